@@ -48,7 +48,7 @@ static larmor_status find(const lmr_job *job, const lmr_scene *scene, double tes
     LMR_TRY(turn(job, scene->traj, &job->facts->grid[scene->index], &scene->image, scene->samples, &k));
     LMR_TRY(larmor_concomitant_phase(k, dwell, tesla, 0, &time));
     LMR_TRY(larmor_array_download(time, LARMOR_F64, phase));
-    LMR_TRY(lmr_positions_of(scene->grid, &scene->image, &position));
+    LMR_TRY(lmr_positions_of(scene, &position));
     LMR_TRY(larmor_array_upload(job->facts->dev, LARMOR_F64, LARMOR_SHAPE(3, scene->voxels), LARMOR_F64, position,
                                 &places));
     LMR_TRY(larmor_concomitant_places(places, &h));

@@ -95,7 +95,7 @@ larmor_status lmr_add_camera(const lmr_scene *scene, lmr_term_list *list)
     if (scene->image.place_unknown)
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
                         "opts.phase_terms: the scan does not say where the image lies, which the harmonics need.");
-    LMR_TRY(lmr_positions_of(scene->grid, &scene->image, &position));
+    LMR_TRY(lmr_positions_of(scene, &position));
     larmor_device *dev = scene->job->facts->dev;
     LMR_TRY(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(3, scene->voxels), LARMOR_F64, position, &places));
     LMR_TRY(larmor_solid_harmonics(places, p->terms == 9 ? 2 : 3, &harmonics));

@@ -9,6 +9,7 @@
 #include "core/owned.h"
 #include "core/status.h"
 #include "larmor/motion.h"
+#include "physics/physics.h"
 #include "pipeline/cache.h"
 
 /* Of a voxel: readouts whose poses are that near share their coil maps. k-space is turned by each readout's own pose.
@@ -22,11 +23,19 @@ int lmr_moves(const lmr_job *job)
     return job->settings->opts.motion || job->settings->opts.motion_states;
 }
 
+/* What readouts see of their own beside their trajectory. */
+static int has_states(const lmr_job *job)
+{
+    return lmr_moves(job) && (job->facts->coils > 1 || lmr_physics_stays(job));
+}
+
 void lmr_frame_motion_free(struct lmr_frame_motion *motion)
 {
     if (!motion) return;
     for (int m = 0; motion->maps && m < motion->states; m++) larmor_array_free(motion->maps[m]);
+    for (int m = 0; motion->segments && m < motion->states; m++) larmor_segments_free(motion->segments[m]);
     free(motion->maps);
+    free(motion->segments);
     free(motion->state);
     free(motion);
 }
@@ -89,7 +98,7 @@ larmor_status lmr_motion_count(const lmr_job *job, int index, int64_t readouts, 
     LMR_OWNED(larmor_array) *motion = NULL;
     larmor_motion_states states;
     *count = 1;
-    if (!lmr_moves(job) || job->facts->coils < 2) return LARMOR_OK;
+    if (!has_states(job)) return LARMOR_OK;
     if (!job->settings->opts.motion) {
         *count = job->settings->opts.motion_states;
         return LARMOR_OK;
@@ -114,24 +123,30 @@ larmor_status lmr_motion_extend_maps(lmr_job *job, const larmor_grid *grid)
     return LARMOR_OK;
 }
 
-static larmor_status move_maps(const lmr_job *job, const larmor_grid *grid, larmor_motion_states *states,
-                               struct lmr_frame_motion **out)
+static larmor_status fill_states(const lmr_job *job, int index, const lmr_frame *frame,
+                                 const larmor_motion_states *states, struct lmr_frame_motion *m)
+{
+    for (int i = 0; i < m->states; i++)
+        LMR_TRY(larmor_maps_move(job->found.maps.array, states->pose + LARMOR_POSE * i, frame->grid.fov_mm,
+                                 &m->maps[i]));
+    if (!frame->segments) return LARMOR_OK;
+    m->segments = calloc((size_t)m->states, sizeof(larmor_segments *));
+    if (!m->segments) return LMR_NO_MEMORY();
+    return lmr_find_state_segments(job, index, frame->samples.traj, frame->segments, states, m->segments);
+}
+
+/* The trajectory is still the scanner's. */
+static larmor_status make_states(const lmr_job *job, int index, lmr_frame *frame, larmor_motion_states *states)
 {
     struct lmr_frame_motion *m = calloc(1, sizeof *m);
-    larmor_status st = LARMOR_OK;
     if (!m) return LMR_NO_MEMORY();
+    frame->motion = m;
     m->states = states->count;
     m->maps = calloc((size_t)states->count, sizeof(larmor_array *));
-    if (!m->maps) st = LMR_NO_MEMORY();
-    for (int i = 0; i < states->count && !st; i++)
-        st = larmor_maps_move(job->found.maps.array, states->pose + LARMOR_POSE * i, grid->fov_mm, &m->maps[i]);
-    if (st) {
-        lmr_frame_motion_free(m);
-        return st;
-    }
+    if (!m->maps) return LMR_NO_MEMORY();
+    LMR_TRY(fill_states(job, index, frame, states, m));
     m->state = states->state;
     states->state = NULL;
-    *out = m;
     return LARMOR_OK;
 }
 
@@ -160,18 +175,34 @@ static void report_found(lmr_job *job, const larmor_motion_found *f, const doubl
     }
 }
 
+/* Groups of readouts, as a tracking file has them; one row where the object rests. */
+static void list_poses(const larmor_motion_found *f, const double *pose, int64_t readouts,
+                       larmor_recon_report *result)
+{
+    result->motion_rows = 0;
+    for (int64_t j = 0; j < readouts; j++) {
+        if (j && (!f->helps || j * f->states / readouts == (j - 1) * f->states / readouts)) continue;
+        double *row = result->motion_row[result->motion_rows++];
+        row[0] = (double)j;
+        for (int p = 0; p < LARMOR_POSE; p++) row[p + 1] = pose[j + readouts * p];
+    }
+}
+
 /* Of one coil its map is one. */
 static larmor_status find_motion(lmr_job *job, const lmr_frame *frame, larmor_array **motion,
                                  larmor_recon_report *result)
 {
     LMR_HEAP double *pose = NULL;
     larmor_motion_found found;
+    if (frame->segments)
+        lmr_log(job->events, "motion: poses are found without what samples see beside the Fourier transform");
     LMR_TRY(larmor_motion_find(frame->samples.kspace, frame->samples.traj, job->found.maps.array, frame->grid.fov_mm,
                                job->settings->opts.motion_states, motion, &found));
     LMR_TRY(larmor_array_download(*motion, LARMOR_F64, &pose));
     result->motion_misfit = found.misfit;
     result->motion_misfit_still = found.misfit_still;
     report_found(job, &found, pose, frame->group.readouts);
+    list_poses(&found, pose, frame->group.readouts, result);
     return LARMOR_OK;
 }
 
@@ -189,10 +220,6 @@ static double beyond_plane(const double *pose, int64_t readouts)
 static larmor_status check_readouts(const lmr_frame *frame)
 {
     const larmor_shape shape = larmor_array_shape(frame->samples.traj);
-    if (frame->segments)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "opts.motion: is not for off-resonance, decay, field cameras and concomitant fields; leave "
-                        "one of them out (opts.concomitant off)");
     if (shape.ndim == 3 && shape.dim[2] == frame->group.readouts) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
                     "opts.motion: readouts of one length are needed, all of whose samples are on the grid; got %lld "
@@ -209,7 +236,9 @@ static void report(lmr_job *job, const lmr_frame *frame, const larmor_motion_sta
             "motion: shifts along z and rotations about x and y, of up to %.3g mm or degrees, are left out, as the "
             "images are 2D",
             beyond);
-    if (job->facts->coils < 2) {
+    if (frame->segments)
+        lmr_log(job->events, "motion: %s", lmr_physics_moves_by(job));
+    if (!has_states(job)) {
         lmr_log(job->events, "motion: up to %.3g mm and %.3g degrees", states->largest_mm, states->largest_deg);
         return;
     }
@@ -221,7 +250,7 @@ static void report(lmr_job *job, const lmr_frame *frame, const larmor_motion_sta
 }
 
 /* Samples leave the grid where they turn. */
-static larmor_status turn_samples(lmr_frame *frame, const larmor_array *motion, const larmor_motion_states *states)
+static larmor_status turn_samples(lmr_frame *frame, const larmor_array *motion, int turns)
 {
     larmor_array *moved;
     LMR_TRY(larmor_motion_apply(frame->samples.kspace, frame->samples.traj, motion, frame->grid.fov_mm, &moved));
@@ -229,7 +258,7 @@ static larmor_status turn_samples(lmr_frame *frame, const larmor_array *motion, 
     frame->samples.traj = moved;
     lmr_cached_free(frame->cached);
     frame->cached = NULL; /* it is of the trajectory before */
-    if (states->largest_deg > 0) frame->cartesian.on_grid = frame->cartesian.box = 0;
+    if (turns) frame->cartesian.on_grid = frame->cartesian.box = 0;
     return LARMOR_OK;
 }
 
@@ -252,8 +281,8 @@ larmor_status lmr_motion_correct(lmr_job *job, int index, lmr_frame *frame, larm
     LMR_TRY(larmor_array_download(motion, LARMOR_F64, &pose));
     if (job->settings->opts.motion || states.count > 1) report(job, frame, &states, pose);
     if (states.largest_mm == 0 && states.largest_deg == 0) return LARMOR_OK;
-    LMR_TRY(turn_samples(frame, motion, &states));
-    return job->facts->coils > 1 ? move_maps(job, &frame->grid, &states, &frame->motion) : LARMOR_OK;
+    if (has_states(job)) LMR_TRY(make_states(job, index, frame, &states));
+    return turn_samples(frame, motion, states.largest_deg > 0);
 }
 
 larmor_status lmr_motion_operator(const lmr_frame *frame, const larmor_array *maps, const larmor_sense_opts *opts,
@@ -264,7 +293,7 @@ larmor_status lmr_motion_operator(const lmr_frame *frame, const larmor_array *ma
     larmor_status st = own ? LARMOR_OK : LMR_NO_MEMORY();
     for (int i = 0; i < m->states && !st; i++)
         st = larmor_array_convert(m->maps[i], larmor_array_dtype(maps), &own[i]);
-    if (!st) st = larmor_op_sense_states(own, m->states, m->state, opts, A);
+    if (!st) st = larmor_op_sense_states_of(own, m->segments, m->states, m->state, opts, A);
     for (int i = 0; own && i < m->states; i++) larmor_array_free(own[i]);
     return st;
 }

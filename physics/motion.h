@@ -9,6 +9,7 @@ struct lmr_frame_motion {
     int states;
     int *state;          /* [readouts] */
     larmor_array **maps; /* [states], as the object sees them in each */
+    larmor_segments **segments; /* [states], of each one's readouts; NULL: there is nothing beside the transform */
 };
 
 /* 1 if the object moves, as the caller has said. */

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/array.h"
 #include "core/hash.h"
@@ -17,9 +18,8 @@
 
 enum { TRIED_IMAGES = 64 }; /* of a scan: slices lie elsewhere, repetitions do not */
 
-static const struct {
-    larmor_status (*add)(const lmr_scene *scene, lmr_term_list *list);
-} kinds[] = {{lmr_add_off_resonance}, {lmr_add_decay}, {lmr_add_camera}, {lmr_add_concomitant}};
+static larmor_status (*const kinds[])(const lmr_scene *scene, lmr_term_list *list) = {
+    lmr_add_off_resonance, lmr_add_decay, lmr_add_camera, lmr_add_concomitant};
 
 void lmr_physics_free(lmr_physics *p)
 {
@@ -78,14 +78,6 @@ larmor_status lmr_physics_decide(lmr_job *job, lmr_scan_facts *facts)
         most = fmax(most, own);
     }
     if (!(most > LEAST_PHASE_RAD)) return LARMOR_OK;
-    if (o->motion || o->motion_states) {
-        lmr_log(
-            job->events,
-            "concomitant fields: up to %.2g rad at %.3g T, by the trajectory and the image's place: they are not in "
-            "the model, as the object moves",
-            most, tesla);
-        return LARMOR_OK;
-    }
     if (tesla >= LOW_FIELD_TESLA) {
         lmr_log(
             job->events,
@@ -193,36 +185,122 @@ static larmor_status find_sum(lmr_physics *p, const lmr_scene *scene, const lmr_
     return LARMOR_OK;
 }
 
+/* A scene, and what it holds. */
+typedef struct scene_data {
+    lmr_scene scene;
+    larmor_samples planned; /* of a plan: the first group's trajectory stands for that of all */
+    double *times, *hz;
+} scene_data;
+
+static void close_scene(scene_data *d)
+{
+    larmor_samples_free(&d->planned);
+    free(d->times);
+    free(d->hz);
+}
+
+static larmor_status open_scene(const lmr_job *job, const int *index, int count, const larmor_array *traj,
+                                scene_data *d)
+{
+    lmr_physics *p = job->facts->physics;
+    lmr_scene *scene = &d->scene;
+    *scene = (lmr_scene){.job = job, .index = index[0], .grid = &job->facts->grid[index[0]], .traj = traj};
+    scene->voxels = larmor_shape_count(lmr_grid_shape(scene->grid));
+    LMR_TRY(lmr_source_meta(job->facts->source, index[0], &scene->image));
+    if (p->b0.value) { /* a map that does not fit is refused before times are asked for */
+        d->hz = lmr_new(scene->voxels, sizeof *d->hz);
+        if (!d->hz) return LMR_NO_MEMORY();
+        LMR_TRY(lmr_map_on_grid(job, &p->b0, index[0], d->hz));
+        scene->hz = d->hz;
+    }
+    if (!traj && p->concomitant) {
+        LMR_TRY(lmr_source_samples(job->facts->source, index[0], scene->grid, 0, job->facts->info.coils,
+                                   job->facts->dev, &d->planned));
+        scene->traj = d->planned.traj;
+        count = 1;
+    }
+    LMR_TRY(lmr_times_of(job, index, count, traj, &scene->samples, &d->times));
+    scene->times = d->times;
+    scene->count = larmor_shape_count(scene->samples);
+    return LARMOR_OK;
+}
+
+static larmor_status add_kinds(const lmr_scene *scene, lmr_term_list *list)
+{
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) LMR_TRY(kinds[k](scene, list));
+    return LARMOR_OK;
+}
+
 larmor_status lmr_find_segments(const lmr_job *job, const int *index, int count, const larmor_array *traj,
                                 larmor_segments **segments)
 {
     lmr_physics *p = job->facts->physics;
     LMR_FREED_BY(lmr_term_list_free) lmr_term_list list = {.count = 0};
-    LMR_FREED_BY(larmor_samples_free) larmor_samples planned = {.kspace = NULL};
-    LMR_HEAP double *times = NULL, *hz = NULL;
+    LMR_FREED_BY(close_scene) scene_data d = {.times = NULL};
     *segments = NULL;
     if (!p || !has_terms(p)) return LARMOR_OK;
-    lmr_scene scene = {.job = job, .index = index[0], .grid = &job->facts->grid[index[0]], .traj = traj};
-    scene.voxels = larmor_shape_count(lmr_grid_shape(scene.grid));
-    LMR_TRY(lmr_source_meta(job->facts->source, index[0], &scene.image));
-    if (p->b0.value) { /* a map that does not fit is refused before times are asked for */
-        hz = lmr_new(scene.voxels, sizeof *hz);
-        if (!hz) return LMR_NO_MEMORY();
-        LMR_TRY(lmr_map_on_grid(job, &p->b0, index[0], hz));
-        scene.hz = hz;
-    }
-    if (!traj && p->concomitant) { /* of a plan: the first group's stand for all */
-        LMR_TRY(lmr_source_samples(job->facts->source, index[0], scene.grid, 0, job->facts->info.coils,
-                                   job->facts->dev, &planned));
-        scene.traj = planned.traj;
-        count = 1;
-    }
-    LMR_TRY(lmr_times_of(job, index, count, traj, &scene.samples, &times));
-    scene.times = times;
-    scene.count = larmor_shape_count(scene.samples);
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) LMR_TRY(kinds[k].add(&scene, &list));
-    const uint64_t key = key_of(&scene, &list);
-    LMR_TRY(find_sum(p, &scene, &list, key, segments));
+    LMR_TRY(open_scene(job, index, count, traj, &d));
+    LMR_TRY(add_kinds(&d.scene, &list));
+    const uint64_t key = key_of(&d.scene, &list);
+    LMR_TRY(find_sum(p, &d.scene, &list, key, segments));
     if (traj) report(job, key, *segments, is_field_alone(p) ? NULL : &list);
+    return LARMOR_OK;
+}
+
+/* ---- an object that moves ---- */
+
+int lmr_physics_stays(const lmr_job *job)
+{
+    const lmr_physics *p = job->facts->physics;
+    return p && (p->phase || p->concomitant);
+}
+
+const char *lmr_physics_moves_by(const lmr_job *job)
+{
+    const lmr_physics *p = job->facts->physics;
+    const int moves = p->b0.value || p->t2star.value;
+    if (!lmr_physics_stays(job)) return "off-resonance and decay are taken to move with the object";
+    if (!moves) return "phases of a field camera and of concomitant fields stay where they are";
+    return "off-resonance and decay are taken to move with the object, phases of a field camera and of concomitant "
+           "fields to stay";
+}
+
+/* Of some readouts, in ascending order: in place. */
+static void take_readouts(lmr_term_list *list, int64_t samples, const int64_t *readout, int64_t count)
+{
+    for (int l = 0; l < list->count; l++)
+        for (int64_t j = 0; j < count; j++)
+            memmove(list->term[l].time + samples * j, list->term[l].time + samples * readout[j],
+                    (size_t)samples * sizeof(double));
+}
+
+static larmor_status sum_of_state(const scene_data *d, const double *pose, const int64_t *readout, int64_t count,
+                                  larmor_segments **segments)
+{
+    LMR_FREED_BY(lmr_term_list_free) lmr_term_list list = {.count = 0};
+    lmr_scene scene = d->scene;
+    scene.pose = pose;
+    LMR_TRY(add_kinds(&scene, &list));
+    take_readouts(&list, scene.samples.dim[0], readout, count);
+    scene.samples = LARMOR_SHAPE(scene.samples.dim[0], count);
+    return make_sum(&scene, &list, segments);
+}
+
+larmor_status lmr_find_state_segments(const lmr_job *job, int index, const larmor_array *traj, larmor_segments *all,
+                                      const larmor_motion_states *states, larmor_segments **segments)
+{
+    LMR_FREED_BY(close_scene) scene_data d = {.times = NULL};
+    LMR_HEAP int64_t *readout = lmr_new(states->readouts, sizeof *readout);
+    if (!readout) return LMR_NO_MEMORY();
+    if (lmr_physics_stays(job)) LMR_TRY(open_scene(job, &index, 1, traj, &d));
+    for (int m = 0; m < states->count; m++) {
+        int64_t count = 0;
+        for (int64_t j = 0; j < states->readouts; j++)
+            if (states->state[j] == m) readout[count++] = j;
+        if (lmr_physics_stays(job))
+            LMR_TRY(sum_of_state(&d, states->pose + LARMOR_POSE * m, readout, count, &segments[m]));
+        else
+            LMR_TRY(larmor_segments_readouts(all, readout, count, &segments[m]));
+    }
     return LARMOR_OK;
 }

@@ -3,6 +3,7 @@
 #ifndef LMR_PHYSICS_PHYSICS_H
 #define LMR_PHYSICS_PHYSICS_H
 
+#include "larmor/motion.h"
 #include "scan/job.h"
 
 /* The caller's maps and phases on the host, and sums of products that were found before. The job's; NULL: there is
@@ -25,6 +26,18 @@ void lmr_physics_free(lmr_physics *physics); /* NULL is fine */
  * there is nothing. */
 larmor_status lmr_find_segments(const lmr_job *job, const int *index, int count, const larmor_array *traj,
                                 larmor_segments **segments);
+
+/* 1 if there are fields that stay where they are when the object moves: of a camera, and concomitant ones.
+ * Off-resonance and decay move with it. */
+int lmr_physics_stays(const lmr_job *job);
+
+/* Words for the log: what moves with the object, and what stays. */
+const char *lmr_physics_moves_by(const lmr_job *job);
+
+/* Those of the states [states->count] of an object that moves, each of its readouts. traj: of the scanner; all: the
+ * sum of all readouts at rest. References for the caller, also after errors. */
+larmor_status lmr_find_state_segments(const lmr_job *job, int index, const larmor_array *traj, larmor_segments *all,
+                                      const larmor_motion_states *states, larmor_segments **segments);
 
 /* Where images would show the voxels of a group's grid: f64 [image..., ndim] in voxels of it, from where they are. A
  * reference for the caller; NULL where they are where images show them. */

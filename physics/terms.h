@@ -56,6 +56,7 @@ typedef struct lmr_scene {
     larmor_shape samples;     /* [samples, readouts] */
     const double *times;      /* s */
     const double *hz;         /* [voxels] off-resonance, or NULL */
+    const double *pose;       /* in which the object's voxels are, as of larmor/motion.h; NULL: at rest */
     int64_t voxels, count;    /* count: of samples */
 } lmr_scene;
 
@@ -84,7 +85,7 @@ larmor_status lmr_times_of(const lmr_job *job, const int *index, int groups, con
                            larmor_shape *shape, double **times);
 
 /* [3, voxels] of the scene's grid, in m from the isocentre, along the axes of the patient. */
-larmor_status lmr_positions_of(const larmor_grid *grid, const larmor_image_meta *image, double **position);
+larmor_status lmr_positions_of(const lmr_scene *scene, double **position);
 
 /* A kind: its terms are added where the physics has it. */
 larmor_status lmr_add_off_resonance(const lmr_scene *scene, lmr_term_list *list);

@@ -6,6 +6,7 @@
 
 #include "core/array.h"
 #include "core/status.h"
+#include "larmor/motion.h"
 #include "physics/terms.h"
 
 /* ---- times ---- */
@@ -82,19 +83,34 @@ larmor_status lmr_times_of(const lmr_job *job, const int *index, int groups, con
     return st;
 }
 
-larmor_status lmr_positions_of(const larmor_grid *grid, const larmor_image_meta *image, double **position)
+/* Where voxel `place` of a grid is, in fields of view from its middle; in a pose, where that has moved it. */
+static void position_in_grid(const larmor_grid *grid, const int64_t place[3], const double turn[9],
+                             const double shift[3], double at[3])
 {
+    double u[3] = {0, 0, 0};
+    for (int d = 0; d < grid->ndim; d++)
+        u[d] = (double)(place[d] - grid->matrix[d] / 2) / (double)grid->matrix[d];
+    for (int d = 0; d < 3; d++) at[d] = shift[d] + turn[3 * d] * u[0] + turn[3 * d + 1] * u[1] + turn[3 * d + 2] * u[2];
+}
+
+larmor_status lmr_positions_of(const lmr_scene *scene, double **position)
+{
+    const larmor_grid *grid = scene->grid;
+    const larmor_image_meta *image = &scene->image;
     const double *const along[3] = {image->read_dir, image->phase_dir, image->slice_dir};
     const int64_t *n = grid->matrix, voxels = larmor_shape_count(lmr_grid_shape(grid));
+    double turn[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, shift[3] = {0, 0, 0};
+    if (scene->pose) LMR_TRY(larmor_pose_map(scene->pose, grid->ndim, grid->fov_mm, turn, shift));
     double *r = lmr_new(3 * voxels, sizeof *r);
     *position = r;
     if (!r) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < voxels; i++) {
         const int64_t place[3] = {i % n[0], i / n[0] % n[1], i / n[0] / n[1]};
+        double at[3];
+        position_in_grid(grid, place, turn, shift, at);
         for (int a = 0; a < 3; a++) {
             double mm = image->position_mm[a];
-            for (int d = 0; d < grid->ndim; d++)
-                mm += along[d][a] * (double)(place[d] - n[d] / 2) * grid->fov_mm[d] / (double)n[d];
+            for (int d = 0; d < grid->ndim; d++) mm += along[d][a] * at[d] * grid->fov_mm[d];
             r[3 * i + a] = 1e-3 * mm;
         }
     }

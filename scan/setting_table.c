@@ -260,8 +260,8 @@ static const lmr_setting table[] = {
     NUMBER(prior_sigma, REAL, 0, 1e6,
            TEXT(NUMBER, "prior-sigma", "X", "reference/priors", FROM_TO(1e-3, 1e6),
                 HELP("what opts.prior is told of the noise: in units of that in the image by cg (default: 1)"))),
-    NUMBER(motion_states, INT, 0, 32,
-           TEXT(INTEGER, "motion-states", "N", "reference/motion", FROM_TO(2, 32),
+    NUMBER(motion_states, INT, 0, LARMOR_MOST_MOTION_STATES,
+           TEXT(INTEGER, "motion-states", "N", "reference/motion", FROM_TO(2, LARMOR_MOST_MOTION_STATES),
                 HELP("the object moves as a whole, and its poses in N groups of readouts that follow one another are "
                      "found from the samples (default: none)"))),
 };

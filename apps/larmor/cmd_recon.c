@@ -210,6 +210,8 @@ static app_option options[] = {
         "the object moves: lines or .npy of 6 numbers for each readout, shifts x, y, z in mm and rotations about "
         "x, y, z in degrees, or of 7, the readout from which on they hold first; the image shows the pose of zeros"),
     SETTING(motion_states),
+    OPTION(APP_WRITTEN_FILE, save_motion, 0, "save-motion", "FILE",
+           "also write the poses that --motion-states finds, as --motion takes them: .npy of [rows, 7]"),
     SETTING(density, .heading = "Density compensation"),
     OPTION(APP_WRITTEN_FILE, save_density, 0, "save-density", "FILE",
            "also write the density weights [1, samples, readouts]: .cfl or .npy"),
@@ -420,6 +422,7 @@ static void clear(recon_run *r)
     for (int i = 0; i < APP_MAX_TEXTS; i++) recon_free_files(&r->output[i]);
     larmor_output_free(r->maps_output);
     larmor_output_free(r->density_output);
+    larmor_output_free(r->motion_output);
     larmor_output_free(r->page_output);
     larmor_output_free(r->gating_output);
     larmor_gating_trace_free(&r->gating);

@@ -13,7 +13,7 @@ typedef struct recon_settings {
     app_list window, shift, maps_fov;
     const char *maps, *delays, *girf, *b0, *t2star, *phase_terms, *gradient_field, *displacement, *motion,
         *motion_fields;
-    const char *device, *plan, *save_maps, *save_density, *report, *checkpoint, *config, *out_dir, *noise_map,
+    const char *device, *plan, *save_maps, *save_density, *save_motion, *report, *checkpoint, *config, *out_dir, *noise_map,
         *snr_map, *g_map, *height_map, *width_map, *posterior_map, *posterior_mean;
     int64_t noise_samples, probes, posterior_samples, threads, slice, contrast, phase, repetition, set, encoding,
         spokes_per_frame, cardiac_phases, gate;
@@ -70,7 +70,7 @@ typedef struct recon_run {
     const recon_settings *s;
     const char *input;
     recon_files output[APP_MAX_TEXTS];
-    larmor_output *maps_output, *density_output, *page_output, *gating_output;
+    larmor_output *maps_output, *density_output, *motion_output, *page_output, *gating_output;
     recon_noise noise;
     larmor_checkpoint *checkpoint; /* or NULL */
     larmor_raw *opened;            /* the file of the scan, which belongs to the run */

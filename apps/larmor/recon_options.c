@@ -308,6 +308,14 @@ int recon_check_options(const app_command *command, const recon_settings *s)
         app_error("--save-density %s: a name that ends in .cfl or .npy expected.", s->save_density);
         return APP_USAGE;
     }
+    if (s->save_motion && !ends_in(s->save_motion, ".npy")) {
+        app_error("--save-motion %s: a name that ends in .npy expected.", s->save_motion);
+        return APP_USAGE;
+    }
+    if (s->save_motion && !s->opts.motion_states) {
+        app_error("--save-motion: has no effect without --motion-states.");
+        return APP_USAGE;
+    }
     return app_check_window(&s->window);
 }
 

@@ -28,6 +28,7 @@ int recon_open_outputs(recon_run *r)
         if ((code = recon_open_files(r, i))) return code;
     if (s->save_maps) APP_TRY(APP_RUN, app_output_open(s->save_maps, s->force, &r->maps_output));
     if (s->save_density) APP_TRY(APP_RUN, app_output_open(s->save_density, s->force, &r->density_output));
+    if (s->save_motion) APP_TRY(APP_RUN, app_output_open(s->save_motion, s->force, &r->motion_output));
     code = recon_noise_open(r);
     if (code) return code;
     if (s->report) APP_TRY(APP_RUN, app_output_open(s->report, s->force, &r->page_output));
@@ -315,7 +316,7 @@ int recon_check_saved(const recon_run *r)
     const recon_settings *s = r->s;
     const int series = larmor_recon_series(r->recon);
     int images = 0, slices = 0;
-    if (!s->save_maps && !s->save_density) return APP_DONE;
+    if (!s->save_maps && !s->save_density && !s->save_motion) return APP_DONE;
     for (int i = 0; i < series; i++) {
         larmor_recon_plan plan, other;
         const larmor_status st = larmor_recon_describe(r->recon, i, &plan);
@@ -337,10 +338,9 @@ int recon_check_saved(const recon_run *r)
                   slices);
         return APP_USAGE;
     }
-    if (s->save_density && images > 1) {
-        app_error(
-            "--save-density: %s has weights for each of %d images; choose one by --slice, --repetition and so on.",
-            r->input, images);
+    if (images > 1 && (s->save_density || s->save_motion)) {
+        app_error("--save-%s: %s has %s for each of %d images; choose one by --slice, --repetition and so on.",
+                  s->save_density ? "density" : "motion", r->input, s->save_density ? "weights" : "poses", images);
         return APP_USAGE;
     }
     return APP_DONE;
@@ -390,6 +390,15 @@ static int save_density(const recon_run *r)
     return APP_DONE;
 }
 
+static int save_motion(const recon_run *r)
+{
+    APP_OWNED(larmor_array) *rows = NULL;
+    APP_TRY(APP_RUN, larmor_recon_motion(r->recon, &rows));
+    APP_TRY(APP_RUN, larmor_array_save(r->motion_output, rows));
+    app_log("wrote %s: poses, for --motion", r->s->save_motion);
+    return APP_DONE;
+}
+
 static int first_of(int code, int next)
 {
     return code ? code : next;
@@ -401,6 +410,7 @@ int recon_write(recon_run *r)
     code = first_of(code, r->to_stdout && goes_on(code) ? send_all(r) : APP_DONE);
     code = first_of(code, r->maps_output && goes_on(code) ? save_maps(r) : APP_DONE);
     code = first_of(code, r->density_output && goes_on(code) ? save_density(r) : APP_DONE);
+    code = first_of(code, r->motion_output && goes_on(code) ? save_motion(r) : APP_DONE);
     code = first_of(code, goes_on(code) ? recon_noise_write(r) : APP_DONE);
     code = first_of(code, r->gating_output && goes_on(code) ? recon_draw_gating(r) : APP_DONE);
     return first_of(code, r->page_output && goes_on(code) ? recon_write_page(r) : APP_DONE);

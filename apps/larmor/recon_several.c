@@ -34,6 +34,7 @@ static int check(const recon_settings *s, const app_files *files)
                   {"bids-dir", s->bids_dir},
                   {"save-maps", s->save_maps},
                   {"save-density", s->save_density},
+                  {"save-motion", s->save_motion},
                   {"noise-map", s->noise_map},
                   {"snr-map", s->snr_map},
                   {"g-map", s->g_map},

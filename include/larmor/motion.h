@@ -18,7 +18,7 @@ extern "C" {
  * floor(n / 2), first about x, then y, then z. In 2D shifts along x and y and the rotation about z are used.
  *
  * Source  Batchelor et al., Magn. Reson. Med. 54, 1273 (2005), for the model of all functions here. */
-enum { LARMOR_POSE = 6 };
+enum { LARMOR_POSE = 6, LARMOR_MOST_MOTION_STATES = 32 /* that are found from samples */ };
 
 /* The pose as a map of positions u in fields of view from the centre: turn u + shift.
  *
@@ -93,12 +93,20 @@ LARMOR_API void larmor_motion_states_free(larmor_motion_states *states); /* NULL
  *
  * maps    [states], each [image..., coils], alike; kept, not copied.
  * state   [readouts] of the trajectory, from 0 to states - 1.
- * opts    as for larmor_op_sense; without off_resonance and displacement. opts->traj is [nd, samples, readouts].
+ * opts    as for larmor_op_sense; without displacement. opts->traj is [nd, samples, readouts]; off_resonance is that
+ *         of all readouts, and of what moves with the object.
  * A       [image...] to [samples, readouts, coils].
  * Errors  those of larmor_op_sense; LARMOR_ERR_ARG for states out of range, LARMOR_ERR_UNSUPPORTED for
- *         off_resonance and displacement. */
+ *         displacement. */
 LARMOR_API larmor_status larmor_op_sense_states(larmor_array *const *maps, int states, const int *state,
                                                 const larmor_sense_opts *opts, larmor_op **A);
+
+/* The same where each state has segments of its own, as fields that stay where they are are others in the object's
+ * frame: segments [states] of times [samples, readouts of the state]; opts->off_resonance is not used. NULL: as
+ * there. */
+LARMOR_API larmor_status larmor_op_sense_states_of(larmor_array *const *maps, larmor_segments *const *segments,
+                                                   int states, const int *state, const larmor_sense_opts *opts,
+                                                   larmor_op **A);
 
 typedef struct larmor_motion_found {
     int states, helps; /* helps: 1 if the poses explain samples better that were held out; else motion is zeros */

@@ -320,6 +320,16 @@ LARMOR_API larmor_status larmor_segments_create(const larmor_array *field, const
 LARMOR_API larmor_segments *larmor_segments_ref(larmor_segments *segments); /* one more reference; returns segments */
 LARMOR_API void larmor_segments_free(larmor_segments *segments);            /* NULL is fine */
 
+/* The segments of some readouts alone, of one state of an object that moves for example.
+ *
+ * all       of larmor_segments_create or larmor_segments_of_terms, whose times are [samples, readouts]; may be freed
+ *           after.
+ * readout   [count] of them, in any order.
+ * segments  of times [samples, count]; as many segments as all have, with the same error. The caller's.
+ * Errors    LARMOR_ERR_ARG for a readout that is not there, LARMOR_ERR_SHAPE, LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_segments_readouts(const larmor_segments *all, const int64_t *readout, int64_t count,
+                                                  larmor_segments **segments);
+
 typedef struct larmor_segments_info {
     int segments; /* of the forward map and of the adjoint */
     double error; /* the largest over the map's frequencies and all times */

@@ -12,6 +12,7 @@
 #include "larmor/fieldmap.h"
 #include "larmor/io.h"
 #include "larmor/maps.h"
+#include "larmor/motion.h"
 #include "larmor/prior.h"
 #include "larmor/recon.h"
 
@@ -384,16 +385,17 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     const char *constraint;
     larmor_array *support;
     /* The object moves: rows as in larmor_motion_rows for the readouts of each image, or one for each readout of all
-     * images. Images show it in the pose of zeros; coil maps, given ones too, are those of the scanner. Not beside
-     * b0, t2star, phase_terms and concomitant. NULL: it rests. */
+     * images. Images show it in the pose of zeros; coil maps, given ones too, are those of the scanner. b0 and t2star
+     * are those of the object, and move with it; phase_terms and concomitant fields stay. NULL: it rests. */
     larmor_array *motion;
     /* A denoiser, by which images by cg are solved further (larmor_solve_pnp), or NULL: by prior_method, ADMM or RED,
      * with a sigma that falls to prior_sigma times the noise in the image by cg (default 1). A reference is kept. */
     larmor_denoiser *prior;
     larmor_pnp_method prior_method;
     double prior_sigma;
-    /* Instead: motion is found from the samples of each image by larmor_motion_find, for so many states, 2 to 32; 0:
-     * it is not. Where poses do not help, the object rests. */
+    /* Instead: motion is found from the samples of each image by larmor_motion_find, for so many states, 2 to
+     * LARMOR_MOST_MOTION_STATES; 0: it is not. Where poses do not help, the object rests. What samples see beside the
+     * Fourier transform (b0 and so on) is in the image's model, not in that by which poses are found. */
     int motion_states;
 } larmor_recon_opts;
 
@@ -662,6 +664,9 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     double motion_mm, motion_deg; /* the largest shift and rotation */
     /* Of motion that is found: what poses and an object at rest leave of readouts that were held out. */
     double motion_misfit, motion_misfit_still;
+    /* Its poses, of the last image: rows [motion_rows][7] for larmor_motion_rows; 0: none was found, or looked for. */
+    int motion_rows;
+    double motion_row[LARMOR_MOST_MOTION_STATES][LARMOR_POSE + 1];
 } larmor_recon_report;
 
 /* Reason number i, from 0, why an image may be wrong: one line that says what to do. Returns the kind of warning, a
@@ -728,6 +733,13 @@ LARMOR_API larmor_status larmor_recon_eigenvalues(larmor_recon *recon, larmor_ar
  * weights  real; the caller's to free.
  * Errors   LARMOR_ERR_ARG if there are none, as for maps, or opts->keep_density was 0. */
 LARMOR_API larmor_status larmor_recon_density(larmor_recon *recon, larmor_array **weights);
+
+/* The poses that were found for the last image of the last series that was run, as opts->motion takes them: where
+ * they do not help, one row of zeros.
+ *
+ * rows    f64 [rows, 7], on the host; the caller's to free.
+ * Errors  LARMOR_ERR_ARG if none were looked for (opts->motion_states). */
+LARMOR_API larmor_status larmor_recon_motion(larmor_recon *recon, larmor_array **rows);
 
 /* ---- field maps ---- */
 

@@ -90,7 +90,8 @@ typedef struct larmor_simulation_opts {
     int concomitant; /* 1: with concomitant fields; of one slice, without phase, epi, breath and heart */
     const larmor_array *phase_terms; /* as larmor_recon_opts.phase_terms, under the same conditions; or NULL */
     /* The object moves, as in larmor_motion_rows for the readouts of an image, alike in all images; the coils stay.
-     * Not beside field, phase, epi, breath, heart, bands, concomitant fields and what displaces. NULL: it rests. */
+     * Off-resonance moves with it; concomitant fields and phase_terms stay. Beside one of those there are 64 poses at
+     * most. Not beside phase, epi, breath, heart, bands and what displaces. NULL: it rests. */
     const larmor_array *motion;
     /* As larmor_recon_opts.gradient_field and displacement, under the same conditions; the latter [matrix..., as many
      * as dimensions]. Either, or NULL. */

@@ -26,8 +26,10 @@ static larmor_status kspace_in_time(const larmor_simulation *s, const larmor_pha
     if (!seconds) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < samples; i++)
         seconds[i] = echo_time(s, contrast) + first_time(s) + 1e-6 * s->o.dwell_us * (double)i;
+    if (s->o.motion && s->o.signal != LARMOR_SIGNAL_WATER_FAT)
+        return lmr_simulation_moving_seen(s, object, traj, seconds, kspace);
     if (s->o.signal == LARMOR_SIGNAL_WATER_FAT) return lmr_signals_water_fat(s, traj, seconds, kspace);
-    if (lmr_simulation_sees_more(s)) return lmr_simulation_seen(s, object, traj, repetition, seconds, kspace);
+    if (lmr_simulation_sees_more(s)) return lmr_simulation_seen(s, object, traj, repetition, seconds, NULL, kspace);
     LMR_TRY(larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(samples), LARMOR_F64, seconds, &times));
     return larmor_phantom_kspace_off_resonance(object, traj, &s->field, times, s->o.coils, LARMOR_C64, kspace);
 }
@@ -62,7 +64,7 @@ static larmor_status exact_kspace(const larmor_simulation *s, const larmor_array
         st = lmr_simulation_beating(s, object, traj, repetition, &made);
     else if (!st && o->bands)
         st = lmr_simulation_bands(s, object, traj, &made);
-    else if (!st && o->motion)
+    else if (!st && o->motion && !o->field && !lmr_simulation_sees_more(s))
         st = lmr_simulation_moving(s, object, traj, &made);
     else if (!st && (o->field || o->signal == LARMOR_SIGNAL_WATER_FAT || lmr_simulation_sees_more(s)))
         st = kspace_in_time(s, object, traj, repetition, contrast, &made);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/owned.h"
+#include "larmor/motion.h"
 #include "larmor/physics.h"
 #include "phantoms/scan/simulation.h"
 
@@ -57,23 +58,29 @@ static larmor_status fine_images(const larmor_simulation *s, const larmor_phanto
     return LARMOR_OK;
 }
 
-/* [3, fine...] in m from the isocentre, along the patient's axes */
-static larmor_status positions(const larmor_simulation *s, larmor_shape fine, larmor_array **position)
+/* [3, fine...] in m from the isocentre, along the patient's axes, of what is at the voxels in the pose of zeros. */
+static larmor_status positions(const larmor_simulation *s, larmor_shape fine, const double *pose,
+                               larmor_array **position)
 {
+    double turn[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, shift[3] = {0, 0, 0};
     const larmor_image_meta image = lmr_simulation_meta(s, 0, 0);
     const double *const along[3] = {image.read_dir, image.phase_dir, image.slice_dir};
     const int64_t count = larmor_shape_count(fine);
     LMR_HEAP double *r = lmr_new(3 * count, sizeof *r);
     if (!r) return LMR_NO_MEMORY();
-    for (int64_t i = 0; i < count; i++)
+    if (pose) LMR_TRY(larmor_pose_map(pose, fine.ndim, s->encoding.recon_fov_mm, turn, shift));
+    for (int64_t i = 0; i < count; i++) {
+        double u[3] = {0, 0, 0};
+        for (int64_t d = 0, rest = i; d < fine.ndim; rest /= fine.dim[d++])
+            u[d] = (double)(rest % fine.dim[d] - fine.dim[d] / 2) / (double)fine.dim[d];
         for (int a = 0; a < 3; a++) {
             double mm = image.position_mm[a];
-            for (int64_t d = 0, rest = i; d < fine.ndim; rest /= fine.dim[d++]) {
-                const double part = (double)(rest % fine.dim[d] - fine.dim[d] / 2) / (double)fine.dim[d];
-                mm += along[d][a] * part * s->encoding.recon_fov_mm[d];
-            }
+            for (int d = 0; d < fine.ndim; d++)
+                mm += along[d][a] * s->encoding.recon_fov_mm[d] *
+                      (shift[d] + turn[3 * d] * u[0] + turn[3 * d + 1] * u[1] + turn[3 * d + 2] * u[2]);
             r[3 * i + a] = 1e-3 * mm;
         }
+    }
     larmor_shape shape = {.ndim = fine.ndim + 1, .dim = {3}};
     for (int d = 0; d < fine.ndim; d++) shape.dim[d + 1] = fine.dim[d];
     return larmor_array_upload(s->dev, LARMOR_F64, shape, LARMOR_F64, r, position);
@@ -126,14 +133,15 @@ static larmor_status add_concomitant(const larmor_simulation *s, const larmor_ar
     return LARMOR_OK;
 }
 
-static larmor_status add_camera(const larmor_simulation *s, const larmor_array *traj, const larmor_array *position,
-                                list *l)
+/* readout: which of the scan's those of the trajectory are; NULL: all. */
+static larmor_status add_camera(const larmor_simulation *s, const larmor_array *traj, const int64_t *readout,
+                                const larmor_array *position, list *l)
 {
     const larmor_shape have = larmor_array_shape(s->o.phase_terms), need = larmor_array_shape(traj);
     const int64_t count = need.dim[1] * need.dim[2];
     const int64_t terms = have.ndim == 3 ? have.dim[2] : 0;
     if ((terms != 9 && terms != LARMOR_HARMONICS) || have.dim[0] != need.dim[1] ||
-        (have.dim[1] != 1 && have.dim[1] != need.dim[2]))
+        (have.dim[1] != 1 && have.dim[1] != (readout ? s->info.readouts : need.dim[2])))
         return LMR_FAIL(
             LARMOR_ERR_SHAPE,
             "simulation: phase_terms are %s, expected [%lld, %lld or 1, 9 or 16] as the scan has samples and "
@@ -146,7 +154,10 @@ static larmor_status add_camera(const larmor_simulation *s, const larmor_array *
     LMR_TRY(larmor_array_download(s->o.phase_terms, LARMOR_F64, &given));
     const int64_t own = have.dim[0] * have.dim[1];
     for (int64_t c = 0; c < terms; c++)
-        for (int64_t j = 0; j < count; j++) full[j + count * c] = given[j % own + own * c];
+        for (int64_t j = 0; j < count; j++) {
+            const int64_t at = readout ? j % have.dim[0] + have.dim[0] * readout[j / have.dim[0]] : j;
+            full[j + count * c] = given[at % own + own * c];
+        }
     LMR_TRY(larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(need.dim[1], need.dim[2], terms), LARMOR_F64, full,
                                 &phase));
     LMR_TRY(larmor_solid_harmonics(position, terms == 9 ? 2 : 3, &h));
@@ -213,9 +224,9 @@ static larmor_status displacement_of(const larmor_simulation *s, int repetition,
     return larmor_array_upload(s->dev, LARMOR_F64, larmor_shape_append(fine, nd), LARMOR_F64, mm, d);
 }
 
-/* Coils stay where they are while the object moves. */
+/* Coils stay where they are while the object is displaced, or in a pose. */
 static larmor_status moved_images(const larmor_simulation *s, const larmor_phantom *object, larmor_shape fine,
-                                  const larmor_array *d, larmor_array **images)
+                                  const larmor_array *d, const double *pose, larmor_array **images)
 {
     LMR_OWNED(larmor_array) *one = NULL, *flat = NULL, *maps = NULL, *there = NULL;
     LMR_OWNED(larmor_op) *S = NULL;
@@ -223,7 +234,8 @@ static larmor_status moved_images(const larmor_simulation *s, const larmor_phant
     LMR_TRY(fine_images(s, object, fine, 0, &one));
     LMR_TRY(larmor_array_reshape(one, fine, &flat));
     LMR_TRY(larmor_phantom_coils_around(object, s->dev, LARMOR_C64, fine, NULL, s->o.coils, &maps));
-    LMR_TRY(larmor_warp(maps, d, &(larmor_warp_opts){.by = LARMOR_WARP_CUBIC}, &there));
+    LMR_TRY(pose ? larmor_maps_move(maps, pose, s->encoding.recon_fov_mm, &there)
+                 : larmor_warp(maps, d, &(larmor_warp_opts){.by = LARMOR_WARP_CUBIC}, &there));
     LMR_TRY(larmor_op_coils(there, &S));
     LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, larmor_op_out_shape(S), images));
     return larmor_op_forward(S, flat, *images);
@@ -239,27 +251,29 @@ static larmor_status transform_of(const larmor_simulation *s, const larmor_array
 }
 
 larmor_status lmr_simulation_seen(const larmor_simulation *s, const larmor_phantom *object, const larmor_array *traj,
-                                  int repetition, const double *seconds, larmor_array **kspace)
+                                  int repetition, const double *seconds, const lmr_seen_state *state,
+                                  larmor_array **kspace)
 {
     const int nd = s->info.ndim;
     const larmor_shape shape = larmor_array_shape(traj);
+    const double *pose = state ? state->pose : NULL;
     larmor_shape fine = {.ndim = nd};
     LMR_FREED_BY(free_list) list terms = {.count = 0};
     LMR_OWNED(larmor_array) *images = NULL, *position = NULL, *made = NULL, *d = NULL;
     LMR_OWNED(larmor_op) *F = NULL, *A = NULL;
     LMR_FREED_BY(drop_sum) larmor_segments *sum = NULL;
     for (int a = 0; a < nd; a++) fine.dim[a] = FINER * s->info.matrix[a];
-    LMR_TRY(positions(s, fine, &position));
+    LMR_TRY(positions(s, fine, pose, &position));
     LMR_TRY(add_field(s, traj, fine, seconds, &terms));
     if (s->o.concomitant) LMR_TRY(add_concomitant(s, traj, position, &terms));
-    if (s->o.phase_terms) LMR_TRY(add_camera(s, traj, position, &terms));
+    if (s->o.phase_terms) LMR_TRY(add_camera(s, traj, state ? state->readout : NULL, position, &terms));
     LMR_TRY(displacement_of(s, repetition, fine, &d));
-    LMR_TRY(transform_of(s, traj, fine, d, &F));
+    LMR_TRY(transform_of(s, state ? state->traj : traj, fine, d, &F));
     if (terms.count)
         LMR_TRY(larmor_segments_of_terms(terms.term, terms.count, &(larmor_off_resonance_opts){.error = MODEL_ERROR},
                                          &sum));
-    LMR_TRY(s->o.motion_fields ? moved_images(s, object, fine, d, &images)
-                               : fine_images(s, object, fine, s->o.coils, &images));
+    LMR_TRY(pose || s->o.motion_fields ? moved_images(s, object, fine, d, pose, &images)
+                                       : fine_images(s, object, fine, s->o.coils, &images));
     if (terms.count)
         LMR_TRY(larmor_op_segments(F, sum, &A));
     else

@@ -90,11 +90,10 @@ static larmor_status check_course(const larmor_simulation *s)
         return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got concomitant fields, phase_terms or displaced voxels, "
                                         "expected one slice without phase, epi, "
                                         "breath and heart");
-    if (o->motion &&
-        (o->field || o->phase || o->epi || o->bands || lmr_simulation_beats(s) || lmr_simulation_sees_more(s)))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "simulation: got motion, expected no field, phase, epi, breath, heart, bands, concomitant "
-                        "fields, phase_terms and displaced voxels beside it");
+    if (o->motion && (o->phase || o->epi || o->bands || lmr_simulation_beats(s) || o->gradient_field ||
+                      o->displacement || o->motion_fields))
+        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got motion, expected no phase, epi, breath, heart, bands and "
+                                        "displaced voxels beside it");
     if (o->field && o->phase)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "simulation: got a phase of the image and off-resonance, expected one of them");

@@ -48,10 +48,23 @@ larmor_status lmr_simulation_beating(const larmor_simulation *s, const larmor_ph
 larmor_status lmr_simulation_moving(const larmor_simulation *s, const larmor_phantom *object,
                                     const larmor_array *traj, larmor_array **kspace);
 
-/* 1 if samples see concomitant fields, or phases of a field camera; and such samples. seconds [samples]. */
+/* Readouts that see the object in one pose. */
+typedef struct lmr_seen_state {
+    const double *pose;       /* [6] */
+    const int64_t *readout;   /* which of the scan's they are */
+    const larmor_array *traj; /* theirs, as the object sees it */
+} lmr_seen_state;
+
+/* 1 if samples see concomitant fields, or phases of a field camera; and such samples. seconds [samples]; state NULL:
+ * the object rests. traj is the scanner's, of these readouts. */
 int lmr_simulation_sees_more(const larmor_simulation *s);
 larmor_status lmr_simulation_seen(const larmor_simulation *s, const larmor_phantom *object, const larmor_array *traj,
-                                  int repetition, const double *seconds, larmor_array **kspace);
+                                  int repetition, const double *seconds, const lmr_seen_state *state,
+                                  larmor_array **kspace);
+
+/* The same of an object that moves by o.motion: off-resonance moves with it, what gradients make stays. */
+larmor_status lmr_simulation_moving_seen(const larmor_simulation *s, const larmor_phantom *object,
+                                         const larmor_array *traj, const double *seconds, larmor_array **kspace);
 
 /* Slices that are excited together, opts.bands: their places along the slice direction, the object in one of them,
  * samples, and what to expect. */

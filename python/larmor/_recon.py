@@ -84,6 +84,7 @@ class Reconstruction:
     posterior_deviation: Any = None  # their deviation: 95 % lie within 1.96 of it
     height: Any = None  # which part of a point's height each image shows, with response
     width: Any = None  # the width of a point in voxels, with response; 0 where next to nothing of it is left
+    motion: Any = None  # poses [rows, 7] that were found for the last image, as `motion` takes them, with motion_states
     _header: str | None = field(default=None, repr=False)
     _reports: list[Any] = field(default_factory=list, repr=False)  # as the library has them
 
@@ -102,7 +103,7 @@ class Reconstruction:
         """Let go of all arrays; geometry, reports and the log stay."""
         self.images = np.empty((0,))
         for name in ("maps", "density", "eigenvalues", "noise", "g", "posterior_mean", "posterior_deviation", "height",
-                     "width"):
+                     "width", "motion"):
             setattr(self, name, None)
 
     def __repr__(self) -> str:

@@ -82,7 +82,7 @@ class Run:
         self._images: list[Image] = []
         self._own: list[Any] = []  # reports as the library has them
         self._waiting: collections.deque[Image] = collections.deque()
-        self._left: tuple[Any, Any, Any] = (None, None, None)  # maps, density, eigenvalues
+        self._left: tuple[Any, Any, Any, Any] = (None, None, None, None)  # maps, density, eigenvalues, poses
         self._next, self._turns, self._settings = 0, Turns(), _recon._settings_of(self._opts)
         self._place = self._run = None
         try:
@@ -190,23 +190,25 @@ class Run:
                       "options": {k: v for k, v in self._options.items() if _is_short(v)},
                       "lam": self._asked["lam"], "settings": self._settings}
         more = {name: self._together_of(name) for name in _MORE}
-        maps, density, eigenvalues = self._left
+        maps, density, eigenvalues, motion = self._left
         return Reconstruction(_together([one.image for one in images]), [one.meta for one in images], reports, maps,
                               list(self._listener.log), list(self._listener.warnings), provenance, density, eigenvalues,
-                              **more, _header=self._header, _reports=list(self._own))
+                              **more, motion=motion, _header=self._header, _reports=list(self._own))
 
     def _together_of(self, name: str) -> Any:
         """A member of all images, or None where none has it."""
         values = [getattr(one, name) for one in self._images]
         return _together(values) if any(value is not None for value in values) else None
 
-    def _arrays_left(self) -> tuple[Any, Any, Any]:
-        """Maps, density and eigenvalues of the last series."""
+    def _arrays_left(self) -> tuple[Any, Any, Any, Any]:
+        """Maps, density, eigenvalues and poses of the last series."""
         has_maps = self._images and self._asked["maps"] is None
         kept = [self._options.get(name) for name in ("keep_density", "keep_eigenvalues")]
+        poses = _recon._result(lib.larmor_recon_motion, self._run) if self._options.get("motion_states") else None
         return (_recon._result(lib.larmor_recon_maps, self._run, ffi.NULL) if has_maps else None,
                 _recon._result(lib.larmor_recon_density, self._run) if kept[0] else None,
-                _recon._result(lib.larmor_recon_eigenvalues, self._run) if kept[1] else None)
+                _recon._result(lib.larmor_recon_eigenvalues, self._run) if kept[1] else None,
+                None if poses is None else poses.T)
 
     @property
     def log(self) -> list[str]:

@@ -15,6 +15,7 @@
 #include "recon/bytes.h"
 #include "recon/field/model.h"
 #include "recon/field/segments.h"
+#include "recon/field/sum.h"
 #include "recon/inputs.h"
 #include "recon/low_rank.h"
 
@@ -24,23 +25,6 @@
 typedef lmr_number number;
 
 /* ---- segments ---- */
-
-struct larmor_segments {
-    lmr_refs refs;
-    larmor_device *dev;
-    larmor_shape image, samples; /* of the map and of the times */
-    double f0, t0;               /* the middles of their ranges */
-    double normal_bound;
-    lmr_fit fit;
-    lmr_interpolators forward, normal; /* normal: without segments until it is asked for */
-    larmor_array *field;               /* [voxels] Hz, f64, from f0 */
-    larmor_array *place;               /* int64 [samples]: which of the distinct times */
-    larmor_array *terms;               /* c128 [times, normal.segments], or NULL */
-    /* of the terms of a model, c64, else NULL; the interpolators then are `time` */
-    larmor_array *space, *time; /* [voxels, forward.segments], [distinct times, forward.segments] */
-    larmor_array *voxel;        /* int64 [voxels]: 0, 1, ... */
-    lmr_gate gate;              /* around what is found later: normal and terms */
-};
 
 void larmor_segments_free(larmor_segments *s)
 {
@@ -62,6 +46,18 @@ void larmor_segments_free(larmor_segments *s)
 larmor_segments *larmor_segments_ref(larmor_segments *s)
 {
     if (s) lmr_refs_add(&s->refs);
+    return s;
+}
+
+larmor_segments *lmr_segments_new(larmor_device *dev, larmor_shape image, larmor_shape samples)
+{
+    larmor_segments *s = calloc(1, sizeof *s);
+    if (!s) return NULL;
+    atomic_init(&s->refs, 1);
+    lmr_gate_init(&s->gate);
+    s->dev = lmr_device_ref(dev);
+    s->image = image;
+    s->samples = samples;
     return s;
 }
 
@@ -130,13 +126,8 @@ larmor_status larmor_segments_create(const larmor_array *field, const larmor_arr
     int64_t *place = NULL;
     LMR_TRY(check_arrays(field, times));
     LMR_TRY(check_opts(&o));
-    larmor_segments *s = calloc(1, sizeof *s);
+    larmor_segments *s = lmr_segments_new(field->dev, field->shape, times->shape);
     if (!s) return LMR_NO_MEMORY();
-    atomic_init(&s->refs, 1);
-    lmr_gate_init(&s->gate);
-    s->dev = lmr_device_ref(field->dev);
-    s->image = field->shape;
-    s->samples = times->shape;
     s->normal_bound = o.normal_error > 0 ? o.normal_error : DEFAULT_NORMAL_ERROR;
     larmor_status st = find(s, field, times, &o, &f, &place);
     if (!st) st = upload(s, f, place);
@@ -179,13 +170,8 @@ larmor_status larmor_segments_of_terms(const larmor_model_term *terms, int count
     LMR_TRY(check_opts(&o));
     LMR_TRY(lmr_model_read(terms, count, &t));
     LMR_TRY(lmr_separate(&t.e, o.segments, o.error > 0 ? o.error : DEFAULT_ERROR, &found));
-    larmor_segments *s = calloc(1, sizeof *s);
+    larmor_segments *s = lmr_segments_new(terms[0].space->dev, terms[0].space->shape, terms[0].time->shape);
     if (!s) return LMR_NO_MEMORY();
-    atomic_init(&s->refs, 1);
-    lmr_gate_init(&s->gate);
-    s->dev = lmr_device_ref(terms[0].space->dev);
-    s->image = terms[0].space->shape;
-    s->samples = terms[0].time->shape;
     const larmor_status st = upload_separated(s, &t, &found);
     if (st)
         larmor_segments_free(s);

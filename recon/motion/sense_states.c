@@ -127,10 +127,37 @@ static larmor_status take_readouts(const states *s, int state, int64_t rows, int
     return copy_readouts(s, state, TO_PART, 1, bytes, all, *part, own);
 }
 
-static larmor_status make_state(states *s, int m, int64_t own, larmor_array *maps, const larmor_sense_opts *opts)
+static void drop_segments(larmor_segments **segments)
+{
+    larmor_segments_free(*segments);
+}
+
+/* The state's own, or the part of all readouts' that is its. */
+static larmor_status segments_of(const states *s, int m, int64_t own, larmor_segments *all,
+                                 larmor_segments *const *each, larmor_segments **mine)
+{
+    LMR_HEAP int64_t *readout = lmr_new(own, sizeof *readout);
+    int64_t count = 0;
+    if (!readout) return LMR_NO_MEMORY();
+    if (each) {
+        *mine = larmor_segments_ref(each[m]);
+        return LARMOR_OK;
+    }
+    if (!all) return LARMOR_OK;
+    for (int64_t i = 0; i < s->run_count; i++)
+        for (int64_t j = 0; j < s->runs[i].count && s->runs[i].state == m; j++)
+            readout[count++] = s->runs[i].first + j;
+    return larmor_segments_readouts(all, readout, own, mine);
+}
+
+static larmor_status make_state(states *s, int m, int64_t own, larmor_array *maps, larmor_segments *const *each,
+                                const larmor_sense_opts *opts)
 {
     LMR_OWNED(larmor_array) *traj = NULL, *weights = NULL;
+    LMR_FREED_BY(drop_segments) larmor_segments *segments = NULL;
     larmor_sense_opts of_state = *opts;
+    LMR_TRY(segments_of(s, m, own, opts->off_resonance, each, &segments));
+    of_state.off_resonance = segments;
     LMR_TRY(take_readouts(s, m, opts->traj->shape.dim[0], own, opts->traj, &traj));
     if (opts->weights) LMR_TRY(take_readouts(s, m, 0, own, opts->weights, &weights));
     of_state.traj = traj;
@@ -143,8 +170,8 @@ static larmor_status check(larmor_array *const *maps, int count, const int *stat
 {
     if (!maps || !state || count < 1 || !opts || !opts->traj)
         return LMR_FAIL(LARMOR_ERR_ARG, "sense states: maps, states of readouts and a trajectory are needed");
-    if (opts->off_resonance || opts->displacement)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "sense states: got off_resonance or displacement, expected none");
+    if (opts->displacement)
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "sense states: got displacement, expected none");
     const larmor_shape shape = opts->traj->shape;
     if (shape.ndim != 3)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "sense states: trajectory is %s, expected [nd, samples, readouts]",
@@ -162,8 +189,8 @@ static larmor_status check(larmor_array *const *maps, int count, const int *stat
 }
 
 /* What lost for the first state is not made for the others. */
-static larmor_status make_all(states *s, larmor_array *const *maps, const int *state, const larmor_sense_opts *opts,
-                              int *toeplitz)
+static larmor_status make_all(states *s, larmor_array *const *maps, larmor_segments *const *segments,
+                              const int *state, const larmor_sense_opts *opts, int *toeplitz)
 {
     LMR_HEAP int64_t *own = calloc((size_t)s->count, sizeof *own);
     larmor_sense_opts next = *opts;
@@ -172,7 +199,7 @@ static larmor_status make_all(states *s, larmor_array *const *maps, const int *s
     LMR_TRY(find_runs(s, state, own));
     for (int m = 0; m < s->count; m++) {
         if (!own[m]) return LMR_FAIL(LARMOR_ERR_ARG, "sense states: state %d has no readout, expected some", m);
-        LMR_TRY(make_state(s, m, own[m], maps[m], &next));
+        LMR_TRY(make_state(s, m, own[m], maps[m], segments, &next));
         if (!made++) *toeplitz = larmor_sense_uses_toeplitz(s->op[m]);
         if (!*toeplitz) next.toeplitz = -1;
     }
@@ -181,6 +208,12 @@ static larmor_status make_all(states *s, larmor_array *const *maps, const int *s
 
 larmor_status larmor_op_sense_states(larmor_array *const *maps, int count, const int *state,
                                      const larmor_sense_opts *opts, larmor_op **A)
+{
+    return larmor_op_sense_states_of(maps, NULL, count, state, opts, A);
+}
+
+larmor_status larmor_op_sense_states_of(larmor_array *const *maps, larmor_segments *const *segments, int count,
+                                        const int *state, const larmor_sense_opts *opts, larmor_op **A)
 {
     larmor_op_impl impl = {"sense-states", forward, adjoint, normal, destroy};
     int toeplitz = 0;
@@ -200,7 +233,7 @@ larmor_status larmor_op_sense_states(larmor_array *const *maps, int count, const
     s->runs = lmr_new(s->readouts, sizeof *s->runs);
     if (!s->op || !s->part || !s->runs) LMR_OR(fail, LMR_NO_MEMORY());
     LMR_OR(fail, larmor_array_create(maps[0]->dev, maps[0]->dtype, image, &s->image));
-    LMR_OR(fail, make_all(s, maps, state, opts, &toeplitz));
+    LMR_OR(fail, make_all(s, maps, segments, state, opts, &toeplitz));
     if (toeplitz) impl.name = lmr_sense_states_toeplitz;
     LMR_OR(fail, larmor_op_create(maps[0]->dev, &impl, s, maps[0]->dtype, image,
                                   LARMOR_SHAPE(s->samples, s->readouts, s->coils), A));

@@ -99,8 +99,21 @@ static scene new_scene(larmor_shape image, int states, const int *state, int64_t
     return s;
 }
 
+/* Off-resonance: none, one that moves with the object, one that stays. */
+enum { NO_FIELD, MOVES, STAYS };
+
+static double hz_at(const double u[3])
+{
+    return 45 * u[0] - 30 * u[1] + 80 * u[0] * u[1] + 25 * u[2];
+}
+
+static double seconds_of(int64_t j)
+{
+    return 1e-3 * (double)(j % SAMPLES) + 2e-4 * (double)(j / SAMPLES);
+}
+
 /* y [samples, readouts, coils]: the object has moved, the coils and the trajectory are as they are. */
-static cplx *seen_by_scanner(const scene *s, const cplx *x)
+static cplx *seen_by_scanner(const scene *s, const cplx *x, int field)
 {
     const int64_t m = SAMPLES * s->readouts;
     const int nd = s->image.ndim;
@@ -113,6 +126,7 @@ static cplx *seen_by_scanner(const scene *s, const cplx *x)
             double at[3] = {0, 0, 0}, turns = 0;
             moved_to(s->pose + 6 * s->state[j / SAMPLES], nd, u, at);
             for (int d = 0; d < nd; d++) turns += s->k[j * nd + d] * at[d];
+            if (field) turns -= hz_at(field == STAYS ? at : u) * seconds_of(j);
             for (int c = 0; c < COILS; c++) y[j + m * c] += x[i] * coil(c, at) * cexp(-2 * M_PI * I * turns);
         }
     return y;
@@ -133,7 +147,7 @@ static const int at_rest[MOST_READOUTS] = {0};
 static void check_direct_sum(larmor_shape image, int states, const int *state)
 {
     OWNED(scene) s = new_scene(image, states, state, MOST_READOUTS, LARMOR_C128);
-    OWNED(cplx) *x = random_values(s.voxels, 3), *y = seen_by_scanner(&s, x);
+    OWNED(cplx) *x = random_values(s.voxels, 3), *y = seen_by_scanner(&s, x, NO_FIELD);
     OWNED(larmor_array) *kspace = complex_array(LARMOR_C128, LARMOR_SHAPE(SAMPLES, MOST_READOUTS, COILS), y), *moved;
     assert_ok(larmor_motion_apply(kspace, s.traj, s.motion, fov_mm, &moved));
     OWNED(larmor_op) *A = op_of(&s, moved, NULL, -1);
@@ -170,6 +184,96 @@ TEST(the_adjoint_of_states_is_exact_and_their_normal_map_is_its_product_with_or_
         assert_int_equal(larmor_sense_uses_toeplitz(T), 1);
         assert_int_equal(larmor_sense_uses_toeplitz(A), 0);
     }
+}
+
+/* The field where the voxels of a state are, and the times of some readouts. */
+static larmor_segments *segments_of(const scene *s, const double *pose, const int *readout, int64_t count,
+                                    int by_terms)
+{
+    double *f = malloc(sizeof *f * (size_t)s->voxels), t[SAMPLES * MOST_READOUTS];
+    larmor_segments *made;
+    assert_non_null(f);
+    for (int64_t i = 0; i < s->voxels; i++) {
+        const double u[3] = {position(s->image, i, 0), position(s->image, i, 1),
+                             s->image.ndim > 2 ? position(s->image, i, 2) : 0};
+        double at[3] = {0, 0, 0};
+        moved_to(pose, s->image.ndim, u, at);
+        f[i] = (by_terms ? 2 * M_PI : 1) * hz_at(at);
+    }
+    for (int64_t j = 0; j < SAMPLES * count; j++) t[j] = seconds_of(j % SAMPLES + SAMPLES * readout[j / SAMPLES]);
+    OWNED(larmor_array) *field = real_array(s->image, f), *times = real_array(LARMOR_SHAPE(SAMPLES, count), t);
+    const larmor_off_resonance_opts opts = {.error = 1e-6};
+    if (by_terms)
+        assert_ok(larmor_segments_of_terms(&(larmor_model_term){field, times, 0}, 1, &opts, &made));
+    else
+        assert_ok(larmor_segments_create(field, times, &opts, &made));
+    free(f);
+    return made;
+}
+
+/* A field of all readouts that moves with the object, or one for each state that stays. */
+static larmor_op *op_with_field(const scene *s, const larmor_array *traj, int field, int by_terms, int toeplitz)
+{
+    const double rest[6] = {0};
+    larmor_segments *all, *each[6];
+    int readout[MOST_READOUTS];
+    larmor_op *A;
+    for (int j = 0; j < MOST_READOUTS; j++) readout[j] = j;
+    all = segments_of(s, rest, readout, MOST_READOUTS, by_terms);
+    larmor_sense_opts opts = {.traj = traj, .nufft_tol = 1e-11, .toeplitz = toeplitz};
+    for (int m = 0; m < s->states; m++) {
+        int count = 0;
+        for (int j = 0; j < MOST_READOUTS; j++)
+            if (s->state[j] == m) readout[count++] = j;
+        each[m] = segments_of(s, s->pose + 6 * m, readout, count, by_terms);
+    }
+    if (field == MOVES) opts.off_resonance = all;
+    if (field == MOVES)
+        assert_ok(larmor_op_sense_states(s->maps, s->states, s->state, &opts, &A));
+    else
+        assert_ok(larmor_op_sense_states_of(s->maps, each, s->states, s->state, &opts, &A));
+    for (int m = 0; m < s->states; m++) larmor_segments_free(each[m]);
+    larmor_segments_free(all);
+    return A;
+}
+
+TEST(fields_that_move_with_the_object_and_fields_that_stay_are_those_of_the_sum)
+{
+    const larmor_shape images[] = {LARMOR_SHAPE(10, 9), LARMOR_SHAPE(6, 7, 5)};
+    for (int i = 0; i < 8; i++) {
+        const int field = i & 2 ? STAYS : MOVES;
+        OWNED(scene) s = new_scene(images[i & 1], 3, in_turn, MOST_READOUTS, LARMOR_C128);
+        OWNED(cplx) *x = random_values(s.voxels, 3), *y = seen_by_scanner(&s, x, field);
+        OWNED(larmor_array) *kspace = complex_array(LARMOR_C128, LARMOR_SHAPE(SAMPLES, MOST_READOUTS, COILS), y),
+                            *moved;
+        double error;
+        assert_ok(larmor_motion_apply(kspace, s.traj, s.motion, fov_mm, &moved));
+        OWNED(larmor_op) *A = op_with_field(&s, moved, field, i & 4, -1);
+        OWNED(larmor_array) *in = complex_array(LARMOR_C128, s.image, x),
+                            *out = zeros(LARMOR_C128, larmor_op_out_shape(A));
+        assert_ok(larmor_op_forward(A, in, out));
+        OWNED(cplx) *got = values_of(out), *expected = values_of(kspace);
+        assert_at_most(difference(got, expected, SAMPLES * MOST_READOUTS * COILS), 2e-6);
+        assert_ok(larmor_op_adjoint_error(A, 1, &error));
+        assert_at_most(error, 1e-13);
+        OWNED(larmor_op) *T = op_with_field(&s, moved, field, 0, 1);
+        assert_int_equal(larmor_sense_uses_toeplitz(T), 1);
+        assert_at_most(normal_apart(T), 3e-4);
+    }
+}
+
+TEST(segments_of_readouts_are_refused_where_there_are_none)
+{
+    OWNED(scene) s = new_scene(LARMOR_SHAPE(8, 8), 3, in_turn, MOST_READOUTS, LARMOR_C128);
+    const double rest[6] = {0};
+    const int readout[] = {0, 1};
+    const int64_t beyond[] = {0, 2};
+    larmor_segments *all = segments_of(&s, rest, readout, 2, 0), *part;
+    assert_refused(larmor_segments_readouts(all, beyond, 2, &part), LARMOR_ERR_ARG,
+                   "off-resonance: readout 2 asked for, expected 0 to 1");
+    assert_refused(larmor_segments_readouts(all, beyond, 0, &part), LARMOR_ERR_SHAPE,
+                   "off-resonance: times are f64 [7, 2]");
+    larmor_segments_free(all);
 }
 
 TEST(weights_of_states_are_those_of_their_readouts)
