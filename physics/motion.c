@@ -127,8 +127,8 @@ static larmor_status fill_states(const lmr_job *job, int index, const lmr_frame 
                                  const larmor_motion_states *states, struct lmr_frame_motion *m)
 {
     for (int i = 0; i < m->states; i++)
-        LMR_TRY(larmor_maps_move(job->found.maps.array, states->pose + LARMOR_POSE * i, frame->grid.fov_mm,
-                                 &m->maps[i]));
+        LMR_TRY(
+            larmor_maps_move(job->found.maps.array, states->pose + LARMOR_POSE * i, frame->grid.fov_mm, &m->maps[i]));
     if (!frame->segments) return LARMOR_OK;
     m->segments = calloc((size_t)m->states, sizeof(larmor_segments *));
     if (!m->segments) return LMR_NO_MEMORY();
@@ -236,8 +236,7 @@ static void report(lmr_job *job, const lmr_frame *frame, const larmor_motion_sta
             "motion: shifts along z and rotations about x and y, of up to %.3g mm or degrees, are left out, as the "
             "images are 2D",
             beyond);
-    if (frame->segments)
-        lmr_log(job->events, "motion: %s", lmr_physics_moves_by(job));
+    if (frame->segments) lmr_log(job->events, "motion: %s", lmr_physics_moves_by(job));
     if (!has_states(job)) {
         lmr_log(job->events, "motion: up to %.3g mm and %.3g degrees", states->largest_mm, states->largest_deg);
         return;

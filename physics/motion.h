@@ -7,8 +7,8 @@
 /* Readouts of a frame in several states. */
 struct lmr_frame_motion {
     int states;
-    int *state;          /* [readouts] */
-    larmor_array **maps; /* [states], as the object sees them in each */
+    int *state;                 /* [readouts] */
+    larmor_array **maps;        /* [states], as the object sees them in each */
     larmor_segments **segments; /* [states], of each one's readouts; NULL: there is nothing beside the transform */
 };
 

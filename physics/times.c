@@ -88,9 +88,9 @@ static void position_in_grid(const larmor_grid *grid, const int64_t place[3], co
                              const double shift[3], double at[3])
 {
     double u[3] = {0, 0, 0};
-    for (int d = 0; d < grid->ndim; d++)
-        u[d] = (double)(place[d] - grid->matrix[d] / 2) / (double)grid->matrix[d];
-    for (int d = 0; d < 3; d++) at[d] = shift[d] + turn[3 * d] * u[0] + turn[3 * d + 1] * u[1] + turn[3 * d + 2] * u[2];
+    for (int d = 0; d < grid->ndim; d++) u[d] = (double)(place[d] - grid->matrix[d] / 2) / (double)grid->matrix[d];
+    for (int d = 0; d < 3; d++)
+        at[d] = shift[d] + turn[3 * d] * u[0] + turn[3 * d + 1] * u[1] + turn[3 * d + 2] * u[2];
 }
 
 larmor_status lmr_positions_of(const lmr_scene *scene, double **position)

@@ -13,8 +13,8 @@ typedef struct recon_settings {
     app_list window, shift, maps_fov;
     const char *maps, *delays, *girf, *b0, *t2star, *phase_terms, *gradient_field, *displacement, *motion,
         *motion_fields;
-    const char *device, *plan, *save_maps, *save_density, *save_motion, *report, *checkpoint, *config, *out_dir, *noise_map,
-        *snr_map, *g_map, *height_map, *width_map, *posterior_map, *posterior_mean;
+    const char *device, *plan, *save_maps, *save_density, *save_motion, *report, *checkpoint, *config, *out_dir,
+        *noise_map, *snr_map, *g_map, *height_map, *width_map, *posterior_map, *posterior_mean;
     int64_t noise_samples, probes, posterior_samples, threads, slice, contrast, phase, repetition, set, encoding,
         spokes_per_frame, cardiac_phases, gate;
     const char *bins, *gating, *gating_plot, *multiband, *multiband_phase;

@@ -664,7 +664,7 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     double motion_mm, motion_deg; /* the largest shift and rotation */
     /* Of motion that is found: what poses and an object at rest leave of readouts that were held out. */
     double motion_misfit, motion_misfit_still;
-    /* Its poses, of the last image: rows [motion_rows][7] for larmor_motion_rows; 0: none was found, or looked for. */
+    /* Its poses, of the last image: rows [motion_rows][7] for larmor_motion_rows; 0: none were looked for. */
     int motion_rows;
     double motion_row[LARMOR_MOST_MOTION_STATES][LARMOR_POSE + 1];
 } larmor_recon_report;

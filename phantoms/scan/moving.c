@@ -69,7 +69,7 @@ static larmor_status put(const larmor_array *x, const double *phase, const int64
                          float complex *y)
 {
     const larmor_shape own = larmor_array_shape(x);
-    const int64_t samples = own.dim[0], count = own.dim[1], coils = own.ndim > 2 ? own.dim[2] : 1;
+    const int64_t samples = own.dim[0], count = own.dim[1], coils = larmor_array_count(x) / (samples * count);
     LMR_HEAP double complex *from = NULL;
     LMR_TRY(larmor_array_download(x, LARMOR_C128, &from));
     for (int64_t i = 0; i < samples * count * coils; i++) {
@@ -123,5 +123,6 @@ larmor_status lmr_simulation_moving_seen(const larmor_simulation *s, const larmo
         }
         LMR_TRY(see_pose(s, object, k, shape, seconds, readout, count, poses + LARMOR_POSE * first, y));
     }
-    return larmor_array_upload(s->dev, LARMOR_C64, LARMOR_SHAPE(shape.dim[1], readouts, coils), LARMOR_C64, y, kspace);
+    return larmor_array_upload(s->dev, LARMOR_C64, LARMOR_SHAPE(shape.dim[1], readouts, coils), LARMOR_C64, y,
+                               kspace);
 }

@@ -654,20 +654,27 @@ def sense(maps: Array, points: Array, *, weights: Array = None, scale: str = "su
 @_remembered
 def sense_states(maps: Array, state: Any, points: Array, *, weights: Array = None, scale: str = "sum",
                  tol: float = 0, toeplitz: bool | None = None, iterations: int = 0, block: int = 0,
-                 effort: str = "estimate", device: str | Device | None = None) -> Operator:
+                 effort: str = "estimate", off_resonance: Segments | Sequence[Segments] | None = None,
+                 device: str | Device | None = None) -> Operator:
     """SENSE of readouts that see different maps, of an object that moves for example.
 
-    maps   [states, coils, image...], complex. state: [readouts], which of them a readout sees.
+    maps           [states, coils, image...], complex. state: [readouts], which of them a readout sees.
+    off_resonance  of all readouts, which moves with the object; or of each state, whose times are its readouts'.
     Other arguments as of `sense`.
     """
     maps = _scaled(_complex(maps), scale, points.shape[-1])
     on = _where(maps, device)
-    opts, _keep = _sense_options(on, points, weights, tol, toeplitz, iterations, block, effort, None)
+    shared = off_resonance if isinstance(off_resonance, Segments) else None
+    each = None if off_resonance is None or shared else list(off_resonance)
+    if each is not None and len(each) != maps.shape[0]:
+        raise ArgumentError(f"off_resonance: got {len(each)} segments, expected those of {maps.shape[0]} states")
+    opts, _keep = _sense_options(on, points, weights, tol, toeplitz, iterations, block, effort, shared)
     kept = [_kept(maps[i], on) for i in range(maps.shape[0])]
+    segments_ = ffi.NULL if each is None else ffi.new("larmor_segments *[]", [s._segments for s in each])
     which = ffi.new("int[]", [int(m) for m in state])
     if len(which) != points.shape[0]:
         raise ArgumentError(f"state: got {len(which)} states, expected those of {points.shape[0]} readouts")
-    return _op(lib.larmor_op_sense_states, on, ffi.new("larmor_array *[]", kept), len(kept), which, opts)
+    return _op(lib.larmor_op_sense_states_of, on, ffi.new("larmor_array *[]", kept), segments_, len(kept), which, opts)
 
 
 def basis_factors(basis: Any, frame: Sequence[int], samples: int, *, dtype: Any = np.complex64) -> Any:
@@ -1051,6 +1058,15 @@ class Segments:
         made._segments = created(lib.larmor_segments_of_terms, "larmor_segments", lib.larmor_segments_free, listed,
                                  len(kept), opts)
         return made
+
+    def of_readouts(self, readouts: Sequence[int]) -> Segments:
+        """Those of some readouts alone, in this order: of one state of an object that moves, for example."""
+        part = type(self).__new__(type(self))
+        part.device = self.device
+        which = ffi.new("int64_t[]", [int(j) for j in readouts])
+        part._segments = created(lib.larmor_segments_readouts, "larmor_segments", lib.larmor_segments_free,
+                                 self._segments, which, len(which))
+        return part
 
     @property
     def info(self) -> dict[str, float]:

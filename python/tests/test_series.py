@@ -240,3 +240,15 @@ def test_an_object_that_moves_between_coils_is_found_and_corrected():
     assert relative(y, kspace) < 0.1
     still = linop.sense(maps, data.traj, scale="integral") @ truth.astype(np.complex64)
     assert relative(still, data.kspace) > 3 * relative(y, kspace)
+    field, times = np.linspace(-40, 40, 32)[None] * np.ones((32, 1)), 1e-4 * np.ones((110, 1)) * np.arange(traj.shape[1])
+    shared = linop.Segments(field, times)
+    each = [shared.of_readouts(np.flatnonzero(np.asarray(states["state"]) == m)) for m in range(2)]
+    by = [linop.sense_states(seen, states["state"], traj, off_resonance=s) @ truth.astype(np.complex64)
+          for s in (shared, each, None)]
+    assert relative(by[0], by[1]) < 1e-6 < 0.1 < relative(by[0], by[2])
+    with pytest.raises(larmor.ArgumentError, match="off_resonance: got 1 segments, expected those of 2 states"):
+        linop.sense_states(seen, states["state"], traj, off_resonance=each[:1])
+    done = larmor.recon(scan, maps=maps, motion_states=2, method="cg", lam=1e-3)
+    again = larmor.recon(scan, maps=maps, motion=done.motion, method="cg", lam=1e-3)
+    assert done.motion.shape == (2, 7) and done.motion[1, 0] == 55
+    assert np.array_equal(done.images[0], again.images[0])

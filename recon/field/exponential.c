@@ -125,8 +125,8 @@ static larmor_status fill_piece(const filling *s, int64_t begin, int64_t count)
     LMR_HEAP double complex *product = lmr_new(count * rank, sizeof *product);
     if (!value || !product) return LMR_NO_MEMORY();
     fill_values(&s->v, begin, count, value, count);
-    LMR_TRY(s->dense->la->gemm(s->dense->ctx, 'N', 'N', count, rank, rows, value, count, s->f->P, rows, product,
-                               count));
+    LMR_TRY(
+        s->dense->la->gemm(s->dense->ctx, 'N', 'N', count, rank, rows, value, count, s->f->P, rows, product, count));
     for (int64_t q = 0; q < rank; q++)
         for (int64_t i = 0; i < count; i++)
             s->out[begin + i + s->v.count * q] = (float complex)product[i + count * q];

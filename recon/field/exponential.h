@@ -6,7 +6,19 @@
 #include <complex.h>
 
 #include "core/backend.h"
-#include "recon/field/separable.h"
+#include "core/status.h"
+
+enum { LMR_MOST_TERMS = 32 };
+
+/* exp(sum over l of (i or -1) space_l(r) time_l(t)) */
+typedef struct lmr_exponential {
+    int terms;
+    int64_t voxels, times;
+    const double *space[LMR_MOST_TERMS]; /* [voxels] */
+    const double *time[LMR_MOST_TERMS];  /* [times] */
+    char is_decay[LMR_MOST_TERMS];
+    int threads;
+} lmr_exponential;
 
 typedef enum lmr_side { LMR_OF_PLACE, LMR_OF_TIME } lmr_side;
 

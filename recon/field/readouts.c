@@ -74,7 +74,8 @@ larmor_status larmor_segments_readouts(const larmor_segments *all, const int64_t
     LMR_NEED(all);
     LMR_NEED(readout);
     if (all->samples.ndim != 2 || count < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "off-resonance: times are %s and %lld readouts are asked for, expected "
+        return LMR_FAIL(LARMOR_ERR_SHAPE,
+                        "off-resonance: times are %s and %lld readouts are asked for, expected "
                         "[samples, readouts] and at least 1",
                         lmr_describe_as(all->dev, LARMOR_F64, all->samples).s, (long long)count);
     for (int64_t j = 0; j < count; j++)

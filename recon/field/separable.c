@@ -159,10 +159,10 @@ static larmor_status fit_factor(lmr_side side, const number *from, const int64_t
 typedef struct basis {
     int64_t *time, times; /* the candidates */
     int columns;
-    int is_whole;   /* all places are columns */
-    number *A, *G;  /* [times, columns], [columns, columns] */
-    double *value;  /* [columns], ascending */
-    double energy;  /* their sum */
+    int is_whole;  /* all places are columns */
+    number *A, *G; /* [times, columns], [columns, columns] */
+    double *value; /* [columns], ascending */
+    double energy; /* their sum */
 } basis;
 
 static void free_basis(basis *b)
@@ -300,8 +300,8 @@ static larmor_status fill(const lmr_exponential *e, const lmr_dense *dense, cons
 }
 
 /* More products until they keep the bound, from a few columns; found->rank stays 0 where those cannot tell. */
-static larmor_status try_columns(const lmr_exponential *e, const lmr_dense *dense, int columns, int rank, double bound,
-                                 lmr_separated *found)
+static larmor_status try_columns(const lmr_exponential *e, const lmr_dense *dense, int columns, int rank,
+                                 double bound, lmr_separated *found)
 {
     LMR_FREED_BY(free_basis) basis b = {.columns = 0};
     LMR_TRY(find_basis(e, dense, columns, &b));

@@ -5,19 +5,9 @@
 
 #include <complex.h>
 
-#include "core/status.h"
+#include "recon/field/exponential.h"
 
-enum { LMR_MOST_TERMS = 32, LMR_MOST_RANK = 512 };
-
-/* exp(sum over l of (i or -1) space_l(r) time_l(t)) */
-typedef struct lmr_exponential {
-    int terms;
-    int64_t voxels, times;
-    const double *space[LMR_MOST_TERMS]; /* [voxels] */
-    const double *time[LMR_MOST_TERMS];  /* [times] */
-    char is_decay[LMR_MOST_TERMS];
-    int threads;
-} lmr_exponential;
+enum { LMR_MOST_RANK = 512 };
 
 /* ~ sum over q of space_q(r) time_q(t) */
 typedef struct lmr_separated {

@@ -170,8 +170,7 @@ static larmor_status check(larmor_array *const *maps, int count, const int *stat
 {
     if (!maps || !state || count < 1 || !opts || !opts->traj)
         return LMR_FAIL(LARMOR_ERR_ARG, "sense states: maps, states of readouts and a trajectory are needed");
-    if (opts->displacement)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "sense states: got displacement, expected none");
+    if (opts->displacement) return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "sense states: got displacement, expected none");
     const larmor_shape shape = opts->traj->shape;
     if (shape.ndim != 3)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "sense states: trajectory is %s, expected [nd, samples, readouts]",

@@ -112,43 +112,6 @@ expect 0 phantom -q --force -o still.h5 --snr 30 --coils 3 $spokes
 # shellcheck disable=SC2086
 expect 0 phantom -q --force -o moved.h5 --snr 30 --coils 3 --motion poses.txt $spokes
 
-# Beside off-resonance, which moves with the object, and concomitant fields, which stay: as near to the truth as the
-# same motion without them.
-# model NAME WORSE "OPTIONS OF THE FAULT" "OPTIONS OF ITS MODEL" OPTION...: poses.txt is there. WORSE: what the fault
-# costs at least where the motion alone is corrected.
-model() {
-    name="$1 and motion" worse=$2 fault=$3 in_model=$4
-    shift 4
-    expect 0 phantom -q --force -o plain.h5 --truth truth.h5 --maps maps.cfl --motion poses.txt "$@"
-    # shellcheck disable=SC2086
-    expect 0 phantom -q --force -o both.h5 --motion poses.txt "$@" $fault
-    best=$(nrmse plain.h5 --motion poses.txt --concomitant off)
-    at_least "$(nrmse both.h5 --motion poses.txt --concomitant off)" "$best" "$worse" "$name, without the model"
-    # shellcheck disable=SC2086
-    at_most "$(nrmse both.h5 --motion poses.txt $in_model)" "$best" 1.1 "$name"
-    grep -q '^motion: .* \(are taken to move with the object\|stay where they are\)' log || fail "$name: $(cat log)"
-    grep -q 'to and fro' log && fail "$name: $(cat log)"
-    return 0
-}
-field="--off-resonance 60 --field-gradient 80,-50"
-printf '%s\n' 0,0,0,0,0,0,0 28,8,-6,0,0,0,9 55,-6,12,0,0,0,-12 83,14,4,0,0,0,15 >poses.txt
-expect 0 phantom -q --force -o both.h5 --traj golden --matrix 48 --field-map field.nii --off-resonance 60 --field-gradient 80,-50
-model "spokes, a field" 1.3 "$field" "--b0 field.nii" --traj golden --matrix 48 --readouts 110 --coils 3 --snr 30 --dwell 40 --phantom texture
-model "spokes, a field, noise" 1.1 "$field" "--b0 field.nii" --traj golden --matrix 48 --readouts 110 --coils 3 --snr 10 --dwell 40 --phantom texture --seed 6
-# Poses that are found without the field are as good; what was saved gives the same image.
-given=$(nrmse both.h5 --b0 field.nii --motion poses.txt)
-at_most "$(nrmse both.h5 --b0 field.nii --motion-states 4 --save-motion found.npy)" "$given" 1.1 "found beside a field"
-grep -q '^wrote found.npy: poses, for --motion$' log || fail "$last: $(cat log)"
-mv image.h5 found.h5
-nrmse both.h5 --b0 field.nii --motion found.npy >/dev/null
-expect 0 compare image.h5 found.h5 --tol 0
-printf '%s\n' 0,0,0,0,0,0,0 3,20,-16,0,0,0,5 6,-16,24,0,0,0,-8 9,28,10,0,0,0,12 >poses.txt
-model "a spiral, concomitant fields" 1.2 --concomitant "--concomitant on" --traj spiral --matrix 48 --readouts 12 --coils 3 --snr 30 \
-    --dwell 8 --oblique --position 0,30,60 --field-strength 0.1 --phantom texture
-printf '%s\n' 0,0,0,0,0,0,0 60,12,-9,8,4,-6,7 >poses.txt
-model "a volume, concomitant fields" 1.03 --concomitant "--concomitant on" --traj koosh --matrix 10,10,10 --coils 3 --snr 30 \
-    --dwell 4 --field-strength 0.008 --phantom texture
-
 # A file of names, comments and the readouts from which on poses hold says the same as one row for each readout; poses
 # of zeros are none.
 printf 'readout,x,y,z,rx,ry,rz\n0,0,0,0,0,0,0 # at rest\n\n55,4,-3,0,0,0,10\n' >short.csv
