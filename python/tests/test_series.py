@@ -240,7 +240,8 @@ def test_an_object_that_moves_between_coils_is_found_and_corrected():
     assert relative(y, kspace) < 0.1
     still = linop.sense(maps, data.traj, scale="integral") @ truth.astype(np.complex64)
     assert relative(still, data.kspace) > 3 * relative(y, kspace)
-    field, times = np.linspace(-40, 40, 32)[None] * np.ones((32, 1)), 1e-4 * np.ones((110, 1)) * np.arange(traj.shape[1])
+    field = np.linspace(-40, 40, 32)[None] * np.ones((32, 1))
+    times = 1e-4 * np.ones((110, 1)) * np.arange(traj.shape[1])
     shared = linop.Segments(field, times)
     each = [shared.of_readouts(np.flatnonzero(np.asarray(states["state"]) == m)) for m in range(2)]
     by = [linop.sense_states(seen, states["state"], traj, off_resonance=s) @ truth.astype(np.complex64)
