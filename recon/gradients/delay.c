@@ -76,6 +76,11 @@ static int rests_at_centre(const double *k, int nd, int64_t n)
            (is_at_rest(last, -nd, nd, distance(k, NULL, nd)) ? ENDS_AT_CENTRE : 0);
 }
 
+int lmr_rests_before(const double *k, int nd, int64_t n)
+{
+    return rests_at_centre(k, nd, n) & STARTS_AT_CENTRE;
+}
+
 /* The same, along a straight line where there are too few samples for a cubic or none on one side; up to 0 at an
  * end that rests in the centre. */
 static double value_at(const double *x, int64_t stride, int64_t n, double place, int rests, double *slope)

@@ -17,4 +17,8 @@ void lmr_delay_axes(int e, int *a, int *b);
 void lmr_delay_place(const double *k, int nd, int64_t n, int64_t i, const double delay[LMR_DELAYS], const double *fov,
                      double *place, double *slope);
 
+/* Not 0 if a readout k [nd, n] begins at rest in the centre of k-space, on a ramp or, in a plane, exactly there: no
+ * gradient precedes it. */
+int lmr_rests_before(const double *k, int nd, int64_t n);
+
 #endif

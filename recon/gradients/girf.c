@@ -16,6 +16,7 @@
 #include "core/parallel.h"
 #include "larmor/delays.h"
 #include "larmor/operators.h"
+#include "recon/gradients/delay.h"
 
 /* The correction fades out from here to half the sampling rate, in units of that. Not measured. */
 static const double fade_start = 0.6;
@@ -134,11 +135,13 @@ static double slope_at(const double *k, int64_t n, int end)
     return end ? (3 * k[n - 1] - 4 * k[n - 2] + k[n - 3]) / 2 : (4 * k[1] - 3 * k[0] - k[2]) / 2;
 }
 
-/* What the response makes of one axis is added to `to`: from is that of the readout, [n]. */
-static void convolve(const convolution *c, const kernel *k, int same, const double *from, double *rest, double *to)
+/* What the response makes of one axis is added to `to`: from is that of the readout, [n]. rests: before it there was no
+ * gradient, so that its tangent is none. */
+static void convolve(const convolution *c, const kernel *k, int same, int rests, const double *from, double *rest,
+                     double *to)
 {
     const int64_t n = c->n, half = c->taps / 2;
-    const double first = from[0], step = slope_at(from, n, 0);
+    const double first = from[0], step = rests ? 0 : slope_at(from, n, 0);
     const double slope = slope_at(from, n, 1) - step;
     double most = 0;
     for (int64_t i = 0; i < n + half; i++) {
@@ -166,12 +169,13 @@ static void correct_readout(void *self, int64_t readout)
     }
     const double *from = c->from + c->nd * n * readout;
     double *to = c->to + c->nd * n * readout;
+    const int rests = lmr_rests_before(from, c->nd, n);
     for (int64_t i = 0; i < n; i++)
         for (int a = 0; a < c->axes; a++)
             for (int d = 0; d < c->nd; d++) in[a * n + i] += c->turn[a][d] * from[c->nd * i + d];
     for (int a = 0; a < c->axes; a++)
         for (int b = 0; b < c->axes; b++)
-            if (c->kernel[a][b].tap) convolve(c, &c->kernel[a][b], a == b, in + n * b, rest, out + n * a);
+            if (c->kernel[a][b].tap) convolve(c, &c->kernel[a][b], a == b, rests, in + n * b, rest, out + n * a);
     for (int64_t i = 0; i < n; i++)
         for (int d = 0; d < c->nd; d++) {
             to[c->nd * i + d] = 0;
