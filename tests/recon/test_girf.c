@@ -122,8 +122,6 @@ TEST(a_delay_is_that_of_larmor_traj_delay)
     }
 }
 
-/* k(t) = (1 - cos(w t)) / w^2 begins at rest; a low-pass of first order follows it as its differential equation
- * says. */
 /* Arms from the centre: late by whole samples they are where they were so many samples before, and in the centre
  * until then. At the kink the correction, which fades out at high frequencies, rings. */
 TEST(a_delay_of_arms_from_the_centre_lets_them_wait_there)
@@ -149,24 +147,6 @@ TEST(a_delay_of_arms_from_the_centre_lets_them_wait_there)
 
 /* k(t) = (1 - cos(w t)) / w^2 begins at rest; a low-pass of first order follows it as its differential equation
  * says. */
-/* Arms from the centre: late by whole samples they are what they were so many samples before, and in the centre until
- * then. */
-TEST(a_delay_of_arms_from_the_centre_lets_them_wait_there)
-{
-    OWNED(larmor_array) *traj = make("spiral", 6, 0);
-    const larmor_shape shape = larmor_array_shape(traj);
-    const int64_t n = shape.dim[1];
-    OWNED(double) *k = values(traj), *got = apply(traj, two_samples, 0, 0);
-    double most = 0;
-    for (int64_t j = 0; j < shape.dim[2]; j++)
-        for (int64_t i = 0; i + 4 < n; i++)
-            for (int d = 0; d < 2; d++) {
-                const double expected = i < 2 ? 0 : k[d + 2 * (i - 2 + n * j)];
-                most = fmax(most, fabs(got[d + 2 * (i + n * j)] - expected));
-            }
-    assert_at_most(most, 0.01);
-}
-
 TEST(a_low_pass_gives_the_solution_of_its_differential_equation)
 {
     enum { N = 1000 };
