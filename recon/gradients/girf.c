@@ -135,13 +135,14 @@ static double slope_at(const double *k, int64_t n, int end)
     return end ? (3 * k[n - 1] - 4 * k[n - 2] + k[n - 3]) / 2 : (4 * k[1] - 3 * k[0] - k[2]) / 2;
 }
 
-/* What the response makes of one axis is added to `to`: from is that of the readout, [n]. rests: before it there was no
- * gradient, so that its tangent is none. */
+/* What the response makes of one axis is added to `to`: from is that of the readout, [n]. rests: before it there was
+ * no gradient, so that its tangent is none. */
 static void convolve(const convolution *c, const kernel *k, int same, int rests, const double *from, double *rest,
                      double *to)
 {
     const int64_t n = c->n, half = c->taps / 2;
-    const double first = from[0], step = rests ? 0 : slope_at(from, n, 0);
+    const double first = from[0];
+    const double step = rests ? 0 : slope_at(from, n, 0);
     const double slope = slope_at(from, n, 1) - step;
     double most = 0;
     for (int64_t i = 0; i < n + half; i++) {
