@@ -222,7 +222,7 @@ def test_a_measured_response_and_a_cameras_terms_are_those_that_were_put_in():
     assert np.allclose(traj[0, :, 0], known[2, 0] / (2 * np.pi) * 0.2)
 
 
-def test_an_object_that_moves_between_coils_is_found_and_corrected():
+def test_an_object_that_moves_between_coils_is_found_and_corrected(tmp_path):
     poses = np.zeros((110, 6))
     poses[55:] = 5, -4, 0, 0, 0, 9
     scan = larmor.Simulation([32, 32], traj={"readouts": 110}, coils=3, motion=poses)
@@ -249,7 +249,8 @@ def test_an_object_that_moves_between_coils_is_found_and_corrected():
     assert relative(by[0], by[1]) < 1e-6 < 0.1 < relative(by[0], by[2])
     with pytest.raises(larmor.ArgumentError, match="off_resonance: got 1 segments, expected those of 2 states"):
         linop.sense_states(seen, states["state"], traj, off_resonance=each[:1])
-    done = larmor.recon(scan, maps=maps, motion_states=2, method="cg", lam=1e-3)
-    again = larmor.recon(scan, maps=maps, motion=done.motion, method="cg", lam=1e-3)
+    scan.write(tmp_path / "scan.h5")
+    done = larmor.recon(tmp_path / "scan.h5", maps=maps, motion_states=2, method="cg", lam=1e-3)
+    again = larmor.recon(tmp_path / "scan.h5", maps=maps, motion=done.motion, method="cg", lam=1e-3)
     assert done.motion.shape == (2, 7) and done.motion[1, 0] == 55
     assert np.array_equal(done.images[0], again.images[0])
