@@ -2,20 +2,17 @@
 #include "check/sample_faults.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/device.h"
+#include "core/owned.h"
 #include "core/parallel.h"
 #include "core/select.h"
 #include "core/status.h"
 
-typedef long long ll;
-
 /* Rules of thumb, silent on right simulated scans and on the real ones at hand (docs/checking.md). */
 #define MIN_SPIKE_RADIUS 0.25 /* of what the trajectory reaches */
-#define MIN_SPIKE_RATIO 8     /* to the 90th percentile at the radius, and to the samples beside it in the readout */
 #define MIN_BESIDE_RATIO 4    /* to the samples at its place in the readouts before and after */
 #define REL_ROUNDING 1e-6     /* relative: values that are the same */
 #define MIN_OTHER_VALUE 1e-4  /* of the largest: values that are not */
@@ -31,6 +28,15 @@ enum { TAIL = 64, TAILS = 64, BINS = 2 * TAIL, LEAST_TAIL = 12, PEAK = 5, SLOW =
 enum { RINGS = 24, FEWEST_OF_RING = 16, OF_RING = 512, MIN_CLIPPED = 6, MIN_ECHOES = 4, MOST_PLACES = 32 };
 enum { INNER_RINGS = 3, OUTER_RINGS = 6, FEWEST_COILS = 3 };
 
+enum { PIECES = 64 }; /* of the readouts, so that sums do not depend on threads */
+
+/* What a coil has in some of the readouts. */
+typedef struct piece {
+    float most; /* of the real and imaginary parts */
+    double largest, reach;
+    int64_t spikes, spike, clipped; /* spike: the largest one's sample */
+} piece;
+
 /* The length of the tails, at which end they are, and how far apart the readouts are that they are of. */
 typedef struct tails {
     int64_t length, first, apart, count;
@@ -39,8 +45,11 @@ typedef struct tails {
 typedef struct view {
     int nd;
     int64_t n, readouts, points, coils; /* points = n readouts */
+    const int64_t *matrix;              /* [3] */
+    double reach;                       /* of |2 k / N|, at most 1 */
     const double *k;                    /* [nd, points] */
-    const float *x;                     /* complex [points] of a coil */
+    int threads;
+    float *x;                           /* complex [points] of a coil */
     float *radius;                      /* [points] |2 k / N|, 1 at the farthest within the matrix */
     unsigned char *ring;                /* [points] of RINGS, by radius */
     float *size;                        /* [points] magnitudes of a coil */
@@ -52,27 +61,55 @@ typedef struct view {
     double *spectrum;                   /* [BINS, TAILS] their power, of all coils */
     double *cosine, *sine;              /* [BINS, TAIL] */
     double *inner, *outer;              /* [coils] the magnitude in the centre and in the outermost part */
+    float *peak;                        /* [readouts] how far from the centre a readout is largest; < 0: beside it */
+    const double *level;                /* [RINGS] of a coil */
+    float limit;                        /* of a coil: parts that are just its largest */
+    piece piece[PIECES];
 } view;
+
+static int64_t first_readout(const view *v, int64_t p)
+{
+    return v->readouts / PIECES * p + v->readouts % PIECES * p / PIECES;
+}
+
+static int64_t first_point(const view *v, int64_t p)
+{
+    return v->n * first_readout(v, p);
+}
 
 /* ---- geometry ---- */
 
-static void find_radii(const int64_t matrix[3], view *v)
+static void find_radii_of(void *self, int64_t p)
 {
-    double reach = 0;
-    for (int64_t i = 0; i < v->points; i++) {
+    view *v = self;
+    v->piece[p].reach = 0;
+    for (int64_t i = first_point(v, p); i < first_point(v, p + 1); i++) {
         double square = 0;
         for (int d = 0; d < v->nd; d++) {
-            const double part = 2 * v->k[i * v->nd + d] / (double)matrix[d];
+            const double part = 2 * v->k[i * v->nd + d] / (double)v->matrix[d];
             square += part * part;
         }
         v->radius[i] = (float)sqrt(square);
-        reach = fmax(reach, v->radius[i]);
+        v->piece[p].reach = fmax(v->piece[p].reach, v->radius[i]);
     }
-    reach = fmax(fmin(reach, 1), 1e-9);
-    for (int64_t i = 0; i < v->points; i++) {
-        v->radius[i] /= (float)reach;
+}
+
+static void find_rings_of(void *self, int64_t p)
+{
+    view *v = self;
+    for (int64_t i = first_point(v, p); i < first_point(v, p + 1); i++) {
+        v->radius[i] /= (float)v->reach;
         v->ring[i] = (unsigned char)fminf(RINGS - 1, v->radius[i] * RINGS);
     }
+}
+
+static larmor_status find_radii(view *v)
+{
+    double reach = 0;
+    LMR_TRY(lmr_parallel(v->threads, PIECES, find_radii_of, v));
+    for (int p = 0; p < PIECES; p++) reach = fmax(reach, v->piece[p].reach);
+    v->reach = fmax(fmin(reach, 1), 1e-9);
+    return lmr_parallel(v->threads, PIECES, find_rings_of, v);
 }
 
 static double distance(const view *v, int64_t i, int64_t j)
@@ -129,20 +166,37 @@ static double beside_in_time(const view *v, int64_t point)
     return most;
 }
 
-static void count_spikes(const view *v, int64_t coil, const double level[RINGS], double *largest,
-                         larmor_sample_faults *out)
+static int is_spike(const view *v, int64_t i)
 {
-    for (int64_t i = 0; i < v->points; i++) {
-        if (v->radius[i] < (float)MIN_SPIKE_RADIUS) continue;
-        const double here = (double)v->size[i];
-        if (!(here > MIN_SPIKE_RATIO * level[v->ring[i]]) || here < MIN_SPIKE_RATIO * beside_in_readout(v, i))
-            continue;
-        if (here < MIN_BESIDE_RATIO * beside_in_time(v, i)) continue;
-        out->spikes++;
-        if (here <= *largest) continue;
-        *largest = here;
-        out->spike_readout = i / v->n;
-        out->spike_sample = i % v->n;
+    const double here = (double)v->size[i];
+    return v->radius[i] >= (float)MIN_SPIKE_RADIUS && here > LMR_MIN_SPIKE_RATIO * v->level[v->ring[i]] &&
+           here >= LMR_MIN_SPIKE_RATIO * beside_in_readout(v, i) && here >= MIN_BESIDE_RATIO * beside_in_time(v, i);
+}
+
+static void look_for_faults(void *self, int64_t p)
+{
+    view *v = self;
+    piece *to = &v->piece[p];
+    to->largest = 0;
+    to->spikes = to->spike = to->clipped = 0;
+    for (int64_t i = first_point(v, p); i < first_point(v, p + 1); i++) {
+        to->clipped += fabsf(v->x[2 * i]) >= v->limit || fabsf(v->x[2 * i + 1]) >= v->limit;
+        if (!is_spike(v, i)) continue;
+        to->spikes++;
+        if ((double)v->size[i] <= to->largest) continue;
+        to->largest = (double)v->size[i];
+        to->spike = i;
+    }
+}
+
+static void count_spikes(const view *v, int64_t coil, double *largest, larmor_sample_faults *out)
+{
+    for (const piece *p = v->piece; p < v->piece + PIECES; p++) {
+        out->spikes += p->spikes;
+        if (p->largest <= *largest) continue;
+        *largest = p->largest;
+        out->spike_readout = p->spike / v->n;
+        out->spike_sample = p->spike % v->n;
         out->spike_coil = (int)coil;
     }
 }
@@ -181,6 +235,27 @@ static void count_noisy(const view *v, larmor_sample_faults *out)
 
 /* ---- clipping ---- */
 
+static float largest_part(const view *v)
+{
+    float most = 0;
+    for (int p = 0; p < PIECES; p++) most = fmaxf(most, v->piece[p].most);
+    return most;
+}
+
+/* The first of the real and imaginary parts from i on that is just the largest one; 2 points: none. */
+static int64_t next_clipped(const view *v, int64_t i)
+{
+    for (int p = 0; p < PIECES; p++) {
+        const int64_t end = 2 * first_point(v, p + 1);
+        if (i >= end) continue;
+        if (v->piece[p].clipped)
+            for (; i < end; i++)
+                if (!(fabsf(v->x[i]) < v->limit)) return i;
+        i = end;
+    }
+    return 2 * v->points;
+}
+
 /* Real and imaginary parts that are just the largest one of their coil: a converter that is full gives many of
  * them, with other parts that are not. Samples at one place of k-space, such as its centre, are alike without
  * noise, and count once. */
@@ -188,10 +263,8 @@ static void count_clipped(const view *v, int64_t coil, larmor_sample_faults *out
 {
     int64_t place[MOST_PLACES], count = 0, first = -1;
     int places = 0, varies = 0;
-    float most = 0;
-    for (int64_t i = 0; i < 2 * v->points; i++) most = fmaxf(most, fabsf(v->x[i]));
-    for (int64_t i = 0; i < 2 * v->points && most > 0; i++) {
-        if (fabsf(v->x[i]) < most * (1 - (float)REL_ROUNDING)) continue;
+    const float most = largest_part(v);
+    for (int64_t i = next_clipped(v, 0); i < 2 * v->points && most > 0; i = next_clipped(v, i + 1)) {
         int known = 0;
         for (int j = 0; j < places && !known; j++) known = distance(v, i / 2, place[j]) < MIN_OTHER_DISTANCE;
         if (first < 0) first = i;
@@ -210,36 +283,33 @@ static void count_clipped(const view *v, int64_t coil, larmor_sample_faults *out
 
 /* ---- the echo ---- */
 
-/* How far from k = 0 the signal of readouts that pass it is largest: the median. */
-static larmor_status find_echo(const view *v, larmor_sample_faults *out)
+static void find_peaks(void *self, int64_t p)
 {
-    float *peak = lmr_new(v->readouts, sizeof *peak);
-    int64_t count = 0;
-    if (!peak) return LMR_NO_MEMORY();
-    for (int64_t r = 0; r < v->readouts; r++) {
+    view *v = self;
+    for (int64_t r = first_readout(v, p); r < first_readout(v, p + 1); r++) {
         int64_t at = r * v->n;
         double least = INFINITY;
         for (int64_t i = r * v->n; i < (r + 1) * v->n; i++) {
             if (v->energy[i] > v->energy[at]) at = i;
             least = fmin(least, from_centre(v, i));
         }
-        if (least < MAX_CENTRE_DISTANCE) peak[count++] = (float)from_centre(v, at);
+        v->peak[r] = least < MAX_CENTRE_DISTANCE ? (float)from_centre(v, at) : -1;
     }
-    const double usual = count ? (double)lmr_select_f32(peak, count, (count - 1) / 2) : 0;
+}
+
+/* How far from k = 0 the signal of readouts that pass it is largest: the median. */
+static larmor_status find_echo(view *v, larmor_sample_faults *out)
+{
+    int64_t count = 0;
+    LMR_TRY(lmr_parallel(v->threads, PIECES, find_peaks, v));
+    for (int64_t r = 0; r < v->readouts; r++)
+        if (v->peak[r] >= 0) v->peak[count++] = v->peak[r];
+    const double usual = count ? (double)lmr_select_f32(v->peak, count, (count - 1) / 2) : 0;
     if (count >= MIN_ECHOES && usual > MIN_ECHO_DISTANCE) out->echo_distance = usual;
-    free(peak);
     return LARMOR_OK;
 }
 
 /* ---- readouts that repeat others, and zeros ---- */
-
-static void find_repeats(view *v)
-{
-    for (int64_t r = 1; r < v->readouts; r++) {
-        const float *own = v->x + 2 * v->n * r;
-        v->repeats[r] = v->repeats[r] && !memcmp(own, own - 2 * v->n, (size_t)(2 * v->n) * sizeof *own);
-    }
-}
 
 /* Readouts at one place are alike without noise. */
 static void count_copied(const view *v, larmor_sample_faults *out)
@@ -367,29 +437,42 @@ static void find_carrier(const view *v, larmor_sample_faults *out)
 
 /* ---- all of it ---- */
 
-static larmor_status look_at_coil(larmor_array *kspace, int64_t coil, double *largest, view *v,
-                                  larmor_sample_faults *out)
+static void measure(void *self, int64_t p)
 {
-    larmor_array *one;
-    float *x = NULL;
-    double level[RINGS];
-    LMR_TRY(larmor_array_slice(kspace, coil, 1, &one));
-    const larmor_status st = larmor_array_download(one, LARMOR_C64, &x);
-    larmor_array_free(one);
-    LMR_TRY(st);
-    v->x = x;
-    for (int64_t i = 0; i < v->points; i++) {
+    view *v = self;
+    const float *x = v->x;
+    float most = 0;
+    for (int64_t i = first_point(v, p); i < first_point(v, p + 1); i++) {
         const double re = (double)x[2 * i], im = (double)x[2 * i + 1];
         v->energy[i] += x[2 * i] * x[2 * i] + x[2 * i + 1] * x[2 * i + 1];
         v->size[i] = (float)sqrt(re * re + im * im);
+        most = fmaxf(most, fmaxf(fabsf(x[2 * i]), fabsf(x[2 * i + 1])));
     }
+    v->piece[p].most = most;
+    for (int64_t r = first_readout(v, p); r < first_readout(v, p + 1); r++) {
+        const float *own = x + 2 * v->n * r;
+        v->repeats[r] = r && v->repeats[r] && !memcmp(own, own - 2 * v->n, (size_t)(2 * v->n) * sizeof *own);
+    }
+}
+
+static larmor_status look_at_coil(larmor_array *kspace, int64_t coil, double *largest, view *v,
+                                  larmor_sample_faults *out)
+{
+    LMR_OWNED(larmor_array) *one = NULL, *single = NULL;
+    double level[RINGS];
+    LMR_TRY(larmor_array_slice(kspace, coil, 1, &one));
+    LMR_TRY(larmor_array_convert(one, LARMOR_C64, &single));
+    LMR_TRY(larmor_array_read(single, v->x, larmor_array_bytes(single)));
+    LMR_TRY(lmr_parallel(v->threads, PIECES, measure, v));
     find_levels(v, level);
-    count_spikes(v, coil, level, largest, out);
+    v->level = level;
+    v->limit = largest_part(v) * (1 - (float)REL_ROUNDING);
+    LMR_TRY(lmr_parallel(v->threads, PIECES, look_for_faults, v));
+    count_spikes(v, coil, largest, out);
     note_levels(v, coil, level);
     count_clipped(v, coil, out);
-    find_repeats(v);
     keep_tails(v, coil);
-    free(x);
+    v->level = NULL;
     return lmr_go_on();
 }
 
@@ -401,7 +484,9 @@ larmor_status lmr_sample_faults_find(const larmor_samples *samples, const int64_
               .n = shape.dim[0],
               .readouts = shape.dim[1],
               .points = shape.dim[0] * shape.dim[1],
-              .coils = shape.dim[2]};
+              .coils = shape.dim[2],
+              .matrix = matrix,
+              .threads = lmr_device_threads(larmor_array_device(samples->kspace))};
     double *k = NULL, largest = 0;
     larmor_status st;
     *out = (larmor_sample_faults){0};
@@ -416,20 +501,22 @@ larmor_status lmr_sample_faults_find(const larmor_samples *samples, const int64_
     v.sine = lmr_new(BINS * TAIL, sizeof *v.sine);
     v.inner = lmr_new(v.coils, sizeof *v.inner);
     v.outer = lmr_new(v.coils, sizeof *v.outer);
+    v.peak = lmr_new(v.readouts, sizeof *v.peak);
+    v.x = lmr_new(2 * v.points, sizeof *v.x);
+    if (!v.peak || !v.x) LMR_OR(done, LMR_NO_MEMORY());
     if (!v.ring || !v.size || !v.inner || !v.outer || !v.cosine || !v.sine) LMR_OR(done, LMR_NO_MEMORY());
     if (!v.radius || !v.energy || !v.values || !v.repeats || !v.spectrum) LMR_OR(done, LMR_NO_MEMORY());
     LMR_OR(done, larmor_array_download(samples->traj, LARMOR_F64, &k));
     v.k = k;
     memset(v.repeats, 1, (size_t)v.readouts + 1);
-    find_radii(matrix, &v);
+    LMR_OR(done, find_radii(&v));
     v.tails = choose_tails(&v);
     v.tail = lmr_new(2 * v.tails.length * v.tails.count * v.coils, sizeof *v.tail);
     if (!v.tail) LMR_OR(done, LMR_NO_MEMORY());
     make_waves(&v);
     for (int64_t c = 0; c < v.coils; c++) LMR_OR(done, look_at_coil(samples->kspace, c, &largest, &v, out));
     if (v.tails.length >= LEAST_TAIL)
-        LMR_OR(done, lmr_parallel(lmr_device_threads(larmor_array_device(samples->kspace)), v.tails.count,
-                                  find_spectrum, &v));
+        LMR_OR(done, lmr_parallel(v.threads, v.tails.count, find_spectrum, &v));
     count_copied(&v, out);
     count_zeros(&v, out);
     find_carrier(&v, out);
@@ -437,6 +524,8 @@ larmor_status lmr_sample_faults_find(const larmor_samples *samples, const int64_
     st = find_echo(&v, out);
 done:
     free(k);
+    free(v.x);
+    free(v.peak);
     free(v.outer);
     free(v.inner);
     free(v.sine);
@@ -479,68 +568,4 @@ void lmr_sample_faults_join(const larmor_sample_faults *more, larmor_sample_faul
     all->clipped += more->clipped;
     all->spikes += more->spikes;
     all->echo_distance = fmax(before.echo_distance, more->echo_distance);
-}
-
-/* ---- sentences ---- */
-
-void lmr_describe_clipping(const larmor_sample_faults *f, char *line, size_t room)
-{
-    snprintf(line, room,
-             "%lld values of coil %d are just its largest, %.4g, first in readout %lld, sample %lld: the receiver "
-             "was full. "
-             "Scan again with less amplification.",
-             (ll)f->clipped, f->clipped_coil, f->clipped_value, (ll)f->clipped_readout, (ll)f->clipped_sample);
-}
-
-void lmr_describe_spikes(const larmor_sample_faults *f, char *line, size_t room)
-{
-    snprintf(
-        line, room,
-        "%lld sample%s far from the centre %d times those around, the largest in readout %lld, sample %lld, coil %d: "
-        "spikes make stripes in the image. Leave the readout%s out.",
-        (ll)f->spikes, f->spikes == 1 ? " is" : "s are", MIN_SPIKE_RATIO, (ll)f->spike_readout, (ll)f->spike_sample,
-        f->spike_coil, f->spikes == 1 ? "" : "s");
-}
-
-void lmr_describe_echo(const larmor_sample_faults *f, char *line, size_t room)
-{
-    snprintf(line, room,
-             "the signal of readouts peaks %.3g/FOV away from the centre of k-space: gradients are late, or the "
-             "trajectory "
-             "is not that of these readouts.",
-             f->echo_distance);
-}
-
-void lmr_describe_copied(const larmor_sample_faults *f, char *line, size_t room)
-{
-    snprintf(line, room,
-             "%lld readout%s just the samples of the one before at another place, the first number %lld: what was "
-             "there was never written. Leave %s out.",
-             (ll)f->copied, f->copied == 1 ? " has" : "s have", (ll)f->copied_readout,
-             f->copied == 1 ? "it" : "them");
-}
-
-void lmr_describe_zeros(const larmor_sample_faults *f, char *line, size_t room)
-{
-    snprintf(line, room,
-             "%lld samples near the centre are exactly 0 in all coils between others of their readouts, first in "
-             "readout %lld: they were not acquired, but count as measured.",
-             (ll)f->zeros, (ll)f->zeros_readout);
-}
-
-void lmr_describe_carrier(const larmor_sample_faults *f, char *line, size_t room)
-{
-    snprintf(line, room,
-             "one frequency, %.2f cycles per sample, has %.2g times the power of any other in the outer part of "
-             "readouts: interference from outside, which makes a stripe or a ring in the image.",
-             f->carrier_frequency, f->carrier);
-}
-
-void lmr_describe_noisy(const larmor_sample_faults *f, char *line, size_t room)
-{
-    snprintf(line, room,
-             "%d coil%s noise alone, far more of it than the others, the loudest number %d (from 0): as much at the "
-             "edge of "
-             "k-space as in the centre. A noise scan lets recon weigh it; else leave %s out of the file.",
-             f->noisy, f->noisy == 1 ? " has" : "s have", f->noisy_coil, f->noisy == 1 ? "it" : "them");
 }

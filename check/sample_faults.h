@@ -5,6 +5,8 @@
 
 #include "scan/source.h"
 
+#define LMR_MIN_SPIKE_RATIO 8 /* to the 90th percentile at the radius, and to the samples beside it in the readout */
+
 /* Clipped samples, spikes and the place of the echo in samples as they were acquired, before whitening.
  *
  * samples  with their trajectory, in cycles per field of view.

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "scan/compress.h"
 
 enum { ROOM = 8 }; /* times their bytes are free on the device */
 
@@ -48,11 +49,12 @@ static int same_grid(const larmor_grid *a, const larmor_grid *b)
            !memcmp(a->fov_mm, b->fov_mm, sizeof a->fov_mm) && !memcmp(a->crop, b->crop, sizeof a->crop);
 }
 
+/* 1 if the samples of a, compressed where those of b are, are those of b. */
 static int same(const origin *a, const origin *b)
 {
     return a->index == b->index && a->calibration == b->calibration && same_grid(&a->grid, &b->grid) &&
            !memcmp(a->delay, b->delay, sizeof a->delay) && a->whole == b->whole && a->dev == b->dev &&
-           a->whitening == b->whitening && a->compression == b->compression;
+           a->whitening == b->whitening && (a->compression == b->compression || !a->compression);
 }
 
 void lmr_sample_cache_clear(lmr_caches *caches)
@@ -78,8 +80,11 @@ larmor_status lmr_sample_cache_take(lmr_job *job, int index, int calibration, la
         k->samples = (larmor_samples){0};
         *taken = 1;
     }
+    const int compress = *taken && k->from.compression != now.compression;
     lmr_sample_cache_clear(job->caches);
-    return LARMOR_OK;
+    const larmor_status st = compress ? lmr_compress(job, samples) : LARMOR_OK;
+    if (st) larmor_samples_free(samples);
+    return st;
 }
 
 static int64_t bytes_of(const larmor_samples *samples)

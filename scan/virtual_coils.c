@@ -90,18 +90,36 @@ static larmor_status look_at_slabs(lmr_job *job, int group, knowledge *k)
 /* Add what the samples of a group say, in their own unit. */
 static larmor_status look_at(lmr_job *job, int group, knowledge *k)
 {
-    LMR_FREED_BY(larmor_samples_free) larmor_samples samples = {0};
+    larmor_samples samples = {0};
     double noise = 0;
     int64_t count = 0;
     lmr_cartesian c;
+    larmor_status st;
     int made;
     LMR_TRY(lmr_group_average(job, group, &samples, &made, &c));
     const double unscaled = 1 / (job->found.scale * job->found.scale);
-    LMR_TRY(noise_of(job, &samples, &noise));
-    LMR_TRY(larmor_coils_covariance(samples.kspace, samples.traj, CENTRE, unscaled, k->R, &count));
-    LMR_TRY(look_along(job, group, &samples, &c, noise, unscaled, k));
+    LMR_OR(done, noise_of(job, &samples, &noise));
+    LMR_OR(done, larmor_coils_covariance(samples.kspace, samples.traj, CENTRE, unscaled, k->R, &count));
+    LMR_OR(done, look_along(job, group, &samples, &c, noise, unscaled, k));
     k->opts.noise += noise * unscaled * (double)count;
     k->opts.samples += (double)count;
+done:
+    lmr_samples_release(job, group, &samples, made, &c);
+    return st;
+}
+
+/* Frames of one image are looked at as the whole of it. */
+static larmor_status is_seen(const lmr_job *job, const int *group, int looked, int *seen)
+{
+    larmor_group now, before;
+    *seen = 0;
+    if (!job->facts->info.averaged || job->facts->info.calibration) return LARMOR_OK;
+    LMR_TRY(lmr_source_group(job->facts->source, group[looked], &now));
+    for (int i = 0; i < looked && !*seen; i++) {
+        LMR_TRY(lmr_source_group(job->facts->source, group[i], &before));
+        *seen = now.encoding == before.encoding && now.slice == before.slice && now.contrast == before.contrast &&
+                now.set == before.set;
+    }
     return LARMOR_OK;
 }
 
@@ -109,9 +127,12 @@ static larmor_status look(larmor_recon *r, knowledge *k)
 {
     const int groups = r->facts.info.groups;
     const int looks = groups < MOST_LOOKS ? groups : MOST_LOOKS;
+    int group[MOST_LOOKS], seen;
     for (int i = 0; i < looks; i++) {
-        const int group = looks > 1 ? (int)((int64_t)i * (groups - 1) / (looks - 1)) : 0;
-        LMR_TRY(r->facts.slabs ? look_at_slabs(&r->job, group, k) : look_at(&r->job, group, k));
+        group[i] = looks > 1 ? (int)((int64_t)i * (groups - 1) / (looks - 1)) : 0;
+        LMR_TRY(is_seen(&r->job, group, i, &seen));
+        if (seen) continue;
+        LMR_TRY(r->facts.slabs ? look_at_slabs(&r->job, group[i], k) : look_at(&r->job, group[i], k));
     }
     return LARMOR_OK;
 }

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/device.h"
 #include "core/owned.h"
+#include "core/parallel.h"
 #include "core/select.h"
 #include "core/status.h"
 #include "larmor/recon.h"
@@ -38,45 +40,76 @@ static int stronger_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-static larmor_status take_coils(const float *x, int64_t points, int64_t coils, lmr_scan *scan)
+static larmor_status rank_coils(const larmor_array *kspace, int64_t coils, ranked *order)
 {
-    ranked *order = lmr_new(coils, sizeof *order);
-    if (!order) return LMR_NO_MEMORY();
     for (int64_t c = 0; c < coils; c++) {
-        order[c] = (ranked){0, c};
-        for (int64_t i = 0; i < 2 * points; i++) order[c].energy += pow((double)x[2 * c * points + i], 2);
+        LMR_OWNED(larmor_array) *one = NULL;
+        order[c].coil = c;
+        LMR_TRY(larmor_array_part(kspace, c, 1, LARMOR_SHAPE(larmor_array_count(kspace) / coils), &one));
+        LMR_TRY(larmor_nrm2(one, &order[c].energy));
     }
     qsort(order, (size_t)coils, sizeof *order, stronger_first);
+    return LARMOR_OK;
+}
+
+static larmor_status take_coils(larmor_array *kspace, int64_t coils, lmr_scan *scan)
+{
+    const int64_t points = scan->n * scan->readouts;
+    LMR_HEAP ranked *order = lmr_new(coils, sizeof *order);
     scan->coils = coils < LMR_FIT_MOST_COILS ? coils : LMR_FIT_MOST_COILS;
     scan->x = lmr_new(2 * points * scan->coils, sizeof *scan->x);
-    for (int64_t c = 0; c < scan->coils && scan->x; c++)
-        memcpy(scan->x + 2 * points * c, x + 2 * points * order[c].coil, (size_t)(2 * points) * sizeof *x);
-    free(order);
-    return scan->x ? LARMOR_OK : LMR_NO_MEMORY();
+    if (!order || !scan->x) return LMR_NO_MEMORY();
+    LMR_TRY(rank_coils(kspace, coils, order));
+    for (int64_t c = 0; c < scan->coils; c++) {
+        LMR_OWNED(larmor_array) *one = NULL, *single = NULL;
+        LMR_TRY(larmor_array_part(kspace, order[c].coil, 1, LARMOR_SHAPE(points), &one));
+        LMR_TRY(larmor_array_convert(one, LARMOR_C64, &single));
+        LMR_TRY(larmor_array_read(single, scan->x + 2 * points * c, larmor_array_bytes(single)));
+    }
+    return LARMOR_OK;
 }
+
+enum { ENOUGH_FOR_NOISE = 1 << 18 }; /* samples, of which a median is known to a few thousandths */
 
 /* The median over the samples in the outermost part of k-space, which few large ones do not change. */
 static larmor_status find_noise(lmr_scan *scan)
 {
-    const int64_t points = scan->n * scan->readouts;
-    double *r2 = lmr_new(points, sizeof *r2), *sorted = lmr_new(points, sizeof *sorted);
-    larmor_status st = r2 && sorted ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t i = 0; i < points && !st; i++) {
+    const int64_t points = scan->n * scan->readouts, apart = points / ENOUGH_FOR_NOISE | 1;
+    const int64_t some = (points + apart - 1) / apart;
+    LMR_HEAP double *r2 = lmr_new(some, sizeof *r2), *sorted = lmr_new(some, sizeof *sorted);
+    if (!r2 || !sorted) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < some; i++) {
         r2[i] = 0;
-        for (int d = 0; d < scan->nd; d++) r2[i] += pow(scan->k[scan->nd * i + d], 2);
+        for (int d = 0; d < scan->nd; d++) r2[i] += pow(scan->k[scan->nd * apart * i + d], 2);
         sorted[i] = r2[i];
     }
-    const double far = st ? 0 : lmr_select_f64(sorted, points, (int64_t)((double)(points - 1) * outer));
-    for (int64_t c = 0; c < scan->coils && !st; c++) {
+    const double far = lmr_select_f64(sorted, some, (int64_t)((double)(some - 1) * outer));
+    for (int64_t c = 0; c < scan->coils; c++) {
         const float *x = scan->x + 2 * points * c;
         int64_t count = 0;
-        for (int64_t i = 0; i < points; i++)
-            if (r2[i] >= far) sorted[count++] = pow((double)x[2 * i], 2) + pow((double)x[2 * i + 1], 2);
+        for (int64_t i = 0; i < some; i++)
+            if (r2[i] >= far)
+                sorted[count++] = pow((double)x[2 * apart * i], 2) + pow((double)x[2 * apart * i + 1], 2);
         scan->noise[c] = lmr_median_f64(sorted, count) / log(2);
     }
-    free(sorted);
-    free(r2);
-    return st;
+    return LARMOR_OK;
+}
+
+/* From the first to the last sample of a readout that is within the widest reach. */
+static void find_near(void *self, int64_t r)
+{
+    lmr_scan *scan = self;
+    const double widest = most_reach[scan->nd];
+    lmr_range *near = &scan->near[r];
+    *near = (lmr_range){scan->n, 0};
+    for (int64_t i = 0; i < scan->n; i++) {
+        const double *k = scan->k + scan->nd * (i + scan->n * r);
+        double r2 = 0;
+        for (int d = 0; d < scan->nd; d++) r2 += k[d] * k[d];
+        if (!(r2 < widest * widest)) continue;
+        if (i < near->first) near->first = i;
+        near->end = i + 1;
+    }
 }
 
 /* The cell of 1/FOV of a place within the reach, of side^nd cells; -1: beyond. */
@@ -107,7 +140,7 @@ static double count_visits(const lmr_scan *scan, double reach, int64_t side, int
     int64_t visits = 0;
     for (int64_t i = 0; i < cells; i++) last[i] = -1;
     for (int64_t r = 0; r < scan->readouts; r++)
-        for (int64_t i = 0; i < scan->n; i++) {
+        for (int64_t i = scan->near[r].first; i < scan->near[r].end; i++) {
             const int64_t cell = cell_of(scan->nd, scan->k + scan->nd * (i + scan->n * r), reach, side);
             if (cell < 0 || last[cell] == r) continue;
             last[cell] = r;
@@ -154,16 +187,18 @@ larmor_status lmr_scan_expect(const larmor_array *kspace, const larmor_array *tr
 larmor_status lmr_scan_open(const larmor_array *kspace, const larmor_array *traj, lmr_scan *scan)
 {
     const larmor_shape data = larmor_array_shape(kspace), points = larmor_array_shape(traj);
-    LMR_HEAP float *x = NULL;
+    LMR_OWNED(larmor_array) *all = larmor_array_ref(kspace);
     *scan = (lmr_scan){.dev = larmor_array_device(kspace),
                        .nd = (int)points.dim[0],
                        .n = data.dim[0],
                        .readouts = data.dim[1],
                        .spacing = least_step[points.dim[0]]};
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &scan->k));
-    LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &x));
-    LMR_TRY(take_coils(x, scan->n * scan->readouts, data.dim[2], scan));
+    LMR_TRY(take_coils(all, data.dim[2], scan));
     LMR_TRY(find_noise(scan));
+    scan->near = lmr_new(scan->readouts, sizeof *scan->near);
+    if (!scan->near) return LMR_NO_MEMORY();
+    LMR_TRY(lmr_parallel(lmr_device_threads(scan->dev), scan->readouts, find_near, scan));
     return find_reach(scan);
 }
 
@@ -171,6 +206,7 @@ void lmr_scan_close(lmr_scan *scan)
 {
     free(scan->k);
     free(scan->x);
+    free(scan->near);
     *scan = (lmr_scan){.nd = 0};
 }
 
@@ -225,8 +261,9 @@ static larmor_status take_centre(const lmr_scan *scan, const lmr_candidate *a, c
                   .image = lmr_new(points, sizeof *c->image)};
     if (!c->k || !c->w || !c->from || !c->image) return LMR_NO_MEMORY();
     for (int64_t r = 0; r < scan->readouts; r++) {
+        const lmr_range some = a->k || !scan->near ? (lmr_range){0, scan->n} : scan->near[r];
         const double *before = NULL;
-        for (int64_t i = 0; i < scan->n; i++) {
+        for (int64_t i = some.first; i < some.end; i++) {
             const double *k = all + nd * (i + scan->n * r);
             double r2 = 0, step2 = 0;
             for (int d = 0; d < nd; d++) {

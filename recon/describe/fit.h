@@ -8,6 +8,10 @@
 enum { LMR_FIT_MOST_COILS = 4 };
 #define LMR_FIT_WIDER 1.5 /* field of view: an object beyond the described one is no wrong description */
 
+typedef struct lmr_range {
+    int64_t first, end;
+} lmr_range;
+
 /* A scan on the host. */
 typedef struct lmr_scan {
     larmor_device *dev;
@@ -15,6 +19,7 @@ typedef struct lmr_scan {
     int64_t n, readouts, coils; /* the coils with most energy, that first */
     double *k;                  /* [nd, n, readouts], as described */
     float *x;                   /* [2, n, readouts, coils] */
+    lmr_range *near;            /* [readouts], their samples that may be in the centre, as described; NULL: all */
     double
         noise[LMR_FIT_MOST_COILS]; /* energy of a sample in the outermost part of k-space: that of noise, or more */
     double reach;                  /* 1/FOV, of the centre that is compared; 0: sampled too sparsely */

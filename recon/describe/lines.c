@@ -193,11 +193,13 @@ static larmor_status lines_open(const larmor_array *kspace, const larmor_array *
     const int64_t points = shape.dim[0] * shape.dim[1];
     LMR_HEAP place *p = lmr_new(points, sizeof *p);
     *l = (lines){.n = 1};
+    *echo = 0;
     if (!p) LMR_TRY(LMR_NO_MEMORY());
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
-    LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &x));
     for (int d = 0; d < nd && points > 1; d++) l->step = fmax(l->step, fabs(k[nd + d] - k[d]));
     if (nd > 1 && l->step > 0) find_lines(k, nd, points, l->step, p, &l->count);
+    if (!l->count) return LARMOR_OK;
+    LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &x));
     scratch = lmr_new(3 * l->count + 1, sizeof *scratch);
     if (!scratch) LMR_TRY(LMR_NO_MEMORY());
     *echo = far_echo(x, shape, p, l->count, scratch);

@@ -65,6 +65,7 @@ static larmor_status take_centre(const lmr_scan *scan, lmr_scan *centre)
     }
     *centre = *scan;
     centre->n = most;
+    centre->near = NULL;
     centre->spacing = 0;
     centre->k = lmr_new(nd * most * scan->readouts, sizeof *centre->k);
     centre->x = calloc((size_t)(2 * most * scan->readouts * scan->coils), sizeof *centre->x);

@@ -1,0 +1,69 @@
+/* What is said of samples that are clipped, spikes, or in another place than their echo.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "check/sample_faults.h"
+
+typedef long long ll;
+
+void lmr_describe_clipping(const larmor_sample_faults *f, char *line, size_t room)
+{
+    snprintf(line, room,
+             "%lld values of coil %d are just its largest, %.4g, first in readout %lld, sample %lld: the receiver "
+             "was full. "
+             "Scan again with less amplification.",
+             (ll)f->clipped, f->clipped_coil, f->clipped_value, (ll)f->clipped_readout, (ll)f->clipped_sample);
+}
+
+void lmr_describe_spikes(const larmor_sample_faults *f, char *line, size_t room)
+{
+    snprintf(
+        line, room,
+        "%lld sample%s far from the centre %d times those around, the largest in readout %lld, sample %lld, coil %d: "
+        "spikes make stripes in the image. Leave the readout%s out.",
+        (ll)f->spikes, f->spikes == 1 ? " is" : "s are", LMR_MIN_SPIKE_RATIO, (ll)f->spike_readout, (ll)f->spike_sample,
+        f->spike_coil, f->spikes == 1 ? "" : "s");
+}
+
+void lmr_describe_echo(const larmor_sample_faults *f, char *line, size_t room)
+{
+    snprintf(line, room,
+             "the signal of readouts peaks %.3g/FOV away from the centre of k-space: gradients are late, or the "
+             "trajectory "
+             "is not that of these readouts.",
+             f->echo_distance);
+}
+
+void lmr_describe_copied(const larmor_sample_faults *f, char *line, size_t room)
+{
+    snprintf(line, room,
+             "%lld readout%s just the samples of the one before at another place, the first number %lld: what was "
+             "there was never written. Leave %s out.",
+             (ll)f->copied, f->copied == 1 ? " has" : "s have", (ll)f->copied_readout,
+             f->copied == 1 ? "it" : "them");
+}
+
+void lmr_describe_zeros(const larmor_sample_faults *f, char *line, size_t room)
+{
+    snprintf(line, room,
+             "%lld samples near the centre are exactly 0 in all coils between others of their readouts, first in "
+             "readout %lld: they were not acquired, but count as measured.",
+             (ll)f->zeros, (ll)f->zeros_readout);
+}
+
+void lmr_describe_carrier(const larmor_sample_faults *f, char *line, size_t room)
+{
+    snprintf(line, room,
+             "one frequency, %.2f cycles per sample, has %.2g times the power of any other in the outer part of "
+             "readouts: interference from outside, which makes a stripe or a ring in the image.",
+             f->carrier_frequency, f->carrier);
+}
+
+void lmr_describe_noisy(const larmor_sample_faults *f, char *line, size_t room)
+{
+    snprintf(line, room,
+             "%d coil%s noise alone, far more of it than the others, the loudest number %d (from 0): as much at the "
+             "edge of "
+             "k-space as in the centre. A noise scan lets recon weigh it; else leave %s out of the file.",
+             f->noisy, f->noisy == 1 ? " has" : "s have", f->noisy_coil, f->noisy == 1 ? "it" : "them");
+}
