@@ -21,8 +21,8 @@ void lmr_describe_spikes(const larmor_sample_faults *f, char *line, size_t room)
         line, room,
         "%lld sample%s far from the centre %d times those around, the largest in readout %lld, sample %lld, coil %d: "
         "spikes make stripes in the image. Leave the readout%s out.",
-        (ll)f->spikes, f->spikes == 1 ? " is" : "s are", LMR_MIN_SPIKE_RATIO, (ll)f->spike_readout, (ll)f->spike_sample,
-        f->spike_coil, f->spikes == 1 ? "" : "s");
+        (ll)f->spikes, f->spikes == 1 ? " is" : "s are", LMR_MIN_SPIKE_RATIO, (ll)f->spike_readout,
+        (ll)f->spike_sample, f->spike_coil, f->spikes == 1 ? "" : "s");
 }
 
 void lmr_describe_echo(const larmor_sample_faults *f, char *line, size_t room)

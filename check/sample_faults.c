@@ -12,10 +12,10 @@
 #include "core/status.h"
 
 /* Rules of thumb, silent on right simulated scans and on the real ones at hand (docs/checking.md). */
-#define MIN_SPIKE_RADIUS 0.25 /* of what the trajectory reaches */
-#define MIN_BESIDE_RATIO 4    /* to the samples at its place in the readouts before and after */
-#define REL_ROUNDING 1e-6     /* relative: values that are the same */
-#define MIN_OTHER_VALUE 1e-4  /* of the largest: values that are not */
+#define MIN_SPIKE_RADIUS 0.25   /* of what the trajectory reaches */
+#define MIN_BESIDE_RATIO 4      /* to the samples at its place in the readouts before and after */
+#define REL_ROUNDING 1e-6       /* relative: values that are the same */
+#define MIN_OTHER_VALUE 1e-4    /* of the largest: values that are not */
 #define MIN_OTHER_DISTANCE 1e-3 /* cycles per field of view */
 #define MIN_ECHO_DISTANCE 3     /* cycles per field of view */
 #define MAX_CENTRE_DISTANCE 0.6 /* cycles per field of view: readouts that pass it at most so far away */
@@ -49,21 +49,21 @@ typedef struct view {
     double reach;                       /* of |2 k / N|, at most 1 */
     const double *k;                    /* [nd, points] */
     int threads;
-    float *x;                           /* complex [points] of a coil */
-    float *radius;                      /* [points] |2 k / N|, 1 at the farthest within the matrix */
-    unsigned char *ring;                /* [points] of RINGS, by radius */
-    float *size;                        /* [points] magnitudes of a coil */
-    float *energy;                      /* [points] of all coils */
-    float *values;                      /* [RINGS, OF_RING] */
-    char *repeats;                      /* [readouts] 1: the samples of the readout before, in all coils so far */
-    tails tails;                        /* of some readouts */
-    float *tail;                        /* complex [length, count, coils] */
-    double *spectrum;                   /* [BINS, TAILS] their power, of all coils */
-    double *cosine, *sine;              /* [BINS, TAIL] */
-    double *inner, *outer;              /* [coils] the magnitude in the centre and in the outermost part */
-    float *peak;                        /* [readouts] how far from the centre a readout is largest; < 0: beside it */
-    const double *level;                /* [RINGS] of a coil */
-    float limit;                        /* of a coil: parts that are just its largest */
+    float *x;              /* complex [points] of a coil */
+    float *radius;         /* [points] |2 k / N|, 1 at the farthest within the matrix */
+    unsigned char *ring;   /* [points] of RINGS, by radius */
+    float *size;           /* [points] magnitudes of a coil */
+    float *energy;         /* [points] of all coils */
+    float *values;         /* [RINGS, OF_RING] */
+    char *repeats;         /* [readouts] 1: the samples of the readout before, in all coils so far */
+    tails tails;           /* of some readouts */
+    float *tail;           /* complex [length, count, coils] */
+    double *spectrum;      /* [BINS, TAILS] their power, of all coils */
+    double *cosine, *sine; /* [BINS, TAIL] */
+    double *inner, *outer; /* [coils] the magnitude in the centre and in the outermost part */
+    float *peak;           /* [readouts] how far from the centre a readout is largest; < 0: beside it */
+    const double *level;   /* [RINGS] of a coil */
+    float limit;           /* of a coil: parts that are just its largest */
     piece piece[PIECES];
 } view;
 
@@ -515,8 +515,7 @@ larmor_status lmr_sample_faults_find(const larmor_samples *samples, const int64_
     if (!v.tail) LMR_OR(done, LMR_NO_MEMORY());
     make_waves(&v);
     for (int64_t c = 0; c < v.coils; c++) LMR_OR(done, look_at_coil(samples->kspace, c, &largest, &v, out));
-    if (v.tails.length >= LEAST_TAIL)
-        LMR_OR(done, lmr_parallel(v.threads, v.tails.count, find_spectrum, &v));
+    if (v.tails.length >= LEAST_TAIL) LMR_OR(done, lmr_parallel(v.threads, v.tails.count, find_spectrum, &v));
     count_copied(&v, out);
     count_zeros(&v, out);
     find_carrier(&v, out);

@@ -5,8 +5,8 @@
 #include "scan/job.h"
 
 /* *taken <- 1, and samples, made and c as lmr_group_samples had them, if those of this group are there and nothing
- * that they depend on has changed since but that they are to be compressed, which is done. Those that are there and no longer hold are freed. calibration: as of a
- * source. */
+ * that they depend on has changed since but that they are to be compressed, which is done. Those that are there and
+ * no longer hold are freed. calibration: as of a source. */
 larmor_status lmr_sample_cache_take(lmr_job *job, int index, int calibration, larmor_samples *samples, int *made,
                                     lmr_cartesian *c, int *taken);
 

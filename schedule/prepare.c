@@ -19,6 +19,7 @@
 #include "scan/delays.h"
 #include "scan/ghost.h"
 #include "scan/grid.h"
+#include "scan/sample_cache.h"
 #include "scan/virtual_coils.h"
 #include "schedule/devices.h"
 #include "schedule/slab_plan.h"
@@ -242,11 +243,12 @@ larmor_status lmr_prepare(larmor_recon *r)
     LMR_TRY(lmr_series_gather(&r->job, &r->settings.only, &r->list));
     LMR_TRY(lmr_ghosts_find(r));
     if (!lmr_source_is_corrected(r->facts.source)) lmr_report_ghosts(r);
-    LMR_TRY(compress(r));
     r->caches.keep_samples = !r->settings.opts.memory;
+    LMR_TRY(compress(r));
     LMR_TRY(lmr_delays_find(r));
     if (lmr_compression_is_geometric(&r->job) &&
         lmr_delays_couple(&r->job)) { /* its lines are none of the grid then */
+        lmr_sample_cache_clear(&r->caches);
         larmor_array_free(r->facts.compression);
         r->facts.compression = NULL;
         r->facts.coils = r->facts.info.coils;

@@ -113,13 +113,15 @@ struct app_command {
     /* or NULL: reads the file that the option "config" names (app_read_config) */
     int (*read_config)(const app_command *command, const char *path, void *settings, const char **given);
     int (*run)(const void *settings, const app_files *files); /* returns the exit code */
+    const char *(*via)(const void *settings); /* or NULL: the socket of a process that is to run it; NULL: this one */
 };
 
 /* What a program is: each defines app_self, and apps/common/main.c does the rest. */
 typedef struct app_program {
-    const char *name, *about;           /* "larmor", one line with its full stop */
-    const app_command *const *commands; /* ended by NULL */
-    const char *moved, *moved_to;       /* a command that is a program of its own now, and its name; or NULL */
+    const char *name, *about;              /* "larmor", one line with its full stop */
+    const app_command *const *commands;    /* ended by NULL */
+    const char *moved, *moved_to;          /* a command that is a program of its own now, and its name; or NULL */
+    int (*make_ready)(const char *device); /* of a process that waits for a command (via.h); returns an exit code */
 } app_program;
 extern const app_program app_self;
 

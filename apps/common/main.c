@@ -10,6 +10,7 @@
 #include "in_options.h"
 #include "json.h"
 #include "option_settings.h"
+#include "via.h"
 
 static void print_commands(FILE *out)
 {
@@ -97,17 +98,12 @@ static void report_failure(const app_command *command, int code, int argc, char 
     json_failure(command->name, code, app_last_error()[0] ? app_last_error() : "stopped by a signal");
 }
 
-int main(int argc, char **argv)
+static int run_program(int argc, char **argv)
 {
-    app_libraries_are_loaded();
-    if (!app_hold_descriptors()) return APP_FAILED;
-    if (!app_hold_stack(argv)) return APP_LACKING;
-    app_wait_for_no_memory(argv, environ);
     if (argc < 2) {
         print_commands(stderr);
         return APP_USAGE;
     }
-    app_set_program(app_self.name);
     app_complete_options(&app_self);
     app_set_wording(app_in_options);
     app_ignore_signals_of_writes();
@@ -128,6 +124,12 @@ int main(int argc, char **argv)
     int code = app_parse(command, argc - 2, argv + 2, settings, &files);
     const int refused = code < 0 ? app_check_files(command, settings, &files) : APP_DONE;
     if (refused) code = refused;
+    const char *via = code < 0 && command->via ? command->via(settings) : NULL;
+    if (via) {
+        code = app_via(via, argc, argv);
+        free(settings);
+        return code;
+    }
     if (code < 0 && command->computes) app_sleep_when_idle(argv);
     app_catch_signals(); /* after the program may have started itself anew, which would forget one */
     if (code < 0) code = command->run(settings, &files);
@@ -135,4 +137,18 @@ int main(int argc, char **argv)
     free(settings);
     report_failure(command, code, argc - 2, argv + 2);
     return app_end_signals(end_of_output(code));
+}
+
+int main(int argc, char **argv)
+{
+    app_libraries_are_loaded();
+    if (!app_hold_descriptors()) return APP_FAILED;
+    if (!app_hold_stack(argv)) return APP_LACKING;
+    app_wait_for_no_memory(argv, environ);
+    app_set_program(app_self.name);
+    if (argc > 1 && !strcmp(argv[1], APP_WORKER)) {
+        const int code = app_await_command(&argc, &argv);
+        if (code >= 0) return code;
+    }
+    return app_answer(run_program(argc, argv));
 }

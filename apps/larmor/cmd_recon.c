@@ -18,6 +18,7 @@
 #include "recon_ranks.h"
 #include "recon_report.h"
 #include "recon_several.h"
+#include "via.h"
 
 #define OPTION(...) APP_OPTION(recon_settings, __VA_ARGS__)
 #define ONLY(field)                                                                                                  \
@@ -240,6 +241,9 @@ static app_option options[] = {
            "keep the state in this file; after a crash or a signal the same command goes on from there; when all is "
            "written the file is removed"),
     SETTING(checkpoint_every),
+    OPTION(APP_TEXT, via, 0, "via", "SOCKET",
+           "let a process compute it that 'larmor serve --commands SOCKET' keeps ready, whose device is open",
+           .reads = app_is_socket, .expected = APP_SOCKET_EXPECTED),
     OPTION(APP_READ_FILE, config, 0, "config", "FILE",
            "options from a file of lines `name = value`, unless they are given here; images have those of their run"),
     {0},
@@ -524,6 +528,11 @@ static int run(const void *given, const app_files *files)
     return APP_USAGE;
 }
 
+static const char *via(const void *given)
+{
+    return ((const recon_settings *)given)->via;
+}
+
 const app_command cmd_recon = {
     .name = "recon",
     .usage = "SCAN.h5 -o IMAGE [-o IMAGE ...] [options]",
@@ -544,4 +553,5 @@ const app_command cmd_recon = {
     .computes = 1,
     .settings = sizeof(recon_settings),
     .run = run,
+    .via = via,
 };

@@ -10,10 +10,12 @@
 #include "parameters.h"
 #include "recon_inputs.h"
 #include "recon_options.h"
+#include "serve_commands.h"
+#include "via.h"
 
 typedef struct settings {
-    const char *address, *unix_socket, *device, *images, *pixels;
-    int64_t port, sessions, memory, threads;
+    const char *address, *unix_socket, *commands, *device, *images, *pixels;
+    int64_t port, ready, sessions, memory, threads;
     double idle;
     app_texts set;
     int pipe;
@@ -27,6 +29,11 @@ static const app_option options[] = {
            "where connections are accepted: this machine alone, unless told otherwise; nobody is asked who he is",
            .preset = "127.0.0.1"),
     OPTION(APP_TEXT, unix_socket, 0, "unix", "PATH", "a Unix socket, for this user alone, instead of a port"),
+    OPTION(APP_TEXT, commands, 0, "commands", "SOCKET",
+           "instead keep processes ready, with the device open, for commands of this user: larmor recon --via SOCKET",
+           .reads = app_is_socket, .expected = APP_SOCKET_EXPECTED),
+    OPTION(APP_INTEGER, ready, 0, "ready", "N", "--commands: how many wait; each takes one command", .preset = "2",
+           .low = 1, .high = 64),
     OPTION(APP_FLAG, pipe, 0, "pipe", "", "one session on standard input and output instead"),
     OPTION(APP_TEXTS, set, 0, "set", "NAME=VALUE",
            "an option of recon for all sessions, such as maps=FILE; clients may set most, but name no files"),
@@ -232,6 +239,17 @@ static int serve_address(const settings *s)
     return st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_RUN, st);
 }
 
+static int keep_commands(const settings *s)
+{
+    char own[32];
+    const char *device = app_device_name(s->device, s->threads, own);
+    if (s->pipe || s->unix_socket || s->set.count) {
+        app_error("--commands waits for whole commands: --pipe, --unix and --set are not for it.");
+        return APP_USAGE;
+    }
+    return serve_commands(s->commands, device ? device : "", (int)s->ready);
+}
+
 static int run(const void *given, const app_files *files)
 {
     const settings *s = given;
@@ -241,6 +259,7 @@ static int run(const void *given, const app_files *files)
         app_error("--pipe and --unix exclude each other; give one of them.");
         return APP_USAGE;
     }
+    if (s->commands) return keep_commands(s);
     if (s->unix_socket && !strchr(s->unix_socket, '/')) {
         app_error("--unix %s: a path with a '/' expected, such as ./%s.", s->unix_socket, s->unix_socket);
         return APP_USAGE;

@@ -1,5 +1,6 @@
 /* The program larmor. SPDX-License-Identifier: Apache-2.0 */
 #include "commands.h"
+#include "serve_commands.h"
 
 static const app_command *const commands[] = {
     &cmd_recon,   &cmd_maps,  &cmd_b0,      &cmd_dcf,  &cmd_phantom, &cmd_traj, &cmd_info,   &cmd_check,
@@ -13,4 +14,5 @@ const app_program app_self = {
     .commands = commands,
     .moved = "bench",
     .moved_to = "larmor-bench",
+    .make_ready = serve_make_ready,
 };

@@ -23,7 +23,7 @@ typedef struct recon_settings {
     int magnitude, planes, color, dicom_phase, anonymous, bids, bids_anew, force, json;
     larmor_raw_opts raw;
     scan_given given;
-    const char *prior;
+    const char *prior, *via;
 } recon_settings;
 
 /* What a table of several scans says of one. */
