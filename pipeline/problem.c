@@ -17,15 +17,7 @@
 static larmor_status sense_of(const lmr_job *job, larmor_array *maps, const lmr_frame *frame, int toeplitz,
                               larmor_op **A)
 {
-    const larmor_sense_opts sense = {.traj = frame->samples.traj,
-                                     .weights = frame->weights,
-                                     .nufft_tol = job->settings->eps,
-                                     .off_resonance = frame->segments,
-                                     .displacement = frame->displacement,
-                                     .effort = job->settings->opts.effort,
-                                     .block = job->facts->block,
-                                     .toeplitz = toeplitz,
-                                     .iters = lmr_normals(job)};
+    const larmor_sense_opts sense = lmr_frame_sense(job, frame, toeplitz);
     if (job->facts->slabs) return larmor_op_sense_slabs(job->facts->slabs, maps, frame->grid.matrix[2], &sense, A);
     if (frame->motion) return lmr_motion_operator(frame, maps, &sense, A);
     return larmor_op_sense(maps, &sense, A);

@@ -119,18 +119,24 @@ static larmor_status factors_of(const lmr_job *job, const lmr_frame *frames, int
 
 /* ---- one image in several states ---- */
 
+larmor_sense_opts lmr_frame_sense(const lmr_job *job, const lmr_frame *frame, int toeplitz)
+{
+    return (larmor_sense_opts){.traj = frame->samples.traj,
+                               .weights = frame->weights,
+                               .nufft_tol = job->settings->eps,
+                               .off_resonance = frame->segments,
+                               .displacement = frame->displacement,
+                               .effort = job->settings->opts.effort,
+                               .block = job->facts->block,
+                               .toeplitz = toeplitz,
+                               .iters = lmr_normals(job)};
+}
+
 /* Coils stay where they are: the maps of a frame's voxels are those of where they are then. */
 static larmor_status state_of(const lmr_job *job, const lmr_frame *frame, larmor_array *maps, larmor_op **A)
 {
     LMR_OWNED(larmor_array) *there = NULL;
-    const larmor_sense_opts sense = {.traj = frame->samples.traj,
-                                     .weights = frame->weights,
-                                     .nufft_tol = job->settings->eps,
-                                     .off_resonance = frame->segments,
-                                     .displacement = frame->displacement,
-                                     .effort = job->settings->opts.effort,
-                                     .block = job->facts->block,
-                                     .toeplitz = -1};
+    const larmor_sense_opts sense = lmr_frame_sense(job, frame, -1);
     if (frame->displacement)
         LMR_TRY(larmor_warp(maps, frame->displacement, &(larmor_warp_opts){.by = LARMOR_WARP_CUBIC}, &there));
     return larmor_op_sense(there ? there : maps, &sense, A);

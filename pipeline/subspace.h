@@ -16,6 +16,9 @@ larmor_status lmr_frames_points(const lmr_job *job, const lmr_frame *frames, int
 /* Off-resonance of all frames together, which becomes that of the first frame. */
 larmor_status lmr_subspace_segments(const lmr_job *job, const int *index, int count, lmr_frame *frames);
 
+/* The options of SENSE of a frame's samples. */
+larmor_sense_opts lmr_frame_sense(const lmr_job *job, const lmr_frame *frame, int toeplitz);
+
 /* SENSE of the coefficients. toeplitz: 1 if its normal map is. */
 larmor_status lmr_subspace_operator(const lmr_job *job, const lmr_frame *frames, int count, larmor_array *maps,
                                     larmor_op **A, int *toeplitz);

@@ -102,6 +102,16 @@ typedef struct rule {
     int is_harmless; /* 1: a reconstruction warns of it and goes on, as it did before there was this rule */
 } rule;
 
+/* Rules of poses, which an option gives or finds. */
+#define OF_POSES(name)                                                                                               \
+    {.option = name, .is = IS_OF_METHODS, .methods = ITERATIVE},                                                     \
+        {.option = name, .is = EXCLUDES, .other = "gradient_field", .reason = "warp the image that comes of it"},    \
+        {.option = name, .is = EXCLUDES, .other = "displacement", .reason = "warp the image that comes of it"},      \
+        {.option = name, .is = EXCLUDES, .other = "basis", .reason = "its coefficients are no images"},              \
+    {                                                                                                                \
+        .option = "map_sets", .is = EXCLUDES, .other = name, .reason = "two sets of maps do not move", .value = 2    \
+    }
+
 static const rule rules[] = {
     {.option = "iters", .is = IS_OF_METHODS, .methods = ITERATIVE | NLINV, .is_harmless = 1},
     {.option = "damping", .is = IS_OF_METHODS, .methods = NLINV},
@@ -173,24 +183,9 @@ static const rule rules[] = {
     {.option = "girf_spacing_hz", .is = NEEDS, .other = "girf", .is_harmless = 1},
     {.option = "constraint", .is = IS_OF_METHODS, .methods = ITERATIVE},
     {.option = "support", .is = IS_OF_METHODS, .methods = ITERATIVE},
-    {.option = "motion", .is = IS_OF_METHODS, .methods = ITERATIVE},
-    {.option = "motion", .is = EXCLUDES, .other = "gradient_field", .reason = "warp the image that comes of it"},
-    {.option = "motion", .is = EXCLUDES, .other = "displacement", .reason = "warp the image that comes of it"},
-    {.option = "motion", .is = EXCLUDES, .other = "basis", .reason = "its coefficients are no images"},
-    {.option = "motion_states", .is = IS_OF_METHODS, .methods = ITERATIVE},
-    {.option = "motion_states",
-     .is = EXCLUDES,
-     .other = "gradient_field",
-     .reason = "warp the image that comes of it"},
-    {.option = "motion_states", .is = EXCLUDES, .other = "displacement", .reason = "warp the image that comes of it"},
-    {.option = "motion_states", .is = EXCLUDES, .other = "basis", .reason = "its coefficients are no images"},
+    OF_POSES("motion"),
+    OF_POSES("motion_states"),
     {.option = "motion_states", .is = EXCLUDES, .other = "motion", .reason = "poses are given"},
-    {.option = "map_sets",
-     .is = EXCLUDES,
-     .other = "motion_states",
-     .reason = "two sets of maps do not move",
-     .value = 2},
-    {.option = "map_sets", .is = EXCLUDES, .other = "motion", .reason = "two sets of maps do not move", .value = 2},
     {.option = "constraint", .is = EXCLUDES, .other = "basis", .reason = "coefficients are no images"},
     {.option = "map_sets",
      .is = EXCLUDES,
