@@ -38,8 +38,8 @@ done
 # The preconditioner is given up before it makes a scan impossible, and that is reported; asked for, it is not given up.
 expect 0 recon scan.h5 -o some.npy --method cg --maps maps.cfl --memory 14M --force
 grep -q 'the preconditioner does not fit' err || fail "$last: nothing said of the preconditioner"
-expect 0 recon scan.h5 -o some.npy --method cg --maps maps.cfl --memory 11500K --force -q
-expect 4 recon scan.h5 -o none.npy --maps maps.cfl --memory 11500K --precond circulant -q
+expect 0 recon scan.h5 -o some.npy --method cg --maps maps.cfl --memory 11300K --force -q
+expect 4 recon scan.h5 -o none.npy --maps maps.cfl --memory 11300K --precond circulant -q
 
 # Not even one coil: what is missing, exit code 4, no output.
 expect 4 recon scan.h5 -o none.npy --maps maps.cfl --memory 1M -q
