@@ -75,6 +75,7 @@ template <typename T> constexpr lmr_nufft_kernels kernels = {
     .has_shapes = has_shapes,
     .points_bytes = points_bytes<T>,
     .sort = lmr_cuda_sort<T>,
+    .sort_from = nullptr,
     .release = lmr_cuda_release_points,
     .spread = spread<T>,
     .interp = interp<T>,

@@ -77,7 +77,8 @@ TEST(a_plan_takes_coordinates_that_lie_apart_as_it_takes_points)
         assert_ok(larmor_nufft_create(dev, &o, &plan));
         OWNED(double) *a = transform(plan, points, apart, scale, count);
         OWNED(double) *b = transform(plan, NULL, apart, scale, count);
-        const double bound = i == 12 ? 1e-8 : 1e-11; /* timing may choose another width, which holds the tolerance */
+        /* a GPU adds in another order each time; timing may choose another width, which holds the tolerance */
+        const double bound = i == 12 ? 1e-8 : 1e-10;
         double most = 0;
         for (int64_t k = 0; k < 2 * count; k++) most = fmax(most, fabs(a[k]));
         for (int64_t k = 0; k < 2 * count; k++) assert_at_most(fabs(a[k] - b[k]), bound * most);
