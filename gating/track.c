@@ -248,7 +248,7 @@ larmor_status lmr_track_rhythm(const lmr_track *t, const lmr_band *band, lmr_tra
                         .trigger = -1};
     found->signal = calloc((size_t)all.count, sizeof *found->signal);
     found->phase = calloc((size_t)all.count, sizeof *found->phase);
-    if (!seconds || !found->signal || !found->phase) return LMR_NO_MEMORY();
+    if (!x || !seconds || !found->signal || !found->phase) return LMR_NO_MEMORY();
     if (!all.channels) return LARMOR_OK;
     for (int64_t i = 0; i < all.count; i++) seconds[i] = even->first + (double)i * even->dt;
     LMR_TRY(lmr_gating_detrend(&all, NULL, seconds));
