@@ -159,19 +159,18 @@ static int64_t summit(const lmr_track *t, int64_t peak)
 {
     const int64_t window = (int64_t)fmax(1, round(QRS_S / t->dt));
     const int64_t a = peak > window ? peak - window : 0, b = peak + window < t->count ? peak + window : t->count - 1;
+    LMR_HEAP double *square = calloc((size_t)(b - a + 1), sizeof *square);
     int64_t best = peak;
-    double most = -1;
-    for (int64_t i = a; i <= b; i++) {
-        double square = 0;
-        for (int64_t c = 0; c < t->channels; c++) {
-            const double *x = t->x + c * t->count;
-            double mean = 0;
-            for (int64_t j = a; j <= b; j++) mean += x[j] / (double)(b - a + 1);
-            if (c != t->trigger) square += (x[i] - mean) * (x[i] - mean);
-        }
-        if (square > most) best = i;
-        most = fmax(most, square);
+    if (!square) return peak;
+    for (int64_t c = 0; c < t->channels; c++) {
+        const double *x = t->x + c * t->count;
+        double mean = 0;
+        if (c == t->trigger) continue;
+        for (int64_t i = a; i <= b; i++) mean += x[i] / (double)(b - a + 1);
+        for (int64_t i = a; i <= b; i++) square[i - a] += (x[i] - mean) * (x[i] - mean);
     }
+    for (int64_t i = a; i <= b; i++)
+        if (i == a || square[i - a] > square[best - a]) best = i;
     return best;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common.h"
+#include "via.h"
 
 /* From a signal to the end of the program, unless a result is kept; and between tries, if outputs get their names. */
 static const struct timespec grace = {.tv_nsec = 500000000}, moment = {.tv_nsec = 5000000};
@@ -38,7 +39,7 @@ static void wake_after(struct timespec delay)
 
 static void leave(void)
 {
-    if (larmor_outputs_abandon() || !has_timer) _exit(app_stopped());
+    if (larmor_outputs_abandon() || !has_timer) _exit(app_answer(app_stopped()));
     wake_after(moment);
 }
 
@@ -56,7 +57,7 @@ static _Noreturn void lack_memory(const char *text)
     write_text(app_self.name);
     write_text(text);
     for (int i = 0; i < 100 && !larmor_outputs_abandon(); i++) nanosleep(&moment, NULL);
-    _exit(APP_LACKING);
+    _exit(app_answer(APP_LACKING));
 }
 
 /* FFTW calls these where an assertion fails, most of all where it gets no memory (kernel/assert.c). Its own print
@@ -124,7 +125,7 @@ static void use_up_time(int number)
     write_text(app_self.name);
     write_text(": the processor time that is allowed is used up; 'ulimit -t' sets it.\n");
     for (int i = 0; i < 100 && !larmor_outputs_abandon(); i++) nanosleep(&moment, NULL);
-    _exit(APP_LACKING);
+    _exit(app_answer(APP_LACKING));
 }
 
 static void watch_time(void)
@@ -190,7 +191,7 @@ static int last_code;
 static void end_at_once(int number)
 {
     (void)number;
-    _exit(last_code);
+    _exit(app_answer(last_code));
 }
 
 int app_end_signals(int code)

@@ -99,6 +99,14 @@ static int receive_request(int from, request *r, int fd[DESCRIPTORS])
 
 /* ---- the socket ---- */
 
+/* or: another one that may be at the other end, too. */
+static int is_of_user(int fd, uid_t or)
+{
+    struct ucred who;
+    socklen_t size = sizeof who;
+    return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) && (who.uid == geteuid() || who.uid == or);
+}
+
 int app_is_socket(const char *text)
 {
     const char *in = text + strspn(text, ".");
@@ -127,28 +135,53 @@ static int connect_to(const struct sockaddr_un *address)
     return -1;
 }
 
-/* Of a service manager, as sd_listen_fds(3) has it. */
-static int given_socket(void)
+static int option_of(int fd, int option)
 {
-    enum { FIRST = 3 };
-    const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
-    if (!pid || !count || strtol(pid, NULL, 10) != getpid() || strtol(count, NULL, 10) != 1) return -1;
-    return FIRST;
+    int value = 0;
+    socklen_t size = sizeof value;
+    return getsockopt(fd, SOL_SOCKET, option, &value, &size) ? -1 : value;
 }
 
-int app_listen_at(const char *path)
+enum { GIVEN = 3 };
+
+/* 1 if a service manager has given a socket, as sd_listen_fds(3) has it; -1 after an error that was reported. */
+static int is_given(void)
 {
-    struct sockaddr_un address;
-    const int given = given_socket();
-    if (given >= 0) return given;
-    if (!address_of(path, &address)) return -1;
-    const int other = connect_to(&address);
+    const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
+    if (!pid || !count || strtol(pid, NULL, 10) != getpid()) return 0;
+    if (strtol(count, NULL, 10) == 1 && option_of(GIVEN, SO_ACCEPTCONN) == 1 &&
+        option_of(GIVEN, SO_DOMAIN) == AF_UNIX && !fcntl(GIVEN, F_SETFL, fcntl(GIVEN, F_GETFL) | O_NONBLOCK) &&
+        !fcntl(GIVEN, F_SETFD, FD_CLOEXEC))
+        return 1;
+    app_error("LISTEN_FDS is set, but descriptor 3 is not one Unix socket that listens.");
+    return -1;
+}
+
+/* 0 if something is there that is no socket left by a process that has ended, having said so. */
+static int is_free(const char *path, const struct sockaddr_un *address)
+{
+    struct stat there;
+    if (lstat(path, &there)) return 1;
+    if (!S_ISSOCK(there.st_mode)) {
+        app_error("%s: is there already, and is no socket; give another path.", path);
+        return 0;
+    }
+    const int other = connect_to(address);
     if (other >= 0) {
         close(other);
         app_error("%s: another process listens there; give another path.", path);
-        return -1;
+        return 0;
     }
-    if (errno == ECONNREFUSED) unlink(path); /* left by one that was killed */
+    if (errno == ECONNREFUSED) unlink(path);
+    return 1;
+}
+
+int app_listen_at(const char *path, int *given)
+{
+    struct sockaddr_un address;
+    *given = is_given();
+    if (*given) return *given > 0 ? GIVEN : -1;
+    if (!address_of(path, &address) || !is_free(path, &address)) return -1;
     const mode_t before = umask(S_IRWXG | S_IRWXO);
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     const int good =
@@ -252,8 +285,12 @@ int app_via(const char *path, int argc, char **argv)
     struct sockaddr_un address;
     request r;
     APP_HEAP char *texts = NULL;
-    if (!describe(argc, argv, &r, &texts) || !catch_signals()) {
-        app_error("out of host memory");
+    if (!describe(argc, argv, &r, &texts)) {
+        app_error("the command and its variables are too long to be sent, or there is no memory for them.");
+        return APP_LACKING;
+    }
+    if (!catch_signals()) {
+        app_error("no pipe can be opened (%s).", strerror(errno));
         return APP_LACKING;
     }
     if (!address_of(path, &address)) return APP_USAGE;
@@ -261,6 +298,11 @@ int app_via(const char *path, int argc, char **argv)
     if (with < 0) {
         app_error("%s: no process waits there (%s); start one: larmor serve --commands %s", path, strerror(errno),
                   path);
+        return APP_REFUSED;
+    }
+    if (!is_of_user(with, 0)) { /* a service manager of the system listens as root */
+        app_error("%s: another user listens there; nothing was sent.", path);
+        close(with);
         return APP_REFUSED;
     }
     const int fd[DESCRIPTORS] = {open(".", O_PATH | O_DIRECTORY | O_CLOEXEC), STDIN_FILENO, STDOUT_FILENO,
@@ -277,13 +319,6 @@ int app_via(const char *path, int argc, char **argv)
 
 static int asked_by = -1; /* the connection */
 
-static int is_own_user(int fd)
-{
-    struct ucred who;
-    socklen_t size = sizeof who;
-    return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) && who.uid == geteuid();
-}
-
 /* -1: the process that keeps this one has ended. */
 static int accept_one(int at, int report)
 {
@@ -292,7 +327,7 @@ static int accept_one(int at, int report)
         if (poll(of, 2, -1) < 0 && errno != EINTR) return -1;
         if (of[1].revents) return -1;
         const int fd = of[0].revents ? accept4(at, NULL, NULL, SOCK_CLOEXEC) : -1;
-        if (fd >= 0 && is_own_user(fd)) return fd;
+        if (fd >= 0 && is_of_user(fd, geteuid())) return fd;
         if (fd >= 0) close(fd);
     }
 }
@@ -305,9 +340,8 @@ static int take_texts(const request *r, char *texts, char ***argv)
     if (!*argv) return 0;
     for (char **v = environ; *v;)
         if (is_sent(*v)) {
-            char name[256] = "";
-            snprintf(name, sizeof name, "%.*s", (int)strcspn(*v, "="), *v);
-            if (unsetenv(name)) v++;
+            APP_HEAP char *name = strndup(*v, strcspn(*v, "="));
+            if (!name || unsetenv(name)) return 0;
         } else {
             v++;
         }

@@ -19,10 +19,10 @@ int app_is_socket(const char *text);
 #define APP_SOCKET_EXPECTED "the path of a socket, that begins with /, ./ or ../,"
 
 /* A socket at the path, for this user alone, which several processes may accept at; that of the service manager that
- * started the program for it (LISTEN_FDS) in its place.
+ * started the program for it (LISTEN_FDS) in its place: then *given is 1, and the path is not the program's.
  *
  * Returns the descriptor; -1 after an error that was reported. */
-int app_listen_at(const char *path);
+int app_listen_at(const char *path, int *given);
 
 /* Let a process that waits at the path compute this command, without the option --via. Signals that come meanwhile
  * are passed on.

@@ -22,8 +22,8 @@ enum { MOST = 64, TRIES = 3, LOOK_MS = 200 };
 typedef struct keeper {
     const char *device;
     int listens, reports[2];
-    pid_t waits[MOST]; /* 0: none */
-    int wanted, failures;
+    pid_t waits[MOST];               /* 0: none */
+    int wanted, failures, computing; /* computing: those that have taken a command */
 } keeper;
 
 /* ---- a process ---- */
@@ -43,7 +43,14 @@ static int spawn(const keeper *k, pid_t *pid)
         posix_spawn_file_actions_destroy(&actions);
         return ENOMEM;
     }
-    int bad = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    /* whatever is ignored here: by nohup, for example */
+    int bad =
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    bad |= posix_spawnattr_setsigmask(&attributes, &none);
+    bad |= posix_spawnattr_setsigdefault(&attributes, &all);
     bad |= posix_spawn_file_actions_adddup2(&actions, k->listens, LISTENS);
     bad |= posix_spawn_file_actions_adddup2(&actions, k->reports[1], REPORTS);
     bad |= posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
@@ -54,11 +61,15 @@ static int spawn(const keeper *k, pid_t *pid)
     return bad;
 }
 
-/* 0 after an error that was reported. */
+/* With those that compute there are at most twice as many as wait. 0 after an error that was reported. */
 static int fill(keeper *k)
 {
+    int all = k->computing;
+    for (int i = 0; i < k->wanted; i++) all += k->waits[i] != 0;
     for (int i = 0; i < k->wanted; i++) {
-        const int bad = k->waits[i] ? 0 : spawn(k, &k->waits[i]);
+        if (k->waits[i] || all >= 2 * k->wanted) continue;
+        const int bad = spawn(k, &k->waits[i]);
+        all++;
         if (!bad) continue;
         k->waits[i] = 0;
         app_error("a process for commands cannot be started (%s).", strerror(bad));
@@ -84,7 +95,7 @@ static void read_reports(keeper *k)
 {
     app_report pid;
     while (read(k->reports[0], &pid, sizeof pid) == (ssize_t)sizeof pid) {
-        forget(k, pid);
+        k->computing += forget(k, pid);
         k->failures = 0;
     }
 }
@@ -93,7 +104,10 @@ static void bury(keeper *k)
 {
     for (pid_t pid = waitpid(-1, NULL, WNOHANG); pid > 0; pid = waitpid(-1, NULL, WNOHANG)) {
         read_reports(k);
-        k->failures += forget(k, pid);
+        if (forget(k, pid))
+            k->failures++;
+        else
+            k->computing--;
     }
 }
 
@@ -125,7 +139,8 @@ static void dismiss(keeper *k)
 int serve_commands(const char *path, const char *device, int ready)
 {
     keeper k = {.device = device, .wanted = ready < MOST ? ready : MOST};
-    k.listens = app_listen_at(path);
+    int given;
+    k.listens = app_listen_at(path, &given);
     if (k.listens < 0) return APP_REFUSED;
     if (pipe2(k.reports, O_CLOEXEC | O_NONBLOCK)) {
         app_error("no pipe can be opened (%s).", strerror(errno));
@@ -134,7 +149,7 @@ int serve_commands(const char *path, const char *device, int ready)
     printf("listening on %s\n", path);
     fflush(stdout);
     const int code = keep(&k);
-    unlink(path);
+    if (!given) unlink(path);
     dismiss(&k);
     return code;
 }

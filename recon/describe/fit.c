@@ -71,10 +71,24 @@ static larmor_status take_coils(larmor_array *kspace, int64_t coils, lmr_scan *s
 
 enum { ENOUGH_FOR_NOISE = 1 << 18 }; /* samples, of which a median is known to a few thousandths */
 
+/* From one sample to the next that is looked at, so that they are at all places of the readouts. */
+static int64_t stride(int64_t points, int64_t n)
+{
+    for (int64_t apart = points / ENOUGH_FOR_NOISE | 1;; apart += 2) {
+        int64_t a = apart, b = n;
+        while (b) {
+            const int64_t rest = a % b;
+            a = b;
+            b = rest;
+        }
+        if (a == 1) return apart;
+    }
+}
+
 /* The median over the samples in the outermost part of k-space, which few large ones do not change. */
 static larmor_status find_noise(lmr_scan *scan)
 {
-    const int64_t points = scan->n * scan->readouts, apart = points / ENOUGH_FOR_NOISE | 1;
+    const int64_t points = scan->n * scan->readouts, apart = stride(points, scan->n);
     const int64_t some = (points + apart - 1) / apart;
     LMR_HEAP double *r2 = lmr_new(some, sizeof *r2), *sorted = lmr_new(some, sizeof *sorted);
     if (!r2 || !sorted) return LMR_NO_MEMORY();

@@ -38,6 +38,14 @@ expect 3 serve --commands "$folder/sock" --device cpu:1
 said "larmor: $folder/sock: another process listens there; give another path."
 expect 2 recon scan.h5 -o none.npy --via sock
 said 'larmor: --via "sock": the path of a socket, that begins with /, ./ or ../, expected.'
+echo precious >file
+expect 3 serve --commands ./file --device cpu:1
+said "larmor: ./file: is there already, and is no socket; give another path."
+[ "$(cat file)" = precious ] || fail "serve --commands: a file is gone"
+code=0
+(exec 3<file; LISTEN_FDS=1 exec sh -c 'LISTEN_PID=$$ exec "$0" serve --commands ./sock3' "$LARMOR") >out 2>err || code=$?
+[ $code -eq 3 ] || fail "a descriptor that is no socket: exit code $code"
+said "larmor: LISTEN_FDS is set, but descriptor 3 is not one Unix socket that listens."
 expect 2 serve --commands ./sock2 --pipe
 said "larmor: --commands waits for whole commands: --pipe, --unix and --set are not for it."
 case $(ls -l sock) in srwx------*) ;; *) fail "the socket is for this user alone: $(ls -l sock)" ;; esac
@@ -120,3 +128,26 @@ for pid in $kept; do until_true "the end of those that were kept" is_gone "$pid"
 keep --ready 1
 expect 0 recon scan.h5 -o again.npy -q --via ./sock
 cmp again.npy image.npy || fail "$last: after a server that was killed"
+
+# A service manager's socket is taken as it is, and stays.
+kill -s TERM $server
+wait $server 2>/dev/null || true
+rm -f line
+python3 -c '
+import os, socket, sys
+at = socket.socket(socket.AF_UNIX)
+at.bind("./given")
+at.listen()
+os.dup2(at.fileno(), 3)
+os.set_inheritable(3, True)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1")
+os.execv(sys.argv[1], [sys.argv[1], "serve", "--commands", "./given", "--device", "cpu:1"])' "$LARMOR" >line 2>log &
+server=$!
+awaited=$server
+until_true "the line of a given socket" test -s line
+expect 0 recon scan.h5 -o given.npy -q --via ./given
+cmp given.npy image.npy || fail "$last: by a given socket"
+awaited=
+kill -s TERM $server
+wait $server 2>/dev/null || true
+[ -S given ] || fail "a given socket is not removed"
