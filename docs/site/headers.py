@@ -96,6 +96,7 @@ class Headers:
         self.files = sorted(folder.glob("*.h"))
         self.texts = {path.name: self._body(path.read_text()) for path in self.files}
         self.kinds: dict[str, str] = {}
+        self.types: set[str] = set()  # those that a page has shown: several headers may name one that is opaque
         for text in self.texts.values():
             for chunk in _chunks(text):
                 for what, code in _declarations(chunk):
@@ -168,8 +169,10 @@ class Headers:
             directive, argument = _signature(code)
             name = _name(directive, argument)
             forward = directive == "type" and self.kinds.get(argument) not in ("type", None)
-            if forward:
+            if forward or (directive == "type" and name in self.types):
                 continue
+            if directive == "type":
+                self.types.add(name)
             if directive == open_ == "function":
                 made.append(f"{' ' * len('.. c:function:: ')}{argument}")
             else:
