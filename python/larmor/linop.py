@@ -665,7 +665,7 @@ def sense_states(maps: Array, state: Any, points: Array, *, weights: Array = Non
     maps = _scaled(_complex(maps), scale, points.shape[-1])
     on = _where(maps, device)
     shared = off_resonance if isinstance(off_resonance, Segments) else None
-    each = None if off_resonance is None or shared else list(off_resonance)
+    each = None if off_resonance is None or isinstance(off_resonance, Segments) else list(off_resonance)
     if each is not None and len(each) != maps.shape[0]:
         raise ArgumentError(f"off_resonance: got {len(each)} segments, expected those of {maps.shape[0]} states")
     opts, _keep = _sense_options(on, points, weights, tol, toeplitz, iterations, block, effort, shared)
