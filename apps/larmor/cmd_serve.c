@@ -63,8 +63,8 @@ typedef struct client {
     parameters parameters;
     larmor_device *dev;
     larmor_counters only;
-    recon_run run; /* what the inputs of recon are read with */
-    larmor_recon_opts *inputs;
+    recon_run run;                /* what the inputs of recon are read with */
+    larmor_recon_opts inputs;     /* those of the last image, which outlive the session */
     larmor_trajectory trajectory; /* that the server's options give */
 } client;
 
@@ -106,11 +106,11 @@ static larmor_status prepare(void *user, const larmor_raw *raw, larmor_source *s
     client *c = user;
     char why[1024];
     c->run = (recon_run){.s = &c->parameters.settings, .input = "scan", .raw = raw, .source = source, .dev = c->dev};
-    c->inputs = &job->recon;
     recon_free_inputs(&job->recon);
     app_catch_errors(why, sizeof why);
     int code = recon_read_delays(c->run.s, raw, &job->recon);
     if (!code) code = recon_read_inputs(&c->run, &job->recon);
+    c->inputs = job->recon;
     app_catch_errors(NULL, 0);
     return code ? larmor_fail(LARMOR_ERR_ARG, "%s", why) : LARMOR_OK;
 }
@@ -160,7 +160,7 @@ static void close_client(larmor_session_opts *session)
 {
     client *c = session->user;
     if (!c) return;
-    if (c->inputs) recon_free_inputs(c->inputs);
+    recon_free_inputs(&c->inputs);
     larmor_trajectory_free(&c->trajectory);
     larmor_device_free(c->dev);
     parameters_free(&c->parameters);

@@ -8,6 +8,7 @@ import base64
 import re
 import signal
 import struct
+import threading
 import zlib
 
 import numpy as np
@@ -85,17 +86,21 @@ def test_async_for_gives_the_same_images_while_other_tasks_run(series, whole):
 
 def test_a_task_that_is_cancelled_ends_its_series_and_the_run_goes_on(series, whole):
     async def cancelled():
-        loop, begun = asyncio.get_running_loop(), asyncio.Event()
+        loop, begun, held = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
 
         def listen(event):
             if event["kind"] == "step" and event["series"] == 2:
                 loop.call_soon_threadsafe(begun.set)
+                held.wait()
 
         run = larmor.reconstruct(series, progress=listen, **{**OPTIONS, "iterations": 10**6, "tol": -1.0})
         first = await anext(run)
         task = asyncio.ensure_future(run.__anext__())
         await begun.wait()
         task.cancel()
+        while not run._listener.cancelled:
+            await asyncio.sleep(0)
+        held.set()
         with pytest.raises(asyncio.CancelledError):
             await task
         return first, run
