@@ -60,9 +60,10 @@ LARMOR_API larmor_status larmor_girf_check(const larmor_array *response);
  * The gradient that was asked for is the derivative of traj. It is convolved with the response and integrated
  * again. Before the readout it had its first value for long, and after it the last, so that a readout that begins on
  * a plateau is shifted; one that begins in the centre of k-space, on a ramp or in a plane exactly there, was at rest
- * before. What precedes a readout is taken to reach the place that was meant, up to that. The response between its frequencies is interpolated linearly but for its mean delay;
- * beyond them it stays as it is; above 0.6 of the sampling rate's half the correction fades out. Phases are those
- * of exp(+2 pi i f t): a delay of tau is exp(-2 pi i f tau). Only real gradients are meant, so that a response
+ * before. What precedes a readout is taken to reach the place that was meant, up to that. The response between its
+ * frequencies is interpolated linearly but for its mean delay; beyond them it stays as it is; above 0.6 of the
+ * sampling rate's half the correction fades out. Phases are those of exp(+2 pi i f t): a delay of tau is
+ * exp(-2 pi i f tau). Only real gradients are meant, so that a response
  * that is not Hermitian is made so.
  *
  * traj       [nd, samples, readouts] real, cycles per field of view.
