@@ -1,22 +1,24 @@
 /* Waveforms at even steps of time, and the triggers and rhythms in them. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/owned.h"
 #include "core/select.h"
 #include "core/status.h"
+#include "gating/blocks.h"
 #include "gating/waves.h"
 
-#define CLOCK_ROUNDING_TICKS 2.0 /* by which stamps of blocks that follow each other may be off */
-#define SLOPE_S 0.008            /* half of the time over which a slope is taken */
-#define QRS_S 0.04               /* half of the window in which its power is averaged */
-#define REFRACTORY_S 0.25        /* of a heart: no R wave follows another sooner */
-#define PEAK_WINDOW_S 2.0        /* in which every heart beats once */
-#define PEAK_OVER_MEDIAN 0.3     /* of a peak's power to that of typical R waves; T waves have less */
-#define STEP_S 0.05              /* of signals of breath and pulse */
-#define PEAK_OVER_NOISE 4.0      /* of typical R waves to the median of the power, below which there are none */
-#define RANDOM_SHARE 0.7         /* of cycles of nearly the median's length among peaks at random */
+#define SLOPE_S 0.008        /* half of the time over which a slope is taken */
+#define QRS_S 0.04           /* half of the window in which its power is averaged */
+#define REFRACTORY_S 0.25    /* of a heart: no R wave follows another sooner */
+#define PEAK_WINDOW_S 2.0    /* in which every heart beats once */
+#define PEAK_OVER_MEDIAN 0.3 /* of a peak's power to that of typical R waves; T waves have less */
+#define STEP_S 0.05          /* of signals of breath and pulse */
+#define PEAK_OVER_NOISE 4.0  /* of typical R waves to the median of the power, below which there are none */
+#define RANDOM_SHARE 0.7     /* of cycles of nearly the median's length among peaks at random */
 
 void lmr_track_free(lmr_track *track)
 {
@@ -24,74 +26,59 @@ void lmr_track_free(lmr_track *track)
     *track = (lmr_track){.trigger = -1};
 }
 
-static int fits(const larmor_waveform *w, const larmor_waveform *first)
+void lmr_track_say(lmr_track *t, const char *format, ...)
 {
-    return w->id == first->id && w->channels == first->channels && w->sample_us == first->sample_us;
+    va_list args;
+    const size_t used = strlen(t->note);
+    va_start(args, format);
+    vsnprintf(t->note + used, sizeof t->note - used, format, args);
+    va_end(args);
 }
 
-/* Where block w begins in steps, with `end` steps before it; -1 where it overlaps them. */
-static int64_t place_block(const larmor_waveform *w, uint32_t first, double tick_ms, int64_t end)
+static void say_blocks(const lmr_blocks *b, lmr_track *t)
 {
-    const double s = lmr_clock_s(w->time_stamp, first, tick_ms), dt = 1e-6 * w->sample_us;
-    const int64_t at = llround(s / dt);
-    if (fabs((double)(at - end)) * dt <= 1e-3 * tick_ms * CLOCK_ROUNDING_TICKS) return end;
-    return at > end ? at : -1;
-}
-
-static int64_t next_of(const larmor_raw *raw, larmor_waveform_kind kind, int64_t from, larmor_waveform *w)
-{
-    for (int64_t i = from; i < larmor_raw_waveforms(raw); i++)
-        if (!larmor_raw_waveform(raw, i, w) && w->kind == kind) return i;
-    return -1;
-}
-
-/* The steps that all blocks span, and how many of them they fill. */
-static int64_t measure(const larmor_raw *raw, larmor_waveform_kind kind, const larmor_waveform *first, double tick_ms,
-                       int64_t *filled)
-{
-    larmor_waveform w;
-    int64_t end = 0;
-    *filled = 0;
-    for (int64_t i = next_of(raw, kind, 0, &w); i >= 0; i = next_of(raw, kind, i + 1, &w)) {
-        const int64_t at = fits(&w, first) ? place_block(&w, first->time_stamp, tick_ms, end) : -1;
-        if (at < 0) continue;
-        end = at + w.samples;
-        *filled += w.samples;
-    }
-    return end;
+    const struct {
+        int64_t count;
+        const char *what;
+    } left[] = {{b->other, "unlike the rest"}, {b->repeated, "repeated"}, {b->stray, "with a stray stamp"}};
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++)
+        if (left[i].count) lmr_track_say(t, "; %lld blocks %s", (long long)left[i].count, left[i].what);
+    if (b->steps > b->filled) lmr_track_say(t, "; %.2f s missing", (double)(b->steps - b->filled) * b->dt);
+    if (b->drift != 0) lmr_track_say(t, "; clock %+.0f ppm", 1e6 * b->drift);
 }
 
 /* Numbers of 32 bits without a sign, which converters use for those with one, too. */
-static void copy_block(const larmor_waveform *w, int64_t at, int64_t end, lmr_track *t)
+static void copy_block(const larmor_waveform *w, const lmr_block *b, int64_t end, lmr_track *t)
 {
     for (int64_t c = 0; c < t->channels; c++) {
         double *x = t->x + c * t->count;
-        for (int64_t i = end; i < at; i++) x[i] = end ? x[end - 1] : 0;
-        for (int64_t i = 0; i < w->samples; i++) x[at + i] = (double)(int32_t)w->data[c * w->samples + i];
+        for (int64_t i = end; i < b->at; i++) x[i] = end ? x[end - 1] : 0;
+        for (int64_t i = b->skip; i < w->samples; i++) x[b->at + i] = (double)(int32_t)w->data[c * w->samples + i];
     }
 }
 
 larmor_status lmr_track_read(const larmor_raw *raw, larmor_waveform_kind kind, uint32_t begin, double tick_ms,
                              lmr_track *track)
 {
-    larmor_waveform first, w;
-    int64_t filled, end = 0;
+    LMR_FREED_BY(lmr_blocks_free) lmr_blocks b;
+    larmor_waveform w;
     *track = (lmr_track){.trigger = -1};
-    if (next_of(raw, kind, 0, &first) < 0) return LARMOR_OK;
-    const int64_t count = measure(raw, kind, &first, tick_ms, &filled);
-    if (count > 2 * filled) return LARMOR_OK;
-    *track = (lmr_track){.x = lmr_new(first.channels * count, sizeof *track->x),
-                         .channels = first.channels,
-                         .count = count,
-                         .first = lmr_clock_s(first.time_stamp, begin, tick_ms),
-                         .dt = 1e-6 * first.sample_us,
-                         .trigger = first.trigger};
+    LMR_TRY(lmr_blocks_place(raw, kind, tick_ms, &b));
+    if (!b.count) return LARMOR_OK;
+    say_blocks(&b, track);
+    if (b.steps > 2 * b.filled) return LARMOR_OK;
+    LMR_TRY(larmor_raw_waveform(raw, b.block[0].index, &w));
+    track->x = lmr_new(w.channels * b.steps, sizeof *track->x);
     if (!track->x) return LMR_NO_MEMORY();
-    for (int64_t i = next_of(raw, kind, 0, &w); i >= 0; i = next_of(raw, kind, i + 1, &w)) {
-        const int64_t at = fits(&w, &first) ? place_block(&w, first.time_stamp, tick_ms, end) : -1;
-        if (at < 0) continue;
-        copy_block(&w, at, end, track);
-        end = at + w.samples;
+    track->channels = w.channels;
+    track->count = b.steps;
+    track->first = lmr_clock_s(w.time_stamp, begin, tick_ms);
+    track->dt = b.dt;
+    track->trigger = w.trigger;
+    for (int64_t i = 0, end = 0; i < b.count; i++) {
+        LMR_TRY(larmor_raw_waveform(raw, b.block[i].index, &w));
+        copy_block(&w, &b.block[i], end, track);
+        end = b.block[i].at + w.samples;
     }
     return LARMOR_OK;
 }

@@ -33,6 +33,7 @@ static int covers(const lmr_track *t, const char *name, const double *seconds, i
         last = fmax(last, seconds[i]);
     }
     const double end = t->first + (double)t->count * t->dt;
+    if (!t->count && *t->note) snprintf(shown->report, sizeof shown->report, "the %s has gaps%s", name, t->note);
     if (!t->count) return 0;
     if (t->first <= first + BEYOND_S && end >= last - BEYOND_S) return 1;
     snprintf(shown->report, sizeof shown->report, "the %s is from %.1f to %.1f s, the readouts from %.1f to %.1f s",
@@ -77,15 +78,18 @@ static int is_heart(const double *times, int64_t count)
 }
 
 /* The scanner's own triggers; from stays 0 where there are none. */
-static larmor_status by_triggers(const lmr_track *t, const char *name, lmr_wave_rhythm *heart)
+static larmor_status by_triggers(lmr_track *t, const char *name, lmr_wave_rhythm *heart)
 {
     LMR_HEAP double *times = NULL;
     int64_t count;
     larmor_gating_signal *s = &heart->shown;
     if (t->trigger < 0) return LARMOR_OK;
     LMR_TRY(lmr_track_triggers(t, &times, &count));
-    if (!is_heart(times, count)) return LARMOR_OK;
-    snprintf(s->report, sizeof s->report, "the triggers of the %s, channel %d", name, t->trigger);
+    if (!is_heart(times, count)) {
+        lmr_track_say(t, "; %lld triggers in %.0f s are no heart's", (long long)count, (double)t->count * t->dt);
+        return LARMOR_OK;
+    }
+    snprintf(s->report, sizeof s->report, "the triggers of the %s, channel %d%s", name, t->trigger, t->note);
     s->reliability = 1;
     LMR_TRY(take_triggers(&times, count, heart));
     const int64_t lead = t->channels > 1 && !t->trigger ? 1 : 0;
@@ -101,10 +105,11 @@ static larmor_status by_r_waves(const lmr_track *t, lmr_wave_rhythm *heart)
     if (t->channels < 1 + (t->trigger >= 0)) return LARMOR_OK;
     LMR_TRY(lmr_track_r_waves(t, &times, &count, &reliability));
     if (!is_heart(times, count) || reliability < LARMOR_RELIABLE) {
-        snprintf(s->report, sizeof s->report, "the ECG has no regular R waves (reliability %.2f)", reliability);
+        snprintf(s->report, sizeof s->report, "the ECG has no regular R waves (reliability %.2f)%s", reliability,
+                 t->note);
         return LARMOR_OK;
     }
-    snprintf(s->report, sizeof s->report, "R waves of the ECG");
+    snprintf(s->report, sizeof s->report, "R waves of the ECG%s", t->note);
     s->reliability = reliability;
     LMR_TRY(take_triggers(&times, count, heart));
     return show(t->x + (t->trigger == 0 ? t->count : 0), t->count, t->first, t->dt, s);
@@ -136,12 +141,13 @@ static larmor_status by_pulse(const lmr_track *t, lmr_wave_rhythm *heart)
     larmor_gating_signal *s = &heart->shown;
     LMR_TRY(lmr_track_rhythm(t, &lmr_heart_band, &even, &found));
     if (!(found.hz > 0) || found.reliability < LARMOR_RELIABLE) {
-        snprintf(s->report, sizeof s->report, "the pulse has no rhythm (reliability %.2f)", found.reliability);
+        snprintf(s->report, sizeof s->report, "the pulse has no rhythm (reliability %.2f)%s", found.reliability,
+                 t->note);
         return LARMOR_OK;
     }
     LMR_TRY(whole_cycles(&even, &found, &times, &count));
     if (!is_heart(times, count)) return LARMOR_OK;
-    snprintf(s->report, sizeof s->report, "the pulse");
+    snprintf(s->report, sizeof s->report, "the pulse%s", t->note);
     s->reliability = found.reliability;
     LMR_TRY(take_triggers(&times, count, heart));
     return show(found.signal, even.count, even.first, even.dt, s);
@@ -174,7 +180,8 @@ larmor_status lmr_breath_of_waves(const larmor_raw *raw, uint32_t begin, double 
     if (!covers(&t, "respiration", seconds, readouts, s)) return LARMOR_OK;
     LMR_TRY(lmr_track_rhythm(&t, &lmr_breath_band, &even, &found));
     if (!(found.hz > 0) || found.reliability < LARMOR_RELIABLE) {
-        snprintf(s->report, sizeof s->report, "the respiration has no rhythm (reliability %.2f)", found.reliability);
+        snprintf(s->report, sizeof s->report, "the respiration has no rhythm (reliability %.2f)%s", found.reliability,
+                 t.note);
         return LARMOR_OK;
     }
     double *number = calloc((size_t)readouts + 1, sizeof *number);
@@ -182,7 +189,7 @@ larmor_status lmr_breath_of_waves(const larmor_raw *raw, uint32_t begin, double 
     breath->given = (lmr_given){number, readouts, 0};
     for (int64_t i = 0; i < readouts; i++)
         number[i] = lmr_between(found.signal, even.count, (seconds[i] - even.first) / even.dt);
-    snprintf(s->report, sizeof s->report, "the respiration");
+    snprintf(s->report, sizeof s->report, "the respiration%s", t.note);
     s->from = LARMOR_GATED_BY_WAVEFORM;
     s->rate = 60 * found.hz;
     s->reliability = found.reliability;

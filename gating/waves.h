@@ -9,14 +9,15 @@ typedef struct lmr_track { /* a waveform at even steps; free with lmr_track_free
     int64_t channels, count;
     double first, dt; /* s: of the first sample, and from one to the next */
     int trigger;      /* the channel with the scanner's triggers, or -1 */
+    char note[96];    /* what is left out or assumed, "; " before each; "" if all is as it should be */
 } lmr_track;
 
-/* The blocks of a kind of waveform, one after the other, whose clock is at `begin` at 0 s. Those that differ from the
- * first one in id, channels or steps, and those that overlap others, are left out; gaps hold the value before.
- * count is 0 where there are none, or gaps are longer than the rest. Errors: MEMORY. */
+/* The blocks of a kind of waveform, placed as lmr_blocks_place does, whose clock is at `begin` at 0 s; gaps hold the
+ * value before. count is 0 where there are none, or gaps are longer than the rest. Errors: MEMORY. */
 larmor_status lmr_track_read(const larmor_raw *raw, larmor_waveform_kind kind, uint32_t begin, double tick_ms,
                              lmr_track *track);
 void lmr_track_free(lmr_track *track);
+void lmr_track_say(lmr_track *track, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Times [*count] in s at which the trigger channel rises; to be freed. Errors: MEMORY. */
 larmor_status lmr_track_triggers(const lmr_track *track, double **times, int64_t *count);

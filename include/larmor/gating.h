@@ -62,7 +62,7 @@ typedef enum larmor_gating_from { /* what heart or breath was taken from */
 
 typedef struct larmor_gating_signal { /* of heart or breath; free with larmor_gating_signal_free */
     larmor_gating_from from;
-    char report[120];   /* e.g. "R waves of the ECG"; from 0: why a waveform was not taken, or "" */
+    char report[240];   /* e.g. "R waves of the ECG"; from 0: why a waveform was not taken, or "" */
     double *at, *value; /* [points] s since the first readout of the first image, and a signal; or NULL */
     int64_t points;
     double *trigger; /* [triggers] s at which cycles begin; or NULL */
@@ -105,8 +105,8 @@ typedef struct larmor_bins_found { /* of all images, the worst of them */
     int bins, empty;                            /* of all images; empty ones have no readouts */
     int64_t fewest, most;                       /* readouts of a bin that is not empty */
     larmor_gating_from breath_from, heart_from; /* of the last image */
-    char breath_report[120], heart_report[120]; /* what that is, in words; "" without bins of it */
-    char unused[2][120]; /* why waveforms of heart and breath are not used; "": they are, or there are none */
+    char breath_report[240], heart_report[240]; /* what that is, in words; "" without bins of it */
+    char unused[2][240]; /* why waveforms of heart and breath are not used; "": they are, or there are none */
 } larmor_bins_found;
 
 /* A source whose images are the bins of another's, each image sorted by itself. Heart bins are counted as phases,

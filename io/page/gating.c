@@ -94,7 +94,7 @@ static void add_triggers(lmr_bytes *b, const larmor_gating_signal *s, const fram
 
 static void add_signal(lmr_bytes *b, const char *name, const larmor_gating_signal *s, frame *f)
 {
-    char title[256];
+    char title[400];
     if (!s->from) return;
     snprintf(title, sizeof title, "%s: %s, %.1f a minute, reliability %.2f", name, s->report, s->rate,
              s->reliability);

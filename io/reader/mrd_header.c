@@ -259,11 +259,21 @@ static void take_ramp(const char *name, double value, larmor_ramp *ramp)
 
 /* ---- waveforms: what is no number is left out ---- */
 
+#define NO_KIND (-1) /* of a waveform whose type is not given */
+
+larmor_waveform_kind lmr_mrd_usual_kind(int id)
+{
+    static const larmor_waveform_kind usual[] = {LARMOR_WAVEFORM_ECG, LARMOR_WAVEFORM_PULSE,
+                                                 LARMOR_WAVEFORM_RESPIRATION};
+    return id >= 0 && id < 3 ? usual[id] : LARMOR_WAVEFORM_OTHER;
+}
+
 static void waveform_leaf(parser *p)
 {
     static const char *const types[] = {"other", "ecg", "pulse", "respiratory"};
     larmor_waveform_info *w = &p->waveform;
     const int leaf = p->level[p->depth].index;
+    if (leaf == WAVE_TYPE) w->kind = LARMOR_WAVEFORM_OTHER;
     for (int i = 0; leaf == WAVE_TYPE && i < (int)(sizeof types / sizeof *types); i++)
         if (!strcasecmp(p->text, types[i])) w->kind = (larmor_waveform_kind)i;
     if (leaf == WAVE_ID) w->id = integer(p, 0, LMR_MRD_MAX_MATRIX);
@@ -282,10 +292,10 @@ static void take_waveform_parameter(parser *p)
 
 static void end_waveform(parser *p)
 {
-    static const int usual[] = {-1, 0, 1, 2}; /* id of a kind */
     lmr_mrd_header *h = p->out;
     larmor_waveform_info w = p->waveform;
-    if (w.id < 0) w.id = usual[w.kind];
+    if (w.id < 0 && (int)w.kind > LARMOR_WAVEFORM_OTHER) w.id = (int)w.kind - LARMOR_WAVEFORM_ECG;
+    if ((int)w.kind == NO_KIND) w.kind = lmr_mrd_usual_kind(w.id);
     if (w.id >= 0 && h->waveforms < LARMOR_MOST_WAVEFORM_INFOS) h->waveform[h->waveforms++] = w;
 }
 
@@ -386,7 +396,7 @@ static void XMLCALL on_start(void *self, const XML_Char *name, const XML_Char **
     if (l->is == LIMITS) e->has_limits = 1;
     if (l->is == SPACE) once(p, &e->has_space[l->index], l->name);
     if (l->is == PARAMETER) *p->parameter = '\0';
-    if (l->is == WAVEFORM) p->waveform = (larmor_waveform_info){-1, LARMOR_WAVEFORM_OTHER, -1};
+    if (l->is == WAVEFORM) p->waveform = (larmor_waveform_info){-1, (larmor_waveform_kind)NO_KIND, -1};
     if (l->is == PARAMETER) p->value = NAN;
     if (l->is != SKIPPED) p->length = p->overlong = 0;
 }

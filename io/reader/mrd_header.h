@@ -52,6 +52,9 @@ typedef struct lmr_mrd_header {
     larmor_waveform_info waveform[LARMOR_MOST_WAVEFORM_INFOS];
 } lmr_mrd_header;
 
+/* By ISMRMRD's numbers of waveforms: 0 ECG, 1 pulse, 2 respiration; OTHER of the rest. */
+larmor_waveform_kind lmr_mrd_usual_kind(int id);
+
 /* Read a header strictly: no DOCTYPE, at most 64 levels, numbers whole, in range and finite; what is not needed is
  * skipped whatever its size. What is left out is no error here. Free *out with lmr_mrd_header_free, also after an
  * error.

@@ -21,15 +21,14 @@ void lmr_mrd_waves_free(lmr_mrd_waves *waves)
 /* The kind and the trigger channel of a block, by the header, else by ISMRMRD's standard numbers. */
 static void name_wave(const lmr_mrd_header *header, lmr_mrd_wave *w)
 {
-    static const larmor_waveform_kind usual[] = {LARMOR_WAVEFORM_ECG, LARMOR_WAVEFORM_PULSE,
-                                                 LARMOR_WAVEFORM_RESPIRATION};
-    w->kind = w->id < 3 ? (int32_t)usual[w->id] : LARMOR_WAVEFORM_OTHER;
+    w->kind = (int32_t)lmr_mrd_usual_kind(w->id);
     w->trigger = -1;
     for (int i = 0; i < header->waveforms; i++) {
         const larmor_waveform_info *known = &header->waveform[i];
         if (known->id != w->id) continue;
-        if (known->kind != LARMOR_WAVEFORM_OTHER) w->kind = (int32_t)known->kind;
-        if (known->trigger >= 0 && known->trigger < w->channels) w->trigger = (int16_t)known->trigger;
+        w->kind = (int32_t)known->kind;
+        if (known->trigger >= 0 && known->trigger < w->channels && known->trigger <= INT16_MAX)
+            w->trigger = (int16_t)known->trigger;
     }
 }
 

@@ -132,11 +132,36 @@ IN_FOLDER(what_the_file_has_no_waveform_of_is_found_in_the_samples_or_refused)
                    "bins: no waveform of the heart; the file has none.");
 }
 
+enum { NOTHING, SAID_TO_BE_OTHER, LATE, EARLY, LOST, TWICE, OF_TWO_CHANNELS }; /* what happens to a block */
+
+typedef struct fault {
+    int block, what;
+    double drift; /* of the samples' clock: a second of theirs is 1 + drift of the stamps' */
+} fault;
+
+static void append(larmor_raw_writer *writer, larmor_waveform *block, const fault *f)
+{
+    if (f->what == LATE) block->time_stamp += 20000;
+    if (f->what == EARLY) block->time_stamp -= 600;
+    if (f->what == LOST) return;
+    if (f->what == OF_TWO_CHANNELS) {
+        block->channels = 2;
+        block->samples /= 2;
+    }
+    assert_ok(larmor_raw_append_waveform(writer, block));
+    if (f->what == TWICE) assert_ok(larmor_raw_append_waveform(writer, block));
+}
+
 /* A file whose waveforms are the caller's: a lead of an ECG and a belt from `first` s on for so many seconds. */
-static larmor_raw *file_with(double first, int seconds, double (*ecg)(double s), double (*belt)(double s))
+static larmor_raw *file_with(double first, int seconds, double (*ecg)(double s), double (*belt)(double s),
+                             const fault *f)
 {
     enum { HZ = 200 };
-    static const larmor_waveform_info info[] = {{0, LARMOR_WAVEFORM_ECG, -1}, {2, LARMOR_WAVEFORM_RESPIRATION, -1}};
+    static const fault none;
+    const double drift = f ? f->drift : 0;
+    const int is_other = f && f->what == SAID_TO_BE_OTHER;
+    const larmor_waveform_info info[] = {{0, is_other ? LARMOR_WAVEFORM_OTHER : LARMOR_WAVEFORM_ECG, -1},
+                                         {2, LARMOR_WAVEFORM_RESPIRATION, -1}};
     const larmor_scan described = {.encoding = {.matrix = {8, 8, 1},
                                                 .recon_matrix = {8, 8, 1},
                                                 .fov_mm = {256, 256, 5},
@@ -174,26 +199,26 @@ static larmor_raw *file_with(double first, int seconds, double (*ecg)(double s),
     }
     for (int b = 0; b < seconds; b++) {
         uint32_t values[2][HZ];
-        const double at = first + b;
+        const double at = first + b * (1 + drift);
         for (int i = 0; i < HZ; i++) {
-            values[0][i] = (uint32_t)(int32_t)lround(ecg(at + (double)i / HZ));
-            values[1][i] = (uint32_t)(int32_t)lround(belt(at + (double)i / HZ));
+            values[0][i] = (uint32_t)(int32_t)lround(ecg(at + i * (1 + drift) / HZ));
+            values[1][i] = (uint32_t)(int32_t)lround(belt(at + i * (1 + drift) / HZ));
         }
         for (int w = 0; w < 2; w++) {
-            const larmor_waveform block = {.id = 2 * w,
-                                           .channels = 1,
-                                           .samples = HZ,
-                                           .time_stamp = (uint32_t)lround(40000 + 400 * at),
-                                           .sample_us = 1e6 / HZ,
-                                           .data = values[w]};
-            assert_ok(larmor_raw_append_waveform(writer, &block));
+            larmor_waveform block = {.id = 2 * w,
+                                     .channels = 1,
+                                     .samples = HZ,
+                                     .time_stamp = (uint32_t)lround(40000 + 400 * at),
+                                     .sample_us = 1e6 / HZ,
+                                     .data = values[w]};
+            append(writer, &block, f && f->block == b ? f : &none);
         }
     }
     assert_ok(larmor_raw_finish(writer));
     larmor_raw_writer_free(writer);
     larmor_output_free(out);
     assert_ok(larmor_raw_open(path, NULL, &raw));
-    assert_int_equal(larmor_raw_waveforms(raw), 2 * seconds);
+    if (!f) assert_int_equal(larmor_raw_waveforms(raw), 2 * seconds);
     return raw;
 }
 
@@ -216,7 +241,7 @@ static double breaths(double s)
 
 IN_FOLDER(r_waves_of_an_inverted_lead_are_found_where_they_are_and_t_waves_are_none)
 {
-    OWNED(larmor_raw) *raw = file_with(-1, 32, beats, breaths);
+    OWNED(larmor_raw) *raw = file_with(-1, 32, beats, breaths, NULL);
     OWNED(larmor_source) *source = NULL, *bins = NULL;
     larmor_gating_trace t;
     larmor_bins_found found;
@@ -233,12 +258,62 @@ IN_FOLDER(r_waves_of_an_inverted_lead_are_found_where_they_are_and_t_waves_are_n
     larmor_gating_trace_free(&t);
 }
 
+IN_FOLDER(r_waves_are_where_they_are_though_a_block_is_lost_repeated_or_other_its_stamp_wrong_or_a_clock_drifts)
+{
+    static const struct {
+        fault fault;
+        const char *report;
+    } scene[] = {
+        {{10, LATE, 0}, "R waves of the ECG; 1 blocks with a stray stamp"},
+        {{10, EARLY, 0}, "R waves of the ECG; 1 blocks with a stray stamp"},
+        {{31, LATE, 0}, "R waves of the ECG; 1 blocks with a stray stamp"},
+        {{15, LOST, 0}, "R waves of the ECG; 1.00 s missing"},
+        {{15, TWICE, 0}, "R waves of the ECG; 1 blocks repeated"},
+        {{0, OF_TWO_CHANNELS, 0}, "R waves of the ECG; 1 blocks unlike the rest"},
+        {{15, OF_TWO_CHANNELS, 0}, "R waves of the ECG; 1 blocks unlike the rest; 1.00 s missing"},
+        {{-1, NOTHING, 1.5e-3}, "R waves of the ECG; clock +1"},
+        {{-1, NOTHING, -1.5e-3}, "R waves of the ECG; clock -1"},
+    };
+    for (size_t k = 0; k < sizeof scene / sizeof *scene; k++) {
+        OWNED(larmor_raw) *raw = file_with(-1, 32, beats, breaths, &scene[k].fault);
+        OWNED(larmor_source) *source = NULL, *bins = NULL;
+        larmor_gating_trace t;
+        larmor_bins_found found;
+        assert_ok(larmor_source_of_raw(raw, "own.h5", &source));
+        const larmor_bins_opts opts = {.heart = 4, .way = LARMOR_GATING_WAVEFORMS, .waveforms = raw, .trace = &t};
+        assert_ok(larmor_source_of_bins(source, dev, &opts, &found, &bins));
+        const int is_drift = scene[k].fault.drift != 0;
+        if (is_drift ? strncmp(found.heart_report, scene[k].report, strlen(scene[k].report)) != 0
+                     : strcmp(found.heart_report, scene[k].report) != 0)
+            fail_msg("scene %zu: %s, expected %s", k, found.heart_report, scene[k].report);
+        assert_true(t.heart.triggers >= 38 && t.heart.triggers <= 40);
+        for (int i = 0; i < t.heart.triggers; i++) {
+            const double off = remainder(t.heart.trigger[i] - .3, .8);
+            if (!(fabs(off) < .011)) fail_msg("scene %zu: %g s off at %g s", k, off, t.heart.trigger[i]);
+        }
+        larmor_gating_trace_free(&t);
+    }
+}
+
+IN_FOLDER(a_waveform_that_the_header_says_is_something_else_is_no_ecg_though_its_number_is)
+{
+    const fault other = {-1, SAID_TO_BE_OTHER, 0};
+    OWNED(larmor_raw) *raw = file_with(-1, 32, beats, breaths, &other);
+    OWNED(larmor_source) *source = NULL;
+    larmor_source *none;
+    larmor_bins_found found;
+    assert_ok(larmor_source_of_raw(raw, "own.h5", &source));
+    const larmor_bins_opts opts = {.heart = 2, .way = LARMOR_GATING_WAVEFORMS, .waveforms = raw};
+    assert_refused(larmor_source_of_bins(source, dev, &opts, &found, &none), LARMOR_ERR_ARG,
+                   "bins: no waveform of the heart; the file has none.");
+}
+
 IN_FOLDER(waveforms_that_end_early_or_have_no_rhythm_are_not_used_and_the_reason_is_said)
 {
     larmor_bins_found found;
     larmor_source *none;
     for (int early = 0; early < 2; early++) {
-        OWNED(larmor_raw) *raw = file_with(0, early ? 20 : 31, early ? beats : noise, early ? breaths : noise);
+        OWNED(larmor_raw) *raw = file_with(0, early ? 20 : 31, early ? beats : noise, early ? breaths : noise, NULL);
         OWNED(larmor_source) *source = NULL;
         assert_ok(larmor_source_of_raw(raw, "own.h5", &source));
         larmor_bins_opts opts = {.heart = 2, .way = LARMOR_GATING_WAVEFORMS, .waveforms = raw};
@@ -263,7 +338,7 @@ static int count_of(const char *text, const char *what)
 
 IN_FOLDER(a_drawing_has_each_trigger_and_each_readout_and_goes_to_svg_alone)
 {
-    OWNED(larmor_raw) *raw = file_with(-1, 32, beats, breaths);
+    OWNED(larmor_raw) *raw = file_with(-1, 32, beats, breaths, NULL);
     OWNED(larmor_source) *source = NULL, *bins = NULL;
     larmor_gating_trace t;
     larmor_bins_found found;
