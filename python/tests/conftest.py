@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 
 import numpy as np
 import pytest
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # many small calls, on a machine that may be busy
+
+PEER = re.compile(r"importorskip\(\"(?!matplotlib)")  # docs/site runs the notebooks, which have plots
+
+
+def pytest_addoption(parser):
+    parser.addoption("--peers", action="store_true", help="only tests that need packages such as PyTorch, all of which "
+                                                          "must be installed")
+
+
+def needs_peer(item):
+    """Whether the test or its file skips itself where a package is not installed."""
+    top = [line for line in inspect.getsource(item.module).splitlines() if line[:1].strip()]
+    return any(PEER.search(text) for text in (*top, inspect.getsource(item.function)))
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--peers"):
+        wanted = [item for item in items if needs_peer(item)]
+        config.hook.pytest_deselected(items=[item for item in items if item not in wanted])
+        items[:] = wanted
+
+
+def pytest_sessionfinish(session):
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if session.config.getoption("--peers") and reporter.stats.get("skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.fixture
