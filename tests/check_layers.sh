@@ -3,7 +3,7 @@
 # where pipeline is scan, pipeline, check, schedule, live and noise, and stream sees them by public headers, and io's records and buffers,
 # core <- fit <- apps,
 # core <- phantoms <- phantoms/scan <- apps, bench; phantoms/scan sees recon and io, pipeline io, by their public headers alone,
-# apps and bench everything by public headers.
+# apps, bench and xla everything by public headers.
 # And no files include each other in a circle.
 # Usage: tests/check_layers.sh [ROOT]. SPDX-License-Identifier: Apache-2.0
 set -eu
@@ -31,6 +31,7 @@ allowed phantoms "(core|phantoms)/.*|$public"
 rooms='scan|pipeline|check|schedule|live|noise|gating|physics'
 for room in scan pipeline check schedule live noise gating physics; do allowed $room "(core|$rooms)/.*|$public"; done
 allowed stream   "(core|stream)/.*|io/bytes\.h|io/reader/mrd_records\.h|$public"
+allowed xla      "xla/.*|$public"
 allowed apps     "$public"
 allowed bench    "$public"
 allowed include  "$public"
@@ -88,7 +89,7 @@ loud=$(grep -rnE '\b(printf|puts|perror|exit|abort|_exit|assert)[[:space:]]*\(' 
 
 # Nothing runs when the library is loaded, where a host program may have no memory to give and no thread may be ready.
 early=$(grep -rnE '__attribute__\(\((constructor|init_priority)' core nufft recon fit io phantoms scan pipeline \
-    check schedule live noise gating physics stream finufft --include='*.c' --include='*.h' --include='*.cu' --include='*.cuh' || true)
+    check schedule live noise gating physics stream finufft xla --include='*.c' --include='*.h' --include='*.cu' --include='*.cuh' || true)
 [ -z "$early" ] || { echo "$early  (no work in constructors)"; status=1; }
 
 # Files of options are known as such, so that apps/common/files.c compares them, and opened for writing there alone.

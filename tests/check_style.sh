@@ -7,11 +7,11 @@
 set -eu
 cd "${1:-$(dirname "$0")/..}"
 status=0
-sources() { find core nufft recon fit phantoms apps bench examples include io scan pipeline check schedule finufft tests "$@"; }
+sources() { find core nufft recon fit phantoms apps bench examples include io scan pipeline check schedule finufft xla tests "$@"; }
 
 # const is dropped in one place (core/mutable.h), by those that stand there with their reason.
 casts=$(grep -rnE '\*\) ?\(u?intptr_t\)' --include='*.[ch]' core nufft recon fit phantoms apps bench examples include io scan \
-    pipeline check schedule stream finufft tests || true)
+    pipeline check schedule stream finufft xla tests || true)
 [ -z "$casts" ] || { echo "$casts: lmr_mutable (core/mutable.h), if const has to go"; status=1; }
 for file in $(grep -rlE '\blmr_mutable\(' --include='*.[ch]' core nufft recon fit phantoms apps bench examples include io scan \
     pipeline check schedule live noise gating physics stream finufft --exclude=mutable.h); do
@@ -35,7 +35,7 @@ raise SystemExit(bool(wrong))' || status=1
 instead=$(sed -n 's/^| [a-zA-Z][^|]*|[^|]*| \([a-z_, ]*[a-z]\) |$/\1/p' docs/reference/glossary.md | sed '/^not$/d; s/, /\n/g' | paste -sd'|')
 [ -n "$instead" ] || { echo "docs/reference/glossary.md: no words in the column 'not'"; status=1; }
 meant=$(grep -rniwE "$instead" --include='*.[ch]' --include='*.cu' --include='*.cuh' --include='*.md' core nufft recon fit phantoms \
-    apps bench examples include io scan pipeline check schedule stream live noise gating physics finufft docs README.md | grep -v '^docs/reference/glossary.md:' || true)
+    apps bench examples include io scan pipeline check schedule stream live noise gating physics finufft xla docs README.md | grep -v '^docs/reference/glossary.md:' || true)
 [ -z "$meant" ] || { echo "$meant: docs/reference/glossary.md has another word"; status=1; }
 
 # The tables of costs are as larmor-bench prints them.
