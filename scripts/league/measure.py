@@ -1,0 +1,39 @@
+"""Runs a command and writes its seconds, the MB of its largest process and its exit status as JSON to a file.
+
+Usage: measure.py FILE LIMIT COMMAND...; a process of its own, as Linux counts the memory of who starts a process as
+the process's own until it has more.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+
+ENDED = 124  # status where the limit was reached
+
+
+def main():
+    path, limit, words = sys.argv[1], float(sys.argv[2]), sys.argv[3:]
+    began = time.perf_counter()
+    child = os.posix_spawnp(words[0], words, os.environ, setpgroup=0)
+    ended = False
+
+    def end(*_):
+        nonlocal ended
+        ended = True
+        os.killpg(child, signal.SIGKILL)
+
+    signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, limit)
+    _, status, usage = os.wait4(child, 0)
+    seconds = time.perf_counter() - began
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    code = ENDED if ended else os.waitstatus_to_exitcode(status)
+    with open(path, "w", encoding="utf-8") as out:
+        json.dump([seconds, usage.ru_maxrss / 1024, code], out)
+
+
+main()
