@@ -137,6 +137,15 @@ def machine(threads):
     }
 
 
+def chosen(found, names):
+    """What was found, without the tools that were not asked for."""
+    names = set(names.split(",") if names else found) | {"larmor"}
+    unknown = sorted(names - set(found))
+    if unknown:
+        sys.exit(f"league: --tools: got {unknown[0]}, expected some of {', '.join(found)}")
+    return {t: v if t in names else (None, f"{v[1]}; left out by --tools") for t, v in found.items()}
+
+
 def tasks(places, found, scenes, columns, threads):
     return [
         (places, scene, tool, where, column, threads)
@@ -196,6 +205,7 @@ def arguments():
     p.add_argument("--grid", type=int, metavar="N", help="the grid on the first N scans (default: all; --quick: 2)")
     p.add_argument("--seeds", default="1", metavar="N,...", help="of objects and noise (default: 1)")
     p.add_argument("--only", metavar="TEXT", help="scans whose name has it")
+    p.add_argument("--tools", metavar="NAME,...", help="of those that are here, only these and larmor")
     p.add_argument("--page", action="store_true", help="only the page, of what is in the folder already")
     p.add_argument("--threads", type=int, default=2, help="of every tool (default: 2)")
     p.add_argument(
@@ -204,6 +214,7 @@ def arguments():
     p.add_argument(
         "--times", type=int, default=3, metavar="N", help="runs of which the least time counts; 0: no times"
     )
+    p.add_argument("--timed", type=int, metavar="N", help="times of the first N scans (default: all; --quick: 3)")
     p.add_argument("--larmor", default=str(tools.HERE.parent.parent / "build/cpu/apps/larmor"), help="the program")
     return p.parse_args()
 
@@ -218,14 +229,15 @@ def fill(places, found, scenes, a):
     with ThreadPoolExecutor(a.jobs) as pool:
         list(pool.map(one, jobs))
     if a.times:
-        for scene in scenes:
+        few = a.timed if a.timed is not None else 3 if a.quick else None
+        for scene in scenes[:few]:
             timed(places, scene, found, a.threads, a.times)
 
 
 def main():
     a = arguments()
     places = Places(a.out)
-    found = tools.find(a.larmor)
+    found = chosen(tools.find(a.larmor), a.tools)
     for tool, (where, text) in found.items():
         print(f"{tool}: {text if where else f'not here: {text}'}", file=sys.stderr)
     proofs = prove(places, found, a)

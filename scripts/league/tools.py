@@ -276,15 +276,22 @@ def version(tool, where):
     return (got.stdout or got.stderr).strip().split("\n")[0]
 
 
+def python_of(tool):
+    """The Python that has the tool: mrpro's PyTorch is apart, as SigPy and mri-nufft import it where they find it."""
+    apart = Path(sys.executable).parents[2] / tool / "bin/python"
+    for python in (apart, Path(sys.executable)):
+        words = [str(python), "-c", f"import {PYTHON_TOOLS[tool]}"]
+        if python.exists() and not subprocess.run(words, capture_output=True, check=False).returncode:
+            return str(python)
+    return None
+
+
 def find(larmor):
     """{tool: (where or None, version, or why it is missing)}"""
     found = {}
     for tool in NAMES:
         if tool in PYTHON_TOOLS:
-            probe = subprocess.run(
-                [sys.executable, "-c", f"import {PYTHON_TOOLS[tool]}"], capture_output=True, text=True, check=False
-            )
-            where = None if probe.returncode else sys.executable
+            where = python_of(tool)
             why = "no Python package of this name; scripts/league.sh --setup installs it"
         else:
             where = larmor if tool == "larmor" else shutil.which(tool)
