@@ -195,9 +195,9 @@ def _batch(arrays: Sequence[Array], dims: Sequence[int | None], how: _How) -> tu
     return y.reshape(size, -1, *y.shape[1:]), 0
 
 
-ad.primitive_jvps.update({_transform_p: _jvp})
-ad.primitive_transposes.update({_transform_p: _transpose})
-batching.primitive_batchers.update({_transform_p: _batch})
+for _rules, _rule in ((ad.primitive_jvps, _jvp), (ad.primitive_transposes, _transpose),
+                      (batching.primitive_batchers, _batch)):
+    _rules.__setitem__(_transform_p, _rule)  # which the site's stand-in for JAX has, but not assignment
 
 
 # ---- options, types and shapes ----
