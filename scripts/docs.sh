@@ -1,6 +1,7 @@
 #!/bin/sh
 # The documentation's site from the pages of docs, the headers, the commands' tables, the docstrings and python/examples, for reading
-# with nothing but a browser: build/site/index.html. What its pages show is run for it. Warnings and broken links are errors.
+# with nothing but a browser: build/site/index.html. What its pages show is run for it. Warnings and broken links are errors,
+# and so is what tests/look_at_site.py finds cut, missing or not found by the search, where there is Chromium.
 # Usage: scripts/docs.sh [FOLDER]      FOLDER: what the site is written to, default build/site
 # SPDX-License-Identifier: Apache-2.0
 set -eu
@@ -16,4 +17,6 @@ export PATH PYTHONPATH OMP_WAIT_POLICY=passive MPLBACKEND=Agg PYTHONDONTWRITEBYT
 $python docs/site/stage.py build/site-source
 rm -rf "$site"
 $python -m sphinx -q -W --keep-going -b html -c docs/site -d build/site-doctrees build/site-source "$site"
+$python tests/look_at_site.py "$site" off-resonance=off_resonance.html lambda=choosing.html spiral=stories/spiral.html \
+    streaks=stories/streaks.html motion=reference/motion.html
 echo "$site/index.html"

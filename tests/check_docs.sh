@@ -36,7 +36,7 @@ awk '/^settings +lmr_/, /^```$/ { for (i = 1; i < NF; i++) if ($i ~ /^lmr_/) pri
       exit $bad; } || status=1
 
 # Relative links of all documents.
-for document in README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md docs/*.md docs/records/*.md docs/reference/*.md; do
+for document in README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md docs/*.md docs/records/*.md docs/reference/*.md docs/stories/*.md; do
     folder=$(dirname "$document")
     for link in $(grep -oE '\]\([^)#]+' "$document" | cut -c3- | grep -vE '^(https?|mailto):' | sort -u); do
         if [ ! -e "$folder/$link" ]; then
@@ -60,6 +60,10 @@ for page in README.md docs/*.md; do
         echo "$page: no picture of docs/images"
         status=1
     fi
+done
+for page in docs/stories/*.md; do
+    words=$(wc -w <"$page")
+    [ "$words" -le 500 ] || { echo "$page: got $words words, expected at most 500 of a story"; status=1; }
 done
 if [ "$total" -gt 30000 ]; then
     echo "pages for users: got $total words in all, expected at most 30000"

@@ -14,7 +14,7 @@ awk '/^```\{toctree\}/ { inside = 1; next } /^```/ { inside = 0 } inside && NF &
     sed 's/.*<\(.*\)>/\1/' | sort >"$work/named"
 # What there is: the pages of docs and its folders, what docs/site/stage.py takes from the root and makes, and docs/site's own pages.
 {
-    for page in docs/*.md docs/records/*.md docs/reference/*.md; do page=${page#docs/}; echo "${page%.*}"; done | grep -v '^index$'
+    for page in docs/*.md docs/records/*.md docs/reference/*.md docs/stories/*.md; do page=${page#docs/}; echo "${page%.*}"; done | grep -v '^index$'
     for page in docs/site/*.rst; do basename "${page%.*}"; done
     grep -oE '"[A-Z]+\.md": "[a-z]+\.md"' docs/site/stage.py | sed 's/.*: "\(.*\)\.md"/\1/'
     printf '%s\n' documents examples c/index commands/index notebooks/index
@@ -29,6 +29,15 @@ report "docs/site/index.md: named, but not there" "$(comm -23 "$work/named" "$wo
 for page in docs/*.md docs/records/*.md docs/reference/*.md; do
     name=${page#docs/}
     [ "$name" = index.md ] || grep -q "($name)" docs/index.md || { echo "docs/index.md: $name is not listed"; status=1; }
+done
+
+# A story is a card of the gallery, with its picture, and says what to read next.
+for page in docs/stories/*.md; do
+    name=$(basename "$page" .md)
+    grep -qF "(images/story_$name.png)](stories/$name.md)" docs/gallery.md ||
+        { echo "docs/gallery.md: no card for $page"; status=1; }
+    grep -q "^!\[.*\](../images/story_$name.png)$" "$page" || { echo "$page: no picture story_$name.png"; status=1; }
+    grep -q "^Read next: \[" "$page" || { echo "$page: no line \"Read next: \""; status=1; }
 done
 
 PYTHONDONTWRITEBYTECODE=1 python3 docs/site/left_to_c.py >"$work/left" || { cat "$work/left"; status=1; }

@@ -16,7 +16,7 @@ awk -v work="$work" '
     /^```c$/ { inside = 1; block = sprintf("%s/%03d.c", work, ++count); print block, FILENAME, FNR, from; next }
     /^```/ { if (inside) close(block); inside = 0; from = "-"; next }
     inside { print >block }
-' README.md docs/*.md docs/records/*.md docs/reference/*.md >"$work/list"
+' README.md docs/*.md docs/records/*.md docs/reference/*.md docs/stories/*.md docs/site/index.md >"$work/list"
 
 while read -r block document line from; do
     if [ "$from" != - ]; then

@@ -7,6 +7,7 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import pathlib
 import re
@@ -17,13 +18,14 @@ import tempfile
 
 import blocks
 import left_to_c
+import montage
 from headers import Headers
 from plain import inline
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SITE = ROOT / "docs" / "site"
 OTHERS = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "reporting.md"}
-RUN = ("gallery.md", "from_bart.md", "from_sigpy.md", "from_finufft.md", "from_mrinufft.md")
+RUN = ("gallery.md", "stories/*.md", "from_bart.md", "from_sigpy.md", "from_finufft.md", "from_mrinufft.md")
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#\s]*)(#[^)\s]*)?\)")
 
 
@@ -76,27 +78,37 @@ class Links:
 
 
 def with_results(name: str, text: str, out: pathlib.Path) -> str:
-    """A page with what its commands print, and the pictures that they make, behind them."""
-    made, position = "", 0
+    """A page with what its commands print, and the pictures that they make, behind them.
+
+    Those of a story and of the first page stand in the picture at its head.
+    """
+    made, position, head = "", 0, montage.head(name)
     with tempfile.TemporaryDirectory() as folder:
+        drawn: list[pathlib.Path] = []
         for block, said, pictures in blocks.run(text, pathlib.Path(folder)):
             made += text[position:block.end]
             position = block.end
             if said.strip():
                 made += f"\n```text\n{said.rstrip()}\n```\n"
-            shown = []
-            for picture in pictures:
-                target = out / "made" / f"{pathlib.Path(name).stem}_{picture.name}"
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(picture, target)
-                shown.append(f"![what these lines made: {picture.name}](made/{target.name})")
-            if len(shown) > 1:  # side by side, with their names
-                rows = (" | ".join(picture.stem for picture in pictures), "|".join("---" for _ in shown),
-                        " | ".join(shown))
-                made += "\n" + "".join(f"| {row} |\n" for row in rows)
-            elif shown:
-                made += f"\n{shown[0]}\n"
+            drawn += pictures
+            if not head:
+                made += _shown(pathlib.Path(name).stem, pictures, out / "made")
+        if head:
+            montage.draw(montage.in_order(text, drawn), out / "images" / head)
     return made + text[position:]
+
+
+def _shown(stem: str, pictures: list[pathlib.Path], folder: pathlib.Path) -> str:
+    """The lines that show pictures which the site made."""
+    shown = []
+    for picture in pictures:
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(picture, folder / f"{stem}_{picture.name}")
+        shown.append(f"![what these lines made: {picture.name}](made/{stem}_{picture.name})")
+    if len(shown) < 2:
+        return "".join(f"\n{line}\n" for line in shown)
+    rows = (" | ".join(picture.stem for picture in pictures), "|".join("---" for _ in shown), " | ".join(shown))
+    return "\n" + "".join(f"| {row} |\n" for row in rows)  # side by side, with their names
 
 
 def documents(out: pathlib.Path) -> None:
@@ -107,17 +119,25 @@ def documents(out: pathlib.Path) -> None:
     pages[ROOT / "docs" / "index.md"] = "documents.md"
     for name, to in OTHERS.items():
         pages[ROOT / name] = to
+    shutil.copytree(ROOT / "docs" / "images", out / "images")
     for path, name in pages.items():
         text = path.read_text()
-        if name in RUN:
+        if any(fnmatch.fnmatch(name, pattern) for pattern in RUN):
             print(f"running {path.relative_to(ROOT)}", flush=True)
             text = with_results(name, text, out)
+        if name == "reference/subjects.md":
+            text = _by_name(text)
         parts = re.split(r"(^```.*?^```$)", text, flags=re.S | re.M)
         links = Links(path, out)
         text = "".join(part if part.startswith("```") else _LINK.sub(_unless_made(links), part) for part in parts)
         (out / name).parent.mkdir(exist_ok=True)
         (out / name).write_text(text)
-    shutil.copytree(ROOT / "docs" / "images", out / "images")
+
+
+def _by_name(text: str) -> str:
+    """Names of functions of C and Python as links to where they are described."""
+    text = re.sub(r"`(larmor_[a-z0-9_]+)`", r"{c:func}`\1`", text)
+    return re.sub(r"`(larmor\.[A-Za-z0-9_.]+)`", r"{py:obj}`\1`", text)
 
 
 def _unless_made(links: Links):  # type: ignore[no-untyped-def]
@@ -233,12 +253,11 @@ def main() -> None:
     out = pathlib.Path(sys.argv[1]).resolve()
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    for path in SITE.glob("*.md"):
-        shutil.copyfile(path, out / path.name)
     for path in SITE.glob("*.rst"):
         shutil.copyfile(path, out / path.name)
     shutil.copyfile(SITE / "site.css", out / "site.css")
     documents(out)
+    (out / "index.md").write_text(with_results("index.md", (SITE / "index.md").read_text(), out))
     examples(out)
     c_pages(out)
     command_pages(out)

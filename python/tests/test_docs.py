@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -23,7 +24,8 @@ import left_to_c  # noqa: E402
 import plain  # noqa: E402
 
 REFERENCE = [DOCS / "reference" / f"{name}.md" for name in ("from_sigpy", "python_runs")]
-PAGES = [path for path in (DOCS.parent / "README.md", *sorted(DOCS.glob("*.md")), *REFERENCE)
+FIRST = [DOCS.parent / "README.md", DOCS / "site" / "index.md"]
+PAGES = [path for path in (*FIRST, *sorted(DOCS.glob("*.md")), *REFERENCE)
          if blocks.blocks(path.read_text())]
 
 
@@ -33,8 +35,6 @@ def test_larmors_blocks_of_a_page_run(page, tmp_path):
     found = blocks.blocks(page.read_text())
     if any(block.kind == "sh" for block in found) and not program:
         pytest.skip("LARMOR_PROGRAM is not set")
-    if page.stem == "gallery":
-        pytest.importorskip("matplotlib")
     folder = pathlib.Path(program).parent if program else tmp_path
     done = subprocess.run([sys.executable, str(DOCS / "site" / "blocks.py"), str(page), str(tmp_path)],
                           capture_output=True, text=True, timeout=900, check=False,
@@ -67,6 +67,66 @@ def test_what_is_said_to_be_left_to_c_is_there_and_not_called():
     assert left_to_c.faults(public) == []
     [line] = left_to_c.faults([*public, "larmor_nothing"])
     assert "docs/reference/python.md" in line and "| `larmor_nothing` | what they do |" in line
+
+
+def _named(package, name):
+    """What a dotted name of the package stands for."""
+    for part in name.split(".")[1:]:
+        package = getattr(package, part)
+    return package
+
+
+def _commands():
+    """The commands of the program, by its source."""
+    source = "".join(path.read_text() for path in (DOCS.parent / "apps" / "larmor").glob("*.c"))
+    return re.findall(r'^ +\.name = "([a-z0-9]+)"', source, re.M)
+
+
+def test_names_of_the_page_of_subjects_are_there_and_every_function_of_the_package_has_a_subject():
+    text = (DOCS / "reference" / "subjects.md").read_text()
+    names = set(re.findall(r"`(larmor\.[A-Za-z0-9_.]+)`", text))
+    assert [name for name in sorted(names) if _named(larmor, name) is None] == []
+    functions = set(re.findall(r"`(larmor_[a-z0-9_]+)`", text)) - {"larmor_status"}
+    assert [name for name in sorted(functions) if not hasattr(lib, name)] == []
+    rows = re.findall(r"^\| [^|]+ \| ([^|]*) \|", text, re.M)
+    commands = {word for row in rows for word in re.findall(r"`(\w+)", row)} - {"help"}
+    assert sorted(commands - set(_commands())) == []
+    public = {f"larmor.{name}" for name in larmor.__all__ if not name.startswith("_") and not name.endswith("Error")}
+    public -= {f"larmor.{name}" for name in ("linop", "nufft", "prior", "prox", "solve", "Stopped", "View", "Finding")}
+    assert sorted(public - names) == []
+
+
+def _site(folder, pages):
+    for name, body in pages.items():
+        (folder / name).write_text(f"<!doctype html><meta charset=utf-8><body style='margin: 0'>{body}")
+
+
+def test_what_is_cut_missing_or_not_found_on_a_site_is_a_line(tmp_path):
+    chromium = shutil.which("chromium")
+    if not chromium:
+        pytest.skip("no chromium")
+    sys.path.insert(0, str(DOCS.parent / "tests"))
+    import look_at_site
+
+    _site(tmp_path, {
+        "good.html": "<p>all <code>fits</code></p><pre style='white-space: pre-wrap'>a  b</pre>",
+        "code.html": f"<pre style='overflow: auto'>{'x' * 90}</pre>",
+        "image.html": "<img src=gone.png>",
+        "wide.html": "<div style='width: 500px; height: 9px'>wide</div>",
+        "table.html": "<div class=table-wrapper style='overflow: auto'><table><td style='min-width: 2000px'>t"
+                      "</table></div>",
+        "search.html": "<div id=search-results><p class=search-summary>found</p><ul class=search>"
+                       "<li><a href='good.html?highlight=a'>good</a></ul></div>"})
+    found, pages = look_at_site.look(tmp_path, {"a": "good.html", "b": "code.html"}, chromium)
+    assert pages == 6
+    assert sorted(found) == [
+        f'code.html at 400: code is cut: pre "{40 * "x"}"',
+        "image.html at 1280: image gone.png does not load",
+        "image.html at 400: image gone.png does not load",
+        'search for "b": code.html is not among good.html',
+        'table.html at 1280: a table is cut: div.table-wrapper "t"',
+        "wide.html at 400: the page scrolls sideways, it is 500 wide",
+        'wide.html at 400: wider than the window: div "wide"']
 
 
 def test_rows_of_a_comment_become_a_list_and_code_stays_as_it_is():
