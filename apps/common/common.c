@@ -153,13 +153,17 @@ const char *app_device_name(const char *device, int64_t threads, char own[32])
 larmor_status app_open_devices(const char *device, int64_t threads, larmor_device **dev)
 {
     char own[32];
-    return larmor_device_open(app_device_name(device, threads, own), dev);
+    const char *name = app_device_name(device, threads, own);
+    app_see_one_gpu(name);
+    return larmor_device_open(name, dev);
 }
 
 larmor_status app_begin_devices(const char *device, int64_t threads, larmor_opening **opening)
 {
     char own[32];
-    return larmor_device_open_begin(app_device_name(device, threads, own), opening);
+    const char *name = app_device_name(device, threads, own);
+    app_see_one_gpu(name);
+    return larmor_device_open_begin(name, opening);
 }
 
 larmor_status app_use_wisdom(larmor_device *dev, const char *plan, int calibrate, larmor_plan_effort *effort)

@@ -77,6 +77,16 @@ larmor_status app_open_devices(const char *device, int64_t threads, larmor_devic
 /* The name that these give to larmor_device_open; own is room for it. */
 const char *app_device_name(const char *device, int64_t threads, char own[32]);
 
+/* For a program that will open this device alone, before it asks for any: CUDA begins all GPUs that it sees, 0.9 s
+ * for four H200, and so it sees the first one only, if that is what the name means. Another GPU is then not looked
+ * for where the first one fails.
+ *
+ * app_first_gpu  1 if CUDA_VISIBLE_DEVICES is to become `first`: visible is what it is, NULL if not set, gpus how
+ *                many there are */
+void app_see_one_gpu(const char *device);
+#define APP_GPU_NAME 64
+int app_first_gpu(const char *visible, int gpus, const char *device, char first[APP_GPU_NAME]);
+
 /* The same while files are read, for larmor_device_open_end. */
 larmor_status app_begin_devices(const char *device, int64_t threads, larmor_opening **opening);
 
@@ -119,7 +129,7 @@ int app_is_device(const char *text);
                "where to compute: cpu, cpu:4, cuda, cuda:1 or auto (default: auto)" more, .reads = app_is_device,    \
                .expected = APP_DEVICE_EXPECTED),                                                                     \
         APP_OPTION(settings, APP_INTEGER, threads, 0, "threads", "N",                                                \
-                   "threads of the processor (default: all cores)", .low = 1, .high = 4096)
+                   "threads of the processor (default: all cores, 32 at most)", .low = 1, .high = 4096)
 
 /* The option of commands that write pictures, whose settings have `app_list window;`, and its check, which returns an
  * exit code, having said what is wrong. */

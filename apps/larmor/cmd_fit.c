@@ -77,8 +77,8 @@ static const app_option options[] = {
         "dictionary: images are coefficients of this basis [times, coefficients], as larmor recon --basis takes it"),
     OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist", .heading = "Program"),
     OPTION(APP_FLAG, json, 0, "json", "", "print a report as a JSON object on stdout"),
-    OPTION(APP_INTEGER, threads, 0, "threads", "N", "threads of the processor (default: all cores)", .low = 1,
-           .high = 4096),
+    OPTION(APP_INTEGER, threads, 0, "threads", "N", "threads of the processor (default: all cores, 32 at most)",
+           .low = 1, .high = 4096),
     {0},
 };
 

@@ -52,8 +52,9 @@ static larmor_status try_one(larmor_device *dev, int nd)
 
 int serve_make_ready(const char *device)
 {
-    larmor_device *dev = NULL; /* stays open as long as the process is there */
-    larmor_status st = app_open_devices(*device ? device : NULL, 0, &dev);
+    char own[32];
+    larmor_device *dev = NULL; /* stays open as long as the process is there, and its commands may want any GPU */
+    larmor_status st = larmor_device_open(app_device_name(*device ? device : NULL, 0, own), &dev);
     if (!st && !larmor_device_members(dev) && strncmp(larmor_device_spec(dev), "cpu", 3) != 0) {
         st = try_one(dev, 2);
         if (!st) st = try_one(dev, 3);

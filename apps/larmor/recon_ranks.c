@@ -51,6 +51,7 @@ static larmor_status open_for_scan(recon_run *r, const larmor_recon_opts *opts)
     const recon_settings *s = r->s;
     char own[32];
     const char *name = app_device_name(asked_device(s), s->threads, own);
+    app_see_one_gpu(name);
     if (s->b0 || s->basis || s->dictionary) return larmor_device_open(name, &r->dev);
     return larmor_recon_open_device(name, r->source, opts, &r->dev);
 }

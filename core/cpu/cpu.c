@@ -79,10 +79,17 @@ static void survive_fork(void)
     pthread_atfork(end_team, NULL, NULL);
 }
 
+int lmr_cpu_usual_threads(int of_openmp, int cores, int was_set)
+{
+    return !was_set && of_openmp == cores && cores > LMR_MOST_USUAL_THREADS ? LMR_MOST_USUAL_THREADS : of_openmp;
+}
+
 int lmr_cpu_team(int wanted)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    const int threads = threads_there_can_be(wanted > 0 ? wanted : omp_get_max_threads());
+    const int usual =
+        lmr_cpu_usual_threads(omp_get_max_threads(), omp_get_num_procs(), getenv("OMP_NUM_THREADS") != NULL);
+    const int threads = threads_there_can_be(wanted > 0 ? wanted : usual);
     pthread_once(&once, survive_fork);
     begin_team(threads);
     return threads;

@@ -15,8 +15,14 @@ extern const lmr_conv lmr_cpu_conv_f32, lmr_cpu_conv_f64;
 extern const lmr_la lmr_cpu_la_f32, lmr_cpu_la_f64;
 extern const lmr_mark lmr_cpu_mark;
 
-/* Begins a team of threads for loops on the processor, of all cores if 0 are wanted: how many there are. */
+/* Begins a team of threads for loops on the processor, the usual ones if 0 are wanted: how many there are. */
 int lmr_cpu_team(int wanted);
+
+/* Threads that nobody asked for: OpenMP's number where someone has set it, else that of the cores, but at most
+ * LMR_MOST_USUAL_THREADS. On 64 cores 32 threads took 0.47 s for a 2D image and 3.0 s for one in 3D, where 64 took
+ * 3.3 and 12 s: a loop waits for its last thread, and loops are some 0.1 ms long (docs/records/performance.md). */
+#define LMR_MOST_USUAL_THREADS 32
+int lmr_cpu_usual_threads(int of_openmp, int cores, int was_set);
 
 /* Threads of a loop over so many pieces: one or all. GCC's OpenMP ends the threads that a smaller team has not, and
  * starts them again for the next loop of all: 300 us for both on 16 cores, where a loop of all begins within 5. */

@@ -21,9 +21,9 @@ typedef struct larmor_device_info {
     int64_t memory;    /* bytes free for use, 0 if unknown */
 } larmor_device_info;
 
-/* Open a device by name: "cpu" (all cores), "cpu:4" (4 threads), "cuda" (the first GPU that opens), "cuda:1" (the
- * second GPU), "auto" or NULL (the first GPU that opens, else all cores; larmor_recon_open_device looks at the
- * scan first).
+/* Open a device by name: "cpu" (all cores, 32 at most, or OpenMP's own number where that was set), "cpu:4" (4
+ * threads), "cuda" (the first GPU that opens), "cuda:1" (the second GPU), "auto" or NULL (the first GPU that opens,
+ * else "cpu"; larmor_recon_open_device looks at the scan first).
  *
  * Several names with commas between them open a group of devices: "cuda:0,cuda:1" or "cuda:0,1", "cuda:all" for
  * every GPU, "cpu:2,2" for two workers of two threads, "cpu,cpu" for two that share the cores. The members are all

@@ -1,7 +1,18 @@
 /* Devices by name. SPDX-License-Identifier: Apache-2.0 */
 #include "core/device.h"
 
+#include "core/cpu/cpu.h"
+
 #include "tests/support/test.h"
+
+TEST(a_processor_takes_32_threads_at_most_unless_someone_says_how_many)
+{
+    assert_int_equal(lmr_cpu_usual_threads(2, 2, 0), 2);
+    assert_int_equal(lmr_cpu_usual_threads(32, 32, 0), 32);
+    assert_int_equal(lmr_cpu_usual_threads(64, 64, 0), 32);
+    assert_int_equal(lmr_cpu_usual_threads(64, 64, 1), 64); /* OMP_NUM_THREADS=64 */
+    assert_int_equal(lmr_cpu_usual_threads(48, 64, 0), 48); /* omp_set_num_threads(48) */
+}
 
 TEST(a_processor_opens_with_the_asked_threads)
 {
