@@ -15,7 +15,8 @@
 static const double two_pi = 6.283185307179586476925286766559;
 
 /* What larmor can give at most and at least. */
-enum { LOOSER = 4, TRIES = 24 };
+enum { SMALL_STEPS = 8, TRIES = 28 };
+static const double small_step = 4.0 / 3, large_step = 4;
 static const double loosest = 0.5;
 static const double least_upsample = 1.15;
 static const double most_upsample = 2.5;
@@ -215,8 +216,8 @@ static larmor_status set_targets(lmr_transform *t, const larmor_array *points, c
     larmor_nufft_opts looser = t->nufft;
     larmor_status st = larmor_nufft_set_points(t->run, points, targets);
     for (int i = 0; i < TRIES && st == LARMOR_ERR_NUMERIC; i++) {
-        if (looser.tol * LOOSER > loosest) break;
-        looser.tol *= LOOSER;
+        looser.tol *= i < SMALL_STEPS ? small_step : large_step;
+        if (looser.tol > loosest) break;
         larmor_nufft *other = NULL;
         st = larmor_nufft_create(t->dev, &looser, &other);
         if (st) break;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Install what is missing to build larmor, on Debian and Ubuntu by apt; elsewhere name it and stop.
-# Usage: scripts/deps.sh [build|all|ci|deb|tsan|arm|docs]; `all` (default) adds what the tests need, `ci` ccache and a browser beside that,
+# Usage: scripts/deps.sh [build|all|ci|deb|tsan|arm|docs]; `all` (default) adds what the tests need, `ci` ccache, a browser and Octave beside that,
 # `deb` what CPack needs for Debian packages, `tsan` Clang and its OpenMP library beside the tests', `docs` what scripts/docs.sh
 # needs; `arm` is for a cross build for aarch64, whose libraries scripts/arm_sysroot.sh unpacks.
 # SPDX-License-Identifier: Apache-2.0
@@ -17,7 +17,7 @@ case ${1:-all} in
 arm) wanted=$arm ;;
 build) wanted=$build ;;
 all) wanted="$build $tests" ;;
-ci) wanted="$build $tests ccache chromium" ;;
+ci) wanted="$build $tests ccache chromium octave octave-dev" ;;
 deb) wanted="$build $deb" ;;
 tsan) wanted="$build $tests $tsan" ;;
 docs) wanted="$build $docs" ;;
