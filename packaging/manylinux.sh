@@ -1,50 +1,81 @@
 #!/bin/sh
-# The libraries that larmor needs, built into a folder of a manylinux_2_28 container, whose own are too old or not there.
-# Usage: packaging/manylinux.sh FOLDER. Not run yet: where it was written nothing but package registries is reached.
-# SPDX-License-Identifier: Apache-2.0
+# What the wheel for old machines links and Debian 11 lacks, built into FOLDER: a small OpenBLAS with LAPACK, expat, libmicrohttpd.
+# Usage: packaging/manylinux.sh FOLDER [JOBS], in a Debian 11 (scripts/wheel_old.sh); sources are those of Debian 13.
+# OpenBLAS has the kernels of four processors, no threads (larmor has its own), and LAPACK's archives from Debian 11 beside
+# them, so that the linker takes what is used alone. SPDX-License-Identifier: Apache-2.0
 set -eu
 folder=$1
-jobs=$(nproc)
-PATH=/opt/python/cp312-cp312/bin:$PATH
-pip install -q 'cmake >= 3.25' ninja
+jobs=${2:-$(nproc)}
+archive=/usr/lib/x86_64-linux-gnu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cd "$work"
+mkdir -p "$folder/lib/pkgconfig" "$folder/include" "$folder/share/licenses"
 
-# source URL: unpacked into the folder `source`
+# source NAME FILE SHA256: unpacks a source of Debian's pool into the folder NAME, keeps its terms
 source_of() {
-    rm -rf source
-    mkdir source
-    curl -fsSL "$1" | tar xz --strip-components=1 -C source
+    for place in http://deb.debian.org/debian/pool/main https://snapshot.debian.org/archive/debian/20251201T000000Z/pool/main; do
+        curl -fsSL --retry 2 -o "$work/$2" "$place/$(first_of "$1")/$1/$2" && break
+    done
+    echo "$3  $work/$2" | sha256sum -c --quiet
+    mkdir "$work/$1"
+    tar xf "$work/$2" --strip-components=1 -C "$work/$1"
+    for terms in COPYING LICENSE; do
+        [ ! -e "$work/$1/$terms" ] || cp "$work/$1/$terms" "$folder/share/licenses/$1"
+    done
+    cd "$work/$1"
 }
-# by CMake, with these options
-by_cmake() {
-    cmake -S source -B source/build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$folder" \
-        -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_POSITION_INDEPENDENT_CODE=ON "$@"
-    cmake --build source/build -j "$jobs"
-    cmake --install source/build
+# Debian's folder of a package
+first_of() {
+    case $1 in
+    lib*) echo "$1" | cut -c1-4 ;;
+    *) echo "$1" | cut -c1 ;;
+    esac
 }
-source_of https://www.fftw.org/fftw-3.3.10.tar.gz
-for precision in --disable-float --enable-float; do
-    (cd source && ./configure -q --prefix="$folder" --enable-shared --disable-static --enable-threads --enable-avx2 \
-        $precision && make -s -j "$jobs" install && make -s distclean)
+
+source_of expat expat_2.7.1.orig.tar.gz 85372797ff0673a8fc4a6be16466bb5a0ca28c0dcf3c6f7ac1686b4a3ba2aabb
+cmake -S expat -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$folder" -DCMAKE_INSTALL_LIBDIR=lib \
+    -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DEXPAT_SHARED_LIBS=OFF -DEXPAT_BUILD_TESTS=OFF -DEXPAT_BUILD_TOOLS=OFF \
+    -DEXPAT_BUILD_EXAMPLES=OFF -DEXPAT_BUILD_DOCS=OFF
+cmake --build build -j "$jobs" --target install
+
+# a library of its own, as the LGPL asks
+source_of libmicrohttpd libmicrohttpd_1.0.1.orig.tar.gz a89e09fc9b4de34dde19f4fcb4faaa1ce10299b9908db1132bbfa1de47882b94
+./configure -q --prefix="$folder" --disable-static --disable-https --disable-doc --disable-examples --disable-tools --disable-curl
+make -s -j "$jobs" install
+
+source_of openblas openblas_0.3.29+ds.orig.tar.xz eb691e2cff83799400da22aa6ab93ebaa346ad317fea578b7ae119e226ce1b01
+build() {
+    make -s MAKE_NB_JOBS="$jobs" DYNAMIC_ARCH=1 "DYNAMIC_LIST=HASWELL ZEN SKYLAKEX" TARGET=GENERIC USE_THREAD=0 USE_LOCKING=1 \
+        NUM_THREADS=1 NO_SHARED=1 NO_LAPACK=1 NO_LAPACKE=1 PREFIX="$folder" "$@"
+}
+build libs
+build install
+cp /usr/include/lapacke*.h "$folder/include"
+cp /usr/share/doc/liblapack-dev/copyright "$folder/share/licenses/lapack"
+rm "$folder"/lib/libopenblas*.a
+# OpenBLAS has xerbla, too, without Fortran's input and output
+cp "$archive/liblapack_pic.a" liblapack.a
+ar d liblapack.a xerbla.o
+# the one function of libgfortran that LAPACK's routines call here: a and b into a string of a given length
+cat >concat.c <<'EOF'
+#include <stddef.h>
+
+void _gfortran_concat_string(size_t size, char *out, size_t a_size, const char *a, size_t b_size, const char *b)
+{
+    for (size_t i = 0; i < size; i++) out[i] = i < a_size ? a[i] : i - a_size < b_size ? b[i - a_size] : ' ';
+}
+EOF
+cc -O2 -fPIC -c concat.c
+ar -M <<EOF
+create $folder/lib/libopenblas.a
+addlib $PWD/libopenblas.a
+addlib $PWD/liblapack.a
+addlib $archive/liblapacke.a
+addmod $PWD/concat.o
+save
+end
+EOF
+# for the linker, under the names that CMake looks for
+for name in openblas lapacke; do
+    echo "GROUP ( $folder/lib/libopenblas.a -lm -lpthread )" >"$folder/lib/lib$name.so"
 done
-source_of https://github.com/OpenMathLib/OpenBLAS/archive/refs/tags/v0.3.28.tar.gz
-make -s -C source -j "$jobs" DYNAMIC_ARCH=1 USE_OPENMP=0 NUM_THREADS=64 NO_STATIC=1 libs netlib shared
-make -s -C source PREFIX="$folder" DYNAMIC_ARCH=1 NO_STATIC=1 install
-for name in lapacke cblas blas lapack; do # one library has all four here
-    ln -sf libopenblas.so "$folder/lib/lib$name.so"
-done
-source_of https://github.com/madler/zlib/archive/refs/tags/v1.3.1.tar.gz
-by_cmake
-source_of https://github.com/libexpat/libexpat/archive/refs/tags/R_2_6_4.tar.gz
-mv source/expat source/inner && mv source/inner/* source/ && by_cmake -DEXPAT_BUILD_TESTS=OFF -DEXPAT_SHARED_LIBS=OFF
-source_of https://github.com/pnggroup/libpng/archive/refs/tags/v1.6.44.tar.gz
-by_cmake -DPNG_TESTS=OFF -DPNG_STATIC=OFF -DCMAKE_PREFIX_PATH="$folder"
-source_of https://github.com/HDFGroup/hdf5/archive/refs/tags/hdf5-1_14_3.tar.gz
-by_cmake -DBUILD_TESTING=OFF -DHDF5_BUILD_TOOLS=OFF -DHDF5_BUILD_EXAMPLES=OFF -DHDF5_BUILD_HL_LIB=OFF \
-    -DHDF5_ENABLE_Z_LIB_SUPPORT=ON -DCMAKE_PREFIX_PATH="$folder"
-source_of https://github.com/qhull/qhull/archive/refs/tags/2020.2.tar.gz
-by_cmake -DBUILD_APPLICATIONS=OFF
-source_of https://github.com/NIFTI-Imaging/nifti_clib/archive/refs/tags/v3.0.1.tar.gz
-by_cmake -DNIFTI_BUILD_TESTING=OFF -DCMAKE_PREFIX_PATH="$folder"

@@ -27,8 +27,8 @@ docs) wanted="$build $docs" ;;
     ;;
 esac
 
+if [ "${LARMOR_SKIP_DEPS:-0}" = 1 ]; then exit 0; fi
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-    if [ "${LARMOR_SKIP_DEPS:-0}" = 1 ]; then exit 0; fi
     echo "deps.sh: no apt here. Install by hand what these Debian packages hold:" >&2
     # shellcheck disable=SC2086 # a list of packages
     echo $wanted >&2

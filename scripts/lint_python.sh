@@ -15,5 +15,5 @@ if [ ! -e "$place/installed" ] || [ "$(cat "$place/installed")" != "$tools" ]; t
     fi
     echo "$tools" >"$place/installed"
 fi
-"$place/bin/ruff" check python docs/site scripts/check_paths.py
+"$place/bin/ruff" check python docs/site scripts/check_paths.py scripts/check_glibc.py
 "$place/bin/mypy"

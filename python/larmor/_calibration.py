@@ -432,7 +432,7 @@ def gradient_displacement(field: Any, shape: Sequence[int], *, fov_mm: Sequence[
     meta = ffi.new("larmor_image_meta *", {"position_mm": [*map(float, position_mm)]})
     sides = [*map(float, fov_mm)][::-1]
     meta.fov_mm = sides + [1.0] * (3 - len(sides))
-    for name, along in zip(("read_dir", "phase_dir", "slice_dir"), directions, strict=True):
+    for name, along in zip(("read_dir", "phase_dir", "slice_dir"), directions):
         setattr(meta, name, [*map(float, along)])
     dims = [*map(int, shape)][::-1]
     image = ffi.new("larmor_shape *", {"ndim": len(dims), "dim": dims})
@@ -747,7 +747,7 @@ def write_scan(path: Any, scan: Any, *, force: bool = False, description: str | 
     several = isinstance(scan.kspace, (list, tuple))
     spaces = [np.asarray(k) for k in (scan.kspace if several else [scan.kspace])]
     points = [np.asarray(k) for k in (scan.traj if several else [scan.traj])]
-    for k, t in zip(spaces, points, strict=True):
+    for k, t in zip(spaces, points):
         if k.ndim != 3 or t.shape[:2] != k.shape[1:]:
             raise ArgumentError(f"kspace: got shape {k.shape} with traj {t.shape}, expected [coils, readouts, samples] "
                                 "and [readouts, samples, ndim]")
@@ -772,7 +772,7 @@ def write_scan(path: Any, scan: Any, *, force: bool = False, description: str | 
         where = scan.calibration_traj
         where = where[0] if isinstance(where, (list, tuple)) else where
         parts.append((_CALIBRATION, np.asarray(first), np.asarray(where), 0))
-    parts += [(0, k, t, i) for i, (k, t) in enumerate(zip(spaces, points, strict=True))]
+    parts += [(0, k, t, i) for i, (k, t) in enumerate(zip(spaces, points))]
     with _scan.output(path, force) as output:
         out = ffi.new("larmor_raw_writer **")
         check(lib.larmor_raw_create(output, about, out))

@@ -22,7 +22,7 @@ _SPACE = "<{name}><matrixSize>{matrix}</matrixSize><fieldOfView_mm>{fov}</fieldO
 
 def _xyz(values: Sequence[Any], third: Any) -> str:
     along = [*values[::-1], third][:3]
-    return "".join(f"<{axis}>{value}</{axis}>" for axis, value in zip("xyz", along, strict=True))
+    return "".join(f"<{axis}>{value}</{axis}>" for axis, value in zip("xyz", along))
 
 
 def _header(matrix: Sequence[int], fov_mm: Sequence[float] | None) -> str:

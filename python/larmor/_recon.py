@@ -122,7 +122,7 @@ class Reconstruction:
         """The signal-to-noise ratio of each image in absolute units, with noise; 0 where no coil sees anything."""
         if self.noise is None:
             raise ValueError("noise: it was not asked for; larmor.recon(..., noise=True) makes its maps")
-        pairs = zip(self.images, self.noise, strict=True)
+        pairs = zip(self.images, self.noise)
         found = [np.divide(np.abs(x), d, out=np.zeros_like(d), where=d > 0) for x, d in pairs]
         return np.stack(found) if isinstance(self.noise, np.ndarray) else found
 

@@ -143,7 +143,7 @@ class Run:
                  _response_of(self._run, self._next, result, probes, self._contrast),
                  _posterior_of(self._run, self._next, result, drawn))
         return [(Image(image, meta, report, *(one for pair in more for one in pair)), kept)
-                for (image, meta, report, kept), *more in zip(_recon._images_of(result), *parts, strict=True)]
+                for (image, meta, report, kept), *more in zip(_recon._images_of(result), *parts)]
 
     def _fail(self, raised: BaseException) -> None:
         """After an exception: the run ends but for Ctrl-C, and that of a denoiser takes the place of larmor's."""

@@ -168,7 +168,7 @@ class Pulseq:
         for i in range(lib.larmor_pulseq_describe(self.pointer).readouts):
             check(lib.larmor_pulseq_readout_at(self.pointer, i, readout))
             one = _structs.to_dict(readout)
-            one["labels"] = dict(zip(names, one.pop("label"), strict=True))
+            one["labels"] = dict(zip(names, one.pop("label")))
             found.append(one)
         return found
 
@@ -402,7 +402,7 @@ def _list_of(images: Sequence[Any], metas: Sequence[Mapping[str, Any]], keep: li
     """A larmor_image[] in the memory of arrays that `keep` keeps alive."""
     made = ffi.new("larmor_image[]", len(images))
     keep.append(made)
-    for i, (image, meta) in enumerate(zip(images, metas, strict=True)):
+    for i, (image, meta) in enumerate(zip(images, metas)):
         array = _arrays.wrap(_arrays.as_input(image), _arrays.device("cpu"))
         keep.append(array)
         made[i].data = array
@@ -413,7 +413,7 @@ def _list_of(images: Sequence[Any], metas: Sequence[Mapping[str, Any]], keep: li
 def divide(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[int]]]:
     """The files of this path's format that hold the images, and which of them are in each."""
     places = ffi.new("larmor_image_place[]", len(images))
-    for place, image, meta in zip(places, images, metas, strict=True):
+    for place, image, meta in zip(places, images, metas):
         place.shape = _arrays.shape_of(tuple(image.shape))
         _structs.fill(ffi.addressof(place, "meta"), meta)
     file, files = ffi.new("int[]", len(images)), ffi.new("int *")

@@ -127,7 +127,7 @@ class _Nufft(torch.autograd.Function):
 
 def _one_by_one(function: Any, info: Any, in_dims: Any, *tensors: Tensor) -> tuple[Tensor, int]:
     """A rule of vmap: the function of each element of the mapped axes in turn."""
-    parts = [[t if dim is None else t.select(dim, i) for t, dim in zip(tensors, in_dims, strict=False)]
+    parts = [[t if dim is None else t.select(dim, i) for t, dim in zip(tensors, in_dims)]
              for i in range(info.batch_size)]
     return torch.stack([function(*part) for part in parts]), 0
 
@@ -568,7 +568,7 @@ class _Solve(torch.autograd.Function):
 
     @staticmethod
     def forward(layer: DataConsistency, names: tuple[str, ...], right: Tensor, lam: Tensor, *tensors: Any) -> Tensor:
-        return layer._solve(right, lam, dict(zip(names, tensors, strict=True)))
+        return layer._solve(right, lam, dict(zip(names, tensors)))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
@@ -589,9 +589,9 @@ class _Solve(torch.autograd.Function):
             with torch.enable_grad():  # views, as x depends on the tensors themselves
                 views = [tensor.view_as(tensor) if tensor is not None and i in wanted else tensor
                          for i, tensor in enumerate(tensors)]
-                value = ctx.layer.A._normal(x if again else x.detach(), dict(zip(ctx.names, views, strict=True)))
+                value = ctx.layer.A._normal(x if again else x.detach(), dict(zip(ctx.names, views)))
                 found = torch.autograd.grad(value, [views[i] for i in wanted], -u, create_graph=again)
-            for i, grad in zip(wanted, found, strict=True):
+            for i, grad in zip(wanted, found):
                 grads[i] = grad
         return None, None, u, of_lam, *grads
 

@@ -94,7 +94,7 @@ def test_a_task_that_is_cancelled_ends_its_series_and_the_run_goes_on(series, wh
                 held.wait()
 
         run = larmor.reconstruct(series, progress=listen, **{**OPTIONS, "iterations": 10**6, "tol": -1.0})
-        first = await anext(run)
+        first = await run.__anext__()
         task = asyncio.ensure_future(run.__anext__())
         await begun.wait()
         task.cancel()

@@ -84,7 +84,7 @@ larmor_status larmor_segments_readouts(const larmor_segments *all, const int64_t
                             (long long)readout[j], (long long)all->samples.dim[1] - 1);
     LMR_HEAP int64_t *which = lmr_new(all->fit.times, sizeof *which),
                      *place = lmr_new(all->samples.dim[0] * count, sizeof *place);
-    int64_t times;
+    int64_t times = 0;
     if (!which || !place) return LMR_NO_MEMORY();
     LMR_TRY(times_of(all, readout, count, place, which, &times));
     larmor_segments *s = lmr_segments_new(all->dev, all->image, LARMOR_SHAPE(all->samples.dim[0], count));

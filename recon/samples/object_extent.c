@@ -496,7 +496,8 @@ larmor_status larmor_field_of_view_extent(const larmor_array *kspace, const larm
 {
     LMR_NEED(extent);
     *extent = (larmor_extent){.factor = {1, 1, 1}};
-    LMR_FREED_BY(search_free) search s = {.opts = opts ? *opts : (larmor_extent_opts){0}};
+    LMR_FREED_BY(search_free) search s = {0};
+    if (opts) s.opts = *opts;
     if (s.opts.most == 0) s.opts.most = MOST;
     if (s.opts.threshold == 0) s.opts.threshold = 0.03;
     if (!(s.opts.most > 1 && s.opts.most <= 4) || !(s.opts.threshold > 0))

@@ -1,0 +1,63 @@
+#!/bin/sh
+# The wheel for old machines, built in a Debian 11 (glibc 2.31, Python 3.9) that debootstrap makes in a folder, and tried in
+# bare Debians. Root is needed. SPDX-License-Identifier: Apache-2.0
+# Usage: scripts/wheel_old.sh [-f FOLDER] build        build/packages/larmor-*-manylinux_2_31_x86_64.whl
+#        scripts/wheel_old.sh [-f FOLDER] try WHEEL 11|12|13...     scripts/try_packages.sh in each of them
+#   -f  where the systems lie and stay (scripts/in_debian.sh); default build/debian
+set -eu
+cd "$(dirname "$0")/.."
+systems=$PWD/build/debian
+while getopts f: option; do
+    case $option in
+    f) mkdir -p "$OPTARG" && systems=$(cd "$OPTARG" && pwd) ;;
+    *) exit 2 ;;
+    esac
+done
+shift $((OPTIND - 1))
+
+# shellcheck disable=SC2016 # variables of the shell inside
+build='
+apt-get update -q >&2
+DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends build-essential gfortran pkg-config curl python3 \
+    python3-venv patchelf libfftw3-dev liblapack-pic liblapack-dev liblapacke-dev libhdf5-dev libpng-dev zlib1g-dev libnifti-dev \
+    libqhull-dev libgif-dev >&2
+[ -x /opt/tools/bin/ninja ] || { python3 -m venv /opt/tools; /opt/tools/bin/pip install -q -U pip cmake ninja; }
+PATH=/opt/tools/bin:$PATH
+needs=/opt/larmor-needs
+made=$(sha256sum packaging/manylinux.sh)
+[ "$(cat $needs/made 2>/dev/null)" = "$made" ] || {
+    rm -rf $needs
+    packaging/manylinux.sh $needs >&2
+    echo "$made" >$needs/made
+}
+export LARMOR_SKIP_DEPS=1 LARMOR_NEEDS=$needs CMAKE_PREFIX_PATH=$needs PKG_CONFIG_PATH=$needs/lib/pkgconfig LD_LIBRARY_PATH=$needs/lib
+export CMAKE_ARGS="-DBLA_VENDOR=OpenBLAS"
+rm -rf build/packages/*.whl
+scripts/packages.sh wheel'
+
+# shellcheck disable=SC2016 # variables of the shell inside
+try='
+apt-get update -q >&2
+DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends python3 python3-venv >&2
+scripts/try_packages.sh /larmor-given/*.whl'
+
+case ${1:-} in
+build)
+    scripts/in_debian.sh -f "$systems" 11 "$build"
+    mkdir -p build/packages
+    cp "$systems"/11/larmor-sources/build/packages/larmor-*.whl build/packages
+    ;;
+try)
+    [ $# -ge 3 ] || { echo "wheel_old.sh: try: a wheel and releases expected." >&2; exit 2; }
+    wheel=$2
+    shift 2
+    for release; do
+        scripts/in_debian.sh -f "$systems/bare" -b "$wheel" "$release" "$try"
+        echo "wheel_old.sh: $(basename "$wheel") works in a bare Debian $release"
+    done
+    ;;
+*)
+    echo "wheel_old.sh: \"${1:-}\": build or try expected." >&2
+    exit 2
+    ;;
+esac
