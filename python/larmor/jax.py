@@ -67,7 +67,7 @@ def kept() -> dict[str, int]:
     """How many plans are kept, and their bytes; how often points were sorted, and how often they were found sorted."""
     counts = (ctypes.c_int64 * len(_COUNTS))()
     _lib.larmor_xla_count(counts)
-    return dict(zip(_COUNTS, (int(n) for n in counts), strict=True))
+    return dict(zip(_COUNTS, (int(n) for n in counts)))
 
 
 # ---- the primitive: values or modes [sets, batch, ...], points [sets, ndim, points], targets likewise ----
@@ -169,7 +169,7 @@ def _jvp(primals: Any, tangents: Any, how: _How) -> Any:
         inputs += [_unit(how) * row * x for row in _rows(points, x.dtype)]
         factors = _rows(moved[0], x.dtype)
     y, *slopes = _many(inputs, points, targets, how)
-    terms = [factor * slope for factor, slope in zip(factors, slopes, strict=True)]
+    terms = [factor * slope for factor, slope in zip(factors, slopes)]
     inputs, factors = [], []  # those whose inputs have tangents
     if type(dx) is not ad.Zero:
         inputs, factors = [dx], [1]
@@ -177,7 +177,7 @@ def _jvp(primals: Any, tangents: Any, how: _How) -> Any:
         inputs += [row * x for row in _rows(dpoints, x.dtype)]
         factors += _ramps(how, x.dtype) if how.kind == 1 else [_unit(how) * row for row in _rows(targets[0], x.dtype)]
     if inputs:
-        terms += [a * b for a, b in zip(factors, _many(inputs, points, targets, how), strict=True)]
+        terms += [a * b for a, b in zip(factors, _many(inputs, points, targets, how))]
     return y, functools.reduce(jnp.add, terms) if terms else jnp.zeros_like(y)
 
 
@@ -188,9 +188,9 @@ def _batch(arrays: Sequence[Array], dims: Sequence[int | None], how: _How) -> tu
         x = jnp.moveaxis(x, dims[0], 1)
         y = _transform_p.bind(x.reshape(x.shape[0], -1, *x.shape[3:]), *points, how=how)
         return y.reshape(y.shape[0], x.shape[1], -1, *y.shape[2:]), 1
-    size = next(a.shape[dim] for a, dim in zip(arrays, dims, strict=True) if dim is not None)
+    size = next(a.shape[dim] for a, dim in zip(arrays, dims) if dim is not None)
     each = [jnp.broadcast_to(a, (size, *a.shape)) if dim is None else jnp.moveaxis(a, dim, 0)
-            for a, dim in zip(arrays, dims, strict=True)]
+            for a, dim in zip(arrays, dims)]
     y = _transform_p.bind(*(a.reshape(-1, *a.shape[2:]) for a in each), how=how)
     return y.reshape(size, -1, *y.shape[1:]), 0
 
