@@ -21,6 +21,9 @@ apt-get update -q >&2
 DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends build-essential gfortran pkg-config curl python3 \
     python3-venv patchelf libfftw3-dev liblapack-pic liblapack-dev liblapacke-dev libhdf5-dev libpng-dev zlib1g-dev libnifti-dev \
     libqhull-dev libgif-dev >&2
+# their own run path would hide that of what links them, where auditwheel puts their neighbours
+patchelf --remove-rpath /usr/lib/x86_64-linux-gnu/libniftiio.so.2
+patchelf --remove-rpath /usr/lib/x86_64-linux-gnu/libznz.so.3
 [ -x /opt/tools/bin/ninja ] || { python3 -m venv /opt/tools; /opt/tools/bin/pip install -q -U pip cmake ninja; }
 PATH=/opt/tools/bin:$PATH
 needs=/opt/larmor-needs
