@@ -16,7 +16,7 @@ PYTHONPATH=$PWD/build/cpu/python
 export PATH PYTHONPATH OMP_WAIT_POLICY=passive MPLBACKEND=Agg PYTHONDONTWRITEBYTECODE=1
 $python docs/site/stage.py build/site-source
 rm -rf "$site"
-$python -m sphinx -q -W --keep-going -b html -c docs/site -d build/site-doctrees build/site-source "$site"
+$python -m sphinx -j 2 -q -W --keep-going -b html -c docs/site -d build/site-doctrees build/site-source "$site"
 $python tests/look_at_site.py "$site" off-resonance=off_resonance.html lambda=choosing.html spiral=stories/spiral.html \
     streaks=stories/streaks.html motion=reference/motion.html
 echo "$site/index.html"

@@ -17,7 +17,7 @@ awk '/^```\{toctree\}/ { inside = 1; next } /^```/ { inside = 0 } inside && NF &
     for page in docs/*.md docs/records/*.md docs/reference/*.md docs/stories/*.md; do page=${page#docs/}; echo "${page%.*}"; done | grep -v '^index$'
     for page in docs/site/*.rst; do basename "${page%.*}"; done
     grep -oE '"[A-Z]+\.md": "[a-z]+\.md"' docs/site/stage.py | sed 's/.*: "\(.*\)\.md"/\1/'
-    printf '%s\n' documents examples c/index commands/index notebooks/index
+    printf '%s\n' documents examples c/index commands/index course/index notebooks/index
 } | sort >"$work/there"
 
 report() { [ -z "$2" ] || { echo "$1:" $2; status=1; }; } # $2 unquoted: names on one line

@@ -21,7 +21,7 @@ author = "the authors of larmor"
 release = re.search(r'LARMOR_VERSION "(.*)"', (ROOT / "include/larmor/larmor.h").read_text())[1]  # type: ignore[index]
 version = release
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_gallery.gen_gallery"]
-exclude_patterns = ["files/**", "notebooks/**/*.md5", "notebooks/sg_execution_times.rst"]
+exclude_patterns = ["files/**", "**/*.md5", "**/sg_execution_times.rst"]
 highlight_language = "none"
 smartquotes = False
 myst_heading_anchors = 4
@@ -45,8 +45,8 @@ autodoc_type_aliases = {"Array": "Array"}
 # The pages of python/examples are run; those that need PyTorch, where it is.
 _torch = importlib.util.find_spec("torch") is not None
 sphinx_gallery_conf = {
-    "examples_dirs": [str(ROOT / "python" / "examples")],
-    "gallery_dirs": ["notebooks"],
+    "examples_dirs": [str(ROOT / "docs" / "course"), str(ROOT / "python" / "examples")],
+    "gallery_dirs": ["course", "notebooks"],
     "filename_pattern": r"/(plot_|torch_|unrolled)" if _torch else r"/plot_",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
@@ -69,7 +69,7 @@ def plain_docstrings(_app, _what, _name, _object, _options, lines):  # type: ign
 
 def without_licence(_app, name, source):  # type: ignore[no-untyped-def]
     """The notebooks' first lines, without the line for machines."""
-    if name.startswith("notebooks/"):
+    if name.startswith(("course/", "notebooks/")):
         source[0] = re.sub(r"\s*SPDX-License-Identifier: \S+", "", source[0])
 
 
