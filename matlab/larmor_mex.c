@@ -68,6 +68,13 @@ larmor_status mex_text(const mxArray *x, const char *what, char *text, size_t ro
     return LARMOR_OK;
 }
 
+larmor_status mex_pairs(const mxArray *names, const mxArray *values)
+{
+    if (mxIsCell(names) && mxIsCell(values) && mxGetNumberOfElements(names) == mxGetNumberOfElements(values))
+        return LARMOR_OK;
+    return larmor_fail(LARMOR_ERR_ARG, "options: expected a cell of names and one of as many values");
+}
+
 larmor_shape mex_shape(const mxArray *x)
 {
     larmor_shape shape = {.ndim = (int)mxGetNumberOfDimensions(x)};
@@ -79,6 +86,9 @@ larmor_shape mex_shape(const mxArray *x)
 static larmor_status dtype_of(const mxArray *x, const char *what, larmor_dtype *dtype)
 {
     const int is_double = mxIsDouble(x);
+    if (mxGetNumberOfDimensions(x) > LARMOR_MAX_DIMS)
+        return larmor_fail(LARMOR_ERR_SHAPE, "%s: got %zu axes, expected at most %d", what,
+                           (size_t)mxGetNumberOfDimensions(x), LARMOR_MAX_DIMS);
     if (mxIsSparse(x) || (!is_double && !mxIsSingle(x)))
         return larmor_fail(LARMOR_ERR_SHAPE, "%s: got %s%s, expected a full array of double or single", what,
                            mxIsSparse(x) ? "sparse " : "", mxGetClassName(x));
@@ -229,7 +239,7 @@ static const number_option numbers[] = {AT(tol, REAL),  AT(sign, INT),    AT(bat
 static larmor_status set_number(const number_option *o, const mxArray *value, larmor_nufft_opts *opts)
 {
     char *at = (char *)opts + o->at;
-    if (!mxIsNumeric(value) || mxGetNumberOfElements(value) != 1)
+    if (!value || !mxIsNumeric(value) || mxGetNumberOfElements(value) != 1)
         return larmor_fail(LARMOR_ERR_ARG, "%s: expected a number", o->name);
     const double number = mxGetScalar(value);
     if (!(fabs(number) < 0x1p31) || (o->kind != REAL && number != floor(number)))
@@ -291,7 +301,9 @@ static larmor_status set_plan_option(const char *name, const mxArray *value, lar
 static larmor_status read_plan(const mxArray **rhs, larmor_nufft_opts *opts, char *spec, size_t room)
 {
     const int dims = (int)mxGetNumberOfElements(rhs[1]);
-    if (!mxIsDouble(rhs[0]) || !mxIsDouble(rhs[1]) || dims < 1 || dims > 3)
+    if (!mxIsDouble(rhs[0]) || mxGetNumberOfElements(rhs[0]) != 1 || !(fabs(mxGetScalar(rhs[0])) < 100))
+        return larmor_fail(LARMOR_ERR_ARG, "type: expected 1, 2 or 3");
+    if (!mxIsDouble(rhs[1]) || mxIsComplex(rhs[1]) || dims < 1 || dims > 3 || !(fabs(mxGetScalar(rhs[1])) < 0x1p31))
         return larmor_fail(LARMOR_ERR_ARG,
                            "modes: expected one to three sizes, or of type 3 the number of dimensions");
     const double *modes = mxGetDoubles(rhs[1]);
@@ -304,7 +316,7 @@ static larmor_status read_plan(const mxArray **rhs, larmor_nufft_opts *opts, cha
     }
     const size_t count = mxGetNumberOfElements(rhs[2]);
     char name[64];
-    larmor_status st = LARMOR_OK;
+    larmor_status st = mex_pairs(rhs[2], rhs[3]);
     for (size_t i = 0; i < count && !st; i++) {
         st = mex_text(mxGetCell(rhs[2], (mwIndex)i), "name of an option", name, sizeof name);
         if (!st) st = set_plan_option(name, mxGetCell(rhs[3], (mwIndex)i), opts, spec, room);
@@ -394,7 +406,8 @@ static larmor_status execute(int nrhs, const mxArray **rhs, mxArray **out)
     const larmor_status st = find_plan(nrhs, rhs, &p);
     if (st) return st;
     if (nrhs != 3) return larmor_fail(LARMOR_ERR_ARG, "execute: expected values");
-    return run_plan(p, rhs[1], mxGetScalar(rhs[2]) != 0, out);
+    const int is_adjoint = mxIsDouble(rhs[2]) && !mxIsEmpty(rhs[2]) && mxGetScalar(rhs[2]) != 0;
+    return run_plan(p, rhs[1], is_adjoint, out);
 }
 
 /* A number that is no plan's is no error: destructors call this. */

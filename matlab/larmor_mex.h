@@ -11,6 +11,7 @@ larmor_status mex_recon(int nrhs, const mxArray **rhs, mxArray **out);
 
 int mex_is_text(const mxArray *x); /* of NULL 0 */
 larmor_status mex_text(const mxArray *x, const char *what, char *text, size_t room);
+larmor_status mex_pairs(const mxArray *names, const mxArray *values);
 larmor_shape mex_shape(const mxArray *x);
 larmor_status mex_given(larmor_device *dev, const mxArray *x, larmor_shape shape, const char *what,
                         larmor_array **out);

@@ -145,6 +145,7 @@ static larmor_status number_of(const char *name, const mxArray *value, double *n
 /* A value as the library's text: numbers with commas between. */
 static larmor_status text_of(const char *name, const mxArray *value, char *text, size_t room)
 {
+    if (!value) return larmor_fail(LARMOR_ERR_ARG, "%s: expected a text or up to 3 numbers", name);
     const size_t count = mxGetNumberOfElements(value);
     if (mxIsChar(value)) return mex_text(value, name, text, room);
     if (mxIsLogicalScalar(value)) {
@@ -278,7 +279,9 @@ static larmor_status set_own(run *r, const char *name, const mxArray *value)
     const larmor_status st = number_of(name, value, &number);
     if (st) return st;
     if (!strcmp(name, "progress")) r->prints = number != 0;
-    if (!strcmp(name, "noise")) r->noise = mxIsLogical(value) ? -(number != 0) : (int)fmin(fmax(number, 0), 1e9);
+    if (!strcmp(name, "noise") && !(number >= 0 && number < 1e9))
+        return larmor_fail(LARMOR_ERR_ARG, "noise: got %g, expected true, or a number of samples", number);
+    if (!strcmp(name, "noise")) r->noise = mxIsLogical(value) ? -(number != 0) : (int)number;
     return LARMOR_OK;
 }
 
@@ -302,7 +305,7 @@ static larmor_status set_options(run *r, const mxArray *names, const mxArray *va
 {
     const size_t count = mxGetNumberOfElements(names);
     char name[NAME];
-    larmor_status st = LARMOR_OK;
+    larmor_status st = mex_pairs(names, values);
     for (int pass = 0; pass < 2 && !st; pass++) {
         if (pass) st = larmor_device_open(r->device, &r->dev);
         for (size_t i = 0; i < count && !st; i++) {

@@ -113,7 +113,7 @@ function upload(d::Device, x::Array{T}) where {T}
     out = Ref{Ptr{Cvoid}}(C_NULL)
     check(ccall(symbol(:larmor_array_upload), Cint,
                 (Ptr{Cvoid}, Cint, Shape, Cint, Ptr{Cvoid}, Ref{Ptr{Cvoid}}),
-                d.pointer, dtype(T), Shape(size(x)), dtype(T), pointer(x), out))
+                d.pointer, dtype(T), Shape(size(x)), dtype(T), x, out))
     out[]
 end
 
