@@ -149,8 +149,8 @@ def chosen(found, names):
 def tasks(places, found, scenes, columns, threads):
     return [
         (places, scene, tool, where, column, threads)
-        for column in columns
         for scene in scenes
+        for column in columns
         for tool, (where, _) in found.items()
         if where
     ]
@@ -201,7 +201,7 @@ def arguments():
     p.add_argument(
         "--scans", metavar="FOLDER", help="real scans: of shared/data, cardiac_radial25.h5 and xe_kooshball_gas.h5"
     )
-    p.add_argument("--quick", action="store_true", help="seven scans, and the grid on the first two of them")
+    p.add_argument("--quick", action="store_true", help="eight scans, and the grid on the first two of them")
     p.add_argument("--grid", type=int, metavar="N", help="the grid on the first N scans (default: all; --quick: 2)")
     p.add_argument("--seeds", default="1", metavar="N,...", help="of objects and noise (default: 1)")
     p.add_argument("--only", metavar="TEXT", help="scans whose name has it")

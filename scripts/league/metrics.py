@@ -64,6 +64,7 @@ def errors(image, truth, magnitude=False):
         raise ValueError(f"image: got {image.shape}, expected {truth.shape} as the truth")
     if not np.all(np.isfinite(image)):
         return {"inside": float("inf"), "outside": float("inf"), "ssim": 0.0}
+    image, truth = image.astype(complex), truth.astype(complex)  # whose squares single precision may not hold
     mask = support(truth)
     x, y = scaled(image, truth, magnitude, mask)
     norm = np.linalg.norm(y)

@@ -88,6 +88,12 @@ class Results:
                 found[t] = errors[0].replace("|", "/")[:60]
         return found
 
+    def part(self, scene, tool, column):
+        """How many of a column's settings were done, where some were not."""
+        rows = self.rows[scene["name"]][tool].get(column) or []
+        done = sum("error" not in r for r in rows)
+        return f" ({done} of {len(rows)})" if 0 < done < len(rows) else ""
+
     def judged(self):
         return [s for s in self.scenes if s["object"] != "real"]
 
@@ -99,7 +105,9 @@ def error_tables(results, key="inside", form="{:.4f}", greater=False):
         for s in results.judged():
             values = results.values(s, column, key)
             if any(v is not None for v in values.values()):
-                rows.append([s["name"], *cells(values, results.tools, NEAR, form, greater, results.why(s, column))])
+                line = cells(values, results.tools, NEAR, form, greater, results.why(s, column))
+                line = [cell + results.part(s, t, column) for t, cell in zip(results.tools, line)]
+                rows.append([s["name"], *line])
         if rows:
             text += f"\n### {title}\n\n" + table(["scan", *results.tools], rows)
     return text
@@ -309,7 +317,8 @@ def text_of(found, proofs, results, machine, documented, files):
         versions(found),
         "Errors are NRMSE within the object after the best complex scale; of magnitudes where each tool found its "
         "own maps (`own` in the scan's name).",
-        "**Bold**: larmor is worse than another tool of the same row.",
+        "**Bold**: larmor is worse than another tool of the same row. (1 of 3): the other settings failed or took "
+        "longer than the limit.",
         "## Larmor's losses",
         losses(results),
         "## Summary",

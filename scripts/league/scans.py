@@ -57,16 +57,17 @@ def proofs():
     ]
 
 
-FLAT, SOLID, STACK = (128, 128), (48, 48, 48), (64, 64, 16)
+FLAT, SMALL, SOLID, STACK = (128, 128), (32, 32, 32), (48, 48, 48), (64, 64, 16)
 SCANS = [  # object, trajectory, matrix, R, SNR, maps, level
     ("slice", "golden", FLAT, 3, 30, "own", 0),
+    ("slice", "golden", FLAT, 1, 30, "given", 0),
     ("slice", "spiral", FLAT, 6, 5, "own", 0),
     ("bart", "golden", FLAT, 3, 5, "own", 0),
     ("sigpy", "spiral", FLAT, 3, 30, "given", 0),
     ("larmor-texture", "golden", FLAT, 1, 5, "given", 0),
     ("larmor-shepp-logan", "golden", FLAT, 6, 30, "own", 0),
-    ("sigpy", "koosh", SOLID, 3, 30, "given", 0),
-    ("slice", "golden", FLAT, 1, 30, "given", 1),
+    ("sigpy", "koosh", SMALL, 3, 30, "given", 0),
+    ("sigpy", "koosh", SOLID, 3, 30, "given", 1),
     ("slice", "golden", FLAT, 6, 30, "own", 1),
     ("slice", "golden", (256, 256), 6, 5, "own", 1),
     ("slice", "spiral", FLAT, 1, 30, "own", 1),

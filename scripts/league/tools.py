@@ -214,7 +214,7 @@ def by_commands(tool, larmor, folder, out, scene, setting, threads):
 
 def larmor_said(log):
     """The method that larmor chose by itself."""
-    found = re.search(r"method (\w+)", Path(log).read_text(errors="replace"))
+    found = re.search(r"image \d+ of \d+: method (\w+)", Path(log).read_text(errors="replace"))
     return found.group(1) if found else ""
 
 

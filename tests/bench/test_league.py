@@ -81,6 +81,11 @@ def test_an_image_that_is_not_finite_has_an_infinite_error():
     assert metrics.errors(broken, truth) == {"inside": float("inf"), "outside": float("inf"), "ssim": 0.0}
 
 
+def test_an_image_whose_power_single_precision_does_not_hold_is_judged():
+    truth = blob((40, 40))
+    assert metrics.errors((1e25 * truth).astype(np.complex64), truth)["inside"] < 1e-6
+
+
 def test_images_of_another_size_are_refused():
     with pytest.raises(ValueError, match=r"^image: got \(40, 41\), expected \(40, 40\) as the truth$"):
         metrics.errors(np.zeros((40, 41)), blob((40, 40)))
@@ -257,6 +262,18 @@ def test_the_page_has_losses_in_bold_and_reasons_of_failures(two):
     assert "| two | **0.1600** | 0.1200 | it / failed |" in text
 
 
+def test_a_cell_says_how_many_of_the_settings_were_done(two):
+    places, scenes = two
+    row = {"setting": [], "inside": 0.5, "outside": 0.5, "ssim": 0.5, "best": True}
+    places.row(scenes[0], "sigpy", "documented").write_text(json.dumps([row, {"setting": [], "error": "no time"}]))
+    assert "| one | 0.0900 | 0.0950 | 0.5000 (1 of 2) |" in written(places, scenes)
+
+
+def test_the_method_that_larmor_chose_is_read_from_its_log(tmp_path):
+    (tmp_path / "log").write_text("method from somewhere\nimage 1 of 1: method cg: its image leaves 0.2\n")
+    assert tools.larmor_said(tmp_path / "log") == "cg"
+
+
 def test_the_best_of_a_grid_includes_what_the_tool_was_run_with_otherwise(tmp_path):
     places, scene = Folder(tmp_path), scans.scan("one", "blobs", "golden", (8, 8), 1, 5)
     for column, error in (("none", 0.3), ("documented", 0.1), ("grid", 0.2)):
@@ -310,8 +327,23 @@ def test_only_a_tool_whose_image_is_the_truth_takes_part(tmp_path, monkeypatch, 
     assert found["riesling"] == (None, "no such program")
 
 
+def test_tools_that_were_not_asked_for_have_a_row_that_says_so():
+    found = {"larmor": ("larmor", "1"), "bart": ("bart", "0.8"), "mrpro": ("python", "3")}
+    assert league.chosen(found, "bart")["mrpro"] == (None, "3; left out by --tools")
+    assert league.chosen(found, "bart")["larmor"] == ("larmor", "1")
+    assert league.chosen(found, None) == found
+    with pytest.raises(SystemExit, match="^league: --tools: got barf, expected some of larmor, bart, mrpro$"):
+        league.chosen(found, "barf")
+
+
+def test_a_scan_is_done_by_every_tool_before_the_next_begins():
+    found = {"larmor": ("larmor", "1"), "riesling": (None, "none"), "bart": ("bart", "0.8")}
+    order = [(t[1], t[4], t[2]) for t in league.tasks(None, found, ["a", "b"], ["none", "grid"], 1)]
+    assert order == [(s, c, t) for s in "ab" for c in ("none", "grid") for t in ("larmor", "bart")]
+
+
 def test_every_tool_has_settings_of_all_columns_and_a_source_for_each_that_is_documented():
-    for scene in (scans.SCANS[0], scans.SCANS[6]):
+    for scene in (scans.SCANS[0], scans.SCANS[7]):
         scene = {"n": scene[2], "maps": "own"}
         for tool in league.PROOF:
             assert len(tools.grid(tool, scene)) >= 10
@@ -323,7 +355,7 @@ def test_every_tool_has_settings_of_all_columns_and_a_source_for_each_that_is_do
 def test_names_of_scans_are_their_own():
     names = [s["name"] for s in scans.league(False, [1, 2]) + scans.proofs()]
     assert len(set(names)) == len(names)
-    assert len(scans.league(True, [1])) == 7
+    assert len(scans.league(True, [1])) == 8
 
 
 # ---- processes ----
