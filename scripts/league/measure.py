@@ -28,7 +28,12 @@ def main():
 
     signal.signal(signal.SIGALRM, end)
     signal.setitimer(signal.ITIMER_REAL, limit)
-    _, status, usage = os.wait4(child, 0)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        _, status, usage = os.wait4(child, 0)
+    except KeyboardInterrupt:
+        os.killpg(child, signal.SIGKILL)
+        raise
     seconds = time.perf_counter() - began
     signal.setitimer(signal.ITIMER_REAL, 0)
     code = ENDED if ended else os.waitstatus_to_exitcode(status)

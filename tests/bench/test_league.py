@@ -7,7 +7,10 @@ SPDX-License-Identifier: Apache-2.0
 
 import json
 import pathlib
+import signal
+import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -375,6 +378,21 @@ def test_a_process_sees_the_number_of_threads_and_its_exit_status_is_kept():
 
 def test_a_process_that_goes_on_past_the_limit_is_ended():
     assert tools.measured(["sleep", "1000"], 1, limit=0.1)[2] == 124
+
+
+def test_a_run_that_is_interrupted_leaves_no_process(tmp_path):
+    note = tmp_path / "pid"
+    code = f"echo $$ >{note}.part; mv {note}.part {note}; exec sleep 1000"
+    measure = ROOT / "scripts/league/measure.py"
+    words = [sys.executable, "-I", "-S", measure, tmp_path / "result", "900", "sh", "-c", code]
+    with subprocess.Popen(words, stderr=subprocess.DEVNULL) as run:
+        while not note.exists():
+            time.sleep(0.01)
+        run.send_signal(signal.SIGTERM)
+    assert run.returncode != 0
+    process = pathlib.Path("/proc") / note.read_text().strip()
+    while process.exists() and "(sleep) Z" not in (process / "stat").read_text():
+        time.sleep(0.01)
 
 
 def test_a_chain_names_the_command_that_failed_and_its_last_line(tmp_path):
