@@ -23,6 +23,7 @@ version = release
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_gallery.gen_gallery"]
 exclude_patterns = ["files/**", "**/*.md5", "**/sg_execution_times.rst"]
 highlight_language = "none"
+default_role = "literal"  # `code` in the notebooks
 smartquotes = False
 myst_heading_anchors = 4
 suppress_warnings = ["myst.header"]
