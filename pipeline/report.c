@@ -229,6 +229,9 @@ void lmr_report_method(larmor_recon *r)
         lmr_log(&r->events, "nlinv on %s: image and coil maps of each frame, held to the one before", spec);
     else
         lmr_log(&r->events, "%s on %s: lambda %s; %s%s", name, spec, lambda, maps, sets);
+    if (!lmr_job_resolves_lambda(job))
+        lmr_log(&r->events, "double precision: rounding in single would be %.1g of an image by lambda %g",
+                2e-8 / job->settings->opts.lambda, job->settings->opts.lambda);
     if (job->facts->method_from == LARMOR_METHOD_FROM_OPTIONS)
         lmr_log(&r->events, "method: %s, as an option is given that is of one method", lmr_method_name(job));
 }

@@ -104,9 +104,17 @@ larmor_shape lmr_grid_shape(const larmor_grid *grid)
     return larmor_shape_of(grid->ndim, grid->matrix);
 }
 
+int lmr_job_resolves_lambda(const lmr_job *job)
+{
+    const larmor_recon_opts *o = &job->settings->opts;
+    return job->found.method.kind != LMR_METHOD_CG || o->lambda_mode != LARMOR_LAMBDA_RELATIVE ||
+           !(o->lambda > 0 && o->lambda < LMR_SINGLE_LAMBDA);
+}
+
 larmor_dtype lmr_job_precision(const lmr_job *job)
 {
-    return job->settings->eps > 0 && job->settings->eps < 1e-6 ? LARMOR_C128 : LARMOR_C64;
+    const double eps = job->settings->eps;
+    return (eps > 0 && eps < 1e-6) || !lmr_job_resolves_lambda(job) ? LARMOR_C128 : LARMOR_C64;
 }
 
 int64_t lmr_normals(const lmr_job *job)

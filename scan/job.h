@@ -121,7 +121,11 @@ int lmr_may_fill(const lmr_job *job);
 /* The shape of an image on this grid. */
 larmor_shape lmr_grid_shape(const larmor_grid *grid);
 
-/* Single precision carries the NUFFT down to 1e-6; below that everything is done in double. */
+/* Single precision carries the NUFFT down to 1e-6, and a given lambda of cg down to LMR_SINGLE_LAMBDA of the largest
+ * eigenvalue: images by less are mostly its rounding, 2e-8 / lambda of themselves. Below that everything is done in
+ * double. */
+#define LMR_SINGLE_LAMBDA 3e-5
+int lmr_job_resolves_lambda(const lmr_job *job);
 larmor_dtype lmr_job_precision(const lmr_job *job);
 
 #endif

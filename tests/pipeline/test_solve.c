@@ -87,6 +87,48 @@ TEST(no_lambda_is_no_penalty)
     assert_true(result.report.weight == 0);
 }
 
+/* Samples of an image of smooth blobs, exact to 1e-12 and without noise. */
+static void take_blobs(scan *s)
+{
+    static double image[2 * N * N];
+    OWNED(larmor_array) *maps, *x;
+    OWNED(larmor_op) *A;
+    for (int y = 0; y < N; y++)
+        for (int i = 0; i < N; i++) {
+            const double a = hypot(i - 13, y - 17) / 2.5, b = hypot(i - 19, y - 15) / 2;
+            image[2 * (i + N * y)] = exp(-a * a / 2);
+            image[2 * (i + N * y) + 1] = .6 * exp(-b * b / 2);
+        }
+    larmor_array_free(s->truth);
+    assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(N, N), &x));
+    assert_ok(larmor_array_write(x, image, sizeof image));
+    assert_ok(larmor_array_convert(x, LARMOR_C64, &s->truth));
+    assert_ok(larmor_array_convert(s->maps, LARMOR_C128, &maps));
+    const larmor_sense_opts opts = {.traj = s->image[0].traj, .nufft_tol = 1e-12};
+    assert_ok(larmor_op_sense(maps, &opts, &A));
+    larmor_array_free(s->image[0].kspace);
+    assert_ok(larmor_array_create(dev, LARMOR_C128, larmor_op_out_shape(A), &s->image[0].kspace));
+    assert_ok(larmor_op_forward(A, x, s->image[0].kspace));
+}
+
+TEST(samples_without_noise_give_the_image_by_small_weights_and_by_the_chosen_one_and_not_the_rounding_over_them)
+{
+    static const double lambda[] = {1e-5, 1e-6, 1e-7};
+    OWNED(scan) s = scan_of(COILS, 1, 0);
+    take_blobs(&s);
+    for (size_t i = 0; i < sizeof lambda / sizeof *lambda; i++) {
+        const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg", .scale = LARMOR_SCALE_SUM,
+                                            .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = lambda[i]);
+        const double error = error_of(&s, &opts);
+        if (getenv("SHOW")) printf("%g: %.2e\n", lambda[i], error);
+        assert_at_most(error, 1e-3);
+    }
+    const larmor_recon_opts chosen = OPTS(.maps = s.maps, .method = "cg", .scale = LARMOR_SCALE_SUM);
+    const double error = error_of(&s, &chosen);
+    if (getenv("SHOW")) printf("chosen: %.2e\n", error);
+    assert_at_most(error, 3e-3);
+}
+
 /* What changes the way changes the image by less than the way's own error. */
 TEST(the_way_does_not_show_in_the_image)
 {
