@@ -22,6 +22,7 @@ struct lmr_xla_device {
     int ordinal;
     larmor_device *handle;
     pthread_mutex_t turn; /* of a GPU */
+    void *stream;         /* its calls' last one */
     lmr_xla_plan *waiting;
     lmr_xla_device *next;
 };
@@ -74,7 +75,9 @@ larmor_status lmr_xla_device_begin(lmr_xla_device *dev, void *stream)
 {
     if (dev->ordinal < 0) return LARMOR_OK;
     pthread_mutex_lock(&dev->turn);
+    if (stream == dev->stream) return LARMOR_OK;
     const larmor_status st = larmor_device_set_stream(dev->handle, stream);
+    dev->stream = st ? NULL : stream;
     if (st) pthread_mutex_unlock(&dev->turn);
     return st;
 }
