@@ -1,19 +1,29 @@
 #!/bin/sh
-# Check the Python package's types and style by mypy --strict and ruff, of PyPI, in a virtual environment of their own.
+# Check the Python package's types and style by mypy --strict, pyright and ruff, of PyPI, in a virtual environment of their own:
+# those of the package, those that users see (python/tests/typed_*.py), and that no public one is left out.
+# basedpyright is pyright with its own node, which needs no network when it runs.
 # Where PyPI cannot be reached and they are not there yet, it says so and succeeds.
 # Usage: scripts/lint_python.sh [FOLDER]      FOLDER: of the virtual environment, default build/lint
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 cd "$(dirname "$0")/.."
 place=${1:-build/lint}
-tools="mypy==2.4.1 ruff==0.17.6 numpy cffi"
+tools="mypy==2.4.1 ruff==0.17.6 basedpyright==1.40.2 numpy cffi"
 if [ ! -e "$place/installed" ] || [ "$(cat "$place/installed")" != "$tools" ]; then
     # shellcheck disable=SC2086 # a list of packages
     if ! python3 -m venv "$place" || ! "$place/bin/pip" install -q --disable-pip-version-check $tools; then
-        echo "lint_python.sh: mypy and ruff could not be installed; the Python package was not checked by them." >&2
+        echo "lint_python.sh: mypy, pyright and ruff could not be installed; the Python package was not checked by them." >&2
         exit 0
     fi
     echo "$tools" >"$place/installed"
 fi
 "$place/bin/ruff" check python docs/site scripts/check_paths.py scripts/check_glibc.py
 "$place/bin/mypy"
+"$place/bin/mypy" python/tests/typed_use.py
+PATH=$(realpath "$place/bin"):$PATH
+export PATH PYTHONPATH=python
+basedpyright python/tests/typed_use.py
+# Of classes of packages that are not installed here, bases are unknown, and so are tensors.
+basedpyright --verifytypes larmor --ignoreexternal >"$place/types.txt" || true
+grep 'Type completeness score' "$place/types.txt"
+! grep 'error: ' "$place/types.txt" | grep -vE 'larmor/(torch|deepinv|jax|mrinufft)\.py|metaclass|base class'

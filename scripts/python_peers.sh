@@ -1,7 +1,7 @@
 #!/bin/sh
 # Run the tests of the Python package that need other packages (PyTorch, JAX, deepinv, SigPy, PyLops, mri-nufft, ONNX), which
 # elsewhere skip themselves, on the package in build/cpu, with these packages from PyPI in a virtual environment of their own:
-# 6.2 GB, as PyTorch's wheel of PyPI has its parts for GPUs. A test that is skipped all the same is a failure.
+# 6.2 GB, as PyTorch's wheel of PyPI has its parts for GPUs. A test that lacks a package all the same is a failure.
 # Where PyPI cannot be reached and they are not there yet, it says so and succeeds.
 # Usage: scripts/python_peers.sh [--install] [FOLDER [OPTION...]]
 #   --install  only install the packages

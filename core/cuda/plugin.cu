@@ -78,8 +78,8 @@ larmor_status no_memory(lmr_cuda *c, size_t bytes)
 larmor_status lmr_cuda_alloc(lmr_cuda *c, size_t bytes, void **ptr)
 {
     *ptr = nullptr;
-    if (c->recording) { /* else the memory would be the graph's own, there only while it runs */
-        c->spoiled = true;
+    if (lmr_cuda_is_recording(c)) { /* else the memory would be the graph's own, there only while it runs */
+        c->spoiled = c->recording;
         return LMR_CUDA_FAIL(LARMOR_ERR_UNSUPPORTED,
                              "cuda:%d: %zu bytes asked for while a graph is recorded; create and set up before",
                              c->ordinal, bytes);
@@ -110,7 +110,7 @@ void lmr_cuda_release(lmr_cuda *c, void *ptr)
         return;
     }
     /* a fault of earlier work is reported by the next call that can say so */
-    if (!cudaSetDevice(c->ordinal)) (void)cudaFreeAsync(ptr, c->stream);
+    if (!cudaSetDevice(c->ordinal)) (void)cudaFreeAsync(ptr, lmr_cuda_is_recording(c) ? c->own : c->stream);
 }
 
 namespace

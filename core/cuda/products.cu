@@ -149,7 +149,8 @@ template <typename T> larmor_status lmr_cuda_small_product(lmr_cuda *c, char opa
     const auto *a = static_cast<const cx<T> *>(a_), *b = static_cast<const cx<T> *>(b_);
     auto *result = static_cast<cx<T> *>(result_);
     const bool is_rows = opa == 'N' && m >= LEAST_LONG && n <= MOST && k <= MOST;
-    const bool is_sum = opa != 'N' && opb == 'N' && k >= LEAST_LONG && m <= MOST && n <= MOST && !c->recording;
+    const bool is_short = m <= MOST && n <= MOST;
+    const bool is_sum = opa != 'N' && opb == 'N' && k >= LEAST_LONG && is_short && !lmr_cuda_is_recording(c);
     *done = is_rows || is_sum;
     if (is_rows) return rows(c, opb, m, n, k, a, lda, b, ldb, result, ldc);
     return is_sum ? sums(c, opa == 'C', m, n, k, a, lda, b, ldb, result, ldc) : LARMOR_OK;

@@ -118,11 +118,30 @@ void lmr_cuda_stop_recording(lmr_cuda *c)
     (void)cudaGetLastError();
 }
 
-/* The new stream waits for an event at the old one's end. Libraries' handles get it when they are next used. */
+/* Another library records the work of this stream. */
+static bool is_captured(cudaStream_t stream)
+{
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    if (!cudaStreamIsCapturing(stream, &status)) return status != cudaStreamCaptureStatusNone;
+    (void)cudaGetLastError(); /* the legacy stream while another one is captured */
+    return false;
+}
+
+bool lmr_cuda_is_recording(const lmr_cuda *c)
+{
+    return c->recording || is_captured(c->stream);
+}
+
+/* The new stream waits for an event at the old one's end. Libraries' handles get it when they are next used.
+ * A capture cannot wait for work outside of it: what was queued before must be done when it begins. */
 larmor_status lmr_cuda_set_stream(void *ctx, void *stream)
 {
     LMR_CUDA_ENTER(c, ctx);
     const cudaStream_t next = stream ? static_cast<cudaStream_t>(stream) : c->own;
+    if (is_captured(next)) {
+        c->stream = next;
+        return LARMOR_OK;
+    }
     cudaEvent_t event;
     CUDA_TRY(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
     cudaError_t code = cudaEventRecord(event, c->stream);

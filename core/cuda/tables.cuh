@@ -35,6 +35,9 @@ larmor_status lmr_cuda_small_eigen(lmr_cuda *c, int64_t n, int64_t batch, bool v
 /* Leave off recording and keep nothing; the device is current. */
 void lmr_cuda_stop_recording(lmr_cuda *c);
 
+/* Whether the device's stream is recorded as a graph, by larmor or by another library. */
+bool lmr_cuda_is_recording(const lmr_cuda *c);
+
 /* The entry set_stream. */
 larmor_status lmr_cuda_set_stream(void *ctx, void *stream);
 

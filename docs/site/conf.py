@@ -36,7 +36,7 @@ html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
 
-autodoc_mock_imports = [name for name in ("torch", "jax", "mrinufft", "sigpy", "pylops", "cupy")
+autodoc_mock_imports = [name for name in ("torch", "deepinv", "jax", "mrinufft", "sigpy", "pylops", "cupy")
                         if not importlib.util.find_spec(name)]
 autodoc_typehints = "signature"
 autodoc_member_order = "bysource"

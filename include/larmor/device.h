@@ -110,8 +110,9 @@ LARMOR_API larmor_status larmor_timer_start(larmor_timer *timer);
 LARMOR_API larmor_status larmor_timer_stop(larmor_timer *timer, double *seconds);
 
 /* Record what is queued on a device once, to replay it at the cost of a single call: for loops of small transforms,
- * in which queueing takes longer than computing (examples/momentum.c). A capture of the caller's own stream by CUDA
- * does not replace it: memory that is given back meanwhile has to wait for its end, which the device must know of.
+ * in which queueing takes longer than computing (examples/momentum.c). In a capture of the caller's own stream
+ * (larmor_device_set_stream), which others such as PyTorch make by CUDA, the same can be called; what was queued on
+ * the device before must be done when it begins.
  *
  * Between larmor_graph_begin and larmor_graph_end calls on the device are recorded instead of queued.
  * Plans and operators can be executed, and those functions of the arrays' algebra called that do not wait.

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 import threading
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,8 +27,12 @@ from larmor._library import (
     release_memory,
     text,
 )
+from larmor.typing import DType
 
-Array = Any  # numpy.ndarray, cupy.ndarray, torch.Tensor or what else has their protocols
+if TYPE_CHECKING:
+    from typing_extensions import TypeAlias
+
+Native: TypeAlias = Any  # an array of its own library, with what that can do
 
 _TO_LARMOR: dict[Any, int] = {
     np.dtype(np.float32): lib.LARMOR_F32,
@@ -59,8 +64,8 @@ class Device:
 
     def _take(self, pointer: Any) -> None:
         self.pointer = pointer
-        self.spec = text(lib.larmor_device_spec(self.pointer))
-        self.is_gpu = not self.spec.startswith("cpu")
+        self.spec: str = text(lib.larmor_device_spec(self.pointer))
+        self.is_gpu: bool = not self.spec.startswith("cpu")
         self._asked = self.spec
         self._stream: int | None = None
         # Held while a stream is chosen and work is queued on it; whoever holds it may take it again.
@@ -167,7 +172,7 @@ class Memory(NamedTuple):
 
     address: int
     shape: tuple[int, ...]
-    dtype: Any  # numpy.dtype
+    dtype: DType  # numpy.dtype
     gpu: int | None  # None: host memory
     stream: int | None
     owner: Any
@@ -181,24 +186,40 @@ def _is_cupy(x: Any) -> bool:
     return type(x).__module__.partition(".")[0] == "cupy"
 
 
+def _has_tangent(x: Any) -> bool:
+    """Whether this tensor has a derivative in forward mode."""
+    import torch
+    from torch.autograd import forward_ad
+
+    if forward_ad._current_level < 0 or not torch._C._is_fwd_grad_enabled():
+        return False
+    return forward_ad.unpack_dual(x).tangent is not None
+
+
 def wants_gradient(x: Any) -> bool:
-    """Whether a gradient of this tensor is to be recorded now."""
-    if not _is_torch(x) or not x.requires_grad:
+    """Whether autograd is to know what is done with this tensor: for a gradient, in forward mode, or for vmap."""
+    if not _is_torch(x):
         return False
     import torch
 
-    return bool(torch.is_grad_enabled())
+    is_recorded = x.requires_grad and torch.is_grad_enabled()
+    return bool(is_recorded or torch._C._functorch.is_functorch_wrapped_tensor(x) or _has_tangent(x))
 
 
 def _without_gradient(x: Any) -> Any:
     """The tensor itself, which autograd does not follow; refused where it is asked to."""
-    from torch.autograd import forward_ad
-
-    if wants_gradient(x) or (getattr(forward_ad, "_current_level", -1) >= 0 and
-                             forward_ad.unpack_dual(x).tangent is not None):
-        raise ArgumentError("a tensor that requires a gradient: this call has none; use larmor.torch, or hand in "
-                            "x.detach()")
+    if wants_gradient(x):
+        raise ArgumentError("a tensor that requires a gradient, or that torch.func transforms: this call has none; use "
+                            "larmor.torch, or hand in x.detach()")
     return x.detach()
+
+
+def refuse_capture(on: Device) -> None:
+    """Refuse to make a plan or an operator while PyTorch captures a CUDA graph, in which memory cannot be had."""
+    torch = sys.modules.get("torch") if on.is_gpu else None
+    if torch is not None and torch.cuda.is_current_stream_capturing():
+        raise ArgumentError("a CUDA graph is captured, in which no plan and no operator can be made; make it before, "
+                            "call it once, and capture plan.execute(x) or larmor.torch.apply(A, x)")
 
 
 def _torch_memory(x: Any) -> Memory:
@@ -234,7 +255,7 @@ def _cuda_memory(x: Any) -> Memory:
     return Memory(interface["data"][0], shape, dtype, gpu, stream, x)
 
 
-def memory(x: Array) -> Memory:
+def memory(x: Native) -> Memory:
     """The memory of an array, which must be contiguous in C's order."""
     if isinstance(x, np.ndarray):
         if not x.flags.c_contiguous:
@@ -247,17 +268,24 @@ def memory(x: Array) -> Memory:
     raise ArgumentError(f"{type(x).__name__} is no array that larmor knows; numpy.asarray makes one")
 
 
-def dtype_of(x: Array) -> Any:
+def dtype_of(x: Native) -> Any:
     """The NumPy type of an array's numbers."""
     return x.dtype if type(x) is np.ndarray else memory(x).dtype
 
 
-def is_double(x: Array) -> bool:
+def is_double(x: Native) -> bool:
     """Whether these are complex numbers of double precision."""
     return str(getattr(x, "dtype", "")).removeprefix("torch.") == "complex128"
 
 
-def as_input(x: Array, dtype: Any = None, *, narrow: bool = False, name: str = "input") -> Array:
+def refuse_narrower(x: Native, dtype: DType, name: str) -> None:
+    """Refuse complex128 where complex64 is computed in."""
+    if np.dtype(dtype) == np.complex64 and is_double(x):
+        raise ShapeError(f"{name}: got complex128, expected complex64; take a type of complex128 for the operator, the "
+                         "plan or the maps, or hand in x.astype(numpy.complex64)")
+
+
+def as_input(x: Native, dtype: DType | None = None, *, narrow: bool = False, name: str = "input") -> Native:
     """An array that larmor can read: of this dtype and contiguous; a copy only where it is not.
 
     narrow  complex128 becomes complex64 where that is the dtype, which else is refused.
@@ -265,9 +293,8 @@ def as_input(x: Array, dtype: Any = None, *, narrow: bool = False, name: str = "
     """
     if type(x) is np.ndarray and x.dtype == dtype and x.flags.c_contiguous:
         return x
-    if not narrow and dtype is not None and np.dtype(dtype) == np.complex64 and is_double(x):
-        raise ShapeError(f"{name}: got complex128, expected complex64; take a type of complex128 for the operator, the "
-                         "plan or the maps, or hand in x.astype(numpy.complex64)")
+    if not narrow and dtype is not None:
+        refuse_narrower(x, dtype, name)
     if _is_torch(x):
         if str(x.dtype) == "torch.complex32":
             raise ArgumentError(f"a tensor of {x.dtype}: larmor computes in complex64 and complex128; hand in "
@@ -297,7 +324,7 @@ def as_input(x: Array, dtype: Any = None, *, narrow: bool = False, name: str = "
     return np.asarray(x, dtype=dtype, order="C")
 
 
-def empty(like: Array, shape: Sequence[int], dtype: Any) -> Array:
+def empty(like: Native, shape: Sequence[int], dtype: DType) -> Native:
     """A new array of the same library, on the same device."""
     if _is_torch(like):
         import torch
@@ -312,7 +339,12 @@ def empty(like: Array, shape: Sequence[int], dtype: Any) -> Array:
     return np.empty(tuple(shape), dtype=dtype)
 
 
-def device_of(x: Array) -> Device:
+def copied(x: Native) -> Native:
+    """The same numbers in memory of their own."""
+    return x.clone() if _is_torch(x) else x.copy()
+
+
+def device_of(x: Native) -> Device:
     """This thread's device for an array, queueing on the stream that is current for it."""
     if isinstance(x, np.ndarray):
         return device("cpu")
@@ -336,7 +368,7 @@ def dims(shape: Any) -> tuple[int, ...]:
     return tuple(shape.dim[shape.ndim - 1 - i] for i in range(shape.ndim))
 
 
-def dtype_number(dtype: Any) -> int:
+def dtype_number(dtype: DType) -> int:
     """larmor's number of a NumPy type."""
     try:
         return _TO_LARMOR[np.dtype(dtype)]
@@ -350,7 +382,7 @@ def dtype_name(number: int) -> Any:
     return _TO_NUMPY[number]
 
 
-def wrap(x: Array, on: Device, keep: bool = False, write: bool = False) -> Any:
+def wrap(x: Native, on: Device, keep: bool = False, write: bool = False) -> Any:
     """A larmor_array in the memory of an array.
 
     The array lives as long as what is returned. keep: larmor may hold on to it for longer, and so it lives as long as
@@ -378,7 +410,7 @@ def wrap(x: Array, on: Device, keep: bool = False, write: bool = False) -> Any:
     return ffi.gc(out[0], lambda array, owner=where.owner: lib.larmor_array_free(array))
 
 
-def run(function: Any, handle: Any, on: Device, x: Array, out: Array) -> None:
+def run(function: Any, handle: Any, on: Device, x: Native, out: Native) -> None:
     """function(handle, x, out). For arrays of NumPy, of which small ones are many, by the shortest way."""
     if on.is_gpu or type(x) is not np.ndarray or type(out) is not np.ndarray or not (x.size and out.size):
         check(function(handle, wrap(x, on), wrap(out, on, write=True)))
@@ -400,7 +432,7 @@ def run(function: Any, handle: Any, on: Device, x: Array, out: Array) -> None:
         _free(cell[1])
 
 
-def run_on(function: Any, handle: Any, on: Device, x: Array, out: Array) -> None:
+def run_on(function: Any, handle: Any, on: Device, x: Native, out: Native) -> None:
     """run, on a GPU on the stream that is current for x."""
     if not on.is_gpu:
         run(function, handle, on, x, out)
@@ -423,7 +455,7 @@ class _Borrowed:
             "data": (int(ffi.cast("uintptr_t", lib.larmor_array_data(pointer))), False), "stream": None}
 
 
-def view(pointer: Any, owner: Any = None, like: Array = None) -> Array:
+def view(pointer: Any, owner: Any = None, like: Native = None) -> Native:
     """An array in the memory of a larmor_array; owner is kept alive with it. On a GPU: of the library of `like`."""
     on_gpu = not text(lib.larmor_device_spec(lib.larmor_array_device(pointer))).startswith("cpu")
     if on_gpu:

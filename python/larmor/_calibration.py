@@ -17,6 +17,7 @@ from larmor._library import ArgumentError, Turns, answer_ctrl_c, check, created,
 from larmor._scan import flipped, out_array
 from larmor.linop import _bits
 from larmor.nufft import choice
+from larmor.typing import ArrayLike, Complexes, Floats, Integers, Numbers, Path
 
 DELAYS = ("x", "y", "z", "xy", "xz", "yz")
 
@@ -42,7 +43,7 @@ def _by_axis(values: Sequence[float] | None) -> Any:
 # ---- noise and coils ----
 
 
-def whitening(noise: Any, *, scale: float = 1) -> Any:
+def whitening(noise: ArrayLike, *, scale: float = 1) -> Complexes:
     """The matrix [coils, coils] that makes noise [coils, samples] white, of variance 1 in its real and in its imaginary
     part. scale: sqrt(dwell time of the data / that of the noise * ratio of the receivers' bandwidths)."""
     on = _arrays.device("cpu")
@@ -50,7 +51,7 @@ def whitening(noise: Any, *, scale: float = 1) -> Any:
     return np.ascontiguousarray(made.T)
 
 
-def whiten(W: Any, kspace: Any) -> Any:
+def whiten(W: ArrayLike, kspace: ArrayLike) -> Complexes:
     """k-space mixed over its coils, its first axis, by W as `whitening` makes it."""
     on = _arrays.device("cpu")
     mixed = np.array(_complex(kspace), order="C")
@@ -58,13 +59,13 @@ def whiten(W: Any, kspace: Any) -> Any:
     return mixed
 
 
-def colouring(W: Any) -> Any:
+def colouring(W: ArrayLike) -> Complexes:
     """The inverse of a whitening matrix: `whiten` with it gives maps of whitened coils back to the coils themselves."""
     on = _arrays.device("cpu")
     return np.ascontiguousarray(out_array(lib.larmor_noise_colouring, _wrapped(np.asarray(W).T, on)).T)
 
 
-def noise_level(kspace: Any, traj: Any) -> float:
+def noise_level(kspace: ArrayLike, traj: ArrayLike) -> float:
     """The deviation of the real and of the imaginary part of the noise, from the samples at the rim of k-space."""
     on = _arrays.device("cpu")
     level = ffi.new("double *")
@@ -72,16 +73,17 @@ def noise_level(kspace: Any, traj: Any) -> float:
     return float(level[0])
 
 
-def compression(kspace: Any, traj: Any = None, *, radius: float = 16, coils: int = 0, energy: float = 0) -> Any:
+def compression(kspace: ArrayLike, traj: ArrayLike | None = None, *, radius: float = 16, coils: int = 0,
+                energy: float = 0) -> Complexes:
     """The matrix [virtual coils, coils] that mixes coils into few, by the samples within `radius` of the centre.
 
     coils: virtual coils; default: as many as hold `energy`, 0.9995 by default. C @ kspace mixes, C^H undoes it.
     """
     on = _arrays.device("cpu")
-    kspace = _complex(kspace)
-    R = np.zeros((len(kspace), len(kspace)), np.complex128)
+    samples = _complex(kspace)
+    R = np.zeros((len(samples), len(samples)), np.complex128)
     count = ffi.new("int64_t *")
-    check(lib.larmor_coils_covariance(_wrapped(kspace, on), ffi.NULL if traj is None else _points(traj, on), radius, 1,
+    check(lib.larmor_coils_covariance(_wrapped(samples, on), ffi.NULL if traj is None else _points(traj, on), radius, 1,
                                       _arrays.wrap(R, on, write=True), count))
     opts = ffi.new("larmor_compression_opts *", {"coils": coils, "energy": energy, "samples": count[0]})
     out = ffi.new("larmor_array **")
@@ -89,8 +91,9 @@ def compression(kspace: Any, traj: Any = None, *, radius: float = 16, coils: int
     return np.ascontiguousarray(_arrays.to_numpy(out[0]).T)
 
 
-def espirit(kspace: Any, traj: Any, shape: Sequence[int], *, side: int = 0, fov: Sequence[float] = (1, 1, 1),
-            device: str | Device | None = None, **options: Any) -> tuple[Any, Any, dict[str, Any]]:
+def espirit(kspace: ArrayLike, traj: ArrayLike, shape: Sequence[int], *, side: int = 0,
+            fov: Sequence[float] = (1, 1, 1), device: str | Device | None = None,
+            **options: Any) -> tuple[Complexes, Floats, dict[str, Any]]:
     """Coil maps [(sets,) coils, image...] by ESPIRiT, their eigenvalues [sets, image...], and a report.
 
     side     most samples of the centre of k-space along each axis; fov: encoded, as part of the image's.
@@ -112,8 +115,8 @@ def espirit(kspace: Any, traj: Any, shape: Sequence[int], *, side: int = 0, fov:
     return _arrays.to_numpy(out[1]), _arrays.to_numpy(out[2]).real, _structs.to_dict(report)
 
 
-def nlinv(kspace: Any, traj: Any, shape: Sequence[int], *, weights: Any = None, device: str | Device | None = None,
-          **options: Any) -> tuple[Any, Any, dict[str, Any]]:
+def nlinv(kspace: ArrayLike, traj: ArrayLike, shape: Sequence[int], *, weights: ArrayLike | None = None,
+          device: str | Device | None = None, **options: Any) -> tuple[Complexes, Complexes, dict[str, Any]]:
     """Image [(sets,) image...] and coil maps [(sets,) coils, image...] at once by regularised nonlinear inversion, and
     a report. options: members of larmor_nlinv_opts: steps, alpha, reduction, sets, inner, ..."""
     answer_ctrl_c()
@@ -139,7 +142,7 @@ class NlinvSeries:
     """
 
     def __init__(self, shape: Sequence[int], *, device: str | Device | None = None, **options: Any) -> None:
-        self.device = _arrays.device(device)
+        self.device: Device = _arrays.device(device)
         self._kept: list[Any] = []
         self._turns = Turns()
         opts = ffi.new("larmor_nlinv_series_opts *")
@@ -147,7 +150,7 @@ class NlinvSeries:
         self._series = created(lib.larmor_nlinv_series_create, "larmor_nlinv_series", lib.larmor_nlinv_series_free,
                                _arrays.shape_of(tuple(shape)), opts)
 
-    def add(self, kspace: Any, traj: Any) -> tuple[Any, Any, dict[str, Any]]:
+    def add(self, kspace: ArrayLike, traj: ArrayLike) -> tuple[Complexes, Complexes, dict[str, Any]]:
         """The next frame's image, coil maps and report, as `nlinv` has them; all frames have as many coils."""
         answer_ctrl_c()
         report = ffi.new("larmor_nlinv_report *")
@@ -158,7 +161,7 @@ class NlinvSeries:
         return _arrays.to_numpy(out[0]), _arrays.to_numpy(out[1]), _structs.to_dict(report)
 
 
-def normalise(maps: Any, by: str = "rss", *, sets: int = 1) -> Any:
+def normalise(maps: ArrayLike, by: str = "rss", *, sets: int = 1) -> Complexes:
     """Coil maps [(sets,) coils, image...] divided at each voxel by one real number, which decides on the shading that
     stays in the image: "sum" or "body", as in `larmor maps --normalise`. "rss" leaves them, as `espirit` makes them."""
     on = _arrays.device("cpu")
@@ -168,7 +171,7 @@ def normalise(maps: Any, by: str = "rss", *, sets: int = 1) -> Any:
     return made
 
 
-def aliasing(traj: Any, shape: Sequence[int], *, fov: Sequence[float] | None = None) -> float:
+def aliasing(traj: ArrayLike, shape: Sequence[int], *, fov: Sequence[float] | None = None) -> float:
     """How much images of the centre of k-space alias: below 0.03 where it is sampled densely, near R - 1 where it is
     undersampled R times. fov: the part of the image's field of view that holds the object, for each axis."""
     answer_ctrl_c()
@@ -178,7 +181,7 @@ def aliasing(traj: Any, shape: Sequence[int], *, fov: Sequence[float] | None = N
     return float(found[0])
 
 
-def extent(kspace: Any, traj: Any, shape: Sequence[int], *, most: float = 0,
+def extent(kspace: ArrayLike, traj: ArrayLike, shape: Sequence[int], *, most: float = 0,
            threshold: float = 0) -> tuple[tuple[float, ...], float]:
     """How far the object reaches beyond the field of view: the factor along each axis that holds it, up to `most`, and
     the signal outside along the axis that has most, relative to that inside."""
@@ -191,7 +194,7 @@ def extent(kspace: Any, traj: Any, shape: Sequence[int], *, most: float = 0,
     return tuple(found.factor)[:len(shape)][::-1], float(found.outside)
 
 
-def predict_field_of_view(kspace: Any, traj: Any, shape: Sequence[int]) -> dict[str, float]:
+def predict_field_of_view(kspace: ArrayLike, traj: ArrayLike, shape: Sequence[int]) -> dict[str, float]:
     """Whether a larger field of view predicts samples better, for several coils and an undersampled centre: factor,
     error and gain of larmor_prediction."""
     answer_ctrl_c()
@@ -211,26 +214,26 @@ def _reach(reach: Any, ndim: int) -> Any:
     return ffi.new("double[3]", [*values[::-1], 0.0, 0.0][:3])
 
 
-def centre_phase(image: Any, reach: float | Sequence[float]) -> Any:
+def centre_phase(image: ArrayLike, reach: float | Sequence[float]) -> Complexes:
     """The phase of an image's centre of k-space as complex numbers of magnitude 1: for `solve.pocs` and `linop.phase`.
 
     reach: cycles per field of view of each axis that both sides of k-space hold; 0: no window.
     """
-    image = _complex(image)
-    return out_array(lib.larmor_centre_phase, _wrapped(image, _arrays.device("cpu")), _reach(reach, image.ndim))
+    x = _complex(image)
+    return out_array(lib.larmor_centre_phase, _wrapped(x, _arrays.device("cpu")), _reach(reach, x.ndim))
 
 
-def off_phase(image: Any, reach: float | Sequence[float], phase: Any) -> tuple[float, float]:
+def off_phase(image: ArrayLike, reach: float | Sequence[float], phase: ArrayLike) -> tuple[float, float]:
     """How much of an image's centre of k-space is at right angles to a phase: the norm of that, and of all of it."""
-    image = _complex(image)
+    x = _complex(image)
     on = _arrays.device("cpu")
     off, whole = ffi.new("double *"), ffi.new("double *")
-    check(lib.larmor_off_phase(_wrapped(image, on), _reach(reach, image.ndim),
-                               _wrapped(np.asarray(phase, image.dtype), on), off, whole))
+    check(lib.larmor_off_phase(_wrapped(x, on), _reach(reach, x.ndim), _wrapped(np.asarray(phase, x.dtype), on), off,
+                               whole))
     return float(off[0]), float(whole[0])
 
 
-def crop_readouts(kspace: Any, traj: Any, part: float) -> tuple[Any, Any, float]:
+def crop_readouts(kspace: ArrayLike, traj: ArrayLike, part: float) -> tuple[Complexes, Floats, float]:
     """Readouts along x on a part of their field of view, by which oversampling is removed: samples, trajectory, and the
     deviation of white noise after this over that before."""
     on = _arrays.device("cpu")
@@ -242,7 +245,7 @@ def crop_readouts(kspace: Any, traj: Any, part: float) -> tuple[Any, Any, float]
 # ---- gradients ----
 
 
-def delays(kspace: Any, traj: Any, *, fov: Sequence[float] | None = None) -> dict[str, Any]:
+def delays(kspace: ArrayLike, traj: ArrayLike, *, fov: Sequence[float] | None = None) -> dict[str, Any]:
     """The delays of the gradients of spokes, in samples, as in `larmor traj --delays`.
 
     delay and deviation are (x, y, z, xy, xz, yz), as `delayed` and `recon(delays="given", delay=...)` take them.
@@ -258,7 +261,7 @@ def delays(kspace: Any, traj: Any, *, fov: Sequence[float] | None = None) -> dic
     return _structs.to_dict(found)
 
 
-def consistency(kspace: Any, traj: Any) -> float:
+def consistency(kspace: ArrayLike, traj: ArrayLike) -> float:
     """How badly one image explains the centre of k-space of 2D readouts: 0 where data and trajectory are consistent."""
     answer_ctrl_c()
     on = _arrays.device("cpu")
@@ -267,7 +270,7 @@ def consistency(kspace: Any, traj: Any) -> float:
     return float(residual[0])
 
 
-def compare_descriptions(kspace: Any, traj: Any) -> dict[str, Any]:
+def compare_descriptions(kspace: ArrayLike, traj: ArrayLike) -> dict[str, Any]:
     """Whether another description of readouts off the grid explains their samples better than the trajectory does.
 
     misfit and better: of the trajectory and of the best other description, name; is_clear: whether that is
@@ -280,7 +283,7 @@ def compare_descriptions(kspace: Any, traj: Any) -> dict[str, Any]:
     return _structs.to_dict(found)
 
 
-def compare_lines(kspace: Any, traj: Any) -> dict[str, Any]:
+def compare_lines(kspace: ArrayLike, traj: ArrayLike) -> dict[str, Any]:
     """Whether every second or third line of a grid fits better reversed, moved or turned: as compare_descriptions, with
     logarithms of eigenvalues instead of misfits."""
     answer_ctrl_c()
@@ -290,7 +293,7 @@ def compare_lines(kspace: Any, traj: Any) -> dict[str, Any]:
     return _structs.to_dict(found)
 
 
-def compare_coils(kspace: Any, traj: Any, shape: Sequence[int]) -> dict[str, Any]:
+def compare_coils(kspace: ArrayLike, traj: ArrayLike, shape: Sequence[int]) -> dict[str, Any]:
     """Whether the samples of one coil fit the others better conjugated: as compare_lines. shape: of the image."""
     answer_ctrl_c()
     on = _arrays.device("cpu")
@@ -304,7 +307,7 @@ def compare_coils(kspace: Any, traj: Any, shape: Sequence[int]) -> dict[str, Any
     return _structs.to_dict(found)
 
 
-def compare_maps(kspace: Any, traj: Any, maps: Any) -> dict[str, Any]:
+def compare_maps(kspace: ArrayLike, traj: ArrayLike, maps: ArrayLike) -> dict[str, Any]:
     """Whether coil maps fit the coils' images of low resolution, and whether others do: as compare_descriptions."""
     answer_ctrl_c()
     on = _arrays.device("cpu")
@@ -317,7 +320,8 @@ def compare_maps(kspace: Any, traj: Any, maps: Any) -> dict[str, Any]:
     return _structs.to_dict(found)
 
 
-def delayed(traj: Any, delay: Sequence[float] | Mapping[str, float], *, fov: Sequence[float] | None = None) -> Any:
+def delayed(traj: ArrayLike, delay: Sequence[float] | Mapping[str, float], *,
+            fov: Sequence[float] | None = None) -> Floats:
     """The trajectory of delayed gradients; delay: numbers x, y, z, xy, xz, yz, or some of them by name."""
     if isinstance(delay, Mapping):
         unknown = set(delay) - set(DELAYS)
@@ -331,7 +335,8 @@ def delayed(traj: Any, delay: Sequence[float] | Mapping[str, float], *, fov: Seq
     return flipped(out_array(lib.larmor_traj_delay, _points(traj, on), values, _by_axis(fov)))
 
 
-def girf(traj: Any, response: Any, *, spacing_hz: float, dwell_s: float, fov: Sequence[float] | None = None) -> Any:
+def girf(traj: ArrayLike, response: ArrayLike, *, spacing_hz: float, dwell_s: float,
+         fov: Sequence[float] | None = None) -> Floats:
     """The trajectory that gradients of an impulse response make where `traj` was asked for.
 
     response: [axes, frequencies] or [axes asked for, axes, frequencies], axes x, y, z; frequencies from
@@ -345,8 +350,8 @@ def girf(traj: Any, response: Any, *, spacing_hz: float, dwell_s: float, fov: Se
     return flipped(out_array(lib.larmor_girf_apply, _points(traj, on), how))
 
 
-def girf_measure(nominal: Any, measured: Any, *, dwell_s: float, resolution_hz: float = 0,
-                 least: float = 0) -> tuple[Any, Any, dict[str, Any]]:
+def girf_measure(nominal: ArrayLike, measured: ArrayLike, *, dwell_s: float, resolution_hz: float = 0,
+                 least: float = 0) -> tuple[Complexes, Complexes | None, dict[str, Any]]:
     """The impulse response of gradients from pulses: that of `girf` [axes asked for, axes, frequencies], that of order
     0 or None, and a report with spacing_hz, band_hz, residual and deviation.
 
@@ -362,7 +367,8 @@ def girf_measure(nominal: Any, measured: Any, *, dwell_s: float, resolution_hz: 
     return _arrays.to_numpy(out[0]), _arrays.to_numpy(out[1]) if b0 else None, _structs.to_dict(report)
 
 
-def field_camera(phase: Any, position: Any, *, order: int = 0, relative: bool = False) -> tuple[Any, dict[str, Any]]:
+def field_camera(phase: ArrayLike, position: ArrayLike, *, order: int = 0,
+                 relative: bool = False) -> tuple[Floats, dict[str, Any]]:
     """The phases of solid harmonics [9 or 16, readouts, samples] that a field camera's probes have seen, and a report.
 
     phase     [probes, readouts, samples] in rad of signals exp(-i phase), or complex signals.
@@ -377,7 +383,8 @@ def field_camera(phase: Any, position: Any, *, order: int = 0, relative: bool = 
     return _arrays.to_numpy(out[0]), _structs.to_dict(report)
 
 
-def camera_traj(terms: Any, fov_m: Sequence[float], *, directions: Sequence[Sequence[float]] | None = None) -> Any:
+def camera_traj(terms: ArrayLike, fov_m: Sequence[float], *,
+                directions: Sequence[Sequence[float]] | None = None) -> Floats:
     """The trajectory [readouts, samples, ndim] of the terms of first order.
 
     fov_m       (z,) y, x of the image in m. directions: of x, y and z of the image along those of the positions.
@@ -388,15 +395,15 @@ def camera_traj(terms: Any, fov_m: Sequence[float], *, directions: Sequence[Sequ
     return flipped(out_array(lib.larmor_camera_traj, wrapped, axes, [*map(float, fov_m)][::-1], len(fov_m)))
 
 
-def solid_harmonics(position: Any, order: int = 3) -> Any:
+def solid_harmonics(position: ArrayLike, order: int = 3) -> Floats:
     """The real solid harmonics up to an order of 0 to 3, [(order + 1)^2, image...], as larmor_solid_harmonics in
     physics.h lists them, at positions [image..., 3] of x, y, z in m."""
     on = _arrays.device("cpu")
     return out_array(lib.larmor_solid_harmonics, _wrapped(np.ascontiguousarray(position, np.float64), on), order)
 
 
-def concomitant(traj: Any, position: Any, *, dwell_s: float, tesla: float,
-                gamma_hz: float = 0) -> list[tuple[Any, Any]]:
+def concomitant(traj: ArrayLike, position: ArrayLike, *, dwell_s: float, tesla: float,
+                gamma_hz: float = 0) -> list[tuple[Floats, Floats]]:
     """The terms (space, time) of concomitant fields for linop.Segments.of_terms.
 
     traj      [readouts, samples, 3], in 1/m along x, y, z of the magnet, the main field along z.
@@ -412,16 +419,16 @@ def concomitant(traj: Any, position: Any, *, dwell_s: float, tesla: float,
 # ---- displacement ----
 
 
-def gradient_field(path: Any) -> Any:
+def gradient_field(path: Path) -> Numbers:
     """The errors of a gradient system from a file of its spherical harmonics (larmor_gradient_field_read in physics.h
     says its layouts): [3, 2, N + 1, N + 1] along L, P, S of the patient, cosines and sines, degrees, orders."""
     on = _arrays.device("cpu")
     return out_array(lib.larmor_gradient_field_read, _scan._path(path), on.pointer)
 
 
-def gradient_displacement(field: Any, shape: Sequence[int], *, fov_mm: Sequence[float],
+def gradient_displacement(field: ArrayLike, shape: Sequence[int], *, fov_mm: Sequence[float],
                           position_mm: Sequence[float] = (0, 0, 0),
-                          directions: Sequence[Sequence[float]] = ((1, 0, 0), (0, 1, 0), (0, 0, 1))) -> Any:
+                          directions: Sequence[Sequence[float]] = ((1, 0, 0), (0, 1, 0), (0, 0, 1))) -> Floats:
     """From the voxels of an image [(z,) y, x] to where such gradients show them: [ndim, (z,) y, x] in voxels, in the
     order x, y, z.
 
@@ -440,19 +447,19 @@ def gradient_displacement(field: Any, shape: Sequence[int], *, fov_mm: Sequence[
                      image[0])
 
 
-def displacement_jacobian(displacement: Any) -> Any:
+def displacement_jacobian(displacement: ArrayLike) -> Floats:
     """The determinant of the derivatives of r + d(r), [(z,) y, x] of d [ndim, (z,) y, x] in voxels."""
     on = _arrays.device("cpu")
     return out_array(lib.larmor_displacement_jacobian, _wrapped(np.ascontiguousarray(displacement, np.float64), on))
 
 
-def displacement_inverse(displacement: Any) -> Any:
+def displacement_inverse(displacement: ArrayLike) -> Floats:
     """e(r) with e(r + d(r)) = -d(r): from where a place is shown to where it is."""
     on = _arrays.device("cpu")
     return out_array(lib.larmor_displacement_inverse, _wrapped(np.ascontiguousarray(displacement, np.float64), on))
 
 
-def warp(image: Any, displacement: Any, *, jacobian: bool = True, cubic: bool = False) -> Any:
+def warp(image: ArrayLike, displacement: ArrayLike, *, jacobian: bool = True, cubic: bool = False) -> Numbers:
     """image [..., (z,) y, x] at r + d(r), times the Jacobian: corrects a finished image.
 
     displacement  [ndim, (z,) y, x] in voxels, of `gradient_displacement` for example; by its `displacement_inverse` a
@@ -473,7 +480,7 @@ def _poses(motion: Any, on: Device) -> Any:
     return _wrapped(np.ascontiguousarray(np.asarray(motion, np.float64).T), on)
 
 
-def moved(traj: Any, motion: Any, fov_mm: Sequence[float], kspace: Any = None) -> Any:
+def moved(traj: ArrayLike, motion: ArrayLike, fov_mm: Sequence[float], kspace: ArrayLike | None = None) -> Any:
     """The trajectory that an object sees which moves; with kspace both it and the samples, in the object's frame.
 
     motion  [readouts, 6]: shifts along x, y, z in mm, rotations about x, y, z in degrees.
@@ -487,15 +494,15 @@ def moved(traj: Any, motion: Any, fov_mm: Sequence[float], kspace: Any = None) -
     return points if kspace is None else (points, data)
 
 
-def move_maps(maps: Any, pose: Sequence[float], fov_mm: Sequence[float]) -> Any:
+def move_maps(maps: ArrayLike, pose: Sequence[float], fov_mm: Sequence[float]) -> Complexes:
     """Coil maps [coils, image...] as an object sees them in a pose, six numbers as in `moved`: the coils stay."""
     on = _arrays.device("cpu")
     numbers = ffi.new("double[6]", [*map(float, pose)])
     return out_array(lib.larmor_maps_move, _wrapped(_complex(maps), on), numbers, _by_axis(fov_mm))
 
 
-def find_motion(kspace: Any, traj: Any, maps: Any, fov_mm: Sequence[float], *,
-                states: int = 0) -> tuple[Any, dict[str, Any]]:
+def find_motion(kspace: ArrayLike, traj: ArrayLike, maps: ArrayLike, fov_mm: Sequence[float], *,
+                states: int = 0) -> tuple[Floats, dict[str, Any]]:
     """The poses [readouts, 6] of a few groups of readouts, found from the samples, and how well they explain them.
 
     maps    [coils, image...]. states: groups; default: 4. Where they do not help, the poses are zeros.
@@ -508,7 +515,8 @@ def find_motion(kspace: Any, traj: Any, maps: Any, fov_mm: Sequence[float], *,
     return np.ascontiguousarray(_arrays.to_numpy(out[0]).T), _structs.to_dict(found)
 
 
-def motion_states(motion: Any, fov_mm: Sequence[float], *, tolerance_mm: float, most: int = 64) -> dict[str, Any]:
+def motion_states(motion: ArrayLike, fov_mm: Sequence[float], *, tolerance_mm: float,
+                  most: int = 64) -> dict[str, Any]:
     """Poses [readouts, 6] as few states: `state` of each readout, `pose` of each state, and within_mm, how far a point
     of the object may be from where its state has it."""
     on = _arrays.device("cpu")
@@ -525,19 +533,19 @@ def motion_states(motion: Any, fov_mm: Sequence[float], *, tolerance_mm: float, 
 # ---- field maps and bases ----
 
 
-def field_map(echoes: Any, seconds: Sequence[float], *, spacing: Sequence[float] | None = None, smooth: float = 0,
-              threshold: float = 0) -> tuple[Any, dict[str, Any]]:
+def field_map(echoes: ArrayLike, seconds: Sequence[float], *, spacing: Sequence[float] | None = None,
+              smooth: float = 0, threshold: float = 0) -> tuple[Floats, dict[str, Any]]:
     """Off-resonance in Hz of images [echoes, (z,) y, x] at these times in s, and a report."""
     answer_ctrl_c()
     on = _arrays.device("cpu")
-    echoes = _complex(echoes)
-    if len(seconds) != len(echoes):
-        raise ArgumentError(f"seconds: got {len(seconds)} times, expected {len(echoes)}, one for each echo")
+    images = _complex(echoes)
+    if len(seconds) != len(images):
+        raise ArgumentError(f"seconds: got {len(seconds)} times, expected {len(images)}, one for each echo")
     opts = ffi.new("larmor_field_map_opts *", {"smooth": smooth, "threshold": threshold})
     if spacing is not None:
         opts.spacing = [*map(float, spacing)][::-1]
     out, report = ffi.new("larmor_array **"), ffi.new("larmor_field_map_report *")
-    check(lib.larmor_field_map(_wrapped(echoes, on), echoes.ndim - 1, ffi.new("double[]", [*map(float, seconds)]), opts,
+    check(lib.larmor_field_map(_wrapped(images, on), images.ndim - 1, ffi.new("double[]", [*map(float, seconds)]), opts,
                                out, report))
     return _arrays.to_numpy(out[0]), _structs.to_dict(report)
 
@@ -549,9 +557,9 @@ def _fit_models() -> list[str]:
     return names
 
 
-def fit(images: Any, ms: Sequence[float], model: str, *, noise: Any = 0, mask: Any = None, threshold: float = 0,
-        field_strength: float = 0, field_map: Any = None,
-        fat_above: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
+def fit(images: ArrayLike, ms: Sequence[float], model: str, *, noise: float | Floats = 0,
+        mask: ArrayLike | None = None, threshold: float = 0, field_strength: float = 0,
+        field_map: ArrayLike | None = None, fat_above: bool = False) -> tuple[dict[str, Floats], dict[str, Any]]:
     """Maps of images [times, (z,) y, x] at these times in ms, and a report.
 
     model: "t2", "t2star", "t1-ir", "t1-ll" or "water-fat". The maps by name, times in ms: "T2", "T2_std" for its
@@ -592,7 +600,8 @@ def fit(images: Any, ms: Sequence[float], model: str, *, noise: Any = 0, mask: A
     return found, report
 
 
-def fit_dictionary(images: Any, dictionary: Any, *, basis: Any = None, mask: Any = None) -> tuple[Any, Any, Any]:
+def fit_dictionary(images: ArrayLike, dictionary: ArrayLike, *, basis: ArrayLike | None = None,
+                   mask: ArrayLike | None = None) -> tuple[Integers, Complexes, Floats]:
     """The entry of a dictionary [times, entries] that matches each voxel of images [times, (z,) y, x] best, -1 for
     none; M0, complex; and the match from 0 to 1. basis [coefficients, times]: the images are its coefficients."""
     answer_ctrl_c()
@@ -605,8 +614,8 @@ def fit_dictionary(images: Any, dictionary: Any, *, basis: Any = None, mask: Any
     return entry, m0, match
 
 
-def fit_table(images: Any, dictionary: Any, table: Any, *, basis: Any = None, mask: Any = None,
-              noise: Any = 0) -> tuple[Any, Any, Any, Any]:
+def fit_table(images: ArrayLike, dictionary: ArrayLike, table: ArrayLike, *, basis: ArrayLike | None = None,
+              mask: ArrayLike | None = None, noise: float | Floats = 0) -> tuple[Any, Any, Any, Any]:
     """The columns of a dictionary's table [columns, entries] at each voxel, between its entries, as an array
     [columns, (z,) y, x]; their standard deviations, None where they are not known; M0 and the match.
 
@@ -626,8 +635,8 @@ def fit_table(images: Any, dictionary: Any, table: Any, *, basis: Any = None, ma
     return value, deviation, m0, match
 
 
-def epg_fisp(table: Any, degrees: Sequence[float], tr_ms: Sequence[float], *, te_ms: float = 0,
-             inversion_ms: float = 0) -> Any:
+def epg_fisp(table: ArrayLike, degrees: Sequence[float], tr_ms: Sequence[float], *, te_ms: float = 0,
+             inversion_ms: float = 0) -> Numbers:
     """The signals [pulses, entries] of a FISP sequence by extended phase graphs, a dictionary for fit_dictionary.
 
     table [2, entries]: T1 and T2 in ms; the rest is as larmor_fisp has it.
@@ -642,7 +651,7 @@ def epg_fisp(table: Any, degrees: Sequence[float], tr_ms: Sequence[float], *, te
     return out_array(lib.larmor_epg_fisp, _wrapped(np.asarray(table, np.float64), on), sequence)
 
 
-def basis(curves: Any, rank: int = 0, *, energy: float = 0) -> tuple[Any, float]:
+def basis(curves: ArrayLike, rank: int = 0, *, energy: float = 0) -> tuple[Numbers, float]:
     """The basis [coefficients, frames] that holds most of the energy of curves [curves, frames], and the part that it
     holds. rank 0: as many coefficients as hold `energy`, 0.9999 by default."""
     on = _arrays.device("cpu")
@@ -651,7 +660,7 @@ def basis(curves: Any, rank: int = 0, *, energy: float = 0) -> tuple[Any, float]
     return _arrays.to_numpy(out[0]), float(kept[0])
 
 
-def resize(image: Any, shape: Sequence[int], *, band_limited: bool = False) -> Any:
+def resize(image: ArrayLike, shape: Sequence[int], *, band_limited: bool = False) -> Numbers:
     """The same field of view with other voxels, by cubic convolution; leading axes stay. band_limited: by the Fourier
     transform, without leading axes."""
     on = _arrays.device("cpu")
@@ -659,7 +668,7 @@ def resize(image: Any, shape: Sequence[int], *, band_limited: bool = False) -> A
     return out_array(function, _wrapped(_complex(image), on), _arrays.shape_of(tuple(shape)))
 
 
-def compare(a: Any, b: Any, *, magnitude: bool = False, inside: int = 0) -> dict[str, Any]:
+def compare(a: ArrayLike, b: ArrayLike, *, magnitude: bool = False, inside: int = 0) -> dict[str, Any]:
     """The error of an image against a reference, up to the complex factor that makes it least, as `larmor compare` has
     it: nrmse, largest, factor, without_phase.
 
@@ -674,7 +683,7 @@ def compare(a: Any, b: Any, *, magnitude: bool = False, inside: int = 0) -> dict
     return made
 
 
-def compare_regions(a: Any, b: Any, mask: Any = None, *, magnitude: bool = False,
+def compare_regions(a: ArrayLike, b: ArrayLike, mask: ArrayLike | None = None, *, magnitude: bool = False,
                     factor: complex | None = None) -> list[dict[str, Any]]:
     """The error of an image against a reference in each region of a mask, as larmor_compare_regions in operators.h has
     it: label, voxels, nrmse, rmse and largest error in the unit of b, ratio of the sums of magnitudes.
@@ -690,7 +699,7 @@ def compare_regions(a: Any, b: Any, mask: Any = None, *, magnitude: bool = False
     return [_structs.to_dict(found[i]) for i in range(count[0])]
 
 
-def stats(image: Any, mask: Any = None, second: Any = None) -> list[dict[str, Any]]:
+def stats(image: ArrayLike, mask: ArrayLike | None = None, second: ArrayLike | None = None) -> list[dict[str, Any]]:
     """Statistics of an image in each region of a mask, as larmor_region_stats in operators.h has them: label, voxels,
     mean, deviation, lowest, highest, median, phase, coherence, ratio (to region 1), snr; NaN where there is none.
 
@@ -705,7 +714,7 @@ def stats(image: Any, mask: Any = None, second: Any = None) -> list[dict[str, An
     return [_structs.to_dict(found[i]) for i in range(count[0])]
 
 
-def band_limit(image: Any, axes: Sequence[int] | None = None) -> Any:
+def band_limit(image: ArrayLike, axes: Sequence[int] | None = None) -> Complexes:
     """An image without what lies outside the ellipsoid of k-space that fits into its matrix: spokes and spirals sample
     no more. axes: default all."""
     made = np.array(_complex(image), order="C")
@@ -736,7 +745,7 @@ def _readout(flags: int, data: Any, traj: Any, step: int, repetition: int, keep:
 _NOISE, _CALIBRATION, _LAST = 1 << 18, 1 << 19, 1 << 24  # LARMOR_ACQ_NOISE and so on, which are macros
 
 
-def write_scan(path: Any, scan: Any, *, force: bool = False, description: str | None = None) -> None:
+def write_scan(path: Path, scan: Any, *, force: bool = False, description: str | None = None) -> None:
     """larmor.ScanArrays as an ISMRMRD file: noise, calibration and the readouts of each image, which is a repetition.
 
     An existing file stays as it is until the new one is complete. Density weights and times have no place in it.

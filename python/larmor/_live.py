@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import collections
 import os
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from larmor import _arrays, _recon, _scan, _structs
 from larmor._arrays import Device
 from larmor._library import ArgumentError, ShapeError, Turns, answer_ctrl_c, check, created, ffi, lib
+from larmor.typing import ArrayLike, Complexes, Path, Readout
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeAlias
 
 _HEADER = """<?xml version="1.0"?>
 <ismrmrdHeader xmlns="http://www.ismrm.org/ISMRMRD"><encoding>{spaces}<encodingLimits/>\
@@ -39,7 +43,7 @@ def _header(matrix: Sequence[int], fov_mm: Sequence[float] | None) -> str:
 class LiveImage:
     """An image of the last readouts."""
 
-    image: Any  # [(z,) y, x], complex
+    image: Complexes  # [(z,) y, x]
     meta: dict[str, Any]  # geometry and counters
     report: dict[str, Any]  # weight, iterations, noise, warnings, ...
     readouts: int  # that had been pushed when it was complete, those included that make no image
@@ -63,9 +67,9 @@ class Live:
     traj_units  as of `larmor.Scan`. raw: its other options.
     """
 
-    def __init__(self, header: Any, *, fov_mm: Sequence[float] | None = None, window: int | None = None,
-                 every: int | None = None, first: int | None = None, iterations: int | None = None,
-                 hold: float | None = None, device: str | Device | None = "auto",
+    def __init__(self, header: _scan.Scan | str | bytes | Sequence[int], *, fov_mm: Sequence[float] | None = None,
+                 window: int | None = None, every: int | None = None, first: int | None = None,
+                 iterations: int | None = None, hold: float | None = None, device: str | Device | None = "auto",
                  progress: bool | _recon.Listener = False, traj_units: str | None = None,
                  raw: Mapping[str, Any] | None = None, **options: Any) -> None:
         if isinstance(header, _scan.Scan):
@@ -73,7 +77,7 @@ class Live:
         elif not isinstance(header, (str, bytes)):
             header, traj_units = _header(header, fov_mm), traj_units or "1/fov"
         xml = header.encode() if isinstance(header, str) else header
-        self.device = _arrays.device(device)
+        self.device: Device = _arrays.device(device)
         self._listener = _recon._Listener(progress)
         self._kept: list[Any] = []
         self._finished: collections.deque[LiveImage] = collections.deque()
@@ -95,7 +99,7 @@ class Live:
         """Of all images."""
         return self._listener.warnings
 
-    def push(self, kspace: Any, traj: Any, *, flags: int | Sequence[int] = 0, **members: Any) -> int:
+    def push(self, kspace: ArrayLike, traj: ArrayLike, *, flags: int | Sequence[int] = 0, **members: Any) -> int:
         """The next readouts, in the order of acquisition. Returns how many images are there to be taken.
 
         kspace   [coils, samples] of one readout, or [coils, readouts, samples]; complex64.
@@ -154,7 +158,21 @@ class Live:
         self.close()
 
 
-def live(readouts: Any, header: Any = None, **options: Any) -> Any:
+Header: TypeAlias = "_scan.Scan | str | bytes | Sequence[int]"
+
+
+@overload
+def live(readouts: Path | _scan.Scan | Iterable[Readout], header: Header | None = None,
+         **options: Any) -> Iterator[LiveImage]: ...
+
+
+@overload
+def live(readouts: AsyncIterable[Readout], header: Header | None = None,
+         **options: Any) -> AsyncIterator[LiveImage]: ...
+
+
+def live(readouts: Any, header: Header | None = None,
+         **options: Any) -> Iterator[LiveImage] | AsyncIterator[LiveImage]:
     """The images of the last readouts of a scan, each as soon as it is complete.
 
     readouts  the path of an ISMRMRD file; a `larmor.Scan`, best opened with as_stored=1, which keeps noise readouts;
@@ -163,7 +181,7 @@ def live(readouts: Any, header: Any = None, **options: Any) -> Any:
     header    and options as of `larmor.Live`; default that of the scan.
     """
     if isinstance(readouts, (str, bytes, os.PathLike)):
-        readouts = _scan.Scan(readouts, as_stored=1)
+        readouts = _scan.Scan(os.fsdecode(readouts), as_stored=1)
     if header is None and not isinstance(readouts, _scan.Scan):
         raise ArgumentError("header: needed where readouts are no scan")
     session = Live(readouts if header is None else header, **options)

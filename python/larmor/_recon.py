@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import numpy as np
+from numpy.typing import NDArray
 
 from larmor import _arrays, _html, _scan, _structs
 from larmor._arrays import Device
@@ -31,11 +32,13 @@ from larmor._library import (
     version,
 )
 from larmor._options import ReconOptions
+from larmor.typing import Array, ArrayLike, Complexes, DType, Floats, Path
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import TypeAlias, Unpack
 
-Listener = Callable[[dict[str, Any]], Any]
+Listener: TypeAlias = "Callable[[dict[str, Any]], object]"  # of each event
+Source: TypeAlias = "Path | _scan.Scan | ScanArrays"
 
 
 @dataclass
@@ -52,15 +55,15 @@ class ScanArrays:
     noise        [coils, samples] of a noise scan.
     """
 
-    kspace: Any
-    traj: Any
+    kspace: Array | Sequence[Array]
+    traj: Array | Sequence[Array]
     matrix: Sequence[int]
     fov_mm: Sequence[float] | None = None
-    density: Any = None
-    calibration: Any = None
-    calibration_traj: Any = None
-    times: Any = None
-    noise: Any = None
+    density: Array | Sequence[Array] | None = None
+    calibration: Array | Sequence[Array] | None = None
+    calibration_traj: Array | Sequence[Array] | None = None
+    times: Array | Sequence[Array] | None = None
+    noise: Array | None = None
     trajectory: str | None = None
 
 
@@ -69,26 +72,26 @@ class Reconstruction:
     """Images and how they came about; `numpy.asarray` of it is its images. It is a context manager, whose end lets go
     of its arrays."""
 
-    images: Any  # [images, (z,) y, x], complex; where the sizes of encodings differ a list of images
+    images: Any  # Complexes [images, (z,) y, x], where the sizes of encodings differ a list of Complexes
     meta: list[dict[str, Any]]  # geometry and counters of each image
     reports: list[dict[str, Any]]  # of the series of each image: weight, iterations, noise, grid, warnings, ...
-    maps: Any  # coil maps of the last series [(sets,) coils, image...], or None
+    maps: Complexes | None  # coil maps of the last series [(sets,) coils, image...], or None
     log: list[str]
     warnings: list[str]
     provenance: dict[str, Any]  # version, options, device, seconds, source
-    density: Any = None  # [readouts, samples] of the last series, with keep_density
-    eigenvalues: Any = None  # [(sets,) image...] of the maps, with keep_eigenvalues
+    density: Floats | None = None  # [readouts, samples] of the last series, with keep_density
+    eigenvalues: Floats | None = None  # [(sets,) image...] of the maps, with keep_eigenvalues
     noise: Any = None  # standard deviation of the noise in each image, with noise
     g: Any = None  # geometry factor of each image, with noise; None with a basis or several sets of maps
     posterior_mean: Any = None  # of samples of what the object may be, with posterior, and
     posterior_deviation: Any = None  # their deviation: 95 % lie within 1.96 of it
     height: Any = None  # which part of a point's height each image shows, with response
     width: Any = None  # the width of a point in voxels, with response; 0 where next to nothing of it is left
-    motion: Any = None  # poses [rows, 7] that were found for the last image, as `motion` takes them, with motion_states
+    motion: Floats | None = None  # poses [rows, 7] found for the last image, as `motion` takes them, with motion_states
     _header: str | None = field(default=None, repr=False)
     _reports: list[Any] = field(default_factory=list, repr=False)  # as the library has them
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> NDArray[Any]:
         if isinstance(self.images, list):
             raise ShapeError(f"images of {len(self.images)} shapes are no array; take them from images")
         return _html.as_array(self.images, dtype, copy)
@@ -118,7 +121,7 @@ class Reconstruction:
         return _html.page(repr(self), list(self.images), self.warnings)
 
     @property
-    def snr(self) -> Any:
+    def snr(self) -> Floats | list[Floats]:
         """The signal-to-noise ratio of each image in absolute units, with noise; 0 where no coil sees anything."""
         if self.noise is None:
             raise ValueError("noise: it was not asked for; larmor.recon(..., noise=True) makes its maps")
@@ -126,7 +129,8 @@ class Reconstruction:
         found = [np.divide(np.abs(x), d, out=np.zeros_like(d), where=d > 0) for x, d in pairs]
         return np.stack(found) if isinstance(self.noise, np.ndarray) else found
 
-    def write_page(self, path: Any, *, traj: Any = None, title: str | None = None, force: bool = False) -> None:
+    def write_page(self, path: Path, *, traj: ArrayLike | None = None, title: str | None = None,
+                   force: bool = False) -> None:
         """A page of HTML, for a browser: images, maps, figures, options and log; it needs no other file.
 
         traj   [readouts, samples, ndim] of an image, to be shown, too.
@@ -139,11 +143,11 @@ class Reconstruction:
                          title=title or str(self.provenance.get("source", path)), lines=lines,
                          warnings=[text_.encode() for text_ in self.warnings], settings=options, force=force)
 
-    def write_settings(self, path: Any) -> None:
+    def write_settings(self, path: Path) -> None:
         """The options that are texts or numbers, as a file for `larmor.read_settings` and `larmor recon --config`."""
         pathlib.Path(path).write_text(_settings_line(self.provenance["settings"]) + "\n", encoding="utf-8")
 
-    def write(self, path: Any, *, force: bool = False, magnitude: bool = False, phase: bool = False,
+    def write(self, path: Path, *, force: bool = False, magnitude: bool = False, phase: bool = False,
               anonymous: bool = False) -> None:
         """All images in the format of the path's suffix, with their geometry; .h5 has the provenance, too.
 
@@ -169,7 +173,7 @@ class Reconstruction:
                                phase=phase, anonymous=anonymous)
 
 
-    def write_bids(self, folder: Any, name: str, *, force: bool = False, title: str | None = None,
+    def write_bids(self, folder: Path, name: str, *, force: bool = False, title: str | None = None,
                    derivative: bool = False, replace: bool = False) -> list[str]:
         """All images as a part of a data set of BIDS, with sidecars and what describes the set; their paths.
 
@@ -369,7 +373,7 @@ def _on_option(user: Any, name: Any, value: Any, i: int) -> int:
         return keep_exception(raised)
 
 
-def read_settings(path: Any) -> dict[str, Any]:
+def read_settings(path: Path) -> dict[str, Any]:
     """Options from a file, as `larmor recon --config` takes it and `Reconstruction.write_settings` writes it: for
     `larmor.recon(scan, **larmor.read_settings(path))`. They are texts; those that are the default are left out. Options
     that only the program has are among them, with _ for -, as it was given them."""
@@ -398,7 +402,7 @@ _OWN = ("size", "listener", "user", "lambda_mode")
 def _source(scan: Any, on: Device, traj_units: str | None, keep: list[Any]) -> tuple[Any, str | None, str]:
     """What `scan` is as a source, its header and its name."""
     if isinstance(scan, (str, bytes, os.PathLike)):
-        scan = _scan.Scan(scan, traj_units=traj_units)
+        scan = _scan.Scan(os.fsdecode(scan), traj_units=traj_units)
     elif traj_units is not None:
         raise ArgumentError("traj_units: only for paths; open the scan with it, or convert the arrays")
     if isinstance(scan, _scan.Scan):
@@ -512,9 +516,9 @@ def _warnings(report: Any) -> list[str]:
     return found
 
 
-def plan(scan: Any, *, method: str = "auto", device: str | Device | None = "auto", traj_units: str | None = None,
-         frames: Mapping[str, Any] | None = None, multiband: Mapping[str, Any] | None = None, maps: Any = None,
-         lam: float | str | None = None,
+def plan(scan: Source, *, method: str = "auto", device: str | Device | None = "auto", traj_units: str | None = None,
+         frames: Mapping[str, Any] | None = None, multiband: Mapping[str, Any] | None = None,
+         maps: ArrayLike | None = None, lam: float | str | None = None,
          **options: Unpack[ReconOptions]) -> list[dict[str, Any]]:
     """What `recon` with these arguments would do for each series of images: members of larmor_recon_plan, such as grid,
     coils, bytes of memory; and in "places" the shape, geometry and counters of each image. Nothing is reconstructed."""
@@ -550,16 +554,17 @@ def _result(function: Any, run: Any, *more: Any) -> Any:
 class CoilMaps:
     """Coil maps of a scan, as `recon` finds and takes them."""
 
-    maps: Any  # [(sets,) coils, image...]
-    eigenvalues: Any  # [(sets,) image...] of "espirit", with keep_eigenvalues; else None
+    maps: Complexes  # [(sets,) coils, image...]
+    eigenvalues: Floats | None  # [(sets,) image...] of "espirit", with keep_eigenvalues; else None
     meta: dict[str, Any]  # where they are
     report: dict[str, Any]
     log: list[str]
     warnings: list[str]
 
 
-def find_maps(scan: Any, *, series: int = 0, device: str | Device | None = "auto", progress: bool | Listener = False,
-              traj_units: str | None = None, **options: Unpack[ReconOptions]) -> CoilMaps:
+def find_maps(scan: Source, *, series: int = 0, device: str | Device | None = "auto",
+              progress: bool | Listener = False, traj_units: str | None = None,
+              **options: Unpack[ReconOptions]) -> CoilMaps:
     """The coil maps of a scan, as in `larmor maps`.
 
     scan     as of `recon`. series: of this series of images, each slice being one of its own.
@@ -591,16 +596,16 @@ def find_maps(scan: Any, *, series: int = 0, device: str | Device | None = "auto
 class FieldMaps:
     """Off-resonance of a scan in Hz."""
 
-    maps: Any  # [slices, y, x] or [z, y, x], as `recon` takes them for b0
+    maps: Floats  # [slices, y, x] or [z, y, x], as `recon` takes them for b0
     meta: list[dict[str, Any]]  # geometry of each slice
     reports: list[dict[str, Any]]
     log: list[str]
     warnings: list[str]
 
 
-def field_maps(scan: Any, *, echo_ms: Sequence[float] = (), rounds: int = 0, smooth: float = 0, threshold: float = 0,
-               device: str | Device | None = "auto", progress: bool | Listener = False, traj_units: str | None = None,
-               **options: Unpack[ReconOptions]) -> FieldMaps:
+def field_maps(scan: Source, *, echo_ms: Sequence[float] = (), rounds: int = 0, smooth: float = 0,
+               threshold: float = 0, device: str | Device | None = "auto", progress: bool | Listener = False,
+               traj_units: str | None = None, **options: Unpack[ReconOptions]) -> FieldMaps:
     """The field maps of a scan with several echoes, as in `larmor b0`.
 
     scan       as of `recon`.
@@ -639,7 +644,7 @@ class Finding:
     text: str
 
 
-def examine(path: Any, *, device: str | Device | None = None, **options: Any) -> list[Finding]:
+def examine(path: Path, *, device: str | Device | None = None, **options: Any) -> list[Finding]:
     """What is wrong with a scan, and what `recon` would do with it, as in `larmor check`: errors first.
 
     options: those of larmor.Scan.

@@ -13,33 +13,38 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from larmor import _arrays, _html, _recon
 from larmor import prior as _prior
 from larmor._arrays import Device
 from larmor._library import Stopped, Turns, answer_ctrl_c, check, created, ffi, lib, version
 from larmor._options import HELP, ReconOptions
-from larmor._recon import Reconstruction
+from larmor._recon import Listener, Reconstruction, Source
+from larmor.typing import Array, Complexes, DenoiserFunction, DType, Floats, Path
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import TypeAlias, Unpack
+
+Progress: TypeAlias = "bool | Listener | Any"  # or a bar of tqdm or rich, which have no types
+Prior: TypeAlias = "_prior.Denoiser | DenoiserFunction | Path"
 
 
 @dataclass(frozen=True, repr=False)
 class Image:
     """An image of a run; `numpy.asarray` of it is the image."""
 
-    image: Any  # [(z,) y, x], complex
+    image: Complexes  # [(z,) y, x]
     meta: dict[str, Any]  # geometry and counters
     report: dict[str, Any]  # of its series: weight, iterations, noise, warnings, ...
-    noise: Any = None  # these seven as of Reconstruction
-    g: Any = None
-    height: Any = None
-    width: Any = None
-    posterior_mean: Any = None
-    posterior_deviation: Any = None
+    noise: Floats | None = None  # these seven as of Reconstruction
+    g: Floats | None = None
+    height: Floats | None = None
+    width: Floats | None = None
+    posterior_mean: Complexes | None = None
+    posterior_deviation: Floats | None = None
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> NDArray[Any]:
         return _html.as_array(self.image, dtype, copy)
 
     def __repr__(self) -> str:
@@ -59,14 +64,15 @@ class Run:
     with the series that it ended. It is a context manager, whose end frees what the run took.
     """
 
-    def __init__(self, scan: Any, *, method: str = "auto", device: str | Device | None = "auto", progress: Any = False,
-                 frames: Mapping[str, Any] | None = None, multiband: Mapping[str, Any] | None = None, maps: Any = None,
-                 lam: float | str | None = None, checkpoint: Any = None, traj_units: str | None = None,
-                 prior: Any = None, noise: bool | int = False, response: bool | int = False,
+    def __init__(self, scan: Source, *, method: str = "auto", device: str | Device | None = "auto",
+                 progress: Progress = False, frames: Mapping[str, Any] | None = None,
+                 multiband: Mapping[str, Any] | None = None, maps: Array | bool | None = None,
+                 lam: float | str | None = None, checkpoint: Path | None = None, traj_units: str | None = None,
+                 prior: Prior | None = None, noise: bool | int = False, response: bool | int = False,
                  point_contrast: float = 0.1, posterior: bool | int = False, **options: Unpack[ReconOptions]) -> None:
         answer_ctrl_c()
         self._began = time.perf_counter()
-        self.device = _arrays.device(device)
+        self.device: Device = _arrays.device(device)
         self._keep: list[Any] = []
         self._asked = {"method": method, "maps": maps, "lam": lam, **options}
         _recon.check_names(self._asked)
@@ -92,7 +98,7 @@ class Run:
                 self._opts.checkpoint = self._place
             self._run = created(lib.larmor_recon_create, "larmor_recon", lib.larmor_recon_free, source,
                                 self.device.pointer, self._opts)
-            self.series = int(lib.larmor_recon_series(self._run))
+            self.series: int = int(lib.larmor_recon_series(self._run))
         except BaseException as raised:
             self._fail(raised)
             raise
@@ -249,10 +255,11 @@ class Run:
 # ---- functions ----
 
 
-def reconstruct(scan: Any, *, method: str = "auto", device: str | Device | None = "auto", progress: Any = False,
-                frames: Mapping[str, Any] | None = None, multiband: Mapping[str, Any] | None = None, maps: Any = None,
-                lam: float | str | None = None, checkpoint: Any = None, traj_units: str | None = None,
-                prior: Any = None, noise: bool | int = False, response: bool | int = False,
+def reconstruct(scan: Source, *, method: str = "auto", device: str | Device | None = "auto",
+                progress: Progress = False, frames: Mapping[str, Any] | None = None,
+                multiband: Mapping[str, Any] | None = None, maps: Array | bool | None = None,
+                lam: float | str | None = None, checkpoint: Path | None = None, traj_units: str | None = None,
+                prior: Prior | None = None, noise: bool | int = False, response: bool | int = False,
                 point_contrast: float = 0.1, posterior: bool | int = False, **options: Unpack[ReconOptions]) -> Run:
     """The images of a scan as they come, with the arguments of `larmor.recon`:
 
@@ -267,11 +274,12 @@ def reconstruct(scan: Any, *, method: str = "auto", device: str | Device | None 
                point_contrast=point_contrast, posterior=posterior, **options)
 
 
-def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "auto", progress: Any = False,
-          frames: Mapping[str, Any] | None = None, multiband: Mapping[str, Any] | None = None, maps: Any = None,
-          lam: float | str | None = None, checkpoint: Any = None, traj_units: str | None = None, prior: Any = None,
-          noise: bool | int = False, response: bool | int = False, point_contrast: float = 0.1,
-          posterior: bool | int = False, **options: Unpack[ReconOptions]) -> Reconstruction:
+def recon(scan: Source, *, method: str = "auto", device: str | Device | None = "auto", progress: Progress = False,
+          frames: Mapping[str, Any] | None = None, multiband: Mapping[str, Any] | None = None,
+          maps: Array | bool | None = None, lam: float | str | None = None, checkpoint: Path | None = None,
+          traj_units: str | None = None, prior: Prior | None = None, noise: bool | int = False,
+          response: bool | int = False, point_contrast: float = 0.1, posterior: bool | int = False,
+          **options: Unpack[ReconOptions]) -> Reconstruction:
     """Reconstruct the images of a scan.
 
     scan        path of an ISMRMRD file, a larmor.Scan, or larmor.ScanArrays.

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from larmor import _arrays, _structs
-from larmor._arrays import Array, Device
+from larmor._arrays import Device
 from larmor._library import ArgumentError, ShapeError, answer_ctrl_c, check, created, ffi, lib, message, text
+from larmor.typing import Array, ArrayLike, Complexes, DType, Floats, Numbers, Path
 
-Path = "str | os.PathLike[str]"
 
-
-def _path(path: Any) -> bytes:
+def _path(path: Path) -> bytes:
     return os.fsencode(path)
 
 
@@ -47,9 +46,9 @@ class Samples:
     """Of one image: kspace [coils, readouts, samples]; traj [readouts, samples, ndim] or None, columns (kz,) ky, kx in
     cycles per field of view of the grid; density [readouts, samples] or None."""
 
-    kspace: Any
-    traj: Any
-    density: Any
+    kspace: Complexes
+    traj: Floats | None
+    density: Floats | None
 
 
 class Trajectory:
@@ -60,12 +59,13 @@ class Trajectory:
     holds where this is None.
     """
 
-    def __init__(self, k: Any, *, times: Any = None, weights: Any = None, units: str | None = None,
+    def __init__(self, k: Sequence[ArrayLike] | Floats, *, times: Sequence[ArrayLike] | Floats | None = None,
+                 weights: Sequence[ArrayLike] | Floats | None = None, units: str | None = None,
                  name: str = "given") -> None:
         readouts = [flipped(np.asarray(r, dtype=np.float64)) for r in k]
         if not readouts or any(r.ndim != 2 or r.shape[1] != readouts[0].shape[1] for r in readouts):
             raise ShapeError("k: expected readouts [samples, ndim] of one ndim")
-        self.pointer = ffi.new("larmor_trajectory *")
+        self.pointer: Any = ffi.new("larmor_trajectory *")
         self._kept: list[Any] = []
         self.pointer.dims = readouts[0].shape[1]
         self.pointer.readouts = len(readouts)
@@ -96,7 +96,8 @@ class Trajectory:
         return made
 
     @classmethod
-    def read(cls, path: Any, *, times: Any = None, weights: Any = None, units: str | None = None) -> Trajectory:
+    def read(cls, path: Path, *, times: Path | None = None, weights: Path | None = None,
+             units: str | None = None) -> Trajectory:
         """Of a .npy or .cfl, with times and weights of others, or that of another scan .h5, whose unit is `units`."""
         answer_ctrl_c()
         opts = ffi.new("larmor_trajectory_opts *")
@@ -118,17 +119,17 @@ class Trajectory:
         return [flat[t.first[r]:t.first[r + 1]] for r in range(t.readouts)]
 
     @property
-    def k(self) -> list[Any]:
+    def k(self) -> list[Floats]:
         """Each readout [samples, ndim]."""
         return [flipped(r) for r in self._parts(self.pointer.k, (self.pointer.dims,)) or []]
 
     @property
-    def times(self) -> list[Any] | None:
+    def times(self) -> list[Floats] | None:
         """Each readout [samples] in s, or None."""
         return self._parts(self.pointer.time_s)
 
     @property
-    def weights(self) -> list[Any] | None:
+    def weights(self) -> list[Floats] | None:
         """Each readout [samples], or None."""
         return self._parts(self.pointer.weight)
 
@@ -142,13 +143,13 @@ class Pulseq:
     """A Pulseq file, text or binary, and k of its samples. soft_delays: {"TE": 0.01} in s; adc_phases: which are turned
     back, "shape", "none" or "all"."""
 
-    def __init__(self, path: Any, *, soft_delays: Mapping[str, float] | None = None,
+    def __init__(self, path: Path, *, soft_delays: Mapping[str, float] | None = None,
                  adc_phases: str | None = None) -> None:
         opts = ffi.new("larmor_pulseq_opts *")
         keep: list[Any] = []
         delays = ",".join(f"{name}={value!r}" for name, value in soft_delays.items()) if soft_delays else None
         _structs.fill(opts, {"soft_delays": delays, "adc_phases": adc_phases}, None, keep)
-        self.pointer = created(lib.larmor_pulseq_read, "larmor_pulseq", lib.larmor_pulseq_free, _path(path), opts)
+        self.pointer: Any = created(lib.larmor_pulseq_read, "larmor_pulseq", lib.larmor_pulseq_free, _path(path), opts)
 
     @property
     def info(self) -> dict[str, Any]:
@@ -184,7 +185,7 @@ def _trajectory(given: Any, units: str | None) -> Trajectory:
     if isinstance(given, Trajectory):
         return given
     if isinstance(given, (str, bytes, os.PathLike)):
-        return Trajectory.read(given, units=units)
+        return Trajectory.read(os.fsdecode(given), units=units)
     return Trajectory(given)
 
 
@@ -193,7 +194,7 @@ class Scan:
     join, ramp, conjugate, memory, shift_mm (along read, phase and slice direction). trajectory, a `larmor.Trajectory`,
     an array or a file, takes the place of what the file stores. It is a context manager, whose end closes the file."""
 
-    def __init__(self, path: Any, **options: Any) -> None:
+    def __init__(self, path: Path, **options: Any) -> None:
         opts = ffi.new("larmor_raw_opts *")
         keep: list[Any] = []
         if options.get("trajectory") is not None:
@@ -201,7 +202,7 @@ class Scan:
             keep.append(given)
             options = {**options, "trajectory": given.pointer}
         _structs.fill(opts, options, None, keep)
-        self.path = os.fspath(path)
+        self.path: str = os.fspath(path)
         self._pointer: Any = created(lib.larmor_raw_open, "larmor_raw", lib.larmor_raw_free, _path(path), opts)
 
     @property
@@ -270,15 +271,15 @@ class Scan:
         on = _arrays.device("cpu")
         check(lib.larmor_raw_samples(self.pointer, group, grid, int(calibration), on.pointer, out))
         try:
-            arrays = [_arrays.to_numpy(lib.larmor_array_ref(a)) if a else None
-                      for a in (out.kspace, out.traj, out.density)]
+            arrays: list[Any] = [_arrays.to_numpy(lib.larmor_array_ref(a)) if a else None
+                                 for a in (out.kspace, out.traj, out.density)]
         finally:
             lib.larmor_samples_free(out)
         if arrays[1] is not None:
             arrays[1] = flipped(arrays[1])
         return Samples(*arrays)
 
-    def times(self, group: int = 0) -> Any:
+    def times(self, group: int = 0) -> Floats:
         """When the samples of an image were taken, [readouts, samples] in s from the beginning of their readout."""
         answer_ctrl_c()
         info = ffi.new("larmor_group *")
@@ -287,14 +288,14 @@ class Scan:
         check(lib.larmor_raw_grid(self.pointer, info.encoding, ffi.NULL, grid))
         return out_array(lib.larmor_raw_times, self.pointer, group, ffi.NULL, 0, grid, _arrays.device("cpu").pointer)
 
-    def noise(self) -> Any:
+    def noise(self) -> Complexes | None:
         """The noise scans [coils, samples], or None."""
         out = ffi.new("larmor_array **")
         check(lib.larmor_raw_noise(self.pointer, _arrays.device("cpu").pointer, out))
         return _arrays.to_numpy(out[0]) if out[0] else None
 
 
-def read(path: Any) -> Any:
+def read(path: Path) -> Numbers:
     """An image or any array from .h5, .nii, .nii.gz, .cfl or .npy, its axes in NumPy's order: [..., z, y, x].
 
     .npy: axis 0 of the file is x in both orders of memory; `read` gives the transpose of what numpy.load gives.
@@ -302,14 +303,14 @@ def read(path: Any) -> Any:
     return out_array(lib.larmor_image_read, _path(path), _arrays.device("cpu").pointer)
 
 
-def read_meta(path: Any) -> dict[str, Any]:
+def read_meta(path: Path) -> dict[str, Any]:
     """The geometry of the first image of an .h5 or a .nii file."""
     meta = ffi.new("larmor_image_meta *")
     check(lib.larmor_image_read_meta(_path(path), meta))
     return _structs.to_dict(meta)
 
 
-def read_images(path: Any) -> tuple[Any, list[dict[str, Any]]]:
+def read_images(path: Path) -> tuple[Complexes | list[Complexes], list[dict[str, Any]]]:
     """The images of a file one by one [images, (z,) y, x], and the geometry and counters of each.
 
     Of .h5 those of a series, of .nii and .nii.gz each volume, of .npy and .cfl what follows the first three axes of the
@@ -325,7 +326,7 @@ def read_images(path: Any) -> tuple[Any, list[dict[str, Any]]]:
         lib.larmor_images_free(found)
 
 
-def stack_images(images: Sequence[Any], metas: Sequence[Mapping[str, Any]]) -> Any:
+def stack_images(images: Sequence[Any], metas: Sequence[Mapping[str, Any]]) -> Complexes:
     """Images with their geometry as NIfTI has them [volumes, z, y, x]: slices of one volume by their positions.
 
     Axes of 1 at the beginning are dropped.
@@ -334,7 +335,7 @@ def stack_images(images: Sequence[Any], metas: Sequence[Mapping[str, Any]]) -> A
     return out_array(lib.larmor_images_stack, _list_of(images, metas, keep), len(images))
 
 
-def describe(path: Any) -> dict[str, Any]:
+def describe(path: Path) -> dict[str, Any]:
     """What an image file is: format, shape, range, geometry, notes, as in `larmor info`."""
     info = ffi.new("larmor_image_info *")
     check(lib.larmor_image_describe(_path(path), _arrays.device("cpu").pointer, info))
@@ -352,7 +353,7 @@ def _notes(notes: Mapping[str, str], keep: list[Any]) -> Any:
 
 
 @contextlib.contextmanager
-def output(path: Any, force: bool) -> Iterator[Any]:
+def output(path: Path, force: bool) -> Iterator[Any]:
     """A file to be written, which is complete or stays as it was. It is given up at the end of the block, whatever a
     traceback keeps."""
     made = created(lib.larmor_output_open, "larmor_output", lib.larmor_output_free, _path(path), int(force))
@@ -362,7 +363,7 @@ def output(path: Any, force: bool) -> Iterator[Any]:
         ffi.release(made)
 
 
-def bids_path(folder: Any, name: str, *, echo: int = 0) -> str:
+def bids_path(folder: Path, name: str, *, echo: int = 0) -> str:
     """Where an image of this name lies in a data set of BIDS: "FOLDER/sub-01/anat/sub-01_T1w.nii.gz".
 
     name  entities in any order and the suffix, as "sub-01_ses-2_task-rest_bold"; one that BIDS forbids is an error.
@@ -380,7 +381,7 @@ def bids_part(name: str) -> str:
 
 
 @contextlib.contextmanager
-def bids_output(folder: Any, name: str, echo: int, force: bool) -> Iterator[Any]:
+def bids_output(folder: Path, name: str, echo: int, force: bool) -> Iterator[Any]:
     """The output of bids_path, with a sidecar."""
     made = created(lib.larmor_bids_open, "larmor_output", lib.larmor_output_free, _path(folder), name.encode(), echo,
                    int(force))
@@ -390,7 +391,7 @@ def bids_output(folder: Any, name: str, echo: int, force: bool) -> Iterator[Any]
         ffi.release(made)
 
 
-def bids_describe(folder: Any, name: str, title: str | None, derivative: bool, replace: bool) -> None:
+def bids_describe(folder: Path, name: str, title: str | None, derivative: bool, replace: bool) -> None:
     opts = ffi.new("larmor_bids_opts *", {"derivative": derivative, "replace": replace})
     kept = ffi.new("char[]", (title or "").encode())
     if title:
@@ -410,7 +411,7 @@ def _list_of(images: Sequence[Any], metas: Sequence[Mapping[str, Any]], keep: li
     return made
 
 
-def divide(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[int]]]:
+def divide(path: Path, images: Sequence[Any], metas: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[int]]]:
     """The files of this path's format that hold the images, and which of them are in each."""
     places = ffi.new("larmor_image_place[]", len(images))
     for place, image, meta in zip(places, images, metas):
@@ -428,7 +429,7 @@ def divide(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, Any]])
     return found
 
 
-def write_images(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, Any]], *, force: bool = False,
+def write_images(path: Path, images: Sequence[Any], metas: Sequence[Mapping[str, Any]], *, force: bool = False,
                  magnitude: bool = False, header: str | None = None, notes: Mapping[str, str] | None = None,
                  each: Sequence[Mapping[str, str]] | None = None, window: Sequence[float] | None = None,
                  phase: bool = False, anonymous: bool = False, planes: bool = False, colour: bool = False,
@@ -460,8 +461,8 @@ def write_images(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, 
         check(lib.larmor_image_write(target, list_, len(images), opts))
 
 
-def write_page(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, Any]], *, reports: Sequence[Any] = (),
-               maps: Any = None, traj: Any = None, snr: Sequence[Any] = (), title: str = "",
+def write_page(path: Path, images: Sequence[Any], metas: Sequence[Mapping[str, Any]], *, reports: Sequence[Any] = (),
+               maps: ArrayLike | None = None, traj: ArrayLike | None = None, snr: Sequence[Any] = (), title: str = "",
                lines: Sequence[bytes] = (), warnings: Sequence[bytes] = (), settings: Mapping[str, Any] | None = None,
                force: bool = False) -> None:
     """A page of images; reports are larmor_recon_report of each, the rest as larmor_page has it."""
@@ -489,7 +490,7 @@ def write_page(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, An
         check(lib.larmor_page_write(target, page))
 
 
-def write(path: Any, x: Array, *, force: bool = False, meta: Mapping[str, Any] | None = None) -> None:
+def write(path: Path, x: Array, *, force: bool = False, meta: Mapping[str, Any] | None = None) -> None:
     """An array to .cfl or .npy, or an image [y, x] or [z, y, x] to .h5, .nii, .nii.gz, .png or .gif.
 
     .npy: numpy.load gives the transpose, as axis 0 of the file is x.
@@ -505,12 +506,12 @@ def write(path: Any, x: Array, *, force: bool = False, meta: Mapping[str, Any] |
     write_images(path, [x], [place], force=force)
 
 
-def read_traj(path: Any, ndim: int) -> Any:
+def read_traj(path: Path, ndim: int) -> Floats:
     """A trajectory [readouts, samples, ndim] from .cfl or .npy as BART has it, [3, samples, readouts] in 1/FOV."""
     return flipped(out_array(lib.larmor_traj_read, _path(path), ndim, _arrays.device("cpu").pointer))
 
 
-def write_traj(path: Any, traj: Any, *, force: bool = False) -> None:
+def write_traj(path: Path, traj: ArrayLike, *, force: bool = False) -> None:
     """A trajectory [readouts, samples, ndim] to .cfl or .npy as BART has it. force: replace a file."""
     with output(path, force) as target:
         check(lib.larmor_traj_save(target, _points(traj)))
@@ -542,8 +543,8 @@ def _members(kind: str, members: Mapping[str, Any]) -> Any:
     return made
 
 
-def phantom(shape: Sequence[int], name: str = "shepp-logan", *, dtype: Any = np.complex64, band_limited: bool = False,
-            phase: Mapping[str, Any] | None = None, **state: Any) -> Any:
+def phantom(shape: Sequence[int], name: str = "shepp-logan", *, dtype: DType = np.complex64,
+            band_limited: bool = False, phase: Mapping[str, Any] | None = None, **state: Any) -> Numbers:
     """An image of a phantom, [y, x] or [z, y, x].
 
     band_limited  the best image that k-space up to the matrix can give, with its ringing, not the mean over voxels.
@@ -559,9 +560,9 @@ def phantom(shape: Sequence[int], name: str = "shepp-logan", *, dtype: Any = np.
     return out_array(lib.larmor_phantom_bandlimited if band_limited else lib.larmor_phantom_image, made, *where)
 
 
-def phantom_kspace(traj: Any, name: str = "shepp-logan", *, coils: int = 0, noise: float = 0, seed: int = 0,
-                   dtype: Any = np.complex64, field: Mapping[str, Any] | None = None, times: Any = None,
-                   phase: Mapping[str, Any] | None = None, **state: Any) -> Any:
+def phantom_kspace(traj: ArrayLike, name: str = "shepp-logan", *, coils: int = 0, noise: float = 0, seed: int = 0,
+                   dtype: DType = np.complex64, field: Mapping[str, Any] | None = None,
+                   times: ArrayLike | None = None, phase: Mapping[str, Any] | None = None, **state: Any) -> Complexes:
     """Its exact k-space [coils, readouts, samples] at traj [readouts, samples, ndim]; coils 0: without that axis.
 
     noise   the standard deviation of the real and of the imaginary part of noise that is added.
@@ -589,7 +590,7 @@ def phantom_kspace(traj: Any, name: str = "shepp-logan", *, coils: int = 0, nois
     return kspace
 
 
-def phantom_field_map(shape: Sequence[int], field: Mapping[str, Any], *, dtype: Any = np.float32) -> Any:
+def phantom_field_map(shape: Sequence[int], field: Mapping[str, Any], *, dtype: DType = np.float32) -> Floats:
     """The off-resonance of `phantom_kspace` in Hz at the voxels of an image."""
     return out_array(lib.larmor_phantom_field_map, _members("larmor_phantom_field", field),
                      _arrays.device("cpu").pointer, _arrays.dtype_number(dtype), _arrays.shape_of(tuple(shape)))
@@ -605,8 +606,8 @@ def phantom_noise_level(shape: Sequence[int], snr: float, name: str = "shepp-log
     return float(sigma[0])
 
 
-def phantom_coils(shape: Sequence[int], coils: int, *, dtype: Any = np.complex64,
-                  extent: Sequence[float] | None = None, size: float = 1) -> Any:
+def phantom_coils(shape: Sequence[int], coils: int, *, dtype: DType = np.complex64,
+                  extent: Sequence[float] | None = None, size: float = 1) -> Complexes:
     """The coil maps [coils, (z,) y, x] of phantom_kspace.
 
     extent  what the maps cover along each axis, in fields of view; default 1.
@@ -656,19 +657,19 @@ class Simulation:
         check(lib.larmor_simulation_samples(self._simulation, slice, repetition, contrast, out, out + 1))
         return Samples(_arrays.to_numpy(out[0]), flipped(_arrays.to_numpy(out[1])), None)
 
-    def write(self, path: Any, *, force: bool = False) -> None:
+    def write(self, path: Path, *, force: bool = False) -> None:
         """The whole scan as an ISMRMRD file. force: replace a file."""
         answer_ctrl_c()
         with output(path, force) as target:
             check(lib.larmor_simulation_save(self._simulation, target))
 
-    def expected(self) -> tuple[Any, list[dict[str, Any]]]:
+    def expected(self) -> tuple[Complexes, list[dict[str, Any]]]:
         """The images to expect [images, (z,) y, x], of each slice all repetitions, and their geometry."""
         found = ffi.new("larmor_expected *")
         check(lib.larmor_simulation_expect(self._simulation, found))
         return self._images(found)
 
-    def states(self, *, heart: int = 0, breath: int = 0) -> tuple[Any, list[dict[str, Any]]]:
+    def states(self, *, heart: int = 0, breath: int = 0) -> tuple[Complexes, list[dict[str, Any]]]:
         """The images to expect of bins of the heart and the breath, breath after breath, by their true states."""
         answer_ctrl_c()
         found = ffi.new("larmor_expected *")
@@ -694,14 +695,14 @@ class Simulation:
         finally:
             lib.larmor_expected_free(found)
 
-    def maps(self, matrix: Sequence[int] | None = None) -> Any:
+    def maps(self, matrix: Sequence[int] | None = None) -> Complexes:
         """The coils' sensitivities [coils, (z,) y, x]; matrix: more voxels than the image's reach beyond it."""
         size = ffi.new("int64_t[3]", [*map(int, matrix)][::-1]) if matrix is not None else ffi.NULL
         out, meta = ffi.new("larmor_array **"), ffi.new("larmor_image_meta *")
         check(lib.larmor_simulation_maps(self._simulation, size, out, meta))
         return _arrays.to_numpy(out[0])
 
-    def field_map(self) -> Any:
+    def field_map(self) -> Floats:
         """The off-resonance in Hz [(z,) y, x]; zero without a field."""
         out, meta = ffi.new("larmor_array **"), ffi.new("larmor_image_meta *")
         check(lib.larmor_simulation_field(self._simulation, out, meta))
@@ -719,7 +720,7 @@ def trajectories() -> dict[str, str]:
     return found
 
 
-def traj(name: str, matrix: Sequence[int], **options: Any) -> Any:
+def traj(name: str, matrix: Sequence[int], **options: Any) -> Floats:
     """A trajectory by name, [readouts, samples, ndim], columns (kz,) ky, kx in cycles per field of view.
 
     matrix: [y, x] or [z, y, x] of the image. options: the other members of larmor_traj_opts, e.g. readouts, samples,
@@ -730,14 +731,14 @@ def traj(name: str, matrix: Sequence[int], **options: Any) -> Any:
     return flipped(out_array(lib.larmor_traj_create, _arrays.device("cpu").pointer, name.encode(), opts))
 
 
-def is_cartesian(traj: Any, tol: float = 1e-5) -> bool:
+def is_cartesian(traj: ArrayLike, tol: float = 1e-5) -> bool:
     """Whether all samples are on the grid: every coordinate a whole number to within tol."""
     found = ffi.new("int *")
     check(lib.larmor_traj_is_cartesian(_points(traj), tol, found))
     return bool(found[0])
 
 
-def is_stack(traj: Any, partitions: int) -> tuple[bool, int]:
+def is_stack(traj: ArrayLike, partitions: int) -> tuple[bool, int]:
     """Whether `linop.stack_of_stars` takes this trajectory for so many partitions, and how many distinct sets of angles
     it has."""
     found, sets = ffi.new("int *"), ffi.new("int64_t *")
@@ -745,7 +746,7 @@ def is_stack(traj: Any, partitions: int) -> tuple[bool, int]:
     return bool(found[0]), int(sets[0])
 
 
-def coverage(traj: Any) -> dict[str, Any]:
+def coverage(traj: ArrayLike) -> dict[str, Any]:
     """How far samples reach on either side of the centre of k-space: low, high and partial of each axis of an image."""
     found = ffi.new("larmor_coverage *")
     check(lib.larmor_traj_coverage(_points(traj), found))
@@ -753,7 +754,7 @@ def coverage(traj: Any) -> dict[str, Any]:
     return {name: tuple(getattr(found, name))[:ndim][::-1] for name in ("low", "high", "partial")}
 
 
-def density(traj: Any, shape: Sequence[int], method: str = "auto", *, iterations: int = 0) -> Any:
+def density(traj: ArrayLike, shape: Sequence[int], method: str = "auto", *, iterations: int = 0) -> Floats:
     """Weights [readouts, samples] for gridding images of this shape: "auto", "ramp", "pipe", "voronoi", "spiral"."""
     points = _arrays.wrap(_arrays.as_input(flipped(traj)), _arrays.device("cpu"))
     image = _arrays.shape_of(tuple(shape))
@@ -766,17 +767,17 @@ def density(traj: Any, shape: Sequence[int], method: str = "auto", *, iterations
     return out_array(getattr(lib, f"larmor_density_{method}"), points, image)
 
 
-def coil_maps(kspace: Any, traj: Any, shape: Sequence[int], *, weights: Any = None, calibration: int = 0,
-              window: int = 0, device: str | Device | None = None) -> Any:
+def coil_maps(kspace: ArrayLike, traj: ArrayLike, shape: Sequence[int], *, weights: ArrayLike | None = None,
+              calibration: int = 0, window: int = 0, device: str | Device | None = None) -> Complexes:
     """Coil maps [coils, image...] from the centre of k-space [coils, readouts, samples], by Walsh's method."""
-    kspace = _arrays.as_input(kspace)
-    if kspace.ndim != 3:
-        raise ShapeError(f"kspace: got shape {kspace.shape}, expected [coils, readouts, samples]")
+    samples = _arrays.as_input(kspace)
+    if samples.ndim != 3:
+        raise ShapeError(f"kspace: got shape {samples.shape}, expected [coils, readouts, samples]")
     on = _arrays.device(device)
     opts = ffi.new("larmor_coils_opts *", {"calibration": calibration, "window": window})
     w = ffi.NULL if weights is None else _arrays.wrap(_arrays.as_input(weights), on)
     out = ffi.new("larmor_array **")
     answer_ctrl_c()
-    check(lib.larmor_coils_estimate(_arrays.wrap(kspace, on), _arrays.wrap(_arrays.as_input(flipped(traj)), on), w,
+    check(lib.larmor_coils_estimate(_arrays.wrap(samples, on), _arrays.wrap(_arrays.as_input(flipped(traj)), on), w,
                                     _arrays.shape_of(tuple(shape)), opts, out, ffi.NULL))
     return _arrays.to_numpy(out[0])

@@ -10,6 +10,7 @@ from typing import Any
 from larmor import _arrays, _scan
 from larmor._library import created, ffi, lib, text
 from larmor._recon import Reconstruction
+from larmor.typing import ArrayLike, Path
 
 _open: set[View] = set()  # served until they are closed, or the process ends
 
@@ -21,7 +22,7 @@ class View:
         opts, where = ffi.new("larmor_view_opts *", {"port": port}), ffi.new("char[]", address.encode())
         opts.address = where
         self._view = created(lib.larmor_view_open, "larmor_view", lib.larmor_view_close, page, len(page), opts)
-        self.address = text(lib.larmor_view_address(self._view))
+        self.address: str = text(lib.larmor_view_address(self._view))
         _open.add(self)
 
     def close(self) -> None:
@@ -33,7 +34,7 @@ class View:
     def __enter__(self) -> View:
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -56,7 +57,7 @@ def _page(image: Any) -> bytes:
         return page.read_bytes()
 
 
-def view(image: Any, *, port: int = 0, address: str = "127.0.0.1") -> View:
+def view(image: Reconstruction | ArrayLike | Path, *, port: int = 0, address: str = "127.0.0.1") -> View:
     """Serve images to a browser on this machine, as the program's `larmor view` does.
 
     image    of larmor.recon, an array [y, x] or [z, y, x], or the path of an image or of a page that ends in .html.

@@ -25,10 +25,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from larmor import _arrays
 from larmor import nufft as _nufft
-from larmor._arrays import Array, Device
+from larmor._arrays import Device, Native
 from larmor._library import (
     ArgumentError,
     ShapeError,
@@ -44,6 +45,7 @@ from larmor._library import (
     release_handle,
     text,
 )
+from larmor.typing import Array, ArrayLike, ArrayT, Complexes, DType, Index, Integers
 
 __all__ = ["Function", "Operator", "Segments", "basis_factors", "block_diag", "cartesian", "cartesian_normal",
            "casorati", "coils", "diag", "distribute", "embed", "fft", "frames", "gradient", "hstack", "identity",
@@ -98,8 +100,13 @@ _MAPS = {"forward": lib.larmor_op_forward, "adjoint": lib.larmor_op_adjoint, "no
 class Operator:
     """A linear operator; made by the functions of this module. Threads that share one take turns."""
 
+    device: Device
+    in_shape: tuple[int, ...]
+    out_shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    name: str
     _made_by: Any = None  # a function, its arguments and those by name
-    __array_ufunc__ = None  # NumPy's arrays leave `array * A` and `array @ A` to the operator, which refuses them
+    __array_ufunc__: None = None  # NumPy's arrays leave `array * A` and `array @ A` to the operator, which refuses them
 
     def __init__(self, pointer: Any, device: Device) -> None:
         self._op = pointer
@@ -142,7 +149,7 @@ class Operator:
         """out_shape as PyLops calls it."""
         return self.out_shape
 
-    def _run(self, way: str, x: Array, before: tuple[int, ...], after: tuple[int, ...], out: Array) -> Array:
+    def _run(self, way: str, x: Native, before: tuple[int, ...], after: tuple[int, ...], out: Native) -> Native:
         answer_ctrl_c()
         if _arrays.wants_gradient(x):
             if out is not None:
@@ -163,15 +170,33 @@ class Operator:
         _arrays.run_on(_MAPS[way], self._op, self.device, x, out)
         return out
 
-    def forward(self, x: Array, out: Array = None) -> Array:
+    @overload
+    def forward(self, x: NDArray[Any], out: Array | None = None) -> Complexes: ...
+
+    @overload
+    def forward(self, x: ArrayT, out: Array | None = None) -> ArrayT: ...
+
+    def forward(self, x: Array, out: Array | None = None) -> Native:
         """A x."""
         return self._run("forward", x, self.in_shape, self.out_shape, out)
 
-    def adjoint(self, y: Array, out: Array = None) -> Array:
+    @overload
+    def adjoint(self, y: NDArray[Any], out: Array | None = None) -> Complexes: ...
+
+    @overload
+    def adjoint(self, y: ArrayT, out: Array | None = None) -> ArrayT: ...
+
+    def adjoint(self, y: Array, out: Array | None = None) -> Native:
         """A^H y."""
         return self._run("adjoint", y, self.out_shape, self.in_shape, out)
 
-    def normal(self, x: Array, out: Array = None) -> Array:
+    @overload
+    def normal(self, x: NDArray[Any], out: Array | None = None) -> Complexes: ...
+
+    @overload
+    def normal(self, x: ArrayT, out: Array | None = None) -> ArrayT: ...
+
+    def normal(self, x: Array, out: Array | None = None) -> Native:
         """A^H A x."""
         return self._run("normal", x, self.in_shape, self.in_shape, out)
 
@@ -233,9 +258,12 @@ class Operator:
     def __matmul__(self, other: Operator) -> Operator: ...
 
     @overload
-    def __matmul__(self, other: Array) -> Array: ...
+    def __matmul__(self, other: NDArray[Any]) -> Complexes: ...
 
-    def __matmul__(self, other: Any) -> Any:
+    @overload
+    def __matmul__(self, other: ArrayT) -> ArrayT: ...
+
+    def __matmul__(self, other: Native) -> Native:
         if isinstance(other, Operator):
             made = created(lib.larmor_op_chain, "larmor_op", lib.larmor_op_free, self._op, other._op)
             return _made_of(Operator(made, self.device), operator.matmul, self, other)
@@ -250,9 +278,9 @@ class Operator:
         return len(own) == 1 and own != shape and own[0] == math.prod(shape)
 
     dot = __matmul__
-    __iter__ = None  # which Python would make of __getitem__
+    __iter__: None = None  # which Python would make of __getitem__
 
-    def __getitem__(self, index: Any) -> Operator:
+    def __getitem__(self, index: Index) -> Operator:
         """The operator to the part of A x that NumPy's index takes."""
         return take(self.out_shape, index, dtype=self.dtype, device=self.device) @ self
 
@@ -287,7 +315,16 @@ class Operator:
     def __neg__(self) -> Operator:
         return _sum([(-1, self)])
 
-    def __mul__(self, other: Any) -> Any:
+    @overload
+    def __mul__(self, other: complex | Operator) -> Operator: ...
+
+    @overload
+    def __mul__(self, other: NDArray[Any]) -> Complexes: ...
+
+    @overload
+    def __mul__(self, other: ArrayT) -> ArrayT: ...
+
+    def __mul__(self, other: Native) -> Native:
         """Of a number the multiple, of anything else A @ other, as in SciPy, SigPy and PyLops."""
         return _sum([(complex(other), self)]) if _is_number(other) else self @ other
 
@@ -306,19 +343,19 @@ class Operator:
 
     # What SciPy asks of an operator.
 
-    def matvec(self, x: Any) -> Any:
+    def matvec(self, x: ArrayLike) -> Complexes:
         """A x of vectors in the operator's precision; they may have another, as those of SciPy's solvers do."""
         return self._in_precision_of(x, self.forward, self.in_shape).reshape(-1)
 
-    def rmatvec(self, y: Any) -> Any:
+    def rmatvec(self, y: ArrayLike) -> Complexes:
         """A^H y of vectors, in the operator's precision, as for matvec."""
         return self._in_precision_of(y, self.adjoint, self.out_shape).reshape(-1)
 
-    def matmat(self, x: Any) -> Any:
+    def matmat(self, x: ArrayLike) -> Complexes:
         """A of each column of a matrix [numbers in, columns]: [numbers out, columns]."""
         return self._columns(x, self.matvec, self.shape[1])
 
-    def rmatmat(self, y: Any) -> Any:
+    def rmatmat(self, y: ArrayLike) -> Complexes:
         """A^H of each column of a matrix [numbers out, columns]: [numbers in, columns]."""
         return self._columns(y, self.rmatvec, self.shape[0])
 
@@ -328,7 +365,7 @@ class Operator:
             raise ShapeError(f"{self.name}: got an array of shape {x.shape}, expected [{rows}, columns]")
         return np.stack([function(np.ascontiguousarray(column)) for column in x.T], axis=1)
 
-    def todense(self) -> Any:
+    def todense(self) -> Complexes:
         """The matrix [numbers out, numbers in], by as many calls as it has columns."""
         return self.matmat(np.eye(self.shape[1], dtype=self.dtype))
 
@@ -422,7 +459,7 @@ def _own_normal(me: Any, x: Any, z: Any) -> None:
 
 
 def _own(name: str, forward: Any, adjoint: Any, normal: Any, in_shape: Sequence[int], out_shape: Sequence[int],
-         dtype: Any, on: Device) -> Operator:
+         dtype: DType, on: Device) -> Operator:
     label = ffi.new("char[]", name.encode())
     impl = ffi.new("larmor_op_impl *", {"name": label, "forward": _own_forward, "adjoint": _own_adjoint,
                                         "normal": _own_normal if normal else ffi.NULL, "destroy": release_handle})
@@ -437,7 +474,7 @@ def _own(name: str, forward: Any, adjoint: Any, normal: Any, in_shape: Sequence[
     return Operator(made, on)
 
 
-def as_map(function: Callable[[Array], Array]) -> Callable[[Any, Any], None]:
+def as_map(function: Callable[[Native], Native]) -> Callable[[Any, Any], None]:
     """From a function of arrays that returns one to a function of two larmor_arrays."""
 
     def call(x: Any, y: Any) -> None:
@@ -452,7 +489,7 @@ def as_map(function: Callable[[Array], Array]) -> Callable[[Any, Any], None]:
 @_remembered
 def Function(forward: Callable[[Array], Array], adjoint: Callable[[Array], Array], in_shape: Sequence[int],
              out_shape: Sequence[int], *, normal: Callable[[Array], Array] | None = None, name: str = "function",
-             dtype: Any = np.complex64, device: str | Device | None = None) -> Operator:
+             dtype: DType = np.complex64, device: str | Device | None = None) -> Operator:
     """An operator of your own, which larmor's solvers take like any other.
 
     forward and adjoint get an array of in_shape or out_shape that they may read during the call alone, and return an
@@ -479,31 +516,32 @@ def _bits(axes: Sequence[int] | int | None, ndim: int) -> int:
     return bits
 
 
-def _where(x: Array, given: str | Device | None) -> Device:
+def _where(x: Native, given: str | Device | None) -> Device:
     return _arrays.device_of(x) if given is None else _arrays.device(given)
 
 
-def _complex(x: Array) -> Array:
+def _complex(x: Native) -> Native:
     x = _arrays.as_input(x)
     return x if "complex" in str(x.dtype) else _arrays.as_input(x, np.complex64)
 
 
-def _traj(points: Array) -> Array:
+def _traj(points: Native) -> Native:
     points = _arrays.as_input(points)
     return _nufft.reversed_points(points, points.shape[-1], None)
 
 
-def _kept(x: Array, on: Device) -> Any:
+def _kept(x: Native, on: Device) -> Any:
     """An array that the operator may keep, as some do until their normal map is asked for."""
     return _arrays.wrap(x, on, keep=True)
 
 
 def _op(function: Any, on: Device, *arguments: Any) -> Operator:
+    _arrays.refuse_capture(on)
     return Operator(created(function, "larmor_op", lib.larmor_op_free, *arguments), on)
 
 
 @_remembered
-def nufft(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: Any = np.complex64,
+def nufft(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: DType = np.complex64,
           device: str | Device | None = None, **more: Any) -> Operator:
     """The NUFFT of type 2, [batch, modes...] to [batch, points...]; points [..., ndim] in cycles per field of view.
 
@@ -516,7 +554,7 @@ def nufft(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: Any = n
 
 
 @_remembered
-def nufft_displaced(points: Array, displacement: Array, *, batch: int = 0, dtype: Any = np.complex64,
+def nufft_displaced(points: Array, displacement: Array, *, batch: int = 0, dtype: DType = np.complex64,
                     device: str | Device | None = None, **more: Any) -> Operator:
     """As `nufft` of voxels that are at r + d(r), displacement [ndim, modes...] in voxels, in the order x, y, z."""
     traj = _traj(points)
@@ -527,7 +565,7 @@ def nufft_displaced(points: Array, displacement: Array, *, batch: int = 0, dtype
 
 
 @_remembered
-def stack_of_stars(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: Any = np.complex64,
+def stack_of_stars(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: DType = np.complex64,
                    device: str | Device | None = None, **more: Any) -> Operator:
     """As `nufft` for trajectories whose readouts lie in partitions along axis 0: an FFT there, NUFFTs in the planes."""
     traj = _traj(points)
@@ -537,7 +575,7 @@ def stack_of_stars(points: Array, modes: Sequence[int], *, batch: int = 0, dtype
 
 
 @_remembered
-def cartesian(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: Any = np.complex64,
+def cartesian(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: DType = np.complex64,
               device: str | Device | None = None, tol: float = 0) -> Operator:
     """As `nufft` for points that are whole numbers: one FFT and the choice of its numbers."""
     traj = _traj(points)
@@ -547,8 +585,8 @@ def cartesian(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: Any
 
 
 @_remembered
-def cartesian_normal(points: Array, modes: Sequence[int], *, weights: Array = None, batch: int = 0,
-                     dtype: Any = np.complex64, device: str | Device | None = None, tol: float = 0) -> Operator:
+def cartesian_normal(points: Array, modes: Sequence[int], *, weights: Array | None = None, batch: int = 0,
+                     dtype: DType = np.complex64, device: str | Device | None = None, tol: float = 0) -> Operator:
     """The normal map F^H W F of `cartesian`, by two FFTs; weights are real, of the points' shape."""
     traj = _traj(points)
     on = _where(traj, device)
@@ -566,8 +604,8 @@ def phase(values: Array, imaginary: float = 0, *, device: str | Device | None = 
 
 
 @_remembered
-def toeplitz(points: Array, modes: Sequence[int], *, weights: Array = None, batch: int = 0, dtype: Any = np.complex64,
-             device: str | Device | None = None, **more: Any) -> Operator:
+def toeplitz(points: Array, modes: Sequence[int], *, weights: Array | None = None, batch: int = 0,
+             dtype: DType = np.complex64, device: str | Device | None = None, **more: Any) -> Operator:
     """The normal map F^H W F of `nufft` as one convolution."""
     traj = _traj(points)
     on = _where(traj, device)
@@ -577,8 +615,9 @@ def toeplitz(points: Array, modes: Sequence[int], *, weights: Array = None, batc
 
 
 @_remembered
-def toeplitz_mixed(points: Array, modes: Sequence[int], factors: Array, *, weights: Array = None, batch: int = 0,
-                   dtype: Any = np.complex64, device: str | Device | None = None, **more: Any) -> Operator:
+def toeplitz_mixed(points: Array, modes: Sequence[int], factors: Array, *, weights: Array | None = None,
+                   batch: int = 0, dtype: DType = np.complex64, device: str | Device | None = None,
+                   **more: Any) -> Operator:
     """The normal map of x to sum_k b_k F x_k, of several images [images, (batch,) modes...] that share their samples.
 
     factors  b [images, points...], real or complex, 32 images at most.
@@ -598,16 +637,16 @@ def coils(maps: Array, *, device: str | Device | None = None) -> Operator:
     return _op(lib.larmor_op_coils, on, _kept(maps, on))
 
 
-def _scaled(maps: Array, scale: str, ndim: int) -> Array:
+def _scaled(maps: Native, scale: str, ndim: int) -> Native:
     """Maps with which k-space is the sum over voxels, or the Fourier integral of a density."""
     if scale not in ("sum", "integral"):
         raise ArgumentError(f"scale: got {scale!r}, expected sum or integral")
     return maps if scale == "sum" else maps / math.prod(tuple(maps.shape)[maps.ndim - ndim:])
 
 
-def _sense_options(on: Device, points: Array, weights: Array, tol: float, toeplitz: bool | None, iterations: int,
+def _sense_options(on: Device, points: Native, weights: Native, tol: float, toeplitz: bool | None, iterations: int,
                    block: int, effort: str, off_resonance: Segments | None,
-                   displacement: Array = None) -> tuple[Any, list[Any]]:
+                   displacement: Native = None) -> tuple[Any, list[Any]]:
     """A larmor_sense_opts, and what has to live as long as it."""
     opts = ffi.new("larmor_sense_opts *")
     keep = [_kept(_traj(points), on)]
@@ -629,9 +668,9 @@ def _sense_options(on: Device, points: Array, weights: Array, tol: float, toepli
 
 
 @_remembered
-def sense(maps: Array, points: Array, *, weights: Array = None, scale: str = "sum", tol: float = 0,
+def sense(maps: Array, points: Array, *, weights: Array | None = None, scale: str = "sum", tol: float = 0,
           toeplitz: bool | None = None, iterations: int = 0, block: int = 0, effort: str = "estimate",
-          off_resonance: Segments | None = None, displacement: Array = None,
+          off_resonance: Segments | None = None, displacement: Array | None = None,
           device: str | Device | None = None) -> Operator:
     """SENSE: [image...] to [coils, readouts, samples], the root of the weights included.
 
@@ -652,9 +691,9 @@ def sense(maps: Array, points: Array, *, weights: Array = None, scale: str = "su
 
 
 @_remembered
-def sense_states(maps: Array, state: Any, points: Array, *, weights: Array = None, scale: str = "sum",
-                 tol: float = 0, toeplitz: bool | None = None, iterations: int = 0, block: int = 0,
-                 effort: str = "estimate", off_resonance: Segments | Sequence[Segments] | None = None,
+def sense_states(maps: Array, state: Sequence[int] | Integers, points: Array, *, weights: Array | None = None,
+                 scale: str = "sum", tol: float = 0, toeplitz: bool | None = None, iterations: int = 0,
+                 block: int = 0, effort: str = "estimate", off_resonance: Segments | Sequence[Segments] | None = None,
                  device: str | Device | None = None) -> Operator:
     """SENSE of readouts that see different maps, of an object that moves for example.
 
@@ -662,14 +701,14 @@ def sense_states(maps: Array, state: Any, points: Array, *, weights: Array = Non
     off_resonance  of all readouts, which moves with the object; or of each state, whose times are its readouts'.
     Other arguments as of `sense`.
     """
-    maps = _scaled(_complex(maps), scale, points.shape[-1])
-    on = _where(maps, device)
+    each_map = _scaled(_complex(maps), scale, points.shape[-1])
+    on = _where(each_map, device)
     shared = off_resonance if isinstance(off_resonance, Segments) else None
     each = None if off_resonance is None or isinstance(off_resonance, Segments) else list(off_resonance)
-    if each is not None and len(each) != maps.shape[0]:
-        raise ArgumentError(f"off_resonance: got {len(each)} segments, expected those of {maps.shape[0]} states")
+    if each is not None and len(each) != each_map.shape[0]:
+        raise ArgumentError(f"off_resonance: got {len(each)} segments, expected those of {each_map.shape[0]} states")
     opts, _keep = _sense_options(on, points, weights, tol, toeplitz, iterations, block, effort, shared)
-    kept = [_kept(maps[i], on) for i in range(maps.shape[0])]
+    kept = [_kept(each_map[i], on) for i in range(each_map.shape[0])]
     segments_ = ffi.NULL if each is None else ffi.new("larmor_segments *[]", [s._segments for s in each])
     which = ffi.new("int[]", [int(m) for m in state])
     if len(which) != points.shape[0]:
@@ -677,7 +716,7 @@ def sense_states(maps: Array, state: Any, points: Array, *, weights: Array = Non
     return _op(lib.larmor_op_sense_states_of, on, ffi.new("larmor_array *[]", kept), segments_, len(kept), which, opts)
 
 
-def basis_factors(basis: Any, frame: Sequence[int], samples: int, *, dtype: Any = np.complex64) -> Any:
+def basis_factors(basis: ArrayLike, frame: Sequence[int], samples: int, *, dtype: DType = np.complex64) -> Complexes:
     """The basis [coefficients, frames] at every sample, for `subspace_sense`: [coefficients, readouts, samples].
 
     frame    [readouts]: the frame of each readout, from 0.
@@ -693,7 +732,7 @@ def basis_factors(basis: Any, frame: Sequence[int], samples: int, *, dtype: Any 
 
 
 @_remembered
-def subspace_sense(maps: Array, points: Array, factors: Array, *, weights: Array = None, scale: str = "sum",
+def subspace_sense(maps: Array, points: Array, factors: Array, *, weights: Array | None = None, scale: str = "sum",
                    tol: float = 0, toeplitz: bool | None = None, iterations: int = 0, block: int = 0,
                    effort: str = "estimate", off_resonance: Segments | None = None,
                    device: str | Device | None = None) -> Operator:
@@ -710,8 +749,8 @@ def subspace_sense(maps: Array, points: Array, factors: Array, *, weights: Array
 
 
 @_remembered
-def fft(shape: Sequence[int], axes: Sequence[int] | int | None = None, *, unitary: bool = False, centred: bool = False,
-        dtype: Any = np.complex64, device: str | Device | None = None) -> Operator:
+def fft(shape: Sequence[int], axes: Sequence[int] | int | None = None, *, unitary: bool = False,
+        centred: bool = False, dtype: DType = np.complex64, device: str | Device | None = None) -> Operator:
     """The discrete Fourier transform along some axes, unscaled unless unitary."""
     on = _arrays.device(device)
     opts = ffi.new("larmor_fft_opts *", {"unitary": unitary, "centred": centred})
@@ -727,13 +766,13 @@ def diag(d: Array, *, device: str | Device | None = None) -> Operator:
     return _op(lib.larmor_op_diag, on, _kept(d, on))
 
 
-def _real(x: Array) -> Array:
+def _real(x: Native) -> Native:
     x = _arrays.as_input(x)
     return x if "float" in str(x.dtype) else _arrays.as_input(x, np.float64)
 
 
 @_remembered
-def mask(values: Array, *, dtype: Any = np.complex64, device: str | Device | None = None) -> Operator:
+def mask(values: Array, *, dtype: DType = np.complex64, device: str | Device | None = None) -> Operator:
     """y = m x, element by element; m is real and at least 0."""
     values = _real(values)
     on = _where(values, device)
@@ -741,7 +780,7 @@ def mask(values: Array, *, dtype: Any = np.complex64, device: str | Device | Non
 
 
 @_remembered
-def weights(values: Array, *, batch: int = 0, dtype: Any = np.complex64,
+def weights(values: Array, *, batch: int = 0, dtype: DType = np.complex64,
             device: str | Device | None = None) -> Operator:
     """y_c = w x_c for every channel c of [batch, samples...]; w is real, at least 0, [samples...]."""
     values = _real(values)
@@ -755,7 +794,7 @@ def _spacing(spacing: Sequence[float] | None) -> Any:
 
 @_remembered
 def gradient(shape: Sequence[int], axes: Sequence[int] | int | None = None, *, spacing: Sequence[float] | None = None,
-             dtype: Any = np.complex64, device: str | Device | None = None) -> Operator:
+             dtype: DType = np.complex64, device: str | Device | None = None) -> Operator:
     """Forward differences: [shape...] to [axes, shape...], the last axis first."""
     on = _arrays.device(device)
     return _op(lib.larmor_op_gradient, on, on.pointer, _arrays.dtype_number(dtype), _arrays.shape_of(tuple(shape)),
@@ -764,7 +803,7 @@ def gradient(shape: Sequence[int], axes: Sequence[int] | int | None = None, *, s
 
 @_remembered
 def symmetrised_gradient(shape: Sequence[int], axes: Sequence[int] | int | None = None, *,
-                         spacing: Sequence[float] | None = None, dtype: Any = np.complex64,
+                         spacing: Sequence[float] | None = None, dtype: DType = np.complex64,
                          device: str | Device | None = None) -> Operator:
     """The symmetrised gradient of a vector field [d, shape...] to [d (d + 1) / 2, shape...]."""
     on = _arrays.device(device)
@@ -774,7 +813,7 @@ def symmetrised_gradient(shape: Sequence[int], axes: Sequence[int] | int | None 
 
 @_remembered
 def wavelet(shape: Sequence[int], axes: Sequence[int] | int | None = None, *, order: int = 0, levels: int = 0,
-            dtype: Any = np.complex64, device: str | Device | None = None) -> Operator:
+            dtype: DType = np.complex64, device: str | Device | None = None) -> Operator:
     """The orthonormal wavelet transform with Daubechies' filters of this order; axes: up to three, by default the
     last ones that are longer than 1."""
     on = _arrays.device(device)
@@ -785,7 +824,7 @@ def wavelet(shape: Sequence[int], axes: Sequence[int] | int | None = None, *, or
 
 
 @_remembered
-def casorati(shape: Sequence[int], block: Sequence[int] = (), *, dtype: Any = np.complex64,
+def casorati(shape: Sequence[int], block: Sequence[int] = (), *, dtype: DType = np.complex64,
              device: str | Device | None = None) -> Operator:
     """A series [frames, image...] cut into blocks: to [blocks, frames, voxels of a block]."""
     on = _arrays.device(device)
@@ -795,7 +834,7 @@ def casorati(shape: Sequence[int], block: Sequence[int] = (), *, dtype: Any = np
 
 
 @_remembered
-def subspace(basis: Array, image: Sequence[int], *, dtype: Any = np.complex64,
+def subspace(basis: Array, image: Sequence[int], *, dtype: DType = np.complex64,
              device: str | Device | None = None) -> Operator:
     """Frames in the span of a few functions of time: [coefficients, image...] to [frames, image...]; the basis is
     [coefficients, frames]."""
@@ -831,13 +870,13 @@ def stack(ops: Sequence[Operator]) -> Operator:
 
 
 @_remembered
-def identity(shape: Sequence[int], *, dtype: Any = np.complex64, device: str | Device | None = None) -> Operator:
+def identity(shape: Sequence[int], *, dtype: DType = np.complex64, device: str | Device | None = None) -> Operator:
     """y = x."""
     return reshape(shape, shape, dtype=dtype, device=device)
 
 
 @_remembered
-def reshape(in_shape: Sequence[int], out_shape: Sequence[int], *, dtype: Any = np.complex64,
+def reshape(in_shape: Sequence[int], out_shape: Sequence[int], *, dtype: DType = np.complex64,
             device: str | Device | None = None) -> Operator:
     """The same numbers in another shape."""
     before, after = tuple(int(n) for n in in_shape), tuple(int(n) for n in out_shape)
@@ -864,7 +903,7 @@ def _identity_map(shape: tuple[int, ...]) -> Any:
 
 
 @_remembered
-def take(shape: Sequence[int], index: Any, *, dtype: Any = np.complex64,
+def take(shape: Sequence[int], index: Index, *, dtype: DType = np.complex64,
          device: str | Device | None = None) -> Operator:
     """y = x[index] by NumPy's rules, without an element twice: SigPy's Slice. On a GPU it needs CuPy, but for a range
     of axis 0."""
@@ -918,7 +957,7 @@ def _embed_rows(y: Any, x: Any, first: int, count: int) -> None:
     check(lib.larmor_copy(y, _rows(x, first, count)))
 
 
-def embed(shape: Sequence[int], index: Any, *, dtype: Any = np.complex64,
+def embed(shape: Sequence[int], index: Index, *, dtype: DType = np.complex64,
           device: str | Device | None = None) -> Operator:
     """y[index] = x in zeros of this shape, the adjoint of `take`: SigPy's Embed."""
     return take(shape, index, dtype=dtype, device=device).H
@@ -940,14 +979,14 @@ def _kin(op: Operator, make: Callable[..., Operator], *arguments: Any) -> Operat
 
 
 @_remembered
-def _first_axis(shape: tuple[int, ...], axis: int, *, dtype: Any, device: Device) -> Operator:
+def _first_axis(shape: tuple[int, ...], axis: int, *, dtype: DType, device: Device) -> Operator:
     """The same numbers with this axis first."""
     after = (shape[axis], *shape[:axis % len(shape)], *shape[axis % len(shape) + 1:])
     return _own("moveaxis", as_map(lambda x: _moveaxis(x, axis, 0)), as_map(lambda y: _moveaxis(y, 0, axis)),
                 _identity_map(shape), shape, after, dtype, device)
 
 
-def _moveaxis(x: Array, source: int, target: int) -> Array:
+def _moveaxis(x: Native, source: int, target: int) -> Native:
     order = list(range(x.ndim))
     order.insert(target % x.ndim, order.pop(source % x.ndim))
     return x.transpose(order)
@@ -1003,7 +1042,8 @@ def _joined_shape(shapes: Sequence[tuple[int, ...]], axis: int | None) -> tuple[
 
 
 @_remembered
-def off_resonance(transform: Operator, field: Array, times: Array, *, segments: int = 0, error: float = 0) -> Operator:
+def off_resonance(transform: Operator, field: Array, times: Array, *, segments: int = 0,
+                  error: float = 0) -> Operator:
     """A Fourier transform with the phase exp(2 pi i f t) of a field map [image...] in Hz and of the samples' times in
     s, by time segmentation."""
     on = transform.device
@@ -1031,7 +1071,7 @@ class Segments:
     def __init__(self, field: Array, times: Array, *, segments: int = 0, error: float = 0,
                  device: str | Device | None = None) -> None:
         field, times = _real(field), _real(times)
-        self.device = _where(field, device)
+        self.device: Device = _where(field, device)
         more = {"segments": segments, "error": error, "device": self.device}
         self._made_by = (Segments, (field, times), more)
         opts = ffi.new("larmor_off_resonance_opts *", {"segments": segments, "error": error})
@@ -1039,7 +1079,7 @@ class Segments:
                                  _kept(field, self.device), _kept(times, self.device), opts)
 
     @classmethod
-    def of_terms(cls, terms: Sequence[tuple[Any, ...]], *, segments: int = 0, error: float = 0,
+    def of_terms(cls, terms: Sequence[tuple[Array, ...]], *, segments: int = 0, error: float = 0,
                  device: str | Device | None = None) -> Segments:
         """The least sum of products for exp(i space time) of all terms, fields of higher order for example.
 
@@ -1083,8 +1123,8 @@ def segments(transform: Operator, shared: Segments) -> Operator:
 
 
 @_remembered
-def segments_toeplitz(points: Array, modes: Sequence[int], shared: Segments, *, weights: Array = None, batch: int = 0,
-                      dtype: Any = np.complex64, **more: Any) -> Operator:
+def segments_toeplitz(points: Array, modes: Sequence[int], shared: Segments, *, weights: Array | None = None,
+                      batch: int = 0, dtype: DType = np.complex64, **more: Any) -> Operator:
     """The normal map of `segments` of a `nufft` as a sum of convolutions."""
     on = shared.device
     w = ffi.NULL if weights is None else _kept(_real(weights), on)

@@ -43,13 +43,13 @@ class _Plans:
 
     def op(self, coeffs: Any, image: Any) -> Any:
         """Image to k-space, written to coeffs."""
-        x = np.reshape(image, (self.n_trans, *self.shape))
+        x: Any = np.reshape(image, (self.n_trans, *self.shape))
         coeffs[...] = self.plan.execute(x).reshape(coeffs.shape)
         return coeffs
 
     def adj_op(self, coeffs: Any, image: Any) -> Any:
         """k-space to image, written to image."""
-        y = np.reshape(coeffs, (self.n_trans, len(self.samples)))
+        y: Any = np.reshape(coeffs, (self.n_trans, len(self.samples)))
         image[...] = self.plan.adjoint(y).reshape(image.shape)
         return image
 
@@ -70,8 +70,9 @@ class MRILarmor(FourierOperatorCPU, _ToggleGradPlanMixin):  # type: ignore[misc]
     available = True
     autograd_available = True
 
-    def __init__(self, samples: Any, shape: tuple[int, ...], density: Any = False, n_coils: int = 1, n_batchs: int = 1,
-                 n_trans: int = 1, smaps: Any = None, squeeze_dims: bool = True, **options: Any) -> None:
+    def __init__(self, samples: Any, shape: tuple[int, ...], density: Any = False, n_coils: int = 1,
+                 n_batchs: int = 1, n_trans: int = 1, smaps: Any = None, squeeze_dims: bool = True,
+                 **options: Any) -> None:
         points = self._points(samples)
         super().__init__(points, shape, density, n_coils=n_coils, n_batchs=n_batchs, n_trans=n_trans, smaps=smaps,
                          raw_op=_Plans(points, tuple(shape), n_trans, **options), squeeze_dims=squeeze_dims)

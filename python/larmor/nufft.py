@@ -16,13 +16,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from larmor import _arrays
-from larmor._arrays import Array, Device
+from larmor._arrays import Device, Native
 from larmor._library import ArgumentError, ShapeError, answer_ctrl_c, check, ffi, lib
+from larmor.typing import Array, ArrayT, Complexes, DType
 
 __all__ = ["Plan", "least_tol", "type1", "type2", "type3"]
 
@@ -42,7 +44,7 @@ def choice(table: dict[str, int], name: str, what: str) -> int:
 
 
 def options(kind: int, modes: Sequence[int], *, batch: int = 0, tol: float = 0, sign: int = 0,
-            dtype: Any = np.complex64, mode_order: str = "centred", upsample: float = 0, width: int = 0,
+            dtype: DType = np.complex64, mode_order: str = "centred", upsample: float = 0, width: int = 0,
             threads: int = 0, max_batch: int = 0, precompute: str = "auto", precompute_memory: int = 0,
             effort: str = "estimate", both_directions: bool = False) -> Any:
     """A larmor_nufft_opts. Zeros are defaults, as in C."""
@@ -70,7 +72,7 @@ def options(kind: int, modes: Sequence[int], *, batch: int = 0, tol: float = 0, 
     return opts
 
 
-def reversed_points(points: Array, ndim: int, scale: Sequence[float] | None) -> Array:
+def reversed_points(points: Native, ndim: int, scale: Sequence[float] | None) -> Native:
     """Points with their columns in the order of larmor's dimensions, times a scale for each column of the original."""
     if points.ndim < 1 or points.shape[-1] != ndim:
         raise ShapeError(f"points: got shape {tuple(points.shape)}, expected [..., {ndim}], a column for each axis")
@@ -86,7 +88,7 @@ def reversed_points(points: Array, ndim: int, scale: Sequence[float] | None) -> 
     return _arrays.as_input(points[..., ::-1])
 
 
-def _as_points(points: Array) -> Array:
+def _as_points(points: Native) -> Native:
     points = _arrays.as_input(points)
     if "float" not in str(points.dtype):
         points = _arrays.as_input(points, np.float64)
@@ -112,11 +114,11 @@ class Plan:
     """
 
     def __init__(self, kind: int, modes: int | Sequence[int], *, batch: int = 1, tol: float = 1e-5,
-                 sign: int | None = None, units: str = "cycles", dtype: Any = np.complex64,
+                 sign: int | None = None, units: str = "cycles", dtype: DType = np.complex64,
                  device: str | Device | None = None, **more: Any) -> None:
         answer_ctrl_c()
         if kind == 3:
-            self.ndim = int(modes)  # type: ignore[arg-type]
+            self.ndim: int = int(modes)  # type: ignore[arg-type]
             self.modes: tuple[int, ...] = ()
             shape: tuple[int, ...] = (0,) * self.ndim
         else:
@@ -126,22 +128,24 @@ class Plan:
         if units not in ("cycles", "radians"):
             raise ArgumentError(f"units: got {units!r}, expected cycles or radians")
         self.kind = kind
-        self.sign = sign or (-1 if kind == 2 else 1)
-        self.batch = int(batch)
-        self.dtype = np.dtype(dtype)
+        self.sign: int = sign or (-1 if kind == 2 else 1)
+        self.batch: int = int(batch)
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.units = units
-        self.device = _arrays.device(device)
+        self.device: Device = _arrays.device(device)
+        _arrays.refuse_capture(self.device)
         opts = options(kind, shape, batch=batch, tol=tol, sign=sign or 0, dtype=dtype, **more)
         out = ffi.new("larmor_nufft **")
         check(lib.larmor_nufft_create(self.device.pointer, opts, out))
         self._plan = ffi.gc(out[0], lib.larmor_nufft_free)
         self._values: tuple[int, ...] | None = None  # shape of the points
         self._targets: tuple[int, ...] = ()
-        self.points_set = 0  # how often
+        self.points_set: int = 0  # how often
 
-    def set_points(self, points: Array, targets: Array = None) -> Plan:
+    def set_points(self, points: Array, targets: Array | None = None) -> Plan:
         """Sort points [..., ndim], and for type 3 targets [..., ndim]; the arrays may change afterwards."""
         answer_ctrl_c()
+        _arrays.refuse_capture(self.device)
         points = _as_points(points)
         scale = None
         if self.units == "radians" and self.kind != 3:
@@ -151,9 +155,9 @@ class Plan:
         if self.kind == 3:
             if targets is None:
                 raise ArgumentError("targets: none; a plan of type 3 needs them")
-            targets = _as_points(targets)
+            ends = _as_points(targets)
             back = [1 / (2 * math.pi)] * self.ndim if self.units == "radians" else None
-            there = reversed_points(targets, self.ndim, back)
+            there = reversed_points(ends, self.ndim, back)
         elif targets is not None:
             raise ArgumentError("targets: given; only plans of type 3 take them")
         with self.device.turn:
@@ -161,27 +165,39 @@ class Plan:
             wrapped = _arrays.wrap(ordered, self.device)
             to = ffi.NULL if there is None else _arrays.wrap(there, self.device)
             check(lib.larmor_nufft_set_points(self._plan, wrapped, to))
-        self._targets = self.modes if there is None else tuple(targets.shape[:-1])
+        self._targets = self.modes if there is None else tuple(there.shape[:-1])
         self._values = tuple(points.shape[:-1])
         self.points_set += 1
         return self
 
-    def execute(self, x: Array, out: Array = None) -> Array:
+    @overload
+    def execute(self, x: NDArray[Any], out: Array | None = None) -> Complexes: ...
+
+    @overload
+    def execute(self, x: ArrayT, out: Array | None = None) -> ArrayT: ...
+
+    def execute(self, x: Array, out: Array | None = None) -> Native:
         """Type 1: values [batch..., points...] to modes [batch..., modes...]; type 2: back; type 3: to targets."""
         return self._run(False, x, out)
 
-    def adjoint(self, x: Array, out: Array = None) -> Array:
+    @overload
+    def adjoint(self, x: NDArray[Any], out: Array | None = None) -> Complexes: ...
+
+    @overload
+    def adjoint(self, x: ArrayT, out: Array | None = None) -> ArrayT: ...
+
+    def adjoint(self, x: Array, out: Array | None = None) -> Native:
         """The exact conjugate transpose of execute."""
         return self._run(True, x, out)
 
-    def _follow(self, x: Array) -> None:
+    def _follow(self, x: Native) -> None:
         """Queue on the stream that is current for x."""
         if self.device.is_gpu:
             stream = _arrays.memory(x).stream
             if stream is not None:
                 self.device.use_stream(stream)
 
-    def _run(self, is_adjoint: bool, x: Array, out: Array) -> Array:
+    def _run(self, is_adjoint: bool, x: Native, out: Native) -> Native:
         if self._values is None:
             raise ArgumentError("the plan has no points; call set_points first")
         answer_ctrl_c()
@@ -219,15 +235,15 @@ class Plan:
                 "per_pass": int(i.per_pass), "source": sources[i.source], "seconds": float(i.seconds)}
 
 
-def _batch(x: Array, rest: int) -> int:
+def _batch(x: Native, rest: int) -> int:
     return math.prod(tuple(x.shape)[:x.ndim - rest])
 
 
-def _device(x: Array, given: str | Device | None) -> Device:
+def _device(x: Native, given: str | Device | None) -> Device:
     return _arrays.device_of(x) if given is None else _arrays.device(given)
 
 
-def _values(x: Array) -> tuple[Array, Any]:
+def _values(x: Native) -> tuple[Native, Any]:
     """The values as complex numbers of the precision they have."""
     if _arrays.wants_gradient(x):
         import torch
@@ -240,8 +256,18 @@ def _values(x: Array) -> tuple[Array, Any]:
     return _arrays.as_input(x, dtype), dtype
 
 
-def type1(points: Array, values: Array, modes: int | Sequence[int], *, out: Array = None,
-          device: str | Device | None = None, **more: Any) -> Array:
+@overload
+def type1(points: Array, values: NDArray[Any], modes: int | Sequence[int], *, out: Array | None = None,
+          device: str | Device | None = None, **more: Any) -> Complexes: ...
+
+
+@overload
+def type1(points: Array, values: ArrayT, modes: int | Sequence[int], *, out: Array | None = None,
+          device: str | Device | None = None, **more: Any) -> ArrayT: ...
+
+
+def type1(points: Array, values: Array, modes: int | Sequence[int], *, out: Array | None = None,
+          device: str | Device | None = None, **more: Any) -> Native:
     """Values at points [..., ndim] to modes. `values` is [batch..., points...]; the others are those of Plan."""
     if _arrays.wants_gradient(points):
         from larmor import torch as with_gradient
@@ -254,7 +280,18 @@ def type1(points: Array, values: Array, modes: int | Sequence[int], *, out: Arra
     return Plan(1, modes, batch=batch, dtype=dtype, device=where, **more).set_points(points).execute(values, out)
 
 
-def type2(points: Array, modes: Array, *, out: Array = None, device: str | Device | None = None, **more: Any) -> Array:
+@overload
+def type2(points: Array, modes: NDArray[Any], *, out: Array | None = None, device: str | Device | None = None,
+          **more: Any) -> Complexes: ...
+
+
+@overload
+def type2(points: Array, modes: ArrayT, *, out: Array | None = None, device: str | Device | None = None,
+          **more: Any) -> ArrayT: ...
+
+
+def type2(points: Array, modes: Array, *, out: Array | None = None, device: str | Device | None = None,
+          **more: Any) -> Native:
     """Modes [batch..., modes...] to values at points [..., ndim]. The others are those of Plan."""
     if _arrays.wants_gradient(points):
         from larmor import torch as with_gradient
@@ -269,8 +306,18 @@ def type2(points: Array, modes: Array, *, out: Array = None, device: str | Devic
     return plan.set_points(points).execute(modes, out)
 
 
-def type3(points: Array, values: Array, targets: Array, *, out: Array = None, device: str | Device | None = None,
-          **more: Any) -> Array:
+@overload
+def type3(points: Array, values: NDArray[Any], targets: Array, *, out: Array | None = None,
+          device: str | Device | None = None, **more: Any) -> Complexes: ...
+
+
+@overload
+def type3(points: Array, values: ArrayT, targets: Array, *, out: Array | None = None,
+          device: str | Device | None = None, **more: Any) -> ArrayT: ...
+
+
+def type3(points: Array, values: Array, targets: Array, *, out: Array | None = None,
+          device: str | Device | None = None, **more: Any) -> Native:
     """Values at points [..., ndim] to targets [..., ndim]. The others are those of Plan."""
     points = _as_points(points)
     values, dtype = _values(values)

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from larmor import _arrays, _library
-from larmor._arrays import Array
+from larmor._arrays import Device, Native
 from larmor._library import ArgumentError, ShapeError, check, ffi, lib
+from larmor.typing import Array, ArrayT, Complexes, DenoiserFunction, Path
 
 __all__ = ["Denoiser", "Function", "named", "open", "tensor_of"]
 
@@ -30,9 +31,15 @@ class Denoiser:
     def __init__(self, pointer: Any, own: _Own | None = None) -> None:
         self._denoiser = pointer
         self._own = own
-        self.name = _library.text(lib.larmor_denoiser_name(pointer))
+        self.name: str = _library.text(lib.larmor_denoiser_name(pointer))
 
-    def __call__(self, x: Array, sigma: float, *, device: Any = None) -> Array:
+    @overload
+    def __call__(self, x: NDArray[Any], sigma: float, *, device: str | Device | None = None) -> Complexes: ...
+
+    @overload
+    def __call__(self, x: ArrayT, sigma: float, *, device: str | Device | None = None) -> ArrayT: ...
+
+    def __call__(self, x: Array, sigma: float, *, device: str | Device | None = None) -> Native:
         """x without noise whose real and imaginary parts have the deviation sigma."""
         _library.answer_ctrl_c()
         x = _arrays.as_input(x, np.complex128 if _arrays.is_double(x) else np.complex64, name="x")
@@ -56,7 +63,11 @@ class Denoiser:
 
 class _Own:
     def __init__(self, function: Any, form: str, arrays: str | None, name: str, label: Any) -> None:
-        self.function, self.form, self.arrays, self.name, self.label = function, form, arrays, name, label
+        self.function: DenoiserFunction = function
+        self.form: str = form
+        self.arrays: str | None = arrays
+        self.name: str = name
+        self.label: Any = label
         self.raised: BaseException | None = None
 
     def view(self, x: Any) -> Any:
@@ -92,7 +103,7 @@ class _Own:
         """z <- function(x, sigma)."""
         check(lib.larmor_device_sync(lib.larmor_array_device(x)))
         seen, target = self.view(x), self.view(z)
-        got = self.function(seen, sigma)
+        got: Native = self.function(seen, sigma)
         if tuple(got.shape) != tuple(seen.shape):
             raise ShapeError(f"prior {self.name}: got an array of shape {tuple(got.shape)}, expected "
                              f"{tuple(seen.shape)}")
@@ -134,7 +145,7 @@ def _own_apply(me: Any, sigma: float, x: Any, z: Any) -> int:
         return int(lib.larmor_fail(lib.LARMOR_ERR_BACKEND, b"%s", ffi.new("char[]", line.encode())))
 
 
-def Function(function: Callable[[Array, float], Array], *, form: str = "complex", residual: bool = False,
+def Function(function: DenoiserFunction, *, form: str = "complex", residual: bool = False,
              arrays: str | None = None, name: str | None = None) -> Denoiser:
     """A denoiser of your own: function(x, sigma) returns x without noise whose real and imaginary parts have the
     deviation sigma, as an array of x's shape. x may be read during the call alone.
@@ -169,19 +180,19 @@ def named(name: str, weight: float = 1) -> Denoiser:
                                      name.encode(), weight))
 
 
-def open(path: Any) -> Denoiser:
+def open(path: Path) -> Denoiser:
     """A plugin, whose code runs with the rights of this process: the path of a shared object, with its argument behind
     a colon: "./plugin.so:ARGUMENT"."""
     return Denoiser(_library.created(lib.larmor_prior_open, "larmor_denoiser", lib.larmor_denoiser_free,
                                      os.fsencode(path)))
 
 
-def _taken(prior: Any, like: Array = None) -> Denoiser:
+def _taken(prior: Any, like: Native = None) -> Denoiser:
     """A denoiser from what a caller gives: itself, a path, or a function, which gets arrays like the caller's."""
     if isinstance(prior, Denoiser):
         return prior
     if isinstance(prior, (str, bytes, os.PathLike)):
-        return open(prior)
+        return open(os.fsdecode(prior))
     if callable(prior):
         return Function(prior, arrays="torch" if like is not None and _arrays._is_torch(like) else None)
     raise ArgumentError(f"prior: got {type(prior).__name__}, expected a function, a larmor.prior.Denoiser or the path "

@@ -6,13 +6,15 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from larmor import _arrays, _library
-from larmor._arrays import Array, Device
+from larmor._arrays import Device, Native
 from larmor._library import check, ffi, lib
+from larmor.typing import Array, ArrayT, Complexes, DType
 
 __all__ = ["Function", "Prox", "box", "conjugate", "group_l1", "l1", "l2", "l2_ball", "linf_ball", "nonnegative",
            "nuclear", "real", "simplex", "square", "stack", "support", "translate"]
@@ -26,13 +28,19 @@ class Prox:
         self._prox = pointer
         self.device = device
         self.name = name
-        self.shape = _arrays.dims(lib.larmor_prox_shape(pointer))
-        self.dtype = _arrays.dtype_name(lib.larmor_prox_dtype(pointer))
+        self.shape: tuple[int, ...] = _arrays.dims(lib.larmor_prox_shape(pointer))
+        self.dtype: Any = _arrays.dtype_name(lib.larmor_prox_dtype(pointer))
 
     def __repr__(self) -> str:
         return f"<larmor prox {self.name} {self.shape} {self.dtype} {self.device.spec}>"
 
-    def __call__(self, t: float, x: Array) -> Array:
+    @overload
+    def __call__(self, t: float, x: NDArray[Any]) -> Complexes: ...
+
+    @overload
+    def __call__(self, t: float, x: ArrayT) -> ArrayT: ...
+
+    def __call__(self, t: float, x: Array) -> Native:
         """argmin over z of g(z) + |z - x|^2 / (2 t)."""
         _library.answer_ctrl_c()
         x = _arrays.as_input(x, self.dtype)
@@ -55,7 +63,7 @@ def _made(name: str, on: Device, function: Any, *arguments: Any) -> Prox:
     return Prox(_library.created(function, "larmor_prox", lib.larmor_prox_free, *arguments), on, name)
 
 
-def l1(shape: Sequence[int], weight: float = 1, *, dtype: Any = np.complex64,
+def l1(shape: Sequence[int], weight: float = 1, *, dtype: DType = np.complex64,
        device: str | Device | None = None) -> Prox:
     """g = weight sum |x|."""
     on = _arrays.device(device)
@@ -63,7 +71,7 @@ def l1(shape: Sequence[int], weight: float = 1, *, dtype: Any = np.complex64,
                  _arrays.shape_of(tuple(shape)))
 
 
-def group_l1(shape: Sequence[int], weight: float = 1, *, dtype: Any = np.complex64,
+def group_l1(shape: Sequence[int], weight: float = 1, *, dtype: DType = np.complex64,
              device: str | Device | None = None) -> Prox:
     """g = weight sum of the norms along axis 0: of a gradient, isotropic total variation."""
     on = _arrays.device(device)
@@ -71,7 +79,7 @@ def group_l1(shape: Sequence[int], weight: float = 1, *, dtype: Any = np.complex
                  _arrays.shape_of(tuple(shape)))
 
 
-def l2(shape: Sequence[int], weight: float = 1, *, dtype: Any = np.complex64,
+def l2(shape: Sequence[int], weight: float = 1, *, dtype: DType = np.complex64,
        device: str | Device | None = None) -> Prox:
     """g = weight |x|, the norm of all numbers together."""
     on = _arrays.device(device)
@@ -79,7 +87,7 @@ def l2(shape: Sequence[int], weight: float = 1, *, dtype: Any = np.complex64,
                  _arrays.shape_of(tuple(shape)))
 
 
-def square(shape: Sequence[int], weight: float = 1, *, dtype: Any = np.complex64,
+def square(shape: Sequence[int], weight: float = 1, *, dtype: DType = np.complex64,
            device: str | Device | None = None) -> Prox:
     """g = weight |x|^2 / 2."""
     on = _arrays.device(device)
@@ -87,7 +95,7 @@ def square(shape: Sequence[int], weight: float = 1, *, dtype: Any = np.complex64
                  _arrays.shape_of(tuple(shape)))
 
 
-def box(shape: Sequence[int], low: float, high: float, *, dtype: Any = np.complex64,
+def box(shape: Sequence[int], low: float, high: float, *, dtype: DType = np.complex64,
         device: str | Device | None = None) -> Prox:
     """The set of real numbers from low to high: the map is the projection onto it, and g counts as 0 everywhere."""
     on = _arrays.device(device)
@@ -95,17 +103,17 @@ def box(shape: Sequence[int], low: float, high: float, *, dtype: Any = np.comple
                  _arrays.shape_of(tuple(shape)))
 
 
-def nonnegative(shape: Sequence[int], *, dtype: Any = np.complex64, device: str | Device | None = None) -> Prox:
+def nonnegative(shape: Sequence[int], *, dtype: DType = np.complex64, device: str | Device | None = None) -> Prox:
     """The set of real numbers of 0 and more, as `box`."""
     return box(shape, 0, np.inf, dtype=dtype, device=device)
 
 
-def real(shape: Sequence[int], *, dtype: Any = np.complex64, device: str | Device | None = None) -> Prox:
+def real(shape: Sequence[int], *, dtype: DType = np.complex64, device: str | Device | None = None) -> Prox:
     """The set of real numbers, as `box`."""
     return box(shape, -np.inf, np.inf, dtype=dtype, device=device)
 
 
-def support(mask: Array, shape: Sequence[int] | None = None, *, dtype: Any = np.complex64,
+def support(mask: Array, shape: Sequence[int] | None = None, *, dtype: DType = np.complex64,
             device: str | Device | None = None) -> Prox:
     """The set of arrays that are 0 where the mask, of the last axes of shape, is: the map is the projection onto it."""
     on = _arrays.device(device)
@@ -126,13 +134,13 @@ def conjugate(g: Prox) -> Prox:
     return _made("conjugate", g.device, lib.larmor_prox_conjugate, g._prox)
 
 
-def linf_ball(shape: Sequence[int], radius: float = 1, *, dtype: Any = np.complex64,
+def linf_ball(shape: Sequence[int], radius: float = 1, *, dtype: DType = np.complex64,
               device: str | Device | None = None) -> Prox:
     """The set of arrays whose magnitudes are at most the radius: the conjugate of `l1` with that weight."""
     return conjugate(l1(shape, radius, dtype=dtype, device=device))
 
 
-def l2_ball(shape: Sequence[int], radius: float = 1, centre: Array = None, *, dtype: Any = np.complex64,
+def l2_ball(shape: Sequence[int], radius: float = 1, centre: Array | None = None, *, dtype: DType = np.complex64,
             device: str | Device | None = None) -> Prox:
     """The set of arrays whose distance from the centre, as a norm of all numbers, is at most the radius: |x - b| up to
     what noise makes of b, for example."""
@@ -140,7 +148,7 @@ def l2_ball(shape: Sequence[int], radius: float = 1, centre: Array = None, *, dt
     return ball if centre is None else translate(ball, centre)
 
 
-def simplex(shape: Sequence[int], sum: float = 1, *, dtype: Any = np.complex64,
+def simplex(shape: Sequence[int], sum: float = 1, *, dtype: DType = np.complex64,
             device: str | Device | None = None) -> Prox:
     """The set of real numbers of 0 and more with this sum, above 0, as `box`."""
     on = _arrays.device(device)
@@ -148,7 +156,7 @@ def simplex(shape: Sequence[int], sum: float = 1, *, dtype: Any = np.complex64,
                  _arrays.shape_of(tuple(shape)))
 
 
-def nuclear(shape: Sequence[int], weight: float = 1, *, dtype: Any = np.complex64,
+def nuclear(shape: Sequence[int], weight: float = 1, *, dtype: DType = np.complex64,
             device: str | Device | None = None) -> Prox:
     """g = weight times the sum of the singular values of a matrix [rows, columns], or of each of several [matrices,
     rows, columns], as `larmor.linop.casorati` makes them."""
@@ -179,7 +187,7 @@ def _own_value(me: Any, x: Any, g: Any) -> None:
 
 
 def Function(apply: Callable[[float, Array], Array], value: Callable[[Array], float], shape: Sequence[int], *,
-             name: str = "function", dtype: Any = np.complex64, device: str | Device | None = None) -> Prox:
+             name: str = "function", dtype: DType = np.complex64, device: str | Device | None = None) -> Prox:
     """A proximal map of your own: apply(t, x) returns z, value(x) returns g(x).
 
     The arrays, NumPy's or on a GPU CuPy's, may be read during the call alone. An exception ends the solver and reaches

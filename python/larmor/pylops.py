@@ -13,6 +13,7 @@ import numpy as np
 from pylops import LinearOperator
 
 from larmor import linop
+from larmor.typing import DType
 
 __all__ = ["from_pylops", "to_pylops"]
 
@@ -36,9 +37,9 @@ def to_pylops(A: linop.Operator) -> Any:
     return _LinearOperator(A)
 
 
-def from_pylops(L: Any, *, dtype: Any = np.complex64) -> linop.Operator:
+def from_pylops(L: Any, *, dtype: DType = np.complex64) -> linop.Operator:
     """A pylops.LinearOperator as an operator, which larmor's solvers take."""
     before, after = tuple(int(n) for n in L.dims), tuple(int(n) for n in L.dimsd)
-    return linop.Function(lambda x: np.reshape(L.matvec(np.ravel(x)), after),
-                          lambda y: np.reshape(L.rmatvec(np.ravel(y)), before), before, after, name="pylops",
-                          dtype=dtype)
+    return linop.Function(lambda x: np.reshape(L.matvec(np.ravel(np.asarray(x))), after),
+                          lambda y: np.reshape(L.rmatvec(np.ravel(np.asarray(y))), before), before, after,
+                          name="pylops", dtype=dtype)

@@ -13,6 +13,7 @@ import numpy as np
 from sigpy import linop as _linop
 
 from larmor import linop
+from larmor.typing import DType
 
 __all__ = ["from_sigpy", "to_sigpy"]
 
@@ -42,7 +43,7 @@ def to_sigpy(A: linop.Operator) -> Any:
     return _Linop(A, False)
 
 
-def from_sigpy(L: Any, *, dtype: Any = np.complex64) -> linop.Operator:
+def from_sigpy(L: Any, *, dtype: DType = np.complex64) -> linop.Operator:
     """A sigpy.linop.Linop as an operator, which larmor's solvers take."""
     H, N = L.H, L.N
     return linop.Function(L, H, L.ishape, L.oshape, normal=N, name="sigpy", dtype=dtype)

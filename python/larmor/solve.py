@@ -10,21 +10,28 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from larmor import _arrays, _library
-from larmor._arrays import Array, Device
+from larmor import prior as _prior
+from larmor._arrays import Device, Native
 from larmor._library import Stopped, check, ffi, lib
 from larmor.linop import Operator, _op, _real, _traj
 from larmor.prox import Prox
+from larmor.typing import Array, ArrayT, Complexes, DenoiserFunction, DType, Floats, Path
+
+if TYPE_CHECKING:
+    from typing_extensions import Concatenate, ParamSpec, TypeAlias
 
 __all__ = ["Choice", "Circulant", "History", "PnpReport", "Progress", "Report", "admm", "cg", "choose_weight", "fista",
            "hold_out", "lambda_unit", "largest_eigenvalue", "lsmr", "noise", "noise_left", "pdhg", "pgm", "pnp", "pocs",
            "posterior", "power_method", "precondition_kspace", "regularised", "regularisers", "weight_of_noise"]
 
-Monitor = Callable[["Progress"], Any]
+Monitor: TypeAlias = "Callable[[Progress], object]"
+_Told_co = TypeVar("_Told_co", covariant=True)
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,7 @@ class Progress:
     residual: float
     objective: float
     seconds: float
-    x: Array  # the iterate; to be read during the call alone
+    x: Any  # the iterate, an array of b's library; to be read during the call alone
 
 
 class History:
@@ -51,7 +58,7 @@ class History:
         self.residuals: list[float] = []
         self.objectives: list[float] = []
         self.seconds: list[float] = []
-        self.images: list[Array] = []
+        self.images: list[Any] = []
         self._after, self._every = after, every
 
     def __call__(self, progress: Progress) -> Any:
@@ -60,7 +67,7 @@ class History:
         self.objectives.append(progress.objective)
         self.seconds.append(progress.seconds)
         if self._every and progress.iteration % self._every == 0:
-            self.images.append(progress.x.copy())
+            self.images.append(_arrays.copied(progress.x))
         return self._after(progress) if self._after is not None else None
 
     def __len__(self) -> int:
@@ -96,9 +103,29 @@ def _monitor(user: Any, p: Any) -> int:
         return 1
 
 
-def _solve(function: Any, A: Operator, b: Array, x0: Array, extra: Sequence[Any], iterations: int, tol: float,
+if TYPE_CHECKING:
+    _P = ParamSpec("_P")
+
+    class _Solver(Protocol[_P, _Told_co]):
+        """A function of an operator and data whose image is of the data's library."""
+
+        @overload
+        def __call__(self, A: Operator, b: NDArray[Any], /, *arguments: _P.args,
+                     **options: _P.kwargs) -> tuple[Complexes, _Told_co]: ...
+
+        @overload
+        def __call__(self, A: Operator, b: ArrayT, /, *arguments: _P.args,
+                     **options: _P.kwargs) -> tuple[ArrayT, _Told_co]: ...
+
+
+def _solver(function: Callable[Concatenate[Operator, Array, _P], tuple[Native, _Told_co]]) -> _Solver[_P, _Told_co]:
+    """The function itself, with that type."""
+    return cast("_Solver[_P, _Told_co]", function)
+
+
+def _solve(function: Any, A: Operator, b: Native, x0: Native, extra: Sequence[Any], iterations: int, tol: float,
            lam: float, monitor: Monitor | None, precondition: Operator | None = None,
-           circulant: Circulant | None = None, **members: Any) -> tuple[Array, Report]:
+           circulant: Circulant | None = None, **members: Any) -> tuple[Native, Report]:
     _library.answer_ctrl_c()
     b = _arrays.as_input(b, A.dtype, name="b")
     if x0 is None:
@@ -132,14 +159,16 @@ def _solve(function: Any, A: Operator, b: Array, x0: Array, extra: Sequence[Any]
     return x, Report(report.iters, report.residual, report.objective, report.seconds, end)
 
 
-def cg(A: Operator, b: Array, x0: Array = None, *, iterations: int = 0, tol: float = 0, lam: float = 0,
-       precondition: Operator | None = None, monitor: Monitor | None = None) -> tuple[Array, Report]:
+@_solver
+def cg(A: Operator, b: Array, x0: Array | None = None, *, iterations: int = 0, tol: float = 0, lam: float = 0,
+       precondition: Operator | None = None, monitor: Monitor | None = None) -> tuple[Native, Report]:
     """min |A x - b|^2 + lam |x|^2 by conjugate gradients."""
     return _solve(lib.larmor_cg, A, b, x0, (), iterations, tol, lam, monitor, precondition)
 
 
-def lsmr(A: Operator, b: Array, x0: Array = None, *, weights: Array = None, iterations: int = 0, tol: float = 0,
-         lam: float = 0, monitor: Monitor | None = None) -> tuple[Array, Report]:
+@_solver
+def lsmr(A: Operator, b: Array, x0: Array | None = None, *, weights: Array | None = None, iterations: int = 0,
+         tol: float = 0, lam: float = 0, monitor: Monitor | None = None) -> tuple[Native, Report]:
     """min |A x - b|_W^2 + lam |x|^2 by LSMR; weights are real, above 0, of the last axes of b."""
     members: dict[str, Any] = {}
     if weights is not None:
@@ -148,13 +177,14 @@ def lsmr(A: Operator, b: Array, x0: Array = None, *, weights: Array = None, iter
     return _solve(lib.larmor_lsmr, A, b, x0, (), iterations, tol, lam, monitor, **members)
 
 
-def _proximal(function: Any, A: Operator, b: Array, g: Prox, K: Operator | None, x0: Array, **more: Any) -> Any:
+def _proximal(function: Any, A: Operator, b: Native, g: Prox, K: Operator | None, x0: Native, **more: Any) -> Any:
     return _solve(function, A, b, x0, (K._op if K is not None else ffi.NULL, g._prox), **more)
 
 
-def admm(A: Operator, b: Array, g: Prox, K: Operator | None = None, x0: Array = None, *, iterations: int = 0,
+@_solver
+def admm(A: Operator, b: Array, g: Prox, K: Operator | None = None, x0: Array | None = None, *, iterations: int = 0,
          tol: float = 0, lam: float = 0, penalty: float = 0, inner: int = 0, precondition: Operator | None = None,
-         circulant: Circulant | None = None, monitor: Monitor | None = None) -> tuple[Array, Report]:
+         circulant: Circulant | None = None, monitor: Monitor | None = None) -> tuple[Native, Report]:
     """min 1/2 |A x - b|^2 + lam/2 |x|^2 + g(K x) by alternating directions; without K: g(x). A Circulant of A^H A
     preconditions the inner problem, whatever the weight in it."""
     done: tuple[Array, Report] = _proximal(lib.larmor_admm, A, b, g, K, x0, iterations=iterations, tol=tol, lam=lam,
@@ -163,23 +193,26 @@ def admm(A: Operator, b: Array, g: Prox, K: Operator | None = None, x0: Array = 
     return done
 
 
-def fista(A: Operator, b: Array, g: Prox, x0: Array = None, *, iterations: int = 0, tol: float = 0, lam: float = 0,
-          largest: float = 0, monitor: Monitor | None = None) -> tuple[Array, Report]:
+@_solver
+def fista(A: Operator, b: Array, g: Prox, x0: Array | None = None, *, iterations: int = 0, tol: float = 0,
+          lam: float = 0, largest: float = 0, monitor: Monitor | None = None) -> tuple[Native, Report]:
     """min 1/2 |A x - b|^2 + lam/2 |x|^2 + g(x) by steps of the gradient with a momentum that begins anew where it leads
     uphill; largest: the largest eigenvalue of A^H A, where it is known."""
     return _solve(lib.larmor_fista, A, b, x0, (g._prox,), iterations, tol, lam, monitor, largest=largest)
 
 
-def pgm(A: Operator, b: Array, g: Prox, x0: Array = None, *, iterations: int = 0, tol: float = 0, lam: float = 0,
-        largest: float = 0, monitor: Monitor | None = None) -> tuple[Array, Report]:
+@_solver
+def pgm(A: Operator, b: Array, g: Prox, x0: Array | None = None, *, iterations: int = 0, tol: float = 0,
+        lam: float = 0, largest: float = 0, monitor: Monitor | None = None) -> tuple[Native, Report]:
     """The same by the proximal gradient method: `fista` without its momentum, which takes more iterations. The
     objective does not rise."""
     return _solve(lib.larmor_fista, A, b, x0, (g._prox,), iterations, tol, lam, monitor, largest=largest, no_momentum=1)
 
 
-def pdhg(A: Operator, b: Array, g: Prox, K: Operator | None = None, x0: Array = None, *, iterations: int = 0,
+@_solver
+def pdhg(A: Operator, b: Array, g: Prox, K: Operator | None = None, x0: Array | None = None, *, iterations: int = 0,
          tol: float = 0, lam: float = 0, penalty: float = 0, precondition: Operator | None = None,
-         monitor: Monitor | None = None) -> tuple[Array, Report]:
+         monitor: Monitor | None = None) -> tuple[Native, Report]:
     """The same by primal-dual splitting."""
     done: tuple[Array, Report] = _proximal(lib.larmor_pdhg, A, b, g, K, x0, iterations=iterations, tol=tol, lam=lam,
                                            monitor=monitor, precondition=precondition, penalty=penalty)
@@ -207,11 +240,12 @@ def _regulariser(A: Operator, name: str, lam: float | None, series: bool, time: 
                             lib.larmor_op_in_shape(A._op))
 
 
-def regularised(A: Operator, b: Array, name: str, x0: Array = None, *, lam: float | None = None,
+@_solver
+def regularised(A: Operator, b: Array, name: str, x0: Array | None = None, *, lam: float | None = None,
                 weight: float | None = None, series: bool = False, time: float = 0, ratio: float = 0,
                 block: Sequence[int] = (), voxel: Sequence[float] = (), iterations: int = 0, tol: float = 0,
                 tikhonov: float = 0, circulant: Circulant | None = None, monitor: Monitor | None = None
-                ) -> tuple[Array, Report]:
+                ) -> tuple[Native, Report]:
     """min 1/2 |A x - b|^2 + weight R(x) with a penalty by name, by the solver that suits it.
 
     name       of `regularisers`, with dimensions, or several with ratios: "tv", "tv:xy", "tv:xy+tv:t=4+l1".
@@ -229,7 +263,7 @@ def regularised(A: Operator, b: Array, name: str, x0: Array = None, *, lam: floa
 
 def posterior(A: Operator, b: Array, x0: Array, *, weight: float, deviation: float, name: str | None = None,
               series: bool = False, time: float = 0, voxel: Sequence[float] = (), circulant: Circulant | None = None,
-              seed: int = 0, iterations: int = 0) -> Iterator[Array]:
+              seed: int = 0, iterations: int = 0) -> Iterator[Any]:
     """Samples of exp(-(|A x - b|^2 / 2 + weight R(x)) / deviation^2), without an end: what x may be, given b.
 
     name       of the penalty R, "tv" or "wavelet": a chain, whose first few samples remember x0; None: |x|^2 / 2, whose
@@ -278,10 +312,12 @@ class PnpReport:
     end: str
 
 
-def pnp(A: Operator, b: Array, denoiser: Any, x0: Array = None, *, sigma: float, method: str = "admm",
-        iterations: int = 0, tol: float = 0, noise: float = 0, first: float = 0, falling: int = 0, weight: float = 0,
-        deviation: float = 0, largest: float = 0, inner: int = 0, precondition: Operator | None = None,
-        circulant: Circulant | None = None, monitor: Monitor | None = None) -> tuple[Array, PnpReport]:
+@_solver
+def pnp(A: Operator, b: Array, denoiser: _prior.Denoiser | DenoiserFunction | Path, x0: Array | None = None, *,
+        sigma: float, method: str = "admm", iterations: int = 0, tol: float = 0, noise: float = 0, first: float = 0,
+        falling: int = 0, weight: float = 0, deviation: float = 0, largest: float = 0, inner: int = 0,
+        precondition: Operator | None = None, circulant: Circulant | None = None,
+        monitor: Monitor | None = None) -> tuple[Native, PnpReport]:
     """An image that the data and a denoiser agree on (plug and play).
 
     denoiser   a function of x and sigma, a `larmor.prior.Denoiser`, or the path of a plugin. An exception of the
@@ -293,12 +329,10 @@ def pnp(A: Operator, b: Array, denoiser: Any, x0: Array = None, *, sigma: float,
                of A^H A, which is the least for fista.
     noise      end where |A x - b| is at most this: the norm of the noise in b.
     """
-    from larmor import prior
-
     _library.answer_ctrl_c()
     if method not in _PNP:
         raise _library.ArgumentError(f"method: got {method!r}, expected one of {', '.join(_PNP)}")
-    d = prior._taken(denoiser, b)
+    d = _prior._taken(denoiser, b)
     b = _arrays.as_input(b, A.dtype, name="b")
     x = _arrays.empty(b, A.in_shape, A.dtype)
     x[...] = 0 if x0 is None else _arrays.as_input(x0, A.dtype, name="x0")
@@ -336,15 +370,25 @@ def largest_eigenvalue(A: Operator, iterations: int = 0) -> float:
     return float(np.float64(value[0]))
 
 
-def power_method(A: Operator, x0: Array = None, *, iterations: int = 30, tol: float = 1e-4, seed: int = 1,
-                 monitor: Monitor | None = None) -> tuple[float, Array, Report]:
+@overload
+def power_method(A: Operator, x0: NDArray[Any] | None = None, *, iterations: int = 30, tol: float = 1e-4,
+                 seed: int = 1, monitor: Monitor | None = None) -> tuple[float, Complexes, Report]: ...
+
+
+@overload
+def power_method(A: Operator, x0: ArrayT, *, iterations: int = 30, tol: float = 1e-4, seed: int = 1,
+                 monitor: Monitor | None = None) -> tuple[float, ArrayT, Report]: ...
+
+
+def power_method(A: Operator, x0: Array | None = None, *, iterations: int = 30, tol: float = 1e-4, seed: int = 1,
+                 monitor: Monitor | None = None) -> tuple[float, Native, Report]:
     """The largest eigenvalue of A^H A from below, its eigenvector of norm 1, and a report.
 
     x0   where it begins; default: noise. tol: of the residual |A^H A x - value x| / value, which monitors see; their
          objective is the value.
     """
     began = time.perf_counter()
-    x = noise(A.in_shape, seed=seed, dtype=A.dtype) if x0 is None else _arrays.as_input(x0, A.dtype, name="x0")
+    x: Native = noise(A.in_shape, seed=seed, dtype=A.dtype) if x0 is None else _arrays.as_input(x0, A.dtype, name="x0")
     x = x / _norm(x)
     value, residual, end, i = 0.0, math.inf, "iterations", 0
     for i in range(1, iterations + 1):
@@ -363,13 +407,14 @@ def power_method(A: Operator, x0: Array = None, *, iterations: int = 30, tol: fl
     return value, x, Report(i, residual, value, time.perf_counter() - began, end)
 
 
-def _norm(x: Array) -> float:
+def _norm(x: Native) -> float:
     """The norm of all numbers together."""
     return math.sqrt(float((x.real ** 2 + x.imag ** 2).sum()))
 
 
-def pocs(A: Operator, b: Array, phase: Array, x0: Array = None, *, iterations: int = 0, tol: float = 0, lam: float = 0,
-         monitor: Monitor | None = None) -> tuple[Array, Report]:
+@_solver
+def pocs(A: Operator, b: Array, phase: Array, x0: Array | None = None, *, iterations: int = 0, tol: float = 0,
+         lam: float = 0, monitor: Monitor | None = None) -> tuple[Native, Report]:
     """Projections in turn, for partial Fourier scans: onto the images of a given phase, and from there to the nearest
     image that explains the data.
 
@@ -384,7 +429,7 @@ def pocs(A: Operator, b: Array, phase: Array, x0: Array = None, *, iterations: i
 # ---- preconditioners ----
 
 
-def _type_of(maps: Array, dtype: Any) -> Any:
+def _type_of(maps: Native, dtype: DType | None) -> Any:
     """The type that is asked for, else that of the maps."""
     return dtype or (np.complex128 if _arrays.is_double(maps) else np.complex64)
 
@@ -400,11 +445,12 @@ class Circulant:
     dtype    default: that of complex maps, else complex64.
     """
 
-    def __init__(self, points: Array, shape: Sequence[int], *, maps: Array = None, weights: Array = None,
-                 dtype: Any = None, device: str | Device | None = None) -> None:
+    def __init__(self, points: Array, shape: Sequence[int], *, maps: Array | None = None,
+                 weights: Array | None = None, dtype: DType | None = None,
+                 device: str | Device | None = None) -> None:
         points = _traj(points)
         dtype = _type_of(maps, dtype)
-        self.device = _arrays.device_of(points) if device is None else _arrays.device(device)
+        self.device: Device = _arrays.device_of(points) if device is None else _arrays.device(device)
         m = ffi.NULL
         if maps is not None:
             m = _arrays.wrap(_arrays.as_input(maps, dtype, name="maps"), self.device, keep=True)
@@ -418,8 +464,8 @@ class Circulant:
         return _op(lib.larmor_circulant_inverse, self.device, self._circulant, lam, K._op if K else ffi.NULL, penalty)
 
 
-def precondition_kspace(points: Array, shape: Sequence[int], *, maps: Array = None, lam: float = 0,
-                        dtype: Any = None, device: str | Device | None = None) -> Any:
+def precondition_kspace(points: Array, shape: Sequence[int], *, maps: Array | None = None, lam: float = 0,
+                        dtype: DType | None = None, device: str | Device | None = None) -> Floats:
     """Weights for `lsmr` that make it converge in few iterations: [readouts, samples], with maps [coils, readouts,
     samples]. The others are those of Circulant."""
     _library.answer_ctrl_c()
@@ -456,7 +502,8 @@ def lambda_unit(A: Operator, b: Array) -> float:
     return float(unit[0])
 
 
-def hold_out(points: Array, circulant: Circulant, *, weights: Array = None, seed: int = 1) -> tuple[Any, Any]:
+def hold_out(points: Array, circulant: Circulant, *, weights: Array | None = None,
+             seed: int = 1) -> tuple[Floats, Floats]:
     """A tenth of the samples, to choose a weight by: weights [readouts, samples] for the operator of `choose_weight`'s
     `held`, 0 where samples are held out, and its factors, 0 where they are not."""
     _library.answer_ctrl_c()
@@ -469,7 +516,7 @@ def hold_out(points: Array, circulant: Circulant, *, weights: Array = None, seed
 
 
 def choose_weight(A: Operator, b: Array, held: Operator, factors: Array, circulant: Circulant,
-                  name: str | None = None, *, noise: Array = None, series: bool = False, time: float = 0,
+                  name: str | None = None, *, noise: Array | None = None, series: bool = False, time: float = 0,
                   ratio: float = 0, block: Sequence[int] = (), voxel: Sequence[float] = (), penalty: float = 0,
                   inner: int = 0, monitor: Monitor | None = None) -> Choice:
     """The weight whose image from the samples that are kept best predicts those that are held out.
@@ -512,7 +559,7 @@ def weight_of_noise(A: Operator, b: Array, noise: Array, name: str | None = None
     return float(weight[0])
 
 
-def noise(shape: Sequence[int], deviation: float = 1, *, seed: int = 1, dtype: Any = np.complex64) -> Any:
+def noise(shape: Sequence[int], deviation: float = 1, *, seed: int = 1, dtype: DType = np.complex64) -> Complexes:
     """Independent complex numbers whose real and imaginary parts have this standard deviation, uniformly distributed;
     the same seed gives the same numbers everywhere."""
     x = np.zeros(tuple(shape), dtype)

@@ -17,11 +17,14 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
+from torch.autograd import forward_ad
 
 from larmor import _arrays
 from larmor import linop as _linop
@@ -31,8 +34,6 @@ from larmor.linop import Operator
 
 __all__ = ["NUFFT", "SENSE", "DataConsistency", "Linear", "Nufft", "NufftAdjoint", "apply", "nufft", "nufft_adjoint",
            "nufft_field", "sense", "sense_adjoint"]
-
-Tensor = Any  # torch.Tensor
 
 
 def _plan(points: Tensor, modes: tuple[int, ...], batch: int, dtype: Any, tol: float) -> _nufft.Plan:
@@ -47,15 +48,36 @@ def _batch(x: Tensor, dims: int) -> int:
     return math.prod(x.shape[:x.ndim - dims])
 
 
-def _slopes(x: Tensor, modes: tuple[int, ...]) -> Tensor:
-    """-2 pi i r_d / N_d x for each axis d, which come first."""
+def _ramps(x: Tensor, modes: Sequence[int]) -> list[Tensor]:
+    """-2 pi i r_d / N_d for each axis d, in x's precision."""
     terms = []
     for d, n in enumerate(modes):
         ramp = (torch.arange(n, device=x.device, dtype=x.real.dtype) - n // 2) * (-2 * math.pi / n)
         shape = [1] * len(modes)
         shape[d] = n
-        terms.append(x * torch.complex(torch.zeros_like(ramp), ramp).reshape(shape))
-    return torch.stack(terms)
+        terms.append(torch.complex(torch.zeros_like(ramp), ramp).reshape(shape))
+    return terms
+
+
+def _slopes(x: Tensor, modes: Sequence[int]) -> Tensor:
+    """-2 pi i r_d / N_d x for each axis d, which come first."""
+    return torch.stack([ramp * x for ramp in _ramps(x, modes)])
+
+
+def _moved(transform: Callable[[Tensor], Tensor], x: Tensor, points: Tensor, modes: Sequence[int], adjoint: bool,
+           step: Tensor) -> Tensor:
+    """How transform(x), of type 2 or its adjoint at the points, changes with a step of the points."""
+    steps = step.movedim(-1, 0).to(x.real.dtype)
+    if not adjoint:
+        slopes = transform(_slopes(x, modes))
+        return sum(step * slope for step, slope in zip(steps, slopes))
+    back = transform(torch.stack([step * x for step in steps]))
+    return -sum(ramp * part for ramp, part in zip(_ramps(x, modes), back))
+
+
+def _is_followed() -> bool:
+    """Whether what is computed now may be differentiated, in reverse or forwards."""
+    return bool(torch.is_grad_enabled() or forward_ad._current_level >= 0)
 
 
 def _points_gradient(points: Tensor, x: Tensor, y: Tensor, modes: tuple[int, ...], tol: float) -> Tensor:
@@ -90,20 +112,57 @@ def _computed(x: Tensor, points: Tensor, modes: Sequence[int], tol: float, adjoi
     return kept.plan.adjoint(x) if adjoint else kept.plan.execute(x)
 
 
+def _is_traced() -> bool:
+    """Whether torch.fx records PyTorch's operators, as for torch.func.linearize, of which larmor's calls are none."""
+    tracer = sys.modules.get("torch.fx.experimental.proxy_tensor")
+    return tracer is not None and tracer.get_proxy_mode() is not None
+
+
+def _refuse_tracing() -> None:
+    if _is_traced():
+        raise ArgumentError("torch.fx records this code, but of larmor only nufft, nufft_adjoint, sense and "
+                            "sense_adjoint without a field; leave it out of what is recorded, or use torch.func.jvp")
+
+
+def _keep(ctx: Any, *tensors: Tensor) -> None:
+    """For the backward pass and for forward mode, whose gradients may be None."""
+    ctx.save_for_backward(*tensors)
+    ctx.save_for_forward(*tensors)
+    ctx.set_materialize_grads(False)
+
+
 class _Nufft(torch.autograd.Function):
     """Type 2 of points with these modes, or its adjoint."""
 
     @staticmethod
     def forward(x: Tensor, points: Tensor, modes: tuple[int, ...], tol: float, adjoint: bool, kept: _Kept) -> Tensor:
+        if _is_traced():
+            return _nufft_op(x, points, list(modes), tol, adjoint)
         return _computed(x, points, modes, tol, adjoint, kept)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
         x, points, *ctx.arguments, ctx.kept = inputs
-        ctx.save_for_backward(x, points)
+        _keep(ctx, x, points)
 
     @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Any:
+    def jvp(ctx: Any, dx: Tensor | None, dk: Tensor | None, *_: Any) -> Tensor:
+        (x, points), (modes, tol, adjoint) = ctx.saved_tensors, ctx.arguments
+
+        def transform(x: Tensor) -> Tensor:
+            return _Nufft.apply(x, points, modes, tol, adjoint, _Kept(plan=ctx.kept.plan if x.shape == like else None))
+
+        like, found = x.shape, []
+        if dx is not None:
+            found.append(transform(dx))
+        if dk is not None:
+            found.append(_moved(transform, x, points, modes, adjoint, dk))
+        return sum(found)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor | None) -> Any:
+        if g is None:
+            return (None,) * 6
         (x, points), (modes, tol, adjoint) = ctx.saved_tensors, ctx.arguments
         gx = gk = None
         if ctx.needs_input_grad[0]:
@@ -111,7 +170,7 @@ class _Nufft(torch.autograd.Function):
             gx = _Nufft.apply(g, points, modes, tol, not adjoint, kept)
         if ctx.needs_input_grad[1]:
             image, values = (g, x) if adjoint else (x, g)
-            if ctx.kept.slopes is not None and not torch.is_grad_enabled():
+            if ctx.kept.slopes is not None and not _is_followed():
                 gk = _of_slopes(ctx.kept.slopes, values, points)
             else:  # to be differentiated again
                 gk = _points_gradient(points, image, values, modes, tol)
@@ -142,7 +201,8 @@ def _wants_slopes(points: Tensor, adjoint: bool) -> bool:
 @torch.library.custom_op("larmor::nufft", mutates_args=(),
                          schema="(Tensor x, Tensor points, SymInt[] modes, float tol, bool adjoint) -> Tensor")
 def _nufft_op(x: Tensor, points: Tensor, modes: Sequence[int], tol: float, adjoint: bool) -> Tensor:
-    return _computed(x, points, modes, tol, adjoint, _Kept())
+    with forward_ad._set_fwd_grad_enabled(False):
+        return _computed(x, points, modes, tol, adjoint, _Kept())
 
 
 @_nufft_op.register_fake
@@ -224,6 +284,7 @@ class _Field(torch.autograd.Function):
     @staticmethod
     def forward(x: Tensor, field: Tensor, points: Tensor, times: Tensor, tol: float, error: float, adjoint: bool,
                 shared: dict[Any, Any]) -> Tensor:
+        _refuse_tracing()
         x, values = x.resolve_conj().contiguous(), points.ndim - 1
         lead = x.shape[:x.ndim - (values if adjoint else field.ndim)]
         inner = x.reshape(math.prod(lead), *x.shape[len(lead):])
@@ -238,21 +299,59 @@ class _Field(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
         x, field, points, times, *ctx.arguments = inputs  # the operators are shared with the backward pass
-        ctx.save_for_backward(x, field, points, times)
+        _keep(ctx, x, field, points, times)
 
     @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Any:
+    def jvp(ctx: Any, dx: Tensor | None, df: Tensor | None, dk: Tensor | None, dt: Tensor | None, *_: Any) -> Tensor:
+        (x, field, points, times), adjoint = ctx.saved_tensors, ctx.arguments[2]
+        turn = 2j * math.pi * (-1 if adjoint else 1)
+
+        def transform(x: Tensor) -> Tensor:
+            return _Field.apply(x, field, points, times, *ctx.arguments)
+
+        def scaled(before: Tensor, after: Tensor) -> Tensor:
+            return turn * after.to(x.real.dtype) * transform(before.to(x.real.dtype) * x)
+
+        found = [] if dx is None else [transform(dx)]
+        if df is not None:
+            found.append(scaled(times, df) if adjoint else scaled(df, times))
+        if dt is not None:
+            found.append(scaled(dt, field) if adjoint else scaled(field, dt))
+        if dk is not None:
+            found.append(_moved(transform, x, points, field.shape, adjoint, dk))
+        return sum(found)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor | None) -> Any:
+        if g is None:
+            return (None,) * 8
         (x, field, points, times), (tol, error, adjoint, shared) = ctx.saved_tensors, ctx.arguments
+        image, values = (g, x) if adjoint else (x, g)
         gx = gf = None
         if ctx.needs_input_grad[0]:
             gx = _Field.apply(g, field, points, times, tol, error, not adjoint, shared)
         if ctx.needs_input_grad[1]:  # of exp(2 pi i f t) the derivative is 2 pi i t times it
-            image, values = (g, x) if adjoint else (x, g)
             back = _Field.apply(times.to(values.real.dtype) * values, field, points, times, tol, error, True,
                                 shared)
             slope = (2 * math.pi) * (image.conj() * back).imag
             gf = slope.reshape(-1, *field.shape).sum(0).to(field.dtype)
-        return gx, gf, None, None, None, None, None, None
+        gk, gt = _Field._of_samples(ctx, image, values)
+        return gx, gf, gk, gt, None, None, None, None
+
+    @staticmethod
+    def _of_samples(ctx: Any, image: Tensor, values: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        """The gradients of points and times, by one transform."""
+        (_, field, points, times), (tol, error, _, shared) = ctx.saved_tensors, ctx.arguments
+        of_points, of_times = ctx.needs_input_grad[2:4]
+        terms = list(_slopes(image, field.shape)) if of_points else []
+        if of_times:
+            terms.append(2j * math.pi * field.to(image.real.dtype) * image)
+        if not terms:
+            return None, None
+        slopes = _Field.apply(torch.stack(terms), field, points, times, tol, error, False, shared)
+        found = _of_slopes(slopes, values, points)
+        return (found[..., :points.shape[-1]] if of_points else None,
+                found[..., -1].to(times.dtype) if of_times else None)
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *inputs: Any) -> Any:
@@ -262,14 +361,10 @@ class _Field(torch.autograd.Function):
 def nufft_field(x: Tensor, points: Tensor, field: Tensor, times: Tensor, *, adjoint: bool = False, tol: float = 1e-5,
                 error: float = 1e-3) -> Tensor:
     """As `nufft`, or with adjoint as `nufft_adjoint`, with the phase exp(2 pi i f t) of a field map [modes...] in Hz
-    and of the samples' times [points...] in s. Gradients are those of x and of the field.
+    and of the samples' times [points...] in s. Gradients are those of x, the points, the field and the times.
 
     error  of that phase at most, by time segmentation.
     """
-    for name, tensor in (("points", points), ("times", times)):
-        if tensor.requires_grad and torch.is_grad_enabled():
-            raise ArgumentError(f"{name}: require a gradient, which there is none of beside a field; hand in "
-                                f"{name}.detach()")
     return _with_field(x, points, field, times, adjoint, tol, error, {})
 
 
@@ -290,20 +385,20 @@ def sense(x: Tensor, maps: Tensor, points: Tensor, *, weights: Tensor | None = N
 
     weights  [points...], at least 0, whose root is a factor of the samples, as of larmor.linop.sense.
     field    [modes...] in Hz, with times [points...] in s: as of `nufft_field`.
-    All of x, maps, weights, and points or field, have gradients.
+    All of x, maps, points, weights, field and times have gradients, together, too.
     """
     return _sense(x, maps, points, weights, field, times, tol, error, None)
 
 
-def _sense(x: Tensor, maps: Tensor, points: Tensor, weights: Tensor | None, field: Tensor | None, times: Tensor | None,
-           tol: float, error: float, shared: dict[Any, Any] | None) -> Tensor:
+def _sense(x: Tensor, maps: Tensor, points: Tensor, weights: Tensor | None, field: Tensor | None,
+           times: Tensor | None, tol: float, error: float, shared: dict[Any, Any] | None) -> Tensor:
     coils = maps * x.unsqueeze(-points.shape[-1] - 1)
     y = _encode(coils, points, coils.shape[coils.ndim - points.shape[-1]:], field, times, False, tol, error, shared)
     return y if weights is None else weights.sqrt() * y
 
 
-def _encode(x: Tensor, points: Tensor, modes: Sequence[int], field: Tensor | None, times: Tensor | None, adjoint: bool,
-            tol: float, error: float, shared: dict[Any, Any] | None) -> Tensor:
+def _encode(x: Tensor, points: Tensor, modes: Sequence[int], field: Tensor | None, times: Tensor | None,
+            adjoint: bool, tol: float, error: float, shared: dict[Any, Any] | None) -> Tensor:
     """Of each coil the samples of an image, or with adjoint back."""
     if field is None:
         return _transform(x, points, modes, tol, adjoint, shared)
@@ -338,11 +433,16 @@ _BACK = {"forward": "adjoint", "adjoint": "forward", "normal": "normal"}
 class _Apply(torch.autograd.Function):
     @staticmethod
     def forward(x: Tensor, A: Operator, way: str) -> Tensor:
+        _refuse_tracing()
         return getattr(A, way)(x)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
         _, ctx.A, ctx.way = inputs
+
+    @staticmethod
+    def jvp(ctx: Any, dx: Tensor, *_: Any) -> Tensor:
+        return _Apply.apply(dx, ctx.A, ctx.way)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
@@ -357,7 +457,7 @@ def _taken_to(x: Tensor, dtype: Any, name: str) -> Tensor:
     """x as numbers of this type, which autograd follows."""
     if not x.dtype.is_complex or x.dtype == torch.complex32:
         x = _complex(x)
-    _arrays.as_input(x.detach()[..., :0], dtype, name=name)  # refuses what cannot be taken to it
+    _arrays.refuse_narrower(x, dtype, name)
     return x.to(getattr(torch, np.dtype(dtype).name))
 
 
@@ -380,11 +480,20 @@ def _applied(x: Tensor, A: Operator, way: str) -> Tensor:
 class _Execute(torch.autograd.Function):
     @staticmethod
     def forward(x: Tensor, plan: _nufft.Plan, adjoint: bool, points_set: int) -> Tensor:
+        _refuse_tracing()
         return plan.adjoint(x) if adjoint else plan.execute(x)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
         _, ctx.plan, ctx.adjoint, ctx.points_set = inputs
+
+    @staticmethod
+    def jvp(ctx: Any, dx: Tensor, *_: Any) -> Tensor:
+        return _Execute.apply(dx, ctx.plan, ctx.adjoint, ctx.points_set)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, x: Tensor, plan: _nufft.Plan, adjoint: bool, points_set: int) -> Any:
+        return _one_by_one(lambda x: _Execute.apply(x.contiguous(), plan, adjoint, points_set), info, in_dims[:1], x)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
@@ -462,7 +571,7 @@ class NufftAdjoint(NUFFT):
 
     def __init__(self, points: Tensor, modes: Sequence[int], *, tol: float = 1e-5, learn: bool = False) -> None:
         super().__init__(points, tol=tol, learn=learn)
-        self.modes = tuple(modes)
+        self.modes: tuple[int, ...] = tuple(modes)
 
     def forward(self, x: Tensor) -> Tensor:
         """[batch..., points...] to [batch..., modes...]."""
@@ -482,7 +591,8 @@ class SENSE(_Layer):
         super().__init__()
         if field is not None:
             _given(times)
-        self.tol, self.error = tol, error
+        self.tol: float = tol
+        self.error: float = error
         self._take({"maps": maps, "points": points, "weights": weights, "field": field}, learn)
         self.register_buffer("times", times)
 
@@ -522,17 +632,22 @@ class DataConsistency(torch.nn.Module):
         super().__init__()
         if not (lam > 0 and math.isfinite(lam)):
             raise ArgumentError(f"lam: got {lam}, expected a number above 0")
-        self.A, self.iterations, self.tol = A, iterations, tol
+        self.A: SENSE = A
+        self.iterations: int = iterations
+        self.tol: float = tol
         logarithm = torch.tensor(math.log(lam), dtype=A.maps.real.dtype, device=A.maps.device)
         if learn:
-            self.log_lam = torch.nn.Parameter(logarithm)
+            self.log_lam: Any = torch.nn.Parameter(logarithm)
         else:
             self.register_buffer("log_lam", logarithm)
 
     def forward(self, y: Tensor, z: Tensor | None = None) -> Tensor:
         """Of samples [batch..., coils, points...] and an image z [batch..., modes...]; None: 0."""
         lam = self.log_lam.exp()
-        right = self.A.adjoint(y) if z is None else self.A.adjoint(y) + lam * z
+        return self.nearest(self.A.adjoint(y) if z is None else self.A.adjoint(y) + lam * z, lam)
+
+    def nearest(self, right: Tensor, lam: Tensor) -> Tensor:
+        """(A^H A + lam)^-1 right, for a tensor lam of no axes."""
         return _solved(self, right, lam, self.A.tensors())
 
     def _solve(self, right: Tensor, lam: Tensor, tensors: Mapping[str, Any]) -> Tensor:
@@ -563,21 +678,48 @@ def _squares(x: Tensor, axes: tuple[int, ...]) -> Tensor:
     return (x.real ** 2 + x.imag ** 2).sum(axes, keepdim=True)
 
 
+def _normal_moved(A: SENSE, x: Tensor, tensors: Mapping[str, Any],
+                  moved: Mapping[str, tuple[Tensor, Tensor]]) -> Tensor:
+    """How A^H A x changes as tensors move: the reverse mode of the reverse mode, which is linear."""
+    values = {name: value for name, (value, _) in moved.items()}
+    _, back = torch.func.vjp(lambda values: A._normal(x, {**tensors, **values}), values)
+    _, forth = torch.func.vjp(lambda u: back(u)[0], torch.zeros_like(x))
+    return forth({name: step for name, (_, step) in moved.items()})[0]
+
+
 class _Solve(torch.autograd.Function):
     """x = (A^H A + lam)^-1 right, whose gradients are those of the equation."""
 
     @staticmethod
     def forward(layer: DataConsistency, names: tuple[str, ...], right: Tensor, lam: Tensor, *tensors: Any) -> Tensor:
+        _refuse_tracing()
         return layer._solve(right, lam, dict(zip(names, tensors)))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
         ctx.layer, ctx.names, _, lam, *tensors = inputs
         ctx.there = [tensor is not None for tensor in tensors]
-        ctx.save_for_backward(output, lam, *(tensor for tensor in tensors if tensor is not None))
+        kept = (output, lam, *(tensor for tensor in tensors if tensor is not None))
+        ctx.save_for_backward(*kept)
+        ctx.save_for_forward(*kept)
+        ctx.set_materialize_grads(False)
 
     @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Any:
+    def jvp(ctx: Any, _layer: Any, _names: Any, step: Tensor | None, of_lam: Tensor | None, *more: Any) -> Tensor:
+        x, lam, *saved = ctx.saved_tensors
+        tensors = [saved.pop(0) if there else None for there in ctx.there]
+        right = torch.zeros_like(x) if step is None else step
+        if of_lam is not None:
+            right = right - of_lam * x
+        moved = {name: (t, d) for name, t, d in zip(ctx.names, tensors, more) if d is not None}
+        if moved:
+            right = right - _normal_moved(ctx.layer.A, x, dict(zip(ctx.names, tensors)), moved)
+        return _Solve.apply(ctx.layer, ctx.names, right, lam, *tensors)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor | None) -> Any:
+        if g is None:
+            return (None,) * (4 + len(ctx.there))
         x, lam, *saved = ctx.saved_tensors
         tensors = [saved.pop(0) if there else None for there in ctx.there]
         u = _Solve.apply(ctx.layer, ctx.names, g, lam, *tensors)

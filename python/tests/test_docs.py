@@ -23,7 +23,7 @@ import headers  # noqa: E402
 import left_to_c  # noqa: E402
 import plain  # noqa: E402
 
-REFERENCE = [DOCS / "reference" / f"{name}.md" for name in ("from_sigpy", "python_runs")]
+REFERENCE = [DOCS / "reference" / f"{name}.md" for name in ("from_sigpy", "python_runs", "types")]
 FIRST = [DOCS.parent / "README.md", DOCS / "site" / "index.md"]
 PAGES = [path for path in (*FIRST, *sorted(DOCS.glob("*.md")), *REFERENCE)
          if blocks.blocks(path.read_text())]
