@@ -44,6 +44,8 @@ static int find_corrected(const char *line, size_t length)
     return i;
 }
 
+#define UNFELT_LAMBDA 1e-6 /* given, of the largest eigenvalue: less than the noise of any scan asks for */
+
 static void report_warnings(lmr_events *e, const char *warnings, int which)
 {
     for (const char *line = warnings; *line;) {
@@ -229,6 +231,12 @@ void lmr_report_method(larmor_recon *r)
         lmr_log(&r->events, "nlinv on %s: image and coil maps of each frame, held to the one before", spec);
     else
         lmr_log(&r->events, "%s on %s: lambda %s; %s%s", name, spec, lambda, maps, sets);
+    if (job->found.method.kind == LMR_METHOD_CG && job->settings->opts.lambda_mode == LARMOR_LAMBDA_RELATIVE &&
+        job->settings->opts.lambda < UNFELT_LAMBDA && !job->settings->opts.iters)
+        lmr_log(&r->events,
+                "lambda %g holds nothing: what samples do not determine, as spokes do not the corners of k-space, "
+                "becomes noise; opts.iters stops before",
+                job->settings->opts.lambda);
     if (!lmr_job_resolves_lambda(job))
         lmr_log(&r->events, "double precision: rounding in single would be %.1g of an image by lambda %g",
                 2e-8 / job->settings->opts.lambda, job->settings->opts.lambda);
