@@ -1,5 +1,5 @@
 # Debian packages by CPack, of the build that the preset `deb` configures: scripts/packages.sh deb.
-#   liblarmor0.2, liblarmor-finufft0.2   libraries; larmor-reader is with the first
+#   liblarmor0.3, liblarmor-finufft0.3   libraries; larmor-reader is with the first
 #   larmor                               the program
 #   liblarmor-dev                        headers, CMake and pkg-config files, larmor-bench
 #   larmor-mpi, larmor-dicom, larmor-cuda   plugins, where they were built

@@ -36,7 +36,7 @@ awk '/^settings +lmr_/, /^```$/ { for (i = 1; i < NF; i++) if ($i ~ /^lmr_/) pri
       exit $bad; } || status=1
 
 # Relative links of all documents.
-for document in README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md docs/*.md docs/records/*.md docs/reference/*.md docs/stories/*.md; do
+for document in README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md docs/*.md docs/records/*.md docs/reference/*.md docs/changes/*.md docs/stories/*.md; do
     folder=$(dirname "$document")
     for link in $(grep -oE '\]\([^)#]+' "$document" | cut -c3- | grep -vE '^(https?|mailto):' | sort -u); do
         if [ ! -e "$folder/$link" ]; then

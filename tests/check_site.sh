@@ -14,7 +14,7 @@ awk '/^```\{toctree\}/ { inside = 1; next } /^```/ { inside = 0 } inside && NF &
     sed 's/.*<\(.*\)>/\1/' | sort >"$work/named"
 # What there is: the pages of docs and its folders, what docs/site/stage.py takes from the root and makes, and docs/site's own pages.
 {
-    for page in docs/*.md docs/records/*.md docs/reference/*.md docs/stories/*.md; do page=${page#docs/}; echo "${page%.*}"; done | grep -v '^index$'
+    for page in docs/*.md docs/records/*.md docs/reference/*.md docs/changes/*.md docs/stories/*.md; do page=${page#docs/}; echo "${page%.*}"; done | grep -v '^index$'
     for page in docs/site/*.rst; do basename "${page%.*}"; done
     grep -oE '"[A-Z]+\.md": "[a-z]+\.md"' docs/site/stage.py | sed 's/.*: "\(.*\)\.md"/\1/'
     printf '%s\n' documents examples c/index commands/index course/index notebooks/index

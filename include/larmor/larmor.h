@@ -48,7 +48,7 @@
 extern "C" {
 #endif
 
-#define LARMOR_VERSION "0.2.0"
+#define LARMOR_VERSION "0.3.0"
 
 /* LARMOR_VERSION of the library that is linked. */
 LARMOR_API const char *larmor_version(void);

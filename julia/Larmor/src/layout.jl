@@ -1,7 +1,7 @@
-# Where members of the library's structs are, in bytes: made by julia/layout.c of larmor 0.2.0.
+# Where members of the library's structs are, in bytes: made by julia/layout.c of larmor 0.3.0.
 # SPDX-License-Identifier: Apache-2.0
 
-const VERSION_OF_LAYOUT = "0.2.0"
+const VERSION_OF_LAYOUT = "0.3.0"
 
 const NUFFT_OPTS = (size = 160,
     type = 8,
