@@ -51,7 +51,8 @@ static larmor_status aim(const char *name, const double *k, larmor_shape shape, 
                             "bins: readout %lld of %s does not pass the centre of k-space; give signals, or use "
                             "stamps.",
                             (long long)r, name);
-        const int64_t ahead = nearest[r] + AHEAD, other = ahead < samples ? ahead : (samples - 1) / 2;
+        const int64_t ahead = nearest[r] + AHEAD;
+        const int64_t other = ahead < samples ? ahead : (samples - 1) / 2;
         for (int64_t d = 0; d < nd; d++) {
             towards[d] = (other < nearest[r] ? -1 : 1) * (line[other * nd + d] - line[nearest[r] * nd + d]);
             length += towards[d] * towards[d];
@@ -70,7 +71,8 @@ static larmor_status look_at_centre(larmor_source *inner, int image, larmor_devi
     LMR_TRY(larmor_source_samples(inner, image, NULL, dev, &grid, &samples));
     LMR_TRY(larmor_samples_align(&samples, &kspace, &traj));
     const larmor_shape shape = larmor_array_shape(kspace);
-    const int64_t readouts = shape.dim[1], coils = shape.ndim > 2 ? shape.dim[2] : 1;
+    const int64_t readouts = shape.dim[1];
+    const int64_t coils = shape.ndim > 2 ? shape.dim[2] : 1;
     if (readouts != v->readouts)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "bins: %s has %lld readouts with samples and %lld with stamps",
                         lmr_source_name(inner), (long long)readouts, (long long)v->readouts);
@@ -322,7 +324,9 @@ static larmor_status sort_image(sorting *s, int image)
 static larmor_status check(const larmor_bins_opts *o)
 {
     const int kinds = (o->heart != 0) + (o->breath != 0) + (o->time != 0);
-    const int64_t heart = o->heart ? o->heart : 1, breath = o->breath ? o->breath : 1, time = o->time ? o->time : 1;
+    const int64_t heart = o->heart ? o->heart : 1;
+    const int64_t breath = o->breath ? o->breath : 1;
+    const int64_t time = o->time ? o->time : 1;
     const int counts = heart > 0 && breath > 0 && time > 0 && heart <= MOST_BINS && breath <= MOST_BINS &&
                        time <= MOST_BINS && kinds > 0 && kinds < 3 && heart * breath * time <= MOST_BINS;
     if (!counts)
@@ -361,7 +365,9 @@ static larmor_status count_bins(const larmor_source *source, larmor_bins_found *
 /* Which of heart, breath and time the phases and the repetitions are. */
 static lmr_bins dimensions_of(const larmor_bins_opts *o, const int *bin)
 {
-    const int inner = o->heart ? o->heart : o->time ? o->breath : 0, outer = o->time ? o->time : o->breath;
+    const int behind = o->time ? o->breath : 0;
+    const int inner = o->heart ? o->heart : behind;
+    const int outer = o->time ? o->time : o->breath;
     lmr_bins bins = {inner ? inner : 1, outer ? outer : 1, {0, 0}, bin};
     if (inner) bins.letter[0] = o->heart ? 'h' : 'b';
     if (outer) bins.letter[1] = o->time ? 't' : 'b';

@@ -15,7 +15,8 @@ static void turn(int n, double *a, double *v, int p, int q)
 {
     const double off = a[p * n + q];
     if (off == 0) return;
-    const double apart = a[q * n + q] - a[p * n + p], sign = apart < 0 ? -1 : 1; /* the smaller of two angles */
+    const double apart = a[q * n + q] - a[p * n + p];
+    const double sign = apart < 0 ? -1 : 1; /* the smaller of two angles */
     const double angle = 0.5 * atan2(sign * 2 * off, sign * apart), c = cos(angle), s = sin(angle);
     for (int k = 0; k < n; k++) {
         const double x = a[k * n + p], y = a[k * n + q];
@@ -142,7 +143,8 @@ larmor_status lmr_gating_detrend(lmr_channels *all, const double *direction, con
         column[2 * count + i] = t * t;
     }
     if (direction) {
-        const int flat = is_flat(direction, count), degree = flat ? 8 : 6;
+        const int flat = is_flat(direction, count);
+        const int degree = flat ? 8 : 6;
         used += add_products(direction, count, degree, flat, column + used * count);
         used += add_products(direction, count, degree - 1, flat, column + used * count);
     }

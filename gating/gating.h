@@ -60,8 +60,8 @@ larmor_status lmr_given_read(const char *name, const larmor_array *times, const 
                              int64_t readouts, lmr_given *given);
 void lmr_given_free(lmr_given *given);
 
-/* Phases or numbers [count] of the readouts at these times, before which there are `offset` others; *values stays NULL
- * where nothing is given. Errors: MEMORY. */
+/* Phases or numbers [count] of the readouts at these times, before which there are `offset` others; *values stays
+ * NULL where nothing is given. Errors: MEMORY. */
 larmor_status lmr_gating_given(const lmr_given *given, const double *seconds, int64_t count, int64_t offset,
                                double **values);
 

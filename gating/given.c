@@ -14,7 +14,8 @@
 double lmr_clock_s(uint32_t stamp, uint32_t begin, double tick_ms)
 {
     const double s = 1e-3 * tick_ms * ((double)stamp - (double)begin);
-    return s < -DAY_S / 2 ? s + DAY_S : s > DAY_S / 2 ? s - DAY_S : s;
+    if (s < -DAY_S / 2) return s + DAY_S;
+    return s > DAY_S / 2 ? s - DAY_S : s;
 }
 
 /* The last cycle that begins at t or before; -1: none does. */

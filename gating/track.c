@@ -42,7 +42,9 @@ static void say_blocks(const lmr_blocks *b, lmr_track *t)
         const char *what;
     } left[] = {{b->other, "unlike the rest"}, {b->repeated, "repeated"}, {b->stray, "with a stray stamp"}};
     for (size_t i = 0; i < sizeof left / sizeof *left; i++)
-        if (left[i].count) lmr_track_say(t, "; %lld blocks %s", (long long)left[i].count, left[i].what);
+        if (left[i].count)
+            lmr_track_say(t, "; %lld block%s %s", (long long)left[i].count, left[i].count > 1 ? "s" : "",
+                          left[i].what);
     if (b->steps > b->filled) lmr_track_say(t, "; %.2f s missing", (double)(b->steps - b->filled) * b->dt);
     if (b->drift != 0) lmr_track_say(t, "; clock %+.0f ppm", 1e6 * b->drift);
 }
@@ -72,7 +74,7 @@ larmor_status lmr_track_read(const larmor_raw *raw, larmor_waveform_kind kind, u
     if (!track->x) return LMR_NO_MEMORY();
     track->channels = w.channels;
     track->count = b.steps;
-    track->first = lmr_clock_s(w.time_stamp, begin, tick_ms);
+    track->first = lmr_clock_s(b.stamp, begin, tick_ms) + b.block[0].s;
     track->dt = b.dt;
     track->trigger = w.trigger;
     for (int64_t i = 0, end = 0; i < b.count; i++) {
@@ -108,7 +110,8 @@ static void slope_power(const lmr_track *t, double *sum, double *power)
     const int64_t half = (int64_t)fmax(1, round(SLOPE_S / t->dt)), window = (int64_t)fmax(1, round(QRS_S / t->dt));
     sum[0] = 0;
     for (int64_t i = 0; i < t->count; i++) {
-        const int64_t a = i > half ? i - half : 0, b = i + half < t->count ? i + half : t->count - 1;
+        const int64_t a = i > half ? i - half : 0;
+        const int64_t b = i + half < t->count ? i + half : t->count - 1;
         double square = 0;
         for (int64_t c = 0; c < t->channels; c++) {
             const double *x = t->x + c * t->count;
@@ -117,7 +120,8 @@ static void slope_power(const lmr_track *t, double *sum, double *power)
         sum[i + 1] = sum[i] + square;
     }
     for (int64_t i = 0; i < t->count; i++) {
-        const int64_t a = i > window ? i - window : 0, b = i + window < t->count ? i + window + 1 : t->count;
+        const int64_t a = i > window ? i - window : 0;
+        const int64_t b = i + window < t->count ? i + window + 1 : t->count;
         power[i] = (sum[b] - sum[a]) / (double)(b - a);
     }
 }
@@ -145,7 +149,8 @@ static int is_peak(const double *power, int64_t count, int64_t i, int64_t reach)
 static int64_t summit(const lmr_track *t, int64_t peak)
 {
     const int64_t window = (int64_t)fmax(1, round(QRS_S / t->dt));
-    const int64_t a = peak > window ? peak - window : 0, b = peak + window < t->count ? peak + window : t->count - 1;
+    const int64_t a = peak > window ? peak - window : 0;
+    const int64_t b = peak + window < t->count ? peak + window : t->count - 1;
     LMR_HEAP double *square = calloc((size_t)(b - a + 1), sizeof *square);
     int64_t best = peak;
     if (!square) return peak;

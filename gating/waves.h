@@ -9,7 +9,7 @@ typedef struct lmr_track { /* a waveform at even steps; free with lmr_track_free
     int64_t channels, count;
     double first, dt; /* s: of the first sample, and from one to the next */
     int trigger;      /* the channel with the scanner's triggers, or -1 */
-    char note[96];    /* what is left out or assumed, "; " before each; "" if all is as it should be */
+    char note[160];   /* what is left out or assumed, "; " before each; "" if all is as it should be */
 } lmr_track;
 
 /* The blocks of a kind of waveform, placed as lmr_blocks_place does, whose clock is at `begin` at 0 s; gaps hold the
@@ -22,8 +22,8 @@ void lmr_track_say(lmr_track *track, const char *format, ...) __attribute__((for
 /* Times [*count] in s at which the trigger channel rises; to be freed. Errors: MEMORY. */
 larmor_status lmr_track_triggers(const lmr_track *track, double **times, int64_t *count);
 
-/* Times of R waves, by the power of the slope (Pan and Tompkins, IEEE Trans. Biomed. Eng. 32, 230, 1985). *reliability
- * from 0, as of noise, to 1. Errors: MEMORY. */
+/* Times of R waves, by the power of the slope (Pan and Tompkins, IEEE Trans. Biomed. Eng. 32, 230, 1985).
+ * *reliability from 0, as of noise, to 1. Errors: MEMORY. */
 larmor_status lmr_track_r_waves(const lmr_track *track, double **times, int64_t *count, double *reliability);
 
 /* The rhythm of a band in the channels but that of the triggers, at even steps that *even gets, whose x stays NULL;

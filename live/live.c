@@ -1,4 +1,5 @@
-/* Images while a scan runs: one reconstruction, whose source is the last readouts. SPDX-License-Identifier: Apache-2.0 */
+/* Images while a scan runs: one reconstruction, whose source is the last readouts. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include "larmor/live.h"
 
 #include <math.h>

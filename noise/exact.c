@@ -1,5 +1,5 @@
-/* The noise of images that are weighted sums of samples: by one Fourier transform. SPDX-License-Identifier: Apache-2.0
- */
+/* The noise of images that are weighted sums of samples: by one Fourier transform. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include <math.h>
 
 #include "core/owned.h"

@@ -1,5 +1,5 @@
-/* The images of a solution, one after the other, and what a listener hears of them. SPDX-License-Identifier: Apache-2.0
- */
+/* The images of a solution, one after the other, and what a listener hears of them. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 

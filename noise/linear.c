@@ -1,4 +1,5 @@
-/* The noise of images by conjugate gradients: images of samples of noise alone. SPDX-License-Identifier: Apache-2.0 */
+/* The noise of images by conjugate gradients: images of samples of noise alone. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,8 +12,8 @@
 #include "pipeline/group.h"
 #include "pipeline/problem.h"
 
-/* What further steps change an image of noise by, relative to it. The error of a deviation is of second order in it: in
- * the median .1 % on golden-angle spokes, R = 3, and .8 % with 0.2. */
+/* What further steps change an image of noise by, relative to it. The error of a deviation is of second order in it:
+ * in the median .1 % on golden-angle spokes, R = 3, and .8 % with 0.2. */
 #define MAX_REL_CHANGE 0.1
 /* Of the logarithm of the weight: images whose weights are as near share a map. The sum of N / (N + lambda)^2 over
  * the eigenvalues N falls by at most twice that, so that a deviation is off by at most 5 %, and by far less where the

@@ -95,7 +95,8 @@ static larmor_status draw(drawing *d, int samples)
         if (!d->sum[i]) return LMR_NO_MEMORY();
     }
     LMR_TRY(open_chain(d));
-    const int before = d->r ? BEFORE_CHAIN : BEFORE_GAUSSIAN, all = before + samples;
+    const int before = d->r ? BEFORE_CHAIN : BEFORE_GAUSSIAN;
+    const int all = before + samples;
     for (int i = 0; i < all; i++) {
         LMR_TRY(lmr_noise_step(n, i, all));
         LMR_TRY(larmor_posterior_next(d->chain, d->x));
@@ -108,7 +109,8 @@ static larmor_status draw(drawing *d, int samples)
 static double deviation_of(const double *sum, int samples)
 {
     const double re = sum[0] / samples, im = sum[1] / samples, size = hypot(re, im);
-    const double c = size > 0 ? re / size : 1, s = size > 0 ? im / size : 0;
+    const double c = size > 0 ? re / size : 1;
+    const double s = size > 0 ? im / size : 0;
     const double square = c * c * sum[2] + s * s * sum[3] + 2 * c * s * sum[4], mean = c * re + s * im;
     return sqrt(fmax(0, square - samples * mean * mean) / (samples - 1));
 }

@@ -11,8 +11,8 @@
 #include "core/status.h"
 #include "physics/terms.h"
 
-/* Below, they are in the model by themselves. Above, they cost more than they mend in most scans, and simulated scans,
- * which seldom have them, would lose by them. */
+/* Below, they are in the model by themselves. Above, they cost more than they mend in most scans, and simulated
+ * scans, which seldom have them, would lose by them. */
 #define LOW_FIELD_TESLA 1.0
 #define LEAST_PHASE_RAD 0.1 /* of concomitant fields that are worth a model: docs/reference/physics.md */
 

@@ -19,7 +19,8 @@ typedef struct lmr_parameters { /* start with {0} */
  * then. A value is a string, a number as it is written, true or false, or an array of these, which becomes one text
  * with commas between; null counts as not given. Other objects are passed over.
  *
- * Errors  LARMOR_ERR_FORMAT for what is no such text, with the byte; LARMOR_ERR_MEMORY. Nothing is left in *out then. */
+ * Errors  LARMOR_ERR_FORMAT for what is no such text, with the byte; LARMOR_ERR_MEMORY. Nothing is left in *out
+ * then. */
 larmor_status lmr_parameters_read(const char *text, int64_t bytes, lmr_parameters *out);
 void lmr_parameters_free(lmr_parameters *parameters);
 

@@ -1,4 +1,5 @@
-/* A server: it listens, and each connection has a session in a thread of its own. SPDX-License-Identifier: Apache-2.0 */
+/* A server: it listens, and each connection has a session in a thread of its own. SPDX-License-Identifier:
+ * Apache-2.0 */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>

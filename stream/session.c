@@ -14,7 +14,8 @@
 #define BETWEEN_STEPS_S 1.
 enum { MAX_WARNINGS = 32, LINE = 1024, LEAST_BITS = 8, BITS = 12, MOST_BITS = 15, MOST_READOUTS = 100000 };
 
-/* A configuration by which the readouts are thrown away, and one that asks what a scan depends on, which is nothing. */
+/* A configuration by which the readouts are thrown away, and one that asks what a scan depends on, which is
+ * nothing. */
 static const char no_images[] = "null", dependencies[] = "default_measurement_dependencies.xml";
 
 typedef struct session {
@@ -82,8 +83,8 @@ static larmor_status report_step(session *s, const larmor_event *e)
     return lmr_stream_text(s->stream, "DBG ", line);
 }
 
-/* What is reported also shows whether somebody listens: only what cannot be delivered tells over TCP that a client has
- * gone, which ends the reconstruction. */
+/* What is reported also shows whether somebody listens: only what cannot be delivered tells over TCP that a client
+ * has gone, which ends the reconstruction. */
 static int on_event(void *user, const larmor_event *e)
 {
     session *s = user;

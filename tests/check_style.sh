@@ -7,7 +7,10 @@
 set -eu
 cd "${1:-$(dirname "$0")/..}"
 status=0
-sources() { find core nufft recon fit phantoms apps bench examples include io scan pipeline check schedule finufft xla tests "$@"; }
+sources() {
+    find core nufft recon fit gating noise physics phantoms apps bench examples include io live stream scan pipeline check schedule \
+        finufft xla matlab tests "$@"
+}
 
 # const is dropped in one place (core/mutable.h), by those that stand there with their reason.
 casts=$(grep -rnE '\*\) ?\(u?intptr_t\)' --include='*.[ch]' core nufft recon fit phantoms apps bench examples include io scan \
