@@ -245,6 +245,8 @@ static larmor_status set_number(const number_option *o, const mxArray *value, la
     if (!(fabs(number) < 0x1p31) || (o->kind != REAL && number != floor(number)))
         return larmor_fail(LARMOR_ERR_ARG, "%s: got %g, expected a %snumber", o->name, number,
                            o->kind == REAL ? "" : "whole ");
+    if (o->at == offsetof(larmor_nufft_opts, batch) && number < 1)
+        return larmor_fail(LARMOR_ERR_ARG, "%s: got %g, expected a whole number above 0", o->name, number);
     if (o->kind == INT) *(int *)(void *)at = (int)number;
     if (o->kind == INT64) *(int64_t *)(void *)at = (int64_t)number;
     if (o->kind == REAL) *(double *)(void *)at = number;
@@ -301,13 +303,14 @@ static larmor_status set_plan_option(const char *name, const mxArray *value, lar
 static larmor_status read_plan(const mxArray **rhs, larmor_nufft_opts *opts, char *spec, size_t room)
 {
     const int dims = (int)mxGetNumberOfElements(rhs[1]);
-    if (!mxIsDouble(rhs[0]) || mxGetNumberOfElements(rhs[0]) != 1 || !(fabs(mxGetScalar(rhs[0])) < 100))
-        return larmor_fail(LARMOR_ERR_ARG, "type: expected 1, 2 or 3");
-    if (!mxIsDouble(rhs[1]) || mxIsComplex(rhs[1]) || dims < 1 || dims > 3 || !(fabs(mxGetScalar(rhs[1])) < 0x1p31))
+    const double type = mxIsDouble(rhs[0]) && mxGetNumberOfElements(rhs[0]) == 1 ? mxGetScalar(rhs[0]) : 0;
+    if (type != 1 && type != 2 && type != 3) return larmor_fail(LARMOR_ERR_ARG, "type: expected 1, 2 or 3");
+    if (!mxIsDouble(rhs[1]) || mxIsComplex(rhs[1]) || dims < 1 || dims > 3 || !(fabs(mxGetScalar(rhs[1])) < 0x1p31) ||
+        (type == 3 && (dims != 1 || mxGetScalar(rhs[1]) != floor(mxGetScalar(rhs[1])))))
         return larmor_fail(LARMOR_ERR_ARG,
                            "modes: expected one to three sizes, or of type 3 the number of dimensions");
     const double *modes = mxGetDoubles(rhs[1]);
-    opts->type = (int)mxGetScalar(rhs[0]);
+    opts->type = (int)type;
     opts->ndim = opts->type == 3 ? (int)modes[0] : dims;
     for (int d = 0; d < dims && opts->type != 3; d++) {
         if (!(modes[d] >= 1 && modes[d] < 0x1p31 && modes[d] == floor(modes[d])))

@@ -118,6 +118,24 @@ static int index_of(const char *const *names, const char *name)
     return -1;
 }
 
+/* Dashes of names are underscores here. */
+static int is_same(const char *name, const char *option)
+{
+    for (; *name && *name == (*option == '-' ? '_' : *option); name++) option++;
+    return !*name && !*option;
+}
+
+static int is_option(const char *name)
+{
+    if (index_of(arrays, name) >= 0 || index_of(flags, name) >= 0 || index_of(own, name) >= 0) return 1;
+    for (int i = 0; larmor_setting_entry(i).name; i++) {
+        const larmor_setting s = larmor_setting_entry(i);
+        if (s.type == LARMOR_SETTING_NONE) continue;
+        if (is_same(name, s.name) || (s.option && is_same(name, s.option))) return 1;
+    }
+    return 0;
+}
+
 static larmor_status refuse(const char *name)
 {
     const char *nearest = NULL;
@@ -241,16 +259,41 @@ static larmor_status set_frame(const frame_option *o, void *opts, const char *na
     return LARMOR_OK;
 }
 
+static int is_cut(const run *r)
+{
+    return r->frames.spokes || r->frames.ms != 0 || r->frames.phases;
+}
+
+static int is_sorted(const run *r)
+{
+    return r->bins.heart || r->bins.breath || r->bins.time;
+}
+
+/* Members that act together; `of_cuts` is the name of one of frames, NULL for none. */
+static larmor_status check_frames(const run *r, const char *of_cuts)
+{
+    if (is_sorted(r) && of_cuts)
+        return larmor_fail(LARMOR_ERR_ARG, "frames: got %s and bins to sort into, expected one of them", of_cuts);
+    if (!is_cut(r) && !is_sorted(r))
+        return larmor_fail(LARMOR_ERR_ARG, "frames: got none of spokes, ms and phases, expected one of them, or "
+                                           "bins: heart, breath, time");
+    if (r->frames.gate && is_cut(r) && !r->frames.phases)
+        return larmor_fail(LARMOR_ERR_ARG, "frames: got gate without phases, of which it is");
+    return LARMOR_OK;
+}
+
 static larmor_status set_frames(run *r, const mxArray *value)
 {
     if (!mxIsStruct(value) || mxGetNumberOfElements(value) != 1)
         return larmor_fail(LARMOR_ERR_ARG, "frames: expected a struct, such as struct('spokes', 21)");
     larmor_status st = LARMOR_OK;
+    const char *of_cuts = NULL;
     for (int f = 0; f < mxGetNumberOfFields(value) && !st; f++) {
         const char *name = mxGetFieldNameByNumber(value, f), *nearest = NULL;
         const frame_option *o = of_frames;
         while (o->name && strcmp(o->name, name) != 0) mex_nearer(name, (o++)->name, &nearest);
         void *opts = o->name ? (void *)&r->frames : (void *)&r->bins;
+        if (o->name) of_cuts = o->name;
         if (!o->name) o = of_bins;
         while (o->name && strcmp(o->name, name) != 0) mex_nearer(name, (o++)->name, &nearest);
         if (o->name)
@@ -259,7 +302,7 @@ static larmor_status set_frames(run *r, const mxArray *value)
             st = larmor_fail(LARMOR_ERR_UNSUPPORTED, "frames: no member %s%s%s%s", name,
                              nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
     }
-    return st;
+    return st || !mxGetNumberOfFields(value) ? st : check_frames(r, of_cuts);
 }
 
 static larmor_status set_own(run *r, const char *name, const mxArray *value)
@@ -279,7 +322,7 @@ static larmor_status set_own(run *r, const char *name, const mxArray *value)
     const larmor_status st = number_of(name, value, &number);
     if (st) return st;
     if (!strcmp(name, "progress")) r->prints = number != 0;
-    if (!strcmp(name, "noise") && !(number >= 0 && number < 1e9))
+    if (!strcmp(name, "noise") && !(number >= 0 && number < 1e9 && number == floor(number)))
         return larmor_fail(LARMOR_ERR_ARG, "noise: got %g, expected true, or a number of samples", number);
     if (!strcmp(name, "noise")) r->noise = mxIsLogical(value) ? -(number != 0) : (int)number;
     return LARMOR_OK;
@@ -288,7 +331,7 @@ static larmor_status set_own(run *r, const char *name, const mxArray *value)
 static larmor_status set_option(run *r, const char *name, const mxArray *value)
 {
     double number = 0;
-    if (!value || mxIsEmpty(value)) return LARMOR_OK;
+    if (!value || mxIsEmpty(value)) return is_option(name) ? LARMOR_OK : refuse(name);
     if (index_of(own, name) >= 0) return set_own(r, name, value);
     if (index_of(arrays, name) >= 0) return set_array(r, name, value);
     if (index_of(flags, name) >= 0) {
@@ -325,13 +368,9 @@ static larmor_status open_scan(run *r, const char *path)
     larmor_status st = larmor_raw_open(path, &opts, &r->raw);
     if (!st) st = larmor_source_of_raw(r->raw, path, &inner);
     if (st) return st;
-    const int is_cut = r->frames.spokes || r->frames.ms != 0 || r->frames.phases;
-    const int is_sorted = r->bins.heart || r->bins.breath || r->bins.time;
-    if (is_cut && is_sorted)
-        st = larmor_fail(LARMOR_ERR_ARG, "frames: got readouts to cut and bins to sort into, expected one of them");
-    else if (is_cut)
+    if (is_cut(r))
         st = larmor_source_of_frames(inner, &r->frames, &r->source);
-    else if (is_sorted) {
+    else if (is_sorted(r)) {
         r->bins.waveforms = r->raw;
         st = larmor_source_of_bins(inner, r->dev, &r->bins, NULL, &r->source);
     } else

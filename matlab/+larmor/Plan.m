@@ -41,14 +41,14 @@ classdef Plan < handle
             [names, values] = larmor.private_options(varargin);
             own = strcmp(names, 'units');
             if any(own)
-                plan.units = values{find(own, 1)};
+                plan.units = values{find(own, 1, 'last')};
                 if ~any(strcmp(plan.units, {'cycles', 'radians'}))
                     error('larmor:ERR_ARG', 'units: got "%s", expected cycles or radians', plan.units);
                 end
             end
             given = strcmp(names, 'batch');
             if any(given)
-                plan.batch = values{find(given, 1)};
+                plan.batch = values{find(given, 1, 'last')};
             end
             plan.type = type;
             plan.modes = double(modes(:).');

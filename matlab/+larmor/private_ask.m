@@ -1,8 +1,13 @@
 function answer = private_ask(f, event)
-% What a function of progress returns, as 0 or 1, or how it failed, as text. SPDX-License-Identifier: Apache-2.0
+% 1 if a function of progress returns true, else 0, or how it failed, as text. SPDX-License-Identifier: Apache-2.0
 try
-    answer = double(any(f(event)));
+    ans = false; % for functions without a result, which are called as statements
+    f(event);
+    answer = double(islogical(ans) && isscalar(ans) && ans);
 catch raised
     answer = raised.message;
+    if isempty(answer)
+        answer = 'the function failed';
+    end
 end
 end

@@ -15,10 +15,11 @@ function result = recon(scan, varargin)
 % Of this function alone:
 %   device      'auto' (default: the first GPU that opens, else the processor), 'cpu', 'cpu:4', 'cuda'
 %   progress    true: a line for each stage; or a function of a struct with stage, text, series, count, step, steps,
-%               fraction and remaining, which stops the run by returning true: @(event) false
+%               fraction and remaining, which stops the run by returning true and by nothing else; it need not return
+%               anything: @disp
 %   noise       true, or a number of samples: also maps of the noise
-%   frames      struct('spokes', 21), also ms, phases, step, gate, tick_ms, join_rest: readouts are cut into frames;
-%               struct('heart', 20, 'breath', 4), also time: they are sorted into bins
+%   frames      struct('spokes', 21), or ms, or phases, and with it step, gate, tick_ms, join_rest: readouts are cut
+%               into frames; struct('heart', 20, 'breath', 4), also time: they are sorted into bins
 %   traj_units  unit of the trajectory; default: inferred
 %   checkpoint  path of a file, from which an interrupted run goes on
 %
@@ -37,7 +38,8 @@ function result = recon(scan, varargin)
 %
 % SPDX-License-Identifier: Apache-2.0
 [names, values] = larmor.private_options(varargin);
+scan = larmor.private_chars({scan});
 asks = strcmp(names, 'progress') & cellfun(@(value) isa(value, 'function_handle'), values);
 values(asks) = cellfun(@(f) @(event) larmor.private_ask(f, event), values(asks), 'UniformOutput', false);
-result = larmor.private_call('recon', scan, names, values);
+result = larmor.private_call('recon', scan{1}, names, values);
 end

@@ -145,8 +145,77 @@ function the_precision_is_that_of_the_values_and_real_values_are_complex_ones()
     expect(isa(single_, 'single') && apart(single_, exact) < 1e-5);
 end
 
+function two_or_three_points_in_1d_are_no_point_in_2d_or_3d()
+    for n = 2:3
+        k = 8 * (rand(n, 1) - .5);
+        c = random(n, 1);
+        for image = {random(8, 1), random(8, 1).'}
+            exact = kernel(k.', 8, -1) * image{1}(:);
+            expect(apart(larmor.nufft(2, k, image{1}, 'tol', 1e-9), exact) < 1e-9, 'type 2, a column');
+            expect(apart(larmor.nufft(2, k.', image{1}, 'tol', 1e-9), exact) < 1e-9, 'type 2, a row');
+        end
+        images = random(8, 4);
+        expect(apart(larmor.nufft(2, k.', images, 'tol', 1e-9), kernel(k.', 8, -1) * images) < 1e-9, 'four images');
+        for points = {k, k.'}
+            back = larmor.nufft(1, points{1}, c.', 8, 'tol', 1e-9);
+            expect(apart(back, kernel(k.', 8, 1).' * c) < 1e-9, 'type 1');
+        end
+        s = rand(1, 5);
+        f = exp(2i * pi * s.' * k.') * c;
+        expect(apart(larmor.nufft(3, k, c, s, 'tol', 1e-9), f) < 1e-9, 'type 3, targets as a row');
+        expect(apart(larmor.nufft(3, k, c, s.', 'tol', 1e-9), f) < 1e-9, 'type 3, targets as a column');
+        one = larmor.nufft(1, k, 2, [8 8 8](1:n), 'tol', 1e-9);
+        expect(apart(one(:), 2 * kernel(k, [8 8 8](1:n), 1).') < 1e-9, 'one point of type 1');
+        one = larmor.nufft(3, k, 2, rand(n, 6), 'tol', 1e-9);
+        expect(isequal(size(one), [6 1]), 'one point of type 3');
+        cube = random(8 * ones(1, 3));
+        one = larmor.nufft(2, k, cube, 'tol', 1e-9);
+        expect(isequal(size(one), [1 ifelse(n == 2, 8, 1)]), 'one point and an image of three axes');
+    end
+end
+
+function a_row_is_one_1d_image_and_no_points_give_no_samples()
+    k = 16 * (rand(1, 20) - .5);
+    x = random(1, 16);
+    expect(apart(larmor.nufft(2, k, x, 'tol', 1e-9), kernel(k, 16, -1) * x.') < 1e-9);
+    expect(isequal(size(larmor.nufft(2, zeros(2, 0), ones(16, 12))), [0 1]));
+    expect(isequal(size(larmor.nufft(2, zeros(2, 0), ones(16, 12, 3))), [0 3]));
+    expect(isequal(larmor.nufft(1, zeros(2, 0), [], [4 3]), zeros(4, 3)));
+    expect(isequal(larmor.nufft(1, [], [], [4 3]), zeros(4, 3)));
+end
+
+function shapes_that_may_be_two_things_or_none_are_refused()
+    expect_error(@() larmor.nufft(2, [1; 2], ones(16, 12)), 'larmor:ERR_SHAPE', ...
+                 ['points: got 2x1 with an image of 16x12, which may be in 1D or in 2D; give points in 1D as a row, ' ...
+                  'and one point in 2D to larmor.Plan']);
+    expect_error(@() larmor.nufft(3, [1; 2; 3], ones(3, 1), [1; 2; 3]), 'larmor:ERR_SHAPE', ...
+                 ['points: got 3x1 with targets of 3x1, which may be in 1D or in 3D; give points in 1D as a row, ' ...
+                  'and one point in 3D to larmor.Plan']);
+    expect_error(@() larmor.nufft(2, rand(20, 2), ones(16, 12)), 'larmor:ERR_SHAPE', ...
+                 'points: got 20x2 with an image of 16x12, expected [dims number] with a row for each axis');
+    expect_error(@() larmor.nufft(1, rand(2, 20), ones(20, 1), 16), 'larmor:ERR_SHAPE', ...
+                 'points: got 2x20 with modes in 1D, expected [dims number] with a row for each axis');
+    expect_error(@() larmor.nufft(3, rand(2, 20), ones(20, 1), rand(3, 4)), 'larmor:ERR_SHAPE', ...
+                 'points: got 2x20 with targets of 3x4, expected [dims number] with a row for each axis');
+    expect_error(@() larmor.nufft(1, rand(2, 20), ones(21, 1), [8 8]), 'larmor:ERR_SHAPE', ...
+                 'values: got 21 numbers, expected a multiple of the 20 points');
+    expect_error(@() larmor.nufft(1, rand(1, 20), ones(20, 1), []), 'larmor:ERR_ARG', ...
+                 'modes: expected one to three sizes');
+    expect_error(@() larmor.nufft(4, 1, 1, 1), 'larmor:ERR_ARG', 'type: expected 1, 2 or 3');
+end
+
 function plans_refuse_in_one_line()
-    expect_error(@() larmor.Plan(2, [8 8], 'tolerance', 1), 'larmor:ERR_UNSUPPORTED', 'tolerance: no option of larmor.Plan');
+    expect_error(@() larmor.Plan(2, [8 8], 'batch', 0), 'larmor:ERR_ARG', ...
+                 'batch: got 0, expected a whole number above 0');
+    expect_error(@() larmor.Plan(2.7, [8 8]), 'larmor:ERR_ARG', 'type: expected 1, 2 or 3');
+    expect_error(@() larmor.Plan(3, 2.5), 'larmor:ERR_ARG', ...
+                 'modes: expected one to three sizes, or of type 3 the number of dimensions');
+    expect_error(@() larmor.Plan(3, [2 2]), 'larmor:ERR_ARG', ...
+                 'modes: expected one to three sizes, or of type 3 the number of dimensions');
+    expect_error(@() larmor.Plan(2, [8 8], 'tols', []), 'larmor:ERR_UNSUPPORTED', ...
+                 'tols: no option of larmor.Plan; did you mean tol?');
+    expect_error(@() larmor.Plan(2, [8 8], 'tolerance', 1), 'larmor:ERR_UNSUPPORTED', ...
+                 'tolerance: no option of larmor.Plan');
     expect_error(@() larmor.Plan(2, [8 8], 'tols', 1), 'larmor:ERR_UNSUPPORTED', ...
                  'tols: no option of larmor.Plan; did you mean tol?');
     expect_error(@() larmor.Plan(2, [8 8], 'precision', 'half'), 'larmor:ERR_ARG', ...
@@ -212,8 +281,35 @@ function frames_are_images_of_their_own()
     expect(isequal(size(result.images), [48 48 2]) && isequal([result.meta.repetition], [0 1]));
 end
 
+function strings_in_double_quotes_are_names_and_values()
+    folder = fullfile(fileparts(mfilename('fullpath')), 'strings'); % what MATLAB has and Octave has not
+    addpath(folder);
+    restored = onCleanup(@() rmpath(folder));
+    q = @(text) feval('string', text);
+    options = {q('method'), q('cg'), 'lambda', 0.01, q('matrix'), [40 48], 'device', q('cpu')};
+    result = larmor.recon(q(getenv('SCAN')), options{:});
+    expect(isequal(result.images, read_cfl(getenv('IMAGE'))), 'pairs');
+    result = larmor.recon(q(getenv('SCAN')), struct('method', q('grid'), 'device', q('cpu')));
+    expect(isequal(result.images, read_cfl(getenv('GRIDDED'))), 'a struct');
+    plan = larmor.Plan(1, 8, q('units'), q('radians'), 'precision', q('single'));
+    expect(strcmp(plan.units, 'radians'));
+    expect(isa(larmor.nufft(1, .5, 1, 8, q('precision'), q('single')), 'single'));
+end
+
 function recon_refuses_in_one_line()
     scan = getenv('SCAN');
+    expect_error(@() larmor.recon(scan, 'itres', []), 'larmor:ERR_UNSUPPORTED', ...
+                 'itres: no option of larmor.recon, did you mean iters? larmor.settings() lists them.');
+    expect_error(@() larmor.recon(scan, 'frames', struct('gate', 1)), 'larmor:ERR_ARG', ...
+                 'frames: got none of spokes, ms and phases, expected one of them, or bins: heart, breath, time');
+    expect_error(@() larmor.recon(scan, 'frames', struct('step', 5)), 'larmor:ERR_ARG', ...
+                 'frames: got none of spokes, ms and phases, expected one of them, or bins: heart, breath, time');
+    expect_error(@() larmor.recon(scan, 'frames', struct('step', 5, 'heart', 3)), 'larmor:ERR_ARG', ...
+                 'frames: got step and bins to sort into, expected one of them');
+    expect_error(@() larmor.recon(scan, 'frames', struct('spokes', 30, 'gate', 1)), 'larmor:ERR_ARG', ...
+                 'frames: got gate without phases, of which it is');
+    expect_error(@() larmor.recon(scan, 'noise', 2.5), 'larmor:ERR_ARG', ...
+                 'noise: got 2.5, expected true, or a number of samples');
     expect_error(@() larmor.recon(scan, 'itres', 3), 'larmor:ERR_UNSUPPORTED', ...
                  'itres: no option of larmor.recon, did you mean iters? larmor.settings() lists them.');
     expect_error(@() larmor.recon(scan, 'quux-frob', 3), 'larmor:ERR_UNSUPPORTED', ...
@@ -264,6 +360,28 @@ function a_function_of_progress_sees_all_and_stops_the_run()
                  'larmor:STOPPED', 'progress: boom');
 end
 
+function a_function_of_progress_stops_by_true_alone()
+    options = {'method', 'grid', 'device', 'cpu', 'progress'};
+    for f = {@(event) 1, @(event) 'yes', @(event) [], @(event) [true true], @(event) false, @without_result, ...
+             @(event) without_result(event)}
+        result = larmor.recon(getenv('SCAN'), options{:}, f{1});
+        expect(isequal(result.images, read_cfl(getenv('GRIDDED'))), '%s', func2str(f{1}));
+    end
+    text = evalc('larmor.recon(getenv(''SCAN''), options{:}, @disp);');
+    expect(~isempty(strfind(text, 'fraction')), 'disp: got "%s"', text);
+end
+
+function empty_values_are_defaults()
+    options = {'method', 'grid', 'device', 'cpu'};
+    for name = {'time-weight', 'time_weight', 'iters', 'maps', 'no-maps', 'noise'}
+        result = larmor.recon(getenv('SCAN'), options{:}, name{1}, []);
+        expect(isequal(result.images, read_cfl(getenv('GRIDDED'))), '%s, empty', name{1});
+    end
+end
+
+function without_result(event)
+end
+
 function stops = note(event)
     global seen
     seen(end + 1) = event.fraction;
@@ -279,9 +397,13 @@ end
 
 tests = {@types_1_and_2_are_the_direct_sums, @type_3_is_the_direct_sum_in_both_units, @radians_are_points_of_finufft, ...
          @adjoint_is_exact_of_each_type, @a_batch_is_transforms_one_by_one_and_samples_keep_their_axes, ...
-         @the_precision_is_that_of_the_values_and_real_values_are_complex_ones, @plans_refuse_in_one_line, ...
+         @the_precision_is_that_of_the_values_and_real_values_are_complex_ones, ...
+         @two_or_three_points_in_1d_are_no_point_in_2d_or_3d, @a_row_is_one_1d_image_and_no_points_give_no_samples, ...
+         @shapes_that_may_be_two_things_or_none_are_refused, @plans_refuse_in_one_line, ...
          @a_plan_is_freed_with_its_last_reference, @recon_gives_the_image_of_the_program_bit_for_bit, ...
          @noise_is_that_of_the_image_and_a_mask_empties_the_rest, @frames_are_images_of_their_own, ...
+         @strings_in_double_quotes_are_names_and_values, @a_function_of_progress_stops_by_true_alone, ...
+         @empty_values_are_defaults, ...
          @recon_refuses_in_one_line, @files_that_are_missing_or_damaged_are_named, ...
          @a_function_of_progress_sees_all_and_stops_the_run, @settings_lists_what_the_library_has};
 rand('twister', 7);
