@@ -1,4 +1,5 @@
-/* Prints julia/Larmor/src/layout.jl: where members of the library's structs are. Usage: layout > layout.jl
+/* Prints julia/Larmor/src/layout.jl: where members of the library's structs are, and numbers of its enums.
+ * Usage: layout > layout.jl
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>
 #include <stdio.h>
@@ -97,11 +98,20 @@ static void result(void)
     END();
 }
 
+static void names(void)
+{
+    printf("const STATUS = (OK = %d, ERR_UNSUPPORTED = %d)\n\n", LARMOR_OK, LARMOR_ERR_UNSUPPORTED);
+    printf("const EVENT_KIND = (log = %d, warning = %d)\n\n", LARMOR_EVENT_LOG, LARMOR_EVENT_WARNING);
+    printf("const SETTING_NONE = %d\n\n", LARMOR_SETTING_NONE);
+}
+
 int main(void)
 {
-    printf("# Where members of the library's structs are, in bytes: made by julia/layout.c of larmor %s.\n"
-           "# SPDX-License-Identifier: Apache-2.0\n\nconst VERSION_OF_LAYOUT = \"%s\"\n\n",
+    printf("# Where members of the library's structs are, in bytes, and numbers of its enums.\n"
+           "# Made by julia/layout.c of larmor %s. SPDX-License-Identifier: Apache-2.0\n\n"
+           "const VERSION_OF_LAYOUT = \"%s\"\n\n",
            LARMOR_VERSION, LARMOR_VERSION);
+    names();
     nufft();
     run();
     result();

@@ -1,7 +1,13 @@
-# Where members of the library's structs are, in bytes: made by julia/layout.c of larmor 0.3.0.
-# SPDX-License-Identifier: Apache-2.0
+# Where members of the library's structs are, in bytes, and numbers of its enums.
+# Made by julia/layout.c of larmor 0.3.0. SPDX-License-Identifier: Apache-2.0
 
 const VERSION_OF_LAYOUT = "0.3.0"
+
+const STATUS = (OK = 0, ERR_UNSUPPORTED = 6)
+
+const EVENT_KIND = (log = 2, warning = 3)
+
+const SETTING_NONE = 0
 
 const NUFFT_OPTS = (size = 160,
     type = 8,

@@ -46,7 +46,7 @@ Base.showerror(io::IO, e::LarmorError) = print(io, "larmor: ", e.line, " (", e.s
 plain(line::AbstractString) = replace(line, "opts." => "")
 
 function check(status::Cint)
-    status == 0 && return
+    status == STATUS.OK && return
     name = unsafe_string(ccall(symbol(:larmor_status_name), Cstring, (Cint,), status))
     throw(LarmorError(Symbol(replace(name, "LARMOR_" => "")), plain(unsafe_string(ccall(symbol(:larmor_last_error), Cstring, ())))))
 end

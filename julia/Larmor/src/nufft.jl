@@ -58,6 +58,7 @@ function Plan(type::Integer, modes; T::Type = Float64, batch::Integer = 1, tol::
               device::AbstractString = "cpu", more...)
     units in (:cycles, :radians) || throw(LarmorError(:ERR_ARG, "units: got $units, expected cycles or radians"))
     T in (Float32, Float64) || throw(LarmorError(:ERR_ARG, "T: got $T, expected Float32 or Float64"))
+    batch >= 1 || throw(LarmorError(:ERR_ARG, "batch: got $batch, expected a number above 0"))
     sizes = type == 3 ? Int[] : Int[modes...]
     dims = type == 3 ? Int(modes) : length(sizes)
     dims in 1:3 || throw(LarmorError(:ERR_ARG, "modes: got $dims dimensions, expected 1 to 3"))

@@ -29,7 +29,8 @@ end
 
 "The options of `recon` that are texts or numbers: name, option of the program, choices, default, unit and help."
 settings() = [(name = text(s.name), option = text(s.option), choices = text(s.choices), expected = text(s.expected),
-               default = text(s.standard), unit = text(s.unit), help = plain(text(s.help))) for s in entries() if s.type != 0]
+               default = text(s.standard), unit = text(s.unit), help = plain(text(s.help)))
+              for s in entries() if s.type != SETTING_NONE]
 
 const ARRAYS = (:maps, :b0, :t2star, :phase_terms, :gradient_field, :displacement, :motion_fields, :girf, :basis,
                 :support, :motion)
@@ -56,8 +57,8 @@ function on_event(user::Ptr{Cvoid}, event::Ptr{Cvoid})::Cint
     try
         kind = take(Cint, event, EVENT.kind)
         line = plain(text(take(Ptr{UInt8}, event, EVENT.text)))
-        kind == 2 && push!(run.log, line)
-        kind == 3 && push!(run.warnings, line)
+        kind == EVENT_KIND.log && push!(run.log, line)
+        kind == EVENT_KIND.warning && push!(run.warnings, line)
         run.progress === nothing && return 0
         stops = run.progress((stage = text(take(Ptr{UInt8}, event, EVENT.stage)), text = line,
                               step = take(Cint, event, EVENT.step), steps = take(Cint, event, EVENT.steps),
@@ -69,19 +70,31 @@ function on_event(user::Ptr{Cvoid}, event::Ptr{Cvoid})::Cint
     end
 end
 
-function refuse(name::Symbol)
-    known = unique([[text(s.name) for s in entries() if s.type != 0]; [text(s.option) for s in entries() if s.type != 0];
-                    collect(string.((ARRAYS..., FLAGS..., OWN...)))])
-    throw(LarmorError(:ERR_UNSUPPORTED,
-                      "$name: no option of Larmor.recon$(nearest(string(name), known)) Larmor.settings() lists them."))
+function known_names()
+    texts = [s for s in entries() if s.type != SETTING_NONE]
+    unique([text.(getfield.(texts, :name)); text.(getfield.(texts, :option));
+            collect(string.((ARRAYS..., FLAGS..., OWN...)))])
 end
+
+refuse(name::Symbol) = throw(LarmorError(:ERR_UNSUPPORTED,
+    "$name: no option of Larmor.recon$(nearest(string(name), known_names())) Larmor.settings() lists them."))
+underscored(name) = replace(string(name), '-' => '_')
+is_known(name::Symbol) = underscored(name) in underscored.(known_names())
 
 single(x::AbstractArray{<:Complex}) = Array{ComplexF32}(x)
 single(x::AbstractArray{Float32}) = Array(x)
 single(x::AbstractArray{<:Real}) = Array{Float64}(x)
 
+is_list(value) = value isa Union{Tuple,AbstractVector} && !isempty(value) &&
+                 all(x -> x isa Union{AbstractString,Symbol}, value)
+
+# A list of texts sets the option several times.
 function set_option!(opts, name::Symbol, value, on::Device, held)
-    value === nothing && return
+    if value === nothing
+        is_known(name) || refuse(name)
+        return
+    end
+    is_list(value) && return foreach(x -> set_option!(opts, name, x, on, held), value)
     if name in ARRAYS && value isa AbstractArray
         push!(held, upload(on, single(value)))
         put!(opts, member(name), held[end])
@@ -89,7 +102,7 @@ function set_option!(opts, name::Symbol, value, on::Device, held)
         put!(opts, member(name), Cint(value))
     else
         status = ccall(symbol(:larmor_setting_set), Cint, (Ptr{UInt8}, Cstring, Cstring), opts, string(name), as_text(value))
-        status == 6 && refuse(name)
+        status == STATUS.ERR_UNSUPPORTED && refuse(name)
         check(status)
     end
 end
@@ -224,14 +237,16 @@ end
 Reconstruct the images of a scan.
 
 Options are those of the program `larmor recon` and of the C library, by the same names with `_`: `method = "cg"`,
-`matrix = (128, 128)`, `iters = 30`; `Larmor.settings()` lists them. Values are texts, numbers, or up to three numbers. Arrays,
-x first: maps [x, y(, z), coils], b0 in Hz, basis, support and others.
+`matrix = (128, 128)`, `iters = 30`; `Larmor.settings()` lists them. Values are texts, numbers, up to three numbers, or
+of `reg` a list of texts: `reg = ["tv:xy", "l1"]`. Arrays, x first: maps [x, y(, z), coils], b0 in Hz, basis,
+support and others.
 
 `noise` is true, or a number of samples: also maps of the noise. `progress` is a function of a named tuple with stage, text,
 step, steps and fraction, which stops the run by returning true; what it throws is thrown. Ctrl-C is answered between its calls.
 """
 function recon(path::AbstractString; device::AbstractString = "auto", noise::Union{Bool,Integer} = 0, progress = nothing,
                traj_units::Union{Nothing,String} = nothing, options...)
+    noise >= 0 || throw(LarmorError(:ERR_ARG, "noise: got $noise, expected true, or a number of samples"))
     kept, held, run = Tuple{Symbol,Ptr{Cvoid}}[], Ptr{Cvoid}[], Run(String[], String[], progress, nothing)
     on = Device(device)
     GC.@preserve run on try

@@ -76,6 +76,7 @@ end
     @test message(() -> Larmor.Plan(2, (8, 8); tols = 1)) ==
           (:ERR_UNSUPPORTED, "tols: no option of Larmor.Plan, did you mean tol?")
     @test message(() -> Larmor.Plan(4, (8, 8)))[1] == :ERR_ARG
+    @test message(() -> Larmor.Plan(2, (8, 8); batch = 0)) == (:ERR_ARG, "batch: got 0, expected a number above 0")
     Larmor.free(plan)
     Larmor.free(plan)
     @test message(() -> Larmor.execute(plan, zeros(8, 8))) == (:ERR_ARG, "plan: it was freed")
@@ -93,6 +94,11 @@ end
           (:ERR_UNSUPPORTED, "itres: no option of Larmor.recon, did you mean iters? Larmor.settings() lists them.")
     @test message(() -> Larmor.recon("nothing.h5"; iters = "x")) ==
           (:ERR_ARG, "iters: got \"x\", expected a whole number from 1 to 1e+09")
+    @test message(() -> Larmor.recon("nothing.h5"; itres = nothing)) ==
+          (:ERR_UNSUPPORTED, "itres: no option of Larmor.recon, did you mean iters? Larmor.settings() lists them.")
+    @test message(() -> Larmor.recon("nothing.h5"; iters = nothing, maps = nothing, time_weight = nothing))[1] == :ERR_IO
+    @test message(() -> Larmor.recon("nothing.h5"; noise = -3)) ==
+          (:ERR_ARG, "noise: got -3, expected true, or a number of samples")
 end
 
 function read_cfl(path)
@@ -114,6 +120,15 @@ if haskey(ENV, "LARMOR_SCAN")
         @test Larmor.recon(scan; method = "grid", device = "cpu").images == read_cfl(ENV["LARMOR_GRIDDED"])
         again = Larmor.recon(scan; method = "cg", lambda = 0.01, matrix = "40,48", device = "cpu", maps = r.maps)
         @test apart(again.images, r.images) < 1e-4 && again.maps === nothing
+    end
+
+    @testset "a list of texts is one of penalties" begin
+        options = (device = "cpu", lambda = 0.01, iters = 3)
+        list = Larmor.recon(scan; reg = ["tv:xy", "l1"], options...)
+        @test list.images == Larmor.recon(scan; reg = ("tv:xy", :l1), options...).images
+        @test list.images != Larmor.recon(scan; reg = "tv:xy", options...).images
+        @test any(line -> occursin("tv", line) && occursin("l1", line), [list.reports[1].method; list.log])
+        @test message(() -> Larmor.recon(scan; reg = ["tv:xy", "quux"], options...))[1] == :ERR_ARG
     end
 
     @testset "noise is that of the image, and a mask empties the rest" begin
