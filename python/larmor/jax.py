@@ -16,6 +16,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
+import operator
 import pathlib
 import warnings
 from collections.abc import Callable, Sequence
@@ -186,13 +187,15 @@ def _batch(arrays: Sequence[Array], dims: Sequence[int | None], how: _How) -> tu
     x, *points = arrays
     if all(dim is None for dim in dims[1:]):
         x = jnp.moveaxis(x, dims[0], 1)
-        y = _transform_p.bind(x.reshape(x.shape[0], -1, *x.shape[3:]), *points, how=how)
-        return y.reshape(y.shape[0], x.shape[1], -1, *y.shape[2:]), 1
+        sets, *both = x.shape[:3]  # a -1 of reshape is unknown where an axis has no elements
+        y = _transform_p.bind(x.reshape(sets, math.prod(both), *x.shape[3:]), *points, how=how)
+        return y.reshape(sets, *both, *y.shape[2:]), 1
     size = next(a.shape[dim] for a, dim in zip(arrays, dims) if dim is not None)
     each = [jnp.broadcast_to(a, (size, *a.shape)) if dim is None else jnp.moveaxis(a, dim, 0)
             for a, dim in zip(arrays, dims)]
-    y = _transform_p.bind(*(a.reshape(-1, *a.shape[2:]) for a in each), how=how)
-    return y.reshape(size, -1, *y.shape[1:]), 0
+    sets = each[0].shape[1]
+    y = _transform_p.bind(*(a.reshape(size * sets, *a.shape[2:]) for a in each), how=how)
+    return y.reshape(size, sets, *y.shape[1:]), 0
 
 
 for _rules, _rule in ((ad.primitive_jvps, _jvp), (ad.primitive_transposes, _transpose),
@@ -214,7 +217,11 @@ def _accepted(how: _How, dtype: str) -> _How:
 def _number(name: str, value: Any, to: Callable[[Any], Any]) -> Any:
     if isinstance(value, jax.core.Tracer):
         raise ArgumentError(f"{name}: traced by JAX, expected a number of Python; name it in static_argnames of jit")
-    return to(value)
+    try:
+        return to(value) if not isinstance(value, str) else to(None)
+    except (TypeError, ValueError):
+        wanted = "a whole number" if to is operator.index else "a number"
+        raise ArgumentError(f"{name}: got {value!r}, expected {wanted}") from None
 
 
 def _how(kind: int, modes: Sequence[int], x: Array, *, tol: float = 1e-5, sign: int | None = None,
@@ -222,11 +229,12 @@ def _how(kind: int, modes: Sequence[int], x: Array, *, tol: float = 1e-5, sign: 
     if units not in ("cycles", "radians"):
         raise ArgumentError(f"units: got {units!r}, expected cycles or radians")
     usual = -1 if kind == 2 else 1
-    sign = _number("sign", sign or usual, int)
+    sign = _number("sign", usual if sign is None else sign, operator.index)
     if sign not in (-1, 1):
         raise ArgumentError(f"sign: got {sign}, expected -1 or 1")
-    how = _How(kind, tuple(_number("modes", n, int) for n in modes), sign, mode_order, units == "radians",
-               _number("tol", tol, float), _number("upsample", upsample, float), _number("threads", threads, int))
+    how = _How(kind, tuple(_number("modes", n, operator.index) for n in modes), sign, mode_order, units == "radians",
+               _number("tol", tol, float), _number("upsample", upsample, float),
+               _number("threads", threads, operator.index))
     return _accepted(how, str(x.dtype))
 
 
@@ -343,16 +351,29 @@ def _expect_maps(maps: Array, points: Array) -> None:
                          "columns")
 
 
+def _root(weights: Array) -> Array:
+    given, weights = weights, jnp.asarray(weights)
+    seen = given if isinstance(given, np.ndarray) else weights  # under jit only the former has its numbers
+    if not isinstance(seen, jax.core.Tracer):
+        with jax.ensure_compile_time_eval():
+            least = float(jnp.min(jnp.real(seen), initial=0))
+        if least < 0:
+            raise ArgumentError(f"weights: the least is {least:g}, expected at least 0")
+    nothing = weights == 0  # also of what is differentiated, as 0 times infinity is no number
+    return jnp.where(nothing, 0, jnp.sqrt(jnp.where(nothing, jnp.ones_like(weights), weights)))
+
+
 def sense(x: Array, maps: Array, points: Array, *, weights: Array | None = None, tol: float = 1e-5) -> Array:
     """Images [batch..., modes...] to the k-space [batch..., coils, points...] of coils with maps [coils, modes...].
 
-    weights  [points...], at least 0, whose root is a factor of the samples, as of larmor.linop.sense.
+    weights  [points...], at least 0, whose root is a factor of the samples, as of larmor.linop.sense. Where one is 0,
+             where the root has no finite derivative, its derivatives are 0.
     """
     x, maps, points = _values(x), _values(maps), _points(points, "points")
     _expect_maps(maps, points)
     _expect(x, maps.shape[1:], "image")
     y = nufft(maps * jnp.expand_dims(x, -maps.ndim), points, tol=tol)
-    return y if weights is None else jnp.sqrt(weights) * y
+    return y if weights is None else _root(weights) * y
 
 
 def sense_adjoint(y: Array, maps: Array, points: Array, *, weights: Array | None = None, tol: float = 1e-5) -> Array:
@@ -360,7 +381,7 @@ def sense_adjoint(y: Array, maps: Array, points: Array, *, weights: Array | None
     y, maps, points = _values(y), _values(maps), _points(points, "points")
     _expect_maps(maps, points)
     _expect(y, (maps.shape[0], *points.shape[:-1]), "samples")
-    y = y if weights is None else jnp.sqrt(weights) * y
+    y = y if weights is None else _root(weights) * y
     coils = nufft_adjoint(y, points, maps.shape[1:], tol=tol)
     return jnp.sum(jnp.conj(maps) * coils, axis=-maps.ndim)
 
@@ -381,7 +402,7 @@ def _finuffts(kind: int, shape: Sequence[int], x: Array, iflag: int, eps: float,
     """FINUFFT's arguments, and those of its options that larmor has. shape: of type 3 a 0 for each dimension."""
     order = "fft" if getattr(opts, "modeord", 0) and kind != 3 else "centred"
     upsample, threads = float(getattr(opts, "upsampfac", 0)), int(getattr(opts, "nthreads", 0))
-    sizes = tuple(_number("output_shape", n, int) for n in shape)
+    sizes = tuple(_number("output_shape", n, operator.index) for n in shape)
     tol = _within_reach(_number("eps", eps, float), kind, sizes, str(x.dtype), order, upsample)
     return _how(kind, sizes, x, tol=tol, sign=1 if _number("iflag", iflag, int) >= 0 else -1,
                 units="radians", mode_order=order, upsample=upsample, threads=threads)
@@ -403,9 +424,9 @@ def _in_sets(x: Array, before: int, coordinates: list[Array], how: _How) -> Arra
     whole = jnp.broadcast_shapes(lead, batch)
     own = [i for i, n in enumerate(batch) if n != 1]
     order = own + [i for i, n in enumerate(batch) if n == 1]
-    sets = math.prod(batch)
+    sets, rest = math.prod(batch), math.prod(whole[i] for i in order[len(own):])
     x = jnp.broadcast_to(x, (*whole, *x.shape[x.ndim - before:]))
-    x = x.transpose(*order, *range(len(whole), x.ndim)).reshape(sets, -1, *x.shape[len(whole):])
+    x = x.transpose(*order, *range(len(whole), x.ndim)).reshape(sets, rest, *x.shape[len(whole):])
     rows = [jnp.broadcast_to(k.reshape(*k.shape[:-2], *(1,) * (len(batch) - k.ndim + 2), *k.shape[-2:]),
                              (*batch, *k.shape[-2:])).reshape(sets, *k.shape[-2:]) for k in coordinates]
     y = _transform_p.bind(*_alike(x, *rows), how=how)

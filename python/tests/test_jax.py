@@ -209,6 +209,38 @@ def test_derivatives_of_sense_are_those_of_its_sums():
         assert relative(a, b) < 1e-8
 
 
+def test_where_a_weight_is_0_its_derivatives_are_0_and_all_others_are_those_without_it():
+    x, maps, k, w = coils()
+    w[[1, 4]] = 0
+    left = w > 0
+
+    def found(points, w):
+        def loss(w):
+            y = lj.sense(x, maps, points, weights=w, tol=TOL)
+            return jnp.sum(jnp.abs(y)**2) + jnp.sum(jnp.abs(lj.sense_adjoint(y, maps, points, weights=w, tol=TOL))**4)
+        return [np.asarray(a) for a in jax.jit(lambda w: jax.jvp(jax.grad(loss), (w,), (jnp.ones_like(w),)))(w)]
+
+    for every, expected in zip(found(k, w), found(k[left], w[left]), strict=True):
+        assert relative(every[left], expected) < 1e-10
+        assert np.array_equal(every[~left], [0, 0])
+
+
+def test_weights_below_0_are_refused_where_their_numbers_are_known():
+    x, maps, k, w = coils()
+    line = "weights: the least is -2, expected at least 0"
+    w[3] = -2
+    for call in (lambda w: lj.sense(x, maps, k, weights=w),
+                 lambda w: lj.sense_adjoint(np.ones((3, len(k))), maps, k, weights=w)):
+        for given in (w, jnp.asarray(w), list(w)):
+            with pytest.raises(larmor.ArgumentError, match=line):
+                call(given)
+        with pytest.raises(larmor.ArgumentError, match=line):
+            jax.jit(lambda: call(w))()
+        assert np.any(np.isnan(jax.jit(call)(w)))
+    assert lj.sense(x, maps, k, weights=w > 0).shape == (3, len(k))
+    assert lj.sense(x, maps, k[:0], weights=w[:0]).shape == (3, 0)
+
+
 def test_a_gradient_needs_the_points_sorted_once():
     x, y, k, _ = draw(9, 2)
     loss = jax.jit(jax.value_and_grad(lambda x: jnp.sum(jnp.abs(lj.nufft(x, k) - y)**2)))
@@ -259,6 +291,21 @@ def test_points_that_are_mapped_are_one_call():
             assert relative(found, one) < 1e-12
     for i, found in enumerate(jax.vmap(lambda y, k: lj.type3(k, y, s, tol=1e-10))(y, k)):
         assert relative(found, lj.type3(k[i], y[i], s, tol=1e-10)) < 1e-9
+
+
+def test_an_axis_of_size_0_that_is_mapped_gives_no_results():
+    x, y, k, s = draw(18, 2, batch=(0,))
+    none = np.zeros((0, *k.shape))
+    for mapped, shape, *arguments in (
+            (lambda x: lj.nufft(x, k), (0, 11), x), (lambda k: lj.nufft(np.ones(MODES[2]), k), (0, 11), none),
+            (lj.nufft, (0, 11), x, none), (lambda k: lj.nufft(x, k), (0, 0, 11), none),
+            (lambda y, k: lj.type1(k, y, MODES[2]), (0, 6, 5), y, none),
+            (lambda y: lj.type3(k, y, s), (0, 9), y), (lambda k, y: lj.type3(k, y, s), (0, 9), none, y),
+            (jax.grad(lambda k: jnp.sum(jnp.abs(lj.nufft(np.ones(MODES[2]), k)))), (0, 11, 2), none),
+            (jax.vmap(lambda x: lj.nufft(x, k)), (2, 0, 11), np.zeros((2, *x.shape)))):
+        for function in (jax.vmap(mapped), jax.jit(jax.vmap(mapped))):
+            assert function(*arguments).shape == shape
+    assert lj.nufft2(x, *none.transpose(2, 0, 1)).shape == (0, 11)
 
 
 def test_gradient_steps_in_a_scan_find_the_image():
@@ -352,6 +399,17 @@ def test_what_is_wrong_is_said_when_jax_traces():
             (lambda: lj.nufft(x, k + 0j), larmor.ArgumentError, "points: got complex128, expected real numbers"),
             (lambda: lj.type2(k, x, units="m"), larmor.ArgumentError, "units: got 'm', expected cycles or radians"),
             (lambda: lj.type2(k, x, sign=2), larmor.ArgumentError, "sign: got 2, expected -1 or 1"),
+            (lambda: lj.type2(k, x, sign=0), larmor.ArgumentError, "sign: got 0, expected -1 or 1"),
+            (lambda: lj.type2(k, x, sign=1.5), larmor.ArgumentError, "sign: got 1.5, expected a whole number"),
+            (lambda: lj.type1(k, y, (6, 5.5)), larmor.ArgumentError, "modes: got 5.5, expected a whole number"),
+            (lambda: lj.nufft_adjoint(y, k, (6, None)), larmor.ArgumentError,
+             "modes: got None, expected a whole number"),
+            (lambda: lj.nufft1((6.5, 5), y, *k.T), larmor.ArgumentError,
+             "output_shape: got 6.5, expected a whole number"),
+            (lambda: lj.nufft(x, k, tol="1e-3"), larmor.ArgumentError, "tol: got '1e-3', expected a number"),
+            (lambda: lj.nufft(x, k, tol=None), larmor.ArgumentError, "tol: got None, expected a number"),
+            (lambda: lj.nufft(x, k, tol=float("nan")), larmor.ArgumentError,
+             "nufft: tol: got nan, expected 0 < tol < 1"),
             (lambda: lj.type2(k, x, mode_order="up"), larmor.ArgumentError,
              "mode_order: got 'up', expected one of centred, fft"),
             (lambda: lj.nufft(x.astype(jnp.bfloat16), k), larmor.ArgumentError,
