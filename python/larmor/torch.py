@@ -88,8 +88,12 @@ def _points_gradient(points: Tensor, x: Tensor, y: Tensor, modes: tuple[int, ...
 def _of_slopes(slopes: Tensor, y: Tensor, points: Tensor) -> Tensor:
     """Re of conj(y) times the derivatives [axes, batch..., points...], summed over the batch."""
     terms = slopes.real * y.real + slopes.imag * y.imag
-    terms = terms.reshape(len(slopes), -1, *points.shape[:-1]).sum(1)
-    return terms.movedim(0, -1).to(points.dtype)
+    return _over_batch(terms.movedim(0, -1), points.ndim).to(points.dtype)
+
+
+def _over_batch(x: Tensor, dims: int) -> Tensor:
+    """The sum over all axes but the last."""
+    return x.sum(tuple(range(x.ndim - dims))) if x.ndim > dims else x
 
 
 class _Kept:
@@ -103,6 +107,8 @@ def _computed(x: Tensor, points: Tensor, modes: Sequence[int], tol: float, adjoi
     """The transform of tensors that autograd does not follow."""
     modes, batch = tuple(modes), _batch(x, points.ndim - 1 if adjoint else len(modes))
     x = x.resolve_conj().contiguous()
+    if batch == 0:
+        return _nothing(x, points, modes, adjoint)
     if kept.with_slopes:
         both = torch.cat([x[None], _slopes(x, modes)])
         values = _plan(points, modes, len(both) * batch, x.dtype, tol).execute(both)
@@ -110,6 +116,13 @@ def _computed(x: Tensor, points: Tensor, modes: Sequence[int], tol: float, adjoi
         return values[0].clone()
     kept.plan = kept.plan or _plan(points, modes, batch, x.dtype, tol)
     return kept.plan.adjoint(x) if adjoint else kept.plan.execute(x)
+
+
+def _nothing(x: Tensor, points: Tensor, modes: Sequence[int], adjoint: bool) -> Tensor:
+    """The transforms of a batch of none."""
+    values = points.shape[:-1]
+    before, after = (values, modes) if adjoint else (modes, values)
+    return x.new_zeros((*x.shape[:x.ndim - len(before)], *after))
 
 
 def _is_traced() -> bool:
@@ -186,6 +199,9 @@ class _Nufft(torch.autograd.Function):
 
 def _one_by_one(function: Any, info: Any, in_dims: Any, *tensors: Tensor) -> tuple[Tensor, int]:
     """A rule of vmap: the function of each element of the mapped axes in turn."""
+    if info.batch_size == 0:  # what it has is known from zeros, and autograd knows where they are from
+        zeros = [t if dim is None else t.sum(dim) for t, dim in zip(tensors, in_dims)]
+        return function(*zeros)[None][:0], 0
     parts = [[t if dim is None else t.select(dim, i) for t, dim in zip(tensors, in_dims)]
              for i in range(info.batch_size)]
     return torch.stack([function(*part) for part in parts]), 0
@@ -287,6 +303,8 @@ class _Field(torch.autograd.Function):
         _refuse_tracing()
         x, values = x.resolve_conj().contiguous(), points.ndim - 1
         lead = x.shape[:x.ndim - (values if adjoint else field.ndim)]
+        if math.prod(lead) == 0:
+            return _nothing(x, points, field.shape, adjoint)
         inner = x.reshape(math.prod(lead), *x.shape[len(lead):])
         A = shared.get((len(inner), x.dtype))
         if A is None:
@@ -334,7 +352,7 @@ class _Field(torch.autograd.Function):
             back = _Field.apply(times.to(values.real.dtype) * values, field, points, times, tol, error, True,
                                 shared)
             slope = (2 * math.pi) * (image.conj() * back).imag
-            gf = slope.reshape(-1, *field.shape).sum(0).to(field.dtype)
+            gf = _over_batch(slope, field.ndim).to(field.dtype)
         gk, gt = _Field._of_samples(ctx, image, values)
         return gx, gf, gk, gt, None, None, None, None
 
@@ -383,18 +401,37 @@ def sense(x: Tensor, maps: Tensor, points: Tensor, *, weights: Tensor | None = N
           times: Tensor | None = None, tol: float = 1e-5, error: float = 1e-3) -> Tensor:
     """Images [batch..., modes...] to the k-space [batch..., coils, points...] of coils with maps [coils, modes...].
 
-    weights  [points...], at least 0, whose root is a factor of the samples, as of larmor.linop.sense.
+    weights  [points...], at least 0, whose root is a factor of the samples, as of larmor.linop.sense. Where one is 0,
+             where the root has no finite derivative, its gradient is 0.
     field    [modes...] in Hz, with times [points...] in s: as of `nufft_field`.
     All of x, maps, points, weights, field and times have gradients, together, too.
     """
+    _expect_weights(weights)
     return _sense(x, maps, points, weights, field, times, tol, error, None)
+
+
+def _expect_weights(weights: Tensor | None) -> None:
+    """At least 0, where the numbers are known."""
+    if weights is None or weights.is_complex() or torch.compiler.is_compiling() or _is_traced():
+        return
+    if torch._C._functorch.is_functorch_wrapped_tensor(weights):
+        return
+    if weights.is_cuda and torch.cuda.is_current_stream_capturing():
+        return
+    if bool((weights < 0).any()):
+        raise ArgumentError(f"weights: the least is {float(weights.detach().min()):g}, expected at least 0")
+
+
+def _root(weights: Tensor) -> Tensor:
+    nothing = weights == 0  # also of what is differentiated, as 0 times infinity is no number
+    return weights.masked_fill(nothing, 1).sqrt().masked_fill(nothing, 0)
 
 
 def _sense(x: Tensor, maps: Tensor, points: Tensor, weights: Tensor | None, field: Tensor | None,
            times: Tensor | None, tol: float, error: float, shared: dict[Any, Any] | None) -> Tensor:
     coils = maps * x.unsqueeze(-points.shape[-1] - 1)
     y = _encode(coils, points, coils.shape[coils.ndim - points.shape[-1]:], field, times, False, tol, error, shared)
-    return y if weights is None else weights.sqrt() * y
+    return y if weights is None else _root(weights) * y
 
 
 def _encode(x: Tensor, points: Tensor, modes: Sequence[int], field: Tensor | None, times: Tensor | None,
@@ -411,12 +448,13 @@ def sense_adjoint(y: Tensor, maps: Tensor, points: Tensor, *, weights: Tensor | 
                   field: Tensor | None = None, times: Tensor | None = None, tol: float = 1e-5,
                   error: float = 1e-3) -> Tensor:
     """The conjugate transpose of `sense`: [batch..., coils, points...] to [batch..., modes...]."""
+    _expect_weights(weights)
     return _sense_adjoint(y, maps, points, weights, field, times, tol, error, None)
 
 
 def _sense_adjoint(y: Tensor, maps: Tensor, points: Tensor, weights: Tensor | None, field: Tensor | None,
                    times: Tensor | None, tol: float, error: float, shared: dict[Any, Any] | None) -> Tensor:
-    y = y if weights is None else weights.sqrt() * y
+    y = y if weights is None else _root(weights) * y
     coils = _encode(y, points, maps.shape[1:], field, times, True, tol, error, shared)
     return (maps.conj() * coils).sum(-maps.ndim)
 

@@ -137,6 +137,32 @@ def test_vmap_maps_images_maps_points_and_fields(scene):
         assert torch.allclose(mapped, each, rtol=1e-9, atol=1e-9)
 
 
+def test_batches_and_mapped_axes_of_size_0_give_empty_results_with_gradients_of_0(scene):
+    x, y = torch.zeros(0, 2, *MODES, dtype=C128), torch.zeros(0, 2, 3, 4, dtype=C128)
+    points, fields = scene["points"].expand(0, 3, 4, 2), scene["field"].expand(0, *MODES)
+    A = linop.gradient(MODES, dtype=np.complex128)
+    rest = {name: value for name, value in scene.items() if name != "x"}
+    for function, shape, *tensors in (
+            (lambda x, k: lt.nufft(x, k), (0, 2, 3, 4), x, scene["points"]),
+            (lambda y, k: lt.nufft_adjoint(y, k, MODES), (0, 2, *MODES), y, scene["points"]),
+            (lambda x: lt.sense(x[:, 0], **rest), (0, 2, 3, 4), x),
+            (lambda y: lt.sense_adjoint(y, **rest), (0, *MODES), y),
+            (lambda f, t: lt.nufft_field(x, scene["points"], f, t), (0, 2, 3, 4), scene["field"], scene["times"]),
+            (lambda y: lt.DataConsistency(lt.SENSE(**rest))(y), (0, *MODES), y),
+            (torch.vmap(lambda x: lt.nufft(x, scene["points"])), (0, 2, 3, 4), x),
+            (torch.vmap(lambda k: lt.nufft(scene["x"], k)), (0, 3, 4), points),
+            (torch.vmap(lambda y, k: lt.nufft_adjoint(y, k, MODES)), (0, 2, *MODES), y, points),
+            (torch.vmap(lambda f: lt.sense(**{**scene, "field": f})), (0, 2, 3, 4), fields),
+            (torch.vmap(lambda x: lt.apply(A, x)), (0, 2, *MODES), x[:, 0]),
+            (torch.compile(lambda x, k: lt.nufft(x, k), fullgraph=True, backend="eager"), (0, 2, 3, 4), x,
+             scene["points"])):
+        given = [t.clone().requires_grad_() for t in tensors]
+        found = function(*given)
+        assert tuple(found.shape) == shape
+        for gradient, t in zip(torch.autograd.grad(found.abs().sum(), given), tensors, strict=True):
+            assert gradient.shape == t.shape and not gradient.any()
+
+
 def test_torch_func_gives_the_gradients_of_autograd_and_each_samples(scene):
     def loss(x, points):
         return lt.nufft(x, points, tol=1e-12).abs().square().sum()
@@ -150,6 +176,36 @@ def test_torch_func_gives_the_gradients_of_autograd_and_each_samples(scene):
     assert torch.allclose(each, torch.stack([gx, 2 * gx]))
     value, back = torch.func.vjp(lambda x: lt.nufft(x, scene["points"], tol=1e-12), scene["x"])
     assert torch.allclose(back(value)[0], gx / 2)
+
+
+def test_where_a_weight_is_0_its_gradient_is_0_and_all_others_are_those_without_it(scene):
+    w, k = scene["weights"].flatten(), scene["points"].flatten(0, 1)
+    w[[1, 4]] = 0
+    left = w > 0
+
+    def found(points, w):
+        def loss(w):
+            y = lt.sense(scene["x"], scene["maps"], points, weights=w, tol=1e-12)
+            back = lt.sense_adjoint(y, scene["maps"], points, weights=w, tol=1e-12)
+            return y.abs().square().sum() + back.abs().square().sum()
+
+        def gradient(w):
+            return torch.func.grad(loss)(w)
+
+        w = w.clone().requires_grad_()
+        return [*torch.autograd.grad(loss(w), w), *torch.func.jvp(gradient, (w.detach(),), (torch.ones_like(w),))]
+
+    for every, expected in zip(found(k, w), found(k[left], w[left]), strict=True):
+        assert torch.allclose(every[left], expected)
+        assert not every[~left].any()
+
+
+def test_data_consistency_has_gradients_of_weights_of_which_some_are_0(scene):
+    scene["weights"][0] = 0
+    A = lt.SENSE(scene["maps"], scene["points"], weights=scene["weights"], learn=("weights", "maps"))
+    lt.DataConsistency(A, 1.0)(torch.ones(2, 3, 4, dtype=C128)).abs().sum().backward()
+    assert not A.weights.grad[0].any() and torch.isfinite(A.weights.grad).all() and A.weights.grad[1:].all()
+    assert torch.isfinite(A.maps.grad).all()
 
 
 @pytest.mark.parametrize("lam", [0.3, 20.0])
@@ -270,6 +326,10 @@ def test_workers_of_a_data_loader_compute_what_this_process_does(scene, way):
      "a tensor of torch.float16: larmor computes in complex64 and complex128; hand in x.to(torch.complex64)"),
     (lambda s: lt.sense(s["x"], s["maps"], s["points"], field=s["field"]),
      "times: none; a field needs the times of the samples"),
+    (lambda s: lt.sense(s["x"], s["maps"], s["points"], weights=torch.full((3, 4), -9.5)),
+     "weights: the least is -9.5, expected at least 0"),
+    (lambda s: lt.SENSE(s["maps"], s["points"], weights=torch.full((3, 4), -9.5)).adjoint(torch.ones(2, 3, 4, dtype=C128)),
+     "weights: the least is -9.5, expected at least 0"),
     (lambda s: lt.SENSE(s["maps"], s["points"], learn=("field",)),
      "learn: got 'field', expected some of maps, points"),
     (lambda s: lt.DataConsistency(lt.SENSE(s["maps"], s["points"]), 0), "lam: got 0, expected a number above 0")])
