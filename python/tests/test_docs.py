@@ -29,6 +29,18 @@ PAGES = [path for path in (*FIRST, *sorted(DOCS.glob("*.md")), *REFERENCE)
          if blocks.blocks(path.read_text())]
 
 
+@pytest.mark.parametrize(("ci", "code"), [(None, 0), ("", 0), ("true", 1)])
+def test_packages_that_cannot_be_installed_are_a_failure_where_ci_is_set(tmp_path, ci, code):
+    python = tmp_path / "python3"
+    python.write_text("#!/bin/sh\nexit 1\n")
+    python.chmod(0o755)
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "CI": ci}
+    done = subprocess.run([DOCS.parent / "scripts" / "python_peers.sh", tmp_path / "venv"], check=False, timeout=60,
+                          capture_output=True, text=True, env={k: v for k, v in env.items() if v is not None})
+    assert done.returncode == code
+    assert "could not be installed; their tests were not run." in done.stderr
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")
 def test_larmors_blocks_of_a_page_run(page, tmp_path):
     program = os.environ.get("LARMOR_PROGRAM")

@@ -4,6 +4,7 @@ SPDX-License-Identifier: Apache-2.0"""
 from __future__ import annotations
 
 import concurrent.futures
+import functools
 import os
 import pathlib
 import re
@@ -235,7 +236,7 @@ def test_weights_below_0_are_refused_where_their_numbers_are_known():
             with pytest.raises(larmor.ArgumentError, match=line):
                 call(given)
         with pytest.raises(larmor.ArgumentError, match=line):
-            jax.jit(lambda: call(w))()
+            jax.jit(functools.partial(call, w))()
         assert np.any(np.isnan(jax.jit(call)(w)))
     assert lj.sense(x, maps, k, weights=w > 0).shape == (3, len(k))
     assert lj.sense(x, maps, k[:0], weights=w[:0]).shape == (3, 0)

@@ -143,18 +143,18 @@ def test_batches_and_mapped_axes_of_size_0_give_empty_results_with_gradients_of_
     A = linop.gradient(MODES, dtype=np.complex128)
     rest = {name: value for name, value in scene.items() if name != "x"}
     for function, shape, *tensors in (
-            (lambda x, k: lt.nufft(x, k), (0, 2, 3, 4), x, scene["points"]),
+            (lt.nufft, (0, 2, 3, 4), x, scene["points"]),
             (lambda y, k: lt.nufft_adjoint(y, k, MODES), (0, 2, *MODES), y, scene["points"]),
             (lambda x: lt.sense(x[:, 0], **rest), (0, 2, 3, 4), x),
             (lambda y: lt.sense_adjoint(y, **rest), (0, *MODES), y),
             (lambda f, t: lt.nufft_field(x, scene["points"], f, t), (0, 2, 3, 4), scene["field"], scene["times"]),
-            (lambda y: lt.DataConsistency(lt.SENSE(**rest))(y), (0, *MODES), y),
+            (lt.DataConsistency(lt.SENSE(**rest)), (0, *MODES), y),
             (torch.vmap(lambda x: lt.nufft(x, scene["points"])), (0, 2, 3, 4), x),
             (torch.vmap(lambda k: lt.nufft(scene["x"], k)), (0, 3, 4), points),
             (torch.vmap(lambda y, k: lt.nufft_adjoint(y, k, MODES)), (0, 2, *MODES), y, points),
             (torch.vmap(lambda f: lt.sense(**{**scene, "field": f})), (0, 2, 3, 4), fields),
             (torch.vmap(lambda x: lt.apply(A, x)), (0, 2, *MODES), x[:, 0]),
-            (torch.compile(lambda x, k: lt.nufft(x, k), fullgraph=True, backend="eager"), (0, 2, 3, 4), x,
+            (torch.compile(lt.nufft, fullgraph=True, backend="eager"), (0, 2, 3, 4), x,
              scene["points"])):
         given = [t.clone().requires_grad_() for t in tensors]
         found = function(*given)
@@ -328,7 +328,8 @@ def test_workers_of_a_data_loader_compute_what_this_process_does(scene, way):
      "times: none; a field needs the times of the samples"),
     (lambda s: lt.sense(s["x"], s["maps"], s["points"], weights=torch.full((3, 4), -9.5)),
      "weights: the least is -9.5, expected at least 0"),
-    (lambda s: lt.SENSE(s["maps"], s["points"], weights=torch.full((3, 4), -9.5)).adjoint(torch.ones(2, 3, 4, dtype=C128)),
+    (lambda s: lt.sense_adjoint(torch.ones(2, 3, 4, dtype=C128), s["maps"], s["points"],
+                                weights=torch.full((3, 4), -9.5)),
      "weights: the least is -9.5, expected at least 0"),
     (lambda s: lt.SENSE(s["maps"], s["points"], learn=("field",)),
      "learn: got 'field', expected some of maps, points"),
