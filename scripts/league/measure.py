@@ -17,8 +17,10 @@ ENDED = 124  # status where the limit was reached
 
 def main():
     path, limit, words = sys.argv[1], float(sys.argv[2]), sys.argv[3:]
+    ends = {signal.SIGTERM, signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, ends)  # until there is something that ends the child, too
     began = time.perf_counter()
-    child = os.posix_spawnp(words[0], words, os.environ, setpgroup=0)
+    child = os.posix_spawnp(words[0], words, os.environ, setpgroup=0, setsigmask=[])
     ended = False
 
     def end(*_):
@@ -30,6 +32,7 @@ def main():
     signal.setitimer(signal.ITIMER_REAL, limit)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ends)
         _, status, usage = os.wait4(child, 0)
     except KeyboardInterrupt:
         os.killpg(child, signal.SIGKILL)
