@@ -80,7 +80,8 @@ scan() {
             value=$(error_of weighted.h5 "$name-truth.h5")
             line="$line; without noise $plain, weighted $value"
             # another problem chooses another weight; without noise the misfit is flat about the best one of a penalty
-            case $method in cg) factor=1.02 ;; *) factor=1.1 ;; esac
+            # (golden, cg: weighted 0.1308; plain 0.1283 since its least weight is what single precision resolves, 0.147 before)
+            case $method in cg) factor=1.03 ;; *) factor=1.1 ;; esac
             worse "$name, $method --weighted" "$plain" "$value" $factor
         fi
         echo "$line"
