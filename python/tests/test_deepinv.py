@@ -51,8 +51,10 @@ def test_deepinvs_adjointness_and_norm_tests_pass(ndim, coils, dtype):
     physics, matrix = make(ndim, coils, dtype)
     real = matrix.real.dtype
     u = torch.randn(2, 2, *SHAPES[ndim], dtype=real, generator=torch.Generator().manual_seed(1))
-    assert physics.adjointness_test(u=u, num_samples=4) < (1e-5 if real == torch.float32 else 1e-10)
-    assert physics.adjointness_test(dtype=real) < (1e-5 if real == torch.float32 else 1e-10)
+    bound = 1e-5 if real == torch.float32 else 1e-10
+    # It divides by inner products of random vectors, of which a single one may be near 0.
+    assert physics.adjointness_test(u=u, num_samples=64) < bound
+    assert physics.adjointness_test(dtype=real, num_samples=64) < bound
     norm = physics.compute_norm(u[:1], max_iter=2000, tol=1e-7, verbose=False, squared=False)
     assert torch.allclose(norm, torch.linalg.matrix_norm(matrix, 2), rtol=2e-3)
 
