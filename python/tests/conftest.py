@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import os
+import random
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -37,6 +39,16 @@ def pytest_sessionfinish(session):
     missing = [report for report in reporter.stats.get("skipped", []) if "could not import" in str(report.longrepr)]
     if session.config.getoption("--peers") and missing:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(autouse=True)
+def same_numbers_each_time():
+    """Seeds the generators that other packages' own checks draw from, such as gradcheck and adjointness_test."""
+    seed = 5
+    random.seed(seed)
+    np.random.seed(seed)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(seed)
 
 
 @pytest.fixture
