@@ -157,7 +157,7 @@ const app_command cmd_nufft = {
         "uniform and cluster. mri: 2D 256^2 radial with 32 coils, 3D 192^3 stars and koosh with 8. cpu: 1D 1e4, 2D\n"
         "320^2, 3D 100^3, 1e6 and 1e7 points, batches of 1 and 8. gnufftw: 3D 62^3 to 254^3, undersampling 1, 4 and\n"
         "16, ten upsampling factors each. Errors are measured against direct sums for random outputs.\n"
-        "scripts/bench_report.py summarises and draws what --json wrote.",
+        "scripts/measure/bench_report.py summarises and draws what --json wrote.",
     .options = options,
     .computes = 1,
     .settings = sizeof(settings),

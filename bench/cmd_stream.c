@@ -11,6 +11,7 @@
 #include "common.h"
 #include "json.h"
 #include "larmor/stream.h"
+#include "timing.h"
 
 typedef struct settings {
     const char *device, *method;
@@ -172,18 +173,12 @@ static larmor_status measure(bench *b)
 
 /* ---- what came out ---- */
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void report(bench *b)
 {
     const double first = b->latency[0];
     const int64_t n = b->images - 1; /* at least one, as the time is not over at once */
     double *each = b->latency + 1;
-    qsort(each, (size_t)n, sizeof *each, by_size);
+    bench_sort(each, n);
     const double median = each[n / 2], late = each[(n * 99) / 100], worst = each[n - 1];
     if (!b->s->json) {
         printf("first image %.4g ms; %lld more: median %.3g ms, 99 %% within %.3g ms, worst %.3g ms; %.1f images a "

@@ -9,6 +9,7 @@
 
 #include "common.h"
 #include "larmor/ranks.h"
+#include "timing.h"
 
 /* ---- the place ---- */
 
@@ -91,16 +92,9 @@ static larmor_status slowest(const scaling_place *place, larmor_status own, doub
     return own;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(double *values, int count)
 {
-    qsort(values, (size_t)count, sizeof *values, by_size);
+    bench_sort(values, count);
     return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 

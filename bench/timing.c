@@ -57,9 +57,14 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+void bench_sort(double *values, int64_t count)
+{
+    qsort(values, (size_t)count, sizeof *values, by_size);
+}
+
 static void summarise(double *seconds, int repeats, bench_times *times)
 {
-    qsort(seconds, (size_t)repeats, sizeof *seconds, by_size);
+    bench_sort(seconds, repeats);
     times->minimum = seconds[0];
     times->median = (seconds[(repeats - 1) / 2] + seconds[repeats / 2]) / 2;
     times->repeats = repeats;

@@ -37,4 +37,6 @@ struct bench_subject {
  * Errors  those of the subjects that may not fail; LARMOR_STOPPED after a signal. */
 larmor_status bench_measure(bench_subject *const *subjects, int count, int repeats, double budget);
 
+void bench_sort(double *values, int64_t count); /* in ascending order */
+
 #endif

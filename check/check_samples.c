@@ -8,6 +8,7 @@
 #include "check/findings.h"
 #include "check/sample_faults.h"
 #include "core/owned.h"
+#include "core/select.h"
 #include "core/status.h"
 #include "larmor/nlinv.h"
 #include "scan/grid.h"
@@ -44,16 +45,10 @@ static double radius(const view *v, int64_t point)
     return sqrt(square);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double quantile(double *values, int64_t count, double part)
 {
     if (!count) return 0;
-    qsort(values, (size_t)count, sizeof *values, ascending);
+    lmr_sort_f64(values, count);
     return values[(int64_t)(part * (double)(count - 1))];
 }
 

@@ -8,6 +8,7 @@
 #include "core/owned.h"
 #include "core/parallel.h"
 #include "core/ranks/ranks.h"
+#include "core/select.h"
 #include "core/status.h"
 
 void lmr_residuals_free(lmr_residuals *r)
@@ -247,19 +248,6 @@ larmor_status lmr_residuals_sum(const lmr_job *job, const lmr_frame *frames, int
 #define MIN_COIL_PART 0.01
 enum { FEWEST_READOUTS = 8 };
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, int64_t count)
-{
-    if (!count) return 0;
-    qsort(values, (size_t)count, sizeof *values, ascending);
-    return values[count / 2];
-}
-
 /* The median over readouts of |A x - b|^2 a sample, in each ring. */
 static larmor_status usual_rings(const lmr_residuals *r, double usual[LMR_RINGS])
 {
@@ -271,7 +259,7 @@ static larmor_status usual_rings(const lmr_residuals *r, double usual[LMR_RINGS]
             const int64_t at = LMR_RINGS * i + j;
             if (r->count[at]) values[count++] = (double)r->ring_of_readout[at] / r->count[at];
         }
-        usual[j] = median(values, count);
+        usual[j] = lmr_median_f64(values, count);
     }
     free(values);
     return LARMOR_OK;

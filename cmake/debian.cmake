@@ -1,4 +1,4 @@
-# Debian packages by CPack, of the build that the preset `deb` configures: scripts/packages.sh deb.
+# Debian packages by CPack, of the build that the preset `deb` configures: scripts/packaging/packages.sh deb.
 #   liblarmor0.3, liblarmor-finufft0.3   libraries; larmor-reader is with the first
 #   larmor                               the program
 #   liblarmor-dev                        headers, CMake and pkg-config files, larmor-bench

@@ -2,6 +2,9 @@
  * took a third of an image's time on a GPU. SPDX-License-Identifier: Apache-2.0 */
 #include "core/select.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #define DEFINE_SELECT(name, median, type)                                                                            \
     type name(type *x, int64_t count, int64_t place)                                                                 \
     {                                                                                                                \
@@ -34,3 +37,39 @@
 
 DEFINE_SELECT(lmr_select_f32, lmr_median_f32, float)
 DEFINE_SELECT(lmr_select_f64, lmr_median_f64, double)
+
+static int by_f64(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static int by_int(const void *a, const void *b)
+{
+    const int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+int lmr_by_rank(const void *a, const void *b)
+{
+    lmr_ranked x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    if (x.value != y.value) return x.value < y.value ? -1 : 1;
+    return (x.index > y.index) - (x.index < y.index);
+}
+
+void lmr_sort_f64(double *x, int64_t count)
+{
+    qsort(x, (size_t)count, sizeof *x, by_f64);
+}
+
+void lmr_sort_int(int *x, int64_t count)
+{
+    qsort(x, (size_t)count, sizeof *x, by_int);
+}
+
+void lmr_sort_ranked(lmr_ranked *list, int64_t count)
+{
+    qsort(list, (size_t)count, sizeof *list, lmr_by_rank);
+}

@@ -6,6 +6,7 @@
 
 #include "core/array.h"
 #include "core/owned.h"
+#include "core/select.h"
 #include "core/status.h"
 #include "gating/gating.h"
 #include "gating/waves.h"
@@ -120,26 +121,14 @@ static larmor_status read_triggers(const char *name, const view *v, int gate, do
     return LMR_FAIL(LARMOR_ERR_ARG, "bins: physiology stamp %d of the readouts of %s never restarts", gate, name);
 }
 
-typedef struct ranked {
-    double value;
-    int64_t readout;
-} ranked;
-
-static int by_value(const void *a, const void *b)
-{
-    const ranked *x = a, *y = b;
-    if (x->value != y->value) return x->value < y->value ? -1 : 1;
-    return (x->readout > y->readout) - (x->readout < y->readout);
-}
-
 /* Bins of equally many readouts by the signal. */
 static larmor_status by_rank(const double *signal, int64_t n, int bins, int *bin)
 {
-    LMR_HEAP ranked *list = calloc((size_t)n + 1, sizeof *list);
+    LMR_HEAP lmr_ranked *list = calloc((size_t)n + 1, sizeof *list);
     if (!list) return LMR_NO_MEMORY();
-    for (int64_t i = 0; i < n; i++) list[i] = (ranked){signal[i], i};
-    qsort(list, (size_t)n, sizeof *list, by_value);
-    for (int64_t i = 0; i < n; i++) bin[list[i].readout] = (int)(i * bins / n);
+    for (int64_t i = 0; i < n; i++) list[i] = (lmr_ranked){signal[i], i};
+    lmr_sort_ranked(list, n);
+    for (int64_t i = 0; i < n; i++) bin[list[i].index] = (int)(i * bins / n);
     return LARMOR_OK;
 }
 

@@ -46,19 +46,13 @@ static larmor_status check(const larmor_array *centre, const double *seconds)
     return LARMOR_OK;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Steps as long as a cell, or as the typical time between readouts where that is longer. */
 static larmor_status find_steps(const double *seconds, int64_t readouts, steps *s)
 {
     LMR_HEAP double *sorted = calloc((size_t)readouts, sizeof *sorted);
     if (!sorted) return LMR_NO_MEMORY();
     memcpy(sorted, seconds, (size_t)readouts * sizeof *sorted);
-    qsort(sorted, (size_t)readouts, sizeof *sorted, ascending);
+    lmr_sort_f64(sorted, readouts);
     const double first = sorted[0], whole = sorted[readouts - 1] - first;
     if (!(whole >= 10 && whole <= 86400))
         return LMR_FAIL(LARMOR_ERR_ARG, "gating: the readouts take %.4g s, expected 10 to 86400", whole);

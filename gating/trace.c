@@ -1,10 +1,10 @@
 /* What bins rest on, kept for a picture. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/owned.h"
+#include "core/select.h"
 #include "core/status.h"
 #include "gating/gating.h"
 
@@ -45,20 +45,10 @@ larmor_status lmr_trace_copy(const larmor_gating_signal *from, larmor_gating_sig
     return copy(from->trigger, from->triggers, &to->trigger);
 }
 
-typedef struct moment {
-    double at, value, phase;
-} moment;
-
-static int by_time(const void *a, const void *b)
-{
-    const double x = ((const moment *)a)->at, y = ((const moment *)b)->at;
-    return (x > y) - (x < y);
-}
-
 larmor_status lmr_trace_rhythm(const larmor_rhythm *rhythm, const double *seconds, int64_t readouts, int beats,
                                larmor_gating_signal *s)
 {
-    LMR_HEAP moment *list = calloc((size_t)readouts + 1, sizeof *list);
+    LMR_HEAP lmr_ranked *list = calloc((size_t)readouts + 1, sizeof *list);
     *s = (larmor_gating_signal){.from = LARMOR_GATED_BY_SAMPLES,
                                 .report = "samples in the centre of k-space",
                                 .at = calloc((size_t)readouts + 1, sizeof *s->at),
@@ -68,12 +58,15 @@ larmor_status lmr_trace_rhythm(const larmor_rhythm *rhythm, const double *second
                                 .rate = rhythm->rate,
                                 .reliability = rhythm->reliability};
     if (!list || !s->at || !s->value || (beats && !s->trigger)) return LMR_NO_MEMORY();
-    for (int64_t i = 0; i < readouts; i++) list[i] = (moment){seconds[i], rhythm->signal[i], rhythm->phase[i]};
-    qsort(list, (size_t)readouts, sizeof *list, by_time);
+    for (int64_t i = 0; i < readouts; i++) list[i] = (lmr_ranked){seconds[i], i};
+    lmr_sort_ranked(list, readouts);
+    double before = 0;
     for (int64_t i = 0; i < readouts; i++) {
-        s->at[i] = list[i].at;
-        s->value[i] = list[i].value;
-        if (beats && i && floor(list[i].phase) > floor(list[i - 1].phase)) s->trigger[s->triggers++] = list[i].at;
+        const double phase = rhythm->phase[list[i].index];
+        s->at[i] = list[i].value;
+        s->value[i] = rhythm->signal[list[i].index];
+        if (beats && i && floor(phase) > floor(before)) s->trigger[s->triggers++] = s->at[i];
+        before = phase;
     }
     return LARMOR_OK;
 }

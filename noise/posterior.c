@@ -1,7 +1,6 @@
 /* What the object may be, given the samples and the prior of the method: means and deviations of samples of the
  * posterior distribution. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # What the wheel for old machines links and Debian 11 lacks, built into FOLDER: a small OpenBLAS with LAPACK, expat, libmicrohttpd.
-# Usage: packaging/manylinux.sh FOLDER [JOBS], in a Debian 11 (scripts/wheel_old.sh); sources are those of Debian 13.
+# Usage: packaging/manylinux.sh FOLDER [JOBS], in a Debian 11 (scripts/packaging/wheel_old.sh); sources are those of Debian 13.
 # OpenBLAS has the kernels of four processors, no threads (larmor has its own), and LAPACK's archives from Debian 11 beside
 # them, so that the linker takes what is used alone. SPDX-License-Identifier: Apache-2.0
 set -eu

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/owned.h"
+#include "core/select.h"
 #include "core/status.h"
 #include "larmor/nlinv.h"
 #include "larmor/physics.h"
@@ -266,12 +267,6 @@ static larmor_status find_folded(const lmr_maps_task *t, larmor_array *region, c
     return LARMOR_OK;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* 1 if lines are missing between others: readouts along x whose distance along another axis is more than one step. */
 static larmor_status find_gaps(const larmor_array *traj, const double encoded[3], int *gaps)
 {
@@ -282,7 +277,7 @@ static larmor_status find_gaps(const larmor_array *traj, const double encoded[3]
     *gaps = 0;
     for (int64_t d = 1; d < nd && !st; d++) {
         for (int64_t i = 0; i < lines; i++) at[i] = k[d + nd * (n / 2 + n * i)] * encoded[d];
-        qsort(at, (size_t)lines, sizeof *at, ascending);
+        lmr_sort_f64(at, lines);
         for (int64_t i = 1; i < lines; i++) *gaps |= at[i] - at[i - 1] > 1.5;
     }
     if (!st) free(k);

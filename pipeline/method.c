@@ -9,7 +9,7 @@
 #include "core/status.h"
 
 /* cg is compared as well where tv's image predicts less than this part of what is held out, beyond its noise: of
- * 473 scenes with true maps and maps from the data (scripts/scenes.py, seeds 31 and 32) the misfit of cg was
+ * 473 scenes with true maps and maps from the data (scripts/measure/scenes.py, seeds 31 and 32) the misfit of cg was
  * larger than that of tv in all, and of 240 (seed 33) tv predicted less than this in four. */
 #define MIN_PREDICTED 0.9
 /* cg is not taken where it predicts less than this part: a nearly empty image leaves no more than zeros do. */

@@ -16,7 +16,7 @@
 #define ROUGH                                                                                                        \
     0.25 /* of the signal in the centre, what no image of the phase explains, beyond noise: above it nothing is
           * filled in */
-/* Constants were tuned on the 675 scenes of scripts/partial_fourier.py with the seeds 1 to 3. */
+/* Constants were tuned on the 675 scenes of scripts/measure/partial_fourier.py with the seeds 1 to 3. */
 #define MAX_MISFIT_OVER_NOISE 2. /* of the phase, in the samples, above which projections are better than homodyne */
 #define MIN_LINES_ON_SHORTER_SIDE 1.5 /* with less there is no phase to go by */
 #define MIN_WINDOW_LINES 3.5          /* lines on both sides of the centre that the window has at least */

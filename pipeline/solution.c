@@ -16,7 +16,7 @@
 #define TIKHONOV_FLOOR 1e-3      /* unit of lambda: a weight that only keeps the problem regular */
 #define WEIGHT_ERASES_IMAGE 10.0 /* unit of lambda: a weight that leaves next to nothing of the image */
 /* Part of the energy of the samples held out: an image that explains less predicts nothing. The least of 228 scenes
- * (scripts/scenes.py, seed 33) was .027. */
+ * (scripts/measure/scenes.py, seed 33) was .027. */
 #define MIN_EXPLAINED_PART 1e-3
 /* Change of the image by further steps over the noise in it, and |M r| over |M A^H e|, at most. Images are then
  * .02 of their noise from the solution in the mean, .07 at most on the grid of docs/reference/solvers.md. */
@@ -25,8 +25,8 @@
 #define MIN_REL_CHANGE 1e-4
 /* Change of an image with a penalty by further steps, at most, over the noise in it at a weight of
  * NOISE_WEIGHT_OVER_MEAN times the mean eigenvalue of A^H A, and over the image. Tuned on 79 images by tv
- * (scripts/scenes.py, seeds 81 and 82, --quick): with 0.2 of the noise the error was 1.013 times that at the usual
- * tolerance at most. */
+ * (scripts/measure/scenes.py, seeds 81 and 82, --quick): with 0.2 of the noise the error was 1.013 times that at the
+ * usual tolerance at most. */
 #define PENALTY_ERROR_OVER_NOISE 0.15
 #define PENALTY_MIN_REL_CHANGE 3e-3
 #define NOISE_WEIGHT_OVER_MEAN 0.3
@@ -39,10 +39,10 @@
 /* Predicted part of the samples held out, below which one coil's samples do not predict one another: 1e-6 on a grid,
  * .67 for 1000 spokes in 3D. */
 #define MIN_PREDICTED_PART 0.02
-/* The last change of an image, relative to it, beyond which a weight that was chosen is too small for the
- * iterations there are. Of 160 images by tv and wavelet (scripts/scenes.py, seeds 61 and 62, --quick) 12 ended so:
- * all had less error at 3.2 times the weight, and 11 at 10 times, down to a sixth. Of 18 by tgv 5 had more at 3.2
- * times, and of lines on a grid, where the split settles later than the image, 3 of 3. */
+/* The last change of an image, relative to it, beyond which a weight that was chosen is too small for the iterations
+ * there are. Of 160 images by tv and wavelet (scripts/measure/scenes.py, seeds 61 and 62, --quick) 12 ended so: all
+ * had less error at 3.2 times the weight, and 11 at 10 times, down to a sixth. Of 18 by tgv 5 had more at 3.2 times,
+ * and of lines on a grid, where the split settles later than the image, 3 of 3. */
 #define MAX_SETTLED_CHANGE 1e-2
 #define RAISE_FACTOR 4. /* from one weight to the next that is tried: between the two of those trials */
 
@@ -218,8 +218,8 @@ static larmor_status solve_cg(const lmr_job *job, lmr_solution *p, larmor_solve_
     return LARMOR_OK;
 }
 
-/* Of the weight that the noise lets expect, where samples of one coil on a grid predict no others. On 26 such
- * scenes (scripts/scenes.py, seeds 201 to 215: lines and Poisson discs of R = 2, SNR 5 to none) tv has 1.07 times
+/* Of the weight that the noise lets expect, where samples of one coil on a grid predict no others. On 26 such scenes
+ * (scripts/measure/scenes.py, seeds 201 to 215: lines and Poisson discs of R = 2, SNR 5 to none) tv has 1.07 times
  * the least error of three methods and six weights there (1.31 at most), 1.11 at the whole, 1.23 at the weight by
  * samples held out. */
 #define ONE_COIL_WEIGHT_FACTOR 0.7

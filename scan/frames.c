@@ -168,11 +168,13 @@ static void destroy(void *self)
 /* ---- one image ---- */
 
 typedef struct timed { /* a readout of the image */
+    /* What the list is sorted by: acquired_ms, or its number within its partition, as if each had as many as the
+     * fullest. */
+    double key;
     int64_t readout;
     double acquired_ms;   /* since the first readout */
     double since_trigger; /* ms */
     int cycle;
-    int64_t spoke; /* its number within its partition, as if each partition had as many as the fullest */
 } timed;
 
 typedef struct image {
@@ -184,11 +186,9 @@ typedef struct image {
     int next;            /* the number of its next frame */
 } image;
 
-static int by_time(const void *a, const void *b)
+static void sort_by_key(image *m)
 {
-    const timed *x = a, *y = b;
-    if (x->acquired_ms != y->acquired_ms) return x->acquired_ms < y->acquired_ms ? -1 : 1;
-    return (x->readout > y->readout) - (x->readout < y->readout);
+    qsort(m->at, (size_t)m->group.readouts, sizeof *m->at, lmr_by_rank);
 }
 
 /* Stamps in ms. A clock that passes midnight goes on. */
@@ -199,8 +199,8 @@ static void read_clock(const frames *f, image *m)
         double ms = tick * ((double)m->stamp[i].time - (double)m->stamp[0].time);
         if (ms < -CLOCK_WRAP_MS / 2) ms += CLOCK_WRAP_MS;
         if (ms > CLOCK_WRAP_MS / 2) ms -= CLOCK_WRAP_MS;
-        m->at[i] =
-            (timed){.readout = i, .acquired_ms = ms, .since_trigger = tick * m->stamp[i].physiology[f->opts.gate]};
+        m->at[i] = (timed){
+            .key = ms, .readout = i, .acquired_ms = ms, .since_trigger = tick * m->stamp[i].physiology[f->opts.gate]};
         m->clock |= m->stamp[i].time != m->stamp[0].time;
     }
 }
@@ -292,51 +292,26 @@ static larmor_status add_range(frames *f, image *m, int64_t from, int64_t to)
 
 #define MAX_KZ_DIFFERENCE 1e-2 /* cycles per field of view: readouts so close are of one partition */
 
-typedef struct planar { /* a readout by its plane */
-    int64_t readout;
-    double kz;
-} planar;
-
-static int by_kz(const void *a, const void *b)
-{
-    const planar *x = a, *y = b;
-    if (x->kz != y->kz) return x->kz < y->kz ? -1 : 1;
-    return (x->readout > y->readout) - (x->readout < y->readout);
-}
-
-static int by_spoke(const void *a, const void *b)
-{
-    const timed *x = a, *y = b;
-    if (x->spoke != y->spoke) return x->spoke < y->spoke ? -1 : 1;
-    return (x->readout > y->readout) - (x->readout < y->readout);
-}
-
-static int by_readout(const void *a, const void *b)
-{
-    const planar *x = a, *y = b;
-    return (x->readout > y->readout) - (x->readout < y->readout);
-}
-
 /* Past the end of the partition that begins at `first` of a list by kz. */
-static int64_t end_of_partition(const planar *list, int64_t first, int64_t count)
+static int64_t end_of_partition(const lmr_ranked *list, int64_t first, int64_t count)
 {
     int64_t end = first + 1;
-    while (end < count && list[end].kz - list[end - 1].kz <= MAX_KZ_DIFFERENCE) end++;
+    while (end < count && list[end].value - list[end - 1].value <= MAX_KZ_DIFFERENCE) end++;
     return end;
 }
 
 /* All readouts by kz, *partitions and the most readouts that one of them has; 1 partition where it is no stack. */
-static larmor_status find_partitions(const image *m, planar **by_plane, int64_t *partitions, int64_t *most)
+static larmor_status find_partitions(const image *m, lmr_ranked **by_kz, int64_t *partitions, int64_t *most)
 {
     const int64_t all = m->group.readouts;
-    planar *list = calloc((size_t)all + 1, sizeof *list);
-    *by_plane = list;
+    lmr_ranked *list = calloc((size_t)all + 1, sizeof *list);
+    *by_kz = list;
     *partitions = *most = 0;
     if (!list) return LMR_NO_MEMORY();
     int flat = 1;
     for (int64_t i = 0; i < all; i++) flat &= isfinite(m->stamp[i].kz) != 0;
-    for (int64_t i = 0; i < all; i++) list[i] = (planar){i, flat ? m->stamp[i].kz : 0};
-    qsort(list, (size_t)all, sizeof *list, by_kz);
+    for (int64_t i = 0; i < all; i++) list[i] = (lmr_ranked){flat ? m->stamp[i].kz : 0, i};
+    lmr_sort_ranked(list, all);
     for (int64_t first = 0, end = 0; first < all; first = end) {
         end = end_of_partition(list, first, all);
         if (end - first > *most) *most = end - first;
@@ -352,15 +327,17 @@ static larmor_status find_partitions(const image *m, planar **by_plane, int64_t 
 static larmor_status number_spokes(frames *f, image *m, int64_t *spokes)
 {
     const int64_t all = m->group.readouts;
-    LMR_HEAP planar *list = NULL;
+    LMR_HEAP lmr_ranked *list = NULL;
     int64_t partitions;
     LMR_TRY(find_partitions(m, &list, &partitions, spokes));
     for (int64_t first = 0, end = 0; first < all; first = end) {
         end = partitions > 1 ? end_of_partition(list, first, all) : all;
-        qsort(list + first, (size_t)(end - first), sizeof *list, by_readout);
-        for (int64_t i = first; i < end; i++) m->at[list[i].readout].spoke = (i - first) * *spokes / (end - first);
+        for (int64_t i = first; i < end; i++) list[i].value = 0;
+        lmr_sort_ranked(list + first, end - first);
+        for (int64_t i = first; i < end; i++)
+            m->at[list[i].index].key = (double)((i - first) * *spokes / (end - first));
     }
-    qsort(m->at, (size_t)all, sizeof *m->at, by_spoke);
+    sort_by_key(m);
     if (partitions > f->partitions) f->partitions = partitions;
     return LARMOR_OK;
 }
@@ -371,7 +348,7 @@ static int64_t first_of_spoke(const image *m, int64_t spoke)
     int64_t low = 0, high = m->group.readouts;
     while (low < high) {
         const int64_t middle = (low + high) / 2;
-        if (m->at[middle].spoke < spoke)
+        if (m->at[middle].key < (double)spoke)
             low = middle + 1;
         else
             high = middle;
@@ -425,7 +402,7 @@ static larmor_status cut_by_time(frames *f, image *m)
                         "opts.ms: the readouts of %s have no time stamps, or all the same; use "
                         "opts.spokes.",
                         lmr_source_name(f->inner));
-    qsort(m->at, (size_t)all, sizeof *m->at, by_time);
+    sort_by_key(m);
     LMR_TRY(typical_step(m, &spacing));
     const double start = m->at[0].acquired_ms, whole = m->at[all - 1].acquired_ms - start + spacing;
     if (length > whole * (1 + 1e-9))
@@ -488,7 +465,7 @@ static larmor_status cut_by_phase(frames *f, image *m)
     const int64_t all = m->group.readouts;
     LMR_HEAP double *length = NULL;
     double median = 0;
-    if (m->clock) qsort(m->at, (size_t)all, sizeof *m->at, by_time);
+    if (m->clock) sort_by_key(m);
     LMR_TRY(find_cycles(f, m, &length, &median));
     for (int phase = 0; phase < f->opts.phases; phase++) {
         const int64_t first = f->readouts;

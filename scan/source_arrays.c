@@ -1,6 +1,5 @@
 /* Arrays in memory as a scan. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

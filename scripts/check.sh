@@ -12,7 +12,7 @@
 #   arm:  a cross build for aarch64 on Debian; the tests of core and nufft alone, under QEMU, which is slow
 #   --trust: damaged files, faults, kills, full disks and signals, tens of thousands of runs (docs/trust.md); the options are
 #         those of tests/trust/trust.py, --short for one
-# scripts/try_debian.sh runs it in a bare Debian 12 (GCC 12, HDF5 1.10.8) and in a bare Debian 13 (GCC 14, HDF5 1.14.5).
+# scripts/packaging/try_debian.sh runs it in a bare Debian 12 (GCC 12, HDF5 1.10.8) and in a bare Debian 13 (GCC 14, HDF5 1.14.5).
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 cd "$(dirname "$0")/.."

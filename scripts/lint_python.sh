@@ -17,7 +17,7 @@ if [ ! -e "$place/installed" ] || [ "$(cat "$place/installed")" != "$tools" ]; t
     fi
     echo "$tools" >"$place/installed"
 fi
-"$place/bin/ruff" check python docs/site scripts/check_paths.py scripts/check_glibc.py
+"$place/bin/ruff" check python docs/site scripts/packaging/check_paths.py scripts/packaging/check_glibc.py
 "$place/bin/mypy"
 "$place/bin/mypy" python/tests/typed_use.py
 PATH=$(realpath "$place/bin"):$PATH

@@ -1,4 +1,4 @@
-"""Writes python/larmor/_options.py, the types and the help of larmor.recon's options, from the library's table.
+"""Writes python/larmor/_runs/options.py, the types and the help of larmor.recon's options, from the library's table.
 
 Usage: PYTHONPATH=build/cpu/python python3 scripts/python_options.py [--check]
 --check writes nothing, and the exit status is 1 where the file is not what it would be (python/tests/test_docs.py).
@@ -13,10 +13,10 @@ import textwrap
 from typing import Any
 
 import larmor
-from larmor import _recon
 from larmor._library import ffi
+from larmor._runs import recon as _recon
 
-TARGET = pathlib.Path(__file__).resolve().parents[1] / "python" / "larmor" / "_options.py"
+TARGET = pathlib.Path(__file__).resolve().parents[1] / "python" / "larmor" / "_runs" / "options.py"
 NAMED = {"method", "lambda", "maps", "checkpoint", "prior"}  # arguments of their own
 TEXTS = {"flag": "bool | str", "form": "float | str", "integer": "int | str", "number": "float | str",
          "bytes": "int | str", "sizes": "int | Sequence[int] | str", "numbers": "float | Sequence[float] | str",

@@ -1,6 +1,6 @@
 /* What a handler of XLA's FFI reads and writes: the parts of its C interface that are used here, so that no header of
  * XLA is needed to build. Their places have been the same in all versions from 0.1 (jaxlib 0.6) to 0.5 (jaxlib 0.12);
- * python/tests/test_jax_abi.py compares them with the header of the jaxlib that is installed.
+ * python/tests/peers/test_jax_abi.py compares them with the header of the jaxlib that is installed.
  * Source: OpenXLA, xla/ffi/api/c_api.h, version 0.5. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_XLA_ABI_H
 #define LMR_XLA_ABI_H

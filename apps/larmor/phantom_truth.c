@@ -1,8 +1,6 @@
 /* larmor phantom --truth and --truth-maps. SPDX-License-Identifier: Apache-2.0 */
 #include "phantom_truth.h"
 
-#include <stdio.h>
-
 #include "fit_inputs.h"
 #include "recon_gating.h"
 

@@ -1,7 +1,6 @@
 /* larmor recon --bins: readouts sorted by heart, breath and time. SPDX-License-Identifier: Apache-2.0 */
 #include "recon_gating.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

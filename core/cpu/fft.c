@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/cpu/cpu.h"
+#include "core/owned.h"
 #include "core/real.h"
 #include "core/status.h"
 
@@ -26,7 +27,8 @@ enum {
     LONGEST = 1 << 15,      /* the longest line that is transformed as it is; a longer one becomes a matrix */
     LONGEST_SIDE = 1 << 18, /* of that matrix */
     SERIAL_WORK = 1 << 13,  /* cells that are not worth a second thread */
-    MOST_BYTES = 4 << 20    /* of an array that one thread transforms alone */
+    MOST_BYTES = 4 << 20,   /* of an array that one thread transforms alone */
+    PLANNER_LINE = 1 << 15  /* numbers of a line: what FFTW's planner takes at first, amply */
 };
 
 typedef struct number {
@@ -54,7 +56,15 @@ typedef struct transform {
 /* Threads that the host program has asked FFTW for; FFTW has had the question since 3.3.9. */
 extern int FFTW(planner_nthreads)(void) __attribute__((weak));
 
-enum { PLANNER_BYTES = 1 << 20 }; /* what FFTW's planner takes at first, amply */
+/* FFTW ends the process where it gets no memory. So what an estimate for lines of n numbers takes, at most, is
+ * asked for first: its tables of roots, and nodes that are small. */
+static larmor_status expect_room(int64_t n)
+{
+    void *room = malloc(4096 + 4 * sizeof(number) * (size_t)n);
+    if (!room) return LMR_NO_MEMORY();
+    free(room);
+    return LARMOR_OK;
+}
 
 static int is_shared; /* 1: the planner is there, and safe; under larmor's lock */
 
@@ -72,9 +82,7 @@ static void share_planner(void)
 
 larmor_status R(lmr_cpu_fftw_share)(void)
 {
-    void *room = malloc(PLANNER_BYTES);
-    if (!room) return LMR_NO_MEMORY(); /* without it FFTW ends the process */
-    free(room);
+    LMR_TRY(expect_room(PLANNER_LINE));
     lmr_cpu_fftw_lock();
     share_planner();
     lmr_cpu_fftw_unlock();
@@ -97,16 +105,6 @@ static void end_planning(int threads)
     if (threads > 1) FFTW(plan_with_nthreads)(threads);
     lmr_cpu_fftw_leave();
     lmr_cpu_fftw_unlock();
-}
-
-/* FFTW ends the process where it gets no memory. So what an estimate for lines of n numbers takes, at most, is
- * asked for first: its tables of roots, and nodes that are small. */
-static larmor_status expect_room(int64_t n)
-{
-    void *room = malloc(4096 + 4 * sizeof(number) * (size_t)n);
-    if (!room) return LMR_NO_MEMORY();
-    free(room);
-    return LARMOR_OK;
 }
 
 /* ---- plans ---- */
@@ -165,7 +163,7 @@ static larmor_status make_plans(transform *t, int64_t cells)
 {
     larmor_status st = LARMOR_OK;
     for (int a = 0; a < t->ndim; a++) LMR_TRY(expect_room(t->dim[a]));
-    char *probe = aligned_alloc(64, 128);
+    LMR_HEAP char *probe = aligned_alloc(64, 128);
     if (!probe) return LMR_NO_MEMORY();
     const int threads = begin_planning();
     if (!t->memory) st = plan_whole(t, cells, probe);
@@ -173,7 +171,6 @@ static larmor_status make_plans(transform *t, int64_t cells)
         if (t->dim[a] > 1) st = plan_axis(t, a, t->dim[a], probe, probe + 64);
     for (int a = 0; a < 2 && t->side[0] && !st; a++) st = plan_axis(t, a, t->side[a], probe, probe + 64);
     end_planning(threads);
-    free(probe);
     return st;
 }
 
@@ -204,21 +201,15 @@ static larmor_status make_matrix(transform *t, int64_t n)
     return LARMOR_OK;
 }
 
-static larmor_status arrange(transform *t)
+/* Which lines the threads transform, and how many threads; a pitch of 0: FFTW has whole arrays. */
+static void lay_out(transform *t)
 {
-    int64_t cells = 1, total, longest = 1;
-    for (int a = 0; a < t->ndim; a++) {
-        if (!lmr_mul(cells, t->dim[a], &cells)) return LMR_FAIL(LARMOR_ERR_SHAPE, "fft: the array is too large");
-        if (t->dim[a] > longest) longest = t->dim[a];
-    }
-    if (!lmr_mul(cells, t->batch, &total) || total > PTRDIFF_MAX / (int64_t)sizeof(number))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "fft: the array is too large");
-    if (!total) return LARMOR_OK;
+    int64_t longest = 1;
+    for (int a = 0; a < t->ndim; a++) longest = t->dim[a] > longest ? t->dim[a] : longest;
     /* with several lines, one that fits into a thread's cache is left to one thread */
     if (t->ndim == 1 && longest > (t->batch > 1 ? MOST_BYTES / (int64_t)sizeof(number) : LONGEST))
         find_sides(longest, t->side);
     if (t->side[0]) {
-        LMR_TRY(make_matrix(t, longest));
         longest = t->side[1];
     } else if (t->ndim == 1 && longest <= LONGEST) {
         const int64_t groups = (t->batch + GROUP - 1) / GROUP;
@@ -226,8 +217,21 @@ static larmor_status arrange(transform *t)
         t->dim[1] = t->batch;
         t->batch = 1;
     }
-    if (t->side[0] || longest <= LONGEST) {
+    if (t->side[0] || longest <= LONGEST)
         t->pitch = longest / GROUP * GROUP + 2 * GROUP; /* whole cache lines, never a power of two */
+}
+
+static larmor_status arrange(transform *t)
+{
+    int64_t cells = 1, total;
+    for (int a = 0; a < t->ndim; a++)
+        if (!lmr_mul(cells, t->dim[a], &cells)) return LMR_FAIL(LARMOR_ERR_SHAPE, "fft: the array is too large");
+    if (!lmr_mul(cells, t->batch, &total) || total > PTRDIFF_MAX / (int64_t)sizeof(number))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "fft: the array is too large");
+    if (!total) return LARMOR_OK;
+    lay_out(t);
+    if (t->side[0]) LMR_TRY(make_matrix(t, t->side[0] * t->side[1]));
+    if (t->pitch) {
         t->memory = aligned_alloc(64, (size_t)(2 * GROUP * t->pitch * t->threads) * sizeof(number));
         if (!t->memory) return LMR_NO_MEMORY();
     }
@@ -246,12 +250,11 @@ static larmor_status plan(void *ctx, int ndim, const int64_t dim[3], int64_t bat
     t->threads = ((const lmr_cpu *)ctx)->threads;
     for (int a = 0; a < 3; a++) t->dim[a] = a < ndim ? dim[a] : 1;
     const larmor_status st = arrange(t);
-    if (st) {
+    if (st)
         destroy(ctx, t);
-        return st;
-    }
-    *out = t;
-    return LARMOR_OK;
+    else
+        *out = t;
+    return st;
 }
 
 /* ---- one axis by lines ---- */
@@ -554,22 +557,14 @@ static larmor_status exec(void *ctx, void *plan, int sign, void *data)
     return band(ctx, plan, sign, 1, ((const transform *)plan)->dim, data);
 }
 
-/* As arrange() has it. */
 static double bytes(void *ctx, int ndim, const int64_t dim[3], int64_t batch)
 {
-    int64_t longest = 1, side[2] = {0, 0}, team = ((const lmr_cpu *)ctx)->threads;
-    for (int a = 0; a < ndim; a++) longest = dim[a] > longest ? dim[a] : longest;
-    double sum = 0;
-    if (ndim == 1 && longest > (batch > 1 ? MOST_BYTES / (int64_t)sizeof(number) : LONGEST))
-        find_sides(longest, side);
-    if (side[0]) {
-        sum = (double)longest * (double)sizeof(number) + 16 * (2 + 3 * sqrt((double)longest));
-        longest = side[1];
-    } else if (ndim == 1 && longest <= LONGEST && (batch + GROUP - 1) / GROUP < team) {
-        team = (batch + GROUP - 1) / GROUP;
-    }
-    const double pitch = (double)(longest / GROUP * GROUP + 2 * GROUP);
-    return side[0] || longest <= LONGEST ? sum + 2.0 * GROUP * pitch * (double)team * (double)sizeof(number) : sum;
+    transform t = {.ndim = ndim, .threads = ((const lmr_cpu *)ctx)->threads, .batch = batch};
+    memcpy(t.dim, dim, (size_t)ndim * sizeof *dim);
+    lay_out(&t);
+    const double line = (double)(t.side[0] * t.side[1]);
+    const double matrix = t.side[0] ? line * (double)sizeof(number) + 16 * (2 + 3 * sqrt(line)) : 0;
+    return matrix + 2.0 * GROUP * (double)t.pitch * (double)t.threads * (double)sizeof(number);
 }
 
 const lmr_fft R(lmr_cpu_fft) = {plan, exec, band, destroy, bytes};
@@ -581,12 +576,11 @@ static larmor_status line_plan(int64_t n, int sign, void **out)
     const FFTW(iodim64) dim = {n, 1, 1};
     *out = NULL;
     LMR_TRY(expect_room(n));
-    char *probe = aligned_alloc(64, 128); /* looked at as above: two places that differ */
+    LMR_HEAP char *probe = aligned_alloc(64, 128); /* looked at as above: two places that differ */
     if (!probe) return LMR_NO_MEMORY();
     const int threads = begin_planning();
     *out = FFTW(plan_guru64_dft)(1, &dim, 0, NULL, (void *)probe, (void *)(probe + 64), sign, FFTW_ESTIMATE);
     end_planning(threads);
-    free(probe);
     return *out ? LARMOR_OK : LMR_FAIL(LARMOR_ERR_BACKEND, "fft: FFTW has no plan for %lld numbers", (long long)n);
 }
 

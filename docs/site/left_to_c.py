@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def _used() -> set[str]:
-    sources = "".join(path.read_text() for path in (ROOT / "python" / "larmor").glob("*.py") if path.name != "_abi.py")
+    sources = "".join(path.read_text() for path in (ROOT / "python" / "larmor").rglob("*.py") if path.name != "_abi.py")
     return set(re.findall(r"larmor_[a-z0-9_]+\{?", sources))
 
 

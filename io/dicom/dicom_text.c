@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <locale.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

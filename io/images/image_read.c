@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "core/owned.h"
+#include "core/select.h"
 #include "io/images/formats.h"
 #include "io/images/image_list.h"
 #include "io/images/pieces.h"
@@ -391,12 +392,6 @@ static int is_dicom(const struct dirent *entry)
     return format && !strcmp(format->suffix, ".dcm");
 }
 
-static int compare_numbers(const void *left, const void *right)
-{
-    const double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 static larmor_status add_file(const char *path, larmor_device *dev, folder *f)
 {
     larmor_image_info *info = f->files ? &f->other : &f->first;
@@ -412,7 +407,7 @@ static larmor_status add_file(const char *path, larmor_device *dev, folder *f)
 static void stack_slices(folder *f, larmor_image_info *out)
 {
     int slices = 1;
-    qsort(f->along, (size_t)f->files, sizeof *f->along, compare_numbers);
+    lmr_sort_f64(f->along, f->files);
     for (int i = 1; i < f->files; i++) slices += f->along[i] - f->along[i - 1] > 1e-3 /* mm */;
     *out = f->first;
     out->images *= f->files;

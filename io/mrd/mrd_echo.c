@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/select.h"
 #include "io/mrd/mrd.h"
 
 /* Tuned on tests/io/test_mrd_echo.c and the Cartesian scans of larmor phantom. */
@@ -52,20 +53,13 @@ double lmr_mrd_energy(const larmor_raw *raw, int64_t i)
     return sum;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The median of n values that are at least 0; below 0 if there is no memory. */
 static double median_of(const double *x, int64_t n)
 {
     double *sorted = lmr_new(n, sizeof *sorted);
     if (!sorted) return -1;
     memcpy(sorted, x, (size_t)n * sizeof *sorted);
-    qsort(sorted, (size_t)n, sizeof *sorted, ascending);
-    const double median = sorted[n / 2];
+    const double median = lmr_median_f64(sorted, n);
     free(sorted);
     return median;
 }

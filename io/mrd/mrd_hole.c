@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/hole.h"
+#include "core/select.h"
 #include "io/mrd/mrd.h"
 
 #define WIDER 1.5 /* of the usual gap between lines, of one around the centre */
@@ -67,12 +68,6 @@ static larmor_status check_stored(larmor_raw *raw, int encoding, const lmr_mrd_t
     return LARMOR_OK;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
-}
-
 /* The lines or partitions on both sides of the centre are farther apart than others are. */
 static larmor_status check_counters(larmor_raw *raw, int encoding, int axis, const lmr_mrd_traj *t)
 {
@@ -81,7 +76,7 @@ static larmor_status check_counters(larmor_raw *raw, int encoding, int axis, con
     for (int64_t i = 0; i < raw->info.acquisitions; i++)
         if (raw->readout[i].use & (LMR_IMAGING | LMR_CALIBRATION) && raw->head[i].encoding == encoding)
             line[count++] = raw->head[i].counter[axis - 1];
-    qsort(line, (size_t)count, sizeof *line, ascending);
+    lmr_sort_int(line, count);
     for (int i = 0; i < count; i++)
         if (!i || line[i] != line[lines - 1]) line[lines++] = line[i];
     int before = -1, after = -1;
@@ -92,7 +87,7 @@ static larmor_status check_counters(larmor_raw *raw, int encoding, int axis, con
     if (lines > 4 && before >= 0 && after > before) {
         const int low = line[before], high = line[after];
         for (int l = lines - 1; l > 0; l--) line[l] -= line[l - 1];
-        qsort(line + 1, (size_t)lines - 1, sizeof *line, ascending);
+        lmr_sort_int(line + 1, lines - 1);
         if (high - low > WIDER * line[1 + (lines - 1) / 2])
             lmr_mrd_warn(
                 raw,

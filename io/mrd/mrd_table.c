@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/select.h"
 #include "io/mrd/mrd.h"
 #include "io/parts.h"
 
@@ -332,12 +333,6 @@ static larmor_status count_uses(larmor_raw *raw)
 
 /* ---- coils ---- */
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The energy below which a coil has no noise: far below the median of the coils that have signal. 0 if none has
  * any. */
 static double noise_floor(const larmor_raw *raw, const findings *f)
@@ -346,9 +341,7 @@ static double noise_floor(const larmor_raw *raw, const findings *f)
     int count = 0;
     for (int c = 0; c < raw->channels; c++)
         if (f->alive[c] && f->noise[c] > 0) energy[count++] = f->noise[c];
-    if (!count) return 0;
-    qsort(energy, (size_t)count, sizeof *energy, ascending);
-    return LEAST_NOISE * LEAST_NOISE * energy[count / 2];
+    return LEAST_NOISE * LEAST_NOISE * lmr_median_f64(energy, count);
 }
 
 static void give_up_noise(larmor_raw *raw)

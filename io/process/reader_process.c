@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -14,9 +15,9 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "io/process/reader_path.h"
 #include "io/reader/sanitized.h"
 
@@ -119,28 +120,11 @@ larmor_status lmr_reader_lies(const lmr_reader *r)
 
 static const char *signal_name(int signal)
 {
-    switch (signal) {
-    case SIGSEGV:
-        return "SIGSEGV";
-    case SIGBUS:
-        return "SIGBUS";
-    case SIGFPE:
-        return "SIGFPE";
-    case SIGILL:
-        return "SIGILL";
-    case SIGABRT:
-        return "SIGABRT";
-    case SIGSYS:
-        return "SIGSYS";
-    case SIGTRAP:
-        return "SIGTRAP";
-    case SIGTERM:
-        return "SIGTERM";
-    case SIGPIPE:
-        return "SIGPIPE";
-    default:
-        return "a signal";
-    }
+    static const char *const name[] = {[SIGSEGV] = "SIGSEGV", [SIGBUS] = "SIGBUS",   [SIGFPE] = "SIGFPE",
+                                       [SIGILL] = "SIGILL",   [SIGABRT] = "SIGABRT", [SIGSYS] = "SIGSYS",
+                                       [SIGTRAP] = "SIGTRAP", [SIGTERM] = "SIGTERM", [SIGPIPE] = "SIGPIPE"};
+    const int is_known = signal > 0 && signal < (int)(sizeof name / sizeof *name) && name[signal];
+    return is_known ? name[signal] : "a signal";
 }
 
 /* What it composes is larmor's own, so that it is not the content that ends it. */
@@ -429,13 +413,6 @@ larmor_status lmr_reader_start_composing(const char *path, int64_t bytes, lmr_re
 
 /* ---- talk ---- */
 
-static int64_t milliseconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Seconds of processor time that it has used; 0 if nobody knows. */
 static double time_used(const lmr_reader *r)
 {
@@ -445,26 +422,17 @@ static double time_used(const lmr_reader *r)
     return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static larmor_status wait_for_answer(lmr_reader *r)
 {
     const int64_t patience = r->greeted ? r->patience : r->start_patience;
-    const int64_t seconds = least(r->seconds, PROCESSOR_TIME_AT_START);
-    const int64_t end = milliseconds() + patience * 1000;
+    const double seconds = fmin((double)r->seconds, PROCESSOR_TIME_AT_START), end = lmr_seconds() + (double)patience;
     struct pollfd one = {.fd = r->socket, .events = POLLIN};
     int used_up = 0;
     while (1) {
         LMR_TRY(lmr_go_on());
-        int64_t left = end - milliseconds();
-        if (!r->greeted && time_used(r) > (double)seconds) {
-            used_up = 1;
-            left = 0;
-        }
-        const int ready = poll(&one, 1, left > 0 ? (int)(left < BETWEEN_ASKING ? left : BETWEEN_ASKING) : 0);
+        used_up = !r->greeted && time_used(r) > seconds;
+        const double left = used_up ? 0 : 1e3 * (end - lmr_seconds());
+        const int ready = poll(&one, 1, left > 0 ? (int)ceil(fmin(left, BETWEEN_ASKING)) : 0);
         if (ready > 0) return LARMOR_OK;
         if (ready < 0 && errno != EINTR && errno != EAGAIN)
             return named(r, LMR_FAIL(LARMOR_ERR_IO, "its reader cannot be heard (%s).", strerror(errno)));

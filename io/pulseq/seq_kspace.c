@@ -2,7 +2,6 @@
  * from 0 at the centre of each excitation, negated at that of each refocusing pulse. SPDX-License-Identifier:
  * Apache-2.0 */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/select.h"
 #include "io/mrd/mrd.h"
 
 enum { MOST_LEVELS = 4096 };
@@ -50,16 +51,10 @@ static void range_of(const larmor_raw *raw, int64_t i, double *low, double *high
     range_along(raw, i, 2, low, high);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* How many evenly spaced levels the values are on, and their distance; 0 if they are not. */
 static int levels_of(double *value, int64_t count, double range, double *step)
 {
-    qsort(value, (size_t)count, sizeof *value, ascending);
+    lmr_sort_f64(value, count);
     *step = range;
     for (int64_t i = 1; i < count; i++) {
         const double gap = value[i] - value[i - 1];

@@ -2,8 +2,6 @@
 #ifndef LMR_NUFFT_COST_H
 #define LMR_NUFFT_COST_H
 
-#include <stdint.h>
-
 #include "core/backend.h"
 #include "nufft/kernels.h"
 

@@ -53,7 +53,7 @@ def image_of(root: Path, label: dict, date: str, tag: str) -> bytes:
                 "User": "root",
             },
             "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]},
-            "history": [{"created_by": "scripts/openrecon.sh"}],
+            "history": [{"created_by": "scripts/packaging/openrecon.sh"}],
         }
     ).encode()
     name = hashlib.sha256(config).hexdigest() + ".json"

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/owned.h"
+#include "core/select.h"
 #include "phantoms/scan/simulation.h"
 
 enum { MOST_BINS = 65535, SAMPLED = 8 /* readouts of a bin, over which the object is averaged */ };
@@ -17,32 +18,20 @@ static void free_phantom(larmor_phantom **phantom)
     larmor_phantom_free(*phantom);
 }
 
-typedef struct ranked {
-    double value;
-    int64_t readout;
-} ranked;
-
-static int by_value(const void *a, const void *b)
-{
-    const ranked *x = a, *y = b;
-    if (x->value != y->value) return x->value < y->value ? -1 : 1;
-    return (x->readout > y->readout) - (x->readout < y->readout);
-}
-
 /* bin [readouts]: heart + hearts * breath. */
 static larmor_status sort(const larmor_simulation *s, int hearts, int breaths, int *bin)
 {
     const int64_t n = s->info.readouts;
-    LMR_HEAP ranked *list = lmr_new(n, sizeof *list);
+    LMR_HEAP lmr_ranked *list = lmr_new(n, sizeof *list);
     if (!list) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < n; i++) {
         const double beats = larmor_phantom_cycles(&s->o.heart, seconds_of(s, i));
         const double breath = larmor_phantom_cycles(&s->o.breath, seconds_of(s, i));
         bin[i] = (int)((beats - floor(beats)) * hearts) % hearts;
-        list[i] = (ranked){pow(sin(M_PI * breath), 4), i};
+        list[i] = (lmr_ranked){pow(sin(M_PI * breath), 4), i};
     }
-    qsort(list, (size_t)n, sizeof *list, by_value);
-    for (int64_t i = 0; i < n; i++) bin[list[i].readout] += hearts * (int)(i * breaths / n);
+    lmr_sort_ranked(list, n);
+    for (int64_t i = 0; i < n; i++) bin[list[i].index] += hearts * (int)(i * breaths / n);
     return LARMOR_OK;
 }
 

@@ -71,9 +71,9 @@ from larmor._library import (
     UnsupportedError,
 )
 from larmor._library import version as __version__
-from larmor._live import Live, LiveImage, live
-from larmor._options import ReconOptions
-from larmor._recon import (
+from larmor._runs.live import Live, LiveImage, live
+from larmor._runs.options import ReconOptions
+from larmor._runs.recon import (
     CoilMaps,
     FieldMaps,
     Finding,
@@ -86,7 +86,8 @@ from larmor._recon import (
     read_settings,
     settings,
 )
-from larmor._run import Image, Run, recon, reconstruct
+from larmor._runs.run import Image, Run, recon, reconstruct
+from larmor._runs.view import View, view
 from larmor._scan import (
     Pulseq,
     Samples,
@@ -117,7 +118,6 @@ from larmor._scan import (
     write_images,
     write_traj,
 )
-from larmor._view import View, view
 
 __all__ = ["ArgumentError", "BackendError", "CoilMaps", "Device", "Error", "ExistsError", "FieldMaps", "FileError",
            "Finding", "FormatError", "Image", "Live", "LiveImage", "NlinvSeries", "NumericError", "OutOfMemoryError",

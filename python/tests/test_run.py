@@ -257,7 +257,7 @@ def test_notebooks_show_a_line_and_the_images(whole):
         magnitude = abs(image)
         expected = np.minimum(magnitude / np.quantile(magnitude, 0.995), 1) * 255
         assert abs(pixels(base64.b64decode(picture)) - expected).max() <= 1
-    flat = larmor._html.thumbnail(np.zeros((4, 500, 300)))
+    flat = larmor._runs.html.thumbnail(np.zeros((4, 500, 300)))
     assert pixels(flat).shape == (125, 75) and not pixels(flat).any()
 
 

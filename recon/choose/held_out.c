@@ -6,6 +6,7 @@
 #include "core/owned.h"
 #include "core/parallel.h"
 #include "core/random.h"
+#include "core/select.h"
 #include "recon/choose/choose.h"
 #include "recon/inputs.h"
 #include "recon/slabs/slabs.h"
@@ -140,20 +141,9 @@ static larmor_status weigh_held(const points *p, const larmor_circulant *c, doub
 
 enum { LINES = 256 }; /* that all ranks look at, at a time */
 
-/* Which of the held samples are in which cell of the volume; ascending cells. */
-typedef struct held_cell {
-    int64_t cell, sample;
-} held_cell;
-
-static int ascending(const void *a, const void *b)
-{
-    const held_cell *x = a, *y = b;
-    if (x->cell != y->cell) return x->cell < y->cell ? -1 : 1;
-    return (x->sample > y->sample) - (x->sample < y->sample);
-}
-
-/* Cells line by line of the last axis, as eigenvalues in slabs lie. */
-static void sort_held(const points *p, const larmor_circulant *c, const double *factors, held_cell *held)
+/* Which of the held samples are in which cell of the volume; ascending cells, line by line of the last axis, as
+ * eigenvalues in slabs lie. */
+static void sort_held(const points *p, const larmor_circulant *c, const double *factors, lmr_ranked *held)
 {
     const lmr_slab_fft *f = c->slabs;
     const larmor_shape volume = larmor_shape_of(3, f->n);
@@ -162,9 +152,9 @@ static void sort_held(const points *p, const larmor_circulant *c, const double *
     for (int64_t i = 0; i < p->samples * p->readouts; i++) {
         if (!(factors[i] > 0)) continue;
         const int64_t cell = cell_of(p->k + i * p->nd, p->nd, volume);
-        held[count++] = (held_cell){cell % side * f->n[2] + cell / side, i};
+        held[count++] = (lmr_ranked){(double)(cell % side * f->n[2] + cell / side), i};
     }
-    qsort(held, (size_t)count, sizeof *held, ascending);
+    lmr_sort_ranked(held, count);
 }
 
 /* Eigenvalues of `lines` of rank i's lines, from its line `own` on, to all; density gets them. */
@@ -184,7 +174,7 @@ static larmor_status look_up(const larmor_circulant *c, int i, int64_t own, int6
     return st;
 }
 
-static larmor_status weigh_sorted(const larmor_circulant *c, const held_cell *held, int64_t count, double *factors)
+static larmor_status weigh_sorted(const larmor_circulant *c, const lmr_ranked *held, int64_t count, double *factors)
 {
     const lmr_slab_transpose *transpose = &c->slabs->transpose;
     const int64_t n2 = c->slabs->n[2];
@@ -196,8 +186,8 @@ static larmor_status weigh_sorted(const larmor_circulant *c, const held_cell *he
             const int64_t lines = all - own < LINES ? all - own : LINES;
             double *density;
             LMR_TRY(look_up(c, i, own, lines, &density));
-            for (; next < count && held[next].cell < first + lines * n2; next++)
-                factors[held[next].sample] = factor_of(c, density[2 * (held[next].cell - first)]);
+            for (; next < count && held[next].value < (double)(first + lines * n2); next++)
+                factors[held[next].index] = factor_of(c, density[2 * ((int64_t)held[next].value - first)]);
             free(density);
         }
     }
@@ -208,7 +198,7 @@ static larmor_status weigh_held_of_slabs(const points *p, const larmor_circulant
 {
     int64_t count = 0;
     for (int64_t i = 0; i < p->samples * p->readouts; i++) count += factors[i] > 0;
-    LMR_HEAP held_cell *held = malloc(sizeof *held * (size_t)count + 1);
+    LMR_HEAP lmr_ranked *held = malloc(sizeof *held * (size_t)count + 1);
     if (!held) return LMR_NO_MEMORY();
     sort_held(p, c, factors, held);
     return weigh_sorted(c, held, count, factors);

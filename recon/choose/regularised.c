@@ -5,8 +5,8 @@
 #include "recon/choose/choose.h"
 #include "recon/solve/regularised.h"
 
-/* The search as a whole is measured over scripts/scenes.py (docs/records/choosing.md, "The criterion"), these steps
- * and ends alone are not. */
+/* The search as a whole is measured over scripts/measure/scenes.py (docs/records/choosing.md, "The criterion"),
+ * these steps and ends alone are not. */
 #define STEP_FACTOR 2.                /* from one weight to the next where they are compared */
 #define FIRST_STEP_FACTOR 4.          /* and before that */
 #define SEARCH_START_OVER_EXPECTED 4. /* times the weight that is expected from the noise, where comparing begins */
@@ -14,8 +14,8 @@
 #define MIN_WEIGHT 2e-5 /* the smallest weight, relative to the mean eigenvalue of A^H A and the image */
 
 /* Times the noise in the samples held out: with more, gaps decide. The three were tuned on 119 scenes
- * (scripts/scenes.py, seed 33): the error of tv over the best became 1.023 from 1.025, and above 1.04 in 18 from
- * 24. */
+ * (scripts/measure/scenes.py, seed 33): the error of tv over the best became 1.023 from 1.025, and above 1.04 in 18
+ * from 24. */
 #define GAPS_MISFIT_OVER_NOISE 1.5
 #define GAPS_WEIGHT_OVER_LOWEST 0.85 /* times the weight of the least misfit, where gaps decide */
 #define MIN_MISFIT 1e-4              /* of the square of the samples held out: with less they do not decide */

@@ -3,7 +3,6 @@
 #include "recon/cpu/exponents.h"
 
 #include <math.h>
-#include <stdint.h>
 
 /* Adding and subtracting it rounds to whole numbers, without a call, up to 2^51. */
 #define ROUNDS 0x1.8p52

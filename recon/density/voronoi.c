@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "core/owned.h"
+#include "core/select.h"
 #include "larmor/recon.h"
 #include "recon/density/delaunay.h"
 #include "recon/density/density.h"
@@ -361,29 +362,18 @@ static larmor_status weigh_plane(int64_t samples, const point *k, double *w)
 
 /* ---- partitions ---- */
 
-typedef struct height { /* of a sample */
-    int64_t z, sample;
-} height;
-
-static int by_height(const void *a, const void *b)
-{
-    const height *p = a, *q = b;
-    if (p->z != q->z) return p->z < q->z ? -1 : 1;
-    return (p->sample > q->sample) - (p->sample < q->sample);
-}
-
 /* The length along z of the plane that begins at order[first], the next of which begins at `after`: half the
  * way to each, at the ends as far outwards as inwards, and 1/FOV for a single plane. */
-static double length_of(const height *order, int64_t samples, int64_t first, int64_t after)
+static double length_of(const lmr_ranked *order, int64_t samples, int64_t first, int64_t after)
 {
-    const double below = first ? (double)(order[first].z - order[first - 1].z) * MAX_SAME_DISTANCE : 0;
-    const double above = after < samples ? (double)(order[after].z - order[first].z) * MAX_SAME_DISTANCE : 0;
+    const double below = first ? (order[first].value - order[first - 1].value) * MAX_SAME_DISTANCE : 0;
+    const double above = after < samples ? (order[after].value - order[first].value) * MAX_SAME_DISTANCE : 0;
     if (below > 0 && above > 0) return (below + above) / 2;
     return below + above > 0 ? below + above : 1;
 }
 
 /* The weights of the samples order[first .. after - 1], which lie in one plane. */
-static larmor_status weigh_partition(const double *k, const height *order, int64_t first, int64_t after,
+static larmor_status weigh_partition(const double *k, const lmr_ranked *order, int64_t first, int64_t after,
                                      double length, double *w)
 {
     const int64_t count = after - first;
@@ -391,30 +381,30 @@ static larmor_status weigh_partition(const double *k, const height *order, int64
     LMR_HEAP double *area = lmr_new(count, sizeof *area);
     if (!plane || !area) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < count; i++) {
-        const double *sample = k + 3 * order[first + i].sample;
+        const double *sample = k + 3 * order[first + i].index;
         plane[i] = (point){sample[0], sample[1]};
     }
     LMR_TRY(weigh_plane(count, plane, area));
-    for (int64_t i = 0; i < count; i++) w[order[first + i].sample] = area[i] * length;
+    for (int64_t i = 0; i < count; i++) w[order[first + i].index] = area[i] * length;
     return LARMOR_OK;
 }
 
 /* Weights of samples in partitions along z: the area within a partition times the length along z. */
 static larmor_status weigh_partitions(int64_t samples, const double *k, double *w)
 {
-    LMR_HEAP height *order = lmr_new(samples, sizeof *order);
+    LMR_HEAP lmr_ranked *order = lmr_new(samples, sizeof *order);
     if (!order) return LMR_NO_MEMORY();
     int64_t planes = 0;
-    for (int64_t i = 0; i < samples; i++) order[i] = (height){llround(k[3 * i + 2] / MAX_SAME_DISTANCE), i};
-    qsort(order, (size_t)samples, sizeof *order, by_height);
-    for (int64_t i = 0; i < samples; i++) planes += !i || order[i].z != order[i - 1].z;
+    for (int64_t i = 0; i < samples; i++) order[i] = (lmr_ranked){round(k[3 * i + 2] / MAX_SAME_DISTANCE), i};
+    lmr_sort_ranked(order, samples);
+    for (int64_t i = 0; i < samples; i++) planes += !i || order[i].value != order[i - 1].value;
     if (samples < 8 * planes)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "%lld samples at %lld different kz, expected a 2D trajectory or partitions; use "
                         "larmor_density_pipe",
                         (long long)samples, (long long)planes);
     for (int64_t first = 0, after; first < samples; first = after) {
-        for (after = first + 1; after < samples && order[after].z == order[first].z;) after++;
+        for (after = first + 1; after < samples && order[after].value == order[first].value;) after++;
         LMR_TRY(weigh_partition(k, order, first, after, length_of(order, samples, first, after), w));
     }
     return LARMOR_OK;

@@ -1,6 +1,7 @@
 /* Other descriptions of a scan whose readouts are off the grid, and how well one image explains its samples with
  * each. SPDX-License-Identifier: Apache-2.0 */
 #include "core/owned.h"
+#include "core/select.h"
 #include "larmor/describe.h"
 
 #include <math.h>
@@ -307,17 +308,6 @@ static void take(const search *s, double misfit, const char *name)
     snprintf(s->found->name, sizeof s->found->name, "%s", name);
 }
 
-typedef struct signal {
-    double value;
-    int64_t readout;
-} signal;
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = ((const signal *)a)->value, y = ((const signal *)b)->value;
-    return (x > y) - (x < y);
-}
-
 /* The sample of a readout that is nearest to the centre. */
 static int64_t nearest_of(const search *s, int64_t r)
 {
@@ -339,7 +329,7 @@ static larmor_status rank_readouts(const search *s)
     enum { MOST = 2 * LMR_FIT_MOST_COILS, STEPS = 30 };
     const int64_t m = s->scan->readouts, points = s->scan->n * m;
     const int parts = 2 * (int)s->scan->coils;
-    signal *order = lmr_new(m, sizeof *order);
+    lmr_ranked *order = lmr_new(m, sizeof *order);
     double *y = lmr_new(m * MOST, sizeof *y), mean[MOST] = {0}, way[MOST], size[LMR_FIT_MOST_COILS] = {0};
     if (!order || !y) {
         free(order);
@@ -366,11 +356,11 @@ static larmor_status rank_readouts(const search *s)
         for (int p = 0; p < parts && norm > 0; p++) way[p] = next[p] / sqrt(norm);
     }
     for (int64_t r = 0; r < m; r++) {
-        order[r] = (signal){0, r};
+        order[r] = (lmr_ranked){0, r};
         for (int p = 0; p < parts; p++) order[r].value += way[p] * y[p + MOST * r];
     }
-    qsort(order, (size_t)m, sizeof *order, by_value);
-    for (int64_t i = 0; i < m; i++) s->rank[order[i].readout] = (double)i / (double)m;
+    lmr_sort_ranked(order, m);
+    for (int64_t i = 0; i < m; i++) s->rank[order[i].index] = (double)i / (double)m;
     free(y);
     free(order);
     return LARMOR_OK;

@@ -29,40 +29,31 @@ enum { ITERS = 16, FEW_ITERS = 8 };
 
 /* ---- the scan ---- */
 
-typedef struct ranked {
-    double energy;
-    int64_t coil;
-} ranked;
-
-static int stronger_first(const void *a, const void *b)
-{
-    const double x = ((const ranked *)a)->energy, y = ((const ranked *)b)->energy;
-    return (x < y) - (x > y);
-}
-
-static larmor_status rank_coils(const larmor_array *kspace, int64_t coils, ranked *order)
+/* The strongest comes first. */
+static larmor_status rank_coils(const larmor_array *kspace, int64_t coils, lmr_ranked *order)
 {
     for (int64_t c = 0; c < coils; c++) {
         LMR_OWNED(larmor_array) *one = NULL;
-        order[c].coil = c;
+        double size;
         LMR_TRY(larmor_array_part(kspace, c, 1, LARMOR_SHAPE(larmor_array_count(kspace) / coils), &one));
-        LMR_TRY(larmor_nrm2(one, &order[c].energy));
+        LMR_TRY(larmor_nrm2(one, &size));
+        order[c] = (lmr_ranked){-size, c};
     }
-    qsort(order, (size_t)coils, sizeof *order, stronger_first);
+    lmr_sort_ranked(order, coils);
     return LARMOR_OK;
 }
 
 static larmor_status take_coils(larmor_array *kspace, int64_t coils, lmr_scan *scan)
 {
     const int64_t points = scan->n * scan->readouts;
-    LMR_HEAP ranked *order = lmr_new(coils, sizeof *order);
+    LMR_HEAP lmr_ranked *order = lmr_new(coils, sizeof *order);
     scan->coils = coils < LMR_FIT_MOST_COILS ? coils : LMR_FIT_MOST_COILS;
     scan->x = lmr_new(2 * points * scan->coils, sizeof *scan->x);
     if (!order || !scan->x) return LMR_NO_MEMORY();
     LMR_TRY(rank_coils(kspace, coils, order));
     for (int64_t c = 0; c < scan->coils; c++) {
         LMR_OWNED(larmor_array) *one = NULL, *single = NULL;
-        LMR_TRY(larmor_array_part(kspace, order[c].coil, 1, LARMOR_SHAPE(points), &one));
+        LMR_TRY(larmor_array_part(kspace, order[c].index, 1, LARMOR_SHAPE(points), &one));
         LMR_TRY(larmor_array_convert(one, LARMOR_C64, &single));
         LMR_TRY(larmor_array_read(single, scan->x + 2 * points * c, larmor_array_bytes(single)));
     }

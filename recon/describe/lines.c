@@ -36,17 +36,10 @@ typedef struct lines {
 
 typedef struct place {
     double at;             /* 1/FOV, across the lines */
-    double centre;         /* where k = 0 is along the line, in samples from its lower end */
     int64_t first, length; /* of its samples, in the order of time */
+    double centre;         /* where k = 0 is along the line, in samples from its lower end */
     int down;              /* 1: time goes against k */
 } place;
-
-static int by_place(const void *a, const void *b)
-{
-    const place *x = a, *y = b;
-    if (x->at != y->at) return x->at < y->at ? -1 : 1;
-    return (x->first > y->first) - (x->first < y->first);
-}
 
 /* How many samples from k on follow each other along x at this step, in either direction. */
 static int64_t length_of(const double *k, int nd, int64_t most, double step, int *down)
@@ -84,7 +77,7 @@ static void find_lines(const double *k, int nd, int64_t points, double step, pla
 static void central_run(place *p, int64_t *count)
 {
     int64_t kept = 0, low, high, centre = 0;
-    qsort(p, (size_t)*count, sizeof *p, by_place);
+    qsort(p, (size_t)*count, sizeof *p, lmr_by_rank);
     for (int64_t i = 0; i < *count; i++)
         if (!kept || p[i].at > p[kept - 1].at + on_grid) p[kept++] = p[i];
     for (int64_t i = 0; i < kept; i++)

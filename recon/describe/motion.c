@@ -25,7 +25,7 @@ typedef struct search {
 } search;
 
 /* Of a search: where it begins, and how fine it is. Not measured alone, but in what it finds
- * (scripts/wrong_scans.py). */
+ * (scripts/measure/wrong_scans.py). */
 static const double small_reach = 3;     /* 1/FOV: shifts of a sixth of the field of view are half a cycle */
 static const double far_away = 1e9;      /* 1/FOV: of places that hold no sample */
 static const double first_shift = 0.06;  /* fields of view */

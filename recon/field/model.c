@@ -2,7 +2,6 @@
  * Apache-2.0 */
 #include "recon/field/model.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

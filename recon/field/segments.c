@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/parallel.h"
+#include "core/select.h"
 #include "core/status.h"
 
 typedef lmr_number number;
@@ -183,12 +184,6 @@ static range range_of(int64_t n, const double *x)
     return r;
 }
 
-static int compare(const void *a_, const void *b_)
-{
-    const double a = *(const double *)a_, b = *(const double *)b_;
-    return a < b ? -1 : a > b;
-}
-
 /* Which of the sorted, distinct times t is. */
 static int64_t find(const fit *p, double t)
 {
@@ -208,7 +203,7 @@ larmor_status lmr_fit_times(int64_t n, const double *time, lmr_fit *p, int64_t *
     p->t = malloc((size_t)(n + 1) * sizeof *p->t);
     if (!p->t) return LMR_NO_MEMORY();
     memcpy(p->t, time, (size_t)n * sizeof *p->t);
-    qsort(p->t, (size_t)n, sizeof *p->t, compare);
+    lmr_sort_f64(p->t, n);
     for (int64_t i = 0; i < n; i++)
         if (!p->times || p->t[i] != p->t[p->times - 1]) p->t[p->times++] = p->t[i];
     for (int64_t i = 0; i < n; i++) place[i] = find(p, time[i]);

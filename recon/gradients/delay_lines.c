@@ -11,6 +11,7 @@
 
 #include "core/array.h"
 #include "core/owned.h"
+#include "core/select.h"
 #include "recon/gradients/spokes.h"
 
 enum { HALF = 9, SIDE = 2 * HALF + 1, LINES = 24, LEAST_LINES = 12, KERNEL = 4, COILS = 3 };
@@ -84,13 +85,6 @@ static int direction(const lines *l, int64_t readout)
     return cosine > 0 ? 1 : -1;
 }
 
-static int by_place(const void *a, const void *b)
-{
-    const line *x = a, *y = b;
-    if (x->at != y->at) return x->at < y->at ? -1 : 1;
-    return (x->readout > y->readout) - (x->readout < y->readout);
-}
-
 /* The axis across the lines: at right angles in a plane, else the coordinate that changes most. */
 static void find_across(lines *l)
 {
@@ -130,7 +124,7 @@ static double off_plane(const lines *l, const double *k)
 static void take_central(lines *l, line *all, int64_t count)
 {
     int64_t kept = 0, centre = 0;
-    qsort(all, (size_t)count, sizeof *all, by_place);
+    qsort(all, (size_t)count, sizeof *all, lmr_by_rank);
     for (int64_t i = 0; i < count; i++)
         if (!kept || all[i].at > all[kept - 1].at + max_line_distance) all[kept++] = all[i];
     for (int64_t i = 0; i < kept; i++)

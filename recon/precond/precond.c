@@ -1,7 +1,6 @@
 /* The doubled grid: point spread function and autocorrelations. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/precond/precond.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "core/owned.h"

@@ -1,5 +1,4 @@
 /* Convex conjugates, by Moreau's identity (Moreau 1965). SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
 #include <stdlib.h>
 
 #include "core/array.h"

@@ -1,5 +1,4 @@
 /* The norm of all numbers together, its square, and functions that are moved. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
 #include <stdlib.h>
 
 #include "core/array.h"

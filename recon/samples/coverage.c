@@ -5,6 +5,7 @@
 #include "core/device.h"
 #include "core/owned.h"
 #include "core/parallel.h"
+#include "core/select.h"
 #include "larmor/recon.h"
 #include "recon/inputs.h"
 
@@ -26,25 +27,19 @@ static int in_cone(const double *point, int nd, int d)
     return in;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The widest gap between samples along axis d, from low to high. */
 static larmor_status widest_gap(const double *point, int nd, int64_t m, int d, double low, double high, double *gap)
 {
     double *along = malloc((size_t)(m + 2) * sizeof *along);
-    size_t count = 2;
+    int64_t count = 2;
     if (!along) return LMR_NO_MEMORY();
     along[0] = low;
     along[1] = high;
     for (int64_t j = 0; j < m; j++)
         if (in_cone(point + j * nd, nd, d)) along[count++] = point[j * nd + d];
-    qsort(along, count, sizeof *along, ascending);
+    lmr_sort_f64(along, count);
     *gap = 0;
-    for (size_t i = 1; i < count; i++) *gap = fmax(*gap, along[i] - along[i - 1]);
+    for (int64_t i = 1; i < count; i++) *gap = fmax(*gap, along[i] - along[i - 1]);
     free(along);
     return LARMOR_OK;
 }

@@ -32,8 +32,8 @@ enum {
  * that do not shrink is not known. */
 #define MAX_STEP_RATIO 0.97
 /* The least penalty, in units of lmr_admm.rounding, and that which is asked for where the weight is too small. Of 60
- * images by tv of samples without noise off the grid (scripts/scenes.py, seeds 92 and 93) the error is 0.76 to 1.000
- * of what it was when such weights were found out after 100 iterations. */
+ * images by tv of samples without noise off the grid (scripts/measure/scenes.py, seeds 92 and 93) the error is 0.76
+ * to 1.000 of what it was when such weights were found out after 100 iterations. */
 #define MIN_PENALTY_OVER_ROUNDING 16.
 #define UNRESOLVED_OVER_ROUNDING 13. /* below MIN_PENALTY_OVER_ROUNDING, which a penalty is raised to, by a margin */
 /* While |K x - z| is a larger part of them, lengths of steps do not tell how far x is from the solution. No

@@ -21,7 +21,7 @@ import numpy as np
 
 from metrics import support
 
-sys.path.append(str(Path(__file__).resolve().parent.parent))  # exact_scans and scenes, which need SciPy and h5py
+sys.path.append(str(Path(__file__).resolve().parents[1] / "measure"))  # exact_scans and scenes, which need SciPy and h5py
 
 COILS = 8
 FULL = 1.5  # times as many readouts as Nyquist asks for, in the scans that prove the adapters

@@ -1,5 +1,5 @@
 #!/bin/sh
-# scripts/bench_report.py: the ratios of files whose times are known. SPDX-License-Identifier: Apache-2.0
+# scripts/measure/bench_report.py: the ratios of files whose times are known. SPDX-License-Identifier: Apache-2.0
 LARMOR=${REPORT:?names the script to test}
 . "$(dirname "$0")/support.sh"
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # recon --lambda auto: the image is nearly as near to the truth as at the best weight of a sweep, over trajectories,
-# undersampling, noise and methods. scripts/scenes.py has many more scenes. SPDX-License-Identifier: Apache-2.0
+# undersampling, noise and methods. scripts/measure/scenes.py has many more scenes. SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/support.sh"
 
 # image_error METHOD LAMBDA

@@ -186,15 +186,18 @@ static void add_encoding(hid_t file)
     end += strlen("</encoding>");
     all = calloc(2, strlen(text) + 1);
     check(all != NULL, "memory");
-    snprintf(all, 2 * strlen(text), "%.*s", (int)(end - text), text);
-    while (begin <
-           end) { /* sizes of a matrix are whole numbers of two digits here, and those of a field of view are not */
+    /* sizes of a matrix are whole numbers of two digits here, and those of a field of view are not */
+    const char *size = "<matrixSize><x>48</x><y>48</y>";
+    char *next = all + (end - text);
+    memcpy(all, text, (size_t)(end - text));
+    while (begin < end) {
         const int is_size = !strncmp(begin, "<matrixSize>", strlen("<matrixSize>"));
-        const char *size = is_size ? "<matrixSize><x>48</x><y>48</y>" : NULL;
-        strncat(all, size ? size : begin, size ? strlen(size) : 1);
-        begin += size ? strlen(size) : 1;
+        const size_t length = is_size ? strlen(size) : 1;
+        memcpy(next, is_size ? size : begin, length);
+        next += length;
+        begin += length;
     }
-    strcat(all, end);
+    strcpy(next, end);
     replace_header(file, all);
     free(all);
     free(text);

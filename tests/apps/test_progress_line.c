@@ -1,5 +1,4 @@
 /* Lines of progress: what they say, and that they fit. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
 
 #include "tests/support/claims.h"
 

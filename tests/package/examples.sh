@@ -25,7 +25,7 @@ options=$(pkg-config --cflags --libs larmor)
 libdir=$(pkg-config --variable=libdir larmor)
 
 # what the installation must not need
-python3 "$source/scripts/check_paths.py" --not "$source" --not "$build" "$prefix/bin" "$prefix/include" "$libdir" \
+python3 "$source/scripts/packaging/check_paths.py" --not "$source" --not "$build" "$prefix/bin" "$prefix/include" "$libdir" \
     "$prefix/libexec/larmor/larmor-reader" "$prefix/share" || fail "these files name the source or the build"
 
 # ---- versions, and the plugin ----

@@ -57,7 +57,7 @@ def licences_and_authors_are_the_same_everywhere():
     authors = [a["name"] for a in project["authors"]]
     same("the licence of the sources", {"pyproject.toml": project["license"], "python/cuda": plugin["license"],
                                         "CITATION.cff": found("CITATION.cff", r"^license: (.*)")})
-    spec = importlib.util.spec_from_file_location("wheel_licences", source / "scripts/wheel_licences.py")
+    spec = importlib.util.spec_from_file_location("wheel_licences", source / "scripts/packaging/wheel_licences.py")
     licences = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(licences)
     same("the licence of binaries with FFTW", {
@@ -78,7 +78,7 @@ def the_release_has_one_date():
 
 def the_package_is_python_of_its_oldest_version():
     oldest = tuple(int(n) for n in project["requires-python"].removeprefix(">= ").split("."))
-    for file in sorted(source.glob("python/larmor/*.py")):
+    for file in sorted(source.glob("python/larmor/**/*.py")):
         if file.name == "_abi.py":
             continue
         tree = ast.parse(file.read_text("utf-8"), feature_version=oldest)
@@ -101,7 +101,7 @@ def a_wheel_that_needs_a_newer_glibc_than_its_name_says_is_refused():
         with zipfile.ZipFile(folder / name, "w") as wheel:
             for file in files:
                 wheel.write(file, "larmor/" + file.name)
-        done = subprocess.run([sys.executable, source / "scripts/check_glibc.py", folder / name], capture_output=True, text=True)
+        done = subprocess.run([sys.executable, source / "scripts/packaging/check_glibc.py", folder / name], capture_output=True, text=True)
         assert done.returncode in (0, 1) and done.stdout.count("\n") == 1, done
         return done.returncode == 1, done.stdout
     with tempfile.TemporaryDirectory() as name:
@@ -113,7 +113,7 @@ def a_wheel_that_needs_a_newer_glibc_than_its_name_says_is_refused():
         assert refuses("a-1-py3-none-manylinux_9_99_x86_64.whl", folder, [source / "LICENSE"])[0]
     built = sorted(source.glob("build/packages/larmor-*manylinux*.whl"))
     for wheel in built:
-        subprocess.run([sys.executable, source / "scripts/check_glibc.py", wheel], check=True)
+        subprocess.run([sys.executable, source / "scripts/packaging/check_glibc.py", wheel], check=True)
 
 
 for law in (the_oldest_python_is_the_same_everywhere, licences_and_authors_are_the_same_everywhere, the_release_has_one_date,

@@ -19,7 +19,7 @@ unshare -rm true 2>/dev/null || { echo "openrecon: no namespaces here: skipped";
 for component in library program bundle; do
     quiet "$CMAKE" --install "$build" --prefix "$work/bundle" --strip --component $component
 done
-quiet "$source/scripts/openrecon.sh" "$work/bundle" "$work/out"
+quiet "$source/scripts/packaging/openrecon.sh" "$work/bundle" "$work/out"
 out=$work/out root=$work/out/root
 larmor=$work/bundle/bin/larmor
 base=$(cd "$out" && echo FIRE_*)

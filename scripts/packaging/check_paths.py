@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whether what users get names a folder of its build, where others might put files that would then be run.
 
-Usage: scripts/check_paths.py [--not FOLDER]... THING...
+Usage: scripts/packaging/check_paths.py [--not FOLDER]... THING...
 THING is a file, a folder, a wheel or a .tar.gz. --not names the folders of the build and of the sources.
 In no file may one of those folders stand, in no binary (but for what debuggers read) and no script of larmor's a path
 below a folder for temporary files. Libraries are looked for from $ORIGIN or in CUDA's folders. In liblarmor and the

@@ -9,7 +9,7 @@ from typing import Any
 
 from larmor import _arrays, _scan
 from larmor._library import created, ffi, lib, text
-from larmor._recon import Reconstruction
+from larmor._runs.recon import Reconstruction
 from larmor.typing import ArrayLike, Path
 
 _open: set[View] = set()  # served until they are closed, or the process ends

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
-from larmor import _arrays, _html, _scan, _structs
+from larmor import _arrays, _scan, _structs
 from larmor._arrays import Device
 from larmor._library import (
     ArgumentError,
@@ -31,7 +31,8 @@ from larmor._library import (
     text,
     version,
 )
-from larmor._options import ReconOptions
+from larmor._runs import html as _html
+from larmor._runs.options import ReconOptions
 from larmor.typing import Array, ArrayLike, Complexes, DType, Floats, Path
 
 if TYPE_CHECKING:

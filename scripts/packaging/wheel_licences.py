@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Put the statements of copyright of the libraries that auditwheel copied into a wheel.
 
-Usage: scripts/wheel_licences.py WHEEL REPAIRED: the libraries that WHEEL needs are looked up, those that REPAIRED has in
+Usage: scripts/packaging/wheel_licences.py WHEEL REPAIRED: the libraries that WHEEL needs are looked up, those that REPAIRED has in
 larmor.libs are kept, and the archives that are in larmor-reader; the statements of their Debian or RPM packages go to
 REPAIRED's dist-info/licenses, with what they mean for the wheel. LARMOR_NEEDS names the folder of libraries that
 packaging/manylinux.sh built, whose terms lie in its share/licenses. SPDX-License-Identifier: Apache-2.0

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from larmor import _arrays, _html, _recon
+from larmor import _arrays
 from larmor import prior as _prior
 from larmor._arrays import Device
 from larmor._library import Stopped, Turns, answer_ctrl_c, check, created, ffi, lib, version
-from larmor._options import HELP, ReconOptions
-from larmor._recon import Listener, Reconstruction, Source
+from larmor._runs import html as _html
+from larmor._runs import recon as _recon
+from larmor._runs.options import HELP, ReconOptions
+from larmor._runs.recon import Listener, Reconstruction, Source
 from larmor.typing import Array, Complexes, DenoiserFunction, DType, Floats, Path
 
 if TYPE_CHECKING:

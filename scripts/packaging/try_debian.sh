@@ -1,13 +1,13 @@
 #!/bin/sh
 # Build larmor and run its tests in a bare Debian, made by debootstrap in a folder: before a release in 12, in 13, and in a
 # 13 without a terminal, as containers have it. Root is needed. Sources are those of this checkout, committed or not.
-# Usage: scripts/try_debian.sh [-R PATTERN] [-j JOBS] [-f FOLDER] 12|13|12-no-terminal|13-no-terminal...
+# Usage: scripts/packaging/try_debian.sh [-R PATTERN] [-j JOBS] [-f FOLDER] 12|13|12-no-terminal|13-no-terminal...
 #   -R  only the tests whose name fits; by default the README's second command, scripts/check.sh
 #   -j  so many jobs of the build, and of the tests with -R; default: one for each core
-#   -f  where the systems lie and stay (scripts/in_debian.sh); default build/debian
+#   -f  where the systems lie and stay (scripts/packaging/in_debian.sh); default build/debian
 # DEBIAN_MIRROR names another mirror than deb.debian.org. SPDX-License-Identifier: Apache-2.0
 set -eu
-pattern='' jobs=$(nproc 2>/dev/null || echo 2) systems=$(dirname "$0")/../build/debian
+pattern='' jobs=$(nproc 2>/dev/null || echo 2) systems=$(dirname "$0")/../../build/debian
 while getopts R:j:f: option; do
     case $option in
     R) pattern=$OPTARG ;;

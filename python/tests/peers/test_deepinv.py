@@ -127,7 +127,7 @@ def test_complex_images_and_a_wrong_gamma_are_refused_in_a_line():
 
 
 def test_the_blocks_of_the_page_run(tmp_path):
-    docs = pathlib.Path(__file__).parents[2] / "docs"
+    docs = pathlib.Path(__file__).parents[3] / "docs"
     done = subprocess.run([sys.executable, str(docs / "site" / "blocks.py"), str(docs / "reference" / "torch.md"),
                            str(tmp_path)], capture_output=True, text=True, timeout=300, check=False, env=os.environ)
     assert done.returncode == 0, done.stderr

@@ -1,20 +1,20 @@
 #!/bin/sh
 # What users install, from this checkout into build/packages (docs/packages.md).
-# Usage: scripts/packages.sh bundle|deb|wheel|cuda-wheel
+# Usage: scripts/packaging/packages.sh bundle|deb|wheel|cuda-wheel
 #   bundle      a folder for other Linux machines, with the libraries that it needs: larmor-*.tar.gz
 #   deb         Debian packages, for the release that this machine has
 #   wheel       the Python package with the libraries that it needs, for the processor; its tag is that of this machine's glibc
-#               (scripts/wheel_old.sh makes the one for older machines)
+#               (scripts/packaging/wheel_old.sh makes the one for older machines)
 #   cuda-wheel  the plugin for NVIDIA GPUs as a wheel of its own; LARMOR_CUDA_ARCHITECTURES=90 compiles for fewer GPUs
 # PYTHON names another python3. SPDX-License-Identifier: Apache-2.0
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 jobs=$(nproc 2>/dev/null || echo 2)
 packages=$PWD/build/packages
 mkdir -p "$packages"
 
 # Fails where a package names a folder of its build: others might put there what is then run.
-check_paths() { "${PYTHON:-python3}" scripts/check_paths.py --not "$PWD" "$@"; }
+check_paths() { "${PYTHON:-python3}" scripts/packaging/check_paths.py --not "$PWD" "$@"; }
 
 # The tools that make and mend wheels, in an environment of their own.
 tools() {
@@ -52,9 +52,9 @@ wheel)
     # the folder of the build stays for the next
     pip wheel -q --no-deps -w "$packages/raw" -C build-dir=build/wheel .
     auditwheel repair -w "$packages/repaired" "$packages"/raw/larmor-*.whl
-    python scripts/wheel_licences.py "$packages"/raw/larmor-*.whl "$packages"/repaired/larmor-*.whl
+    python scripts/packaging/wheel_licences.py "$packages"/raw/larmor-*.whl "$packages"/repaired/larmor-*.whl
     check_paths "$packages"/repaired/larmor-*.whl
-    python scripts/check_glibc.py "$packages"/repaired/larmor-*.whl
+    python scripts/packaging/check_glibc.py "$packages"/repaired/larmor-*.whl
     mv "$packages"/repaired/larmor-*.whl "$packages"
     ;;
 cuda-wheel)
@@ -63,7 +63,7 @@ cuda-wheel)
     # CUDA's own libraries come by NVIDIA's wheels
     auditwheel repair --exclude 'libcu*' --exclude 'libnv*' -w "$packages/repaired" "$packages"/raw/larmor_cuda*.whl
     check_paths "$packages"/repaired/larmor_cuda*.whl
-    python scripts/check_glibc.py "$packages"/repaired/larmor_cuda*.whl
+    python scripts/packaging/check_glibc.py "$packages"/repaired/larmor_cuda*.whl
     mv "$packages"/repaired/larmor_cuda*.whl "$packages"
     ;;
 *)

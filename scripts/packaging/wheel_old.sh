@@ -1,11 +1,11 @@
 #!/bin/sh
 # The wheel for old machines, built in a Debian 11 (glibc 2.31, Python 3.9) that debootstrap makes in a folder, and tried in
 # bare Debians. Root is needed. SPDX-License-Identifier: Apache-2.0
-# Usage: scripts/wheel_old.sh [-f FOLDER] build        build/packages/larmor-*-manylinux_2_31_x86_64.whl
-#        scripts/wheel_old.sh [-f FOLDER] try WHEEL 11|12|13...     scripts/try_packages.sh in each of them
-#   -f  where the systems lie and stay (scripts/in_debian.sh); default build/debian
+# Usage: scripts/packaging/wheel_old.sh [-f FOLDER] build        build/packages/larmor-*-manylinux_2_31_x86_64.whl
+#        scripts/packaging/wheel_old.sh [-f FOLDER] try WHEEL 11|12|13...     scripts/packaging/try_packages.sh in each of them
+#   -f  where the systems lie and stay (scripts/packaging/in_debian.sh); default build/debian
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 systems=$PWD/build/debian
 while getopts f: option; do
     case $option in
@@ -36,17 +36,17 @@ made=$(sha256sum packaging/manylinux.sh)
 export LARMOR_SKIP_DEPS=1 LARMOR_NEEDS=$needs CMAKE_PREFIX_PATH=$needs PKG_CONFIG_PATH=$needs/lib/pkgconfig LD_LIBRARY_PATH=$needs/lib
 export CMAKE_ARGS="-DBLA_VENDOR=OpenBLAS"
 rm -rf build/packages/*.whl
-scripts/packages.sh wheel'
+scripts/packaging/packages.sh wheel'
 
 # shellcheck disable=SC2016 # variables of the shell inside
 try='
 apt-get update -q >&2
 DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends python3 python3-venv >&2
-scripts/try_packages.sh /larmor-given/*.whl'
+scripts/packaging/try_packages.sh /larmor-given/*.whl'
 
 case ${1:-} in
 build)
-    scripts/in_debian.sh -f "$systems" 11 "$build"
+    scripts/packaging/in_debian.sh -f "$systems" 11 "$build"
     mkdir -p build/packages
     cp "$systems"/11/larmor-sources/build/packages/larmor-*.whl build/packages
     ;;
@@ -55,7 +55,7 @@ try)
     wheel=$2
     shift 2
     for release; do
-        scripts/in_debian.sh -f "$systems/bare" -b "$wheel" "$release" "$try"
+        scripts/packaging/in_debian.sh -f "$systems/bare" -b "$wheel" "$release" "$try"
         echo "wheel_old.sh: $(basename "$wheel") works in a bare Debian $release"
     done
     ;;

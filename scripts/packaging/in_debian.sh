@@ -1,13 +1,13 @@
 #!/bin/sh
 # Run a command in a bare Debian that debootstrap makes in a folder, with the sources of this checkout, committed or not, in
 # /larmor-sources. Root is needed; the command has processes and mounts of its own, nothing outlives it.
-# Usage: scripts/in_debian.sh [-f FOLDER] [-n] [-b THING]... 11|12|13 COMMAND [WORD...]     COMMAND: a script of sh, WORDs its $1...
+# Usage: scripts/packaging/in_debian.sh [-f FOLDER] [-n] [-b THING]... 11|12|13 COMMAND [WORD...]     COMMAND: a script of sh, WORDs its $1...
 #   -f  where the systems lie and stay, so that the next run goes on with their packages and builds; default build/debian
 #   -n  without a terminal, as in a container without /dev/pts
 #   -b  a file or folder that is copied to /larmor-given
 # DEBIAN_MIRROR names another mirror than deb.debian.org. SPDX-License-Identifier: Apache-2.0
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 systems=$PWD/build/debian terminal=yes things=
 while getopts f:nb: option; do
     case $option in

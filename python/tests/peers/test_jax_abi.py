@@ -11,7 +11,7 @@ import pytest
 
 ffi = pytest.importorskip("jax.ffi")
 
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).parents[3]
 MEMBERS = {  # of larmor's structs, and of XLA's
     ("lmr_xla_extension", "XLA_FFI_Metadata_Extension"): {"size": "extension_base.struct_size",
                                                           "type": "extension_base.type", "next": "extension_base.next"},

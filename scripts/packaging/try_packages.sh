@@ -1,12 +1,12 @@
 #!/bin/sh
 # Whether packages work, on a machine that has nothing else of larmor.
-# Usage: scripts/try_packages.sh [WHEEL [SCAN.h5]]
+# Usage: scripts/packaging/try_packages.sh [WHEEL [SCAN.h5]]
 # Without a wheel: with the larmor that is installed a scan is simulated and reconstructed, and where there are a compiler
 # and liblarmor-dev a program is compiled. A wheel is installed into an environment of its own, where the ten lines of
 # docs/python.md reconstruct and draw the scan, or a simulated one, and NUFFTs are compared with direct sums. PYTHON names
 # another python3. SPDX-License-Identifier: Apache-2.0
 set -eu
-sources=$(cd "$(dirname "$0")/.." && pwd)
+sources=$(cd "$(dirname "$0")/../.." && pwd)
 [ $# -lt 1 ] || wheel=$(realpath "$1")
 [ $# -lt 2 ] || scan=$(realpath "$2")
 export OMP_WAIT_POLICY=passive # the machine may be busy

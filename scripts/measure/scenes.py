@@ -567,7 +567,7 @@ def main():
     folder = Path(a.folder).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     a.folder = str(folder)
-    a.larmor = str(Path(os.environ.get("LARMOR", Path(__file__).parent / "../build/cpu/apps/larmor")).resolve())
+    a.larmor = str(Path(os.environ.get("LARMOR", Path(__file__).parent / "../../build/cpu/apps/larmor")).resolve())
     a.methods = [m for m in a.methods.split(",") if m]
     a.default, a.recon, a.sweep_flags = shlex.split(a.default), shlex.split(a.recon), shlex.split(a.sweep_flags)
     broken = 0

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from larmor import _arrays, _recon, _scan, _structs
+from larmor import _arrays, _scan, _structs
 from larmor._arrays import Device
 from larmor._library import ArgumentError, ShapeError, Turns, answer_ctrl_c, check, created, ffi, lib
+from larmor._runs import recon as _recon
 from larmor.typing import ArrayLike, Complexes, Path, Readout
 
 if TYPE_CHECKING:

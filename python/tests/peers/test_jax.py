@@ -436,7 +436,7 @@ def test_points_that_are_not_finite_are_an_error_of_the_call():
 
 
 def test_the_page_of_jax_runs(tmp_path):
-    page = pathlib.Path(__file__).parents[2] / "docs" / "reference" / "jax.md"
+    page = pathlib.Path(__file__).parents[3] / "docs" / "reference" / "jax.md"
     blocks = page.parents[1] / "site" / "blocks.py"
     done = subprocess.run([sys.executable, str(blocks), str(page), str(tmp_path)], capture_output=True, text=True,
                           timeout=900, check=False,

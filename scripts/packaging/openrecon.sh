@@ -1,11 +1,11 @@
 #!/bin/sh
 # larmor for the scanner: an OpenRecon container and a FIRE chroot image, by this machine's files alone, without a network
-# and without a container engine (docs/reference/scanner.md). Usage: scripts/openrecon.sh BUNDLE OUT
-# BUNDLE: what scripts/packages.sh bundle makes, unpacked or not; OUT: a folder, which is made.
+# and without a container engine (docs/reference/scanner.md). Usage: scripts/packaging/openrecon.sh BUNDLE OUT
+# BUNDLE: what scripts/packaging/packages.sh bundle makes, unpacked or not; OUT: a folder, which is made.
 # SPDX-License-Identifier: Apache-2.0
 set -eu
-here=$(cd "$(dirname "$0")/.." && pwd)
-[ $# -eq 2 ] && [ -e "$1" ] || { echo "usage: scripts/openrecon.sh BUNDLE OUT" >&2; exit 2; }
+here=$(cd "$(dirname "$0")/../.." && pwd)
+[ $# -eq 2 ] && [ -e "$1" ] || { echo "usage: scripts/packaging/openrecon.sh BUNDLE OUT" >&2; exit 2; }
 bundle=$1 out=$2
 [ "$(uname -m)" = x86_64 ] || { echo "openrecon.sh: a scanner's computer is x86_64." >&2; exit 1; }
 mkdir -p "$out"

@@ -1,0 +1,1 @@
+"""Reconstructions of scans: started, followed, shown. SPDX-License-Identifier: Apache-2.0"""
