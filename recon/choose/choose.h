@@ -40,6 +40,7 @@ typedef struct lmr_trial {
     larmor_array *rhs;             /* A^H b of them */
     larmor_array *image, *factors; /* like x */
     larmor_array *residual;        /* like b */
+    larmor_array *best;            /* like x: becomes the image of the least misfit; or NULL */
     double square;                 /* |b|^2 */
     larmor_prox *set;              /* what x is held to, without a regulariser; or NULL */
     int has_penalty;               /* 1: a regulariser's weight is chosen */

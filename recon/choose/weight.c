@@ -172,7 +172,10 @@ larmor_status lmr_trial_judge(lmr_trial *t, double weight)
 {
     double misfit;
     LMR_TRY(find_misfit(t, &misfit));
-    if (t->curve.count == 0 || misfit < t->curve.value[lmr_curve_index(&t->curve)]) LMR_TRY(find_parts(t));
+    if (t->curve.count == 0 || misfit < t->curve.value[lmr_curve_index(&t->curve)]) {
+        LMR_TRY(find_parts(t));
+        if (t->best) LMR_TRY(larmor_axpby(1, t->x, 0, t->best));
+    }
     LMR_TRY(find_intensity(t, weight));
     t->choice.tried++;
     if (!lmr_curve_add(&t->curve, log(weight), misfit))

@@ -261,6 +261,25 @@ TEST(the_image_of_a_spiral_and_of_spokes_in_3d_is_near_the_best_too)
     }
 }
 
+TEST(the_best_image_of_the_search_has_the_misfit_that_is_told)
+{
+    OWNED(scan) s = noisy_scan(0.5);
+    OWNED(larmor_array) *best = NULL, *residual = NULL;
+    larmor_choice choice;
+    double left, all;
+    assert_ok(larmor_array_create(dev, LARMOR_C64, s.image, &best));
+    assert_ok(larmor_choose_weight(s.A, s.b, &s.held, s.C, NULL, &(larmor_solve_opts){.best = best}, &choice));
+    assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_array_shape(s.b), &residual));
+    assert_ok(larmor_op_forward(s.A, best, residual));
+    assert_ok(larmor_axpby(-1, s.b, 1, residual));
+    assert_ok(larmor_mul(s.held.factors, 0, residual));
+    assert_ok(larmor_nrm2(residual, &left));
+    assert_ok(larmor_axpby(1, s.b, 0, residual));
+    assert_ok(larmor_mul(s.held.factors, 0, residual));
+    assert_ok(larmor_nrm2(residual, &all));
+    assert_at_most(fabs(left * left / (all * all) - choice.misfit), 1e-4 * choice.misfit);
+}
+
 /* What is left is rounding, whose energy may come out negative. */
 TEST(a_weight_above_all_bounds_ends_without_alarm)
 {
