@@ -8,12 +8,12 @@
 
 #include "larmor_mex.h"
 
-enum { LINE = 1024, MOST_ARRAYS = 11, NAME = 64 };
+enum { LINE = 1024, MOST_ARRAYS = 12, NAME = 64 };
 
 /* Members of larmor_recon_opts that are arrays, and whole numbers without a text. */
-static const char *const arrays[MOST_ARRAYS + 1] = {"maps",           "b0",      "t2star",       "phase_terms",
-                                                    "gradient_field", "girf",    "displacement", "motion_fields",
-                                                    "basis",          "support", "motion",       NULL};
+static const char *const arrays[MOST_ARRAYS + 1] = {
+    "maps",          "b0",    "t2star",  "phase_terms", "gradient_field", "girf", "displacement",
+    "motion_fields", "basis", "support", "motion",      "girf_b0",        NULL};
 static const char *const flags[] = {"no_maps", "keep_density", "keep_eigenvalues", NULL};
 static const char *const own[] = {"device", "progress", "noise", "traj_units", "frames", "checkpoint", NULL};
 

@@ -63,7 +63,7 @@ larmor_status lmr_add_concomitant(const lmr_scene *scene, lmr_term_list *list)
     if (!p->concomitant) return LARMOR_OK;
     larmor_group group;
     LMR_TRY(lmr_source_group(scene->job->facts->source, scene->index, &group));
-    if (scene->samples.dim[1] == 1 && group.readouts > 1)
+    if ((scene->samples.dim[1] == 1 || scene->samples.dim[0] == 1) && group.readouts > 1)
         return LMR_FAIL(
             LARMOR_ERR_UNSUPPORTED,
             "opts.concomitant: the readouts of image %d differ in length or leave the grid; leave it out.",

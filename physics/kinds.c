@@ -85,13 +85,17 @@ larmor_status lmr_add_camera(const lmr_scene *scene, lmr_term_list *list)
     double *space, *time;
     if (!p->phase) return LARMOR_OK;
     const int64_t own = p->samples * p->readouts;
-    if (scene->samples.dim[0] != p->samples || (p->readouts > 1 && scene->samples.dim[1] != p->readouts))
+    const int is_ragged = scene->samples.dim[0] == 1 || scene->samples.dim[1] == 1;
+    const int fits =
+        scene->samples.dim[0] == p->samples && (p->readouts == 1 || scene->samples.dim[1] == p->readouts);
+    if (!fits && !(is_ragged && p->readouts == 1 && own == scene->count))
         return LMR_FAIL(
             LARMOR_ERR_SHAPE,
             "opts.phase_terms: %lld samples of %lld readouts, but image %d has %lld of %lld; give its, or "
             "those of one readout for all.",
-            (long long)p->samples, (long long)p->readouts, scene->index + 1, (long long)scene->samples.dim[0],
-            (long long)scene->samples.dim[1]);
+            (long long)p->samples, (long long)p->readouts, scene->index + 1,
+            (long long)(is_ragged ? scene->count : scene->samples.dim[0]),
+            (long long)(is_ragged ? 1 : scene->samples.dim[1]));
     if (scene->image.place_unknown)
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
                         "opts.phase_terms: the scan does not say where the image lies, which the harmonics need.");

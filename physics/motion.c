@@ -217,14 +217,66 @@ static double beyond_plane(const double *pose, int64_t readouts)
     return most;
 }
 
-static larmor_status check_readouts(const lmr_frame *frame)
+static larmor_status check_readouts(const lmr_job *job, const lmr_frame *frame)
 {
     const larmor_shape shape = larmor_array_shape(frame->samples.traj);
-    if (shape.ndim == 3 && shape.dim[2] == frame->group.readouts) return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                    "opts.motion: readouts of one length are needed, all of whose samples are on the grid; got %lld "
-                    "readouts as a trajectory %s",
+    if (frame->samples.first && !job->settings->opts.motion)
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                        "opts.motion_states: %lld readouts differ in length, or leave the grid; poses are found from "
+                        "readouts of one length, give opts.motion.",
+                        (long long)frame->group.readouts);
+    if (frame->samples.first || (shape.ndim == 3 && shape.dim[2] == frame->group.readouts)) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "opts.motion: got %lld readouts as a trajectory %s",
                     (long long)frame->group.readouts, lmr_describe(frame->samples.traj).s);
+}
+
+/* ---- readouts that differ in length ---- */
+
+static larmor_status reshape(larmor_array **x, larmor_shape shape)
+{
+    larmor_array *made;
+    if (!*x) return LARMOR_OK;
+    LMR_TRY(larmor_array_reshape(*x, shape, &made));
+    larmor_array_free(*x);
+    *x = made;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_motion_lay_out(const lmr_job *job, lmr_frame *frame)
+{
+    larmor_samples *s = &frame->samples;
+    if (!job->settings->opts.motion || !s->first) return LARMOR_OK;
+    const larmor_shape k = larmor_array_shape(s->kspace);
+    const int64_t total = k.dim[0], coils = larmor_array_count(s->kspace) / total;
+    LMR_TRY(reshape(&s->kspace, LARMOR_SHAPE(1, total, coils)));
+    LMR_TRY(reshape(&s->traj, LARMOR_SHAPE(frame->grid.ndim, 1, total)));
+    return reshape(&s->density, LARMOR_SHAPE(1, total));
+}
+
+/* What readouts have becomes that of each of their samples. */
+static larmor_status spread(larmor_samples *s, larmor_array **motion, larmor_motion_states *states)
+{
+    const int64_t total = s->first[s->readouts], readouts = s->readouts;
+    LMR_HEAP double *from = NULL, *to = lmr_new(total * LARMOR_POSE, sizeof *to);
+    LMR_HEAP int *state = lmr_new(total, sizeof *state);
+    if (!to || !state) return LMR_NO_MEMORY();
+    LMR_TRY(larmor_array_download(*motion, LARMOR_F64, &from));
+    for (int64_t j = 0; j < readouts; j++)
+        for (int64_t i = s->first[j]; i < s->first[j + 1]; i++) {
+            state[i] = states->state[j];
+            for (int p = 0; p < LARMOR_POSE; p++) to[i + total * p] = from[j + readouts * p];
+        }
+    larmor_device *dev = larmor_array_device(*motion);
+    larmor_array_free(*motion);
+    *motion = NULL;
+    free(states->state);
+    states->state = state;
+    states->readouts = total;
+    state = NULL;
+    free(s->first);
+    s->first = NULL;
+    s->readouts = 0;
+    return larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(total, LARMOR_POSE), LARMOR_F64, to, motion);
 }
 
 static void report(lmr_job *job, const lmr_frame *frame, const larmor_motion_states *states, const double *pose)
@@ -267,7 +319,7 @@ larmor_status lmr_motion_correct(lmr_job *job, int index, lmr_frame *frame, larm
     LMR_FREED_BY(larmor_motion_states_free) larmor_motion_states states = {.count = 0};
     LMR_HEAP double *pose = NULL;
     if (!lmr_moves(job)) return LARMOR_OK;
-    LMR_TRY(check_readouts(frame));
+    LMR_TRY(check_readouts(job, frame));
     LMR_TRY(lmr_enter(job->events, "motion"));
     if (job->settings->opts.motion)
         LMR_TRY(poses_of(job, index, frame->group.readouts, &motion));
@@ -279,6 +331,7 @@ larmor_status lmr_motion_correct(lmr_job *job, int index, lmr_frame *frame, larm
     result->motion_deg = fmax(result->motion_deg, states.largest_deg);
     LMR_TRY(larmor_array_download(motion, LARMOR_F64, &pose));
     if (job->settings->opts.motion || states.count > 1) report(job, frame, &states, pose);
+    if (frame->samples.first) LMR_TRY(spread(&frame->samples, &motion, &states));
     if (states.largest_mm == 0 && states.largest_deg == 0) return LARMOR_OK;
     if (has_states(job)) LMR_TRY(make_states(job, index, frame, &states));
     return turn_samples(frame, motion, states.largest_deg > 0);

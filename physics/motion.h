@@ -21,6 +21,10 @@ larmor_status lmr_motion_count(const lmr_job *job, int index, int64_t readouts, 
 /* New maps go on where they are zero, as the object may move there. */
 larmor_status lmr_motion_extend_maps(lmr_job *job, const larmor_grid *grid);
 
+/* Readouts that differ in length become readouts of one sample each, [1, total], which have the pose of theirs;
+ * samples.first still tells them. Before segments are found. */
+larmor_status lmr_motion_lay_out(const lmr_job *job, lmr_frame *frame);
+
 /* The frame's samples and trajectory become those that the object sees, and its maps those of each state. Its maps
  * are the job's, in the frame of the scanner. */
 larmor_status lmr_motion_correct(lmr_job *job, int index, lmr_frame *frame, larmor_recon_report *result);

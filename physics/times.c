@@ -78,6 +78,7 @@ larmor_status lmr_times_of(const lmr_job *job, const int *index, int groups, con
     if (traj && count * larmor_array_shape(traj).dim[0] != larmor_array_count(traj))
         st = LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %lld times of %lld samples", lmr_source_name(job->facts->source),
                       (long long)count, (long long)(larmor_array_count(traj) / larmor_array_shape(traj).dim[0]));
+    if (!st && traj) *shape = LARMOR_SHAPE(larmor_array_shape(traj).dim[1], larmor_array_shape(traj).dim[2]);
     for (int64_t i = 0; i < count && !st && f->has_start; i++) (*times)[i] += f->start_s;
     if (!st && traj && !f->has_start) st = begin_at_centre(traj, count, *times);
     return st;

@@ -139,6 +139,7 @@ static larmor_status open_frame(lmr_job *job, int index, lmr_frame *frame, larmo
     if (!job->settings->opts.no_maps)
         LMR_OR(fail, lmr_make_maps(job, index, &frame->group, &frame->grid, samples, frame->cached));
     result->maps = job->found.maps.report;
+    LMR_OR(fail, lmr_motion_lay_out(job, frame));
     if (!job->facts->basis) LMR_OR(fail, lmr_find_segments(job, &index, 1, samples->traj, &frame->segments));
     LMR_OR(fail, lmr_find_displacement(job, index, &frame->displacement));
     LMR_OR(fail, lmr_motion_correct(job, index, frame, result));

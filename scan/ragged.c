@@ -127,9 +127,9 @@ larmor_status larmor_samples_align(const larmor_samples *samples, larmor_array *
     return st;
 }
 
-/* Readouts begin .. end - 1, in place. */
-static larmor_status correct_some(const larmor_samples *s, double *k, int64_t begin, int64_t end,
-                                  lmr_correction correct, const void *self)
+/* Readouts begin .. end - 1 of k, to [rows, total]. */
+static larmor_status correct_some(const larmor_samples *s, const double *k, int64_t begin, int64_t end,
+                                  lmr_correction correct, const void *self, int64_t rows, double *to)
 {
     LMR_OWNED(larmor_array) *aligned = NULL, *corrected = NULL;
     LMR_HEAP double *from = NULL;
@@ -138,34 +138,32 @@ static larmor_status correct_some(const larmor_samples *s, double *k, int64_t be
     LMR_TRY(larmor_array_download(corrected, LARMOR_F64, &from));
     const larmor_shape shape = larmor_array_shape(aligned);
     for (int64_t r = begin; r < end; r++)
-        memcpy(k + shape.dim[0] * s->first[r], from + shape.dim[0] * shape.dim[1] * (r - begin),
-               sizeof *k * (size_t)(shape.dim[0] * length_of(s, r)));
+        memcpy(to + rows * s->first[r], from + rows * shape.dim[1] * (r - begin),
+               sizeof *to * (size_t)(rows * length_of(s, r)));
     return LARMOR_OK;
 }
 
 /* As many readouts at a time as are of about the same length. */
-larmor_status lmr_each_readout(const larmor_samples *samples, lmr_correction correct, const void *self,
-                               larmor_array **traj)
+larmor_status lmr_each_readout(const larmor_samples *samples, lmr_correction correct, const void *self, int64_t rows,
+                               larmor_array **made)
 {
-    *traj = NULL;
-    if (!samples->first) return correct(self, samples->traj, traj);
-    double *k;
+    *made = NULL;
+    if (!samples->first) return correct(self, samples->traj, made);
+    larmor_shape shape = larmor_array_shape(samples->traj);
+    LMR_HEAP double *k = NULL, *to = lmr_new(rows * samples->first[samples->readouts] + 1, sizeof *to);
+    if (!to) return LMR_NO_MEMORY();
     LMR_TRY(larmor_array_download(samples->traj, LARMOR_F64, &k));
-    larmor_status st = LARMOR_OK;
-    for (int64_t begin = 0, end; begin < samples->readouts && !st; begin = end) {
+    for (int64_t begin = 0, end; begin < samples->readouts; begin = end) {
         int64_t n = length_of(samples, begin);
         end = begin + 1;
         while (end < samples->readouts && fits(samples, begin, end + 1, larger(n, length_of(samples, end)))) {
             n = larger(n, length_of(samples, end));
             end++;
         }
-        st = correct_some(samples, k, begin, end, correct, self);
+        LMR_TRY(correct_some(samples, k, begin, end, correct, self, rows, to));
     }
-    if (!st)
-        st = larmor_array_upload(larmor_array_device(samples->traj), LARMOR_F64, larmor_array_shape(samples->traj),
-                                 LARMOR_F64, k, traj);
-    free(k);
-    return st;
+    shape.dim[0] = rows;
+    return larmor_array_upload(larmor_array_device(samples->traj), LARMOR_F64, shape, LARMOR_F64, to, made);
 }
 
 typedef struct late {
@@ -187,5 +185,5 @@ larmor_status larmor_samples_delay(const larmor_samples *samples, const double d
     LMR_NEED(delay);
     LMR_TRY(expect_trajectory(samples));
     const late l = {delay, fov};
-    return lmr_each_readout(samples, delay_readouts, &l, traj);
+    return lmr_each_readout(samples, delay_readouts, &l, larmor_array_shape(samples->traj).dim[0], traj);
 }

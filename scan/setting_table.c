@@ -138,6 +138,7 @@ static const lmr_setting table[] = {
     VALUE(girf_spacing_hz, REAL,
           TEXT(NUMBER, "girf-spacing", "HZ", "delays", FROM_TO(1e-6, 1e9), .unit = "Hz",
                HELP("from one frequency of opts.girf to the next"))),
+    VALUE(girf_b0, ARRAY, NO_TEXT),
     VALUE(basis, ARRAY, NO_TEXT),
     NUMBER(coefficients, INT64, 0, 0x1p31,
            TEXT(INTEGER, "rank", "K", "dynamics", FROM_TO(1, 32),

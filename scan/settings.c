@@ -181,6 +181,7 @@ static const rule rules[] = {
     {.option = "basis_frames", .is = NEEDS, .other = "basis"},
     {.option = "girf", .is = NEEDS, .other = "girf_spacing_hz"},
     {.option = "girf_spacing_hz", .is = NEEDS, .other = "girf", .is_harmless = 1},
+    {.option = "girf_b0", .is = NEEDS, .other = "girf"},
     {.option = "constraint", .is = IS_OF_METHODS, .methods = ITERATIVE},
     {.option = "support", .is = IS_OF_METHODS, .methods = ITERATIVE},
     OF_POSES("motion"),
@@ -431,6 +432,7 @@ larmor_status lmr_settings_read(const larmor_recon_opts *opts, lmr_settings *s)
     larmor_array_ref(o->motion_fields);
     larmor_array_ref(o->basis);
     larmor_array_ref(o->girf);
+    larmor_array_ref(o->girf_b0);
     if (o->checkpoint) larmor_checkpoint_ref(o->checkpoint);
     larmor_denoiser_ref(o->prior);
     LMR_TRY(take_support(o));
@@ -478,6 +480,7 @@ void lmr_settings_free(lmr_settings *s)
     larmor_array_free(s->opts.motion_fields);
     larmor_array_free(s->opts.basis);
     larmor_array_free(s->opts.girf);
+    larmor_array_free(s->opts.girf_b0);
     larmor_array_free(s->opts.support);
     larmor_array_free(s->opts.motion);
     larmor_checkpoint_free(s->opts.checkpoint);

@@ -243,6 +243,45 @@ static larmor_status respond(const void *girf, const larmor_array *traj, larmor_
     return larmor_girf_apply(traj, girf, corrected);
 }
 
+/* [1, samples, readouts] */
+static larmor_status find_phase(const void *girf, const larmor_array *traj, larmor_array **rows)
+{
+    LMR_OWNED(larmor_array) *phase = NULL;
+    LMR_TRY(larmor_girf_phase(traj, girf, &phase));
+    const larmor_shape shape = larmor_array_shape(phase);
+    return larmor_array_reshape(phase, LARMOR_SHAPE(1, shape.dim[0], shape.dim[1]), rows);
+}
+
+/* Samples are as if order 0 had no response: what the trajectory has asked for tells their phase. */
+static larmor_status remove_phase(const lmr_job *job, const larmor_girf *girf, larmor_samples *samples)
+{
+    larmor_girf order0 = *girf;
+    LMR_OWNED(larmor_array) *phase = NULL, *turn = NULL, *turned = NULL;
+    LMR_HEAP double *angle = NULL;
+    order0.response = job->settings->opts.girf_b0;
+    if (!order0.response || !samples->kspace) return LARMOR_OK;
+    const larmor_shape shape = larmor_array_shape(samples->kspace);
+    const larmor_dtype dtype = larmor_array_dtype(samples->kspace);
+    for (int d = 0; d < 3; d++) order0.fov[d] *= 1e-3; /* m */
+    LMR_TRY(lmr_each_readout(samples, find_phase, &order0, 1, &phase));
+    LMR_TRY(larmor_array_download(phase, LARMOR_F64, &angle));
+    const int64_t count = larmor_array_count(phase);
+    LMR_HEAP double *factor = lmr_new(2 * count, sizeof *factor);
+    if (!factor) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < count; i++) {
+        factor[2 * i] = cos(angle[i]);
+        factor[2 * i + 1] = sin(angle[i]);
+    }
+    LMR_TRY(larmor_array_upload(larmor_array_device(samples->kspace), dtype, LARMOR_SHAPE(shape.dim[0], shape.dim[1]),
+                                LARMOR_C128, factor, &turn));
+    LMR_TRY(larmor_array_create(larmor_array_device(samples->kspace), dtype, shape, &turned));
+    LMR_TRY(larmor_copy(samples->kspace, turned));
+    LMR_TRY(larmor_mul(turn, 0, turned));
+    replace(&samples->kspace, turned);
+    turned = NULL;
+    return LARMOR_OK;
+}
+
 /* The response's axes are those of the patient, as good as those of the magnet: signs do not count but for
  * couplings. */
 static larmor_status apply_girf(const lmr_job *job, int index, const larmor_grid *grid, larmor_samples *samples)
@@ -260,7 +299,8 @@ static larmor_status apply_girf(const lmr_job *job, int index, const larmor_grid
     memcpy(girf.axes[1], meta.phase_dir, sizeof girf.axes[1]);
     memcpy(girf.axes[2], meta.slice_dir, sizeof girf.axes[2]);
     for (int d = 0; d < grid->ndim; d++) girf.fov[d] = grid->fov_mm[d];
-    LMR_TRY(lmr_each_readout(samples, respond, &girf, &made));
+    LMR_TRY(remove_phase(job, &girf, samples));
+    LMR_TRY(lmr_each_readout(samples, respond, &girf, larmor_array_shape(samples->traj).dim[0], &made));
     replace(&samples->traj, made);
     return LARMOR_OK;
 }

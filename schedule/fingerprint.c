@@ -11,7 +11,7 @@ static larmor_status hash_arrays(const larmor_recon_opts *o, uint64_t *hash)
 {
     const larmor_array *const arrays[] = {o->maps,    o->b0,          o->basis,          o->girf,
                                           o->t2star,  o->phase_terms, o->gradient_field, o->displacement,
-                                          o->support, o->motion,      o->motion_fields};
+                                          o->support, o->motion,      o->motion_fields,  o->girf_b0};
     *hash = 0;
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) LMR_TRY(lmr_hash_array(arrays[i], hash));
     return LARMOR_OK;

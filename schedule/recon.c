@@ -44,6 +44,7 @@ static larmor_status check_arrays(const larmor_recon_opts *o)
                  {o->b0, o->b0_name},
                  {o->basis, "basis"},
                  {o->girf, "girf"},
+                 {o->girf_b0, "girf_b0"},
                  {o->t2star, o->t2star_name},
                  {o->phase_terms, "phase_terms"},
                  {o->support, "support"},
@@ -52,6 +53,7 @@ static larmor_status check_arrays(const larmor_recon_opts *o)
                  {o->motion, "motion"},
                  {o->motion_fields, "motion_fields"}};
     for (size_t i = 0; i < sizeof given / sizeof *given; i++) LMR_TRY(check_array(given[i].array, given[i].name));
+    if (o->girf_b0) LMR_TRY(larmor_girf_phase_check(o->girf_b0));
     return o->girf ? larmor_girf_check(o->girf) : LARMOR_OK;
 }
 

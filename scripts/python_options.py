@@ -36,6 +36,7 @@ OTHERS = {  # members without a text in the table
     "delays": "gradient delays: given, off, auto; default auto",
     "delay": "six numbers: delays that are given, in samples",
     "girf": "array: impulse response of the gradients along x, y and z of the patient",
+    "girf_b0": "array: that of order 0 in rad m, [axes, frequencies]",
     "basis": "array: functions of time, [coefficients, frames]",
     "keep_density": "flag: the result has the density weights",
     "effort": "of the NUFFT's planner: exhaustive, measure, estimate; default estimate",

@@ -15,13 +15,14 @@ enum { MOST_COILS = 1024 };
 
 typedef struct settings {
     scan_trajectory trajectory;
-    const char *output, *truth, *maps, *field_map, *phantom, *units, *device, *phase_terms, *gradient_field,
-        *displacement, *motion, *motion_fields;
+    const char *output, *truth, *maps, *field_map, *t2star_map, *phantom, *units, *device, *phase_terms,
+        *gradient_field, *displacement, *motion, *motion_fields;
     const char *waveforms, *signal, *truth_maps, *truth_bins, *calibration, *dead_coils, *noiseless_coils;
     int64_t coils, seed, slices, repetitions, noise_samples, threads;
     double noise, snr, dwell, noise_dwell, tr;
     double variation, object_size, rotation, breathing, breathing_period, contrast, off_resonance, image_phase;
-    app_list breath, heart, maps_matrix, drift, gradient, shim, dipole, delays, phase_cycles, echo_times, ramp, ghost;
+    app_list breath, heart, maps_matrix, drift, gradient, shim, dipole, delays, phase_cycles, echo_times, ramp, ghost,
+        t2star;
     int64_t shots, navigators, bands, caipi;
     double band_mm;
     double readout_start, tesla, r2star;
@@ -60,6 +61,8 @@ static const app_option options[] = {
            .low = 1, .high = 65535),
     OPTION(APP_WRITTEN_FILE, field_map, 0, "field-map", "FILE",
            "also write the off-resonance in Hz; any format of images"),
+    OPTION(APP_WRITTEN_FILE, t2star_map, 0, "t2star-map", "FILE",
+           "also write T2* in ms, as larmor recon --t2star-map takes it; any format of images"),
     SCAN_TRAJECTORY_OPTIONS(settings),
     OPTION(APP_TEXT, calibration, 0, "calibration", "HOW",
            "calibration lines embedded in the others (flags 20 and 21), or separate before them (flag 20)",
@@ -99,6 +102,10 @@ static const app_option options[] = {
         .choices = "water-fat|fisp"),
     OPTION(APP_NUMBER, r2star, 0, "r2star", "R", "water-fat: R2* of all tissues, in 1/s", .preset = "0", .low = 0,
            .high = 1e4),
+    OPTION(APP_NUMBERS, t2star, 0, "t2star", "MS[,MS...]",
+           "the object decays, exp(-t / T2*), t = 0 in the centre of k-space; of tissues also one for each: fat, "
+           "muscle, liver, marrow, fluid, lesion",
+           .low = 1e-3, .high = 1e6, .most = LARMOR_TISSUES, .member = "t2star_ms"),
     OPTION(APP_NUMBER, object_size, 0, "object-size", "X",
            "enlarge the object, which fills 9/10 of the field of view, and the ring of coils with it", .preset = "1",
            .low = 0.1, .high = 10),
@@ -331,6 +338,8 @@ static void fill_opts(const settings *s, request *r)
                                        .breathing_mm = s->breathing,
                                        .breathing_period = s->breathing_period,
                                        .contrast = s->contrast,
+                                       .t2stars = s->t2star.count,
+                                       .t2star_ms = s->t2star.value,
                                        .readout_start_ms = isnan(s->readout_start) ? NULL : &s->readout_start,
                                        .echoes = s->echo_times.count,
                                        .echo_ms = s->echo_times.value,
@@ -423,6 +432,10 @@ static int check(const settings *s, request *r)
         app_error("--r2star: has no effect without --signal water-fat.");
         return APP_USAGE;
     }
+    if (s->t2star_map && !s->t2star.count) {
+        app_error("--t2star-map: has no effect without --t2star.");
+        return APP_USAGE;
+    }
     if (s->truth_bins && (!s->truth || strstr(s->truth_bins, "time:"))) {
         app_error("--truth-bins %s: bins of heart and breath of a --truth expected.", s->truth_bins);
         return APP_USAGE;
@@ -438,11 +451,12 @@ static int check(const settings *s, request *r)
 /* ---- the command ---- */
 
 typedef struct outputs {
-    larmor_output *scan, *truth, *maps, *field;
+    larmor_output *scan, *truth, *maps, *field, *t2star;
 } outputs;
 
 static void free_outputs(outputs *out)
 {
+    larmor_output_free(out->t2star);
     larmor_output_free(out->field);
     larmor_output_free(out->maps);
     larmor_output_free(out->truth);
@@ -455,6 +469,7 @@ static int open_outputs(const settings *s, outputs *out)
     if (s->truth) APP_TRY(APP_RUN, app_output_open(s->truth, s->force, &out->truth));
     if (s->maps) APP_TRY(APP_RUN, app_output_open(s->maps, s->force, &out->maps));
     if (s->field_map) APP_TRY(APP_RUN, app_output_open(s->field_map, s->force, &out->field));
+    if (s->t2star_map) APP_TRY(APP_RUN, app_output_open(s->t2star_map, s->force, &out->t2star));
     return APP_DONE;
 }
 
@@ -483,13 +498,15 @@ static larmor_status write_maps(const settings *s, const larmor_simulation *simu
     return st;
 }
 
-static larmor_status write_field(const larmor_simulation *simulation, larmor_output *out)
+typedef larmor_status map_of(const larmor_simulation *simulation, larmor_array **map, larmor_image_meta *meta);
+
+static larmor_status write_map(const larmor_simulation *simulation, map_of *find, larmor_output *out)
 {
-    larmor_array *hz;
+    larmor_array *map;
     larmor_image_meta meta;
-    larmor_status st = larmor_simulation_field(simulation, &hz, &meta);
-    if (!st) st = larmor_image_write(out, &(larmor_image){hz, meta}, 1, NULL);
-    larmor_array_free(hz);
+    larmor_status st = find(simulation, &map, &meta);
+    if (!st) st = larmor_image_write(out, &(larmor_image){map, meta}, 1, NULL);
+    larmor_array_free(map);
     return st;
 }
 
@@ -528,8 +545,12 @@ static int write_all(const settings *s, larmor_simulation *simulation, request *
         if (code) return code;
     }
     if (out->field) {
-        APP_TRY(APP_RUN, write_field(simulation, out->field));
+        APP_TRY(APP_RUN, write_map(simulation, larmor_simulation_field, out->field));
         app_log("wrote %s: the off-resonance in Hz", s->field_map);
+    }
+    if (out->t2star) {
+        APP_TRY(APP_RUN, write_map(simulation, larmor_simulation_t2star, out->t2star));
+        app_log("wrote %s: T2* in ms", s->t2star_map);
     }
     return APP_DONE;
 }
@@ -539,7 +560,7 @@ static int run(const void *given, const app_files *files)
     (void)files;
     const settings *s = given;
     request r = {.opts = {0}};
-    APP_FREED_BY(free_outputs) outputs out = {NULL, NULL, NULL, NULL};
+    APP_FREED_BY(free_outputs) outputs out = {NULL, NULL, NULL, NULL, NULL};
     APP_OWNED(larmor_device) *dev = NULL;
     APP_OWNED(larmor_simulation) *simulation = NULL;
     APP_OWNED(larmor_array) *phase_terms = NULL, *gradient_field = NULL, *displacement = NULL, *motion = NULL;

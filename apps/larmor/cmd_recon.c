@@ -188,6 +188,10 @@ static app_option options[] = {
         "impulse response of the gradients along x, y and z of the patient, which corrects the trajectory: .npy or "
         ".cfl, complex [frequencies, axes] or [frequencies, axes, axes asked for], frequency 0 in the middle"),
     SETTING(girf_spacing_hz),
+    OPTION(APP_READ_FILE, girf_b0, 0, "girf-b0", "FILE",
+           "that of order 0 in rad m, as larmor girf --b0 writes it, whose phase is taken off the samples: "
+           "[frequencies, "
+           "axes]"),
     OPTION(
         APP_READ_FILE, b0, 0, "b0", "FILE",
         "correct off-resonance by this map in Hz, where it lies (.nii, .h5) or over the image's field of view (.cfl, "

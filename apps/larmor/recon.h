@@ -11,7 +11,7 @@ typedef struct recon_settings {
     app_texts outputs;
     larmor_recon_opts opts; /* those that the library takes from text */
     app_list window, shift, maps_fov;
-    const char *maps, *delays, *girf, *b0, *t2star, *phase_terms, *gradient_field, *displacement, *motion,
+    const char *maps, *delays, *girf, *girf_b0, *b0, *t2star, *phase_terms, *gradient_field, *displacement, *motion,
         *motion_fields;
     const char *device, *plan, *save_maps, *save_density, *save_motion, *report, *checkpoint, *config, *out_dir,
         *noise_map, *snr_map, *g_map, *height_map, *width_map, *posterior_map, *posterior_mean;

@@ -67,13 +67,12 @@ static larmor_status read_matrix(const char *path, larmor_array **matrix)
     return st;
 }
 
-static int read_girf(const recon_run *r, larmor_recon_opts *opts)
+static int read_response(const char *path, larmor_status (*check)(const larmor_array *response), larmor_array **x)
 {
-    const char *path = r->s->girf;
     if (!path) return APP_DONE;
-    larmor_status st = read_to_host(path, &opts->girf);
+    larmor_status st = read_to_host(path, x);
     if (st) return app_fail(APP_INPUT, st);
-    st = larmor_girf_check(opts->girf);
+    st = check(*x);
     return st ? app_fail_in(APP_INPUT, st, path) : APP_DONE;
 }
 
@@ -141,7 +140,8 @@ int recon_read_inputs(recon_run *r, larmor_recon_opts *opts)
 {
     int code = APP_DONE;
     APP_TRY(APP_INPUT, read_maps(r, opts));
-    code = read_girf(r, opts);
+    code = read_response(r->s->girf, larmor_girf_check, &opts->girf);
+    if (!code) code = read_response(r->s->girf_b0, larmor_girf_phase_check, &opts->girf_b0);
     if (code) return code;
     APP_TRY(APP_INPUT, read_basis(r, opts));
     APP_TRY(APP_INPUT, read_t2star(r, opts));
@@ -165,6 +165,7 @@ void recon_free_inputs(larmor_recon_opts *opts)
     larmor_array_free(opts->basis);
     larmor_array_free(opts->b0);
     larmor_array_free(opts->girf);
+    larmor_array_free(opts->girf_b0);
     larmor_array_free(opts->t2star);
     larmor_array_free(opts->phase_terms);
     larmor_array_free(opts->gradient_field);
@@ -177,5 +178,5 @@ void recon_free_inputs(larmor_recon_opts *opts)
     opts->support = opts->motion = NULL;
     larmor_denoiser_free(opts->prior);
     opts->prior = NULL;
-    opts->maps = opts->basis = opts->b0 = opts->girf = NULL;
+    opts->maps = opts->basis = opts->b0 = opts->girf = opts->girf_b0 = NULL;
 }

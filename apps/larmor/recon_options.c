@@ -219,11 +219,11 @@ static int check_settings(const recon_settings *s)
     larmor_counters only;
     char later[160];
     recon_read_options(s, &opts, &only);
-    snprintf(later, sizeof later, "%s %s %s %s %s %s %s %s %s %s", reads_maps(s) ? "maps" : "", s->b0 ? "b0" : "",
-             s->girf ? "girf" : "", s->basis || s->dictionary ? "basis" : "", s->t2star ? "t2star" : "",
-             s->phase_terms ? "phase_terms" : "", s->gradient_field ? "gradient_field" : "",
-             s->displacement ? "displacement" : "", s->motion ? "motion" : "",
-             s->motion_fields ? "motion_fields" : "");
+    snprintf(later, sizeof later, "%s %s %s %s %s %s %s %s %s %s %s", reads_maps(s) ? "maps" : "", s->b0 ? "b0" : "",
+             s->girf ? "girf" : "", s->girf_b0 ? "girf_b0" : "", s->basis || s->dictionary ? "basis" : "",
+             s->t2star ? "t2star" : "", s->phase_terms ? "phase_terms" : "",
+             s->gradient_field ? "gradient_field" : "", s->displacement ? "displacement" : "",
+             s->motion ? "motion" : "", s->motion_fields ? "motion_fields" : "");
     APP_TRY(APP_INPUT, larmor_settings_check(&opts, later));
     return APP_DONE;
 }

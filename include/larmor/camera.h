@@ -74,9 +74,10 @@ typedef struct larmor_girf_report {
  *           triangles, at rest at both ends. One axis is driven at a time, or pulses are as many as axes and differ.
  * measured  real [samples, pulses, axes or axes + 1] k that was measured, in the same unit: of thin slices at d and
  *           -d the difference of their phases over 2 d, or the terms of larmor_field_camera; gradients are at rest
- *           again at its end. A last one is the phase of order 0.
+ *           again at its end. A last one is the phase of order 0 in rad, of signals
+ *           exp(-i phase), for which k has to be in 1/m.
  * response  c128 [frequencies, axes, axes asked for], as larmor_girf has it; frequencies to the end of the band.
- * b0        c128 [frequencies, axes asked for] of order 0; NULL: not wanted. Reconstructions do not use it.
+ * b0        c128 [frequencies, axes asked for] of order 0, as larmor_girf_phase takes it; NULL: not wanted.
  * report    may be NULL.
  * Errors    LARMOR_ERR_SHAPE; LARMOR_ERR_ARG for options out of range, and b0 without its measurement;
  *           LARMOR_ERR_NUMERIC for values that are not finite, and for axes that no pulse drives;

@@ -74,6 +74,17 @@ LARMOR_API larmor_status larmor_girf_check(const larmor_array *response);
 LARMOR_API larmor_status larmor_girf_apply(const larmor_array *traj, const larmor_girf *girf,
                                            larmor_array **corrected);
 
+/* The phase of order 0 that such gradients make, alike at all places: signals are exp(-i phase).
+ *
+ * girf    response is that of order 0, complex [frequencies, axes that were asked for], in rad for each unit of
+ *         traj / fov, as of larmor_girf_measure with k in 1/m and fov in m. What precedes a readout is taken as in
+ *         larmor_girf_apply.
+ * phase   f64 [samples, readouts], rad. Errors and source as of larmor_girf_apply. */
+LARMOR_API larmor_status larmor_girf_phase(const larmor_array *traj, const larmor_girf *girf, larmor_array **phase);
+
+/* LARMOR_ERR_SHAPE, with what is expected, if an array cannot be the response of larmor_girf_phase. */
+LARMOR_API larmor_status larmor_girf_phase_check(const larmor_array *response);
+
 #ifdef __cplusplus
 }
 #endif

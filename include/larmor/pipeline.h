@@ -182,6 +182,9 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
         *girf; /* impulse response of the gradients along x, y and z of the patient, as in larmor_girf, before
                            any delays; or NULL */
     double girf_spacing_hz;
+    /* That of order 0, complex [frequencies, axes], in rad m, as in larmor_girf_phase, at the frequencies of girf:
+     * the phase that it makes is taken off the samples. Only with girf; or NULL. */
+    larmor_array *girf_b0;
 
     /* Frames that change as a few functions do: [frames, coefficients] for series of so many frames, complex or
      * real, in their order; NULL: none. All repetitions, phases and contrasts of a slice are then one series, and

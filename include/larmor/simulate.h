@@ -77,6 +77,11 @@ typedef struct larmor_simulation_opts {
     /* Of the phantom "tissues", in one slice, without phase, epi, bands, motion, breath, heart and what displaces. */
     larmor_phantom_signal signal;
     double r2star; /* of water and fat, in 1/s */
+    /* The object decays, by exp(-t / T2*) with the t of field: 1 T2*, or LARMOR_TISSUES of the phantom "tissues",
+     * each of which decays by its own; 0: it does not. Not beside signal, epi and bands, several not beside
+     * contrast. */
+    int t2stars;
+    const double *t2star_ms; /* [t2stars] */
     const larmor_phantom_field
         *field; /* off-resonance; NULL: none. t = 0 is in the centre of k-space, but for the next: */
     const double
@@ -189,6 +194,11 @@ LARMOR_API larmor_status larmor_simulation_maps(const larmor_simulation *simulat
 /* The off-resonance in Hz, f32, and where it is; zero without a field. */
 LARMOR_API larmor_status larmor_simulation_field(const larmor_simulation *simulation, larmor_array **hz,
                                                  larmor_image_meta *meta);
+
+/* T2* in ms, f32, and where it is: in voxels of several tissues by the mean of 1 / T2* over the density, beyond the
+ * object that of the outermost tissue. Errors: LARMOR_ERR_ARG without opts.t2star_ms; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_simulation_t2star(const larmor_simulation *simulation, larmor_array **ms,
+                                                  larmor_image_meta *meta);
 
 #ifdef __cplusplus
 }

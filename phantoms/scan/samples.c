@@ -17,15 +17,23 @@ static double first_time(const larmor_simulation *s)
     return s->o.readout_start_ms ? 1e-3 * s->readout_start_ms : -1e-6 * s->o.dwell_us * (double)s->centre;
 }
 
+/* [samples], free() it. */
+static larmor_status times_of(const larmor_simulation *s, int contrast, double **seconds)
+{
+    *seconds = lmr_new(s->info.samples, sizeof **seconds);
+    if (!*seconds) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < s->info.samples; i++)
+        (*seconds)[i] = echo_time(s, contrast) + first_time(s) + 1e-6 * s->o.dwell_us * (double)i;
+    return LARMOR_OK;
+}
+
 static larmor_status kspace_in_time(const larmor_simulation *s, const larmor_phantom *object,
                                     const larmor_array *traj, int repetition, int contrast, larmor_array **kspace)
 {
     const int64_t samples = s->info.samples;
     LMR_OWNED(larmor_array) *times = NULL;
-    LMR_HEAP double *seconds = lmr_new(samples, sizeof *seconds);
-    if (!seconds) return LMR_NO_MEMORY();
-    for (int64_t i = 0; i < samples; i++)
-        seconds[i] = echo_time(s, contrast) + first_time(s) + 1e-6 * s->o.dwell_us * (double)i;
+    LMR_HEAP double *seconds = NULL;
+    LMR_TRY(times_of(s, contrast, &seconds));
     if (s->o.motion && s->o.signal != LARMOR_SIGNAL_WATER_FAT)
         return lmr_simulation_moving_seen(s, object, traj, seconds, kspace);
     if (s->o.signal == LARMOR_SIGNAL_WATER_FAT) return lmr_signals_water_fat(s, traj, seconds, kspace);
@@ -45,6 +53,28 @@ larmor_status lmr_simulation_silence(const larmor_simulation *s, const unsigned 
     return LARMOR_OK;
 }
 
+/* Exact k-space of an object that does not decay, along the gradients as they are. */
+static larmor_status see(const larmor_simulation *s, const larmor_phantom *object, const larmor_array *traj,
+                         int repetition, int contrast, larmor_array **kspace)
+{
+    const larmor_simulation_opts *o = &s->o;
+    if (lmr_simulation_beats(s)) return lmr_simulation_beating(s, object, traj, repetition, kspace);
+    if (o->bands) return lmr_simulation_bands(s, object, traj, kspace);
+    if (o->motion && !o->field && !lmr_simulation_sees_more(s)) return lmr_simulation_moving(s, object, traj, kspace);
+    if (o->field || o->signal == LARMOR_SIGNAL_WATER_FAT || lmr_simulation_sees_more(s))
+        return kspace_in_time(s, object, traj, repetition, contrast, kspace);
+    if (o->phase) return larmor_phantom_kspace_phase(object, traj, &s->phase, o->coils, LARMOR_C64, kspace);
+    return larmor_phantom_kspace(object, traj, o->coils, LARMOR_C64, kspace);
+}
+
+static larmor_status see_decay(const larmor_simulation *s, const larmor_array *traj, int repetition, int contrast,
+                               larmor_array **kspace)
+{
+    LMR_HEAP double *seconds = NULL;
+    LMR_TRY(times_of(s, contrast, &seconds));
+    return lmr_simulation_decaying(s, traj, seconds, repetition, contrast, see, kspace);
+}
+
 /* Exact k-space of a repetition and a contrast, [samples, readouts, coils], as late gradients and the field make it.
  *
  * backward  of an echo-planar scan, the directions of the readouts; else NULL. */
@@ -60,18 +90,10 @@ static larmor_status exact_kspace(const larmor_simulation *s, const larmor_array
     const larmor_array *traj = delayed ? delayed : nominal;
     if (!st && backward) st = lmr_epi_shift(s, backward, traj, &shifted);
     if (shifted) traj = shifted;
-    if (!st && lmr_simulation_beats(s))
-        st = lmr_simulation_beating(s, object, traj, repetition, &made);
-    else if (!st && o->bands)
-        st = lmr_simulation_bands(s, object, traj, &made);
-    else if (!st && o->motion && !o->field && !lmr_simulation_sees_more(s))
-        st = lmr_simulation_moving(s, object, traj, &made);
-    else if (!st && (o->field || o->signal == LARMOR_SIGNAL_WATER_FAT || lmr_simulation_sees_more(s)))
-        st = kspace_in_time(s, object, traj, repetition, contrast, &made);
-    else if (!st && o->phase)
-        st = larmor_phantom_kspace_phase(object, traj, &s->phase, o->coils, LARMOR_C64, &made);
+    if (!st && o->t2stars)
+        st = see_decay(s, traj, repetition, contrast, &made);
     else if (!st)
-        st = larmor_phantom_kspace(object, traj, o->coils, LARMOR_C64, &made);
+        st = see(s, object, traj, repetition, contrast, &made);
     if (!st) st = larmor_array_reshape(made, shape, kspace);
     if (!st && o->coils) st = lmr_simulation_silence(s, s->dead, *kspace);
     larmor_array_free(made);

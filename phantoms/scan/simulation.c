@@ -149,6 +149,7 @@ static void keep(larmor_simulation *s)
     if (o->dead) memcpy(s->dead, o->dead, (size_t)o->coils);
     if (o->noiseless) memcpy(s->noiseless, o->noiseless, (size_t)o->coils);
     if (o->echoes) memcpy(s->echo_ms, o->echo_ms, (size_t)o->echoes * sizeof *s->echo_ms);
+    if (o->t2stars) memcpy(s->t2star_ms, o->t2star_ms, (size_t)o->t2stars * sizeof *s->t2star_ms);
     if (o->readout_start_ms) s->readout_start_ms = *o->readout_start_ms;
     if (o->epi) s->epi = *o->epi;
     s->is_epi = o->epi != NULL;
@@ -159,6 +160,7 @@ static void keep(larmor_simulation *s)
     o->dead = s->dead;
     o->noiseless = s->noiseless;
     o->echo_ms = s->echo_ms;
+    o->t2star_ms = s->t2star_ms;
     if (o->readout_start_ms) o->readout_start_ms = &s->readout_start_ms;
     if (o->epi) o->epi = &s->epi;
     if (o->field) o->field = &s->field;
@@ -210,10 +212,10 @@ int lmr_simulation_moves(const larmor_simulation *s)
     return s->fisp || drifts || o->rotation_deg != 0 || o->breathing_mm != 0 || o->contrast != 0;
 }
 
-larmor_status lmr_simulation_object(const larmor_simulation *s, int repetition, larmor_phantom **object)
+larmor_status lmr_simulation_object_in(const larmor_simulation *s, const larmor_phantom *beginning, int repetition,
+                                       larmor_phantom **object)
 {
     const larmor_simulation_opts *o = &s->o;
-    if (s->fisp) return lmr_signals_object(s, repetition, object);
     const double intervals = o->repetitions > 1 ? (double)(o->repetitions - 1) : 1;
     const double *fov = s->encoding.recon_fov_mm;
     larmor_phantom_course course = {.degrees = o->rotation_deg,
@@ -223,7 +225,13 @@ larmor_status lmr_simulation_object(const larmor_simulation *s, int repetition, 
     for (int d = 0; d < s->info.ndim; d++) course.drift[d] = o->drift_mm[d] / fov[d];
     larmor_phantom_state state = {0};
     larmor_phantom_at(&course, repetition / intervals, &state);
-    return larmor_phantom_change(s->phantom, &state, object);
+    return larmor_phantom_change(beginning, &state, object);
+}
+
+larmor_status lmr_simulation_object(const larmor_simulation *s, int repetition, larmor_phantom **object)
+{
+    if (s->fisp) return lmr_signals_object(s, repetition, object);
+    return lmr_simulation_object_in(s, s->phantom, repetition, object);
 }
 
 /* Slices that are excited together are planes of a solid object. */
@@ -382,6 +390,7 @@ static larmor_status prepare(larmor_simulation *s)
     LMR_TRY(check_coils(&s->o));
     LMR_TRY(check_course(s));
     LMR_TRY(check_bands(s));
+    LMR_TRY(lmr_decay_check(&s->o));
     keep(s);
     LMR_TRY(fill_info(s, &kind));
     LMR_TRY(check_axes(s));

@@ -13,7 +13,7 @@ struct larmor_simulation {
     larmor_simulation_opts o; /* with all defaults; what it points at is here: */
     larmor_simulation_info info;
     unsigned char dead[LMR_SIMULATION_COILS], noiseless[LMR_SIMULATION_COILS];
-    double echo_ms[LARMOR_MAX_ECHOES], readout_start_ms;
+    double echo_ms[LARMOR_MAX_ECHOES], readout_start_ms, t2star_ms[LARMOR_TISSUES];
     larmor_phantom_field field;
     larmor_phantom_phase phase;
     larmor_device *dev;
@@ -38,6 +38,9 @@ int lmr_simulation_moves(const larmor_simulation *s);
 
 /* The object in a repetition. */
 larmor_status lmr_simulation_object(const larmor_simulation *s, int repetition, larmor_phantom **object);
+/* The same of another one in the beginning. */
+larmor_status lmr_simulation_object_in(const larmor_simulation *s, const larmor_phantom *beginning, int repetition,
+                                       larmor_phantom **object);
 
 /* 1 if the object is not the same in every readout; and exact k-space of a repetition along such readouts. */
 int lmr_simulation_beats(const larmor_simulation *s);
@@ -129,6 +132,14 @@ larmor_status lmr_signals_prepare(larmor_simulation *s, int sees_more);
 larmor_status lmr_signals_object(const larmor_simulation *s, int repetition, larmor_phantom **object);
 larmor_status lmr_signals_water_fat(const larmor_simulation *s, const larmor_array *traj, const double *seconds,
                                     larmor_array **kspace);
+
+/* decay.c: whether the options make sense; and samples of an object that decays, each part of which is seen by `see`.
+ * seconds [samples]. */
+typedef larmor_status lmr_see(const larmor_simulation *s, const larmor_phantom *object, const larmor_array *traj,
+                              int repetition, int contrast, larmor_array **kspace);
+larmor_status lmr_decay_check(const larmor_simulation_opts *opts);
+larmor_status lmr_simulation_decaying(const larmor_simulation *s, const larmor_array *traj, const double *seconds,
+                                      int repetition, int contrast, lmr_see *see, larmor_array **kspace);
 
 /* beating.c: the object as it is at a time. */
 larmor_status lmr_simulation_object_at(const larmor_simulation *s, const larmor_phantom *object, double seconds,

@@ -350,6 +350,20 @@ def girf(traj: ArrayLike, response: ArrayLike, *, spacing_hz: float, dwell_s: fl
     return flipped(out_array(lib.larmor_girf_apply, _points(traj, on), how))
 
 
+def girf_phase(traj: ArrayLike, response: ArrayLike, *, spacing_hz: float, dwell_s: float,
+               fov: Sequence[float] | None = None) -> Floats:
+    """The phase of order 0 in rad [readouts, samples] that gradients make, of signals exp(-i phase).
+
+    response: [axes asked for, frequencies], as `girf_measure` finds it of k in 1/m. fov: in m.
+    """
+    on = _arrays.device("cpu")
+    wrapped = _wrapped(_complex(response), on)
+    how = ffi.new("larmor_girf *", {"response": wrapped, "spacing_hz": spacing_hz, "dwell_s": dwell_s})
+    if fov is not None:
+        how.fov = [*map(float, fov)][::-1]
+    return out_array(lib.larmor_girf_phase, _points(traj, on), how)
+
+
 def girf_measure(nominal: ArrayLike, measured: ArrayLike, *, dwell_s: float, resolution_hz: float = 0,
                  least: float = 0) -> tuple[Complexes, Complexes | None, dict[str, Any]]:
     """The impulse response of gradients from pulses: that of `girf` [axes asked for, axes, frequencies], that of order

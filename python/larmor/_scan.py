@@ -625,7 +625,7 @@ class Simulation:
     matrix      [y, x] or [z, y, x] of the image.
     trajectory  its name. traj: other members of larmor_traj_opts.
     options     members of larmor_simulation_opts: coils, noise, snr, slices, repetitions, echo_ms, field, phase, delay,
-                tr_ms, oblique, motion, ...; field and phase as of `phantom_kspace`. epi: members of
+                tr_ms, oblique, motion, t2star_ms, ...; field and phase as of `phantom_kspace`. epi: members of
                 larmor_simulation_epi, for echo-planar lines of the trajectory "cartesian": shots, navigators, ramp
                 (up_us, flat_us, down_us, delay_us), ghost (phase in rad, shift in cycles per field of view),
                 phase_step.
@@ -637,6 +637,9 @@ class Simulation:
         keep: list[Any] = []
         if "echo_ms" in options:
             options["echoes"] = len(options["echo_ms"])
+        if options.get("t2star_ms") is not None:
+            options["t2star_ms"] = [float(t) for t in np.atleast_1d(options["t2star_ms"])]
+            options["t2stars"] = len(options["t2star_ms"])
         if options.get("motion") is not None:
             options["motion"] = np.ascontiguousarray(np.asarray(options["motion"], np.float64).T)
         self._device = _arrays.device("cpu")
@@ -706,6 +709,12 @@ class Simulation:
         """The off-resonance in Hz [(z,) y, x]; zero without a field."""
         out, meta = ffi.new("larmor_array **"), ffi.new("larmor_image_meta *")
         check(lib.larmor_simulation_field(self._simulation, out, meta))
+        return _arrays.to_numpy(out[0])
+
+    def t2star_map(self) -> Floats:
+        """T2* in ms [(z,) y, x], of an object that decays (t2star_ms)."""
+        out, meta = ffi.new("larmor_array **"), ffi.new("larmor_image_meta *")
+        check(lib.larmor_simulation_t2star(self._simulation, out, meta))
         return _arrays.to_numpy(out[0])
 
 

@@ -214,34 +214,73 @@ static larmor_status gather_columns(void *ctx, int64_t m, int64_t count, int64_t
 
 /* ---- off-resonance ---- */
 
-static larmor_status evolve(void *ctx, int64_t n, int64_t batch, double time, const double *f, int add,
-                            const void *x_, void *y_)
+/* Numbers that are alike for all columns of x and y [n, batch] are computed once for a stretch of rows. Columns lie
+ * far apart, so that they follow one another there, not in each row. */
+enum { STRETCH = 512 };
+
+typedef struct factors {
+    real re[STRETCH], im[STRETCH];
+} factors;
+
+/* y <- factor x over a stretch, or y + that */
+static void apply_factors(const factors *f, int64_t n, int add, const real *x, real *y)
 {
-    const cplx *x = x_;
-    cplx *y = y_;
+    for (int64_t i = 0; i < n && add; i++) {
+        const real re = x[2 * i], im = x[2 * i + 1];
+        y[2 * i] += f->re[i] * re - f->im[i] * im;
+        y[2 * i + 1] += f->re[i] * im + f->im[i] * re;
+    }
+    for (int64_t i = 0; i < n && !add; i++) {
+        const real re = x[2 * i], im = x[2 * i + 1];
+        y[2 * i] = f->re[i] * re - f->im[i] * im;
+        y[2 * i + 1] = f->re[i] * im + f->im[i] * re;
+    }
+}
+
+static void apply_columns(const factors *f, int64_t first, int64_t count, int64_t n, int64_t batch, int add,
+                          const real *x, real *y)
+{
+    for (int64_t c = 0; c < batch; c++)
+        apply_factors(f, count, add, x + 2 * (first + n * c), y + 2 * (first + n * c));
+}
+
+static larmor_status evolve(void *ctx, int64_t n, int64_t batch, double time, const double *f, int add, const void *x,
+                            void *y)
+{
 #pragma omp parallel for schedule(static) num_threads(THREADS(ctx))
-    for (int64_t i = 0; i < n; i++) {
-        const double cycles = time * f[i];
-        const real angle = (real)(2 * LMR_PI * (cycles - rint(cycles)));
+    for (int64_t first = 0; first < n; first += STRETCH) {
+        const int64_t count = least(STRETCH, n - first);
+        factors phase;
+        for (int64_t i = 0; i < count; i++) {
+            const double cycles = time * f[first + i];
+            const real angle = (real)(2 * LMR_PI * (cycles - rint(cycles)));
 #if LMR_REAL == 32
-        const cplx phase = CMPLXF(cosf(angle), sinf(angle));
+            phase.re[i] = cosf(angle);
+            phase.im[i] = sinf(angle);
 #else
-        const cplx phase = CMPLX(cos(angle), sin(angle));
+            phase.re[i] = cos(angle);
+            phase.im[i] = sin(angle);
 #endif
-        for (int64_t at = i; at < n * batch; at += n) y[at] = add ? y[at] + phase * x[at] : phase * x[at];
+        }
+        apply_columns(&phase, first, count, n, batch, add, x, y);
     }
     return LARMOR_OK;
 }
 
 static larmor_status weigh(void *ctx, int64_t m, int64_t batch, const int64_t *index, const void *b_, int conjugate,
-                           int add, const void *x_, void *y_)
+                           int add, const void *x, void *y)
 {
-    const cplx *b = b_, *x = x_;
-    cplx *y = y_;
+    const real *b = b_;
+    const real sign = conjugate ? -1 : 1;
 #pragma omp parallel for schedule(static) num_threads(THREADS(ctx))
-    for (int64_t j = 0; j < m; j++) {
-        const cplx by = conjugate ? (cplx)conj((double _Complex)b[index[j]]) : b[index[j]];
-        for (int64_t at = j; at < m * batch; at += m) y[at] = add ? y[at] + by * x[at] : by * x[at];
+    for (int64_t first = 0; first < m; first += STRETCH) {
+        const int64_t count = least(STRETCH, m - first);
+        factors by;
+        for (int64_t i = 0; i < count; i++) {
+            by.re[i] = b[2 * index[first + i]];
+            by.im[i] = sign * b[2 * index[first + i] + 1];
+        }
+        apply_columns(&by, first, count, m, batch, add, x, y);
     }
     return LARMOR_OK;
 }

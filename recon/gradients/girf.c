@@ -26,8 +26,8 @@ enum { LEAST_TAPS = 64 };
 
 typedef struct response {
     int64_t n; /* frequencies */
-    int axes, crossed;
-    const double complex *at; /* [n, axes] or [n, axes, axes] */
+    int axes, crossed, is_phase;
+    const double complex *at; /* [n, axes] or [n, axes, axes]; of a phase [n, axes], of each axis to it */
     double spacing, dwell;
 } response;
 
@@ -37,20 +37,27 @@ typedef struct kernel {
     double *tap;         /* [taps] from -taps / 2 on; NULL: none */
 } kernel;
 
-typedef struct convolution {
+typedef struct convolution { /* free_taps frees it */
     int nd, axes;
     int64_t n, taps;
     const double *from;
     double *to;
-    double turn[3][3]; /* [physical axis][direction of the trajectory], with the fields of view */
-    double back[3][3]; /* [direction of the trajectory][physical axis] */
-    kernel kernel[3][3];
+    double turn[3][3];   /* [physical axis][direction of the trajectory], with the fields of view */
+    double back[3][3];   /* [direction of the trajectory][physical axis] */
+    kernel kernel[3][3]; /* [to][from]; of a phase [0][from] */
     int failed;
 } convolution;
+
+static void free_taps(convolution *c)
+{
+    for (int a = 0; a < 3; a++)
+        for (int b = 0; b < 3; b++) free(c->kernel[a][b].tap);
+}
 
 static double complex value_of(const response *r, int out, int in, int64_t i)
 {
     const int64_t row = (int64_t)out + (r->crossed ? (int64_t)r->axes * in : 0);
+    if (r->is_phase) return r->at[i + r->n * in];
     if (!r->crossed && out != in) return 0;
     return r->at[i + r->n * row];
 }
@@ -105,7 +112,7 @@ static larmor_status make_taps(const response *r, int out, int in, int64_t count
     larmor_status st = spectrum ? LARMOR_OK : LMR_NO_MEMORY();
     for (int64_t i = 0; i < count && !st; i++) {
         const double hz = step * (double)(i < (count + 1) / 2 ? i : i - count);
-        const double complex wrong = between(r, out, in, delay, hz) - (out == in);
+        const double complex wrong = between(r, out, in, delay, hz) - (out == in && !r->is_phase);
         spectrum[i] = wrong * fading(fabs(hz) * 2 * r->dwell);
     }
     k->gain = creal(hermitian(r, out, in, 0));
@@ -159,6 +166,32 @@ static void convolve(const convolution *c, const kernel *k, int same, int rests,
     }
 }
 
+/* in[n, axes] <- a readout along the response's axes */
+static void take_readout(const convolution *c, const double *from, double *in)
+{
+    for (int64_t i = 0; i < c->n; i++)
+        for (int a = 0; a < c->axes; a++) {
+            in[a * c->n + i] = 0;
+            for (int d = 0; d < c->nd; d++) in[a * c->n + i] += c->turn[a][d] * from[c->nd * i + d];
+        }
+}
+
+static void phase_of_readout(void *self, int64_t readout)
+{
+    convolution *c = self;
+    const double *from = c->from + c->nd * c->n * readout;
+    double *in = calloc((size_t)(4 * c->n + c->taps / 2), sizeof *in);
+    if (!in) {
+        c->failed = 1;
+        return;
+    }
+    take_readout(c, from, in);
+    for (int a = 0; a < c->axes; a++)
+        convolve(c, &c->kernel[0][a], 0, lmr_rests_before(from, c->nd, c->n), in + c->n * a, in + 3 * c->n,
+                 c->to + c->n * readout);
+    free(in);
+}
+
 static void correct_readout(void *self, int64_t readout)
 {
     convolution *c = self;
@@ -171,9 +204,7 @@ static void correct_readout(void *self, int64_t readout)
     const double *from = c->from + c->nd * n * readout;
     double *to = c->to + c->nd * n * readout;
     const int rests = lmr_rests_before(from, c->nd, n);
-    for (int64_t i = 0; i < n; i++)
-        for (int a = 0; a < c->axes; a++)
-            for (int d = 0; d < c->nd; d++) in[a * n + i] += c->turn[a][d] * from[c->nd * i + d];
+    take_readout(c, from, in);
     for (int a = 0; a < c->axes; a++)
         for (int b = 0; b < c->axes; b++)
             if (c->kernel[a][b].tap) convolve(c, &c->kernel[a][b], a == b, rests, in + n * b, rest, out + n * a);
@@ -216,9 +247,10 @@ static larmor_status make_kernels(convolution *c, const response *r)
     const int64_t count = frequencies_for(c, r);
     LMR_TRY(larmor_device_open("cpu", &host));
     LMR_TRY(larmor_op_fft(host, LARMOR_C128, LARMOR_SHAPE(count), 1, NULL, &inverse));
-    for (int a = 0; a < c->axes; a++)
+    for (int a = 0; a < (r->is_phase ? 1 : c->axes); a++)
         for (int b = 0; b < c->axes; b++)
-            if (a == b || r->crossed) LMR_TRY(make_taps(r, a, b, count, inverse, host, c->taps, &c->kernel[a][b]));
+            if (a == b || r->crossed || r->is_phase)
+                LMR_TRY(make_taps(r, a, b, count, inverse, host, c->taps, &c->kernel[a][b]));
     return LARMOR_OK;
 }
 
@@ -232,6 +264,16 @@ larmor_status larmor_girf_check(const larmor_array *x)
         LARMOR_ERR_SHAPE,
         "girf: response is %s, expected complex [frequencies, axes] or [frequencies, axes, axes] of at most 3 axes",
         x ? lmr_describe(x).s : "missing");
+}
+
+larmor_status larmor_girf_phase_check(const larmor_array *x)
+{
+    const larmor_shape s = larmor_array_shape(x);
+    if (x && lmr_is_complex(larmor_array_dtype(x)) && s.ndim == 2 && s.dim[0] >= 1 && s.dim[1] >= 1 && s.dim[1] <= 3)
+        return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_SHAPE,
+                    "girf: the response of order 0 is %s, expected complex [frequencies, axes] of at most 3 axes",
+                    x ? lmr_describe(x).s : "missing");
 }
 
 static larmor_status check(const larmor_array *traj, const larmor_girf *g)
@@ -256,44 +298,60 @@ static larmor_status expect_finite(const response *r, int64_t count)
     return LARMOR_OK;
 }
 
-larmor_status larmor_girf_apply(const larmor_array *traj, const larmor_girf *girf, larmor_array **corrected)
+/* What a response makes of a trajectory: `each` fills c.to, [rows, samples] of each readout. */
+static larmor_status respond(const larmor_array *traj, const larmor_girf *girf, int is_phase,
+                             void (*each)(void *self, int64_t readout), double **to)
 {
-    LMR_NEED(corrected);
-    *corrected = NULL;
-    LMR_NEED(girf);
-    LMR_TRY(check(traj, girf));
     const larmor_shape shape = larmor_array_shape(traj), s = larmor_array_shape(girf->response);
-    convolution c = {.nd = (int)shape.dim[0], .n = shape.dim[1]};
+    LMR_FREED_BY(free_taps) convolution c = {.nd = (int)shape.dim[0], .n = shape.dim[1]};
     response r = {.n = s.dim[0],
                   .axes = (int)s.dim[1],
                   .crossed = s.ndim == 3 && s.dim[2] > 1,
+                  .is_phase = is_phase,
                   .spacing = girf->spacing_hz,
                   .dwell = girf->dwell_s};
-    double *from = NULL, *to = NULL;
-    double complex *at = NULL;
-    larmor_status st;
+    LMR_HEAP double *from = NULL;
+    LMR_HEAP double complex *at = NULL;
     turn_axes(&c, girf);
     if (c.axes > r.axes)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "girf: the response is that of %d axes, the trajectory needs %d", r.axes,
                         c.axes);
     c.taps = 2 * (c.n > LEAST_TAPS ? c.n : LEAST_TAPS) + 1;
-    LMR_OR(done, larmor_array_download(girf->response, LARMOR_C128, &at));
+    LMR_TRY(larmor_array_download(girf->response, LARMOR_C128, &at));
     r.at = at;
-    LMR_OR(done, expect_finite(&r, larmor_array_count(girf->response)));
-    LMR_OR(done, make_kernels(&c, &r));
-    LMR_OR(done, larmor_array_download(traj, LARMOR_F64, &from));
-    to = lmr_new(larmor_array_count(traj), sizeof *to);
-    if (!to) LMR_OR(done, LMR_NO_MEMORY());
+    LMR_TRY(expect_finite(&r, larmor_array_count(girf->response)));
+    LMR_TRY(make_kernels(&c, &r));
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &from));
+    *to = calloc((size_t)(is_phase ? c.n * shape.dim[2] : larmor_array_count(traj)) + 1, sizeof **to);
+    if (!*to) return LMR_NO_MEMORY();
     c.from = from;
-    c.to = to;
-    LMR_OR(done, lmr_parallel(lmr_device_threads(traj->dev), shape.dim[2], correct_readout, &c));
-    if (c.failed) LMR_OR(done, LMR_NO_MEMORY());
-    st = larmor_array_upload(larmor_array_device(traj), LARMOR_F64, shape, LARMOR_F64, to, corrected);
-done:
-    for (int a = 0; a < 3; a++)
-        for (int b = 0; b < 3; b++) free(c.kernel[a][b].tap);
-    free(to);
-    free(from);
-    free(at);
-    return st;
+    c.to = *to;
+    LMR_TRY(lmr_parallel(lmr_device_threads(traj->dev), shape.dim[2], each, &c));
+    return c.failed ? LMR_NO_MEMORY() : LARMOR_OK;
+}
+
+larmor_status larmor_girf_apply(const larmor_array *traj, const larmor_girf *girf, larmor_array **corrected)
+{
+    LMR_HEAP double *to = NULL;
+    LMR_NEED(corrected);
+    *corrected = NULL;
+    LMR_NEED(girf);
+    LMR_TRY(check(traj, girf));
+    LMR_TRY(respond(traj, girf, 0, correct_readout, &to));
+    return larmor_array_upload(larmor_array_device(traj), LARMOR_F64, larmor_array_shape(traj), LARMOR_F64, to,
+                               corrected);
+}
+
+larmor_status larmor_girf_phase(const larmor_array *traj, const larmor_girf *girf, larmor_array **phase)
+{
+    LMR_HEAP double *to = NULL;
+    LMR_NEED(phase);
+    *phase = NULL;
+    LMR_NEED(girf);
+    LMR_TRY(larmor_girf_phase_check(girf->response));
+    LMR_TRY(check(traj, girf));
+    const larmor_shape shape = larmor_array_shape(traj);
+    LMR_TRY(respond(traj, girf, 1, phase_of_readout, &to));
+    return larmor_array_upload(larmor_array_device(traj), LARMOR_F64, LARMOR_SHAPE(shape.dim[1], shape.dim[2]),
+                               LARMOR_F64, to, phase);
 }

@@ -64,6 +64,7 @@ TEST(an_option_that_has_no_effect_with_the_others_is_refused_before_anything_is_
          "opts.no_maps: is not for opts.b0; it needs coil maps"},
         {OPTS(.girf_spacing_hz = 5), NULL, "opts.girf_spacing_hz: has no effect without opts.girf."},
         {OPTS(.method = "tv"), "girf", "opts.girf: has no effect without opts.girf_spacing_hz."},
+        {OPTS(.method = "tv"), "girf_b0", "opts.girf_b0: has no effect without opts.girf."},
         {OPTS(.method = "grid"), "basis", "opts.basis: has no effect with opts.method grid"},
         {OPTS(.repeatable = 1, .effort = LARMOR_PLAN_MEASURE), NULL,
          "opts.repeatable: is not for opts.effort; grids"},

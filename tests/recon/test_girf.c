@@ -188,6 +188,62 @@ TEST(directions_choose_the_axes)
     assert_at_most(farthest(traj, k, made, 0), 1e-9);
 }
 
+/* T phase' + phase = C k, where k is straight between samples: each step is exact. */
+static void follow(const double *k, int64_t n, int stride, int rests, double C, double T, double *phase)
+{
+    const double e = exp(-dwell / T);
+    double x = k[0] - (rests ? 0 : T / dwell * (k[stride] - k[0]));
+    for (int64_t i = 0; i < n; i++) {
+        phase[i] += C * x;
+        if (i + 1 == n) break;
+        const double a = k[stride * i], b = k[stride * (i + 1)], slope = (b - a) / dwell;
+        x = b - T * slope + (x - a + T * slope) * e;
+    }
+}
+
+/* Of x and of y; in place of a trajectory's unit 1/FOV, 2 of it. */
+TEST(the_phase_of_order_0_is_what_a_filter_of_first_order_makes_of_all_axes)
+{
+    const double C[2] = {0.4, -0.3}, T = 60e-6;
+    double complex at[2 * FREQUENCIES];
+    for (int i = 0; i < 2 * FREQUENCIES; i++)
+        at[i] = C[i / FREQUENCIES] / (1 + 2 * I * M_PI * spacing * (i % FREQUENCIES - FREQUENCIES / 2) * T);
+    OWNED(larmor_array) *response, *traj = make("golden", 4, 300), *arms = make("spiral", 3, 0);
+    assert_ok(larmor_array_upload(dev, LARMOR_C128, LARMOR_SHAPE(FREQUENCIES, 2), LARMOR_C128, at, &response));
+    for (int rests = 0; rests < 2; rests++) {
+        const larmor_girf girf = {
+            .response = response, .spacing_hz = spacing, .dwell_s = dwell, .fov = {0.5, 0.5, 0.5}};
+        const larmor_array *nominal = rests ? arms : traj;
+        OWNED(larmor_array) *phase;
+        assert_ok(larmor_girf_phase(nominal, &girf, &phase));
+        const int64_t n = larmor_array_shape(phase).dim[0], count = larmor_array_count(phase);
+        OWNED(double) *k = values(nominal), *got = values(phase);
+        OWNED(double) *expected = calloc((size_t)count, sizeof *k);
+        for (int64_t r = 0; r < count / n; r++)
+            for (int d = 0; d < 2; d++) follow(k + 2 * n * r + d, n, 2, rests, 2 * C[d], T, expected + n * r);
+        double most = 0;
+        for (int64_t i = 0; i < count; i++) {
+            most = fmax(most, fabs(expected[i]));
+            assert_at_most(fabs(got[i] - expected[i]), 0.01);
+        }
+        assert_true(most > 4);
+    }
+}
+
+TEST(a_response_of_order_0_is_that_of_each_axis)
+{
+    OWNED(larmor_array) *crossed = response_of(identity, 2, 1), *x = response_of(identity, 1, 0),
+                        *traj = make("golden", 2, 64);
+    larmor_array *phase;
+    larmor_girf girf = {.response = crossed, .spacing_hz = spacing, .dwell_s = dwell};
+    assert_refused(larmor_girf_phase(traj, &girf, &phase), LARMOR_ERR_SHAPE,
+                   "girf: the response of order 0 is c128 [401, 2, 2] on ");
+    assert_null(phase);
+    girf.response = x;
+    assert_refused(larmor_girf_phase(traj, &girf, &phase), LARMOR_ERR_SHAPE,
+                   "girf: the response is that of 1 axes, the trajectory needs 2");
+}
+
 TEST(what_is_no_response_is_refused)
 {
     larmor_array *traj = make("koosh", 5, 16), *two = response_of(identity, 2, 0), *made;

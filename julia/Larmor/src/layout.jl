@@ -27,9 +27,9 @@ const NUFFT_OPTS = (size = 160,
 const RAW_OPTS = (size = 96,
     traj_units = 8)
 
-const RECON_OPTS = (size = 824,
-    listener = 448,
-    user = 456)
+const RECON_OPTS = (size = 832,
+    listener = 456,
+    user = 464)
 
 const EVENT = (size = 72,
     kind = 0,

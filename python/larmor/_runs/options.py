@@ -42,6 +42,7 @@ class ReconOptions(TypedDict, total=False):
     delay: Sequence[float]
     girf: Any
     girf_spacing_hz: float | str
+    girf_b0: Any
     basis: Any
     coefficients: int | str
     basis_frames: Literal["coefficients", "frames"] | bool | int
@@ -122,6 +123,7 @@ HELP = """joint               flag: tv: the repetitions, phases and contrasts of
         delay               six numbers: delays that are given, in samples
         girf                array: impulse response of the gradients along x, y and z of the patient
         girf_spacing_hz     number: from one frequency of girf to the next; in Hz
+        girf_b0             array: that of order 0 in rad m, [axes, frequencies]
         basis               array: functions of time, [coefficients, frames]
         coefficients        integer: coefficients: the first ones of basis, or those of a dictionary that hold most of
                             its energy (default: all, or as many as hold 0.9999 of it)

@@ -1,0 +1,142 @@
+/* Samples that decay: T2* of the whole object, or of each tissue. Tissues are exact sums of ellipses, so that their
+ * signals, each with its own decay, are exact, too. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/owned.h"
+#include "phantoms/scan/simulation.h"
+
+#define MAX_T2STAR_MS 1e6
+
+static void free_phantom(larmor_phantom **phantom)
+{
+    larmor_phantom_free(*phantom);
+}
+
+/* ---- options ---- */
+
+static larmor_status check_others(const larmor_simulation_opts *o)
+{
+    if (o->signal || o->r2star != 0 || o->epi || o->bands)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "simulation: got T2*, expected no signal of tissues, epi and bands beside it");
+    if (o->t2stars == 1) return LARMOR_OK;
+    if (strcmp(o->phantom, "tissues"))
+        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got %d T2* of %s, expected 1, or %d of the phantom tissues",
+                        o->t2stars, o->phantom, LARMOR_TISSUES);
+    if (o->contrast != 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got T2* of each tissue, expected no contrast agent beside it");
+    return LARMOR_OK;
+}
+
+larmor_status lmr_decay_check(const larmor_simulation_opts *o)
+{
+    if (!o->t2stars) return LARMOR_OK;
+    if ((o->t2stars != 1 && o->t2stars != LARMOR_TISSUES) || !o->t2star_ms)
+        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got %d T2*, expected 1, or %d of the phantom tissues",
+                        o->t2stars, LARMOR_TISSUES);
+    for (int i = 0; i < o->t2stars; i++)
+        if (!(o->t2star_ms[i] > 0 && o->t2star_ms[i] <= MAX_T2STAR_MS))
+            return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got a T2* of %g ms, expected more than 0, at most %g",
+                            o->t2star_ms[i], MAX_T2STAR_MS);
+    return check_others(o);
+}
+
+/* ---- objects ---- */
+
+/* Part i of the object is that of all tissues with the T2* of tissue i; 0: it is part of an earlier one. */
+static int is_first(const larmor_simulation *s, int i)
+{
+    for (int other = 0; other < i; other++)
+        if (s->o.t2star_ms[other] == s->o.t2star_ms[i]) return 0;
+    return 1;
+}
+
+/* The tissues of one T2*, as large as the object, in a repetition. */
+static larmor_status object_of(const larmor_simulation *s, int part, int repetition, larmor_phantom **object)
+{
+    double density[LARMOR_TISSUES];
+    LMR_FREED_BY(free_phantom) larmor_phantom *plain = NULL, *large = NULL;
+    if (s->o.t2stars == 1) return lmr_simulation_object(s, repetition, object);
+    for (int i = 0; i < LARMOR_TISSUES; i++)
+        density[i] = s->o.t2star_ms[i] == s->o.t2star_ms[part] ? larmor_phantom_tissue(i).density : 0;
+    LMR_TRY(larmor_phantom_of_tissues(s->info.ndim, density, &plain));
+    LMR_TRY(larmor_phantom_change(plain, &(larmor_phantom_state){.size = s->o.object_size}, &large));
+    return lmr_simulation_object_in(s, large, repetition, object);
+}
+
+/* ---- samples ---- */
+
+/* sum [samples, all] += part exp(-t / T2*) */
+static void add_decayed(const float *part, const double *seconds, double t2star_ms, int64_t samples, int64_t all,
+                        float *sum)
+{
+    for (int64_t i = 0; i < samples; i++) {
+        const double decay = exp(-1e3 * seconds[i] / t2star_ms);
+        for (int64_t j = 0; j < all; j++) {
+            const int64_t at = 2 * (i + samples * j);
+            sum[at] += (float)(decay * (double)part[at]);
+            sum[at + 1] += (float)(decay * (double)part[at + 1]);
+        }
+    }
+}
+
+larmor_status lmr_simulation_decaying(const larmor_simulation *s, const larmor_array *traj, const double *seconds,
+                                      int repetition, int contrast, lmr_see *see, larmor_array **kspace)
+{
+    const int64_t samples = s->info.samples, all = larmor_array_shape(traj).dim[2] * s->info.coils;
+    LMR_HEAP float *sum = calloc((size_t)(samples * all), 2 * sizeof *sum);
+    if (!sum) return LMR_NO_MEMORY();
+    for (int part = 0; part < s->o.t2stars; part++) {
+        LMR_FREED_BY(free_phantom) larmor_phantom *object = NULL;
+        LMR_OWNED(larmor_array) *made = NULL;
+        LMR_HEAP float *host = NULL;
+        if (!is_first(s, part)) continue;
+        LMR_TRY(object_of(s, part, repetition, &object));
+        LMR_TRY(see(s, object, traj, repetition, contrast, &made));
+        LMR_TRY(larmor_array_download(made, LARMOR_C64, &host));
+        add_decayed(host, seconds, s->o.t2star_ms[part], samples, all, sum);
+    }
+    const larmor_shape shape = LARMOR_SHAPE(samples, larmor_array_shape(traj).dim[2], s->info.coils);
+    return larmor_array_upload(s->dev, LARMOR_C64, shape, LARMOR_C64, sum, kspace);
+}
+
+/* ---- the map ---- */
+
+/* The object's density in each voxel, or that times the rate of decay. */
+static larmor_status add_picture(const larmor_simulation *s, int part, double *density, double *rate)
+{
+    const larmor_shape shape = larmor_shape_of(s->info.ndim, s->info.matrix);
+    LMR_FREED_BY(free_phantom) larmor_phantom *object = NULL;
+    LMR_OWNED(larmor_array) *image = NULL;
+    LMR_HEAP double *both = NULL;
+    LMR_TRY(object_of(s, part, 0, &object));
+    LMR_TRY(larmor_phantom_image(object, s->dev, LARMOR_C128, shape, &image));
+    LMR_TRY(larmor_array_download(image, LARMOR_C128, &both));
+    for (int64_t i = 0; i < larmor_shape_count(shape); i++) {
+        density[i] += both[2 * i];
+        rate[i] += both[2 * i] / s->o.t2star_ms[part];
+    }
+    return LARMOR_OK;
+}
+
+larmor_status larmor_simulation_t2star(const larmor_simulation *simulation, larmor_array **ms,
+                                       larmor_image_meta *meta)
+{
+    LMR_NEED(ms);
+    *ms = NULL;
+    LMR_NEED(meta);
+    const larmor_simulation *s = simulation;
+    LMR_NEED(simulation);
+    const larmor_shape shape = larmor_shape_of(s->info.ndim, s->info.matrix);
+    const int64_t voxels = larmor_shape_count(shape);
+    if (!s->o.t2stars) return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got no T2*, expected opts.t2star_ms");
+    LMR_HEAP double *density = calloc((size_t)voxels, sizeof *density), *rate = calloc((size_t)voxels, sizeof *rate);
+    if (!density || !rate) return LMR_NO_MEMORY();
+    for (int part = 0; part < s->o.t2stars && s->o.t2stars > 1; part++)
+        if (is_first(s, part)) LMR_TRY(add_picture(s, part, density, rate));
+    for (int64_t i = 0; i < voxels; i++) rate[i] = density[i] > 0 ? density[i] / rate[i] : s->o.t2star_ms[0];
+    *meta = s->geometry;
+    return larmor_array_upload(s->dev, LARMOR_F32, shape, LARMOR_F64, rate, ms);
+}

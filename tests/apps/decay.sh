@@ -1,0 +1,49 @@
+#!/bin/sh
+# larmor recon --t2star-map: images of tissues that decay, at rest and in motion, are as near to the truth as those of
+# the same scan without decay. SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/support.sh"
+
+# nrmse SCAN OPTION...: of its image.
+nrmse() {
+    scan=$1
+    shift
+    expect 0 recon "$scan" -o image.h5 --force --maps maps.cfl --method cg --delays off --memory 1G "$@"
+    expect 0 compare image.h5 truth.h5
+    awk '{print $2}' out
+}
+at_most() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(a > 0 && a <= f * b) }' || fail "$4: $1 beside $2"; }
+at_least() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(b > 0 && a >= f * b) }' || fail "$4: $1 beside $2"; }
+
+# decay NAME WORSE POSES OPTION...: WORSE: what decay costs at least without the map.
+decay() {
+    name=$1 worse=$2 poses=$3
+    shift 3
+    for seed in 1 5; do
+        # shellcheck disable=SC2086
+        expect 0 phantom -q --force -o plain.h5 --truth truth.h5 --maps maps.cfl --phantom tissues --seed $seed --snr 30 $poses "$@"
+        # shellcheck disable=SC2086
+        expect 0 phantom -q --force -o decayed.h5 --t2star 12,4,7,15,25,5 --t2star-map t2star.nii --phantom tissues --seed $seed \
+            --snr 30 $poses "$@"
+        # shellcheck disable=SC2086
+        best=$(nrmse plain.h5 $poses)
+        # shellcheck disable=SC2086
+        at_least "$(nrmse decayed.h5 $poses)" "$best" "$worse" "$name, seed $seed, without the map"
+        # shellcheck disable=SC2086
+        at_most "$(nrmse decayed.h5 $poses --t2star-map t2star.nii)" "$best" 1.1 "$name, seed $seed"
+    done
+}
+printf '%s\n' 0,0,0,0,0,0,0 30,8,-6,0,0,0,9 60,-6,12,0,0,0,-12 >spokes.txt
+printf '%s\n' 0,0,0,0,0,0,0 4,8,-6,0,0,0,9 8,-6,12,0,0,0,-12 >arms.txt
+printf '%s\n' 0,0,0,0,0,0,0 120,12,-9,8,4,-6,7 >volume.txt
+decay spokes 1.2 "" --traj golden --matrix 48 --readouts 90 --coils 4 --dwell 80
+decay "spokes that move" 1.2 "--motion spokes.txt" --traj golden --matrix 48 --readouts 90 --coils 4 --dwell 80
+decay "a spiral" 1.03 "" --traj spiral --matrix 48 --readouts 12 --coils 4 --dwell 8
+decay "a spiral that moves" 1.03 "--motion arms.txt" --traj spiral --matrix 48 --readouts 12 --coils 4 --dwell 8
+decay "a volume" 1.2 "" --traj koosh --matrix 12,12,12 --coils 3 --dwell 200
+decay "a volume that moves" 1.2 "--motion volume.txt" --traj koosh --matrix 12,12,12 --coils 3 --dwell 200
+
+expect 2 phantom -o g.h5 --t2star-map t.nii
+said "larmor: --t2star-map: has no effect without --t2star."
+expect 2 phantom -o g.h5 --t2star 3,4
+said_like "^larmor: simulation: got 2 T2\*, expected 1, or 6 of the phantom tissues"
+[ ! -e g.h5 ] && [ ! -e t.nii ] || fail "an output of a refused run"

@@ -1,0 +1,56 @@
+#!/bin/sh
+# Readouts that differ in length: images of an object that moves, with fields and decay in the model, are as near to the
+# truth as those of the same readouts of an object at rest. SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/support.sh"
+
+# nrmse SCAN OPTION...: of its image.
+nrmse() {
+    scan=$1
+    shift
+    expect 0 recon "$scan" -o image.h5 --force --maps maps.cfl --method cg --delays off --memory 1G "$@"
+    cp err log
+    expect 0 compare image.h5 truth.h5
+    awk '{print $2}' out
+}
+at_most() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(a > 0 && a <= f * b) }' || fail "$4: $1 beside $2"; }
+at_least() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(b > 0 && a >= f * b) }' || fail "$4: $1 beside $2"; }
+
+# ragged NAME POSES "OPTIONS OF FAULTS" "OPTIONS OF THEIR MODEL" OPTION...
+ragged() {
+    name=$1 poses=$2 faults=$3 model=$4
+    shift 4
+    expect 0 phantom -q --force -o whole.h5 --truth truth.h5 --maps maps.cfl --phantom tissues --snr 30 "$@"
+    "$MAKE_SCAN" ragged whole.h5 still.h5 || fail "make_scan"
+    best=$(nrmse still.h5)
+    # shellcheck disable=SC2086
+    expect 0 phantom -q --force -o whole.h5 --phantom tissues --snr 30 --motion "$poses" $faults "$@"
+    "$MAKE_SCAN" ragged whole.h5 moved.h5 || fail "make_scan"
+    # shellcheck disable=SC2086
+    at_least "$(nrmse moved.h5 $model)" "$best" 1.5 "$name, without poses"
+    # shellcheck disable=SC2086
+    right=$(nrmse moved.h5 --motion "$poses" $model)
+    echo "# $name: at rest $best, moved with its model $right"
+    at_most "$right" "$best" 1.1 "$name"
+}
+printf '%s\n' 0,0,0,0,0,0,0 28,8,-6,0,0,0,9 55,-6,12,0,0,0,-12 83,14,4,0,0,0,15 >poses.txt
+printf '%s\n' 0,0,0,0,0,0,0 150,12,-9,8,14,-6,17 >volume.txt
+spokes="--traj golden --matrix 48 --readouts 110 --coils 4 --dwell 40"
+# shellcheck disable=SC2086
+ragged spokes poses.txt "" "" $spokes
+grep -q '^motion: up to .* coil maps of 4 states' log || fail "$(cat log)"
+expect 0 info moved.h5
+printed '110 readouts x up to 96 samples'
+field="--off-resonance 40 --field-gradient 60,-40"
+# shellcheck disable=SC2086
+expect 0 phantom -q --force -o whole.h5 $spokes --phantom tissues $field --field-map field.nii --t2star 20,8,12,25,40,9 --t2star-map t2star.nii
+# shellcheck disable=SC2086
+ragged "spokes, a field and decay" poses.txt "$field --t2star 20,8,12,25,40,9" "--b0 field.nii --t2star-map t2star.nii" $spokes --seed 4
+ragged "a volume" volume.txt "" "" --traj koosh --matrix 12,12,12 --coils 3
+
+# Poses cannot be found from such readouts, and concomitant fields need readouts of one length.
+rm -f image.h5
+expect 4 recon moved.h5 -o image.h5 --maps maps.cfl --motion-states 2
+said_like '--motion-states: [0-9]* readouts differ in length, or leave the grid; poses are found from readouts of one length, give --motion'
+expect 4 recon moved.h5 -o image.h5 --maps maps.cfl --concomitant on --motion volume.txt
+said_like '--concomitant: the readouts of image 1 differ in length or leave the grid; leave it out'
+[ ! -e image.h5 ] || fail "an image was written"
