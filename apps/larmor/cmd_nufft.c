@@ -301,8 +301,6 @@ const app_command cmd_nufft = {
         "and [1, samples, readouts, batch]. Nothing is scaled.",
     .min_files = 1,
     .max_files = 1,
-    .options = options,
     .computes = 1,
-    .settings = sizeof(settings),
-    .run = run,
+    APP_OWN_PARTS,
 };

@@ -22,4 +22,11 @@ typedef struct lmr_minimise {
 larmor_status lmr_minimise_by_bfgs(const lmr_minimise *how, lmr_function f, void *self, double *x, double *value,
                                    double *gradient);
 
+static inline double lmr_dot(int n, const double *a, const double *b)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++) sum += a[i] * b[i];
+    return sum;
+}
+
 #endif
