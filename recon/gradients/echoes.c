@@ -130,22 +130,6 @@ larmor_status lmr_echoes(lmr_spokes *s, const larmor_array *kspace, const lmr_sp
 
 /* ---- the equations ---- */
 
-/* Symmetric and positive: by elimination, in place. */
-static void solve(double matrix[NUMBERS][NUMBERS], double *right, double *x)
-{
-    for (int i = 0; i < NUMBERS; i++)
-        for (int j = i + 1; j < NUMBERS; j++) {
-            const double factor = matrix[j][i] / matrix[i][i];
-            for (int l = i; l < NUMBERS; l++) matrix[j][l] -= factor * matrix[i][l];
-            right[j] -= factor * right[i];
-        }
-    for (int i = NUMBERS - 1; i >= 0; i--) {
-        x[i] = right[i];
-        for (int l = i + 1; l < NUMBERS; l++) x[i] -= matrix[i][l] * x[l];
-        x[i] /= matrix[i][i];
-    }
-}
-
 static double residual(const lmr_echo *echo, const double *x)
 {
     return echo->along - lmr_dot(NUMBERS, echo->row, x);
@@ -171,7 +155,7 @@ static void fit(const lmr_spokes *s, int given, double x[NUMBERS])
             matrix[e][e] += e < given ? 1 : held;
             right[e] -= e < given ? 0 : held * x[e];
         }
-        solve(matrix, right, change);
+        lmr_eliminate(NUMBERS, matrix[0], right, change);
         for (int e = given; e < NUMBERS; e++) x[e] += change[e];
     }
 }

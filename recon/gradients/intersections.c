@@ -138,22 +138,6 @@ static int meet(const lmr_spokes *s, const lmr_spoke *p, const lmr_spoke *q, mee
     return 1;
 }
 
-/* Symmetric and positive: by elimination, in place. */
-static void solve(system_of_equations *y, double *x)
-{
-    for (int i = 0; i < LMR_DELAYS; i++)
-        for (int j = i + 1; j < LMR_DELAYS; j++) {
-            const double factor = y->matrix[j][i] / y->matrix[i][i];
-            for (int l = i; l < LMR_DELAYS; l++) y->matrix[j][l] -= factor * y->matrix[i][l];
-            y->right[j] -= factor * y->right[i];
-        }
-    for (int i = LMR_DELAYS - 1; i >= 0; i--) {
-        x[i] = y->right[i];
-        for (int l = i + 1; l < LMR_DELAYS; l++) x[i] -= y->matrix[i][l] * x[l];
-        x[i] /= y->matrix[i][i];
-    }
-}
-
 /* Robust least squares: weights 1 / (1 + residual^2 / step^2) reduce the influence of outliers. */
 static void fit(const meeting *m, int count, double step, double delay[LMR_DELAYS])
 {
@@ -173,7 +157,7 @@ static void fit(const meeting *m, int count, double step, double delay[LMR_DELAY
         }
         for (int e = 0; e < LMR_DELAYS; e++) most = fmax(most, y.matrix[e][e]);
         for (int e = 0; e < LMR_DELAYS; e++) y.matrix[e][e] += 1e-3 * most; /* what no pair shows stays at 0 */
-        solve(&y, delay);
+        lmr_eliminate(LMR_DELAYS, y.matrix[0], y.right, delay);
     }
 }
 

@@ -101,3 +101,18 @@ larmor_status lmr_minimise_by_bfgs(const lmr_minimise *how, lmr_function f, void
     *value = s.value;
     return LARMOR_OK;
 }
+
+void lmr_eliminate(int n, double *matrix, double *right, double *x)
+{
+    for (int i = 0; i < n; i++)
+        for (int j = i + 1; j < n; j++) {
+            const double factor = matrix[n * j + i] / matrix[n * i + i];
+            for (int l = i; l < n; l++) matrix[n * j + l] -= factor * matrix[n * i + l];
+            right[j] -= factor * right[i];
+        }
+    for (int i = n - 1; i >= 0; i--) {
+        x[i] = right[i];
+        for (int l = i + 1; l < n; l++) x[i] -= matrix[n * i + l] * x[l];
+        x[i] /= matrix[n * i + i];
+    }
+}
