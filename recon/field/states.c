@@ -148,13 +148,14 @@ larmor_status larmor_op_states(larmor_op *const *ops, int count, larmor_op **A)
     *A = NULL;
     if (!ops || count < 1) return LMR_FAIL(LARMOR_ERR_ARG, "states: got %d operators, expected at least 1", count);
     larmor_shape out;
-    int64_t row, first = 0;
+    int64_t row = 1, first = 0;
     LMR_TRY(check_states(ops, count, &out, &row));
     const lmr_runs runs = {lmr_new(count, sizeof *runs.run), count};
     if (!runs.run) return LMR_NO_MEMORY();
     for (int m = 0; m < count; m++) {
         const larmor_shape own = larmor_op_out_shape(ops[m]);
-        runs.run[m] = (lmr_run){.state = m, .first = first, .count = row > 0 ? own.dim[0] * own.dim[1] / row : 0};
+        runs.run[m] = (lmr_run){.state = m, .first = first, .count = own.dim[1]};
+        if (row != own.dim[0]) runs.run[m].count *= own.dim[0];
         first += runs.run[m].count;
     }
     return lmr_op_states("states", ops, count, runs, row, out, A);
