@@ -54,7 +54,8 @@ static larmor_status move(void *ctx, const lmr_nufft_geometry *g, int64_t batch,
         const int64_t row = (b * n[2] + cell_of(z, N[2], n[2])) * n[1] + cell_of(y, N[1], n[1]);
         const int64_t cell[] = {(row + 1) * n[0] - low, row * n[0]};
         const int64_t mode[] = {r * N[0] + negative, r * N[0] + positive};
-        const int64_t *begin = back ? mode : cell, *end = back ? cell : mode;
+        const int64_t *begin = back ? mode : cell;
+        const int64_t *end = back ? cell : mode;
         const real side = factor_at(g, 1, y) * factor_at(g, 2, z);
         scale(low, factor, side, from + 2 * begin[0], to + 2 * end[0]);
         scale(N[0] - low, factor + low, side, from + 2 * begin[1], to + 2 * end[1]);
