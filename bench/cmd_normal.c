@@ -204,8 +204,6 @@ const app_command cmd_normal = {
     .usage = "[options]",
     .summary = "time the normal map of SENSE, which an iteration is made of",
     .details = "By Toeplitz and by two NUFFTs, with a step of conjugate gradients by Toeplitz.",
-    .options = options,
     .computes = 1,
-    .settings = sizeof(settings),
-    .run = run,
+    APP_OWN_PARTS,
 };

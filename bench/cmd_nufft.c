@@ -158,8 +158,6 @@ const app_command cmd_nufft = {
         "320^2, 3D 100^3, 1e6 and 1e7 points, batches of 1 and 8. gnufftw: 3D 62^3 to 254^3, undersampling 1, 4 and\n"
         "16, ten upsampling factors each. Errors are measured against direct sums for random outputs.\n"
         "scripts/measure/bench_report.py summarises and draws what --json wrote.",
-    .options = options,
     .computes = 1,
-    .settings = sizeof(settings),
-    .run = run,
+    APP_OWN_PARTS,
 };

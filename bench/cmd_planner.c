@@ -254,8 +254,6 @@ const app_command cmd_planner = {
     .summary = "time what the planner's efforts choose",
     .details = "20 cases, with what estimate, measure and exhaustive choose and with fixed upsampling factors.\n"
                "scripts/measure/bench_report.py summarises and draws what --json wrote.",
-    .options = options,
     .computes = 1,
-    .settings = sizeof(settings),
-    .run = run,
+    APP_OWN_PARTS,
 };

@@ -175,8 +175,6 @@ const app_command cmd_scaling = {
     .details =
         "With --device cuda:0,1,2,3 for 1, 2, ... of them; by mpirun -n N for one and for all processes. Times are\n"
         "those of the slowest; a gain is that over one, of weak scaling in NUFFTs a second.",
-    .options = options,
     .computes = 1,
-    .settings = sizeof(settings),
-    .run = run,
+    APP_OWN_PARTS,
 };

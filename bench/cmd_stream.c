@@ -223,8 +223,6 @@ const app_command cmd_stream = {
     .lacking = "a scan is needed; for example one of larmor phantom --traj golden",
     .min_files = 1,
     .max_files = 1,
-    .options = options,
     .computes = 1,
-    .settings = sizeof(settings),
-    .run = run,
+    APP_OWN_PARTS,
 };

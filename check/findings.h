@@ -6,7 +6,7 @@
 
 typedef struct lmr_findings {
     larmor_findings out;
-    int room;
+    int64_t room;
     larmor_status st; /* LARMOR_ERR_MEMORY once a finding did not fit */
 } lmr_findings;
 

@@ -21,15 +21,10 @@ void larmor_findings_free(larmor_findings *findings)
 
 void lmr_note(lmr_findings *f, larmor_severity severity, const char *code, const char *format, ...)
 {
-    if (f->out.count == f->room) {
-        const int room = 2 * f->room + 16;
-        larmor_finding *list = realloc(f->out.list, (size_t)room * sizeof *list);
-        if (!list) {
-            f->st = LMR_NO_MEMORY();
-            return;
-        }
-        f->out.list = list;
-        f->room = room;
+    const larmor_status st = lmr_grow(&f->out.list, f->out.count, &f->room, sizeof *f->out.list);
+    if (st) {
+        f->st = st;
+        return;
     }
     larmor_finding *one = &f->out.list[f->out.count++];
     va_list arguments;

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "larmor/status.h"
 
@@ -67,6 +68,20 @@ static inline void *lmr_new(int64_t count, size_t size)
 {
     int64_t bytes;
     return lmr_mul(count, (int64_t)size, &bytes) ? malloc(bytes ? (size_t)bytes : 1) : NULL;
+}
+
+/* Room for one more behind the first `used` elements of the memory that the pointer at `list` points to, or NULL. */
+static inline larmor_status lmr_grow(void *list, int64_t used, int64_t *room, size_t size)
+{
+    if (used < *room) return LARMOR_OK;
+    const int64_t more = *room ? 2 * *room : 64;
+    void *memory;
+    memcpy(&memory, list, sizeof memory); /* whatever its type is */
+    memory = realloc(memory, (size_t)more * size);
+    if (!memory) return LMR_NO_MEMORY();
+    memcpy(list, &memory, sizeof memory);
+    *room = more;
+    return LARMOR_OK;
 }
 
 #endif

@@ -5,20 +5,11 @@
 
 #include "core/status.h"
 
-enum { FEW = 64 };
-
 static larmor_status make_room(lmr_window *w)
 {
-    if (w->count < w->room) return LARMOR_OK;
-    const int64_t room = w->room ? 2 * w->room : FEW;
-    larmor_acquisition *each = realloc(w->each, (size_t)room * sizeof *each);
-    if (!each) return LMR_NO_MEMORY();
-    w->each = each;
-    float **numbers = realloc(w->numbers, (size_t)room * sizeof *numbers);
-    if (!numbers) return LMR_NO_MEMORY();
-    w->numbers = numbers;
-    w->room = room;
-    return LARMOR_OK;
+    int64_t room = w->room;
+    LMR_TRY(lmr_grow(&w->each, w->count, &room, sizeof *w->each));
+    return lmr_grow(&w->numbers, w->count, &w->room, sizeof *w->numbers);
 }
 
 larmor_status lmr_window_add(lmr_window *w, const larmor_acquisition *a)

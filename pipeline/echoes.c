@@ -24,7 +24,8 @@ typedef struct echoes {
     larmor_field_map_opts map;
     lmr_events events;
     larmor_recon_image *image; /* [images] of a round */
-    int images, room;
+    int images;
+    int64_t room;
 } echoes;
 
 static void free_images(echoes *s)
@@ -104,13 +105,7 @@ static larmor_status keep(echoes *s, larmor_recon_result *result)
     if (!result->count) return LMR_FAIL(LARMOR_ERR_NUMERIC, "%s: %s", name, result->report.message);
     if (result->report.interrupted) return LMR_FAIL(LARMOR_STOPPED, "stopped by the caller between echoes");
     for (int i = 0; i < result->count; i++) {
-        if (s->images == s->room) {
-            const int room = 2 * s->room + 8;
-            larmor_recon_image *more = realloc(s->image, (size_t)room * sizeof *more);
-            if (!more) return LMR_NO_MEMORY();
-            s->image = more;
-            s->room = room;
-        }
+        LMR_TRY(lmr_grow(&s->image, s->images, &s->room, sizeof *s->image));
         s->image[s->images] = result->image[i];
         LMR_TRY(larmor_array_to(result->image[i].data, s->dev, &s->image[s->images].data));
         s->images++;

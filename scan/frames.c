@@ -186,11 +186,6 @@ typedef struct image {
     int next;            /* the number of its next frame */
 } image;
 
-static void sort_by_key(image *m)
-{
-    qsort(m->at, (size_t)m->group.readouts, sizeof *m->at, lmr_by_rank);
-}
-
 /* Stamps in ms. A clock that passes midnight goes on. */
 static void read_clock(const frames *f, image *m)
 {
@@ -199,8 +194,7 @@ static void read_clock(const frames *f, image *m)
         double ms = tick * ((double)m->stamp[i].time - (double)m->stamp[0].time);
         if (ms < -CLOCK_WRAP_MS / 2) ms += CLOCK_WRAP_MS;
         if (ms > CLOCK_WRAP_MS / 2) ms -= CLOCK_WRAP_MS;
-        m->at[i] = (timed){
-            .key = ms, .readout = i, .acquired_ms = ms, .since_trigger = tick * m->stamp[i].physiology[f->opts.gate]};
+        m->at[i] = (timed){ms, i, ms, tick * m->stamp[i].physiology[f->opts.gate], 0};
         m->clock |= m->stamp[i].time != m->stamp[0].time;
     }
 }
@@ -225,23 +219,9 @@ static void close_image(image *m)
 
 /* ---- lists that grow ---- */
 
-/* Room for one element more of what x points to. */
-static larmor_status make_room(void **x, int64_t used, int64_t *room, size_t size)
-{
-    if (used < *room) return LARMOR_OK;
-    const int64_t more = *room ? 2 * *room : 64;
-    void *grown = realloc(*x, (size_t)more * size);
-    if (!grown) return LMR_NO_MEMORY();
-    *x = grown;
-    *room = more;
-    return LARMOR_OK;
-}
-
 static larmor_status add_readout(frames *f, int64_t readout)
 {
-    void *list = f->readout;
-    LMR_TRY(make_room(&list, f->readouts, &f->readout_room, sizeof *f->readout));
-    f->readout = list;
+    LMR_TRY(lmr_grow(&f->readout, f->readouts, &f->readout_room, sizeof *f->readout));
     f->readout[f->readouts++] = readout;
     return LARMOR_OK;
 }
@@ -249,19 +229,12 @@ static larmor_status add_readout(frames *f, int64_t readout)
 /* The readouts from `first` of the list on become a frame. */
 static larmor_status add_frame(frames *f, image *m, int64_t first)
 {
-    void *list = f->frame;
     if (f->frames == INT32_MAX || m->next == MOST_FRAMES)
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: more than %d frames of an image; make them longer.",
                         lmr_source_name(f->inner), MOST_FRAMES);
-    LMR_TRY(make_room(&list, f->frames, &f->frame_room, sizeof *f->frame));
-    f->frame = list;
+    LMR_TRY(lmr_grow(&f->frame, f->frames, &f->frame_room, sizeof *f->frame));
     frame *one = &f->frame[f->frames];
-    *one = (frame){.image = m->index,
-                   .number = m->next++,
-                   .first = first,
-                   .count = f->readouts - first,
-                   .stamp = m->stamp[f->readout[first]],
-                   .group = m->group};
+    *one = (frame){m->index, m->next++, first, f->readouts - first, m->stamp[f->readout[first]], m->group};
     larmor_group *g = &one->group;
     g->readouts = one->count;
     g->total = g->samples = 0;
@@ -337,29 +310,15 @@ static larmor_status number_spokes(frames *f, image *m, int64_t *spokes)
         for (int64_t i = first; i < end; i++)
             m->at[list[i].index].key = (double)((i - first) * *spokes / (end - first));
     }
-    sort_by_key(m);
+    qsort(m->at, (size_t)all, sizeof *m->at, lmr_by_rank);
     if (partitions > f->partitions) f->partitions = partitions;
     return LARMOR_OK;
 }
 
-/* The first readout in the order of spokes that is of this spoke or of a later one. */
-static int64_t first_of_spoke(const image *m, int64_t spoke)
-{
-    int64_t low = 0, high = m->group.readouts;
-    while (low < high) {
-        const int64_t middle = (low + high) / 2;
-        if (m->at[middle].key < (double)spoke)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static larmor_status cut_by_spokes(frames *f, image *m)
 {
-    const int64_t length = f->opts.spokes, step = (int64_t)f->opts.step;
-    int64_t spokes;
+    const int64_t length = f->opts.spokes, step = (int64_t)f->opts.step, all = m->group.readouts;
+    int64_t spokes, from = 0, to = 0;
     LMR_TRY(number_spokes(f, m, &spokes));
     if (length > spokes)
         return LMR_FAIL(LARMOR_ERR_ARG, "opts.spokes %lld: the images of %s have %lld %s.", (long long)length,
@@ -368,9 +327,10 @@ static larmor_status cut_by_spokes(frames *f, image *m)
     for (int64_t first = 0; first + length <= spokes; first += step) {
         const int last = first + step + length > spokes;
         const int64_t end = last && f->opts.join_rest ? spokes : first + length;
-        const int64_t to = first_of_spoke(m, end);
-        LMR_TRY(add_range(f, m, first_of_spoke(m, first), to));
-        if (last) f->left += m->group.readouts - to;
+        while (from < all && m->at[from].key < (double)first) from++;
+        while (to < all && m->at[to].key < (double)end) to++;
+        LMR_TRY(add_range(f, m, from, to));
+        if (last) f->left += all - to;
     }
     return LARMOR_OK;
 }
@@ -379,16 +339,14 @@ static larmor_status cut_by_spokes(frames *f, image *m)
 static larmor_status typical_step(const image *m, double *ms)
 {
     const int64_t count = m->group.readouts - 1;
-    double *steps = calloc((size_t)count + 1, sizeof *steps);
+    LMR_HEAP double *steps = calloc((size_t)count + 1, sizeof *steps);
     if (!steps) return LMR_NO_MEMORY();
     double sum = 0;
+    int64_t usual = 0;
     for (int64_t i = 0; i < count; i++) steps[i] = m->at[i + 1].acquired_ms - m->at[i].acquired_ms;
     *ms = lmr_median_f64(steps, count);
-    for (int64_t i = 0; i < count && steps[i] <= 2 * *ms; i++) sum += steps[i]; /* ticks are coarse */
-    int64_t usual = 0;
-    while (usual < count && steps[usual] <= 2 * *ms) usual++;
+    for (; usual < count && steps[usual] <= 2 * *ms; usual++) sum += steps[usual]; /* ticks are coarse */
     if (*ms > 0) *ms = sum / (double)usual;
-    free(steps);
     return LARMOR_OK;
 }
 
@@ -399,10 +357,9 @@ static larmor_status cut_by_time(frames *f, image *m)
     double spacing;
     if (!m->clock)
         return LMR_FAIL(LARMOR_ERR_ARG,
-                        "opts.ms: the readouts of %s have no time stamps, or all the same; use "
-                        "opts.spokes.",
+                        "opts.ms: the readouts of %s have no time stamps, or all the same; use opts.spokes.",
                         lmr_source_name(f->inner));
-    sort_by_key(m);
+    qsort(m->at, (size_t)all, sizeof *m->at, lmr_by_rank);
     LMR_TRY(typical_step(m, &spacing));
     const double start = m->at[0].acquired_ms, whole = m->at[all - 1].acquired_ms - start + spacing;
     if (length > whole * (1 + 1e-9))
@@ -465,7 +422,7 @@ static larmor_status cut_by_phase(frames *f, image *m)
     const int64_t all = m->group.readouts;
     LMR_HEAP double *length = NULL;
     double median = 0;
-    if (m->clock) sort_by_key(m);
+    if (m->clock) qsort(m->at, (size_t)all, sizeof *m->at, lmr_by_rank);
     LMR_TRY(find_cycles(f, m, &length, &median));
     for (int phase = 0; phase < f->opts.phases; phase++) {
         const int64_t first = f->readouts;
@@ -483,8 +440,6 @@ static larmor_status cut_by_phase(frames *f, image *m)
     for (int64_t i = 0; i < all; i++) f->left += m->at[i].since_trigger >= length[m->at[i].cycle];
     return LARMOR_OK;
 }
-
-/* ---- bins ---- */
 
 static larmor_status cut_by_bins(frames *f, image *m)
 {
@@ -532,15 +487,9 @@ static larmor_status cut(frames *f, int index)
     LMR_TRY(open_image(f, index, &m));
     if (!f->bins.bin) LMR_TRY(continue_numbering(f, &m));
     if (m.group.total > f->info.averaged) f->info.averaged = m.group.total;
-    if (f->bins.bin)
-        LMR_TRY(cut_by_bins(f, &m));
-    else if (f->opts.spokes)
-        LMR_TRY(cut_by_spokes(f, &m));
-    else if (f->opts.phases)
-        LMR_TRY(cut_by_phase(f, &m));
-    else
-        LMR_TRY(cut_by_time(f, &m));
-    return LARMOR_OK;
+    if (f->bins.bin) return cut_by_bins(f, &m);
+    if (f->opts.spokes) return cut_by_spokes(f, &m);
+    return f->opts.phases ? cut_by_phase(f, &m) : cut_by_time(f, &m);
 }
 
 static const char *name_of(char letter)
@@ -596,8 +545,7 @@ static larmor_status check(const larmor_frames_opts *o)
     return LARMOR_OK;
 }
 
-/* The images of inner are cut as f says, which is lost. */
-static larmor_status make_source(larmor_source *inner, frames *f, larmor_source **source)
+static larmor_status make_source(larmor_source *inner, const frames *asked, larmor_source **source)
 {
     larmor_source_impl impl = lmr_source_before_another;
     impl.describe = describe;
@@ -610,6 +558,9 @@ static larmor_status make_source(larmor_source *inner, frames *f, larmor_source 
     impl.readouts = readouts_of;
     impl.times = times_of;
     larmor_status st = LARMOR_OK;
+    frames *f = malloc(sizeof *f);
+    if (!f) return LMR_NO_MEMORY();
+    *f = *asked;
     f->inner = larmor_source_ref(inner);
     if (f->opts.tick_ms == 0) f->opts.tick_ms = TICK_MS;
     f->info = larmor_source_describe(inner);
@@ -637,17 +588,13 @@ larmor_status larmor_source_of_frames(larmor_source *inner, const larmor_frames_
     *source = NULL;
     if (!inner || !opts) return LMR_FAIL(LARMOR_ERR_ARG, "frames: a source and options are needed");
     LMR_TRY(check(opts));
-    frames *f = calloc(1, sizeof *f);
-    if (!f) return LMR_NO_MEMORY();
-    f->opts = *opts;
-    if (f->opts.step == 0) f->opts.step = opts->spokes ? (double)opts->spokes : opts->ms;
-    return make_source(inner, f, source);
+    frames f = {.opts = *opts};
+    if (f.opts.step == 0) f.opts.step = opts->spokes ? (double)opts->spokes : opts->ms;
+    return make_source(inner, &f, source);
 }
 
 larmor_status lmr_source_of_bins(larmor_source *inner, const lmr_bins *bins, larmor_source **source)
 {
-    frames *f = calloc(1, sizeof *f);
-    if (!f) return LMR_NO_MEMORY();
-    f->bins = *bins;
-    return make_source(inner, f, source);
+    const frames f = {.bins = *bins};
+    return make_source(inner, &f, source);
 }

@@ -42,26 +42,20 @@ int lmr_readouts_ends(const larmor_acquisition *a, larmor_session_images by)
     return by == LARMOR_IMAGES_REPETITION && (a->flags & LAST_IN_REPETITION);
 }
 
-static int grow(lmr_readouts *r)
+static larmor_status grow(lmr_readouts *r)
 {
-    if (r->count < r->room) return 1;
-    const size_t room = r->room ? 2 * (size_t)r->room : 64;
-    larmor_acquisition *each = realloc(r->each, room * sizeof *each);
-    if (each) r->each = each;
-    void **payload = realloc(r->payload, room * sizeof *payload);
-    if (payload) r->payload = payload;
-    int64_t *size = realloc(r->size, room * sizeof *size);
-    if (size) r->size = size;
-    if (!each || !payload || !size) return 0;
-    r->room = (int64_t)room;
-    return 1;
+    int64_t each = r->room, payload = r->room;
+    LMR_TRY(lmr_grow(&r->each, r->count, &each, sizeof *r->each));
+    LMR_TRY(lmr_grow(&r->payload, r->count, &payload, sizeof *r->payload));
+    return lmr_grow(&r->size, r->count, &r->room, sizeof *r->size);
 }
 
 larmor_status lmr_readouts_add(lmr_readouts *r, const larmor_acquisition *a, int64_t bytes, void *payload)
 {
-    if (!grow(r)) {
+    const larmor_status st = grow(r);
+    if (st) {
         free(payload);
-        return LMR_NO_MEMORY();
+        return st;
     }
     r->each[r->count] = *a;
     r->payload[r->count] = payload;

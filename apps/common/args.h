@@ -116,6 +116,9 @@ struct app_command {
     const char *(*via)(const void *settings); /* or NULL: the socket of a process that is to run it; NULL: this one */
 };
 
+/* What the file of a command has by these names. */
+#define APP_OWN_PARTS .options = options, .settings = sizeof(settings), .run = run
+
 /* What a program is: each defines app_self, and apps/common/main.c does the rest. */
 typedef struct app_program {
     const char *name, *about;              /* "larmor", one line with its full stop */

@@ -200,8 +200,6 @@ const app_command cmd_b0 = {
     .surplus = "one scan at a time; the map is named by -o",
     .min_files = 1,
     .max_files = 1,
-    .options = options,
     .computes = 1,
-    .settings = sizeof(settings),
-    .run = run,
+    APP_OWN_PARTS,
 };

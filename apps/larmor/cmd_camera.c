@@ -81,7 +81,5 @@ const app_command cmd_camera = {
     .lacking = "phases and positions are needed; larmor camera --help says more",
     .min_files = 2,
     .max_files = 2,
-    .options = options,
-    .settings = sizeof(settings),
-    .run = run,
+    APP_OWN_PARTS,
 };

@@ -85,8 +85,6 @@ const app_command cmd_check = {
                "Exit code 0: it can be reconstructed; 3: recon would refuse it. docs/checking.md lists the findings.",
     .min_files = 1,
     .max_files = 1,
-    .options = options,
     .computes = 1,
-    .settings = sizeof(settings),
-    .run = run,
+    APP_OWN_PARTS,
 };

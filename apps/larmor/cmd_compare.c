@@ -194,7 +194,5 @@ const app_command cmd_compare = {
         "unit of B, and ratio, the sum of |s A| over that of |B|.",
     .min_files = 2,
     .max_files = 2,
-    .options = options,
-    .settings = sizeof(settings),
-    .run = run,
+    APP_OWN_PARTS,
 };

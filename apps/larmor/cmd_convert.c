@@ -302,7 +302,5 @@ const app_command cmd_convert = {
                ".cfl has counters. Of a .npy the first three axes are an image, with voxels of 1 mm.",
     .max_files = 2,
     .written_files = 1u << 1,
-    .options = options,
-    .settings = sizeof(settings),
-    .run = run,
+    APP_OWN_PARTS,
 };

@@ -158,8 +158,6 @@ const app_command cmd_dcf = {
                "writes it.\n"
                "Weights are areas of k-space in 1/FOV^2, volumes in 1/FOV^3.",
     .max_files = 1,
-    .options = options,
     .computes = 1,
-    .settings = sizeof(settings),
-    .run = run,
+    APP_OWN_PARTS,
 };

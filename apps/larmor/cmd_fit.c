@@ -284,8 +284,6 @@ const app_command cmd_fit = {
     .lacking = "images are needed; for example: larmor fit images.nii --model t2 --times 10,20,40 -o maps.nii",
     .min_files = 1,
     .max_files = APP_MAX_FILES,
-    .options = options,
     .computes = 1,
-    .settings = sizeof(settings),
-    .run = run,
+    APP_OWN_PARTS,
 };

@@ -83,7 +83,5 @@ const app_command cmd_girf = {
     .lacking = "the pulses and their measurements are needed; larmor girf --help says more",
     .min_files = 2,
     .max_files = 2,
-    .options = options,
-    .settings = sizeof(settings),
-    .run = run,
+    APP_OWN_PARTS,
 };

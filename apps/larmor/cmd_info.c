@@ -378,7 +378,5 @@ const app_command cmd_info = {
                "folders of them.",
     .min_files = 1,
     .max_files = 1,
-    .options = options,
-    .settings = sizeof(settings),
-    .run = run,
+    APP_OWN_PARTS,
 };

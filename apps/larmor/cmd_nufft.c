@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "common.h"
+#include "stack.h"
 
 typedef struct settings {
     int64_t type;
@@ -144,19 +145,6 @@ static int begins_with(const larmor_array *x, larmor_shape from)
     return 1;
 }
 
-typedef struct shape_text {
-    char s[160];
-} shape_text;
-
-static shape_text describe_shape(larmor_shape shape)
-{
-    shape_text t = {""};
-    size_t used = 0;
-    for (int d = 0; d < shape.ndim; d++)
-        used += (size_t)snprintf(t.s + used, sizeof t.s - used, "%s%lld", d ? ", " : "", (long long)shape.dim[d]);
-    return t;
-}
-
 /* The shapes of both sides, the batch from the size of the input; else the exit code. */
 static int find_shapes(const settings *s, const char *path, const larmor_array *x, const points *at, const points *to,
                        larmor_nufft_opts *o, larmor_shape *out)
@@ -175,8 +163,8 @@ static int find_shapes(const settings *s, const char *path, const larmor_array *
         return APP_REFUSED;
     }
     if (!begins_with(x, from)) {
-        app_error("%s: [%s] values, expected [%s] and the batch.", path, describe_shape(larmor_array_shape(x)).s,
-                  describe_shape(from).s);
+        app_error("%s: [%s] values, expected [%s] and the batch.", path, app_sizes_of(larmor_array_shape(x)).s,
+                  app_sizes_of(from).s);
         return APP_REFUSED;
     }
     o->batch = count / each;
@@ -301,8 +289,6 @@ const app_command cmd_nufft = {
         "and [1, samples, readouts, batch]. Nothing is scaled.",
     .min_files = 1,
     .max_files = 1,
-    .options = options,
     .computes = 1,
-    .settings = sizeof(settings),
-    .run = run,
+    APP_OWN_PARTS,
 };

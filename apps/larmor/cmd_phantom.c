@@ -596,8 +596,6 @@ const app_command cmd_phantom = {
         "Cartesian\n"
         "scan stores counters instead of a trajectory.\n"
         "The truth is the phantom's Fourier series cut at the matrix, one image for each slice and repetition.",
-    .options = options,
     .computes = 1,
-    .settings = sizeof(settings),
-    .run = run,
+    APP_OWN_PARTS,
 };

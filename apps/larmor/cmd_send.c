@@ -188,7 +188,5 @@ const app_command cmd_send = {
     .lacking = "a scan and an address are needed; for example: larmor send scan.h5 localhost:9002 -o image.h5",
     .min_files = 2,
     .max_files = 2,
-    .options = options,
-    .settings = sizeof(settings),
-    .run = run,
+    APP_OWN_PARTS,
 };

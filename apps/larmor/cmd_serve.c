@@ -283,8 +283,6 @@ const app_command cmd_serve = {
         "parameters: JSON after the header, {\"parameters\": {\"method\": \"grid\", \"spokesperframe\": 21}}; names "
         "need no\n"
         "dashes. 'larmor send' is a client.",
-    .options = options,
     .computes = 1,
-    .settings = sizeof(settings),
-    .run = run,
+    APP_OWN_PARTS,
 };

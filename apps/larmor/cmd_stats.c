@@ -151,7 +151,5 @@ const app_command cmd_stats = {
         "the suffixes (.h5, .nii, .nii.gz, .cfl, .npy).",
     .min_files = 1,
     .max_files = 2,
-    .options = options,
-    .settings = sizeof(settings),
-    .run = run,
+    APP_OWN_PARTS,
 };

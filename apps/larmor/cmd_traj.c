@@ -254,7 +254,5 @@ const app_command cmd_traj = {
     .details = "The array is [3, samples, readouts] in cycles per field of view (1/FOV), as in BART; z is 0 in 2D.\n"
                "larmor traj --from scan.h5 --delays prints delays alone. Of --seq it is in 1/FOV of the sequence's "
                "definition.",
-    .options = options,
-    .settings = sizeof(settings),
-    .run = run,
+    APP_OWN_PARTS,
 };

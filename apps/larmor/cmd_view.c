@@ -107,7 +107,5 @@ const app_command cmd_view = {
     .details = "Prints the address to open, and serves that page alone until Ctrl-C.",
     .min_files = 1,
     .max_files = 1,
-    .options = options,
-    .settings = sizeof(settings),
-    .run = run,
+    APP_OWN_PARTS,
 };

@@ -163,7 +163,5 @@ const app_command cmd_warp = {
                "there is\noff-resonance, recon --gradient-field has it in the model instead.",
     .min_files = 1,
     .max_files = 1,
-    .options = options,
-    .settings = sizeof(settings),
-    .run = run,
+    APP_OWN_PARTS,
 };

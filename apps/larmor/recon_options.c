@@ -45,40 +45,21 @@ static int looks_at_centre(const recon_settings *s)
     return estimates_maps(s) && strcmp(s->maps, "nlinv") != 0;
 }
 
-static int has_window(const recon_settings *s)
-{
-    int pictures = 0;
-    for (int i = 0; i < s->outputs.count; i++) pictures += app_has_window(s->outputs.text[i]);
-    return pictures > 0;
-}
-
-static int has_picture(const recon_settings *s)
-{
-    int pictures = 0;
-    for (int i = 0; i < s->outputs.count; i++) pictures += larmor_format_of(s->outputs.text[i]).is_picture;
-    return pictures > 0;
-}
-
-static int has_film(const recon_settings *s)
-{
-    int films = 0;
-    for (int i = 0; i < s->outputs.count; i++) films += app_is_film(s->outputs.text[i]);
-    return films > 0;
-}
-
-static int has_dicom(const recon_settings *s)
-{
-    int files = 0;
-    for (int i = 0; i < s->outputs.count; i++) files += app_is_dicom(s->outputs.text[i]);
-    return files > 0;
-}
-
-static int has_sidecar(const recon_settings *s)
-{
-    int files = 0;
-    for (int i = 0; i < s->outputs.count; i++) files += larmor_format_of(s->outputs.text[i]).has_sidecar;
-    return files > 0;
-}
+/* Whether one of the outputs is so. */
+#define SOME_OUTPUT(name, is_so)                                                                                     \
+    static int name(const recon_settings *s)                                                                         \
+    {                                                                                                                \
+        int files = 0;                                                                                               \
+        for (int i = 0; i < s->outputs.count; i++) files += is_so(s->outputs.text[i]);                               \
+        return files > 0;                                                                                            \
+    }
+#define IS_PICTURE(path) larmor_format_of(path).is_picture
+#define TAKES_SIDECAR(path) larmor_format_of(path).has_sidecar
+SOME_OUTPUT(has_window, app_has_window)
+SOME_OUTPUT(has_picture, IS_PICTURE)
+SOME_OUTPUT(has_film, app_is_film)
+SOME_OUTPUT(has_dicom, app_is_dicom)
+SOME_OUTPUT(has_sidecar, TAKES_SIDECAR)
 
 static int makes_density(const recon_settings *s)
 {

@@ -25,15 +25,11 @@ larmor_status app_read_stack(const char *path, larmor_device *dev, app_stack *s)
     return LARMOR_OK;
 }
 
-typedef struct sizes {
-    char s[128];
-} sizes;
-
-static sizes sizes_of(larmor_shape shape)
+app_sizes app_sizes_of(larmor_shape shape)
 {
-    sizes text = {""};
+    app_sizes text = {""};
     size_t used = 0;
-    for (int d = 0; d < shape.ndim && used < 100; d++)
+    for (int d = 0; d < shape.ndim; d++)
         used += (size_t)snprintf(text.s + used, sizeof text.s - used, d ? ", %lld" : "%lld", (long long)shape.dim[d]);
     return text;
 }
@@ -50,7 +46,7 @@ static larmor_status fits(const char *path, const larmor_array *mask, const app_
     if (alike) return LARMOR_OK;
     return larmor_fail(LARMOR_ERR_SHAPE,
                        "%s: the mask is [%s], expected [%s], or that of one image or one volume of it", path,
-                       sizes_of(m).s, sizes_of(all).s);
+                       app_sizes_of(m).s, app_sizes_of(all).s);
 }
 
 larmor_status app_read_mask(const char *path, larmor_device *dev, const app_stack *s, larmor_array **mask)

@@ -4,6 +4,12 @@
 
 #include "larmor/larmor.h"
 
+/* "256, 256, 8" */
+typedef struct app_sizes {
+    char s[160];
+} app_sizes;
+app_sizes app_sizes_of(larmor_shape shape);
+
 /* The images of a file in the order of their places and counters, all of one shape. */
 typedef struct app_stack {
     larmor_array *all;

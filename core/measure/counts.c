@@ -15,12 +15,7 @@ larmor_status lmr_measure_allocate(void *ctx, size_t bytes, void **ptr)
     *ptr = NULL;
     if (bytes > (size_t)1 << 54 || c->next > (uintptr_t)LMR_MEASURE_FIRST + ((uintptr_t)1 << 54))
         return LMR_FAIL(LARMOR_ERR_MEMORY, "measure: %zu bytes are more than any device has", bytes);
-    if (c->count == c->room) {
-        lmr_measure_block *more = realloc(c->live, (size_t)(2 * c->room + 64) * sizeof *more);
-        if (!more) return LMR_NO_MEMORY();
-        c->live = more;
-        c->room = 2 * c->room + 64;
-    }
+    LMR_TRY(lmr_grow(&c->live, c->count, &c->room, sizeof *c->live));
     c->live[c->count++] = (lmr_measure_block){c->next, (double)bytes + BESIDE_BLOCK};
     c->held += (double)bytes + BESIDE_BLOCK;
     c->peak = fmax(c->peak, c->held);

@@ -17,7 +17,8 @@ typedef struct lmr_measure_counts {
     lmr_backend be; /* with the table that was given */
     const larmor_device *like;
     lmr_measure_block *live;
-    int count, room;
+    int count;
+    int64_t room;
     uintptr_t next;
     int64_t repeats; /* lmr_measure_set_repeats */
     double held, base, peak;

@@ -147,15 +147,9 @@ static larmor_status grow(lmr_mrd2 *m)
 {
     if (m->count == LMR_MRD_MAX_ACQUISITIONS)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "more than %lld acquisitions.", (long long)LMR_MRD_MAX_ACQUISITIONS);
-    if (m->count < m->room) return LARMOR_OK;
-    const int64_t room = 2 * m->room + 1024;
-    lmr_mrd_head *head = realloc(m->head, (size_t)room * sizeof *head);
-    if (head) m->head = head;
-    lmr_reader_place *place = head ? realloc(m->place, (size_t)room * sizeof *place) : NULL;
-    if (!place) return LMR_NO_MEMORY();
-    m->place = place;
-    m->room = room;
-    return LARMOR_OK;
+    int64_t room = m->room;
+    LMR_TRY(lmr_grow(&m->head, m->count, &room, sizeof *m->head));
+    return lmr_grow(&m->place, m->count, &m->room, sizeof *m->place);
 }
 
 /* Blocks of items, each with its number of them, up to a block of none. */

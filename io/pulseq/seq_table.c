@@ -25,17 +25,6 @@ static const struct {
                         [SEQ_SOFT] = {"DELAYS", SOFT_COLUMNS},
                         [SEQ_ROTATIONS] = {"ROTATIONS", ROTATION_COLUMNS}};
 
-static larmor_status grow(void **memory, int64_t *room, int64_t count, size_t size)
-{
-    if (count < *room) return LARMOR_OK;
-    const int64_t more = *room ? 2 * *room : 64;
-    void *grown = realloc(*memory, (size_t)more * size);
-    if (!grown) return LMR_NO_MEMORY();
-    *memory = grown;
-    *room = more;
-    return LARMOR_OK;
-}
-
 static larmor_status check_id(const seq *s, const char *what, double id)
 {
     if (id >= 1 && id <= MOST_ID && id == floor(id)) return LARMOR_OK;
@@ -49,9 +38,7 @@ larmor_status seq_add(seq *s, int table, double id, double **row)
     t->columns = tables[table].columns;
     LMR_TRY(check_id(s, tables[table].name, id));
     const size_t width = 1 + (size_t)t->columns;
-    void *rows = t->rows;
-    LMR_TRY(grow(&rows, &t->room, t->count, width * sizeof *t->rows));
-    t->rows = rows;
+    LMR_TRY(lmr_grow(&t->rows, t->count, &t->room, width * sizeof *t->rows));
     double *at = t->rows + t->count++ * (int64_t)width;
     memset(at, 0, width * sizeof *at);
     at[0] = id;
@@ -116,18 +103,14 @@ larmor_status seq_add_shape(seq *s, double id, double samples)
     LMR_TRY(check_id(s, "SHAPES", id));
     if (!(samples >= 0 && samples <= MOST_ID && samples == floor(samples)))
         return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: shape %.0f has %.6g samples.", s->path, id, samples);
-    void *shapes = s->shape;
-    LMR_TRY(grow(&shapes, &s->shapes_room, s->shapes, sizeof *s->shape));
-    s->shape = shapes;
+    LMR_TRY(lmr_grow(&s->shape, s->shapes, &s->shapes_room, sizeof *s->shape));
     s->shape[s->shapes++] = (seq_shape){.id = (int64_t)id, .samples = (int64_t)samples, .at = s->packed};
     return LARMOR_OK;
 }
 
 larmor_status seq_add_number(seq *s, double value)
 {
-    void *pool = s->pool;
-    LMR_TRY(grow(&pool, &s->packed_room, s->packed, sizeof *s->pool));
-    s->pool = pool;
+    LMR_TRY(lmr_grow(&s->pool, s->packed, &s->packed_room, sizeof *s->pool));
     s->pool[s->packed++] = value;
     s->shape[s->shapes - 1].packed++;
     return LARMOR_OK;

@@ -136,13 +136,7 @@ static larmor_status note_piece(lmr_composer *c, lmr_reader_piece piece)
 {
     const lmr_reader_piece *last = c->pieces ? &c->piece[c->pieces - 1] : NULL;
     if (last && piece.at < last->at + last->bytes + LMR_CHECKSUM_BYTES) return failed("put the images in order");
-    if (c->pieces == c->room) {
-        const int64_t room = 2 * c->room + 16;
-        lmr_reader_piece *more = realloc(c->piece, (size_t)room * sizeof *more);
-        if (!more) return LMR_NO_MEMORY();
-        c->piece = more;
-        c->room = room;
-    }
+    LMR_TRY(lmr_grow(&c->piece, c->pieces, &c->room, sizeof *c->piece));
     c->piece[c->pieces++] = piece;
     return LARMOR_OK;
 }

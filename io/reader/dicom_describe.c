@@ -101,13 +101,7 @@ static larmor_status read_short(const dicom *d, const element *e, double *number
 
 static larmor_status add_place(dicom *d, const element *e)
 {
-    if (d->places == d->room) {
-        const int64_t room = 2 * d->room + 64;
-        double *more = realloc(d->place, (size_t)room * 3 * sizeof *more);
-        if (!more) return LMR_NO_MEMORY();
-        d->place = more;
-        d->room = room;
-    }
+    LMR_TRY(lmr_grow(&d->place, d->places, &d->room, 3 * sizeof *d->place));
     return read_numbers(d, e, d->place + 3 * d->places++, 3);
 }
 

@@ -256,15 +256,9 @@ static larmor_status add(lmr_twix *t, const lmr_mrd_head *h, const lmr_reader_pl
                               LARMOR_ACQ_HP_FEEDBACK | LARMOR_ACQ_DUMMY;
     if (t->count == LMR_MRD_MAX_ACQUISITIONS)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "more than %lld readouts.", (long long)LMR_MRD_MAX_ACQUISITIONS);
-    if (t->count == t->room) {
-        const int64_t room = 2 * t->room + 1024;
-        lmr_mrd_head *head = realloc(t->head, (size_t)room * sizeof *head);
-        if (head) t->head = head;
-        lmr_reader_place *places = head ? realloc(t->place, (size_t)room * sizeof *places) : NULL;
-        if (!places) return LMR_NO_MEMORY();
-        t->place = places;
-        t->room = room;
-    }
+    int64_t room = t->room;
+    LMR_TRY(lmr_grow(&t->head, t->count, &room, sizeof *t->head));
+    LMR_TRY(lmr_grow(&t->place, t->count, &t->room, sizeof *t->place));
     t->head[t->count] = *h;
     t->place[t->count++] = *place;
     if (h->channels > t->channels) t->channels = h->channels;

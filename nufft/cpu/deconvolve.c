@@ -41,41 +41,36 @@ static real factor_at(const lmr_nufft_geometry *g, int d, int64_t i)
     return d < g->ndim ? ((const real *)g->factor[d])[i] : 1;
 }
 
-larmor_status R(lmr_cpu_nufft_crop)(void *ctx, const lmr_nufft_geometry *g, int64_t batch, const void *cells,
-                                    void *modes)
+/* From cells to modes, or back, where the FFT's band does not read the other cells. */
+static larmor_status move(void *ctx, const lmr_nufft_geometry *g, int64_t batch, int back, const real *from, real *to)
 {
     const int64_t *N = g->modes, *n = g->cells, low = N[0] / 2, rows = N[1] * N[2] * batch;
-    const int64_t negative = 2 * place(g, 0, 0), positive = 2 * place(g, 0, low); /* where a row's halves begin */
-    const real *factor = g->factor[0];
-    const int threads = rows * n[0] > SERIAL_WORK ? lmr_cpu_backend.threads(ctx) : 1;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < rows; r++) {
-        const int64_t y = centred(g, 1, r % N[1]), z = centred(g, 2, r / N[1] % N[2]), b = r / (N[1] * N[2]);
-        const int64_t row = (b * n[2] + cell_of(z, N[2], n[2])) * n[1] + cell_of(y, N[1], n[1]);
-        const real side = factor_at(g, 1, y) * factor_at(g, 2, z), *from = (const real *)cells + 2 * row * n[0];
-        real *to = (real *)modes + 2 * r * N[0];
-        scale(low, factor, side, from + 2 * (n[0] - low), to + negative);
-        scale(N[0] - low, factor + low, side, from, to + positive);
-    }
-    return LARMOR_OK;
-}
-
-/* The FFT's band does not read the other cells. */
-larmor_status R(lmr_cpu_nufft_pad)(void *ctx, const lmr_nufft_geometry *g, int64_t batch, const void *modes,
-                                   void *cells)
-{
-    const int64_t *N = g->modes, *n = g->cells, low = N[0] / 2, rows = N[1] * N[2] * batch;
-    const int64_t negative = 2 * place(g, 0, 0), positive = 2 * place(g, 0, low); /* where a row's halves begin */
+    const int64_t negative = place(g, 0, 0), positive = place(g, 0, low); /* where a row's halves begin */
     const real *factor = g->factor[0];
     const int threads = rows * N[0] > SERIAL_WORK ? lmr_cpu_backend.threads(ctx) : 1;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < rows; r++) {
         const int64_t y = centred(g, 1, r % N[1]), z = centred(g, 2, r / N[1] % N[2]), b = r / (N[1] * N[2]);
         const int64_t row = (b * n[2] + cell_of(z, N[2], n[2])) * n[1] + cell_of(y, N[1], n[1]);
-        const real side = factor_at(g, 1, y) * factor_at(g, 2, z), *from = (const real *)modes + 2 * r * N[0];
-        real *to = (real *)cells + 2 * row * n[0];
-        scale(low, factor, side, from + negative, to + 2 * (n[0] - low));
-        scale(N[0] - low, factor + low, side, from + positive, to);
+        const int64_t cell[] = {(row + 1) * n[0] - low, row * n[0]};
+        const int64_t mode[] = {r * N[0] + negative, r * N[0] + positive};
+        const int64_t *begin = back ? mode : cell;
+        const int64_t *end = back ? cell : mode;
+        const real side = factor_at(g, 1, y) * factor_at(g, 2, z);
+        scale(low, factor, side, from + 2 * begin[0], to + 2 * end[0]);
+        scale(N[0] - low, factor + low, side, from + 2 * begin[1], to + 2 * end[1]);
     }
     return LARMOR_OK;
+}
+
+larmor_status R(lmr_cpu_nufft_crop)(void *ctx, const lmr_nufft_geometry *g, int64_t batch, const void *cells,
+                                    void *modes)
+{
+    return move(ctx, g, batch, 0, cells, modes);
+}
+
+larmor_status R(lmr_cpu_nufft_pad)(void *ctx, const lmr_nufft_geometry *g, int64_t batch, const void *modes,
+                                   void *cells)
+{
+    return move(ctx, g, batch, 1, modes, cells);
 }

@@ -111,18 +111,7 @@ static int factorise(const step *s, int64_t q)
     for (int64_t j = 0; j < rows * rows; j++) a[j] /= others;
     for (int64_t j = 0; j < rows; j++) trace += creal(a[j + rows * j]);
     for (int64_t j = 0; j < rows; j++) a[j + rows * j] += ridge * trace / (double)rows;
-    for (int64_t j = 0; j < rows; j++) {
-        double pivot = creal(a[j + rows * j]);
-        for (int64_t k = 0; k < j; k++) pivot -= creal(a[j + rows * k] * conj(a[j + rows * k]));
-        if (!(pivot > 0)) return 0;
-        a[j + rows * j] = sqrt(pivot);
-        for (int64_t i = j + 1; i < rows; i++) {
-            double complex v = a[i + rows * j];
-            for (int64_t k = 0; k < j; k++) v -= a[i + rows * k] * conj(a[j + rows * k]);
-            a[i + rows * j] = v / sqrt(pivot);
-        }
-    }
-    return 1;
+    return lmr_cholesky(a, rows) > -INFINITY;
 }
 
 /* v <- L^-1 v, in real numbers, which compilers make fast. */

@@ -5,9 +5,7 @@
 
 static const double floor_of_energy = 1e-5; /* of the mean eigenvalue, added to all: below it nothing is told apart */
 
-/* The logarithm of the determinant of a Hermitian matrix (its lower triangle), over its rows; -infinity if it has
- * none. */
-static double mean_log(double complex *a, int64_t rows)
+double lmr_cholesky(double complex *a, int64_t rows)
 {
     double sum = 0;
     for (int64_t j = 0; j < rows; j++) {
@@ -22,7 +20,7 @@ static double mean_log(double complex *a, int64_t rows)
         }
         a[j + rows * j] = sqrt(pivot);
     }
-    return sum / (double)rows;
+    return sum;
 }
 
 /* How many dimensions windows span: the mean logarithm of the eigenvalues of their Gram matrix, which is
@@ -37,5 +35,5 @@ double lmr_windows_spread(double complex *gram, int64_t rows)
         for (int64_t i = j; i < rows; i++) gram[i + rows * j] /= mean;
         gram[j + rows * j] += floor_of_energy;
     }
-    return mean_log(gram, rows);
+    return lmr_cholesky(gram, rows) / (double)rows;
 }

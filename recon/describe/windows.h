@@ -12,4 +12,8 @@
  * gram  [rows, rows], its lower triangle; it is overwritten. Infinite if it is zero. */
 double lmr_windows_spread(double complex *gram, int64_t rows);
 
+/* The lower triangle of a becomes its Cholesky factor. Returns the logarithm of its determinant; -infinity if it has
+ * none. */
+double lmr_cholesky(double complex *a, int64_t rows);
+
 #endif

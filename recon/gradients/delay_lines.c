@@ -12,6 +12,7 @@
 #include "core/array.h"
 #include "core/owned.h"
 #include "core/select.h"
+#include "recon/gradients/minimise.h"
 #include "recon/gradients/spokes.h"
 
 enum { HALF = 9, SIDE = 2 * HALF + 1, LINES = 24, LEAST_LINES = 12, KERNEL = 4, COILS = 3 };
@@ -56,13 +57,6 @@ typedef struct lines {
 
 /* ---- which lines ---- */
 
-static double dot(int nd, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int d = 0; d < nd; d++) sum += a[d] * b[d];
-    return sum;
-}
-
 static const double *place(const lines *l, int64_t readout, int64_t i)
 {
     return l->k + l->nd * (l->samples * readout + i);
@@ -74,11 +68,12 @@ static int direction(const lines *l, int64_t readout)
     double chord[3] = {0};
     const double *first = place(l, readout, 0), *last = place(l, readout, l->samples - 1);
     for (int d = 0; d < l->nd; d++) chord[d] = last[d] - first[d];
-    const double size = sqrt(dot(l->nd, chord, chord)), cosine = dot(l->nd, chord, l->along) / size;
+    const double size = sqrt(lmr_dot(l->nd, chord, chord)), cosine = lmr_dot(l->nd, chord, l->along) / size;
     if (!(size > 0) || fabs(cosine) < min_cosine) return 0;
     for (int64_t i = 0; i < l->samples; i++) {
         double off = 0;
-        const double *here = place(l, readout, i), a = dot(l->nd, here, l->along) - dot(l->nd, first, l->along);
+        const double *here = place(l, readout, i),
+                     a = lmr_dot(l->nd, here, l->along) - lmr_dot(l->nd, first, l->along);
         for (int d = 0; d < l->nd; d++) off += pow(here[d] - first[d] - a * l->along[d], 2);
         if (!(sqrt(off) < max_line_distance)) return 0;
     }
@@ -117,7 +112,7 @@ static double off_plane(const lines *l, const double *k)
     const double third[] = {l->along[1] * l->across[2] - l->along[2] * l->across[1],
                             l->along[2] * l->across[0] - l->along[0] * l->across[2],
                             l->along[0] * l->across[1] - l->along[1] * l->across[0]};
-    return fabs(dot(3, third, k));
+    return fabs(lmr_dot(3, third, k));
 }
 
 /* Lines that follow each other evenly around the centre. */
@@ -167,7 +162,7 @@ static larmor_status find_lines(lines *l, int *all_parallel, int *both)
         for (int64_t r = 0; r < l->readouts; r++) {
             const double *k = place(l, r, 0);
             if (off_plane(l, k) >= 0.5) continue;
-            all[count++] = (line){.at = dot(l->nd, k, l->across), .readout = r, .sign = all[r].sign};
+            all[count++] = (line){.at = lmr_dot(l->nd, k, l->across), .readout = r, .sign = all[r].sign};
         }
         take_central(l, all, count);
     }
@@ -183,8 +178,8 @@ static void find_kinds(lines *l)
         for (; kind < l->kinds; kind++) {
             int alike = 1;
             for (int64_t i = 0; i < l->samples && alike; i++)
-                alike = fabs(dot(l->nd, place(l, l->line[j].readout, i), l->along) -
-                             dot(l->nd, place(l, l->of_kind[kind], i), l->along)) < 1e-4;
+                alike = fabs(lmr_dot(l->nd, place(l, l->line[j].readout, i), l->along) -
+                             lmr_dot(l->nd, place(l, l->of_kind[kind], i), l->along)) < 1e-4;
             if (alike) break;
         }
         l->line[j].kind = kind;
@@ -193,7 +188,7 @@ static void find_kinds(lines *l)
         l->used[kind] = 0;
         double before = 0;
         for (int64_t i = 0; i < l->samples; i++) {
-            const double a = dot(l->nd, place(l, l->line[j].readout, i), l->along);
+            const double a = lmr_dot(l->nd, place(l, l->line[j].readout, i), l->along);
             if (i && fabs(a) < HALF) l->step = fmax(l->step, fabs(a - before));
             before = a;
             if (fabs(a) > interpolation_reach) continue;
@@ -270,7 +265,7 @@ static int interpolation(const lines *l, int kind, double delay, double *weight)
         double there[3];
         lmr_delay_place(place(l, l->of_kind[kind], 0), l->nd, l->samples, l->first[kind] + i, all, l->fov, there,
                         NULL);
-        at[i] = dot(l->nd, there, l->along);
+        at[i] = lmr_dot(l->nd, there, l->along);
     }
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j <= i; j++) a[j + m * i] = sinc(width * (at[i] - at[j])) + (i == j ? ridge : 0);

@@ -12,6 +12,7 @@
 
 #include "core/array.h"
 #include "core/owned.h"
+#include "recon/gradients/minimise.h"
 #include "recon/gradients/spokes.h"
 
 enum { NUMBERS = LMR_ECHO_NUMBERS };
@@ -34,13 +35,6 @@ static const double ridge_of_centre = 1e-2;
 /* Maximum distance (1/FOV) between a measured and a predicted echo. */
 static const double max_residual = 0.8;
 
-static double dot(int n, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int i = 0; i < n; i++) sum += a[i] * b[i];
-    return sum;
-}
-
 /* ---- the echo of a readout ---- */
 
 /* The samples around the readout's one that is nearest to the centre, as far as they are within reach. */
@@ -48,9 +42,9 @@ static void find_range(const lmr_spokes *s, const lmr_spoke *p, int64_t *first, 
 {
     const double *k = s->k + s->nd * s->samples * p->readout;
     int64_t begin = p->first, end = p->first + 1;
-    while (begin > 0 && dot(s->nd, k + s->nd * (begin - 1), k + s->nd * (begin - 1)) < max_radius * max_radius)
+    while (begin > 0 && lmr_dot(s->nd, k + s->nd * (begin - 1), k + s->nd * (begin - 1)) < max_radius * max_radius)
         begin--;
-    while (end < s->samples && dot(s->nd, k + s->nd * end, k + s->nd * end) < max_radius * max_radius) end++;
+    while (end < s->samples && lmr_dot(s->nd, k + s->nd * end, k + s->nd * end) < max_radius * max_radius) end++;
     *first = begin;
     *count = end - begin;
 }
@@ -77,7 +71,7 @@ static int make_echo(const lmr_spokes *s, const lmr_spoke *p, int64_t first, int
 {
     static const double none[LMR_DELAYS] = {0};
     const int nd = s->nd;
-    const double size = sqrt(dot(nd, p->step, p->step));
+    const double size = sqrt(lmr_dot(nd, p->step, p->step));
     if (!(fmin(middle, (double)(count - 1) - middle) * size > min_side)) return 0;
     const double *k = s->k + nd * s->samples * p->readout;
     const int64_t below = first + (int64_t)middle;
@@ -91,7 +85,7 @@ static int make_echo(const lmr_spokes *s, const lmr_spoke *p, int64_t first, int
         echo->along += along[d] * (here + part * (next - here));
         echo->row[LMR_DELAYS + d] = along[d];
     }
-    for (int e = 0; e < LMR_DELAYS; e++) echo->row[e] = -dot(nd, along, slope + nd * e);
+    for (int e = 0; e < LMR_DELAYS; e++) echo->row[e] = -lmr_dot(nd, along, slope + nd * e);
     return 1;
 }
 
@@ -136,25 +130,9 @@ larmor_status lmr_echoes(lmr_spokes *s, const larmor_array *kspace, const lmr_sp
 
 /* ---- the equations ---- */
 
-/* Symmetric and positive: by elimination, in place. */
-static void solve(double matrix[NUMBERS][NUMBERS], double *right, double *x)
-{
-    for (int i = 0; i < NUMBERS; i++)
-        for (int j = i + 1; j < NUMBERS; j++) {
-            const double factor = matrix[j][i] / matrix[i][i];
-            for (int l = i; l < NUMBERS; l++) matrix[j][l] -= factor * matrix[i][l];
-            right[j] -= factor * right[i];
-        }
-    for (int i = NUMBERS - 1; i >= 0; i--) {
-        x[i] = right[i];
-        for (int l = i + 1; l < NUMBERS; l++) x[i] -= matrix[i][l] * x[l];
-        x[i] /= matrix[i][i];
-    }
-}
-
 static double residual(const lmr_echo *echo, const double *x)
 {
-    return echo->along - dot(NUMBERS, echo->row, x);
+    return echo->along - lmr_dot(NUMBERS, echo->row, x);
 }
 
 /* Robust least squares, in which outliers have little influence; the first `given` numbers stay. */
@@ -177,7 +155,7 @@ static void fit(const lmr_spokes *s, int given, double x[NUMBERS])
             matrix[e][e] += e < given ? 1 : held;
             right[e] -= e < given ? 0 : held * x[e];
         }
-        solve(matrix, right, change);
+        lmr_eliminate(NUMBERS, matrix[0], right, change);
         for (int e = given; e < NUMBERS; e++) x[e] += change[e];
     }
 }

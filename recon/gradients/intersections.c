@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "recon/gradients/minimise.h"
 #include "recon/gradients/spokes.h"
 
 enum {
@@ -36,13 +37,6 @@ typedef struct system {
     double matrix[LMR_DELAYS][LMR_DELAYS], right[LMR_DELAYS];
 } system_of_equations;
 
-static double dot(int nd, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int d = 0; d < nd; d++) sum += a[d] * b[d];
-    return sum;
-}
-
 /* In physical units, in which the matrix of delays is symmetric; up to a common factor. */
 static void physical(const lmr_spokes *s, const double *k, double *to)
 {
@@ -52,7 +46,7 @@ static void physical(const lmr_spokes *s, const double *k, double *to)
 static double energy(const lmr_spokes *s, int64_t j)
 {
     const double *x = s->value + 2 * s->coils * j;
-    return dot(2 * s->coils, x, x);
+    return lmr_dot(2 * s->coils, x, x);
 }
 
 static double difference(const lmr_spokes *s, int64_t i, int64_t j)
@@ -99,8 +93,8 @@ static int agree(const lmr_spokes *s, const lmr_spoke *p, const lmr_spoke *q, do
 /* The distance at which two lines pass each other. */
 static double miss(int nd, const double *apart, const double *u, const double *v)
 {
-    const double uu = dot(nd, u, u), vv = dot(nd, v, v), uv = dot(nd, u, v);
-    const double au = dot(nd, apart, u), av = dot(nd, apart, v), determinant = uu * vv - uv * uv;
+    const double uu = lmr_dot(nd, u, u), vv = lmr_dot(nd, v, v), uv = lmr_dot(nd, u, v);
+    const double au = lmr_dot(nd, apart, u), av = lmr_dot(nd, apart, v), determinant = uu * vv - uv * uv;
     const double a = (au * vv - av * uv) / determinant, b = (av * uu - au * uv) / determinant;
     double square = 0;
     for (int d = 0; d < nd; d++) square += pow(apart[d] - a * u[d] - b * v[d], 2);
@@ -115,7 +109,8 @@ static const double *first_place(const lmr_spokes *s, const lmr_spoke *p)
 static int meet(const lmr_spokes *s, const lmr_spoke *p, const lmr_spoke *q, meeting *m)
 {
     const int nd = s->nd;
-    const double cosine = dot(nd, p->step, q->step) / sqrt(dot(nd, p->step, p->step) * dot(nd, q->step, q->step));
+    const double cosine =
+        lmr_dot(nd, p->step, q->step) / sqrt(lmr_dot(nd, p->step, p->step) * lmr_dot(nd, q->step, q->step));
     double a, b, here[3], there[3], apart[3], u[3], v[3];
     if (fabs(cosine) > max_cosine) return 0;
     memcpy(here, first_place(s, p), sizeof *here * (size_t)nd);
@@ -129,8 +124,8 @@ static int meet(const lmr_spokes *s, const lmr_spoke *p, const lmr_spoke *q, mee
     physical(s, q->step, v);
     for (int side = 0; side < 2; side++) {
         const double *onto = side ? v : u;
-        const double size = sqrt(dot(nd, onto, onto));
-        m->along[side] = dot(nd, apart, onto) / size;
+        const double size = sqrt(lmr_dot(nd, onto, onto));
+        m->along[side] = lmr_dot(nd, apart, onto) / size;
         for (int e = 0; e < LMR_DELAYS; e++) {
             int i, j;
             lmr_delay_axes(e, &i, &j);
@@ -143,22 +138,6 @@ static int meet(const lmr_spokes *s, const lmr_spoke *p, const lmr_spoke *q, mee
     return 1;
 }
 
-/* Symmetric and positive: by elimination, in place. */
-static void solve(system_of_equations *y, double *x)
-{
-    for (int i = 0; i < LMR_DELAYS; i++)
-        for (int j = i + 1; j < LMR_DELAYS; j++) {
-            const double factor = y->matrix[j][i] / y->matrix[i][i];
-            for (int l = i; l < LMR_DELAYS; l++) y->matrix[j][l] -= factor * y->matrix[i][l];
-            y->right[j] -= factor * y->right[i];
-        }
-    for (int i = LMR_DELAYS - 1; i >= 0; i--) {
-        x[i] = y->right[i];
-        for (int l = i + 1; l < LMR_DELAYS; l++) x[i] -= y->matrix[i][l] * x[l];
-        x[i] /= y->matrix[i][i];
-    }
-}
-
 /* Robust least squares: weights 1 / (1 + residual^2 / step^2) reduce the influence of outliers. */
 static void fit(const meeting *m, int count, double step, double delay[LMR_DELAYS])
 {
@@ -169,7 +148,7 @@ static void fit(const meeting *m, int count, double step, double delay[LMR_DELAY
         double most = 0;
         for (int i = 0; i < 2 * count; i++) {
             const double *row = m[i / 2].row[i % 2], along = m[i / 2].along[i % 2];
-            const double off = (along - dot(LMR_DELAYS, row, delay)) / width;
+            const double off = (along - lmr_dot(LMR_DELAYS, row, delay)) / width;
             const double weight = pass ? 1 / (1 + off * off) : 1;
             for (int e = 0; e < LMR_DELAYS; e++) {
                 for (int f = 0; f < LMR_DELAYS; f++) y.matrix[e][f] += weight * row[e] * row[f];
@@ -178,7 +157,7 @@ static void fit(const meeting *m, int count, double step, double delay[LMR_DELAY
         }
         for (int e = 0; e < LMR_DELAYS; e++) most = fmax(most, y.matrix[e][e]);
         for (int e = 0; e < LMR_DELAYS; e++) y.matrix[e][e] += 1e-3 * most; /* what no pair shows stays at 0 */
-        solve(&y, delay);
+        lmr_eliminate(LMR_DELAYS, y.matrix[0], y.right, delay);
     }
 }
 
@@ -200,7 +179,7 @@ larmor_status lmr_intersections(const lmr_spokes *s, double delay[LMR_DELAYS])
     const int pairs = meet_pairs(s, m);
     double step[3];
     physical(s, s->spoke[0].step, step);
-    if (pairs >= LEAST_PAIRS) fit(m, pairs, sqrt(dot(s->nd, step, step)), delay);
+    if (pairs >= LEAST_PAIRS) fit(m, pairs, sqrt(lmr_dot(s->nd, step, step)), delay);
     free(m);
     return LARMOR_OK;
 }
@@ -215,7 +194,7 @@ larmor_status lmr_intersections_agree(const lmr_spokes *s, const double delay[LM
     for (int i = 0; i < pairs; i++) {
         double off = 0;
         for (int side = 0; side < 2; side++)
-            off = fmax(off, fabs(m[i].along[side] - dot(LMR_DELAYS, m[i].row[side], delay)) * unit);
+            off = fmax(off, fabs(m[i].along[side] - lmr_dot(LMR_DELAYS, m[i].row[side], delay)) * unit);
         *part += off < max_residual ? 1. / pairs : 0;
     }
     free(m);

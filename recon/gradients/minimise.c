@@ -11,31 +11,24 @@ typedef struct search {
     int learned;                                                     /* steps in its memory */
 } search;
 
-static double dot(int n, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int i = 0; i < n; i++) sum += a[i] * b[i];
-    return sum;
-}
-
 static void forget(search *s)
 {
     s->learned = 0;
     memset(s->inverse, 0, sizeof s->inverse);
-    const double size = sqrt(dot(s->n, s->gradient, s->gradient));
+    const double size = sqrt(lmr_dot(s->n, s->gradient, s->gradient));
     for (int i = 0; i < s->n; i++) s->inverse[i][i] = size > 0 ? 1 / size : 1;
 }
 
 /* The step and the change of the gradient give the curvature along the step. */
 static void learn(search *s, const double *step, const double *change)
 {
-    const double curvature = dot(s->n, step, change);
+    const double curvature = lmr_dot(s->n, step, change);
     double moved[LMR_MINIMISE_MOST];
-    if (!(curvature > 1e-12 * sqrt(dot(s->n, step, step) * dot(s->n, change, change)))) return;
+    if (!(curvature > 1e-12 * sqrt(lmr_dot(s->n, step, step) * lmr_dot(s->n, change, change)))) return;
     if (!s->learned++)
-        for (int i = 0; i < s->n; i++) s->inverse[i][i] = curvature / dot(s->n, change, change);
-    for (int i = 0; i < s->n; i++) moved[i] = dot(s->n, s->inverse[i], change);
-    const double size = dot(s->n, change, moved);
+        for (int i = 0; i < s->n; i++) s->inverse[i][i] = curvature / lmr_dot(s->n, change, change);
+    for (int i = 0; i < s->n; i++) moved[i] = lmr_dot(s->n, s->inverse[i], change);
+    const double size = lmr_dot(s->n, change, moved);
     for (int i = 0; i < s->n; i++)
         for (int j = 0; j < s->n; j++)
             s->inverse[i][j] += (1 + size / curvature) * step[i] * step[j] / curvature -
@@ -56,9 +49,9 @@ static larmor_status descend(const lmr_minimise *how, lmr_function f, void *self
                              double *length)
 {
     double step[LMR_MINIMISE_MOST], change[LMR_MINIMISE_MOST];
-    for (int i = 0; i < s->n; i++) step[i] = -dot(s->n, s->inverse[i], s->gradient);
-    double slope = dot(s->n, step, s->gradient);
-    const double size = sqrt(dot(s->n, step, step));
+    for (int i = 0; i < s->n; i++) step[i] = -lmr_dot(s->n, s->inverse[i], s->gradient);
+    double slope = lmr_dot(s->n, step, s->gradient);
+    const double size = sqrt(lmr_dot(s->n, step, step));
     *length = 0;
     if (!(slope < 0) || !isfinite(size)) return LARMOR_OK;
     const double longest = 3; /* further the quadratic model is not believed */
@@ -107,4 +100,19 @@ larmor_status lmr_minimise_by_bfgs(const lmr_minimise *how, lmr_function f, void
     }
     *value = s.value;
     return LARMOR_OK;
+}
+
+void lmr_eliminate(int n, double *matrix, double *right, double *x)
+{
+    for (int i = 0; i < n; i++)
+        for (int j = i + 1; j < n; j++) {
+            const double factor = matrix[n * j + i] / matrix[n * i + i];
+            for (int l = i; l < n; l++) matrix[n * j + l] -= factor * matrix[n * i + l];
+            right[j] -= factor * right[i];
+        }
+    for (int i = n - 1; i >= 0; i--) {
+        x[i] = right[i];
+        for (int l = i + 1; l < n; l++) x[i] -= matrix[n * i + l] * x[l];
+        x[i] /= matrix[n * i + i];
+    }
 }

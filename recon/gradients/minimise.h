@@ -22,4 +22,14 @@ typedef struct lmr_minimise {
 larmor_status lmr_minimise_by_bfgs(const lmr_minimise *how, lmr_function f, void *self, double *x, double *value,
                                    double *gradient);
 
+/* x <- inv(matrix) right, matrix [n, n] symmetric and positive: by elimination, in place. */
+void lmr_eliminate(int n, double *matrix, double *right, double *x);
+
+static inline double lmr_dot(int n, const double *a, const double *b)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++) sum += a[i] * b[i];
+    return sum;
+}
+
 #endif

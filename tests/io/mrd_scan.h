@@ -133,6 +133,13 @@ static inline scan *empty_scan(const space *e)
     return s;
 }
 
+static inline void assert_shape(const larmor_array *x, larmor_shape shape)
+{
+    const larmor_shape got = larmor_array_shape(x);
+    assert_int_equal(got.ndim, shape.ndim);
+    for (int d = 0; d < shape.ndim; d++) assert_int_equal(got.dim[d], shape.dim[d]);
+}
+
 /* Spokes of 64 samples in 1/FOV on plane64. */
 static inline scan *radial_scan(int spokes, int coils)
 {

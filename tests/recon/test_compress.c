@@ -45,6 +45,21 @@ TEST(the_covariance_is_the_sum_of_products_of_coils)
     free(y);
 }
 
+/* Which are summed in blocks, the last of which is smaller. */
+TEST(the_covariance_of_many_samples_is_that_sum_too)
+{
+    enum { MANY = 40000, FEW_COILS = 2 };
+    OWNED(cplx) *y = random_values(MANY * FEW_COILS, 3);
+    cplx expected[FEW_COILS * FEW_COILS] = {0};
+    for (int i = 0; i < FEW_COILS * FEW_COILS; i++)
+        for (int t = 0; t < MANY; t++) expected[i] += y[t + MANY * (i % 2)] * conj(y[t + MANY * (i / 2)]);
+    OWNED(larmor_array) *x = complex_array(LARMOR_C128, LARMOR_SHAPE(MANY, 1, FEW_COILS), y);
+    OWNED(larmor_array) *R = zeros(LARMOR_C128, LARMOR_SHAPE(FEW_COILS, FEW_COILS));
+    assert_ok(larmor_coils_covariance(x, NULL, 0, 1, R, NULL));
+    OWNED(cplx) *got = values_of(R);
+    assert_at_most(difference(got, expected, FEW_COILS * FEW_COILS), 1e-12);
+}
+
 TEST(with_a_trajectory_only_the_centre_counts)
 {
     OWNED(cplx) *y = dependent(COILS, 0, 3);
