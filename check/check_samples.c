@@ -66,6 +66,7 @@ static void check_reach(const view *v, lmr_findings *f)
     const int filled = is_lattice(v);
     if (larmor_traj_coverage(v->s.traj, &c)) return;
     for (int d = 0; d < v->nd; d++) {
+        if (v->grid.apart[d]) continue;
         const double edge = (double)v->grid.matrix[d] / 2, reach = fmax(-c.low[d], c.high[d]) / edge;
         if (reach > 0 && reach < .85)
             lmr_note(

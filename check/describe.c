@@ -160,7 +160,7 @@ static larmor_status compare_region(larmor_recon *r, int index, const larmor_sam
 static int has_given(const lmr_job *job, int index)
 {
     return job->facts->given && job->facts->coils > 1 && !job->facts->compression && !job->facts->sets &&
-           !job->facts->info.bands &&
+           !job->facts->grid[index].apart[2] &&
            larmor_shape_equal(lmr_grid_shape(&job->facts->grid[index]), job->facts->given_image);
 }
 

@@ -28,7 +28,14 @@ larmor_status lmr_live_source_set(lmr_live_source *s, const char *xml, int64_t b
         LMR_TRY(larmor_raw_with_acquisitions(s->raw, each, count, opts, &raw));
     else
         LMR_TRY(larmor_raw_of_acquisitions(xml, bytes, each, count, opts, &raw));
-    const larmor_status st = larmor_source_of_raw(raw, "scan", &present);
+    larmor_status st = larmor_source_of_raw(raw, "scan", &present);
+    if (!st && larmor_source_describe(present).bands) {
+        larmor_source_free(present);
+        st =
+            LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                     "live: the slices were excited together, with phases that are counted from the first readout of "
+                     "an image; reconstruct the finished scan.");
+    }
     if (st) {
         larmor_raw_free(raw);
         return st;

@@ -4,6 +4,8 @@
 #include "larmor/multiband.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,20 +13,31 @@
 #include "core/hash.h"
 #include "core/owned.h"
 #include "core/status.h"
+#include "physics/multiband_header.h"
+#include "physics/multiband_reference.h"
 #include "scan/source.h"
 
 #define MAX_UNEVEN_PHASE 1e-3    /* rad, of steps from slice to slice, as rounding in files leaves them */
 #define MAX_UNEVEN_DISTANCE 1e-2 /* of the distance between slices */
+#define MAX_OFF_REFERENCE 0.25   /* of the distance between slices, of a scan of a slice alone */
 #define MAX_OFF_PARTITION 1e-6   /* of a partition */
 
 enum { MOST_SHIFTS = 1024 };
 
 typedef struct multiband {
     larmor_source *inner; /* first: lmr_source_before_another */
-    int bands, shifts;
+    int bands, shifts, turns;
+    int solid;                /* 1: the inner images are volumes of the slices, so that kz is theirs */
+    int by_header;            /* 1: the options are the header's */
+    int groups, *group;       /* images of such slices: their numbers in the inner source */
+    int images;               /* of the inner source */
+    larmor_raw_info info;     /* what is said of the scan */
+    larmor_source *reference; /* of each slice alone, or NULL: */
+    int reference_encoding;
+    double offset[LARMOR_MOST_BANDS];
     double first_mm, step_mm; /* offsets of the slices */
     double *phase;            /* [bands, rows] of the middle slice and from one to the next; or NULL */
-    int64_t rows, *begin;     /* of the array; the number of each image's first readout in it */
+    int64_t rows, *begin;     /* of the array; the number of each inner image's first readout in it */
 } multiband;
 
 /* ---- places along kz ---- */
@@ -43,7 +56,7 @@ static double kz_of(const multiband *m, int group, int64_t j, double *middle)
         *middle = row[0];
         return within(-row[1] * m->bands / (2 * M_PI), m->bands);
     }
-    const int64_t step = j % m->shifts;
+    const int64_t step = j % m->shifts * m->turns % m->shifts;
     *middle = 2 * M_PI * (double)(step * centre % m->shifts) / m->shifts;
     return within(-(double)(step * m->bands) / m->shifts, m->bands);
 }
@@ -52,11 +65,23 @@ static double kz_of(const multiband *m, int group, int64_t j, double *middle)
 
 static larmor_raw_info describe(void *self)
 {
+    return ((const multiband *)self)->info;
+}
+
+static larmor_status inner_of(const multiband *m, int group, int *inner)
+{
+    if (group < 0 || group >= m->groups)
+        return LMR_FAIL(LARMOR_ERR_ARG, "multiband: group %d, the scan has %d", group, m->groups);
+    *inner = m->group[group];
+    return LARMOR_OK;
+}
+
+static larmor_status group_of(void *self, int group, larmor_group *out)
+{
     const multiband *m = self;
-    larmor_raw_info info = larmor_source_describe(m->inner);
-    info.bands = m->bands;
-    info.calibration = 0;
-    return info;
+    int inner = 0;
+    LMR_TRY(inner_of(m, group, &inner));
+    return lmr_source_group(m->inner, inner, out);
 }
 
 static larmor_status encoding_of(void *self, int encoding, larmor_encoding *out)
@@ -66,6 +91,7 @@ static larmor_status encoding_of(void *self, int encoding, larmor_encoding *out)
     out->ndim = 3;
     out->matrix[2] = out->recon_matrix[2] = m->bands;
     out->fov_mm[2] = out->recon_fov_mm[2] = m->step_mm * m->bands;
+    out->apart[2] = 1;
     return LARMOR_OK;
 }
 
@@ -73,10 +99,20 @@ static larmor_status meta_of(void *self, int group, larmor_image_meta *meta)
 {
     const multiband *m = self;
     const double offset = m->first_mm + m->step_mm * (m->bands / 2);
-    LMR_TRY(lmr_source_meta(m->inner, group, meta));
+    int inner = 0;
+    LMR_TRY(inner_of(m, group, &inner));
+    LMR_TRY(lmr_source_meta(m->inner, inner, meta));
     for (int d = 0; d < 3; d++) meta->position_mm[d] += offset * meta->slice_dir[d];
     meta->fov_mm[2] = m->step_mm * m->bands;
     return LARMOR_OK;
+}
+
+static larmor_status stamps_of(void *self, int group, larmor_stamp *stamps)
+{
+    const multiband *m = self;
+    int inner = 0;
+    LMR_TRY(inner_of(m, group, &inner));
+    return lmr_source_stamps(m->inner, inner, stamps);
 }
 
 /* The inner source's grid, and cycles per field of view of the outer one's along z for one partition. */
@@ -88,6 +124,9 @@ static larmor_status flat_grid(const multiband *m, int group, const larmor_grid 
     LMR_TRY(lmr_source_group(m->inner, group, &g));
     LMR_TRY(lmr_source_encoding(m->inner, g.encoding, &e));
     *flat = *grid;
+    *scale = 1;
+    flat->apart[2] = 0;
+    if (m->solid) return LARMOR_OK;
     flat->ndim = 2;
     flat->matrix[2] = flat->crop[2] = 1;
     flat->fov_mm[2] = e.fov_mm[2];
@@ -160,11 +199,36 @@ static larmor_status encode(const multiband *m, int group, const int64_t *readou
 {
     const larmor_shape shape = larmor_array_shape(s->kspace);
     const int64_t readouts = s->first ? s->readouts : shape.dim[1];
+    if (m->solid) return LARMOR_OK;
     LMR_HEAP int64_t *of = lmr_new(readouts, sizeof *of);
     if (!of) return LMR_NO_MEMORY();
     for (int64_t r = 0; r < readouts; r++) of[r] = readout ? readout[r] : r;
     LMR_TRY(turn_back(m, group, of, s));
     return s->traj ? add_kz(m, group, of, scale, s) : count_partitions(m, group, of, readouts, s->step2);
+}
+
+static lmr_slice_scans scans_of(const multiband *m)
+{
+    return (lmr_slice_scans){.source = m->reference,
+                             .encoding = m->reference_encoding,
+                             .bands = m->bands,
+                             .offset_mm = m->offset,
+                             .reach_mm = MAX_OFF_REFERENCE * m->step_mm};
+}
+
+/* Of an image of the inner source. */
+static larmor_status reference_of(const multiband *m, int inner, const larmor_grid *flat, double scale,
+                                  larmor_device *dev, larmor_samples *out)
+{
+    const lmr_slice_scans scans = scans_of(m);
+    int group[LARMOR_MOST_BANDS];
+    larmor_image_meta meta;
+    larmor_grid slice = *flat;
+    slice.ndim = 2;
+    slice.matrix[2] = slice.crop[2] = 1;
+    LMR_TRY(lmr_source_meta(m->inner, inner, &meta));
+    LMR_TRY(lmr_reference_find(&scans, &meta, group));
+    return lmr_reference_samples(&scans, group, &slice, scale, m->info.coils, dev, out);
 }
 
 static larmor_status samples_of(void *self, int group, const larmor_grid *grid, int calibration, larmor_device *dev,
@@ -173,11 +237,14 @@ static larmor_status samples_of(void *self, int group, const larmor_grid *grid, 
     const multiband *m = self;
     larmor_grid flat;
     double scale;
+    int inner = 0;
     *out = (larmor_samples){0};
-    if (calibration) return LARMOR_OK;
-    LMR_TRY(flat_grid(m, group, grid, &flat, &scale));
-    LMR_TRY(lmr_source_samples(m->inner, group, &flat, 0, larmor_source_describe(m->inner).coils, dev, out));
-    const larmor_status st = encode(m, group, NULL, scale, out);
+    if (calibration && !m->reference) return LARMOR_OK;
+    LMR_TRY(inner_of(m, group, &inner));
+    LMR_TRY(flat_grid(m, inner, grid, &flat, &scale));
+    if (calibration) return reference_of(m, inner, &flat, scale, dev, out);
+    LMR_TRY(lmr_source_samples(m->inner, inner, &flat, 0, m->info.coils, dev, out));
+    const larmor_status st = encode(m, inner, NULL, scale, out);
     if (st) larmor_samples_free(out);
     return st;
 }
@@ -188,10 +255,12 @@ static larmor_status readouts_of(void *self, int group, const int64_t *readout, 
     const multiband *m = self;
     larmor_grid flat;
     double scale;
+    int inner = 0;
     *out = (larmor_samples){0};
-    LMR_TRY(flat_grid(m, group, grid, &flat, &scale));
-    LMR_TRY(lmr_source_readouts(m->inner, group, readout, count, &flat, dev, out));
-    const larmor_status st = encode(m, group, readout, scale, out);
+    LMR_TRY(inner_of(m, group, &inner));
+    LMR_TRY(flat_grid(m, inner, grid, &flat, &scale));
+    LMR_TRY(lmr_source_readouts(m->inner, inner, readout, count, &flat, dev, out));
+    const larmor_status st = encode(m, inner, readout, scale, out);
     if (st) larmor_samples_free(out);
     return st;
 }
@@ -202,15 +271,22 @@ static larmor_status times_of(void *self, int group, const int64_t *readout, int
     const multiband *m = self;
     larmor_grid flat;
     double scale;
-    LMR_TRY(flat_grid(m, group, grid, &flat, &scale));
-    return lmr_source_times(m->inner, group, readout, count, &flat, dev, times);
+    int inner = 0;
+    LMR_TRY(inner_of(m, group, &inner));
+    LMR_TRY(flat_grid(m, inner, grid, &flat, &scale));
+    return lmr_source_times(m->inner, inner, readout, count, &flat, dev, times);
 }
 
 static larmor_status fingerprint_of(void *self, uint64_t *fingerprint)
 {
     const multiband *m = self;
-    const double numbers[] = {m->bands, m->shifts, m->first_mm, m->step_mm};
+    const double numbers[] = {m->bands, m->shifts, m->first_mm, m->step_mm, m->turns};
     LMR_TRY(lmr_source_fingerprint(m->inner, fingerprint));
+    if (m->reference) {
+        uint64_t own;
+        LMR_TRY(lmr_source_fingerprint(m->reference, &own));
+        *fingerprint = lmr_hash(*fingerprint, &own, sizeof own);
+    }
     *fingerprint = lmr_hash(*fingerprint, numbers, sizeof numbers);
     if (m->phase) *fingerprint = lmr_hash(*fingerprint, m->phase, 2 * sizeof *m->phase * (size_t)m->rows);
     return LARMOR_OK;
@@ -220,8 +296,10 @@ static void destroy(void *self)
 {
     multiband *m = self;
     larmor_source_free(m->inner);
+    larmor_source_free(m->reference);
     free(m->phase);
     free(m->begin);
+    free(m->group);
     free(m);
 }
 
@@ -233,6 +311,7 @@ static larmor_status take_offsets(const larmor_multiband_opts *o, multiband *m)
         return LMR_FAIL(LARMOR_ERR_ARG, "multiband: got %d bands, expected 2 to %d and their offsets", o->bands,
                         LARMOR_MOST_BANDS);
     m->bands = o->bands;
+    memcpy(m->offset, o->offset_mm, sizeof *m->offset * (size_t)o->bands);
     m->first_mm = o->offset_mm[0];
     m->step_mm = (o->offset_mm[o->bands - 1] - o->offset_mm[0]) / (o->bands - 1);
     int even = isfinite(m->first_mm) && m->step_mm > 0 && m->step_mm < 1e4;
@@ -291,9 +370,18 @@ static larmor_status take_phases(const larmor_multiband_opts *o, multiband *m)
 {
     LMR_HEAP double *phase = NULL;
     m->shifts = o->shifts;
-    if ((o->shifts > 0) == (o->phase != NULL) || o->shifts < 0 || o->shifts > MOST_SHIFTS)
+    m->turns = o->turns ? o->turns : 1;
+    if (m->solid && !o->shifts && !o->phase) return LARMOR_OK;
+    if (m->solid)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "multiband: %s is a volume of the slices, whose kz its readouts have: no phases "
+                        "are to be given with it",
+                        lmr_source_name(m->inner));
+    if ((o->shifts > 0) == (o->phase != NULL) || o->shifts < 0 || o->shifts > MOST_SHIFTS ||
+        abs(m->turns) > MOST_SHIFTS)
         return LMR_FAIL(LARMOR_ERR_ARG, "multiband: got %d shifts%s, expected 1 to %d, or phases", o->shifts,
                         o->phase ? " and phases" : "", MOST_SHIFTS);
+    m->turns = m->shifts ? (m->turns % m->shifts + m->shifts) % m->shifts : 0;
     if (!o->phase) return LARMOR_OK;
     const larmor_shape shape = larmor_array_shape(o->phase);
     if (shape.ndim != 2 || lmr_is_complex(larmor_array_dtype(o->phase)))
@@ -307,22 +395,147 @@ static larmor_status take_phases(const larmor_multiband_opts *o, multiband *m)
     return LARMOR_OK;
 }
 
-static larmor_status check_inner(const larmor_source *inner)
+/* ---- the inner source ---- */
+
+/* Of the images that have such slices: all, or by the header those of encodings with this factor. */
+static larmor_status find_groups(multiband *m, int factor)
 {
-    for (int i = 0; i < larmor_source_describe(inner).encodings; i++) {
+    m->images = larmor_source_describe(m->inner).groups;
+    m->group = calloc((size_t)m->images + 1, sizeof *m->group);
+    if (!m->group) return LMR_NO_MEMORY();
+    for (int i = 0; i < m->images; i++) {
+        larmor_group g;
         larmor_encoding e;
-        LMR_TRY(lmr_source_encoding(inner, i, &e));
-        if (e.ndim != 2)
-            return LMR_FAIL(LARMOR_ERR_ARG, "multiband: %s has images in %dD, expected 2D slices",
-                            lmr_source_name(inner), e.ndim);
-        if (!strcmp(e.trajectory, "epi"))
-            return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                            "multiband: %s is echo-planar, whose ghosts are not corrected between slices that are "
-                            "excited together.",
-                            lmr_source_name(inner));
+        LMR_TRY(lmr_source_group(m->inner, i, &g));
+        LMR_TRY(lmr_source_encoding(m->inner, g.encoding, &e));
+        if (!factor || e.multiband.factor == factor) m->group[m->groups++] = i;
+    }
+    if (m->groups || !m->images) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: no image has the %d slices of the header's multiband",
+                    lmr_source_name(m->inner), factor);
+}
+
+static larmor_status check_encoding(const multiband *m, const larmor_encoding *e, int bands)
+{
+    const char *name = lmr_source_name(m->inner);
+    if (e->ndim != 2 && e->matrix[2] != bands)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "multiband: %s has images in %dD, expected 2D slices, or volumes of %d partitions", name,
+                        e->ndim, bands);
+    if ((e->ndim > 2) != m->solid)
+        return LMR_FAIL(LARMOR_ERR_ARG, "multiband: %s has slices and volumes, expected one of them", name);
+    if (strcmp(e->trajectory, "epi") != 0) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                    "multiband: %s is echo-planar, whose ghosts are not corrected between slices that are excited "
+                    "together%s.",
+                    name, m->by_header ? "; leave the header's multiband out for images of their sum" : "");
+}
+
+static larmor_status check_inner(multiband *m, int bands)
+{
+    for (int i = 0; i < m->groups; i++) {
+        larmor_group g;
+        larmor_encoding e;
+        LMR_TRY(lmr_source_group(m->inner, m->group[i], &g));
+        LMR_TRY(lmr_source_encoding(m->inner, g.encoding, &e));
+        if (!i) m->solid = e.ndim > 2;
+        LMR_TRY(check_encoding(m, &e, bands));
     }
     return LARMOR_OK;
 }
+
+/* ---- what is said of it ---- */
+
+__attribute__((format(printf, 2, 3))) static void add_line(larmor_raw_info *info, const char *format, ...)
+{
+    const size_t used = strlen(info->warnings);
+    va_list list;
+    va_start(list, format);
+    vsnprintf(info->warnings + used, sizeof info->warnings - used, format, list);
+    va_end(list);
+}
+
+/* ---- scans of each slice alone ---- */
+
+static larmor_status count_reference(multiband *m)
+{
+    const lmr_slice_scans scans = scans_of(m);
+    for (int i = 0; i < m->groups; i++) {
+        int64_t readouts;
+        int group[LARMOR_MOST_BANDS];
+        larmor_image_meta meta;
+        LMR_TRY(lmr_source_meta(m->inner, m->group[i], &meta));
+        LMR_TRY(lmr_reference_find(&scans, &meta, group));
+        LMR_TRY(lmr_reference_count(&scans, group, &readouts));
+        if (readouts > m->info.calibration) m->info.calibration = readouts;
+    }
+    return LARMOR_OK;
+}
+
+/* Where a slice has none, maps come from the data. */
+static larmor_status take_reference(multiband *m, const larmor_encoding *e)
+{
+    m->reference_encoding = -1;
+    if (!lmr_multiband_has_reference(m->inner, &e->multiband)) return LARMOR_OK;
+    m->reference = larmor_source_ref(m->inner);
+    m->reference_encoding = e->multiband.calibration_encoding;
+    const larmor_status st = count_reference(m);
+    if (!st || st != LARMOR_ERR_ARG) return st;
+    add_line(&m->info, "%s; coil maps are found from the data.\n", larmor_last_error());
+    larmor_source_free(m->reference);
+    m->reference = NULL;
+    return LARMOR_OK;
+}
+
+static void warn(multiband *m, const larmor_multiband_header *h, const larmor_multiband_opts *o)
+{
+    char line[256];
+    int other = 0;
+    for (int i = 0; i < m->images; i++) {
+        larmor_group g = {.encoding = 0};
+        other += !lmr_source_group(m->inner, i, &g) && m->reference && g.encoding == m->reference_encoding;
+    }
+    other = m->images - m->groups - other;
+    if (m->by_header && h->differs)
+        add_line(&m->info, "%s",
+                 "multiband: the header's lists of dZ differ: the first one is taken for all images.\n");
+    if (other) add_line(&m->info, "multiband: images without such slices are left out: %d.\n", other);
+    if (m->by_header) return;
+    lmr_multiband_compare(h, o, line, sizeof line);
+    add_line(&m->info, "%s", line);
+}
+
+/* ---- the source ---- */
+
+static larmor_status take_options(multiband *m, const larmor_multiband_opts *opts)
+{
+    larmor_encoding e = {.ndim = 0};
+    double offset[LARMOR_MOST_BANDS];
+    larmor_multiband_opts own;
+    LMR_TRY(lmr_multiband_find(m->inner, &e));
+    m->by_header = !opts;
+    if (m->by_header && !e.multiband.factor)
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "multiband: the header of %s has no slices that were excited together",
+                        lmr_source_name(m->inner));
+    if (m->by_header) {
+        LMR_TRY(lmr_multiband_of_header(lmr_source_name(m->inner), &e.multiband, e.ndim > 2, offset, &own));
+        opts = &own;
+    }
+    LMR_TRY(find_groups(m, e.multiband.factor));
+    LMR_TRY(check_inner(m, opts->bands));
+    LMR_TRY(take_offsets(opts, m));
+    LMR_TRY(take_phases(opts, m));
+    m->info = larmor_source_describe(m->inner);
+    m->info.bands = m->bands;
+    m->info.groups = m->groups;
+    m->info.calibration = 0;
+    LMR_TRY(take_reference(m, &e));
+    lmr_multiband_report(opts, m->solid, m->by_header, m->reference != NULL, &m->info);
+    warn(m, &e.multiband, opts);
+    return LARMOR_OK;
+}
+
+static const larmor_source_impl own_describe = {.describe = describe};
 
 larmor_status larmor_source_of_multiband(larmor_source *inner, const larmor_multiband_opts *opts,
                                          larmor_source **source)
@@ -330,22 +543,23 @@ larmor_status larmor_source_of_multiband(larmor_source *inner, const larmor_mult
     LMR_NEED(source);
     *source = NULL;
     LMR_NEED(inner);
-    LMR_NEED(opts);
+    const multiband *before = lmr_source_self(inner, &own_describe);
+    if (before) inner = before->inner;
     larmor_source_impl impl = lmr_source_before_another;
     impl.describe = describe;
     impl.encoding = encoding_of;
+    impl.group = group_of;
     impl.meta = meta_of;
     impl.samples = samples_of;
+    impl.stamps = stamps_of;
     impl.readouts = lmr_source_has_readouts(inner) ? readouts_of : NULL;
     impl.times = times_of;
     impl.fingerprint = fingerprint_of;
     impl.destroy = destroy;
-    LMR_TRY(check_inner(inner));
     multiband *m = calloc(1, sizeof *m);
     if (!m) return LMR_NO_MEMORY();
     m->inner = larmor_source_ref(inner);
-    larmor_status st = take_offsets(opts, m);
-    if (!st) st = take_phases(opts, m);
+    larmor_status st = take_options(m, opts);
     if (!st) st = larmor_source_create(lmr_source_name(inner), &impl, m, source);
     if (st)
         destroy(m);

@@ -164,7 +164,7 @@ static larmor_status choose_by_data(larmor_recon *r)
     lmr_calibration_survey survey;
     int spokes;
     r->facts.maps_method = lmr_maps_method_of("walsh");
-    if (!r->list.groups || job->facts->info.bands) return LARMOR_OK;
+    if (!r->list.groups || job->facts->grid[r->list.group[0]].apart[2]) return LARMOR_OK;
     if (lmr_hole_in_maps(r)) return take_inversion(r, NULL);
     LMR_TRY(has_spokes(r, &spokes));
     if (spokes) return LARMOR_OK;

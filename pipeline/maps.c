@@ -44,7 +44,7 @@ static larmor_status make_walsh(const lmr_maps_task *t, larmor_array **maps, lar
 {
     larmor_coils_opts opts = walsh_opts(t);
     LMR_OWNED(larmor_array) *density = NULL;
-    if (t->job->facts->info.bands) return lmr_slice_maps(t->samples, t->image, &opts, maps, report);
+    if (t->apart) return lmr_slice_maps(t->samples, t->image, &opts, maps, report);
     LMR_TRY(centre_density(t, &opts, &density));
     opts.density = density;
     return larmor_coils_estimate(t->samples->kspace, t->samples->traj, NULL, t->image, &opts, maps, report);
@@ -228,7 +228,7 @@ static larmor_status begin_task(lmr_job *job, int index, const larmor_group *gro
     larmor_encoding encoding;
     lmr_cartesian unused;
     *own = (larmor_samples){0};
-    *task = (lmr_maps_task){.job = job, .samples = samples, .image = lmr_grid_shape(grid)};
+    *task = (lmr_maps_task){.job = job, .samples = samples, .image = lmr_grid_shape(grid), .apart = grid->apart[2]};
     LMR_TRY(lmr_source_encoding(job->facts->source, group->encoding, &encoding));
     for (int d = 0; d < grid->ndim; d++) task->encoded[d] = fmin(1, encoding.fov_mm[d] / grid->fov_mm[d]);
     LMR_TRY(lmr_cartesian_samples(job, index, 1, own, &unused));

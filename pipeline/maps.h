@@ -10,6 +10,7 @@ typedef struct lmr_maps_task {
     lmr_job *job;
     const larmor_samples *samples; /* readouts for calibration or, where there are none, the image's; whitened */
     larmor_shape image;
+    int apart;                 /* 1: along z images have slices that are no neighbours: each has maps of its own */
     double encoded[3];         /* the field of view that was encoded, as part of the image's */
     struct lmr_cached *cached; /* of the image's readouts, where these are the samples; or NULL */
 } lmr_maps_task;

@@ -66,6 +66,7 @@ void lmr_report_source(larmor_recon *r)
     lmr_log(e, "%s: %lld %s readout%s x %lld, %d coil%s, %d image%s", lmr_source_name(r->facts.source),
             (ll)first.readouts, enc.trajectory, plural(first.readouts), (ll)first.samples, info->coils,
             plural(info->coils), info->groups, plural(info->groups));
+    if (info->bands_report[0]) lmr_log(e, "multiband: %s", info->bands_report);
     if (info->frames_report[0]) lmr_log(e, "frames: %s", info->frames_report);
     if (info->noise || info->calibration || info->dropped || info->nonfinite)
         lmr_log(e, "readouts: %lld image, %lld noise, %lld calibration, %lld left out by flags, %lld non-finite",
@@ -206,7 +207,7 @@ void lmr_report_method(larmor_recon *r)
     report_grid(r);
     double side[3];
     const int differences = job->facts->automatic || !strcmp(name, "tv") || !strcmp(name, "tgv");
-    if (differences && !job->facts->info.bands && !lmr_voxel_sides(&job->facts->grid[0], side))
+    if (differences && !lmr_voxel_sides(&job->facts->grid[0], side))
         lmr_warn(
             &r->events,
             "the sides of voxels differ by more than 8 times, as if the field of view were wrong; differences along "

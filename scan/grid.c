@@ -35,21 +35,24 @@ void lmr_grid_asked(const larmor_recon_opts *o, const larmor_encoding *e, larmor
     }
 }
 
-/* Slices that were excited together are z, of any oversampling of all axes too. */
-static larmor_status keep_slices(const larmor_recon *r, larmor_grid_opts *opts)
+/* Axes whose voxels are no neighbours stay as they are, of any oversampling of all axes too. */
+static larmor_status keep_apart(const larmor_recon *r, const larmor_encoding *e, larmor_grid_opts *opts)
 {
     const larmor_recon_opts *o = &r->settings.opts;
-    const int bands = r->facts.info.bands;
-    if (!bands) return LARMOR_OK;
-    opts->matrix[2] = 0;
-    opts->fov_mm[2] = 0;
-    opts->oversample[2] = 1;
-    if ((o->matrix[2] == 0 || o->matrix[2] == bands) && !(o->fov_mm[2] > 0) && !(o->oversample[2] > 1))
-        return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_ARG,
-                    "opts.matrix, opts.fov_mm and opts.oversample: z are the %d slices that were excited together; "
-                    "give x and y alone.",
-                    bands);
+    for (int d = 0; d < e->ndim; d++) {
+        if (!e->apart[d]) continue;
+        opts->matrix[d] = 0;
+        opts->fov_mm[d] = 0;
+        opts->oversample[d] = 1;
+        if ((o->matrix[d] == 0 || o->matrix[d] == e->recon_matrix[d]) && !(o->fov_mm[d] > 0) &&
+            !(o->oversample[d] > 1))
+            continue;
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "opts.matrix, opts.fov_mm and opts.oversample: %c are %lld separate slices, nothing lies "
+                        "between them; give the other axes alone.",
+                        "xyz"[d], (long long)e -> recon_matrix[d]);
+    }
+    return LARMOR_OK;
 }
 
 /* Values along z that no encoding has are handed on, so that they are refused. */
@@ -63,7 +66,7 @@ static larmor_status options_of(const larmor_recon *r, int encoding, larmor_grid
         LMR_TRY(lmr_source_encoding(r->facts.source, i, &other));
         solid |= other.ndim > 2;
     }
-    if (solid) return keep_slices(r, opts);
+    if (solid) return keep_apart(r, &e, opts);
     opts->matrix[2] = r->settings.opts.matrix[2];
     opts->fov_mm[2] = r->settings.opts.fov_mm[2];
     opts->oversample[2] = r->settings.opts.oversample[2];
@@ -317,8 +320,8 @@ static larmor_status encoding_extent(larmor_recon *r, int encoding, larmor_exten
     for (int i = 0; i < looks; i++) {
         larmor_extent e;
         LMR_TRY(extent_of(r, look[i], &e, reach));
-        if (r->facts.info.bands) e.factor[2] = 1; /* between slices there is nothing */
-        for (int d = 0; d < 3; d++) most->factor[d] = fmax(most->factor[d], e.factor[d]);
+        for (int d = 0; d < 3; d++)
+            if (!r->facts.grid[look[i]].apart[d]) most->factor[d] = fmax(most->factor[d], e.factor[d]);
         most->outside = fmax(most->outside, e.outside);
     }
     return LARMOR_OK;

@@ -128,8 +128,8 @@ int64_t lmr_normals(const lmr_job *job)
 /* Where it is not chosen: frames resemble each other more than voxels do (docs/dynamics.md). */
 #define DEFAULT_TIME_WEIGHT 4
 
-/* Slices that are excited together are no neighbours: a difference between them costs next to nothing. */
-#define DISTANCE_OF_BANDS 1e6
+/* Voxels that are no neighbours: a difference between them costs next to nothing. */
+#define DISTANCE_APART 1e6
 /* Of the sides of a voxel: more is a field of view that does not belong to the matrix rather than a thick slice. */
 #define MAX_SIDES_RATIO 8
 
@@ -138,12 +138,16 @@ int lmr_voxel_sides(const larmor_grid *grid, double side[3])
     double shortest = INFINITY, longest = 0;
     for (int d = 0; d < grid->ndim; d++) {
         side[d] = grid->fov_mm[d] / (double)grid->matrix[d];
+        if (grid->apart[d]) continue;
         shortest = fmin(shortest, side[d]);
         longest = fmax(longest, side[d]);
     }
-    if (longest <= MAX_SIDES_RATIO * shortest) return 1;
-    for (int d = 0; d < grid->ndim; d++) side[d] = 1;
-    return 0;
+    const int believed = longest <= MAX_SIDES_RATIO * shortest;
+    for (int d = 0; d < grid->ndim; d++) {
+        if (!believed) side[d] = 1;
+        if (grid->apart[d]) side[d] = DISTANCE_APART * (believed ? shortest : 1);
+    }
+    return believed;
 }
 
 larmor_regulariser_opts lmr_regulariser_opts(const lmr_job *job, int frames, const larmor_grid *grid)
@@ -164,7 +168,6 @@ larmor_regulariser_opts lmr_regulariser_opts(const lmr_job *job, int frames, con
     }
     if (opts.frames[0]) opts.frames[2] = frames / bins;
     lmr_voxel_sides(grid, opts.voxel);
-    if (info->bands) opts.voxel[2] *= DISTANCE_OF_BANDS;
     return opts;
 }
 
@@ -281,8 +284,8 @@ double lmr_image_factor(const lmr_job *job, const larmor_encoding *enc, const la
 {
     double scale = lmr_unscaled_image(job);
     if (job->settings->opts.scale == LARMOR_SCALE_SUM) return scale;
-    const int integrated = job->facts->info.bands ? 2 : grid->ndim; /* slices at once are a sum */
-    for (int d = 0; d < integrated; d++) scale *= enc->fov_mm[d] * (double)grid->matrix[d] / grid->fov_mm[d];
+    for (int d = 0; d < grid->ndim; d++)
+        if (!grid->apart[d]) scale *= enc->fov_mm[d] * (double)grid->matrix[d] / grid->fov_mm[d];
     return scale;
 }
 

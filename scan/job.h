@@ -102,8 +102,8 @@ int lmr_spreads_series(const lmr_job *job, int series);
 /* The group whose data gave the maps; -1: there are none. */
 int lmr_maps_group(const lmr_job *job);
 
-/* The sides of a voxel, in mm; returns 0, and 1 for each of them, where they differ so much that they are not
- * believed. */
+/* The sides of a voxel, in mm, much longer along axes whose voxels are no neighbours; returns 0, and 1 in the place
+ * of mm, where the others differ so much that they are not believed. */
 int lmr_voxel_sides(const larmor_grid *grid, double side[3]);
 
 /* The regulariser's options for so many frames at once, whose images have this grid. */

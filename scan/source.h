@@ -8,11 +8,15 @@
  * and what else it puts in their place. Its own data begin with the other source. */
 extern const larmor_source_impl lmr_source_before_another;
 
+/* Its own data, if it was made with the same describe; else NULL. */
+void *lmr_source_self(const larmor_source *s, const larmor_source_impl *impl);
+
 const char *lmr_source_name(const larmor_source *s);
 
 /* 1 if its functions may be called from any thread without its maker having asked for several; and that it is so. */
 int lmr_source_any_thread(const larmor_source *s);
 void lmr_source_set_any_thread(larmor_source *s);
+void lmr_source_set_parallel(larmor_source *s); /* by several at the same time */
 
 larmor_status lmr_source_encoding(const larmor_source *s, int encoding, larmor_encoding *out);
 larmor_status lmr_source_group(const larmor_source *s, int group, larmor_group *out);

@@ -197,7 +197,7 @@ static int write_trajectory(const settings *s, const larmor_array *traj)
 
 static int save_arrays(const settings *s, const char *from)
 {
-    const larmor_raw_opts opts = {.group = s->measurement};
+    const larmor_raw_opts opts = {.group = s->measurement, .multiband_left_out = 1};
     const larmor_grid_opts grid_opts = {.oversample = {1}};
     APP_OWNED(larmor_device) *dev = NULL;
     APP_OWNED(larmor_raw) *raw = NULL;

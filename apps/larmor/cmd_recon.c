@@ -230,9 +230,9 @@ static app_option options[] = {
     ONLY(encoding),
     OPTION(APP_TEXT, multiband, 0, "multiband", "MM,MM[,MM...]",
            "slices that were excited together, by their offsets in mm along the slice direction from the scan's "
-           "position, evenly spaced: each image becomes a volume of them",
+           "position, evenly spaced: each image becomes a volume of them (default: by the header); off: their sum",
            .reads = recon_are_offsets,
-           .expected = "2 to 16 ascending numbers in mm with commas between, like -30,0,30,"),
+           .expected = "2 to 16 ascending numbers in mm with commas between, like -30,0,30, or off"),
     OPTION(APP_READ_FILE, multiband_phase, 0, "multiband-phase", "FILE",
            "--multiband: caipi:N, slice s has the phase 2 pi s j / N in readout j; caipi, with as many shifts as "
            "slices; or a FILE, .npy or .cfl, of phases in rad, [readouts, slices]",
@@ -310,6 +310,7 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
     APP_TRY(APP_RUN, recon_begin_device(r));
     larmor_raw_opts scan = s->raw;
     for (int d = 0; d < s->shift.count; d++) scan.shift_mm[d] = s->shift.value[d];
+    recon_open_bands(s, &scan);
     code = given_open(r->input, &scan, &s->given, &r->opened);
     r->raw = r->opened;
     if (code) return code;

@@ -7,7 +7,7 @@
 
 #include "fit_inputs.h"
 
-static const char caipi[] = "caipi:";
+static const char caipi[] = "caipi:", off[] = "off";
 
 /* The offsets of a text, at most LARMOR_MOST_BANDS; 0 if it is none of them. */
 static int read_offsets(const char *text, double offset[LARMOR_MOST_BANDS])
@@ -27,6 +27,7 @@ static int read_offsets(const char *text, double offset[LARMOR_MOST_BANDS])
 int recon_are_offsets(const char *text)
 {
     double offset[LARMOR_MOST_BANDS];
+    if (!strcmp(text, off)) return 1;
     const int count = read_offsets(text, offset);
     for (int s = 1; s < count; s++)
         if (!(offset[s] > offset[s - 1])) return 0;
@@ -57,13 +58,9 @@ static int read_phases(const recon_run *r, larmor_multiband_opts *o, larmor_arra
     return APP_DONE;
 }
 
-static void report(const recon_run *r, const double *offset, int bands)
+void recon_open_bands(const recon_settings *s, larmor_raw_opts *scan)
 {
-    char text[LARMOR_MOST_BANDS * 16] = "";
-    size_t used = 0;
-    for (int s = 0; s < bands && used < sizeof text; s++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%g", s ? ", " : "", offset[s]);
-    app_log("multiband: %d slices at %s mm, whose phases are %s", bands, text, r->s->multiband_phase);
+    scan->multiband_left_out = s->multiband != NULL;
 }
 
 int recon_take_bands(recon_run *r)
@@ -71,12 +68,11 @@ int recon_take_bands(recon_run *r)
     double offset[LARMOR_MOST_BANDS];
     APP_OWNED(larmor_array) *phase = NULL;
     larmor_source *volumes;
-    if (!r->s->multiband) return APP_DONE;
+    if (!r->s->multiband || !strcmp(r->s->multiband, off)) return APP_DONE;
     larmor_multiband_opts opts = {.offset_mm = offset, .bands = read_offsets(r->s->multiband, offset)};
     const int code = read_phases(r, &opts, &phase);
     if (code) return code;
     APP_TRY(APP_INPUT, larmor_source_of_multiband(r->source, &opts, &volumes));
-    report(r, offset, opts.bands);
     larmor_source_free(r->source);
     r->source = volumes;
     return APP_DONE;

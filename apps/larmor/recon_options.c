@@ -88,7 +88,7 @@ static int has_gate(const recon_settings *s)
 
 static int has_bands(const recon_settings *s)
 {
-    return s->multiband != NULL;
+    return s->multiband && strcmp(s->multiband, "off") != 0;
 }
 
 static int has_bins(const recon_settings *s)

@@ -41,6 +41,8 @@ typedef struct larmor_raw_opts { /* zero means default */
      * acquisition or those that are left after discards; a longer readout is that of consecutive acquisitions. Where
      * it has fewer readouts, each image takes all of them. */
     const larmor_trajectory *trajectory;
+    int multiband_left_out; /* 1: larmor_source_of_raw makes no volumes of slices that were excited together, whatever
+                             * the header says of them */
     int as_stored; /* 1: all acquisitions as the file has them, for larmor_raw_acquisition alone: samples are not
                     * looked at, none is left out or joined, and there are no groups */
 } larmor_raw_opts;
@@ -79,6 +81,21 @@ typedef struct larmor_ramp {
     int64_t samples; /* numSamples, which cover the matrix; 0: those of the readouts */
 } larmor_ramp;
 
+enum { LARMOR_MOST_BANDS = 16 };
+
+/* Slices that were excited together, as parallelImaging.multiband of the header has them. What is no number there is
+ * NAN or -1 here: larmor_source_of_multiband refuses it. */
+typedef struct larmor_multiband_header {
+    int factor;   /* multiband_factor; 0: the header has no multiband */
+    int spacings; /* lists of dZ, of which this is the first: */
+    int offsets;  /* its numbers; those beyond LARMOR_MOST_BANDS are not kept */
+    double offset_mm[LARMOR_MOST_BANDS];
+    int differs;              /* 1: another list has other numbers */
+    double delta_kz;          /* deltaKz */
+    char calibration[16];     /* "separable2D", "full3D", "other"; or "" */
+    int calibration_encoding; /* from 0 */
+} larmor_multiband_header;
+
 typedef struct larmor_encoding { /* one <encoding> of the header */
     int64_t matrix[3], recon_matrix[3];
     double fov_mm[3], recon_fov_mm[3];
@@ -86,6 +103,8 @@ typedef struct larmor_encoding { /* one <encoding> of the header */
     int ndim;            /* 2 or 3: of the image that is reconstructed */
     double angle_deg;    /* between a spoke and the next, where the header's description of the trajectory says it */
     larmor_ramp ramp;    /* of lines without a trajectory; all 0: their samples are equally far apart */
+    larmor_multiband_header multiband;
+    int apart[3]; /* 1: voxels along this axis are no neighbours, as slices that were excited together are none */
 } larmor_encoding;
 
 /* What is wrong with a trajectory that is said to be in cycles per field of view: where it ends by that, and the
@@ -124,6 +143,9 @@ typedef struct larmor_raw_info {
     int bins[2];      /* of readouts that are sorted: phases and repetitions of each image; 0: they are not */
     char bins_letter[2];     /* what these are, as larmor_regulariser_opts.letter */
     int bands;               /* slices that were excited together, which are the z of the images; 0: there are none */
+    int multiband_left_out;  /* as of larmor_raw_opts */
+    char bands_report[320];  /* of those: where they are, and their phases, e.g. "3 slices at -40, 0, 40 mm, whose
+                              * phases are 2 pi s j / 3, by the header"; else "" */
     char frames_report[160]; /* of frames: e.g. "94 of 17 readouts each"; else "" */
     int echoes; /* echo times of the header, sequenceParameters TE, those of contrast 0, 1, ...; more are left out */
     double echo_ms[LARMOR_MAX_ECHOES];
@@ -163,6 +185,7 @@ typedef struct larmor_grid {
     int64_t matrix[3];
     double fov_mm[3];
     int64_t crop[3]; /* the image's matrix; its field of view is crop / matrix of the grid's */
+    int apart[3];    /* as of the encoding */
 } larmor_grid;
 
 #define LARMOR_MAX_OVERSAMPLE 8

@@ -56,10 +56,11 @@ LARMOR_API void larmor_source_free(larmor_source *source);          /* NULL is f
 /* What is in the scan; zeros of NULL. */
 LARMOR_API larmor_raw_info larmor_source_describe(const larmor_source *source);
 
-/* An opened file as a source. raw must outlive the source and everything that was made from it.
+/* An opened file as a source. raw must outlive the source and everything that was made from it. Slices that were
+ * excited together by the header become volumes (larmor/multiband.h), unless larmor_raw_opts.multiband_left_out.
  *
  * name    what messages call it, e.g. its path.
- * Errors  those of larmor_source_create. */
+ * Errors  those of larmor_source_create, and of larmor_source_of_multiband. */
 LARMOR_API larmor_status larmor_source_of_raw(larmor_raw *raw, const char *name, larmor_source **source);
 
 typedef struct larmor_readouts { /* of one image; zero means that there is none */

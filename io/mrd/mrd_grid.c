@@ -72,6 +72,7 @@ static larmor_status choose(const larmor_encoding *e, const larmor_grid_opts *op
     for (int d = 0; d < 3; d++) {
         out->crop[d] = out->matrix[d] = 1;
         out->fov_mm[d] = e->recon_fov_mm[d];
+        out->apart[d] = e->apart[d];
         if (d < e->ndim) choose_axis(e, &o, d, out);
     }
     LMR_TRY(check_matrix(memory, e->matrix));

@@ -57,6 +57,8 @@ static int is_possible(const lmr_mrd_encoding *e)
         good &= space->recon_fov_mm[d] >= 0 && space->recon_fov_mm[d] <= 1e9;
     }
     good &= space->angle_deg >= 0 && space->angle_deg < 360 && is_possible_ramp(&space->ramp);
+    good &= in(space->multiband.offsets, 0, LARMOR_MOST_BANDS + 1) &&
+            ends(space->multiband.calibration, sizeof space->multiband.calibration);
     for (int c = 0; c < LMR_COUNTERS; c++)
         for (int b = 0; b < LMR_BOUNDS; b++) good &= in(e->limit[c][b], -1, LMR_MRD_MAX_MATRIX);
     return good;
@@ -510,6 +512,7 @@ larmor_status lmr_mrd_new(const larmor_raw_opts *opts, larmor_raw **out)
     larmor_raw *raw = calloc(1, sizeof *raw);
     if (!raw) return LMR_NO_MEMORY();
     raw->conjugate = opts->conjugate;
+    raw->info.multiband_left_out = opts->multiband_left_out != 0;
     memcpy(raw->shift_mm, opts->shift_mm, sizeof raw->shift_mm);
     raw->memory = opts->memory > 0 ? opts->memory : LMR_MRD_MEMORY;
     *out = raw;

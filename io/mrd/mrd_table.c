@@ -186,6 +186,19 @@ static void report_dropped(larmor_raw *raw)
                      (long long)corrections);
 }
 
+/* Scans of each slice alone, for slices that were excited together, are images of their encoding. */
+static void route_references(larmor_raw *raw)
+{
+    for (int e = 0; e < raw->header.encodings; e++) {
+        const larmor_multiband_header *m = &raw->header.encoding[e].space.multiband;
+        const int own = m->calibration_encoding;
+        if (!m->factor || own == e || own < 0 || strcmp(m->calibration, "separable2D") != 0) continue;
+        for (int64_t i = 0; i < raw->info.acquisitions; i++)
+            if (raw->head[i].encoding == own && raw->readout[i].use & LMR_CALIBRATION)
+                raw->readout[i].use = LMR_IMAGING;
+    }
+}
+
 larmor_status lmr_mrd_route(larmor_raw *raw)
 {
     larmor_raw_info *info = &raw->info;
@@ -194,6 +207,7 @@ larmor_status lmr_mrd_route(larmor_raw *raw)
         raw->readout[i].use = raw->head[i].unwritten ? 0 : use_of(raw->head[i].flags);
         if (raw->head[i].samples > largest) largest = raw->head[i].samples;
     }
+    route_references(raw);
     for (int64_t i = 0; i < info->acquisitions; i++)
         if (raw->readout[i].use) LMR_TRY(check_head(raw, i, largest));
     check_channels(raw);

@@ -58,6 +58,17 @@ static larmor_status check_scan(const char *path, const larmor_scan *scan)
     return LARMOR_OK;
 }
 
+static larmor_status check_multiband(const char *path, const larmor_multiband_header *m)
+{
+    int good = m->factor >= 0 && m->factor <= LARMOR_MOST_BANDS && m->calibration_encoding >= 0;
+    good &= !m->factor || (m->offsets >= 1 && m->offsets <= LARMOR_MOST_BANDS && isfinite(m->delta_kz));
+    for (int i = 0; i < m->offsets && good && m->factor; i++) good &= isfinite(m->offset_mm[i]);
+    if (good) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_ARG,
+                    "%s: multiband of %d slices with %d offsets, expected at most %d, finite offsets and deltaKz",
+                    path, m->factor, m->offsets, LARMOR_MOST_BANDS);
+}
+
 static void print_space(lmr_bytes *b, const char *name, const int64_t matrix[3], const double fov[3])
 {
     lmr_bytes_print(b, "    <%s>\n", name);
@@ -118,9 +129,25 @@ static void print_ramp(lmr_bytes *b, const larmor_ramp *r)
     lmr_bytes_print(b, "    </trajectoryDescription>\n");
 }
 
+static void print_multiband(lmr_bytes *b, const larmor_multiband_header *m)
+{
+    if (!m->factor) return;
+    lmr_bytes_print(b, "      <multiband>\n        <spacing>\n");
+    for (int i = 0; i < m->offsets; i++) lmr_bytes_print(b, "          <dZ>%.9g</dZ>\n", m->offset_mm[i]);
+    lmr_bytes_print(b,
+                    "        </spacing>\n        <deltaKz>%.9g</deltaKz>\n        <multiband_factor>%d"
+                    "</multiband_factor>\n        <calibration>",
+                    m->delta_kz, m->factor);
+    lmr_bytes_xml(b, *m->calibration ? m->calibration : "other");
+    lmr_bytes_print(b,
+                    "</calibration>\n        <calibration_encoding>%d</calibration_encoding>\n      </multiband>\n",
+                    m->calibration_encoding);
+}
+
 static void print_parallel(lmr_bytes *b, const larmor_scan *scan)
 {
-    if (!scan->acceleration[0] && !scan->acceleration[1]) return;
+    const larmor_multiband_header *multiband = &scan->encoding.multiband;
+    if (!scan->acceleration[0] && !scan->acceleration[1] && !multiband->factor) return;
     const int64_t y = scan->acceleration[0] ? scan->acceleration[0] : 1;
     const int64_t z = scan->acceleration[1] ? scan->acceleration[1] : 1;
     lmr_bytes_print(b,
@@ -133,6 +160,7 @@ static void print_parallel(lmr_bytes *b, const larmor_scan *scan)
         lmr_bytes_xml(b, scan->calibration);
         lmr_bytes_print(b, "</calibrationMode>\n");
     }
+    print_multiband(b, multiband);
     lmr_bytes_print(b, "    </parallelImaging>\n");
 }
 
@@ -184,6 +212,7 @@ larmor_status lmr_mrd_make_xml(const char *path, const larmor_scan *scan, char *
     *xml = NULL;
     LMR_TRY(check_scan(path, scan));
     LMR_TRY(check_waveforms(path, scan));
+    LMR_TRY(check_multiband(path, &scan->encoding.multiband));
     const larmor_encoding *e = &scan->encoding;
     lmr_bytes b = {0};
     lmr_bytes_print(&b, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"

@@ -37,6 +37,11 @@ typedef enum element {
     LIMIT,
     BOUND,
     TRAJECTORY,
+    PARALLEL,
+    MULTIBAND,
+    MULTIBAND_LEAF,
+    SPACING,
+    OFFSET,
     PARAMETERS, /* of the trajectory, or of the scan */
     SEQUENCE,
     ECHO_TIME,
@@ -47,7 +52,8 @@ typedef enum element {
     WAVEFORM_LEAF
 } element;
 
-enum { WAVE_TYPE, WAVE_ID, WAVE_TRIGGER }; /* leaves of a waveform */
+enum { WAVE_TYPE, WAVE_ID, WAVE_TRIGGER };                        /* leaves of a waveform */
+enum { BAND_FACTOR, BAND_STEP, BAND_CALIBRATION, BAND_ENCODING }; /* and of multiband */
 
 static const struct rule {
     element parent;
@@ -67,6 +73,14 @@ static const struct rule {
     {ENCODING, "reconSpace", SPACE, 1},
     {ENCODING, "trajectory", TRAJECTORY, 0},
     {ENCODING, "encodingLimits", LIMITS, 0},
+    {ENCODING, "parallelImaging", PARALLEL, 0},
+    {PARALLEL, "multiband", MULTIBAND, 0},
+    {MULTIBAND, "multiband_factor", MULTIBAND_LEAF, BAND_FACTOR},
+    {MULTIBAND, "deltaKz", MULTIBAND_LEAF, BAND_STEP},
+    {MULTIBAND, "calibration", MULTIBAND_LEAF, BAND_CALIBRATION},
+    {MULTIBAND, "calibration_encoding", MULTIBAND_LEAF, BAND_ENCODING},
+    {MULTIBAND, "spacing", SPACING, 0},
+    {SPACING, "dZ", OFFSET, 0},
     {ENCODING, "trajectoryDescription", PARAMETERS, 0},
     {ROOT, "userParameters", PARAMETERS, 1},
     {ROOT, "waveformInformation", WAVEFORM, 0},
@@ -116,6 +130,7 @@ typedef struct parser {
     level level[MAX_DEPTH + 1];
     char text[MAX_TEXT + 1]; /* of the leaf that is open */
     int length, overlong;
+    int offsets;                                            /* of the list of slices that is open */
     int seen_trajectory, seen_matrix[2][3], seen_fov[2][3]; /* in this encoding */
     char parameter[MAX_TEXT + 1];                           /* the name of the one that is open */
     double value;                                           /* NAN: none, or no number */
@@ -257,6 +272,34 @@ static void take_ramp(const char *name, double value, larmor_ramp *ramp)
     if (!strcmp(name, "numsamples") && value <= LMR_MRD_MAX_MATRIX) ramp->samples = (int64_t)value;
 }
 
+/* ---- slices that were excited together: what is no number is kept as such, and refused where it is used ---- */
+
+static void multiband_leaf(parser *p, larmor_multiband_header *m)
+{
+    const int leaf = p->level[p->depth].index;
+    if (leaf == BAND_FACTOR) m->factor = integer(p, 1, LMR_MRD_MAX_MATRIX);
+    if (leaf == BAND_STEP && !number(p, &m->delta_kz)) m->delta_kz = NAN;
+    if (leaf == BAND_ENCODING) m->calibration_encoding = integer(p, 0, LMR_MRD_MAX_ENCODINGS - 1);
+    if (leaf == BAND_CALIBRATION) snprintf(m->calibration, sizeof m->calibration, "%.15s", said(p).s);
+}
+
+static void take_offset(parser *p, larmor_multiband_header *m)
+{
+    const int i = p->offsets++;
+    double mm;
+    if (!number(p, &mm)) mm = NAN;
+    if (i >= LARMOR_MOST_BANDS) return;
+    if (m->spacings == 1) m->offset_mm[i] = mm;
+    m->differs |= fabs(mm - m->offset_mm[i]) > 1e-3;
+}
+
+static void end_spacing(const parser *p, larmor_multiband_header *m)
+{
+    const int count = p->offsets > LARMOR_MOST_BANDS ? LARMOR_MOST_BANDS + 1 : p->offsets;
+    if (m->spacings == 1) m->offsets = count;
+    m->differs |= count != m->offsets;
+}
+
 /* ---- waveforms: what is no number is left out ---- */
 
 #define NO_KIND (-1) /* of a waveform whose type is not given */
@@ -394,6 +437,11 @@ static void XMLCALL on_start(void *self, const XML_Char *name, const XML_Char **
     if (l->is == ENCODING) begin_encoding(p);
     lmr_mrd_encoding *e = p->out->encodings ? &p->out->encoding[p->out->encodings - 1] : NULL;
     if (l->is == LIMITS) e->has_limits = 1;
+    if (l->is == MULTIBAND) e->space.multiband = (larmor_multiband_header){.factor = -1};
+    if (l->is == SPACING) {
+        e->space.multiband.spacings++;
+        p->offsets = 0;
+    }
     if (l->is == SPACE) once(p, &e->has_space[l->index], l->name);
     if (l->is == PARAMETER) *p->parameter = '\0';
     if (l->is == WAVEFORM) p->waveform = (larmor_waveform_info){-1, (larmor_waveform_kind)NO_KIND, -1};
@@ -428,6 +476,9 @@ static void XMLCALL on_end(void *self, const XML_Char *name)
     if (is == FOV_AXIS) fov_axis(p, e);
     if (is == BOUND) bound(p, e);
     if (is == TRAJECTORY) trajectory(p, e);
+    if (is == MULTIBAND_LEAF) multiband_leaf(p, &e->space.multiband);
+    if (is == OFFSET) take_offset(p, &e->space.multiband);
+    if (is == SPACING) end_spacing(p, &e->space.multiband);
     if (is == CHANNELS || is == BANDWIDTH || is == FIELD_STRENGTH) system_leaf(p, is);
     if (is == PARAMETER_NAME || is == PARAMETER_VALUE) take_parameter_leaf(p, is);
     if (is == PARAMETER) take_parameter(p);

@@ -247,6 +247,18 @@ static larmor_status create_phantom(larmor_simulation *s)
 
 /* ---- geometry ---- */
 
+/* As larmor_source_of_multiband reads it: kz falls where phases grow from slice to slice. */
+static void fill_multiband(const larmor_simulation *s, larmor_multiband_header *m)
+{
+    if (s->o.bands < 2) return;
+    *m = (larmor_multiband_header){.factor = s->o.bands,
+                                   .offsets = s->o.bands,
+                                   .spacings = 1,
+                                   .delta_kz = -(double)s->o.bands / s->o.band_shifts,
+                                   .calibration = "other"};
+    for (int b = 0; b < s->o.bands; b++) m->offset_mm[b] = lmr_simulation_band_mm(s, b);
+}
+
 /* Matrix, field of view and the trajectory's name as the header will have them. */
 static void fill_encoding(larmor_simulation *s, const char *header)
 {
@@ -266,6 +278,7 @@ static void fill_encoding(larmor_simulation *s, const char *header)
     if (s->is_epi) header = "epi";
     snprintf(e->trajectory, sizeof e->trajectory, "%s", header ? header : "other");
     e->ndim = s->info.ndim;
+    fill_multiband(s, &e->multiband);
 }
 
 static void fill_geometry(larmor_simulation *s)

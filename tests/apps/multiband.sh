@@ -2,6 +2,8 @@
 # larmor recon --multiband: slices that were excited together, over trajectories, numbers of slices and noise, beside
 # scans of single slices with as many readouts for each slice in all. SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/support.sh"
+server=
+trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true; rm -rf "$folder"' EXIT
 
 phantom() {
     expect 0 phantom -q --force -o scan.h5 --truth truth.h5 --maps maps.cfl --matrix 32 --coils 8 --phantom texture "$@"
@@ -37,7 +39,7 @@ for scene in "spiral 16 2 -20,20 10 7.071" "golden 100 3 -40,0,40 10 5.774" "gol
     phantom --multiband "$3" --traj "$1" --readouts "$2" --snr "$5"
     near "$(nrmse --multiband "$4")" "$single" 1.1 "$scene"
 done
-grep -q '^multiband: 3 slices at -40, 0, 40 mm, whose phases are caipi$' log || fail "$(cat log)"
+grep -q '^multiband: 3 slices at -40, 0, 40 mm, whose phases are 2 pi s j / 3$' log || fail "$(cat log)"
 
 # Maps from the data: as good where the centre of k-space tells the slices apart, and a warning where it does not.
 phantom --multiband 2 --traj golden --readouts 100 --snr 30 --oblique
@@ -53,16 +55,55 @@ phantom --multiband 3 --traj cartesian --snr 30
 expect 0 recon scan.h5 -o image.h5 --force --method cg --multiband -40,0,40
 grep -q 'coil maps cannot be trusted' err || fail "$last: $(cat err)"
 
+# The header is enough, also for maps and in a stream; what differs from it is a warning.
+phantom --multiband 3 --traj spiral --readouts 16 --snr 30 --caipi 6
+expect 0 recon scan.h5 -o given.npy --maps maps.cfl --method cg --lambda 1e-3 --multiband -40,0,40 --multiband-phase caipi:6
+expect 0 recon scan.h5 -o own.npy --maps maps.cfl --method cg --lambda 1e-3
+grep -q '^multiband: 3 slices at -40, 0, 40 mm, whose phases are 2 pi s j / 6, by the header$' err || fail "$(cat err)"
+cmp given.npy own.npy || fail "$last: the image is that of the options"
+expect 0 recon scan.h5 -o other.npy --maps maps.cfl --method cg --lambda 1e-3 --multiband -40,0,40
+grep -q "^warning: multiband: phases by the header's deltaKz are 2 pi 1 s j / 6: the options are taken.$" err ||
+    fail "$last: $(cat err)"
+! cmp -s other.npy own.npy || fail "$last: the options are taken"
+expect 0 recon scan.h5 -o other.npy --force --method cg --lambda 1e-3 --multiband -20,20
+grep -q '^warning: multiband: 2 slices are asked for, the header has a multiband_factor of 3: the options are taken.$' err ||
+    fail "$last: $(cat err)"
+expect 0 recon scan.h5 -o sum.cfl --method cg --lambda 1e-3 --multiband off
+[ "$(sed -n 2p sum.hdr | cut -d' ' -f1-3)" = "32 32 1" ] || fail "$last: $(cat sum.hdr)"
+expect 0 maps scan.h5 -o own.cfl
+[ "$(sed -n 2p own.hdr | cut -d' ' -f1-4)" = "32 32 3 8" ] || fail "$last: $(cat own.hdr)"
+"$LARMOR" serve --port 0 -q >line 2>/dev/null &
+server=$!
+until_true "the line that says where it listens" test -s line
+expect 0 recon scan.h5 -o file.npy --method cg --lambda 1e-3
+expect 0 send scan.h5 "$(sed -n 's/^listening on //p' line)" -o sent.npy --set method=cg --set lambda=1e-3 -q
+kill "$server"
+cmp file.npy sent.npy || fail "$last: the image is that of the file"
+
+# What a header cannot mean is refused in a line.
+# broken SED TEXT
+broken() {
+    LC_ALL=C sed "$1" scan.h5 >bad.h5
+    expect 3 recon bad.h5 -o bad.npy
+    said "larmor: bad.h5: $2"
+    [ ! -e bad.npy ] || fail "$last: an image was written"
+}
+left="give the slices' offsets, or leave the header out."
+broken 's/<multiband_factor>3</<multiband_factor>0</' "multiband_factor of the header is no number from 1 to 16; $left"
+broken 's/<dZ>40</<dZ>-9</' "slices of the header's multiband (dZ) do not ascend: -9 mm after 0 mm; $left"
+broken 's/<deltaKz>-0.5</<deltaKz>0.x5</' "deltaKz nan of the header's multiband makes no phases of 3 slices that repeat after at most 1024 readouts; give the phases, or leave the header out."
+broken 's/<multiband_factor>3</<multiband_factor>9</' "multiband of the header has 3 dZ for a multiband_factor of 9, expected one of each slice, or the distances between them; $left"
+
 # What does not fit is refused in a line, and no image is left.
 rm -f image.h5
 expect 2 recon scan.h5 -o image.h5 --multiband 10
-said_like 'multiband "10": 2 to 16 ascending numbers in mm with commas between'
+said_like 'multiband "10": 2 to 16 ascending numbers in mm with commas between, like -30,0,30, or off'
 expect 2 recon scan.h5 -o image.h5 --multiband 0,40 --multiband-phase caipi:0
 said 'larmor: --multiband-phase caipi:0: a number from 1 to 1024 expected after caipi:.'
 expect 2 recon scan.h5 -o image.h5 --multiband-phase caipi:3
 said 'larmor: --multiband-phase: has no effect without --multiband.'
 expect 2 recon scan.h5 -o image.h5 --multiband 0,40 --matrix 32,32,6
-grep -q 'scan.h5: --matrix, --fov and --oversample: z are the 2 slices that were excited together; give x and y alone' err ||
+grep -q 'scan.h5: --matrix, --fov and --oversample: z are 2 separate slices, nothing lies between them; give the other axes alone' err ||
     fail "$last: $(cat err)"
 expect 2 recon scan.h5 -o image.h5 --multiband 0,40,100
 said_like 'multiband: slices from 0 to 100 mm, expected ascending offsets that are equally far apart'

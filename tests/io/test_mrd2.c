@@ -58,6 +58,24 @@ static void space(uint64_t n)
     number(5);
 }
 
+/* Two slices that were excited together. */
+static void parallel(void)
+{
+    present();
+    whole(2); /* acceleration */
+    whole(1);
+    none(2);
+    present(); /* multiband */
+    whole(1);
+    whole(2);
+    number(-20);
+    number(20.5f);
+    number(-.5f);
+    whole(2);
+    with_sign(1); /* full3D */
+    whole(3);
+}
+
 static void header(void)
 {
     none(1); /* version */
@@ -102,7 +120,9 @@ static void header(void)
     whole(8);
     none(16);
     with_sign(2); /* radial */
-    none(3);
+    none(1);
+    parallel();
+    none(1);
     present(); /* sequence */
     whole(1);
     number(10);
@@ -269,6 +289,10 @@ TEST_IN(the_header_is_that_of_version_1, make_folder, remove_folder)
     assert_string_equal(e.trajectory, "radial");
     assert_int_equal(e.matrix[1], 16);
     assert_true(e.fov_mm[1] == 150.5);
+    const larmor_multiband_header *m = &e.multiband;
+    assert_true(m->factor == 2 && m->offsets == 2 && m->offset_mm[0] == -20 && m->offset_mm[1] == 20.5);
+    assert_true(m->delta_kz == -.5 && m->calibration_encoding == 3);
+    assert_string_equal(m->calibration, "full3D");
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (!strstr(larmor_raw_xml(raw), parts[i])) fail_msg("%s is missing in %s", parts[i], larmor_raw_xml(raw));
 }

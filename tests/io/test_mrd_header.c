@@ -209,6 +209,30 @@ TEST(parameters_tell_the_angle_between_spokes)
     for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++) assert_true(angle_of(nothing[i], "") == 0);
 }
 
+#define MULTIBAND(inside)                                                                                            \
+    HEADER(ENCODING(SPACE(MATRIX, FOV), SPACE(MATRIX, FOV), LIMITS,                                                  \
+                    RADIAL "<parallelImaging><accelerationFactor><kspace_encoding_step_1>1</kspace_encoding_step_1>" \
+                           "<kspace_encoding_step_2>2</kspace_encoding_step_2></accelerationFactor><multiband>"      \
+                           "<spacing>" inside "</multiband></parallelImaging>\n"))
+
+TEST(slices_that_were_excited_together_are_read_as_the_schema_has_them)
+{
+    assert_ok(parse(MULTIBAND("<dZ>0.0</dZ><dZ> 2.5 </dZ></spacing><spacing><dZ>0.0</dZ><dZ>2.5</dZ></spacing>"
+                              "<deltaKz>1.0</deltaKz><multiband_factor>2</multiband_factor>"
+                              "<calibration>separable2D</calibration>"
+                              "<calibration_encoding>1</calibration_encoding>")));
+    const larmor_multiband_header *m = &header.encoding[0].space.multiband;
+    assert_true(m->factor == 2 && m->spacings == 2 && m->offsets == 2 && !m->differs);
+    assert_true(m->offset_mm[0] == 0 && m->offset_mm[1] == 2.5 && m->delta_kz == 1 && m->calibration_encoding == 1);
+    assert_string_equal(m->calibration, "separable2D");
+    assert_ok(parse(MULTIBAND("<dZ>0</dZ><dZ>2</dZ></spacing><spacing><dZ>0</dZ><dZ>3</dZ></spacing>")));
+    assert_true(m->differs && m->factor == -1);
+    assert_ok(parse(MULTIBAND("<dZ>x</dZ></spacing><deltaKz>much</deltaKz><multiband_factor>0</multiband_factor>")));
+    assert_true(m->factor == -1 && isnan(m->offset_mm[0]) && isnan(m->delta_kz));
+    assert_ok(parse(HEADER(GOOD)));
+    assert_int_equal(m->factor, 0);
+}
+
 TEST(broken_xml_is_refused_with_its_line)
 {
     refused("", "header is empty.");

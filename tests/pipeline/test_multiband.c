@@ -1,5 +1,7 @@
 /* scan/multiband.c: slices that are excited together, as volumes. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "larmor/larmor.h"
 #include "tests/support/test.h"
@@ -175,4 +177,210 @@ TEST(what_makes_no_volume_is_refused)
         &s, (larmor_multiband_opts){.offset_mm = offset, .bands = BANDS, .phase = phase}, LARMOR_ERR_UNSUPPORTED,
         "multiband: the phases of readout 0 do not grow evenly from slice to slice, as blips and cycled pulses make "
         "them; larmor_op_multiband takes any.");
+}
+
+/* ---- kz of the trajectory ---- */
+
+/* Cycles over the three slices' field of view, which differ within a readout, too. */
+static double kz_of(int64_t sample, int64_t readout)
+{
+    return 1.4 * sin(0.1 * (double)sample + 2.4 * (double)readout);
+}
+
+/* The sum of the slices by direct sums of their phases, and the trajectory with kz. */
+static void blip(const scene *s, larmor_array **kspace, larmor_array **traj)
+{
+    const larmor_shape shape = larmor_array_shape(s->kspace);
+    const int64_t count = shape.dim[0] * shape.dim[1];
+    OWNED(double) *flat = malloc(larmor_array_bytes(s->traj)), *k = calloc((size_t)count * 3, sizeof *k);
+    OWNED(void) *one = malloc(larmor_array_bytes(s->kspace)), *sum = calloc(1, larmor_array_bytes(s->kspace));
+    float complex *x = one, *y = sum;
+    larmor_phantom *object, *plane;
+    larmor_array *alone;
+    assert_ok(larmor_array_read(s->traj, flat, larmor_array_bytes(s->traj)));
+    assert_ok(larmor_phantom_create("texture", 3, &object));
+    for (int b = 0; b < BANDS; b++) {
+        assert_ok(larmor_phantom_plane(object, offset[b] / 256, &plane));
+        assert_ok(larmor_phantom_kspace(plane, s->traj, COILS, LARMOR_C64, &alone));
+        assert_ok(larmor_array_read(alone, x, larmor_array_bytes(alone)));
+        for (int64_t i = 0; i < count * COILS; i++) {
+            const double kz = kz_of(i % shape.dim[0], i / shape.dim[0] % shape.dim[1]);
+            y[i] += x[i] * (float complex)cexp(-2 * M_PI * I * kz * offset[b] / 120);
+        }
+        larmor_array_free(alone);
+        larmor_phantom_free(plane);
+    }
+    larmor_phantom_free(object);
+    for (int64_t i = 0; i < count; i++) {
+        k[3 * i] = flat[2 * i];
+        k[3 * i + 1] = flat[2 * i + 1];
+        k[3 * i + 2] = kz_of(i % shape.dim[0], i / shape.dim[0]);
+    }
+    assert_ok(larmor_array_create(dev, LARMOR_C64, shape, kspace));
+    assert_ok(larmor_array_write(*kspace, y, larmor_array_bytes(*kspace)));
+    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(3, shape.dim[0], shape.dim[1]), traj));
+    assert_ok(larmor_array_write(*traj, k, larmor_array_bytes(*traj)));
+}
+
+TEST(a_volume_of_the_slices_has_kz_of_its_trajectory)
+{
+    OWNED(scene) s = scene_of("spiral", 24, 0);
+    OWNED(larmor_array) *kspace = NULL, *traj = NULL;
+    OWNED(larmor_source) *inner = NULL, *volumes = NULL;
+    larmor_source *refused;
+    blip(&s, &kspace, &traj);
+    const larmor_readouts image = {.kspace = kspace, .traj = traj};
+    const larmor_scan_arrays scan = {
+        .matrix = {N, N, BANDS}, .fov_mm = {256, 256, 120}, .image = &image, .images = 1};
+    larmor_multiband_opts opts = {.offset_mm = offset, .bands = BANDS};
+    assert_ok(larmor_source_of_arrays(&scan, &inner));
+    assert_ok(larmor_source_of_multiband(inner, &opts, &volumes));
+    OWNED(larmor_recon_result) result = image_of(volumes, s.maps, "cg");
+    assert_at_most(error_of(&s, &result), 0.02);
+    assert_string_equal(larmor_source_describe(volumes).bands_report,
+                        "3 slices at -40, 0, 40 mm, kz is the trajectory's");
+    opts.shifts = BANDS;
+    assert_refused(
+        larmor_source_of_multiband(inner, &opts, &refused), LARMOR_ERR_ARG,
+        "multiband: arrays is a volume of the slices, whose kz its readouts have: no phases are to be given");
+}
+
+/* ---- a header, and scans of each slice alone ---- */
+
+#define SPACE(name)                                                                                                  \
+    "<" name "><matrixSize><x>32</x><y>32</y><z>1</z></matrixSize><fieldOfView_mm><x>256</x><y>256</y><z>5</z>"      \
+    "</fieldOfView_mm></" name ">"
+#define ENCODING(inside)                                                                                             \
+    "<encoding>" SPACE("encodedSpace") SPACE("reconSpace") "<encodingLimits></encodingLimits><trajectory>other"      \
+                                                           "</trajectory>" inside "</encoding>"
+#define MULTIBAND                                                                                                    \
+    "<parallelImaging><accelerationFactor><kspace_encoding_step_1>1</"                                               \
+    "kspace_encoding_step_1><kspace_encoding_step_2>"                                                                \
+    "1</kspace_encoding_step_2></accelerationFactor><calibrationMode>separate</calibrationMode><multiband><spacing>" \
+    "<dZ>-40</dZ><dZ>0</dZ><dZ>40</dZ></spacing><deltaKz>-1</deltaKz><multiband_factor>3</multiband_factor>"         \
+    "<calibration>%s</calibration><calibration_encoding>1</calibration_encoding></multiband></parallelImaging>"
+
+enum { SAMPLES = 400, MOST = 4 * 100 };
+
+typedef struct stored { /* a scan in memory */
+    int count;
+    larmor_acquisition each[MOST];
+    float data[MOST][2 * SAMPLES * COILS], traj[MOST][2 * SAMPLES];
+} stored;
+
+/* The readouts of arrays, at an offset along z. */
+static void append(stored *to, larmor_array *kspace, larmor_array *traj, double mm, larmor_acquisition one)
+{
+    const larmor_shape k = larmor_array_shape(kspace);
+    const int64_t n = k.dim[0], readouts = k.dim[1];
+    OWNED(float) *y = malloc(larmor_array_bytes(kspace));
+    OWNED(double) *at = malloc(larmor_array_bytes(traj));
+    assert_ok(larmor_array_read(kspace, y, larmor_array_bytes(kspace)));
+    assert_ok(larmor_array_read(traj, at, larmor_array_bytes(traj)));
+    assert_true(n <= SAMPLES && to->count + readouts <= MOST);
+    one.samples = (int)n;
+    one.center_sample = (int)n / 2;
+    one.coils = COILS;
+    one.traj_dims = 2;
+    one.dwell_us = 4;
+    one.read_dir[0] = one.phase_dir[1] = one.slice_dir[2] = 1;
+    one.position_mm[2] = mm;
+    for (int64_t j = 0; j < readouts; j++) {
+        const int i = to->count++;
+        for (int c = 0; c < COILS; c++)
+            memcpy(to->data[i] + 2 * n * c, y + 2 * n * (j + readouts * c), (size_t)n * 2 * sizeof *y);
+        for (int64_t d = 0; d < 2 * n; d++) to->traj[i][d] = (float)at[2 * n * j + d];
+        one.step1 = (int)j;
+        one.data = to->data[i];
+        one.traj = to->traj[i];
+        to->each[i] = one;
+    }
+}
+
+/* Each slice alone, `shift` mm from where it should be, by golden spokes; then the scan. */
+static void store(scene *s, double sigma, double shift, stored *to)
+{
+    larmor_phantom *object, *plane;
+    larmor_array *traj, *one;
+    const larmor_traj_opts all = {.matrix = {N, N}, .readouts = 60};
+    assert_ok(larmor_phantom_create("texture", 3, &object));
+    assert_ok(larmor_traj_create(dev, "golden", &all, &traj));
+    for (int b = 0; b < BANDS; b++) {
+        assert_ok(larmor_phantom_plane(object, offset[b] / 256, &plane));
+        assert_ok(larmor_phantom_kspace(plane, traj, COILS, LARMOR_C64, &one));
+        assert_ok(larmor_phantom_noise(one, sigma, 7 + (uint64_t)b));
+        append(to, one, traj, offset[b] + shift,
+               (larmor_acquisition){.encoding = 1, .slice = b, .flags = LARMOR_ACQ_CALIBRATION});
+        larmor_array_free(one);
+        larmor_phantom_free(plane);
+    }
+    larmor_array_free(traj);
+    larmor_phantom_free(object);
+    assert_ok(larmor_phantom_noise(s->kspace, sigma, 1));
+    append(to, s->kspace, s->traj, 0, (larmor_acquisition){.encoding = 0});
+}
+
+/* The error of the magnitude of the image by a header with this calibration; its log: *info. */
+static double error_by_header(scene *s, const stored *all, const char *calibration, larmor_array *maps,
+                              larmor_raw_info *info)
+{
+    OWNED(larmor_raw) *raw = NULL;
+    OWNED(larmor_source) *source = NULL;
+    larmor_expected expected;
+    larmor_comparison c;
+    char xml[4096];
+    const int bytes =
+        snprintf(xml, sizeof xml, "<ismrmrdHeader>" ENCODING(MULTIBAND) ENCODING("") "</ismrmrdHeader>", calibration);
+    assert_ok(larmor_raw_of_acquisitions(xml, bytes, all->each, all->count, NULL, &raw));
+    assert_ok(larmor_source_of_raw(raw, "scan", &source));
+    *info = larmor_source_describe(source);
+    assert_int_equal(info->groups, 1);
+    OWNED(larmor_recon) *recon = NULL;
+    OWNED(larmor_recon_result) result = {0};
+    const larmor_recon_opts opts = {.size = sizeof opts,
+                                    .maps = maps,
+                                    .method = "cg",
+                                    .lambda_mode = LARMOR_LAMBDA_RELATIVE,
+                                    .lambda = 1e-3,
+                                    .delays = LARMOR_DELAYS_OFF};
+    assert_ok(larmor_recon_create(source, dev, &opts, &recon));
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    assert_ok(larmor_simulation_expect(s->simulation, &expected));
+    assert_ok(
+        larmor_compare(result.image[0].data, expected.image[0].data, &(larmor_compare_opts){.magnitude = 1}, &c));
+    larmor_expected_free(&expected);
+    return c.nrmse;
+}
+
+/* Where the scan itself does not tell the slices apart: a few arms. */
+TEST(scans_of_each_slice_alone_give_the_coil_maps)
+{
+    OWNED(scene) s = scene_of("spiral", 12, 0);
+    OWNED(void) *memory = calloc(1, sizeof(stored));
+    stored *all = memory;
+    larmor_raw_info info;
+    store(&s, 1e-3, 0, all);
+    const double by_truth = error_by_header(&s, all, "separable2D", s.maps, &info);
+    const double by_reference = error_by_header(&s, all, "separable2D", NULL, &info);
+    assert_int_equal(info.calibration, 3 * 60);
+    assert_string_equal(info.bands_report, "3 slices at -40, 0, 40 mm, whose phases are 2 pi s j / 3, by the header; "
+                                           "each alone for the coil maps");
+    const double by_data = error_by_header(&s, all, "other", NULL, &info);
+    assert_int_equal(info.calibration, 0);
+    assert_at_most(by_reference, 1.15 * by_truth);
+    assert_true(by_data > 2 * by_reference);
+}
+
+TEST(without_a_scan_at_a_slices_place_maps_come_from_the_data)
+{
+    OWNED(scene) s = scene_of("golden", 90, 0);
+    OWNED(void) *memory = calloc(1, sizeof(stored));
+    stored *all = memory;
+    larmor_raw_info info;
+    store(&s, 0, 15, all);
+    error_by_header(&s, all, "separable2D", NULL, &info);
+    assert_int_equal(info.calibration, 0);
+    assert_non_null(strstr(info.warnings,
+                           "multiband: no reference image of scan lies at -40 mm, where a slice is; the "
+                           "nearest one is 15 mm off; coil maps are found from the data.\n"));
 }

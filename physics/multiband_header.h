@@ -1,0 +1,30 @@
+/* What the header says of slices that were excited together. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_PHYSICS_MULTIBAND_HEADER_H
+#define LMR_PHYSICS_MULTIBAND_HEADER_H
+
+#include "larmor/multiband.h"
+
+/* The encoding whose slices were excited together; multiband.factor 0: there is none.
+ *
+ * Errors  LARMOR_ERR_FORMAT for encodings that differ. */
+larmor_status lmr_multiband_find(const larmor_source *inner, larmor_encoding *found);
+
+/* 1 if scans of each slice alone are in an encoding of their own. */
+int lmr_multiband_has_reference(const larmor_source *inner, const larmor_multiband_header *header);
+
+/* As options; offset has room for LARMOR_MOST_BANDS. solid: the encoding is a volume, whose trajectory says kz, so
+ * that deltaKz is not needed. name: of the source, for messages.
+ *
+ * Errors  LARMOR_ERR_FORMAT for what makes no slices. */
+larmor_status lmr_multiband_of_header(const char *name, const larmor_multiband_header *header, int solid,
+                                      double *offset, larmor_multiband_opts *opts);
+
+/* Where options and header differ, as a line of a warning; "" where they agree, or the header has nothing usable. */
+void lmr_multiband_compare(const larmor_multiband_header *header, const larmor_multiband_opts *opts, char *line,
+                           size_t room);
+
+/* What was taken, into info. */
+void lmr_multiband_report(const larmor_multiband_opts *opts, int solid, int by_header, int has_reference,
+                          larmor_raw_info *info);
+
+#endif
