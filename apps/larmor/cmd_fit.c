@@ -19,7 +19,7 @@ typedef struct settings {
     const char *field_map;
     double noise, threshold, field_strength;
     int64_t threads;
-    int force, json, fat_above;
+    int force, json, fat_above, edge_bars;
 } settings;
 
 /* Numbers with a comma between each two; a file's may have blanks, too. */
@@ -54,6 +54,8 @@ static const app_option options[] = {
     OPTION(APP_READ_FILE, noise_map, 0, "noise-map", "FILE",
            "the same for each voxel, as larmor recon --noise-map "
            "writes it"),
+    OPTION(APP_FLAG, edge_bars, 0, "edge-bars", "",
+           "standard deviations also have what neighbours differ by beyond the noise: blur, ringing and edges"),
     OPTION(APP_READ_FILE, mask, 0, "mask", "FILE", "voxels other than 0 are fitted"),
     OPTION(APP_NUMBER, threshold, 0, "threshold", "X",
            "without --mask: voxels are fitted above this part of the brightest", .preset = "0.1", .low = 1e-6,
@@ -96,6 +98,7 @@ typedef struct fit_run {
     larmor_output *out[MOST_OUTPUTS]; /* each map, its deviation; last the residual */
     char name[MOST_OUTPUTS][ROOM];
     int outputs;
+    double beyond[LARMOR_FIT_MAX_MAPS]; /* what neighbours differ by beyond the noise, over the deviation */
     app_progress progress;
 } fit_run;
 
@@ -193,6 +196,7 @@ static void report(const fit_run *r, const app_files *files, double seconds)
         json_text(&j, "unit", r->maps.map[m].unit);
         json_text(&j, "file", r->name[2 * m]);
         if (r->maps.map[m].deviation) json_text(&j, "deviation", r->name[2 * m + 1]);
+        if (r->maps.map[m].deviation) json_number(&j, "beyond_noise", r->beyond[m]);
         json_close(&j, '}');
     }
     json_close(&j, ']');
@@ -227,6 +231,11 @@ static int fit(fit_run *r)
         app_warn("with fat on the other side of water the residual has %.2f of its squares; %s --fat-above?",
                  r->maps.other_sign, r->s->fat_above ? "is it without" : "does it need");
     if (!r->maps.map[0].deviation) app_log("there are as many parameters as images: error bars need --noise");
+    for (int m = 0; m < r->maps.count; m++) {
+        larmor_fit_map *map = &r->maps.map[m];
+        if (!map->deviation) continue;
+        APP_TRY(APP_RUN, fit_judge_bars(map->name, r->s->edge_bars, map->value, &map->deviation, &r->beyond[m]));
+    }
     return APP_DONE;
 }
 
@@ -245,6 +254,7 @@ static int run(const void *given, const app_files *files)
         match.noise = s->noise;
         match.output = s->output;
         match.threads = s->threads;
+        match.edge_bars = s->edge_bars;
         match.force = s->force;
         match.json = s->json;
         return fit_match_run(&match, files);

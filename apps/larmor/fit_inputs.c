@@ -288,3 +288,34 @@ larmor_status fit_join_noise(larmor_array **noise, const larmor_array *images, l
     *noise = joined;
     return LARMOR_OK;
 }
+
+/* Neighbours that differ by more than this many error bars, in the median, are worth a line. */
+#define MANY_BARS 1.0
+
+/* *deviation <- the root of its square and that of spread */
+static larmor_status add_spread(const larmor_array *spread, larmor_array **deviation)
+{
+    APP_HEAP double *bar = NULL, *beyond = NULL;
+    larmor_array *both;
+    const larmor_shape shape = larmor_array_shape(spread);
+    TRY(larmor_array_download(*deviation, LARMOR_F64, &bar));
+    TRY(larmor_array_download(spread, LARMOR_F64, &beyond));
+    for (int64_t i = 0; i < larmor_shape_count(shape); i++) bar[i] = hypot(bar[i], beyond[i]);
+    TRY(larmor_array_upload(larmor_array_device(spread), LARMOR_F32, shape, LARMOR_F64, bar, &both));
+    larmor_array_free(*deviation);
+    *deviation = both;
+    return LARMOR_OK;
+}
+
+larmor_status fit_judge_bars(const char *name, int edges, const larmor_array *value, larmor_array **deviation,
+                             double *ratio)
+{
+    APP_OWNED(larmor_array) *spread = NULL;
+    TRY(larmor_fit_spread(value, *deviation, &spread, ratio));
+    if (edges) return add_spread(spread, deviation);
+    if (*ratio > MANY_BARS)
+        app_log("%s: error bars are of noise alone; neighbours differ by %.2g times as much beyond it (blur, "
+                "ringing, edges), which --edge-bars adds",
+                name, *ratio);
+    return LARMOR_OK;
+}

@@ -173,15 +173,17 @@ static int read_inputs(match_run *r, const app_files *files)
     return APP_REFUSED;
 }
 
-/* Every second output from `first` on is a column of these. */
-static larmor_status write_columns(match_run *r, const larmor_array *columns, int first)
+static larmor_status write_column(match_run *r, int c)
 {
-    for (int c = 0; c < r->table.columns; c++) {
-        APP_OWNED(larmor_array) *map = NULL;
-        TRY(larmor_array_part(columns, c, 1, larmor_array_shape(r->entry), &map));
-        TRY(fit_write_map(&r->in, map, r->out[2 * c + first]));
-    }
-    return LARMOR_OK;
+    APP_OWNED(larmor_array) *map = NULL, *bars = NULL;
+    const larmor_shape shape = larmor_array_shape(r->entry);
+    double ratio;
+    TRY(larmor_array_part(r->value, c, 1, shape, &map));
+    TRY(fit_write_map(&r->in, map, r->out[2 * c]));
+    if (!r->deviation) return LARMOR_OK;
+    TRY(larmor_array_part(r->deviation, c, 1, shape, &bars));
+    TRY(fit_judge_bars(r->table.name[c], r->s->edge_bars, map, &bars, &ratio));
+    return fit_write_map(&r->in, bars, r->out[2 * c + 1]);
 }
 
 static larmor_status write_maps(match_run *r)
@@ -190,8 +192,7 @@ static larmor_status write_maps(match_run *r)
     const int columns = r->table.columns;
     TRY(larmor_array_download(r->entry, LARMOR_I64, &entry));
     for (int64_t i = 0; i < larmor_array_count(r->entry); i++) r->matched += entry[i] >= 0;
-    TRY(write_columns(r, r->value, 0));
-    if (r->deviation) TRY(write_columns(r, r->deviation, 1));
+    for (int c = 0; c < columns; c++) TRY(write_column(r, c));
     TRY(fit_write_map(&r->in, r->m0, r->out[2 * columns]));
     TRY(fit_write_map(&r->in, r->match, r->out[2 * columns + 1]));
     for (int i = 0; i < 2 * columns + 2; i++)

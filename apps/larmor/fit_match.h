@@ -8,7 +8,7 @@ typedef struct fit_match {
     const char *dictionary, *table, *columns, *basis, *mask, *noise_map, *output;
     double noise;
     int64_t threads;
-    int force, json;
+    int force, json, edge_bars;
 } fit_match;
 
 /* Returns an exit code. */

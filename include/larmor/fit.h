@@ -120,6 +120,19 @@ LARMOR_API larmor_status larmor_fit_table(const larmor_array *images, const larm
                                           const larmor_array *entry, double noise, const larmor_array *noise_map,
                                           larmor_array **value, larmor_array **deviation, larmor_array **m0);
 
+/* What neighbours differ by beyond their noise: at edges images are blurred and ring, and voxels hold two tissues,
+ * which the deviations of fits do not have. sqrt(deviation^2 + spread^2) is a deviation with both.
+ *
+ * value, deviation  real [voxels], one to three dimensions: a map of larmor_fit or a column of larmor_fit_table.
+ *                   Voxels whose deviation is 0 do not count.
+ * spread            f32 [voxels]: the root of the mean, over the next voxels along each of the first three
+ *                   dimensions, of difference^2 minus both deviations^2; 0 where that is negative and without
+ *                   neighbours.
+ * over_deviation    the median of spread / deviation over the voxels that count; may be NULL.
+ * Errors            LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values that are not finite; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_fit_spread(const larmor_array *value, const larmor_array *deviation,
+                                           larmor_array **spread, double *over_deviation);
+
 /* A FISP sequence, whose gradient dephases spins by whole turns over a voxel in each repetition. */
 typedef struct larmor_fisp {
     int64_t pulses;

@@ -289,18 +289,23 @@ typedef struct larmor_regulariser_opts { /* zero means default */
  * lowrank  lambda (sqrt(voxels) + sqrt(frames)) |X|_*, X the matrix of all voxels by frames of a series.
  * lowrank-sparse  lambda min_(x = L + S) (sqrt(voxels) + sqrt(frames)) |L|_* + ratio sum_i |(F S)_i|, F along time:
  *          L+S. The ratio is by default 2 + 2 sqrt(the smaller of voxels and frames / the larger).
+ * lowrank-multiscale  lambda min_(x = sum_i X_i) sum_i ratio_i u_i sum_b |X_ib|_*: X_i in blocks b of 1, 8, 64 voxels
+ *          a side, up to half of the image, and as a whole, u_i = sqrt(voxels of a block) + sqrt(frames) +
+ *          sqrt(2 log(blocks)), the ratio 1.3 for single voxels, 1.5 for the whole, else 1.
  *
  * Behind tv, wavelet and fft a colon and some of the letters x, y, z, t, h and b are the dimensions that they are
  * taken along: "tv:xy", "fft:t"; t is the last dimension, which is then that of a series, or one of opts.frames, as h
  * and b are. In a sum "=" and a number are the weight of one beside the others', 1 by default: "tv:xy+tv:t=4+l1" is
- * lambda (tv:xy + 4 tv:t + l1). No two are alike, and one of them at most is tgv or lowrank-sparse.
+ * lambda (tv:xy + 4 tv:t + l1). No two are alike, and one of them at most is tgv, lowrank-sparse or
+ * lowrank-multiscale.
  *
  * shape    of the image, or of the series [image..., frames].
  * Errors   LARMOR_ERR_ARG for an unknown name (the message lists the known ones) or options out of range;
  *          LARMOR_ERR_SHAPE.
  * Source   Rudin, Osher, Fatemi, Physica D 60, 259 (1992); Bredies, Kunisch, Pock, SIAM J. Imaging Sci. 3, 492
  *          (2010); Knoll et al., Magn. Reson. Med. 65, 480 (2011); Lustig, Donoho, Pauly, Magn. Reson. Med. 58,
- *          1182 (2007); Otazo, Candes, Sodickson, Magn. Reson. Med. 73, 1125 (2015). */
+ *          1182 (2007); Otazo, Candes, Sodickson, Magn. Reson. Med. 73, 1125 (2015); Ong, Lustig, IEEE J. Sel. Top.
+ *          Signal Process. 10, 672 (2016). */
 LARMOR_API larmor_status larmor_regulariser_create(larmor_device *dev, const char *name,
                                                    const larmor_regulariser_opts *opts, larmor_dtype dtype,
                                                    larmor_shape shape, larmor_regulariser **r);

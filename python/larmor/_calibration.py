@@ -649,6 +649,20 @@ def fit_table(images: ArrayLike, dictionary: ArrayLike, table: ArrayLike, *, bas
     return value, deviation, m0, match
 
 
+def fit_spread(value: Floats, deviation: Floats) -> tuple[Floats, float]:
+    """What neighbours of a map [(z,) y, x] of fit differ by beyond their noise, and its median over the deviation.
+
+    At edges images are blurred and ring, and voxels hold two tissues, which the deviations of fits do not have:
+    np.hypot(deviation, spread) is a deviation with both. Voxels whose deviation is 0 do not count.
+    """
+    answer_ctrl_c()
+    on = _arrays.device("cpu")
+    kept = [_wrapped(np.ascontiguousarray(x, dtype=np.float32), on) for x in (value, deviation)]
+    out, ratio = ffi.new("larmor_array **"), ffi.new("double *")
+    check(lib.larmor_fit_spread(*kept, out, ratio))
+    return _arrays.to_numpy(out[0]), float(ratio[0])
+
+
 def epg_fisp(table: ArrayLike, degrees: Sequence[float], tr_ms: Sequence[float], *, te_ms: float = 0,
              inversion_ms: float = 0) -> Numbers:
     """The signals [pulses, entries] of a FISP sequence by extended phase graphs, a dictionary for fit_dictionary.

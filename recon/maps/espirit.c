@@ -372,7 +372,8 @@ static larmor_status check(const larmor_array *region, larmor_shape image, const
                             (long long)image.dim[d], (long long)region->shape.dim[d], d);
         if (image.dim[d] > 1 && region->shape.dim[d] <= LEAST_KERNEL)
             return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                            "espirit: the calibration region has %lld samples along axis %d, expected at least %d",
+                            "espirit: the calibration region has %lld samples along axis %d, expected at least "
+                            "%d; maps by nlinv need no region",
                             (long long)region->shape.dim[d], d, LEAST_KERNEL + 1);
         if (!(o->kernel[d] >= 0 && o->kernel[d] <= 32))
             return LMR_FAIL(LARMOR_ERR_ARG, "espirit: kernel %lld along axis %d, expected 0 to 32",

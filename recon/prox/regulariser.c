@@ -12,7 +12,8 @@
     X(l1)                                                                                                            \
     X(fft)                                                                                                           \
     X(lowrank)                                                                                                       \
-    X(lowrank_sparse)
+    X(lowrank_sparse)                                                                                                \
+    X(lowrank_multiscale)
 
 #define DECLARE(name) extern const lmr_regulariser_kind lmr_regulariser_##name;
 #define ROW(name) &lmr_regulariser_##name,

@@ -1,6 +1,16 @@
 /* Isotropic total variation (Rudin, Osher, Fatemi 1992). SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
 #include "recon/ops/gradient.h"
 #include "recon/prox/regulariser.h"
+
+void lmr_regulariser_spacing(const larmor_regulariser_opts *o, int axes, double spacing[LARMOR_MAX_DIMS])
+{
+    double shortest = INFINITY;
+    for (int d = 0; d < LARMOR_MAX_DIMS; d++) spacing[d] = 1;
+    for (int d = 0; d < axes && d < 3; d++) shortest = fmin(shortest, o->voxel[d]);
+    for (int d = 0; d < axes && d < 3 && shortest > 0; d++) spacing[d] = o->voxel[d] / shortest;
+}
 
 /* Where the differences go: every axis, of a series along time with a weight of its own, or not at all; or the axes
  * that are asked for. Along time alone there is nothing to weigh it against. */

@@ -54,6 +54,19 @@ within() { expect 0 compare "$1" truth.npy --tol 1e-4; }
 expect 0 fit complex.npy -m t2 --times 10,20,40,80,160 -o c.npy -q
 within c_T2.npy
 for name in T2 T2_std M0 M0_std residual; do [ -f "c_$name.npy" ] || fail "c_$name.npy is not there"; done
+
+# Error bars of noise alone say so where neighbours differ by more; with --edge-bars they hold what the steps of 15.5 ms
+# along x add, for two of four to six neighbours.
+expect 0 fit complex.npy -m t2 --times 10,20,40,80,160 --noise 0.5 -o alone.npy --json
+grep -q "T2: error bars are of noise alone; neighbours differ by [0-9.]* times as much beyond it" err || fail "the log"
+grep -q '"beyond_noise": [0-9]' out || fail "beyond_noise in the report"
+expect 0 fit complex.npy -m t2 --times 10,20,40,80,160 --noise 0.5 --edge-bars -o wide.npy
+grep -q "of noise alone" err && fail "$last: error bars are said to be of noise alone"
+"$python" -c '
+import numpy as np
+bars, both = (np.load(f"{p}_T2_std.npy").squeeze() for p in ("alone", "wide"))
+step = np.sqrt(np.maximum(0, both**2 - bars**2))[1:-1, 1:-1, 1]
+assert np.all((step > 0.9 * 15.45 * np.sqrt(2 / 6)) & (step < 15.5)), step' || fail "$last: deviations"
 expect 0 convert magnitude.npy magnitude.nii
 echo 10 20 40, 80 160 >times.txt
 expect 0 fit magnitude.nii -m t2star --times-file times.txt -o m.nii.gz -q

@@ -71,5 +71,5 @@ expect 2 recon scan.h5 -o llr.h5 --maps maps.cfl --method llr -q
 said 'larmor: --method llr: scan.h5 has one frame of a slice, llr needs several repetitions, phases or contrasts; use tv or wavelet.'
 [ ! -e llr.h5 ] || fail "llr.h5 is there"
 expect 2 recon scan.h5 -o llr.h5 --method wavelet --joint -q
-said 'larmor: --joint: has no effect with --method wavelet; it is an option of --method tv, llr, fft, lowrank and lowrank-sparse.'
+said 'larmor: --joint: has no effect with --method wavelet; it is an option of --method tv, llr, fft, lowrank, lowrank-sparse and lowrank-multiscale.'
 expect 2 recon scan.h5 -o llr.h5 --method tvv

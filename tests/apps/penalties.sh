@@ -52,7 +52,7 @@ for traj in golden radial spiral; do
         expect 0 phantom -o scan.h5 --truth truth.h5 --maps maps.cfl --coils 4 -q --force --traj $traj --snr $snr \
             --matrix 32 --readouts 13 --repetitions 8 --contrast 0.5
         alone=$(image_error cg)
-        for method in lowrank lowrank-sparse; do
+        for method in lowrank lowrank-sparse lowrank-multiscale; do
             series=$(image_error $method)
             awk -v a="$series" -v b="$alone" 'BEGIN { exit !(a < 0.97 * b) }' || fail "$traj, $snr: $method $series, cg $alone"
         done
@@ -65,8 +65,8 @@ refused() {
     grep -q -- "$2" err || fail "$last: expected $2"
     [ ! -e x.cfl ] || fail "x.cfl is there"
 }
-refused tv:xq "auto, cg, grid, nlinv, tv, tgv, wavelet, llr, l1, fft, lowrank or lowrank-sparse expected"
-refused tv+tv "auto, cg, grid, nlinv, tv, tgv, wavelet, llr, l1, fft, lowrank or lowrank-sparse expected"
+refused tv:xq "auto, cg, grid, nlinv, tv, tgv, wavelet, llr, l1, fft, lowrank, lowrank-sparse or lowrank-multiscale expected"
+refused tv+tv "auto, cg, grid, nlinv, tv, tgv, wavelet, llr, l1, fft, lowrank, lowrank-sparse or lowrank-multiscale expected"
 refused tv:xyz+l1 "tv: the image has no dimension z, but 2 of them"
 expect 2 recon scan.h5 -o x.cfl --maps maps.cfl --method tv:xy+tv:t --repetition 0 -q
 grep -q "has one frame of a slice" err || fail "$last: one frame is no series"

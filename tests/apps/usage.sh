@@ -87,17 +87,17 @@ ignored() {
     expect 2 recon x.h5 -o y.h5 "$@"
     said "larmor: --$option: has no effect with $with; it is an option of $of."
 }
-iterative='--method auto, cg, tv, tgv, wavelet, llr, l1, fft, lowrank and lowrank-sparse'
+iterative='--method auto, cg, tv, tgv, wavelet, llr, l1, fft, lowrank, lowrank-sparse and lowrank-multiscale'
 for option in "tol 1e-3" "lambda 0" "toeplitz on" "precond circulant"; do
     # shellcheck disable=SC2086 # words are meant
     expect 2 recon x.h5 -o y.h5 --method grid --$option
     said_like "^larmor: --${option% *}.*: has no effect with --method grid; it is an option of ${iterative}[.]$"
 done
-ignored iters "--method grid" "--method auto, cg, nlinv, tv, tgv, wavelet, llr, l1, fft, lowrank and lowrank-sparse" --method grid --iters 20
+ignored iters "--method grid" "--method auto, cg, nlinv, tv, tgv, wavelet, llr, l1, fft, lowrank, lowrank-sparse and lowrank-multiscale" --method grid --iters 20
 ignored median "--method cg" "--method nlinv" --method cg --median 3
 ignored damping "--method tv" "--method nlinv" --method tv --damping 0.5
 ignored lambda "--method nlinv" "$iterative" --method nlinv --lambda 0
-ignored joint "--method wavelet" "--method tv, llr, fft, lowrank and lowrank-sparse" --method wavelet --joint
+ignored joint "--method wavelet" "--method tv, llr, fft, lowrank, lowrank-sparse and lowrank-multiscale" --method wavelet --joint
 expect 2 recon x.h5 -o y.h5 --method tv --time-weight 2
 said "larmor: --time-weight: has no effect without --joint."
 ignored time-weight "--method auto" "--method tv" --time-weight 2

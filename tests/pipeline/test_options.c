@@ -15,8 +15,9 @@ TEST(options_that_make_no_sense_are_refused)
         {OPTS(.no_maps = 1), "opts.no_maps: only opts.method grid works without coil maps."},
         {OPTS(.method = "grid", .no_maps = 1, .maps = s.maps),
          "opts.no_maps: is not for opts.maps; leave one of them out."},
-        {OPTS(.method = "cg", .joint = 1), "opts.joint: has no effect with opts.method cg; it is an option of "
-                                           "opts.method tv, llr, fft, lowrank and lowrank-sparse."},
+        {OPTS(.method = "cg", .joint = 1),
+         "opts.joint: has no effect with opts.method cg; it is an option of "
+         "opts.method tv, llr, fft, lowrank, lowrank-sparse and lowrank-multiscale."},
         {OPTS(.iters = -1), "iters is -1, expected 0 to 1e+09"},
         {OPTS(.tol = NAN), "tol is nan"},
         {OPTS(.lambda = -1), "lambda is -1"},
@@ -47,7 +48,7 @@ TEST(an_option_that_has_no_effect_with_the_others_is_refused_before_anything_is_
     } wrong[] = {
         {OPTS(.method = "grid", .iters = 5), NULL,
          "opts.iters: has no effect with opts.method grid; it is an option of opts.method auto, cg, nlinv, tv, tgv, "
-         "wavelet, llr, l1, fft, lowrank and lowrank-sparse."},
+         "wavelet, llr, l1, fft, lowrank, lowrank-sparse and lowrank-multiscale."},
         {OPTS(.method = "grid", .lambda_mode = LARMOR_LAMBDA_NOISE), NULL, "opts.lambda: has no effect"},
         {OPTS(.method = "grid", .toeplitz = 1), NULL, "opts.toeplitz on: has no effect"},
         {OPTS(.method = "tgv", .partial_fourier = LARMOR_PARTIAL_POCS), NULL,

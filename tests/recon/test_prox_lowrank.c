@@ -118,20 +118,29 @@ TEST(a_background_of_low_rank_and_sparse_frequencies_come_apart)
     assert_at_most(difference(pair + N, S, N), 0.1);
 }
 
-TEST(the_functional_of_both_has_its_least_value)
+/* SIDE voxels a side: lowrank-multiscale has single voxels and the whole. */
+static void functional_has_its_least_value(const char *name, double ratio)
 {
     enum { SIDE = 6, FEW = 4, COUNT = SIDE * SIDE * FEW };
     const larmor_shape small = LARMOR_SHAPE(SIDE, SIDE, FEW);
     OWNED(cplx) *x = random_values(COUNT, 9);
-    for (int ratio = 0; ratio < 4; ratio += 3) {
-        OWNED(larmor_regulariser) *r;
-        double value, reference;
-        assert_ok(larmor_regulariser_create(dev, "lowrank-sparse", &(larmor_regulariser_opts){.ratio = ratio},
-                                            LARMOR_C128, small, &r));
-        OWNED(cplx) *pair = solve_pair(r, x, small, 0.1, 0, &value),
-                    *other = solve_pair(r, x, small, 0.1, 1, &reference);
-        assert_at_most(fabs(value / reference - 1), 1e-4);
-    }
+    OWNED(larmor_regulariser) *r;
+    double value, reference;
+    assert_ok(
+        larmor_regulariser_create(dev, name, &(larmor_regulariser_opts){.ratio = ratio}, LARMOR_C128, small, &r));
+    OWNED(cplx) *pair = solve_pair(r, x, small, 0.1, 0, &value), *other = solve_pair(r, x, small, 0.1, 1, &reference);
+    assert_at_most(fabs(value / reference - 1), 1e-4);
+}
+
+TEST(the_functional_of_both_has_its_least_value)
+{
+    functional_has_its_least_value("lowrank-sparse", 0);
+    functional_has_its_least_value("lowrank-sparse", 3);
+}
+
+TEST(the_functional_of_several_scales_has_its_least_value)
+{
+    functional_has_its_least_value("lowrank-multiscale", 0);
 }
 
 TEST(a_pair_costs_the_singular_values_of_one_and_the_frequencies_of_the_other)
@@ -155,10 +164,44 @@ TEST(a_pair_costs_the_singular_values_of_one_and_the_frequencies_of_the_other)
     }
 }
 
+/* One voxel in one frame, one block of 8 x 8 at the first shift, and a series of rank 2. */
+static void make_scales(double voxel, double block, cplx *z)
+{
+    cplx v[RANK][FRAMES];
+    make_courses(v);
+    memset(z, 0, 3 * N * sizeof *z);
+    z[37 + 5 * VOXELS] = voxel;
+    for (int t = 0; t < FRAMES; t++)
+        for (int i = 0; i < 64; i++) z[N + i % 8 + NX * (i / 8) + t * VOXELS] = block / 8 * v[1][t];
+    make_low_rank(5, 2, z + 2 * N);
+    for (int i = 0; i < 3 * N; i++) z[i] *= sqrt(3);
+}
+
+/* The block lies in four of those half a block away, each with half of its norm. */
+TEST(parts_cost_the_singular_values_of_blocks_of_their_size)
+{
+    OWNED(cplx) *z = malloc(3 * N * sizeof *z);
+    OWNED(larmor_regulariser) *r;
+    double value;
+    make_scales(3, 4, z);
+    assert_ok(larmor_regulariser_create(dev, "lowrank-multiscale", NULL, LARMOR_C128, SERIES, &r));
+    const larmor_penalty p = larmor_regulariser_penalty(r);
+    OWNED(larmor_array) *in = complex_array(LARMOR_C128, larmor_op_in_shape(p.E), z),
+                        *y = zeros(LARMOR_C128, larmor_op_out_shape(p.K));
+    assert_ok(larmor_op_forward(p.K, in, y));
+    assert_ok(larmor_prox_value(p.g, y, &value));
+    const double of_voxels = 1 + sqrt(FRAMES) + sqrt(2 * log(VOXELS)), of_whole = sqrt(VOXELS) + sqrt(FRAMES);
+    const double of_blocks = 8 + sqrt(FRAMES) + sqrt(2 * log(4));
+    const double expected = 1.3 * of_voxels * 3 + of_blocks * (4 + 4 * 2) / 2 + 1.5 * of_whole * 7;
+    assert_at_most(fabs(value / expected - 1), 1e-7);
+}
+
 TEST(one_frame_is_refused)
 {
     larmor_regulariser *r;
     assert_refused(larmor_regulariser_create(dev, "lowrank-sparse", NULL, LARMOR_C64, LARMOR_SHAPE(8, 8, 1), &r),
                    LARMOR_ERR_SHAPE, "lowrank: got c64 [8, 8, 1] on");
     assert_null(r);
+    assert_refused(larmor_regulariser_create(dev, "lowrank-multiscale", NULL, LARMOR_C64, LARMOR_SHAPE(8, 8, 1), &r),
+                   LARMOR_ERR_SHAPE, "lowrank-multiscale: got c64 [8, 8, 1] on");
 }
