@@ -66,6 +66,9 @@ install(FILES finufft/finufft.h finufft/finufft_errors.h finufft/finufft_functio
   finufft/finufft.fh finufft/cufinufft.h finufft/cufinufft_opts.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/larmor-finufft)
 install(TARGETS larmor_bench RUNTIME_DEPENDENCY_SET needed)
+# As sources: MATLAB's and Octave's gateway is compiled by its build.m, and Julia takes the folder of a package.
+install(DIRECTORY matlab/ DESTINATION ${CMAKE_INSTALL_DATADIR}/larmor/matlab PATTERN CMakeLists.txt EXCLUDE)
+install(DIRECTORY julia/Larmor DESTINATION ${CMAKE_INSTALL_DATADIR}/larmor/julia)
 include(cmake/manual.cmake)
 
 # What other builds look for: find_package(larmor) and pkg-config. Both find the rest from where they are themselves.

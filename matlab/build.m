@@ -1,7 +1,8 @@
 function build(library, folder)
 % BUILD  Compile the gateway larmor_mex of MATLAB or Octave 7 and later.
 %
-%   build('/usr/lib/x86_64-linux-gnu')     folder of liblarmor.so; headers are those of this checkout
+%   build('/usr/lib/x86_64-linux-gnu')     folder of liblarmor.so; headers are those of this checkout, or of the
+%                                          installation that this file is of
 %   build(library, folder)                 writes larmor_mex to this folder instead of the one of this file
 %
 % SPDX-License-Identifier: Apache-2.0
@@ -11,6 +12,9 @@ if nargin < 2
 end
 sources = {fullfile(here, 'larmor_mex.c'), fullfile(here, 'larmor_mex_recon.c')};
 headers = ['-I' fullfile(here, '..', 'include')];
+if ~exist(fullfile(here, '..', 'include'), 'dir') % of share/larmor/matlab
+    headers = ['-I' fullfile(here, '..', '..', '..', 'include')];
+end
 where = ['-L' library];
 if exist('OCTAVE_VERSION', 'builtin')
     out = fullfile(folder, 'larmor_mex.mex');

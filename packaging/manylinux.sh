@@ -1,8 +1,9 @@
 #!/bin/sh
-# What the wheel for old machines links and Debian 11 lacks, built into FOLDER: a small OpenBLAS with LAPACK, expat, libmicrohttpd.
-# Usage: packaging/manylinux.sh FOLDER [JOBS], in a Debian 11 (scripts/packaging/wheel_old.sh); sources are those of Debian 13.
-# OpenBLAS has the kernels of four processors, no threads (larmor has its own), and LAPACK's archives from Debian 11 beside
-# them, so that the linker takes what is used alone. SPDX-License-Identifier: Apache-2.0
+# What the wheel for old machines links and Debian 11 lacks, built into FOLDER: a small OpenBLAS with LAPACK, expat
+# and libmicrohttpd.
+# Usage: packaging/manylinux.sh FOLDER [JOBS], in a Debian 11 (scripts/packaging/wheel_old.sh); sources: Debian 13's.
+# OpenBLAS has the kernels of four processors, no threads (larmor has its own), and LAPACK's archives from Debian 11
+# beside them, so that the linker takes what is used alone. SPDX-License-Identifier: Apache-2.0
 set -eu
 folder=$1
 jobs=${2:-$(nproc)}
@@ -13,7 +14,8 @@ mkdir -p "$folder/lib/pkgconfig" "$folder/include" "$folder/share/licenses"
 
 # source NAME FILE SHA256: unpacks a source of Debian's pool into the folder NAME, keeps its terms
 source_of() {
-    for place in http://deb.debian.org/debian/pool/main https://snapshot.debian.org/archive/debian/20251201T000000Z/pool/main; do
+    for place in http://deb.debian.org/debian/pool/main \
+        https://snapshot.debian.org/archive/debian/20251201T000000Z/pool/main; do
         curl -fsSL --retry 2 -o "$work/$2" "$place/$(first_of "$1")/$1/$2" && break
     done
     echo "$3  $work/$2" | sha256sum -c --quiet
@@ -33,20 +35,22 @@ first_of() {
 }
 
 source_of expat expat_2.7.1.orig.tar.gz 85372797ff0673a8fc4a6be16466bb5a0ca28c0dcf3c6f7ac1686b4a3ba2aabb
-cmake -S expat -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$folder" -DCMAKE_INSTALL_LIBDIR=lib \
-    -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DEXPAT_SHARED_LIBS=OFF -DEXPAT_BUILD_TESTS=OFF -DEXPAT_BUILD_TOOLS=OFF \
-    -DEXPAT_BUILD_EXAMPLES=OFF -DEXPAT_BUILD_DOCS=OFF
+cmake -S expat -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$folder" \
+    -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DEXPAT_SHARED_LIBS=OFF -DEXPAT_BUILD_TESTS=OFF \
+    -DEXPAT_BUILD_TOOLS=OFF -DEXPAT_BUILD_EXAMPLES=OFF -DEXPAT_BUILD_DOCS=OFF
 cmake --build build -j "$jobs" --target install
 
 # a library of its own, as the LGPL asks
-source_of libmicrohttpd libmicrohttpd_1.0.1.orig.tar.gz a89e09fc9b4de34dde19f4fcb4faaa1ce10299b9908db1132bbfa1de47882b94
-./configure -q --prefix="$folder" --disable-static --disable-https --disable-doc --disable-examples --disable-tools --disable-curl
+source_of libmicrohttpd libmicrohttpd_1.0.1.orig.tar.gz \
+    a89e09fc9b4de34dde19f4fcb4faaa1ce10299b9908db1132bbfa1de47882b94
+./configure -q --prefix="$folder" --disable-static --disable-https --disable-doc --disable-examples \
+    --disable-tools --disable-curl
 make -s -j "$jobs" install
 
 source_of openblas openblas_0.3.29+ds.orig.tar.xz eb691e2cff83799400da22aa6ab93ebaa346ad317fea578b7ae119e226ce1b01
 build() {
-    make -s MAKE_NB_JOBS="$jobs" DYNAMIC_ARCH=1 "DYNAMIC_LIST=HASWELL ZEN SKYLAKEX" TARGET=GENERIC USE_THREAD=0 USE_LOCKING=1 \
-        NUM_THREADS=1 NO_SHARED=1 NO_LAPACK=1 NO_LAPACKE=1 PREFIX="$folder" "$@"
+    make -s MAKE_NB_JOBS="$jobs" DYNAMIC_ARCH=1 "DYNAMIC_LIST=HASWELL ZEN SKYLAKEX" TARGET=GENERIC USE_THREAD=0 \
+        USE_LOCKING=1 NUM_THREADS=1 NO_SHARED=1 NO_LAPACK=1 NO_LAPACKE=1 PREFIX="$folder" "$@"
 }
 build libs
 build install

@@ -10,8 +10,9 @@
 #include "core/hole.h"
 #include "core/owned.h"
 #include "core/status.h"
+#include "io/coils.h"
 
-enum { MOST_COILS = 1024, MOST_SIDE = 65535 };
+enum { MOST_COILS = LMR_MOST_CHANNELS, MOST_SIDE = 65535 };
 
 void lmr_arrays_free(lmr_array_scan *s)
 {
@@ -30,6 +31,7 @@ void lmr_arrays_free(lmr_array_scan *s)
     free(s->image);
     free(s->copy);
     free(s->group);
+    free(s->kept);
 }
 
 static larmor_status set_encoding(const larmor_scan_arrays *given, lmr_array_scan *s)
@@ -268,6 +270,68 @@ static larmor_status set_noise(larmor_array *noise, lmr_array_scan *s)
     return LARMOR_OK;
 }
 
+/* ---- coils ---- */
+
+/* Raise what says of each channel of x that it has signal; its last axis is that of channels. */
+static larmor_status find_signal(larmor_array *x, int channels, unsigned char *alive)
+{
+    for (int c = 0; c < channels; c++) {
+        LMR_OWNED(larmor_array) *channel = NULL;
+        double norm;
+        if (alive[c]) continue;
+        LMR_TRY(larmor_array_slice(x, c, 1, &channel));
+        LMR_TRY(larmor_nrm2(channel, &norm));
+        alive[c] = norm != 0; /* what is not finite is refused later */
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status measure_noise(larmor_array *noise, int channels, double *energy)
+{
+    for (int c = 0; c < channels; c++) {
+        LMR_OWNED(larmor_array) *channel = NULL;
+        double norm;
+        LMR_TRY(larmor_array_slice(noise, c, 1, &channel));
+        LMR_TRY(larmor_nrm2(channel, &norm));
+        energy[c] = norm * norm;
+    }
+    return LARMOR_OK;
+}
+
+static void add_warning(lmr_array_scan *s, const char *line)
+{
+    const size_t used = strlen(s->info.warnings), length = strlen(line);
+    if (used + length + 2 > sizeof s->info.warnings) return;
+    memcpy(s->info.warnings + used, line, length);
+    memcpy(s->info.warnings + used + length, "\n", 2);
+}
+
+static void give_up_noise(lmr_array_scan *s)
+{
+    larmor_array_free(s->noise);
+    s->noise = NULL;
+    s->info.noise = s->info.noise_samples = 0;
+    add_warning(s, LMR_NO_NOISE_TEXT);
+}
+
+/* As of files: channels without signal or noise are left out. */
+static larmor_status choose_coils(lmr_array_scan *s)
+{
+    larmor_raw_info *info = &s->info;
+    unsigned char alive[MOST_COILS] = {0};
+    double energy[MOST_COILS];
+    for (int i = 0; i < info->groups; i++) LMR_TRY(find_signal(s->image[i].kspace, info->channels, alive));
+    if (!memchr(alive, 1, sizeof alive)) return LMR_FAIL(LARMOR_ERR_FORMAT, "arrays: all data is zero.");
+    if (s->noise) LMR_TRY(measure_noise(s->noise, info->channels, energy));
+    if (s->noise && !lmr_have_noise(info->channels, alive, energy)) give_up_noise(s);
+    s->kept = calloc((size_t)info->channels, sizeof *s->kept);
+    if (!s->kept) return LMR_NO_MEMORY();
+    info->coils = lmr_choose_coils(info->channels, alive, s->noise ? energy : NULL, s->kept, info->warnings,
+                                   sizeof info->warnings);
+    info->dead_coils = info->channels - info->coils;
+    return LARMOR_OK;
+}
+
 larmor_status lmr_arrays_take(const larmor_scan_arrays *given, lmr_array_scan *s)
 {
     larmor_raw_info *info = &s->info;
@@ -284,6 +348,7 @@ larmor_status lmr_arrays_take(const larmor_scan_arrays *given, lmr_array_scan *s
     LMR_TRY(check_unit(given, s));
     LMR_TRY(check_centre(given, s));
     LMR_TRY(set_noise(given->noise, s));
+    LMR_TRY(choose_coils(s));
     info->acquisitions = info->imaging + info->calibration + info->noise;
     return LARMOR_OK;
 }

@@ -16,6 +16,7 @@ typedef struct lmr_array_scan {
     larmor_readouts *image; /* [info.groups], with references to their arrays, pointing to the copies */
     lmr_array_copies *copy; /* [info.groups] */
     larmor_group *group;
+    int *kept; /* [info.coils] the channels with signal and noise */
 } lmr_array_scan;
 
 /* *s, zeros before, <- the scan that is given, with references to its arrays.

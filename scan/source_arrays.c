@@ -6,6 +6,7 @@
 #include "core/array.h"
 #include "core/hash.h"
 #include "core/owned.h"
+#include "io/coils.h"
 #include "scan/arrays_given.h"
 #include "scan/source.h"
 #include "schedule/archive.h"
@@ -83,11 +84,33 @@ static larmor_status copy_of(larmor_array *x, larmor_dtype dtype, larmor_device 
     return larmor_copy(x, *copy);
 }
 
+/* x of all channels, or of the coils, as an array of the coils. */
+static larmor_status coils_of(const lmr_array_scan *s, larmor_array *x, int axis, larmor_array **coils)
+{
+    const lmr_coil_list list = {s->info.channels, s->info.coils, s->kept};
+    return lmr_convert_coils(&list, x, axis, 0, coils);
+}
+
 static larmor_status noise_of(void *self, larmor_device *dev, larmor_array **noise)
 {
     const lmr_array_scan *s = self;
+    LMR_OWNED(larmor_array) *coils = NULL;
     *noise = NULL;
-    return s->noise ? copy_of(s->noise, LARMOR_C64, dev, noise) : LARMOR_OK;
+    if (!s->noise) return LARMOR_OK;
+    LMR_TRY(coils_of(s, s->noise, 1, &coils));
+    return copy_of(coils, LARMOR_C64, dev, noise);
+}
+
+static larmor_status keep_coils(void *self, larmor_array *all, int axis, larmor_array **kept)
+{
+    return coils_of(self, all, axis, kept);
+}
+
+static larmor_status restore_coils(void *self, larmor_array *kept, int axis, larmor_array **all)
+{
+    const lmr_array_scan *s = self;
+    const lmr_coil_list list = {s->info.channels, s->info.coils, s->kept};
+    return lmr_convert_coils(&list, kept, axis, 1, all);
 }
 
 /* Of a trajectory in cycles per field of view of the scan: that of the grid, without the points beyond its k-space,
@@ -193,10 +216,26 @@ static larmor_status calibration_of(const lmr_array_scan *s, int group, const la
 {
     for (int i = 0; i < s->info.groups; i++) {
         const larmor_readouts *image = &s->image[(group + i) % s->info.groups];
-        if (image->calibration && image->meta.slice == s->image[group].meta.slice)
-            return placed_samples(s, image->calibration, image->calibration_traj, NULL, grid, dev, out);
+        LMR_OWNED(larmor_array) *coils = NULL;
+        if (!image->calibration || image->meta.slice != s->image[group].meta.slice) continue;
+        LMR_TRY(coils_of(s, image->calibration, 2, &coils));
+        return placed_samples(s, coils, image->calibration_traj, NULL, grid, dev, out);
     }
     return LARMOR_OK;
+}
+
+/* The samples of all its readouts. */
+static larmor_status image_of(const lmr_array_scan *s, int group, const larmor_grid *grid, larmor_device *dev,
+                              larmor_samples *out)
+{
+    const larmor_readouts *image = &s->image[group];
+    LMR_OWNED(larmor_array) *coils = NULL;
+    LMR_TRY(coils_of(s, image->kspace, 2, &coils));
+    if (image->traj)
+        LMR_TRY(placed_samples(s, coils, image->traj, image->density, grid, dev, out));
+    else
+        LMR_TRY(copy_of(coils, LARMOR_C64, dev, &out->kspace));
+    return steps_of(image, s->group[group].readouts, out);
 }
 
 static larmor_status samples_of(void *self, int group, const larmor_grid *grid, int calibration, larmor_device *dev,
@@ -205,15 +244,8 @@ static larmor_status samples_of(void *self, int group, const larmor_grid *grid, 
     const lmr_array_scan *s = self;
     *out = (larmor_samples){0};
     if (group < 0 || group >= s->info.groups) return no_such("image", group, s->info.groups);
-    const larmor_readouts *image = &s->image[group];
-    larmor_status st;
-    if (calibration)
-        st = calibration_of(s, group, grid, dev, out);
-    else if (image->traj)
-        st = placed_samples(s, image->kspace, image->traj, image->density, grid, dev, out);
-    else
-        st = copy_of(image->kspace, LARMOR_C64, dev, &out->kspace);
-    if (!st && !calibration) st = steps_of(image, s->group[group].readouts, out);
+    const larmor_status st =
+        calibration ? calibration_of(s, group, grid, dev, out) : image_of(s, group, grid, dev, out);
     if (st) larmor_samples_free(out);
     return st;
 }
@@ -253,8 +285,9 @@ done:
 static larmor_status some_readouts(const lmr_array_scan *s, const larmor_readouts *image, const int64_t *readout,
                                    int64_t count, const larmor_grid *grid, larmor_device *dev, larmor_samples *out)
 {
-    LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL, *density = NULL;
-    LMR_TRY(gather(image->kspace, 1, readout, count, &kspace));
+    LMR_OWNED(larmor_array) *all = NULL, *kspace = NULL, *traj = NULL, *density = NULL;
+    LMR_TRY(gather(image->kspace, 1, readout, count, &all));
+    LMR_TRY(coils_of(s, all, 2, &kspace));
     if (image->traj) LMR_TRY(gather(image->traj, 2, readout, count, &traj));
     if (image->density) LMR_TRY(gather(image->density, 1, readout, count, &density));
     if (traj)
@@ -376,6 +409,8 @@ larmor_status larmor_source_of_arrays(const larmor_scan_arrays *given, larmor_so
                                             .times = times_of,
                                             .meta = meta_of,
                                             .noise = noise_of,
+                                            .keep_coils = keep_coils,
+                                            .restore_coils = restore_coils,
                                             .destroy = destroy,
                                             .fingerprint = fingerprint,
                                             .stamps = stamps_of,

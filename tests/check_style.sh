@@ -46,6 +46,14 @@ meant=$(grep -rniwE "$instead" --include='*.[ch]' --include='*.cu' --include='*.
 wide=$(sources \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) ! -path nufft/choose/cost_table.c \
     -exec awk 'length($0) > 118 { print FILENAME ":" FNR ": more than 118 columns" }' {} +)
 [ -z "$wide" ] || { echo "$wide"; status=1; }
+# Of the other languages, in characters, where awk may count bytes.
+python3 -c '
+import pathlib
+wide = ["%s:%d: more than 118 columns" % (path, number) for folder in ("julia", "matlab", "packaging")
+        for path in sorted(pathlib.Path(folder).rglob("*")) if path.suffix in (".jl", ".m", ".py", ".sh", ".txt", ".yaml")
+        for number, line in enumerate(path.read_text().split("\n"), 1) if len(line) > 118]
+print("".join(line + "\n" for line in wide), end="")
+raise SystemExit(bool(wide))' || status=1
 if clang-format --version 2>/dev/null | grep -q 'version 14\.'; then
     other=$(sources -name '*.[ch]' -exec clang-format --dry-run {} + 2>&1 | sed -n 's/: warning: code should be.*/: not as clang-format has it/p')
     [ -z "$other" ] || { echo "$other"; status=1; }

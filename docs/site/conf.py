@@ -32,6 +32,7 @@ html_theme = "furo"
 html_title = f"larmor {release}"
 html_static_path = [str(SITE / "site.css")]
 html_css_files = ["site.css"]
+html_search_scorer = str(SITE / "scorer.js")
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False

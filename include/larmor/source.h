@@ -85,11 +85,11 @@ typedef struct larmor_scan_arrays { /* a scan in memory, on any device; zero mea
     int images;
 } larmor_scan_arrays;
 
-/* Arrays as a source. It keeps references to the arrays, and never changes them.
+/* Arrays as a source, which keeps references to them. As of files, channels without signal or noise are left out.
  *
  * Errors  LARMOR_ERR_ARG for a matrix, field of view, counter or trajectory that makes no sense; LARMOR_ERR_SHAPE for
- *         arrays that do not fit together; LARMOR_ERR_FORMAT for a trajectory that is in another unit
- *         (larmor_traj_check_unit), LARMOR_ERR_MEMORY. */
+ *         arrays that do not fit together; LARMOR_ERR_FORMAT for samples that are all zero, or a trajectory
+ *         in another unit (larmor_traj_check_unit); LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_source_of_arrays(const larmor_scan_arrays *scan, larmor_source **source);
 
 /* ---- frames ---- */

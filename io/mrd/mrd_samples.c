@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/owned.h"
+#include "io/coils.h"
 #include "io/mrd/mrd.h"
 #include "io/parts.h"
 
@@ -473,76 +474,10 @@ larmor_status larmor_raw_noise(const larmor_raw *raw, larmor_device *dev, larmor
     return st;
 }
 
-/* Dimension `axis` of an array as the middle one of three. */
-static larmor_status as_middle(larmor_array *x, int axis, larmor_array **view)
-{
-    const larmor_shape shape = larmor_array_shape(x);
-    int64_t dim[3] = {1, 1, 1};
-    for (int d = 0; d < shape.ndim; d++) dim[(d >= axis) + (d > axis)] *= shape.dim[d];
-    return larmor_array_reshape(x, larmor_shape_of(3, dim), view);
-}
-
-/* Of x [a, n, b], element `outer` of the last dimension and `middle` of the one before. */
-static larmor_status pick(larmor_array *x, int64_t middle, int64_t outer, larmor_array **one)
-{
-    const larmor_shape shape = larmor_array_shape(x);
-    LMR_OWNED(larmor_array) *flat = NULL;
-    LMR_TRY(larmor_array_part(x, outer, 1, larmor_shape_of(2, shape.dim), &flat));
-    return larmor_array_slice(flat, middle, 1, one);
-}
-
-/* Between arrays of all channels and of the coils that are kept, along dimension `axis`; back: from the coils. */
-static larmor_status move_coils(const larmor_raw *raw, larmor_array *all, larmor_array *kept, int axis, int back)
-{
-    larmor_array *channels = NULL, *coils = NULL;
-    larmor_status st = as_middle(all, axis, &channels);
-    if (!st) st = as_middle(kept, axis, &coils);
-    const int64_t outer = st ? 0 : larmor_array_shape(coils).dim[2];
-    for (int64_t i = 0; i < outer * raw->info.coils && !st; i++) {
-        const int64_t c = i % raw->info.coils, o = i / raw->info.coils;
-        larmor_array *stored = NULL, *coil = NULL;
-        st = pick(channels, raw->kept[c], o, &stored);
-        if (!st) st = pick(coils, c, o, &coil);
-        if (!st) st = back ? larmor_copy(coil, stored) : larmor_copy(stored, coil);
-        larmor_array_free(coil);
-        larmor_array_free(stored);
-    }
-    larmor_array_free(coils);
-    larmor_array_free(channels);
-    return st;
-}
-
-/* x has, along the axis, as many elements as there are channels or coils. */
-static larmor_status check_coils(const larmor_raw *raw, const larmor_array *x, int axis)
-{
-    const larmor_shape shape = larmor_array_shape(x);
-    if (axis >= 0 && axis < shape.ndim &&
-        (shape.dim[axis] == raw->info.channels || shape.dim[axis] == raw->info.coils))
-        return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_SHAPE,
-                    "coils: array is %s, expected %d channels in dimension %d, or the %d coils that are kept",
-                    lmr_describe(x).s, raw->info.channels, axis, raw->info.coils);
-}
-
 static larmor_status convert_coils(const larmor_raw *raw, larmor_array *x, int axis, int back, larmor_array **result)
 {
-    *result = NULL;
-    LMR_TRY(check_coils(raw, x, axis));
-    larmor_shape shape = larmor_array_shape(x);
-    const int64_t wanted = back ? raw->info.channels : raw->info.coils;
-    if (shape.dim[axis] == wanted) {
-        *result = larmor_array_ref(x);
-        return LARMOR_OK;
-    }
-    shape.dim[axis] = wanted;
-    LMR_TRY(larmor_array_create(larmor_array_device(x), larmor_array_dtype(x), shape, result));
-    larmor_status st = back ? larmor_zero(*result) : LARMOR_OK;
-    if (!st) st = back ? move_coils(raw, *result, x, axis, 1) : move_coils(raw, x, *result, axis, 0);
-    if (st) {
-        larmor_array_free(*result);
-        *result = NULL;
-    }
-    return st;
+    const lmr_coil_list list = {raw->info.channels, raw->info.coils, raw->kept};
+    return lmr_convert_coils(&list, x, axis, back, result);
 }
 
 larmor_status larmor_raw_keep_coils(const larmor_raw *raw, larmor_array *all, int axis, larmor_array **kept)

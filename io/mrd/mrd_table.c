@@ -5,14 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/select.h"
+#include "io/coils.h"
 #include "io/mrd/mrd.h"
 #include "io/parts.h"
 
-/* Larger values are not signal, and their squares would leave the range of single precision. */
-
-/* Noise of a coil, relative to the others, that counts as no noise. */
-#define LEAST_NOISE 1e-6
+_Static_assert(LMR_MRD_MAX_CHANNELS <= LMR_MOST_CHANNELS, "of as many channels as a file may have");
 
 /* Readouts that are left out, by the first of their flags. */
 static const struct {
@@ -347,40 +344,22 @@ static larmor_status count_uses(larmor_raw *raw)
 
 /* ---- coils ---- */
 
-/* The energy below which a coil has no noise: far below the median of the coils that have signal. 0 if none has
- * any. */
-static double noise_floor(const larmor_raw *raw, const findings *f)
-{
-    double energy[LMR_MRD_MAX_CHANNELS];
-    int count = 0;
-    for (int c = 0; c < raw->channels; c++)
-        if (f->alive[c] && f->noise[c] > 0) energy[count++] = f->noise[c];
-    return LEAST_NOISE * LEAST_NOISE * lmr_median_f64(energy, count);
-}
-
 static void give_up_noise(larmor_raw *raw)
 {
     for (int64_t i = 0; i < raw->info.acquisitions; i++)
         if (raw->readout[i].use == LMR_NOISE) raw->readout[i].use = 0;
     add_dropped(&raw->info, raw->info.noise, "noise without noise");
     raw->info.noise = raw->info.noise_samples = 0;
-    lmr_mrd_warn(raw, "the noise scan holds no noise; it is not used.");
+    lmr_mrd_warn(raw, LMR_NO_NOISE_TEXT);
 }
 
-/* List the coils that are kept: those with signal and, if there is a noise scan, noise. */
 static void choose_coils(larmor_raw *raw, const findings *f)
 {
-    const double floor_energy = noise_floor(raw, f);
-    if (raw->info.noise && !(floor_energy > 0)) give_up_noise(raw);
-    for (int c = 0; c < raw->channels; c++) {
-        const int quiet = raw->info.noise && f->noise[c] <= floor_energy;
-        if (f->alive[c] && !quiet) {
-            raw->kept[raw->info.coils++] = c;
-            continue;
-        }
-        raw->info.dead_coils++;
-        lmr_mrd_warn(raw, "channel %d has no %s; left out.", c, f->alive[c] ? "noise" : "signal");
-    }
+    larmor_raw_info *info = &raw->info;
+    if (info->noise && !lmr_have_noise(raw->channels, f->alive, f->noise)) give_up_noise(raw);
+    info->coils = lmr_choose_coils(raw->channels, f->alive, info->noise ? f->noise : NULL, raw->kept, info->warnings,
+                                   sizeof info->warnings);
+    info->dead_coils = raw->channels - info->coils;
 }
 
 typedef struct looking {

@@ -1,8 +1,8 @@
 """The root folder of larmor as OpenRecon and FIRE take it. Usage: pack.py ROOT VERSION DATE OUT
 
-OUT gets OpenRecon_larmor_larmor_VVERSION.zip, an image as `docker save` writes it, with the label of schema 1.1.0, and
-FIRE_larmor_larmor_VVERSION/, a folder to be copied to the scanner, without its .img. Layouts: neurodesk/openrecon, README
-and recipes/build.py; moby, image/spec/v1.2.md. SPDX-License-Identifier: Apache-2.0
+OUT gets OpenRecon_larmor_larmor_VVERSION.zip, an image as `docker save` writes it, with the label of schema 1.1.0,
+and FIRE_larmor_larmor_VVERSION/, a folder to be copied to the scanner, without its .img. Layouts:
+neurodesk/openrecon, README and recipes/build.py; moby, image/spec/v1.2.md. SPDX-License-Identifier: Apache-2.0
 """
 
 import base64

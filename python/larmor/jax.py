@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental import checkify
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
@@ -359,6 +360,9 @@ def _root(weights: Array) -> Array:
             least = float(jnp.min(jnp.real(seen), initial=0))
         if least < 0:
             raise ArgumentError(f"weights: the least is {least:g}, expected at least 0")
+    else:
+        checkify.debug_check(jnp.all(jnp.real(weights) >= 0), "weights: the least is {least}, expected at least 0",
+                             least=jnp.min(jnp.real(weights), initial=0))
     nothing = weights == 0  # also of what is differentiated, as 0 times infinity is no number
     return jnp.where(nothing, 0, jnp.sqrt(jnp.where(nothing, jnp.ones_like(weights), weights)))
 
@@ -367,7 +371,9 @@ def sense(x: Array, maps: Array, points: Array, *, weights: Array | None = None,
     """Images [batch..., modes...] to the k-space [batch..., coils, points...] of coils with maps [coils, modes...].
 
     weights  [points...], at least 0, whose root is a factor of the samples, as of larmor.linop.sense. Where one is 0,
-             where the root has no finite derivative, its derivatives are 0.
+             where the root has no finite derivative, its derivatives are 0. Below 0 they are refused where their
+             numbers are known; traced ones make NaN of their samples alone, and an error under
+             jax.experimental.checkify.
     """
     x, maps, points = _values(x), _values(maps), _points(points, "points")
     _expect_maps(maps, points)

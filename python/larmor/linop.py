@@ -45,13 +45,13 @@ from larmor._library import (
     release_handle,
     text,
 )
-from larmor.typing import Array, ArrayLike, ArrayT, Complexes, DType, Index, Integers
+from larmor.typing import Array, ArrayLike, ArrayT, Complexes, DType, Index, Integers, OperatorLike
 
-__all__ = ["Function", "Operator", "Segments", "basis_factors", "block_diag", "cartesian", "cartesian_normal",
-           "casorati", "coils", "diag", "distribute", "embed", "fft", "frames", "gradient", "hstack", "identity",
-           "mask", "nufft", "off_resonance", "phase", "reshape", "segments", "segments_toeplitz", "sense",
-           "shift_wavelet", "stack", "stack_of_stars", "subspace", "subspace_sense", "symmetrised_gradient", "take",
-           "toeplitz", "toeplitz_mixed", "vstack", "wavelet", "weights"]
+__all__ = ["Function", "Operator", "Segments", "as_operator", "basis_factors", "block_diag", "cartesian",
+           "cartesian_normal", "casorati", "coils", "diag", "distribute", "embed", "fft", "frames", "gradient",
+           "hstack", "identity", "mask", "nufft", "off_resonance", "phase", "reshape", "segments", "segments_toeplitz",
+           "sense", "shift_wavelet", "stack", "stack_of_stars", "subspace", "subspace_sense", "symmetrised_gradient",
+           "take", "toeplitz", "toeplitz_mixed", "vstack", "wavelet", "weights"]
 
 _MAP = "larmor_status(*)(void *, const larmor_array *, larmor_array *)"
 
@@ -497,6 +497,27 @@ def Function(forward: Callable[[Array], Array], adjoint: Callable[[Array], Array
     """
     return _own(name, as_map(forward), as_map(adjoint), as_map(normal) if normal else None, in_shape, out_shape, dtype,
                 _arrays.device(device))
+
+
+def as_operator(A: OperatorLike) -> Operator:
+    """An operator of SciPy, PyLops or another library as one of larmor's, which is what larmor.solve makes of it.
+
+    It maps vectors, or arrays of the shapes that PyLops's have as dims and dimsd, in complex128 where A's numbers are
+    double. Anything without shape, dtype, H and @ is an ArgumentError.
+    """
+    if isinstance(A, Operator):
+        return A
+    if not isinstance(A, OperatorLike):
+        raise ArgumentError(f"A: got {type(A).__name__}, expected an operator: larmor's, or anything with shape, "
+                            "dtype, H and @")
+    rows, columns = (int(n) for n in A.shape)
+    before, after = tuple(getattr(A, "dims", (columns,))), tuple(getattr(A, "dimsd", (rows,)))
+    if math.prod(before) != columns or math.prod(after) != rows:
+        before, after = (columns,), (rows,)
+    dtype = np.result_type(A.dtype if A.dtype is not None else np.complex64, np.complex64)
+    return Function(lambda x: np.reshape(A @ np.ravel(np.asarray(x)), after),
+                    lambda y: np.reshape(A.H @ np.ravel(np.asarray(y)), before), before, after,
+                    name=type(A).__name__, dtype=dtype, device="cpu")
 
 
 # ---- larmor's own ----

@@ -1,11 +1,13 @@
 """Solvers: what each minimises, its steps and when it stops is in docs/reference/solvers.md.
 
+A is an operator of larmor, or of SciPy or PyLops, as larmor.linop.as_operator takes it.
 Each returns the solution and a Report. A monitor is called after each iteration with a Progress, and stops the solver
 by returning True; the solution is then the iterate that was reached. SPDX-License-Identifier: Apache-2.0
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,9 +21,9 @@ from larmor import _arrays, _library
 from larmor import prior as _prior
 from larmor._arrays import Device, Native
 from larmor._library import Stopped, check, ffi, lib
-from larmor.linop import Operator, _op, _real, _traj
+from larmor.linop import Operator, _op, _real, _traj, as_operator
 from larmor.prox import Prox
-from larmor.typing import Array, ArrayT, Complexes, DenoiserFunction, DType, Floats, Path
+from larmor.typing import Array, ArrayT, Complexes, DenoiserFunction, DType, Floats, OperatorLike, Path
 
 if TYPE_CHECKING:
     from typing_extensions import Concatenate, ParamSpec, TypeAlias
@@ -110,17 +112,22 @@ if TYPE_CHECKING:
         """A function of an operator and data whose image is of the data's library."""
 
         @overload
-        def __call__(self, A: Operator, b: NDArray[Any], /, *arguments: _P.args,
+        def __call__(self, A: OperatorLike, b: NDArray[Any], /, *arguments: _P.args,
                      **options: _P.kwargs) -> tuple[Complexes, _Told_co]: ...
 
         @overload
-        def __call__(self, A: Operator, b: ArrayT, /, *arguments: _P.args,
+        def __call__(self, A: OperatorLike, b: ArrayT, /, *arguments: _P.args,
                      **options: _P.kwargs) -> tuple[ArrayT, _Told_co]: ...
 
 
 def _solver(function: Callable[Concatenate[Operator, Array, _P], tuple[Native, _Told_co]]) -> _Solver[_P, _Told_co]:
-    """The function itself, with that type."""
-    return cast("_Solver[_P, _Told_co]", function)
+    """The function with that type, for operators of other libraries, too."""
+
+    @functools.wraps(function)
+    def call(A: OperatorLike, *arguments: Any, **options: Any) -> Any:
+        return function(as_operator(A), *arguments, **options)
+
+    return cast("_Solver[_P, _Told_co]", call)
 
 
 def _solve(function: Any, A: Operator, b: Native, x0: Native, extra: Sequence[Any], iterations: int, tol: float,
@@ -362,25 +369,26 @@ def pnp(A: Operator, b: Array, denoiser: _prior.Denoiser | DenoiserFunction | Pa
                         info.sigma, info.seconds, end or _PNP_ENDS.get(info.end, ""))
 
 
-def largest_eigenvalue(A: Operator, iterations: int = 0) -> float:
+def largest_eigenvalue(A: OperatorLike, iterations: int = 0) -> float:
     """Of A^H A, from below, by the power method."""
     _library.answer_ctrl_c()
+    op = as_operator(A)
     value = ffi.new("double *")
-    check(lib.larmor_opnorm(A._op, iterations, value))
+    check(lib.larmor_opnorm(op._op, iterations, value))
     return float(np.float64(value[0]))
 
 
 @overload
-def power_method(A: Operator, x0: NDArray[Any] | None = None, *, iterations: int = 30, tol: float = 1e-4,
+def power_method(A: OperatorLike, x0: NDArray[Any] | None = None, *, iterations: int = 30, tol: float = 1e-4,
                  seed: int = 1, monitor: Monitor | None = None) -> tuple[float, Complexes, Report]: ...
 
 
 @overload
-def power_method(A: Operator, x0: ArrayT, *, iterations: int = 30, tol: float = 1e-4, seed: int = 1,
+def power_method(A: OperatorLike, x0: ArrayT, *, iterations: int = 30, tol: float = 1e-4, seed: int = 1,
                  monitor: Monitor | None = None) -> tuple[float, ArrayT, Report]: ...
 
 
-def power_method(A: Operator, x0: Array | None = None, *, iterations: int = 30, tol: float = 1e-4, seed: int = 1,
+def power_method(A: OperatorLike, x0: Array | None = None, *, iterations: int = 30, tol: float = 1e-4, seed: int = 1,
                  monitor: Monitor | None = None) -> tuple[float, Native, Report]:
     """The largest eigenvalue of A^H A from below, its eigenvector of norm 1, and a report.
 
@@ -388,11 +396,14 @@ def power_method(A: Operator, x0: Array | None = None, *, iterations: int = 30, 
          objective is the value.
     """
     began = time.perf_counter()
-    x: Native = noise(A.in_shape, seed=seed, dtype=A.dtype) if x0 is None else _arrays.as_input(x0, A.dtype, name="x0")
+    op = as_operator(A)
+    x: Native = noise(op.in_shape, seed=seed, dtype=op.dtype)
+    if x0 is not None:
+        x = _arrays.as_input(x0, op.dtype, name="x0")
     x = x / _norm(x)
     value, residual, end, i = 0.0, math.inf, "iterations", 0
     for i in range(1, iterations + 1):
-        z = A.normal(x)
+        z = op.normal(x)
         value = float((x.conj() * z).real.sum())
         if not math.isfinite(value):
             raise _library.NumericError(f"power_method: A^H A x is not finite in iteration {i}")

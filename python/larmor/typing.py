@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeAlias
 
 __all__ = ["Array", "ArrayLike", "ArrayT", "Bools", "Complexes", "DType", "DenoiserFunction", "Floats", "Index",
-           "Integers", "Numbers", "Path", "Readout"]
+           "Integers", "Numbers", "OperatorLike", "Path", "Readout"]
 
 Complexes: TypeAlias = NDArray[np.complexfloating[Any, Any]]  # of either precision
 Floats: TypeAlias = NDArray[np.floating[Any]]
@@ -48,6 +48,26 @@ class Array(Protocol):
 
 
 ArrayT = TypeVar("ArrayT", bound=Array)
+
+
+@runtime_checkable
+class OperatorLike(Protocol):
+    """A linear operator of larmor, SciPy, PyLops, or any other with these members: `A` of `larmor.solve`."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of its matrix: numbers out, numbers in."""
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the numbers; None is taken for complex64."""
+
+    @property
+    def H(self) -> Any:
+        """The adjoint, an operator as this one."""
+
+    def __matmul__(self, x: Any, /) -> Any:
+        """A x of a vector x."""
 
 
 class DenoiserFunction(Protocol):

@@ -487,3 +487,39 @@ def test_operators_are_pickled_and_copied_but_those_of_functions_without_a_name(
             assert np.array_equal(again @ x, A @ x), name
             assert repr(again) == repr(A)
     assert pickle.loads(pickle.dumps(coils.device)) is coils.device
+
+
+class Matrix:
+    """An operator with nothing but what larmor.typing.OperatorLike asks for."""
+
+    def __init__(self, values):
+        self.values, self.shape, self.dtype = values, values.shape, values.dtype
+
+    @property
+    def H(self):
+        return Matrix(self.values.conj().T)
+
+    def __matmul__(self, x):
+        assert x.ndim == 1
+        return self.values @ x
+
+
+def test_solvers_take_any_operator_with_shape_dtype_adjoint_and_product(numbers):
+    values, y = numbers(12, 6).astype(C128), numbers(12).astype(C128)
+    A = Matrix(values)
+    assert isinstance(A, larmor.typing.OperatorLike)
+    expected = np.linalg.lstsq(values, y, rcond=None)[0]
+    for solver in (solve.cg, solve.lsmr):
+        assert relative(solver(A, y, iterations=40, tol=1e-12)[0], expected) < 1e-8
+    assert solve.largest_eigenvalue(A, 300) == pytest.approx(np.linalg.norm(values, 2)**2, rel=1e-6)
+    value, vector, _ = solve.power_method(A, iterations=500, tol=1e-10)
+    assert value == pytest.approx(np.linalg.norm(values, 2)**2, rel=1e-6)
+    assert relative(values.conj().T @ (values @ vector), value * vector) < 1e-6
+    A.dims, A.dimsd = (2, 3), (3, 4)  # PyLops's
+    op = linop.as_operator(A)
+    assert (op.in_shape, op.out_shape, op.dtype) == ((2, 3), (3, 4), C128)
+    assert op.adjoint_error() < 1e-12
+    assert linop.as_operator(op) is op
+    assert linop.as_operator(Matrix(values.astype("c8"))).dtype == np.complex64
+    with pytest.raises(larmor.ArgumentError, match="A: got ndarray, expected an operator: larmor's, or anything with"):
+        solve.cg(values, y)

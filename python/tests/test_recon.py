@@ -505,3 +505,22 @@ def test_the_operator_of_slices_at_once_is_their_sum():
     y = A @ x.astype(A.dtype)
     assert np.linalg.norm(y - sum(turned)) < 1e-5 * np.linalg.norm(y)
     assert A.adjoint_error() < 1e-6
+
+
+def test_dead_channels_of_arrays_are_left_out_as_of_files(tmp_path):
+    traj = larmor.traj("golden", (32, 24), readouts=40)
+    rng = np.random.default_rng(7)
+    kspace = larmor.phantom_kspace(traj, coils=4)
+    kspace = np.ascontiguousarray(kspace + 1e-3 * (rng.normal(size=kspace.shape) + 1j * rng.normal(size=kspace.shape)))
+    wide = np.insert(kspace, 2, 0, axis=0).astype("c8")
+    arrays, whole = (larmor.ScanArrays(x.astype("c8"), traj, (32, 24)) for x in (wide, kspace))
+    path = tmp_path / "scan.h5"
+    larmor.write_scan(path, arrays)
+    options = dict(method="cg", device="cpu")
+    of_arrays, of_file, alive = (larmor.recon(x, **options) for x in (arrays, path, whole))
+    assert of_arrays.warnings == of_file.warnings == ["channel 2 has no signal; left out."]
+    assert alive.warnings == []
+    assert np.array_equal(of_arrays.images, alive.images)
+    assert relative(of_arrays.images, of_file.images) < 1e-3
+    with pytest.raises(larmor.FormatError, match="arrays: all data is zero"):
+        larmor.recon(larmor.ScanArrays(0 * wide, traj, (32, 24)), **options)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import larmor
 from larmor import linop, nufft, prior, prox, solve
-from larmor.typing import Array, Complexes, Floats
+from larmor.typing import Array, Complexes, Floats, OperatorLike
 
 if TYPE_CHECKING:
     from typing_extensions import assert_type
@@ -42,6 +42,27 @@ def operators_give_complex_arrays_of_numpy(x: NDArray[np.float32], maps: Complex
     assert_type(A.in_shape, tuple[int, ...])
     assert_type(A.todense(), Complexes)
     assert_type(A.adjoint_error(), float)
+
+
+class Matrix:
+    """An operator of another library."""
+
+    shape: tuple[int, int] = (3, 2)
+    dtype = np.dtype(np.complex64)
+
+    @property
+    def H(self) -> Matrix:
+        return self
+
+    def __matmul__(self, x: Any) -> Any:
+        return x
+
+
+def solvers_take_operators_of_other_libraries(A: linop.Operator, B: OperatorLike, y: Complexes) -> None:
+    everything: list[OperatorLike] = [A, A.H, B, Matrix()]
+    assert_type(solve.cg(everything[0], y)[0], Complexes)
+    assert_type(linop.as_operator(Matrix()), linop.Operator)
+    assert_type(solve.largest_eigenvalue(Matrix()), float)
 
 
 def solvers_give_images_and_reports(A: linop.Operator, y: Complexes) -> None:

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-# What the metadata say of a wheel with FFTW; packaging/conda/meta.yaml and packaging/Dockerfile say the same.
+# What the metadata say of a wheel with FFTW; packaging/conda/recipe.yaml and packaging/Dockerfile say the same.
 EXPRESSION = "Apache-2.0 AND GPL-3.0-or-later"
 
 MEANING = """larmor's own files are under the Apache License 2.0.

@@ -21,7 +21,9 @@ others=$(cd "$prefix" && find . -type f -o -type l | sed 's|^\./||' | grep -vE \
     -e '^include/larmor-finufft/(cu)?finufft(_errors|_functions|_opts)?\.f?h$' -e "^$LIBDIR/cmake/larmor/" -e "^$LIBDIR/pkgconfig/larmor(-(cu)?finufft)?\.pc$" \
     -e '^share/doc/larmor/LICENSE$' -e '^share/man/man1/larmor[a-z0-9-]*\.1(\.gz)?$' \
     -e '^share/bash-completion/completions/larmor(-bench)?$' -e '^share/zsh/site-functions/_larmor(-bench)?$' \
-    -e '^share/fish/vendor_completions\.d/larmor(-bench)?\.fish$' || true)
+    -e '^share/fish/vendor_completions\.d/larmor(-bench)?\.fish$' \
+    -e '^share/larmor/matlab/(\+larmor/)?[a-zA-Z_]+\.[cmh]$' \
+    -e '^share/larmor/julia/Larmor/(Project\.toml|(src|ext|test)/[A-Za-z]+\.jl)$' || true)
 [ -z "$others" ] || fail "files that are not larmor's: $others"
 
 # each component has its part, and without the others' none of theirs
@@ -29,11 +31,25 @@ for component in library program; do
     quiet "$CMAKE" --install "$build" --prefix "$work/users" --component $component
 done
 "$work/users/bin/larmor" version >/dev/null || fail "larmor does not run from the components library and program"
-for part in bin/larmor-bench include "$LIBDIR/cmake" "$LIBDIR/pkgconfig" "$LIBDIR/liblarmor.so"; do
+for part in bin/larmor-bench share/larmor include "$LIBDIR/cmake" "$LIBDIR/pkgconfig" "$LIBDIR/liblarmor.so"; do
     [ ! -e "$work/users/$part" ] || fail "the components library and program have $part"
 done
 quiet "$CMAKE" --install "$build" --prefix "$work/library" --component library
 [ ! -e "$work/library/bin" ] || fail "the component library has programs"
+
+# MATLAB's and Julia's sources are whole: the gateway is compiled by the installed headers, and every file of the module is there
+[ -s "$prefix/share/larmor/julia/Larmor/Project.toml" ] || fail "Julia's package is not there"
+for part in $(sed -n 's/^include("\(.*\)")$/\1/p' "$prefix/share/larmor/julia/Larmor/src/Larmor.jl"); do
+    [ -s "$prefix/share/larmor/julia/Larmor/src/$part" ] || fail "Julia's package lacks $part"
+done
+if command -v octave-cli >/dev/null && command -v mkoctfile >/dev/null && [ -z "$CFLAGS" ]; then
+    mkdir "$work/gateway"
+    octave-cli --no-init-file --no-history --path "$prefix/share/larmor/matlab:$work/gateway" --eval \
+        "build('$prefix/$LIBDIR', '$work/gateway'); disp(larmor.version())" >"$work/octave" 2>&1 ||
+        { cat "$work/octave" >&2; fail "build.m of the installation does not work"; }
+    [ "$(tail -n 1 "$work/octave")" = "$("$prefix/bin/larmor" version | sed -n '1s/[^0-9]*\([0-9.]*\).*/\1/p')" ] ||
+        fail "larmor.version() gives $(cat "$work/octave")"
+fi
 
 # one line of pkg-config gives a program that starts
 PKG_CONFIG_PATH=$prefix/$LIBDIR/pkgconfig

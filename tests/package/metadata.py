@@ -46,7 +46,7 @@ def the_oldest_python_is_the_same_everywhere():
         "pyproject.toml": project["requires-python"].removeprefix(">= "),
         "python/cuda/pyproject.toml": plugin["requires-python"].removeprefix(">= "),
         "python/CMakeLists.txt": found("python/CMakeLists.txt", r"find_package\(Python3 ([\d.]+)"),
-        "packaging/conda/meta.yaml": found("packaging/conda/meta.yaml", r"- python >=([\d.]+)"),
+        "packaging/conda/recipe.yaml": found("packaging/conda/recipe.yaml", r"- python >=([\d.]+)"),
         "ruff": "3." + found("pyproject.toml", r'target-version = "py3(\d+)"'),
         "the first classifier": next(c for c in project["classifiers"] if "Python :: 3." in c).rpartition(" ")[2],
         "docs/python.md": found("docs/python.md", r"for Python (3\.\d+) and later"),
@@ -62,7 +62,7 @@ def licences_and_authors_are_the_same_everywhere():
     spec.loader.exec_module(licences)
     same("the licence of binaries with FFTW", {
         "the wheel": licences.EXPRESSION,
-        "conda": found("packaging/conda/meta.yaml", r"^  license: (.*)"),
+        "conda": found("packaging/conda/recipe.yaml", r"^  license: (.*)"),
         "the container": found("packaging/Dockerfile", r'image\.licenses="(.*?)"'),
     })
     assert authors == [a["name"] for a in plugin["authors"]]

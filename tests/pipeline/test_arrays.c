@@ -1,4 +1,5 @@
 /* scan/source_arrays.c. SPDX-License-Identifier: Apache-2.0 */
+#include "scan/source.h"
 #include "tests/pipeline/scan.h"
 
 TEST(arrays_give_the_image_of_the_phantom)
@@ -255,4 +256,131 @@ TEST(what_does_not_fit_is_refused)
     larmor_source *source;
     assert_refused(larmor_source_of_arrays(NULL, &source), LARMOR_ERR_ARG, "one image at least");
     assert_refused(larmor_source_of_arrays(&s.arrays, NULL), LARMOR_ERR_ARG, "nowhere to put it");
+}
+
+/* x [before..., coils] with channels of zeros between: 0, 1, a channel of zeros, 2, 3, another one. */
+static larmor_array *with_dead_channels(const larmor_array *x)
+{
+    larmor_shape shape = larmor_array_shape(x);
+    OWNED(float) *coils = values_of(x);
+    const int64_t each = 2 * larmor_shape_count(shape) / COILS;
+    float *channels = calloc((size_t)(each * (COILS + 2)), sizeof *channels);
+    larmor_array *wide;
+    assert_non_null(channels);
+    memcpy(channels, coils, (size_t)(2 * each) * sizeof *channels);
+    memcpy(channels + 3 * each, coils + 2 * each, (size_t)(2 * each) * sizeof *channels);
+    shape.dim[shape.ndim - 1] = COILS + 2;
+    assert_ok(larmor_array_create(dev, LARMOR_C64, shape, &wide));
+    assert_ok(larmor_array_write(wide, channels, larmor_array_bytes(wide)));
+    free(channels);
+    return wide;
+}
+
+static void widen(larmor_array **x)
+{
+    larmor_array *wide = with_dead_channels(*x);
+    larmor_array_free(*x);
+    *x = wide;
+}
+
+static scan noisy_scan(void)
+{
+    scan s = scan_of(COILS, 1, 1e-4);
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(500, COILS), &s.arrays.noise));
+    assert_ok(larmor_noise_fill(s.arrays.noise, 1e-4, 3));
+    return s;
+}
+
+static scan scan_with_dead_channels(void)
+{
+    scan s = noisy_scan();
+    larmor_array *all, *last;
+    widen(&s.image[0].kspace);
+    widen(&s.arrays.noise);
+    widen(&s.maps);
+    /* the last channel has signal, but no noise */
+    assert_ok(larmor_array_slice(s.image[0].kspace, 0, 1, &all));
+    assert_ok(larmor_array_slice(s.image[0].kspace, COILS + 1, 1, &last));
+    assert_ok(larmor_copy(all, last));
+    larmor_array_free(all);
+    larmor_array_free(last);
+    return s;
+}
+
+static void expect_same(const scan *wide, const larmor_recon_opts *with, const scan *s,
+                        const larmor_recon_opts *without)
+{
+    const double difference = apart(wide, with, s, without);
+    assert_true(is_cpu() ? difference == 0 : difference < 1e-3);
+}
+
+TEST(channels_without_signal_or_noise_are_left_out_as_those_of_files_are)
+{
+    OWNED(scan) s = noisy_scan(), wide = scan_with_dead_channels();
+    notes n = {.text = ""};
+    const larmor_recon_opts with = OPTS(.maps = wide.maps, .method = "cg", .listener = take_note, .user = &n),
+                            without = OPTS(.maps = s.maps, .method = "cg");
+    expect_same(&wide, &with, &s, &without);
+    assert_noted(n, "W:channel 2 has no signal; left out.\nW:channel 5 has no noise; left out.\n");
+    /* with maps from the calibration */
+    for (int i = 0; i < 2; i++) {
+        scan *one = i ? &wide : &s;
+        one->image[0].calibration = larmor_array_ref(one->image[0].kspace);
+        one->image[0].calibration_traj = larmor_array_ref(one->image[0].traj);
+    }
+    expect_same(&wide, &OPTS(.method = "grid"), &s, &OPTS(.method = "grid"));
+}
+
+/* Some readouts of the scan, as frames have them. */
+static larmor_array *samples_of_some(scan *s)
+{
+    static const int64_t some[] = {3, 4, 9};
+    OWNED(larmor_source) *source;
+    larmor_grid grid;
+    OWNED(larmor_samples) x;
+    s->arrays.image = s->image;
+    assert_ok(larmor_source_of_arrays(&s->arrays, &source));
+    assert_ok(lmr_source_grid(source, 0, NULL, &grid));
+    assert_ok(lmr_source_readouts(source, 0, some, 3, &grid, dev, &x));
+    return larmor_array_ref(x.kspace);
+}
+
+TEST(single_readouts_are_without_these_channels_too)
+{
+    OWNED(scan) s = noisy_scan(), wide = scan_with_dead_channels();
+    OWNED(larmor_array) *expected = samples_of_some(&s), *some = samples_of_some(&wide);
+    assert_true(larmor_shape_equal(larmor_array_shape(some), LARMOR_SHAPE(SAMPLES, 3, COILS)));
+    assert_true(difference(some, expected) == 0);
+}
+
+TEST(maps_of_arrays_are_given_out_with_zeros_for_channels_that_are_left_out)
+{
+    OWNED(scan) wide = scan_with_dead_channels();
+    OWNED(larmor_recon) *recon = recon_of(&wide, &OPTS(.maps = wide.maps, .method = "grid"));
+    OWNED(larmor_recon_result) result;
+    OWNED(larmor_array) *maps;
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    assert_ok(larmor_recon_maps(recon, &maps, NULL));
+    assert_int_equal(larmor_array_shape(maps).dim[2], COILS + 2);
+    OWNED(float) *got = values_of(maps);
+    for (int c = 0; c < COILS + 2; c++) {
+        int zero = 1;
+        for (int i = 0; i < 2 * N * N; i++) zero &= got[2 * N * N * c + i] == 0;
+        assert_int_equal(zero, c == 2 || c == COILS + 1);
+    }
+}
+
+TEST(a_noise_scan_without_noise_is_not_used_and_samples_without_signal_are_refused)
+{
+    OWNED(scan) s = noisy_scan();
+    larmor_source *source;
+    assert_ok(larmor_zero(s.arrays.noise));
+    s.arrays.image = s.image;
+    assert_ok(larmor_source_of_arrays(&s.arrays, &source));
+    const larmor_raw_info info = larmor_source_describe(source);
+    assert_string_equal(info.warnings, "the noise scan holds no noise; it is not used.\n");
+    assert_true(info.coils == COILS && info.dead_coils == 0 && info.noise == 0 && info.noise_samples == 0);
+    larmor_source_free(source);
+    assert_ok(larmor_zero(s.image[0].kspace));
+    refuse(&s, LARMOR_ERR_FORMAT, "arrays: all data is zero.");
 }

@@ -59,7 +59,8 @@ function LinearAlgebra.mul!(out::StridedArray, p::NFFTPlan{T}, f::AbstractArray;
     permuted_back!(out, y, order_out(p))
 end
 
-function LinearAlgebra.mul!(out::StridedArray, q::Adjoint{Complex{T},<:NFFTPlan{T}}, g::AbstractArray; kargs...) where {T}
+function LinearAlgebra.mul!(out::StridedArray, q::Adjoint{Complex{T},<:NFFTPlan{T}}, g::AbstractArray;
+                            kargs...) where {T}
     p = q.parent
     fits(p, g, size_out(p))
     fits(p, out, size_in(p))

@@ -19,13 +19,15 @@ function open_library()
         found = dlopen(name; throw_error = false)
         found === nothing || return check_version(found, name)
     end
-    throw(LarmorError(:ERR_UNSUPPORTED, "$(names[1]): no such library; set LARMOR_LIBRARY to the path of liblarmor.so"))
+    throw(LarmorError(:ERR_UNSUPPORTED,
+        "$(names[1]): no such library; set LARMOR_LIBRARY to the path of liblarmor.so"))
 end
 
 function check_version(found, name)
     version_ = unsafe_string(ccall(dlsym(found, :larmor_version), Cstring, ()))
     version_ == VERSION_OF_LAYOUT || throw(LarmorError(:ERR_UNSUPPORTED,
-        "$name: got larmor $version_, expected $VERSION_OF_LAYOUT, of which this package is; install the package of that version"))
+        "$name: got larmor $version_, expected $VERSION_OF_LAYOUT, of which this package is; " *
+        "install the package of that version"))
     LIBRARY[] = found
 end
 
@@ -48,7 +50,8 @@ plain(line::AbstractString) = replace(line, "opts." => "")
 function check(status::Cint)
     status == STATUS.OK && return
     name = unsafe_string(ccall(symbol(:larmor_status_name), Cstring, (Cint,), status))
-    throw(LarmorError(Symbol(replace(name, "LARMOR_" => "")), plain(unsafe_string(ccall(symbol(:larmor_last_error), Cstring, ())))))
+    line = unsafe_string(ccall(symbol(:larmor_last_error), Cstring, ()))
+    throw(LarmorError(Symbol(replace(name, "LARMOR_" => "")), plain(line)))
 end
 
 "; did you mean NAME? of the known name that is most like this one, or nothing."
@@ -138,6 +141,7 @@ function download(x::Ptr{Cvoid})
 end
 
 function read!(x::Ptr{Cvoid}, out::Array)
-    isempty(out) || check(ccall(symbol(:larmor_array_read), Cint, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), x, out, sizeof(out)))
+    isempty(out) ||
+        check(ccall(symbol(:larmor_array_read), Cint, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), x, out, sizeof(out)))
     out
 end

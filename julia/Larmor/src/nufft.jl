@@ -11,9 +11,9 @@ With points k in cycles per field of view, modes N and r = i - N ÷ 2 for i in 0
     type 1   x[r] = sum_j y[j] exp(+2πi k[j] ⋅ r / N)        samples to image
     type 3   f[k] = sum_j c[j] exp(+2πi s[k] ⋅ x[j])         points to targets
 
-`modes` is an Int or a tuple; of type 3 the number of dimensions. `units = :radians` takes FINUFFT's points: 2πk / N, and
-targets 2πs. `T` is the precision of the values. Further options are those of larmor_nufft_opts: upsample, width, threads,
-effort (0 to 2), mode_order (0: -N÷2 first, 1: as FFTs), both_directions.
+`modes` is an Int or a tuple; of type 3 the number of dimensions. `units = :radians` takes FINUFFT's points: 2πk / N,
+and targets 2πs. `T` is the precision of the values. Further options are those of larmor_nufft_opts: upsample, width,
+threads, effort (0 to 2), mode_order (0: -N÷2 first, 1: as FFTs), both_directions.
 """
 mutable struct Plan{T<:Union{Float32,Float64}}
     pointer::Ptr{Cvoid}
@@ -46,7 +46,8 @@ function plan_options(type, dims, modes, T, batch, tol, more)
             put!(opts, NUFFT_OPTS.upsample, Float64(value))
         else
             known = [string.(INTEGERS)..., "upsample", "batch", "tol", "units", "device", "T"]
-            throw(LarmorError(:ERR_UNSUPPORTED, "$name: no option of Larmor.Plan" * chopped(nearest(string(name), known))))
+            throw(LarmorError(:ERR_UNSUPPORTED,
+                "$name: no option of Larmor.Plan" * chopped(nearest(string(name), known))))
         end
     end
     opts
@@ -82,14 +83,16 @@ real_points(x::AbstractArray{<:Real}) = Array{Float64}(x)
 
 function coordinates(x::AbstractArray, dims::Integer, what)
     x = dims == 1 && ndims(x) == 1 ? reshape(x, 1, :) : x
-    size(x, 1) == dims || throw(LarmorError(:ERR_SHAPE, "$what: got size $(size(x)), expected ($dims, ...), a row for each axis"))
+    size(x, 1) == dims ||
+        throw(LarmorError(:ERR_SHAPE, "$what: got size $(size(x)), expected ($dims, ...), a row for each axis"))
     real_points(x)
 end
 
 """
     set_points!(plan, points[, targets])
 
-Points [dims, samples...], row d for axis d of the image, in 1D any vector; targets of type 3 likewise. They are copied.
+Points [dims, samples...], row d for axis d of the image, in 1D any vector; targets of type 3 likewise. They are
+copied.
 """
 function set_points!(plan::Plan, points::AbstractArray, targets::Union{Nothing,AbstractArray} = nothing)
     plan.pointer == C_NULL && throw(LarmorError(:ERR_ARG, "plan: it was freed"))
@@ -112,7 +115,8 @@ function set_coordinates!(plan, points, targets)
     at = upload(plan.device, points)
     try
         targets === nothing || (there = upload(plan.device, targets))
-        check(ccall(symbol(:larmor_nufft_set_points), Cint, (Ptr{Cvoid}, Ptr{Cvoid}, Ptr{Cvoid}), plan.pointer, at, there))
+        check(ccall(symbol(:larmor_nufft_set_points), Cint, (Ptr{Cvoid}, Ptr{Cvoid}, Ptr{Cvoid}),
+                    plan.pointer, at, there))
     finally
         free_array(at)
         free_array(there)
@@ -128,7 +132,8 @@ function run!(out::Array{Complex{T}}, plan::Plan{T}, x::Array{Complex{T}}, is_ad
     plan.pointer == C_NULL && throw(LarmorError(:ERR_ARG, "plan: it was freed"))
     plan.has_points || throw(LarmorError(:ERR_ARG, "plan: it has no points; call set_points! first"))
     for (array, shape) in ((x, size_before(plan, is_adjoint)), (out, size_after(plan, is_adjoint)))
-        length(array) == prod(shape) || throw(LarmorError(:ERR_SHAPE, "plan: got size $(size(array)), expected $shape"))
+        length(array) == prod(shape) ||
+            throw(LarmorError(:ERR_SHAPE, "plan: got size $(size(array)), expected $shape"))
     end
     name = is_adjoint ? :larmor_nufft_execute_adjoint : :larmor_nufft_execute
     GC.@preserve x out begin
@@ -167,8 +172,11 @@ Base.show(io::IO, p::Plan{T}) where {T} =
 
 One transform, with the sums and options of `Plan`; the precision is that of the values.
 """
-nufft1(points, values, modes; options...) = execute(set_points!(Plan(1, modes; T = precision_of(values), options...), points), values)
-nufft2(points, image; options...) = execute(set_points!(Plan(2, size(image); T = precision_of(image), options...), points), image)
+nufft1(points, values, modes; options...) =
+    execute(set_points!(Plan(1, modes; T = precision_of(values), options...), points), values)
+nufft2(points, image; options...) =
+    execute(set_points!(Plan(2, size(image); T = precision_of(image), options...), points), image)
 nufft3(points, values, targets; options...) = execute(
-    set_points!(Plan(3, ndims(points) == 1 ? 1 : size(points, 1); T = precision_of(values), options...), points, targets), values)
+    set_points!(Plan(3, ndims(points) == 1 ? 1 : size(points, 1); T = precision_of(values), options...),
+                points, targets), values)
 precision_of(x) = real(eltype(x)) === Float32 ? Float32 : Float64

@@ -101,7 +101,8 @@ function set_option!(opts, name::Symbol, value, on::Device, held)
     elseif name in FLAGS
         put!(opts, member(name), Cint(value))
     else
-        status = ccall(symbol(:larmor_setting_set), Cint, (Ptr{UInt8}, Cstring, Cstring), opts, string(name), as_text(value))
+        status = ccall(symbol(:larmor_setting_set), Cint, (Ptr{UInt8}, Cstring, Cstring),
+                       opts, string(name), as_text(value))
         status == STATUS.ERR_UNSUPPORTED && refuse(name)
         check(status)
     end
@@ -121,18 +122,23 @@ struct Reconstruction
 end
 
 Base.show(io::IO, r::Reconstruction) =
-    print(io, "Larmor.Reconstruction: ", length(r.meta), " images by ", isempty(r.reports) ? "none" : r.reports[1].method)
+    print(io, "Larmor.Reconstruction: ", length(r.meta), " images by ",
+          isempty(r.reports) ? "none" : r.reports[1].method)
 
 together(list) = any(x -> x === nothing, list) || isempty(list) ? nothing :
                  length(list) == 1 ? list[1] :
                  all(x -> size(x) == size(list[1]), list) ? cat(list...; dims = ndims(list[1]) + 1) : list
 
-meta_of(p::Ptr) = (; (name => take_numbers(p, META[name]) for name in (:fov_mm, :position_mm, :read_dir, :phase_dir, :slice_dir))...,
-                   (name => Int(take(Cint, p, META[name])) for name in (:slice, :contrast, :phase, :repetition, :set))...)
+const LENGTHS = (:fov_mm, :position_mm, :read_dir, :phase_dir, :slice_dir)
+const COUNTERS = (:slice, :contrast, :phase, :repetition, :set)
+
+meta_of(p::Ptr) = (; (name => take_numbers(p, META[name]) for name in LENGTHS)...,
+                   (name => Int(take(Cint, p, META[name])) for name in COUNTERS)...)
 
 function report_of(p::Ptr)
     line, warnings = zeros(UInt8, 512), String[]
-    while ccall(symbol(:larmor_recon_warning), Cint, (Ptr{Cvoid}, Cint, Ptr{UInt8}, Csize_t), p, length(warnings), line, 512) != 0
+    while ccall(symbol(:larmor_recon_warning), Cint, (Ptr{Cvoid}, Cint, Ptr{UInt8}, Csize_t),
+                p, length(warnings), line, 512) != 0
         push!(warnings, plain(unsafe_string(pointer(line))))
     end
     (method = take_text(p, REPORT.method), lambda = take(Float64, p, REPORT.lambda),
@@ -186,7 +192,8 @@ end
 
 function maps_of(run::Ptr{Cvoid})
     out = Ref{Ptr{Cvoid}}(C_NULL)
-    ccall(symbol(:larmor_recon_maps), Cint, (Ptr{Cvoid}, Ref{Ptr{Cvoid}}, Ptr{Cvoid}), run, out, C_NULL) == 0 || return nothing
+    status = ccall(symbol(:larmor_recon_maps), Cint, (Ptr{Cvoid}, Ref{Ptr{Cvoid}}, Ptr{Cvoid}), run, out, C_NULL)
+    status == 0 || return nothing
     maps = download(out[])
     free_array(out[])
     maps
@@ -204,11 +211,11 @@ function open_scan!(kept, path::AbstractString, units)
     opts = zeros(UInt8, RAW_OPTS.size)
     GC.@preserve units begin
         units === nothing || put!(opts, RAW_OPTS.traj_units, pointer(units))
-        raw = made!(out -> ccall(symbol(:larmor_raw_open), Cint, (Cstring, Ptr{UInt8}, Ref{Ptr{Cvoid}}), path, opts, out),
-                    kept, :larmor_raw_free)
+        raw = made!(out -> ccall(symbol(:larmor_raw_open), Cint, (Cstring, Ptr{UInt8}, Ref{Ptr{Cvoid}}),
+                                 path, opts, out), kept, :larmor_raw_free)
     end
-    made!(out -> ccall(symbol(:larmor_source_of_raw), Cint, (Ptr{Cvoid}, Cstring, Ref{Ptr{Cvoid}}), raw, path, out), kept,
-          :larmor_source_free)
+    made!(out -> ccall(symbol(:larmor_source_of_raw), Cint, (Ptr{Cvoid}, Cstring, Ref{Ptr{Cvoid}}),
+                       raw, path, out), kept, :larmor_source_free)
 end
 
 function reconstruct!(kept, held, path, on::Device, run::Run, samples, units, options)
@@ -220,7 +227,8 @@ function reconstruct!(kept, held, path, on::Device, run::Run, samples, units, op
     put!(opts, RECON_OPTS.listener, @cfunction(on_event, Cint, (Ptr{Cvoid}, Ptr{Cvoid})))
     put!(opts, RECON_OPTS.user, pointer_from_objref(run))
     source = open_scan!(kept, path, units)
-    recon_ = made!(out -> ccall(symbol(:larmor_recon_create), Cint, (Ptr{Cvoid}, Ptr{Cvoid}, Ptr{UInt8}, Ref{Ptr{Cvoid}}),
+    recon_ = made!(out -> ccall(symbol(:larmor_recon_create), Cint,
+                                (Ptr{Cvoid}, Ptr{Cvoid}, Ptr{UInt8}, Ref{Ptr{Cvoid}}),
                                 source, on.pointer, opts, out), kept, :larmor_recon_free)
     found = NamedTuple[]
     for series in 0:ccall(symbol(:larmor_recon_series), Cint, (Ptr{Cvoid},), recon_)-1
@@ -228,7 +236,8 @@ function reconstruct!(kept, held, path, on::Device, run::Run, samples, units, op
     end
     Reconstruction(together([f.image for f in found]), [f.meta for f in found], [f.report for f in found],
                    any(o -> first(o) === :maps && last(o) !== nothing, options) ? nothing : maps_of(recon_),
-                   together([f.noise for f in found]), together([f.g for f in found]), run.log, run.warnings, spec(on))
+                   together([f.noise for f in found]), together([f.g for f in found]), run.log, run.warnings,
+                   spec(on))
 end
 
 """
@@ -237,20 +246,22 @@ end
 Reconstruct the images of a scan.
 
 Options are those of the program `larmor recon` and of the C library, by the same names with `_`: `method = "cg"`,
-`matrix = (128, 128)`, `iters = 30`; `Larmor.settings()` lists them. Values are texts, numbers, up to three numbers, or
-of `reg` a list of texts: `reg = ["tv:xy", "l1"]`. Arrays, x first: maps [x, y(, z), coils], b0 in Hz, basis,
+`matrix = (128, 128)`, `iters = 30`; `Larmor.settings()` lists them. Values are texts, numbers, up to three numbers,
+or of `reg` a list of texts: `reg = ["tv:xy", "l1"]`. Arrays, x first: maps [x, y(, z), coils], b0 in Hz, basis,
 support and others.
 
-`noise` is true, or a number of samples: also maps of the noise. `progress` is a function of a named tuple with stage, text,
-step, steps and fraction, which stops the run by returning true; what it throws is thrown. Ctrl-C is answered between its calls.
+`noise` is true, or a number of samples: also maps of the noise. `progress` is a function of a named tuple with stage,
+text, step, steps and fraction, which stops the run by returning true; what it throws is thrown. Ctrl-C is answered
+between its calls.
 """
-function recon(path::AbstractString; device::AbstractString = "auto", noise::Union{Bool,Integer} = 0, progress = nothing,
-               traj_units::Union{Nothing,String} = nothing, options...)
+function recon(path::AbstractString; device::AbstractString = "auto", noise::Union{Bool,Integer} = 0,
+               progress = nothing, traj_units::Union{Nothing,String} = nothing, options...)
     noise >= 0 || throw(LarmorError(:ERR_ARG, "noise: got $noise, expected true, or a number of samples"))
     kept, held, run = Tuple{Symbol,Ptr{Cvoid}}[], Ptr{Cvoid}[], Run(String[], String[], progress, nothing)
     on = Device(device)
     GC.@preserve run on try
-        return reconstruct!(kept, held, String(path), on, run, noise isa Bool ? -Int(noise) : Int(noise), traj_units, options)
+        samples = noise isa Bool ? -Int(noise) : Int(noise)
+        return reconstruct!(kept, held, String(path), on, run, samples, traj_units, options)
     catch
         run.raised === nothing || throw(run.raised)
         rethrow()

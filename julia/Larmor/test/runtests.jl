@@ -1,5 +1,5 @@
-# Tests of Larmor.jl; the name of each is a claim. Environment: LARMOR_LIBRARY; LARMOR_SCAN, a scan, and LARMOR_IMAGE and
-# LARMOR_GRIDDED, .cfl files that the program made of it, without which reconstructions are left out.
+# Tests of Larmor.jl; the name of each is a claim. Environment: LARMOR_LIBRARY; LARMOR_SCAN, a scan, and LARMOR_IMAGE
+# and LARMOR_GRIDDED, .cfl files that the program made of it, without which reconstructions are left out.
 # SPDX-License-Identifier: Apache-2.0
 using Larmor, LinearAlgebra, Random, Test
 
@@ -8,7 +8,8 @@ apart(x, y) = size(x) == size(y) ? norm(x - y) / norm(y) : Inf
 "exp(sign 2πi k ⋅ r / N) as [points, modes]"
 function kernel(k, modes, sign)
     r = [collect(0:n-1) .- n ÷ 2 for n in modes]
-    phase = [sum(k[d, j] * r[d][i[d]] / modes[d] for d in eachindex(modes)) for j in axes(k, 2), i in vec(CartesianIndices(Tuple(modes)))]
+    phase = [sum(k[d, j] * r[d][i[d]] / modes[d] for d in eachindex(modes))
+             for j in axes(k, 2), i in vec(CartesianIndices(Tuple(modes)))]
     cis.(sign * 2π * phase)
 end
 
@@ -42,13 +43,15 @@ end
 
 @testset "radians are points of FINUFFT" begin
     k, x = 2π * (rand(2, 40) .- 0.5), randn(ComplexF64, 10, 9)
-    @test apart(Larmor.nufft2(k, x; tol = 1e-9, units = :radians), kernel(k .* [10, 9] / 2π, (10, 9), -1) * vec(x)) < 1e-9
+    expected = kernel(k .* [10, 9] / 2π, (10, 9), -1) * vec(x)
+    @test apart(Larmor.nufft2(k, x; tol = 1e-9, units = :radians), expected) < 1e-9
 end
 
 @testset "the adjoint is exact of each type" begin
     for type in 1:3
         plan = Larmor.Plan(type, type == 3 ? 2 : (9, 12); tol = 1e-3)
-        type == 3 ? Larmor.set_points!(plan, rand(2, 33), rand(2, 7, 5)) : Larmor.set_points!(plan, 9 * (rand(2, 33) .- 0.5))
+        type == 3 ? Larmor.set_points!(plan, rand(2, 33), rand(2, 7, 5)) :
+                    Larmor.set_points!(plan, 9 * (rand(2, 33) .- 0.5))
         x, y = randn(ComplexF64, 33), randn(ComplexF64, type == 3 ? (7, 5) : (9, 12))
         type == 2 && ((x, y) = (y, x))
         forward, back = Larmor.execute(plan, x), Larmor.adjoint(plan, y)
@@ -68,7 +71,8 @@ end
 
 @testset "plans refuse in one line" begin
     plan = Larmor.Plan(2, (8, 8))
-    @test message(() -> Larmor.execute(plan, zeros(8, 8))) == (:ERR_ARG, "plan: it has no points; call set_points! first")
+    @test message(() -> Larmor.execute(plan, zeros(8, 8))) ==
+          (:ERR_ARG, "plan: it has no points; call set_points! first")
     Larmor.set_points!(plan, rand(2, 5))
     @test message(() -> Larmor.execute(plan, zeros(7, 8))) == (:ERR_SHAPE, "plan: got size (7, 8), expected (8, 8)")
     @test message(() -> Larmor.set_points!(plan, rand(3, 5))) ==
@@ -96,7 +100,8 @@ end
           (:ERR_ARG, "iters: got \"x\", expected a whole number from 1 to 1e+09")
     @test message(() -> Larmor.recon("nothing.h5"; itres = nothing)) ==
           (:ERR_UNSUPPORTED, "itres: no option of Larmor.recon, did you mean iters? Larmor.settings() lists them.")
-    @test message(() -> Larmor.recon("nothing.h5"; iters = nothing, maps = nothing, time_weight = nothing))[1] == :ERR_IO
+    nothings = (iters = nothing, maps = nothing, time_weight = nothing)
+    @test message(() -> Larmor.recon("nothing.h5"; nothings...))[1] == :ERR_IO
     @test message(() -> Larmor.recon("nothing.h5"; noise = -3)) ==
           (:ERR_ARG, "noise: got -3, expected true, or a number of samples")
 end
@@ -145,7 +150,8 @@ if haskey(ENV, "LARMOR_SCAN")
         Larmor.recon(scan; method = "grid", device = "cpu", progress = e -> (push!(seen, e.fraction); nothing))
         @test length(seen) > 3 && issorted(seen)
         @test message(() -> Larmor.recon(scan; device = "cpu", progress = e -> true))[1] == :STOPPED
-        @test message(() -> Larmor.recon(scan; device = "cpu", progress = e -> error("boom"))) == ErrorException("boom")
+        @test message(() -> Larmor.recon(scan; device = "cpu", progress = e -> error("boom"))) ==
+              ErrorException("boom")
     end
 end
 
@@ -157,7 +163,8 @@ if Base.find_package("AbstractNFFTs") !== nothing
     isdefined(AbstractNFFTs, :AbstractNFFTBackend) && Base.invokelatest(Larmor.activate!)
 
     @testset "plan_nfft is the direct sum, its adjoint exact, for axes in any place" begin
-        for (N, dims) in (((21,), 1:1), ((16, 13), 1:2), ((6, 8, 5), 1:3), ((6, 8, 5), 2:2), ((6, 8, 5), 2:3), ((6, 8), 2:2))
+        for (N, dims) in (((21,), 1:1), ((16, 13), 1:2), ((6, 8, 5), 1:3), ((6, 8, 5), 2:2), ((6, 8, 5), 2:3),
+                          ((6, 8), 2:2))
             k = rand(length(dims), 40) .- 0.5
             p = plan_nfft(k, N; dims = dims, reltol = 1e-9)
             f = randn(ComplexF64, N)

@@ -18,6 +18,7 @@ jax = pytest.importorskip("jax")
 
 import jax.numpy as jnp  # noqa: E402
 from conftest import exponent, relative  # noqa: E402
+from jax.experimental import checkify  # noqa: E402
 from jax.test_util import check_grads  # noqa: E402
 
 import larmor  # noqa: E402
@@ -240,6 +241,25 @@ def test_weights_below_0_are_refused_where_their_numbers_are_known():
         assert np.any(np.isnan(jax.jit(call)(w)))
     assert lj.sense(x, maps, k, weights=w > 0).shape == (3, len(k))
     assert lj.sense(x, maps, k[:0], weights=w[:0]).shape == (3, 0)
+
+
+def test_traced_weights_below_0_make_nan_of_their_samples_alone_and_checkify_says_so():
+    rng = np.random.default_rng(4)
+    maps, points, x, w = rng.normal(size=(2, 6, 5)), rng.uniform(-2, 2, (9, 2)), rng.normal(size=(6, 5)), np.ones(9)
+    w[4] = -3
+
+    def call(w):
+        return lj.sense(x, maps, points, weights=w, tol=TOL)
+
+    found, expected = np.asarray(jax.jit(call)(w)), np.asarray(call(np.abs(w)))
+    assert np.array_equal(np.isnan(found), np.broadcast_to(w < 0, found.shape))
+    assert relative(found[:, w > 0], expected[:, w > 0]) < 1e-12
+    for of_call, given in ((jax.jit(call), w), (jax.jit(jax.vmap(call)), w[None])):
+        error, _ = checkify.checkify(of_call)(given)
+        assert "weights: the least is -3.0, expected at least 0" in error.get()
+    error, found = checkify.checkify(jax.jit(call))(np.abs(w))
+    assert error.get() is None
+    assert relative(found, expected) < 1e-12
 
 
 def test_a_gradient_needs_the_points_sorted_once():
