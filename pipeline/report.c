@@ -243,6 +243,10 @@ void lmr_report_method(larmor_recon *r)
                 2e-8 / job->settings->opts.lambda, job->settings->opts.lambda);
     if (job->facts->method_from == LARMOR_METHOD_FROM_OPTIONS)
         lmr_log(&r->events, "method: %s, as an option is given that is of one method", lmr_method_name(job));
+    if (job->facts->method_from == LARMOR_METHOD_FROM_BINS)
+        lmr_log(&r->events,
+                "method: %s, as bins lack other parts of k-space each; opts.method cg makes each bin by itself",
+                lmr_method_name(job));
 }
 
 /* ---- memory ---- */

@@ -53,6 +53,20 @@ static int is_whole(const lmr_job *job, const int *group, int count)
     return count % (bins[0] * bins[1]) == 0;
 }
 
+int lmr_series_are_bins(const lmr_job *job, const larmor_counters *only)
+{
+    const larmor_raw_info *info = &job->facts->info;
+    const int bins = info->bins[0] * info->bins[1];
+    larmor_group g;
+    if (bins < 2 || info->groups % bins) return 0;
+    for (int i = 0; i < info->groups; i++) {
+        if (lmr_source_group(job->facts->source, i, &g) || !lmr_is_wanted(only, &g)) return 0;
+        if (info->bins[0] > 1 && g.phase != i % info->bins[0]) return 0;
+        if (g.repetition % info->bins[1] != i / info->bins[0] % info->bins[1]) return 0;
+    }
+    return 1;
+}
+
 /* Penalties along t, h and b need a series that has them. */
 static larmor_status check_dimensions(const lmr_job *job, const lmr_series *list)
 {

@@ -20,6 +20,9 @@ int lmr_is_wanted(const larmor_counters *only, const larmor_group *g);
 larmor_status lmr_series_gather(const lmr_job *job, const larmor_counters *only, lmr_series *list);
 void lmr_series_free(lmr_series *list);
 
+/* 1 if the job's source has bins, and all series would have all of them if the bins of a slice were one series. */
+int lmr_series_are_bins(const lmr_job *job, const larmor_counters *only);
+
 /* How series s, from 0, is called: "image 2 of 8", "series 1 of 2, 3 images". */
 void lmr_series_name(const lmr_series *list, int s, char name[64]);
 

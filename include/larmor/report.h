@@ -33,7 +33,8 @@ typedef enum larmor_method_from {
     LARMOR_METHOD_FROM_FEW_SAMPLES, /* cg, as too few samples can be held out, or none predicts another */
     LARMOR_METHOD_FROM_FAILURE,     /* cg, as no image predicts samples better than zeros do */
     LARMOR_METHOD_FROM_HOLE,        /* tv, as the centre of k-space has a hole */
-    LARMOR_METHOD_FROM_ONE_COIL     /* tv, as samples of one coil on a grid predict no others */
+    LARMOR_METHOD_FROM_ONE_COIL,    /* tv, as samples of one coil on a grid predict no others */
+    LARMOR_METHOD_FROM_BINS         /* tv in space and along bins, whose readouts leave other gaps in each of them */
 } larmor_method_from;
 
 enum { LARMOR_METHODS_COMPARED = 2 };

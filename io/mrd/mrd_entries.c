@@ -153,7 +153,8 @@ larmor_status lmr_mrd_read_waves(lmr_reader *reader, const lmr_source *source, l
 {
     const lmr_reader_answer *answer;
     const int64_t heads = LMR_MRD_MAX_WAVEFORMS * (int64_t)sizeof *raw->wave;
-    larmor_status st = lmr_reader_ask_for(reader, LMR_ASK_WAVES, NULL, heads + source->size, &answer);
+    const int64_t packed = 4; /* bytes of a number that takes one in a stream of version 2 */
+    larmor_status st = lmr_reader_ask_for(reader, LMR_ASK_WAVES, NULL, heads + packed * source->size, &answer);
     if (!st) st = take_waves(reader, answer->waves.count, raw);
     if (st != LARMOR_ERR_FORMAT) return st;
     lmr_mrd_warn(raw, "%s They are left out.", larmor_last_error());

@@ -19,15 +19,18 @@ typedef struct lmr_mrd2 {
     lmr_mrd_head *head;  /* [count] */
     lmr_reader_place *place;
     int64_t count, room;
-    char note[256]; /* lines for the user, each ending in '\n' */
+    lmr_mrd_wave *wave; /* [waves], whose kinds and triggers the header has */
+    int64_t waves, wave_room;
+    lmr_bytes wave_data; /* of all waves, 32 bits each */
+    char note[256];      /* lines for the user, each ending in '\n' */
     unsigned char window[MRD2_WINDOW];
 } lmr_mrd2;
 
 /* 1 if the file begins as a stream of yardl's. */
 int lmr_mrd2_is(const lmr_source *source);
 
-/* Read the header and the heads of all acquisitions. Waveforms are left out, and so is an acquisition that is not
- * complete, with a note.
+/* Read the header, the heads of all acquisitions, and the waveforms that have samples at even steps. An acquisition
+ * that is not complete is left out, with a note.
  *
  * Errors  LARMOR_ERR_FORMAT: another schema, damaged, no acquisitions; LARMOR_ERR_MEMORY. */
 larmor_status lmr_mrd2_open(const lmr_source *source, lmr_mrd2 **out);

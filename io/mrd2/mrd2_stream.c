@@ -1,5 +1,4 @@
-/* The items of a stream of MRD version 2: acquisitions, and waveforms, which are left out.
- * SPDX-License-Identifier: Apache-2.0 */
+/* The items of a stream of MRD version 2: acquisitions and waveforms. SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,14 +132,51 @@ static void read_acquisition(lmr_mrd2 *m, lmr_mrd_head *h, lmr_reader_place *pla
         m->wrong = "an acquisition without samples or channels";
 }
 
-static void skip_waveform(lmr_mrd2 *m)
+/* ---- waveforms ---- */
+
+static larmor_status grow_waves(lmr_mrd2 *m)
 {
-    for (int i = 0; i < 4; i++) mrd2_unsigned(m); /* flags, measurementUid, scanCounter, timeStamp */
-    mrd2_float(m);
-    mrd2_unsigned(m);
-    const uint64_t channels = small(m), samples = small(m);
-    for (uint64_t i = 0; i < channels * samples && !mrd2_failed(m); i++) mrd2_unsigned(m);
+    if (m->waves < m->wave_room) return LARMOR_OK;
+    const int64_t room = 2 * m->wave_room + 256;
+    lmr_mrd_wave *wave = realloc(m->wave, (size_t)room * sizeof *wave);
+    if (!wave) return LMR_NO_MEMORY();
+    m->wave = wave;
+    m->wave_room = room;
+    return LARMOR_OK;
 }
+
+static int is_usable(const lmr_mrd2 *m, const lmr_mrd_wave *w)
+{
+    const double us = (double)w->sample_us;
+    return !mrd2_failed(m) && w->channels && w->samples && us >= 1 && us <= 1e7 && m->waves < LMR_MRD_MAX_WAVEFORMS;
+}
+
+/* Numbers are [channels, samples], the last one the fastest. */
+static larmor_status read_waveform(lmr_mrd2 *m)
+{
+    const size_t before = m->wave_data.size;
+    lmr_mrd_wave w = {.trigger = -1};
+    for (int i = 0; i < 3; i++) mrd2_unsigned(m); /* flags, measurementUid, scanCounter */
+    w.time_stamp = (uint32_t)mrd2_unsigned(m);
+    w.sample_us = mrd2_float(m);
+    const uint64_t id = mrd2_unsigned(m);
+    w.id = (uint16_t)id;
+    w.channels = small(m);
+    w.samples = small(m);
+    for (int64_t i = 0; i < (int64_t)w.channels * w.samples && !mrd2_failed(m); i++) {
+        const uint32_t value = (uint32_t)mrd2_unsigned(m);
+        lmr_bytes_add(&m->wave_data, &value, sizeof value);
+    }
+    if (id > UINT16_MAX || !is_usable(m, &w)) {
+        m->wave_data.size = before;
+        return LARMOR_OK;
+    }
+    LMR_TRY(grow_waves(m));
+    m->wave[m->waves++] = w;
+    return LARMOR_OK;
+}
+
+/* ---- the stream ---- */
 
 /* Room for one more acquisition. */
 static larmor_status grow(lmr_mrd2 *m)
@@ -163,7 +199,7 @@ static larmor_status read_items(lmr_mrd2 *m)
         const int tag = mrd2_byte(m);
         if (mrd2_failed(m)) return LARMOR_OK;
         if (tag == WAVEFORM) {
-            skip_waveform(m);
+            LMR_TRY(read_waveform(m));
             continue;
         }
         if (tag != ACQUISITION) {
@@ -185,6 +221,7 @@ static larmor_status read_stream(lmr_mrd2 *m)
     mrd2_header(m);
     LMR_TRY(lmr_bytes_end(&m->xml));
     if (!mrd2_failed(m)) LMR_TRY(read_items(m));
+    LMR_TRY(lmr_bytes_end(&m->wave_data));
     if (m->wrong)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged stream of MRD version 2 (%s before byte %lld). Copy it again.",
                         m->wrong, (long long)m->at);
@@ -217,5 +254,7 @@ void lmr_mrd2_free(lmr_mrd2 *m)
     lmr_bytes_free(&m->xml);
     free(m->head);
     free(m->place);
+    free(m->wave);
+    lmr_bytes_free(&m->wave_data);
     free(m);
 }

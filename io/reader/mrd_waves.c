@@ -18,8 +18,7 @@ void lmr_mrd_waves_free(lmr_mrd_waves *waves)
     *waves = (lmr_mrd_waves){.count = 0};
 }
 
-/* The kind and the trigger channel of a block, by the header, else by ISMRMRD's standard numbers. */
-static void name_wave(const lmr_mrd_header *header, lmr_mrd_wave *w)
+void lmr_mrd_wave_name(const lmr_mrd_header *header, lmr_mrd_wave *w)
 {
     w->kind = (int32_t)lmr_mrd_usual_kind(w->id);
     w->trigger = -1;
@@ -78,7 +77,7 @@ static larmor_status read_heads(lmr_mrd_file *f, const lmr_mrd_header *header, l
         if (!one.samples && !one.channels && !ref.length) continue; /* never written */
         LMR_TRY(check_wave(i, &one, ref.length));
         if (!ref.length) continue;
-        name_wave(header, &one);
+        lmr_mrd_wave_name(header, &one);
         w->wave[w->count] = one;
         w->value[w->count++] = (lmr_heap_value){.ref = ref};
         w->bytes += 4 * (int64_t)ref.length;

@@ -267,11 +267,28 @@ static larmor_status share_places(session *s)
     return keep_places(place, count, values);
 }
 
-/* Of other formats there are none. */
+static larmor_status share_waves_of_mrd2(session *s, lmr_reader_waves *out)
+{
+    lmr_mrd2 *m = s->mrd2;
+    LMR_FREED_BY(lmr_mrd_header_free) lmr_mrd_header header = {0};
+    void *memory;
+    if (!m->waves) return LARMOR_OK;
+    LMR_TRY(lmr_mrd_header_parse((const char *)m->xml.data, (int64_t)m->xml.size, &header));
+    for (int64_t i = 0; i < m->waves; i++) lmr_mrd_wave_name(&header, &m->wave[i]);
+    const size_t heads = (size_t)m->waves * sizeof *m->wave;
+    LMR_TRY(room(s, (int64_t)(heads + m->wave_data.size), &memory));
+    memcpy(memory, m->wave, heads);
+    memcpy((char *)memory + heads, m->wave_data.data, m->wave_data.size);
+    out->count = m->waves;
+    return LARMOR_OK;
+}
+
+/* Of TWIX there are none. */
 static larmor_status share_waves(session *s, lmr_reader_waves *out)
 {
     LMR_FREED_BY(lmr_mrd_waves_free) lmr_mrd_waves waves = {.count = 0};
     void *memory;
+    if (s->mrd2) return share_waves_of_mrd2(s, out);
     if (!s->scan || lmr_mrd_file_is_array(s->scan)) return LARMOR_OK;
     LMR_TRY(lmr_mrd_waves_find(s->scan, &waves));
     if (!waves.count) return LARMOR_OK;

@@ -195,15 +195,20 @@ static void acquisition(int i)
         for (int n = 0; n < SAMPLES; n++) number(place(i, d, n));
 }
 
-static void waveform(void)
+static void waveform_of(uint64_t id, float us)
 {
     data[bytes++] = 1;
     for (uint64_t k = 0; k < 4; k++) whole(200 * k);
-    number(1);
-    whole(0);
+    number(us);
+    whole(id);
     whole(2);
     whole(3);
-    for (uint64_t k = 0; k < 6; k++) whole(1000 * k);
+    for (uint64_t k = 0; k < 6; k++) whole(k == 5 ? UINT32_MAX : 1000 * k);
+}
+
+static void waveform(void)
+{
+    waveform_of(0, 1);
 }
 
 /* A block of two acquisitions, one of a waveform and one of the last acquisition. */
@@ -265,6 +270,31 @@ TEST_IN(samples_trajectories_and_heads_come_back_exactly, make_folder, remove_fo
             for (int c = 0; c < COILS; c++) assert_true(a.data[2 * (c * SAMPLES + n)] == value(i, c, n));
             for (int d = 0; d < 2; d++) assert_true(a.traj[2 * n + d] == place(i, d, n));
         }
+    }
+}
+
+TEST_IN(waveforms_come_back_exactly_and_those_without_even_steps_are_left_out, make_folder, remove_folder)
+{
+    static const uint32_t expected[] = {0, 1000, 2000, 3000, 4000, UINT32_MAX};
+    stream();
+    bytes--;
+    whole(4);
+    waveform_of(2, 2500);
+    waveform_of(1, NAN);
+    waveform_of(70000, 2500);
+    waveform_of(1030, 2500);
+    whole(0);
+    OWNED(larmor_raw) *raw = as_stored(bytes);
+    const int id[] = {0, 2, 1030};
+    const larmor_waveform_kind kind[] = {LARMOR_WAVEFORM_ECG, LARMOR_WAVEFORM_RESPIRATION, LARMOR_WAVEFORM_OTHER};
+    assert_int_equal(larmor_raw_describe(raw).acquisitions, READOUTS);
+    assert_int_equal(larmor_raw_waveforms(raw), 3);
+    for (int i = 0; i < 3; i++) {
+        larmor_waveform w;
+        assert_ok(larmor_raw_waveform(raw, i, &w));
+        assert_true(w.id == id[i] && w.kind == kind[i] && w.trigger == -1 && w.channels == 2 && w.samples == 3);
+        assert_true(w.time_stamp == 600 && w.sample_us == (i ? 2500 : 1));
+        assert_memory_equal(w.data, expected, sizeof expected);
     }
 }
 
