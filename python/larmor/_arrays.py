@@ -355,6 +355,21 @@ def device_of(x: Native) -> Device:
     return found
 
 
+def beside(x: Native, on: Device) -> Device:
+    """The device in whose memory an array is: this one where it can be."""
+    return on if (memory(x).gpu is not None) == on.is_gpu else device_of(x)
+
+
+def on_host(x: Any) -> Any:
+    """An array's numbers in host memory: a copy where they are on a GPU."""
+    if isinstance(x, np.ndarray) or not hasattr(x, "__cuda_array_interface__"):
+        return np.asarray(x)
+    where = memory(x)
+    out = np.empty(where.shape, where.dtype)
+    check(lib.larmor_array_read(wrap(x, device_of(x)), ffi.cast("void *", out.ctypes.data), out.nbytes))
+    return out
+
+
 @functools.lru_cache(maxsize=256)
 def shape_of(shape: tuple[int, ...]) -> Any:
     """A larmor_shape, its dimensions in the opposite order."""

@@ -129,7 +129,8 @@ def _pointer(kind: Any, name: str, value: Any, on: Device | None, keep: list[Any
     elif target == _ARRAY:
         if on is None:
             raise TypeError(f"{name}: no device for an array")
-        made = _arrays.wrap(_arrays.as_input(value), on, keep=True)
+        given = _arrays.as_input(value)
+        made = _arrays.wrap(given, _arrays.beside(given, on), keep=True)  # the library copies it to where it computes
     elif target.kind == "struct" and isinstance(value, Mapping):
         made = ffi.new(kind)
         if target.cname.endswith("larmor_counters"):  # where -1, not 0, stands for all

@@ -46,6 +46,8 @@ Source: TypeAlias = "Path | _scan.Scan | ScanArrays"
 class ScanArrays:
     """A scan in memory, of one image or, where kspace and the others are lists, of several in the order of time.
 
+    Arrays are in host memory or on a GPU, wherever images are computed.
+
     kspace       [coils, readouts, samples], complex64, in which images are computed; complex128 is refused.
     traj         [readouts, samples, ndim], columns (kz,) ky, kx in cycles per field of view.
     matrix       [y, x] or [z, y, x] of the image.
@@ -326,7 +328,7 @@ def _source_of_arrays(scan: ScanArrays, on: Device, keep: list[Any]) -> Any:
         values = {name: of[i] for name, of in members.items()}
         for name in ("traj", "calibration_traj"):
             if values[name] is not None:
-                values[name] = _arrays.as_input(_scan.flipped(np.asarray(values[name])))
+                values[name] = _arrays.as_input(_scan.flipped(_arrays.on_host(values[name])))
         _structs.fill(list_ + i, {"kspace": _arrays.as_input(kspace), **values, "meta": {"repetition": i}}, on, keep)
     arrays = ffi.new("larmor_scan_arrays *")
     _structs.fill(arrays, {"matrix": list(scan.matrix), "fov_mm": scan.fov_mm, "noise": scan.noise,

@@ -94,3 +94,20 @@ def test_to_make_a_plan_within_a_graph_is_refused_and_the_device_works_on(tensor
     torch.cuda.synchronize()
     assert near(plan.execute(x), before)
     assert np.isfinite(before.cpu().numpy()).all()
+
+
+@pytest.mark.parametrize("on", ["cpu", "cuda"])
+def test_a_scan_in_either_memory_is_reconstructed_on_either_device(on):
+    shape = (48, 40)
+    traj = larmor.traj("golden", shape, readouts=60)
+    kspace = larmor.phantom_kspace(traj, coils=4).astype("c8")
+    maps = larmor.phantom_coils(shape, 4)
+
+    def image(kspace, traj, maps):
+        done = larmor.recon(larmor.ScanArrays(kspace, traj, shape), method="cg", maps=maps, device=on)
+        return np.asarray(done)
+
+    there = [torch.from_numpy(np.ascontiguousarray(x)).cuda() for x in (kspace, traj, maps)]
+    expected = np.asarray(larmor.recon(larmor.ScanArrays(kspace, traj, shape), method="cg", maps=maps, device="cpu"))
+    for given in ([kspace, traj, maps], there):
+        assert np.linalg.norm(image(*given) - expected) < 2e-3 * np.linalg.norm(expected)
