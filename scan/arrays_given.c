@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/coils.h"
 #include "core/hole.h"
 #include "core/owned.h"
 #include "core/status.h"
-#include "io/coils.h"
 
 enum { MOST_COILS = LMR_MOST_CHANNELS, MOST_SIDE = 65535 };
 

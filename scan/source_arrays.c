@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/coils.h"
 #include "core/hash.h"
 #include "core/owned.h"
-#include "io/coils.h"
 #include "scan/arrays_given.h"
 #include "scan/source.h"
 #include "schedule/archive.h"

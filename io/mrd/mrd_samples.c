@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/coils.h"
 #include "core/owned.h"
-#include "io/coils.h"
 #include "io/mrd/mrd.h"
 #include "io/parts.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/coils.h"
+#include "core/coils.h"
 #include "io/mrd/mrd.h"
 #include "io/parts.h"
 

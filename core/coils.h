@@ -1,7 +1,7 @@
 /* Which channels of a scan are coils: those with signal and, where there is a noise scan, noise.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_IO_COILS_H
-#define LMR_IO_COILS_H
+#ifndef LMR_CORE_COILS_H
+#define LMR_CORE_COILS_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* Which channels of a scan are coils. SPDX-License-Identifier: Apache-2.0 */
-#include "io/coils.h"
+#include "core/coils.h"
 
 #include <stdio.h>
 #include <string.h>
