@@ -50,7 +50,8 @@ ragged "a volume" volume.txt "" "" --traj koosh --matrix 12,12,12 --coils 3
 # Poses cannot be found from such readouts, and concomitant fields need readouts of one length.
 rm -f image.h5
 expect 4 recon moved.h5 -o image.h5 --maps maps.cfl --motion-states 2
-said_like '--motion-states: [0-9]* readouts differ in length, or leave the grid; poses are found from readouts of one length, give --motion'
+grep -q -- '--motion-states: [0-9]* readouts differ in length, or leave the grid; poses are found from readouts of one length, give --motion' err ||
+    fail "$(cat err)"
 expect 4 recon moved.h5 -o image.h5 --maps maps.cfl --concomitant on --motion volume.txt
-said_like '--concomitant: the readouts of image 1 differ in length or leave the grid; leave it out'
+grep -q -- '--concomitant: the readouts of image 1 differ in length or leave the grid; leave it out' err || fail "$(cat err)"
 [ ! -e image.h5 ] || fail "an image was written"
