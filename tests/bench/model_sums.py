@@ -13,7 +13,7 @@ import larmor
 import numpy as np
 from larmor import linop
 
-SIDE, EDGE_M, SAMPLES, SUMMED = 64, 0.1, 4096, 64
+SIDE, EDGE_M, SAMPLES, SUMMED = 64, 0.1, 4096, 768
 
 
 def terms(positions, t, duration):
