@@ -248,6 +248,9 @@ larmor_status lmr_motion_lay_out(const lmr_job *job, lmr_frame *frame)
     if (!job->settings->opts.motion || !s->first) return LARMOR_OK;
     const larmor_shape k = larmor_array_shape(s->kspace);
     const int64_t total = k.dim[0], coils = larmor_array_count(s->kspace) / total;
+    double level = 0; /* readouts of one sample each tell nothing of it */
+    if (!job->facts->whitening) LMR_TRY(larmor_noise_level(s->kspace, s->traj, &level));
+    if (level > 0) frame->cartesian.level = level / job->found.scale;
     LMR_TRY(reshape(&s->kspace, LARMOR_SHAPE(1, total, coils)));
     LMR_TRY(reshape(&s->traj, LARMOR_SHAPE(frame->grid.ndim, 1, total)));
     return reshape(&s->density, LARMOR_SHAPE(1, total));

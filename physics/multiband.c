@@ -17,10 +17,9 @@
 #include "physics/multiband_reference.h"
 #include "scan/source.h"
 
-#define MAX_UNEVEN_PHASE 1e-3    /* rad, of steps from slice to slice, as rounding in files leaves them */
-#define MAX_UNEVEN_DISTANCE 1e-2 /* of the distance between slices */
-#define MAX_OFF_REFERENCE 0.25   /* of the distance between slices, of a scan of a slice alone */
-#define MAX_OFF_PARTITION 1e-6   /* of a partition */
+#define MAX_UNEVEN_PHASE 1e-3  /* rad, of steps from slice to slice, as rounding in files leaves them */
+#define MAX_OFF_REFERENCE 0.25 /* of the distance between slices, of a scan of a slice alone */
+#define MAX_OFF_PARTITION 1e-6 /* of a partition */
 
 enum { MOST_SHIFTS = 1024 };
 
@@ -314,10 +313,7 @@ static larmor_status take_offsets(const larmor_multiband_opts *o, multiband *m)
     memcpy(m->offset, o->offset_mm, sizeof *m->offset * (size_t)o->bands);
     m->first_mm = o->offset_mm[0];
     m->step_mm = (o->offset_mm[o->bands - 1] - o->offset_mm[0]) / (o->bands - 1);
-    int even = isfinite(m->first_mm) && m->step_mm > 0 && m->step_mm < 1e4;
-    for (int s = 0; s < o->bands && even; s++)
-        even = fabs(o->offset_mm[s] - m->first_mm - m->step_mm * s) <= MAX_UNEVEN_DISTANCE * m->step_mm;
-    if (even) return LARMOR_OK;
+    if (lmr_multiband_is_even(o->offset_mm, o->bands)) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_ARG,
                     "multiband: slices from %g to %g mm, expected ascending offsets that are equally far apart",
                     o->offset_mm[0], o->offset_mm[o->bands - 1]);
@@ -476,7 +472,15 @@ static larmor_status count_reference(multiband *m)
 static larmor_status take_reference(multiband *m, const larmor_encoding *e)
 {
     m->reference_encoding = -1;
-    if (!lmr_multiband_has_reference(m->inner, &e->multiband)) return LARMOR_OK;
+    if (!lmr_multiband_has_reference(m->inner, &e->multiband)) {
+        if (e->multiband.calibration[0] && strcmp(e->multiband.calibration, "other"))
+            add_line(
+                &m->info,
+                "multiband: the header's calibration %s by encoding %d is no scan of each slice alone: it is not "
+                "used.\n",
+                e->multiband.calibration, e->multiband.calibration_encoding);
+        return LARMOR_OK;
+    }
     m->reference = larmor_source_ref(m->inner);
     m->reference_encoding = e->multiband.calibration_encoding;
     const larmor_status st = count_reference(m);

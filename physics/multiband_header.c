@@ -13,8 +13,19 @@
 #include "scan/source.h"
 
 enum { MOST_SHIFTS = 1024 };
+#define MAX_DISTANCE_MM 1e4
+#define MAX_UNEVEN_DISTANCE 1e-2   /* of the distance between slices */
 #define MAX_OFF_SHIFT 1e-3         /* of a full turn, that N steps of the phase may be off */
 #define MAX_OFFSET_DIFFERENCE 0.01 /* of the distance of the slices, of options from the header */
+
+int lmr_multiband_is_even(const double *offset, int bands)
+{
+    const double step = (offset[bands - 1] - offset[0]) / (bands - 1);
+    int even = isfinite(offset[0]) && step > 0 && step < MAX_DISTANCE_MM;
+    for (int s = 0; s < bands && even; s++)
+        even = fabs(offset[s] - offset[0] - step * s) <= MAX_UNEVEN_DISTANCE * step;
+    return even;
+}
 
 /* Distances from one slice to the next, or one for all, as offsets from the first. */
 static larmor_status sum_distances(const char *name, const larmor_multiband_header *h, double *offset)
@@ -46,7 +57,11 @@ static larmor_status find_offsets(const char *name, const larmor_multiband_heade
                             "%s: slices of the header's multiband (dZ) do not ascend: %g mm after %g mm; give the "
                             "slices' offsets, or leave the header out.",
                             name, offset[s], s ? offset[s - 1] : offset[s]);
-    return LARMOR_OK;
+    if (lmr_multiband_is_even(offset, h->factor)) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_FORMAT,
+                    "%s: slices of the header's multiband (dZ) from %g to %g mm are not equally far apart; give the "
+                    "slices' offsets, or leave the header out.",
+                    name, offset[0], offset[h->factor - 1]);
 }
 
 /* The least N for which N steps of deltaKz are whole turns of the phase from slice to slice. */
@@ -104,6 +119,18 @@ larmor_status lmr_multiband_of_header(const char *name, const larmor_multiband_h
         name, header->delta_kz, header->factor, MOST_SHIFTS);
 }
 
+static const char *phases_of(const larmor_multiband_opts *o, int solid, char *text, size_t room)
+{
+    if (solid) return "kz is the trajectory's";
+    if (o->phase) return "whose phases are given";
+    if (o->shifts == 1) return "without phases";
+    if (o->turns && o->turns != 1)
+        snprintf(text, room, "whose phases are 2 pi %d s j / %d", o->turns, o->shifts);
+    else
+        snprintf(text, room, "whose phases are 2 pi s j / %d", o->shifts);
+    return text;
+}
+
 static int differ(const larmor_multiband_header *h, const double *own, const larmor_multiband_opts *o)
 {
     const double step = (own[h->factor - 1] - own[0]) / (h->factor - 1);
@@ -117,7 +144,9 @@ void lmr_multiband_compare(const larmor_multiband_header *header, const larmor_m
 {
     double own[LARMOR_MOST_BANDS];
     larmor_multiband_opts of_header;
+    char phases[64];
     const char *taken = "the options are taken";
+    const int64_t turns = opts->turns ? opts->turns : 1;
     *line = '\0';
     if (header->factor < 2 || lmr_multiband_of_header("", header, 0, own, &of_header)) return;
     if (header->factor != opts->bands)
@@ -126,21 +155,10 @@ void lmr_multiband_compare(const larmor_multiband_header *header, const larmor_m
     else if (differ(header, own, opts))
         snprintf(line, room, "multiband: the header has slices from %g to %g mm: %s.\n", own[0],
                  own[header->factor - 1], taken);
-    else if (opts->shifts && ((int64_t)opts->turns * of_header.shifts - (int64_t)of_header.turns * opts->shifts) %
+    else if (opts->shifts && (turns * of_header.shifts - (int64_t)of_header.turns * opts->shifts) %
                                  ((int64_t)opts->shifts * of_header.shifts))
-        snprintf(line, room, "multiband: phases by the header's deltaKz are 2 pi %d s j / %d: %s.\n", of_header.turns,
-                 of_header.shifts, taken);
-}
-
-static const char *phases_of(const larmor_multiband_opts *o, int solid, char *text, size_t room)
-{
-    if (solid) return "kz is the trajectory's";
-    if (o->phase) return "whose phases are given";
-    if (o->turns && o->turns != 1 && o->shifts != 1)
-        snprintf(text, room, "whose phases are 2 pi %d s j / %d", o->turns, o->shifts);
-    else
-        snprintf(text, room, "whose phases are 2 pi s j / %d", o->shifts);
-    return text;
+        snprintf(line, room, "multiband: the header has slices %s: %s.\n",
+                 phases_of(&of_header, 0, phases, sizeof phases), taken);
 }
 
 void lmr_multiband_report(const larmor_multiband_opts *opts, int solid, int by_header, int has_reference,

@@ -4,6 +4,9 @@
 
 #include "larmor/multiband.h"
 
+/* 1 if the offsets ascend and are equally far apart. */
+int lmr_multiband_is_even(const double *offset, int bands);
+
 /* The encoding whose slices were excited together; multiband.factor 0: there is none.
  *
  * Errors  LARMOR_ERR_FORMAT for encodings that differ. */

@@ -279,6 +279,7 @@ static larmor_status join_bins(larmor_recon *r)
     r->settings.joint = 1;
     LMR_TRY(bins_fit(r, &fit));
     if (fit) return LARMOR_OK;
+    lmr_log(&r->events, "bins: each by itself, as they do not fit into memory as one series");
     r->settings.joint = 0;
     r->facts.automatic = 1;
     r->facts.method_from = LARMOR_METHOD_FROM_CALLER;

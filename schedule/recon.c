@@ -35,6 +35,18 @@ static larmor_status check_array(const larmor_array *x, const char *name)
 }
 
 /* Named as the caller of the library knows them; the first image would only show that its operator is not finite. */
+/* Both responses have the same frequencies, whose distance is one option. */
+static larmor_status check_order0(const larmor_array *girf, const larmor_array *order0)
+{
+    const larmor_shape a = larmor_array_shape(girf), b = larmor_array_shape(order0);
+    LMR_TRY(larmor_girf_phase_check(order0));
+    if (!girf || (a.dim[0] == b.dim[0] && a.dim[1] == b.dim[1])) return LARMOR_OK;
+    return LMR_FAIL(
+        LARMOR_ERR_SHAPE,
+        "girf_b0: got %lld frequencies of %lld axes, expected those of girf, %lld frequencies of %lld axes",
+        (long long)b.dim[0], (long long)b.dim[1], (long long)a.dim[0], (long long)a.dim[1]);
+}
+
 static larmor_status check_arrays(const larmor_recon_opts *o)
 {
     const struct {
@@ -53,8 +65,8 @@ static larmor_status check_arrays(const larmor_recon_opts *o)
                  {o->motion, "motion"},
                  {o->motion_fields, "motion_fields"}};
     for (size_t i = 0; i < sizeof given / sizeof *given; i++) LMR_TRY(check_array(given[i].array, given[i].name));
-    if (o->girf_b0) LMR_TRY(larmor_girf_phase_check(o->girf_b0));
-    return o->girf ? larmor_girf_check(o->girf) : LARMOR_OK;
+    if (o->girf) LMR_TRY(larmor_girf_check(o->girf));
+    return o->girf_b0 ? check_order0(o->girf, o->girf_b0) : LARMOR_OK;
 }
 
 larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, const larmor_recon_opts *opts,

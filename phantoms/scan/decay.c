@@ -36,6 +36,20 @@ static larmor_status object_of(const larmor_simulation *s, int part, int repetit
 
 /* ---- samples ---- */
 
+/* Before the echo the signal is larger by exp(t / T2*): beyond this exponent nothing else is left of a scan. */
+#define MOST_BEFORE_ECHO 10
+
+static larmor_status check_growth(const larmor_simulation *s, const double *seconds)
+{
+    double before = 0, least = s->o.t2star_ms[0];
+    for (int64_t i = 0; i < s->info.samples; i++) before = fmax(before, -1e3 * seconds[i]);
+    for (int part = 1; part < s->o.t2stars; part++) least = fmin(least, s->o.t2star_ms[part]);
+    if (before <= MOST_BEFORE_ECHO * least) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_ARG,
+                    "simulation: got a T2* of %g ms, expected at least %g: samples begin %g ms before the echo", least,
+                    before / MOST_BEFORE_ECHO, before);
+}
+
 /* sum [samples, all] += part exp(-t / T2*) */
 static void add_decayed(const float *part, const double *seconds, double t2star_ms, int64_t samples, int64_t all,
                         float *sum)
@@ -56,6 +70,7 @@ larmor_status lmr_simulation_decaying(const larmor_simulation *s, const larmor_a
     const int64_t samples = s->info.samples, all = larmor_array_shape(traj).dim[2] * s->info.coils;
     LMR_HEAP float *sum = calloc((size_t)(samples * all), 2 * sizeof *sum);
     if (!sum) return LMR_NO_MEMORY();
+    LMR_TRY(check_growth(s, seconds));
     for (int part = 0; part < s->o.t2stars; part++) {
         LMR_FREED_BY(free_phantom) larmor_phantom *object = NULL;
         LMR_OWNED(larmor_array) *made = NULL;

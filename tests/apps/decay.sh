@@ -46,4 +46,6 @@ expect 2 phantom -o g.h5 --t2star-map t.nii
 said "larmor: --t2star-map: has no effect without --t2star."
 expect 2 phantom -o g.h5 --t2star 3,4
 said_like "^larmor: simulation: got 2 T2\*, expected 1, or 6 of the phantom tissues"
+expect 2 phantom -o g.h5 --matrix 48 --dwell 40 --t2star 0.1
+said_like "^larmor: simulation: got a T2\\* of 0.1 ms, expected at least 0.192: samples begin 1.92 ms before the echo"
 [ ! -e g.h5 ] && [ ! -e t.nii ] || fail "an output of a refused run"

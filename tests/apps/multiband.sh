@@ -58,11 +58,12 @@ grep -q 'coil maps cannot be trusted' err || fail "$last: $(cat err)"
 # The header is enough, also for maps and in a stream; what differs from it is a warning.
 phantom --multiband 3 --traj spiral --readouts 16 --snr 30 --caipi 6
 expect 0 recon scan.h5 -o given.npy --maps maps.cfl --method cg --lambda 1e-3 --multiband -40,0,40 --multiband-phase caipi:6
+! grep -q '^warning: multiband' err || fail "$last: options and header agree: $(cat err)"
 expect 0 recon scan.h5 -o own.npy --maps maps.cfl --method cg --lambda 1e-3
 grep -q '^multiband: 3 slices at -40, 0, 40 mm, whose phases are 2 pi s j / 6, by the header$' err || fail "$(cat err)"
 cmp given.npy own.npy || fail "$last: the image is that of the options"
 expect 0 recon scan.h5 -o other.npy --maps maps.cfl --method cg --lambda 1e-3 --multiband -40,0,40
-grep -q "^warning: multiband: phases by the header's deltaKz are 2 pi 1 s j / 6: the options are taken.$" err ||
+grep -q "^warning: multiband: the header has slices whose phases are 2 pi s j / 6: the options are taken.$" err ||
     fail "$last: $(cat err)"
 ! cmp -s other.npy own.npy || fail "$last: the options are taken"
 expect 0 recon scan.h5 -o other.npy --force --method cg --lambda 1e-3 --multiband -20,20
@@ -91,6 +92,7 @@ broken() {
 left="give the slices' offsets, or leave the header out."
 broken 's/<multiband_factor>3</<multiband_factor>0</' "multiband_factor of the header is no number from 1 to 16; $left"
 broken 's/<dZ>40</<dZ>-9</' "slices of the header's multiband (dZ) do not ascend: -9 mm after 0 mm; $left"
+broken 's/<dZ>40</<dZ>41</' "slices of the header's multiband (dZ) from -40 to 41 mm are not equally far apart; $left"
 broken 's/<deltaKz>-0.5</<deltaKz>0.x5</' "deltaKz nan of the header's multiband makes no phases of 3 slices that repeat after at most 1024 readouts; give the phases, or leave the header out."
 broken 's/<multiband_factor>3</<multiband_factor>9</' "multiband of the header has 3 dZ for a multiband_factor of 9, expected one of each slice, or the distances between them; $left"
 

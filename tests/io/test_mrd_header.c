@@ -215,21 +215,30 @@ TEST(parameters_tell_the_angle_between_spokes)
                            "<kspace_encoding_step_2>2</kspace_encoding_step_2></accelerationFactor><multiband>"      \
                            "<spacing>" inside "</multiband></parallelImaging>\n"))
 
+/* Of the header that was parsed last. */
+static const larmor_multiband_header *multiband(void)
+{
+    return &header.encoding[0].space.multiband;
+}
+
 TEST(slices_that_were_excited_together_are_read_as_the_schema_has_them)
 {
     assert_ok(parse(MULTIBAND("<dZ>0.0</dZ><dZ> 2.5 </dZ></spacing><spacing><dZ>0.0</dZ><dZ>2.5</dZ></spacing>"
                               "<deltaKz>1.0</deltaKz><multiband_factor>2</multiband_factor>"
                               "<calibration>separable2D</calibration>"
                               "<calibration_encoding>1</calibration_encoding>")));
-    const larmor_multiband_header *m = &header.encoding[0].space.multiband;
+    const larmor_multiband_header *m = multiband();
     assert_true(m->factor == 2 && m->spacings == 2 && m->offsets == 2 && !m->differs);
     assert_true(m->offset_mm[0] == 0 && m->offset_mm[1] == 2.5 && m->delta_kz == 1 && m->calibration_encoding == 1);
     assert_string_equal(m->calibration, "separable2D");
     assert_ok(parse(MULTIBAND("<dZ>0</dZ><dZ>2</dZ></spacing><spacing><dZ>0</dZ><dZ>3</dZ></spacing>")));
+    m = multiband();
     assert_true(m->differs && m->factor == -1);
     assert_ok(parse(MULTIBAND("<dZ>x</dZ></spacing><deltaKz>much</deltaKz><multiband_factor>0</multiband_factor>")));
+    m = multiband();
     assert_true(m->factor == -1 && isnan(m->offset_mm[0]) && isnan(m->delta_kz));
     assert_ok(parse(HEADER(GOOD)));
+    m = multiband();
     assert_int_equal(m->factor, 0);
 }
 
