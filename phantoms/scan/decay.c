@@ -46,8 +46,8 @@ static larmor_status check_growth(const larmor_simulation *s, const double *seco
     for (int part = 1; part < s->o.t2stars; part++) least = fmin(least, s->o.t2star_ms[part]);
     if (before <= MOST_BEFORE_ECHO * least) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_ARG,
-                    "simulation: got a T2* of %g ms, expected at least %g: samples begin %g ms before the echo", least,
-                    before / MOST_BEFORE_ECHO, before);
+                    "simulation: got a T2* of %g ms, expected at least %g: samples begin %g ms before the echo",
+                    least, before / MOST_BEFORE_ECHO, before);
 }
 
 /* sum [samples, all] += part exp(-t / T2*) */
