@@ -415,33 +415,30 @@ static int check(const settings *s, request *r)
         app_error("--image-phase \"%g\": is not for a scan with off-resonance.", s->image_phase);
         return APP_USAGE;
     }
-    if (moves(s) && s->repetitions < 2) {
-        app_error("--drift, --rotation, --breathing and --contrast change the object from one repetition to the "
-                  "next; give --repetitions N, too.");
-        return APP_USAGE;
-    }
+    const int water_fat = s->signal && !strcmp(s->signal, "water-fat");
+    const struct {
+        int is_wrong;
+        const char *line;
+    } rules[] = {
+        {moves(s) && s->repetitions < 2, "--drift, --rotation, --breathing and --contrast change the object from one "
+                                         "repetition to the next; give --repetitions N, too."},
+        {water_fat && !s->echo_times.count, "--signal water-fat: needs --echo-times MS,MS,MS, too."},
+        {s->r2star > 0 && !water_fat, "--r2star: has no effect without --signal water-fat."},
+        {s->t2star_map && !s->t2star.count, "--t2star-map: has no effect without --t2star."},
+        {s->waveforms && !s->breath.count && !s->heart.count,
+         "--waveforms: has no effect without --breath or --heart."},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].is_wrong) {
+            app_error("%s", rules[i].line);
+            return APP_USAGE;
+        }
     if ((s->breath.count || s->heart.count) && !(s->tr > 0)) {
         app_error("--%s: needs the time of each readout; give --tr MS, too.", s->breath.count ? "breath" : "heart");
         return APP_USAGE;
     }
-    if (s->signal && !strcmp(s->signal, "water-fat") && !s->echo_times.count) {
-        app_error("--signal water-fat: needs --echo-times MS,MS,MS, too.");
-        return APP_USAGE;
-    }
-    if (s->r2star > 0 && (!s->signal || strcmp(s->signal, "water-fat") != 0)) {
-        app_error("--r2star: has no effect without --signal water-fat.");
-        return APP_USAGE;
-    }
-    if (s->t2star_map && !s->t2star.count) {
-        app_error("--t2star-map: has no effect without --t2star.");
-        return APP_USAGE;
-    }
     if (s->truth_bins && (!s->truth || strstr(s->truth_bins, "time:"))) {
         app_error("--truth-bins %s: bins of heart and breath of a --truth expected.", s->truth_bins);
-        return APP_USAGE;
-    }
-    if (s->waveforms && !s->breath.count && !s->heart.count) {
-        app_error("--waveforms: has no effect without --breath or --heart.");
         return APP_USAGE;
     }
     const int code = check_coils(s, r);
