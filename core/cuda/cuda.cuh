@@ -21,7 +21,7 @@ struct lmr_cuda {
     cudaMemPool_t pool;                 /* the device's default one */
     cudaDeviceProp properties;          /* e.g. multiProcessorCount, sharedMemPerBlockOptin */
     double *partials;                   /* device, 2 LMR_CUDA_PARTIALS numbers: reductions' scratch */
-    double *answer;                     /* host, page-locked, 4 numbers: where reductions arrive */
+    double *answer;                     /* host, page-locked, LMR_CUDA_ANSWERS numbers: where results arrive */
     struct cublasContext *blas;         /* made at their first use, in la.cu */
     struct cusolverDnContext *solver;   /* likewise */
     struct lmr_cuda_idle_fft *idle_ffts; /* handles of cuFFT that no plan has, in fft.cu */
@@ -30,7 +30,7 @@ struct lmr_cuda {
     bool recording, spoiled;            /* a graph is recorded; what was asked for meanwhile cannot be */
     struct lmr_cuda_released *released; /* memory to give back when the recording ends */
 };
-enum { LMR_CUDA_PARTIALS = 1024 };
+enum { LMR_CUDA_PARTIALS = 1024, LMR_CUDA_ANSWERS = 512 };
 struct lmr_cuda_released {
     void *ptr;
     lmr_cuda_released *next;

@@ -174,7 +174,7 @@ larmor_status set_up(lmr_cuda *c)
     LMR_TRY(lmr_cuda_alloc(c, 2 * LMR_CUDA_PARTIALS * sizeof(double), &ptr));
     c->partials = static_cast<double *>(ptr);
     CUDA_TRY(cudaEventCreateWithFlags(&c->passed, cudaEventDisableTiming));
-    CUDA_TRY(cudaMallocHost(&ptr, 4 * sizeof(double)));
+    CUDA_TRY(cudaMallocHost(&ptr, LMR_CUDA_ANSWERS * sizeof(double)));
     c->answer = static_cast<double *>(ptr);
     CUDA_TRY(cudaStreamSynchronize(c->stream));
     return LARMOR_OK;
@@ -274,8 +274,11 @@ larmor_status copy(void *ctx, lmr_copy_dir dir, void *dst, const void *src, size
     static constexpr cudaMemcpyKind kind[] = {cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost,
                                               cudaMemcpyDeviceToDevice};
     LMR_CUDA_ENTER(c, ctx);
-    if (bytes) CUDA_TRY(cudaMemcpyAsync(dst, src, bytes, kind[dir], c->stream));
+    /* a few bytes arrive in half the time where memory is page-locked */
+    const bool few = dir == LMR_TO_HOST && bytes <= LMR_CUDA_ANSWERS * sizeof *c->answer && c->answer;
+    if (bytes) CUDA_TRY(cudaMemcpyAsync(few ? c->answer : dst, src, bytes, kind[dir], c->stream));
     if (dir != LMR_ON_DEVICE) CUDA_TRY(cudaStreamSynchronize(c->stream));
+    if (bytes && few) std::memcpy(dst, c->answer, bytes);
     return LARMOR_OK;
 }
 

@@ -59,10 +59,10 @@ int has_shapes(int ndim, lmr_nufft_method method)
     return ndim == 1 ? method == LMR_NUFFT_SM : method != LMR_NUFFT_GM;
 }
 
-/* Keys and loads are sorted in two buffers, and there is at most a bin for twelve cells. */
+/* Keys and numbers are sorted in two buffers, and there is at most a bin for twelve cells. */
 template <typename T> double points_bytes(void *, const lmr_nufft_geometry *g, double m)
 {
-    return (40.0 + (double)(g->ndim * sizeof(T))) * m +
+    return (32.0 + (double)(g->ndim * sizeof(T))) * m +
            (double)g->cells[0] * (double)g->cells[1] * (double)g->cells[2] + 0x1p20;
 }
 

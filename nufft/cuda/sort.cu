@@ -1,124 +1,36 @@
 /* Points into the GPU's order: by bins of the grid, by pieces of a bin, by cells within a piece.
  *
- * Bins are sorted by a radix sort of (bin, cell and index), whose time does not depend on how the points are spread,
- * and no counter is shared; it is stable, so that the order is the same in every run. Within a bin points keep their
- * own order, pieces cut it, and only within a piece cells decide: values of points that were neighbours stay so in
- * memory. 1e7 points in 3 dimensions: read coordinates twice, once at random, two or three radix passes of 24 bytes
- * each way, write 20 bytes: 2 GB, 0.5 ms on an H200. SPDX-License-Identifier: Apache-2.0 */
+ * Bins are sorted by a radix sort of keys (bin, cell) and the points' numbers, by the bits of the bin alone: its time
+ * does not depend on how the points are spread, and no counter is shared; it is stable, so that the order is the same
+ * in every run. Within a bin points keep their own order, pieces cut it, and only within a piece cells decide: values
+ * of points that were neighbours stay so in memory. 1e7 points in 2 dimensions, float: write keys and numbers, two or
+ * three radix passes of 16 bytes, read coordinates at random, write 16 bytes: 1 GB, 0.25 ms on an H200; it waits for
+ * the device once. SPDX-License-Identifier: Apache-2.0 */
 #include <cmath>
-#include <cub/block/block_radix_sort.cuh>
+#include <cstring>
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 #include <new>
 
 #include "nufft/cuda/bins.cuh"
+#include "nufft/cuda/order.cuh"
 
 namespace
 {
 
-/* ---- where a point goes ---- */
-
-struct axis {
-    int64_t cells;
-    double modes, half;       /* half the window */
-    double scale, scale_rest; /* cells per cycle, in two parts: n / modes to more than double precision */
-    double per_bin;           /* 1 / bin */
-    int bin;
-};
-
-struct folding {
-    int ndim;
-    bool is_double;
-    const void *points;
-    axis along[3];
-    uint32_t bins[3];
-};
-
-folding folding_of(const lmr_nufft_geometry *g, const lmr_cuda_points *p, int is_double, const void *points)
-{
-    folding f = {};
-    f.ndim = g->ndim;
-    f.is_double = is_double != 0;
-    f.points = points;
-    for (int d = 0; d < 3; d++) {
-        const auto cells = (double)g->cells[d], modes = (double)g->modes[d];
-        const double scale = cells / modes;
-        f.along[d] = {.cells = g->cells[d],
-                      .modes = modes,
-                      .half = 0.5 * g->width,
-                      .scale = scale,
-                      .scale_rest = std::fma(-scale, modes, cells) / modes,
-                      .per_bin = 1.0 / p->bin[d],
-                      .bin = p->bin[d]};
-        f.bins[d] = p->bins[d];
-    }
-    return f;
-}
-
-/* First cell, folded, and the polynomials' argument; false if the coordinate is not finite. All in double, so that
- * float points lose nothing on large grids and double ones only what they never had. Each step is rounded as it is
- * written: several kernels ask for a point's cell, and where one would fuse what another rounds, a point at the
- * border of two cells would have two. */
-__device__ bool fold(const axis &a, double k, int64_t *cell, double *t)
-{
-    if (!isfinite(k)) return false;
-    if (fabs(k) > 0.5 * a.modes) k = remainder(k, a.modes);
-    const double x = __dmul_rn(k, a.scale), rest = fma(k, a.scale, -x) + k * a.scale_rest;
-    const double i = ceil(__dsub_rn(x, a.half));
-    *t = 2 * ((i + a.half - x) - rest) - 1;
-    *cell = (int64_t)i < 0 ? (int64_t)i + a.cells : (int64_t)i;
-    return true;
-}
-
-struct placed {
-    uint32_t bin;
-    cell at;
-    double t[3];
-};
-
-__device__ bool place_point(const folding &f, int64_t j, placed *p)
-{
-    int at[3] = {0, 0, 0};
-    uint32_t stride = 1;
-    p->bin = 0;
-    for (int d = 0; d < 3; d++) {
-        if (d >= f.ndim) continue;
-        const axis &a = f.along[d];
-        const int64_t i = j * f.ndim + d;
-        const double k =
-            f.is_double ? static_cast<const double *>(f.points)[i] : (double)static_cast<const float *>(f.points)[i];
-        int64_t cell;
-        if (!fold(a, k, &cell, &p->t[d])) return false;
-        auto bin = (int64_t)((double)cell * a.per_bin); /* off by one at most */
-        bin -= bin * a.bin > cell;
-        bin += (bin + 1) * a.bin <= cell;
-        at[d] = (int)(cell - bin * a.bin);
-        p->bin += stride * (uint32_t)bin;
-        stride *= f.bins[d];
-    }
-    p->at = {at[0], at[1], at[2]};
-    return true;
-}
-
 /* ---- kernels ---- */
 
-constexpr int sort_threads = 256;
-
-/* What the radix sort moves: the number of a point, and above it its cell's number within the bin. */
-__global__ void key_kernel(const __grid_constant__ folding f, int64_t m, uint32_t *key, uint64_t *load,
-                           unsigned long long *bad)
+template <typename P> __global__ void key_kernel(const __grid_constant__ folding f, key_bits bits, int64_t m,
+                                                 uint32_t *key, uint32_t *number, unsigned long long *bad)
 {
     for (int64_t j = first_index(); j < m; j += index_stride()) {
         placed p;
-        if (place_point(f, j, &p)) {
-            const uint32_t cell = ((uint32_t)p.at.z * f.along[1].bin + p.at.y) * f.along[0].bin + p.at.x;
-            key[j] = p.bin;
-            load[j] = (uint64_t)cell << 32 | (uint64_t)j;
-        } else {
-            key[j] = 0;
-            load[j] = (uint64_t)j;
-            atomicMin(bad, (unsigned long long)j);
-        }
+        P k[3];
+        read_point(f, j, k);
+        const bool finite = place_point(f, k, &p);
+        if (!finite) atomicMin(bad, (unsigned long long)j);
+        key[j] = finite ? bits.join(p.bin, cell_in_bin(f, p.at)) : 0;
+        number[j] = (uint32_t)j;
     }
 }
 
@@ -136,10 +48,23 @@ __device__ uint32_t lower_bound(const uint32_t *x, uint32_t n, uint32_t value)
     return from;
 }
 
-/* first[b]: where bin b begins, b = 0 .. bins. */
-__global__ void bin_kernel(int64_t bins, uint32_t m, const uint32_t *key, uint32_t *first)
+/* first[b]: the first of the ascending keys whose bin is >= b, or m; b = 0 .. bins. Eight lanes look at as many keys
+ * at once, so that few loads wait for each other; `rounds` is how often an eighth of m is left. */
+__global__ void bin_kernel(int64_t bins, uint32_t m, int rounds, key_bits bits, const uint32_t *key, uint32_t *first)
 {
-    for (int64_t b = first_index(); b <= bins; b += index_stride()) first[b] = lower_bound(key, m, (uint32_t)b);
+    constexpr uint32_t lanes = 8;
+    const uint32_t lane = threadIdx.x % lanes, group = threadIdx.x % 32 / lanes * lanes;
+    const int64_t b = first_index() / lanes;
+    uint32_t from = 0, left = b <= bins ? m : 0;
+    for (int i = 0; i < rounds; i++) {
+        const uint32_t step = left ? (left - 1) / lanes + 1 : 1, at = lane * step;
+        const bool below = at < left && bits.bin(key[from + at]) < (uint32_t)b;
+        const uint32_t count = (uint32_t)__popc(__ballot_sync(~0U, below) >> group & ((1U << lanes) - 1));
+        const uint32_t behind = count ? (count - 1) * step + 1 : 0;
+        left = count ? min(step - 1, left - behind) : 0; /* those looked at ascend */
+        from += behind;
+    }
+    if (lane == 0 && b <= bins) first[b] = from;
 }
 
 __global__ void piece_count_kernel(int64_t bins, uint32_t most, const uint32_t *first, uint32_t *count)
@@ -197,40 +122,20 @@ template <typename T> struct target {
     }
 };
 
-/* One block per piece: order it by cells and store its points. */
-template <typename T, int ITEMS> __global__ void __launch_bounds__(sort_threads)
-    order_kernel(const __grid_constant__ folding f, const __grid_constant__ target<T> to, const lmr_cuda_piece *piece,
-                 int cell_bits, const uint64_t *load)
+/* Store points in the order of number, or in their own if it is NULL, and *bad if it is not: the first that is not
+ * finite. bin_of: their bins, or NULL. */
+template <typename T, typename P>
+__global__ void store_kernel(const __grid_constant__ folding f, const __grid_constant__ target<T> to, int64_t m,
+                             const uint32_t *number, uint32_t *bin_of, unsigned long long *bad)
 {
-    using sorter = cub::BlockRadixSort<uint64_t, sort_threads, ITEMS>;
-    __shared__ typename sorter::TempStorage temporary;
-    const lmr_cuda_piece job = piece[blockIdx.x];
-    uint64_t item[ITEMS];
-    for (int i = 0; i < ITEMS; i++) {
-        const uint32_t p = threadIdx.x * ITEMS + i;
-        item[i] = p < job.count ? load[(int64_t)job.first + p] : UINT64_MAX;
-    }
-    sorter(temporary).SortBlockedToStriped(item, 32, 32 + cell_bits);
-    for (int i = 0; i < ITEMS; i++) {
-        const uint32_t p = threadIdx.x + i * sort_threads;
-        if (p >= job.count) continue;
-        const int64_t j = (uint32_t)item[i];
-        placed point;
-        place_point(f, j, &point);
-        to.store((int64_t)job.first + p, j, point);
-    }
-}
-
-/* GM: the points' own order. */
-template <typename T> __global__ void keep_kernel(const __grid_constant__ folding f,
-                                                  const __grid_constant__ target<T> to, int64_t m, uint32_t *bin_of,
-                                                  unsigned long long *bad)
-{
-    for (int64_t j = first_index(); j < m; j += index_stride()) {
+    for (int64_t i = first_index(); i < m; i += index_stride()) {
+        const int64_t j = number ? number[i] : i;
         placed p = {};
-        if (!place_point(f, j, &p)) atomicMin(bad, (unsigned long long)j);
-        bin_of[j] = p.bin;
-        to.store(j, j, p);
+        P k[3];
+        read_point(f, j, k);
+        if (!place_point(f, k, &p) && bad) atomicMin(bad, (unsigned long long)j);
+        if (bin_of) bin_of[i] = p.bin;
+        to.store(i, j, p);
     }
 }
 
@@ -263,31 +168,45 @@ template <typename T> int fit_degree(int width)
     return degree;
 }
 
-/* Window coefficients to the host, at the degree that kernels are compiled for; waits. */
-template <typename T> larmor_status read_window(lmr_cuda *c, const lmr_nufft_geometry *g, lmr_cuda_points *p)
+/* Ask for the window's coefficients; they are there when the stream's work is done. The device's answer comes behind
+ * them. */
+template <typename T> larmor_status ask_window(lmr_cuda *c, const lmr_nufft_geometry *g)
+{
+    static_assert(sizeof(T) * (LMR_WINDOW_DEGREE + 1) * LMR_WINDOW_MAX + 2 * sizeof(double) <=
+                  sizeof(double) * LMR_CUDA_ANSWERS);
+    CUDA_TRY(cudaMemcpyAsync(c->answer + 2, g->window, sizeof(T) * (size_t)(g->width * (g->degree + 1)),
+                             cudaMemcpyDeviceToHost, c->stream));
+    return LARMOR_OK;
+}
+
+/* They, at the degree that kernels are compiled for. */
+template <typename T> void take_window(const lmr_cuda *c, const lmr_nufft_geometry *g, lmr_cuda_points *p)
 {
     const int w = g->width, degree = fit_degree<T>(w);
-    T table[(LMR_WINDOW_DEGREE + 1) * LMR_WINDOW_MAX];
-    CUDA_TRY(cudaMemcpyAsync(table, g->window, sizeof(T) * (size_t)(w * (g->degree + 1)), cudaMemcpyDeviceToHost,
-                             c->stream));
-    CUDA_TRY(cudaStreamSynchronize(c->stream));
+    const T *const table = reinterpret_cast<const T *>(c->answer + 2);
     for (int l = 0; l < w; l++) {
         double a[LMR_WINDOW_DEGREE + 1] = {};
         for (int k = 0; k <= g->degree; k++) a[k] = table[k * w + l];
         economize(g->degree, degree, a);
         for (int k = 0; k <= degree; k++) p->window[k][l] = a[k];
     }
+}
+
+/* Wait for the number of the first point that is not finite, or -1, and for *pieces, NULL: not wanted. */
+larmor_status wait_for_answer(lmr_cuda *c, const int64_t *bad_on_device, const uint32_t *pieces, int64_t *bad,
+                              lmr_cuda_points *p)
+{
+    CUDA_TRY(cudaMemcpyAsync(c->answer, bad_on_device, sizeof *bad, cudaMemcpyDeviceToHost, c->stream));
+    if (pieces) CUDA_TRY(cudaMemcpyAsync(c->answer + 1, pieces, sizeof *pieces, cudaMemcpyDeviceToHost, c->stream));
+    CUDA_TRY(cudaStreamSynchronize(c->stream));
+    std::memcpy(bad, c->answer, sizeof *bad);
+    uint32_t count = 0;
+    if (pieces) std::memcpy(&count, c->answer + 1, sizeof count);
+    p->pieces = count;
     return LARMOR_OK;
 }
 
 /* ---- the sort ---- */
-
-int bits_of(uint64_t values)
-{
-    int bits = 1;
-    while (bits < 32 && values > uint64_t{1} << bits) bits++;
-    return bits;
-}
 
 template <typename T> target<T> target_of(const lmr_nufft_geometry *g, const lmr_cuda_points *p)
 {
@@ -303,21 +222,86 @@ template <typename N> larmor_status allocate(lmr_cuda *c, int64_t count, N **out
     return LARMOR_OK;
 }
 
-/* Keys and loads by bin; *key and *load are swapped with their spares where the sort ends there. */
-larmor_status sort_by_bin(lmr_cuda *c, int64_t m, int bits, lmr_cuda_scratch<uint32_t> key[2],
-                          lmr_cuda_scratch<uint64_t> load[2], int *result)
+/* Arrays of one block of memory, each aligned to 256 bytes. Without memory they are only counted. */
+class shelf
 {
-    cub::DoubleBuffer<uint32_t> keys(key[0].get(), key[1].get());
-    cub::DoubleBuffer<uint64_t> loads(load[0].get(), load[1].get());
-    lmr_cuda_scratch<char> temporary;
-    size_t bytes = 0;
-    const auto count = (uint32_t)m;
-    CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keys, loads, count, 0, bits, c->stream));
-    LMR_TRY(temporary.allocate(c, (int64_t)bytes));
-    CUDA_TRY(cub::DeviceRadixSort::SortPairs(temporary.get(), bytes, keys, loads, count, 0, bits, c->stream));
-    *result = keys.selector;
-    if (keys.selector != loads.selector)
-        return LMR_CUDA_FAIL(LARMOR_ERR_BACKEND, "nufft: the sort's keys and loads ended apart");
+  public:
+    explicit shelf(char *block) : memory(block)
+    {
+    }
+    template <typename N> void put(int64_t count, N **array)
+    {
+        if (memory) *array = reinterpret_cast<N *>(memory + bytes);
+        bytes += (count * (int64_t)sizeof(N) + 255) & ~int64_t{255};
+    }
+    int64_t bytes = 0;
+
+  private:
+    char *memory;
+};
+
+/* What a sort takes for a moment. The arrays of all points have memory of their own: blocks of one size are what the
+ * pool finds again at once. */
+struct sorting {
+    int64_t m, bins;
+    uint32_t most; /* points of a piece */
+    key_bits bits;
+    lmr_cuda_scratch<uint32_t> key[2] = {}, number[2] = {}; /* [m]: [sorted] are in order in the end */
+    lmr_cuda_scratch<char> memory = {};                     /* of what follows */
+    int64_t *bad = nullptr;
+    uint32_t *first = nullptr, *count = nullptr, *piece_first = nullptr; /* [bins + 1] */
+    char *temporary = nullptr;                                           /* of cub */
+    size_t temporary_bytes = 0;
+    int sorted = 0;
+};
+
+larmor_status radix_sort(lmr_cuda *c, sorting *s)
+{
+    cub::DoubleBuffer<uint32_t> keys(s->key[0].get(), s->key[1].get()),
+        numbers(s->number[0].get(), s->number[1].get());
+    const int from = s->bits.of_cell - s->bits.dropped;
+    CUDA_TRY(cub::DeviceRadixSort::SortPairs(s->temporary, s->temporary_bytes, keys, numbers, (uint32_t)s->m, from,
+                                             from + s->bits.of_bin, c->stream));
+    s->sorted = keys.selector;
+    if (keys.selector != numbers.selector)
+        return LMR_CUDA_FAIL(LARMOR_ERR_BACKEND, "nufft: the sort's keys and numbers ended apart");
+    return LARMOR_OK;
+}
+
+/* piece_first[b]: the pieces of all bins before b. */
+larmor_status sum_pieces(lmr_cuda *c, sorting *s)
+{
+    CUDA_TRY(cub::DeviceScan::ExclusiveSum(s->temporary, s->temporary_bytes, s->count, s->piece_first, s->bins + 1,
+                                           c->stream));
+    return LARMOR_OK;
+}
+
+/* What does not grow with the points. */
+int64_t lay_out(sorting *s, char *memory)
+{
+    shelf room(memory);
+    room.put(1, &s->bad);
+    room.put(s->bins + 1, &s->first);
+    room.put(s->bins + 1, &s->count);
+    room.put(s->bins + 1, &s->piece_first);
+    room.put((int64_t)s->temporary_bytes, &s->temporary);
+    return room.bytes;
+}
+
+/* Its memory, and -1, which is the largest unsigned number, where the first bad point will stand. */
+larmor_status prepare(lmr_cuda *c, sorting *s)
+{
+    LMR_TRY(radix_sort(c, s)); /* without memory both only say how much they need */
+    const size_t of_sort = s->temporary_bytes;
+    LMR_TRY(sum_pieces(c, s));
+    s->temporary_bytes = std::max(of_sort, s->temporary_bytes);
+    LMR_TRY(s->memory.allocate(c, lay_out(s, nullptr)));
+    lay_out(s, s->memory.get());
+    for (int i = 0; i < 2; i++) {
+        LMR_TRY(s->key[i].allocate(c, s->m));
+        LMR_TRY(s->number[i].allocate(c, s->m));
+    }
+    CUDA_TRY(cudaMemsetAsync(s->bad, 0xff, sizeof *s->bad, c->stream));
     return LARMOR_OK;
 }
 
@@ -348,40 +332,27 @@ larmor_status order_pieces(lmr_cuda *c, int64_t bins, const uint32_t *piece_firs
 }
 
 /* Cut the sorted bins into pieces; *bad is read with their number, and if there is a bad point nothing is cut. */
-larmor_status cut_pieces(lmr_cuda *c, int64_t bins, const uint32_t *key, const int64_t *bad_on_device, bool in_rounds,
-                         int64_t *bad, lmr_cuda_points *p)
+larmor_status cut_pieces(lmr_cuda *c, sorting *s, bool in_rounds, int64_t *bad, lmr_cuda_points *p)
 {
-    const int64_t share = p->m / (8 * c->properties.multiProcessorCount);
-    const auto most = (uint32_t)std::min<int64_t>(most_points, std::max<int64_t>(256, share));
-    lmr_cuda_scratch<uint32_t> first, count, piece_first;
-    lmr_cuda_scratch<char> temporary;
-    LMR_TRY(first.allocate(c, bins + 1));
-    LMR_TRY(count.allocate(c, bins + 1));
-    LMR_TRY(piece_first.allocate(c, bins + 1));
-    bin_kernel<<<blocks(bins + 1), sort_threads, 0, c->stream>>>(bins, (uint32_t)p->m, key, first.get());
+    const int rounds = bits_of((uint64_t)s->m) / 3 + 1;
+    bin_kernel<<<(unsigned)(8 * s->bins / sort_threads + 1), sort_threads, 0, c->stream>>>(
+        s->bins, (uint32_t)s->m, rounds, s->bits, s->key[s->sorted].get(), s->first);
     CUDA_TRY(cudaGetLastError());
-    piece_count_kernel<<<blocks(bins + 1), sort_threads, 0, c->stream>>>(bins, most, first.get(), count.get());
+    piece_count_kernel<<<blocks(s->bins + 1), sort_threads, 0, c->stream>>>(s->bins, s->most, s->first, s->count);
     CUDA_TRY(cudaGetLastError());
-    size_t bytes = 0;
-    CUDA_TRY(cub::DeviceScan::ExclusiveSum(nullptr, bytes, count.get(), piece_first.get(), bins + 1, c->stream));
-    LMR_TRY(temporary.allocate(c, (int64_t)bytes));
-    CUDA_TRY(
-        cub::DeviceScan::ExclusiveSum(temporary.get(), bytes, count.get(), piece_first.get(), bins + 1, c->stream));
-    uint32_t pieces;
-    CUDA_TRY(cudaMemcpyAsync(&pieces, piece_first.get() + bins, sizeof pieces, cudaMemcpyDeviceToHost, c->stream));
-    CUDA_TRY(cudaMemcpyAsync(bad, bad_on_device, sizeof *bad, cudaMemcpyDeviceToHost, c->stream));
-    CUDA_TRY(cudaStreamSynchronize(c->stream));
+    LMR_TRY(sum_pieces(c, s));
+    LMR_TRY(wait_for_answer(c, s->bad, s->piece_first + s->bins, bad, p));
     if (*bad >= 0) return LARMOR_OK;
-    p->pieces = pieces;
     LMR_TRY(allocate(c, p->pieces, &p->piece));
     lmr_cuda_scratch<uint32_t> order;
-    if (in_rounds) LMR_TRY(order_pieces(c, bins, piece_first.get(), p->pieces, order));
-    piece_kernel<<<blocks(p->pieces), sort_threads, 0, c->stream>>>(p->pieces, bins, first.get(), piece_first.get(),
+    if (in_rounds) LMR_TRY(order_pieces(c, s->bins, s->piece_first, p->pieces, order));
+    piece_kernel<<<blocks(p->pieces), sort_threads, 0, c->stream>>>(p->pieces, s->bins, s->first, s->piece_first,
                                                                     order.get(), p->piece);
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }
 
+/* The arrays that transforms read; methods are chosen. */
 template <typename T> larmor_status allocate_points(lmr_cuda *c, int ndim, lmr_cuda_points *p)
 {
     LMR_TRY(allocate(c, p->m, &p->index));
@@ -391,54 +362,68 @@ template <typename T> larmor_status allocate_points(lmr_cuda *c, int ndim, lmr_c
         LMR_TRY(allocate(c, p->m, &t));
         p->t[d] = t;
     }
-    return LARMOR_OK;
+    const bool by_grid =
+        p->spread == LMR_NUFFT_GM || p->spread == LMR_NUFFT_GM_SORT || p->interp == LMR_NUFFT_GM_SORT;
+    return by_grid ? allocate(c, p->m, &p->bin_of) : LARMOR_OK;
 }
 
-template <typename T> larmor_status order(lmr_cuda *c, const lmr_nufft_geometry *g, const folding &f, bool tile_fits,
-                                          lmr_cuda_scratch<int64_t> &bad_on_device, int64_t *bad, lmr_cuda_points *p)
+/* Pieces of a block: several where they are many and have few points. */
+int pieces_of_block(const lmr_cuda *c, const lmr_cuda_points *p)
 {
-    lmr_cuda_scratch<uint32_t> key[2];
-    lmr_cuda_scratch<uint64_t> load[2];
+    const int64_t enough = p->pieces / (8 * c->properties.multiProcessorCount);
+    const int64_t fitting = 2 * sort_threads * p->pieces / p->m, most = sort_threads / 32;
+    return (int)std::max<int64_t>(1, std::min(most, std::min(enough, fitting)));
+}
+
+template <typename T, typename P> larmor_status order(lmr_cuda *c, const lmr_nufft_geometry *g, const folding &f,
+                                                      bool tile_fits, int64_t *bad, lmr_cuda_points *p)
+{
     const int64_t bins = (int64_t)p->bins[0] * p->bins[1] * p->bins[2];
-    for (int i = 0; i < 2; i++) {
-        LMR_TRY(key[i].allocate(c, p->m));
-        LMR_TRY(load[i].allocate(c, p->m));
-    }
-    key_kernel<<<blocks(p->m), sort_threads, 0, c->stream>>>(
-        f, p->m, key[0].get(), load[0].get(), reinterpret_cast<unsigned long long *>(bad_on_device.get()));
+    const int64_t share = p->m / (8 * c->properties.multiProcessorCount);
+    const auto most = (uint32_t)std::min<int64_t>(most_points, std::max<int64_t>(256, share));
+    sorting s = {.m = p->m, .bins = bins, .most = most, .bits = bits_for(bins, p)};
+    LMR_TRY(prepare(c, &s));
+    key_kernel<P><<<blocks(p->m), sort_threads, 0, c->stream>>>(f, s.bits, p->m, s.key[0].get(), s.number[0].get(),
+                                                                reinterpret_cast<unsigned long long *>(s.bad));
     CUDA_TRY(cudaGetLastError());
-    int sorted = 0;
-    LMR_TRY(sort_by_bin(c, p->m, bits_of((uint64_t)bins), key, load, &sorted));
+    LMR_TRY(radix_sort(c, &s));
     const bool in_rounds = p->m * (int64_t)sizeof(cx<T>) > c->properties.l2CacheSize / 4;
-    LMR_TRY(cut_pieces(c, bins, key[sorted].get(), bad_on_device.get(), in_rounds, bad, p));
+    LMR_TRY(cut_pieces(c, &s, in_rounds, bad, p));
     if (*bad >= 0) return LARMOR_OK;
     choose_methods<T>(g, tile_fits, p);
     LMR_TRY(allocate_points<T>(c, g->ndim, p));
-    const int cell_bits = bits_of((uint64_t)p->bin[0] * p->bin[1] * p->bin[2]);
-    order_kernel<T, most_points / sort_threads><<<(unsigned)p->pieces, sort_threads, 0, c->stream>>>(
-        f, target_of<T>(g, p), p->piece, cell_bits, load[sorted].get());
+    const ordering o = {.f = f,
+                        .bits = s.bits,
+                        .pieces = p->pieces,
+                        .per_block = pieces_of_block(c, p),
+                        .piece = p->piece,
+                        .key = s.key[s.sorted].get(),
+                        .number = s.number[s.sorted].get()};
+    const auto kernel = s.bits.dropped ? order_kernel<true> : order_kernel<false>;
+    kernel<<<(unsigned)((p->pieces - 1) / o.per_block + 1), sort_threads, 0, c->stream>>>(o);
     CUDA_TRY(cudaGetLastError());
-    if (p->spread == LMR_NUFFT_GM_SORT || p->interp == LMR_NUFFT_GM_SORT) p->bin_of = key[sorted].take();
+    store_kernel<T, P>
+        <<<blocks(p->m), sort_threads, 0, c->stream>>>(f, target_of<T>(g, p), p->m, o.number, p->bin_of, nullptr);
+    CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }
 
-template <typename T> larmor_status keep_order(lmr_cuda *c, const lmr_nufft_geometry *g, const folding &f,
-                                               lmr_cuda_scratch<int64_t> &bad_on_device, int64_t *bad,
-                                               lmr_cuda_points *p)
+template <typename T, typename P>
+larmor_status keep_order(lmr_cuda *c, const lmr_nufft_geometry *g, const folding &f, int64_t *bad, lmr_cuda_points *p)
 {
+    lmr_cuda_scratch<int64_t> bad_on_device;
+    LMR_TRY(bad_on_device.allocate(c, 1));
+    CUDA_TRY(cudaMemsetAsync(bad_on_device.get(), 0xff, sizeof *bad, c->stream));
     choose_methods<T>(g, false, p);
     LMR_TRY(allocate_points<T>(c, g->ndim, p));
-    LMR_TRY(allocate(c, p->m, &p->bin_of));
-    keep_kernel<T><<<blocks(p->m), sort_threads, 0, c->stream>>>(
-        f, target_of<T>(g, p), p->m, p->bin_of, reinterpret_cast<unsigned long long *>(bad_on_device.get()));
+    store_kernel<T, P><<<blocks(p->m), sort_threads, 0, c->stream>>>(
+        f, target_of<T>(g, p), p->m, nullptr, p->bin_of, reinterpret_cast<unsigned long long *>(bad_on_device.get()));
     CUDA_TRY(cudaGetLastError());
-    CUDA_TRY(cudaMemcpyAsync(bad, bad_on_device.get(), sizeof *bad, cudaMemcpyDeviceToHost, c->stream));
-    CUDA_TRY(cudaStreamSynchronize(c->stream));
-    return LARMOR_OK;
+    return wait_for_answer(c, bad_on_device.get(), nullptr, bad, p);
 }
 
-template <typename T> larmor_status fill(lmr_cuda *c, const lmr_nufft_geometry *g, int is_double, const void *points,
-                                         int64_t *bad, lmr_cuda_points *p)
+template <typename T, typename P>
+larmor_status fill(lmr_cuda *c, const lmr_nufft_geometry *g, const void *points, int64_t *bad, lmr_cuda_points *p)
 {
     int64_t bins = 1;
     const bool tile_fits = choose_bins<T>(c, g, p->m, p);
@@ -447,14 +432,15 @@ template <typename T> larmor_status fill(lmr_cuda *c, const lmr_nufft_geometry *
         return LMR_CUDA_FAIL(LARMOR_ERR_UNSUPPORTED,
                              "nufft: got %lld points in %lld bins, expected fewer than 2^31 of each on a GPU",
                              (long long)p->m, (long long)bins);
-    LMR_TRY(read_window<T>(c, g, p));
     if (p->m == 0) return LARMOR_OK;
-    lmr_cuda_scratch<int64_t> bad_on_device;
-    LMR_TRY(bad_on_device.allocate(c, 1));
-    CUDA_TRY(cudaMemsetAsync(bad_on_device.get(), 0xff, sizeof *bad, c->stream)); /* -1, and the largest unsigned */
-    const folding f = folding_of(g, p, is_double, points);
-    if (g->method == LMR_NUFFT_GM) return keep_order<T>(c, g, f, bad_on_device, bad, p);
-    return order<T>(c, g, f, tile_fits, bad_on_device, bad, p);
+    const folding f = folding_of(g, p, std::is_same_v<P, double>, points);
+    LMR_TRY(ask_window<T>(c, g));
+    if (g->method == LMR_NUFFT_GM)
+        LMR_TRY((keep_order<T, P>(c, g, f, bad, p)));
+    else
+        LMR_TRY((order<T, P>(c, g, f, tile_fits, bad, p)));
+    take_window<T>(c, g, p);
+    return LARMOR_OK;
 }
 
 } // namespace
@@ -481,7 +467,7 @@ template <typename T> larmor_status lmr_cuda_sort(void *ctx, const lmr_nufft_geo
     auto *p = new (std::nothrow) lmr_cuda_points{};
     if (!p) return LMR_CUDA_FAIL(LARMOR_ERR_MEMORY, "out of host memory");
     p->m = m;
-    const larmor_status st = fill<T>(c, g, is_double, points, bad, p);
+    const larmor_status st = is_double ? fill<T, double>(c, g, points, bad, p) : fill<T, float>(c, g, points, bad, p);
     if (st || *bad >= 0)
         lmr_cuda_release_points(ctx, p);
     else
