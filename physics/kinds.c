@@ -77,25 +77,84 @@ static int is_linear(int l)
     return l >= 1 && l <= 3;
 }
 
+static larmor_status refuse_phases(const lmr_scene *scene, int64_t samples, int64_t readouts)
+{
+    const lmr_physics *p = scene->job->facts->physics;
+    return LMR_FAIL(LARMOR_ERR_SHAPE,
+                    "opts.phase_terms: %lld samples of %lld readouts, but image %d has %lld of %lld; give its, or "
+                    "those of one readout for all.",
+                    (long long)p->samples, (long long)p->readouts, scene->index + 1, (long long)samples,
+                    (long long)readouts);
+}
+
+static double least_step(const double *time, int64_t count)
+{
+    double least = INFINITY;
+    for (int64_t j = 1; j < count; j++)
+        if (time[j] > time[j - 1]) least = fmin(least, time[j] - time[j - 1]);
+    return least;
+}
+
+/* Samples of a readout are told by their times, of which a readout has none twice. */
+static larmor_status find_rows(const lmr_scene *scene, const double *time, int64_t readouts, int64_t *row)
+{
+    const lmr_physics *p = scene->job->facts->physics;
+    const double step = least_step(time, scene->count);
+    int64_t readout = 0, most = 0;
+    int even = isfinite(step);
+    for (int64_t j = 0; j < scene->count && even; j++) {
+        const double at = time[j] / step;
+        if (j && time[j] <= time[j - 1]) readout++;
+        even = fabs(at - nearbyint(at)) < 1e-3 && at > -0.5 && at < 1e9;
+        const int64_t sample = even ? llround(at) : 0;
+        most = sample >= most ? sample + 1 : most;
+        row[j] = sample + (p->readouts > 1 ? p->samples * readout : 0);
+    }
+    if (!even || readout + 1 != readouts)
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                        "opts.phase_terms: the readouts of image %d differ in length, and the times of their samples "
+                        "do not tell which phases are theirs; give [%lld, 1, terms], of all samples in their order.",
+                        scene->index + 1, (long long)scene->count);
+    if (most > p->samples || (p->readouts != 1 && p->readouts != readouts))
+        return refuse_phases(scene, most, readouts);
+    return LARMOR_OK;
+}
+
+/* row[j] <- that of sample j among the phases [samples, readouts]. Where readouts differ in length, or samples are
+ * left out, phases are those of all samples that a readout stores. */
+static larmor_status rows_of_phases(const lmr_scene *scene, int64_t *row)
+{
+    const lmr_physics *p = scene->job->facts->physics;
+    const int64_t own = p->samples * p->readouts;
+    const int is_ragged = scene->samples.dim[0] == 1 || scene->samples.dim[1] == 1;
+    const int fits =
+        scene->samples.dim[0] == p->samples && (p->readouts == 1 || scene->samples.dim[1] == p->readouts);
+    LMR_OWNED(larmor_array) *times = NULL;
+    LMR_HEAP double *time = NULL;
+    larmor_group group;
+    for (int64_t j = 0; j < scene->count; j++) row[j] = j % own;
+    if (fits || (is_ragged && p->readouts == 1 && own == scene->count)) return LARMOR_OK;
+    if (!is_ragged) return refuse_phases(scene, scene->samples.dim[0], scene->samples.dim[1]);
+    LMR_TRY(lmr_source_group(scene->job->facts->source, scene->index, &group));
+    LMR_TRY(lmr_source_times(scene->job->facts->source, scene->index, NULL, 0, scene->grid, scene->job->facts->dev,
+                             &times));
+    if (larmor_array_count(times) != scene->count) return refuse_phases(scene, scene->count, 1);
+    LMR_TRY(larmor_array_download(times, LARMOR_F64, &time));
+    return find_rows(scene, time, group.readouts, row);
+}
+
 larmor_status lmr_add_camera(const lmr_scene *scene, lmr_term_list *list)
 {
     const lmr_physics *p = scene->job->facts->physics;
     LMR_HEAP double *position = NULL, *h = NULL;
     LMR_OWNED(larmor_array) *places = NULL, *harmonics = NULL;
+    LMR_HEAP int64_t *row = NULL;
     double *space, *time;
     if (!p->phase) return LARMOR_OK;
     const int64_t own = p->samples * p->readouts;
-    const int is_ragged = scene->samples.dim[0] == 1 || scene->samples.dim[1] == 1;
-    const int fits =
-        scene->samples.dim[0] == p->samples && (p->readouts == 1 || scene->samples.dim[1] == p->readouts);
-    if (!fits && !(is_ragged && p->readouts == 1 && own == scene->count))
-        return LMR_FAIL(
-            LARMOR_ERR_SHAPE,
-            "opts.phase_terms: %lld samples of %lld readouts, but image %d has %lld of %lld; give its, or "
-            "those of one readout for all.",
-            (long long)p->samples, (long long)p->readouts, scene->index + 1,
-            (long long)(is_ragged ? scene->count : scene->samples.dim[0]),
-            (long long)(is_ragged ? 1 : scene->samples.dim[1]));
+    row = lmr_new(scene->count, sizeof *row);
+    if (!row) return LMR_NO_MEMORY();
+    LMR_TRY(rows_of_phases(scene, row));
     if (scene->image.place_unknown)
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
                         "opts.phase_terms: the scan does not say where the image lies, which the harmonics need.");
@@ -108,7 +167,7 @@ larmor_status lmr_add_camera(const lmr_scene *scene, lmr_term_list *list)
         if (is_linear(l)) continue; /* the trajectory has them */
         LMR_TRY(lmr_term_add(scene, list, 0, &space, &time));
         for (int64_t i = 0; i < scene->voxels; i++) space[i] = h[i + scene->voxels * l];
-        for (int64_t j = 0; j < scene->count; j++) time[j] = -p->phase[j % own + own * l];
+        for (int64_t j = 0; j < scene->count; j++) time[j] = -p->phase[row[j] + own * l];
     }
     return LARMOR_OK;
 }

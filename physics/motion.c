@@ -110,6 +110,30 @@ larmor_status lmr_motion_count(const lmr_job *job, int index, int64_t readouts, 
     return LARMOR_OK;
 }
 
+/* Of rows that say from which readout on they hold. */
+static larmor_status warn_of_late_poses(const lmr_job *job)
+{
+    const larmor_array *rows = job->settings->opts.motion;
+    const larmor_shape shape = larmor_array_shape(rows);
+    LMR_HEAP double *row = NULL;
+    larmor_group group;
+    int64_t most = 0, late = 0;
+    if (shape.ndim != 2 || shape.dim[1] != LARMOR_POSE + 1) return LARMOR_OK;
+    for (int i = 0; i < job->facts->info.groups; i++) {
+        LMR_TRY(lmr_source_group(job->facts->source, i, &group));
+        if (group.readouts > most) most = group.readouts;
+    }
+    LMR_TRY(larmor_array_download(rows, LARMOR_F64, &row));
+    for (int64_t i = 0; i < shape.dim[0]; i++) late += row[i] >= (double)most;
+    if (late)
+        lmr_warn(
+            job->events,
+            "motion: %lld of %lld poses are left out, as they begin at readout %.0f or later, and images have %lld "
+            "readouts at most, which count from 0",
+            (long long)late, (long long)shape.dim[0], row[shape.dim[0] - late], (long long)most);
+    return LARMOR_OK;
+}
+
 /* ---- maps ---- */
 
 larmor_status lmr_motion_extend_maps(lmr_job *job, const larmor_grid *grid)
@@ -324,6 +348,7 @@ larmor_status lmr_motion_correct(lmr_job *job, int index, lmr_frame *frame, larm
     if (!lmr_moves(job)) return LARMOR_OK;
     LMR_TRY(check_readouts(job, frame));
     LMR_TRY(lmr_enter(job->events, "motion"));
+    if (job->settings->opts.motion && !index) LMR_TRY(warn_of_late_poses(job));
     if (job->settings->opts.motion)
         LMR_TRY(poses_of(job, index, frame->group.readouts, &motion));
     else

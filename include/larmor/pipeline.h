@@ -154,7 +154,8 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     const larmor_image_meta *t2star_place;
     /* Phases that a field camera has measured, in rad, real [samples, readouts, 9 or 16] of the solid harmonics of
      * larmor_solid_harmonics along the patient's axes (LPS) from the isocentre, in m; the signal has exp(-i phase).
-     * The linear ones are not used, as the trajectory has them. One readout stands for all. NULL: none. */
+     * The linear ones are the trajectory's. One readout stands for all; all samples that are stored where lengths
+     * differ. NULL: none. */
     larmor_array *phase_terms;
     /* The errors of the gradients, of larmor_gradient_field_read: voxels are in the model where images would show
      * them, and maps from the data are moved to where they belong. NULL: gradients are linear. */

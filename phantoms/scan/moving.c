@@ -10,12 +10,27 @@
 
 enum { MOST_POSES = 64 }; /* of objects whose samples see more than the Fourier transform */
 
+/* Where rows say from which readout on they hold, the last one begins within the scan. */
+static larmor_status expect_begun(const larmor_array *rows, int64_t readouts)
+{
+    const larmor_shape shape = larmor_array_shape(rows);
+    LMR_HEAP double *row = NULL;
+    if (shape.dim[1] != LARMOR_POSE + 1) return LARMOR_OK;
+    LMR_TRY(larmor_array_download(rows, LARMOR_F64, &row));
+    if (row[shape.dim[0] - 1] < (double)readouts) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_ARG,
+                    "simulation: a pose holds from readout %.0f on, but there are %lld, which count from 0; leave it "
+                    "out.",
+                    row[shape.dim[0] - 1], (long long)readouts);
+}
+
 /* [6, readouts] */
 static larmor_status poses_of(const larmor_simulation *s, int64_t readouts, double **poses)
 {
     LMR_OWNED(larmor_array) *motion = NULL;
     LMR_HEAP double *columns = NULL;
     LMR_TRY(larmor_motion_rows(s->o.motion, readouts, &motion));
+    LMR_TRY(expect_begun(s->o.motion, readouts));
     LMR_TRY(larmor_array_download(motion, LARMOR_F64, &columns));
     *poses = lmr_new(readouts * LARMOR_POSE, sizeof **poses);
     if (!*poses) return LMR_NO_MEMORY();

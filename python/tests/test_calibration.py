@@ -80,6 +80,26 @@ def test_a_response_that_only_delays_is_a_delay(scan):
     assert relative(moved[:, 5:-5, 0], asked[:, 5:-5, 0]) < 0.01
 
 
+def test_a_flat_response_of_order_0_is_a_phase_that_follows_k_and_a_delayed_one_follows_late():
+    """.12 rad m along x, -.07 along y; columns of a trajectory are (z,) y, x, and so is fov."""
+    n, dwell, late, fov = 101, 4e-6, 6, (0.2, 0.25)
+    spacing = 1 / (n * dwell)
+    f = (np.arange(n) - n // 2) * spacing
+    flat = np.array([0.12, -0.07])[:, None] * np.ones(n, complex)
+    delayed = flat * np.exp(-2j * np.pi * f * late * dwell)
+    for name, near in (("golden", 1e-9), ("spiral", 0.03)):  # spirals begin with a jump of the gradient
+        traj = larmor.traj(name, (32, 32))
+        expected = 0.12 * traj[..., 1] / fov[1] - 0.07 * traj[..., 0] / fov[0]
+        phase = larmor.girf_phase(traj, flat, spacing_hz=spacing, dwell_s=dwell, fov=fov)
+        assert abs(expected).max() > 5
+        assert phase.shape == traj.shape[:2]
+        assert abs(phase - expected).max() < near
+        after = larmor.girf_phase(traj, delayed, spacing_hz=spacing, dwell_s=dwell, fov=fov)
+        assert abs(after[:, 20:] - expected[:, 20 - late:-late]).max() < near
+    with pytest.raises(larmor.ShapeError, match="order 0"):
+        larmor.girf_phase(traj, np.ones((2, 3, n), complex), spacing_hz=spacing, dwell_s=dwell, fov=fov)
+
+
 def test_field_maps_are_the_frequency_that_turns_the_phase():
     object_ = larmor.phantom((24, 32)).real + 0.2
     y, x = np.mgrid[:24, :32]

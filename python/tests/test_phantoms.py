@@ -262,6 +262,23 @@ def test_a_simulated_scan_has_the_field_and_the_echoes_that_are_asked_for():
     assert relative(second, first * np.exp(2j * np.pi * 30 * 2e-3)) < 1e-5
 
 
+def test_a_simulated_scan_decays_from_its_echo_on_by_the_t2star_that_is_asked_for():
+    how = {"traj": {"readouts": 5}, "coils": 2, "dwell_us": 20}
+    plain, scan = larmor.Simulation((16, 16), **how), larmor.Simulation((16, 16), t2star_ms=3, **how)
+    ms = 20e-3 * (np.arange(32) - 16)
+    decay = scan.samples().kspace / plain.samples().kspace
+    assert abs(decay - np.exp(-ms / 3)).max() < 1e-5
+    assert np.allclose(scan.t2star_map(), 3)
+    each = larmor.Simulation((16, 16), phantom="tissues", t2star_ms=[3, 4, 5, 6, 7, 8], **how).t2star_map()
+    assert each.min() >= 3 - 1e-5
+    assert each.max() <= 8 + 1e-5
+    assert each.std() > 0.5
+    with pytest.raises(larmor.ArgumentError, match="expected t2star_ms"):
+        plain.t2star_map()
+    with pytest.raises(larmor.ArgumentError, match="got 2 T2"):
+        larmor.Simulation((16, 16), t2star_ms=[3, 4], **how)
+
+
 EPI = {"shots": 2, "navigators": 3, "ramp": {"up_us": 120, "flat_us": 200, "down_us": 120},
        "ghost": {"phase": np.deg2rad(40), "shift": 0.6}, "phase_step": np.deg2rad(15)}
 

@@ -1,7 +1,9 @@
 /* An exponential of place and time as a sum of products, without the matrix of all places and times: singular vectors
  * of some of its columns, and least squares over some of its rows and columns for all others (skeletons: Goreinov,
  * Tyrtyshnikov and Zamarashkin, Linear Algebra Appl. 261, 1 (1997); rows are chosen as by QR with pivots: Drmac and
- * Gugercin, SIAM J. Sci. Comput. 38, A631 (2016)). SPDX-License-Identifier: Apache-2.0 */
+ * Gugercin, SIAM J. Sci. Comput. 38, A631 (2016)). What a few columns do not tell, as a small region has a field of
+ * its own, is added by the misfit of all rows and columns (adaptive sampling: Deshpande and Vempala, Proc. RANDOM 292
+ * (2006)). SPDX-License-Identifier: Apache-2.0 */
 #include "recon/field/separable.h"
 
 #include <math.h>
@@ -18,12 +20,22 @@ enum {
     CANDIDATES = 2048, /* places or times among which some are chosen, or this many for each product: */
     CANDIDATES_OF_PRODUCT = 8,
     FIRST_COLUMNS = 48,
-    CHECKED = 128 /* places and times whose pairs are checked */
+    CHECKED = 128, /* places and times whose pairs are checked of each attempt */
+    PARTNERS = 32, /* times with which each place is checked where those keep the bound, and places with each time */
+    ADDED = 16,    /* places and times that are added where these do not */
+    MOST_ADDED = 512,
+    BLOCK = 4096 /* of places or times that are checked together */
 };
 
 /* The part of the error that the singular values left out may have at first: least squares on chosen rows make it
  * larger. A larger part needs fewer products, and more attempts. */
 #define TAIL_PART 0.5
+
+/* What earlier attempts have missed: places and times, and the least number of products. */
+typedef struct missed {
+    int64_t place[MOST_ADDED], time[MOST_ADDED];
+    int places, times, least;
+} missed;
 
 void lmr_separated_free(lmr_separated *s)
 {
@@ -32,17 +44,21 @@ void lmr_separated_free(lmr_separated *s)
     *s = (lmr_separated){.rank = 0};
 }
 
-/* Up to `most` of n, each once where all fit, else at random. */
-static larmor_status pick(int64_t n, int64_t most, uint64_t seed, int64_t **which, int64_t *count)
+/* Up to `most` of n, each once where all fit, else at random, and then those to be added. */
+static larmor_status pick(int64_t n, int64_t most, uint64_t seed, const int64_t *added, int more, int64_t **which,
+                          int64_t *count)
 {
     *count = n < most ? n : most;
-    *which = lmr_new(*count, sizeof **which);
+    if (n <= most) more = 0;
+    *which = lmr_new(*count + more, sizeof **which);
     if (!*which) return LMR_NO_MEMORY();
+    for (int i = 0; i < more; i++) (*which)[*count + i] = added[i];
     for (int64_t i = 0; i < *count; i++) {
         const double at =
             n <= most ? (double)i : ((double)i + lmr_random_uniform(seed, (uint64_t)i)) * (double)n / (double)most;
         (*which)[i] = at < (double)n ? (int64_t)at : n - 1;
     }
+    *count += more;
     return LARMOR_OK;
 }
 
@@ -173,14 +189,15 @@ static void free_basis(basis *b)
     free(b->value);
 }
 
-static larmor_status find_basis(const lmr_exponential *e, const lmr_dense *dense, int most, basis *b)
+static larmor_status find_basis(const lmr_exponential *e, const lmr_dense *dense, int most, const missed *also,
+                                basis *b)
 {
     LMR_HEAP int64_t *place = NULL;
     int64_t m;
     const int64_t candidates = most > CANDIDATES / CANDIDATES_OF_PRODUCT ? CANDIDATES_OF_PRODUCT * most : CANDIDATES;
     int solved;
-    LMR_TRY(pick(e->voxels, most, 1, &place, &m));
-    LMR_TRY(pick(e->times, candidates, 2, &b->time, &b->times));
+    LMR_TRY(pick(e->voxels, most, 1, also->place, also->places, &place, &m));
+    LMR_TRY(pick(e->times, candidates, 2, also->time, also->times, &b->time, &b->times));
     b->columns = (int)m;
     b->is_whole = m == e->voxels;
     b->A = lmr_new(b->times * m, sizeof *b->A);
@@ -242,7 +259,8 @@ static void free_factors(factors *f)
     lmr_factor_free(&f->time);
 }
 
-static larmor_status fit_both(const lmr_exponential *e, const lmr_dense *dense, const basis *b, int rank, factors *f)
+static larmor_status fit_both(const lmr_exponential *e, const lmr_dense *dense, const basis *b, int rank,
+                              const missed *also, factors *f)
 {
     LMR_HEAP number *u = NULL;
     LMR_HEAP int64_t *place = NULL;
@@ -250,7 +268,7 @@ static larmor_status fit_both(const lmr_exponential *e, const lmr_dense *dense, 
     LMR_TRY(singular_vectors(dense, b, rank, &u));
     LMR_TRY(fit_factor(LMR_OF_PLACE, u, b->time, b->times, rank, &f->space));
     LMR_TRY(pick(e->voxels, rank > CANDIDATES / CANDIDATES_OF_PRODUCT ? CANDIDATES_OF_PRODUCT * rank : CANDIDATES, 3,
-                 &place, &count));
+                 also->place, also->places, &place, &count));
     LMR_HEAP float complex *space = lmr_new(count * rank, sizeof *space);
     LMR_HEAP number *v = lmr_new(count * rank, sizeof *v);
     if (!space || !v) return LMR_NO_MEMORY();
@@ -265,8 +283,8 @@ static larmor_status check(const lmr_exponential *e, const lmr_dense *dense, con
     LMR_HEAP int64_t *place = NULL, *time = NULL;
     int64_t places, times;
     double sum = 0, energy = 0, most = 0;
-    LMR_TRY(pick(e->voxels, CHECKED, 4, &place, &places));
-    LMR_TRY(pick(e->times, CHECKED, 5, &time, &times));
+    LMR_TRY(pick(e->voxels, CHECKED, 4, NULL, 0, &place, &places));
+    LMR_TRY(pick(e->times, CHECKED, 5, NULL, 0, &time, &times));
     LMR_HEAP float complex *space = lmr_new(places * f->space.rank, sizeof *space);
     LMR_HEAP float complex *evolution = lmr_new(times * f->time.rank, sizeof *evolution);
     LMR_HEAP number *exact = lmr_new(places * times, sizeof *exact);
@@ -299,19 +317,155 @@ static larmor_status fill(const lmr_exponential *e, const lmr_dense *dense, cons
     return lmr_factor_values(e, dense, &f->time, NULL, e->times, found->time);
 }
 
-/* More products until they keep the bound, from a few columns; found->rank stays 0 where those cannot tell. */
+/* ---- all places, and all times ---- */
+
+/* Each place with some times, or each time with some places. */
+typedef struct survey {
+    lmr_side side;
+    int64_t all, others, partners;
+    const float complex *own, *other; /* factors [all, rank], [others, rank] */
+    int rank;
+    int64_t *partner; /* [partners] */
+    number *by;       /* [rank, partners] what the other factor has there */
+    double *misfit;   /* [all] */
+    double sum, energy, most;
+} survey;
+
+static void free_survey(survey *s)
+{
+    free(s->partner);
+    free(s->by);
+    free(s->misfit);
+}
+
+static larmor_status begin_survey(const lmr_exponential *e, const lmr_separated *found, lmr_side side, survey *s)
+{
+    *s = (survey){.side = side, .all = e->voxels, .others = e->times, .rank = found->rank};
+    s->own = found->space;
+    s->other = found->time;
+    if (side == LMR_OF_TIME) {
+        s->all = e->times;
+        s->others = e->voxels;
+        s->own = found->time;
+        s->other = found->space;
+    }
+    LMR_TRY(pick(s->others, PARTNERS, side == LMR_OF_TIME ? 7 : 6, NULL, 0, &s->partner, &s->partners));
+    s->by = lmr_new(s->rank * s->partners, sizeof *s->by);
+    s->misfit = lmr_new(s->all, sizeof *s->misfit);
+    if (!s->by || !s->misfit) return LMR_NO_MEMORY();
+    for (int64_t k = 0; k < s->partners; k++)
+        for (int q = 0; q < s->rank; q++) s->by[q + s->rank * k] = s->other[s->partner[k] + s->others * q];
+    return LARMOR_OK;
+}
+
+typedef struct survey_room {
+    int64_t own[BLOCK];
+    number *exact, *made, *factor; /* [BLOCK, partners] twice, [BLOCK, rank] */
+} survey_room;
+
+static void free_survey_room(survey_room *room)
+{
+    free(room->exact);
+    free(room->made);
+    free(room->factor);
+}
+
+static void add_misfits(const survey_room *room, int64_t begin, int64_t count, survey *s)
+{
+    for (int64_t i = 0; i < count; i++) {
+        double sum = 0;
+        for (int64_t k = 0; k < s->partners; k++) {
+            const number exact = room->exact[i + count * k], rest = room->made[i + count * k] - exact;
+            const double square = creal(rest * conj(rest));
+            s->energy += creal(exact * conj(exact));
+            s->most = fmax(s->most, square);
+            sum += square;
+        }
+        s->misfit[begin + i] = sum;
+        s->sum += sum;
+    }
+}
+
+static larmor_status survey_all(const lmr_exponential *e, const lmr_dense *dense, survey *s)
+{
+    LMR_FREED_BY(free_survey_room) survey_room room = {.exact = lmr_new(BLOCK * s->partners, sizeof *room.exact)};
+    room.made = lmr_new(BLOCK * s->partners, sizeof *room.made);
+    room.factor = lmr_new(BLOCK * s->rank, sizeof *room.factor);
+    if (!room.exact || !room.made || !room.factor) return LMR_NO_MEMORY();
+    for (int64_t begin = 0; begin < s->all; begin += BLOCK) {
+        const int64_t count = s->all - begin < BLOCK ? s->all - begin : BLOCK;
+        for (int64_t i = 0; i < count; i++) room.own[i] = begin + i;
+        for (int q = 0; q < s->rank; q++)
+            for (int64_t i = 0; i < count; i++) room.factor[i + count * q] = s->own[begin + i + s->all * q];
+        LMR_TRY(lmr_exponential_values(e, s->side, room.own, count, s->partner, s->partners, room.exact));
+        LMR_TRY(dense->la->gemm(dense->ctx, 'N', 'N', count, s->partners, s->rank, room.factor, count, s->by, s->rank,
+                                room.made, count));
+        add_misfits(&room, begin, count, s);
+    }
+    return LARMOR_OK;
+}
+
+/* Some of all, each as likely as its misfit is large. */
+static void add_missed(const survey *s, int64_t *added, int *count)
+{
+    double before = 0;
+    int64_t at = 0;
+    for (int k = 0; k < ADDED && *count < MOST_ADDED; k++) {
+        const double until = ((double)k + lmr_random_uniform(8, (uint64_t)*count)) / ADDED * s->sum;
+        while (at + 1 < s->all && before + s->misfit[at] < until) before += s->misfit[at++];
+        added[(*count)++] = at;
+    }
+}
+
+static larmor_status survey_side(const lmr_exponential *e, const lmr_dense *dense, lmr_side side, double bound,
+                                 missed *also, lmr_separated *found)
+{
+    LMR_FREED_BY(free_survey) survey s;
+    LMR_TRY(begin_survey(e, found, side, &s));
+    LMR_TRY(survey_all(e, dense, &s));
+    const double error = sqrt(s.sum / s.energy);
+    if (!(error <= found->error)) found->error = error; /* also where it is no number */
+    found->largest = fmax(found->largest, sqrt(s.most * (double)(s.all * s.partners) / s.energy));
+    if (error <= bound || !isfinite(error)) return LARMOR_OK;
+    if (side == LMR_OF_TIME)
+        add_missed(&s, also->time, &also->times);
+    else
+        add_missed(&s, also->place, &also->places);
+    return LARMOR_OK;
+}
+
+/* Factors in full; their error is that of all places and all times, and what keeps it above the bound is noted. */
+static larmor_status finish(const lmr_exponential *e, const lmr_dense *dense, const factors *f, double bound,
+                            missed *also, lmr_separated *found)
+{
+    LMR_TRY(fill(e, dense, f, found));
+    LMR_TRY(survey_side(e, dense, LMR_OF_PLACE, bound, also, found));
+    return survey_side(e, dense, LMR_OF_TIME, bound, also, found);
+}
+
+/* More products until they keep the bound, from a few columns; found->rank stays 0 where those cannot tell, or where
+ * some places or times have been missed. */
 static larmor_status try_columns(const lmr_exponential *e, const lmr_dense *dense, int columns, int rank,
-                                 double bound, lmr_separated *found)
+                                 double bound, missed *also, lmr_separated *found)
 {
     LMR_FREED_BY(free_basis) basis b = {.columns = 0};
-    LMR_TRY(find_basis(e, dense, columns, &b));
-    for (int needed = rank ? rank : count_needed(&b, TAIL_PART * bound);; needed += 1 + needed / 16) {
+    LMR_TRY(find_basis(e, dense, columns, also, &b));
+    int needed = rank ? rank : count_needed(&b, TAIL_PART * bound);
+    for (needed = needed < also->least ? also->least : needed;; needed += 1 + needed / 16) {
         LMR_FREED_BY(free_factors) factors f = {.space = {.rank = 0}};
         const int tried = limit_rank(&b, needed);
         if (!rank && !b.is_whole && 3 * needed > 2 * b.columns) return LARMOR_OK;
-        LMR_TRY(fit_both(e, dense, &b, tried, &f));
+        LMR_TRY(fit_both(e, dense, &b, tried, also, &f));
         LMR_TRY(check(e, dense, &f, found));
-        if (rank || found->error <= bound) return fill(e, dense, &f, found);
+        if (rank || found->error <= bound) {
+            LMR_TRY(finish(e, dense, &f, rank ? INFINITY : bound, also, found));
+            if (rank || found->error <= bound) return LARMOR_OK;
+            const double error = found->error;
+            lmr_separated_free(found);
+            found->error = error;
+            also->least = tried + 1;
+            return LARMOR_OK;
+        }
         if (tried < needed) return LARMOR_OK;
     }
 }
@@ -322,12 +476,18 @@ larmor_status lmr_separate(const lmr_exponential *e, int rank, double bound, lmr
     larmor_status st;
     int columns = FIRST_COLUMNS;
     *found = (lmr_separated){.error = NAN};
+    LMR_HEAP missed *also = lmr_new(1, sizeof *also);
+    if (!also) return LMR_NO_MEMORY();
+    also->places = also->times = also->least = 0;
     while (columns < 2 * rank) columns *= 2;
     LMR_TRY(lmr_dense_open(e->threads, &dense));
-    for (;; columns *= 2) {
-        st = try_columns(e, &dense, columns, rank, bound, found);
+    for (;;) {
+        const int least = also->least;
+        st = try_columns(e, &dense, columns, rank, bound, also, found);
         if (st || found->rank) break;
-        if (columns < 2 * LMR_MOST_RANK) continue;
+        if (also->least > least) continue;
+        columns *= 2;
+        if (columns <= 2 * LMR_MOST_RANK) continue;
         st = LMR_FAIL(LARMOR_ERR_NUMERIC,
                       "model: %d products have an error of %.1e, expected at most %.1e; allow a larger error",
                       LMR_MOST_RANK, found->error, bound);

@@ -14,22 +14,23 @@ nrmse() {
 at_most() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(a > 0 && a <= f * b) }' || fail "$4: $1 beside $2"; }
 at_least() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(b > 0 && a >= f * b) }' || fail "$4: $1 beside $2"; }
 
-# decay NAME WORSE POSES OPTION...: WORSE: what decay costs at least without the map.
+# decay NAME WORSE POSES OPTION...: WORSE: what decay costs at least without the map, at an SNR of $snr.
+snr=30 seeds="1 5" within=1.1
 decay() {
-    name=$1 worse=$2 poses=$3
+    name="$1 at an SNR of $snr" worse=$2 poses=$3
     shift 3
-    for seed in 1 5; do
+    for seed in $seeds; do
         # shellcheck disable=SC2086
-        expect 0 phantom -q --force -o plain.h5 --truth truth.h5 --maps maps.cfl --phantom tissues --seed $seed --snr 30 $poses "$@"
+        expect 0 phantom -q --force -o plain.h5 --truth truth.h5 --maps maps.cfl --phantom tissues --seed $seed --snr $snr $poses "$@"
         # shellcheck disable=SC2086
         expect 0 phantom -q --force -o decayed.h5 --t2star 12,4,7,15,25,5 --t2star-map t2star.nii --phantom tissues --seed $seed \
-            --snr 30 $poses "$@"
+            --snr $snr $poses "$@"
         # shellcheck disable=SC2086
         best=$(nrmse plain.h5 $poses)
         # shellcheck disable=SC2086
         at_least "$(nrmse decayed.h5 $poses)" "$best" "$worse" "$name, seed $seed, without the map"
         # shellcheck disable=SC2086
-        at_most "$(nrmse decayed.h5 $poses --t2star-map t2star.nii)" "$best" 1.1 "$name, seed $seed"
+        at_most "$(nrmse decayed.h5 $poses --t2star-map t2star.nii)" "$best" "$within" "$name, seed $seed"
     done
 }
 printf '%s\n' 0,0,0,0,0,0,0 30,8,-6,0,0,0,9 60,-6,12,0,0,0,-12 >spokes.txt
@@ -41,6 +42,14 @@ decay "a spiral" 1.03 "" --traj spiral --matrix 48 --readouts 12 --coils 4 --dwe
 decay "a spiral that moves" 1.03 "--motion arms.txt" --traj spiral --matrix 48 --readouts 12 --coils 4 --dwell 8
 decay "a volume" 1.2 "" --traj koosh --matrix 12,12,12 --coils 3 --dwell 200
 decay "a volume that moves" 1.2 "--motion volume.txt" --traj koosh --matrix 12,12,12 --coils 3 --dwell 200
+seeds=3
+snr=10
+decay spokes 1.05 "" --traj golden --matrix 48 --readouts 90 --coils 4 --dwell 80
+snr=50
+decay "a spiral" 1.05 "" --traj spiral --matrix 48 --readouts 12 --coils 4 --dwell 8
+decay "a volume" 1.2 "" --traj koosh --matrix 12,12,12 --coils 3 --dwell 200
+within=1.2 # voxels of two tissues, which decay by two rates, are what is left: docs/records/physics.md
+decay "spokes that move" 1.3 "--motion spokes.txt" --traj golden --matrix 48 --readouts 90 --coils 4 --dwell 80
 
 expect 2 phantom -o g.h5 --t2star-map t.nii
 said "larmor: --t2star-map: has no effect without --t2star."

@@ -120,6 +120,12 @@ for file in short.csv long.txt; do
     expect 0 recon moved.h5 -o "$file.npy" --force --motion "$file" --method cg --lambda 1e-3 --memory 1G
 done
 cmp short.csv.npy long.txt.npy || fail "one pose is another by two files"
+# A pose that begins after the last readout is none, which is said.
+printf '0,0,0,0,0,0,0\n55,4,-3,0,0,0,10\n110,9,9,0,0,0,20\n' >late.csv
+expect 0 recon moved.h5 -o late.npy --motion late.csv --method cg --lambda 1e-3 --memory 1G
+grep -q 'motion: 1 of 3 poses are left out, as they begin at readout 110 or later, and images have 110 readouts at most' err ||
+    fail "$last: $(cat err)"
+cmp late.npy short.csv.npy || fail "a pose after the last readout changes the image"
 echo 0 0 0 0 0 0 >rest.txt
 expect 0 recon still.h5 -o rest.npy --motion rest.txt --method cg --lambda 1e-3 --memory 1G --json
 grep -q '"motion_states": 1' out || fail "$last: $(cat out)"
@@ -160,6 +166,8 @@ for other in "--method nlinv" "--method grid" "--map-sets 2"; do
     expect 2 recon moved.h5 -o image.h5 --motion short.csv $other
 done
 expect 2 phantom -o other.h5 --motion short.csv --breathing 10
+expect 2 phantom -o other.h5 --matrix 16 --readouts 55 --motion short.csv
+said_like '^larmor: simulation: a pose holds from readout 55 on, but there are 55, which count from 0; leave it out\.$'
 expect 2 recon moved.h5 -o image.h5 --save-motion other.npy
 said 'larmor: --save-motion: has no effect without --motion-states.'
 expect 2 recon moved.h5 -o image.h5 --motion-states 2 --save-motion other.csv

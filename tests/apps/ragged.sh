@@ -46,6 +46,40 @@ field="--off-resonance 40 --field-gradient 60,-40"
 expect 0 phantom -q --force -o whole.h5 $spokes --phantom tissues $field --field-map field.nii --t2star 20,8,12,25,40,9 --t2star-map t2star.nii
 # shellcheck disable=SC2086
 ragged "spokes, a field and decay" poses.txt "$field --t2star 20,8,12,25,40,9" "--b0 field.nii --t2star-map t2star.nii" $spokes --seed 4
+
+# A camera's phases of each readout: of all samples that readouts store, or of those that are left in their order.
+"$PYTHON" - <<'X'
+import math, struct
+def save(path, samples, readouts, phases):
+    head = "{'descr': '<f4', 'fortran_order': True, 'shape': (%d, %d, 9), }" % (samples, readouts)
+    head += " " * ((54 - len(head)) % 64) + "\n"
+    values = [x for l in range(9) for readout in phases for x in readout[l]]
+    with open(path, "wb") as f:
+        f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack("<%df" % len(values), *values))
+def phase(l, t, r):
+    return 0 if 0 < l < 4 else (.5 if not l else 90) * (t * math.cos(l) + .3 * math.sin(6 * t + l + r))
+each = [[[phase(l, i / 96, r) for i in range(96)] for l in range(9)] for r in range(110)]
+save("each.npy", 96, 110, each)
+left = [[row[:96 - 6 * (2 * r % 5) // 4] for row in readout] for r, readout in enumerate(each)]
+save("left.npy", sum(len(readout[0]) for readout in left), 1, left)
+save("short.npy", 95, 110, [[row[:95] for row in readout] for readout in each])
+X
+# shellcheck disable=SC2086
+ragged "spokes, a camera's phases" poses.txt "--phase-terms each.npy" "--phase-terms each.npy" $spokes --position 0,0,40
+at_least "$(nrmse moved.h5 --motion poses.txt)" "$right" 1.3 "spokes, without their phases"
+for poses in "" "--motion poses.txt"; do
+    # shellcheck disable=SC2086
+    nrmse moved.h5 $poses --phase-terms each.npy --lambda 1e-3 --iterations 3 >/dev/null
+    mv image.h5 each.h5
+    # shellcheck disable=SC2086
+    nrmse moved.h5 $poses --phase-terms left.npy --lambda 1e-3 --iterations 3 >/dev/null
+    expect 0 compare image.h5 each.h5 --tol 0
+done
+rm image.h5
+expect 3 recon -q moved.h5 -o image.h5 --maps maps.cfl --phase-terms short.npy
+said_like '--phase-terms: 95 samples of 110 readouts, but image 1 has 96 of 110; give its, or those of one readout for all'
+[ ! -e image.h5 ] || fail "an image was written"
+
 ragged "a volume" volume.txt "" "" --traj koosh --matrix 12,12,12 --coils 3
 
 # Poses cannot be found from such readouts, and concomitant fields need readouts of one length.

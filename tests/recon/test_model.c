@@ -147,6 +147,34 @@ TEST(each_term_and_all_of_them_are_within_the_bound_of_the_sum)
         }
 }
 
+/* Some of all voxels, or of all samples, have a phase of their own, of up to 3 rad. */
+static void add_rare_phase(scene *s, int is_of_place)
+{
+    double *space = numbers(s->voxels), *time = numbers(s->m);
+    const int64_t all = is_of_place ? s->voxels : s->m;
+    for (int64_t i = 0; i < s->voxels; i++) space[i] = is_of_place ? 0 : s->position[3 * i] / .1;
+    for (int64_t j = 0; j < s->m; j++) time[j] = is_of_place ? (double)(j % s->samples) / (double)s->samples : 0;
+    for (int n = 1; n <= 3; n++) (is_of_place ? space : time)[all * n / 4 + 7 * n] = n;
+    add_term(s, 0, space, time);
+    free(space);
+    free(time);
+}
+
+TEST(a_few_voxels_or_samples_with_a_phase_of_their_own_are_within_the_bound)
+{
+    for (int is_of_place = 0; is_of_place < 2; is_of_place++) {
+        OWNED(scene) s =
+            is_of_place ? new_scene(2, 80, LARMOR_C128, 1e-9, 60, 5) : new_scene(2, 24, LARMOR_C128, 1e-9, 1500, 4);
+        larmor_segments_info info;
+        add_kind(&s, ORDER2, 20e-3);
+        add_rare_phase(&s, is_of_place);
+        for (double bound = 1e-3; bound > 1e-6; bound /= 100) {
+            assert_at_most(error_of(&s, bound, &info), 1.5 * bound);
+            assert_at_most(info.error, bound);
+        }
+    }
+}
+
 TEST(a_field_alone_needs_no_more_products_than_segments_and_has_their_phases)
 {
     OWNED(scene) s = new_scene(2, 24, LARMOR_C128, 1e-9, 300, 2);
