@@ -148,8 +148,10 @@ static larmor_status share_header(session *s, const char *xml, int64_t bytes, lm
                              .echoes = header.echoes,
                              .has_readout_start = header.has_readout_start,
                              .readout_start_ms = header.readout_start_ms,
-                             .bits_stored = header.bits_stored};
+                             .bits_stored = header.bits_stored,
+                             .waveforms = header.waveforms};
     memcpy(out->echo_ms, header.echo_ms, sizeof out->echo_ms);
+    memcpy(out->waveform, header.waveform, sizeof out->waveform);
     return LARMOR_OK;
 }
 
@@ -274,7 +276,7 @@ static larmor_status share_waves_of_mrd2(session *s, lmr_reader_waves *out)
     void *memory;
     if (!m->waves) return LARMOR_OK;
     LMR_TRY(lmr_mrd_header_parse((const char *)m->xml.data, (int64_t)m->xml.size, &header));
-    for (int64_t i = 0; i < m->waves; i++) lmr_mrd_wave_name(&header, &m->wave[i]);
+    for (int64_t i = 0; i < m->waves; i++) lmr_mrd_wave_name(header.waveform, header.waveforms, &m->wave[i]);
     const size_t heads = (size_t)m->waves * sizeof *m->wave;
     LMR_TRY(room(s, (int64_t)(heads + m->wave_data.size), &memory));
     memcpy(memory, m->wave, heads);
