@@ -119,6 +119,11 @@ typedef struct larmor_bins_found { /* of all images, the worst of them */
 LARMOR_API larmor_status larmor_source_of_bins(larmor_source *inner, larmor_device *dev, const larmor_bins_opts *opts,
                                                larmor_bins_found *found, larmor_source **source);
 
+/* Line `index` of what bins rest on, as a log has it; 0: there is none. *is_warning: 1 for a rhythm that is not
+ * reliable, bins without readouts and bins of few. */
+LARMOR_API int larmor_gating_line(const larmor_bins_found *found, int index, char *line, size_t bytes,
+                                  int *is_warning);
+
 #ifdef __cplusplus
 }
 #endif
