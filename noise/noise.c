@@ -13,7 +13,7 @@
 #include "pipeline/method.h"
 #include "schedule/state.h"
 
-enum { DEFAULT_SAMPLES = 64, LEAST_SAMPLES = 2 };
+enum { DEFAULT_SAMPLES = 64, LEAST_SAMPLES = 2, QUICK_SAMPLES = 1 };
 
 /* ---- maps ---- */
 
@@ -65,33 +65,48 @@ static double median_snr(const lmr_noisy *n, const double *deviation)
     return count ? lmr_median_f64(snr, count) : 0;
 }
 
-static void log_noise_map(const lmr_noisy *n, const double *deviation, const larmor_noise_maps *maps, double seconds)
+static void log_noise_map(const lmr_noisy *n, const larmor_noise_maps *maps, double seconds)
 {
-    char how[64] = "exact";
+    char how[128] = "exact";
     if (maps->way != LARMOR_NOISE_EXACT)
         snprintf(how, sizeof how, "from %d %s", maps->samples,
                  maps->way == LARMOR_NOISE_LINEAR ? "samples of noise" : "replicas of the image with more noise");
+    if (maps->width > 0)
+        snprintf(how, sizeof how, "from %d sample%s of noise, averaged over neighbours (a deviation of %.2g voxels)",
+                 maps->samples, maps->samples > 1 ? "s" : "", maps->width);
     if (maps->shared) snprintf(how, sizeof how, "that of an earlier image of the same trajectory");
     lmr_log(n->job->events, "noise map: %s, %.3g s; the median of the signal-to-noise ratio in the object is %.3g%s",
-            how, seconds, median_snr(n, deviation),
+            how, seconds, maps->snr,
             maps->measured ? "; without a noise scan the noise is taken to be alike in all coils and independent"
                            : "");
 }
 
-static larmor_status find_maps(const lmr_noisy *n, const larmor_recon_result *result, larmor_noise_maps *maps)
+static larmor_status find_linear(const lmr_noisy *n, int averages, double *const *unit, double **deviation,
+                                 larmor_noise_maps *maps)
+{
+    lmr_noise_samples how = {.count = maps->samples, .averages = averages};
+    LMR_TRY(lmr_noise_linear(n, &how, unit, deviation));
+    maps->width = how.width;
+    maps->shared = how.shared;
+    return LARMOR_OK;
+}
+
+static larmor_status find_maps(const lmr_noisy *n, int averages, const larmor_recon_result *result,
+                               larmor_noise_maps *maps)
 {
     double **deviation = NULL, **unit = NULL;
     const int has_unit = !n->job->facts->basis && !n->job->facts->sets;
     const double began = lmr_seconds();
     larmor_status st = lmr_noisy_room(n, &deviation);
-    if (!st && maps->way == LARMOR_NOISE_EXACT) st = lmr_noise_exact(n, deviation);
-    if (!st && maps->way == LARMOR_NOISE_LINEAR) st = lmr_noise_linear(n, maps->samples, deviation, &maps->shared);
-    if (!st && maps->way == LARMOR_NOISE_REPLICAS) st = lmr_noise_replicas(n, maps->samples, deviation);
     if (!st && has_unit) st = lmr_noisy_room(n, &unit);
     if (!st && has_unit) st = lmr_noise_unit(n, unit);
+    if (!st && maps->way == LARMOR_NOISE_EXACT) st = lmr_noise_exact(n, deviation);
+    if (!st && maps->way == LARMOR_NOISE_LINEAR) st = find_linear(n, averages, unit, deviation, maps);
+    if (!st && maps->way == LARMOR_NOISE_REPLICAS) st = lmr_noise_replicas(n, maps->samples, deviation);
     if (!st && has_unit) divide(n, deviation, unit);
     if (!st) st = take_maps(n, result, deviation, unit, maps);
-    if (!st) log_noise_map(n, deviation[0], maps, lmr_seconds() - began);
+    if (!st) maps->snr = median_snr(n, deviation[0]);
+    if (!st) log_noise_map(n, maps, lmr_seconds() - began);
     lmr_free_each((void **)deviation, n->images);
     lmr_free_each((void **)unit, n->images);
     return st;
@@ -107,16 +122,19 @@ larmor_status larmor_recon_noise(larmor_recon *recon, int series, const larmor_r
     *maps = (larmor_noise_maps){.count = 0};
     LMR_NEED(recon && result);
     if (!opts) opts = &plain;
-    const int samples = opts->samples ? opts->samples : DEFAULT_SAMPLES;
-    if (samples < LEAST_SAMPLES || samples > LARMOR_MOST_NOISE_SAMPLES)
-        return LMR_FAIL(LARMOR_ERR_ARG, "noise.samples: %d is not from %d to %d", samples, LEAST_SAMPLES,
+    const int least = opts->quick ? QUICK_SAMPLES : LEAST_SAMPLES;
+    const int by_default = opts->quick ? QUICK_SAMPLES : DEFAULT_SAMPLES;
+    const int samples = opts->samples ? opts->samples : by_default;
+    if (samples < least || samples > LARMOR_MOST_NOISE_SAMPLES)
+        return LMR_FAIL(LARMOR_ERR_ARG, "noise.samples: %d is not from %d to %d", samples, least,
                         LARMOR_MOST_NOISE_SAMPLES);
     LMR_TRY(lmr_noisy_check("noise", recon, series, result));
     lmr_job job = lmr_noisy_job(recon, result);
     maps->way = way_of(&job, &result->report);
     maps->level = result->report.noise;
     maps->measured = !recon->facts.whitening;
-    if (opts->only_exact && maps->way != LARMOR_NOISE_EXACT) {
+    if ((opts->only_exact && maps->way != LARMOR_NOISE_EXACT) ||
+        (opts->quick && maps->way == LARMOR_NOISE_REPLICAS)) {
         lmr_found_free(&job.found);
         return LARMOR_OK;
     }
@@ -125,7 +143,7 @@ larmor_status larmor_recon_noise(larmor_recon *recon, int series, const larmor_r
     larmor_status st = lmr_noisy_open(&job, recon, series, result, &n);
     if (!st && !(n.deviation > 0 && isfinite(n.deviation)))
         st = LMR_FAIL(LARMOR_ERR_NUMERIC, "the samples show no noise, so that there is none to map");
-    if (!st) st = find_maps(&n, result, maps);
+    if (!st) st = find_maps(&n, opts->quick, result, maps);
     lmr_noisy_close(&n);
     if (st) larmor_noise_maps_free(maps);
     return st;

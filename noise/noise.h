@@ -15,8 +15,9 @@ typedef struct lmr_noisy {
     const larmor_recon_report *report;
     double deviation; /* of the real and of the imaginary part of a sample of the frames */
     int images;
-    int64_t *voxels; /* [images] */
-    float **value;   /* [images], complex */
+    larmor_shape *shape; /* [images] */
+    int64_t *voxels;     /* [images] */
+    float **value;       /* [images], complex */
 } lmr_noisy;
 
 /* LARMOR_ERR_ARG where a series has no maps, with a line that begins with who. */
@@ -52,13 +53,27 @@ typedef struct lmr_noise_sums {
     int images, samples;
 } lmr_noise_sums;
 
-/* deviation[i] <- that of the images at each voxel. */
+typedef struct lmr_noise_samples {
+    int count;
+    int averages; /* 1: squares are averaged over neighbours */
+    double width; /* of that, the deviation of the window in voxels, of the first image; 0: of an earlier one */
+    int shared;   /* 1: those of an earlier image */
+} lmr_noise_samples;
+
+/* deviation[i] <- that of the images at each voxel. unit: where means over neighbours are of squares in this unit;
+ * NULL: in the image's. */
 larmor_status lmr_noise_exact(const lmr_noisy *n, double **deviation);
-larmor_status lmr_noise_linear(const lmr_noisy *n, int samples, double **deviation, int *shared);
+larmor_status lmr_noise_linear(const lmr_noisy *n, lmr_noise_samples *how, double *const *unit, double **deviation);
 larmor_status lmr_noise_replicas(const lmr_noisy *n, int samples, double **deviation);
 
 /* unit[i] <- the deviation in an image of as many samples that determine every voxel by itself, times their root. */
 larmor_status lmr_noise_unit(const lmr_noisy *n, double **unit);
+
+/* square <- its means over neighbours, in the object and around it, of as many as predict the squares of imaginary
+ * parts from those of real parts best, and the other way round. real: the part of it by real parts. *width <- the
+ * deviation of the window in voxels; NULL: not needed. */
+larmor_status lmr_noise_average(const lmr_noisy *n, int image, const double *unit, const double *real, double *square,
+                                double *width);
 
 /* An image's values in the processor's memory. */
 typedef larmor_status (*lmr_use_image)(void *user, int image, const float *value);

@@ -66,10 +66,12 @@ larmor_status lmr_noisy_open(lmr_job *job, const larmor_recon *recon, int series
     LMR_TRY(lmr_frames_open(job, group, count, &n->frames, &opened));
     n->deviation = lmr_scaled_noise(job, n->frames, &result->report);
     n->voxels = calloc((size_t)result->count, sizeof *n->voxels);
+    n->shape = calloc((size_t)result->count, sizeof *n->shape);
     n->value = calloc((size_t)result->count, sizeof *n->value);
-    if (!n->voxels || !n->value) return LMR_NO_MEMORY();
+    if (!n->voxels || !n->shape || !n->value) return LMR_NO_MEMORY();
     n->images = result->count;
     for (int i = 0; i < n->images; i++) {
+        n->shape[i] = larmor_array_shape(result->image[i].data);
         n->voxels[i] = larmor_array_count(result->image[i].data);
         LMR_TRY(larmor_array_download(result->image[i].data, LARMOR_C64, &n->value[i]));
     }
@@ -80,6 +82,7 @@ void lmr_noisy_close(lmr_noisy *n)
 {
     lmr_free_each((void **)n->value, n->images);
     free(n->voxels);
+    free(n->shape);
     lmr_frames_close(n->frames, n->count);
     lmr_found_free(&n->job->found);
 }

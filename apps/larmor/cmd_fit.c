@@ -234,7 +234,8 @@ static int fit(fit_run *r)
     for (int m = 0; m < r->maps.count; m++) {
         larmor_fit_map *map = &r->maps.map[m];
         if (!map->deviation) continue;
-        APP_TRY(APP_RUN, fit_judge_bars(map->name, r->s->edge_bars, map->value, &map->deviation, &r->beyond[m]));
+        APP_TRY(APP_RUN,
+                fit_judge_bars(&r->in, map->name, r->s->edge_bars, map->value, &map->deviation, &r->beyond[m]));
     }
     return APP_DONE;
 }

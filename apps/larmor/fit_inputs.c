@@ -307,11 +307,55 @@ static larmor_status add_spread(const larmor_array *spread, larmor_array **devia
     return LARMOR_OK;
 }
 
-larmor_status fit_judge_bars(const char *name, int edges, const larmor_array *value, larmor_array **deviation,
-                             double *ratio)
+/* 1 if the map's slices are images of their own, between which there may be gaps. */
+static int are_slices(const fit_inputs *in, const larmor_array *map)
+{
+    const larmor_shape own = in->first.count ? larmor_array_shape(in->first.image[0].data) : larmor_array_shape(map);
+    return in->first.has_geometry && (own.ndim < 3 || own.dim[2] == 1) && larmor_array_shape(map).ndim == 3;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median of spread over deviation, where this is not 0. */
+static larmor_status median_bars(const larmor_array *spread, const larmor_array *deviation, double *ratio)
+{
+    APP_HEAP double *bar = NULL, *beyond = NULL;
+    int64_t count = 0;
+    TRY(larmor_array_download(deviation, LARMOR_F64, &bar));
+    TRY(larmor_array_download(spread, LARMOR_F64, &beyond));
+    for (int64_t i = 0; i < larmor_array_count(spread); i++)
+        if (bar[i] > 0) beyond[count++] = beyond[i] / bar[i];
+    qsort(beyond, (size_t)count, sizeof *beyond, compare_numbers);
+    *ratio = count ? (beyond[(count - 1) / 2] + beyond[count / 2]) / 2 : 0;
+    return LARMOR_OK;
+}
+
+/* As larmor_fit_spread, of each slice by itself. */
+static larmor_status spread_in_slices(const larmor_array *value, const larmor_array *deviation, larmor_array **spread,
+                                      double *ratio)
+{
+    const larmor_shape shape = larmor_array_shape(value), slice = LARMOR_SHAPE(shape.dim[0], shape.dim[1]);
+    TRY(larmor_array_create(larmor_array_device(value), LARMOR_F32, shape, spread));
+    for (int64_t z = 0; z < shape.dim[2]; z++) {
+        APP_OWNED(larmor_array) *from = NULL, *bars = NULL, *found = NULL, *place = NULL;
+        TRY(larmor_array_part(value, z, 1, slice, &from));
+        TRY(larmor_array_part(deviation, z, 1, slice, &bars));
+        TRY(larmor_fit_spread(from, bars, &found, NULL));
+        TRY(larmor_array_part(*spread, z, 1, slice, &place));
+        TRY(larmor_copy(found, place));
+    }
+    return median_bars(*spread, deviation, ratio);
+}
+
+larmor_status fit_judge_bars(const fit_inputs *in, const char *name, int edges, const larmor_array *value,
+                             larmor_array **deviation, double *ratio)
 {
     APP_OWNED(larmor_array) *spread = NULL;
-    TRY(larmor_fit_spread(value, *deviation, &spread, ratio));
+    TRY((are_slices(in, value) ? spread_in_slices : larmor_fit_spread)(value, *deviation, &spread, ratio));
     if (edges) return add_spread(spread, deviation);
     if (*ratio > MANY_BARS)
         app_log("%s: error bars are of noise alone; neighbours differ by %.2g times as much beyond it (blur, "

@@ -35,10 +35,10 @@ larmor_status fit_make_real(larmor_array **x, larmor_device *dev);
  * and NULL, stay. */
 larmor_status fit_join_noise(larmor_array **noise, const larmor_array *images, larmor_device *dev);
 
-/* Says how much neighbours of a map differ beyond its error bars, and with `edges` adds it to them. ratio: that in
- * units of the bars, a median. */
-larmor_status fit_judge_bars(const char *name, int edges, const larmor_array *value, larmor_array **deviation,
-                             double *ratio);
+/* Says how much neighbours of a map differ beyond its error bars, and with `edges` adds it to them. Neighbours of a
+ * voxel lie in its slice, if slices are images of their own. ratio: that in units of the bars, a median. */
+larmor_status fit_judge_bars(const fit_inputs *in, const char *name, int edges, const larmor_array *value,
+                             larmor_array **deviation, double *ratio);
 
 /* Write a map in the place of the images. */
 larmor_status fit_write_map(const fit_inputs *in, const larmor_array *map, larmor_output *out);

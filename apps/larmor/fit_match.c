@@ -28,6 +28,7 @@ typedef struct match_run {
     larmor_array *dictionary, *basis, *mask, *noise, *rows, *entry, *m0, *match, *value, *deviation;
     char path[OUTPUTS][ROOM];
     larmor_output *out[OUTPUTS]; /* of each column and its deviation, of M0, of the match */
+    double beyond[COLUMNS];      /* what neighbours differ by beyond the noise, over the deviation */
     int64_t matched;
 } match_run;
 
@@ -177,12 +178,11 @@ static larmor_status write_column(match_run *r, int c)
 {
     APP_OWNED(larmor_array) *map = NULL, *bars = NULL;
     const larmor_shape shape = larmor_array_shape(r->entry);
-    double ratio;
     TRY(larmor_array_part(r->value, c, 1, shape, &map));
     TRY(fit_write_map(&r->in, map, r->out[2 * c]));
     if (!r->deviation) return LARMOR_OK;
     TRY(larmor_array_part(r->deviation, c, 1, shape, &bars));
-    TRY(fit_judge_bars(r->table.name[c], r->s->edge_bars, map, &bars, &ratio));
+    TRY(fit_judge_bars(&r->in, r->table.name[c], r->s->edge_bars, map, &bars, &r->beyond[c]));
     return fit_write_map(&r->in, bars, r->out[2 * c + 1]);
 }
 
@@ -221,6 +221,11 @@ static void report(const match_run *r, const app_files *files, double seconds)
     for (int i = 0; i < 2 * r->table.columns + 2; i++)
         if (i >= 2 * r->table.columns || i % 2 == 0 || r->deviation) json_text(&j, NULL, r->path[i]);
     json_close(&j, ']');
+    if (r->deviation) {
+        json_open(&j, "beyond_noise", '{');
+        for (int c = 0; c < r->table.columns; c++) json_number(&j, r->table.name[c], r->beyond[c]);
+        json_close(&j, '}');
+    }
     json_integer(&j, "voxels", r->matched);
     json_number(&j, "seconds", seconds);
     json_close(&j, '}');

@@ -19,7 +19,7 @@ typedef struct recon_settings {
         spokes_per_frame, cardiac_phases, gate;
     const char *bins, *gating, *gating_plot, *multiband, *multiband_phase;
     double readout_start, frame_time, frame_step, tick, fps, point_contrast;
-    const char *bids_dir, *frame_rest, *basis, *dictionary;
+    const char *bids_dir, *frame_rest, *report_noise, *basis, *dictionary;
     int magnitude, planes, color, dicom_phase, anonymous, bids, bids_anew, force, json;
     larmor_raw_opts raw;
     scan_given given;
@@ -59,9 +59,14 @@ enum {
     RECON_MEAN,
     RECON_NOISE_MAPS
 };
+typedef struct recon_snr {
+    double median, width; /* in the object; of the window of means over neighbours, in voxels */
+    int samples;          /* of noise; 0: by a formula */
+} recon_snr;
 typedef struct recon_noise {
     larmor_output *output[RECON_NOISE_MAPS]; /* NULL: not asked for */
     larmor_image *map[RECON_NOISE_MAPS];     /* [groups] of the source; without data where there is none */
+    recon_snr *snr;                          /* [groups]; a median of 0: none */
     int groups;                              /* 0: there are no maps */
 } recon_noise;
 

@@ -3,6 +3,7 @@
 #include "recon_noise.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "recon_options.h"
 
@@ -95,17 +96,32 @@ static larmor_status make_room(recon_run *r)
         if (!r->noise.map[i]) r->noise.map[i] = calloc((size_t)r->noise.groups, sizeof *r->noise.map[i]);
         if (!r->noise.map[i]) return NO_MEMORY();
     }
-    return LARMOR_OK;
+    if (!r->noise.snr) r->noise.snr = calloc((size_t)r->noise.groups, sizeof *r->noise.snr);
+    return r->noise.snr ? LARMOR_OK : NO_MEMORY();
+}
+
+/* What the report has of the noise of a series' images. */
+static void note_snr(recon_run *r, const larmor_recon_result *result, const larmor_noise_maps *maps)
+{
+    const recon_snr found = {.median = maps->snr, .width = maps->width, .samples = maps->samples};
+    for (int i = 0; i < maps->count; i++) r->noise.snr[result->image[i].group] = found;
+}
+
+static int shows_noise(const recon_run *r)
+{
+    return (r->s->report || r->s->json) && strcmp(r->s->report_noise, "off") != 0;
 }
 
 static larmor_status take_noise(recon_run *r, int series, const larmor_recon_result *result)
 {
-    const larmor_noise_opts opts = {.samples = (int)r->s->noise_samples, .only_exact = !wants_noise(r)};
+    const int quick = !wants_noise(r);
+    const larmor_noise_opts opts = {.samples = quick ? 0 : (int)r->s->noise_samples, .quick = quick};
     larmor_noise_maps maps;
-    if (!wants_noise(r) && !r->s->report) return LARMOR_OK;
+    if (quick && !shows_noise(r)) return LARMOR_OK;
     larmor_status st = larmor_recon_noise(r->recon, series, result, &opts, &maps);
-    if (st && !wants_noise(r)) return LARMOR_OK; /* nobody asked for it */
+    if (st && st != LARMOR_STOPPED && quick) return LARMOR_OK; /* nobody asked for it */
     if (!st) st = make_room(r);
+    if (!st) note_snr(r, result, &maps);
     for (int i = 0; i < maps.count && !st; i++) st = keep(r, &result->image[i], &maps.map[i]);
     larmor_noise_maps_free(&maps);
     return st;
@@ -198,4 +214,5 @@ void recon_noise_free(recon_run *r)
         free(r->noise.map[i]);
         larmor_output_free(r->noise.output[i]);
     }
+    free(r->noise.snr);
 }

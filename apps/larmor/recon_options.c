@@ -106,6 +106,11 @@ static int has_noise_map(const recon_settings *s)
     return s->noise_map || s->snr_map || s->g_map;
 }
 
+static int has_report(const recon_settings *s)
+{
+    return s->report || s->json;
+}
+
 static int has_point_map(const recon_settings *s)
 {
     return s->height_map || s->width_map;
@@ -172,6 +177,7 @@ static const struct {
     {"frame-step", has_windows, "--spokes-per-frame or --frame-time"},
     {"frame-rest", has_windows, "--spokes-per-frame or --frame-time"},
     {"checkpoint-every", has_checkpoint, "--checkpoint"},
+    {"report-noise", has_report, "--report or --json"},
     {"noise-samples", has_noise_map, "--noise-map, --snr-map or --g-map"},
     {"posterior-samples", has_posterior, "--posterior-map or --posterior-mean"},
     {"probes", has_point_map, "--height-map or --width-map"},

@@ -130,6 +130,21 @@ static void report_misfit(json *j, const larmor_misfit *m)
     json_close(j, '}');
 }
 
+/* Null: there is no map of it. */
+static void report_snr(json *j, const recon_run *r, int image)
+{
+    const recon_snr *s = r->noise.snr && r->images ? &r->noise.snr[r->group[image]] : NULL;
+    if (!s || !(s->median > 0)) {
+        json_number(j, "snr", NAN);
+        return;
+    }
+    json_open(j, "snr", '{');
+    json_number(j, "median", s->median);
+    json_integer(j, "samples", s->samples);
+    json_number(j, "window_voxels", s->width);
+    json_close(j, '}');
+}
+
 static void report_warnings(json *j, const larmor_recon_report *result)
 {
     char line[512];
@@ -161,6 +176,7 @@ static void report_image(json *j, const recon_run *r, int i)
     report_warnings(j, &r->report[i]);
     report_solver(j, r, &r->report[i], r->report[i].interrupted);
     report_misfit(j, &r->report[i].misfit);
+    report_snr(j, r, i);
     json_number(j, "seconds", r->report[i].seconds);
     json_close(j, '}');
 }
@@ -235,6 +251,7 @@ void recon_report(const recon_run *r, double seconds)
     json_close(&j, ']');
     report_solver(&j, r, &r->last, r->interrupted);
     report_misfit(&j, &r->last.misfit);
+    report_snr(&j, r, r->images - 1);
     json_open(&j, "results", '[');
     for (int i = 0; i < r->images; i++) report_image(&j, r, i);
     json_close(&j, ']');

@@ -12,6 +12,9 @@ extern "C" {
 typedef struct larmor_noise_opts { /* zero means default */
     int samples;                   /* of noise, from 2 to LARMOR_MOST_NOISE_SAMPLES; default 64 */
     int only_exact; /* 1: nothing where samples of noise would have to be solved for: maps.count is then 0 */
+    /* 1: a map for about a tenth of the image's time: exact, or by LINEAR from few samples (by default one) whose
+     * squares are averaged over neighbours; nothing where replicas would be needed: maps.count is then 0 */
+    int quick;
 } larmor_noise_opts;
 
 enum { LARMOR_MOST_NOISE_SAMPLES = 65536 };
@@ -41,6 +44,9 @@ typedef struct larmor_noise_maps {
     int shared; /* 1: of LINEAR: the samples are those of an earlier image, with the same trajectory and coil maps and
                    * about the same weight */
     double level; /* of a sample, as in larmor_recon_report.noise */
+    double width; /* of a quick map: the standard deviation of the window of the means, in voxels, of the first image;
+                   * else 0 */
+    double snr;   /* the median of the signal-to-noise ratio in the object, of the first image */
     int measured; /* 1: level is measured from the samples, and the noise is taken to be alike in all coils and
                    * independent; 0: it is that of the noise scan */
 } larmor_noise_maps;
@@ -50,7 +56,9 @@ typedef struct larmor_noise_maps {
  * By LINEAR, x = H A^H e for white noise e of the samples' level, with H = (A^H A + lambda)^-1: the mean of |x|^2 is
  * the diagonal of H A^H A H. By REPLICAS it is the deviation of images of b + e, at the weight, the method and the
  * coil maps of the image. The relative error of a deviation from n samples is 1 / (2 sqrt(n)) and 1 / sqrt(2 n), 6 %
- * and 9 % of 64; that of a mean over voxels is less. Costs about n times the solution at a known weight.
+ * and 9 % of 64; that of a mean over voxels is less. Costs about n times the solution at a known weight. A quick map
+ * has one sample and means over neighbours, by a window that is chosen so that its means of squares of real parts
+ * predict those of imaginary parts: deviations that change within a few voxels are then smoothed.
  *
  * series  the last one that was run, with its result.
  * opts    NULL: all defaults.

@@ -67,6 +67,21 @@ import numpy as np
 bars, both = (np.load(f"{p}_T2_std.npy").squeeze() for p in ("alone", "wide"))
 step = np.sqrt(np.maximum(0, both**2 - bars**2))[1:-1, 1:-1, 1]
 assert np.all((step > 0.9 * 15.45 * np.sqrt(2 / 6)) & (step < 15.5)), step' || fail "$last: deviations"
+
+# Slices with gaps are no neighbours: --edge-bars of two are those of each.
+expect 0 phantom -o slices.h5 --matrix 24 --coils 2 --slices 2 --echo-times 4,9,20 --t2star 30 --snr 30 -q
+expect 0 recon slices.h5 -o both.h5 --method grid -q
+expect 0 fit both.h5 -m t2star --noise 0.01 --edge-bars -o both.npy -q
+for s in 0 1; do
+    expect 0 recon slices.h5 -o slice$s.h5 --slice $s --method grid -q
+    expect 0 fit slice$s.h5 -m t2star --noise 0.01 --edge-bars -o slice$s.npy -q
+done
+"$python" -c '
+import numpy as np
+both, *each = (np.load(f"{p}_T2star_std.npy").squeeze() for p in ("both", "slice0", "slice1"))
+for s in range(2):
+    here = (both[..., s] > 0) & (each[s] > 0)
+    assert here.sum() > 200 and np.array_equal(both[..., s][here], each[s][here]), s' || fail "bars of slices"
 expect 0 convert magnitude.npy magnitude.nii
 echo 10 20 40, 80 160 >times.txt
 expect 0 fit magnitude.nii -m t2star --times-file times.txt -o m.nii.gz -q
@@ -96,6 +111,8 @@ for name in T1 T2; do expect 0 compare f_$name.npy ${name}_truth.npy --tol 1e-4;
 expect 0 fit coefficients.npy -m dictionary --dictionary signals.npy --basis basis.npy --table table.npy \
     --columns T1,T2 -o k.nii --json
 grep -q '"voxels": 360' out || fail "not all voxels are matched"
+printed '"beyond_noise": {'
+printed '"T1": [0-9]'
 for name in T1 T2; do expect 0 compare k_$name.nii ${name}_truth.npy --tol 1e-4; done
 [ -f k_M0.nii ] && [ -f k_match.nii ] || fail "M0 or the match is not there"
 expect 2 fit frames.npy -m dictionary --dictionary signals.npy -o n.npy

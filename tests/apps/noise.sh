@@ -23,6 +23,21 @@ for t in 1 3; do
 done
 cmp t1.npy t3.npy || fail "maps by 1 and by 3 threads differ"
 
+# A report has the ratio of a quick map, with the image's bytes as they were, unless it is switched off.
+expect 0 recon scan.h5 -o x.npy --method cg --lambda 1e-4 --noise-map n.npy --force
+many=$(median)
+expect 0 recon scan.h5 -o quick.npy --method cg --lambda 1e-4 --json --force
+grep -q "^noise map: from 1 sample of noise, averaged over neighbours" err || fail "$last: $(cat err)"
+awk -v a="$(median)" -v b="$many" 'BEGIN { exit !(a > 0.85 * b && a < 1.15 * b) }' || fail "$(median), not $many"
+printed '"snr": {'
+printed '"samples": 1,'
+cmp x.npy quick.npy || fail "a quick map changes the image"
+expect 0 recon scan.h5 -o quick.npy --method cg --lambda 1e-4 --json --report-noise off --force
+printed '"snr": null'
+! grep -q "^noise map" err || fail "$last: $(cat err)"
+expect 2 recon scan.h5 -o z.npy --report-noise off
+said "larmor: --report-noise: has no effect without --report or --json."
+
 # Images whose noise has a formula take no samples.
 expect 0 recon scan.h5 -o x.npy --method grid --noise-map n.nii --force
 grep -q "^noise map: exact" err || fail "$last: not exact"

@@ -222,6 +222,75 @@ TEST(g_of_every_other_line_is_that_of_two_voxels_that_fold)
         if (fabs(g[v] / expected[v] - 1) > 0.2) fail_msg("g of voxel %d: %g, not %g", (int)v, g[v], expected[v]);
 }
 
+/* Voxels of the object where two maps differ by at most so much, as a part of them. */
+static double part_within(const larmor_array *image, const float *a, const float *b, double off)
+{
+    OWNED(float) *x = values_of(image);
+    const int64_t voxels = larmor_array_count(image);
+    double most = 0, inside = 0, near = 0;
+    for (int64_t v = 0; v < voxels; v++) most = fmax(most, hypot(x[2 * v], x[2 * v + 1]));
+    for (int64_t v = 0; v < voxels; v++) {
+        if (hypot(x[2 * v], x[2 * v + 1]) < OBJECT_PART * most) continue;
+        inside++;
+        near += fabs(a[v] / b[v] - 1) <= off;
+    }
+    return near / inside;
+}
+
+/* 64 samples leave 6 % in a voxel, and single ones 50 %. */
+static void expect_quick_as_many(scan (*make)(void))
+{
+    OWNED(scan) s = noisy(make);
+    const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg", AT(1e-2));
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
+    OWNED(larmor_recon_result) result;
+    OWNED(larmor_noise_maps) quick, many;
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = 96}, &many));
+    assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.quick = 1}, &quick));
+    assert_int_equal(quick.way, LARMOR_NOISE_LINEAR);
+    assert_int_equal(quick.samples, 1);
+    assert_true(quick.width > 1 && quick.width < 8 && many.width == 0);
+    if (!(fabs(quick.snr / many.snr - 1) < 0.1)) fail_msg("SNR %g in place of %g", quick.snr, many.snr);
+    OWNED(float) *a = values_of(quick.map[0].deviation), *b = values_of(many.map[0].deviation);
+    const double near = part_within(result.image[0].data, a, b, 0.25);
+    if (!(near > 0.9)) fail_msg("%g of the voxels are within 25 %%", near);
+}
+
+TEST(a_quick_map_of_spokes_is_that_of_many_samples)
+{
+    expect_quick_as_many(spokes);
+}
+
+TEST(a_quick_map_of_every_other_line_is_that_of_many_samples)
+{
+    expect_quick_as_many(every_other_line);
+}
+
+static void expect_quick(larmor_recon_opts opts, int count)
+{
+    OWNED(scan) s = noisy(all_lines);
+    opts.maps = s.maps;
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
+    OWNED(larmor_recon_result) result;
+    OWNED(larmor_noise_maps) maps;
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.quick = 1}, &maps));
+    assert_int_equal(maps.count, count);
+    if (count) assert_true(maps.way == LARMOR_NOISE_EXACT && maps.samples == 0 && maps.width == 0 && maps.snr > 0);
+}
+
+TEST(a_quick_map_is_exact_where_there_is_a_formula)
+{
+    expect_quick(OPTS(.method = "cg"), 1);
+    expect_quick(OPTS(.method = "grid"), 1);
+}
+
+TEST(a_quick_map_of_a_penalty_is_none)
+{
+    expect_quick(OPTS(.method = "tv", AT(1e-3)), 0);
+}
+
 TEST(g_of_all_lines_is_one)
 {
     OWNED(scan) s = noisy(all_lines);

@@ -39,10 +39,10 @@ const EVENT = (size = 72,
     steps = 36,
     fraction = 56)
 
-const NOISE_OPTS = (size = 8,
+const NOISE_OPTS = (size = 12,
     samples = 0)
 
-const NOISE_MAPS = (size = 40,
+const NOISE_MAPS = (size = 56,
     map = 0,
     count = 8)
 

@@ -70,7 +70,7 @@ class Run:
                  progress: Progress = False, frames: Mapping[str, Any] | None = None,
                  multiband: Mapping[str, Any] | None = None, maps: Array | bool | None = None,
                  lam: float | str | None = None, checkpoint: Path | None = None, traj_units: str | None = None,
-                 prior: Prior | None = None, noise: bool | int = False, response: bool | int = False,
+                 prior: Prior | None = None, noise: bool | int | str = False, response: bool | int = False,
                  point_contrast: float = 0.1, posterior: bool | int = False, **options: Unpack[ReconOptions]) -> None:
         answer_ctrl_c()
         self._began = time.perf_counter()
@@ -84,7 +84,7 @@ class Run:
         self._denoiser = None if prior is None else _prior._taken(prior)
         if self._denoiser is not None:
             self._opts.prior = self._denoiser._denoiser
-        self._counts = (64 if noise is True else int(noise), 4 if response is True else int(response),
+        self._counts = (_samples_of(noise), 4 if response is True else int(response),
                         32 if posterior is True else int(posterior))
         self._contrast, self._options = point_contrast, options
         self._images: list[Image] = []
@@ -261,7 +261,7 @@ def reconstruct(scan: Source, *, method: str = "auto", device: str | Device | No
                 progress: Progress = False, frames: Mapping[str, Any] | None = None,
                 multiband: Mapping[str, Any] | None = None, maps: Array | bool | None = None,
                 lam: float | str | None = None, checkpoint: Path | None = None, traj_units: str | None = None,
-                prior: Prior | None = None, noise: bool | int = False, response: bool | int = False,
+                prior: Prior | None = None, noise: bool | int | str = False, response: bool | int = False,
                 point_contrast: float = 0.1, posterior: bool | int = False, **options: Unpack[ReconOptions]) -> Run:
     """The images of a scan as they come, with the arguments of `larmor.recon`:
 
@@ -279,7 +279,7 @@ def reconstruct(scan: Source, *, method: str = "auto", device: str | Device | No
 def recon(scan: Source, *, method: str = "auto", device: str | Device | None = "auto", progress: Progress = False,
           frames: Mapping[str, Any] | None = None, multiband: Mapping[str, Any] | None = None,
           maps: Array | bool | None = None, lam: float | str | None = None, checkpoint: Path | None = None,
-          traj_units: str | None = None, prior: Prior | None = None, noise: bool | int = False,
+          traj_units: str | None = None, prior: Prior | None = None, noise: bool | int | str = False,
           response: bool | int = False, point_contrast: float = 0.1, posterior: bool | int = False,
           **options: Unpack[ReconOptions]) -> Reconstruction:
     """Reconstruct the images of a scan.
@@ -306,7 +306,8 @@ def recon(scan: Source, *, method: str = "auto", device: str | Device | None = "
     scale       of the images: "integral" (default), whose k-space is their Fourier integral over the field of view, as
                 of phantoms; "sum", whose k-space is the sum over their voxels, as in linop and nufft.
     noise       True, or a number of samples (64): also the noise in the images, as members noise, snr and g; from so
-                many samples of noise, each of which costs a solution, where there is no formula.
+                many samples of noise, each of which costs a solution, where there is no formula. "quick": from one,
+                averaged over neighbours; None of images by penalties.
     posterior   True, or a number of samples (32): also what the object may be, as members posterior_mean and
                 posterior_deviation, by cg, tv or wavelet; each sample costs a solution.
     response    True, or a number of probes (4): also what becomes of a point, as members height and width; each probe
@@ -361,15 +362,26 @@ def _together(images: list[Any]) -> Any:
     return np.stack(images) if alike else images or np.empty((0,))
 
 
-def _noise_of(run: Any, series: int, result: Any, samples: int) -> list[tuple[Any, Any]]:
-    """The deviation and g of each image of a series; 0 samples: None of each."""
+def _samples_of(noise: bool | int | str) -> int | str:
+    """Samples of noise, or "quick"."""
+    if not isinstance(noise, str):
+        return 64 if noise is True else int(noise)
+    if noise != "quick":
+        raise ValueError(f'noise: got "{noise}", expected "quick", True or a number of samples')
+    return noise
+
+
+def _noise_of(run: Any, series: int, result: Any, samples: int | str) -> list[tuple[Any, Any]]:
+    """The deviation and g of each image of a series; 0 samples, and quick maps that are none: None of each."""
     if not samples or not result.count:
         return [(None, None)] * result.count
     maps = ffi.new("larmor_noise_maps *")
-    opts = ffi.new("larmor_noise_opts *", {"samples": samples})
+    opts = ffi.new("larmor_noise_opts *", {"quick": 1} if samples == "quick" else {"samples": samples})
     check(lib.larmor_recon_noise(run, series, result, opts, maps))
     try:
         each = [maps.map[i] for i in range(maps.count)]
+        if not each:
+            return [(None, None)] * result.count
         return [(_arrays.to_numpy(lib.larmor_array_ref(one.deviation)),
                  _arrays.to_numpy(lib.larmor_array_ref(one.g)) if one.g else None) for one in each]
     finally:
