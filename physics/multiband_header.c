@@ -124,7 +124,9 @@ static const char *phases_of(const larmor_multiband_opts *o, int solid, char *te
     if (solid) return "kz is the trajectory's";
     if (o->phase) return "whose phases are given";
     if (o->shifts == 1) return "without phases";
-    if (o->turns && o->turns != 1)
+    if (o->turns == -1)
+        snprintf(text, room, "whose phases are -2 pi s j / %d", o->shifts);
+    else if (o->turns && o->turns != 1)
         snprintf(text, room, "whose phases are 2 pi %d s j / %d", o->turns, o->shifts);
     else
         snprintf(text, room, "whose phases are 2 pi s j / %d", o->shifts);

@@ -10,6 +10,7 @@
 #include "core/owned.h"
 #include "core/status.h"
 #include "scan/source.h"
+#include "scan/trajectory.h"
 
 #define MAX_DIFFERENCE 1e-3 /* of trajectories from slice to slice, in cycles per field of view */
 
@@ -112,17 +113,29 @@ static void add_slice(const volume *v, int slice, const float complex *x, float 
     }
 }
 
+/* Samples of an image with their trajectory, also where that follows from the counters. */
+static larmor_status read_image(const lmr_slice_scans *r, int group, const larmor_grid *grid, int64_t coils,
+                                larmor_device *dev, larmor_samples *out)
+{
+    lmr_spoke_angles spokes = {.decided = 0};
+    larmor_group g;
+    larmor_encoding e;
+    LMR_TRY(lmr_source_group(r->source, group, &g));
+    LMR_TRY(lmr_source_encoding(r->source, g.encoding, &e));
+    LMR_TRY(lmr_source_samples(r->source, group, grid, 0, coils, dev, out));
+    if (out->first)
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                        "multiband: reference images of %s have readouts of several lengths, expected one length",
+                        lmr_source_name(r->source));
+    return out->traj ? LARMOR_OK : lmr_make_trajectory(dev, &g, &e, grid, out, &spokes, &out->traj);
+}
+
 static larmor_status take_slice(const lmr_slice_scans *r, int slice, int group, const larmor_grid *flat,
                                 int64_t coils, larmor_device *dev, volume *v)
 {
     LMR_FREED_BY(larmor_samples_free) larmor_samples one = {0};
     LMR_HEAP float complex *x = NULL;
-    LMR_TRY(lmr_source_samples(r->source, group, flat, 0, coils, dev, &one));
-    if (!one.traj || one.first)
-        return LMR_FAIL(
-            LARMOR_ERR_UNSUPPORTED,
-            "multiband: reference images of %s have %s; readouts of one length with a trajectory expected",
-            lmr_source_name(r->source), one.traj ? "readouts of several lengths" : "no trajectory");
+    LMR_TRY(read_image(r, group, flat, coils, dev, &one));
     if (!slice) LMR_TRY(begin(&one, r->bands, v));
     LMR_TRY(check_slice(r, v, &one));
     LMR_TRY(larmor_array_download(one.kspace, LARMOR_C64, &x));
