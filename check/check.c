@@ -28,9 +28,9 @@ static larmor_status sort(lmr_findings *f)
 static const char *code_of(const char *line)
 {
     static const char *const codes[][2] = {
-        {"channel ", "dead-coil"},        {"counter ", "limits"},           {"center ", "limits"},
-        {"the noise scan", "noise-scan"}, {"trajectory in ", "resolution"}, {"trajectory units ", "units"},
-        {"trajectory ", "trajectory"}};
+        {"channel ", "dead-coil"},      {"counter ", "limits"},           {"center ", "limits"},
+        {"multiband: ", "multiband"},   {"the noise scan", "noise-scan"}, {"trajectory in ", "resolution"},
+        {"trajectory units ", "units"}, {"trajectory ", "trajectory"}};
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
         if (!strncmp(line, codes[i][0], strlen(codes[i][0]))) return codes[i][1];
     if (strstr(line, "NIfTI files say") || strstr(line, " have no position")) return "geometry";
@@ -58,6 +58,15 @@ static void judge_file(const larmor_raw_info *info, int dropped, lmr_findings *f
                  dropped ? "They are left out." : "opts.drop_nonfinite leaves them out.");
     take_warnings(info->warnings, f);
     if (info->traj_stored) lmr_note(f, LARMOR_NOTE, "units", "trajectory: %s", info->traj_report);
+}
+
+/* Slices that were excited together, by the header; its warnings follow those of the file. */
+static void judge_bands(const larmor_raw *raw, const larmor_source *source, lmr_findings *f)
+{
+    const larmor_raw_info file = larmor_raw_describe(raw), taken = larmor_source_describe(source);
+    if (!taken.bands) return;
+    take_warnings(taken.warnings + strlen(file.warnings), f);
+    lmr_note(f, LARMOR_NOTE, "multiband", "%s", taken.bands_report);
 }
 
 /* ---- what recon would do ---- */
@@ -140,7 +149,13 @@ static larmor_status look(larmor_raw *raw, const char *path, larmor_device *dev,
     larmor_source *source = NULL;
     larmor_status st;
     LMR_OR(done, lmr_check_heads(raw, f));
-    LMR_OR(done, larmor_source_of_raw(raw, path, &source));
+    st = larmor_source_of_raw(raw, path, &source);
+    if (st == LARMOR_ERR_FORMAT || st == LARMOR_ERR_ARG || st == LARMOR_ERR_UNSUPPORTED) {
+        lmr_note(f, LARMOR_ERROR, "multiband", "recon would refuse it: %s", without_path(larmor_last_error(), path));
+        return LARMOR_OK;
+    }
+    if (st) goto done;
+    judge_bands(raw, source, f);
     LMR_OR(done, lmr_check_samples(source, dev, f));
     st = plan(source, dev, memory, f);
 done:

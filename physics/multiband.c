@@ -32,7 +32,7 @@ typedef struct multiband {
     int images;               /* of the inner source */
     larmor_raw_info info;     /* what is said of the scan */
     larmor_source *reference; /* of each slice alone, or NULL: */
-    int reference_encoding;
+    int reference_encoding, reference_solid;
     double offset[LARMOR_MOST_BANDS];
     double first_mm, step_mm; /* offsets of the slices */
     double *phase;            /* [bands, rows] of the middle slice and from one to the next; or NULL */
@@ -210,6 +210,7 @@ static lmr_slice_scans scans_of(const multiband *m)
 {
     return (lmr_slice_scans){.source = m->reference,
                              .encoding = m->reference_encoding,
+                             .solid = m->reference_solid,
                              .bands = m->bands,
                              .offset_mm = m->offset,
                              .reach_mm = MAX_OFF_REFERENCE * m->step_mm};
@@ -219,10 +220,11 @@ static lmr_slice_scans scans_of(const multiband *m)
 static larmor_status reference_of(const multiband *m, int inner, const larmor_grid *flat, double scale,
                                   larmor_device *dev, larmor_samples *out)
 {
-    const lmr_slice_scans scans = scans_of(m);
+    lmr_slice_scans scans = scans_of(m);
     int group[LARMOR_MOST_BANDS];
     larmor_image_meta meta;
     larmor_grid slice = *flat;
+    scans.scan = &meta;
     slice.ndim = 2;
     slice.matrix[2] = slice.crop[2] = 1;
     LMR_TRY(lmr_source_meta(m->inner, inner, &meta));
@@ -468,19 +470,28 @@ static larmor_status count_reference(multiband *m)
     return LARMOR_OK;
 }
 
+/* Why a calibration that the header names gives no maps. "other" by the scan's own encoding names none. */
+static void note_unused(multiband *m, const larmor_multiband_header *h)
+{
+    const int is_other = !strcmp(h->calibration, "other");
+    larmor_encoding named;
+    const int own = lmr_source_encoding(m->inner, h->calibration_encoding, &named) || named.multiband.factor;
+    if (!h->calibration[0] || (is_other && own)) return;
+    add_line(&m->info, "multiband: the header's calibration %s by encoding %d is %s: it is not used.\n",
+             h->calibration, h->calibration_encoding,
+             is_other ? "of a kind that the header does not name"
+                      : "no scan of each slice alone, and no volume of them");
+}
+
 /* Where a slice has none, maps come from the data. */
 static larmor_status take_reference(multiband *m, const larmor_encoding *e)
 {
     m->reference_encoding = -1;
     if (!lmr_multiband_has_reference(m->inner, &e->multiband)) {
-        if (e->multiband.calibration[0] && strcmp(e->multiband.calibration, "other"))
-            add_line(
-                &m->info,
-                "multiband: the header's calibration %s by encoding %d is no scan of each slice alone: it is not "
-                "used.\n",
-                e->multiband.calibration, e->multiband.calibration_encoding);
+        note_unused(m, &e->multiband);
         return LARMOR_OK;
     }
+    m->reference_solid = !strcmp(e->multiband.calibration, "full3D");
     m->reference = larmor_source_ref(m->inner);
     m->reference_encoding = e->multiband.calibration_encoding;
     const larmor_status st = count_reference(m);
@@ -534,7 +545,7 @@ static larmor_status take_options(multiband *m, const larmor_multiband_opts *opt
     m->info.groups = m->groups;
     m->info.calibration = 0;
     LMR_TRY(take_reference(m, &e));
-    lmr_multiband_report(opts, m->solid, m->by_header, m->reference != NULL, &m->info);
+    lmr_multiband_report(opts, m->solid, m->by_header, m->reference ? 1 + m->reference_solid : 0, &m->info);
     warn(m, &e.multiband, opts);
     return LARMOR_OK;
 }

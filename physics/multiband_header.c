@@ -97,9 +97,11 @@ larmor_status lmr_multiband_find(const larmor_source *inner, larmor_encoding *fo
 int lmr_multiband_has_reference(const larmor_source *inner, const larmor_multiband_header *h)
 {
     larmor_encoding other;
-    return h->factor && !strcmp(h->calibration, "separable2D") && h->calibration_encoding >= 0 &&
+    const int flat = !strcmp(h->calibration, "separable2D"), solid = !strcmp(h->calibration, "full3D");
+    return h->factor && (flat || solid) && h->calibration_encoding >= 0 &&
            h->calibration_encoding < larmor_source_describe(inner).encodings &&
-           !lmr_source_encoding(inner, h->calibration_encoding, &other) && !other.multiband.factor;
+           !lmr_source_encoding(inner, h->calibration_encoding, &other) && !other.multiband.factor &&
+           (flat || other.ndim == 3);
 }
 
 larmor_status lmr_multiband_of_header(const char *name, const larmor_multiband_header *header, int solid,
@@ -124,7 +126,9 @@ static const char *phases_of(const larmor_multiband_opts *o, int solid, char *te
     if (solid) return "kz is the trajectory's";
     if (o->phase) return "whose phases are given";
     if (o->shifts == 1) return "without phases";
-    if (o->turns && o->turns != 1)
+    if (o->turns == -1)
+        snprintf(text, room, "whose phases are -2 pi s j / %d", o->shifts);
+    else if (o->turns && o->turns != 1)
         snprintf(text, room, "whose phases are 2 pi %d s j / %d", o->turns, o->shifts);
     else
         snprintf(text, room, "whose phases are 2 pi s j / %d", o->shifts);
@@ -161,14 +165,16 @@ void lmr_multiband_compare(const larmor_multiband_header *header, const larmor_m
                  phases_of(&of_header, 0, phases, sizeof phases), taken);
 }
 
-void lmr_multiband_report(const larmor_multiband_opts *opts, int solid, int by_header, int has_reference,
+void lmr_multiband_report(const larmor_multiband_opts *opts, int solid, int by_header, int reference,
                           larmor_raw_info *info)
 {
+    static const char *const references[] = {"", "; each alone for the coil maps",
+                                             "; a volume of them for the coil maps"};
     char *text = info->bands_report, phases[64];
     const size_t room = sizeof info->bands_report;
     size_t used = (size_t)snprintf(text, room, "%d slices at ", opts->bands);
     for (int s = 0; s < opts->bands; s++)
         used += (size_t)snprintf(text + used, room - used, "%s%.4g", s ? ", " : "", opts->offset_mm[s]);
     snprintf(text + used, room - used, " mm, %s%s%s", phases_of(opts, solid, phases, sizeof phases),
-             by_header ? ", by the header" : "", has_reference ? "; each alone for the coil maps" : "");
+             by_header ? ", by the header" : "", references[reference]);
 }

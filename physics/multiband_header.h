@@ -12,7 +12,7 @@ int lmr_multiband_is_even(const double *offset, int bands);
  * Errors  LARMOR_ERR_FORMAT for encodings that differ. */
 larmor_status lmr_multiband_find(const larmor_source *inner, larmor_encoding *found);
 
-/* 1 if scans of each slice alone are in an encoding of their own. */
+/* 1 if scans of each slice alone, or a volume of them, are in an encoding of their own. */
 int lmr_multiband_has_reference(const larmor_source *inner, const larmor_multiband_header *header);
 
 /* As options; offset has room for LARMOR_MOST_BANDS. solid: the encoding is a volume, whose trajectory says kz, so
@@ -26,8 +26,8 @@ larmor_status lmr_multiband_of_header(const char *name, const larmor_multiband_h
 void lmr_multiband_compare(const larmor_multiband_header *header, const larmor_multiband_opts *opts, char *line,
                            size_t room);
 
-/* What was taken, into info. */
-void lmr_multiband_report(const larmor_multiband_opts *opts, int solid, int by_header, int has_reference,
+/* What was taken, into info. reference: 1: each slice alone, 2: a volume of them, gives the coil maps. */
+void lmr_multiband_report(const larmor_multiband_opts *opts, int solid, int by_header, int reference,
                           larmor_raw_info *info);
 
 #endif

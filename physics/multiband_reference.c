@@ -1,4 +1,4 @@
-/* Coil calibration of slices that were excited together, by scans of each alone.
+/* Coil calibration of slices that were excited together, by scans of each alone, or by a volume of all of them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "physics/multiband_reference.h"
 
@@ -10,6 +10,7 @@
 #include "core/owned.h"
 #include "core/status.h"
 #include "scan/source.h"
+#include "scan/trajectory.h"
 
 #define MAX_DIFFERENCE 1e-3 /* of trajectories from slice to slice, in cycles per field of view */
 
@@ -23,6 +24,22 @@ static double offset_of(const larmor_image_meta *scan, const larmor_image_meta *
     return mm;
 }
 
+/* How far an image is from where it must be: a slice has its place, a volume reaches to it. */
+static larmor_status distance_of(const lmr_slice_scans *r, const larmor_image_meta *scan, int group, int slice,
+                                 double *mm)
+{
+    larmor_group g;
+    larmor_encoding e;
+    larmor_image_meta meta;
+    LMR_TRY(lmr_source_group(r->source, group, &g));
+    LMR_TRY(lmr_source_meta(r->source, group, &meta));
+    LMR_TRY(lmr_source_encoding(r->source, g.encoding, &e));
+    *mm = fabs(offset_of(scan, &meta) - r->offset_mm[slice]);
+    if (r->solid) *mm = fmax(0, *mm - e.fov_mm[2] / 2);
+    if (r->encoding >= 0 && g.encoding != r->encoding) *mm = INFINITY;
+    return LARMOR_OK;
+}
+
 larmor_status lmr_reference_find(const lmr_slice_scans *r, const larmor_image_meta *scan,
                                  int group[LARMOR_MOST_BANDS])
 {
@@ -30,12 +47,9 @@ larmor_status lmr_reference_find(const lmr_slice_scans *r, const larmor_image_me
     for (int s = 0; s < r->bands; s++) {
         double nearest = INFINITY;
         for (int i = 0; i < groups; i++) {
-            larmor_group g;
-            larmor_image_meta meta;
-            LMR_TRY(lmr_source_group(r->source, i, &g));
-            LMR_TRY(lmr_source_meta(r->source, i, &meta));
-            const double off = fabs(offset_of(scan, &meta) - r->offset_mm[s]);
-            if ((r->encoding >= 0 && g.encoding != r->encoding) || !(off < nearest)) continue;
+            double off;
+            LMR_TRY(distance_of(r, scan, i, s, &off));
+            if (!(off < nearest)) continue;
             nearest = off;
             group[s] = i;
         }
@@ -112,17 +126,144 @@ static void add_slice(const volume *v, int slice, const float complex *x, float 
     }
 }
 
+/* Samples of an image with their trajectory, also where that follows from the counters. */
+static larmor_status read_image(const lmr_slice_scans *r, int group, const larmor_grid *grid, int64_t coils,
+                                larmor_device *dev, larmor_samples *out)
+{
+    lmr_spoke_angles spokes = {.decided = 0};
+    larmor_group g;
+    larmor_encoding e;
+    LMR_TRY(lmr_source_group(r->source, group, &g));
+    LMR_TRY(lmr_source_encoding(r->source, g.encoding, &e));
+    LMR_TRY(lmr_source_samples(r->source, group, grid, 0, coils, dev, out));
+    if (out->first)
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                        "multiband: reference images of %s have readouts of several lengths, expected one length",
+                        lmr_source_name(r->source));
+    return out->traj ? LARMOR_OK : lmr_make_trajectory(dev, &g, &e, grid, out, &spokes, &out->traj);
+}
+
+/* ---- a volume of all slices: a sum over its partitions is a slice at a place ---- */
+
+typedef struct stack {
+    int64_t n, readouts, coils, lines;  /* lines: readouts of a partition */
+    double *k;                          /* [3, n, readouts] */
+    float complex *y, *sum;             /* [n, readouts, coils], [n, lines, coils] */
+    int64_t *line, *first, *partitions; /* [readouts] which line, [lines] its first readout, its readouts */
+} stack;
+
+static void free_stack(stack *s)
+{
+    free(s->k);
+    free(s->y);
+    free(s->sum);
+    free(s->line);
+    free(s->first);
+    free(s->partitions);
+}
+
+static int same_plane(const stack *s, int64_t a, int64_t b)
+{
+    const double *x = s->k + 3 * s->n * a, *y = s->k + 3 * s->n * b;
+    for (int64_t i = 0; i < s->n; i++)
+        if (fabs(x[3 * i] - y[3 * i]) > MAX_DIFFERENCE || fabs(x[3 * i + 1] - y[3 * i + 1]) > MAX_DIFFERENCE)
+            return 0;
+    return 1;
+}
+
+/* 1 if readouts each have one kz, and all lines as many partitions. */
+static int sort_readouts(stack *s)
+{
+    int good = 1;
+    for (int64_t j = 0; j < s->readouts; j++) {
+        int64_t l = 0;
+        for (int64_t i = 0; i < s->n; i++)
+            good &= fabs(s->k[3 * (i + s->n * j) + 2] - s->k[3 * s->n * j + 2]) <= MAX_DIFFERENCE;
+        while (l < s->lines && !same_plane(s, s->first[l], j)) l++;
+        if (l == s->lines) s->first[s->lines++] = j;
+        s->line[j] = l;
+        s->partitions[l]++;
+    }
+    for (int64_t l = 0; l < s->lines; l++) good &= s->partitions[l] == s->partitions[0];
+    return good && s->partitions[0] > 1;
+}
+
+static larmor_status open_stack(const larmor_samples *x, stack *s)
+{
+    const larmor_shape shape = larmor_array_shape(x->kspace);
+    *s = (stack){.n = shape.dim[0], .readouts = shape.dim[1], .coils = shape.dim[2]};
+    LMR_TRY(larmor_array_download(x->traj, LARMOR_F64, &s->k));
+    LMR_TRY(larmor_array_download(x->kspace, LARMOR_C64, &s->y));
+    s->line = calloc((size_t)s->readouts, sizeof *s->line);
+    s->first = calloc((size_t)s->readouts, sizeof *s->first);
+    s->partitions = calloc((size_t)s->readouts, sizeof *s->partitions);
+    s->sum = calloc((size_t)larmor_shape_count(shape), sizeof *s->sum);
+    return s->line && s->first && s->partitions && s->sum ? LARMOR_OK : LMR_NO_MEMORY();
+}
+
+/* The samples of a slice at z, in parts of the volume's field of view; noise stays what it is in a readout. */
+static void add_partitions(stack *s, double z)
+{
+    for (int64_t j = 0; j < s->readouts; j++) {
+        const double turns = s->k[3 * s->n * j + 2] * z;
+        const float complex w = (float complex)(cexp(2 * M_PI * I * turns) / sqrt((double)s->partitions[0]));
+        for (int64_t c = 0; c < s->coils; c++) {
+            const float complex *from = s->y + s->n * (j + s->readouts * c);
+            float complex *to = s->sum + s->n * (s->line[j] + s->lines * c);
+            for (int64_t i = 0; i < s->n; i++) to[i] += w * from[i];
+        }
+    }
+}
+
+static larmor_status upload_plane(const stack *s, larmor_device *dev, larmor_samples *out)
+{
+    LMR_HEAP double *k = lmr_new(s->n * s->lines, 2 * sizeof *k);
+    if (!k) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < s->n * s->lines; i++) {
+        const double *from = s->k + 3 * (i % s->n + s->n * s->first[i / s->n]);
+        k[2 * i] = from[0];
+        k[2 * i + 1] = from[1];
+    }
+    LMR_TRY(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, s->n, s->lines), LARMOR_F64, k, &out->traj));
+    return larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(s->n, s->lines, s->coils), LARMOR_C64, s->sum,
+                               &out->kspace);
+}
+
+static larmor_status read_plane(const lmr_slice_scans *r, int slice, int group, const larmor_grid *flat,
+                                int64_t coils, larmor_device *dev, larmor_samples *out)
+{
+    LMR_FREED_BY(larmor_samples_free) larmor_samples all = {0};
+    LMR_FREED_BY(free_stack) stack s = {.n = 0};
+    larmor_group g;
+    larmor_encoding e;
+    larmor_image_meta meta;
+    larmor_grid grid = *flat;
+    LMR_TRY(lmr_source_group(r->source, group, &g));
+    LMR_TRY(lmr_source_encoding(r->source, g.encoding, &e));
+    LMR_TRY(lmr_source_meta(r->source, group, &meta));
+    grid.ndim = 3;
+    grid.matrix[2] = grid.crop[2] = e.matrix[2];
+    grid.fov_mm[2] = e.fov_mm[2];
+    LMR_TRY(read_image(r, group, &grid, coils, dev, &all));
+    LMR_TRY(open_stack(&all, &s));
+    if (!sort_readouts(&s))
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                        "multiband: the reference volume of %s is no stack of the same readouts in each partition, "
+                        "which slices can be cut from; give maps by opts.maps.",
+                        lmr_source_name(r->source));
+    add_partitions(&s, (r->offset_mm[slice] - offset_of(r->scan, &meta)) / e.fov_mm[2]);
+    return upload_plane(&s, dev, out);
+}
+
 static larmor_status take_slice(const lmr_slice_scans *r, int slice, int group, const larmor_grid *flat,
                                 int64_t coils, larmor_device *dev, volume *v)
 {
     LMR_FREED_BY(larmor_samples_free) larmor_samples one = {0};
     LMR_HEAP float complex *x = NULL;
-    LMR_TRY(lmr_source_samples(r->source, group, flat, 0, coils, dev, &one));
-    if (!one.traj || one.first)
-        return LMR_FAIL(
-            LARMOR_ERR_UNSUPPORTED,
-            "multiband: reference images of %s have %s; readouts of one length with a trajectory expected",
-            lmr_source_name(r->source), one.traj ? "readouts of several lengths" : "no trajectory");
+    if (r->solid)
+        LMR_TRY(read_plane(r, slice, group, flat, coils, dev, &one));
+    else
+        LMR_TRY(read_image(r, group, flat, coils, dev, &one));
     if (!slice) LMR_TRY(begin(&one, r->bands, v));
     LMR_TRY(check_slice(r, v, &one));
     LMR_TRY(larmor_array_download(one.kspace, LARMOR_C64, &x));

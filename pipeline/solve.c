@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/band_sign.h"
 #include "check/fold.h"
 #include "check/misfit.h"
 #include "core/owned.h"
@@ -83,6 +84,7 @@ static larmor_status measure_misfit(lmr_job *job, lmr_solution *p, const larmor_
         return LARMOR_OK;
     }
     LMR_TRY(try_misfit(job, st));
+    if (job->events->series <= 1) LMR_TRY(lmr_band_sign_check(job, p->frames, &result->misfit));
     if (chosen || kept) job->found.decided.chosen.taken = taken;
     return LARMOR_OK;
 }

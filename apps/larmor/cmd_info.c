@@ -33,6 +33,16 @@ static void print_matrix(const char *what, const int64_t n[3], const double fov[
            (ll)n[2], fov[0], fov[1], fov[2], fov[0] / (double)n[0], fov[1] / (double)n[1], fov[2] / (double)n[2]);
 }
 
+/* Slices that were excited together, as the header has them; what is made of it stands with the images. */
+static void print_bands(const larmor_multiband_header *m)
+{
+    if (!m->factor) return;
+    printf("  %-14sfactor %d, dZ", "multiband:", m->factor);
+    for (int s = 0; s < m->offsets && s < LARMOR_MOST_BANDS; s++) printf("%s%g", s ? ", " : " ", m->offset_mm[s]);
+    printf(" mm, deltaKz %g, calibration %s by encoding %d\n", m->delta_kz, *m->calibration ? m->calibration : "none",
+           m->calibration_encoding);
+}
+
 static larmor_status print_encoding(const larmor_raw *raw, int index)
 {
     larmor_encoding e;
@@ -45,6 +55,7 @@ static larmor_status print_encoding(const larmor_raw *raw, int index)
     print_matrix("reconSpace:", e.recon_matrix, e.recon_fov_mm);
     printf("  %-14sgrid %lld x %lld x %lld, cropped to %lld x %lld x %lld\n", "recon:", (ll)grid.matrix[0],
            (ll)grid.matrix[1], (ll)grid.matrix[2], (ll)grid.crop[0], (ll)grid.crop[1], (ll)grid.crop[2]);
+    print_bands(&e.multiband);
     return LARMOR_OK;
 }
 
@@ -132,6 +143,14 @@ static larmor_status plan_recon(const char *path, larmor_raw *raw, larmor_recon 
     return larmor_recon_create(source, dev, &opts, recon);
 }
 
+/* The scan as recon takes it: slices that were excited together are volumes. If recon refuses it, as it is. */
+static larmor_raw_info describe(const char *path, larmor_raw *raw)
+{
+    APP_OWNED(larmor_source) *source = NULL;
+    const larmor_status st = larmor_source_of_raw(raw, path, &source);
+    return st ? larmor_raw_describe(raw) : larmor_source_describe(source);
+}
+
 static int same_plan(const larmor_recon_plan *a, const larmor_recon_plan *b)
 {
     int same = a->first.encoding == b->first.encoding && a->bytes == b->bytes;
@@ -202,9 +221,23 @@ static larmor_status print_text(const char *path, larmor_raw *raw)
     larmor_status st = LARMOR_OK;
     for (int i = 0; !st && i < r.encodings; i++) st = print_encoding(raw, i);
     if (!st) st = print_groups(raw, r.groups);
-    printf("recon would make %d image%s, %s\n", r.groups, app_s(r.groups),
+    const larmor_raw_info taken = describe(path, raw);
+    if (*taken.bands_report) printf("multiband: %s\n", taken.bands_report);
+    printf("recon would make %d image%s, %s\n", taken.groups, app_s(taken.groups),
            r.noise ? "whitening the coils first" : "without whitening");
     return st ? st : print_plans(path, raw);
+}
+
+static void write_bands(json *j, const larmor_multiband_header *m)
+{
+    if (!m->factor) return;
+    json_open(j, "multiband", '{');
+    json_integer(j, "factor", m->factor);
+    json_numbers(j, "dz_mm", m->offset_mm, m->offsets < LARMOR_MOST_BANDS ? m->offsets : LARMOR_MOST_BANDS);
+    json_number(j, "delta_kz", m->delta_kz);
+    json_text(j, "calibration", m->calibration);
+    json_integer(j, "calibration_encoding", m->calibration_encoding);
+    json_close(j, '}');
 }
 
 static larmor_status write_encodings(json *j, const larmor_raw *raw, int count)
@@ -226,6 +259,7 @@ static larmor_status write_encodings(json *j, const larmor_raw *raw, int count)
         json_numbers(j, "recon_fov_mm", e.recon_fov_mm, 3);
         json_integers(j, "grid", grid.matrix, 3);
         json_integers(j, "crop", grid.crop, 3);
+        write_bands(j, &e.multiband);
         json_close(j, '}');
     }
     json_close(j, ']');
@@ -306,8 +340,11 @@ static larmor_status write_json(const char *path, larmor_raw *raw)
     json_text(&j, "trajectory_report", r.traj_report);
     if (*r.traj_given) json_text(&j, "trajectory_given", r.traj_given);
     json_flag(&j, "density_stored", r.density_stored);
+    const larmor_raw_info taken = describe(path, raw);
     char warnings[sizeof r.warnings];
-    json_text(&j, "warnings", app_in_options(r.warnings, warnings, sizeof warnings));
+    json_text(&j, "warnings", app_in_options(taken.warnings, warnings, sizeof warnings));
+    json_integer(&j, "images", taken.groups);
+    json_text(&j, "multiband", taken.bands_report);
     info_sandbox_json(&j);
     larmor_status st = write_encodings(&j, raw, r.encodings);
     if (!st) st = write_groups(&j, raw, r.groups);
@@ -362,7 +399,7 @@ static int run(const void *given, const app_files *files)
         return app_fail(APP_INPUT, shown == LARMOR_ERR_MEMORY || newer ? shown : larmor_fail(st, "%s", why));
     }
     APP_TRY(APP_INPUT, st);
-    const larmor_raw_info r = larmor_raw_describe(raw);
+    const larmor_raw_info r = describe(path, raw);
     char warnings[sizeof r.warnings];
     fputs(app_in_options(r.warnings, warnings, sizeof warnings), stderr);
     APP_TRY(APP_INPUT, s->json ? write_json(path, raw) : print_text(path, raw));

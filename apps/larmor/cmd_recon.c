@@ -238,8 +238,9 @@ static app_option options[] = {
            .reads = recon_are_offsets,
            .expected = "2 to 16 ascending numbers in mm with commas between, like -30,0,30, or off"),
     OPTION(APP_READ_FILE, multiband_phase, 0, "multiband-phase", "FILE",
-           "--multiband: caipi:N, slice s has the phase 2 pi s j / N in readout j; caipi, with as many shifts as "
-           "slices; or a FILE, .npy or .cfl, of phases in rad, [readouts, slices]",
+           "--multiband: caipi:N, slice s has the phase 2 pi s j / N in readout j; caipi:-N, the other sign; caipi, "
+           "with "
+           "as many shifts as slices; or a FILE, .npy or .cfl, of phases in rad, [readouts, slices]",
            .preset = "caipi", .no_file = "caipi|caipi:2|caipi:3|caipi:4|caipi:5|caipi:6|caipi:8"),
     GIVEN_OPTIONS(recon_settings),
     SAMPLES_OPTIONS(recon_settings),

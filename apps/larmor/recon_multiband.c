@@ -44,10 +44,13 @@ static int read_phases(const recon_run *r, larmor_multiband_opts *o, larmor_arra
     if (!strcmp(text, "caipi")) return APP_DONE;
     if (!strncmp(text, caipi, strlen(caipi))) {
         const char *number = text + strlen(caipi);
-        const long value = *number >= '0' && *number <= '9' ? strtol(number, &end, 10) : 0;
+        const char *digits = number + (*number == '-');
+        const long value = *digits >= '0' && *digits <= '9' ? strtol(digits, &end, 10) : 0;
         o->shifts = end && !*end && value >= 1 && value <= 1024 ? (int)value : 0;
+        o->turns = *number == '-' ? -1 : 1;
         if (o->shifts) return APP_DONE;
-        app_error("--multiband-phase %s: a number from 1 to 1024 expected after caipi:.", text);
+        app_error("--multiband-phase %s: a number from 1 to 1024, or of the other sign, expected after caipi:.",
+                  text);
         return APP_USAGE;
     }
     o->shifts = 0;

@@ -183,17 +183,68 @@ static void report_dropped(larmor_raw *raw)
                      (long long)corrections);
 }
 
-/* Scans of each slice alone, for slices that were excited together, are images of their encoding. */
-static void route_references(larmor_raw *raw)
+/* ---- scans for the coil maps of slices that were excited together ---- */
+
+enum { SLICES = 65536 }; /* as a counter has them */
+
+static int is_reference(const larmor_raw *raw, int64_t i, int encoding)
 {
-    for (int e = 0; e < raw->header.encodings; e++) {
-        const larmor_multiband_header *m = &raw->header.encoding[e].space.multiband;
-        const int own = m->calibration_encoding;
-        if (!m->factor || own == e || own < 0 || strcmp(m->calibration, "separable2D") != 0) continue;
-        for (int64_t i = 0; i < raw->info.acquisitions; i++)
-            if (raw->head[i].encoding == own && raw->readout[i].use & LMR_CALIBRATION)
-                raw->readout[i].use = LMR_IMAGING;
+    return raw->head[i].encoding == encoding && raw->readout[i].use & LMR_CALIBRATION;
+}
+
+static void make_images(larmor_raw *raw, int encoding)
+{
+    for (int64_t i = 0; i < raw->info.acquisitions; i++)
+        if (is_reference(raw, i, encoding)) raw->readout[i].use = LMR_IMAGING;
+}
+
+/* Of readouts for calibration: those of slices that were excited together all have one counter. */
+static int count_slices(const larmor_raw *raw, int encoding)
+{
+    unsigned char seen[SLICES / 8] = {0};
+    int count = 0;
+    for (int64_t i = 0; i < raw->info.acquisitions; i++) {
+        const unsigned slice = raw->head[i].counter[LMR_SLICE];
+        if (!is_reference(raw, i, encoding) || seen[slice / 8] >> slice % 8 & 1) continue;
+        seen[slice / 8] |= (unsigned char)(1U << slice % 8);
+        count++;
     }
+    return count;
+}
+
+/* The readouts for calibration of an encoding become another one behind the others. */
+static larmor_status split(larmor_raw *raw, int encoding)
+{
+    lmr_mrd_header *h = &raw->header;
+    const int own = h->encodings;
+    lmr_mrd_encoding *more = realloc(h->encoding, ((size_t)own + 1) * sizeof *more);
+    if (!more) return LMR_NO_MEMORY();
+    h->encoding = more;
+    more[own] = more[encoding];
+    more[own].space.multiband = (larmor_multiband_header){.factor = 0};
+    more[encoding].space.multiband.calibration_encoding = own;
+    raw->info.encodings = ++h->encodings;
+    for (int64_t i = 0; i < raw->info.acquisitions; i++) {
+        if (!is_reference(raw, i, encoding)) continue;
+        raw->head[i].encoding = (uint16_t)own;
+        raw->readout[i].use = LMR_IMAGING;
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status route_references(larmor_raw *raw)
+{
+    const int encodings = raw->header.encodings;
+    for (int e = 0; e < encodings; e++) {
+        const larmor_encoding *space = &raw->header.encoding[e].space;
+        const larmor_multiband_header *m = &space->multiband;
+        const int own = m->calibration_encoding, flat = !strcmp(m->calibration, "separable2D");
+        if (m->factor < 2 || own < 0 || (!flat && strcmp(m->calibration, "full3D") != 0)) continue;
+        if (own != e) make_images(raw, own);
+        if (own != e || !flat || space->matrix[2] > 1 || raw->header.encodings == LMR_MRD_MAX_ENCODINGS) continue;
+        if (count_slices(raw, e) >= m->factor) LMR_TRY(split(raw, e));
+    }
+    return LARMOR_OK;
 }
 
 larmor_status lmr_mrd_route(larmor_raw *raw)
@@ -204,7 +255,7 @@ larmor_status lmr_mrd_route(larmor_raw *raw)
         raw->readout[i].use = raw->head[i].unwritten ? 0 : use_of(raw->head[i].flags);
         if (raw->head[i].samples > largest) largest = raw->head[i].samples;
     }
-    route_references(raw);
+    LMR_TRY(route_references(raw));
     for (int64_t i = 0; i < info->acquisitions; i++)
         if (raw->readout[i].use) LMR_TRY(check_head(raw, i, largest));
     check_channels(raw);

@@ -66,6 +66,16 @@ expect 0 recon scan.h5 -o other.npy --maps maps.cfl --method cg --lambda 1e-3 --
 grep -q "^warning: multiband: the header has slices whose phases are 2 pi s j / 6: the options are taken.$" err ||
     fail "$last: $(cat err)"
 ! cmp -s other.npy own.npy || fail "$last: the options are taken"
+! grep -q '^warning: multiband: phases of the other sign' err || fail "$last: neither sign is right: $(cat err)"
+expect 0 recon scan.h5 -o other.npy --force --maps maps.cfl --method cg --lambda 1e-3 --multiband -40,0,40 --multiband-phase caipi:-6
+grep -q '^warning: multiband: phases of the other sign explain the samples better: ' err || fail "$last: $(cat err)"
+expect 0 info scan.h5
+grep -q '^  multiband:    factor 3, dZ -40, 0, 40 mm, deltaKz -0.5, calibration other by encoding 0$' out || fail "$(cat out)"
+grep -q '^recon would make 1 image, ' out || fail "$(cat out)"
+expect 0 info scan.h5 --json
+grep -q '"multiband": "3 slices at -40, 0, 40 mm, whose phases are 2 pi s j / 6, by the header"' out || fail "$(cat out)"
+expect 0 check scan.h5
+grep -q '^note: multiband: 3 slices at -40, 0, 40 mm, whose phases are 2 pi s j / 6, by the header$' out || fail "$(cat out)"
 expect 0 recon scan.h5 -o other.npy --force --method cg --lambda 1e-3 --multiband -20,20
 grep -q '^warning: multiband: 2 slices are asked for, the header has a multiband_factor of 3: the options are taken.$' err ||
     fail "$last: $(cat err)"
@@ -91,6 +101,9 @@ broken() {
 }
 left="give the slices' offsets, or leave the header out."
 broken 's/<multiband_factor>3</<multiband_factor>0</' "multiband_factor of the header is no number from 1 to 16; $left"
+LC_ALL=C sed 's/<dZ>40</<dZ>-9</' scan.h5 >bad.h5
+expect 3 check bad.h5
+grep -q '^error: multiband: recon would refuse it: slices of the header' out || fail "$(cat out)"
 broken 's/<dZ>40</<dZ>-9</' "slices of the header's multiband (dZ) do not ascend: -9 mm after 0 mm; $left"
 broken 's/<dZ>40</<dZ>41</' "slices of the header's multiband (dZ) from -40 to 41 mm are not equally far apart; $left"
 broken 's/<deltaKz>-0.5</<deltaKz>0.x5</' "deltaKz nan of the header's multiband makes no phases of 3 slices that repeat after at most 1024 readouts; give the phases, or leave the header out."
@@ -101,7 +114,7 @@ rm -f image.h5
 expect 2 recon scan.h5 -o image.h5 --multiband 10
 said_like 'multiband "10": 2 to 16 ascending numbers in mm with commas between, like -30,0,30, or off'
 expect 2 recon scan.h5 -o image.h5 --multiband 0,40 --multiband-phase caipi:0
-said 'larmor: --multiband-phase caipi:0: a number from 1 to 1024 expected after caipi:.'
+said 'larmor: --multiband-phase caipi:0: a number from 1 to 1024, or of the other sign, expected after caipi:.'
 expect 2 recon scan.h5 -o image.h5 --multiband-phase caipi:3
 said 'larmor: --multiband-phase: has no effect without --multiband.'
 expect 2 recon scan.h5 -o image.h5 --multiband 0,40 --matrix 32,32,6

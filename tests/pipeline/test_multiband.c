@@ -248,31 +248,32 @@ TEST(a_volume_of_the_slices_has_kz_of_its_trajectory)
 /* ---- a header, and scans of each slice alone ---- */
 
 #define SPACE(name)                                                                                                  \
-    "<" name "><matrixSize><x>32</x><y>32</y><z>1</z></matrixSize><fieldOfView_mm><x>256</x><y>256</y><z>5</z>"      \
+    "<" name "><matrixSize><x>32</x><y>32</y><z>%d</z></matrixSize><fieldOfView_mm><x>256</x><y>256</y><z>%d</z>"    \
     "</fieldOfView_mm></" name ">"
 #define ENCODING(inside)                                                                                             \
-    "<encoding>" SPACE("encodedSpace") SPACE("reconSpace") "<encodingLimits></encodingLimits><trajectory>other"      \
+    "<encoding>" SPACE("encodedSpace") SPACE("reconSpace") "<encodingLimits></encodingLimits><trajectory>%s"         \
                                                            "</trajectory>" inside "</encoding>"
 #define MULTIBAND                                                                                                    \
     "<parallelImaging><accelerationFactor><kspace_encoding_step_1>1</"                                               \
     "kspace_encoding_step_1><kspace_encoding_step_2>"                                                                \
     "1</kspace_encoding_step_2></accelerationFactor><calibrationMode>separate</calibrationMode><multiband><spacing>" \
     "<dZ>-40</dZ><dZ>0</dZ><dZ>40</dZ></spacing><deltaKz>-1</deltaKz><multiband_factor>3</multiband_factor>"         \
-    "<calibration>%s</calibration><calibration_encoding>1</calibration_encoding></multiband></parallelImaging>"
+    "<calibration>%s</calibration><calibration_encoding>%d</calibration_encoding></multiband></parallelImaging>"
 
-enum { SAMPLES = 400, MOST = 4 * 100 };
+enum { SAMPLES = 400, MOST = 600, PARTITIONS = 16, SPOKES = 30 };
 
 typedef struct stored { /* a scan in memory */
     int count;
     larmor_acquisition each[MOST];
-    float data[MOST][2 * SAMPLES * COILS], traj[MOST][2 * SAMPLES];
+    float data[MOST][2 * SAMPLES * COILS], traj[MOST][3 * SAMPLES];
 } stored;
 
-/* The readouts of arrays, at an offset along z. */
+/* The readouts of arrays, at an offset along z. Those of lines are stored without a trajectory. */
 static void append(stored *to, larmor_array *kspace, larmor_array *traj, double mm, larmor_acquisition one)
 {
+    const int are_lines = one.traj_dims < 0;
     const larmor_shape k = larmor_array_shape(kspace);
-    const int64_t n = k.dim[0], readouts = k.dim[1];
+    const int64_t n = k.dim[0], readouts = k.dim[1], nd = larmor_array_shape(traj).dim[0];
     OWNED(float) *y = malloc(larmor_array_bytes(kspace));
     OWNED(double) *at = malloc(larmor_array_bytes(traj));
     assert_ok(larmor_array_read(kspace, y, larmor_array_bytes(kspace)));
@@ -281,7 +282,7 @@ static void append(stored *to, larmor_array *kspace, larmor_array *traj, double 
     one.samples = (int)n;
     one.center_sample = (int)n / 2;
     one.coils = COILS;
-    one.traj_dims = 2;
+    one.traj_dims = are_lines ? 0 : (int)nd;
     one.dwell_us = 4;
     one.read_dir[0] = one.phase_dir[1] = one.slice_dir[2] = 1;
     one.position_mm[2] = mm;
@@ -289,50 +290,68 @@ static void append(stored *to, larmor_array *kspace, larmor_array *traj, double 
         const int i = to->count++;
         for (int c = 0; c < COILS; c++)
             memcpy(to->data[i] + 2 * n * c, y + 2 * n * (j + readouts * c), (size_t)n * 2 * sizeof *y);
-        for (int64_t d = 0; d < 2 * n; d++) to->traj[i][d] = (float)at[2 * n * j + d];
+        for (int64_t d = 0; d < nd * n; d++) to->traj[i][d] = (float)at[nd * n * j + d];
         one.step1 = (int)j;
         one.data = to->data[i];
-        one.traj = to->traj[i];
+        one.traj = are_lines ? NULL : to->traj[i];
         to->each[i] = one;
     }
 }
 
-/* Each slice alone, `shift` mm from where it should be, by golden spokes; then the scan. */
-static void store(scene *s, double sigma, double shift, stored *to)
+/* How each slice alone is stored: `shift` mm from where it should be. */
+typedef struct alone {
+    double shift;
+    const char *trajectory; /* "cartesian": without a trajectory, as the scan */
+    int encoding;
+    uint64_t flag;
+} alone;
+
+/* Each slice alone; then the scan. */
+static void store(scene *s, double sigma, alone how, stored *to)
 {
+    const int dims = strcmp(how.trajectory, "cartesian") ? 0 : -1;
     larmor_phantom *object, *plane;
     larmor_array *traj, *one;
-    const larmor_traj_opts all = {.matrix = {N, N}, .readouts = 60};
+    const larmor_traj_opts all = {.matrix = {N, N}, .readouts = dims ? 0 : 60};
     assert_ok(larmor_phantom_create("texture", 3, &object));
-    assert_ok(larmor_traj_create(dev, "golden", &all, &traj));
+    assert_ok(larmor_traj_create(dev, how.trajectory, &all, &traj));
     for (int b = 0; b < BANDS; b++) {
         assert_ok(larmor_phantom_plane(object, offset[b] / 256, &plane));
         assert_ok(larmor_phantom_kspace(plane, traj, COILS, LARMOR_C64, &one));
         assert_ok(larmor_phantom_noise(one, sigma, 7 + (uint64_t)b));
-        append(to, one, traj, offset[b] + shift,
-               (larmor_acquisition){.encoding = 1, .slice = b, .flags = LARMOR_ACQ_CALIBRATION});
+        append(to, one, traj, offset[b] + how.shift,
+               (larmor_acquisition){.encoding = how.encoding, .slice = b, .flags = how.flag, .traj_dims = dims});
         larmor_array_free(one);
         larmor_phantom_free(plane);
     }
     larmor_array_free(traj);
     larmor_phantom_free(object);
     assert_ok(larmor_phantom_noise(s->kspace, sigma, 1));
-    append(to, s->kspace, s->traj, 0, (larmor_acquisition){.encoding = 0});
+    append(to, s->kspace, s->traj, 0, (larmor_acquisition){.encoding = 0, .traj_dims = dims});
 }
 
-/* The error of the magnitude of the image by a header with this calibration; its log: *info. */
+/* The scan by a header with this calibration. */
+static larmor_source *source_by_header(const stored *all, const char *calibration, larmor_raw **raw)
+{
+    const char *type = all->each[0].traj_dims ? "other" : "cartesian";
+    const int solid = !strcmp(calibration, "full3D"), z = solid ? PARTITIONS : 1, fov = solid ? 256 : 5;
+    larmor_source *source;
+    char xml[4096];
+    const int bytes = snprintf(xml, sizeof xml, "<ismrmrdHeader>" ENCODING(MULTIBAND) ENCODING("") "</ismrmrdHeader>",
+                               1, 5, 1, 5, type, calibration, all->each[0].encoding, z, fov, z, fov, type);
+    assert_ok(larmor_raw_of_acquisitions(xml, bytes, all->each, all->count, NULL, raw));
+    assert_ok(larmor_source_of_raw(*raw, "scan", &source));
+    return source;
+}
+
+/* The error of the magnitude of its image; its log: *info. */
 static double error_by_header(scene *s, const stored *all, const char *calibration, larmor_array *maps,
                               larmor_raw_info *info)
 {
     OWNED(larmor_raw) *raw = NULL;
-    OWNED(larmor_source) *source = NULL;
+    OWNED(larmor_source) *source = source_by_header(all, calibration, &raw);
     larmor_expected expected;
     larmor_comparison c;
-    char xml[4096];
-    const int bytes =
-        snprintf(xml, sizeof xml, "<ismrmrdHeader>" ENCODING(MULTIBAND) ENCODING("") "</ismrmrdHeader>", calibration);
-    assert_ok(larmor_raw_of_acquisitions(xml, bytes, all->each, all->count, NULL, &raw));
-    assert_ok(larmor_source_of_raw(raw, "scan", &source));
     *info = larmor_source_describe(source);
     assert_int_equal(info->groups, 1);
     OWNED(larmor_recon) *recon = NULL;
@@ -359,7 +378,7 @@ TEST(scans_of_each_slice_alone_give_the_coil_maps)
     OWNED(void) *memory = calloc(1, sizeof(stored));
     stored *all = memory;
     larmor_raw_info info;
-    store(&s, 1e-3, 0, all);
+    store(&s, 1e-3, (alone){0, "golden", 1, LARMOR_ACQ_CALIBRATION}, all);
     const double by_truth = error_by_header(&s, all, "separable2D", s.maps, &info);
     const double by_reference = error_by_header(&s, all, "separable2D", NULL, &info);
     assert_int_equal(info.calibration, 3 * 60);
@@ -377,10 +396,104 @@ TEST(without_a_scan_at_a_slices_place_maps_come_from_the_data)
     OWNED(void) *memory = calloc(1, sizeof(stored));
     stored *all = memory;
     larmor_raw_info info;
-    store(&s, 0, 15, all);
+    store(&s, 0, (alone){15, "golden", 1, LARMOR_ACQ_CALIBRATION}, all);
     error_by_header(&s, all, "separable2D", NULL, &info);
     assert_int_equal(info.calibration, 0);
     assert_non_null(strstr(info.warnings,
                            "multiband: no reference image of scan lies at -40 mm, where a slice is; the "
                            "nearest one is 15 mm off; coil maps are found from the data.\n"));
+}
+
+/* Within the scan's own encoding, and as lines without a trajectory. */
+TEST(flagged_readouts_of_each_slice_give_the_coil_maps)
+{
+    static const struct {
+        const char *scan, *reference;
+        int readouts;
+        uint64_t flag;
+    } scenes[] = {{"spiral", "golden", 12, LARMOR_ACQ_CALIBRATION},
+                  {"golden", "golden", 40, LARMOR_ACQ_CALIBRATION_AND_IMAGING},
+                  {"cartesian", "cartesian", 0, LARMOR_ACQ_CALIBRATION}};
+    OWNED(void) *memory = calloc(1, sizeof(stored));
+    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
+        OWNED(scene) s = scene_of(scenes[i].scan, scenes[i].readouts ? scenes[i].readouts : N, 0);
+        stored *all = memory;
+        larmor_raw_info info;
+        all->count = 0;
+        store(&s, 1e-3, (alone){0, scenes[i].reference, 0, scenes[i].flag}, all);
+        const double by_truth = error_by_header(&s, all, "separable2D", s.maps, &info);
+        const double by_reference = error_by_header(&s, all, "separable2D", NULL, &info);
+        assert_non_null(strstr(info.bands_report, "by the header; each alone for the coil maps"));
+        assert_int_equal(info.groups, 1);
+        assert_at_most(by_reference, 1.25 * by_truth);
+    }
+}
+
+/* A stack of golden spokes through all of the object, whose centre is `shift` mm from that of the scan; uneven: the
+ * spokes of one partition are others. Then the scan. */
+static void store_volume(scene *s, double shift, int uneven, stored *to)
+{
+    const larmor_traj_opts spokes = {.matrix = {N, N}, .readouts = SPOKES};
+    OWNED(larmor_array) *flat = NULL, *traj = NULL, *kspace = NULL;
+    OWNED(larmor_phantom) *object = NULL;
+    assert_ok(larmor_phantom_create("texture", 3, &object));
+    assert_ok(larmor_traj_create(dev, "golden", &spokes, &flat));
+    const int64_t n = larmor_array_shape(flat).dim[1], count = n * SPOKES * PARTITIONS;
+    OWNED(double) *in = malloc(larmor_array_bytes(flat)), *k = calloc((size_t)count * 3, sizeof *k);
+    assert_ok(larmor_array_read(flat, in, larmor_array_bytes(flat)));
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t p = i / (n * SPOKES), turn = uneven && p == 3;
+        k[3 * i] = in[2 * (i % (n * SPOKES)) + turn];
+        k[3 * i + 1] = in[2 * (i % (n * SPOKES)) + 1 - turn];
+        k[3 * i + 2] = (double)(p - PARTITIONS / 2);
+    }
+    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(3, n, SPOKES * PARTITIONS), &traj));
+    assert_ok(larmor_array_write(traj, k, larmor_array_bytes(traj)));
+    assert_ok(larmor_phantom_kspace(object, traj, COILS, LARMOR_C64, &kspace));
+    OWNED(void) *host = malloc(larmor_array_bytes(kspace));
+    float complex *y = host;
+    assert_ok(larmor_array_read(kspace, y, larmor_array_bytes(kspace)));
+    for (int64_t i = 0; i < count * COILS; i++)
+        y[i] *= (float complex)cexp(2 * M_PI * I * k[3 * (i % count) + 2] * shift / 256);
+    assert_ok(larmor_array_write(kspace, y, larmor_array_bytes(kspace)));
+    assert_ok(larmor_phantom_noise(kspace, 1e-3, 5));
+    assert_ok(larmor_phantom_noise(s->kspace, 1e-3, 1));
+    to->count = 0;
+    append(to, kspace, traj, shift, (larmor_acquisition){.encoding = 1, .flags = LARMOR_ACQ_CALIBRATION});
+    append(to, s->kspace, s->traj, 0, (larmor_acquisition){.encoding = 0});
+}
+
+TEST(a_volume_of_all_slices_gives_the_coil_maps)
+{
+    static const char *const scans[] = {"spiral", "golden"};
+    OWNED(void) *memory = calloc(1, sizeof(stored));
+    for (int i = 0; i < 2; i++) {
+        OWNED(scene) s = scene_of(scans[i], i ? 40 : 12, 0);
+        larmor_raw_info info;
+        store_volume(&s, 10, 0, memory);
+        const double by_truth = error_by_header(&s, memory, "full3D", s.maps, &info);
+        const double by_reference = error_by_header(&s, memory, "full3D", NULL, &info);
+        assert_string_equal(info.bands_report,
+                            "3 slices at -40, 0, 40 mm, whose phases are 2 pi s j / 3, by the header; a volume of "
+                            "them for the coil maps");
+        assert_at_most(by_reference, 1.25 * by_truth);
+    }
+}
+
+TEST(a_volume_that_is_no_stack_is_refused)
+{
+    OWNED(void) *memory = calloc(1, sizeof(stored));
+    OWNED(scene) s = scene_of("spiral", 12, 0);
+    OWNED(larmor_raw) *raw = NULL;
+    OWNED(larmor_recon) *recon = NULL;
+    OWNED(larmor_recon_result) result = {0};
+    store_volume(&s, 0, 1, memory);
+    OWNED(larmor_source) *source = source_by_header(memory, "full3D", &raw);
+    const larmor_recon_opts opts = {.size = sizeof opts, .method = "cg", .delays = LARMOR_DELAYS_OFF};
+    larmor_status st = larmor_recon_create(source, dev, &opts, &recon);
+    if (!st) st = larmor_recon_run(recon, 0, &result);
+    assert_refused(
+        st, LARMOR_ERR_UNSUPPORTED,
+        "multiband: the reference volume of scan is no stack of the same readouts in each partition, which "
+        "slices can be cut from; give maps by opts.maps.");
 }
