@@ -37,7 +37,7 @@ from larmor._library import ArgumentError, ShapeError
 __all__ = ["keep", "kept", "nufft", "nufft1", "nufft2", "nufft3", "nufft_adjoint", "nufft_field", "sense",
            "sense_adjoint", "type1", "type2", "type3"]
 
-Array = Any  # jax.Array, or what becomes one
+Array = Any  # jax.Array, or what becomes one; results are jax.Array
 _COUNTS = ("plans", "bytes", "sorted", "found")
 
 
@@ -297,7 +297,7 @@ def _expect(x: Array, last: tuple[int, ...], what: str) -> None:
 # ---- transforms ----
 
 
-def type1(points: Array, values: Array, modes: int | Sequence[int], **options: Any) -> Array:
+def type1(points: Array, values: Array, modes: int | Sequence[int], **options: Any) -> jax.Array:
     """Values [batch..., points...] at points [points..., ndim] to modes [batch..., modes...].
 
     tol         relative l2 error asked for; default 1e-5.
@@ -314,7 +314,7 @@ def type1(points: Array, values: Array, modes: int | Sequence[int], **options: A
     return _run(values, points, None, _how(1, shape, values, **options))
 
 
-def type2(points: Array, modes: Array, **options: Any) -> Array:
+def type2(points: Array, modes: Array, **options: Any) -> jax.Array:
     """Modes [batch..., modes...] to values [batch..., points...] at points [points..., ndim]. Options: see type1."""
     points, modes = _points(points, "points"), _values(modes)
     ndim = points.shape[-1]
@@ -323,7 +323,7 @@ def type2(points: Array, modes: Array, **options: Any) -> Array:
     return _run(modes, points, None, _how(2, modes.shape[modes.ndim - ndim:], modes, **options))
 
 
-def type3(points: Array, values: Array, targets: Array, **options: Any) -> Array:
+def type3(points: Array, values: Array, targets: Array, **options: Any) -> jax.Array:
     """Values [batch..., points...] at points [points..., ndim] to targets [targets..., ndim]. Options: see type1, which
     has mode_order alone."""
     points, targets, values = _points(points, "points"), _points(targets, "targets"), _values(values)
@@ -336,20 +336,20 @@ def type3(points: Array, values: Array, targets: Array, **options: Any) -> Array
     return _run(values, points.astype(both), targets.astype(both), _how(3, (0,) * points.shape[-1], values, **options))
 
 
-def nufft(x: Array, points: Array, *, tol: float = 1e-5) -> Array:
+def nufft(x: Array, points: Array, *, tol: float = 1e-5) -> jax.Array:
     """Type 2: images [batch..., modes...] to values [batch..., points...] at points [points..., ndim] in cycles per
     field of view, as larmor.torch.nufft."""
     return type2(points, x, tol=tol)
 
 
-def nufft_adjoint(y: Array, points: Array, modes: Sequence[int], *, tol: float = 1e-5) -> Array:
+def nufft_adjoint(y: Array, points: Array, modes: Sequence[int], *, tol: float = 1e-5) -> jax.Array:
     """The conjugate transpose of `nufft`: values [batch..., points...] to [batch..., modes...]."""
     return type1(points, y, modes, tol=tol)
 
 
 def nufft_field(x: Array, points: Array, field: Array, times: Array, *, adjoint: bool = False, tol: float = 1e-5,
                 error: float = 1e-3, band: Sequence[float] | None = None,
-                span: Sequence[float] | None = None) -> Array:
+                span: Sequence[float] | None = None) -> jax.Array:
     """As `nufft`, or with adjoint as `nufft_adjoint`, with the phase exp(2 pi i f t) of a field map [modes...] in Hz
     and of the samples' times [points...] in s. All of x, points, field and times have derivatives of any order.
 
@@ -406,7 +406,7 @@ def _encode(x: Array, points: Array, modes: tuple[int, ...], adjoint: bool, tol:
 
 def sense(x: Array, maps: Array, points: Array, *, weights: Array | None = None, field: Array | None = None,
           times: Array | None = None, tol: float = 1e-5, error: float = 1e-3, band: Sequence[float] | None = None,
-          span: Sequence[float] | None = None) -> Array:
+          span: Sequence[float] | None = None) -> jax.Array:
     """Images [batch..., modes...] to the k-space [batch..., coils, points...] of coils with maps [coils, modes...].
 
     weights  [points...], at least 0, whose root is a factor of the samples, as of larmor.linop.sense. Where one is 0,
@@ -425,7 +425,7 @@ def sense(x: Array, maps: Array, points: Array, *, weights: Array | None = None,
 
 def sense_adjoint(y: Array, maps: Array, points: Array, *, weights: Array | None = None, field: Array | None = None,
                   times: Array | None = None, tol: float = 1e-5, error: float = 1e-3,
-                  band: Sequence[float] | None = None, span: Sequence[float] | None = None) -> Array:
+                  band: Sequence[float] | None = None, span: Sequence[float] | None = None) -> jax.Array:
     """The conjugate transpose of `sense`: [batch..., coils, points...] to [batch..., modes...]."""
     y, maps, points = _values(y), _values(maps), _points(points, "points")
     _expect_maps(maps, points)
@@ -484,7 +484,7 @@ def _in_sets(x: Array, before: int, coordinates: list[Array], how: _How) -> Arra
 
 
 def nufft1(output_shape: int | Sequence[int], source: Array, *points: Array, iflag: int = 1, eps: float = 1e-6,
-           opts: Any = None) -> Array:
+           opts: Any = None) -> jax.Array:
     """As jax_finufft.nufft1: points x, y, z in radians, x for the first axis of the modes."""
     x, k = _values(source), _coordinates(points, "points")
     shape = _sizes(output_shape)
@@ -494,7 +494,7 @@ def nufft1(output_shape: int | Sequence[int], source: Array, *points: Array, ifl
     return _in_sets(x, 1, [k], _finuffts(1, shape, x, iflag, eps, opts))
 
 
-def nufft2(source: Array, *points: Array, iflag: int = -1, eps: float = 1e-6, opts: Any = None) -> Array:
+def nufft2(source: Array, *points: Array, iflag: int = -1, eps: float = 1e-6, opts: Any = None) -> jax.Array:
     """As jax_finufft.nufft2: points x, y, z in radians, x for the first axis of the modes."""
     x, k = _values(source), _coordinates(points, "points")
     if x.ndim < len(points):
@@ -503,7 +503,7 @@ def nufft2(source: Array, *points: Array, iflag: int = -1, eps: float = 1e-6, op
     return _in_sets(x, len(points), [k], how)
 
 
-def nufft3(source: Array, *points: Array, iflag: int = -1, eps: float = 1e-6, opts: Any = None) -> Array:
+def nufft3(source: Array, *points: Array, iflag: int = -1, eps: float = 1e-6, opts: Any = None) -> jax.Array:
     """As jax_finufft.nufft3: points x, y, z, then targets s, t, u, whose products are in radians."""
     if len(points) % 2:
         raise ShapeError(f"points: got {len(points)} coordinates, expected as many of points as of targets")
