@@ -3,28 +3,36 @@
 # and libmicrohttpd.
 # Usage: packaging/manylinux.sh FOLDER [JOBS], in a Debian 11 (scripts/packaging/wheel_old.sh); sources: Debian 13's.
 # OpenBLAS has the kernels of four processors, no threads (larmor has its own), and LAPACK's archives from Debian 11
-# beside them, so that the linker takes what is used alone. SPDX-License-Identifier: Apache-2.0
+# beside them, so that the linker takes what is used alone. What is unpacked and compiled lies in FOLDER-sources until
+# all is done, so that a build that was ended goes on there. SPDX-License-Identifier: Apache-2.0
 set -eu
 folder=$1
 jobs=${2:-$(nproc)}
 archive=/usr/lib/x86_64-linux-gnu
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-mkdir -p "$folder/lib/pkgconfig" "$folder/include" "$folder/share/licenses"
+work=$folder-sources
+made=$(sha256sum <"$0")
+[ "$(cat "$work/made" 2>/dev/null)" = "$made" ] || rm -rf "$work"
+mkdir -p "$work" "$folder/lib/pkgconfig" "$folder/include" "$folder/share/licenses"
+echo "$made" >"$work/made"
 
-# source NAME FILE SHA256: unpacks a source of Debian's pool into the folder NAME, keeps its terms
+# source_of NAME FILE SHA256: unpacks a source of Debian's pool into the folder NAME, keeps its terms
 source_of() {
+    [ -e "$work/$1.unpacked" ] || unpack "$@"
+    for terms in COPYING LICENSE; do
+        [ ! -e "$work/$1/$terms" ] || cp "$work/$1/$terms" "$folder/share/licenses/$1"
+    done
+    cd "$work/$1"
+}
+unpack() {
     for place in http://deb.debian.org/debian/pool/main \
         https://snapshot.debian.org/archive/debian/20251201T000000Z/pool/main; do
         curl -fsSL --retry 2 -o "$work/$2" "$place/$(first_of "$1")/$1/$2" && break
     done
     echo "$3  $work/$2" | sha256sum -c --quiet
+    rm -rf "${work:?}/$1"
     mkdir "$work/$1"
     tar xf "$work/$2" --strip-components=1 -C "$work/$1"
-    for terms in COPYING LICENSE; do
-        [ ! -e "$work/$1/$terms" ] || cp "$work/$1/$terms" "$folder/share/licenses/$1"
-    done
-    cd "$work/$1"
+    touch "$work/$1.unpacked"
 }
 # Debian's folder of a package
 first_of() {
@@ -83,3 +91,4 @@ EOF
 for name in openblas lapacke; do
     echo "GROUP ( $folder/lib/libopenblas.a -lm -lpthread )" >"$folder/lib/lib$name.so"
 done
+rm -rf "$work"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Install what is missing to build larmor, on Debian and Ubuntu by apt; elsewhere name it and stop.
 # Usage: scripts/deps.sh [build|all|ci|deb|tsan|arm|docs]; `all` (default) adds what the tests need, `ci` ccache, a browser and Octave beside that,
-# `deb` what CPack needs for Debian packages, `tsan` Clang and its OpenMP library beside the tests', `docs` what scripts/docs.sh
+# `deb` what packages of a build need (CPack, check_paths.py), `tsan` Clang and its OpenMP library beside the tests', `docs` what scripts/docs.sh
 # needs; `arm` is for a cross build for aarch64, whose libraries scripts/arm_sysroot.sh unpacks.
 # SPDX-License-Identifier: Apache-2.0
 set -eu
@@ -9,7 +9,7 @@ build="build-essential cmake ninja-build pkg-config libfftw3-dev libopenblas-dev
        libexpat1-dev libpng-dev zlib1g-dev libnifti-dev libqhull-dev patchelf"
 tests="libcmocka-dev libismrmrd-dev ismrmrd-tools python3 python3-cffi python3-numpy python3-pytest python3-venv
        libopenmpi-dev openmpi-bin libdcmtk-dev libgif-dev libmicrohttpd-dev e2fsprogs"
-deb="dpkg-dev file"
+deb="dpkg-dev file python3"
 tsan="clang libomp-dev"
 docs="python3 python3-cffi python3-numpy python3-matplotlib python3-sphinx python3-myst-parser python3-sphinx-gallery furo"
 arm="build-essential cmake ninja-build pkg-config gcc-aarch64-linux-gnu qemu-user-static"

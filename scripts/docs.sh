@@ -19,5 +19,5 @@ rm -rf "$site"
 $python -m sphinx -j 2 -q -W --keep-going -b html -c docs/site -d build/site-doctrees build/site-source "$site"
 $python tests/look_at_site.py "$site" off-resonance=off_resonance.html lambda=choosing.html spiral=stories/spiral.html \
     streaks=stories/streaks.html motion=reference/motion.html nufft=nufft.html delays=delays.html dicom=dicom.html \
-    epi=epi.html jax=reference/jax.html
+    epi=epi.html jax=reference/jax.html torch=reference/torch.html pytorch=reference/torch.html
 echo "$site/index.html"

@@ -10,6 +10,8 @@ SPDX-License-Identifier: Apache-2.0
 # Golden-angle spokes, 100 of them, and the exact k-space of a phantom at their points. The operator A takes an image to
 # samples; its adjoint takes samples to an image.
 
+import math
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -19,7 +21,7 @@ from larmor import linop, solve
 SHAPE = (64, 64)
 traj = larmor.traj("golden", SHAPE, readouts=100)
 A = linop.nufft(traj, SHAPE)
-y = larmor.phantom_kspace(traj) * np.prod(SHAPE)  # as the sum over voxels
+y = larmor.phantom_kspace(traj) * math.prod(SHAPE)  # as the sum over voxels
 truth = larmor.band_limit(larmor.phantom(SHAPE, band_limited=True))
 print("points:", traj.shape, " image to samples:", A.in_shape, "->", A.out_shape)
 

@@ -10,6 +10,8 @@ SPDX-License-Identifier: Apache-2.0
 # Nyquist asks for pi / 2 N spokes: neighbours are then one cycle per field of view apart at the rim. The image of a
 # point shows what fewer do: a disc around the point stays clean, beyond it there are streaks.
 
+import math
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -48,7 +50,7 @@ errors = {}
 for count in COUNTS:
     traj = larmor.traj("golden", SHAPE, readouts=count)
     A = linop.nufft(traj, SHAPE)
-    samples = larmor.phantom_kspace(traj, noise=2e-5, seed=1) * np.prod(SHAPE)
+    samples = larmor.phantom_kspace(traj, noise=2e-5, seed=1) * math.prod(SHAPE)
     gridded = A.H @ (larmor.density(traj, SHAPE) * samples).astype(np.complex64)
     solved, _ = solve.cg(A, samples, iterations=15)
     truth = larmor.phantom(SHAPE, band_limited=True)

@@ -10,6 +10,8 @@ SPDX-License-Identifier: Apache-2.0
 # Coil c measures the object times its sensitivity: y_c = F (s_c x). The sensitivities come from the data themselves:
 # the centre of k-space is sampled densely, and its image, though blurred, has the coils' relations.
 
+import math
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -18,7 +20,7 @@ from larmor import linop, solve
 
 SHAPE, COILS, SPOKES = (64, 64), 8, 25
 traj = larmor.traj("golden", SHAPE, readouts=SPOKES)
-kspace = larmor.phantom_kspace(traj, coils=COILS, noise=2e-5, seed=1) * np.prod(SHAPE)
+kspace = larmor.phantom_kspace(traj, coils=COILS, noise=2e-5, seed=1) * math.prod(SHAPE)
 found = larmor.coil_maps(kspace, traj, SHAPE)
 true = larmor.phantom_coils(SHAPE, COILS)
 
@@ -35,7 +37,7 @@ print(f"angle between found and true maps: {np.median(angle):.1f} degrees in the
 # SENSE is least squares with all coils at once. With one coil 25 spokes leave streaks, with eight they hardly do.
 
 truth = larmor.phantom(SHAPE, band_limited=True)
-one, _ = solve.cg(linop.nufft(traj, SHAPE), larmor.phantom_kspace(traj, noise=2e-5, seed=1) * np.prod(SHAPE),
+one, _ = solve.cg(linop.nufft(traj, SHAPE), larmor.phantom_kspace(traj, noise=2e-5, seed=1) * math.prod(SHAPE),
                   iterations=15)
 A = linop.sense(true, traj)
 sense, _ = solve.cg(A, kspace, lam=10.0, iterations=20)

@@ -10,6 +10,8 @@ SPDX-License-Identifier: Apache-2.0
 # Where the field is off by f Hz, a sample at the time t after the excitation has the phase 2 pi f t. Spokes of 2 ms
 # hardly notice, spirals of 10 ms do. Here the field rises by 150 Hz across the field of view.
 
+import math
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -20,7 +22,7 @@ SHAPE, ARMS, SAMPLES, READOUT_S = (64, 64), 8, 1200, 10e-3
 traj = larmor.traj("spiral", SHAPE, readouts=ARMS, samples=SAMPLES)
 times = np.linspace(0, READOUT_S, SAMPLES)
 field = {"gradient": (150, 0, 0)}
-kspace = larmor.phantom_kspace(traj, coils=4, field=field, times=times, noise=2e-5, seed=1) * np.prod(SHAPE)
+kspace = larmor.phantom_kspace(traj, coils=4, field=field, times=times, noise=2e-5, seed=1) * math.prod(SHAPE)
 hz = larmor.phantom_field_map(SHAPE, field)
 print(f"the phase at the end of a readout: {2 * np.pi * abs(hz).max() * READOUT_S:.1f} rad")
 

@@ -7,7 +7,7 @@ Shapes as elsewhere: kspace [coils, readouts, samples], traj [readouts, samples,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -492,6 +492,15 @@ def warp(image: ArrayLike, displacement: ArrayLike, *, jacobian: bool = True, cu
 
 def _poses(motion: Any, on: Device) -> Any:
     return _wrapped(np.ascontiguousarray(np.asarray(motion, np.float64).T), on)
+
+
+@overload
+def moved(traj: ArrayLike, motion: ArrayLike, fov_mm: Sequence[float], kspace: None = None) -> Floats: ...
+
+
+@overload
+def moved(traj: ArrayLike, motion: ArrayLike, fov_mm: Sequence[float],
+          kspace: ArrayLike) -> tuple[Floats, Complexes]: ...
 
 
 def moved(traj: ArrayLike, motion: ArrayLike, fov_mm: Sequence[float], kspace: ArrayLike | None = None) -> Any:

@@ -29,14 +29,15 @@ from jax.experimental import checkify
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from larmor import _jax_segments as _segments
 from larmor import _library
 from larmor import nufft as _nufft
 from larmor._library import ArgumentError, ShapeError
 
-__all__ = ["keep", "kept", "nufft", "nufft1", "nufft2", "nufft3", "nufft_adjoint", "sense", "sense_adjoint", "type1",
-           "type2", "type3"]
+__all__ = ["keep", "kept", "nufft", "nufft1", "nufft2", "nufft3", "nufft_adjoint", "nufft_field", "sense",
+           "sense_adjoint", "type1", "type2", "type3"]
 
-Array = Any  # jax.Array, or what becomes one
+Array = Any  # jax.Array, or what becomes one; results are jax.Array
 _COUNTS = ("plans", "bytes", "sorted", "found")
 
 
@@ -296,7 +297,7 @@ def _expect(x: Array, last: tuple[int, ...], what: str) -> None:
 # ---- transforms ----
 
 
-def type1(points: Array, values: Array, modes: int | Sequence[int], **options: Any) -> Array:
+def type1(points: Array, values: Array, modes: int | Sequence[int], **options: Any) -> jax.Array:
     """Values [batch..., points...] at points [points..., ndim] to modes [batch..., modes...].
 
     tol         relative l2 error asked for; default 1e-5.
@@ -313,7 +314,7 @@ def type1(points: Array, values: Array, modes: int | Sequence[int], **options: A
     return _run(values, points, None, _how(1, shape, values, **options))
 
 
-def type2(points: Array, modes: Array, **options: Any) -> Array:
+def type2(points: Array, modes: Array, **options: Any) -> jax.Array:
     """Modes [batch..., modes...] to values [batch..., points...] at points [points..., ndim]. Options: see type1."""
     points, modes = _points(points, "points"), _values(modes)
     ndim = points.shape[-1]
@@ -322,7 +323,7 @@ def type2(points: Array, modes: Array, **options: Any) -> Array:
     return _run(modes, points, None, _how(2, modes.shape[modes.ndim - ndim:], modes, **options))
 
 
-def type3(points: Array, values: Array, targets: Array, **options: Any) -> Array:
+def type3(points: Array, values: Array, targets: Array, **options: Any) -> jax.Array:
     """Values [batch..., points...] at points [points..., ndim] to targets [targets..., ndim]. Options: see type1, which
     has mode_order alone."""
     points, targets, values = _points(points, "points"), _points(targets, "targets"), _values(values)
@@ -335,15 +336,41 @@ def type3(points: Array, values: Array, targets: Array, **options: Any) -> Array
     return _run(values, points.astype(both), targets.astype(both), _how(3, (0,) * points.shape[-1], values, **options))
 
 
-def nufft(x: Array, points: Array, *, tol: float = 1e-5) -> Array:
+def nufft(x: Array, points: Array, *, tol: float = 1e-5) -> jax.Array:
     """Type 2: images [batch..., modes...] to values [batch..., points...] at points [points..., ndim] in cycles per
     field of view, as larmor.torch.nufft."""
     return type2(points, x, tol=tol)
 
 
-def nufft_adjoint(y: Array, points: Array, modes: Sequence[int], *, tol: float = 1e-5) -> Array:
+def nufft_adjoint(y: Array, points: Array, modes: Sequence[int], *, tol: float = 1e-5) -> jax.Array:
     """The conjugate transpose of `nufft`: values [batch..., points...] to [batch..., modes...]."""
     return type1(points, y, modes, tol=tol)
+
+
+def nufft_field(x: Array, points: Array, field: Array, times: Array, *, adjoint: bool = False, tol: float = 1e-5,
+                error: float = 1e-3, band: Sequence[float] | None = None,
+                span: Sequence[float] | None = None) -> jax.Array:
+    """As `nufft`, or with adjoint as `nufft_adjoint`, with the phase exp(2 pi i f t) of a field map [modes...] in Hz
+    and of the samples' times [points...] in s. All of x, points, field and times have derivatives of any order.
+
+    error  of that phase at most, by segments in time.
+    band   (least, greatest) of the field in Hz, on which the number of segments depends; needed where JAX traces the
+           field, as under jit. Values outside are refused where their numbers are known; traced ones are NaN, and an
+           error under jax.experimental.checkify.
+    span   likewise of the times in s.
+    """
+    x, points = _values(x), _points(points, "points")
+    ndim, count = points.shape[-1], points.ndim - 1
+    modes = jnp.shape(field)
+    if len(modes) != ndim:
+        raise ShapeError(f"field: got shape {modes}, expected [modes...] for points of {ndim} columns")
+    _expect(x, points.shape[:-1] if adjoint else modes, "values" if adjoint else "modes")
+    of_field, of_times = _segments.factors(field, times, modes, points.shape[:-1], x.dtype,
+                                           _number("error", error, float), band, span)
+    if adjoint:
+        parts = nufft_adjoint(jnp.conj(of_times) * jnp.expand_dims(x, -count - 1), points, modes, tol=tol)
+        return jnp.sum(jnp.conj(of_field) * parts, axis=-ndim - 1)
+    return jnp.sum(of_times * nufft(of_field * jnp.expand_dims(x, -ndim - 1), points, tol=tol), axis=-count - 1)
 
 
 def _expect_maps(maps: Array, points: Array) -> None:
@@ -367,28 +394,44 @@ def _root(weights: Array) -> Array:
     return jnp.where(nothing, 0, jnp.sqrt(jnp.where(nothing, jnp.ones_like(weights), weights)))
 
 
-def sense(x: Array, maps: Array, points: Array, *, weights: Array | None = None, tol: float = 1e-5) -> Array:
+def _encode(x: Array, points: Array, modes: tuple[int, ...], adjoint: bool, tol: float, field: Array | None,
+            times: Array | None, more: dict[str, Any]) -> Array:
+    """The transform of images of coils or back, with a field where there is one."""
+    if field is None:
+        return nufft_adjoint(x, points, modes, tol=tol) if adjoint else nufft(x, points, tol=tol)
+    if times is None:
+        raise ArgumentError("times: none; a field needs the times of the samples")
+    return nufft_field(x, points, field, times, adjoint=adjoint, tol=tol, **more)
+
+
+def sense(x: Array, maps: Array, points: Array, *, weights: Array | None = None, field: Array | None = None,
+          times: Array | None = None, tol: float = 1e-5, error: float = 1e-3, band: Sequence[float] | None = None,
+          span: Sequence[float] | None = None) -> jax.Array:
     """Images [batch..., modes...] to the k-space [batch..., coils, points...] of coils with maps [coils, modes...].
 
     weights  [points...], at least 0, whose root is a factor of the samples, as of larmor.linop.sense. Where one is 0,
              where the root has no finite derivative, its derivatives are 0. Below 0 they are refused where their
              numbers are known; traced ones make NaN of their samples alone, and an error under
              jax.experimental.checkify.
+    field    [modes...] in Hz, with times [points...] in s, error, band and span: as of `nufft_field`.
     """
     x, maps, points = _values(x), _values(maps), _points(points, "points")
     _expect_maps(maps, points)
     _expect(x, maps.shape[1:], "image")
-    y = nufft(maps * jnp.expand_dims(x, -maps.ndim), points, tol=tol)
+    y = _encode(maps * jnp.expand_dims(x, -maps.ndim), points, maps.shape[1:], False, tol, field, times,
+                {"error": error, "band": band, "span": span})
     return y if weights is None else _root(weights) * y
 
 
-def sense_adjoint(y: Array, maps: Array, points: Array, *, weights: Array | None = None, tol: float = 1e-5) -> Array:
+def sense_adjoint(y: Array, maps: Array, points: Array, *, weights: Array | None = None, field: Array | None = None,
+                  times: Array | None = None, tol: float = 1e-5, error: float = 1e-3,
+                  band: Sequence[float] | None = None, span: Sequence[float] | None = None) -> jax.Array:
     """The conjugate transpose of `sense`: [batch..., coils, points...] to [batch..., modes...]."""
     y, maps, points = _values(y), _values(maps), _points(points, "points")
     _expect_maps(maps, points)
     _expect(y, (maps.shape[0], *points.shape[:-1]), "samples")
     y = y if weights is None else _root(weights) * y
-    coils = nufft_adjoint(y, points, maps.shape[1:], tol=tol)
+    coils = _encode(y, points, maps.shape[1:], True, tol, field, times, {"error": error, "band": band, "span": span})
     return jnp.sum(jnp.conj(maps) * coils, axis=-maps.ndim)
 
 
@@ -441,7 +484,7 @@ def _in_sets(x: Array, before: int, coordinates: list[Array], how: _How) -> Arra
 
 
 def nufft1(output_shape: int | Sequence[int], source: Array, *points: Array, iflag: int = 1, eps: float = 1e-6,
-           opts: Any = None) -> Array:
+           opts: Any = None) -> jax.Array:
     """As jax_finufft.nufft1: points x, y, z in radians, x for the first axis of the modes."""
     x, k = _values(source), _coordinates(points, "points")
     shape = _sizes(output_shape)
@@ -451,7 +494,7 @@ def nufft1(output_shape: int | Sequence[int], source: Array, *points: Array, ifl
     return _in_sets(x, 1, [k], _finuffts(1, shape, x, iflag, eps, opts))
 
 
-def nufft2(source: Array, *points: Array, iflag: int = -1, eps: float = 1e-6, opts: Any = None) -> Array:
+def nufft2(source: Array, *points: Array, iflag: int = -1, eps: float = 1e-6, opts: Any = None) -> jax.Array:
     """As jax_finufft.nufft2: points x, y, z in radians, x for the first axis of the modes."""
     x, k = _values(source), _coordinates(points, "points")
     if x.ndim < len(points):
@@ -460,7 +503,7 @@ def nufft2(source: Array, *points: Array, iflag: int = -1, eps: float = 1e-6, op
     return _in_sets(x, len(points), [k], how)
 
 
-def nufft3(source: Array, *points: Array, iflag: int = -1, eps: float = 1e-6, opts: Any = None) -> Array:
+def nufft3(source: Array, *points: Array, iflag: int = -1, eps: float = 1e-6, opts: Any = None) -> jax.Array:
     """As jax_finufft.nufft3: points x, y, z, then targets s, t, u, whose products are in radians."""
     if len(points) % 2:
         raise ShapeError(f"points: got {len(points)} coordinates, expected as many of points as of targets")

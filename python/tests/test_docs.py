@@ -59,6 +59,14 @@ def test_larmors_blocks_of_a_page_run(page, tmp_path):
     assert done.stdout.count("# sh: ") + done.stdout.count("# python: ") == sum(b.whose != "theirs" for b in found)
 
 
+def test_no_page_scales_samples_by_a_number_that_numpy_2_widens_to_double_precision():
+    """Since NumPy 2 complex64 times numpy.prod, a numpy.int64, is complex128, which operators of complex64 refuse."""
+    pages = [*DOCS.rglob("*.md"), *DOCS.rglob("*.py"), *DOCS.parent.glob("python/examples/*.py")]
+    wrong = [path.name for path in pages if re.search(r"[*/] np\.prod\(", path.read_text())]
+    assert wrong == []
+    assert len(pages) > 50
+
+
 def test_of_two_neighbouring_blocks_the_first_is_the_other_programs():
     text = "```sh\na\n```\n\n```sh\nb\n```\nwords\n```python\nc\n```\n"
     assert [(b.kind, b.code, b.whose) for b in blocks.blocks(text)] == [

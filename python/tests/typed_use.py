@@ -26,6 +26,11 @@ class Tensor:
         self.shape = shape
 
 
+def what_moves_has_samples_where_they_are_given(points: Floats, poses: Floats, kspace: Complexes) -> None:
+    assert_type(larmor.moved(points, poses, (200.0, 200.0)), Floats)
+    assert_type(larmor.moved(points, poses, (200.0, 200.0), kspace), tuple[Floats, Complexes])
+
+
 def operators_give_complex_arrays_of_numpy(x: NDArray[np.float32], maps: Complexes, points: Floats) -> None:
     A = linop.sense(maps, points)
     assert_type(A, linop.Operator)

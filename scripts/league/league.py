@@ -118,19 +118,19 @@ def timed(places, scene, found, threads, times):
             out = str(places.folder / "work" / "timed.")
             ((row, _),) = tools.run(tool, where, places.scan(scene), out, scene, [best["setting"]], threads)
             if "error" not in row:
-                best["times"].append({k: row[k] for k in ("process", "seconds", "memory") if k in row})
+                best["times"].append({k: row[k] for k in ("process", "processor", "seconds", "memory") if k in row})
     for _, _, path, rows, _ in work:
         path.write_text(json.dumps(rows, indent=1))
 
 
-def machine(threads):
+def machine(threads, busy=False):
     names = [
         line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().split("\n") if "model name" in line
     ]
     return {
         "processor": names[0] if names else platform.machine(),
         "cores": len(os.sched_getaffinity(0)),
-        "threads": threads,
+        "threads": f"{threads}; others used it, too" if busy else threads,
         "system": platform.platform(),
         "python": platform.python_version(),
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
@@ -181,7 +181,8 @@ def prove(places, found, a):
 def made(places, a):
     """The scans that are there or can be simulated."""
     seeds = [int(s) for s in a.seeds.split(",")]
-    scenes = [s for s in scans.league(a.quick, seeds) if not a.only or a.only in s["name"]]
+    listed = scans.survey() if a.survey else None
+    scenes = [s for s in scans.league(a.quick, seeds, listed) if not a.only or a.only in s["name"]]
     for scene in scenes:
         scans.simulate(scene, places.scan(scene), a.larmor)
     shared = Path(a.scans) if a.scans else None
@@ -202,6 +203,9 @@ def arguments():
         "--scans", metavar="FOLDER", help="real scans: of shared/data, cardiac_radial25.h5 and xe_kooshball_gas.h5"
     )
     p.add_argument("--quick", action="store_true", help="eight scans, and the grid on the first two of them")
+    p.add_argument(
+        "--survey", action="store_true", help="twelve small scans instead: four trajectories, SNR 5, 20 and 50"
+    )
     p.add_argument("--grid", type=int, metavar="N", help="the grid on the first N scans (default: all; --quick: 2)")
     p.add_argument("--seeds", default="1", metavar="N,...", help="of objects and noise (default: 1)")
     p.add_argument("--only", metavar="TEXT", help="scans whose name has it")
@@ -215,6 +219,7 @@ def arguments():
         "--times", type=int, default=3, metavar="N", help="runs of which the least time counts; 0: no times"
     )
     p.add_argument("--timed", type=int, metavar="N", help="times of the first N scans (default: all; --quick: 3)")
+    p.add_argument("--busy", action="store_true", help="others use the machine: only the processor's seconds count")
     p.add_argument("--larmor", default=str(tools.HERE.parent.parent / "build/cpu/apps/larmor"), help="the program")
     return p.parse_args()
 
@@ -245,7 +250,7 @@ def main():
     if not a.page:
         fill(places, found, scenes, a)
     sources = {t: tools.documented(t, {"n": [1, 1]}) for t, (where, _) in found.items() if where}
-    page.write(places, found, proofs, scenes, machine(a.threads), sources)
+    page.write(places, found, proofs, scenes, machine(a.threads, a.busy), sources, busy=a.busy)
     print(f"{places.folder}/league.md")
     return 0
 

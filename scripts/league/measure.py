@@ -1,4 +1,4 @@
-"""Runs a command and writes its seconds, the MB of its largest process and its exit status as JSON to a file.
+"""Runs a command and writes its seconds, MB of its largest process, exit status and processor's seconds as JSON.
 
 Usage: measure.py FILE LIMIT COMMAND...; a process of its own, as Linux counts the memory of who starts a process as
 the process's own until it has more.
@@ -41,7 +41,7 @@ def main():
     signal.setitimer(signal.ITIMER_REAL, 0)
     code = ENDED if ended else os.waitstatus_to_exitcode(status)
     with open(path, "w", encoding="utf-8") as out:
-        json.dump([seconds, usage.ru_maxrss / 1024, code], out)
+        json.dump([seconds, usage.ru_maxrss / 1024, code, usage.ru_utime + usage.ru_stime], out)
 
 
 main()

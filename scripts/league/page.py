@@ -177,14 +177,19 @@ def least(rows, key):
     return min(values) if values else None
 
 
-def time_tables(results):
+MEASURED = [
+    ("process", "s, the whole process", "{:.2f}"),
+    ("processor", "s of the processor, the whole process", "{:.2f}"),
+    ("memory", "MB, the largest process", "{:.0f}"),
+    ("seconds", "s, the reconstruction alone, where the tool can tell", "{:.2f}"),
+]
+BUSY = ("processor", "memory")  # what others on the machine hardly change
+
+
+def time_tables(results, busy=False):
     text = ""
     for column, title in COLUMNS[:2]:
-        for key, unit, form in (
-            ("process", "s, the whole process", "{:.2f}"),
-            ("memory", "MB, the largest process", "{:.0f}"),
-            ("seconds", "s, the reconstruction alone, where the tool can tell", "{:.2f}"),
-        ):
+        for key, unit, form in [m for m in MEASURED if not busy or m[0] in BUSY]:
             rows = []
             for s in results.scenes:
                 values = {t: least(results.rows[s["name"]][t].get(column), key) for t in results.tools}
@@ -308,7 +313,7 @@ def sources(documented):
     )
 
 
-def text_of(found, proofs, results, machine, documented, files):
+def text_of(found, proofs, results, machine, documented, files, busy=False):
     """The page. proofs: Results of the noiseless scans."""
     about = ", ".join(f"{k} {v}" for k, v in machine.items())
     parts = [
@@ -331,7 +336,7 @@ def text_of(found, proofs, results, machine, documented, files):
         "## SSIM",
         error_tables(results, "ssim", "{:.3f}", greater=True),
     ]
-    times = time_tables(results)
+    times = time_tables(results, busy)
     parts += ["## Times and memory", times] if times else []
     parts += ["## Pictures", *[f"![{name}]({name})" for name in files]] if files else []
     parts += [
@@ -346,11 +351,11 @@ def text_of(found, proofs, results, machine, documented, files):
     return "\n\n".join(p.strip() for p in parts) + "\n"
 
 
-def write(places, found, proofs, scenes, machine, documented):
+def write(places, found, proofs, scenes, machine, documented, busy=False):
     tools = list(found)
     results = Results(places, scenes, [t for t in tools if found[t][0]])
     files = [name for column in ("none", "documented") for name in pictures(places, results, column)]
-    text = text_of(found, Results(places, proofs, tools), results, machine, documented, files)
+    text = text_of(found, Results(places, proofs, tools), results, machine, documented, files, busy)
     (places.folder / "league.md").write_text(text)
     (places.folder / "league.json").write_text(
         json.dumps(

@@ -86,9 +86,24 @@ SCANS = [  # object, trajectory, matrix, R, SNR, maps, level
 ]
 
 
-def league(quick, seeds):
+TRAJECTORIES = [  # of the survey: object, trajectory, matrix, maps
+    ("slice", "golden", (64, 64), "own"),
+    ("slice", "spiral", (64, 64), "own"),
+    ("slice", "lines", (64, 64), "own"),
+    ("sigpy", "koosh", (24, 24, 24), "given"),
+]
+SNRS = (20, 5, 50)  # the first is that whose times are taken
+
+
+def survey():
+    """Small scans of every kind of trajectory at three SNRs, R = 2."""
+    return [(source, traj, n, 2, snr, maps, 0) for snr in SNRS for source, traj, n, maps in TRAJECTORIES]
+
+
+def league(quick, seeds, listed=None):
+    """Scans of the list, by default SCANS."""
     out = []
-    for source, traj, n, R, snr, maps, level in SCANS:
+    for source, traj, n, R, snr, maps, level in listed or SCANS:
         for seed in seeds:
             if level == 0 or not quick:
                 size = "x".join(map(str, n))

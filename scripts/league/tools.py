@@ -121,7 +121,8 @@ def grid(tool, scene):
 
 
 def measured(words, threads, limit=LIMIT_S, log=None):
-    """(seconds, MB of the largest process, exit status) of a command; status 124 where it was ended at the limit."""
+    """Seconds, MB of the largest process, exit status and processor's seconds of a command and what it waited for;
+    status 124 where it was ended at the limit."""
     env = dict(os.environ)
     for name in ("OMP", "MKL", "NUMBA", "OPENBLAS"):
         env[f"{name}_NUM_THREADS"] = str(threads)
@@ -182,17 +183,18 @@ def rss_of(maps, scene):
 
 
 def chain(commands, threads, limit, log):
-    seconds, memory = 0, 0
+    """What a row has of commands one after the other."""
+    seconds, memory, processor = 0, 0, 0
     for words in commands:
-        s, mb, status = measured(words, threads, limit, log)
-        seconds, memory = seconds + s, max(memory, mb)
+        s, mb, status, busy = measured(words, threads, limit, log)
+        seconds, memory, processor = seconds + s, max(memory, mb), processor + busy
         if status:
             last = Path(log).read_text(errors="replace").strip().split("\n")[-1][-160:]
             words = " ".join(str(w) for w in words[:2])
             raise RuntimeError(
                 f"{words} ended with {status}" + (f" after {limit} s" if status == 124 else f": {last}")
             )
-    return seconds, memory
+    return {"process": seconds, "memory": memory, "processor": processor}
 
 
 def by_commands(tool, larmor, folder, out, scene, setting, threads):
@@ -203,13 +205,13 @@ def by_commands(tool, larmor, folder, out, scene, setting, threads):
         commands, maps = bart_commands(folder, out, scene, setting)
     else:
         commands, maps = larmor_commands(larmor, folder, out, scene, setting, threads), None
-    seconds, memory = chain(commands, threads, LIMIT_S, log)
+    row = chain(commands, threads, LIMIT_S, log)
     image = read_cfl(f"{out}_image").reshape(scene["n"])
     if tool == "bart":
         image = image * rss_of(maps, scene)
     elif scene["maps"] == "given":
         image = image * rss_of(folder / "maps", scene)
-    return {"process": seconds, "memory": memory}, image
+    return row, image
 
 
 def larmor_said(log):
@@ -223,7 +225,7 @@ def by_adapter(tool, python, folder, out, settings, threads, limit):
     log = f"{out}.log"
     Path(log).write_bytes(b"")
     script = HERE / f"recon_{PYTHON_TOOLS[tool]}.py"
-    seconds, memory, status = measured([python, script, folder, out, json.dumps(settings)], threads, limit, log)
+    seconds, memory, status, busy = measured([python, script, folder, out, json.dumps(settings)], threads, limit, log)
     text = Path(log).read_text(errors="replace")
     rows = [json.loads(line[4:]) for line in text.split("\n") if line.startswith("row {")]
     why = (
@@ -235,7 +237,7 @@ def by_adapter(tool, python, folder, out, settings, threads, limit):
     for row in rows:
         row["memory"] = memory
         if len(settings) == 1:
-            row["process"] = seconds
+            row.update(process=seconds, processor=busy)
     images = [None if "error" in row else np.load(f"{out}{i}.npy") for i, row in enumerate(rows)]
     return rows, images
 

@@ -29,7 +29,7 @@ tools() {
 
 case ${1:-} in
 bundle)
-    scripts/deps.sh build
+    scripts/deps.sh deb
     cmake --preset release -DLARMOR_TESTS=OFF
     cmake --build --preset release -j "$jobs"
     (cd build/release && cpack -B "$packages")

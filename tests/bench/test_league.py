@@ -295,6 +295,19 @@ def test_the_least_of_several_times_counts_and_larmor_slower_is_bold(two):
     assert "| one | 80 | 100 | – |" in text
 
 
+def test_where_others_use_the_machine_only_memory_and_the_processors_seconds_are_compared(two):
+    places, scenes = two
+    times = [{"process": 9.0, "processor": 2.0, "seconds": 8.0, "memory": 80}]
+    places.put(scenes[0], "larmor", "none", [0.1], times=times)
+    places.put(scenes[0], "bart", "none", [0.1], times=[{"process": 1.0, "processor": 3.0, "memory": 100}])
+    text = written(places, scenes, busy=True)
+    assert "| one | 2.00 | 3.00 | – |" in text
+    assert "| one | 80 | 100 | – |" in text
+    assert "9.00" not in text
+    assert "8.00" not in text
+    assert "| one | **9.00** | 1.00 | – |" in written(places, scenes)
+
+
 # ---- who takes part ----
 
 
@@ -361,12 +374,27 @@ def test_names_of_scans_are_their_own():
     assert len(scans.league(True, [1])) == 8
 
 
+def test_the_survey_has_every_trajectory_at_every_snr_and_its_timed_scans_first():
+    listed = scans.league(False, [1], scans.survey())
+    assert {(s["traj"], s["snr"]) for s in listed} == {(t[1], q) for t in scans.TRAJECTORIES for q in scans.SNRS}
+    assert len({s["name"] for s in listed}) == len(listed) == 12
+    assert [s["snr"] for s in listed[:4]] == [20] * 4
+
+
 # ---- processes ----
 
 
+def test_the_processors_seconds_are_those_of_a_process_and_its_children_and_not_of_what_waits():
+    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'for i in range(6_000_000): pass'])"
+    _, _, status, busy = tools.measured([sys.executable, "-c", code], 1)
+    assert status == 0
+    assert busy > 0.05
+    assert tools.measured(["sleep", "0.5"], 1)[3] < 0.2
+
+
 def test_the_memory_of_a_process_is_its_largest(tmp_path):
-    _, small, status = tools.measured([sys.executable, "-c", "pass"], 1)
-    _, large, _ = tools.measured([sys.executable, "-c", "x = bytearray(200_000_000); x[::4096] = x[::4096]"], 1)
+    _, small, status, _ = tools.measured([sys.executable, "-c", "pass"], 1)
+    _, large, *_ = tools.measured([sys.executable, "-c", "x = bytearray(200_000_000); x[::4096] = x[::4096]"], 1)
     assert status == 0
     assert 150 < large - small < 250
 

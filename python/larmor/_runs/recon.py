@@ -519,17 +519,24 @@ def _warnings(report: Any) -> list[str]:
     return found
 
 
+def _opened(scan: Source, device: str | Device | None, traj_units: str | None,
+            options: Mapping[str, Any]) -> tuple[Device, list[Any], Any]:
+    """Where a call computes, what it keeps alive, and its source; names of options that do not exist are refused."""
+    check_names(options)
+    answer_ctrl_c()
+    on = _arrays.device(device)
+    keep: list[Any] = []
+    source, _, _ = _source(scan, on, traj_units, keep)
+    return on, keep, source
+
+
 def plan(scan: Source, *, method: str = "auto", device: str | Device | None = "auto", traj_units: str | None = None,
          frames: Mapping[str, Any] | None = None, multiband: Mapping[str, Any] | None = None,
          maps: ArrayLike | None = None, lam: float | str | None = None,
          **options: Unpack[ReconOptions]) -> list[dict[str, Any]]:
     """What `recon` with these arguments would do for each series of images: members of larmor_recon_plan, such as grid,
     coils, bytes of memory; and in "places" the shape, geometry and counters of each image. Nothing is reconstructed."""
-    check_names(options)
-    answer_ctrl_c()
-    on = _arrays.device(device)
-    keep: list[Any] = []
-    source, _, _ = _source(scan, on, traj_units, keep)
+    on, keep, source = _opened(scan, device, traj_units, options)
     if multiband is not None:
         source = _banded(source, multiband, on, keep)
     if frames is not None:
@@ -574,11 +581,7 @@ def find_maps(scan: Source, *, series: int = 0, device: str | Device | None = "a
     options  members of larmor_recon_opts: maps_method, map_sets, crop, normalise, calibration, matrix, fov_mm,
              no_whitening, memory, keep_eigenvalues, ...
     """
-    check_names(options)
-    answer_ctrl_c()
-    on = _arrays.device(device)
-    keep: list[Any] = []
-    source, _, _ = _source(scan, on, traj_units, keep)
+    on, keep, source = _opened(scan, device, traj_units, options)
     listener = _Listener(progress)
     report = ffi.new("larmor_coils_report *")
     meta = ffi.new("larmor_image_meta *")
@@ -617,11 +620,7 @@ def field_maps(scan: Source, *, echo_ms: Sequence[float] = (), rounds: int = 0, 
     smooth     in voxels, negative: hardly; threshold: of the object's magnitude, 0 to 1.
     options    members of larmor_recon_opts: only, memory, maps, ...
     """
-    check_names(options)
-    answer_ctrl_c()
-    on = _arrays.device(device)
-    keep: list[Any] = []
-    source, _, _ = _source(scan, on, traj_units, keep)
+    on, keep, source = _opened(scan, device, traj_units, options)
     listener = _Listener(progress)
     echo = ffi.new("larmor_echo_opts *", {"rounds": rounds, "map": {"smooth": smooth, "threshold": threshold}})
     if len(echo_ms):
