@@ -6,7 +6,7 @@
 
 #include "larmor/status.h"
 
-#define LMR_NUFFT_ABI 7
+#define LMR_NUFFT_ABI 8
 
 /* How a device spreads and interpolates, where it has a choice; processors have none. */
 typedef enum lmr_nufft_method {
@@ -72,6 +72,10 @@ typedef struct lmr_nufft_kernels {
     double (*points_bytes)(void *ctx, const lmr_nufft_geometry *g, double m);
 
     /* ---- points ---- */
+
+    /* out, in the host's memory, [count, width] numbers of 4 bytes <- those from byte at[i] of points on, i < count.
+     * Waits. NULL: the host reaches them itself. */
+    larmor_status (*collect)(void *ctx, int64_t count, const int64_t *at, int width, const void *points, void *out);
 
     /* Fold the points to the grid, x = k cells / modes, and keep them in an order that suits spread and interp.
      *

@@ -14,7 +14,7 @@ struct axis {
     int64_t cells;
     double modes, half;       /* half the window */
     double scale, scale_rest; /* cells per cycle, in two parts: n / modes to more than double precision */
-    double per_bin;           /* 1 / bin */
+    uint32_t per_bin;         /* 2^32 / bin, rounded down */
     int bin;
 };
 
@@ -40,7 +40,7 @@ folding folding_of(const lmr_nufft_geometry *g, const lmr_cuda_points *p, bool i
                       .half = 0.5 * g->width,
                       .scale = scale,
                       .scale_rest = std::fma(-scale, modes, cells) / modes,
-                      .per_bin = 1.0 / p->bin[d],
+                      .per_bin = (uint32_t)std::min<uint64_t>(UINT32_MAX, (uint64_t{1} << 32) / p->bin[d]),
                       .bin = p->bin[d]};
         f.bins[d] = p->bins[d];
     }
@@ -60,6 +60,14 @@ __device__ bool fold(const axis &a, double k, int64_t *cell, double *t)
     *t = 2 * ((i + a.half - x) - rest) - 1;
     *cell = (int64_t)i < 0 ? (int64_t)i + a.cells : (int64_t)i;
     return true;
+}
+
+/* cell / bin, of which there are fewer than 2^31. */
+__device__ uint32_t bin_of_cell(const axis &a, int64_t cell)
+{
+    if (cell > UINT32_MAX) return (uint32_t)(cell / a.bin);
+    const uint32_t of = (uint32_t)cell, bin = __umulhi(of, a.per_bin); /* too small by 1 at most */
+    return bin + (of - bin * (uint32_t)a.bin >= (uint32_t)a.bin);
 }
 
 struct placed {
@@ -86,11 +94,9 @@ template <typename P> __device__ bool place_point(const folding &f, const P k[3]
         const axis &a = f.along[d];
         int64_t cell;
         if (!fold(a, (double)k[d], &cell, &p->t[d])) return false;
-        auto bin = (int64_t)((double)cell * a.per_bin); /* off by one at most */
-        bin -= bin * a.bin > cell;
-        bin += (bin + 1) * a.bin <= cell;
-        at[d] = (int)(cell - bin * a.bin);
-        p->bin += stride * (uint32_t)bin;
+        const uint32_t bin = bin_of_cell(a, cell);
+        at[d] = (int)(cell - (int64_t)bin * a.bin);
+        p->bin += stride * bin;
         stride *= f.bins[d];
     }
     p->at = {at[0], at[1], at[2]};

@@ -74,6 +74,7 @@ template <typename T> constexpr lmr_nufft_kernels kernels = {
     .line_interp = LMR_NUFFT_GM,
     .has_shapes = has_shapes,
     .points_bytes = points_bytes<T>,
+    .collect = lmr_cuda_collect,
     .sort = lmr_cuda_sort<T>,
     .sort_from = nullptr,
     .release = lmr_cuda_release_points,

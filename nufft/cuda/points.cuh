@@ -65,8 +65,9 @@ larmor_status lmr_cuda_crop(void *ctx, const lmr_nufft_geometry *g, int64_t batc
 template <typename T>
 larmor_status lmr_cuda_pad(void *ctx, const lmr_nufft_geometry *g, int64_t batch, const void *modes, void *cells);
 
-/* methods and type 3's part of the table. */
+/* collect, methods and type 3's part of the table. */
 void lmr_cuda_methods(const void *sorted, lmr_nufft_method *spread, lmr_nufft_method *interp);
+larmor_status lmr_cuda_collect(void *ctx, int64_t count, const int64_t *at, int width, const void *points, void *out);
 larmor_status lmr_cuda_extent(void *ctx, int ndim, int64_t m, int is_double, const void *points, double low[3],
                               double high[3], int64_t *bad);
 larmor_status lmr_cuda_rescale(void *ctx, int ndim, int64_t m, int is_double, const void *points,

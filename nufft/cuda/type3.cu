@@ -78,6 +78,14 @@ __global__ void join_kernel(int parts, span *part)
     if (threadIdx.x == 0) part[0] = all;
 }
 
+/* ---- some of the points ---- */
+
+__global__ void collect_kernel(int64_t count, const int64_t *at, int width, const char *points, uint32_t *out)
+{
+    for (int64_t i = first_index(); i < count * width; i += index_stride())
+        out[i] = reinterpret_cast<const uint32_t *>(points + at[i / width])[i % width];
+}
+
 /* ---- points and values ---- */
 
 struct scaling {
@@ -150,6 +158,24 @@ larmor_status lmr_cuda_extent(void *ctx, int ndim, int64_t m, int is_double, con
         high[d] = all.high[d];
     }
     if (all.bad < m) *bad = all.bad;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_cuda_collect(void *ctx, int64_t count, const int64_t *at, int width, const void *points, void *out)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    if (count == 0) return LARMOR_OK;
+    lmr_cuda_scratch<int64_t> places;
+    lmr_cuda_scratch<uint32_t> found;
+    LMR_TRY(places.allocate(c, count));
+    LMR_TRY(found.allocate(c, count * width));
+    CUDA_TRY(cudaMemcpyAsync(places.get(), at, (size_t)count * sizeof *at, cudaMemcpyHostToDevice, c->stream));
+    collect_kernel<<<blocks(count * width), THREADS, 0, c->stream>>>(count, places.get(), width,
+                                                                     static_cast<const char *>(points), found.get());
+    CUDA_TRY(cudaGetLastError());
+    CUDA_TRY(cudaMemcpyAsync(out, found.get(), (size_t)(count * width) * sizeof(uint32_t), cudaMemcpyDeviceToHost,
+                             c->stream));
+    CUDA_TRY(cudaStreamSynchronize(c->stream));
     return LARMOR_OK;
 }
 

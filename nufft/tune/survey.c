@@ -3,9 +3,11 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/array.h"
 #include "core/random.h"
+#include "nufft/device.h"
 
 enum { SAMPLES = 1024, MOST_BINS = 512, ENDS = 128 };
 static const int sides[3] = {256, 16, 8}; /* bins in each dimension */
@@ -22,16 +24,15 @@ static int choose_pairs(int64_t m, int most, int64_t *from)
 /* A point and the one after it, in the points' own precision; from[] says of which points. */
 static larmor_status read_pairs(const larmor_array *points, size_t each, const int64_t *from, int count, void *pairs)
 {
-    const lmr_backend *be = points->dev->be;
-    void *ctx = points->dev->ctx, *gathered;
-    LMR_TRY(be->alloc(ctx, 2 * each * (size_t)count, &gathered));
-    larmor_status st = LARMOR_OK;
-    for (int i = 0; i < count && !st; i++)
-        st = be->copy(ctx, LMR_ON_DEVICE, (char *)gathered + 2 * each * (size_t)i,
-                      (const char *)points->data + each * (size_t)from[i], 2 * each);
-    if (!st) st = be->copy(ctx, LMR_TO_HOST, pairs, gathered, 2 * each * (size_t)count);
-    be->release(ctx, gathered);
-    return st;
+    const lmr_nufft_kernels *kernels = lmr_nufft_kernels_of(points->dev, LMR_F64);
+    int64_t at[SAMPLES];
+    if (!kernels) return LARMOR_ERR_UNSUPPORTED;
+    for (int i = 0; i < count; i++) at[i] = from[i] * (int64_t)each;
+    if (kernels->collect)
+        return kernels->collect(points->dev->ctx, count, at, (int)(2 * each / sizeof(float)), points->data, pairs);
+    for (int i = 0; i < count; i++)
+        memcpy((char *)pairs + 2 * each * (size_t)i, (const char *)points->data + at[i], 2 * each);
+    return LARMOR_OK;
 }
 
 static double coordinate(const larmor_array *points, const void *pairs, int i)
