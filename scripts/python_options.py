@@ -111,14 +111,14 @@ def text() -> str:
         if setting["name"] in NAMED or setting["name"] in _recon._OWN:
             continue
         name, kind = names.get(setting["name"], setting["name"]), kinds[setting["name"]]
-        members += textwrap.wrap(f"{name}: {_type_of(setting, kind)}", 116, subsequent_indent="    ")
+        members += textwrap.wrap(f"{name}: {_type_of(setting, kind)}", 114, subsequent_indent="    ")
         what = f"{setting['type']}: " if setting["type"] not in ("none", "form", "choice") else ""
         if setting["choices"]:
             what = setting["choices"].replace("|", ", ") + ": "
         said = what + _said(setting)
         if setting["type"] == "none":
             said = OTHERS.get(setting["name"], "an array, or members of its own")
-        lines += textwrap.wrap(f"{name:<19} {said}", 112, subsequent_indent=" " * 20)
+        lines += textwrap.wrap(f"{name:<19} {said}", 108, subsequent_indent=" " * 20)
     body = textwrap.indent("\n".join(members), "    ")
     return HEAD + body + '\n\n\nHELP = """' + textwrap.indent("\n".join(lines), "        ").lstrip() + '\n"""\n'
 

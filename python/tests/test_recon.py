@@ -123,7 +123,8 @@ def test_images_are_part_of_a_data_set_of_bids(tmp_path):
     if not program:
         pytest.skip("LARMOR_PROGRAM names no program")
     path, folder = tmp_path / "s.h5", tmp_path / "set"
-    subprocess.run([program, "phantom", "-o", str(path), "--matrix", "24", "--coils", "2", "--echo-times", "4,9", "-q"],
+    subprocess.run([program, "phantom", "-o", str(path), "--matrix", "24", "--coils", "2", "--echo-times", "4,9",
+                    "-q"],
                    check=True)
     done = larmor.recon(path, method="grid")
     paths = done.write_bids(folder, "sub-1_part-phase_MEGRE", title="Echoes")
@@ -511,7 +512,8 @@ def test_dead_channels_of_arrays_are_left_out_as_of_files(tmp_path):
     traj = larmor.traj("golden", (32, 24), readouts=40)
     rng = np.random.default_rng(7)
     kspace = larmor.phantom_kspace(traj, coils=4)
-    kspace = np.ascontiguousarray(kspace + 1e-3 * (rng.normal(size=kspace.shape) + 1j * rng.normal(size=kspace.shape)))
+    noise = rng.normal(size=kspace.shape) + 1j * rng.normal(size=kspace.shape)
+    kspace = np.ascontiguousarray(kspace + 1e-3 * noise)
     wide = np.insert(kspace, 2, 0, axis=0).astype("c8")
     arrays, whole = (larmor.ScanArrays(x.astype("c8"), traj, (32, 24)) for x in (wide, kspace))
     path = tmp_path / "scan.h5"
