@@ -1,4 +1,5 @@
-/* Bins and where their rhythms come from, as options of the program write them. SPDX-License-Identifier: Apache-2.0 */
+/* Bins and where their rhythms come from, as options of the program write them.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 

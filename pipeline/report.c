@@ -468,7 +468,7 @@ static void report_solver(larmor_recon *r, const char *name, const larmor_recon_
     if (s->end == LARMOR_END_ITERATIONS)
         lmr_log(e, "%s: the limit of iterations was reached first; opts.iters allows for more", name);
     if (s->end == LARMOR_END_ITERATIONS && *now->method.name && !lmr_method_acts_in_images(now->method.name))
-        lmr_log(e, "%s: what no frame has sampled is not determined: no penalty acts within the images, as tv:xy does",
+        lmr_log(e, "%s: no penalty acts within the images, as tv:xy does: what no frame has sampled stays open",
                 name);
     report_stop(e, name, now);
     if (s->end == LARMOR_END_PRECISION)

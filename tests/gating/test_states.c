@@ -265,8 +265,8 @@ static int listen_to(void *user, const larmor_event *e)
     told *t = user;
     if (e->kind != LARMOR_EVENT_LOG) return 0;
     t->limit += strstr(e->text, "the limit of iterations was reached first;") != NULL;
-    t->open += strstr(e->text, ": what no frame has sampled is not determined: no penalty acts within the images, as "
-                               "tv:xy does") != NULL;
+    t->open += strstr(e->text, ": no penalty acts within the images, as tv:xy does: what no frame has sampled stays "
+                               "open") != NULL;
     return 0;
 }
 
@@ -291,13 +291,13 @@ static double objective_after(larmor_source *bins, const scan *s, const char *me
 }
 
 /* More iterations change images along what no bin has sampled, which the functional hardly sees. */
-TEST(the_functional_of_tv_along_bins_is_nearly_the_least_after_100_iterations_and_the_log_says_what_stays_open)
+TEST(the_functional_of_tv_along_bins_is_nearly_the_least_after_60_iterations_and_the_log_says_what_stays_open)
 {
     OWNED(scan) s = scan_of();
     OWNED(larmor_source) *bins = bins_of(&s, 3, 2);
     told along = {0}, within = {0};
-    const double early = objective_after(bins, &s, "tv:h=1+tv:b=1", 100, &along);
-    const double late = objective_after(bins, &s, "tv:h=1+tv:b=1", 400, &along);
+    const double early = objective_after(bins, &s, "tv:h=1+tv:b=1", 60, &along);
+    const double late = objective_after(bins, &s, "tv:h=1+tv:b=1", 240, &along);
     if (getenv("SHOW")) printf("%g %g\n", early, late);
     assert_true(late <= early * (1 + 1e-5) && early <= 1.01 * late);
     assert_true(along.limit == 2 && along.open == 2);
