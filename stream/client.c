@@ -44,9 +44,22 @@ static larmor_status send_text(larmor_stream *stream, larmor_message_kind kind, 
     return larmor_stream_send(stream, &(larmor_message){.kind = kind, .text = text});
 }
 
+/* Waveforms up to a block that begins after this time, or all. */
+static larmor_status send_waves(const sender *s, const uint32_t *before, int64_t *next)
+{
+    larmor_message m = {.kind = LARMOR_MESSAGE_WAVEFORM};
+    for (; *next < larmor_raw_waveforms(s->request->raw); ++*next) {
+        LMR_TRY(larmor_raw_waveform(s->request->raw, *next, &m.waveform));
+        if (before && (int32_t)(m.waveform.time_stamp - *before) > 0) break; /* clocks may pass 2^32 */
+        LMR_TRY(larmor_stream_send(s->stream, &m));
+    }
+    return LARMOR_OK;
+}
+
 static larmor_status send_all(const sender *s)
 {
     const larmor_request *r = s->request;
+    int64_t wave = 0;
     const int64_t count = larmor_raw_describe(r->raw).acquisitions;
     larmor_message m = {.kind = LARMOR_MESSAGE_ACQUISITION};
     LMR_TRY(send_text(s->stream, LARMOR_MESSAGE_CONFIG_FILE, r->config ? r->config : "larmor"));
@@ -54,8 +67,10 @@ static larmor_status send_all(const sender *s)
     if (r->parameters) LMR_TRY(send_text(s->stream, LARMOR_MESSAGE_TEXT, r->parameters));
     for (int64_t i = 0; i < count; i++) {
         LMR_TRY(larmor_raw_acquisition(r->raw, i, &m.acquisition));
+        LMR_TRY(send_waves(s, &m.acquisition.time_stamp, &wave));
         if (m.acquisition.data) LMR_TRY(larmor_stream_send(s->stream, &m));
     }
+    LMR_TRY(send_waves(s, NULL, &wave));
     return larmor_stream_send(s->stream, &(larmor_message){.kind = LARMOR_MESSAGE_CLOSE});
 }
 

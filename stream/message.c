@@ -8,9 +8,10 @@
 
 #include "io/reader/mrd_records.h"
 
-_Static_assert(sizeof(lmr_mrd_readout_head) == 340 && sizeof(lmr_mrd_image) == 198, "records are as they are sent");
+_Static_assert(sizeof(lmr_mrd_readout_head) == 340 && sizeof(lmr_mrd_image) == 198 && sizeof(lmr_mrd_wave_head) == 40,
+               "records are as they are sent");
 
-enum { CONFIG_NAME = 1024, WAVEFORM_HEAD = 40, WAVEFORM_SAMPLES = 28, WAVEFORM_CHANNELS = 30, MOST_DIMENSIONS = 32 };
+enum { CONFIG_NAME = 1024, MOST_DIMENSIONS = 32 };
 enum { MOST_CHANNELS = 1024 };
 
 int lmr_pixel_bytes(int type)
@@ -225,14 +226,21 @@ static larmor_status take_image(larmor_stream *s, larmor_message *m)
     return LARMOR_OK;
 }
 
-static larmor_status take_waveform(larmor_stream *s)
+static larmor_status take_waveform(larmor_stream *s, larmor_message *m)
 {
-    unsigned char head[WAVEFORM_HEAD];
-    uint16_t samples, channels;
-    LMR_TRY(take(s, head, sizeof head));
-    memcpy(&samples, head + WAVEFORM_SAMPLES, sizeof samples);
-    memcpy(&channels, head + WAVEFORM_CHANNELS, sizeof channels);
-    return skip(s, "a waveform", INT64_C(4) * samples * channels);
+    lmr_mrd_wave_head h;
+    LMR_TRY(take(s, &h, sizeof h));
+    m->bytes = INT64_C(4) * h.number_of_samples * h.channels;
+    LMR_TRY(make_room(s, "a waveform", m->bytes, INT64_MAX));
+    LMR_TRY(take(s, s->payload, m->bytes));
+    m->waveform = (larmor_waveform){.id = h.waveform_id,
+                                    .trigger = -1,
+                                    .channels = h.channels,
+                                    .samples = h.number_of_samples,
+                                    .time_stamp = h.time_stamp,
+                                    .sample_us = (double)h.sample_time_us,
+                                    .data = s->payload};
+    return LARMOR_OK;
 }
 
 static larmor_status take_array(larmor_stream *s)
@@ -266,7 +274,7 @@ static larmor_status take_content(larmor_stream *s, larmor_message *m)
     case LARMOR_MESSAGE_IMAGE:
         return take_image(s, m);
     case LARMOR_MESSAGE_WAVEFORM:
-        return take_waveform(s);
+        return take_waveform(s, m);
     case LARMOR_MESSAGE_ARRAY:
         return take_array(s);
     default:
@@ -378,6 +386,26 @@ static larmor_status put_image(larmor_stream *s, const larmor_message_image *ima
     return LARMOR_OK;
 }
 
+static larmor_status put_waveform(larmor_stream *s, const larmor_waveform *w)
+{
+    const int64_t numbers[] = {w->id, w->samples, w->channels};
+    if (!fits(numbers, sizeof numbers / sizeof *numbers)) return refuse(s, "a waveform");
+    const size_t data = (size_t)w->samples * (size_t)w->channels;
+    if (data && !w->data) return LMR_FAIL(LARMOR_ERR_ARG, "%s: a waveform cannot be sent: it has no data", s->name);
+    lmr_mrd_wave_head head;
+    memset(&head, 0, sizeof head); /* and what lies between the numbers */
+    head.version = LMR_MRD_VERSION;
+    head.scan_counter = s->counter;
+    head.time_stamp = w->time_stamp;
+    head.number_of_samples = (uint16_t)w->samples;
+    head.channels = (uint16_t)w->channels;
+    head.sample_time_us = (float)w->sample_us;
+    head.waveform_id = (uint16_t)w->id;
+    lmr_bytes_add(&s->going, &head, sizeof head);
+    if (data) lmr_bytes_add(&s->going, w->data, data * sizeof *w->data);
+    return LARMOR_OK;
+}
+
 static larmor_status put_content(larmor_stream *s, const larmor_message *m)
 {
     switch (m->kind) {
@@ -393,6 +421,8 @@ static larmor_status put_content(larmor_stream *s, const larmor_message *m)
         return put_acquisition(s, &m->acquisition);
     case LARMOR_MESSAGE_IMAGE:
         return put_image(s, &m->image);
+    case LARMOR_MESSAGE_WAVEFORM:
+        return put_waveform(s, &m->waveform);
     default:
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: messages of kind %d are not sent", s->name, (int)m->kind);
     }

@@ -4,11 +4,13 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/owned.h"
 #include "larmor/live.h"
 #include "stream/message.h"
 #include "stream/parameters.h"
 #include "stream/pixels.h"
 #include "stream/readouts.h"
+#include "stream/waves.h"
 
 #define SESSION_MEMORY (INT64_C(4) << 30)
 #define BETWEEN_STEPS_S 1.
@@ -26,6 +28,7 @@ typedef struct session {
     char *xml;
     int64_t xml_bytes;
     lmr_readouts readouts;
+    lmr_waves waves;
     larmor_live *live; /* of LARMOR_IMAGES_READOUTS */
     lmr_pixels pixels;
     int64_t memory;
@@ -197,6 +200,16 @@ static larmor_status take_config(session *s, const larmor_message *m)
     return LARMOR_OK;
 }
 
+static int has_bins(const session *s)
+{
+    return s->job.bins.heart || s->job.bins.breath || s->job.bins.time;
+}
+
+static int has_frames(const session *s)
+{
+    return s->job.frames.spokes || s->job.frames.ms > 0 || s->job.frames.phases;
+}
+
 /* Before the first readout. */
 static larmor_status configure(session *s)
 {
@@ -204,6 +217,10 @@ static larmor_status configure(session *s)
     if (s->opts->configure) LMR_TRY(s->opts->configure(s->opts->user, &s->job));
     larmor_session_job *job = &s->job;
     if (!job->dev) return LMR_FAIL(LARMOR_ERR_ARG, "session: job.dev is NULL");
+    if (has_bins(s) && (has_frames(s) || job->images == LARMOR_IMAGES_READOUTS))
+        return LMR_FAIL(LARMOR_ERR_ARG, "session: bins of heart and breath, and %s; one of them expected",
+                        has_frames(s) ? "frames" : "images of the last readouts");
+    if (!has_bins(s)) lmr_waves_free(&s->waves);
     job->recon.listener = on_event;
     job->recon.user = s;
     s->pixels = (lmr_pixels){.as = job->pixels,
@@ -297,14 +314,41 @@ static larmor_status run_recon(session *s, larmor_source *source)
     return st;
 }
 
-static larmor_status open_source(const session *s, larmor_raw *raw, larmor_source **source)
+static larmor_status report_bins(session *s, const larmor_bins_found *found)
 {
-    const larmor_frames_opts *frames = &s->job.frames;
-    larmor_source *whole;
+    char line[LINE];
+    int is_warning;
+    for (int i = 0; larmor_gating_line(found, i, line, sizeof line, &is_warning); i++)
+        LMR_TRY(report_line(s, is_warning ? LARMOR_EVENT_WARNING : LARMOR_EVENT_LOG, line));
+    return LARMOR_OK;
+}
+
+/* By what has come of waveforms so far. */
+static larmor_status sort_bins(session *s, larmor_raw *raw, larmor_source *whole, larmor_source **source)
+{
+    larmor_bins_opts opts = s->job.bins;
+    larmor_bins_found found;
+    LMR_OWNED(larmor_device) *dev = NULL;
+    int damaged;
+    LMR_TRY(lmr_waves_give(&s->waves, raw, &damaged));
+    if (damaged) LMR_TRY(warn(s, "waveforms without samples at even steps; they are left out."));
+    LMR_TRY(larmor_device_open("cpu", &dev));
+    opts.waveforms = raw;
+    opts.trace = NULL;
+    LMR_TRY(larmor_source_of_bins(whole, dev, &opts, &found, source));
+    const larmor_status st = report_bins(s, &found);
+    if (st) larmor_source_free(*source);
+    return st;
+}
+
+static larmor_status open_source(session *s, larmor_raw *raw, larmor_source **source)
+{
     LMR_TRY(larmor_source_of_raw(raw, "scan", source));
-    if (!frames->spokes && frames->ms == 0 && !frames->phases) return LARMOR_OK;
-    whole = *source;
-    const larmor_status st = larmor_source_of_frames(whole, frames, source);
+    if (!has_frames(s) && !has_bins(s)) return LARMOR_OK;
+    larmor_source *whole = *source;
+    *source = NULL;
+    const larmor_status st =
+        has_bins(s) ? sort_bins(s, raw, whole, source) : larmor_source_of_frames(whole, &s->job.frames, source);
     larmor_source_free(whole);
     return st;
 }
@@ -402,7 +446,14 @@ static larmor_status take_acquisition(session *s, const larmor_message *m)
 static larmor_status pass_over(session *s)
 {
     if (s->said_unused++) return LARMOR_OK;
-    return warn(s, "waveforms, images and arrays of the client are not used.");
+    return warn(s, "images and arrays of the client are not used.");
+}
+
+/* They are kept for bins, and before the first readout, when it is not known whether there are any. */
+static larmor_status take_waveform(session *s, const larmor_message *m)
+{
+    if (!s->makes_images || (s->is_configured && !has_bins(s))) return LARMOR_OK;
+    return lmr_waves_add(&s->waves, &m->waveform, m->bytes, lmr_stream_take(s->stream));
 }
 
 /* Returns LARMOR_OK with *over where the client wants no more. */
@@ -426,6 +477,8 @@ static larmor_status take_message(session *s, const larmor_message *m, int *over
         return take_text(s, m);
     case LARMOR_MESSAGE_ACQUISITION:
         return take_acquisition(s, m);
+    case LARMOR_MESSAGE_WAVEFORM:
+        return take_waveform(s, m);
     default:
         return pass_over(s);
     }
@@ -436,7 +489,7 @@ static larmor_status converse(session *s)
     larmor_message m;
     int over = 0;
     while (!over) {
-        const int64_t left = s->memory - s->readouts.bytes;
+        const int64_t left = s->memory - s->readouts.bytes - s->waves.bytes;
         s->stream->memory = left > 0 ? left : 0;
         LMR_TRY(larmor_stream_receive(s->stream, &m));
         LMR_TRY(take_message(s, &m, &over));
@@ -450,6 +503,7 @@ static void clear(session *s)
     free(s->waiting);
     larmor_live_free(s->live);
     lmr_readouts_free(&s->readouts);
+    lmr_waves_free(&s->waves);
     free(s->xml);
 }
 

@@ -5,12 +5,14 @@
 #include "stream/message.h"
 #include "stream/pixels.h"
 #include "stream/readouts.h"
+#include "stream/waves.h"
 
 #define SCAN_MEMORY ((int64_t)4 << 30)
 
 typedef struct whole {
     larmor_stream *stream;
     lmr_readouts readouts;
+    lmr_waves waves;
     char *xml;
     int64_t xml_bytes, memory;
     int is_over;
@@ -35,8 +37,10 @@ static larmor_status take(whole *w, const larmor_message *m)
     case LARMOR_MESSAGE_ACQUISITION:
         if (!w->xml) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: an acquisition before the header.", w->stream->name);
         return lmr_readouts_add(&w->readouts, &m->acquisition, m->bytes, lmr_stream_take(w->stream));
+    case LARMOR_MESSAGE_WAVEFORM:
+        return lmr_waves_add(&w->waves, &m->waveform, m->bytes, lmr_stream_take(w->stream));
     default:
-        return LARMOR_OK; /* a configuration, texts, waveforms: nothing of the scan */
+        return LARMOR_OK; /* a configuration, texts: nothing of the scan */
     }
 }
 
@@ -44,12 +48,22 @@ static larmor_status receive(whole *w)
 {
     larmor_message m;
     while (!w->is_over) {
-        const int64_t left = w->memory - w->readouts.bytes;
+        const int64_t left = w->memory - w->readouts.bytes - w->waves.bytes;
         w->stream->memory = left > 0 ? left : 0;
         LMR_TRY(larmor_stream_receive(w->stream, &m));
         LMR_TRY(take(w, &m));
     }
     return LARMOR_OK;
+}
+
+static larmor_status give_waves(const whole *w, larmor_raw **raw)
+{
+    int damaged;
+    const larmor_status st = lmr_waves_give(&w->waves, *raw, &damaged);
+    if (!st) return st;
+    larmor_raw_free(*raw);
+    *raw = NULL;
+    return st;
 }
 
 larmor_status larmor_stream_take_scan(larmor_stream *stream, int64_t memory, const larmor_raw_opts *opts,
@@ -62,8 +76,10 @@ larmor_status larmor_stream_take_scan(larmor_stream *stream, int64_t memory, con
     const int64_t message = stream->memory;
     larmor_status st = receive(&w);
     if (!st) st = larmor_raw_of_acquisitions(w.xml, w.xml_bytes, w.readouts.each, w.readouts.count, opts, raw);
+    if (!st) st = give_waves(&w, raw);
     stream->memory = message;
     lmr_readouts_free(&w.readouts);
+    lmr_waves_free(&w.waves);
     free(w.xml);
     return st;
 }

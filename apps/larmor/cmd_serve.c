@@ -8,6 +8,7 @@
 #include "common.h"
 #include "given.h"
 #include "parameters.h"
+#include "recon_gating.h"
 #include "recon_inputs.h"
 #include "recon_options.h"
 #include "serve_commands.h"
@@ -83,6 +84,16 @@ static larmor_status set(void *user, const char *name, const char *value)
     return parameters_set(&c->parameters, name, value, 0);
 }
 
+static larmor_status read_bins(const recon_settings *s, larmor_bins_opts *bins)
+{
+    if (!s->bins) return LARMOR_OK;
+    recon_read_bins(s->bins, bins);
+    bins->tick_ms = s->tick;
+    if (recon_gating_way(s->gating, &bins->way)) return LARMOR_OK;
+    return larmor_fail(LARMOR_ERR_ARG, "parameter gating: a scan that is sent is gated by itself; auto, waveforms, "
+                                       "header or self expected.");
+}
+
 static larmor_status configure(void *user, larmor_session_job *job)
 {
     client *c = user;
@@ -98,7 +109,7 @@ static larmor_status configure(void *user, larmor_session_job *job)
     job->recon.memory = c->s->memory;
     for (int d = 0; d < s->shift.count; d++) job->raw.shift_mm[d] = s->shift.value[d];
     job->frames = recon_frames(s);
-    return LARMOR_OK;
+    return read_bins(s, &job->bins);
 }
 
 static larmor_status prepare(void *user, const larmor_raw *raw, larmor_source *source, larmor_session_job *job)

@@ -6,31 +6,14 @@
 
 #include "fit_inputs.h"
 
-enum { MOST_BINS = 65535, MOST_BYTES = 1 << 28 };
+enum { MOST_BYTES = 1 << 28, LINE = 512 };
 
 /* ---- what is asked for ---- */
 
 int recon_read_bins(const char *text, larmor_bins_opts *opts)
 {
     *opts = (larmor_bins_opts){.heart = 0};
-    const struct {
-        const char *name;
-        int *number;
-    } kinds[] = {{"heart:", &opts->heart}, {"breath:", &opts->breath}, {"time:", &opts->time}};
-    for (const char *p = text;; p++) {
-        char *end = NULL;
-        int *number = NULL;
-        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-            if (!strncmp(p, kinds[i].name, strlen(kinds[i].name))) number = kinds[i].number;
-        if (!number || *number) return 0;
-        p = strchr(p, ':') + 1;
-        const long value = *p >= '0' && *p <= '9' ? strtol(p, &end, 10) : 0;
-        if (value < 1 || value > MOST_BINS) return 0;
-        *number = (int)value;
-        p = end;
-        if (!*p) return !opts->heart || !opts->breath || !opts->time;
-        if (*p != ',') return 0;
-    }
+    return larmor_bins_read(text, opts) == LARMOR_OK;
 }
 
 int recon_are_bins(const char *text)
@@ -162,27 +145,15 @@ static int take_signals(const recon_run *r, larmor_device *dev, larmor_bins_opts
 
 /* ---- what comes of it ---- */
 
-/* What a rhythm rests on, and a warning where it is none. */
-static void report_rhythm(const char *name, larmor_gating_from from, const char *report, double rate,
-                          double reliability, const char *unused)
+static void report_bins(const larmor_bins_found *found)
 {
-    if (*unused) app_log("%s: waveforms are not used: %s", name, unused);
-    if (from == LARMOR_GATED_BY_NOTHING || from == LARMOR_GATED_BY_CALLER) return;
-    app_log("%s: %.4g a minute, reliability %.2f, by %s", name, rate, reliability, report);
-    if (reliability < LARMOR_RELIABLE)
-        app_warn("%s: the samples show none that is reliable (%.2f, below %g); its bins may mean nothing.", name,
-                 reliability, LARMOR_RELIABLE);
-}
-
-static void report_bins(const larmor_bins_found *f)
-{
-    report_rhythm("heart", f->heart_from, f->heart_report, f->heart_rate, f->heart_reliable, f->unused[0]);
-    report_rhythm("breath", f->breath_from, f->breath_report, f->breath_rate, f->breath_reliable, f->unused[1]);
-    app_log("bins: %d of %lld to %lld readouts", f->bins - f->empty, (long long)f->fewest, (long long)f->most);
-    if (f->empty) app_warn("bins: %d of %d have no readouts and are left out.", f->empty, f->bins);
-    if (4 * f->fewest < f->most)
-        app_warn("bins: the fullest has %lld readouts, the thinnest %lld; its image may be poor.", (long long)f->most,
-                 (long long)f->fewest);
+    char line[LINE];
+    int is_warning;
+    for (int i = 0; larmor_gating_line(found, i, line, sizeof line, &is_warning); i++)
+        if (is_warning)
+            app_warn("%s", line);
+        else
+            app_log("%s", line);
 }
 
 static void free_given(larmor_bins_opts *o)
@@ -191,18 +162,9 @@ static void free_given(larmor_bins_opts *o)
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) larmor_array_free(owned[i]);
 }
 
-/* 1 if the text is one of the words. */
-static int way_of(const char *text, larmor_gating_way *way)
+int recon_gating_way(const char *text, larmor_gating_way *way)
 {
-    static const char *const words[] = {[LARMOR_GATING_SELF] = "self",
-                                        [LARMOR_GATING_HEADER] = "header",
-                                        [LARMOR_GATING_AUTO] = "auto",
-                                        [LARMOR_GATING_WAVEFORMS] = "waveforms"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (strcmp(text, words[i]) != 0) continue;
-        *way = (larmor_gating_way)i;
-        return 1;
-    }
+    if (larmor_gating_read(text, way) == LARMOR_OK) return 1;
     *way = LARMOR_GATING_AUTO;
     return 0;
 }
@@ -219,7 +181,7 @@ int recon_sort_bins(recon_run *r)
     APP_TRY(APP_RUN, larmor_device_open("cpu", &dev));
     opts.waveforms = r->opened;
     opts.trace = &r->gating;
-    if (!way_of(gating, &opts.way)) code = take_signals(r, dev, &opts);
+    if (!recon_gating_way(gating, &opts.way)) code = take_signals(r, dev, &opts);
     if (code) return code;
     APP_TRY(APP_INPUT, larmor_source_of_bins(r->source, dev, &opts, &r->bins, &bins));
     report_bins(&r->bins);

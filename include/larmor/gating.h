@@ -109,6 +109,13 @@ typedef struct larmor_bins_found { /* of all images, the worst of them */
     char unused[2][240]; /* why waveforms of heart and breath are not used; "": they are, or there are none */
 } larmor_bins_found;
 
+/* The numbers of bins by a text as the program takes it, "heart:20,breath:4"; the other members stay as they are. And
+ * the way by its word: auto, waveforms, header or self.
+ *
+ * Errors  LARMOR_ERR_ARG, and then nothing is set. */
+LARMOR_API larmor_status larmor_bins_read(const char *text, larmor_bins_opts *opts);
+LARMOR_API larmor_status larmor_gating_read(const char *word, larmor_gating_way *way);
+
 /* A source whose images are the bins of another's, each image sorted by itself. Heart bins are counted as phases,
  * bins of time as repetitions, and breath bins as repetitions, or as phases beside those of time. Those of a second
  * repetition come after those of the first. A bin without readouts gives no image.
@@ -118,6 +125,11 @@ typedef struct larmor_bins_found { /* of all images, the worst of them */
  * Errors  those of larmor_gating_find and larmor_source_of_frames. */
 LARMOR_API larmor_status larmor_source_of_bins(larmor_source *inner, larmor_device *dev, const larmor_bins_opts *opts,
                                                larmor_bins_found *found, larmor_source **source);
+
+/* Line `index` of what bins rest on, as a log has it; 0: there is none. *is_warning: 1 for a rhythm that is not
+ * reliable, bins without readouts and bins of few. */
+LARMOR_API int larmor_gating_line(const larmor_bins_found *found, int index, char *line, size_t bytes,
+                                  int *is_warning);
 
 #ifdef __cplusplus
 }

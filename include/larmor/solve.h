@@ -409,9 +409,9 @@ typedef struct larmor_held_out {
                                     solutions are near enough; NULL where it is not known */
 } larmor_held_out;
 
-/* A tenth of the samples, one of each ten in a row: whole readouts where there are 24 of them or more and they are
- * not on the grid, else single samples. Neighbours along a readout would tell what a spoke has measured, but not
- * what it lacks.
+/* A tenth of the samples, one of each ten in a row: whole readouts where there are 24 of them or more that differ
+ * and they are not on the grid, else single samples. Readouts all of whose samples are within 1/4 of each other's
+ * are held out together. Neighbours along a readout would tell what a spoke has measured, but not what it lacks.
  *
  * traj     [nd, samples, readouts], f32 or f64, cycles per field of view.
  * weights  [samples, readouts], real and >= 0, those of A; NULL for 1.

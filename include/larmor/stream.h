@@ -10,7 +10,9 @@
 #ifndef LARMOR_STREAM_H
 #define LARMOR_STREAM_H
 
+#include "larmor/gating.h"
 #include "larmor/pipeline.h"
+#include "larmor/waveform.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,8 +38,8 @@ typedef enum larmor_message_kind {
     LARMOR_MESSAGE_TEXT = 5,
     LARMOR_MESSAGE_ACQUISITION = 1008,
     LARMOR_MESSAGE_IMAGE = 1022,
-    LARMOR_MESSAGE_WAVEFORM = 1026, /* received without its numbers, and never sent */
-    LARMOR_MESSAGE_ARRAY = 1030     /* received without its numbers, and never sent */
+    LARMOR_MESSAGE_WAVEFORM = 1026,
+    LARMOR_MESSAGE_ARRAY = 1030 /* received without its numbers, and never sent */
 } larmor_message_kind;
 
 typedef enum larmor_pixel_type { /* as ISMRMRD numbers them */
@@ -67,6 +69,7 @@ typedef struct larmor_message {
     int64_t bytes;    /* of the text without its end; to send: 0 means strlen(text) */
     larmor_acquisition acquisition;
     larmor_message_image image;
+    larmor_waveform waveform; /* without kind and trigger, which the header has */
 } larmor_message;
 
 /* A stream over descriptors that are open: sockets, pipes or files.
@@ -100,7 +103,8 @@ LARMOR_API larmor_status larmor_stream_receive(larmor_stream *stream, larmor_mes
  *         LARMOR_STOPPED. */
 LARMOR_API larmor_status larmor_stream_send(larmor_stream *stream, const larmor_message *message);
 
-/* The scan of all acquisitions up to CLOSE, which must come; configurations, texts and waveforms are passed over.
+/* The scan of all acquisitions up to CLOSE, which must come; configurations and texts are passed over. Waveforms are
+ * the scan's; if one is no block of samples all are left out.
  *
  * memory  bytes of the readouts that are kept; 0: 4 GiB.
  * opts    may be NULL.
@@ -137,6 +141,7 @@ typedef struct larmor_session_job { /* what is done with a scan; zero means defa
     larmor_device *dev;             /* that computes; not used by other threads meanwhile */
     larmor_raw_opts raw;
     larmor_frames_opts frames;
+    larmor_bins_opts bins;        /* but waveforms, which are those of the session, and trace; not of READOUTS */
     larmor_recon_opts recon;      /* but listener and user, which are the session's */
     larmor_session_images images; /* what has come before: noise and calibration count for all of them */
     larmor_session_pixels pixels;
@@ -216,9 +221,9 @@ LARMOR_API void larmor_server_free(larmor_server *server); /* NULL is fine */
 /* ---- a client ---- */
 
 typedef struct larmor_request { /* zero means default */
-    const larmor_raw *raw;      /* all of its acquisitions are sent; best opened with as_stored; needed */
-    const char *config;         /* name of the configuration; default "larmor" */
-    const char *parameters;     /* JSON text, or NULL: not sent */
+    const larmor_raw *raw;  /* all of its acquisitions and waveforms are sent; best opened with as_stored; needed */
+    const char *config;     /* name of the configuration; default "larmor" */
+    const char *parameters; /* JSON text, or NULL: not sent */
     void (*log)(void *user, const char *line); /* of each TEXT that comes, in the thread that receives; or NULL */
     /* Of each image when it comes, in the thread that receives; or NULL; an error ends the request. */
     larmor_status (*image)(void *user, const larmor_image *image);

@@ -45,6 +45,14 @@ LARMOR_API int64_t larmor_raw_waveforms(const larmor_raw *raw);
 /* Block i in the file's order; its data are valid as long as raw. Errors: LARMOR_ERR_ARG where there is none. */
 LARMOR_API larmor_status larmor_raw_waveform(const larmor_raw *raw, int64_t i, larmor_waveform *out);
 
+/* Add blocks to a scan, behind those that it has: what comes beside acquisitions in memory
+ * (larmor_raw_of_acquisitions). Their numbers are copied; kind and trigger are not read, but follow from the id and
+ * the scan's header, as in files.
+ *
+ * Errors  LARMOR_ERR_ARG for a block without samples, more than 2^22 blocks, or samples less than 1 us or more than
+ *         10 s apart: then none is added; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_raw_add_waveforms(larmor_raw *raw, const larmor_waveform *blocks, int64_t count);
+
 /* Append a block to a file; kind and trigger are those of larmor_scan.waveform.
  *
  * Errors  those of larmor_raw_append. */

@@ -6,6 +6,7 @@
 
 #include "core/owned.h"
 #include "io/mrd/mrd.h"
+#include "io/reader/mrd_records.h"
 
 larmor_raw_info larmor_raw_describe(const larmor_raw *raw)
 {
@@ -159,6 +160,75 @@ larmor_status lmr_mrd_read_waves(lmr_reader *reader, const lmr_source *source, l
     if (st != LARMOR_ERR_FORMAT) return st;
     lmr_mrd_warn(raw, "%s They are left out.", larmor_last_error());
     raw->waves = 0;
+    return LARMOR_OK;
+}
+
+static larmor_status check_block(const larmor_waveform *w, int64_t i)
+{
+    const int is_block = w->data && w->channels > 0 && w->samples > 0 && w->channels <= UINT16_MAX &&
+                         w->samples <= UINT16_MAX && w->id >= 0 && w->id <= UINT16_MAX;
+    if (!is_block)
+        return LMR_FAIL(
+            LARMOR_ERR_ARG,
+            "waveforms: block %lld: id %d with %d samples x %d channels, expected 0 to 65535 and 1 to 65535",
+            (long long)i, w->id, w->samples, w->channels);
+    if (w->sample_us >= 1 && w->sample_us <= 1e7) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_ARG, "waveforms: block %lld: %g us from sample to sample, expected 1 to 1e7",
+                    (long long)i, w->sample_us);
+}
+
+/* The numbers of the blocks that raw has. */
+static int64_t numbers_of(const larmor_raw *raw)
+{
+    const int64_t last = raw->waves - 1;
+    return raw->waves ? raw->wave_at[last] + (int64_t)raw->wave[last].channels * raw->wave[last].samples : 0;
+}
+
+static larmor_status make_room(larmor_raw *raw, int64_t blocks, int64_t numbers)
+{
+    lmr_mrd_wave *wave = realloc(raw->wave, (size_t)blocks * sizeof *wave);
+    if (!wave) return LMR_NO_MEMORY();
+    raw->wave = wave;
+    int64_t *at = realloc(raw->wave_at, (size_t)blocks * sizeof *at);
+    if (!at) return LMR_NO_MEMORY();
+    raw->wave_at = at;
+    uint32_t *data = realloc(raw->wave_data, (size_t)numbers * sizeof *data);
+    if (!data) return LMR_NO_MEMORY();
+    raw->wave_data = data;
+    return LARMOR_OK;
+}
+
+static void add_block(larmor_raw *raw, const larmor_waveform *block, int64_t at)
+{
+    lmr_mrd_wave *w = &raw->wave[raw->waves];
+    *w = (lmr_mrd_wave){.time_stamp = block->time_stamp,
+                        .sample_us = (float)block->sample_us,
+                        .id = (uint16_t)block->id,
+                        .channels = (uint16_t)block->channels,
+                        .samples = (uint16_t)block->samples};
+    lmr_mrd_wave_name(raw->header.waveform, raw->header.waveforms, w);
+    memcpy(raw->wave_data + at, block->data, (size_t)block->channels * (size_t)block->samples * sizeof *block->data);
+    raw->wave_at[raw->waves++] = at;
+}
+
+larmor_status larmor_raw_add_waveforms(larmor_raw *raw, const larmor_waveform *blocks, int64_t count)
+{
+    LMR_NEED(raw);
+    if (count < 0 || count > LMR_MRD_MAX_WAVEFORMS - raw->waves)
+        return LMR_FAIL(LARMOR_ERR_ARG, "waveforms: got %lld blocks, expected 0 to %lld", (long long)count,
+                        (long long)(LMR_MRD_MAX_WAVEFORMS - raw->waves));
+    if (!count) return LARMOR_OK;
+    LMR_NEED(blocks);
+    int64_t at = numbers_of(raw), numbers = at;
+    for (int64_t i = 0; i < count; i++) {
+        LMR_TRY(check_block(&blocks[i], i));
+        numbers += (int64_t)blocks[i].channels * blocks[i].samples;
+    }
+    LMR_TRY(make_room(raw, raw->waves + count, numbers));
+    for (int64_t i = 0; i < count; i++) {
+        add_block(raw, &blocks[i], at);
+        at += (int64_t)blocks[i].channels * blocks[i].samples;
+    }
     return LARMOR_OK;
 }
 

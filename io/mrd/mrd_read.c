@@ -67,10 +67,12 @@ static int is_possible(const lmr_mrd_encoding *e)
 static int is_possible_scan(const lmr_reader_scan *s)
 {
     if (!in(s->echoes, 0, LARMOR_MAX_ECHOES) || !in(s->has_readout_start, 0, 1) || !isfinite(s->readout_start_ms) ||
-        !in(s->bits_stored, 0, LMR_MRD_MAX_BITS))
+        !in(s->bits_stored, 0, LMR_MRD_MAX_BITS) || !in(s->waveforms, 0, LARMOR_MOST_WAVEFORM_INFOS))
         return 0;
     for (int e = 0; e < s->echoes; e++)
         if (!isfinite(s->echo_ms[e])) return 0;
+    for (int i = 0; i < s->waveforms; i++)
+        if (!in((int)s->waveform[i].kind, LARMOR_WAVEFORM_OTHER, LARMOR_WAVEFORM_RESPIRATION)) return 0;
     return ends(s->group, sizeof s->group) && ends(s->note, sizeof s->note) && in(s->measurements, 0, 64) &&
            in(s->encodings, 1, LMR_MRD_MAX_ENCODINGS) && in(s->receiver_channels, 0, LMR_MRD_MAX_MATRIX) &&
            s->xml_bytes >= 0 && s->xml_bytes <= LMR_MRD_MAX_HEADER && s->acquisitions >= 1 &&
@@ -101,6 +103,8 @@ static larmor_status copy_header(lmr_reader *reader, const lmr_reader_scan *scan
     h->has_readout_start = scan->has_readout_start;
     h->readout_start_ms = scan->readout_start_ms;
     h->bits_stored = scan->bits_stored;
+    h->waveforms = scan->waveforms;
+    memcpy(h->waveform, scan->waveform, sizeof h->waveform);
     for (int e = 0; e < h->encodings; e++)
         if (!is_possible(&h->encoding[e])) return lmr_reader_lies(reader);
     return LARMOR_OK;

@@ -304,13 +304,6 @@ static void end_spacing(const parser *p, larmor_multiband_header *m)
 
 #define NO_KIND (-1) /* of a waveform whose type is not given */
 
-larmor_waveform_kind lmr_mrd_usual_kind(int id)
-{
-    static const larmor_waveform_kind usual[] = {LARMOR_WAVEFORM_ECG, LARMOR_WAVEFORM_PULSE,
-                                                 LARMOR_WAVEFORM_RESPIRATION};
-    return id >= 0 && id < 3 ? usual[id] : LARMOR_WAVEFORM_OTHER;
-}
-
 static void waveform_leaf(parser *p)
 {
     static const char *const types[] = {"other", "ecg", "pulse", "respiratory"};

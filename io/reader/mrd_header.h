@@ -53,7 +53,12 @@ typedef struct lmr_mrd_header {
 } lmr_mrd_header;
 
 /* By ISMRMRD's numbers of waveforms: 0 ECG, 1 pulse, 2 respiration; OTHER of the rest. */
-larmor_waveform_kind lmr_mrd_usual_kind(int id);
+static inline larmor_waveform_kind lmr_mrd_usual_kind(int id)
+{
+    static const larmor_waveform_kind usual[] = {LARMOR_WAVEFORM_ECG, LARMOR_WAVEFORM_PULSE,
+                                                 LARMOR_WAVEFORM_RESPIRATION};
+    return id >= 0 && id < 3 ? usual[id] : LARMOR_WAVEFORM_OTHER;
+}
 
 /* Read a header strictly: no DOCTYPE, at most 64 levels, numbers whole, in range and finite; what is not needed is
  * skipped whatever its size. What is left out is no error here. Free *out with lmr_mrd_header_free, also after an

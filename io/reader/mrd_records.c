@@ -84,3 +84,15 @@ larmor_image_meta lmr_mrd_meta_of(const lmr_mrd_image *h)
     lmr_mrd_get_floats(meta.table_mm, h->patient_table_position);
     return meta;
 }
+
+void lmr_mrd_wave_name(const larmor_waveform_info *known, int count, lmr_mrd_wave *w)
+{
+    w->kind = (int32_t)lmr_mrd_usual_kind(w->id);
+    w->trigger = -1;
+    for (int i = 0; i < count; i++) {
+        if (known[i].id != w->id) continue;
+        w->kind = (int32_t)known[i].kind;
+        const int trigger = known[i].trigger;
+        if (trigger >= 0 && trigger < w->channels && trigger <= INT16_MAX) w->trigger = (int16_t)trigger;
+    }
+}

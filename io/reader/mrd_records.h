@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "io/reader/mrd_head.h"
 #include "larmor/io.h"
 
 #define LMR_MRD_SERIES "/dataset/image_0" /* where images are by convention */
@@ -81,5 +82,8 @@ lmr_mrd_readout_head lmr_mrd_head_of(const larmor_acquisition *a, uint32_t count
 /* Of one channel, without its types, index and series. */
 lmr_mrd_image lmr_mrd_image_of(const larmor_image_meta *m, const int64_t dim[3], size_t attributes);
 larmor_image_meta lmr_mrd_meta_of(const lmr_mrd_image *h);
+
+/* The kind and the trigger channel of a block, by what a header says of [count] waveforms, else by the number. */
+void lmr_mrd_wave_name(const larmor_waveform_info *known, int count, lmr_mrd_wave *wave);
 
 #endif

@@ -18,19 +18,6 @@ void lmr_mrd_waves_free(lmr_mrd_waves *waves)
     *waves = (lmr_mrd_waves){.count = 0};
 }
 
-void lmr_mrd_wave_name(const lmr_mrd_header *header, lmr_mrd_wave *w)
-{
-    w->kind = (int32_t)lmr_mrd_usual_kind(w->id);
-    w->trigger = -1;
-    for (int i = 0; i < header->waveforms; i++) {
-        const larmor_waveform_info *known = &header->waveform[i];
-        if (known->id != w->id) continue;
-        w->kind = (int32_t)known->kind;
-        if (known->trigger >= 0 && known->trigger < w->channels && known->trigger <= INT16_MAX)
-            w->trigger = (int16_t)known->trigger;
-    }
-}
-
 static larmor_status check_wave(int64_t i, const lmr_mrd_wave *w, uint32_t length)
 {
     if (length != (uint64_t)w->samples * w->channels)
@@ -77,7 +64,7 @@ static larmor_status read_heads(lmr_mrd_file *f, const lmr_mrd_header *header, l
         if (!one.samples && !one.channels && !ref.length) continue; /* never written */
         LMR_TRY(check_wave(i, &one, ref.length));
         if (!ref.length) continue;
-        lmr_mrd_wave_name(header, &one);
+        lmr_mrd_wave_name(header->waveform, header->waveforms, &one);
         w->wave[w->count] = one;
         w->value[w->count++] = (lmr_heap_value){.ref = ref};
         w->bytes += 4 * (int64_t)ref.length;

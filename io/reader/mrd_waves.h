@@ -11,9 +11,6 @@ typedef struct lmr_mrd_waves { /* free with lmr_mrd_waves_free */
     int64_t count, bytes;      /* bytes of all numbers */
 } lmr_mrd_waves;
 
-/* The kind and the trigger channel of a block, by the header, else by ISMRMRD's standard numbers. */
-void lmr_mrd_wave_name(const lmr_mrd_header *header, lmr_mrd_wave *wave);
-
 /* All blocks that have samples; none where the group has no waveforms. Each has channels x samples numbers, no more
  * than the file can hold, at even steps of time.
  *

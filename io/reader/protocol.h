@@ -86,6 +86,8 @@ typedef struct lmr_reader_scan {
     double noise_bandwidth, field_tesla;
     int32_t echoes, has_readout_start, bits_stored;
     double echo_ms[LARMOR_MAX_ECHOES], readout_start_ms;
+    int32_t waveforms, unused; /* kinds of waveforms that the header describes */
+    larmor_waveform_info waveform[LARMOR_MOST_WAVEFORM_INFOS];
     char group[256]; /* its path */
     char note[1024]; /* lines for the user, each ending in a line feed */
 } lmr_reader_scan;

@@ -148,8 +148,10 @@ static larmor_status share_header(session *s, const char *xml, int64_t bytes, lm
                              .echoes = header.echoes,
                              .has_readout_start = header.has_readout_start,
                              .readout_start_ms = header.readout_start_ms,
-                             .bits_stored = header.bits_stored};
+                             .bits_stored = header.bits_stored,
+                             .waveforms = header.waveforms};
     memcpy(out->echo_ms, header.echo_ms, sizeof out->echo_ms);
+    memcpy(out->waveform, header.waveform, sizeof out->waveform);
     return LARMOR_OK;
 }
 
@@ -267,28 +269,35 @@ static larmor_status share_places(session *s)
     return keep_places(place, count, values);
 }
 
+static larmor_status share_blocks(session *s, const lmr_mrd_wave *wave, int64_t count, const lmr_bytes *data,
+                                  lmr_reader_waves *out)
+{
+    const size_t heads = (size_t)count * sizeof *wave;
+    void *memory;
+    if (!count) return LARMOR_OK;
+    LMR_TRY(room(s, (int64_t)(heads + data->size), &memory));
+    memcpy(memory, wave, heads);
+    memcpy((char *)memory + heads, data->data, data->size);
+    out->count = count;
+    return LARMOR_OK;
+}
+
 static larmor_status share_waves_of_mrd2(session *s, lmr_reader_waves *out)
 {
     lmr_mrd2 *m = s->mrd2;
     LMR_FREED_BY(lmr_mrd_header_free) lmr_mrd_header header = {0};
-    void *memory;
     if (!m->waves) return LARMOR_OK;
     LMR_TRY(lmr_mrd_header_parse((const char *)m->xml.data, (int64_t)m->xml.size, &header));
-    for (int64_t i = 0; i < m->waves; i++) lmr_mrd_wave_name(&header, &m->wave[i]);
-    const size_t heads = (size_t)m->waves * sizeof *m->wave;
-    LMR_TRY(room(s, (int64_t)(heads + m->wave_data.size), &memory));
-    memcpy(memory, m->wave, heads);
-    memcpy((char *)memory + heads, m->wave_data.data, m->wave_data.size);
-    out->count = m->waves;
-    return LARMOR_OK;
+    for (int64_t i = 0; i < m->waves; i++) lmr_mrd_wave_name(header.waveform, header.waveforms, &m->wave[i]);
+    return share_blocks(s, m->wave, m->waves, &m->wave_data, out);
 }
 
-/* Of TWIX there are none. */
 static larmor_status share_waves(session *s, lmr_reader_waves *out)
 {
     LMR_FREED_BY(lmr_mrd_waves_free) lmr_mrd_waves waves = {.count = 0};
     void *memory;
     if (s->mrd2) return share_waves_of_mrd2(s, out);
+    if (s->twix) return share_blocks(s, s->twix->wave, s->twix->waves, &s->twix->wave_data, out);
     if (!s->scan || lmr_mrd_file_is_array(s->scan)) return LARMOR_OK;
     LMR_TRY(lmr_mrd_waves_find(s->scan, &waves));
     if (!waves.count) return LARMOR_OK;

@@ -6,6 +6,7 @@
 #define LMR_TWIX_H
 
 #include "io/bytes.h"
+#include "io/reader/mrd_head.h"
 #include "io/reader/protocol.h"
 #include "io/reader/source.h"
 
@@ -28,7 +29,11 @@ typedef struct lmr_twix { /* one measurement */
     int channels; /* the most of a readout */
     lmr_twix_range range[LMR_COUNTERS];
     int imaging, centre_line, centre_partition; /* readouts that make images; of the first of them */
-    char note[1024];                            /* lines for the user, each ending in '\n' */
+    lmr_mrd_wave *wave;                         /* [waves] of physiology, with kinds and triggers */
+    int64_t waves, wave_room;
+    lmr_bytes wave_data; /* of all waves, 32 bits each */
+    int unknown_packets; /* of physiology, in a layout that is not known */
+    char note[1024];     /* lines for the user, each ending in '\n' */
 } lmr_twix;
 
 /* 1 if the file begins as one of these. */
@@ -43,6 +48,11 @@ void lmr_twix_free(lmr_twix *twix); /* NULL is fine */
 
 /* ISMRMRD's header of the measurement. */
 larmor_status lmr_twix_xml(const lmr_twix *twix, lmr_bytes *xml);
+
+/* twix_pmu.c: take a packet between readouts, whose content is so many bytes from `at` on, if it is physiology of
+ * VD or VE; and what the header says of what was taken. Errors: LARMOR_ERR_MEMORY. */
+larmor_status lmr_twix_take_packet(lmr_twix *twix, int64_t at, int64_t bytes);
+void lmr_twix_put_waveforms(const lmr_twix *twix, lmr_bytes *xml);
 
 typedef struct lmr_twix_value {
     char s[128]; /* UTF-8; "": the protocol does not say it */

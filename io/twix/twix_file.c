@@ -298,6 +298,7 @@ static larmor_status read_headers(lmr_twix *t)
         if (mask >> SYNCDATA & 1) {
             const int64_t packet = u32(mdh) & DMA_LENGTH;
             if (packet < header) return damaged("a packet without a length", at);
+            LMR_TRY(lmr_twix_take_packet(t, at + header, packet - header));
             at += packet;
             continue;
         }
@@ -329,6 +330,10 @@ larmor_status lmr_twix_open(const lmr_source *source, const char *measurement, l
     larmor_status st = choose(t, measurement);
     if (!st) st = read_protocol(t);
     if (!st) st = read_headers(t);
+    if (!st) st = lmr_bytes_end(&t->wave_data);
+    if (!st && t->unknown_packets)
+        add_note(t, "physiology (PMU) in a layout that is not that of VD and VE is left out: %d packet%s.\n",
+                 t->unknown_packets, t->unknown_packets > 1 ? "s" : "");
     if (!st && !t->count) st = LMR_FAIL(LARMOR_ERR_FORMAT, "no readouts in the measurement.");
     if (st)
         lmr_twix_free(t);
@@ -343,5 +348,7 @@ void lmr_twix_free(lmr_twix *t)
     free(t->text);
     free(t->head);
     free(t->place);
+    free(t->wave);
+    lmr_bytes_free(&t->wave_data);
     free(t);
 }

@@ -251,6 +251,7 @@ larmor_status lmr_twix_xml(const lmr_twix *t, lmr_bytes *xml)
     put_system(t, xml);
     put_encoding(t, xml);
     put_sequence(t, xml);
+    lmr_twix_put_waveforms(t, xml);
     lmr_bytes_print(xml, "</ismrmrdHeader>\n");
     return lmr_bytes_end(xml);
 }

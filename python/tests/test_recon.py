@@ -392,6 +392,41 @@ def test_bins_of_ones_own_signals_are_images_of_their_readouts(scan):
         larmor.recon(scan, method="grid", frames={"breath": 2, "breath_signal": signal[1:]})
 
 
+@pytest.fixture(scope="module")
+def beating(tmp_path_factory):
+    """A file of an object with heart and breath, with an ECG and a belt."""
+    path = tmp_path_factory.mktemp("beating") / "scan.h5"
+    larmor.Simulation((16, 16), traj={"readouts": 600}, coils=2, snr=20, tr_ms=20, breath={"rate": 20, "size": 10},
+                      heart={"rate": 70, "size": 0.3}, waveforms="triggers").write(path)
+    return path
+
+
+def test_bins_are_options_by_the_programs_texts_and_stay_in_files_of_options(beating, tmp_path):
+    frames = larmor.recon(beating, method="grid", frames={"heart": 2, "breath": 2})
+    bins = larmor.recon(beating, method="grid", bins="heart:2,breath:2", gating="waveforms", tick=2.5)
+    assert bins.images.shape == (4, 16, 16) and np.array_equal(bins.images, frames.images)
+    bins.write_settings(tmp_path / "recon.toml")
+    settings = larmor.read_settings(tmp_path / "recon.toml")
+    assert settings == {"method": "grid", "bins": "heart:2,breath:2", "gating": "waveforms", "tick": "2.5"}
+    assert np.array_equal(larmor.recon(beating, **settings).images, bins.images)
+    assert sum(len(series["places"]) for series in larmor.plan(beating, **settings)) == 4
+
+
+@pytest.mark.parametrize(("options", "kind", "line"), [
+    ({"bins": "heart:0"}, larmor.ArgumentError,
+     'bins: got "heart:0", expected one or two of heart:N, breath:N and time:N, like heart:20,breath:4'),
+    ({"bins": "heart:2", "gating": "signals.txt"}, larmor.ArgumentError,
+     'gating: got "signals.txt", expected auto, waveforms, header or self'),
+    ({"gating": "self"}, TypeError, "gating: has no effect without bins"),
+    ({"bins": "heart:2", "frames": {"spokes": 21}}, TypeError,
+     "frames and bins exclude each other; give one of them")])
+def test_bins_that_cannot_be_are_refused_in_a_line(beating, options, kind, line):
+    for call in larmor.recon, larmor.plan:
+        with pytest.raises(kind) as refused:
+            call(beating, method="grid", **options)
+        assert str(refused.value) == line
+
+
 @pytest.mark.parametrize(("line", "ours"), [
     ("use opts.traj_units.", "use traj_units."),
     ("a smaller opts.lambda (opts.iters)", "a smaller lam (iterations)"),

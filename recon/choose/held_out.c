@@ -1,6 +1,7 @@
 /* Samples that are held out of the data, to assess images. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/device.h"
 #include "core/owned.h"
@@ -16,15 +17,20 @@
 /* Of a readout, samples within this distance belong together, in 1 / FOV: nearer ones predict each other. */
 #define CELL_SIDE 0.6
 #define GRID_TOLERANCE 1e-3 /* 1/FOV: samples this near to each other, or to a whole number, are in one place */
+/* 1/FOV: readouts all of whose samples are this near to each other's are held out together. Of 0.1, 0.25, 0.4 and 0.6
+ * the one of the least error over bins and images of 11 scans at SNR 5, 20 and 50 (docs/records/choosing.md). */
+#define REPEAT_SIDE 0.25
 
 /* One of RUN in a row is held out; whole readouts where there are so many that the others cover k-space without
- * it. */
-enum { RUN = 10, MANY_READOUTS = 24 };
+ * it. What repeats a readout is held out as it is, or it would tell what that has measured. */
+enum { RUN = 10, MANY_READOUTS = 24 }; /* that differ */
 
 typedef struct points {
     const double *k; /* [nd, samples, readouts] */
     int nd;
     int64_t samples, readouts;
+    larmor_device *dev;
+    larmor_ranks *ranks; /* that have the other readouts; NULL: there are none */
     int threads;
 } points;
 
@@ -64,54 +70,111 @@ typedef struct holding {
     const points *p;
     const larmor_circulant *circulant;
     const double *density; /* of its cells, complex */
-    uint64_t seed;
-    int64_t before; /* readouts before these */
-    double *kept, *factors;
+    double *factors;
 } holding;
 
-static void hold_readout(void *self, int64_t readout)
+/* The parts of a readout: a few samples each, or all of them. Returns how many; factors of those that are held out
+ * become 1, of the others 0, where they are asked for. part: the number of the first one. */
+static int64_t divide(const points *p, int64_t readout, int whole, int64_t part, uint64_t seed, double *factors)
 {
-    const holding *h = self;
-    const int held = is_held(h->before + readout, h->seed);
-    const int64_t first = readout * h->p->samples;
-    for (int64_t i = first; i < first + h->p->samples; i++) {
-        h->factors[i] = held;
-        if (held) h->kept[i] = 0;
-    }
-}
-
-static larmor_status hold_readouts(const points *p, uint64_t seed, int64_t *part, double *kept, double *factors)
-{
-    holding h = {.p = p, .seed = seed, .before = *part, .kept = kept, .factors = factors};
-    *part += p->readouts;
-    return lmr_parallel(p->threads, p->readouts, hold_readout, &h);
-}
-
-static void hold_parts(const points *p, uint64_t seed, int64_t *part, double *kept, double *factors)
-{
-    int64_t now = *part - 1; /* a few samples of a readout */
+    const int64_t begin = readout * p->samples;
+    int64_t parts = 0;
     double way = 0;
-    for (int64_t i = 0; i < p->samples * p->readouts; i++) {
-        const int first = i % p->samples == 0;
-        way = first ? 0 : way + step_to(p, i);
-        if (first || way > CELL_SIDE - GRID_TOLERANCE) {
-            now++;
+    for (int64_t i = begin; i < begin + p->samples; i++) {
+        way = i == begin || whole ? 0 : way + step_to(p, i);
+        if (way > CELL_SIDE - GRID_TOLERANCE) {
+            parts++;
             way = 0;
         }
-        factors[i] = is_held(now, seed);
-        if (factors[i] > 0) kept[i] = 0;
+        if (factors) factors[i] = is_held(part + parts, seed);
     }
-    *part = now + 1;
+    return parts + 1;
 }
 
-/* Which samples are held out: kept <- 0, factors <- 1; of the others factors are 0. part: how many parts there are
- * before these points; becomes how many there are with them. */
-static larmor_status hold_out(const points *p, int whole, uint64_t seed, int64_t *part, double *kept, double *factors)
+/* ---- readouts of all ranks ---- */
+
+enum { PROBES = 8 }; /* samples of a readout that stand for all of them */
+
+/* Numbers, 2 `each` for each readout of this rank, followed by those of the other ranks; to be freed. */
+static larmor_status gather(const points *p, int64_t before, int64_t all, int64_t each, const double *own,
+                            double **numbers)
 {
-    if (whole) return hold_readouts(p, seed, part, kept, factors);
-    hold_parts(p, seed, part, kept, factors);
+    const size_t bytes = (size_t)(2 * each) * sizeof **numbers;
+    LMR_OWNED(larmor_array) *sum = NULL;
+    *numbers = calloc((size_t)all * bytes + 1, 1);
+    larmor_status st = *numbers ? LARMOR_OK : LMR_NO_MEMORY();
+    if (!st) memcpy(*numbers + 2 * each * before, own, (size_t)p->readouts * bytes);
+    if (!p->ranks) return st;
+    const larmor_shape shape = LARMOR_SHAPE(each * all);
+    if (!st) st = larmor_array_upload(p->dev, LARMOR_C128, shape, LARMOR_C128, *numbers, &sum);
+    LMR_TRY(lmr_ranks_agree(p->ranks, st, NULL, NULL));
+    LMR_TRY(lmr_ranks_sum(p->ranks, 0, sum));
+    LMR_TRY(lmr_ranks_broadcast(p->ranks, sum));
+    return larmor_array_read(sum, *numbers, larmor_array_bytes(sum));
+}
+
+/* For each readout of all ranks the first one that is nearly the same, and how many differ. */
+static larmor_status find_first(const points *p, int64_t before, int64_t all, int64_t *first, int64_t *distinct)
+{
+    LMR_HEAP double *own = calloc((size_t)(p->readouts * PROBES * p->nd) + 1, sizeof *own);
+    LMR_HEAP double *probes = NULL;
+    const larmor_status st = own ? LARMOR_OK : LMR_NO_MEMORY();
+    if (p->ranks) LMR_TRY(lmr_ranks_agree(p->ranks, st, NULL, NULL));
+    LMR_TRY(st);
+    for (int64_t r = 0; r < p->readouts && p->samples > 0; r++)
+        for (int64_t i = 0; i < PROBES; i++)
+            memcpy(own + (r * PROBES + i) * p->nd,
+                   p->k + (r * p->samples + i * (p->samples - 1) / (PROBES - 1)) * p->nd,
+                   (size_t)p->nd * sizeof *own);
+    LMR_TRY(gather(p, before, all, PROBES * p->nd / 2, own, &probes));
+    LMR_TRY(lmr_find_repeats(probes, p->nd, PROBES, all, REPEAT_SIDE, first));
+    for (int64_t r = 0; r < all; r++) *distinct += first[r] == r;
     return LARMOR_OK;
 }
+
+/* The number of the first part of each readout of this rank: those that are nearly the same have the same. */
+static larmor_status number_parts(const points *p, int64_t before, int64_t all, const int64_t *first, int whole,
+                                  int64_t *number)
+{
+    LMR_HEAP double *own = calloc((size_t)(2 * p->readouts) + 1, sizeof *own);
+    LMR_HEAP int64_t *begin = calloc((size_t)all + 1, sizeof *begin);
+    LMR_HEAP double *parts = NULL;
+    const larmor_status st = own && begin ? LARMOR_OK : LMR_NO_MEMORY();
+    if (p->ranks) LMR_TRY(lmr_ranks_agree(p->ranks, st, NULL, NULL));
+    LMR_TRY(st);
+    for (int64_t r = 0; r < p->readouts; r++) own[2 * r] = (double)divide(p, r, whole, 0, 0, NULL);
+    LMR_TRY(gather(p, before, all, 1, own, &parts));
+    for (int64_t r = 0, next = 0; r < all; r++) {
+        begin[r] = first[r] == r ? next : begin[first[r]];
+        if (first[r] == r) next += (int64_t)parts[2 * r];
+    }
+    memcpy(number, begin + before, (size_t)p->readouts * sizeof *number);
+    return LARMOR_OK;
+}
+
+/* Which samples are held out: kept <- 0, factors <- 1; of the others factors are 0. */
+static larmor_status hold_out(const points *p, uint64_t seed, double *kept, double *factors)
+{
+    double all[2] = {(double)p->readouts, !on_the_grid(p)};
+    int64_t before = 0, distinct = 0;
+    if (p->ranks) LMR_TRY(lmr_ranks_total(p->ranks, LARMOR_OK, all));
+    if (p->ranks) LMR_TRY(lmr_ranks_before(p->ranks, p->readouts, &before));
+    const int64_t count = (int64_t)all[0];
+    LMR_HEAP int64_t *first = calloc((size_t)count + 1, sizeof *first);
+    LMR_HEAP int64_t *number = calloc((size_t)p->readouts + 1, sizeof *number);
+    const larmor_status st = first && number ? LARMOR_OK : LMR_NO_MEMORY();
+    if (p->ranks) LMR_TRY(lmr_ranks_agree(p->ranks, st, NULL, NULL));
+    LMR_TRY(st);
+    LMR_TRY(find_first(p, before, count, first, &distinct));
+    const int whole = distinct >= MANY_READOUTS && all[1] > 0;
+    LMR_TRY(number_parts(p, before, count, first, whole, number));
+    for (int64_t r = 0; r < p->readouts; r++) divide(p, r, whole, number[r], seed, factors);
+    for (int64_t i = 0; i < p->samples * p->readouts; i++)
+        if (factors[i] > 0) kept[i] = 0;
+    return LARMOR_OK;
+}
+
+/* ---- factors ---- */
 
 static double factor_of(const larmor_circulant *c, double density)
 {
@@ -204,34 +267,6 @@ static larmor_status weigh_held_of_slabs(const points *p, const larmor_circulant
     return weigh_sorted(c, held, count, factors);
 }
 
-/* Whether whole readouts are held out, and how many parts of readouts the ranks before this one have. */
-static larmor_status parts_before(const points *p, larmor_ranks *ranks, uint64_t seed, double *kept, double *factors,
-                                  int *whole, int64_t *part)
-{
-    double all[2] = {(double)p->readouts, !on_the_grid(p)};
-    LMR_TRY(lmr_ranks_total(ranks, LARMOR_OK, all));
-    *whole = all[0] >= MANY_READOUTS && all[1] > 0;
-    *part = 0;
-    LMR_TRY(hold_out(p, *whole, seed, part, kept, factors)); /* to count them */
-    return lmr_ranks_before(ranks, *part, part);
-}
-
-static larmor_status hold_out_all(const points *p, const larmor_circulant *c, uint64_t seed, double *kept,
-                                  double *factors)
-{
-    int whole = p->readouts >= MANY_READOUTS && !on_the_grid(p);
-    int64_t part = 0;
-    if (!c->slabs) {
-        LMR_TRY(hold_out(p, whole, seed, &part, kept, factors));
-        return weigh_held(p, c, factors);
-    }
-    LMR_HEAP double *unused = malloc(sizeof *unused * (size_t)(p->samples * p->readouts) + 1);
-    if (!unused) return LMR_NO_MEMORY();
-    LMR_TRY(parts_before(p, c->slabs->transpose.ranks, seed, unused, factors, &whole, &part));
-    LMR_TRY(hold_out(p, whole, seed, &part, kept, factors));
-    return weigh_held_of_slabs(p, c, factors);
-}
-
 larmor_status larmor_hold_out(const larmor_array *traj, const larmor_array *weights, const larmor_circulant *C,
                               uint64_t seed, larmor_array **kept, larmor_array **factors)
 {
@@ -255,9 +290,15 @@ larmor_status larmor_hold_out(const larmor_array *traj, const larmor_array *weig
     LMR_OR(done, larmor_array_download(points_array, LARMOR_F64, &k));
     LMR_OR(done, larmor_array_download(own ? own : *kept, LARMOR_F64, &keep));
     LMR_OR(done, larmor_array_download(*factors, LARMOR_F64, &count));
-    const points p = {k, (int)traj->shape.dim[0], shape.dim[0], shape.ndim > 1 ? shape.dim[1] : 1,
-                      lmr_device_threads(traj->dev)};
-    LMR_OR(done, hold_out_all(&p, C, seed, keep, count));
+    const points p = {.k = k,
+                      .nd = (int)traj->shape.dim[0],
+                      .samples = shape.dim[0],
+                      .readouts = shape.ndim > 1 ? shape.dim[1] : 1,
+                      .dev = traj->dev,
+                      .ranks = C->slabs ? C->slabs->transpose.ranks : NULL,
+                      .threads = lmr_device_threads(traj->dev)};
+    LMR_OR(done, hold_out(&p, seed, keep, count));
+    LMR_OR(done, C->slabs ? weigh_held_of_slabs(&p, C, count) : weigh_held(&p, C, count));
     LMR_OR(done, larmor_array_write(*kept, keep, larmor_array_bytes(*kept)));
     st = larmor_array_write(*factors, count, larmor_array_bytes(*factors));
 done:

@@ -7,8 +7,10 @@ export LARMOR_DEVICE=cpu
 mkdir bin
 ln -s "$LARMOR" bin/larmor
 PATH=$folder/bin:$PATH
-awk '/^```sh/ { inside = 1; next } /^```/ { inside = 0 } inside' "$page" >commands
+awk '/^```sh/ { inside = 1; n++; next } /^```/ { inside = 0 } inside && n == 1' "$page" >commands
+awk '/^```sh/ { inside = 1; n++; next } /^```/ { inside = 0 } inside && n == 2' "$page" >live
 [ "$(grep -c '^larmor ' commands)" -eq 3 ] || fail "docs/reference/waveforms.md has no three commands"
+[ "$(grep -c '^larmor ' live)" -eq 5 ] || fail "docs/reference/waveforms.md has no five commands of a live scan"
 last="docs/reference/waveforms.md"
 sh -eux ./commands >out 2>err || fail "the commands of docs/reference/waveforms.md"
 
@@ -22,6 +24,15 @@ grep -q '>heart: R waves of the ECG, ' gating.svg || fail "gating.svg has no tit
 [ "$(grep -c '<circle' gating.svg)" -eq 1500 ] || fail "gating.svg has not all readouts"
 grep -q 'u003csvg\|\\u003csvg' page.html || fail "page.html has no drawing"
 grep -q '"gating":null' page.html && fail "page.html has no drawing"
+
+# Live: the page compares the images with those of the file; what bins rest on is said at both ends.
+{ echo "server=; trap '[ -z \"\$server\" ] || kill \$server 2>/dev/null || true' EXIT"; cat live; } >guarded
+sh -eu ./guarded >out 2>err || fail "the commands of a live scan in docs/reference/waveforms.md"
+for said_by in log err; do
+    grep -q 'heart: 6[67][.0-9]* a minute, reliability 1.00, by the triggers of the ECG, channel 1' $said_by ||
+        fail "$last: the triggers in $said_by expected"
+    grep -q 'bins: 6 of ' $said_by || fail "$last: six bins in $said_by expected"
+done
 
 # Triggers; the report says what bins rest on.
 expect 0 phantom -o beats.h5 --matrix 16 --readouts 1000 --coils 2 --tr 20 --heart 80,0.3 --waveforms triggers -q

@@ -37,7 +37,23 @@ static twix_readout readout(int i)
     return r;
 }
 
-/* A measurement of five readouts, the first of them noise, with a packet behind the second. */
+static const uint16_t lead[2][4] = {{2048, 2049, 2050, 65535}, {1, 2, 3, 4}};
+static const int beats[4] = {0, 1, 0, 0};
+
+/* Two leads of an ECG every 2.5 ms, the pulse every 5 ms, respiration once; 10 ms in all. */
+static size_t add_physiology(const char *name)
+{
+    static const uint16_t pulse[2] = {7, 8}, breath[1] = {9};
+    const size_t begin_ = twix_pmu(&file, name, 990, 100);
+    twix_signal(&file, 1, 25, lead[0], beats, 4);
+    twix_signal(&file, 2, 25, lead[1], NULL, 4);
+    twix_signal(&file, 5, 50, pulse, NULL, 2);
+    twix_signal(&file, 6, 100, breath, NULL, 1);
+    twix_pmu_end(&file, begin_);
+    return begin_;
+}
+
+/* A measurement of five readouts, the first of them noise, with packets behind the second and the third. */
 static void add_measurement(const char *name)
 {
     twix_begin(&file, name, twix_yaps);
@@ -46,7 +62,8 @@ static void add_measurement(const char *name)
         if (!i) r.mask = BIT(25);
         if (i == 2) r.mask = BIT(24) | BIT(23) | BIT(22);
         twix_add(&file, &r, sample);
-        if (i == 1) twix_packet(&file, 5, 160);
+        if (i == 1) add_physiology("PMUData");
+        if (i == 2) twix_packet(&file, 5, 160);
     }
     twix_packet(&file, 0, 160);
     twix_end(&file);
@@ -300,6 +317,100 @@ TEST_IN(a_channel_of_another_readout_is_a_warning, make_folder, remove_folder)
     OWNED(larmor_raw) *raw = as_stored();
     assert_string_equal(larmor_raw_describe(raw).warnings,
                         "a channel of readout 1 has the number of another readout: the file may be damaged.\n");
+}
+
+/* ---- physiology ---- */
+
+static void add_readout(int i)
+{
+    const twix_readout r = readout(i);
+    twix_add(&file, &r, sample);
+}
+
+static void expect_block(const larmor_raw *raw, int64_t i, larmor_waveform_kind kind, int channels, int samples,
+                         double us, const uint32_t *data)
+{
+    larmor_waveform w;
+    assert_ok(larmor_raw_waveform(raw, i, &w));
+    assert_int_equal(w.kind, kind);
+    assert_int_equal(w.id, (int)kind - 1);
+    assert_int_equal(w.channels, channels);
+    assert_int_equal(w.samples, samples);
+    assert_int_equal(w.trigger, channels - 1);
+    assert_int_equal(w.time_stamp, 990);
+    assert_true(w.sample_us == us);
+    assert_memory_equal(w.data, data, (size_t)(channels * samples) * sizeof *data);
+}
+
+static void expect_physiology(const larmor_raw *raw)
+{
+    static const uint32_t ecg[12] = {2048, 2049, 2050, 65535, 1, 2, 3, 4, 0, 0x4000, 0, 0};
+    assert_int_equal(larmor_raw_waveforms(raw), 3);
+    expect_block(raw, 0, LARMOR_WAVEFORM_ECG, 3, 4, 2500, ecg);
+    expect_block(raw, 1, LARMOR_WAVEFORM_PULSE, 2, 2, 5000, (const uint32_t[]){7, 8, 0, 0});
+    expect_block(raw, 2, LARMOR_WAVEFORM_RESPIRATION, 2, 1, 10000, (const uint32_t[]){9, 0});
+}
+
+TEST_IN(physiology_of_vd_is_read_as_waveforms_and_written_with_the_scan, make_folder, remove_folder)
+{
+    larmor_output *out;
+    begin(0);
+    twix_begin(&file, "gre", twix_yaps);
+    add_readout(0);
+    add_physiology("PMULearnPhase"); /* before the scan: left out */
+    add_physiology("PMUData");
+    add_physiology("OTHERData");
+    add_readout(1);
+    twix_packet(&file, 0, 160);
+    twix_end(&file);
+    OWNED(larmor_raw) *raw = as_stored();
+    assert_string_equal(larmor_raw_describe(raw).warnings, "");
+    assert_int_equal(larmor_raw_describe(raw).acquisitions, 2);
+    expect_physiology(raw);
+    assert_ok(larmor_output_open(in_folder("copy.h5"), 1, &out));
+    assert_ok(larmor_raw_copy(raw, 0, out));
+    larmor_output_free(out);
+    larmor_raw *copy;
+    assert_ok(larmor_raw_open(in_folder("copy.h5"), &(larmor_raw_opts){.as_stored = 1}, &copy));
+    expect_physiology(copy);
+    larmor_raw_free(copy);
+}
+
+/* Each byte of a packet's layout, set to what it is not: the scan is read, with that packet's waveforms or
+ * without. */
+TEST_IN(physiology_that_is_damaged_or_of_another_layout_is_left_out_and_said, make_folder, remove_folder)
+{
+    static const size_t places[] = {192 + 60 + 12 + 3, 192 + 60 + 16 + 3, 192 + 60 + 16 + 2, 192 + 60 + 16 + 4};
+    for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
+        begin(0);
+        twix_begin(&file, "gre", twix_yaps);
+        add_readout(0);
+        const size_t at = add_physiology("PMUData");
+        file.data[at + places[k]] ^= 0xff;
+        add_physiology("PMUData");
+        add_readout(1);
+        twix_packet(&file, 0, 160);
+        twix_end(&file);
+        OWNED(larmor_raw) *raw = as_stored();
+        assert_int_equal(larmor_raw_describe(raw).acquisitions, 2);
+        expect_physiology(raw);
+        assert_string_equal(larmor_raw_describe(raw).warnings,
+                            "physiology (PMU) in a layout that is not that of VD and VE is left out: 1 packet.\n");
+    }
+}
+
+TEST_IN(of_vb_physiology_is_left_out, make_folder, remove_folder)
+{
+    begin(1);
+    twix_begin(&file, "gre", twix_yaps);
+    add_readout(0);
+    add_physiology("PMUData");
+    add_readout(1);
+    twix_packet(&file, 0, 160);
+    twix_end(&file);
+    OWNED(larmor_raw) *raw = as_stored();
+    assert_int_equal(larmor_raw_describe(raw).acquisitions, 2);
+    assert_int_equal(larmor_raw_waveforms(raw), 0);
 }
 
 TEST_IN(what_is_damaged_is_refused_with_its_place, make_folder, remove_folder)

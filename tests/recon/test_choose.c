@@ -387,6 +387,53 @@ TEST(of_many_spokes_one_of_ten_is_held_out_of_few_or_of_a_grid_a_tenth_of_the_sa
     free(spokes);
 }
 
+/* Which samples of spokes [2, samples, readouts] are held out; to be freed. */
+static double *held_of(const double *points, int64_t samples, int64_t readouts)
+{
+    OWNED(scan) s = noisy_scan(0.1);
+    OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, samples, readouts), points), *kept, *factors;
+    double *held = malloc((size_t)(samples * readouts) * sizeof *held);
+    assert_ok(larmor_hold_out(traj, NULL, s.C, 3, &kept, &factors));
+    assert_ok(larmor_array_read(kept, held, larmor_array_bytes(kept)));
+    for (int64_t i = 0; i < samples * readouts; i++) held[i] = held[i] == 0;
+    return held;
+}
+
+/* Each image of few arms that are played again and again has all of them: what is held out would be there still. */
+TEST(readouts_that_repeat_or_lie_within_a_quarter_of_each_other_are_held_out_together)
+{
+    enum { SAMPLES = 2 * N, MOST = 40, TIMES = 3 };
+    static const int64_t distinct[] = {MOST, 12};
+    static const double apart[] = {0, 0.24};
+    for (int d = 0; d < 2; d++)
+        for (int a = 0; a < 2; a++) {
+            const int64_t arms = distinct[d], all = SAMPLES * arms;
+            OWNED(double) *one = radial_points(N, SAMPLES, arms);
+            OWNED(double) *k = malloc((size_t)(2 * all * TIMES) * sizeof *k);
+            for (int64_t i = 0; i < 2 * all * TIMES; i++)
+                k[i] = one[i % (2 * all)] + (i % 2 == 0 && i >= 2 * all ? apart[a] : 0);
+            OWNED(double) *held = held_of(k, SAMPLES, TIMES * arms), *alone = held_of(one, SAMPLES, arms);
+            int64_t count = 0;
+            for (int64_t i = 0; i < all; i++) count += alone[i] > 0;
+            assert_true(count > all / 20 && count < all / 5);
+            for (int t = 0; t < TIMES; t++) assert_memory_equal(held + t * all, alone, (size_t)all * sizeof *held);
+        }
+}
+
+/* Beyond that they are apart: there are twice as many parts, of which a tenth is held out. */
+TEST(readouts_further_apart_are_held_out_each_by_itself)
+{
+    enum { SAMPLES = 2 * N, ARMS = 40 };
+    double *one = radial_points(N, SAMPLES, ARMS);
+    OWNED(double) *k = malloc((size_t)(4 * SAMPLES * ARMS) * sizeof *k);
+    for (int64_t i = 0; i < 4 * SAMPLES * ARMS; i++)
+        k[i] = one[i % (2 * SAMPLES * ARMS)] + (i % 2 == 0 && i >= 2 * SAMPLES * ARMS ? 0.26 : 0);
+    check_held(k, SAMPLES, 2 * ARMS, SAMPLES);
+    OWNED(double) *held = held_of(k, SAMPLES, 2 * ARMS);
+    assert_memory_not_equal(held, held + SAMPLES * ARMS, SAMPLES * ARMS * sizeof *held);
+    free(one);
+}
+
 /* ---- the weight expected from the noise ---- */
 
 /* Of cg, and of total variation. */

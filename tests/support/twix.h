@@ -169,4 +169,40 @@ static inline void twix_packet(twix_file *f, int bit, size_t bytes)
     f->bytes += bytes;
 }
 
+/* Physiology between readouts: a packet of this name, stamp and duration in 0.1 ms; its signals follow. Returns where
+ * it begins. */
+static inline size_t twix_pmu(twix_file *f, const char *name, uint32_t stamp, uint32_t duration)
+{
+    const size_t begin = f->bytes;
+    char id[52] = "";
+    twix_packet(f, 5, 0);
+    twix_number(f, 0, 4);
+    memcpy(id, name, strlen(name));
+    twix_put(f, id, sizeof id);
+    twix_number(f, 0, 4);
+    twix_number(f, 1, 4);
+    twix_number(f, stamp, 4);
+    twix_number(f, 0, 4);
+    twix_number(f, duration, 4);
+    return begin;
+}
+
+/* A signal of it, 1 to 4 leads of an ECG, 5 pulse, 6 respiration, with triggers of bit 14. */
+static inline void twix_signal(twix_file *f, int number, uint32_t period, const uint16_t *value, const int *trigger,
+                               int samples)
+{
+    twix_number(f, 0x01000000u + ((uint32_t)number << 16), 4);
+    twix_number(f, period, 4);
+    for (int i = 0; i < samples; i++) {
+        twix_number(f, value[i], 2);
+        twix_number(f, trigger && trigger[i] ? 0x4000 : 0, 2);
+    }
+}
+
+static inline void twix_pmu_end(twix_file *f, size_t begin)
+{
+    twix_number(f, 0x01ff0000u, 4);
+    twix_set(f, begin, f->bytes - begin, 4);
+}
+
 #endif

@@ -78,6 +78,9 @@ class ReconOptions(TypedDict, total=False):
     prior_method: Literal["admm", "red", "fista"]
     prior_sigma: float | str
     motion_states: int | str
+    bins: str
+    gating: Literal["auto", "waveforms", "header", "self"]
+    tick: float | str
 
 
 HELP = """joint               flag: tv: the repetitions, phases and contrasts of a slice as one series, with
@@ -188,4 +191,8 @@ HELP = """joint               flag: tv: the repetitions, phases and contrasts of
                             1)
         motion_states       integer: the object moves as a whole, and its poses in N groups of readouts that follow
                             one another are found from the samples (default: none)
+        bins                text: images by heart, breath and time, as heart:20,breath:4
+        gating              auto, waveforms, header, self: of bins, what rests on the file's waveforms, its stamps
+                            or its samples; default auto
+        tick                number: a tick of the stamps in ms, of bins; default 2.5
 """

@@ -394,8 +394,13 @@ def _settings_line(settings: Mapping[str, str]) -> str:
     line, opts = ffi.new("char[8192]"), ffi.new("larmor_recon_opts *")
     opts.size = ffi.sizeof("larmor_recon_opts")
     for name, value in settings.items():
-        check(lib.larmor_setting_set(opts, name.encode(), value.encode()))
-    check(lib.larmor_settings_write(opts, ffi.NULL, line, len(line)))
+        if name not in SORTING:
+            check(lib.larmor_setting_set(opts, name.encode(), value.encode()))
+    pairs = [(ffi.new("char[]", name.encode()), ffi.new("char[]", settings[name].encode()))
+             for name in SORTING if name in settings]
+    keys, values = ffi.new("char *[]", [key for key, _ in pairs]), ffi.new("char *[]", [value for _, value in pairs])
+    others = ffi.new("larmor_notes *", {"keys": keys, "values": values, "count": len(pairs)})
+    check(lib.larmor_settings_write(opts, others, line, len(line)))
     return text(line)
 
 
@@ -422,18 +427,45 @@ def _source(scan: Any, on: Device, traj_units: str | None, keep: list[Any]) -> t
 
 def _framed(source: Any, frames: Mapping[str, Any], on: Device, keep: list[Any]) -> Any:
     """The source whose images are cut into frames, or sorted into bins."""
-    if not frames.keys().isdisjoint(("heart", "breath", "time")):
-        sorting = ffi.new("larmor_bins_opts *")
-        scan = next((one for one in keep if isinstance(one, _scan.Scan)), None)
-        if scan is not None:
-            sorting.waveforms = scan.pointer
+    if not frames.keys().isdisjoint(("heart", "breath", "time", "bins")):
+        frames, sorting = dict(frames), ffi.new("larmor_bins_opts *")
+        raw = ffi.typeof("larmor_raw *")
+        files = (one for one in keep if isinstance(one, ffi.CData) and ffi.typeof(one) is raw)
+        sorting.waveforms = next(files, ffi.NULL)
         sorting.way = lib.LARMOR_GATING_AUTO
+        if (bins := frames.pop("bins", None)) is not None:
+            check(lib.larmor_bins_read(str(bins).encode(), sorting))
+        if (gating := frames.pop("gating", None)) is not None:
+            way = ffi.new("larmor_gating_way *")
+            check(lib.larmor_gating_read(str(gating).encode(), way))
+            sorting.way = way[0]
         _structs.fill(sorting, frames, on, keep)
         return created(lib.larmor_source_of_bins, "larmor_source", lib.larmor_source_free, source, on.pointer,
                        sorting, ffi.NULL)
     cut = ffi.new("larmor_frames_opts *")
     _structs.fill(cut, frames)
     return created(lib.larmor_source_of_frames, "larmor_source", lib.larmor_source_free, source, cut)
+
+
+# Of bins, as files of options and the program have them, and the members of `frames` that they are.
+SORTING = {"bins": "bins", "gating": "gating", "tick": "tick_ms"}
+
+
+def sorting_of(options: Mapping[str, Any],
+               frames: Mapping[str, Any] | None) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
+    """The options without those of bins, and the frames with them."""
+    others = {name: value for name, value in options.items() if name not in SORTING}
+    asked = {SORTING[name]: options[name] for name in SORTING if options.get(name) is not None}
+    if not asked:
+        return others, frames
+    if "bins" not in asked:
+        lonely = next(name for name in SORTING if SORTING[name] in asked)
+        raise TypeError(f"{lonely}: has no effect without bins")
+    if frames is not None:
+        raise TypeError("frames and bins exclude each other; give one of them")
+    if "tick_ms" in asked:
+        asked["tick_ms"] = float(asked["tick_ms"])
+    return others, asked
 
 
 def _banded(source: Any, multiband: Mapping[str, Any], on: Device, keep: list[Any]) -> Any:
@@ -470,7 +502,8 @@ def check_names(asked: Mapping[str, Any]) -> None:
         if name in _OWN:
             raise TypeError(f"{name!r} is set by larmor itself")
         if name not in known and name not in _NAMES:
-            raise TypeError(f"{name}: no option of larmor.recon{_structs.nearest(name, [*known, *_ARGUMENTS])}; "
+            raise TypeError(f"{name}: no option of larmor.recon"
+                            f"{_structs.nearest(name, [*known, *_ARGUMENTS, *SORTING])}; "
                             "larmor.settings() lists them")
 
 
@@ -539,13 +572,14 @@ def plan(scan: Source, *, method: str = "auto", device: str | Device | None = "a
     """What `recon` with these arguments would do for each series of images: members of larmor_recon_plan, such as
     grid, coils, bytes of memory; and in "places" the shape, geometry and counters of each image. Nothing is
     reconstructed."""
-    on, keep, source = _opened(scan, device, traj_units, options)
+    others, frames = sorting_of(options, frames)
+    on, keep, source = _opened(scan, device, traj_units, others)
     if multiband is not None:
         source = _banded(source, multiband, on, keep)
     if frames is not None:
         source = _framed(source, frames, on, keep)
     run = created(lib.larmor_recon_create, "larmor_recon", lib.larmor_recon_free, source, on.pointer,
-                  _options({"method": method, "maps": maps, "lam": lam, **options}, on, _Listener(False), keep))
+                  _options({"method": method, "maps": maps, "lam": lam, **others}, on, _Listener(False), keep))
     found = []
     for series in range(lib.larmor_recon_series(run)):
         made = ffi.new("larmor_recon_plan *")

@@ -76,7 +76,8 @@ class Run:
         self._began = time.perf_counter()
         self.device: Device = _arrays.device(device)
         self._keep: list[Any] = []
-        self._asked = {"method": method, "maps": maps, "lam": lam, **options}
+        others, frames = _recon.sorting_of(options, frames)
+        self._asked = {"method": method, "maps": maps, "lam": lam, **others}
         _recon.check_names(self._asked)
         self._listener = _recon._Listener(progress)
         self._opts = _recon._options(self._asked, self.device, self._listener, self._keep)
@@ -92,6 +93,8 @@ class Run:
         self._waiting: collections.deque[Image] = collections.deque()
         self._left: tuple[Any, Any, Any, Any] = (None, None, None, None)  # maps, density, eigenvalues, poses
         self._next, self._turns, self._settings = 0, Turns(), _recon._settings_of(self._opts)
+        asked: Mapping[str, Any] = options
+        self._settings.update((name, str(asked[name])) for name in _recon.SORTING if asked.get(name) is not None)
         self._place = self._run = None
         try:
             if checkpoint is not None:
@@ -295,7 +298,8 @@ def recon(scan: Source, *, method: str = "auto", device: str | Device | None = "
                 True.
     frames      cut each image's readouts into frames: members of larmor_frames_opts, e.g. {"spokes": 21};
                 or sort them into bins: members of larmor_bins_opts, e.g. {"heart": 20, "breath": 4}, with signals of
-                your own as arrays: heart_times, heart_phase, breath_times, breath_signal.
+                your own as arrays: heart_times, heart_phase, breath_times, breath_signal; or by the options bins,
+                gating and tick, as the program takes them.
     multiband   slices that were excited together: {"offset_mm": [-30, 0, 30]} in mm along the slice direction, with
                 "shifts": N for phases 2 pi s j / N of slice s in readout j (default: as many as slices), or "phase":
                 an array [slices, readouts] in rad. Images are volumes of them.
