@@ -22,6 +22,20 @@
 
 /* ---- names ---- */
 
+int lmr_method_acts_in_images(const char *name)
+{
+    for (const char *term = name; *term; term += *term == '+') {
+        const size_t length = strcspn(term, "+");
+        const char *axes = memchr(term, ':', length);
+        const size_t letters = axes ? strcspn(axes, "=+") : 0;
+        for (size_t i = 0; i < letters; i++)
+            if (strchr("xyz", axes[i])) return 1;
+        if (!axes) return 1;
+        term += length;
+    }
+    return 0;
+}
+
 void lmr_method_take(lmr_job *job, const char *name)
 {
     lmr_method *m = &job->found.method;

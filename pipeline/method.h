@@ -24,6 +24,9 @@ void lmr_method_begin(lmr_job *job, larmor_recon_report *result);
 /* 1 if this image chooses the method. */
 int lmr_method_is_open(const lmr_job *job, const larmor_recon_report *result);
 
+/* 0 if all penalties of a method's name act along frames and bins alone: tv:h+tv:b. */
+int lmr_method_acts_in_images(const char *name);
+
 /* The open method is conjugate gradients, for this reason; a reason that holds for the whole scan is kept. */
 void lmr_method_is_linear(lmr_job *job, larmor_method_from from, larmor_recon_report *result);
 

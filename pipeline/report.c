@@ -467,6 +467,9 @@ static void report_solver(larmor_recon *r, const char *name, const larmor_recon_
         snprintf(terms, sizeof terms, ", %d Toeplitz term%s of the normal map", now->terms, plural(now->terms));
     if (s->end == LARMOR_END_ITERATIONS)
         lmr_log(e, "%s: the limit of iterations was reached first; opts.iters allows for more", name);
+    if (s->end == LARMOR_END_ITERATIONS && *now->method.name && !lmr_method_acts_in_images(now->method.name))
+        lmr_log(e, "%s: no penalty acts within the images, as tv:xy does: what no frame has sampled stays open",
+                name);
     report_stop(e, name, now);
     if (s->end == LARMOR_END_PRECISION)
         lmr_warn(e, "%s: ended at the rounding of its numbers; opts.eps 1e-7 takes double precision", name);

@@ -23,7 +23,8 @@ def declarations(include: pathlib.Path, compiler: str) -> str:
             pathlib.Path(folder, name).touch()
         # Without __GNUC__ the headers use none of its attributes.
         command = [compiler, "-E", "-P", "-nostdinc", "-U__GNUC__", "-I", str(include), "-I", folder, "-x", "c", "-"]
-        done = subprocess.run(command, input='#include "larmor/larmor.h"\n', capture_output=True, text=True, check=True)
+        done = subprocess.run(command, input='#include "larmor/larmor.h"\n', capture_output=True, text=True,
+                              check=True)
     return done.stdout
 
 

@@ -44,6 +44,11 @@ OTHERS = {  # members without a text in the table
     "keep_eigenvalues": "flag: the result has the eigenvalues of espirit's maps", "ranks": "of MPI, in C alone",
     "maps_place": "as b0_place, of maps", "support": "array: a mask; images are 0 outside of it",
     "motion": "poses [readouts, 6] in mm and degrees, or rows [rows, 7] from a readout on"}
+PROGRAM = {  # of bins, which are the source's: (type, help)
+    "bins": ("str", "text: images by heart, breath and time, as heart:20,breath:4"),
+    "gating": ('Literal["auto", "waveforms", "header", "self"]', "auto, waveforms, header, self: of bins, what rests "
+               "on the file's waveforms, its stamps or its samples; default auto"),
+    "tick": ("float | str", "number: a tick of the stamps in ms, of bins; default 2.5")}
 HEAD = '''"""The options of larmor.recon by their types, made by scripts/python_options.py from the library's table.
 SPDX-License-Identifier: Apache-2.0"""
 
@@ -111,14 +116,17 @@ def text() -> str:
         if setting["name"] in NAMED or setting["name"] in _recon._OWN:
             continue
         name, kind = names.get(setting["name"], setting["name"]), kinds[setting["name"]]
-        members += textwrap.wrap(f"{name}: {_type_of(setting, kind)}", 116, subsequent_indent="    ")
+        members += textwrap.wrap(f"{name}: {_type_of(setting, kind)}", 114, subsequent_indent="    ")
         what = f"{setting['type']}: " if setting["type"] not in ("none", "form", "choice") else ""
         if setting["choices"]:
             what = setting["choices"].replace("|", ", ") + ": "
         said = what + _said(setting)
         if setting["type"] == "none":
             said = OTHERS.get(setting["name"], "an array, or members of its own")
-        lines += textwrap.wrap(f"{name:<19} {said}", 112, subsequent_indent=" " * 20)
+        lines += textwrap.wrap(f"{name:<19} {said}", 108, subsequent_indent=" " * 20)
+    for name, (kind, said) in PROGRAM.items():
+        members += textwrap.wrap(f"{name}: {kind}", 114, subsequent_indent="    ")
+        lines += textwrap.wrap(f"{name:<19} {said}", 108, subsequent_indent=" " * 20)
     body = textwrap.indent("\n".join(members), "    ")
     return HEAD + body + '\n\n\nHELP = """' + textwrap.indent("\n".join(lines), "        ").lstrip() + '\n"""\n'
 

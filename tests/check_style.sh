@@ -49,7 +49,7 @@ wide=$(sources \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) ! -path nuf
 # Of the other languages, in characters, where awk may count bytes.
 python3 -c '
 import pathlib
-wide = ["%s:%d: more than 118 columns" % (path, number) for folder in ("julia", "matlab", "packaging")
+wide = ["%s:%d: more than 118 columns" % (path, number) for folder in ("julia", "matlab", "packaging", "python")
         for path in sorted(pathlib.Path(folder).rglob("*")) if path.suffix in (".jl", ".m", ".py", ".sh", ".txt", ".yaml")
         for number, line in enumerate(path.read_text().split("\n"), 1) if len(line) > 118]
 print("".join(line + "\n" for line in wide), end="")

@@ -6,31 +6,14 @@
 
 #include "fit_inputs.h"
 
-enum { MOST_BINS = 65535, MOST_BYTES = 1 << 28, LINE = 512 };
+enum { MOST_BYTES = 1 << 28, LINE = 512 };
 
 /* ---- what is asked for ---- */
 
 int recon_read_bins(const char *text, larmor_bins_opts *opts)
 {
     *opts = (larmor_bins_opts){.heart = 0};
-    const struct {
-        const char *name;
-        int *number;
-    } kinds[] = {{"heart:", &opts->heart}, {"breath:", &opts->breath}, {"time:", &opts->time}};
-    for (const char *p = text;; p++) {
-        char *end = NULL;
-        int *number = NULL;
-        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-            if (!strncmp(p, kinds[i].name, strlen(kinds[i].name))) number = kinds[i].number;
-        if (!number || *number) return 0;
-        p = strchr(p, ':') + 1;
-        const long value = *p >= '0' && *p <= '9' ? strtol(p, &end, 10) : 0;
-        if (value < 1 || value > MOST_BINS) return 0;
-        *number = (int)value;
-        p = end;
-        if (!*p) return !opts->heart || !opts->breath || !opts->time;
-        if (*p != ',') return 0;
-    }
+    return larmor_bins_read(text, opts) == LARMOR_OK;
 }
 
 int recon_are_bins(const char *text)
@@ -181,15 +164,7 @@ static void free_given(larmor_bins_opts *o)
 
 int recon_gating_way(const char *text, larmor_gating_way *way)
 {
-    static const char *const words[] = {[LARMOR_GATING_SELF] = "self",
-                                        [LARMOR_GATING_HEADER] = "header",
-                                        [LARMOR_GATING_AUTO] = "auto",
-                                        [LARMOR_GATING_WAVEFORMS] = "waveforms"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (strcmp(text, words[i]) != 0) continue;
-        *way = (larmor_gating_way)i;
-        return 1;
-    }
+    if (larmor_gating_read(text, way) == LARMOR_OK) return 1;
     *way = LARMOR_GATING_AUTO;
     return 0;
 }

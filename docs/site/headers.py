@@ -22,7 +22,8 @@ def _comment(text: str) -> list[str]:
 
 
 def _declarations(chunk: str) -> list[tuple[str, str]]:
-    """("comment", text), ("behind", text) of a comment on a declaration's line, and ("code", text), in their order."""
+    """("comment", text), ("behind", text) of a comment on a declaration's line, and ("code", text), in their
+    order."""
     found: list[tuple[str, str]] = []
     code, depth = "", 0
     for match in _PART.finditer(chunk):

@@ -18,12 +18,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def _used() -> set[str]:
-    sources = "".join(path.read_text() for path in (ROOT / "python" / "larmor").rglob("*.py") if path.name != "_abi.py")
+    files = (ROOT / "python" / "larmor").rglob("*.py")
+    sources = "".join(path.read_text() for path in files if path.name != "_abi.py")
     return set(re.findall(r"larmor_[a-z0-9_]+\{?", sources))
 
 
 def _listed() -> list[str]:
-    section = (ROOT / "docs" / "reference" / "python.md").read_text().split("## What is left to C")[1].split("\n## ")[0]
+    page = (ROOT / "docs" / "reference" / "python.md").read_text()
+    section = page.split("## What is left to C")[1].split("\n## ")[0]
     rows = re.findall(r"^\| (.*?) \|", section, re.M)
     return [name for row in rows for name in re.findall(r"`(larmor_[a-z0-9_*]+)`", row)]
 
@@ -47,8 +49,8 @@ def faults(public: Iterable[str]) -> list[str]:
     names = list(public)
     where = "docs/reference/python.md, \"What is left to C\""
     lines = [f"{where}: {name} is called nowhere in python/larmor and named in no row of the table. Add `{name}` to "
-             f"the first column of the row whose second says what Python's users do in its place, or a row of its own: "
-             f"| `{name}` | what they do |" for name in missing(names)]
+             f"the first column of the row whose second says what Python's users do in its place, or a row of its "
+             f"own: | `{name}` | what they do |" for name in missing(names)]
     lines += [f"{where}: take {name} out of the table. python/larmor calls it now, or no header declares it."
               for name in stale(names)]
     return lines

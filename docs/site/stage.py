@@ -151,8 +151,9 @@ def _unless_made(links: Links):  # type: ignore[no-untyped-def]
 
 def examples(out: pathlib.Path) -> None:
     """The programs in C, whole."""
-    made = ["# Programs in C\n", "Each is a file of `examples` in the sources; `make -C examples` builds them against "
-            "an installed larmor.\n"]
+    made = ["# Programs in C\n",
+            "Each is a file of `examples` in the sources; `make -C examples` builds them against an installed "
+            "larmor.\n"]
     for path in sorted((ROOT / "examples").glob("*.c*")):
         if path.suffix in (".c", ".cu"):
             made += [f"## {path.name}\n", f"```c\n{path.read_text()}```\n"]
@@ -241,8 +242,8 @@ def command_pages(out: pathlib.Path) -> None:
         (folder / f"{name}.rst").write_text(command_page(said("manual", name), name))
     rows = "\n".join(f"   {name}" for name in names)
     (folder / "index.rst").write_text(
-        "Commands\n========\n\nWhat ``larmor manual COMMAND`` prints, from the tables of options that read the command "
-        f"line.\n\n.. toctree::\n   :maxdepth: 1\n\n{rows}\n\n.. code-block:: text\n\n"
+        "Commands\n========\n\nWhat ``larmor manual COMMAND`` prints, from the tables of options that read the "
+        f"command line.\n\n.. toctree::\n   :maxdepth: 1\n\n{rows}\n\n.. code-block:: text\n\n"
         + "\n".join(f"   {line}" for line in said("--help").splitlines()) + "\n")
 
 

@@ -109,6 +109,13 @@ typedef struct larmor_bins_found { /* of all images, the worst of them */
     char unused[2][240]; /* why waveforms of heart and breath are not used; "": they are, or there are none */
 } larmor_bins_found;
 
+/* The numbers of bins by a text as the program takes it, "heart:20,breath:4"; the other members stay as they are. And
+ * the way by its word: auto, waveforms, header or self.
+ *
+ * Errors  LARMOR_ERR_ARG, and then nothing is set. */
+LARMOR_API larmor_status larmor_bins_read(const char *text, larmor_bins_opts *opts);
+LARMOR_API larmor_status larmor_gating_read(const char *word, larmor_gating_way *way);
+
 /* A source whose images are the bins of another's, each image sorted by itself. Heart bins are counted as phases,
  * bins of time as repetitions, and breath bins as repetitions, or as phases beside those of time. Those of a second
  * repetition come after those of the first. A bin without readouts gives no image.

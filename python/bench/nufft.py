@@ -19,7 +19,8 @@ import larmor
 from larmor import nufft
 
 TOL = 1e-4
-CASES = (("256 x 256, 402 spokes", "golden", (256, 256), 402, 1), ("256 x 256, 8 coils", "golden", (256, 256), 402, 8),
+CASES = (("256 x 256, 402 spokes", "golden", (256, 256), 402, 1),
+         ("256 x 256, 8 coils", "golden", (256, 256), 402, 8),
          ("64 x 64 x 64 koosh", "koosh", (64, 64, 64), 6000, 1))
 
 

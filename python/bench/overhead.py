@@ -1,4 +1,5 @@
-"""What Python adds to a C call: larmor.nufft.Plan.execute beside the C function on arrays that were wrapped before."""
+"""What Python adds to a C call: larmor.nufft.Plan.execute beside the C function on arrays that were wrapped
+before."""
 import time
 
 import numpy as np

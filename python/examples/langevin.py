@@ -4,8 +4,8 @@ Samples of what the image may be, by preconditioned Langevin steps
 
 A step goes along the gradient of the logarithm of the posterior density and adds noise, both preconditioned by
 (A^H A / eta^2 + 1 / s^2)^-1, eta the deviation of the noise: larmor's conjugate gradients. Steps are then as long in
-the directions that few samples tell of as in the others. The gradient of the prior is that of a denoiser, by Tweedie's
-formula (D(x, sigma) - x) / sigma^2.
+the directions that few samples tell of as in the others. The gradient of the prior is that of a denoiser, by
+Tweedie's formula (D(x, sigma) - x) / sigma^2.
 Source: Blumenthal et al., arXiv:2512.05791 (2025). SPDX-License-Identifier: Apache-2.0
 """
 
@@ -32,7 +32,8 @@ def normal(rng, shape):
 
 
 def stacked(A, eta, s):
-    """B = [A / eta, 1 / s], so that B^H B is the inverse of the preconditioner, and B^H of noise has its covariance."""
+    """B = [A / eta, 1 / s], so that B^H B is the inverse of the preconditioner, and B^H of noise has its
+    covariance."""
     m, n = int(np.prod(A.out_shape)), int(np.prod(A.in_shape))
 
     def forward(x):

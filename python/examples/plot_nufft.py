@@ -47,7 +47,8 @@ print(np.allclose(plan.execute(image), y), np.allclose(plan.adjoint(values), bac
 # The error stays below what is asked for.
 
 asked = np.logspace(-2, -12, 11)
-errors = [np.linalg.norm(nufft.type2(points, image, tol=float(tol)) - direct) / np.linalg.norm(direct) for tol in asked]
+errors = [np.linalg.norm(nufft.type2(points, image,
+                                     tol=float(tol)) - direct) / np.linalg.norm(direct) for tol in asked]
 figure, panel = plt.subplots(figsize=(5, 3.5))
 panel.loglog(asked, errors, "o-", label="error")
 panel.loglog(asked, asked, "k:", label="tol")

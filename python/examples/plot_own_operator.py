@@ -2,8 +2,8 @@
 An operator of your own
 =======================
 
-larmor's solvers take operators and proximal maps that are written in Python. Here an object that moved half-way through
-the scan: the motion is an operator of two lines, in front of larmor's own.
+larmor's solvers take operators and proximal maps that are written in Python. Here an object that moved half-way
+through the scan: the motion is an operator of two lines, in front of larmor's own.
 SPDX-License-Identifier: Apache-2.0
 """
 

@@ -2,8 +2,8 @@
 Gradients in PyTorch
 ====================
 
-Transforms of ``larmor.torch`` have gradients, with respect to the trajectory, too. Here a scan's spokes are shifted by
-an unknown amount along each axis, and the shift is found by descent.
+Transforms of ``larmor.torch`` have gradients, with respect to the trajectory, too. Here a scan's spokes are shifted
+by an unknown amount along each axis, and the shift is found by descent.
 SPDX-License-Identifier: Apache-2.0
 """
 

@@ -209,8 +209,8 @@ def wants_gradient(x: Any) -> bool:
 def _without_gradient(x: Any) -> Any:
     """The tensor itself, which autograd does not follow; refused where it is asked to."""
     if wants_gradient(x):
-        raise ArgumentError("a tensor that requires a gradient, or that torch.func transforms: this call has none; use "
-                            "larmor.torch, or hand in x.detach()")
+        raise ArgumentError("a tensor that requires a gradient, or that torch.func transforms: this call has none; "
+                            "use larmor.torch, or hand in x.detach()")
     return x.detach()
 
 
@@ -227,7 +227,8 @@ def _torch_memory(x: Any) -> Memory:
 
     x = _without_gradient(x)
     if x.is_conj() or x.is_neg():
-        raise ArgumentError("a tensor whose conjugation is pending has no memory of its own; call resolve_conj() first")
+        raise ArgumentError("a tensor whose conjugation is pending has no memory of its own; call resolve_conj() "
+                            "first")
     if not x.is_contiguous():
         raise ShapeError("a contiguous tensor is expected; call contiguous() first")
     dtype = np.dtype(str(x.dtype).removeprefix("torch."))
@@ -259,7 +260,8 @@ def memory(x: Native) -> Memory:
     """The memory of an array, which must be contiguous in C's order."""
     if isinstance(x, np.ndarray):
         if not x.flags.c_contiguous:
-            raise ShapeError("an array that is contiguous in C's order is expected; call numpy.ascontiguousarray first")
+            raise ShapeError("an array that is contiguous in C's order is expected; call numpy.ascontiguousarray "
+                             "first")
         return Memory(x.ctypes.data, x.shape, x.dtype, None, None, x)
     if _is_torch(x):
         return _torch_memory(x)
@@ -281,8 +283,8 @@ def is_double(x: Native) -> bool:
 def refuse_narrower(x: Native, dtype: DType, name: str) -> None:
     """Refuse complex128 where complex64 is computed in."""
     if np.dtype(dtype) == np.complex64 and is_double(x):
-        raise ShapeError(f"{name}: got complex128, expected complex64; take a type of complex128 for the operator, the "
-                         "plan or the maps, or hand in x.astype(numpy.complex64)")
+        raise ShapeError(f"{name}: got complex128, expected complex64; take a type of complex128 for the operator, "
+                         "the plan or the maps, or hand in x.astype(numpy.complex64)")
 
 
 def as_input(x: Native, dtype: DType | None = None, *, narrow: bool = False, name: str = "input") -> Native:
@@ -408,8 +410,8 @@ def wrap(x: Native, on: Device, keep: bool = False, write: bool = False) -> Any:
     if write and isinstance(x, np.ndarray) and not x.flags.writeable:
         raise ArgumentError("the output is read-only")
     if (where.gpu is not None) != on.is_gpu:
-        raise ShapeError(f"the array is {'on a GPU' if where.gpu is not None else 'in host memory'}, but the device is "
-                         f"{on.spec}")
+        raise ShapeError(f"the array is {'on a GPU' if where.gpu is not None else 'in host memory'}, but the device "
+                         f"is {on.spec}")
     out = ffi.new("larmor_array **")
     size = 1
     for n in where.shape:
@@ -417,8 +419,8 @@ def wrap(x: Native, on: Device, keep: bool = False, write: bool = False) -> Any:
     data = ffi.cast("void *", where.address) if size else ffi.NULL
     handle = hold(where.owner) if keep and size else ffi.NULL
     release = release_memory if handle else ffi.NULL
-    status = lib.larmor_array_wrap(on.pointer, dtype_number(where.dtype), shape_of(where.shape), data, release, handle,
-                                   out)
+    status = lib.larmor_array_wrap(on.pointer, dtype_number(where.dtype), shape_of(where.shape), data, release,
+                                   handle, out)
     if status and handle:
         let_go(handle)
     check(status)

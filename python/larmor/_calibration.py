@@ -1,7 +1,7 @@
 """What is found from samples and trajectories: noise, few coils for many, coil maps, delays, field maps, bases.
 
-Shapes as elsewhere: kspace [coils, readouts, samples], traj [readouts, samples, ndim] with columns (kz,) ky, kx, images
-[y, x] or [z, y, x]. Delays alone are named: x, y, z, xy, xz, yz. SPDX-License-Identifier: Apache-2.0
+Shapes as elsewhere: kspace [coils, readouts, samples], traj [readouts, samples, ndim] with columns (kz,) ky, kx,
+images [y, x] or [z, y, x]. Delays alone are named: x, y, z, xy, xz, yz. SPDX-License-Identifier: Apache-2.0
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def _by_axis(values: Sequence[float] | None) -> Any:
 
 
 def whitening(noise: ArrayLike, *, scale: float = 1) -> Complexes:
-    """The matrix [coils, coils] that makes noise [coils, samples] white, of variance 1 in its real and in its imaginary
-    part. scale: sqrt(dwell time of the data / that of the noise * ratio of the receivers' bandwidths)."""
+    """The matrix [coils, coils] that makes noise [coils, samples] white, of variance 1 in its real and in its
+    imaginary part. scale: sqrt(dwell time of the data / that of the noise * ratio of the receivers' bandwidths)."""
     on = _arrays.device("cpu")
     made = out_array(lib.larmor_noise_whitening, _wrapped(_complex(noise), on), scale)
     return np.ascontiguousarray(made.T)
@@ -60,7 +60,8 @@ def whiten(W: ArrayLike, kspace: ArrayLike) -> Complexes:
 
 
 def colouring(W: ArrayLike) -> Complexes:
-    """The inverse of a whitening matrix: `whiten` with it gives maps of whitened coils back to the coils themselves."""
+    """The inverse of a whitening matrix: `whiten` with it gives maps of whitened coils back to the coils
+    themselves."""
     on = _arrays.device("cpu")
     return np.ascontiguousarray(out_array(lib.larmor_noise_colouring, _wrapped(np.asarray(W).T, on)).T)
 
@@ -83,8 +84,8 @@ def compression(kspace: ArrayLike, traj: ArrayLike | None = None, *, radius: flo
     samples = _complex(kspace)
     R = np.zeros((len(samples), len(samples)), np.complex128)
     count = ffi.new("int64_t *")
-    check(lib.larmor_coils_covariance(_wrapped(samples, on), ffi.NULL if traj is None else _points(traj, on), radius, 1,
-                                      _arrays.wrap(R, on, write=True), count))
+    check(lib.larmor_coils_covariance(_wrapped(samples, on), ffi.NULL if traj is None else _points(traj, on), radius,
+                                      1, _arrays.wrap(R, on, write=True), count))
     opts = ffi.new("larmor_compression_opts *", {"coils": coils, "energy": energy, "samples": count[0]})
     out = ffi.new("larmor_array **")
     check(lib.larmor_compression(_arrays.wrap(R, on), opts, out, ffi.NULL))
@@ -117,8 +118,8 @@ def espirit(kspace: ArrayLike, traj: ArrayLike, shape: Sequence[int], *, side: i
 
 def nlinv(kspace: ArrayLike, traj: ArrayLike, shape: Sequence[int], *, weights: ArrayLike | None = None,
           device: str | Device | None = None, **options: Any) -> tuple[Complexes, Complexes, dict[str, Any]]:
-    """Image [(sets,) image...] and coil maps [(sets,) coils, image...] at once by regularised nonlinear inversion, and
-    a report. options: members of larmor_nlinv_opts: steps, alpha, reduction, sets, inner, ..."""
+    """Image [(sets,) image...] and coil maps [(sets,) coils, image...] at once by regularised nonlinear inversion,
+    and a report. options: members of larmor_nlinv_opts: steps, alpha, reduction, sets, inner, ..."""
     answer_ctrl_c()
     on = _arrays.device(device)
     keep: list[Any] = []
@@ -126,14 +127,14 @@ def nlinv(kspace: ArrayLike, traj: ArrayLike, shape: Sequence[int], *, weights: 
     _structs.fill(opts, {"weights": weights, **options}, on, keep)
     report = ffi.new("larmor_nlinv_report *")
     out = ffi.new("larmor_array *[2]")
-    check(lib.larmor_nlinv(_wrapped(_complex(kspace), on), _points(traj, on), _arrays.shape_of(tuple(shape)), opts, out,
-                           out + 1, report))
+    check(lib.larmor_nlinv(_wrapped(_complex(kspace), on), _points(traj, on), _arrays.shape_of(tuple(shape)), opts,
+                           out, out + 1, report))
     return _arrays.to_numpy(out[0]), _arrays.to_numpy(out[1]), _structs.to_dict(report)
 
 
 class NlinvSeries:
-    """Nonlinear inversion of frames one after the other, each begun at and held to the one before; image and coil maps
-    of each are found together.
+    """Nonlinear inversion of frames one after the other, each begun at and held to the one before; image and coil
+    maps of each are found together.
 
     Threads take turns.
 
@@ -163,7 +164,8 @@ class NlinvSeries:
 
 def normalise(maps: ArrayLike, by: str = "rss", *, sets: int = 1) -> Complexes:
     """Coil maps [(sets,) coils, image...] divided at each voxel by one real number, which decides on the shading that
-    stays in the image: "sum" or "body", as in `larmor maps --normalise`. "rss" leaves them, as `espirit` makes them."""
+    stays in the image: "sum" or "body", as in `larmor maps --normalise`. "rss" leaves them, as `espirit` makes
+    them."""
     on = _arrays.device("cpu")
     made = np.array(_complex(maps), order="C")
     modes = {"rss": lib.LARMOR_NORMALISE_RSS, "sum": lib.LARMOR_NORMALISE_SUM, "body": lib.LARMOR_NORMALISE_BODY}
@@ -183,8 +185,8 @@ def aliasing(traj: ArrayLike, shape: Sequence[int], *, fov: Sequence[float] | No
 
 def extent(kspace: ArrayLike, traj: ArrayLike, shape: Sequence[int], *, most: float = 0,
            threshold: float = 0) -> tuple[tuple[float, ...], float]:
-    """How far the object reaches beyond the field of view: the factor along each axis that holds it, up to `most`, and
-    the signal outside along the axis that has most, relative to that inside."""
+    """How far the object reaches beyond the field of view: the factor along each axis that holds it, up to `most`,
+    and the signal outside along the axis that has most, relative to that inside."""
     answer_ctrl_c()
     on = _arrays.device("cpu")
     opts = ffi.new("larmor_extent_opts *", {"most": most, "threshold": threshold})
@@ -215,7 +217,8 @@ def _reach(reach: Any, ndim: int) -> Any:
 
 
 def centre_phase(image: ArrayLike, reach: float | Sequence[float]) -> Complexes:
-    """The phase of an image's centre of k-space as complex numbers of magnitude 1: for `solve.pocs` and `linop.phase`.
+    """The phase of an image's centre of k-space as complex numbers of magnitude 1: for `solve.pocs` and
+    `linop.phase`.
 
     reach: cycles per field of view of each axis that both sides of k-space hold; 0: no window.
     """
@@ -234,8 +237,8 @@ def off_phase(image: ArrayLike, reach: float | Sequence[float], phase: ArrayLike
 
 
 def crop_readouts(kspace: ArrayLike, traj: ArrayLike, part: float) -> tuple[Complexes, Floats, float]:
-    """Readouts along x on a part of their field of view, by which oversampling is removed: samples, trajectory, and the
-    deviation of white noise after this over that before."""
+    """Readouts along x on a part of their field of view, by which oversampling is removed: samples, trajectory, and
+    the deviation of white noise after this over that before."""
     on = _arrays.device("cpu")
     out, noise = ffi.new("larmor_array *[2]"), ffi.new("double *")
     check(lib.larmor_crop_readouts(_wrapped(_complex(kspace), on), _points(traj, on), part, out, out + 1, noise))
@@ -262,7 +265,8 @@ def delays(kspace: ArrayLike, traj: ArrayLike, *, fov: Sequence[float] | None = 
 
 
 def consistency(kspace: ArrayLike, traj: ArrayLike) -> float:
-    """How badly one image explains the centre of k-space of 2D readouts: 0 where data and trajectory are consistent."""
+    """How badly one image explains the centre of k-space of 2D readouts: 0 where data and trajectory are
+    consistent."""
     answer_ctrl_c()
     on = _arrays.device("cpu")
     residual = ffi.new("double *")
@@ -284,8 +288,8 @@ def compare_descriptions(kspace: ArrayLike, traj: ArrayLike) -> dict[str, Any]:
 
 
 def compare_lines(kspace: ArrayLike, traj: ArrayLike) -> dict[str, Any]:
-    """Whether every second or third line of a grid fits better reversed, moved or turned: as compare_descriptions, with
-    logarithms of eigenvalues instead of misfits."""
+    """Whether every second or third line of a grid fits better reversed, moved or turned: as compare_descriptions,
+    with logarithms of eigenvalues instead of misfits."""
     answer_ctrl_c()
     on = _arrays.device("cpu")
     found = ffi.new("larmor_description *")
@@ -366,11 +370,11 @@ def girf_phase(traj: ArrayLike, response: ArrayLike, *, spacing_hz: float, dwell
 
 def girf_measure(nominal: ArrayLike, measured: ArrayLike, *, dwell_s: float, resolution_hz: float = 0,
                  least: float = 0) -> tuple[Complexes, Complexes | None, dict[str, Any]]:
-    """The impulse response of gradients from pulses: that of `girf` [axes asked for, axes, frequencies], that of order
-    0 or None, and a report with spacing_hz, band_hz, residual and deviation.
+    """The impulse response of gradients from pulses: that of `girf` [axes asked for, axes, frequencies], that of
+    order 0 or None, and a report with spacing_hz, band_hz, residual and deviation.
 
-    nominal   [axes, pulses, samples] k that was asked for, at rest at both ends. measured: what came of it, in the same
-              unit, with order 0 as a last row if it was measured.
+    nominal   [axes, pulses, samples] k that was asked for, at rest at both ends. measured: what came of it, in the
+              same unit, with order 0 as a last row if it was measured.
     """
     on = _arrays.device("cpu")
     wanted, got = (np.ascontiguousarray(x, np.float64) for x in (nominal, measured))
@@ -383,7 +387,8 @@ def girf_measure(nominal: ArrayLike, measured: ArrayLike, *, dwell_s: float, res
 
 def field_camera(phase: ArrayLike, position: ArrayLike, *, order: int = 0,
                  relative: bool = False) -> tuple[Floats, dict[str, Any]]:
-    """The phases of solid harmonics [9 or 16, readouts, samples] that a field camera's probes have seen, and a report.
+    """The phases of solid harmonics [9 or 16, readouts, samples] that a field camera's probes have seen, and a
+    report.
 
     phase     [probes, readouts, samples] in rad of signals exp(-i phase), or complex signals.
     position  [probes, 3] of x, y, z in m. order: 1 to 3; default: the highest that the probes determine.
@@ -540,8 +545,8 @@ def find_motion(kspace: ArrayLike, traj: ArrayLike, maps: ArrayLike, fov_mm: Seq
 
 def motion_states(motion: ArrayLike, fov_mm: Sequence[float], *, tolerance_mm: float,
                   most: int = 64) -> dict[str, Any]:
-    """Poses [readouts, 6] as few states: `state` of each readout, `pose` of each state, and within_mm, how far a point
-    of the object may be from where its state has it."""
+    """Poses [readouts, 6] as few states: `state` of each readout, `pose` of each state, and within_mm, how far a
+    point of the object may be from where its state has it."""
     on = _arrays.device("cpu")
     found = ffi.new("larmor_motion_states *")
     check(lib.larmor_motion_states_find(_poses(motion, on), len(fov_mm), _by_axis(fov_mm), tolerance_mm, most, found))
@@ -568,8 +573,8 @@ def field_map(echoes: ArrayLike, seconds: Sequence[float], *, spacing: Sequence[
     if spacing is not None:
         opts.spacing = [*map(float, spacing)][::-1]
     out, report = ffi.new("larmor_array **"), ffi.new("larmor_field_map_report *")
-    check(lib.larmor_field_map(_wrapped(images, on), images.ndim - 1, ffi.new("double[]", [*map(float, seconds)]), opts,
-                               out, report))
+    check(lib.larmor_field_map(_wrapped(images, on), images.ndim - 1, ffi.new("double[]", [*map(float, seconds)]),
+                               opts, out, report))
     return _arrays.to_numpy(out[0]), _structs.to_dict(report)
 
 
@@ -610,7 +615,8 @@ def fit(images: ArrayLike, ms: Sequence[float], model: str, *, noise: float | Fl
     if images.dtype.kind not in "fc":
         images = images.astype(np.float32)
     found = {}
-    check(lib.larmor_fit(_wrapped(images, on), names.index(model), ffi.new("double[]", [*map(float, ms)]), opts, maps))
+    check(lib.larmor_fit(_wrapped(images, on), names.index(model), ffi.new("double[]", [*map(float, ms)]), opts,
+                         maps))
     for i in range(maps.count):
         name = text(maps.map[i].name)
         found[name] = _arrays.to_numpy(lib.larmor_array_ref(maps.map[i].value))
@@ -706,8 +712,8 @@ def resize(image: ArrayLike, shape: Sequence[int], *, band_limited: bool = False
 
 
 def compare(a: ArrayLike, b: ArrayLike, *, magnitude: bool = False, inside: int = 0) -> dict[str, Any]:
-    """The error of an image against a reference, up to the complex factor that makes it least, as `larmor compare` has
-    it: nrmse, largest, factor, without_phase.
+    """The error of an image against a reference, up to the complex factor that makes it least, as `larmor compare`
+    has it: nrmse, largest, factor, without_phase.
 
     magnitude  compare magnitudes. inside: 2 or 3, within the ellipse of k-space along so many last axes.
     """
@@ -722,8 +728,8 @@ def compare(a: ArrayLike, b: ArrayLike, *, magnitude: bool = False, inside: int 
 
 def compare_regions(a: ArrayLike, b: ArrayLike, mask: ArrayLike | None = None, *, magnitude: bool = False,
                     factor: complex | None = None) -> list[dict[str, Any]]:
-    """The error of an image against a reference in each region of a mask, as larmor_compare_regions in operators.h has
-    it: label, voxels, nrmse, rmse and largest error in the unit of b, ratio of the sums of magnitudes.
+    """The error of an image against a reference in each region of a mask, as larmor_compare_regions in operators.h
+    has it: label, voxels, nrmse, rmse and largest error in the unit of b, ratio of the sums of magnitudes.
 
     mask    as that of stats; default: where b is above a tenth of its largest magnitude. factor: what a is multiplied
             by, such as that of compare for all frames; default: that of the least error.
@@ -752,8 +758,8 @@ def stats(image: ArrayLike, mask: ArrayLike | None = None, second: ArrayLike | N
 
 
 def band_limit(image: ArrayLike, axes: Sequence[int] | None = None) -> Complexes:
-    """An image without what lies outside the ellipsoid of k-space that fits into its matrix: spokes and spirals sample
-    no more. axes: default all."""
+    """An image without what lies outside the ellipsoid of k-space that fits into its matrix: spokes and spirals
+    sample no more. axes: default all."""
     made = np.array(_complex(image), order="C")
     check(lib.larmor_band_limit(_arrays.wrap(made, _arrays.device("cpu"), write=True), _bits(axes, made.ndim)))
     return made
@@ -795,8 +801,8 @@ def write_scan(path: Path, scan: Any, *, force: bool = False, description: str |
     points = [np.asarray(k) for k in (scan.traj if several else [scan.traj])]
     for k, t in zip(spaces, points):
         if k.ndim != 3 or t.shape[:2] != k.shape[1:]:
-            raise ArgumentError(f"kspace: got shape {k.shape} with traj {t.shape}, expected [coils, readouts, samples] "
-                                "and [readouts, samples, ndim]")
+            raise ArgumentError(f"kspace: got shape {k.shape} with traj {t.shape}, expected [coils, readouts, "
+                                "samples] and [readouts, samples, ndim]")
     matrix = [int(n) for n in scan.matrix][::-1]
     fov = [float(n) for n in scan.matrix][::-1] if scan.fov_mm is None else [float(n) for n in scan.fov_mm][::-1]
     matrix, fov = [*matrix, 1][:3], [*fov, 1.0][:3]

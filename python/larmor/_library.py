@@ -161,8 +161,8 @@ def _turned(product: str) -> str:
 
 
 def in_numpys_order(line: str) -> str:
-    """The library's line with shapes as NumPy has them: "complex64 (4, 128)" for "c64 [128, 4]", "[readouts, samples]"
-    for "[samples, readouts]", "1x64x32 voxels" for "32x64x1 voxels"."""
+    """The library's line with shapes as NumPy has them: "complex64 (4, 128)" for "c64 [128, 4]", "[readouts,
+    samples]" for "[samples, readouts]", "1x64x32 voxels" for "32x64x1 voxels"."""
     line = re.sub(r"\b(f32|f64|c64|c128|i64) \[((?:\d+(?:, )?)*)\]",
                   lambda found: f"{_TYPES[found[1]]} ({_reversed(found[2])}{'' if ', ' in found[2] else ','})", line)
     line = re.sub(r"\[(\w+(?:\.\.\.)?(?:, \w+(?:\.\.\.)?)+)\]", lambda found: f"[{_reversed(found[1])}]", line)
@@ -176,7 +176,8 @@ _ARGUMENTS = {"iters": "iterations", "lambda": "lam", "no_maps": "maps=False", "
 
 
 def in_pythons_words(line: str) -> str:
-    """The library's line as Python's callers speak: arguments for members ("lam" for "opts.lambda"), NumPy's order."""
+    """The library's line as Python's callers speak: arguments for members ("lam" for "opts.lambda"), NumPy's
+    order."""
     named = re.sub(r"(?<![^\s\"'(])opts\.([a-z0-9_]+(?:\.[a-z0-9_]+)*)",
                    lambda found: _ARGUMENTS.get(found[1], found[1]), line)
     return in_numpys_order(named)

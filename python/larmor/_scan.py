@@ -43,8 +43,8 @@ def _points(traj: Any) -> Any:
 
 @dataclass(frozen=True)
 class Samples:
-    """Of one image: kspace [coils, readouts, samples]; traj [readouts, samples, ndim] or None, columns (kz,) ky, kx in
-    cycles per field of view of the grid; density [readouts, samples] or None."""
+    """Of one image: kspace [coils, readouts, samples]; traj [readouts, samples, ndim] or None, columns (kz,) ky, kx
+    in cycles per field of view of the grid; density [readouts, samples] or None."""
 
     kspace: Complexes
     traj: Floats | None
@@ -140,8 +140,8 @@ class Trajectory:
 
 
 class Pulseq:
-    """A Pulseq file, text or binary, and k of its samples. soft_delays: {"TE": 0.01} in s; adc_phases: which are turned
-    back, "shape", "none" or "all"."""
+    """A Pulseq file, text or binary, and k of its samples. soft_delays: {"TE": 0.01} in s; adc_phases: which are
+    turned back, "shape", "none" or "all"."""
 
     def __init__(self, path: Path, *, soft_delays: Mapping[str, float] | None = None,
                  adc_phases: str | None = None) -> None:
@@ -149,7 +149,8 @@ class Pulseq:
         keep: list[Any] = []
         delays = ",".join(f"{name}={value!r}" for name, value in soft_delays.items()) if soft_delays else None
         _structs.fill(opts, {"soft_delays": delays, "adc_phases": adc_phases}, None, keep)
-        self.pointer: Any = created(lib.larmor_pulseq_read, "larmor_pulseq", lib.larmor_pulseq_free, _path(path), opts)
+        self.pointer: Any = created(lib.larmor_pulseq_read, "larmor_pulseq", lib.larmor_pulseq_free, _path(path),
+                                    opts)
 
     @property
     def info(self) -> dict[str, Any]:
@@ -191,8 +192,9 @@ def _trajectory(given: Any, units: str | None) -> Trajectory:
 
 class Scan:
     """An ISMRMRD file, opened and checked. Options are those of larmor_raw_opts: group, traj_units, drop_nonfinite,
-    join, ramp, conjugate, memory, shift_mm (along read, phase and slice direction). trajectory, a `larmor.Trajectory`,
-    an array or a file, takes the place of what the file stores. It is a context manager, whose end closes the file."""
+    join, ramp, conjugate, memory, shift_mm (along read, phase and slice direction). trajectory, a
+    `larmor.Trajectory`, an array or a file, takes the place of what the file stores. It is a context manager, whose
+    end closes the file."""
 
     def __init__(self, path: Path, **options: Any) -> None:
         opts = ffi.new("larmor_raw_opts *")
@@ -313,8 +315,8 @@ def read_meta(path: Path) -> dict[str, Any]:
 def read_images(path: Path) -> tuple[Complexes | list[Complexes], list[dict[str, Any]]]:
     """The images of a file one by one [images, (z,) y, x], and the geometry and counters of each.
 
-    Of .h5 those of a series, of .nii and .nii.gz each volume, of .npy and .cfl what follows the first three axes of the
-    file.
+    Of .h5 those of a series, of .nii and .nii.gz each volume, of .npy and .cfl what follows the first three axes of
+    the file.
     """
     answer_ctrl_c()
     found = ffi.new("larmor_image_set *")
@@ -620,12 +622,13 @@ def phantom_coils(shape: Sequence[int], coils: int, *, dtype: DType = np.complex
 
 
 class Simulation:
-    """A simulated scan, as `larmor phantom` writes it: slices, repetitions in which the object may change, echoes, EPI.
+    """A simulated scan, as `larmor phantom` writes it: slices, repetitions in which the object may change, echoes,
+    EPI.
 
     matrix      [y, x] or [z, y, x] of the image.
     trajectory  its name. traj: other members of larmor_traj_opts.
-    options     members of larmor_simulation_opts: coils, noise, snr, slices, repetitions, echo_ms, field, phase, delay,
-                tr_ms, oblique, motion, t2star_ms, ...; field and phase as of `phantom_kspace`. epi: members of
+    options     members of larmor_simulation_opts: coils, noise, snr, slices, repetitions, echo_ms, field, phase,
+                delay, tr_ms, oblique, motion, t2star_ms, ...; field and phase as of `phantom_kspace`. epi: members of
                 larmor_simulation_epi, for echo-planar lines of the trajectory "cartesian": shots, navigators, ramp
                 (up_us, flat_us, down_us, delay_us), ghost (phase in rad, shift in cycles per field of view),
                 phase_step.
@@ -748,15 +751,16 @@ def is_cartesian(traj: ArrayLike, tol: float = 1e-5) -> bool:
 
 
 def is_stack(traj: ArrayLike, partitions: int) -> tuple[bool, int]:
-    """Whether `linop.stack_of_stars` takes this trajectory for so many partitions, and how many distinct sets of angles
-    it has."""
+    """Whether `linop.stack_of_stars` takes this trajectory for so many partitions, and how many distinct sets of
+    angles it has."""
     found, sets = ffi.new("int *"), ffi.new("int64_t *")
     check(lib.larmor_traj_is_stack(_points(traj), partitions, found, sets))
     return bool(found[0]), int(sets[0])
 
 
 def coverage(traj: ArrayLike) -> dict[str, Any]:
-    """How far samples reach on either side of the centre of k-space: low, high and partial of each axis of an image."""
+    """How far samples reach on either side of the centre of k-space: low, high and partial of each axis of an
+    image."""
     found = ffi.new("larmor_coverage *")
     check(lib.larmor_traj_coverage(_points(traj), found))
     ndim = np.asarray(traj).shape[-1]

@@ -1,4 +1,5 @@
-"""C structs from and to dictionaries, by what the headers say of their members. SPDX-License-Identifier: Apache-2.0"""
+"""C structs from and to dictionaries, by what the headers say of their members. SPDX-License-Identifier:
+Apache-2.0"""
 
 from __future__ import annotations
 
@@ -87,7 +88,8 @@ def fill(struct: Any, options: Mapping[str, Any], on: Device | None = None, keep
     keep = keep if keep is not None else []
     for name, value in options.items():
         if name not in fields:
-            raise TypeError(f"{name!r} is no member of {kind.cname}{nearest(name, fields)}; it has {', '.join(fields)}")
+            raise TypeError(f"{name!r} is no member of {kind.cname}{nearest(name, fields)}; it has "
+                            f"{', '.join(fields)}")
         if value is None:
             continue
         member = fields[name].type

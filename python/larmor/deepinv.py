@@ -22,8 +22,8 @@ __all__ = ["MRI"]
 def _complex(x: Tensor, axes: int, what: str) -> Tensor:
     """Two channels as complex numbers."""
     if x.is_complex() or x.ndim < 2 + axes or x.shape[1] != 2:
-        raise ShapeError(f"{what}: got {x.dtype} of shape {tuple(x.shape)}, expected real numbers [batch, 2, ...] with "
-                         f"{axes} axes behind the channels")
+        raise ShapeError(f"{what}: got {x.dtype} of shape {tuple(x.shape)}, expected real numbers [batch, 2, ...] "
+                         f"with {axes} axes behind the channels")
     return torch.view_as_complex(x.movedim(1, -1).contiguous())
 
 
@@ -39,8 +39,8 @@ class MRI(LinearPhysics):
     weights, field, times, tol, error, learn: as of `larmor.torch.SENSE`.
     more    deepinv's own: noise_model, sensor_model, max_iter, solver, implicit_backward_solver.
 
-    `A`, `A_adjoint` and `A_adjoint_A` are larmor's; `prox_l2` by conjugate gradients is `larmor.torch.DataConsistency`,
-    other solvers and `A_dagger` are deepinv's.
+    `A`, `A_adjoint` and `A_adjoint_A` are larmor's; `prox_l2` by conjugate gradients is
+    `larmor.torch.DataConsistency`, other solvers and `A_dagger` are deepinv's.
     """
 
     def __init__(self, maps: Tensor, points: Tensor, *, weights: Tensor | None = None, field: Tensor | None = None,

@@ -1,7 +1,7 @@
 """NUFFTs and SENSE in JAX: for jit, grad, jvp, vmap, scan and shard_map, on processors and NVIDIA's GPUs.
 
-Transforms are custom calls of XLA, and the derivatives with respect to values, points and targets are transforms again,
-so that they can be differentiated again. With y = A x of type 2, and r_d the index of a mode along axis d,
+Transforms are custom calls of XLA, and the derivatives with respect to values, points and targets are transforms
+again, so that they can be differentiated again. With y = A x of type 2, and r_d the index of a mode along axis d,
 
     dy_j = (A dx)_j + sum_d dk_jd (A (-2 pi i r_d / N_d x))_j
 
@@ -67,7 +67,8 @@ def keep(plans: int = 16, memory: int = 1 << 30) -> None:
 
 
 def kept() -> dict[str, int]:
-    """How many plans are kept, and their bytes; how often points were sorted, and how often they were found sorted."""
+    """How many plans are kept, and their bytes; how often points were sorted, and how often they were found
+    sorted."""
     counts = (ctypes.c_int64 * len(_COUNTS))()
     _lib.larmor_xla_count(counts)
     return dict(zip(_COUNTS, (int(n) for n in counts)))
@@ -324,8 +325,8 @@ def type2(points: Array, modes: Array, **options: Any) -> jax.Array:
 
 
 def type3(points: Array, values: Array, targets: Array, **options: Any) -> jax.Array:
-    """Values [batch..., points...] at points [points..., ndim] to targets [targets..., ndim]. Options: see type1, which
-    has mode_order alone."""
+    """Values [batch..., points...] at points [points..., ndim] to targets [targets..., ndim]. Options: see type1,
+    which has mode_order alone."""
     points, targets, values = _points(points, "points"), _points(targets, "targets"), _values(values)
     if points.shape[-1] != targets.shape[-1]:
         raise ShapeError(f"targets: got {targets.shape[-1]} columns for points of {points.shape[-1]}")
@@ -333,7 +334,8 @@ def type3(points: Array, values: Array, targets: Array, **options: Any) -> jax.A
         raise ArgumentError("mode_order: type 3 has no modes; leave it out")
     _expect(values, points.shape[:-1], "values")
     both = jnp.result_type(points, targets)
-    return _run(values, points.astype(both), targets.astype(both), _how(3, (0,) * points.shape[-1], values, **options))
+    how = _how(3, (0,) * points.shape[-1], values, **options)
+    return _run(values, points.astype(both), targets.astype(both), how)
 
 
 def nufft(x: Array, points: Array, *, tol: float = 1e-5) -> jax.Array:

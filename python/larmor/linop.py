@@ -49,9 +49,9 @@ from larmor.typing import Array, ArrayLike, ArrayT, Complexes, DType, Index, Int
 
 __all__ = ["Function", "Operator", "Segments", "as_operator", "basis_factors", "block_diag", "cartesian",
            "cartesian_normal", "casorati", "coils", "diag", "distribute", "embed", "fft", "frames", "gradient",
-           "hstack", "identity", "mask", "nufft", "off_resonance", "phase", "reshape", "segments", "segments_toeplitz",
-           "sense", "shift_wavelet", "stack", "stack_of_stars", "subspace", "subspace_sense", "symmetrised_gradient",
-           "take", "toeplitz", "toeplitz_mixed", "vstack", "wavelet", "weights"]
+           "hstack", "identity", "mask", "nufft", "off_resonance", "phase", "reshape", "segments",
+           "segments_toeplitz", "sense", "shift_wavelet", "stack", "stack_of_stars", "subspace", "subspace_sense",
+           "symmetrised_gradient", "take", "toeplitz", "toeplitz_mixed", "vstack", "wavelet", "weights"]
 
 _MAP = "larmor_status(*)(void *, const larmor_array *, larmor_array *)"
 
@@ -106,7 +106,8 @@ class Operator:
     dtype: np.dtype[Any]
     name: str
     _made_by: Any = None  # a function, its arguments and those by name
-    __array_ufunc__: None = None  # NumPy's arrays leave `array * A` and `array @ A` to the operator, which refuses them
+    # NumPy's arrays leave `array * A` and `array @ A` to the operator, which refuses them
+    __array_ufunc__: None = None
 
     def __init__(self, pointer: Any, device: Device) -> None:
         self._op = pointer
@@ -219,7 +220,8 @@ class Operator:
     @property
     def H(self) -> Operator:
         """The adjoint as an operator."""
-        return _made_of(self._other("adjoint", "larmor_op_adjoint", "larmor_op_forward", self.out_shape, self.in_shape),
+        return _made_of(self._other("adjoint", "larmor_op_adjoint", "larmor_op_forward", self.out_shape,
+                                    self.in_shape),
                         _member, self, "H")
 
     @property
@@ -495,8 +497,8 @@ def Function(forward: Callable[[Array], Array], adjoint: Callable[[Array], Array
     forward and adjoint get an array of in_shape or out_shape that they may read during the call alone, and return an
     array of the other shape: NumPy's, on a GPU CuPy's. An exception in them ends the solver and reaches its caller.
     """
-    return _own(name, as_map(forward), as_map(adjoint), as_map(normal) if normal else None, in_shape, out_shape, dtype,
-                _arrays.device(device))
+    return _own(name, as_map(forward), as_map(adjoint), as_map(normal) if normal else None, in_shape, out_shape,
+                dtype, _arrays.device(device))
 
 
 def as_operator(A: OperatorLike) -> Operator:
@@ -588,7 +590,8 @@ def nufft_displaced(points: Array, displacement: Array, *, batch: int = 0, dtype
 @_remembered
 def stack_of_stars(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: DType = np.complex64,
                    device: str | Device | None = None, **more: Any) -> Operator:
-    """As `nufft` for trajectories whose readouts lie in partitions along axis 0: an FFT there, NUFFTs in the planes."""
+    """As `nufft` for trajectories whose readouts lie in partitions along axis 0: an FFT there, NUFFTs in the
+    planes."""
     traj = _traj(points)
     on = _where(traj, device)
     return _op(lib.larmor_op_stack_of_stars, on, on.pointer,
@@ -618,7 +621,8 @@ def cartesian_normal(points: Array, modes: Sequence[int], *, weights: Array | No
 
 @_remembered
 def phase(values: Array, imaginary: float = 0, *, device: str | Device | None = None) -> Operator:
-    """Images of about a given phase [image...]: x to values (Re x + i imaginary Im x), linear over the real numbers."""
+    """Images of about a given phase [image...]: x to values (Re x + i imaginary Im x), linear over the real
+    numbers."""
     values = _complex(values)
     on = _where(values, device)
     return _op(lib.larmor_op_phase, on, _kept(values, on), imaginary)
@@ -646,13 +650,15 @@ def toeplitz_mixed(points: Array, modes: Sequence[int], factors: Array, *, weigh
     traj = _traj(points)
     on = _where(traj, device)
     w = ffi.NULL if weights is None else _kept(_real(weights), on)
-    return _op(lib.larmor_op_toeplitz_mixed, on, on.pointer, _nufft.options(2, modes, batch=batch, dtype=dtype, **more),
+    return _op(lib.larmor_op_toeplitz_mixed, on, on.pointer,
+               _nufft.options(2, modes, batch=batch, dtype=dtype, **more),
                _kept(traj, on), w, _kept(_arrays.as_input(factors), on))
 
 
 @_remembered
 def coils(maps: Array, *, device: str | Device | None = None) -> Operator:
-    """Multiplication by coil maps [coils, image...]: [image...] to [coils, image...]. The maps are kept, not copied."""
+    """Multiplication by coil maps [coils, image...]: [image...] to [coils, image...]. The maps are kept, not
+    copied."""
     maps = _complex(maps)
     on = _where(maps, device)
     return _op(lib.larmor_op_coils, on, _kept(maps, on))
@@ -734,7 +740,8 @@ def sense_states(maps: Array, state: Sequence[int] | Integers, points: Array, *,
     which = ffi.new("int[]", [int(m) for m in state])
     if len(which) != points.shape[0]:
         raise ArgumentError(f"state: got {len(which)} states, expected those of {points.shape[0]} readouts")
-    return _op(lib.larmor_op_sense_states_of, on, ffi.new("larmor_array *[]", kept), segments_, len(kept), which, opts)
+    return _op(lib.larmor_op_sense_states_of, on, ffi.new("larmor_array *[]", kept), segments_, len(kept), which,
+               opts)
 
 
 def basis_factors(basis: ArrayLike, frame: Sequence[int], samples: int, *, dtype: DType = np.complex64) -> Complexes:
@@ -841,7 +848,8 @@ def wavelet(shape: Sequence[int], axes: Sequence[int] | int | None = None, *, or
     opts = ffi.new("larmor_wavelet_opts *", {"order": order, "levels": levels})
     if axes is not None:
         opts.axes = _bits(axes, len(shape))
-    return _op(lib.larmor_op_wavelet, on, on.pointer, _arrays.dtype_number(dtype), _arrays.shape_of(tuple(shape)), opts)
+    return _op(lib.larmor_op_wavelet, on, on.pointer, _arrays.dtype_number(dtype), _arrays.shape_of(tuple(shape)),
+               opts)
 
 
 @_remembered
@@ -1057,8 +1065,8 @@ def _joined_shape(shapes: Sequence[tuple[int, ...]], axis: int | None) -> tuple[
         return (sum(math.prod(shape) for shape in shapes),)
     first, at = shapes[0], axis % len(shapes[0])
     if any(len(s) != len(first) or s[:at] + s[at + 1:] != first[:at] + first[at + 1:] for s in shapes):
-        raise ShapeError(f"operators from {', '.join(map(str, shapes))}: expected shapes that differ along axis {axis} "
-                         "alone")
+        raise ShapeError(f"operators from {', '.join(map(str, shapes))}: expected shapes that differ along axis "
+                         f"{axis} alone")
     return (*first[:at], sum(s[at] for s in shapes), *first[at + 1:])
 
 
@@ -1104,8 +1112,8 @@ class Segments:
                  device: str | Device | None = None) -> Segments:
         """The least sum of products for exp(i space time) of all terms, fields of higher order for example.
 
-        terms     (space, time) of each, real [image...] and [readouts, samples], whose product is in rad; with a third
-                  member True exp(-space time), a decay.
+        terms     (space, time) of each, real [image...] and [readouts, samples], whose product is in rad; with a
+                  third member True exp(-space time), a decay.
         segments  how many products; default: the least that keep the error.
         error     root mean square, relative; default 1e-3.
         """
@@ -1168,7 +1176,8 @@ def multiband(ops: Sequence[Operator], phase: Array) -> Operator:
 def distribute(ops: Sequence[Operator], *, device: str | Device | None = None) -> Operator:
     """As `stack`, where each operator works on a device of its own, in a thread of its own, at the same time.
 
-    ops     each on another member of a group: linop.nufft(..., device=member) for member in Device("cpu:2,2").members.
+    ops     each on another member of a group: linop.nufft(..., device=member) for member in
+            Device("cpu:2,2").members.
     device  where inputs and outputs are.
     """
     on = _arrays.device(device)
@@ -1176,6 +1185,7 @@ def distribute(ops: Sequence[Operator], *, device: str | Device | None = None) -
 
 
 def shift_wavelet(W: Operator, shift: Sequence[int]) -> None:
-    """Let W, made by `wavelet`, be the transform of x moved by so many voxels along its axes from the next call on."""
+    """Let W, made by `wavelet`, be the transform of x moved by so many voxels along its axes from the next call
+    on."""
     steps = [int(n) for n in shift][::-1]
     check(lib.larmor_op_wavelet_shift(W._op, ffi.new("int64_t[3]", [*steps, 0, 0, 0][:3])))

@@ -1,7 +1,7 @@
 """The non-uniform fast Fourier transform of types 1, 2 and 3, in 1 to 3 dimensions.
 
-Points are arrays [..., ndim]; column d goes with axis d of the modes. With points k in cycles per field of view (units
-"cycles", the default), modes N and r = i - N // 2 the index of a mode,
+Points are arrays [..., ndim]; column d goes with axis d of the modes. With points k in cycles per field of view
+(units "cycles", the default), modes N and r = i - N // 2 the index of a mode,
 
     type 2   y[j] = sum_r x[r] exp(-2 pi i k[j] . r / N)        type 1   x[r] = sum_j y[j] exp(+2 pi i k[j] . r / N)
     type 3   f[k] = sum_j c[j] exp(+2 pi i s[k] . x[j])
@@ -73,7 +73,8 @@ def options(kind: int, modes: Sequence[int], *, batch: int = 0, tol: float = 0, 
 
 
 def reversed_points(points: Native, ndim: int, scale: Sequence[float] | None) -> Native:
-    """Points with their columns in the order of larmor's dimensions, times a scale for each column of the original."""
+    """Points with their columns in the order of larmor's dimensions, times a scale for each column of the
+    original."""
     if points.ndim < 1 or points.shape[-1] != ndim:
         raise ShapeError(f"points: got shape {tuple(points.shape)}, expected [..., {ndim}], a column for each axis")
     if scale is not None:

@@ -125,7 +125,8 @@ def _converted(got: Any, target: Any) -> Any:
 
 
 def tensor_of(x: Any) -> Any:
-    """A larmor_array as a larmor_dl_tensor, which is DLPack's DLTensor; its shape lives as long as what is returned."""
+    """A larmor_array as a larmor_dl_tensor, which is DLPack's DLTensor; its shape lives as long as what is
+    returned."""
     shape, strides = ffi.new("int64_t[8]"), ffi.new("int64_t[8]")
     tensor = ffi.new("larmor_dl_tensor *")
     check(lib.larmor_array_tensor(x, lib.LARMOR_DENOISE_COMPLEX, shape, strides, tensor))
@@ -150,8 +151,8 @@ def Function(function: DenoiserFunction, *, form: str = "complex", residual: boo
     """A denoiser of your own: function(x, sigma) returns x without noise whose real and imaginary parts have the
     deviation sigma, as an array of x's shape. x may be read during the call alone.
 
-    form      "complex": x is [(frames,) image...]; "channels": real numbers [2, (frames,) image...], real and imaginary
-              parts; "magnitude": real numbers, and the result gets the phase of the image.
+    form      "complex": x is [(frames,) image...]; "channels": real numbers [2, (frames,) image...], real and
+              imaginary parts; "magnitude": real numbers, and the result gets the phase of the image.
     residual  the function returns the noise.
     arrays    that the function gets: None: NumPy's, and on a GPU CuPy's; "torch": tensors.
     An exception ends the solver and reaches its caller.
@@ -181,8 +182,8 @@ def named(name: str, weight: float = 1) -> Denoiser:
 
 
 def open(path: Path) -> Denoiser:
-    """A plugin, whose code runs with the rights of this process: the path of a shared object, with its argument behind
-    a colon: "./plugin.so:ARGUMENT"."""
+    """A plugin, whose code runs with the rights of this process: the path of a shared object, with its argument
+    behind a colon: "./plugin.so:ARGUMENT"."""
     return Denoiser(_library.created(lib.larmor_prior_open, "larmor_denoiser", lib.larmor_denoiser_free,
                                      os.fsencode(path)))
 
@@ -195,5 +196,5 @@ def _taken(prior: Any, like: Native = None) -> Denoiser:
         return open(os.fsdecode(prior))
     if callable(prior):
         return Function(prior, arrays="torch" if like is not None and _arrays._is_torch(like) else None)
-    raise ArgumentError(f"prior: got {type(prior).__name__}, expected a function, a larmor.prior.Denoiser or the path "
-                        "of a plugin")
+    raise ArgumentError(f"prior: got {type(prior).__name__}, expected a function, a larmor.prior.Denoiser or the "
+                        "path of a plugin")

@@ -21,8 +21,8 @@ __all__ = ["Function", "Prox", "box", "conjugate", "group_l1", "l1", "l2", "l2_b
 
 
 class Prox:
-    """The proximal map of a function g of complex arrays; made by the functions of this module. Threads that share one
-    take turns."""
+    """The proximal map of a function g of complex arrays; made by the functions of this module. Threads that share
+    one take turns."""
 
     def __init__(self, pointer: Any, device: Device, name: str = "function") -> None:
         self._prox = pointer
@@ -55,7 +55,8 @@ class Prox:
         _library.answer_ctrl_c()
         value = ffi.new("double *")
         with self.device.turn:
-            check(lib.larmor_prox_value(self._prox, _arrays.wrap(_arrays.as_input(x, self.dtype), self.device), value))
+            check(lib.larmor_prox_value(self._prox, _arrays.wrap(_arrays.as_input(x, self.dtype), self.device),
+                                        value))
         return float(value[0])
 
 
@@ -115,7 +116,8 @@ def real(shape: Sequence[int], *, dtype: DType = np.complex64, device: str | Dev
 
 def support(mask: Array, shape: Sequence[int] | None = None, *, dtype: DType = np.complex64,
             device: str | Device | None = None) -> Prox:
-    """The set of arrays that are 0 where the mask, of the last axes of shape, is: the map is the projection onto it."""
+    """The set of arrays that are 0 where the mask, of the last axes of shape, is: the map is the projection onto
+    it."""
     on = _arrays.device(device)
     own = _arrays.as_input(mask != 0 if isinstance(mask, np.ndarray) else mask, np.float32, name="mask")
     return _made("support", on, lib.larmor_prox_support, _arrays.wrap(own, on), _arrays.dtype_number(dtype),
@@ -129,8 +131,8 @@ def translate(g: Prox, centre: Array) -> Prox:
 
 
 def conjugate(g: Prox) -> Prox:
-    """The convex conjugate g*(x) = max over z of Re <x, z> - g(z), by Moreau's identity: x - t p, where p is the map of
-    g with 1 / t at x / t. Its value is that at x or, where g* is infinite there, at a point near x."""
+    """The convex conjugate g*(x) = max over z of Re <x, z> - g(z), by Moreau's identity: x - t p, where p is the map
+    of g with 1 / t at x / t. Its value is that at x or, where g* is infinite there, at a point near x."""
     return _made("conjugate", g.device, lib.larmor_prox_conjugate, g._prox)
 
 
@@ -142,8 +144,8 @@ def linf_ball(shape: Sequence[int], radius: float = 1, *, dtype: DType = np.comp
 
 def l2_ball(shape: Sequence[int], radius: float = 1, centre: Array | None = None, *, dtype: DType = np.complex64,
             device: str | Device | None = None) -> Prox:
-    """The set of arrays whose distance from the centre, as a norm of all numbers, is at most the radius: |x - b| up to
-    what noise makes of b, for example."""
+    """The set of arrays whose distance from the centre, as a norm of all numbers, is at most the radius: |x - b| up
+    to what noise makes of b, for example."""
     ball = conjugate(l2(shape, radius, dtype=dtype, device=device))
     return ball if centre is None else translate(ball, centre)
 
@@ -190,8 +192,8 @@ def Function(apply: Callable[[float, Array], Array], value: Callable[[Array], fl
              name: str = "function", dtype: DType = np.complex64, device: str | Device | None = None) -> Prox:
     """A proximal map of your own: apply(t, x) returns z, value(x) returns g(x).
 
-    The arrays, NumPy's or on a GPU CuPy's, may be read during the call alone. An exception ends the solver and reaches
-    its caller.
+    The arrays, NumPy's or on a GPU CuPy's, may be read during the call alone. An exception ends the solver and
+    reaches its caller.
     """
     on = _arrays.device(device)
     label = ffi.new("char[]", name.encode())

@@ -28,9 +28,10 @@ from larmor.typing import Array, ArrayT, Complexes, DenoiserFunction, DType, Flo
 if TYPE_CHECKING:
     from typing_extensions import Concatenate, ParamSpec, TypeAlias
 
-__all__ = ["Choice", "Circulant", "History", "PnpReport", "Progress", "Report", "admm", "cg", "choose_weight", "fista",
-           "hold_out", "lambda_unit", "largest_eigenvalue", "lsmr", "noise", "noise_left", "pdhg", "pgm", "pnp", "pocs",
-           "posterior", "power_method", "precondition_kspace", "regularised", "regularisers", "weight_of_noise"]
+__all__ = ["Choice", "Circulant", "History", "PnpReport", "Progress", "Report", "admm", "cg", "choose_weight",
+           "fista", "hold_out", "lambda_unit", "largest_eigenvalue", "lsmr", "noise", "noise_left", "pdhg", "pgm",
+           "pnp", "pocs", "posterior", "power_method", "precondition_kspace", "regularised", "regularisers",
+           "weight_of_noise"]
 
 Monitor: TypeAlias = "Callable[[Progress], object]"
 _Told_co = TypeVar("_Told_co", covariant=True)
@@ -203,8 +204,8 @@ def admm(A: Operator, b: Array, g: Prox, K: Operator | None = None, x0: Array | 
 @_solver
 def fista(A: Operator, b: Array, g: Prox, x0: Array | None = None, *, iterations: int = 0, tol: float = 0,
           lam: float = 0, largest: float = 0, monitor: Monitor | None = None) -> tuple[Native, Report]:
-    """min 1/2 |A x - b|^2 + lam/2 |x|^2 + g(x) by steps of the gradient with a momentum that begins anew where it leads
-    uphill; largest: the largest eigenvalue of A^H A, where it is known."""
+    """min 1/2 |A x - b|^2 + lam/2 |x|^2 + g(x) by steps of the gradient with a momentum that begins anew where it
+    leads uphill; largest: the largest eigenvalue of A^H A, where it is known."""
     return _solve(lib.larmor_fista, A, b, x0, (g._prox,), iterations, tol, lam, monitor, largest=largest)
 
 
@@ -213,7 +214,8 @@ def pgm(A: Operator, b: Array, g: Prox, x0: Array | None = None, *, iterations: 
         lam: float = 0, largest: float = 0, monitor: Monitor | None = None) -> tuple[Native, Report]:
     """The same by the proximal gradient method: `fista` without its momentum, which takes more iterations. The
     objective does not rise."""
-    return _solve(lib.larmor_fista, A, b, x0, (g._prox,), iterations, tol, lam, monitor, largest=largest, no_momentum=1)
+    return _solve(lib.larmor_fista, A, b, x0, (g._prox,), iterations, tol, lam, monitor, largest=largest,
+                  no_momentum=1)
 
 
 @_solver
@@ -273,8 +275,8 @@ def posterior(A: Operator, b: Array, x0: Array, *, weight: float, deviation: flo
               seed: int = 0, iterations: int = 0) -> Iterator[Any]:
     """Samples of exp(-(|A x - b|^2 / 2 + weight R(x)) / deviation^2), without an end: what x may be, given b.
 
-    name       of the penalty R, "tv" or "wavelet": a chain, whose first few samples remember x0; None: |x|^2 / 2, whose
-               samples do not depend on each other.
+    name       of the penalty R, "tv" or "wavelet": a chain, whose first few samples remember x0; None: |x|^2 / 2,
+               whose samples do not depend on each other.
     x0         where it begins, as the image.
     deviation  of the noise in the real and in the imaginary part of a number of b.
     circulant  of A^H A, for a series that of one frame; it saves most of the time.
@@ -331,9 +333,9 @@ def pnp(A: Operator, b: Array, denoiser: _prior.Denoiser | DenoiserFunction | Pa
                function ends the run and is that of this call.
     sigma      what the denoiser is told, in x's unit; begins with `first`, and falls within `falling` iterations.
     method     "admm", "fista", or "red", regularisation by denoising.
-    weight     of the denoiser beside the data, in the unit of A^H A; default: (deviation / sigma)^2 where the deviation
-               of the noise in the real and in the imaginary part of a number of b is given, else the largest eigenvalue
-               of A^H A, which is the least for fista.
+    weight     of the denoiser beside the data, in the unit of A^H A; default: (deviation / sigma)^2 where the
+               deviation of the noise in the real and in the imaginary part of a number of b is given, else the
+               largest eigenvalue of A^H A, which is the least for fista.
     noise      end where |A x - b| is at most this: the norm of the noise in b.
     """
     _library.answer_ctrl_c()
@@ -446,8 +448,8 @@ def _type_of(maps: Native, dtype: DType | None) -> Any:
 
 
 class Circulant:
-    """The circulant matrix that is nearest to A^H A of non-Cartesian SENSE: for `admm`, `regularised`, `choose_weight`,
-    and by `inverse` a preconditioner of `cg` and `pdhg`.
+    """The circulant matrix that is nearest to A^H A of non-Cartesian SENSE: for `admm`, `regularised`,
+    `choose_weight`, and by `inverse` a preconditioner of `cg` and `pdhg`.
 
     points   [readouts, samples, ndim], cycles per field of view.
     shape    of the image.
@@ -501,7 +503,8 @@ class Choice:
     tried: int
     iterations: int
     seconds: float
-    predicted: float  # the part of the samples held out, beyond their noise, that the best image predicts; 1: none are
+    # the part of the samples held out, beyond their noise, that the best image predicts; 1: none are
+    predicted: float
     intensity: float  # of the object, the part that the image has, as the samples held out have it; 0: not measured
 
 
@@ -515,8 +518,8 @@ def lambda_unit(A: Operator, b: Array) -> float:
 
 def hold_out(points: Array, circulant: Circulant, *, weights: Array | None = None,
              seed: int = 1) -> tuple[Floats, Floats]:
-    """A tenth of the samples, to choose a weight by: weights [readouts, samples] for the operator of `choose_weight`'s
-    `held`, 0 where samples are held out, and its factors, 0 where they are not."""
+    """A tenth of the samples, to choose a weight by: weights [readouts, samples] for the operator of
+    `choose_weight`'s `held`, 0 where samples are held out, and its factors, 0 where they are not."""
     _library.answer_ctrl_c()
     on = circulant.device
     w = ffi.NULL if weights is None else _arrays.wrap(_real(weights), on)
@@ -553,7 +556,8 @@ def choose_weight(A: Operator, b: Array, held: Operator, factors: Array, circula
         opts.monitor = _monitor
         opts.user = handle
     choice = ffi.new("larmor_choice *")
-    check(lib.larmor_choose_weight(A._op, _arrays.wrap(b, A.device), with_held, circulant._circulant, r, opts, choice))
+    check(lib.larmor_choose_weight(A._op, _arrays.wrap(b, A.device), with_held, circulant._circulant, r, opts,
+                                   choice))
     return Choice(choice.weight, choice.tried, choice.iters, choice.seconds, choice.predicted, choice.intensity)
 
 
@@ -566,7 +570,8 @@ def weight_of_noise(A: Operator, b: Array, noise: Array, name: str | None = None
     r = ffi.NULL if name is None else _regulariser(A, name, None, series, time, ratio, block, voxel)
     weight = ffi.new("double *")
     check(lib.larmor_weight_of_noise(A._op, _arrays.wrap(_arrays.as_input(b, A.dtype, name="b"), A.device),
-                                     _arrays.wrap(_arrays.as_input(noise, A.dtype, name="noise"), A.device), r, weight))
+                                     _arrays.wrap(_arrays.as_input(noise, A.dtype, name="noise"), A.device), r,
+                                     weight))
     return float(weight[0])
 
 

@@ -6,10 +6,10 @@ y = A x of type 2, g the gradient of y and r_d the index of a mode along axis d,
     gradient of x   A^H g            gradient of k_jd   Re sum over the batch of conj(g_j) (A (-2 pi i r_d / N_d x))_j
 
 so that the trajectory takes one batched type 2 of all axes. Where it has a gradient, `nufft` computes that with the
-values, by one plan, and keeps it until the backward pass: as many numbers as the values have, for each axis. Gradients
-can be differentiated again. Operators and plans that are called with a tensor that requires a gradient come here by
-themselves; solvers and proximal maps, which have no gradient, refuse it. Each call sorts the points anew, and its
-backward uses that again; for a trajectory that stays, `apply` with larmor.linop.nufft sorts them once.
+values, by one plan, and keeps it until the backward pass: as many numbers as the values have, for each axis.
+Gradients can be differentiated again. Operators and plans that are called with a tensor that requires a gradient come
+here by themselves; solvers and proximal maps, which have no gradient, refuse it. Each call sorts the points anew, and
+its backward uses that again; for a trajectory that stays, `apply` with larmor.linop.nufft sorts them once.
 Source: Wang, Fessler, IEEE Trans. Comput. Imaging 9, 1020 (2023).
 SPDX-License-Identifier: Apache-2.0
 """
@@ -163,7 +163,8 @@ class _Nufft(torch.autograd.Function):
         (x, points), (modes, tol, adjoint) = ctx.saved_tensors, ctx.arguments
 
         def transform(x: Tensor) -> Tensor:
-            return _Nufft.apply(x, points, modes, tol, adjoint, _Kept(plan=ctx.kept.plan if x.shape == like else None))
+            return _Nufft.apply(x, points, modes, tol, adjoint,
+                                _Kept(plan=ctx.kept.plan if x.shape == like else None))
 
         like, found = x.shape, []
         if dx is not None:
@@ -536,8 +537,8 @@ class _Execute(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
         if ctx.plan.points_set != ctx.points_set:
-            raise ArgumentError("a plan's points were set again before the backward pass of what it had computed; make "
-                                "a plan for each set of points")
+            raise ArgumentError("a plan's points were set again before the backward pass of what it had computed; "
+                                "make a plan for each set of points")
         return _Execute.apply(g, ctx.plan, not ctx.adjoint, ctx.points_set), None, None, None
 
 
@@ -551,8 +552,8 @@ def by_points(points: Tensor, x: Any, modes: int | Sequence[int] | None, *, out:
     """larmor.nufft.type2 of x at points, or with modes type1, with the gradient with respect to the points, too."""
     given = [name for name, value in {"out": out, "device": device, **more}.items() if value is not None]
     if given:
-        raise ArgumentError(f"{given[0]}: given for points that require a gradient, which go with tol, sign and units "
-                            "alone; leave it out, or hand in points.detach()")
+        raise ArgumentError(f"{given[0]}: given for points that require a gradient, which go with tol, sign and "
+                            "units alone; leave it out, or hand in points.detach()")
     if units not in ("cycles", "radians"):
         raise ArgumentError(f"units: got {units!r}, expected cycles or radians")
     ndim = points.shape[-1]

@@ -1,7 +1,7 @@
 """Types of what larmor takes and gives: arrays, operators, denoisers and sources of readouts.
 
-An array is anything with `shape`, `dtype` and `ndim` in whose memory larmor can read: those of NumPy, CuPy and PyTorch,
-and others by `__cuda_array_interface__`, `__dlpack__` or `__array__`. SPDX-License-Identifier: Apache-2.0
+An array is anything with `shape`, `dtype` and `ndim` in whose memory larmor can read: those of NumPy, CuPy and
+PyTorch, and others by `__cuda_array_interface__`, `__dlpack__` or `__array__`. SPDX-License-Identifier: Apache-2.0
 """
 
 from __future__ import annotations

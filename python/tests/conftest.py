@@ -17,7 +17,8 @@ PEER = re.compile(r"importorskip\(\"(?!matplotlib)")  # docs/site runs the noteb
 
 
 def pytest_addoption(parser):
-    parser.addoption("--peers", action="store_true", help="only tests that need packages such as PyTorch, all of which "
+    parser.addoption("--peers", action="store_true",
+                     help="only tests that need packages such as PyTorch, all of which "
                                                           "must be installed")
 
 

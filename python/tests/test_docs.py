@@ -76,7 +76,8 @@ def test_of_two_neighbouring_blocks_the_first_is_the_other_programs():
 def test_every_function_of_the_library_is_on_one_page_of_the_c_library():
     pages = headers.Headers(DOCS.parent / "include" / "larmor")
     shown = [name for path in pages.files
-             for name in re.findall(r"^(?:\.\. c:function:: | {16})[^(]*?(larmor_\w+)\(", pages.page(path.name), re.M)]
+             for name in re.findall(r"^(?:\.\. c:function:: | {16})[^(]*?(larmor_\w+)\(", pages.page(path.name),
+                                    re.M)]
     assert sorted(shown) == sorted(name for name in dir(lib) if name.startswith("larmor_"))
 
 
@@ -112,7 +113,8 @@ def test_names_of_the_page_of_subjects_are_there_and_every_function_of_the_packa
     commands = {word for row in rows for word in re.findall(r"`(\w+)", row)} - {"help"}
     assert sorted(commands - set(_commands())) == []
     public = {f"larmor.{name}" for name in larmor.__all__ if not name.startswith("_") and not name.endswith("Error")}
-    public -= {f"larmor.{name}" for name in ("linop", "nufft", "prior", "prox", "solve", "Stopped", "View", "Finding")}
+    public -= {f"larmor.{name}" for name in ("linop", "nufft", "prior", "prox", "solve", "Stopped", "View",
+                                             "Finding")}
     assert sorted(public - names) == []
 
 

@@ -273,9 +273,9 @@ builtins.kept = [linop.stack([A, A @ own]), prox.Function(lambda t, x: x, lambda
 def test_arrays_without_elements_give_zeros_or_are_refused(shape):
     x = np.zeros(shape, np.complex64)
     found = [linop.gradient(shape), linop.gradient(shape, -1, spacing=[1.5] * len(shape)), linop.wavelet(shape),
-             linop.symmetrised_gradient(shape, 0), linop.fft(shape), linop.diag(x), linop.mask(x.real), linop.phase(x),
-             linop.coils(np.zeros((3, *shape))), linop.weights(x.real, batch=2), linop.stack([linop.diag(x)] * 2),
-             linop.Function(lambda x: x, lambda x: x, shape, shape)]
+             linop.symmetrised_gradient(shape, 0), linop.fft(shape), linop.diag(x), linop.mask(x.real),
+             linop.phase(x), linop.coils(np.zeros((3, *shape))), linop.weights(x.real, batch=2),
+             linop.stack([linop.diag(x)] * 2), linop.Function(lambda x: x, lambda x: x, shape, shape)]
     for A in found:
         v, y = np.zeros(A.in_shape, np.complex64), np.zeros(A.out_shape, np.complex64)
         for result in (A @ v, A.H @ y, A.N @ v, (A + A) @ v):
@@ -294,7 +294,8 @@ def test_samples_that_are_none_give_zeros(numbers):
     for empty in (np.zeros((0, 7, 2)), np.zeros((5, 0, 2))):
         for A in (linop.nufft(empty, (8, 8)), linop.sense(numbers(2, 8, 8).astype(np.complex64), empty)):
             y = np.zeros(A.out_shape, np.complex64)
-            assert (A @ np.ones((8, 8))).shape == y.shape and not (A.H @ y).any() and not (A.N @ np.ones((8, 8))).any()
+            assert (A @ np.ones((8, 8))).shape == y.shape
+            assert not (A.H @ y).any() and not (A.N @ np.ones((8, 8))).any()
 
 
 def test_threads_that_share_a_handle_get_what_one_gets(rng, numbers):
@@ -521,5 +522,6 @@ def test_solvers_take_any_operator_with_shape_dtype_adjoint_and_product(numbers)
     assert op.adjoint_error() < 1e-12
     assert linop.as_operator(op) is op
     assert linop.as_operator(Matrix(values.astype("c8"))).dtype == np.complex64
-    with pytest.raises(larmor.ArgumentError, match="A: got ndarray, expected an operator: larmor's, or anything with"):
+    with pytest.raises(larmor.ArgumentError,
+                       match="A: got ndarray, expected an operator: larmor's, or anything with"):
         solve.cg(values, y)

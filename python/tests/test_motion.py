@@ -63,7 +63,8 @@ def test_motion_that_does_not_fit_is_refused(tmp_path):
     scene = larmor.Simulation((16, 16), "golden", coils=2, repetitions=3)
     scene.write(tmp_path / "scan.h5")
     for fields, said in ((np.zeros((4, 2, 16, 16)), "motion_fields: has 4 frames, and .* has 3 of a slice"),
-                         (np.zeros((2, 16, 16)), r"motion_fields: the array is .*, expected \[x, y, 2 or 3, frames\]"),
+                         (np.zeros((2, 16, 16)),
+                          r"motion_fields: the array is .*, expected \[x, y, 2 or 3, frames\]"),
                          (np.full((3, 2, 16, 16), np.nan), "motion_fields")):
         with pytest.raises(larmor.Error, match=said):
             larmor.recon(tmp_path / "scan.h5", method="cg", motion_fields=fields)

@@ -1,4 +1,5 @@
-"""Images by denoisers: larmor.solve.pnp, larmor.prior and larmor.recon(prior=). SPDX-License-Identifier: Apache-2.0"""
+"""Images by denoisers: larmor.solve.pnp, larmor.prior and larmor.recon(prior=). SPDX-License-Identifier:
+Apache-2.0"""
 
 from __future__ import annotations
 

@@ -123,7 +123,8 @@ def test_images_are_part_of_a_data_set_of_bids(tmp_path):
     if not program:
         pytest.skip("LARMOR_PROGRAM names no program")
     path, folder = tmp_path / "s.h5", tmp_path / "set"
-    subprocess.run([program, "phantom", "-o", str(path), "--matrix", "24", "--coils", "2", "--echo-times", "4,9", "-q"],
+    subprocess.run([program, "phantom", "-o", str(path), "--matrix", "24", "--coils", "2", "--echo-times", "4,9",
+                    "-q"],
                    check=True)
     done = larmor.recon(path, method="grid")
     paths = done.write_bids(folder, "sub-1_part-phase_MEGRE", title="Echoes")
@@ -391,6 +392,41 @@ def test_bins_of_ones_own_signals_are_images_of_their_readouts(scan):
         larmor.recon(scan, method="grid", frames={"breath": 2, "breath_signal": signal[1:]})
 
 
+@pytest.fixture(scope="module")
+def beating(tmp_path_factory):
+    """A file of an object with heart and breath, with an ECG and a belt."""
+    path = tmp_path_factory.mktemp("beating") / "scan.h5"
+    larmor.Simulation((16, 16), traj={"readouts": 600}, coils=2, snr=20, tr_ms=20, breath={"rate": 20, "size": 10},
+                      heart={"rate": 70, "size": 0.3}, waveforms="triggers").write(path)
+    return path
+
+
+def test_bins_are_options_by_the_programs_texts_and_stay_in_files_of_options(beating, tmp_path):
+    frames = larmor.recon(beating, method="grid", frames={"heart": 2, "breath": 2})
+    bins = larmor.recon(beating, method="grid", bins="heart:2,breath:2", gating="waveforms", tick=2.5)
+    assert bins.images.shape == (4, 16, 16) and np.array_equal(bins.images, frames.images)
+    bins.write_settings(tmp_path / "recon.toml")
+    settings = larmor.read_settings(tmp_path / "recon.toml")
+    assert settings == {"method": "grid", "bins": "heart:2,breath:2", "gating": "waveforms", "tick": "2.5"}
+    assert np.array_equal(larmor.recon(beating, **settings).images, bins.images)
+    assert sum(len(series["places"]) for series in larmor.plan(beating, **settings)) == 4
+
+
+@pytest.mark.parametrize(("options", "kind", "line"), [
+    ({"bins": "heart:0"}, larmor.ArgumentError,
+     'bins: got "heart:0", expected one or two of heart:N, breath:N and time:N, like heart:20,breath:4'),
+    ({"bins": "heart:2", "gating": "signals.txt"}, larmor.ArgumentError,
+     'gating: got "signals.txt", expected auto, waveforms, header or self'),
+    ({"gating": "self"}, TypeError, "gating: has no effect without bins"),
+    ({"bins": "heart:2", "frames": {"spokes": 21}}, TypeError,
+     "frames and bins exclude each other; give one of them")])
+def test_bins_that_cannot_be_are_refused_in_a_line(beating, options, kind, line):
+    for call in larmor.recon, larmor.plan:
+        with pytest.raises(kind) as refused:
+            call(beating, method="grid", **options)
+        assert str(refused.value) == line
+
+
 @pytest.mark.parametrize(("line", "ours"), [
     ("use opts.traj_units.", "use traj_units."),
     ("a smaller opts.lambda (opts.iters)", "a smaller lam (iterations)"),
@@ -511,7 +547,8 @@ def test_dead_channels_of_arrays_are_left_out_as_of_files(tmp_path):
     traj = larmor.traj("golden", (32, 24), readouts=40)
     rng = np.random.default_rng(7)
     kspace = larmor.phantom_kspace(traj, coils=4)
-    kspace = np.ascontiguousarray(kspace + 1e-3 * (rng.normal(size=kspace.shape) + 1j * rng.normal(size=kspace.shape)))
+    noise = rng.normal(size=kspace.shape) + 1j * rng.normal(size=kspace.shape)
+    kspace = np.ascontiguousarray(kspace + 1e-3 * noise)
     wide = np.insert(kspace, 2, 0, axis=0).astype("c8")
     arrays, whole = (larmor.ScanArrays(x.astype("c8"), traj, (32, 24)) for x in (wide, kspace))
     path = tmp_path / "scan.h5"

@@ -161,7 +161,8 @@ def test_images_of_bent_gradients_are_corrected_in_the_model_and_after(tmp_path,
     scan = larmor.ScanArrays(kspace.astype(np.complex64), traj, shape)
     one = np.ones((1, *shape), np.complex64)
     # voxels are of 1 mm
-    made = [np.squeeze(larmor.recon(scan, maps=maps, method="cg", **more).images) for more in ({}, {"displacement": d})]
+    made = [np.squeeze(larmor.recon(scan, maps=maps, method="cg", **more).images)
+            for more in ({}, {"displacement": d})]
     errors = [larmor.compare(x, image)["nrmse"] for x in (*made, larmor.warp(made[0], d))]
     assert errors[1] < 0.4 * errors[0]
     assert errors[2] < 0.6 * errors[0]

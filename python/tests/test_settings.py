@@ -23,7 +23,8 @@ def row(setting):
     values = setting["choices"] or setting["expected"] or setting["type"]
     if setting["type"] in ("integer", "number", "sizes", "numbers"):
         values += f" from {setting['low']:.9g} to {setting['high']:.9g}"
-    cells = (f"`{setting['name']}`", f"`--{setting['option']}`" if setting["option"] else "", values.replace("|", ", "),
+    cells = (f"`{setting['name']}`", f"`--{setting['option']}`" if setting["option"] else "",
+             values.replace("|", ", "),
              setting["standard"] or "", setting["help"], f"[{setting['page']}](../{setting['page']}.md)")
     return f"| {' | '.join(cells)} |"
 
@@ -84,7 +85,8 @@ def test_a_run_is_repeated_from_the_file_of_its_options(scan, tmp_path):
 
 def test_a_file_of_options_has_those_of_the_program_too_and_a_mistake_is_refused_with_its_line(tmp_path):
     path = tmp_path / "run.toml"
-    path.write_text("[recon]\nfov = [200, 220]\niters = 12\nmaps = 'm.h5'\nframe-step = 3\noutput = ['a.h5', 'b.h5']\n")
+    path.write_text("[recon]\nfov = [200, 220]\niters = 12\nmaps = 'm.h5'\nframe-step = 3\noutput = ['a.h5', "
+                    "'b.h5']\n")
     assert larmor.read_settings(path) == {"fov_mm": "200,220", "iters": "12", "maps": "m.h5", "frame_step": "3",
                                           "output": ["a.h5", "b.h5"]}
     path.write_text("iters = 12\ntol = 2\n")

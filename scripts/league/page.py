@@ -171,9 +171,10 @@ def summary(results):
     return table(head, rows)
 
 
-def least(rows, key):
-    row = best(rows)
-    values = [t[key] for t in (row or {}).get("times", []) if key in t]
+def least(rows, key, busy=False):
+    """Of the runs for times; where others use the machine, else of the run whose error counts."""
+    row = best(rows) or {}
+    values = [t[key] for t in row.get("times") or ([row] if busy else []) if key in t]
     return min(values) if values else None
 
 
@@ -192,7 +193,7 @@ def time_tables(results, busy=False):
         for key, unit, form in [m for m in MEASURED if not busy or m[0] in BUSY]:
             rows = []
             for s in results.scenes:
-                values = {t: least(results.rows[s["name"]][t].get(column), key) for t in results.tools}
+                values = {t: least(results.rows[s["name"]][t].get(column), key, busy) for t in results.tools}
                 if any(v is not None for v in values.values()):
                     rows.append([s["name"], *cells(values, results.tools, NEAR_TIME, form)])
             if rows:

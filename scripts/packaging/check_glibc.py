@@ -2,8 +2,8 @@
 """Whether a wheel needs no newer C library than its name says.
 
 Usage: scripts/packaging/check_glibc.py WHEEL...
-Every library and program in the wheel is asked by readelf for the versions of glibc's symbols that it needs; the newest
-must not be above X.Y of manylinux_X_Y in the wheel's name. SPDX-License-Identifier: Apache-2.0
+Every library and program in the wheel is asked by readelf for the versions of glibc's symbols that it needs; the
+newest must not be above X.Y of manylinux_X_Y in the wheel's name. SPDX-License-Identifier: Apache-2.0
 """
 
 import pathlib

@@ -306,6 +306,9 @@ def test_where_others_use_the_machine_only_memory_and_the_processors_seconds_are
     assert "9.00" not in text
     assert "8.00" not in text
     assert "| one | **9.00** | 1.00 | – |" in written(places, scenes)
+    places.put(scenes[0], "sigpy", "none", [0.1], processor=4.0, memory=120)
+    assert "| one | 2.00 | 3.00 | 4.00 |" in written(places, scenes, busy=True)
+    assert "| one | **9.00** | 1.00 | – |" in written(places, scenes)
 
 
 # ---- who takes part ----

@@ -255,3 +255,52 @@ TEST(a_strong_penalty_along_the_heart_makes_its_phases_alike_and_leaves_the_brea
     if (getenv("SHOW")) printf("apart: heart %g, breath %g\n", heart_apart, breath_apart);
     assert_true(10 * heart_apart < breath_apart);
 }
+
+typedef struct told { /* of two lines */
+    int limit, open;
+} told;
+
+static int listen_to(void *user, const larmor_event *e)
+{
+    told *t = user;
+    if (e->kind != LARMOR_EVENT_LOG) return 0;
+    t->limit += strstr(e->text, "the limit of iterations was reached first;") != NULL;
+    t->open += strstr(e->text, ": no penalty acts within the images, as tv:xy does: what no frame has sampled stays "
+                               "open") != NULL;
+    return 0;
+}
+
+/* The value of the functional after so many iterations. */
+static double objective_after(larmor_source *bins, const scan *s, const char *method, int iters, told *t)
+{
+    OWNED(larmor_recon) *recon;
+    OWNED(larmor_recon_result) r;
+    const larmor_recon_opts opts = {.size = sizeof opts,
+                                    .method = method,
+                                    .joint = 1,
+                                    .maps = s->maps,
+                                    .lambda_mode = LARMOR_LAMBDA_RELATIVE,
+                                    .lambda = 5e-3,
+                                    .iters = iters,
+                                    .tol = 1e-9,
+                                    .listener = listen_to,
+                                    .user = t};
+    assert_ok(larmor_recon_create(bins, dev, &opts, &recon));
+    assert_ok(larmor_recon_run(recon, 0, &r));
+    return r.report.solver.objective;
+}
+
+/* More iterations change images along what no bin has sampled, which the functional hardly sees. */
+TEST(the_functional_of_tv_along_bins_is_nearly_the_least_after_60_iterations_and_the_log_says_what_stays_open)
+{
+    OWNED(scan) s = scan_of();
+    OWNED(larmor_source) *bins = bins_of(&s, 3, 2);
+    told along = {0}, within = {0};
+    const double early = objective_after(bins, &s, "tv:h=1+tv:b=1", 60, &along);
+    const double late = objective_after(bins, &s, "tv:h=1+tv:b=1", 240, &along);
+    if (getenv("SHOW")) printf("%g %g\n", early, late);
+    assert_true(late <= early * (1 + 1e-5) && early <= 1.01 * late);
+    assert_true(along.limit == 2 && along.open == 2);
+    objective_after(bins, &s, "tv:xy+tv:h=1+tv:b=1", 3, &within);
+    assert_true(within.limit == 1 && within.open == 0);
+}

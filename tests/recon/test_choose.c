@@ -429,6 +429,8 @@ TEST(readouts_further_apart_are_held_out_each_by_itself)
     for (int64_t i = 0; i < 4 * SAMPLES * ARMS; i++)
         k[i] = one[i % (2 * SAMPLES * ARMS)] + (i % 2 == 0 && i >= 2 * SAMPLES * ARMS ? 0.26 : 0);
     check_held(k, SAMPLES, 2 * ARMS, SAMPLES);
+    OWNED(double) *held = held_of(k, SAMPLES, 2 * ARMS);
+    assert_memory_not_equal(held, held + SAMPLES * ARMS, SAMPLES * ARMS * sizeof *held);
     free(one);
 }
 

@@ -35,9 +35,11 @@ def _header(matrix: Sequence[int], fov_mm: Sequence[float] | None) -> str:
     sizes = [int(n) for n in matrix]
     lengths = [float(n) for n in (sizes if fov_mm is None else fov_mm)]
     if len(sizes) not in (2, 3) or len(lengths) != len(sizes):
-        raise ArgumentError(f"matrix and fov_mm: got {len(sizes)} and {len(lengths)} numbers, expected 2 or 3 of both")
+        raise ArgumentError(f"matrix and fov_mm: got {len(sizes)} and {len(lengths)} numbers, expected 2 or 3 of "
+                            "both")
     values = {"matrix": _xyz(sizes, 1), "fov": _xyz(lengths, 1.0)}
-    return _HEADER.format(spaces="".join(_SPACE.format(name=name, **values) for name in ("encodedSpace", "reconSpace")))
+    both = ("encodedSpace", "reconSpace")
+    return _HEADER.format(spaces="".join(_SPACE.format(name=name, **values) for name in both))
 
 
 @dataclass(frozen=True)
@@ -177,8 +179,8 @@ def live(readouts: Any, header: Header | None = None,
     """The images of the last readouts of a scan, each as soon as it is complete.
 
     readouts  the path of an ISMRMRD file; a `larmor.Scan`, best opened with as_stored=1, which keeps noise readouts;
-              or what gives them one after the other, such as a generator: (kspace, traj) or (kspace, traj, flags) as of
-              `Live.push`. Of an asynchronous one the images come by `async for`, computed in a thread meanwhile.
+              or what gives them one after the other, such as a generator: (kspace, traj) or (kspace, traj, flags) as
+              of `Live.push`. Of an asynchronous one the images come by `async for`, computed in a thread meanwhile.
     header    and options as of `larmor.Live`; default that of the scan.
     """
     if isinstance(readouts, (str, bytes, os.PathLike)):

@@ -90,7 +90,8 @@ class Reconstruction:
     posterior_deviation: Any = None  # their deviation: 95 % lie within 1.96 of it
     height: Any = None  # which part of a point's height each image shows, with response
     width: Any = None  # the width of a point in voxels, with response; 0 where next to nothing of it is left
-    motion: Floats | None = None  # poses [rows, 7] found for the last image, as `motion` takes them, with motion_states
+    # poses [rows, 7] found for the last image, as `motion` takes them, with motion_states
+    motion: Floats | None = None
     _header: str | None = field(default=None, repr=False)
     _reports: list[Any] = field(default_factory=list, repr=False)  # as the library has them
 
@@ -108,8 +109,8 @@ class Reconstruction:
     def close(self) -> None:
         """Let go of all arrays; geometry, reports and the log stay."""
         self.images = np.empty((0,))
-        for name in ("maps", "density", "eigenvalues", "noise", "g", "posterior_mean", "posterior_deviation", "height",
-                     "width", "motion"):
+        for name in ("maps", "density", "eigenvalues", "noise", "g", "posterior_mean", "posterior_deviation",
+                     "height", "width", "motion"):
             setattr(self, name, None)
 
     def __repr__(self) -> str:
@@ -154,7 +155,7 @@ class Reconstruction:
               anonymous: bool = False) -> None:
         """All images in the format of the path's suffix, with their geometry; .h5 has the provenance, too.
 
-        What one file cannot hold, as planes that are not parallel in a .nii, goes to PATH_1.nii, PATH_2.nii and so on.
+        What one file cannot hold, as planes that are not parallel in a .nii, goes to PATH_1.nii, PATH_2.nii, ...
         phase, anonymous  of "FOLDER.dcm/": phases as a series of their own; nothing that points to a person. Of
                           "NAME.dcm" the phases go to "NAME_phase.dcm".
         """
@@ -258,8 +259,8 @@ class _Listener:
         elif progress is True:
             self.show()
         elif progress not in (False, None):
-            raise ArgumentError(f"progress: got {progress!r}, expected True, False, a function of each event, a bar of "
-                                "tqdm, or a rich.progress.Progress")
+            raise ArgumentError(f"progress: got {progress!r}, expected True, False, a function of each event, a bar "
+                                "of tqdm, or a rich.progress.Progress")
 
     def show(self) -> None:
         """A bar of tqdm, or a line where it is not installed."""
@@ -340,8 +341,8 @@ def _source_of_arrays(scan: ScanArrays, on: Device, keep: list[Any]) -> Any:
 
 
 def settings() -> list[dict[str, Any]]:
-    """The options of `recon`, as the library's table has them: name, type, choices, bounds, unit, default ("standard"),
-    a line of help and a page of the documentation; and the option of the program."""
+    """The options of `recon`, as the library's table has them: name, type, choices, bounds, unit, default
+    ("standard"), a line of help and a page of the documentation; and the option of the program."""
     found: list[dict[str, Any]] = []
     while (entry := lib.larmor_setting_entry(len(found))).name != ffi.NULL:
         found.append({**_structs.to_dict(entry), "help": message(entry.help)})
@@ -370,7 +371,8 @@ def _on_option(user: Any, name: Any, value: Any, i: int) -> int:
             raise ArgumentError("prior: a file of options loads no code; hand it in as an argument")
         before = held(user).setdefault(text(name).replace("-", "_"), text(value))
         if i:
-            held(user)[text(name).replace("-", "_")] = [*([before] if isinstance(before, str) else before), text(value)]
+            held(user)[text(name).replace("-", "_")] = [*([before] if isinstance(before, str) else before),
+                                                        text(value)]
         return 0
     except BaseException as raised:
         return keep_exception(raised)
@@ -378,8 +380,8 @@ def _on_option(user: Any, name: Any, value: Any, i: int) -> int:
 
 def read_settings(path: Path) -> dict[str, Any]:
     """Options from a file, as `larmor recon --config` takes it and `Reconstruction.write_settings` writes it: for
-    `larmor.recon(scan, **larmor.read_settings(path))`. They are texts; those that are the default are left out. Options
-    that only the program has are among them, with _ for -, as it was given them."""
+    `larmor.recon(scan, **larmor.read_settings(path))`. They are texts; those that are the default are left out.
+    Options that only the program has are among them, with _ for -, as it was given them."""
     others: dict[str, Any] = {}
     opts = ffi.new("larmor_recon_opts *")
     opts.size = ffi.sizeof("larmor_recon_opts")
@@ -392,8 +394,13 @@ def _settings_line(settings: Mapping[str, str]) -> str:
     line, opts = ffi.new("char[8192]"), ffi.new("larmor_recon_opts *")
     opts.size = ffi.sizeof("larmor_recon_opts")
     for name, value in settings.items():
-        check(lib.larmor_setting_set(opts, name.encode(), value.encode()))
-    check(lib.larmor_settings_write(opts, ffi.NULL, line, len(line)))
+        if name not in SORTING:
+            check(lib.larmor_setting_set(opts, name.encode(), value.encode()))
+    pairs = [(ffi.new("char[]", name.encode()), ffi.new("char[]", settings[name].encode()))
+             for name in SORTING if name in settings]
+    keys, values = ffi.new("char *[]", [key for key, _ in pairs]), ffi.new("char *[]", [value for _, value in pairs])
+    others = ffi.new("larmor_notes *", {"keys": keys, "values": values, "count": len(pairs)})
+    check(lib.larmor_settings_write(opts, others, line, len(line)))
     return text(line)
 
 
@@ -420,18 +427,45 @@ def _source(scan: Any, on: Device, traj_units: str | None, keep: list[Any]) -> t
 
 def _framed(source: Any, frames: Mapping[str, Any], on: Device, keep: list[Any]) -> Any:
     """The source whose images are cut into frames, or sorted into bins."""
-    if not frames.keys().isdisjoint(("heart", "breath", "time")):
-        sorting = ffi.new("larmor_bins_opts *")
-        scan = next((one for one in keep if isinstance(one, _scan.Scan)), None)
-        if scan is not None:
-            sorting.waveforms = scan.pointer
+    if not frames.keys().isdisjoint(("heart", "breath", "time", "bins")):
+        frames, sorting = dict(frames), ffi.new("larmor_bins_opts *")
+        raw = ffi.typeof("larmor_raw *")
+        files = (one for one in keep if isinstance(one, ffi.CData) and ffi.typeof(one) is raw)
+        sorting.waveforms = next(files, ffi.NULL)
         sorting.way = lib.LARMOR_GATING_AUTO
+        if (bins := frames.pop("bins", None)) is not None:
+            check(lib.larmor_bins_read(str(bins).encode(), sorting))
+        if (gating := frames.pop("gating", None)) is not None:
+            way = ffi.new("larmor_gating_way *")
+            check(lib.larmor_gating_read(str(gating).encode(), way))
+            sorting.way = way[0]
         _structs.fill(sorting, frames, on, keep)
-        return created(lib.larmor_source_of_bins, "larmor_source", lib.larmor_source_free, source, on.pointer, sorting,
-                       ffi.NULL)
+        return created(lib.larmor_source_of_bins, "larmor_source", lib.larmor_source_free, source, on.pointer,
+                       sorting, ffi.NULL)
     cut = ffi.new("larmor_frames_opts *")
     _structs.fill(cut, frames)
     return created(lib.larmor_source_of_frames, "larmor_source", lib.larmor_source_free, source, cut)
+
+
+# Of bins, as files of options and the program have them, and the members of `frames` that they are.
+SORTING = {"bins": "bins", "gating": "gating", "tick": "tick_ms"}
+
+
+def sorting_of(options: Mapping[str, Any],
+               frames: Mapping[str, Any] | None) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
+    """The options without those of bins, and the frames with them."""
+    others = {name: value for name, value in options.items() if name not in SORTING}
+    asked = {SORTING[name]: options[name] for name in SORTING if options.get(name) is not None}
+    if not asked:
+        return others, frames
+    if "bins" not in asked:
+        lonely = next(name for name in SORTING if SORTING[name] in asked)
+        raise TypeError(f"{lonely}: has no effect without bins")
+    if frames is not None:
+        raise TypeError("frames and bins exclude each other; give one of them")
+    if "tick_ms" in asked:
+        asked["tick_ms"] = float(asked["tick_ms"])
+    return others, asked
 
 
 def _banded(source: Any, multiband: Mapping[str, Any], on: Device, keep: list[Any]) -> Any:
@@ -468,7 +502,8 @@ def check_names(asked: Mapping[str, Any]) -> None:
         if name in _OWN:
             raise TypeError(f"{name!r} is set by larmor itself")
         if name not in known and name not in _NAMES:
-            raise TypeError(f"{name}: no option of larmor.recon{_structs.nearest(name, [*known, *_ARGUMENTS])}; "
+            raise TypeError(f"{name}: no option of larmor.recon"
+                            f"{_structs.nearest(name, [*known, *_ARGUMENTS, *SORTING])}; "
                             "larmor.settings() lists them")
 
 
@@ -534,15 +569,17 @@ def plan(scan: Source, *, method: str = "auto", device: str | Device | None = "a
          frames: Mapping[str, Any] | None = None, multiband: Mapping[str, Any] | None = None,
          maps: ArrayLike | None = None, lam: float | str | None = None,
          **options: Unpack[ReconOptions]) -> list[dict[str, Any]]:
-    """What `recon` with these arguments would do for each series of images: members of larmor_recon_plan, such as grid,
-    coils, bytes of memory; and in "places" the shape, geometry and counters of each image. Nothing is reconstructed."""
-    on, keep, source = _opened(scan, device, traj_units, options)
+    """What `recon` with these arguments would do for each series of images: members of larmor_recon_plan, such as
+    grid, coils, bytes of memory; and in "places" the shape, geometry and counters of each image. Nothing is
+    reconstructed."""
+    others, frames = sorting_of(options, frames)
+    on, keep, source = _opened(scan, device, traj_units, others)
     if multiband is not None:
         source = _banded(source, multiband, on, keep)
     if frames is not None:
         source = _framed(source, frames, on, keep)
     run = created(lib.larmor_recon_create, "larmor_recon", lib.larmor_recon_free, source, on.pointer,
-                  _options({"method": method, "maps": maps, "lam": lam, **options}, on, _Listener(False), keep))
+                  _options({"method": method, "maps": maps, "lam": lam, **others}, on, _Listener(False), keep))
     found = []
     for series in range(lib.larmor_recon_series(run)):
         made = ffi.new("larmor_recon_plan *")
@@ -550,7 +587,8 @@ def plan(scan: Source, *, method: str = "auto", device: str | Device | None = "a
         found.append(_structs.to_dict(made))
         places = ffi.new("larmor_image_place[]", made.images)
         check(lib.larmor_recon_expect(run, series, places, ffi.NULL))
-        found[-1]["places"] = [{"shape": _arrays.dims(place.shape), **_structs.to_dict(place.meta)} for place in places]
+        found[-1]["places"] = [{"shape": _arrays.dims(place.shape),
+                                **_structs.to_dict(place.meta)} for place in places]
     return found
 
 

@@ -76,7 +76,8 @@ class Run:
         self._began = time.perf_counter()
         self.device: Device = _arrays.device(device)
         self._keep: list[Any] = []
-        self._asked = {"method": method, "maps": maps, "lam": lam, **options}
+        others, frames = _recon.sorting_of(options, frames)
+        self._asked = {"method": method, "maps": maps, "lam": lam, **others}
         _recon.check_names(self._asked)
         self._listener = _recon._Listener(progress)
         self._opts = _recon._options(self._asked, self.device, self._listener, self._keep)
@@ -92,6 +93,8 @@ class Run:
         self._waiting: collections.deque[Image] = collections.deque()
         self._left: tuple[Any, Any, Any, Any] = (None, None, None, None)  # maps, density, eigenvalues, poses
         self._next, self._turns, self._settings = 0, Turns(), _recon._settings_of(self._opts)
+        asked: Mapping[str, Any] = options
+        self._settings.update((name, str(asked[name])) for name in _recon.SORTING if asked.get(name) is not None)
         self._place = self._run = None
         try:
             if checkpoint is not None:
@@ -200,8 +203,8 @@ class Run:
         more = {name: self._together_of(name) for name in _MORE}
         maps, density, eigenvalues, motion = self._left
         return Reconstruction(_together([one.image for one in images]), [one.meta for one in images], reports, maps,
-                              list(self._listener.log), list(self._listener.warnings), provenance, density, eigenvalues,
-                              **more, motion=motion, _header=self._header, _reports=list(self._own))
+                              list(self._listener.log), list(self._listener.warnings), provenance, density,
+                              eigenvalues, **more, motion=motion, _header=self._header, _reports=list(self._own))
 
     def _together_of(self, name: str) -> Any:
         """A member of all images, or None where none has it."""
@@ -285,26 +288,28 @@ def recon(scan: Source, *, method: str = "auto", device: str | Device | None = "
     """Reconstruct the images of a scan.
 
     scan        path of an ISMRMRD file, a larmor.Scan, or larmor.ScanArrays.
-    method      "auto" (default): "tv" where samples predict one another, else "cg" (SENSE by conjugate gradients); one
-                of them, "grid", or another penalty: "tgv", "wavelet", "llr", "l1", "fft", "lowrank",
+    method      "auto" (default): "tv" where samples predict one another, else "cg" (SENSE by conjugate gradients);
+                one of them, "grid", or another penalty: "tgv", "wavelet", "llr", "l1", "fft", "lowrank",
                 "lowrank-sparse", "lowrank-multiscale", or several, such as "tv:xy+tv:t".
     device      default "auto": the first GPU that opens, else the processor. The program `larmor recon` takes the
                 processor for small scans, as it pays a GPU's start each time; here that is paid once.
     progress    True: a bar (tqdm where it is installed); a bar of tqdm or a rich.progress.Progress of yours; or a
-                function of each event, a dict with the members of larmor_event, which stops the run by returning True.
+                function of each event, a dict with the members of larmor_event, which stops the run by returning
+                True.
     frames      cut each image's readouts into frames: members of larmor_frames_opts, e.g. {"spokes": 21};
                 or sort them into bins: members of larmor_bins_opts, e.g. {"heart": 20, "breath": 4}, with signals of
-                your own as arrays: heart_times, heart_phase, breath_times, breath_signal.
+                your own as arrays: heart_times, heart_phase, breath_times, breath_signal; or by the options bins,
+                gating and tick, as the program takes them.
     multiband   slices that were excited together: {"offset_mm": [-30, 0, 30]} in mm along the slice direction, with
                 "shifts": N for phases 2 pi s j / N of slice s in readout j (default: as many as slices), or "phase":
                 an array [slices, readouts] in rad. Images are volumes of them.
     maps        coil maps [(sets,) coils, image...]; default: from the data. False: root sum of squares, of "grid".
     lam         weight of the penalty as in `larmor recon --lambda`: a number or "noise:2"; default: from the data.
-    prior       a denoiser in the place of a penalty: a function of x and sigma, a larmor.prior.Denoiser, or the path of
-                a plugin; with prior_method ("admm", "red") and prior_sigma, in units of the noise in the image
+    prior       a denoiser in the place of a penalty: a function of x and sigma, a larmor.prior.Denoiser, or the path
+                of a plugin; with prior_method ("admm", "red") and prior_sigma, in units of the noise in the image
                 by cg. An exception of the function ends the run and is that of this call.
-    scale       of the images: "integral" (default), whose k-space is their Fourier integral over the field of view, as
-                of phantoms; "sum", whose k-space is the sum over their voxels, as in linop and nufft.
+    scale       of the images: "integral" (default), whose k-space is their Fourier integral over the field of view,
+                as of phantoms; "sum", whose k-space is the sum over their voxels, as in linop and nufft.
     noise       True, or a number of samples (64): also the noise in the images, as members noise, snr and g; from so
                 many samples of noise, each of which costs a solution, where there is no formula. "quick": from one,
                 averaged over neighbours; None of images by penalties.
@@ -397,7 +402,8 @@ def _response_of(run: Any, series: int, result: Any, probes: int, contrast: floa
     check(lib.larmor_recon_response(run, series, result, opts, maps))
     try:
         each = [maps.map[i] for i in range(maps.count)]
-        return [(_arrays.to_numpy(lib.larmor_array_ref(one.height)), _arrays.to_numpy(lib.larmor_array_ref(one.width)))
+        return [(_arrays.to_numpy(lib.larmor_array_ref(one.height)),
+                 _arrays.to_numpy(lib.larmor_array_ref(one.width)))
                 for one in each]
     finally:
         lib.larmor_response_maps_free(maps)

@@ -75,7 +75,8 @@ def test_single_precision_stays_single():
     x, y, k, s = draw(1, 2)
     two, one, three = sums(x, y, k, s, MODES[2])
     x, y, k, s = (np.asarray(a, np.complex64 if np.iscomplexobj(a) else np.float32) for a in (x, y, k, s))
-    for found, expected in ((lj.nufft(x, k), two), (lj.nufft_adjoint(y, k, MODES[2]), one), (lj.type3(k, y, s), three)):
+    for found, expected in ((lj.nufft(x, k), two), (lj.nufft_adjoint(y, k, MODES[2]), one),
+                            (lj.type3(k, y, s), three)):
         assert found.dtype == jnp.complex64
         assert relative(found, expected) < 1e-5
 
@@ -434,7 +435,8 @@ def test_what_is_wrong_is_said_when_jax_traces():
             (lambda: lj.type2(k, x, mode_order="up"), larmor.ArgumentError,
              "mode_order: got 'up', expected one of centred, fft"),
             (lambda: lj.nufft(x.astype(jnp.bfloat16), k), larmor.ArgumentError,
-             "values of bfloat16: larmor computes in complex64 and complex128; hand in x.astype(jax.numpy.complex64)"),
+             "values of bfloat16: larmor computes in complex64 and complex128; hand in "
+             "x.astype(jax.numpy.complex64)"),
             (lambda: lj.sense(x, x, k), larmor.ShapeError,
              "maps: got shape (6, 5), expected [coils, modes...] for points of 2 columns"),
             (lambda: jax.jit(lambda tol: lj.nufft(x, k, tol=tol))(1e-3), larmor.ArgumentError,

@@ -14,7 +14,8 @@ ffi = pytest.importorskip("jax.ffi")
 ROOT = pathlib.Path(__file__).parents[3]
 MEMBERS = {  # of larmor's structs, and of XLA's
     ("lmr_xla_extension", "XLA_FFI_Metadata_Extension"): {"size": "extension_base.struct_size",
-                                                          "type": "extension_base.type", "next": "extension_base.next"},
+                                                          "type": "extension_base.type",
+                                                          "next": "extension_base.next"},
     ("lmr_xla_version", "XLA_FFI_Api_Version"): {"major": "major_version", "minor": "minor_version"},
     ("lmr_xla_error_args", "XLA_FFI_Error_Create_Args"): {"message": "message", "code": "errc"},
     ("lmr_xla_stream_args", "XLA_FFI_Stream_Get_Args"): {"context": "ctx", "stream": "stream"},
@@ -52,7 +53,8 @@ def test_members_and_numbers_are_those_of_jaxlibs_header(tmp_path):
     for (ours, theirs), members in MEMBERS.items():
         for a, b in members.items():
             lines.append(f'_Static_assert(offsetof({ours}, {a}) == offsetof({theirs}, {b}), "{theirs}.{b}");')
-            lines.append(f'_Static_assert(sizeof((({ours} *)0)->{a}) == sizeof((({theirs} *)0)->{b}), "{theirs}.{b}");')
+            lines.append(f'_Static_assert(sizeof((({ours} *)0)->{a}) == sizeof((({theirs} *)0)->{b}), '
+                         f'"{theirs}.{b}");')
     lines += [f'_Static_assert((int){a} == (int){b}, "{b}");' for a, b in NUMBERS.items()]
     source = tmp_path / "abi.c"
     source.write_text("\n".join([*lines, ""]))

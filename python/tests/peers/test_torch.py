@@ -135,7 +135,8 @@ def test_what_has_no_gradient_refuses_a_tensor_that_requires_one(draw):
     image, kspace = draw[0](6, 5), draw[0](4, 3)
     for call in (lambda: solve.cg(A, kspace), lambda: solve.lsmr(A, kspace.detach(), image),
                  lambda: solve.regularised(A, kspace, "tv"), lambda: prox.l1((6, 5), dtype=np.complex128)(1, image),
-                 lambda: linop.diag(image), lambda: linop.coils(draw[0](2, 6, 5)), lambda: linop.nufft(points, (6, 5)),
+                 lambda: linop.diag(image), lambda: linop.coils(draw[0](2, 6, 5)),
+                 lambda: linop.nufft(points, (6, 5)),
                  lambda: linop.sense(draw[0](2, 6, 5), points.detach()), lambda: linop.weights(points[..., 0]),
                  lambda: nufft.Plan(2, (6, 5)).set_points(points), lambda: solve.Circulant(points, (6, 5)),
                  lambda: nufft.type3(points, kspace, points.detach()),

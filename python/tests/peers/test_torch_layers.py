@@ -24,7 +24,8 @@ MODES = (5, 4)
 def scene():
     """An image, maps of 2 coils, 3 readouts of 4 points, their weights, a field in Hz and times in s."""
     g = torch.Generator().manual_seed(7)
-    return {"x": torch.randn(*MODES, dtype=C128, generator=g), "maps": torch.randn(2, *MODES, dtype=C128, generator=g),
+    return {"x": torch.randn(*MODES, dtype=C128, generator=g),
+            "maps": torch.randn(2, *MODES, dtype=C128, generator=g),
             "points": (torch.rand(3, 4, 2, dtype=F64, generator=g) - 0.5) * torch.tensor(MODES),
             "weights": torch.rand(3, 4, dtype=F64, generator=g) + 0.5,
             "field": torch.rand(*MODES, dtype=F64, generator=g) * 60 - 30,
