@@ -165,7 +165,7 @@ def test_types_and_help_of_options_are_those_of_the_table():
     members = larmor.ReconOptions.__annotations__
     left_out = {*python_options._recon._OWN, *python_options.NAMED}
     known = {setting["name"] for setting in larmor.settings()} - left_out
-    assert set(members) == known - {"iters"} | {"iterations"}
+    assert set(members) == known - {"iters"} | {"iterations"} | set(python_options.PROGRAM)
     for line in ("eps                 number: accuracy of the NUFFT", "memory              bytes: most memory",
                  "b0                  array: off-resonance in Hz", "checkpoint_every    number: from one",
                  "girf_spacing_hz     number: from one frequency of girf to the next; in Hz"):
