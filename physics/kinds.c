@@ -115,8 +115,8 @@ static larmor_status find_rows(const lmr_scene *scene, const double *time, int64
                         "opts.phase_terms: the readouts of image %d differ in length, and the times of their samples "
                         "do not tell which phases are theirs; give [%lld, 1, terms], of all samples in their order.",
                         scene->index + 1, (long long)scene->count);
-    if (most > p->samples || (p->readouts != 1 && p->readouts != readouts))
-        return refuse_phases(scene, most, readouts);
+    const int is_other = readouts == 1 ? most != p->samples : most > p->samples;
+    if (is_other || (p->readouts != 1 && p->readouts != readouts)) return refuse_phases(scene, most, readouts);
     return LARMOR_OK;
 }
 

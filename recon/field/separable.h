@@ -14,8 +14,8 @@ typedef struct lmr_separated {
     int rank;
     float complex *space; /* [voxels, rank] */
     float complex *time;  /* [times, rank] */
-    double error;         /* root mean square, relative to that of the exponential, of pairs that chose nothing */
-    double largest;       /* of those, relative to the same */
+    double error;   /* root mean square, relative to the exponential: of all places, or times, with some others */
+    double largest; /* of those, relative to the same */
 } lmr_separated;
 
 /* rank   0: the least that is found to keep the bound on the error.

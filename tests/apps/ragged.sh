@@ -69,10 +69,10 @@ ragged "spokes, a camera's phases" poses.txt "--phase-terms each.npy" "--phase-t
 at_least "$(nrmse moved.h5 --motion poses.txt)" "$right" 1.3 "spokes, without their phases"
 for poses in "" "--motion poses.txt"; do
     # shellcheck disable=SC2086
-    nrmse moved.h5 $poses --phase-terms each.npy --lambda 1e-3 --iterations 3 >/dev/null
+    nrmse moved.h5 $poses --phase-terms each.npy --lambda 1e-3 --iters 3 >/dev/null
     mv image.h5 each.h5
     # shellcheck disable=SC2086
-    nrmse moved.h5 $poses --phase-terms left.npy --lambda 1e-3 --iterations 3 >/dev/null
+    nrmse moved.h5 $poses --phase-terms left.npy --lambda 1e-3 --iters 3 >/dev/null
     expect 0 compare image.h5 each.h5 --tol 0
 done
 rm image.h5
