@@ -241,7 +241,12 @@ void lmr_report_method(larmor_recon *r)
     if (!lmr_job_resolves_lambda(job))
         lmr_log(&r->events, "double precision: rounding in single would be %.1g of an image by lambda %g",
                 2e-8 / job->settings->opts.lambda, job->settings->opts.lambda);
-    if (job->facts->method_from == LARMOR_METHOD_FROM_OPTIONS)
+    if (job->facts->method_from == LARMOR_METHOD_FROM_OPTIONS && job->found.method.kind == LMR_METHOD_REGULARISED &&
+        job->facts->basis)
+        lmr_log(&r->events,
+                "method: %s, which leaves coefficients of a basis less noise; opts.method cg is without a penalty",
+                lmr_method_name(job));
+    else if (job->facts->method_from == LARMOR_METHOD_FROM_OPTIONS)
         lmr_log(&r->events, "method: %s, as an option is given that is of one method", lmr_method_name(job));
     if (job->facts->method_from == LARMOR_METHOD_FROM_BINS)
         lmr_log(&r->events,

@@ -43,7 +43,8 @@ static const lmr_setting table[] = {
                     "(=4) or "
                     "those that the data choose; auto is cg with opts.lambda "
                     "NUMBER, "
-                    "opts.tol, opts.precondition, opts.basis or opts.partial_fourier pocs, tv with opts.joint, and "
+                    "opts.tol, opts.precondition or opts.partial_fourier pocs, tv with opts.basis or "
+                    "opts.joint, and "
                     "tv in space and along bins for bins"))),
     VALUE(
         joint, INT,

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "check/describe.h"
 #include "core/array.h"
@@ -241,8 +242,8 @@ static void name_of_bins(const larmor_recon *r, char name[32])
         if (info->bins[d] > 1) used += (size_t)snprintf(name + used, 32 - used, "+tv:%c=1", info->bins_letter[d]);
 }
 
-/* Whether the bins fit as one series, of one coil at a time. */
-static larmor_status bins_fit(larmor_recon *r, int *fit)
+/* Whether each series fits by the job's method, of one coil at a time. */
+static larmor_status series_fit(larmor_recon *r, int *fit)
 {
     lmr_series list = {.group = NULL};
     lmr_plan plan = {.bytes = NULL};
@@ -277,12 +278,35 @@ static larmor_status join_bins(larmor_recon *r)
     name_of_bins(r, name);
     lmr_method_settle(&r->job, &r->facts, name, LARMOR_METHOD_FROM_BINS);
     r->settings.joint = 1;
-    LMR_TRY(bins_fit(r, &fit));
+    LMR_TRY(series_fit(r, &fit));
     if (fit) return LARMOR_OK;
     lmr_log(&r->events, "bins: each by itself, as they do not fit into memory as one series");
     r->settings.joint = 0;
     r->facts.automatic = 1;
     r->facts.method_from = LARMOR_METHOD_FROM_CALLER;
+    lmr_method_take(&r->job, "cg");
+    return LARMOR_OK;
+}
+
+/* 1 if nothing but the basis speaks for conjugate gradients. */
+static int is_open_but_for_basis(const larmor_recon *r)
+{
+    const larmor_recon_opts *o = &r->settings.opts;
+    if (strcmp(r->settings.method, LMR_METHOD_AUTO) != 0 || o->prior || o->joint) return 0;
+    if (o->lambda_mode != LARMOR_LAMBDA_AUTO || o->tol != 0 || o->precondition || o->constraint || o->ranks) return 0;
+    return o->partial_fourier != LARMOR_PARTIAL_POCS && !(r->facts.info.hole > 0) && !wants_sets(r);
+}
+
+/* Coefficients of a basis, as other images, have less error by tv than by conjugate gradients, and so have fits of T1
+ * and T2 (docs/records/fit.md). */
+static larmor_status choose_for_basis(larmor_recon *r)
+{
+    int fit;
+    if (!is_open_but_for_basis(r)) return LARMOR_OK;
+    lmr_method_take(&r->job, "tv");
+    LMR_TRY(series_fit(r, &fit));
+    if (fit) return LARMOR_OK;
+    lmr_log(&r->events, "coefficients: by cg, as tv does not fit into memory");
     lmr_method_take(&r->job, "cg");
     return LARMOR_OK;
 }
@@ -298,6 +322,7 @@ larmor_status lmr_prepare(larmor_recon *r)
     if (st) return lmr_fail_in(st, name);
     if (r->settings.opts.basis) LMR_TRY(take_basis(r));
     LMR_TRY(join_bins(r));
+    if (r->facts.basis) LMR_TRY(choose_for_basis(r));
     LMR_TRY(lmr_series_gather(&r->job, &r->settings.only, &r->list));
     LMR_TRY(lmr_ghosts_find(r));
     if (!lmr_source_is_corrected(r->facts.source)) lmr_report_ghosts(r);

@@ -117,10 +117,11 @@ static app_option options[] = {
     OPTION(APP_WRITTEN_FILE, report, 0, "report", "FILE",
            "also write a page of HTML, for a browser, with the images, coil maps, trajectory, figures, settings and "
            "log"),
-    OPTION(APP_TEXT, report_noise, 0, "report-noise", "W",
-           "the signal-to-noise ratio in --report and --json: auto where it takes less than about a tenth of the "
-           "image's time (by a formula, of cg from one sample of noise), or off",
-           .preset = "auto", .choices = "auto|off"),
+    OPTION(
+        APP_TEXT, report_noise, 0, "report-noise", "W",
+        "the signal-to-noise ratio in --report and --json: auto (by a formula, and of cg from one sample of noise, "
+        "which takes about a tenth of the image's time) or off",
+        .preset = "auto", .choices = "auto|off"),
     OPTION(APP_FLAG, magnitude, 0, "magnitude", "", "write magnitudes where the format could be complex"),
     APP_WINDOW_OPTION(recon_settings),
     APP_PICTURE_OPTIONS(recon_settings),

@@ -245,6 +245,15 @@ def test_noise_is_the_deviation_and_snr_the_magnitude_over_it(scan):
         larmor.recon(scan, method="cg", noise=1)
 
 
+def test_a_quick_map_is_near_that_of_many_samples_and_leaves_the_image(scan):
+    quick, many = (larmor.recon(scan, method="cg", lam=1e-2, noise=n) for n in ("quick", 96))
+    assert np.array_equal(quick.images, many.images)
+    inside = np.abs(many.images) > 0.2 * np.abs(many.images).max()
+    assert np.mean(np.abs(quick.noise / many.noise - 1)[inside] < 0.3) > 0.85
+    with pytest.raises(ValueError, match=r'noise: got "much", expected "quick"'):
+        larmor.recon(scan, method="cg", noise="much")
+
+
 def test_the_response_says_what_becomes_of_a_point(scan):
     done = larmor.recon(scan, method="tv", lam=1e-2, response=2)
     assert done.height.shape == done.width.shape == done.images.shape

@@ -117,6 +117,22 @@ TEST(frames_of_six_spokes_come_out_by_every_method)
     }
 }
 
+static void expect_method(const series *s, larmor_recon_opts opts, const char *name)
+{
+    opts.maps = s->maps;
+    OWNED(larmor_recon_result) x = run(s, &opts);
+    assert_string_equal(x.report.method.name, name);
+    assert_int_equal(x.report.method.from, LARMOR_METHOD_FROM_OPTIONS);
+}
+
+TEST(coefficients_are_by_tv_unless_an_option_is_of_cg)
+{
+    OWNED(series) s = series_of(1e-4);
+    expect_method(&s, OPTS(.basis = s.basis), "tv");
+    expect_method(&s, OPTS(.basis = s.basis, .tol = 1e-3), "cg");
+    expect_method(&s, OPTS(.basis = s.basis, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3), "cg");
+}
+
 /* Frames whose signs alternate have a mean of about nothing. */
 TEST(a_basis_that_does_not_describe_the_frames_gets_a_warning_and_no_empty_image_is_the_result)
 {
