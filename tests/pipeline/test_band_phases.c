@@ -217,17 +217,14 @@ static larmor_array *samples_of(const scene *s, const double *phase)
  * lines, whose steps converge. */
 TEST(phases_of_any_kind_are_in_the_model_of_the_pipeline)
 {
-    static const double most[] = {0.01, 3};
-    for (int i = 0; i < 2; i++) {
-        OWNED(scene) s = scene_of("cartesian", 0, 3, 0, 1);
-        OWNED(double) *phase = table_of(larmor_array_shape(s.kspace).dim[1], most[i], 5);
-        OWNED(larmor_array) *kspace = samples_of(&s, phase);
-        OWNED(larmor_source) *source = source_of(kspace, s.traj, phase);
-        OWNED(larmor_recon_result) result = {0};
-        solve(source, s.maps, 1e-12, 400, &result);
-        assert_int_equal(result.report.segments, BANDS);
-        assert_at_most(result.report.misfit.relative, 1e-5);
-    }
+    OWNED(scene) s = scene_of("cartesian", 0, 3, 0, 1);
+    OWNED(double) *phase = table_of(larmor_array_shape(s.kspace).dim[1], 3, 5);
+    OWNED(larmor_array) *kspace = samples_of(&s, phase);
+    OWNED(larmor_source) *source = source_of(kspace, s.traj, phase);
+    OWNED(larmor_recon_result) result = {0};
+    solve(source, s.maps, 1e-12, 400, &result);
+    assert_int_equal(result.report.segments, BANDS);
+    assert_at_most(result.report.misfit.relative, 1e-5);
 }
 
 /* The phantom's samples with these phases, by sums of the slices' own, and noise. */
@@ -262,7 +259,7 @@ static double error_of(const scene *s, const double *phase, const double *model)
     OWNED(larmor_source) *source = source_of(kspace, s->traj, model);
     OWNED(larmor_recon_result) result = {0};
     larmor_comparison c;
-    solve(source, s->maps, 1e-3, 30, &result);
+    solve(source, s->maps, 1e-3, 20, &result);
     assert_ok(larmor_compare(result.image[0].data, s->truth, &(larmor_compare_opts){.inside = 2}, &c));
     return c.nrmse;
 }

@@ -384,6 +384,7 @@ static double error_by_header(scene *s, const stored *all, const char *calibrati
                                     .method = "cg",
                                     .lambda_mode = LARMOR_LAMBDA_RELATIVE,
                                     .lambda = 1e-3,
+                                    .iters = 12,
                                     .delays = LARMOR_DELAYS_OFF};
     assert_ok(larmor_recon_create(source, dev, &opts, &recon));
     assert_ok(larmor_recon_run(recon, 0, &result));
@@ -488,19 +489,16 @@ static void store_volume(scene *s, double shift, int uneven, stored *to)
 
 TEST(a_volume_of_all_slices_gives_the_coil_maps)
 {
-    static const char *const scans[] = {"spiral", "golden"};
     OWNED(void) *memory = calloc(1, sizeof(stored));
-    for (int i = 0; i < 2; i++) {
-        OWNED(scene) s = scene_of(scans[i], i ? 40 : 12, 0);
-        larmor_raw_info info;
-        store_volume(&s, 10, 0, memory);
-        const double by_truth = error_by_header(&s, memory, "full3D", s.maps, &info);
-        const double by_reference = error_by_header(&s, memory, "full3D", NULL, &info);
-        assert_string_equal(info.bands_report,
-                            "3 slices at -40, 0, 40 mm, whose phases are 2 pi s j / 3, by the header; a volume of "
-                            "them for the coil maps");
-        assert_at_most(by_reference, 1.25 * by_truth);
-    }
+    OWNED(scene) s = scene_of("spiral", 12, 0);
+    larmor_raw_info info;
+    store_volume(&s, 10, 0, memory);
+    const double by_truth = error_by_header(&s, memory, "full3D", s.maps, &info);
+    const double by_reference = error_by_header(&s, memory, "full3D", NULL, &info);
+    assert_string_equal(info.bands_report,
+                        "3 slices at -40, 0, 40 mm, whose phases are 2 pi s j / 3, by the header; a "
+                        "volume of them for the coil maps");
+    assert_at_most(by_reference, 1.25 * by_truth);
 }
 
 TEST(a_volume_that_is_no_stack_is_refused)
