@@ -7,6 +7,7 @@
 #include "core/array.h"
 #include "core/owned.h"
 #include "core/status.h"
+#include "physics/multiband_phases.h"
 #include "pipeline/problem.h"
 
 /* Partitions: places along kz so near those of the other sign are the same. */
@@ -127,7 +128,8 @@ larmor_status lmr_band_sign_check(const lmr_job *job, const lmr_frame *frame, co
 {
     const lmr_scan_facts *facts = job->facts;
     lmr_frame other = *frame;
-    if (!frame->grid.apart[2] || facts->coils < 2 || facts->basis || facts->slabs) return LARMOR_OK;
+    const int apart = frame->grid.apart[2];
+    if (!apart || apart & LMR_APART_BY_PHASES || facts->coils < 2 || facts->basis || facts->slabs) return LARMOR_OK;
     if (!facts->given && !facts->info.calibration) {
         lmr_log(job->events,
                 "multiband: the sign of the phases is not checked, as coil maps from the samples fit either one");

@@ -14,11 +14,12 @@
 #include "core/owned.h"
 #include "core/status.h"
 #include "physics/multiband_header.h"
+#include "physics/multiband_phases.h"
 #include "physics/multiband_reference.h"
 #include "scan/source.h"
 
-#define MAX_UNEVEN_PHASE 1e-3  /* rad, of steps from slice to slice, as rounding in files leaves them */
 #define MAX_OFF_REFERENCE 0.25 /* of the distance between slices, of a scan of a slice alone */
+#define MAX_DISTANCE_MM 1e4    /* of slices */
 #define MAX_OFF_PARTITION 1e-6 /* of a partition */
 
 enum { MOST_SHIFTS = 1024 };
@@ -34,9 +35,9 @@ typedef struct multiband {
     larmor_source *reference; /* of each slice alone, or NULL: */
     int reference_encoding, reference_solid;
     double offset[LARMOR_MOST_BANDS];
-    double first_mm, step_mm; /* offsets of the slices */
-    double *phase;            /* [bands, rows] of the middle slice and from one to the next; or NULL */
-    int64_t rows, *begin;     /* of the array; the number of each inner image's first readout in it */
+    double first_mm, step_mm; /* offsets of the slices, on average where they are */
+    int is_uneven;            /* 1: not equally far apart */
+    lmr_band_phases phase;    /* of an array; even NULL: by shifts */
 } multiband;
 
 /* ---- places along kz ---- */
@@ -50,8 +51,8 @@ static double within(double x, double period)
 static double kz_of(const multiband *m, int group, int64_t j, double *middle)
 {
     const int centre = m->bands / 2;
-    if (m->phase) {
-        const double *row = m->phase + 2 * (m->begin[group] + j);
+    if (m->phase.even) {
+        const double *row = m->phase.even + 2 * (m->phase.begin[group] + j);
         *middle = row[0];
         return within(-row[1] * m->bands / (2 * M_PI), m->bands);
     }
@@ -90,7 +91,7 @@ static larmor_status encoding_of(void *self, int encoding, larmor_encoding *out)
     out->ndim = 3;
     out->matrix[2] = out->recon_matrix[2] = m->bands;
     out->fov_mm[2] = out->recon_fov_mm[2] = m->step_mm * m->bands;
-    out->apart[2] = 1;
+    out->apart[2] = 1 | (m->phase.rest ? LMR_APART_BY_PHASES : 0) | (m->is_uneven ? LMR_APART_UNEVENLY : 0);
     return LARMOR_OK;
 }
 
@@ -103,6 +104,7 @@ static larmor_status meta_of(void *self, int group, larmor_image_meta *meta)
     LMR_TRY(lmr_source_meta(m->inner, inner, meta));
     for (int d = 0; d < 3; d++) meta->position_mm[d] += offset * meta->slice_dir[d];
     meta->fov_mm[2] = m->step_mm * m->bands;
+    meta->place_unknown |= m->is_uneven;
     return LARMOR_OK;
 }
 
@@ -206,6 +208,13 @@ static larmor_status encode(const multiband *m, int group, const int64_t *readou
     return s->traj ? add_kz(m, group, of, scale, s) : count_partitions(m, group, of, readouts, s->step2);
 }
 
+static double nearest_distance(const multiband *m)
+{
+    double least = m->step_mm;
+    for (int s = 1; s < m->bands; s++) least = fmin(least, m->offset[s] - m->offset[s - 1]);
+    return least;
+}
+
 static lmr_slice_scans scans_of(const multiband *m)
 {
     return (lmr_slice_scans){.source = m->reference,
@@ -213,7 +222,7 @@ static lmr_slice_scans scans_of(const multiband *m)
                              .solid = m->reference_solid,
                              .bands = m->bands,
                              .offset_mm = m->offset,
-                             .reach_mm = MAX_OFF_REFERENCE * m->step_mm};
+                             .reach_mm = MAX_OFF_REFERENCE * nearest_distance(m)};
 }
 
 /* Of an image of the inner source. */
@@ -289,7 +298,8 @@ static larmor_status fingerprint_of(void *self, uint64_t *fingerprint)
         *fingerprint = lmr_hash(*fingerprint, &own, sizeof own);
     }
     *fingerprint = lmr_hash(*fingerprint, numbers, sizeof numbers);
-    if (m->phase) *fingerprint = lmr_hash(*fingerprint, m->phase, 2 * sizeof *m->phase * (size_t)m->rows);
+    *fingerprint = lmr_hash(*fingerprint, m->offset, sizeof *m->offset * (size_t)m->bands);
+    *fingerprint = lmr_band_phases_hash(&m->phase, *fingerprint);
     return LARMOR_OK;
 }
 
@@ -298,8 +308,7 @@ static void destroy(void *self)
     multiband *m = self;
     larmor_source_free(m->inner);
     larmor_source_free(m->reference);
-    free(m->phase);
-    free(m->begin);
+    lmr_band_phases_free(&m->phase);
     free(m->group);
     free(m);
 }
@@ -315,58 +324,17 @@ static larmor_status take_offsets(const larmor_multiband_opts *o, multiband *m)
     memcpy(m->offset, o->offset_mm, sizeof *m->offset * (size_t)o->bands);
     m->first_mm = o->offset_mm[0];
     m->step_mm = (o->offset_mm[o->bands - 1] - o->offset_mm[0]) / (o->bands - 1);
-    if (lmr_multiband_is_even(o->offset_mm, o->bands)) return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_ARG,
-                    "multiband: slices from %g to %g mm, expected ascending offsets that are equally far apart",
-                    o->offset_mm[0], o->offset_mm[o->bands - 1]);
-}
-
-/* The readouts of all images, and at which row of the array each image begins. */
-static larmor_status find_rows(multiband *m, int64_t rows, int bands)
-{
-    const int groups = larmor_source_describe(m->inner).groups;
-    int64_t all = 0;
-    int each = 1;
-    m->begin = calloc((size_t)groups + 1, sizeof *m->begin);
-    if (!m->begin) return LMR_NO_MEMORY();
-    for (int i = 0; i < groups; i++) {
-        larmor_group g;
-        LMR_TRY(lmr_source_group(m->inner, i, &g));
-        m->begin[i] = all;
-        all += g.readouts;
-        each &= g.readouts == rows;
-    }
-    m->rows = rows;
-    if (bands == m->bands && each) memset(m->begin, 0, (size_t)groups * sizeof *m->begin);
-    if (bands == m->bands && (each || rows == all)) return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_SHAPE,
-                    "multiband: phases of %lld readouts and %d slices, expected those of the %lld readouts%s and %d "
-                    "slices",
-                    (long long)rows, bands, (long long)all, groups > 1 ? " of all images, or of each one," : "",
-                    m->bands);
-}
-
-static larmor_status take_row(multiband *m, const double *phase, int64_t row)
-{
-    const double step = phase[row + m->rows] - phase[row];
-    for (int s = 0; s < m->bands; s++) {
-        const double angle = phase[row + m->rows * s];
-        if (!isfinite(angle))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "multiband: the phase of readout %lld is not finite", (long long)row);
-        if (fabs(within(angle - phase[row] - step * s, 2 * M_PI)) > MAX_UNEVEN_PHASE)
-            return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                            "multiband: the phases of readout %lld do not grow evenly from slice to slice, as blips "
-                            "and cycled pulses make them; larmor_op_multiband takes any.",
-                            (long long)row);
-    }
-    m->phase[2 * row] = phase[row + m->rows * (m->bands / 2)];
-    m->phase[2 * row + 1] = step;
-    return LARMOR_OK;
+    m->is_uneven = !lmr_multiband_is_even(o->offset_mm, o->bands);
+    int good = isfinite(o->offset_mm[0]) && fabs(m->step_mm) < MAX_DISTANCE_MM;
+    for (int s = 1; s < o->bands; s++) good &= o->offset_mm[s] > o->offset_mm[s - 1];
+    if (good && !(m->is_uneven && m->solid)) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_ARG, "multiband: slices from %g to %g mm, expected ascending offsets%s",
+                    o->offset_mm[0], o->offset_mm[o->bands - 1],
+                    m->solid ? " that are equally far apart, as partitions are" : "");
 }
 
 static larmor_status take_phases(const larmor_multiband_opts *o, multiband *m)
 {
-    LMR_HEAP double *phase = NULL;
     m->shifts = o->shifts;
     m->turns = o->turns ? o->turns : 1;
     if (m->solid && !o->shifts && !o->phase) return LARMOR_OK;
@@ -381,16 +349,7 @@ static larmor_status take_phases(const larmor_multiband_opts *o, multiband *m)
                         o->phase ? " and phases" : "", MOST_SHIFTS);
     m->turns = m->shifts ? (m->turns % m->shifts + m->shifts) % m->shifts : 0;
     if (!o->phase) return LARMOR_OK;
-    const larmor_shape shape = larmor_array_shape(o->phase);
-    if (shape.ndim != 2 || lmr_is_complex(larmor_array_dtype(o->phase)))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "multiband: phases are %s, expected real [readouts, %d slices]",
-                        lmr_describe(o->phase).s, m->bands);
-    LMR_TRY(find_rows(m, shape.dim[0], shape.dim[1] <= LARMOR_MOST_BANDS ? (int)shape.dim[1] : 0));
-    LMR_TRY(larmor_array_download(o->phase, LARMOR_F64, &phase));
-    m->phase = lmr_new(m->rows, 2 * sizeof *m->phase);
-    if (!m->phase) return LMR_NO_MEMORY();
-    for (int64_t row = 0; row < m->rows; row++) LMR_TRY(take_row(m, phase, row));
-    return LARMOR_OK;
+    return lmr_band_phases_take(m->inner, o->phase, m->bands, &m->phase);
 }
 
 /* ---- the inner source ---- */
@@ -515,12 +474,20 @@ static void warn(multiband *m, const larmor_multiband_header *h, const larmor_mu
         add_line(&m->info, "%s",
                  "multiband: the header's lists of dZ differ: the first one is taken for all images.\n");
     if (other) add_line(&m->info, "multiband: images without such slices are left out: %d.\n", other);
+    if (m->is_uneven)
+        add_line(
+            &m->info,
+            "multiband: slices are not equally far apart: images have the mean distance of %.4g mm, and do not say "
+            "where they lie.\n",
+            m->step_mm);
     if (m->by_header) return;
     lmr_multiband_compare(h, o, line, sizeof line);
     add_line(&m->info, "%s", line);
 }
 
 /* ---- the source ---- */
+
+static const char unevenly[] = ", unevenly from slice to slice";
 
 static larmor_status take_options(multiband *m, const larmor_multiband_opts *opts)
 {
@@ -546,11 +513,28 @@ static larmor_status take_options(multiband *m, const larmor_multiband_opts *opt
     m->info.calibration = 0;
     LMR_TRY(take_reference(m, &e));
     lmr_multiband_report(opts, m->solid, m->by_header, m->reference ? 1 + m->reference_solid : 0, &m->info);
+    if (m->phase.rest && strlen(m->info.bands_report) + sizeof unevenly < sizeof m->info.bands_report)
+        strcat(m->info.bands_report, unevenly);
     warn(m, &e.multiband, opts);
     return LARMOR_OK;
 }
 
 static const larmor_source_impl own_describe = {.describe = describe};
+
+larmor_status lmr_multiband_phases(const larmor_source *source, int group, lmr_band_phases *phases, int64_t *first)
+{
+    const multiband *m = lmr_source_self(source, &own_describe);
+    int inner = 0;
+    if (!m || !m->phase.rest)
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                        "multiband: frames and bins of %s: phases that grow unevenly from slice to slice are for "
+                        "whole images alone",
+                        lmr_source_name(source));
+    LMR_TRY(inner_of(m, group, &inner));
+    *phases = m->phase;
+    *first = m->phase.begin[inner];
+    return LARMOR_OK;
+}
 
 larmor_status larmor_source_of_multiband(larmor_source *inner, const larmor_multiband_opts *opts,
                                          larmor_source **source)

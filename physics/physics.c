@@ -9,6 +9,7 @@
 #include "core/hash.h"
 #include "core/owned.h"
 #include "core/status.h"
+#include "physics/multiband_phases.h"
 #include "physics/terms.h"
 
 /* Below, they are in the model by themselves. Above, they cost more than they mend in most scans, and simulated
@@ -16,10 +17,12 @@
 #define LOW_FIELD_TESLA 1.0
 #define LEAST_PHASE_RAD 0.1 /* of concomitant fields that are worth a model: docs/reference/physics.md */
 
+#define BANDS_ERROR 1e-6 /* of phases of slices, whose sum has as many products as slices at most */
+
 enum { TRIED_IMAGES = 64 }; /* of a scan: slices lie elsewhere, repetitions do not */
 
 static larmor_status (*const kinds[])(const lmr_scene *scene, lmr_term_list *list) = {
-    lmr_add_off_resonance, lmr_add_decay, lmr_add_camera, lmr_add_concomitant};
+    lmr_add_off_resonance, lmr_add_decay, lmr_add_camera, lmr_add_concomitant, lmr_add_bands};
 
 void lmr_physics_free(lmr_physics *p)
 {
@@ -64,8 +67,26 @@ larmor_status lmr_physics_open(const larmor_recon_opts *o, lmr_scan_facts *facts
     return lmr_camera_open(o->phase_terms, p);
 }
 
+/* Phases of slices that kz does not have. They are jumps, which maps from the samples do not follow. */
+static larmor_status decide_bands(const lmr_job *job, lmr_scan_facts *facts)
+{
+    const larmor_recon_opts *o = &job->settings->opts;
+    int bands = 0;
+    for (int i = 0; i < facts->info.groups; i++) bands |= facts->grid[i].apart[2] & LMR_APART_BY_PHASES;
+    if (!bands) return LARMOR_OK;
+    if (!o->maps && !facts->info.calibration && facts->info.coils > 1)
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                        "multiband: phases that grow unevenly from slice to slice need coil maps, which samples with "
+                        "them do not give; give maps by opts.maps, or scans of each slice alone.");
+    LMR_TRY(begin(o, facts));
+    facts->physics->bands = 1;
+    if (!(facts->physics->opts.error > 0)) facts->physics->opts.error = BANDS_ERROR;
+    return LARMOR_OK;
+}
+
 larmor_status lmr_physics_decide(lmr_job *job, lmr_scan_facts *facts)
 {
+    LMR_TRY(decide_bands(job, facts));
     const larmor_recon_opts *o = &job->settings->opts;
     const double tesla = o->field_tesla > 0 ? o->field_tesla : facts->info.field_tesla;
     double most = -1;
@@ -97,9 +118,12 @@ larmor_status lmr_physics_decide(lmr_job *job, lmr_scan_facts *facts)
 
 larmor_status lmr_physics_follow(const lmr_scan_facts *decided, const larmor_recon_opts *opts, lmr_scan_facts *facts)
 {
-    if (!decided->physics || !decided->physics->concomitant) return LARMOR_OK;
+    const lmr_physics *p = decided->physics;
+    if (!p || (!p->concomitant && !p->bands)) return LARMOR_OK;
     LMR_TRY(begin(opts, facts));
-    facts->physics->concomitant = 1;
+    facts->physics->concomitant = p->concomitant;
+    facts->physics->bands = p->bands;
+    facts->physics->opts = p->opts;
     return LARMOR_OK;
 }
 
@@ -128,10 +152,16 @@ static larmor_status upload(const lmr_job *job, larmor_shape shape, const double
 /* A field alone has its own way, whose normal map is a sum of Toeplitz operators. */
 static int is_field_alone(const lmr_physics *p)
 {
-    return p->b0.value && !p->t2star.value && !p->phase && !p->concomitant;
+    return p->b0.value && !p->t2star.value && !p->phase && !p->concomitant && !p->bands;
 }
 
 static int has_terms(const lmr_physics *p)
+{
+    return p->b0.value || p->t2star.value || p->phase || p->concomitant || p->bands;
+}
+
+/* Phases of slices need no times. */
+static int needs_times(const lmr_physics *p)
 {
     return p->b0.value || p->t2star.value || p->phase || p->concomitant;
 }
@@ -199,6 +229,16 @@ static void close_scene(scene_data *d)
     free(d->hz);
 }
 
+/* Of samples whose times do not matter. */
+static larmor_status shape_of(const lmr_job *job, const int *index, const larmor_array *traj, larmor_shape *shape)
+{
+    larmor_group g;
+    LMR_TRY(lmr_source_group(job->facts->source, index[0], &g));
+    *shape = LARMOR_SHAPE(g.samples, g.readouts);
+    if (traj) *shape = larmor_shape_of(2, larmor_array_shape(traj).dim + 1);
+    return LARMOR_OK;
+}
+
 static larmor_status open_scene(const lmr_job *job, const int *index, int count, const larmor_array *traj,
                                 scene_data *d)
 {
@@ -219,7 +259,8 @@ static larmor_status open_scene(const lmr_job *job, const int *index, int count,
         scene->traj = d->planned.traj;
         count = 1;
     }
-    LMR_TRY(lmr_times_of(job, index, count, traj, &scene->samples, &d->times));
+    LMR_TRY(needs_times(p) ? lmr_times_of(job, index, count, traj, &scene->samples, &d->times)
+                           : shape_of(job, index, traj, &scene->samples));
     scene->times = d->times;
     scene->count = larmor_shape_count(scene->samples);
     return LARMOR_OK;

@@ -5,6 +5,7 @@
 
 #include "core/array.h"
 #include "core/status.h"
+#include "physics/multiband_phases.h"
 #include "physics/terms.h"
 
 /* Of a warning, and of files; neither was measured. */
@@ -165,6 +166,11 @@ larmor_status lmr_map_on_grid(const lmr_job *job, lmr_placed_map *f, int index, 
     LMR_TRY(lmr_source_group(job->facts->source, index, &group));
     LMR_TRY(lmr_source_meta(job->facts->source, index, &image));
     LMR_TRY(count_slices(job, &group, &slices));
+    if (f->placed && grid->apart[2] & LMR_APART_UNEVENLY)
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                        "opts.%s: %s lies in space, and slices that are not equally far apart have no volume there; "
+                        "give an array of the image's voxels.",
+                        f->option, f->name);
     if (f->placed && is_oriented(&image))
         find_way(f, grid, &image, &w);
     else

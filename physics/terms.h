@@ -33,6 +33,7 @@ struct lmr_physics {
         uint64_t key;
         larmor_array *array; /* that of the last image, or NULL */
     } displaced;
+    int bands;       /* 1: slices that were excited together have phases of their own (physics/multiband_phases.h) */
     int concomitant; /* 1: with their phases, at */
     double tesla;
     int has_start; /* 1: the first sample's time was given */
@@ -91,6 +92,7 @@ larmor_status lmr_positions_of(const lmr_scene *scene, double **position);
 larmor_status lmr_add_off_resonance(const lmr_scene *scene, lmr_term_list *list);
 larmor_status lmr_add_decay(const lmr_scene *scene, lmr_term_list *list);
 larmor_status lmr_add_camera(const lmr_scene *scene, lmr_term_list *list);
+larmor_status lmr_add_bands(const lmr_scene *scene, lmr_term_list *list);
 larmor_status lmr_add_concomitant(const lmr_scene *scene, lmr_term_list *list);
 
 /* Phases of a field camera. */
