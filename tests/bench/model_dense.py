@@ -101,6 +101,16 @@ class Dense:
         return out
 
 
+def on_device(x, device):
+    """A host array where larmor's operator is."""
+    x = np.ascontiguousarray(x)
+    return torch.as_tensor(x, device=device) if device.startswith("cuda") else x
+
+
+def on_host(x):
+    return x if isinstance(x, np.ndarray) else x.cpu().numpy()
+
+
 def main():
     parser = argparse.ArgumentParser()
     for name, value in {"matrix": 256, "coils": 16, "samples": 25750, "iterations": 50}.items():
@@ -111,17 +121,20 @@ def main():
     args = parser.parse_args()
     traj, terms, maps, image = scene(args)
     began = time.perf_counter()
-    model = linop.Segments.of_terms(terms, error=args.error, device=args.device)
+    there = [tuple(on_device(part, args.device) for part in term) for term in terms]
+    model = linop.Segments.of_terms(there, error=args.error, device=args.device)
     found = time.perf_counter() - began
-    A = linop.sense(maps, traj, off_resonance=model, device=args.device)
-    kspace = np.asarray(A @ image.astype(np.complex64))
+    A = linop.sense(on_device(maps, args.device), on_device(traj, args.device), off_resonance=model,
+                    device=args.device)
+    kspace = on_host(A @ on_device(image.astype(np.complex64), args.device))
     rng = np.random.default_rng(1)
     size = np.sqrt(np.mean(np.abs(kspace) ** 2))
     noise = rng.normal(size=kspace.shape) + 1j * rng.normal(size=kspace.shape)
     kspace = (kspace + 0.02 * size * noise).astype(np.complex64)
-    solve.cg(A, kspace, iterations=1, lam=PENALTY * traj[..., 0].size)
+    samples = on_device(kspace, args.device)
+    solve.cg(A, samples, iterations=1, lam=PENALTY * traj[..., 0].size)
     began = time.perf_counter()
-    own, _ = solve.cg(A, kspace, iterations=args.iterations, tol=1e-30, lam=PENALTY * traj[..., 0].size)
+    own, _ = solve.cg(A, samples, iterations=args.iterations, tol=1e-30, lam=PENALTY * traj[..., 0].size)
     ours = time.perf_counter() - began
     dense = Dense(args, traj, terms, maps)
     y = dense.array(kspace.reshape(args.coils, -1).T)
@@ -134,7 +147,8 @@ def main():
     x, took, done = conjugate_gradients(dense.normal, b, args.iterations, args.patience, dense.synchronise)
     x = np.asarray(x.cpu() if torch is not None else x).reshape(image.shape)
     if done < args.iterations:
-        own, _ = solve.cg(A, kspace, iterations=done, tol=1e-30, lam=PENALTY * traj[..., 0].size)
+        own, _ = solve.cg(A, samples, iterations=done, tol=1e-30, lam=PENALTY * traj[..., 0].size)
+    own = on_host(own)
     print(f"{args.matrix}^2 voxels, {traj[..., 0].size} samples, {args.coils} coils, {args.iterations} iterations, "
           f"{args.device}")
     print(f"larmor: {model.info['segments']} products in {found:.2f} s, error {model.info['error']:.1e}; "
