@@ -55,9 +55,11 @@ __global__ void bin_kernel(int64_t bins, uint32_t m, int rounds, key_bits bits, 
     constexpr uint32_t lanes = 8;
     const uint32_t lane = threadIdx.x % lanes, group = threadIdx.x % 32 / lanes * lanes;
     const int64_t b = first_index() / lanes;
-    uint32_t from = 0, left = b <= bins ? m : 0;
+    uint32_t from = 0;
+    uint32_t left = b <= bins ? m : 0;
     for (int i = 0; i < rounds; i++) {
-        const uint32_t step = left ? (left - 1) / lanes + 1 : 1, at = lane * step;
+        const uint32_t step = left ? (left - 1) / lanes + 1 : 1;
+        const uint32_t at = lane * step;
         const bool below = at < left && bits.bin(key[from + at]) < (uint32_t)b;
         const uint32_t count = (uint32_t)__popc(__ballot_sync(~0U, below) >> group & ((1U << lanes) - 1));
         const uint32_t behind = count ? (count - 1) * step + 1 : 0;
