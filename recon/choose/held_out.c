@@ -22,8 +22,10 @@
 #define REPEAT_SIDE 0.25
 
 /* One of RUN in a row is held out; whole readouts where there are so many that the others cover k-space without
- * it. What repeats a readout is held out as it is, or it would tell what that has measured. */
-enum { RUN = 10, MANY_READOUTS = 24 }; /* that differ */
+ * it. What repeats a readout is held out as it is, or it would tell what that has measured: then a tenth of few that
+ * differ would be too few to go by, and parts of each are held out. Where fewer than half repeat others, and on a
+ * grid, that gained nothing (docs/records/choosing.md). */
+enum { RUN = 10, MANY_READOUTS = 24 };
 
 typedef struct points {
     const double *k; /* [nd, samples, readouts] */
@@ -166,7 +168,10 @@ static larmor_status hold_out(const points *p, uint64_t seed, double *kept, doub
     if (p->ranks) LMR_TRY(lmr_ranks_agree(p->ranks, st, NULL, NULL));
     LMR_TRY(st);
     LMR_TRY(find_first(p, before, count, first, &distinct));
-    const int whole = distinct >= MANY_READOUTS && all[1] > 0;
+    const int is_grid = !(all[1] > 0);
+    const int repeats = !is_grid && 2 * distinct <= count;
+    for (int64_t r = 0; r < count && !repeats; r++) first[r] = r;
+    const int whole = !is_grid && !repeats && count >= MANY_READOUTS;
     LMR_TRY(number_parts(p, before, count, first, whole, number));
     for (int64_t r = 0; r < p->readouts; r++) divide(p, r, whole, number[r], seed, factors);
     for (int64_t i = 0; i < p->samples * p->readouts; i++)

@@ -399,8 +399,20 @@ static double *held_of(const double *points, int64_t samples, int64_t readouts)
     return held;
 }
 
+/* How many readouts have samples that are held out and others that are not. */
+static int64_t partly_held(const double *held, int64_t samples, int64_t readouts)
+{
+    int64_t count = 0;
+    for (int64_t r = 0; r < readouts; r++) {
+        int64_t of_readout = 0;
+        for (int64_t i = 0; i < samples; i++) of_readout += held[r * samples + i] > 0;
+        count += of_readout > 0 && of_readout < samples;
+    }
+    return count;
+}
+
 /* Each image of few arms that are played again and again has all of them: what is held out would be there still. */
-TEST(readouts_that_repeat_or_lie_within_a_quarter_of_each_other_are_held_out_together)
+TEST(parts_of_readouts_that_repeat_or_lie_within_a_quarter_of_each_other_are_held_out_together)
 {
     enum { SAMPLES = 2 * N, MOST = 40, TIMES = 3 };
     static const int64_t distinct[] = {MOST, 12};
@@ -412,12 +424,25 @@ TEST(readouts_that_repeat_or_lie_within_a_quarter_of_each_other_are_held_out_tog
             OWNED(double) *k = malloc((size_t)(2 * all * TIMES) * sizeof *k);
             for (int64_t i = 0; i < 2 * all * TIMES; i++)
                 k[i] = one[i % (2 * all)] + (i % 2 == 0 && i >= 2 * all ? apart[a] : 0);
-            OWNED(double) *held = held_of(k, SAMPLES, TIMES * arms), *alone = held_of(one, SAMPLES, arms);
+            OWNED(double) *held = held_of(k, SAMPLES, TIMES * arms);
             int64_t count = 0;
-            for (int64_t i = 0; i < all; i++) count += alone[i] > 0;
+            for (int64_t i = 0; i < all; i++) count += held[i] > 0;
             assert_true(count > all / 20 && count < all / 5);
-            for (int t = 0; t < TIMES; t++) assert_memory_equal(held + t * all, alone, (size_t)all * sizeof *held);
+            assert_true(partly_held(held, SAMPLES, arms) > arms / 2);
+            for (int t = 1; t < TIMES; t++) assert_memory_equal(held + t * all, held, (size_t)all * sizeof *held);
         }
+}
+
+TEST(whole_readouts_are_held_out_where_fewer_than_half_repeat_others)
+{
+    enum { SAMPLES = 2 * N, ARMS = 40, AGAIN = 30 };
+    OWNED(double) *one = radial_points(N, SAMPLES, ARMS);
+    double *k = malloc((size_t)(2 * SAMPLES * (ARMS + AGAIN)) * sizeof *k);
+    for (int64_t i = 0; i < 2 * SAMPLES * (ARMS + AGAIN); i++) k[i] = one[i % (2 * SAMPLES * ARMS)];
+    OWNED(double) *held = held_of(k, SAMPLES, ARMS + AGAIN);
+    assert_int_equal(partly_held(held, SAMPLES, ARMS + AGAIN), 0);
+    assert_memory_not_equal(held, held + SAMPLES * ARMS, SAMPLES * AGAIN * sizeof *held);
+    free(k);
 }
 
 /* Beyond that they are apart: there are twice as many parts, of which a tenth is held out. */
