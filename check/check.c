@@ -43,7 +43,10 @@ static void take_warnings(const char *warnings, lmr_findings *f)
         const size_t length = strcspn(line, "\n");
         char one[sizeof f->out.list->text];
         snprintf(one, sizeof one, "%.*s", (int)length, line);
-        lmr_note(f, LARMOR_WARNING, code_of(one), "%s", one);
+        const char *code = code_of(one), *text = one;
+        const size_t said = strlen(code); /* what the finding's kind says is not said twice */
+        if (!strncmp(text, code, said) && !strncmp(text + said, ": ", 2)) text += said + 2;
+        lmr_note(f, LARMOR_WARNING, code, "%s", text);
         line += length + (line[length] == '\n');
     }
 }

@@ -46,15 +46,10 @@ static void blur_axis(float *x, larmor_shape shape, int axis, int64_t r, float *
         }
 }
 
-static void blur(float *x, larmor_shape shape, int64_t r, float *room)
-{
-    for (int d = 0; d < shape.ndim; d++)
-        if (shape.dim[d] > 1) blur_axis(x, shape, d, r, room);
-}
-
 /* The squares of an image's samples, in units in which they are alike. */
 typedef struct halves {
     larmor_shape shape;
+    larmor_grid grid; /* whose voxels are no neighbours along some axes */
     int64_t voxels;
     const unsigned char *part; /* of each voxel: 0 none, 1 the object, 2 around it: means are taken within a part */
     float *half[2];            /* of the real and of the imaginary parts */
@@ -77,14 +72,25 @@ static larmor_status make_room(halves *h)
     return LARMOR_OK;
 }
 
+static int has_neighbours(const halves *h, int axis)
+{
+    return h->shape.dim[axis] > 1 && (axis > 2 || !h->grid.apart[axis]);
+}
+
+static void blur(const halves *h, float *x, int64_t r)
+{
+    for (int d = 0; d < h->shape.ndim; d++)
+        if (has_neighbours(h, d)) blur_axis(x, h->shape, d, r, h->room);
+}
+
 /* mean <- that of each half over the neighbours of the same part. */
 static void average_part(halves *h, int part, int64_t r)
 {
     for (int64_t v = 0; v < h->voxels; v++) h->weight[v] = h->part[v] == part;
-    blur(h->weight, h->shape, r, h->room);
+    blur(h, h->weight, r);
     for (int k = 0; k < 2; k++) {
         for (int64_t v = 0; v < h->voxels; v++) h->x[v] = h->part[v] == part ? h->half[k][v] : 0;
-        blur(h->x, h->shape, r, h->room);
+        blur(h, h->x, r);
         for (int64_t v = 0; v < h->voxels; v++)
             if (h->part[v] == part) h->mean[k][v] = h->x[v] / h->weight[v];
     }
@@ -107,7 +113,7 @@ static int64_t choose_radius(halves *h)
     int64_t best = radius[0], side = INT64_MAX;
     double least = INFINITY;
     for (int d = 0; d < h->shape.ndim; d++)
-        if (h->shape.dim[d] > 1 && h->shape.dim[d] < side) side = h->shape.dim[d];
+        if (has_neighbours(h, d) && h->shape.dim[d] < side) side = h->shape.dim[d];
     for (int i = 0; i < RADII && (i == 0 || radius[i] <= side / PART_OF_SIDE); i++) {
         average_part(h, 1, radius[i]);
         const double s = surprise(h);
@@ -138,7 +144,8 @@ larmor_status lmr_noise_average(const lmr_noisy *n, int image, const double *uni
 {
     const int64_t voxels = n->voxels[image];
     LMR_HEAP unsigned char *part = calloc((size_t)voxels + 1, 1);
-    LMR_FREED_BY(free_halves) halves h = {.shape = n->shape[image], .voxels = voxels, .part = part};
+    LMR_FREED_BY(free_halves)
+    halves h = {.shape = n->shape[image], .grid = n->frames->grid, .voxels = voxels, .part = part};
     double scale = 0;
     if (!part) return LMR_NO_MEMORY();
     LMR_TRY(make_room(&h));

@@ -349,7 +349,7 @@ static larmor_status take_phases(const larmor_multiband_opts *o, multiband *m)
                         o->phase ? " and phases" : "", MOST_SHIFTS);
     m->turns = m->shifts ? (m->turns % m->shifts + m->shifts) % m->shifts : 0;
     if (!o->phase) return LARMOR_OK;
-    return lmr_band_phases_take(m->inner, o->phase, m->bands, &m->phase);
+    return lmr_band_phases_take(&(lmr_banded){m->inner, m->group, m->groups}, o->phase, m->bands, &m->phase);
 }
 
 /* ---- the inner source ---- */

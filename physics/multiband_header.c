@@ -163,6 +163,9 @@ void lmr_multiband_compare(const larmor_multiband_header *header, const larmor_m
                                  ((int64_t)opts->shifts * of_header.shifts))
         snprintf(line, room, "multiband: the header has slices %s: %s.\n",
                  phases_of(&of_header, 0, phases, sizeof phases), taken);
+    else if (opts->phase && of_header.shifts)
+        snprintf(line, room, "multiband: the header has slices %s: those of each readout that are given are taken.\n",
+                 phases_of(&of_header, 0, phases, sizeof phases));
 }
 
 void lmr_multiband_report(const larmor_multiband_opts *opts, int solid, int by_header, int reference,

@@ -35,18 +35,19 @@ static double within(double x)
     return x - 2 * M_PI * floor(x / (2 * M_PI) + 0.5);
 }
 
-/* The readouts of all images, and at which row of the array each image begins. */
-static larmor_status find_rows(const larmor_source *inner, int64_t rows, int64_t bands, lmr_band_phases *p)
+/* At which row of the array each image begins: the rows are the readouts of all images that have such slices, or of
+ * each one. */
+static larmor_status find_rows(const lmr_banded *images, int64_t rows, int64_t bands, lmr_band_phases *p)
 {
-    const int groups = larmor_source_describe(inner).groups;
+    const int groups = larmor_source_describe(images->inner).groups;
     int64_t all = 0;
     int each = 1;
     p->begin = calloc((size_t)groups + 1, sizeof *p->begin);
     if (!p->begin) return LMR_NO_MEMORY();
-    for (int i = 0; i < groups; i++) {
+    for (int i = 0; i < images->count; i++) {
         larmor_group g;
-        LMR_TRY(lmr_source_group(inner, i, &g));
-        p->begin[i] = all;
+        LMR_TRY(lmr_source_group(images->inner, images->group[i], &g));
+        p->begin[images->group[i]] = all;
         all += g.readouts;
         each &= g.readouts == rows;
     }
@@ -57,7 +58,7 @@ static larmor_status find_rows(const larmor_source *inner, int64_t rows, int64_t
         LARMOR_ERR_SHAPE,
         "multiband: phases of %lld readouts and %lld slices, expected those of the %lld readouts%s and %d "
         "slices",
-        (long long)rows, (long long)bands, (long long)all, groups > 1 ? " of all images, or of each one," : "",
+        (long long)rows, (long long)bands, (long long)all, images->count > 1 ? " of all images, or of each one," : "",
         p->bands);
 }
 
@@ -107,7 +108,7 @@ static larmor_status take_rows(const double *phase, lmr_band_phases *p)
     return LARMOR_OK;
 }
 
-larmor_status lmr_band_phases_take(const larmor_source *inner, const larmor_array *phase, int bands,
+larmor_status lmr_band_phases_take(const lmr_banded *images, const larmor_array *phase, int bands,
                                    lmr_band_phases *out)
 {
     LMR_HEAP double *values = NULL;
@@ -116,7 +117,7 @@ larmor_status lmr_band_phases_take(const larmor_source *inner, const larmor_arra
     if (shape.ndim != 2 || lmr_is_complex(larmor_array_dtype(phase)))
         return LMR_FAIL(LARMOR_ERR_SHAPE, "multiband: phases are %s, expected real [readouts, %d slices]",
                         lmr_describe(phase).s, bands);
-    LMR_TRY(find_rows(inner, shape.dim[0], shape.dim[1], out));
+    LMR_TRY(find_rows(images, shape.dim[0], shape.dim[1], out));
     LMR_TRY(larmor_array_download(phase, LARMOR_F64, &values));
     return take_rows(values, out);
 }

@@ -15,11 +15,18 @@ typedef struct lmr_band_phases {
     int64_t rows, *begin; /* readouts; the number of each image's first one in them */
 } lmr_band_phases;
 
+/* Those of a source's images that have such slices. */
+typedef struct lmr_banded {
+    const larmor_source *inner;
+    const int *group; /* [count] */
+    int count;
+} lmr_banded;
+
 /* Of an array [readouts, bands]. Where steps from slice to slice are not alike, those of kz are multiples of
  * 2 pi / bands, so that lines stay on the grid.
  *
  * Errors  LARMOR_ERR_SHAPE, LARMOR_ERR_NUMERIC. */
-larmor_status lmr_band_phases_take(const larmor_source *inner, const larmor_array *phase, int bands,
+larmor_status lmr_band_phases_take(const lmr_banded *images, const larmor_array *phase, int bands,
                                    lmr_band_phases *out);
 void lmr_band_phases_free(lmr_band_phases *phases);
 uint64_t lmr_band_phases_hash(const lmr_band_phases *phases, uint64_t hash);

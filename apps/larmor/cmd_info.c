@@ -1,5 +1,6 @@
 /* larmor info: what is in a scan, and what recon would make of it; or what an image is. SPDX-License-Identifier:
  * Apache-2.0 */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +38,9 @@ static void print_matrix(const char *what, const int64_t n[3], const double fov[
 static void print_bands(const larmor_multiband_header *m)
 {
     if (!m->factor) return;
-    printf("  %-14sfactor %d, dZ", "multiband:", m->factor);
+    char factor[32] = "that is no number of slices";
+    if (m->factor > 0) snprintf(factor, sizeof factor, "%d", m->factor);
+    printf("  %-14sfactor %s, dZ", "multiband:", factor);
     for (int s = 0; s < m->offsets && s < LARMOR_MOST_BANDS; s++) printf("%s%g", s ? ", " : " ", m->offset_mm[s]);
     printf(" mm, deltaKz %g, calibration %s by encoding %d\n", m->delta_kz, *m->calibration ? m->calibration : "none",
            m->calibration_encoding);
@@ -232,7 +235,7 @@ static void write_bands(json *j, const larmor_multiband_header *m)
 {
     if (!m->factor) return;
     json_open(j, "multiband", '{');
-    json_integer(j, "factor", m->factor);
+    json_number(j, "factor", m->factor > 0 ? (double)m->factor : (double)NAN);
     json_numbers(j, "dz_mm", m->offset_mm, m->offsets < LARMOR_MOST_BANDS ? m->offsets : LARMOR_MOST_BANDS);
     json_number(j, "delta_kz", m->delta_kz);
     json_text(j, "calibration", m->calibration);

@@ -417,6 +417,8 @@ def test_bins_are_options_by_the_programs_texts_and_stay_in_files_of_options(bea
     bins.write_settings(tmp_path / "recon.toml")
     settings = larmor.read_settings(tmp_path / "recon.toml")
     assert settings == {"method": "grid", "bins": "heart:2,breath:2", "gating": "waveforms", "tick": "2.5"}
+    with pytest.raises(ValueError, match="tick: got 0, expected a number of ms above 0"):
+        larmor.recon(beating, method="grid", bins="heart:2", tick=0)
     assert np.array_equal(larmor.recon(beating, **settings).images, bins.images)
     assert sum(len(series["places"]) for series in larmor.plan(beating, **settings)) == 4
 

@@ -458,6 +458,25 @@ TEST(flagged_readouts_of_each_slice_give_the_coil_maps)
     }
 }
 
+/* References have readouts of their own, which no phase belongs to. */
+TEST(phases_of_an_array_are_of_the_readouts_of_images_and_not_of_references)
+{
+    OWNED(scene) s = scene_of("spiral", 12, 0);
+    OWNED(void) *memory = calloc(1, sizeof(stored));
+    stored *all = memory;
+    store(&s, 1e-3, (alone){0, "golden", 0, LARMOR_ACQ_CALIBRATION}, all);
+    OWNED(larmor_raw) *raw = NULL;
+    OWNED(larmor_source) *source = source_by_header(all, "separable2D", &raw), *given = NULL, *refused = NULL;
+    OWNED(larmor_array) *phase = phases_of(&s, 0), *more = NULL;
+    larmor_multiband_opts opts = {.offset_mm = offset, .bands = BANDS, .phase = phase};
+    assert_ok(larmor_source_of_multiband(source, &opts, &given));
+    assert_int_equal(larmor_source_describe(given).groups, 1);
+    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(12 + 3 * 60, BANDS), &more));
+    opts.phase = more;
+    assert_refused(larmor_source_of_multiband(source, &opts, &refused), LARMOR_ERR_SHAPE,
+                   "multiband: phases of 192 readouts and 3 slices, expected those of the 12 readouts and 3 slices");
+}
+
 /* A stack of golden spokes through all of the object, whose centre is `shift` mm from that of the scan; uneven: the
  * spokes of one partition are others. Then the scan. */
 static void store_volume(scene *s, double shift, int uneven, stored *to)

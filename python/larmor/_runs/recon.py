@@ -465,6 +465,8 @@ def sorting_of(options: Mapping[str, Any],
         raise TypeError("frames and bins exclude each other; give one of them")
     if "tick_ms" in asked:
         asked["tick_ms"] = float(asked["tick_ms"])
+        if not asked["tick_ms"] > 0:
+            raise ArgumentError(f"tick: got {options['tick']}, expected a number of ms above 0")
     return others, asked
 
 
