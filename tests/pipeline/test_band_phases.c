@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "larmor/larmor.h"
-#include "tests/support/test.h"
+#include "tests/pipeline/slice.h"
 
 enum { N = 24, BANDS = 3, COILS = 6 };
 static const double offset[BANDS] = {-40, 0, 40};
@@ -48,12 +47,7 @@ static scene scene_of(const char *trajectory, int readouts, int shifts, double s
     s.truth = larmor_array_ref(expected.image[0].data);
     larmor_expected_free(&expected);
     larmor_simulation_free(simulation);
-    const larmor_readouts image = {
-        .kspace = s.kspace,
-        .traj = s.traj,
-        .meta = {.read_dir = {1}, .phase_dir = {0, 1}, .slice_dir = {0, 0, 1}, .position_mm = {0, 0, 7}}};
-    assert_ok(larmor_source_of_arrays(
-        &(larmor_scan_arrays){.matrix = {N, N}, .fov_mm = {256, 256, 5}, .image = &image, .images = 1}, &s.inner));
+    s.inner = slice_of(s.kspace, s.traj, N);
     return s;
 }
 

@@ -1,11 +1,10 @@
-/* scan/multiband.c: slices that are excited together, as volumes. SPDX-License-Identifier: Apache-2.0 */
+/* physics/multiband.c: slices that are excited together, as volumes. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "larmor/larmor.h"
-#include "tests/support/test.h"
+#include "tests/pipeline/slice.h"
 
 enum { N = 32, BANDS = 3, COILS = 6 };
 static const double offset[BANDS] = {-40, 0, 40};
@@ -50,12 +49,7 @@ static scene scene_of(const char *trajectory, int readouts, double turn)
         y[i] *= (float complex)cexp(I * turn * j * j);
     }
     assert_ok(larmor_array_write(s.kspace, y, larmor_array_bytes(s.kspace)));
-    const larmor_readouts image = {
-        .kspace = s.kspace,
-        .traj = s.traj,
-        .meta = {.read_dir = {1}, .phase_dir = {0, 1}, .slice_dir = {0, 0, 1}, .position_mm = {0, 0, 7}}};
-    assert_ok(larmor_source_of_arrays(
-        &(larmor_scan_arrays){.matrix = {N, N}, .fov_mm = {256, 256, 5}, .image = &image, .images = 1}, &s.inner));
+    s.inner = slice_of(s.kspace, s.traj, N);
     return s;
 }
 

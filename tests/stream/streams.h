@@ -15,6 +15,19 @@
 
 static larmor_raw *scan; /* as it is stored */
 
+/* A scan of these options, stored and opened. */
+static inline void open_simulated(const larmor_simulation_opts *opts)
+{
+    larmor_simulation *simulation;
+    larmor_output *out;
+    assert_ok(larmor_simulation_create(dev, opts, &simulation));
+    assert_ok(larmor_output_open(in_folder("scan.h5"), 1, &out));
+    assert_ok(larmor_simulation_save(simulation, out));
+    larmor_output_free(out);
+    larmor_simulation_free(simulation);
+    assert_ok(larmor_raw_open(in_folder("scan.h5"), &(larmor_raw_opts){.as_stored = 1}, &scan));
+}
+
 /* Two slices of two repetitions, with noise. */
 static inline void make_scan(void)
 {
@@ -25,14 +38,7 @@ static inline void make_scan(void)
                                          .slices = 2,
                                          .repetitions = 2,
                                          .tr_ms = 4};
-    larmor_simulation *simulation;
-    larmor_output *out;
-    assert_ok(larmor_simulation_create(dev, &opts, &simulation));
-    assert_ok(larmor_output_open(in_folder("scan.h5"), 1, &out));
-    assert_ok(larmor_simulation_save(simulation, out));
-    larmor_output_free(out);
-    larmor_simulation_free(simulation);
-    assert_ok(larmor_raw_open(in_folder("scan.h5"), &(larmor_raw_opts){.as_stored = 1}, &scan));
+    open_simulated(&opts);
 }
 
 static inline int make_scan_and_folder(void **state)

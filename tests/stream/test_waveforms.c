@@ -17,14 +17,7 @@ static int make_beating(void **state)
                                          .breath = {.rate = 20, .size = 10},
                                          .heart = {.rate = 70, .size = 0.3},
                                          .waveforms = LARMOR_WAVEFORMS_TRIGGERS};
-    larmor_simulation *simulation;
-    larmor_output *out;
-    assert_ok(larmor_simulation_create(dev, &opts, &simulation));
-    assert_ok(larmor_output_open(in_folder("scan.h5"), 1, &out));
-    assert_ok(larmor_simulation_save(simulation, out));
-    larmor_output_free(out);
-    larmor_simulation_free(simulation);
-    assert_ok(larmor_raw_open(in_folder("scan.h5"), &(larmor_raw_opts){.as_stored = 1}, &scan));
+    open_simulated(&opts);
     return failed;
 }
 
