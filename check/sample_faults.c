@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/device.h"
 #include "core/owned.h"
 #include "core/parallel.h"
@@ -57,9 +58,8 @@ typedef struct view {
     float *values;         /* [RINGS, OF_RING] */
     char *repeats;         /* [readouts] 1: the samples of the readout before, in all coils so far */
     tails tails;           /* of some readouts */
-    float *tail;           /* complex [length, count, coils] */
+    float *tail;           /* complex [BINS, count, coils] */
     double *spectrum;      /* [BINS, TAILS] their power, of all coils */
-    double *cosine, *sine; /* [BINS, TAIL] */
     double *inner, *outer; /* [coils] the magnitude in the centre and in the outermost part */
     float *peak;           /* [readouts] how far from the centre a readout is largest; < 0: beside it */
     const double *level;   /* [RINGS] of a coil */
@@ -363,49 +363,42 @@ static tails choose_tails(const view *v)
     return t;
 }
 
-/* The waves of BINS frequencies under a window of Hann's. */
-static void make_waves(view *v)
-{
-    const int64_t length = v->tails.length;
-    double cosine[BINS], sine[BINS];
-    for (int i = 0; i < BINS; i++) {
-        cosine[i] = cos(2 * M_PI * i / BINS);
-        sine[i] = sin(2 * M_PI * i / BINS);
-    }
-    for (int64_t i = 0; i < length; i++) {
-        const double window = 1 - cos(2 * M_PI * ((double)i + 0.5) / (double)length);
-        for (int bin = 0; bin < BINS; bin++) {
-            v->cosine[bin + BINS * i] = window * cosine[i * bin % BINS];
-            v->sine[bin + BINS * i] = window * sine[i * bin % BINS];
-        }
-    }
-}
-
+/* Under a window of Hann's, and zeros behind, so that there are BINS of it. */
 static void keep_tails(const view *v, int64_t coil)
 {
     const tails *t = &v->tails;
-    const size_t bytes = (size_t)(2 * t->length) * sizeof *v->x;
-    for (int64_t j = 0; j < t->count; j++)
-        memcpy(v->tail + 2 * t->length * (j + t->count * coil), v->x + 2 * (j * t->apart * v->n + t->first), bytes);
+    for (int64_t j = 0; j < t->count; j++) {
+        const float *x = v->x + 2 * (j * t->apart * v->n + t->first);
+        float *to = v->tail + 2 * BINS * (j + t->count * coil);
+        for (int64_t i = 0; i < t->length; i++) {
+            const float window = (float)(1 - cos(2 * M_PI * ((double)i + 0.5) / (double)t->length));
+            to[2 * i] = window * x[2 * i];
+            to[2 * i + 1] = window * x[2 * i + 1];
+        }
+    }
 }
 
-/* Of tail j of all coils. */
-static void find_spectrum(void *self, int64_t j)
+static larmor_status transform(larmor_array *x)
 {
-    const view *v = self;
-    const tails *t = &v->tails;
-    for (int64_t coil = 0; coil < v->coils; coil++) {
-        const float *x = v->tail + 2 * t->length * (j + t->count * coil);
-        double re[BINS] = {0}, im[BINS] = {0};
-        for (int64_t i = 0; i < t->length; i++) {
-            const double *c = v->cosine + BINS * i, *s = v->sine + BINS * i;
-            for (int bin = 0; bin < BINS; bin++) {
-                re[bin] += c[bin] * x[2 * i] + s[bin] * x[2 * i + 1];
-                im[bin] += c[bin] * x[2 * i + 1] - s[bin] * x[2 * i];
-            }
-        }
-        for (int bin = 0; bin < BINS; bin++) v->spectrum[bin + BINS * j] += re[bin] * re[bin] + im[bin] * im[bin];
-    }
+    const int64_t dim[3] = {BINS, 1, 1};
+    const lmr_fft *fft = lmr_fft_of(x);
+    void *ctx = x->dev->ctx, *plan = NULL;
+    LMR_TRY(fft->plan(ctx, 1, dim, x->shape.dim[1], &plan));
+    const larmor_status st = fft->exec(ctx, plan, -1, x->data);
+    fft->destroy(ctx, plan);
+    return st;
+}
+
+static larmor_status find_spectrum(view *v, larmor_device *dev)
+{
+    const int64_t count = v->tails.count;
+    LMR_OWNED(larmor_array) *all = NULL;
+    LMR_TRY(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(BINS, count * v->coils), LARMOR_C64, v->tail, &all));
+    LMR_TRY(transform(all));
+    LMR_TRY(larmor_array_read(all, v->tail, larmor_array_bytes(all)));
+    for (int64_t i = 0; i < BINS * count * v->coils; i++)
+        v->spectrum[i % (BINS * count)] += pow((double)v->tail[2 * i], 2) + pow((double)v->tail[2 * i + 1], 2);
+    return LARMOR_OK;
 }
 
 /* A carrier is one frequency in all readouts, where the object's edges are at as many as there are readouts. */
@@ -497,25 +490,22 @@ larmor_status lmr_sample_faults_find(const larmor_samples *samples, const int64_
     v.values = lmr_new(RINGS * OF_RING, sizeof *v.values);
     v.repeats = lmr_new(v.readouts + 1, sizeof *v.repeats);
     v.spectrum = calloc(BINS * TAILS, sizeof *v.spectrum);
-    v.cosine = lmr_new(BINS * TAIL, sizeof *v.cosine);
-    v.sine = lmr_new(BINS * TAIL, sizeof *v.sine);
     v.inner = lmr_new(v.coils, sizeof *v.inner);
     v.outer = lmr_new(v.coils, sizeof *v.outer);
     v.peak = lmr_new(v.readouts, sizeof *v.peak);
     v.x = lmr_new(2 * v.points, sizeof *v.x);
     if (!v.peak || !v.x) LMR_OR(done, LMR_NO_MEMORY());
-    if (!v.ring || !v.size || !v.inner || !v.outer || !v.cosine || !v.sine) LMR_OR(done, LMR_NO_MEMORY());
+    if (!v.ring || !v.size || !v.inner || !v.outer) LMR_OR(done, LMR_NO_MEMORY());
     if (!v.radius || !v.energy || !v.values || !v.repeats || !v.spectrum) LMR_OR(done, LMR_NO_MEMORY());
     LMR_OR(done, larmor_array_download(samples->traj, LARMOR_F64, &k));
     v.k = k;
     memset(v.repeats, 1, (size_t)v.readouts + 1);
     LMR_OR(done, find_radii(&v));
     v.tails = choose_tails(&v);
-    v.tail = lmr_new(2 * v.tails.length * v.tails.count * v.coils, sizeof *v.tail);
+    v.tail = calloc((size_t)(BINS * v.tails.count * v.coils), 2 * sizeof *v.tail);
     if (!v.tail) LMR_OR(done, LMR_NO_MEMORY());
-    make_waves(&v);
     for (int64_t c = 0; c < v.coils; c++) LMR_OR(done, look_at_coil(samples->kspace, c, &largest, &v, out));
-    if (v.tails.length >= LEAST_TAIL) LMR_OR(done, lmr_parallel(v.threads, v.tails.count, find_spectrum, &v));
+    if (v.tails.length >= LEAST_TAIL) LMR_OR(done, find_spectrum(&v, larmor_array_device(samples->kspace)));
     count_copied(&v, out);
     count_zeros(&v, out);
     find_carrier(&v, out);
@@ -527,8 +517,6 @@ done:
     free(v.peak);
     free(v.outer);
     free(v.inner);
-    free(v.sine);
-    free(v.cosine);
     free(v.spectrum);
     free(v.repeats);
     free(v.values);

@@ -577,8 +577,8 @@ static larmor_status make_source(larmor_source *inner, const frames *asked, larm
     }
     if (st)
         destroy(f);
-    else if (lmr_source_any_thread(inner))
-        lmr_source_set_any_thread(*source);
+    else
+        lmr_source_call_as(*source, inner); /* nothing changes the list of frames */
     return st;
 }
 

@@ -99,9 +99,14 @@ void lmr_source_set_parallel(larmor_source *s)
     s->any_thread = 2;
 }
 
-void lmr_source_set_corrected(larmor_source *s, const larmor_source *inner)
+void lmr_source_call_as(larmor_source *s, const larmor_source *inner)
 {
     s->any_thread = inner->any_thread;
+}
+
+void lmr_source_set_corrected(larmor_source *s, const larmor_source *inner)
+{
+    lmr_source_call_as(s, inner);
     s->corrects_ghosts = 1;
 }
 

@@ -17,6 +17,8 @@ const char *lmr_source_name(const larmor_source *s);
 int lmr_source_any_thread(const larmor_source *s);
 void lmr_source_set_any_thread(larmor_source *s);
 void lmr_source_set_parallel(larmor_source *s); /* by several at the same time */
+/* The source asks the inner one and changes nothing of its own: it may be called as that one may. */
+void lmr_source_call_as(larmor_source *s, const larmor_source *inner);
 
 larmor_status lmr_source_encoding(const larmor_source *s, int encoding, larmor_encoding *out);
 larmor_status lmr_source_group(const larmor_source *s, int group, larmor_group *out);

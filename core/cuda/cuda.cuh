@@ -22,7 +22,8 @@ struct lmr_cuda {
     cudaDeviceProp properties;          /* e.g. multiProcessorCount, sharedMemPerBlockOptin */
     double *partials;                   /* device, 2 LMR_CUDA_PARTIALS numbers: reductions' scratch */
     double *answer;                     /* host, page-locked, LMR_CUDA_ANSWERS numbers: where results arrive */
-    struct cublasContext *blas;         /* made at their first use, in la.cu */
+    struct lmr_cuda_lanes *lanes;       /* made at their first use, in copy.cu */
+    struct cublasContext *blas;         /* likewise, in la.cu */
     struct cusolverDnContext *solver;   /* likewise */
     struct lmr_cuda_idle_fft *idle_ffts; /* handles of cuFFT that no plan has, in fft.cu */
     cudaEvent_t passed;                 /* where the queue was at the last copy to or from another GPU */

@@ -186,6 +186,7 @@ void close_cuda(void *ctx)
     if (!c) return;
     if (!cudaSetDevice(c->ordinal)) {
         lmr_cuda_stop_recording(c);
+        lmr_cuda_close_lanes(c);
         lmr_cuda_close_la(c);
         lmr_cuda_close_fft(c);
         lmr_cuda_release(c, c->partials);
@@ -266,20 +267,6 @@ larmor_status reach(void *ctx, const void *ptr)
         return LARMOR_OK;
     return LMR_CUDA_FAIL(LARMOR_ERR_ARG, "larmor_array_wrap: the memory is not on cuda:%d; copy it there first",
                          c->ordinal);
-}
-
-/* Waits where the host's memory takes part: the caller may reuse it at once, page-locked or not. */
-larmor_status copy(void *ctx, lmr_copy_dir dir, void *dst, const void *src, size_t bytes)
-{
-    static constexpr cudaMemcpyKind kind[] = {cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost,
-                                              cudaMemcpyDeviceToDevice};
-    LMR_CUDA_ENTER(c, ctx);
-    /* a few bytes arrive in half the time where memory is page-locked */
-    const bool few = dir == LMR_TO_HOST && bytes <= LMR_CUDA_ANSWERS * sizeof *c->answer && c->answer;
-    if (bytes) CUDA_TRY(cudaMemcpyAsync(few ? c->answer : dst, src, bytes, kind[dir], c->stream));
-    if (dir != LMR_ON_DEVICE) CUDA_TRY(cudaStreamSynchronize(c->stream));
-    if (bytes && few) std::memcpy(dst, c->answer, bytes);
-    return LARMOR_OK;
 }
 
 larmor_status copy_rows(void *ctx, void *dst, size_t dst_step, const void *src, size_t src_step, size_t width,
@@ -368,7 +355,7 @@ const lmr_backend backend = {
     .release = release,
     .reach = reach,
     .zero = zero,
-    .copy = copy,
+    .copy = lmr_cuda_copy,
     .copy_rows = copy_rows,
     .pass = pass,
     .sync = sync,

@@ -15,6 +15,9 @@ extern const lmr_mark lmr_cuda_mark;
 extern const lmr_graph lmr_cuda_graph;
 extern const lmr_communicator lmr_cuda_communicator;
 
+/* The entry copy. */
+larmor_status lmr_cuda_copy(void *ctx, lmr_copy_dir dir, void *dst, const void *src, size_t bytes);
+
 /* The entries convert and fill. */
 larmor_status lmr_cuda_convert(void *ctx, int64_t n, larmor_dtype from, const void *x, larmor_dtype to, void *y);
 larmor_status lmr_cuda_fill(void *ctx, int64_t n, larmor_dtype type, double value, void *x);
@@ -41,7 +44,9 @@ bool lmr_cuda_is_recording(const lmr_cuda *c);
 /* The entry set_stream. */
 larmor_status lmr_cuda_set_stream(void *ctx, void *stream);
 
-/* Give up the handles that linear algebra made, and those of FFTs that no plan has; the device is current. */
+/* Give up what large copies go through, the handles that linear algebra made, and those of FFTs that no plan has; the
+ * device is current. */
+void lmr_cuda_close_lanes(lmr_cuda *c);
 void lmr_cuda_close_la(lmr_cuda *c);
 void lmr_cuda_close_fft(lmr_cuda *c);
 

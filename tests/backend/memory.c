@@ -50,6 +50,34 @@ TEST(copies_go_to_the_device_and_within_it_and_back)
     release(b);
 }
 
+/* Large ones go in pieces on a GPU, the last of which is not whole. */
+TEST(large_copies_arrive_whole_and_leave_what_is_beside_them)
+{
+    enum { MIB = 1 << 20, MOST = 37 * MIB + 4 };
+    const size_t sizes[] = {8 * MIB - 4, 8 * MIB, 9 * MIB + 12, MOST};
+    uint32_t *there = malloc(MOST), *back = malloc(MOST + 8);
+    void *a;
+    assert_non_null(there);
+    assert_non_null(back);
+    for (uint32_t i = 0; i < MOST / 4; i++) there[i] = 2654435761u * i;
+    assert_ok(dev->be->alloc(dev->ctx, MOST + 8, &a));
+    for (int i = 0; i < 4; i++) {
+        memset(back, 0xa5, MOST + 8);
+        assert_ok(dev->be->copy(dev->ctx, LMR_TO_DEVICE, a, back, MOST + 8));
+        assert_ok(dev->be->copy(dev->ctx, LMR_TO_DEVICE, (char *)a + 4, there, sizes[i]));
+        assert_ok(dev->be->copy(dev->ctx, LMR_TO_HOST, back + 1, (char *)a + 4, sizes[i]));
+        assert_memory_equal(back + 1, there, sizes[i]);
+        assert_int_equal(back[0], 0xa5a5a5a5);
+        assert_int_equal(back[1 + sizes[i] / 4], 0xa5a5a5a5);
+        assert_ok(dev->be->copy(dev->ctx, LMR_TO_HOST, back, a, sizes[i] + 8));
+        assert_int_equal(back[0], 0xa5a5a5a5);
+        assert_int_equal(back[1 + sizes[i] / 4], 0xa5a5a5a5);
+    }
+    release(a);
+    free(back);
+    free(there);
+}
+
 /* On another handle of this device, and on every GPU where there are several. */
 TEST(a_pass_comes_after_what_both_queues_have_and_before_what_they_get)
 {
