@@ -68,8 +68,8 @@ cudaError_t ask_for(const part *p, size_t at, int turn)
     const transfer *t = p->all;
     const lane *l = p->own;
     if (at >= t->bytes) return cudaSuccess;
-    const cudaError_t code = cudaMemcpyAsync(l->buffer[turn], t->device + at, piece_at(t, at), cudaMemcpyDeviceToHost,
-                                             l->stream);
+    const cudaError_t code =
+        cudaMemcpyAsync(l->buffer[turn], t->device + at, piece_at(t, at), cudaMemcpyDeviceToHost, l->stream);
     return code ? code : cudaEventRecord(l->arrived[turn], l->stream);
 }
 

@@ -154,6 +154,23 @@ static larmor_status number_parts(const points *p, int64_t before, int64_t all, 
     return LARMOR_OK;
 }
 
+typedef struct division {
+    const points *p;
+    const int64_t *number; /* of the first part of each readout */
+    int whole;
+    uint64_t seed;
+    double *kept, *factors;
+} division;
+
+static void divide_one(void *self, int64_t readout)
+{
+    const division *d = self;
+    const int64_t samples = d->p->samples;
+    divide(d->p, readout, d->whole, d->number[readout], d->seed, d->factors);
+    for (int64_t i = readout * samples; i < (readout + 1) * samples; i++)
+        if (d->factors[i] > 0) d->kept[i] = 0;
+}
+
 /* Which samples are held out: kept <- 0, factors <- 1; of the others factors are 0. */
 static larmor_status hold_out(const points *p, uint64_t seed, double *kept, double *factors)
 {
@@ -173,10 +190,8 @@ static larmor_status hold_out(const points *p, uint64_t seed, double *kept, doub
     for (int64_t r = 0; r < count && !repeats; r++) first[r] = r;
     const int whole = !is_grid && !repeats && count >= MANY_READOUTS;
     LMR_TRY(number_parts(p, before, count, first, whole, number));
-    for (int64_t r = 0; r < p->readouts; r++) divide(p, r, whole, number[r], seed, factors);
-    for (int64_t i = 0; i < p->samples * p->readouts; i++)
-        if (factors[i] > 0) kept[i] = 0;
-    return LARMOR_OK;
+    division d = {.p = p, .number = number, .whole = whole, .seed = seed, .kept = kept, .factors = factors};
+    return lmr_parallel(p->threads, p->readouts, divide_one, &d);
 }
 
 /* ---- factors ---- */

@@ -140,12 +140,11 @@ static larmor_status outer_runs(larmor_ranks *ranks, points *p, int64_t *own, do
     return LARMOR_OK;
 }
 
-/* Differences of one coil's samples y, interleaved, for the runs that begin with these. Their count is returned. */
-static int64_t differences_of(const float *y, const int64_t *first, int64_t runs, int order, const float *weight,
-                              float *differences)
+/* Differences of one coil's samples y, run after run. Their count is returned. */
+static int64_t differences_of(const float *y, int64_t runs, int order, const float *weight, float *differences)
 {
     for (int64_t i = 0; i < 2 * runs; i++) {
-        const float *at = y + 2 * first[i / 2] + i % 2;
+        const float *at = y + 2 * (order + 1) * (i / 2) + i % 2;
         float sum = 0;
         for (int j = 0; j <= order; j++) sum += weight[j] * at[2 * j];
         differences[i] = fabsf(sum);
@@ -183,7 +182,7 @@ static larmor_status gather(larmor_ranks *ranks, larmor_device *dev, larmor_stat
     return LARMOR_OK;
 }
 
-/* Where to work: the runs that are used, a coil's samples, the differences of all ranks. */
+/* Where to work: the runs that are used, their samples of all coils, the differences of all ranks. */
 typedef struct room {
     int64_t runs;
     float *y;
@@ -196,24 +195,35 @@ static void free_room(room *w)
     free(w);
 }
 
-static larmor_status prepare(room *w, points *of, int64_t own)
+/* Of a large scan few samples are in runs that are used: they are gathered on the device. */
+static larmor_status read_runs(room *w, const points *of, larmor_array *kspace)
+{
+    const int64_t each = of->order + 1, m = each * w->runs;
+    LMR_OWNED(larmor_array) *index = NULL, *ones = NULL, *values = NULL;
+    const lmr_recon_kernels *kernels;
+    LMR_HEAP int64_t *at = lmr_new(m, sizeof *at);
+    if (!at) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < m; i++) at[i] = of->first[i / each] + i % each;
+    LMR_TRY(lmr_recon_kernels_of(kspace->dev, kspace->dtype, &kernels));
+    LMR_TRY(larmor_array_upload(kspace->dev, LARMOR_I64, LARMOR_SHAPE(m), LARMOR_I64, at, &index));
+    LMR_TRY(larmor_array_create(kspace->dev, LARMOR_F64, LARMOR_SHAPE(m), &ones));
+    LMR_TRY(larmor_fill(ones, 1));
+    LMR_TRY(larmor_array_create(kspace->dev, kspace->dtype, LARMOR_SHAPE(m, kspace->shape.dim[2]), &values));
+    LMR_TRY(kernels->gather(kspace->dev->ctx, of->samples * of->readouts, m, kspace->shape.dim[2], index->data,
+                            ones->data, kspace->data, values->data));
+    return larmor_array_download(values, LARMOR_C64, &w->y);
+}
+
+static larmor_status prepare(room *w, points *of, int64_t own, larmor_array *kspace)
 {
     const int64_t end = of->before[of->readouts] + of->step - 1;
     of->unused_yet = (of->before[0] + of->step - 1) / of->step;
     w->runs = own ? end / of->step - of->unused_yet : 0;
     if (!w->runs) return LARMOR_OK;
     of->first = lmr_new(w->runs, sizeof *of->first);
-    w->y = lmr_new(of->samples * of->readouts, 2 * sizeof *w->y);
-    if (!of->first || !w->y) return LMR_NO_MEMORY();
-    return lmr_parallel(of->threads, of->readouts, use_runs, of);
-}
-
-static larmor_status read_coil(const room *w, larmor_array *kspace, int64_t coil)
-{
-    LMR_OWNED(larmor_array) *one = NULL;
-    if (!w->runs) return LARMOR_OK;
-    LMR_TRY(larmor_array_slice(kspace, coil, 1, &one));
-    return larmor_array_read(one, w->y, larmor_array_bytes(one));
+    if (!of->first) return LMR_NO_MEMORY();
+    LMR_TRY(lmr_parallel(of->threads, of->readouts, use_runs, of));
+    return read_runs(w, of, kspace);
 }
 
 static larmor_status level_with(larmor_array *kspace, points *of, room *w, double *deviation)
@@ -235,10 +245,10 @@ static larmor_status level_with(larmor_array *kspace, points *of, room *w, doubl
     of->before[0] = before;
     for (int64_t r = 0; r < of->readouts; r++) of->before[r + 1] += of->before[r];
     of->step = 1 + 2 * (int64_t)all / MOST;
-    const larmor_status prepared = prepare(w, of, own);
+    const larmor_status st = prepare(w, of, own, kspace);
     for (int64_t c = 0; c < coils; c++) {
-        larmor_status st = prepared ? prepared : read_coil(w, kspace, c);
-        int64_t used = st ? 0 : differences_of(w->y, of->first, w->runs, of->order, weight, w->differences);
+        const float *y = w->runs && !st ? w->y + 2 * (of->order + 1) * w->runs * c : NULL;
+        int64_t used = y ? differences_of(y, w->runs, of->order, weight, w->differences) : 0;
         LMR_TRY(gather(ranks, kspace->dev, st, &used, w->differences));
         if (used && !larmor_ranks_number(ranks)) sum += pow(deviation_of(used, w->differences, squares), 2);
     }
