@@ -1,6 +1,5 @@
 /* One case of larmor-bench: its numbers, its points and its data. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_BENCH_CASE_H
-#define APP_BENCH_CASE_H
+#pragma once
 
 #include "larmor/larmor.h"
 
@@ -58,5 +57,3 @@ larmor_status bench_reals(larmor_device *dev, int is_double, larmor_array *host,
 
 /* The i-th of a stream of random numbers in [0, 1). */
 double bench_random(uint64_t stream, int64_t i);
-
-#endif

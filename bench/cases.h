@@ -1,6 +1,5 @@
 /* The sets of cases of `larmor-bench nufft`. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_BENCH_CASES_H
-#define APP_BENCH_CASES_H
+#pragma once
 
 #include "args.h"
 #include "case.h"
@@ -24,5 +23,3 @@ larmor_status bench_list_cases(const bench_wish *wish, bench_case **cases, int *
 
 /* 1 if the case, its type included, is one of those asked for. */
 int bench_is_wanted(const bench_wish *wish, const bench_case *c);
-
-#endif

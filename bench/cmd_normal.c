@@ -176,9 +176,8 @@ static larmor_status write_case(bench_lines *lines, const normal_result *r, cons
     return bench_line_end(lines);
 }
 
-static int run(const void *given, const app_files *files)
+static int run(const void *given, const app_files *files APP_UNUSED)
 {
-    (void)files;
     const settings *s = given;
     APP_OWNED(larmor_device) *dev = NULL;
     APP_OWNED(bench_lines) *lines = NULL;

@@ -69,14 +69,9 @@ static const app_option options[] = {
 
 static int check_usage(const settings *s)
 {
-    if (s->peer_library && !s->peer) {
-        app_error("nufft: --peer-library needs --peer.");
-        return APP_USAGE;
-    }
-    if (s->wish.undersampling > 0 && (!s->wish.matrix || strcmp(s->wish.matrix, "gnufftw"))) {
-        app_error("nufft: --undersampling is for --matrix gnufftw.");
-        return APP_USAGE;
-    }
+    if (s->peer_library && !s->peer) return app_refuse(APP_USAGE, "nufft: --peer-library needs --peer.");
+    if (s->wish.undersampling > 0 && (!s->wish.matrix || strcmp(s->wish.matrix, "gnufftw")))
+        return app_refuse(APP_USAGE, "nufft: --undersampling is for --matrix gnufftw.");
     return APP_DONE;
 }
 
@@ -134,9 +129,8 @@ static int measure(work *w)
     return code;
 }
 
-static int run(const void *given, const app_files *files)
+static int run(const void *given, const app_files *files APP_UNUSED)
 {
-    (void)files;
     work w = {.s = given};
     int code = check_usage(w.s);
     if (!code) code = measure(&w);

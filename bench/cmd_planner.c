@@ -235,9 +235,8 @@ static larmor_status run_cases(const settings *s, larmor_device *dev, bench_line
     return st || fitting ? st : larmor_fail(LARMOR_ERR_ARG, "planner: no case fits the options");
 }
 
-static int run(const void *given, const app_files *files)
+static int run(const void *given, const app_files *files APP_UNUSED)
 {
-    (void)files;
     const settings *s = given;
     APP_OWNED(larmor_device) *dev = NULL;
     APP_OWNED(bench_lines) *lines = NULL;

@@ -146,16 +146,13 @@ static larmor_status measure_all(scaling_run *r)
     return st;
 }
 
-static int run(const void *given, const app_files *files)
+static int run(const void *given, const app_files *files APP_UNUSED)
 {
-    (void)files;
     const settings *s = given;
     APP_FREED_BY(free_run) scaling_run r = {.s = s};
     const int types = is_of(s, "weak") ? 2 : 1;
-    if (is_of(s, "slabs") && larmor_ranks_started() < 2) {
-        app_error("--what slabs: is for processes; start it by mpirun -n 2 or more.");
-        return APP_USAGE;
-    }
+    if (is_of(s, "slabs") && larmor_ranks_started() < 2)
+        return app_refuse(APP_USAGE, "--what slabs: is for processes; start it by mpirun -n 2 or more.");
     APP_TRY(APP_INPUT, scaling_open(s->device, s->threads, (int)s->repeats, &r.place));
     if (s->json && scaling_is_first(&r.place))
         APP_TRY(APP_RUN, bench_lines_open(s->json, r.place.group[r.place.devices - 1], NULL, &r.lines));

@@ -1,9 +1,6 @@
 /* The commands of larmor-bench, each in bench/cmd_<name>.c. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_BENCH_COMMANDS_H
-#define APP_BENCH_COMMANDS_H
+#pragma once
 
 #include "args.h"
 
 extern const app_command cmd_normal, cmd_nufft, cmd_planner, cmd_scaling, cmd_stream;
-
-#endif

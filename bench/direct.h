@@ -1,6 +1,5 @@
 /* A few outputs of a NUFFT by direct sums in double precision. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_BENCH_DIRECT_H
-#define APP_BENCH_DIRECT_H
+#pragma once
 
 #include <complex.h>
 
@@ -25,5 +24,3 @@ larmor_status bench_direct_sum(const bench_case *c, const double *points, const 
  *
  * Errors  LARMOR_ERR_BACKEND. */
 larmor_status bench_direct_error(const bench_direct *direct, larmor_array *out, double *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* The file that --json names: a line of JSON for each case. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_BENCH_LINES_H
-#define APP_BENCH_LINES_H
+#pragma once
 
 #include "case.h"
 #include "json.h"
@@ -24,5 +23,3 @@ int bench_lines_have(const bench_lines *lines, const char *description);
  * Errors  LARMOR_ERR_MEMORY; LARMOR_ERR_IO. A line that was begun must be ended. */
 larmor_status bench_line_begin(bench_lines *lines, const char *description, const bench_case *c, json **j);
 larmor_status bench_line_end(bench_lines *lines);
-
-#endif

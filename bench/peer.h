@@ -1,7 +1,6 @@
 /* FINUFFT or cuFINUFFT, from a shared library, as something to time.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_BENCH_PEER_H
-#define APP_BENCH_PEER_H
+#pragma once
 
 #include "case.h"
 #include "timing.h"
@@ -45,5 +44,3 @@ typedef struct bench_peer_subject {
 } bench_peer_subject;
 
 void bench_peer_prepare(bench_peer_subject *subject, const bench_peer_work *work, int method, int64_t max_batch);
-
-#endif

@@ -1,6 +1,5 @@
 /* The calls of one peer, made by its own header: bench/peer_calls.c. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_BENCH_PEER_CALLS_H
-#define APP_BENCH_PEER_CALLS_H
+#pragma once
 
 #include "case.h"
 
@@ -34,5 +33,3 @@ typedef struct bench_peer_calls {
 
 /* Each is there if its header was found when larmor-bench was built: BENCH_HAS_FINUFFT, BENCH_HAS_CUFINUFFT. */
 extern const bench_peer_calls bench_finufft, bench_cufinufft;
-
-#endif

@@ -1,7 +1,6 @@
 /* The results of a case of `larmor-bench nufft`: a line of the table and one of the JSON file.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_BENCH_REPORT_H
-#define APP_BENCH_REPORT_H
+#pragma once
 
 #include "lines.h"
 #include "run.h"
@@ -12,5 +11,3 @@ void bench_print_case(const bench_result *result);
 
 /* A case that ran. Errors: those of bench_line_end. */
 larmor_status bench_write_result(bench_lines *lines, const bench_result *result);
-
-#endif

@@ -1,6 +1,5 @@
 /* One case of `larmor-bench nufft`: larmor's and the peer's times and errors. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_BENCH_RUN_H
-#define APP_BENCH_RUN_H
+#pragma once
 
 #include "case.h"
 #include "direct.h"
@@ -53,5 +52,3 @@ double bench_seconds(const bench_timing *timing, bench_span span);
 
 /* The default peer's seconds over larmor's, 0 without one. */
 double bench_ratio(const bench_result *result, bench_span span);
-
-#endif

@@ -1,7 +1,6 @@
 /* What `larmor-bench scaling` times: one problem for each device, or one for all. SPDX-License-Identifier:
  * Apache-2.0 */
-#ifndef APP_BENCH_SCALING_H
-#define APP_BENCH_SCALING_H
+#pragma once
 
 #include "case.h"
 
@@ -39,5 +38,3 @@ larmor_status scaling_series(scaling_place *place, bench_case *c, int count, int
                              double *seconds);
 larmor_status scaling_coils(scaling_place *place, const bench_case *c, int count, double *seconds);
 larmor_status scaling_slabs(scaling_place *place, const bench_case *c, double *seconds);
-
-#endif

@@ -1,6 +1,5 @@
 /* Timing of NUFFTs side by side. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_BENCH_TIME_H
-#define APP_BENCH_TIME_H
+#pragma once
 
 #include "larmor/larmor.h"
 
@@ -38,5 +37,3 @@ struct bench_subject {
 larmor_status bench_measure(bench_subject *const *subjects, int count, int repeats, double budget);
 
 void bench_sort(double *values, int64_t count); /* in ascending order */
-
-#endif

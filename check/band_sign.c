@@ -4,7 +4,6 @@
 
 #include <math.h>
 
-#include "core/array.h"
 #include "core/owned.h"
 #include "core/status.h"
 #include "physics/multiband_phases.h"
@@ -137,8 +136,7 @@ larmor_status lmr_band_sign_check(const lmr_job *job, const lmr_frame *frame, co
     }
     other.samples.traj = other.samples.kspace = NULL;
     const larmor_status st = compare(job, frame, misfit, &other);
-    larmor_array_free(other.samples.traj);
-    larmor_array_free(other.samples.kspace);
+    LMR_FREE(other.samples.traj, other.samples.kspace);
     if (!st || st == LARMOR_STOPPED) return st;
     lmr_log(job->events, "multiband: the sign of the phases is not checked: %s", larmor_last_error());
     return LARMOR_OK;

@@ -1,6 +1,5 @@
 /* The sign of the phases of slices that were excited together. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CHECK_BAND_SIGN_H
-#define LMR_CHECK_BAND_SIGN_H
+#pragma once
 
 #include "scan/job.h"
 
@@ -12,5 +11,3 @@
  *
  * What cannot be compared is logged. Errors: LARMOR_STOPPED. */
 larmor_status lmr_band_sign_check(const lmr_job *job, const lmr_frame *frame, const larmor_misfit *misfit);
-
-#endif

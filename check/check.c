@@ -170,8 +170,7 @@ larmor_status larmor_check(const char *path, const larmor_raw_opts *opts, larmor
 {
     LMR_NEED(out);
     *out = (larmor_findings){.count = 0};
-    LMR_NEED(path);
-    LMR_NEED(dev);
+    LMR_NEED(path, dev);
     larmor_raw_opts open = opts ? *opts : (larmor_raw_opts){0};
     const int dropped = open.drop_nonfinite;
     lmr_findings f = {.room = 0};

@@ -96,8 +96,7 @@ static larmor_status check_delays(const view *v, lmr_findings *f)
     larmor_array *kspace = NULL, *traj = NULL;
     larmor_status st = larmor_samples_align(&v->s, &kspace, &traj);
     if (!st) st = larmor_delays_estimate(kspace, traj, &opts, &found);
-    larmor_array_free(traj);
-    larmor_array_free(kspace);
+    LMR_FREE(traj, kspace);
     if (st == LARMOR_STOPPED || st == LARMOR_ERR_MEMORY) return st;
     if (st == LARMOR_ERR_UNSUPPORTED) { /* said as well, so that silence means none */
         const char *why = strstr(larmor_last_error(), ": ");
@@ -194,8 +193,7 @@ static larmor_status count_cells(const view *v, cells *c)
         c->centre *= count_between(c, d, half_centre(c->edge[d]));
     }
     if (!c->lattice) c->within = count_ellipse(c);
-    int64_t *list = lmr_new(v->points, sizeof *list);
-    if (!list) return LMR_NO_MEMORY();
+    LMR_NEW(int64_t, list, v->points);
     for (int64_t i = 0; i < v->points; i++) {
         int64_t stride = 1;
         list[i] = 0;
@@ -272,8 +270,7 @@ static larmor_status check_coils(const view *v, int whitened, lmr_findings *f)
         lmr_note(f, all < 20 * typical ? LARMOR_WARNING : LARMOR_NOTE, "noise-level",
                  "noise %.3g a sample at the rim of k-space, the largest sample is %.3g times that%s", typical,
                  all / typical, all < 20 * typical ? ": there is hardly any signal." : ".");
-    free(signal);
-    free(noise);
+    LMR_FREE(signal, noise);
     return st;
 }
 
@@ -373,8 +370,7 @@ static larmor_status check_extent(const view *v, lmr_findings *f)
 static void close_view(view *v)
 {
     larmor_samples_free(&v->s);
-    free(v->k);
-    free(v->x);
+    LMR_FREE(v->k, v->x);
 }
 
 static larmor_status open_view(larmor_source *source, int group, larmor_device *dev, view *v)

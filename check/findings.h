@@ -1,6 +1,5 @@
 /* A list of findings that grows. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CHECK_FINDINGS_H
-#define LMR_CHECK_FINDINGS_H
+#pragma once
 
 #include "larmor/check.h"
 
@@ -19,5 +18,3 @@ larmor_status lmr_check_heads(const larmor_raw *raw, lmr_findings *f);
 
 /* check_samples.c: what the samples of the scan's images say. */
 larmor_status lmr_check_samples(larmor_source *source, larmor_device *dev, lmr_findings *f);
-
-#endif

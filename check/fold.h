@@ -1,6 +1,5 @@
 /* An object that reaches beyond the field of view of a grid. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CHECK_FOLD_H
-#define LMR_CHECK_FOLD_H
+#pragma once
 
 #include "larmor/array.h"
 
@@ -12,5 +11,3 @@
  * axes    those that are looked at, whose samples are 1/FOV of the image apart; gets those that are found.
  * Errors  LARMOR_ERR_MEMORY. */
 larmor_status lmr_fold_find(const larmor_array *x, int ndim, int *axes);
-
-#endif

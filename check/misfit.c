@@ -33,9 +33,7 @@ typedef struct probe {
 
 static void free_probe(probe *w)
 {
-    larmor_op_free(w->M);
-    larmor_array_free(w->q);
-    larmor_array_free(w->p);
+    LMR_FREE(w->M, w->q, w->p);
     if (w->z != w->r) larmor_array_free(w->z);
     larmor_array_free(w->r);
 }

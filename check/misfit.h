@@ -1,6 +1,5 @@
 /* How well an image explains the samples that it was made from. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CHECK_MISFIT_H
-#define LMR_CHECK_MISFIT_H
+#pragma once
 
 #include "check/residuals.h"
 #include "scan/job.h"
@@ -35,5 +34,3 @@ larmor_status lmr_misfit_measure(const lmr_job *job, const lmr_solved *solved, d
  * weights, the samples become those with their root. */
 larmor_status lmr_misfit_of_image(lmr_job *job, const lmr_frame *frame, const larmor_array *x, double deviation,
                                   larmor_misfit *out);
-
-#endif

@@ -13,13 +13,7 @@
 
 void lmr_residuals_free(lmr_residuals *r)
 {
-    free(r->readout);
-    free(r->readout_data);
-    free(r->coil);
-    free(r->coil_data);
-    free(r->ring_of_readout);
-    free(r->count);
-    free(r->at_edge);
+    LMR_FREE(r->readout, r->readout_data, r->coil, r->coil_data, r->ring_of_readout, r->count, r->at_edge);
     *r = (lmr_residuals){.readouts = 0};
 }
 
@@ -159,19 +153,12 @@ static larmor_status sum_frame(const lmr_job *job, const lmr_frame *frame, larmo
         p->b = of_b;
         LMR_OR(done, lmr_parallel(threads, p->readouts, sum_readout, p));
         add_coil(p, c);
-        free(of_r);
-        free(of_b);
+        LMR_FREE(of_r, of_b);
         of_r = of_b = NULL;
     }
     st = LARMOR_OK;
 done:
-    free(of_r);
-    free(of_b);
-    free(k);
-    free(p->ring);
-    free(p->residual);
-    free(p->data);
-    free(p->ring_data);
+    LMR_FREE(of_r, of_b, k, p->ring, p->residual, p->data, p->ring_data);
     return st;
 }
 
@@ -217,8 +204,7 @@ static larmor_status sum_all(const lmr_job *job, const lmr_frame *frames, int co
     for (int64_t i = 0; i < readouts; i++)
         for (int j = 0; j < LMR_RINGS; j++) out->ring[j] += (double)out->ring_of_readout[LMR_RINGS * i + j];
 done:
-    larmor_array_free(lines[1]);
-    larmor_array_free(lines[0]);
+    LMR_FREE(lines[1], lines[0]);
     return st;
 }
 
@@ -251,8 +237,7 @@ enum { FEWEST_READOUTS = 8 };
 /* The median over readouts of |A x - b|^2 a sample, in each ring. */
 static larmor_status usual_rings(const lmr_residuals *r, double usual[LMR_RINGS])
 {
-    double *values = lmr_new(r->readouts, sizeof *values);
-    if (!values) return LMR_NO_MEMORY();
+    LMR_NEW(double, values, r->readouts);
     for (int j = 0; j < LMR_RINGS; j++) {
         int64_t count = 0;
         for (int64_t i = 0; i < r->readouts; i++) {

@@ -1,7 +1,6 @@
 /* What an image leaves of its samples, A x - b, summed by readout, by coil and by radius of k-space.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CHECK_RESIDUALS_H
-#define LMR_CHECK_RESIDUALS_H
+#pragma once
 
 #include "scan/job.h"
 
@@ -34,5 +33,3 @@ void lmr_residuals_free(lmr_residuals *r);
  *
  * noise  what it is expected to leave of |A x - b|^2 in all coils; 0 where it is not known. */
 larmor_status lmr_residuals_judge(const lmr_job *job, const lmr_residuals *r, double noise, larmor_misfit *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* Samples that are spoiled, and a centre that is elsewhere: what the samples of an image say of themselves.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CHECK_SAMPLE_FAULTS_H
-#define LMR_CHECK_SAMPLE_FAULTS_H
+#pragma once
 
 #include "scan/source.h"
 
@@ -26,5 +25,3 @@ void lmr_describe_copied(const larmor_sample_faults *f, char *line, size_t room)
 void lmr_describe_zeros(const larmor_sample_faults *f, char *line, size_t room);
 void lmr_describe_carrier(const larmor_sample_faults *f, char *line, size_t room);
 void lmr_describe_noisy(const larmor_sample_faults *f, char *line, size_t room);
-
-#endif

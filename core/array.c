@@ -111,8 +111,7 @@ static larmor_status make(const char *call, larmor_device *dev, larmor_dtype dty
     const int64_t count = larmor_shape_count(shape);
     if (count < 0 || !lmr_mul(count, (int64_t)larmor_dtype_size(dtype), bytes))
         return LMR_FAIL(LARMOR_ERR_SHAPE, "array: %s is not a possible shape", lmr_describe_as(dev, dtype, shape).s);
-    larmor_array *x = calloc(1, sizeof *x);
-    if (!x) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(larmor_array, x, 1);
     x->dev = lmr_device_ref(dev);
     x->dtype = dtype;
     x->shape = shape;
@@ -138,10 +137,8 @@ larmor_status larmor_array_create(larmor_device *dev, larmor_dtype dtype, larmor
 }
 
 /* Of memory that the caller gives back without being told. */
-static void leave(void *data, void *user)
+static void leave(void *data LMR_UNUSED, void *user LMR_UNUSED)
 {
-    (void)data;
-    (void)user;
 }
 
 larmor_status larmor_array_wrap(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, void *data,
@@ -193,8 +190,7 @@ void larmor_array_free(const larmor_array *array)
 
 static larmor_status make_view(const larmor_array *x, larmor_shape shape, size_t offset, larmor_array **out)
 {
-    larmor_array *view = calloc(1, sizeof *view);
-    if (!view) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(larmor_array, view, 1);
     view->dev = lmr_device_ref(x->dev);
     view->dtype = x->dtype;
     view->shape = shape;
@@ -399,8 +395,7 @@ larmor_status larmor_array_expect_finite(const larmor_array *x, const char *name
     void *host;
     double norm;
     int64_t bad = 0, first = 0;
-    LMR_NEED(x);
-    LMR_NEED(name);
+    LMR_NEED(x, name);
     if (lmr_is_complex(x->dtype)) { /* quicker; a norm may also be too large for a double */
         LMR_TRY(larmor_nrm2(x, &norm));
         if (isfinite(norm)) return LARMOR_OK;

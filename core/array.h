@@ -1,6 +1,5 @@
 /* Inside of an array handle, for the layers that fill tables of kernels. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_ARRAY_H
-#define LMR_ARRAY_H
+#pragma once
 
 #include "core/device.h"
 #include "core/status.h"
@@ -60,5 +59,3 @@ lmr_text lmr_describe_as(const larmor_device *dev, larmor_dtype dtype, larmor_sh
 /* OK if x is dtype `shape` on dev; else LARMOR_ERR_SHAPE `who: what is c64 [..] on cpu, expected c64 [..] on cpu`. */
 larmor_status lmr_expect(const char *who, const char *what, const larmor_array *x, const larmor_device *dev,
                          larmor_dtype dtype, larmor_shape shape);
-
-#endif

@@ -21,6 +21,7 @@
 
 #include "core/atomic_folder.h"
 #include "core/clock.h"
+#include "core/owned.h"
 
 #define RANDOM_CHARACTERS 6
 #define KIBIBYTE 1024.0
@@ -570,6 +571,5 @@ void larmor_output_free(larmor_output *out)
         if (out->part[p].fd >= 0) close(out->part[p].fd);
     if (out->made >= 0) close(out->made);
     if (out->folder >= 0) close(out->folder);
-    free(out->path);
-    free(out);
+    LMR_FREE(out->path, out);
 }

@@ -1,7 +1,6 @@
 /* An output file, or a folder of files, that appears under its name only when it is complete.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_ATOMIC_H
-#define LMR_ATOMIC_H
+#pragma once
 
 #include <limits.h>
 #include <stdint.h>
@@ -71,5 +70,3 @@ larmor_status lmr_output_commit(larmor_output *out);
 
 /* Remove the temporary files: the target stays as it was. Nothing after a commit. */
 void lmr_output_give_up(larmor_output *out);
-
-#endif

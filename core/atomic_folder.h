@@ -1,7 +1,6 @@
 /* A folder of files as an output: what core/atomic.c does with it that differs from a file. SPDX-License-Identifier:
  * Apache-2.0 */
-#ifndef LMR_ATOMIC_FOLDER_H
-#define LMR_ATOMIC_FOLDER_H
+#pragma once
 
 #include <limits.h>
 
@@ -21,5 +20,3 @@ int lmr_folder_sync(int fd);
 /* Remove the regular files with this suffix that are in it, and then the folder if it is empty. Safe in a handler of
  * signals. */
 void lmr_folder_remove(int folder, const char *name, const char *suffix);
-
-#endif

@@ -1,6 +1,5 @@
 /* Values for axes that there are not. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_AXES_GIVEN_H
-#define LMR_AXES_GIVEN_H
+#pragma once
 
 #include "larmor/status.h"
 
@@ -11,5 +10,3 @@
  * idle    also a value that asks for nothing there, such as a matrix of 1; or 0.
  * ndim    of the scan, 2 or 3. */
 larmor_status lmr_check_axes_given(const char *member, double z, double idle, int ndim);
-
-#endif

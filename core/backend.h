@@ -1,6 +1,5 @@
 /* What a device must be able to do: one constant table per backend. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_BACKEND_H
-#define LMR_BACKEND_H
+#pragma once
 
 #include <pthread.h>
 #include <stddef.h>
@@ -227,5 +226,3 @@ int lmr_plugin_is_there(const char *name);
 
 /* The processor's backend, which is always available. */
 extern const lmr_backend lmr_cpu_backend;
-
-#endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "core/refs.h"
 #include "core/status.h"
 
@@ -18,8 +19,7 @@ struct larmor_checkpoint {
 larmor_status larmor_checkpoint_create(const char *name, const larmor_checkpoint_impl *impl, void *self,
                                        larmor_checkpoint **checkpoint)
 {
-    LMR_NEED(checkpoint);
-    *checkpoint = NULL;
+    LMR_NEED_OUT(checkpoint);
     if (!name || !impl || !impl->open || !impl->get || !impl->begin || !impl->put || !impl->commit || !impl->remove)
         return LMR_FAIL(LARMOR_ERR_ARG, "checkpoint: a name, open, get, begin, put, commit and remove expected");
     larmor_checkpoint *c = calloc(1, sizeof *c);
@@ -45,8 +45,7 @@ void larmor_checkpoint_free(larmor_checkpoint *c)
 {
     if (!c || !lmr_refs_drop(&c->refs)) return;
     if (c->impl.destroy) c->impl.destroy(c->self);
-    free(c->name);
-    free(c);
+    LMR_FREE(c->name, c);
 }
 
 larmor_status larmor_checkpoint_remove(larmor_checkpoint *c)

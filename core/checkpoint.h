@@ -1,6 +1,5 @@
 /* The calls of a checkpoint's place for the pipeline. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CHECKPOINT_H
-#define LMR_CHECKPOINT_H
+#pragma once
 
 #include "larmor/checkpoint.h"
 
@@ -10,5 +9,3 @@ larmor_status lmr_checkpoint_get(const larmor_checkpoint *c, int64_t first, void
 larmor_status lmr_checkpoint_begin(const larmor_checkpoint *c, int64_t bytes);
 larmor_status lmr_checkpoint_put(const larmor_checkpoint *c, const void *from, size_t bytes);
 larmor_status lmr_checkpoint_commit(const larmor_checkpoint *c);
-
-#endif

@@ -1,6 +1,5 @@
 /* A number held within bounds, once for everybody. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CLAMP_H
-#define LMR_CLAMP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -10,5 +9,3 @@ static inline int64_t lmr_clamp(int64_t x, int64_t least, int64_t most)
     if (x > most) x = most;
     return x < least ? least : x;
 }
-
-#endif

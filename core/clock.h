@@ -1,6 +1,5 @@
 /* The monotonic clock, the only one in the library. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CLOCK_H
-#define LMR_CLOCK_H
+#pragma once
 
 #include <time.h>
 
@@ -11,5 +10,3 @@ static inline double lmr_seconds(void)
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
-
-#endif

@@ -83,11 +83,9 @@ static larmor_status move_coils(const lmr_coil_list *list, larmor_array *all, la
         st = pick(channels, list->kept[c], o, &stored);
         if (!st) st = pick(coils, c, o, &coil);
         if (!st) st = back ? larmor_copy(coil, stored) : larmor_copy(stored, coil);
-        larmor_array_free(coil);
-        larmor_array_free(stored);
+        LMR_FREE(coil, stored);
     }
-    larmor_array_free(coils);
-    larmor_array_free(channels);
+    LMR_FREE(coils, channels);
     return st;
 }
 

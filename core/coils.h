@@ -1,7 +1,6 @@
 /* Which channels of a scan are coils: those with signal and, where there is a noise scan, noise.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CORE_COILS_H
-#define LMR_CORE_COILS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -37,5 +36,3 @@ typedef struct lmr_coil_list {
  * Errors  LARMOR_ERR_SHAPE if dimension `axis` has neither the number of channels nor that of coils. */
 larmor_status lmr_convert_coils(const lmr_coil_list *list, larmor_array *x, int axis, int back,
                                 larmor_array **result);
-
-#endif

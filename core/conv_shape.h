@@ -1,7 +1,6 @@
 /* Sizes of a convolution with a matrix of spectra, and where its elements are; for C and for kernels.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CONV_SHAPE_H
-#define LMR_CONV_SHAPE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -36,5 +35,3 @@ LMR_CONV_FUNCTION int lmr_conv_plane(const lmr_conv_shape *s, int row, int colum
     const int pair = column * (column - 1) / 2 + row;
     return s->mixed + (s->is_complex ? 2 * pair + imaginary : pair);
 }
-
-#endif

@@ -50,8 +50,7 @@ static request parse(const char *spec)
 
 static larmor_status open_on(const lmr_backend *be, int ordinal, int threads, larmor_device **out)
 {
-    larmor_device *dev = calloc(1, sizeof *dev);
-    if (!dev) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(larmor_device, dev, 1);
     dev->be = be;
     lmr_gate_init(&dev->gate);
     atomic_init(&dev->refs, 1);
@@ -374,9 +373,7 @@ void lmr_device_share_threads(larmor_device *dev, int shares)
 
 larmor_status larmor_device_memory(const larmor_device *dev, int64_t *available, int64_t *total)
 {
-    LMR_NEED(dev);
-    LMR_NEED(available);
-    LMR_NEED(total);
+    LMR_NEED(dev, available, total);
     return dev->be->memory(dev->ctx, available, total);
 }
 

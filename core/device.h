@@ -1,6 +1,5 @@
 /* Inside of a device handle. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_DEVICE_H
-#define LMR_DEVICE_H
+#pragma once
 
 #include <pthread.h>
 
@@ -55,5 +54,3 @@ int lmr_device_threads(const larmor_device *dev);
 
 /* The device gets one share of several. */
 void lmr_device_share_threads(larmor_device *dev, int shares);
-
-#endif

@@ -1,6 +1,5 @@
 /* Calls of one object from several threads take turns. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_GATE_H
-#define LMR_GATE_H
+#pragma once
 
 #include <pthread.h>
 
@@ -21,5 +20,3 @@ void lmr_gate_destroy(lmr_gate *gate);
 /* Waits while another thread is inside. LARMOR_STOPPED if the caller asks this thread to stop meanwhile. */
 larmor_status lmr_gate_enter(const lmr_gate *gate);
 void lmr_gate_leave(const lmr_gate *gate);
-
-#endif

@@ -1,7 +1,6 @@
 /* A hash of 64 bits that tells one content from another; it is no protection against forgery. Words are multiplied
  * into it as in Knuth, The Art of Computer Programming 3, 6.4. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_HASH_H
-#define LMR_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ static inline uint64_t lmr_hash(uint64_t hash, const void *data, size_t bytes)
     memcpy(&word, from, bytes);
     return lmr_hash_word(hash, word);
 }
-
-#endif

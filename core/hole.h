@@ -1,6 +1,5 @@
 /* A centre of k-space without samples. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CORE_HOLE_H
-#define LMR_CORE_HOLE_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ static inline int lmr_is_hole(double least, int64_t within, int axes)
         (double)within / (axes == 3 ? 7 : 3); /* in the hole, as dense as up to twice its radius */
     return least >= LMR_MIN_HOLE && isfinite(least) && expected >= LMR_MIN_HOLE_EXPECTED;
 }
-
-#endif

@@ -8,8 +8,7 @@
  *   nufft/nufft.c         larmor_nufft_memory plans on a device that it is only asked about, and makes nothing
  *   io/reader/compose.c   HDF5's hvl_t has one pointer for both ways; writing only reads it
  * and tests, where an interface writes to what a test holds as const. */
-#ifndef LMR_MUTABLE_H
-#define LMR_MUTABLE_H
+#pragma once
 
 #ifdef __GNUC__
 #pragma GCC diagnostic push
@@ -23,6 +22,4 @@ static inline void *lmr_mutable(const void *p)
 
 #ifdef __GNUC__
 #pragma GCC diagnostic pop
-#endif
-
 #endif

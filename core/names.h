@@ -1,6 +1,5 @@
 /* The entries of a table by name. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NAMES_H
-#define LMR_NAMES_H
+#pragma once
 
 #include "core/status.h"
 
@@ -14,5 +13,3 @@ lmr_names lmr_list_names(lmr_name_at at); /* "tv, tgv or llr" */
 
 /* The entry of that name. Errors: LARMOR_ERR_ARG, with the message `what: got "name", expected one or another`. */
 larmor_status lmr_find_name(const char *what, const char *name, lmr_name_at at, int *entry);
-
-#endif

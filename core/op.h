@@ -1,6 +1,5 @@
 /* Inside of an operator handle, and compositions for operators of many parts. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_OP_H
-#define LMR_OP_H
+#pragma once
 
 #include "core/gate.h"
 #include "larmor/op.h"
@@ -57,5 +56,3 @@ int lmr_op_is_held(const larmor_op *op);
  *         operators may share it. Not needed for one.
  * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
 larmor_status lmr_op_columns(larmor_op *const *ops, int count, larmor_array *more, larmor_op **op);
-
-#endif

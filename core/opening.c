@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/device.h"
+#include "core/owned.h"
 #include "core/quiet.h"
 #include "core/status.h"
 
@@ -33,10 +34,8 @@ static int takes_long(const char *spec)
 
 larmor_status larmor_device_open_begin(const char *spec, larmor_opening **opening)
 {
-    LMR_NEED(opening);
-    *opening = NULL;
-    larmor_opening *o = calloc(1, sizeof *o);
-    if (!o) return LMR_NO_MEMORY();
+    LMR_NEED_OUT(opening);
+    LMR_NEW_ZEROS(larmor_opening, o, 1);
     o->spec = strdup(spec ? spec : "auto");
     if (!o->spec) {
         free(o);
@@ -61,7 +60,6 @@ larmor_status larmor_device_open_end(larmor_opening *opening, larmor_device **ou
         *out = opening->dev;
     else
         larmor_device_free(opening->dev);
-    free(opening->spec);
-    free(opening);
+    LMR_FREE(opening->spec, opening);
     return out ? st : LARMOR_OK;
 }

@@ -1,6 +1,5 @@
 /* Paths that begin at the folder of the library itself. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_OWN_PATH_H
-#define LMR_OWN_PATH_H
+#pragma once
 
 #include <stddef.h>
 
@@ -17,5 +16,3 @@ typedef enum lmr_own_folder {
  * Returns 0, and path is not to be used, if the path has no room, if the library was loaded by a relative path, or if
  * the folder or one that ".." leads to is one for temporary files, where any user may put what would then be run. */
 int lmr_own_path(lmr_own_folder which, const char *below, char *path, size_t room);
-
-#endif

@@ -1,12 +1,12 @@
 /* What a function owns alone is freed where its name ends, on every way out, so that it may return early by LMR_TRY:
  * `LMR_OWNED(larmor_array) *x = NULL;`. Names end in reverse order. What a function hands on it sets to NULL; what
  * has no value yet is NULL or {0} from the start. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_OWNED_H
-#define LMR_OWNED_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/status.h"
 #include "larmor/array.h"
 #include "larmor/device.h"
 #include "larmor/op.h"
@@ -16,6 +16,50 @@
 
 /* Pointers to memory of malloc: `LMR_HEAP double *x = NULL;`. */
 #define LMR_HEAP LMR_FREED_BY(lmr_drop_memory)
+
+/* What a constructor fills: `LMR_MAKE(moved, s, moved_destroy);` declares s as zeros that moved_destroy gets on every
+ * way out but `return lmr_hand_on(&s_made, larmor_op_create(...));`, where that has taken s. */
+#define LMR_MAKE(type, name, destroy)                                                                                \
+    LMR_NEW_ZEROS(type, name, 1);                                                                                    \
+    LMR_FREED_BY(lmr_drop_made) lmr_made name##_made = {name, destroy}
+
+typedef struct lmr_made {
+    void *self; /* NULL once another has it */
+    void (*destroy)(void *self);
+} lmr_made;
+
+static inline void lmr_drop_made(lmr_made *made)
+{
+    if (made->self) made->destroy(made->self);
+}
+
+static inline larmor_status lmr_hand_on(lmr_made *made, larmor_status taken)
+{
+    if (!taken) made->self = NULL;
+    return taken;
+}
+
+/* Free up to eight pointers, each by its type: objects as below, all others as memory of malloc. */
+#define LMR_FREE(...) LMR_FREE_EIGHT(__VA_ARGS__, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)
+#define LMR_FREE_EIGHT(a, b, c, d, e, f, g, h, ninth, ...)                                                           \
+    do {                                                                                                             \
+        _Static_assert(_Generic((ninth), void *: 1, default: 0), "LMR_FREE takes up to eight pointers");             \
+        LMR_FREE_BY_TYPE(a);                                                                                         \
+        LMR_FREE_BY_TYPE(b);                                                                                         \
+        LMR_FREE_BY_TYPE(c);                                                                                         \
+        LMR_FREE_BY_TYPE(d);                                                                                         \
+        LMR_FREE_BY_TYPE(e);                                                                                         \
+        LMR_FREE_BY_TYPE(f);                                                                                         \
+        LMR_FREE_BY_TYPE(g);                                                                                         \
+        LMR_FREE_BY_TYPE(h);                                                                                         \
+    } while (0)
+#define LMR_FREE_BY_TYPE(x)                                                                                          \
+    _Generic((x),                                                                                                    \
+             larmor_array *: larmor_array_free,                                                                      \
+             const larmor_array *: larmor_array_free,                                                                \
+             larmor_op *: larmor_op_free,                                                                            \
+             larmor_device *: larmor_device_free,                                                                    \
+             default: free)(x)
 
 /* Pointers to objects: larmor_array, larmor_op, larmor_device. */
 #define LMR_OWNED(type) LMR_FREED_BY(lmr_drop_##type) type
@@ -41,5 +85,3 @@ static inline void lmr_drop_larmor_device(larmor_device **dev)
 {
     larmor_device_free(*dev);
 }
-
-#endif

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/device.h"
+#include "core/owned.h"
 #include "core/status.h"
 
 /* ---- timers ---- */
@@ -18,8 +19,7 @@ larmor_status larmor_timer_create(larmor_device *dev, larmor_timer **out)
     if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_timer_create: out is NULL");
     *out = NULL;
     if (!dev) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_timer_create: a device is needed");
-    larmor_timer *timer = calloc(1, sizeof *timer);
-    if (!timer) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(larmor_timer, timer, 1);
     timer->dev = lmr_device_ref(dev);
     larmor_status st = dev->be->mark->create(dev->ctx, &timer->from);
     if (!st) st = dev->be->mark->create(dev->ctx, &timer->to);
@@ -37,8 +37,7 @@ void larmor_timer_free(larmor_timer *timer)
     const larmor_device *dev = timer->dev;
     dev->be->mark->destroy(dev->ctx, timer->from);
     dev->be->mark->destroy(dev->ctx, timer->to);
-    larmor_device_free(timer->dev);
-    free(timer);
+    LMR_FREE(timer->dev, timer);
 }
 
 static larmor_status expect_no_recording(const larmor_device *dev, const char *call)
@@ -132,6 +131,5 @@ void larmor_graph_free(larmor_graph *graph)
 {
     if (!graph) return;
     graph->dev->be->graph->destroy(graph->dev->ctx, graph->recorded);
-    larmor_device_free(graph->dev);
-    free(graph);
+    LMR_FREE(graph->dev, graph);
 }

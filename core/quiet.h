@@ -1,10 +1,7 @@
 /* Threads that get no signals. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_QUIET_H
-#define LMR_QUIET_H
+#pragma once
 
 #include <pthread.h>
 
 /* 1 if it was started. */
 int lmr_quiet_thread(pthread_t *thread, void *(*work)(void *user), void *user);
-
-#endif

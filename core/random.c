@@ -14,14 +14,15 @@ static uint64_t inverse_key(void)
     return x;
 }
 
-uint64_t lmr_random_seed_from(uint64_t seed, uint64_t index)
+/* The seed whose bits 0, 1, ... are those of `seed` from `index` on. */
+static uint64_t random_seed_from(uint64_t seed, uint64_t index)
 {
     return ((seed ^ LMR_RANDOM_MASK) + index * LMR_RANDOM_STEP * inverse_key()) ^ LMR_RANDOM_MASK;
 }
 
 larmor_status lmr_random_fill_from(larmor_array *x, uint64_t seed, int64_t first)
 {
-    const uint64_t from = lmr_random_seed_from(seed, 2 * (uint64_t)first);
+    const uint64_t from = random_seed_from(seed, 2 * (uint64_t)first);
     return lmr_vec_of(x)->random(x->dev->ctx, larmor_array_count(x), from, x->data);
 }
 

@@ -1,6 +1,5 @@
 /* Seeded random numbers that depend on nothing but seed and index. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RANDOM_H
-#define LMR_RANDOM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,14 +33,9 @@ static inline LMR_ON_GPU_TOO double lmr_random_uniform(uint64_t seed, uint64_t i
     return ((double)(lmr_random_bits(seed, index) >> 11) + 0.5) * 0x1p-53;
 }
 
-/* The seed whose bits 0, 1, ... are those of `seed` from `index` on. */
-uint64_t lmr_random_seed_from(uint64_t seed, uint64_t index);
-
 /* A complex x <- numbers with real and imaginary part uniform in (-1, 1). Where x is a part of an array of several
  * ranks (larmor_ranks_sum_over), whose parts follow each other, those of this part: called by all then. */
 larmor_status lmr_random_fill(larmor_array *x, uint64_t seed);
 
 /* Those of a longer array from its number `first` on. */
 larmor_status lmr_random_fill_from(larmor_array *x, uint64_t seed, int64_t first);
-
-#endif

@@ -1,8 +1,7 @@
 /* One C source, two precisions: a file that includes this is compiled with -DLMR_REAL=32 and with -DLMR_REAL=64
  * (CMake's lmr_two_precisions). It is static but for one table, named through R(): `const lmr_vec R(lmr_cpu_vec) =
  * {...};` SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_REAL_H
-#define LMR_REAL_H
+#pragma once
 
 #include <complex.h>
 
@@ -18,6 +17,4 @@ typedef double _Complex cplx;
 #define LMR_PRECISION LMR_F64
 #else
 #error "LMR_REAL must be 32 or 64"
-#endif
-
 #endif

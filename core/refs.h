@@ -1,6 +1,5 @@
 /* Counted references. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_REFS_H
-#define LMR_REFS_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -16,5 +15,3 @@ static inline int lmr_refs_drop(lmr_refs *refs)
 {
     return atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Numbers in ascending order, and the number at a place of an order without the order.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CORE_SELECT_H
-#define LMR_CORE_SELECT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ typedef struct lmr_ranked {
 /* By value, and by index where values are equal; and that for qsort of structures that begin with such a pair. */
 void lmr_sort_ranked(lmr_ranked *list, int64_t count);
 int lmr_by_rank(const void *a, const void *b);
-
-#endif

@@ -1,12 +1,14 @@
 /* How functions fail: a code, a message, and the early return. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_STATUS_H
-#define LMR_STATUS_H
+#pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "larmor/status.h"
+
+/* Behind a parameter that the function has for the sake of its type. */
+#define LMR_UNUSED __attribute__((unused))
 
 /* Set the thread's message and return status. */
 larmor_status lmr_fail(larmor_status status, const char *function, int line, const char *format, ...)
@@ -37,10 +39,25 @@ static inline larmor_status lmr_go_on(void)
     return lmr_stop_asked() ? lmr_stopped() : LARMOR_OK;
 }
 
-/* Refuse NULL, in the first lines of a public function. */
-#define LMR_NEED(pointer)                                                                                            \
+/* Refuse NULL for any of up to six pointers, in the first lines of a public function. */
+#define LMR_NEED(...) LMR_NEED_SIX(__VA_ARGS__, 1, 1, 1, 1, 1, 1)
+#define LMR_NEED_SIX(a, b, c, d, e, f, ...)                                                                          \
     do {                                                                                                             \
-        if (!(pointer)) return LMR_FAIL(LARMOR_ERR_ARG, "%s: %s is NULL", __func__, #pointer);                       \
+        LMR_NEED_ONE(a);                                                                                             \
+        LMR_NEED_ONE(b);                                                                                             \
+        LMR_NEED_ONE(c);                                                                                             \
+        LMR_NEED_ONE(d);                                                                                             \
+        LMR_NEED_ONE(e);                                                                                             \
+        LMR_NEED_ONE(f);                                                                                             \
+    } while (0)
+#define LMR_NEED_ONE(pointer)                                                                                        \
+    if (!(pointer)) return LMR_FAIL(LARMOR_ERR_ARG, "%s: %s is NULL", __func__, #pointer)
+
+/* Refuse NULL, and leave NULL there until there is something to hand on. */
+#define LMR_NEED_OUT(pointer)                                                                                        \
+    do {                                                                                                             \
+        LMR_NEED(pointer);                                                                                           \
+        *(pointer) = NULL;                                                                                           \
     } while (0)
 
 /* Return from the function if call fails. */
@@ -70,6 +87,32 @@ static inline void *lmr_new(int64_t count, size_t size)
     return lmr_mul(count, (int64_t)size, &bytes) ? malloc(bytes ? (size_t)bytes : 1) : NULL;
 }
 
+/* The same, all 0. */
+static inline void *lmr_new_zeros(int64_t count, size_t size)
+{
+    return count < 0 ? NULL : calloc(count ? (size_t)count : 1, size);
+}
+
+/* Declare `type *name` as memory for count of them, or return: `LMR_HEAP LMR_NEW(double, x, n);`. */
+#define LMR_NEW(type, name, count)                                                                                   \
+    type *name = lmr_new(count, sizeof *(name));                                                                     \
+    if (!(name)) return LMR_NO_MEMORY()
+#define LMR_NEW_ZEROS(type, name, count)                                                                             \
+    type *name = lmr_new_zeros(count, sizeof *(name));                                                               \
+    if (!(name)) return LMR_NO_MEMORY()
+
+/* Set a pointer that is declared already, which another frees, or return. */
+#define LMR_ALLOCATE(pointer, count)                                                                                 \
+    do {                                                                                                             \
+        (pointer) = lmr_new(count, sizeof *(pointer));                                                               \
+        if (!(pointer)) return LMR_NO_MEMORY();                                                                      \
+    } while (0)
+#define LMR_ALLOCATE_ZEROS(pointer, count)                                                                           \
+    do {                                                                                                             \
+        (pointer) = lmr_new_zeros(count, sizeof *(pointer));                                                         \
+        if (!(pointer)) return LMR_NO_MEMORY();                                                                      \
+    } while (0)
+
 /* Room for one more behind the first `used` elements of the memory that the pointer at `list` points to, or NULL. */
 static inline larmor_status lmr_grow(void *list, int64_t used, int64_t *room, size_t size)
 {
@@ -83,5 +126,3 @@ static inline larmor_status lmr_grow(void *list, int64_t used, int64_t *room, si
     *room = more;
     return LARMOR_OK;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A growing buffer for files and texts that are composed in memory. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_BYTES_H
-#define LMR_BYTES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -24,5 +23,3 @@ void lmr_bytes_xml(lmr_bytes *b, const char *text);
 larmor_status lmr_bytes_end(lmr_bytes *b);
 
 void lmr_bytes_free(lmr_bytes *b);
-
-#endif

@@ -2,6 +2,7 @@
  * whole, and the one before it is kept. SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "larmor/checkpoint.h"
+#include "core/owned.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -176,9 +177,7 @@ static void file_destroy(void *self)
     file *f = self;
     drop(f);
     lmr_source_close(&f->kept);
-    free(f->path);
-    free(f->previous);
-    free(f);
+    LMR_FREE(f->path, f->previous, f);
 }
 
 larmor_status larmor_checkpoint_file(const char *path, larmor_checkpoint **checkpoint)
@@ -190,18 +189,14 @@ larmor_status larmor_checkpoint_file(const char *path, larmor_checkpoint **check
                                                 .commit = file_commit,
                                                 .remove = file_remove,
                                                 .destroy = file_destroy};
-    LMR_NEED(checkpoint);
-    *checkpoint = NULL;
+    LMR_NEED_OUT(checkpoint);
     if (!path || !*path) return LMR_FAIL(LARMOR_ERR_ARG, "checkpoint: no path given");
-    file *f = calloc(1, sizeof *f);
-    if (!f) return LMR_NO_MEMORY();
+    LMR_MAKE(file, f, file_destroy);
     f->kept.fd = -1;
     f->path = strdup(path);
     if (asprintf(&f->previous, "%s%s", path, PREVIOUS) < 0) f->previous = NULL;
-    larmor_status st = f->path && f->previous ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st) st = open_next(f);
-    if (!st) st = open_kept(f);
-    if (!st) st = larmor_checkpoint_create(path, &impl, f, checkpoint);
-    if (st) file_destroy(f);
-    return st;
+    LMR_TRY(f->path && f->previous ? LARMOR_OK : LMR_NO_MEMORY());
+    LMR_TRY(open_next(f));
+    LMR_TRY(open_kept(f));
+    return lmr_hand_on(&f_made, larmor_checkpoint_create(path, &impl, f, checkpoint));
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "io/images/formats.h"
 
@@ -122,10 +121,7 @@ larmor_status larmor_files_check(const char *const *read, int reads, const char 
 
 larmor_status larmor_output_name(const char *folder, const char *scan, const char *suffix, char *name, size_t room)
 {
-    LMR_NEED(folder);
-    LMR_NEED(scan);
-    LMR_NEED(suffix);
-    LMR_NEED(name);
+    LMR_NEED(folder, scan, suffix, name);
     const char *slash = strrchr(scan, '/');
     const char *stem = slash ? slash + 1 : scan;
     const char *dot = strrchr(stem, '.');

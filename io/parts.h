@@ -1,6 +1,5 @@
 /* Long loops over the readouts of a file by a few threads. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PARTS_H
-#define LMR_PARTS_H
+#pragma once
 
 #include "core/status.h"
 
@@ -17,5 +16,3 @@ int lmr_parts_for(int64_t bytes);
  *
  * Errors  that of the first part that failed, with its message; LARMOR_STOPPED. */
 larmor_status lmr_in_parts(int64_t count, int parts, lmr_part_work work, void *user);
-
-#endif

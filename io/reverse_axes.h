@@ -1,6 +1,5 @@
 /* Arrays with the last axis fastest in memory, as C has them. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_REVERSE_AXES_H
-#define LMR_REVERSE_AXES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -11,5 +10,3 @@
  * bytes  of an element: 4, 8 or 16.
  * to     [product of dim], not where `from` is. */
 void lmr_reverse_axes(int axes, const int64_t *dim, size_t bytes, const void *from, void *to);
-
-#endif

@@ -101,10 +101,8 @@ larmor_status larmor_live_create(const char *xml, int64_t bytes, larmor_device *
                                  larmor_live **live)
 {
     static const larmor_live_opts defaults;
-    LMR_NEED(live);
-    *live = NULL;
-    LMR_NEED(xml);
-    LMR_NEED(dev);
+    LMR_NEED_OUT(live);
+    LMR_NEED(xml, dev);
     if (!opts) opts = &defaults;
     if (bytes < 1) return LMR_FAIL(LARMOR_ERR_ARG, "live: a header of %lld bytes.", (long long)bytes);
     LMR_TRY(check(opts));
@@ -144,8 +142,7 @@ void larmor_live_free(larmor_live *l)
 static larmor_status open_scan(larmor_live *l)
 {
     const int64_t count = l->noise.count + l->last.count;
-    larmor_acquisition *all = lmr_new(count, sizeof *all);
-    if (!all) return LMR_NO_MEMORY();
+    LMR_NEW(larmor_acquisition, all, count);
     for (int64_t i = 0; i < count; i++)
         all[i] = i < l->noise.count ? l->noise.each[i] : l->last.each[i - l->noise.count];
     const larmor_status st = lmr_live_source_set(&l->scan, l->xml, l->bytes, all, count, &l->opts.raw);
@@ -204,8 +201,7 @@ larmor_status larmor_live_add(larmor_live *l, const larmor_acquisition *a, larmo
 {
     LMR_NEED(result);
     *result = (larmor_recon_result){.count = 0};
-    LMR_NEED(l);
-    LMR_NEED(a);
+    LMR_NEED(l, a);
     if (a->flags & LEFT_OUT) return LARMOR_OK;
     if (a->flags & LARMOR_ACQ_NOISE) return l->recon ? LARMOR_OK : lmr_window_add(&l->noise, a);
     LMR_TRY(fits(l, a));

@@ -1,7 +1,6 @@
 /* A source whose scan changes: what was found of it stays, and its samples are those of the present one.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_LIVE_SOURCE_H
-#define LMR_LIVE_SOURCE_H
+#pragma once
 
 #include "larmor/pipeline.h"
 
@@ -15,5 +14,3 @@ typedef struct lmr_live_source {
 larmor_status lmr_live_source_set(lmr_live_source *s, const char *xml, int64_t bytes, const larmor_acquisition *each,
                                   int64_t count, const larmor_raw_opts *opts);
 void lmr_live_source_free(lmr_live_source *s);
-
-#endif

@@ -1,6 +1,5 @@
 /* The last readouts of a scan, as copies. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_LIVE_WINDOW_H
-#define LMR_LIVE_WINDOW_H
+#pragma once
 
 #include "larmor/io.h"
 
@@ -16,5 +15,3 @@ larmor_status lmr_window_add(lmr_window *window, const larmor_acquisition *a);
 /* Forget all but the last so many. */
 void lmr_window_keep(lmr_window *window, int64_t last);
 void lmr_window_free(lmr_window *window);
-
-#endif

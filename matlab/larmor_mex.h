@@ -1,6 +1,5 @@
 /* What the two files of the gateway share. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_MEX_H
-#define LARMOR_MEX_H
+#pragma once
 
 #include <mex.h>
 
@@ -18,5 +17,3 @@ larmor_status mex_given(larmor_device *dev, const mxArray *x, larmor_shape shape
 larmor_status mex_taken(larmor_array *const *x, int count, mxArray **out);
 void mex_nearer(const char *word, const char *name, const char **nearest);
 void mex_line(const char *text, char *line, size_t room);
-
-#endif

@@ -42,10 +42,8 @@ static larmor_status check(const larmor_phantom_state *s, double size)
 larmor_status larmor_phantom_change(const larmor_phantom *phantom, const larmor_phantom_state *state,
                                     larmor_phantom **changed)
 {
-    LMR_NEED(changed);
-    *changed = NULL;
-    LMR_NEED(phantom);
-    LMR_NEED(state);
+    LMR_NEED_OUT(changed);
+    LMR_NEED(phantom, state);
     const double size = state->size != 0 ? state->size : 1;
     LMR_TRY(check(state, size));
     larmor_phantom *p = malloc(sizeof *p);
@@ -82,8 +80,7 @@ static lmr_ellipsoid cut_part(const lmr_ellipsoid *e, double z)
 
 larmor_status larmor_phantom_plane(const larmor_phantom *phantom, double z, larmor_phantom **plane)
 {
-    LMR_NEED(plane);
-    *plane = NULL;
+    LMR_NEED_OUT(plane);
     LMR_NEED(phantom);
     if (phantom->ndim != 3 || !(fabs(z) <= 1e6))
         return LMR_FAIL(LARMOR_ERR_ARG, "phantom plane: got a phantom in %dD and z %g, expected 3D and a number",

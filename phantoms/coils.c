@@ -208,8 +208,7 @@ larmor_status lmr_image_check(const char *who, int ndim, larmor_dtype dtype, lar
 larmor_status larmor_phantom_coils_around(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
                                           larmor_shape shape, const double *extent, int coils, larmor_array **maps)
 {
-    LMR_NEED(maps);
-    *maps = NULL;
+    LMR_NEED_OUT(maps);
     LMR_NEED(dev);
     int ndim = shape.ndim == 3 ? 3 : 2;
     if (phantom) ndim = phantom->ndim;
@@ -220,8 +219,7 @@ larmor_status larmor_phantom_coils_around(const larmor_phantom *phantom, larmor_
                             extent[d]);
     const double given[3] = {extent ? extent[0] : 1, extent ? extent[1] : 1, extent && ndim == 3 ? extent[2] : 1};
     if (phantom) return make_maps(dev, dtype, shape, given, coils, phantom, maps);
-    LMR_HEAP larmor_phantom *nothing = calloc(1, sizeof *nothing);
-    if (!nothing) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(larmor_phantom, nothing, 1);
     nothing->ndim = ndim;
     nothing->reach = 1;
     return make_maps(dev, dtype, shape, given, coils, nothing, maps);

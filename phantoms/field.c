@@ -150,8 +150,7 @@ static larmor_status add_dipole(const larmor_phantom_field *f, int ndim, const i
         b = spare;
     }
     for (int64_t i = 0; created && i < rows; i++) hz[i] += creal(a[i]);
-    free(b);
-    free(a);
+    LMR_FREE(b, a);
     return created ? LARMOR_OK : LMR_NO_MEMORY();
 }
 
@@ -173,8 +172,7 @@ static larmor_status add_curved(const larmor_phantom_field *f, int ndim, const i
 static larmor_status find_places(int ndim, const int64_t n[3], double extent, double *place[3])
 {
     for (int d = 0; d < ndim; d++) {
-        place[d] = lmr_new(n[d], sizeof *place[d]);
-        if (!place[d]) return LMR_NO_MEMORY();
+        LMR_ALLOCATE(place[d], n[d]);
         for (int64_t i = 0; i < n[d]; i++) place[d][i] = extent * lmr_voxel(i, n[d]);
     }
     return LARMOR_OK;
@@ -188,10 +186,8 @@ static void free_places(double *place[3])
 larmor_status larmor_phantom_field_map(const larmor_phantom_field *field, larmor_device *dev, larmor_dtype dtype,
                                        larmor_shape shape, larmor_array **map)
 {
-    LMR_NEED(map);
-    *map = NULL;
-    LMR_NEED(field);
-    LMR_NEED(dev);
+    LMR_NEED_OUT(map);
+    LMR_NEED(field, dev);
     if (!lmr_is_real(dtype))
         return LMR_FAIL(LARMOR_ERR_ARG, "phantom field: got %s, expected f32 or f64", larmor_dtype_name(dtype));
     LMR_TRY(lmr_image_check("phantom field", shape.ndim == 3 ? 3 : 2, LARMOR_C64, shape));
@@ -278,8 +274,7 @@ static int reach_of(const expansion *e, int most, const double (*wave)[2])
 
 static void free_expansion(expansion *e)
 {
-    free(e->hz);
-    free(e->turn);
+    LMR_FREE(e->hz, e->turn);
     e->hz = NULL;
     e->turn = NULL;
 }
@@ -305,8 +300,7 @@ static larmor_status try_grid(const larmor_phantom_field *f, double longest, int
     if (!st) find_waves(e, all, longest, wave, spare);
     if (!st) e->most = reach_of(e, all, (const double(*)[2])wave);
     free_places(place);
-    free(wave);
-    free(spare);
+    LMR_FREE(wave, spare);
     return st;
 }
 
@@ -438,9 +432,7 @@ static void sample_time(void *self, int64_t i)
     } else {
         atomic_store(&p->no_memory, 1);
     }
-    free(b.value);
-    free(spare);
-    free(wave);
+    LMR_FREE(b.value, spare, wave);
 }
 
 static larmor_status sample_all(larmor_device *dev, sampling *p)

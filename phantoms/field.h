@@ -1,6 +1,5 @@
 /* Samples with off-resonance that is not linear in space. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PHANTOM_FIELD_H
-#define LMR_PHANTOM_FIELD_H
+#pragma once
 
 #include "phantoms/phantom.h"
 
@@ -19,5 +18,3 @@ int lmr_field_is_linear(const larmor_phantom_field *field);
 larmor_status lmr_field_kspace(const larmor_phantom *phantom, larmor_device *dev, const larmor_phantom_field *field,
                                const lmr_field_samples *samples, int coils, larmor_dtype dtype, larmor_shape shape,
                                larmor_array **kspace);
-
-#endif

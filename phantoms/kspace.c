@@ -76,10 +76,8 @@ static larmor_status make_kspace(const larmor_phantom *phantom, larmor_device *d
 larmor_status larmor_phantom_kspace(const larmor_phantom *phantom, const larmor_array *traj, int coils,
                                     larmor_dtype dtype, larmor_array **kspace)
 {
-    LMR_NEED(kspace);
-    *kspace = NULL;
-    LMR_NEED(phantom);
-    LMR_NEED(traj);
+    LMR_NEED_OUT(kspace);
+    LMR_NEED(phantom, traj);
     larmor_shape shape;
     LMR_HEAP double *points = NULL;
     LMR_TRY(kspace_shape(phantom, traj, coils, dtype, &shape));
@@ -102,12 +100,8 @@ larmor_status larmor_phantom_kspace_off_resonance(const larmor_phantom *phantom,
                                                   const larmor_phantom_field *field, const larmor_array *times,
                                                   int coils, larmor_dtype dtype, larmor_array **kspace)
 {
-    LMR_NEED(kspace);
-    *kspace = NULL;
-    LMR_NEED(phantom);
-    LMR_NEED(traj);
-    LMR_NEED(field);
-    LMR_NEED(times);
+    LMR_NEED_OUT(kspace);
+    LMR_NEED(phantom, traj, field, times);
     larmor_shape shape;
     LMR_TRY(kspace_shape(phantom, traj, coils, dtype, &shape));
     const larmor_shape t = larmor_array_shape(times);
@@ -127,9 +121,7 @@ larmor_status larmor_phantom_kspace_off_resonance(const larmor_phantom *phantom,
         st = make_kspace(phantom, dev, points, cycles, coils, dtype, shape, kspace);
     else if (!st)
         st = lmr_field_kspace(phantom, dev, field, &samples, coils, dtype, shape, kspace);
-    free(cycles);
-    free(seconds);
-    free(points);
+    LMR_FREE(cycles, seconds, points);
     return st;
 }
 

@@ -47,12 +47,10 @@ static const char *name_at(int i)
 larmor_status larmor_phantom_create(const char *name, int ndim, larmor_phantom **phantom)
 {
     int kind;
-    LMR_NEED(phantom);
-    *phantom = NULL;
+    LMR_NEED_OUT(phantom);
     if (ndim != 2 && ndim != 3) return LMR_FAIL(LARMOR_ERR_ARG, "phantom: got %d dimensions, expected 2 or 3", ndim);
     LMR_TRY(lmr_find_name("phantom", name, name_at, &kind));
-    larmor_phantom *p = calloc(1, sizeof *p);
-    if (!p) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(larmor_phantom, p, 1);
     p->ndim = ndim;
     p->reach = 1;
     table[kind]->fill(p);

@@ -1,7 +1,6 @@
 /* Inside of a phantom: ellipsoids and Gaussians, their Fourier transforms, and the coils around them.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PHANTOM_H
-#define LMR_PHANTOM_H
+#pragma once
 
 #include "core/array.h"
 #include "larmor/phantom.h"
@@ -143,5 +142,3 @@ static inline void lmr_put(void *host, larmor_dtype dtype, int64_t i, double re,
         ((float *)host)[2 * i + 1] = (float)im;
     }
 }
-
-#endif

@@ -36,8 +36,7 @@ larmor_status larmor_phantom_noise_level(const larmor_phantom *phantom, larmor_d
 {
     LMR_NEED(sigma);
     *sigma = 0;
-    LMR_NEED(phantom);
-    LMR_NEED(dev);
+    LMR_NEED(phantom, dev);
     if (!(snr > 0 && snr <= 1e300))
         return LMR_FAIL(LARMOR_ERR_ARG, "phantom noise: got a signal-to-noise ratio of %g, expected a number > 0",
                         snr);

@@ -1,6 +1,5 @@
 /* An object of tissues, each inside of another one. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdlib.h>
 
 #include "phantoms/phantom.h"
 
@@ -54,16 +53,14 @@ const lmr_phantom_kind lmr_phantom_tissues = {
 
 larmor_status larmor_phantom_of_tissues(int ndim, const double *density, larmor_phantom **phantom)
 {
-    LMR_NEED(phantom);
-    *phantom = NULL;
+    LMR_NEED_OUT(phantom);
     LMR_NEED(density);
     for (int i = 0; i < LARMOR_TISSUES; i++)
         if (!isfinite(density[i]))
             return LMR_FAIL(LARMOR_ERR_ARG, "phantom: density %d of the tissues is %g, a number expected", i,
                             density[i]);
     if (ndim != 2 && ndim != 3) return LMR_FAIL(LARMOR_ERR_ARG, "phantom: got %d dimensions, expected 2 or 3", ndim);
-    larmor_phantom *p = calloc(1, sizeof *p);
-    if (!p) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(larmor_phantom, p, 1);
     p->ndim = ndim;
     p->reach = 1;
     fill_with(p, density);

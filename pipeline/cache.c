@@ -7,6 +7,7 @@
 
 #include "core/device.h"
 #include "core/op.h"
+#include "core/owned.h"
 #include "core/refs.h"
 #include "core/status.h"
 
@@ -42,7 +43,7 @@ struct lmr_trajectory_cache {
 
 /* ---- life ---- */
 
-larmor_status lmr_trajectory_cache_create(int room, lmr_trajectory_cache **out)
+static larmor_status trajectory_cache_create(int room, lmr_trajectory_cache **out)
 {
     lmr_trajectory_cache *cache = calloc(1, sizeof *cache);
     *out = cache;
@@ -59,7 +60,7 @@ lmr_trajectory_cache *lmr_trajectory_cache_ref(lmr_trajectory_cache *cache)
     return cache;
 }
 
-void lmr_trajectory_cache_free(lmr_trajectory_cache *cache)
+static void trajectory_cache_free(lmr_trajectory_cache *cache)
 {
     if (!cache || !lmr_refs_drop(&cache->refs)) return;
     for (int i = 0; i < cache->count; i++) lmr_cached_free(cache->known[i]);
@@ -78,8 +79,7 @@ void lmr_cached_free(lmr_cached *c)
     if (!c || !lmr_refs_drop(&c->refs)) return;
     for (int p = 0; p < LMR_CACHED_PARTS; p++) larmor_array_free(c->part[p].x);
     pthread_mutex_destroy(&c->lock);
-    free(c->of.k);
-    free(c);
+    LMR_FREE(c->of.k, c);
 }
 
 /* ---- which trajectory ---- */
@@ -265,16 +265,15 @@ void lmr_operator_cache_keep(const lmr_job *job, const lmr_frame *frame, larmor_
 
 larmor_status lmr_caches_open(int room, lmr_caches *caches)
 {
-    caches->last_operator = calloc(1, sizeof *caches->last_operator);
-    if (!caches->last_operator) return LMR_NO_MEMORY();
-    return lmr_trajectory_cache_create(room, &caches->trajectories);
+    LMR_ALLOCATE_ZEROS(caches->last_operator, 1);
+    return trajectory_cache_create(room, &caches->trajectories);
 }
 
 void lmr_caches_close(lmr_caches *caches)
 {
     lmr_operator_cache_clear(caches->last_operator);
     free(caches->last_operator);
-    lmr_trajectory_cache_free(caches->trajectories);
+    trajectory_cache_free(caches->trajectories);
     caches->last_operator = NULL;
     caches->trajectories = NULL;
 }

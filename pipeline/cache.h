@@ -1,7 +1,6 @@
 /* What images with the same trajectory have in common: found for the first of them, and kept for those that follow.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PIPELINE_CACHE_H
-#define LMR_PIPELINE_CACHE_H
+#pragma once
 
 #include "scan/job.h"
 
@@ -14,9 +13,7 @@ typedef struct lmr_cached lmr_cached;
 
 enum { LMR_MAX_CACHED_TRAJECTORIES = 4 }; /* trajectories */
 
-larmor_status lmr_trajectory_cache_create(int room, lmr_trajectory_cache **cache);
 lmr_trajectory_cache *lmr_trajectory_cache_ref(lmr_trajectory_cache *cache); /* NULL is fine */
-void lmr_trajectory_cache_free(lmr_trajectory_cache *cache);                 /* NULL is fine */
 
 /* That of a frame's samples, to be freed; NULL where the job keeps nothing. */
 larmor_status lmr_trajectory_cache_find(const lmr_job *job, const lmr_frame *frame, lmr_cached **cached);
@@ -66,5 +63,3 @@ void lmr_caches_close(lmr_caches *caches);
 
 /* What density weights are found by, beside the trajectory. */
 double lmr_density_key(const lmr_job *job, const lmr_frame *frame);
-
-#endif

@@ -1,6 +1,5 @@
 /* Which maps are found, and how many sets of them. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PIPELINE_CHOOSE_MAPS_H
-#define LMR_PIPELINE_CHOOSE_MAPS_H
+#pragma once
 
 #include "schedule/state.h"
 
@@ -13,5 +12,3 @@ larmor_status lmr_choose_maps_beyond(larmor_recon *r);
 /* The job's maps have so many sets. what: what messages call them. Errors: LARMOR_ERR_ARG for methods that cannot
  * take several. */
 larmor_status lmr_take_sets(larmor_recon *r, const char *what, int64_t sets);
-
-#endif

@@ -1,10 +1,9 @@
 /* Field maps from the echoes of a scan: the pipeline makes the images, recon/field/field_map.c the maps.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/array.h"
+#include "core/owned.h"
 #include "core/status.h"
 #include "scan/events.h"
 #include "scan/settings.h"
@@ -38,9 +37,7 @@ void larmor_field_maps_free(larmor_field_maps *maps)
 {
     if (!maps) return;
     for (int i = 0; maps->image && i < maps->count; i++) larmor_array_free(maps->image[i].data);
-    larmor_array_free(maps->all);
-    free(maps->image);
-    free(maps->report);
+    LMR_FREE(maps->all, maps->image, maps->report);
     *maps = (larmor_field_maps){.count = 0};
 }
 

@@ -25,8 +25,7 @@
 static void close_frame(lmr_frame *frame)
 {
     larmor_samples_free(&frame->samples);
-    larmor_array_free(frame->weights);
-    larmor_array_free(frame->phase);
+    LMR_FREE(frame->weights, frame->phase);
     larmor_segments_free(frame->segments);
     larmor_array_free(frame->displacement);
     lmr_cached_free(frame->cached);
@@ -264,8 +263,7 @@ larmor_status lmr_frames_open(lmr_job *job, const int *index, int count, lmr_fra
     int opened = 0;
     *result = (larmor_recon_report){0};
     lmr_scale_begin(job);
-    *frame = calloc((size_t)count, sizeof **frame);
-    if (!*frame) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(*frame, count);
     while (opened < count && !st) {
         st = open_frame(job, index[opened], &(*frame)[opened], result);
         if (st) break;

@@ -1,6 +1,5 @@
 /* A group of readouts becomes an image: samples, density, coil maps, solution. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PIPELINE_GROUP_H
-#define LMR_PIPELINE_GROUP_H
+#pragma once
 
 #include "scan/job.h"
 
@@ -46,5 +45,3 @@ larmor_status lmr_check_image(const larmor_array *x, const larmor_group *g);
 
 /* The maps of a group become the job's, without its image. report: of the maps. */
 larmor_status lmr_group_maps(lmr_job *job, int index, larmor_coils_report *report);
-
-#endif

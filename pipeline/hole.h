@@ -1,7 +1,6 @@
 /* A hole in the centre of k-space, which readouts leave that begin after a dead time. SPDX-License-Identifier:
  * Apache-2.0 */
-#ifndef LMR_PIPELINE_HOLE_H
-#define LMR_PIPELINE_HOLE_H
+#pragma once
 
 #include "schedule/state.h"
 
@@ -11,5 +10,3 @@ int lmr_hole_in_maps(const larmor_recon *r);
 /* Where there is a hole: whether the job fills it; log that it does, or warn of it and log why it is not. Method,
  * maps and grids are decided. */
 void lmr_hole_judge(larmor_recon *r);
-
-#endif

@@ -476,8 +476,7 @@ static larmor_status take_given_and_beyond(lmr_job *job, int index, const larmor
     job->found.maps.array = own;
     own = NULL;
 done:
-    free(inner);
-    free(outer);
+    LMR_FREE(inner, outer);
     return st;
 }
 
@@ -487,8 +486,7 @@ larmor_status lmr_make_maps(lmr_job *job, int index, const larmor_group *group, 
 {
     if (job->found.maps.array && job->found.maps.encoding == group->encoding && job->found.maps.slice == group->slice)
         return LARMOR_OK;
-    larmor_array_free(job->found.maps.array);
-    larmor_array_free(job->found.maps.eigenvalues);
+    LMR_FREE(job->found.maps.array, job->found.maps.eigenvalues);
     job->found.maps.array = job->found.maps.eigenvalues = NULL;
     job->found.maps.report = (larmor_coils_report){0};
     if (job->facts->given)

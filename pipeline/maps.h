@@ -1,6 +1,5 @@
 /* The coil maps of a slice. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PIPELINE_MAPS_H
-#define LMR_PIPELINE_MAPS_H
+#pragma once
 
 #include "larmor/maps.h"
 #include "scan/job.h"
@@ -62,5 +61,3 @@ larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, 
  * images of the centre alias so much that nothing can be said of maps. */
 larmor_status lmr_maps_region(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
                               const larmor_samples *samples, larmor_array **region, larmor_region_report *found);
-
-#endif

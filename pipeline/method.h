@@ -1,7 +1,6 @@
 /* The method of --method auto: what it is taken for, and how it is chosen from the data. SPDX-License-Identifier:
  * Apache-2.0 */
-#ifndef LMR_PIPELINE_METHOD_H
-#define LMR_PIPELINE_METHOD_H
+#pragma once
 
 #include "pipeline/weight.h"
 
@@ -36,5 +35,3 @@ void lmr_method_is_of_one_coil(lmr_job *job, larmor_recon_report *result);
 /* Search the weight of tv, and of cg where the image of tv hardly predicts what is held out; take cg where it
  * predicts more: result->method and result->choice, the search of its weight. The job's method is that one then. */
 larmor_status lmr_method_choose(lmr_job *job, const lmr_searched *p, larmor_recon_report *result);
-
-#endif

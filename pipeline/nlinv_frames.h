@@ -1,6 +1,5 @@
 /* Frames by nonlinear inversion, each held to the one before. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PIPELINE_NLINV_FRAMES_H
-#define LMR_PIPELINE_NLINV_FRAMES_H
+#pragma once
 
 #include "scan/job.h"
 
@@ -11,5 +10,3 @@ larmor_status lmr_nlinv_frames(lmr_job *job, const lmr_frame *frames, int count,
 
 /* Bytes of device memory that it takes at most, its result included; p: of the largest frame. */
 larmor_status lmr_nlinv_frames_bytes(const lmr_job *job, const larmor_problem *p, int count, double *bytes);
-
-#endif

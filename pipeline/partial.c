@@ -120,9 +120,7 @@ static larmor_status make_coarse(const lmr_job *job, lmr_frame *frames, int coun
     const double voxels = (double)larmor_array_count(*x) / (double)larmor_shape_count(shape);
     LMR_TRY(larmor_array_create(larmor_array_device(*x), larmor_array_dtype(*x), shape, &all));
     for (int i = 0; i < count; i++) {
-        larmor_array_free(one);
-        larmor_array_free(fewer);
-        larmor_array_free(to);
+        LMR_FREE(one, fewer, to);
         one = fewer = to = NULL;
         LMR_TRY(one_of(*x, i, count, &one));
         LMR_TRY(one_of(all, i, count, &to));
@@ -184,10 +182,7 @@ static larmor_status move_phase(const larmor_array *seen, const larmor_array *ex
     larmor_array_free(next);
     *moved = energy > 0 ? sqrt(sum / energy) : 0;
 done:
-    free(p);
-    free(x);
-    free(to);
-    free(from);
+    LMR_FREE(p, x, to, from);
     return st;
 }
 

@@ -1,7 +1,6 @@
 /* Partial Fourier: k-space of Cartesian scans that reaches further to one side of its centre.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PIPELINE_PARTIAL_H
-#define LMR_PIPELINE_PARTIAL_H
+#pragma once
 
 #include "scan/job.h"
 
@@ -27,5 +26,3 @@ larmor_status lmr_partial_end(const lmr_job *job, const lmr_job *finer, lmr_fram
 
 /* What the solution taught stays the job's. */
 void lmr_partial_close(lmr_job *job, lmr_job *finer);
-
-#endif

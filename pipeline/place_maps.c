@@ -4,10 +4,10 @@
 #include <complex.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "core/array.h"
 #include "core/device.h"
+#include "core/owned.h"
 #include "core/parallel.h"
 #include "core/status.h"
 #include "scan/source.h"
@@ -181,8 +181,7 @@ static larmor_status interpolate(larmor_recon *r, placing *p, int64_t got[5])
     for (int d = 0; d < 3; d++) got[d] = p->to[d];
     if (!st)
         st = larmor_array_upload(r->facts.dev, LARMOR_C64, larmor_shape_of(5, got), LARMOR_C64, p->placed, &placed);
-    free(p->placed);
-    free(given);
+    LMR_FREE(p->placed, given);
     LMR_TRY(st);
     larmor_array_free(r->facts.given);
     r->facts.given = placed;

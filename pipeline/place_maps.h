@@ -1,6 +1,5 @@
 /* The caller's maps on the grid of the image. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PIPELINE_PLACE_MAPS_H
-#define LMR_PIPELINE_PLACE_MAPS_H
+#pragma once
 
 #include "schedule/state.h"
 
@@ -11,5 +10,3 @@
  * Errors  LARMOR_ERR_SHAPE for maps of another size whose place is not known, and for 2D ones that lie in another
  *         plane. */
 larmor_status lmr_place_maps(larmor_recon *r, int64_t got[5]);
-
-#endif

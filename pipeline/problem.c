@@ -153,8 +153,7 @@ static larmor_status mirror(const lmr_job *job, larmor_array **traj, larmor_arra
     for (int64_t j = 0; j < m; j++) half[j] = half[m + j] = w ? w[j] / 2 : 0.5;
     LMR_TRY(larmor_array_upload(job->facts->dev, LARMOR_F64, LARMOR_SHAPE(nd, 2 * m, 1), LARMOR_F64, both, &points));
     LMR_TRY(larmor_array_upload(job->facts->dev, LARMOR_F64, LARMOR_SHAPE(2 * m, 1), LARMOR_F64, half, &halves));
-    larmor_array_free(*traj);
-    larmor_array_free(*weights);
+    LMR_FREE(*traj, *weights);
     *traj = points;
     *weights = halves;
     points = NULL;
@@ -320,8 +319,7 @@ larmor_status lmr_like_data(const lmr_job *job, const lmr_frame *frames, larmor_
 larmor_status lmr_sample_noise(const lmr_job *job, const lmr_frame *frames, int count, const larmor_array *b,
                                double deviation, uint64_t seed, larmor_array **noise)
 {
-    LMR_HEAP larmor_array **weights = calloc((size_t)count, sizeof *weights);
-    if (!weights) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(larmor_array *, weights, count);
     for (int i = 0; i < count; i++) weights[i] = frames[i].weights;
     return lmr_like_data(job, frames, weights, count, b, LMR_NOISE, deviation, seed, noise);
 }

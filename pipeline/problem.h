@@ -1,7 +1,6 @@
 /* The least squares problem of one frame or of a series: operator, data, noise, circulant. SPDX-License-Identifier:
  * Apache-2.0 */
-#ifndef LMR_PIPELINE_PROBLEM_H
-#define LMR_PIPELINE_PROBLEM_H
+#pragma once
 
 #include "scan/job.h"
 
@@ -48,5 +47,3 @@ larmor_status lmr_like_data(const lmr_job *job, const lmr_frame *frames, larmor_
  * sample. */
 larmor_status lmr_sample_noise(const lmr_job *job, const lmr_frame *frames, int count, const larmor_array *b,
                                double deviation, uint64_t seed, larmor_array **noise);
-
-#endif

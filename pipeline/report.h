@@ -1,6 +1,5 @@
 /* The lines that a reconstruction writes to the log. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PIPELINE_REPORT_H
-#define LMR_PIPELINE_REPORT_H
+#pragma once
 
 #include "schedule/state.h"
 
@@ -40,5 +39,3 @@ void lmr_report_shrunk(larmor_recon *r);
 /* How a series went. before: how the one before it did, whose warnings are not said again, or NULL. */
 void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_report *now,
                        const larmor_recon_report *before);
-
-#endif

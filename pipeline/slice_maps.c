@@ -3,7 +3,6 @@
 #include "pipeline/slice_maps.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/owned.h"
 #include "core/status.h"
@@ -20,8 +19,7 @@ static larmor_status flatten(const larmor_array *traj, larmor_array **flat, doub
     const int64_t count = shape.dim[1] * shape.dim[2];
     LMR_HEAP double *k = NULL;
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
-    *kz = lmr_new(count, sizeof **kz);
-    if (!*kz) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(*kz, count);
     for (int64_t i = 0; i < count; i++) {
         (*kz)[i] = k[3 * i + 2];
         k[2 * i] = k[3 * i];

@@ -1,6 +1,5 @@
 /* Coil maps of slices that were excited together. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PIPELINE_SLICE_MAPS_H
-#define LMR_PIPELINE_SLICE_MAPS_H
+#pragma once
 
 #include "larmor/maps.h"
 #include "larmor/pipeline.h"
@@ -9,5 +8,3 @@
  * others differ in phase from readout to readout, and cancel in the centre of k-space where it is sampled densely. */
 larmor_status lmr_slice_maps(const larmor_samples *samples, larmor_shape image, const larmor_coils_opts *opts,
                              larmor_array **maps, larmor_coils_report *report);
-
-#endif

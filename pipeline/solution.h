@@ -1,6 +1,5 @@
 /* The solution of one problem by an iterative method. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PIPELINE_SOLUTION_H
-#define LMR_PIPELINE_SOLUTION_H
+#pragma once
 
 #include "pipeline/weight.h"
 
@@ -37,5 +36,3 @@ int lmr_solution_predicts_none(const lmr_job *job, const larmor_choice *choice);
 
 /* p->x <- the image by the job's method, at the weight that result->lambda_from says. */
 larmor_status lmr_solution_iterate(const lmr_job *job, lmr_solution *p, larmor_recon_report *result);
-
-#endif

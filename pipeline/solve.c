@@ -5,13 +5,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "check/band_sign.h"
 #include "check/fold.h"
 #include "check/misfit.h"
 #include "core/owned.h"
-#include "core/ranks/ranks.h"
 #include "core/status.h"
 #include "pipeline/gridding.h"
 #include "pipeline/method.h"
@@ -245,9 +243,7 @@ done:
     lmr_held_out_free(&p.held);
     larmor_prox_free(p.set);
     larmor_circulant_free(p.C);
-    larmor_array_free(p.noise);
-    larmor_array_free(p.b);
-    larmor_op_free(p.A);
+    LMR_FREE(p.noise, p.b, p.A);
     return st;
 }
 
@@ -272,8 +268,7 @@ static larmor_status choose_by_first_set(lmr_job *job, const lmr_frame *frame, d
     job->events->trial = 1;
     const larmor_status st = iterate(&one, frame, 1, noise, &x, &first);
     job->events->trial = 0;
-    larmor_array_free(x);
-    larmor_array_free(one.found.maps.array);
+    LMR_FREE(x, one.found.maps.array);
     LMR_TRY(st);
     if (first.interrupted) return LMR_FAIL(LARMOR_STOPPED, "stopped by the caller while lambda was chosen");
     job->found.decided.chosen = one.found.decided.chosen;

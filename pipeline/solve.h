@@ -1,6 +1,5 @@
 /* From the samples of one or more images to the images. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PIPELINE_SOLVE_H
-#define LMR_PIPELINE_SOLVE_H
+#pragma once
 
 #include "scan/job.h"
 
@@ -10,5 +9,3 @@
  * result  gets what it says of the solver. */
 larmor_status lmr_solve_frames(lmr_job *job, lmr_frame *frames, int count, larmor_array **x,
                                larmor_recon_report *result);
-
-#endif

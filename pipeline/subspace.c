@@ -143,10 +143,9 @@ static larmor_status state_of(const lmr_job *job, const lmr_frame *frame, larmor
 }
 
 /* One image of [image..., 1] as [image...]. */
-static larmor_status take_one(void *self, const larmor_array *x, larmor_array *y)
+static larmor_status take_one(void *self LMR_UNUSED, const larmor_array *x, larmor_array *y)
 {
     LMR_OWNED(larmor_array) *same = NULL;
-    (void)self;
     LMR_TRY(larmor_array_reshape(x, larmor_array_shape(y), &same));
     return larmor_copy(same, y);
 }

@@ -1,6 +1,5 @@
 /* The problem of a series whose frames are sums of a few coefficient images. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PIPELINE_SUBSPACE_H
-#define LMR_PIPELINE_SUBSPACE_H
+#pragma once
 
 #include "scan/job.h"
 
@@ -25,5 +24,3 @@ larmor_status lmr_subspace_operator(const lmr_job *job, const lmr_frame *frames,
 
 /* The frames [image..., frames] of coefficients [image..., coefficients]. */
 larmor_status lmr_subspace_frames(const lmr_job *job, const larmor_array *x, larmor_array **frames);
-
-#endif

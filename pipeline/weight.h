@@ -1,7 +1,6 @@
 /* Where the weight of the penalty comes from, and how a scan's images share it. SPDX-License-Identifier: Apache-2.0
  * */
-#ifndef LMR_PIPELINE_WEIGHT_H
-#define LMR_PIPELINE_WEIGHT_H
+#pragma once
 
 #include "scan/job.h"
 
@@ -60,5 +59,3 @@ larmor_status lmr_weights_choose(const lmr_job *job, const lmr_searched *p, larm
 
 /* The method's name with the ratios that were chosen. */
 void lmr_method_weighed(const lmr_job *job, const larmor_choice *choice, char text[96]);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the objects need to count their bytes before they are made. Counts are doubles: sums of products of sizes that
  * need not fit 64 bits. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_BYTES_H
-#define LMR_RECON_BYTES_H
+#pragma once
 
 #include "larmor/nufft.h"
 #include "larmor/recon.h"
@@ -21,5 +20,3 @@ double lmr_bytes_for_eigenvectors(const larmor_device *dev, int64_t n);
 
 /* *bytes <- total. Errors: LARMOR_ERR_SHAPE if that is no number of bytes. */
 larmor_status lmr_bytes_store(double total, int64_t *bytes);
-
-#endif

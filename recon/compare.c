@@ -104,9 +104,7 @@ static void measure(const picture *a, const picture *b, larmor_comparison *found
 larmor_status larmor_compare(const larmor_array *a, const larmor_array *b, const larmor_compare_opts *opts,
                              larmor_comparison *found)
 {
-    LMR_NEED(a);
-    LMR_NEED(b);
-    LMR_NEED(found);
+    LMR_NEED(a, b, found);
     const larmor_compare_opts o = opts ? *opts : (larmor_compare_opts){.inside = 0};
     picture p = {.value = NULL}, q = {.value = NULL};
     larmor_status st;
@@ -131,7 +129,6 @@ larmor_status larmor_compare(const larmor_array *a, const larmor_array *b, const
     if (o.inside) LMR_OR(done, keep_inside(a->dev, o.inside, &q));
     measure(&p, &q, found);
 done:
-    free(p.value);
-    free(q.value);
+    LMR_FREE(p.value, q.value);
     return st;
 }

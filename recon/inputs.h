@@ -1,6 +1,5 @@
 /* A layer's inputs, checked, and its kernels. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_INPUTS_H
-#define LMR_RECON_INPUTS_H
+#pragma once
 
 #include "core/array.h"
 #include "recon/kernels.h"
@@ -24,5 +23,3 @@ larmor_status lmr_find_outlier(const larmor_array *x, double low, int64_t *index
 
 /* The shape of traj without its first dimension: one weight per sample. */
 larmor_shape lmr_weights_shape(const larmor_array *traj);
-
-#endif

@@ -1,6 +1,5 @@
 /* What reconstruction needs from a device beyond vectors and the NUFFT. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_KERNELS_H
-#define LMR_RECON_KERNELS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -96,5 +95,3 @@ typedef struct lmr_recon_kernels {
 } lmr_recon_kernels;
 
 extern const lmr_recon_kernels lmr_cpu_recon_f32, lmr_cpu_recon_f64;
-
-#endif

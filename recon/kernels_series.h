@@ -1,6 +1,5 @@
 /* What operators on many images, and off-resonance, need from a device. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_KERNELS_SERIES_H
-#define LMR_RECON_KERNELS_SERIES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -64,5 +63,3 @@ typedef struct lmr_series_kernels {
 } lmr_series_kernels;
 
 extern const lmr_series_kernels lmr_cpu_series_f32, lmr_cpu_series_f64;
-
-#endif

@@ -1,7 +1,6 @@
 /* What sparsity needs of a device: groups, differences, wavelets, and the passes around an FFT.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_KERNELS_SPARSE_H
-#define LMR_KERNELS_SPARSE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -84,5 +83,3 @@ typedef struct lmr_sparse_kernels {
 } lmr_sparse_kernels;
 
 extern const lmr_sparse_kernels lmr_cpu_sparse_f32, lmr_cpu_sparse_f64;
-
-#endif

@@ -49,8 +49,7 @@ larmor_status lmr_lapack_inverse_cholesky(int64_t n, double complex *A, int *sol
 larmor_status lmr_lapack_inverse(int64_t n, double complex *A, int *solved)
 {
     const lapack_int size = (lapack_int)n;
-    LMR_HEAP lapack_int *pivots = lmr_new(n, sizeof *pivots);
-    if (!pivots) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(lapack_int, pivots, n);
     LMR_TRY(enter());
     lapack_int code = LAPACKE_zgetrf(LAPACK_COL_MAJOR, size, size, A, size, pivots);
     if (!code) code = LAPACKE_zgetri(LAPACK_COL_MAJOR, size, A, size, pivots);

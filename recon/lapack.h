@@ -3,8 +3,7 @@
  * Each call passes larmor's gate to BLAS (core/cpu/cpu.h), so that it fails, and does not hang, where OpenBLAS
  * would get no memory. *solved is 0 where the matrix has no such factors or is not finite. Errors:
  * LARMOR_ERR_MEMORY. */
-#ifndef LMR_RECON_CALIB_LAPACK_H
-#define LMR_RECON_CALIB_LAPACK_H
+#pragma once
 #include <complex.h>
 
 #include "core/status.h"
@@ -22,5 +21,3 @@ larmor_status lmr_lapack_inverse_cholesky(int64_t n, double complex *A, int *sol
 
 /* A [n, n] <- its inverse. */
 larmor_status lmr_lapack_inverse(int64_t n, double complex *A, int *solved);
-
-#endif

@@ -1,6 +1,5 @@
 /* Stacks of matrices of low rank, and the kernels for many images. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_LOW_RANK_H
-#define LMR_RECON_LOW_RANK_H
+#pragma once
 
 #include "core/array.h"
 #include "recon/kernels_series.h"
@@ -20,5 +19,3 @@ larmor_status lmr_series_kernels_of(const larmor_device *dev, larmor_dtype dtype
  * Errors LARMOR_ERR_ARG if t is negative; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values that are not finite.
  * Source Cai, Candes and Shen, SIAM J. Optim. 20, 1956 (2010), theorem 2.1. */
 larmor_status lmr_shrink_singular(double t, const larmor_array *x, larmor_array *y, double *sum);
-
-#endif

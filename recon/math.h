@@ -1,6 +1,5 @@
 /* Formulas that every device evaluates alike. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_MATH_H
-#define LMR_RECON_MATH_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -160,5 +159,3 @@ static inline LMR_DEVICE_TOO double lmr_ramp(int nd, int64_t n, const double *t,
     return sphere / (double)lmr_rays_at(ray, rays, fabs(t[i])) *
            fabs(lmr_antiderivative(to, nd) - lmr_antiderivative(from, nd));
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Where a voxel goes when an image is cut into blocks: alike on every device. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_MATH_SERIES_H
-#define LMR_RECON_MATH_SERIES_H
+#pragma once
 
 #include "recon/kernels_series.h"
 #include "recon/math.h"
@@ -42,5 +41,3 @@ static inline LMR_DEVICE_TOO double lmr_shrunk(double w, double t)
 {
     return w > t * t ? 1 - t / sqrt(w) : 0;
 }
-
-#endif

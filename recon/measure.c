@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/owned.h"
 #include "core/status.h"
 #include "recon/kernels.h"
 #include "recon/kernels_series.h"
@@ -135,9 +136,7 @@ larmor_status lmr_measure_problem_create(larmor_device *dev, larmor_dtype dtype,
 
 void lmr_measure_problem_free(lmr_measure_problem *m)
 {
-    larmor_op_free(m->A);
-    larmor_array_free(m->x);
-    larmor_array_free(m->b);
+    LMR_FREE(m->A, m->x, m->b);
 }
 
 larmor_status lmr_measure_scan_create(const larmor_device *like, const larmor_problem *p, lmr_measure_scan *s)
@@ -154,8 +153,5 @@ larmor_status lmr_measure_scan_create(const larmor_device *like, const larmor_pr
 
 void lmr_measure_scan_free(lmr_measure_scan *s)
 {
-    larmor_array_free(s->maps);
-    larmor_array_free(s->traj);
-    larmor_array_free(s->weights);
-    larmor_device_free(s->dev);
+    LMR_FREE(s->maps, s->traj, s->weights, s->dev);
 }

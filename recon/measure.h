@@ -1,7 +1,6 @@
 /* The device that counts, with the kernels of reconstruction; and a problem on it, for solvers that are run to see
  * what they take. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_MEASURE_H
-#define LMR_RECON_MEASURE_H
+#pragma once
 
 #include "core/measure/measure.h"
 #include "core/owned.h"
@@ -31,5 +30,3 @@ typedef struct lmr_measure_scan {
 /* The caller frees *s, also after an error. */
 larmor_status lmr_measure_scan_create(const larmor_device *like, const larmor_problem *p, lmr_measure_scan *s);
 void lmr_measure_scan_free(lmr_measure_scan *s);
-
-#endif

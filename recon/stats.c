@@ -152,9 +152,7 @@ static void measure(const double _Complex *x, const int64_t *order, int is_compl
 larmor_status larmor_region_stats(const larmor_array *image, const larmor_array *second, const larmor_array *mask,
                                   larmor_region *found, int *count)
 {
-    LMR_NEED(image);
-    LMR_NEED(found);
-    LMR_NEED(count);
+    LMR_NEED(image, found, count);
     const int64_t voxels = larmor_array_count(image);
     const int is_complex = lmr_is_complex(larmor_array_dtype(image));
     LMR_HEAP double _Complex *x = NULL, *y = NULL;
@@ -165,8 +163,7 @@ larmor_status larmor_region_stats(const larmor_array *image, const larmor_array 
     if (second) LMR_TRY(expect_alike("stats", image, second, "second image"));
     LMR_TRY(take("stats", image, "image", &x));
     if (second) LMR_TRY(take("stats", second, "second image", &y));
-    room = lmr_new(voxels, sizeof *room);
-    if (!room) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(room, voxels);
     LMR_TRY(find_regions("stats", mask, x, voxels, &all));
     for (int n = 1; n <= LARMOR_MAX_REGIONS; n++) {
         const int64_t *order = all.order + all.first[n];
@@ -215,10 +212,7 @@ static void measure_error(const double _Complex *a, const double _Complex *b, do
 larmor_status larmor_compare_regions(const larmor_array *a, const larmor_array *b, const larmor_array *mask,
                                      int magnitude, const double *factor, larmor_region_error *found, int *count)
 {
-    LMR_NEED(a);
-    LMR_NEED(b);
-    LMR_NEED(found);
-    LMR_NEED(count);
+    LMR_NEED(a, b, found, count);
     const int64_t voxels = larmor_array_count(a);
     LMR_HEAP double _Complex *x = NULL, *y = NULL;
     LMR_FREED_BY(free_regions) regions all = {.order = NULL};

@@ -18,20 +18,10 @@ void lmr_arrays_free(lmr_array_scan *s)
 {
     for (int i = 0; s->image && i < s->info.groups; i++) {
         larmor_readouts *image = &s->image[i];
-        larmor_array_free(image->kspace);
-        larmor_array_free(image->traj);
-        larmor_array_free(image->density);
-        larmor_array_free(image->times);
-        larmor_array_free(image->calibration);
-        larmor_array_free(image->calibration_traj);
-        free(s->copy[i].step1);
-        free(s->copy[i].stamps);
+        LMR_FREE(image->kspace, image->traj, image->density, image->times, image->calibration,
+                 image->calibration_traj, s->copy[i].step1, s->copy[i].stamps);
     }
-    larmor_array_free(s->noise);
-    free(s->image);
-    free(s->copy);
-    free(s->group);
-    free(s->kept);
+    LMR_FREE(s->noise, s->image, s->copy, s->group, s->kept);
 }
 
 static larmor_status set_encoding(const larmor_scan_arrays *given, lmr_array_scan *s)
@@ -324,8 +314,7 @@ static larmor_status choose_coils(lmr_array_scan *s)
     if (!memchr(alive, 1, sizeof alive)) return LMR_FAIL(LARMOR_ERR_FORMAT, "arrays: all data is zero.");
     if (s->noise) LMR_TRY(measure_noise(s->noise, info->channels, energy));
     if (s->noise && !lmr_have_noise(info->channels, alive, energy)) give_up_noise(s);
-    s->kept = calloc((size_t)info->channels, sizeof *s->kept);
-    if (!s->kept) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(s->kept, info->channels);
     info->coils = lmr_choose_coils(info->channels, alive, s->noise ? energy : NULL, s->kept, info->warnings,
                                    sizeof info->warnings);
     info->dead_coils = info->channels - info->coils;

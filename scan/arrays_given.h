@@ -1,6 +1,5 @@
 /* Arrays that are given as a scan. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCAN_ARRAYS_GIVEN_H
-#define LMR_SCAN_ARRAYS_GIVEN_H
+#pragma once
 
 #include "larmor/pipeline.h"
 
@@ -26,5 +25,3 @@ larmor_status lmr_arrays_take(const larmor_scan_arrays *given, lmr_array_scan *s
 
 /* All that it holds, but not *s. */
 void lmr_arrays_free(lmr_array_scan *s);
-
-#endif

@@ -190,8 +190,7 @@ static larmor_status crop(const lmr_job *job, const larmor_encoding *e, const la
     LMR_TRY(larmor_crop_readouts(samples->kspace, samples->traj, grid->fov_mm[0] / e->fov_mm[0], &kspace, &traj,
                                  &c->deviation));
     c->level = level * c->deviation;
-    larmor_array_free(samples->kspace);
-    larmor_array_free(samples->traj);
+    LMR_FREE(samples->kspace, samples->traj);
     samples->kspace = kspace;
     samples->traj = traj;
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
@@ -386,8 +385,7 @@ static larmor_status take_grid(const larmor_grid *grid, double *k, larmor_sample
     memcpy(c->low, p.low, sizeof c->low);
     memcpy(c->high, p.high, sizeof c->high);
 done:
-    free(p.count);
-    free(chosen.sample);
+    LMR_FREE(p.count, chosen.sample);
     return st;
 }
 
@@ -434,9 +432,7 @@ larmor_status lmr_cartesian_density(const larmor_samples *samples, const larmor_
     st = larmor_array_upload(larmor_array_device(samples->traj), LARMOR_F64, LARMOR_SHAPE(shape.dim[1], shape.dim[2]),
                              LARMOR_F64, share, w);
 done:
-    free(share);
-    free(p.count);
-    free(k);
+    LMR_FREE(share, p.count, k);
     return st;
 }
 

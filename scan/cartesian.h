@@ -1,6 +1,5 @@
 /* Cartesian scans: what is sampled on the grid goes through FFTs alone. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCAN_CARTESIAN_H
-#define LMR_SCAN_CARTESIAN_H
+#pragma once
 
 #include "scan/job.h"
 
@@ -33,5 +32,3 @@ larmor_status lmr_cartesian_solve(lmr_job *job, lmr_frame *frame, larmor_array *
 /* Before there are samples: how many are expected at one place of the grid at most, and how many of the group's
  * samples will be left without oversampling; 0 and all where they are not expected on the grid. */
 larmor_status lmr_cartesian_expect(const lmr_job *job, int index, int64_t *repeats, int64_t *left);
-
-#endif

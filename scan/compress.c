@@ -1,6 +1,7 @@
 /* Samples and maps of virtual coils, by the matrix of the scan. SPDX-License-Identifier: Apache-2.0 */
 #include "scan/compress.h"
 
+#include "core/owned.h"
 #include "core/status.h"
 
 int lmr_compression_is_geometric(const lmr_job *job)
@@ -47,9 +48,7 @@ static larmor_status mix_sets(const lmr_job *job, int back, larmor_array *maps, 
         if (!st) st = mix(job, back, from, &set);
         if (!st) st = lmr_one_of(*mixed, m, &to);
         if (!st) st = larmor_copy(set, to);
-        larmor_array_free(to);
-        larmor_array_free(from);
-        larmor_array_free(set);
+        LMR_FREE(to, from, set);
     }
     if (!st) return LARMOR_OK;
     larmor_array_free(*mixed);

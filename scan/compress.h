@@ -1,6 +1,5 @@
 /* Samples and maps of virtual coils. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCAN_COMPRESS_H
-#define LMR_SCAN_COMPRESS_H
+#pragma once
 
 #include "scan/job.h"
 
@@ -15,5 +14,3 @@ larmor_status lmr_compress_maps(const lmr_job *job, larmor_array **maps);
 
 /* Maps of all coils from those of virtual ones; there is a compression. */
 larmor_status lmr_expand_maps(const lmr_job *job, larmor_array *maps, larmor_array **all);
-
-#endif

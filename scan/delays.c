@@ -3,9 +3,9 @@
 #include "scan/delays.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "core/status.h"
 #include "pipeline/group.h"
 #include "pipeline/report.h"
@@ -74,8 +74,7 @@ static larmor_status estimate(larmor_recon *r, int group, larmor_delays *found)
     larmor_array *kspace = NULL, *traj = NULL;
     if (!st) st = larmor_samples_align(&samples, &kspace, &traj);
     if (!st) st = larmor_delays_estimate(kspace, traj, &opts, found);
-    larmor_array_free(traj);
-    larmor_array_free(kspace);
+    LMR_FREE(traj, kspace);
     if (r->facts.slabs || lines)
         larmor_samples_free(&samples);
     else
@@ -163,8 +162,7 @@ larmor_status lmr_delays_find(larmor_recon *r)
     lmr_job *job = &r->job;
     const larmor_recon_opts *o = &r->settings.opts;
     if (o->delays == LARMOR_DELAYS_OFF) return LARMOR_OK;
-    larmor_delays *delays = calloc((size_t)job->facts->info.encodings + 1, sizeof *delays);
-    if (!delays) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(larmor_delays, delays, (size_t)job->facts->info.encodings + 1);
     r->facts.delays = delays;
     if (o->delays == LARMOR_DELAYS_GIVEN) {
         for (int i = 0; i < job->facts->info.encodings; i++) memcpy(delays[i].delay, o->delay, sizeof o->delay);

@@ -1,7 +1,6 @@
 /* Gradient delays of a scan, which are found before anything is done with trajectories.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCAN_DELAYS_H
-#define LMR_SCAN_DELAYS_H
+#pragma once
 
 #include "schedule/state.h"
 
@@ -10,5 +9,3 @@ larmor_status lmr_delays_find(larmor_recon *r);
 
 /* 1 if there are delays that move what one axis does to another. */
 int lmr_delays_couple(const lmr_job *job);
-
-#endif

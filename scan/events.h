@@ -1,6 +1,5 @@
 /* The events of a reconstruction. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCAN_EVENTS_H
-#define LMR_SCAN_EVENTS_H
+#pragma once
 
 #include "larmor/pipeline.h"
 
@@ -33,5 +32,3 @@ void lmr_relay(lmr_events *e, const larmor_event *heard, int ahead);
 /* Series number `series` of count begins, from 1; and ends. */
 void lmr_begin_series(lmr_events *e, int series, int count);
 void lmr_end_series(lmr_events *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* What an image found, for the images that follow. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCAN_FOUND_H
-#define LMR_SCAN_FOUND_H
+#pragma once
 
 #include "larmor/nlinv.h"
 #include "larmor/pipeline.h"
@@ -98,5 +97,3 @@ larmor_status lmr_found_copy(const lmr_found *found, larmor_device *dev, lmr_fou
 lmr_found lmr_found_without_arrays(const lmr_found *found);
 
 void lmr_found_free(lmr_found *found);
-
-#endif

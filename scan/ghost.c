@@ -42,8 +42,7 @@ static larmor_status correct(const image *m, const larmor_grid *grid, const int6
 {
     if (!x->kspace || !x->traj || x->first) return LARMOR_OK;
     const int64_t count = larmor_array_shape(x->kspace).dim[1];
-    LMR_HEAP larmor_ghost *of = lmr_new(count + 1, sizeof *of);
-    if (!of) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(larmor_ghost, of, count + 1);
     for (int64_t i = 0; i < count; i++) {
         of[i] = calibration ? m->mean : m->of[readout ? readout[i] : i];
         of[i].shift *= grid->fov_mm[0] / m->fov_mm;
@@ -241,8 +240,7 @@ larmor_status lmr_ghosts_find(larmor_recon *r)
         lmr_source_is_corrected(r->facts.source))
         return LARMOR_OK;
     LMR_TRY(lmr_enter(&r->events, "ghosts"));
-    ghosts *g = calloc(1, sizeof *g);
-    if (!g) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(ghosts, g, 1);
     g->images = r->facts.info.groups;
     g->inner = larmor_source_ref(r->facts.source);
     g->image = calloc((size_t)g->images + 1, sizeof *g->image);

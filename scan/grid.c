@@ -97,8 +97,7 @@ static larmor_status check_filled(const larmor_recon *r, const larmor_group *g, 
 
 larmor_status lmr_grids_choose(larmor_recon *r)
 {
-    r->facts.grid = calloc((size_t)r->facts.info.groups + 1, sizeof *r->facts.grid);
-    if (!r->facts.grid) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(r->facts.grid, (size_t)r->facts.info.groups + 1);
     for (int i = 0; i < r->facts.info.groups; i++) {
         larmor_group g;
         larmor_grid_opts opts;

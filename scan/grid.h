@@ -1,7 +1,6 @@
 /* The grid of each group: from the header or the options, or a larger one where the object exceeds the field of view.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCAN_GRID_H
-#define LMR_SCAN_GRID_H
+#pragma once
 
 #include "schedule/state.h"
 
@@ -27,5 +26,3 @@ larmor_status lmr_grid_is_to_predict(const larmor_encoding *e, const larmor_grid
 
 /* Undo the enlargement; returns 1 if there was one. */
 int lmr_grids_shrink(larmor_recon *r);
-
-#endif

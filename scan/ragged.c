@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/array.h"
 #include "core/owned.h"
 #include "core/status.h"
 
@@ -55,8 +54,7 @@ static larmor_status align_traj(const larmor_samples *s, const double *from, int
                                 larmor_array **traj)
 {
     const int64_t nd = larmor_array_shape(s->traj).dim[0], n = longest(s, begin, end);
-    LMR_HEAP double *to = lmr_new(nd * n * (end - begin), sizeof *to);
-    if (!to) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, to, nd *n *(end - begin));
     for (int64_t r = begin; r < end; r++) {
         const int64_t count = length_of(s, r);
         double *k = to + nd * n * (r - begin);
@@ -86,8 +84,7 @@ static larmor_status align_kspace(const larmor_samples *s, larmor_array **kspace
     if (!st)
         st = larmor_array_upload(larmor_array_device(s->kspace), dtype, LARMOR_SHAPE(n, s->readouts, coils), dtype,
                                  to, kspace);
-    free(from);
-    free(to);
+    LMR_FREE(from, to);
     return st;
 }
 
@@ -99,10 +96,8 @@ static larmor_status expect_trajectory(const larmor_samples *samples)
 
 larmor_status larmor_samples_align(const larmor_samples *samples, larmor_array **kspace, larmor_array **traj)
 {
-    LMR_NEED(kspace);
-    *kspace = NULL;
-    LMR_NEED(traj);
-    *traj = NULL;
+    LMR_NEED_OUT(kspace);
+    LMR_NEED_OUT(traj);
     LMR_NEED(samples);
     LMR_TRY(expect_trajectory(samples));
     if (!samples->first) {
@@ -179,10 +174,8 @@ static larmor_status delay_readouts(const void *self, const larmor_array *traj, 
 larmor_status larmor_samples_delay(const larmor_samples *samples, const double delay[6], const double *fov,
                                    larmor_array **traj)
 {
-    LMR_NEED(traj);
-    *traj = NULL;
-    LMR_NEED(samples);
-    LMR_NEED(delay);
+    LMR_NEED_OUT(traj);
+    LMR_NEED(samples, delay);
     LMR_TRY(expect_trajectory(samples));
     const late l = {delay, fov};
     return lmr_each_readout(samples, delay_readouts, &l, larmor_array_shape(samples->traj).dim[0], traj);

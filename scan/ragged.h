@@ -1,6 +1,5 @@
 /* Readouts that differ in length. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCAN_RAGGED_H
-#define LMR_SCAN_RAGGED_H
+#pragma once
 
 #include "larmor/pipeline.h"
 
@@ -11,5 +10,3 @@ typedef larmor_status (*lmr_correction)(const void *self, const larmor_array *tr
 /* The samples' trajectory, corrected, or what was made of it, in its own shape but for the rows. */
 larmor_status lmr_each_readout(const larmor_samples *samples, lmr_correction correct, const void *self, int64_t rows,
                                larmor_array **made);
-
-#endif

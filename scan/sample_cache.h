@@ -1,6 +1,5 @@
 /* Samples that are looked at before the first image and are wanted again. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCAN_SAMPLE_CACHE_H
-#define LMR_SCAN_SAMPLE_CACHE_H
+#pragma once
 
 #include "scan/job.h"
 
@@ -19,5 +18,3 @@ void lmr_sample_cache_keep(lmr_job *job, int index, int calibration, larmor_samp
 int64_t lmr_sample_cache_bytes(const lmr_job *job);
 
 void lmr_sample_cache_clear(lmr_caches *caches);
-
-#endif

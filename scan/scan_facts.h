@@ -1,6 +1,5 @@
 /* What a reconstruction knows of its scan before the first image. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCAN_SCAN_FACTS_H
-#define LMR_SCAN_SCAN_FACTS_H
+#pragma once
 
 #include "larmor/compress.h"
 #include "scan/settings.h"
@@ -51,5 +50,3 @@ typedef struct lmr_scan_facts {
 larmor_status lmr_scan_facts_copy(const lmr_scan_facts *facts, larmor_device *dev, lmr_scan_facts *copy);
 
 void lmr_scan_facts_free(lmr_scan_facts *facts);
-
-#endif

@@ -1,6 +1,5 @@
 /* Settings in a file: a subset of TOML, which is read and written. SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/owned.h"

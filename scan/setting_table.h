@@ -1,7 +1,6 @@
 /* Every member of larmor_recon_opts in one table: bounds, fingerprint, text and help come from it.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCAN_SETTING_TABLE_H
-#define LMR_SCAN_SETTING_TABLE_H
+#pragma once
 
 #include "larmor/settings.h"
 
@@ -39,5 +38,3 @@ larmor_status lmr_settings_check_bounds(const larmor_recon_opts *opts);
 /* *hash <- that of what gave *hash and then of all settings that images depend on, without arrays. The options are
  * those of lmr_settings, whose texts and counters are not NULL. */
 void lmr_settings_hash(const larmor_recon_opts *opts, uint64_t *hash);
-
-#endif

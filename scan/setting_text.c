@@ -270,9 +270,7 @@ static larmor_status set(larmor_recon_opts *opts, const char *name, const char *
 {
     const lmr_setting *s;
     char expected[160];
-    LMR_NEED(opts);
-    LMR_NEED(name);
-    LMR_NEED(text);
+    LMR_NEED(opts, name, text);
     LMR_TRY(find(opts, name, &s));
     if (read_value(s, text, opts)) return LARMOR_OK;
     describe(s, expected, sizeof expected);
@@ -343,9 +341,7 @@ static void write_numbers(const lmr_setting *s, const larmor_recon_opts *opts, c
 static larmor_status write_value(const larmor_recon_opts *opts, const char *name, char *text, size_t size)
 {
     const lmr_setting *s;
-    LMR_NEED(opts);
-    LMR_NEED(name);
-    LMR_NEED(text);
+    LMR_NEED(opts, name, text);
     LMR_TRY(find(opts, name, &s));
     snprintf(text, size, "%s", s->text.standard ? s->text.standard : "");
     if (s->type == LMR_SETTING_TEXT) {

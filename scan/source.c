@@ -10,6 +10,7 @@
 
 #include "core/array.h"
 #include "core/hash.h"
+#include "core/owned.h"
 
 struct larmor_source {
     larmor_source_impl impl;
@@ -77,9 +78,7 @@ void larmor_source_free(larmor_source *source)
     if (!source || atomic_fetch_sub(&source->refs, 1) > 1) return;
     if (source->impl.destroy) source->impl.destroy(source->self);
     pthread_mutex_destroy(source->turn);
-    free(source->turn);
-    free(source->name);
-    free(source);
+    LMR_FREE(source->turn, source->name, source);
 }
 
 /* ---- what the pipeline asks ---- */

@@ -1,6 +1,5 @@
 /* The calls of a source for the pipeline. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCAN_SOURCE_H
-#define LMR_SCAN_SOURCE_H
+#pragma once
 
 #include "larmor/pipeline.h"
 
@@ -72,5 +71,3 @@ typedef struct lmr_bins {
 } lmr_bins;
 
 larmor_status lmr_source_of_bins(larmor_source *inner, const lmr_bins *bins, larmor_source **source);
-
-#endif

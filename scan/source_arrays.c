@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/array.h"
 #include "core/coils.h"
 #include "core/hash.h"
 #include "core/owned.h"
@@ -167,8 +166,7 @@ static larmor_status take(larmor_array *x, larmor_dtype dtype, const unsigned ch
 static larmor_status find_first(const unsigned char *inside, int64_t samples, int64_t readouts, larmor_samples *out)
 {
     int64_t kept = 0;
-    out->first = lmr_new(readouts + 1, sizeof *out->first);
-    if (!out->first) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(out->first, readouts + 1);
     out->readouts = readouts;
     for (int64_t i = 0; i < samples * readouts; i++) {
         if (i % samples == 0) out->first[i / samples] = kept;
@@ -273,8 +271,7 @@ static larmor_status gather(larmor_array *x, int axis, const int64_t *readout, i
         st = larmor_array_slice(lines, i / count * readouts + readout[r], run, &from);
         if (!st) st = larmor_array_slice(chosen, i, run, &to);
         if (!st) st = larmor_copy(from, to);
-        larmor_array_free(to);
-        larmor_array_free(from);
+        LMR_FREE(to, from);
         if (st) goto done;
     }
     st = larmor_array_reshape(chosen, shape, out);
@@ -419,8 +416,7 @@ larmor_status larmor_source_of_arrays(const larmor_scan_arrays *given, larmor_so
     *source = NULL;
     if (!given || given->images < 1 || !given->image)
         return LMR_FAIL(LARMOR_ERR_ARG, "arrays: the readouts of one image at least expected");
-    lmr_array_scan *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(lmr_array_scan, s, 1);
     larmor_status st = lmr_arrays_take(given, s);
     if (!st) st = larmor_source_create("arrays", &impl, s, source);
     if (st)

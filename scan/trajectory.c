@@ -85,8 +85,7 @@ static void fill(const plane *p, const lmr_spoke_angles *s, double *k)
 static larmor_status make(larmor_device *dev, const plane *p, const lmr_spoke_angles *s, larmor_array **traj)
 {
     const int64_t nd = p->grid->ndim;
-    LMR_HEAP double *k = lmr_new(nd * p->n * p->readouts, sizeof *k);
-    if (!k) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, k, nd * p->n * p->readouts);
     fill(p, s, k);
     return larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(nd, p->n, p->readouts), LARMOR_F64, k, traj);
 }
@@ -266,8 +265,7 @@ static larmor_status remove_phase(const lmr_job *job, const larmor_girf *girf, l
     LMR_TRY(lmr_each_readout(samples, find_phase, &order0, 1, &phase));
     LMR_TRY(larmor_array_download(phase, LARMOR_F64, &angle));
     const int64_t count = larmor_array_count(phase);
-    LMR_HEAP double *factor = lmr_new(2 * count, sizeof *factor);
-    if (!factor) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, factor, 2 * count);
     for (int64_t i = 0; i < count; i++) {
         factor[2 * i] = cos(angle[i]);
         factor[2 * i + 1] = sin(angle[i]);
@@ -341,9 +339,7 @@ larmor_status larmor_source_samples(larmor_source *source, int group, const larm
     larmor_status st;
     LMR_NEED(out);
     *out = (larmor_samples){0};
-    LMR_NEED(source);
-    LMR_NEED(dev);
-    LMR_NEED(grid);
+    LMR_NEED(source, dev, grid);
     LMR_OR(fail, lmr_source_group(source, group, &g));
     LMR_OR(fail, lmr_source_encoding(source, g.encoding, &encoding));
     LMR_OR(fail, lmr_source_grid(source, g.encoding, opts, grid));

@@ -1,6 +1,5 @@
 /* Trajectories of scans that store none. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCAN_TRAJECTORY_H
-#define LMR_SCAN_TRAJECTORY_H
+#pragma once
 
 #include "scan/job.h"
 
@@ -20,5 +19,3 @@ larmor_delays_opts lmr_delays_opts(const larmor_grid *grid);
 /* samples->traj of a group becomes that of gradients with the job's impulse response and the encoding's delays. */
 larmor_status lmr_correct_trajectory(const lmr_job *job, int index, int encoding, const larmor_grid *grid,
                                      larmor_samples *samples);
-
-#endif

@@ -82,8 +82,7 @@ static larmor_status look_at_slabs(lmr_job *job, int group, knowledge *k)
     if (!st) st = larmor_coils_covariance(kspace, traj, CENTRE, unscaled, k->R, &count);
     k->opts.noise += 2 * deviation * deviation * unscaled * (double)count;
     k->opts.samples += (double)count;
-    larmor_array_free(kspace);
-    larmor_array_free(traj);
+    LMR_FREE(kspace, traj);
     return st;
 }
 
@@ -226,7 +225,6 @@ larmor_status lmr_find_compression(larmor_recon *r)
     }
     lmr_report_compression(r);
 done:
-    larmor_array_free(k.along);
-    larmor_array_free(k.R);
+    LMR_FREE(k.along, k.R);
     return st;
 }

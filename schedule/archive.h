@@ -1,7 +1,6 @@
 /* Numbers and arrays to and from a checkpoint, by one sequence of calls that says what it holds. A checkpoint is not
  * trusted: all sizes are this program's own, and numbers are in a range. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCHEDULE_ARCHIVE_H
-#define LMR_SCHEDULE_ARCHIVE_H
+#pragma once
 
 #include "core/checkpoint.h"
 #include "core/status.h"
@@ -30,5 +29,3 @@ larmor_status lmr_archive_array(lmr_archive *a, larmor_array *x);
 
 /* *hash <- that of what gave *hash and then of x's type, shape and values; of NULL, too. */
 larmor_status lmr_hash_array(const larmor_array *x, uint64_t *hash);
-
-#endif

@@ -11,6 +11,7 @@
 
 #include "core/clock.h"
 #include "core/hash.h"
+#include "core/owned.h"
 #include "larmor/larmor.h"
 #include "schedule/archive.h"
 
@@ -195,8 +196,7 @@ static larmor_status make_images(const larmor_recon *r, int series, larmor_recon
 {
     const int *group = r->list.group + r->list.first[series];
     const int count = lmr_outputs(&r->job, r->list.first[series + 1] - r->list.first[series]);
-    result->image = calloc((size_t)count, sizeof *result->image);
-    if (!result->image) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(result->image, count);
     result->count = count;
     for (int i = 0; i < count; i++) {
         const larmor_grid *grid = &r->facts.grid[group[i]];
@@ -363,14 +363,12 @@ larmor_status lmr_keep_open(larmor_recon *r, int *maps_from, int *weights_from)
     *maps_from = -1;
     *weights_from = -1;
     if (!o->checkpoint) return LARMOR_OK;
-    lmr_kept *k = calloc(1, sizeof *k);
-    if (!k) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(lmr_kept, k, 1);
     r->job.checkpoint = k;
     *k = (lmr_kept){.place = larmor_checkpoint_ref(o->checkpoint), .recon = r, .running = -1, .last = -1};
     k->maps_from = k->resume.series = -1;
     k->every = o->checkpoint_every != 0 ? o->checkpoint_every : SAVE_INTERVAL_S;
-    k->series = calloc((size_t)r->list.series, sizeof *k->series);
-    if (!k->series) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(k->series, r->list.series);
     LMR_TRY(lmr_fingerprints_of(r, &k->ours));
     LMR_TRY(lmr_checkpoint_open(k->place, &bytes));
     k->saved = lmr_seconds();
@@ -404,8 +402,7 @@ void lmr_keep_close(larmor_recon *r)
     if (!k) return;
     for (int s = 0; k->series && s < r->list.series; s++) larmor_recon_result_free(&k->series[s].result);
     larmor_checkpoint_free(k->place);
-    free(k->series);
-    free(k);
+    LMR_FREE(k->series, k);
     r->job.checkpoint = NULL;
 }
 

@@ -1,6 +1,5 @@
 /* What a reconstruction keeps in a checkpoint, and how it goes on from there. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCHEDULE_CHECKPOINT_H
-#define LMR_SCHEDULE_CHECKPOINT_H
+#pragma once
 
 #include "schedule/state.h"
 
@@ -55,5 +54,3 @@ void lmr_keep_step(const lmr_job *job, const larmor_solver_state *state, int sto
 
 /* A larmor_resume, whose user points to a pointer to the job. */
 larmor_status lmr_keep_resume(void *user, const larmor_solver_state *state, int *resumed);
-
-#endif

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "core/device.h"
+#include "core/owned.h"
 #include "core/status.h"
 #include "physics/physics.h"
 #include "pipeline/cache.h"
@@ -141,8 +142,7 @@ larmor_status lmr_devices_make(larmor_recon *r, larmor_device *const *devices, i
 {
     const int all = count + larmor_ranks_count(ranks) - 1;
     const int series = r->list.series;
-    lmr_devices *d = calloc(1, sizeof *d);
-    if (!d) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(lmr_devices, d, 1);
     r->devices = d;
     d->recon = r;
     d->ranks = ranks;
@@ -248,8 +248,5 @@ void lmr_devices_close(larmor_recon *r)
         pthread_cond_destroy(&d->work);
         pthread_mutex_destroy(&d->lock);
     }
-    free(d->group);
-    free(d->queue);
-    free(d->worker);
-    free(d);
+    LMR_FREE(d->group, d->queue, d->worker, d);
 }

@@ -1,7 +1,6 @@
 /* A pool of workers, one for each device, for the series of one reconstruction.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCHEDULE_DEVICES_H
-#define LMR_SCHEDULE_DEVICES_H
+#pragma once
 
 #include "schedule/state.h"
 
@@ -34,5 +33,3 @@ void lmr_devices_close(larmor_recon *r);
  * Errors  those of lmr_solve_groups. A device that fails is left, and others take over its series; its error is
  *         returned where it was the last. */
 larmor_status lmr_devices_solve(larmor_recon *r, int series, larmor_recon_result *result);
-
-#endif

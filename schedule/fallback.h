@@ -1,6 +1,5 @@
 /* From a GPU that fails to the processor. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCHEDULE_FALLBACK_H
-#define LMR_SCHEDULE_FALLBACK_H
+#pragma once
 
 #include "schedule/state.h"
 
@@ -12,5 +11,3 @@ larmor_status lmr_fall_back_to_cpu(larmor_recon *r, larmor_status failed);
 /* begin.c: everything before the first series, by options that were read; and its end, without the handle's. */
 larmor_status lmr_recon_begin(larmor_recon *r, larmor_source *source, larmor_device *dev);
 void lmr_recon_clear(larmor_recon *r);
-
-#endif

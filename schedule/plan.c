@@ -404,8 +404,7 @@ larmor_status lmr_plan_make(const lmr_job *job, int64_t memory, const lmr_series
     lmr_job of_one = *job;
     of_one.facts = &facts; /* what takes whole series is planned for a member, what shares coils for the group */
     if (lmr_spreads_series(job, list->series)) facts.dev = larmor_device_member(job->facts->dev, 0);
-    plan->bytes = calloc((size_t)list->series, sizeof *plan->bytes);
-    if (!plan->bytes) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(plan->bytes, list->series);
     for (int s = 0; s < list->series; s++) {
         sizes size = {.segments = NULL};
         if (as_before(job, list, s)) {

@@ -1,7 +1,6 @@
 /* How much memory a reconstruction will take of its device, and how many coils fit at a time.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCHEDULE_PLAN_H
-#define LMR_SCHEDULE_PLAN_H
+#pragma once
 
 #include "scan/series.h"
 
@@ -26,5 +25,3 @@ typedef struct lmr_plan {
 larmor_status lmr_plan_make(const lmr_job *job, int64_t memory, const lmr_series *list, lmr_plan *plan);
 
 void lmr_plan_free(lmr_plan *plan);
-
-#endif

@@ -1,6 +1,5 @@
 /* How long the processor takes for a scan, before anything is opened. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PREDICT_H
-#define LMR_PREDICT_H
+#pragma once
 
 #include "larmor/pipeline.h"
 
@@ -20,5 +19,3 @@ double lmr_predict_seconds(const lmr_workload *work, int threads);
 
 /* That of a scan. Errors: those of the source; LARMOR_ERR_UNSUPPORTED, without a message, where it is not known. */
 larmor_status lmr_predict_workload(larmor_source *source, const larmor_recon_opts *opts, lmr_workload *work);
-
-#endif

@@ -1,6 +1,5 @@
 /* Everything before the first image. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCHEDULE_PREPARE_H
-#define LMR_SCHEDULE_PREPARE_H
+#pragma once
 
 #include "schedule/state.h"
 
@@ -9,5 +8,3 @@
  *
  * Errors  as of larmor_recon_create. */
 larmor_status lmr_prepare(larmor_recon *r);
-
-#endif

@@ -244,8 +244,7 @@ static larmor_status agree(const larmor_recon *r, larmor_ranks *ranks)
 larmor_status larmor_recon_share(larmor_recon *recon, larmor_ranks *ranks)
 {
     larmor_device *own = NULL;
-    LMR_NEED(recon);
-    LMR_NEED(ranks);
+    LMR_NEED(recon, ranks);
     LMR_TRY(agree(recon, ranks));
     if (larmor_ranks_count(ranks) < 2) return LARMOR_OK;
     if (recon->facts.slabs) {

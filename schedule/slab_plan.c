@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/device.h"
 #include "core/ranks/ranks.h"
 #include "core/status.h"
 #include "pipeline/report.h"

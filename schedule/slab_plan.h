@@ -1,6 +1,5 @@
 /* How much memory a slab of the volume takes of each rank. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCHEDULE_SLAB_PLAN_H
-#define LMR_SCHEDULE_SLAB_PLAN_H
+#pragma once
 
 #include "schedule/state.h"
 
@@ -11,5 +10,3 @@ larmor_status lmr_slabs_plan(larmor_recon *r);
 /* more: 1 if r->plan has given up the choice of lambda or the preconditioner, and slabs have memory for both: the
  * image is to be that of a device with more memory. The readouts of the first image are read once for it. */
 larmor_status lmr_slabs_keep_more(const larmor_recon *r, int *more);
-
-#endif

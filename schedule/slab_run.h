@@ -1,7 +1,6 @@
 /* Volumes in slabs: all ranks solve at the same time, rank 0 gives the orders and gets the image.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCHEDULE_SLAB_RUN_H
-#define LMR_SCHEDULE_SLAB_RUN_H
+#pragma once
 
 #include "schedule/state.h"
 
@@ -13,5 +12,3 @@ larmor_status lmr_slabs_run(larmor_recon *r, int s, larmor_array **image, larmor
 
 /* Other ranks: do what rank 0 asks for, until it frees its ranks. */
 larmor_status lmr_slabs_serve(larmor_recon *r);
-
-#endif

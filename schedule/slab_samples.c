@@ -67,8 +67,7 @@ larmor_status lmr_slab_some(lmr_job *job, int index, int64_t bytes, larmor_sampl
     const int64_t each = (g.samples > 0 ? g.samples : 1) * (8 * (int64_t)job->facts->info.coils + 24);
     const int64_t most = bytes / each < RUNS ? RUNS : bytes / each;
     if (g.readouts <= most) return lmr_slab_read(job, index, 0, g.readouts, samples);
-    LMR_HEAP int64_t *which = calloc((size_t)most, sizeof *which);
-    if (!which) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(int64_t, which, most);
     for (int run = 0; run < RUNS; run++)
         for (int64_t i = 0; i < most / RUNS; i++) which[count++] = run * g.readouts / RUNS + i;
     return read_these(job, index, which, count, samples);
@@ -100,8 +99,7 @@ typedef struct middle {
 
 static void free_centre(middle *c)
 {
-    free(c->values);
-    free(c->points);
+    LMR_FREE(c->values, c->points);
 }
 
 static int is_inside(const double *k, const int64_t n[3])

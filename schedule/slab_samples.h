@@ -1,7 +1,6 @@
 /* The samples of a rank that has a slab of the volume, and the coil maps of its planes. SPDX-License-Identifier:
  * Apache-2.0 */
-#ifndef LMR_SCHEDULE_SLAB_SAMPLES_H
-#define LMR_SCHEDULE_SLAB_SAMPLES_H
+#pragma once
 
 #include "scan/job.h"
 
@@ -27,5 +26,3 @@ larmor_status lmr_slab_count_centre(const lmr_job *job, int index, int64_t *coun
 
 /* How they are found; grid and e may be NULL. */
 larmor_coils_opts lmr_slab_coils_opts(const lmr_job *job, const larmor_grid *grid, const larmor_encoding *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* Numbers of all ranks that have a slab of the volume each: called by all of them at the same place.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCHEDULE_SLAB_SUMS_H
-#define LMR_SCHEDULE_SLAB_SUMS_H
+#pragma once
 
 #include "scan/job.h"
 
@@ -13,5 +12,3 @@ int lmr_slabs_failed(const lmr_job *job);
 
 /* Noise in the place of this rank's samples [..., coils]: those numbers that the whole scan would have there. */
 larmor_status lmr_slabs_fill_noise(const lmr_job *job, double deviation, uint64_t seed, larmor_array *noise);
-
-#endif

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 #include "core/device.h"
+#include "core/owned.h"
 #include "core/ranks/ranks.h"
 #include "core/status.h"
-#include "schedule/checkpoint.h"
 #include "schedule/fallback.h"
 
 typedef struct rank_thread {
@@ -41,8 +41,7 @@ void lmr_slab_threads_close(lmr_slab_threads *all)
         larmor_device_free(all->thread[i].dev);
     }
     larmor_source_free(all->source);
-    free(all->thread);
-    free(all);
+    LMR_FREE(all->thread, all);
 }
 
 static larmor_status make(const larmor_recon *r, larmor_source *source, const larmor_device *group,

@@ -1,6 +1,5 @@
 /* A volume in slabs on the devices of a group: a thread for each plays a rank. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCHEDULE_SLAB_THREADS_H
-#define LMR_SCHEDULE_SLAB_THREADS_H
+#pragma once
 
 #include "schedule/state.h"
 
@@ -14,5 +13,3 @@ larmor_status lmr_slab_threads_open(larmor_recon *r, larmor_source *source, larm
 
 /* End the other threads, once nothing of rank 0 needs its ranks; NULL is fine. */
 void lmr_slab_threads_close(lmr_slab_threads *threads);
-
-#endif

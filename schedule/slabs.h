@@ -1,7 +1,6 @@
 /* Whether a volume that no process holds by itself can be in slabs, one for each rank. SPDX-License-Identifier:
  * Apache-2.0 */
-#ifndef LMR_SCHEDULE_SLABS_H
-#define LMR_SCHEDULE_SLABS_H
+#pragma once
 
 #include "schedule/state.h"
 
@@ -10,5 +9,3 @@ const char *lmr_slabs_unfit(const larmor_recon *r);
 
 /* From here on the job's volumes are in slabs, of which each of opts.ranks, more than one, has one. */
 void lmr_slabs_take(larmor_recon *r);
-
-#endif

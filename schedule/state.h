@@ -1,6 +1,5 @@
 /* The members of a larmor_recon, whose calls are in schedule/recon.c. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCHEDULE_STATE_H
-#define LMR_SCHEDULE_STATE_H
+#pragma once
 
 #include "scan/series.h"
 #include "schedule/plan.h"
@@ -52,5 +51,3 @@ static inline larmor_device *lmr_home(const larmor_recon *r)
 {
     return r->home ? r->home : r->facts.dev;
 }
-
-#endif

@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "schedule/checkpoint.h"
 
 void lmr_clear_task(lmr_task *t)
 {
     while (t->lines) {
         lmr_line *next = t->lines->next;
-        free(t->lines->text);
-        free(t->lines);
+        LMR_FREE(t->lines->text, t->lines);
         t->lines = next;
     }
     for (int i = 0; t->values && i < t->result.count; i++) free(t->values[i]);

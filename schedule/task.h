@@ -1,6 +1,5 @@
 /* The queue of series and those who work on it, for devices and ranks. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCHEDULE_TASK_H
-#define LMR_SCHEDULE_TASK_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -110,5 +109,3 @@ void lmr_run_on_rank(lmr_worker *w, lmr_task *t);
 
 /* Workers for these devices and, beyond them, for the ranks from 1 on. */
 larmor_status lmr_devices_make(larmor_recon *r, larmor_device *const *devices, int count, larmor_ranks *ranks);
-
-#endif

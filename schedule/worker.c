@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "core/clock.h"
-#include "core/device.h"
 #include "core/status.h"
 #include "pipeline/group.h"
 #include "schedule/task.h"
@@ -49,8 +48,7 @@ static larmor_status restore_maps(lmr_worker *w, const lmr_task *t)
 
 static larmor_status take_values(lmr_task *t, larmor_array *const *image)
 {
-    t->values = calloc((size_t)t->result.count, sizeof *t->values);
-    if (!t->values) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(t->values, t->result.count);
     for (int i = 0; i < t->result.count; i++) {
         float *values;
         LMR_TRY(larmor_array_download(image[i], LARMOR_C64, &values));

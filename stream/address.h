@@ -1,6 +1,5 @@
 /* Addresses: HOST:PORT, or the path of a Unix socket. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_STREAM_ADDRESS_H
-#define LMR_STREAM_ADDRESS_H
+#pragma once
 
 #include "core/status.h"
 
@@ -17,5 +16,3 @@ larmor_status lmr_address_of(int fd, const char *address, char *text, size_t siz
 
 /* No delay of small messages, where the socket has one. */
 void lmr_address_hurry(int fd);
-
-#endif

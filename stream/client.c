@@ -13,8 +13,7 @@
 larmor_status larmor_stream_connect(const char *address, const larmor_stream_opts *opts, larmor_stream **stream)
 {
     int fd;
-    LMR_NEED(stream);
-    *stream = NULL;
+    LMR_NEED_OUT(stream);
     LMR_NEED(address);
     larmor_stream_opts own = opts ? *opts : (larmor_stream_opts){0};
     own.name = address;
@@ -129,10 +128,7 @@ larmor_status larmor_stream_request(larmor_stream *stream, const larmor_request 
     pthread_t thread;
     LMR_NEED(out);
     *out = (larmor_response){0};
-    LMR_NEED(stream);
-    LMR_NEED(request);
-    LMR_NEED(request->raw);
-    LMR_NEED(dev);
+    LMR_NEED(stream, request, request->raw, dev);
     sender s = {.stream = stream, .request = request};
     if (pthread_create(&thread, NULL, run_sender, &s))
         return LMR_FAIL(LARMOR_ERR_MEMORY, "%s: no thread for what is sent", stream->name);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/owned.h"
 #include "io/reader/mrd_records.h"
 
 _Static_assert(sizeof(lmr_mrd_readout_head) == 340 && sizeof(lmr_mrd_image) == 198 && sizeof(lmr_mrd_wave_head) == 40,
@@ -14,7 +15,8 @@ _Static_assert(sizeof(lmr_mrd_readout_head) == 340 && sizeof(lmr_mrd_image) == 1
 enum { CONFIG_NAME = 1024, MOST_DIMENSIONS = 32 };
 enum { MOST_CHANNELS = 1024 };
 
-int lmr_pixel_bytes(int type)
+/* Bytes of a pixel; 0 for a type that is none. */
+static int pixel_bytes(int type)
 {
     static const int bytes[] = {0, 2, 2, 4, 4, 4, 8, 8, 16};
     return type > 0 && type < (int)(sizeof bytes / sizeof *bytes) ? bytes[type] : 0;
@@ -23,13 +25,11 @@ int lmr_pixel_bytes(int type)
 larmor_status larmor_stream_create(int in, int out, const larmor_stream_opts *opts, larmor_stream **stream)
 {
     static const larmor_stream_opts defaults;
-    LMR_NEED(stream);
-    *stream = NULL;
+    LMR_NEED_OUT(stream);
     if (!opts) opts = &defaults;
     if (in < 0 || out < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "stream: descriptors %d and %d; open ones expected", in, out);
-    larmor_stream *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(larmor_stream, s, 1);
     s->memory = opts->memory > 0 ? opts->memory : LMR_STREAM_MEMORY;
     s->keep_open = 1; /* until nothing can fail any more */
     s->name = strdup(opts->name ? opts->name : "stream");
@@ -52,9 +52,7 @@ void larmor_stream_free(larmor_stream *s)
     }
     lmr_wire_end(&s->wire);
     lmr_bytes_free(&s->going);
-    free(s->payload);
-    free(s->name);
-    free(s);
+    LMR_FREE(s->payload, s->name, s);
 }
 
 void *lmr_stream_take(larmor_stream *s)
@@ -203,7 +201,7 @@ static larmor_status take_image(larmor_stream *s, larmor_message *m)
     LMR_TRY(take(s, &h.head, sizeof h.head));
     LMR_TRY(take(s, h.attributes, sizeof h.attributes));
     memcpy(&text, h.attributes, sizeof text);
-    const int64_t pixel = lmr_pixel_bytes(h.head.data_type);
+    const int64_t pixel = pixel_bytes(h.head.data_type);
     const int64_t factors[] = {pixel, h.head.matrix_size[0], h.head.matrix_size[1], h.head.matrix_size[2],
                                h.head.channels};
     const int64_t data = product(factors, 5);
@@ -249,7 +247,7 @@ static larmor_status take_array(larmor_stream *s)
     uint64_t dim[MOST_DIMENSIONS];
     int64_t factors[MOST_DIMENSIONS + 1];
     LMR_TRY(take(s, head, sizeof head));
-    factors[0] = lmr_pixel_bytes(head[0]);
+    factors[0] = pixel_bytes(head[0]);
     if (!factors[0] || head[2] > MOST_DIMENSIONS)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: an array of type %d with %d dimensions.", s->name, head[0], head[2]);
     LMR_TRY(take(s, dim, (int64_t)(head[2] * sizeof *dim)));
@@ -287,8 +285,7 @@ larmor_status larmor_stream_receive(larmor_stream *s, larmor_message *message)
 {
     uint16_t number;
     size_t got;
-    LMR_NEED(s);
-    LMR_NEED(message);
+    LMR_NEED(s, message);
     *message = (larmor_message){0};
     free(s->payload);
     s->payload = NULL;
@@ -371,7 +368,7 @@ static larmor_status put_image(larmor_stream *s, const larmor_message_image *ima
     const int64_t numbers[] = {image->dim[0], image->dim[1], image->dim[2], image->channels, image->kind,
                                image->index,  image->series, m->average,    m->slice,        m->contrast,
                                m->phase,      m->repetition, m->set};
-    const int64_t pixel = lmr_pixel_bytes((int)image->type);
+    const int64_t pixel = pixel_bytes((int)image->type);
     const int64_t factors[] = {pixel, image->dim[0], image->dim[1], image->dim[2], image->channels};
     const int64_t bytes = product(factors, 5);
     if (!fits(numbers, sizeof numbers / sizeof *numbers) || bytes < 1) return refuse(s, "an image");
@@ -430,8 +427,7 @@ static larmor_status put_content(larmor_stream *s, const larmor_message *m)
 
 larmor_status larmor_stream_send(larmor_stream *s, const larmor_message *message)
 {
-    LMR_NEED(s);
-    LMR_NEED(message);
+    LMR_NEED(s, message);
     const uint16_t number = (uint16_t)message->kind;
     s->going.size = 0;
     lmr_bytes_add(&s->going, &number, sizeof number);

@@ -1,6 +1,5 @@
 /* What a stream is to the rest of this room. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_STREAM_MESSAGE_H
-#define LMR_STREAM_MESSAGE_H
+#pragma once
 
 #include "io/bytes.h"
 #include "larmor/stream.h"
@@ -28,8 +27,3 @@ larmor_status lmr_stream_text(larmor_stream *stream, const char *level, const ch
 
 /* What comes from a client may be shown on a terminal: anything but printable ASCII becomes '?'. */
 void lmr_make_printable(char *line);
-
-/* Bytes of a pixel; 0 for a type that is none. */
-int lmr_pixel_bytes(int type);
-
-#endif

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "io/bytes.h"
 
 enum { DEEPEST = 32, LONGEST_NUMBER = 64 };
@@ -20,8 +21,7 @@ typedef struct reader {
 void lmr_parameters_free(lmr_parameters *p)
 {
     for (int i = 0; i < p->count; i++) {
-        free(p->each[i].name);
-        free(p->each[i].value);
+        LMR_FREE(p->each[i].name, p->each[i].value);
     }
     free(p->each);
     *p = (lmr_parameters){0};

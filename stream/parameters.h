@@ -1,6 +1,5 @@
 /* The parameters of a client: JSON, read strictly. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_STREAM_PARAMETERS_H
-#define LMR_STREAM_PARAMETERS_H
+#pragma once
 
 #include "core/status.h"
 
@@ -29,5 +28,3 @@ int lmr_parameters_begin(const char *text);
 
 /* 1 if two names are the same but for '-', '_' and the case of letters, which not all clients can send. */
 int lmr_parameter_is(const char *name, const char *known);
-
-#endif

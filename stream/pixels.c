@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "io/bytes.h"
-#include "stream/message.h"
 
 /* As files of images have it (io/images/values.c), so that both are the same. */
 static double magnitude(const float *v)
@@ -161,8 +160,7 @@ larmor_status lmr_pixels_take(const larmor_message_image *image, larmor_device *
         return larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, image->data, out);
     if (image->type == LARMOR_PIXEL_COMPLEX_DOUBLE)
         return larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C128, image->data, out);
-    float *v = lmr_new(count, sizeof *v);
-    if (!v) return LMR_NO_MEMORY();
+    LMR_NEW(float, v, count);
     for (int64_t i = 0; i < count; i++) v[i] = (float)real_number(image, i);
     const larmor_status st = larmor_array_upload(dev, LARMOR_F32, shape, LARMOR_F32, v, out);
     free(v);

@@ -1,7 +1,6 @@
 /* Images as they are sent: pixels of the type that was asked for, and <ismrmrdMeta>.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_STREAM_PIXELS_H
-#define LMR_STREAM_PIXELS_H
+#pragma once
 
 #include "larmor/stream.h"
 
@@ -21,5 +20,3 @@ larmor_status lmr_pixels_send(lmr_pixels *pixels, larmor_stream *stream, const l
 
 /* An image that was received as an array of dev: real, or complex. */
 larmor_status lmr_pixels_take(const larmor_message_image *image, larmor_device *dev, larmor_array **out);
-
-#endif

@@ -1,5 +1,6 @@
 /* The readouts that a session holds, and which of them belong together. SPDX-License-Identifier: Apache-2.0 */
 #include "stream/readouts.h"
+#include "core/owned.h"
 
 #include <string.h>
 
@@ -72,8 +73,7 @@ larmor_status lmr_readouts_choose(const lmr_readouts *r, lmr_readouts_part part,
     *count = 0;
     for (int64_t i = 0; i < r->count; i++) images += belongs(&r->each[i], part) && makes_image(&r->each[i]);
     if (!images) return LARMOR_OK;
-    *chosen = lmr_new(r->count, sizeof **chosen);
-    if (!*chosen) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(*chosen, r->count);
     for (int64_t i = 0; i < r->count; i++)
         if (belongs(&r->each[i], part)) (*chosen)[n++] = r->each[i];
     *count = n;
@@ -100,8 +100,6 @@ void lmr_readouts_drop(lmr_readouts *r, lmr_readouts_part part)
 void lmr_readouts_free(lmr_readouts *r)
 {
     for (int64_t i = 0; i < r->count; i++) free(r->payload[i]);
-    free(r->each);
-    free(r->payload);
-    free(r->size);
+    LMR_FREE(r->each, r->payload, r->size);
     *r = (lmr_readouts){0};
 }

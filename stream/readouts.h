@@ -1,6 +1,5 @@
 /* The readouts that a session holds. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_STREAM_READOUTS_H
-#define LMR_STREAM_READOUTS_H
+#pragma once
 
 #include "core/status.h"
 #include "larmor/stream.h"
@@ -33,5 +32,3 @@ larmor_status lmr_readouts_choose(const lmr_readouts *readouts, lmr_readouts_par
 /* Free those of a part that no other one needs. */
 void lmr_readouts_drop(lmr_readouts *readouts, lmr_readouts_part part);
 void lmr_readouts_free(lmr_readouts *readouts);
-
-#endif

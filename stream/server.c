@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/owned.h"
 #include "stream/address.h"
 #include "stream/message.h"
 
@@ -41,11 +42,9 @@ struct larmor_server {
 larmor_status larmor_server_create(const char *address, const larmor_server_opts *opts, larmor_server **server)
 {
     struct stat made;
-    LMR_NEED(server);
-    *server = NULL;
+    LMR_NEED_OUT(server);
     LMR_NEED(address);
-    larmor_server *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(larmor_server, s, 1);
     if (opts) s->opts = *opts;
     if (!s->opts.sessions) s->opts.sessions = SESSIONS;
     s->fd = -1;
@@ -87,9 +86,7 @@ void larmor_server_free(larmor_server *s)
         unlink(s->address);
     pthread_cond_destroy(&s->ended);
     pthread_mutex_destroy(&s->lock);
-    free(s->each);
-    free(s->address);
-    free(s);
+    LMR_FREE(s->each, s->address, s);
 }
 
 /* ---- a session ---- */

@@ -510,8 +510,7 @@ static void clear(session *s)
 larmor_status larmor_session_run(larmor_stream *stream, const larmor_session_opts *opts,
                                  larmor_session_report *report)
 {
-    LMR_NEED(stream);
-    LMR_NEED(opts);
+    LMR_NEED(stream, opts);
     session s = {.stream = stream,
                  .opts = opts,
                  .job = opts->job,

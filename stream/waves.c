@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "core/array.h"
+#include "core/owned.h"
 
 larmor_status lmr_waves_add(lmr_waves *w, const larmor_waveform *wave, int64_t bytes, void *payload)
 {
@@ -30,7 +30,6 @@ larmor_status lmr_waves_give(const lmr_waves *w, larmor_raw *raw, int *damaged)
 void lmr_waves_free(lmr_waves *w)
 {
     for (int64_t i = 0; i < w->count; i++) free(w->payload[i]);
-    free(w->each);
-    free(w->payload);
+    LMR_FREE(w->each, w->payload);
     *w = (lmr_waves){.count = 0};
 }

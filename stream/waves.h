@@ -1,6 +1,5 @@
 /* The blocks of waveforms that came beside readouts. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_STREAM_WAVES_H
-#define LMR_STREAM_WAVES_H
+#pragma once
 
 #include "core/status.h"
 #include "larmor/stream.h"
@@ -18,5 +17,3 @@ larmor_status lmr_waves_add(lmr_waves *waves, const larmor_waveform *wave, int64
 /* Give all of them to a scan; *damaged is 1 where one is no block, and then it gets none. Errors: MEMORY. */
 larmor_status lmr_waves_give(const lmr_waves *waves, larmor_raw *raw, int *damaged);
 void lmr_waves_free(lmr_waves *waves);
-
-#endif

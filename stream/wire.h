@@ -1,7 +1,6 @@
 /* Bytes over a descriptor, whatever it is: whole pieces, with an end when the caller asks for it, and no signal where
  * nobody reads. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_WIRE_H
-#define LMR_WIRE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -30,5 +29,3 @@ int lmr_wire_is_gone(const lmr_wire *wire);
 
 /* Wait until a descriptor is ready for events of poll. idle_s: 0: for ever. */
 larmor_status lmr_wire_wait(int fd, short events, double idle_s, const char *name);
-
-#endif

@@ -2,8 +2,7 @@
  * XLA is needed to build. Their places have been the same in all versions from 0.1 (jaxlib 0.6) to 0.5 (jaxlib 0.12);
  * python/tests/peers/test_jax_abi.py compares them with the header of the jaxlib that is installed.
  * Source: OpenXLA, xla/ffi/api/c_api.h, version 0.5. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_XLA_ABI_H
-#define LMR_XLA_ABI_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -130,5 +129,3 @@ typedef struct lmr_xla_metadata_extension {
     lmr_xla_extension extension;
     lmr_xla_metadata *metadata;
 } lmr_xla_metadata_extension;
-
-#endif

@@ -1,6 +1,5 @@
 /* What a call of XLA asks for, checked. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_XLA_CALL_H
-#define LMR_XLA_CALL_H
+#pragma once
 
 #include "larmor/nufft.h"
 #include "xla/abi.h"
@@ -32,5 +31,3 @@ typedef struct lmr_xla_call {
 
 /* Errors  LARMOR_ERR_ARG for attributes and LARMOR_ERR_SHAPE for arrays that are missing or do not fit. */
 larmor_status lmr_xla_call_read(const lmr_xla_frame *frame, lmr_xla_call *call);
-
-#endif

@@ -1,6 +1,5 @@
 /* Plans with their points, kept from one call of XLA to the next. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_XLA_PLANS_H
-#define LMR_XLA_PLANS_H
+#pragma once
 
 #include "xla/call.h"
 
@@ -26,5 +25,3 @@ larmor_status lmr_xla_plan_run(const lmr_xla_plan *plan, const lmr_xla_call *cal
 
 /* Keeps a plan for a later call; the least recently used go while there are too many. */
 void lmr_xla_plan_put(lmr_xla_plan *plan);
-
-#endif

@@ -1,6 +1,5 @@
 /* Points of a plan, and a copy of them by which they are known again. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_XLA_POINTS_H
-#define LMR_XLA_POINTS_H
+#pragma once
 
 #include "xla/call.h"
 
@@ -19,5 +18,3 @@ larmor_status lmr_xla_points_set(lmr_xla_points *points, const lmr_xla_call *cal
 
 /* An array of count numbers in memory of XLA's, which outlives what is queued now. */
 larmor_status lmr_xla_wrap(larmor_device *dev, larmor_dtype dtype, int64_t count, void *data, larmor_array **out);
-
-#endif

@@ -11,8 +11,7 @@
  *             bits; tol, upsample: doubles. Members of larmor_nufft_opts, but for radians: points are then 2 pi k / N
  *             and targets 2 pi s.
  * Source      OpenXLA, xla/ffi/api/c_api.h. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_XLA_H
-#define LARMOR_XLA_H
+#pragma once
 
 #include <stdint.h>
 
@@ -27,5 +26,3 @@ LARMOR_API void larmor_xla_keep(int64_t plans, int64_t bytes);
 
 /* counts = {plans that wait, their bytes, sets of points that were sorted so far, calls that found theirs sorted}. */
 LARMOR_API void larmor_xla_count(int64_t counts[4]);
-
-#endif

@@ -264,8 +264,8 @@ static int is_full(const app_option *o, const void *settings)
 
 static int refuse_repetition(const app_option *o, const char *text)
 {
-    app_error("--%s \"%s\": is given more than %d times; use several calls.", o->name, text, APP_MAX_TEXTS);
-    return APP_USAGE;
+    return app_refuse(APP_USAGE, "--%s \"%s\": is given more than %d times; use several calls.", o->name, text,
+                      APP_MAX_TEXTS);
 }
 
 int app_set(const app_option *o, const char *text, void *settings)
@@ -276,8 +276,7 @@ int app_set(const app_option *o, const char *text, void *settings)
         const int on = !strcmp(text, "true") || !strcmp(text, "1");
         if (!o->setting) *(int *)((char *)settings + o->at) = on;
         if (!o->setting && (on || !strcmp(text, "false") || !strcmp(text, "0"))) return -1;
-        app_error("--%s \"%s\": true or false expected.", o->name, text);
-        return APP_USAGE;
+        return app_refuse(APP_USAGE, "--%s \"%s\": true or false expected.", o->name, text);
     }
     if (is_full(o, settings)) return refuse_repetition(o, text);
     return read_value(o, text, settings) ? -1 : refuse_value(o, text);
@@ -324,9 +323,8 @@ static const app_option *find_option(const app_command *command, const char *arg
 /* "-" as a file, of an option or, if that is NULL, as an argument. */
 static int refuse_stream(const app_command *command, const app_option *o)
 {
-    app_error("%s: %s%s%s\"-\": standard input and output are not supported yet; name a file.", command->name,
-              o ? "--" : "", o ? o->name : "", o ? " " : "");
-    return APP_USAGE;
+    return app_refuse(APP_USAGE, "%s: %s%s%s\"-\": standard input and output are not supported yet; name a file.",
+                      command->name, o ? "--" : "", o ? o->name : "", o ? " " : "");
 }
 
 /* Keep an argument that is no option: -1, or the exit code of its refusal. */
@@ -347,20 +345,17 @@ static int take_file(const app_command *command, const char *argument, app_files
 
 static int check_completeness(const app_command *command, const app_files *files, const char *const *given)
 {
-    if (command->lacking && files->count < command->min_files) {
-        app_error("%s: %s", command->name, command->lacking);
-        return APP_USAGE;
-    }
+    if (command->lacking && files->count < command->min_files)
+        return app_refuse(APP_USAGE, "%s: %s", command->name, command->lacking);
     for (const app_option *o = command->options; o->name; o++) {
         if (!o->needed || given[o - command->options]) continue;
-        app_error("%s: --%s %s is needed; '%s %s --help' says more.", command->name, o->name, o->metavar,
-                  app_self.name, command->name);
-        return APP_USAGE;
+        return app_refuse(APP_USAGE, "%s: --%s %s is needed; '%s %s --help' says more.", command->name, o->name,
+                          o->metavar, app_self.name, command->name);
     }
     if (files->count >= command->min_files) return -1;
-    app_error("%s: %d file name%s expected, got %d; usage: %s %s %s", command->name, command->min_files,
-              app_s(command->min_files), files->count, app_self.name, command->name, command->usage);
-    return APP_USAGE;
+    return app_refuse(APP_USAGE, "%s: %d file name%s expected, got %d; usage: %s %s %s", command->name,
+                      command->min_files, app_s(command->min_files), files->count, app_self.name, command->name,
+                      command->usage);
 }
 
 /* 1 if the option has one value, and another one was given before: said. */
@@ -393,10 +388,7 @@ static int parse(const app_command *command, int argc, char **argv, void *settin
         } else {
             const app_option *o = find_option(command, argument, &value);
             if (!o) return refuse_option(command, argument);
-            if (o->type == APP_FLAG && value) {
-                app_error("--%s takes no value.", o->name);
-                return APP_USAGE;
-            }
+            if (o->type == APP_FLAG && value) return app_refuse(APP_USAGE, "--%s takes no value.", o->name);
             if (o->type != APP_FLAG && !value) {
                 if (i + 1 == argc || !strncmp(argv[i + 1], "--", 2)) return refuse_value(o, NULL);
                 value = argv[++i];
@@ -421,10 +413,7 @@ static int parse(const app_command *command, int argc, char **argv, void *settin
 int app_parse(const app_command *command, int argc, char **argv, void *settings, app_files *files)
 {
     const char **given = calloc(count_options(command->options) + 1, sizeof *given);
-    if (!given) {
-        app_error("out of host memory");
-        return APP_LACKING;
-    }
+    if (!given) return app_refuse(APP_LACKING, "out of host memory");
     const int code = parse(command, argc, argv, settings, files, given);
     free(given);
     return code;

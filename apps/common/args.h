@@ -1,6 +1,5 @@
 /* Options as tables: one table reads the command line and prints the help. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_ARGS_H
-#define APP_ARGS_H
+#pragma once
 
 #include <math.h>
 #include <stddef.h>
@@ -180,5 +179,3 @@ void app_manual(const app_command *command);
 
 /* The word of words (ended by NULL) that the user may have meant, or NULL if none is near. */
 const char *app_nearest(const char *word, const char *const *words);
-
-#endif

@@ -5,9 +5,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -239,8 +237,8 @@ int app_is_film(const char *path)
 int app_check_window(const app_list *window)
 {
     if (!window->count || window->value[0] < window->value[1]) return APP_DONE;
-    app_error("--window %g,%g: the smaller value first expected.", window->value[0], window->value[1]);
-    return APP_USAGE;
+    return app_refuse(APP_USAGE, "--window %g,%g: the smaller value first expected.", window->value[0],
+                      window->value[1]);
 }
 
 app_window_text app_describe_window(const char *path, const larmor_image *images, int count, const app_list *window)

@@ -1,7 +1,6 @@
 /* What all programs and commands share: exit codes, signals, devices, and their messages. SPDX-License-Identifier:
  * Apache-2.0 */
-#ifndef APP_COMMON_H
-#define APP_COMMON_H
+#pragma once
 
 #include "args.h"
 #include "messages.h"
@@ -206,5 +205,3 @@ double app_now(void);
 
 /* The file name's last suffix, e.g. ".cfl"; "" if it has none. */
 const char *app_suffix(const char *path);
-
-#endif

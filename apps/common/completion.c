@@ -103,6 +103,5 @@ int app_complete(int count, char **words)
         printf(shells[i].script, app_self.name);
         return APP_DONE;
     }
-    app_error("completion: \"%s\": bash, zsh or fish expected.", asked);
-    return APP_USAGE;
+    return app_refuse(APP_USAGE, "completion: \"%s\": bash, zsh or fish expected.", asked);
 }

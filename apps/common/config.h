@@ -1,6 +1,5 @@
 /* Options of a command in a file, by the library's reader of such files. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_CONFIG_H
-#define APP_CONFIG_H
+#pragma once
 
 #include "args.h"
 #include "larmor/settings.h"
@@ -18,5 +17,3 @@ void app_value_text(const app_option *option, const void *settings, char *text, 
  * name what is written, and how it is told, are left out. "" where it is longer. */
 void app_write_config(const app_command *command, const void *settings, const larmor_recon_opts *opts, char *text,
                       size_t size);
-
-#endif

@@ -81,18 +81,16 @@ void app_libraries_are_loaded(void)
 #endif
 #if defined(__ELF__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(IS_SANITIZED)
 
-static void give_up(int number)
+static void give_up(int number APP_UNUSED)
 {
     static const char text[] = ": out of host memory: a library that is loaded gets none, by 'ulimit -v' or '-d'.\n";
-    (void)number;
     const ssize_t named = write(STDERR_FILENO, app_self.name, strlen(app_self.name));
     const ssize_t said = named < 0 ? named : write(STDERR_FILENO, text, sizeof text - 1);
     _exit(said < 0 ? APP_FAILED : APP_LACKING);
 }
 
-static void before_libraries(int argc, char **argv, char **environment)
+static void before_libraries(int argc APP_UNUSED, char **argv, char **environment)
 {
-    (void)argc;
     app_wait_for_no_memory(argv, environment);
     if (!is_memory_limited()) return;
     signal(SIGPROF, give_up);

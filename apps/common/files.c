@@ -80,10 +80,8 @@ int app_check_files(const app_command *command, const void *settings, const app_
     for (int i = 0; i < files->count; i++)
         fits &= add(command->written_files >> i & 1 ? &written : &read, files->name[i]);
     for (const app_option *o = command->options; o->name; o++) fits &= add_option(o, settings, &read);
-    if (!fits || written.count == MOST_FILES) {
-        app_error("%s: at most %d files in one call.", command->name, MOST_FILES - 1);
-        return APP_USAGE;
-    }
+    if (!fits || written.count == MOST_FILES)
+        return app_refuse(APP_USAGE, "%s: at most %d files in one call.", command->name, MOST_FILES - 1);
     read_files = read;
     larmor_status st = larmor_files_check(read.path, read.count, written.path, written.count);
     const larmor_status with_stderr = st ? LARMOR_OK : check_with(&read, STDERR_FILENO, "/dev/stderr");

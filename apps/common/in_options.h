@@ -1,6 +1,5 @@
 /* Lines of the library with the program's options. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_IN_OPTIONS_H
-#define APP_IN_OPTIONS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -22,5 +21,3 @@ typedef struct app_line {
     char s[1024];
 } app_line;
 app_line app_line_in_options(const char *line);
-
-#endif

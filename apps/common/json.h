@@ -1,6 +1,5 @@
 /* Writing JSON. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_JSON_H
-#define APP_JSON_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -33,5 +32,3 @@ void json_number(json *j, const char *name, double value); /* null if it is not 
 void json_flag(json *j, const char *name, int value);
 void json_numbers(json *j, const char *name, const double *values, int count);
 void json_integers(json *j, const char *name, const int64_t *values, int count);
-
-#endif

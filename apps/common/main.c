@@ -77,8 +77,7 @@ static int end_of_output(int code)
     if (!fflush(stdout) && !ferror(stdout)) return code;
     if (nobody_reads()) return code;
     if (code) return code;
-    app_error("standard output: cannot be written; is the disk full?");
-    return APP_FAILED;
+    return app_refuse(APP_FAILED, "standard output: cannot be written; is the disk full?");
 }
 
 /* 1 if the command is to print an object, also where its other options are refused. */
@@ -115,10 +114,7 @@ static int run_program(int argc, char **argv)
     if (!command) return APP_USAGE;
     app_set_options(&app_self, command);
     void *settings = calloc(1, command->settings + 1); /* + 1, because it may be 0 */
-    if (!settings) {
-        app_error("out of host memory");
-        return APP_LACKING;
-    }
+    if (!settings) return app_refuse(APP_LACKING, "out of host memory");
     app_set_command_line(argc, argv);
     app_files files = {0};
     int code = app_parse(command, argc - 2, argv + 2, settings, &files);

@@ -69,21 +69,30 @@ void app_catch_errors(char *text, size_t size)
     if (text) *text = '\0';
 }
 
+static void put_error(const char *format, va_list arguments)
+{
+    va_list again;
+    va_copy(again, arguments);
+    put_in_words(caught ? caught : last_error, caught ? caught_room : sizeof last_error, format, arguments);
+    if (!caught && !silent) print_line(program, format, again);
+    va_end(again);
+}
+
 void app_error(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    if (caught) {
-        put_in_words(caught, caught_room, format, arguments);
-        va_end(arguments);
-        return;
-    }
-    put_in_words(last_error, sizeof last_error, format, arguments);
+    put_error(format, arguments);
     va_end(arguments);
-    if (silent) return;
+}
+
+int app_refuse(int code, const char *format, ...)
+{
+    va_list arguments;
     va_start(arguments, format);
-    print_line(program, format, arguments);
+    put_error(format, arguments);
     va_end(arguments);
+    return code;
 }
 
 void app_warn(const char *format, ...)

@@ -1,7 +1,6 @@
 /* What programs say on stderr: lines of messages, and one line of progress below them that gives way to each message.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_MESSAGES_H
-#define APP_MESSAGES_H
+#pragma once
 
 #include <pthread.h>
 #include <stddef.h>
@@ -16,6 +15,9 @@ void app_set_wording(app_wording words);
 
 /* The program's name, ": ...", and a newline on stderr. */
 void app_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same, and returns the exit code. */
+int app_refuse(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* From now on errors of this thread become this text, and are not printed; NULL: they are again. For a server, whose
  * clients are told. */
@@ -46,5 +48,3 @@ extern pthread_mutex_t app_stderr;
 /* With app_stderr held, on a terminal: write the line of progress, or erase it until it is written again. */
 void app_line_write(const char *line);
 void app_line_erase(void);
-
-#endif

@@ -2,7 +2,6 @@
  * Apache-2.0 */
 #include "option_settings.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "in_options.h"

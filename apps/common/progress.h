@@ -1,7 +1,6 @@
 /* Progress on stderr: a line that is redrawn on a terminal, plain lines elsewhere. SPDX-License-Identifier:
  * Apache-2.0 */
-#ifndef APP_PROGRESS_H
-#define APP_PROGRESS_H
+#pragma once
 
 #include <pthread.h>
 
@@ -46,5 +45,3 @@ enum { APP_LINE = 512 };
 /* The line at the moment `now`, of at most `columns` characters beside the codes of colours: what there is no room
  * for is left out, the least important first. */
 void app_progress_line(const app_progress_state *s, double now, int columns, int colour, char line[APP_LINE]);
-
-#endif

@@ -1,6 +1,5 @@
 /* Values of the library's settings as text. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_SETTING_VALUE_H
-#define APP_SETTING_VALUE_H
+#pragma once
 
 /* Of a larmor_recon_opts, by the member's name: 1 if the text became its value. */
 int app_setting_read(void *opts, const char *name, const char *text);
@@ -12,5 +11,3 @@ app_setting_text app_setting_value(const void *opts, const char *name);
 
 /* 1 if its value is neither the default nor the same as that, which is `preset` or NULL. */
 int app_setting_differs(const void *opts, const char *name, const char *preset);
-
-#endif

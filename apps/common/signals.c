@@ -43,9 +43,8 @@ static void leave(void)
     wake_after(moment);
 }
 
-static void run_out(int number)
+static void run_out(int number APP_UNUSED)
 {
-    (void)number;
     const int error = errno;
     if (!waits_for_result()) leave();
     errno = error;
@@ -66,9 +65,8 @@ static _Noreturn void lack_memory(const char *text)
 SHOWN void fftw_assertion_failed(const char *what, int line, const char *file);
 SHOWN void fftwf_assertion_failed(const char *what, int line, const char *file);
 
-void fftw_assertion_failed(const char *what, int line, const char *file)
+void fftw_assertion_failed(const char *what, int line APP_UNUSED, const char *file)
 {
-    (void)line;
     if (larmor_fftw_runs()) lack_memory(": out of host memory: FFTW got none.\n");
     write_text(file);
     write_text(": assertion failed in FFTW: ");
@@ -117,10 +115,9 @@ static void remember(int number)
 static const double time_to_end = 0.2, time_of_core = 0.05;
 
 /* In the middle of anything, and at once. */
-static void use_up_time(int number)
+static void use_up_time(int number APP_UNUSED)
 {
     static atomic_flag once = ATOMIC_FLAG_INIT;
-    (void)number;
     if (atomic_flag_test_and_set(&once)) return;
     write_text(app_self.name);
     write_text(": the processor time that is allowed is used up; 'ulimit -t' sets it.\n");
@@ -155,9 +152,8 @@ static void exited(void)
 }
 
 /* The result that is kept is finished and written first. */
-static int is_stopped(void *user)
+static int is_stopped(void *user APP_UNUSED)
 {
-    (void)user;
     return !waits_for_result() && app_stopped();
 }
 
@@ -188,9 +184,8 @@ void app_catch_signals(void)
 
 static int last_code;
 
-static void end_at_once(int number)
+static void end_at_once(int number APP_UNUSED)
 {
-    (void)number;
     _exit(last_code);
 }
 

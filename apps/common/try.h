@@ -1,7 +1,6 @@
 /* Early returns of functions that call the library, and what ends with a function. SPDX-License-Identifier:
  * Apache-2.0 */
-#ifndef APP_TRY_H
-#define APP_TRY_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,9 @@
     } while (0)
 
 #define NO_MEMORY() larmor_fail(LARMOR_ERR_MEMORY, "out of host memory")
+
+/* Behind a parameter that the function has for the sake of its type. */
+#define APP_UNUSED __attribute__((unused))
 
 /* What is empty from the start and emptied where its name ends: `APP_FREED_BY(larmor_findings_free) larmor_findings
  * f = {0};`, `APP_HEAP char *name = NULL;`, `APP_OWNED(larmor_array) *x = NULL;` of the types below. */
@@ -44,5 +46,3 @@ static inline void app_drop_memory(void *pointer)
     memcpy(&memory, pointer, sizeof memory); /* whatever its type is */
     free(memory);
 }
-
-#endif

@@ -276,8 +276,7 @@ static int wait_for_code(int with, const char *path)
     }
     if (receive_all(with, &code, sizeof code)) return code;
     if (number) return 128 + number;
-    app_error("%s: the process that computed it has ended without a word.", path);
-    return APP_FAILED;
+    return app_refuse(APP_FAILED, "%s: the process that computed it has ended without a word.", path);
 }
 
 int app_via(const char *path, int argc, char **argv)
@@ -285,21 +284,15 @@ int app_via(const char *path, int argc, char **argv)
     struct sockaddr_un address;
     request r;
     APP_HEAP char *texts = NULL;
-    if (!describe(argc, argv, &r, &texts)) {
-        app_error("the command and its variables are too long to be sent, or there is no memory for them.");
-        return APP_LACKING;
-    }
-    if (!catch_signals()) {
-        app_error("no pipe can be opened (%s).", strerror(errno));
-        return APP_LACKING;
-    }
+    if (!describe(argc, argv, &r, &texts))
+        return app_refuse(APP_LACKING,
+                          "the command and its variables are too long to be sent, or there is no memory for them.");
+    if (!catch_signals()) return app_refuse(APP_LACKING, "no pipe can be opened (%s).", strerror(errno));
     if (!address_of(path, &address)) return APP_USAGE;
     const int with = connect_to(&address);
-    if (with < 0) {
-        app_error("%s: no process waits there (%s); start one: larmor serve --commands %s", path, strerror(errno),
-                  path);
-        return APP_REFUSED;
-    }
+    if (with < 0)
+        return app_refuse(APP_REFUSED, "%s: no process waits there (%s); start one: larmor serve --commands %s", path,
+                          strerror(errno), path);
     if (!is_of_user(with, 0)) { /* a service manager of the system listens as root */
         app_error("%s: another user listens there; nothing was sent.", path);
         close(with);
@@ -389,11 +382,10 @@ static int become(int *argc, char ***argv)
 }
 
 /* Signals that are passed on; who asked and is gone hangs up. */
-static void *listen_for_signals(void *nothing)
+static void *listen_for_signals(void *nothing APP_UNUSED)
 {
     char number = SIGHUP;
     int known = 1;
-    (void)nothing;
     while (known) {
         const int more = receive_all(asked_by, &number, 1);
         known = 0;

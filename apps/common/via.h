@@ -2,8 +2,7 @@
  * GPU is open. `larmor serve --commands SOCKET` keeps such processes ready, each for one command, which it computes
  * where, and with the files, options and terminal with which the command was called.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_VIA_H
-#define APP_VIA_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -39,5 +38,3 @@ int app_await_command(int *argc, char ***argv);
 /* Tell the process that asked that the command has ended with this code, which is returned. Nothing is done where
  * nobody asked. */
 int app_answer(int code);
-
-#endif

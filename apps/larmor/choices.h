@@ -1,7 +1,6 @@
 /* Choices of options that the library's tables have: of app_choice; and what says how a scan is read.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_CHOICES_H
-#define APP_CHOICES_H
+#pragma once
 
 const char *choose_trajectory(int i, const char **help);
 const char *choose_phantom(int i, const char **help);
@@ -43,5 +42,3 @@ const char *choose_suffix(int i, const char **help); /* of files for images */
 #define SAMPLES_OPTIONS(settings)                                                                                    \
     SCAN_OPTIONS(settings),                                                                                          \
         APP_OPTION(settings, APP_FLAG, raw.conjugate, 0, "conj", "", "conjugate the samples first")
-
-#endif

@@ -167,10 +167,8 @@ static int run(const void *given, const app_files *files)
     APP_OWNED(larmor_output) *out = NULL;
     larmor_echo_opts echo = {.rounds = (int)s->rounds,
                              .map = {.smooth = s->smooth > 0 ? s->smooth : -1, .threshold = s->threshold}};
-    if (s->maps_fov.count && !strcmp(s->maps, "auto")) {
-        app_error("--maps-fov: has no effect with --maps auto; it is an option of --maps FILE.");
-        return APP_USAGE;
-    }
+    if (s->maps_fov.count && !strcmp(s->maps, "auto"))
+        return app_refuse(APP_USAGE, "--maps-fov: has no effect with --maps auto; it is an option of --maps FILE.");
     if (s->echo_times) {
         echo.echoes = read_times(s->echo_times, ms);
         echo.echo_ms = ms;

@@ -53,10 +53,9 @@ static int run(const void *given, const app_files *files)
     APP_OWNED(larmor_array) *phase = NULL, *position = NULL, *terms = NULL;
     const larmor_camera_opts opts = {.order = (int)s->order, .relative = s->relative};
     larmor_camera_report report;
-    if (!s->traj == (s->fov.count >= 2 && s->fov.count <= 3)) {
-        app_error("camera: --save-traj FILE and --fov X,Y[,Z] belong together; give both or none.");
-        return APP_USAGE;
-    }
+    if (!s->traj == (s->fov.count >= 2 && s->fov.count <= 3))
+        return app_refuse(APP_USAGE,
+                          "camera: --save-traj FILE and --fov X,Y[,Z] belong together; give both or none.");
     APP_TRY(APP_RUN, app_output_open(s->output, s->force, &out));
     if (s->traj) APP_TRY(APP_RUN, app_output_open(s->traj, s->force, &traj_out));
     APP_TRY(APP_INPUT, larmor_device_open("cpu", &dev));

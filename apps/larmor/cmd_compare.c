@@ -157,10 +157,9 @@ static int run(const void *given, const app_files *files)
     APP_FREED_BY(free_table) table t = {.row = NULL};
     larmor_comparison d;
     int code = APP_DONE;
-    if ((s->mask || s->frames) && (s->inside || s->transpose)) {
-        app_error("--%s does not go with --%s.", s->inside ? "inside" : "transpose", s->mask ? "mask" : "frames");
-        return APP_USAGE;
-    }
+    if ((s->mask || s->frames) && (s->inside || s->transpose))
+        return app_refuse(APP_USAGE, "--%s does not go with --%s.", s->inside ? "inside" : "transpose",
+                          s->mask ? "mask" : "frames");
     APP_TRY(APP_INPUT, larmor_device_open("cpu", &dev));
     APP_TRY(APP_INPUT, app_read_images(files->name[0], dev, &a));
     APP_TRY(APP_INPUT, app_read_images(files->name[1], dev, &b));

@@ -242,53 +242,39 @@ static int run(const void *given, const app_files *files)
     const char *second = files->count > 1 ? files->name[1] : NULL;
     const char *to = s->output ? s->output : second;
     if (app_check_window(&s->window)) return APP_USAGE;
-    if (s->window.count && to && !app_has_window(to)) {
-        app_error("--window: has no effect with %s; it is an option of a .png, a .gif, a .dcm or a .dcm/.", to);
-        return APP_USAGE;
-    }
+    if (s->window.count && to && !app_has_window(to))
+        return app_refuse(
+            APP_USAGE, "--window: has no effect with %s; it is an option of a .png, a .gif, a .dcm or a .dcm/.", to);
     const int from_scan = files->count == 1 + !s->output && is_scan_name(files->name[0]);
     if (saves(s) && files->count == 1 && !s->output && !s->traj && !s->kspace) return save_arrays(s, files->name[0]);
-    if (saves(s)) {
-        app_error("convert: --save-kspace, --save-traj, --save-density and --save-noise take one scan, and no other "
-                  "output.");
-        return APP_USAGE;
-    }
-    if (s->measurement && !from_scan) {
-        app_error("--measurement: has no effect without a TWIX file.");
-        return APP_USAGE;
-    }
-    if (s->dicom_phase && to && !app_is_dicom(to)) {
-        app_error("--dicom-phase: has no effect with %s; it is an option of a .dcm or a .dcm/.", to);
-        return APP_USAGE;
-    }
-    if (s->anonymous && !from_scan && to && !app_is_dicom(to)) {
-        app_error("--anonymous: has no effect with %s; it is an option of a .dcm or a .dcm/.", to);
-        return APP_USAGE;
-    }
-    if ((s->planes || s->color) && to && !larmor_format_of(to).is_picture) {
-        app_error("--%s: has no effect with %s; it is an option of a .png or a .gif.", s->planes ? "planes" : "color",
-                  to);
-        return APP_USAGE;
-    }
-    if (s->fps > 0 && to && !app_is_film(to)) {
-        app_error("--fps: has no effect with %s; it is an option of a .gif.", to);
-        return APP_USAGE;
-    }
-    if (s->bids && to && !larmor_format_of(to).has_sidecar) {
-        app_error("--bids: has no effect with %s; it is an option of a .nii or a .nii.gz.", to);
-        return APP_USAGE;
-    }
+    if (saves(s))
+        return app_refuse(
+            APP_USAGE,
+            "convert: --save-kspace, --save-traj, --save-density and --save-noise take one scan, and no other "
+            "output.");
+    if (s->measurement && !from_scan)
+        return app_refuse(APP_USAGE, "--measurement: has no effect without a TWIX file.");
+    if (s->dicom_phase && to && !app_is_dicom(to))
+        return app_refuse(APP_USAGE, "--dicom-phase: has no effect with %s; it is an option of a .dcm or a .dcm/.",
+                          to);
+    if (s->anonymous && !from_scan && to && !app_is_dicom(to))
+        return app_refuse(APP_USAGE, "--anonymous: has no effect with %s; it is an option of a .dcm or a .dcm/.", to);
+    if ((s->planes || s->color) && to && !larmor_format_of(to).is_picture)
+        return app_refuse(APP_USAGE, "--%s: has no effect with %s; it is an option of a .png or a .gif.",
+                          s->planes ? "planes" : "color", to);
+    if (s->fps > 0 && to && !app_is_film(to))
+        return app_refuse(APP_USAGE, "--fps: has no effect with %s; it is an option of a .gif.", to);
+    if (s->bids && to && !larmor_format_of(to).has_sidecar)
+        return app_refuse(APP_USAGE, "--bids: has no effect with %s; it is an option of a .nii or a .nii.gz.", to);
     if (from_scan && to && !s->traj && !s->kspace) {
         if (!strcasecmp(app_suffix(to), ".h5")) return copy_scan(s, files->name[0], to);
-        app_error("%s: is a scan; the name to write ends in .h5.", files->name[0]);
-        return APP_USAGE;
+        return app_refuse(APP_USAGE, "%s: is a scan; the name to write ends in .h5.", files->name[0]);
     }
     if (!s->traj && !s->kspace && to && files->count == 1 + !s->output) return convert_image(s, files->name[0], to);
     if (s->traj && s->kspace && s->output && !files->count && !strcasecmp(app_suffix(s->output), ".h5"))
         return convert_scan(s);
-    app_error("convert: either FROM and TO, or --traj T.cfl --kspace K.cfl -o SCAN.h5 expected; "
-              "'larmor convert --help' says more.");
-    return APP_USAGE;
+    return app_refuse(APP_USAGE, "convert: either FROM and TO, or --traj T.cfl --kspace K.cfl -o SCAN.h5 expected; "
+                                 "'larmor convert --help' says more.");
 }
 
 const app_command cmd_convert = {

@@ -41,9 +41,8 @@ static void print_json(const larmor_device_info *infos, int count)
     json_close(&j, '}');
 }
 
-static int run(const void *given, const app_files *files)
+static int run(const void *given, const app_files *files APP_UNUSED)
 {
-    (void)files;
     const json_settings *s = given;
     APP_HEAP larmor_device_info *infos = calloc(MAX_DEVICES, sizeof *infos); /* too large for a small stack */
     int count;

@@ -132,8 +132,8 @@ static int read_field(fit_run *r, const app_files *files)
     if (r->s->field_map) APP_TRY(APP_INPUT, app_read_array(r->s->field_map, r->dev, &r->field));
     APP_TRY(APP_RUN, fit_make_real(&r->field, r->dev));
     if (r->tesla > 0) return APP_DONE;
-    app_error("%s: the header does not say the magnet's field; give --field-strength T.", files->name[0]);
-    return APP_REFUSED;
+    return app_refuse(APP_REFUSED, "%s: the header does not say the magnet's field; give --field-strength T.",
+                      files->name[0]);
 }
 
 static int read_inputs(fit_run *r, const app_files *files)
@@ -148,21 +148,17 @@ static int read_inputs(fit_run *r, const app_files *files)
         from = s->times ? "--times" : s->times_file;
         r->in.times = s->times ? fit_read_times(s->times, r->in.ms) : fit_read_times_file(s->times_file, r->in.ms);
     }
-    if (r->in.times < 0) {
-        app_error("%s: got no list of times, expected up to 256 numbers in ms from 0 to 1000000.", s->times_file);
-        return APP_REFUSED;
-    }
-    if (!r->in.times) {
-        app_error("%s: neither header nor sidecar says %s times; give --times MS,MS,...", files->name[0],
-                  is_t1 ? "inversion" : "echo");
-        return APP_REFUSED;
-    }
+    if (r->in.times < 0)
+        return app_refuse(APP_REFUSED,
+                          "%s: got no list of times, expected up to 256 numbers in ms from 0 to 1000000.",
+                          s->times_file);
+    if (!r->in.times)
+        return app_refuse(APP_REFUSED, "%s: neither header nor sidecar says %s times; give --times MS,MS,...",
+                          files->name[0], is_t1 ? "inversion" : "echo");
     const larmor_shape shape = larmor_array_shape(r->in.images);
-    if (shape.dim[shape.ndim - 1] != r->in.times) {
-        app_error("%s: got %lld image%s, expected %d, one for each time of %s.", files->name[0],
-                  (long long)shape.dim[shape.ndim - 1], app_s(shape.dim[shape.ndim - 1]), r->in.times, from);
-        return APP_REFUSED;
-    }
+    if (shape.dim[shape.ndim - 1] != r->in.times)
+        return app_refuse(APP_REFUSED, "%s: got %lld image%s, expected %d, one for each time of %s.", files->name[0],
+                          (long long)shape.dim[shape.ndim - 1], app_s(shape.dim[shape.ndim - 1]), r->in.times, from);
     app_log("%d times from %s: %g to %g ms", r->in.times, from, r->in.ms[0], r->in.ms[r->in.times - 1]);
     if (s->mask) APP_TRY(APP_INPUT, app_read_array(s->mask, r->dev, &r->mask));
     if (s->noise_map) APP_TRY(APP_INPUT, app_read_array(s->noise_map, r->dev, &r->noise));
@@ -260,18 +256,14 @@ static int run(const void *given, const app_files *files)
         match.json = s->json;
         return fit_match_run(&match, files);
     }
-    if (s->match.dictionary || s->match.table || s->match.columns || s->match.basis) {
-        app_error("--dictionary, --table, --columns and --basis: are options of --model dictionary.");
-        return APP_USAGE;
-    }
-    if (r.model != LARMOR_FIT_WATER_FAT && (s->field_strength > 0 || s->field_map || s->fat_above)) {
-        app_error("--field-strength, --field-map and --fat-above: are options of --model water-fat.");
-        return APP_USAGE;
-    }
-    if (s->times && s->times_file) {
-        app_error("--times-file: has no effect with --times; give one of them.");
-        return APP_USAGE;
-    }
+    if (s->match.dictionary || s->match.table || s->match.columns || s->match.basis)
+        return app_refuse(APP_USAGE,
+                          "--dictionary, --table, --columns and --basis: are options of --model dictionary.");
+    if (r.model != LARMOR_FIT_WATER_FAT && (s->field_strength > 0 || s->field_map || s->fat_above))
+        return app_refuse(APP_USAGE,
+                          "--field-strength, --field-map and --fat-above: are options of --model water-fat.");
+    if (s->times && s->times_file)
+        return app_refuse(APP_USAGE, "--times-file: has no effect with --times; give one of them.");
     const larmor_status st = open_outputs(&r);
     if (st) return app_fail(st == LARMOR_ERR_ARG ? APP_INPUT : APP_RUN, st);
     app_progress_begin(&r.progress, "fit");

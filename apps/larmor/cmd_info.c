@@ -50,9 +50,8 @@ static larmor_status print_encoding(const larmor_raw *raw, int index)
 {
     larmor_encoding e;
     larmor_grid grid;
-    larmor_status st = larmor_raw_encoding(raw, index, &e);
-    if (!st) st = larmor_raw_grid(raw, index, NULL, &grid);
-    if (st) return st;
+    TRY(larmor_raw_encoding(raw, index, &e));
+    TRY(larmor_raw_grid(raw, index, NULL, &grid));
     printf("encoding %d: %s, %dD\n", index, e.trajectory, e.ndim);
     print_matrix("encodedSpace:", e.matrix, e.fov_mm);
     print_matrix("reconSpace:", e.recon_matrix, e.recon_fov_mm);

@@ -189,9 +189,8 @@ static int check_options(const settings *s)
     const char *method = s->opts.maps_method ? s->opts.maps_method : "auto";
     for (size_t i = 0; i < sizeof unused / sizeof *unused; i++) {
         if (strcmp(method, unused[i].method) != 0 || !app_differs(&cmd_maps, s, unused[i].option)) continue;
-        app_error("--%s: has no effect with --method %s; it is an option of --method %s.", unused[i].option, method,
-                  unused[i].of);
-        return APP_USAGE;
+        return app_refuse(APP_USAGE, "--%s: has no effect with --method %s; it is an option of --method %s.",
+                          unused[i].option, method, unused[i].of);
     }
     return APP_DONE;
 }

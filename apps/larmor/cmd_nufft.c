@@ -158,21 +158,15 @@ static int find_shapes(const settings *s, const char *path, const larmor_array *
     *out = from_points ? other : at->shape;
     if (each < 1 || count % each) {
         const char *others = s->type == 3 ? "targets" : "modes";
-        app_error("%s: %lld value%s, expected a multiple of the %lld %s.", path, (long long)count, app_s(count),
-                  (long long)each, from_points ? "points" : others);
-        return APP_REFUSED;
+        return app_refuse(APP_REFUSED, "%s: %lld value%s, expected a multiple of the %lld %s.", path,
+                          (long long)count, app_s(count), (long long)each, from_points ? "points" : others);
     }
-    if (!begins_with(x, from)) {
-        app_error("%s: [%s] values, expected [%s] and the batch.", path, app_sizes_of(larmor_array_shape(x)).s,
-                  app_sizes_of(from).s);
-        return APP_REFUSED;
-    }
+    if (!begins_with(x, from))
+        return app_refuse(APP_REFUSED, "%s: [%s] values, expected [%s] and the batch.", path,
+                          app_sizes_of(larmor_array_shape(x)).s, app_sizes_of(from).s);
     o->batch = count / each;
     if (o->batch > 1) *out = larmor_shape_append(*out, o->batch);
-    if (larmor_shape_count(*out) < 0) {
-        app_error("%s: the result has too many dimensions.", path);
-        return APP_REFUSED;
-    }
+    if (larmor_shape_count(*out) < 0) return app_refuse(APP_REFUSED, "%s: the result has too many dimensions.", path);
     return APP_DONE;
 }
 
@@ -209,8 +203,7 @@ static int check_usage(const settings *s)
     else if (s->grid.count && s->grid.count != s->modes.count)
         wrong = "--grid needs as many sides as --modes";
     if (!wrong) return APP_DONE;
-    app_error("nufft: %s; 'larmor nufft --help' says more.", wrong);
-    return APP_USAGE;
+    return app_refuse(APP_USAGE, "nufft: %s; 'larmor nufft --help' says more.", wrong);
 }
 
 /* What was done, and with --plan how it was chosen. */

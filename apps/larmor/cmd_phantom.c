@@ -226,15 +226,10 @@ static int read_coils(const char *option, const char *text, int64_t coils, unsig
     for (const char *p = text; p; p = *p == ',' ? p + 1 : NULL) {
         char *end;
         const long c = strtol(p, &end, 10);
-        if (!coils) {
-            app_error("--%s \"%s\": --coils 0 has none.", option, text);
-            return APP_USAGE;
-        }
-        if (c >= coils) {
-            app_error("--%s \"%s\": numbers of coils from 0 to %lld expected, like 0,2.", option, text,
-                      (long long)coils - 1);
-            return APP_USAGE;
-        }
+        if (!coils) return app_refuse(APP_USAGE, "--%s \"%s\": --coils 0 has none.", option, text);
+        if (c >= coils)
+            return app_refuse(APP_USAGE, "--%s \"%s\": numbers of coils from 0 to %lld expected, like 0,2.", option,
+                              text, (long long)coils - 1);
         listed[c] = 1;
         p = end;
     }
@@ -370,16 +365,13 @@ static void fill_opts(const settings *s, request *r)
 
 static int check_coils(const settings *s, request *r)
 {
-    if (s->maps && !s->coils) {
-        app_error("--coils \"0\": a whole number >= 1 expected, because --maps asks for maps.");
-        return APP_USAGE;
-    }
+    if (s->maps && !s->coils)
+        return app_refuse(APP_USAGE, "--coils \"0\": a whole number >= 1 expected, because --maps asks for maps.");
     int code = read_coils("dead-coils", s->dead_coils, s->coils, r->dead);
     if (!code) code = read_coils("noiseless-coils", s->noiseless_coils, s->coils, r->noiseless);
-    if (!code && s->coils && !memchr(r->dead, 0, (size_t)s->coils)) {
-        app_error("--dead-coils \"%s\": these are all coils; leave one of them out.", s->dead_coils);
-        return APP_USAGE;
-    }
+    if (!code && s->coils && !memchr(r->dead, 0, (size_t)s->coils))
+        return app_refuse(APP_USAGE, "--dead-coils \"%s\": these are all coils; leave one of them out.",
+                          s->dead_coils);
     return code;
 }
 
@@ -387,34 +379,24 @@ static int check_delays(const settings *s, request *r)
 {
     const int ndim = scan_trajectory_dimensions(&s->trajectory);
     if (scan_delays(ndim, &s->delays, r->opts.delay)) return APP_DONE;
-    app_error("--delays: %d numbers; %s.", s->delays.count, scan_delays_expected(ndim));
-    return APP_USAGE;
+    return app_refuse(APP_USAGE, "--delays: %d numbers; %s.", s->delays.count, scan_delays_expected(ndim));
 }
 
 /* Mistakes that the options' table cannot see. */
 static int check(const settings *s, request *r)
 {
-    if (s->snr > 0 && s->noise > 0) {
-        app_error("--snr \"%g\": --noise states the noise already; give one of them.", s->snr);
-        return APP_USAGE;
-    }
-    if (s->noise_samples && !(s->noise > 0 || s->snr > 0)) {
-        app_error("--noise-scan \"%lld\": there is no noise; give --noise SIGMA or --snr X, too.",
-                  (long long)s->noise_samples);
-        return APP_USAGE;
-    }
-    if (!s->shots && (s->ramp.count || s->ghost.count)) {
-        app_error("--%s: has no effect without --epi.", s->ramp.count ? "ramp" : "ghost");
-        return APP_USAGE;
-    }
-    if (!s->bands && (s->band_mm > 0 || s->caipi)) {
-        app_error("--%s: has no effect without --multiband.", s->caipi ? "caipi" : "multiband-spacing");
-        return APP_USAGE;
-    }
-    if (s->image_phase != 0 && is_off_resonant(s)) {
-        app_error("--image-phase \"%g\": is not for a scan with off-resonance.", s->image_phase);
-        return APP_USAGE;
-    }
+    if (s->snr > 0 && s->noise > 0)
+        return app_refuse(APP_USAGE, "--snr \"%g\": --noise states the noise already; give one of them.", s->snr);
+    if (s->noise_samples && !(s->noise > 0 || s->snr > 0))
+        return app_refuse(APP_USAGE, "--noise-scan \"%lld\": there is no noise; give --noise SIGMA or --snr X, too.",
+                          (long long)s->noise_samples);
+    if (!s->shots && (s->ramp.count || s->ghost.count))
+        return app_refuse(APP_USAGE, "--%s: has no effect without --epi.", s->ramp.count ? "ramp" : "ghost");
+    if (!s->bands && (s->band_mm > 0 || s->caipi))
+        return app_refuse(APP_USAGE, "--%s: has no effect without --multiband.",
+                          s->caipi ? "caipi" : "multiband-spacing");
+    if (s->image_phase != 0 && is_off_resonant(s))
+        return app_refuse(APP_USAGE, "--image-phase \"%g\": is not for a scan with off-resonance.", s->image_phase);
     const int water_fat = s->signal && !strcmp(s->signal, "water-fat");
     const struct {
         int is_wrong;
@@ -429,18 +411,13 @@ static int check(const settings *s, request *r)
          "--waveforms: has no effect without --breath or --heart."},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (rules[i].is_wrong) {
-            app_error("%s", rules[i].line);
-            return APP_USAGE;
-        }
-    if ((s->breath.count || s->heart.count) && !(s->tr > 0)) {
-        app_error("--%s: needs the time of each readout; give --tr MS, too.", s->breath.count ? "breath" : "heart");
-        return APP_USAGE;
-    }
-    if (s->truth_bins && (!s->truth || strstr(s->truth_bins, "time:"))) {
-        app_error("--truth-bins %s: bins of heart and breath of a --truth expected.", s->truth_bins);
-        return APP_USAGE;
-    }
+        if (rules[i].is_wrong) return app_refuse(APP_USAGE, "%s", rules[i].line);
+    if ((s->breath.count || s->heart.count) && !(s->tr > 0))
+        return app_refuse(APP_USAGE, "--%s: needs the time of each readout; give --tr MS, too.",
+                          s->breath.count ? "breath" : "heart");
+    if (s->truth_bins && (!s->truth || strstr(s->truth_bins, "time:")))
+        return app_refuse(APP_USAGE, "--truth-bins %s: bins of heart and breath of a --truth expected.",
+                          s->truth_bins);
     const int code = check_coils(s, r);
     return code ? code : check_delays(s, r);
 }
@@ -552,9 +529,8 @@ static int write_all(const settings *s, larmor_simulation *simulation, request *
     return APP_DONE;
 }
 
-static int run(const void *given, const app_files *files)
+static int run(const void *given, const app_files *files APP_UNUSED)
 {
-    (void)files;
     const settings *s = given;
     request r = {.opts = {0}};
     APP_FREED_BY(free_outputs) outputs out = {NULL, NULL, NULL, NULL, NULL};

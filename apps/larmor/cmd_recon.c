@@ -300,8 +300,7 @@ static larmor_status cut_frames(recon_run *r)
     const larmor_frames_opts opts = recon_frames(r->s);
     larmor_source *frames;
     if (!opts.spokes && opts.ms == 0 && !opts.phases) return LARMOR_OK;
-    const larmor_status st = larmor_source_of_frames(r->source, &opts, &frames);
-    if (st) return st;
+    TRY(larmor_source_of_frames(r->source, &opts, &frames));
     larmor_source_free(r->source);
     r->source = frames;
     return LARMOR_OK;
@@ -523,20 +522,16 @@ static int run(const void *given, const app_files *files)
     const recon_settings *s = given;
     recon_row row = {.input = files->name[0]};
     for (int i = 0; i < s->outputs.count; i++)
-        if (s->json && !strcmp(s->outputs.text[i], "-")) {
-            app_error("--json and --output -: standard output takes one of them.");
-            return APP_USAGE;
-        }
+        if (s->json && !strcmp(s->outputs.text[i], "-"))
+            return app_refuse(APP_USAGE, "--json and --output -: standard output takes one of them.");
     if (s->out_dir) return recon_several(s, files, run_one);
-    if (!s->outputs.count) {
-        app_error("recon: --output FILE is needed; 'larmor recon --help' says more.");
-        return APP_USAGE;
-    }
+    if (!s->outputs.count)
+        return app_refuse(APP_USAGE, "recon: --output FILE is needed; 'larmor recon --help' says more.");
     if (files->count == 1) return run_one(s, files->name[0], &row);
-    app_error(
+    return app_refuse(
+        APP_USAGE,
         "recon: unexpected argument \"%s\": several scans in one call need --out-dir DIR; an image is named by -o.",
         files->name[1]);
-    return APP_USAGE;
 }
 
 static const char *via(const void *given)

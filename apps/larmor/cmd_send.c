@@ -128,8 +128,8 @@ static int judge(const char *address, const larmor_response *got)
 {
     if (got->failed) return APP_FAILED; /* it was said */
     if (got->closed && got->count) return APP_DONE;
-    app_error("%s: %s.", address, got->closed ? "sent no images" : "has ended the connection before it was done");
-    return APP_FAILED;
+    return app_refuse(APP_FAILED, "%s: %s.", address,
+                      got->closed ? "sent no images" : "has ended the connection before it was done");
 }
 
 static larmor_status show_next(void *user, const larmor_image *image)
@@ -169,10 +169,8 @@ static int run(const void *given, const app_files *files)
     const settings *s = given;
     static text own;
     if (app_check_window(&s->window)) return APP_USAGE;
-    if (s->text && s->set.count) {
-        app_error("--parameters and --set exclude each other; give one of them.");
-        return APP_USAGE;
-    }
+    if (s->text && s->set.count)
+        return app_refuse(APP_USAGE, "--parameters and --set exclude each other; give one of them.");
     if (!s->text && !make_parameters(s, &own)) return APP_USAGE;
     return send_scan(s, files, s->text ? s->text : own.s);
 }

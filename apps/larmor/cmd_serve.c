@@ -202,10 +202,9 @@ static void log_end(int64_t number, const larmor_session_report *report, larmor_
                 app_s(report->images));
 }
 
-static void end(void *user, int64_t number, larmor_session_opts *session, const larmor_session_report *report,
-                larmor_status status)
+static void end(void *user APP_UNUSED, int64_t number, larmor_session_opts *session,
+                const larmor_session_report *report, larmor_status status)
 {
-    (void)user;
     log_end(number, report, status);
     close_client(session);
 }
@@ -254,27 +253,21 @@ static int keep_commands(const settings *s)
 {
     char own[32];
     const char *device = app_device_name(s->device, s->threads, own);
-    if (s->pipe || s->unix_socket || s->set.count) {
-        app_error("--commands waits for whole commands: --pipe, --unix and --set are not for it.");
-        return APP_USAGE;
-    }
+    if (s->pipe || s->unix_socket || s->set.count)
+        return app_refuse(APP_USAGE, "--commands waits for whole commands: --pipe, --unix and --set are not for it.");
     return serve_commands(s->commands, device ? device : "", (int)s->ready);
 }
 
-static int run(const void *given, const app_files *files)
+static int run(const void *given, const app_files *files APP_UNUSED)
 {
     const settings *s = given;
     larmor_session_opts session = {.job = {.recon = {.size = sizeof(larmor_recon_opts)}}};
-    (void)files;
-    if (s->pipe && s->unix_socket) {
-        app_error("--pipe and --unix exclude each other; give one of them.");
-        return APP_USAGE;
-    }
+    if (s->pipe && s->unix_socket)
+        return app_refuse(APP_USAGE, "--pipe and --unix exclude each other; give one of them.");
     if (s->commands) return keep_commands(s);
-    if (s->unix_socket && !strchr(s->unix_socket, '/')) {
-        app_error("--unix %s: a path with a '/' expected, such as ./%s.", s->unix_socket, s->unix_socket);
-        return APP_USAGE;
-    }
+    if (s->unix_socket && !strchr(s->unix_socket, '/'))
+        return app_refuse(APP_USAGE, "--unix %s: a path with a '/' expected, such as ./%s.", s->unix_socket,
+                          s->unix_socket);
     for (int i = 0; i < s->set.count; i++) {
         char name[128];
         if (!parameters_divide(s->set.text[i], name, sizeof name)) return APP_USAGE;

@@ -132,8 +132,7 @@ static int run(const void *given, const app_files *files)
     if (s->mask) APP_TRY(APP_INPUT, app_read_mask(s->mask, dev, &image, &mask));
     const larmor_status st = measure(&image, files->count > 1 ? &second : NULL, mask, &t);
     if (st == LARMOR_ERR_ARG) { /* of what a file holds */
-        app_error("%s: %s.", s->mask ? s->mask : files->name[0], larmor_last_error());
-        return APP_REFUSED;
+        return app_refuse(APP_REFUSED, "%s: %s.", s->mask ? s->mask : files->name[0], larmor_last_error());
     }
     if (st) return app_fail_in(APP_INPUT, st, s->mask ? s->mask : files->name[0]);
     if (!s->mask) app_log("no --mask: region 1 is what is above %g of each image's maximum", LARMOR_OBJECT_LEVEL);

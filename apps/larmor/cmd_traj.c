@@ -185,13 +185,10 @@ static larmor_status trajectory_of_sequence(const settings *s, larmor_device *de
 
 static int check_sequence(const settings *s)
 {
-    if (s->from && s->given.seq) {
-        app_error("--from and --seq exclude each other; give one of them.");
-        return APP_USAGE;
-    }
+    if (s->from && s->given.seq)
+        return app_refuse(APP_USAGE, "--from and --seq exclude each other; give one of them.");
     if (s->given.seq || (!s->given.soft_delays && !s->times)) return APP_DONE;
-    app_error("--%s: has no effect without --seq.", s->times ? "times" : "soft-delays");
-    return APP_USAGE;
+    return app_refuse(APP_USAGE, "--%s: has no effect without --seq.", s->times ? "times" : "soft-delays");
 }
 
 static int check(const settings *s)
@@ -201,24 +198,20 @@ static int check(const settings *s)
                                        "repetition", NULL};
     const int taken = s->from || s->given.seq;
     for (int i = 0; taken && made[i]; i++)
-        if (app_differs(&cmd_traj, s, made[i])) {
-            app_error("--%s: has no effect with --%s; the trajectory is the %s.", made[i], s->from ? "from" : "seq",
-                      s->from ? "scan's" : "sequence's");
-            return APP_USAGE;
-        }
+        if (app_differs(&cmd_traj, s, made[i]))
+            return app_refuse(APP_USAGE, "--%s: has no effect with --%s; the trajectory is the %s.", made[i],
+                              s->from ? "from" : "seq", s->from ? "scan's" : "sequence's");
     if (check_sequence(s)) return APP_USAGE;
-    if ((s->delays && !s->from) || (s->json && !s->delays && !s->given.seq)) {
-        app_error("--%s: has no effect without --%s.", s->delays ? "delays" : "json", s->delays ? "from" : "delays");
-        return APP_USAGE;
-    }
+    if ((s->delays && !s->from) || (s->json && !s->delays && !s->given.seq))
+        return app_refuse(APP_USAGE, "--%s: has no effect without --%s.", s->delays ? "delays" : "json",
+                          s->delays ? "from" : "delays");
     if (larmor_format_of(s->output ? s->output : "").saves || ((s->delays || s->json) && !s->output)) return APP_DONE;
-    app_error("traj: --output FILE is needed, ending in .cfl or .npy; 'larmor traj --help' says more.");
-    return APP_USAGE;
+    return app_refuse(APP_USAGE,
+                      "traj: --output FILE is needed, ending in .cfl or .npy; 'larmor traj --help' says more.");
 }
 
-static int run(const void *given, const app_files *files)
+static int run(const void *given, const app_files *files APP_UNUSED)
 {
-    (void)files;
     const settings *s = given;
     larmor_traj_opts opts = scan_trajectory_opts(&s->trajectory);
     APP_OWNED(larmor_device) *dev = NULL;

@@ -13,9 +13,8 @@ static const struct {
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
-static int run(const void *given, const app_files *files)
+static int run(const void *given, const app_files *files APP_UNUSED)
 {
-    (void)files;
     const json_settings *s = given;
     const char *sandbox;
     if (larmor_reader_sandbox(&sandbox)) sandbox = "none: no reader";

@@ -80,10 +80,7 @@ static int serve(const settings *s, const page *p)
     const larmor_view_opts opts = {.address = s->address, .port = (int)s->port};
     larmor_view *view;
     const larmor_status st = larmor_view_open(p->data, p->bytes, &opts, &view);
-    if (st == LARMOR_ERR_ARG) {
-        app_error("%s", larmor_last_error());
-        return APP_USAGE;
-    }
+    if (st == LARMOR_ERR_ARG) return app_refuse(APP_USAGE, "%s", larmor_last_error());
     if (st) return app_fail(APP_RUN, st);
     printf("%s\n", larmor_view_address(view));
     fflush(stdout);

@@ -103,11 +103,10 @@ static larmor_status warp_one(work *w, int i)
     const larmor_shape shape = shape_of(from->data);
     APP_OWNED(larmor_array) *d = NULL, *x = NULL, *y = NULL;
     larmor_array *shaped;
-    larmor_status st = displacement_of(w, &from->meta, shape, &d);
-    if (!st) st = larmor_array_reshape(from->data, shape, &x);
-    if (!st) st = larmor_warp(x, d, &opts, &y);
-    if (!st) st = larmor_array_reshape(y, larmor_array_shape(from->data), &shaped);
-    if (st) return st;
+    TRY(displacement_of(w, &from->meta, shape, &d));
+    TRY(larmor_array_reshape(from->data, shape, &x));
+    TRY(larmor_warp(x, d, &opts, &y));
+    TRY(larmor_array_reshape(y, larmor_array_shape(from->data), &shaped));
     w->made[i] = (larmor_image){.data = shaped, .meta = from->meta};
     return LARMOR_OK;
 }
@@ -138,10 +137,8 @@ static int run(const void *given, const app_files *files)
     const settings *s = given;
     APP_OWNED(larmor_output) *out = NULL;
     APP_FREED_BY(free_work) work w = {.s = s};
-    if (!s->gradient_field == !s->displacement) {
-        app_error("warp: either --gradient-field FILE or --displacement FILE expected.");
-        return APP_USAGE;
-    }
+    if (!s->gradient_field == !s->displacement)
+        return app_refuse(APP_USAGE, "warp: either --gradient-field FILE or --displacement FILE expected.");
     APP_TRY(APP_RUN, app_output_open(s->output, s->force, &out));
     const int code = open_work(files->name[0], &w);
     if (code) return code;

@@ -1,6 +1,5 @@
 /* Images of several times and their times, from one file or several. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_FIT_INPUTS_H
-#define APP_FIT_INPUTS_H
+#pragma once
 
 #include "common.h"
 
@@ -42,5 +41,3 @@ larmor_status fit_judge_bars(const fit_inputs *in, const char *name, int edges, 
 
 /* Write a map in the place of the images. */
 larmor_status fit_write_map(const fit_inputs *in, const larmor_array *map, larmor_output *out);
-
-#endif

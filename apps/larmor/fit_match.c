@@ -69,10 +69,11 @@ static int count_lines(const char *text)
 
 static int refuse_table(const char *path, const char *why)
 {
-    app_error("%s: got %s, expected a first line of up to %d names, as T1,T2, and a line of so many numbers for each "
-              "entry.",
-              path, why, COLUMNS);
-    return APP_REFUSED;
+    return app_refuse(
+        APP_REFUSED,
+        "%s: got %s, expected a first line of up to %d names, as T1,T2, and a line of so many numbers for each "
+        "entry.",
+        path, why, COLUMNS);
 }
 
 static int parse_csv(const char *path, const char *text, table *t)
@@ -112,10 +113,7 @@ static int read_csv(const char *path, table *t)
     }
     const int is_read = f && text && feof(f) && !ferror(f);
     if (f) fclose(f);
-    if (!is_read) {
-        app_error("%s: cannot be read.", path);
-        return APP_REFUSED;
-    }
+    if (!is_read) return app_refuse(APP_REFUSED, "%s: cannot be read.", path);
     text[used] = 0;
     return parse_csv(path, text, t);
 }
@@ -133,11 +131,10 @@ static int read_array_table(match_run *r)
     larmor_array_free(read);
     if (st) return app_fail(APP_INPUT, st);
     const char *names = r->s->columns ? r->s->columns : "";
-    if (!read_names(names, strlen(names), &r->table) || r->table.columns != columns) {
-        app_error("--columns \"%s\": expected %lld name%s with commas between, one for each column of %s.", names,
-                  (long long)columns, app_s(columns), path);
-        return APP_USAGE;
-    }
+    if (!read_names(names, strlen(names), &r->table) || r->table.columns != columns)
+        return app_refuse(APP_USAGE,
+                          "--columns \"%s\": expected %lld name%s with commas between, one for each column of %s.",
+                          names, (long long)columns, app_s(columns), path);
     return APP_DONE;
 }
 
@@ -169,9 +166,8 @@ static int read_inputs(match_run *r, const app_files *files)
     APP_TRY(APP_RUN, fit_join_noise(&r->noise, r->in.images, r->dev));
     const int64_t entries = larmor_array_shape(r->dictionary).dim[0];
     if (entries == r->table.rows) return APP_DONE;
-    app_error("%s: got %lld rows, expected %lld, one for each entry of %s.", s->table, (long long)r->table.rows,
-              (long long)entries, s->dictionary);
-    return APP_REFUSED;
+    return app_refuse(APP_REFUSED, "%s: got %lld rows, expected %lld, one for each entry of %s.", s->table,
+                      (long long)r->table.rows, (long long)entries, s->dictionary);
 }
 
 static larmor_status write_column(match_run *r, int c)
@@ -235,10 +231,8 @@ int fit_match_run(const fit_match *s, const app_files *files)
 {
     const double began = app_now();
     APP_FREED_BY(free_run) match_run r = {.s = s};
-    if (!s->dictionary || !s->table) {
-        app_error("--model dictionary: needs --dictionary and --table.");
-        return APP_USAGE;
-    }
+    if (!s->dictionary || !s->table)
+        return app_refuse(APP_USAGE, "--model dictionary: needs --dictionary and --table.");
     APP_TRY(APP_RUN, app_open_device("cpu", s->threads, &r.dev));
     int code = strcasecmp(app_suffix(s->table), ".csv") ? read_array_table(&r) : read_csv(s->table, &r.table);
     if (code) return code;

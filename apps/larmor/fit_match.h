@@ -1,6 +1,5 @@
 /* Maps by a dictionary, for larmor fit. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_FIT_MATCH_H
-#define APP_FIT_MATCH_H
+#pragma once
 
 #include "common.h"
 
@@ -13,5 +12,3 @@ typedef struct fit_match {
 
 /* Returns an exit code. */
 int fit_match_run(const fit_match *s, const app_files *files);
-
-#endif

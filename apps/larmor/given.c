@@ -38,8 +38,7 @@ larmor_status given_sequence(const scan_given *given, larmor_pulseq **sequence)
     const char *phases = given->adc_phases ? given->adc_phases : "shape";
     if (!strcmp(phases, "none")) opts.adc_phases = LARMOR_PHASES_NONE;
     if (!strcmp(phases, "all")) opts.adc_phases = LARMOR_PHASES_ALL;
-    const larmor_status st = larmor_pulseq_read(given->seq, &opts, sequence);
-    if (st) return st;
+    TRY(larmor_pulseq_read(given->seq, &opts, sequence));
     const larmor_pulseq_info info = larmor_pulseq_describe(*sequence);
     app_log("%s: Pulseq %d.%d.%d, %lld ADC event%s of %lld samples, %lld excitations, %lld refocusing pulses, %.6g s",
             given->seq, info.version[0], info.version[1], info.version[2], (long long)info.readouts,
@@ -67,18 +66,11 @@ int given_read(const scan_given *given, larmor_raw_opts *opts, larmor_trajectory
 {
     *to = (larmor_trajectory){0};
     const char *of, *option = lonely(given, &of);
-    if (option) {
-        app_error("--%s: has no effect without --%s.", option, of);
-        return APP_USAGE;
-    }
-    if (given->traj && given->seq) {
-        app_error("--traj and --seq exclude each other; give one of them.");
-        return APP_USAGE;
-    }
-    if (given->seq && opts->traj_units && strcmp(opts->traj_units, "auto") != 0) {
-        app_error("--traj-units: has no effect with --seq, whose trajectory is in 1/m.");
-        return APP_USAGE;
-    }
+    if (option) return app_refuse(APP_USAGE, "--%s: has no effect without --%s.", option, of);
+    if (given->traj && given->seq)
+        return app_refuse(APP_USAGE, "--traj and --seq exclude each other; give one of them.");
+    if (given->seq && opts->traj_units && strcmp(opts->traj_units, "auto") != 0)
+        return app_refuse(APP_USAGE, "--traj-units: has no effect with --seq, whose trajectory is in 1/m.");
     if (!given->traj && !given->seq) return APP_DONE;
     const larmor_trajectory_opts how = {given->times, given->weights, opts->traj_units};
     const larmor_status st = given->seq ? read_sequence(given, to) : larmor_trajectory_read(given->traj, &how, to);

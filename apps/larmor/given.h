@@ -1,6 +1,5 @@
 /* A trajectory that is given in the place of a scan's. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_GIVEN_H
-#define APP_GIVEN_H
+#pragma once
 
 #include "args.h"
 #include "larmor/larmor.h"
@@ -42,5 +41,3 @@ int given_read(const scan_given *given, larmor_raw_opts *opts, larmor_trajectory
 
 /* Open a scan with what the options name; the exit code of an error, or APP_DONE. */
 int given_open(const char *path, const larmor_raw_opts *opts, const scan_given *given, larmor_raw **raw);
-
-#endif

@@ -1,6 +1,5 @@
 /* The output of `larmor info` for an image. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_INFO_IMAGE_H
-#define APP_INFO_IMAGE_H
+#pragma once
 
 #include "json.h"
 #include "larmor/larmor.h"
@@ -12,5 +11,3 @@ void info_image_json(const char *path, const larmor_image_info *image);
  * system calls are not filtered. */
 void info_sandbox_json(json *j);
 void info_sandbox_print(void);
-
-#endif

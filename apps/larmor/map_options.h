@@ -1,6 +1,5 @@
 /* The options of coil maps, for recon and maps. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_MAP_OPTIONS_H
-#define APP_MAP_OPTIONS_H
+#pragma once
 
 #include "common.h"
 
@@ -25,5 +24,3 @@ larmor_status map_place(const char *path, const app_list *fov, larmor_image_meta
 
 /* larmor_maps_save of maps [image..., coils] or, with sets > 1, [image..., coils, sets]. */
 larmor_status map_save(larmor_output *out, larmor_array *maps, int sets, const larmor_image_meta *meta);
-
-#endif

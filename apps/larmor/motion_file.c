@@ -17,10 +17,11 @@ typedef struct table { /* [MOST_COLUMNS] numbers a row */
 
 static int refuse(const char *path, int64_t line)
 {
-    app_error("--motion %s: line %lld: 6 numbers expected, shifts in mm and rotations in degrees, or 7 with the "
-              "readout from which on they hold first; as many in each line.",
-              path, (long long)line);
-    return APP_REFUSED;
+    return app_refuse(
+        APP_REFUSED,
+        "--motion %s: line %lld: 6 numbers expected, shifts in mm and rotations in degrees, or 7 with the "
+        "readout from which on they hold first; as many in each line.",
+        path, (long long)line);
 }
 
 /* The numbers of a line; -1 for anything else. */
@@ -72,10 +73,7 @@ static int read_lines(const char *path, larmor_device *host, larmor_array **rows
     APP_HEAP double *columns = NULL;
     table t = {.number = NULL};
     FILE *f = fopen(path, "rb");
-    if (!f) {
-        app_error("--motion %s: cannot be read.", path);
-        return APP_REFUSED;
-    }
+    if (!f) return app_refuse(APP_REFUSED, "--motion %s: cannot be read.", path);
     int code = read_table(path, f, &t);
     fclose(f);
     APP_HEAP double *number = t.number;

@@ -1,7 +1,6 @@
 /* The options of recon as parameters of a stream: set by name, without a command line. SPDX-License-Identifier:
  * Apache-2.0 */
-#ifndef APP_PARAMETERS_H
-#define APP_PARAMETERS_H
+#pragma once
 
 #include "recon.h"
 
@@ -23,5 +22,3 @@ larmor_status parameters_set(parameters *p, const char *name, const char *value,
 
 /* Divide "NAME=VALUE": the value, or NULL, having said what is wrong. name: room for size bytes. */
 const char *parameters_divide(const char *text, char *name, size_t size);
-
-#endif

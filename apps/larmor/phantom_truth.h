@@ -1,6 +1,5 @@
 /* larmor phantom --truth and --truth-maps. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_PHANTOM_TRUTH_H
-#define APP_PHANTOM_TRUTH_H
+#pragma once
 
 #include "common.h"
 
@@ -9,5 +8,3 @@ int phantom_write_images(const larmor_simulation *simulation, const char *bins, 
 
 /* Write the maps that a fit of a scan of tissues should find, "x_FF.npy" of "x.npy". Returns an exit code. */
 int phantom_write_truth(const larmor_simulation *simulation, const char *prefix, int force);
-
-#endif

@@ -1,6 +1,5 @@
 /* The options and the state of `larmor recon`. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_RECON_H
-#define APP_RECON_H
+#pragma once
 
 #include "common.h"
 #include "given.h"
@@ -106,5 +105,3 @@ typedef struct recon_run {
     int *warned; /* [images] 1: the log warns of it */
     app_progress progress;
 } recon_run;
-
-#endif

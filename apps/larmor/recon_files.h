@@ -1,6 +1,5 @@
 /* The files of each --output: which images go to which of them. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_RECON_FILES_H
-#define APP_RECON_FILES_H
+#pragma once
 
 #include "recon.h"
 
@@ -13,5 +12,3 @@ int recon_open_files(recon_run *r, int i);
 int recon_divide_files(recon_run *r);
 
 void recon_free_files(recon_files *files);
-
-#endif

@@ -37,8 +37,8 @@ static void free_signals(signals *s)
 
 static int refuse_signals(const char *path)
 {
-    app_error("--gating %s: one or two numbers a line expected, of an array [rows] or [rows, 2].", path);
-    return APP_REFUSED;
+    return app_refuse(APP_REFUSED,
+                      "--gating %s: one or two numbers a line expected, of an array [rows] or [rows, 2].", path);
 }
 
 /* Lines of numbers with blanks, tabs or a comma between, and comments behind #. */
@@ -47,10 +47,9 @@ static int read_lines(const char *path, signals *s)
     char line[256];
     int64_t room = 0;
     FILE *f = fopen(path, "rb");
-    if (!f) {
-        app_error("--gating %s: cannot be read; auto, waveforms, header, self or a file expected.", path);
-        return APP_REFUSED;
-    }
+    if (!f)
+        return app_refuse(APP_REFUSED,
+                          "--gating %s: cannot be read; auto, waveforms, header, self or a file expected.", path);
     int code = APP_DONE;
     while (!code && fgets(line, sizeof line, f)) {
         double value[2] = {0, 0};
@@ -121,11 +120,10 @@ static int take_signals(const recon_run *r, larmor_device *dev, larmor_bins_opts
         APP_TRY(APP_INPUT, larmor_raw_group(r->opened, i, &g));
         readouts += g.readouts;
     }
-    if (s.columns == 2 && s.rows != readouts) {
-        app_error("--gating %s: has two columns of %lld numbers, expected one for each of %lld readouts.", path,
-                  (long long)s.rows, (long long)readouts);
-        return APP_REFUSED;
-    }
+    if (s.columns == 2 && s.rows != readouts)
+        return app_refuse(APP_REFUSED,
+                          "--gating %s: has two columns of %lld numbers, expected one for each of %lld readouts.",
+                          path, (long long)s.rows, (long long)readouts);
     if (s.columns == 2) {
         app_log("gating: %s has the breath's signal and the heart's phase of each readout", path);
         APP_TRY(APP_RUN, upload(dev, s.number, s.rows, &o->breath_signal));

@@ -1,6 +1,5 @@
 /* larmor recon --bins: readouts sorted by heart, breath and time. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_RECON_GATING_H
-#define APP_RECON_GATING_H
+#pragma once
 
 #include "recon.h"
 
@@ -18,5 +17,3 @@ int recon_sort_bins(recon_run *r);
 
 /* Draw what they rest on to the run's output. Returns an exit code. */
 int recon_draw_gating(const recon_run *r);
-
-#endif

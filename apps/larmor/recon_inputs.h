@@ -1,6 +1,5 @@
 /* What a reconstruction takes beside the scan. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_RECON_INPUTS_H
-#define APP_RECON_INPUTS_H
+#pragma once
 
 #include "recon.h"
 
@@ -8,5 +7,3 @@
  * from the echoes, when source and device are there. Returns an exit code, having said what is wrong. */
 int recon_read_inputs(recon_run *r, larmor_recon_opts *opts);
 void recon_free_inputs(larmor_recon_opts *opts);
-
-#endif

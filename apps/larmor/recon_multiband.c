@@ -49,9 +49,9 @@ static int read_phases(const recon_run *r, larmor_multiband_opts *o, larmor_arra
         o->shifts = end && !*end && value >= 1 && value <= 1024 ? (int)value : 0;
         o->turns = *number == '-' ? -1 : 1;
         if (o->shifts) return APP_DONE;
-        app_error("--multiband-phase %s: a number from 1 to 1024, or of the other sign, expected after caipi:.",
-                  text);
-        return APP_USAGE;
+        return app_refuse(
+            APP_USAGE, "--multiband-phase %s: a number from 1 to 1024, or of the other sign, expected after caipi:.",
+            text);
     }
     o->shifts = 0;
     APP_TRY(APP_RUN, larmor_device_open("cpu:1", &host));

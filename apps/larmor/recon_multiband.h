@@ -1,6 +1,5 @@
 /* larmor recon --multiband: slices that were excited together. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_RECON_MULTIBAND_H
-#define APP_RECON_MULTIBAND_H
+#pragma once
 
 #include "recon.h"
 
@@ -12,5 +11,3 @@ void recon_open_bands(const recon_settings *s, larmor_raw_opts *scan);
 
 /* The images of the run's source become volumes of slices, if that is asked for. Returns an exit code. */
 int recon_take_bands(recon_run *r);
-
-#endif

@@ -55,20 +55,15 @@ int recon_noise_check(const recon_run *r)
     larmor_recon_plan plan;
     if (!recon_made_maps(r->s)) return APP_DONE;
     APP_TRY(APP_RUN, larmor_recon_describe(r->recon, 0, &plan));
-    if (r->ranks || plan.slabs) {
-        app_error("%s: one process makes them, of volumes that are not in slabs.", recon_made_maps(r->s));
-        return APP_REFUSED;
-    }
-    if (!wants_noise(r) && (plan.sets > 1 || r->s->basis || r->s->dictionary)) {
-        app_error("%s: images by %s have none.", recon_made_maps(r->s),
-                  plan.sets > 1 ? "several sets of maps" : "coefficients of a basis");
-        return APP_REFUSED;
-    }
-    if (r->s->g_map && (plan.sets > 1 || r->s->basis || r->s->dictionary)) {
-        app_error("--g-map: %s no geometry factor; use --noise-map or --snr-map.",
-                  plan.sets > 1 ? "images by several sets of maps have" : "coefficients of a basis have");
-        return APP_REFUSED;
-    }
+    if (r->ranks || plan.slabs)
+        return app_refuse(APP_REFUSED, "%s: one process makes them, of volumes that are not in slabs.",
+                          recon_made_maps(r->s));
+    if (!wants_noise(r) && (plan.sets > 1 || r->s->basis || r->s->dictionary))
+        return app_refuse(APP_REFUSED, "%s: images by %s have none.", recon_made_maps(r->s),
+                          plan.sets > 1 ? "several sets of maps" : "coefficients of a basis");
+    if (r->s->g_map && (plan.sets > 1 || r->s->basis || r->s->dictionary))
+        return app_refuse(APP_REFUSED, "--g-map: %s no geometry factor; use --noise-map or --snr-map.",
+                          plan.sets > 1 ? "images by several sets of maps have" : "coefficients of a basis have");
     return APP_DONE;
 }
 
@@ -81,8 +76,7 @@ static void put(recon_run *r, const larmor_recon_image *image, int kind, larmor_
 static larmor_status keep(recon_run *r, const larmor_recon_image *image, const larmor_noise_map *map)
 {
     larmor_array *snr;
-    const larmor_status st = larmor_snr_map(image->data, map->deviation, &snr);
-    if (st) return st;
+    TRY(larmor_snr_map(image->data, map->deviation, &snr));
     put(r, image, RECON_DEVIATION, larmor_array_ref(map->deviation));
     put(r, image, RECON_SNR, snr);
     put(r, image, RECON_G, larmor_array_ref(map->g));

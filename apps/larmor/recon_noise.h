@@ -1,6 +1,5 @@
 /* Maps of the noise in the images of a reconstruction. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_RECON_NOISE_H
-#define APP_RECON_NOISE_H
+#pragma once
 
 #include "recon.h"
 
@@ -19,5 +18,3 @@ larmor_image *recon_noise_snr(const recon_run *r, int *count);
 
 int recon_noise_write(const recon_run *r);
 void recon_noise_free(recon_run *r);
-
-#endif

@@ -1,7 +1,6 @@
 /* The options of recon: which exclude each other, and their translation to those of the library.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_RECON_OPTIONS_H
-#define APP_RECON_OPTIONS_H
+#pragma once
 
 #include "recon.h"
 
@@ -27,5 +26,3 @@ larmor_frames_opts recon_frames(const recon_settings *s);
 
 /* --delays, for a scan that is opened. */
 int recon_read_delays(const recon_settings *s, const larmor_raw *raw, larmor_recon_opts *opts);
-
-#endif

@@ -321,11 +321,10 @@ int recon_check_saved(const recon_run *r)
         larmor_recon_plan plan, other;
         const larmor_status st = larmor_recon_describe(r->recon, i, &plan);
         if (st) return app_fail(APP_RUN, st);
-        if (plan.slabs) {
-            app_error("--save-maps: the volume is in slabs, and each of %d %s has the maps of its planes.",
-                      plan.slabs, r->ranks ? "processes" : "devices");
-            return APP_REFUSED;
-        }
+        if (plan.slabs)
+            return app_refuse(APP_REFUSED,
+                              "--save-maps: the volume is in slabs, and each of %d %s has the maps of its planes.",
+                              plan.slabs, r->ranks ? "processes" : "devices");
         int known = 0;
         for (int j = 0; j < i && !known; j++)
             known = !larmor_recon_describe(r->recon, j, &other) && other.first.slice == plan.first.slice &&
@@ -333,16 +332,14 @@ int recon_check_saved(const recon_run *r)
         slices += !known;
         images += plan.images;
     }
-    if (s->save_maps && slices > 1) {
-        app_error("--save-maps: %s has maps for each of %d slices; choose one by --slice or --encoding.", r->input,
-                  slices);
-        return APP_USAGE;
-    }
-    if (images > 1 && (s->save_density || s->save_motion)) {
-        app_error("--save-%s: %s has %s for each of %d images; choose one by --slice, --repetition and so on.",
-                  s->save_density ? "density" : "motion", r->input, s->save_density ? "weights" : "poses", images);
-        return APP_USAGE;
-    }
+    if (s->save_maps && slices > 1)
+        return app_refuse(APP_USAGE,
+                          "--save-maps: %s has maps for each of %d slices; choose one by --slice or --encoding.",
+                          r->input, slices);
+    if (images > 1 && (s->save_density || s->save_motion))
+        return app_refuse(
+            APP_USAGE, "--save-%s: %s has %s for each of %d images; choose one by --slice, --repetition and so on.",
+            s->save_density ? "density" : "motion", r->input, s->save_density ? "weights" : "poses", images);
     return APP_DONE;
 }
 

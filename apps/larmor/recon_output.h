@@ -1,7 +1,6 @@
 /* The files of a reconstruction: images with their provenance, coil maps and density weights.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_RECON_OUTPUT_H
-#define APP_RECON_OUTPUT_H
+#pragma once
 
 #include "recon.h"
 
@@ -32,5 +31,3 @@ const char *recon_method_origin(const larmor_recon_report *report);
 
 /* What was done about partial Fourier: "none" where there is none. */
 const char *recon_partial(const larmor_recon_report *report);
-
-#endif

@@ -1,6 +1,5 @@
 /* A reconstruction by several processes, which mpirun has started. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_RECON_RANKS_H
-#define APP_RECON_RANKS_H
+#pragma once
 
 #include "recon.h"
 
@@ -21,5 +20,3 @@ int recon_agree(recon_run *r, int code, larmor_recon_opts *opts);
 
 /* The reconstruction is there, or not. The first one goes on; in the others everything is done when this returns. */
 int recon_share(recon_run *r, int code);
-
-#endif

@@ -1,7 +1,6 @@
 /* The result of a reconstruction: the exit code, and the report as a JSON object. SPDX-License-Identifier: Apache-2.0
  * */
-#ifndef APP_RECON_REPORT_H
-#define APP_RECON_REPORT_H
+#pragma once
 
 #include "recon.h"
 
@@ -13,5 +12,3 @@ int recon_judge(const recon_run *r);
 
 /* Print the report on stdout. */
 void recon_report(const recon_run *r, double seconds);
-
-#endif

@@ -45,23 +45,21 @@ static int check(const recon_settings *s, const app_files *files)
                   {"checkpoint", s->checkpoint}};
     for (size_t i = 0; i < sizeof single / sizeof *single; i++) {
         if (!single[i].value) continue;
-        app_error("--%s: names a file of one scan; leave it out with --out-dir.", single[i].option);
-        return APP_USAGE;
+        return app_refuse(APP_USAGE, "--%s: names a file of one scan; leave it out with --out-dir.",
+                          single[i].option);
     }
     for (int i = 0; i < s->outputs.count; i++) {
         if (s->outputs.text[i][0] == '.' && !strchr(s->outputs.text[i], '/')) continue;
         if (s->outputs.text[i][0] == '.' && larmor_format_of(s->outputs.text[i]).is_folder) continue;
-        app_error("--output %s: with --out-dir the suffix of all images expected, such as .nii.", s->outputs.text[i]);
-        return APP_USAGE;
+        return app_refuse(APP_USAGE, "--output %s: with --out-dir the suffix of all images expected, such as .nii.",
+                          s->outputs.text[i]);
     }
     for (int i = 0; i < files->count; i++) {
         if (strcmp(files->name[i], "-") != 0) continue;
-        app_error("recon: \"-\": standard input has no name for an image in --out-dir; use -o.");
-        return APP_USAGE;
+        return app_refuse(APP_USAGE, "recon: \"-\": standard input has no name for an image in --out-dir; use -o.");
     }
     if (larmor_ranks_started() < 2) return APP_DONE;
-    app_error("--out-dir: processes share one scan at a time; start them once for each.");
-    return APP_USAGE;
+    return app_refuse(APP_USAGE, "--out-dir: processes share one scan at a time; start them once for each.");
 }
 
 /* No two images have one name, and none is a scan that comes later. */
@@ -106,10 +104,8 @@ int recon_several(const recon_settings *s, const app_files *files,
     if (!first) first = check(s, files);
     if (!first) first = check_names(s, files);
     if (first) return first;
-    if (mkdir(s->out_dir, 0777) && errno != EEXIST) {
-        app_error("--out-dir %s: cannot be made: %s.", s->out_dir, strerror(errno));
-        return APP_FAILED;
-    }
+    if (mkdir(s->out_dir, 0777) && errno != EEXIST)
+        return app_refuse(APP_FAILED, "--out-dir %s: cannot be made: %s.", s->out_dir, strerror(errno));
     for (; done < files->count && !app_stopped(); done++) {
         const app_files one = {1, {files->name[done]}};
         recon_settings own;

@@ -1,6 +1,5 @@
 /* Several scans in one call: --out-dir. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_RECON_SEVERAL_H
-#define APP_RECON_SEVERAL_H
+#pragma once
 
 #include "recon.h"
 
@@ -8,5 +7,3 @@
  * that fails leaves the others. Returns the exit code of the first that failed. */
 int recon_several(const recon_settings *s, const app_files *files,
                   int (*run)(const recon_settings *s, const char *input, recon_row *row));
-
-#endif

@@ -1,6 +1,5 @@
 /* The options of trajectories, and delays as text. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_SCAN_H
-#define APP_SCAN_H
+#pragma once
 
 #include "args.h"
 #include "choices.h"
@@ -55,5 +54,3 @@ typedef struct scan_delays_text {
     char s[160];
 } scan_delays_text;
 scan_delays_text scan_describe_delays(int ndim, const double delay[6]);
-
-#endif

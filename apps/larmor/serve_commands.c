@@ -120,8 +120,7 @@ static int keep(keeper *k)
         read_reports(k);
         bury(k);
         if (k->failures < TRIES) continue;
-        app_error("processes for commands end before they have one; see what they say above.");
-        return APP_FAILED;
+        return app_refuse(APP_FAILED, "processes for commands end before they have one; see what they say above.");
     }
     return app_stopped();
 }
@@ -142,10 +141,8 @@ int serve_commands(const char *path, const char *device, int ready)
     int given;
     k.listens = app_listen_at(path, &given);
     if (k.listens < 0) return APP_REFUSED;
-    if (pipe2(k.reports, O_CLOEXEC | O_NONBLOCK)) {
-        app_error("no pipe can be opened (%s).", strerror(errno));
-        return APP_LACKING;
-    }
+    if (pipe2(k.reports, O_CLOEXEC | O_NONBLOCK))
+        return app_refuse(APP_LACKING, "no pipe can be opened (%s).", strerror(errno));
     printf("listening on %s\n", path);
     fflush(stdout);
     const int code = keep(&k);

@@ -8,6 +8,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "try.h"
+
 enum { COLUMNS = 80, LINES = 24, MOST_SIDE = 128, WHITE = 255 };
 
 typedef struct plane {
@@ -19,8 +21,7 @@ static larmor_status middle_of(const larmor_image *image, plane *p)
 {
     const larmor_shape shape = larmor_array_shape(image->data);
     float *all;
-    const larmor_status st = larmor_array_download(image->data, LARMOR_C64, &all);
-    if (st) return st;
+    TRY(larmor_array_download(image->data, LARMOR_C64, &all));
     p->value = all;
     p->width = shape.dim[0];
     p->height = shape.ndim > 1 ? shape.dim[1] : 1;
@@ -80,8 +81,7 @@ static void draw(show *s, const plane *p)
 larmor_status show_image(show *s, const larmor_image *image)
 {
     plane p;
-    const larmor_status st = middle_of(image, &p);
-    if (st) return st;
+    TRY(middle_of(image, &p));
     if (!s->shown++) s->white = largest_of(&p);
     if (isatty(STDOUT_FILENO))
         draw(s, &p);

@@ -1,6 +1,5 @@
 /* Images on a terminal, each in the place of the one before. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_SHOW_H
-#define APP_SHOW_H
+#pragma once
 
 #include "larmor/io.h"
 
@@ -12,5 +11,3 @@ typedef struct show { /* start with {0} */
 
 /* Draw the middle slice of an image on standard output where that is a terminal, else write a line of it. */
 larmor_status show_image(show *s, const larmor_image *image);
-
-#endif

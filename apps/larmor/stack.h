@@ -1,6 +1,5 @@
 /* Images of a file as one array, and masks for them. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_STACK_H
-#define APP_STACK_H
+#pragma once
 
 #include "larmor/larmor.h"
 
@@ -25,5 +24,3 @@ larmor_status app_read_mask(const char *path, larmor_device *dev, const app_stac
 
 /* Image i of a flat array of images, or of a mask for them. */
 larmor_status app_part_of(const larmor_array *flat, const app_stack *s, int64_t i, larmor_array **part);
-
-#endif

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/cpu/cpu.h"
+#include "core/owned.h"
 #include "core/real.h"
 #include "core/status.h"
 
@@ -237,9 +238,8 @@ static int64_t beside(const conv *c, int64_t left)
     return left < most ? left : most;
 }
 
-static larmor_status exec(void *ctx, void *plan, int which, const void *x_, void *y_)
+static larmor_status exec(void *ctx LMR_UNUSED, void *plan, int which, const void *x_, void *y_)
 {
-    (void)ctx;
     const conv *c = plan;
     const real *spectrum = c->spectrum + which * c->spectrum_size;
     const int64_t each = c->shape.keep[0] * c->rest[0], batch = c->shape.batch, stride = each * batch;
@@ -298,10 +298,9 @@ static void add_coils(const conv *c, int64_t each, int64_t count, const number *
             add_coil(stretch(each, first), m + k * each + first, from + k * each + first, y + first);
 }
 
-static larmor_status coils(void *ctx, void *plan, int64_t count, const void *m_, const void *x_, void *room_,
-                           void *y_)
+static larmor_status coils(void *ctx LMR_UNUSED, void *plan, int64_t count, const void *m_, const void *x_,
+                           void *room_, void *y_)
 {
-    (void)ctx;
     const conv *c = plan;
     const int64_t each = c->shape.keep[0] * c->rest[0];
     int64_t apart = c->apart ? count : 0;
@@ -337,9 +336,8 @@ static larmor_status coils(void *ctx, void *plan, int64_t count, const void *m_,
 
 /* ---- the spectrum ---- */
 
-static larmor_status set(void *ctx, void *plan, int plane, double scale, int part, const void *cells)
+static larmor_status set(void *ctx LMR_UNUSED, void *plan, int plane, double scale, int part, const void *cells)
 {
-    (void)ctx;
     const conv *c = plan;
     const int a = c->shape.ndim - 1;
     real *spectrum = c->spectrum + plane / c->planes * c->spectrum_size;
@@ -365,16 +363,13 @@ static larmor_status set(void *ctx, void *plan, int plane, double scale, int par
 
 /* ---- life ---- */
 
-static void destroy(void *ctx, void *plan)
+static void destroy(void *ctx LMR_UNUSED, void *plan)
 {
-    (void)ctx;
     conv *c = plan;
     if (!c) return;
     for (int a = 0; a < 3; a++)
         for (int s = 0; s < 2; s++) R(lmr_cpu_line).destroy(c->plan[a][s]);
-    free(c->workspace);
-    free(c->memory);
-    free(c);
+    LMR_FREE(c->workspace, c->memory, c);
 }
 
 static conv shape_of(const lmr_cpu *cpu, const lmr_conv_shape *shape)

@@ -95,13 +95,11 @@ int lmr_cpu_team(int wanted)
     return threads;
 }
 
-static larmor_status open_cpu(int ordinal, int threads, void **ctx)
+static larmor_status open_cpu(int ordinal LMR_UNUSED, int threads, void **ctx)
 {
-    (void)ordinal;
     LMR_TRY(lmr_cpu_fftw_share_f32());
     LMR_TRY(lmr_cpu_fftw_share_f64());
-    lmr_cpu *c = calloc(1, sizeof *c);
-    if (!c) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(lmr_cpu, c, 1);
     c->threads = lmr_cpu_team(threads);
     read_name(c->name, sizeof c->name);
     *ctx = c;
@@ -185,9 +183,8 @@ static void limit_by_addresses(int64_t *available, int64_t *total)
 }
 
 /* What can be had without swapping: the kernel's estimate, or less where a limit is set on the process. */
-static larmor_status memory(void *ctx, int64_t *available, int64_t *total)
+static larmor_status memory(void *ctx LMR_UNUSED, int64_t *available, int64_t *total)
 {
-    (void)ctx;
     const int64_t total_kib = number_in("/proc/meminfo", "MemTotal:"),
                   free_kib = number_in("/proc/meminfo", "MemAvailable:");
     *total = total_kib > 0 ? total_kib * 1024 : 0;
@@ -212,9 +209,8 @@ void lmr_cpu_large_pages(void *region, size_t bytes)
 }
 
 /* calloc, so that large arrays get the kernel's zero pages at no cost; the region's own address is kept before it. */
-static larmor_status allocate(void *ctx, size_t bytes, void **ptr)
+static larmor_status allocate(void *ctx LMR_UNUSED, size_t bytes, void **ptr)
 {
-    (void)ctx;
     *ptr = NULL;
     if (bytes > SIZE_MAX / 2) return LMR_FAIL(LARMOR_ERR_MEMORY, "out of host memory: %zu bytes asked for", bytes);
     char *region = calloc(1, bytes + ALIGNMENT + sizeof(void *));
@@ -227,9 +223,8 @@ static larmor_status allocate(void *ctx, size_t bytes, void **ptr)
     return LARMOR_OK;
 }
 
-static void release(void *ctx, void *ptr)
+static void release(void *ctx LMR_UNUSED, void *ptr)
 {
-    (void)ctx;
     if (!ptr) return;
     void *region;
     memcpy(&region, (char *)ptr - sizeof(void *), sizeof region);
@@ -276,9 +271,8 @@ static int overlap(const char *a, const char *b, size_t bytes)
 }
 
 /* Of new memory the pages are cleared by the threads that write to them first. */
-static larmor_status copy(void *ctx, lmr_copy_dir dir, void *dst, const void *src, size_t bytes)
+static larmor_status copy(void *ctx, lmr_copy_dir dir LMR_UNUSED, void *dst, const void *src, size_t bytes)
 {
-    (void)dir;
     const int threads = ((const lmr_cpu *)ctx)->threads;
     const int pieces = overlap(dst, src, bytes) ? 1 : pieces_of(bytes, threads);
     if (pieces < 2) {
@@ -305,15 +299,13 @@ static larmor_status copy_rows(void *ctx, void *dst, size_t dst_step, const void
     return LARMOR_OK;
 }
 
-static larmor_status pass(void *ctx, void *dst, void *from, const void *src, size_t bytes)
+static larmor_status pass(void *ctx, void *dst, void *from LMR_UNUSED, const void *src, size_t bytes)
 {
-    (void)from;
     return copy(ctx, LMR_ON_DEVICE, dst, src, bytes);
 }
 
-static larmor_status sync_cpu(void *ctx)
+static larmor_status sync_cpu(void *ctx LMR_UNUSED)
 {
-    (void)ctx;
     return LARMOR_OK;
 }
 

@@ -1,6 +1,5 @@
 /* What the processor backend's files share. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CPU_H
-#define LMR_CPU_H
+#pragma once
 
 #include "core/backend.h"
 
@@ -73,5 +72,3 @@ extern const lmr_cpu_line lmr_cpu_line_f32, lmr_cpu_line_f64;
 /* The entries convert and fill. */
 larmor_status lmr_cpu_convert(void *ctx, int64_t n, larmor_dtype from, const void *x, larmor_dtype to, void *y);
 larmor_status lmr_cpu_fill(void *ctx, int64_t n, larmor_dtype type, double value, void *x);
-
-#endif

@@ -109,9 +109,8 @@ static void end_planning(int threads)
 
 /* ---- plans ---- */
 
-static void destroy(void *ctx, void *plan)
+static void destroy(void *ctx LMR_UNUSED, void *plan)
 {
-    (void)ctx;
     transform *t = plan;
     if (!t) return;
     lmr_cpu_fftw_lock();
@@ -123,10 +122,7 @@ static void destroy(void *ctx, void *plan)
         }
     }
     lmr_cpu_fftw_unlock();
-    free(t->roots);
-    free(t->matrix);
-    free(t->memory);
-    free(t);
+    LMR_FREE(t->roots, t->matrix, t->memory, t);
 }
 
 static larmor_status plan_whole(transform *t, int64_t cells, void *probe)
@@ -243,8 +239,7 @@ static larmor_status plan(void *ctx, int ndim, const int64_t dim[3], int64_t bat
     *out = NULL;
     if (ndim < 1 || ndim > 3 || batch < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "fft: %d dimensions, batch %lld", ndim, (long long)batch);
-    transform *t = calloc(1, sizeof *t);
-    if (!t) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(transform, t, 1);
     t->ndim = ndim;
     t->batch = batch;
     t->threads = ((const lmr_cpu *)ctx)->threads;
@@ -523,9 +518,8 @@ static void clear_beyond(const transform *t, const int64_t keep[3], number *data
     }
 }
 
-static larmor_status band(void *ctx, void *plan_, int sign, int inward, const int64_t keep[3], void *data)
+static larmor_status band(void *ctx LMR_UNUSED, void *plan_, int sign, int inward, const int64_t keep[3], void *data)
 {
-    (void)ctx;
     const transform *t = plan_;
     const int64_t cells = t->dim[0] * t->dim[1] * t->dim[2];
     if (t->memory && !t->side[0]) {

@@ -1,4 +1,5 @@
 /* Dense linear algebra on the processor through CBLAS and LAPACKE. SPDX-License-Identifier: Apache-2.0 */
+#include "core/owned.h"
 #include "core/real.h"
 
 #define lapack_complex_float float _Complex
@@ -200,14 +201,7 @@ static int open_solver(lapack_int n, int vectors, solver *s)
 
 static void close_solver(solver *s)
 {
-    free(s->matrix);
-    free(s->out);
-    free(s->work);
-    free(s->tau);
-    free(s->rwork);
-    free(s->e);
-    free(s->z);
-    free(s->iwork);
+    LMR_FREE(s->matrix, s->out, s->work, s->tau, s->rwork, s->e, s->z, s->iwork);
 }
 
 /* One thread's share of the batch. */

@@ -6,30 +6,26 @@
 #include "core/cpu/cpu.h"
 #include "core/status.h"
 
-static larmor_status create(void *ctx, void **mark)
+static larmor_status create(void *ctx LMR_UNUSED, void **mark)
 {
-    (void)ctx;
     *mark = calloc(1, sizeof(double));
     return *mark ? LARMOR_OK : LMR_NO_MEMORY();
 }
 
-static larmor_status put(void *ctx, void *mark)
+static larmor_status put(void *ctx LMR_UNUSED, void *mark)
 {
-    (void)ctx;
     *(double *)mark = lmr_seconds();
     return LARMOR_OK;
 }
 
-static larmor_status seconds_between(void *ctx, void *from, void *to, double *seconds)
+static larmor_status seconds_between(void *ctx LMR_UNUSED, void *from, void *to, double *seconds)
 {
-    (void)ctx;
     *seconds = *(double *)to - *(double *)from;
     return LARMOR_OK;
 }
 
-static void destroy(void *ctx, void *mark)
+static void destroy(void *ctx LMR_UNUSED, void *mark)
 {
-    (void)ctx;
     free(mark);
 }
 

@@ -1,7 +1,6 @@
 /* Sums over the threads of a block, and over the sums of blocks, always in the same order. Only for .cu files.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CUDA_BLOCK_SUM_CUH
-#define LMR_CUDA_BLOCK_SUM_CUH
+#pragma once
 
 #include "core/cuda/cuda.cuh"
 
@@ -44,5 +43,3 @@ template <typename V> __global__ void add_partials_kernel(int count, V *partials
 }
 
 } // namespace
-
-#endif

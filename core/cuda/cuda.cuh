@@ -1,7 +1,6 @@
 /* What the CUDA backend's files share: the context, errors, memory, launches. Only for .cu and .cuh files.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CUDA_CUH
-#define LMR_CUDA_CUH
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -167,5 +166,3 @@ class lmr_cuda_table
     const void *const tables[LMR_PRECISIONS];
     lmr_cuda_table *const next;
 };
-
-#endif

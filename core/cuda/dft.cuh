@@ -1,8 +1,7 @@
 /* Discrete Fourier transforms of 2 to 16 numbers in registers, unscaled. Those of composite numbers are two of
  * their factors each with twiddles in between (Cooley and Tukey 1965); primes use that pairs of roots are each
  * other's conjugates. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CUDA_DFT_CUH
-#define LMR_CUDA_DFT_CUH
+#pragma once
 
 #include <utility>
 
@@ -142,5 +141,3 @@ template <int N, int SIGN, typename T> LMR_BOTH inline void dft(cx<T> (&v)[N])
         });
     }
 }
-
-#endif

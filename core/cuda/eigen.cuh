@@ -2,8 +2,7 @@
  * and in double precision: Golub and Van Loan, Matrix Computations, 8.5, with the pairs of a round-robin
  * tournament turned at the same time. Compiles for the host, too (tests/backend/eigen_host.cpp).
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CUDA_EIGEN_CUH
-#define LMR_CUDA_EIGEN_CUH
+#pragma once
 
 #include <cfloat>
 #include <cmath>
@@ -215,5 +214,3 @@ template <typename T> LMR_BOTH bool solve(const workspace &w, bool vectors, cx<T
 }
 
 } // namespace lmr_cuda_eigen
-
-#endif

@@ -1,8 +1,7 @@
 /* Libraries of CUDA that are loaded at their first use, because loading them takes longer than many an image. A
  * file lists the functions that it uses of one, and calls them as members: types and versions are those of the
  * library's own header. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CUDA_LIBRARY_CUH
-#define LMR_CUDA_LIBRARY_CUH
+#pragma once
 
 #include <dlfcn.h>
 
@@ -46,5 +45,3 @@ template <typename L> static larmor_status lmr_cuda_load(const char *name, L *in
     is_there = into->find(library);
     return is_there ? LARMOR_OK : LMR_CUDA_FAIL(LARMOR_ERR_UNSUPPORTED, "%s is of another version", name);
 }
-
-#endif

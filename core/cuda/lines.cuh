@@ -3,8 +3,7 @@
  * order (Gentleman and Sande 1966; Govindaraju et al. 2008). The spectrum is kept in the same order, so that
  * nothing is ever put in order. Zeros behind a line are not read, and what is not wanted of it is not written.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CUDA_LINES_CUH
-#define LMR_CUDA_LINES_CUH
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -328,5 +327,3 @@ template <typename T> std::vector<cx<T>> lmr_cuda_line_roots(int n)
     }
     return roots;
 }
-
-#endif

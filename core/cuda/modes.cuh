@@ -5,8 +5,7 @@
  * times the axis's factors. To the grid: the same stages back, z first. All passes between x and the modes' array
  * are in place in the grid, which holds the modes of an axis at its front. The host runs the same code in
  * tests/backend/modes_host.cpp. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CUDA_MODES_CUH
-#define LMR_CUDA_MODES_CUH
+#pragma once
 
 #include <type_traits>
 
@@ -298,5 +297,3 @@ inline double lmr_cuda_modes_moved_whole(const lmr_cuda_modes_sizes &v)
     }
     return modes + cells + 2 * v.ndim * cells;
 }
-
-#endif

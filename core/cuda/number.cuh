@@ -1,7 +1,6 @@
 /* Complex numbers, and functions that the host compiles as well as the GPU: what kernels compute can then be tried
  * without one (tests/backend/modes_host.cpp). Needs nothing of CUDA's. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CUDA_NUMBER_CUH
-#define LMR_CUDA_NUMBER_CUH
+#pragma once
 
 #include <cstdint>
 
@@ -51,5 +50,3 @@ LMR_BOTH inline unsigned lmr_cuda_high(unsigned a, unsigned b)
     return (unsigned)((uint64_t)a * b >> 32);
 #endif
 }
-
-#endif

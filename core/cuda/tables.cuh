@@ -1,6 +1,5 @@
 /* The CUDA backend's own tables, for plugin.cu. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CUDA_TABLES_CUH
-#define LMR_CUDA_TABLES_CUH
+#pragma once
 
 #include "core/cuda/cuda.cuh"
 
@@ -49,5 +48,3 @@ larmor_status lmr_cuda_set_stream(void *ctx, void *stream);
 void lmr_cuda_close_lanes(lmr_cuda *c);
 void lmr_cuda_close_la(lmr_cuda *c);
 void lmr_cuda_close_fft(lmr_cuda *c);
-
-#endif

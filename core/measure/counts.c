@@ -1,6 +1,5 @@
 /* The device that counts: its memory. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/measure/tables.h"

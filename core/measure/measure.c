@@ -7,6 +7,7 @@
 
 #include "core/device.h"
 #include "core/measure/tables.h"
+#include "core/owned.h"
 #include "core/status.h"
 
 /* ---- the table ---- */
@@ -14,13 +15,11 @@
 static void close(void *ctx)
 {
     lmr_measure_counts *c = ctx;
-    free(c->live);
-    free(c);
+    LMR_FREE(c->live, c);
 }
 
-static const char *describe(void *ctx)
+static const char *describe(void *ctx LMR_UNUSED)
 {
-    (void)ctx;
     return "sizes without memory";
 }
 
@@ -30,17 +29,14 @@ static int threads(void *ctx)
     return like ? like->be->threads(like->ctx) : 1;
 }
 
-static larmor_status memory(void *ctx, int64_t *available, int64_t *total)
+static larmor_status memory(void *ctx LMR_UNUSED, int64_t *available, int64_t *total)
 {
-    (void)ctx;
     *available = *total = INT64_C(1) << 54;
     return LARMOR_OK;
 }
 
-static larmor_status copy(void *ctx, lmr_copy_dir dir, void *dst, const void *src, size_t bytes)
+static larmor_status copy(void *ctx LMR_UNUSED, lmr_copy_dir dir, void *dst, const void *src LMR_UNUSED, size_t bytes)
 {
-    (void)ctx;
-    (void)src;
     if (dir == LMR_TO_HOST && bytes) memset(dst, 0, bytes);
     return LARMOR_OK;
 }

@@ -1,8 +1,7 @@
 /* A device whose arrays have sizes and no memory: what is made on it is counted, its kernels and copies do nothing.
  * Constructors and solvers run on it to say what they would take. Sums and norms are 1, numbers that are read are 0.
  * Nothing may look at an array's numbers: its addresses belong to no memory. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_MEASURE_H
-#define LMR_MEASURE_H
+#pragma once
 
 #include "core/backend.h"
 #include "larmor/op.h"
@@ -40,5 +39,3 @@ double lmr_measure_peak(const larmor_device *dev);
     {                                                                                                                \
         return LARMOR_OK;                                                                                            \
     }
-
-#endif

@@ -4,6 +4,7 @@
 #include "core/device.h"
 #include "core/measure/measure.h"
 #include "core/measure/tables.h"
+#include "core/owned.h"
 #include "core/status.h"
 
 typedef struct taken {
@@ -11,11 +12,8 @@ typedef struct taken {
     void *memory;
 } taken;
 
-static larmor_status do_nothing(void *self, const larmor_array *x, larmor_array *y)
+static larmor_status do_nothing(void *self LMR_UNUSED, const larmor_array *x LMR_UNUSED, larmor_array *y LMR_UNUSED)
 {
-    (void)self;
-    (void)x;
-    (void)y;
     return LARMOR_OK;
 }
 
@@ -31,11 +29,8 @@ larmor_status lmr_measure_op(larmor_device *dev, double bytes, larmor_dtype dtyp
 {
     static const larmor_op_impl impl = {"measure", do_nothing, do_nothing, do_nothing, destroy};
     *A = NULL;
-    taken *t = calloc(1, sizeof *t);
-    if (!t) return LMR_NO_MEMORY();
+    LMR_MAKE(taken, t, destroy);
     t->dev = dev;
-    larmor_status st = lmr_measure_plan(dev->ctx, bytes, &t->memory);
-    if (!st) st = larmor_op_create(dev, &impl, t, dtype, in, out, A);
-    if (st) destroy(t);
-    return st;
+    LMR_TRY(lmr_measure_plan(dev->ctx, bytes, &t->memory));
+    return lmr_hand_on(&t_made, larmor_op_create(dev, &impl, t, dtype, in, out, A));
 }

@@ -1,6 +1,5 @@
 /* What the device that counts is made of. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_MEASURE_TABLES_H
-#define LMR_MEASURE_TABLES_H
+#pragma once
 
 #include "core/device.h"
 
@@ -35,5 +34,3 @@ const larmor_device *lmr_measure_like_of(void *ctx);
 extern const lmr_vec lmr_measure_vec;
 extern const lmr_fft lmr_measure_fft_f32, lmr_measure_fft_f64;
 extern const lmr_la lmr_measure_la;
-
-#endif

@@ -17,9 +17,7 @@ static void free_columns(void *self)
 {
     columns *p = self;
     for (int i = 0; p->op && i < p->count; i++) larmor_op_free(p->op[i]);
-    larmor_array_free(p->more);
-    free(p->op);
-    free(p);
+    LMR_FREE(p->more, p->op, p);
 }
 
 static larmor_status columns_forward(void *self, const larmor_array *x, larmor_array *y)
@@ -54,19 +52,13 @@ larmor_status lmr_op_columns(larmor_op *const *ops, int count, larmor_array *mor
         LMR_TRY(lmr_op_expect_shapes("columns", "input of a column", ops[0], ops[i]->in, ops[0]->in));
         LMR_TRY(lmr_op_expect_shapes("columns", "output of a column", ops[0], ops[i]->out, ops[0]->out));
     }
-    columns *p = calloc(1, sizeof *p);
-    if (!p) return LMR_NO_MEMORY();
+    LMR_MAKE(columns, p, free_columns);
     p->op = calloc((size_t)count, sizeof *p->op);
-    larmor_status st;
-    if (!p->op) LMR_OR(fail, LMR_NO_MEMORY());
+    if (!p->op) LMR_TRY(LMR_NO_MEMORY());
     for (p->count = 0; p->count < count; p->count++) p->op[p->count] = larmor_op_ref(ops[p->count]);
-    if (count > 1) LMR_OR(fail, lmr_op_leading(more, ops[0]->out, &p->more));
-    LMR_OR(fail, larmor_op_create(ops[0]->dev, &impl, p, ops[0]->dtype, larmor_shape_append(ops[0]->in, count),
-                                  ops[0]->out, op));
-    return LARMOR_OK;
-fail:
-    free_columns(p);
-    return st;
+    if (count > 1) LMR_TRY(lmr_op_leading(more, ops[0]->out, &p->more));
+    return lmr_hand_on(&p_made, larmor_op_create(ops[0]->dev, &impl, p, ops[0]->dtype,
+                                                 larmor_shape_append(ops[0]->in, count), ops[0]->out, op));
 }
 
 /* ---- diagonal ---- */
@@ -91,8 +83,7 @@ static void diag_destroy(void *self)
 larmor_status larmor_op_diag(larmor_array *d, larmor_op **D)
 {
     static const larmor_op_impl impl = {"diag", diag_forward, diag_adjoint, NULL, diag_destroy};
-    LMR_NEED(D);
-    *D = NULL;
+    LMR_NEED_OUT(D);
     if (!d) return LMR_FAIL(LARMOR_ERR_ARG, "diag: d is NULL");
     LMR_TRY(larmor_op_create(d->dev, &impl, d, d->dtype, d->shape, d->shape, D));
     lmr_op_serve_several(*D);
@@ -109,9 +100,7 @@ typedef struct with_normal {
 static void free_with_normal(void *self)
 {
     with_normal *p = self;
-    larmor_op_free(p->A);
-    larmor_op_free(p->N);
-    free(p);
+    LMR_FREE(p->A, p->N, p);
 }
 
 static larmor_status kept_forward(void *self, const larmor_array *x, larmor_array *y)
@@ -132,8 +121,7 @@ static larmor_status replaced_normal(void *self, const larmor_array *x, larmor_a
 larmor_status larmor_op_with_normal(larmor_op *A, larmor_op *N, larmor_op **A2)
 {
     static const larmor_op_impl impl = {"with_normal", kept_forward, kept_adjoint, replaced_normal, free_with_normal};
-    LMR_NEED(A2);
-    *A2 = NULL;
+    LMR_NEED_OUT(A2);
     LMR_TRY(lmr_op_expect_compatible("with_normal", A, N));
     LMR_TRY(lmr_op_expect_shapes("with_normal", "input of the normal", A, N->in, A->in));
     LMR_TRY(lmr_op_expect_shapes("with_normal", "output of the normal", A, N->out, A->in));

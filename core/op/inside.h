@@ -1,6 +1,5 @@
 /* What an operator handle holds, for the algebra in this folder. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_OP_INSIDE_H
-#define LMR_OP_INSIDE_H
+#pragma once
 
 #include "core/array.h"
 #include "core/op.h"
@@ -29,5 +28,3 @@ larmor_status lmr_op_expect_shapes(const char *who, const char *what, const larm
 
 /* A view of the leading numbers of x in this shape. */
 larmor_status lmr_op_leading(const larmor_array *x, larmor_shape shape, larmor_array **out);
-
-#endif

@@ -17,8 +17,7 @@ larmor_status larmor_op_create(larmor_device *dev, const larmor_op_impl *impl, v
     if (larmor_shape_count(in) < 0 || larmor_shape_count(out) < 0)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "operator %s: %s to %s is not possible", impl->name,
                         lmr_describe_as(dev, dtype, in).s, lmr_describe_as(dev, dtype, out).s);
-    larmor_op *A = calloc(1, sizeof *A);
-    if (!A) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(larmor_op, A, 1);
     A->impl = *impl;
     A->self = self;
     A->dev = lmr_device_ref(dev);

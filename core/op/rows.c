@@ -1,6 +1,4 @@
 /* Rows of products below each other: chains, stacks and blocks. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
 #include "core/op/inside.h"
 #include "core/owned.h"
 
@@ -25,17 +23,9 @@ static void free_rows(void *self)
 {
     rows *p = self;
     for (int i = 0; p->row && i < p->count; i++) {
-        larmor_op_free(p->row[i].A);
-        larmor_op_free(p->row[i].B);
-        larmor_array_free(p->row[i].between);
-        larmor_array_free(p->row[i].after);
+        LMR_FREE(p->row[i].A, p->row[i].B, p->row[i].between, p->row[i].after);
     }
-    larmor_op_free(p->N);
-    larmor_array_free(p->between);
-    larmor_array_free(p->after);
-    larmor_array_free(p->one);
-    free(p->row);
-    free(p);
+    LMR_FREE(p->N, p->between, p->after, p->one, p->row, p);
 }
 
 static larmor_status row_forward(const row *r, const larmor_array *x, larmor_array *y)
@@ -132,8 +122,7 @@ static larmor_status rows_normal(void *self, const larmor_array *x, larmor_array
 /* References to all, and the memory between. */
 static larmor_status fill_rows(rows *p, larmor_op *const *A, larmor_op *const *B, larmor_op *N)
 {
-    p->row = calloc((size_t)p->count, sizeof *p->row);
-    if (!p->row) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(p->row, p->count);
     p->N = larmor_op_ref(N);
     p->largest = A[0];
     for (int i = 0; i < p->count; i++) {
@@ -173,22 +162,15 @@ static larmor_status make_rows(const char *name, larmor_op *const *A, larmor_op 
     const larmor_op_impl impl = {name, rows_forward, rows_adjoint, rows_normal, free_rows};
     larmor_shape out;
     LMR_TRY(stacked(name, A, count, &out));
-    rows *p = calloc(1, sizeof *p);
-    if (!p) return LMR_NO_MEMORY();
+    LMR_MAKE(rows, p, free_rows);
     p->count = count;
-    larmor_status st;
-    LMR_OR(fail, fill_rows(p, A, B, N));
-    LMR_OR(fail, larmor_op_create(A[0]->dev, &impl, p, A[0]->dtype, B ? B[0]->in : A[0]->in, out, op));
-    return LARMOR_OK;
-fail:
-    free_rows(p);
-    return st;
+    LMR_TRY(fill_rows(p, A, B, N));
+    return lmr_hand_on(&p_made, larmor_op_create(A[0]->dev, &impl, p, A[0]->dtype, B ? B[0]->in : A[0]->in, out, op));
 }
 
 larmor_status larmor_op_chain(larmor_op *A, larmor_op *B, larmor_op **AB)
 {
-    LMR_NEED(AB);
-    *AB = NULL;
+    LMR_NEED_OUT(AB);
     return lmr_op_blocks("chain", &A, &B, 1, NULL, AB);
 }
 
@@ -315,8 +297,7 @@ larmor_status lmr_op_blocks_right(larmor_op *op, const larmor_array *between, la
 
 larmor_status larmor_op_stack(larmor_op *const *ops, int count, larmor_op **stack)
 {
-    LMR_NEED(stack);
-    *stack = NULL;
+    LMR_NEED_OUT(stack);
     if (count < 1 || !ops || !ops[0])
         return LMR_FAIL(LARMOR_ERR_ARG, "stack: got %d operators, expected at least 1", count);
     for (int i = 0; i < count; i++) {

@@ -2,10 +2,8 @@
  * operator is. SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "core/array.h"
-#include "core/op.h"
 #include "core/owned.h"
 
 typedef enum task { NOTHING, FORWARD, ADJOINT, NORMAL, END } task;
@@ -165,17 +163,13 @@ static void free_rows(void *self)
     for (int i = 0; i < p->count; i++) {
         row *r = &p->row[i];
         if (r->started) pthread_join(r->thread, NULL);
-        larmor_array_free(r->x);
-        larmor_array_free(r->y);
-        larmor_array_free(r->z);
-        larmor_op_free(r->op);
+        LMR_FREE(r->x, r->y, r->z, r->op);
     }
     larmor_array_free(p->one);
     pthread_cond_destroy(&p->end);
     pthread_cond_destroy(&p->begin);
     pthread_mutex_destroy(&p->lock);
-    free(p->row);
-    free(p);
+    LMR_FREE(p->row, p);
 }
 
 static larmor_status expect_row(const larmor_device *dev, larmor_op *const *ops, int i, int64_t *total)
@@ -206,8 +200,7 @@ static larmor_status expect_row(const larmor_device *dev, larmor_op *const *ops,
 
 static larmor_status start(rows *p, larmor_op *const *ops, int count)
 {
-    p->row = calloc((size_t)count, sizeof *p->row);
-    if (!p->row) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(p->row, count);
     for (; p->count < count; p->count++) {
         row *r = &p->row[p->count];
         *r = (row){.all = p, .op = larmor_op_ref(ops[p->count])};
@@ -223,8 +216,7 @@ static larmor_status start(rows *p, larmor_op *const *ops, int count)
 larmor_status larmor_op_distribute(larmor_device *dev, larmor_op *const *ops, int count, larmor_op **op)
 {
     int64_t total = 0;
-    LMR_NEED(op);
-    *op = NULL;
+    LMR_NEED_OUT(op);
     LMR_NEED(dev);
     if (!ops || count < 1)
         return LMR_FAIL(LARMOR_ERR_ARG, "distribute: got %d operators, expected at least 1", ops ? count : 0);
@@ -232,17 +224,12 @@ larmor_status larmor_op_distribute(larmor_device *dev, larmor_op *const *ops, in
     larmor_shape out = larmor_op_out_shape(ops[0]);
     out.dim[out.ndim - 1] = total;
     const larmor_op_impl impl = {larmor_op_name(ops[0]), forward, adjoint, normal, free_rows};
-    rows *p = calloc(1, sizeof *p);
-    if (!p) return LMR_NO_MEMORY();
+    LMR_MAKE(rows, p, free_rows);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->begin, NULL);
     pthread_cond_init(&p->end, NULL);
-    larmor_status st;
-    LMR_OR(fail, start(p, ops, count));
-    LMR_OR(fail, larmor_array_create(dev, larmor_op_dtype(ops[0]), larmor_op_in_shape(ops[0]), &p->one));
-    LMR_OR(fail, larmor_op_create(dev, &impl, p, larmor_op_dtype(ops[0]), larmor_op_in_shape(ops[0]), out, op));
-    return LARMOR_OK;
-fail:
-    free_rows(p);
-    return st;
+    LMR_TRY(start(p, ops, count));
+    LMR_TRY(larmor_array_create(dev, larmor_op_dtype(ops[0]), larmor_op_in_shape(ops[0]), &p->one));
+    return lmr_hand_on(&p_made,
+                       larmor_op_create(dev, &impl, p, larmor_op_dtype(ops[0]), larmor_op_in_shape(ops[0]), out, op));
 }

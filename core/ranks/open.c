@@ -1,9 +1,9 @@
 /* Ranks from beginning to end: what carries their messages is found, and what belongs to them freed.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/array.h"
+#include "core/owned.h"
 #include "core/ranks/ranks.h"
 
 static int number_of(const char *name)
@@ -22,15 +22,9 @@ int larmor_ranks_started(void)
 
 static void free_ranks(larmor_ranks *r)
 {
-    free(r->with.send);
-    free(r->with.receive);
-    free(r->with.sent);
-    free(r->with.received);
-    free(r->stage);
-    larmor_array_free(r->parts);
+    LMR_FREE(r->with.send, r->with.receive, r->with.sent, r->with.received, r->stage, r->parts);
     lmr_ranks_close_communicator(r, 0);
-    larmor_device_free(r->communicator_device);
-    free(r);
+    LMR_FREE(r->communicator_device, r);
 }
 
 static larmor_status make_room(larmor_ranks *r)
@@ -46,12 +40,10 @@ static larmor_status make_room(larmor_ranks *r)
 larmor_status larmor_ranks_open(larmor_ranks **ranks)
 {
     static lmr_plugin mpi = LMR_PLUGIN("mpi", LMR_TRANSPORT_ENTRY, LMR_TRANSPORT_ABI);
-    LMR_NEED(ranks);
-    *ranks = NULL;
+    LMR_NEED_OUT(ranks);
     const lmr_transport *by = lmr_plugin_table(&mpi);
     if (!by) return lmr_fail_in(LARMOR_ERR_UNSUPPORTED, "ranks: MPI unavailable");
-    larmor_ranks *r = calloc(1, sizeof *r);
-    if (!r) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(larmor_ranks, r, 1);
     r->by = by;
     r->stage = malloc(2 * (size_t)LMR_STAGE);
     larmor_status begun =

@@ -22,12 +22,7 @@ typedef struct lmr_row {
 static void free_row(lmr_row *row)
 {
     if (!row) return;
-    larmor_op_free(row->op);
-    larmor_array_free(row->x);
-    larmor_array_free(row->y);
-    larmor_array_free(row->z);
-    free(row->last);
-    free(row);
+    LMR_FREE(row->op, row->x, row->y, row->z, row->last, row);
 }
 
 larmor_status lmr_ranks_order(const larmor_ranks *r, const void *order, int64_t bytes)

@@ -1,7 +1,6 @@
 /* An operator whose rows are on the ranks of several processes: rank 0 has the operator and its own row, each of
  * the others has a row and does what rank 0 asks for. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RANK_ROWS_H
-#define LMR_RANK_ROWS_H
+#pragma once
 
 #include "core/ranks/ranks.h"
 #include "larmor/op.h"
@@ -38,5 +37,3 @@ larmor_status lmr_rows_join(larmor_ranks *ranks, int id, larmor_status own, larm
 /* Other ranks: do what is asked of an operator that is there; not of MAKE. Errors: of the messages alone; what
  * fails in the row is rank 0's to say. */
 larmor_status lmr_rows_serve(larmor_ranks *ranks, const lmr_row_order *order);
-
-#endif

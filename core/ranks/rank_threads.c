@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "core/device.h"
+#include "core/owned.h"
 #include "core/ranks/ranks.h"
 #include "core/status.h"
 
@@ -68,8 +69,7 @@ static message *make_message(int from, int tag, const void *data, int64_t bytes)
     message *m = calloc(1, sizeof *m);
     void *copy = malloc((size_t)bytes + 1);
     if (!m || !copy) {
-        free(m);
-        free(copy);
+        LMR_FREE(m, copy);
         return NULL;
     }
     if (bytes) memcpy(copy, data, (size_t)bytes);
@@ -79,8 +79,7 @@ static message *make_message(int from, int tag, const void *data, int64_t bytes)
 
 static void free_message(message *m)
 {
-    free(m->data);
-    free(m);
+    LMR_FREE(m->data, m);
 }
 
 static larmor_status send_message(void *link, int to, int tag, const void *data, int64_t bytes)
@@ -280,9 +279,7 @@ static void free_room(room *r)
 {
     for (int i = 0; i < r->count; i++) pthread_cond_destroy(&r->seat[i].news);
     pthread_mutex_destroy(&r->lock);
-    free(r->offer);
-    free(r->seat);
-    free(r);
+    LMR_FREE(r->offer, r->seat, r);
 }
 
 static void end(void *link)
@@ -303,9 +300,7 @@ larmor_status lmr_threads_link(int count, void **links)
     seat *seats = calloc((size_t)count, sizeof *seats);
     offer *offers = calloc((size_t)count * (size_t)count, sizeof *offers);
     if (!r || !seats || !offers) {
-        free(r);
-        free(seats);
-        free(offers);
+        LMR_FREE(r, seats, offers);
         return LMR_NO_MEMORY();
     }
     *r = (room){.count = count, .open = count, .seat = seats, .offer = offers};

@@ -1,6 +1,5 @@
 /* The ranks of a process, for the pipeline. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RANKS_H
-#define LMR_RANKS_H
+#pragma once
 
 #include "core/ranks/transport.h"
 #include "larmor/array.h"
@@ -91,5 +90,3 @@ void lmr_ranks_close_communicator(larmor_ranks *ranks, int gives_up);
 /* core/ranks/rank_threads.c: the messages of such ranks, and a link for each. */
 extern const lmr_transport lmr_thread_transport;
 larmor_status lmr_threads_link(int count, void **links);
-
-#endif

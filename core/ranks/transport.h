@@ -1,7 +1,6 @@
 /* What carries messages between ranks: one constant table, of a plugin for processes, or of
  * core/ranks/rank_threads.c for threads. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_TRANSPORT_H
-#define LMR_TRANSPORT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -38,5 +37,3 @@ typedef struct lmr_transport {
 
 /* An lmr_plugin_entry. */
 #define LMR_TRANSPORT_ENTRY "lmr_transport_entry"
-
-#endif

@@ -1,6 +1,5 @@
 /* Names of BIDS, taken apart. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_BIDS_H
-#define LMR_BIDS_H
+#pragma once
 
 #include "core/status.h"
 
@@ -38,5 +37,3 @@ typedef struct lmr_bids_name {
  *
  * Errors  LARMOR_ERR_ARG, which says what BIDS forbids. */
 larmor_status lmr_bids_parse(const char *text, int echo, lmr_bids_name *name);
-
-#endif

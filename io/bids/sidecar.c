@@ -73,8 +73,7 @@ static void add_task(lmr_bytes *b, const char *path)
 larmor_status lmr_sidecar(larmor_output *out, const lmr_images *images, const lmr_volumes *v)
 {
     LMR_FREED_BY(lmr_bytes_free) lmr_bytes b = {0};
-    LMR_HEAP lmr_study *y = lmr_new(1, sizeof *y);
-    if (!y) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(lmr_study, y, 1);
     LMR_TRY(lmr_study_read(out->path, images->opts->header, y));
     const double tr = y->number[LMR_TR_MS] / MS_PER_S;
     lmr_bytes_print(&b, "{\n  \"Modality\": \"MR\"");

@@ -82,8 +82,7 @@ static larmor_status find_window(const plan *p, double window[2])
     window[0] = p->low;
     window[1] = p->high;
     if (p->low < 0) return LARMOR_OK;
-    LMR_HEAP larmor_image *some = lmr_new(count, sizeof *some);
-    if (!some) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(larmor_image, some, count);
     for (int k = 0; k < count; k++) some[k] = images->image[(int64_t)k * images->count / count];
     return larmor_image_window(some, count, window);
 }
@@ -258,8 +257,7 @@ static void become_phase(lmr_dicom_series *series)
 
 static larmor_status write_both(plan *p, const lmr_dicom *plugin)
 {
-    LMR_HEAP lmr_dicom_series *series = lmr_new(1, sizeof *series);
-    if (!series) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(lmr_dicom_series, series, 1);
     LMR_TRY(begin_series(p, plugin, series));
     LMR_TRY(write_series(p, series));
     if (!has_phase(p->images)) return LARMOR_OK;
@@ -292,8 +290,7 @@ static larmor_status write_frames(plan *p, lmr_dicom_series *series, int part)
 /* The second file has the phases. */
 static larmor_status write_one_or_two(plan *p, const lmr_dicom *plugin)
 {
-    LMR_HEAP lmr_dicom_series *series = lmr_new(1, sizeof *series);
-    if (!series) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(lmr_dicom_series, series, 1);
     LMR_TRY(begin_series(p, plugin, series));
     series->is_enhanced = 1;
     lmr_identity_mix(&series->identity, "enhanced", strlen("enhanced"));
@@ -333,9 +330,7 @@ static larmor_status check_frames(const char *path, const lmr_images *images)
 
 static void free_plan(plan *p)
 {
-    free(p->order.order);
-    free(p->values);
-    free(p->pixels);
+    LMR_FREE(p->order.order, p->values, p->pixels);
 }
 
 static larmor_status write_images(larmor_output *out, const lmr_images *images)

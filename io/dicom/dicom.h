@@ -1,7 +1,6 @@
 /* DICOM's MR Image Storage: what the files of this folder share. Numbers of attributes and their types are those of
  * DICOM PS3.3 and PS3.6. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_DICOM_H
-#define LMR_DICOM_H
+#pragma once
 
 #include "io/dicom/plugin.h"
 #include "io/images/volume.h"
@@ -84,7 +83,6 @@ void lmr_set(lmr_dicom_setter *s, uint32_t tag, const char *value);
 void lmr_set_numbers(lmr_dicom_setter *s, uint32_t tag, const double *numbers, int count);
 void lmr_set_number(lmr_dicom_setter *s, uint32_t tag, double number);
 void lmr_set_integer(lmr_dicom_setter *s, uint32_t tag, int64_t number);
-void lmr_set_text(lmr_dicom_setter *s, uint32_t tag, int type, const char *text, int most);
 void lmr_set_positive(lmr_dicom_setter *s, uint32_t tag, int type, double number);
 
 typedef struct lmr_dicom_place { /* rows of the image lie along read_dir, columns along phase_dir */
@@ -112,5 +110,3 @@ larmor_status lmr_dicom_describe_frames(const lmr_dicom_series *series, void *fi
  * plugin. */
 larmor_status lmr_dicom_describe(const lmr_dicom_series *series, void *file, const larmor_image_meta *meta, int64_t z,
                                  int64_t number);
-
-#endif

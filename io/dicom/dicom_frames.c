@@ -1,7 +1,6 @@
 /* The attributes of Enhanced MR Image Storage: one file for all slices, what they share and what each has of its own
  * in functional groups (DICOM PS3.3, A.36 and C.7.6.16). SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
-#include <string.h>
 #include <strings.h>
 
 #include "core/owned.h"

@@ -31,7 +31,7 @@ void lmr_set_integer(lmr_dicom_setter *s, uint32_t tag, int64_t number)
     lmr_set(s, tag, lmr_dicom_integer(number).s);
 }
 
-void lmr_set_text(lmr_dicom_setter *s, uint32_t tag, int type, const char *text, int most)
+static void set_text(lmr_dicom_setter *s, uint32_t tag, int type, const char *text, int most)
 {
     const lmr_dicom_value v = lmr_dicom_text(text, most);
     if (type == LMR_TYPE_2 || *v.s) lmr_set(s, tag, v.s);
@@ -55,7 +55,7 @@ static void set_code(lmr_dicom_setter *s, uint32_t tag, int type, const char *te
         code[i] = isalnum(c) ? (char)toupper(c) : '_';
         if (c == ' ') code[i] = ' ';
     }
-    lmr_set_text(s, tag, type, code, 16);
+    set_text(s, tag, type, code, 16);
 }
 
 static const char *sex_of(const char *gender)
@@ -69,8 +69,8 @@ static const char *sex_of(const char *gender)
 static void set_patient(lmr_dicom_setter *s, const lmr_dicom_series *series)
 {
     const lmr_study *y = &series->study;
-    lmr_set_text(s, 0x00100010, LMR_TYPE_2, y->text[LMR_PATIENT_NAME], 64);
-    lmr_set_text(s, 0x00100020, LMR_TYPE_2, y->text[LMR_PATIENT_ID], 64);
+    set_text(s, 0x00100010, LMR_TYPE_2, y->text[LMR_PATIENT_NAME], 64);
+    set_text(s, 0x00100020, LMR_TYPE_2, y->text[LMR_PATIENT_ID], 64);
     lmr_set(s, 0x00100030, lmr_dicom_date(y->text[LMR_PATIENT_BIRTHDATE]).s);
     lmr_set(s, 0x00100040, sex_of(y->text[LMR_PATIENT_GENDER]));
     lmr_set_positive(s, 0x00101020, LMR_TYPE_3, y->number[LMR_PATIENT_HEIGHT_M]);
@@ -89,11 +89,11 @@ static void set_study(lmr_dicom_setter *s, const lmr_dicom_series *series)
     lmr_set(s, 0x00080030, lmr_dicom_time(y->text[LMR_STUDY_TIME]).s);
     if (*date.s) lmr_set(s, 0x00080021, date.s);
     if (*time.s) lmr_set(s, 0x00080031, time.s);
-    lmr_set_text(s, 0x00080050, LMR_TYPE_2, y->text[LMR_ACCESSION_NUMBER], 16);
-    lmr_set_text(s, 0x00080090, LMR_TYPE_2, y->text[LMR_REFERRING_PHYSICIAN], 64);
-    lmr_set_text(s, 0x00081030, LMR_TYPE_3, y->text[LMR_STUDY_DESCRIPTION], 64);
+    set_text(s, 0x00080050, LMR_TYPE_2, y->text[LMR_ACCESSION_NUMBER], 16);
+    set_text(s, 0x00080090, LMR_TYPE_2, y->text[LMR_REFERRING_PHYSICIAN], 64);
+    set_text(s, 0x00081030, LMR_TYPE_3, y->text[LMR_STUDY_DESCRIPTION], 64);
     lmr_set(s, 0x0020000d, series->study_uid.s);
-    lmr_set_text(s, 0x00200010, LMR_TYPE_2, y->text[LMR_STUDY_ID], 16);
+    set_text(s, 0x00200010, LMR_TYPE_2, y->text[LMR_STUDY_ID], 16);
     lmr_set(s, 0x00200052, series->frame_uid.s);
     if (!series->is_enhanced) lmr_set(s, 0x00200060, ""); /* Laterality, of which the header says nothing */
     lmr_set(s, 0x00201040, "");
@@ -106,8 +106,8 @@ static void set_series(lmr_dicom_setter *s, const lmr_dicom_series *series)
     lmr_set(s, 0x00080060, "MR");
     lmr_set(s, 0x0020000e, series->series_uid.s);
     lmr_set_integer(s, 0x00200011, (first >= 1 && first < 1e6 ? (int64_t)first : 1) + series->is_phase);
-    lmr_set_text(s, 0x0008103e, LMR_TYPE_3, series->description.s, 64);
-    lmr_set_text(s, 0x00181030, LMR_TYPE_3, y->text[LMR_PROTOCOL_NAME], 64);
+    set_text(s, 0x0008103e, LMR_TYPE_3, series->description.s, 64);
+    set_text(s, 0x00181030, LMR_TYPE_3, y->text[LMR_PROTOCOL_NAME], 64);
     set_code(s, 0x00180015, LMR_TYPE_3, y->text[LMR_BODY_PART]);
     set_code(s, 0x00185100, LMR_TYPE_2, y->text[LMR_PATIENT_POSITION]);
 }
@@ -118,12 +118,12 @@ static void set_system(lmr_dicom_setter *s, const lmr_dicom_series *series)
     const int type = series->is_enhanced ? LMR_TYPE_1 : LMR_TYPE_3;
     char version[65];
     snprintf(version, sizeof version, "larmor %s", LARMOR_VERSION);
-    lmr_set_text(s, 0x00080070, series->is_enhanced ? LMR_TYPE_1 : LMR_TYPE_2, y->text[LMR_SYSTEM_VENDOR], 64);
-    lmr_set_text(s, 0x00080080, LMR_TYPE_3, y->text[LMR_INSTITUTION], 64);
-    lmr_set_text(s, 0x00081010, LMR_TYPE_3, y->text[LMR_STATION], 16);
-    lmr_set_text(s, 0x00081090, type, y->text[LMR_SYSTEM_MODEL], 64);
-    lmr_set_text(s, 0x00181000, type, y->text[LMR_DEVICE_SERIAL], 64);
-    lmr_set_text(s, 0x00181020, LMR_TYPE_3, version, 64);
+    set_text(s, 0x00080070, series->is_enhanced ? LMR_TYPE_1 : LMR_TYPE_2, y->text[LMR_SYSTEM_VENDOR], 64);
+    set_text(s, 0x00080080, LMR_TYPE_3, y->text[LMR_INSTITUTION], 64);
+    set_text(s, 0x00081010, LMR_TYPE_3, y->text[LMR_STATION], 16);
+    set_text(s, 0x00081090, type, y->text[LMR_SYSTEM_MODEL], 64);
+    set_text(s, 0x00181000, type, y->text[LMR_DEVICE_SERIAL], 64);
+    set_text(s, 0x00181020, LMR_TYPE_3, version, 64);
 }
 
 /* Of a type of sequence in free words; "RM", research mode, of what is not known. */
@@ -157,7 +157,7 @@ static void set_sequence(lmr_dicom_setter *s, const lmr_dicom_series *series, co
     lmr_set(s, 0x00180021, "NONE");
     lmr_set(s, 0x00180022, "");
     lmr_set(s, 0x00180023, series->dim[2] > 1 ? "3D" : "2D");
-    lmr_set_text(s, 0x00180024, LMR_TYPE_3, y->text[LMR_SEQUENCE_NAME], 16);
+    set_text(s, 0x00180024, LMR_TYPE_3, y->text[LMR_SEQUENCE_NAME], 16);
     lmr_set_positive(s, 0x00180080, LMR_TYPE_2, y->number[LMR_TR_MS]);
     lmr_set_positive(s, 0x00180081, LMR_TYPE_2, lmr_echo_time(y, meta->contrast));
     lmr_set_positive(s, 0x00180082, LMR_TYPE_3, y->number[LMR_TI_MS]);

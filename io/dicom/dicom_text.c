@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <locale.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "io/dicom/dicom.h"

@@ -1,7 +1,6 @@
 /* What encodes DICOM files: the plugin larmor_dicom.so, which alone knows DCMTK.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_DICOM_PLUGIN_H
-#define LMR_DICOM_PLUGIN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,6 +34,4 @@ typedef struct lmr_dicom {
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

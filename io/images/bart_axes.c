@@ -1,5 +1,6 @@
 /* Which of BART's 16 axes an image's counters are. SPDX-License-Identifier: Apache-2.0 */
 #include "io/images/bart_axes.h"
+#include "core/owned.h"
 
 #include <stdlib.h>
 
@@ -45,8 +46,7 @@ static int ascending(const void *left, const void *right)
 /* Values become ranks. */
 static larmor_status rank(axis *a, int count)
 {
-    int *sorted = lmr_new(count, sizeof *sorted);
-    if (!sorted) return LMR_NO_MEMORY();
+    LMR_NEW(int, sorted, count);
     for (int i = 0; i < count; i++) sorted[i] = a->value[i];
     qsort(sorted, (size_t)count, sizeof *sorted, ascending);
     a->distinct = 0;
@@ -112,7 +112,6 @@ larmor_status lmr_bart_axes(const lmr_images *images, int64_t *dim, int *place)
         dim[SLICE] = v.slices;
         for (int i = 0; i < count; i++) place[v.order[i]] = i / v.slices + i % v.slices * v.volumes;
     }
-    free(v.order);
-    free(values);
+    LMR_FREE(v.order, values);
     return st;
 }

@@ -1,6 +1,5 @@
 /* Which of BART's 16 axes an image's counters are. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_BART_AXES_H
-#define LMR_BART_AXES_H
+#pragma once
 
 #include "io/images/volume.h"
 
@@ -18,5 +17,3 @@ void lmr_bart_counters(int axes, const int64_t *dim, int64_t i, larmor_image_met
  * place  [images] the index of each in the order of the file.
  * Errors LARMOR_ERR_MEMORY. */
 larmor_status lmr_bart_axes(const lmr_images *images, int64_t *dim, int *place);
-
-#endif

@@ -61,10 +61,7 @@ static larmor_status find_classes(const char *path, const lmr_format *format, co
 larmor_status larmor_images_divide(const char *path, const larmor_image_place *places, int count, int *file,
                                    int *files)
 {
-    LMR_NEED(path);
-    LMR_NEED(places);
-    LMR_NEED(file);
-    LMR_NEED(files);
+    LMR_NEED(path, places, file, files);
     const lmr_format *format = lmr_format_of(path);
     if (!format) return lmr_unknown_suffix(path, 0);
     if (count < 1) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no image to write", path);
@@ -88,8 +85,7 @@ larmor_status larmor_images_divide(const char *path, const larmor_image_place *p
 
 larmor_status larmor_divided_name(const char *path, int file, char *name, size_t room)
 {
-    LMR_NEED(path);
-    LMR_NEED(name);
+    LMR_NEED(path, name);
     const lmr_format *format = lmr_format_of(path);
     if (!format) return lmr_unknown_suffix(path, 0);
     const int stem = (int)(strlen(path) - strlen(format->suffix));

@@ -178,8 +178,7 @@ static larmor_status save_coils(larmor_output *out, const larmor_array *maps, co
     }
     if (!st) st = write_coils(out, images, coils, shape.ndim > 3);
     for (int c = 0; view && c < coils; c++) larmor_array_free(view[c]);
-    free(view);
-    free(images);
+    LMR_FREE(view, images);
     return st;
 }
 

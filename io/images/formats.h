@@ -1,7 +1,6 @@
 /* What a file format is, a row of the table in formats.c, and what their files share. SPDX-License-Identifier:
  * Apache-2.0 */
-#ifndef LMR_FORMATS_H
-#define LMR_FORMATS_H
+#pragma once
 
 #include "core/array.h"
 #include "core/atomic.h"
@@ -66,5 +65,3 @@ larmor_status lmr_finite(const larmor_output *out, larmor_dtype dtype, const voi
 /* A shape of n sizes: trailing ones dropped, and, if they are still too many, all ones past the second dimension.
  * Errors  LARMOR_ERR_FORMAT if more than LARMOR_MAX_DIMS are left. */
 larmor_status lmr_shape_from(const char *path, int n, const int64_t *dims, larmor_shape *shape);
-
-#endif

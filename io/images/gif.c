@@ -3,7 +3,6 @@
 #ifdef LMR_HAVE_GIF
 #include <gif_lib.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/owned.h"
 
@@ -96,9 +95,8 @@ static larmor_status write_images(larmor_output *out, const lmr_images *images)
 
 #define READY NULL
 #else
-static larmor_status check(const char *path, const lmr_images *images)
+static larmor_status check(const char *path, const lmr_images *images LMR_UNUSED)
 {
-    (void)images;
     return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "%s: larmor was built without giflib; use .png", path);
 }
 

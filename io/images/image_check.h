@@ -1,6 +1,5 @@
 /* A check of what was written. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_IMAGE_CHECK_H
-#define LMR_IMAGE_CHECK_H
+#pragma once
 
 #include "core/atomic.h"
 
@@ -9,5 +8,3 @@
  *
  * Errors  LARMOR_ERR_IO; those of a reader that cannot be started; LARMOR_STOPPED. */
 larmor_status lmr_images_read_back(const larmor_output *out);
-
-#endif

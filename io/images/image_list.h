@@ -1,6 +1,5 @@
 /* What a file of images holds, before it is taken apart. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_IMAGE_LIST_H
-#define LMR_IMAGE_LIST_H
+#pragma once
 
 #include "io/images/formats.h"
 #include "io/reader/protocol.h"
@@ -20,5 +19,3 @@ typedef struct lmr_image_list {
 /* Free it with lmr_image_list_free. Errors: those of larmor_image_read. */
 larmor_status lmr_image_list_read(const char *path, larmor_device *dev, lmr_image_list *list);
 void lmr_image_list_free(lmr_image_list *list);
-
-#endif

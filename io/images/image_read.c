@@ -214,8 +214,7 @@ static larmor_status read_metas(input *in, const lmr_reader_array *array, lmr_im
         return lmr_reader_lies(in->reader);
     for (int64_t i = 0; i < l.count; i++)
         if (!is_possible_meta(&meta[i])) return lmr_reader_lies(in->reader);
-    list->meta = lmr_new(l.count, sizeof *list->meta);
-    if (!list->meta) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(list->meta, l.count);
     memcpy(list->meta, meta, (size_t)bytes);
     list->metas = l.count;
     list->axes = 5;
@@ -232,8 +231,7 @@ static larmor_status read_list(input *in, larmor_device *dev, lmr_image_list *li
     if (in->format->can & LMR_CAN_LIST) return read_metas(in, &array, list);
     list->axes = array.axes;
     memcpy(list->dim, array.dim, (size_t)array.axes * sizeof *list->dim);
-    list->meta = lmr_new(1, sizeof *list->meta);
-    if (!list->meta) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(list->meta, 1);
     list->metas = 1;
     return read_meta(in, list->meta);
 }
@@ -265,9 +263,7 @@ larmor_status lmr_image_list_read(const char *path, larmor_device *dev, lmr_imag
 
 void lmr_image_list_free(lmr_image_list *list)
 {
-    larmor_array_free(list->all);
-    free(list->meta);
-    free(list->header);
+    LMR_FREE(list->all, list->meta, list->header);
     *list = (lmr_image_list){.all = NULL};
 }
 
@@ -382,8 +378,7 @@ typedef struct folder {
 static void close_folder(folder *f)
 {
     for (int i = 0; i < f->count; i++) free(f->entry[i]);
-    free(f->entry);
-    free(f->along);
+    LMR_FREE(f->entry, f->along);
 }
 
 static int is_dicom(const struct dirent *entry)
@@ -431,8 +426,7 @@ static larmor_status describe_folder(const char *path, larmor_device *dev, larmo
         return LMR_FAIL(LARMOR_ERR_IO, "%s: %s.", path, strerror(errno));
     }
     if (!f.count) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: holds no .dcm file.", path);
-    f.along = lmr_new(f.count, sizeof *f.along);
-    if (!f.along) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(f.along, f.count);
     for (int i = 0; i < f.count; i++) {
         char file[PATH_MAX];
         LMR_TRY(lmr_go_on());

@@ -16,8 +16,7 @@ static larmor_status drop_imaginary(lmr_image_list *list)
 {
     const int64_t count = larmor_array_count(list->all);
     larmor_array *real = NULL;
-    LMR_HEAP float *values = lmr_new(count, sizeof *values);
-    if (!values) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(float, values, count);
     LMR_TRY(lmr_values(list->all, LMR_AS_REAL, values));
     LMR_TRY(
         larmor_array_upload(list->all->dev, LARMOR_F32, larmor_array_shape(list->all), LARMOR_F32, values, &real));
@@ -71,9 +70,7 @@ static larmor_status take_apart(const lmr_image_list *list, larmor_image_set *se
 
 larmor_status larmor_images_read(const char *path, larmor_device *dev, larmor_image_set *set)
 {
-    LMR_NEED(path);
-    LMR_NEED(dev);
-    LMR_NEED(set);
+    LMR_NEED(path, dev, set);
     *set = (larmor_image_set){.image = NULL};
     lmr_image_list list;
     LMR_TRY(lmr_image_list_read(path, dev, &list));
@@ -93,9 +90,7 @@ void larmor_images_free(larmor_image_set *set)
 {
     if (!set) return;
     for (int i = 0; i < set->count; i++) larmor_array_free(set->image[i].data);
-    larmor_array_free(set->all);
-    free(set->image);
-    free(set->header);
+    LMR_FREE(set->all, set->image, set->header);
     *set = (larmor_image_set){.image = NULL};
 }
 
@@ -120,8 +115,7 @@ larmor_status larmor_images_stack(const larmor_image *images, int count, larmor_
     static const larmor_write_opts none = {0};
     lmr_images set;
     lmr_volumes v;
-    LMR_NEED(volumes);
-    *volumes = NULL;
+    LMR_NEED_OUT(volumes);
     LMR_TRY(lmr_images_check("images", images, count, &none, &set));
     LMR_TRY(lmr_order(&set, &v));
     const larmor_status st = gather(&set, &v, volumes);

@@ -60,8 +60,7 @@ static larmor_status write_images(larmor_output *out, const lmr_images *images)
         if (!st) st = lmr_finite(out, dtype, host, images->voxels);
         if (!st) st = lmr_output_put(out, 0, host, bytes);
     }
-    free(host);
-    free(v.order);
+    LMR_FREE(host, v.order);
     return st;
 }
 

@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/owned.h"
@@ -121,8 +120,11 @@ static larmor_status choose_size(const char *path, int64_t most, lmr_picture *p)
                     p->per_frame, most);
 }
 
-larmor_status lmr_picture_lay_out(const char *path, const lmr_images *images, int is_series, int64_t most,
-                                  lmr_picture *p)
+/* Where tiles lie; data are not looked at. is_series: volumes, or the planes of a single one, are frames; else there
+ * is one frame. most: pixels of a side. Errors: LARMOR_ERR_ARG for too many tiles; LARMOR_ERR_MEMORY. Free it in
+ * any case. */
+static larmor_status picture_lay_out(const char *path, const lmr_images *images, int is_series, int64_t most,
+                                     lmr_picture *p)
 {
     *p = (lmr_picture){.images = images, .paint = images->opts->colour ? LMR_COLOUR : LMR_GREY};
     if (images->opts->planes)
@@ -138,26 +140,24 @@ larmor_status lmr_picture_lay_out(const char *path, const lmr_images *images, in
     return choose_size(path, most, p);
 }
 
-void lmr_picture_free(lmr_picture *p)
+static void picture_free(lmr_picture *p)
 {
-    free(p->order.order);
-    free(p->value);
-    free(p->phase);
+    LMR_FREE(p->order.order, p->value, p->phase);
     *p = (lmr_picture){.images = NULL};
 }
 
 larmor_status lmr_picture_check(const char *path, const lmr_images *images, int is_series, int64_t most)
 {
-    LMR_FREED_BY(lmr_picture_free) lmr_picture p;
-    return lmr_picture_lay_out(path, images, is_series, most, &p);
+    LMR_FREED_BY(picture_free) lmr_picture p;
+    return picture_lay_out(path, images, is_series, most, &p);
 }
 
 larmor_status lmr_picture_write(larmor_output *out, const lmr_images *images, int is_series, int64_t most,
                                 larmor_status (*encode)(lmr_picture *p, lmr_bytes *file))
 {
-    LMR_FREED_BY(lmr_picture_free) lmr_picture p;
+    LMR_FREED_BY(picture_free) lmr_picture p;
     LMR_FREED_BY(lmr_bytes_free) lmr_bytes file = {0};
-    LMR_TRY(lmr_picture_lay_out(out->path, images, is_series, most, &p));
+    LMR_TRY(picture_lay_out(out->path, images, is_series, most, &p));
     LMR_TRY(lmr_picture_load(out, &p));
     LMR_TRY(encode(&p, &file));
     LMR_TRY(lmr_bytes_end(&file));
@@ -185,8 +185,7 @@ larmor_status lmr_picture_load(const larmor_output *out, lmr_picture *p)
 {
     const lmr_images *images = p->images;
     const int64_t all = images->voxels * images->count;
-    LMR_HEAP larmor_image *sorted = lmr_new(images->count, sizeof *sorted);
-    if (!sorted) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(larmor_image, sorted, images->count);
     for (int j = 0; j < images->count; j++) sorted[j] = images->image[p->order.order[j]];
     const lmr_images in_order = {.image = sorted, .count = images->count, .voxels = images->voxels};
     LMR_TRY(lmr_magnitudes(&in_order, &p->value));

@@ -1,6 +1,5 @@
 /* Pictures of images: tiles of greys or colours, each with a name above it. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PICTURE_H
-#define LMR_PICTURE_H
+#pragma once
 
 #include "io/bytes.h"
 #include "io/images/volume.h"
@@ -56,28 +55,19 @@ typedef struct lmr_picture {
     float *value, *phase; /* [volumes, planes, y, x]; phase: NULL for greys */
 } lmr_picture;
 
-/* Where tiles lie; data are not looked at. is_series: volumes, or the planes of a single one, are frames; else there
- * is one frame. most: pixels of a side. Errors: LARMOR_ERR_ARG for too many tiles; LARMOR_ERR_MEMORY. Free it in
- * any case. */
-larmor_status lmr_picture_lay_out(const char *path, const lmr_images *images, int is_series, int64_t most,
-                                  lmr_picture *p);
-
 /* The values. Errors: LARMOR_ERR_NUMERIC, LARMOR_ERR_MEMORY. */
 larmor_status lmr_picture_load(const larmor_output *out, lmr_picture *p);
 
 /* A frame [channels, width, height] into zeros. */
 void lmr_picture_paint(const lmr_picture *p, int64_t frame, unsigned char *pixel);
 
-/* Lay out, load, encode and write; the parameters of lmr_picture_lay_out. Errors: those of all of them. */
+/* Lay out tiles, load, encode and write. is_series: volumes, or the planes of a single one, are frames; else there is
+ * one frame. most: pixels of a side. Errors: LARMOR_ERR_ARG for too many tiles; those of all steps. */
 larmor_status lmr_picture_write(larmor_output *out, const lmr_images *images, int is_series, int64_t most,
                                 larmor_status (*encode)(lmr_picture *p, lmr_bytes *file));
 
-/* Whether a picture can hold the images. Errors: those of lmr_picture_lay_out. */
+/* Whether a picture can hold the images. Errors: LARMOR_ERR_ARG for too many tiles; LARMOR_ERR_MEMORY. */
 larmor_status lmr_picture_check(const char *path, const lmr_images *images, int is_series, int64_t most);
 
 /* The colours of LMR_INDEX, [3, 256]. */
 void lmr_picture_palette(unsigned char *rgb);
-
-void lmr_picture_free(lmr_picture *p);
-
-#endif

@@ -2,7 +2,6 @@
  * Apache-2.0 */
 #include "io/images/pieces.h"
 
-#include "core/array.h"
 #include "io/reader/checksum.h"
 
 int lmr_is_possible_array(const lmr_reader_array *a)

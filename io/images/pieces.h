@@ -1,6 +1,5 @@
 /* Elements that are in an HDF5 file in pieces, with checksums or without. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PIECES_H
-#define LMR_PIECES_H
+#pragma once
 
 #include "io/process/reader_process.h"
 
@@ -17,5 +16,3 @@ larmor_status lmr_take_checked(const lmr_source *source, const lmr_reader_piece 
 
 /* Bytes of the largest piece. */
 int64_t lmr_largest_piece(const lmr_reader_piece *piece, int64_t count);
-
-#endif

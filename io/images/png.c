@@ -12,21 +12,17 @@ static void collect(png_structp png, png_bytep data, png_size_t bytes)
     lmr_bytes_add(png_get_io_ptr(png), data, bytes);
 }
 
-static void flush(png_structp png)
+static void flush(png_structp png LMR_UNUSED)
 {
-    (void)png;
 }
 
-static void stop(png_structp png, png_const_charp message)
+static void stop(png_structp png, png_const_charp message LMR_UNUSED)
 {
-    (void)message;
     png_longjmp(png, 1);
 }
 
-static void quiet(png_structp png, png_const_charp message)
+static void quiet(png_structp png LMR_UNUSED, png_const_charp message LMR_UNUSED)
 {
-    (void)png;
-    (void)message;
 }
 
 larmor_status lmr_png_encode(const unsigned char *pixel, int64_t width, int64_t height, int channels, lmr_bytes *file)

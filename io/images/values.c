@@ -61,9 +61,8 @@ static float part_of(const double v[2], lmr_as as, int is_single)
     }
 }
 
-static larmor_status convert_part(void *user, int part, int64_t first, int64_t end)
+static larmor_status convert_part(void *user, int part LMR_UNUSED, int64_t first, int64_t end)
 {
-    (void)part;
     const conversion *c = user;
     const int is_single = c->dtype == LARMOR_C64;
     for (int64_t i = first; i < end; i++) {

@@ -283,8 +283,7 @@ larmor_status lmr_order(const lmr_images *images, lmr_volumes *v)
     item *items = calloc((size_t)count, sizeof *items);
     v->order = calloc((size_t)count, sizeof *v->order);
     if (!items || !v->order) {
-        free(items);
-        free(v->order);
+        LMR_FREE(items, v->order);
         v->order = NULL;
         return LMR_NO_MEMORY();
     }
@@ -387,16 +386,14 @@ static larmor_status fits(const char *path, const lmr_images *images, const int 
 {
     lmr_images some = *images;
     lmr_volumes v;
-    larmor_image *image = lmr_new(images->count, sizeof *image);
-    if (!image) return LMR_NO_MEMORY();
+    LMR_NEW(larmor_image, image, images->count);
     some.image = image;
     some.count = 0;
     for (int i = 0; i < images->count; i++)
         if (class[i] == which) image[some.count++] = images->image[i];
     const larmor_status st = lmr_arrange(path, &some, &v);
     *one_file = !st;
-    free(v.order);
-    free(image);
+    LMR_FREE(v.order, image);
     return st == LARMOR_ERR_MEMORY ? st : LARMOR_OK;
 }
 

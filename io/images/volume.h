@@ -1,6 +1,5 @@
 /* Geometry of ISMRMRD images (LPS, mm) and how single slices become volumes. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_VOLUME_H
-#define LMR_VOLUME_H
+#pragma once
 
 #include "io/images/formats.h"
 
@@ -39,5 +38,3 @@ larmor_status lmr_sidecar(larmor_output *out, const lmr_images *images, const lm
 /* From voxels to mm (LPS) for an image of this size: voxel (x, y, z) lies at affine (x, y, z, 1). Directions that are
  * not known are x, y and what is normal to both. */
 void lmr_image_affine(const larmor_image_meta *meta, const int64_t dim[3], double affine[3][4]);
-
-#endif

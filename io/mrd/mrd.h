@@ -2,8 +2,7 @@
  *
  * Acquisitions, channels and samples are counted from 0 in messages, as in the file; encodings from 1.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_MRD_H
-#define LMR_MRD_H
+#pragma once
 
 #include "core/array.h"
 #include "core/status.h"
@@ -197,9 +196,7 @@ larmor_status lmr_mrd_strongest_line(const larmor_raw *raw, int encoding, int ax
  * Cartesian. */
 larmor_status lmr_mrd_check_centre(larmor_raw *raw, int encoding, int lines);
 
-/* mrd_geometry.c: 1 if a head has directions, a position; warnings of images whose place is not known. */
-int lmr_mrd_is_oriented(const lmr_mrd_head *h);
-int lmr_mrd_is_placed(const lmr_mrd_head *h);
+/* mrd_geometry.c: warnings of images whose place is not known. */
 larmor_status lmr_mrd_check_geometry(larmor_raw *raw);
 /* 1 if the field of view of nd axes was moved. */
 int lmr_mrd_is_shifted(const larmor_raw *raw, int nd);
@@ -210,5 +207,3 @@ larmor_status lmr_mrd_grid(const larmor_raw *raw, int encoding, const larmor_gri
 
 /* warn.c: "64 GiB", "2.0 PiB". */
 lmr_text lmr_bytes_text(double bytes);
-
-#endif

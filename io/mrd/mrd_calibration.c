@@ -186,8 +186,7 @@ static larmor_status complete_image(larmor_raw *raw, const lmr_mrd_keyed *image,
         raw->info.completing += found;
     }
     const int done = lines && lacking;
-    free(lines);
-    free(lacking);
+    LMR_FREE(lines, lacking);
     return done ? LARMOR_OK : LMR_NO_MEMORY();
 }
 
@@ -382,8 +381,7 @@ larmor_status lmr_mrd_calibration(const larmor_raw *raw, int group, int64_t **li
         *count = choose(lines, n, *list);
     }
     const int done = lines && *list;
-    free(lines);
-    free(found);
+    LMR_FREE(lines, found);
     if (done) return LARMOR_OK;
     free(*list);
     *list = NULL;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "core/select.h"
 #include "io/mrd/mrd.h"
 
@@ -111,8 +112,7 @@ static larmor_status find_classes(const larmor_raw *raw, int encoding, classes *
         class *of = &all->of[c];
         if (c == all->count) {
             *of = (class){.first = i, .reversed = (raw->head[i].flags & LARMOR_ACQ_REVERSE) != 0, .echo = NAN};
-            of->profile = lmr_new(raw->head[i].samples, sizeof *of->profile);
-            if (!of->profile) return LMR_NO_MEMORY();
+            LMR_ALLOCATE(of->profile, raw->head[i].samples);
             memset(of->profile, 0, (size_t)raw->head[i].samples * sizeof *of->profile);
             all->count++;
         }
@@ -382,7 +382,6 @@ larmor_status lmr_mrd_strongest_line(const larmor_raw *raw, int encoding, int ax
         for (int64_t l = 0; l < lines; l++)
             if (line[l] == said && energy[l] > WEAK_CENTRE * most) out->line = -1;
     }
-    free(energy);
-    free(line);
+    LMR_FREE(energy, line);
     return created ? LARMOR_OK : LMR_NO_MEMORY();
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/owned.h"
 #include "io/mrd/mrd.h"
 #include "io/reader/mrd_records.h"
 
@@ -20,8 +19,7 @@ const char *larmor_raw_xml(const larmor_raw *raw)
 
 larmor_status larmor_raw_encoding(const larmor_raw *raw, int encoding, larmor_encoding *out)
 {
-    LMR_NEED(raw);
-    LMR_NEED(out);
+    LMR_NEED(raw, out);
     if (encoding < 0 || encoding >= raw->header.encodings)
         return LMR_FAIL(LARMOR_ERR_ARG, "raw: encoding %d, the file has %d", encoding, raw->header.encodings);
     *out = raw->header.encoding[encoding].space;
@@ -30,8 +28,7 @@ larmor_status larmor_raw_encoding(const larmor_raw *raw, int encoding, larmor_en
 
 larmor_status larmor_raw_group(const larmor_raw *raw, int group, larmor_group *out)
 {
-    LMR_NEED(raw);
-    LMR_NEED(out);
+    LMR_NEED(raw, out);
     if (group < 0 || group >= raw->info.groups)
         return LMR_FAIL(LARMOR_ERR_ARG, "raw: group %d, the file has %d", group, raw->info.groups);
     *out = raw->group[group];
@@ -40,8 +37,7 @@ larmor_status larmor_raw_group(const larmor_raw *raw, int group, larmor_group *o
 
 larmor_status larmor_raw_acquisition(const larmor_raw *raw, int64_t i, larmor_acquisition *out)
 {
-    LMR_NEED(raw);
-    LMR_NEED(out);
+    LMR_NEED(raw, out);
     if (i < 0 || i >= raw->info.acquisitions)
         return LMR_FAIL(LARMOR_ERR_ARG, "raw: acquisition %lld, the file has %lld", (long long)i,
                         (long long)raw->info.acquisitions);
@@ -103,8 +99,7 @@ static double kz_of(const larmor_raw *raw, int64_t i)
 
 larmor_status larmor_raw_stamps(const larmor_raw *raw, int group, larmor_stamp *stamps)
 {
-    LMR_NEED(raw);
-    LMR_NEED(stamps);
+    LMR_NEED(raw, stamps);
     if (group < 0 || group >= raw->info.groups)
         return LMR_FAIL(LARMOR_ERR_ARG, "raw: stamps: group %d, the file has %d", group, raw->info.groups);
     for (int64_t r = 0; r < raw->group[group].readouts; r++) {
@@ -143,8 +138,7 @@ static larmor_status take_waves(lmr_reader *reader, int64_t count, larmor_raw *r
         numbers += (int64_t)raw->wave[i].channels * raw->wave[i].samples;
     }
     if (bytes != heads + 4 * numbers) return lmr_reader_lies(reader);
-    raw->wave_data = lmr_new(numbers, sizeof *raw->wave_data);
-    if (!raw->wave_data) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(raw->wave_data, numbers);
     memcpy(raw->wave_data, memory + heads, (size_t)(4 * numbers));
     raw->waves = count;
     return LARMOR_OK;

@@ -15,12 +15,13 @@ static int is_direction(const float v[3])
     return length > 1 - LENGTH_OFF && length < 1 + LENGTH_OFF;
 }
 
-int lmr_mrd_is_oriented(const lmr_mrd_head *h)
+/* 1 if a head has directions. */
+static int is_oriented(const lmr_mrd_head *h)
 {
     return is_direction(h->read_dir) && is_direction(h->phase_dir) && is_direction(h->slice_dir);
 }
 
-int lmr_mrd_is_placed(const lmr_mrd_head *h)
+static int is_placed(const lmr_mrd_head *h)
 {
     return isfinite(h->position[0]) && isfinite(h->position[1]) && isfinite(h->position[2]);
 }
@@ -88,8 +89,8 @@ larmor_status lmr_mrd_check_geometry(larmor_raw *raw)
     for (int64_t i = 0; i < raw->info.acquisitions; i++) {
         if (!(raw->readout[i].use & LMR_IMAGING)) continue;
         imaging++;
-        without += !lmr_mrd_is_oriented(&raw->head[i]);
-        nowhere += !lmr_mrd_is_placed(&raw->head[i]);
+        without += !is_oriented(&raw->head[i]);
+        nowhere += !is_placed(&raw->head[i]);
     }
     if (without)
         lmr_mrd_warn(raw,
@@ -130,13 +131,12 @@ static void shift_position(const larmor_raw *raw, int nd, larmor_image_meta *met
 
 larmor_status larmor_raw_image_meta(const larmor_raw *raw, int group, larmor_image_meta *meta)
 {
-    LMR_NEED(raw);
-    LMR_NEED(meta);
+    LMR_NEED(raw, meta);
     if (group < 0 || group >= raw->info.groups)
         return LMR_FAIL(LARMOR_ERR_ARG, "raw: image meta: group %d, the file has %d", group, raw->info.groups);
     const larmor_group *g = &raw->group[group];
     const lmr_mrd_head *h = &raw->head[raw->order[raw->first_in_order[group]]];
-    const int oriented = lmr_mrd_is_oriented(h);
+    const int oriented = is_oriented(h);
     *meta = (larmor_image_meta){.encoding = g->encoding,
                                 .slice = g->slice,
                                 .contrast = g->contrast,
@@ -144,7 +144,7 @@ larmor_status larmor_raw_image_meta(const larmor_raw *raw, int group, larmor_ima
                                 .repetition = g->repetition,
                                 .set = g->set,
                                 .average = h->counter[LMR_AVERAGE],
-                                .place_unknown = !oriented || !lmr_mrd_is_placed(h),
+                                .place_unknown = !oriented || !is_placed(h),
                                 .measurement_uid = h->measurement_uid,
                                 .time_stamp = h->time_stamp};
     for (int d = 0; d < 3; d++) {

@@ -89,8 +89,7 @@ static larmor_status choose(const larmor_encoding *e, const larmor_grid_opts *op
 
 larmor_status larmor_encoding_grid(const larmor_encoding *encoding, const larmor_grid_opts *opts, larmor_grid *out)
 {
-    LMR_NEED(encoding);
-    LMR_NEED(out);
+    LMR_NEED(encoding, out);
     return choose(encoding, opts, LMR_MRD_MEMORY, out);
 }
 
@@ -105,8 +104,7 @@ larmor_status lmr_mrd_grid(const larmor_raw *raw, int encoding, const larmor_gri
 
 larmor_status larmor_raw_grid(const larmor_raw *raw, int encoding, const larmor_grid_opts *opts, larmor_grid *out)
 {
-    LMR_NEED(raw);
-    LMR_NEED(out);
+    LMR_NEED(raw, out);
     if (encoding < 0 || encoding >= raw->header.encodings)
         return LMR_FAIL(LARMOR_ERR_ARG, "raw: grid: encoding %d, the file has %d", encoding, raw->header.encodings);
     return lmr_mrd_grid(raw, encoding, opts, out);

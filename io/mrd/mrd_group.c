@@ -49,8 +49,7 @@ larmor_status lmr_mrd_sort(const larmor_raw *raw, int use, lmr_mrd_keyed **list,
     size_t found = 0;
     for (int64_t i = 0; i < raw->info.acquisitions; i++) found += (raw->readout[i].use & use) != 0;
     *count = 0;
-    *list = calloc(found + 1, sizeof **list);
-    if (!*list) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(*list, found + 1);
     for (int64_t i = 0; i < raw->info.acquisitions; i++) {
         if (!(raw->readout[i].use & use)) continue;
         lmr_mrd_keyed *s = &(*list)[(*count)++];

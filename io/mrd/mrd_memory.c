@@ -141,10 +141,8 @@ larmor_status larmor_raw_of_acquisitions(const char *xml, int64_t bytes, const l
                                          int64_t count, const larmor_raw_opts *opts, larmor_raw **out)
 {
     const given_text text = {xml, bytes};
-    LMR_NEED(out);
-    *out = NULL;
-    LMR_NEED(xml);
-    LMR_NEED(acquisitions);
+    LMR_NEED_OUT(out);
+    LMR_NEED(xml, acquisitions);
     if (bytes < 1 || bytes > LMR_MRD_MAX_HEADER)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "header of %lld bytes; 1 to %lld expected.", (long long)bytes,
                         (long long)LMR_MRD_MAX_HEADER);
@@ -154,9 +152,7 @@ larmor_status larmor_raw_of_acquisitions(const char *xml, int64_t bytes, const l
 larmor_status larmor_raw_with_acquisitions(const larmor_raw *like, const larmor_acquisition *acquisitions,
                                            int64_t count, const larmor_raw_opts *opts, larmor_raw **out)
 {
-    LMR_NEED(out);
-    *out = NULL;
-    LMR_NEED(like);
-    LMR_NEED(acquisitions);
+    LMR_NEED_OUT(out);
+    LMR_NEED(like, acquisitions);
     return make_raw(NULL, like, acquisitions, count, opts, out);
 }

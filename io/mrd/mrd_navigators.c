@@ -41,8 +41,7 @@ static larmor_status find_navigators(const larmor_raw *raw, const larmor_group *
         if (level > closest) closest = level;
         n += level > 0;
     }
-    *list = lmr_new(n + 1, sizeof **list);
-    if (!*list) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(*list, n + 1);
     for (int64_t i = 0; i < raw->info.acquisitions && closest; i++) {
         lmr_mrd_place centre;
         if (match_level(raw, i, g) != closest || !centre_like(raw, i, &centre)) continue;
@@ -83,9 +82,8 @@ static larmor_status fill(const larmor_raw *raw, const larmor_grid *grid, const 
 {
     const int64_t n = raw->head[list[0]].samples, coils = raw->info.coils;
     const float sign = raw->conjugate ? -1.f : 1.f;
-    LMR_HEAP float *y = lmr_new(2 * n * count * coils, sizeof *y);
-    LMR_HEAP double *k = lmr_new(n * count, sizeof *k);
-    if (!y || !k) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(float, y, 2 * n * count * coils);
+    LMR_HEAP LMR_NEW(double, k, n *count);
     for (int64_t l = 0; l < count; l++) {
         const lmr_mrd_head *h = &raw->head[list[l]];
         const larmor_encoding *space = &raw->header.encoding[h->encoding].space;
@@ -115,9 +113,7 @@ larmor_status larmor_raw_navigators(const larmor_raw *raw, int group, const larm
 {
     LMR_NEED(out);
     *out = (larmor_navigators){0};
-    LMR_NEED(raw);
-    LMR_NEED(grid);
-    LMR_NEED(dev);
+    LMR_NEED(raw, grid, dev);
     if (group < 0 || group >= raw->info.groups)
         return LMR_FAIL(LARMOR_ERR_ARG, "raw: navigators: group %d, the file has %d", group, raw->info.groups);
     int64_t *list = NULL, count = 0;
@@ -132,9 +128,6 @@ larmor_status larmor_raw_navigators(const larmor_raw *raw, int group, const larm
 void larmor_navigators_free(larmor_navigators *navigators)
 {
     if (!navigators) return;
-    larmor_array_free(navigators->kspace);
-    larmor_array_free(navigators->traj);
-    free(navigators->first);
-    free(navigators->shot);
+    LMR_FREE(navigators->kspace, navigators->traj, navigators->first, navigators->shot);
     *navigators = (larmor_navigators){0};
 }

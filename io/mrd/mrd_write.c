@@ -1,7 +1,6 @@
 /* Writing ISMRMRD raw data: acquisitions in batches, the XML header at the end. The file grows in the memory of
  * the process that composes it. SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/owned.h"
@@ -36,8 +35,7 @@ larmor_status larmor_raw_create(larmor_output *out, const larmor_scan *scan, lar
     if (scan->coils < 1 || scan->coils > LMR_MRD_MAX_CHANNELS)
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: coils: got %d, expected 1 to %d", out->path, scan->coils,
                         LMR_MRD_MAX_CHANNELS);
-    larmor_raw_writer *w = calloc(1, sizeof *w);
-    if (!w) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(larmor_raw_writer, w, 1);
     w->out = out;
     w->scan = *scan;
     larmor_status st = LARMOR_OK;
@@ -253,6 +251,5 @@ void larmor_raw_writer_free(larmor_raw_writer *writer)
     if (!writer) return;
     lmr_h5_end(&writer->file);
     lmr_bytes_free(&writer->batch);
-    free(writer->xml);
-    free(writer);
+    LMR_FREE(writer->xml, writer);
 }

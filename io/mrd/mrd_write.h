@@ -1,10 +1,7 @@
 /* Inside of a file that is being written. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_MRD_WRITE_H
-#define LMR_MRD_WRITE_H
+#pragma once
 
 #include "larmor/io.h"
 
 /* What the file's header will say; valid as long as the writer. */
 const larmor_encoding *lmr_raw_writer_encoding(const larmor_raw_writer *writer);
-
-#endif

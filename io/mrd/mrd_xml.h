@@ -1,6 +1,5 @@
 /* The XML header of an ISMRMRD file that larmor writes. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_MRD_XML_H
-#define LMR_MRD_XML_H
+#pragma once
 
 #include "core/status.h"
 #include "larmor/io.h"
@@ -14,5 +13,3 @@ larmor_status lmr_mrd_make_xml(const char *path, const larmor_scan *scan, char *
  *
  * Errors  LARMOR_ERR_FORMAT where some of it may remain, as their elements are written in an unusual way. */
 larmor_status lmr_mrd_remove_person(char *xml);
-
-#endif

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "io/mrd/mrd.h"
-#include "io/parts.h"
 
 #define CHANCE                                                                                                       \
     1e-3 /* expected number of readouts that end in zeros by chance, as values of data that were rounded do */

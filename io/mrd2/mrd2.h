@@ -1,7 +1,6 @@
 /* MRD version 2 as the reader has it: a stream in yardl's binary format, by the schema of MRD 2.1, which stands in
  * the stream. ismrmrd/mrd, model; yardl, docs/reference/binary.md. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_MRD2_H
-#define LMR_MRD2_H
+#pragma once
 
 #include "io/bytes.h"
 #include "io/reader/protocol.h"
@@ -47,5 +46,3 @@ int mrd2_failed(const lmr_mrd2 *m);
 
 /* mrd2_header.c: the header, as XML. */
 void mrd2_header(lmr_mrd2 *m);
-
-#endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/hash.h"
+#include "core/owned.h"
 #include "io/mrd2/mrd2.h"
 
 enum { MAGIC = 9, SCHEMA_BYTES = 21336, ACQUISITION = 0, WAVEFORM = 1 };
@@ -237,8 +238,7 @@ static larmor_status read_stream(lmr_mrd2 *m)
 larmor_status lmr_mrd2_open(const lmr_source *source, lmr_mrd2 **out)
 {
     *out = NULL;
-    lmr_mrd2 *m = calloc(1, sizeof *m);
-    if (!m) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(lmr_mrd2, m, 1);
     m->source = source;
     const larmor_status st = read_stream(m);
     if (st)
@@ -252,9 +252,7 @@ void lmr_mrd2_free(lmr_mrd2 *m)
 {
     if (!m) return;
     lmr_bytes_free(&m->xml);
-    free(m->head);
-    free(m->place);
-    free(m->wave);
+    LMR_FREE(m->head, m->place, m->wave);
     lmr_bytes_free(&m->wave_data);
     free(m);
 }

@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/owned.h"
@@ -153,8 +152,7 @@ static larmor_status add_counts(lmr_bytes *b, const larmor_gating_trace *t, fram
     const int all = all_bins(t), inner = inner_bins(t);
     const double wide = (double)(WIDTH - LEFT - RIGHT) / all;
     int64_t most = 1;
-    LMR_HEAP int64_t *count = calloc((size_t)all + 1, sizeof *count);
-    if (!count) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(int64_t, count, (size_t)all + 1);
     for (int64_t i = 0; i < t->readouts; i++)
         if (t->bin[i] >= 0 && t->bin[i] < all) count[t->bin[i]]++;
     for (int i = 0; i < all; i++) most = count[i] > most ? count[i] : most;
@@ -205,8 +203,7 @@ static const lmr_format svg = {.suffix = ".svg", .name = "SVG", .write = refuse}
 
 larmor_status larmor_drawing_open(const char *path, int force, larmor_output **out)
 {
-    LMR_NEED(out);
-    *out = NULL;
+    LMR_NEED_OUT(out);
     LMR_NEED(path);
     const size_t length = strlen(path), suffix = strlen(svg.suffix);
     if (length <= suffix || strcmp(path + length - suffix, svg.suffix) != 0)

@@ -1,7 +1,6 @@
 /* What serves pages: the plugin larmor_http.so, which alone knows libmicrohttpd.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_HTTP_PLUGIN_H
-#define LMR_HTTP_PLUGIN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ typedef struct lmr_http {
 
 /* An lmr_plugin_entry. */
 #define LMR_HTTP_ENTRY "lmr_http_entry"
-
-#endif

@@ -1,5 +1,4 @@
 /* A page of HTML out of its template and its data. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/owned.h"

@@ -1,7 +1,6 @@
 /* What a page of images is put together from: JSON for the script in page.html. SPDX-License-Identifier:
  * Apache-2.0 */
-#ifndef LMR_PAGE_PARTS_H
-#define LMR_PAGE_PARTS_H
+#pragma once
 
 #include "io/bytes.h"
 #include "larmor/page.h"
@@ -42,5 +41,3 @@ larmor_status lmr_page_trajectory(lmr_bytes *b, const larmor_array *traj);
 
 /* What bins rest on, as SVG. */
 larmor_status lmr_gating_svg(lmr_bytes *b, const larmor_gating_trace *trace);
-
-#endif

@@ -1,8 +1,8 @@
 /* A page for browsers, by the plugin larmor_http.so. SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/view.h"
+#include "core/owned.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/status.h"
@@ -58,6 +58,5 @@ void larmor_view_close(larmor_view *view)
 {
     if (!view) return;
     if (view->server) view->plugin->close(view->server);
-    free(view->page);
-    free(view);
+    LMR_FREE(view->page, view);
 }

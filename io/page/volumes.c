@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "io/images/formats.h"
 #include "io/page/parts.h"
 
@@ -121,8 +122,7 @@ static larmor_status gather(const larmor_image *image, int images, int from, uns
         for (int d = 0; d < 3; d++)
             if (!(v->spacing[d] > 0)) v->spacing[d] = 1;
     }
-    free(frame.first);
-    free(slice.first);
+    LMR_FREE(frame.first, slice.first);
     return st;
 }
 

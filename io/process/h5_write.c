@@ -35,8 +35,7 @@ static larmor_status take_pieces(lmr_h5_new *file, const lmr_reader_composed *co
     file->pieces = composed->pieces;
     if (composed->size < 0 || !lmr_mul(composed->pieces, sizeof *file->piece, &needed) || needed != bytes)
         return lmr_reader_lies(file->reader);
-    file->piece = lmr_new(composed->pieces, sizeof *file->piece);
-    if (!file->piece) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(file->piece, composed->pieces);
     if (bytes) memcpy(file->piece, memory, (size_t)bytes);
     for (int64_t i = 0; i < file->pieces; i++) {
         const lmr_reader_piece *p = &file->piece[i];

@@ -1,8 +1,7 @@
 /* New HDF5 files: larmor-reader composes their structure, and this process writes it with the elements of images
  * in their places. HDF5 crashes where it gets no memory, and cannot close a file whose writes fail.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_H5_WRITE_H
-#define LMR_H5_WRITE_H
+#pragma once
 
 #include "core/atomic.h"
 #include "io/bytes.h"
@@ -28,5 +27,3 @@ larmor_status lmr_h5_give(lmr_h5_new *file, lmr_reader_ask ask, const lmr_bytes 
  * that piece with their checksum: piece[i].bytes, padding included. */
 larmor_status lmr_h5_put_structure(lmr_h5_new *file, int64_t i);
 larmor_status lmr_h5_put_piece(lmr_h5_new *file, int64_t i, const void *elements);
-
-#endif

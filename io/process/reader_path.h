@@ -1,6 +1,5 @@
 /* Where the program larmor-reader is. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_READER_PATH_H
-#define LMR_READER_PATH_H
+#pragma once
 
 #include "core/status.h"
 
@@ -9,5 +8,3 @@ enum { LMR_READER_PATH = 1024 };
 /* LARMOR_READER, if it is an absolute path; else what is found from where the library is. Errors:
  * LARMOR_ERR_UNSUPPORTED, naming the places. */
 larmor_status lmr_reader_path(char path[LMR_READER_PATH]);
-
-#endif

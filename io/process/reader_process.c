@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/owned.h"
 #include "io/process/reader_path.h"
 #include "io/reader/sanitized.h"
 
@@ -100,8 +101,7 @@ void lmr_reader_end(lmr_reader *r)
     close_one(&r->socket);
     end_process(r, &status);
     close_one(&r->handle);
-    free(r->memory);
-    free(r);
+    LMR_FREE(r->memory, r);
 }
 
 /* The thread's message, with the file's name if those of this reader have it. */
@@ -323,8 +323,7 @@ static int64_t usual_memory(int64_t size, int is_image)
 /* source: NULL if a file is composed. */
 static larmor_status set_up(lmr_reader *r, const lmr_source *source, const lmr_source *second, const char *suffix)
 {
-    lmr_reader_setup *setup = calloc(1, sizeof *setup);
-    if (!setup) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(lmr_reader_setup, setup, 1);
     *setup = (lmr_reader_setup){.magic = LMR_READER_MAGIC,
                                 .version = LMR_READER_VERSION,
                                 .bytes = sizeof *setup,
@@ -384,8 +383,7 @@ larmor_status lmr_reader_start(const lmr_source *source, const lmr_source *secon
 {
     lmr_reader_limits l = limits ? *limits : (lmr_reader_limits){0};
     *out = NULL;
-    lmr_reader *r = calloc(1, sizeof *r);
-    if (!r) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(lmr_reader, r, 1);
     r->path = suffix ? source->path : NULL;
     r->memory_limit = l.memory;
     if (!l.memory) r->memory_limit = usual_memory(source->size, suffix != NULL);
@@ -399,8 +397,7 @@ larmor_status lmr_reader_start(const lmr_source *source, const lmr_source *secon
 larmor_status lmr_reader_start_composing(const char *path, int64_t bytes, lmr_reader **out)
 {
     *out = NULL;
-    lmr_reader *r = calloc(1, sizeof *r);
-    if (!r) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(lmr_reader, r, 1);
     r->path = path;
     r->composes = 1;
     r->memory_limit = of_machine(more_for(LEAST_MEMORY, bytes, COMPOSING_MEMORY_PER_BYTE));
@@ -580,8 +577,7 @@ larmor_status larmor_reader_sandbox(const char **name)
 {
     const lmr_reader_answer *answer;
     lmr_reader *reader;
-    LMR_NEED(name);
-    *name = NULL;
+    LMR_NEED_OUT(name);
     LMR_TRY(lmr_reader_start_composing("the reader's sandbox", 0, &reader));
     reader->path = NULL;
     reader->composes = 0;

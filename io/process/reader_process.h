@@ -1,7 +1,6 @@
 /* The process that parses a file for this one: started, asked and ended. What it says is not trusted.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_READER_PROCESS_H
-#define LMR_READER_PROCESS_H
+#pragma once
 
 #include "io/reader/protocol.h"
 #include "io/reader/source.h"
@@ -55,5 +54,3 @@ void lmr_reader_prepare(lmr_reader *reader, void (*fill)(void *memory, int64_t b
 
 /* LARMOR_ERR_FORMAT: the answer cannot be true. */
 larmor_status lmr_reader_lies(const lmr_reader *reader);
-
-#endif

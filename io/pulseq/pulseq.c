@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "io/process/reader_process.h"
 #include "io/pulseq/labels.h"
 #include "larmor/pulseq.h"
@@ -173,11 +174,9 @@ static larmor_status read_source(const lmr_source *source, const char *delays, l
 larmor_status larmor_pulseq_read(const char *path, const larmor_pulseq_opts *opts, larmor_pulseq **out)
 {
     lmr_source source;
-    LMR_NEED(out);
-    *out = NULL;
+    LMR_NEED_OUT(out);
     LMR_NEED(path);
-    larmor_pulseq *q = calloc(1, sizeof *q);
-    if (!q) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(larmor_pulseq, q, 1);
     q->phases = opts ? opts->adc_phases : LARMOR_PHASES_SHAPE;
     name_after(path, q);
     larmor_status st = lmr_source_open(path, "a Pulseq file", &source);
@@ -203,9 +202,7 @@ const char *larmor_pulseq_label(int i)
 void larmor_pulseq_free(larmor_pulseq *q)
 {
     if (!q) return;
-    free(q->readout);
-    free(q->numbers);
-    free(q);
+    LMR_FREE(q->readout, q->numbers, q);
 }
 
 larmor_pulseq_info larmor_pulseq_describe(const larmor_pulseq *q)
@@ -215,8 +212,7 @@ larmor_pulseq_info larmor_pulseq_describe(const larmor_pulseq *q)
 
 larmor_status larmor_pulseq_readout_at(const larmor_pulseq *q, int64_t readout, larmor_pulseq_readout *out)
 {
-    LMR_NEED(q);
-    LMR_NEED(out);
+    LMR_NEED(q, out);
     if (readout < 0 || readout >= q->info.readouts)
         return LMR_FAIL(LARMOR_ERR_ARG, "pulseq: readout %lld, the sequence has %lld", (long long)readout,
                         (long long)q->info.readouts);

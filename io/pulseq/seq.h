@@ -1,8 +1,7 @@
 /* A Pulseq sequence as the reader has it: the tables of a file, text or binary, in the columns of version 1.5, and
  * what they give, k-space of each sample. Kelvin Layton et al., Magn. Reson. Med. 77, 1544 (2017); the format by
  * pulseq's doc/specification.tex, 1.5.2. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SEQ_H
-#define LMR_SEQ_H
+#pragma once
 
 #include "io/reader/parsers.h"
 
@@ -137,5 +136,3 @@ typedef struct seq_result {
     double *numbers; /* k [3, samples], times [samples], phases of shapes [samples], of frequencies [samples] */
 } seq_result;
 larmor_status seq_evaluate(seq *s, const char *delays, seq_result *out);
-
-#endif

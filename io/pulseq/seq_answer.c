@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "io/pulseq/seq.h"
 #include "io/pulseq/seq_answer.h"
 
@@ -9,8 +10,7 @@ static larmor_status parse(const lmr_input *input, seq *s)
 {
     static const unsigned char magic[8] = {1, 'p', 'u', 'l', 's', 'e', 'q', 2};
     const int64_t size = input->source.size;
-    char *data = calloc((size_t)size + 1, 1);
-    if (!data) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(char, data, (size_t)size + 1);
     larmor_status st = lmr_source_read(&input->source, 0, data, (size_t)size);
 
     const int is_binary = size >= 8 && !memcmp(data, magic, sizeof magic);
@@ -39,7 +39,6 @@ larmor_status lmr_pulseq_answer(const lmr_input *input, const char *delays, lmr_
         memcpy(memory, result.readout, heads);
         memcpy((char *)memory + heads, result.numbers, numbers);
     }
-    free(result.readout);
-    free(result.numbers);
+    LMR_FREE(result.readout, result.numbers);
     return st;
 }

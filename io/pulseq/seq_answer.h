@@ -1,6 +1,5 @@
 /* What the reader answers about a Pulseq file. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SEQ_ANSWER_H
-#define LMR_SEQ_ANSWER_H
+#pragma once
 
 #include "io/reader/parsers.h"
 
@@ -8,5 +7,3 @@
  *
  * delays  of larmor_pulseq_opts. */
 larmor_status lmr_pulseq_answer(const lmr_input *input, const char *delays, lmr_reader_sequence *out);
-
-#endif

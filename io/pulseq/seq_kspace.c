@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "io/pulseq/seq.h"
 
 #define SLACK 1e-9    /* s by which events may end after their block */
@@ -402,8 +403,7 @@ static larmor_status evaluate(evaluating *e, const char *delays)
     const seq_table *blocks = &s->table[SEQ_BLOCKS];
     for (int n = 0; n < 2; n++) {
         const int64_t count = s->table[n ? SEQ_TRAPS : SEQ_GRADIENTS].count;
-        e->wave[n] = calloc((size_t)count + 1, sizeof *e->wave[n]);
-        if (!e->wave[n]) return LMR_NO_MEMORY();
+        LMR_ALLOCATE_ZEROS(e->wave[n], (size_t)count + 1);
     }
     LMR_TRY(read_delays(e, delays));
     LMR_TRY(count_samples(e));
@@ -435,8 +435,7 @@ larmor_status seq_evaluate(seq *s, const char *delays, seq_result *out)
         free(e.wave[n]);
     }
     if (!st) return st;
-    free(out->readout);
-    free(out->numbers);
+    LMR_FREE(out->readout, out->numbers);
     out->readout = NULL;
     out->numbers = NULL;
     return st;

@@ -31,8 +31,7 @@ static larmor_status unpack(seq *s, seq_shape *shape)
     int64_t n = 0;
     if (!shape->samples) return bad_shape(s, shape);
     LMR_TRY(take_points(s, shape->samples));
-    double *to = lmr_new(shape->samples, sizeof *to);
-    if (!to) return LMR_NO_MEMORY();
+    LMR_NEW(double, to, shape->samples);
     shape->values = to;
     if (!seq_before(s, 4) && shape->packed == shape->samples) {
         memcpy(to, from, (size_t)shape->samples * sizeof *to);
@@ -79,8 +78,7 @@ static larmor_status new_wave(seq *s, int64_t count, seq_wave *w)
 {
     LMR_TRY(take_points(s, count));
     w->count = count;
-    w->t = lmr_new(3 * count, sizeof *w->t);
-    if (!w->t) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(w->t, 3 * count);
     w->g = w->t + count;
     w->moment = w->g + count;
     return LARMOR_OK;

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
+#include "core/owned.h"
 #include "io/pulseq/labels.h"
 #include "io/pulseq/seq.h"
 
@@ -216,7 +216,6 @@ void seq_free(seq *s)
 {
     for (int n = 0; n < SEQ_TABLES; n++) free(s->table[n].rows);
     for (int64_t i = 0; i < s->shapes; i++) free(s->shape[i].values);
-    free(s->shape);
-    free(s->pool);
+    LMR_FREE(s->shape, s->pool);
     memset(s, 0, sizeof *s);
 }

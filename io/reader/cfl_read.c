@@ -39,8 +39,7 @@ static larmor_status read_header(const lmr_input *input, int *count, int64_t dim
     if (!header) return LMR_FAIL(LARMOR_ERR_ARG, "%s: its .hdr is missing.", input->source.path);
     if (header->size > MAX_HEADER)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: larger than 65536 bytes, no header of a .cfl file.", header->path);
-    char *text = calloc((size_t)header->size + 1, 1);
-    if (!text) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(char, text, (size_t)header->size + 1);
     larmor_status st = lmr_source_read(header, 0, text, (size_t)header->size);
     if (!st) st = parse_dims(header->path, text, count, dims);
     free(text);

@@ -1,6 +1,5 @@
 /* The checksum of HDF5's filter fletcher32. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CHECKSUM_H
-#define LMR_CHECKSUM_H
+#pragma once
 
 #include <stddef.h>
 
@@ -11,5 +10,3 @@ void lmr_checksum_put(const void *data, size_t bytes, unsigned char to[LMR_CHECK
 
 /* 1 if `stored` is that checksum. */
 int lmr_checksum_fits(const void *data, size_t bytes, const unsigned char stored[LMR_CHECKSUM_BYTES]);
-
-#endif

@@ -199,8 +199,7 @@ static larmor_status place_data(lmr_composer *c, const lmr_reader_images *images
 
 static larmor_status write_attributes(lmr_composer *c, int count, const int64_t *lengths, work *w)
 {
-    const char **texts = calloc((size_t)count, sizeof *texts);
-    if (!texts) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(const char *, texts, count);
     larmor_status st = LARMOR_OK;
     for (int i = 0; i < count && !st; i++) {
         int64_t length;
@@ -345,8 +344,7 @@ static larmor_status complete_scan(lmr_composer *c, const work *w)
 
 static larmor_status begin(lmr_composer **out, int is_scan)
 {
-    lmr_composer *c = calloc(1, sizeof *c);
-    if (!c) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(lmr_composer, c, 1);
     c->type = c->data = c->waves = c->wave_type = -1;
     c->file = lmr_memory_create(&c->memory);
     *out = c; /* the process ends after one file, which frees all */

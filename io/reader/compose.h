@@ -1,8 +1,7 @@
 /* Files that liblarmor writes, as far as HDF5 is needed: their structure, and where samples belong. It runs in a
  * process of its own, like the reading of files, because HDF5 may crash where it gets no memory.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_COMPOSE_H
-#define LMR_COMPOSE_H
+#pragma once
 
 #include "core/status.h"
 #include "io/reader/protocol.h"
@@ -21,5 +20,3 @@ const lmr_reader_piece *lmr_composed_pieces(const lmr_composer *composer);
 
 /* Bytes of the file; nothing of pieces is in them. Errors: LARMOR_ERR_ARG past the end. */
 larmor_status lmr_composed_bytes(const lmr_composer *composer, int64_t at, int64_t bytes, void *to);
-
-#endif

@@ -10,10 +10,8 @@ enum { LEAST_USER_BLOCK = 512 }; /* bytes; any other is twice as long, four time
 
 static _Thread_local int lacks_memory; /* a call of HDF5 failed for want of it since it was made quiet */
 
-static herr_t look_for_memory(unsigned n, const H5E_error2_t *error, void *user)
+static herr_t look_for_memory(unsigned n LMR_UNUSED, const H5E_error2_t *error, void *user LMR_UNUSED)
 {
-    (void)n;
-    (void)user;
     lacks_memory |=
         error->maj_num == H5E_RESOURCE || error->min_num == H5E_NOSPACE || error->min_num == H5E_CANTALLOC;
     return 0;
@@ -183,10 +181,8 @@ typedef struct listing {
     void *user;
 } listing;
 
-static herr_t list_one(hid_t group, const char *name, const link_info *link, void *user)
+static herr_t list_one(hid_t group LMR_UNUSED, const char *name, const link_info *link LMR_UNUSED, void *user)
 {
-    (void)group;
-    (void)link;
     const listing *l = user;
     l->visit(name, l->user);
     return 0;

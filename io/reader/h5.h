@@ -1,6 +1,5 @@
 /* HDF5 files, opened with care. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_H5_H
-#define LMR_H5_H
+#pragma once
 
 #include <hdf5.h>
 
@@ -45,5 +44,3 @@ larmor_status lmr_h5_damaged(const char *where, const char *path);
 
 /* H5XClose of an id that may be negative or 0. */
 void lmr_h5_close(hid_t id);
-
-#endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "io/reader/checksum.h"
 #include "io/reader/h5.h"
 #include "io/reader/h5_driver.h"
@@ -63,8 +64,7 @@ void lmr_dataset_close(lmr_dataset *d)
 {
     lmr_h5_close(d->type);
     lmr_h5_close(d->id);
-    free(d->block);
-    free(d->spare);
+    LMR_FREE(d->block, d->spare);
     memset(d, 0, sizeof *d);
 }
 
@@ -371,8 +371,7 @@ larmor_status lmr_dataset_pieces(lmr_dataset *d, lmr_reader_piece **pieces, int6
     }
     /* each chunk is larger than this, or the file has none for some */
     if (chunks > d->source->size) return lmr_h5_damaged("chunk index", d->path);
-    *pieces = lmr_new(chunks, sizeof **pieces);
-    if (!*pieces) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(*pieces, chunks);
     const uint64_t size = (uint64_t)d->source->size, bytes = (uint64_t)d->count * d->bytes;
     if (d->layout == H5D_CONTIGUOUS && (d->address > size || bytes > size - d->address))
         return lmr_h5_damaged("storage", d->path);

@@ -1,6 +1,5 @@
 /* A dataset of an untrusted HDF5 file, opened with care and read as raw bytes. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_H5_DATASET_H
-#define LMR_H5_DATASET_H
+#pragma once
 
 #include <hdf5.h>
 
@@ -57,5 +56,3 @@ larmor_status lmr_dataset_each(lmr_dataset *dataset, lmr_take take, void *user);
  * elements, to be freed. *count is 0 if it has not. After lmr_dataset_prepare. Errors: LARMOR_ERR_FORMAT,
  * LARMOR_ERR_MEMORY. */
 larmor_status lmr_dataset_pieces(lmr_dataset *dataset, lmr_reader_piece **pieces, int64_t *count, int *checksums);
-
-#endif

@@ -27,10 +27,8 @@ typedef struct input {
     haddr_t at;
 } input;
 
-static H5FD_t *open_input(const char *name, unsigned flags, hid_t access, haddr_t most)
+static H5FD_t *open_input(const char *name LMR_UNUSED, unsigned flags, hid_t access, haddr_t most LMR_UNUSED)
 {
-    (void)name;
-    (void)most;
     const lmr_source *const *source = H5Pget_driver_info(access);
     if (!source || flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC | H5F_ACC_CREAT)) return NULL;
     input *in = calloc(1, sizeof *in);
@@ -49,42 +47,36 @@ static herr_t close_input(H5FD_t *file)
 }
 
 /* Metadata are not accumulated: an object's header must be read from its beginning. */
-static herr_t query(const H5FD_t *file, unsigned long *flags)
+static herr_t query(const H5FD_t *file LMR_UNUSED, unsigned long *flags)
 {
-    (void)file;
     *flags = H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
     return 0;
 }
 
-static haddr_t get_end(const H5FD_t *file, H5FD_mem_t type)
+static haddr_t get_end(const H5FD_t *file, H5FD_mem_t type LMR_UNUSED)
 {
-    (void)type;
     return ((const input *)file)->end;
 }
 
-static herr_t set_end(H5FD_t *file, H5FD_mem_t type, haddr_t end)
+static herr_t set_end(H5FD_t *file, H5FD_mem_t type LMR_UNUSED, haddr_t end)
 {
-    (void)type;
     ((input *)file)->end = end;
     return 0;
 }
 
-static haddr_t get_size(const H5FD_t *file, H5FD_mem_t type)
+static haddr_t get_size(const H5FD_t *file, H5FD_mem_t type LMR_UNUSED)
 {
-    (void)type;
     return (haddr_t)((const input *)file)->source.size;
 }
 
-static herr_t get_handle(H5FD_t *file, hid_t access, void **handle)
+static herr_t get_handle(H5FD_t *file, hid_t access LMR_UNUSED, void **handle)
 {
-    (void)access;
     *handle = file;
     return 0;
 }
 
-static herr_t get_bytes(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t at, size_t bytes, void *to)
+static herr_t get_bytes(H5FD_t *file, H5FD_mem_t type, hid_t transfer LMR_UNUSED, haddr_t at, size_t bytes, void *to)
 {
-    (void)transfer;
     input *in = (input *)file;
     const haddr_t size = (haddr_t)in->source.size;
     if (at > size || bytes > size - at) return -1;
@@ -102,14 +94,9 @@ static herr_t get_bytes(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t a
     return 0;
 }
 
-static herr_t put_nothing(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t at, size_t bytes, const void *from)
+static herr_t put_nothing(H5FD_t *file LMR_UNUSED, H5FD_mem_t type LMR_UNUSED, hid_t transfer LMR_UNUSED,
+                          haddr_t at LMR_UNUSED, size_t bytes LMR_UNUSED, const void *from LMR_UNUSED)
 {
-    (void)file;
-    (void)type;
-    (void)transfer;
-    (void)at;
-    (void)bytes;
-    (void)from;
     return -1;
 }
 

@@ -1,7 +1,6 @@
 /* How HDF5 gets the bytes of a file that larmor has opened: through larmor's own descriptor, never more than there
  * is room for. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_H5_DRIVER_H
-#define LMR_H5_DRIVER_H
+#pragma once
 
 #include <hdf5.h>
 
@@ -28,5 +27,3 @@ size_t lmr_h5_get_chunk(hid_t file, hid_t dataset, const hsize_t *offset, void *
 
 /* Where the file has a chunk, and its length there; nothing is read. Returns 0 if that is not to be found. */
 int lmr_h5_find_chunk(hid_t file, hid_t dataset, const hsize_t *offset, int64_t *at, int64_t *bytes, uint32_t *mask);
-
-#endif

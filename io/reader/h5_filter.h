@@ -1,6 +1,5 @@
 /* The filters of HDF5 chunks, undone. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_H5_FILTER_H
-#define LMR_H5_FILTER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ enum { LMR_FILTER_ROOM = 64 };
  * element bytes of an element, for shuffle. Returns NULL, or what is wrong. */
 const char *lmr_filter_undo(const int *filter, int filters, uint32_t mask, size_t element, size_t stored,
                             size_t bytes, unsigned char **data, unsigned char **spare);
-
-#endif

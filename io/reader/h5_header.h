@@ -1,6 +1,5 @@
 /* Object headers of newer releases of HDF5, given to HDF5 as it knows them. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_H5_HEADER_H
-#define LMR_H5_HEADER_H
+#pragma once
 
 #include "io/reader/source.h"
 
@@ -32,5 +31,3 @@ void lmr_h5_headers_free(lmr_h5_headers *headers);
 
 /* HDF5's checksum of metadata. */
 uint32_t lmr_h5_checksum(const unsigned char *p, size_t bytes);
-
-#endif

@@ -1,6 +1,7 @@
 /* The global heap of HDF5 (File Format Specification 3.0, section III.E), gone through with every bound checked: HDF5
  * 1.10 trusts the file here. SPDX-License-Identifier: Apache-2.0 */
 #include "io/reader/h5_heap.h"
+#include "core/owned.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -102,8 +103,7 @@ larmor_status lmr_heap_find(const lmr_source *source, lmr_heap_value *values, in
     lmr_heap_value **order = lmr_new(count, sizeof(lmr_heap_value *));
     int64_t wanted = 0;
     if (!h || !order) {
-        free(h);
-        free(order);
+        LMR_FREE(h, order);
         return LMR_NO_MEMORY();
     }
     h->source = source;
@@ -125,8 +125,7 @@ larmor_status lmr_heap_find(const lmr_source *source, lmr_heap_value *values, in
         else
             find_object(h, order[i], size);
     }
-    free(h);
-    free(order);
+    LMR_FREE(h, order);
     return LARMOR_OK;
 }
 

@@ -1,6 +1,5 @@
 /* Variable-length values of an HDF5 file, found without HDF5. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_H5_HEAP_H
-#define LMR_H5_HEAP_H
+#pragma once
 
 #include "io/reader/source.h"
 
@@ -31,5 +30,3 @@ larmor_status lmr_heap_find(const lmr_source *source, lmr_heap_value *values, in
  *
  * Errors  LARMOR_ERR_MEMORY. */
 larmor_status lmr_heap_fetch(const lmr_source *source, lmr_heap_ref ref, size_t size, void *dst, const char **wrong);
-
-#endif

@@ -8,6 +8,8 @@
 #include <H5FDdevelop.h>
 #endif
 
+#include "core/status.h"
+
 #define BLOCK ((size_t)1 << 16)
 
 typedef struct output {
@@ -16,10 +18,8 @@ typedef struct output {
     haddr_t end; /* of the part that HDF5 uses */
 } output;
 
-static H5FD_t *open_output(const char *name, unsigned flags, hid_t access, haddr_t most)
+static H5FD_t *open_output(const char *name LMR_UNUSED, unsigned flags, hid_t access, haddr_t most LMR_UNUSED)
 {
-    (void)name;
-    (void)most;
     lmr_memory_file *const *memory = H5Pget_driver_info(access);
     if (!memory || !(flags & H5F_ACC_CREAT)) return NULL;
     output *out = calloc(1, sizeof *out);
@@ -34,31 +34,27 @@ static herr_t close_output(H5FD_t *file)
     return 0;
 }
 
-static herr_t query(const H5FD_t *file, unsigned long *flags)
+static herr_t query(const H5FD_t *file LMR_UNUSED, unsigned long *flags)
 {
-    (void)file;
     *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_AGGREGATE_SMALLDATA;
     return 0;
 }
 
-static haddr_t get_end(const H5FD_t *file, H5FD_mem_t type)
+static haddr_t get_end(const H5FD_t *file, H5FD_mem_t type LMR_UNUSED)
 {
-    (void)type;
     return ((const output *)file)->end;
 }
 
-static herr_t set_end(H5FD_t *file, H5FD_mem_t type, haddr_t end)
+static herr_t set_end(H5FD_t *file, H5FD_mem_t type LMR_UNUSED, haddr_t end)
 {
-    (void)type;
     output *out = (output *)file;
     out->end = end;
     out->memory->size = (int64_t)end;
     return 0;
 }
 
-static haddr_t get_size(const H5FD_t *file, H5FD_mem_t type)
+static haddr_t get_size(const H5FD_t *file, H5FD_mem_t type LMR_UNUSED)
 {
-    (void)type;
     return (haddr_t)((const output *)file)->memory->written;
 }
 
@@ -109,18 +105,17 @@ static int keep(lmr_memory_file *m, int64_t at, size_t bytes, const void *from)
     return 1;
 }
 
-static herr_t get_bytes(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t at, size_t bytes, void *to)
+static herr_t get_bytes(H5FD_t *file, H5FD_mem_t type LMR_UNUSED, hid_t transfer LMR_UNUSED, haddr_t at, size_t bytes,
+                        void *to)
 {
-    (void)type;
-    (void)transfer;
     const lmr_memory_file *m = ((const output *)file)->memory;
     lmr_memory_read(m, (int64_t)at, bytes, to);
     return 0;
 }
 
-static herr_t put_bytes(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t at, size_t bytes, const void *from)
+static herr_t put_bytes(H5FD_t *file, H5FD_mem_t type, hid_t transfer LMR_UNUSED, haddr_t at, size_t bytes,
+                        const void *from)
 {
-    (void)transfer;
     lmr_memory_file *m = ((output *)file)->memory;
     if (at > INT64_MAX / 2 || bytes > INT64_MAX / 2) return -1;
     if ((int64_t)(at + bytes) > m->written) m->written = (int64_t)(at + bytes);

@@ -1,7 +1,6 @@
 /* New HDF5 files in memory, without the samples: a file driver that keeps what HDF5 writes, and that can be told
  * to note where something would be and to drop it. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_H5_MEMORY_H
-#define LMR_H5_MEMORY_H
+#pragma once
 
 #include <hdf5.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ int lmr_memory_close(hid_t file);
 
 /* Bytes from `at` on. */
 void lmr_memory_read(const lmr_memory_file *memory, int64_t at, size_t bytes, void *to);
-
-#endif

@@ -1,8 +1,5 @@
 /* Whether larmor-reader has asked for memory in vain. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_READER_MEMORY_H
-#define LMR_READER_MEMORY_H
+#pragma once
 
 /* From here on a crash of the process ends it with LMR_READER_NO_MEMORY, if memory was refused before. */
 void lmr_memory_watch(void);
-
-#endif

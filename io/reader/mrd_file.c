@@ -338,8 +338,7 @@ larmor_status lmr_mrd_file_open(const lmr_source *source, const char *group, lmr
 {
     *out = NULL;
     while (*group == '/') group++;
-    lmr_mrd_file *f = calloc(1, sizeof *f);
-    if (!f) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(lmr_mrd_file, f, 1);
     f->source = source;
     snprintf(f->group, sizeof f->group, "/%s", group);
     f->print = lmr_h5_quiet();

@@ -1,7 +1,6 @@
 /* An ISMRMRD file as it lies on disk: read-only, every size checked against the file. The source and all buffers are
  * the caller's. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_MRD_FILE_H
-#define LMR_MRD_FILE_H
+#pragma once
 
 #include "io/reader/h5_heap.h"
 #include "io/reader/mrd_head.h"
@@ -49,5 +48,3 @@ larmor_status lmr_mrd_file_header(lmr_mrd_file *file, char *text);
 /* The heads of all acquisitions and where their numbers are, `count` each. The numbers are as many as the head claims
  * and no more than the file can hold. Where nothing was written a head is zero but for `unwritten`. */
 larmor_status lmr_mrd_file_heads(lmr_mrd_file *file, lmr_mrd_head *head, lmr_mrd_refs *refs);
-
-#endif

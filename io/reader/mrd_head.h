@@ -1,6 +1,5 @@
 /* The head of an acquisition, as far as it is read, and the limits of a file. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_MRD_HEAD_H
-#define LMR_MRD_HEAD_H
+#pragma once
 
 #include "io/reader/mrd_header.h"
 
@@ -31,5 +30,3 @@ typedef struct lmr_mrd_wave { /* of a block of a waveform, from the file and its
     int16_t trigger; /* -1: none */
     int32_t kind;    /* a larmor_waveform_kind */
 } lmr_mrd_wave;
-
-#endif

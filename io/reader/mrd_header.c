@@ -405,9 +405,8 @@ static void begin_encoding(parser *p)
 
 /* ---- expat's events ---- */
 
-static void XMLCALL on_start(void *self, const XML_Char *name, const XML_Char **attributes)
+static void XMLCALL on_start(void *self, const XML_Char *name, const XML_Char **attributes LMR_UNUSED)
 {
-    (void)attributes;
     parser *p = self;
     if (p->st) return;
     const long line = lmr_xml_line(&p->xml);
@@ -456,9 +455,8 @@ static void XMLCALL on_text(void *self, const XML_Char *text, int bytes)
     }
 }
 
-static void XMLCALL on_end(void *self, const XML_Char *name)
+static void XMLCALL on_end(void *self, const XML_Char *name LMR_UNUSED)
 {
-    (void)name;
     parser *p = self;
     if (p->st) return;
     while (p->length && isspace((unsigned char)p->text[p->length - 1])) p->length--;

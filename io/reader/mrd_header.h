@@ -1,6 +1,5 @@
 /* The XML header of ISMRMRD raw data. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_MRD_HEADER_H
-#define LMR_MRD_HEADER_H
+#pragma once
 
 #include "core/array.h"
 #include "larmor/io.h"
@@ -67,5 +66,3 @@ static inline larmor_waveform_kind lmr_mrd_usual_kind(int id)
  * Errors  LARMOR_ERR_FORMAT `header...: what is wrong`; LARMOR_ERR_MEMORY. */
 larmor_status lmr_mrd_header_parse(const char *text, int64_t bytes, lmr_mrd_header *out);
 void lmr_mrd_header_free(lmr_mrd_header *header);
-
-#endif

@@ -19,9 +19,8 @@ typedef struct parser {
 /* Texts are shown up to so many characters. */
 enum { LONGEST = 160 };
 
-static void XMLCALL on_start(void *self, const XML_Char *element, const XML_Char **attributes)
+static void XMLCALL on_start(void *self, const XML_Char *element, const XML_Char **attributes LMR_UNUSED)
 {
-    (void)attributes;
     parser *p = self;
     p->depth++;
     if (p->depth == 2) *p->name = *p->value = '\0';
@@ -40,9 +39,8 @@ static void XMLCALL on_text(void *self, const XML_Char *text, int bytes)
     p->text[length + taken] = '\0';
 }
 
-static void XMLCALL on_end(void *self, const XML_Char *element)
+static void XMLCALL on_end(void *self, const XML_Char *element LMR_UNUSED)
 {
-    (void)element;
     parser *p = self;
     p->text = NULL;
     if (p->depth-- != 2 || !*p->name) return;

@@ -1,6 +1,5 @@
 /* The attributes of ISMRMRD images. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_MRD_NOTES_H
-#define LMR_MRD_NOTES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -11,5 +10,3 @@
  *
  * Errors  LARMOR_ERR_MEMORY. */
 larmor_status lmr_mrd_notes(const char *xml, size_t bytes, char *notes, size_t room);
-
-#endif

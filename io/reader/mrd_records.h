@@ -1,7 +1,6 @@
 /* The records of ISMRMRD files, as its reference library writes them: packed to 2 bytes. SPDX-License-Identifier:
  * Apache-2.0 */
-#ifndef LMR_MRD_RECORDS_H
-#define LMR_MRD_RECORDS_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -85,5 +84,3 @@ larmor_image_meta lmr_mrd_meta_of(const lmr_mrd_image *h);
 
 /* The kind and the trigger channel of a block, by what a header says of [count] waveforms, else by the number. */
 void lmr_mrd_wave_name(const larmor_waveform_info *known, int count, lmr_mrd_wave *wave);
-
-#endif

@@ -6,7 +6,6 @@
 #include <ctype.h>
 #include <locale.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/owned.h"
@@ -83,9 +82,8 @@ static void keep_name(char *to, const char *name)
     if (length < LONGEST_NAME) memcpy(to, local, length + 1);
 }
 
-static void XMLCALL on_start(void *self, const XML_Char *name, const XML_Char **attributes)
+static void XMLCALL on_start(void *self, const XML_Char *name, const XML_Char **attributes LMR_UNUSED)
 {
-    (void)attributes;
     parser *p = self;
     p->depth++;
     if (p->depth == LEAF - 1) keep_name(p->parent, name);
@@ -153,8 +151,7 @@ static void XMLCALL on_end(void *self, const XML_Char *name)
 larmor_status lmr_mrd_study(const char *xml, size_t bytes, lmr_study *study)
 {
     memset(study, 0, sizeof *study);
-    LMR_HEAP parser *p = calloc(1, sizeof *p);
-    if (!p) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(parser, p, 1);
     p->study = study;
     p->xml.parser = XML_ParserCreate(NULL);
     p->c = newlocale(LC_ALL_MASK, "C", (locale_t)0);

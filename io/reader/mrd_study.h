@@ -1,7 +1,6 @@
 /* What the XML header of a scan says of patient, study, scanner and sequence, as other formats want it.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_MRD_STUDY_H
-#define LMR_MRD_STUDY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -65,5 +64,3 @@ typedef struct lmr_study {
  *
  * Errors  LARMOR_ERR_MEMORY. */
 larmor_status lmr_mrd_study(const char *xml, size_t bytes, lmr_study *study);
-
-#endif

@@ -1,7 +1,6 @@
 /* The records of ISMRMRD files: their HDF5 types, and where their members are in a file's elements.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_MRD_TYPES_H
-#define LMR_MRD_TYPES_H
+#pragma once
 
 #include <hdf5.h>
 
@@ -50,5 +49,3 @@ void lmr_mrd_decode_wave(const unsigned char *element, const lmr_mrd_wave_places
 
 /* The same for an element of "header", the header of an image. Errors: LARMOR_ERR_FORMAT `image headers ...`. */
 larmor_status lmr_mrd_decode_image(hid_t type, const unsigned char *element, lmr_mrd_image *image);
-
-#endif

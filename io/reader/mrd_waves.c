@@ -3,18 +3,15 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "core/array.h"
 #include "core/owned.h"
-#include "io/reader/h5.h"
 #include "io/reader/h5_dataset.h"
 #include "io/reader/mrd_types.h"
 
 void lmr_mrd_waves_free(lmr_mrd_waves *waves)
 {
-    free(waves->wave);
-    free(waves->value);
+    LMR_FREE(waves->wave, waves->value);
     *waves = (lmr_mrd_waves){.count = 0};
 }
 
@@ -84,8 +81,7 @@ static larmor_status read_header(lmr_mrd_file *f, lmr_mrd_header *header)
 {
     int64_t bytes;
     LMR_TRY(lmr_mrd_file_header_bytes(f, &bytes));
-    LMR_HEAP char *xml = calloc((size_t)bytes + 1, 1);
-    if (!xml) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(char, xml, (size_t)bytes + 1);
     LMR_TRY(lmr_mrd_file_header(f, xml));
     return lmr_mrd_header_parse(xml, bytes, header);
 }

@@ -1,6 +1,5 @@
 /* The waveforms of an ISMRMRD file: ECG, pulse, respiration. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_MRD_WAVES_H
-#define LMR_MRD_WAVES_H
+#pragma once
 
 #include "io/reader/mrd_file.h"
 #include "io/reader/mrd_header.h"
@@ -20,5 +19,3 @@ void lmr_mrd_waves_free(lmr_mrd_waves *waves);
 
 /* Copy the numbers of all blocks, one after the other, to `to` [bytes]. Errors: LARMOR_ERR_FORMAT. */
 larmor_status lmr_mrd_waves_copy(const lmr_mrd_file *file, const lmr_mrd_waves *waves, void *to);
-
-#endif

@@ -109,8 +109,7 @@ static larmor_status read_header(const lmr_source *source, npy *file)
     const int64_t at = start[6] > 1 ? 12 : 10;
     const int64_t length = (int64_t)lmr_little_endian(start + 8, (int)at - 8);
     if (length > MAX_HEADER || length > source->size - at) return damaged(source, "NumPy header longer than allowed");
-    LMR_HEAP char *dict = calloc((size_t)length + 1, 1);
-    if (!dict) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(char, dict, (size_t)length + 1);
     LMR_TRY(lmr_source_read(source, at, dict, (size_t)length));
     LMR_TRY(parse_dictionary(source, dict, file));
     file->data = at + length;

@@ -1,7 +1,6 @@
 /* The parsers of images and arrays, which run in the reader: one of each format by its suffix.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PARSERS_H
-#define LMR_PARSERS_H
+#pragma once
 
 #include "io/reader/protocol.h"
 #include "io/reader/source.h"
@@ -31,5 +30,3 @@ const lmr_parser *lmr_parser_of(const char *suffix);
 
 /* Bytes of an element. */
 int64_t lmr_element_bytes(larmor_dtype dtype);
-
-#endif

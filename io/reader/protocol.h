@@ -2,8 +2,7 @@
  * a socket of packets: one request at a time, one answer to each. Where an answer has more to give it asks for
  * room first, and its bytes follow it in packets. Shared memory would be a file to the kernel, which a limit on
  * the size of files (ulimit -f) forbids. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PROTOCOL_H
-#define LMR_PROTOCOL_H
+#pragma once
 
 #include <limits.h>
 
@@ -172,5 +171,3 @@ typedef struct lmr_reader_answer {
         lmr_reader_waves waves;
     };
 } lmr_reader_answer;
-
-#endif

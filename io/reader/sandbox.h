@@ -1,6 +1,5 @@
 /* What a process may do while it parses a file that nobody vouches for. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SANDBOX_H
-#define LMR_SANDBOX_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ int lmr_sandbox_limit(int64_t memory, int64_t room, int64_t seconds);
  *
  * Returns 1, or 0 where the kernel has no filters of system calls. */
 int lmr_sandbox_filter(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Whether this is a build with a sanitizer, whose own needs no limit allows. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SANITIZED_H
-#define LMR_SANITIZED_H
+#pragma once
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define LMR_SANITIZED 1
@@ -11,6 +10,4 @@
 #endif
 #ifndef LMR_SANITIZED
 #define LMR_SANITIZED 0
-#endif
-
 #endif

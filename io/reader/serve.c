@@ -196,8 +196,7 @@ static larmor_status open_scan(session *s, const char *group, lmr_reader_scan *o
     if (lmr_mrd2_is(&s->input.source)) return open_mrd2(s, out);
     LMR_TRY(lmr_mrd_file_open(&s->input.source, group, &s->scan));
     LMR_TRY(lmr_mrd_file_header_bytes(s->scan, &bytes));
-    LMR_HEAP char *xml = calloc((size_t)bytes + 1, 1);
-    if (!xml) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(char, xml, (size_t)bytes + 1);
     LMR_TRY(lmr_mrd_file_header(s->scan, xml));
     LMR_TRY(share_header(s, xml, bytes, out));
     out->acquisitions = lmr_mrd_file_count(s->scan);
@@ -221,8 +220,7 @@ static larmor_status share_heads(session *s)
     }
     if (!s->scan || s->refs) return LMR_FAIL(LARMOR_ERR_ARG, "reader: the scan is not open or was read already");
     const int64_t count = lmr_mrd_file_count(s->scan);
-    s->refs = lmr_new(count, sizeof *s->refs);
-    if (!s->refs) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(s->refs, count);
     LMR_TRY(room(s, count * (int64_t)sizeof(lmr_mrd_head), &memory));
     return lmr_mrd_file_heads(s->scan, memory, s->refs);
 }
@@ -258,8 +256,7 @@ static larmor_status share_places(session *s)
     if (lmr_mrd_file_is_array(s->scan)) return LARMOR_OK;
     int64_t wanted = 0;
     for (int64_t i = 0; i < count; i++) wanted += place[i].data != 0;
-    LMR_HEAP lmr_heap_value *values = lmr_new(2 * wanted, sizeof *values);
-    if (!values) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(lmr_heap_value, values, 2 * wanted);
     for (int64_t i = 0, v = 0; i < count; i++) {
         if (!place[i].data) continue;
         values[v++].ref = s->refs[i].data;

@@ -1,6 +1,5 @@
 /* The reader's side of the protocol. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SERVE_H
-#define LMR_SERVE_H
+#pragma once
 
 #include "io/reader/protocol.h"
 
@@ -16,5 +15,3 @@ extern volatile int lmr_memory_refused;
 
 /* Take a packet of at most `bytes`. Returns its length; 0 if the other side is gone. */
 int64_t lmr_take_packet(void *packet, size_t bytes);
-
-#endif

@@ -1,7 +1,6 @@
 /* An input file: opened read-only, known to be regular and not empty; and what is asked of any file's bytes.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SOURCE_H
-#define LMR_SOURCE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ uint64_t lmr_little_endian(const unsigned char *p, int bytes);
 
 /* Text from a file for use in a message: one line of at most `limit` (up to 180) printable ASCII characters. */
 lmr_text lmr_printable(const char *text, int64_t bytes, int limit);
-
-#endif

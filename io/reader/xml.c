@@ -1,6 +1,8 @@
 /* What parsers of XML share: none takes a DOCTYPE. SPDX-License-Identifier: Apache-2.0 */
 #include "io/reader/xml.h"
 
+#include "core/status.h"
+
 long lmr_xml_line(const lmr_xml *xml)
 {
 #if XML_MAJOR_VERSION == 2 && XML_MINOR_VERSION < 9
@@ -10,13 +12,9 @@ long lmr_xml_line(const lmr_xml *xml)
 #endif
 }
 
-static void XMLCALL on_doctype(void *self, const XML_Char *name, const XML_Char *system, const XML_Char *public,
-                               int has)
+static void XMLCALL on_doctype(void *self, const XML_Char *name LMR_UNUSED, const XML_Char *system LMR_UNUSED,
+                               const XML_Char *public LMR_UNUSED, int has LMR_UNUSED)
 {
-    (void)name;
-    (void)system;
-    (void)public;
-    (void)has;
     lmr_xml *xml = self;
     xml->doctype = lmr_xml_line(xml);
     XML_StopParser(xml->parser, XML_FALSE);

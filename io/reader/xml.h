@@ -1,7 +1,6 @@
 /* What parsers of XML share: none takes a DOCTYPE, so that nothing is expanded and no other file is opened.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_XML_H
-#define LMR_XML_H
+#pragma once
 
 #include <expat.h>
 
@@ -15,5 +14,3 @@ long lmr_xml_line(const lmr_xml *xml);
 
 /* After XML_SetUserData. */
 void lmr_xml_forbid_doctype(lmr_xml *xml);
-
-#endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "io/mrd/mrd.h"
 
 /* Tuned on 170 right scans and 340 wrong ones of five kinds of objects, 1 to 8 coils and SNR 3 to none. */
@@ -285,7 +286,6 @@ larmor_status lmr_mrd_match_directions(const larmor_raw *raw, int encoding, int 
     if (!st) rows = average_rows(all, rows);
     out->is_apart = compared < MIN_LINES;
     if (!st && rows >= MIN_LINES) choose(all, rows, out);
-    free(all);
-    free(line);
+    LMR_FREE(all, line);
     return st;
 }

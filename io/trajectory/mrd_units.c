@@ -30,10 +30,9 @@ static int is_measured(const measuring *m, int64_t i)
 }
 
 /* Components first to end - 1, whose sums are in the order of the samples, however many parts there are. */
-static larmor_status measure_components(void *user, int part, int64_t first, int64_t end)
+static larmor_status measure_components(void *user, int part LMR_UNUSED, int64_t first, int64_t end)
 {
     enum { ASK_EVERY = 1024 };
-    (void)part;
     measuring *m = user;
     for (int64_t d = first; d < end; d++) {
         double low = INFINITY, high = -INFINITY, step2 = 0, turn2 = 0;

@@ -1,6 +1,5 @@
 /* What the units of a stored trajectory are inferred from. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_MRD_UNITS_H
-#define LMR_MRD_UNITS_H
+#pragma once
 
 #include <math.h>
 
@@ -55,5 +54,3 @@ lmr_text lmr_reading_name(const lmr_reading *r, int axes);
 larmor_status lmr_mrd_choose_units(larmor_raw *raw, const lmr_stored *s, lmr_reading *out, const char **confidence);
 /* 1 if k-space ends along each axis about where the matrix says. */
 int lmr_reading_is_full(const lmr_reading *r, const larmor_encoding *space, int axes);
-
-#endif

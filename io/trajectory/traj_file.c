@@ -1,6 +1,5 @@
 /* Trajectories in files, as BART has them: three components, those that are not there zero.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/array.h"
@@ -9,8 +8,7 @@
 
 larmor_status larmor_traj_save(larmor_output *out, const larmor_array *traj)
 {
-    LMR_NEED(out);
-    LMR_NEED(traj);
+    LMR_NEED(out, traj);
     const larmor_shape shape = larmor_array_shape(traj);
     if (shape.ndim != 3 || shape.dim[0] < 1 || shape.dim[0] > 3)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "traj: %s, expected [1 to 3, samples, readouts]", lmr_describe(traj).s);
@@ -25,18 +23,14 @@ larmor_status larmor_traj_save(larmor_output *out, const larmor_array *traj)
                                      padded, &three));
     st = larmor_array_save(out, three);
 done:
-    larmor_array_free(three);
-    free(k);
-    free(padded);
+    LMR_FREE(three, k, padded);
     return st;
 }
 
 larmor_status larmor_traj_read(const char *path, int ndim, larmor_device *dev, larmor_array **traj)
 {
-    LMR_NEED(path);
-    LMR_NEED(dev);
-    LMR_NEED(traj);
-    *traj = NULL;
+    LMR_NEED(path, dev);
+    LMR_NEED_OUT(traj);
     if (ndim < 1 || ndim > 3)
         return LMR_FAIL(LARMOR_ERR_ARG, "traj: %d components are asked for, expected 1 to 3", ndim);
     LMR_OWNED(larmor_array) *stored = NULL;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "io/mrd/mrd.h"
 
 typedef struct lot { /* acquisitions that a trajectory may be of */
@@ -91,8 +92,7 @@ static int by_image(const void *a, const void *b)
 /* 1 if the acquisitions of each image, in the order of the file, are the trajectory's readouts. */
 static larmor_status covers_images(const larmor_raw *raw, const larmor_trajectory *t, fit *f, int *fits)
 {
-    keyed *k = lmr_new(f->count, sizeof *k);
-    if (!k) return LMR_NO_MEMORY();
+    LMR_NEW(keyed, k, f->count);
     for (int64_t n = 0; n < f->count; n++) {
         const lmr_mrd_head *h = &raw->head[f->list[n]];
         for (int c = 0; c < IMAGES_BY; c++) k[n].key[c] = h->counter[images_by[c]];
@@ -326,7 +326,6 @@ larmor_status lmr_mrd_give_trajectory(larmor_raw *raw, const larmor_trajectory *
         compare_fov(raw, given);
         raw->info.density_stored |= given->weight != NULL;
     }
-    free(f.at);
-    free(f.list);
+    LMR_FREE(f.at, f.list);
     return st;
 }

@@ -10,11 +10,7 @@
 void larmor_trajectory_free(larmor_trajectory *t)
 {
     if (!t) return;
-    free(t->first);
-    free(t->k);
-    free(t->time_s);
-    free(t->weight);
-    free(t->phase);
+    LMR_FREE(t->first, t->k, t->time_s, t->weight, t->phase);
     *t = (larmor_trajectory){0};
 }
 
@@ -65,8 +61,7 @@ static larmor_status read_array(const char *path, larmor_device *dev, larmor_tra
                         path, shape.ndim ? (long long)shape.dim[0] : 0LL);
     t->dims = (int)shape.dim[0];
     t->readouts = larmor_shape_count(shape) / shape.dim[0] / shape.dim[1];
-    t->first = lmr_new(t->readouts + 1, sizeof *t->first);
-    if (!t->first) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(t->first, t->readouts + 1);
     for (int64_t r = 0; r <= t->readouts; r++) t->first[r] = r * shape.dim[1];
     return LARMOR_OK;
 }

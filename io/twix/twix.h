@@ -2,8 +2,7 @@
  * header of 128 bytes, and VD, VE and later, where a table of measurements comes first and a readout has a header of
  * 192 bytes and one of 32 for each channel. Little-endian; samples are complex float32. Layouts as twixtools'
  * mdh_def.py and siemens_to_ismrmrd's siemensraw.h give them. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_TWIX_H
-#define LMR_TWIX_H
+#pragma once
 
 #include "io/bytes.h"
 #include "io/reader/mrd_head.h"
@@ -62,5 +61,3 @@ typedef struct lmr_twix_value {
  * one with a value counts, "flReadoutOSFactor". The number is `missing` where there is none. */
 lmr_twix_value lmr_twix_text(const lmr_twix *twix, const char *name);
 double lmr_twix_number(const lmr_twix *twix, const char *name, double missing);
-
-#endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "io/reader/mrd_head.h"
 #include "io/twix/twix.h"
 
@@ -324,8 +325,7 @@ static larmor_status read_headers(lmr_twix *t)
 larmor_status lmr_twix_open(const lmr_source *source, const char *measurement, lmr_twix **out)
 {
     *out = NULL;
-    lmr_twix *t = calloc(1, sizeof *t);
-    if (!t) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(lmr_twix, t, 1);
     t->source = source;
     larmor_status st = choose(t, measurement);
     if (!st) st = read_protocol(t);
@@ -345,10 +345,7 @@ larmor_status lmr_twix_open(const lmr_source *source, const char *measurement, l
 void lmr_twix_free(lmr_twix *t)
 {
     if (!t) return;
-    free(t->text);
-    free(t->head);
-    free(t->place);
-    free(t->wave);
+    LMR_FREE(t->text, t->head, t->place, t->wave);
     lmr_bytes_free(&t->wave_data);
     free(t);
 }

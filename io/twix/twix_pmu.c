@@ -69,8 +69,7 @@ static larmor_status add_block(lmr_twix *t, const signals *s, int first, int cou
         channels += s->data[i] && s->samples[i] == samples;
     }
     if (!channels || t->waves == LMR_MRD_MAX_WAVEFORMS) return LARMOR_OK;
-    LMR_HEAP uint32_t *trigger = calloc((size_t)samples, sizeof *trigger);
-    if (!trigger) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(uint32_t, trigger, samples);
     for (int i = first; i < first + count; i++)
         for (int64_t n = 0; s->data[i] && s->samples[i] == samples && n < samples; n++) {
             const uint32_t value = u16(s->data[i] + 4 * n);

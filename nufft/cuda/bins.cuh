@@ -1,6 +1,5 @@
 /* Which bins and which method suit a grid, a number of points and a device. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_CUDA_BINS_CUH
-#define LMR_NUFFT_CUDA_BINS_CUH
+#pragma once
 
 #include <cmath>
 
@@ -122,5 +121,3 @@ template <typename T> void choose_methods(const lmr_nufft_geometry *g, bool tile
 }
 
 } // namespace
-
-#endif

@@ -1,7 +1,6 @@
 /* The box of cells on the grid that a point touches, for threads that go to global memory. Every point finds its bin
  * by itself. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_CUDA_BOX_CUH
-#define LMR_NUFFT_CUDA_BOX_CUH
+#pragma once
 
 #include "nufft/cuda/points.cuh"
 
@@ -35,5 +34,3 @@ template <int D, int W> struct box {
 };
 
 } // namespace
-
-#endif

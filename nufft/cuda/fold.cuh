@@ -1,7 +1,6 @@
 /* Where a point goes: its first cell on the grid, its bin, the window's argument; and the keys by which points are
  * sorted. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_CUDA_FOLD_CUH
-#define LMR_NUFFT_CUDA_FOLD_CUH
+#pragma once
 
 #include <cmath>
 
@@ -138,5 +137,3 @@ key_bits bits_for(int64_t bins, const lmr_cuda_points *p)
 }
 
 } // namespace
-
-#endif

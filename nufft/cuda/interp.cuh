@@ -5,8 +5,7 @@
  * on an H200 in 3 dimensions 0.5 ms (float, w = 6), 5 ms (double, w = 10), 14 ms (double, w = 14), without bank
  * conflicts. In 2 dimensions the scatter of the values to the points' own order is the floor, 0.26 ms if that is
  * random. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_CUDA_INTERP_CUH
-#define LMR_NUFFT_CUDA_INTERP_CUH
+#pragma once
 
 #include <cuda_pipeline_primitives.h>
 
@@ -182,5 +181,3 @@ template <typename T, int D> larmor_status lmr_cuda_interp(lmr_cuda *c, const lm
         return interp_gm<T, D, W>(c, g, p, batch, cells, values);
     });
 }
-
-#endif

@@ -12,8 +12,7 @@
  * point reads for itself. In single precision, with m16n8k8 of 11-bit numbers and each number split in two, as
  * much was gained as lost (measured with 1e7 uniform points and on trajectories of 5.6 million). Source: PTX ISA,
  * "Matrix fragments for mma.m16n8k4 with .f64". SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_CUDA_INTERP_MATRIX_CUH
-#define LMR_NUFFT_CUDA_INTERP_MATRIX_CUH
+#pragma once
 
 #include <cuda_pipeline_primitives.h>
 
@@ -274,5 +273,3 @@ template <int W> larmor_status interp_matrix(lmr_cuda *c, const lmr_nufft_geomet
 }
 
 } // namespace
-
-#endif

@@ -1,7 +1,6 @@
 /* Tiles that are read, and columns that are summed, by matrix instructions: their sizes, and which devices and
  * windows they are for. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_CUDA_MATRIX_CUH
-#define LMR_NUFFT_CUDA_MATRIX_CUH
+#pragma once
 
 #include "nufft/cuda/points.cuh"
 
@@ -98,5 +97,3 @@ inline bool matrix_fits(const lmr_cuda *c, int width, const lmr_cuda_points *p)
 }
 
 } // namespace
-
-#endif

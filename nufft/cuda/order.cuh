@@ -1,6 +1,5 @@
 /* The points of a piece in the order of cells. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_CUDA_ORDER_CUH
-#define LMR_NUFFT_CUDA_ORDER_CUH
+#pragma once
 
 #include <cub/block/block_radix_sort.cuh>
 
@@ -105,5 +104,3 @@ template <bool DROPPED> __global__ void __launch_bounds__(sort_threads)
 }
 
 } // namespace
-
-#endif

@@ -1,7 +1,6 @@
 /* What the NUFFT's CUDA files share: sorted points, the window's values, tiles. Only for .cu and .cuh files.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_CUDA_POINTS_CUH
-#define LMR_NUFFT_CUDA_POINTS_CUH
+#pragma once
 
 #include <algorithm>
 #include <type_traits>
@@ -340,5 +339,3 @@ template <typename Call> larmor_status with_width(int width, Call call)
 }
 
 } // namespace
-
-#endif

@@ -1,6 +1,5 @@
 /* Spreading: the method that sort chose, by width. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_CUDA_SPREAD_CUH
-#define LMR_NUFFT_CUDA_SPREAD_CUH
+#pragma once
 
 #include "nufft/cuda/spread_gm.cuh"
 #include "nufft/cuda/spread_matrix.cuh"
@@ -26,5 +25,3 @@ template <typename T, int D> larmor_status lmr_cuda_spread(lmr_cuda *c, const lm
         }
     });
 }
-
-#endif

@@ -5,8 +5,7 @@
  * Lanes of a warp share a point, one for each cell along x, so that an atomic of a warp touches whole sectors of the
  * rows: their number is what the L2 cache takes time for, and a thread for each point would touch four times as many.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_CUDA_SPREAD_GM_CUH
-#define LMR_NUFFT_CUDA_SPREAD_GM_CUH
+#pragma once
 
 #include <bit>
 
@@ -63,5 +62,3 @@ template <typename T, int D, int W> larmor_status spread_gm(lmr_cuda *c, const l
 }
 
 } // namespace
-
-#endif

@@ -15,8 +15,7 @@
  * that a point does not reach, too; m16n8k4 took 4.2 ms, of which 0.1 ms for adding planes to the grid. Source:
  * PTX ISA, "Matrix fragments for mma.m16n8k8 with .f64"; the layout is larmor's. SPDX-License-Identifier:
  * Apache-2.0 */
-#ifndef LMR_NUFFT_CUDA_SPREAD_MATRIX_CUH
-#define LMR_NUFFT_CUDA_SPREAD_MATRIX_CUH
+#pragma once
 
 #include "nufft/cuda/matrix.cuh"
 #include "nufft/cuda/spread_owner.cuh"
@@ -275,5 +274,3 @@ template <int W> larmor_status spread_matrix(lmr_cuda *c, const lmr_nufft_geomet
 }
 
 } // namespace
-
-#endif

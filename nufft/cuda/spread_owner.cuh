@@ -14,8 +14,7 @@
  * In double multiply-adds bound it: w = 14 in 3 dimensions, 1 Gpoint/s. Source: the output-driven idea of cuFINUFFT
  * (Shih et al., 2021) and NonuniformFFTs.jl, with registers in place of shared memory.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_CUDA_SPREAD_OWNER_CUH
-#define LMR_NUFFT_CUDA_SPREAD_OWNER_CUH
+#pragma once
 
 #include "nufft/cuda/points.cuh"
 
@@ -333,5 +332,3 @@ template <typename T, int D, int W> larmor_status spread_owner(lmr_cuda *c, cons
 }
 
 } // namespace
-
-#endif

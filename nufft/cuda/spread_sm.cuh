@@ -3,8 +3,7 @@
  *
  * Shared atomics on floating-point numbers are loops of compare and swap on all GPUs so far: 2 w^d of them a point,
  * at 2 to 9 a clock and multiprocessor. Good where w^d is small. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_CUDA_SPREAD_SM_CUH
-#define LMR_NUFFT_CUDA_SPREAD_SM_CUH
+#pragma once
 
 #include "nufft/cuda/tile.cuh"
 
@@ -70,5 +69,3 @@ template <typename T, int D, int W> larmor_status spread_sm(lmr_cuda *c, const l
 }
 
 } // namespace
-
-#endif

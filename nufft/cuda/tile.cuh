@@ -2,8 +2,7 @@
  *
  * Its strides are chosen in sort.cu so that a cell of the bin lies in the bank of its number within the bin: points
  * that are neighbours in the sorted order meet no bank conflicts. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_CUDA_TILE_CUH
-#define LMR_NUFFT_CUDA_TILE_CUH
+#pragma once
 
 #include "nufft/cuda/points.cuh"
 
@@ -36,5 +35,3 @@ __device__ __forceinline__ void for_tile(const view<T> &v, uint32_t bin, int til
 }
 
 } // namespace
-
-#endif

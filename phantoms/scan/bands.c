@@ -2,8 +2,6 @@
  * from readout to readout (CAIPIRINHA: Breuer et al., Magn. Reson. Med. 53, 684 (2005); of spokes: Yutzy et al.,
  * Magn. Reson. Med. 65, 1630 (2011)). SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/owned.h"
 #include "phantoms/scan/simulation.h"
@@ -13,8 +11,8 @@ static void drop_phantom(larmor_phantom **phantom)
     larmor_phantom_free(*phantom);
 }
 
-larmor_status lmr_simulation_band(const larmor_simulation *s, const larmor_phantom *object, int band,
-                                  larmor_phantom **plane)
+static larmor_status plane_of_band(const larmor_simulation *s, const larmor_phantom *object, int band,
+                                   larmor_phantom **plane)
 {
     return larmor_phantom_plane(object, lmr_simulation_band_mm(s, band) / s->encoding.recon_fov_mm[0], plane);
 }
@@ -45,7 +43,7 @@ larmor_status lmr_simulation_bands(const larmor_simulation *s, const larmor_phan
     for (int b = 0; b < s->o.bands; b++) {
         LMR_FREED_BY(drop_phantom) larmor_phantom *plane = NULL;
         LMR_OWNED(larmor_array) *one = NULL;
-        LMR_TRY(lmr_simulation_band(s, object, b, &plane));
+        LMR_TRY(plane_of_band(s, object, b, &plane));
         LMR_TRY(larmor_phantom_kspace(plane, traj, s->o.coils, LARMOR_C64, &one));
         if (!sum) LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, larmor_array_shape(one), &sum));
         if (!b) LMR_TRY(larmor_zero(sum));
@@ -93,7 +91,7 @@ larmor_status lmr_simulation_bands_image(const larmor_simulation *s, const larmo
     for (int b = 0; b < s->o.bands; b++) {
         LMR_FREED_BY(drop_phantom) larmor_phantom *plane = NULL;
         LMR_OWNED(larmor_array) *one = NULL;
-        LMR_TRY(lmr_simulation_band(s, object, b, &plane));
+        LMR_TRY(plane_of_band(s, object, b, &plane));
         LMR_TRY(larmor_phantom_bandlimited(plane, s->dev, LARMOR_C64, LARMOR_SHAPE(n[0], n[1]), &one));
         LMR_TRY(put_plane(one, b, all));
     }
@@ -110,7 +108,7 @@ larmor_status lmr_simulation_bands_maps(const larmor_simulation *s, larmor_array
     for (int b = 0; b < s->o.bands; b++) {
         LMR_FREED_BY(drop_phantom) larmor_phantom *plane = NULL;
         LMR_OWNED(larmor_array) *one = NULL;
-        LMR_TRY(lmr_simulation_band(s, s->phantom, b, &plane));
+        LMR_TRY(plane_of_band(s, s->phantom, b, &plane));
         LMR_TRY(
             larmor_phantom_coils_around(plane, s->dev, LARMOR_C64, LARMOR_SHAPE(n[0], n[1]), NULL, s->o.coils, &one));
         LMR_TRY(put_plane(one, b, all));

@@ -46,8 +46,7 @@ larmor_status lmr_simulation_beating(const larmor_simulation *s, const larmor_ph
 {
     const int64_t readouts = larmor_array_shape(traj).dim[2];
     const larmor_shape shape = LARMOR_SHAPE(s->info.samples, readouts, s->info.coils);
-    LMR_HEAP float *host = lmr_new(2 * larmor_shape_count(shape), sizeof *host);
-    if (!host) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(float, host, 2 * larmor_shape_count(shape));
     for (int64_t r = 0; r < readouts; r++) {
         LMR_TRY(lmr_go_on());
         const double seconds = 1e-3 * s->o.tr_ms * (double)(repetition * s->info.readouts + r);

@@ -2,7 +2,6 @@
  * makes ghosts. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/owned.h"
 #include "phantoms/scan/simulation.h"
@@ -142,8 +141,7 @@ static void fill_line(const larmor_simulation *s, const double *forward, double 
 
 static larmor_status fill_forward(const larmor_simulation *s, const double *k, double **forward)
 {
-    *forward = lmr_new(s->info.samples, sizeof **forward);
-    if (!*forward) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(*forward, s->info.samples);
     for (int64_t i = 0; i < s->info.samples; i++) (*forward)[i] = k[2 * i];
     if (lmr_epi_has_ramps(s)) fill_ramp(&s->epi.ramp, s->info.matrix[0], s->info.samples, *forward);
     return LARMOR_OK;
@@ -183,9 +181,7 @@ larmor_status lmr_epi_navigator_lines(const larmor_simulation *s, larmor_array *
     if (!st) st = fill_forward(s, k, &forward);
     for (int64_t i = 0; i < count && !st; i++) fill_line(s, forward, 0, i % 2 == 1, lines + 2 * n * i);
     if (!st) st = larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(2, n, count), LARMOR_F64, lines, traj);
-    free(forward);
-    free(lines);
-    free(k);
+    LMR_FREE(forward, lines, k);
     return st;
 }
 

@@ -34,8 +34,7 @@ larmor_status larmor_simulation_expect(const larmor_simulation *simulation, larm
     LMR_NEED(simulation);
     const larmor_simulation *s = simulation;
     const int slices = (int)s->info.slices, repetitions = (int)s->info.repetitions;
-    larmor_image *image = calloc((size_t)slices * (size_t)repetitions, sizeof *image);
-    if (!image) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(larmor_image, image, (size_t)slices * (size_t)repetitions);
     *expected = (larmor_expected){image, slices * repetitions};
     larmor_status st = LARMOR_OK;
     larmor_array *object = NULL;
@@ -71,8 +70,7 @@ void larmor_expected_free(larmor_expected *expected)
 larmor_status larmor_simulation_maps(const larmor_simulation *simulation, const int64_t maps_matrix[3],
                                      larmor_array **maps, larmor_image_meta *meta)
 {
-    LMR_NEED(maps);
-    *maps = NULL;
+    LMR_NEED_OUT(maps);
     LMR_NEED(meta);
     const larmor_simulation *s = simulation;
     LMR_NEED(simulation);
@@ -106,8 +104,7 @@ larmor_status larmor_simulation_maps(const larmor_simulation *simulation, const 
 
 larmor_status larmor_simulation_field(const larmor_simulation *simulation, larmor_array **hz, larmor_image_meta *meta)
 {
-    LMR_NEED(hz);
-    *hz = NULL;
+    LMR_NEED_OUT(hz);
     LMR_NEED(meta);
     const larmor_simulation *s = simulation;
     LMR_NEED(simulation);

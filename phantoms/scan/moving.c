@@ -32,8 +32,7 @@ static larmor_status poses_of(const larmor_simulation *s, int64_t readouts, doub
     LMR_TRY(larmor_motion_rows(s->o.motion, readouts, &motion));
     LMR_TRY(expect_begun(s->o.motion, readouts));
     LMR_TRY(larmor_array_download(motion, LARMOR_F64, &columns));
-    *poses = lmr_new(readouts * LARMOR_POSE, sizeof **poses);
-    if (!*poses) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(*poses, readouts * LARMOR_POSE);
     for (int64_t j = 0; j < readouts; j++)
         for (int p = 0; p < LARMOR_POSE; p++) (*poses)[LARMOR_POSE * j + p] = columns[j + readouts * p];
     return LARMOR_OK;
@@ -44,8 +43,7 @@ larmor_status lmr_simulation_moving(const larmor_simulation *s, const larmor_pha
 {
     const int64_t readouts = larmor_array_shape(traj).dim[2];
     LMR_HEAP double *poses = NULL;
-    LMR_HEAP lmr_moved *moved = lmr_new(readouts, sizeof *moved);
-    if (!moved) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(lmr_moved, moved, readouts);
     LMR_TRY(poses_of(s, readouts, &poses));
     for (int64_t j = 0; j < readouts; j++)
         LMR_TRY(larmor_pose_map(poses + LARMOR_POSE * j, s->info.ndim, s->encoding.recon_fov_mm, moved[j].turn,

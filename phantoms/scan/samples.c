@@ -1,7 +1,5 @@
 /* The samples of a simulated scan: exact k-space along the gradients as they are, and noise. SPDX-License-Identifier:
  * Apache-2.0 */
-#include <stdlib.h>
-
 #include "core/owned.h"
 #include "phantoms/scan/simulation.h"
 
@@ -20,8 +18,7 @@ static double first_time(const larmor_simulation *s)
 /* [samples], free() it. */
 static larmor_status times_of(const larmor_simulation *s, int contrast, double **seconds)
 {
-    *seconds = lmr_new(s->info.samples, sizeof **seconds);
-    if (!*seconds) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(*seconds, s->info.samples);
     for (int64_t i = 0; i < s->info.samples; i++)
         (*seconds)[i] = echo_time(s, contrast) + first_time(s) + 1e-6 * s->o.dwell_us * (double)i;
     return LARMOR_OK;
@@ -96,9 +93,7 @@ static larmor_status exact_kspace(const larmor_simulation *s, const larmor_array
         st = see(s, object, traj, repetition, contrast, &made);
     if (!st) st = larmor_array_reshape(made, shape, kspace);
     if (!st && o->coils) st = lmr_simulation_silence(s, s->dead, *kspace);
-    larmor_array_free(made);
-    larmor_array_free(shifted);
-    larmor_array_free(delayed);
+    LMR_FREE(made, shifted, delayed);
     larmor_phantom_free(object);
     return st;
 }
@@ -116,8 +111,7 @@ static larmor_status find_exact(larmor_simulation *s, int repetition, int contra
     if (is_other) LMR_TRY(larmor_traj_create(s->dev, s->o.trajectory, &opts, &traj));
     const larmor_status st = exact_kspace(s, traj ? traj : s->traj, s->backward, repetition, contrast, &exact);
     if (st) {
-        larmor_array_free(exact);
-        larmor_array_free(traj);
+        LMR_FREE(exact, traj);
         return st;
     }
     if (traj) {
@@ -172,12 +166,9 @@ larmor_status lmr_simulation_navigators(larmor_simulation *s, int slice, int rep
         st = larmor_array_create(s->dev, LARMOR_C64, LARMOR_SHAPE(s->info.samples, count, s->info.coils), kspace);
     if (!st) st = add_noise(s, exact, lmr_simulation_density(s, slice), seed, *kspace);
     if (!st) st = lmr_epi_turn(s, image, shots, backward, *kspace);
-    larmor_array_free(exact);
-    free(shots);
-    free(backward);
+    LMR_FREE(exact, shots, backward);
     if (!st) return LARMOR_OK;
-    larmor_array_free(*kspace);
-    larmor_array_free(*traj);
+    LMR_FREE(*kspace, *traj);
     *kspace = *traj = NULL;
     return st;
 }
@@ -204,8 +195,7 @@ larmor_status lmr_simulation_samples(larmor_simulation *s, int slice, int repeti
 larmor_status larmor_simulation_samples(larmor_simulation *simulation, int slice, int repetition, int contrast,
                                         larmor_array **kspace, larmor_array **traj)
 {
-    LMR_NEED(kspace);
-    LMR_NEED(traj);
+    LMR_NEED(kspace, traj);
     *kspace = NULL;
     *traj = NULL;
     LMR_NEED(simulation);

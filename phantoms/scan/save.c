@@ -72,8 +72,7 @@ typedef struct line_set { /* the readouts of an image */
 
 static void free_lines(line_set *l)
 {
-    free(l->step2);
-    free(l->flags);
+    LMR_FREE(l->step2, l->flags);
 }
 
 /* What each readout is for, and its partition. */
@@ -181,8 +180,7 @@ static larmor_status append_navigators(larmor_simulation *s, larmor_raw_writer *
     LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL;
     larmor_acquisitions lines = common_to(s, slice, repetition, contrast);
     if (s->epi.navigators < 1) return LARMOR_OK;
-    LMR_HEAP uint64_t *flags = lmr_new(s->epi.navigators, sizeof *flags);
-    if (!flags) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(uint64_t, flags, s->epi.navigators);
     for (int64_t i = 0; i < s->epi.navigators; i++)
         flags[i] = LARMOR_ACQ_PHASE_CORRECTION | (i % 2 ? LARMOR_ACQ_REVERSE : 0);
     LMR_TRY(lmr_simulation_navigators(s, slice, repetition, contrast, shot, &kspace, &traj));
@@ -200,8 +198,7 @@ static larmor_status append_shots(larmor_simulation *s, larmor_raw_writer *write
     LMR_OWNED(larmor_array) *kspace = NULL;
     larmor_acquisitions readouts = common_to(s, slice, repetition, contrast);
     LMR_FREED_BY(free_lines) line_set l = {NULL, NULL};
-    LMR_HEAP uint64_t *roles = lmr_new(count, sizeof *roles);
-    if (!roles) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(uint64_t, roles, count);
     LMR_TRY(lmr_simulation_samples(s, slice, repetition, contrast, 0, &kspace, &readouts.traj));
     LMR_TRY(find_lines(s, readouts.traj, ALL_LINES, &l));
     memcpy(roles, l.flags, (size_t)count * sizeof *roles);
@@ -259,8 +256,7 @@ static larmor_status save(larmor_simulation *simulation, larmor_output *out)
 
 larmor_status larmor_simulation_save(larmor_simulation *simulation, larmor_output *out)
 {
-    LMR_NEED(simulation);
-    LMR_NEED(out);
+    LMR_NEED(simulation, out);
     LMR_TRY(lmr_gate_enter(&simulation->gate));
     const larmor_status st = save(simulation, out);
     lmr_gate_leave(&simulation->gate);

@@ -2,7 +2,6 @@
  * beside off-resonance. The object's coil images, as fine as twice the image's matrix, go through the model's own sum
  * of products; tests compare that sum with its definition. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/owned.h"
 #include "larmor/motion.h"
@@ -21,8 +20,7 @@ typedef struct list {
 static void free_list(list *l)
 {
     for (int i = 0; i < l->count; i++) {
-        larmor_array_free(l->term[i].space);
-        larmor_array_free(l->term[i].time);
+        LMR_FREE(l->term[i].space, l->term[i].time);
     }
 }
 
@@ -66,8 +64,7 @@ static larmor_status positions(const larmor_simulation *s, larmor_shape fine, co
     const larmor_image_meta image = lmr_simulation_meta(s, 0, 0);
     const double *const along[3] = {image.read_dir, image.phase_dir, image.slice_dir};
     const int64_t count = larmor_shape_count(fine);
-    LMR_HEAP double *r = lmr_new(3 * count, sizeof *r);
-    if (!r) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, r, 3 * count);
     if (pose) LMR_TRY(larmor_pose_map(pose, fine.ndim, s->encoding.recon_fov_mm, turn, shift));
     for (int64_t i = 0; i < count; i++) {
         double u[3] = {0, 0, 0};

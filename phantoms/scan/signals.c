@@ -1,6 +1,5 @@
 /* Signals of tissues: water and fat, and FISP for fingerprinting. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/owned.h"
@@ -21,9 +20,8 @@ static larmor_status make_fisp(larmor_simulation *s)
     const int64_t pulses = s->o.repetitions;
     double t[2 * LARMOR_TISSUES];
     LMR_OWNED(larmor_array) *table = NULL, *signals = NULL;
-    LMR_HEAP double *degrees = lmr_new(pulses, sizeof *degrees);
-    LMR_HEAP double *tr = lmr_new(pulses, sizeof *tr);
-    if (!degrees || !tr) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, degrees, pulses);
+    LMR_HEAP LMR_NEW(double, tr, pulses);
     for (int64_t n = 0; n < pulses; n++) {
         degrees[n] = LEAST_DEGREES + MORE_DEGREES * fabs(sin(M_PI * (double)n / HALF_PERIOD));
         tr[n] = TR_MS;
@@ -240,8 +238,7 @@ static larmor_status find_times(const larmor_simulation *s, larmor_truth *truth)
 static larmor_status find_truth(const larmor_simulation *s, larmor_truth *truth)
 {
     const int64_t voxels = larmor_shape_count(larmor_shape_of(s->info.ndim, s->info.matrix));
-    LMR_HEAP double *tissue = lmr_new(voxels, sizeof *tissue);
-    if (!tissue) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, tissue, voxels);
     if (s->o.signal == LARMOR_SIGNAL_WATER_FAT)
         LMR_TRY(find_water_fat(s, voxels, truth));
     else

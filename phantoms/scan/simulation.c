@@ -8,6 +8,7 @@
 
 #include "core/axes_given.h"
 #include "core/names.h"
+#include "core/owned.h"
 
 enum { EPI_NAVIGATORS = 3 }; /* before the lines of each shot, as scanners acquire them */
 
@@ -419,12 +420,9 @@ static larmor_status prepare(larmor_simulation *s)
 larmor_status larmor_simulation_create(larmor_device *dev, const larmor_simulation_opts *opts,
                                        larmor_simulation **simulation)
 {
-    LMR_NEED(simulation);
-    *simulation = NULL;
-    LMR_NEED(dev);
-    LMR_NEED(opts);
-    larmor_simulation *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
+    LMR_NEED_OUT(simulation);
+    LMR_NEED(dev, opts);
+    LMR_NEW_ZEROS(larmor_simulation, s, 1);
     lmr_gate_init(&s->gate);
     s->o = *opts;
     s->o.phase_terms = larmor_array_ref(opts->phase_terms);
@@ -450,16 +448,9 @@ larmor_simulation_info larmor_simulation_describe(const larmor_simulation *simul
 void larmor_simulation_free(larmor_simulation *simulation)
 {
     if (!simulation) return;
-    free(simulation->fisp);
-    free(simulation->backward);
-    free(simulation->shot);
-    larmor_array_free(simulation->exact);
-    larmor_array_free(simulation->o.phase_terms);
-    larmor_array_free(simulation->o.gradient_field);
-    larmor_array_free(simulation->o.displacement);
-    larmor_array_free(simulation->o.motion);
-    larmor_array_free(simulation->o.motion_fields);
-    larmor_array_free(simulation->traj);
+    LMR_FREE(simulation->fisp, simulation->backward, simulation->shot, simulation->exact, simulation->o.phase_terms,
+             simulation->o.gradient_field, simulation->o.displacement, simulation->o.motion);
+    LMR_FREE(simulation->o.motion_fields, simulation->traj);
     larmor_phantom_free(simulation->phantom);
     larmor_device_free(simulation->dev);
     lmr_gate_destroy(&simulation->gate);

@@ -1,6 +1,5 @@
 /* Inside of a simulated scan. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SIMULATION_H
-#define LMR_SIMULATION_H
+#pragma once
 
 #include "core/array.h"
 #include "core/gate.h"
@@ -76,8 +75,6 @@ static inline double lmr_simulation_band_mm(const larmor_simulation *s, int band
     return s->o.band_mm * (band - 0.5 * (s->o.bands - 1));
 }
 
-larmor_status lmr_simulation_band(const larmor_simulation *s, const larmor_phantom *object, int band,
-                                  larmor_phantom **plane);
 larmor_status lmr_simulation_bands(const larmor_simulation *s, const larmor_phantom *object, const larmor_array *traj,
                                    larmor_array **kspace);
 larmor_image_meta lmr_simulation_bands_meta(const larmor_simulation *s, int repetition);
@@ -144,5 +141,3 @@ larmor_status lmr_simulation_decaying(const larmor_simulation *s, const larmor_a
 /* beating.c: the object as it is at a time. */
 larmor_status lmr_simulation_object_at(const larmor_simulation *s, const larmor_phantom *object, double seconds,
                                        larmor_phantom **now);
-
-#endif

@@ -1,6 +1,5 @@
 /* The true images of bins of heart and breath. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/owned.h"
 #include "core/select.h"
@@ -22,8 +21,7 @@ static void free_phantom(larmor_phantom **phantom)
 static larmor_status sort(const larmor_simulation *s, int hearts, int breaths, int *bin)
 {
     const int64_t n = s->info.readouts;
-    LMR_HEAP lmr_ranked *list = lmr_new(n, sizeof *list);
-    if (!list) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(lmr_ranked, list, n);
     for (int64_t i = 0; i < n; i++) {
         const double beats = larmor_phantom_cycles(&s->o.heart, seconds_of(s, i));
         const double breath = larmor_phantom_cycles(&s->o.breath, seconds_of(s, i));
@@ -64,9 +62,8 @@ static larmor_status fill(const larmor_simulation *s, int hearts, int breaths, l
 {
     const int64_t n = s->info.readouts;
     LMR_FREED_BY(free_phantom) larmor_phantom *object = NULL;
-    LMR_HEAP int *bin = lmr_new(n, sizeof *bin);
-    LMR_HEAP int64_t *member = lmr_new(n, sizeof *member);
-    if (!bin || !member) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(int, bin, n);
+    LMR_HEAP LMR_NEW(int64_t, member, n);
     LMR_TRY(lmr_simulation_object(s, 0, &object));
     LMR_TRY(sort(s, hearts, breaths, bin));
     for (int b = 0; b < hearts * breaths; b++) {
@@ -98,8 +95,7 @@ larmor_status larmor_simulation_states(const larmor_simulation *simulation, int 
     if (!lmr_simulation_beats(s) || s->info.repetitions > 1)
         return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got bins of %s, expected one repetition with breath or heart",
                         lmr_simulation_beats(s) ? "several repetitions" : "an object without breath and heart");
-    larmor_image *image = calloc((size_t)(hearts * breaths), sizeof *image);
-    if (!image) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(larmor_image, image, hearts * breaths);
     expected->image = image;
     const larmor_status st = fill(s, (int)hearts, (int)breaths, expected);
     if (st) larmor_expected_free(expected);

@@ -152,8 +152,7 @@ larmor_status larmor_compression(const larmor_array *R, const larmor_compression
                                  larmor_compression_report *report)
 {
     const larmor_compression_opts o = opts ? *opts : (larmor_compression_opts){0};
-    LMR_NEED(C);
-    *C = NULL;
+    LMR_NEED_OUT(C);
     if (report) *report = (larmor_compression_report){0};
     LMR_TRY(check(R, &o));
     const int64_t coils = R->shape.dim[0];
@@ -180,9 +179,7 @@ larmor_status larmor_compression(const larmor_array *R, const larmor_compression
     LMR_OR(done, larmor_array_upload(R->dev, LARMOR_C128, LARMOR_SHAPE(found.coils, coils), LARMOR_C128, row, C));
     if (report) *report = found;
 done:
-    free(row);
-    free(vector);
-    free(value);
+    LMR_FREE(row, vector, value);
     return st;
 }
 
@@ -253,8 +250,7 @@ static larmor_status adjoint_of(const larmor_array *C, larmor_array **back)
 
 larmor_status larmor_compress_coils(const larmor_array *C, const larmor_array *x, larmor_array **y)
 {
-    LMR_NEED(y);
-    *y = NULL;
+    LMR_NEED_OUT(y);
     LMR_TRY(expect_coils(C, 1, x));
     return C->shape.ndim > 2 ? lmr_mix_places(C, x, y) : mix(C, x, y);
 }
@@ -262,8 +258,7 @@ larmor_status larmor_compress_coils(const larmor_array *C, const larmor_array *x
 larmor_status larmor_expand_coils(const larmor_array *C, const larmor_array *x, larmor_array **y)
 {
     LMR_OWNED(larmor_array) *back = NULL;
-    LMR_NEED(y);
-    *y = NULL;
+    LMR_NEED_OUT(y);
     LMR_TRY(expect_coils(C, 0, x));
     LMR_TRY(adjoint_of(C, &back));
     return C->shape.ndim > 2 ? lmr_mix_places(back, x, y) : mix(back, x, y);

@@ -6,7 +6,6 @@
 #include "recon/compress/compress_along_readout.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/owned.h"
 #include "larmor/compress.h"
@@ -24,8 +23,7 @@ typedef struct route {
 
 static void route_free(route *r)
 {
-    larmor_array_free(r->index);
-    larmor_array_free(r->factor);
+    LMR_FREE(r->index, r->factor);
 }
 
 /* index[i] < 0: a zero goes there. */
@@ -68,11 +66,7 @@ static void block_free(block *b)
     route_free(&b->across);
     route_free(&b->back);
     route_free(&b->out);
-    larmor_op_free(b->fft);
-    larmor_array_free(b->line);
-    larmor_array_free(b->transformed);
-    larmor_array_free(b->from);
-    larmor_array_free(b->to);
+    LMR_FREE(b->fft, b->line, b->transformed, b->from, b->to);
     *b = (block){0};
 }
 
@@ -190,8 +184,7 @@ larmor_status lmr_mix_places(const larmor_array *M, const larmor_array *x, larmo
 static larmor_status find_places(const double *k, int64_t nd, int64_t samples, int64_t readouts, int64_t n,
                                  int64_t *place)
 {
-    LMR_HEAP int64_t *taken = calloc((size_t)n, sizeof *taken);
-    if (!taken) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(int64_t, taken, n);
     for (int64_t i = 0; i < samples * readouts; i++) {
         const double x = k[nd * i], whole = nearbyint(x);
         const int64_t readout = i / samples;
@@ -230,8 +223,7 @@ larmor_status larmor_compress_readouts(const larmor_array *C, const larmor_array
 {
     LMR_HEAP double *k = NULL;
     LMR_HEAP int64_t *place = NULL;
-    LMR_NEED(y);
-    *y = NULL;
+    LMR_NEED_OUT(y);
     LMR_TRY(check(C, kspace, traj));
     lines l = {kspace->shape.dim[0], kspace->shape.dim[1], C->shape.dim[2], NULL};
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));

@@ -39,10 +39,7 @@ typedef struct centre_samples {
 
 static void centre_samples_free(centre_samples *s)
 {
-    free(s->k);
-    free(s->weight);
-    free(s->readout);
-    free(s->values);
+    LMR_FREE(s->k, s->weight, s->readout, s->values);
 }
 
 static larmor_status read_centre(const larmor_array *kspace, const larmor_array *traj, double radius,
@@ -176,13 +173,7 @@ typedef struct work {
 static void work_free(work *w)
 {
     for (int i = 0; i < PARTS; i++) free(w->part[i]);
-    free(w->whole);
-    free(w->others);
-    free(w->smooth);
-    free(w->vector);
-    free(w->product);
-    free(w->value);
-    free(w->left);
+    LMR_FREE(w->whole, w->others, w->smooth, w->vector, w->product, w->value, w->left);
 }
 
 static larmor_status work_create(int64_t coils, int64_t places, work *w)
@@ -403,8 +394,7 @@ static larmor_status orthonormal(int64_t rows, int64_t columns, double complex *
             }
         turn(root, rows, columns, A, root + rows * rows);
     }
-    free(value);
-    free(M);
+    LMR_FREE(value, M);
     return st;
 }
 
@@ -523,8 +513,7 @@ larmor_status larmor_geometric_compression(const larmor_array *R, int64_t n, con
                                            larmor_array **C, larmor_compression_report *report)
 {
     larmor_compression_opts o = opts ? *opts : (larmor_compression_opts){0};
-    LMR_NEED(C);
-    *C = NULL;
+    LMR_NEED_OUT(C);
     if (report) *report = (larmor_compression_report){0};
     LMR_TRY(check(R, n, &o));
     const double energy = o.energy > 0 ? o.energy : LARMOR_COMPRESSION_ENERGY;

@@ -1,6 +1,5 @@
 /* Many exponentials at once. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_CPU_EXPONENTS_H
-#define LMR_RECON_CPU_EXPONENTS_H
+#pragma once
 
 enum { LMR_EXPONENTS = 256 };
 
@@ -16,5 +15,3 @@ extern const lmr_exponents lmr_exponents_avx2, lmr_exponents_avx512;
 
 /* The quickest that this processor has. */
 lmr_exponents lmr_exponents_best(void);
-
-#endif

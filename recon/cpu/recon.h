@@ -1,6 +1,5 @@
 /* What the processor's files of this layer share. Included once per precision. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_CPU_H
-#define LMR_RECON_CPU_H
+#pragma once
 
 #include "core/real.h"
 #include "recon/kernels.h"
@@ -28,5 +27,3 @@ larmor_status R(lmr_cpu_recon_filter)(void *ctx, const int64_t dim[3], int64_t n
 larmor_status R(lmr_cpu_recon_scatter)(void *ctx, int64_t pixels, int64_t coils, int64_t first, int64_t count,
                                        const void *sums, void *cov);
 larmor_status R(lmr_cpu_recon_align)(void *ctx, int64_t pixels, int64_t coils, const void *vectors, void *maps);
-
-#endif

@@ -2,6 +2,7 @@
 #include "recon/cpu/recon.h"
 
 #include "core/cpu/cpu.h"
+#include "core/status.h"
 #include "recon/math.h"
 
 larmor_status R(lmr_cpu_recon_outlier)(void *ctx, int64_t n, const double *x, double low, int64_t *index)
@@ -14,10 +15,9 @@ larmor_status R(lmr_cpu_recon_outlier)(void *ctx, int64_t n, const double *x, do
     return LARMOR_OK;
 }
 
-larmor_status R(lmr_cpu_recon_select)(void *ctx, int nd, int64_t m, const double *points, const double radius[3],
-                                      double limit, int64_t *index, int64_t *count)
+larmor_status R(lmr_cpu_recon_select)(void *ctx LMR_UNUSED, int nd, int64_t m, const double *points,
+                                      const double radius[3], double limit, int64_t *index, int64_t *count)
 {
-    (void)ctx;
     *count = 0;
     for (int64_t j = 0; j < m; j++)
         if (lmr_radius(nd, points + j * nd, radius) < limit) index[(*count)++] = j;

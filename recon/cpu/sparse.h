@@ -1,6 +1,5 @@
 /* What the processor's files of sparsity share. Included once per precision. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CPU_SPARSE_H
-#define LMR_CPU_SPARSE_H
+#pragma once
 
 #include "core/cpu/cpu.h"
 #include "core/real.h"
@@ -23,5 +22,3 @@ larmor_status R(lmr_cpu_sparse_analyse)(void *ctx, const lmr_box *box, int axis,
 larmor_status R(lmr_cpu_sparse_synthesise)(void *ctx, const lmr_box *box, int axis, const lmr_filter *filter,
                                            int64_t shift, const void *from, void *to);
 larmor_status R(lmr_cpu_sparse_copy_box)(void *ctx, const lmr_box *box, const void *from, void *to);
-
-#endif

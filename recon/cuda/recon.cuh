@@ -1,6 +1,5 @@
 /* What this layer's CUDA files share. Only for .cu files. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_CUDA_CUH
-#define LMR_RECON_CUDA_CUH
+#pragma once
 
 #include "core/cuda/cuda.cuh"
 #include "recon/math.h"
@@ -29,5 +28,3 @@ template <typename T> larmor_status lmr_cuda_recon_scatter(void *ctx, int64_t pi
                                                            int64_t count, const void *sums, void *cov);
 template <typename T>
 larmor_status lmr_cuda_recon_align(void *ctx, int64_t pixels, int64_t coils, const void *vectors, void *maps);
-
-#endif

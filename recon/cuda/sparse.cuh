@@ -1,6 +1,5 @@
 /* What the CUDA files of sparsity share. Only for .cu files. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CUDA_SPARSE_CUH
-#define LMR_CUDA_SPARSE_CUH
+#pragma once
 
 #include "core/cuda/cuda.cuh"
 #include "recon/kernels_sparse.h"
@@ -21,5 +20,3 @@ template <typename T> larmor_status lmr_cuda_sparse_synthesise(void *ctx, const 
                                                                const void *from, void *to);
 template <typename T>
 larmor_status lmr_cuda_sparse_copy_box(void *ctx, const lmr_box *box, const void *from, void *to);
-
-#endif

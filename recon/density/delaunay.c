@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "core/random.h"
 
 enum { MOST_POINTS = 1 << 28 }; /* Qhull counts facets, two for each point, by int */
@@ -20,8 +21,7 @@ enum { SEED = 1 };
 
 void lmr_neighbours_free(lmr_neighbours *neighbours)
 {
-    free(neighbours->first);
-    free(neighbours->list);
+    LMR_FREE(neighbours->first, neighbours->list);
     *neighbours = (lmr_neighbours){NULL, NULL};
 }
 
@@ -81,12 +81,10 @@ static void collect(qhT *qh, int64_t points, int64_t *first, int *list)
 
 static larmor_status make_lists(qhT *qh, int64_t points, lmr_neighbours *out)
 {
-    out->first = calloc((size_t)points + 2, sizeof *out->first);
-    if (!out->first) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(out->first, (size_t)points + 2);
     collect(qh, points, out->first, NULL);
     for (int64_t i = 0; i < points; i++) out->first[i + 1] += out->first[i];
-    out->list = lmr_new(out->first[points], sizeof *out->list);
-    if (!out->list) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(out->list, out->first[points]);
     collect(qh, points, out->first, out->list); /* each first becomes the next one's */
     memmove(out->first + 1, out->first, (size_t)points * sizeof *out->first);
     out->first[0] = 0;
@@ -115,9 +113,7 @@ static larmor_status triangulate(int64_t count, const double *points, double mov
     qh_memfreeshort(qh, &kept, &bytes);
 done:
     if (messages) fclose(messages);
-    free(said);
-    free(copy);
-    free(qh);
+    LMR_FREE(said, copy, qh);
     return st;
 }
 

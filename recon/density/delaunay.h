@@ -1,6 +1,5 @@
 /* Which points in the plane are neighbours: the Delaunay triangulation. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_DELAUNAY_H
-#define LMR_DELAUNAY_H
+#pragma once
 
 #include "core/status.h"
 
@@ -18,5 +17,3 @@ typedef struct lmr_neighbours { /* of point i: list[first[i]] to list[first[i + 
  * Source  Barber, Dobkin, Huhdanpaa, ACM Trans. Math. Softw. 22, 469 (1996): the library Qhull. */
 larmor_status lmr_delaunay(int64_t count, const double *points, lmr_neighbours *out);
 void lmr_neighbours_free(lmr_neighbours *neighbours);
-
-#endif

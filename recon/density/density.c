@@ -9,7 +9,6 @@
 #include "recon/density/gridder.h"
 #include "recon/inputs.h"
 #include "recon/measure.h"
-#include "recon/ops/cartesian.h"
 
 /* ---- on the host ---- */
 
@@ -72,8 +71,7 @@ static larmor_status collect_rays(const larmor_array *lines, int64_t readouts, l
 
 larmor_status larmor_density_ramp(const larmor_array *traj, larmor_shape image, larmor_array **w)
 {
-    LMR_NEED(w);
-    *w = NULL;
+    LMR_NEED_OUT(w);
     const lmr_recon_kernels *kernels;
     LMR_OWNED(larmor_array) *k = NULL, *t = NULL, *lines = NULL, *rays = NULL, *in_double = NULL;
     LMR_TRY(lmr_input_traj("density ramp", traj, image, &k));
@@ -110,8 +108,7 @@ static larmor_status pipe_step(lmr_gridder *g, larmor_array *w)
 
 larmor_status larmor_density_pipe(const larmor_array *traj, larmor_shape image, int iters, larmor_array **w)
 {
-    LMR_NEED(w);
-    *w = NULL;
+    LMR_NEED_OUT(w);
     if (iters < 0) return LMR_FAIL(LARMOR_ERR_ARG, "density pipe: %d iterations, expected at least 0", iters);
     LMR_OWNED(larmor_array) *k = NULL, *weights = NULL;
     LMR_TRY(lmr_input_traj("density pipe", traj, image, &k));

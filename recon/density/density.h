@@ -1,6 +1,5 @@
 /* Density compensation that the host computes from all samples at once. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_DENSITY_H
-#define LMR_DENSITY_H
+#pragma once
 
 #include "recon/inputs.h"
 
@@ -10,5 +9,3 @@ typedef larmor_status (*lmr_weigh)(larmor_shape image, int64_t n, int64_t readou
 /* An array of weights, of traj's type and on its device, by such a function. */
 larmor_status lmr_density_by(const char *who, const larmor_array *traj, larmor_shape image, lmr_weigh weigh,
                              larmor_array **w);
-
-#endif

@@ -89,9 +89,7 @@ typedef struct judge {
 static void judge_free(judge *j)
 {
     lmr_gridder_free(&j->grid);
-    larmor_array_free(j->ideal);
-    free(j->k);
-    free(j->sample);
+    LMR_FREE(j->ideal, j->k, j->sample);
 }
 
 static larmor_status judge_create(const larmor_array *traj, larmor_shape image, judge *j)
@@ -150,8 +148,7 @@ static larmor_status compare(const larmor_array *traj, larmor_shape image, const
 
 larmor_status larmor_density_auto(const larmor_array *traj, larmor_shape image, const char **taken, larmor_array **w)
 {
-    LMR_NEED(w);
-    LMR_NEED(taken);
+    LMR_NEED(w, taken);
     *w = NULL;
     *taken = "";
     LMR_OWNED(larmor_array) *pipe = NULL;

@@ -32,8 +32,7 @@ typedef struct arms {
 
 static void arms_free(arms *a)
 {
-    free(a->radius);
-    free(a->list);
+    LMR_FREE(a->radius, a->list);
 }
 
 /* The radii of an arm do not turn back: each is at least the one further in. Returns how far one did. */

@@ -9,14 +9,12 @@
 
 void lmr_gridder_free(lmr_gridder *g)
 {
-    larmor_op_free(g->F);
-    larmor_array_free(g->window);
-    larmor_array_free(g->image);
-    larmor_array_free(g->samples);
+    LMR_FREE(g->F, g->window, g->image, g->samples);
 }
 
 /* The NUFFT of the doubled grid. */
-larmor_nufft_opts lmr_gridder_nufft(larmor_shape image)
+/* Its NUFFT, for estimates of memory. */
+static larmor_nufft_opts gridder_nufft(larmor_shape image)
 {
     larmor_nufft_opts opts = {.type = 2, .ndim = image.ndim, .tol = 1e-3, .dtype = LARMOR_C64};
     for (int d = 0; d < image.ndim; d++) opts.modes[d] = 2 * image.dim[d];
@@ -30,7 +28,7 @@ larmor_status lmr_gridder_create(const larmor_array *traj, larmor_shape image, l
 {
     larmor_device *dev = traj->dev;
     const int64_t m = larmor_array_count(traj) / image.ndim;
-    const larmor_nufft_opts opts = lmr_gridder_nufft(image);
+    const larmor_nufft_opts opts = gridder_nufft(image);
     const larmor_shape grid = larmor_shape_of(image.ndim, opts.modes);
     const double cells = (double)larmor_shape_count(image); /* the integral of the kernel without scaling */
     LMR_OWNED(larmor_array) *points = NULL;

@@ -1,7 +1,6 @@
 /* Gridding and interpolation of the same points on the doubled field of view, for density compensation.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_GRIDDER_H
-#define LMR_GRIDDER_H
+#pragma once
 
 #include "core/array.h"
 #include "larmor/nufft.h"
@@ -20,8 +19,3 @@ typedef struct lmr_gridder {
  * g  zeros before; to be freed by lmr_gridder_free, also after an error. */
 larmor_status lmr_gridder_create(const larmor_array *traj, larmor_shape image, lmr_gridder *g);
 void lmr_gridder_free(lmr_gridder *g);
-
-/* Its NUFFT, for estimates of memory. */
-larmor_nufft_opts lmr_gridder_nufft(larmor_shape image);
-
-#endif

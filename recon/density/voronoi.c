@@ -50,9 +50,7 @@ typedef struct cells { /* of different points */
 
 static void cells_free(cells *c)
 {
-    free(c->at);
-    free(c->area);
-    free(c->shared);
+    LMR_FREE(c->at, c->area, c->shared);
 }
 
 /* The different points of samples; owner[i]: the point of sample i. */
@@ -98,8 +96,7 @@ static double cross(point a, point b, point c)
 
 static void hull_free(hull *h)
 {
-    free(h->corner);
-    free(h->angle);
+    LMR_FREE(h->corner, h->angle);
 }
 
 typedef struct candidate {
@@ -135,8 +132,7 @@ static double angle_about(const hull *h, point p)
 /* The corners of the hull, from any of them on. */
 static larmor_status find_corners(const cells *c, int64_t *corner, int64_t *count)
 {
-    candidate *sorted = lmr_new(c->count, sizeof *sorted);
-    if (!sorted) return LMR_NO_MEMORY();
+    LMR_NEW(candidate, sorted, c->count);
     for (int64_t i = 0; i < c->count; i++) sorted[i] = (candidate){c->at[i], i};
     qsort(sorted, (size_t)c->count, sizeof *sorted, from_left);
     *count = add_side(c, sorted, 1, corner, 0);
@@ -343,8 +339,7 @@ static larmor_status measure(cells *c)
 done:
     lmr_neighbours_free(&near);
     hull_free(&h);
-    free(cell.corner);
-    free(cell.spare);
+    LMR_FREE(cell.corner, cell.spare);
     return st;
 }
 
@@ -377,9 +372,8 @@ static larmor_status weigh_partition(const double *k, const lmr_ranked *order, i
                                      double length, double *w)
 {
     const int64_t count = after - first;
-    LMR_HEAP point *plane = lmr_new(count, sizeof *plane);
-    LMR_HEAP double *area = lmr_new(count, sizeof *area);
-    if (!plane || !area) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(point, plane, count);
+    LMR_HEAP LMR_NEW(double, area, count);
     for (int64_t i = 0; i < count; i++) {
         const double *sample = k + 3 * order[first + i].index;
         plane[i] = (point){sample[0], sample[1]};
@@ -392,8 +386,7 @@ static larmor_status weigh_partition(const double *k, const lmr_ranked *order, i
 /* Weights of samples in partitions along z: the area within a partition times the length along z. */
 static larmor_status weigh_partitions(int64_t samples, const double *k, double *w)
 {
-    LMR_HEAP lmr_ranked *order = lmr_new(samples, sizeof *order);
-    if (!order) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(lmr_ranked, order, samples);
     int64_t planes = 0;
     for (int64_t i = 0; i < samples; i++) order[i] = (lmr_ranked){round(k[3 * i + 2] / MAX_SAME_DISTANCE), i};
     lmr_sort_ranked(order, samples);

@@ -1,10 +1,10 @@
 /* One coil against the others: whether its samples fit them better conjugated. SPDX-License-Identifier: Apache-2.0 */
+#include "core/owned.h"
 #include "larmor/describe.h"
 
 #include <complex.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/status.h"
@@ -91,8 +91,7 @@ static void compare(const region *r, larmor_description *found)
 larmor_status larmor_compare_coils(const larmor_array *kspace, larmor_description *found)
 {
     larmor_status st;
-    LMR_NEED(kspace);
-    LMR_NEED(found);
+    LMR_NEED(kspace, found);
     *found = (larmor_description){.reach = 0};
     const larmor_shape shape = larmor_array_shape(kspace);
     if (shape.ndim != 3 && shape.ndim != 4)
@@ -117,8 +116,6 @@ larmor_status larmor_compare_coils(const larmor_array *kspace, larmor_descriptio
     found->reach = (double)least / 2;
     compare(&r, found);
 done:
-    free(r.x);
-    free(r.energy);
-    free(r.gram);
+    LMR_FREE(r.x, r.energy, r.gram);
     return st;
 }

@@ -332,8 +332,7 @@ static larmor_status rank_readouts(const search *s)
     lmr_ranked *order = lmr_new(m, sizeof *order);
     double *y = lmr_new(m * MOST, sizeof *y), mean[MOST] = {0}, way[MOST], size[LMR_FIT_MOST_COILS] = {0};
     if (!order || !y) {
-        free(order);
-        free(y);
+        LMR_FREE(order, y);
         return LMR_NO_MEMORY();
     }
     for (int64_t r = 0; r < m; r++)
@@ -361,8 +360,7 @@ static larmor_status rank_readouts(const search *s)
     }
     lmr_sort_ranked(order, m);
     for (int64_t i = 0; i < m; i++) s->rank[order[i].index] = (double)i / (double)m;
-    free(y);
-    free(order);
+    LMR_FREE(y, order);
     return LARMOR_OK;
 }
 
@@ -482,19 +480,14 @@ static larmor_status compare(const lmr_scan *scan, larmor_description *found)
     if (!st) st = lmr_fit(scan, &(lmr_candidate){.k = NULL}, LMR_FIT_ROUGH, &s.rough);
     if (!st) st = try_all(&s);
     if (!st) st = judge(&s);
-    free(s.rank);
-    free(s.image);
-    free(s.cycles);
-    free(s.k);
+    LMR_FREE(s.rank, s.image, s.cycles, s.k);
     return st;
 }
 
 larmor_status larmor_compare_descriptions(const larmor_array *kspace, const larmor_array *traj,
                                           larmor_description *found)
 {
-    LMR_NEED(kspace);
-    LMR_NEED(traj);
-    LMR_NEED(found);
+    LMR_NEED(kspace, traj, found);
     *found = (larmor_description){.reach = 0};
     LMR_TRY(lmr_scan_expect(kspace, traj, "descriptions"));
     LMR_FREED_BY(lmr_scan_close) lmr_scan scan = {0};

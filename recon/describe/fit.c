@@ -157,8 +157,7 @@ static double count_visits(const lmr_scan *scan, double reach, int64_t side, int
 static larmor_status find_reach(lmr_scan *scan)
 {
     const int64_t side = 2 * (int64_t)ceil(most_reach[scan->nd]) + 3;
-    int64_t *last = lmr_new(power(side, scan->nd), sizeof *last);
-    if (!last) return LMR_NO_MEMORY();
+    LMR_NEW(int64_t, last, power(side, scan->nd));
     double reach = most_reach[scan->nd];
     const double widest = reach;
     const double unknowns[] = {1, 2, pow(LMR_FIT_WIDER, scan->nd)}; /* over those of one image */
@@ -201,17 +200,14 @@ larmor_status lmr_scan_open(const larmor_array *kspace, const larmor_array *traj
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &scan->k));
     LMR_TRY(take_coils(all, data.dim[2], scan));
     LMR_TRY(find_noise(scan));
-    scan->near = lmr_new(scan->readouts, sizeof *scan->near);
-    if (!scan->near) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(scan->near, scan->readouts);
     LMR_TRY(lmr_parallel(lmr_device_threads(scan->dev), scan->readouts, find_near, scan));
     return find_reach(scan);
 }
 
 void lmr_scan_close(lmr_scan *scan)
 {
-    free(scan->k);
-    free(scan->x);
-    free(scan->near);
+    LMR_FREE(scan->k, scan->x, scan->near);
     *scan = (lmr_scan){.nd = 0};
 }
 
@@ -226,18 +222,14 @@ typedef struct centre {
 
 static void centre_close(centre *c)
 {
-    free(c->k);
-    free(c->w);
-    free(c->from);
-    free(c->image);
+    LMR_FREE(c->k, c->w, c->from, c->image);
 }
 
 /* Weights even out the density of samples, so that a cell counts alike wherever it is. */
 static larmor_status weigh(const lmr_scan *scan, double field, centre *c)
 {
     const int64_t side = 2 * (int64_t)ceil(most_reach[scan->nd]) + 3, cells = power(side, scan->nd);
-    int64_t *held = calloc((size_t)cells, sizeof *held);
-    if (!held) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(int64_t, held, cells);
     for (int pass = 0; pass < 2; pass++)
         for (int64_t i = 0; i < c->count; i++) {
             double k[3] = {0};
@@ -295,13 +287,7 @@ typedef struct part {
 
 static void part_close(part *p)
 {
-    larmor_op_free(p->A);
-    larmor_array_free(p->traj);
-    larmor_array_free(p->weights);
-    larmor_array_free(p->kspace);
-    larmor_array_free(p->x);
-    larmor_array_free(p->rest);
-    free(p->from);
+    LMR_FREE(p->A, p->traj, p->weights, p->kspace, p->x, p->rest, p->from);
 }
 
 static larmor_status make_operator(const lmr_scan *scan, double field, const double *k, const double *w, part *p)
@@ -340,8 +326,7 @@ static larmor_status part_open(const lmr_scan *scan, const centre *c, double fie
 static larmor_status load(const lmr_scan *scan, const lmr_candidate *a, int64_t coil, part *p)
 {
     const float *x = scan->x + 2 * scan->n * scan->readouts * coil;
-    float *y = lmr_new(2 * p->count, sizeof *y);
-    if (!y) return LMR_NO_MEMORY();
+    LMR_NEW(float, y, 2 * p->count);
     for (int64_t i = 0; i < p->count; i++) {
         const int64_t at = p->from[i];
         const double turn = a->cycles ? 2 * M_PI * a->cycles[at] : 0;

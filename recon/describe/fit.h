@@ -1,7 +1,6 @@
 /* Images of low resolution that are fitted to the centre of k-space as one or another description has it.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_DESCRIBE_FIT_H
-#define LMR_DESCRIBE_FIT_H
+#pragma once
 
 #include "core/array.h"
 
@@ -64,5 +63,3 @@ larmor_status lmr_fit(const lmr_scan *scan, const lmr_candidate *candidate, lmr_
 /* A rough fit of one image. model, data [2, n, readouts]: F x and y in the strongest coil, times the roots of
  * weights; 0 beyond the reach. */
 larmor_status lmr_fit_model(const lmr_scan *scan, const lmr_candidate *candidate, float *model, float *data);
-
-#endif

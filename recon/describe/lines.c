@@ -208,9 +208,7 @@ static larmor_status lines_open(const larmor_array *kspace, const larmor_array *
 
 static void lines_close(lines *l)
 {
-    free(l->x);
-    free(l->block);
-    free(l->weight);
+    LMR_FREE(l->x, l->block, l->weight);
 }
 
 /* ---- a candidate ---- */
@@ -311,9 +309,7 @@ static larmor_status compare(const lines *l, larmor_description *found)
 
 larmor_status larmor_compare_lines(const larmor_array *kspace, const larmor_array *traj, larmor_description *found)
 {
-    LMR_NEED(kspace);
-    LMR_NEED(traj);
-    LMR_NEED(found);
+    LMR_NEED(kspace, traj, found);
     *found = (larmor_description){.reach = 0};
     LMR_TRY(lmr_scan_expect(kspace, traj, "lines"));
     LMR_FREED_BY(lines_close) lines l = {0};

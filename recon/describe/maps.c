@@ -1,5 +1,6 @@
 /* Coil maps against coil images of low resolution: at every place the coils' values must be those of the maps, up
  * to a factor that they share. SPDX-License-Identifier: Apache-2.0 */
+#include "core/owned.h"
 #include "larmor/describe.h"
 
 #include <complex.h>
@@ -337,10 +338,7 @@ larmor_status larmor_compare_maps(const larmor_array *region, const double fov[3
 {
     double complex *data = NULL, *all = NULL;
     larmor_status st;
-    LMR_NEED(region);
-    LMR_NEED(fov);
-    LMR_NEED(maps);
-    LMR_NEED(found);
+    LMR_NEED(region, fov, maps, found);
     *found = (larmor_description){.reach = 0};
     LMR_TRY(check_shapes(region, maps));
     const larmor_shape shape = larmor_array_shape(maps), centre = larmor_array_shape(region);
@@ -360,10 +358,6 @@ larmor_status larmor_compare_maps(const larmor_array *region, const double fov[3
     found->reach = (double)centre.dim[0] / 2;
     if (m.coils > 1) compare(&m, found);
 done:
-    free(m.other);
-    free(m.maps);
-    free(m.image);
-    free(all);
-    free(data);
+    LMR_FREE(m.other, m.maps, m.image, all, data);
     return st;
 }

@@ -79,8 +79,7 @@ static larmor_status take_centre(const lmr_scan *scan, lmr_scan *centre)
                 memcpy(centre->x + 2 * (to + most * scan->readouts * c), scan->x + 2 * (i + points * c),
                        2 * sizeof *centre->x);
         }
-    free(count);
-    free(from);
+    LMR_FREE(count, from);
     return st;
 }
 
@@ -336,9 +335,6 @@ larmor_status lmr_motion_find(const lmr_scan *scan, lmr_motion_kind kind, double
     if (!st && (!s.k || !s.cycles)) st = LMR_NO_MEMORY();
     if (!st)
         st = kind == LMR_MOTION_TO_AND_FRO ? find_to_and_fro(&s, k, cycles, name) : find_rigid(&s, k, cycles, name);
-    free(s.cycles);
-    free(s.k);
-    free(s.centre.k);
-    free(s.centre.x);
+    LMR_FREE(s.cycles, s.k, s.centre.k, s.centre.x);
     return st;
 }

@@ -1,7 +1,6 @@
 /* An object that moves as one body: what motion lets one image explain the samples best. SPDX-License-Identifier:
  * Apache-2.0 */
-#ifndef LMR_DESCRIBE_MOTION_H
-#define LMR_DESCRIBE_MOTION_H
+#pragma once
 
 #include "recon/describe/fit.h"
 
@@ -17,5 +16,3 @@ typedef enum lmr_motion_kind {
  * is. Of fits in the strongest coil alone. */
 larmor_status lmr_motion_find(const lmr_scan *scan, lmr_motion_kind kind, double *k, double *cycles,
                               char name[LMR_MOTION_NAME]);
-
-#endif

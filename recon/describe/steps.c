@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "core/status.h"
 #include "recon/describe/windows.h"
 
@@ -284,8 +285,6 @@ larmor_status lmr_steps_compare(const lmr_line_block *b, larmor_description *fou
         found->is_clear = found->better < found->misfit - clear_gain;
         if (!found->is_clear) try_steps(&s, found);
     }
-    free(s.L);
-    free(s.across);
-    free(s.gram);
+    LMR_FREE(s.L, s.across, s.gram);
     return st;
 }

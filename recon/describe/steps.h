@@ -1,7 +1,6 @@
 /* A step between two lines of a grid: an object that moved, or another gain from there on.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_DESCRIBE_STEPS_H
-#define LMR_DESCRIBE_STEPS_H
+#pragma once
 
 #include <complex.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ void lmr_steps_add_windows(const lmr_line_block *b, int64_t y, double complex *g
  *
  * Errors  LARMOR_ERR_MEMORY. */
 larmor_status lmr_steps_compare(const lmr_line_block *b, larmor_description *found);
-
-#endif

@@ -1,8 +1,7 @@
 /* How many dimensions windows of k-space span. Those that were sampled rightly span few, as the object is smaller
  * than the field of view and coils are smooth (Uecker et al., Magn. Reson. Med. 71, 990 (2014)).
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_DESCRIBE_WINDOWS_H
-#define LMR_DESCRIBE_WINDOWS_H
+#pragma once
 
 #include <complex.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@ double lmr_windows_spread(double complex *gram, int64_t rows);
 /* The lower triangle of a becomes its Cholesky factor. Returns the logarithm of its determinant; -infinity if it has
  * none. */
 double lmr_cholesky(double complex *a, int64_t rows);
-
-#endif

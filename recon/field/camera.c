@@ -76,8 +76,7 @@ static larmor_status make_fit(const larmor_array *position, int order, fit *f, l
     scale_columns(h, f);
     LMR_TRY(invert(h, f, inverse, &report->condition));
     if (!(report->condition <= MAX_CONDITION)) return LARMOR_OK;
-    f->inverse = lmr_new(f->terms * f->probes, sizeof *f->inverse);
-    if (!f->inverse) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(f->inverse, f->terms * f->probes);
     for (int a = 0; a < f->terms; a++) {
         report->deviation[a] = sqrt(inverse[a][a]) / f->scale[a];
         for (int64_t p = 0; p < f->probes; p++) {
@@ -125,8 +124,7 @@ static larmor_status read_phases(const larmor_array *x, int relative, double **p
     if (lmr_is_complex(larmor_array_dtype(x))) {
         LMR_HEAP double complex *signal = NULL;
         LMR_TRY(larmor_array_download(x, LARMOR_C128, &signal));
-        *phase = lmr_new(count, sizeof **phase);
-        if (!*phase) return LMR_NO_MEMORY();
+        LMR_ALLOCATE(*phase, count);
         for (int64_t i = 0; i < count; i++) (*phase)[i] = -carg(signal[i]);
     } else {
         LMR_TRY(larmor_array_download(x, LARMOR_F64, phase));
@@ -178,10 +176,8 @@ larmor_status larmor_field_camera(const larmor_array *phase, const larmor_array 
     LMR_FREED_BY(free_fit) fit f = {0};
     LMR_OWNED(larmor_array) *harmonics = NULL;
     LMR_HEAP double *angle = NULL, *h = NULL, *all = NULL;
-    LMR_NEED(terms);
-    *terms = NULL;
-    LMR_NEED(phase);
-    LMR_NEED(position);
+    LMR_NEED_OUT(terms);
+    LMR_NEED(phase, position);
     LMR_TRY(check(phase, position, &o));
     LMR_TRY(choose_fit(position, o.order, &f, &found));
     LMR_TRY(read_phases(phase, o.relative, &angle));
@@ -202,10 +198,8 @@ larmor_status larmor_field_camera(const larmor_array *phase, const larmor_array 
 larmor_status larmor_camera_traj(const larmor_array *terms, const double (*direction)[3], const double *fov_m, int nd,
                                  larmor_array **traj)
 {
-    LMR_NEED(traj);
-    *traj = NULL;
-    LMR_NEED(terms);
-    LMR_NEED(fov_m);
+    LMR_NEED_OUT(traj);
+    LMR_NEED(terms, fov_m);
     const larmor_shape s = larmor_array_shape(terms);
     if (s.ndim != 3 || s.dim[2] < 4 || lmr_is_complex(larmor_array_dtype(terms)) || larmor_shape_count(s) < 1)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "camera: terms are %s, expected real [samples, readouts, 4 or more]",

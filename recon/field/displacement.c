@@ -1,7 +1,6 @@
 /* Images whose voxels are displaced: resampling, the Jacobian, the inverse of a displacement.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/array.h"
@@ -115,14 +114,12 @@ static double determinant(const box *b, const double *d, int64_t i)
 
 larmor_status larmor_displacement_jacobian(const larmor_array *displacement, larmor_array **jacobian)
 {
-    LMR_NEED(jacobian);
-    *jacobian = NULL;
+    LMR_NEED_OUT(jacobian);
     larmor_shape image;
     LMR_HEAP double *d = NULL;
     LMR_TRY(read_displacement("jacobian", displacement, &image, &d));
     const box b = box_of(image);
-    LMR_HEAP double *j = lmr_new(b.voxels, sizeof *j);
-    if (!j) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, j, b.voxels);
     for (int64_t i = 0; i < b.voxels; i++) j[i] = determinant(&b, d, i);
     return larmor_array_upload(larmor_array_device(displacement), LARMOR_F64, image, LARMOR_F64, j, jacobian);
 }
@@ -148,14 +145,12 @@ static int invert_at(const box *b, const double *d, int64_t i, double e[3])
 
 larmor_status larmor_displacement_inverse(const larmor_array *displacement, larmor_array **inverse)
 {
-    LMR_NEED(inverse);
-    *inverse = NULL;
+    LMR_NEED_OUT(inverse);
     larmor_shape image;
     LMR_HEAP double *d = NULL;
     LMR_TRY(read_displacement("inverse", displacement, &image, &d));
     const box b = box_of(image);
-    LMR_HEAP double *out = lmr_new(b.voxels * b.nd, sizeof *out);
-    if (!out) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, out, b.voxels *b.nd);
     for (int64_t i = 0; i < b.voxels; i++) {
         double e[3];
         if (!invert_at(&b, d, i, e))
@@ -175,8 +170,7 @@ static larmor_status warp_cubic(const larmor_array *x, const box *b, const doubl
 {
     LMR_HEAP double *value = NULL;
     const int64_t count = larmor_array_count(x) / b->voxels;
-    LMR_HEAP double *sum = lmr_new(2 * count, sizeof *sum);
-    if (!sum) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, sum, 2 * count);
     LMR_TRY(larmor_array_download(x, LARMOR_C128, &value));
     for (int64_t i = 0; i < b->voxels; i++) {
         double at[3];
@@ -248,8 +242,7 @@ larmor_status larmor_warp(const larmor_array *x, const larmor_array *displacemen
                           larmor_array **y)
 {
     static const larmor_warp_opts standard = {0};
-    LMR_NEED(y);
-    *y = NULL;
+    LMR_NEED_OUT(y);
     LMR_NEED(x);
     larmor_shape image;
     LMR_HEAP double *d = NULL;
@@ -261,8 +254,7 @@ larmor_status larmor_warp(const larmor_array *x, const larmor_array *displacemen
     LMR_TRY(expect_image(x, image));
     const box b = box_of(image);
     const int64_t all = larmor_array_count(x);
-    LMR_HEAP double *out = lmr_new(2 * all, sizeof *out);
-    if (!out) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, out, 2 * all);
     if (opts->by == LARMOR_WARP_CUBIC)
         LMR_TRY(warp_cubic(x, &b, d, out));
     else

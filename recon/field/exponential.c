@@ -4,10 +4,8 @@
 
 #include <math.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "core/cpu/cpu.h"
 #include "core/owned.h"
 #include "core/parallel.h"
 #include "recon/cpu/exponents.h"
@@ -75,8 +73,7 @@ static larmor_status find_values(const lmr_exponential *e, lmr_side side, const 
                                  const int64_t *other, int64_t others, double **factor, values *v)
 {
     const double *const *part = side == LMR_OF_TIME ? e->space : e->time;
-    *factor = lmr_new(e->terms * others, sizeof **factor);
-    if (!*factor) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(*factor, e->terms * others);
     for (int64_t k = 0; k < others; k++)
         for (int l = 0; l < e->terms; l++)
             (*factor)[l + e->terms * k] = part[l][other[k]] / (e->is_decay[l] ? 1 : 2 * M_PI);
@@ -104,8 +101,7 @@ larmor_status lmr_exponential_values(const lmr_exponential *e, lmr_side side, co
 
 void lmr_factor_free(lmr_factor *f)
 {
-    free(f->other);
-    free(f->P);
+    LMR_FREE(f->other, f->P);
     *f = (lmr_factor){.rank = 0};
 }
 

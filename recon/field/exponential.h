@@ -1,7 +1,6 @@
 /* Values of an exponential of place and time, and what linear maps make of them. SPDX-License-Identifier: Apache-2.0
  */
-#ifndef LMR_RECON_EXPONENTIAL_H
-#define LMR_RECON_EXPONENTIAL_H
+#pragma once
 
 #include <complex.h>
 
@@ -49,5 +48,3 @@ void lmr_factor_free(lmr_factor *f);
 /* out [count, rank] at places or times `own`, NULL for all. */
 larmor_status lmr_factor_values(const lmr_exponential *e, const lmr_dense *dense, const lmr_factor *f,
                                 const int64_t *own, int64_t count, float complex *out);
-
-#endif

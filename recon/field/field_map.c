@@ -259,8 +259,7 @@ static larmor_status fill_unknown(const int64_t dim[3], const double *weight, co
         half[d] = (dim[d] + 1) / 2;
         total *= half[d];
     }
-    LMR_HEAP double *sum = calloc((size_t)(3 * total), sizeof *sum);
-    if (!sum) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(double, sum, 3 * total);
     double *weights = sum + total, *coarse = sum + 2 * total;
     for (int64_t i = 0; i < count; i++) {
         const int64_t at[3] = {i % dim[0], i / dim[0] % dim[1], i / dim[0] / dim[1]};
@@ -399,8 +398,7 @@ static larmor_status check_finite(const number *x, int64_t count)
 larmor_status larmor_field_map(const larmor_array *echoes, int ndim, const double *seconds,
                                const larmor_field_map_opts *opts, larmor_array **map, larmor_field_map_report *report)
 {
-    LMR_NEED(map);
-    *map = NULL;
+    LMR_NEED_OUT(map);
     const larmor_field_map_opts o = opts ? *opts : (larmor_field_map_opts){0};
     LMR_TRY(check(echoes, ndim, seconds, &o));
     const larmor_shape shape = larmor_shape_of(ndim, echoes->shape.dim);
@@ -431,8 +429,6 @@ larmor_status larmor_field_map(const larmor_array *echoes, int ndim, const doubl
     LMR_OR(done, make_map(&w, &o, report));
     st = larmor_array_upload(echoes->dev, LARMOR_F32, shape, LARMOR_F64, w.map, map);
 done:
-    free(x);
-    free(w.region);
-    free(room);
+    LMR_FREE(x, w.region, room);
     return st;
 }

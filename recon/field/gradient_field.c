@@ -3,7 +3,6 @@
  * 436 (2006). SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/array.h"
@@ -142,14 +141,11 @@ static double turned(const reader *r, int n, int m, int is_sine, int axis)
 
 larmor_status larmor_gradient_field_read(const char *path, larmor_device *dev, larmor_array **field)
 {
-    LMR_NEED(field);
-    *field = NULL;
-    LMR_NEED(path);
-    LMR_NEED(dev);
+    LMR_NEED_OUT(field);
+    LMR_NEED(path, dev);
     LMR_HEAP char *text = NULL;
-    LMR_HEAP double *value = calloc(COEFFICIENTS, sizeof *value);
-    LMR_HEAP double *out = calloc(COEFFICIENTS, sizeof *out);
-    if (!value || !out) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(double, value, COEFFICIENTS);
+    LMR_HEAP LMR_NEW_ZEROS(double, out, COEFFICIENTS);
     LMR_TRY(lmr_text_read(path, MAX_FILE, "file of harmonics", &text));
     reader r = {.path = path, .value = value, .sign = {1, 1, 1}};
     r.is_siemens = strstr(text, "= R0") != NULL;
@@ -204,10 +200,8 @@ static larmor_status expect_field(const larmor_array *field)
 larmor_status larmor_gradient_displacement(const larmor_array *field, const larmor_image_meta *image,
                                            larmor_shape shape, larmor_array **displacement)
 {
-    LMR_NEED(displacement);
-    *displacement = NULL;
-    LMR_NEED(field);
-    LMR_NEED(image);
+    LMR_NEED_OUT(displacement);
+    LMR_NEED(field, image);
     LMR_TRY(expect_field(field));
     const int nd = shape.ndim;
     if (nd < 1 || nd > 3 || larmor_shape_count(shape) < 1)
@@ -224,8 +218,7 @@ larmor_status larmor_gradient_displacement(const larmor_array *field, const larm
                             image->fov_mm[d]);
     }
     LMR_HEAP double *c = NULL;
-    LMR_HEAP double *out = lmr_new(voxels * nd, sizeof *out);
-    if (!out) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, out, voxels *nd);
     LMR_TRY(larmor_array_download(field, LARMOR_F64, &c));
     for (int64_t i = 0; i < voxels; i++) {
         double at[3], moved[3];

@@ -1,6 +1,5 @@
 /* Functions of place that fields are made of, and what gradients make of them. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/array.h"
 #include "core/owned.h"
@@ -75,8 +74,7 @@ static larmor_status tabulate(const larmor_array *position, function f, int coun
         return LMR_FAIL(LARMOR_ERR_SHAPE, "fields: positions are %s, expected [3, image...]",
                         lmr_describe(position).s);
     const int64_t voxels = larmor_array_count(position) / 3;
-    LMR_HEAP double *value = lmr_new(voxels * count, sizeof *value);
-    if (!value) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, value, voxels *count);
     LMR_TRY(larmor_array_download(real, LARMOR_F64, &r));
     for (int l = 0; l < count; l++)
         for (int64_t i = 0; i < voxels; i++) value[i + voxels * l] = f(l, r[3 * i], r[3 * i + 1], r[3 * i + 2]);
@@ -87,8 +85,7 @@ static larmor_status tabulate(const larmor_array *position, function f, int coun
 
 larmor_status larmor_solid_harmonics(const larmor_array *position, int order, larmor_array **h)
 {
-    LMR_NEED(h);
-    *h = NULL;
+    LMR_NEED_OUT(h);
     LMR_NEED(position);
     if (order < 0 || order > 3) return LMR_FAIL(LARMOR_ERR_ARG, "fields: order is %d, expected 0 to 3", order);
     return tabulate(position, harmonic, (order + 1) * (order + 1), h);
@@ -96,8 +93,7 @@ larmor_status larmor_solid_harmonics(const larmor_array *position, int order, la
 
 larmor_status larmor_concomitant_places(const larmor_array *position, larmor_array **h)
 {
-    LMR_NEED(h);
-    *h = NULL;
+    LMR_NEED_OUT(h);
     LMR_NEED(position);
     return tabulate(position, concomitant, LARMOR_CONCOMITANT_PLACES, h);
 }
@@ -105,8 +101,7 @@ larmor_status larmor_concomitant_places(const larmor_array *position, larmor_arr
 larmor_status larmor_concomitant_phase(const larmor_array *traj, double dwell_s, double tesla, double gamma_hz,
                                        larmor_array **time)
 {
-    LMR_NEED(time);
-    *time = NULL;
+    LMR_NEED_OUT(time);
     LMR_NEED(traj);
     LMR_OWNED(larmor_array) *real = NULL;
     LMR_HEAP double *k = NULL;
@@ -120,8 +115,7 @@ larmor_status larmor_concomitant_phase(const larmor_array *traj, double dwell_s,
         return LMR_FAIL(LARMOR_ERR_SHAPE, "fields: the trajectory is %s, expected [3, samples, readouts]",
                         lmr_describe(traj).s);
     const int64_t samples = shape.dim[1], readouts = shape.dim[2], count = samples * readouts;
-    LMR_HEAP double *phase = lmr_new(count * LARMOR_CONCOMITANT_PLACES, sizeof *phase);
-    if (!phase) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, phase, count *LARMOR_CONCOMITANT_PLACES);
     LMR_TRY(larmor_array_download(real, LARMOR_F64, &k));
     const double scale = M_PI / (gamma * tesla) / dwell_s; /* 2 pi gamma / (2 B0) (dk / (gamma dwell))^2 dwell */
     for (int64_t j = 0; j < count; j++) {

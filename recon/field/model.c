@@ -2,7 +2,6 @@
  * Apache-2.0 */
 #include "recon/field/model.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/array.h"
@@ -13,9 +12,7 @@
 
 void lmr_model_free(lmr_model *t)
 {
-    free(t->place);
-    free(t->space);
-    free(t->time);
+    LMR_FREE(t->place, t->space, t->time);
     *t = (lmr_model){.place = NULL};
 }
 
@@ -69,8 +66,7 @@ static larmor_status find_distinct(const double *time, int64_t samples, int term
 {
     uint64_t slots = 16;
     while (slots < 2 * (uint64_t)samples) slots *= 2;
-    LMR_HEAP int64_t *slot = lmr_new((int64_t)slots, sizeof *slot);
-    if (!slot) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(int64_t, slot, (int64_t)slots);
     for (uint64_t i = 0; i < slots; i++) slot[i] = -1;
     *distinct = 0;
     for (int64_t j = 0; j < samples; j++) {
@@ -101,8 +97,7 @@ larmor_status lmr_model_read(const larmor_model_term *terms, int count, lmr_mode
         LMR_TRY(read_one("a term's array of times", terms[l].time, time + samples * l));
     }
     LMR_TRY(find_distinct(time, samples, count, t->place, first, &distinct));
-    t->time = lmr_new(distinct * count, sizeof *t->time);
-    if (!t->time) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(t->time, distinct * count);
     t->e = (lmr_exponential){.terms = count,
                              .voxels = voxels,
                              .times = distinct,

@@ -1,6 +1,5 @@
 /* The terms of a model on the host, at each distinct time once. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_MODEL_H
-#define LMR_RECON_MODEL_H
+#pragma once
 
 #include "larmor/physics.h"
 #include "recon/field/separable.h"
@@ -15,5 +14,3 @@ void lmr_model_free(lmr_model *t);
 
 /* Errors: LARMOR_ERR_ARG, LARMOR_ERR_SHAPE, LARMOR_ERR_NUMERIC, LARMOR_ERR_MEMORY. */
 larmor_status lmr_model_read(const larmor_model_term *terms, int count, lmr_model *t);
-
-#endif

@@ -29,17 +29,15 @@ static larmor_status turn_adjoint(void *self, const larmor_array *y, larmor_arra
     return larmor_mul(t->factor, 1, x);
 }
 
-static larmor_status turn_normal(void *self, const larmor_array *x, larmor_array *z)
+static larmor_status turn_normal(void *self LMR_UNUSED, const larmor_array *x, larmor_array *z)
 {
-    (void)self;
     return larmor_copy(x, z);
 }
 
 static void turn_destroy(void *self)
 {
     turn *t = self;
-    larmor_array_free(t->factor);
-    free(t);
+    LMR_FREE(t->factor, t);
 }
 
 static larmor_status op_turn(larmor_op *A, const double *phase, larmor_op **op)
@@ -97,10 +95,8 @@ static larmor_status add_turns(larmor_op *const *A, int bands, const double *pha
 
 larmor_status larmor_op_multiband(larmor_op *const *A, int bands, const larmor_array *phase, larmor_op **op)
 {
-    LMR_NEED(op);
-    *op = NULL;
-    LMR_NEED(A);
-    LMR_NEED(phase);
+    LMR_NEED_OUT(op);
+    LMR_NEED(A, phase);
     LMR_TRY(check(A, bands, phase));
     larmor_op *turned[LARMOR_MOST_BANDS] = {NULL};
     LMR_HEAP double *angle = NULL;

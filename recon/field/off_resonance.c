@@ -8,7 +8,6 @@
 #include "core/array.h"
 #include "core/device.h"
 #include "core/gate.h"
-#include "core/op.h"
 #include "core/owned.h"
 #include "core/refs.h"
 #include "nufft/toeplitz.h"
@@ -29,16 +28,9 @@ typedef lmr_number number;
 void larmor_segments_free(larmor_segments *s)
 {
     if (!s || !lmr_refs_drop(&s->refs)) return;
-    larmor_array_free(s->field);
-    larmor_array_free(s->place);
-    larmor_array_free(s->terms);
-    larmor_array_free(s->space);
-    larmor_array_free(s->time);
-    larmor_array_free(s->voxel);
+    LMR_FREE(s->field, s->place, s->terms, s->space, s->time, s->voxel);
     lmr_fit_free(&s->fit);
-    free(s->forward.b);
-    free(s->normal.b);
-    larmor_device_free(s->dev);
+    LMR_FREE(s->forward.b, s->normal.b, s->dev);
     lmr_gate_destroy(&s->gate);
     free(s);
 }
@@ -119,8 +111,7 @@ static larmor_status check_arrays(const larmor_array *field, const larmor_array 
 larmor_status larmor_segments_create(const larmor_array *field, const larmor_array *times,
                                      const larmor_off_resonance_opts *opts, larmor_segments **segments)
 {
-    LMR_NEED(segments);
-    *segments = NULL;
+    LMR_NEED_OUT(segments);
     const larmor_off_resonance_opts o = opts ? *opts : (larmor_off_resonance_opts){0};
     double *f = NULL;
     int64_t *place = NULL;
@@ -131,8 +122,7 @@ larmor_status larmor_segments_create(const larmor_array *field, const larmor_arr
     s->normal_bound = o.normal_error > 0 ? o.normal_error : DEFAULT_NORMAL_ERROR;
     larmor_status st = find(s, field, times, &o, &f, &place);
     if (!st) st = upload(s, f, place);
-    free(place);
-    free(f);
+    LMR_FREE(place, f);
     if (st)
         larmor_segments_free(s);
     else
@@ -144,8 +134,7 @@ larmor_status larmor_segments_create(const larmor_array *field, const larmor_arr
 
 static larmor_status upload_separated(larmor_segments *s, const lmr_model *t, const lmr_separated *found)
 {
-    LMR_HEAP int64_t *voxel = lmr_new(t->e.voxels, sizeof *voxel);
-    if (!voxel) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(int64_t, voxel, t->e.voxels);
     for (int64_t i = 0; i < t->e.voxels; i++) voxel[i] = i;
     s->fit.times = t->e.times;
     s->forward = (lmr_interpolators){.segments = found->rank, .error = found->error};
@@ -161,8 +150,7 @@ static larmor_status upload_separated(larmor_segments *s, const lmr_model *t, co
 larmor_status larmor_segments_of_terms(const larmor_model_term *terms, int count,
                                        const larmor_off_resonance_opts *opts, larmor_segments **segments)
 {
-    LMR_NEED(segments);
-    *segments = NULL;
+    LMR_NEED_OUT(segments);
     LMR_NEED(terms);
     const larmor_off_resonance_opts o = opts ? *opts : (larmor_off_resonance_opts){0};
     LMR_FREED_BY(lmr_model_free) lmr_model t = {.place = NULL};
@@ -190,8 +178,7 @@ static larmor_status fit_terms(larmor_segments *s)
     if (!st)
         st = larmor_array_upload(s->dev, LARMOR_C128, LARMOR_SHAPE(times, s->normal.segments), LARMOR_C128,
                                  s->normal.b, &s->terms);
-    free(differences.f);
-    free(s->normal.b);
+    LMR_FREE(differences.f, s->normal.b);
     s->normal.b = NULL;
     return st;
 }
@@ -209,8 +196,7 @@ static larmor_status find_terms(larmor_segments *s)
 
 larmor_status larmor_segments_describe(const larmor_segments *s, larmor_segments_info *info)
 {
-    LMR_NEED(s);
-    LMR_NEED(info);
+    LMR_NEED(s, info);
     const lmr_fit *p = &s->fit;
     LMR_TRY(lmr_gate_enter(&s->gate));
     *info = (larmor_segments_info){.segments = s->forward.segments,
@@ -263,11 +249,7 @@ static void destroy(void *self)
     off_resonance *s = self;
     larmor_op_free(s->F);
     larmor_segments_free(s->segments);
-    larmor_array_free(s->b);
-    larmor_array_free(s->v);
-    larmor_array_free(s->image);
-    larmor_array_free(s->values);
-    free(s);
+    LMR_FREE(s->b, s->v, s->image, s->values, s);
 }
 
 static double tau_of(const larmor_segments *s, const lmr_interpolators *q, int l)
@@ -368,29 +350,21 @@ static larmor_status check(const larmor_op *F, const larmor_array *field, const 
 
 larmor_status larmor_op_segments(larmor_op *F, larmor_segments *segments, larmor_op **A)
 {
-    LMR_NEED(A);
-    *A = NULL;
-    LMR_NEED(F);
-    LMR_NEED(segments);
+    LMR_NEED_OUT(A);
+    LMR_NEED(F, segments);
     const larmor_shape in = larmor_op_in_shape(F), out = larmor_op_out_shape(F);
     larmor_device *dev = larmor_op_device(F);
     const larmor_dtype dtype = larmor_op_dtype(F);
     LMR_TRY(expect_leading("field map", F, segments->dev, LARMOR_F64, segments->image, in));
     LMR_TRY(expect_leading("array of times", F, segments->dev, LARMOR_F64, segments->samples, out));
-    off_resonance *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
+    LMR_MAKE(off_resonance, s, destroy);
     s->F = larmor_op_ref(F);
     s->segments = larmor_segments_ref(segments);
-    larmor_status st;
-    LMR_OR(fail, lmr_series_kernels_of(dev, dtype, &s->kernels));
-    LMR_OR(fail, upload_interpolators(s, dtype));
-    LMR_OR(fail, larmor_array_create(dev, dtype, in, &s->image));
-    LMR_OR(fail, larmor_array_create(dev, dtype, out, &s->values));
-    LMR_OR(fail, larmor_op_create(dev, &impl, s, dtype, in, out, A));
-    return LARMOR_OK;
-fail:
-    destroy(s);
-    return st;
+    LMR_TRY(lmr_series_kernels_of(dev, dtype, &s->kernels));
+    LMR_TRY(upload_interpolators(s, dtype));
+    LMR_TRY(larmor_array_create(dev, dtype, in, &s->image));
+    LMR_TRY(larmor_array_create(dev, dtype, out, &s->values));
+    return lmr_hand_on(&s_made, larmor_op_create(dev, &impl, s, dtype, in, out, A));
 }
 
 larmor_status larmor_op_off_resonance(larmor_op *F, const larmor_array *field, const larmor_array *times,
@@ -423,9 +397,7 @@ static void free_between(void *self)
     between_phases *s = self;
     lmr_toeplitz_free(s->terms);
     larmor_segments_free(s->segments);
-    larmor_array_free(s->before);
-    larmor_array_free(s->after);
-    free(s);
+    LMR_FREE(s->before, s->after, s);
 }
 
 static larmor_status apply_terms(void *self, const larmor_array *x, larmor_array *y)
@@ -477,31 +449,22 @@ larmor_status lmr_op_segments_toeplitz(const larmor_nufft_opts *opts, const larm
     LMR_TRY(find_terms(segments));
     LMR_TRY(check_normal(opts, traj, segments));
     const lmr_toeplitz_weights terms = {segments->normal.segments, weigh_term, segments};
-    between_phases *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
+    LMR_MAKE(between_phases, s, free_between);
     s->segments = larmor_segments_ref(segments);
-    larmor_status st;
-    LMR_OR(fail, lmr_toeplitz_create(traj->dev, opts, traj, weights, &terms, factors, &s->terms));
+    LMR_TRY(lmr_toeplitz_create(traj->dev, opts, traj, weights, &terms, factors, &s->terms));
     const larmor_dtype dtype = lmr_toeplitz_dtype(s->terms);
     const larmor_shape shape = lmr_toeplitz_shape(s->terms);
-    LMR_OR(fail, lmr_series_kernels_of(segments->dev, dtype, &s->kernels));
-    LMR_OR(fail, larmor_array_create(segments->dev, dtype, shape, &s->before));
-    LMR_OR(fail, larmor_array_create(segments->dev, dtype, shape, &s->after));
-    LMR_OR(fail, larmor_op_create(segments->dev, &between, s, dtype, shape, shape, N));
-    return LARMOR_OK;
-fail:
-    free_between(s);
-    return st;
+    LMR_TRY(lmr_series_kernels_of(segments->dev, dtype, &s->kernels));
+    LMR_TRY(larmor_array_create(segments->dev, dtype, shape, &s->before));
+    LMR_TRY(larmor_array_create(segments->dev, dtype, shape, &s->after));
+    return lmr_hand_on(&s_made, larmor_op_create(segments->dev, &between, s, dtype, shape, shape, N));
 }
 
 larmor_status larmor_op_segments_toeplitz(const larmor_nufft_opts *opts, const larmor_array *traj,
                                           const larmor_array *weights, larmor_segments *segments, larmor_op **N)
 {
-    LMR_NEED(N);
-    *N = NULL;
-    LMR_NEED(opts);
-    LMR_NEED(traj);
-    LMR_NEED(segments);
+    LMR_NEED_OUT(N);
+    LMR_NEED(opts, traj, segments);
     return lmr_op_segments_toeplitz(opts, traj, weights, NULL, segments, N);
 }
 

@@ -1,7 +1,6 @@
 /* What SENSE needs of off-resonance: the normal map between segments, and memory. SPDX-License-Identifier:
  * Apache-2.0 */
-#ifndef LMR_RECON_OFF_RESONANCE_H
-#define LMR_RECON_OFF_RESONANCE_H
+#pragma once
 
 #include "larmor/operators.h"
 #include "larmor/recon.h"
@@ -21,5 +20,3 @@ double lmr_segments_op_bytes(const larmor_segments *segments, larmor_dtype dtype
 
 /* Of the segments themselves, and the terms of the normal map if they were found. */
 double lmr_segments_bytes(const larmor_segments *segments);
-
-#endif

@@ -69,10 +69,8 @@ static larmor_status copy_time(const larmor_segments *all, const int64_t *which,
 larmor_status larmor_segments_readouts(const larmor_segments *all, const int64_t *readout, int64_t count,
                                        larmor_segments **segments)
 {
-    LMR_NEED(segments);
-    *segments = NULL;
-    LMR_NEED(all);
-    LMR_NEED(readout);
+    LMR_NEED_OUT(segments);
+    LMR_NEED(all, readout);
     if (all->samples.ndim != 2 || count < 1)
         return LMR_FAIL(LARMOR_ERR_SHAPE,
                         "off-resonance: times are %s and %lld readouts are asked for, expected "

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "core/parallel.h"
 #include "core/select.h"
 #include "core/status.h"
@@ -129,9 +130,7 @@ static larmor_status try_segments(const fit *p, int count, int64_t step, number 
     for (int k = 0; k < LMR_FIT_PIECES; k++)
         *error = fmax(*error, 1.01 * most[k]); /* between the nodes it may be larger */
 done:
-    free(own);
-    free(wave);
-    free(r);
+    LMR_FREE(own, wave, r);
     return st;
 }
 
@@ -291,6 +290,5 @@ larmor_status lmr_fit_segments(const lmr_fit *p, int segments, double bound, lmr
 
 void lmr_fit_free(lmr_fit *p)
 {
-    free(p->f);
-    free(p->t);
+    LMR_FREE(p->f, p->t);
 }

@@ -1,7 +1,6 @@
 /* Time segmentation on the host: how many segments, and the interpolators between them. SPDX-License-Identifier:
  * Apache-2.0 */
-#ifndef LMR_RECON_SEGMENTS_H
-#define LMR_RECON_SEGMENTS_H
+#pragma once
 
 #include <complex.h>
 
@@ -48,5 +47,3 @@ larmor_status lmr_fit_differences(const lmr_fit *p, lmr_fit *d);
 larmor_status lmr_fit_segments(const lmr_fit *p, int segments, double bound, lmr_interpolators *q);
 
 void lmr_fit_free(lmr_fit *p);
-
-#endif

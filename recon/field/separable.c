@@ -39,8 +39,7 @@ typedef struct missed {
 
 void lmr_separated_free(lmr_separated *s)
 {
-    free(s->space);
-    free(s->time);
+    LMR_FREE(s->space, s->time);
     *s = (lmr_separated){.rank = 0};
 }
 
@@ -50,8 +49,7 @@ static larmor_status pick(int64_t n, int64_t most, uint64_t seed, const int64_t 
 {
     *count = n < most ? n : most;
     if (n <= most) more = 0;
-    *which = lmr_new(*count + more, sizeof **which);
-    if (!*which) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(*which, *count + more);
     for (int i = 0; i < more; i++) (*which)[*count + i] = added[i];
     for (int64_t i = 0; i < *count; i++) {
         const double at =
@@ -183,10 +181,7 @@ typedef struct basis {
 
 static void free_basis(basis *b)
 {
-    free(b->time);
-    free(b->A);
-    free(b->G);
-    free(b->value);
+    LMR_FREE(b->time, b->A, b->G, b->value);
 }
 
 static larmor_status find_basis(const lmr_exponential *e, const lmr_dense *dense, int most, const missed *also,
@@ -333,9 +328,7 @@ typedef struct survey {
 
 static void free_survey(survey *s)
 {
-    free(s->partner);
-    free(s->by);
-    free(s->misfit);
+    LMR_FREE(s->partner, s->by, s->misfit);
 }
 
 static larmor_status begin_survey(const lmr_exponential *e, const lmr_separated *found, lmr_side side, survey *s)
@@ -365,9 +358,7 @@ typedef struct survey_room {
 
 static void free_survey_room(survey_room *room)
 {
-    free(room->exact);
-    free(room->made);
-    free(room->factor);
+    LMR_FREE(room->exact, room->made, room->factor);
 }
 
 static void add_misfits(const survey_room *room, int64_t begin, int64_t count, survey *s)
@@ -476,8 +467,7 @@ larmor_status lmr_separate(const lmr_exponential *e, int rank, double bound, lmr
     larmor_status st;
     int columns = FIRST_COLUMNS;
     *found = (lmr_separated){.error = NAN};
-    LMR_HEAP missed *also = lmr_new(1, sizeof *also);
-    if (!also) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(missed, also, 1);
     also->places = also->times = also->least = 0;
     while (columns < 2 * rank) columns *= 2;
     LMR_TRY(lmr_dense_open(e->threads, &dense));

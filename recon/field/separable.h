@@ -1,7 +1,6 @@
 /* Exponentials of a few terms, each a function of place times one of time, as sums of products.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_SEPARABLE_H
-#define LMR_RECON_SEPARABLE_H
+#pragma once
 
 #include <complex.h>
 
@@ -24,5 +23,3 @@ typedef struct lmr_separated {
  *        LARMOR_ERR_MEMORY. */
 larmor_status lmr_separate(const lmr_exponential *e, int rank, double bound, lmr_separated *found);
 void lmr_separated_free(lmr_separated *s);
-
-#endif

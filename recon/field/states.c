@@ -6,7 +6,7 @@
 
 #include "core/array.h"
 #include "core/device.h"
-#include "core/op.h"
+#include "core/owned.h"
 #include "larmor/operators.h"
 
 typedef struct states {
@@ -25,11 +25,7 @@ static void destroy(void *self)
         if (s->op) larmor_op_free(s->op[m]);
         if (s->own) larmor_array_free(s->own[m]);
     }
-    larmor_array_free(s->one);
-    free(s->op);
-    free(s->own);
-    free(s->runs.run);
-    free(s);
+    LMR_FREE(s->one, s->op, s->own, s->runs.run, s);
 }
 
 larmor_status lmr_runs_copy(const lmr_runs *runs, int state, int to_all, int64_t planes, size_t bytes,
@@ -144,8 +140,7 @@ static larmor_status check_states(larmor_op *const *ops, int count, larmor_shape
 
 larmor_status larmor_op_states(larmor_op *const *ops, int count, larmor_op **A)
 {
-    LMR_NEED(A);
-    *A = NULL;
+    LMR_NEED_OUT(A);
     if (!ops || count < 1) return LMR_FAIL(LARMOR_ERR_ARG, "states: got %d operators, expected at least 1", count);
     larmor_shape out;
     int64_t row = 1, first = 0;

@@ -1,6 +1,5 @@
 /* Samples of one image in several states, whose readouts come in any order. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_STATES_H
-#define LMR_RECON_STATES_H
+#pragma once
 
 #include "larmor/op.h"
 
@@ -27,5 +26,3 @@ larmor_status lmr_runs_copy(const lmr_runs *runs, int state, int to_all, int64_t
  * out   [samples, readouts, coils]. */
 larmor_status lmr_op_states(const char *name, larmor_op *const *ops, int count, lmr_runs runs, int64_t row,
                             larmor_shape out, larmor_op **A);
-
-#endif

@@ -1,6 +1,5 @@
 /* Segments, or the sum of products of a model: what both hold. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_SUM_H
-#define LMR_RECON_SUM_H
+#pragma once
 
 #include "core/gate.h"
 #include "core/refs.h"
@@ -25,5 +24,3 @@ struct larmor_segments {
 
 /* With one reference, and nothing but its shapes; NULL without memory. */
 larmor_segments *lmr_segments_new(larmor_device *dev, larmor_shape image, larmor_shape samples);
-
-#endif

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "core/status.h"
 
 typedef struct edge {
@@ -162,9 +163,6 @@ larmor_status lmr_unwrap(const int64_t dim[3], const double *weight, double *cyc
         }
         st = number_regions(&f, count, weight, cycles, region, regions);
     }
-    free(f.shift);
-    free(f.parent);
-    free(of_voxel);
-    free(list);
+    LMR_FREE(f.shift, f.parent, of_voxel, list);
     return st;
 }

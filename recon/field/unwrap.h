@@ -1,6 +1,5 @@
 /* Phase unwrapping in space. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_UNWRAP_H
-#define LMR_RECON_UNWRAP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@
  *          the phase is known up to whole cycles.
  * Errors   LARMOR_ERR_MEMORY. */
 larmor_status lmr_unwrap(const int64_t dim[3], const double *weight, double *cycles, int32_t *region, int *regions);
-
-#endif

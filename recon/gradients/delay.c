@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "core/array.h"
-#include "core/device.h"
 #include "core/owned.h"
 #include "larmor/recon.h"
 
@@ -140,8 +139,7 @@ static larmor_status check(const double delay[LMR_DELAYS], const double *fov, in
 larmor_status larmor_traj_delay(const larmor_array *traj, const double delay[6], const double *fov,
                                 larmor_array **delayed)
 {
-    LMR_NEED(delayed);
-    *delayed = NULL;
+    LMR_NEED_OUT(delayed);
     LMR_NEED(delay);
     const larmor_shape shape = larmor_array_shape(traj);
     if (!lmr_is_real(larmor_array_dtype(traj)) || shape.ndim != 3 || shape.dim[0] < 1 || shape.dim[0] > 3)
@@ -152,8 +150,7 @@ larmor_status larmor_traj_delay(const larmor_array *traj, const double delay[6],
     LMR_TRY(check(delay, fov, nd, n));
     LMR_HEAP double *from = NULL;
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &from));
-    LMR_HEAP double *to = lmr_new(nd * n * readouts, sizeof *to);
-    if (!to) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, to, nd *n *readouts);
     for (int64_t i = 0; i < n * readouts; i++)
         lmr_delay_place(from + nd * n * (i / n), nd, n, i % n, delay, fov, to + nd * i, NULL);
     return larmor_array_upload(larmor_array_device(traj), LARMOR_F64, shape, LARMOR_F64, to, delayed);

@@ -1,6 +1,5 @@
 /* Where the samples of one readout are when gradients are late. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_DELAY_H
-#define LMR_RECON_DELAY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ void lmr_delay_place(const double *k, int nd, int64_t n, int64_t i, const double
 /* Not 0 if a readout k [nd, n] begins at rest in the centre of k-space, on a ramp or, in a plane, exactly there: no
  * gradient precedes it. */
 int lmr_rests_before(const double *k, int nd, int64_t n);
-
-#endif

@@ -1,6 +1,5 @@
 /* The fit of delays to samples. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_GRADIENTS_DELAY_FIT_H
-#define LMR_RECON_GRADIENTS_DELAY_FIT_H
+#pragma once
 
 #include "recon/gradients/spokes.h"
 
@@ -52,5 +51,3 @@ double lmr_delay_unexplained(const lmr_delay_fit *f, const double all[LMR_DELAY_
 /* Standard deviations of the delays, from the curvature and from how much blocks disagree. */
 larmor_status lmr_delay_deviations(lmr_delay_fit *f, const double all[LMR_DELAY_NUMBERS],
                                    double deviation[LMR_DELAYS]);
-
-#endif

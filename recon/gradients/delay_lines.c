@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/array.h"
 #include "core/owned.h"
 #include "core/select.h"
 #include "recon/gradients/minimise.h"
@@ -484,10 +483,6 @@ larmor_status lmr_delays_of_lines(const larmor_array *kspace, const larmor_array
     LMR_OR(done, take_values(l, kspace));
     search(l, found);
 done:
-    free(l->work);
-    free(l->by);
-    free(l->value);
-    free(k);
-    free(l);
+    LMR_FREE(l->work, l->by, l->value, k, l);
     return st;
 }

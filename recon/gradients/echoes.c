@@ -7,10 +7,8 @@
  *
  * Source: Block, Uecker, Proc. ISMRM 19, 2816 (2011), who use opposite spokes. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "core/array.h"
 #include "core/owned.h"
 #include "recon/gradients/minimise.h"
 #include "recon/gradients/spokes.h"
@@ -113,9 +111,7 @@ static larmor_status make_echoes(lmr_spokes *s, const larmor_array *kspace, cons
     }
     s->echoes_tried = count;
 done:
-    free(x.value);
-    free(index);
-    free(first);
+    LMR_FREE(x.value, index, first);
     return st;
 }
 

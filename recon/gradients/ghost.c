@@ -53,8 +53,7 @@ typedef struct lines {
 
 static void free_lines(lines *l)
 {
-    free(l->sign);
-    free(l->k);
+    LMR_FREE(l->sign, l->k);
 }
 
 static double span_of(const lines *l, int64_t line, int d)
@@ -114,8 +113,7 @@ typedef struct images {    /* of the lines of each direction, in low resolution 
 
 static void free_images(images *m)
 {
-    free(m->of[0]);
-    free(m->of[1]);
+    LMR_FREE(m->of[0], m->of[1]);
 }
 
 /* The part of k that sample i of a line stands for. */
@@ -159,8 +157,7 @@ static void add_line(images *m, int64_t coil, int backward, double across, const
 static larmor_status choose_coils(const float *y, larmor_shape shape, int64_t coil[MOST_COILS], int64_t *coils)
 {
     const int64_t m = shape.dim[0] * shape.dim[1];
-    double *energy = lmr_new(shape.dim[2], sizeof *energy);
-    if (!energy) return LMR_NO_MEMORY();
+    LMR_NEW(double, energy, shape.dim[2]);
     for (int64_t c = 0; c < shape.dim[2]; c++) {
         energy[c] = 0;
         for (int64_t i = 0; i < 2 * m; i++) energy[c] += (double)y[2 * m * c + i] * (double)y[2 * m * c + i];
@@ -265,9 +262,7 @@ static double search(const images *m, larmor_ghost *best)
 larmor_status larmor_ghost_lines(const larmor_array *traj, int64_t *forward, int64_t *backward)
 {
     LMR_FREED_BY(free_lines) lines l = {.k = NULL};
-    LMR_NEED(traj);
-    LMR_NEED(forward);
-    LMR_NEED(backward);
+    LMR_NEED(traj, forward, backward);
     if (larmor_array_shape(traj).ndim != 3)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "ghost: traj is %s, expected [nd, samples, lines]", lmr_describe(traj).s);
     LMR_TRY(find_lines(traj, &l));
@@ -281,8 +276,7 @@ static larmor_status find_spacing(const lines *l, double *spacing)
 {
     double low = INFINITY, high = -INFINITY, across;
     int64_t places = 0;
-    double *at = lmr_new(l->count + 1, sizeof *at);
-    if (!at) return LMR_NO_MEMORY();
+    LMR_NEW(double, at, l->count + 1);
     for (int64_t i = 0; i < l->count; i++) {
         int known = 0;
         if (!is_central(l, i, INFINITY, &across)) continue;
@@ -302,9 +296,7 @@ larmor_status larmor_ghost_estimate(const larmor_array *kspace, const larmor_arr
     larmor_ghost_report unused;
     lines l = {.k = NULL};
     images m = {.nx = 0};
-    LMR_NEED(kspace);
-    LMR_NEED(traj);
-    LMR_NEED(found);
+    LMR_NEED(kspace, traj, found);
     if (!report) report = &unused;
     *report = (larmor_ghost_report){.forward = 0};
     *found = (larmor_ghost){0, 0};
@@ -354,9 +346,7 @@ static larmor_ghost fit_phase(const double complex *d, int64_t nx)
 larmor_status larmor_ghost_navigators(const larmor_array *kspace, const larmor_array *traj, int64_t first,
                                       int64_t end, larmor_ghost *found)
 {
-    LMR_NEED(kspace);
-    LMR_NEED(traj);
-    LMR_NEED(found);
+    LMR_NEED(kspace, traj, found);
     *found = (larmor_ghost){0, 0};
     const larmor_shape shape = larmor_array_shape(kspace), places = larmor_array_shape(traj);
     if (shape.ndim != 3 || places.ndim != 2 || places.dim[0] != shape.dim[0] || places.dim[1] != shape.dim[1])
@@ -480,9 +470,7 @@ larmor_status larmor_ghost_correct(larmor_array *kspace, larmor_array *traj, con
 {
     LMR_FREED_BY(free_lines) lines l = {.k = NULL};
     LMR_HEAP float *y = NULL;
-    LMR_NEED(kspace);
-    LMR_NEED(traj);
-    LMR_NEED(ghost);
+    LMR_NEED(kspace, traj, ghost);
     LMR_TRY(check_scan(kspace, traj));
     LMR_TRY(find_lines(traj, &l));
     if (goes_both_ways(&l)) {

@@ -127,10 +127,7 @@ static larmor_status make_taps(const response *r, int out, int in, int64_t count
         const int64_t lag = i - taps / 2;
         k->tap[i] = creal(time[(lag + count) % count]) / (double)count;
     }
-    free(time);
-    free(spectrum);
-    larmor_array_free(y);
-    larmor_array_free(x);
+    LMR_FREE(time, spectrum, y, x);
     return st;
 }
 
@@ -322,8 +319,7 @@ static larmor_status respond(const larmor_array *traj, const larmor_girf *girf, 
     LMR_TRY(expect_finite(&r, larmor_array_count(girf->response)));
     LMR_TRY(make_kernels(&c, &r));
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &from));
-    *to = calloc((size_t)(is_phase ? c.n * shape.dim[2] : larmor_array_count(traj)) + 1, sizeof **to);
-    if (!*to) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(*to, (size_t)(is_phase ? c.n * shape.dim[2] : larmor_array_count(traj)) + 1);
     c.from = from;
     c.to = *to;
     LMR_TRY(lmr_parallel(lmr_device_threads(traj->dev), shape.dim[2], each, &c));
@@ -333,8 +329,7 @@ static larmor_status respond(const larmor_array *traj, const larmor_girf *girf, 
 larmor_status larmor_girf_apply(const larmor_array *traj, const larmor_girf *girf, larmor_array **corrected)
 {
     LMR_HEAP double *to = NULL;
-    LMR_NEED(corrected);
-    *corrected = NULL;
+    LMR_NEED_OUT(corrected);
     LMR_NEED(girf);
     LMR_TRY(check(traj, girf));
     LMR_TRY(respond(traj, girf, 0, correct_readout, &to));
@@ -345,8 +340,7 @@ larmor_status larmor_girf_apply(const larmor_array *traj, const larmor_girf *gir
 larmor_status larmor_girf_phase(const larmor_array *traj, const larmor_girf *girf, larmor_array **phase)
 {
     LMR_HEAP double *to = NULL;
-    LMR_NEED(phase);
-    *phase = NULL;
+    LMR_NEED_OUT(phase);
     LMR_NEED(girf);
     LMR_TRY(larmor_girf_phase_check(girf->response));
     LMR_TRY(check(traj, girf));

@@ -29,11 +29,7 @@ typedef struct spectra {
 
 static void free_spectra(spectra *s)
 {
-    free(s->in);
-    free(s->out);
-    free(s->gram);
-    free(s->rows);
-    free(s->response);
+    LMR_FREE(s->in, s->out, s->gram, s->rows, s->response);
 }
 
 /* ---- transforms ---- */
@@ -256,12 +252,9 @@ larmor_status larmor_girf_measure(const larmor_array *nominal, const larmor_arra
 {
     larmor_girf_report found = {0};
     LMR_FREED_BY(free_spectra) spectra s = {0};
-    LMR_NEED(response);
-    *response = NULL;
+    LMR_NEED_OUT(response);
     if (b0) *b0 = NULL;
-    LMR_NEED(nominal);
-    LMR_NEED(measured);
-    LMR_NEED(opts);
+    LMR_NEED(nominal, measured, opts);
     LMR_TRY(check(nominal, measured, opts, b0 != NULL));
     LMR_TRY(prepare(nominal, measured, opts, &s));
     smooth(&s, opts->resolution_hz * opts->dwell_s * (double)s.n);

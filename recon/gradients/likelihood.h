@@ -1,7 +1,6 @@
 /* How likely samples of k-space are, at these places, for an object of limited size. SPDX-License-Identifier:
  * Apache-2.0 */
-#ifndef LMR_RECON_LIKELIHOOD_H
-#define LMR_RECON_LIKELIHOOD_H
+#pragma once
 
 #include "core/status.h"
 
@@ -27,5 +26,3 @@ typedef struct lmr_likelihood {
  * Errors  LARMOR_ERR_NUMERIC where the covariance is not positive: noise is too small. */
 int64_t lmr_likelihood_work(int64_t m, int64_t columns);
 larmor_status lmr_likelihood_of(const lmr_sampled *s, double size, double noise, double *work, lmr_likelihood *out);
-
-#endif

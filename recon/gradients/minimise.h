@@ -1,6 +1,5 @@
 /* The least value of a smooth function of a few numbers. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_MINIMISE_H
-#define LMR_RECON_MINIMISE_H
+#pragma once
 
 #include "core/status.h"
 
@@ -31,5 +30,3 @@ static inline double lmr_dot(int n, const double *a, const double *b)
     for (int i = 0; i < n; i++) sum += a[i] * b[i];
     return sum;
 }
-
-#endif

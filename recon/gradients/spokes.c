@@ -7,7 +7,6 @@
 #include "core/array.h"
 #include "core/owned.h"
 #include "recon/gradients/spokes.h"
-#include "recon/kernels.h"
 
 /* Radius (1/FOV) of the region around k = 0 whose samples are used (docs/records/delays.md, step 1). */
 static const double max_radius_2d = 3;
@@ -45,11 +44,7 @@ enum {
 
 void lmr_spokes_free(lmr_spokes *s)
 {
-    free(s->k);
-    free(s->echo);
-    free(s->spoke);
-    free(s->value);
-    free(s->begin);
+    LMR_FREE(s->k, s->echo, s->spoke, s->value, s->begin);
     *s = (lmr_spokes){0};
 }
 
@@ -223,8 +218,7 @@ static larmor_status divide(lmr_spokes *s, int64_t samples)
     const int64_t blocks = (s->total + samples / 2) / samples;
     s->blocks = (int)(blocks < 1 ? 1 : blocks);
     if (s->blocks > LMR_MOST_BLOCKS) s->blocks = LMR_MOST_BLOCKS;
-    s->begin = lmr_new(s->blocks + 1, sizeof *s->begin);
-    if (!s->begin) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(s->begin, s->blocks + 1);
     for (int b = 0; b <= s->blocks; b++) s->begin[b] = b * s->count / s->blocks;
     return LARMOR_OK;
 }
@@ -234,8 +228,7 @@ static larmor_status divide(lmr_spokes *s, int64_t samples)
 /* The samples of the list, of all coils. */
 static larmor_status gather(const lmr_spokes *s, const larmor_array *kspace, lmr_complex_samples *all)
 {
-    LMR_HEAP int64_t *index = lmr_new(s->total, sizeof *index);
-    if (!index) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(int64_t, index, s->total);
     for (int64_t i = 0; i < s->count; i++)
         for (int64_t j = 0; j < s->spoke[i].count; j++)
             index[s->spoke[i].at + j] = s->samples * s->spoke[i].readout + s->spoke[i].first + s->stride * j;

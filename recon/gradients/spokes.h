@@ -1,6 +1,5 @@
 /* Readouts that delays are estimated from, and the steps from these to delays. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_GRADIENTS_SPOKES_H
-#define LMR_RECON_GRADIENTS_SPOKES_H
+#pragma once
 
 #include "larmor/delays.h"
 #include "recon/gradients/delay.h"
@@ -72,5 +71,3 @@ larmor_status lmr_intersections_agree(const lmr_spokes *s, const double delay[LM
  * then nothing is found. LARMOR_ERR_UNSUPPORTED where lines do not show delays. */
 larmor_status lmr_delays_of_lines(const larmor_array *kspace, const larmor_array *traj, const double *fov,
                                   larmor_delays *found, int *are_lines);
-
-#endif

@@ -1,6 +1,5 @@
 /* The samples in the centre of k-space. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_CENTRE_H
-#define LMR_RECON_CENTRE_H
+#pragma once
 
 #include "core/array.h"
 #include "recon/kernels.h"
@@ -31,5 +30,3 @@ larmor_status lmr_centre_gather(const lmr_centre *centre, const larmor_array *w,
 /* The part of the centre's cells of 1/encoded that hold one of the samples that were chosen, cells weighted by the
  * energy that Hann's window leaves them. encoded: field of view in units of that of the points. */
 larmor_status lmr_part_sampled(const lmr_centre *centre, const double encoded[3], double *part);
-
-#endif

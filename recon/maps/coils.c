@@ -130,8 +130,7 @@ static larmor_status take_centre(const larmor_array *k, larmor_dtype dtype, larm
 larmor_status larmor_coils_density(const larmor_array *traj, larmor_shape image, const larmor_coils_opts *opts,
                                    larmor_array **density)
 {
-    LMR_NEED(density);
-    *density = NULL;
+    LMR_NEED_OUT(density);
     if (opts && opts->calibration < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "coils: calibration %lld, expected at least 0", (long long)opts->calibration);
     LMR_OWNED(larmor_array) *k = NULL;
@@ -157,8 +156,7 @@ larmor_status larmor_coils_estimate(const larmor_array *kspace, const larmor_arr
                                     larmor_shape image, const larmor_coils_opts *opts, larmor_array **maps,
                                     larmor_coils_report *report)
 {
-    LMR_NEED(maps);
-    *maps = NULL;
+    LMR_NEED_OUT(maps);
     if (report) *report = (larmor_coils_report){0};
     const larmor_coils_opts o = opts ? *opts : (larmor_coils_opts){0};
     LMR_OWNED(larmor_array) *k = NULL, *images = NULL, *low = NULL, *out = NULL;

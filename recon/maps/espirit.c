@@ -429,8 +429,7 @@ static larmor_status finish(const finder *f, const larmor_espirit_opts *o, larmo
             LMR_TRY(larmor_array_upload(f->dev, values->dtype, s->image, LARMOR_C128, value, &one));
             LMR_TRY(larmor_array_part(values, set, 1, s->image, &part));
             LMR_TRY(larmor_copy(one, part));
-            larmor_array_free(part);
-            larmor_array_free(one);
+            LMR_FREE(part, one);
             part = one = NULL;
         }
         LMR_TRY(finish_set(f, o, set, work, value, sets));
@@ -441,8 +440,7 @@ static larmor_status finish(const finder *f, const larmor_espirit_opts *o, larmo
 larmor_status larmor_espirit(const larmor_array *region, larmor_shape image, const larmor_espirit_opts *opts,
                              larmor_array **maps, larmor_array **eigenvalues, larmor_espirit_report *report)
 {
-    LMR_NEED(maps);
-    *maps = NULL;
+    LMR_NEED_OUT(maps);
     if (eigenvalues) *eigenvalues = NULL;
     if (report) *report = (larmor_espirit_report){.rows = 0};
     const larmor_espirit_opts o = opts ? *opts : (larmor_espirit_opts){.sets = 1};

@@ -11,7 +11,7 @@
 #include "core/owned.h"
 #include "core/parallel.h"
 
-int64_t lmr_windows_places(const lmr_windows *w)
+static int64_t windows_places(const lmr_windows *w)
 {
     return w->kernel[0] * w->kernel[1] * w->kernel[2];
 }
@@ -65,7 +65,7 @@ static void correlate(const gram *g, int64_t i, int64_t j, const int64_t lag[3],
 {
     const lmr_windows *w = g->w;
     const int64_t *side = w->side, *kernel = w->kernel, all = side[0] * side[1] * side[2];
-    const int64_t places = lmr_windows_places(w), rows = places * w->coils;
+    const int64_t places = windows_places(w), rows = places * w->coils;
     const double complex *a = w->data + all * i, *b = w->data + all * j;
     int64_t first[3], n[3], count[3];
     for (int d = 0; d < 3; d++) {
@@ -109,7 +109,7 @@ static void fill_pair(void *self, int64_t pair)
 /* *matrix, c64 [rows, rows] on dev. */
 static larmor_status make_gram(larmor_device *dev, const lmr_windows *w, larmor_array **matrix)
 {
-    const int64_t rows = lmr_windows_places(w) * w->coils;
+    const int64_t rows = windows_places(w) * w->coils;
     gram g = {.w = w, .matrix = calloc((size_t)(rows * rows), sizeof *g.matrix)};
     *matrix = NULL;
     if (!g.matrix) return LMR_NO_MEMORY();
@@ -162,7 +162,7 @@ typedef struct lag_sums {
 static void sum_lags(void *self, int64_t i)
 {
     const lag_sums *s = self;
-    const int64_t *kernel = s->w->kernel, places = lmr_windows_places(s->w), coils = s->w->coils;
+    const int64_t *kernel = s->w->kernel, places = windows_places(s->w), coils = s->w->coils;
     const int64_t width[2] = {2 * kernel[0] - 1, 2 * kernel[1] - 1};
     for (int64_t q = 0; q < places; q++)
         for (int64_t p = 0; p < places; p++) {
@@ -179,7 +179,7 @@ static void sum_lags(void *self, int64_t i)
 static larmor_status project(const larmor_array *vectors, const lmr_windows *w, int64_t signal, larmor_array **lags)
 {
     larmor_device *dev = vectors->dev;
-    const int64_t coils = w->coils, places = lmr_windows_places(w), rows = places * coils;
+    const int64_t coils = w->coils, places = windows_places(w), rows = places * coils;
     const int64_t count = lmr_windows_lags(w);
     const float complex *first = (const float complex *)vectors->data + rows * (rows - signal);
     larmor_array *block = NULL;
@@ -197,15 +197,14 @@ static larmor_status project(const larmor_array *vectors, const lmr_windows *w, 
     }
     if (!st)
         st = larmor_array_upload(dev, LARMOR_C128, LARMOR_SHAPE(coils, coils, count), LARMOR_C128, sums.lags, lags);
-    larmor_array_free(block);
-    free(sums.lags);
+    LMR_FREE(block, sums.lags);
     return st;
 }
 
 larmor_status lmr_windows_space(larmor_device *dev, const lmr_windows *w, double threshold, larmor_array **lags,
                                 int64_t *signal)
 {
-    const int64_t rows = lmr_windows_places(w) * w->coils;
+    const int64_t rows = windows_places(w) * w->coils;
     LMR_OWNED(larmor_array) *matrix = NULL, *values = NULL;
     *lags = NULL;
     LMR_TRY(make_gram(dev, w, &matrix));
@@ -219,7 +218,7 @@ larmor_status lmr_windows_space(larmor_device *dev, const lmr_windows *w, double
 
 double lmr_windows_bytes(const lmr_windows *w)
 {
-    const double places = (double)lmr_windows_places(w), rows = places * (double)w->coils;
+    const double places = (double)windows_places(w), rows = places * (double)w->coils;
     const double copies = 4; /* the eigenvalue solvers' own, and their work */
     const double matrix = 8 * rows * rows * copies + 64 * rows, block = 16 * rows * places;
     return matrix + block + 32 * (double)(w->coils * w->coils * lmr_windows_lags(w));

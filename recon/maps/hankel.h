@@ -1,6 +1,5 @@
 /* The space of a calibration region's windows. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_HANKEL_H
-#define LMR_RECON_HANKEL_H
+#pragma once
 
 #include "core/array.h"
 
@@ -10,8 +9,7 @@ typedef struct lmr_windows {
     int64_t side[3], kernel[3], coils;
 } lmr_windows;
 
-/* Places in a window, and differences of two of them. */
-int64_t lmr_windows_places(const lmr_windows *w);
+/* Differences of two places in a window. */
 int64_t lmr_windows_lags(const lmr_windows *w);
 
 /* G(r) = sum_l lags(l) exp(2 pi i l.r / fov) / places is, at each place r of the image, the part of the projection
@@ -28,5 +26,3 @@ larmor_status lmr_windows_space(larmor_device *dev, const lmr_windows *w, double
 
 /* Bytes that it takes on the device, the lags among them. */
 double lmr_windows_bytes(const lmr_windows *w);
-
-#endif

@@ -1,6 +1,5 @@
 /* Maps of low resolution on the image's grid. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CALIB_INTERPOLATE_H
-#define LMR_CALIB_INTERPOLATE_H
+#pragma once
 
 #include "core/array.h"
 
@@ -18,5 +17,3 @@ larmor_status lmr_maps_interpolate_planes(const larmor_array *low, const int64_t
 
 /* Bytes of device memory that it takes. */
 double lmr_maps_interpolate_bytes(larmor_dtype dtype, larmor_shape image);
-
-#endif

@@ -1,7 +1,6 @@
 /* The iteratively regularised Gauss-Newton method of nonlinear inversion, on the normal equations of each step: of
  * one image, or of images one after the other. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_NEWTON_H
-#define LMR_RECON_NEWTON_H
+#pragma once
 
 #include "recon/maps/nlinv_model.h"
 
@@ -31,5 +30,3 @@ larmor_status lmr_newton_run(lmr_newton *s);
 larmor_status lmr_newton_opts(const larmor_nlinv_opts *given, larmor_nlinv_opts *o);
 larmor_status lmr_newton_check(const larmor_array *kspace, const larmor_array *traj, larmor_shape image,
                                const larmor_array *weights);
-
-#endif

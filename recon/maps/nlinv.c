@@ -104,8 +104,7 @@ larmor_status larmor_nlinv(const larmor_array *kspace, const larmor_array *traj,
     LMR_OWNED(larmor_array) *points = NULL, *weights = NULL;
     if (x) *x = NULL;
     if (report) *report = (larmor_nlinv_report){0};
-    LMR_NEED(maps);
-    *maps = NULL;
+    LMR_NEED_OUT(maps);
     LMR_TRY(lmr_newton_opts(opts, &s.o));
     LMR_TRY(lmr_newton_check(kspace, traj, image, s.o.weights));
     const larmor_shape low = low_shape(&s.o, image);

@@ -101,8 +101,7 @@ void lmr_nlinv_free(lmr_nlinv *n)
     larmor_array *const arrays[] = {n->weight, n->wide, n->spectrum,      n->part, n->at,
                                     n->maps,   n->sum,  n->backprojected, n->one};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) larmor_array_free(arrays[i]);
-    larmor_op_free(n->T);
-    larmor_op_free(n->F);
+    LMR_FREE(n->T, n->F);
     *n = (lmr_nlinv){.dev = NULL};
 }
 
@@ -367,8 +366,7 @@ larmor_status lmr_nlinv_result(lmr_nlinv *n, double scale, larmor_array **x, lar
     if (x) LMR_OR(done, larmor_array_create(n->dev, n->dtype, images, x));
     LMR_OR(done, larmor_array_create(n->dev, n->dtype, all, maps));
     for (int64_t m = 0; m < n->sets; m++) {
-        larmor_array_free(of_x);
-        larmor_array_free(of_maps);
+        LMR_FREE(of_x, of_maps);
         of_x = of_maps = NULL;
         if (x) LMR_OR(done, of_set(n, *x, m, n->image, &of_x));
         LMR_OR(done, of_set(n, *maps, m, one, &of_maps));

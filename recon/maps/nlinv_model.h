@@ -1,7 +1,6 @@
 /* The model of nonlinear inversion: coil images as products of images and smooth maps, and its derivative.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_NLINV_MODEL_H
-#define LMR_RECON_NLINV_MODEL_H
+#pragma once
 
 #include "core/array.h"
 #include "larmor/nlinv.h"
@@ -57,5 +56,3 @@ larmor_status lmr_nlinv_result(lmr_nlinv *n, double scale, larmor_array **x, lar
 /* Bytes of device memory of all that larmor_nlinv takes, and of so many more lines of unknowns. */
 larmor_status lmr_nlinv_bytes(const larmor_device *dev, const larmor_problem *p, const larmor_nlinv_opts *opts,
                               int lines, int64_t *bytes);
-
-#endif

@@ -52,8 +52,7 @@ larmor_status larmor_nlinv_series_create(larmor_shape image, const larmor_nlinv_
 {
     larmor_nlinv_series_opts o;
     larmor_nlinv_opts first;
-    LMR_NEED(series);
-    *series = NULL;
+    LMR_NEED_OUT(series);
     LMR_TRY(fill_opts(opts, &o));
     LMR_TRY(lmr_newton_opts(&o.all, &first));
     larmor_nlinv_opts each = first;
@@ -64,8 +63,7 @@ larmor_status larmor_nlinv_series_create(larmor_shape image, const larmor_nlinv_
     LMR_TRY(lmr_newton_opts(&each, &each));
     if (image.ndim < 2 || image.ndim > 3)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "nlinv: image has %d dimensions, expected 2 or 3", image.ndim);
-    larmor_nlinv_series *made = calloc(1, sizeof *made);
-    if (!made) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(larmor_nlinv_series, made, 1);
     made->o = o;
     made->s.o = first;
     made->image = image;

@@ -48,8 +48,7 @@ typedef struct search {
 static void search_free(search *s)
 {
     lmr_centre_free(&s->centre);
-    free(s->k);
-    free(s->hits);
+    LMR_FREE(s->k, s->hits);
 }
 
 /* ---- where the samples are ---- */
@@ -130,8 +129,7 @@ static larmor_status find_samples(const larmor_array *k, larmor_dtype dtype, lar
         s->all.low[d] = -(s->all.side[d] / 2);
         cells *= s->all.side[d];
     }
-    s->hits = calloc((size_t)cells, sizeof *s->hits);
-    if (!s->hits) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(s->hits, cells);
     for (int64_t j = 0; j < s->centre.m; j++) hit(s, s->k + j * nd);
     return LARMOR_OK;
 }
@@ -231,9 +229,7 @@ typedef struct solver {
 
 static void solver_free(solver *v)
 {
-    larmor_op_free(v->A);
-    larmor_op_free(v->transform);
-    larmor_array_free(v->root);
+    LMR_FREE(v->A, v->transform, v->root);
 }
 
 static larmor_nufft_opts low_nufft(int nd, const int64_t n[3], int64_t coils, larmor_dtype dtype)
@@ -359,8 +355,7 @@ larmor_status larmor_calibration_region(const larmor_array *kspace, const larmor
                                         const larmor_region_opts *opts, larmor_array **region,
                                         larmor_region_report *report)
 {
-    LMR_NEED(region);
-    *region = NULL;
+    LMR_NEED_OUT(region);
     if (report) *report = (larmor_region_report){.samples = 0};
     const larmor_region_opts o = opts ? *opts : (larmor_region_opts){{0}, {0}};
     LMR_OWNED(larmor_array) *k = NULL, *shared = NULL;

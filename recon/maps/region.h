@@ -1,6 +1,5 @@
 /* How large a calibration region may be. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_REGION_H
-#define LMR_RECON_REGION_H
+#pragma once
 
 #include "larmor/maps.h"
 
@@ -10,5 +9,3 @@ void lmr_region_most(const larmor_region_opts *opts, larmor_shape image, int64_t
 /* Bytes that larmor_calibration_region takes, the region among them. */
 larmor_status lmr_region_bytes(const larmor_device *dev, const larmor_problem *p, const larmor_region_opts *opts,
                                double *bytes);
-
-#endif

@@ -125,9 +125,7 @@ static larmor_status smoother_create(larmor_device *dev, const int64_t n[3], int
 static void smoother_free(smoother *s)
 {
     for (int i = 0; i < 3; i++) larmor_array_free(s->work[i]);
-    larmor_array_free(s->cov);
-    larmor_array_free(s->binomial);
-    larmor_array_free(s->taps);
+    LMR_FREE(s->cov, s->binomial, s->taps);
 }
 
 /* Upper triangles of the covariances at all pixels; the last is the sum of all. */

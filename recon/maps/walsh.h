@@ -1,6 +1,5 @@
 /* From low-resolution coil images to smooth coil maps. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_WALSH_H
-#define LMR_RECON_WALSH_H
+#pragma once
 
 #include "core/array.h"
 
@@ -27,5 +26,3 @@ larmor_status lmr_mix_coils(const larmor_array *images, int64_t fine, int64_t co
 
 /* Bytes that lmr_walsh takes, the maps among them. */
 double lmr_walsh_bytes(const larmor_device *dev, const int64_t n[3], int64_t coils);
-
-#endif

@@ -261,8 +261,7 @@ static larmor_status refine(const lmr_motion_scan *scan, const lmr_motion_level 
     larmor_status st = begin(&s, &fit);
     if (!st) st = descend(&s, &fit);
     *steps += s.steps;
-    larmor_array_free(s.x);
-    larmor_array_free(s.r);
+    LMR_FREE(s.x, s.r);
     return st;
 }
 
@@ -399,10 +398,7 @@ static void hold_out(lmr_motion_scan *s)
 static larmor_status check(const larmor_array *kspace, const larmor_array *traj, const larmor_array *maps,
                            const double *fov_mm, int states)
 {
-    LMR_NEED(kspace);
-    LMR_NEED(traj);
-    LMR_NEED(maps);
-    LMR_NEED(fov_mm);
+    LMR_NEED(kspace, traj, maps, fov_mm);
     const larmor_shape t = traj->shape, y = kspace->shape, m = maps->shape;
     if (t.ndim != 3 || t.dim[0] < 2 || t.dim[0] > 3 || y.ndim != 3 || y.dim[0] != t.dim[1] || y.dim[1] != t.dim[2] ||
         m.ndim != t.dim[0] + 1 || m.dim[m.ndim - 1] != y.dim[2] || !lmr_is_complex(kspace->dtype) ||
@@ -420,8 +416,7 @@ static larmor_status check(const larmor_array *kspace, const larmor_array *traj,
 
 static larmor_status give_poses(const lmr_motion_scan *s, const double *poses, int is_still, larmor_array **motion)
 {
-    LMR_HEAP double *rows = lmr_new(s->readouts * LARMOR_POSE, sizeof *rows);
-    if (!rows) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, rows, s->readouts *LARMOR_POSE);
     for (int64_t j = 0; j < s->readouts; j++)
         for (int p = 0; p < LARMOR_POSE; p++)
             rows[j + s->readouts * p] = is_still ? 0 : poses[LARMOR_POSE * s->state[j] + p];
@@ -431,8 +426,7 @@ static larmor_status give_poses(const lmr_motion_scan *s, const double *poses, i
 larmor_status larmor_motion_find(const larmor_array *kspace, const larmor_array *traj, const larmor_array *maps,
                                  const double *fov_mm, int states, larmor_array **motion, larmor_motion_found *found)
 {
-    LMR_NEED(motion);
-    LMR_NEED(found);
+    LMR_NEED(motion, found);
     *motion = NULL;
     *found = (larmor_motion_found){.states = states ? states : STATES};
     LMR_TRY(check(kspace, traj, maps, fov_mm, found->states));

@@ -1,6 +1,5 @@
 /* Rigid motion that is found from samples: what its steps share. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_MOTION_FIND_H
-#define LMR_RECON_MOTION_FIND_H
+#pragma once
 
 #include "larmor/motion.h"
 #include "larmor/solve.h"
@@ -46,5 +45,3 @@ larmor_status lmr_motion_fit_open(const lmr_motion_scan *scan, const lmr_motion_
  * lambda |x|^2. */
 larmor_status lmr_motion_fit_solve(const lmr_motion_fit *fit, double lambda, int steps, larmor_array *x,
                                    larmor_array *r, double *cost);
-
-#endif

@@ -48,8 +48,7 @@ static larmor_status make_weights(const lmr_motion_scan *s, const double *k, lmr
     const int64_t count = l->samples * s->readouts;
     const larmor_shape shape = LARMOR_SHAPE(l->samples, s->readouts);
     larmor_array **const to[] = {&l->all, &l->kept, &l->held};
-    LMR_HEAP double *w = lmr_new(count, sizeof *w);
-    if (!w) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, w, count);
     for (int which = 0; which < 3; which++) {
         for (int64_t j = 0; j < count; j++) {
             const int is_held = s->is_held[j / l->samples];
@@ -101,16 +100,13 @@ larmor_status lmr_motion_level_open(const lmr_motion_scan *s, const larmor_array
 
 void lmr_motion_fit_free(lmr_motion_fit *f)
 {
-    larmor_op_free(f->A);
-    larmor_op_free(f->M);
-    larmor_array_free(f->y);
+    LMR_FREE(f->A, f->M, f->y);
     *f = (lmr_motion_fit){.A = NULL};
 }
 
 static larmor_status poses_of_readouts(const lmr_motion_scan *s, const double *poses, larmor_array **motion)
 {
-    LMR_HEAP double *rows = lmr_new(s->readouts * LARMOR_POSE, sizeof *rows);
-    if (!rows) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, rows, s->readouts *LARMOR_POSE);
     for (int64_t j = 0; j < s->readouts; j++)
         for (int p = 0; p < LARMOR_POSE; p++) rows[j + s->readouts * p] = poses[LARMOR_POSE * s->state[j] + p];
     return larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(s->readouts, LARMOR_POSE), LARMOR_F64, rows, motion);

@@ -2,7 +2,6 @@
 #include "recon/motion/rigid.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/array.h"
 #include "core/owned.h"
@@ -21,7 +20,8 @@ static void rotate_about(int axis, double degrees, double R[3][3])
     }
 }
 
-void lmr_rigid_rotation(const double pose[LARMOR_POSE], int nd, double R[3][3])
+/* The rotation alone, of coordinates in mm. */
+static void rigid_rotation(const double pose[LARMOR_POSE], int nd, double R[3][3])
 {
     for (int a = 0; a < 3; a++)
         for (int b = 0; b < 3; b++) R[a][b] = a == b;
@@ -30,7 +30,7 @@ void lmr_rigid_rotation(const double pose[LARMOR_POSE], int nd, double R[3][3])
 
 void lmr_rigid_of(const double pose[LARMOR_POSE], int nd, const double *fov_mm, lmr_rigid *map)
 {
-    lmr_rigid_rotation(pose, nd, map->turn);
+    rigid_rotation(pose, nd, map->turn);
     for (int a = 0; a < 3; a++) {
         map->shift[a] = a < nd ? pose[a] / fov_mm[a] : 0;
         for (int b = 0; b < nd && a < nd; b++) map->turn[a][b] *= fov_mm[b] / fov_mm[a];
@@ -53,10 +53,7 @@ static larmor_status check_pose(const char *who, int64_t row, const double pose[
 
 larmor_status larmor_pose_map(const double *pose, int nd, const double *fov_mm, double *turn, double *shift)
 {
-    LMR_NEED(pose);
-    LMR_NEED(fov_mm);
-    LMR_NEED(turn);
-    LMR_NEED(shift);
+    LMR_NEED(pose, fov_mm, turn, shift);
     lmr_rigid map;
     LMR_TRY(lmr_rigid_check("pose", nd, fov_mm));
     LMR_TRY(check_pose("pose", 0, pose));
@@ -71,7 +68,7 @@ larmor_status larmor_pose_map(const double *pose, int nd, const double *fov_mm, 
 double lmr_rigid_angle(const double pose[LARMOR_POSE], int nd)
 {
     double R[3][3];
-    lmr_rigid_rotation(pose, nd, R);
+    rigid_rotation(pose, nd, R);
     return acos(fmin(1, fmax(-1, (R[0][0] + R[1][1] + R[2][2] - 1) / 2))) * 180 / M_PI;
 }
 
@@ -79,8 +76,8 @@ double lmr_rigid_angle(const double pose[LARMOR_POSE], int nd)
 double lmr_rigid_distance(const double a[LARMOR_POSE], const double b[LARMOR_POSE], int nd, double radius_mm)
 {
     double A[3][3], B[3][3], square = 0, turned = 0;
-    lmr_rigid_rotation(a, nd, A);
-    lmr_rigid_rotation(b, nd, B);
+    rigid_rotation(a, nd, A);
+    rigid_rotation(b, nd, B);
     for (int d = 0; d < 3; d++)
         for (int e = 0; e < 3; e++) turned += pow(A[d][e] - B[d][e], 2);
     for (int d = 0; d < nd; d++) square += pow(a[d] - b[d], 2);
@@ -108,8 +105,7 @@ larmor_status lmr_poses_read(const char *who, const larmor_array *motion, int64_
         return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: poses are %s, expected real [%lld, 6]", who, lmr_describe(motion).s,
                         (long long)readouts);
     LMR_TRY(larmor_array_download(motion, LARMOR_F64, &columns));
-    LMR_HEAP double *rows = lmr_new(readouts * LARMOR_POSE, sizeof *rows);
-    if (!rows) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, rows, readouts *LARMOR_POSE);
     for (int64_t j = 0; j < readouts; j++) {
         for (int p = 0; p < LARMOR_POSE; p++) rows[LARMOR_POSE * j + p] = columns[j + readouts * p];
         LMR_TRY(check_pose(who, j, rows + LARMOR_POSE * j));
@@ -134,8 +130,7 @@ static larmor_status check_begin(const double *begin, int64_t rows)
 
 larmor_status larmor_motion_rows(const larmor_array *rows, int64_t readouts, larmor_array **motion)
 {
-    LMR_NEED(motion);
-    *motion = NULL;
+    LMR_NEED_OUT(motion);
     LMR_NEED(rows);
     const larmor_shape shape = larmor_array_shape(rows);
     const int64_t count = shape.ndim > 0 ? shape.dim[0] : 0;
@@ -193,10 +188,8 @@ static void move_readout(const double *pose, int64_t nd, const double *fov_mm, i
 larmor_status larmor_motion_apply(larmor_array *kspace, const larmor_array *traj, const larmor_array *motion,
                                   const double *fov_mm, larmor_array **moved)
 {
-    LMR_NEED(moved);
-    *moved = NULL;
-    LMR_NEED(traj);
-    LMR_NEED(fov_mm);
+    LMR_NEED_OUT(moved);
+    LMR_NEED(traj, fov_mm);
     const larmor_shape shape = larmor_array_shape(traj);
     if (!lmr_is_real(traj->dtype) || shape.ndim != 3)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "motion: trajectory is %s, expected real [nd, samples, readouts]",

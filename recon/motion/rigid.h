@@ -1,6 +1,5 @@
 /* A pose as a map of coordinates in fields of view. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_RIGID_H
-#define LMR_RECON_RIGID_H
+#pragma once
 
 #include "larmor/motion.h"
 
@@ -10,9 +9,6 @@ typedef struct lmr_rigid {
 } lmr_rigid;
 
 void lmr_rigid_of(const double pose[LARMOR_POSE], int nd, const double *fov_mm, lmr_rigid *map);
-
-/* The rotation alone, of coordinates in mm. */
-void lmr_rigid_rotation(const double pose[LARMOR_POSE], int nd, double R[3][3]);
 
 /* No point within radius_mm of the centre is farther from where the other pose has it. */
 double lmr_rigid_distance(const double a[LARMOR_POSE], const double b[LARMOR_POSE], int nd, double radius_mm);
@@ -33,5 +29,3 @@ larmor_status lmr_maps_extend(const int64_t n[3], int64_t coils, float *maps);
 /* On the host: to [n_to..., coils] <- from [n..., coils] at turn u + shift, both re, im and of one field of view. */
 larmor_status lmr_maps_resample(int threads, int nd, const int64_t n[3], const int64_t n_to[3], int64_t coils,
                                 const lmr_rigid *map, const float *from, float *to);
-
-#endif

@@ -1,6 +1,5 @@
 /* SENSE of readouts in several states, each with coil maps of its own. SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/array.h"
 #include "core/owned.h"
@@ -18,8 +17,7 @@ typedef struct states {
 static void drop_states(states *s)
 {
     for (int m = 0; s->op && m < s->count; m++) larmor_op_free(s->op[m]);
-    free(s->op);
-    free(s->runs.run);
+    LMR_FREE(s->op, s->runs.run);
 }
 
 /* own: [count] readouts of each state. */
@@ -136,8 +134,7 @@ larmor_status larmor_op_sense_states_of(larmor_array *const *maps, larmor_segmen
 {
     LMR_FREED_BY(drop_states) states s = {.count = count};
     int toeplitz = 0;
-    LMR_NEED(A);
-    *A = NULL;
+    LMR_NEED_OUT(A);
     LMR_TRY(check(maps, count, state, opts));
     s.samples = opts->traj->shape.dim[1];
     s.readouts = opts->traj->shape.dim[2];

@@ -1,6 +1,5 @@
 /* Poses of readouts as few states. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/array.h"
 #include "core/owned.h"
@@ -83,8 +82,7 @@ static void find_largest(const clustering *c, larmor_motion_states *out)
 void larmor_motion_states_free(larmor_motion_states *states)
 {
     if (!states) return;
-    free(states->state);
-    free(states->pose);
+    LMR_FREE(states->state, states->pose);
     *states = (larmor_motion_states){.count = 0};
 }
 
@@ -93,8 +91,7 @@ larmor_status larmor_motion_states_find(const larmor_array *motion, int nd, cons
 {
     LMR_NEED(states);
     *states = (larmor_motion_states){.count = 0};
-    LMR_NEED(motion);
-    LMR_NEED(fov_mm);
+    LMR_NEED(motion, fov_mm);
     LMR_TRY(lmr_rigid_check("motion states", nd, fov_mm));
     if (!(tolerance_mm > 0) || most < 1)
         return LMR_FAIL(LARMOR_ERR_ARG,

@@ -1,6 +1,5 @@
 /* Some dimensions of an array, as a bit mask. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_AXES_H
-#define LMR_AXES_H
+#pragma once
 
 #include "core/array.h"
 
@@ -13,5 +12,3 @@ static inline int lmr_has_axis(unsigned axes, int d)
 {
     return (int)(axes >> d & 1);
 }
-
-#endif

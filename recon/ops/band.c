@@ -9,8 +9,7 @@
 static larmor_status make_mask(larmor_device *dev, larmor_shape shape, unsigned axes, larmor_array **mask)
 {
     const int64_t count = larmor_shape_count(shape);
-    LMR_HEAP double *value = lmr_new(count, sizeof *value);
-    if (!value) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, value, count);
     for (int64_t i = 0; i < count; i++) {
         double square = 0;
         int64_t rest = i;

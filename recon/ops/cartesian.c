@@ -156,8 +156,7 @@ done:
         free(*cell);
         *cell = NULL;
     }
-    free(k);
-    larmor_array_free(real);
+    LMR_FREE(k, real);
     return st;
 }
 
@@ -184,17 +183,9 @@ static void destroy(void *self)
     cartesian *c = self;
     if (!c) return;
     for (int64_t t = 0; c->turn && t < c->turns; t++) {
-        larmor_array_free(c->turn[t].sample);
-        larmor_array_free(c->turn[t].factor);
+        LMR_FREE(c->turn[t].sample, c->turn[t].factor);
     }
-    free(c->turn);
-    larmor_array_free(c->cell);
-    larmor_array_free(c->ones);
-    larmor_array_free(c->spectrum);
-    larmor_array_free(c->more);
-    larmor_array_free(c->traj);
-    larmor_op_free(c->normal);
-    larmor_op_free(c->fft);
+    LMR_FREE(c->turn, c->cell, c->ones, c->spectrum, c->more, c->traj, c->normal, c->fft);
     free(c);
 }
 
@@ -222,8 +213,7 @@ static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
 
 static larmor_status count_turns(const int64_t *cell, const design *d, int64_t *turns)
 {
-    int64_t *count = lmr_new(d->cells, sizeof *count);
-    if (!count) return LMR_NO_MEMORY();
+    LMR_NEW(int64_t, count, d->cells);
     *turns = 0;
     for (int64_t i = 0; i < d->cells; i++) count[i] = 0;
     for (int64_t j = 0; j < d->m; j++)
@@ -327,14 +317,12 @@ larmor_status larmor_op_cartesian_normal(larmor_device *dev, const larmor_nufft_
                                          const larmor_array *weights, larmor_op **N)
 {
     static const larmor_op_impl impl = {"cartesian-normal", apply, apply, NULL, normal_destroy};
-    LMR_NEED(N);
-    *N = NULL;
+    LMR_NEED_OUT(N);
     design d;
     double *sum = NULL;
     LMR_OWNED(larmor_array) *cells = NULL;
     LMR_TRY(make_design(dev, opts, traj, &d));
-    normal *n = calloc(1, sizeof *n);
-    if (!n) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(normal, n, 1);
     n->dev = dev;
     n->conv = dev->be->conv[lmr_precision(d.dtype)];
     larmor_status st;
@@ -366,13 +354,11 @@ larmor_status larmor_op_cartesian(larmor_device *dev, const larmor_nufft_opts *o
                                   larmor_op **A)
 {
     static const larmor_op_impl impl = {"cartesian", forward, adjoint, normal_map, destroy};
-    LMR_NEED(A);
-    *A = NULL;
+    LMR_NEED_OUT(A);
     design d;
     int64_t *cell = NULL;
     LMR_TRY(make_design(dev, opts, traj, &d));
-    cartesian *c = calloc(1, sizeof *c);
-    if (!c) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(cartesian, c, 1);
     const larmor_fft_opts centred = {.centred = 1};
     larmor_status st;
     c->cells = d.cells;

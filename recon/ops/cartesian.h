@@ -1,6 +1,5 @@
 /* Fourier transforms at samples, wherever they are. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_OPS_CARTESIAN_H
-#define LMR_OPS_CARTESIAN_H
+#pragma once
 
 #include "larmor/cartesian.h"
 
@@ -17,5 +16,3 @@ larmor_status lmr_cartesian_bytes(const larmor_device *dev, const larmor_nufft_o
                                   int64_t repeats, double *bytes);
 larmor_status lmr_cartesian_normal_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, double *making,
                                          double *held);
-
-#endif

@@ -1,7 +1,7 @@
 /* Blocks of a series of images as matrices of voxels and frames. SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "core/op.h"
+#include "core/owned.h"
 #include "larmor/operators.h"
 #include "recon/low_rank.h"
 
@@ -24,9 +24,8 @@ static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
 }
 
 /* Every voxel goes to one place: an isometry. */
-static larmor_status normal(void *self, const larmor_array *x, larmor_array *z)
+static larmor_status normal(void *self LMR_UNUSED, const larmor_array *x, larmor_array *z)
 {
-    (void)self;
     return larmor_copy(x, z);
 }
 
@@ -67,17 +66,11 @@ larmor_status larmor_op_casorati(larmor_device *dev, larmor_dtype dtype, larmor_
     if (shape.ndim < 2 || shape.ndim > 4 || larmor_shape_count(shape) < 1)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "casorati: got %s, expected an image of 1 to 3 dimensions and frames",
                         lmr_describe_as(dev, dtype, shape).s);
-    casorati *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
-    larmor_status st;
-    LMR_OR(fail, set_blocks(s, shape, opts ? opts : &(larmor_casorati_opts){{0}, {0}}));
-    LMR_OR(fail, lmr_series_kernels_of(dev, dtype, &s->kernels));
+    LMR_MAKE(casorati, s, free);
+    LMR_TRY(set_blocks(s, shape, opts ? opts : &(larmor_casorati_opts){{0}, {0}}));
+    LMR_TRY(lmr_series_kernels_of(dev, dtype, &s->kernels));
     const int64_t *block = s->cut.block, *count = s->cut.count;
     const larmor_shape out = /* at most 2^3 times the image */
         LARMOR_SHAPE(block[0] * block[1] * block[2], s->cut.frames, count[0] * count[1] * count[2]);
-    LMR_OR(fail, larmor_op_create(dev, &impl, s, dtype, shape, out, C));
-    return LARMOR_OK;
-fail:
-    free(s);
-    return st;
+    return lmr_hand_on(&s_made, larmor_op_create(dev, &impl, s, dtype, shape, out, C));
 }

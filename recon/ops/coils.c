@@ -4,6 +4,7 @@
 
 #include "core/array.h"
 #include "core/op.h"
+#include "core/owned.h"
 #include "recon/ops/coils.h"
 
 typedef struct coils {
@@ -26,8 +27,7 @@ static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
 static void destroy(void *self)
 {
     coils *s = self;
-    larmor_array_free(s->maps);
-    free(s);
+    LMR_FREE(s->maps, s);
 }
 
 const larmor_array *lmr_coils_maps(const larmor_op *S)
@@ -40,8 +40,7 @@ static const larmor_op_impl impl = {"coils", forward, adjoint, NULL, destroy};
 
 larmor_status larmor_op_coils(larmor_array *maps, larmor_op **S)
 {
-    LMR_NEED(S);
-    *S = NULL;
+    LMR_NEED_OUT(S);
     if (!maps) return LMR_FAIL(LARMOR_ERR_ARG, "coils: no maps given, expected [image..., coils]");
     const int ndim = maps->shape.ndim - 1;
     if (ndim < 1)

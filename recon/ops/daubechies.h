@@ -1,6 +1,5 @@
 /* Daubechies' filters. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_DAUBECHIES_H
-#define LMR_DAUBECHIES_H
+#pragma once
 
 #include "recon/kernels_sparse.h"
 
@@ -10,5 +9,3 @@ enum { LMR_DAUBECHIES = 10 };
  *
  * Source  Daubechies, Ten Lectures on Wavelets, SIAM (1992), section 6.1 and table 6.1. */
 extern const double lmr_daubechies[LMR_DAUBECHIES][LMR_MAX_TAPS];
-
-#endif

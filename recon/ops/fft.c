@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/owned.h"
 #include "larmor/operators.h"
@@ -39,8 +38,7 @@ static void destroy(void *self)
         larmor_array_free(f->stage[s].phases);
         f->fft->destroy(f->dev->ctx, f->stage[s].plan);
     }
-    larmor_array_free(f->work);
-    free(f);
+    LMR_FREE(f->work, f);
 }
 
 /* ---- application ---- */
@@ -163,11 +161,9 @@ static void find_stages(fourier *f, unsigned axes)
 larmor_status larmor_op_fft(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, unsigned axes,
                             const larmor_fft_opts *opts, larmor_op **F)
 {
-    LMR_NEED(F);
-    *F = NULL;
+    LMR_NEED_OUT(F);
     LMR_TRY(lmr_check_axes("fft", dev, dtype, shape, axes));
-    fourier *f = calloc(1, sizeof *f);
-    if (!f) return LMR_NO_MEMORY();
+    LMR_MAKE(fourier, f, destroy);
     f->dev = dev;
     f->dtype = dtype;
     f->shape = shape;
@@ -176,17 +172,12 @@ larmor_status larmor_op_fft(larmor_device *dev, larmor_dtype dtype, larmor_shape
     f->alignment = dev->be->threads(dev->ctx) ? 16 : 1; /* FFTW's */
     if (larmor_shape_count(shape)) find_stages(f, axes);
     if (opts && opts->unitary) f->scale = 1 / sqrt(f->mixed);
-    larmor_status st;
-    LMR_OR(fail, lmr_sparse_kernels_of(dev, dtype, &f->kernels));
+    LMR_TRY(lmr_sparse_kernels_of(dev, dtype, &f->kernels));
     for (int i = 0; i < f->stages; i++) {
         stage *s = &f->stage[i];
-        LMR_OR(fail, f->fft->plan(dev->ctx, s->ndim, s->dim, s->before * s->after, &s->plan));
-        if (opts && opts->centred) LMR_OR(fail, make_phases(f, s));
-        if (s->before > 1 && !f->work) LMR_OR(fail, larmor_array_create(dev, dtype, shape, &f->work));
+        LMR_TRY(f->fft->plan(dev->ctx, s->ndim, s->dim, s->before * s->after, &s->plan));
+        if (opts && opts->centred) LMR_TRY(make_phases(f, s));
+        if (s->before > 1 && !f->work) LMR_TRY(larmor_array_create(dev, dtype, shape, &f->work));
     }
-    LMR_OR(fail, larmor_op_create(dev, &impl, f, dtype, shape, shape, F));
-    return LARMOR_OK;
-fail:
-    destroy(f);
-    return st;
+    return lmr_hand_on(&f_made, larmor_op_create(dev, &impl, f, dtype, shape, shape, F));
 }

@@ -106,9 +106,7 @@ static void destroy(void *self)
 {
     frames *s = self;
     for (int i = 0; s->op && i < s->count; i++) larmor_op_free(s->op[i]);
-    free(s->op);
-    free(s->first);
-    free(s);
+    LMR_FREE(s->op, s->first, s);
 }
 
 static const larmor_op_impl impl = {"frames", forward, adjoint, normal, destroy};
@@ -173,14 +171,12 @@ fail:
 
 larmor_status larmor_op_frames(larmor_op *const *ops, int count, larmor_op **A)
 {
-    LMR_NEED(A);
-    *A = NULL;
+    LMR_NEED_OUT(A);
     return make(ops, count, 0, A);
 }
 
 larmor_status larmor_op_frames_apart(larmor_op *const *ops, int count, larmor_op **A)
 {
-    LMR_NEED(A);
-    *A = NULL;
+    LMR_NEED_OUT(A);
     return make(ops, count, 1, A);
 }

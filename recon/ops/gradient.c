@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "larmor/operators.h"
 #include "recon/ops/axes.h"
 #include "recon/ops/gradient.h"
@@ -85,21 +86,16 @@ static larmor_status create(const larmor_op_impl *impl, larmor_device *dev, larm
     if (shape.ndim == LARMOR_MAX_DIMS)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the image has %d dimensions, expected at most %d", impl->name,
                         shape.ndim, LARMOR_MAX_DIMS - 1);
-    gradient *g = calloc(1, sizeof *g);
-    if (!g) return LMR_NO_MEMORY();
-    larmor_status st;
-    LMR_OR(fail, find_axes(impl->name, shape, axes, cyclic, spacing, g));
-    LMR_OR(fail, lmr_sparse_kernels_of(dev, dtype, &g->kernels));
+    LMR_MAKE(gradient, g, free);
+    LMR_TRY(find_axes(impl->name, shape, axes, cyclic, spacing, g));
+    LMR_TRY(lmr_sparse_kernels_of(dev, dtype, &g->kernels));
     const int d = g->axes.count;
     const larmor_shape field = larmor_shape_append(shape, d), tensor = larmor_shape_append(shape, d * (d + 1) / 2);
     if (impl == &gradient_impl)
-        LMR_OR(fail, larmor_op_create(dev, impl, g, dtype, shape, field, op));
+        LMR_TRY(larmor_op_create(dev, impl, g, dtype, shape, field, op));
     else
-        LMR_OR(fail, larmor_op_create(dev, impl, g, dtype, field, tensor, op));
-    return LARMOR_OK;
-fail:
-    free(g);
-    return st;
+        LMR_TRY(larmor_op_create(dev, impl, g, dtype, field, tensor, op));
+    return lmr_hand_on(&g_made, LARMOR_OK);
 }
 
 larmor_status larmor_op_gradient(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, unsigned axes,

@@ -1,6 +1,5 @@
 /* Differences of images. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_GRADIENT_H
-#define LMR_GRADIENT_H
+#pragma once
 
 #include "larmor/operators.h"
 
@@ -9,5 +8,3 @@
  * dimensions are 1. */
 larmor_status lmr_op_gradient_cyclic(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, unsigned axes,
                                      unsigned cyclic, const double *spacing, larmor_op **G);
-
-#endif

@@ -67,8 +67,7 @@ larmor_status larmor_clear_unseen(const larmor_array *maps, larmor_array *x)
 
 larmor_status larmor_crop(const larmor_array *x, larmor_shape shape, double scale, larmor_array **y)
 {
-    LMR_NEED(y);
-    *y = NULL;
+    LMR_NEED_OUT(y);
     if (!x || !lmr_is_complex(x->dtype) || x->shape.ndim < 1 || x->shape.ndim > 3 || shape.ndim != x->shape.ndim)
         return LMR_FAIL(LARMOR_ERR_SHAPE,
                         "crop: got %s and %d dimensions, expected a complex image and as many of its 1 to 3",
@@ -104,8 +103,7 @@ static larmor_status refuse_empty(const larmor_array *x, larmor_shape shape)
 
 larmor_status larmor_resize(const larmor_array *x, larmor_shape shape, larmor_array **y)
 {
-    LMR_NEED(y);
-    *y = NULL;
+    LMR_NEED_OUT(y);
     if (!x || !lmr_is_complex(x->dtype) || shape.ndim < 1 || shape.ndim > 3 || x->shape.ndim < shape.ndim)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "resize: got %s and %d dimensions, expected complex [image..., more]",
                         lmr_describe(x).s, shape.ndim);
@@ -145,8 +143,7 @@ static larmor_status transform(const larmor_array *x, int to_kspace, larmor_arra
 
 larmor_status larmor_resize_band(const larmor_array *x, larmor_shape shape, larmor_array **y)
 {
-    LMR_NEED(y);
-    *y = NULL;
+    LMR_NEED_OUT(y);
     if (!x || !lmr_is_complex(x->dtype) || x->shape.ndim < 1 || x->shape.ndim > 3 || shape.ndim != x->shape.ndim)
         return LMR_FAIL(LARMOR_ERR_SHAPE,
                         "resize: got %s and %d dimensions, expected a complex image and as many of its 1 to 3",

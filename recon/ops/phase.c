@@ -1,7 +1,6 @@
 /* Images whose phase is about known: what is left of them is nearly real. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
 #include "core/array.h"
+#include "core/owned.h"
 #include "larmor/cartesian.h"
 
 typedef struct turned {
@@ -34,27 +33,18 @@ static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
 static void destroy(void *self)
 {
     turned *t = self;
-    larmor_array_free(t->phase);
-    larmor_array_free(t->work);
-    free(t);
+    LMR_FREE(t->phase, t->work, t);
 }
 
 larmor_status larmor_op_phase(larmor_array *phase, double imaginary, larmor_op **P)
 {
     static const larmor_op_impl impl = {"phase", forward, adjoint, NULL, destroy};
-    LMR_NEED(P);
-    *P = NULL;
+    LMR_NEED_OUT(P);
     if (!phase) return LMR_FAIL(LARMOR_ERR_ARG, "phase: no phase given, expected [image...]");
     if (!(imaginary >= 0 && imaginary <= 1))
         return LMR_FAIL(LARMOR_ERR_ARG, "phase: imaginary is %g, expected 0 to 1", imaginary);
-    turned *t = calloc(1, sizeof *t);
-    if (!t) return LMR_NO_MEMORY();
+    LMR_MAKE(turned, t, destroy);
     *t = (turned){.phase = larmor_array_ref(phase), .imaginary = imaginary};
-    larmor_status st;
-    LMR_OR(fail, larmor_array_create(phase->dev, phase->dtype, phase->shape, &t->work));
-    LMR_OR(fail, larmor_op_create(phase->dev, &impl, t, phase->dtype, phase->shape, phase->shape, P));
-    return LARMOR_OK;
-fail:
-    destroy(t);
-    return st;
+    LMR_TRY(larmor_array_create(phase->dev, phase->dtype, phase->shape, &t->work));
+    return lmr_hand_on(&t_made, larmor_op_create(phase->dev, &impl, t, phase->dtype, phase->shape, phase->shape, P));
 }

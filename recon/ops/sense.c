@@ -139,8 +139,7 @@ static larmor_status op_block(larmor_array *maps, const larmor_problem *p, int64
     *S = NULL;
     if (!of_set) LMR_OR(done, LMR_NO_MEMORY());
     for (int m = 0; m < sets; m++) {
-        larmor_array_free(block);
-        larmor_array_free(set);
+        LMR_FREE(block, set);
         block = set = NULL;
         if (p->sets)
             LMR_OR(done, larmor_array_part(maps, m, 1, larmor_shape_append(p->image, p->coils), &set));
@@ -407,11 +406,7 @@ static larmor_status op_blocks(larmor_array *maps, const larmor_problem *p, cons
     lmr_op_blocks_fuse(*A, normal_of_coils);
 done:
     for (int64_t b = 0; S && b < count; b++) larmor_op_free(S[b]);
-    larmor_op_free(Q[0]);
-    larmor_op_free(Q[1]);
-    larmor_op_free(T);
-    free(S);
-    free(left);
+    LMR_FREE(Q[0], Q[1], T, S, left);
     return st;
 }
 
@@ -478,8 +473,7 @@ larmor_status larmor_sense_set_maps(larmor_op *A, larmor_array *maps)
     }
     if (!st) st = lmr_op_blocks_replace(A, S);
     for (int b = 0; S && b < count; b++) larmor_op_free(S[b]);
-    larmor_array_free(more);
-    free(S);
+    LMR_FREE(more, S);
     return st;
 }
 

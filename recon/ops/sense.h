@@ -1,6 +1,5 @@
 /* SENSE on one device, whether others could share it or not. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_SENSE_H
-#define LMR_RECON_SENSE_H
+#pragma once
 
 #include "larmor/recon.h"
 
@@ -16,5 +15,3 @@ larmor_status lmr_sense_alone_memory(const larmor_device *dev, const larmor_prob
 
 /* The name of operators of larmor_op_sense_states whose normal maps are Toeplitz. */
 extern const char lmr_sense_states_toeplitz[];
-
-#endif

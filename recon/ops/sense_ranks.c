@@ -39,9 +39,7 @@ typedef struct inputs {
 
 static void free_inputs(inputs *in)
 {
-    larmor_array_free(in->maps);
-    larmor_array_free(in->traj);
-    larmor_array_free(in->weights);
+    LMR_FREE(in->maps, in->traj, in->weights);
 }
 
 /* The coils of rank i: first .. first + count - 1. */
@@ -161,8 +159,7 @@ static larmor_status serve_one(larmor_device *dev, larmor_ranks *ranks, int *end
 larmor_status larmor_sense_share(larmor_device *dev, larmor_ranks *ranks)
 {
     int end = 0;
-    LMR_NEED(dev);
-    LMR_NEED(ranks);
+    LMR_NEED(dev, ranks);
     if (larmor_device_members(dev))
         return LMR_FAIL(LARMOR_ERR_ARG, "sense: one device for each rank expected, got %s", larmor_device_spec(dev));
     if (ranks->number == 0) {

@@ -1,6 +1,5 @@
 /* SENSE whose coils the ranks of several processes share. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_SENSE_RANKS_H
-#define LMR_RECON_SENSE_RANKS_H
+#pragma once
 
 #include "core/ranks/ranks.h"
 #include "larmor/recon.h"
@@ -14,5 +13,3 @@ int lmr_sense_is_served(const larmor_device *dev);
 
 /* Rank 0: larmor_op_sense of maps [image..., coils] of which each rank gets a part, with all of the trajectory. */
 larmor_status lmr_sense_on_ranks(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A);
-
-#endif

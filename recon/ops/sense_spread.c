@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/owned.h"
 #include "recon/ops/sense.h"
 
 int lmr_sense_devices(const larmor_device *dev, int64_t coils, int64_t sets, const larmor_sense_opts *opts)
@@ -29,10 +30,7 @@ typedef struct share {
 
 static void free_share(share *s)
 {
-    larmor_array_free(s->maps);
-    larmor_array_free(s->traj);
-    larmor_array_free(s->weights);
-    larmor_op_free(s->op);
+    LMR_FREE(s->maps, s->traj, s->weights, s->op);
 }
 
 /* Share i of `count`: its coils, and all points. */
@@ -88,7 +86,6 @@ larmor_status lmr_sense_spread(larmor_array *maps, const larmor_sense_opts *opts
     st = larmor_op_distribute(maps->dev, ops, count, A);
 done:
     for (int i = 0; shares && i < count; i++) free_share(&shares[i]);
-    free(ops);
-    free(shares);
+    LMR_FREE(ops, shares);
     return st;
 }

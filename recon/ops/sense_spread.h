@@ -1,6 +1,5 @@
 /* SENSE on a group of devices. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_SENSE_SPREAD_H
-#define LMR_RECON_SENSE_SPREAD_H
+#pragma once
 
 #include "larmor/recon.h"
 
@@ -10,5 +9,3 @@ int lmr_sense_devices(const larmor_device *dev, int64_t coils, int64_t sets, con
 
 /* larmor_op_sense of maps [image..., coils] on a group, which has so many coils of it on each of `count` members. */
 larmor_status lmr_sense_spread(larmor_array *maps, const larmor_sense_opts *opts, int count, larmor_op **A);
-
-#endif

@@ -29,10 +29,7 @@ typedef struct layers {
 
 static void free_layers(layers *a)
 {
-    free(a->k);
-    free(a->list);
-    free(a->first);
-    free(a->set);
+    LMR_FREE(a->k, a->list, a->first, a->set);
 }
 
 /* -1, 0, 1 in the order of the samples' kx and ky. */
@@ -176,18 +173,11 @@ static void destroy(void *self)
 {
     stack *s = self;
     for (int64_t i = 0; s->sheet && i < s->sheets; i++) {
-        larmor_op_free(s->sheet[i].F);
-        larmor_array_free(s->sheet[i].plane);
-        larmor_array_free(s->sheet[i].factor);
-        larmor_array_free(s->sheet[i].column);
+        LMR_FREE(s->sheet[i].F, s->sheet[i].plane, s->sheet[i].factor, s->sheet[i].column);
     }
-    larmor_array_free(s->spectrum);
-    larmor_array_free(s->images);
-    larmor_array_free(s->values);
+    LMR_FREE(s->spectrum, s->images, s->values);
     s->fft->destroy(s->dev->ctx, s->fft_plan);
-    larmor_device_free(s->dev);
-    free(s->sheet);
-    free(s);
+    LMR_FREE(s->dev, s->sheet, s);
 }
 
 static larmor_status sheet_forward(stack *s, const sheet *h, const larmor_array *images, larmor_array *values,
@@ -316,8 +306,7 @@ static larmor_status build(stack *s, const larmor_nufft_opts *opts, const layers
 {
     int64_t images = 0, values = 0;
     LMR_TRY(lmr_series_kernels_of(s->dev, s->dtype, &s->kernels));
-    s->sheet = calloc((size_t)(a->sets + 1), sizeof *s->sheet);
-    if (!s->sheet) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(s->sheet, a->sets + 1);
     s->sheets = a->sets;
     for (int64_t i = 0; i < s->sheets; i++) {
         LMR_TRY(make_sheet(s, opts, a, i, &s->sheet[i]));

@@ -1,6 +1,5 @@
 /* Images of a few basis functions in time. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <stdlib.h>
 
 #include "core/array.h"
 #include "core/owned.h"
@@ -41,10 +40,7 @@ static larmor_status normal(void *self, const larmor_array *x, larmor_array *z)
 static void destroy(void *self)
 {
     subspace *s = self;
-    larmor_array_free(s->basis);
-    larmor_array_free(s->conjugate);
-    larmor_array_free(s->gram);
-    free(s);
+    LMR_FREE(s->basis, s->conjugate, s->gram, s);
 }
 
 static const larmor_op_impl impl = {"subspace", forward, adjoint, normal, destroy};
@@ -86,17 +82,11 @@ larmor_status larmor_op_subspace(larmor_device *dev, larmor_dtype dtype, larmor_
     if (voxels < 1)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "subspace: image is %s, expected at least one voxel",
                         lmr_describe_as(dev, dtype, image).s);
-    subspace *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
+    LMR_MAKE(subspace, s, destroy);
     s->voxels = voxels;
     s->frames = basis->shape.dim[0];
     s->rank = basis->shape.dim[1];
-    larmor_status st;
-    LMR_OR(fail, prepare(s, dev, dtype, basis));
-    LMR_OR(fail, larmor_op_create(dev, &impl, s, dtype, larmor_shape_append(image, s->rank),
-                                  larmor_shape_append(image, s->frames), B));
-    return LARMOR_OK;
-fail:
-    destroy(s);
-    return st;
+    LMR_TRY(prepare(s, dev, dtype, basis));
+    return lmr_hand_on(&s_made, larmor_op_create(dev, &impl, s, dtype, larmor_shape_append(image, s->rank),
+                                                 larmor_shape_append(image, s->frames), B));
 }

@@ -124,9 +124,7 @@ static larmor_status normal(void *self, const larmor_array *x, larmor_array *z)
 static void destroy(void *self)
 {
     subspace_sense *s = self;
-    larmor_op_free(s->A);
-    larmor_op_free(s->T);
-    larmor_op_free(s->rest);
+    LMR_FREE(s->A, s->T, s->rest);
     larmor_array *const arrays[] = {s->maps, s->factors, s->column, s->more, s->before, s->after, s->sum};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) larmor_array_free(arrays[i]);
     free(s);
@@ -277,9 +275,7 @@ larmor_status larmor_op_subspace_sense(larmor_array *maps, const larmor_array *f
                         .coils = maps->shape.dim[ndim],
                         .dtype = maps->dtype,
                         .weighted = opts->weights != NULL};
-    subspace_sense *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
-    larmor_status st;
+    LMR_MAKE(subspace_sense, s, destroy);
     int toeplitz;
     s->maps = larmor_array_ref(maps);
     s->factors = larmor_array_ref(factors);
@@ -288,18 +284,14 @@ larmor_status larmor_op_subspace_sense(larmor_array *maps, const larmor_array *f
     s->voxels = larmor_shape_count(p.image);
     s->samples = p.samples;
     s->block = block_of(&p, opts);
-    LMR_OR(fail, choose_toeplitz(maps->dev, &p, opts, s->rank, lmr_is_complex(factors->dtype), &toeplitz));
-    if (toeplitz)
-        LMR_OR(fail, make_normal(s, &p, opts)); /* first, as making it takes memory that is free again after */
-    LMR_OR(fail, larmor_op_sense(maps, &one, &s->A));
-    LMR_OR(fail, larmor_array_create(maps->dev, maps->dtype, LARMOR_SHAPE(p.samples), &s->column));
-    LMR_OR(fail, larmor_array_create(maps->dev, maps->dtype, larmor_op_out_shape(s->A), &s->more));
-    LMR_OR(fail, larmor_op_create(maps->dev, toeplitz ? &quick : &plain, s, maps->dtype,
-                                  larmor_shape_append(p.image, s->rank), larmor_op_out_shape(s->A), A));
-    return LARMOR_OK;
-fail:
-    destroy(s);
-    return st;
+    LMR_TRY(choose_toeplitz(maps->dev, &p, opts, s->rank, lmr_is_complex(factors->dtype), &toeplitz));
+    if (toeplitz) LMR_TRY(make_normal(s, &p, opts)); /* first, as making it takes memory that is free again after */
+    LMR_TRY(larmor_op_sense(maps, &one, &s->A));
+    LMR_TRY(larmor_array_create(maps->dev, maps->dtype, LARMOR_SHAPE(p.samples), &s->column));
+    LMR_TRY(larmor_array_create(maps->dev, maps->dtype, larmor_op_out_shape(s->A), &s->more));
+    return lmr_hand_on(&s_made,
+                       larmor_op_create(maps->dev, toeplitz ? &quick : &plain, s, maps->dtype,
+                                        larmor_shape_append(p.image, s->rank), larmor_op_out_shape(s->A), A));
 }
 
 int larmor_subspace_uses_toeplitz(const larmor_op *A)

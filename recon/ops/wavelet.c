@@ -1,9 +1,9 @@
 /* Orthonormal wavelet transforms of images, level by level and axis by axis (Mallat 1989). The passes go to and fro
  * between two arrays. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/op.h"
+#include "core/owned.h"
 #include "larmor/operators.h"
 #include "recon/ops/axes.h"
 #include "recon/ops/daubechies.h"
@@ -32,8 +32,7 @@ typedef struct wavelet {
 static void destroy(void *self)
 {
     wavelet *w = self;
-    larmor_array_free(w->work);
-    free(w);
+    LMR_FREE(w->work, w);
 }
 
 /* ---- application ---- */
@@ -199,16 +198,14 @@ static void find_levels(wavelet *w, lmr_box box, int most, int64_t least)
 larmor_status larmor_op_wavelet(larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
                                 const larmor_wavelet_opts *opts, larmor_op **W)
 {
-    LMR_NEED(W);
-    *W = NULL;
+    LMR_NEED_OUT(W);
     const larmor_wavelet_opts o = opts ? *opts : (larmor_wavelet_opts){0};
     LMR_TRY(lmr_check_axes("wavelet", dev, dtype, shape, o.axes));
     const unsigned axes = o.axes ? o.axes : default_axes(shape);
     LMR_TRY(check(shape, &o, axes));
     const int taps = 2 * (o.order ? o.order : 2);
     const int most = o.levels ? o.levels : MAX_LEVELS;
-    wavelet *w = calloc(1, sizeof *w);
-    if (!w) return LMR_NO_MEMORY();
+    LMR_MAKE(wavelet, w, destroy);
     w->filter.taps = taps;
     memcpy(w->filter.low, lmr_daubechies[taps / 2 - 1], (size_t)taps * sizeof *w->filter.low);
     memcpy(w->shift, o.shift, sizeof w->shift);
@@ -219,12 +216,7 @@ larmor_status larmor_op_wavelet(larmor_device *dev, larmor_dtype dtype, larmor_s
         find_levels(w, box, limit, o.levels ? taps : usual);
         if (!w->levels) find_levels(w, box, limit, 2 * taps); /* a small image, too, has its coarse part */
     }
-    larmor_status st;
-    LMR_OR(fail, lmr_sparse_kernels_of(dev, dtype, &w->kernels));
-    LMR_OR(fail, larmor_array_create(dev, dtype, shape, &w->work));
-    LMR_OR(fail, larmor_op_create(dev, &impl, w, dtype, shape, shape, W));
-    return LARMOR_OK;
-fail:
-    destroy(w);
-    return st;
+    LMR_TRY(lmr_sparse_kernels_of(dev, dtype, &w->kernels));
+    LMR_TRY(larmor_array_create(dev, dtype, shape, &w->work));
+    return lmr_hand_on(&w_made, larmor_op_create(dev, &impl, w, dtype, shape, shape, W));
 }

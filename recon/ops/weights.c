@@ -30,8 +30,7 @@ static larmor_status multiply_twice(void *self, const larmor_array *x, larmor_ar
 static void destroy(void *self)
 {
     weights *s = self;
-    larmor_array_free(s->w);
-    free(s);
+    LMR_FREE(s->w, s);
 }
 
 larmor_status lmr_op_weigh(const char *name, larmor_array *w, larmor_dtype dtype, int64_t batch, larmor_op **W)
@@ -89,8 +88,7 @@ static larmor_status op_of(const char *name, const char *what, const larmor_arra
 
 larmor_status larmor_op_weights(larmor_array *w, larmor_dtype dtype, int64_t batch, larmor_op **W)
 {
-    LMR_NEED(W);
-    *W = NULL;
+    LMR_NEED_OUT(W);
     if (batch < 0) return LMR_FAIL(LARMOR_ERR_ARG, "weights: batch is %lld, expected at least 0", (long long)batch);
     return op_of("weights", "weights", w, dtype, batch, W);
 }

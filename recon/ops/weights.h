@@ -1,6 +1,5 @@
 /* Real weights as operators keep them. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_WEIGHTS_H
-#define LMR_WEIGHTS_H
+#pragma once
 
 #include "larmor/op.h"
 
@@ -13,5 +12,3 @@ larmor_status lmr_weights_copy(const char *who, const char *what, const larmor_a
 /* y_c = w .* x_c for c of [shape of w..., batch], or of [shape of w] if batch is 0; w real, in the precision of
  * dtype; a reference is kept. */
 larmor_status lmr_op_weigh(const char *name, larmor_array *w, larmor_dtype dtype, int64_t batch, larmor_op **W);
-
-#endif

@@ -27,7 +27,8 @@ enum { COARSE = 64 }; /* voxels of the maps in each dimension that the autocorre
 
 /* ---- the eigenvalues ---- */
 
-larmor_status lmr_circulant_fft(larmor_array *x, int sign)
+/* x <- its Fourier transform, sign -1, or the unscaled inverse, sign 1. */
+static larmor_status circulant_fft(larmor_array *x, int sign)
 {
     int64_t dim[3] = {1, 1, 1};
     for (int d = 0; d < x->shape.ndim; d++) dim[d] = x->shape.dim[d];
@@ -65,7 +66,7 @@ static larmor_status find_eigenvalues(larmor_array *psf, const larmor_array *a, 
     LMR_TRY(larmor_mul(a, 1, psf));
     LMR_TRY(larmor_array_create(psf->dev, psf->dtype, image, &c->eigenvalues));
     LMR_TRY(kernels->fold(psf->dev->ctx, from, to, 1 / c->support_voxels, psf->data, c->eigenvalues->data));
-    LMR_TRY(lmr_circulant_fft(c->eigenvalues, -1));
+    LMR_TRY(circulant_fft(c->eigenvalues, -1));
     LMR_TRY(kernels->largest(psf->dev->ctx, larmor_array_count(c->eigenvalues), c->eigenvalues->data, &c->largest));
     LMR_TRY(lmr_circulant_mean(c));
     if (isfinite(c->largest) && isfinite(c->mean)) return LARMOR_OK;
@@ -260,15 +261,13 @@ larmor_status larmor_circulant_create(larmor_array *maps, const larmor_array *tr
 larmor_status larmor_circulant_spread(const larmor_array *traj, const larmor_array *weights, larmor_shape image,
                                       larmor_dtype dtype, larmor_array **spread)
 {
-    LMR_NEED(spread);
-    *spread = NULL;
+    LMR_NEED_OUT(spread);
     return spread_of(NULL, traj, weights, image, dtype, spread);
 }
 
 larmor_status larmor_circulant_of_spread(larmor_array *maps, const larmor_array *spread, larmor_circulant **C)
 {
-    LMR_NEED(C);
-    *C = NULL;
+    LMR_NEED_OUT(C);
     LMR_NEED(spread);
     larmor_shape image = spread->shape;
     int odd = image.ndim < 1 || image.ndim > 3 || larmor_array_count(spread) < 1;
@@ -303,8 +302,7 @@ larmor_status larmor_circulant_memory(const larmor_device *dev, const larmor_pro
 void larmor_circulant_free(larmor_circulant *c)
 {
     if (!c) return;
-    larmor_array_free(c->eigenvalues);
-    larmor_array_free(c->support);
+    LMR_FREE(c->eigenvalues, c->support);
     lmr_slab_fft_free(c->slabs);
     free(c);
 }
@@ -370,9 +368,7 @@ static void inverse_destroy(void *self)
     inverse *m = self;
     if (m->plan) lmr_fft_of(m->factors)->destroy(m->factors->dev->ctx, m->plan);
     lmr_slab_fft_free(m->slabs);
-    larmor_array_free(m->factors);
-    larmor_array_free(m->support);
-    free(m);
+    LMR_FREE(m->factors, m->support, m);
 }
 
 /* E for a problem that is defined where no coil sees anything, too: there it is taken for a voxel like the others. */
@@ -409,8 +405,8 @@ static larmor_status add_penalty(larmor_op *K, double penalty, larmor_array *sum
     LMR_TRY(larmor_fill(one, 1));
     LMR_TRY(larmor_array_create(sum->dev, sum->dtype, sum->shape, &response));
     LMR_TRY(larmor_op_normal(K, point, response));
-    LMR_TRY(lmr_circulant_fft(point, -1));
-    LMR_TRY(lmr_circulant_fft(response, -1));
+    LMR_TRY(circulant_fft(point, -1));
+    LMR_TRY(circulant_fft(response, -1));
     LMR_TRY(larmor_mul(point, 1, response));
     return larmor_axpby(penalty, response, 1, sum);
 }
@@ -430,28 +426,22 @@ static larmor_status make_inverse(const larmor_circulant *c, double lambda, larm
     const larmor_array *d = c->eigenvalues;
     const double whole = c->mean > 0 ? c->mean : 1;
     const int everywhere = penalty > 0;
-    inverse *m = calloc(1, sizeof *m);
-    if (!m) return LMR_NO_MEMORY();
-    larmor_status st;
+    LMR_MAKE(inverse, m, inverse_destroy);
     int64_t dim[3] = {1, 1, 1};
     for (int i = 0; i < d->shape.ndim; i++) dim[i] = d->shape.dim[i];
-    if (c->support && everywhere) LMR_OR(fail, support_everywhere(c, &m->support));
+    if (c->support && everywhere) LMR_TRY(support_everywhere(c, &m->support));
     if (c->support && !everywhere) m->support = larmor_array_ref(c->support);
-    LMR_OR(fail, larmor_array_create(d->dev, d->dtype, d->shape, &m->factors));
-    LMR_OR(fail, lmr_circulant_affine(c, 1, floor * whole + c->square * (lambda + (K ? 0 : penalty)), m->factors));
-    if (K && penalty > 0) LMR_OR(fail, add_penalty(K, c->square * penalty, m->factors));
-    LMR_OR(fail, lmr_circulant_invert(whole, m->factors));
-    LMR_OR(fail, larmor_axpby(1 / c->count, m->factors, 0, m->factors));
+    LMR_TRY(larmor_array_create(d->dev, d->dtype, d->shape, &m->factors));
+    LMR_TRY(lmr_circulant_affine(c, 1, floor * whole + c->square * (lambda + (K ? 0 : penalty)), m->factors));
+    if (K && penalty > 0) LMR_TRY(add_penalty(K, c->square * penalty, m->factors));
+    LMR_TRY(lmr_circulant_invert(whole, m->factors));
+    LMR_TRY(larmor_axpby(1 / c->count, m->factors, 0, m->factors));
     if (c->slabs)
         m->slabs = lmr_slab_fft_ref(c->slabs);
     else
-        LMR_OR(fail, lmr_fft_of(d)->plan(d->dev->ctx, d->shape.ndim, dim, frames ? frames : 1, &m->plan));
+        LMR_TRY(lmr_fft_of(d)->plan(d->dev->ctx, d->shape.ndim, dim, frames ? frames : 1, &m->plan));
     const larmor_shape shape = frames ? larmor_shape_append(c->image, frames) : c->image;
-    LMR_OR(fail, larmor_op_create(d->dev, &impl, m, d->dtype, shape, shape, M));
-    return LARMOR_OK;
-fail:
-    inverse_destroy(m);
-    return st;
+    return lmr_hand_on(&m_made, larmor_op_create(d->dev, &impl, m, d->dtype, shape, shape, M));
 }
 
 larmor_status larmor_circulant_inverse(const larmor_circulant *c, double lambda, larmor_op *K, double penalty,

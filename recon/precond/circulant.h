@@ -1,6 +1,5 @@
 /* The circulant for code that filters images by it. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CIRCULANT_H
-#define LMR_CIRCULANT_H
+#pragma once
 
 #include "recon/precond/precond.h"
 #include "recon/slabs/slab_fft.h"
@@ -48,8 +47,3 @@ larmor_status lmr_circulant_invert(double scale, larmor_array *factors);
  * that by itself. */
 larmor_status lmr_circulant_inverse_of(const larmor_circulant *c, double lambda, double penalty, larmor_shape shape,
                                        larmor_op **M);
-
-/* x <- its Fourier transform, sign -1, or the unscaled inverse, sign 1. */
-larmor_status lmr_circulant_fft(larmor_array *x, int sign);
-
-#endif

@@ -2,7 +2,6 @@
 #include <complex.h>
 #include <math.h>
 
-#include "core/device.h"
 #include "core/owned.h"
 #include "recon/precond/precond.h"
 
@@ -19,9 +18,7 @@ typedef struct sums {
 static void sums_free(sums *s)
 {
     lmr_autocorrelation_free(&s->correlation);
-    larmor_op_free(s->F);
-    larmor_array_free(s->psf);
-    larmor_array_free(s->values);
+    LMR_FREE(s->F, s->psf, s->values);
 }
 
 /* The autocorrelation of s_c conj(s_d), all d; without maps, of 1. */

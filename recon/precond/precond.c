@@ -1,8 +1,6 @@
 /* The doubled grid: point spread function and autocorrelations. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/precond/precond.h"
 
-#include <stdlib.h>
-
 #include "core/owned.h"
 #include "recon/bytes.h"
 #include "recon/ops/cartesian.h"
@@ -43,8 +41,7 @@ larmor_status lmr_precond_inputs(const char *who, const larmor_array *maps, cons
     *k = points;
     return LARMOR_OK;
 fail:
-    larmor_array_free(real);
-    larmor_array_free(points);
+    LMR_FREE(real, points);
     return st;
 }
 
@@ -158,8 +155,7 @@ larmor_status lmr_autocorrelation_end(lmr_autocorrelation *a, larmor_array **sum
 void lmr_autocorrelation_free(lmr_autocorrelation *a)
 {
     if (a->fft) lmr_fft_of(a->power)->destroy(a->dev->ctx, a->fft);
-    larmor_array_free(a->power);
-    larmor_array_free(a->phases);
+    LMR_FREE(a->power, a->phases);
     *a = (lmr_autocorrelation){0};
 }
 

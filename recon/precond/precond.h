@@ -1,6 +1,5 @@
 /* What both preconditioners are made of, on the doubled grid. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PRECOND_H
-#define LMR_PRECOND_H
+#pragma once
 
 #include "larmor/recon.h"
 #include "recon/inputs.h"
@@ -35,5 +34,3 @@ double lmr_autocorrelation_bytes(const larmor_device *dev, larmor_dtype dtype, l
 larmor_status lmr_precond_inputs(const char *who, const larmor_array *maps, const larmor_array *traj,
                                  const larmor_array *weights, larmor_shape image, larmor_dtype dtype,
                                  larmor_array **k);
-
-#endif

@@ -15,9 +15,8 @@ typedef struct by_penalty {
     double weight;
 } by_penalty;
 
-static larmor_status same(void *self, const larmor_array *x, larmor_array *y)
+static larmor_status same(void *self LMR_UNUSED, const larmor_array *x, larmor_array *y)
 {
-    (void)self;
     return larmor_copy(x, y);
 }
 
@@ -42,15 +41,13 @@ static larmor_status penalise(void *self, double sigma, const larmor_array *x, l
 static void free_penalty(void *self)
 {
     by_penalty *p = self;
-    free(p->name);
-    free(p);
+    LMR_FREE(p->name, p);
 }
 
 larmor_status larmor_denoiser_named(const char *name, double weight, larmor_denoiser **d)
 {
     larmor_penalties unused;
-    LMR_NEED(d);
-    *d = NULL;
+    LMR_NEED_OUT(d);
     if (!name) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_denoiser_named: name is NULL");
     if (!(weight >= 0) || !isfinite(weight))
         return LMR_FAIL(LARMOR_ERR_ARG, "prior %s: weight is %g, expected a finite number >= 0", name, weight);

@@ -7,7 +7,6 @@
 
 #include "core/array.h"
 #include "core/gate.h"
-#include "core/owned.h"
 #include "recon/prior/prior.h"
 
 struct larmor_denoiser {
@@ -19,15 +18,13 @@ struct larmor_denoiser {
 
 larmor_status larmor_denoiser_create(const larmor_denoiser_impl *impl, void *self, larmor_denoiser **out)
 {
-    LMR_NEED(out);
-    *out = NULL;
+    LMR_NEED_OUT(out);
     if (!impl || !impl->name || !impl->apply)
         return LMR_FAIL(LARMOR_ERR_ARG, "larmor_denoiser_create: a name and apply are needed");
     if (impl->form < LARMOR_DENOISE_COMPLEX || impl->form > LARMOR_DENOISE_MAGNITUDE)
         return LMR_FAIL(LARMOR_ERR_ARG, "prior %s: form is %d, expected 0 to %d", impl->name, (int)impl->form,
                         LARMOR_DENOISE_MAGNITUDE);
-    larmor_denoiser *d = calloc(1, sizeof *d);
-    if (!d) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(larmor_denoiser, d, 1);
     d->impl = *impl;
     d->self = self;
     d->refs = 1;

@@ -123,12 +123,10 @@ static larmor_status load(const char *path, const larmor_prior_table **table)
 
 larmor_status larmor_prior_open(const char *text, larmor_denoiser **d)
 {
-    LMR_NEED(d);
-    *d = NULL;
+    LMR_NEED_OUT(d);
     LMR_NEED(text);
     char message[MOST_MESSAGE] = "";
-    LMR_HEAP plugin *p = calloc(1, sizeof *p);
-    if (!p) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(plugin, p, 1);
     LMR_TRY(find(text, p->path));
     LMR_TRY(load(p->path, &p->table));
     const char *argument = argument_of(text);

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "core/array.h"
-#include "core/owned.h"
 #include "recon/prior/prior.h"
 
 enum { DEFAULT_ITERS = 50, DEFAULT_INNER = 30, DEFAULT_FALLING = 10, POWER_STEPS = 15 };

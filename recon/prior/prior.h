@@ -1,6 +1,5 @@
 /* What the files of denoisers share. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PRIOR_H
-#define LMR_PRIOR_H
+#pragma once
 
 #include "larmor/prior.h"
 #include "recon/solve/solve.h"
@@ -49,5 +48,3 @@ larmor_status lmr_pnp_admm_begin(lmr_pnp *s);
 larmor_status lmr_pnp_admm(lmr_pnp *s);
 larmor_status lmr_pnp_momentum_begin(lmr_pnp *s);
 larmor_status lmr_pnp_momentum(lmr_pnp *s);
-
-#endif

@@ -1,6 +1,4 @@
 /* Convex conjugates, by Moreau's identity (Moreau 1965). SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/owned.h"
 #include "recon/prox/prox.h"
@@ -61,26 +59,20 @@ static void conjugate_destroy(void *self)
 {
     conjugate *s = self;
     larmor_prox_free(s->g);
-    larmor_array_free(s->p);
-    larmor_array_free(s->z);
-    free(s);
+    LMR_FREE(s->p, s->z, s);
 }
 
 larmor_status larmor_prox_conjugate(larmor_prox *g, larmor_prox **p)
 {
     static const larmor_prox_impl impl = {"conjugate", conjugate_apply, conjugate_value, conjugate_destroy};
-    LMR_NEED(p);
-    *p = NULL;
+    LMR_NEED_OUT(p);
     LMR_NEED(g);
     larmor_device *dev = larmor_prox_device(g);
     const larmor_dtype dtype = larmor_prox_dtype(g);
     const larmor_shape shape = larmor_prox_shape(g);
-    conjugate *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
+    LMR_MAKE(conjugate, s, conjugate_destroy);
     s->g = larmor_prox_ref(g);
-    larmor_status st = larmor_array_create(dev, dtype, shape, &s->p);
-    if (!st) st = larmor_array_create(dev, dtype, shape, &s->z);
-    if (!st) st = larmor_prox_create(dev, &impl, s, dtype, shape, p);
-    if (st) conjugate_destroy(s);
-    return st;
+    LMR_TRY(larmor_array_create(dev, dtype, shape, &s->p));
+    LMR_TRY(larmor_array_create(dev, dtype, shape, &s->z));
+    return lmr_hand_on(&s_made, larmor_prox_create(dev, &impl, s, dtype, shape, p));
 }

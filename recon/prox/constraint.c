@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "recon/prox/prox.h"
 
 /* "LOW,HIGH" */
@@ -76,10 +77,8 @@ static larmor_status both_apply(void *self, double t, const larmor_array *x, lar
     return larmor_prox_apply(s->then, t, z, z);
 }
 
-static larmor_status both_value(void *self, const larmor_array *x, double *g)
+static larmor_status both_value(void *self LMR_UNUSED, const larmor_array *x LMR_UNUSED, double *g)
 {
-    (void)self;
-    (void)x;
     *g = 0;
     return LARMOR_OK;
 }
@@ -97,14 +96,11 @@ static void both_destroy(void *self)
 static larmor_status make_both(larmor_prox *box, const larmor_array *mask, larmor_prox **p)
 {
     static const larmor_prox_impl impl = {"constraint", both_apply, both_value, both_destroy};
-    both *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
+    LMR_MAKE(both, s, both_destroy);
     s->first = larmor_prox_ref(box);
-    larmor_status st = larmor_prox_support(mask, larmor_prox_dtype(box), larmor_prox_shape(box), &s->then);
-    if (!st)
-        st = larmor_prox_create(larmor_prox_device(box), &impl, s, larmor_prox_dtype(box), larmor_prox_shape(box), p);
-    if (st) both_destroy(s);
-    return st;
+    LMR_TRY(larmor_prox_support(mask, larmor_prox_dtype(box), larmor_prox_shape(box), &s->then));
+    return lmr_hand_on(&s_made, larmor_prox_create(larmor_prox_device(box), &impl, s, larmor_prox_dtype(box),
+                                                   larmor_prox_shape(box), p));
 }
 
 larmor_status larmor_prox_constraint(larmor_device *dev, const larmor_constraint *c, const larmor_array *mask,

@@ -1,6 +1,7 @@
 /* Sums of magnitudes: of numbers, and of groups of them. SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "recon/prox/prox.h"
 #include "recon/prox/regulariser.h"
 #include "recon/sparse.h"
@@ -39,13 +40,10 @@ static larmor_status create(larmor_device *dev, const char *name, double weight,
                             larmor_shape shape, larmor_prox **p)
 {
     const larmor_prox_impl impl = {name, apply, value, free};
-    l1 *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
+    LMR_MAKE(l1, s, free);
     *s = (l1){.weight = weight, .groups = groups};
-    larmor_status st = lmr_sparse_kernels_of(dev, dtype, &s->kernels);
-    if (!st) st = larmor_prox_create(dev, &impl, s, dtype, shape, p);
-    if (st) free(s);
-    return st;
+    LMR_TRY(lmr_sparse_kernels_of(dev, dtype, &s->kernels));
+    return lmr_hand_on(&s_made, larmor_prox_create(dev, &impl, s, dtype, shape, p));
 }
 
 larmor_status larmor_prox_l1(larmor_device *dev, double weight, larmor_dtype dtype, larmor_shape shape,
@@ -67,10 +65,9 @@ larmor_status larmor_prox_group_l1(larmor_device *dev, double weight, larmor_dty
 
 /* ---- the regulariser ---- */
 
-static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, larmor_dtype dtype,
+static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o LMR_UNUSED, larmor_dtype dtype,
                           larmor_shape shape, larmor_penalty *made)
 {
-    (void)o;
     return larmor_prox_l1(dev, 1, dtype, shape, &made->g);
 }
 

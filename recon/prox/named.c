@@ -1,8 +1,8 @@
 /* Regularisers by name: one of the table, or the sum of several. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "core/owned.h"
 #include "recon/prox/sum.h"
 #include "recon/prox/terms.h"
 
@@ -102,8 +102,7 @@ static void add_set(larmor_regulariser *r, larmor_prox *set, lmr_summand *row)
 
 static void penalty_free(larmor_penalty *p)
 {
-    larmor_op_free(p->K);
-    larmor_op_free(p->E);
+    LMR_FREE(p->K, p->E);
     larmor_prox_free(p->g);
 }
 
@@ -136,8 +135,7 @@ larmor_status larmor_regulariser_create(larmor_device *dev, const char *name, co
     LMR_TRY(find(name, &o, shape, &terms));
     if (!dev || !lmr_is_complex(dtype))
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: a device and a complex type are needed", name);
-    larmor_regulariser *r = calloc(1, sizeof *r);
-    if (!r) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(larmor_regulariser, r, 1);
     snprintf(r->name, sizeof r->name, "%s", name);
     r->dev = lmr_device_ref(dev);
     r->dtype = dtype;
@@ -155,8 +153,7 @@ void larmor_regulariser_free(larmor_regulariser *r)
     if (!r) return;
     penalty_free(&r->penalty);
     larmor_prox_free(r->set);
-    larmor_device_free(r->dev);
-    free(r);
+    LMR_FREE(r->dev, r);
 }
 
 larmor_penalty larmor_regulariser_penalty(const larmor_regulariser *r)

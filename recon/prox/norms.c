@@ -13,12 +13,9 @@ static larmor_status create(const larmor_prox_impl *impl, larmor_device *dev, do
                             larmor_shape shape, larmor_prox **p)
 {
     LMR_TRY(lmr_prox_begin(impl->name, dev, weight, dtype, p));
-    norm *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
+    LMR_MAKE(norm, s, free);
     s->weight = weight;
-    const larmor_status st = larmor_prox_create(dev, impl, s, dtype, shape, p);
-    if (st) free(s);
-    return st;
+    return lmr_hand_on(&s_made, larmor_prox_create(dev, impl, s, dtype, shape, p));
 }
 
 /* ---- weight |x| ---- */
@@ -97,28 +94,22 @@ static void moved_destroy(void *self)
 {
     moved *s = self;
     larmor_prox_free(s->g);
-    larmor_array_free(s->centre);
-    larmor_array_free(s->at);
-    free(s);
+    LMR_FREE(s->centre, s->at, s);
 }
 
 larmor_status larmor_prox_translate(larmor_prox *g, const larmor_array *centre, larmor_prox **p)
 {
     static const larmor_prox_impl impl = {"translate", moved_apply, moved_value, moved_destroy};
-    LMR_NEED(p);
-    *p = NULL;
+    LMR_NEED_OUT(p);
     LMR_NEED(g && centre);
     larmor_device *dev = larmor_prox_device(g);
     const larmor_dtype dtype = larmor_prox_dtype(g);
     const larmor_shape shape = larmor_prox_shape(g);
     LMR_TRY(lmr_expect("translate", "centre", centre, dev, dtype, shape));
-    moved *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
+    LMR_MAKE(moved, s, moved_destroy);
     s->g = larmor_prox_ref(g);
-    larmor_status st = larmor_array_create(dev, dtype, shape, &s->centre);
-    if (!st) st = larmor_array_create(dev, dtype, shape, &s->at);
-    if (!st) st = larmor_copy(centre, s->centre);
-    if (!st) st = larmor_prox_create(dev, &impl, s, dtype, shape, p);
-    if (st) moved_destroy(s);
-    return st;
+    LMR_TRY(larmor_array_create(dev, dtype, shape, &s->centre));
+    LMR_TRY(larmor_array_create(dev, dtype, shape, &s->at));
+    LMR_TRY(larmor_copy(centre, s->centre));
+    return lmr_hand_on(&s_made, larmor_prox_create(dev, &impl, s, dtype, shape, p));
 }

@@ -1,6 +1,4 @@
 /* Nuclear norms of matrices (Cai, Candes, Shen 2010). SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
 #include "core/owned.h"
 #include "recon/low_rank.h"
 #include "recon/prox/prox.h"
@@ -34,8 +32,7 @@ static larmor_status nuclear_value(void *self, const larmor_array *x, double *g)
 static void nuclear_destroy(void *self)
 {
     nuclear *s = self;
-    larmor_array_free(s->shrunk);
-    free(s);
+    LMR_FREE(s->shrunk, s);
 }
 
 larmor_status larmor_prox_nuclear(larmor_device *dev, double weight, larmor_dtype dtype, larmor_shape shape,
@@ -46,12 +43,9 @@ larmor_status larmor_prox_nuclear(larmor_device *dev, double weight, larmor_dtyp
     if (shape.ndim != 2 && shape.ndim != 3)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "nuclear: got %s, expected [m, n] or [m, n, matrices]",
                         lmr_describe_as(dev, dtype, shape).s);
-    nuclear *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
+    LMR_MAKE(nuclear, s, nuclear_destroy);
     s->weight = weight;
     s->shape = shape.ndim == 3 ? shape : larmor_shape_append(shape, 1);
-    larmor_status st = larmor_array_create(dev, dtype, s->shape, &s->shrunk);
-    if (!st) st = larmor_prox_create(dev, &impl, s, dtype, shape, p);
-    if (st) nuclear_destroy(s);
-    return st;
+    LMR_TRY(larmor_array_create(dev, dtype, s->shape, &s->shrunk));
+    return lmr_hand_on(&s_made, larmor_prox_create(dev, &impl, s, dtype, shape, p));
 }

@@ -2,7 +2,6 @@
 #include "recon/prox/parts.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/owned.h"
 
@@ -19,9 +18,8 @@ static larmor_status view(const larmor_array *z, int i, larmor_shape image, larm
 
 /* ---- E: z to the sum of its parts ---- */
 
-static larmor_status add_forward(void *self, const larmor_array *z, larmor_array *x)
+static larmor_status add_forward(void *self LMR_UNUSED, const larmor_array *z, larmor_array *x)
 {
-    (void)self;
     const int count = count_of(z);
     for (int i = 0; i < count; i++) {
         LMR_OWNED(larmor_array) *part = NULL;
@@ -31,9 +29,8 @@ static larmor_status add_forward(void *self, const larmor_array *z, larmor_array
     return LARMOR_OK;
 }
 
-static larmor_status add_adjoint(void *self, const larmor_array *x, larmor_array *z)
+static larmor_status add_adjoint(void *self LMR_UNUSED, const larmor_array *x, larmor_array *z)
 {
-    (void)self;
     const int count = count_of(z);
     for (int i = 0; i < count; i++) {
         LMR_OWNED(larmor_array) *part = NULL;
@@ -80,16 +77,14 @@ static larmor_status one_normal(void *self, const larmor_array *z, larmor_array 
 static void one_destroy(void *self)
 {
     one *s = self;
-    larmor_op_free(s->K);
-    free(s);
+    LMR_FREE(s->K, s);
 }
 
 /* K, which becomes that of z. */
 static larmor_status take_part(larmor_shape all, int i, larmor_op **K)
 {
     static const larmor_op_impl impl = {"part", one_forward, one_adjoint, one_normal, one_destroy};
-    one *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(one, s, 1);
     *s = (one){*K, i};
     *K = NULL;
     const larmor_status st =

@@ -1,6 +1,5 @@
 /* An image as the sum of several, each with a penalty of its own. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PROX_PARTS_H
-#define LMR_PROX_PARTS_H
+#pragma once
 
 #include "recon/prox/sum.h"
 
@@ -15,5 +14,3 @@ larmor_status lmr_penalty_parts(larmor_device *dev, larmor_dtype dtype, larmor_s
                                 int count, larmor_penalty *made);
 
 void lmr_summands_free(lmr_summand *parts, int count);
-
-#endif

@@ -39,8 +39,7 @@ larmor_status larmor_prox_create(larmor_device *dev, const larmor_prox_impl *imp
     if (!lmr_is_complex(dtype))
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: dtype is %s, expected c64 or c128", impl->name,
                         larmor_dtype_name(dtype));
-    larmor_prox *p = calloc(1, sizeof *p);
-    if (!p) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(larmor_prox, p, 1);
     p->dev = lmr_device_ref(dev);
     p->impl = *impl;
     p->self = self;

@@ -1,6 +1,5 @@
 /* Helpers of all proximal maps. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PROX_H
-#define LMR_PROX_H
+#pragma once
 
 #include "core/status.h"
 #include "larmor/operators.h"
@@ -17,5 +16,3 @@ void *lmr_prox_self(const larmor_prox *p,
 
 /* 1 if g is weight sum_i sqrt(sum_g |x_ig|^2), of `groups` numbers each along the last dimension. */
 int lmr_prox_magnitudes(const larmor_prox *g, double *weight, int64_t *groups);
-
-#endif

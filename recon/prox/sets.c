@@ -7,10 +7,8 @@
 #include "recon/sparse.h"
 
 /* Iterates of larmor_admm and larmor_pdhg are near the set and not in it, so that the value says nothing of that. */
-static larmor_status no_value(void *self, const larmor_array *x, double *g)
+static larmor_status no_value(void *self LMR_UNUSED, const larmor_array *x LMR_UNUSED, double *g)
 {
-    (void)self;
-    (void)x;
     *g = 0;
     return LARMOR_OK;
 }
@@ -22,10 +20,9 @@ typedef struct box {
     double low, high;
 } box;
 
-static larmor_status box_apply(void *self, double t, const larmor_array *x, larmor_array *z)
+static larmor_status box_apply(void *self, double t LMR_UNUSED, const larmor_array *x, larmor_array *z)
 {
     const box *s = self;
-    (void)t;
     return s->kernels->clip(x->dev->ctx, larmor_array_count(x), s->low, s->high, x->data, z->data);
 }
 
@@ -35,13 +32,10 @@ larmor_status larmor_prox_box(larmor_device *dev, double low, double high, larmo
     static const larmor_prox_impl impl = {"box", box_apply, no_value, free};
     LMR_TRY(lmr_prox_begin("box", dev, 0, dtype, p));
     if (!(low <= high)) return LMR_FAIL(LARMOR_ERR_ARG, "box: from %g to %g, expected bounds in order", low, high);
-    box *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
+    LMR_MAKE(box, s, free);
     *s = (box){.low = low, .high = high};
-    larmor_status st = lmr_sparse_kernels_of(dev, dtype, &s->kernels);
-    if (!st) st = larmor_prox_create(dev, &impl, s, dtype, shape, p);
-    if (st) free(s);
-    return st;
+    LMR_TRY(lmr_sparse_kernels_of(dev, dtype, &s->kernels));
+    return lmr_hand_on(&s_made, larmor_prox_create(dev, &impl, s, dtype, shape, p));
 }
 
 /* ---- numbers that are 0 outside of a mask ---- */
@@ -51,11 +45,10 @@ typedef struct support {
     larmor_array *mask; /* 0 and 1, real of the maps' precision */
 } support;
 
-static larmor_status support_apply(void *self, double t, const larmor_array *x, larmor_array *z)
+static larmor_status support_apply(void *self, double t LMR_UNUSED, const larmor_array *x, larmor_array *z)
 {
     const support *s = self;
     const int64_t count = larmor_array_count(s->mask);
-    (void)t;
     if (!count) return LARMOR_OK;
     return s->kernels->weigh(x->dev->ctx, count, larmor_array_count(x) / count, s->mask->data, x->data, z->data);
 }
@@ -63,8 +56,7 @@ static larmor_status support_apply(void *self, double t, const larmor_array *x, 
 static void support_destroy(void *self)
 {
     support *s = self;
-    larmor_array_free(s->mask);
-    free(s);
+    LMR_FREE(s->mask, s);
 }
 
 /* A copy of 0 and 1. */
@@ -90,11 +82,8 @@ larmor_status larmor_prox_support(const larmor_array *mask, larmor_dtype dtype, 
     if (!leads)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "support: the mask is %s, expected the leading dimensions of %s",
                         lmr_describe(mask).s, lmr_describe_as(mask->dev, dtype, shape).s);
-    support *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
-    larmor_status st = lmr_sparse_kernels_of(mask->dev, dtype, &s->kernels);
-    if (!st) st = take_mask(mask, dtype, &s->mask);
-    if (!st) st = larmor_prox_create(mask->dev, &impl, s, dtype, shape, p);
-    if (st) support_destroy(s);
-    return st;
+    LMR_MAKE(support, s, support_destroy);
+    LMR_TRY(lmr_sparse_kernels_of(mask->dev, dtype, &s->kernels));
+    LMR_TRY(take_mask(mask, dtype, &s->mask));
+    return lmr_hand_on(&s_made, larmor_prox_create(mask->dev, &impl, s, dtype, shape, p));
 }

@@ -1,7 +1,6 @@
 /* The projection onto numbers of 0 and more with a given sum (Held, Wolfe, Crowder, Math. Program. 6, 62 (1974)):
  * real parts less a threshold, which is found between bounds. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/array.h"
 #include "core/owned.h"
@@ -46,12 +45,11 @@ static larmor_status bracket(const simplex *s, bound *low, bound *high)
     return cut(s, low);
 }
 
-static larmor_status simplex_apply(void *self, double t, const larmor_array *x, larmor_array *z)
+static larmor_status simplex_apply(void *self, double t LMR_UNUSED, const larmor_array *x, larmor_array *z)
 {
     const simplex *s = self;
     const double rounding = larmor_array_dtype(x) == LARMOR_C128 ? 1e-16 : 1e-8;
     bound low, high, next;
-    (void)t;
     if (!larmor_array_count(x)) return LARMOR_OK;
     LMR_TRY(larmor_real(x, s->real));
     LMR_TRY(bracket(s, &low, &high));
@@ -68,10 +66,8 @@ static larmor_status simplex_apply(void *self, double t, const larmor_array *x, 
 }
 
 /* As of other sets: iterates of solvers are near it. */
-static larmor_status no_value(void *self, const larmor_array *x, double *g)
+static larmor_status no_value(void *self LMR_UNUSED, const larmor_array *x LMR_UNUSED, double *g)
 {
-    (void)self;
-    (void)x;
     *g = 0;
     return LARMOR_OK;
 }
@@ -79,10 +75,7 @@ static larmor_status no_value(void *self, const larmor_array *x, double *g)
 static void simplex_destroy(void *self)
 {
     simplex *s = self;
-    larmor_array_free(s->ones);
-    larmor_array_free(s->real);
-    larmor_array_free(s->over);
-    free(s);
+    LMR_FREE(s->ones, s->real, s->over, s);
 }
 
 larmor_status larmor_prox_simplex(larmor_device *dev, double sum, larmor_dtype dtype, larmor_shape shape,
@@ -92,15 +85,12 @@ larmor_status larmor_prox_simplex(larmor_device *dev, double sum, larmor_dtype d
     LMR_TRY(lmr_prox_begin("simplex", dev, 0, dtype, p));
     if (!(sum > 0 && isfinite(sum)))
         return LMR_FAIL(LARMOR_ERR_ARG, "simplex: the sum is %g, expected a finite number > 0", sum);
-    simplex *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
+    LMR_MAKE(simplex, s, simplex_destroy);
     s->sum = sum;
-    larmor_status st = lmr_sparse_kernels_of(dev, dtype, &s->kernels);
-    if (!st) st = larmor_array_create(dev, dtype, shape, &s->ones);
-    if (!st) st = larmor_array_create(dev, dtype, shape, &s->real);
-    if (!st) st = larmor_array_create(dev, dtype, shape, &s->over);
-    if (!st) st = larmor_fill(s->ones, 1);
-    if (!st) st = larmor_prox_create(dev, &impl, s, dtype, shape, p);
-    if (st) simplex_destroy(s);
-    return st;
+    LMR_TRY(lmr_sparse_kernels_of(dev, dtype, &s->kernels));
+    LMR_TRY(larmor_array_create(dev, dtype, shape, &s->ones));
+    LMR_TRY(larmor_array_create(dev, dtype, shape, &s->real));
+    LMR_TRY(larmor_array_create(dev, dtype, shape, &s->over));
+    LMR_TRY(larmor_fill(s->ones, 1));
+    return lmr_hand_on(&s_made, larmor_prox_create(dev, &impl, s, dtype, shape, p));
 }

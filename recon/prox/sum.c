@@ -4,9 +4,7 @@
 
 #include <stdlib.h>
 
-#include "core/array.h"
 #include "core/owned.h"
-#include "recon/prox/prox.h"
 
 enum { MOST = LARMOR_MOST_PENALTIES + 1 }; /* and a set */
 
@@ -72,8 +70,7 @@ static void rows_destroy(void *self)
 {
     rows *s = self;
     for (int i = 0; i < s->count; i++) larmor_op_free(s->K[i]);
-    larmor_array_free(s->one);
-    free(s);
+    LMR_FREE(s->one, s);
 }
 
 /* K E of a part without an E of its own. */
@@ -201,8 +198,7 @@ static larmor_status make_sum(larmor_device *dev, larmor_dtype dtype, const lmr_
                               larmor_shape flat, larmor_prox **g)
 {
     static const larmor_prox_impl impl = {"penalties", sum_apply, sum_value, sum_destroy};
-    sum *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(sum, s, 1);
     s->count = K->count;
     for (int i = 0; i < s->count; i++) {
         s->g[i] = larmor_prox_ref(parts[i].penalty.g);
@@ -217,8 +213,7 @@ static larmor_status make_sum(larmor_device *dev, larmor_dtype dtype, const lmr_
 larmor_status lmr_penalty_sum(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, const lmr_summand *parts,
                               int count, larmor_penalty *made)
 {
-    rows *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(rows, s, 1);
     s->count = count;
     const larmor_status st = make_rows(dev, dtype, shape, parts, s, &made->K);
     if (st) {

@@ -1,6 +1,5 @@
 /* Several penalties as one. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PROX_SUM_H
-#define LMR_PROX_SUM_H
+#pragma once
 
 #include "recon/prox/regulariser.h"
 
@@ -17,5 +16,3 @@ larmor_status lmr_penalty_sum(larmor_device *dev, larmor_dtype dtype, larmor_sha
 
 /* K of an image that has this shape, as many numbers as K takes; its K is not NULL. */
 larmor_status lmr_penalty_reshape(larmor_shape shape, larmor_penalty *penalty);
-
-#endif

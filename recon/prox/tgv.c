@@ -1,7 +1,5 @@
 /* Second-order total generalised variation (Bredies, Kunisch, Pock 2010; of MR images: Knoll et al. 2011): with the
  * vector field v beside the image x, sum_i |(grad x - v)_i| + ratio |(E v)_i|. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
 #include "core/owned.h"
 #include "recon/prox/regulariser.h"
 
@@ -19,10 +17,7 @@ typedef struct parts {
 
 static void parts_free(parts *p)
 {
-    larmor_array_free(p->x);
-    larmor_array_free(p->v);
-    larmor_array_free(p->first);
-    larmor_array_free(p->second);
+    LMR_FREE(p->x, p->v, p->first, p->second);
 }
 
 static larmor_status parts_of(const second_order *s, const larmor_array *z, const larmor_array *y, parts *p)
@@ -57,9 +52,7 @@ static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *z)
 static void destroy(void *self)
 {
     second_order *s = self;
-    larmor_op_free(s->gradient);
-    larmor_op_free(s->symmetrised);
-    free(s);
+    LMR_FREE(s->gradient, s->symmetrised, s);
 }
 
 /* Of images of `axes` dimensions, and of several of them each by itself. */
@@ -67,37 +60,29 @@ static larmor_status make_K(larmor_device *dev, larmor_dtype dtype, larmor_shape
                             const double *spacing, larmor_op **K)
 {
     static const larmor_op_impl impl = {"tgv", forward, adjoint, NULL, destroy};
-    second_order *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
+    LMR_MAKE(second_order, s, destroy);
     s->image = image;
     const unsigned every = (1u << axes) - 1;
-    larmor_status st;
-    LMR_OR(fail, larmor_op_gradient(dev, dtype, image, every, spacing, &s->gradient));
+    LMR_TRY(larmor_op_gradient(dev, dtype, image, every, spacing, &s->gradient));
     s->field = larmor_op_out_shape(s->gradient);
-    LMR_OR(fail, larmor_op_symmetrised_gradient(dev, dtype, image, every, spacing, &s->symmetrised));
+    LMR_TRY(larmor_op_symmetrised_gradient(dev, dtype, image, every, spacing, &s->symmetrised));
     s->tensor = larmor_op_out_shape(s->symmetrised);
     const int64_t field = s->field.dim[image.ndim], pairs = s->tensor.dim[image.ndim];
-    LMR_OR(fail, larmor_op_create(dev, &impl, s, dtype, larmor_shape_append(image, 1 + field),
-                                  larmor_shape_append(image, field + pairs), K));
-    return LARMOR_OK;
-fail:
-    destroy(s);
-    return st;
+    return lmr_hand_on(&s_made, larmor_op_create(dev, &impl, s, dtype, larmor_shape_append(image, 1 + field),
+                                                 larmor_shape_append(image, field + pairs), K));
 }
 
 /* ---- E: [x, v] to x ---- */
 
-static larmor_status select_forward(void *self, const larmor_array *z, larmor_array *x)
+static larmor_status select_forward(void *self LMR_UNUSED, const larmor_array *z, larmor_array *x)
 {
-    (void)self;
     LMR_OWNED(larmor_array) *first = NULL;
     LMR_TRY(larmor_array_part(z, 0, 1, larmor_array_shape(x), &first));
     return larmor_copy(first, x);
 }
 
-static larmor_status select_adjoint(void *self, const larmor_array *x, larmor_array *z)
+static larmor_status select_adjoint(void *self LMR_UNUSED, const larmor_array *x, larmor_array *z)
 {
-    (void)self;
     LMR_OWNED(larmor_array) *first = NULL;
     LMR_TRY(larmor_zero(z));
     LMR_TRY(larmor_array_part(z, 0, 1, larmor_array_shape(x), &first));

@@ -1,6 +1,5 @@
 /* Sparsity of an image's wavelet coefficients, with shifts. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/owned.h"
 #include "recon/prox/regulariser.h"
@@ -44,18 +43,15 @@ static larmor_status frame_adjoint(void *self, const larmor_array *y, larmor_arr
     return LARMOR_OK;
 }
 
-static larmor_status frame_normal(void *self, const larmor_array *x, larmor_array *z)
+static larmor_status frame_normal(void *self LMR_UNUSED, const larmor_array *x, larmor_array *z)
 {
-    (void)self;
     return larmor_copy(x, z);
 }
 
 static void frame_destroy(void *self)
 {
     shifted *s = self;
-    larmor_op_free(s->W);
-    larmor_array_free(s->back);
-    free(s);
+    LMR_FREE(s->W, s->back, s);
 }
 
 static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, larmor_dtype dtype,
@@ -70,8 +66,7 @@ static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, 
     for (int d = 0; d < ndim && o->series && !o->axes; d++)
         if (shape.dim[d] > 1 || ndim == 1) wavelets.axes |= 1u << d;
     if (o->series && !wavelets.axes) wavelets.axes = 1;
-    shifted *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(shifted, s, 1);
     const larmor_shape coefficients = larmor_shape_append(shape, SHIFTS);
     larmor_status st;
     LMR_OR(fail, larmor_op_wavelet(dev, dtype, shape, &wavelets, &s->W));

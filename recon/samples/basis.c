@@ -98,8 +98,7 @@ static larmor_status upload(const number *x, larmor_device *dev, larmor_dtype dt
 larmor_status larmor_basis_of_curves(larmor_array *curves, int64_t rank, double energy, larmor_array **basis,
                                      double *kept)
 {
-    LMR_NEED(basis);
-    *basis = NULL;
+    LMR_NEED_OUT(basis);
     LMR_NEED(curves);
     if (curves->shape.ndim != 2 || larmor_array_count(curves) < 1)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "basis: curves are %s, expected [frames, curves]", lmr_describe(curves).s);
@@ -172,8 +171,7 @@ static larmor_status spread(const number *basis, int64_t frames, const int *fram
         if (!st)
             st = factors->dev->be->copy(factors->dev->ctx, LMR_ON_DEVICE, to->data, from->data,
                                         larmor_array_bytes(to));
-        larmor_array_free(from);
-        larmor_array_free(to);
+        LMR_FREE(from, to);
     }
     free(column);
     return st;
@@ -182,11 +180,8 @@ static larmor_status spread(const number *basis, int64_t frames, const int *fram
 larmor_status larmor_basis_factors(larmor_array *basis, const int *frame, int64_t readouts, int64_t samples,
                                    larmor_device *dev, larmor_dtype dtype, larmor_array **factors)
 {
-    LMR_NEED(factors);
-    *factors = NULL;
-    LMR_NEED(basis);
-    LMR_NEED(frame);
-    LMR_NEED(dev);
+    LMR_NEED_OUT(factors);
+    LMR_NEED(basis, frame, dev);
     if (basis->shape.ndim != 2 || larmor_array_count(basis) < 1 || readouts < 1 || samples < 1)
         return LMR_FAIL(LARMOR_ERR_SHAPE,
                         "basis: is %s for %lld readouts of %lld samples, expected [frames, coefficients]",

@@ -22,9 +22,7 @@ typedef struct centre {
 
 static void centre_free(centre *c)
 {
-    larmor_array_free(c->traj);
-    larmor_array_free(c->weights);
-    larmor_array_free(c->kspace);
+    LMR_FREE(c->traj, c->weights, c->kspace);
 }
 
 /* The coil with most energy, of k-space on the host. */
@@ -105,9 +103,7 @@ static larmor_status residual_of(const centre *c, double *residual)
 
 larmor_status larmor_traj_consistency(const larmor_array *kspace, const larmor_array *traj, double *residual)
 {
-    LMR_NEED(kspace);
-    LMR_NEED(traj);
-    LMR_NEED(residual);
+    LMR_NEED(kspace, traj, residual);
     *residual = 0;
     const larmor_shape data = larmor_array_shape(kspace), points = larmor_array_shape(traj);
     if (data.ndim != 3 || points.ndim != 3 || points.dim[0] != 2 || points.dim[1] != data.dim[0] ||

@@ -58,8 +58,7 @@ static larmor_status inverse_root(int64_t coils, double scale, double complex *c
 
 larmor_status larmor_noise_whitening(const larmor_array *noise, double scale, larmor_array **W)
 {
-    LMR_NEED(W);
-    *W = NULL;
+    LMR_NEED_OUT(W);
     if (!noise || !lmr_is_complex(noise->dtype) || noise->shape.ndim != 2 || noise->shape.dim[1] < 1)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "noise: noise is %s, expected complex [samples, coils]",
                         noise ? lmr_describe(noise).s : "missing");
@@ -80,8 +79,7 @@ larmor_status larmor_noise_whitening(const larmor_array *noise, double scale, la
 
 larmor_status larmor_noise_colouring(const larmor_array *W, larmor_array **C)
 {
-    LMR_NEED(C);
-    *C = NULL;
+    LMR_NEED_OUT(C);
     const int64_t coils = W && W->shape.ndim == 2 ? W->shape.dim[0] : 0;
     if (coils < 1 || !lmr_is_complex(W->dtype) || W->shape.dim[1] != coils)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "noise: W is %s, expected complex [coils, coils]",

@@ -191,8 +191,7 @@ typedef struct room {
 
 static void free_room(room *w)
 {
-    free(w->y);
-    free(w);
+    LMR_FREE(w->y, w);
 }
 
 /* Of a large scan few samples are in runs that are used: they are gathered on the device. */
@@ -268,9 +267,7 @@ static larmor_status level_of(larmor_array *kspace, const double *k, int nd, dou
     of.before = lmr_new(of.readouts + 1, sizeof *of.before);
     larmor_status st = w && of.most && of.before ? LARMOR_OK : LMR_NO_MEMORY();
     if (!st) st = level_with(kspace, &of, w, deviation);
-    free(of.first);
-    free(of.before);
-    free(of.most);
+    LMR_FREE(of.first, of.before, of.most);
     if (w) free_room(w);
     return st;
 }

@@ -67,17 +67,9 @@ typedef struct search {
 static void search_free(search *s)
 {
     lmr_centre_free(&s->centre);
-    larmor_op_free(s->root_weights);
-    larmor_op_free(s->gridding);
-    larmor_array_free(s->weights);
-    larmor_array_free(s->data);
-    larmor_array_free(s->left);
-    larmor_array_free(s->image);
-    free(s->k);
-    free(s->root);
+    LMR_FREE(s->root_weights, s->gridding, s->weights, s->data, s->left, s->image, s->k, s->root);
     for (int d = 0; d < 3; d++) {
-        free(s->row[d]);
-        free(s->noise[d]);
+        LMR_FREE(s->row[d], s->noise[d]);
     }
 }
 

@@ -34,8 +34,7 @@ static larmor_status make_window(const larmor_array *x, const double reach[3], i
 {
     const larmor_shape shape = x->shape;
     const int64_t count = larmor_shape_count(shape);
-    LMR_HEAP double *w = lmr_new(count, sizeof *w);
-    if (!w) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, w, count);
     for (int64_t i = 0; i < count; i++) {
         int64_t rest = i;
         w[i] = 1;
@@ -69,8 +68,7 @@ static larmor_status centre_of(const larmor_array *x, const double reach[3], int
 
 larmor_status larmor_centre_phase(const larmor_array *x, const double reach[3], larmor_array **phase)
 {
-    LMR_NEED(phase);
-    *phase = NULL;
+    LMR_NEED_OUT(phase);
     LMR_TRY(check(x, reach));
     larmor_array *low;
     double _Complex *p;
@@ -90,8 +88,7 @@ larmor_status larmor_centre_phase(const larmor_array *x, const double reach[3], 
 larmor_status larmor_off_phase(const larmor_array *x, const double reach[3], const larmor_array *phase, double *off,
                                double *all)
 {
-    LMR_NEED(off);
-    LMR_NEED(all);
+    LMR_NEED(off, all);
     LMR_TRY(check(x, reach));
     LMR_TRY(lmr_expect("phase", "phase", phase, x->dev, x->dtype, x->shape));
     LMR_OWNED(larmor_array) *centre = NULL, *along = NULL;

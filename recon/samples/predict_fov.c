@@ -48,10 +48,7 @@ typedef struct forecast {
 
 static void forecast_free(forecast *f)
 {
-    larmor_array_free(f->kspace);
-    larmor_array_free(f->values);
-    larmor_array_free(f->ones);
-    larmor_array_free(f->k);
+    LMR_FREE(f->kspace, f->values, f->ones, f->k);
     lmr_centre_free(&f->centre);
     free(f->points);
 }

@@ -1,6 +1,5 @@
 /* Readouts on a part of their field of view: oversampling that is removed. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/owned.h"
 #include "larmor/cartesian.h"
@@ -74,8 +73,7 @@ typedef struct mover { /* picks numbers of one coil */
 
 static void mover_free(mover *m)
 {
-    larmor_array_free(m->index);
-    larmor_array_free(m->factor);
+    LMR_FREE(m->index, m->factor);
 }
 
 /* to [n, readouts] <- factor times number index[i, r] of each readout, or 0 where that is negative. */
@@ -83,9 +81,8 @@ static larmor_status mover_create(larmor_device *dev, const int64_t *index, int6
                                   double factor, mover *m)
 {
     const int64_t count = n * readouts;
-    LMR_HEAP int64_t *from = lmr_new(count, sizeof *from);
-    LMR_HEAP double *w = lmr_new(count, sizeof *w);
-    if (!from || !w) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(int64_t, from, count);
+    LMR_HEAP LMR_NEW(double, w, count);
     for (int64_t i = 0; i < count; i++) {
         from[i] = index[i] < 0 ? 0 : index[i];
         w[i] = index[i] < 0 ? 0 : factor;
@@ -113,11 +110,7 @@ static void cutter_free(cutter *c)
 {
     mover_free(&c->in);
     mover_free(&c->out);
-    larmor_op_free(c->long_fft);
-    larmor_op_free(c->short_fft);
-    larmor_array_free(c->spectrum);
-    larmor_array_free(c->line);
-    larmor_array_free(c->part);
+    LMR_FREE(c->long_fft, c->short_fft, c->spectrum, c->line, c->part);
 }
 
 static larmor_status cutter_create(const larmor_array *kspace, const places *p, const int64_t *place, int64_t first,
@@ -165,8 +158,7 @@ static larmor_status cut_coils(const larmor_array *kspace, const places *p, cons
         LMR_TRY(larmor_array_part(kspace, i, 1, given, &from));
         LMR_TRY(larmor_array_part(out, i, 1, kept, &to));
         LMR_TRY(cut(&c, from, to));
-        larmor_array_free(from);
-        larmor_array_free(to);
+        LMR_FREE(from, to);
         from = to = NULL;
     }
     return LARMOR_OK;
@@ -178,8 +170,7 @@ static larmor_status cut_traj(const larmor_array *traj, const double *k, int64_t
                               larmor_array **out)
 {
     const int64_t nd = traj->shape.dim[0], samples = traj->shape.dim[1], readouts = traj->shape.dim[2];
-    LMR_HEAP double *to = lmr_new(nd * count * readouts, sizeof *to);
-    if (!to) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, to, nd *count *readouts);
     for (int64_t i = 0; i < count * readouts; i++) {
         to[i * nd] = (double)(first + i % count);
         for (int64_t d = 1; d < nd; d++) to[i * nd + d] = k[i / count * samples * nd + d];
@@ -205,8 +196,7 @@ static larmor_status check(const larmor_array *kspace, const larmor_array *traj,
 larmor_status larmor_crop_readouts(const larmor_array *kspace, const larmor_array *traj, double part,
                                    larmor_array **cropped, larmor_array **cropped_traj, double *noise)
 {
-    LMR_NEED(cropped);
-    LMR_NEED(cropped_traj);
+    LMR_NEED(cropped, cropped_traj);
     *cropped = *cropped_traj = NULL;
     LMR_TRY(check(kspace, traj, part));
     LMR_OWNED(larmor_array) *real = NULL;
@@ -230,8 +220,7 @@ larmor_status larmor_crop_readouts(const larmor_array *kspace, const larmor_arra
     LMR_OR(done, cut_traj(traj, k, first, count, cropped_traj));
     if (noise) *noise = sqrt(of);
 done:
-    free(place);
-    free(k);
+    LMR_FREE(place, k);
     if (st) {
         larmor_array_free(*cropped);
         *cropped = NULL;

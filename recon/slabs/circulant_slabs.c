@@ -6,7 +6,6 @@
 
 #include "core/owned.h"
 #include "larmor/ranks.h"
-#include "nufft/kernels.h"
 #include "recon/bytes.h"
 #include "recon/precond/circulant.h"
 #include "recon/slabs/lags.h"
@@ -29,9 +28,7 @@ typedef struct making {
 static void free_making(making *m)
 {
     lmr_lags_end(&m->points);
-    larmor_array_free(m->kept);
-    larmor_array_free(m->line);
-    larmor_array_free(m->response);
+    LMR_FREE(m->kept, m->line, m->response);
 }
 
 /* ---- the support of the coil maps ---- */
@@ -97,8 +94,7 @@ static larmor_status share_coil(making *m, int64_t coil)
         if (!st) st = one;
     }
     if (!st && mine) st = keep_coil(m, coil, all);
-    larmor_array_free(all);
-    larmor_array_free(planes);
+    LMR_FREE(all, planes);
     return st;
 }
 
@@ -302,8 +298,7 @@ larmor_status larmor_circulant_slabs(larmor_ranks *ranks, larmor_array *maps, in
                                      const larmor_array *traj, larmor_circulant **out)
 {
     making m = {.ranks = ranks, .maps = maps};
-    LMR_NEED(out);
-    *out = NULL;
+    LMR_NEED_OUT(out);
     LMR_NEED(ranks);
     larmor_circulant *c = calloc(1, sizeof *c);
     larmor_status st = c ? check_arguments(ranks, maps, planes, traj) : LMR_NO_MEMORY();

@@ -1,6 +1,5 @@
 /* Point spread functions of points that several ranks have, by slabs of lags. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_LAGS_H
-#define LMR_RECON_LAGS_H
+#pragma once
 
 #include "recon/slabs/slabs.h"
 
@@ -25,5 +24,3 @@ void lmr_lags_end(lmr_lag_points *p);
 larmor_status lmr_lags_sum(larmor_ranks *ranks, const lmr_lag_points *p, const larmor_nufft_opts *psf,
                            const int64_t modes[3], int64_t first, int64_t count, int to, larmor_status own,
                            larmor_array *lags);
-
-#endif

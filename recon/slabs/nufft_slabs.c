@@ -2,8 +2,6 @@
  * phase at each point, so that each rank applies NUFFTs of its own points to the box of one slab after the other:
  * points are sorted to no slab, no halos are exchanged, and no grid is larger than a slab's.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/owned.h"
 #include "recon/inputs.h"
@@ -21,9 +19,7 @@ typedef struct volume {
 static void destroy(void *self)
 {
     volume *v = self;
-    larmor_array_free(v->traj);
-    larmor_device_free(v->dev);
-    free(v);
+    LMR_FREE(v->traj, v->dev, v);
 }
 
 /* What is made for a slab. */
@@ -38,9 +34,7 @@ typedef struct view {
 static void free_view(view *w)
 {
     lmr_seen_free(&w->box);
-    larmor_op_free(w->F);
-    larmor_array_free(w->slab);
-    larmor_array_free(w->values);
+    LMR_FREE(w->F, w->slab, w->values);
 }
 
 static larmor_shape slab_shape(const volume *v, int64_t planes)
@@ -167,8 +161,7 @@ static larmor_status make(larmor_device *dev, larmor_ranks *ranks, const larmor_
 {
     static const larmor_op_impl impl = {"nufft-slabs", forward, adjoint, NULL, destroy};
     LMR_TRY(lmr_slabs_expect("nufft", dev, ranks, opts, traj));
-    volume *v = calloc(1, sizeof *v);
-    if (!v) return LMR_NO_MEMORY();
+    LMR_MAKE(volume, v, destroy);
     const larmor_dtype dtype = lmr_precision(opts->dtype) == LMR_F64 ? LARMOR_C128 : LARMOR_C64;
     v->dev = lmr_device_ref(dev);
     v->ranks = ranks;
@@ -183,16 +176,13 @@ static larmor_status make(larmor_device *dev, larmor_ranks *ranks, const larmor_
     larmor_shape samples = v->samples;
     if (opts->batch) image = larmor_shape_append(image, opts->batch);
     if (opts->batch) samples = larmor_shape_append(samples, opts->batch);
-    const larmor_status st = larmor_op_create(dev, &impl, v, dtype, image, samples, F);
-    if (st) destroy(v);
-    return st;
+    return lmr_hand_on(&v_made, larmor_op_create(dev, &impl, v, dtype, image, samples, F));
 }
 
 larmor_status larmor_op_nufft_slabs(larmor_device *dev, larmor_ranks *ranks, const larmor_nufft_opts *opts,
                                     const larmor_array *traj, larmor_op **F)
 {
-    LMR_NEED(F);
-    *F = NULL;
+    LMR_NEED_OUT(F);
     LMR_NEED(ranks);
     const larmor_status st = lmr_ranks_agree(ranks, make(dev, ranks, opts, traj, F), NULL, NULL);
     if (!st) return LARMOR_OK;

@@ -58,8 +58,7 @@ static larmor_status join(larmor_array *maps, larmor_op *F, larmor_op *T, larmor
     if (!st) st = make_coils(maps, coils, S);
     if (!st) st = lmr_op_blocks("sense-slabs", left, S, (int)coils, T, A);
     for (int64_t c = 0; c < coils && S; c++) larmor_op_free(S[c]);
-    free(S);
-    free(left);
+    LMR_FREE(S, left);
     return st;
 }
 
@@ -83,8 +82,7 @@ larmor_status larmor_op_sense_slabs(larmor_ranks *ranks, larmor_array *maps, int
 {
     LMR_OWNED(larmor_op) *F = NULL, *P = NULL, *T = NULL;
     larmor_status st;
-    LMR_NEED(A);
-    *A = NULL;
+    LMR_NEED_OUT(A);
     LMR_NEED(ranks);
     LMR_TRY(lmr_ranks_agree(ranks, check_arguments(ranks, maps, planes, opts), NULL, NULL));
     const int64_t modes[3] = {maps->shape.dim[0], maps->shape.dim[1], planes};

@@ -3,20 +3,18 @@
 #include "recon/slabs/slab_fft.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/array.h"
+#include "core/owned.h"
 
 void lmr_slab_fft_free(lmr_slab_fft *f)
 {
     if (!f || --f->references > 0) return;
     if (f->planes) f->fft->destroy(f->dev->ctx, f->planes);
     if (f->lines) f->fft->destroy(f->dev->ctx, f->lines);
-    larmor_array_free(f->a);
-    larmor_array_free(f->b);
+    LMR_FREE(f->a, f->b);
     lmr_slab_transpose_free(&f->transpose);
-    larmor_device_free(f->dev);
-    free(f);
+    LMR_FREE(f->dev, f);
 }
 
 lmr_slab_fft *lmr_slab_fft_ref(lmr_slab_fft *f)
@@ -41,8 +39,7 @@ larmor_status lmr_slab_fft_create(larmor_device *dev, larmor_ranks *ranks, larmo
                                   lmr_slab_fft **out)
 {
     *out = NULL;
-    lmr_slab_fft *f = calloc(1, sizeof *f);
-    if (!f) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(lmr_slab_fft, f, 1);
     f->dev = lmr_device_ref(dev);
     f->references = 1;
     for (int d = 0; d < 3; d++) f->n[d] = n[d];

@@ -1,6 +1,5 @@
 /* The Fourier transform of a volume of which each rank has a slab. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_SLAB_FFT_H
-#define LMR_RECON_SLAB_FFT_H
+#pragma once
 
 #include "core/backend.h"
 #include "recon/slabs/slab_transpose.h"
@@ -30,5 +29,3 @@ larmor_status lmr_slab_fft_back(lmr_slab_fft *f, larmor_array *slab, larmor_stat
 
 /* Bytes of it at most, for the rank that has most. */
 double lmr_slab_fft_bytes(const larmor_device *dev, int ranks, larmor_dtype dtype, const int64_t n[3]);
-
-#endif

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/owned.h"
 #include "recon/slabs/slabs.h"
 #include "recon/sparse.h"
 
 void lmr_slab_transpose_free(lmr_slab_transpose *t)
 {
-    free(t->of_planes);
-    free(t->of_lines);
+    LMR_FREE(t->of_planes, t->of_lines);
 }
 
 larmor_status lmr_slab_transpose_make(larmor_ranks *ranks, int64_t side, int64_t planes, larmor_dtype dtype,

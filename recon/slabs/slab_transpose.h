@@ -1,6 +1,5 @@
 /* From slabs of a volume to lines along its last axis, and back. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_SLAB_TRANSPOSE_H
-#define LMR_RECON_SLAB_TRANSPOSE_H
+#pragma once
 
 #include "core/ranks/ranks.h"
 
@@ -31,5 +30,3 @@ larmor_status lmr_slab_transpose_to_slab(const lmr_slab_transpose *t, larmor_arr
 /* to [planes, own lines] <- from [own lines, planes], or the other way round. */
 larmor_status lmr_slab_transpose_local(const lmr_slab_transpose *t, int to_planes, const larmor_array *from,
                                        larmor_array *to);
-
-#endif

@@ -2,6 +2,7 @@
 #include "recon/slabs/slabs.h"
 
 #include "core/array.h"
+#include "core/owned.h"
 #include "nufft/kernels.h"
 
 int64_t lmr_slab_share(int64_t all, int ranks, int i, int64_t *first)
@@ -29,8 +30,7 @@ int64_t lmr_slab_lines(const larmor_device *dev)
 
 larmor_status larmor_ranks_part(const larmor_ranks *ranks, int64_t all, int64_t *first, int64_t *count)
 {
-    LMR_NEED(first);
-    LMR_NEED(count);
+    LMR_NEED(first, count);
     if (all < 0 || all > INT64_C(1) << 40)
         return LMR_FAIL(LARMOR_ERR_ARG, "ranks: a part of %lld, expected 0 to 2^40", (long long)all);
     *count = lmr_slab_share(all, larmor_ranks_count(ranks), larmor_ranks_number(ranks), first);
@@ -41,8 +41,7 @@ larmor_status larmor_ranks_part(const larmor_ranks *ranks, int64_t all, int64_t 
 
 void lmr_seen_free(lmr_seen_points *box)
 {
-    larmor_array_free(box->points);
-    larmor_array_free(box->phases);
+    LMR_FREE(box->points, box->phases);
     *box = (lmr_seen_points){.traj = NULL};
 }
 

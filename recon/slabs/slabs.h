@@ -1,6 +1,5 @@
 /* Slabs of a volume along its last axis, of which each rank has one. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_SLABS_H
-#define LMR_RECON_SLABS_H
+#pragma once
 
 #include "core/ranks/ranks.h"
 
@@ -33,5 +32,3 @@ larmor_status lmr_seen_move(const lmr_seen_points *box, const double stretch[3],
 /* What all operators in slabs expect of their options. what: for messages. */
 larmor_status lmr_slabs_expect(const char *what, const larmor_device *dev, const larmor_ranks *ranks,
                                const larmor_nufft_opts *opts, const larmor_array *traj);
-
-#endif

@@ -37,9 +37,7 @@ static void free_stages(stages *s)
 {
     if (s->fft) s->fft->destroy(s->dev->ctx, s->plane_plan);
     if (s->fft) s->fft->destroy(s->dev->ctx, s->line_plan);
-    larmor_array_free(s->a);
-    larmor_array_free(s->b);
-    larmor_array_free(s->lines);
+    LMR_FREE(s->a, s->b, s->lines);
     lmr_slab_transpose_free(&s->transpose);
     *s = (stages){.dev = NULL};
 }
@@ -126,10 +124,7 @@ static void destroy(void *self)
     slabs *n = self;
     larmor_device *dev = n->s.dev;
     free_stages(&n->s);
-    larmor_array_free(n->spectrum);
-    larmor_array_free(n->ones);
-    larmor_device_free(dev);
-    free(n);
+    LMR_FREE(n->spectrum, n->ones, dev, n);
 }
 
 /* b [planes, own lines] convolved with the spectrum along its lines */
@@ -280,8 +275,7 @@ static larmor_status make_spectrum(slabs *n, larmor_ranks *ranks, const larmor_n
 done:
     free_stages(&m.s);
     lmr_lags_end(&m.points);
-    larmor_array_free(m.lags);
-    larmor_array_free(m.edges);
+    LMR_FREE(m.lags, m.edges);
     return st;
 }
 
@@ -313,8 +307,7 @@ larmor_status larmor_op_toeplitz_slabs(larmor_device *dev, larmor_ranks *ranks, 
                                        const larmor_array *traj, const larmor_array *weights, larmor_op **N)
 {
     static const larmor_op_impl impl = {"toeplitz-slabs", apply, apply, NULL, destroy};
-    LMR_NEED(N);
-    *N = NULL;
+    LMR_NEED_OUT(N);
     LMR_NEED(ranks);
     larmor_status st = check_arguments(dev, ranks, opts, traj, weights);
     slabs *n = calloc(1, sizeof *n);

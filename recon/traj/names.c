@@ -85,8 +85,7 @@ static const char *name_at(int i)
 larmor_status larmor_traj_create(larmor_device *dev, const char *name, const larmor_traj_opts *opts,
                                  larmor_array **traj)
 {
-    LMR_NEED(traj);
-    *traj = NULL;
+    LMR_NEED_OUT(traj);
     int entry;
     LMR_TRY(lmr_find_name("traj", name, name_at, &entry));
     const lmr_traj *kind = table[entry];

@@ -1,6 +1,5 @@
 /* What a trajectory is: a row of the table in names.c. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_TRAJ_H
-#define LMR_TRAJ_H
+#pragma once
 
 #include "core/status.h"
 #include "larmor/recon.h"
@@ -48,5 +47,3 @@ double lmr_traj_golden_shift(const lmr_traj_plan *plan);
 
 /* The angle of spoke j in the plane, tiny golden angles: pi / (golden ratio + tiny - 1) apart. */
 double lmr_traj_golden_angle(int64_t j, int64_t tiny);
-
-#endif
