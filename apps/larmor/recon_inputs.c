@@ -148,8 +148,7 @@ int recon_read_inputs(recon_run *r, larmor_recon_opts *opts)
     if (r->s->displacement) APP_TRY(APP_INPUT, app_read_array(r->s->displacement, r->dev, &opts->displacement));
     if (r->s->motion_fields) APP_TRY(APP_INPUT, app_read_array(r->s->motion_fields, r->dev, &opts->motion_fields));
     if (r->s->phase_terms) APP_TRY(APP_INPUT, app_read_array(r->s->phase_terms, r->dev, &opts->phase_terms));
-    if (r->s->motion) code = motion_read(r->s->motion, &opts->motion);
-    if (code) return code;
+    if (r->s->motion) APP_DO(motion_read(r->s->motion, &opts->motion));
     APP_TRY(APP_INPUT, read_support(opts));
     APP_TRY(APP_INPUT, open_prior(r, opts));
     const larmor_status st = read_b0(r, opts);

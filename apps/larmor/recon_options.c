@@ -233,8 +233,7 @@ static int check_with_prior(const recon_settings *s)
 
 int recon_check_options(const app_command *command, const recon_settings *s)
 {
-    const int code = check_with_prior(s);
-    if (code) return code;
+    APP_DO(check_with_prior(s));
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (rules[i].used(s) || !app_differs(command, s, rules[i].option)) continue;
         const char *choice = s->outputs.count ? s->outputs.text[0] : "-";
