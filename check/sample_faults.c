@@ -522,8 +522,21 @@ larmor_status lmr_sample_faults_find(const larmor_samples *samples, const int64_
     count_noisy(&v, out);
     st = find_echo(&v, out);
 done:
-    LMR_FREE(k, v.x, v.peak, v.outer, v.inner, v.sine, v.cosine, v.spectrum);
-    LMR_FREE(v.repeats, v.values, v.energy, v.radius, v.ring, v.size, v.tail);
+    free(k);
+    free(v.x);
+    free(v.peak);
+    free(v.outer);
+    free(v.inner);
+    free(v.sine);
+    free(v.cosine);
+    free(v.spectrum);
+    free(v.repeats);
+    free(v.values);
+    free(v.energy);
+    free(v.radius);
+    free(v.ring);
+    free(v.size);
+    free(v.tail);
     return st;
 }
 
