@@ -167,8 +167,7 @@ static bench_case case_of(const settings *s)
 static larmor_status write_case(bench_lines *lines, const normal_result *r, const char *label)
 {
     json *j;
-    const larmor_status st = bench_line_begin(lines, label, &r->c, &j);
-    if (st) return st;
+    TRY(bench_line_begin(lines, label, &r->c, &j));
     json_number(j, "toeplitz_seconds", r->seconds[0]);
     json_number(j, "nufft_seconds", r->seconds[1]);
     json_number(j, "step_seconds", r->step);

@@ -160,8 +160,7 @@ static void print_case(const planner_result *r, const char *label)
 static larmor_status write_case(bench_lines *lines, const planner_result *r, const char *label)
 {
     json *j;
-    larmor_status st = bench_line_begin(lines, label, &r->c, &j);
-    if (st) return st;
+    TRY(bench_line_begin(lines, label, &r->c, &j));
     for (int e = 0; e < 3; e++) {
         json_open(j, efforts[e], '{');
         json_number(j, "seconds", r->seconds[e]);

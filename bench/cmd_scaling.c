@@ -107,8 +107,7 @@ static larmor_status write_line(scaling_run *r, int count, double seconds)
     snprintf(label, sizeof label, "scaling %s %s, %d %s", r->s->what, bench_case_label(&r->c, text), count, who);
     printf("%s: %.4g s, %.2f times one\n", label, seconds, gain_of(r, count, seconds));
     if (!r->lines) return LARMOR_OK;
-    const larmor_status st = bench_line_begin(r->lines, label, &r->c, &j);
-    if (st) return st;
+    TRY(bench_line_begin(r->lines, label, &r->c, &j));
     json_text(j, "scaling", r->s->what);
     json_integer(j, who, count);
     json_number(j, "seconds", seconds);

@@ -136,8 +136,7 @@ static larmor_status send_next(bench *b)
 {
     larmor_message m = {.kind = LARMOR_MESSAGE_ACQUISITION};
     const int64_t count = larmor_raw_describe(b->raw).acquisitions;
-    const larmor_status st = larmor_raw_acquisition(b->raw, b->sent++ % count, &m.acquisition);
-    if (st) return st;
+    TRY(larmor_raw_acquisition(b->raw, b->sent++ % count, &m.acquisition));
     b->complete += !(m.acquisition.flags & LARMOR_ACQ_NOISE);
     return larmor_stream_send(b->client, &m);
 }

@@ -209,10 +209,9 @@ static larmor_status read_one(larmor_array *flat, int64_t i, double _Complex *va
 {
     float _Complex single;
     larmor_array *one;
-    larmor_status st = larmor_array_slice(flat, i, 1, &one);
-    if (st) return st;
+    TRY(larmor_array_slice(flat, i, 1, &one));
     const int is_double = larmor_array_dtype(one) == LARMOR_C128;
-    st = larmor_array_read(one, is_double ? (void *)value : &single, larmor_array_bytes(one));
+    larmor_status st = larmor_array_read(one, is_double ? (void *)value : &single, larmor_array_bytes(one));
     if (!st && !is_double) *value = single;
     larmor_array_free(one);
     return st;

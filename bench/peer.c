@@ -91,8 +91,7 @@ static larmor_status put_column(const bench_case *c, const bench_data *data, lar
     const int64_t count = larmor_array_count(x) / c->ndim;
     const double *from = larmor_array_data(x);
     larmor_array *host;
-    larmor_status st = larmor_array_create(data->host, LARMOR_F64, LARMOR_SHAPE(count), &host);
-    if (st) return st;
+    TRY(larmor_array_create(data->host, LARMOR_F64, LARMOR_SHAPE(count), &host));
     double *column = larmor_array_data(host);
 #pragma omp parallel for
     for (int64_t j = 0; j < count; j++) {
@@ -100,7 +99,7 @@ static larmor_status put_column(const bench_case *c, const bench_data *data, lar
         if (!c->is_double) column[j] = (float)column[j];
         if (rounded) rounded[c->ndim * j + d] = column[j] / unit;
     }
-    st = bench_reals(data->dev, c->is_double, host, out);
+    larmor_status st = bench_reals(data->dev, c->is_double, host, out);
     larmor_array_free(host);
     return st;
 }

@@ -76,8 +76,7 @@ static void put_timing(json *j, const char *name, const bench_timing *t)
 larmor_status bench_write_result(bench_lines *lines, const bench_result *r)
 {
     json *j;
-    larmor_status st = bench_line_begin(lines, r->label, &r->c, &j);
-    if (st) return st;
+    TRY(bench_line_begin(lines, r->label, &r->c, &j));
     json_number(j, "upsample_asked", r->c.upsample > 0 ? r->c.upsample : NAN);
     json_text(j, "precompute_asked", bench_precompute_name(r->c.precompute));
     json_integers(j, "grid", r->info.grid, r->c.ndim);

@@ -208,8 +208,7 @@ larmor_status bench_run(bench_place *place, const bench_case *c, bench_result *r
 {
     *result = (bench_result){.c = *c, .ours.name = "larmor"};
     bench_case_label(c, result->label);
-    larmor_status st = prepare(place, &result->c);
-    if (st) return st;
+    TRY(prepare(place, &result->c));
     own_subject ours = {
         .base = {own_create, own_set_points, own_execute, own_sync, own_start, own_stop, own_destroy, {{0}}, 0, ""},
         .c = &result->c,
@@ -217,7 +216,7 @@ larmor_status bench_run(bench_place *place, const bench_case *c, bench_result *r
         .effort = place->effort,
     };
     bench_subject *const subject = &ours.base;
-    st = larmor_timer_create(place->dev, &ours.timer);
+    larmor_status st = larmor_timer_create(place->dev, &ours.timer);
     if (!st) st = own_create(subject); /* a plan that cannot be made ends the case before the peer runs */
     own_destroy(subject);
     if (!st && place->peer) st = run_with_peer(&ours, place, result);

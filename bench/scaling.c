@@ -55,10 +55,9 @@ larmor_status scaling_open(const char *device, int64_t threads, int repeats, sca
 {
     *place = (scaling_place){.repeats = repeats};
     if (larmor_ranks_started() < 2) return open_group(device, threads, place);
-    larmor_status st = larmor_ranks_open(&place->ranks);
-    if (st) return st;
+    TRY(larmor_ranks_open(&place->ranks));
     if (!scaling_is_first(place)) app_set_silent();
-    st = open_of_rank(device, threads, place);
+    larmor_status st = open_of_rank(device, threads, place);
     if (!st && place->devices > 1) st = larmor_fail(LARMOR_ERR_ARG, "scaling: one device for each rank expected");
     return larmor_ranks_agree(place->ranks, st, NULL);
 }

@@ -112,7 +112,8 @@ larmor_status lmr_weight_kept(const lmr_job *job, const lmr_frame *frames, int c
 
 void lmr_held_out_free(larmor_held_out *held)
 {
-    LMR_FREE(held->A, held->factors);
+    larmor_op_free(held->A);
+    larmor_array_free(held->factors);
     *held = (larmor_held_out){.A = NULL};
 }
 
@@ -149,7 +150,8 @@ larmor_status lmr_hold_out_frames(const lmr_job *job, const lmr_frame *frames, i
         if (own[i].weights != frames[i].weights) larmor_array_free(own[i].weights);
         larmor_array_free(factors[i]);
     }
-    LMR_FREE(own, factors);
+    free(own);
+    free(factors);
     return st;
 }
 

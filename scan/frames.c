@@ -109,7 +109,8 @@ static larmor_status numbers_of(const frames *f, int group, const int64_t *reado
 {
     const frame *one = NULL;
     LMR_TRY(find(f, group, &one));
-    LMR_ALLOCATE_ZEROS(*inner, (size_t)count + 1);
+    *inner = calloc((size_t)count + 1, sizeof **inner);
+    if (!*inner) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < count; i++) {
         const int64_t r = readout ? readout[i] : i;
         if (r < 0 || r >= one->count)
@@ -159,7 +160,9 @@ static void destroy(void *self)
 {
     frames *f = self;
     larmor_source_free(f->inner);
-    LMR_FREE(f->frame, f->readout, f);
+    free(f->frame);
+    free(f->readout);
+    free(f);
 }
 
 /* ---- one image ---- */
@@ -210,7 +213,8 @@ static larmor_status open_image(const frames *f, int index, image *m)
 
 static void close_image(image *m)
 {
-    LMR_FREE(m->stamp, m->at);
+    free(m->stamp);
+    free(m->at);
 }
 
 /* ---- lists that grow ---- */
@@ -335,7 +339,8 @@ static larmor_status cut_by_spokes(frames *f, image *m)
 static larmor_status typical_step(const image *m, double *ms)
 {
     const int64_t count = m->group.readouts - 1;
-    LMR_HEAP LMR_NEW_ZEROS(double, steps, (size_t)count + 1);
+    LMR_HEAP double *steps = calloc((size_t)count + 1, sizeof *steps);
+    if (!steps) return LMR_NO_MEMORY();
     double sum = 0;
     int64_t usual = 0;
     for (int64_t i = 0; i < count; i++) steps[i] = m->at[i + 1].acquired_ms - m->at[i].acquired_ms;

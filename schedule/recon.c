@@ -75,7 +75,8 @@ larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, con
     if (!recon) return LMR_FAIL(LARMOR_ERR_ARG, "recon: nowhere to put it");
     *recon = NULL;
     if (!source || !dev) return LMR_FAIL(LARMOR_ERR_ARG, "recon: a source and a device expected");
-    LMR_NEW_ZEROS(larmor_recon, r, 1);
+    larmor_recon *r = calloc(1, sizeof *r);
+    if (!r) return LMR_NO_MEMORY();
     larmor_status st = lmr_settings_read(opts, &r->settings);
     if (!st) st = check_arrays(&r->settings.opts);
     if (!st) {
@@ -288,7 +289,8 @@ static larmor_status original_maps(const lmr_job *job, larmor_array **maps)
     }
     if (!st && !job->facts->given) st = larmor_axpby(1 / job->facts->noise_unit, *maps, 0, *maps);
 done:
-    LMR_FREE(here, colouring);
+    larmor_array_free(here);
+    larmor_array_free(colouring);
     return st;
 }
 
@@ -313,7 +315,8 @@ larmor_status larmor_recon_maps(larmor_recon *recon, larmor_array **maps, larmor
 {
     LMR_OWNED(larmor_array) *own = NULL;
     larmor_status st;
-    LMR_NEED_OUT(maps);
+    LMR_NEED(maps);
+    *maps = NULL;
     LMR_TRY(recall(recon));
     if (!recon || !recon->run || !recon->job.found.maps.array)
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: no coil maps of a series that was run");
@@ -357,7 +360,8 @@ larmor_status larmor_recon_find_maps(larmor_recon *recon, int series, larmor_coi
 
 larmor_status larmor_recon_eigenvalues(larmor_recon *recon, larmor_array **eigenvalues)
 {
-    LMR_NEED_OUT(eigenvalues);
+    LMR_NEED(eigenvalues);
+    *eigenvalues = NULL;
     LMR_TRY(recall(recon));
     if (!recon || !recon->run || !recon->job.found.maps.eigenvalues)
         return LMR_FAIL(LARMOR_ERR_ARG,
@@ -368,7 +372,8 @@ larmor_status larmor_recon_eigenvalues(larmor_recon *recon, larmor_array **eigen
 
 larmor_status larmor_recon_motion(larmor_recon *recon, larmor_array **rows)
 {
-    LMR_NEED_OUT(rows);
+    LMR_NEED(rows);
+    *rows = NULL;
     if (!recon || !recon->run || recon->last.motion_rows < 1)
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: no motion of a series that was run; motion_states looks for it");
     const int count = recon->last.motion_rows;
@@ -382,7 +387,8 @@ larmor_status larmor_recon_motion(larmor_recon *recon, larmor_array **rows)
 
 larmor_status larmor_recon_density(larmor_recon *recon, larmor_array **weights)
 {
-    LMR_NEED_OUT(weights);
+    LMR_NEED(weights);
+    *weights = NULL;
     LMR_TRY(recall(recon));
     if (!recon || !recon->run || !recon->job.found.density.weights ||
         recon->job.found.density.from != recon->last_group)

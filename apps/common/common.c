@@ -193,9 +193,8 @@ larmor_status app_read_array(const char *path, larmor_device *dev, larmor_array 
 {
     *x = NULL;
     larmor_array *read;
-    larmor_status st = larmor_image_read(path, dev, &read);
-    if (st) return st;
-    st = larmor_array_expect_finite(read, path);
+    TRY(larmor_image_read(path, dev, &read));
+    larmor_status st = larmor_array_expect_finite(read, path);
     if (st)
         larmor_array_free(read);
     else

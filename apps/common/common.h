@@ -22,6 +22,13 @@ int app_fail_in(app_phase phase, larmor_status status, const char *file);
         if (app_st_) return app_fail(phase, app_st_);                                                                \
     } while (0)
 
+/* Return from a command with the call's exit code, unless it is APP_DONE. */
+#define APP_DO(call)                                                                                                 \
+    do {                                                                                                             \
+        const int app_code_ = (call);                                                                                \
+        if (app_code_) return app_code_;                                                                             \
+    } while (0)
+
 /* What was typed, for the provenance of files; "" before app_set_command_line. Cut at 4 KiB. */
 void app_set_command_line(int argc, char **argv);
 const char *app_command_line(void);

@@ -5,7 +5,6 @@
 
 #include "args.h"
 #include "larmor/larmor.h"
-#include "try.h"
 
 const char *choose_trajectory(int i, const char **help)
 {
@@ -54,8 +53,9 @@ const char *choose_maps_method(int i, const char **help)
     return info.name;
 }
 
-const char *choose_unit(int i, const char **help APP_UNUSED)
+const char *choose_unit(int i, const char **help)
 {
+    (void)help;
     return larmor_traj_unit_entry(i).name;
 }
 
@@ -96,7 +96,8 @@ int choose_is_ramp(const char *text)
     return 1;
 }
 
-const char *choose_suffix(int i, const char **help APP_UNUSED)
+const char *choose_suffix(int i, const char **help)
 {
+    (void)help;
     return larmor_format_entry(i).suffix;
 }

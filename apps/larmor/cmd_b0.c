@@ -140,11 +140,9 @@ static int estimate(b0_run *r, const larmor_echo_opts *echo)
     const settings *s = r->s;
     const larmor_counters only = {(int)s->slice, -1, (int)s->phase, (int)s->repetition, -1, 0};
     larmor_recon_opts opts = {.size = sizeof opts, .only = &only, .memory = s->memory, .maps_name = s->maps};
-    int code = APP_DONE;
     opts.listener = app_listen;
     opts.user = &r->progress;
-    code = given_open(r->input, &s->raw, &s->given, &r->raw);
-    if (code) return code;
+    APP_DO(given_open(r->input, &s->raw, &s->given, &r->raw));
     APP_TRY(APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));
     APP_TRY(APP_RUN, app_open_device(s->device, s->threads, &r->dev));
     app_may_leave(r->dev);

@@ -113,8 +113,7 @@ static int convert_scan(const settings *s)
     APP_TRY(APP_INPUT, larmor_traj_read(s->traj, 3, dev, &traj));
     APP_TRY(APP_INPUT, read_samples(s->kspace, dev, &kspace));
     const larmor_status st = larmor_raw_save(out, kspace, traj, &opts, &space);
-    if (st) code = st == LARMOR_ERR_IO ? app_fail(APP_RUN, st) : app_fail_in(APP_INPUT, st, both);
-    if (code) return code;
+    if (st) return st == LARMOR_ERR_IO ? app_fail(APP_RUN, st) : app_fail_in(APP_INPUT, st, both);
     const int64_t *n = space.matrix;
     const larmor_shape points = larmor_array_shape(traj);
     const int64_t coils = larmor_array_count(kspace) / (points.dim[1] * points.dim[2]);

@@ -141,8 +141,7 @@ static int read_inputs(fit_run *r, const app_files *files)
     const settings *s = r->s;
     const int is_t1 = r->model == LARMOR_FIT_T1_IR || r->model == LARMOR_FIT_T1_LL;
     APP_TRY(APP_RUN, app_open_device("cpu", s->threads, &r->dev));
-    const int code = fit_inputs_read(files, is_t1 ? "TI" : "TE", r->dev, &r->in);
-    if (code) return code;
+    APP_DO(fit_inputs_read(files, is_t1 ? "TI" : "TE", r->dev, &r->in));
     const char *from = "the header";
     if (s->times || s->times_file) {
         from = s->times ? "--times" : s->times_file;

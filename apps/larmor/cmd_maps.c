@@ -68,7 +68,6 @@ static int open_all(maps_run *r)
     const settings *s = r->s;
     const larmor_counters only = {(int)s->slice, -1, -1, -1, -1, 0};
     larmor_recon_opts opts = s->opts;
-    int code = APP_DONE;
     opts.size = sizeof opts;
     opts.only = &only;
     opts.keep_eigenvalues = s->eigenvalues != NULL;
@@ -76,8 +75,7 @@ static int open_all(maps_run *r)
     opts.user = &r->progress;
     APP_TRY(APP_RUN, app_output_open(s->output, s->force, &r->output));
     if (s->eigenvalues) APP_TRY(APP_RUN, app_output_open(s->eigenvalues, s->force, &r->values_output));
-    code = given_open(r->input, &s->raw, &s->given, &r->raw);
-    if (code) return code;
+    APP_DO(given_open(r->input, &s->raw, &s->given, &r->raw));
     APP_TRY(APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));
     APP_TRY(APP_RUN, app_open_device(s->device, s->threads, &r->dev));
     app_may_leave(r->dev);

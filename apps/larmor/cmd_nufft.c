@@ -116,12 +116,11 @@ static larmor_status read_values(const settings *s, const char *path, larmor_dev
 {
     larmor_array *read;
     *x = NULL;
-    larmor_status st = app_read_array(path, dev, &read);
-    if (st) return st;
+    TRY(app_read_array(path, dev, &read));
     const larmor_dtype own = larmor_array_dtype(read);
     int is_double = own == LARMOR_F64 || own == LARMOR_C128;
     if (s->precision) is_double = !strcmp(s->precision, "double");
-    st = larmor_array_convert(read, is_double ? LARMOR_C128 : LARMOR_C64, x);
+    larmor_status st = larmor_array_convert(read, is_double ? LARMOR_C128 : LARMOR_C64, x);
     larmor_array_free(read);
     return st;
 }
@@ -229,8 +228,7 @@ static int run(const void *given, const app_files *files)
     APP_OWNED(larmor_nufft) *plan = NULL;
     APP_FREED_BY(free_points) points at = {0}, to = {0};
     larmor_shape shape;
-    int code = check_usage(s);
-    if (code) return code;
+    APP_DO(check_usage(s));
     larmor_nufft_opts o = {.type = (int)s->type,
                            .sign = s->sign ? atoi(s->sign) : 0,
                            .tol = s->tol,
@@ -250,8 +248,7 @@ static int run(const void *given, const app_files *files)
     if (s->type == 3) APP_TRY(APP_INPUT, read_points(s->targets, dev, &o.ndim, &to));
     APP_TRY(APP_INPUT, read_values(s, files->name[0], dev, &x));
     o.dtype = larmor_array_dtype(x);
-    code = find_shapes(s, files->name[0], x, &at, &to, &o, &shape);
-    if (code) return code;
+    APP_DO(find_shapes(s, files->name[0], x, &at, &to, &o, &shape));
     APP_TRY(APP_RUN, larmor_output_reserve(out, o.dtype, shape, 0));
     APP_TRY(APP_RUN, app_use_wisdom(dev, s->plan, 0, &o.effort));
     if (s->tol == 0) APP_TRY(APP_INPUT, larmor_nufft_least_tol(dev, &o, &o.tol));

@@ -506,18 +506,12 @@ static int write_all(const settings *s, larmor_simulation *simulation, request *
     const double seconds = 1e-3 * s->tr * (double)(i.readouts * i.repetitions);
     report_cycle("breath", &r->opts.breath, seconds);
     report_cycle("heart", &r->opts.heart, seconds);
-    if (out->truth) {
-        const int code = phantom_write_images(simulation, s->truth_bins, s->truth, out->truth);
-        if (code) return code;
-    }
+    if (out->truth) APP_DO(phantom_write_images(simulation, s->truth_bins, s->truth, out->truth));
     if (out->maps) {
         APP_TRY(APP_RUN, write_maps(s, simulation, out->maps));
         app_log("wrote %s: the sensitivities of %d coil%s", s->maps, i.coils, app_s(i.coils));
     }
-    if (s->truth_maps) {
-        const int code = phantom_write_truth(simulation, s->truth_maps, s->force);
-        if (code) return code;
-    }
+    if (s->truth_maps) APP_DO(phantom_write_truth(simulation, s->truth_maps, s->force));
     if (out->field) {
         APP_TRY(APP_RUN, write_map(simulation, larmor_simulation_field, out->field));
         app_log("wrote %s: the off-resonance in Hz", s->field_map);
@@ -552,8 +546,7 @@ static int run(const void *given, const app_files *files APP_UNUSED)
     r.opts.phase_terms = phase_terms;
     r.opts.gradient_field = gradient_field;
     r.opts.displacement = displacement;
-    if (s->motion) code = motion_read(s->motion, &motion);
-    if (code) return code;
+    if (s->motion) APP_DO(motion_read(s->motion, &motion));
     r.opts.motion = motion;
     APP_TRY(APP_INPUT, larmor_simulation_create(dev, &r.opts, &simulation));
     return write_all(s, simulation, &r, &out);

@@ -310,27 +310,23 @@ static larmor_status cut_frames(recon_run *r)
 static int open_inputs(recon_run *r, larmor_recon_opts *opts)
 {
     const recon_settings *s = r->s;
-    int code = enter(r, "reading");
-    if (code) return code;
+    APP_DO(enter(r, "reading"));
     APP_TRY(APP_RUN, recon_begin_device(r));
     larmor_raw_opts scan = s->raw;
     for (int d = 0; d < s->shift.count; d++) scan.shift_mm[d] = s->shift.value[d];
     recon_open_bands(s, &scan);
-    code = given_open(r->input, &scan, &s->given, &r->opened);
+    int code = given_open(r->input, &scan, &s->given, &r->opened);
     r->raw = r->opened;
     if (code) return code;
-    code = recon_read_delays(s, r->raw, opts);
-    if (code) return code;
+    APP_DO(recon_read_delays(s, r->raw, opts));
     APP_TRY(APP_RUN, larmor_source_of_raw(r->opened, r->input, &r->source));
-    code = recon_take_bands(r);
-    if (code) return code;
+    APP_DO(recon_take_bands(r));
     if (s->bins)
         code = recon_sort_bins(r);
     else
         APP_TRY(APP_INPUT, cut_frames(r));
     if (code) return code;
-    code = enter(r, "opening the device");
-    if (code) return code;
+    APP_DO(enter(r, "opening the device"));
     APP_TRY(APP_RUN, recon_open_device(r, opts));
     APP_TRY(APP_RUN, app_use_wisdom(r->dev, s->plan, 0, &opts->effort));
     return recon_read_inputs(r, opts);

@@ -171,10 +171,9 @@ static larmor_status trajectory_of_sequence(const settings *s, larmor_device *de
 {
     larmor_pulseq *sequence;
     larmor_trajectory t;
-    larmor_status st = given_sequence(&s->given, &sequence);
-    if (st) return st;
+    TRY(given_sequence(&s->given, &sequence));
     if (s->json) print_sequence(s, sequence);
-    st = larmor_pulseq_trajectory(sequence, &t);
+    larmor_status st = larmor_pulseq_trajectory(sequence, &t);
     if (!st) st = arrays_of(&t, dev, traj, times);
     larmor_trajectory_free(&t);
     larmor_pulseq_free(sequence);

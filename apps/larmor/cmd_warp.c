@@ -70,14 +70,13 @@ static larmor_status in_voxels(const larmor_array *given, const larmor_image_met
         return larmor_fail(LARMOR_ERR_SHAPE, "its shape is not [image..., %d] of an image of %d dimensions",
                            shape.ndim, shape.ndim);
     double *value = NULL;
-    larmor_status st = larmor_array_download(given, LARMOR_F64, &value);
-    if (st) return st;
+    TRY(larmor_array_download(given, LARMOR_F64, &value));
     for (int64_t i = 0; i < voxels * shape.ndim; i++) {
         const int a = (int)(i / voxels);
         value[i] *= (double)shape.dim[a] / meta->fov_mm[a];
     }
     const larmor_shape need = larmor_shape_append(shape, shape.ndim);
-    st = larmor_array_upload(larmor_array_device(given), LARMOR_F64, need, LARMOR_F64, value, d);
+    larmor_status st = larmor_array_upload(larmor_array_device(given), LARMOR_F64, need, LARMOR_F64, value, d);
     free(value);
     return st;
 }
@@ -86,9 +85,8 @@ static larmor_status displacement_of(const work *w, const larmor_image_meta *met
                                      larmor_array **d)
 {
     APP_OWNED(larmor_array) *there = NULL;
-    larmor_status st = w->given ? in_voxels(w->given, meta, shape, &there)
-                                : larmor_gradient_displacement(w->field, meta, shape, &there);
-    if (st) return st;
+    TRY(w->given ? in_voxels(w->given, meta, shape, &there)
+                 : larmor_gradient_displacement(w->field, meta, shape, &there));
     if (w->s->distort) return larmor_displacement_inverse(there, d);
     *d = there;
     there = NULL;
@@ -140,8 +138,7 @@ static int run(const void *given, const app_files *files)
     if (!s->gradient_field == !s->displacement)
         return app_refuse(APP_USAGE, "warp: either --gradient-field FILE or --displacement FILE expected.");
     APP_TRY(APP_RUN, app_output_open(s->output, s->force, &out));
-    const int code = open_work(files->name[0], &w);
-    if (code) return code;
+    APP_DO(open_work(files->name[0], &w));
     for (int i = 0; i < w.set.count; i++) {
         const larmor_status st = warp_one(&w, i);
         if (st) return app_fail_in(APP_INPUT, st, w.given ? s->displacement : files->name[0]);

@@ -156,8 +156,7 @@ static larmor_status open_outputs(match_run *r)
 static int read_inputs(match_run *r, const app_files *files)
 {
     const fit_match *s = r->s;
-    const int code = fit_inputs_read(files, "TE", r->dev, &r->in);
-    if (code) return code;
+    APP_DO(fit_inputs_read(files, "TE", r->dev, &r->in));
     APP_TRY(APP_INPUT, app_read_array(s->dictionary, r->dev, &r->dictionary));
     if (s->basis) APP_TRY(APP_INPUT, app_read_array(s->basis, r->dev, &r->basis));
     if (s->mask) APP_TRY(APP_INPUT, app_read_array(s->mask, r->dev, &r->mask));
@@ -234,12 +233,10 @@ int fit_match_run(const fit_match *s, const app_files *files)
     if (!s->dictionary || !s->table)
         return app_refuse(APP_USAGE, "--model dictionary: needs --dictionary and --table.");
     APP_TRY(APP_RUN, app_open_device("cpu", s->threads, &r.dev));
-    int code = strcasecmp(app_suffix(s->table), ".csv") ? read_array_table(&r) : read_csv(s->table, &r.table);
-    if (code) return code;
+    APP_DO(strcasecmp(app_suffix(s->table), ".csv") ? read_array_table(&r) : read_csv(s->table, &r.table));
     larmor_status st = open_outputs(&r);
     if (st) return app_fail(st == LARMOR_ERR_ARG ? APP_INPUT : APP_RUN, st);
-    code = read_inputs(&r, files);
-    if (code) return code;
+    APP_DO(read_inputs(&r, files));
     st = match_and_fit(&r);
     if (st) return st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
     app_has_computed();

@@ -55,9 +55,8 @@ larmor_status given_sequence(const scan_given *given, larmor_pulseq **sequence)
 static larmor_status read_sequence(const scan_given *given, larmor_trajectory *to)
 {
     larmor_pulseq *sequence;
-    larmor_status st = given_sequence(given, &sequence);
-    if (st) return st;
-    st = larmor_pulseq_trajectory(sequence, to);
+    TRY(given_sequence(given, &sequence));
+    larmor_status st = larmor_pulseq_trajectory(sequence, to);
     larmor_pulseq_free(sequence);
     return st;
 }

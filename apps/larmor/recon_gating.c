@@ -113,8 +113,7 @@ static int take_signals(const recon_run *r, larmor_device *dev, larmor_bins_opts
     const char *path = r->s->gating;
     APP_FREED_BY(free_signals) signals s = {.number = NULL};
     int64_t readouts = 0;
-    const int code = read_signals(path, dev, &s);
-    if (code) return code;
+    APP_DO(read_signals(path, dev, &s));
     for (int i = 0; i < larmor_raw_describe(r->opened).groups; i++) {
         larmor_group g;
         APP_TRY(APP_INPUT, larmor_raw_group(r->opened, i, &g));
@@ -173,14 +172,12 @@ int recon_sort_bins(recon_run *r)
     APP_OWNED(larmor_device) *dev = NULL;
     APP_FREED_BY(free_given) larmor_bins_opts opts = {.heart = 0};
     larmor_source *bins;
-    int code = APP_DONE;
     recon_read_bins(r->s->bins, &opts);
     opts.tick_ms = r->s->tick;
     APP_TRY(APP_RUN, larmor_device_open("cpu", &dev));
     opts.waveforms = r->opened;
     opts.trace = &r->gating;
-    if (!recon_gating_way(gating, &opts.way)) code = take_signals(r, dev, &opts);
-    if (code) return code;
+    if (!recon_gating_way(gating, &opts.way)) APP_DO(take_signals(r, dev, &opts));
     APP_TRY(APP_INPUT, larmor_source_of_bins(r->source, dev, &opts, &r->bins, &bins));
     report_bins(&r->bins);
     larmor_source_free(r->source);

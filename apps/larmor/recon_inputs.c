@@ -12,7 +12,8 @@ static larmor_status read_to_host(const char *path, larmor_array **array)
 {
     larmor_device *host;
     *array = NULL;
-    TRY(larmor_device_open("cpu:1", &host));
+    const larmor_status st = larmor_device_open("cpu:1", &host);
+    if (st) return st;
     const larmor_status read = app_read_array(path, host, array);
     larmor_device_free(host);
     return read;
@@ -116,8 +117,9 @@ static larmor_status read_b0(recon_run *r, larmor_recon_opts *opts)
     larmor_image_info info;
     if (!path) return LARMOR_OK;
     if (!strcmp(path, "auto")) return find_b0(r, opts);
-    TRY(app_read_array(path, r->dev, &opts->b0));
-    TRY(larmor_image_describe(path, r->dev, &info));
+    larmor_status st = app_read_array(path, r->dev, &opts->b0);
+    if (!st) st = larmor_image_describe(path, r->dev, &info);
+    if (st) return st;
     r->b0_place = info.meta;
     if (info.has_geometry && info.images == 1) opts->b0_place = &r->b0_place;
     return LARMOR_OK;

@@ -29,8 +29,7 @@ int recon_open_outputs(recon_run *r)
     if (s->save_maps) APP_TRY(APP_RUN, app_output_open(s->save_maps, s->force, &r->maps_output));
     if (s->save_density) APP_TRY(APP_RUN, app_output_open(s->save_density, s->force, &r->density_output));
     if (s->save_motion) APP_TRY(APP_RUN, app_output_open(s->save_motion, s->force, &r->motion_output));
-    code = recon_noise_open(r);
-    if (code) return code;
+    APP_DO(recon_noise_open(r));
     if (s->report) APP_TRY(APP_RUN, app_output_open(s->report, s->force, &r->page_output));
     if (s->gating_plot) APP_TRY(APP_RUN, app_drawing_open(s->gating_plot, s->force, &r->gating_output));
     return code;

@@ -72,8 +72,7 @@ static int check_names(const recon_settings *s, const app_files *files)
     recon_settings own;
     if (!to || !path) return app_fail(APP_RUN, NO_MEMORY());
     for (int i = 0; i < files->count; i++) {
-        const int code = name_outputs(s, files->name[i], &to[i], &own);
-        if (code) return code;
+        APP_DO(name_outputs(s, files->name[i], &to[i], &own));
         for (int o = 0; o < each; o++) path[i * each + o] = own.outputs.text[o];
     }
     APP_TRY(APP_INPUT, larmor_files_check(files->name, files->count, path, all));

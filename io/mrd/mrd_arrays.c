@@ -9,6 +9,7 @@
 #include "core/axes_given.h"
 #include "core/names.h"
 #include "core/owned.h"
+#include "io/images/formats.h"
 #include "io/mrd/mrd_write.h"
 #include "io/reader/mrd_head.h"
 #include "io/reader/mrd_records.h"
@@ -133,7 +134,10 @@ static larmor_status append_all(larmor_raw_writer *writer, const readouts *r, fl
 
 larmor_status larmor_raw_append_arrays(larmor_raw_writer *writer, const larmor_acquisitions *given)
 {
-    LMR_NEED(writer, given, given->kspace, given->traj);
+    LMR_NEED(writer);
+    LMR_NEED(given);
+    LMR_NEED(given->kspace);
+    LMR_NEED(given->traj);
     LMR_TRY(check_shapes(given->kspace, given->traj));
     const larmor_encoding *space = lmr_raw_writer_encoding(writer);
     const larmor_shape s = larmor_array_shape(given->kspace);
@@ -152,7 +156,10 @@ larmor_status larmor_raw_append_arrays(larmor_raw_writer *writer, const larmor_a
     if (!st) st = larmor_array_download(given->kspace, LARMOR_C64, &r.data);
     if (!st) st = larmor_array_download(given->traj, LARMOR_F64, &r.traj);
     if (!st) st = append_all(writer, &r, data, traj);
-    LMR_FREE(r.traj, r.data, traj, data);
+    free(r.traj);
+    free(r.data);
+    free(traj);
+    free(data);
     return st;
 }
 
@@ -287,7 +294,9 @@ larmor_status larmor_raw_save(larmor_output *out, const larmor_array *kspace, co
     const larmor_grid_opts defaults = {.matrix = {0}};
     larmor_encoding space = {.ndim = 0};
     LMR_OWNED(larmor_array) *samples = NULL, *points = NULL, *plane = NULL;
-    LMR_NEED(out, kspace, traj);
+    LMR_NEED(out);
+    LMR_NEED(kspace);
+    LMR_NEED(traj);
     if (!opts) opts = &defaults;
     LMR_TRY(check_opts(opts));
     LMR_TRY(with_dimensions(kspace, traj, &samples, &points));

@@ -310,9 +310,8 @@ static double least_left(const work *w, const larmor_compression_opts *o, double
 /* U <- the unitary factor that is nearest to M, both [n, n]; M is lost. */
 static larmor_status nearest_unitary(int64_t n, double complex *M, double complex *U)
 {
-    LMR_HEAP double complex *left = lmr_new(2 * n * n, sizeof *left);
-    LMR_HEAP double *value = lmr_new(2 * n, sizeof *value);
-    if (!left || !value) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double complex, left, 2 * n * n);
+    LMR_HEAP LMR_NEW(double, value, 2 * n);
     int solved = 0;
     LMR_TRY(lmr_lapack_svd(n, M, value, left, left + n * n, value + n, &solved));
     if (!solved)

@@ -117,9 +117,8 @@ typedef struct filling {
 static larmor_status fill_piece(const filling *s, int64_t begin, int64_t count)
 {
     const int64_t rows = s->f->rows, rank = s->f->rank;
-    LMR_HEAP double complex *value = lmr_new(count * rows, sizeof *value);
-    LMR_HEAP double complex *product = lmr_new(count * rank, sizeof *product);
-    if (!value || !product) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double complex, value, count *rows);
+    LMR_HEAP LMR_NEW(double complex, product, count *rank);
     fill_values(&s->v, begin, count, value, count);
     LMR_TRY(
         s->dense->la->gemm(s->dense->ctx, 'N', 'N', count, rank, rows, value, count, s->f->P, rows, product, count));

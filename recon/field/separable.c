@@ -264,9 +264,8 @@ static larmor_status fit_both(const lmr_exponential *e, const lmr_dense *dense, 
     LMR_TRY(fit_factor(LMR_OF_PLACE, u, b->time, b->times, rank, &f->space));
     LMR_TRY(pick(e->voxels, rank > CANDIDATES / CANDIDATES_OF_PRODUCT ? CANDIDATES_OF_PRODUCT * rank : CANDIDATES, 3,
                  also->place, also->places, &place, &count));
-    LMR_HEAP float complex *space = lmr_new(count * rank, sizeof *space);
-    LMR_HEAP number *v = lmr_new(count * rank, sizeof *v);
-    if (!space || !v) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(float complex, space, count *rank);
+    LMR_HEAP LMR_NEW(number, v, count * rank);
     LMR_TRY(lmr_factor_values(e, dense, &f->space, place, count, space));
     for (int64_t i = 0; i < count * rank; i++) v[i] = space[i];
     return fit_factor(LMR_OF_TIME, v, place, count, rank, &f->time);
@@ -280,10 +279,9 @@ static larmor_status check(const lmr_exponential *e, const lmr_dense *dense, con
     double sum = 0, energy = 0, most = 0;
     LMR_TRY(pick(e->voxels, CHECKED, 4, NULL, 0, &place, &places));
     LMR_TRY(pick(e->times, CHECKED, 5, NULL, 0, &time, &times));
-    LMR_HEAP float complex *space = lmr_new(places * f->space.rank, sizeof *space);
-    LMR_HEAP float complex *evolution = lmr_new(times * f->time.rank, sizeof *evolution);
-    LMR_HEAP number *exact = lmr_new(places * times, sizeof *exact);
-    if (!space || !evolution || !exact) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(float complex, space, places * f->space.rank);
+    LMR_HEAP LMR_NEW(float complex, evolution, times * f->time.rank);
+    LMR_HEAP LMR_NEW(number, exact, places * times);
     LMR_TRY(lmr_factor_values(e, dense, &f->space, place, places, space));
     LMR_TRY(lmr_factor_values(e, dense, &f->time, time, times, evolution));
     LMR_TRY(lmr_exponential_values(e, LMR_OF_PLACE, place, places, time, times, exact));

@@ -93,6 +93,20 @@ static larmor_raw *as_stored(void)
     return opened(&(larmor_raw_opts){.as_stored = 1});
 }
 
+/* A file of one measurement, which `ended` closes and opens. */
+static void begin_gre(int is_vb)
+{
+    begin(is_vb);
+    twix_begin(&file, "gre", twix_yaps);
+}
+
+static larmor_raw *ended(void)
+{
+    twix_packet(&file, 0, 160);
+    twix_end(&file);
+    return as_stored();
+}
+
 static void expect_readout(const larmor_raw *raw, int i, int is_vb)
 {
     larmor_acquisition a;
@@ -169,16 +183,13 @@ TEST_IN(each_bit_of_the_mask_becomes_its_flags, make_folder, remove_folder)
         int bit, flag;
     } pairs[] = {{1, 23},  {1, 28},  {2, 26},  {11, 14}, {11, 25}, {14, 30}, {15, 31}, {21, 24}, {22, 20},
                  {23, 21}, {24, 22}, {25, 19}, {28, 7},  {29, 8},  {35, 29}, {46, 25}, {51, 27}};
-    begin(0);
-    twix_begin(&file, "gre", twix_yaps);
+    begin_gre(0);
     for (int bit = 1; bit < 64; bit++) {
         twix_readout r = readout(0);
         r.mask = bit == 5 ? 0 : BIT(bit);
         twix_add(&file, &r, sample);
     }
-    twix_packet(&file, 0, 160);
-    twix_end(&file);
-    OWNED(larmor_raw) *raw = as_stored();
+    OWNED(larmor_raw) *raw = ended();
     for (int bit = 1; bit < 64; bit++) {
         uint64_t expected = 0;
         for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++)
@@ -189,8 +200,7 @@ TEST_IN(each_bit_of_the_mask_becomes_its_flags, make_folder, remove_folder)
 
 TEST_IN(a_line_of_image_and_calibration_and_one_of_phase_correction_have_one_flag_alone, make_folder, remove_folder)
 {
-    begin(0);
-    twix_begin(&file, "gre", twix_yaps);
+    begin_gre(0);
     twix_readout r = readout(0);
     r.mask = BIT(22) | BIT(23);
     twix_add(&file, &r, sample);
@@ -306,8 +316,7 @@ TEST_IN(a_scan_that_is_cut_is_read_as_far_as_it_is_complete, make_folder, remove
 
 TEST_IN(a_channel_of_another_readout_is_a_warning, make_folder, remove_folder)
 {
-    begin(0);
-    twix_begin(&file, "gre", twix_yaps);
+    begin_gre(0);
     twix_readout r = readout(0);
     twix_add(&file, &r, sample);
     r.stray = 1;
@@ -354,16 +363,13 @@ static void expect_physiology(const larmor_raw *raw)
 TEST_IN(physiology_of_vd_is_read_as_waveforms_and_written_with_the_scan, make_folder, remove_folder)
 {
     larmor_output *out;
-    begin(0);
-    twix_begin(&file, "gre", twix_yaps);
+    begin_gre(0);
     add_readout(0);
     add_physiology("PMULearnPhase"); /* before the scan: left out */
     add_physiology("PMUData");
     add_physiology("OTHERData");
     add_readout(1);
-    twix_packet(&file, 0, 160);
-    twix_end(&file);
-    OWNED(larmor_raw) *raw = as_stored();
+    OWNED(larmor_raw) *raw = ended();
     assert_string_equal(larmor_raw_describe(raw).warnings, "");
     assert_int_equal(larmor_raw_describe(raw).acquisitions, 2);
     expect_physiology(raw);
@@ -382,16 +388,13 @@ TEST_IN(physiology_that_is_damaged_or_of_another_layout_is_left_out_and_said, ma
 {
     static const size_t places[] = {192 + 60 + 12 + 3, 192 + 60 + 16 + 3, 192 + 60 + 16 + 2, 192 + 60 + 16 + 4};
     for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
-        begin(0);
-        twix_begin(&file, "gre", twix_yaps);
+        begin_gre(0);
         add_readout(0);
         const size_t at = add_physiology("PMUData");
         file.data[at + places[k]] ^= 0xff;
         add_physiology("PMUData");
         add_readout(1);
-        twix_packet(&file, 0, 160);
-        twix_end(&file);
-        OWNED(larmor_raw) *raw = as_stored();
+        OWNED(larmor_raw) *raw = ended();
         assert_int_equal(larmor_raw_describe(raw).acquisitions, 2);
         expect_physiology(raw);
         assert_string_equal(larmor_raw_describe(raw).warnings,
@@ -401,14 +404,11 @@ TEST_IN(physiology_that_is_damaged_or_of_another_layout_is_left_out_and_said, ma
 
 TEST_IN(of_vb_physiology_is_left_out, make_folder, remove_folder)
 {
-    begin(1);
-    twix_begin(&file, "gre", twix_yaps);
+    begin_gre(1);
     add_readout(0);
     add_physiology("PMUData");
     add_readout(1);
-    twix_packet(&file, 0, 160);
-    twix_end(&file);
-    OWNED(larmor_raw) *raw = as_stored();
+    OWNED(larmor_raw) *raw = ended();
     assert_int_equal(larmor_raw_describe(raw).acquisitions, 2);
     assert_int_equal(larmor_raw_waveforms(raw), 0);
 }
@@ -417,8 +417,7 @@ TEST_IN(what_is_damaged_is_refused_with_its_place, make_folder, remove_folder)
 {
     const larmor_raw_opts opts = {.as_stored = 1};
     larmor_raw *raw;
-    begin(0);
-    twix_begin(&file, "gre", twix_yaps);
+    begin_gre(0);
     twix_packet(&file, 0, 160);
     twix_end(&file);
     assert_refused(larmor_raw_open(put(file.bytes), &opts, &raw), LARMOR_ERR_FORMAT, "no readouts");
