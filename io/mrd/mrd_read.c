@@ -483,6 +483,8 @@ larmor_status lmr_mrd_understand(const larmor_raw_opts *opts, larmor_raw *raw)
 {
     const larmor_trajectory *given = opts->trajectory;
     const char *units = given && *given->units ? given->units : opts->traj_units;
+    LMR_TRY(lmr_mrd_take_terms(raw, opts));
+    if (raw->info.phase_terms) units = "rad/m";
     LMR_TRY(lmr_mrd_give_trajectory(raw, given));
     LMR_TRY(lmr_mrd_check_samples(raw, opts->drop_nonfinite));
     LMR_TRY(lmr_mrd_complete(raw, units));
@@ -555,6 +557,7 @@ void larmor_raw_free(larmor_raw *raw)
     free(raw->readout);
     free(raw->data);
     free(raw->traj);
+    free(raw->phase);
     free(raw->time_s);
     free(raw->weight);
     free(raw->order);
