@@ -293,6 +293,11 @@ larmor_status lmr_find_segments(const lmr_job *job, const int *index, int count,
 
 /* ---- an object that moves ---- */
 
+int lmr_physics_has_camera(const lmr_job *job)
+{
+    return job->facts->physics && job->facts->physics->terms;
+}
+
 int lmr_physics_stays(const lmr_job *job)
 {
     const lmr_physics *p = job->facts->physics;

@@ -41,8 +41,9 @@ typedef struct larmor_raw_opts { /* zero means default */
      * acquisition or those that are left after discards; a longer readout is that of consecutive acquisitions. Where
      * it has fewer readouts, each image takes all of them. */
     const larmor_trajectory *trajectory;
-    int multiband_left_out; /* 1: larmor_source_of_raw makes no volumes of slices that were excited together, whatever
-                             * the header says of them */
+    /* 1: larmor_source_of_raw makes no volumes of slices that were excited together, whatever the header says of
+     * them; 2: and readouts that are flagged for the calibration of each slice are left out, too. */
+    int multiband_left_out;
     /* How trajectories of 4, 9 or 16 rows are read, which are refused without it: "trajectory", the phases of a field
      * camera in rad/m^n of the solid harmonics of larmor/physics.h in their order, for signals exp(-i phase), of
      * which those of x, y and z are the trajectory. After a colon, with commas between: "fourth", the order is x, y,

@@ -518,7 +518,7 @@ larmor_status lmr_mrd_new(const larmor_raw_opts *opts, larmor_raw **out)
     larmor_raw *raw = calloc(1, sizeof *raw);
     if (!raw) return LMR_NO_MEMORY();
     raw->conjugate = opts->conjugate;
-    raw->info.multiband_left_out = opts->multiband_left_out != 0;
+    raw->info.multiband_left_out = opts->multiband_left_out;
     memcpy(raw->shift_mm, opts->shift_mm, sizeof raw->shift_mm);
     raw->memory = opts->memory > 0 ? opts->memory : LMR_MRD_MEMORY;
     *out = raw;

@@ -85,6 +85,33 @@ for of in server client; do
     nrmse_at_most 1e-5
 done
 
+# Phases of each readout are no fault of the scan where the model has them, and phases in another unit are refused.
+cat >each.py <<'X2'
+import random, struct, sys
+random.seed(1)
+head = "{'descr': '<f4', 'fortran_order': True, 'shape': (%d, 30, 9), }" % int(sys.argv[1])
+head += " " * ((54 - len(head)) % 64) + "\n"
+each = [random.uniform(-3, 3) for _ in range(30)]
+values = [each[r] if not l else float(sys.argv[2]) for l in range(9) for r in range(30) for _ in range(int(sys.argv[1]))]
+with open(sys.argv[3], "wb") as f:
+    f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack("<%df" % len(values), *values))
+X2
+spokes="--traj golden --matrix 24 --readouts 30 --coils 4 --snr 30 --phantom texture"
+# shellcheck disable=SC2086
+expect 0 phantom -q --force -o plain.h5 --maps spokes.cfl $spokes
+"$PYTHON" each.py 48 0 each.npy
+"$PYTHON" each.py 48 3e8 huge.npy
+# shellcheck disable=SC2086
+expect 0 phantom -q --force -o each.h5 --phase-terms each.npy $spokes
+expect 0 recon each.h5 -o image.npy --force --maps spokes.cfl --method cg --lambda 3e-3
+grep -q '^warning: the samples fit better with another phase of each readout: ' err || fail "$(cat err)"
+expect 0 recon each.h5 -o image.npy --force --maps spokes.cfl --method cg --lambda 3e-3 --phase-terms each.npy
+! grep '^warning' err || fail "phases that the model has"
+grep -q '^description: one image .*, with another phase of each readout .*, which the model has$' err || fail "$(cat err)"
+expect 3 recon plain.h5 -o image.npy --force --maps spokes.cfl --method cg --phase-terms huge.npy
+grep -q 'larmor: model: terms that reach .* rad need more than 512 products for an error of 1.0e-03; check their unit, or allow a larger error' err ||
+    fail "$(cat err)"
+
 # A file of that name is one, other words and other scans are refused, and nothing is written.
 cp phases.npy trajectory
 rm -f image.npy
