@@ -61,6 +61,7 @@ static void judge_file(const larmor_raw_info *info, int dropped, lmr_findings *f
                  dropped ? "They are left out." : "opts.drop_nonfinite leaves them out.");
     take_warnings(info->warnings, f);
     if (info->traj_stored) lmr_note(f, LARMOR_NOTE, "units", "trajectory: %s", info->traj_report);
+    if (info->phase_terms) lmr_note(f, LARMOR_NOTE, "phases", "phases: %s", info->phase_report);
 }
 
 /* Slices that were excited together, by the header; its warnings follow those of the file. */

@@ -4,10 +4,12 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/owned.h"
 #include "core/status.h"
 #include "larmor/describe.h"
+#include "physics/physics.h"
 #include "pipeline/group.h"
 #include "pipeline/maps.h"
 
@@ -23,13 +25,26 @@ static larmor_status compare_by(comparison *compare, const larmor_samples *sampl
 /* Of the samples in the centre: real scans with good images leave up to 0.25. */
 #define MAX_UNEXPLAINED 0.30
 
-static larmor_status compare_off_grid(larmor_recon *r, const larmor_samples *samples)
+/* Of a candidate that the model has already. */
+static int is_in_model(const larmor_recon *r, const larmor_description *found)
+{
+    return lmr_physics_has_camera(&r->job) && !strcmp(found->name, "another phase of each readout");
+}
+
+/* *explained <- 1 if images without the model are no images of the object. */
+static larmor_status compare_off_grid(larmor_recon *r, const larmor_samples *samples, int *explained)
 {
     larmor_description found;
     LMR_TRY(compare_by(larmor_compare_descriptions, samples, &found));
     if (found.reach == 0) {
         lmr_log(&r->events,
                 "description: not compared with others, as the centre of k-space is sampled too sparsely");
+    } else if (is_in_model(r, &found)) {
+        *explained = 1;
+        lmr_log(&r->events,
+                "description: one image of each coil explains the samples within %.2g/FOV to a misfit of %.2g, with "
+                "another phase of each readout %.2g, which the model has",
+                found.reach, found.misfit, found.better);
     } else if (found.is_clear) {
         lmr_warn(&r->events,
                  "the samples fit better with %s: misfit %.2g instead of %.2g in the centre of k-space. Check the "
@@ -174,8 +189,9 @@ static larmor_status compare_first(larmor_recon *r)
     LMR_TRY(lmr_enter(&r->events, "description"));
     LMR_TRY(lmr_group_average(job, index, &samples, &made, &cartesian));
     larmor_status st = compare_lines(r, &samples, cartesian.on_grid);
-    if (!st && !cartesian.on_grid) st = compare_off_grid(r, &samples);
-    const int given = has_given(job, index);
+    int explained = 0;
+    if (!st && !cartesian.on_grid) st = compare_off_grid(r, &samples, &explained);
+    const int given = has_given(job, index) && !explained;
     const int has_coils =
         job->facts->grid[index].ndim == 2 && job->facts->coils > 1 && !job->facts->compression; /* not virtual ones */
     if (!st && (given || has_coils)) st = compare_region(r, index, &samples, given);

@@ -1,6 +1,7 @@
 /* The terms of off-resonance, decay and a field camera. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/array.h"
 #include "core/owned.h"
@@ -55,8 +56,19 @@ larmor_status lmr_add_decay(const lmr_scene *scene, lmr_term_list *list)
 
 /* ---- a field camera ---- */
 
-larmor_status lmr_camera_open(const larmor_array *phase, lmr_physics *physics)
+static larmor_status open_rows(const larmor_recon_opts *opts, int rows, lmr_physics *physics)
 {
+    if (opts->phase_terms)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "opts.phase_terms: the scan was opened with phases of its own; leave one of them out.");
+    physics->terms = rows;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_camera_open(const larmor_recon_opts *opts, const larmor_raw_info *scan, lmr_physics *physics)
+{
+    const larmor_array *phase = opts->phase_terms;
+    if (scan->phase_terms) return open_rows(opts, scan->phase_terms, physics);
     if (!phase) return LARMOR_OK;
     const larmor_shape s = larmor_array_shape(phase);
     const int64_t terms = s.ndim == 3 ? s.dim[2] : 0;
@@ -72,6 +84,7 @@ larmor_status lmr_camera_open(const larmor_array *phase, lmr_physics *physics)
     return larmor_array_download(phase, LARMOR_F64, &physics->phase);
 }
 
+/* Of x, y and z, which the trajectory has. */
 static int is_linear(int l)
 {
     return l >= 1 && l <= 3;
@@ -143,31 +156,74 @@ static larmor_status rows_of_phases(const lmr_scene *scene, int64_t *row)
     return find_rows(scene, time, group.readouts, row);
 }
 
+/* phase <- [samples, terms] of a file. */
+static larmor_status phases_of_file(const lmr_scene *scene, double *phase)
+{
+    const lmr_physics *p = scene->job->facts->physics;
+    const int64_t own = p->samples * p->readouts;
+    LMR_HEAP int64_t *row = lmr_new(scene->count, sizeof *row);
+    if (!row) return LMR_NO_MEMORY();
+    LMR_TRY(rows_of_phases(scene, row));
+    for (int l = 0; l < p->terms; l++)
+        for (int64_t j = 0; j < scene->count; j++)
+            phase[j + scene->count * l] = is_linear(l) ? 0 : p->phase[row[j] + own * l];
+    return LARMOR_OK;
+}
+
+/* phase <- [samples, terms] of the scan, group after group. */
+static larmor_status phases_of_scan(const lmr_scene *scene, double *phase)
+{
+    const lmr_scan_facts *facts = scene->job->facts;
+    const int terms = facts->physics->terms;
+    int64_t at = 0;
+    for (int g = 0; g < scene->groups; g++) {
+        LMR_OWNED(larmor_array) *array = NULL;
+        LMR_HEAP double *own = NULL;
+        LMR_TRY(lmr_source_phases(facts->source, scene->group[g], NULL, 0, &facts->grid[scene->group[g]], facts->dev,
+                                  &array));
+        const int64_t count = larmor_array_count(array) / terms;
+        if (count * terms != larmor_array_count(array) || count > scene->count - at) break;
+        LMR_TRY(larmor_array_download(array, LARMOR_F64, &own));
+        for (int l = 0; l < terms; l++)
+            memcpy(phase + at + scene->count * l, own + count * l, (size_t)count * sizeof *phase);
+        at += count;
+    }
+    if (at == scene->count) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: phases of %lld samples, expected %lld", lmr_source_name(facts->source),
+                    (long long)at, (long long)scene->count);
+}
+
+static int has_numbers(const double *x, int64_t count)
+{
+    for (int64_t j = 0; j < count; j++)
+        if (x[j] != 0) return 1;
+    return 0;
+}
+
 larmor_status lmr_add_camera(const lmr_scene *scene, lmr_term_list *list)
 {
     const lmr_physics *p = scene->job->facts->physics;
-    LMR_HEAP double *position = NULL, *h = NULL;
+    LMR_HEAP double *position = NULL, *h = NULL, *phase = NULL;
     LMR_OWNED(larmor_array) *places = NULL, *harmonics = NULL;
-    LMR_HEAP int64_t *row = NULL;
     double *space, *time;
-    if (!p->phase) return LARMOR_OK;
-    const int64_t own = p->samples * p->readouts;
-    row = lmr_new(scene->count, sizeof *row);
-    if (!row) return LMR_NO_MEMORY();
-    LMR_TRY(rows_of_phases(scene, row));
+    if (!p->terms) return LARMOR_OK;
+    phase = lmr_new(scene->count * p->terms, sizeof *phase);
+    if (!phase) return LMR_NO_MEMORY();
+    LMR_TRY(p->phase ? phases_of_file(scene, phase) : phases_of_scan(scene, phase));
     if (scene->image.place_unknown)
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
                         "opts.phase_terms: the scan does not say where the image lies, which the harmonics need.");
     LMR_TRY(lmr_positions_of(scene, &position));
     larmor_device *dev = scene->job->facts->dev;
     LMR_TRY(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(3, scene->voxels), LARMOR_F64, position, &places));
-    LMR_TRY(larmor_solid_harmonics(places, p->terms == 9 ? 2 : 3, &harmonics));
+    LMR_TRY(larmor_solid_harmonics(places, (int)lround(sqrt(p->terms)) - 1, &harmonics));
     LMR_TRY(larmor_array_download(harmonics, LARMOR_F64, &h));
     for (int l = 0; l < p->terms; l++) {
-        if (is_linear(l)) continue; /* the trajectory has them */
+        const double *own = phase + scene->count * l;
+        if (is_linear(l) && !has_numbers(own, scene->count)) continue;
         LMR_TRY(lmr_term_add(scene, list, 0, &space, &time));
         for (int64_t i = 0; i < scene->voxels; i++) space[i] = h[i + scene->voxels * l];
-        for (int64_t j = 0; j < scene->count; j++) time[j] = -p->phase[row[j] + own * l];
+        for (int64_t j = 0; j < scene->count; j++) time[j] = -own[j];
     }
     return LARMOR_OK;
 }

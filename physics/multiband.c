@@ -287,6 +287,18 @@ static larmor_status times_of(void *self, int group, const int64_t *readout, int
     return lmr_source_times(m->inner, inner, readout, count, &flat, dev, times);
 }
 
+static larmor_status phases_of(void *self, int group, const int64_t *readout, int64_t count, const larmor_grid *grid,
+                               larmor_device *dev, larmor_array **phases)
+{
+    const multiband *m = self;
+    larmor_grid flat;
+    double scale;
+    int inner = 0;
+    LMR_TRY(inner_of(m, group, &inner));
+    LMR_TRY(flat_grid(m, inner, grid, &flat, &scale));
+    return lmr_source_phases(m->inner, inner, readout, count, &flat, dev, phases);
+}
+
 static larmor_status fingerprint_of(void *self, uint64_t *fingerprint)
 {
     const multiband *m = self;
@@ -553,6 +565,7 @@ larmor_status larmor_source_of_multiband(larmor_source *inner, const larmor_mult
     impl.stamps = stamps_of;
     impl.readouts = lmr_source_has_readouts(inner) ? readouts_of : NULL;
     impl.times = times_of;
+    impl.phases = phases_of;
     impl.fingerprint = fingerprint_of;
     impl.destroy = destroy;
     multiband *m = calloc(1, sizeof *m);

@@ -111,6 +111,11 @@ larmor_status lmr_multiband_of_header(const char *name, const larmor_multiband_h
     LMR_TRY(find_offsets(name, header, offset));
     *opts = (larmor_multiband_opts){.offset_mm = offset, .bands = header->factor};
     if (solid) return LARMOR_OK;
+    if (isnan(header->delta_kz))
+        return LMR_FAIL(LARMOR_ERR_FORMAT,
+                        "%s: deltaKz of the header's multiband is missing or no number; give the phases, or leave "
+                        "the header out.",
+                        name);
     opts->shifts = find_shifts(header, &turns);
     opts->turns = turns ? turns : opts->shifts;
     if (opts->shifts) return LARMOR_OK;

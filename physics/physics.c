@@ -53,7 +53,8 @@ larmor_status lmr_physics_open(const larmor_recon_opts *o, lmr_scan_facts *facts
 {
     const int concomitant = o->concomitant == LARMOR_CONCOMITANT_ON;
     const int displaced = o->gradient_field || o->displacement || o->motion_fields;
-    if (!o->b0 && !o->t2star && !o->phase_terms && !concomitant && !displaced) return LARMOR_OK;
+    const int camera = o->phase_terms || facts->info.phase_terms;
+    if (!o->b0 && !o->t2star && !camera && !concomitant && !displaced) return LARMOR_OK;
     LMR_TRY(begin(o, facts));
     lmr_physics *p = facts->physics;
     if (concomitant && !(p->tesla > 0))
@@ -64,7 +65,7 @@ larmor_status lmr_physics_open(const larmor_recon_opts *o, lmr_scan_facts *facts
     LMR_TRY(lmr_map_open(o->b0, "b0", o->b0_name, o->b0_place, &p->b0));
     LMR_TRY(lmr_map_open(o->t2star, "t2star", o->t2star_name, o->t2star_place, &p->t2star));
     LMR_TRY(lmr_displaced_open(o, facts, p));
-    return lmr_camera_open(o->phase_terms, p);
+    return lmr_camera_open(o, &facts->info, p);
 }
 
 /* Phases of slices that kz does not have. They are jumps, which maps from the samples do not follow. */
@@ -152,18 +153,18 @@ static larmor_status upload(const lmr_job *job, larmor_shape shape, const double
 /* A field alone has its own way, whose normal map is a sum of Toeplitz operators. */
 static int is_field_alone(const lmr_physics *p)
 {
-    return p->b0.value && !p->t2star.value && !p->phase && !p->concomitant && !p->bands;
+    return p->b0.value && !p->t2star.value && !p->terms && !p->concomitant && !p->bands;
 }
 
 static int has_terms(const lmr_physics *p)
 {
-    return p->b0.value || p->t2star.value || p->phase || p->concomitant || p->bands;
+    return p->b0.value || p->t2star.value || p->terms || p->concomitant || p->bands;
 }
 
 /* Phases of slices need no times. */
 static int needs_times(const lmr_physics *p)
 {
-    return p->b0.value || p->t2star.value || p->phase || p->concomitant;
+    return p->b0.value || p->t2star.value || p->terms || p->concomitant;
 }
 
 static larmor_status make_sum(const lmr_scene *scene, const lmr_term_list *list, larmor_segments **segments)
@@ -262,6 +263,8 @@ static larmor_status open_scene(const lmr_job *job, const int *index, int count,
     LMR_TRY(needs_times(p) ? lmr_times_of(job, index, count, traj, &scene->samples, &d->times)
                            : shape_of(job, index, traj, &scene->samples));
     scene->times = d->times;
+    scene->group = index;
+    scene->groups = count;
     scene->count = larmor_shape_count(scene->samples);
     return LARMOR_OK;
 }
@@ -290,10 +293,15 @@ larmor_status lmr_find_segments(const lmr_job *job, const int *index, int count,
 
 /* ---- an object that moves ---- */
 
+int lmr_physics_has_camera(const lmr_job *job)
+{
+    return job->facts->physics && job->facts->physics->terms;
+}
+
 int lmr_physics_stays(const lmr_job *job)
 {
     const lmr_physics *p = job->facts->physics;
-    return p && (p->phase || p->concomitant);
+    return p && (p->terms || p->concomitant);
 }
 
 const char *lmr_physics_moves_by(const lmr_job *job)

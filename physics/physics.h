@@ -31,6 +31,9 @@ larmor_status lmr_find_segments(const lmr_job *job, const int *index, int count,
  * Off-resonance and decay move with it. */
 int lmr_physics_stays(const lmr_job *job);
 
+/* 1 if the model has phases of a field camera. */
+int lmr_physics_has_camera(const lmr_job *job);
+
 /* Words for the log: what moves with the object, and what stays. */
 const char *lmr_physics_moves_by(const lmr_job *job);
 

@@ -30,6 +30,12 @@ static larmor_status times_of_raw(void *self, int group, const int64_t *readout,
     return larmor_raw_times(self, group, readout, count, grid, dev, times);
 }
 
+static larmor_status phases_of_raw(void *self, int group, const int64_t *readout, int64_t count,
+                                   const larmor_grid *grid, larmor_device *dev, larmor_array **phases)
+{
+    return larmor_raw_phase_terms(self, group, readout, count, grid, dev, phases);
+}
+
 static larmor_status meta_of_raw(void *self, int group, larmor_image_meta *meta)
 {
     return larmor_raw_image_meta(self, group, meta);
@@ -97,6 +103,7 @@ larmor_status larmor_source_of_raw(larmor_raw *raw, const char *name, larmor_sou
                                             .group = group_of_raw,
                                             .samples = samples_of_raw,
                                             .times = times_of_raw,
+                                            .phases = phases_of_raw,
                                             .meta = meta_of_raw,
                                             .noise = noise_of_raw,
                                             .keep_coils = keep_coils_of_raw,

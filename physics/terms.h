@@ -21,9 +21,9 @@ enum { LMR_KEPT_SUMS = 2 }; /* those of the plan and those of the last group */
 
 struct lmr_physics {
     lmr_placed_map b0, t2star; /* Hz; ms */
-    double *phase;             /* of a field camera, rad, [samples, readouts, terms], or NULL */
+    double *phase;             /* of a field camera, rad, [samples, readouts, terms], or NULL: */
     int64_t samples, readouts;
-    int terms;
+    int terms; /* of a camera, whose phases are those of the scan's rows where phase is NULL; 0: none */
     larmor_array *gradient_field; /* on the device, or NULL */
     lmr_placed_map moved[3];      /* the caller's displacement, mm along the image's axes: */
     int moves;                    /* so many of them; 0: none was given */
@@ -50,7 +50,9 @@ struct lmr_physics {
 /* What terms are made for. */
 typedef struct lmr_scene {
     const lmr_job *job;
-    int index;                /* of the first group */
+    int index;        /* of the first group */
+    const int *group; /* [groups] all of them */
+    int groups;
     const larmor_grid *grid;  /* its */
     larmor_image_meta image;  /* its */
     const larmor_array *traj; /* f64 [nd, samples, readouts] on the host's side of the device; cycles over the grid */
@@ -95,8 +97,8 @@ larmor_status lmr_add_camera(const lmr_scene *scene, lmr_term_list *list);
 larmor_status lmr_add_bands(const lmr_scene *scene, lmr_term_list *list);
 larmor_status lmr_add_concomitant(const lmr_scene *scene, lmr_term_list *list);
 
-/* Phases of a field camera. */
-larmor_status lmr_camera_open(const larmor_array *phase, lmr_physics *physics);
+/* Phases of a field camera, or those of the scan's trajectory. */
+larmor_status lmr_camera_open(const larmor_recon_opts *opts, const larmor_raw_info *scan, lmr_physics *physics);
 
 /* The displacement of the options. */
 larmor_status lmr_displaced_open(const larmor_recon_opts *opts, const lmr_scan_facts *facts, lmr_physics *physics);

@@ -76,6 +76,7 @@ void lmr_report_source(larmor_recon *r)
         lmr_log(e, "calibration: %lld of its readouts complete images that lack them", (ll)info->completing);
     if (info->traj_given[0]) lmr_log(e, "trajectory: %s", info->traj_given);
     if (info->traj_report[0]) lmr_log(e, "trajectory: %s", info->traj_report);
+    if (info->phase_report[0]) lmr_log(e, "phases: %s", info->phase_report);
     report_warnings(e, r->settings.idle, CORRECTED);
     report_warnings(e, info->warnings, CORRECTED);
     const char *reason = larmor_device_reason(r->facts.dev);

@@ -104,14 +104,15 @@ static larmor_status stamps_of(void *self, int group, larmor_stamp *stamps)
     return LARMOR_OK;
 }
 
-/* Numbers within the image of a frame's readouts; readout NULL: of all of them. */
-static larmor_status numbers_of(const frames *f, int group, const int64_t *readout, int64_t count, int64_t **inner)
+/* Numbers within the image of a frame's readouts; readout NULL: of all of them, which sets *count. */
+static larmor_status numbers_of(const frames *f, int group, const int64_t *readout, int64_t *count, int64_t **inner)
 {
     const frame *one = NULL;
     LMR_TRY(find(f, group, &one));
-    *inner = calloc((size_t)count + 1, sizeof **inner);
+    if (!readout) *count = one->count;
+    *inner = calloc((size_t)*count + 1, sizeof **inner);
     if (!*inner) return LMR_NO_MEMORY();
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < *count; i++) {
         const int64_t r = readout ? readout[i] : i;
         if (r < 0 || r >= one->count)
             return LMR_FAIL(LARMOR_ERR_ARG, "frames: readout %lld of frame %d, which has %lld", (long long)r, group,
@@ -127,7 +128,7 @@ static larmor_status readouts_of(void *self, int group, const int64_t *readout, 
     const frames *f = self;
     LMR_HEAP int64_t *inner = NULL;
     *out = (larmor_samples){0};
-    LMR_TRY(numbers_of(f, group, readout, count, &inner));
+    LMR_TRY(numbers_of(f, group, readout, &count, &inner));
     return lmr_source_readouts(f->inner, f->frame[group].image, inner, count, grid, dev, out);
 }
 
@@ -135,13 +136,20 @@ static larmor_status times_of(void *self, int group, const int64_t *readout, int
                               larmor_device *dev, larmor_array **times)
 {
     const frames *f = self;
-    const frame *one = NULL;
     LMR_HEAP int64_t *inner = NULL;
     *times = NULL;
-    LMR_TRY(find(f, group, &one));
-    const int64_t all = readout ? count : one->count;
-    LMR_TRY(numbers_of(f, group, readout, all, &inner));
-    return lmr_source_times(f->inner, one->image, inner, all, grid, dev, times);
+    LMR_TRY(numbers_of(f, group, readout, &count, &inner));
+    return lmr_source_times(f->inner, f->frame[group].image, inner, count, grid, dev, times);
+}
+
+static larmor_status phases_of(void *self, int group, const int64_t *readout, int64_t count, const larmor_grid *grid,
+                               larmor_device *dev, larmor_array **phases)
+{
+    const frames *f = self;
+    LMR_HEAP int64_t *inner = NULL;
+    *phases = NULL;
+    LMR_TRY(numbers_of(f, group, readout, &count, &inner));
+    return lmr_source_phases(f->inner, f->frame[group].image, inner, count, grid, dev, phases);
 }
 
 static larmor_status fingerprint_of(void *self, uint64_t *fingerprint)
@@ -557,6 +565,7 @@ static larmor_status make_source(larmor_source *inner, const frames *asked, larm
     impl.stamps = stamps_of;
     impl.readouts = readouts_of;
     impl.times = times_of;
+    impl.phases = phases_of;
     larmor_status st = LARMOR_OK;
     frames *f = malloc(sizeof *f);
     if (!f) return LMR_NO_MEMORY();

@@ -416,7 +416,7 @@ static larmor_status take_motion(larmor_recon_opts *o)
     return larmor_fill(o->basis, 1);
 }
 
-larmor_status lmr_settings_read(const larmor_recon_opts *opts, lmr_settings *s)
+larmor_status lmr_settings_read(const larmor_recon_opts *opts, const larmor_raw_info *scan, lmr_settings *s)
 {
     larmor_recon_opts *o = &s->opts;
     LMR_TRY(lmr_options_copy(opts, o));
@@ -442,7 +442,7 @@ larmor_status lmr_settings_read(const larmor_recon_opts *opts, lmr_settings *s)
     if (o->t2star_place) s->t2star_place = *o->t2star_place;
     if (o->readout_start_ms) s->readout_start_ms = *o->readout_start_ms;
     point_to_copies(s);
-    LMR_TRY(check(o, NULL, s->idle, sizeof s->idle));
+    LMR_TRY(check(o, scan->phase_terms ? "phase_terms" : NULL, s->idle, sizeof s->idle));
     LMR_TRY(take_motion(o));
     const char *method = lmr_settings_method(o);
     const int is_nlinv = method && !strcmp(method, LMR_METHOD_NLINV_NAME);

@@ -31,10 +31,10 @@ larmor_regulariser_info lmr_regulariser_named(const char *name);
 /* The method that is asked for, by its name or by options that are of one method; NULL: the data choose it. */
 const char *lmr_settings_method(const larmor_recon_opts *opts);
 
-/* Read the options, a copy with references to their arrays. NULL: the defaults.
+/* Read the options, a copy with references to their arrays. NULL: the defaults. scan: what some of them are of.
  *
  * Errors  LARMOR_ERR_ARG or LARMOR_ERR_UNSUPPORTED: what an option is and what it may be. */
-larmor_status lmr_settings_read(const larmor_recon_opts *opts, lmr_settings *settings);
+larmor_status lmr_settings_read(const larmor_recon_opts *opts, const larmor_raw_info *scan, lmr_settings *settings);
 
 void lmr_settings_free(lmr_settings *settings);
 

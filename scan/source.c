@@ -236,6 +236,22 @@ larmor_status lmr_source_times(const larmor_source *s, int group, const int64_t 
     return st;
 }
 
+larmor_status lmr_source_phases(const larmor_source *s, int group, const int64_t *readout, int64_t count,
+                                const larmor_grid *grid, larmor_device *dev, larmor_array **phases)
+{
+    *phases = NULL;
+    if (!s->impl.phases) return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "%s: the source has no phases", s->name);
+    larmor_status st;
+    IN_TURN(s, s->impl.phases(s->self, group, readout, count, grid, dev, phases), st);
+    LMR_TRY(st);
+    st = lmr_expect(s->name, "phases", *phases, dev, LARMOR_F64, larmor_array_shape(*phases));
+    if (st) {
+        larmor_array_free(*phases);
+        *phases = NULL;
+    }
+    return st;
+}
+
 larmor_status lmr_source_navigators(const larmor_source *s, int group, const larmor_grid *grid, larmor_device *dev,
                                     larmor_navigators *out)
 {
@@ -329,6 +345,12 @@ static larmor_status times_of_inner(void *self, int group, const int64_t *readou
     return lmr_source_times(inner(self), group, readout, count, grid, dev, times);
 }
 
+static larmor_status phases_of_inner(void *self, int group, const int64_t *readout, int64_t count,
+                                     const larmor_grid *grid, larmor_device *dev, larmor_array **phases)
+{
+    return lmr_source_phases(inner(self), group, readout, count, grid, dev, phases);
+}
+
 const larmor_source_impl lmr_source_before_another = {.describe = describe_inner,
                                                       .encoding = encoding_of_inner,
                                                       .group = group_of_inner,
@@ -338,4 +360,5 @@ const larmor_source_impl lmr_source_before_another = {.describe = describe_inner
                                                       .restore_coils = restore_coils_of_inner,
                                                       .fingerprint = fingerprint_of_inner,
                                                       .stamps = stamps_of_inner,
-                                                      .times = times_of_inner};
+                                                      .times = times_of_inner,
+                                                      .phases = phases_of_inner};

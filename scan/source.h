@@ -47,6 +47,10 @@ larmor_status lmr_source_readouts(const larmor_source *s, int group, const int64
 larmor_status lmr_source_times(const larmor_source *s, int group, const int64_t *readout, int64_t count,
                                const larmor_grid *grid, larmor_device *dev, larmor_array **times);
 
+/* As larmor_raw_phase_terms; checked. */
+larmor_status lmr_source_phases(const larmor_source *s, int group, const int64_t *readout, int64_t count,
+                                const larmor_grid *grid, larmor_device *dev, larmor_array **phases);
+
 /* Those of a group; shots is 0 if there are none. */
 larmor_status lmr_source_navigators(const larmor_source *s, int group, const larmor_grid *grid, larmor_device *dev,
                                     larmor_navigators *out);

@@ -99,6 +99,7 @@ static larmor_status add_image(larmor_source *source, const larmor_recon_opts *o
 larmor_status lmr_predict_workload(larmor_source *source, const larmor_recon_opts *opts, lmr_workload *work)
 {
     const larmor_raw_info info = larmor_source_describe(source);
+    if (info.phase_terms) return LARMOR_ERR_UNSUPPORTED;
     *work = (lmr_workload){.kind = kind_of(opts), .coils = info.coils, .compresses = opts->compress >= 0};
     if (!is_known(opts)) return LARMOR_ERR_UNSUPPORTED;
     work->chooses = work->kind != LMR_WORK_GRID && opts->lambda_mode == LARMOR_LAMBDA_AUTO;

@@ -77,7 +77,8 @@ larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, con
     if (!source || !dev) return LMR_FAIL(LARMOR_ERR_ARG, "recon: a source and a device expected");
     larmor_recon *r = calloc(1, sizeof *r);
     if (!r) return LMR_NO_MEMORY();
-    larmor_status st = lmr_settings_read(opts, &r->settings);
+    const larmor_raw_info scan = larmor_source_describe(source);
+    larmor_status st = lmr_settings_read(opts, &scan, &r->settings);
     if (!st) st = check_arrays(&r->settings.opts);
     if (!st) {
         st = lmr_recon_begin(r, source, dev);

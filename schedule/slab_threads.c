@@ -73,9 +73,10 @@ static int is_to_stop(void *user)
 /* From here on it is one of the ranks, and takes slabs at that step of the preparation. */
 static larmor_status begin_rank(larmor_recon *r, const rank_thread *t, const larmor_recon_opts *opts)
 {
+    const larmor_raw_info scan = larmor_source_describe(t->all->source);
     larmor_recon_opts own = *opts;
     own.ranks = t->ranks;
-    LMR_TRY(lmr_settings_read(&own, &r->settings));
+    LMR_TRY(lmr_settings_read(&own, &scan, &r->settings));
     r->slabs_from = t->all->slabs_from;
     return lmr_recon_begin(r, t->all->source, t->dev);
 }
@@ -120,9 +121,10 @@ static larmor_status begin_all(larmor_recon *r, larmor_device *group, const larm
 {
     lmr_slab_threads *all = r->threads;
     rank_thread *first = &all->thread[0];
+    const larmor_raw_info scan = larmor_source_describe(all->source);
     larmor_recon_opts own = *opts;
     own.ranks = first->ranks;
-    LMR_TRY(lmr_settings_read(&own, &r->settings));
+    LMR_TRY(lmr_settings_read(&own, &scan, &r->settings));
     LMR_TRY(become_rank0(r, group));
     LMR_TRY(start(all));
     r->slabs_from = all->slabs_from;

@@ -249,7 +249,8 @@ int app_is_word(const app_option *o, const char *text)
     const char *word = o->no_file;
     while (text && word) {
         const size_t length = strcspn(word, "|");
-        if (strlen(text) == length && !strncmp(word, text, length)) return 1;
+        const int begins = length && word[length - 1] == ':';
+        if ((begins || strlen(text) == length) && !strncmp(word, text, length)) return 1;
         word = word[length] ? word + length + 1 : NULL;
     }
     return 0;

@@ -96,6 +96,13 @@ int choose_is_ramp(const char *text)
     return 1;
 }
 
+int choose_is_rows(const char *text)
+{
+    static const char name[] = "trajectory";
+    const size_t length = strlen(name);
+    return text && !strncmp(text, name, length) && (!text[length] || text[length] == ':');
+}
+
 const char *choose_suffix(int i, const char **help)
 {
     (void)help;

@@ -11,6 +11,7 @@ const char *choose_unit(int i, const char **help);
 const char *choose_unit_or_auto(int i, const char **help);
 int choose_are_units(const char *text);              /* 1: auto, or names of units with commas between */
 int choose_is_ramp(const char *text);                /* 1: auto, even, or 3 to 5 times */
+int choose_is_rows(const char *text);                /* 1: phases are rows of the trajectory, not those of a file */
 const char *choose_suffix(int i, const char **help); /* of files for images */
 
 /* Lines for the table of a command that opens a scan, whose settings have `larmor_raw_opts raw;`. */
@@ -37,6 +38,12 @@ const char *choose_suffix(int i, const char **help); /* of files for images */
                    .expected = "auto, even, or UP,FLAT,DOWN[,DELAY[,DWELL]] of times from 0 to 1000000 us"),         \
         APP_OPTION(settings, APP_FLAG, raw.drop_nonfinite, 0, "drop-nonfinite", "",                                  \
                    "leave out acquisitions with NaN or Inf")
+
+/* A scan's phases in the rows of its trajectory, of commands whose --phase-terms takes no file. */
+#define PHASE_ROWS_OPTION(settings)                                                                                  \
+    APP_OPTION(settings, APP_TEXT, raw.phase_terms, 0, "phase-terms", "trajectory",                                  \
+               "the 4, 9 or 16 rows of the trajectory are a field camera's phases; trajectory:WORDS as of recon",    \
+               .reads = choose_is_rows, .expected = "trajectory, or trajectory: and words")
 
 /* The same, where the samples count. */
 #define SAMPLES_OPTIONS(settings)                                                                                    \

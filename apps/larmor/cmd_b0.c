@@ -72,6 +72,7 @@ static const app_option options[] = {
            .high = 65535),
     GIVEN_OPTIONS(settings),
     SAMPLES_OPTIONS(settings),
+    PHASE_ROWS_OPTION(settings),
     OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
     OPTION(APP_BYTES, memory, 0, "memory", "SIZE", "most memory to use on the device (default: what is free)"),
     OPTION(APP_FLAG, json, 0, "json", "", "print a report as a JSON object on stdout"),

@@ -19,6 +19,7 @@ typedef struct settings {
 static const app_option options[] = {
     GIVEN_OPTIONS(settings),
     SAMPLES_OPTIONS(settings),
+    PHASE_ROWS_OPTION(settings),
     OPTION(
         APP_BYTES, raw.memory, 0, "memory", "SIZE",
         "most memory, of the file's samples and, as for recon, of the images, e.g. 512M or 8G (default: 64G for the "

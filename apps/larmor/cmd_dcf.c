@@ -69,6 +69,7 @@ static const app_option options[] = {
     OPTION(APP_INTEGER, index, 0, "image", "N", "of this image of the scan, as larmor info counts them",
            .preset = "0", .low = 0, .high = 1 << 30),
     SCAN_OPTIONS(settings),
+    PHASE_ROWS_OPTION(settings),
     OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
     APP_DEVICE_OPTIONS(settings),
     {0},

@@ -22,6 +22,7 @@ typedef struct settings {
 static const app_option options[] = {
     GIVEN_OPTIONS(settings),
     SCAN_OPTIONS(settings),
+    PHASE_ROWS_OPTION(settings),
     OPTION(APP_FLAG, json, 0, "json", "", "print a JSON object"),
     {0},
 };
@@ -214,6 +215,7 @@ static void print_counts(const char *path, const larmor_raw_info *r)
     if (*r->traj_given) printf("\ntrajectory from %s", r->traj_given);
     printf("\ntrajectory: %s%s\n", *r->traj_report ? r->traj_report : "not stored",
            r->density_stored ? ", with density weights" : "");
+    if (*r->phase_report) printf("phases: %s\n", r->phase_report);
 }
 
 static larmor_status print_text(const char *path, larmor_raw *raw)
@@ -341,6 +343,7 @@ static larmor_status write_json(const char *path, larmor_raw *raw)
     json_text(&j, "trajectory_units", r.traj_units);
     json_text(&j, "trajectory_report", r.traj_report);
     if (*r.traj_given) json_text(&j, "trajectory_given", r.traj_given);
+    if (r.phase_terms) json_text(&j, "phases", r.phase_report);
     json_flag(&j, "density_stored", r.density_stored);
     const larmor_raw_info taken = describe(path, raw);
     char warnings[sizeof r.warnings];

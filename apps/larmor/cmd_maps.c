@@ -43,6 +43,7 @@ static app_option options[] = {
            .low = -1, .high = 65535),
     GIVEN_OPTIONS(settings),
     SAMPLES_OPTIONS(settings),
+    PHASE_ROWS_OPTION(settings),
     OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
     SETTING(memory, .help = "most memory to use on the device, e.g. 512M or 8G (default: what is free)"),
     OPTION(APP_FLAG, json, 0, "json", "", "print a report as a JSON object on stdout"),

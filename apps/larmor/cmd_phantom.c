@@ -27,7 +27,7 @@ typedef struct settings {
     double band_mm;
     double readout_start, tesla, r2star;
     app_list position;
-    int concomitant, oblique, same_angles, force;
+    int concomitant, oblique, same_angles, phase_rows, force;
 } settings;
 
 #define COILS_EXPECTED "numbers of coils from 0 to 1023, like 0,2,"
@@ -170,6 +170,8 @@ static const app_option options[] = {
     OPTION(APP_FLAG, concomitant, 0, "concomitant", "", "samples see the concomitant fields of the gradients"),
     OPTION(APP_READ_FILE, phase_terms, 0, "phase-terms", "FILE",
            "samples see these phases in rad, as larmor recon --phase-terms takes them"),
+    OPTION(APP_FLAG, phase_rows, 0, "phase-rows", "",
+           "store the trajectory with the phases of --phase-terms as its rows"),
     OPTION(APP_READ_FILE, gradient_field, 0, "gradient-field", "FILE",
            "gradients have these errors, as larmor recon --gradient-field takes them"),
     OPTION(APP_READ_FILE, displacement, 0, "displacement", "FILE",
@@ -407,6 +409,7 @@ static int check(const settings *s, request *r)
         {water_fat && !s->echo_times.count, "--signal water-fat: needs --echo-times MS,MS,MS, too."},
         {s->r2star > 0 && !water_fat, "--r2star: has no effect without --signal water-fat."},
         {s->t2star_map && !s->t2star.count, "--t2star-map: has no effect without --t2star."},
+        {s->phase_rows && !s->phase_terms, "--phase-rows: has no effect without --phase-terms."},
         {s->waveforms && !s->breath.count && !s->heart.count,
          "--waveforms: has no effect without --breath or --heart."},
     };
@@ -544,6 +547,7 @@ static int run(const void *given, const app_files *files APP_UNUSED)
     if (s->motion_fields) APP_TRY(APP_INPUT, app_read_array(s->motion_fields, dev, &motion_fields));
     r.opts.motion_fields = motion_fields;
     r.opts.phase_terms = phase_terms;
+    r.opts.phase_rows = s->phase_rows;
     r.opts.gradient_field = gradient_field;
     r.opts.displacement = displacement;
     if (s->motion) APP_DO(motion_read(s->motion, &motion));

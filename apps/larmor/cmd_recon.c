@@ -207,7 +207,9 @@ static app_option options[] = {
            "let samples decay by this map of T2* in ms, where it lies (.nii, .h5) or over the image's field of view"),
     OPTION(APP_READ_FILE, phase_terms, 0, "phase-terms", "FILE",
            "phases that a field camera has measured, in rad: .npy or .cfl, [samples, readouts or 1, 9 or 16 solid "
-           "harmonics in m along the patient's axes]; the linear ones are left to the trajectory"),
+           "harmonics in m along the patient's axes]; the linear ones are left to the trajectory; trajectory: those "
+           "in its 4, 9 or 16 rows, whose linear ones it is; trajectory:WORDS, of plus, fourth and axes such as LAI",
+           .no_file = "trajectory|trajectory:"),
     SETTING(concomitant),
     SETTING(field_tesla),
     SETTING(segments, .retired = "--b0-error, from which their number follows"),
@@ -312,8 +314,7 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
     const recon_settings *s = r->s;
     APP_DO(enter(r, "reading"));
     APP_TRY(APP_RUN, recon_begin_device(r));
-    larmor_raw_opts scan = s->raw;
-    for (int d = 0; d < s->shift.count; d++) scan.shift_mm[d] = s->shift.value[d];
+    larmor_raw_opts scan = recon_raw(s);
     recon_open_bands(s, &scan);
     int code = given_open(r->input, &scan, &s->given, &r->opened);
     r->raw = r->opened;

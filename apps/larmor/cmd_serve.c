@@ -99,7 +99,7 @@ static larmor_status configure(void *user, larmor_session_job *job)
     client *c = user;
     const recon_settings *s = &c->parameters.settings;
     char why[1024];
-    job->raw = s->raw;
+    job->raw = recon_raw(s);
     app_catch_errors(why, sizeof why);
     int code = recon_check_options(&cmd_recon, s);
     if (!code) code = given_read(&s->given, &job->raw, &c->trajectory);
@@ -107,7 +107,6 @@ static larmor_status configure(void *user, larmor_session_job *job)
     if (code) return larmor_fail(LARMOR_ERR_ARG, "parameters: %s", why);
     recon_read_options(s, &job->recon, &c->only);
     job->recon.memory = c->s->memory;
-    for (int d = 0; d < s->shift.count; d++) job->raw.shift_mm[d] = s->shift.value[d];
     job->frames = recon_frames(s);
     return read_bins(s, &job->bins);
 }

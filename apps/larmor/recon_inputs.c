@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "choices.h"
 #include "map_options.h"
 #include "motion_file.h"
 
@@ -149,7 +150,8 @@ int recon_read_inputs(recon_run *r, larmor_recon_opts *opts)
         APP_TRY(APP_INPUT, larmor_gradient_field_read(r->s->gradient_field, r->dev, &opts->gradient_field));
     if (r->s->displacement) APP_TRY(APP_INPUT, app_read_array(r->s->displacement, r->dev, &opts->displacement));
     if (r->s->motion_fields) APP_TRY(APP_INPUT, app_read_array(r->s->motion_fields, r->dev, &opts->motion_fields));
-    if (r->s->phase_terms) APP_TRY(APP_INPUT, app_read_array(r->s->phase_terms, r->dev, &opts->phase_terms));
+    if (r->s->phase_terms && !choose_is_rows(r->s->phase_terms))
+        APP_TRY(APP_INPUT, app_read_array(r->s->phase_terms, r->dev, &opts->phase_terms));
     if (r->s->motion) code = motion_read(r->s->motion, &opts->motion);
     if (code) return code;
     APP_TRY(APP_INPUT, read_support(opts));

@@ -63,7 +63,7 @@ static int read_phases(const recon_run *r, larmor_multiband_opts *o, larmor_arra
 
 void recon_open_bands(const recon_settings *s, larmor_raw_opts *scan)
 {
-    scan->multiband_left_out = s->multiband != NULL;
+    if (s->multiband) scan->multiband_left_out = strcmp(s->multiband, off) ? 1 : 2;
 }
 
 int recon_take_bands(recon_run *r)

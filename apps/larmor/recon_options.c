@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "choices.h"
 #include "map_options.h"
 #include "scan.h"
 
@@ -338,6 +339,14 @@ int recon_read_delays(const recon_settings *s, const larmor_raw *raw, larmor_rec
         return APP_DONE;
     app_error("--delays \"%s\": auto, off or numbers; %s.", s->delays, scan_delays_expected(encoding.ndim));
     return APP_USAGE;
+}
+
+larmor_raw_opts recon_raw(const recon_settings *s)
+{
+    larmor_raw_opts raw = s->raw;
+    for (int d = 0; d < s->shift.count; d++) raw.shift_mm[d] = s->shift.value[d];
+    raw.phase_terms = choose_is_rows(s->phase_terms) ? s->phase_terms : NULL;
+    return raw;
 }
 
 void recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_counters *only)

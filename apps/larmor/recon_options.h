@@ -18,6 +18,9 @@ int recon_is_prior(const char *text); /* 1: the path of a plugin, or the name of
 /* What the library takes for them, without maps, planner and listener; only gets the counters. */
 void recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_counters *only);
 
+/* How the scan is opened. */
+larmor_raw_opts recon_raw(const recon_settings *s);
+
 /* What is to be cut into frames; zeros if nothing is. */
 /* The options that ask for maps of images, of noise and the like; NULL: none does. */
 const char *recon_made_maps(const recon_settings *s);

@@ -41,8 +41,15 @@ typedef struct larmor_raw_opts { /* zero means default */
      * acquisition or those that are left after discards; a longer readout is that of consecutive acquisitions. Where
      * it has fewer readouts, each image takes all of them. */
     const larmor_trajectory *trajectory;
-    int multiband_left_out; /* 1: larmor_source_of_raw makes no volumes of slices that were excited together, whatever
-                             * the header says of them */
+    /* 1: larmor_source_of_raw makes no volumes of slices that were excited together, whatever the header says of
+     * them; 2: and readouts that are flagged for the calibration of each slice are left out, too. */
+    int multiband_left_out;
+    /* How trajectories of 4, 9 or 16 rows are read, which are refused without it: "trajectory", the phases of a field
+     * camera in rad/m^n of the solid harmonics of larmor/physics.h in their order, for signals exp(-i phase), of
+     * which those of x, y and z are the trajectory. After a colon, with commas between: "fourth", the order is x, y,
+     * z, 1, and then as before; "plus", signals exp(+i phase); "LAI" or another of L or R, A or P, I or S: where x, y
+     * and z point to, by default "LPS". NULL: other trajectories alone. */
+    const char *phase_terms;
     int as_stored; /* 1: all acquisitions as the file has them, for larmor_raw_acquisition alone: samples are not
                     * looked at, none is left out or joined, and there are no groups */
 } larmor_raw_opts;
@@ -155,8 +162,10 @@ typedef struct larmor_raw_info {
     double magnitude;        /* the largest real or imaginary part of the samples that make images; 0 if unknown */
     double hole; /* radius of a centre of k-space without samples, in 1/FOV of the image, of stored trajectories; 0:
                * none */
-    int bits_stored;     /* of a pixel for the scanner's host, the user parameter BitsStored; 0: not given */
-    char warnings[4096]; /* lines for the user, each ending in '\n'; "" if none */
+    int bits_stored;        /* of a pixel for the scanner's host, the user parameter BitsStored; 0: not given */
+    int phase_terms;        /* rows of the trajectory by larmor_raw_opts.phase_terms: 4, 9 or 16; 0: none */
+    char phase_report[160]; /* how they are read; "" without */
+    char warnings[4096];    /* lines for the user, each ending in '\n'; "" if none */
 } larmor_raw_info;
 
 typedef struct larmor_group { /* readouts that make one image (or one volume) */
@@ -264,6 +273,16 @@ LARMOR_API larmor_status larmor_raw_readouts(const larmor_raw *raw, int group, c
 LARMOR_API larmor_status larmor_raw_times(const larmor_raw *raw, int group, const int64_t *readout, int64_t count,
                                           const larmor_grid *grid, larmor_device *dev, larmor_array **times);
 
+/* The phases that larmor_raw_opts.phase_terms has found in the trajectory: f64 [samples, readouts, 4, 9 or 16], in
+ * rad/m^n for signals exp(-i phase), along the axes of the patient (LPS), as of larmor_recon_opts.phase_terms. Those
+ * of x, y and z are what the trajectory leaves: of a slice, those along its direction.
+ *
+ * readout  as of larmor_raw_times.
+ * Errors   as for larmor_raw_readouts; LARMOR_ERR_ARG where the file was opened without. */
+LARMOR_API larmor_status larmor_raw_phase_terms(const larmor_raw *raw, int group, const int64_t *readout,
+                                                int64_t count, const larmor_grid *grid, larmor_device *dev,
+                                                larmor_array **phases);
+
 typedef struct larmor_navigators { /* of one group; free with larmor_navigators_free */
     larmor_array *kspace; /* c64 [samples, lines, coils], in the order of acquisition; NULL: there are none */
     larmor_array *traj;   /* f64 [samples, lines] along the lines, in cycles per field of view of the grid */
@@ -341,7 +360,7 @@ typedef struct larmor_scan {
 
 typedef struct larmor_acquisition { /* one readout; zero means zero */
     uint64_t flags;
-    int samples, coils, traj_dims; /* 1..65535, 1..1024, 0..3 */
+    int samples, coils, traj_dims; /* 1..65535, 1..1024, 0..16 */
     int discard_pre, discard_post, center_sample, encoding;
     double dwell_us;
     int step1, step2, average, slice, contrast, phase, repetition, set, segment;
@@ -403,7 +422,10 @@ typedef struct larmor_acquisitions { /* of one image, in arrays; zero means zero
     const larmor_array *kspace;      /* complex [samples, readouts, coils] */
     const larmor_array *traj;        /* real [nd, samples, readouts], cycles per field of view */
     const char *units; /* that the trajectory is stored in, of larmor_traj_unit_entry; default "1/fov" */
-    int lines;         /* 1: counters in the place of a trajectory, whose lines are those of the scan's matrix */
+    /* Real [samples, readouts or 1, 4, 9 or 16] in rad/m^n, or NULL: the trajectory is stored with them as rows, as
+     * larmor_raw_opts.phase_terms "trajectory" reads it, whose second to fourth are traj along the axes of meta. */
+    const larmor_array *phase_terms;
+    int lines; /* 1: counters in the place of a trajectory, whose lines are those of the scan's matrix */
     const uint64_t
         *flags;     /* [readouts] of ISMRMRD, or LARMOR_READOUT_LEFT_OUT for one that is not written; may be NULL */
     int64_t centre; /* the sample that is nearest to the centre of k-space; counted from the end of lines that are

@@ -94,6 +94,7 @@ typedef struct larmor_simulation_opts {
     double tesla;    /* of the magnet, as the header states; default 3 */
     int concomitant; /* 1: with concomitant fields; of one slice, without phase, epi, breath and heart */
     const larmor_array *phase_terms; /* as larmor_recon_opts.phase_terms, under the same conditions; or NULL */
+    int phase_rows; /* 1: the trajectory is stored with phase_terms as rows, as of larmor_acquisitions */
     /* The object moves, as in larmor_motion_rows for the readouts of an image, alike in all images; the coils stay.
      * Off-resonance moves with it; concomitant fields and phase_terms stay. Beside one of those there are 64 poses at
      * most. Not beside phase, epi, breath, heart, bands and what displaces. NULL: it rests. */

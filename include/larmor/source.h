@@ -41,6 +41,9 @@ typedef struct larmor_source_impl {
     /* As larmor_raw_navigators. May be NULL: there are none. */
     larmor_status (*navigators)(void *self, int group, const larmor_grid *grid, larmor_device *dev,
                                 larmor_navigators *out);
+    /* As larmor_raw_phase_terms, where describe has phase_terms. May be NULL: there are none. */
+    larmor_status (*phases)(void *self, int group, const int64_t *readout, int64_t count, const larmor_grid *grid,
+                            larmor_device *dev, larmor_array **phases);
 } larmor_source_impl;
 
 /* A source of your own.

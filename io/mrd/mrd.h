@@ -21,6 +21,7 @@ typedef struct lmr_mrd_place { /* of the centre of k-space along a readout witho
 
 typedef struct lmr_mrd_readout { /* where its numbers are, and what it is for */
     int64_t data, traj; /* first number in the pools; data is [samples, channels], traj [traj_dims, samples] */
+    int64_t phase;      /* likewise, [info.phase_terms, samples] */
     int use;
     int zeros_first, zeros_last; /* samples of those kept that are 0 in all coils, from either end */
     double energy;               /* of the samples that are kept */
@@ -52,6 +53,7 @@ struct larmor_raw {
     lmr_mrd_head *head;       /* [info.acquisitions] */
     lmr_mrd_readout *readout; /* [info.acquisitions] */
     float *data, *traj;       /* the pools */
+    float *phase;             /* that of opts.phase_terms, or NULL */
     /* Of a given trajectory, or NULL: pools in which a readout's samples begin at readout.traj / head.traj_dims. */
     double *time_s, *weight;
     int channels;                   /* of a readout as it is stored */
@@ -105,6 +107,9 @@ larmor_status lmr_mrd_group(larmor_raw *raw);
 
 /* traj_given.c: put a trajectory in the place of what the acquisitions have; NULL: nothing is done. */
 larmor_status lmr_mrd_give_trajectory(larmor_raw *raw, const larmor_trajectory *given);
+
+/* mrd_terms.c: opts.phase_terms, where it is given: trajectories become k in rad/m, their other rows raw->phase. */
+larmor_status lmr_mrd_take_terms(larmor_raw *raw, const larmor_raw_opts *opts);
 
 /* mrd_segments.c: acquisitions that are the consecutive segments of one long readout become the first of them.
  * asked: 1: by their counters alone; 0: where their trajectory goes on and no time stamps contradict. */

@@ -18,10 +18,10 @@
 
 typedef struct readouts { /* on the host */
     const larmor_acquisitions *given;
-    float *data; /* [samples, readouts, coils] complex */
-    double *traj;
-    int nd, coils;
-    int64_t samples, count;
+    float *data;          /* [samples, readouts, coils] complex */
+    double *traj, *phase; /* phase: [samples, phases, terms] in rad/m^n, or NULL */
+    int nd, coils, terms;
+    int64_t samples, count, phases;
     double unit[3]; /* what is stored for a cycle per field of view */
     int64_t centre[3];
 } readouts;
@@ -65,6 +65,40 @@ static larmor_status check_shapes(const larmor_array *kspace, const larmor_array
                     (long long)s.dim[0], (long long)s.dim[2], LMR_MRD_MAX_COUNTER, LMR_MRD_MAX_CHANNELS);
 }
 
+static larmor_status check_phases(const larmor_acquisitions *given, int64_t samples, int64_t count)
+{
+    const larmor_shape p = larmor_array_shape(given->phase_terms);
+    const int64_t terms = p.ndim == 3 ? p.dim[2] : 0;
+    if (given->lines) return LMR_FAIL(LARMOR_ERR_ARG, "readouts: phases: got lines, expected a trajectory");
+    if (lmr_is_real(given->phase_terms->dtype) && (terms == 4 || terms == 9 || terms == 16) && p.dim[0] == samples &&
+        (p.dim[1] == 1 || p.dim[1] == count))
+        return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_SHAPE, "readouts: phases: got %s, expected real [%lld, %lld or 1, 4, 9 or 16]",
+                    lmr_describe(given->phase_terms).s, (long long)samples, (long long)count);
+}
+
+static larmor_status take_phases(readouts *r)
+{
+    const larmor_shape p = larmor_array_shape(r->given->phase_terms);
+    r->phases = p.dim[1];
+    r->terms = (int)p.dim[2];
+    return larmor_array_download(r->given->phase_terms, LARMOR_F64, &r->phase);
+}
+
+/* The rows of a sample: k along the patient's axes in rad/m among the phases. */
+static void put_rows(const readouts *r, int64_t readout, int64_t sample, const double *k, float *row)
+{
+    const larmor_image_meta *m = &r->given->meta;
+    const double *const along[3] = {m->read_dir, m->phase_dir, m->slice_dir};
+    const int64_t at = sample + r->samples * (r->phases > 1 ? readout : 0);
+    for (int l = 0; l < r->terms; l++) row[l] = (float)r->phase[at + r->samples * r->phases * l];
+    for (int a = 0; a < 3; a++) {
+        double sum = 0;
+        for (int d = 0; d < r->nd; d++) sum += along[d][a] * k[d] * r->unit[d];
+        row[1 + a] = (float)sum;
+    }
+}
+
 /* ISMRMRD keeps the coils of a readout together, larmor the readouts of a coil. */
 static void gather(const readouts *r, int64_t readout, float *data, float *traj)
 {
@@ -72,7 +106,8 @@ static void gather(const readouts *r, int64_t readout, float *data, float *traj)
     for (int c = 0; c < r->coils; c++)
         memcpy(data + 2 * c * r->samples, r->data + 2 * (readout + c * r->count) * r->samples, bytes);
     const double *k = r->traj + readout * r->samples * r->nd;
-    for (int64_t i = 0; !r->given->lines && i < r->samples; i++)
+    for (int64_t i = 0; r->phase && i < r->samples; i++) put_rows(r, readout, i, k + i * r->nd, traj + i * r->terms);
+    for (int64_t i = 0; !r->given->lines && !r->phase && i < r->samples; i++)
         for (int d = 0; d < r->nd; d++) traj[i * r->nd + d] = (float)(k[i * r->nd + d] * r->unit[d]);
 }
 
@@ -111,6 +146,7 @@ static larmor_status append_all(larmor_raw_writer *writer, const readouts *r, fl
                             .average = g->meta.average,
                             .data = data,
                             .traj = traj};
+    if (r->phase) a.traj_dims = r->terms;
     memcpy(a.position_mm, g->meta.position_mm, sizeof a.position_mm);
     memcpy(a.read_dir, g->meta.read_dir, sizeof a.read_dir);
     memcpy(a.phase_dir, g->meta.phase_dir, sizeof a.phase_dir);
@@ -149,13 +185,16 @@ larmor_status larmor_raw_append_arrays(larmor_raw_writer *writer, const larmor_a
     if (given->centre < 0 || given->centre > r.samples)
         return LMR_FAIL(LARMOR_ERR_ARG, "readouts: centre: got sample %lld, expected 0 to %lld",
                         (long long)given->centre, (long long)r.samples);
-    LMR_TRY(find_units(given->units, space, r.unit));
+    if (given->phase_terms) LMR_TRY(check_phases(given, r.samples, r.count));
+    LMR_TRY(find_units(given->phase_terms ? "rad/m" : given->units, space, r.unit));
     for (int d = 0; d < 3; d++) r.centre[d] = space->matrix[d] / 2;
-    float *data = lmr_new(2 * r.samples * r.coils, sizeof *data), *traj = lmr_new(3 * r.samples, sizeof *traj);
+    float *data = lmr_new(2 * r.samples * r.coils, sizeof *data), *traj = lmr_new(16 * r.samples, sizeof *traj);
     larmor_status st = data && traj ? LARMOR_OK : LMR_NO_MEMORY();
     if (!st) st = larmor_array_download(given->kspace, LARMOR_C64, &r.data);
     if (!st) st = larmor_array_download(given->traj, LARMOR_F64, &r.traj);
+    if (!st && given->phase_terms) st = take_phases(&r);
     if (!st) st = append_all(writer, &r, data, traj);
+    free(r.phase);
     free(r.traj);
     free(r.data);
     free(traj);

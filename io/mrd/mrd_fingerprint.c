@@ -16,6 +16,8 @@ static uint64_t hash_readout(const larmor_raw *raw, int64_t i, uint64_t hash)
     hash = lmr_hash(hash, raw->data + r->data, sizeof(float) * 2 * samples * h->channels);
     if (raw->time_s && h->traj_dims)
         hash = lmr_hash(hash, raw->time_s + r->traj / h->traj_dims, sizeof(double) * samples);
+    if (raw->phase && h->traj_dims)
+        hash = lmr_hash(hash, raw->phase + r->phase, sizeof(float) * samples * (size_t)raw->info.phase_terms);
     if (raw->weight && h->traj_dims)
         hash = lmr_hash(hash, raw->weight + r->traj / h->traj_dims, sizeof(double) * samples);
     return lmr_hash(hash, raw->traj + r->traj, sizeof(float) * samples * h->traj_dims);

@@ -483,6 +483,8 @@ larmor_status lmr_mrd_understand(const larmor_raw_opts *opts, larmor_raw *raw)
 {
     const larmor_trajectory *given = opts->trajectory;
     const char *units = given && *given->units ? given->units : opts->traj_units;
+    LMR_TRY(lmr_mrd_take_terms(raw, opts));
+    if (raw->info.phase_terms) units = "rad/m";
     LMR_TRY(lmr_mrd_give_trajectory(raw, given));
     LMR_TRY(lmr_mrd_check_samples(raw, opts->drop_nonfinite));
     LMR_TRY(lmr_mrd_complete(raw, units));
@@ -516,7 +518,7 @@ larmor_status lmr_mrd_new(const larmor_raw_opts *opts, larmor_raw **out)
     larmor_raw *raw = calloc(1, sizeof *raw);
     if (!raw) return LMR_NO_MEMORY();
     raw->conjugate = opts->conjugate;
-    raw->info.multiband_left_out = opts->multiband_left_out != 0;
+    raw->info.multiband_left_out = opts->multiband_left_out;
     memcpy(raw->shift_mm, opts->shift_mm, sizeof raw->shift_mm);
     raw->memory = opts->memory > 0 ? opts->memory : LMR_MRD_MEMORY;
     *out = raw;
@@ -555,6 +557,7 @@ void larmor_raw_free(larmor_raw *raw)
     free(raw->readout);
     free(raw->data);
     free(raw->traj);
+    free(raw->phase);
     free(raw->time_s);
     free(raw->weight);
     free(raw->order);

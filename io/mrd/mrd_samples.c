@@ -408,18 +408,52 @@ static larmor_status fill_times(const larmor_raw *raw, const selection *s, const
     return LARMOR_OK;
 }
 
-static larmor_status find_times(const larmor_raw *raw, const selection *s, const larmor_grid *grid,
-                                larmor_device *dev, larmor_array **out)
+/* Phases [terms] one after the other, of `kept` samples each. */
+static larmor_status fill_phases(const larmor_raw *raw, const selection *s, const unsigned char *inside, int64_t kept,
+                                 double *phases)
 {
-    LMR_HEAP double *traj = NULL, *times = calloc((size_t)s->total + 1, sizeof *times);
+    const int terms = raw->info.phase_terms;
+    int64_t at = 0, to = 0;
+    for (int64_t r = 0; r < s->count; r++) {
+        const lmr_mrd_head *h = &raw->head[s->readout[r]];
+        const float *own = raw->phase + raw->readout[s->readout[r]].phase;
+        for (int64_t n = h->discard_pre; n < h->samples - h->discard_post; n++, at++) {
+            if (inside && !inside[at]) continue;
+            for (int l = 0; l < terms; l++) phases[to + kept * l] = (double)own[n * terms + l];
+            to++;
+        }
+    }
+    return LARMOR_OK;
+}
+
+/* terms: phases of so many; 0: times. */
+static larmor_status find_values(const larmor_raw *raw, const selection *s, const larmor_grid *grid, int terms,
+                                 larmor_device *dev, larmor_array **out)
+{
+    LMR_HEAP double *traj = NULL;
+    LMR_HEAP double *values = lmr_new((s->total + 1) * (1 + terms), sizeof *values);
     LMR_HEAP unsigned char *inside = NULL;
     int64_t outside = 0;
-    if (!times) return LMR_NO_MEMORY();
+    if (!values) return LMR_NO_MEMORY();
     if (has_trajectory(raw, s)) LMR_TRY(place_all(raw, s, grid, &traj, &inside, &outside));
-    LMR_TRY(fill_times(raw, s, inside, times));
     const int64_t kept = s->total - outside;
-    const larmor_shape shape = s->regular && !outside ? LARMOR_SHAPE(s->longest, s->count) : LARMOR_SHAPE(kept, 1);
-    return larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, times, out);
+    larmor_shape shape = s->regular && !outside ? LARMOR_SHAPE(s->longest, s->count) : LARMOR_SHAPE(kept, 1);
+    LMR_TRY(terms ? fill_phases(raw, s, inside, kept, values) : fill_times(raw, s, inside, values));
+    if (terms) shape = larmor_shape_append(shape, terms);
+    return larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, values, out);
+}
+
+static larmor_status values_of(const larmor_raw *raw, int group, const int64_t *readout, int64_t count,
+                               const larmor_grid *grid, int terms, larmor_device *dev, larmor_array **values)
+{
+    LMR_NEED(grid);
+    LMR_NEED(dev);
+    LMR_TRY(check_request(raw, group, grid));
+    if (readout && count < 1)
+        return LMR_FAIL(LARMOR_ERR_ARG, "raw: %lld readouts, expected 1 at least", (long long)count);
+    LMR_FREED_BY(free_selection) selection s = {0};
+    LMR_TRY(readout ? select_some(raw, group, readout, count, &s) : select_readouts(raw, group, 0, &s));
+    return find_values(raw, &s, grid, terms, dev, values);
 }
 
 larmor_status larmor_raw_times(const larmor_raw *raw, int group, const int64_t *readout, int64_t count,
@@ -428,14 +462,17 @@ larmor_status larmor_raw_times(const larmor_raw *raw, int group, const int64_t *
     LMR_NEED(times);
     *times = NULL;
     LMR_NEED(raw);
-    LMR_NEED(grid);
-    LMR_NEED(dev);
-    LMR_TRY(check_request(raw, group, grid));
-    if (readout && count < 1)
-        return LMR_FAIL(LARMOR_ERR_ARG, "raw: %lld readouts, expected 1 at least", (long long)count);
-    LMR_FREED_BY(free_selection) selection s = {0};
-    LMR_TRY(readout ? select_some(raw, group, readout, count, &s) : select_readouts(raw, group, 0, &s));
-    return find_times(raw, &s, grid, dev, times);
+    return values_of(raw, group, readout, count, grid, 0, dev, times);
+}
+
+larmor_status larmor_raw_phase_terms(const larmor_raw *raw, int group, const int64_t *readout, int64_t count,
+                                     const larmor_grid *grid, larmor_device *dev, larmor_array **phases)
+{
+    LMR_NEED(phases);
+    *phases = NULL;
+    LMR_NEED(raw);
+    if (!raw->phase) return LMR_FAIL(LARMOR_ERR_ARG, "raw: the file was opened without opts.phase_terms");
+    return values_of(raw, group, readout, count, grid, raw->info.phase_terms, dev, phases);
 }
 
 void larmor_samples_free(larmor_samples *samples)

@@ -232,14 +232,28 @@ static larmor_status split(larmor_raw *raw, int encoding)
     return LARMOR_OK;
 }
 
+static void leave_out(larmor_raw *raw, int encoding)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < raw->info.acquisitions; i++) {
+        if (!is_reference(raw, i, encoding)) continue;
+        raw->readout[i].use = 0;
+        count++;
+    }
+    add_dropped(&raw->info, count, "of each slice for calibration");
+}
+
 static larmor_status route_references(larmor_raw *raw)
 {
-    const int encodings = raw->header.encodings;
+    const int encodings = raw->header.encodings, leaves_out = raw->info.multiband_left_out == 2;
     for (int e = 0; e < encodings; e++) {
         const larmor_encoding *space = &raw->header.encoding[e].space;
         const larmor_multiband_header *m = &space->multiband;
         const int own = m->calibration_encoding, flat = !strcmp(m->calibration, "separable2D");
         if (m->factor < 2 || own < 0 || (!flat && strcmp(m->calibration, "full3D") != 0)) continue;
+        if (leaves_out && (own != e || (flat && space->matrix[2] <= 1 && count_slices(raw, e) >= m->factor)))
+            leave_out(raw, own);
+        if (leaves_out) continue;
         if (own != e) make_images(raw, own);
         if (own != e || !flat || space->matrix[2] > 1 || raw->header.encodings == LMR_MRD_MAX_ENCODINGS) continue;
         if (count_slices(raw, e) >= m->factor) LMR_TRY(split(raw, e));

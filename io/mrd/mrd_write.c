@@ -82,7 +82,7 @@ static larmor_status check(const larmor_raw_writer *w, const larmor_acquisition 
         int value, least, most;
     } range[] = {{"samples", a->samples, 1, LMR_MRD_MAX_COUNTER},
                  {"coils", a->coils, 1, LMR_MRD_MAX_CHANNELS},
-                 {"traj_dims", a->traj_dims, 0, 3},
+                 {"traj_dims", a->traj_dims, 0, 16},
                  {"discard_pre", a->discard_pre, 0, a->samples},
                  {"discard_post", a->discard_post, 0, most_discarded(w, a)},
                  {"center_sample", a->center_sample, 0, a->samples},

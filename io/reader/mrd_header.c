@@ -429,7 +429,7 @@ static void XMLCALL on_start(void *self, const XML_Char *name, const XML_Char **
     if (l->is == ENCODING) begin_encoding(p);
     lmr_mrd_encoding *e = p->out->encodings ? &p->out->encoding[p->out->encodings - 1] : NULL;
     if (l->is == LIMITS) e->has_limits = 1;
-    if (l->is == MULTIBAND) e->space.multiband = (larmor_multiband_header){.factor = -1};
+    if (l->is == MULTIBAND) e->space.multiband = (larmor_multiband_header){.factor = -1, .delta_kz = NAN};
     if (l->is == SPACING) {
         e->space.multiband.spacings++;
         p->offsets = 0;

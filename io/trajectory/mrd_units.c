@@ -197,6 +197,11 @@ static larmor_status components(const larmor_raw *raw, int encoding, int *dims, 
         for (int64_t i = 0; i < raw->info.acquisitions; i++) {
             const lmr_mrd_head *h = &raw->head[i];
             if (!(raw->readout[i].use & wanted) || h->encoding != encoding) continue;
+            if (h->traj_dims == 4 || h->traj_dims == 9 || h->traj_dims == 16)
+                return LMR_FAIL(LARMOR_ERR_FORMAT,
+                                "acquisition %lld: trajectory has %d components, 2 or 3 expected. If they are the "
+                                "phases of a field camera use opts.phase_terms trajectory.",
+                                (long long)i, h->traj_dims);
             if (h->traj_dims == 1 || h->traj_dims > 3)
                 return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld: trajectory has %d components, 2 or 3 expected.",
                                 (long long)i, h->traj_dims);

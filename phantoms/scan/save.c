@@ -138,6 +138,7 @@ static larmor_acquisitions common_to(const larmor_simulation *s, int slice, int 
     const larmor_simulation_opts *o = &s->o;
     const double image_ms = o->tr_ms * (double)i->readouts; /* slices of a repetition one after the other */
     larmor_acquisitions a = {.units = o->units,
+                             .phase_terms = o->phase_rows ? o->phase_terms : NULL,
                              .lines = i->is_cartesian,
                              .centre = s->centre,
                              .dwell_us = o->dwell_us,

@@ -192,7 +192,8 @@ def _trajectory(given: Any, units: str | None) -> Trajectory:
 
 class Scan:
     """An ISMRMRD file, opened and checked. Options are those of larmor_raw_opts: group, traj_units, drop_nonfinite,
-    join, ramp, conjugate, memory, shift_mm (along read, phase and slice direction). trajectory, a
+    join, ramp, conjugate, memory, shift_mm (along read, phase and slice direction), phase_terms ("trajectory": its 4,
+    9 or 16 rows are the phases of a field camera). trajectory, a
     `larmor.Trajectory`, an array or a file, takes the place of what the file stores. It is a context manager, whose
     end closes the file."""
 
@@ -289,6 +290,17 @@ class Scan:
         grid = ffi.new("larmor_grid *")
         check(lib.larmor_raw_grid(self.pointer, info.encoding, ffi.NULL, grid))
         return out_array(lib.larmor_raw_times, self.pointer, group, ffi.NULL, 0, grid, _arrays.device("cpu").pointer)
+
+    def phase_terms(self, group: int = 0) -> Floats:
+        """The phases of a field camera [4, 9 or 16, readouts, samples] in rad/m^n along the patient's axes, of a scan
+        that was opened with phase_terms="trajectory"; those of x, y and z are what the trajectory leaves."""
+        answer_ctrl_c()
+        info = ffi.new("larmor_group *")
+        check(lib.larmor_raw_group(self.pointer, group, info))
+        grid = ffi.new("larmor_grid *")
+        check(lib.larmor_raw_grid(self.pointer, info.encoding, ffi.NULL, grid))
+        return out_array(lib.larmor_raw_phase_terms, self.pointer, group, ffi.NULL, 0, grid,
+                         _arrays.device("cpu").pointer)
 
     def noise(self) -> Complexes | None:
         """The noise scans [coils, samples], or None."""

@@ -540,6 +540,35 @@ def test_slices_that_are_excited_together_are_a_volume_of_them(tmp_path):
     assert np.abs(given - cycled).max() < 1e-2 * np.abs(cycled).max()
 
 
+def test_phases_in_the_rows_of_a_trajectory_are_those_of_an_array(tmp_path):
+    options = {"traj": {"readouts": 6}, "coils": 3, "phantom": "texture", "snr": 30, "position_mm": (0, 30, 40)}
+    plain = larmor.Simulation((24, 24), "spiral", **options)
+    readouts, samples = plain.samples().traj.shape[:2]
+    time = np.linspace(0, 1, samples) * np.ones((readouts, 1))
+    phases = np.stack([60 * np.cos(term) * time**2 for term in range(9)])
+    phases[1:4] = 0
+    simulation = larmor.Simulation((24, 24), "spiral", phase_terms=phases, phase_rows=True, **options)
+    simulation.write(tmp_path / "rows.h5")
+    common = {"maps": simulation.maps(), "method": "cg", "lam": 1e-3, "device": "cpu"}
+    scan = larmor.Scan(tmp_path / "rows.h5", phase_terms="trajectory")
+    assert scan.info["phase_terms"] == 9
+    assert np.abs(scan.phase_terms() - phases).max() < 1e-3
+    by_rows = larmor.recon(scan, **common).images[0]
+    by_path = larmor.recon(tmp_path / "rows.h5", phase_terms="trajectory", **common).images[0]
+    larmor.Simulation((24, 24), "spiral", phase_terms=phases, **options).write(tmp_path / "plain.h5")
+    by_array = larmor.recon(tmp_path / "plain.h5", phase_terms=phases, **common).images[0]
+    assert (by_path == by_rows).all()
+    assert larmor.compare(by_rows, by_array)["nrmse"] < 1e-3
+    with pytest.raises(larmor.ArgumentError, match="the scan was opened with phases of its own"):
+        larmor.recon(scan, phase_terms=phases, **common)
+    with pytest.raises(larmor.ArgumentError, match="phase_terms: text is only for paths"):
+        larmor.recon(scan, phase_terms="trajectory", **common)
+    with pytest.raises(larmor.FormatError, match="use phase_terms trajectory"):
+        larmor.Scan(tmp_path / "rows.h5")
+    with pytest.raises(larmor.ArgumentError, match="phase_terms: has no effect with method nlinv"):
+        larmor.recon(scan, method="nlinv", device="cpu")
+
+
 def test_slices_that_are_left_out_are_an_image_of_their_sum(tmp_path):
     simulation = larmor.Simulation((24, 24), "golden", traj={"readouts": 40}, coils=4, phantom="texture", bands=3)
     simulation.write(tmp_path / "scan.h5")

@@ -29,6 +29,7 @@ enum {
 
 /* The part of the error that the singular values left out may have at first: least squares on chosen rows make it
  * larger. A larger part needs fewer products, and more attempts. */
+#define MOST_REACH_RAD 1e4 /* of a term: nothing separates phases beyond, which no scan has */
 #define TAIL_PART 0.5
 
 /* What earlier attempts have missed: places and times, and the least number of products. */
@@ -459,6 +460,30 @@ static larmor_status try_columns(const lmr_exponential *e, const lmr_dense *dens
     }
 }
 
+static double largest(const double *x, int64_t count)
+{
+    double most = 0;
+    for (int64_t i = 0; i < count; i++) most = fmax(most, fabs(x[i]));
+    return most;
+}
+
+/* At most, the phase of the term that has most, in rad. */
+static double reach_of(const lmr_exponential *e)
+{
+    double most = 0;
+    for (int l = 0; l < e->terms; l++)
+        if (!e->is_decay[l]) most = fmax(most, largest(e->space[l], e->voxels) * largest(e->time[l], e->times));
+    return most;
+}
+
+static larmor_status refuse_terms(const lmr_exponential *e, double bound)
+{
+    return LMR_FAIL(LARMOR_ERR_NUMERIC,
+                    "model: terms that reach %.2g rad need more than %d products for an error of %.1e; check their "
+                    "unit, or allow a larger error",
+                    reach_of(e), LMR_MOST_RANK, bound);
+}
+
 larmor_status lmr_separate(const lmr_exponential *e, int rank, double bound, lmr_separated *found)
 {
     lmr_dense dense;
@@ -468,6 +493,7 @@ larmor_status lmr_separate(const lmr_exponential *e, int rank, double bound, lmr
     LMR_HEAP LMR_NEW(missed, also, 1);
     also->places = also->times = also->least = 0;
     while (columns < 2 * rank) columns *= 2;
+    if (reach_of(e) > MOST_REACH_RAD) return refuse_terms(e, bound);
     LMR_TRY(lmr_dense_open(e->threads, &dense));
     for (;;) {
         const int least = also->least;
@@ -476,9 +502,7 @@ larmor_status lmr_separate(const lmr_exponential *e, int rank, double bound, lmr
         if (also->least > least) continue;
         columns *= 2;
         if (columns <= 2 * LMR_MOST_RANK) continue;
-        st = LMR_FAIL(LARMOR_ERR_NUMERIC,
-                      "model: %d products have an error of %.1e, expected at most %.1e; allow a larger error",
-                      LMR_MOST_RANK, found->error, bound);
+        st = refuse_terms(e, bound);
         break;
     }
     lmr_dense_close(&dense);

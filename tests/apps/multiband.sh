@@ -106,7 +106,8 @@ expect 3 check bad.h5
 grep -q '^error: multiband: recon would refuse it: slices of the header' out || fail "$(cat out)"
 broken 's/<dZ>40</<dZ>-9</' "slices of the header's multiband (dZ) do not ascend: -9 mm after 0 mm; $left"
 broken 's/<dZ>40</<dZ>41</' "slices of the header's multiband (dZ) from -40 to 41 mm are not equally far apart; $left"
-broken 's/<deltaKz>-0.5</<deltaKz>0.x5</' "deltaKz nan of the header's multiband makes no phases of 3 slices that repeat after at most 1024 readouts; give the phases, or leave the header out."
+broken 's/<deltaKz>-0.5</<deltaKz>0.x5</' "deltaKz of the header's multiband is missing or no number; give the phases, or leave the header out."
+broken 's/<deltaKz>-0.5<.deltaKz>/<deltaKy>-0.5<\/deltaKy>/' "deltaKz of the header's multiband is missing or no number; give the phases, or leave the header out."
 broken 's/<multiband_factor>3</<multiband_factor>9</' "multiband of the header has 3 dZ for a multiband_factor of 9, expected one of each slice, or the distances between them; $left"
 
 # What does not fit is refused in a line, and no image is left.

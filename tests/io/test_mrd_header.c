@@ -233,7 +233,7 @@ TEST(slices_that_were_excited_together_are_read_as_the_schema_has_them)
     assert_string_equal(m->calibration, "separable2D");
     assert_ok(parse(MULTIBAND("<dZ>0</dZ><dZ>2</dZ></spacing><spacing><dZ>0</dZ><dZ>3</dZ></spacing>")));
     m = multiband();
-    assert_true(m->differs && m->factor == -1);
+    assert_true(m->differs && m->factor == -1 && isnan(m->delta_kz));
     assert_ok(parse(MULTIBAND("<dZ>x</dZ></spacing><deltaKz>much</deltaKz><multiband_factor>0</multiband_factor>")));
     m = multiband();
     assert_true(m->factor == -1 && isnan(m->offset_mm[0]) && isnan(m->delta_kz));

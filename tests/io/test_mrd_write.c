@@ -192,8 +192,8 @@ IN_FOLDER(values_out_of_range_are_refused_by_name)
     a.coils = 0;
     assert_refused(larmor_raw_append(writer, &a), LARMOR_ERR_ARG, "coils: got 0, expected 1 to 1024");
     a = good;
-    a.traj_dims = 4;
-    assert_refused(larmor_raw_append(writer, &a), LARMOR_ERR_ARG, "traj_dims: got 4, expected 0 to 3");
+    a.traj_dims = 17;
+    assert_refused(larmor_raw_append(writer, &a), LARMOR_ERR_ARG, "traj_dims: got 17, expected 0 to 16");
     a = good;
     a.discard_post = 18;
     assert_refused(larmor_raw_append(writer, &a), LARMOR_ERR_ARG, "discard_post: got 18, expected 0 to 17");

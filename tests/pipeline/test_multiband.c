@@ -351,7 +351,8 @@ static void store(scene *s, double sigma, alone how, stored *to)
 }
 
 /* The scan by a header with this calibration. */
-static larmor_source *source_by_header(const stored *all, const char *calibration, larmor_raw **raw)
+static larmor_source *source_with(const stored *all, const char *calibration, const larmor_raw_opts *opts,
+                                  larmor_raw **raw)
 {
     const char *type = all->each[0].traj_dims ? "other" : "cartesian";
     const int solid = !strcmp(calibration, "full3D");
@@ -361,9 +362,14 @@ static larmor_source *source_by_header(const stored *all, const char *calibratio
     char xml[4096];
     const int bytes = snprintf(xml, sizeof xml, "<ismrmrdHeader>" ENCODING(MULTIBAND) ENCODING("") "</ismrmrdHeader>",
                                1, 5, 1, 5, type, calibration, all->each[0].encoding, z, fov, z, fov, type);
-    assert_ok(larmor_raw_of_acquisitions(xml, bytes, all->each, all->count, NULL, raw));
+    assert_ok(larmor_raw_of_acquisitions(xml, bytes, all->each, all->count, opts, raw));
     assert_ok(larmor_source_of_raw(*raw, "scan", &source));
     return source;
+}
+
+static larmor_source *source_by_header(const stored *all, const char *calibration, larmor_raw **raw)
+{
+    return source_with(all, calibration, NULL, raw);
 }
 
 /* The error of the magnitude of its image; its log: *info. */
@@ -449,6 +455,27 @@ TEST(flagged_readouts_of_each_slice_give_the_coil_maps)
         assert_non_null(strstr(info.bands_report, "by the header; each alone for the coil maps"));
         assert_int_equal(info.groups, 1);
         assert_at_most(by_reference, 1.25 * by_truth);
+    }
+}
+
+TEST(without_the_header_flagged_readouts_of_each_slice_are_left_out_or_images_as_is_asked)
+{
+    OWNED(scene) s = scene_of("golden", 12, 0);
+    OWNED(void) *memory = calloc(1, sizeof(stored));
+    stored *all = memory;
+    for (int encoding = 0; encoding < 2; encoding++) {
+        all->count = 0;
+        store(&s, 1e-3, (alone){0, "golden", encoding, LARMOR_ACQ_CALIBRATION}, all);
+        for (int asked = 1; asked < 3; asked++) {
+            OWNED(larmor_raw) *raw = NULL;
+            OWNED(larmor_source) *source =
+                source_with(all, "separable2D", &(larmor_raw_opts){.multiband_left_out = asked}, &raw);
+            const larmor_raw_info info = larmor_source_describe(source);
+            assert_int_equal(info.groups, asked == 1 ? 1 + BANDS : 1);
+            assert_int_equal(info.imaging, 12 + (asked == 1 ? BANDS * 60 : 0));
+            assert_string_equal(info.dropped_report, asked == 1 ? "" : "180 of each slice for calibration");
+            assert_int_equal(info.calibration, 0);
+        }
     }
 }
 

@@ -386,5 +386,7 @@ TEST(terms_that_do_not_fit_are_refused)
     OWNED(larmor_array) *wild = real_array(LARMOR_SHAPE(s.samples, s.readouts), s.time[0]);
     assert_refused(larmor_segments_of_terms(&(larmor_model_term){s.term[0].space, wild, 1}, 1, NULL, &made),
                    LARMOR_ERR_NUMERIC, "model: the terms are not finite, or too large");
+    assert_refused(larmor_segments_of_terms(&(larmor_model_term){s.term[0].space, wild, 0}, 1, NULL, &made),
+                   LARMOR_ERR_NUMERIC, "rad need more than 512 products for an error of 1.0e-03; check their unit");
     assert_null(made);
 }

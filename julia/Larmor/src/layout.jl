@@ -24,7 +24,7 @@ const NUFFT_OPTS = (size = 160,
     effort = 152,
     both_directions = 156)
 
-const RAW_OPTS = (size = 96,
+const RAW_OPTS = (size = 112,
     traj_units = 8)
 
 const RECON_OPTS = (size = 832,

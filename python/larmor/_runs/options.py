@@ -110,7 +110,8 @@ HELP = """joint               flag: tv: the repetitions, phases and contrasts of
         t2star              array: T2* in ms, a map as b0
         t2star_name         what messages call t2star
         t2star_place        as b0_place
-        phase_terms         array: phases of a field camera in rad, [9 or 16, readouts, samples]
+        phase_terms         array: phases of a field camera in rad, [9 or 16, readouts, samples]; or text, of paths:
+                            trajectory, those in its rows, as of larmor.Scan
         gradient_field      array of larmor.gradient_field: what gradients that are not linear displace
         displacement        array: mm along the image's axes, [3 or 2, image...]
         motion_fields       array: of each frame a displacement in mm, [frames, 3 or 2, image...]

@@ -409,12 +409,21 @@ _NAMES = {"iterations": "iters", "lam": "lambda"}
 _OWN = ("size", "listener", "user", "lambda_mode")
 
 
-def _source(scan: Any, on: Device, traj_units: str | None, keep: list[Any]) -> tuple[Any, str | None, str]:
-    """What `scan` is as a source, its header and its name."""
+def _are_rows(options: Mapping[str, Any]) -> bool:
+    """Phases are those of the trajectory, which say how the scan is opened."""
+    return isinstance(options.get("phase_terms"), str)
+
+
+def _source(scan: Any, on: Device, traj_units: str | None, options: Mapping[str, Any],
+            keep: list[Any]) -> tuple[Any, str | None, str]:
+    """What `scan` is as a source, its header and its name. options: those of `recon`."""
+    rows = options.get("phase_terms") if _are_rows(options) else None
     if isinstance(scan, (str, bytes, os.PathLike)):
-        scan = _scan.Scan(os.fsdecode(scan), traj_units=traj_units)
+        scan = _scan.Scan(os.fsdecode(scan), traj_units=traj_units, phase_terms=rows)
     elif traj_units is not None:
         raise ArgumentError("traj_units: only for paths; open the scan with it, or convert the arrays")
+    elif rows is not None:
+        raise ArgumentError("phase_terms: text is only for paths; open the scan with it, or give an array")
     if isinstance(scan, _scan.Scan):
         keep.append(scan.pointer)
         source = created(lib.larmor_source_of_raw, "larmor_source", lib.larmor_source_free, scan.pointer,
@@ -515,6 +524,8 @@ def _options(asked: Mapping[str, Any], on: Device, listener: _Listener, keep: li
     opts = ffi.new("larmor_recon_opts *")
     opts.size = ffi.sizeof("larmor_recon_opts")
     given = {_NAMES.get(k, k): v for k, v in asked.items() if v is not False}
+    if _are_rows(asked):
+        del given["phase_terms"]
     if given.get("motion") is not None:
         given["motion"] = motion_rows(given["motion"])
     lists = {setting["name"] for setting in settings() if setting["type"] == "list"}
@@ -563,7 +574,7 @@ def _opened(scan: Source, device: str | Device | None, traj_units: str | None,
     answer_ctrl_c()
     on = _arrays.device(device)
     keep: list[Any] = []
-    source, _, _ = _source(scan, on, traj_units, keep)
+    source, _, _ = _source(scan, on, traj_units, options, keep)
     return on, keep, source
 
 

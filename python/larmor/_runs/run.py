@@ -109,7 +109,7 @@ class Run:
             raise
 
     def _source_of(self, scan: Any, traj_units: str | None, frames: Any, multiband: Any) -> Any:
-        source, self._header, self._name = _recon._source(scan, self.device, traj_units, self._keep)
+        source, self._header, self._name = _recon._source(scan, self.device, traj_units, self._asked, self._keep)
         if multiband is not None:
             source = _recon._banded(source, multiband, self.device, self._keep)
         return source if frames is None else _recon._framed(source, frames, self.device, self._keep)
