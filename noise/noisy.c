@@ -23,6 +23,9 @@ larmor_status lmr_noisy_check(const char *who, const larmor_recon *recon, int se
     if (recon->settings.opts.prior)
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: an image by opts.prior %s has no such maps", who,
                         larmor_denoiser_name(recon->settings.opts.prior));
+    if (lmr_solves_coils(&recon->job))
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: images without coil maps by opts.method %s have no such maps", who,
+                        recon->job.found.method.name);
     if (recon->settings.opts.no_maps)
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: without coil maps the image is no linear one of its samples", who);
     if (!recon->run || series < 0 || series >= recon->list.series ||

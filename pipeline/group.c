@@ -288,11 +288,12 @@ void lmr_frames_close(lmr_frame *frame, int count)
 larmor_status lmr_frames_images(const lmr_job *job, const lmr_frame *frame, int count, larmor_array *x,
                                 larmor_array **image)
 {
-    LMR_OWNED(larmor_array) *frames = NULL;
+    LMR_OWNED(larmor_array) *frames = NULL; /* what the images are made of where that is not x */
     const int outputs = lmr_outputs(job, count);
     larmor_status st = LARMOR_OK;
     for (int i = 0; i < outputs; i++) image[i] = NULL;
     if (job->settings->opts.basis_frames) LMR_TRY(lmr_subspace_frames(job, x, &frames));
+    if (lmr_solves_coils(job)) LMR_TRY(larmor_coils_combine(x, &frames));
     for (int i = 0; i < outputs && !st; i++) st = finish(job, &frame[i], frames ? frames : x, i, outputs, &image[i]);
     for (int i = 0; i < outputs && st; i++) {
         larmor_array_free(image[i]);

@@ -35,9 +35,28 @@ static larmor_status with_phase(const lmr_frame *frame, larmor_op **A)
     return LARMOR_OK;
 }
 
+/* The job's maps, in its precision; of coil images those of one coil. */
+static larmor_status maps_of(const lmr_job *job, const lmr_frame *frame, larmor_array **maps)
+{
+    const larmor_dtype dtype = lmr_job_precision(job);
+    if (!lmr_solves_coils(job)) return larmor_array_convert(job->found.maps.array, dtype, maps);
+    LMR_TRY(larmor_array_create(job->facts->dev, dtype, larmor_shape_append(lmr_grid_shape(&frame->grid), 1), maps));
+    return larmor_fill(*maps, 1);
+}
+
+/* A of one coil stands for all, as the operator of frames that have the same samples: [image..., coils] to
+ * [samples, readouts, 1, coils]. */
+static larmor_status of_all_coils(const lmr_job *job, larmor_op *of_one, larmor_op **A)
+{
+    LMR_HEAP larmor_op **ops = calloc((size_t)job->facts->coils, sizeof *ops);
+    if (!ops) return LMR_NO_MEMORY();
+    for (int c = 0; c < job->facts->coils; c++) ops[c] = of_one;
+    return larmor_op_frames(ops, job->facts->coils, A);
+}
+
 int lmr_problem_is_plain(const lmr_job *job, const lmr_frame *frames, int count)
 {
-    return count == 1 && !job->facts->slabs && lmr_operator_cache_suits(job, frames);
+    return count == 1 && !job->facts->slabs && !lmr_solves_coils(job) && lmr_operator_cache_suits(job, frames);
 }
 
 larmor_status lmr_problem_operator(const lmr_job *job, const lmr_frame *frames, int count, larmor_op **A,
@@ -48,7 +67,7 @@ larmor_status lmr_problem_operator(const lmr_job *job, const lmr_frame *frames, 
     larmor_op **ops = calloc((size_t)count, sizeof *ops);
     larmor_status st;
     if (!ops) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, larmor_array_convert(job->found.maps.array, lmr_job_precision(job), &maps));
+    LMR_OR(done, maps_of(job, frames, &maps));
     if (job->facts->basis) {
         st = lmr_subspace_operator(job, frames, count, maps, A, toeplitz);
         goto done;
@@ -66,7 +85,9 @@ larmor_status lmr_problem_operator(const lmr_job *job, const lmr_frame *frames, 
         if (!i) *toeplitz = job->facts->slabs ? job->facts->toeplitz >= 0 : larmor_sense_uses_toeplitz(ops[0]);
         if (frames[i].has_phase) LMR_OR(done, with_phase(&frames[i], &ops[i]));
     }
-    if (count > 1)
+    if (lmr_solves_coils(job))
+        st = of_all_coils(job, ops[0], A);
+    else if (count > 1)
         st = larmor_op_frames_apart(ops, count, A);
     else
         *A = larmor_op_ref(ops[0]);
@@ -108,10 +129,13 @@ larmor_status lmr_problem_data(const lmr_job *job, const lmr_frame *frames, int 
 {
     const larmor_dtype dtype = lmr_job_precision(job);
     const larmor_shape shape = larmor_op_out_shape(A);
-    if (count == 1) return larmor_array_convert(frames[0].samples.kspace, dtype, b);
     LMR_OWNED(larmor_array) *line = NULL, *one = NULL;
     int64_t first = 0;
     *b = NULL;
+    if (count == 1) {
+        LMR_TRY(larmor_array_convert(frames[0].samples.kspace, dtype, &one));
+        return larmor_array_reshape(one, shape, b);
+    }
     LMR_TRY(larmor_array_create(job->facts->dev, dtype, LARMOR_SHAPE(larmor_shape_count(shape)), &line));
     for (int i = 0; i < count; i++) {
         larmor_array_free(one);
@@ -182,7 +206,7 @@ larmor_status lmr_problem_circulant(const lmr_job *job, const lmr_frame *frames,
     LMR_OWNED(larmor_array) *maps = NULL, *traj = NULL, *weights = NULL;
     *C = NULL;
     if (job->facts->sets || (job->facts->precondition < 0 && origin != LARMOR_LAMBDA_FROM_DATA)) return LARMOR_OK;
-    LMR_TRY(larmor_array_convert(job->found.maps.array, lmr_job_precision(job), &maps));
+    LMR_TRY(maps_of(job, frames, &maps));
     if (count == 1 && frames->cached && !job->facts->basis) {
         LMR_TRY(shared_circulant(job, frames, maps, C));
         return LARMOR_OK;

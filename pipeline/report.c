@@ -197,6 +197,7 @@ void lmr_report_method(larmor_recon *r)
     if (job->facts->maps_method && job->facts->coils > 1) maps = job->facts->maps_method->said;
     if (job->facts->given) maps = r->settings.maps_name;
     if (job->settings->opts.no_maps) maps = "root sum of squares";
+    if (lmr_solves_coils(job)) maps = "coil images without maps, combined by maps of their own centre of k-space";
     const char *spec = lmr_spec(r);
     char sets[32] = "", lambda[48] = "from the data";
     if (job->facts->sets) snprintf(sets, sizeof sets, ", %d sets", job->facts->sets);
@@ -517,7 +518,8 @@ static void report_misfit(larmor_recon *r, const char *name, const larmor_recon_
     char chi2[96] = "";
     if (!m->measured) {
         const char *why = now->interrupted ? "it was interrupted" : "there was no memory for it";
-        if (r->settings.opts.no_maps) why = "a root sum of squares is no image of a model";
+        if (r->settings.opts.no_maps && !lmr_solves_coils(&r->job))
+            why = "a root sum of squares is no image of a model";
         if (r->job.found.method.kind == LMR_METHOD_NLINV) why = "each frame has coil maps of its own";
         if (r->job.found.follow.on) why = "the next image waits";
         lmr_log(e, "%s: misfit: not measured, as %s", name, why);

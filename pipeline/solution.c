@@ -580,5 +580,5 @@ larmor_status lmr_solution_iterate(const lmr_job *job, lmr_solution *p, larmor_r
     if (is_real(job)) LMR_TRY(look_for_phase(p, &result->imaginary));
     if (job->found.follow.on) return follow_before(job, p, result);
     if (job->found.method.kind == LMR_METHOD_CG) return conjugate_gradients(job, p, result);
-    return regularised(job, p->count, p, result);
+    return regularised(job, lmr_solves_coils(job) ? job->facts->coils : p->count, p, result);
 }

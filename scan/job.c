@@ -152,8 +152,8 @@ int lmr_voxel_sides(const larmor_grid *grid, double side[3])
 
 larmor_regulariser_opts lmr_regulariser_opts(const lmr_job *job, int frames, const larmor_grid *grid)
 {
-    /* the images of several sets of maps, and coefficients, are frames that nothing couples */
-    const int apart = job->facts->sets || job->facts->basis;
+    /* the images of several sets of maps or of coils, and coefficients, are frames that nothing couples in time */
+    const int apart = job->facts->sets || job->facts->basis || lmr_solves_coils(job);
     larmor_regulariser_opts opts = {.series = frames > 1 || apart,
                                     .time = apart ? -1 : job->settings->opts.time_weight};
     if (opts.time == 0) opts.time = DEFAULT_TIME_WEIGHT;
@@ -195,14 +195,20 @@ int lmr_joint(const lmr_job *job, const larmor_group *a, const larmor_group *b)
     return job->settings->joint && a->encoding == b->encoding && a->slice == b->slice && a->set == b->set;
 }
 
+int lmr_solves_coils(const lmr_job *job)
+{
+    return job->found.method.kind == LMR_METHOD_REGULARISED && job->found.method.takes & LARMOR_OF_COILS;
+}
+
 int lmr_unknowns(const lmr_job *job, int frames)
 {
+    if (lmr_solves_coils(job)) return job->facts->coils;
     return job->facts->basis ? (int)larmor_array_shape(job->facts->basis).dim[1] : frames;
 }
 
 int lmr_outputs(const lmr_job *job, int frames)
 {
-    return job->settings->opts.basis_frames ? frames : lmr_unknowns(job, frames);
+    return job->settings->opts.basis_frames || lmr_solves_coils(job) ? frames : lmr_unknowns(job, frames);
 }
 
 larmor_status lmr_describe_image(const lmr_job *job, int first, int i, larmor_recon_image *image)
@@ -276,7 +282,7 @@ int lmr_may_fill(const lmr_job *job)
 {
     return job->settings->opts.partial_fourier != LARMOR_PARTIAL_ZERO && !job->settings->constraint &&
            !job->settings->opts.prior && !job->facts->sets && !job->facts->basis && !job->settings->opts.motion &&
-           !job->settings->opts.motion_states;
+           !job->settings->opts.motion_states && !lmr_solves_coils(job);
 }
 
 /* y = A x counts voxels; the density in the unit of the encoded field of view does not depend on the matrix. */

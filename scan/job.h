@@ -61,6 +61,9 @@ larmor_status lmr_one_of(larmor_array *x, int64_t index, larmor_array **one);
 larmor_status lmr_each_set(const lmr_job *job, larmor_array *x,
                            larmor_status (*change)(const larmor_array *maps, larmor_array *x));
 
+/* 1 if the method solves for the images of the coils, without maps. */
+int lmr_solves_coils(const lmr_job *job);
+
 /* How many images a series of so many frames is solved for, and how many it gives. */
 int lmr_unknowns(const lmr_job *job, int frames);
 int lmr_outputs(const lmr_job *job, int frames);

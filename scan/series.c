@@ -112,6 +112,11 @@ static larmor_status check(const lmr_job *job, const lmr_series *list)
                             job->settings->opts.motion_fields ? "motion_fields" : "basis", (long long)frames, name,
                             count);
     }
+    if (lmr_solves_coils(job)) {
+        if (job->facts->info.coils > 1) return LARMOR_OK;
+        return LMR_FAIL(LARMOR_ERR_ARG, "opts.method %s: %s has one coil, %s needs several; use tv or wavelet.",
+                        job->found.method.name, name, job->found.method.name);
+    }
     for (int s = 0; job->found.method.takes & LARMOR_NEEDS_SERIES && !job->facts->basis && s < list->series; s++)
         if (list->first[s + 1] - list->first[s] < 2)
             return LMR_FAIL(LARMOR_ERR_ARG,

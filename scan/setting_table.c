@@ -81,7 +81,7 @@ static const lmr_setting table[] = {
                   "data where lambda is, else 4)"))),
     NUMBER(llr_block, INT64, 0, 4096,
            TEXT(INTEGER, "block", "N", "regularisers", FROM_TO(1, 4096), .unit = "voxels",
-                HELP("llr: side of the blocks in voxels (default: 8)"))),
+                HELP("llr and clear: side of the blocks in voxels (default: 8, of clear 3)"))),
     VALUE(matrix, INT64,
           TEXT(SIZES, "matrix", "X[,Y[,Z]]", "conventions", FROM_TO(1, 65535), .unit = "voxels",
                HELP("voxels of the image; X alone: for all axes that are as long as x in the header (default: the "

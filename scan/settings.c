@@ -86,8 +86,11 @@ enum {
     PENALTIES = 1 << 17,
     GRID = 1 << 18,
     NLINV = 1 << 19,
-    ITERATIVE = CG | PENALTIES,
-    OF_MAPS = ITERATIVE | GRID /* found before the image, or given */
+    COILS = 1 << 20, /* those that solve for the images of the coils */
+    WITH_MAPS = CG | PENALTIES,
+    ITERATIVE = WITH_MAPS | COILS,
+    OF_MAPS = WITH_MAPS | GRID, /* found before the image, or given */
+    OF_PHASES = OF_MAPS | COILS
 };
 
 typedef struct rule {
@@ -104,7 +107,7 @@ typedef struct rule {
 
 /* Rules of poses, which an option gives or finds. */
 #define OF_POSES(name)                                                                                               \
-    {.option = name, .is = IS_OF_METHODS, .methods = ITERATIVE},                                                     \
+    {.option = name, .is = IS_OF_METHODS, .methods = WITH_MAPS},                                                     \
         {.option = name, .is = EXCLUDES, .other = "gradient_field", .reason = "warp the image that comes of it"},    \
         {.option = name, .is = EXCLUDES, .other = "displacement", .reason = "warp the image that comes of it"},      \
         {.option = name, .is = EXCLUDES, .other = "basis", .reason = "its coefficients are no images"},              \
@@ -117,11 +120,10 @@ static const rule rules[] = {
     {.option = "damping", .is = IS_OF_METHODS, .methods = NLINV},
     {.option = "median", .is = IS_OF_METHODS, .methods = NLINV},
     {.option = "maps", .is = IS_OF_METHODS, .methods = OF_MAPS},
-    {.option = "map_sets", .is = IS_OF_METHODS, .methods = OF_MAPS},
     {.option = "keep_eigenvalues", .is = IS_OF_METHODS, .methods = OF_MAPS},
-    {.option = "b0", .is = IS_OF_METHODS, .methods = OF_MAPS},
-    {.option = "t2star", .is = IS_OF_METHODS, .methods = OF_MAPS},
-    {.option = "phase_terms", .is = IS_OF_METHODS, .methods = OF_MAPS},
+    {.option = "b0", .is = IS_OF_METHODS, .methods = OF_PHASES},
+    {.option = "t2star", .is = IS_OF_METHODS, .methods = OF_PHASES},
+    {.option = "phase_terms", .is = IS_OF_METHODS, .methods = OF_PHASES},
     {.option = "gradient_field", .is = IS_OF_METHODS, .methods = OF_MAPS},
     {.option = "displacement", .is = IS_OF_METHODS, .methods = OF_MAPS},
     {.option = "motion_fields", .is = IS_OF_METHODS, .methods = CG | LARMOR_TAKES_SERIES | LARMOR_TAKES_IMAGES},
@@ -144,13 +146,13 @@ static const rule rules[] = {
     {.option = "basis", .is = EXCLUDES, .other = "displacement", .reason = "warp the images that come of it"},
     {.option = "no_maps", .is = EXCLUDES, .other = "gradient_field", .reason = "warp the image that comes of it"},
     {.option = "no_maps", .is = EXCLUDES, .other = "displacement", .reason = "warp the image that comes of it"},
-    {.option = "concomitant", .is = IS_OF_METHODS, .methods = OF_MAPS, .value = LARMOR_CONCOMITANT_ON},
+    {.option = "concomitant", .is = IS_OF_METHODS, .methods = OF_PHASES, .value = LARMOR_CONCOMITANT_ON},
     {.option = "weighted", .is = IS_OF_METHODS, .methods = OF_MAPS},
     {.option = "tol", .is = IS_OF_METHODS, .methods = ITERATIVE, .is_harmless = 1},
     {.option = "lambda", .is = IS_OF_METHODS, .methods = ITERATIVE, .is_harmless = 1},
     {.option = "toeplitz", .is = IS_OF_METHODS, .methods = ITERATIVE, .value = 1, .is_harmless = 1},
     {.option = "precondition", .is = IS_OF_METHODS, .methods = ITERATIVE, .value = 1, .is_harmless = 1},
-    {.option = "partial_fourier", .is = IS_OF_METHODS, .methods = ITERATIVE, .value = LARMOR_PARTIAL_HOMODYNE},
+    {.option = "partial_fourier", .is = IS_OF_METHODS, .methods = WITH_MAPS, .value = LARMOR_PARTIAL_HOMODYNE},
     {.option = "partial_fourier", .is = IS_OF_METHODS, .methods = CG, .value = LARMOR_PARTIAL_POCS},
     {.option = "basis", .is = IS_OF_METHODS, .methods = CG | LARMOR_TAKES_SERIES | LARMOR_TAKES_IMAGES},
     {.option = "joint", .is = IS_OF_METHODS, .methods = LARMOR_TAKES_SERIES},
@@ -165,8 +167,8 @@ static const rule rules[] = {
      .is_harmless = 1},
     {.option = "no_maps",
      .is = IS_OF_METHODS,
-     .methods = GRID,
-     .reason = "only opts.method grid works without coil maps"},
+     .methods = GRID | COILS,
+     .reason = "only opts.method grid and clear work without coil maps"},
     {.option = "no_maps",
      .is = EXCLUDES,
      .other = "b0",
@@ -182,8 +184,8 @@ static const rule rules[] = {
     {.option = "girf", .is = NEEDS, .other = "girf_spacing_hz"},
     {.option = "girf_spacing_hz", .is = NEEDS, .other = "girf", .is_harmless = 1},
     {.option = "girf_b0", .is = NEEDS, .other = "girf"},
-    {.option = "constraint", .is = IS_OF_METHODS, .methods = ITERATIVE},
-    {.option = "support", .is = IS_OF_METHODS, .methods = ITERATIVE},
+    {.option = "constraint", .is = IS_OF_METHODS, .methods = WITH_MAPS},
+    {.option = "support", .is = IS_OF_METHODS, .methods = WITH_MAPS},
     OF_POSES("motion"),
     OF_POSES("motion_states"),
     {.option = "motion_states", .is = EXCLUDES, .other = "motion", .reason = "poses are given"},
@@ -230,6 +232,7 @@ static const rule rules[] = {
      .is = EXCLUDES,
      .other = "effort",
      .reason = "grids that are chosen by times may be others in the next run"},
+    {.option = "map_sets", .is = IS_OF_METHODS, .methods = OF_MAPS}, /* last, as constraint and others set it */
 };
 
 static const lmr_setting *setting_named(const char *member)
@@ -273,19 +276,21 @@ static int is_of(const char *method, int methods)
     if (!strcmp(method, "grid")) return (methods & GRID) != 0;
     if (!strcmp(method, "cg")) return (methods & CG) != 0;
     if (!strcmp(method, LMR_METHOD_NLINV_NAME)) return (methods & NLINV) != 0;
-    return (methods & PENALTIES) || (methods & (int)lmr_regulariser_named(method).takes);
+    const int takes = (int)lmr_regulariser_named(method).takes;
+    if (takes & LARMOR_OF_COILS) return (methods & (COILS | (takes & LARMOR_TAKES_BLOCK))) != 0;
+    return (methods & PENALTIES) || (methods & takes);
 }
 
 /* "auto, cg and tv" */
 static void name_methods(int methods, char *text, size_t size)
 {
-    const char *names[16] = {"auto"};
+    const char *names[24] = {"auto"};
     int count = methods & CG ? 1 : 0;
     if (methods & CG) names[count++] = "cg";
     if (methods & GRID) names[count++] = "grid";
     if (methods & NLINV) names[count++] = LMR_METHOD_NLINV_NAME;
     const char *name;
-    for (int i = 0; (name = larmor_regulariser_entry(i).name) && count < 16; i++)
+    for (int i = 0; (name = larmor_regulariser_entry(i).name) && count < 24; i++)
         if (is_of(name, methods)) names[count++] = name;
     size_t used = 0;
     for (int i = 0; i < count && used < size; i++) {
@@ -367,6 +372,9 @@ static larmor_status check(const larmor_recon_opts *o, const char *later, char *
     if (is_nlinv && strcmp(o->maps_method, "auto") != 0)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "opts.maps_method: has no effect with opts.method nlinv, which finds its own.");
+    if (lmr_regulariser_named(method).takes & LARMOR_OF_COILS && strcmp(o->maps_method, "auto") != 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "opts.maps_method: has no effect with opts.method %s, which needs no maps.",
+                        method);
     larmor_constraint c;
     if (o->constraint) LMR_TRY(larmor_constraint_read(o->constraint, &c));
     return check_rules(o, method, later, idle, room);
@@ -446,9 +454,10 @@ larmor_status lmr_settings_read(const larmor_recon_opts *opts, const larmor_raw_
     LMR_TRY(take_motion(o));
     const char *method = lmr_settings_method(o);
     const int is_nlinv = method && !strcmp(method, LMR_METHOD_NLINV_NAME);
-    if (is_nlinv) o->no_maps = 1; /* none are made before the frames */
-    s->joint =
-        o->joint || o->basis || is_nlinv || (method && lmr_regulariser_named(method).takes & LARMOR_NEEDS_SERIES);
+    const unsigned takes = method ? lmr_regulariser_named(method).takes : 0;
+    const int of_coils = (takes & LARMOR_OF_COILS) != 0;
+    if (is_nlinv || of_coils) o->no_maps = 1; /* none are made before the frames */
+    s->joint = o->joint || o->basis || is_nlinv || (takes & LARMOR_NEEDS_SERIES && !of_coils);
     s->eps = o->eps > 0 ? o->eps : 1e-5; /* of a penalty far below what it changes */
     return LARMOR_OK;
 }

@@ -95,6 +95,7 @@ static larmor_status measure(const lmr_job *job, int index, const larmor_group *
     larmor_encoding enc;
     const larmor_grid grid = job->facts->grid[index];
     double calibration, density;
+    int64_t combination;
     LMR_TRY(lmr_source_encoding(job->facts->source, group->encoding, &enc));
     larmor_shape image = larmor_shape_of(grid.ndim, grid.matrix);
     int64_t repeats, left;
@@ -118,6 +119,10 @@ static larmor_status measure(const lmr_job *job, int index, const larmor_group *
     LMR_TRY(maps_bytes(job, info, group, &s->problem, &calibration));
     LMR_TRY(density_bytes(job, &enc, &s->problem, &density));
     s->before = most(calibration, density);
+    if (lmr_solves_coils(job)) {
+        LMR_TRY(larmor_coils_combine_memory(job->facts->dev, &s->problem, &combination));
+        s->before = most(s->before, (double)combination);
+    }
     if (left < group->total) /* as they were acquired, and the transforms of one coil */
         s->before = most(s->before, (8 * all + 80) * (double)group->total);
     if (job->facts->whitening) s->before = most(s->before, 8 * WHITENED_TOGETHER * all);
@@ -147,8 +152,8 @@ static larmor_status vector_bytes(const lmr_job *job, const sizes *s, larmor_dty
     const double one = (double)larmor_dtype_size(dtype);
     const int together = job->facts->sets ? job->facts->sets : lmr_unknowns(job, s->frames);
     const larmor_shape shape = together > 1 || job->facts->basis ? larmor_shape_append(image, together) : image;
-    const larmor_shape begun =
-        job->facts->sets || job->facts->basis ? shape : image; /* series begin frame by frame */
+    const int is_one = job->facts->sets || job->facts->basis || lmr_solves_coils(job);
+    const larmor_shape begun = is_one ? shape : image; /* series begin frame by frame */
     int64_t solver;
     LMR_TRY(larmor_cg_memory(dtype, begun, &solver));
     *bytes = (double)solver + one * (double)larmor_shape_count(begun);
@@ -259,6 +264,7 @@ static larmor_status group_bytes(const lmr_job *job, const sizes *s, const lmr_p
     double estimate, vectors, choice;
     p.dtype = in_double ? LARMOR_C128 : LARMOR_C64;
     p.weighted = weights && job->found.method.kind != LMR_METHOD_GRID;
+    if (lmr_solves_coils(job)) p.coils = 1; /* at a time */
     LMR_TRY(operator_bytes(job, s, &p, &sense, &estimate));
     LMR_TRY(vector_bytes(job, s, p.dtype, &vectors));
     if (job->found.method.kind != LMR_METHOD_GRID)

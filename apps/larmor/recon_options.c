@@ -21,9 +21,15 @@ static int iterates(const recon_settings *s)
     return strcmp(recon_method(s), "grid") != 0;
 }
 
+/* 1 if the method is one that coil maps have no part in. */
+static int needs_no_maps(const recon_settings *s)
+{
+    return !strcmp(recon_method(s), "clear");
+}
+
 static int estimates_maps(const recon_settings *s)
 {
-    return strcmp(s->maps, "none") != 0 && !recon_maps_from_file(s->maps);
+    return !needs_no_maps(s) && strcmp(s->maps, "none") != 0 && !recon_maps_from_file(s->maps);
 }
 
 static int finds_eigenvalues(const recon_settings *s)
@@ -240,9 +246,10 @@ int recon_check_options(const app_command *command, const recon_settings *s)
         if (rules[i].used(s) || !app_differs(command, s, rules[i].option)) continue;
         const char *choice = s->outputs.count ? s->outputs.text[0] : "-";
         if (!strcmp(rules[i].with, "method")) choice = recon_method(s);
-        if (!strcmp(rules[i].with, "maps")) choice = s->maps;
-        app_error("--%s: has no effect with --%s %s; it is an option of %s.", rules[i].option, rules[i].with, choice,
-                  rules[i].of);
+        const int is_of_maps = !strcmp(rules[i].with, "maps");
+        if (is_of_maps) choice = needs_no_maps(s) ? recon_method(s) : s->maps;
+        app_error("--%s: has no effect with --%s %s; it is an option of %s.", rules[i].option,
+                  is_of_maps && needs_no_maps(s) ? "method" : rules[i].with, choice, rules[i].of);
         return APP_USAGE;
     }
     if ((s->spokes_per_frame != 0) + (s->frame_time > 0) + (s->cardiac_phases != 0) + (s->bins != NULL) > 1) {
@@ -260,6 +267,7 @@ int recon_check_options(const app_command *command, const recon_settings *s)
     if (s->opts.constraint) without = "--constraint";
     if (s->prior) without = "--prior";
     if (finds_maps) without = "--method nlinv";
+    if (needs_no_maps(s)) without = "--method clear";
     if (without && recon_made_maps(s)) {
         app_error("%s: there are none with %s.", recon_made_maps(s), without);
         return APP_USAGE;

@@ -125,7 +125,7 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     double lambda;      /* of RELATIVE and NOISE, at least 0 */
     double time_weight; /* tv: of a difference of frames beside one of voxels; default: chosen from the data where
                            the weight is (the report's choice.time_weight), else 4; negative: none */
-    int64_t llr_block;  /* llr: side of the blocks in voxels; default 8 */
+    int64_t llr_block;  /* llr: side of the blocks in voxels; default 8, of clear 3 */
 
     /* Voxels and field of view of the image, by default the header's. A value for x alone holds for all axes that are
      * as long as x in the header. oversample: as in larmor_grid_opts; a value for x alone holds for all axes;
@@ -137,7 +137,7 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
      * any voxels where maps_place says over what field of view; NULL: from the data's own centre. */
     larmor_array *maps;
     const char *maps_name; /* what messages call them, e.g. their file; default "maps" */
-    int no_maps;           /* 1: root sum of squares, of "grid" alone */
+    int no_maps;           /* 1: root sum of squares of "grid"; "clear" has none */
     /* Off-resonance in Hz, in the sign of larmor_op_off_resonance: [x, y] or [x, y, z], real, or complex with
      * imaginary parts of 0; interpolated to the image's grid, and continued beyond its own edge. b0_place says
      * where it is. Without it, it covers the image's field of view, for all slices of 2D images or one z for each.

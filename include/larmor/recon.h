@@ -230,6 +230,14 @@ LARMOR_API larmor_status larmor_coils_estimate(const larmor_array *kspace, const
 LARMOR_API larmor_status larmor_coils_density(const larmor_array *traj, larmor_shape image,
                                               const larmor_coils_opts *opts, larmor_array **density);
 
+/* One image of the images of all coils, as a method without maps has them ("clear" of larmor_regulariser_create):
+ * sum_c conj(s_c) x_c, with maps s by larmor_coils_estimate of the centre of their own k-space.
+ *
+ * images    [image..., coils], complex, of the whole field of view.
+ * combined  [image...], dtype of images; its shading is that of their root sum of squares.
+ * Errors    LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for images of zeros; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_coils_combine(const larmor_array *images, larmor_array **combined);
+
 /* ---- field of view ---- */
 
 typedef struct larmor_extent_opts { /* zero means default */
@@ -362,6 +370,8 @@ LARMOR_API larmor_status larmor_circulant_memory(const larmor_device *dev, const
                                                  int64_t *bytes);
 LARMOR_API larmor_status larmor_coils_memory(const larmor_device *dev, const larmor_problem *problem,
                                              const larmor_coils_opts *opts, int64_t *bytes);
+LARMOR_API larmor_status larmor_coils_combine_memory(const larmor_device *dev, const larmor_problem *problem,
+                                                     int64_t *bytes);
 LARMOR_API larmor_status larmor_extent_memory(const larmor_device *dev, const larmor_problem *problem,
                                               const larmor_extent_opts *opts, int64_t *bytes);
 

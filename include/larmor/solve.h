@@ -261,7 +261,7 @@ typedef struct larmor_regulariser_opts { /* zero means default */
     int series;       /* tv: 1: the last dimension counts frames, not voxels, as it always does for llr */
     double time;      /* tv: weight of a difference of frames relative to voxels; default 1; negative: none */
     double ratio;     /* tgv: alpha_0 / alpha_1; default 2. lowrank-sparse: that of S; default as below */
-    int64_t block[3]; /* llr: voxels; default 8, and never more than the image */
+    int64_t block[3]; /* llr: voxels; default 8 (clear: 3), and never more than the image */
     double voxel[3];  /* tv, tgv: the sides of a voxel, in any unit; default all alike. Differences along an axis are
                          divided by its side over the shortest one */
     unsigned axes;    /* tv, wavelet, fft: bit d for dimension d of the image or series, which the penalty is taken
@@ -284,6 +284,7 @@ typedef struct larmor_regulariser_opts { /* zero means default */
  *          series each image by itself.
  * llr      lambda / 2 sum_s sum_b (sqrt(voxels of a block) + sqrt(frames)) |X_b|_* of a series, X_b the blocks of
  *          larmor_op_casorati at two shifts s, half a block apart.
+ * clear    the same of the images of the coils, [image..., coils], without maps (CLEAR); blocks of 3 by default.
  * l1       lambda sum_i |x_i|.
  * fft      lambda sum_i |(F x)_i|, F the unitary Fourier transform: of a series along time, else of all dimensions.
  * lowrank  lambda (sqrt(voxels) + sqrt(frames)) |X|_*, X the matrix of all voxels by frames of a series.
@@ -296,8 +297,8 @@ typedef struct larmor_regulariser_opts { /* zero means default */
  * Behind tv, wavelet and fft a colon and some of the letters x, y, z, t, h and b are the dimensions that they are
  * taken along: "tv:xy", "fft:t"; t is the last dimension, which is then that of a series, or one of opts.frames, as h
  * and b are. In a sum "=" and a number are the weight of one beside the others', 1 by default: "tv:xy+tv:t=4+l1" is
- * lambda (tv:xy + 4 tv:t + l1). No two are alike, and one of them at most is tgv, lowrank-sparse or
- * lowrank-multiscale.
+ * lambda (tv:xy + 4 tv:t + l1). No two are alike, one of them at most is tgv, lowrank-sparse or
+ * lowrank-multiscale, and none is clear.
  *
  * shape    of the image, or of the series [image..., frames].
  * Errors   LARMOR_ERR_ARG for an unknown name (the message lists the known ones) or options out of range;
@@ -305,7 +306,7 @@ typedef struct larmor_regulariser_opts { /* zero means default */
  * Source   Rudin, Osher, Fatemi, Physica D 60, 259 (1992); Bredies, Kunisch, Pock, SIAM J. Imaging Sci. 3, 492
  *          (2010); Knoll et al., Magn. Reson. Med. 65, 480 (2011); Lustig, Donoho, Pauly, Magn. Reson. Med. 58,
  *          1182 (2007); Otazo, Candes, Sodickson, Magn. Reson. Med. 73, 1125 (2015); Ong, Lustig, IEEE J. Sel. Top.
- *          Signal Process. 10, 672 (2016). */
+ *          Signal Process. 10, 672 (2016); Trzasko, Manduca, Asilomar Conf. Signals Syst. Comput. 45, 656 (2011). */
 LARMOR_API larmor_status larmor_regulariser_create(larmor_device *dev, const char *name,
                                                    const larmor_regulariser_opts *opts, larmor_dtype dtype,
                                                    larmor_shape shape, larmor_regulariser **r);
@@ -317,7 +318,8 @@ enum { /* members of larmor_regulariser_opts that count for a regulariser */
        LARMOR_TAKES_TIME = 4,
        LARMOR_TAKES_BLOCK = 8,
        LARMOR_TAKES_AXES = 32,
-       LARMOR_TAKES_IMAGES = 16 /* a series of images that it does not couple, as coefficients of a basis are */
+       LARMOR_TAKES_IMAGES = 16, /* a series of images that it does not couple, as coefficients of a basis are */
+       LARMOR_OF_COILS = 64      /* its series is that of the coils' images; not in a sum */
 };
 
 typedef struct larmor_regulariser_info {

@@ -792,6 +792,15 @@ def density(traj: ArrayLike, shape: Sequence[int], method: str = "auto", *, iter
     return out_array(getattr(lib, f"larmor_density_{method}"), points, image)
 
 
+def combine_coils(images: ArrayLike, *, device: str | Device | None = None) -> Complexes:
+    """One image of coil images [coils, image...], by maps of their own k-space's centre, as method="clear" has it."""
+    coils = _arrays.as_input(images)
+    out = ffi.new("larmor_array **")
+    answer_ctrl_c()
+    check(lib.larmor_coils_combine(_arrays.wrap(coils, _arrays.device(device)), out))
+    return _arrays.to_numpy(out[0])
+
+
 def coil_maps(kspace: ArrayLike, traj: ArrayLike, shape: Sequence[int], *, weights: ArrayLike | None = None,
               calibration: int = 0, window: int = 0, device: str | Device | None = None) -> Complexes:
     """Coil maps [coils, image...] from the centre of k-space [coils, readouts, samples], by Walsh's method."""

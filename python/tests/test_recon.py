@@ -299,6 +299,19 @@ def test_density_weights_and_maps_have_the_shapes_of_their_data(scan):
     assert larmor.coil_maps(scan.kspace, scan.traj, SHAPE).shape == (4, *SHAPE)
 
 
+def test_coil_images_without_maps_become_one_image(scan):
+    """Products of an image and maps, whose root sum of squares is the image's shading, are that image again."""
+    image, maps = larmor.phantom(SHAPE), larmor.phantom_coils(SHAPE, 4)
+    combined = larmor.combine_coils(maps * image)
+    expected = np.sqrt((abs(maps * image) ** 2).sum(0))
+    assert np.linalg.norm(abs(combined) - expected) < .02 * np.linalg.norm(expected)
+    clear, cg = (larmor.recon(scan, method=method).images[0] for method in ("clear", "cg"))
+    assert clear.shape == SHAPE
+    assert magnitude_error(clear, cg) < 0.3
+    with pytest.raises(larmor.ShapeError, match="combine: got complex64"):
+        larmor.combine_coils(np.zeros(8, np.complex64))
+
+
 def test_the_package_needs_numpy_alone():
     """Without torch, CuPy, SciPy and tqdm it imports."""
     code = ("import sys\nfor name in ('torch', 'cupy', 'scipy', 'tqdm'): sys.modules[name] = None\n"

@@ -1,5 +1,6 @@
-/* Nuclear norms of a series of images (Liang 2007), of its blocks (Zhang, Pauly, Levesque 2015), and of series that
- * add up, with blocks of several sizes (Ong and Lustig, IEEE J. Sel. Top. Signal Process. 10, 672 (2016)).
+/* Nuclear norms of a series of images (Liang 2007), of its blocks (Zhang, Pauly, Levesque 2015), of blocks of coil
+ * images (CLEAR: Trzasko and Manduca, Asilomar Conf. Signals Syst. Comput. 45, 656 (2011)), and of series that add
+ * up, with blocks of several sizes (Ong and Lustig, IEEE J. Sel. Top. Signal Process. 10, 672 (2016)).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +8,12 @@
 #include "recon/prox/parts.h"
 #include "recon/prox/regulariser.h"
 
-enum { SHIFTS = 2, SIDE = 8, WHOLE = INT32_MAX };
+enum {
+    SHIFTS = 2,
+    SIDE = 8,
+    SIDE_OF_COILS = 3, /* maps change over larger ones: docs/records/clear.md */
+    WHOLE = INT32_MAX
+};
 
 /* Blocks of these sides, as many times as there are shifts, half a block apart: K^H K = shifts. */
 static larmor_status blocks_at(larmor_device *dev, const int64_t side[3], int shifts, larmor_dtype dtype,
@@ -54,6 +60,18 @@ static larmor_status make_local(larmor_device *dev, const larmor_regulariser_opt
     int64_t side[3];
     for (int d = 0; d < 3; d++) side[d] = o->block[d] ? o->block[d] : SIDE;
     LMR_TRY(check_series(dev, "llr", dtype, shape));
+    return make_blocks(dev, side, SHIFTS, 0, dtype, shape, made);
+}
+
+/* Where maps hardly change over a block, its coil images are one image times one number for each coil: of rank 1. */
+static larmor_status make_coils(larmor_device *dev, const larmor_regulariser_opts *o, larmor_dtype dtype,
+                                larmor_shape shape, larmor_penalty *made)
+{
+    int64_t side[3];
+    for (int d = 0; d < 3; d++) side[d] = o->block[d] ? o->block[d] : SIDE_OF_COILS;
+    if (shape.ndim < 2 || shape.dim[shape.ndim - 1] < 2)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "clear: got %s, expected [image..., coils] with 2 coils or more",
+                        lmr_describe_as(dev, dtype, shape).s);
     return make_blocks(dev, side, SHIFTS, 0, dtype, shape, made);
 }
 
@@ -124,6 +142,19 @@ const lmr_regulariser_kind lmr_regulariser_llr = {
     .strength = 1,
     .curvature = SHIFTS,
     .make = make_local,
+};
+
+const lmr_regulariser_kind lmr_regulariser_clear = {
+    .name = "clear",
+    .help = "CLEAR: coil images without maps, nuclear norms of blocks of voxels by coils",
+    .takes = LARMOR_TAKES_SERIES | LARMOR_NEEDS_SERIES | LARMOR_TAKES_BLOCK | LARMOR_OF_COILS,
+    .lambda = 2e-3,
+    .tol = 5e-3,
+    .max_iter = 100,
+    .penalty = 5e-3,
+    .strength = 1,
+    .curvature = SHIFTS,
+    .make = make_coils,
 };
 
 const lmr_regulariser_kind lmr_regulariser_lowrank = {

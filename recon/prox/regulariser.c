@@ -13,7 +13,8 @@
     X(fft)                                                                                                           \
     X(lowrank)                                                                                                       \
     X(lowrank_sparse)                                                                                                \
-    X(lowrank_multiscale)
+    X(lowrank_multiscale)                                                                                            \
+    X(clear)
 
 #define DECLARE(name) extern const lmr_regulariser_kind lmr_regulariser_##name;
 #define ROW(name) &lmr_regulariser_##name,

@@ -77,6 +77,11 @@ larmor_status lmr_terms_read(const char *text, lmr_terms *terms)
                 return LMR_FAIL(LARMOR_ERR_ARG, "regulariser: \"%s\" has %s twice; leave one out", text, at);
         terms->count++;
     }
+    for (int i = 0; i < terms->count && terms->count > 1; i++)
+        if (larmor_regulariser_entry(terms->term[i].entry).takes & LARMOR_OF_COILS)
+            return LMR_FAIL(LARMOR_ERR_ARG,
+                            "regulariser: \"%s\" has %s in a sum, which is of coil images; leave it out", text,
+                            name_at(terms->term[i].entry));
     return LARMOR_OK;
 }
 

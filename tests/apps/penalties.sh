@@ -65,8 +65,8 @@ refused() {
     grep -q -- "$2" err || fail "$last: expected $2"
     [ ! -e x.cfl ] || fail "x.cfl is there"
 }
-refused tv:xq "auto, cg, grid, nlinv, tv, tgv, wavelet, llr, l1, fft, lowrank, lowrank-sparse or lowrank-multiscale expected"
-refused tv+tv "auto, cg, grid, nlinv, tv, tgv, wavelet, llr, l1, fft, lowrank, lowrank-sparse or lowrank-multiscale expected"
+refused tv:xq "auto, cg, grid, nlinv, tv, tgv, wavelet, llr, l1, fft, lowrank, lowrank-sparse, lowrank-multiscale or clear expected"
+refused tv+tv "auto, cg, grid, nlinv, tv, tgv, wavelet, llr, l1, fft, lowrank, lowrank-sparse, lowrank-multiscale or clear expected"
 refused tv:xyz+l1 "tv: the image has no dimension z, but 2 of them"
 expect 2 recon scan.h5 -o x.cfl --maps maps.cfl --method tv:xy+tv:t --repetition 0 -q
 grep -q "has one frame of a slice" err || fail "$last: one frame is no series"

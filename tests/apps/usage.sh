@@ -87,13 +87,13 @@ ignored() {
     expect 2 recon x.h5 -o y.h5 "$@"
     said "larmor: --$option: has no effect with $with; it is an option of $of."
 }
-iterative='--method auto, cg, tv, tgv, wavelet, llr, l1, fft, lowrank, lowrank-sparse and lowrank-multiscale'
+iterative='--method auto, cg, tv, tgv, wavelet, llr, l1, fft, lowrank, lowrank-sparse, lowrank-multiscale and clear'
 for option in "tol 1e-3" "lambda 0" "toeplitz on" "precond circulant"; do
     # shellcheck disable=SC2086 # words are meant
     expect 2 recon x.h5 -o y.h5 --method grid --$option
     said_like "^larmor: --${option% *}.*: has no effect with --method grid; it is an option of ${iterative}[.]$"
 done
-ignored iters "--method grid" "--method auto, cg, nlinv, tv, tgv, wavelet, llr, l1, fft, lowrank, lowrank-sparse and lowrank-multiscale" --method grid --iters 20
+ignored iters "--method grid" "--method auto, cg, nlinv, tv, tgv, wavelet, llr, l1, fft, lowrank, lowrank-sparse, lowrank-multiscale and clear" --method grid --iters 20
 ignored median "--method cg" "--method nlinv" --method cg --median 3
 ignored damping "--method tv" "--method nlinv" --method tv --damping 0.5
 ignored lambda "--method nlinv" "$iterative" --method nlinv --lambda 0
@@ -101,14 +101,18 @@ ignored joint "--method wavelet" "--method tv, llr, fft, lowrank, lowrank-sparse
 expect 2 recon x.h5 -o y.h5 --method tv --time-weight 2
 said "larmor: --time-weight: has no effect without --joint."
 ignored time-weight "--method auto" "--method tv" --time-weight 2
-ignored block "--method tv" "--method llr" --method tv --block 4
+ignored block "--method tv" "--method llr and clear" --method tv --block 4
 for method in cg tv tgv wavelet llr; do
     ignored dcf "--method $method" "--method grid and of --weighted" --method $method --dcf pipe
 done
 ignored calibration "--maps m.cfl" "maps from the data" --maps m.cfl --calibration 24
 ignored calibration "--maps none" "maps from the data" --method grid --maps none --calibration 24
 expect 2 recon x.h5 -o y.h5 --maps none
-said 'larmor: --maps none: only --method grid works without coil maps.'
+said 'larmor: --maps none: only --method grid and clear work without coil maps.'
+expect 2 recon x.h5 -o y.h5 --method clear --save-maps m.npy
+said 'larmor: --save-maps: has no effect with --method clear; it is an option of maps from the data.'
+expect 2 recon x.h5 -o y.h5 --method clear --snr-map s.npy
+said 'larmor: --noise-map, --snr-map and --g-map: there are none with --method clear.'
 for fine in "--method grid --toeplitz off --precond none --weighted --dcf pipe" "--dcf auto" "--dcf none" \
     "--weighted --dcf pipe" "--method llr --joint --block 4" "--method tv --joint --time-weight 2" "--precond auto" \
     "--method nlinv --iters 4 --median 3 --damping 0.8"; do

@@ -12,7 +12,7 @@ TEST(options_that_make_no_sense_are_refused)
         const char *text;
     } wrong[] = {
         {OPTS(.method = "sense"), "method \"sense\", expected auto, cg, grid, nlinv or the name of a regulariser"},
-        {OPTS(.no_maps = 1), "opts.no_maps: only opts.method grid works without coil maps."},
+        {OPTS(.no_maps = 1), "opts.no_maps: only opts.method grid and clear work without coil maps."},
         {OPTS(.method = "grid", .no_maps = 1, .maps = s.maps),
          "opts.no_maps: is not for opts.maps; leave one of them out."},
         {OPTS(.method = "cg", .joint = 1),
@@ -48,14 +48,14 @@ TEST(an_option_that_has_no_effect_with_the_others_is_refused_before_anything_is_
     } wrong[] = {
         {OPTS(.method = "grid", .iters = 5), NULL,
          "opts.iters: has no effect with opts.method grid; it is an option of opts.method auto, cg, nlinv, tv, tgv, "
-         "wavelet, llr, l1, fft, lowrank, lowrank-sparse and lowrank-multiscale."},
+         "wavelet, llr, l1, fft, lowrank, lowrank-sparse, lowrank-multiscale and clear."},
         {OPTS(.method = "grid", .lambda_mode = LARMOR_LAMBDA_NOISE), NULL, "opts.lambda: has no effect"},
         {OPTS(.method = "grid", .toeplitz = 1), NULL, "opts.toeplitz on: has no effect"},
         {OPTS(.method = "tgv", .partial_fourier = LARMOR_PARTIAL_POCS), NULL,
          "it is an option of opts.method auto and cg."},
         {OPTS(.method = "wavelet", .time_weight = 1), NULL, "it is an option of opts.method tv."},
         {OPTS(.method = "tv", .time_weight = 1), NULL, "opts.time_weight: has no effect without opts.joint."},
-        {OPTS(.method = "tv", .llr_block = 4), NULL, "it is an option of opts.method llr."},
+        {OPTS(.method = "tv", .llr_block = 4), NULL, "it is an option of opts.method llr and clear."},
         {OPTS(.density = LARMOR_DENSITY_PIPE), NULL,
          "opts.density: has no effect with opts.method auto; it is an option of opts.method grid and of "
          "opts.weighted."},

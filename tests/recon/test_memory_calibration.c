@@ -34,6 +34,23 @@ TEST(coil_maps_take_no_more_than_estimated)
     }
 }
 
+TEST(combining_coils_takes_no_more_than_estimated)
+{
+    only_for_processors();
+    for (int c = 0; c < CASES; c++) {
+        OWNED(scan) s = scan_case(c);
+        const larmor_shape shape = larmor_shape_append(s.problem.image, s.problem.coils);
+        OWNED(larmor_array) *images, *combined;
+        int64_t estimate;
+        assert_ok(larmor_array_create(dev, s.problem.dtype, shape, &images));
+        assert_ok(larmor_fill(images, 1));
+        assert_ok(larmor_coils_combine_memory(dev, &s.problem, &estimate));
+        begin();
+        assert_ok(larmor_coils_combine(images, &combined));
+        expect_estimate(cases[c].name, estimate, 0, 3);
+    }
+}
+
 TEST(espirit_takes_no_more_than_estimated)
 {
     only_for_processors();

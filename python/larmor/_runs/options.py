@@ -92,7 +92,7 @@ HELP = """joint               flag: tv: the repetitions, phases and contrasts of
                             image)
         time_weight         number: tv joint: weight of a difference in time relative to one in space (default:
                             chosen from the data where lambda is, else 4)
-        llr_block           integer: llr: side of the blocks in voxels (default: 8)
+        llr_block           integer: llr and clear: side of the blocks in voxels (default: 8, of clear 3)
         matrix              sizes: voxels of the image; X alone: for all axes that are as long as x in the header
                             (default: the header's)
         fov_mm              numbers: field of view of the image in mm; X alone: for all axes that are as long as x
