@@ -442,7 +442,8 @@ TEST(readouts_that_repeat_others_in_the_opposite_direction_are_held_out_with_the
     for (int c = 0; c < 3; c++) {
         OWNED(double) *k = malloc((size_t)(4 * SAMPLES * ARMS) * sizeof *k);
         for (int64_t i = 0; i < 2 * SAMPLES * ARMS; i++) {
-            const double angle = 2.4 * (double)(i / SAMPLES % ARMS), way = i < SAMPLES * ARMS ? 1 : -1;
+            const double angle = 2.4 * (double)(i / SAMPLES % ARMS);
+            const double way = i < SAMPLES * ARMS ? 1 : -1;
             k[2 * i] = way * ((double)(i % SAMPLES) - centre[c]) / 2 * cos(angle);
             k[2 * i + 1] = way * ((double)(i % SAMPLES) - centre[c]) / 2 * sin(angle);
         }
