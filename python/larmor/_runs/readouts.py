@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -143,7 +143,7 @@ def scan_of(items: Iterable[Item], header: _scan.Scan | str | bytes | Sequence[i
         if isinstance(item, Waveform):
             waves.append(item)
         else:
-            acquisitions.extend(_readouts(cast(Readout, item), keep))
+            acquisitions.extend(_readouts(item, keep))
     if isinstance(header, _scan.Scan):
         xml = header.xml.encode()
     elif isinstance(header, (str, bytes)):
