@@ -121,14 +121,18 @@ static larmor_status read_triggers(const char *name, const view *v, int gate, do
     return LMR_FAIL(LARMOR_ERR_ARG, "bins: physiology stamp %d of the readouts of %s never restarts", gate, name);
 }
 
-/* Bins of equally many readouts by the signal. */
+/* Bins of equally many readouts by the signal, -1 where it is NAN. */
 static larmor_status by_rank(const double *signal, int64_t n, int bins, int *bin)
 {
     LMR_HEAP lmr_ranked *list = calloc((size_t)n + 1, sizeof *list);
+    int64_t known = 0;
     if (!list) return LMR_NO_MEMORY();
-    for (int64_t i = 0; i < n; i++) list[i] = (lmr_ranked){signal[i], i};
-    lmr_sort_ranked(list, n);
-    for (int64_t i = 0; i < n; i++) bin[list[i].index] = (int)(i * bins / n);
+    for (int64_t i = 0; i < n; i++) {
+        bin[i] = -1;
+        if (!isnan(signal[i])) list[known++] = (lmr_ranked){signal[i], i};
+    }
+    lmr_sort_ranked(list, known);
+    for (int64_t i = 0; i < known; i++) bin[list[i].index] = (int)(i * bins / known);
     return LARMOR_OK;
 }
 
@@ -214,7 +218,7 @@ static larmor_status read_stamped(const sorting *s, const view *v, int gate, con
     if (!must && (cycles < LEAST_CYCLES || !(hz >= band->low && hz <= band->high))) return LARMOR_OK;
     *phase = calloc((size_t)v->readouts + 1, sizeof **phase);
     if (!*phase) return LMR_NO_MEMORY();
-    LMR_TRY(lmr_gating_phase(begin, cycles, v->seconds, v->readouts, *phase));
+    LMR_TRY(lmr_gating_phase(begin, cycles, 0, v->seconds, v->readouts, *phase));
     *signal = (larmor_gating_signal){
         .from = LARMOR_GATED_BY_STAMPS, .trigger = begin, .triggers = cycles, .rate = 60 * hz, .reliability = 1};
     begin = NULL;
@@ -273,16 +277,26 @@ static larmor_status read_missing(const sorting *s, view *v, rhythms *c)
     return LARMOR_OK;
 }
 
-static void note_found(const sorting *s, const rhythms *c)
+static int64_t count_unknown(const double *numbers, int64_t n)
+{
+    int64_t unknown = 0;
+    for (int64_t i = 0; i < n; i++) unknown += isnan(numbers[i]);
+    return unknown;
+}
+
+static void note_found(const sorting *s, const rhythms *c, int64_t n)
 {
     larmor_bins_found *f = s->found;
+    f->readouts += n;
     if (s->o->heart) {
+        f->heart_unknown += count_unknown(c->heart, n);
         f->heart_from = c->of_heart.from;
         f->heart_rate = c->of_heart.rate;
         f->heart_reliable = fmin(f->heart_reliable, c->of_heart.reliability);
         memcpy(f->heart_report, c->of_heart.report, sizeof f->heart_report);
     }
     if (!s->o->breath) return;
+    f->breath_unknown += count_unknown(c->breath, n);
     f->breath_from = c->of_breath.from;
     f->breath_rate = c->of_breath.rate;
     f->breath_reliable = fmin(f->breath_reliable, c->of_breath.reliability);
@@ -305,7 +319,7 @@ static larmor_status sort_image(sorting *s, int image)
     LMR_TRY(report_given(s, &c));
     LMR_TRY(read_missing(s, &v, &c));
     LMR_TRY(join(s, &v, &c));
-    note_found(s, &c);
+    note_found(s, &c, v.readouts);
     if (image || !s->o->trace) return LARMOR_OK;
     return lmr_trace_take(s->o, v.seconds, s->bin, v.readouts, &c.of_heart, &c.of_breath);
 }

@@ -45,14 +45,15 @@ larmor_status lmr_gating_rhythm(const lmr_channels *all, double dt, double power
 double lmr_clock_s(uint32_t stamp, uint32_t begin, double tick_ms);
 
 /* Cycles [count] at some times, by 2 or more times at which cycles begin, as larmor_bins_opts has it; NAN where a
- * trigger was missed. Errors: MEMORY. */
-larmor_status lmr_gating_phase(const double *begin, int64_t cycles, const double *seconds, int64_t count,
-                               double *phase);
+ * trigger was missed. cycle: the usual length in s; 0: the median. Errors: MEMORY. */
+larmor_status lmr_gating_phase(const double *begin, int64_t cycles, double cycle, const double *seconds,
+                               int64_t count, double *phase);
 
 typedef struct lmr_given { /* what the caller has of heart or breath; free with lmr_given_free */
     double *number;        /* [count]; NULL: nothing */
     int64_t count;
-    int is_times; /* 1: times when cycles begin; 0: a number for each readout of all images */
+    int is_times; /* 1: times when cycles begin; 0: a number for each readout of all images, NAN: not known */
+    double cycle; /* of times: as lmr_gating_phase takes it */
 } lmr_given;
 
 /* At most one of times and numbers. Errors: ARG, SHAPE, NUMERIC, MEMORY. */

@@ -32,13 +32,13 @@ static int64_t cycle_at(const double *begin, int64_t cycles, double t)
     return low - 1;
 }
 
-larmor_status lmr_gating_phase(const double *begin, int64_t cycles, const double *seconds, int64_t count,
-                               double *phase)
+larmor_status lmr_gating_phase(const double *begin, int64_t cycles, double cycle, const double *seconds,
+                               int64_t count, double *phase)
 {
     LMR_HEAP double *length = calloc((size_t)cycles + 1, sizeof *length);
     if (!length) return LMR_NO_MEMORY();
     for (int64_t c = 0; c + 1 < cycles; c++) length[c] = begin[c + 1] - begin[c];
-    const double median = lmr_median_f64(length, cycles - 1);
+    const double median = cycle > 0 ? cycle : lmr_median_f64(length, cycles - 1);
     for (int64_t i = 0; i < count; i++) {
         const double t = seconds[i] + ROUNDING_S;
         const int64_t c = cycle_at(begin, cycles, t);
@@ -95,7 +95,7 @@ larmor_status lmr_gating_given(const lmr_given *given, const double *seconds, in
     if (!given->number) return LARMOR_OK;
     *values = calloc((size_t)count + 1, sizeof **values);
     if (!*values) return LMR_NO_MEMORY();
-    if (given->is_times) return lmr_gating_phase(given->number, given->count, seconds, count, *values);
+    if (given->is_times) return lmr_gating_phase(given->number, given->count, given->cycle, seconds, count, *values);
     for (int64_t i = 0; i < count; i++) (*values)[i] = given->number[offset + i];
     return LARMOR_OK;
 }

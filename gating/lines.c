@@ -4,14 +4,16 @@
 #include "core/status.h"
 #include "gating/gating.h"
 
+#define MAX_UNKNOWN 0.01   /* of the readouts, above which a line warns */
 #define MOST_OVER_FEWEST 4 /* readouts of the fullest bin over those of the thinnest, above which a line warns */
 
-enum { OF_RHYTHM = 3, ROOM = 512 }; /* lines of heart, and of breath */
+enum { OF_RHYTHM = 4, ROOM = 512 }; /* lines of heart, and of breath */
 
 typedef struct rhythm_found {
     const char *name, *report, *unused;
     larmor_gating_from from;
     double rate, reliability;
+    int64_t unknown, readouts;
 } rhythm_found;
 
 static int is_found(const rhythm_found *r)
@@ -26,6 +28,12 @@ static void say_rhythm(const rhythm_found *r, int index, char line[ROOM], int *i
     if (index == 1 && is_found(r))
         snprintf(line, ROOM, "%s: %.4g a minute, reliability %.2f, by %s", r->name, r->rate, r->reliability,
                  r->report);
+    if (index == 3 && r->unknown) {
+        *is_warning = (double)r->unknown > MAX_UNKNOWN * (double)r->readouts;
+        snprintf(line, ROOM,
+                 "%s: %lld of %lld readouts are left out: triggers or a part of the waveform are missing.", r->name,
+                 (long long)r->unknown, (long long)r->readouts);
+    }
     if (index != 2 || !is_found(r) || r->reliability >= LARMOR_RELIABLE) return;
     *is_warning = 1;
     snprintf(line, ROOM, "%s: the samples show none that is reliable (%.2f, below %g); its bins may mean nothing.",
@@ -49,9 +57,10 @@ int larmor_gating_line(const larmor_bins_found *found, int index, char *line, si
 {
     if (!found || index < 0 || !line || !bytes || !is_warning) return 0;
     const larmor_bins_found *f = found;
-    const rhythm_found of[] = {
-        {"heart", f->heart_report, f->unused[0], f->heart_from, f->heart_rate, f->heart_reliable},
-        {"breath", f->breath_report, f->unused[1], f->breath_from, f->breath_rate, f->breath_reliable}};
+    const rhythm_found of[] = {{"heart", f->heart_report, f->unused[0], f->heart_from, f->heart_rate,
+                                f->heart_reliable, f->heart_unknown, f->readouts},
+                               {"breath", f->breath_report, f->unused[1], f->breath_from, f->breath_rate,
+                                f->breath_reliable, f->breath_unknown, f->readouts}};
     for (int i = 0, said = 0; i < 3 * OF_RHYTHM; i++) {
         char text[ROOM] = "";
         *is_warning = 0;

@@ -16,6 +16,7 @@
 #define REFRACTORY_S 0.25    /* of a heart: no R wave follows another sooner */
 #define PEAK_WINDOW_S 2.0    /* in which every heart beats once */
 #define PEAK_OVER_MEDIAN 0.3 /* of a peak's power to that of typical R waves; T waves have less */
+#define BLIND_S 0.05         /* of a gap, beyond which it is not known where in it a beat was */
 #define STEP_S 0.05          /* of signals of breath and pulse */
 #define PEAK_OVER_NOISE 4.0  /* of typical R waves to the median of the power, below which there are none */
 #define RANDOM_SHARE 0.7     /* of cycles of nearly the median's length among peaks at random */
@@ -23,7 +24,23 @@
 void lmr_track_free(lmr_track *track)
 {
     free(track->x);
+    free(track->gap);
     *track = (lmr_track){.trigger = -1};
+}
+
+int lmr_track_lacks(const lmr_track *t, double s, double least, double beside)
+{
+    for (int64_t g = 0; g < t->gaps; g++)
+        if (t->gap[g].to - t->gap[g].from > least && s > t->gap[g].from - beside && s < t->gap[g].to + beside)
+            return 1;
+    return 0;
+}
+
+int lmr_track_is_parted(const lmr_track *t, double from, double to)
+{
+    for (int64_t g = 0; g < t->gaps; g++)
+        if (t->gap[g].to > from && t->gap[g].from < to) return 1;
+    return 0;
 }
 
 void lmr_track_say(lmr_track *t, const char *format, ...)
@@ -54,9 +71,12 @@ static void copy_block(const larmor_waveform *w, const lmr_block *b, int64_t end
 {
     for (int64_t c = 0; c < t->channels; c++) {
         double *x = t->x + c * t->count;
-        for (int64_t i = end; i < b->at; i++) x[i] = end ? x[end - 1] : 0;
         for (int64_t i = b->skip; i < w->samples; i++) x[b->at + i] = (double)(int32_t)w->data[c * w->samples + i];
+        const double slope = c == t->trigger || !end ? 0 : (x[b->at] - x[end - 1]) / (double)(b->at - end + 1);
+        for (int64_t i = end; i < b->at; i++) x[i] = end ? x[end - 1] + slope * (double)(i - end + 1) : 0;
     }
+    if (end && end < b->at)
+        t->gap[t->gaps++] = (lmr_gap){t->first + (double)(end - 1) * t->dt, t->first + (double)b->at * t->dt};
 }
 
 larmor_status lmr_track_read(const larmor_raw *raw, larmor_waveform_kind kind, uint32_t begin, double tick_ms,
@@ -71,7 +91,8 @@ larmor_status lmr_track_read(const larmor_raw *raw, larmor_waveform_kind kind, u
     if (b.steps > 2 * b.filled) return LARMOR_OK;
     LMR_TRY(larmor_raw_waveform(raw, b.block[0].index, &w));
     track->x = lmr_new(w.channels * b.steps, sizeof *track->x);
-    if (!track->x) return LMR_NO_MEMORY();
+    track->gap = lmr_new(b.count, sizeof *track->gap);
+    if (!track->x || !track->gap) return LMR_NO_MEMORY();
     track->channels = w.channels;
     track->count = b.steps;
     track->first = lmr_clock_s(b.stamp, begin, tick_ms) + b.block[0].s;
@@ -97,8 +118,11 @@ larmor_status lmr_track_triggers(const lmr_track *t, double **times, int64_t *co
         high = fmax(high, x[i]);
     }
     const double middle = (low + high) / 2;
-    for (int64_t i = 1; i < t->count; i++)
-        if (x[i] > middle && !(x[i - 1] > middle)) (*times)[(*count)++] = t->first + (double)i * t->dt;
+    for (int64_t i = 1; i < t->count; i++) {
+        const double s = t->first + (double)i * t->dt;
+        const int is_rise = x[i] > middle && !(x[i - 1] > middle);
+        if (is_rise && !lmr_track_lacks(t, s, BLIND_S, t->dt / 2)) (*times)[(*count)++] = s;
+    }
     return LARMOR_OK;
 }
 
@@ -166,18 +190,24 @@ static int64_t summit(const lmr_track *t, int64_t peak)
     return best;
 }
 
-/* How many cycles have nearly the median's length, beyond what peaks at random have; room [count]. */
-static double regularity(const double *times, int64_t count, double *room)
+/* Lengths [*cycles] of the cycles without a gap. */
+static void whole_lengths(const lmr_track *t, const double *times, int64_t count, double *length, int64_t *cycles)
 {
-    int64_t regular = 0;
-    if (count < 3) return 0;
-    for (int64_t i = 0; i + 1 < count; i++) room[i] = times[i + 1] - times[i];
-    const double median = lmr_median_f64(room, count - 1);
-    for (int64_t i = 0; i + 1 < count; i++) {
-        const double cycle = times[i + 1] - times[i];
-        regular += cycle > 0.6 * median && cycle < 1.5 * median;
-    }
-    return fmax(0, ((double)regular / (double)(count - 1) - RANDOM_SHARE) / (1 - RANDOM_SHARE));
+    *cycles = 0;
+    for (int64_t i = 0; i + 1 < count; i++)
+        if (!lmr_track_is_parted(t, times[i], times[i + 1])) length[(*cycles)++] = times[i + 1] - times[i];
+}
+
+/* How many cycles have nearly the median's length, beyond what peaks at random have; room [count]. */
+static double regularity(const lmr_track *t, const double *times, int64_t count, double *room)
+{
+    int64_t regular = 0, cycles;
+    whole_lengths(t, times, count, room, &cycles);
+    if (cycles < 2) return 0;
+    const double median = lmr_median_f64(room, cycles);
+    whole_lengths(t, times, count, room, &cycles);
+    for (int64_t i = 0; i < cycles; i++) regular += room[i] > 0.6 * median && room[i] < 1.5 * median;
+    return fmax(0, ((double)regular / (double)cycles - RANDOM_SHARE) / (1 - RANDOM_SHARE));
 }
 
 larmor_status lmr_track_r_waves(const lmr_track *t, double **times, int64_t *count, double *reliability)
@@ -192,10 +222,11 @@ larmor_status lmr_track_r_waves(const lmr_track *t, double **times, int64_t *cou
     slope_power(t, room, power);
     const double typical = typical_peak(power, t->count, window, room), least = PEAK_OVER_MEDIAN * typical;
     for (int64_t i = 0; least > 0 && i < t->count; i++)
-        if (power[i] > least && is_peak(power, t->count, i, reach))
+        if (power[i] > least && is_peak(power, t->count, i, reach) &&
+            !lmr_track_lacks(t, t->first + (double)i * t->dt, BLIND_S, QRS_S))
             (*times)[(*count)++] = t->first + (double)summit(t, i) * t->dt;
     const double apart = least > 0 ? fmax(0, 1 - PEAK_OVER_NOISE * lmr_median_f64(power, t->count) / typical) : 0;
-    *reliability = apart * regularity(*times, *count, room);
+    *reliability = apart * regularity(t, *times, *count, room);
     return LARMOR_OK;
 }
 
@@ -218,6 +249,34 @@ static larmor_status thin_out(const lmr_track *t, int64_t step, lmr_channels *ev
         to++;
     }
     return LARMOR_OK;
+}
+
+/* In gaps of more than `length` s signals without a trend go to 0 within that time from both ends: a straight line
+ * would have the power of slow rhythms. */
+static void fade_gaps(const lmr_track *t, const lmr_track *even, double length, const lmr_channels *all)
+{
+    for (int64_t i = 0; i < all->count; i++) {
+        const double s = even->first + (double)i * even->dt;
+        for (int64_t g = 0; g < t->gaps; g++) {
+            const lmr_gap *gap = &t->gap[g];
+            if (gap->to - gap->from <= length || s <= gap->from || s >= gap->to) continue;
+            const double part = fmin(1, fmin(s - gap->from, gap->to - s) / length);
+            for (int64_t c = 0; c < all->channels; c++) all->x[c * all->count + i] *= pow(cos(M_PI / 2 * part), 2);
+        }
+    }
+}
+
+/* The mean rate but for gaps of more than a part of a cycle. */
+static double rate_of(const lmr_track *t, const lmr_track *even, const lmr_found *found)
+{
+    double turned = 0, passed = 0;
+    for (int64_t i = 0; i + 1 < even->count; i++) {
+        const double s = even->first + ((double)i + .5) * even->dt;
+        if (lmr_track_lacks(t, s, LMR_MAX_GAP / found->hz, 0)) continue;
+        turned += found->phase[i + 1] - found->phase[i];
+        passed += even->dt;
+    }
+    return turned > 0 ? turned / passed : found->hz;
 }
 
 larmor_status lmr_track_rhythm(const lmr_track *t, const lmr_band *band, lmr_track *even, lmr_found *found)
@@ -243,5 +302,8 @@ larmor_status lmr_track_rhythm(const lmr_track *t, const lmr_band *band, lmr_tra
     if (!all.channels) return LARMOR_OK;
     for (int64_t i = 0; i < all.count; i++) seconds[i] = even->first + (double)i * even->dt;
     LMR_TRY(lmr_gating_detrend(&all, NULL, seconds));
-    return lmr_gating_rhythm(&all, even->dt, power, band, found);
+    fade_gaps(t, even, LMR_MAX_GAP / sqrt(band->low * band->high), &all);
+    LMR_TRY(lmr_gating_rhythm(&all, even->dt, power, band, found));
+    if (t->gaps && found->hz > 0) found->hz = rate_of(t, even, found);
+    return LARMOR_OK;
 }

@@ -11,6 +11,8 @@
 
 #define BEYOND_S 3.0 /* that readouts may begin before a waveform and end after it: a cycle of breath */
 
+enum { LEAST_CYCLES = 2 /* of a heart, without gaps */ };
+
 void lmr_wave_rhythm_free(lmr_wave_rhythm *rhythm)
 {
     lmr_given_free(&rhythm->given);
@@ -55,8 +57,8 @@ static larmor_status show(const double *x, int64_t count, double first, double d
     return LARMOR_OK;
 }
 
-/* Times that *times has, which become those of the given heart. */
-static larmor_status take_triggers(double **times, int64_t count, lmr_wave_rhythm *heart)
+/* Times that *times has, which become those of the given heart; its reliability is lowered by what is not known. */
+static larmor_status take_triggers(double **times, int64_t count, const lmr_beats *beats, lmr_wave_rhythm *heart)
 {
     larmor_gating_signal *s = &heart->shown;
     s->trigger = calloc((size_t)count + 1, sizeof *s->trigger);
@@ -64,17 +66,16 @@ static larmor_status take_triggers(double **times, int64_t count, lmr_wave_rhyth
     memcpy(s->trigger, *times, (size_t)count * sizeof *s->trigger);
     s->triggers = count;
     s->from = LARMOR_GATED_BY_WAVEFORM;
-    s->rate = 60 * (double)(count - 1) / (s->trigger[count - 1] - s->trigger[0]);
-    heart->given = (lmr_given){*times, count, 1};
+    s->rate = 60 * beats->hz;
+    s->reliability *= beats->known;
+    heart->given = (lmr_given){*times, count, 1, beats->cycle};
     *times = NULL;
     return LARMOR_OK;
 }
 
-static int is_heart(const double *times, int64_t count)
+static int is_heart(const lmr_beats *b)
 {
-    if (count < 3) return 0;
-    const double rate = (double)(count - 1) / (times[count - 1] - times[0]);
-    return rate >= 0.3 && rate <= lmr_heart_band.high;
+    return b->whole >= LEAST_CYCLES && b->hz >= 0.3 && b->hz <= lmr_heart_band.high && b->known >= LARMOR_RELIABLE;
 }
 
 /* The scanner's own triggers; from stays 0 where there are none. */
@@ -82,16 +83,18 @@ static larmor_status by_triggers(lmr_track *t, const char *name, lmr_wave_rhythm
 {
     LMR_HEAP double *times = NULL;
     int64_t count;
+    lmr_beats beats;
     larmor_gating_signal *s = &heart->shown;
     if (t->trigger < 0) return LARMOR_OK;
     LMR_TRY(lmr_track_triggers(t, &times, &count));
-    if (!is_heart(times, count)) {
+    LMR_TRY(lmr_track_bridge(t, &times, &count, &beats));
+    if (!is_heart(&beats)) {
         lmr_track_say(t, "; %lld triggers in %.0f s are no heart's", (long long)count, (double)t->count * t->dt);
         return LARMOR_OK;
     }
     snprintf(s->report, sizeof s->report, "the triggers of the %s, channel %d%s", name, t->trigger, t->note);
     s->reliability = 1;
-    LMR_TRY(take_triggers(&times, count, heart));
+    LMR_TRY(take_triggers(&times, count, &beats, heart));
     const int64_t lead = t->channels > 1 && !t->trigger ? 1 : 0;
     return show(t->x + lead * t->count, t->count, t->first, t->dt, s);
 }
@@ -101,22 +104,25 @@ static larmor_status by_r_waves(const lmr_track *t, lmr_wave_rhythm *heart)
     LMR_HEAP double *times = NULL;
     int64_t count;
     double reliability;
+    lmr_beats beats;
     larmor_gating_signal *s = &heart->shown;
     if (t->channels < 1 + (t->trigger >= 0)) return LARMOR_OK;
     LMR_TRY(lmr_track_r_waves(t, &times, &count, &reliability));
-    if (!is_heart(times, count) || reliability < LARMOR_RELIABLE) {
+    LMR_TRY(lmr_track_bridge(t, &times, &count, &beats));
+    if (!is_heart(&beats) || reliability < LARMOR_RELIABLE) {
         snprintf(s->report, sizeof s->report, "the ECG has no regular R waves (reliability %.2f)%s", reliability,
                  t->note);
         return LARMOR_OK;
     }
     snprintf(s->report, sizeof s->report, "R waves of the ECG%s", t->note);
     s->reliability = reliability;
-    LMR_TRY(take_triggers(&times, count, heart));
+    LMR_TRY(take_triggers(&times, count, &beats, heart));
     return show(t->x + (t->trigger == 0 ? t->count : 0), t->count, t->first, t->dt, s);
 }
 
-/* When the phase of a rhythm passes whole cycles. */
-static larmor_status whole_cycles(const lmr_track *even, const lmr_found *found, double **times, int64_t *count)
+/* When the phase of a rhythm passes whole cycles, but for what is in longer gaps of the waveform t. */
+static larmor_status whole_cycles(const lmr_track *t, const lmr_track *even, const lmr_found *found, double **times,
+                                  int64_t *count)
 {
     *count = 0;
     *times = calloc((size_t)even->count + 1, sizeof **times);
@@ -126,7 +132,8 @@ static larmor_status whole_cycles(const lmr_track *even, const lmr_found *found,
         const double a = found->phase[i - 1], b = found->phase[i];
         if (!(b >= next)) continue;
         const double part = b > a ? (next - a) / (b - a) : 1;
-        (*times)[(*count)++] = even->first + ((double)(i - 1) + fmin(fmax(part, 0), 1)) * even->dt;
+        const double s = even->first + ((double)(i - 1) + fmin(fmax(part, 0), 1)) * even->dt;
+        if (!lmr_track_lacks(t, s, LMR_MAX_GAP / found->hz, LMR_MAX_GAP / found->hz)) (*times)[(*count)++] = s;
         next = floor(b) + 1;
     }
     return LARMOR_OK;
@@ -138,6 +145,7 @@ static larmor_status by_pulse(const lmr_track *t, lmr_wave_rhythm *heart)
     LMR_HEAP double *times = NULL;
     lmr_track even;
     int64_t count;
+    lmr_beats beats;
     larmor_gating_signal *s = &heart->shown;
     LMR_TRY(lmr_track_rhythm(t, &lmr_heart_band, &even, &found));
     if (!(found.hz > 0) || found.reliability < LARMOR_RELIABLE) {
@@ -145,11 +153,12 @@ static larmor_status by_pulse(const lmr_track *t, lmr_wave_rhythm *heart)
                  t->note);
         return LARMOR_OK;
     }
-    LMR_TRY(whole_cycles(&even, &found, &times, &count));
-    if (!is_heart(times, count)) return LARMOR_OK;
+    LMR_TRY(whole_cycles(t, &even, &found, &times, &count));
+    LMR_TRY(lmr_track_bridge(t, &times, &count, &beats));
+    if (!is_heart(&beats)) return LARMOR_OK;
     snprintf(s->report, sizeof s->report, "the pulse%s", t->note);
     s->reliability = found.reliability;
-    LMR_TRY(take_triggers(&times, count, heart));
+    LMR_TRY(take_triggers(&times, count, &beats, heart));
     return show(found.signal, even.count, even.first, even.dt, s);
 }
 
@@ -186,12 +195,16 @@ larmor_status lmr_breath_of_waves(const larmor_raw *raw, uint32_t begin, double 
     }
     double *number = calloc((size_t)readouts + 1, sizeof *number);
     if (!number) return LMR_NO_MEMORY();
-    breath->given = (lmr_given){number, readouts, 0};
-    for (int64_t i = 0; i < readouts; i++)
+    breath->given = (lmr_given){number, readouts, 0, 0};
+    int64_t known = 0;
+    for (int64_t i = 0; i < readouts; i++) {
         number[i] = lmr_between(found.signal, even.count, (seconds[i] - even.first) / even.dt);
+        if (lmr_track_lacks(&t, seconds[i], LMR_MAX_GAP / found.hz, 0)) number[i] = NAN;
+        known += !isnan(number[i]);
+    }
     snprintf(s->report, sizeof s->report, "the respiration%s", t.note);
     s->from = LARMOR_GATED_BY_WAVEFORM;
     s->rate = 60 * found.hz;
-    s->reliability = found.reliability;
+    s->reliability = found.reliability * (double)known / (double)readouts;
     return show(found.signal, even.count, even.first, even.dt, s);
 }

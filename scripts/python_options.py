@@ -45,11 +45,17 @@ OTHERS = {  # members without a text in the table
     "keep_eigenvalues": "flag: the result has the eigenvalues of espirit's maps", "ranks": "of MPI, in C alone",
     "maps_place": "as b0_place, of maps", "support": "array: a mask; images are 0 outside of it",
     "motion": "poses [readouts, 6] in mm and degrees, or rows [rows, 7] from a readout on"}
-PROGRAM = {  # of bins, which are the source's: (type, help)
+PROGRAM = {  # of frames and bins, which are the source's: (type, help)
     "bins": ("str", "text: images by heart, breath and time, as heart:20,breath:4"),
     "gating": ('Literal["auto", "waveforms", "header", "self"]', "auto, waveforms, header, self: of bins, what rests "
                "on the file's waveforms, its stamps or its samples; default auto"),
-    "tick": ("float | str", "number: a tick of the stamps in ms, of bins; default 2.5")}
+    "tick": ("float | str", "number: a tick of the stamps in ms, of bins and frames by time; default 2.5"),
+    "spokes_per_frame": ("int | str", "integer: frames of so many readouts, as frames={'spokes': N}"),
+    "frame_time": ("float | str", "number: frames of so many ms"),
+    "cardiac_phases": ("int | str", "integer: frames of the cardiac cycle, by the physiology stamps"),
+    "frame_step": ("float | str", "number: from the start of a frame to that of the next, in readouts or ms"),
+    "frame_rest": ('Literal["drop", "join"]', "drop, join: readouts after the last whole frame; default drop"),
+    "gate": ("int | str", "integer: the physiology stamp with the time since the trigger, 0 to 2; default 0")}
 HEAD = '''"""The options of larmor.recon by their types, made by scripts/python_options.py from the library's table.
 SPDX-License-Identifier: Apache-2.0"""
 

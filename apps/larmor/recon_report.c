@@ -201,13 +201,15 @@ static int count_warned(const recon_run *r)
     return count;
 }
 
-static void report_rhythm(json *j, const char *name, const char *from, double rate, double reliability)
+static void report_rhythm(json *j, const char *name, const char *from, double rate, double reliability,
+                          int64_t unknown)
 {
     if (!*from || (rate == 0 && reliability == 1)) return; /* there are no bins of it, or it was given */
     json_open(j, name, '{');
     json_text(j, "from", from);
     json_number(j, "rate", rate);
     json_number(j, "reliability", reliability);
+    json_integer(j, "readouts_left_out", unknown);
     json_close(j, '}');
 }
 
@@ -220,8 +222,8 @@ static void report_bins(json *j, const larmor_bins_found *f)
     json_integer(j, "empty", f->empty);
     json_integer(j, "fewest_readouts", f->fewest);
     json_integer(j, "most_readouts", f->most);
-    report_rhythm(j, "heart", f->heart_report, f->heart_rate, f->heart_reliable);
-    report_rhythm(j, "breath", f->breath_report, f->breath_rate, f->breath_reliable);
+    report_rhythm(j, "heart", f->heart_report, f->heart_rate, f->heart_reliable, f->heart_unknown);
+    report_rhythm(j, "breath", f->breath_report, f->breath_rate, f->breath_reliable, f->breath_unknown);
     json_close(j, '}');
 }
 

@@ -107,6 +107,8 @@ typedef struct larmor_bins_found { /* of all images, the worst of them */
     larmor_gating_from breath_from, heart_from; /* of the last image */
     char breath_report[240], heart_report[240]; /* what that is, in words; "" without bins of it */
     char unused[2][240]; /* why waveforms of heart and breath are not used; "": they are, or there are none */
+    /* readouts of all images, and those that are in no bin, as a trigger was missed or a waveform has a gap */
+    int64_t readouts, heart_unknown, breath_unknown;
 } larmor_bins_found;
 
 /* The numbers of bins by a text as the program takes it, "heart:20,breath:4"; the other members stay as they are. And

@@ -75,6 +75,7 @@ from larmor._library import (
 from larmor._library import version as __version__
 from larmor._runs.live import Live, LiveImage, live
 from larmor._runs.options import ReconOptions
+from larmor._runs.readouts import Waveform, scan_of
 from larmor._runs.recon import (
     CoilMaps,
     FieldMaps,
@@ -125,16 +126,17 @@ from larmor._scan import (
 __all__ = ["ArgumentError", "BackendError", "CoilMaps", "Device", "Error", "ExistsError", "FieldMaps", "FileError",
            "Finding", "FormatError", "Image", "Live", "LiveImage", "NlinvSeries", "NumericError", "OutOfMemoryError",
            "Pulseq", "ReconOptions", "Reconstruction", "Run", "Samples", "Scan", "ScanArrays", "ShapeError",
-           "Simulation", "Stopped", "Trajectory", "UnsupportedError", "View", "__version__", "aliasing", "band_limit",
-           "basis", "bids_path", "camera_traj", "centre_phase", "coil_maps", "colouring", "combine_coils", "compare",
-           "compare_coils", "compare_descriptions", "compare_lines", "compare_maps", "compare_regions", "compression",
-           "concomitant", "consistency", "coverage", "crop_readouts", "delayed", "delays", "density", "describe",
-           "device", "devices", "displacement_inverse", "displacement_jacobian", "epg_fisp", "espirit", "examine",
-           "extent", "field_camera", "field_map", "field_maps", "find_maps", "find_motion", "fit", "fit_dictionary",
-           "fit_spread", "fit_table", "girf", "girf_measure", "girf_phase", "gradient_displacement", "gradient_field",
-           "is_cartesian", "is_stack", "linop", "live", "motion_states", "move_maps", "moved", "nlinv", "noise_level",
-           "normalise", "nufft", "off_phase", "phantom", "phantom_coils", "phantom_field_map", "phantom_kspace",
-           "phantom_noise_level", "phantoms", "plan", "predict_field_of_view", "prior", "prox", "read", "read_images",
-           "read_meta", "read_settings", "read_traj", "recon", "reconstruct", "resize", "settings", "solid_harmonics",
-           "solve", "stack_images", "stats", "traj", "trajectories", "view", "warp", "whiten", "whitening", "write",
-           "write_images", "write_scan", "write_traj"]
+           "Simulation", "Stopped", "Trajectory", "UnsupportedError", "View", "Waveform", "__version__", "aliasing",
+           "band_limit", "basis", "bids_path", "camera_traj", "centre_phase", "coil_maps", "colouring",
+           "combine_coils", "compare", "compare_coils", "compare_descriptions", "compare_lines", "compare_maps",
+           "compare_regions", "compression", "concomitant", "consistency", "coverage", "crop_readouts", "delayed",
+           "delays", "density", "describe", "device", "devices", "displacement_inverse", "displacement_jacobian",
+           "epg_fisp", "espirit", "examine", "extent", "field_camera", "field_map", "field_maps", "find_maps",
+           "find_motion", "fit", "fit_dictionary", "fit_spread", "fit_table", "girf", "girf_measure", "girf_phase",
+           "gradient_displacement", "gradient_field", "is_cartesian", "is_stack", "linop", "live", "motion_states",
+           "move_maps", "moved", "nlinv", "noise_level", "normalise", "nufft", "off_phase", "phantom",
+           "phantom_coils", "phantom_field_map", "phantom_kspace", "phantom_noise_level", "phantoms", "plan",
+           "predict_field_of_view", "prior", "prox", "read", "read_images", "read_meta", "read_settings", "read_traj",
+           "recon", "reconstruct", "resize", "scan_of", "settings", "solid_harmonics", "solve", "stack_images",
+           "stats", "traj", "trajectories", "view", "warp", "whiten", "whitening", "write", "write_images",
+           "write_scan", "write_traj"]

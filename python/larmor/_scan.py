@@ -190,6 +190,14 @@ def _trajectory(given: Any, units: str | None) -> Trajectory:
     return Trajectory(given)
 
 
+def raw_options(options: Mapping[str, Any], keep: list[Any]) -> dict[str, Any]:
+    """Options of larmor_raw_opts whose trajectory is a pointer."""
+    if options.get("trajectory") is None:
+        return dict(options)
+    keep.append(_trajectory(options["trajectory"], options.get("traj_units")))
+    return {**options, "trajectory": keep[-1].pointer}
+
+
 class Scan:
     """An ISMRMRD file, opened and checked. Options are those of larmor_raw_opts: group, traj_units, drop_nonfinite,
     join, ramp, conjugate, memory, shift_mm (along read, phase and slice direction), phase_terms ("trajectory": its 4,
@@ -200,13 +208,15 @@ class Scan:
     def __init__(self, path: Path, **options: Any) -> None:
         opts = ffi.new("larmor_raw_opts *")
         keep: list[Any] = []
-        if options.get("trajectory") is not None:
-            given = _trajectory(options["trajectory"], options.get("traj_units"))
-            keep.append(given)
-            options = {**options, "trajectory": given.pointer}
-        _structs.fill(opts, options, None, keep)
+        _structs.fill(opts, raw_options(options, keep), None, keep)
         self.path: str = os.fspath(path)
         self._pointer: Any = created(lib.larmor_raw_open, "larmor_raw", lib.larmor_raw_free, _path(path), opts)
+
+    @classmethod
+    def _in_memory(cls, pointer: Any) -> Scan:
+        scan = cls.__new__(cls)
+        scan.path, scan._pointer = "readouts", pointer
+        return scan
 
     @property
     def pointer(self) -> Any:

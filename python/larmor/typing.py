@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeAlias
 
+    from larmor._runs.readouts import Waveform
+
 __all__ = ["Array", "ArrayLike", "ArrayT", "Bools", "Complexes", "DType", "DenoiserFunction", "Floats", "Index",
-           "Integers", "Numbers", "OperatorLike", "Path", "Readout"]
+           "Integers", "Item", "Numbers", "OperatorLike", "Path", "Readout"]
 
 Complexes: TypeAlias = NDArray[np.complexfloating[Any, Any]]  # of either precision
 Floats: TypeAlias = NDArray[np.floating[Any]]
@@ -77,4 +79,6 @@ class DenoiserFunction(Protocol):
         """x without noise of the deviation sigma."""
 
 
-Readout: TypeAlias = "tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, int]"  # k-space, trajectory, flags
+# k-space, trajectory, flags or members of larmor_acquisition
+Readout: TypeAlias = "tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, int | dict[str, Any]]"
+Item: TypeAlias = "Readout | Waveform"  # of `larmor.scan_of`

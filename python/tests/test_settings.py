@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import larmor
+from larmor._runs import recon as _recon
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "reference" / "settings.md"
 SHAPE = (24, 24)
@@ -81,6 +82,60 @@ def test_a_run_is_repeated_from_the_file_of_its_options(scan, tmp_path):
     first.write(tmp_path / "image.h5")
     notes = (tmp_path / "image.h5").read_bytes().replace(b"&quot;", b'"')
     assert (tmp_path / "run.toml").read_bytes().strip() in notes
+
+
+def samples_of(setting):
+    """Texts that the option may be."""
+    some = {"method": ["tv", "tv:xy+l1=0.5"], "lambda": ["0.001", "noise:2"], "compress": ["off", "4", "0.99"],
+            "maps_method": ["walsh"], "reg": ["tv:xy"], "constraint": ["real"]}
+    if setting["name"] in some:
+        return some[setting["name"]]
+    if setting["choices"]:
+        return setting["choices"].split("|")
+    whole = setting["type"] in ("integer", "sizes")
+    low, high = (str(int(setting[end])) if whole else f"{setting[end]:.9g}" for end in ("low", "high"))
+    return {"flag": ["true"], "integer": [low, high], "number": [low, high], "bytes": ["1000000"],
+            "sizes": [f"{low},{high}"], "numbers": [f"{low},{high}"]}[setting["type"]]
+
+
+def test_every_option_and_value_is_the_same_after_a_file(tmp_path):
+    path, written = tmp_path / "one.toml", 0
+    for setting in larmor.settings():
+        for value in samples_of(setting) if setting["type"] != "none" else []:
+            path.write_text(_recon._settings_line({setting["name"]: value}) + "\n")
+            name = "lam" if setting["name"] == "lambda" else setting["name"]
+            read = larmor.read_settings(path)
+            if value == setting["standard"] and not read:
+                continue  # what is the default is left out
+            assert set(read) == {name}, (setting["name"], value, read)
+            path.write_text(_recon._settings_line({setting["name"]: read[name]} if isinstance(read[name], str)
+                                                  else {setting["name"]: value}) + "\n")
+            assert larmor.read_settings(path) == read
+            written += 1
+    assert written > 60
+
+
+@pytest.mark.parametrize(("frames", "options"), [
+    ({"spokes": 10}, {"spokes_per_frame": "10"}),
+    ({"spokes": 10, "step": 5, "join_rest": 1}, {"spokes_per_frame": "10", "frame_step": "5", "frame_rest": "join"}),
+    ({"ms": 60, "step": 30.5, "tick_ms": 2}, {"frame_time": "60", "frame_step": "30.5", "tick": "2"}),
+    ({"phases": 3, "gate": 1}, {"cardiac_phases": "3", "gate": "1"}),
+    ({"time": 4}, {"bins": "time:4"}),
+    ({"time": 4, "breath": 2, "breath_signal": None}, {"bins": "breath:2,time:4"})])
+def test_frames_are_in_the_file_of_options_and_the_run_by_it_is_the_same(tmp_path, frames, options):
+    path, run = tmp_path / "scan.h5", tmp_path / "run.toml"
+    larmor.Simulation((16, 16), traj={"readouts": 600}, coils=1, snr=50, tr_ms=20, breath={"rate": 15, "size": 30},
+                      heart={"rate": 60, "size": 0.3}, waveforms="triggers").write(path)
+    if "phases" in frames:
+        with pytest.raises(larmor.ArgumentError, match="stamp"):
+            larmor.recon(path, method="grid", frames=frames)
+        assert _recon.framing_texts(frames) == options
+        return
+    first = larmor.recon(path, method="grid", frames=frames)
+    first.write_settings(run)
+    assert larmor.read_settings(run) == {"method": "grid", **options}
+    again = larmor.recon(path, **larmor.read_settings(run))
+    assert len(first.images) > 3 and np.array_equal(first.images, again.images)
 
 
 def test_a_file_of_options_has_those_of_the_program_too_and_a_mistake_is_refused_with_its_line(tmp_path):

@@ -75,20 +75,42 @@ typedef struct holding {
     double *factors;
 } holding;
 
-/* The parts of a readout: a few samples each, or all of them. Returns how many; factors of those that are held out
- * become 1, of the others 0, where they are asked for. part: the number of the first one. */
-static int64_t divide(const points *p, int64_t readout, int whole, int64_t part, uint64_t seed, double *factors)
+static int64_t within(int64_t i, int64_t low, int64_t high)
+{
+    if (i < low) return low;
+    return i < high ? i : high;
+}
+
+/* Ways to take a readout: as it is, or from its end, from the last sample, one before it or one behind it on:
+ * spokes through the centre often have a sample more on one side. */
+enum { AS_IT_IS, WAYS = 4 };
+
+/* The number of sample j of a readout that is taken in a way; it may be one beyond the ends. */
+static int64_t sample_of(const points *p, int way, int64_t j)
+{
+    static const int behind_last[WAYS] = {[1] = 0, [2] = -1, [3] = 1};
+    return way == AS_IT_IS ? j : p->samples - 1 + behind_last[way] - j;
+}
+
+/* The parts of a readout: a few samples each, or all of them, counted in the way in which it is taken. Returns how
+ * many; factors of those that are held out become 1, of the others 0, where they are asked for. part: the number of
+ * the first one. */
+static int64_t divide(const points *p, int64_t readout, int way, int whole, int64_t part, uint64_t seed,
+                      double *factors)
 {
     const int64_t begin = readout * p->samples;
+    const int64_t beside = way == AS_IT_IS ? 0 : 1; /* samples that the first readout does not have */
     int64_t parts = 0;
-    double way = 0;
-    for (int64_t i = begin; i < begin + p->samples; i++) {
-        way = i == begin || whole ? 0 : way + step_to(p, i);
-        if (way > CELL_SIDE - GRID_TOLERANCE) {
-            parts++;
-            way = 0;
+    double length = 0;
+    for (int64_t j = -beside; j < p->samples + beside; j++) {
+        const int64_t i = sample_of(p, way, j);
+        const int64_t later = within(way == AS_IT_IS ? i : i + 1, 1, p->samples - 1);
+        length = j <= 0 || whole || p->samples < 2 ? 0 : length + step_to(p, begin + later);
+        if (length > CELL_SIDE - GRID_TOLERANCE) {
+            parts += j < p->samples;
+            length = 0;
         }
-        if (factors) factors[i] = is_held(part + parts, seed);
+        if (factors && i >= 0 && i < p->samples) factors[begin + i] = is_held(part + parts, seed);
     }
     return parts + 1;
 }
@@ -115,21 +137,33 @@ static larmor_status gather(const points *p, int64_t before, int64_t all, int64_
     return larmor_array_read(sum, *numbers, larmor_array_bytes(sum));
 }
 
-/* For each readout of all ranks the first one that is nearly the same, and how many differ. */
-static larmor_status find_first(const points *p, int64_t before, int64_t all, int64_t *first, int64_t *distinct)
+/* Sample i of a readout, from -1 to samples: straight on beyond its ends. */
+static void copy_sample(const points *p, int64_t readout, int64_t i, double *to)
 {
-    LMR_HEAP double *own = calloc((size_t)(p->readouts * PROBES * p->nd) + 1, sizeof *own);
+    const int64_t last = p->samples - 1;
+    const int64_t at = within(i, 0, last);
+    const int64_t inner = within(2 * at - i, 0, last);
+    const double *k = p->k + readout * p->samples * p->nd;
+    for (int d = 0; d < p->nd; d++) to[d] = 2 * k[at * p->nd + d] - k[inner * p->nd + d];
+}
+
+/* For each readout of all ranks the first one that is nearly the same in some way, and how many differ. */
+static larmor_status find_first(const points *p, int64_t before, int64_t all, int64_t *first, int *way,
+                                int64_t *distinct)
+{
+    enum { EACH = WAYS * PROBES };
+    LMR_HEAP double *own = calloc((size_t)(p->readouts * EACH * p->nd) + 1, sizeof *own);
     LMR_HEAP double *probes = NULL;
     const larmor_status st = own ? LARMOR_OK : LMR_NO_MEMORY();
     if (p->ranks) LMR_TRY(lmr_ranks_agree(p->ranks, st, NULL, NULL));
     LMR_TRY(st);
     for (int64_t r = 0; r < p->readouts && p->samples > 0; r++)
-        for (int64_t i = 0; i < PROBES; i++)
-            memcpy(own + (r * PROBES + i) * p->nd,
-                   p->k + (r * p->samples + i * (p->samples - 1) / (PROBES - 1)) * p->nd,
-                   (size_t)p->nd * sizeof *own);
-    LMR_TRY(gather(p, before, all, PROBES * p->nd / 2, own, &probes));
-    LMR_TRY(lmr_find_repeats(probes, p->nd, PROBES, all, REPEAT_SIDE, first));
+        for (int64_t i = 0; i < EACH; i++) {
+            const int64_t j = i % PROBES * (p->samples - 1) / (PROBES - 1);
+            copy_sample(p, r, sample_of(p, (int)(i / PROBES), j), own + (r * EACH + i) * p->nd);
+        }
+    if (p->ranks) LMR_TRY(gather(p, before, all, EACH * p->nd / 2, own, &probes));
+    LMR_TRY(lmr_find_repeats(probes ? probes : own, p->nd, PROBES, WAYS, all, REPEAT_SIDE, first, way));
     for (int64_t r = 0; r < all; r++) *distinct += first[r] == r;
     return LARMOR_OK;
 }
@@ -144,7 +178,7 @@ static larmor_status number_parts(const points *p, int64_t before, int64_t all, 
     const larmor_status st = own && begin ? LARMOR_OK : LMR_NO_MEMORY();
     if (p->ranks) LMR_TRY(lmr_ranks_agree(p->ranks, st, NULL, NULL));
     LMR_TRY(st);
-    for (int64_t r = 0; r < p->readouts; r++) own[2 * r] = (double)divide(p, r, whole, 0, 0, NULL);
+    for (int64_t r = 0; r < p->readouts; r++) own[2 * r] = (double)divide(p, r, AS_IT_IS, whole, 0, 0, NULL);
     LMR_TRY(gather(p, before, all, 1, own, &parts));
     for (int64_t r = 0, next = 0; r < all; r++) {
         begin[r] = first[r] == r ? next : begin[first[r]];
@@ -157,6 +191,7 @@ static larmor_status number_parts(const points *p, int64_t before, int64_t all, 
 typedef struct division {
     const points *p;
     const int64_t *number; /* of the first part of each readout */
+    const int *way;        /* of each readout */
     int whole;
     uint64_t seed;
     double *kept, *factors;
@@ -166,7 +201,7 @@ static void divide_one(void *self, int64_t readout)
 {
     const division *d = self;
     const int64_t samples = d->p->samples;
-    divide(d->p, readout, d->whole, d->number[readout], d->seed, d->factors);
+    divide(d->p, readout, d->way[readout], d->whole, d->number[readout], d->seed, d->factors);
     for (int64_t i = readout * samples; i < (readout + 1) * samples; i++)
         if (d->factors[i] > 0) d->kept[i] = 0;
 }
@@ -181,16 +216,20 @@ static larmor_status hold_out(const points *p, uint64_t seed, double *kept, doub
     const int64_t count = (int64_t)all[0];
     LMR_HEAP int64_t *first = calloc((size_t)count + 1, sizeof *first);
     LMR_HEAP int64_t *number = calloc((size_t)p->readouts + 1, sizeof *number);
-    const larmor_status st = first && number ? LARMOR_OK : LMR_NO_MEMORY();
+    LMR_HEAP int *way = calloc((size_t)count + 1, sizeof *way);
+    const larmor_status st = first && number && way ? LARMOR_OK : LMR_NO_MEMORY();
     if (p->ranks) LMR_TRY(lmr_ranks_agree(p->ranks, st, NULL, NULL));
     LMR_TRY(st);
-    LMR_TRY(find_first(p, before, count, first, &distinct));
+    LMR_TRY(find_first(p, before, count, first, way, &distinct));
     const int is_grid = !(all[1] > 0);
     const int repeats = !is_grid && 2 * distinct <= count;
-    for (int64_t r = 0; r < count && !repeats; r++) first[r] = r;
+    for (int64_t r = 0; r < count && !repeats; r++) {
+        first[r] = r;
+        way[r] = AS_IT_IS;
+    }
     const int whole = !is_grid && !repeats && count >= MANY_READOUTS;
     LMR_TRY(number_parts(p, before, count, first, whole, number));
-    division d = {.p = p, .number = number, .whole = whole, .seed = seed, .kept = kept, .factors = factors};
+    division d = {.p = p, .number = number, .way = way + before, .whole = whole, .seed = seed, .kept = kept, .factors = factors};
     return lmr_parallel(p->threads, p->readouts, divide_one, &d);
 }
 

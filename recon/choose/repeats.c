@@ -9,23 +9,28 @@
 enum { MOST_COMPARED = 256 }; /* readouts that one is compared with: the rest of a crowd is taken to differ */
 
 typedef struct table { /* of readouts that came first, by the cell in which one of their samples is */
-    const double *k;   /* [nd, samples, readouts] */
-    int nd;
+    const double *k;   /* [nd, samples, ways, readouts] */
+    int nd, ways;
     int64_t samples, at; /* at: of a readout's samples, the one that cells are of */
     double side;
     int64_t *first, *next; /* [size] and [readouts]: chains of readouts whose cells have one number; -1: the end */
     int64_t size;
 } table;
 
+static const double *readout_of(const table *t, int64_t readout, int way)
+{
+    return t->k + (readout * t->ways + way) * t->samples * t->nd;
+}
+
 /* The sample that is the farthest from the centre of k-space, for all readouts together. */
-static int64_t find_outermost(const double *k, int nd, int64_t samples, int64_t readouts)
+static int64_t find_outermost(const table *t, int64_t readouts)
 {
     int64_t outermost = 0;
     double largest = -1;
-    for (int64_t i = 0; i < samples; i++) {
+    for (int64_t i = 0; i < t->samples; i++) {
         double sum = 0;
         for (int64_t r = 0; r < readouts; r++)
-            for (int d = 0; d < nd; d++) sum += pow(k[(r * samples + i) * nd + d], 2);
+            for (int d = 0; d < t->nd; d++) sum += pow(readout_of(t, r, 0)[i * t->nd + d], 2);
         if (!(sum > largest)) continue;
         largest = sum;
         outermost = i;
@@ -34,18 +39,18 @@ static int64_t find_outermost(const double *k, int nd, int64_t samples, int64_t 
 }
 
 /* The chain of the cell that is so many cells beside that of a readout. */
-static int64_t *chain_of(const table *t, int64_t readout, const int beside[3])
+static int64_t *chain_of(const table *t, int64_t readout, int way, const int beside[3])
 {
-    const double *k = t->k + (readout * t->samples + t->at) * t->nd;
+    const double *k = readout_of(t, readout, way) + t->at * t->nd;
     uint64_t number = 0;
     for (int d = 0; d < t->nd; d++)
         number = lmr_random_bits(number, (uint64_t)(int64_t)(floor(k[d] / t->side) + beside[d]));
     return &t->first[number % (uint64_t)t->size];
 }
 
-static int is_near(const table *t, int64_t a, int64_t b)
+static int is_near(const table *t, int64_t a, int way, int64_t b)
 {
-    const double *p = t->k + a * t->samples * t->nd, *q = t->k + b * t->samples * t->nd;
+    const double *p = readout_of(t, a, way), *q = readout_of(t, b, 0);
     for (int64_t i = 0; i < t->samples; i++) {
         double square = 0;
         for (int d = 0; d < t->nd; d++) square += pow(p[i * t->nd + d] - q[i * t->nd + d], 2);
@@ -54,36 +59,39 @@ static int is_near(const table *t, int64_t a, int64_t b)
     return 1;
 }
 
-/* The first readout in the cells around that of this one which is near it; itself where there is none. */
-static int64_t find_first(const table *t, int64_t readout)
+/* The first readout in the cells around that of this one, taken in a way, which is near it; itself where there is
+ * none. */
+static int64_t find_first(const table *t, int64_t readout, int way)
 {
     const int cells = t->nd == 3 ? 27 : 9;
     for (int c = 0, compared = 0; c < cells; c++) {
         const int beside[3] = {c % 3 - 1, c / 3 % 3 - 1, c / 9 - 1};
-        for (int64_t other = *chain_of(t, readout, beside); other >= 0; other = t->next[other]) {
-            if (is_near(t, readout, other)) return other;
+        for (int64_t other = *chain_of(t, readout, way, beside); other >= 0; other = t->next[other]) {
+            if (is_near(t, readout, way, other)) return other;
             if (++compared == MOST_COMPARED) return readout;
         }
     }
     return readout;
 }
 
-larmor_status lmr_find_repeats(const double *k, int nd, int64_t samples, int64_t readouts, double side,
-                               int64_t *first)
+larmor_status lmr_find_repeats(const double *k, int nd, int64_t samples, int ways, int64_t readouts, double side,
+                               int64_t *first, int *way)
 {
     static const int own[3];
-    table t = {.k = k, .nd = nd, .samples = samples, .side = side, .size = 2 * readouts + 1};
+    table t = {.k = k, .nd = nd, .ways = ways, .samples = samples, .side = side, .size = 2 * readouts + 1};
     LMR_HEAP int64_t *chains = malloc((size_t)t.size * sizeof *chains);
     LMR_HEAP int64_t *next = malloc((size_t)readouts * sizeof *next + 1);
     if (!chains || !next) return LMR_NO_MEMORY();
-    t.at = find_outermost(k, nd, samples, readouts);
+    t.at = find_outermost(&t, readouts);
     t.first = chains;
     t.next = next;
     for (int64_t i = 0; i < t.size; i++) chains[i] = -1;
     for (int64_t r = 0; r < readouts; r++) {
-        first[r] = find_first(&t, r);
+        first[r] = r;
+        for (way[r] = 0; way[r] < ways && first[r] == r; way[r]++) first[r] = find_first(&t, r, way[r]);
+        way[r] = first[r] == r ? 0 : way[r] - 1;
         if (first[r] != r) continue;
-        int64_t *chain = chain_of(&t, r, own);
+        int64_t *chain = chain_of(&t, r, 0, own);
         next[r] = *chain;
         *chain = r;
     }

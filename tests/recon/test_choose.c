@@ -433,6 +433,34 @@ TEST(parts_of_readouts_that_repeat_or_lie_within_a_quarter_of_each_other_are_hel
         }
 }
 
+/* Spokes through the centre with a sample more on one side, and such without: the samples that lie on others are held
+ * out with them. */
+TEST(readouts_that_repeat_others_in_the_opposite_direction_are_held_out_with_them)
+{
+    enum { SAMPLES = 2 * N, ARMS = 40 };
+    static const double centre[] = {N, N - .5, N - 1};
+    for (int c = 0; c < 3; c++) {
+        OWNED(double) *k = malloc((size_t)(4 * SAMPLES * ARMS) * sizeof *k);
+        for (int64_t i = 0; i < 2 * SAMPLES * ARMS; i++) {
+            const double angle = 2.4 * (double)(i / SAMPLES % ARMS);
+            const double way = i < SAMPLES * ARMS ? 1 : -1;
+            k[2 * i] = way * ((double)(i % SAMPLES) - centre[c]) / 2 * cos(angle);
+            k[2 * i + 1] = way * ((double)(i % SAMPLES) - centre[c]) / 2 * sin(angle);
+        }
+        OWNED(double) *held = held_of(k, SAMPLES, 2 * ARMS);
+        int64_t alone = 0, count = 0;
+        for (int64_t i = 0; i < SAMPLES * ARMS; i++) {
+            const int64_t opposite = (int64_t)(2 * centre[c]) - i % SAMPLES;
+            count += held[i] > 0;
+            if (opposite < 0 || opposite >= SAMPLES) continue;
+            alone += held[i] != held[SAMPLES * ARMS + i / SAMPLES * SAMPLES + opposite];
+        }
+        assert_true(count > SAMPLES * ARMS / 20 && count < SAMPLES * ARMS / 5);
+        assert_true(partly_held(held, SAMPLES, 2 * ARMS) > ARMS);
+        assert_int_equal(alone, 0);
+    }
+}
+
 TEST(whole_readouts_are_held_out_where_fewer_than_half_repeat_others)
 {
     enum { SAMPLES = 2 * N, ARMS = 40, AGAIN = 30 };

@@ -12,34 +12,13 @@ import numpy as np
 
 from larmor import _arrays, _scan, _structs
 from larmor._arrays import Device
-from larmor._library import ArgumentError, ShapeError, Turns, answer_ctrl_c, check, created, ffi, lib
+from larmor._library import ArgumentError, Turns, answer_ctrl_c, check, created, ffi, lib
+from larmor._runs import readouts as _readouts
 from larmor._runs import recon as _recon
 from larmor.typing import ArrayLike, Complexes, Path, Readout
 
 if TYPE_CHECKING:
     from typing_extensions import TypeAlias
-
-_HEADER = """<?xml version="1.0"?>
-<ismrmrdHeader xmlns="http://www.ismrm.org/ISMRMRD"><encoding>{spaces}<encodingLimits/>\
-<trajectory>other</trajectory></encoding></ismrmrdHeader>"""
-_SPACE = "<{name}><matrixSize>{matrix}</matrixSize><fieldOfView_mm>{fov}</fieldOfView_mm></{name}>"
-
-
-def _xyz(values: Sequence[Any], third: Any) -> str:
-    along = [*values[::-1], third][:3]
-    return "".join(f"<{axis}>{value}</{axis}>" for axis, value in zip("xyz", along))
-
-
-def _header(matrix: Sequence[int], fov_mm: Sequence[float] | None) -> str:
-    """An ISMRMRD header that says the grid alone."""
-    sizes = [int(n) for n in matrix]
-    lengths = [float(n) for n in (sizes if fov_mm is None else fov_mm)]
-    if len(sizes) not in (2, 3) or len(lengths) != len(sizes):
-        raise ArgumentError(f"matrix and fov_mm: got {len(sizes)} and {len(lengths)} numbers, expected 2 or 3 of "
-                            "both")
-    values = {"matrix": _xyz(sizes, 1), "fov": _xyz(lengths, 1.0)}
-    both = ("encodedSpace", "reconSpace")
-    return _HEADER.format(spaces="".join(_SPACE.format(name=name, **values) for name in both))
 
 
 @dataclass(frozen=True)
@@ -78,7 +57,7 @@ class Live:
         if isinstance(header, _scan.Scan):
             header = header.xml
         elif not isinstance(header, (str, bytes)):
-            header, traj_units = _header(header, fov_mm), traj_units or "1/fov"
+            header, traj_units = _readouts.header_of(header, fov_mm), traj_units or "1/fov"
         xml = header.encode() if isinstance(header, str) else header
         self.device: Device = _arrays.device(device)
         self._listener = _recon._Listener(progress)
@@ -111,21 +90,13 @@ class Live:
         members  others of larmor_acquisition: dwell_us, time_stamp, position_mm, read_dir, center_sample (default
                  the sample that is nearest to the centre of k-space), ...
         """
-        data, k = _arrays.as_input(kspace, np.complex64, name="kspace"), np.asarray(traj, dtype=np.float32)
-        if np.ndim(data) == 2 and k.ndim == 2:
-            data, k = data[:, None], k[None]
-        if np.ndim(data) != 3 or k.ndim != 3 or tuple(data.shape[1:]) != k.shape[:2]:
-            raise ShapeError(f"kspace and traj: got shapes {tuple(np.shape(kspace))} and {tuple(np.shape(traj))}, "
-                             "expected [coils, readouts, samples] and [readouts, samples, ndim]")
+        data, k = _readouts.parts_of(kspace, traj)
         each = np.broadcast_to(np.asarray(flags, dtype=np.uint64), k.shape[:1])
         one = ffi.new("larmor_acquisition *")
         for r in range(k.shape[0]):
-            numbers, points = np.ascontiguousarray(data[:, r]), _scan.flipped(k[r])
-            one.flags, one.samples, one.coils, one.traj_dims = int(each[r]), k.shape[1], data.shape[0], k.shape[2]
-            one.center_sample = int(np.argmin(np.sum(points * points, axis=-1)))
-            one.data, one.traj = ffi.from_buffer("float[]", numbers), ffi.from_buffer("float[]", points)
-            _structs.fill(one, members)
+            held = _readouts.fill_acquisition(one, data[:, r], k[r], int(each[r]), members)
             self._add(one)
+            del held
         return len(self._finished)
 
     def _add(self, readout: Any) -> None:
@@ -179,8 +150,9 @@ def live(readouts: Any, header: Header | None = None,
     """The images of the last readouts of a scan, each as soon as it is complete.
 
     readouts  the path of an ISMRMRD file; a `larmor.Scan`, best opened with as_stored=1, which keeps noise readouts;
-              or what gives them one after the other, such as a generator: (kspace, traj) or (kspace, traj, flags) as
-              of `Live.push`. Of an asynchronous one the images come by `async for`, computed in a thread meanwhile.
+              or what gives them one after the other, such as a generator: what `larmor.scan_of` takes, of which
+              waveforms do not count. Of an asynchronous one the images come by `async for`, computed in a thread
+              meanwhile.
     header    and options as of `larmor.Live`; default that of the scan.
     """
     if isinstance(readouts, (str, bytes, os.PathLike)):
@@ -193,12 +165,20 @@ def live(readouts: Any, header: Header | None = None,
     return _as_they_come(session, readouts) if hasattr(readouts, "__aiter__") else _of_arrays(session, readouts)
 
 
+def _push(session: Live, one: Any) -> None:
+    if isinstance(one, _readouts.Waveform):
+        return
+    kspace, traj, *more = one
+    rest = more[0] if more else 0
+    session.push(kspace, traj, **(rest if isinstance(rest, dict) else {"flags": rest}))
+
+
 async def _as_they_come(session: Live, readouts: Any) -> AsyncIterator[LiveImage]:
     import asyncio
 
     with session:
-        async for kspace, traj, *flags in readouts:
-            await asyncio.to_thread(session.push, kspace, traj, flags=flags[0] if flags else 0)
+        async for one in readouts:
+            await asyncio.to_thread(_push, session, one)
             for image in session:
                 yield image
 
@@ -215,6 +195,6 @@ def _of_scan(session: Live, scan: _scan.Scan) -> Iterator[LiveImage]:
 
 def _of_arrays(session: Live, readouts: Iterable[Any]) -> Iterator[LiveImage]:
     with session:
-        for kspace, traj, *flags in readouts:
-            session.push(kspace, traj, flags=flags[0] if flags else 0)
+        for one in readouts:
+            _push(session, one)
             yield from session

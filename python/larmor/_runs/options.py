@@ -81,6 +81,12 @@ class ReconOptions(TypedDict, total=False):
     bins: str
     gating: Literal["auto", "waveforms", "header", "self"]
     tick: float | str
+    spokes_per_frame: int | str
+    frame_time: float | str
+    cardiac_phases: int | str
+    frame_step: float | str
+    frame_rest: Literal["drop", "join"]
+    gate: int | str
 
 
 HELP = """joint               flag: tv: the repetitions, phases and contrasts of a slice as one series, with
@@ -195,5 +201,11 @@ HELP = """joint               flag: tv: the repetitions, phases and contrasts of
         bins                text: images by heart, breath and time, as heart:20,breath:4
         gating              auto, waveforms, header, self: of bins, what rests on the file's waveforms, its stamps
                             or its samples; default auto
-        tick                number: a tick of the stamps in ms, of bins; default 2.5
+        tick                number: a tick of the stamps in ms, of bins and frames by time; default 2.5
+        spokes_per_frame    integer: frames of so many readouts, as frames={'spokes': N}
+        frame_time          number: frames of so many ms
+        cardiac_phases      integer: frames of the cardiac cycle, by the physiology stamps
+        frame_step          number: from the start of a frame to that of the next, in readouts or ms
+        frame_rest          drop, join: readouts after the last whole frame; default drop
+        gate                integer: the physiology stamp with the time since the trigger, 0 to 2; default 0
 """

@@ -148,7 +148,8 @@ class Reconstruction:
                          warnings=[text_.encode() for text_ in self.warnings], settings=options, force=force)
 
     def write_settings(self, path: Path) -> None:
-        """The options that are texts or numbers, as a file for `larmor.read_settings` and `larmor recon --config`."""
+        """The options that are texts or numbers, those of frames and bins among them, as a file for
+        `larmor.read_settings` and `larmor recon --config`."""
         pathlib.Path(path).write_text(_settings_line(self.provenance["settings"]) + "\n", encoding="utf-8")
 
     def write(self, path: Path, *, force: bool = False, magnitude: bool = False, phase: bool = False,
@@ -394,10 +395,10 @@ def _settings_line(settings: Mapping[str, str]) -> str:
     line, opts = ffi.new("char[8192]"), ffi.new("larmor_recon_opts *")
     opts.size = ffi.sizeof("larmor_recon_opts")
     for name, value in settings.items():
-        if name not in SORTING:
+        if name not in FRAMING:
             check(lib.larmor_setting_set(opts, name.encode(), value.encode()))
-    pairs = [(ffi.new("char[]", name.encode()), ffi.new("char[]", settings[name].encode()))
-             for name in SORTING if name in settings]
+    pairs = [(ffi.new("char[]", name.replace("_", "-").encode()), ffi.new("char[]", settings[name].encode()))
+             for name in FRAMING if name in settings]
     keys, values = ffi.new("char *[]", [key for key, _ in pairs]), ffi.new("char *[]", [value for _, value in pairs])
     others = ffi.new("larmor_notes *", {"keys": keys, "values": values, "count": len(pairs)})
     check(lib.larmor_settings_write(opts, others, line, len(line)))
@@ -456,27 +457,59 @@ def _framed(source: Any, frames: Mapping[str, Any], on: Device, keep: list[Any])
     return created(lib.larmor_source_of_frames, "larmor_source", lib.larmor_source_free, source, cut)
 
 
-# Of bins, as files of options and the program have them, and the members of `frames` that they are.
-SORTING = {"bins": "bins", "gating": "gating", "tick": "tick_ms"}
+# Of frames and bins, as files of options and the program have them, and the members of `frames` that they are.
+FRAMING = {"spokes_per_frame": "spokes", "frame_time": "ms", "cardiac_phases": "phases", "bins": "bins",
+           "frame_step": "step", "frame_rest": "join_rest", "gate": "gate", "gating": "gating", "tick": "tick_ms"}
+# Those that need one of others.
+_NEEDED = {"frame_step": ("spokes_per_frame", "frame_time"), "frame_rest": ("spokes_per_frame", "frame_time"),
+           "gate": ("cardiac_phases",), "gating": ("bins",), "tick": ("bins", "frame_time", "cardiac_phases")}
+_BINS = ("heart", "breath", "time")
 
 
-def sorting_of(options: Mapping[str, Any],
+def framing_of(options: Mapping[str, Any],
                frames: Mapping[str, Any] | None) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
-    """The options without those of bins, and the frames with them."""
-    others = {name: value for name, value in options.items() if name not in SORTING}
-    asked = {SORTING[name]: options[name] for name in SORTING if options.get(name) is not None}
+    """The options without those of frames and bins, and the frames with them."""
+    others = {name: value for name, value in options.items() if name not in FRAMING}
+    asked = {name: options[name] for name in FRAMING if options.get(name) is not None}
     if not asked:
         return others, frames
-    if "bins" not in asked:
-        lonely = next(name for name in SORTING if SORTING[name] in asked)
-        raise TypeError(f"{lonely}: has no effect without bins")
-    if frames is not None:
-        raise TypeError("frames and bins exclude each other; give one of them")
-    if "tick_ms" in asked:
-        asked["tick_ms"] = float(asked["tick_ms"])
-        if not asked["tick_ms"] > 0:
-            raise ArgumentError(f"tick: got {options['tick']}, expected a number of ms above 0")
-    return others, asked
+    for name in asked:
+        if name in _NEEDED and asked.keys().isdisjoint(_NEEDED[name]):
+            raise TypeError(f"{name}: has no effect without {' or '.join(_NEEDED[name])}")
+    ways = [name for name in asked if name not in _NEEDED] + (["frames"] if frames is not None else [])
+    if len(ways) > 1:
+        raise TypeError(f"{ways[1]} and {ways[0]} exclude each other; give one of them")
+    return others, {FRAMING[name]: _framing_value(name, value) for name, value in asked.items()}
+
+
+def _framing_value(name: str, value: Any) -> Any:
+    if name in ("bins", "gating"):
+        return value
+    if name == "frame_rest":
+        if value not in ("drop", "join"):
+            raise ArgumentError(f'frame_rest: got "{value}", expected drop or join')
+        return value == "join"
+    whole = name in ("spokes_per_frame", "cardiac_phases", "gate")
+    try:
+        number = int(value) if whole else float(value)
+    except ValueError:
+        number = -1
+    if number < 0 or (number == 0 and name != "gate"):
+        unit = " of ms" if name in ("tick", "frame_time") else ""
+        raise ArgumentError(f"{name}: got {value}, expected a {'whole ' if whole else ''}number{unit} above 0")
+    return number
+
+
+def framing_texts(frames: Mapping[str, Any] | None) -> dict[str, str]:
+    """What of `frames` a file of options has: all but signals of one's own."""
+    if frames is None:
+        return {}
+    values = {name: frames[member] for name, member in FRAMING.items() if frames.get(member) is not None}
+    texts = {name: f"{value:.9g}" if isinstance(value, float) else str(value) for name, value in values.items()}
+    if frames.get("join_rest") is not None:
+        texts["frame_rest"] = "join" if frames["join_rest"] else "drop"
+    bins = [f"{name}:{frames[name]}" for name in _BINS if frames.get(name)]
+    return {**texts, **({"bins": ",".join(bins)} if bins else {})}
 
 
 def _banded(source: Any, multiband: Mapping[str, Any], on: Device, keep: list[Any]) -> Any:
@@ -514,7 +547,7 @@ def check_names(asked: Mapping[str, Any]) -> None:
             raise TypeError(f"{name!r} is set by larmor itself")
         if name not in known and name not in _NAMES:
             raise TypeError(f"{name}: no option of larmor.recon"
-                            f"{_structs.nearest(name, [*known, *_ARGUMENTS, *SORTING])}; "
+                            f"{_structs.nearest(name, [*known, *_ARGUMENTS, *FRAMING])}; "
                             "larmor.settings() lists them")
 
 
@@ -585,7 +618,7 @@ def plan(scan: Source, *, method: str = "auto", device: str | Device | None = "a
     """What `recon` with these arguments would do for each series of images: members of larmor_recon_plan, such as
     grid, coils, bytes of memory; and in "places" the shape, geometry and counters of each image. Nothing is
     reconstructed."""
-    others, frames = sorting_of(options, frames)
+    others, frames = framing_of(options, frames)
     on, keep, source = _opened(scan, device, traj_units, others)
     if multiband is not None:
         source = _banded(source, multiband, on, keep)

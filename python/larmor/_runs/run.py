@@ -76,7 +76,7 @@ class Run:
         self._began = time.perf_counter()
         self.device: Device = _arrays.device(device)
         self._keep: list[Any] = []
-        others, frames = _recon.sorting_of(options, frames)
+        others, frames = _recon.framing_of(options, frames)
         self._asked = {"method": method, "maps": maps, "lam": lam, **others}
         _recon.check_names(self._asked)
         self._listener = _recon._Listener(progress)
@@ -93,8 +93,7 @@ class Run:
         self._waiting: collections.deque[Image] = collections.deque()
         self._left: tuple[Any, Any, Any, Any] = (None, None, None, None)  # maps, density, eigenvalues, poses
         self._next, self._turns, self._settings = 0, Turns(), _recon._settings_of(self._opts)
-        asked: Mapping[str, Any] = options
-        self._settings.update((name, str(asked[name])) for name in _recon.SORTING if asked.get(name) is not None)
+        self._settings.update(_recon.framing_texts(frames))
         self._place = self._run = None
         try:
             if checkpoint is not None:
