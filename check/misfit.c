@@ -65,13 +65,14 @@ static larmor_status find_weight(const lmr_solved *s, const larmor_array *e, pro
     return LARMOR_OK;
 }
 
-static larmor_status open_probe(const lmr_solved *s, const larmor_array *e, probe *w)
+/* folded: A^H e, or NULL. */
+static larmor_status open_probe(const lmr_solved *s, const larmor_array *e, const larmor_array *folded, probe *w)
 {
     larmor_op *A = s->A;
     larmor_array **const of[] = {&w->r, &w->p, &w->q};
     for (int i = 0; i < 3; i++)
         LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), of[i]));
-    LMR_TRY(larmor_op_adjoint(A, e, w->r));
+    LMR_TRY(folded ? larmor_copy(folded, w->r) : larmor_op_adjoint(A, e, w->r));
     LMR_TRY(find_weight(s, e, w));
     w->z = w->r;
     if (!s->C) return LARMOR_OK;
@@ -113,15 +114,17 @@ static larmor_status find_taken(const lmr_job *job, const lmr_solved *s, double 
 {
     LMR_OWNED(larmor_array) *e = larmor_array_ref(s->noise);
     LMR_FREED_BY(free_probe) probe w = {.r = NULL};
+    const larmor_array *folded = s->folded;
     double norm = 0, sum;
     if (e) LMR_TRY(larmor_nrm2(e, &norm));
     if (!(norm > 0)) {
         larmor_array_free(e);
         e = NULL;
+        folded = NULL;
         LMR_TRY(lmr_sample_noise(job, s->frames, s->count, s->b, 1, LMR_NOISE_SEED, &e));
         LMR_TRY(larmor_nrm2(e, &norm));
     }
-    LMR_TRY(open_probe(s, e, &w));
+    LMR_TRY(open_probe(s, e, folded, &w));
     LMR_TRY(sum_steps(s, &w, norm * norm, &sum));
     *taken = fmin(1, sum / (norm * norm));
     return LARMOR_OK;

@@ -14,10 +14,11 @@ typedef struct lmr_solved {
     larmor_op *A;
     const larmor_array *b; /* with the root of the weights, as A has it */
     const larmor_array *x;
-    const larmor_circulant *C; /* or NULL */
-    double weight;             /* of |x|^2; below 0: that of another penalty, so that x gives one */
-    double deviation;          /* of the noise, before weights; 0: there is none */
-    larmor_array *noise;       /* a sample of it, like b, whose memory is used; or NULL */
+    const larmor_circulant *C;  /* or NULL */
+    double weight;              /* of |x|^2; below 0: that of another penalty, so that x gives one */
+    double deviation;           /* of the noise, before weights; 0: there is none */
+    larmor_array *noise;        /* a sample of it, like b, whose memory is used; or NULL */
+    const larmor_array *folded; /* A^H noise; NULL: not known */
 } lmr_solved;
 
 /* The relative misfit of x, the part of it beyond the noise, and chi squared over the degrees of freedom: one

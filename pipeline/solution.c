@@ -100,14 +100,23 @@ static larmor_status fold_noise(const lmr_job *job, lmr_solution *p, larmor_arra
     return larmor_sense_combine(p->A, images, x);
 }
 
+larmor_status lmr_solution_folded(const lmr_job *job, lmr_solution *p, larmor_array **folded)
+{
+    *folded = larmor_array_ref(p->folded);
+    if (*folded) return LARMOR_OK;
+    LMR_TRY(larmor_array_create(job->facts->dev, larmor_op_dtype(p->A), larmor_op_in_shape(p->A), folded));
+    const larmor_status st = fold_noise(job, p, *folded);
+    if (!st && p->count == 1) p->folded = larmor_array_ref(*folded);
+    return st;
+}
+
 /* The norm of the noise in the image, about, and that of M A^H e, which residuals are compared with. */
 static larmor_status image_noise(const lmr_job *job, lmr_solution *p, larmor_op *M, double weight, double *noise,
                                  double *by_m)
 {
     const larmor_op *A = p->A;
     LMR_OWNED(larmor_array) *x = NULL, *y = NULL;
-    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
-    LMR_TRY(fold_noise(job, p, x));
+    LMR_TRY(lmr_solution_folded(job, p, &x));
     LMR_TRY(larmor_circulant_noise(p->C, weight, x, noise));
     LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &y));
     LMR_TRY(larmor_op_forward(M, x, y));
@@ -191,8 +200,7 @@ static larmor_status penalised_noise(const lmr_job *job, lmr_solution *p, double
     *noise = 0;
     if (!p->C) return LARMOR_OK;
     LMR_TRY(mean_eigenvalue(p, &mean));
-    LMR_TRY(larmor_array_create(job->facts->dev, larmor_op_dtype(p->A), larmor_op_in_shape(p->A), &x));
-    LMR_TRY(fold_noise(job, p, x));
+    LMR_TRY(lmr_solution_folded(job, p, &x));
     return larmor_circulant_noise(p->C, NOISE_WEIGHT_OVER_MEAN * mean, x, noise);
 }
 
@@ -545,12 +553,12 @@ static larmor_status regularised(const lmr_job *job, int frames, lmr_solution *p
     larmor_solve_opts solve = lmr_solution_opts(p);
     larmor_regulariser *r = NULL;
     larmor_status st;
-    double unit = 0, noise = 0, size;
+    double unit = p->held.unit, noise = 0, size;
     opts.set = p->set;
     LMR_OR(done, find_weights(job, frames, p, &solve, result, &opts.time));
     LMR_OR(done, larmor_regulariser_create(job->facts->dev, result->method.name, &opts, larmor_op_dtype(p->A),
                                            larmor_op_in_shape(p->A), &r));
-    LMR_OR(done, larmor_lambda_unit(p->A, p->b, &unit));
+    if (!(unit > 0)) LMR_OR(done, larmor_lambda_unit(p->A, p->b, &unit));
     LMR_OR(done, find_weight(job, p, r, unit, &solve, result));
     if (job->settings->opts.lambda_mode != LARMOR_LAMBDA_RELATIVE)
         LMR_OR(done, larmor_regulariser_set_weight(r, result->weight));

@@ -13,6 +13,7 @@ typedef struct lmr_solution {
     double deviation;        /* of its numbers */
     larmor_circulant *C;     /* or NULL */
     larmor_held_out held;    /* where the weight is chosen */
+    larmor_array *folded;    /* A^H noise, where it is known */
     int is_searched;         /* 1: the weight has been chosen with the method or the weight in time */
     larmor_prox *set;        /* what x is held to, or NULL */
     larmor_array *x;
@@ -21,6 +22,9 @@ typedef struct lmr_solution {
 
 /* p->noise is there afterwards. */
 larmor_status lmr_solution_noise(const lmr_job *job, lmr_solution *p);
+
+/* folded <- A^H noise, with a reference; of one image it is kept for the next who asks. */
+larmor_status lmr_solution_folded(const lmr_job *job, lmr_solution *p, larmor_array **folded);
 
 /* The limits of the options, and the listener; p has to outlive them. */
 larmor_solve_opts lmr_solution_opts(lmr_solution *p);

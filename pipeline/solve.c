@@ -75,7 +75,8 @@ static larmor_status measure_misfit(lmr_job *job, lmr_solution *p, const larmor_
                                .C = p->C,
                                .weight = job->found.method.kind == LMR_METHOD_CG ? result->weight : -1,
                                .deviation = result->noise,
-                               .noise = p->noise};
+                               .noise = p->noise,
+                               .folded = p->folded};
     const larmor_status st = lmr_misfit_measure(job, &solved, &taken, &result->misfit, NULL);
     if (st == LARMOR_STOPPED && !job->facts->slabs) {
         result->interrupted = 1;
@@ -139,6 +140,15 @@ static larmor_status measure_noise(const lmr_job *job, const lmr_frame *frames, 
     return LARMOR_OK;
 }
 
+/* Series do without where their weight is that of a penalty. */
+static larmor_status fold_for_choice(const lmr_job *job, lmr_solution *p)
+{
+    LMR_OWNED(larmor_array) *folded = NULL;
+    if (p->count == 1) LMR_TRY(lmr_solution_folded(job, p, &folded));
+    p->held.folded = p->folded;
+    return LARMOR_OK;
+}
+
 /* The weight is chosen by samples held out, or of a grid by noise that is added. */
 static larmor_status prepare_choice(lmr_job *job, const lmr_frame *frames, int count, lmr_solution *p,
                                     larmor_recon_report *result)
@@ -147,11 +157,12 @@ static larmor_status prepare_choice(lmr_job *job, const lmr_frame *frames, int c
     if (!determines(job, frames, count, &result->coverage)) {
         LMR_TRY(lmr_hold_out_frames(job, frames, count, p->C, p->b, &p->held));
         p->held.noise = p->noise;
-        return LARMOR_OK;
+        LMR_TRY(lmr_hold_part(job, frames, count, p->b, &p->held));
+        return fold_for_choice(job, p);
     }
     if (!job->facts->whitening && job->facts->coils > 1) LMR_TRY(measure_noise(job, frames, count, p, result));
     p->held.noise = p->noise;
-    return LARMOR_OK;
+    return fold_for_choice(job, p);
 }
 
 /* Where methods are compared, the best one becomes the job's; where no image predicts anything, that is cg. */
@@ -159,17 +170,16 @@ static larmor_status choose_method(lmr_job *job, const lmr_frame *frames, int co
                                    larmor_recon_report *result)
 {
     const larmor_solve_opts solve = lmr_solution_opts(p);
+    if (lmr_method_is_open(job, result)) LMR_TRY(larmor_lambda_unit(p->A, p->b, &p->held.unit));
     lmr_searched compared = lmr_solution_searched(p, 1, &solve);
     compared.is_determined = determines(job, frames, count, &result->coverage);
     if (!lmr_method_is_open(job, result)) return LARMOR_OK;
     LMR_TRY(lmr_enter(job->events, "choosing the method"));
     LMR_TRY(lmr_method_choose(job, &compared, result));
     p->is_searched = 1;
-    double unit;
     if (job->found.method.kind == LMR_METHOD_CG) return LARMOR_OK;
-    LMR_TRY(larmor_lambda_unit(p->A, p->b, &unit));
     if (lmr_solution_predicts_none(job, &result->choice)) return LARMOR_OK; /* tv needs hardly any weight */
-    if (!lmr_solution_is_unpredicted(p, &result->choice, unit)) return LARMOR_OK;
+    if (!lmr_solution_is_unpredicted(p, &result->choice, p->held.unit)) return LARMOR_OK;
     lmr_method_is_linear(job, LARMOR_METHOD_FROM_FAILURE, result);
     p->is_searched = 0;
     return LARMOR_OK;
@@ -241,6 +251,7 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     if (!st) st = measure_misfit(job, &p, *x, result);
 done:
     lmr_held_out_free(&p.held);
+    larmor_array_free(p.folded);
     larmor_prox_free(p.set);
     larmor_circulant_free(p.C);
     LMR_FREE(p.noise, p.b, p.A);

@@ -12,6 +12,7 @@
 #include "core/ranks/ranks.h"
 #include "core/status.h"
 #include "pipeline/problem.h"
+#include "pipeline/subspace.h"
 
 #define MAX_DATA_RATIO 1.5 /* times the data of another image: a weight that was chosen from it still holds */
 
@@ -114,6 +115,7 @@ void lmr_held_out_free(larmor_held_out *held)
 {
     larmor_op_free(held->A);
     larmor_array_free(held->factors);
+    larmor_held_part_free(&held->part);
     *held = (larmor_held_out){.A = NULL};
 }
 
@@ -130,7 +132,7 @@ static larmor_status hold_out_of(const lmr_job *job, lmr_frame *frames, larmor_a
                                 &factors[i]));
         frames[i].weights = kept;
     }
-    if (job->facts->slabs)
+    if (job->facts->slabs || (count == 1 && !job->facts->basis && !frames->motion))
         all = larmor_array_ref(factors[0]); /* for every coil */
     else
         LMR_TRY(lmr_like_data(job, frames, factors, count, b, LMR_ONES, 0, 0, &all));
@@ -153,6 +155,25 @@ larmor_status lmr_hold_out_frames(const lmr_job *job, const lmr_frame *frames, i
     free(own);
     free(factors);
     return st;
+}
+
+/* 1 if a sample is its point of k-space and nothing else, of one image in 2D on one device. */
+static int is_of_points(const lmr_job *job, const lmr_frame *frames, int count)
+{
+    const larmor_device *dev = job->facts->dev;
+    return count == 1 && frames->grid.ndim == 2 && !job->facts->slabs && !job->facts->basis && !job->facts->sets &&
+           !frames->has_phase && !frames->segments && !frames->displacement && !frames->motion &&
+           !frames->cartesian.on_grid && !larmor_device_members(dev) && !dev->ranks;
+}
+
+larmor_status lmr_hold_part(const lmr_job *job, const lmr_frame *frames, int count, const larmor_array *b,
+                            larmor_held_out *held)
+{
+    LMR_OWNED(larmor_array) *maps = NULL;
+    if (!is_of_points(job, frames, count)) return LARMOR_OK;
+    const larmor_sense_opts sense = lmr_frame_sense(job, frames, -1);
+    LMR_TRY(larmor_array_convert(job->found.maps.array, lmr_job_precision(job), &maps));
+    return larmor_hold_part(maps, &sense, b, held, &held->part);
 }
 
 larmor_status lmr_weight_search(const lmr_job *job, const lmr_searched *p, const char *name, double time,

@@ -21,6 +21,7 @@
 
 enum { WHITENED_TOGETHER = 1 << 16 };
 enum { PRIOR_ARRAYS = 16 }; /* like the image: of larmor_solve_pnp, of a sample of the noise, and of forms */
+enum { HELD_ONE_OF = 8 };   /* samples, or fewer: one of 10 where readouts do not repeat others */
 
 /* Sizes that do not depend on how many coils are done at a time. */
 typedef struct sizes {
@@ -175,14 +176,23 @@ static larmor_status vector_bytes(const lmr_job *job, const sizes *s, larmor_dty
 }
 
 /* What choosing lambda takes beside the solver: the operator of the samples that are kept, of `estimate` bytes a
- * frame, solutions from them, and the residuals of the others. */
-static larmor_status choice_bytes(const lmr_job *job, const sizes *s, larmor_dtype dtype, double estimate,
-                                  double *bytes)
+ * frame, solutions from them, and the residuals of the others, with an operator of them alone where images are 2D. */
+static larmor_status choice_bytes(const lmr_job *job, const sizes *s, const larmor_problem *p,
+                                  const larmor_sense_opts *sense, double estimate, double *bytes)
 {
+    larmor_sense_opts alone = *sense;
+    larmor_problem part = *p;
+    const larmor_dtype dtype = p->dtype;
     const larmor_shape images = larmor_shape_append(s->problem.image, lmr_unknowns(job, s->frames));
     int64_t choice;
     LMR_TRY(larmor_choose_memory(dtype, images, LARMOR_SHAPE((int64_t)s->samples, s->problem.coils), &choice));
     *bytes = (double)choice + estimate;
+    if (part.image.ndim > 2 || s->frames > 1 || job->facts->basis || s->segments || s->displacement) return LARMOR_OK;
+    alone.toeplitz = -1;
+    part.samples = part.samples / HELD_ONE_OF + 1;
+    part.weighted = 1;
+    LMR_TRY(larmor_sense_memory(job->facts->dev, &part, &alone, &choice));
+    *bytes += (double)choice;
     return LARMOR_OK;
 }
 
@@ -270,14 +280,14 @@ static larmor_status group_bytes(const lmr_job *job, const sizes *s, const lmr_p
     if (job->found.method.kind != LMR_METHOD_GRID)
         vectors += (double)larmor_dtype_size(p.dtype) * s->samples * coils; /* noise */
     if (plan->choose >= 0) {
-        LMR_TRY(choice_bytes(job, s, p.dtype, estimate, &choice));
+        LMR_TRY(choice_bytes(job, s, &p, &sense, estimate, &choice));
         vectors += choice;
     }
     if (job->found.method.kind != LMR_METHOD_GRID && (plan->precondition >= 0 || plan->choose >= 0)) {
         larmor_problem all = p; /* of a series that of all frames' samples */
         all.samples = (int64_t)s->samples;
         LMR_TRY(larmor_circulant_memory(job->facts->dev, &all, &circulant));
-        vectors += 4 * (double)larmor_dtype_size(p.dtype) * voxels; /* it, its factors, and an image */
+        vectors += 5 * (double)larmor_dtype_size(p.dtype) * voxels; /* it, its factors, an image, and the noise's */
     }
     double solver = estimate + vectors + (weights ? 16 * s->samples : 0);
     double before = most(s->before, (double)circulant);

@@ -311,6 +311,18 @@ typedef struct larmor_sense_opts { /* zero means default */
  *         Med. 71, 990 (2014); with Toeplitz: Fessler et al., IEEE Trans. Signal Process. 53, 3393 (2005). */
 LARMOR_API larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A);
 
+/* The samples that are held out, by themselves, of an operator of larmor_op_sense.
+ *
+ * maps, sense  of the operator of all samples, A: a sample is its point of k-space and nothing else, so that
+ *              off_resonance and displacement are NULL.
+ * b            [samples, readouts, coils], what images are made from.
+ * held         factors as larmor_hold_out gives them, and noise like b or NULL.
+ * part         to be freed by larmor_held_part_free; zeros where nothing is held out.
+ * Errors       LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; those of larmor_op_sense. */
+LARMOR_API larmor_status larmor_hold_part(larmor_array *maps, const larmor_sense_opts *sense, const larmor_array *b,
+                                          const larmor_held_out *held, larmor_held_part *part);
+LARMOR_API void larmor_held_part_free(larmor_held_part *part); /* NULL is fine; it is zeros then */
+
 /* A becomes the operator for the maps of another image with the same trajectory and weights. What depends on these
  * alone stays, such as the points in their order and the point spread function, so that it takes next to no time.
  *

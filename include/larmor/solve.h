@@ -401,6 +401,14 @@ typedef struct larmor_choice {
     double parts[LARMOR_CHOICE_PARTS]; /* of misfit, by consecutive samples: how it varies; not kept by checkpoints */
 } larmor_choice;
 
+/* The samples held out by themselves, times the roots of their factors: images are compared with them in a tenth of
+ * the time of all samples. */
+typedef struct larmor_held_part {
+    larmor_op *A;            /* of them alone; NULL: there are none */
+    larmor_array *b, *noise; /* like A's output; noise: NULL where none is known */
+    larmor_array *factors;   /* f64, like b without coils: those of larmor_hold_out */
+} larmor_held_part;
+
 /* What larmor_choose_weight compares images with. */
 typedef struct larmor_held_out {
     larmor_op *A; /* of the data, with weights of 0 for the samples that are held out; NULL: none are */
@@ -409,6 +417,10 @@ typedef struct larmor_held_out {
                                     of a coil, their squares, as larmor_hold_out gives them; NULL: 1 */
     const larmor_array *noise; /* like b: noise as strong as that of b, which sets where the search begins and when
                                     solutions are near enough; NULL where it is not known */
+    larmor_held_part part;     /* compared in the place of all samples, as larmor_hold_part gives it */
+    /* What is known already is not computed again: A^H noise, or NULL; larmor_lambda_unit of A and b, or 0. */
+    const larmor_array *folded;
+    double unit;
 } larmor_held_out;
 
 /* A tenth of the samples, one of each ten in a row: whole readouts where there are 24 of them or more that differ

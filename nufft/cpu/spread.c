@@ -69,7 +69,7 @@ static void fill_buffer(const spreader *s, int64_t first, int64_t count, int64_t
 static void spread_light(const spreader *s, int64_t transform, int64_t batch)
 {
     const lmr_points *p = s->p;
-#pragma omp parallel num_threads(p->threads)
+#pragma omp parallel num_threads(p->threads) if (p->light_first[COLOURS] > p->light_first[0])
     {
         real *buffer = p->buffer + omp_get_thread_num() * p->tile_batch * p->padded;
         for (int c = 0; c < COLOURS; c++) {
@@ -84,11 +84,11 @@ static void spread_light(const spreader *s, int64_t transform, int64_t batch)
     }
 }
 
-/* Add buffers 1 .. count - 1 to buffer 0, in this order. */
+/* Add buffers 1 .. count - 1 to buffer 0, in this order; by all threads of the team, which do not wait. */
 static void sum_buffers(const lmr_points *p, int64_t batch, int64_t count, real *buffer)
 {
     const int64_t length = batch * p->padded, pitch = p->tile_batch * p->padded, blocks = length / DOUBLED_PITCH;
-#pragma omp parallel for num_threads(p->threads) schedule(static)
+#pragma omp for schedule(static) nowait
     for (int64_t k = 0; k < blocks; k++)
         for (int64_t c = 1; c < count; c++)
             for (int64_t i = k * DOUBLED_PITCH; i < (k + 1) * DOUBLED_PITCH; i++) buffer[i] += buffer[c * pitch + i];
@@ -102,13 +102,14 @@ static int64_t next_tile(const lmr_points *p, int64_t i, int64_t end)
     return next;
 }
 
-/* Heavy tiles, whose sums lie in the buffers of their first chunks, to the grid: every slice of it by one thread. */
+/* Heavy tiles, whose sums lie in the buffers of their first chunks, to the grid: every slice of it by one thread of
+ * the team. */
 static void add_sums(const spreader *s, int64_t begin, int64_t end, int64_t transform, int64_t batch)
 {
     const lmr_points *p = s->p;
     const int64_t pitch = p->tile_batch * p->padded;
     const int64_t slices = s->g->ndim > 1 ? s->g->cells[s->g->ndim - 1] : 1;
-#pragma omp parallel for num_threads(p->threads) schedule(static)
+#pragma omp for schedule(static)
     for (int64_t k = 0; k < batch * slices; k++)
         for (int64_t i = begin; i < end; i = next_tile(p, i, end))
             add_tile(s, p->heavy[i].tile, transform + k / slices, k % slices,
@@ -116,21 +117,23 @@ static void add_sums(const spreader *s, int64_t begin, int64_t end, int64_t tran
 }
 
 /* The tiles with many points, and all tiles where they are few: each chunk into a buffer, as many whole tiles at once
- * as there are buffers for. */
+ * as there are buffers for. One team does all of it: a new one for each sum took longer than the sums. */
 static void spread_heavy(const spreader *s, int64_t transform, int64_t batch)
 {
     const lmr_points *p = s->p;
     const int64_t pitch = p->tile_batch * p->padded;
+#pragma omp parallel num_threads(p->threads) if (p->heavies > 0)
     for (int64_t begin = 0, end; begin < p->heavies; begin = end) {
         end = begin + p->buffers < p->heavies ? begin + p->buffers : p->heavies;
         while (end < p->heavies && p->heavy[end - 1].tile == p->heavy[end].tile) end--;
-#pragma omp parallel for num_threads(p->threads) schedule(dynamic, 1)
+#pragma omp for schedule(dynamic, 1)
         for (int64_t i = begin; i < end; i++)
             fill_buffer(s, p->heavy[i].first, p->heavy[i].count, transform, batch, p->buffer + (i - begin) * pitch);
         for (int64_t i = begin, next; i < end; i = next) {
             next = next_tile(p, i, end);
             if (next > i + 1) sum_buffers(p, batch, next - i, p->buffer + (i - begin) * pitch);
         }
+#pragma omp barrier
         add_sums(s, begin, end, transform, batch);
     }
 }

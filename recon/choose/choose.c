@@ -31,6 +31,9 @@ larmor_status larmor_choose_weight(larmor_op *A, const larmor_array *b, const la
     if (!A || !b || !held || !C || (held->A ? !held->factors : !held->noise))
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "choose: A, b, a circulant and samples held out, or a sample of the noise, are needed");
+    if (held->part.A && (!held->part.b || !held->part.factors || (held->noise && !held->part.noise)))
+        return LMR_FAIL(LARMOR_ERR_ARG, "choose: the part has no %s, expected it as larmor_hold_part gives it",
+                        held->part.b && held->part.factors ? "noise" : "samples or factors");
     larmor_status st = lmr_trial_create(A, b, held, C, &t);
     if (!st) st = r ? lmr_choose_regularised(&t, r, &o) : lmr_choose_tikhonov(&t);
     t.choice.predicted = part_predicted(&t);

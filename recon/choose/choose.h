@@ -48,7 +48,7 @@ typedef struct lmr_trial {
     larmor_array *x;               /* the solution from the samples that are kept */
     larmor_array *rhs;             /* A^H b of them */
     larmor_array *image, *factors; /* like x */
-    larmor_array *residual;        /* like b */
+    larmor_array *residual;        /* like b, or like the part of it that images are compared with */
     larmor_array *best;            /* like x: becomes the image of the least misfit; or NULL */
     double square;                 /* |b|^2 */
     larmor_prox *set;              /* what x is held to, without a regulariser; or NULL */

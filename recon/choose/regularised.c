@@ -117,9 +117,9 @@ static larmor_status begin(search *w, const larmor_regulariser *r, const larmor_
 larmor_status lmr_choose_regularised(lmr_trial *t, const larmor_regulariser *r, const larmor_solve_opts *o)
 {
     search w = {.trial = t};
-    double unit, size;
+    double unit = t->held->unit, size;
     LMR_TRY(lmr_regularised_check(t->A, t->b, r, t->x));
-    LMR_TRY(larmor_lambda_unit(t->A, t->b, &unit));
+    if (t->disturbed || !(unit > 0)) LMR_TRY(larmor_lambda_unit(t->A, t->b, &unit));
     larmor_status st = begin(&w, r, o, unit);
     if (!st) st = lmr_typical(t->x, &size);
     const double least = st || !(size > 0) ? 1e-6 * unit : MIN_WEIGHT * size * t->c->mean / t->c->square;

@@ -107,10 +107,17 @@ larmor_status lmr_trial_solve(lmr_trial *t, double weight)
     return LARMOR_OK;
 }
 
+/* What images are compared with: the samples held out, or all of them. */
+static const larmor_array *compared(const lmr_trial *t)
+{
+    return t->held->part.A ? t->held->part.b : t->b;
+}
+
 /* Of the residual only what images are compared with. */
 static larmor_status weight_held_out_residual(const lmr_trial *t)
 {
     const larmor_array *f = t->held->factors;
+    if (t->held->part.A) return larmor_sense_weigh(t->held->part.factors, t->residual);
     if (!f) return LARMOR_OK;
     return lmr_is_real(f->dtype) ? larmor_sense_weigh(f, t->residual) : larmor_mul(f, 0, t->residual);
 }
@@ -125,10 +132,10 @@ static larmor_status broadcast_from_rank0(const lmr_trial *t, double *value)
 static larmor_status find_misfit(lmr_trial *t, double *misfit)
 {
     double norm;
-    LMR_TRY(larmor_op_forward(t->A, t->x, t->residual));
-    LMR_TRY(larmor_axpby(-1, t->b, 1, t->residual));
+    LMR_TRY(larmor_op_forward(t->held->part.A ? t->held->part.A : t->A, t->x, t->residual));
+    LMR_TRY(larmor_axpby(-1, compared(t), 1, t->residual));
     if (t->disturbed) LMR_TRY(larmor_axpby(NOISE_BETWEEN, t->held->noise, 1, t->residual));
-    LMR_TRY(weight_held_out_residual(t));
+    if (!t->held->part.A) LMR_TRY(weight_held_out_residual(t));
     LMR_TRY(larmor_nrm2(t->residual, &norm));
     *misfit = norm * norm;
     return LARMOR_OK;
@@ -141,8 +148,8 @@ static larmor_status find_intensity(lmr_trial *t, double weight)
     double product, of_noise;
     const double signal = t->compared_square - t->compared_noise;
     if (!(t->compared_noise > 0 && t->compared_error <= MAX_INTENSITY_ERROR * signal)) return LARMOR_OK;
-    LMR_TRY(weight_held_out_residual(t)); /* twice, as in both factors of a product */
-    LMR_TRY(lmr_real_dot(t->b, t->residual, &product));
+    if (!t->held->part.A) LMR_TRY(weight_held_out_residual(t)); /* twice, as in both factors of a product */
+    LMR_TRY(lmr_real_dot(compared(t), t->residual, &product));
     if (t->disturbed) {
         LMR_TRY(lmr_real_dot(t->held->noise, t->residual, &of_noise));
         product -= NOISE_BETWEEN * of_noise;
@@ -261,13 +268,13 @@ static larmor_status predict_from_noise(lmr_trial *t)
     LMR_TRY(rough_image(t, M, floor));
     LMR_TRY(find_misfit(t, &misfit));
     if (!(size > 0)) return LARMOR_OK;
-    LMR_TRY(larmor_axpby(1, e, 0, t->residual));
-    LMR_TRY(weight_held_out_residual(t));
+    LMR_TRY(larmor_copy(t->held->part.A ? t->held->part.noise : e, t->residual));
+    if (!t->held->part.A) LMR_TRY(weight_held_out_residual(t));
     LMR_TRY(larmor_nrm2(t->residual, &size));
     t->held_noise = size * size;
     LMR_TRY(find_compared(t, power));
-    LMR_TRY(larmor_op_adjoint(t->A, e, t->factors));
-    LMR_TRY(larmor_op_forward(M, t->factors, t->image));
+    if (!t->held->folded) LMR_TRY(larmor_op_adjoint(t->A, e, t->factors));
+    LMR_TRY(larmor_op_forward(M, t->held->folded ? t->held->folded : t->factors, t->image));
     LMR_TRY(larmor_nrm2(t->image, &t->noise));
     const double image =
         fmax(t->size * t->size - t->noise * t->noise, 0.1 * t->noise * t->noise) / (t->c->support_voxels * images);
@@ -304,12 +311,12 @@ larmor_status lmr_trial_create(larmor_op *A, const larmor_array *b, const larmor
     if (held->factors && !lmr_is_real(held->factors->dtype))
         LMR_TRY(lmr_expect("choose", "factors of the samples held out", held->factors, b->dev, b->dtype, b->shape));
     LMR_TRY(lmr_arrays_create(A, larmor_op_in_shape(A), IMAGES, images));
-    LMR_TRY(larmor_array_create(b->dev, b->dtype, b->shape, &t->residual));
+    LMR_TRY(larmor_array_create(b->dev, b->dtype, compared(t)->shape, &t->residual));
     if (!held->A) LMR_TRY(perturb_with_noise(t, b));
     LMR_TRY(larmor_nrm2(t->b, &norm));
     t->square = norm * norm;
-    LMR_TRY(larmor_axpby(1, t->b, 0, t->residual));
-    LMR_TRY(weight_held_out_residual(t));
+    LMR_TRY(larmor_copy(compared(t), t->residual));
+    if (!t->held->part.A) LMR_TRY(weight_held_out_residual(t));
     LMR_TRY(larmor_nrm2(t->residual, &norm));
     t->held_square = norm * norm;
     LMR_TRY(larmor_op_adjoint(t->kept, t->b, t->rhs));

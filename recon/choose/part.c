@@ -1,0 +1,159 @@
+/* The samples that are held out by themselves: images are compared with a tenth of all of them, which takes a tenth
+ * of the work. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/device.h"
+#include "core/owned.h"
+#include "larmor/recon.h"
+#include "recon/inputs.h"
+
+typedef struct indices { /* of one coil: */
+    int64_t *index;      /* where they are among all samples */
+    double *factors, *root, *weights, *k;
+    int64_t count, readouts; /* readouts: 1 where they are no whole ones */
+} indices;
+
+static void free_indices(indices *h)
+{
+    free(h->index);
+    free(h->factors);
+    free(h->root);
+    free(h->weights);
+    free(h->k);
+}
+
+/* Whole readouts keep their shape, which tells what their trajectory is. */
+static int64_t count_readouts(const double *factors, larmor_shape shape)
+{
+    int64_t whole = 0;
+    const int64_t samples = shape.dim[0], all = larmor_shape_count(shape);
+    for (int64_t first = 0; first < all; first += samples) {
+        int64_t own = 0;
+        for (int64_t i = first; i < first + samples; i++) own += factors[i] > 0;
+        if (own && own != samples) return 1;
+        whole += own == samples;
+    }
+    return whole;
+}
+
+static larmor_status find_held(const larmor_sense_opts *sense, const larmor_array *factors, indices *h)
+{
+    LMR_HEAP double *f = NULL, *k = NULL, *w = NULL;
+    LMR_OWNED(larmor_array) *points = NULL;
+    const int64_t all = larmor_array_count(factors), nd = sense->traj->shape.dim[0];
+    LMR_TRY(larmor_array_download(factors, LARMOR_F64, &f));
+    LMR_TRY(larmor_array_download(sense->traj, LARMOR_F64, &k));
+    if (sense->weights) LMR_TRY(larmor_array_download(sense->weights, LARMOR_F64, &w));
+    for (int64_t i = 0; i < all; i++) h->count += f[i] > 0;
+    const size_t room = sizeof(double) * (size_t)h->count + 1;
+    h->index = malloc(room);
+    h->factors = malloc(room);
+    h->root = malloc(room);
+    h->weights = malloc(room);
+    h->k = malloc((size_t)nd * room);
+    if (!h->index || !h->factors || !h->root || !h->weights || !h->k) return LMR_NO_MEMORY();
+    for (int64_t i = 0, j = 0; i < all; i++) {
+        if (!(f[i] > 0)) continue;
+        h->index[j] = i;
+        h->factors[j] = f[i];
+        h->root[j] = sqrt(f[i]);
+        h->weights[j] = f[i] * (w ? w[i] : 1);
+        memcpy(h->k + j * nd, k + i * nd, (size_t)nd * sizeof *k);
+        j++;
+    }
+    h->readouts = count_readouts(f, factors->shape);
+    return LARMOR_OK;
+}
+
+/* The samples held out of all coils, times the roots of their factors. */
+static larmor_status gather(const indices *h, const void *index, const larmor_array *root, const larmor_array *from,
+                            larmor_shape shape, larmor_array **to)
+{
+    const lmr_recon_kernels *kernels;
+    const int64_t coils = shape.dim[shape.ndim - 1], samples = larmor_array_count(from) / coils;
+    LMR_TRY(lmr_recon_kernels_of(from->dev, from->dtype, &kernels));
+    LMR_TRY(larmor_array_create(from->dev, from->dtype, shape, to));
+    return kernels->gather(from->dev->ctx, samples, h->count, coils, index, root->data, from->data, (*to)->data);
+}
+
+static larmor_status gather_both(const indices *h, const larmor_array *b, const larmor_array *noise,
+                                 larmor_shape shape, larmor_held_part *part)
+{
+    larmor_device *dev = b->dev;
+    const size_t bytes = sizeof *h->index * (size_t)h->count;
+    LMR_OWNED(larmor_array) *root = NULL;
+    void *index = NULL;
+    LMR_TRY(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(h->count), LARMOR_F64, h->root, &root));
+    LMR_TRY(dev->be->alloc(dev->ctx, bytes, &index));
+    larmor_status st = dev->be->copy(dev->ctx, LMR_TO_DEVICE, index, h->index, bytes);
+    if (!st) st = gather(h, index, root, b, shape, &part->b);
+    if (!st && noise) st = gather(h, index, root, noise, shape, &part->noise);
+    dev->be->release(dev->ctx, index);
+    return st;
+}
+
+static larmor_status check(const larmor_array *maps, const larmor_sense_opts *sense, const larmor_array *b,
+                           const larmor_held_out *held)
+{
+    if (!maps || !sense || !sense->traj || !b || !held || !held->factors)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "hold part: maps, a trajectory, samples and the factors of those that are held "
+                        "out are needed");
+    if (sense->off_resonance || sense->displacement)
+        return LMR_FAIL(LARMOR_ERR_ARG, "hold part: samples have off-resonance or a displacement, expected neither");
+    if (sense->traj->shape.ndim != 3 || b->shape.ndim != 3)
+        return LMR_FAIL(LARMOR_ERR_SHAPE,
+                        "hold part: the trajectory is %s and samples are %s, expected [nd, samples, "
+                        "readouts] and [samples, readouts, coils]",
+                        lmr_describe(sense->traj).s, lmr_describe(b).s);
+    const larmor_shape samples = lmr_weights_shape(sense->traj);
+    const larmor_shape all = larmor_shape_append(samples, b->shape.dim[2]);
+    LMR_TRY(lmr_expect("hold part", "factors", held->factors, b->dev, LARMOR_F64, samples));
+    LMR_TRY(lmr_expect("hold part", "samples", b, sense->traj->dev, b->dtype, all));
+    if (sense->weights)
+        LMR_TRY(lmr_expect("hold part", "weights", sense->weights, b->dev, sense->weights->dtype, samples));
+    return held->noise ? lmr_expect("hold part", "noise", held->noise, b->dev, b->dtype, all) : LARMOR_OK;
+}
+
+static larmor_status make(larmor_array *maps, const larmor_sense_opts *sense, const indices *h, const larmor_array *b,
+                          const larmor_array *noise, larmor_held_part *part)
+{
+    LMR_OWNED(larmor_array) *traj = NULL, *weights = NULL;
+    larmor_device *dev = b->dev;
+    const larmor_shape own = LARMOR_SHAPE(h->count / h->readouts, h->readouts);
+    const larmor_shape points = LARMOR_SHAPE(sense->traj->shape.dim[0], own.dim[0], own.dim[1]);
+    larmor_sense_opts opts = *sense;
+    LMR_TRY(larmor_array_upload(dev, LARMOR_F64, points, LARMOR_F64, h->k, &traj));
+    LMR_TRY(larmor_array_upload(dev, LARMOR_F64, own, LARMOR_F64, h->weights, &weights));
+    opts.traj = traj;
+    opts.weights = weights;
+    opts.toeplitz = -1;
+    LMR_TRY(larmor_op_sense(maps, &opts, &part->A));
+    LMR_TRY(larmor_array_upload(dev, LARMOR_F64, own, LARMOR_F64, h->factors, &part->factors));
+    return gather_both(h, b, noise, larmor_op_out_shape(part->A), part);
+}
+
+larmor_status larmor_hold_part(larmor_array *maps, const larmor_sense_opts *sense, const larmor_array *b,
+                               const larmor_held_out *held, larmor_held_part *part)
+{
+    LMR_FREED_BY(free_indices) indices h = {.count = 0};
+    LMR_NEED(part);
+    *part = (larmor_held_part){.A = NULL};
+    LMR_TRY(check(maps, sense, b, held));
+    LMR_TRY(find_held(sense, held->factors, &h));
+    const larmor_status st = h.count ? make(maps, sense, &h, b, held->noise, part) : LARMOR_OK;
+    if (st) larmor_held_part_free(part);
+    return st;
+}
+
+void larmor_held_part_free(larmor_held_part *part)
+{
+    if (!part) return;
+    larmor_op_free(part->A);
+    larmor_array_free(part->b);
+    larmor_array_free(part->noise);
+    larmor_array_free(part->factors);
+    *part = (larmor_held_part){.A = NULL};
+}
