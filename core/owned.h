@@ -43,7 +43,7 @@ static inline larmor_status lmr_hand_on(lmr_made *made, larmor_status taken)
 #define LMR_FREE(...) LMR_FREE_EIGHT(__VA_ARGS__, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)
 #define LMR_FREE_EIGHT(a, b, c, d, e, f, g, h, ninth, ...)                                                           \
     do {                                                                                                             \
-        _Static_assert(_Generic((ninth), void *: 1, default: 0), "LMR_FREE takes up to eight pointers");             \
+        _Static_assert(_Generic((ninth), void * : 1, default : 0), "LMR_FREE takes up to eight pointers");           \
         LMR_FREE_BY_TYPE(a);                                                                                         \
         LMR_FREE_BY_TYPE(b);                                                                                         \
         LMR_FREE_BY_TYPE(c);                                                                                         \

@@ -170,7 +170,7 @@ larmor_status lmr_hold_part(const lmr_job *job, const lmr_frame *frames, int cou
                             larmor_held_out *held)
 {
     LMR_OWNED(larmor_array) *maps = NULL;
-    if (!is_of_points(job, frames, count)) return LARMOR_OK;
+    if (!job->found.maps.array || !is_of_points(job, frames, count)) return LARMOR_OK;
     const larmor_sense_opts sense = lmr_frame_sense(job, frames, -1);
     LMR_TRY(larmor_array_convert(job->found.maps.array, lmr_job_precision(job), &maps));
     return larmor_hold_part(maps, &sense, b, held, &held->part);

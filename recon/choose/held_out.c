@@ -229,7 +229,13 @@ static larmor_status hold_out(const points *p, uint64_t seed, double *kept, doub
     }
     const int whole = !is_grid && !repeats && count >= MANY_READOUTS;
     LMR_TRY(number_parts(p, before, count, first, whole, number));
-    division d = {.p = p, .number = number, .way = way + before, .whole = whole, .seed = seed, .kept = kept, .factors = factors};
+    division d = {.p = p,
+                  .number = number,
+                  .way = way + before,
+                  .whole = whole,
+                  .seed = seed,
+                  .kept = kept,
+                  .factors = factors};
     return lmr_parallel(p->threads, p->readouts, divide_one, &d);
 }
 
