@@ -201,7 +201,8 @@ larmor_status lmr_mrd_strongest_line(const larmor_raw *raw, int encoding, int ax
  * Cartesian. */
 larmor_status lmr_mrd_check_centre(larmor_raw *raw, int encoding, int lines);
 
-/* mrd_geometry.c: warnings of images whose place is not known. */
+/* mrd_geometry.c: 1 if a head has directions; warnings of images whose place is not known. */
+int lmr_mrd_is_oriented(const lmr_mrd_head *h);
 larmor_status lmr_mrd_check_geometry(larmor_raw *raw);
 /* 1 if the field of view of nd axes was moved. */
 int lmr_mrd_is_shifted(const larmor_raw *raw, int nd);

@@ -16,7 +16,7 @@ static int is_direction(const float v[3])
 }
 
 /* 1 if a head has directions. */
-static int is_oriented(const lmr_mrd_head *h)
+int lmr_mrd_is_oriented(const lmr_mrd_head *h)
 {
     return is_direction(h->read_dir) && is_direction(h->phase_dir) && is_direction(h->slice_dir);
 }
@@ -89,7 +89,7 @@ larmor_status lmr_mrd_check_geometry(larmor_raw *raw)
     for (int64_t i = 0; i < raw->info.acquisitions; i++) {
         if (!(raw->readout[i].use & LMR_IMAGING)) continue;
         imaging++;
-        without += !is_oriented(&raw->head[i]);
+        without += !lmr_mrd_is_oriented(&raw->head[i]);
         nowhere += !is_placed(&raw->head[i]);
     }
     if (without)
@@ -136,7 +136,7 @@ larmor_status larmor_raw_image_meta(const larmor_raw *raw, int group, larmor_ima
         return LMR_FAIL(LARMOR_ERR_ARG, "raw: image meta: group %d, the file has %d", group, raw->info.groups);
     const larmor_group *g = &raw->group[group];
     const lmr_mrd_head *h = &raw->head[raw->order[raw->first_in_order[group]]];
-    const int oriented = is_oriented(h);
+    const int oriented = lmr_mrd_is_oriented(h);
     *meta = (larmor_image_meta){.encoding = g->encoding,
                                 .slice = g->slice,
                                 .contrast = g->contrast,
