@@ -1,6 +1,7 @@
 /* Objects with a smooth phase, whose k-space stays exact: a phase that is a sine of the position is a sum of plane
  * waves, exp(i a sin t) = sum_n J_n(a) exp(i n t), each of which shifts k-space. SPDX-License-Identifier:
  * Apache-2.0 */
+#include "core/give.h"
 #include "core/owned.h"
 #include "phantoms/phantom.h"
 
@@ -67,9 +68,5 @@ larmor_status larmor_phantom_kspace_phase(const larmor_phantom *phantom, const l
     for (int n = -waves.most; n <= waves.most && !st; n++)
         st = add_wave(phantom, dev, k, larmor_array_shape(traj), &waves, n, coils, dtype, &sum);
     free(k);
-    if (st)
-        larmor_array_free(sum);
-    else
-        *kspace = sum;
-    return st;
+    return LMR_GIVE(kspace, sum, larmor_array_free, st);
 }

@@ -48,8 +48,7 @@ static larmor_status maps_of(const lmr_job *job, const lmr_frame *frame, larmor_
  * [samples, readouts, 1, coils]. */
 static larmor_status of_all_coils(const lmr_job *job, larmor_op *of_one, larmor_op **A)
 {
-    LMR_HEAP larmor_op **ops = calloc((size_t)job->facts->coils, sizeof *ops);
-    if (!ops) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(larmor_op *, ops, job->facts->coils);
     for (int c = 0; c < job->facts->coils; c++) ops[c] = of_one;
     return larmor_op_frames(ops, job->facts->coils, A);
 }

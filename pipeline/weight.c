@@ -113,8 +113,7 @@ larmor_status lmr_weight_kept(const lmr_job *job, const lmr_frame *frames, int c
 
 void lmr_held_out_free(larmor_held_out *held)
 {
-    larmor_op_free(held->A);
-    larmor_array_free(held->factors);
+    LMR_FREE(held->A, held->factors);
     larmor_held_part_free(&held->part);
     *held = (larmor_held_out){.A = NULL};
 }
@@ -152,8 +151,7 @@ larmor_status lmr_hold_out_frames(const lmr_job *job, const lmr_frame *frames, i
         if (own[i].weights != frames[i].weights) larmor_array_free(own[i].weights);
         larmor_array_free(factors[i]);
     }
-    free(own);
-    free(factors);
+    LMR_FREE(own, factors);
     return st;
 }
 

@@ -1,5 +1,6 @@
 /* A layer's inputs, checked, and its kernels. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/inputs.h"
+#include "core/give.h"
 
 #include <math.h>
 
@@ -35,11 +36,7 @@ larmor_status lmr_input_real(const char *who, const char *what, const larmor_arr
     if (!st && index >= 0)
         st = LMR_FAIL(LARMOR_ERR_NUMERIC, "%s: %s holds %g at element %lld, expected finite numbers", who, what, bad,
                       (long long)index);
-    if (st)
-        larmor_array_free(in_double);
-    else
-        *out = in_double;
-    return st;
+    return LMR_GIVE(out, in_double, larmor_array_free, st);
 }
 
 larmor_status lmr_input_traj(const char *who, const larmor_array *traj, larmor_shape image, larmor_array **out)

@@ -110,8 +110,7 @@ static larmor_status numbers_of(const frames *f, int group, const int64_t *reado
     const frame *one = NULL;
     LMR_TRY(find(f, group, &one));
     if (!readout) *count = one->count;
-    *inner = calloc((size_t)*count + 1, sizeof **inner);
-    if (!*inner) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(*inner, (size_t)*count + 1);
     for (int64_t i = 0; i < *count; i++) {
         const int64_t r = readout ? readout[i] : i;
         if (r < 0 || r >= one->count)
@@ -168,9 +167,7 @@ static void destroy(void *self)
 {
     frames *f = self;
     larmor_source_free(f->inner);
-    free(f->frame);
-    free(f->readout);
-    free(f);
+    LMR_FREE(f->frame, f->readout, f);
 }
 
 /* ---- one image ---- */
@@ -221,8 +218,7 @@ static larmor_status open_image(const frames *f, int index, image *m)
 
 static void close_image(image *m)
 {
-    free(m->stamp);
-    free(m->at);
+    LMR_FREE(m->stamp, m->at);
 }
 
 /* ---- lists that grow ---- */
@@ -347,8 +343,7 @@ static larmor_status cut_by_spokes(frames *f, image *m)
 static larmor_status typical_step(const image *m, double *ms)
 {
     const int64_t count = m->group.readouts - 1;
-    LMR_HEAP double *steps = calloc((size_t)count + 1, sizeof *steps);
-    if (!steps) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(double, steps, (size_t)count + 1);
     double sum = 0;
     int64_t usual = 0;
     for (int64_t i = 0; i < count; i++) steps[i] = m->at[i + 1].acquired_ms - m->at[i].acquired_ms;

@@ -1,5 +1,6 @@
 /* The public calls: a reconstruction is made from a source and options, and run series by series.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "core/give.h"
 #include "schedule/state.h"
 
 #include <stdio.h>
@@ -75,8 +76,7 @@ larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, con
     if (!recon) return LMR_FAIL(LARMOR_ERR_ARG, "recon: nowhere to put it");
     *recon = NULL;
     if (!source || !dev) return LMR_FAIL(LARMOR_ERR_ARG, "recon: a source and a device expected");
-    larmor_recon *r = calloc(1, sizeof *r);
-    if (!r) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(larmor_recon, r, 1);
     const larmor_raw_info scan = larmor_source_describe(source);
     larmor_status st = lmr_settings_read(opts, &scan, &r->settings);
     if (!st) st = check_arrays(&r->settings.opts);
@@ -87,11 +87,7 @@ larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, con
         else if (st)
             st = lmr_fall_back_to_cpu(r, st);
     }
-    if (st)
-        larmor_recon_free(r);
-    else
-        *recon = r;
-    return st;
+    return LMR_GIVE(recon, r, larmor_recon_free, st);
 }
 
 int larmor_recon_series(const larmor_recon *recon)
@@ -290,8 +286,7 @@ static larmor_status original_maps(const lmr_job *job, larmor_array **maps)
     }
     if (!st && !job->facts->given) st = larmor_axpby(1 / job->facts->noise_unit, *maps, 0, *maps);
 done:
-    larmor_array_free(here);
-    larmor_array_free(colouring);
+    LMR_FREE(here, colouring);
     return st;
 }
 
@@ -316,8 +311,7 @@ larmor_status larmor_recon_maps(larmor_recon *recon, larmor_array **maps, larmor
 {
     LMR_OWNED(larmor_array) *own = NULL;
     larmor_status st;
-    LMR_NEED(maps);
-    *maps = NULL;
+    LMR_NEED_OUT(maps);
     LMR_TRY(recall(recon));
     if (!recon || !recon->run || !recon->job.found.maps.array)
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: no coil maps of a series that was run");
@@ -361,8 +355,7 @@ larmor_status larmor_recon_find_maps(larmor_recon *recon, int series, larmor_coi
 
 larmor_status larmor_recon_eigenvalues(larmor_recon *recon, larmor_array **eigenvalues)
 {
-    LMR_NEED(eigenvalues);
-    *eigenvalues = NULL;
+    LMR_NEED_OUT(eigenvalues);
     LMR_TRY(recall(recon));
     if (!recon || !recon->run || !recon->job.found.maps.eigenvalues)
         return LMR_FAIL(LARMOR_ERR_ARG,
@@ -373,8 +366,7 @@ larmor_status larmor_recon_eigenvalues(larmor_recon *recon, larmor_array **eigen
 
 larmor_status larmor_recon_motion(larmor_recon *recon, larmor_array **rows)
 {
-    LMR_NEED(rows);
-    *rows = NULL;
+    LMR_NEED_OUT(rows);
     if (!recon || !recon->run || recon->last.motion_rows < 1)
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: no motion of a series that was run; motion_states looks for it");
     const int count = recon->last.motion_rows;
@@ -388,8 +380,7 @@ larmor_status larmor_recon_motion(larmor_recon *recon, larmor_array **rows)
 
 larmor_status larmor_recon_density(larmor_recon *recon, larmor_array **weights)
 {
-    LMR_NEED(weights);
-    *weights = NULL;
+    LMR_NEED_OUT(weights);
     LMR_TRY(recall(recon));
     if (!recon || !recon->run || !recon->job.found.density.weights ||
         recon->job.found.density.from != recon->last_group)

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/give.h"
 #include "core/owned.h"
 #include "stream/address.h"
 #include "stream/message.h"
@@ -65,11 +66,7 @@ larmor_status larmor_server_create(const char *address, const larmor_server_opts
         s->inode = made.st_ino;
     }
     if (!st) st = lmr_address_of(s->fd, address, s->actual, sizeof s->actual);
-    if (st)
-        larmor_server_free(s);
-    else
-        *server = s;
-    return st;
+    return LMR_GIVE(server, s, larmor_server_free, st);
 }
 
 const char *larmor_server_address(const larmor_server *server)

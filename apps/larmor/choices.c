@@ -5,6 +5,7 @@
 
 #include "args.h"
 #include "larmor/larmor.h"
+#include "try.h"
 
 const char *choose_trajectory(int i, const char **help)
 {
@@ -53,9 +54,8 @@ const char *choose_maps_method(int i, const char **help)
     return info.name;
 }
 
-const char *choose_unit(int i, const char **help)
+const char *choose_unit(int i, const char **help APP_UNUSED)
 {
-    (void)help;
     return larmor_traj_unit_entry(i).name;
 }
 
@@ -103,8 +103,7 @@ int choose_is_rows(const char *text)
     return text && !strncmp(text, name, length) && (!text[length] || text[length] == ':');
 }
 
-const char *choose_suffix(int i, const char **help)
+const char *choose_suffix(int i, const char **help APP_UNUSED)
 {
-    (void)help;
     return larmor_format_entry(i).suffix;
 }

@@ -13,8 +13,7 @@ static larmor_status read_to_host(const char *path, larmor_array **array)
 {
     larmor_device *host;
     *array = NULL;
-    const larmor_status st = larmor_device_open("cpu:1", &host);
-    if (st) return st;
+    TRY(larmor_device_open("cpu:1", &host));
     const larmor_status read = app_read_array(path, host, array);
     larmor_device_free(host);
     return read;
@@ -118,9 +117,8 @@ static larmor_status read_b0(recon_run *r, larmor_recon_opts *opts)
     larmor_image_info info;
     if (!path) return LARMOR_OK;
     if (!strcmp(path, "auto")) return find_b0(r, opts);
-    larmor_status st = app_read_array(path, r->dev, &opts->b0);
-    if (!st) st = larmor_image_describe(path, r->dev, &info);
-    if (st) return st;
+    TRY(app_read_array(path, r->dev, &opts->b0));
+    TRY(larmor_image_describe(path, r->dev, &info));
     r->b0_place = info.meta;
     if (info.has_geometry && info.images == 1) opts->b0_place = &r->b0_place;
     return LARMOR_OK;
@@ -152,8 +150,7 @@ int recon_read_inputs(recon_run *r, larmor_recon_opts *opts)
     if (r->s->motion_fields) APP_TRY(APP_INPUT, app_read_array(r->s->motion_fields, r->dev, &opts->motion_fields));
     if (r->s->phase_terms && !choose_is_rows(r->s->phase_terms))
         APP_TRY(APP_INPUT, app_read_array(r->s->phase_terms, r->dev, &opts->phase_terms));
-    if (r->s->motion) code = motion_read(r->s->motion, &opts->motion);
-    if (code) return code;
+    if (r->s->motion) APP_DO(motion_read(r->s->motion, &opts->motion));
     APP_TRY(APP_INPUT, read_support(opts));
     APP_TRY(APP_INPUT, open_prior(r, opts));
     const larmor_status st = read_b0(r, opts);

@@ -240,27 +240,23 @@ static int check_with_prior(const recon_settings *s)
 
 int recon_check_options(const app_command *command, const recon_settings *s)
 {
-    const int code = check_with_prior(s);
-    if (code) return code;
+    APP_DO(check_with_prior(s));
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (rules[i].used(s) || !app_differs(command, s, rules[i].option)) continue;
         const char *choice = s->outputs.count ? s->outputs.text[0] : "-";
         if (!strcmp(rules[i].with, "method")) choice = recon_method(s);
         const int is_of_maps = !strcmp(rules[i].with, "maps");
         if (is_of_maps) choice = needs_no_maps(s) ? recon_method(s) : s->maps;
-        app_error("--%s: has no effect with --%s %s; it is an option of %s.", rules[i].option,
-                  is_of_maps && needs_no_maps(s) ? "method" : rules[i].with, choice, rules[i].of);
-        return APP_USAGE;
+        return app_refuse(APP_USAGE, "--%s: has no effect with --%s %s; it is an option of %s.", rules[i].option,
+                          is_of_maps && needs_no_maps(s) ? "method" : rules[i].with, choice, rules[i].of);
     }
-    if ((s->spokes_per_frame != 0) + (s->frame_time > 0) + (s->cardiac_phases != 0) + (s->bins != NULL) > 1) {
-        app_error(
+    if ((s->spokes_per_frame != 0) + (s->frame_time > 0) + (s->cardiac_phases != 0) + (s->bins != NULL) > 1)
+        return app_refuse(
+            APP_USAGE,
             "--spokes-per-frame, --frame-time, --cardiac-phases and --bins exclude each other; give one of them.");
-        return APP_USAGE;
-    }
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
         if (needs[i].used(s) || !app_differs(command, s, needs[i].option)) continue;
-        app_error("--%s: has no effect without %s.", needs[i].option, needs[i].with);
-        return APP_USAGE;
+        return app_refuse(APP_USAGE, "--%s: has no effect without %s.", needs[i].option, needs[i].with);
     }
     const int finds_maps = !strcmp(recon_method(s), "nlinv");
     const char *without = s->checkpoint ? "--checkpoint" : NULL;
@@ -268,50 +264,34 @@ int recon_check_options(const app_command *command, const recon_settings *s)
     if (s->prior) without = "--prior";
     if (finds_maps) without = "--method nlinv";
     if (needs_no_maps(s)) without = "--method clear";
-    if (without && recon_made_maps(s)) {
-        app_error("%s: there are none with %s.", recon_made_maps(s), without);
-        return APP_USAGE;
-    }
-    if (s->basis && s->dictionary) {
-        app_error("--basis and --dictionary exclude each other; give one of them.");
-        return APP_USAGE;
-    }
-    if (s->spokes_per_frame && s->frame_step != floor(s->frame_step)) {
-        app_error("--frame-step %g: a whole number of readouts expected, as for --spokes-per-frame.", s->frame_step);
-        return APP_USAGE;
-    }
-    if (s->save_maps && !is_array(s->save_maps) && !ends_in(s->save_maps, ".h5") && !ends_in(s->save_maps, ".png")) {
-        app_error("--save-maps %s: a name that ends in .cfl, .npy, .h5 or .png expected.", s->save_maps);
-        return APP_USAGE;
-    }
+    if (without && recon_made_maps(s))
+        return app_refuse(APP_USAGE, "%s: there are none with %s.", recon_made_maps(s), without);
+    if (s->basis && s->dictionary)
+        return app_refuse(APP_USAGE, "--basis and --dictionary exclude each other; give one of them.");
+    if (s->spokes_per_frame && s->frame_step != floor(s->frame_step))
+        return app_refuse(APP_USAGE,
+                          "--frame-step %g: a whole number of readouts expected, as for --spokes-per-frame.",
+                          s->frame_step);
+    if (s->save_maps && !is_array(s->save_maps) && !ends_in(s->save_maps, ".h5") && !ends_in(s->save_maps, ".png"))
+        return app_refuse(APP_USAGE, "--save-maps %s: a name that ends in .cfl, .npy, .h5 or .png expected.",
+                          s->save_maps);
     for (int i = 0; s->bids_dir && i < s->outputs.count; i++) {
         const char *name = s->outputs.text[i];
         larmor_part part;
         if (larmor_format_of(name).has_sidecar && !larmor_bids_part(name, &part)) continue;
-        app_error("--bids-dir: --output %s: %s.", name,
-                  larmor_format_of(name).has_sidecar ? larmor_last_error() : "a .nii or a .nii.gz expected");
-        return APP_USAGE;
+        return app_refuse(APP_USAGE, "--bids-dir: --output %s: %s.", name,
+                          larmor_format_of(name).has_sidecar ? larmor_last_error() : "a .nii or a .nii.gz expected");
     }
-    if (s->bids_anew && !s->bids_dir) {
-        app_error("--bids-anew: has no effect without --bids-dir.");
-        return APP_USAGE;
-    }
-    if (s->report && !ends_in(s->report, ".html")) {
-        app_error("--report %s: a name that ends in .html expected.", s->report);
-        return APP_USAGE;
-    }
-    if (s->save_density && !is_array(s->save_density)) {
-        app_error("--save-density %s: a name that ends in .cfl or .npy expected.", s->save_density);
-        return APP_USAGE;
-    }
-    if (s->save_motion && !ends_in(s->save_motion, ".npy")) {
-        app_error("--save-motion %s: a name that ends in .npy expected.", s->save_motion);
-        return APP_USAGE;
-    }
-    if (s->save_motion && !s->opts.motion_states) {
-        app_error("--save-motion: has no effect without --motion-states.");
-        return APP_USAGE;
-    }
+    if (s->bids_anew && !s->bids_dir) return app_refuse(APP_USAGE, "--bids-anew: has no effect without --bids-dir.");
+    if (s->report && !ends_in(s->report, ".html"))
+        return app_refuse(APP_USAGE, "--report %s: a name that ends in .html expected.", s->report);
+    if (s->save_density && !is_array(s->save_density))
+        return app_refuse(APP_USAGE, "--save-density %s: a name that ends in .cfl or .npy expected.",
+                          s->save_density);
+    if (s->save_motion && !ends_in(s->save_motion, ".npy"))
+        return app_refuse(APP_USAGE, "--save-motion %s: a name that ends in .npy expected.", s->save_motion);
+    if (s->save_motion && !s->opts.motion_states)
+        return app_refuse(APP_USAGE, "--save-motion: has no effect without --motion-states.");
     return app_check_window(&s->window);
 }
 
@@ -345,8 +325,8 @@ int recon_read_delays(const recon_settings *s, const larmor_raw *raw, larmor_rec
     opts->delays = LARMOR_DELAYS_GIVEN;
     if (app_read_numbers(s->delays, APP_MAX_NUMBERS, 0, &list) && scan_delays(encoding.ndim, &list, opts->delay))
         return APP_DONE;
-    app_error("--delays \"%s\": auto, off or numbers; %s.", s->delays, scan_delays_expected(encoding.ndim));
-    return APP_USAGE;
+    return app_refuse(APP_USAGE, "--delays \"%s\": auto, off or numbers; %s.", s->delays,
+                      scan_delays_expected(encoding.ndim));
 }
 
 larmor_raw_opts recon_raw(const recon_settings *s)

@@ -170,10 +170,7 @@ static larmor_status append_all(larmor_raw_writer *writer, const readouts *r, fl
 
 larmor_status larmor_raw_append_arrays(larmor_raw_writer *writer, const larmor_acquisitions *given)
 {
-    LMR_NEED(writer);
-    LMR_NEED(given);
-    LMR_NEED(given->kspace);
-    LMR_NEED(given->traj);
+    LMR_NEED(writer, given, given->kspace, given->traj);
     LMR_TRY(check_shapes(given->kspace, given->traj));
     const larmor_encoding *space = lmr_raw_writer_encoding(writer);
     const larmor_shape s = larmor_array_shape(given->kspace);
@@ -194,11 +191,7 @@ larmor_status larmor_raw_append_arrays(larmor_raw_writer *writer, const larmor_a
     if (!st) st = larmor_array_download(given->traj, LARMOR_F64, &r.traj);
     if (!st && given->phase_terms) st = take_phases(&r);
     if (!st) st = append_all(writer, &r, data, traj);
-    free(r.phase);
-    free(r.traj);
-    free(r.data);
-    free(traj);
-    free(data);
+    LMR_FREE(r.phase, r.traj, r.data, traj, data);
     return st;
 }
 
@@ -333,9 +326,7 @@ larmor_status larmor_raw_save(larmor_output *out, const larmor_array *kspace, co
     const larmor_grid_opts defaults = {.matrix = {0}};
     larmor_encoding space = {.ndim = 0};
     LMR_OWNED(larmor_array) *samples = NULL, *points = NULL, *plane = NULL;
-    LMR_NEED(out);
-    LMR_NEED(kspace);
-    LMR_NEED(traj);
+    LMR_NEED(out, kspace, traj);
     if (!opts) opts = &defaults;
     LMR_TRY(check_opts(opts));
     LMR_TRY(with_dimensions(kspace, traj, &samples, &points));

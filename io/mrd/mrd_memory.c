@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "core/give.h"
 #include "io/mrd/mrd.h"
 
 typedef struct given_text {
@@ -130,11 +131,7 @@ static larmor_status make_raw(const given_text *xml, const larmor_raw *like, con
     if (!st && xml) st = lmr_mrd_check_grids(raw);
     if (!st) st = copy_acquisitions(acquisitions, count, opts->as_stored, raw);
     if (!st && !opts->as_stored) st = lmr_mrd_understand(opts, raw);
-    if (st)
-        larmor_raw_free(raw);
-    else
-        *out = raw;
-    return st;
+    return LMR_GIVE(out, raw, larmor_raw_free, st);
 }
 
 larmor_status larmor_raw_of_acquisitions(const char *xml, int64_t bytes, const larmor_acquisition *acquisitions,

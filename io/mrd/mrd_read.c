@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "core/axes_given.h"
+#include "core/give.h"
+#include "core/owned.h"
 #include "io/mrd/mrd.h"
 #include "io/parts.h"
 #include "io/process/reader_process.h"
@@ -379,14 +381,13 @@ typedef struct filling {
 } filling;
 
 /* Data and trajectories are read alternately, from different parts of the file; each has its own window. */
-static larmor_status fill_part(void *user, int part, int64_t first, int64_t end)
+static larmor_status fill_part(void *user, int part LMR_UNUSED, int64_t first, int64_t end)
 {
     const larmor_raw *raw = ((filling *)user)->raw;
     const lmr_reader_place *place = ((filling *)user)->place;
     pieces *data = calloc(1, sizeof *data), *traj = calloc(1, sizeof *traj);
     int64_t i = first - 1;
     int good = 1, stopped = 0;
-    (void)part;
     if (data && traj) data->source = traj->source = ((filling *)user)->source;
     while (data && traj && good && ++i < end) {
         const lmr_mrd_head *h = &raw->head[i];
@@ -413,8 +414,7 @@ static larmor_status fill_part(void *user, int part, int64_t first, int64_t end)
                read_piece(traj, place[i].traj, raw->traj + r->traj, INT64_C(4) * h->samples * h->traj_dims);
     }
     const int created = data && traj;
-    free(data);
-    free(traj);
+    LMR_FREE(data, traj);
     if (!created) return LMR_NO_MEMORY();
     if (stopped) return lmr_stopped();
     if (good) return LARMOR_OK;
@@ -515,8 +515,7 @@ static larmor_status check_shift(const double shift_mm[3])
 larmor_status lmr_mrd_new(const larmor_raw_opts *opts, larmor_raw **out)
 {
     LMR_TRY(check_shift(opts->shift_mm));
-    larmor_raw *raw = calloc(1, sizeof *raw);
-    if (!raw) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(larmor_raw, raw, 1);
     raw->conjugate = opts->conjugate;
     raw->info.multiband_left_out = opts->multiband_left_out;
     memcpy(raw->shift_mm, opts->shift_mm, sizeof raw->shift_mm);
@@ -530,8 +529,7 @@ larmor_status larmor_raw_open(const char *path, const larmor_raw_opts *opts, lar
     static const larmor_raw_opts defaults;
     larmor_raw *raw;
     if (!opts) opts = &defaults;
-    LMR_NEED(out);
-    *out = NULL;
+    LMR_NEED_OUT(out);
     LMR_TRY(lmr_mrd_new(opts, &raw));
     lmr_source source;
     larmor_status st = lmr_source_open(path, "an MRD file", &source);
@@ -541,30 +539,12 @@ larmor_status larmor_raw_open(const char *path, const larmor_raw_opts *opts, lar
         if (st) lmr_fail_in(st, path);
         lmr_source_close(&source);
     }
-    if (st)
-        larmor_raw_free(raw);
-    else
-        *out = raw;
-    return st;
+    return LMR_GIVE(out, raw, larmor_raw_free, st);
 }
 
 void larmor_raw_free(larmor_raw *raw)
 {
     if (!raw) return;
-    free(raw->header.encoding);
-    free(raw->xml);
-    free(raw->head);
-    free(raw->readout);
-    free(raw->data);
-    free(raw->traj);
-    free(raw->phase);
-    free(raw->time_s);
-    free(raw->weight);
-    free(raw->order);
-    free(raw->first_in_order);
-    free(raw->group);
-    free(raw->wave);
-    free(raw->wave_data);
-    free(raw->wave_at);
-    free(raw);
+    LMR_FREE(raw->header.encoding, raw->xml, raw->head, raw->readout, raw->data, raw->traj, raw->phase, raw->time_s);
+    LMR_FREE(raw->weight, raw->order, raw->first_in_order, raw->group, raw->wave, raw->wave_data, raw->wave_at, raw);
 }

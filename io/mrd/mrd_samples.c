@@ -20,15 +20,13 @@ typedef struct selection {
 
 static void free_selection(selection *s)
 {
-    free(s->readout);
-    free(s->first);
+    LMR_FREE(s->readout, s->first);
 }
 
 /* Samples of the selection's readouts. */
 static larmor_status measure(const larmor_raw *raw, selection *s)
 {
-    s->first = lmr_new(s->count + 1, sizeof *s->first);
-    if (!s->first) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(s->first, s->count + 1);
     for (int64_t r = 0; r < s->count; r++) {
         const int64_t kept = lmr_head_kept(&raw->head[s->readout[r]]);
         s->first[r] = s->total;
@@ -45,8 +43,7 @@ static larmor_status select_readouts(const larmor_raw *raw, int group, int calib
     if (calibration) {
         LMR_TRY(lmr_mrd_calibration(raw, group, &s->readout, &s->count));
     } else {
-        s->readout = calloc((size_t)s->count, sizeof *s->readout);
-        if (!s->readout) return LMR_NO_MEMORY();
+        LMR_ALLOCATE_ZEROS(s->readout, s->count);
         memcpy(s->readout, raw->order + raw->first_in_order[group], (size_t)s->count * sizeof *s->readout);
     }
     return measure(raw, s);
@@ -58,8 +55,7 @@ static larmor_status select_some(const larmor_raw *raw, int group, const int64_t
 {
     const int64_t *order = raw->order + raw->first_in_order[group], there = raw->group[group].readouts;
     *s = (selection){.regular = 1, .count = count};
-    s->readout = calloc((size_t)count + 1, sizeof *s->readout);
-    if (!s->readout) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(s->readout, (size_t)count + 1);
     for (int64_t r = 0; r < count; r++) {
         if (readout[r] < 0 || readout[r] >= there)
             return LMR_FAIL(LARMOR_ERR_ARG, "raw: readout %lld of group %d, which has %lld", (long long)readout[r],
@@ -194,10 +190,9 @@ static void shift_sample(const copying *c, int64_t at, float *x)
     x[0] = real;
 }
 
-static larmor_status copy_part(void *user, int part, int64_t first, int64_t end)
+static larmor_status copy_part(void *user, int part LMR_UNUSED, int64_t first, int64_t end)
 {
     enum { ASK_EVERY = 64 };
-    (void)part;
     const copying *c = user;
     const larmor_raw *raw = c->raw;
     const float sign = raw->conjugate ? -1.f : 1.f;
@@ -246,8 +241,7 @@ static larmor_status fill_coils(const larmor_raw *raw, const selection *s, const
 static larmor_status fill_density(const larmor_raw *raw, const selection *s, const unsigned char *inside,
                                   larmor_shape shape, larmor_device *dev, larmor_array **out)
 {
-    LMR_HEAP double *host = calloc((size_t)larmor_shape_count(shape), sizeof *host);
-    if (!host) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(double, host, (size_t)larmor_shape_count(shape));
     int64_t at = 0, to = 0;
     for (int64_t r = 0; r < s->count; r++) {
         const lmr_mrd_head *h = &raw->head[s->readout[r]];
@@ -294,8 +288,7 @@ static larmor_status find_first(const larmor_raw *raw, const selection *s, const
                                 int64_t **first)
 {
     int64_t at = 0, kept = 0;
-    *first = lmr_new(s->count + 1, sizeof **first);
-    if (!*first) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(*first, s->count + 1);
     for (int64_t r = 0; r < s->count; r++) {
         const int64_t end = at + lmr_head_kept(&raw->head[s->readout[r]]);
         (*first)[r] = kept;
@@ -357,9 +350,7 @@ larmor_status larmor_raw_samples(const larmor_raw *raw, int group, const larmor_
 {
     LMR_NEED(out);
     *out = (larmor_samples){0};
-    LMR_NEED(raw);
-    LMR_NEED(grid);
-    LMR_NEED(dev);
+    LMR_NEED(raw, grid, dev);
     LMR_TRY(check_request(raw, group, grid));
     selection s;
     larmor_status st = select_readouts(raw, group, calibration, &s);
@@ -374,10 +365,7 @@ larmor_status larmor_raw_readouts(const larmor_raw *raw, int group, const int64_
 {
     LMR_NEED(out);
     *out = (larmor_samples){0};
-    LMR_NEED(raw);
-    LMR_NEED(readout);
-    LMR_NEED(grid);
-    LMR_NEED(dev);
+    LMR_NEED(raw, readout, grid, dev);
     LMR_TRY(check_request(raw, group, grid));
     if (count < 1) return LMR_FAIL(LARMOR_ERR_ARG, "raw: %lld readouts, expected 1 at least", (long long)count);
     selection s;
@@ -446,8 +434,7 @@ static larmor_status find_values(const larmor_raw *raw, const selection *s, cons
 static larmor_status values_of(const larmor_raw *raw, int group, const int64_t *readout, int64_t count,
                                const larmor_grid *grid, int terms, larmor_device *dev, larmor_array **values)
 {
-    LMR_NEED(grid);
-    LMR_NEED(dev);
+    LMR_NEED(grid, dev);
     LMR_TRY(check_request(raw, group, grid));
     if (readout && count < 1)
         return LMR_FAIL(LARMOR_ERR_ARG, "raw: %lld readouts, expected 1 at least", (long long)count);
@@ -459,8 +446,7 @@ static larmor_status values_of(const larmor_raw *raw, int group, const int64_t *
 larmor_status larmor_raw_times(const larmor_raw *raw, int group, const int64_t *readout, int64_t count,
                                const larmor_grid *grid, larmor_device *dev, larmor_array **times)
 {
-    LMR_NEED(times);
-    *times = NULL;
+    LMR_NEED_OUT(times);
     LMR_NEED(raw);
     return values_of(raw, group, readout, count, grid, 0, dev, times);
 }
@@ -468,8 +454,7 @@ larmor_status larmor_raw_times(const larmor_raw *raw, int group, const int64_t *
 larmor_status larmor_raw_phase_terms(const larmor_raw *raw, int group, const int64_t *readout, int64_t count,
                                      const larmor_grid *grid, larmor_device *dev, larmor_array **phases)
 {
-    LMR_NEED(phases);
-    *phases = NULL;
+    LMR_NEED_OUT(phases);
     LMR_NEED(raw);
     if (!raw->phase) return LMR_FAIL(LARMOR_ERR_ARG, "raw: the file was opened without opts.phase_terms");
     return values_of(raw, group, readout, count, grid, raw->info.phase_terms, dev, phases);
@@ -478,27 +463,18 @@ larmor_status larmor_raw_phase_terms(const larmor_raw *raw, int group, const int
 void larmor_samples_free(larmor_samples *samples)
 {
     if (!samples) return;
-    larmor_array_free(samples->kspace);
-    larmor_array_free(samples->traj);
-    larmor_array_free(samples->density);
-    free(samples->step1);
-    free(samples->step2);
-    free(samples->first);
-    free(samples->along);
-    free(samples->step);
+    LMR_FREE(samples->kspace, samples->traj, samples->density, samples->step1, samples->step2, samples->first,
+             samples->along, samples->step);
     *samples = (larmor_samples){0};
 }
 
 larmor_status larmor_raw_noise(const larmor_raw *raw, larmor_device *dev, larmor_array **noise)
 {
-    LMR_NEED(noise);
-    *noise = NULL;
-    LMR_NEED(raw);
-    LMR_NEED(dev);
+    LMR_NEED_OUT(noise);
+    LMR_NEED(raw, dev);
     if (!raw->info.noise) return LARMOR_OK;
     selection s = {.count = 0};
-    s.readout = calloc((size_t)raw->info.noise, sizeof *s.readout);
-    if (!s.readout) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(s.readout, raw->info.noise);
     for (int64_t i = 0; i < raw->info.acquisitions; i++)
         if (raw->readout[i].use == LMR_NOISE) s.readout[s.count++] = i;
     larmor_status st = measure(raw, &s);
@@ -519,16 +495,12 @@ static larmor_status convert_coils(const larmor_raw *raw, larmor_array *x, int a
 
 larmor_status larmor_raw_keep_coils(const larmor_raw *raw, larmor_array *all, int axis, larmor_array **kept)
 {
-    LMR_NEED(raw);
-    LMR_NEED(all);
-    LMR_NEED(kept);
+    LMR_NEED(raw, all, kept);
     return convert_coils(raw, all, axis, 0, kept);
 }
 
 larmor_status larmor_raw_restore_coils(const larmor_raw *raw, larmor_array *kept, int axis, larmor_array **all)
 {
-    LMR_NEED(raw);
-    LMR_NEED(kept);
-    LMR_NEED(all);
+    LMR_NEED(raw, kept, all);
     return convert_coils(raw, kept, axis, 1, all);
 }

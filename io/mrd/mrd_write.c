@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/give.h"
 #include "core/owned.h"
 #include "io/images/formats.h"
 #include "io/mrd/mrd.h"
@@ -42,11 +43,7 @@ larmor_status larmor_raw_create(larmor_output *out, const larmor_scan *scan, lar
     if (!scan->header) st = lmr_mrd_make_xml(out->path, scan, &w->xml);
     if (scan->header && !(w->xml = strdup(scan->header))) st = LMR_NO_MEMORY();
     if (!st) st = lmr_h5_begin(out, MOST_BYTES, &w->file);
-    if (st)
-        larmor_raw_writer_free(w);
-    else
-        *writer = w;
-    return st;
+    return LMR_GIVE(writer, w, larmor_raw_writer_free, st);
 }
 
 const larmor_encoding *lmr_raw_writer_encoding(const larmor_raw_writer *writer)

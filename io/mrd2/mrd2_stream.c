@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/give.h"
 #include "core/hash.h"
 #include "core/owned.h"
 #include "io/mrd2/mrd2.h"
@@ -241,11 +242,7 @@ larmor_status lmr_mrd2_open(const lmr_source *source, lmr_mrd2 **out)
     LMR_NEW_ZEROS(lmr_mrd2, m, 1);
     m->source = source;
     const larmor_status st = read_stream(m);
-    if (st)
-        lmr_mrd2_free(m);
-    else
-        *out = m;
-    return st;
+    return LMR_GIVE(out, m, lmr_mrd2_free, st);
 }
 
 void lmr_mrd2_free(lmr_mrd2 *m)

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/give.h"
 #include "core/owned.h"
 #include "io/process/reader_path.h"
 #include "io/reader/sanitized.h"
@@ -371,11 +372,7 @@ static larmor_status begin(lmr_reader *r, const lmr_source *source, const lmr_so
     close_one(&pair[1]);
     if (st) named(r, st);
     if (!st) st = set_up(r, source, second, suffix);
-    if (st)
-        lmr_reader_end(r);
-    else
-        *out = r;
-    return st;
+    return LMR_GIVE(out, r, lmr_reader_end, st);
 }
 
 larmor_status lmr_reader_start(const lmr_source *source, const lmr_source *second, const char *suffix,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/give.h"
 #include "core/owned.h"
 #include "io/reader/mrd_head.h"
 #include "io/twix/twix.h"
@@ -335,11 +336,7 @@ larmor_status lmr_twix_open(const lmr_source *source, const char *measurement, l
         add_note(t, "physiology (PMU) in a layout that is not that of VD and VE is left out: %d packet%s.\n",
                  t->unknown_packets, t->unknown_packets > 1 ? "s" : "");
     if (!st && !t->count) st = LMR_FAIL(LARMOR_ERR_FORMAT, "no readouts in the measurement.");
-    if (st)
-        lmr_twix_free(t);
-    else
-        *out = t;
-    return st;
+    return LMR_GIVE(out, t, lmr_twix_free, st);
 }
 
 void lmr_twix_free(lmr_twix *t)

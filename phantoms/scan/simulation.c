@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/axes_given.h"
+#include "core/give.h"
 #include "core/names.h"
 #include "core/owned.h"
 
@@ -435,11 +436,7 @@ larmor_status larmor_simulation_create(larmor_device *dev, const larmor_simulati
     s->dev = lmr_device_ref(dev);
     s->contrast = -1; /* no samples yet */
     const larmor_status st = prepare(s);
-    if (st)
-        larmor_simulation_free(s);
-    else
-        *simulation = s;
-    return st;
+    return LMR_GIVE(simulation, s, larmor_simulation_free, st);
 }
 
 larmor_simulation_info larmor_simulation_describe(const larmor_simulation *simulation)

@@ -1,6 +1,7 @@
 /* The true images of bins of heart and breath. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "core/give.h"
 #include "core/owned.h"
 #include "core/select.h"
 #include "phantoms/scan/simulation.h"
@@ -51,11 +52,7 @@ static larmor_status average(const larmor_simulation *s, const larmor_phantom *o
         if (!st) st = larmor_phantom_bandlimited(now, s->dev, LARMOR_C64, shape, &one);
         if (!st) st = larmor_axpby(1 / (double)used, one, 1, sum);
     }
-    if (st)
-        larmor_array_free(sum);
-    else
-        *image = sum;
-    return st;
+    return LMR_GIVE(image, sum, larmor_array_free, st);
 }
 
 static larmor_status fill(const larmor_simulation *s, int hearts, int breaths, larmor_expected *e)

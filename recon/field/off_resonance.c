@@ -8,6 +8,7 @@
 #include "core/array.h"
 #include "core/device.h"
 #include "core/gate.h"
+#include "core/give.h"
 #include "core/owned.h"
 #include "core/refs.h"
 #include "nufft/toeplitz.h"
@@ -123,11 +124,7 @@ larmor_status larmor_segments_create(const larmor_array *field, const larmor_arr
     larmor_status st = find(s, field, times, &o, &f, &place);
     if (!st) st = upload(s, f, place);
     LMR_FREE(place, f);
-    if (st)
-        larmor_segments_free(s);
-    else
-        *segments = s;
-    return st;
+    return LMR_GIVE(segments, s, larmor_segments_free, st);
 }
 
 /* ---- of the terms of a model ---- */
@@ -161,11 +158,7 @@ larmor_status larmor_segments_of_terms(const larmor_model_term *terms, int count
     larmor_segments *s = lmr_segments_new(terms[0].space->dev, terms[0].space->shape, terms[0].time->shape);
     if (!s) return LMR_NO_MEMORY();
     const larmor_status st = upload_separated(s, &t, &found);
-    if (st)
-        larmor_segments_free(s);
-    else
-        *segments = s;
-    return st;
+    return LMR_GIVE(segments, s, larmor_segments_free, st);
 }
 
 static larmor_status fit_terms(larmor_segments *s)

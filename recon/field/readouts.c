@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/give.h"
 #include "core/owned.h"
 #include "recon/field/sum.h"
 
@@ -92,9 +93,5 @@ larmor_status larmor_segments_readouts(const larmor_segments *all, const int64_t
     if (!st)
         st = larmor_array_upload(s->dev, LARMOR_I64, LARMOR_SHAPE(larmor_shape_count(s->samples)), LARMOR_I64, place,
                                  &s->place);
-    if (st)
-        larmor_segments_free(s);
-    else
-        *segments = s;
-    return st;
+    return LMR_GIVE(segments, s, larmor_segments_free, st);
 }

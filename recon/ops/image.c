@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "core/give.h"
 #include "core/owned.h"
 #include "larmor/operators.h"
 #include "larmor/recon.h"
@@ -21,11 +22,7 @@ static larmor_status energy_of(const char *who, const char *what, const larmor_a
     larmor_array *out;
     LMR_TRY(larmor_array_create(like->dev, like->dtype, like->shape, &out));
     const larmor_status st = lmr_vec_of(x)->combine(x->dev->ctx, voxels, coils, x->data, x->data, out->data);
-    if (st)
-        larmor_array_free(out);
-    else
-        *e = out;
-    return st;
+    return LMR_GIVE(e, out, larmor_array_free, st);
 }
 
 larmor_status larmor_root_sum_of_squares(const larmor_array *coils, larmor_array *x)
@@ -82,11 +79,7 @@ larmor_status larmor_crop(const larmor_array *x, larmor_shape shape, double scal
     larmor_array *out;
     LMR_TRY(larmor_array_create(x->dev, x->dtype, shape, &out));
     const larmor_status st = kernels->crop(x->dev->ctx, from, to, scale, x->data, out->data);
-    if (st)
-        larmor_array_free(out);
-    else
-        *y = out;
-    return st;
+    return LMR_GIVE(y, out, larmor_array_free, st);
 }
 
 /* ---- other voxels ---- */
@@ -124,11 +117,7 @@ larmor_status larmor_resize(const larmor_array *x, larmor_shape shape, larmor_ar
         larmor_array_free(from);
         from = to;
     }
-    if (st)
-        larmor_array_free(from);
-    else
-        *y = from;
-    return st;
+    return LMR_GIVE(y, from, larmor_array_free, st);
 }
 
 static larmor_status transform(const larmor_array *x, int to_kspace, larmor_array **y)

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/give.h"
 #include "core/owned.h"
 #include "recon/prox/sum.h"
 #include "recon/prox/terms.h"
@@ -141,11 +142,7 @@ larmor_status larmor_regulariser_create(larmor_device *dev, const char *name, co
     r->dtype = dtype;
     r->shape = shape;
     const larmor_status st = make(r, &terms, &o);
-    if (st)
-        larmor_regulariser_free(r);
-    else
-        *out = r;
-    return st;
+    return LMR_GIVE(out, r, larmor_regulariser_free, st);
 }
 
 void larmor_regulariser_free(larmor_regulariser *r)

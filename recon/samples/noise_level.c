@@ -200,8 +200,7 @@ static larmor_status read_runs(room *w, const points *of, larmor_array *kspace)
     const int64_t each = of->order + 1, m = each * w->runs;
     LMR_OWNED(larmor_array) *index = NULL, *ones = NULL, *values = NULL;
     const lmr_recon_kernels *kernels;
-    LMR_HEAP int64_t *at = lmr_new(m, sizeof *at);
-    if (!at) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(int64_t, at, m);
     for (int64_t i = 0; i < m; i++) at[i] = of->first[i / each] + i % each;
     LMR_TRY(lmr_recon_kernels_of(kspace->dev, kspace->dtype, &kernels));
     LMR_TRY(larmor_array_upload(kspace->dev, LARMOR_I64, LARMOR_SHAPE(m), LARMOR_I64, at, &index));
@@ -219,8 +218,7 @@ static larmor_status prepare(room *w, points *of, int64_t own, larmor_array *ksp
     of->unused_yet = (of->before[0] + of->step - 1) / of->step;
     w->runs = own ? end / of->step - of->unused_yet : 0;
     if (!w->runs) return LARMOR_OK;
-    of->first = lmr_new(w->runs, sizeof *of->first);
-    if (!of->first) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(of->first, w->runs);
     LMR_TRY(lmr_parallel(of->threads, of->readouts, use_runs, of));
     return read_runs(w, of, kspace);
 }

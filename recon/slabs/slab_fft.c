@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "core/array.h"
+#include "core/give.h"
 #include "core/owned.h"
 
 void lmr_slab_fft_free(lmr_slab_fft *f)
@@ -44,11 +45,7 @@ larmor_status lmr_slab_fft_create(larmor_device *dev, larmor_ranks *ranks, larmo
     f->references = 1;
     for (int d = 0; d < 3; d++) f->n[d] = n[d];
     const larmor_status st = make(ranks, dtype, f);
-    if (st)
-        lmr_slab_fft_free(f);
-    else
-        *out = f;
-    return st;
+    return LMR_GIVE(out, f, lmr_slab_fft_free, st);
 }
 
 static larmor_status transform_planes(lmr_slab_fft *f, const larmor_array *slab)

@@ -1,4 +1,5 @@
 /* Trajectories by name. SPDX-License-Identifier: Apache-2.0 */
+#include "core/give.h"
 #include "recon/traj/traj.h"
 
 #include <stdlib.h>
@@ -112,9 +113,5 @@ larmor_status larmor_traj_create(larmor_device *dev, const char *name, const lar
         if (!st) st = larmor_array_write(out, k, larmor_array_bytes(out));
         free(k);
     }
-    if (st)
-        larmor_array_free(out);
-    else
-        *traj = out;
-    return st;
+    return LMR_GIVE(traj, out, larmor_array_free, st);
 }

@@ -70,13 +70,19 @@ static inline larmor_recon *recon_of(const scan *s, const larmor_recon_opts *opt
     return recon;
 }
 
+/* One whose first series is there. */
+static inline larmor_recon *run_of(const scan *s, const larmor_recon_opts *opts, larmor_recon_result *result)
+{
+    larmor_recon *recon = recon_of(s, opts);
+    assert_ok(larmor_recon_run(recon, 0, result));
+    return recon;
+}
+
 /* The first series. */
 static inline larmor_recon_result result_of(const scan *s, const larmor_recon_opts *opts)
 {
-    larmor_recon *recon = recon_of(s, opts);
     larmor_recon_result result;
-    assert_ok(larmor_recon_run(recon, 0, &result));
-    larmor_recon_free(recon);
+    larmor_recon_free(run_of(s, opts, &result));
     assert_true(result.count > 0);
     return result;
 }

@@ -207,10 +207,9 @@ TEST(g_of_every_other_line_is_that_of_two_voxels_that_fold)
 {
     OWNED(scan) s = noisy(every_other_line);
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg", AT(1e-7));
-    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     OWNED(larmor_recon_result) result;
+    OWNED(larmor_recon) *recon = run_of(&s, &opts, &result);
     OWNED(larmor_noise_maps) maps;
-    assert_ok(larmor_recon_run(recon, 0, &result));
     assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = 300}, &maps));
     OWNED(float) *g = values_of(maps.map[0].g), *m = values_of(s.maps);
     double expected[N * N];
@@ -242,10 +241,9 @@ static void expect_quick_as_many(scan (*make)(void))
 {
     OWNED(scan) s = noisy(make);
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg", AT(1e-2));
-    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     OWNED(larmor_recon_result) result;
+    OWNED(larmor_recon) *recon = run_of(&s, &opts, &result);
     OWNED(larmor_noise_maps) quick, many;
-    assert_ok(larmor_recon_run(recon, 0, &result));
     assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = 96}, &many));
     assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.quick = 1}, &quick));
     assert_int_equal(quick.way, LARMOR_NOISE_LINEAR);
@@ -271,10 +269,9 @@ static void expect_quick(larmor_recon_opts opts, int count)
 {
     OWNED(scan) s = noisy(all_lines);
     opts.maps = s.maps;
-    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     OWNED(larmor_recon_result) result;
+    OWNED(larmor_recon) *recon = run_of(&s, &opts, &result);
     OWNED(larmor_noise_maps) maps;
-    assert_ok(larmor_recon_run(recon, 0, &result));
     assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.quick = 1}, &maps));
     assert_int_equal(maps.count, count);
     if (count) assert_true(maps.way == LARMOR_NOISE_EXACT && maps.samples == 0 && maps.width == 0 && maps.snr > 0);
@@ -295,10 +292,9 @@ TEST(g_of_all_lines_is_one)
 {
     OWNED(scan) s = noisy(all_lines);
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg");
-    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     OWNED(larmor_recon_result) result;
+    OWNED(larmor_recon) *recon = run_of(&s, &opts, &result);
     OWNED(larmor_noise_maps) maps;
-    assert_ok(larmor_recon_run(recon, 0, &result));
     assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.only_exact = 1}, &maps));
     assert_int_equal(maps.count, 1);
     OWNED(float) *g = values_of(maps.map[0].g);
@@ -396,10 +392,9 @@ TEST(responses_are_refused_where_there_are_none)
 {
     OWNED(scan) s = noisy(spokes);
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg");
-    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     OWNED(larmor_recon_result) result;
+    OWNED(larmor_recon) *recon = run_of(&s, &opts, &result);
     OWNED(larmor_response_maps) maps;
-    assert_ok(larmor_recon_run(recon, 0, &result));
     assert_refused(larmor_recon_response(recon, 0, &result, &(larmor_response_opts){.probes = -1}, &maps),
                    LARMOR_ERR_ARG, "response.probes: -1 is not from 1 to 4096");
     assert_refused(larmor_recon_response(recon, 0, &result, &(larmor_response_opts){.contrast = -1}, &maps),
@@ -488,10 +483,9 @@ TEST(the_map_is_the_same_whenever_it_is_made)
     float *value[2];
     if (!is_cpu()) skip();
     for (int i = 0; i < 2; i++) {
-        OWNED(larmor_recon) *recon = recon_of(&s, &opts);
         OWNED(larmor_recon_result) result;
+        OWNED(larmor_recon) *recon = run_of(&s, &opts, &result);
         OWNED(larmor_noise_maps) maps;
-        assert_ok(larmor_recon_run(recon, 0, &result));
         assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = 3}, &maps));
         value[i] = values_of(maps.map[0].deviation);
     }
@@ -592,10 +586,9 @@ TEST(a_listener_stops_a_map)
     OWNED(scan) s = noisy(spokes);
     notes n = {.stop_at = "noise map, sample 17 of 64"};
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg", .listener = take_note, .user = &n);
-    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     OWNED(larmor_recon_result) result;
+    OWNED(larmor_recon) *recon = run_of(&s, &opts, &result);
     OWNED(larmor_noise_maps) maps;
-    assert_ok(larmor_recon_run(recon, 0, &result));
     assert_int_equal(larmor_recon_noise(recon, 0, &result, NULL, &maps), LARMOR_STOPPED);
     assert_int_equal(maps.count, 0);
     assert_noted(n, "S:noise map, sample 17 of 64");
