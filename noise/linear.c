@@ -153,8 +153,9 @@ static larmor_status share(const lmr_noisy *n, const double by[2], const double 
 
 /* ---- samples of noise ---- */
 
-static larmor_status add_samples(const lmr_noisy *n, double weight, int samples, of_sample *each)
+static larmor_status add_samples(const lmr_noisy *n, double weight, lmr_noise_samples *how, of_sample *each)
 {
+    const int samples = how->count;
     const double change = each->real ? MAX_REL_CHANGE_QUICK : MAX_REL_CHANGE;
     const larmor_solve_opts plain = {.max_iter = MOST_STEPS, .tol = -1, .lambda = weight, .relative = change};
     LMR_FREED_BY(close_problem) problem p = {.A = NULL};
@@ -163,12 +164,14 @@ static larmor_status add_samples(const lmr_noisy *n, double weight, int samples,
         const int count = samples - i < p.copies ? samples - i : p.copies;
         LMR_OWNED(larmor_array) *e = NULL;
         larmor_solve_opts opts = plain;
+        larmor_report report;
         opts.precondition = p.M;
         LMR_TRY(lmr_noise_step(n, i, samples));
         LMR_TRY(lmr_sample_noise(n->job, p.frames, p.count, p.like, n->deviation,
                                  LMR_NOISE_SEED + (uint64_t)(i + 1) * (uint64_t)n->count, &e));
         LMR_TRY(larmor_zero(p.x));
-        LMR_TRY(larmor_cg(p.A, e, p.x, &opts, NULL));
+        LMR_TRY(larmor_cg(p.A, e, p.x, &opts, &report));
+        how->steps += report.iters;
         for (int c = 0; c < count; c++) {
             LMR_OWNED(larmor_array) *one = p.copies > 1 ? NULL : larmor_array_ref(p.x);
             if (!one) LMR_TRY(lmr_one_of(p.x, c, &one));
@@ -193,9 +196,10 @@ larmor_status lmr_noise_linear(const lmr_noisy *n, lmr_noise_samples *how, doubl
     double by[2];
     key_of(n, weight, how, by);
     LMR_TRY(take_shared(n, by, deviation[0], &how->shared));
-    if (how->shared) return LARMOR_OK;
+    how->left_out = !how->shared && !how->may_take;
+    if (how->shared || how->left_out) return LARMOR_OK;
     larmor_status st = how->averages ? lmr_noisy_room(n, &each.real) : LARMOR_OK;
-    if (!st) st = add_samples(n, weight, how->count, &each);
+    if (!st) st = add_samples(n, weight, how, &each);
     if (!st && how->averages) st = average_all(n, unit, each.real, deviation, &how->width);
     lmr_free_each((void **)each.real, n->images);
     LMR_TRY(st);

@@ -13,7 +13,15 @@
 #include "pipeline/method.h"
 #include "schedule/state.h"
 
-enum { DEFAULT_SAMPLES = 64, LEAST_SAMPLES = 2, QUICK_SAMPLES = 1 };
+/* Of the iterations of the images so far: what quick maps may take. */
+#define MAX_QUICK_PART 0.1
+enum {
+    DEFAULT_SAMPLES = 64,
+    LEAST_SAMPLES = 2,
+    QUICK_SAMPLES = 1,
+    LEAST_EXPECTED = 8,  /* iterations of a sample of noise, where the image was begun near its solution */
+    LEAST_REPLICAS = 16, /* of a map that says something */
+};
 
 /* ---- maps ---- */
 
@@ -81,17 +89,51 @@ static void log_noise_map(const lmr_noisy *n, const larmor_noise_maps *maps, dou
                            : "");
 }
 
-static larmor_status find_linear(const lmr_noisy *n, int averages, double *const *unit, double **deviation,
+/* ---- what a quick map takes ---- */
+
+/* The iterations of an image, with those of the search for its weight. */
+static int iterations_of(const larmor_recon_report *report)
+{
+    const int searched = report->lambda_from == LARMOR_LAMBDA_FROM_DATA ? report->choice.iters : 0;
+    return searched + report->solver.iters;
+}
+
+/* At a known weight and from zero a sample of noise takes about half the iterations of the image, one of several
+ * replicas all. */
+static int expected_of(const larmor_recon_report *report, larmor_noise_way way)
+{
+    const int one = report->solver.iters > LEAST_EXPECTED ? report->solver.iters : LEAST_EXPECTED;
+    return way == LARMOR_NOISE_REPLICAS ? LEAST_REPLICAS * one : QUICK_SAMPLES * one;
+}
+
+/* 1 if a quick map is expected to leave all of them below a tenth of the images' iterations. */
+static int may_take(const larmor_recon *recon, const larmor_recon_report *report, larmor_noise_way way)
+{
+    const double taken = recon->quick.maps + expected_of(report, way);
+    return way != LARMOR_NOISE_REPLICAS && taken < MAX_QUICK_PART * recon->quick.images;
+}
+
+static void leave_out(const larmor_recon_report *report, larmor_noise_maps *maps)
+{
+    const int all = iterations_of(report);
+    maps->left_out = (double)expected_of(report, maps->way) / (all > 1 ? all : 1);
+}
+
+/* ---- a series ---- */
+
+static larmor_status find_linear(const lmr_noisy *n, int averages, int takes, double *const *unit, double **deviation,
                                  larmor_noise_maps *maps)
 {
-    lmr_noise_samples how = {.count = maps->samples, .averages = averages};
+    lmr_noise_samples how = {.count = maps->samples, .averages = averages, .may_take = takes};
     LMR_TRY(lmr_noise_linear(n, &how, unit, deviation));
     maps->width = how.width;
     maps->shared = how.shared;
+    maps->steps = how.steps;
+    if (how.left_out) leave_out(n->report, maps);
     return LARMOR_OK;
 }
 
-static larmor_status find_maps(const lmr_noisy *n, int averages, const larmor_recon_result *result,
+static larmor_status find_maps(const lmr_noisy *n, int averages, int takes, const larmor_recon_result *result,
                                larmor_noise_maps *maps)
 {
     double **deviation = NULL, **unit = NULL;
@@ -101,12 +143,13 @@ static larmor_status find_maps(const lmr_noisy *n, int averages, const larmor_re
     if (!st && has_unit) st = lmr_noisy_room(n, &unit);
     if (!st && has_unit) st = lmr_noise_unit(n, unit);
     if (!st && maps->way == LARMOR_NOISE_EXACT) st = lmr_noise_exact(n, deviation);
-    if (!st && maps->way == LARMOR_NOISE_LINEAR) st = find_linear(n, averages, unit, deviation, maps);
+    if (!st && maps->way == LARMOR_NOISE_LINEAR) st = find_linear(n, averages, takes, unit, deviation, maps);
     if (!st && maps->way == LARMOR_NOISE_REPLICAS) st = lmr_noise_replicas(n, maps->samples, deviation);
-    if (!st && has_unit) divide(n, deviation, unit);
-    if (!st) st = take_maps(n, result, deviation, unit, maps);
-    if (!st) maps->snr = median_snr(n, deviation[0]);
-    if (!st) log_noise_map(n, maps, lmr_seconds() - began);
+    const int is_made = maps->left_out == 0;
+    if (!st && has_unit && is_made) divide(n, deviation, unit);
+    if (!st && is_made) st = take_maps(n, result, deviation, unit, maps);
+    if (!st && is_made) maps->snr = median_snr(n, deviation[0]);
+    if (!st && is_made) log_noise_map(n, maps, lmr_seconds() - began);
     lmr_free_each((void **)deviation, n->images);
     lmr_free_each((void **)unit, n->images);
     return st;
@@ -133,7 +176,13 @@ larmor_status larmor_recon_noise(larmor_recon *recon, int series, const larmor_r
     maps->way = way_of(&job, &result->report);
     maps->level = result->report.noise;
     maps->measured = !recon->facts.whitening;
-    if ((opts->only_exact && maps->way != LARMOR_NOISE_EXACT) ||
+    const int is_cheap = opts->quick == LARMOR_QUICK_IF_CHEAP;
+    if (is_cheap) recon->quick.images += iterations_of(&result->report);
+    const int takes = !is_cheap || may_take(recon, &result->report, maps->way);
+    /* a single image has none that it may share */
+    if (!takes && maps->way != LARMOR_NOISE_EXACT && (maps->way == LARMOR_NOISE_REPLICAS || recon->list.series == 1))
+        leave_out(&result->report, maps);
+    if (maps->left_out > 0 || (opts->only_exact && maps->way != LARMOR_NOISE_EXACT) ||
         (opts->quick && maps->way == LARMOR_NOISE_REPLICAS)) {
         lmr_found_free(&job.found);
         return LARMOR_OK;
@@ -143,7 +192,8 @@ larmor_status larmor_recon_noise(larmor_recon *recon, int series, const larmor_r
     larmor_status st = lmr_noisy_open(&job, recon, series, result, &n);
     if (!st && !(n.deviation > 0 && isfinite(n.deviation)))
         st = LMR_FAIL(LARMOR_ERR_NUMERIC, "the samples show no noise, so that there is none to map");
-    if (!st) st = find_maps(&n, opts->quick, result, maps);
+    if (!st) st = find_maps(&n, opts->quick != 0, takes, result, maps);
+    if (is_cheap) recon->quick.maps += maps->steps;
     lmr_noisy_close(&n);
     if (st) larmor_noise_maps_free(maps);
     return st;

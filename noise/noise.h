@@ -55,6 +55,9 @@ typedef struct lmr_noise_sums {
 
 typedef struct lmr_noise_samples {
     int count;
+    int steps;    /* of solvers, which they took */
+    int may_take; /* 0: no step; what is not there from an earlier image is left out: */
+    int left_out;
     int averages; /* 1: squares are averaged over neighbours */
     double width; /* of that, the deviation of the window in voxels, of the first image; 0: of an earlier one */
     int shared;   /* 1: those of an earlier image */

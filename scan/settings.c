@@ -373,8 +373,8 @@ static larmor_status check(const larmor_recon_opts *o, const char *later, char *
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "opts.maps_method: has no effect with opts.method nlinv, which finds its own.");
     if (lmr_regulariser_named(method).takes & LARMOR_OF_COILS && strcmp(o->maps_method, "auto") != 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.maps_method: has no effect with opts.method %s, which needs no maps.",
-                        method);
+        return LMR_FAIL(LARMOR_ERR_ARG, "opts.method %s: needs no coil maps; leave out those by %s.", method,
+                        o->maps_method);
     larmor_constraint c;
     if (o->constraint) LMR_TRY(larmor_constraint_read(o->constraint, &c));
     return check_rules(o, method, later, idle, room);

@@ -38,6 +38,10 @@ struct larmor_recon {
     int run;                   /* 1: a series was run: */
     larmor_recon_report last;  /* how it went */
     int last_group;            /* the first of its groups */
+
+    struct {
+        double images, maps; /* iterations of the images that one was asked of, and of the maps that were made */
+    } quick;                 /* maps of noise (noise/noise.c) */
 };
 
 /* What the reconstruction is computed on. */

@@ -119,9 +119,10 @@ static app_option options[] = {
            "log"),
     OPTION(
         APP_TEXT, report_noise, 0, "report-noise", "W",
-        "the signal-to-noise ratio in --report and --json: auto (by a formula, and of cg from one sample of noise, "
-        "which takes about a tenth of the image's time) or off",
-        .preset = "auto", .choices = "auto|off"),
+        "the signal-to-noise ratio in --report and --json: auto (by a formula, and of cg from one sample of noise "
+        "where that takes less than a tenth of the iterations of the images so far), quick (of every image by cg) or "
+        "off",
+        .preset = "auto", .choices = "auto|quick|off"),
     OPTION(APP_FLAG, magnitude, 0, "magnitude", "", "write magnitudes where the format could be complex"),
     APP_WINDOW_OPTION(recon_settings),
     APP_PICTURE_OPTIONS(recon_settings),

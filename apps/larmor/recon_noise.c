@@ -109,13 +109,19 @@ static int shows_noise(const recon_run *r)
 static larmor_status take_noise(recon_run *r, int series, const larmor_recon_result *result)
 {
     const int quick = !wants_noise(r);
-    const larmor_noise_opts opts = {.samples = quick ? 0 : (int)r->s->noise_samples, .quick = quick};
+    const int how = strcmp(r->s->report_noise, "quick") != 0 ? LARMOR_QUICK_IF_CHEAP : 1;
+    const larmor_noise_opts opts = {.samples = quick ? 0 : (int)r->s->noise_samples, .quick = quick ? how : 0};
     larmor_noise_maps maps;
     if (quick && !shows_noise(r)) return LARMOR_OK;
     larmor_status st = larmor_recon_noise(r->recon, series, result, &opts, &maps);
     if (st && st != LARMOR_STOPPED && quick) return LARMOR_OK; /* nobody asked for it */
     if (!st) st = make_room(r);
     if (!st) note_snr(r, result, &maps);
+    if (!st && maps.left_out > 0)
+        app_log(
+            "noise map: left out, as it would take about %.0f %% of the image's iterations, and maps of all images "
+            "are to take less than a tenth; --report-noise quick makes it",
+            100 * maps.left_out);
     for (int i = 0; i < maps.count && !st; i++) st = keep(r, &result->image[i], &maps.map[i]);
     larmor_noise_maps_free(&maps);
     return st;

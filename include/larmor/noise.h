@@ -12,12 +12,15 @@ extern "C" {
 typedef struct larmor_noise_opts { /* zero means default */
     int samples;                   /* of noise, from 2 to LARMOR_MOST_NOISE_SAMPLES; default 64 */
     int only_exact; /* 1: nothing where samples of noise would have to be solved for: maps.count is then 0 */
-    /* 1: a map for about a tenth of the image's time: exact, or by LINEAR from few samples (by default one) whose
-     * squares are averaged over neighbours; nothing where replicas would be needed: maps.count is then 0 */
+    /* 1: a map by little work: exact, or by LINEAR from few samples (by default one) whose squares are averaged over
+     * neighbours; nothing where replicas would be needed: maps.count is then 0. LARMOR_QUICK_IF_CHEAP: only an exact
+     * one, that of an earlier image (maps.shared), or one that leaves all such maps of the reconstruction, as is
+     * expected, below a tenth of the iterations that the images took of which they were asked; else maps.left_out
+     * says what it would take. */
     int quick;
 } larmor_noise_opts;
 
-enum { LARMOR_MOST_NOISE_SAMPLES = 65536 };
+enum { LARMOR_MOST_NOISE_SAMPLES = 65536, LARMOR_QUICK_IF_CHEAP = 2 };
 
 typedef enum larmor_noise_way {                       /* how the deviation is found */
                                 LARMOR_NOISE_EXACT,   /* by a formula: images by one Fourier transform and weights */
@@ -47,6 +50,10 @@ typedef struct larmor_noise_maps {
     double width; /* of a quick map: the standard deviation of the window of the means, in voxels, of the first image;
                    * else 0 */
     double snr;   /* the median of the signal-to-noise ratio in the object, of the first image */
+    /* Of a map that was left out by LARMOR_QUICK_IF_CHEAP: the iterations that it was expected to take over those of
+     * the image; else 0. */
+    double left_out;
+    int steps;    /* of solvers, that samples by LINEAR took */
     int measured; /* 1: level is measured from the samples, and the noise is taken to be alike in all coils and
                    * independent; 0: it is that of the noise scan */
 } larmor_noise_maps;

@@ -396,7 +396,7 @@ def test_messages_have_numpys_shapes_and_members_for_options(scan):
         larmor.linop.coils(np.ones(4, np.complex64))
     with pytest.raises(larmor.Error) as refused:
         larmor.recon(scan, method="cg", maps=False)
-    assert str(refused.value) == "maps=False: only method grid works without coil maps."
+    assert str(refused.value) == "maps=False: only method grid and clear work without coil maps."
     with pytest.raises(larmor.ShapeError) as refused:
         larmor.recon(scan, method="cg", b0=np.zeros((5, 4, 3)))
     assert "b0 map: 5x4x3 voxels, expected 1 or 1 slices, as the scan has." in str(refused.value)

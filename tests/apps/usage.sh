@@ -111,6 +111,8 @@ expect 2 recon x.h5 -o y.h5 --maps none
 said 'larmor: --maps none: only --method grid and clear work without coil maps.'
 expect 2 recon x.h5 -o y.h5 --method clear --save-maps m.npy
 said 'larmor: --save-maps: has no effect with --method clear; it is an option of maps from the data.'
+expect 2 recon x.h5 -o y.h5 --method clear --maps espirit
+said 'larmor: --method clear: needs no coil maps; leave out those by espirit.'
 expect 2 recon x.h5 -o y.h5 --method clear --snr-map s.npy
 said 'larmor: --noise-map, --snr-map and --g-map: there are none with --method clear.'
 for fine in "--method grid --toeplitz off --precond none --weighted --dcf pipe" "--dcf auto" "--dcf none" \

@@ -144,7 +144,7 @@ TEST(what_is_of_maps_is_refused)
     } cases[] = {
         {QUICK(.method = "clear", .maps = s.maps), "opts.maps: has no effect with opts.method clear"},
         {QUICK(.method = "clear", .maps_method = "walsh"),
-         "opts.maps_method: has no effect with opts.method clear, which needs no maps."},
+         "opts.method clear: needs no coil maps; leave out those by walsh."},
         {QUICK(.method = "clear", .map_sets = 2), "opts.map_sets: has no effect with opts.method clear"},
         {QUICK(.method = "clear", .joint = 1), "opts.joint: has no effect with opts.method clear"},
         {QUICK(.method = "clear", .constraint = "real"), "opts.constraint: has no effect with opts.method clear"},

@@ -275,6 +275,9 @@ static void expect_quick(larmor_recon_opts opts, int count)
     assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.quick = 1}, &maps));
     assert_int_equal(maps.count, count);
     if (count) assert_true(maps.way == LARMOR_NOISE_EXACT && maps.samples == 0 && maps.width == 0 && maps.snr > 0);
+    OWNED(larmor_noise_maps) cheap;
+    assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.quick = LARMOR_QUICK_IF_CHEAP}, &cheap));
+    assert_int_equal(cheap.count, count);
 }
 
 TEST(a_quick_map_is_exact_where_there_is_a_formula)
@@ -286,6 +289,46 @@ TEST(a_quick_map_is_exact_where_there_is_a_formula)
 TEST(a_quick_map_of_a_penalty_is_none)
 {
     expect_quick(OPTS(.method = "tv", AT(1e-3)), 0);
+}
+
+/* Images of one scan again and again: the maps' iterations are counted beside those of the images. */
+TEST(maps_that_are_made_where_they_are_cheap_take_less_than_a_tenth_of_the_iterations_of_the_images)
+{
+    OWNED(scan) s = noisy(spokes);
+    const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg", AT(1e-3));
+    const larmor_noise_opts cheap = {.quick = LARMOR_QUICK_IF_CHEAP};
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
+    double images = 0, taken = 0;
+    int made = 0;
+    for (int i = 0; i < 16; i++) {
+        OWNED(larmor_recon_result) result = {0};
+        OWNED(larmor_noise_maps) maps = {0};
+        assert_ok(larmor_recon_run(recon, 0, &result));
+        assert_ok(larmor_recon_noise(recon, 0, &result, &cheap, &maps));
+        images += result.report.solver.iters;
+        taken += maps.steps;
+        made += maps.steps > 0;
+        if (!(taken < 0.1 * images)) fail_msg("image %d: %g of %g iterations", i, taken, images);
+        assert_int_equal(maps.count, maps.left_out > 0 ? 0 : 1);
+        if (maps.left_out > 0) assert_true(maps.left_out > 0.1 && maps.steps == 0);
+        if (i == 0) assert_int_equal(maps.count, 0);
+    }
+    assert_true(made > 0);
+}
+
+TEST(a_map_of_a_penalty_is_said_to_be_left_out)
+{
+    OWNED(scan) s = noisy(spokes);
+    const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "tv", AT(1e-3));
+    const larmor_noise_opts quick = {.quick = 1}, cheap = {.quick = LARMOR_QUICK_IF_CHEAP};
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
+    OWNED(larmor_recon_result) result;
+    OWNED(larmor_noise_maps) asked, maps;
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    assert_ok(larmor_recon_noise(recon, 0, &result, &cheap, &maps));
+    assert_true(maps.count == 0 && maps.left_out > 1);
+    assert_ok(larmor_recon_noise(recon, 0, &result, &quick, &asked));
+    assert_true(asked.count == 0 && asked.left_out == 0);
 }
 
 TEST(g_of_all_lines_is_one)

@@ -42,7 +42,7 @@ const EVENT = (size = 72,
 const NOISE_OPTS = (size = 12,
     samples = 0)
 
-const NOISE_MAPS = (size = 56,
+const NOISE_MAPS = (size = 64,
     map = 0,
     count = 8)
 
