@@ -74,14 +74,21 @@ double fit_field_strength(const fit_inputs *in)
     return count ? tesla[0] : 0;
 }
 
-/* EchoTime or InversionTime of the sidecar that BIDS has beside x.nii, a number or a list, in s. */
+/* The sidecar that BIDS has beside x.nii, to be freed; NULL: there is none. */
+static char *read_sidecar(const char *path)
+{
+    const char *suffix = larmor_format_of(path).suffix;
+    char name[4096];
+    if (!suffix || !larmor_format_of(path).has_sidecar) return NULL;
+    snprintf(name, sizeof name, "%.*s.json", (int)(strlen(path) - strlen(suffix)), path);
+    return read_text(name);
+}
+
+/* EchoTime or InversionTime of the sidecar, a number or a list, in s. */
 static int times_of_sidecar(const char *path, const char *element, double ms[FIT_TIMES])
 {
-    const char *suffix = larmor_format_of(path).suffix, *end;
-    char name[4096];
-    if (!suffix || !larmor_format_of(path).has_sidecar) return 0;
-    snprintf(name, sizeof name, "%.*s.json", (int)(strlen(path) - strlen(suffix)), path);
-    APP_HEAP char *text = read_text(name);
+    const char *end;
+    APP_HEAP char *text = read_sidecar(path);
     const char *at = text ? strstr(text, strcmp(element, "TE") ? "\"InversionTime\"" : "\"EchoTime\"") : NULL;
     at = at ? strchr(at, ':') : NULL;
     const int count = at ? read_numbers(at + 1, ms, &end) : 0;
@@ -139,6 +146,25 @@ static larmor_status join(larmor_array **part, int count, larmor_device *dev, la
     return LARMOR_OK;
 }
 
+/* What a volume of NIfTI is made of, which its format does not say: by MRAcquisitionType of the sidecar, else by the
+ * description that larmor writes. */
+static fit_made_of made_of(const char *path, larmor_device *dev, const larmor_image_set *set)
+{
+    APP_HEAP larmor_image_info *info = NULL;
+    const larmor_shape shape = set->count ? larmor_array_shape(set->image[0].data) : (larmor_shape){0};
+    if (shape.ndim < 3 || shape.dim[2] < 2 || !larmor_format_of(path).has_sidecar) return FIT_AS_STORED;
+    APP_HEAP char *text = read_sidecar(path);
+    const char *at = text ? strstr(text, "\"MRAcquisitionType\"") : NULL;
+    at = at ? strchr(at, ':') : NULL;
+    at = at ? at + 1 + strspn(at + 1, " \t\r\n") : NULL;
+    if (at && !strncmp(at, "\"2D\"", 4)) return FIT_OF_SLICES;
+    if (at && !strncmp(at, "\"3D\"", 4)) return FIT_AS_STORED;
+    info = calloc(1, sizeof *info);
+    if (!info || larmor_image_describe(path, dev, info)) return FIT_NOT_SAID;
+    if (strstr(info->notes, "description: larmor, 2D slices")) return FIT_OF_SLICES;
+    return strstr(info->notes, "description: larmor\n") ? FIT_AS_STORED : FIT_NOT_SAID;
+}
+
 int fit_inputs_read(const app_files *files, const char *element, larmor_device *dev, fit_inputs *in)
 {
     larmor_array *part[APP_MAX_FILES] = {NULL};
@@ -157,6 +183,8 @@ int fit_inputs_read(const app_files *files, const char *element, larmor_device *
         if (all_have) in->times += own;
         if (i) continue;
         in->first = set;
+        in->made_of = made_of(files->name[0], dev, &set);
+        in->name = files->name[0];
         set = (larmor_image_set){.count = 0};
     }
     if (!all_have) in->times = 0;
@@ -311,6 +339,7 @@ static larmor_status add_spread(const larmor_array *spread, larmor_array **devia
 static int are_slices(const fit_inputs *in, const larmor_array *map)
 {
     const larmor_shape own = in->first.count ? larmor_array_shape(in->first.image[0].data) : larmor_array_shape(map);
+    if (in->made_of == FIT_OF_SLICES) return larmor_array_shape(map).ndim == 3;
     return in->first.has_geometry && (own.ndim < 3 || own.dim[2] == 1) && larmor_array_shape(map).ndim == 3;
 }
 
@@ -356,6 +385,10 @@ larmor_status fit_judge_bars(const fit_inputs *in, const char *name, int edges, 
 {
     APP_OWNED(larmor_array) *spread = NULL;
     TRY((are_slices(in, value) ? spread_in_slices : larmor_fit_spread)(value, *deviation, &spread, ratio));
+    if (edges && in->made_of == FIT_NOT_SAID)
+        app_log("%s: slices of %s are taken for neighbours; they are not where its .json has \"MRAcquisitionType\": "
+                "\"2D\"",
+                name, in->name);
     if (edges) return add_spread(spread, deviation);
     if (*ratio > MANY_BARS)
         app_log("%s: error bars are of noise alone; neighbours differ by %.2g times as much beyond it (blur, "

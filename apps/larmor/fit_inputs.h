@@ -5,11 +5,19 @@
 
 enum { FIT_TIMES = 256 };
 
+typedef enum fit_made_of {                /* a volume of three dimensions */
+                           FIT_AS_STORED, /* what the array is: partitions, or slices that are images */
+                           FIT_OF_SLICES, /* slices, stacked in the file */
+                           FIT_NOT_SAID   /* taken for partitions */
+} fit_made_of;
+
 typedef struct fit_inputs {
     larmor_image_set first; /* of the first file, for the place of the maps */
     larmor_array *images;   /* [nx, ny(, nz), times] */
     double ms[FIT_TIMES];
     int times; /* 0: neither given nor in a header */
+    fit_made_of made_of;
+    const char *name; /* of the first file */
 } fit_inputs;
 
 void fit_inputs_free(fit_inputs *in);
@@ -35,7 +43,8 @@ larmor_status fit_make_real(larmor_array **x, larmor_device *dev);
 larmor_status fit_join_noise(larmor_array **noise, const larmor_array *images, larmor_device *dev);
 
 /* Says how much neighbours of a map differ beyond its error bars, and with `edges` adds it to them. Neighbours of a
- * voxel lie in its slice, if slices are images of their own. ratio: that in units of the bars, a median. */
+ * voxel lie in its slice, if slices are images of their own or were it before they were stacked. ratio: that in units
+ * of the bars, a median. */
 larmor_status fit_judge_bars(const fit_inputs *in, const char *name, int edges, const larmor_array *value,
                              larmor_array **deviation, double *ratio);
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <nifti1_io.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #define ZLIB_CONST /* what is compressed is read only */
@@ -47,7 +48,7 @@ static larmor_status make_header(const lmr_volumes *v, const int64_t dim[3], nif
     n->xyz_units = NIFTI_UNITS_MM;
     n->scl_slope = 1;
     n->scl_inter = 0;
-    memcpy(n->descrip, "larmor", sizeof "larmor");
+    snprintf(n->descrip, sizeof n->descrip, "larmor%s", v->slices > 1 ? ", 2D slices" : "");
     *header = nifti_convert_nim2nhdr(n);
     if (v->place_unknown) header->qform_code = header->sform_code = NIFTI_XFORM_UNKNOWN;
     nifti_image_free(n);

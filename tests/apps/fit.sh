@@ -82,6 +82,35 @@ both, *each = (np.load(f"{p}_T2star_std.npy").squeeze() for p in ("both", "slice
 for s in range(2):
     here = (both[..., s] > 0) & (each[s] > 0)
     assert here.sum() > 200 and np.array_equal(both[..., s][here], each[s][here]), s' || fail "bars of slices"
+
+# The same in a volume of NIfTI: by the description that larmor writes, else by the sidecar; if neither says so the log does.
+for s in 0 1; do
+    expect 0 recon slices.h5 -o slice$s.nii --slice $s --method grid -q
+    expect 0 fit slice$s.nii -m t2star --times 4,9,20 --noise 0.01 --threshold 1e-6 --edge-bars -o volume$s.npy -q
+done
+expect 0 recon slices.h5 -o volume.nii --method grid -q
+"$python" -c '
+raw = open("volume.nii", "rb").read()
+assert raw[148:].startswith(b"larmor, 2D slices")
+raw = raw[:148] + raw[148:228].replace(b"larmor, 2D", b"elsewhere ") + raw[228:]
+for name, kind in ("none", ""), ("two", "2D"), ("three", "3D"):
+    open(f"{name}.nii", "wb").write(raw)
+    if kind: open(f"{name}.json", "w").write("{\"MRAcquisitionType\" :\n \"%s\"}" % kind)'
+for name in volume none two three; do
+    expect 0 fit $name.nii -m t2star --times 4,9,20 --noise 0.01 --threshold 1e-6 --edge-bars -o v_$name.npy
+    said=0
+    grep -q "slices of none.nii are taken for neighbours; they are not where its .json has" err && said=1
+    [ "$said" -eq "$([ $name = none ] && echo 1 || echo 0)" ] || fail "$last: what is said of neighbours"
+done
+"$python" -c '
+import numpy as np
+bars = {n: np.load(f"v_{n}_T2star_std.npy").squeeze() for n in ("volume", "none", "two", "three")}
+assert np.array_equal(bars["volume"], bars["two"]) and np.array_equal(bars["none"], bars["three"])
+for s in range(2):
+    each = np.load(f"volume{s}_T2star_std.npy").squeeze()
+    here = (bars["volume"][..., s] > 0) & (each > 0)
+    assert here.sum() > 200 and np.array_equal(bars["volume"][..., s][here], each[here]), s
+    assert not np.array_equal(bars["none"][..., s][here], each[here])' || fail "bars of slices of NIfTI"
 expect 0 convert magnitude.npy magnitude.nii
 echo 10 20 40, 80 160 >times.txt
 expect 0 fit magnitude.nii -m t2star --times-file times.txt -o m.nii.gz -q
