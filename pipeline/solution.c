@@ -559,6 +559,7 @@ static larmor_status regularised(const lmr_job *job, int frames, lmr_solution *p
     LMR_OR(done, larmor_regulariser_create(job->facts->dev, result->method.name, &opts, larmor_op_dtype(p->A),
                                            larmor_op_in_shape(p->A), &r));
     if (!(unit > 0)) LMR_OR(done, larmor_lambda_unit(p->A, p->b, &unit));
+    p->held.unit = unit;
     LMR_OR(done, find_weight(job, p, r, unit, &solve, result));
     if (job->settings->opts.lambda_mode != LARMOR_LAMBDA_RELATIVE)
         LMR_OR(done, larmor_regulariser_set_weight(r, result->weight));

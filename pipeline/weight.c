@@ -155,13 +155,13 @@ larmor_status lmr_hold_out_frames(const lmr_job *job, const lmr_frame *frames, i
     return st;
 }
 
-/* 1 if a sample is its point of k-space and nothing else, of one image in 2D on one device. */
+/* 1 if a sample is its point of k-space and nothing else, of one image on one device. */
 static int is_of_points(const lmr_job *job, const lmr_frame *frames, int count)
 {
     const larmor_device *dev = job->facts->dev;
-    return count == 1 && frames->grid.ndim == 2 && !job->facts->slabs && !job->facts->basis && !job->facts->sets &&
-           !frames->has_phase && !frames->segments && !frames->displacement && !frames->motion &&
-           !frames->cartesian.on_grid && !larmor_device_members(dev) && !dev->ranks;
+    return count == 1 && !job->facts->slabs && !job->facts->basis && !job->facts->sets && !frames->has_phase &&
+           !frames->segments && !frames->displacement && !frames->motion && !frames->cartesian.on_grid &&
+           !larmor_device_members(dev) && !dev->ranks;
 }
 
 larmor_status lmr_hold_part(const lmr_job *job, const lmr_frame *frames, int count, const larmor_array *b,
@@ -169,7 +169,8 @@ larmor_status lmr_hold_part(const lmr_job *job, const lmr_frame *frames, int cou
 {
     LMR_OWNED(larmor_array) *maps = NULL;
     if (!job->found.maps.array || !is_of_points(job, frames, count)) return LARMOR_OK;
-    const larmor_sense_opts sense = lmr_frame_sense(job, frames, -1);
+    larmor_sense_opts sense = lmr_frame_sense(job, frames, -1);
+    if (frames->grid.ndim > 2) sense.block = 1; /* a grid takes more than so few samples do */
     LMR_TRY(larmor_array_convert(job->found.maps.array, lmr_job_precision(job), &maps));
     return larmor_hold_part(maps, &sense, b, held, &held->part);
 }

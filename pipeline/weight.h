@@ -45,8 +45,8 @@ larmor_status lmr_hold_out_frames(const lmr_job *job, const lmr_frame *frames, i
                                   const larmor_array *b, larmor_held_out *held);
 void lmr_held_out_free(larmor_held_out *held);
 
-/* held gets the samples held out by themselves; nothing of several frames, of volumes, whose operators take more
- * memory than samples do, and where samples are more than points of k-space. held: with its noise. */
+/* held gets the samples held out by themselves; nothing of several frames, and where samples are more than points of
+ * k-space. held: with its noise. */
 larmor_status lmr_hold_part(const lmr_job *job, const lmr_frame *frames, int count, const larmor_array *b,
                             larmor_held_out *held);
 

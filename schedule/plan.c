@@ -176,7 +176,7 @@ static larmor_status vector_bytes(const lmr_job *job, const sizes *s, larmor_dty
 }
 
 /* What choosing lambda takes beside the solver: the operator of the samples that are kept, of `estimate` bytes a
- * frame, solutions from them, and the residuals of the others, with an operator of them alone where images are 2D. */
+ * frame, solutions from them, and the residuals of the others, with an operator of them alone. */
 static larmor_status choice_bytes(const lmr_job *job, const sizes *s, const larmor_problem *p,
                                   const larmor_sense_opts *sense, double estimate, double *bytes)
 {
@@ -187,8 +187,9 @@ static larmor_status choice_bytes(const lmr_job *job, const sizes *s, const larm
     int64_t choice;
     LMR_TRY(larmor_choose_memory(dtype, images, LARMOR_SHAPE((int64_t)s->samples, s->problem.coils), &choice));
     *bytes = (double)choice + estimate;
-    if (part.image.ndim > 2 || s->frames > 1 || job->facts->basis || s->segments || s->displacement) return LARMOR_OK;
+    if (s->frames > 1 || job->facts->basis || s->segments || s->displacement) return LARMOR_OK;
     alone.toeplitz = -1;
+    if (part.image.ndim > 2) alone.block = 1;
     part.samples = part.samples / HELD_ONE_OF + 1;
     part.weighted = 1;
     LMR_TRY(larmor_sense_memory(job->facts->dev, &part, &alone, &choice));

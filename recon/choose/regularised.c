@@ -92,6 +92,15 @@ static larmor_status choose(search *w, double unit, double least, double expecte
     return LARMOR_OK;
 }
 
+/* A^H b is that of the trial, where images are not changed before A. */
+static larmor_status take_data(search *w)
+{
+    const lmr_trial *t = w->trial;
+    if (w->u.AE != t->kept) return lmr_data_create("admm", w->u.AE, t->b, 0, &w->s.f);
+    w->s.f = (lmr_data){.who = "admm", .A = t->kept, .rhs = larmor_array_ref(t->rhs), .square = t->square};
+    return LARMOR_OK;
+}
+
 /* Conjugate gradients give an image to begin with, soon where gaps ask for a larger weight than the noise. A series
  * begins as it is. */
 static larmor_status begin(search *w, const larmor_regulariser *r, const larmor_solve_opts *o, double unit)
@@ -105,7 +114,7 @@ static larmor_status begin(search *w, const larmor_regulariser *r, const larmor_
     if (t->expected > 0)
         LMR_TRY(lmr_trial_solve(t, fmax(t->expected, lmr_trial_gaps(t, 1) / SEARCH_START_OVER_EXPECTED)));
     LMR_TRY(lmr_regularised_create(r, A, t->x, &w->u));
-    LMR_TRY(lmr_data_create("admm", w->u.AE, t->b, 0, &w->s.f));
+    LMR_TRY(take_data(w));
     LMR_TRY(lmr_regularised_settings(r, A, &same, &w->u));
     w->s.make = lmr_regularised_inverse;
     w->s.maker = &w->u;
