@@ -278,6 +278,22 @@ TEST(a_coarser_image_has_no_ghost_either)
     }
 }
 
+/* The middle of the gradient lies between two samples of 48 and 72, and at one of 49. */
+TEST(lines_on_the_flat_top_leave_no_phase_across_the_image)
+{
+    static const int64_t samples[] = {MATRIX, 0, MATRIX + 1};
+    for (int i = 0; i < 3; i++) {
+        const larmor_simulation_epi epi = {.ramp = {.up_us = 100, .flat_us = 300, .down_us = 100}, GHOST};
+        larmor_simulation_opts opts = plain;
+        opts.epi = &epi;
+        opts.traj.samples = samples[i];
+        OWNED(stored) s = stored_scan(&opts);
+        float complex *image = image_of(&s, 0, 0);
+        assert_at_most(error_of(image, s.truth), 0.1);
+        free(image);
+    }
+}
+
 /* Oversampled lines that the header calls Cartesian, every second one in reverse, late by so many samples each, of
  * which the last ones of every third are discarded. */
 static stored stored_lines(double late, int discarded)
