@@ -8,6 +8,7 @@
 #include "core/owned.h"
 #include "core/status.h"
 #include "larmor/ghost.h"
+#include "scan/ragged.h"
 #include "scan/source.h"
 
 enum {
@@ -34,20 +35,40 @@ typedef struct ghosts {
 
 /* ---- what the source gives ---- */
 
-/* Readouts that differ in length are given as they are. readout: of the image, NULL: all; calibration is of all of
- * the image alike. Oversampled lines are asked for in the field of view that was encoded, and for the image in its
- * own. */
+/* The grid with all of k-space: lines are corrected as they were acquired, and cut afterwards. */
+static larmor_grid uncut(const larmor_grid *grid)
+{
+    larmor_grid all = *grid;
+    for (int d = 0; d < 3; d++) all.matrix[d] = all.crop[d] = 1 << 20;
+    return all;
+}
+
+static int64_t readouts_of_samples(const larmor_samples *x)
+{
+    return x->first ? x->readouts : larmor_array_shape(x->kspace).dim[1];
+}
+
+/* readout: of the image, NULL: all; calibration is of all of the image alike. Oversampled lines are asked for in the
+ * field of view that was encoded, and for the image in its own. Samples are left out by where they were before: those
+ * whose times the inner source gives. */
 static larmor_status correct(const image *m, const larmor_grid *grid, const int64_t *readout, int calibration,
                              larmor_samples *x)
 {
-    if (!x->kspace || !x->traj || x->first) return LARMOR_OK;
-    const int64_t count = larmor_array_shape(x->kspace).dim[1];
-    LMR_HEAP LMR_NEW(larmor_ghost, of, count + 1);
+    if (!x->kspace || !x->traj) return LARMOR_OK;
+    const int64_t count = readouts_of_samples(x);
+    LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL;
+    LMR_HEAP double *k = NULL;
+    LMR_HEAP larmor_ghost *of = lmr_new(count + 1, sizeof *of);
+    if (!of) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < count; i++) {
         of[i] = calibration ? m->mean : m->of[readout ? readout[i] : i];
         of[i].shift *= grid->fov_mm[0] / m->fov_mm;
     }
-    return larmor_ghost_correct(x->kspace, x->traj, of);
+    LMR_TRY(larmor_array_download(x->traj, LARMOR_F64, &k));
+    LMR_TRY(larmor_samples_align(x, &kspace, &traj));
+    LMR_TRY(larmor_ghost_correct(kspace, traj, of));
+    LMR_TRY(lmr_samples_unalign(x, kspace, traj));
+    return lmr_samples_cut(x, k, grid);
 }
 
 static larmor_status samples_of(void *self, int group, const larmor_grid *grid, int calibration, larmor_device *dev,
@@ -55,7 +76,9 @@ static larmor_status samples_of(void *self, int group, const larmor_grid *grid, 
 {
     const ghosts *g = self;
     const image *m = &g->image[group];
-    LMR_TRY(lmr_source_samples(g->inner, group, grid, calibration, larmor_source_describe(g->inner).coils, dev, out));
+    const larmor_grid asked = m->of ? uncut(grid) : *grid;
+    const int64_t coils = larmor_source_describe(g->inner).coils;
+    LMR_TRY(lmr_source_samples(g->inner, group, &asked, calibration, coils, dev, out));
     if (!m->of) return LARMOR_OK;
     const larmor_status st = correct(m, grid, NULL, calibration, out);
     if (st) larmor_samples_free(out);
@@ -67,7 +90,8 @@ static larmor_status readouts_of(void *self, int group, const int64_t *readout, 
 {
     const ghosts *g = self;
     const image *m = &g->image[group];
-    LMR_TRY(lmr_source_readouts(g->inner, group, readout, count, grid, dev, out));
+    const larmor_grid asked = m->of ? uncut(grid) : *grid;
+    LMR_TRY(lmr_source_readouts(g->inner, group, readout, count, &asked, dev, out));
     if (!m->of) return LARMOR_OK;
     const larmor_status st = correct(m, grid, readout, 0, out);
     if (st) larmor_samples_free(out);
@@ -90,18 +114,18 @@ static larmor_status is_echo_planar(const larmor_recon *r, int group, int64_t re
 {
     int64_t some[FIRST], forward, backward;
     const int64_t count = readouts < FIRST ? readouts : FIRST;
-    larmor_samples x = {0};
+    LMR_FREED_BY(larmor_samples_free) larmor_samples x = {0};
+    LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL;
     *epi = 0;
     if (!lmr_source_has_readouts(r->facts.source) || count < FIRST) return LARMOR_OK;
+    const larmor_grid all = uncut(&r->facts.grid[group]);
     for (int64_t i = 0; i < count; i++) some[i] = i;
-    LMR_TRY(lmr_source_readouts(r->facts.source, group, some, count, &r->facts.grid[group], r->facts.dev, &x));
-    larmor_status st = LARMOR_OK;
-    if (x.traj && !x.first) {
-        st = larmor_ghost_lines(x.traj, &forward, &backward);
-        *epi = !st && forward + backward == count && forward > 1 && backward > 1;
-    }
-    larmor_samples_free(&x);
-    return st;
+    LMR_TRY(lmr_source_readouts(r->facts.source, group, some, count, &all, r->facts.dev, &x));
+    if (!x.traj) return LARMOR_OK;
+    LMR_TRY(larmor_samples_align(&x, &kspace, &traj));
+    LMR_TRY(larmor_ghost_lines(traj, &forward, &backward));
+    *epi = forward + backward == count && forward > 1 && backward > 1;
+    return LARMOR_OK;
 }
 
 typedef struct found {
@@ -140,29 +164,28 @@ static void average(image *m)
 
 static larmor_status find_one(const larmor_recon *r, int group, image *m, found *f)
 {
-    larmor_samples x = {0};
-    const larmor_grid *grid = &r->facts.grid[group];
+    LMR_FREED_BY(larmor_samples_free) larmor_samples x = {0};
+    LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL;
+    const larmor_grid *grid = &r->facts.grid[group], all = uncut(grid);
     *f = (found){.navigators = 0};
-    LMR_TRY(lmr_source_samples(r->facts.source, group, grid, 0, r->facts.info.coils, r->facts.dev, &x));
-    larmor_status st = LARMOR_OK;
-    if (x.traj && !x.first) {
-        m->readouts = larmor_array_shape(x.kspace).dim[1];
-        m->fov_mm = grid->fov_mm[0];
-        m->of = calloc((size_t)m->readouts + 1, sizeof *m->of);
-        st = m->of ? ask_navigators(r, group, m, f) : LMR_NO_MEMORY();
-        if (!st)
-            st = larmor_ghost_estimate(x.kspace, x.traj, lmr_grid_shape(grid), f->navigators ? m->of : NULL, &f->rest,
-                                       &f->report);
-        if (f->navigators && f->report.spacing > MAX_LINE_DISTANCE) f->rest = (larmor_ghost){0, 0};
-        for (int64_t i = 0; i < m->readouts && !st; i++) {
-            m->of[i].phase += f->rest.phase;
-            m->of[i].shift += f->rest.shift;
-        }
-        if (!st) average(m);
-        f->mean = m->mean;
+    LMR_TRY(lmr_source_samples(r->facts.source, group, &all, 0, r->facts.info.coils, r->facts.dev, &x));
+    if (!x.traj) return LARMOR_OK;
+    LMR_TRY(larmor_samples_align(&x, &kspace, &traj));
+    m->readouts = readouts_of_samples(&x);
+    m->fov_mm = grid->fov_mm[0];
+    m->of = calloc((size_t)m->readouts + 1, sizeof *m->of);
+    if (!m->of) return LMR_NO_MEMORY();
+    LMR_TRY(ask_navigators(r, group, m, f));
+    LMR_TRY(larmor_ghost_estimate(kspace, traj, lmr_grid_shape(grid), f->navigators ? m->of : NULL, &f->rest,
+                                  &f->report));
+    if (f->navigators && f->report.spacing > MAX_LINE_DISTANCE) f->rest = (larmor_ghost){0, 0};
+    for (int64_t i = 0; i < m->readouts; i++) {
+        m->of[i].phase += f->rest.phase;
+        m->of[i].shift += f->rest.shift;
     }
-    larmor_samples_free(&x);
-    return st;
+    average(m);
+    f->mean = m->mean;
+    return LARMOR_OK;
 }
 
 static void log_ghost(larmor_recon *r, const larmor_group *g, const found *f)
@@ -207,24 +230,33 @@ static void log_ghost_range(larmor_recon *r, const ghosts *g, int64_t count)
 
 static larmor_status find_all(larmor_recon *r, ghosts *g, int64_t *count)
 {
+    int uncorrected = 0;
     for (int i = 0; i < r->list.groups; i++) {
         const int index = r->list.group[i];
         larmor_group group;
         found f;
-        int epi;
+        int epi = 0;
         LMR_TRY(lmr_source_group(r->facts.source, index, &group));
         larmor_status st = is_echo_planar(r, index, group.readouts, &epi);
         if (!st && epi) st = find_one(r, index, &g->image[index], &f);
-        if (st == LARMOR_ERR_NUMERIC || st == LARMOR_ERR_FORMAT) { /* that image alone fails, when it is its turn */
+        const int is_left = st == LARMOR_ERR_UNSUPPORTED || (!st && epi && !f.report.forward);
+        if (is_left || st == LARMOR_ERR_NUMERIC || st == LARMOR_ERR_FORMAT) { /* these fail when it is their turn */
+            uncorrected += is_left && epi;
             free(g->image[index].of);
             g->image[index].of = NULL;
             continue;
         }
         LMR_TRY(st);
-        if (!epi || !g->image[index].of || !f.report.forward) continue;
+        if (!epi || !g->image[index].of) continue;
         if (++*count <= MOST_LOGGED) log_ghost(r, &group, &f);
     }
     if (*count > MOST_LOGGED) log_ghost_range(r, g, *count);
+    if (uncorrected)
+        lmr_warn(
+            &r->events,
+            "ghost: %d image%s lines of both directions that are not corrected, as nearly all go one way, or differ "
+            "too much in length",
+            uncorrected, uncorrected == 1 ? " has" : "s have");
     return LARMOR_OK;
 }
 

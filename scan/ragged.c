@@ -2,6 +2,7 @@
  * needs each by itself. SPDX-License-Identifier: Apache-2.0 */
 #include "scan/ragged.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -179,4 +180,96 @@ larmor_status larmor_samples_delay(const larmor_samples *samples, const double d
     LMR_TRY(expect_trajectory(samples));
     const late l = {delay, fov};
     return lmr_each_readout(samples, delay_readouts, &l, larmor_array_shape(samples->traj).dim[0], traj);
+}
+
+/* ---- samples that are left out ---- */
+
+int64_t lmr_find_inside(const larmor_grid *grid, const double *k, int64_t samples, unsigned char *inside)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < samples; i++) {
+        inside[i] = 1;
+        for (int d = 0; d < grid->ndim; d++)
+            inside[i] &= fabs(k[i * grid->ndim + d]) <= (double)grid->matrix[d] / 2 + .5;
+        kept += inside[i];
+    }
+    return kept;
+}
+
+larmor_status lmr_keep_inside(larmor_array **x, int axis, const unsigned char *inside, int64_t samples, int64_t kept)
+{
+    larmor_shape shape = larmor_array_shape(*x);
+    const larmor_dtype dtype = larmor_array_dtype(*x);
+    const size_t size = larmor_dtype_size(dtype) * (size_t)(axis ? shape.dim[0] : 1);
+    const int64_t after = !axis && shape.ndim > 2 ? shape.dim[2] : 1;
+    LMR_OWNED(larmor_array) *left = NULL;
+    LMR_HEAP unsigned char *values = NULL;
+    LMR_TRY(larmor_array_download(*x, dtype, (void **)&values));
+    unsigned char *to = values;
+    for (int64_t i = 0; i < samples * after; i++) {
+        if (!inside[i % samples]) continue;
+        memmove(to, values + (size_t)i * size, size);
+        to += size;
+    }
+    shape.dim[axis] = kept;
+    shape.dim[axis + 1] = 1;
+    LMR_TRY(larmor_array_upload(larmor_array_device(*x), dtype, shape, dtype, values, &left));
+    larmor_array_free(*x);
+    *x = left;
+    left = NULL;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_samples_unalign(larmor_samples *samples, larmor_array *kspace, larmor_array *traj)
+{
+    if (!samples->first) return LARMOR_OK;
+    const int64_t n = larmor_array_shape(traj).dim[1], all = n * samples->readouts;
+    const int64_t kept = samples->first[samples->readouts];
+    LMR_OWNED(larmor_array) *own_kspace = larmor_array_ref(kspace), *own_traj = larmor_array_ref(traj);
+    LMR_HEAP unsigned char *inside = malloc((size_t)all + 1);
+    if (!inside) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < all; i++) inside[i] = i % n < length_of(samples, i / n);
+    LMR_TRY(lmr_keep_inside(&own_kspace, 0, inside, all, kept));
+    LMR_TRY(lmr_keep_inside(&own_traj, 1, inside, all, kept));
+    larmor_array_free(samples->kspace);
+    larmor_array_free(samples->traj);
+    samples->kspace = own_kspace;
+    samples->traj = own_traj;
+    own_kspace = own_traj = NULL;
+    return LARMOR_OK;
+}
+
+/* Where each readout begins among the samples that are left. */
+static larmor_status find_first(larmor_samples *x, const unsigned char *inside, int64_t samples, int64_t readouts)
+{
+    int64_t *first = lmr_new(readouts + 1, sizeof *first), kept = 0;
+    if (!first) return LMR_NO_MEMORY();
+    for (int64_t r = 0, i = 0; r < readouts; r++) {
+        const int64_t end = x->first ? x->first[r + 1] : samples / readouts * (r + 1);
+        first[r] = kept;
+        for (; i < end; i++) kept += inside[i];
+    }
+    first[readouts] = kept;
+    free(x->first);
+    x->first = first;
+    x->readouts = readouts;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_samples_cut(larmor_samples *samples, const double *k, const larmor_grid *grid)
+{
+    const larmor_shape shape = larmor_array_shape(samples->traj);
+    const int64_t count = shape.dim[1] * shape.dim[2];
+    LMR_HEAP unsigned char *inside = malloc((size_t)count + 1);
+    if (!inside) return LMR_NO_MEMORY();
+    const int64_t kept = lmr_find_inside(grid, k, count, inside);
+    if (kept == count) return LARMOR_OK;
+    if (!kept)
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "no sample lies within the k-space of matrix %lld x %lld x %lld",
+                        (long long)grid->matrix[0], (long long)grid->matrix[1], (long long)grid->matrix[2]);
+    LMR_TRY(find_first(samples, inside, count, samples->first ? samples->readouts : shape.dim[2]));
+    samples->outside += count - kept;
+    LMR_TRY(lmr_keep_inside(&samples->traj, 1, inside, count, kept));
+    if (samples->density) LMR_TRY(lmr_keep_inside(&samples->density, 0, inside, count, kept));
+    return lmr_keep_inside(&samples->kspace, 0, inside, count, kept);
 }

@@ -7,6 +7,7 @@
 #include "core/hash.h"
 #include "core/owned.h"
 #include "scan/arrays_given.h"
+#include "scan/ragged.h"
 #include "scan/source.h"
 #include "schedule/archive.h"
 
@@ -112,67 +113,15 @@ static larmor_status restore_coils(void *self, larmor_array *kept, int axis, lar
     return lmr_convert_coils(&list, kept, axis, 1, all);
 }
 
-/* Of a trajectory in cycles per field of view of the scan: that of the grid, without the points beyond its k-space,
- * and which those are. Half a sample beyond its edge is within. */
-static larmor_status place(const lmr_array_scan *s, const larmor_grid *grid, double *k, int64_t points,
-                           unsigned char *inside, int64_t *kept)
+/* A trajectory in cycles per field of view of the scan becomes that of the grid. */
+static larmor_status place(const lmr_array_scan *s, const larmor_grid *grid, double *k, int64_t points)
 {
     const int nd = grid->ndim;
-    *kept = 0;
-    for (int64_t i = 0; i < points; i++) {
-        int in = 1;
-        for (int d = 0; d < nd; d++) {
-            const double scaled = k[i * nd + d] * (grid->fov_mm[d] / s->encoding.fov_mm[d]);
-            if (!isfinite(scaled))
-                return LMR_FAIL(LARMOR_ERR_NUMERIC, "arrays: trajectory: point %lld is not finite", (long long)i);
-            in &= fabs(scaled) <= (double)grid->matrix[d] / 2 + .5;
-            k[*kept * nd + d] = scaled;
-        }
-        inside[i] = (unsigned char)in;
-        *kept += in;
+    for (int64_t i = 0; i < points * nd; i++) {
+        k[i] *= grid->fov_mm[i % nd] / s->encoding.fov_mm[i % nd];
+        if (!isfinite(k[i]))
+            return LMR_FAIL(LARMOR_ERR_NUMERIC, "arrays: trajectory: point %lld is not finite", (long long)(i / nd));
     }
-    if (*kept) return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_FORMAT, "arrays: trajectory: no sample lies within the k-space of the grid");
-}
-
-/* x [points, batch] of values of this size on the host, without those outside. */
-static void drop_outside(unsigned char *x, size_t size, const unsigned char *inside, int64_t points, int64_t batch)
-{
-    unsigned char *to = x;
-    for (int64_t i = 0; i < points * batch; i++) {
-        if (!inside[i % points]) continue;
-        memmove(to, x + (size_t)i * size, size);
-        to += size;
-    }
-}
-
-/* A copy of x [samples, readouts(, coils)] with the samples inside: as it is if all are, else [kept, 1(, coils)]. */
-static larmor_status take(larmor_array *x, larmor_dtype dtype, const unsigned char *inside, int64_t kept,
-                          larmor_device *dev, larmor_array **out)
-{
-    larmor_shape shape = larmor_array_shape(x);
-    const int64_t points = shape.dim[0] * shape.dim[1];
-    const int64_t batch = shape.ndim > 2 ? shape.dim[2] : 1;
-    if (kept == points) return copy_of(x, dtype, dev, out);
-    LMR_HEAP void *values = NULL;
-    LMR_TRY(larmor_array_download(x, dtype, &values));
-    drop_outside(values, larmor_dtype_size(dtype), inside, points, batch);
-    shape.dim[0] = kept;
-    shape.dim[1] = 1;
-    return larmor_array_upload(dev, dtype, shape, dtype, values, out);
-}
-
-/* Where each readout begins among the points that are left. */
-static larmor_status find_first(const unsigned char *inside, int64_t samples, int64_t readouts, larmor_samples *out)
-{
-    int64_t kept = 0;
-    LMR_ALLOCATE(out->first, readouts + 1);
-    out->readouts = readouts;
-    for (int64_t i = 0; i < samples * readouts; i++) {
-        if (i % samples == 0) out->first[i / samples] = kept;
-        kept += inside[i];
-    }
-    out->first[readouts] = kept;
     return LARMOR_OK;
 }
 
@@ -182,21 +131,14 @@ static larmor_status placed_samples(const lmr_array_scan *s, larmor_array *kspac
                                     larmor_samples *out)
 {
     const larmor_shape shape = larmor_array_shape(kspace);
-    const int64_t points = shape.dim[0] * shape.dim[1];
-    LMR_HEAP void *k = NULL;
-    LMR_HEAP unsigned char *inside = malloc((size_t)points + 1);
-    int64_t kept = points;
-    if (!inside) LMR_TRY(LMR_NO_MEMORY());
+    LMR_HEAP double *k = NULL;
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
-    LMR_TRY(place(s, grid, k, points, inside, &kept));
-    out->outside = points - kept;
-    const int whole = kept == points;
-    const larmor_shape placed = LARMOR_SHAPE(grid->ndim, whole ? shape.dim[0] : kept, whole ? shape.dim[1] : 1);
-    LMR_TRY(larmor_array_upload(dev, LARMOR_F64, placed, LARMOR_F64, k, &out->traj));
-    LMR_TRY(take(kspace, LARMOR_C64, inside, kept, dev, &out->kspace));
-    if (density) LMR_TRY(take(density, LARMOR_F64, inside, kept, dev, &out->density));
-    if (!whole) LMR_TRY(find_first(inside, shape.dim[0], shape.dim[1], out));
-    return LARMOR_OK;
+    LMR_TRY(place(s, grid, k, shape.dim[0] * shape.dim[1]));
+    LMR_TRY(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(grid->ndim, shape.dim[0], shape.dim[1]), LARMOR_F64, k,
+                                &out->traj));
+    LMR_TRY(copy_of(kspace, LARMOR_C64, dev, &out->kspace));
+    if (density) LMR_TRY(copy_of(density, LARMOR_F64, dev, &out->density));
+    return lmr_samples_cut(out, k, grid);
 }
 
 static larmor_status steps_of(const larmor_readouts *image, int64_t readouts, larmor_samples *out)
@@ -353,25 +295,19 @@ static larmor_status stamps_of(void *self, int group, larmor_stamp *stamps)
 
 /* ---- when samples were taken ---- */
 
-/* Which samples lie on the grid. */
-static larmor_status find_inside(const lmr_array_scan *s, const larmor_array *traj, int64_t points,
-                                 const larmor_grid *grid, unsigned char *inside, int64_t *kept)
-{
-    LMR_HEAP void *k = NULL;
-    *kept = points;
-    if (!traj) return LARMOR_OK;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
-    return place(s, grid, k, points, inside, kept);
-}
-
 static larmor_status times_on_grid(const lmr_array_scan *s, larmor_array *all, const larmor_array *traj,
                                    const larmor_grid *grid, larmor_device *dev, larmor_array **times)
 {
-    int64_t kept;
-    LMR_HEAP unsigned char *inside = malloc((size_t)larmor_array_count(all) + 1);
+    const int64_t points = larmor_array_count(all);
+    LMR_HEAP double *k = NULL;
+    LMR_HEAP unsigned char *inside = malloc((size_t)points + 1);
     if (!inside) return LMR_NO_MEMORY();
-    LMR_TRY(find_inside(s, traj, larmor_array_count(all), grid, inside, &kept));
-    return take(all, LARMOR_F64, inside, kept, dev, times);
+    LMR_TRY(copy_of(all, LARMOR_F64, dev, times));
+    if (!traj) return LARMOR_OK;
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_TRY(place(s, grid, k, points));
+    const int64_t kept = lmr_find_inside(grid, k, points, inside);
+    return kept < points ? lmr_keep_inside(times, 0, inside, points, kept) : LARMOR_OK;
 }
 
 static larmor_status times_of(void *self, int group, const int64_t *readout, int64_t count, const larmor_grid *grid,

@@ -52,8 +52,8 @@ LARMOR_API larmor_status larmor_compare_lines(const larmor_array *kspace, const 
 /* Compare how well the coils fit each other with how well they do with the samples of one of them conjugated, as a
  * receiver with its real and imaginary parts mixed up has them.
  *
- * Windows of 4 x 4 (3 x 3 x 3) samples of a coil and of the two strongest others span fewer dimensions the better
- * they fit. misfit and better are those of larmor_compare_lines.
+ * Windows of 4 x 4 (3 x 3 x 3) samples of a coil and of the other one that fits best span fewer dimensions the
+ * better they fit. misfit and better are those of larmor_compare_lines.
  *
  * kspace  [x, y(, z), coils], complex: the centre of k-space on a grid, as larmor_calibration_region makes it, not
  *         compressed.

@@ -24,7 +24,8 @@ typedef struct larmor_ghost_report {
     int is_clear; /* 1: that sum becomes smaller than chance makes it */
 } larmor_ghost_report;
 
-/* How many readouts are lines along the axis that the first one goes along, in either direction.
+/* How many readouts are lines along the axis that the first one goes along, in either direction. Here and below
+ * readouts may differ in length, filled up as by larmor_samples_align.
  *
  * traj    real [nd, samples, readouts].
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */

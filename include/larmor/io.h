@@ -428,8 +428,8 @@ typedef struct larmor_acquisitions { /* of one image, in arrays; zero means zero
     int lines; /* 1: counters in the place of a trajectory, whose lines are those of the scan's matrix */
     const uint64_t
         *flags;     /* [readouts] of ISMRMRD, or LARMOR_READOUT_LEFT_OUT for one that is not written; may be NULL */
-    int64_t centre; /* the sample that is nearest to the centre of k-space; counted from the end of lines that are
-                              flagged as reversed */
+    int64_t centre; /* the sample that is nearest to the centre of k-space; of lines that are flagged as reversed traj
+                              says which one it is */
     double dwell_us;
     double start_ms, tr_ms,
         cycle_ms;           /* of the first readout, from one to the next, between triggers; tr_ms 0: no stamps */

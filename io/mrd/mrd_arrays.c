@@ -16,6 +16,8 @@
 
 /* ---- the readouts of an image ---- */
 
+#define TIE 1e-6 /* cycles per field of view by which two samples are as near to the centre */
+
 typedef struct readouts { /* on the host */
     const larmor_acquisitions *given;
     float *data;          /* [samples, readouts, coils] complex */
@@ -111,6 +113,17 @@ static void gather(const readouts *r, int64_t readout, float *data, float *traj)
         for (int d = 0; d < r->nd; d++) traj[i * r->nd + d] = (float)(k[i * r->nd + d] * r->unit[d]);
 }
 
+/* The sample of a line in reverse that is nearest to the centre along it. Of two that are as near it is the one on
+ * the side that a line without the flag meets first. */
+static int centre_in_reverse(const readouts *r, int64_t readout)
+{
+    const double *k = r->traj + readout * r->samples * r->nd;
+    int64_t nearest = r->samples - 1;
+    for (int64_t i = r->samples - 1; i >= 0; i--)
+        if (fabs(k[i * r->nd]) < fabs(k[nearest * r->nd]) - TIE) nearest = i;
+    return (int)nearest;
+}
+
 static int line_of(const readouts *r, int64_t readout, int d)
 {
     if (d >= r->nd) return 0;
@@ -157,7 +170,7 @@ static larmor_status append_all(larmor_raw_writer *writer, const readouts *r, fl
         if (is_left_out(g, i)) continue;
         a.flags = g->flags ? g->flags[i] : 0;
         a.center_sample = (int)g->centre;
-        if (g->lines && a.flags & LARMOR_ACQ_REVERSE) a.center_sample = (int)(r->samples - 1 - g->centre);
+        if (g->lines && a.flags & LARMOR_ACQ_REVERSE) a.center_sample = centre_in_reverse(r, i);
         gather(r, i, data, traj);
         stamp(g, i, &a);
         a.step1 = g->lines ? line_of(r, i, 1) : (int)(i % (LMR_MRD_MAX_COUNTER + 1));

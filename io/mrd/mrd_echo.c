@@ -219,8 +219,10 @@ static const char *of_encoding(const larmor_raw *raw, int encoding, lmr_text *te
     return text->s;
 }
 
-/* Take the header's centre of a class or the echo, whose places are in the order of the line. */
-static lmr_mrd_place place_centre(larmor_raw *raw, int encoding, const class *of, int center, int epi, int spans)
+/* Take the header's centre of a class or the echo, whose places are in the order of the line. gradient: 1: samples
+ * are where it says. */
+static lmr_mrd_place place_centre(larmor_raw *raw, int encoding, const class *of, int center, int epi, int spans,
+                                  int gradient)
 {
     const lmr_mrd_head *h = &raw->head[of->first];
     const int64_t matrix = raw->header.encoding[encoding].space.matrix[0];
@@ -229,9 +231,10 @@ static lmr_mrd_place place_centre(larmor_raw *raw, int encoding, const class *of
     const double stored = -line.first / line.step;
     const double used = of->reversed ? h->samples - 1 - stored : stored;
     const double shift = fabs(of->echo - used);
+    const double limit = fmax(MAX_SHIFT, epi ? MAX_SHIFT_EPI * h->samples : 0);
     const int64_t nearest = llround(used);
     lmr_text in;
-    if (isnan(of->echo) || shift <= fmax(MAX_SHIFT, epi ? MAX_SHIFT_EPI * h->samples : 0)) return said;
+    if (isnan(of->echo) || shift <= limit || (gradient && fabs(of->echo - center) <= limit)) return said;
     const int weak = nearest < 0 || nearest >= h->samples || of->profile[nearest] <= WEAK_CENTRE * of->peak;
     const int moves = weak && shift >= MIN_MOVE;
     lmr_mrd_warn(raw,
@@ -325,15 +328,15 @@ larmor_status lmr_mrd_find_echoes(larmor_raw *raw, int encoding)
     larmor_status st = find_classes(raw, encoding, all);
     int counting = LMR_COUNTED_IN_TIME, is_matched = 0;
     if (!st) st = find_echoes(raw, encoding, all);
-    if (!st && !has_gradient(raw, encoding, all))
-        st = choose_counting(raw, encoding, epi, all, &counting, &is_matched);
+    const int gradient = !st && has_gradient(raw, encoding, all);
+    if (!st && !gradient) st = choose_counting(raw, encoding, epi, all, &counting, &is_matched);
     if (!st) {
         warn_of_counting(raw, encoding, all, counting);
         for (int c = 0; c < all->count; c++) {
             const lmr_mrd_head *h = &raw->head[all->of[c].first];
             const int said =
                 all->of[c].reversed && h->center_sample ? lmr_mrd_counted(counting, h) : h->center_sample;
-            place[c] = place_centre(raw, encoding, &all->of[c], said, epi, spans);
+            place[c] = place_centre(raw, encoding, &all->of[c], said, epi, spans, gradient);
         }
         if (!is_matched) warn_of_ghost(raw, encoding, all, place);
         raw->traj_of[encoding].echo = middle_echo(raw, all);

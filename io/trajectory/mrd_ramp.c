@@ -110,12 +110,6 @@ static void choose_delay(larmor_raw *raw, int encoding, int asked, larmor_ramp *
                  described, misses ? "would then end after it" : "the echoes are not there", balanced);
 }
 
-static int is_on_flat_top(const larmor_ramp *r)
-{
-    const double first = r->delay_us, end = first + r->dwell_us * (double)r->samples;
-    return first >= r->up_us && end <= r->up_us + r->flat_us;
-}
-
 static void complete_ramp(larmor_raw *raw, int encoding, int asked)
 {
     larmor_ramp *r = &raw->header.encoding[encoding].space.ramp;
@@ -138,7 +132,7 @@ static void complete_ramp(larmor_raw *raw, int encoding, int asked)
             "the gradient of %.4g + %.4g + %.4g us is not that of %lld samples of %.4g us: %s. The samples are taken "
             "to be equally far apart.",
             r->up_us, r->flat_us, r->down_us, (long long)r->samples, r->dwell_us, why);
-    if (why || is_on_flat_top(r)) {
+    if (why) {
         *r = (larmor_ramp){0};
         return;
     }

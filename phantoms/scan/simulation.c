@@ -317,12 +317,13 @@ double lmr_simulation_density(const larmor_simulation *s, int slice)
 static larmor_status find_centre(larmor_simulation *s)
 {
     const int ndim = s->info.ndim;
+    const double tie = 1e-6; /* two samples that are as near */
     double *k, least = INFINITY;
     LMR_TRY(larmor_array_download(s->traj, LARMOR_F64, &k));
     for (int64_t i = 0; i < s->info.samples; i++) {
         double square = 0;
         for (int d = 0; d < ndim; d++) square += k[ndim * i + d] * k[ndim * i + d];
-        if (square < least) {
+        if (square < least - tie) {
             least = square;
             s->centre = i;
         }

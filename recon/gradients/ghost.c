@@ -19,7 +19,8 @@ enum {
     MOST_COILS = 4, /* with most energy */
     PHASES = 16,    /* that are tried between -pi/2 and pi/2 */
     SHIFTS = 49,    /* that are tried */
-    HALVINGS = 12   /* of the steps, from the best one tried */
+    HALVINGS = 12,  /* of the steps, from the best one tried */
+    MIN_SAMPLES = 4 /* of a line */
 };
 
 /* Tuned on EPI of larmor phantom, with noise and ramps, and on two measured scans. */
@@ -29,6 +30,8 @@ static const double max_line_width = .05;       /* cycles per field of view acro
 static const double min_part_of_direction = .2; /* least part of the lines in either direction */
 static const double max_step_difference = 1e-3; /* of a step, between evenly spaced samples */
 static const double min_correction = 1e-4;      /* rad and cycles per field of view */
+static const double not_there =
+    5e5; /* cycles per field of view, from which on larmor_samples_align fills readouts up */
 
 static larmor_status check_scan(const larmor_array *kspace, const larmor_array *traj)
 {
@@ -47,27 +50,36 @@ typedef struct lines {
     int nd, axis;
     int64_t n, count;
     double *k;         /* [nd, n, count] */
+    int64_t *length;   /* [count] samples that are there */
     signed char *sign; /* [count] of k's direction along the axis; 0: no line along it */
     int64_t forward, backward;
 } lines;
 
 static void free_lines(lines *l)
 {
-    LMR_FREE(l->sign, l->k);
+    free(l->sign);
+    free(l->length);
+    free(l->k);
+}
+
+static double *begin_of(const lines *l, int64_t line)
+{
+    return l->k + l->nd * l->n * line;
 }
 
 static double span_of(const lines *l, int64_t line, int d)
 {
-    const double *k = l->k + l->nd * l->n * line;
-    return k[l->nd * (l->n - 1) + d] - k[d];
+    const double *k = begin_of(l, line);
+    return k[l->nd * (l->length[line] - 1) + d] - k[d];
 }
 
 /* 1, -1, or 0 where another axis changes as well, or the axis not in one direction. */
 static int direction_of(const lines *l, int64_t line)
 {
-    const double *k = l->k + l->nd * l->n * line;
+    const double *k = begin_of(l, line);
+    if (l->length[line] < MIN_SAMPLES) return 0;
     const int sign = span_of(l, line, l->axis) > 0 ? 1 : -1;
-    for (int64_t i = 0; i < l->n; i++)
+    for (int64_t i = 0; i < l->length[line]; i++)
         for (int d = 0; d < l->nd; d++) {
             if (d != l->axis && fabs(k[l->nd * i + d] - k[d]) > max_line_width) return 0;
             if (d == l->axis && i && sign * (k[l->nd * i + d] - k[l->nd * (i - 1) + d]) < -max_step_difference)
@@ -82,20 +94,40 @@ static int goes_both_ways(const lines *l)
     return (double)l->forward >= least && (double)l->backward >= least;
 }
 
+static larmor_status measure_lines(lines *l)
+{
+    l->length = lmr_new(l->count + 1, sizeof *l->length);
+    if (!l->length) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < l->count; i++) {
+        const double *k = begin_of(l, i);
+        l->length[i] = l->n;
+        while (l->length[i] > 0 && k[l->nd * (l->length[i] - 1)] >= not_there) l->length[i]--;
+    }
+    return LARMOR_OK;
+}
+
+/* The axis along which the first line extends most. */
+static void find_axis(lines *l)
+{
+    double longest = 0;
+    int64_t line = 0;
+    while (line < l->count && l->length[line] < MIN_SAMPLES) line++;
+    for (int d = 0; d < l->nd && line < l->count; d++) {
+        if (fabs(span_of(l, line, d)) <= longest) continue;
+        longest = fabs(span_of(l, line, d));
+        l->axis = d;
+    }
+}
+
 static larmor_status find_lines(const larmor_array *traj, lines *l)
 {
     const larmor_shape shape = larmor_array_shape(traj);
-    double longest = 0;
     *l = (lines){.nd = (int)shape.dim[0], .n = shape.dim[1], .count = shape.dim[2]};
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &l->k));
+    LMR_TRY(measure_lines(l));
     l->sign = calloc((size_t)l->count + 1, 1);
     if (!l->sign) return LMR_NO_MEMORY();
-    if (l->n < 4) return LARMOR_OK;
-    for (int d = 0; d < l->nd; d++) {
-        if (fabs(span_of(l, 0, d)) <= longest) continue;
-        longest = fabs(span_of(l, 0, d));
-        l->axis = d;
-    }
+    find_axis(l);
     for (int64_t i = 0; i < l->count; i++) {
         l->sign[i] = (signed char)direction_of(l, i);
         l->forward += l->sign[i] > 0;
@@ -177,10 +209,11 @@ static larmor_status choose_coils(const float *y, larmor_shape shape, int64_t co
 /* Whether a line of a volume is in its central partition, and where it is in the plane. */
 static int is_central(const lines *l, int64_t line, double reach, double *across)
 {
-    const double *k = l->k + l->nd * l->n * line;
+    const double *k = begin_of(l, line);
     const int other = l->axis == 0 ? 1 : 0;
+    if (!l->sign[line]) return 0;
     *across = k[other];
-    return l->sign[line] && fabs(*across) <= reach && (l->nd < 3 || fabs(k[3 - l->axis - other]) < .5);
+    return fabs(*across) <= reach && (l->nd < 3 || fabs(k[3 - l->axis - other]) < .5);
 }
 
 static larmor_status make_images(const larmor_array *kspace, const lines *l, larmor_shape image,
@@ -204,7 +237,7 @@ static larmor_status make_images(const larmor_array *kspace, const lines *l, lar
             double across;
             LMR_TRY(lmr_go_on());
             if (!is_central(l, i, (double)m->ny / 2 + .5, &across)) continue;
-            project(y + 2 * l->n * (i + l->count * coil[j]), l->k + l->nd * l->n * i + l->axis, l->nd, l->n, m->nx,
+            project(y + 2 * l->n * (i + l->count * coil[j]), begin_of(l, i) + l->axis, l->nd, l->length[i], m->nx,
                     (double)m->nx / 2 + .5, p);
             add_line(m, j, l->sign[i] < 0, across, known ? &known[i] : NULL, p);
         }
@@ -294,29 +327,27 @@ larmor_status larmor_ghost_estimate(const larmor_array *kspace, const larmor_arr
                                     const larmor_ghost *known, larmor_ghost *found, larmor_ghost_report *report)
 {
     larmor_ghost_report unused;
-    lines l = {.k = NULL};
-    images m = {.nx = 0};
-    LMR_NEED(kspace, traj, found);
+    LMR_FREED_BY(free_lines) lines l = {.k = NULL};
+    LMR_FREED_BY(free_images) images m = {.nx = 0};
+    LMR_NEED(kspace);
+    LMR_NEED(traj);
+    LMR_NEED(found);
     if (!report) report = &unused;
     *report = (larmor_ghost_report){.forward = 0};
     *found = (larmor_ghost){0, 0};
     LMR_TRY(check_scan(kspace, traj));
-    larmor_status st = find_lines(traj, &l);
-    const int both = !st && l.nd > 1 && l.nd == image.ndim && goes_both_ways(&l);
-    if (both) st = find_spacing(&l, &report->spacing);
-    if (both && !st) st = make_images(kspace, &l, image, known, &m);
-    if (both && !st) {
-        larmor_ghost best = {0, 0};
-        report->forward = l.forward;
-        report->backward = l.backward;
-        report->before = sum_of_magnitudes(&m, found);
-        report->after = search(&m, &best);
-        report->is_clear = report->after < (1 - min_gain) * report->before;
-        if (report->is_clear) *found = best;
-    }
-    free_images(&m);
-    free_lines(&l);
-    return st;
+    LMR_TRY(find_lines(traj, &l));
+    if (l.nd < 2 || l.nd != image.ndim || !goes_both_ways(&l)) return LARMOR_OK;
+    LMR_TRY(find_spacing(&l, &report->spacing));
+    LMR_TRY(make_images(kspace, &l, image, known, &m));
+    larmor_ghost best = {0, 0};
+    report->forward = l.forward;
+    report->backward = l.backward;
+    report->before = sum_of_magnitudes(&m, found);
+    report->after = search(&m, &best);
+    report->is_clear = report->after < (1 - min_gain) * report->before;
+    if (report->is_clear) *found = best;
+    return LARMOR_OK;
 }
 
 /* ---- navigators ---- */
@@ -397,11 +428,12 @@ larmor_status larmor_ghost_navigators(const larmor_array *kspace, const larmor_a
 /* The distance of evenly spaced samples that cover both sides of the centre, signed; 0 of others. */
 static double step_of(const lines *l, int64_t line)
 {
-    const double *k = l->k + l->nd * l->n * line + l->axis;
-    const double step = span_of(l, line, l->axis) / (double)(l->n - 1);
-    for (int64_t i = 1; i < l->n; i++)
+    const double *k = begin_of(l, line) + l->axis;
+    const int64_t n = l->length[line];
+    const double step = span_of(l, line, l->axis) / (double)(n - 1);
+    for (int64_t i = 1; i < n; i++)
         if (fabs(k[l->nd * i] - k[l->nd * (i - 1)] - step) > max_step_difference * fabs(step)) return 0;
-    const double last = k[l->nd * (l->n - 1)];
+    const double last = k[l->nd * (n - 1)];
     return fabs(step) <= 1 + max_step_difference && fabs(k[0] + last) <= 2.5 * fabs(step) ? step : 0;
 }
 
@@ -410,11 +442,11 @@ static double step_of(const lines *l, int64_t line)
 static void make_kernel(int64_t n, double move, double complex *d)
 {
     for (int64_t m = 0; m < n; m++) {
+        const double cycles = (move + (double)m) / (double)n;
+        const double complex step = cexp(2 * M_PI * I * cycles);
+        double complex turn = cexp(-2 * M_PI * I * cycles * (double)(n / 2));
         d[m] = 0;
-        for (int64_t v = 0; v < n; v++) {
-            const double x = (double)(v - n / 2) / (double)n;
-            d[m] += cexp(2 * M_PI * I * (move + (double)m) * x) / (double)n;
-        }
+        for (int64_t v = 0; v < n; v++, turn *= step) d[m] += turn / (double)n;
     }
 }
 
@@ -435,33 +467,56 @@ static void interpolate(float *y, int64_t n, const double complex *d, double com
     }
 }
 
-static larmor_status correct(lines *l, const larmor_ghost *ghost, larmor_shape shape, float *y)
+typedef struct kernel { /* that was made last */
+    int64_t n;
+    double move;
+    double complex *d, *row; /* [samples] */
+} kernel;
+
+static void free_kernel(kernel *w)
 {
-    LMR_HEAP double complex *d = lmr_new(l->n, sizeof *d), *row = lmr_new(l->n, sizeof *row);
-    if (!d || !row) return LMR_NO_MEMORY();
-    double made = NAN;
+    free(w->d);
+    free(w->row);
+}
+
+static void turn_back(float *y, int64_t n, double phase)
+{
+    const double re = cos(phase), im = -sin(phase);
+    for (int64_t s = 0; s < n; s++) {
+        const double a = (double)y[2 * s], b = (double)y[2 * s + 1];
+        y[2 * s] = (float)(a * re - b * im);
+        y[2 * s + 1] = (float)(a * im + b * re);
+    }
+}
+
+static void correct_line(lines *l, int64_t line, const larmor_ghost *ghost, int64_t coils, kernel *w, float *y)
+{
+    const double phase = l->sign[line] * ghost->phase / 2, shift = l->sign[line] * ghost->shift / 2;
+    const int64_t n = l->length[line];
+    const double step = step_of(l, line);
+    const int moves = fabs(shift) > min_correction;
+    double *k = begin_of(l, line) + l->axis;
+    if (moves && step != 0 && (w->move != shift / step || w->n != n)) {
+        w->move = shift / step;
+        w->n = n;
+        make_kernel(n, w->move, w->d);
+    }
+    for (int64_t s = 0; moves && step == 0 && s < n; s++) k[l->nd * s] += shift;
+    for (int64_t c = 0; c < coils; c++) {
+        float *of_coil = y + 2 * l->n * (line + l->count * c);
+        if (moves && step != 0) interpolate(of_coil, n, w->d, w->row);
+        turn_back(of_coil, n, phase);
+    }
+}
+
+static larmor_status correct(lines *l, const larmor_ghost *ghost, int64_t coils, float *y)
+{
+    LMR_FREED_BY(free_kernel)
+    kernel w = {.move = NAN, .d = lmr_new(l->n, sizeof *w.d), .row = lmr_new(l->n, sizeof *w.row)};
+    if (!w.d || !w.row) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < l->count; i++) {
-        const double phase = l->sign[i] * ghost[i].phase / 2, shift = l->sign[i] * ghost[i].shift / 2;
-        double *k = l->k + l->nd * l->n * i + l->axis;
-        const double step = step_of(l, i);
-        const int moves = fabs(shift) > min_correction;
         LMR_TRY(lmr_go_on());
-        if (!l->sign[i]) continue;
-        if (moves && step != 0 && made != shift / step) {
-            made = shift / step;
-            make_kernel(l->n, made, d);
-        }
-        for (int64_t s = 0; moves && step == 0 && s < l->n; s++) k[l->nd * s] += shift;
-        for (int64_t c = 0; c < shape.dim[2]; c++) {
-            float *line = y + 2 * l->n * (i + l->count * c);
-            if (moves && step != 0) interpolate(line, l->n, d, row);
-            const double re = cos(phase), im = -sin(phase);
-            for (int64_t s = 0; s < l->n; s++) {
-                const double a = (double)line[2 * s], b = (double)line[2 * s + 1];
-                line[2 * s] = (float)(a * re - b * im);
-                line[2 * s + 1] = (float)(a * im + b * re);
-            }
-        }
+        if (l->sign[i]) correct_line(l, i, &ghost[i], coils, &w, y);
     }
     return LARMOR_OK;
 }
@@ -475,7 +530,7 @@ larmor_status larmor_ghost_correct(larmor_array *kspace, larmor_array *traj, con
     LMR_TRY(find_lines(traj, &l));
     if (goes_both_ways(&l)) {
         LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &y));
-        LMR_TRY(correct(&l, ghost, larmor_array_shape(kspace), y));
+        LMR_TRY(correct(&l, ghost, larmor_array_shape(kspace).dim[2], y));
         LMR_TRY(larmor_array_write(kspace, y, larmor_array_bytes(kspace)));
         LMR_TRY(larmor_array_write(traj, l.k, larmor_array_bytes(traj)));
     }

@@ -57,19 +57,25 @@ static void free_stored(stored *s)
 
 ENDS_ITSELF_BY(free_stored, stored)
 
-/* The image of a series. */
-static float complex *image_of(const stored *s, int series, int no_ghost)
+/* The image of a series by some options. */
+static float complex *image_by(const stored *s, int series, larmor_recon_opts opts)
 {
-    const larmor_recon_opts opts = {
-        .size = sizeof opts, .maps = s->maps, .no_ghost = no_ghost, .method = "cg", .delays = LARMOR_DELAYS_OFF};
     OWNED(larmor_recon) *recon;
     OWNED(larmor_recon_result) result;
     float complex *image;
+    opts.size = sizeof opts;
+    opts.method = "cg";
+    opts.delays = LARMOR_DELAYS_OFF;
     assert_ok(larmor_recon_create(s->source, dev, &opts, &recon));
     assert_ok(larmor_recon_run(recon, series, &result));
     assert_int_equal(result.count, 1);
     assert_ok(larmor_array_download(result.image[0].data, LARMOR_C64, (void *)&image));
     return image;
+}
+
+static float complex *image_of(const stored *s, int series, int no_ghost)
+{
+    return image_by(s, series, (larmor_recon_opts){.maps = s->maps, .no_ghost = no_ghost});
 }
 
 /* What the image has beside the truth, along the truth `moved` lines away, relative to the object. */
@@ -156,6 +162,26 @@ TEST(a_ghost_on_ramps_is_no_other_way_to_count_samples)
     assert_int_equal(info.navigators, 3);
 }
 
+/* Both directions are read with the same delay: the sample at the centre is the same in time, in front or behind. */
+TEST(lines_of_both_directions_that_are_late_have_the_same_center_sample)
+{
+    static const double flat_us[] = {150, 150, 300}, delay_us[] = {13, 61, 8};
+    static const int centre[] = {40, 28, 60};
+    for (int i = 0; i < 3; i++) {
+        const larmor_simulation_epi epi = {
+            .ramp = {.up_us = 100, .flat_us = flat_us[i], .down_us = 100, .delay_us = delay_us[i]}};
+        larmor_simulation_opts opts = plain;
+        opts.epi = &epi;
+        OWNED(stored) s = stored_scan(&opts);
+        for (int l = 0; l < 8; l++) {
+            larmor_acquisition line;
+            assert_ok(larmor_raw_acquisition(s.raw, l, &line));
+            assert_int_equal(line.center_sample, centre[i]);
+        }
+        assert_null(strstr(larmor_raw_describe(s.raw).warnings, "center_sample"));
+    }
+}
+
 /* Lines for calibration, of either direction, complete the image. */
 TEST(calibration_lines_of_both_directions_are_lines_of_the_image)
 {
@@ -208,8 +234,69 @@ static double error_of(const float complex *image, const larmor_array *truth)
     return sqrt(fmax(0, 1 - cabs(along) * cabs(along) / power / of_truth));
 }
 
-/* Oversampled lines that the header calls Cartesian, every second one in reverse, late by so many samples each. */
-static stored stored_lines(double late)
+/* An image of so many voxels relative to one of the same scan without a ghost: NRMSE of magnitudes. */
+static double difference_of(const float complex *image, const float complex *clean, int64_t voxels)
+{
+    double apart = 0, all = 0;
+    for (int64_t i = 0; i < voxels; i++) {
+        const double a = cabs((double complex)image[i]), b = cabs((double complex)clean[i]);
+        apart += (a - b) * (a - b);
+        all += b * b;
+    }
+    return sqrt(apart / all);
+}
+
+/* Lines are corrected before they are cut to the image's k-space, whichever samples are left. */
+TEST(a_coarser_image_has_no_ghost_either)
+{
+    static const larmor_ramp ramps[] = {{0},
+                                        {.up_us = 100, .flat_us = 110, .down_us = 100},
+                                        {.up_us = 100, .flat_us = 150, .down_us = 100, .delay_us = 15}};
+    static const int64_t matrix[][2] = {{40, 40}, {44, 48}, {48, 40}, {32, 36}, {48, 48}};
+    for (int r = 0; r < 3; r++) {
+        larmor_simulation_epi epi = {.ramp = ramps[r], .shots = 1 + r % 2};
+        larmor_simulation_opts opts = plain;
+        opts.epi = &epi;
+        opts.coils = 2;
+        OWNED(stored) clean = stored_scan(&opts);
+        epi.ghost = (larmor_ghost){.phase = 1 - .6 * r, .shift = .2 + .3 * r};
+        OWNED(stored) s = stored_scan(&opts);
+        for (int i = 0; i < 5; i++) {
+            const larmor_recon_opts cut = {.matrix = {matrix[i][0], matrix[i][1]}};
+            larmor_recon_opts off = cut;
+            off.no_ghost = 1;
+            const int64_t voxels = matrix[i][0] * matrix[i][1];
+            float complex *image = image_by(&s, 0, cut), *ghost = image_by(&s, 0, off);
+            float complex *right = image_by(&clean, 0, cut);
+            const double left = difference_of(image, right, voxels), whole = difference_of(ghost, right, voxels);
+            assert_at_most(left, 0.02);
+            assert_true(whole > 5 * left);
+            free(right);
+            free(ghost);
+            free(image);
+        }
+    }
+}
+
+/* The middle of the gradient lies between two samples of 48 and 72, and at one of 49. */
+TEST(lines_on_the_flat_top_leave_no_phase_across_the_image)
+{
+    static const int64_t samples[] = {MATRIX, 0, MATRIX + 1};
+    for (int i = 0; i < 3; i++) {
+        const larmor_simulation_epi epi = {.ramp = {.up_us = 100, .flat_us = 300, .down_us = 100}, GHOST};
+        larmor_simulation_opts opts = plain;
+        opts.epi = &epi;
+        opts.traj.samples = samples[i];
+        OWNED(stored) s = stored_scan(&opts);
+        float complex *image = image_of(&s, 0, 0);
+        assert_at_most(error_of(image, s.truth), 0.1);
+        free(image);
+    }
+}
+
+/* Oversampled lines that the header calls Cartesian, every second one in reverse, late by so many samples each, of
+ * which the last ones of every third are discarded. */
+static stored stored_lines(double late, int discarded)
 {
     enum { N = 2 * MATRIX };
     stored s = {.folder = "/tmp/larmor-test-XXXXXX"};
@@ -248,6 +335,7 @@ static stored stored_lines(double late)
         assert_ok(larmor_raw_append(writer, &(larmor_acquisition){.samples = N,
                                                                   .coils = 1,
                                                                   .center_sample = N / 2 - r % 2,
+                                                                  .discard_post = r % 3 ? 0 : discarded,
                                                                   .flags = r % 2 ? LARMOR_ACQ_REVERSE : 0,
                                                                   .step1 = r,
                                                                   .dwell_us = 4,
@@ -267,9 +355,10 @@ static stored stored_lines(double late)
 /* The shift is found in the image's field of view, and the lines are corrected in that which was encoded. */
 TEST(oversampled_lines_in_both_directions_leave_no_ghost)
 {
-    static const double late[] = {1, 2};
-    for (int i = 0; i < 2; i++) {
-        OWNED(stored) s = stored_lines(late[i]);
+    static const double late[] = {1, 2, 1.5, 1.5};
+    static const int discarded[] = {0, 0, 1, 9};
+    for (int i = 0; i < 4; i++) {
+        OWNED(stored) s = stored_lines(late[i], discarded[i]);
         float complex *image = image_of(&s, 0, 0), *ghost = image_of(&s, 0, 1);
         assert_at_most(error_of(image, s.truth), 0.05);
         assert_true(error_of(ghost, s.truth) > 4 * error_of(image, s.truth));
@@ -288,7 +377,7 @@ static int count_echoes(void *user, const larmor_event *e)
 /* The file's reader warns of what becomes a ghost. */
 TEST(a_delay_between_directions_is_a_warning_where_it_is_not_corrected)
 {
-    OWNED(stored) s = stored_lines(2);
+    OWNED(stored) s = stored_lines(2, 0);
     assert_non_null(strstr(larmor_raw_describe(s.raw).warnings, "echoes of lines in reverse are"));
     for (int no_ghost = 0; no_ghost < 2; no_ghost++) {
         int said = 0;
