@@ -142,7 +142,7 @@ static void find_misfit(const larmor_misfit *m, wanted *w)
                  "the noise scan does not fit the samples: its noise is %.3g times as large as theirs can be, as chi "
                  "squared is %.2g instead of 1. The weight, and what noise maps show, are wrong. It holds signal, or "
                  "had another "
-                 "gain: leave it out by opts.no_whitening 1.",
+                 "gain: leave it out by opts.no_whitening.",
                  1 / sqrt(m->chi2), m->chi2);
     const int unexplained = m->beyond_model > LMR_MAX_BEYOND_NOISE && (m->chi2 == 0 || m->chi2 > MAX_CHI2);
     if (unexplained && is_it(w, WARNING_MISFIT))

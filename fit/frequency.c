@@ -42,7 +42,8 @@ static double search(const lmr_fit_series *s, const cplx *y, const double *e)
 {
     int is_even;
     const double distance = smallest_distance(s, &is_even), span = s->t[s->times - 1] - s->t[0];
-    const double most = (is_even ? M_PI : 2 * M_PI) / distance, step = 2 * M_PI / (STEPS_PER_LOBE * span);
+    const double most = (is_even ? M_PI : 2 * M_PI) / distance;
+    const double step = 2 * M_PI / (STEPS_PER_LOBE * span);
     const int count = (int)ceil(2 * most / step);
     cplx z[LMR_FIT_TIMES], turn[LMR_FIT_TIMES];
     double best = 0, largest = -1;
