@@ -178,6 +178,7 @@ static larmor_status measure(const lmr_job *job, const lmr_solved *s, double tak
     LMR_TRY(lmr_residuals_sum(job, s->frames, s->count, r, s->b, sums));
     const double noise = 2 * s->deviation * s->deviation * weights;
     compare(left, data, noise, taken, samples, out);
+    out->by_noise_scan = job->facts->whitening != NULL;
     take_rings(sums, out);
     return lmr_residuals_judge(job, sums, noise * (1 - taken), out);
 }

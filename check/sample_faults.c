@@ -27,7 +27,7 @@
 #define MIN_LOUD_RATIO 5 /* of the usual magnitude of coils in the outermost part */
 enum { TAIL = 64, TAILS = 64, BINS = 2 * TAIL, LEAST_TAIL = 12, PEAK = 5, SLOW = 3, MIN_ZEROS = 6 };
 enum { RINGS = 24, FEWEST_OF_RING = 16, OF_RING = 512, MIN_CLIPPED = 6, MIN_ECHOES = 4, MOST_PLACES = 32 };
-enum { INNER_RINGS = 3, OUTER_RINGS = 6, FEWEST_COILS = 3 };
+enum { INNER_RINGS = 3, OUTER_RINGS = 6, FEWEST_COILS = 3, MIN_CLIPPED_COILS = 3 };
 
 enum { PIECES = 64 }; /* of the readouts, so that sums do not depend on threads */
 
@@ -43,6 +43,13 @@ typedef struct tails {
     int64_t length, first, apart, count;
 } tails;
 
+/* The largest part of all coils, and those that have it. */
+typedef struct ceiling {
+    int coils, varies;                /* varies: 1 if the parts beside those that have it differ */
+    int64_t count, most, first, coil; /* values; those of the coil with most of them, and its first one */
+    double value, beside;             /* beside: of the first value */
+} ceiling;
+
 typedef struct view {
     int nd;
     int64_t n, readouts, points, coils; /* points = n readouts */
@@ -54,7 +61,7 @@ typedef struct view {
     float *radius;         /* [points] |2 k / N|, 1 at the farthest within the matrix */
     unsigned char *ring;   /* [points] of RINGS, by radius */
     float *size;           /* [points] magnitudes of a coil */
-    float *energy;         /* [points] of all coils */
+    double *energy;        /* [points] of all coils; samples of 1e-30 have one, too */
     float *values;         /* [RINGS, OF_RING] */
     char *repeats;         /* [readouts] 1: the samples of the readout before, in all coils so far */
     tails tails;           /* of some readouts */
@@ -64,6 +71,7 @@ typedef struct view {
     float *peak;           /* [readouts] how far from the centre a readout is largest; < 0: beside it */
     const double *level;   /* [RINGS] of a coil */
     float limit;           /* of a coil: parts that are just its largest */
+    ceiling ceiling;
     piece piece[PIECES];
 } view;
 
@@ -256,10 +264,26 @@ static int64_t next_clipped(const view *v, int64_t i)
     return 2 * v->points;
 }
 
+/* Coils of a symmetric object have one largest part, too, but then all have the same one beside it. */
+static void add_to_ceiling(view *v, int64_t coil, int64_t count, int64_t first, int varies)
+{
+    ceiling *c = &v->ceiling;
+    const double value = fabs((double)v->x[first]), beside = fabs((double)v->x[first ^ 1]);
+    if (value < c->value * (1 - REL_ROUNDING)) return;
+    if (value > c->value * (1 + REL_ROUNDING)) *c = (ceiling){.value = value, .beside = beside};
+    c->coils++;
+    c->count += count;
+    c->varies |= varies || fabs(beside - c->beside) > MIN_OTHER_VALUE * value;
+    if (count <= c->most) return;
+    c->most = count;
+    c->first = first;
+    c->coil = coil;
+}
+
 /* Real and imaginary parts that are just the largest one of their coil: a converter that is full gives many of
  * them, with other parts that are not. Samples at one place of k-space, such as its centre, are alike without
  * noise, and count once. */
-static void count_clipped(const view *v, int64_t coil, larmor_sample_faults *out)
+static void count_clipped(view *v, int64_t coil, larmor_sample_faults *out)
 {
     int64_t place[MOST_PLACES], count = 0, first = -1;
     int places = 0, varies = 0;
@@ -273,12 +297,25 @@ static void count_clipped(const view *v, int64_t coil, larmor_sample_faults *out
         if (places < MOST_PLACES) place[places++] = i / 2;
         count++;
     }
+    if (first >= 0) add_to_ceiling(v, coil, count, first, varies);
     if (count < MIN_CLIPPED || !varies || count <= out->clipped) return;
     out->clipped = count;
     out->clipped_coil = (int)coil;
     out->clipped_value = (double)most;
     out->clipped_readout = first / 2 / v->n;
     out->clipped_sample = first / 2 % v->n;
+}
+
+/* Lines that pass the centre once give few such values in each coil, but the same one in many. */
+static void find_ceiling(const view *v, larmor_sample_faults *out)
+{
+    const ceiling *c = &v->ceiling;
+    if (out->clipped || c->coils < MIN_CLIPPED_COILS || c->count < MIN_CLIPPED || !c->varies) return;
+    out->clipped = c->most;
+    out->clipped_coil = (int)c->coil;
+    out->clipped_value = c->value;
+    out->clipped_readout = c->first / 2 / v->n;
+    out->clipped_sample = c->first / 2 % v->n;
 }
 
 /* ---- the echo ---- */
@@ -297,7 +334,8 @@ static void find_peaks(void *self, int64_t p)
     }
 }
 
-/* How far from k = 0 the signal of readouts that pass it is largest: the median. */
+/* How far from k = 0 the signal of readouts that pass it is largest: the median. A coil of noise alone that is far
+ * louder than others has its largest sample anywhere. */
 static larmor_status find_echo(view *v, larmor_sample_faults *out)
 {
     int64_t count = 0;
@@ -305,7 +343,7 @@ static larmor_status find_echo(view *v, larmor_sample_faults *out)
     for (int64_t r = 0; r < v->readouts; r++)
         if (v->peak[r] >= 0) v->peak[count++] = v->peak[r];
     const double usual = count ? (double)lmr_select_f32(v->peak, count, (count - 1) / 2) : 0;
-    if (count >= MIN_ECHOES && usual > MIN_ECHO_DISTANCE) out->echo_distance = usual;
+    if (count >= MIN_ECHOES && usual > MIN_ECHO_DISTANCE && !out->noisy) out->echo_distance = usual;
     return LARMOR_OK;
 }
 
@@ -437,7 +475,7 @@ static void measure(void *self, int64_t p)
     float most = 0;
     for (int64_t i = first_point(v, p); i < first_point(v, p + 1); i++) {
         const double re = (double)x[2 * i], im = (double)x[2 * i + 1];
-        v->energy[i] += x[2 * i] * x[2 * i] + x[2 * i + 1] * x[2 * i + 1];
+        v->energy[i] += re * re + im * im;
         v->size[i] = (float)sqrt(re * re + im * im);
         most = fmaxf(most, fmaxf(fabsf(x[2 * i]), fabsf(x[2 * i + 1])));
     }
@@ -506,6 +544,7 @@ larmor_status lmr_sample_faults_find(const larmor_samples *samples, const int64_
     if (!v.tail) LMR_OR(done, LMR_NO_MEMORY());
     for (int64_t c = 0; c < v.coils; c++) LMR_OR(done, look_at_coil(samples->kspace, c, &largest, &v, out));
     if (v.tails.length >= LEAST_TAIL) LMR_OR(done, find_spectrum(&v, larmor_array_device(samples->kspace)));
+    find_ceiling(&v, out);
     count_copied(&v, out);
     count_zeros(&v, out);
     find_carrier(&v, out);

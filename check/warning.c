@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static void describe_maps(const larmor_coils_report *maps, char *line, size_t room)
 {
@@ -62,6 +63,8 @@ enum {
     WARNING_NOISY,
     WARNING_IMAGINARY,
     WARNING_CONTRADICTED,
+    WARNING_NOISE_SCAN,
+    WARNING_GRIDDED,
 };
 
 /* Noise alone is .02 at SNR 5, as half of it is imaginary. */
@@ -73,6 +76,12 @@ enum {
 /* Where it is known, above which it is not the noise alone whose smoothing leaves so much: at SNR 3 that is up to
  * 1.1. */
 #define MAX_CHI2 1.25
+/* Of the noise of a noise scan, below which that is not the noise of the samples. Right simulated scans have .88 and
+ * more, down to an SNR of 3 and to 64 samples of noise. */
+#define MIN_CHI2 0.40
+/* Of the samples, beyond noise, that a gridded image leaves: an image of zeros leaves 1. Weights that fit the
+ * trajectory leave at most .75, but of next to no readouts for many coils. */
+#define MAX_GRIDDED 1.00
 
 /* The warning that is looked for: those before it are counted down. */
 typedef struct wanted {
@@ -105,9 +114,36 @@ static int is_erased(const larmor_recon_report *report)
     return report->constant && !(m->measured && m->beyond_noise <= LMR_MAX_BEYOND_NOISE);
 }
 
+/* 1 if the noise scan has far more noise than the samples. Gridding leaves less than the noise of one coil, too. */
+static int is_noise_too_large(const larmor_misfit *m)
+{
+    return m->measured && m->fitted && m->by_noise_scan && m->chi2 > 0 && m->chi2 < MIN_CHI2;
+}
+
+static void find_gridded(const larmor_recon_report *report, wanted *w)
+{
+    const larmor_misfit *m = &report->misfit;
+    if (!m->measured || m->fitted || strcmp(report->method.name, "grid")) return;
+    if (m->beyond_noise > MAX_GRIDDED && (m->chi2 == 0 || m->chi2 > MAX_CHI2) && is_it(w, WARNING_GRIDDED))
+        snprintf(
+            w->line, w->room,
+            "the gridded image does not explain its samples: %.0f %% of them beyond noise is left over, where an "
+            "empty image leaves 100 %%. The density weights do not suit the trajectory, or its readouts are too few. "
+            "Take "
+            "opts.density pipe, or opts.method cg.",
+            100 * m->beyond_noise);
+}
+
 static void find_misfit(const larmor_misfit *m, wanted *w)
 {
     if (!m->measured || !m->fitted) return;
+    if (is_noise_too_large(m) && is_it(w, WARNING_NOISE_SCAN))
+        snprintf(w->line, w->room,
+                 "the noise scan does not fit the samples: its noise is %.3g times as large as theirs can be, as chi "
+                 "squared is %.2g instead of 1. The weight, and what noise maps show, are wrong. It holds signal, or "
+                 "had another "
+                 "gain: leave it out by opts.no_whitening.",
+                 1 / sqrt(m->chi2), m->chi2);
     const int unexplained = m->beyond_model > LMR_MAX_BEYOND_NOISE && (m->chi2 == 0 || m->chi2 > MAX_CHI2);
     if (unexplained && is_it(w, WARNING_MISFIT))
         snprintf(
@@ -166,7 +202,9 @@ int larmor_recon_warning(const larmor_recon_report *report, int i, char *line, s
             line, room,
             "the penalty has left nothing but a constant: every voxel has the same value. The weight is too large; "
             "take a smaller one by opts.lambda, such as noise:1.");
-    if (report->folded && is_it(&w, WARNING_FOLDED)) describe_fold(report->folded, line, room);
+    if (report->folded && !is_noise_too_large(&report->misfit) && is_it(&w, WARNING_FOLDED))
+        describe_fold(report->folded, line, room);
+    find_gridded(report, &w);
     find_misfit(&report->misfit, &w);
     const larmor_sample_faults *f = &report->faults;
     if (f->clipped && is_it(&w, WARNING_CLIPPED)) lmr_describe_clipping(f, line, room);

@@ -185,7 +185,7 @@ static double deviation(const lmr_fit_series *s, const columns *c, const lmr_fit
 int lmr_fit_parameters(const lmr_fit_series *s, const lmr_fit_curve *f, double noise, lmr_fit_voxel *out)
 {
     const int has_constant = lmr_fit_has_constant(s->model), numbers = s->parts * s->times;
-    const int rest = numbers - 1 - s->parts * (has_constant ? 2 : 1);
+    const int rest = numbers - 1 - s->turns - s->parts * (has_constant ? 2 : 1);
     const double variance = variance_of(noise, f->squares, rest);
     const double T = exp(f->log_t), none[2] = {0, 0};
     const double aa = dot(s->parts, f->constant, f->constant), ab = dot(s->parts, f->constant, f->factor);

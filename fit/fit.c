@@ -158,13 +158,22 @@ static larmor_status take_options(const larmor_fit_opts *opts, lmr_fit_work *w, 
                     opts->mask ? "in opts.mask" : "above the threshold");
 }
 
+/* Spin echoes may have any phase each, by stimulated echoes or imperfect pulses: their magnitudes are fitted. */
+static void take_magnitudes(lmr_fit_work *w)
+{
+    for (int64_t i = 0; i < w->voxels * w->series.times; i++)
+        w->images[i] = hypotf(w->images[2 * i], w->images[2 * i + 1]);
+}
+
 static larmor_status take_images(const larmor_array *images, lmr_fit_work *w)
 {
     const int is_complex = lmr_is_complex(images->dtype);
     LMR_TRY(larmor_array_expect_finite(images, "images"));
     LMR_TRY(larmor_array_download(images, is_complex ? LARMOR_C64 : LARMOR_F32, &w->images));
-    w->series.parts = is_complex ? 2 : 1;
-    w->series.positive = !is_complex;
+    if (is_complex && w->series.model == LARMOR_FIT_T2) take_magnitudes(w);
+    w->series.parts = is_complex && w->series.model != LARMOR_FIT_T2 ? 2 : 1;
+    w->series.turns = w->series.parts == 2 && w->series.model == LARMOR_FIT_T2_STAR;
+    w->series.positive = w->series.parts == 1;
     for (int64_t i = 0; i < w->voxels * w->series.times && w->series.positive; i++)
         w->series.positive = w->images[i] >= 0;
     w->state = calloc((size_t)w->voxels + 1, 1);
@@ -178,10 +187,11 @@ static larmor_status take_images(const larmor_array *images, lmr_fit_work *w)
     return LARMOR_OK;
 }
 
-static int fit_series(const lmr_fit_series *s, const double *y, double noise, lmr_fit_voxel *out)
+static int fit_series(const lmr_fit_series *s, double *y, double noise, lmr_fit_voxel *out)
 {
     lmr_fit_curve curve;
-    const int has_minimum = lmr_fit_exponential(s, y, noise, &curve);
+    const int has_minimum =
+        s->turns ? lmr_fit_turning(s, y, noise, &curve) : lmr_fit_exponential(s, y, noise, &curve);
     if (s->positive && noise > 0 && !lmr_fit_has_constant(s->model)) return lmr_fit_rician(s, y, noise, &curve, out);
     return has_minimum && lmr_fit_parameters(s, &curve, noise, out);
 }
@@ -228,7 +238,7 @@ static larmor_status fit_all(const larmor_array *images, const double *ms, const
         LMR_TRY(lmr_fit_water_fat(w, images, opts, &maps->other_sign));
     else
         LMR_TRY(lmr_parallel(lmr_device_threads(images->dev), w->voxels, fit_voxel, w));
-    const int parameters = 1 + w->series.parts * (m->least - 1);
+    const int parameters = 1 + w->series.turns + w->series.parts * (m->least - 1);
     maps->polarity = w->series.positive && lmr_fit_has_constant(w->series.model);
     return put_maps(w, images, w->noise || w->any > 0 || w->series.parts * w->series.times > parameters, maps);
 }

@@ -11,6 +11,7 @@ typedef struct lmr_fit_series {
     larmor_fit_model model;
     int times, parts;        /* parts: 2 of complex images, 1 of real ones */
     int positive;            /* 1: magnitudes */
+    int turns;               /* 1: complex images, whose voxels have a frequency each */
     double t[LMR_FIT_TIMES]; /* ms, ascending */
     double low, high;        /* of the logarithm of the time constant */
 } lmr_fit_series;
@@ -79,6 +80,9 @@ larmor_status lmr_fit_choose(const lmr_fit_candidates *of, larmor_shape shape, d
 /* The least residual over the time constant; 0 if that has none between the bounds. Of magnitudes with a constant
  * signs are restored, and with noise, 0: that of the residual, they are lowered by what it has lifted them. */
 int lmr_fit_exponential(const lmr_fit_series *s, const double *y, double noise, lmr_fit_curve *curve);
+
+/* The same of complex images with a frequency of each voxel's own: y is turned back by it. */
+int lmr_fit_turning(const lmr_fit_series *s, double *y, double noise, lmr_fit_curve *curve);
 
 /* The curve's parameters with their deviations, noise 0: from the residual. Returns 0 where there are none. */
 int lmr_fit_parameters(const lmr_fit_series *s, const lmr_fit_curve *curve, double noise, lmr_fit_voxel *out);

@@ -141,6 +141,7 @@ static larmor_status misfit_of(lmr_archive *a, larmor_misfit *m)
                                &m->samples,  &m->freedom,      &m->worst_readout_ratio, &m->worst_coil_misfit};
     LMR_TRY(lmr_archive_integer(a, &m->measured, 0, 1));
     LMR_TRY(lmr_archive_integer(a, &m->fitted, 0, 1));
+    LMR_TRY(lmr_archive_integer(a, &m->by_noise_scan, 0, 1));
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) LMR_TRY(lmr_archive_number(a, numbers[i]));
     for (int i = 0; i < LARMOR_MISFIT_RINGS; i++) LMR_TRY(lmr_archive_number(a, &m->by_radius[i]));
     LMR_TRY(lmr_archive_long(a, &m->bad_readouts, 0, INT64_MAX));

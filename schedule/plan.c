@@ -41,14 +41,13 @@ static double most(double a, double b)
 }
 
 /* Weights from the geometry, which take next to nothing on the device. */
-static int geometry_will_do(const lmr_job *job, const larmor_encoding *enc)
+static int geometry_will_do(const lmr_job *job)
 {
-    if (job->settings->opts.density != LARMOR_DENSITY_AUTO) return job->settings->opts.density != LARMOR_DENSITY_PIPE;
-    return enc->ndim == 3 && (!strcmp(enc->trajectory, "radial") || !strcmp(enc->trajectory, "goldenangle"));
+    const larmor_density density = job->settings->opts.density;
+    return density != LARMOR_DENSITY_AUTO && density != LARMOR_DENSITY_PIPE;
 }
 
-static larmor_status density_bytes(const lmr_job *job, const larmor_encoding *enc, const larmor_problem *p,
-                                   double *bytes)
+static larmor_status density_bytes(const lmr_job *job, const larmor_problem *p, double *bytes)
 {
     int64_t pipe;
     *bytes = 0;
@@ -56,7 +55,7 @@ static larmor_status density_bytes(const lmr_job *job, const larmor_encoding *en
         job->settings->opts.density == LARMOR_DENSITY_NONE || job->settings->opts.density == LARMOR_DENSITY_STORED)
         return LARMOR_OK;
     *bytes = 24 * (double)p->samples;
-    if (geometry_will_do(job, enc)) return LARMOR_OK;
+    if (geometry_will_do(job)) return LARMOR_OK;
     LMR_TRY(larmor_density_memory(job->facts->dev, p, &pipe));
     *bytes = most(*bytes, (double)pipe);
     return LARMOR_OK;
@@ -118,7 +117,7 @@ static larmor_status measure(const lmr_job *job, int index, const larmor_group *
     if (!job->settings->opts.no_maps) s->held += maps;
     if (job->facts->given) s->held += maps / coils * all;
     LMR_TRY(maps_bytes(job, info, group, &s->problem, &calibration));
-    LMR_TRY(density_bytes(job, &enc, &s->problem, &density));
+    LMR_TRY(density_bytes(job, &s->problem, &density));
     s->before = most(calibration, density);
     if (lmr_solves_coils(job)) {
         LMR_TRY(larmor_coils_combine_memory(job->facts->dev, &s->problem, &combination));

@@ -204,6 +204,17 @@ static void report(const fit_run *r, const app_files *files, double seconds)
     json_close(&j, '}');
 }
 
+/* What is done about the phases of complex images. */
+static void report_phases(const fit_run *r)
+{
+    const larmor_dtype type = larmor_array_dtype(r->in.images);
+    if (type != LARMOR_C64 && type != LARMOR_C128) return;
+    if (r->model == LARMOR_FIT_T2_STAR) app_log("each voxel of the complex images has a frequency of its own");
+    if (r->model == LARMOR_FIT_T2)
+        app_log("magnitudes of the complex images are fitted%s",
+                r->s->noise > 0 || r->noise ? "" : ": --noise takes away what noise lifts them by");
+}
+
 static int fit(fit_run *r)
 {
     APP_TRY(APP_RUN, fit_make_real(&r->mask, r->dev));
@@ -219,6 +230,7 @@ static int fit(fit_run *r)
     if (st) return st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
     if (!r->mask) app_log("voxels above %.4g, --threshold of the brightest, are fitted", r->maps.threshold);
     if (r->maps.polarity) app_log("images are magnitudes: their signs were restored");
+    report_phases(r);
     app_log("%lld voxel%s fitted, %lld without a fit are 0", (long long)(r->maps.inside - r->maps.failed),
             app_s(r->maps.inside - r->maps.failed), (long long)r->maps.failed);
     /* four times what chance makes of so many voxels, at least */

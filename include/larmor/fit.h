@@ -11,10 +11,11 @@ extern "C" {
 
 /* What is fitted to the images y of a voxel at the times t. */
 typedef enum larmor_fit_model {
-    LARMOR_FIT_T2,       /* "t2": y = M0 exp(-t / T2); maps T2 and M0 */
-    LARMOR_FIT_T2_STAR,  /* "t2star": the same with T2star; M0 is complex, so it has any phase but none that turns */
-    LARMOR_FIT_T1_IR,    /* "t1-ir": y = M0 (1 - INV exp(-t / T1)), INV 2 of a perfect inversion; maps T1, M0, INV */
-    LARMOR_FIT_T1_LL,    /* "t1-ll": y = a - b exp(-t / T1star), T1 = T1star (b / a - 1), M0 = a T1 / T1star; maps T1,
+    LARMOR_FIT_T2,      /* "t2": |y| = M0 exp(-t / T2); maps T2 and M0 */
+    LARMOR_FIT_T2_STAR, /* "t2star": the same with T2star; of complex images y = M0 exp(2 pi i f t - t / T2star), with
+                          * a frequency f and a phase of M0 of each voxel's own */
+    LARMOR_FIT_T1_IR,   /* "t1-ir": y = M0 (1 - INV exp(-t / T1)), INV 2 of a perfect inversion; maps T1, M0, INV */
+    LARMOR_FIT_T1_LL,   /* "t1-ll": y = a - b exp(-t / T1star), T1 = T1star (b / a - 1), M0 = a T1 / T1star; maps T1,
                          * M0, T1star */
     LARMOR_FIT_WATER_FAT /* "water-fat": y = (W + F c(t)) exp(i phase + 2 pi i field t - R2star t), c(t): the peaks of
                           * fat; maps water, fat, FF = F / (W + F), R2star in 1/s, field in Hz */
@@ -63,8 +64,9 @@ typedef struct larmor_fit_maps { /* free with larmor_fit_maps_free */
  * which neighbours choose those that make a smooth field (sequential tree-reweighted messages); then Gauss-Newton in
  * all parameters. Water and fat have one phase at time 0.
  *
- * images  real or complex [..., T], T up to 256. Of real images without a negative value t1-ir and t1-ll restore the
- *         signs; t2 and t2star fit the mean of the Rician distribution where the noise is known.
+ * images  real or complex [..., T], T up to 256; of complex ones t2 fits the magnitudes. Of real images without a
+ *         negative value t1-ir and t1-ll restore the signs; t2 and t2star fit the mean of the Rician distribution
+ *         where the noise is known.
  * ms      [T] echo or inversion times, in any order; at least two that differ, three for t1-ir, t1-ll and
  *         water-fat.
  * opts    may be NULL.

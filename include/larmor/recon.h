@@ -129,8 +129,9 @@ LARMOR_API larmor_status larmor_density_pipe(const larmor_array *traj, larmor_sh
 LARMOR_API larmor_status larmor_density_voronoi(const larmor_array *traj, larmor_shape image, larmor_array **w);
 LARMOR_API larmor_status larmor_density_spiral(const larmor_array *traj, larmor_shape image, larmor_array **w);
 
-/* ramp for straight readouts, else pipe; in 2D pipe also for straight readouts where its point spread function
- * promises less than 3/4 of the ramp's error, for bodies that fill most of the field of view.
+/* ramp for straight readouts, else pipe; pipe also for straight readouts where its point spread function promises
+ * less than 3/4 of the ramp's error (in 3D .95), for bodies that fill most of the field of view. Of a volume of more
+ * than 64^3 voxels the centre of k-space with so many of them is compared.
  *
  * taken   gets the name, which is not to be freed.
  * Errors  as above. */

@@ -61,6 +61,7 @@ typedef struct larmor_misfit {
     int measured; /* 1; 0: it was not, and all else is 0 */
     int fitted;   /* 1: least squares, also with a penalty; 0: gridding, or one FFT of a part of k-space, which seek
                  * no fit */
+    int by_noise_scan;   /* 1: the noise is that of a noise scan, else it was measured on the samples */
     double relative;     /* |A x - b| / |b| */
     double beyond_noise; /* sqrt(max(0, |A x - b|^2 - what the noise is expected to leave)) / |b| */
     /* |A x - b|^2 over what the noise is expected to leave: chi squared over the degrees of freedom. 0: not known,

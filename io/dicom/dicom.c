@@ -16,6 +16,7 @@
 #define PI 3.14159265358979323846
 #define LARGEST 32767.0 /* that is stored: what readers take for signed stays right */
 #define EVEN 0.01       /* of a gap */
+#define SAME_MM 0.01    /* between positions that are one */
 
 enum {
     MOST_SIDE = 65535,
@@ -120,6 +121,20 @@ static double gap_of(const plan *p)
     return gap;
 }
 
+/* 1 if slices of the first volume, one after another in the order of their places, have one position. */
+static int are_stacked(const plan *p)
+{
+    int stacked = 0;
+    for (int s = 1; s < p->order.slices; s++) {
+        const double *here = p->images->image[p->order.order[s]].meta.position_mm;
+        const double *before = p->images->image[p->order.order[s - 1]].meta.position_mm;
+        double square = 0;
+        for (int k = 0; k < 3; k++) square += (here[k] - before[k]) * (here[k] - before[k]);
+        stacked |= square <= SAME_MM * SAME_MM;
+    }
+    return stacked;
+}
+
 /* "PROTOCOL, larmor tv, phase" */
 static lmr_dicom_value describe_series(const lmr_dicom_series *series, const larmor_write_opts *opts)
 {
@@ -173,7 +188,8 @@ static larmor_status begin_series(plan *p, const lmr_dicom *plugin, lmr_dicom_se
 {
     const larmor_write_opts *opts = p->images->opts;
     const char *header = opts->header ? opts->header : "";
-    *series = (lmr_dicom_series){.plugin = plugin, .anonymous = opts->anonymous, .gap_mm = gap_of(p)};
+    *series = (lmr_dicom_series){
+        .plugin = plugin, .anonymous = opts->anonymous, .gap_mm = gap_of(p), .is_stacked = are_stacked(p)};
     memcpy(series->dim, p->images->dim, sizeof series->dim);
     for (int i = 0; i < p->images->count; i++)
         series->repetitions = (int)fmax(series->repetitions, p->images->image[i].meta.repetition + 1);

@@ -58,6 +58,7 @@ typedef struct lmr_dicom_series { /* what its images share */
     const lmr_dicom *plugin;
     lmr_study study;
     int anonymous, is_phase, is_signed, is_enhanced;
+    int is_stacked;           /* 1: slices have one position */
     const char *component;    /* of complex images: "MAGNITUDE", "PHASE", or "REAL" */
     int64_t dim[3];           /* of an image */
     int repetitions;          /* 1 and the largest repetition */

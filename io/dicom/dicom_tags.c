@@ -177,8 +177,8 @@ lmr_dicom_place lmr_dicom_place_of(const lmr_dicom_series *series, const larmor_
 {
     lmr_dicom_place p = {.location = 0};
     double affine[3][4];
-    const double slice =
-        (double)z + (meta->place_unknown ? meta->slice : 0); /* slices that are not known to lie apart */
+    /* one beside the other where it is not known how they lie */
+    const double slice = (double)z + (meta->place_unknown && series->is_stacked ? meta->slice : 0);
     lmr_image_affine(meta, series->dim, affine);
     for (int d = 0; d < 3; d++) p.side[d] = sqrt(pow(affine[0][d], 2) + pow(affine[1][d], 2) + pow(affine[2][d], 2));
     for (int k = 0; k < 3; k++) {

@@ -94,8 +94,8 @@ larmor_status lmr_mrd_check_geometry(larmor_raw *raw)
     }
     if (without)
         lmr_mrd_warn(raw,
-                     "%lld of %lld readouts have no directions: the images' orientation in the patient is unknown, "
-                     "which is what NIfTI files say (code 0).",
+                     "%lld of %lld readouts lack one of three directions of length 1: the images' orientation in the "
+                     "patient is unknown, which is what NIfTI files say (code 0), and x, y and z stand for it.",
                      (long long)without, (long long)imaging);
     if (nowhere)
         lmr_mrd_warn(raw, "%lld of %lld readouts have no position: 0 is taken for it.", (long long)nowhere,

@@ -1,16 +1,18 @@
-/* Which density compensation suits a trajectory. For straight readouts in 2D the ramp is right where their angles
- * are even and the field of view is as wide along both axes; elsewhere Pipe-Menon may be much better. Point spread
- * functions tell.
+/* Which density compensation suits a trajectory. For straight readouts the ramp is right where their angles are even
+ * and the field of view is as wide along all axes; elsewhere Pipe-Menon may be much better. Point spread functions
+ * tell; of a large volume those of the centre of its k-space.
  *
  * Gridding with weights w makes of an object x the image p * x with the point spread function p(d) = sum_j w_j
  * exp(2 pi i k_j.d / N). Of all objects that fill a disc and have the spectrum H^2 at random phases, the mean
  * square of the image's error is sum_d |h * (s p - q)|^2 v(d), with h of the spectrum H, the ideal q of the
- * sampled disc, and v the number of pairs of voxels at the distance d. H falls as the transforms of bodies with
- * edges do, with |k|^(-3/2). The factor s is the best one, so that the measure is the sine of an angle.
+ * sampled disc, or ball, and v the number of pairs of voxels at the distance d. H falls as the transforms of bodies
+ * with edges do, with |k|^(-3/2), in 3D with |k|^(-2). The factor s is the best one, so that the measure is the sine
+ * of an angle.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/owned.h"
 #include "larmor/operators.h"
@@ -19,14 +21,19 @@
 #include "recon/inputs.h"
 
 #define OBJECT_DIAMETER .8 /* of the field of view: the disc that objects fill */
-#define MAX_ERROR_OVER_RAMP                                                                                          \
-    .75 /* of the ramp's error: objects differ, and above it the ramp was better for some of them */
+/* Of the ramp's error, above which the ramp is kept. Of planes the ramp was better for some objects above it; of
+ * volumes it never was, with predictions from .1 to .85. */
+#define MAX_ERROR_OVER_RAMP 0.75
+#define MAX_ERROR_OVER_RAMP_3D 0.95
+/* Of a volume whose weights are compared as they are: Pipe-Menon takes many times as long as gridding there, and of a
+ * larger one it is worth it only where the ramp is the worse. */
+#define MAX_COMPARED_VOXELS (64. * 64 * 64)
 
 static double spectrum(int nd, const double *k)
 {
     double square = 1;
     for (int d = 0; d < nd; d++) square += k[d] * k[d];
-    return pow(square, -.75);
+    return pow(square, -.25 * (nd + 1));
 }
 
 /* The part of k-space that the matrix holds and samples reach: an ellipse, as |2 k / N| <= reach. */
@@ -54,7 +61,7 @@ static float spectrum_at(larmor_shape grid, int64_t i, double reach)
     return sqrt(square) <= reach ? (float)spectrum(grid.ndim, k) : 0;
 }
 
-/* sqrt(v) at place i of the doubled field of view, for a disc of this part of the field of view. */
+/* sqrt(v) at place i of the doubled field of view, for a disc or ball of this part of the field of view. */
 static float root_of_pairs(larmor_shape grid, int64_t i, double part)
 {
     double square = 0;
@@ -64,7 +71,9 @@ static float root_of_pairs(larmor_shape grid, int64_t i, double part)
         i /= n;
     }
     const double distance = sqrt(square); /* in diameters */
-    return distance < 1 ? (float)sqrt(2 / M_PI * (acos(distance) - distance * sqrt(1 - square))) : 0;
+    if (distance >= 1) return 0;
+    if (grid.ndim == 3) return (float)sqrt(1 - 1.5 * distance + .5 * distance * square);
+    return (float)sqrt(2 / M_PI * (acos(distance) - distance * sqrt(1 - square)));
 }
 
 /* image <- a function of the place, which takes one more number. */
@@ -131,18 +140,85 @@ static larmor_status judge_weights(judge *j, int nd, const larmor_array *w, doub
 
 /* ---- the choice ---- */
 
-/* Pipe-Menon's error relative to the ramp's, as predicted for one trajectory. */
-static larmor_status compare(const larmor_array *traj, larmor_shape image, const larmor_array *ramp,
-                             const larmor_array *pipe, double *ratio)
+/* What is compared: all samples, or those of a smaller matrix in the centre. */
+typedef struct compared {
+    larmor_shape image;
+    larmor_array *traj, *ramp;
+} compared;
+
+static void compared_free(compared *c)
 {
-    LMR_FREED_BY(judge_free) judge j = {.samples = 0};
+    larmor_array_free(c->traj);
+    larmor_array_free(c->ramp);
+}
+
+/* A matrix of the same proportions with few enough voxels. */
+static larmor_shape smaller_matrix(larmor_shape image)
+{
+    const double part = cbrt(MAX_COMPARED_VOXELS / (double)larmor_shape_count(image));
+    for (int d = 0; d < image.ndim; d++) image.dim[d] = (int64_t)fmax(2, floor((double)image.dim[d] * part));
+    return image;
+}
+
+static int is_inside(larmor_shape image, const double *k)
+{
+    double square = 0;
+    for (int d = 0; d < image.ndim; d++) square += pow(2 * k[d] / (double)image.dim[d], 2);
+    return square <= 1;
+}
+
+/* The samples of traj, in double precision, that the matrix c->image holds. */
+static larmor_status take_centre(const larmor_array *traj, const larmor_array *ramp, compared *c)
+{
+    const int nd = c->image.ndim;
+    const int64_t samples = larmor_array_count(ramp);
+    LMR_HEAP double *k = NULL, *w = NULL;
+    int64_t inside = 0;
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_TRY(larmor_array_download(ramp, LARMOR_F64, &w));
+    for (int64_t i = 0; i < samples; i++) {
+        if (!is_inside(c->image, k + i * nd)) continue;
+        memmove(k + inside * nd, k + i * nd, (size_t)nd * sizeof *k);
+        w[inside++] = w[i];
+    }
+    if (!inside) return LARMOR_OK;
+    LMR_TRY(larmor_array_upload(traj->dev, LARMOR_F64, LARMOR_SHAPE(nd, inside, 1), LARMOR_F64, k, &c->traj));
+    return larmor_array_upload(traj->dev, LARMOR_F64, LARMOR_SHAPE(inside, 1), LARMOR_F64, w, &c->ramp);
+}
+
+static larmor_status choose_compared(const larmor_array *traj, larmor_shape image, const larmor_array *ramp,
+                                     compared *c)
+{
     LMR_OWNED(larmor_array) *k = NULL;
-    double by_ramp, by_pipe;
     LMR_TRY(lmr_input_traj("density auto", traj, image, &k));
-    LMR_TRY(judge_create(k, image, &j));
-    LMR_TRY(judge_weights(&j, image.ndim, ramp, &by_ramp));
-    LMR_TRY(judge_weights(&j, image.ndim, pipe, &by_pipe));
-    *ratio = by_pipe / by_ramp;
+    c->image = image;
+    if (image.ndim == 3 && (double)larmor_shape_count(image) > MAX_COMPARED_VOXELS) {
+        c->image = smaller_matrix(image);
+        LMR_TRY(take_centre(k, ramp, c));
+        if (c->traj) return LARMOR_OK;
+        c->image = image;
+    }
+    c->traj = larmor_array_ref(k);
+    c->ramp = larmor_array_ref(ramp);
+    return LARMOR_OK;
+}
+
+/* *is_pipe_better <- 1 if Pipe-Menon's predicted error is clearly less than the ramp's; *pipe: its weights for all
+ * samples, or NULL where they were not needed. */
+static larmor_status compare(const larmor_array *traj, larmor_shape image, const larmor_array *ramp,
+                             int *is_pipe_better, larmor_array **pipe)
+{
+    LMR_FREED_BY(compared_free) compared c = {.traj = NULL};
+    LMR_FREED_BY(judge_free) judge j = {.samples = 0};
+    LMR_OWNED(larmor_array) *own = NULL;
+    double by_ramp, by_pipe;
+    LMR_TRY(choose_compared(traj, image, ramp, &c));
+    LMR_TRY(larmor_density_pipe(c.traj, c.image, 0, &own));
+    LMR_TRY(judge_create(c.traj, c.image, &j));
+    LMR_TRY(judge_weights(&j, image.ndim, c.ramp, &by_ramp));
+    LMR_TRY(judge_weights(&j, image.ndim, own, &by_pipe));
+    *is_pipe_better = by_pipe < (image.ndim == 3 ? MAX_ERROR_OVER_RAMP_3D : MAX_ERROR_OVER_RAMP) * by_ramp;
+    if (larmor_shape_equal(c.image, image)) return larmor_array_convert(own, traj->dtype, pipe);
     return LARMOR_OK;
 }
 
@@ -151,28 +227,13 @@ larmor_status larmor_density_auto(const larmor_array *traj, larmor_shape image, 
     LMR_NEED(w, taken);
     *w = NULL;
     *taken = "";
-    LMR_OWNED(larmor_array) *pipe = NULL;
-    double ratio = INFINITY;
-    larmor_status st = larmor_density_ramp(traj, image, w);
-    if (st == LARMOR_ERR_ARG) {
-        *taken = "pipe";
-        return larmor_density_pipe(traj, image, 0, w);
-    }
-    if (st) return st;
-    *taken = "ramp";
-    if (image.ndim != 2) return LARMOR_OK; /* in 3D Pipe-Menon takes many times as long as gridding itself */
-    LMR_OR(done, larmor_density_pipe(traj, image, 0, &pipe));
-    LMR_OR(done, compare(traj, image, *w, pipe, &ratio));
-    if (ratio < MAX_ERROR_OVER_RAMP) {
-        larmor_array *const ramp = *w;
-        *w = pipe;
-        pipe = ramp;
-        *taken = "pipe";
-    }
-done:
-    if (st) {
-        larmor_array_free(*w);
-        *w = NULL;
-    }
-    return st;
+    LMR_OWNED(larmor_array) *pipe = NULL, *ramp = NULL;
+    int is_pipe_better = 1;
+    const larmor_status st = larmor_density_ramp(traj, image, &ramp);
+    if (st && st != LARMOR_ERR_ARG) return st;
+    if (!st) LMR_TRY(compare(traj, image, ramp, &is_pipe_better, &pipe));
+    if (is_pipe_better && !pipe) LMR_TRY(larmor_density_pipe(traj, image, 0, &pipe));
+    *taken = is_pipe_better ? "pipe" : "ramp";
+    *w = larmor_array_ref(is_pipe_better ? pipe : ramp);
+    return LARMOR_OK;
 }

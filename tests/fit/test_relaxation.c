@@ -147,6 +147,48 @@ TEST(at_an_snr_of_50_medians_are_within_a_hundredth_of_the_truth)
         }
 }
 
+/* Image j turned by an angle of its own, or by a frequency's at its time. */
+static larmor_array *turned(const larmor_array *images, const double *ms, double hz, const double *angle)
+{
+    const int64_t count = larmor_array_count(images), voxels = count / TIMES;
+    larmor_array *other;
+    cplx *x;
+    assert_ok(larmor_array_download(images, LARMOR_C128, &x));
+    for (int64_t i = 0; i < count; i++)
+        x[i] *= cexp(I * (angle ? angle[i / voxels] : 2 * M_PI * hz * ms[i / voxels] / 1000));
+    assert_ok(larmor_array_upload(dev, LARMOR_C64, larmor_array_shape(images), LARMOR_C128, x, &other));
+    free(x);
+    return other;
+}
+
+TEST(t2star_of_complex_images_has_a_frequency_in_each_voxel)
+{
+    const double hz[] = {0, -2, 13, 50}, noise[] = {0, 0.02};
+    const truth *t = &truths[LARMOR_FIT_T2_STAR];
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 2; j++) {
+            OWNED(larmor_array) *images = make_images(t, noise[j], cexp(0.7 * I), 0, t->ms, 3 + (unsigned)i);
+            OWNED(larmor_array) *z = turned(images, t->ms, hz[i], NULL);
+            OWNED(larmor_fit_maps) maps = fit(z, t, noise[j]);
+            const double error = median_error(&maps, t);
+            if (error > 1e-5) print_message("%g Hz, noise %g: %g\n", hz[i], noise[j], error);
+            assert_at_most(error, j ? 0.01 : 1e-5);
+            assert_int_equal(maps.failed, 0);
+        }
+}
+
+TEST(t2_of_complex_images_does_not_depend_on_their_phases)
+{
+    const double angle[TIMES] = {0.1, 3, -2, 1, 0.4, -1, 2, 2.5};
+    const truth *t = &truths[LARMOR_FIT_T2];
+    for (int j = 0; j < 2; j++) {
+        OWNED(larmor_array) *images = make_images(t, 0.02 * j, 1, 0, t->ms, 5);
+        OWNED(larmor_array) *z = turned(images, t->ms, 0, angle);
+        OWNED(larmor_fit_maps) maps = fit(z, t, 0.02 * j);
+        assert_at_most(median_error(&maps, t), j ? 0.01 : 1e-5);
+    }
+}
+
 TEST(error_bars_are_the_deviation_over_draws_of_noise)
 {
     for (int m = 0; m < MODELS; m++)

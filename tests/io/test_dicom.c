@@ -381,6 +381,35 @@ IN_FOLDER(headers_that_are_damaged_or_hostile_fill_what_they_can)
     larmor_array_free(x);
 }
 
+/* Heads with positions and no directions: the slices lie where they say. Without positions they lie side by side. */
+IN_FOLDER(slices_without_directions_lie_at_their_positions)
+{
+    enum { SLICES = 3 };
+    larmor_array *x = random_array(LARMOR_F32, LARMOR_SHAPE(NX, NY), 5);
+    for (int placed = 0; placed < 2; placed++) {
+        larmor_image images[SLICES];
+        for (int s = 0; s < SLICES; s++) {
+            larmor_image_meta m = {.fov_mm = {240, 200, 5}, .slice = s, .place_unknown = 1};
+            for (int k = 0; k < 3; k++) m.read_dir[k] = k == 0;
+            for (int k = 0; k < 3; k++) m.phase_dir[k] = k == 1;
+            for (int k = 0; k < 3; k++) m.slice_dir[k] = k == 2;
+            for (int k = 0; k < 3 && placed; k++) m.position_mm[k] = (k + 1) * (20 - 7.5 * s);
+            images[s] = (larmor_image){.data = x, .meta = m};
+        }
+        assert_ok(write_images("x.dcm/", 1, images, SLICES, NULL));
+        double z[SLICES];
+        for (int i = 0; i < SLICES; i++) {
+            dicom *d = open_file("x.dcm", "IM", i + 1);
+            z[i] = dicom_number(d, 0x00200032, 2);
+            if (placed) assert_near(dicom_number(d, 0x00180088, 0), 22.5, NEAR_MM);
+            dicom_close(d);
+        }
+        for (int i = 1; i < SLICES; i++) assert_near(z[i] - z[i - 1], placed ? 22.5 : 5, NEAR_MM);
+        if (placed) assert_near(z[0], 3 * 5, NEAR_MM);
+    }
+    larmor_array_free(x);
+}
+
 IN_FOLDER(an_uneven_stack_states_no_spacing)
 {
     larmor_array *x = random_array(LARMOR_F32, LARMOR_SHAPE(NX, NY), 5);

@@ -83,9 +83,9 @@ WITH_SCAN(geometry_comes_from_the_first_imaging_readout_of_the_group)
 WITH_SCAN(a_place_that_the_scan_does_not_say_is_a_warning)
 {
     static const char *const said[] = {"",
-                                       "2 of 4 readouts have no directions: the images' orientation in the patient "
-                                       "is unknown, which is what NIfTI files "
-                                       "say (code 0).\n",
+                                       "2 of 4 readouts lack one of three directions of length 1: the images' "
+                                       "orientation in the patient is unknown, which is what NIfTI files say (code "
+                                       "0), and x, y and z stand for it.\n",
                                        "4 of 4 readouts have no position: 0 is taken for it.\n2 of 2 slices are at "
                                        "the same position as another one: "
                                        "where they lie is not known, which is what NIfTI files say (code 0).\n",

@@ -347,6 +347,32 @@ TEST(samples_that_are_no_measurement_are_named)
     }
 }
 
+/* A noise scan of some samples whose noise is so many times that of the readouts. */
+static int doubts_noise_scan(const char *traj, int readouts, double sigma, int samples, double factor)
+{
+    const larmor_recon_opts opts = OPTS(.oversample = {1});
+    OWNED(scan) s = scan_on(traj, readouts, sigma);
+    larmor_array_free(s.arrays.noise);
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(samples, COILS), &s.arrays.noise));
+    assert_ok(larmor_zero(s.arrays.noise));
+    assert_ok(larmor_phantom_noise(s.arrays.noise, factor * sigma, 3));
+    OWNED(larmor_recon_result) result = result_of(&s, &opts);
+    if (factor > 1) assert_false(has_warning(&result.report, "the object reaches beyond the field of view"));
+    return has_warning(&result.report, "the noise scan does not fit the samples");
+}
+
+TEST(a_noise_scan_with_far_more_noise_than_the_samples_is_a_warning)
+{
+    const double sigma[] = {1e-5, 1e-3, 1e-2};
+    const char *const traj[] = {"golden", "spiral", "cartesian"};
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {
+            const int readouts = i ? 0 : 30;
+            assert_false(doubts_noise_scan(traj[i], readouts, sigma[j], j == 1 ? 24 : 400, 1));
+            assert_true(doubts_noise_scan(traj[i], readouts, sigma[j], 400, j == 2 ? 5 : 30));
+        }
+}
+
 /* Every method, of one image and of a series, on the grid and off it; the line of the log stands for each. */
 TEST(every_image_has_a_misfit_or_a_line_that_says_why_not)
 {

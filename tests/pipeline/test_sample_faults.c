@@ -41,3 +41,81 @@ TEST(one_frequency_in_all_readouts_is_found_with_its_sign_and_none_in_a_right_sc
         assert_true(fabs(found.carrier_frequency - frequency[i]) < 1. / 128);
     }
 }
+
+/* Faults of the phantom on a trajectory, whose samples a function may change; x: [points, coils] complex. */
+static larmor_sample_faults faults_of(const char *traj, int coils, double noise, uint64_t seed, double number,
+                                      void (*change)(float *x, int64_t points, int coils, double number))
+{
+    const int64_t matrix[3] = {N, N, 1};
+    const larmor_traj_opts opts = {.matrix = {N, N}};
+    larmor_sample_faults found;
+    larmor_phantom *phantom;
+    OWNED(larmor_array) *k, *samples;
+    OWNED(float) *x;
+    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    assert_ok(larmor_traj_create(dev, traj, &opts, &k));
+    assert_ok(larmor_phantom_kspace(phantom, k, coils, LARMOR_C64, &samples));
+    larmor_phantom_free(phantom);
+    if (noise > 0) assert_ok(larmor_phantom_noise(samples, noise, seed));
+    assert_ok(larmor_array_download(samples, LARMOR_C64, &x));
+    change(x, larmor_array_count(samples) / coils, coils, number);
+    assert_ok(larmor_array_write(samples, x, larmor_array_bytes(samples)));
+    assert_ok(lmr_sample_faults_find(&(larmor_samples){.kspace = samples, .traj = k}, matrix, &found));
+    return found;
+}
+
+static void scale(float *x, int64_t points, int coils, double number)
+{
+    for (int64_t i = 0; i < 2 * points * coils; i++) x[i] *= (float)number;
+}
+
+/* Volts, teslas: squares of such samples are below the least number of single precision. */
+TEST(the_place_of_the_echo_does_not_depend_on_the_unit_of_samples)
+{
+    const double units[] = {1, 1e-22, 1e-30, 1e15};
+    for (int i = 0; i < 4; i++) {
+        const larmor_sample_faults found = faults_of("golden", COILS, 1e-4, 1, units[i], scale);
+        assert_true(found.echo_distance == 0 && found.zeros == 0 && found.copied == 0);
+    }
+}
+
+/* Coil 1 has noise alone. */
+static void drown(float *x, int64_t points, int coils, double number)
+{
+    uint64_t seed = 9;
+    assert_true(coils > 1);
+    for (int64_t i = 2 * points; i < 4 * points; i++)
+        x[i] = (float)(number * (test_random(&seed) + test_random(&seed) + test_random(&seed)));
+}
+
+TEST(a_coil_of_noise_alone_is_named_and_moves_no_echo)
+{
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        const larmor_sample_faults found = faults_of("golden", COILS, 1e-4, seed, 3, drown);
+        assert_true(found.noisy == 1 && found.noisy_coil == 1);
+        assert_true(found.echo_distance == 0);
+    }
+}
+
+/* Parts of at most this part of the largest one of all coils. */
+static void clip(float *x, int64_t points, int coils, double number)
+{
+    float most = 0;
+    for (int64_t i = 0; i < 2 * points * coils; i++) most = fmaxf(most, fabsf(x[i]));
+    for (int64_t i = 0; i < 2 * points * coils; i++)
+        x[i] = fmaxf(fminf(x[i], most * (float)number), -most * (float)number);
+}
+
+TEST(clipped_lines_are_found_though_they_pass_the_centre_once)
+{
+    const double noise[] = {0, 1e-6, 1e-3};
+    for (int i = 0; i < 3; i++)
+        for (int coils = 1; coils <= 8; coils *= 2) {
+            const larmor_sample_faults right = faults_of("cartesian", coils, noise[i], 2, 1, clip);
+            const larmor_sample_faults wrong = faults_of("cartesian", coils, noise[i], 2, 0.5, clip);
+            print_message("noise %g, %d coils: %lld and %lld\n", noise[i], coils, (long long)right.clipped,
+                          (long long)wrong.clipped);
+            assert_true(right.clipped == 0);
+            if (coils == 8) assert_true(wrong.clipped > 0);
+        }
+}

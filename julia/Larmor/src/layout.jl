@@ -50,7 +50,7 @@ const NOISE_MAP = (size = 16,
     deviation = 0,
     g = 8)
 
-const RESULT = (size = 4304,
+const RESULT = (size = 4312,
     image = 0,
     count = 8,
     report = 16)
@@ -71,7 +71,7 @@ const META = (size = 200,
     repetition = 160,
     set = 164)
 
-const REPORT = (size = 4288,
+const REPORT = (size = 4296,
     status = 0,
     message = 4,
     is_suspect = 516,
@@ -80,8 +80,8 @@ const REPORT = (size = 4288,
     iterations = 696,
     lambda = 752,
     noise = 768,
-    misfit = 2112,
+    misfit = 2120,
     grid = 1952,
-    seconds = 2392,
-    device = 2400)
+    seconds = 2400,
+    device = 2408)
 
