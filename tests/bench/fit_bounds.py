@@ -6,8 +6,9 @@ Usage: tests/bench/fit_bounds.py [SNR...]; PYTHONPATH names the package. SPDX-Li
 """
 import sys
 
-import larmor
 import numpy as np
+
+import larmor
 
 DRAWS = 2000
 ECHOES = np.array([10, 20, 40, 60, 80, 120, 160, 240, 320, 400.0])
@@ -103,8 +104,8 @@ MODELS = [
 
 def main() -> None:
     for snr in [float(word) for word in sys.argv[1:]] or [50.0]:
-        print(f"\nSNR {snr:g} of the signal at time 0\n\n| map | truth | error of voxels | bound | ratio | error of the "
-              "median of 2000 | SNR for 1 % |\n|---|---|---|---|---|---|---|")
+        print(f"\nSNR {snr:g} of the signal at time 0\n\n| map | truth | error of voxels | bound | ratio "
+              "| error of the median of 2000 | SNR for 1 % |\n|---|---|---|---|---|---|---|")
         rows = []
         for name, model, signal, truths, ms in MODELS:
             for p, found in zip(truths, fitted(model, signal, truths, ms, 1 / snr, 1)):
