@@ -51,7 +51,10 @@ said "larmor: --waveforms: has no effect without --breath or --heart."
 for file in g.nii g.svg g.png g.h5; do [ ! -e $file ] || fail "an output of a refused run"; done
 
 # The method that bins choose by themselves is in the report.
-expect 0 phantom -o small.h5 --matrix 8 --readouts 600 --tr 20 --coils 2 --breath 20,10 --heart 70,0.3 --waveforms triggers -q
+expect 0 phantom -o small.h5 --matrix 8 --readouts 600 --tr 20 --coils 2 --breath 20,10 --heart 70,0.3 \
+    --waveforms triggers -q
 expect 0 recon small.h5 -o small.npy --bins heart:2,breath:2 --json
 grep -q '"method_from": *"bins"' out || fail "$last: method_from of the report"
 grep -q '"readouts_left_out": *0' out || fail "$last: readouts_left_out of the report"
+expect 0 recon small.h5 -o small.npy --bins heart:6,breath:4 --json -f
+grep -q '"method": *"tv:xy+tv:h=2+tv:b=1.33"' out || fail "$last: finer bins weigh more"
