@@ -11,9 +11,8 @@
 #include "core/status.h"
 #include "scan/source.h"
 
-#define TICK_MS 2.5                      /* of the stamps of Siemens */
-#define CLOCK_WRAP_MS (24 * 3600 * 1000) /* the clock wraps at midnight */
-#define MAX_CYCLE_OVER_MEDIAN 1.5        /* cycles, relative to the median: beyond, a trigger was missed */
+#define TICK_MS 2.5               /* of the stamps of Siemens */
+#define MAX_CYCLE_OVER_MEDIAN 1.5 /* cycles, relative to the median: beyond, a trigger was missed */
 
 enum { MOST_FRAMES = 65536 }; /* a counter has 16 bits */
 
@@ -35,6 +34,7 @@ typedef struct frames {
     int64_t *readout; /* numbers within the image, frame after frame */
     int64_t frames, readouts, frame_room, readout_room;
     int64_t left, empty; /* readouts that are left out; frames without any */
+    int64_t unstamped;   /* readouts without a time stamp, whose time is that between others */
     int64_t partitions;  /* of the image that has the most; 1 where none is a stack */
 } frames;
 
@@ -188,20 +188,19 @@ typedef struct image {
     larmor_stamp *stamp; /* [group.readouts] */
     timed *at;           /* [group.readouts], in the order of acquisition */
     int clock;           /* 1: the time stamps differ */
+    int64_t unstamped;   /* readouts that have none, while others do */
     int next;            /* the number of its next frame */
 } image;
 
-/* Stamps in ms. A clock that passes midnight goes on. */
-static void read_clock(const frames *f, image *m)
+static larmor_status read_clock(const frames *f, image *m)
 {
-    const double tick = f->opts.tick_ms;
-    for (int64_t i = 0; i < m->group.readouts; i++) {
-        double ms = tick * ((double)m->stamp[i].time - (double)m->stamp[0].time);
-        if (ms < -CLOCK_WRAP_MS / 2) ms += CLOCK_WRAP_MS;
-        if (ms > CLOCK_WRAP_MS / 2) ms -= CLOCK_WRAP_MS;
-        m->at[i] = (timed){ms, i, ms, tick * m->stamp[i].physiology[f->opts.gate], 0};
-        m->clock |= m->stamp[i].time != m->stamp[0].time;
-    }
+    const int64_t count = m->group.readouts;
+    LMR_HEAP double *ms = lmr_new(count + 1, sizeof *ms);
+    if (!ms) return LMR_NO_MEMORY();
+    m->unstamped = lmr_stamps_read(m->stamp, count, f->opts.tick_ms, ms, &m->clock);
+    for (int64_t i = 0; i < count; i++)
+        m->at[i] = (timed){ms[i], i, ms[i], f->opts.tick_ms * m->stamp[i].physiology[f->opts.gate], 0};
+    return LARMOR_OK;
 }
 
 static larmor_status open_image(const frames *f, int index, image *m)
@@ -212,8 +211,7 @@ static larmor_status open_image(const frames *f, int index, image *m)
     m->at = calloc((size_t)m->group.readouts + 1, sizeof *m->at);
     if (!m->stamp || !m->at) return LMR_NO_MEMORY();
     LMR_TRY(lmr_source_stamps(f->inner, index, m->stamp));
-    read_clock(f, m);
-    return LARMOR_OK;
+    return read_clock(f, m);
 }
 
 static void close_image(image *m)
@@ -362,6 +360,7 @@ static larmor_status cut_by_time(frames *f, image *m)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "opts.ms: the readouts of %s have no time stamps, or all the same; use opts.spokes.",
                         lmr_source_name(f->inner));
+    f->unstamped += m->unstamped;
     qsort(m->at, (size_t)all, sizeof *m->at, lmr_by_rank);
     LMR_TRY(typical_step(m, &spacing));
     const double start = m->at[0].acquired_ms, whole = m->at[all - 1].acquired_ms - start + spacing;
@@ -503,6 +502,7 @@ static const char *name_of(char letter)
 
 static void report(frames *f)
 {
+    lmr_stamps_warn(f->unstamped, f->info.warnings, sizeof f->info.warnings);
     const larmor_frames_opts *o = &f->opts;
     char *text = f->info.frames_report;
     const size_t room = sizeof f->info.frames_report;
@@ -535,7 +535,7 @@ static larmor_status check(const larmor_frames_opts *o)
     const int ways = (o->spokes != 0) + (o->ms != 0) + (o->phases != 0);
     if (ways != 1)
         return LMR_FAIL(LARMOR_ERR_ARG, "frames: got %d of spokes, ms and phases, expected one of them", ways);
-    if (o->spokes < 0 || o->phases < 0 || o->phases > MOST_FRAMES || !(o->ms >= 0 && o->ms <= CLOCK_WRAP_MS))
+    if (o->spokes < 0 || o->phases < 0 || o->phases > MOST_FRAMES || !(o->ms >= 0 && o->ms <= LMR_CLOCK_WRAP_MS))
         return LMR_FAIL(LARMOR_ERR_ARG, "frames: got %lld spokes, %g ms, %d phases; expected numbers above 0",
                         (long long)o->spokes, o->ms, o->phases);
     if (!(o->step >= 0 && o->step <= 1e9) || (o->spokes && o->step != floor(o->step)) || (o->phases && o->step > 0))

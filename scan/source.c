@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -211,6 +212,67 @@ larmor_status lmr_source_stamps(const larmor_source *s, int group, larmor_stamp 
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: the source cannot give single readouts, so no frames can be cut from it",
                         s->name);
     ASK(s, s->impl.stamps(s->self, group, stamps));
+}
+
+/* Readouts without a stamp, while others have one. *known: the first one with. */
+static int64_t count_unstamped(const larmor_stamp *stamp, int64_t count, int64_t *known)
+{
+    uint32_t least = UINT32_MAX, most = 0;
+    int64_t zeros = 0;
+    *known = 0;
+    for (int64_t i = count - 1; i >= 0; i--) {
+        const uint32_t time = stamp[i].time;
+        zeros += !time;
+        if (!time) continue;
+        *known = i;
+        least = time < least ? time : least;
+        most = time > most ? time : most;
+    }
+    if (zeros && most > 0 && least > most - least) return zeros;
+    *known = 0;
+    return 0;
+}
+
+static void fill_gaps(const larmor_stamp *stamp, int64_t count, int64_t known, double *ms)
+{
+    int64_t last = known, before = known;
+    for (int64_t i = known; i < count; i++)
+        if (stamp[i].time) last = i;
+    const double mean = last > known ? (ms[last] - ms[known]) / (double)(last - known) : 0;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t next = i;
+        double step = mean;
+        if (stamp[i].time) before = i;
+        if (stamp[i].time) continue;
+        while (next < last && !stamp[next].time) next++;
+        if (i > known && i < last) step = (ms[next] - ms[before]) / (double)(next - before);
+        ms[i] = ms[before] + step * (double)(i - before);
+    }
+}
+
+int64_t lmr_stamps_read(const larmor_stamp *stamp, int64_t count, double tick_ms, double *ms, int *runs)
+{
+    int64_t known;
+    const int64_t unstamped = count_unstamped(stamp, count, &known);
+    *runs = 0;
+    for (int64_t i = 0; i < count; i++) {
+        ms[i] = tick_ms * ((double)stamp[i].time - (double)stamp[known].time);
+        if (ms[i] < -LMR_CLOCK_WRAP_MS / 2) ms[i] += LMR_CLOCK_WRAP_MS;
+        if (ms[i] > LMR_CLOCK_WRAP_MS / 2) ms[i] -= LMR_CLOCK_WRAP_MS;
+        *runs |= stamp[i].time != stamp[known].time && (stamp[i].time || !unstamped);
+    }
+    if (unstamped) fill_gaps(stamp, count, known, ms);
+    return unstamped;
+}
+
+void lmr_stamps_warn(int64_t unstamped, char *warnings, size_t room)
+{
+    const size_t used = strlen(warnings);
+    if (unstamped && used < room)
+        snprintf(warnings + used, room - used,
+                 "%lld readouts have no time stamp, while others do: they are taken to be evenly between their "
+                 "neighbours, and as far apart at the ends.\n",
+                 (long long)unstamped);
 }
 
 larmor_status lmr_source_readouts(const larmor_source *s, int group, const int64_t *readout, int64_t count,

@@ -47,9 +47,16 @@ larmor_status lmr_source_readouts(const larmor_source *s, int group, const int64
 larmor_status lmr_source_times(const larmor_source *s, int group, const int64_t *readout, int64_t count,
                                const larmor_grid *grid, larmor_device *dev, larmor_array **times);
 
-/* As larmor_raw_phase_terms; checked. */
-larmor_status lmr_source_phases(const larmor_source *s, int group, const int64_t *readout, int64_t count,
-                                const larmor_grid *grid, larmor_device *dev, larmor_array **phases);
+#define LMR_CLOCK_WRAP_MS (24 * 3600 * 1000) /* the clock wraps at midnight */
+
+/* When readouts were acquired by their time stamps, in ms since the first one that has one. A clock that passes
+ * midnight goes on. Readouts without a stamp, 0 where the clock began long before, are evenly between their
+ * neighbours, and at the ends as far apart as the others are on average; returns how many there are. *runs: 1 if
+ * stamps differ. */
+int64_t lmr_stamps_read(const larmor_stamp *stamp, int64_t count, double tick_ms, double *ms, int *runs);
+
+/* A line about readouts without a stamp behind the other warnings; none for 0 of them. */
+void lmr_stamps_warn(int64_t unstamped, char *warnings, size_t room);
 
 /* Those of a group; shots is 0 if there are none. */
 larmor_status lmr_source_navigators(const larmor_source *s, int group, const larmor_grid *grid, larmor_device *dev,

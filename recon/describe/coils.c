@@ -39,7 +39,8 @@ typedef struct region {
 /* How many dimensions windows of two coils span, the first one's samples conjugated or not. */
 static double spread_of(const region *r, int64_t coil, int64_t other, int conjugate)
 {
-    const int64_t K = r->nd > 2 ? SOLID_KERNEL : KERNEL, step = r->nd > 2 ? EVERY : 1;
+    const int64_t K = r->nd > 2 ? SOLID_KERNEL : KERNEL;
+    const int64_t step = r->nd > 2 ? EVERY : 1;
     const int64_t deep = r->nd > 2 ? K : 1;
     const int64_t size = K * K * deep, rows = 2 * size;
     double complex row[ROWS];

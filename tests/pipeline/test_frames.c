@@ -295,6 +295,24 @@ TEST(frames_follow_the_clock_over_midnight_and_over_pauses)
     assert_int_equal(meta.repetition, 4);
 }
 
+/* Every second stamp is missing, those of the first readouts, and those of the second half. */
+TEST(readouts_without_a_stamp_are_taken_between_the_others)
+{
+    for (int way = 0; way < 3; way++) {
+        larmor_stamp stamps[ALL] = {{0}};
+        const uint32_t noon = 17280000;
+        for (uint32_t i = 0; i < ALL; i++) {
+            const int is_missing[] = {i % 2 == 1, i < 7, i >= ALL / 2};
+            stamps[i].time = is_missing[way] ? 0 : noon + 4 * i;
+        }
+        OWNED(scan) one = long_scan(stamps);
+        OWNED(larmor_source) *frames = frames_of(&one, (larmor_frames_opts){.ms = 100});
+        assert_int_equal(count_of(frames), ALL / 10);
+        for (int i = 0; i < ALL / 10; i++) expect_range(frames, i, 10 * i, 10 * i + 10);
+        assert_non_null(strstr(larmor_source_describe(frames).warnings, "readouts have no time stamp"));
+    }
+}
+
 TEST(ticks_may_be_of_another_length)
 {
     larmor_stamp stamps[ALL] = {{0}};
