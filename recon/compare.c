@@ -101,6 +101,12 @@ static void measure(const picture *a, const picture *b, larmor_comparison *found
     found->largest = most / top;
 }
 
+static void take_magnitudes(picture *p, picture *q)
+{
+    take_magnitude(p);
+    take_magnitude(q);
+}
+
 larmor_status larmor_compare(const larmor_array *a, const larmor_array *b, const larmor_compare_opts *opts,
                              larmor_comparison *found)
 {
@@ -121,12 +127,11 @@ larmor_status larmor_compare(const larmor_array *a, const larmor_array *b, const
                               p.shape.ndim));
     const int alone = is_without_phase(&p), reference = is_without_phase(&q);
     if (alone != reference) found->without_phase = alone ? 1 : 2;
-    if (o.magnitude || found->without_phase) {
-        take_magnitude(&p);
-        take_magnitude(&q);
-    }
+    /* Magnitudes have a wider band; where one image is a magnitude already, that of both is limited. */
+    if (found->without_phase) take_magnitudes(&p, &q);
     if (o.inside) LMR_OR(done, keep_inside(a->dev, o.inside, &p));
     if (o.inside) LMR_OR(done, keep_inside(a->dev, o.inside, &q));
+    if (o.magnitude && !found->without_phase) take_magnitudes(&p, &q);
     measure(&p, &q, found);
 done:
     LMR_FREE(p.value, q.value);

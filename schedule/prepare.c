@@ -105,6 +105,20 @@ static larmor_status check_phase(const larmor_recon *r)
 }
 
 /* The given maps against the grid of the first group. */
+/* Products of smaller maps and images are lost in single precision. */
+#define MIN_MAPS_RMS 1e-15
+
+static larmor_status check_size(const larmor_recon *r)
+{
+    double norm;
+    if (!lmr_is_complex(larmor_array_dtype(r->facts.given))) return LARMOR_OK;
+    LMR_TRY(larmor_nrm2(r->facts.given, &norm));
+    const double size = norm / sqrt((double)larmor_array_count(r->facts.given));
+    if (size >= MIN_MAPS_RMS) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_NUMERIC, "%s: maps have a root mean square of %.1e, expected about 1; scale them.",
+                    r->settings.maps_name, size);
+}
+
 static larmor_status check_maps(larmor_recon *r)
 {
     const larmor_grid *grid = &r->facts.grid[r->list.group[0]];
@@ -122,6 +136,7 @@ static larmor_status check_maps(larmor_recon *r)
     r->facts.given_image = lmr_grid_shape(grid);
     if (all_zero(r->facts.given))
         return LMR_FAIL(LARMOR_ERR_NUMERIC, "%s: maps are zero at all pixels.", r->settings.maps_name);
+    LMR_TRY(check_size(r));
     LMR_TRY(check_phase(r));
     return lmr_take_sets(r, r->settings.maps_name, got[4]);
 }

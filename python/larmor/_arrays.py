@@ -387,6 +387,8 @@ def dims(shape: Any) -> tuple[int, ...]:
 
 def dtype_number(dtype: DType) -> int:
     """larmor's number of a NumPy type."""
+    if np.dtype(dtype).kind in "US":
+        raise ArgumentError("a text where an array is expected; larmor.read(FILE) reads the arrays of a file")
     try:
         return _TO_LARMOR[np.dtype(dtype)]
     except KeyError:

@@ -645,3 +645,8 @@ def test_dead_channels_of_arrays_are_left_out_as_of_files(tmp_path):
     assert relative(of_arrays.images, of_file.images) < 1e-3
     with pytest.raises(larmor.FormatError, match="arrays: all data is zero"):
         larmor.recon(larmor.ScanArrays(0 * wide, traj, (32, 24)), **options)
+
+
+def test_the_name_of_a_file_in_the_place_of_an_array_is_said(scan):
+    with pytest.raises(larmor.ArgumentError, match=r"a text where an array is expected; larmor.read\(FILE\)"):
+        larmor.recon(scan, maps="maps.cfl")

@@ -259,6 +259,10 @@ TEST(maps_that_do_not_fit_are_refused_by_their_name)
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_SHAPE, "m.cfl: 32x32x1x3, data needs 32x32x1x4.");
     opts = OPTS(.maps = nothing);
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_NUMERIC, "maps: maps are zero at all pixels.");
+    OWNED(larmor_array) *tiny = maps_of(LARMOR_SHAPE(N, N, COILS));
+    assert_ok(larmor_axpby(1e-20, tiny, 0, tiny));
+    opts = OPTS(.maps = tiny);
+    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_NUMERIC, "expected about 1; scale them.");
     larmor_array *magnitudes;
     assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(N, N, COILS), &magnitudes));
     assert_ok(larmor_fill(magnitudes, 0.5));

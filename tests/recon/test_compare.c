@@ -81,6 +81,7 @@ TEST(corners_of_kspace_do_not_count_inside)
     larmor_comparison d;
     assert_at_most(fabs(compared(a, b, NULL).nrmse - sqrt(.5)), 1e-12);
     assert_at_most(compared(a, b, &(larmor_compare_opts){.inside = 2}).nrmse, 1e-12);
+    assert_at_most(compared(a, b, &(larmor_compare_opts){.inside = 2, .magnitude = 1}).nrmse, 1e-12);
     assert_refused(larmor_compare(a, b, &(larmor_compare_opts){.inside = 3}, &d), LARMOR_ERR_ARG,
                    "inside is 3, the image has 2 dimensions");
 }
