@@ -47,6 +47,10 @@ larmor_status lmr_source_readouts(const larmor_source *s, int group, const int64
 larmor_status lmr_source_times(const larmor_source *s, int group, const int64_t *readout, int64_t count,
                                const larmor_grid *grid, larmor_device *dev, larmor_array **times);
 
+/* As larmor_raw_phase_terms; checked. */
+larmor_status lmr_source_phases(const larmor_source *s, int group, const int64_t *readout, int64_t count,
+                                const larmor_grid *grid, larmor_device *dev, larmor_array **phases);
+
 #define LMR_CLOCK_WRAP_MS (24 * 3600 * 1000) /* the clock wraps at midnight */
 
 /* When readouts were acquired by their time stamps, in ms since the first one that has one. A clock that passes
