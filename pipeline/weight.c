@@ -131,7 +131,7 @@ static larmor_status hold_out_of(const lmr_job *job, lmr_frame *frames, larmor_a
                                 &factors[i]));
         frames[i].weights = kept;
     }
-    if (job->facts->slabs || (count == 1 && !job->facts->basis && !frames->motion))
+    if (job->facts->slabs || (count == 1 && !job->facts->basis && !frames->motion && !lmr_solves_coils(job)))
         all = larmor_array_ref(factors[0]); /* for every coil */
     else
         LMR_TRY(lmr_like_data(job, frames, factors, count, b, LMR_ONES, 0, 0, &all));
@@ -168,7 +168,7 @@ larmor_status lmr_hold_part(const lmr_job *job, const lmr_frame *frames, int cou
                             larmor_held_out *held)
 {
     LMR_OWNED(larmor_array) *maps = NULL;
-    if (!job->found.maps.array || !is_of_points(job, frames, count)) return LARMOR_OK;
+    if (lmr_solves_coils(job) || !is_of_points(job, frames, count)) return LARMOR_OK;
     larmor_sense_opts sense = lmr_frame_sense(job, frames, -1);
     if (frames->grid.ndim > 2) sense.block = 1; /* a grid takes more than so few samples do */
     LMR_TRY(larmor_array_convert(job->found.maps.array, lmr_job_precision(job), &maps));

@@ -170,7 +170,7 @@ TEST(without_memory_to_compare_it_is_cg)
     assert_ok(larmor_recon_describe(recon, 0, &plan));
     assert_string_equal(plan.method, "auto");
     const double all = (double)plan.bytes;
-    for (double memory = all; !strcmp(plan.method, "auto"); memory *= 0.95) {
+    for (double memory = all; !strcmp(plan.method, "auto"); memory *= 0.99) {
         larmor_recon_free(recon);
         opts.memory = (int64_t)memory;
         recon = recon_of(&s, &opts);
