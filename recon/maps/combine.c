@@ -7,6 +7,7 @@
 #include "larmor/operators.h"
 #include "larmor/recon.h"
 #include "recon/bytes.h"
+#include "recon/ops/cartesian.h"
 
 enum { SIDE = 32 }; /* of the centre of k-space that the maps are made from */
 
@@ -34,14 +35,20 @@ static larmor_status make_places(larmor_device *dev, larmor_shape centre, larmor
     return larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(nd, count, 1), LARMOR_F64, k, places);
 }
 
+static larmor_nufft_opts fourier_of(larmor_shape image, int64_t coils, larmor_dtype dtype)
+{
+    larmor_nufft_opts opts = {.ndim = image.ndim, .batch = coils, .dtype = dtype};
+    for (int d = 0; d < image.ndim; d++) opts.modes[d] = image.dim[d];
+    return opts;
+}
+
 static larmor_status find_maps(const larmor_array *x, larmor_shape image, larmor_array **maps)
 {
     const larmor_shape centre = centre_of(image);
     const larmor_coils_opts opts = {.calibration = SIDE};
-    larmor_nufft_opts fourier = {.ndim = image.ndim, .batch = x->shape.dim[image.ndim], .dtype = x->dtype};
+    const larmor_nufft_opts fourier = fourier_of(image, x->shape.dim[image.ndim], x->dtype);
     LMR_OWNED(larmor_array) *places = NULL, *kspace = NULL, *weights = NULL;
     LMR_OWNED(larmor_op) *F = NULL;
-    for (int d = 0; d < image.ndim; d++) fourier.modes[d] = image.dim[d];
     LMR_TRY(make_places(x->dev, centre, &places));
     LMR_TRY(larmor_op_cartesian(x->dev, &fourier, places, &F));
     LMR_TRY(larmor_array_create(x->dev, x->dtype, larmor_op_out_shape(F), &kspace));
@@ -81,7 +88,10 @@ larmor_status larmor_coils_combine_memory(const larmor_device *dev, const larmor
     LMR_TRY(larmor_coils_memory(dev, &centre, &opts, &maps));
     const double number = (double)larmor_dtype_size(problem->dtype), coils = (double)problem->coils;
     const double voxels = (double)larmor_shape_count(problem->image), places = (double)centre.samples;
-    /* transforms and k-space, then maps and the combination */
-    const double arrays = number * ((2 * coils + 1) * voxels + coils * places);
-    return lmr_bytes_store((double)maps + arrays + 8 * places * (problem->image.ndim + 1), bytes);
+    const larmor_nufft_opts fourier = fourier_of(problem->image, problem->coils, problem->dtype);
+    double transform;
+    LMR_TRY(lmr_cartesian_bytes(dev, &fourier, centre.samples, 1, &transform));
+    /* k-space, then maps and the combination */
+    const double arrays = number * ((coils + 1) * voxels + coils * places);
+    return lmr_bytes_store((double)maps + transform + arrays + 8 * places * (problem->image.ndim + 1), bytes);
 }
