@@ -129,8 +129,7 @@ static void find_gridded(const larmor_recon_report *report, wanted *w)
             w->line, w->room,
             "the gridded image does not explain its samples: %.0f %% of them beyond noise is left over, where an "
             "empty image leaves 100 %%. The density weights do not suit the trajectory, or its readouts are too few. "
-            "Take "
-            "opts.density pipe, or opts.method cg.",
+            "Take opts.density pipe, or opts.method cg.",
             100 * m->beyond_noise);
 }
 
@@ -141,8 +140,7 @@ static void find_misfit(const larmor_misfit *m, wanted *w)
         snprintf(w->line, w->room,
                  "the noise scan does not fit the samples: its noise is %.3g times as large as theirs can be, as chi "
                  "squared is %.2g instead of 1. The weight, and what noise maps show, are wrong. It holds signal, or "
-                 "had another "
-                 "gain: leave it out by opts.no_whitening.",
+                 "had another gain: leave it out by opts.no_whitening.",
                  1 / sqrt(m->chi2), m->chi2);
     const int unexplained = m->beyond_model > LMR_MAX_BEYOND_NOISE && (m->chi2 == 0 || m->chi2 > MAX_CHI2);
     if (unexplained && is_it(w, WARNING_MISFIT))
