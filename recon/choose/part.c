@@ -41,7 +41,6 @@ static int64_t count_readouts(const double *factors, larmor_shape shape)
 static larmor_status find_held(const larmor_sense_opts *sense, const larmor_array *factors, indices *h)
 {
     LMR_HEAP double *f = NULL, *k = NULL, *w = NULL;
-    LMR_OWNED(larmor_array) *points = NULL;
     const int64_t all = larmor_array_count(factors), nd = sense->traj->shape.dim[0];
     LMR_TRY(larmor_array_download(factors, LARMOR_F64, &f));
     LMR_TRY(larmor_array_download(sense->traj, LARMOR_F64, &k));

@@ -191,7 +191,7 @@ static larmor_status lines_open(const larmor_array *kspace, const larmor_array *
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
     for (int d = 0; d < nd && points > 1; d++) l->step = fmax(l->step, fabs(k[nd + d] - k[d]));
     if (nd > 1 && l->step > 0) find_lines(k, nd, points, l->step, p, &l->count);
-    if (l->count < LEAST_LINES && l->count <= LEAST_FAR) return LARMOR_OK;
+    if (l->count <= LEAST_FAR) return LARMOR_OK; /* nor are there LEAST_LINES */
     LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &x));
     scratch = lmr_new(3 * l->count + 1, sizeof *scratch);
     if (!scratch) LMR_TRY(LMR_NO_MEMORY());
