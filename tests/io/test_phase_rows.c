@@ -43,6 +43,14 @@ static larmor_array *phases_of(const larmor_raw *raw)
     return phases;
 }
 
+/* Heads are packed. */
+static void directions_of(const ISMRMRD_AcquisitionHeader *h, float direction[3][3])
+{
+    memcpy(direction[0], h->read_dir, sizeof direction[0]);
+    memcpy(direction[1], h->phase_dir, sizeof direction[1]);
+    memcpy(direction[2], h->slice_dir, sizeof direction[2]);
+}
+
 static double along(const float direction[3], const float *row)
 {
     double sum = 0;
@@ -64,7 +72,8 @@ WITH_SCAN(rows_of_the_first_order_are_the_trajectory_along_the_image_and_what_a_
         assert_int_equal(larmor_array_shape(x.traj).dim[0], nd);
         for (int j = 0; j < SAMPLES * READOUTS; j++) {
             const ISMRMRD_AcquisitionHeader *h = &s->r[j / SAMPLES].head;
-            const float *const direction[3] = {h->read_dir, h->phase_dir, h->slice_dir};
+            float direction[3][3];
+            directions_of(h, direction);
             const float *row = traj_of(s, j / SAMPLES) + 9 * (j % SAMPLES);
             for (int d = 0; d < nd; d++)
                 assert_at_most(fabs(traj(&x)[nd * j + d] - along(direction[d], row + 1) * e->fov[d] / 2e3 / M_PI),
@@ -118,7 +127,8 @@ static double meant(const char *axes, int fourth, int plus, const float *row, co
 static double read_phase(const scan *s, const double *k, const double *p, int j, const double place[3])
 {
     const ISMRMRD_AcquisitionHeader *h = &s->r[j / SAMPLES].head;
-    const float *const direction[3] = {h->read_dir, h->phase_dir, h->slice_dir};
+    float direction[3][3];
+    directions_of(h, direction);
     double sum = 0;
     for (int d = 0; d < 3; d++)
         for (int a = 0; a < 3; a++)
