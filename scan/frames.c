@@ -195,8 +195,7 @@ typedef struct image {
 static larmor_status read_clock(const frames *f, image *m)
 {
     const int64_t count = m->group.readouts;
-    LMR_HEAP double *ms = lmr_new(count + 1, sizeof *ms);
-    if (!ms) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, ms, count + 1);
     m->unstamped = lmr_stamps_read(m->stamp, count, f->opts.tick_ms, ms, &m->clock);
     for (int64_t i = 0; i < count; i++)
         m->at[i] = (timed){ms[i], i, ms[i], f->opts.tick_ms * m->stamp[i].physiology[f->opts.gate], 0};
@@ -207,9 +206,8 @@ static larmor_status open_image(const frames *f, int index, image *m)
 {
     *m = (image){.index = index};
     LMR_TRY(lmr_source_group(f->inner, index, &m->group));
-    m->stamp = calloc((size_t)m->group.readouts + 1, sizeof *m->stamp);
-    m->at = calloc((size_t)m->group.readouts + 1, sizeof *m->at);
-    if (!m->stamp || !m->at) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(m->stamp, m->group.readouts + 1);
+    LMR_ALLOCATE_ZEROS(m->at, m->group.readouts + 1);
     LMR_TRY(lmr_source_stamps(f->inner, index, m->stamp));
     return read_clock(f, m);
 }
@@ -279,10 +277,9 @@ static int64_t end_of_partition(const lmr_ranked *list, int64_t first, int64_t c
 static larmor_status find_partitions(const image *m, lmr_ranked **by_kz, int64_t *partitions, int64_t *most)
 {
     const int64_t all = m->group.readouts;
-    lmr_ranked *list = calloc((size_t)all + 1, sizeof *list);
-    *by_kz = list;
     *partitions = *most = 0;
-    if (!list) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(*by_kz, all + 1);
+    lmr_ranked *const list = *by_kz;
     int flat = 1;
     for (int64_t i = 0; i < all; i++) flat &= isfinite(m->stamp[i].kz) != 0;
     for (int64_t i = 0; i < all; i++) list[i] = (lmr_ranked){flat ? m->stamp[i].kz : 0, i};
@@ -562,8 +559,7 @@ static larmor_status make_source(larmor_source *inner, const frames *asked, larm
     impl.times = times_of;
     impl.phases = phases_of;
     larmor_status st = LARMOR_OK;
-    frames *f = malloc(sizeof *f);
-    if (!f) return LMR_NO_MEMORY();
+    LMR_NEW(frames, f, 1);
     *f = *asked;
     f->inner = larmor_source_ref(inner);
     if (f->opts.tick_ms == 0) f->opts.tick_ms = TICK_MS;
