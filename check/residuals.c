@@ -10,6 +10,7 @@
 #include "core/ranks/ranks.h"
 #include "core/select.h"
 #include "core/status.h"
+#include "recon/inputs.h"
 
 void lmr_residuals_free(lmr_residuals *r)
 {
@@ -46,10 +47,8 @@ typedef struct pass {
     double scale[3];                  /* of k, so that the matrix ends at 1 */
     double edge[3];                   /* of 1, from which on it is the edge */
     int64_t samples, readouts, first; /* first: the frame's first readout among all */
-    const float *r, *b;               /* complex [samples, readouts] */
     unsigned char *ring;              /* [samples, readouts] */
-    double *residual, *data;          /* [readouts] of this coil */
-    double *ring_data;                /* [LMR_RINGS, readouts] of this coil */
+    double *residual, *data;          /* [LMR_RINGS, readouts] of this coil */
     lmr_residuals *out;
 } pass;
 
@@ -73,45 +72,34 @@ static void find_rings(void *self, int64_t readout)
     for (int d = 0; d < p->nd; d++) p->out->at_edge[p->first + readout] |= (unsigned char)along[d];
 }
 
-static void sum_readout(void *self, int64_t readout)
-{
-    const pass *p = self;
-    double ring[LMR_RINGS] = {0}, ring_data[LMR_RINGS] = {0}, all = 0, data = 0;
-    for (int64_t i = readout * p->samples; i < (readout + 1) * p->samples; i++) {
-        const double re = p->r[2 * i], im = p->r[2 * i + 1], b_re = p->b[2 * i], b_im = p->b[2 * i + 1];
-        ring[p->ring[i]] += re * re + im * im;
-        ring_data[p->ring[i]] += b_re * b_re + b_im * b_im;
-    }
-    float *to = p->out->ring_of_readout + LMR_RINGS * (p->first + readout);
-    for (int j = 0; j < LMR_RINGS; j++) {
-        to[j] += (float)ring[j];
-        p->ring_data[LMR_RINGS * readout + j] = ring_data[j];
-        all += ring[j];
-        data += ring_data[j];
-    }
-    p->residual[readout] = all;
-    p->data[readout] = data;
-}
-
+/* The sums over rings of a coil's samples: of |A x - b|^2 and of |b|^2. */
 static void add_coil(const pass *p, int coil)
 {
     lmr_residuals *out = p->out;
     for (int64_t i = 0; i < p->readouts; i++) {
-        out->readout[p->first + i] += p->residual[i];
-        out->readout_data[p->first + i] += p->data[i];
-        out->coil[coil] += p->residual[i];
-        out->coil_data[coil] += p->data[i];
-        for (int j = 0; j < LMR_RINGS; j++) out->ring_data[j] += p->ring_data[LMR_RINGS * i + j];
+        double all = 0, data = 0;
+        for (int j = 0; j < LMR_RINGS; j++) {
+            const int64_t at = LMR_RINGS * i + j;
+            out->ring_of_readout[LMR_RINGS * p->first + at] += (float)p->residual[at];
+            out->ring_data[j] += p->data[at];
+            all += p->residual[at];
+            data += p->data[at];
+        }
+        out->readout[p->first + i] += all;
+        out->readout_data[p->first + i] += data;
+        out->coil[coil] += all;
+        out->coil_data[coil] += data;
     }
 }
 
-/* `count` numbers from the first on, as single precision of the host. */
-static larmor_status read_part(larmor_array *line, int64_t first, int64_t count, float **values)
+/* Of a coil's samples, which begin there. */
+static larmor_status sum_part(const pass *p, larmor_array *line, int64_t first, double *sum)
 {
     LMR_OWNED(larmor_array) *part = NULL;
-    *values = NULL;
-    LMR_TRY(larmor_array_slice(line, first, count, &part));
-    return larmor_array_download(part, LARMOR_C64, values);
+    const lmr_recon_kernels *kernels;
+    LMR_TRY(lmr_recon_kernels_of(line->dev, line->dtype, &kernels));
+    LMR_TRY(larmor_array_slice(line, first, p->samples * p->readouts, &part));
+    return kernels->energies(line->dev->ctx, p->samples, p->readouts, 1, LMR_RINGS, p->ring, part->data, sum);
 }
 
 /* Where the samples of a frame's coil begin: frame after frame, or, with a basis, coil after coil. */
@@ -124,11 +112,8 @@ static larmor_status sum_frame(const lmr_job *job, const lmr_frame *frame, larmo
                                int64_t before, pass *p)
 {
     const larmor_shape shape = larmor_array_shape(frame->samples.kspace);
-    const int64_t all = larmor_array_count(r) / job->facts->coils;
-    const int threads = lmr_device_threads(job->facts->dev);
-    double *k = NULL;
-    float *of_r = NULL, *of_b = NULL;
-    larmor_status st;
+    const int64_t all = larmor_array_count(r) / job->facts->coils, own = shape.dim[0] * shape.dim[1];
+    LMR_HEAP double *k = NULL;
     p->samples = shape.dim[0];
     p->readouts = shape.dim[1];
     p->nd = frame->grid.ndim;
@@ -136,30 +121,22 @@ static larmor_status sum_frame(const lmr_job *job, const lmr_frame *frame, larmo
         p->scale[d] = 2 / (double)frame->grid.matrix[d];
         p->edge[d] = 1 - EDGE * 2 / (double)frame->grid.crop[d];
     }
-    const int64_t own = p->samples * p->readouts;
-    p->ring = zeros(own, 1);
-    p->residual = zeros(p->readouts, sizeof *p->residual);
-    p->data = zeros(p->readouts, sizeof *p->data);
-    p->ring_data = zeros(LMR_RINGS * p->readouts, sizeof *p->ring_data);
-    if (!p->ring || !p->residual || !p->data || !p->ring_data) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, larmor_array_download(frame->samples.traj, LARMOR_F64, &k));
+    LMR_HEAP LMR_NEW(unsigned char, ring, own);
+    LMR_HEAP LMR_NEW(double, residual, LMR_RINGS * p->readouts);
+    LMR_HEAP LMR_NEW(double, data, LMR_RINGS * p->readouts);
+    LMR_TRY(larmor_array_download(frame->samples.traj, LARMOR_F64, &k));
     p->k = k;
-    LMR_OR(done, lmr_parallel(threads, p->readouts, find_rings, p));
+    p->ring = ring;
+    p->residual = residual;
+    p->data = data;
+    LMR_TRY(lmr_parallel(lmr_device_threads(job->facts->dev), p->readouts, find_rings, p));
     for (int c = 0; c < job->facts->coils; c++) {
         const int64_t at = place_of(job, before, own, all, c);
-        LMR_OR(done, read_part(r, at, own, &of_r));
-        LMR_OR(done, read_part(b, at, own, &of_b));
-        p->r = of_r;
-        p->b = of_b;
-        LMR_OR(done, lmr_parallel(threads, p->readouts, sum_readout, p));
+        LMR_TRY(sum_part(p, r, at, residual));
+        LMR_TRY(sum_part(p, b, at, data));
         add_coil(p, c);
-        LMR_FREE(of_r, of_b);
-        of_r = of_b = NULL;
     }
-    st = LARMOR_OK;
-done:
-    LMR_FREE(of_r, of_b, k, p->ring, p->residual, p->data, p->ring_data);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- all ---- */

@@ -5,43 +5,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/carrier.h"
 #include "core/array.h"
 #include "core/device.h"
 #include "core/owned.h"
 #include "core/parallel.h"
 #include "core/select.h"
 #include "core/status.h"
+#include "recon/inputs.h"
 
 /* Rules of thumb, silent on right simulated scans and on the real ones at hand (docs/checking.md). */
-#define MIN_SPIKE_RADIUS 0.25   /* of what the trajectory reaches */
 #define MIN_BESIDE_RATIO 4      /* to the samples at its place in the readouts before and after */
 #define REL_ROUNDING 1e-6       /* relative: values that are the same */
 #define MIN_OTHER_VALUE 1e-4    /* of the largest: values that are not */
 #define MIN_OTHER_DISTANCE 1e-3 /* cycles per field of view */
 #define MIN_ECHO_DISTANCE 3     /* cycles per field of view */
 #define MAX_CENTRE_DISTANCE 0.6 /* cycles per field of view: readouts that pass it at most so far away */
-#define MIN_CARRIER 10 /* to the power of any other frequency; 340 right scans: 6.9, three with a carrier: 25 to 83 */
 #define CENTRE_RADIUS 0.25 /* of what the trajectory reaches */
 #define MAX_FLAT_RATIO                                                                                               \
     2 /* magnitude in the centre over that in the outermost part: of noise, 1; of coils, 10 and more */
 #define MIN_LOUD_RATIO 5 /* of the usual magnitude of coils in the outermost part */
-enum { TAIL = 64, TAILS = 64, BINS = 2 * TAIL, LEAST_TAIL = 12, PEAK = 5, SLOW = 3, MIN_ZEROS = 6 };
-enum { RINGS = 24, FEWEST_OF_RING = 16, OF_RING = 512, MIN_CLIPPED = 6, MIN_ECHOES = 4, MOST_PLACES = 32 };
+enum { MIN_ZEROS = 6 };
+enum { RINGS = 24, FIRST_SPIKE_RING = 6, FEWEST_OF_RING = 16, OF_RING = 512, MIN_CLIPPED = 6, MIN_ECHOES = 4, MOST_PLACES = 32 };
 enum { INNER_RINGS = 3, OUTER_RINGS = 6, FEWEST_COILS = 3, MIN_CLIPPED_COILS = 3 };
 
-enum { PIECES = 64 }; /* of the readouts, so that sums do not depend on threads */
-
-/* What a coil has in some of the readouts. */
-typedef struct piece {
-    float most; /* of the real and imaginary parts */
-    double largest, reach;
-    int64_t spikes, spike, clipped; /* spike: the largest one's sample */
-} piece;
-
-/* The length of the tails, at which end they are, and how far apart the readouts are that they are of. */
-typedef struct tails {
-    int64_t length, first, apart, count;
-} tails;
+enum { PIECES = 64, PART = 4 << 20, ROOM = 1024 }; /* of the readouts; points at a time; parts of a coil at first */
 
 /* The largest part of all coils, and those that have it. */
 typedef struct ceiling {
@@ -57,22 +45,16 @@ typedef struct view {
     double reach;                       /* of |2 k / N|, at most 1 */
     const double *k;                    /* [nd, points] */
     int threads;
-    float *x;              /* complex [points] of a coil */
     float *radius;         /* [points] |2 k / N|, 1 at the farthest within the matrix */
-    unsigned char *ring;   /* [points] of RINGS, by radius */
-    float *size;           /* [points] magnitudes of a coil */
     double *energy;        /* [points] of all coils; samples of 1e-30 have one, too */
-    float *values;         /* [RINGS, OF_RING] */
-    char *repeats;         /* [readouts] 1: the samples of the readout before, in all coils so far */
-    tails tails;           /* of some readouts */
-    float *tail;           /* complex [BINS, count, coils] */
-    double *spectrum;      /* [BINS, TAILS] their power, of all coils */
+    unsigned char *repeats; /* [readouts] 1: the samples of the readout before, in all coils */
     double *inner, *outer; /* [coils] the magnitude in the centre and in the outermost part */
     float *peak;           /* [readouts] how far from the centre a readout is largest; < 0: beside it */
-    const double *level;   /* [RINGS] of a coil */
-    float limit;           /* of a coil: parts that are just its largest */
+    double *level;         /* [RINGS, coils] the magnitude that nine tenths of some of its samples have at most */
+    float *limit;          /* [coils] the largest part, then what is just as large */
+    int64_t *spike;        /* [coils] the largest one's sample */
     ceiling ceiling;
-    piece piece[PIECES];
+    double reach_of[PIECES];
 } view;
 
 static int64_t first_readout(const view *v, int64_t p)
@@ -90,7 +72,7 @@ static int64_t first_point(const view *v, int64_t p)
 static void find_radii_of(void *self, int64_t p)
 {
     view *v = self;
-    v->piece[p].reach = 0;
+    v->reach_of[p] = 0;
     for (int64_t i = first_point(v, p); i < first_point(v, p + 1); i++) {
         double square = 0;
         for (int d = 0; d < v->nd; d++) {
@@ -98,26 +80,23 @@ static void find_radii_of(void *self, int64_t p)
             square += part * part;
         }
         v->radius[i] = (float)sqrt(square);
-        v->piece[p].reach = fmax(v->piece[p].reach, v->radius[i]);
+        v->reach_of[p] = fmax(v->reach_of[p], (double)v->radius[i]);
     }
 }
 
-static void find_rings_of(void *self, int64_t p)
+static void scale_radii_of(void *self, int64_t p)
 {
     view *v = self;
-    for (int64_t i = first_point(v, p); i < first_point(v, p + 1); i++) {
-        v->radius[i] /= (float)v->reach;
-        v->ring[i] = (unsigned char)fminf(RINGS - 1, v->radius[i] * RINGS);
-    }
+    for (int64_t i = first_point(v, p); i < first_point(v, p + 1); i++) v->radius[i] /= (float)v->reach;
 }
 
 static larmor_status find_radii(view *v)
 {
     double reach = 0;
     LMR_TRY(lmr_parallel(v->threads, PIECES, find_radii_of, v));
-    for (int p = 0; p < PIECES; p++) reach = fmax(reach, v->piece[p].reach);
+    for (int p = 0; p < PIECES; p++) reach = fmax(reach, v->reach_of[p]);
     v->reach = fmax(fmin(reach, 1), 1e-9);
-    return lmr_parallel(v->threads, PIECES, find_rings_of, v);
+    return lmr_parallel(v->threads, PIECES, scale_radii_of, v);
 }
 
 static double distance(const view *v, int64_t i, int64_t j)
@@ -134,85 +113,121 @@ static double from_centre(const view *v, int64_t i)
     return sqrt(square);
 }
 
-/* ---- spikes ---- */
+/* ---- levels ---- */
 
-/* The magnitude that nine tenths of some of a coil's samples have at most, by radius. */
-static void find_levels(view *v, double level[RINGS])
+typedef struct levels {
+    int64_t chosen, coils;
+    const float *x;    /* complex [chosen, coils] */
+    const char *ring;  /* [chosen], ascending */
+    double *level;     /* [RINGS, coils] */
+    float *values;     /* [OF_RING, coils] scratch */
+} levels;
+
+static void find_levels_of(void *self, int64_t coil)
 {
-    int count[RINGS] = {0};
+    const levels *l = self;
+    const float *x = l->x + 2 * l->chosen * coil;
+    float *values = l->values + OF_RING * coil;
+    for (int64_t ring = 0, i = 0; ring < RINGS; ring++) {
+        int64_t count = 0;
+        for (; i < l->chosen && l->ring[i] == ring; i++) {
+            const double re = (double)x[2 * i], im = (double)x[2 * i + 1];
+            values[count++] = (float)sqrt(re * re + im * im);
+        }
+        l->level[ring + RINGS * coil] = count < FEWEST_OF_RING
+                                            ? INFINITY
+                                            : (double)lmr_select_f32(values, count, (int64_t)(0.9 * (double)(count - 1)));
+    }
+}
+
+/* Points that are far apart, up to OF_RING of each ring, ring after ring. */
+static int64_t choose_points(const view *v, int64_t *index, char *of)
+{
+    int64_t count[RINGS] = {0}, chosen = 0;
     const int64_t apart = (v->points / (RINGS * OF_RING)) | 1;
     for (int64_t i = 0; i < v->points; i += apart) {
-        const int ring = v->ring[i];
-        if (count[ring] < OF_RING) v->values[ring * OF_RING + count[ring]++] = v->size[i];
+        const int ring = (int)fminf(RINGS - 1, v->radius[i] * RINGS);
+        if (count[ring] < OF_RING) index[ring * OF_RING + count[ring]++] = i;
     }
-    for (int ring = 0; ring < RINGS; ring++) {
-        float *values = v->values + ring * OF_RING;
-        level[ring] = count[ring] < FEWEST_OF_RING
-                          ? INFINITY
-                          : (double)lmr_select_f32(values, count[ring], (int)(0.9 * (count[ring] - 1)));
-    }
-}
-
-/* The largest of the samples beside it, three to five samples away, where an echo or an axis of k-space is smooth. */
-static double beside_in_readout(const view *v, int64_t point)
-{
-    const int64_t at = point % v->n;
-    double most = 0;
-    for (int64_t step = -5; step <= 5; step++)
-        if (llabs(step) >= 3 && at + step >= 0 && at + step < v->n) most = fmax(most, (double)v->size[point + step]);
-    return most;
-}
-
-static double beside_in_time(const view *v, int64_t point)
-{
-    double most = 0;
-    for (int turn = -1; turn <= 1; turn += 2)
-        for (int step = -1; step <= 1; step++) {
-            const int64_t at = point + turn * v->n + step;
-            if (at >= 0 && at < v->points) most = fmax(most, (double)v->size[at]);
+    for (int ring = 0; ring < RINGS; ring++)
+        for (int64_t i = 0; i < count[ring]; i++) {
+            of[chosen] = (char)ring;
+            index[chosen++] = index[ring * OF_RING + i];
         }
-    return most;
+    return chosen;
 }
 
-static int is_spike(const view *v, int64_t i)
+static larmor_status find_levels(view *v, const larmor_array *kspace)
 {
-    const double here = (double)v->size[i];
-    return v->radius[i] >= (float)MIN_SPIKE_RADIUS && here > LMR_MIN_SPIKE_RATIO * v->level[v->ring[i]] &&
-           here >= LMR_MIN_SPIKE_RATIO * beside_in_readout(v, i) && here >= MIN_BESIDE_RATIO * beside_in_time(v, i);
+    LMR_HEAP LMR_NEW(int64_t, index, RINGS * OF_RING);
+    LMR_HEAP LMR_NEW(char, ring, RINGS * OF_RING);
+    LMR_HEAP LMR_NEW(float, values, OF_RING * v->coils);
+    LMR_HEAP float *x = NULL;
+    levels l = {.coils = v->coils, .ring = ring, .level = v->level, .values = values};
+    l.chosen = choose_points(v, index, ring);
+    LMR_TRY(lmr_samples_take(kspace, index, l.chosen, &x));
+    l.x = x;
+    return lmr_parallel(v->threads, v->coils, find_levels_of, &l);
 }
 
-static void look_for_faults(void *self, int64_t p)
+/* ---- spikes ---- */
+
+static void count_spikes(const view *v, const lmr_survey *found, double *largest, larmor_sample_faults *out)
 {
-    view *v = self;
-    piece *to = &v->piece[p];
-    to->largest = 0;
-    to->spikes = to->spike = to->clipped = 0;
-    for (int64_t i = first_point(v, p); i < first_point(v, p + 1); i++) {
-        to->clipped += fabsf(v->x[2 * i]) >= v->limit || fabsf(v->x[2 * i + 1]) >= v->limit;
-        if (!is_spike(v, i)) continue;
-        to->spikes++;
-        if ((double)v->size[i] <= to->largest) continue;
-        to->largest = (double)v->size[i];
-        to->spike = i;
+    for (int64_t c = 0; c < v->coils; c++) {
+        out->spikes += (int64_t)found[c].spikes;
+        v->limit[c] = fmaxf(v->limit[c], (float)found[c].most);
+        if (found[c].largest <= largest[c]) continue;
+        largest[c] = found[c].largest;
+        v->spike[c] = (int64_t)found[c].at;
     }
 }
 
-static void count_spikes(const view *v, int64_t coil, double *largest, larmor_sample_faults *out)
+/* The largest of all coils, the first of those that are as large. */
+static void place_spike(const view *v, const double *largest, larmor_sample_faults *out)
 {
-    for (const piece *p = v->piece; p < v->piece + PIECES; p++) {
-        out->spikes += p->spikes;
-        if (p->largest <= *largest) continue;
-        *largest = p->largest;
-        out->spike_readout = p->spike / v->n;
-        out->spike_sample = p->spike % v->n;
-        out->spike_coil = (int)coil;
+    double most = 0;
+    for (int64_t c = 0; c < v->coils; c++) {
+        if (largest[c] <= most) continue;
+        most = largest[c];
+        out->spike_readout = v->spike[c] / v->n;
+        out->spike_sample = v->spike[c] % v->n;
+        out->spike_coil = (int)c;
     }
+}
+
+/* In parts, for the memory that it takes. */
+static larmor_status survey(view *v, const larmor_array *kspace, larmor_sample_faults *out)
+{
+    const int64_t most = PART / v->n + 1;
+    const lmr_recon_kernels *kernels;
+    LMR_HEAP LMR_NEW(lmr_survey, found, v->coils);
+    LMR_HEAP LMR_NEW_ZEROS(double, largest, v->coils);
+    lmr_survey_of of = {.n = v->n,
+                        .readouts = v->readouts,
+                        .coils = v->coils,
+                        .rings = RINGS,
+                        .from = FIRST_SPIKE_RING,
+                        .ratio = LMR_MIN_SPIKE_RATIO,
+                        .beside = MIN_BESIDE_RATIO,
+                        .level = v->level};
+    LMR_TRY(lmr_recon_kernels_of(kspace->dev, kspace->dtype, &kernels));
+    for (; of.first < v->readouts; of.first += of.count) {
+        of.count = v->readouts - of.first < most ? v->readouts - of.first : most;
+        of.radius = v->radius + v->n * of.first;
+        LMR_TRY(kernels->survey(kspace->dev->ctx, &of, kspace->data, v->energy + v->n * of.first, v->repeats, found));
+        count_spikes(v, found, largest, out);
+        LMR_TRY(lmr_go_on());
+    }
+    place_spike(v, largest, out);
+    return LARMOR_OK;
 }
 
 /* ---- coils that hold noise alone ---- */
 
-static void note_levels(const view *v, int64_t coil, const double level[RINGS])
+static void note_levels(const view *v, int64_t coil)
 {
+    const double *level = v->level + RINGS * coil;
     double inner = 0, outer = INFINITY;
     for (int ring = 0; ring < INNER_RINGS; ring++)
         if (isfinite(level[ring])) inner = fmax(inner, level[ring]);
@@ -223,14 +238,14 @@ static void note_levels(const view *v, int64_t coil, const double level[RINGS])
 
 /* A coil without signal is as loud at the edge of k-space as in the centre. It is no harm where it is as quiet as
  * others there. */
-static void count_noisy(const view *v, larmor_sample_faults *out)
+static larmor_status count_noisy(const view *v, larmor_sample_faults *out)
 {
-    double *sorted = v->spectrum, usual, most = 0; /* which is not needed any more */
-    const int64_t coils = v->coils < BINS * TAILS ? v->coils : BINS * TAILS;
-    if (coils < FEWEST_COILS) return;
-    memcpy(sorted, v->outer, (size_t)coils * sizeof *sorted);
-    usual = lmr_select_f64(sorted, coils, (coils - 1) / 2);
-    for (int64_t c = 0; c < coils; c++) {
+    double most = 0;
+    if (v->coils < FEWEST_COILS) return LARMOR_OK;
+    LMR_HEAP LMR_NEW(double, sorted, v->coils);
+    memcpy(sorted, v->outer, (size_t)v->coils * sizeof *sorted);
+    const double usual = lmr_select_f64(sorted, v->coils, (v->coils - 1) / 2);
+    for (int64_t c = 0; c < v->coils; c++) {
         if (!(v->inner[c] > 0) || v->inner[c] > MAX_FLAT_RATIO * v->outer[c] ||
             !(v->outer[c] > MIN_LOUD_RATIO * usual))
             continue;
@@ -239,36 +254,16 @@ static void count_noisy(const view *v, larmor_sample_faults *out)
         most = v->outer[c];
         out->noisy_coil = (int)c;
     }
+    return LARMOR_OK;
 }
 
 /* ---- clipping ---- */
 
-static float largest_part(const view *v)
-{
-    float most = 0;
-    for (int p = 0; p < PIECES; p++) most = fmaxf(most, v->piece[p].most);
-    return most;
-}
-
-/* The first of the real and imaginary parts from i on that is just the largest one; 2 points: none. */
-static int64_t next_clipped(const view *v, int64_t i)
-{
-    for (int p = 0; p < PIECES; p++) {
-        const int64_t end = 2 * first_point(v, p + 1);
-        if (i >= end) continue;
-        if (v->piece[p].clipped)
-            for (; i < end; i++)
-                if (!(fabsf(v->x[i]) < v->limit)) return i;
-        i = end;
-    }
-    return 2 * v->points;
-}
-
 /* Coils of a symmetric object have one largest part, too, but then all have the same one beside it. */
-static void add_to_ceiling(view *v, int64_t coil, int64_t count, int64_t first, int varies)
+static void add_to_ceiling(view *v, int64_t coil, int64_t count, const lmr_part *first, int varies)
 {
     ceiling *c = &v->ceiling;
-    const double value = fabs((double)v->x[first]), beside = fabs((double)v->x[first ^ 1]);
+    const double value = fabs(first->own), beside = fabs(first->other);
     if (value < c->value * (1 - REL_ROUNDING)) return;
     if (value > c->value * (1 + REL_ROUNDING)) *c = (ceiling){.value = value, .beside = beside};
     c->coils++;
@@ -276,34 +271,69 @@ static void add_to_ceiling(view *v, int64_t coil, int64_t count, int64_t first, 
     c->varies |= varies || fabs(beside - c->beside) > MIN_OTHER_VALUE * value;
     if (count <= c->most) return;
     c->most = count;
-    c->first = first;
+    c->first = (int64_t)first->at;
     c->coil = coil;
 }
 
 /* Real and imaginary parts that are just the largest one of their coil: a converter that is full gives many of
  * them, with other parts that are not. Samples at one place of k-space, such as its centre, are alike without
  * noise, and count once. */
-static void count_clipped(view *v, int64_t coil, larmor_sample_faults *out)
+static void count_clipped(view *v, int64_t coil, const lmr_part *part, int64_t parts, double most,
+                          larmor_sample_faults *out)
 {
-    int64_t place[MOST_PLACES], count = 0, first = -1;
+    int64_t place[MOST_PLACES], count = 0;
     int places = 0, varies = 0;
-    const float most = largest_part(v);
-    for (int64_t i = next_clipped(v, 0); i < 2 * v->points && most > 0; i = next_clipped(v, i + 1)) {
+    for (int64_t i = 0; i < parts; i++) {
+        const int64_t sample = (int64_t)part[i].at / 2;
         int known = 0;
-        for (int j = 0; j < places && !known; j++) known = distance(v, i / 2, place[j]) < MIN_OTHER_DISTANCE;
-        if (first < 0) first = i;
-        varies |= fabsf(fabsf(v->x[i ^ 1]) - fabsf(v->x[first ^ 1])) > (float)MIN_OTHER_VALUE * most;
+        for (int j = 0; j < places && !known; j++) known = distance(v, sample, place[j]) < MIN_OTHER_DISTANCE;
+        varies |= fabs(fabs(part[i].other) - fabs(part->other)) > MIN_OTHER_VALUE * most;
         if (known) continue;
-        if (places < MOST_PLACES) place[places++] = i / 2;
+        if (places < MOST_PLACES) place[places++] = sample;
         count++;
     }
-    if (first >= 0) add_to_ceiling(v, coil, count, first, varies);
+    if (parts) add_to_ceiling(v, coil, count, part, varies);
     if (count < MIN_CLIPPED || !varies || count <= out->clipped) return;
     out->clipped = count;
     out->clipped_coil = (int)coil;
-    out->clipped_value = (double)most;
-    out->clipped_readout = first / 2 / v->n;
-    out->clipped_sample = first / 2 % v->n;
+    out->clipped_value = most;
+    out->clipped_readout = (int64_t)part->at / 2 / v->n;
+    out->clipped_sample = (int64_t)part->at / 2 % v->n;
+}
+
+/* Of one coil that has more than there was room for. */
+static larmor_status count_many(view *v, larmor_array *kspace, int64_t coil, int64_t parts, double most,
+                                larmor_sample_faults *out)
+{
+    LMR_OWNED(larmor_array) *one = NULL;
+    const lmr_recon_kernels *kernels;
+    int64_t count;
+    LMR_HEAP LMR_NEW(lmr_part, part, parts);
+    LMR_TRY(lmr_recon_kernels_of(kspace->dev, kspace->dtype, &kernels));
+    LMR_TRY(larmor_array_slice(kspace, coil, 1, &one));
+    LMR_TRY(kernels->ceiling(kspace->dev->ctx, v->points, 1, parts, &v->limit[coil], one->data, part, &count));
+    count_clipped(v, coil, part, count, most, out);
+    return LARMOR_OK;
+}
+
+static larmor_status find_clipped(view *v, larmor_array *kspace, larmor_sample_faults *out)
+{
+    const lmr_recon_kernels *kernels;
+    LMR_HEAP LMR_NEW(lmr_part, part, ROOM * v->coils);
+    LMR_HEAP LMR_NEW(int64_t, count, v->coils);
+    LMR_HEAP LMR_NEW(double, most, v->coils);
+    LMR_TRY(lmr_recon_kernels_of(kspace->dev, kspace->dtype, &kernels));
+    for (int64_t c = 0; c < v->coils; c++) {
+        most[c] = (double)v->limit[c];
+        v->limit[c] = most[c] > 0 ? v->limit[c] * (1 - (float)REL_ROUNDING) : INFINITY;
+    }
+    LMR_TRY(kernels->ceiling(kspace->dev->ctx, v->points, v->coils, ROOM, v->limit, kspace->data, part, count));
+    for (int64_t c = 0; c < v->coils; c++)
+        if (count[c] > ROOM)
+            LMR_TRY(count_many(v, kspace, c, count[c], most[c], out));
+        else
+            count_clipped(v, c, part + ROOM * c, count[c], most[c], out);
+    return lmr_go_on();
 }
 
 /* Lines that pass the centre once give few such values in each coil, but the same one in many. */
@@ -383,177 +413,60 @@ static void count_zeros(const view *v, larmor_sample_faults *out)
     out->zeros_readout = first;
 }
 
-/* ---- a carrier ---- */
-
-static tails choose_tails(const view *v)
-{
-    tails t = {.apart = (v->readouts + TAILS - 1) / TAILS};
-    double at_start = 0, at_end = 0;
-    t.length = v->n / 3;
-    if (t.length > TAIL) t.length = TAIL;
-    t.count = (v->readouts + t.apart - 1) / t.apart;
-    for (int64_t r = 0; r < v->readouts; r += t.apart)
-        for (int64_t i = 0; i < t.length; i++) {
-            at_start += (double)v->radius[r * v->n + i];
-            at_end += (double)v->radius[(r + 1) * v->n - 1 - i];
-        }
-    t.first = at_start > at_end ? 0 : v->n - t.length;
-    return t;
-}
-
-/* Under a window of Hann's, and zeros behind, so that there are BINS of it. */
-static void keep_tails(const view *v, int64_t coil)
-{
-    const tails *t = &v->tails;
-    for (int64_t j = 0; j < t->count; j++) {
-        const float *x = v->x + 2 * (j * t->apart * v->n + t->first);
-        float *to = v->tail + 2 * BINS * (j + t->count * coil);
-        for (int64_t i = 0; i < t->length; i++) {
-            const float window = (float)(1 - cos(2 * M_PI * ((double)i + 0.5) / (double)t->length));
-            to[2 * i] = window * x[2 * i];
-            to[2 * i + 1] = window * x[2 * i + 1];
-        }
-    }
-}
-
-static larmor_status transform(larmor_array *x)
-{
-    const int64_t dim[3] = {BINS, 1, 1};
-    const lmr_fft *fft = lmr_fft_of(x);
-    void *ctx = x->dev->ctx, *plan = NULL;
-    LMR_TRY(fft->plan(ctx, 1, dim, x->shape.dim[1], &plan));
-    const larmor_status st = fft->exec(ctx, plan, -1, x->data);
-    fft->destroy(ctx, plan);
-    return st;
-}
-
-static larmor_status find_spectrum(view *v, larmor_device *dev)
-{
-    const int64_t count = v->tails.count;
-    LMR_OWNED(larmor_array) *all = NULL;
-    LMR_TRY(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(BINS, count * v->coils), LARMOR_C64, v->tail, &all));
-    LMR_TRY(transform(all));
-    LMR_TRY(larmor_array_read(all, v->tail, larmor_array_bytes(all)));
-    for (int64_t i = 0; i < BINS * count * v->coils; i++)
-        v->spectrum[i % (BINS * count)] += pow((double)v->tail[2 * i], 2) + pow((double)v->tail[2 * i + 1], 2);
-    return LARMOR_OK;
-}
-
-/* A carrier is one frequency in all readouts, where the object's edges are at as many as there are readouts. */
-static void find_carrier(const view *v, larmor_sample_faults *out)
-{
-    const tails t = v->tails;
-    double level[BINS], values[BINS], others = 0; /* BINS are more than TAILS */
-    int peak = 0;
-    if (t.length < LEAST_TAIL) return;
-    for (int64_t j = 0; j < t.count; j++) {
-        memcpy(values, v->spectrum + BINS * j, sizeof level);
-        const double usual = lmr_median_f64(values, BINS);
-        for (int bin = 0; bin < BINS; bin++) v->spectrum[bin + BINS * j] /= usual > 0 ? usual : 1;
-    }
-    for (int bin = 0; bin < BINS; bin++) {
-        for (int64_t j = 0; j < t.count; j++) values[j] = v->spectrum[bin + BINS * j];
-        level[bin] = lmr_median_f64(values, t.count);
-        if (level[bin] > level[peak]) peak = bin;
-    }
-    const int64_t width = PEAK * TAIL / t.length, slow = SLOW * TAIL / t.length;
-    for (int bin = 0; bin < BINS; bin++) {
-        const int away = abs(bin - peak);
-        if (away >= width && BINS - away >= width) others = fmax(others, level[bin]);
-    }
-    if (peak < slow || BINS - peak < slow || !(level[peak] > MIN_CARRIER * others)) return;
-    out->carrier = level[peak] / others;
-    out->carrier_frequency = (double)(peak > TAIL ? peak - BINS : peak) / BINS;
-}
-
 /* ---- all of it ---- */
 
-static void measure(void *self, int64_t p)
+static larmor_status find_all(view *v, larmor_array *kspace, larmor_sample_faults *out)
 {
-    view *v = self;
-    const float *x = v->x;
-    float most = 0;
-    for (int64_t i = first_point(v, p); i < first_point(v, p + 1); i++) {
-        const double re = (double)x[2 * i], im = (double)x[2 * i + 1];
-        v->energy[i] += re * re + im * im;
-        v->size[i] = (float)sqrt(re * re + im * im);
-        most = fmaxf(most, fmaxf(fabsf(x[2 * i]), fabsf(x[2 * i + 1])));
-    }
-    v->piece[p].most = most;
-    for (int64_t r = first_readout(v, p); r < first_readout(v, p + 1); r++) {
-        const float *own = x + 2 * v->n * r;
-        v->repeats[r] = r && v->repeats[r] && !memcmp(own, own - 2 * v->n, (size_t)(2 * v->n) * sizeof *own);
-    }
-}
-
-static larmor_status look_at_coil(larmor_array *kspace, int64_t coil, double *largest, view *v,
-                                  larmor_sample_faults *out)
-{
-    LMR_OWNED(larmor_array) *one = NULL, *single = NULL;
-    double level[RINGS];
-    LMR_TRY(larmor_array_slice(kspace, coil, 1, &one));
-    LMR_TRY(larmor_array_convert(one, LARMOR_C64, &single));
-    LMR_TRY(larmor_array_read(single, v->x, larmor_array_bytes(single)));
-    LMR_TRY(lmr_parallel(v->threads, PIECES, measure, v));
-    find_levels(v, level);
-    v->level = level;
-    v->limit = largest_part(v) * (1 - (float)REL_ROUNDING);
-    LMR_TRY(lmr_parallel(v->threads, PIECES, look_for_faults, v));
-    count_spikes(v, coil, largest, out);
-    note_levels(v, coil, level);
-    count_clipped(v, coil, out);
-    keep_tails(v, coil);
-    v->level = NULL;
-    return lmr_go_on();
+    LMR_TRY(find_radii(v));
+    LMR_TRY(find_levels(v, kspace));
+    LMR_TRY(survey(v, kspace, out));
+    LMR_TRY(find_clipped(v, kspace, out));
+    LMR_TRY(lmr_carrier_find(kspace, v->radius, &out->carrier, &out->carrier_frequency));
+    for (int64_t c = 0; c < v->coils; c++) note_levels(v, c);
+    find_ceiling(v, out);
+    count_copied(v, out);
+    count_zeros(v, out);
+    LMR_TRY(count_noisy(v, out));
+    return find_echo(v, out);
 }
 
 larmor_status lmr_sample_faults_find(const larmor_samples *samples, const int64_t matrix[3],
                                      larmor_sample_faults *out)
 {
     const larmor_shape shape = larmor_array_shape(samples->kspace);
+    const int64_t readouts = shape.dim[1], points = shape.dim[0] * readouts, coils = shape.dim[2];
+    LMR_HEAP double *k = NULL;
+    LMR_HEAP LMR_NEW(float, radius, points);
+    LMR_HEAP LMR_NEW(double, energy, points);
+    LMR_HEAP LMR_NEW(unsigned char, repeats, readouts);
+    LMR_HEAP LMR_NEW(double, inner, coils);
+    LMR_HEAP LMR_NEW(double, outer, coils);
+    LMR_HEAP LMR_NEW(double, level, RINGS * coils);
+    LMR_HEAP LMR_NEW_ZEROS(float, limit, coils);
+    LMR_HEAP LMR_NEW(int64_t, spike, coils);
+    LMR_HEAP LMR_NEW(float, peak, readouts);
+    *out = (larmor_sample_faults){0};
+    LMR_TRY(larmor_array_download(samples->traj, LARMOR_F64, &k));
+    memset(repeats, 1, (size_t)readouts);
+    if (readouts) repeats[0] = 0;
     view v = {.nd = (int)larmor_array_shape(samples->traj).dim[0],
               .n = shape.dim[0],
-              .readouts = shape.dim[1],
-              .points = shape.dim[0] * shape.dim[1],
-              .coils = shape.dim[2],
+              .readouts = readouts,
+              .points = points,
+              .coils = coils,
               .matrix = matrix,
-              .threads = lmr_device_threads(larmor_array_device(samples->kspace))};
-    double *k = NULL, largest = 0;
-    larmor_status st;
-    *out = (larmor_sample_faults){0};
-    v.radius = lmr_new(v.points, sizeof *v.radius);
-    v.ring = lmr_new(v.points, sizeof *v.ring);
-    v.size = lmr_new(v.points, sizeof *v.size);
-    v.energy = calloc((size_t)v.points + 1, sizeof *v.energy);
-    v.values = lmr_new(RINGS * OF_RING, sizeof *v.values);
-    v.repeats = lmr_new(v.readouts + 1, sizeof *v.repeats);
-    v.spectrum = calloc(BINS * TAILS, sizeof *v.spectrum);
-    v.inner = lmr_new(v.coils, sizeof *v.inner);
-    v.outer = lmr_new(v.coils, sizeof *v.outer);
-    v.peak = lmr_new(v.readouts, sizeof *v.peak);
-    v.x = lmr_new(2 * v.points, sizeof *v.x);
-    if (!v.peak || !v.x) LMR_OR(done, LMR_NO_MEMORY());
-    if (!v.ring || !v.size || !v.inner || !v.outer) LMR_OR(done, LMR_NO_MEMORY());
-    if (!v.radius || !v.energy || !v.values || !v.repeats || !v.spectrum) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, larmor_array_download(samples->traj, LARMOR_F64, &k));
-    v.k = k;
-    memset(v.repeats, 1, (size_t)v.readouts + 1);
-    LMR_OR(done, find_radii(&v));
-    v.tails = choose_tails(&v);
-    v.tail = calloc((size_t)(BINS * v.tails.count * v.coils), 2 * sizeof *v.tail);
-    if (!v.tail) LMR_OR(done, LMR_NO_MEMORY());
-    for (int64_t c = 0; c < v.coils; c++) LMR_OR(done, look_at_coil(samples->kspace, c, &largest, &v, out));
-    if (v.tails.length >= LEAST_TAIL) LMR_OR(done, find_spectrum(&v, larmor_array_device(samples->kspace)));
-    find_ceiling(&v, out);
-    count_copied(&v, out);
-    count_zeros(&v, out);
-    find_carrier(&v, out);
-    count_noisy(&v, out);
-    st = find_echo(&v, out);
-done:
-    LMR_FREE(k, v.x, v.peak, v.outer, v.inner, v.spectrum);
-    LMR_FREE(v.repeats, v.values, v.energy, v.radius, v.ring, v.size, v.tail);
-    return st;
+              .k = k,
+              .threads = lmr_device_threads(larmor_array_device(samples->kspace)),
+              .radius = radius,
+              .energy = energy,
+              .repeats = repeats,
+              .inner = inner,
+              .outer = outer,
+              .level = level,
+              .limit = limit,
+              .spike = spike,
+              .peak = peak};
+    return find_all(&v, samples->kspace, out);
 }
 
 void lmr_sample_faults_join(const larmor_sample_faults *more, larmor_sample_faults *all)

@@ -5,7 +5,7 @@
 
 #include "larmor/status.h"
 
-#define LMR_RECON_ABI 2
+#define LMR_RECON_ABI 3
 
 /* What `lines` says of a readout. The first that is wrong counts. */
 typedef enum lmr_line_fault {
@@ -22,7 +22,30 @@ typedef struct lmr_line {
     double low, high, rising, fault;
 } lmr_line;
 
-/* One table per precision. All arrays are on the device. Complex ones are pairs of the table's precision; points,
+/* What `survey` looks at: readouts first to first + count - 1 of complex samples [n, readouts, coils]. A spike is a sample
+ * of a ring from `from` on, so large beside its ring's level, and beside the samples three to five samples away in its
+ * readout, and so large beside those at its place in the readouts before and after. All arrays are the host's. */
+typedef struct lmr_survey_of {
+    int64_t n, readouts, coils, first, count;
+    int rings, from;
+    double ratio, beside;
+    const float *radius; /* [n, count], 0 to 1: ring i begins at i / rings */
+    const double *level; /* [rings, coils] */
+} lmr_survey_of;
+
+/* What it finds in one coil, in single precision. Doubles alone, as in lmr_line. */
+typedef struct lmr_survey {
+    double most;            /* of the real and imaginary parts' sizes */
+    double spikes, largest; /* how many; the magnitude of the largest one */
+    double at;              /* and its sample, the first of those that are as large */
+} lmr_survey;
+
+/* A real or imaginary part of a coil's samples, number `at` of all parts, with the other part of that sample. */
+typedef struct lmr_part {
+    double at, own, other;
+} lmr_part;
+
+/* One table per precision. All arrays are on the device, but for those of a survey, which are the host's. Complex ones are pairs of the table's precision; points,
  * weights and whatever else is `double` is so in both tables. Points are [nd, m]. Every sum is taken in an order that
  * depends on the sizes alone. Outputs never alias inputs but where only one array is named. */
 typedef struct lmr_recon_kernels {
@@ -42,6 +65,21 @@ typedef struct lmr_recon_kernels {
                             const double *w, const void *from, void *to);
     /* w <- w cos^2(pi/2 |k / radius|): Hann's window, 0 on the edge. */
     larmor_status (*taper)(void *ctx, int nd, int64_t m, const double *points, const double radius[3], double *w);
+
+    /* ---- faults ---- */
+
+    /* energy [n, count] <- the sums of |x|^2 over the coils; repeats [readouts] <- 0 where it was 1 and the readout's
+     * samples are not those of the readout before in all coils; found [coils]; waits. */
+    larmor_status (*survey)(void *ctx, const lmr_survey_of *of, const void *x, double *energy, unsigned char *repeats,
+                            lmr_survey *found);
+    /* part [room, coils] <- the parts of x, complex [points, coils], whose size is at least limit [coils], and how many
+     * count [coils] has of each coil; where they are more than room, part has none of that coil. Ascending; waits. */
+    larmor_status (*ceiling)(void *ctx, int64_t points, int64_t coils, int64_t room, const float *limit, const void *x,
+                             lmr_part *part, int64_t *count);
+    /* sum [rings, readouts, coils] <- the sums of |x|^2, in single precision, over the samples of each readout that
+     * are in each ring, of x, complex [n, readouts, coils]; ring [n, readouts]; at most 32 rings; waits. */
+    larmor_status (*energies)(void *ctx, int64_t n, int64_t readouts, int64_t coils, int rings,
+                              const unsigned char *ring, const void *x, double *sum);
 
     /* ---- density ---- */
 

@@ -17,6 +17,12 @@ larmor_status R(lmr_cpu_recon_lines)(void *ctx, int nd, int64_t n, int64_t reado
                                      lmr_line *line);
 larmor_status R(lmr_cpu_recon_ramp)(void *ctx, int nd, int64_t n, int64_t readouts, const double *t,
                                     const lmr_line *line, int64_t rays, const double *ray, double *w);
+larmor_status R(lmr_cpu_recon_survey)(void *ctx, const lmr_survey_of *of, const void *x, double *energy,
+                                      unsigned char *repeats, lmr_survey *found);
+larmor_status R(lmr_cpu_recon_ceiling)(void *ctx, int64_t points, int64_t coils, int64_t room, const float *limit,
+                                       const void *x, lmr_part *part, int64_t *count);
+larmor_status R(lmr_cpu_recon_energies)(void *ctx, int64_t n, int64_t readouts, int64_t coils, int rings,
+                                        const unsigned char *ring, const void *x, double *sum);
 larmor_status R(lmr_cpu_recon_overlap)(void *ctx, int nd, const int64_t dim[3], double scale, void *y);
 larmor_status R(lmr_cpu_recon_balance)(void *ctx, int64_t m, double *w, void *g);
 

@@ -17,6 +17,14 @@ larmor_status lmr_cuda_recon_lines(void *ctx, int nd, int64_t n, int64_t readout
 larmor_status lmr_cuda_recon_ramp(void *ctx, int nd, int64_t n, int64_t readouts, const double *t,
                                   const lmr_line *line, int64_t rays, const double *ray, double *w);
 
+template <typename T> larmor_status lmr_cuda_recon_survey(void *ctx, const lmr_survey_of *of, const void *x,
+                                                          double *energy, unsigned char *repeats, lmr_survey *found);
+template <typename T> larmor_status lmr_cuda_recon_ceiling(void *ctx, int64_t points, int64_t coils, int64_t room,
+                                                           const float *limit, const void *x, lmr_part *part,
+                                                           int64_t *count);
+template <typename T> larmor_status lmr_cuda_recon_energies(void *ctx, int64_t n, int64_t readouts, int64_t coils,
+                                                            int rings, const unsigned char *ring, const void *x,
+                                                            double *sum);
 template <typename T>
 larmor_status lmr_cuda_recon_covariance(void *ctx, int64_t m, int64_t coils, const void *x, void *cov);
 template <typename T>

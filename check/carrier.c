@@ -1,0 +1,137 @@
+/* One frequency that all readouts have at their ends. SPDX-License-Identifier: Apache-2.0 */
+#include "check/carrier.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "core/device.h"
+#include "core/owned.h"
+#include "core/select.h"
+#include "core/status.h"
+#include "recon/inputs.h"
+
+#define MIN_CARRIER 10 /* to the power of any other frequency; 340 right scans: 6.9, three with a carrier: 25 to 83 */
+enum { TAIL = 64, TAILS = 64, BINS = 2 * TAIL, LEAST_TAIL = 12, PEAK = 5, SLOW = 3 };
+
+/* The length of the tails, at which end they are, and how far apart the readouts are that they are of. */
+typedef struct tails {
+    int64_t length, first, apart, count;
+} tails;
+
+larmor_status lmr_samples_take(const larmor_array *kspace, const int64_t *index, int64_t count, float **x)
+{
+    LMR_OWNED(larmor_array) *at = NULL, *ones = NULL, *values = NULL;
+    const larmor_shape shape = larmor_array_shape(kspace);
+    const lmr_recon_kernels *kernels;
+    LMR_TRY(lmr_recon_kernels_of(kspace->dev, kspace->dtype, &kernels));
+    LMR_TRY(larmor_array_upload(kspace->dev, LARMOR_I64, LARMOR_SHAPE(count), LARMOR_I64, index, &at));
+    LMR_TRY(larmor_array_create(kspace->dev, LARMOR_F64, LARMOR_SHAPE(count), &ones));
+    LMR_TRY(larmor_fill(ones, 1));
+    LMR_TRY(larmor_array_create(kspace->dev, kspace->dtype, LARMOR_SHAPE(count, shape.dim[2]), &values));
+    LMR_TRY(kernels->gather(kspace->dev->ctx, shape.dim[0] * shape.dim[1], count, shape.dim[2], at->data, ones->data,
+                            kspace->data, values->data));
+    return larmor_array_download(values, LARMOR_C64, x);
+}
+
+static tails choose_tails(const float *radius, int64_t n, int64_t readouts)
+{
+    tails t = {.apart = (readouts + TAILS - 1) / TAILS};
+    double at_start = 0, at_end = 0;
+    t.length = n / 3;
+    if (t.length > TAIL) t.length = TAIL;
+    t.count = (readouts + t.apart - 1) / t.apart;
+    for (int64_t r = 0; r < readouts; r += t.apart)
+        for (int64_t i = 0; i < t.length; i++) {
+            at_start += (double)radius[r * n + i];
+            at_end += (double)radius[(r + 1) * n - 1 - i];
+        }
+    t.first = at_start > at_end ? 0 : n - t.length;
+    return t;
+}
+
+/* Under a window of Hann's, and zeros behind, so that there are BINS of it: [BINS, count, coils]. */
+static larmor_status take_tails(const tails *t, const larmor_array *kspace, float *tail)
+{
+    const larmor_shape shape = larmor_array_shape(kspace);
+    const int64_t all = t->count * t->length;
+    LMR_HEAP LMR_NEW(int64_t, index, all);
+    LMR_HEAP float *x = NULL;
+    for (int64_t i = 0; i < all; i++) index[i] = i / t->length * t->apart * shape.dim[0] + t->first + i % t->length;
+    LMR_TRY(lmr_samples_take(kspace, index, all, &x));
+    for (int64_t i = 0; i < all * shape.dim[2]; i++) {
+        const int64_t at = i % t->length;
+        float *to = tail + 2 * (BINS * (i / t->length) + at);
+        const float window = (float)(1 - cos(2 * M_PI * ((double)at + 0.5) / (double)t->length));
+        to[0] = window * x[2 * i];
+        to[1] = window * x[2 * i + 1];
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status transform(larmor_array *x)
+{
+    const int64_t dim[3] = {BINS, 1, 1};
+    const lmr_fft *fft = lmr_fft_of(x);
+    void *ctx = x->dev->ctx, *plan = NULL;
+    LMR_TRY(fft->plan(ctx, 1, dim, x->shape.dim[1], &plan));
+    const larmor_status st = fft->exec(ctx, plan, -1, x->data);
+    fft->destroy(ctx, plan);
+    return st;
+}
+
+/* spectrum [BINS, count]: their power, of all coils. */
+static larmor_status find_spectrum(const tails *t, const larmor_array *kspace, double *spectrum)
+{
+    const int64_t each = BINS * t->count, coils = larmor_array_shape(kspace).dim[2];
+    LMR_OWNED(larmor_array) *all = NULL;
+    LMR_HEAP LMR_NEW_ZEROS(float, tail, 2 * each * coils);
+    LMR_TRY(take_tails(t, kspace, tail));
+    LMR_TRY(larmor_array_upload(kspace->dev, LARMOR_C64, LARMOR_SHAPE(BINS, t->count * coils), LARMOR_C64, tail, &all));
+    LMR_TRY(transform(all));
+    LMR_TRY(larmor_array_read(all, tail, larmor_array_bytes(all)));
+    for (int64_t i = 0; i < each * coils; i++)
+        spectrum[i % each] += pow((double)tail[2 * i], 2) + pow((double)tail[2 * i + 1], 2);
+    return LARMOR_OK;
+}
+
+/* Of each frequency the median over the readouts, of power relative to that of the readout's usual frequency. */
+static void find_levels(const tails *t, double *spectrum, double level[BINS])
+{
+    double values[BINS]; /* BINS are more than TAILS */
+    for (int64_t j = 0; j < t->count; j++) {
+        memcpy(values, spectrum + BINS * j, sizeof values);
+        const double usual = lmr_median_f64(values, BINS);
+        for (int bin = 0; bin < BINS; bin++) spectrum[bin + BINS * j] /= usual > 0 ? usual : 1;
+    }
+    for (int bin = 0; bin < BINS; bin++) {
+        for (int64_t j = 0; j < t->count; j++) values[j] = spectrum[bin + BINS * j];
+        level[bin] = lmr_median_f64(values, t->count);
+    }
+}
+
+/* A carrier is one frequency in all readouts, where the object's edges are at as many as there are readouts. */
+larmor_status lmr_carrier_find(const larmor_array *kspace, const float *radius, double *carrier, double *frequency)
+{
+    const larmor_shape shape = larmor_array_shape(kspace);
+    const tails t = choose_tails(radius, shape.dim[0], shape.dim[1]);
+    double level[BINS], others = 0;
+    int peak = 0;
+    *carrier = *frequency = 0;
+    if (t.length < LEAST_TAIL) return LARMOR_OK;
+    LMR_HEAP LMR_NEW_ZEROS(double, spectrum, BINS * TAILS);
+    LMR_TRY(find_spectrum(&t, kspace, spectrum));
+    find_levels(&t, spectrum, level);
+    for (int bin = 0; bin < BINS; bin++)
+        if (level[bin] > level[peak]) peak = bin;
+    const int64_t width = PEAK * TAIL / t.length, slow = SLOW * TAIL / t.length;
+    for (int bin = 0; bin < BINS; bin++) {
+        const int away = abs(bin - peak);
+        if (away >= width && BINS - away >= width) others = fmax(others, level[bin]);
+    }
+    if (peak < slow || BINS - peak < slow || !(level[peak] > MIN_CARRIER * others)) return LARMOR_OK;
+    *carrier = level[peak] / others;
+    *frequency = (double)(peak > TAIL ? peak - BINS : peak) / BINS;
+    return LARMOR_OK;
+}
