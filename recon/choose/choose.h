@@ -32,9 +32,10 @@ int lmr_curve_index(const lmr_curve *c);
 /* For each readout the first one whose samples all lie within `side` of its own, itself where there is none before
  * it: repeated readouts, and arms side by side. Of k [nd, samples, ways, readouts], nd 2 or 3: a readout and other
  * ways to take it, as in the opposite direction; way [readouts] gets the one that lies beside the first readout as it
- * is. first [readouts]. Errors: LARMOR_ERR_MEMORY. */
+ * is. first [readouts]; *distinct: how many are their own first one. Once there are more than `most` it ends, and the
+ * rest of first is not set. Errors: LARMOR_ERR_MEMORY. */
 larmor_status lmr_find_repeats(const double *k, int nd, int64_t samples, int ways, int64_t readouts, double side,
-                               int64_t *first, int *way);
+                               int64_t most, int64_t *first, int *way, int64_t *distinct);
 
 /* ---- solutions from the samples that are kept ---- */
 

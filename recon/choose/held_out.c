@@ -147,7 +147,8 @@ static void copy_sample(const points *p, int64_t readout, int64_t i, double *to)
     for (int d = 0; d < p->nd; d++) to[d] = 2 * k[at * p->nd + d] - k[inner * p->nd + d];
 }
 
-/* For each readout of all ranks the first one that is nearly the same in some way, and how many differ. */
+/* For each readout of all ranks the first one that is nearly the same in some way, and how many differ, up to more than
+ * half of them: the rest is not looked at then. */
 static larmor_status find_first(const points *p, int64_t before, int64_t all, int64_t *first, int *way,
                                 int64_t *distinct)
 {
@@ -163,8 +164,7 @@ static larmor_status find_first(const points *p, int64_t before, int64_t all, in
             copy_sample(p, r, sample_of(p, (int)(i / PROBES), j), own + (r * EACH + i) * p->nd);
         }
     if (p->ranks) LMR_TRY(gather(p, before, all, EACH * p->nd / 2, own, &probes));
-    LMR_TRY(lmr_find_repeats(probes ? probes : own, p->nd, PROBES, WAYS, all, REPEAT_SIDE, first, way));
-    for (int64_t r = 0; r < all; r++) *distinct += first[r] == r;
+    LMR_TRY(lmr_find_repeats(probes ? probes : own, p->nd, PROBES, WAYS, all, REPEAT_SIDE, all / 2, first, way, distinct));
     return LARMOR_OK;
 }
 
@@ -220,8 +220,8 @@ static larmor_status hold_out(const points *p, uint64_t seed, double *kept, doub
     const larmor_status st = first && number && way ? LARMOR_OK : LMR_NO_MEMORY();
     if (p->ranks) LMR_TRY(lmr_ranks_agree(p->ranks, st, NULL, NULL));
     LMR_TRY(st);
-    LMR_TRY(find_first(p, before, count, first, way, &distinct));
     const int is_grid = !(all[1] > 0);
+    if (!is_grid) LMR_TRY(find_first(p, before, count, first, way, &distinct));
     const int repeats = !is_grid && 2 * distinct <= count;
     for (int64_t r = 0; r < count && !repeats; r++) {
         first[r] = r;

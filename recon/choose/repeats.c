@@ -75,7 +75,7 @@ static int64_t find_first(const table *t, int64_t readout, int way)
 }
 
 larmor_status lmr_find_repeats(const double *k, int nd, int64_t samples, int ways, int64_t readouts, double side,
-                               int64_t *first, int *way)
+                               int64_t most, int64_t *first, int *way, int64_t *distinct)
 {
     static const int own[3];
     table t = {.k = k, .nd = nd, .ways = ways, .samples = samples, .side = side, .size = 2 * readouts + 1};
@@ -86,11 +86,13 @@ larmor_status lmr_find_repeats(const double *k, int nd, int64_t samples, int way
     t.first = chains;
     t.next = next;
     for (int64_t i = 0; i < t.size; i++) chains[i] = -1;
-    for (int64_t r = 0; r < readouts; r++) {
+    *distinct = 0;
+    for (int64_t r = 0; r < readouts && *distinct <= most; r++) {
         first[r] = r;
         for (way[r] = 0; way[r] < ways && first[r] == r; way[r]++) first[r] = find_first(&t, r, way[r]);
         way[r] = first[r] == r ? 0 : way[r] - 1;
         if (first[r] != r) continue;
+        ++*distinct;
         int64_t *chain = chain_of(&t, r, 0, own);
         next[r] = *chain;
         *chain = r;

@@ -2,7 +2,9 @@
  * sampled rightly span few dimensions, as the object is smaller than the field of view and coils are smooth
  * (Uecker et al., Magn. Reson. Med. 71, 990 (2014)): the determinant of their Gram matrix is least for the
  * description that fits best. SPDX-License-Identifier: Apache-2.0 */
+#include "core/device.h"
 #include "core/owned.h"
+#include "core/parallel.h"
 #include "core/select.h"
 #include "larmor/describe.h"
 
@@ -54,6 +56,36 @@ static int64_t length_of(const double *k, int nd, int64_t most, double step, int
         if (!on_line) break;
     }
     return length;
+}
+
+/* ---- whether there are any ---- */
+
+enum { PIECES = 64 };
+
+typedef struct pairs {
+    const double *k;
+    int nd;
+    int64_t points;
+    double step;
+    int any[PIECES];
+} pairs;
+
+static void look_for_pairs(void *self, int64_t piece)
+{
+    pairs *p = self;
+    int down;
+    for (int64_t i = p->points * piece / PIECES; i < p->points * (piece + 1) / PIECES && !p->any[piece]; i++)
+        p->any[piece] = length_of(p->k + p->nd * i, p->nd, p->points - i < 2 ? 1 : 2, p->step, &down) == 2;
+}
+
+/* 1 if two samples that follow each other are one step along x apart: scans with other trajectories have none. */
+static larmor_status has_pairs(const double *k, int nd, int64_t points, double step, int threads, int *any)
+{
+    pairs p = {.k = k, .nd = nd, .points = points, .step = step};
+    LMR_TRY(lmr_parallel(threads, PIECES, look_for_pairs, &p));
+    *any = 0;
+    for (int i = 0; i < PIECES; i++) *any |= p.any[i];
+    return LARMOR_OK;
 }
 
 /* The lines along x in the central partition that reach as far as the windows go, wherever the readouts are cut:
@@ -184,13 +216,16 @@ static larmor_status lines_open(const larmor_array *kspace, const larmor_array *
     LMR_HEAP double *k = NULL, *scratch = NULL;
     LMR_HEAP float *x = NULL;
     const int64_t points = shape.dim[0] * shape.dim[1];
-    LMR_HEAP place *p = lmr_new(points, sizeof *p);
+    int any;
     *l = (lines){.n = 1};
     *echo = 0;
-    if (!p) LMR_TRY(LMR_NO_MEMORY());
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
     for (int d = 0; d < nd && points > 1; d++) l->step = fmax(l->step, fabs(k[nd + d] - k[d]));
-    if (nd > 1 && l->step > 0) find_lines(k, nd, points, l->step, p, &l->count);
+    if (nd < 2 || !(l->step > 0)) return LARMOR_OK;
+    LMR_TRY(has_pairs(k, nd, points, l->step, lmr_device_threads(larmor_array_device(traj)), &any));
+    if (!any) return LARMOR_OK;
+    LMR_HEAP LMR_NEW(place, p, points);
+    find_lines(k, nd, points, l->step, p, &l->count);
     if (l->count <= LEAST_FAR) return LARMOR_OK; /* nor are there LEAST_LINES */
     LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &x));
     scratch = lmr_new(3 * l->count + 1, sizeof *scratch);
