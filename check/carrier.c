@@ -58,15 +58,14 @@ static larmor_status take_tails(const tails *t, const larmor_array *kspace, floa
     const int64_t all = t->count * t->length;
     LMR_HEAP LMR_NEW(int64_t, index, all);
     LMR_HEAP float *x = NULL;
+    float window[TAIL];
+    for (int64_t i = 0; i < t->length; i++)
+        window[i] = (float)(1 - cos(2 * M_PI * ((double)i + 0.5) / (double)t->length));
     for (int64_t i = 0; i < all; i++) index[i] = i / t->length * t->apart * shape.dim[0] + t->first + i % t->length;
     LMR_TRY(lmr_samples_take(kspace, index, all, &x));
-    for (int64_t i = 0; i < all * shape.dim[2]; i++) {
-        const int64_t at = i % t->length;
-        float *to = tail + 2 * (BINS * (i / t->length) + at);
-        const float window = (float)(1 - cos(2 * M_PI * ((double)at + 0.5) / (double)t->length));
-        to[0] = window * x[2 * i];
-        to[1] = window * x[2 * i + 1];
-    }
+    for (int64_t r = 0; r < t->count * shape.dim[2]; r++)
+        for (int64_t i = 0; i < 2 * t->length; i++)
+            tail[2 * BINS * r + i] = window[i / 2] * x[2 * t->length * r + i];
     return LARMOR_OK;
 }
 
@@ -91,8 +90,11 @@ static larmor_status find_spectrum(const tails *t, const larmor_array *kspace, d
     LMR_TRY(larmor_array_upload(kspace->dev, LARMOR_C64, LARMOR_SHAPE(BINS, t->count * coils), LARMOR_C64, tail, &all));
     LMR_TRY(transform(all));
     LMR_TRY(larmor_array_read(all, tail, larmor_array_bytes(all)));
-    for (int64_t i = 0; i < each * coils; i++)
-        spectrum[i % each] += pow((double)tail[2 * i], 2) + pow((double)tail[2 * i + 1], 2);
+    for (int64_t c = 0; c < coils; c++)
+        for (int64_t i = 0; i < each; i++) {
+            const double re = (double)tail[2 * (i + each * c)], im = (double)tail[2 * (i + each * c) + 1];
+            spectrum[i] += re * re + im * im;
+        }
     return LARMOR_OK;
 }
 

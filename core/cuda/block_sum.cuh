@@ -33,13 +33,38 @@ template <typename V> __device__ inline V block_sum(V v)
     return sum; /* part[0] is the same, but other threads would read it while thread 0 writes it */
 }
 
-/* partials[0] <- the sum of count partials; one block. */
-template <typename V> __global__ void add_partials_kernel(int count, V *partials)
+/* In the last block of a grid that comes here its threads get true, and see what thread 0 of each block has written before.
+ * arrived: 0, and 0 again behind it. */
+__device__ inline bool is_last_block(unsigned *arrived)
 {
-    V sum = {};
-    for (int i = threadIdx.x; i < count; i += THREADS) sum = plus(sum, partials[i]);
-    sum = block_sum(sum);
-    if (!threadIdx.x) partials[0] = sum; /* all have read: block_sum has waited for them */
+    __shared__ bool last;
+    if (!threadIdx.x) {
+        __threadfence();
+        last = atomicInc(arrived, gridDim.x - 1) == gridDim.x - 1;
+        __threadfence();
+    }
+    __syncthreads();
+    return last;
+}
+
+__device__ inline void read_through(const double *from, double *to)
+{
+    *to = __ldcg(from);
+}
+__device__ inline void read_through(const cx<double> *from, cx<double> *to)
+{
+    *to = {__ldcg(&from->re), __ldcg(&from->im)};
+}
+
+/* The sum of the grid's partials, for thread 0 of the last block. */
+template <typename V> __device__ inline V sum_of_blocks(const V *partials)
+{
+    V sum = {}, part;
+    for (unsigned i = threadIdx.x; i < gridDim.x; i += THREADS) {
+        read_through(&partials[i], &part);
+        sum = plus(sum, part);
+    }
+    return block_sum(sum);
 }
 
 } // namespace

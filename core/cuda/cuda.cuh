@@ -20,6 +20,7 @@ struct lmr_cuda {
     cudaMemPool_t pool;                 /* the device's default one */
     cudaDeviceProp properties;          /* e.g. multiProcessorCount, sharedMemPerBlockOptin */
     double *partials;                   /* device, 2 LMR_CUDA_PARTIALS numbers: reductions' scratch */
+    unsigned *arrived;                  /* device, 0: blocks that have added their partials */
     double *answer;                     /* host, page-locked, LMR_CUDA_ANSWERS numbers: where results arrive */
     struct lmr_cuda_lanes *lanes;       /* made at their first use, in copy.cu */
     struct cublasContext *blas;         /* likewise, in la.cu */

@@ -171,8 +171,10 @@ larmor_status set_up(lmr_cuda *c)
     uint64_t keep_all = UINT64_MAX;
     CUDA_TRY(cudaMemPoolSetAttribute(c->pool, cudaMemPoolAttrReleaseThreshold, &keep_all));
     void *ptr;
-    LMR_TRY(lmr_cuda_alloc(c, 2 * LMR_CUDA_PARTIALS * sizeof(double), &ptr));
+    LMR_TRY(lmr_cuda_alloc(c, 2 * LMR_CUDA_PARTIALS * sizeof(double) + sizeof *c->arrived, &ptr));
     c->partials = static_cast<double *>(ptr);
+    c->arrived = reinterpret_cast<unsigned *>(c->partials + 2 * LMR_CUDA_PARTIALS);
+    CUDA_TRY(cudaMemsetAsync(c->arrived, 0, sizeof *c->arrived, c->stream));
     CUDA_TRY(cudaEventCreateWithFlags(&c->passed, cudaEventDisableTiming));
     CUDA_TRY(cudaMallocHost(&ptr, LMR_CUDA_ANSWERS * sizeof(double)));
     c->answer = static_cast<double *>(ptr);

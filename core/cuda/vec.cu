@@ -166,7 +166,9 @@ template <typename T> larmor_status combine(void *ctx, int64_t n, int64_t nc, co
 
 /* ---- sum of conj(x) y ---- */
 
-template <typename T> __global__ void dot_kernel(int64_t n, const cx<T> *x, const cx<T> *y, cx<double> *partials)
+/* *answer <- the sum, in the host's memory, so that nothing is left to be copied. */
+template <typename T> __global__ void dot_kernel(int64_t n, const cx<T> *x, const cx<T> *y, cx<double> *partials,
+                                                 unsigned *arrived, cx<double> *answer)
 {
     cx<double> sum = {0, 0};
 #pragma unroll 4
@@ -177,6 +179,9 @@ template <typename T> __global__ void dot_kernel(int64_t n, const cx<T> *x, cons
     }
     sum = block_sum(sum);
     if (!threadIdx.x) partials[blockIdx.x] = sum;
+    if (!is_last_block(arrived)) return;
+    sum = sum_of_blocks(partials);
+    if (!threadIdx.x) *answer = sum;
 }
 
 /* The grid depends on n alone, so the same numbers give the same bits on every run. */
@@ -187,11 +192,9 @@ template <typename T> larmor_status dot(void *ctx, int64_t n, const void *x, con
     const unsigned needed = blocks(n, 4 * THREADS);
     const unsigned grid = needed < most ? needed : most;
     auto *partials = reinterpret_cast<cx<double> *>(c->partials);
-    dot_kernel<T><<<grid, THREADS, 0, c->stream>>>(n, in<T>(x), in<T>(y), partials);
+    dot_kernel<T><<<grid, THREADS, 0, c->stream>>>(n, in<T>(x), in<T>(y), partials, c->arrived,
+                                                    reinterpret_cast<cx<double> *>(c->answer));
     CUDA_TRY(cudaGetLastError());
-    add_partials_kernel<<<1, THREADS, 0, c->stream>>>((int)grid, partials);
-    CUDA_TRY(cudaGetLastError());
-    CUDA_TRY(cudaMemcpyAsync(c->answer, partials, sizeof *partials, cudaMemcpyDeviceToHost, c->stream));
     CUDA_TRY(cudaStreamSynchronize(c->stream));
     result[0] = c->answer[0];
     result[1] = c->answer[1];
@@ -200,7 +203,8 @@ template <typename T> larmor_status dot(void *ctx, int64_t n, const void *x, con
 
 /* The squares of x and y as the two parts of one number, those of what is between them as another. */
 template <typename T>
-__global__ void distance_kernel(int64_t n, const cx<T> *x, const cx<T> *y, cx<double> *norms, cx<double> *apart)
+__global__ void distance_kernel(int64_t n, const cx<T> *x, const cx<T> *y, cx<double> *norms, cx<double> *apart,
+                                unsigned *arrived, cx<double> *answer)
 {
     cx<double> sum = {0, 0}, between = {0, 0};
 #pragma unroll 4
@@ -213,9 +217,17 @@ __global__ void distance_kernel(int64_t n, const cx<T> *x, const cx<T> *y, cx<do
     sum = block_sum(sum);
     __syncthreads(); /* its scratch is used again */
     between = block_sum(between);
+    if (!threadIdx.x) {
+        norms[blockIdx.x] = sum;
+        apart[blockIdx.x] = between;
+    }
+    if (!is_last_block(arrived)) return;
+    sum = sum_of_blocks(norms);
+    __syncthreads();
+    between = sum_of_blocks(apart);
     if (threadIdx.x) return;
-    norms[blockIdx.x] = sum;
-    apart[blockIdx.x] = between;
+    answer[0] = sum;
+    answer[1] = between;
 }
 
 /* The grid depends on n alone, as that of dot. */
@@ -226,14 +238,9 @@ template <typename T> larmor_status distance(void *ctx, int64_t n, const void *x
     const unsigned needed = blocks(n, 4 * THREADS);
     const unsigned grid = needed < most ? needed : most;
     auto *norms = reinterpret_cast<cx<double> *>(c->partials), *apart = norms + most;
-    distance_kernel<T><<<grid, THREADS, 0, c->stream>>>(n, in<T>(x), in<T>(y), norms, apart);
+    distance_kernel<T><<<grid, THREADS, 0, c->stream>>>(n, in<T>(x), in<T>(y), norms, apart, c->arrived,
+                                                         reinterpret_cast<cx<double> *>(c->answer));
     CUDA_TRY(cudaGetLastError());
-    for (int i = 0; i < 2; i++) {
-        auto *partials = i ? apart : norms;
-        add_partials_kernel<<<1, THREADS, 0, c->stream>>>((int)grid, partials);
-        CUDA_TRY(cudaGetLastError());
-        CUDA_TRY(cudaMemcpyAsync(c->answer + 2 * i, partials, sizeof *partials, cudaMemcpyDeviceToHost, c->stream));
-    }
     CUDA_TRY(cudaStreamSynchronize(c->stream));
     for (int i = 0; i < 3; i++) result[i] = c->answer[i];
     return LARMOR_OK;

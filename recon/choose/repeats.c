@@ -38,13 +38,16 @@ static int64_t find_outermost(const table *t, int64_t readouts)
     return outermost;
 }
 
-/* The chain of the cell that is so many cells beside that of a readout. */
+/* The chain of the cell that a readout is in, or of one beside it: cells are 2 side wide, so that along each dimension
+ * what lies within side is in that cell and in the nearer one of those beside it. */
 static int64_t *chain_of(const table *t, int64_t readout, int way, const int beside[3])
 {
     const double *k = readout_of(t, readout, way) + t->at * t->nd;
     uint64_t number = 0;
-    for (int d = 0; d < t->nd; d++)
-        number = lmr_random_bits(number, (uint64_t)(int64_t)(floor(k[d] / t->side) + beside[d]));
+    for (int d = 0; d < t->nd; d++) {
+        const double at = k[d] / (2 * t->side), cell = floor(at), nearer = at - cell < 0.5 ? -1 : 1;
+        number = lmr_random_bits(number, (uint64_t)(int64_t)(cell + nearer * beside[d]));
+    }
     return &t->first[number % (uint64_t)t->size];
 }
 
@@ -63,9 +66,9 @@ static int is_near(const table *t, int64_t a, int way, int64_t b)
  * none. */
 static int64_t find_first(const table *t, int64_t readout, int way)
 {
-    const int cells = t->nd == 3 ? 27 : 9;
+    const int cells = t->nd == 3 ? 8 : 4;
     for (int c = 0, compared = 0; c < cells; c++) {
-        const int beside[3] = {c % 3 - 1, c / 3 % 3 - 1, c / 9 - 1};
+        const int beside[3] = {c % 2, c / 2 % 2, c / 4};
         for (int64_t other = *chain_of(t, readout, way, beside); other >= 0; other = t->next[other]) {
             if (is_near(t, readout, way, other)) return other;
             if (++compared == MOST_COMPARED) return readout;

@@ -42,12 +42,16 @@ larmor_status shrink_groups(void *ctx, int64_t n, int64_t groups, double t, cons
     return LARMOR_OK;
 }
 
-template <typename T> __global__ void sum_norms_kernel(int64_t n, int64_t groups, const cx<T> *x, double *partials)
+template <typename T> __global__ void sum_norms_kernel(int64_t n, int64_t groups, const cx<T> *x, double *partials,
+                                                       unsigned *arrived, double *answer)
 {
     double sum = 0;
     for (int64_t i = first_index(); i < n; i += index_stride()) sum += norm(n, groups, x + i);
     sum = block_sum(sum);
     if (!threadIdx.x) partials[blockIdx.x] = sum;
+    if (!is_last_block(arrived)) return;
+    sum = sum_of_blocks(partials);
+    if (!threadIdx.x) *answer = sum;
 }
 
 /* The grid depends on n alone, so the same numbers give the same bits on every run. */
@@ -57,11 +61,8 @@ template <typename T> larmor_status sum_norms(void *ctx, int64_t n, int64_t grou
     const unsigned most = LMR_CUDA_PARTIALS;
     const unsigned needed = blocks(n, THREADS);
     const unsigned grid = needed < most ? needed : most;
-    sum_norms_kernel<<<grid, THREADS, 0, c->stream>>>(n, groups, in<T>(x), c->partials);
+    sum_norms_kernel<<<grid, THREADS, 0, c->stream>>>(n, groups, in<T>(x), c->partials, c->arrived, c->answer);
     CUDA_TRY(cudaGetLastError());
-    add_partials_kernel<<<1, THREADS, 0, c->stream>>>((int)grid, c->partials);
-    CUDA_TRY(cudaGetLastError());
-    CUDA_TRY(cudaMemcpyAsync(c->answer, c->partials, sizeof *result, cudaMemcpyDeviceToHost, c->stream));
     CUDA_TRY(cudaStreamSynchronize(c->stream));
     *result = c->answer[0];
     return LARMOR_OK;

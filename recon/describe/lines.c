@@ -60,31 +60,39 @@ static int64_t length_of(const double *k, int nd, int64_t most, double step, int
 
 /* ---- whether there are any ---- */
 
-enum { PIECES = 64 };
+enum { PIECES = 64, LEAST_FAR = 8 };
 
-typedef struct pairs {
+typedef struct runs {
     const double *k;
     int nd;
     int64_t points;
     double step;
-    int any[PIECES];
-} pairs;
+    int64_t count[PIECES];
+} runs;
 
-static void look_for_pairs(void *self, int64_t piece)
+/* Samples that follow each other along x, at least half as many as the windows are wide: of a line that is cut in two
+ * one part is so long. */
+static void count_runs(void *self, int64_t piece)
 {
-    pairs *p = self;
+    runs *p = self;
+    const int64_t end = p->points * (piece + 1) / PIECES;
+    int64_t count = 0, length;
     int down;
-    for (int64_t i = p->points * piece / PIECES; i < p->points * (piece + 1) / PIECES && !p->any[piece]; i++)
-        p->any[piece] = length_of(p->k + p->nd * i, p->nd, p->points - i < 2 ? 1 : 2, p->step, &down) == 2;
+    for (int64_t i = p->points * piece / PIECES; i < end; i += length) {
+        length = length_of(p->k + p->nd * i, p->nd, end - i, p->step, &down);
+        count += length > HALF;
+    }
+    p->count[piece] = count;
 }
 
-/* 1 if two samples that follow each other are one step along x apart: scans with other trajectories have none. */
-static larmor_status has_pairs(const double *k, int nd, int64_t points, double step, int threads, int *any)
+/* 1 if there may be more than LEAST_FAR lines: scans with other trajectories have few that are along x. */
+static larmor_status may_have_lines(const double *k, int nd, int64_t points, double step, int threads, int *may)
 {
-    pairs p = {.k = k, .nd = nd, .points = points, .step = step};
-    LMR_TRY(lmr_parallel(threads, PIECES, look_for_pairs, &p));
-    *any = 0;
-    for (int i = 0; i < PIECES; i++) *any |= p.any[i];
+    runs p = {.k = k, .nd = nd, .points = points, .step = step};
+    int64_t count = 0;
+    LMR_TRY(lmr_parallel(threads, PIECES, count_runs, &p));
+    for (int i = 0; i < PIECES; i++) count += p.count[i];
+    *may = count > LEAST_FAR;
     return LARMOR_OK;
 }
 
@@ -157,7 +165,7 @@ static larmor_status take_lines(const float *x, larmor_shape shape, const place 
 
 /* ---- echoes far from the centre ---- */
 
-enum { LEAST_FAR = 8, LEAST_SAMPLES = 20 };
+enum { LEAST_SAMPLES = 20 };
 
 #define OUTER_RADIUS 0.6    /* of the way out: lines from there on */
 #define CENTRE_RADIUS 0.1   /* of the way out: lines up to there, and samples of the echo on both sides of k = 0 */
@@ -216,14 +224,14 @@ static larmor_status lines_open(const larmor_array *kspace, const larmor_array *
     LMR_HEAP double *k = NULL, *scratch = NULL;
     LMR_HEAP float *x = NULL;
     const int64_t points = shape.dim[0] * shape.dim[1];
-    int any;
+    int may;
     *l = (lines){.n = 1};
     *echo = 0;
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
     for (int d = 0; d < nd && points > 1; d++) l->step = fmax(l->step, fabs(k[nd + d] - k[d]));
     if (nd < 2 || !(l->step > 0)) return LARMOR_OK;
-    LMR_TRY(has_pairs(k, nd, points, l->step, lmr_device_threads(larmor_array_device(traj)), &any));
-    if (!any) return LARMOR_OK;
+    LMR_TRY(may_have_lines(k, nd, points, l->step, lmr_device_threads(larmor_array_device(traj)), &may));
+    if (!may) return LARMOR_OK;
     LMR_HEAP LMR_NEW(place, p, points);
     find_lines(k, nd, points, l->step, p, &l->count);
     if (l->count <= LEAST_FAR) return LARMOR_OK; /* nor are there LEAST_LINES */
