@@ -39,7 +39,8 @@ static inline larmor_status lmr_hand_on(lmr_made *made, larmor_status taken)
     return taken;
 }
 
-/* Free up to eight pointers, each by its type: objects as below, all others as memory of malloc. */
+/* Free up to eight pointers, each by its type: objects as below, all others as memory of malloc. An object whose
+ * members are not known here has a function of its own to free it, and is refused by the compiler. */
 #define LMR_FREE(...) LMR_FREE_EIGHT(__VA_ARGS__, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)
 #define LMR_FREE_EIGHT(a, b, c, d, e, f, g, h, ninth, ...)                                                           \
     do {                                                                                                             \
@@ -54,12 +55,16 @@ static inline larmor_status lmr_hand_on(lmr_made *made, larmor_status taken)
         LMR_FREE_BY_TYPE(h);                                                                                         \
     } while (0)
 #define LMR_FREE_BY_TYPE(x)                                                                                          \
+    _Static_assert(sizeof *LMR_BY_TYPE(x, "", "", "", "", x) > 0, "LMR_FREE cannot free this object");               \
+    LMR_BY_TYPE(x, larmor_array_free, larmor_op_free, larmor_device_free, free, free)(x)
+#define LMR_BY_TYPE(x, array, op, device, memory, other)                                                             \
     _Generic((x),                                                                                                    \
-             larmor_array *: larmor_array_free,                                                                      \
-             const larmor_array *: larmor_array_free,                                                                \
-             larmor_op *: larmor_op_free,                                                                            \
-             larmor_device *: larmor_device_free,                                                                    \
-             default: free)(x)
+             larmor_array *: array,                                                                                  \
+             const larmor_array *: array,                                                                            \
+             larmor_op *: op,                                                                                        \
+             larmor_device *: device,                                                                                \
+             void *: memory,                                                                                         \
+             default: other)
 
 /* Pointers to objects: larmor_array, larmor_op, larmor_device. */
 #define LMR_OWNED(type) LMR_FREED_BY(lmr_drop_##type) type

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Each public header compiles alone as strict C11 and as C++17. Usage: tests/check_headers.sh [ROOT].
+# Each public header compiles alone as strict C11 and as C++17; LMR_FREE refuses what it cannot free. Usage: tests/check_headers.sh [ROOT].
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 root=${1:-$(dirname "$0")/..}
@@ -13,5 +13,11 @@ for header in include/larmor/*.h; do
     printf '#include "%s"\nextern int one;\n' "$name" |
         ${CXX:-c++} -std=c++17 -pedantic-errors -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ - || status=1
 done
+# LMR_FREE takes memory, and no object whose members are not known.
+freed() {
+    printf '#include "core/owned.h"\n#include "larmor/prox.h"\nvoid f(%s *x);\nvoid f(%s *x)\n{\n    LMR_FREE(x);\n}\n' "$1" "$1" |
+        ${CC:-cc} -std=c11 -I. -Iinclude -fsyntax-only -x c - 2>/dev/null
+}
+{ freed double && freed larmor_array && ! freed larmor_prox; } || { echo "core/owned.h: LMR_FREE takes another type"; status=1; }
 [ $status -ne 0 ] || echo "headers: each compiles alone"
 exit $status

@@ -22,11 +22,14 @@ import blocks  # noqa: E402
 import headers  # noqa: E402
 import left_to_c  # noqa: E402
 import plain  # noqa: E402
+import stage  # noqa: E402
 
 REFERENCE = [DOCS / "reference" / f"{name}.md" for name in ("from_sigpy", "python_runs", "types")]
 FIRST = [DOCS.parent / "README.md", DOCS / "site" / "index.md"]
 PAGES = [path for path in (*FIRST, *sorted(DOCS.glob("*.md")), *REFERENCE)
          if blocks.blocks(path.read_text())]
+OF_THE_SITE = [path for path in PAGES  # which scripts/docs.sh runs, too
+               if path == FIRST[1] or any(path.match(f"docs/{pattern}") for pattern in stage.RUN)]
 
 
 @pytest.mark.parametrize(("ci", "code"), [(None, 0), ("", 0), ("true", 1)])
@@ -41,8 +44,21 @@ def test_packages_that_cannot_be_installed_are_a_failure_where_ci_is_set(tmp_pat
     assert "could not be installed; their tests were not run." in done.stderr
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")
+def _named_by_its_folder(page):
+    return f"{page.parent.name}-{page.stem}"
+
+
+@pytest.mark.parametrize("page", OF_THE_SITE, ids=_named_by_its_folder)
+def test_larmors_blocks_of_the_site_run(page, tmp_path):
+    _run_blocks(page, tmp_path)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in OF_THE_SITE], ids=_named_by_its_folder)
 def test_larmors_blocks_of_a_page_run(page, tmp_path):
+    _run_blocks(page, tmp_path)
+
+
+def _run_blocks(page, tmp_path):
     program = os.environ.get("LARMOR_PROGRAM")
     found = blocks.blocks(page.read_text())
     if any(block.kind == "sh" for block in found) and not program:

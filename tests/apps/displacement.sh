@@ -60,8 +60,8 @@ far "$(distance again.h5)" "$best" 1.7 "distorted again"
 method=grid
 near "$(nrmse bent.h5 --gradient-field bent.grad)" "$(nrmse plain.h5)" 1.1 "gridding"
 method=cg
-scene 10 1.2 --traj spiral --matrix 32 --readouts 6 --oblique
-scene 30 1.3 --traj spiral --matrix 32 --readouts 6 --position 0,0,40
+in_all scene 10 1.2 --traj spiral --matrix 32 --readouts 6 --oblique
+in_all scene 30 1.3 --traj spiral --matrix 32 --readouts 6 --position 0,0,40
 scene 30 1.3 --traj koosh --matrix 12,12,12
 
 # Maps from the data belong to where images show the coils; they are moved.

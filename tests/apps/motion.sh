@@ -45,14 +45,14 @@ scene() {
 }
 rows 110 6 blocks >poses.txt
 scene "spokes" 30 6 2.5 --traj golden --matrix 64 --readouts 110 --coils 3
-scene "spokes" 10 6 1.5 --traj golden --matrix 64 --readouts 110 --coils 3 --seed 5
+in_all scene "spokes" 10 6 1.5 --traj golden --matrix 64 --readouts 110 --coils 3 --seed 5
 rows 24 3 turn >poses.txt
-scene "spiral arms" 30 3 2.5 --traj spiral --matrix 64 --readouts 24 --coils 3
+in_all scene "spiral arms" 30 3 2.5 --traj spiral --matrix 64 --readouts 24 --coils 3
 scene "spiral arms" 10 3 1.5 --traj spiral --matrix 64 --readouts 24 --coils 3 --seed 7
 rows 500 2 blocks >poses.txt
-scene "spokes in space" 30 2 1.3 --traj koosh --matrix 16 --readouts 500 --coils 3 --phantom texture
+in_all scene "spokes in space" 30 2 1.3 --traj koosh --matrix 16 --readouts 500 --coils 3 --phantom texture
 rows 500 4 blocks >poses.txt
-scene "spokes in space" 10 4 1.1 --traj koosh --matrix 16 --readouts 500 --coils 3 --seed 3 --phantom texture
+in_all scene "spokes in space" 10 4 1.1 --traj koosh --matrix 16 --readouts 500 --coils 3 --seed 3 --phantom texture
 # Turned lines leave gaps between them, which coils fill.
 awk 'BEGIN { for (j = 0; j < 64; j++) { s = int(j / 22); print 5 * s, -4 * s, 0, 0, 0, 3 * s * (s - 1.5) } }' >poses.txt
 scene "lines" 30 3 2 --traj cartesian --matrix 64 --coils 4
@@ -102,11 +102,11 @@ found() {
 }
 maps=maps.cfl worse=2
 printf '%s\n' 0,0,0,0,0,0,0 28,4,-3,0,0,0,5 55,-3,6,0,0,0,-8 83,7,2,0,0,0,10 >given.txt
-found "spokes" 4 --traj golden --matrix 64 --readouts 110 --coils 3 --snr 30
+in_all found "spokes" 4 --traj golden --matrix 64 --readouts 110 --coils 3 --snr 30
 found "spokes with noise" 4 --traj golden --matrix 64 --readouts 110 --coils 3 --snr 10 --seed 4
 worse=1.1
 printf '%s\n' 0,0,0,0,0,0,0 250,9,-7,8,4,-6,7 >given.txt
-found "spokes in space" 2 --traj koosh --matrix 16 --readouts 500 --coils 3 --snr 30
+in_all found "spokes in space" 2 --traj koosh --matrix 16 --readouts 500 --coils 3 --snr 30
 # shellcheck disable=SC2086
 expect 0 phantom -q --force -o still.h5 --snr 30 --coils 3 $spokes
 # shellcheck disable=SC2086

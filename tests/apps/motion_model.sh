@@ -38,7 +38,7 @@ within=1.06
 field="--off-resonance 60 --field-gradient 80,-50"
 printf '%s\n' 0,0,0,0,0,0,0 28,8,-6,0,0,0,9 55,-6,12,0,0,0,-12 83,14,4,0,0,0,15 >poses.txt
 expect 0 phantom -q --force -o both.h5 --traj golden --matrix 48 --field-map field.nii --off-resonance 60 --field-gradient 80,-50
-model "spokes, a field" 1.3 "$field" "--b0 field.nii" --traj golden --matrix 48 --readouts 110 --coils 3 --snr 30 --dwell 40 --phantom texture
+in_all model "spokes, a field" 1.3 "$field" "--b0 field.nii" --traj golden --matrix 48 --readouts 110 --coils 3 --snr 30 --dwell 40 --phantom texture
 model "spokes, a field, noise" 1.1 "$field" "--b0 field.nii" --traj golden --matrix 48 --readouts 110 --coils 3 --snr 10 --dwell 40 --phantom texture --seed 6
 # Poses that are found without the field are as good; what was saved gives the same image.
 given=$(nrmse both.h5 --b0 field.nii --motion poses.txt)
@@ -52,5 +52,5 @@ printf '%s\n' 0,0,0,0,0,0,0 3,20,-16,0,0,0,30 6,-16,24,0,0,0,-40 9,28,10,0,0,0,7
 model "a spiral, concomitant fields" 1.3 --concomitant "--concomitant on" --traj spiral --matrix 48 --readouts 12 --coils 3 --snr 30 \
     --dwell 8 --oblique --field-strength 0.02 --phantom texture
 printf '%s\n' 0,0,0,0,0,0,0 60,12,-9,8,4,-6,7 >poses.txt
-model "a volume, concomitant fields" 1.03 --concomitant "--concomitant on" --traj koosh --matrix 10,10,10 --coils 3 --snr 30 \
+in_all model "a volume, concomitant fields" 1.03 --concomitant "--concomitant on" --traj koosh --matrix 10,10,10 --coils 3 --snr 30 \
     --dwell 4 --field-strength 0.008 --phantom texture

@@ -52,8 +52,8 @@ rows() {
     expect 0 compare image.npy file.npy
     nrmse_at_most 2e-4
 }
-rows "a spiral, order 3, SNR 30" 16 .5 --traj spiral --matrix 24 --readouts 6 --coils 3 --position 0,30,40 --snr 30
-rows "a volume, order 3, SNR 30" 16 .3 --traj koosh --matrix 8,8,8 --coils 3 --snr 30
+in_all rows "a spiral, order 3, SNR 30" 16 .5 --traj spiral --matrix 24 --readouts 6 --coils 3 --position 0,30,40 --snr 30
+in_all rows "a volume, order 3, SNR 30" 16 .3 --traj koosh --matrix 8,8,8 --coils 3 --snr 30
 rows "a volume, order 2, SNR 10" 9 .5 --traj koosh --matrix 8,8,8 --coils 3 --snr 10
 rows "a spiral, order 2, SNR 10" 9 1 --traj spiral --matrix 24 --readouts 6 --coils 3 --position 0,30,40 --snr 10
 

@@ -33,9 +33,9 @@ scene() {
     far "$blurred" "$best" 1.25 "$name, without the model"
     near "$corrected" "$best" 1.1 "$name, with it"
 }
-scene "slice" --traj spiral --matrix 32 --readouts 6 --dwell 8 --position 0,0,80 --field-strength 0.04
+in_all scene "slice" --traj spiral --matrix 32 --readouts 6 --dwell 8 --position 0,0,80 --field-strength 0.04
 scene "oblique" --traj spiral --matrix 32 --readouts 6 --dwell 8 --oblique --field-strength 0.015
-scene "volume" --traj koosh --matrix 10,10,10 --dwell 4 --field-strength 0.008 --undersampling 2
+in_all scene "volume" --traj koosh --matrix 10,10,10 --dwell 4 --field-strength 0.008 --undersampling 2
 
 # They are left out where they are small, and asked for where the scan says too little.
 expect 0 phantom -q --force -o weak.h5 --traj spiral --matrix 32 --readouts 6 --coils 3 --phantom texture --position 0,0,20

@@ -22,6 +22,7 @@ nearer() {
 
 for traj in "golden --matrix 32 --readouts 13" "spiral --matrix 32 --undersampling 3" "koosh --matrix 14 --readouts 120"; do
     for snr in 10 30; do
+        case $traj$snr in golden*10 | koosh*30) ;; *) [ -n "$every" ] || continue ;; esac
         # shellcheck disable=SC2086
         expect 0 phantom -o scan.h5 --force --truth truth.cfl --maps maps.cfl --traj $traj --snr $snr --seed $snr --coils 4 -q
         expect 0 recon scan.h5 -o plain.cfl --force --maps maps.cfl -m cg -q

@@ -10,6 +10,12 @@ export OMP_WAIT_POLICY=passive # tests share the cores
 unset LARMOR_DEVICE LARMOR_DEBUG 2>/dev/null || true
 export LARMOR_THREADS=1 # of small scans a second thread waits for as long as it works; tests of threads name them
 
+# Of a test with many scenes a few are played; all of them with the argument all, as tests/long.txt's apps.NAME_all has it.
+every=$([ "${1:-}" != all ] || echo yes)
+in_all() {
+    [ -z "$every" ] || "$@"
+}
+
 # A limit of seconds is that of what hangs: what works takes as long as it takes where others work, too.
 hang=900
 

@@ -4,7 +4,7 @@
 
 #include "tests/pipeline/scan.h"
 
-enum { ROUNDS = 18, WARM = 6, DEVICES = 3 };
+enum { ROUNDS = 12, WARM = 6, DEVICES = 3 };
 
 static const char *const methods[] = {"grid", "cg", "tv", "wavelet", "llr"};
 enum { METHODS = sizeof methods / sizeof *methods };
