@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/cpu/cpu.h"
+#include "core/cpu/lanes.h"
 #include "core/owned.h"
 #include "core/real.h"
 #include "core/status.h"
@@ -31,6 +32,7 @@ typedef struct workspace {
     number *line, *lines; /* one padded line; transformed ones, GROUP of them or all that are mixed */
     number *grid[2];      /* of the first axis, where each thread does whole arrays; of the second of three axes; one
                              for each array that is mixed */
+    real *room;           /* of columns that are filtered beside each other */
 } workspace;
 
 typedef struct conv {
@@ -42,6 +44,9 @@ typedef struct conv {
     int apart;                 /* 1: as many arrays at a time as there are threads */
     int64_t beside;            /* arrays that all threads take at once; grid has room for them */
     void *plan[3][2];
+    lmr_lane_axes axes; /* of one array that is mixed with no other: lines of its first axis, then columns, */
+    int64_t slabs;      /* so many times LMR_LANES; or 0 */
+    lmr_lane_filter filter_columns;
     int64_t spectrum_size; /* of one set of matrices */
     real *spectrum;        /* the last axis fastest, then the planes; all sets, one after the other */
     char *memory;
@@ -175,11 +180,71 @@ static void grid_to_lines(const conv *c, int a, const workspace *w, int64_t firs
     }
 }
 
+/* ---- columns side by side ---- */
+
+static int64_t rows_of(const conv *c)
+{
+    return c->shape.keep[1] * c->shape.keep[2];
+}
+
+static int64_t pitch_of(const conv *c)
+{
+    return c->shape.dim[0] / GROUP * GROUP + 2 * GROUP;
+}
+
+static void row_to_grid(const conv *c, const workspace *w, int64_t row, const number *x, number *grid)
+{
+    load(c, 0, w, x + row * c->shape.keep[0]);
+    R(lmr_cpu_line).exec(c->plan[0][0], w->line, grid + row * pitch_of(c));
+}
+
+static void row_from_grid(const conv *c, const workspace *w, int64_t row, number *grid, number *y)
+{
+    R(lmr_cpu_line).exec(c->plan[0][1], grid + row * pitch_of(c), w->line);
+    memcpy(y + row * c->shape.keep[0], w->line, (size_t)c->shape.keep[0] * sizeof *y);
+}
+
+static void filter_slab(const conv *c, const workspace *w, int64_t slab, const real *spectrum, number *grid)
+{
+    const int64_t each = LMR_LANES * c->shape.dim[1] * c->shape.dim[2];
+    c->filter_columns(&c->axes, spectrum + slab * each, &grid[slab * LMR_LANES].re, w->room);
+}
+
+static void filter_by_columns(const conv *c, const workspace *w, const real *spectrum, const number *x, number *y)
+{
+    for (int64_t r = 0; r < rows_of(c); r++) row_to_grid(c, w, r, x, w->grid[0]);
+    for (int64_t s = 0; s < c->slabs; s++) filter_slab(c, w, s, spectrum, w->grid[0]);
+    for (int64_t r = 0; r < rows_of(c); r++) row_from_grid(c, w, r, w->grid[0], y);
+}
+
+/* The same by all threads, `now` arrays beside each other in c->grid. */
+static void filter_columns_by_all(const conv *c, const real *spectrum, int64_t now, const number *x, number *y)
+{
+    const int64_t rows = rows_of(c), each = c->shape.keep[0] * rows, size = c->grid_size[0];
+#pragma omp parallel num_threads(c->threads)
+    {
+        const workspace *w = c->workspace + omp_get_thread_num();
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < now * rows; i++)
+            row_to_grid(c, w, i % rows, x + i / rows * each, c->grid + i / rows * size);
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < now * c->slabs; i++)
+            filter_slab(c, w, i % c->slabs, spectrum, c->grid + i / c->slabs * size);
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < now * rows; i++)
+            row_from_grid(c, w, i % rows, c->grid + i / rows * size, y + i / rows * each);
+    }
+}
+
 /* ---- all axes from a on ---- */
 
 static void filter(const conv *c, int a, const workspace *w, const real *spectrum, const number *x, int64_t x_stride,
                    number *y, int64_t y_stride)
 {
+    if (a == 0 && c->slabs) {
+        filter_by_columns(c, w, spectrum, x, y);
+        return;
+    }
     if (a == 2 || a == c->shape.ndim - 1) {
         filter_line(c, w, spectrum, x, x_stride, y, y_stride);
         return;
@@ -203,6 +268,10 @@ static void filter_by_all(const conv *c, const real *spectrum, int64_t now, cons
 {
     const int64_t n = c->shape.mixed, each = c->shape.keep[0] * c->rest[0], rows = c->shape.dim[0];
     const int64_t size = c->grid_size[0], groups = (c->rest[0] + GROUP - 1) / GROUP;
+    if (c->slabs) {
+        filter_columns_by_all(c, spectrum, now, x, y);
+        return;
+    }
     if (c->shape.ndim == 1) {
         for (int64_t b = 0; b < now; b++)
             filter(c, 0, c->workspace, spectrum, x + b * each, stride, y + b * each, stride);
@@ -336,6 +405,20 @@ static larmor_status coils(void *ctx LMR_UNUSED, void *plan, int64_t count, cons
 
 /* ---- the spectrum ---- */
 
+/* spectrum [slabs, n1, n2, LMR_LANES] <- that of cells. */
+static void set_columns(const conv *c, double scale, int part, const number *cells, real *spectrum)
+{
+    const int64_t n0 = c->shape.dim[0], n1 = c->shape.dim[1], n2 = c->shape.dim[2];
+#pragma omp parallel for num_threads(c->threads) schedule(static)
+    for (int64_t line = 0; line < n1 * n2; line++) {
+        const number *from = cells + line * n0;
+        real *to = spectrum + (line % n1 * n2 + line / n1) * LMR_LANES;
+        for (int64_t i = 0; i < n0; i++)
+            to[i / LMR_LANES * (n1 * n2 * LMR_LANES) + i % LMR_LANES] =
+                (real)scale * (part ? from[i].im : from[i].re);
+    }
+}
+
 static larmor_status set(void *ctx LMR_UNUSED, void *plan, int plane, double scale, int part, const void *cells)
 {
     const conv *c = plan;
@@ -343,6 +426,10 @@ static larmor_status set(void *ctx LMR_UNUSED, void *plan, int plane, double sca
     real *spectrum = c->spectrum + plane / c->planes * c->spectrum_size;
     plane %= c->planes;
     const number *from = cells;
+    if (c->slabs) {
+        set_columns(c, scale, part, from, spectrum);
+        return LARMOR_OK;
+    }
     const int64_t n0 = c->shape.dim[0], n1 = c->shape.dim[1], n2 = c->shape.dim[2];
     const int64_t last = c->shape.dim[a], lines = n0 * n1 * n2 / last, each = padded(last);
 #pragma omp parallel for num_threads(c->threads) schedule(static)
@@ -369,7 +456,23 @@ static void destroy(void *ctx LMR_UNUSED, void *plan)
     if (!c) return;
     for (int a = 0; a < 3; a++)
         for (int s = 0; s < 2; s++) R(lmr_cpu_line).destroy(c->plan[a][s]);
-    LMR_FREE(c->workspace, c->memory, c);
+    LMR_FREE(c->axes.axis[0].roots, c->axes.axis[1].roots, c->workspace, c->memory, c);
+}
+
+/* Columns beside each other where an array is mixed with no other and its axes have small factors. */
+static void choose_columns(conv *c)
+{
+    const lmr_conv_shape *s = &c->shape;
+    int can = s->mixed == 1 && s->ndim > 1;
+    for (int a = 1; a < s->ndim; a++) can &= R(lmr_lane_has)(s->dim[a]);
+    if (!can) return;
+    c->slabs = (s->dim[0] + LMR_LANES - 1) / LMR_LANES;
+    c->axes = (lmr_lane_axes){.count = s->ndim - 1, .stride = {pitch_of(c), pitch_of(c) * s->keep[1]}};
+    for (int a = 1; a < s->ndim; a++) c->axes.axis[a - 1] = (lmr_lane_axis){.n = s->dim[a], .keep = s->keep[a]};
+    c->spectrum_size = c->slabs * LMR_LANES * s->dim[1] * s->dim[2];
+    c->grid_size[0] = rows_of(c) * pitch_of(c);
+    c->grid_size[1] = 0;
+    c->filter_columns = R(lmr_lane_best)();
 }
 
 static conv shape_of(const lmr_cpu *cpu, const lmr_conv_shape *shape)
@@ -390,6 +493,7 @@ static conv shape_of(const lmr_cpu *cpu, const lmr_conv_shape *shape)
     c.spectrum_size = c.shape.dim[0] * c.shape.dim[1] * c.shape.dim[2] / line * c.planes * padded(line);
     c.pitch = c.longest / GROUP * GROUP + 2 * GROUP;
     for (int a = 0; a < 2; a++) c.grid_size[a] = a < last ? c.shape.dim[a] * row_of(&c, a) : 0;
+    choose_columns(&c);
     const int64_t together = c.grid_size[0] * shape->mixed;
     c.apart = shape->batch >= c.threads && together <= MOST_BYTES / (int64_t)sizeof(number);
     const int64_t shared = c.apart ? shape->batch % c.threads : shape->batch;
@@ -418,7 +522,8 @@ static size_t lay_out(conv *c)
         const workspace w = {
             .line = piece(c, &used, c->pitch, sizeof(number)),
             .lines = piece(c, &used, (n > GROUP ? n : GROUP) * c->pitch, sizeof(number)),
-            .grid = {piece(c, &used, c->apart ? grid : 0, sizeof(number)), piece(c, &used, plane, sizeof(number))}};
+            .grid = {piece(c, &used, c->apart ? grid : 0, sizeof(number)), piece(c, &used, plane, sizeof(number))},
+            .room = piece(c, &used, c->slabs ? R(lmr_lane_room)(&c->axes) : 0, sizeof(real))};
         if (c->workspace) c->workspace[t] = w;
     }
     if (shared) c->grid = piece(c, &used, c->beside * grid, sizeof(number));
@@ -469,6 +574,8 @@ static larmor_status plan(void *ctx, const lmr_conv_shape *shape, void **out)
            c->grid ? (size_t)((char *)c->grid - c->memory) : size); /* the ends of lines are mixed, too */
     for (int a = 0; a < c->shape.ndim; a++)
         for (int s = 0; s < 2; s++) LMR_OR(fail, R(lmr_cpu_line).plan(c->shape.dim[a], s ? 1 : -1, &c->plan[a][s]));
+    for (int a = 0; a < c->axes.count; a++)
+        LMR_OR(fail, R(lmr_lane_plan)(c->shape.dim[a + 1], c->shape.keep[a + 1], &c->axes.axis[a]));
     *out = c;
     return LARMOR_OK;
 fail:
