@@ -9,6 +9,7 @@
 #include "core/status.h"
 #include "larmor/cartesian.h"
 #include "larmor/ranks.h"
+#include "larmor/subspace.h"
 #include "physics/motion.h"
 #include "pipeline/cache.h"
 #include "pipeline/subspace.h"
@@ -53,6 +54,24 @@ static larmor_status of_all_coils(const lmr_job *job, larmor_op *of_one, larmor_
     return larmor_op_frames(ops, job->facts->coils, A);
 }
 
+/* 1 if the plan has one grid for all frames, which no frame needs more than. */
+static int takes_turns(const lmr_job *job, const lmr_frame *frames, int count)
+{
+    int may = job->facts->in_turn && count > 1;
+    for (int i = 0; i < count; i++)
+        may &= !frames[i].segments && !frames[i].displacement && !frames[i].motion && !frames[i].has_phase &&
+               !frames[i].cartesian.on_grid;
+    return may;
+}
+
+static larmor_status operator_in_turn(const lmr_job *job, const lmr_frame *frames, int count, larmor_array *maps,
+                                      larmor_op **A)
+{
+    LMR_HEAP LMR_NEW_ZEROS(larmor_sense_opts, opts, count);
+    for (int i = 0; i < count; i++) opts[i] = lmr_frame_sense(job, &frames[i], -1);
+    return larmor_op_sense_turns(maps, opts, count, A);
+}
+
 int lmr_problem_is_plain(const lmr_job *job, const lmr_frame *frames, int count)
 {
     return count == 1 && !job->facts->slabs && !lmr_solves_coils(job) && lmr_operator_cache_suits(job, frames);
@@ -69,6 +88,11 @@ larmor_status lmr_problem_operator(const lmr_job *job, const lmr_frame *frames, 
     LMR_OR(done, maps_of(job, frames, &maps));
     if (job->facts->basis) {
         st = lmr_subspace_operator(job, frames, count, maps, A, toeplitz);
+        goto done;
+    }
+    if (takes_turns(job, frames, count)) {
+        *toeplitz = 0;
+        st = operator_in_turn(job, frames, count, maps, A);
         goto done;
     }
     const int plain = lmr_problem_is_plain(job, frames, count);

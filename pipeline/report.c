@@ -336,6 +336,7 @@ void lmr_report_plan(larmor_recon *r)
     const char *spec = lmr_spec(r);
     lmr_events *e = &r->events;
     char blocks[64] = "", beside[64] = "", threads[32] = "";
+    const char *turns = plan->in_turn ? "; frames in turn on one grid" : "";
     report_given_up(r);
     if (plan->block < plan->coils)
         snprintf(blocks, sizeof blocks, "; %lld of %lld coils at a time", (ll)plan->block, (ll)plan->coils);
@@ -346,8 +347,8 @@ void lmr_report_plan(larmor_recon *r)
                  r->list.series == r->list.groups ? "images" : "series",
                  larmor_device_members(r->facts.dev) ? " on each" : "", threads);
     if (plan->limit)
-        lmr_log(e, "memory: %s planned of %s %s on %s%s%s", bytes_text(plan->planned).s, bytes_text(plan->limit).s,
-                whose(r), spec, blocks, beside);
+        lmr_log(e, "memory: %s planned of %s %s on %s%s%s%s", bytes_text(plan->planned).s, bytes_text(plan->limit).s,
+                whose(r), spec, blocks, turns, beside);
     else
         lmr_log(e, "memory: %s planned on %s%s", bytes_text(plan->planned).s, spec, blocks);
 }

@@ -161,9 +161,10 @@ larmor_regulariser_opts lmr_regulariser_opts(const lmr_job *job, int frames, con
         opts.lambda = job->settings->opts.lambda > 0 ? job->settings->opts.lambda : -1;
     for (int d = 0; d < 3; d++) opts.block[d] = job->settings->opts.llr_block;
     const larmor_raw_info *info = &job->facts->info;
-    const int bins = info->bins[0] * info->bins[1];
+    const int dims[2] = {info->bins[0], job->settings->is_split ? 1 : info->bins[1]};
+    const int bins = dims[0] * dims[1];
     for (int d = 0; d < 2 && bins && frames % bins == 0 && !apart; d++) {
-        opts.frames[d] = info->bins[d];
+        opts.frames[d] = dims[d];
         opts.letter[d] = info->bins_letter[d];
     }
     if (opts.frames[0]) opts.frames[2] = frames / bins;
@@ -192,7 +193,8 @@ larmor_status lmr_each_set(const lmr_job *job, larmor_array *x,
 
 int lmr_joint(const lmr_job *job, const larmor_group *a, const larmor_group *b)
 {
-    return job->settings->joint && a->encoding == b->encoding && a->slice == b->slice && a->set == b->set;
+    return job->settings->joint && a->encoding == b->encoding && a->slice == b->slice && a->set == b->set &&
+           (!job->settings->is_split || a->repetition == b->repetition);
 }
 
 int lmr_solves_coils(const lmr_job *job)

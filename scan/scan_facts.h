@@ -41,6 +41,7 @@ typedef struct lmr_scan_facts {
     int no_choice; /* 1: there is none to choose lambda */
     int toeplitz, precondition;
     int64_t block; /* coils at a time, 0 for all */
+    int in_turn;   /* 1: the frames of a series share one grid, a frame at a time */
 
     int is_copy; /* 1: grid and delays are those of the facts that these are copied from */
 } lmr_scan_facts;

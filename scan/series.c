@@ -43,14 +43,14 @@ static larmor_status gather_from(const lmr_job *job, const larmor_counters *only
 /* 1 if the series has every phase of every repetition, as its dimensions h and b say. */
 static int is_whole(const lmr_job *job, const int *group, int count)
 {
-    const int *bins = job->facts->info.bins;
+    const int *bins = job->facts->info.bins, split = job->settings->is_split;
     larmor_group g;
     for (int i = 0; i < count; i++) {
         if (lmr_source_group(job->facts->source, group[i], &g)) return 0;
         if (bins[0] > 1 && g.phase != i % bins[0]) return 0;
-        if (g.repetition % bins[1] != i / bins[0] % bins[1]) return 0;
+        if (!split && g.repetition % bins[1] != i / bins[0] % bins[1]) return 0;
     }
-    return count % (bins[0] * bins[1]) == 0;
+    return count % (split ? bins[0] : bins[0] * bins[1]) == 0;
 }
 
 int lmr_series_are_bins(const lmr_job *job, const larmor_counters *only)

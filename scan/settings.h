@@ -17,6 +17,7 @@ typedef struct lmr_settings {
     larmor_image_meta b0_place, t2star_place;
     double readout_start_ms;
     int joint;       /* 1: frames are solved together, by option, basis or method */
+    int is_split;    /* 1: those of one repetition, where bins are joint and all of them do not fit into memory */
     double eps;      /* of the NUFFT */
     char idle[1024]; /* a line for each option that has no effect with the others */
 } lmr_settings;

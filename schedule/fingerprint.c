@@ -22,7 +22,8 @@ static uint64_t hash_plan(const larmor_recon *r)
 {
     const lmr_job *job = &r->job;
     const int64_t choices[] = {job->facts->block,     job->facts->toeplitz, job->facts->precondition,
-                               job->facts->no_choice, job->facts->coils,    job->facts->automatic};
+                               job->facts->no_choice, job->facts->coils,    job->facts->automatic,
+                               job->facts->in_turn};
     uint64_t hash = lmr_hash(0, choices, sizeof choices);
     for (int i = 0; i < job->facts->info.groups; i++) {
         const larmor_grid *g = &job->facts->grid[i];

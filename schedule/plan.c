@@ -22,6 +22,9 @@
 enum { WHITENED_TOGETHER = 1 << 16 };
 enum { PRIOR_ARRAYS = 16 }; /* like the image: of larmor_solve_pnp, of a sample of the noise, and of forms */
 enum { HELD_ONE_OF = 8 };   /* samples, or fewer: one of 10 where readouts do not repeat others */
+/* Of those that larmor_choose_memory counts, a series with a penalty does without two, and two take the place of the
+ * solver's A^H b and best iterate. */
+enum { IMAGES_OF_CHOICE = 4 };
 
 /* Sizes that do not depend on how many coils are done at a time. */
 typedef struct sizes {
@@ -170,7 +173,9 @@ static larmor_status vector_bytes(const lmr_job *job, const sizes *s, larmor_dty
     const larmor_grid any = {.ndim = 0}; /* the sides of voxels take no memory */
     const larmor_regulariser_opts opts = lmr_regulariser_opts(job, s->frames, &any);
     LMR_TRY(larmor_regularised_memory(job->found.method.name, &opts, dtype, shape, &solver));
-    *bytes = (double)solver + held + 2 * one * (double)larmor_shape_count(shape);
+    const double all = one * (double)larmor_shape_count(shape);
+    *bytes = (double)solver + held + all;
+    *bytes += s->frames > 1 ? one * s->samples * (double)s->problem.coils : all; /* b; or A^H noise, that is kept */
     return LARMOR_OK;
 }
 
@@ -186,6 +191,8 @@ static larmor_status choice_bytes(const lmr_job *job, const sizes *s, const larm
     int64_t choice;
     LMR_TRY(larmor_choose_memory(dtype, images, LARMOR_SHAPE((int64_t)s->samples, s->problem.coils), &choice));
     *bytes = (double)choice + estimate;
+    if (s->frames > 1 && job->found.method.kind == LMR_METHOD_REGULARISED && !job->settings->constraint)
+        *bytes -= IMAGES_OF_CHOICE * (double)larmor_dtype_size(dtype) * (double)larmor_shape_count(images);
     if (s->frames > 1 || job->facts->basis || s->segments || s->displacement) return LARMOR_OK;
     alone.toeplitz = -1;
     if (part.image.ndim > 2) alone.block = 1;
@@ -206,10 +213,15 @@ static double states_bytes(const sizes *s, const larmor_problem *p)
 
 /* The operators of all frames, or the one of all coefficients with the basis at each sample and the points and
  * weights of all frames beside them. */
-static larmor_status operator_bytes(const lmr_job *job, const sizes *s, const larmor_problem *p,
+static larmor_status operator_bytes(const lmr_job *job, const sizes *s, const larmor_problem *p, int in_turn,
                                     const larmor_sense_opts *sense, double *bytes)
 {
     int64_t one;
+    if (in_turn) {
+        LMR_TRY(larmor_sense_turns_memory(job->facts->dev, p, sense, (int64_t)s->samples, &one));
+        *bytes = (double)one;
+        return LARMOR_OK;
+    }
     if (!job->facts->basis) {
         larmor_problem of_state = *p;
         of_state.samples = p->samples / s->states;
@@ -275,7 +287,7 @@ static larmor_status group_bytes(const lmr_job *job, const sizes *s, const lmr_p
     p.dtype = in_double ? LARMOR_C128 : LARMOR_C64;
     p.weighted = weights && job->found.method.kind != LMR_METHOD_GRID;
     if (lmr_solves_coils(job)) p.coils = 1; /* at a time */
-    LMR_TRY(operator_bytes(job, s, &p, &sense, &estimate));
+    LMR_TRY(operator_bytes(job, s, &p, plan->in_turn, &sense, &estimate));
     LMR_TRY(vector_bytes(job, s, p.dtype, &vectors));
     if (job->found.method.kind != LMR_METHOD_GRID)
         vectors += (double)larmor_dtype_size(p.dtype) * s->samples * coils; /* noise */
@@ -314,6 +326,16 @@ static int give_up(lmr_plan *plan)
     return 0;
 }
 
+/* 1 if the frames of a series may share a grid, which is for NUFFTs alone. */
+static int may_take_turns(const lmr_job *job, const sizes *s)
+{
+    const larmor_device *dev = job->facts->dev;
+    return s->frames > 1 && s->states == 1 && !s->problem.repeats && !s->problem.sets && !s->segments &&
+           !s->displacement && !job->facts->basis && !job->facts->slabs && !lmr_solves_coils(job) &&
+           job->found.method.kind != LMR_METHOD_GRID && job->found.method.kind != LMR_METHOD_NLINV &&
+           !larmor_device_members(dev) && !dev->ranks;
+}
+
 /* The largest block with which the group fits, or 1. Toeplitz and the preconditioner are quick with any block. */
 static larmor_status choose_block(const lmr_job *job, const sizes *s, double others, lmr_plan *plan, int64_t *all)
 {
@@ -332,7 +354,11 @@ static larmor_status choose_block(const lmr_job *job, const sizes *s, double oth
             continue;
         }
         if (block > 1) continue;
-        if (!give_up(plan)) break;
+        const int takes_turns = !plan->in_turn && may_take_turns(job, s);
+        if (takes_turns)
+            plan->in_turn = 1;
+        else if (!give_up(plan))
+            break;
         passes = (coils + plan->block - 1) / plan->block - 1; /* and from the start */
     }
     plan->block = block;

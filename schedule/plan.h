@@ -11,6 +11,7 @@ typedef struct lmr_plan {
     int64_t images;  /* of it, what all images take */
     int64_t block;   /* coils at a time: all of them, or as many as fit; 1 if not even one fits */
     int64_t coils;
+    int in_turn;                /* 1: the frames of a series share one grid, a frame at a time */
     int toeplitz, precondition; /* the job's, or -1 where not even one coil fits with what it chooses itself */
     int64_t *bytes;             /* [series] that each needs at most, the images of all included */
     int share;   /* trajectories of which is kept what their images have in common (pipeline/cache.h) */

@@ -228,6 +228,7 @@ static larmor_status plan_memory(larmor_recon *r)
     if (job->facts->info.hole > 0) lmr_method_settle(&r->job, &r->facts, "tv", LARMOR_METHOD_FROM_HOLE);
     r->facts.no_choice = plan->choose < 0 && lmr_chooses(job);
     r->facts.block = plan->block;
+    r->facts.in_turn = plan->in_turn;
     r->facts.toeplitz = plan->toeplitz;
     r->facts.precondition = plan->precondition;
     return plan->share && !larmor_device_members(job->facts->dev) ? lmr_caches_open(plan->share, &r->caches)
@@ -256,12 +257,12 @@ static double ratio_of_bins(char letter, int bins)
     return (double)(bins < MOST ? bins : MOST) / OF_RATIO_1;
 }
 
-/* Differences in space and along the dimensions of the bins. */
-static void name_of_bins(const larmor_recon *r, char name[32])
+/* Differences in space and along so many dimensions of the bins. */
+static void name_of_bins(const larmor_recon *r, int dims, char name[32])
 {
     const larmor_raw_info *info = &r->facts.info;
     size_t used = (size_t)snprintf(name, 32, "tv:%s", r->facts.grid[0].ndim > 2 ? "xyz" : "xy");
-    for (int d = 0; d < 2; d++)
+    for (int d = 0; d < dims; d++)
         if (info->bins[d] > 1)
             used += (size_t)snprintf(name + used, 32 - used, "+tv:%c=%.3g", info->bins_letter[d],
                                      ratio_of_bins(info->bins_letter[d], info->bins[d]));
@@ -292,24 +293,45 @@ static int wants_sets(const larmor_recon *r)
     return o->map_sets > 1 || got[4] > 1;
 }
 
+/* Penalties along so many dimensions of the bins, where a series of those fits into memory; else it is as before. */
+static larmor_status join_along(larmor_recon *r, int dims, int *fit)
+{
+    char name[32];
+    name_of_bins(r, dims, name);
+    lmr_method_settle(&r->job, &r->facts, name, LARMOR_METHOD_FROM_BINS);
+    r->settings.joint = 1;
+    r->settings.is_split = dims < 2;
+    LMR_TRY(series_fit(r, fit));
+    if (*fit) return LARMOR_OK;
+    r->settings.joint = r->settings.is_split = 0;
+    r->facts.automatic = 1;
+    r->facts.method_from = LARMOR_METHOD_FROM_CALLER;
+    lmr_method_take(&r->job, "cg");
+    return LARMOR_OK;
+}
+
+static const char *name_of_dimension(char letter)
+{
+    if (letter == 'h') return "the heart";
+    return letter == 'b' ? "the breath" : "time";
+}
+
 /* Bins whose method is open are one series: where the readouts of one leave a gap, others have none. */
 static larmor_status join_bins(larmor_recon *r)
 {
     const larmor_recon_opts *o = &r->settings.opts;
-    const int may = r->facts.automatic && !o->ranks && !(r->facts.info.hole > 0) && !wants_sets(r);
-    char name[32];
+    const larmor_raw_info *info = &r->facts.info;
+    const int may = r->facts.automatic && !o->ranks && !(info->hole > 0) && !wants_sets(r);
     int fit;
     if (!may || !lmr_series_are_bins(&r->job, &r->settings.only)) return LARMOR_OK;
-    name_of_bins(r, name);
-    lmr_method_settle(&r->job, &r->facts, name, LARMOR_METHOD_FROM_BINS);
-    r->settings.joint = 1;
-    LMR_TRY(series_fit(r, &fit));
+    LMR_TRY(join_along(r, 2, &fit));
     if (fit) return LARMOR_OK;
-    lmr_log(&r->events, "bins: each by itself, as they do not fit into memory as one series");
-    r->settings.joint = 0;
-    r->facts.automatic = 1;
-    r->facts.method_from = LARMOR_METHOD_FROM_CALLER;
-    lmr_method_take(&r->job, "cg");
+    if (info->bins[0] > 1 && info->bins[1] > 1) LMR_TRY(join_along(r, 1, &fit));
+    if (fit)
+        lmr_log(&r->events, "bins: a series for each of %d of %s, as all do not fit into memory as one",
+                info->bins[1], name_of_dimension(info->bins_letter[1]));
+    else
+        lmr_log(&r->events, "bins: each by itself, as they do not fit into memory as one series");
     return LARMOR_OK;
 }
 

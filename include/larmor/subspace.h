@@ -61,6 +61,27 @@ LARMOR_API larmor_status larmor_subspace_sense_memory(const larmor_device *dev, 
                                                       const larmor_sense_opts *opts, int64_t coefficients,
                                                       int is_complex, int64_t *bytes);
 
+/* Series whose images have no basis: the operator that larmor_op_frames makes of larmor_op_sense of every frame, by
+ * one NUFFT plan and one block of coil images, where `frames` operators have both each. The points of a frame are set
+ * anew when its turn comes, which takes time beside the transforms.
+ *
+ * maps    [image..., coils], those of every frame.
+ * opts    [frames]; traj, weights, nufft_tol and block are looked at, the last two of the frame with the most
+ *         samples. The block is the largest part of the coils that is no larger. Trajectories are not copied.
+ * A       as larmor_op_frames has it; its normal map is the adjoint after the forward map.
+ * Errors  those of larmor_op_sense; LARMOR_ERR_ARG for fewer than one frame; LARMOR_ERR_UNSUPPORTED for segments, a
+ *         displacement, and several sets of maps. */
+LARMOR_API larmor_status larmor_op_sense_turns(larmor_array *maps, const larmor_sense_opts *opts, int frames,
+                                               larmor_op **A);
+
+/* Bytes of device memory that it takes at most beside maps, trajectories and weights.
+ *
+ * p        the frame with the most samples.
+ * samples  of one coil, of all frames.
+ * Errors   those of larmor_sense_memory. */
+LARMOR_API larmor_status larmor_sense_turns_memory(const larmor_device *dev, const larmor_problem *p,
+                                                   const larmor_sense_opts *opts, int64_t samples, int64_t *bytes);
+
 #ifdef __cplusplus
 }
 #endif

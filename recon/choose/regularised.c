@@ -120,6 +120,8 @@ static larmor_status begin(search *w, const larmor_regulariser *r, const larmor_
     w->s.maker = &w->u;
     LMR_TRY(lmr_admm_create(r->penalty.K, r->penalty.g, START_WEIGHT * unit, &same, &w->s));
     if (r->set) w->s.unweighted = larmor_array_count(t->x);
+    if (r->set && !t->image)
+        LMR_TRY(larmor_array_create(larmor_op_device(A), t->x->dtype, larmor_op_in_shape(A), &t->image));
     return lmr_admm_start(&w->s, w->u.z);
 }
 

@@ -295,12 +295,14 @@ static larmor_status perturb_with_noise(lmr_trial *t, const larmor_array *b)
     return larmor_axpby(NOISE_ADDED_FRACTION, t->held->noise, 1, t->disturbed);
 }
 
-enum { IMAGES = 4 };
+/* x and A^H b; and what only the start from conjugate gradients takes, which a series with a penalty has not. */
+enum { IMAGES = 2, IMAGES_TO_BEGIN = 2 };
 
 larmor_status lmr_trial_create(larmor_op *A, const larmor_array *b, const larmor_held_out *held,
                                const larmor_circulant *c, lmr_trial *t)
 {
-    larmor_array **images[IMAGES] = {&t->x, &t->rhs, &t->image, &t->factors};
+    larmor_array **images[IMAGES] = {&t->x, &t->rhs}, **to_begin[IMAGES_TO_BEGIN] = {&t->image, &t->factors};
+    const int is_series = c->image.ndim < larmor_op_in_shape(A).ndim;
     double norm;
     t->A = A;
     t->b = b;
@@ -312,6 +314,8 @@ larmor_status lmr_trial_create(larmor_op *A, const larmor_array *b, const larmor
     if (held->factors && !lmr_is_real(held->factors->dtype))
         LMR_TRY(lmr_expect("choose", "factors of the samples held out", held->factors, b->dev, b->dtype, b->shape));
     LMR_TRY(lmr_arrays_create(A, larmor_op_in_shape(A), IMAGES, images));
+    if (!is_series || !t->has_penalty)
+        LMR_TRY(lmr_arrays_create(A, larmor_op_in_shape(A), IMAGES_TO_BEGIN, to_begin));
     LMR_TRY(larmor_array_create(b->dev, b->dtype, compared(t)->shape, &t->residual));
     if (!held->A) LMR_TRY(perturb_with_noise(t, b));
     LMR_TRY(larmor_nrm2(t->b, &norm));
@@ -452,6 +456,7 @@ larmor_status larmor_choose_memory(larmor_dtype dtype, larmor_shape x, larmor_sh
     if (larmor_shape_count(x) < 0 || larmor_shape_count(kspace) < 0)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "choose: image or k-space have no possible shape");
     const double samples = (double)larmor_shape_count(larmor_shape_of(kspace.ndim - 1, kspace.dim));
-    return lmr_bytes_store(
-        IMAGES * lmr_bytes_of(dtype, x) + DATA * lmr_bytes_of(dtype, kspace) + 8 * (x.ndim + REAL) * samples, bytes);
+    return lmr_bytes_store((IMAGES + IMAGES_TO_BEGIN) * lmr_bytes_of(dtype, x) + DATA * lmr_bytes_of(dtype, kspace) +
+                               8 * (x.ndim + REAL) * samples,
+                           bytes);
 }

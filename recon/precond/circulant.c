@@ -329,7 +329,8 @@ larmor_status lmr_circulant_invert(double scale, larmor_array *factors)
 typedef struct inverse {
     larmor_array *factors; /* 1 / (eigenvalues + ...), with the FFT's 1 / voxels */
     larmor_array *support; /* E, or NULL */
-    void *plan;
+    void *plan;            /* of so many images: */
+    int64_t at_once;
     lmr_slab_fft *slabs; /* in its place, where each rank has a slab; or NULL */
 } inverse;
 
@@ -347,11 +348,34 @@ static larmor_status filter_slab(const inverse *m, larmor_array *y)
     return lmr_slab_fft_back(f, y, st);
 }
 
-static larmor_status filter_whole(const inverse *m, larmor_array *y)
+static larmor_status filter_images(const inverse *m, larmor_array *y)
 {
     LMR_TRY(lmr_fft_of(y)->exec(y->dev->ctx, m->plan, -1, y->data));
     LMR_TRY(larmor_mul(m->factors, 0, y));
     return lmr_fft_of(y)->exec(y->dev->ctx, m->plan, 1, y->data);
+}
+
+static larmor_status filter_whole(const inverse *m, larmor_array *y)
+{
+    larmor_shape some = y->shape;
+    const int last = some.ndim - 1, is_series = some.ndim > m->factors->shape.ndim;
+    if (!is_series || m->at_once == some.dim[last]) return filter_images(m, y);
+    some.dim[last] = m->at_once;
+    for (int64_t i = 0; i < y->shape.dim[last]; i += m->at_once) {
+        LMR_OWNED(larmor_array) *images = NULL;
+        LMR_TRY(larmor_array_part(y, i, m->at_once, some, &images));
+        LMR_TRY(filter_images(m, images));
+    }
+    return LARMOR_OK;
+}
+
+/* Frames that share an FFT, whose memory grows with them: a part of all of them. */
+static int64_t frames_at_once(int64_t frames, double voxels)
+{
+    const double most = 0x1p23; /* voxels, which keep a GPU busy */
+    int64_t count = frames;
+    while (count > 1 && (frames % count || (double)count * voxels > most)) count--;
+    return count;
 }
 
 static larmor_status inverse_apply(void *self, const larmor_array *x, larmor_array *y)
@@ -436,10 +460,11 @@ static larmor_status make_inverse(const larmor_circulant *c, double lambda, larm
     if (K && penalty > 0) LMR_TRY(add_penalty(K, c->square * penalty, m->factors));
     LMR_TRY(lmr_circulant_invert(whole, m->factors));
     LMR_TRY(larmor_axpby(1 / c->count, m->factors, 0, m->factors));
+    m->at_once = frames_at_once(frames ? frames : 1, c->count);
     if (c->slabs)
         m->slabs = lmr_slab_fft_ref(c->slabs);
     else
-        LMR_TRY(lmr_fft_of(d)->plan(d->dev->ctx, d->shape.ndim, dim, frames ? frames : 1, &m->plan));
+        LMR_TRY(lmr_fft_of(d)->plan(d->dev->ctx, d->shape.ndim, dim, m->at_once, &m->plan));
     const larmor_shape shape = frames ? larmor_shape_append(c->image, frames) : c->image;
     return lmr_hand_on(&m_made, larmor_op_create(d->dev, &impl, m, d->dtype, shape, shape, M));
 }

@@ -56,21 +56,22 @@ static larmor_status set_penalty(lmr_admm *s, double penalty)
     return make_inverse(s);
 }
 
-/* r <- A^H b - N x - penalty K^H (K x - z + u) */
+/* r <- A^H b - N x - penalty K^H (K x - z + u); K x is overwritten, as x is about to change. */
 static larmor_status inner_residual(lmr_admm *s)
 {
-    LMR_TRY(larmor_sum(3, (double[]){1, -1, -1}, (const larmor_array *[]){s->z, s->u, s->Kx}, s->work));
-    LMR_TRY(lmr_map_back(s->K, s->work, s->r));
+    LMR_TRY(larmor_sum(3, (double[]){1, -1, -1}, (const larmor_array *[]){s->z, s->u, s->Kx}, s->Kx));
+    LMR_TRY(lmr_map_back(s->K, s->Kx, s->r));
     return larmor_sum(3, (double[]){1, -1, s->penalty}, (const larmor_array *[]){s->f.rhs, s->Nx, s->r}, s->r);
 }
 
+/* N p <- M r, as N p is not needed any more. */
 static larmor_status precondition(lmr_admm *s, double *product)
 {
     if (s->M)
-        LMR_TRY(larmor_op_forward(s->M, s->r, s->m));
+        LMR_TRY(larmor_op_forward(s->M, s->r, s->Np));
     else
-        LMR_TRY(larmor_copy(s->r, s->m));
-    return lmr_real_dot(s->r, s->m, product);
+        LMR_TRY(larmor_copy(s->r, s->Np));
+    return lmr_real_dot(s->r, s->Np, product);
 }
 
 /* x, N x <- after some conjugate gradient steps on (N + penalty K^H K) x = A^H b + penalty K^H (z - u). */
@@ -80,7 +81,7 @@ static larmor_status solve_x(lmr_admm *s, larmor_array *x)
     int taken = 0;
     LMR_TRY(inner_residual(s));
     LMR_TRY(precondition(s, &rm));
-    LMR_TRY(larmor_copy(s->m, s->p));
+    LMR_TRY(larmor_copy(s->Np, s->p));
     first = rm;
     while (taken < s->most && rm > 0) {
         LMR_TRY(lmr_data_normal(&s->f, s->p, s->Np));
@@ -104,7 +105,7 @@ static larmor_status solve_x(lmr_admm *s, larmor_array *x)
         before = rm;
         LMR_TRY(precondition(s, &rm));
         if (taken >= s->least && rm <= s->fall * s->fall * first) break;
-        LMR_TRY(larmor_axpby(1, s->m, rm / before, s->p));
+        LMR_TRY(larmor_axpby(1, s->Np, rm / before, s->p));
     }
     s->easy = taken <= LEAST_INNER ? s->easy + 1 : 0;
     return lmr_map(s->K, x, s->Kx);
@@ -121,7 +122,7 @@ static int balances_after(int steps)
 static larmor_status solve_z(lmr_admm *s)
 {
     const double relax = 1.6; /* 1.5 to 1.8 are customary (Boyd et al., section 3.4.3) */
-    if (balances_after(s->steps + 1)) LMR_TRY(larmor_copy(s->z, s->zbefore));
+    if (balances_after(s->steps + 1)) LMR_TRY(lmr_map_back(s->K, s->z, s->p));
     LMR_TRY(larmor_sum(3, (double[]){1, relax, 1 - relax}, (const larmor_array *[]){s->u, s->Kx, s->z}, s->u));
     if (s->weight > 0)
         LMR_TRY(larmor_prox_apply(s->g, s->weight / s->penalty, s->u, s->z));
@@ -139,12 +140,12 @@ static larmor_status primal_residual(lmr_admm *s, double *residual)
     return LARMOR_OK;
 }
 
-/* |K^H (z - before)| / |K^H u| */
+/* |K^H (z - before)| / |K^H u|; p is K^H before. */
 static larmor_status dual_residual(lmr_admm *s, double *residual)
 {
     double moved, multipliers;
-    LMR_TRY(larmor_axpby(-1, s->z, 1, s->zbefore));
-    LMR_TRY(lmr_map_back(s->K, s->zbefore, s->p));
+    LMR_TRY(lmr_map_back(s->K, s->z, s->r));
+    LMR_TRY(larmor_axpby(-1, s->r, 1, s->p));
     LMR_TRY(larmor_nrm2(s->p, &moved));
     LMR_TRY(lmr_map_back(s->K, s->u, s->p));
     LMR_TRY(larmor_nrm2(s->p, &multipliers));
@@ -179,7 +180,7 @@ static larmor_status first_penalty(const larmor_solve_opts *o, lmr_admm *s)
     return set_penalty(s, penalty);
 }
 
-enum { IMAGES = 7, SPLITS = 5 };
+enum { IMAGES = 6, SPLITS = 3 };
 
 /* The arrays like x and those like K x. */
 typedef struct arrays {
@@ -188,8 +189,7 @@ typedef struct arrays {
 
 static arrays arrays_of(lmr_admm *s)
 {
-    return (arrays){{&s->Nx, &s->before, &s->r, &s->p, &s->Np, &s->Kp, &s->m},
-                    {&s->Kx, &s->z, &s->zbefore, &s->u, &s->work}};
+    return (arrays){{&s->Nx, &s->before, &s->r, &s->p, &s->Np, &s->Kp}, {&s->Kx, &s->z, &s->u}};
 }
 
 larmor_status lmr_admm_create(larmor_op *K, larmor_prox *g, double weight, const larmor_solve_opts *o, lmr_admm *s)

@@ -26,12 +26,12 @@ typedef struct lmr_admm {
     double rounding; /* a penalty at which rounding in N x moves x as much as x is; 0: not looked at */
     int unresolved;  /* 1: less than a penalty that can be resolved is asked for */
     int steps;
-    double length[LMR_ADMM_STEPS]; /* of the last steps of x in a run, the last one first */
-    int easy;                      /* steps in a row whose inner problem took few steps */
-    int may_be_rough;              /* 1: inner problems need not be solved as well where x need not */
-    int near;                      /* iterations in a row after which x is near enough */
-    larmor_array *Nx, *before, *r, *p, *Np, *Kp, *m; /* like x; Kp: K^H K p, m: M r */
-    larmor_array *Kx, *z, *zbefore, *u, *work;       /* like K x; u: the scaled multipliers */
+    double length[LMR_ADMM_STEPS];               /* of the last steps of x in a run, the last one first */
+    int easy;                                    /* steps in a row whose inner problem took few steps */
+    int may_be_rough;                            /* 1: inner problems need not be solved as well where x need not */
+    int near;                                    /* iterations in a row after which x is near enough */
+    larmor_array *Nx, *before, *r, *p, *Np, *Kp; /* like x; Np: or M r, Kp: K^H K p */
+    larmor_array *Kx, *z, *u;                    /* like K x; u: the scaled multipliers */
 } lmr_admm;
 
 /* All but f, which must be there and belongs to s, also after an error, and make and its maker, which outlives s. */

@@ -14,22 +14,39 @@
 
 /* ---- the unit of lambda ---- */
 
-larmor_status lmr_typical(const larmor_array *x, double *magnitude)
+/* The norm of |x|^2 / size^2 of a part of x. */
+static larmor_status norm_of_squares(const larmor_array *x, double size, double *norm)
 {
     LMR_OWNED(larmor_array) *unit = NULL, *square = NULL;
-    double norm, fourth;
+    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &unit));
+    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &square));
+    LMR_TRY(larmor_axpby(1 / size, x, 0, unit));
+    LMR_TRY(larmor_copy(unit, square));
+    LMR_TRY(larmor_mul(unit, 1, square));
+    return larmor_nrm2(square, norm);
+}
+
+larmor_status lmr_typical(const larmor_array *x, double *magnitude)
+{
+    enum { AT_ONCE = 1 << 22 };
+    const int64_t count = larmor_array_count(x);
+    LMR_OWNED(larmor_array) *line = NULL;
+    double norm, fourth = 0;
     *magnitude = 0;
     LMR_TRY(larmor_nrm2(x, &norm));
     if (!isfinite(norm))
         return LMR_FAIL(LARMOR_ERR_NUMERIC, "lambda: |A^H b| is %g, expected a finite number; look for NaN or Inf",
                         norm);
     if (norm == 0) return LARMOR_OK;
-    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &unit));
-    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &square));
-    LMR_TRY(larmor_axpby(1 / norm, x, 0, unit));
-    LMR_TRY(larmor_copy(unit, square));
-    LMR_TRY(larmor_mul(unit, 1, square)); /* |x|^2 */
-    LMR_TRY(larmor_nrm2(square, &fourth));
+    LMR_TRY(larmor_array_reshape(x, LARMOR_SHAPE(count), &line));
+    for (int64_t first = 0; first < count; first += AT_ONCE) {
+        const int64_t some = count - first < AT_ONCE ? count - first : AT_ONCE;
+        LMR_OWNED(larmor_array) *part = NULL;
+        double own;
+        LMR_TRY(larmor_array_part(line, first, some, LARMOR_SHAPE(some), &part));
+        LMR_TRY(norm_of_squares(part, norm, &own));
+        fourth = hypot(fourth, own);
+    }
     *magnitude = norm * fourth;
     return LARMOR_OK;
 }

@@ -548,6 +548,39 @@ IN_FOLDER(bins_are_one_series_only_where_no_method_is_named_all_of_them_are_ther
     assert_int_equal(larmor_recon_series(sets), 9);
 }
 
+/* Between all bins in one series and each by itself. */
+IN_FOLDER(where_all_bins_do_not_fit_those_of_each_state_of_the_breath_are_a_series)
+{
+    static const subject u = {"golden", {16, 16, 1}, 20, 14, 66, 36, LARMOR_WAVEFORMS_TRIGGERS};
+    const int64_t matrix[3] = {0};
+    OWNED(scan) s = scan_of(&u);
+    OWNED(larmor_source) *bins = bins_of(&s);
+    OWNED(larmor_array) *maps = NULL;
+    larmor_image_meta meta;
+    larmor_recon_plan plan;
+    int before = 1, split = 0;
+    assert_ok(larmor_simulation_maps(s.made, matrix, &maps, &meta));
+    for (int64_t memory = 16 << 20; before < 9; memory -= memory / 8) {
+        OWNED(larmor_recon) *recon = open_recon(bins, maps, memory);
+        const int series = larmor_recon_series(recon);
+        assert_true(series == 1 || series == 3 || series == 9);
+        assert_true(series >= before);
+        before = series;
+        if (series != 3) continue;
+        split++;
+        assert_ok(larmor_recon_describe(recon, 2, &plan));
+        assert_string_equal(plan.method, "tv:xy+tv:h=1");
+        assert_int_equal(plan.images, 3);
+        assert_int_equal(plan.first.repetition, 2);
+        assert_true(plan.bytes <= memory);
+        if (split > 1) continue;
+        OWNED(larmor_recon_result) r;
+        assert_ok(larmor_recon_run(recon, 2, &r));
+        assert_int_equal(r.count, 3);
+    }
+    assert_true(split > 0);
+}
+
 TEST(states_are_those_of_an_object_that_has_them_and_their_mean_is_the_object)
 {
     larmor_expected truth;

@@ -66,6 +66,28 @@ TEST(without_memory_to_choose_lambda_it_is_expected_from_the_noise)
     assert_noted(n, "no memory to choose it from the data");
 }
 
+TEST(frames_take_turns_on_one_grid_before_anything_is_given_up_and_make_the_same_images)
+{
+    OWNED(scan) s = scan_of(COILS, 4, 1e-3);
+    notes n = {.text = ""};
+    larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "tv", .joint = 1, .delays = LARMOR_DELAYS_OFF,
+                                  .oversample = {1, 1}, .compress = -1, .memory = INT64_C(1) << 40);
+    const larmor_recon_opts enough = opts;
+    opts.listener = take_note;
+    opts.user = &n;
+    opts.memory = plan_of(&s, &opts).bytes;
+    while (!strstr(n.text, "; frames in turn on one grid")) {
+        opts.memory -= opts.memory / 40;
+        plan_of(&s, &opts);
+    }
+    assert_null(strstr(n.text, "does not fit"));
+    n = (notes){.text = ""};
+    OWNED(larmor_recon_result) few = result_of(&s, &opts), all = result_of(&s, &enough);
+    assert_int_equal(few.report.lambda_from, LARMOR_LAMBDA_FROM_DATA);
+    assert_int_equal(few.count, 4);
+    for (int i = 0; i < 4; i++) assert_at_most(difference(few.image[i].data, all.image[i].data), 2e-3);
+}
+
 TEST(what_is_insisted_on_is_not_given_up)
 {
     OWNED(scan) s = scan_of(COILS, 1, 0);
