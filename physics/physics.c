@@ -12,14 +12,7 @@
 #include "physics/multiband_phases.h"
 #include "physics/terms.h"
 
-/* Below, they are in the model by themselves. Above, they cost more than they mend in most scans, and simulated
- * scans, which seldom have them, would lose by them. */
-#define LOW_FIELD_TESLA 1.0
-#define LEAST_PHASE_RAD 0.1 /* of concomitant fields that are worth a model: docs/reference/physics.md */
-
 #define BANDS_ERROR 1e-6 /* of phases of slices, whose sum has as many products as slices at most */
-
-enum { TRIED_IMAGES = 64 }; /* of a scan: slices lie elsewhere, repetitions do not */
 
 static larmor_status (*const kinds[])(const lmr_scene *scene, lmr_term_list *list) = {
     lmr_add_off_resonance, lmr_add_decay, lmr_add_camera, lmr_add_concomitant, lmr_add_bands};
@@ -42,6 +35,7 @@ static larmor_status begin(const larmor_recon_opts *o, lmr_scan_facts *facts)
     p = calloc(1, sizeof *p);
     if (!p) return LMR_NO_MEMORY();
     facts->physics = p;
+    p->b0_factor = 1;
     p->opts = (larmor_off_resonance_opts){.segments = o->segments, .error = o->b0_error};
     p->has_start = o->readout_start_ms || facts->info.has_readout_start;
     p->start_s = 1e-3 * (o->readout_start_ms ? *o->readout_start_ms : facts->info.readout_start_ms);
@@ -69,7 +63,7 @@ larmor_status lmr_physics_open(const larmor_recon_opts *o, lmr_scan_facts *facts
 }
 
 /* Phases of slices that kz does not have. They are jumps, which maps from the samples do not follow. */
-static larmor_status decide_bands(const lmr_job *job, lmr_scan_facts *facts)
+larmor_status lmr_physics_decide(const lmr_job *job, lmr_scan_facts *facts)
 {
     const larmor_recon_opts *o = &job->settings->opts;
     int bands = 0;
@@ -85,35 +79,20 @@ static larmor_status decide_bands(const lmr_job *job, lmr_scan_facts *facts)
     return LARMOR_OK;
 }
 
-larmor_status lmr_physics_decide(lmr_job *job, lmr_scan_facts *facts)
+static int has_terms(const lmr_physics *p)
 {
-    LMR_TRY(decide_bands(job, facts));
-    const larmor_recon_opts *o = &job->settings->opts;
-    const double tesla = o->field_tesla > 0 ? o->field_tesla : facts->info.field_tesla;
-    double most = -1;
-    if (o->concomitant != LARMOR_CONCOMITANT_AUTO || !(tesla > 0) || !facts->info.traj_stored || facts->slabs)
-        return LARMOR_OK;
-    const int tried = facts->info.groups < TRIED_IMAGES ? facts->info.groups : TRIED_IMAGES;
-    for (int i = 0; i < tried; i++) {
-        double own;
-        LMR_TRY(lmr_concomitant_most(job, (int)((int64_t)i * facts->info.groups / tried), tesla, &own));
-        most = fmax(most, own);
-    }
-    if (!(most > LEAST_PHASE_RAD)) return LARMOR_OK;
-    if (tesla >= LOW_FIELD_TESLA) {
-        lmr_log(
-            job->events,
-            "concomitant fields: up to %.2g rad at %.3g T, by the trajectory and the image's place: they are not in "
-            "the model (opts.concomitant on)",
-            most, tesla);
-        return LARMOR_OK;
-    }
+    return p->b0.value || p->t2star.value || p->terms || p->concomitant || p->bands;
+}
+
+larmor_status lmr_physics_set_concomitant(const larmor_recon_opts *o, lmr_scan_facts *facts, int on)
+{
+    if (!facts->physics && !on) return LARMOR_OK;
     LMR_TRY(begin(o, facts));
-    facts->physics->concomitant = 1;
-    lmr_log(job->events,
-            "concomitant fields: up to %.2g rad at %.3g T, by the trajectory and the image's place: they are in the "
-            "model (opts.concomitant off)",
-            most, tesla);
+    lmr_physics *p = facts->physics;
+    p->concomitant = on;
+    if (has_terms(p) || p->gradient_field || p->moves || p->motion) return LARMOR_OK;
+    lmr_physics_free(p); /* what it is NULL for is quicker */
+    facts->physics = NULL;
     return LARMOR_OK;
 }
 
@@ -154,11 +133,6 @@ static larmor_status upload(const lmr_job *job, larmor_shape shape, const double
 static int is_field_alone(const lmr_physics *p)
 {
     return p->b0.value && !p->t2star.value && !p->terms && !p->concomitant && !p->bands;
-}
-
-static int has_terms(const lmr_physics *p)
-{
-    return p->b0.value || p->t2star.value || p->terms || p->concomitant || p->bands;
 }
 
 /* Phases of slices need no times. */
@@ -252,6 +226,7 @@ static larmor_status open_scene(const lmr_job *job, const int *index, int count,
         d->hz = lmr_new(scene->voxels, sizeof *d->hz);
         if (!d->hz) return LMR_NO_MEMORY();
         LMR_TRY(lmr_map_on_grid(job, &p->b0, index[0], d->hz));
+        for (int64_t i = 0; i < scene->voxels && p->b0_factor != 1; i++) d->hz[i] *= p->b0_factor;
         scene->hz = d->hz;
     }
     if (!traj && p->concomitant) {

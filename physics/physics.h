@@ -13,8 +13,11 @@ typedef struct lmr_physics lmr_physics;
 /* Check and keep what the options say. Errors: LARMOR_ERR_ARG, LARMOR_ERR_SHAPE, LARMOR_ERR_NUMERIC. */
 larmor_status lmr_physics_open(const larmor_recon_opts *opts, lmr_scan_facts *facts);
 
-/* Whether the scan asks for more: concomitant fields. Once the grids are there. */
-larmor_status lmr_physics_decide(lmr_job *job, lmr_scan_facts *facts);
+/* Whether the scan asks for more: phases of slices. Once the grids are there. */
+larmor_status lmr_physics_decide(const lmr_job *job, lmr_scan_facts *facts);
+
+/* Concomitant fields are in the model, or not. */
+larmor_status lmr_physics_set_concomitant(const larmor_recon_opts *opts, lmr_scan_facts *facts, int on);
 
 /* What was decided for the facts of another device. */
 larmor_status lmr_physics_follow(const lmr_scan_facts *decided, const larmor_recon_opts *opts, lmr_scan_facts *facts);

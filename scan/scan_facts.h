@@ -26,6 +26,8 @@ typedef struct lmr_scan_facts {
     int whole_readouts; /* 1: readouts keep their oversampling and the order of time, as the search for delays
                          * needs */
     struct lmr_physics *physics; /* of physics/physics.h, or NULL */
+    double concomitant_rad;      /* the largest phase of concomitant fields that the samples decide on, or 0: */
+    int concomitant_image;       /* its group */
     larmor_array *basis;         /* [frames, coefficients], or NULL */
     int basis_is_complex;
     double basis_scale; /* the mean of its columns' energies */

@@ -115,8 +115,8 @@ static const lmr_setting table[] = {
     VALUE(motion_fields, ARRAY, NO_TEXT),
     NUMBER(concomitant, INT, LARMOR_CONCOMITANT_AUTO, LARMOR_CONCOMITANT_OFF,
            TEXT(CHOICE, "concomitant", "W", "off_resonance", CHOICES("auto|on|off", "auto"),
-                HELP("phases of concomitant fields in the model; auto: below 1 T, where they are above 0.1 rad, "
-                     "of stored trajectories"))),
+                HELP("phases of concomitant fields in the model; auto: as the samples decide, where they are above "
+                     "0.1 rad, of stored trajectories"))),
     NUMBER(field_tesla, REAL, 0, 100,
            TEXT(NUMBER, "field-strength", "T", "off_resonance", FROM_TO(1e-4, 100), .unit = "T",
                 HELP("of the magnet, for opts.concomitant (default: the header's)"))),

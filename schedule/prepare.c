@@ -9,6 +9,7 @@
 #include "check/describe.h"
 #include "core/array.h"
 #include "core/owned.h"
+#include "physics/decide.h"
 #include "physics/physics.h"
 #include "pipeline/cache.h"
 #include "pipeline/choose_maps.h"
@@ -366,6 +367,7 @@ larmor_status lmr_prepare(larmor_recon *r)
     larmor_status st = make_whitening(r);
     if (!st) st = lmr_grids_choose(r);
     if (!st) st = lmr_physics_decide(&r->job, &r->facts);
+    if (!st) st = lmr_concomitant_expect(&r->job, &r->facts);
     if (st) return lmr_fail_in(st, name);
     if (r->settings.opts.basis) LMR_TRY(take_basis(r));
     LMR_TRY(join_bins(r));
@@ -386,6 +388,7 @@ larmor_status lmr_prepare(larmor_recon *r)
     }
     if (r->settings.opts.maps) LMR_TRY(take_maps(r));
     if (!r->facts.slabs) LMR_TRY(lmr_choose_maps(r));
+    LMR_TRY(lmr_model_compare(&r->job, &r->facts, &r->list));
     if (!r->facts.slabs) lmr_devices_plan(r);
     LMR_TRY(expect_room(r, LMR_SLABS_EXPECTED));
     LMR_TRY(lmr_describe_compare(r));

@@ -103,7 +103,7 @@ typedef enum larmor_image_scale {                        /* k-space of an image 
 } larmor_image_scale;
 
 typedef enum larmor_concomitant {
-    LARMOR_CONCOMITANT_AUTO, /* below 1 T, where stored trajectories make phases of more than .1 rad of them */
+    LARMOR_CONCOMITANT_AUTO, /* as the samples decide, where stored trajectories make phases of more than .1 rad */
     LARMOR_CONCOMITANT_ON,
     LARMOR_CONCOMITANT_OFF
 } larmor_concomitant;

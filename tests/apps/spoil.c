@@ -127,6 +127,11 @@ static void change_head(hid_t set, const char *member, hsize_t index, const floa
     H5Tclose(vector);
 }
 
+static void change_heads(hid_t set, const char *member, hsize_t count, const float value[3])
+{
+    for (hsize_t i = 0; i < count; i++) change_head(set, member, i, value);
+}
+
 static void change_acquisitions(hid_t file, const char *way)
 {
     const hid_t set = H5Dopen2(file, "/dataset/data", H5P_DEFAULT);
@@ -163,6 +168,12 @@ static void change_acquisitions(hid_t file, const char *way)
         change_head(set, "read_dir", 2, (const float[3]){.7f, .7f, .3f});
     else if (!strcmp(way, "moved"))
         change_head(set, "position", 2, (const float[3]){1, 2, 30});
+    else if (!strcmp(way, "mirrored")) /* of 0, 0, 80 */
+        change_heads(set, "position", count, (const float[3]){0, 0, -80});
+    else if (!strcmp(way, "far-away"))
+        change_heads(set, "position", count, (const float[3]){0, 0, 3e6f});
+    else if (!strcmp(way, "no-directions"))
+        change_heads(set, "read_dir", count, (const float[3]){0, 0, 0});
     else if (!strcmp(way, "stopped"))
         check(H5Dset_extent(set, &(hsize_t){count - count / 5}) >= 0, "shrinking");
     else if (!strcmp(way, "no-extent"))

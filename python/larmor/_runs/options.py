@@ -121,8 +121,8 @@ HELP = """joint               flag: tv: the repetitions, phases and contrasts of
         gradient_field      array of larmor.gradient_field: what gradients that are not linear displace
         displacement        array: mm along the image's axes, [3 or 2, image...]
         motion_fields       array: of each frame a displacement in mm, [frames, 3 or 2, image...]
-        concomitant         auto, on, off: phases of concomitant fields in the model; auto: below 1 T, where they
-                            are above 0.1 rad, of stored trajectories; default auto
+        concomitant         auto, on, off: phases of concomitant fields in the model; auto: as the samples decide,
+                            where they are above 0.1 rad, of stored trajectories; default auto
         field_tesla         number: of the magnet, for concomitant (default: the header's); in T
         readout_start_ms    number: when a readout's first sample is taken, in ms after the image has its phase
         calibration         integer: side of the centre of k-space that gives the maps (default: 32); in samples of

@@ -1,0 +1,339 @@
+/* Terms of the model that the samples decide on: an image is solved for with and without them. With a Gaussian prior
+ * of the weight and white noise the logarithm of the samples' probability is minus the least of |A x - b|^2 +
+ * weight |x|^2 over the noise's power, but for determinants, which terms that turn phases change little.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "physics/decide.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "core/array.h"
+#include "core/owned.h"
+#include "core/status.h"
+#include "physics/motion.h"
+#include "physics/physics.h"
+#include "physics/terms.h"
+#include "pipeline/group.h"
+#include "pipeline/method.h"
+#include "pipeline/problem.h"
+
+#define LOW_FIELD_TESLA 1.0 /* below, the fields are in the model where the samples do not tell */
+#define LEAST_PHASE_RAD 0.1 /* of terms that are worth a model: docs/reference/physics.md */
+#define MOST_PHASE_RAD 1e3  /* beyond, places or field strengths are wrong: 60 ms at 0.064 T have 200 */
+
+/* Logarithm of the odds beyond which samples decide, docs/records/physics.md. */
+#define LEAST_LOG_ODDS 2.
+/* The same for a warning of a map, which other faults of the model should not raise; and the misfit over that of the
+ * map as it is. */
+#define LEAST_LOG_ODDS_OF_MAP 10.
+#define MAX_MISFIT_RATIO_OF_MAP 0.98
+#define WEIGHT_OVER_FLAT_PRIOR 5. /* of larmor_weight_of_noise */
+#define LEAST_WEIGHT 1e-4         /* of the largest eigenvalue, where there is next to no noise */
+
+enum { TRIED_IMAGES = 64 }; /* of a scan: slices lie elsewhere, repetitions do not */
+/* Of the last steps, over the image: with 1e-3 log odds of scenes in 2D and 3D differ by less than 1 %. */
+#define MIN_REL_CHANGE 1e-2
+enum { MOST_STEPS = 50, POWER_STEPS = 4 };
+
+/* ---- what is expected ---- */
+
+static double field_of(const lmr_job *job)
+{
+    const double given = job->settings->opts.field_tesla;
+    return given > 0 ? given : job->facts->info.field_tesla;
+}
+
+/* The largest phase of the wanted images, or -1, and its image. */
+static larmor_status find_most(const lmr_job *job, double *most, int *image)
+{
+    const int groups = job->facts->info.groups;
+    const int tried = groups < TRIED_IMAGES ? groups : TRIED_IMAGES;
+    *most = -1;
+    for (int i = 0; i < tried; i++) {
+        const int index = (int)((int64_t)i * groups / tried);
+        larmor_group group;
+        double own;
+        LMR_TRY(lmr_source_group(job->facts->source, index, &group));
+        if (!lmr_is_wanted(&job->settings->only, &group)) continue;
+        LMR_TRY(lmr_concomitant_most(job, index, field_of(job), &own));
+        if (own > *most) *image = index;
+        *most = fmax(*most, own);
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status say_unknown(const lmr_job *job)
+{
+    larmor_image_meta image;
+    LMR_TRY(lmr_source_meta(job->facts->source, 0, &image));
+    if (image.place_unknown && field_of(job) < LOW_FIELD_TESLA)
+        lmr_log(job->events,
+                "concomitant fields: not in the model, as the scan does not say where the image lies, on which they "
+                "depend");
+    return LARMOR_OK;
+}
+
+larmor_status lmr_concomitant_expect(lmr_job *job, lmr_scan_facts *facts)
+{
+    const larmor_recon_opts *o = &job->settings->opts;
+    double most;
+    if (o->concomitant != LARMOR_CONCOMITANT_AUTO || !(field_of(job) > 0) || !facts->info.traj_stored || facts->slabs)
+        return LARMOR_OK;
+    LMR_TRY(find_most(job, &most, &facts->concomitant_image));
+    if (most < 0) return say_unknown(job);
+    if (most <= LEAST_PHASE_RAD) return LARMOR_OK;
+    if (!(most <= MOST_PHASE_RAD)) {
+        lmr_warn(
+            job->events,
+            "concomitant fields: %.2g rad at %.3g T, by the trajectory and the image's place, which no scan has: "
+            "they are not in the model. Check the place and the directions of image %d, and the field strength.",
+            most, field_of(job), facts->concomitant_image + 1);
+        return LARMOR_OK;
+    }
+    facts->concomitant_rad = most;
+    return lmr_physics_set_concomitant(o, facts, field_of(job) < LOW_FIELD_TESLA);
+}
+
+/* ---- trials ---- */
+
+typedef struct trial {
+    lmr_job job; /* whose models are compared */
+    lmr_settings settings;
+    lmr_caches caches;
+    lmr_events events;
+    lmr_scan_facts *facts; /* the reconstruction's own, whose model changes */
+    int index;
+    lmr_frame *frame;
+    larmor_circulant *circulant;
+    double weight;       /* of |x|^2; 0: not found yet */
+    double noise;        /* the power of a sample's noise */
+    double count, power; /* samples, and |b|^2 */
+} trial;
+
+static void close_trial(trial *t)
+{
+    lmr_frames_close(t->frame, 1);
+    larmor_circulant_free(t->circulant);
+    lmr_found_free(&t->job.found);
+}
+
+/* The image's samples and maps. Lines come when it is made. */
+static larmor_status open_trial(lmr_job *job, lmr_scan_facts *facts, int index, trial *t)
+{
+    larmor_recon_report report;
+    t->job = *job;
+    t->job.found = lmr_found_ref(&job->found);
+    t->settings = *job->settings;
+    t->settings.opts.weighted = 0;
+    t->events = *job->events;
+    t->events.is_quiet = t->events.trial = 1;
+    t->job.settings = &t->settings;
+    t->job.caches = &t->caches;
+    t->job.events = &t->events;
+    t->job.checkpoint = NULL;
+    t->facts = facts;
+    t->index = index;
+    lmr_method_take(&t->job, "cg");
+    LMR_TRY(lmr_frames_open(&t->job, &index, 1, &t->frame, &report));
+    return lmr_enter(&t->events, job->events->stage);
+}
+
+/* White noise of the scan's level and a flat spectrum of the image's power. */
+static larmor_status find_weight(trial *t, const lmr_frame *frame, larmor_op *A, const larmor_array *b)
+{
+    LMR_OWNED(larmor_array) *noise = NULL;
+    double deviation = frame->cartesian.deviation, largest, size;
+    if (!t->facts->whitening) LMR_TRY(larmor_noise_level(frame->samples.kspace, frame->samples.traj, &deviation));
+    LMR_TRY(lmr_sample_noise(&t->job, frame, 1, b, deviation, LMR_NOISE_SEED, &noise));
+    LMR_TRY(larmor_weight_of_noise(A, b, noise, NULL, &t->weight));
+    LMR_TRY(larmor_opnorm(A, POWER_STEPS, &largest));
+    LMR_TRY(larmor_nrm2(b, &size));
+    t->weight = fmax(t->weight / WEIGHT_OVER_FLAT_PRIOR, LEAST_WEIGHT * largest);
+    t->noise = 2 * deviation * deviation;
+    t->power = size * size;
+    t->count = (double)larmor_array_count(b);
+    return lmr_problem_circulant(&t->job, frame, 1, LARMOR_LAMBDA_FROM_DATA, &t->circulant);
+}
+
+/* least <- the least of |A x - b|^2 + weight |x|^2 */
+static larmor_status minimise(const trial *t, larmor_op *A, const larmor_array *b, double *least)
+{
+    LMR_OWNED(larmor_op) *M = NULL;
+    LMR_OWNED(larmor_array) *x = NULL, *r = NULL;
+    double left, size;
+    const int ndim = lmr_grid_shape(&t->frame->grid).ndim;
+    LMR_TRY(larmor_array_create(t->facts->dev, larmor_op_dtype(A), larmor_op_in_shape(A), &x));
+    LMR_TRY(larmor_array_create(t->facts->dev, larmor_op_dtype(A), larmor_op_out_shape(A), &r));
+    if (t->circulant) LMR_TRY(lmr_problem_inverse(t->circulant, t->weight, ndim, larmor_op_in_shape(A), &M));
+    const larmor_solve_opts o = {.max_iter = MOST_STEPS,
+                                 .tol = -1,
+                                 .relative = MIN_REL_CHANGE,
+                                 .lambda = t->weight,
+                                 .precondition = M,
+                                 .monitor = lmr_monitor,
+                                 .user = t->job.events};
+    LMR_TRY(larmor_cg(A, b, x, &o, NULL));
+    LMR_TRY(larmor_op_forward(A, x, r));
+    LMR_TRY(larmor_axpby(-1, b, 1, r));
+    LMR_TRY(larmor_nrm2(r, &left));
+    LMR_TRY(larmor_nrm2(x, &size));
+    *least = left * left + t->weight * size * size;
+    return LARMOR_OK;
+}
+
+/* By the model as it is now. */
+static larmor_status try_model(trial *t, double *least)
+{
+    LMR_OWNED(larmor_op) *A = NULL;
+    LMR_OWNED(larmor_array) *b = NULL;
+    lmr_frame frame = *t->frame;
+    int toeplitz;
+    frame.cached = NULL;
+    frame.segments = NULL;
+    larmor_status st = lmr_find_segments(&t->job, &t->index, 1, frame.samples.traj, &frame.segments);
+    if (!st) st = lmr_problem_operator(&t->job, &frame, 1, &A, &toeplitz);
+    larmor_segments_free(frame.segments);
+    LMR_TRY(st);
+    LMR_TRY(lmr_problem_data(&t->job, &frame, 1, A, &b));
+    if (!(t->weight > 0)) LMR_TRY(find_weight(t, &frame, A, b));
+    return minimise(t, A, b, least);
+}
+
+/* How much likelier the second is, as a logarithm. What is beyond noise counts as noise. */
+static double log_odds(const trial *t, double first, double second)
+{
+    const double power = fmax(t->noise, fmin(first, second) / t->count);
+    return power > 0 ? (first - second) / power : 0;
+}
+
+static double misfit(const trial *t, double least)
+{
+    return t->power > 0 ? sqrt(least / t->power) : 0;
+}
+
+/* ---- concomitant fields ---- */
+
+static void say_concomitant(const lmr_job *job, int on, const char *why)
+{
+    lmr_log(job->events,
+            "concomitant fields: up to %.2g rad at %.3g T, by the trajectory and the image's place: they are %s the "
+            "model%s (opts.concomitant %s)",
+            job->facts->concomitant_rad, field_of(job), on ? "in" : "not in", why, on ? "off" : "on");
+}
+
+static larmor_status compare_concomitant(trial *t, const lmr_job *job, int *on)
+{
+    const larmor_recon_opts *o = &job->settings->opts;
+    double with, without;
+    char why[128];
+    LMR_TRY(lmr_physics_set_concomitant(o, t->facts, 0));
+    LMR_TRY(try_model(t, &without));
+    LMR_TRY(lmr_physics_set_concomitant(o, t->facts, 1));
+    LMR_TRY(try_model(t, &with));
+    const double odds = log_odds(t, without, with);
+    const int decides = fabs(odds) >= LEAST_LOG_ODDS;
+    if (decides) *on = odds > 0;
+    snprintf(why, sizeof why, "%s misfit %.5g with them, %.5g without, log odds %.2g",
+             decides ? ", by the samples:" : ", as the samples do not tell:", misfit(t, with), misfit(t, without),
+             odds);
+    say_concomitant(job, *on, why);
+    return LARMOR_OK;
+}
+
+static larmor_status decide_concomitant(trial *t, lmr_job *job)
+{
+    const larmor_recon_opts *o = &job->settings->opts;
+    int on = field_of(job) < LOW_FIELD_TESLA;
+    const larmor_status st = compare_concomitant(t, job, &on);
+    if (st == LARMOR_STOPPED) return st;
+    if (st) lmr_log(job->events, "concomitant fields: not compared with the samples: %s", larmor_last_error());
+    if (st) say_concomitant(job, on, "");
+    return lmr_physics_set_concomitant(o, t->facts, on);
+}
+
+/* ---- a map of the field ---- */
+
+static const struct {
+    double factor;
+    const char *text;
+} others[] = {{-1, "with the other sign"}, {0.5 / M_PI, "divided by 2 pi, as if it were in rad/s"}, {0, "left out"}};
+
+static larmor_status compare_maps(trial *t, const lmr_job *job)
+{
+    lmr_physics *p = t->facts->physics;
+    double as_given, least = INFINITY;
+    const char *text = "";
+    LMR_TRY(try_model(t, &as_given));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        double own;
+        p->b0_factor = others[i].factor;
+        LMR_TRY(try_model(t, &own));
+        if (own < least) text = others[i].text;
+        least = fmin(least, own);
+    }
+    const double given = misfit(t, as_given), other = misfit(t, least);
+    if (log_odds(t, as_given, least) < LEAST_LOG_ODDS_OF_MAP || other > MAX_MISFIT_RATIO_OF_MAP * given)
+        return LARMOR_OK;
+    lmr_warn(
+        job->events,
+        "opts.b0: the samples fit the map better %s: misfit %.3g instead of %.3g. It is taken as it is, in Hz, for "
+        "phases exp(+2 pi i f t). Check its sign, its unit and its place, and the scan's dwell time.",
+        text, other, given);
+    return LARMOR_OK;
+}
+
+static larmor_status check_map(trial *t, const lmr_job *job)
+{
+    const larmor_status st = compare_maps(t, job);
+    t->facts->physics->b0_factor = 1;
+    if (st && st != LARMOR_STOPPED)
+        lmr_log(job->events, "opts.b0: the map is not compared with the samples: %s", larmor_last_error());
+    return st == LARMOR_STOPPED ? st : LARMOR_OK;
+}
+
+/* ---- both ---- */
+
+static int has_map(const lmr_scan_facts *facts)
+{
+    return facts->physics && facts->physics->b0.value;
+}
+
+/* What was not tried: images that move, have no maps, or are of a series with contrasts. */
+static int may_compare(const lmr_job *job)
+{
+    const lmr_scan_facts *facts = job->facts;
+    return !facts->slabs && !facts->basis && !lmr_moves(job) && !job->settings->opts.motion_fields &&
+           !job->settings->opts.no_maps && job->found.method.kind != LMR_METHOD_NLINV;
+}
+
+static larmor_status compare(lmr_job *job, lmr_scan_facts *facts, int index)
+{
+    LMR_FREED_BY(close_trial) trial t = {.frame = NULL};
+    larmor_status st = open_trial(job, facts, index, &t);
+    if (!st && facts->concomitant_rad > 0) st = decide_concomitant(&t, job);
+    if (!st && has_map(facts)) st = check_map(&t, job);
+    job->events->stopped |= t.events.stopped;
+    return st;
+}
+
+larmor_status lmr_model_compare(lmr_job *job, lmr_scan_facts *facts, const lmr_series *list)
+{
+    const int asks = facts->concomitant_rad > 0, toeplitz = facts->toeplitz;
+    if (!asks && !has_map(facts)) return LARMOR_OK;
+    if (!may_compare(job) || !list->groups) {
+        if (asks) say_concomitant(job, facts->physics && facts->physics->concomitant, "");
+        return LARMOR_OK;
+    }
+    LMR_TRY(lmr_enter(job->events, "model"));
+    facts->toeplitz = -1;
+    const larmor_status st = compare(job, facts, asks ? facts->concomitant_image : list->group[0]);
+    facts->toeplitz = toeplitz;
+    if (facts->physics) { /* lines and warnings were not heard */
+        facts->physics->reported = 0;
+        facts->physics->b0.has_warned = facts->physics->t2star.has_warned = 0;
+    }
+    if (st == LARMOR_STOPPED) return st;
+    if (st && asks) say_concomitant(job, facts->physics && facts->physics->concomitant, "");
+    if (st) lmr_log(job->events, "model: not compared with the samples: %s", larmor_last_error());
+    return LARMOR_OK;
+}

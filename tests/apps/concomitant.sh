@@ -1,0 +1,63 @@
+#!/bin/sh
+# larmor recon --concomitant auto: the samples decide, below and above 1 T, whether a scan has such fields; places in
+# the file that are wrong do no harm. SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/support.sh"
+
+scan() {
+    expect 0 phantom -q --force --maps maps.cfl --coils 3 --phantom texture --snr 30 "$@"
+}
+
+# decided WANTED WHERE: of the scan, which is then in the log.
+decided() {
+    expect 0 recon "$1" -o image.h5 --force --maps maps.cfl --method cg --lambda 1e-3 --iters 3 --delays off --oversample 1
+    cp err log
+    line='^concomitant fields: up to [0-9.]* rad at [0-9.]* T, by the trajectory and the image'"'"'s place: they are'
+    numbers='misfit [0-9.e-]* with them, [0-9.e-]* without, log odds -\{0,1\}[0-9.e+]*'
+    grep -q "$line $2 the model, by the samples: $numbers (--concomitant $3)\$" log || fail "$last: $2 expected: $(cat log)"
+}
+
+both() {
+    scan -o seen.h5 --concomitant "$@"
+    decided seen.h5 in off
+    scan -o plain.h5 "$@"
+    decided plain.h5 "not in" on
+}
+arms="--traj spiral --matrix 32 --readouts 12 --dwell 8"
+spokes="--traj golden --matrix 32 --readouts 60"
+# shellcheck disable=SC2086
+both $arms --position 0,0,80 --field-strength 0.04
+# shellcheck disable=SC2086
+both $spokes --oblique --position 20,30,120 --dwell 0.5 --field-strength 1.5
+both --traj koosh --matrix 10,10,10 --dwell 4 --field-strength 0.008 --undersampling 2
+grep -q '^model: ' log && fail "$last: a model without terms: $(cat log)"
+
+
+# What the file says of the place is wrong: the image is as near to the truth as the better of both.
+nrmse() {
+    expect 0 recon "$@" -o image.h5 --force --maps maps.cfl --method cg --lambda 1e-3 --iters 8 --delays off --oversample 1
+    cp err log
+    expect 0 compare image.h5 truth.h5
+    awk '{print $2}' out
+}
+# shellcheck disable=SC2086
+scan -o seen.h5 --truth truth.h5 $spokes --oblique --position 0,0,80 --dwell 8 --field-strength 0.1 --concomitant
+"$SPOIL" seen.h5 mirrored || fail "spoil mirrored"
+auto=$(nrmse seen.h5)
+grep -q ' they are .* the model, by the samples: ' log || fail "$last: $(cat log)"
+with=$(nrmse seen.h5 --concomitant on)
+without=$(nrmse seen.h5 --concomitant off)
+echo "mirrored: $auto; with the fields $with, without $without"
+awk -v a="$auto" -v b="$with" -v c="$without" 'BEGIN { exit !(a > 0 && a <= 1.02 * b && a <= 1.02 * c) }' ||
+    fail "mirrored: $auto; with the fields $with, without $without"
+
+"$SPOIL" seen.h5 far-away || fail "spoil far-away"
+near=$(nrmse seen.h5)
+grep -q '^warning: concomitant fields: [0-9.e+]* rad at 0.1 T, by the trajectory and the image'"'"'s place, which no scan has: they are not in the model\. Check the place and the directions of image 1, and the field strength\.$' log ||
+    fail "$last: $(cat log)"
+[ "$near" = "$without" ] || fail "far away: $near, without the fields $without"
+
+"$SPOIL" seen.h5 no-directions || fail "spoil no-directions"
+near=$(nrmse seen.h5)
+grep -q '^concomitant fields: not in the model, as the scan does not say where the image lies, on which they depend$' log ||
+    fail "$last: $(cat log)"
+[ "$near" = "$without" ] || fail "no directions: $near, without the fields $without"
