@@ -64,8 +64,7 @@ static larmor_status take_tails(const tails *t, const larmor_array *kspace, floa
     for (int64_t i = 0; i < all; i++) index[i] = i / t->length * t->apart * shape.dim[0] + t->first + i % t->length;
     LMR_TRY(lmr_samples_take(kspace, index, all, &x));
     for (int64_t r = 0; r < t->count * shape.dim[2]; r++)
-        for (int64_t i = 0; i < 2 * t->length; i++)
-            tail[2 * BINS * r + i] = window[i / 2] * x[2 * t->length * r + i];
+        for (int64_t i = 0; i < 2 * t->length; i++) tail[2 * BINS * r + i] = window[i / 2] * x[2 * t->length * r + i];
     return LARMOR_OK;
 }
 
@@ -87,7 +86,8 @@ static larmor_status find_spectrum(const tails *t, const larmor_array *kspace, d
     LMR_OWNED(larmor_array) *all = NULL;
     LMR_HEAP LMR_NEW_ZEROS(float, tail, 2 * each * coils);
     LMR_TRY(take_tails(t, kspace, tail));
-    LMR_TRY(larmor_array_upload(kspace->dev, LARMOR_C64, LARMOR_SHAPE(BINS, t->count * coils), LARMOR_C64, tail, &all));
+    LMR_TRY(
+        larmor_array_upload(kspace->dev, LARMOR_C64, LARMOR_SHAPE(BINS, t->count * coils), LARMOR_C64, tail, &all));
     LMR_TRY(transform(all));
     LMR_TRY(larmor_array_read(all, tail, larmor_array_bytes(all)));
     for (int64_t c = 0; c < coils; c++)
@@ -122,7 +122,7 @@ larmor_status lmr_carrier_find(const larmor_array *kspace, const float *radius, 
     int peak = 0;
     *carrier = *frequency = 0;
     if (t.length < LEAST_TAIL) return LARMOR_OK;
-    LMR_HEAP LMR_NEW_ZEROS(double, spectrum, BINS * TAILS);
+    LMR_HEAP LMR_NEW_ZEROS(double, spectrum, BINS *TAILS);
     LMR_TRY(find_spectrum(&t, kspace, spectrum));
     find_levels(&t, spectrum, level);
     for (int bin = 0; bin < BINS; bin++)

@@ -74,8 +74,8 @@ typedef struct lmr_recon_kernels {
                             lmr_survey *found);
     /* part [room, coils] <- the parts of x, complex [points, coils], whose size is at least limit [coils], and how many
      * count [coils] has of each coil; where they are more than room, part has none of that coil. Ascending; waits. */
-    larmor_status (*ceiling)(void *ctx, int64_t points, int64_t coils, int64_t room, const float *limit, const void *x,
-                             lmr_part *part, int64_t *count);
+    larmor_status (*ceiling)(void *ctx, int64_t points, int64_t coils, int64_t room, const float *limit,
+                             const void *x, lmr_part *part, int64_t *count);
     /* sum [rings, readouts, coils] <- the sums of |x|^2, in single precision, over the samples of each readout that
      * are in each ring, of x, complex [n, readouts, coils]; ring [n, readouts]; at most 32 rings; waits. */
     larmor_status (*energies)(void *ctx, int64_t n, int64_t readouts, int64_t coils, int rings,

@@ -42,8 +42,8 @@ LMR_OF_PARTS(part) static inline LMR_DEVICE_TOO double lmr_beside_in_readout(con
     return most;
 }
 
-LMR_OF_PARTS(part) static inline LMR_DEVICE_TOO double lmr_beside_in_time(const part *x, int64_t n, int64_t points,
-                                                                          int64_t i)
+LMR_OF_PARTS(part)
+static inline LMR_DEVICE_TOO double lmr_beside_in_time(const part *x, int64_t n, int64_t points, int64_t i)
 {
     double most = 0;
     for (int turn = -1; turn <= 1; turn += 2)
@@ -61,8 +61,8 @@ static inline LMR_DEVICE_TOO int lmr_ring_of(float radius, int rings)
 }
 
 /* 1 if sample i of a coil is one; level: of its ring in that coil. */
-LMR_OF_PARTS(part) static inline LMR_DEVICE_TOO int lmr_is_spike(const part *x, const lmr_survey_of *of, double level,
-                                                                 int64_t i)
+LMR_OF_PARTS(part)
+static inline LMR_DEVICE_TOO int lmr_is_spike(const part *x, const lmr_survey_of *of, double level, int64_t i)
 {
     const double here = lmr_size_at(x, i);
     return here > of->ratio * level && here >= of->ratio * lmr_beside_in_readout(x, of->n, i) &&

@@ -193,7 +193,7 @@ template <typename T> larmor_status dot(void *ctx, int64_t n, const void *x, con
     const unsigned grid = needed < most ? needed : most;
     auto *partials = reinterpret_cast<cx<double> *>(c->partials);
     dot_kernel<T><<<grid, THREADS, 0, c->stream>>>(n, in<T>(x), in<T>(y), partials, c->arrived,
-                                                    reinterpret_cast<cx<double> *>(c->answer));
+                                                   reinterpret_cast<cx<double> *>(c->answer));
     CUDA_TRY(cudaGetLastError());
     CUDA_TRY(cudaStreamSynchronize(c->stream));
     result[0] = c->answer[0];
@@ -202,9 +202,8 @@ template <typename T> larmor_status dot(void *ctx, int64_t n, const void *x, con
 }
 
 /* The squares of x and y as the two parts of one number, those of what is between them as another. */
-template <typename T>
-__global__ void distance_kernel(int64_t n, const cx<T> *x, const cx<T> *y, cx<double> *norms, cx<double> *apart,
-                                unsigned *arrived, cx<double> *answer)
+template <typename T> __global__ void distance_kernel(int64_t n, const cx<T> *x, const cx<T> *y, cx<double> *norms,
+                                                      cx<double> *apart, unsigned *arrived, cx<double> *answer)
 {
     cx<double> sum = {0, 0}, between = {0, 0};
 #pragma unroll 4
@@ -239,7 +238,7 @@ template <typename T> larmor_status distance(void *ctx, int64_t n, const void *x
     const unsigned grid = needed < most ? needed : most;
     auto *norms = reinterpret_cast<cx<double> *>(c->partials), *apart = norms + most;
     distance_kernel<T><<<grid, THREADS, 0, c->stream>>>(n, in<T>(x), in<T>(y), norms, apart, c->arrived,
-                                                         reinterpret_cast<cx<double> *>(c->answer));
+                                                        reinterpret_cast<cx<double> *>(c->answer));
     CUDA_TRY(cudaGetLastError());
     CUDA_TRY(cudaStreamSynchronize(c->stream));
     for (int i = 0; i < 3; i++) result[i] = c->answer[i];
@@ -300,9 +299,9 @@ template <typename T> larmor_status random_vector(void *ctx, int64_t n, uint64_t
     return LARMOR_OK;
 }
 
-template <typename T> constexpr lmr_vec table = {axpby<T>,  axpby_complex<T>, sum<T>,       mul<T>,
-                                                 expand<T>, combine<T>,       dot<T>,       distance<T>,
-                                                 magnitude<T>, real_part<T>, random_vector<T>};
+template <typename T> constexpr lmr_vec table = {axpby<T>,     axpby_complex<T>, sum<T>,          mul<T>,
+                                                 expand<T>,    combine<T>,       dot<T>,          distance<T>,
+                                                 magnitude<T>, real_part<T>,     random_vector<T>};
 
 } // namespace
 

@@ -164,7 +164,8 @@ static larmor_status find_first(const points *p, int64_t before, int64_t all, in
             copy_sample(p, r, sample_of(p, (int)(i / PROBES), j), own + (r * EACH + i) * p->nd);
         }
     if (p->ranks) LMR_TRY(gather(p, before, all, EACH * p->nd / 2, own, &probes));
-    LMR_TRY(lmr_find_repeats(probes ? probes : own, p->nd, PROBES, WAYS, all, REPEAT_SIDE, all / 2, first, way, distinct));
+    LMR_TRY(lmr_find_repeats(probes ? probes : own, p->nd, PROBES, WAYS, all, REPEAT_SIDE, all / 2, first, way,
+                             distinct));
     return LARMOR_OK;
 }
 

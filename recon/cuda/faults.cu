@@ -212,8 +212,8 @@ template <typename T> larmor_status lmr_cuda_recon_energies(void *ctx, int64_t n
     LMR_TRY(of.allocate(c, n * readouts));
     LMR_TRY(sums.allocate(c, rings * readouts * coils));
     LMR_TRY(to_device(c, of.get(), ring, n * readouts));
-    energies_kernel<<<blocks(readouts * coils, WARPS), WARP * WARPS, 0, c->stream>>>(n, readouts, coils, rings, of.get(),
-                                                                                     parts<T>(x), sums.get());
+    energies_kernel<<<blocks(readouts * coils, WARPS), WARP * WARPS, 0, c->stream>>>(
+        n, readouts, coils, rings, of.get(), parts<T>(x), sums.get());
     CUDA_TRY(cudaGetLastError());
     return to_host(c, sum, sums.get(), rings * readouts * coils * sizeof *sum);
 }

@@ -108,12 +108,17 @@ static larmor_status pipe_step(lmr_gridder *g, larmor_array *w)
 
 larmor_status larmor_density_pipe(const larmor_array *traj, larmor_shape image, int iters, larmor_array **w)
 {
+    return lmr_density_pipe(traj, image, iters, LMR_DENSITY_TOL, w);
+}
+
+larmor_status lmr_density_pipe(const larmor_array *traj, larmor_shape image, int iters, double tol, larmor_array **w)
+{
     LMR_NEED_OUT(w);
     if (iters < 0) return LMR_FAIL(LARMOR_ERR_ARG, "density pipe: %d iterations, expected at least 0", iters);
     LMR_OWNED(larmor_array) *k = NULL, *weights = NULL;
     LMR_TRY(lmr_input_traj("density pipe", traj, image, &k));
     LMR_FREED_BY(lmr_gridder_free) lmr_gridder g = {0};
-    LMR_TRY(lmr_gridder_create(k, image, &g));
+    LMR_TRY(lmr_gridder_create(k, image, tol, &g));
     LMR_TRY(larmor_array_create(traj->dev, LARMOR_F64, lmr_weights_shape(traj), &weights));
     LMR_TRY(larmor_fill(weights, 1));
     LMR_TRY(larmor_fill(g.samples, 1));
@@ -123,11 +128,16 @@ larmor_status larmor_density_pipe(const larmor_array *traj, larmor_shape image, 
 
 larmor_status larmor_density_memory(const larmor_device *dev, const larmor_problem *p, int64_t *bytes)
 {
+    return lmr_density_memory(dev, p, LMR_DENSITY_TOL, bytes);
+}
+
+larmor_status lmr_density_memory(const larmor_device *dev, const larmor_problem *p, double tol, int64_t *bytes)
+{
     LMR_FREED_BY(lmr_measure_scan_free) lmr_measure_scan s = {.dev = NULL};
     LMR_OWNED(larmor_array) *w = NULL;
     LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
     LMR_TRY(lmr_measure_scan_create(dev, p, &s));
-    LMR_TRY(larmor_density_pipe(s.traj, p->image, 1, &w));
+    LMR_TRY(lmr_density_pipe(s.traj, p->image, 1, tol, &w));
     return lmr_bytes_store(lmr_measure_peak(s.dev), bytes);
 }

@@ -108,7 +108,7 @@ static larmor_status judge_create(const larmor_array *traj, larmor_shape image, 
     larmor_shape doubled = image;
     for (int d = 0; d < image.ndim; d++) doubled.dim[d] *= 2;
     j->samples = larmor_array_count(traj) / image.ndim;
-    LMR_TRY(lmr_gridder_create(traj, image, &j->grid));
+    LMR_TRY(lmr_gridder_create(traj, image, LMR_DENSITY_TOL, &j->grid));
     LMR_TRY(fill(j->grid.window, root_of_pairs, OBJECT_DIAMETER));
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &j->k));
     j->sample = lmr_new(j->samples, sizeof *j->sample);

@@ -13,10 +13,9 @@ void lmr_gridder_free(lmr_gridder *g)
 }
 
 /* The NUFFT of the doubled grid. */
-/* Its NUFFT, for estimates of memory. */
-static larmor_nufft_opts gridder_nufft(larmor_shape image)
+static larmor_nufft_opts gridder_nufft(larmor_shape image, double tol)
 {
-    larmor_nufft_opts opts = {.type = 2, .ndim = image.ndim, .tol = 1e-3, .dtype = LARMOR_C64};
+    larmor_nufft_opts opts = {.type = 2, .ndim = image.ndim, .tol = tol, .dtype = LARMOR_C64};
     for (int d = 0; d < image.ndim; d++) opts.modes[d] = 2 * image.dim[d];
     return opts;
 }
@@ -24,11 +23,11 @@ static larmor_nufft_opts gridder_nufft(larmor_shape image)
 /* The window on the doubled grid is the autocorrelation of the field of view's disc or ball; its transform is the
  * kernel of G. So G's kernel is nowhere negative, its reach is that of the object in the data, 1/FOV, and its
  * integral is 1. */
-larmor_status lmr_gridder_create(const larmor_array *traj, larmor_shape image, lmr_gridder *g)
+larmor_status lmr_gridder_create(const larmor_array *traj, larmor_shape image, double tol, lmr_gridder *g)
 {
     larmor_device *dev = traj->dev;
     const int64_t m = larmor_array_count(traj) / image.ndim;
-    const larmor_nufft_opts opts = gridder_nufft(image);
+    const larmor_nufft_opts opts = gridder_nufft(image, tol);
     const larmor_shape grid = larmor_shape_of(image.ndim, opts.modes);
     const double cells = (double)larmor_shape_count(image); /* the integral of the kernel without scaling */
     LMR_OWNED(larmor_array) *points = NULL;

@@ -7,6 +7,7 @@
 #include "core/owned.h"
 #include "larmor/maps.h"
 #include "larmor/nufft.h"
+#include "recon/density/gridder.h"
 #include "recon/inputs.h"
 #include "recon/maps/centre.h"
 
@@ -53,7 +54,7 @@ static larmor_status make_spread(const lmr_centre *c, const double encoded[3], c
     LMR_OWNED(larmor_op) *F = NULL;
     LMR_TRY(scale_points(c, encoded, &own));
     LMR_TRY(scale_points(c, doubled, &points));
-    LMR_TRY(larmor_density_pipe(own, larmor_shape_of(c->nd, n), 0, &weights));
+    LMR_TRY(lmr_density_pipe(own, larmor_shape_of(c->nd, n), 0, LMR_MAPS_DENSITY_TOL, &weights));
     LMR_TRY(c->kernels->taper(c->dev->ctx, c->nd, c->m, c->points->data, c->radius, weights->data));
     LMR_TRY(larmor_array_convert(weights, LARMOR_C64, &samples));
     LMR_TRY(larmor_op_nufft(c->dev, &opts, points, &F));

@@ -4,6 +4,7 @@
 #include "core/owned.h"
 #include "larmor/recon.h"
 #include "recon/bytes.h"
+#include "recon/density/gridder.h"
 #include "recon/inputs.h"
 #include "recon/maps/centre.h"
 #include "recon/maps/interpolate.h"
@@ -34,7 +35,8 @@ static larmor_status expect_samples(const calibration *c)
 static larmor_status find_density(const larmor_array *known, calibration *cal)
 {
     const lmr_centre *c = &cal->centre;
-    if (!known) return larmor_density_pipe(c->points, larmor_shape_of(c->nd, cal->n), 0, &cal->weights);
+    if (!known)
+        return lmr_density_pipe(c->points, larmor_shape_of(c->nd, cal->n), 0, LMR_MAPS_DENSITY_TOL, &cal->weights);
     LMR_TRY(lmr_expect("coils", "density array", known, c->dev, LARMOR_F64, LARMOR_SHAPE(c->m)));
     LMR_TRY(larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m), &cal->weights));
     return larmor_copy(known, cal->weights);
@@ -191,7 +193,7 @@ larmor_status larmor_coils_memory(const larmor_device *dev, const larmor_problem
     calibration_side(opts, p->image, n);
     larmor_problem low = *p;
     low.image = larmor_shape_of(p->image.ndim, n);
-    LMR_TRY(larmor_density_memory(dev, &low, &weights));
+    LMR_TRY(lmr_density_memory(dev, &low, LMR_MAPS_DENSITY_TOL, &weights));
     const larmor_nufft_opts fine = grid_nufft(p->image.ndim, n, p->coils, p->dtype);
     const larmor_shape grid = larmor_shape_append(larmor_shape_of(fine.ndim, fine.modes), p->coils);
     const double images = lmr_bytes_of(LARMOR_C128, grid), low_maps = lmr_bytes_of(LARMOR_C128, low.image);

@@ -7,6 +7,7 @@
 
 #include "core/owned.h"
 #include "larmor/maps.h"
+#include "recon/density/gridder.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
 #include "recon/maps/centre.h"
@@ -254,7 +255,7 @@ static larmor_status solver_create(const search *s, const int64_t n[3], int64_t 
     LMR_OWNED(larmor_op) *F = NULL, *W = NULL, *WF = NULL, *N = NULL;
     LMR_HEAP double *root = NULL;
     v->image = larmor_shape_append(larmor_shape_of(c->nd, n), count);
-    LMR_TRY(larmor_density_pipe(c->points, larmor_shape_of(c->nd, n), 0, &weights));
+    LMR_TRY(lmr_density_pipe(c->points, larmor_shape_of(c->nd, n), 0, LMR_MAPS_DENSITY_TOL, &weights));
     LMR_TRY(larmor_array_download(weights, LARMOR_F64, &root));
     for (int64_t j = 0; j < c->m; j++) root[j] = sqrt(root[j]);
     LMR_TRY(larmor_array_upload(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m), LARMOR_F64, root, &v->root));
@@ -399,7 +400,7 @@ larmor_status lmr_region_bytes(const larmor_device *dev, const larmor_problem *p
     const larmor_shape images = larmor_shape_append(larmor_shape_of(nd, n), count);
     larmor_problem low = *p;
     low.image = larmor_shape_of(nd, n);
-    LMR_TRY(larmor_density_memory(dev, &low, &density));
+    LMR_TRY(lmr_density_memory(dev, &low, LMR_MAPS_DENSITY_TOL, &density));
     int64_t doubled[3] = {1, 1, 1}, vectors;
     for (int d = 0; d < nd; d++) doubled[d] = 2 * n[d] + 2;
     /* the operator, the convolution and its spectrum, which is made in double precision */

@@ -50,8 +50,14 @@ TEST(a_survey_finds_spikes_the_largest_parts_the_energies_and_readouts_that_repe
         x[15 * N + 60] = 50;
         radius[15 * N + 60] = 0.2F; /* of ring 1 */
         OWNED(larmor_array) *a = complex_array(type[p], LARMOR_SHAPE(N, READOUTS, COILS), x);
-        lmr_survey_of of = {.n = N, .readouts = READOUTS, .coils = COILS, .rings = RINGS, .from = 2, .ratio = 8,
-                            .beside = 4, .level = level};
+        lmr_survey_of of = {.n = N,
+                            .readouts = READOUTS,
+                            .coils = COILS,
+                            .rings = RINGS,
+                            .from = 2,
+                            .ratio = 8,
+                            .beside = 4,
+                            .level = level};
         for (of.count = in_parts ? 15 : READOUTS; of.first < READOUTS; of.first += of.count) {
             if (of.first + of.count > READOUTS) of.count = READOUTS - of.first;
             of.radius = radius + N * of.first;
