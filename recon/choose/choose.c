@@ -25,7 +25,7 @@ larmor_status larmor_choose_weight(larmor_op *A, const larmor_array *b, const la
                    .user = o.user,
                    .has_penalty = r != NULL,
                    .set = r ? NULL : o.set,
-                   .best = r ? NULL : o.best};
+                   .best = o.best};
     LMR_NEED(choice);
     *choice = (larmor_choice){0};
     if (!A || !b || !held || !C || (held->A ? !held->factors : !held->noise))
