@@ -29,7 +29,7 @@ enum {
     /* Inner steps for a series, whose images lack most samples each. With 30, as elsewhere, 40 bins of 16^3 took 89
      * in all where they take 76, and two other scans as many, to the same weights. */
     MOST_INNER_OF_SERIES = 4,
-    LEAST_BEYOND = 2,  /* weights beyond the least misfit, so that it is no accident of one */
+    LEAST_BEYOND = 2, /* weights beyond the least misfit, so that it is no accident of one */
 };
 
 typedef struct search {
