@@ -551,6 +551,7 @@ static larmor_status regularised(const lmr_job *job, int frames, lmr_solution *p
 {
     larmor_regulariser_opts opts = lmr_regulariser_opts(job, frames, &p->frames->grid);
     larmor_solve_opts solve = lmr_solution_opts(p);
+    p->is_begun = frames > 1 && !lmr_solves_coils(job) && may_begin_at_trial(job, p, result);
     larmor_regulariser *r = NULL;
     larmor_status st;
     double unit = p->held.unit, noise = 0, size;
@@ -560,7 +561,9 @@ static larmor_status regularised(const lmr_job *job, int frames, lmr_solution *p
                                            larmor_op_in_shape(p->A), &r));
     if (!(unit > 0)) LMR_OR(done, larmor_lambda_unit(p->A, p->b, &unit));
     p->held.unit = unit;
+    if (p->is_begun) solve.best = p->x;
     LMR_OR(done, find_weight(job, p, r, unit, &solve, result));
+    if (p->is_begun && result->lambda_from != LARMOR_LAMBDA_FROM_DATA) LMR_OR(done, larmor_zero(p->x));
     if (job->settings->opts.lambda_mode != LARMOR_LAMBDA_RELATIVE)
         LMR_OR(done, larmor_regulariser_set_weight(r, result->weight));
     solve.circulant = job->facts->precondition < 0 ? NULL : p->C;

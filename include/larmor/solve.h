@@ -78,8 +78,9 @@ typedef struct larmor_solve_opts { /* zero means default */
     larmor_resume resume;    /* or NULL: begin at x; with the monitor's user */
     struct larmor_prox *set; /* larmor_choose_weight without a regulariser: the projection on what x is held to */
     int no_momentum;         /* larmor_fista: 1: steps of the proximal gradient alone */
-    /* larmor_choose_weight without a regulariser: becomes the image from the samples that are kept which predicts the
-     * others best, where an image was judged: a beginning for larmor_cg. Or NULL */
+    /* larmor_choose_weight: becomes the image from the samples that are kept which predicts the others best, where
+     * an image was judged: a beginning for larmor_cg, or for larmor_regularised where images are a series.
+     * Or NULL */
     larmor_array *best;
 } larmor_solve_opts;
 

@@ -21,11 +21,8 @@ larmor_status larmor_choose_weight(larmor_op *A, const larmor_array *b, const la
 {
     const double begin = lmr_seconds();
     const larmor_solve_opts o = opts ? *opts : (larmor_solve_opts){0};
-    lmr_trial t = {.monitor = o.monitor,
-                   .user = o.user,
-                   .has_penalty = r != NULL,
-                   .set = r ? NULL : o.set,
-                   .best = r ? NULL : o.best};
+    lmr_trial t = {
+        .monitor = o.monitor, .user = o.user, .has_penalty = r != NULL, .set = r ? NULL : o.set, .best = o.best};
     LMR_NEED(choice);
     *choice = (larmor_choice){0};
     if (!A || !b || !held || !C || (held->A ? !held->factors : !held->noise))

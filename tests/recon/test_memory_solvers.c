@@ -172,6 +172,57 @@ TEST(the_choice_of_the_weight_takes_no_more_than_estimated)
     }
 }
 
+/* As schedule/plan.c counts: of the images of a choice two are not made, and two take the place of the solver's. */
+TEST(the_choice_for_a_series_takes_four_images_less)
+{
+    enum { FRAMES = 6 };
+    only_for_processors();
+    OWNED(scan) s = scan_of(LARMOR_SHAPE(64, 48), 96, 12, 2, LARMOR_C64, 0);
+    const larmor_shape images = larmor_shape_append(s.problem.image, FRAMES);
+    const larmor_regulariser_opts opts = {.series = 1, .frames = {3, 2, 1}, .letter = {'h', 'b', 't'}};
+    larmor_op *ops[FRAMES], *kept[FRAMES];
+    larmor_array *weights, *factors;
+    larmor_held_out out = {.A = NULL};
+    int64_t solver, beside;
+    OWNED(larmor_array) *x = zeros(LARMOR_C64, images), *one = zeros(LARMOR_C64, s.problem.image);
+    OWNED(larmor_circulant) *C;
+    OWNED(larmor_regulariser) *r;
+    OWNED(larmor_op) *A;
+    larmor_choice choice;
+    assert_ok(larmor_circulant_create(s.maps, s.traj, NULL, s.problem.image, LARMOR_C64, &C));
+    assert_ok(larmor_hold_out(s.traj, NULL, C, 3, &weights, &factors));
+    for (int t = 0; t < FRAMES; t++) {
+        ops[t] = warm_sense(&s, NULL, one);
+        kept[t] = warm_sense(&s, weights, one);
+    }
+    assert_ok(larmor_op_frames(ops, FRAMES, &A));
+    assert_ok(larmor_op_frames(kept, FRAMES, &out.A));
+    OWNED(larmor_array) *b = zeros(LARMOR_C64, larmor_op_out_shape(A)),
+                        *all = zeros(LARMOR_C64, larmor_op_out_shape(A)),
+                        *noise = zeros(LARMOR_C64, larmor_op_out_shape(A));
+    assert_ok(larmor_noise_fill(x, 1, 1));
+    assert_ok(larmor_op_forward(A, x, b));
+    assert_ok(larmor_noise_fill(noise, 0.1, 2));
+    assert_ok(larmor_axpby(1, noise, 1, b));
+    assert_ok(larmor_noise_fill(all, 0.3, 4));
+    out.factors = all;
+    out.noise = noise;
+    assert_ok(larmor_regularised_memory("tv:xy+tv:h+tv:b", &opts, LARMOR_C64, images, &solver));
+    assert_ok(larmor_choose_memory(LARMOR_C64, images, larmor_array_shape(b), &beside));
+    begin();
+    assert_ok(larmor_regulariser_create(dev, "tv:xy+tv:h+tv:b", &opts, LARMOR_C64, images, &r));
+    assert_ok(larmor_choose_weight(A, b, &out, C, r, NULL, &choice));
+    assert_true(choice.tried > 1);
+    expect_estimate("choice for a series", solver + beside - 4 * (int64_t)larmor_array_bytes(x), 0, 1.5);
+    for (int t = 0; t < FRAMES; t++) {
+        larmor_op_free(ops[t]);
+        larmor_op_free(kept[t]);
+    }
+    larmor_op_free(out.A);
+    larmor_array_free(weights);
+    larmor_array_free(factors);
+}
+
 TEST(impossible_sizes_are_refused)
 {
     int64_t bytes;
