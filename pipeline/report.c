@@ -13,10 +13,8 @@
 
 typedef long long ll;
 
-#define MAX_CHANGE_OVER_NOISE                                                                                        \
-    10 /* times the noise in an image: what it is said to change by; beyond, there is next to no noise */
-#define MAX_NONORTHOGONALITY                                                                                         \
-    1e-2 /* what products of functions of a basis may be off, relative to their lengths; not measured */
+#define MAX_CHANGE_OVER_NOISE 10  /* times an image's noise: what it is said to change by, where there is noise */
+#define MAX_NONORTHOGONALITY 1e-2 /* of products of a basis' functions, relative to their lengths; not measured */
 
 /* What is printed behind the word for so many things. */
 static const char *plural(int64_t count)
@@ -586,20 +584,17 @@ void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_rep
     if (inverts)
         lmr_log(&r->events, "%s: %d Newton steps, which leave %.3g of the last frame's samples", name,
                 now->solver.iters, now->solver.residual);
-    if (inverts || r->job.found.method.kind == LMR_METHOD_GRID) {
-        report_misfit(r, name, now);
-        return;
+    if (!inverts && r->job.found.method.kind != LMR_METHOD_GRID) {
+        report_choice(r, name, now, before);
+        report_partial(r, name, now);
+        if (now->direct) {
+            lmr_log(&r->events, "%s: k-space is fully sampled: one FFT of each coil and their combination, lambda 0",
+                    name);
+        } else {
+            report_noise(r, name, now, before);
+            report_intensity(r, name, now);
+            report_solver(r, name, now);
+        }
     }
-    report_choice(r, name, now, before);
-    report_partial(r, name, now);
-    if (now->direct) {
-        lmr_log(&r->events, "%s: k-space is fully sampled: one FFT of each coil and their combination, lambda 0",
-                name);
-        report_misfit(r, name, now);
-        return;
-    }
-    report_noise(r, name, now, before);
-    report_intensity(r, name, now);
-    report_solver(r, name, now);
     report_misfit(r, name, now);
 }

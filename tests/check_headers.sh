@@ -1,5 +1,6 @@
 #!/bin/sh
-# Each public header compiles alone as strict C11 and as C++17; LMR_FREE refuses what it cannot free. Usage: tests/check_headers.sh [ROOT].
+# Each public header compiles alone as strict C11 and as C++17, and LMR_FREE refuses what it cannot free.
+# Usage: tests/check_headers.sh [ROOT].
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 root=${1:-$(dirname "$0")/..}

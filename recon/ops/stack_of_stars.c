@@ -10,6 +10,8 @@
 #include "recon/bytes.h"
 #include "recon/inputs.h"
 #include "recon/low_rank.h"
+#include "recon/measure.h"
+#include "recon/ops/cartesian.h"
 
 /* ---- what a trajectory is made of ---- */
 
@@ -264,6 +266,7 @@ static larmor_status upload_factors(const stack *s, int64_t count, const int64_t
 static larmor_status make_plan(const stack *s, const larmor_nufft_opts *opts, const layers *a, int64_t p, sheet *h)
 {
     larmor_nufft_opts o = *opts;
+    o.type = 2;
     o.ndim = 2;
     o.modes[2] = 0;
     o.batch = h->partitions;
@@ -275,7 +278,8 @@ static larmor_status make_plan(const stack *s, const larmor_nufft_opts *opts, co
             for (int d = 0; d < 2; d++) k[d + 2 * (i + s->samples * r)] = a->list[a->first[p] + r].k[3 * i + d];
     const larmor_shape shape = LARMOR_SHAPE(2, s->samples, h->readouts);
     LMR_TRY(larmor_array_upload(s->dev, LARMOR_F64, shape, LARMOR_F64, k, &traj));
-    return larmor_op_nufft(s->dev, &o, traj, &h->F);
+    return lmr_measure_is(s->dev) ? lmr_op_fourier(s->dev, &o, traj, &h->F)
+                                  : larmor_op_nufft(s->dev, &o, traj, &h->F);
 }
 
 static larmor_status make_sheet(const stack *s, const larmor_nufft_opts *opts, const layers *a, int64_t set, sheet *h)
@@ -310,8 +314,8 @@ static larmor_status build(stack *s, const larmor_nufft_opts *opts, const layers
     s->sheets = a->sets;
     for (int64_t i = 0; i < s->sheets; i++) {
         LMR_TRY(make_sheet(s, opts, a, i, &s->sheet[i]));
-        const int64_t in = larmor_shape_count(larmor_op_in_shape(s->sheet[i].F));
-        const int64_t out = larmor_shape_count(larmor_op_out_shape(s->sheet[i].F));
+        const int64_t in = s->voxels * s->sheet[i].partitions;
+        const int64_t out = s->samples * s->sheet[i].readouts * s->sheet[i].partitions;
         images = in > images ? in : images;
         values = out > values ? out : values;
     }
@@ -319,6 +323,22 @@ static larmor_status build(stack *s, const larmor_nufft_opts *opts, const layers
     LMR_TRY(larmor_array_create(s->dev, s->dtype, LARMOR_SHAPE(images), &s->images));
     LMR_TRY(larmor_array_create(s->dev, s->dtype, LARMOR_SHAPE(values), &s->values));
     return s->fft->plan(s->dev->ctx, 1, (int64_t[3]){s->nz, 1, 1}, s->voxels, &s->fft_plan);
+}
+
+/* The caller destroys *out, also after an error, if it is not NULL. */
+static larmor_status make_stack(larmor_device *dev, const larmor_nufft_opts *o, const layers *a, int64_t samples,
+                                stack **out)
+{
+    stack *s = *out = calloc(1, sizeof *s);
+    if (!s) return LMR_NO_MEMORY();
+    *s = (stack){.dev = lmr_device_ref(dev), .dtype = o->dtype, .fft = dev->be->fft[lmr_precision(o->dtype)]};
+    s->sign = o->sign;
+    s->voxels = o->modes[0] * o->modes[1];
+    s->nz = o->modes[2];
+    s->batch = o->batch ? o->batch : 1;
+    s->samples = samples;
+    s->readouts = a->readouts;
+    return build(s, o, a);
 }
 
 /* Checked and with the defaults that are needed here; the rest is the NUFFT's. */
@@ -364,18 +384,8 @@ larmor_status larmor_op_stack_of_stars(larmor_device *dev, const larmor_nufft_op
     int64_t wrong, sample;
     larmor_status st = find_layers(traj, o.modes[2], &a, &wrong, &sample);
     if (!st && wrong >= 0) st = no_stack(&a, wrong, sample);
-    stack *s = st ? NULL : calloc(1, sizeof *s);
-    if (!st && !s) st = LMR_NO_MEMORY();
-    if (s) {
-        *s = (stack){.dev = lmr_device_ref(dev), .dtype = o.dtype, .fft = dev->be->fft[lmr_precision(o.dtype)]};
-        s->sign = o.sign;
-        s->voxels = o.modes[0] * o.modes[1];
-        s->nz = o.modes[2];
-        s->batch = o.batch ? o.batch : 1;
-        s->samples = samples;
-        s->readouts = readouts;
-        st = build(s, &o, &a);
-    }
+    stack *s = NULL;
+    if (!st) st = make_stack(dev, &o, &a, samples, &s);
     larmor_shape in = larmor_shape_of(3, o.modes), out = LARMOR_SHAPE(samples, readouts);
     if (o.batch) {
         in = larmor_shape_append(in, o.batch);
@@ -389,62 +399,25 @@ larmor_status larmor_op_stack_of_stars(larmor_device *dev, const larmor_nufft_op
 
 /* ---- memory ---- */
 
-/* What make_sheet makes: *held stays, *making is there meanwhile. */
-static larmor_status sheet_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t samples,
-                                 int64_t readouts, int64_t partitions, double *held, double *making)
-{
-    larmor_nufft_opts o = *opts;
-    int64_t points, plan;
-    o.type = 2;
-    o.ndim = 2;
-    o.modes[2] = 0;
-    o.batch = partitions;
-    if (!lmr_mul(samples, readouts, &points)) return LMR_FAIL(LARMOR_ERR_SHAPE, "stack of stars: too many samples");
-    LMR_TRY(larmor_nufft_memory(dev, &o, points, &plan));
-    const double columns = 8.0 * (double)readouts * (double)partitions;
-    const double planes = (8 + (double)larmor_dtype_size(o.dtype)) * (double)partitions;
-    *held += (double)plan + columns + planes;
-    *making = fmax(*making, 32 * (double)points + columns + 24 * (double)partitions); /* the host's arrays, too */
-    return LARMOR_OK;
-}
-
-static larmor_status stack_bytes(const larmor_device *dev, const larmor_nufft_opts *o, int64_t samples,
-                                 const layers *a, double *total)
-{
-    const double one = (double)larmor_dtype_size(o->dtype), plane = (double)(o->modes[0] * o->modes[1]);
-    double held = 0, making = 0, images = 0, values = 0;
-    for (int64_t set = 0; set < a->sets; set++) {
-        int64_t partitions = 0, readouts = 0;
-        for (int64_t p = 0; p < a->nz; p++) {
-            if (a->set[p] != set) continue;
-            partitions++;
-            readouts = a->first[p + 1] - a->first[p];
-        }
-        LMR_TRY(sheet_bytes(dev, o, samples, readouts, partitions, &held, &making));
-        images = fmax(images, one * plane * (double)partitions);
-        values = fmax(values, one * (double)samples * (double)readouts * (double)partitions);
-    }
-    const double fft = dev->be->fft[lmr_precision(o->dtype)]->bytes(dev->ctx, 1, (int64_t[3]){o->modes[2], 1, 1},
-                                                                    o->modes[0] * o->modes[1]);
-    const double work = one * plane * (double)o->modes[2] + images + values + fft;
-    const double all = 24 * (double)samples * (double)a->readouts; /* of the trajectory, in double and sorted */
-    const double sorted = (double)sizeof(readout) * (double)a->readouts + 16 * (double)(a->nz + 1);
-    *total = held + 2 * all + sorted + fmax(making, work);
-    return LARMOR_OK;
-}
-
 larmor_status larmor_stack_of_stars_memory(const larmor_device *dev, const larmor_nufft_opts *opts,
                                            const larmor_array *traj, int64_t *bytes)
 {
     larmor_nufft_opts o;
     LMR_FREED_BY(free_layers) layers a = {0};
+    LMR_OWNED(larmor_device) *counts = NULL;
+    stack *s;
     int64_t wrong, sample;
-    double total = 0;
     LMR_NEED(bytes);
     *bytes = 0;
     LMR_TRY(check(dev, opts, traj, &o));
     LMR_TRY(find_layers(traj, o.modes[2], &a, &wrong, &sample));
     if (wrong >= 0) LMR_TRY(no_stack(&a, wrong, sample));
-    LMR_TRY(stack_bytes(dev, &o, traj->shape.dim[1], &a, &total));
-    return lmr_bytes_store(total, bytes);
+    LMR_TRY(lmr_recon_measure(dev, &counts));
+    lmr_measure_begin(counts);
+    const larmor_status st = make_stack(counts, &o, &a, traj->shape.dim[1], &s);
+    if (s) destroy(s);
+    /* and on the host: the trajectory, its copy or the points of a set, which are less, and where they belong */
+    const double points = (double)traj->shape.dim[1] * (double)a.readouts;
+    const double host = 48 * points + (double)(sizeof(readout) + 8) * (double)a.readouts + 40 * (double)(a.nz + 1);
+    return st ? st : lmr_bytes_store(lmr_measure_peak(counts) + host, bytes);
 }

@@ -1,29 +1,10 @@
 /* noise/. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/noise.h"
-
-#include "tests/pipeline/scan.h"
-
-#define SIGMA 2e-3 /* of the real and of the imaginary part of a sample */
-/* Voxels brighter than this part of the brightest one are the object's. */
-#define OBJECT_PART 0.2
+#include "tests/pipeline/noisy_scan.h"
 
 /* Medians over some hundred voxels, whose noise is correlated. */
 enum { SAMPLES_OF_NOISE = 48, FEW_SAMPLES = 32, RUNS = 50, FEW_RUNS = 20, FEWEST_RUNS = 10 };
 
 /* ---- the deviation by whole reconstructions ---- */
-
-static void add_noise(scan *s, double sigma, uint64_t seed)
-{
-    for (int i = 0; i < s->arrays.images; i++)
-        assert_ok(larmor_phantom_noise(s->image[i].kspace, sigma, seed + 977 * (uint64_t)i));
-}
-
-static scan noisy(scan (*make)(void))
-{
-    scan s = make();
-    add_noise(&s, SIGMA, 5);
-    return s;
-}
 
 /* The deviation of each voxel along the phase of the image, in images of the noisy scan with more noise. */
 static double *deviation_of_runs(scan (*make)(void), larmor_recon_opts opts, const larmor_array *base, int image,
@@ -50,29 +31,6 @@ static double *deviation_of_runs(scan (*make)(void), larmor_recon_opts opts, con
     for (int64_t v = 0; v < voxels; v++) squares[v] = sqrt(fmax(0, squares[v] - sum[v] * sum[v] / runs) / (runs - 1));
     free(sum);
     return squares;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* The median of a / b over the object. */
-static double median_ratio(const larmor_array *image, const float *a, const double *b)
-{
-    OWNED(float) *x = values_of(image);
-    const int64_t voxels = larmor_array_count(image);
-    double *ratio = calloc((size_t)voxels, sizeof *ratio), most = 0;
-    int count = 0;
-    for (int64_t v = 0; v < voxels; v++) most = fmax(most, hypot(x[2 * v], x[2 * v + 1]));
-    for (int64_t v = 0; v < voxels; v++)
-        if (hypot(x[2 * v], x[2 * v + 1]) > OBJECT_PART * most) ratio[count++] = a[v] / b[v];
-    assert_true(count > 20);
-    qsort(ratio, (size_t)count, sizeof *ratio, ascending);
-    const double median = ratio[count / 2];
-    free(ratio);
-    return median;
 }
 
 /* The map of a noisy scan is the deviation of whole reconstructions, at the level that it says. */
@@ -102,32 +60,9 @@ static void expect_that_of_runs(scan (*make)(void), larmor_recon_opts opts, int 
     }
 }
 
-static scan spokes(void)
-{
-    return scan_of(COILS, 1, 0);
-}
-
 static scan two_frames(void)
 {
     return scan_of(COILS, 2, 0);
-}
-
-static scan lines_of(int acceleration, double partial)
-{
-    const larmor_traj_opts lines = {
-        .matrix = {N, N}, .acceleration = {acceleration}, .calibration = {0}, .partial_fourier = partial};
-    scan s = {.arrays = {.matrix = {N, N}, .trajectory = "cartesian", .images = 1}};
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
-    assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, LARMOR_SHAPE(N, N), &s.truth));
-    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(N, N), NULL, COILS, &s.maps));
-    assert_ok(larmor_traj_create(dev, "cartesian", &lines, &s.image[0].traj));
-    assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, COILS, LARMOR_C64, &s.image[0].kspace));
-    return s;
-}
-
-static scan all_lines(void)
-{
-    return lines_of(1, 0);
 }
 
 static scan every_other_line(void)
@@ -139,10 +74,6 @@ static scan half_of_the_lines(void)
 {
     return lines_of(1, 0.625);
 }
-
-/* At a weight, and without what is looked for before the first image. */
-#define AT(weight) .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = (weight), AS_IT_IS
-#define AS_IT_IS .delays = LARMOR_DELAYS_OFF, .oversample = {1}, .compress = -1
 
 TEST(the_map_of_conjugate_gradients_is_the_deviation_of_whole_reconstructions)
 {
@@ -444,77 +375,6 @@ TEST(responses_are_refused_where_there_are_none)
                    LARMOR_ERR_ARG, "response.contrast: -1, expected a finite number above 0");
     assert_refused(larmor_recon_response(recon, 3, &result, NULL, &maps), LARMOR_ERR_ARG,
                    "response: series 3 is not the last one that was run");
-}
-
-/* ---- what the object may be ---- */
-
-static void posterior_of(scan *s, larmor_recon_opts opts, int samples, larmor_posterior_maps *maps,
-                         larmor_noise_maps *noise, larmor_recon_result *result)
-{
-    opts.maps = s->maps;
-    OWNED(larmor_recon) *recon = recon_of(s, &opts);
-    assert_ok(larmor_recon_run(recon, 0, result));
-    assert_ok(larmor_recon_noise(recon, 0, result, &(larmor_noise_opts){.samples = samples}, noise));
-    assert_ok(larmor_recon_posterior(recon, 0, result, samples, maps));
-    assert_int_equal(maps->count, result->count);
-}
-
-/* For white noise the deviation of the posterior is sigma / sqrt(E N^2 + w), that of the noise in the image sigma
- * sqrt(E N^2) / (E N^2 + w), E the energy of the maps. */
-TEST(the_posterior_of_all_lines_is_that_of_the_formula)
-{
-    OWNED(scan) s = noisy(all_lines);
-    OWNED(float) *m = values_of(s.maps);
-    double energy[N * N] = {0}, expected[N * N];
-    for (int64_t i = 0; i < (int64_t)2 * N * N * COILS; i++) energy[i / 2 % (N * N)] += m[i] * m[i];
-    OWNED(larmor_posterior_maps) maps;
-    OWNED(larmor_noise_maps) noise;
-    OWNED(larmor_recon_result) result;
-    posterior_of(&s, OPTS(.method = "cg", AT(0.5)), 200, &maps, &noise, &result);
-    OWNED(float) *deviation = values_of(maps.map[0].deviation), *mean = values_of(maps.map[0].mean),
-                 *image = values_of(result.image[0].data), *of_noise = values_of(noise.map[0].deviation);
-    double off = 0;
-    for (int64_t v = 0; v < N * N; v++) {
-        const double all = energy[v] * N * N;
-        expected[v] = of_noise[v] * sqrt((all + result.report.weight) / all);
-        off += pow(hypot(mean[2 * v] - image[2 * v], mean[2 * v + 1] - image[2 * v + 1]) / deviation[v], 2) / (N * N);
-    }
-    const double ratio = median_ratio(result.image[0].data, deviation, expected);
-    if (!(fabs(ratio - 1) < 0.03)) fail_msg("the posterior is %g times as wide as it should be", ratio);
-    if (!(off < 1.3 * 2 / 200.)) fail_msg("the mean of 200 samples is %g deviations off", sqrt(off));
-}
-
-TEST(the_posterior_of_tv_is_narrower_the_more_its_weight_says)
-{
-    OWNED(scan) s = noisy(spokes);
-    double all[2] = {0};
-    for (int i = 0; i < 2; i++) {
-        OWNED(larmor_posterior_maps) maps;
-        OWNED(larmor_noise_maps) noise;
-        OWNED(larmor_recon_result) result;
-        posterior_of(&s, OPTS(.method = "tv", AT(i ? 1e-2 : 1e-3)), 16, &maps, &noise, &result);
-        OWNED(float) *deviation = values_of(maps.map[0].deviation);
-        for (int64_t v = 0; v < N * N; v++) all[i] += deviation[v];
-    }
-    assert_true(all[1] > 0 && all[1] < 0.8 * all[0]);
-}
-
-TEST(posteriors_are_refused_where_there_are_none)
-{
-    OWNED(scan) s = noisy(spokes);
-    const larmor_recon_opts grid = OPTS(.maps = s.maps, .method = "grid"),
-                            tgv = OPTS(.maps = s.maps, .method = "tgv");
-    OWNED(larmor_recon) *a = recon_of(&s, &grid), *b = recon_of(&s, &tgv);
-    OWNED(larmor_recon_result) first, second;
-    OWNED(larmor_posterior_maps) maps;
-    assert_ok(larmor_recon_run(a, 0, &first));
-    assert_ok(larmor_recon_run(b, 0, &second));
-    assert_refused(larmor_recon_posterior(a, 0, &first, 0, &maps), LARMOR_ERR_ARG,
-                   "posterior: images by gridding, which has no prior, have no samples");
-    assert_refused(larmor_recon_posterior(b, 0, &second, 4, &maps), LARMOR_ERR_ARG,
-                   "posterior: tgv is no sum of magnitudes");
-    assert_refused(larmor_recon_posterior(b, 0, &second, 1, &maps), LARMOR_ERR_ARG,
-                   "posterior.samples: 1 is not from 2 to 65536");
 }
 
 /* ---- the call ---- */
