@@ -6,8 +6,8 @@
 #include "core/real.h"
 #include "larmor/status.h"
 
-/* A cell is the real parts of a number of each column, and then the imaginary ones. Lines of 64 bytes take a twentieth
- * longer than 32, as fewer of them fit into a cache. */
+/* A cell is the real parts of a number of each column, and then the imaginary ones. Lines of 64 bytes take a
+ * twentieth longer than those of 32, as fewer of them fit into a cache. */
 enum {
     LMR_LANES = 32 / sizeof(real), /* columns at a time */
     LMR_LANE_PASSES = 32,
