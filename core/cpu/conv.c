@@ -182,6 +182,16 @@ static void grid_to_lines(const conv *c, int a, const workspace *w, int64_t firs
 
 /* ---- columns side by side ---- */
 
+/* y <- m .* x */
+static void take_coil(int64_t count, const number *m, const number *x, number *y)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const number a = m[i], b = x[i];
+        y[i].re = a.re * b.re - a.im * b.im;
+        y[i].im = a.re * b.im + a.im * b.re;
+    }
+}
+
 static int64_t rows_of(const conv *c)
 {
     return c->shape.keep[1] * c->shape.keep[2];
@@ -192,9 +202,16 @@ static int64_t pitch_of(const conv *c)
     return c->shape.dim[0] / GROUP * GROUP + 2 * GROUP;
 }
 
-static void row_to_grid(const conv *c, const workspace *w, int64_t row, const number *x, number *grid)
+/* m: what x is multiplied by before, or NULL. */
+static void row_to_grid(const conv *c, const workspace *w, int64_t row, const number *m, const number *x,
+                        number *grid)
 {
-    load(c, 0, w, x + row * c->shape.keep[0]);
+    const int64_t keep = c->shape.keep[0], first = row * keep;
+    if (m)
+        take_coil(keep, m + first, x + first, w->line);
+    else
+        memcpy(w->line, x + first, (size_t)keep * sizeof *x);
+    memset(w->line + keep, 0, (size_t)(c->shape.dim[0] - keep) * sizeof *x);
     R(lmr_cpu_line).exec(c->plan[0][0], w->line, grid + row * pitch_of(c));
 }
 
@@ -210,15 +227,17 @@ static void filter_slab(const conv *c, const workspace *w, int64_t slab, const r
     c->filter_columns(&c->axes, spectrum + slab * each, &grid[slab * LMR_LANES].re, w->room);
 }
 
-static void filter_by_columns(const conv *c, const workspace *w, const real *spectrum, const number *x, number *y)
+static void filter_by_columns(const conv *c, const workspace *w, const real *spectrum, const number *m,
+                              const number *x, number *y)
 {
-    for (int64_t r = 0; r < rows_of(c); r++) row_to_grid(c, w, r, x, w->grid[0]);
+    for (int64_t r = 0; r < rows_of(c); r++) row_to_grid(c, w, r, m, x, w->grid[0]);
     for (int64_t s = 0; s < c->slabs; s++) filter_slab(c, w, s, spectrum, w->grid[0]);
     for (int64_t r = 0; r < rows_of(c); r++) row_from_grid(c, w, r, w->grid[0], y);
 }
 
-/* The same by all threads, `now` arrays beside each other in c->grid. */
-static void filter_columns_by_all(const conv *c, const real *spectrum, int64_t now, const number *x, number *y)
+/* The same by all threads, `now` arrays beside each other in c->grid; m: NULL, or of each of them, and x is one. */
+static void filter_columns_by_all(const conv *c, const real *spectrum, int64_t now, const number *m, const number *x,
+                                  number *y)
 {
     const int64_t rows = rows_of(c), each = c->shape.keep[0] * rows, size = c->grid_size[0];
 #pragma omp parallel num_threads(c->threads)
@@ -226,7 +245,8 @@ static void filter_columns_by_all(const conv *c, const real *spectrum, int64_t n
         const workspace *w = c->workspace + omp_get_thread_num();
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < now * rows; i++)
-            row_to_grid(c, w, i % rows, x + i / rows * each, c->grid + i / rows * size);
+            row_to_grid(c, w, i % rows, m ? m + i / rows * each : NULL, m ? x : x + i / rows * each,
+                        c->grid + i / rows * size);
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < now * c->slabs; i++)
             filter_slab(c, w, i % c->slabs, spectrum, c->grid + i / c->slabs * size);
@@ -242,7 +262,7 @@ static void filter(const conv *c, int a, const workspace *w, const real *spectru
                    number *y, int64_t y_stride)
 {
     if (a == 0 && c->slabs) {
-        filter_by_columns(c, w, spectrum, x, y);
+        filter_by_columns(c, w, spectrum, NULL, x, y);
         return;
     }
     if (a == 2 || a == c->shape.ndim - 1) {
@@ -262,16 +282,19 @@ static void filter(const conv *c, int a, const workspace *w, const real *spectru
         for (int64_t r = 0; r < c->rest[a]; r += GROUP) grid_to_lines(c, a, w, r, grid + k * size, y + k * y_stride);
 }
 
-/* By all threads: `now` arrays of the batch, beside each other in c->grid, each with those that it is mixed with. */
-static void filter_by_all(const conv *c, const real *spectrum, int64_t now, const number *x, number *y,
-                          int64_t stride)
+/* By all threads: `now` arrays of the batch, beside each other in c->grid, each with those that it is mixed with. m:
+ * NULL, or what the one array x becomes each of them by. */
+static void filter_by_all(const conv *c, const real *spectrum, int64_t now, const number *m, const number *x,
+                          number *y, int64_t stride)
 {
     const int64_t n = c->shape.mixed, each = c->shape.keep[0] * c->rest[0], rows = c->shape.dim[0];
     const int64_t size = c->grid_size[0], groups = (c->rest[0] + GROUP - 1) / GROUP;
     if (c->slabs) {
-        filter_columns_by_all(c, spectrum, now, x, y);
+        filter_columns_by_all(c, spectrum, now, m, x, y);
         return;
     }
+    for (int64_t b = 0; b < now && m; b++) take_coil(each, m + b * each, x, y + b * each);
+    if (m) x = y;
     if (c->shape.ndim == 1) {
         for (int64_t b = 0; b < now; b++)
             filter(c, 0, c->workspace, spectrum, x + b * each, stride, y + b * each, stride);
@@ -324,22 +347,12 @@ static larmor_status exec(void *ctx LMR_UNUSED, void *plan, int which, const voi
     for (int64_t i = apart, now; i < batch; i += now) {
         LMR_TRY(lmr_go_on());
         now = beside(c, batch - i);
-        filter_by_all(c, spectrum, now, x + i * each, y + i * each, stride);
+        filter_by_all(c, spectrum, now, NULL, x + i * each, y + i * each, stride);
     }
     return LARMOR_OK;
 }
 
 /* ---- between coils ---- */
-
-/* y <- m .* x */
-static void take_coil(int64_t count, const number *m, const number *x, number *y)
-{
-    for (int64_t i = 0; i < count; i++) {
-        const number a = m[i], b = x[i];
-        y[i].re = a.re * b.re - a.im * b.im;
-        y[i].im = a.re * b.im + a.im * b.re;
-    }
-}
 
 /* x <- x + conj(m) .* y */
 static void add_coil(int64_t count, const number *m, const number *y, number *x)
@@ -383,21 +396,21 @@ static larmor_status coils(void *ctx LMR_UNUSED, void *plan, int64_t count, cons
 #pragma omp parallel for num_threads(c->threads) schedule(static, 1)
         for (int64_t i = 0; i < now; i++) {
             number *own = room + i * each;
-            take_coil(each, m + (first + i) * each, x, own);
-            filter(c, 0, c->workspace + omp_get_thread_num(), c->spectrum, own, each, own, each);
+            const workspace *w = c->workspace + omp_get_thread_num();
+            const number *maps = m + (first + i) * each;
+            if (c->slabs) {
+                filter_by_columns(c, w, c->spectrum, maps, x, own);
+                continue;
+            }
+            take_coil(each, maps, x, own);
+            filter(c, 0, w, c->spectrum, own, each, own, each);
         }
         add_coils(c, each, now, m + first * each, room, y);
     }
     for (int64_t i = apart, now; i < count; i += now) {
         LMR_TRY(lmr_go_on());
         now = beside(c, count - i);
-        const int64_t stretches = (each + STRETCH - 1) / STRETCH;
-#pragma omp parallel for num_threads(c->threads) schedule(static)
-        for (int64_t piece = 0; piece < now * stretches; piece++) {
-            const int64_t first = piece % stretches * STRETCH, at = piece / stretches * each + first;
-            take_coil(stretch(each, first), m + i * each + at, x + first, room + at);
-        }
-        filter_by_all(c, c->spectrum, now, room, room, each);
+        filter_by_all(c, c->spectrum, now, m + i * each, x, room, each);
         add_coils(c, each, now, m + i * each, room, y);
     }
     return LARMOR_OK;

@@ -4,9 +4,7 @@
 
 #include <string.h>
 
-#if defined(__AVX512F__)
-enum { BYTES = 64 };
-#elif defined(__AVX2__)
+#if defined(__AVX2__)
 enum { BYTES = 32 };
 #else
 enum { BYTES = 16 };
@@ -107,6 +105,28 @@ INLINE void pass_2(const int back, const pass *p, const real *restrict x, real *
             }
 }
 
+INLINE void pass_3(const int back, const pass *p, const real *restrict x, real *restrict y)
+{
+    const int64_t step = CELL * p->stride, leap = step * p->m;
+    const real half = (real)0.5, side = -p->roots[3], *w = p->roots + 2 * 3;
+    for (int64_t i = 0; i < p->m; i++, w += 2 * 2)
+        for (int64_t at = 0; at < step; at += CELL)
+            for (int h = 0; h < LANES; h += WIDTH) {
+                const real *from = x + i * step + at + h;
+                real *to = y + 3 * i * step + at + h;
+                pair a, b, c;
+                get(back, from, &a);
+                get(back, from + leap, &b);
+                get(back, from + 2 * leap, &c);
+                const vec sum_re = b.re + c.re, sum_im = b.im + c.im;
+                const vec re = a.re - half * sum_re, im = a.im - half * sum_im;
+                const vec turned_re = side * (b.im - c.im), turned_im = side * (c.re - b.re);
+                put(back, a.re + sum_re, a.im + sum_im, to);
+                put_times(back, w, re + turned_re, im + turned_im, to + step);
+                put_times(back, w + 2, re - turned_re, im - turned_im, to + 2 * step);
+            }
+}
+
 /* Of any radix, by its matrix. */
 INLINE void pass_any(const int back, const int radix, const pass *p, const real *restrict x, real *restrict y)
 {
@@ -140,7 +160,7 @@ INLINE void do_pass(const int back, int radix, int half, int less, const pass *p
     if (radix == 2)
         pass_2(back, p, x, y);
     else if (radix == 3)
-        pass_any(back, 3, p, x, y);
+        pass_3(back, p, x, y);
     else if (radix == 5)
         pass_any(back, 5, p, x, y);
     else if (radix == 7)
@@ -238,8 +258,8 @@ static void filter(const lmr_lane_axes *f, const real *spectrum, real *grid, rea
 {
     const lmr_lane_axis *a = f->axis, *last = f->axis + f->count - 1;
     const int64_t longest = a->n > last->n ? a->n : last->n;
-    const int64_t keep = last->keep;
-    real *x = room, *y = x + longest * CELL, *plane = y + longest * CELL; /* plane [n0, keep1] */
+    const int64_t keep = last->keep, pitch = lmr_lane_pitch(last);
+    real *x = room, *y = x + longest * CELL, *plane = y + longest * CELL; /* plane [n0, pitch] */
     if (f->count == 1) {
         load(a->keep, f->stride[0], grid, x);
         store(a->keep, f->stride[0], filter_axis(a, spectrum, x, y), grid);
@@ -247,15 +267,15 @@ static void filter(const lmr_lane_axes *f, const real *spectrum, real *grid, rea
     }
     for (int64_t i = 0; i < keep; i++) {
         load(a->keep, f->stride[0], grid + 2 * i * f->stride[1], x);
-        scatter(a->n, keep, forth(a, x, y), plane + i * CELL);
+        scatter(a->n, pitch, forth(a, x, y), plane + i * CELL);
     }
     for (int64_t i = 0; i < a->n; i++) {
-        real *line = plane + i * keep * CELL;
+        real *line = plane + i * pitch * CELL;
         memcpy(x, line, (size_t)(keep * CELL) * sizeof *x);
         memcpy(line, filter_axis(last, spectrum + i * last->n * LANES, x, y), (size_t)(keep * CELL) * sizeof *x);
     }
     for (int64_t i = 0; i < keep; i++) {
-        gather(a->n, keep, plane + i * CELL, x);
+        gather(a->n, pitch, plane + i * CELL, x);
         store(a->keep, f->stride[0], back(a, x, y), grid + 2 * i * f->stride[1]);
     }
 }

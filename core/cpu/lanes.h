@@ -6,8 +6,10 @@
 #include "core/real.h"
 #include "larmor/status.h"
 
+/* A cell is the real parts of a number of each column, and then the imaginary ones. Lines of 64 bytes take a
+ * twentieth longer than those of 32, as fewer of them fit into a cache. */
 enum {
-    LMR_LANES = 64 / sizeof(real), /* columns at a time; a cell is so many real parts, and then the imaginary ones */
+    LMR_LANES = 32 / sizeof(real), /* columns at a time */
     LMR_LANE_PASSES = 32,
     LMR_LANE_RADIX = 7 /* the largest prime factor of an axis */
 };
@@ -31,6 +33,12 @@ typedef struct lmr_lane_axes {
 typedef void (*lmr_lane_filter)(const lmr_lane_axes *axes, const real *spectrum, real *grid, real *room);
 
 extern const lmr_lane_filter R(lmr_lanes_base), R(lmr_lanes_avx2), R(lmr_lanes_avx512);
+
+/* Cells from one line of the last axis to the next: odd, so that they do not share a cache's set. */
+static inline int64_t lmr_lane_pitch(const lmr_lane_axis *last)
+{
+    return last->keep | 1;
+}
 
 /* 1 if n has no prime factor that is too large. */
 int R(lmr_lane_has)(int64_t n);

@@ -128,7 +128,7 @@ TEST(portable_columns_are_the_direct_sum)
     check_all(R(lmr_lanes_base));
 }
 
-TEST(columns_in_vectors_of_32_bytes_are_the_direct_sum)
+TEST(columns_by_avx2_are_the_direct_sum)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
@@ -139,7 +139,7 @@ TEST(columns_in_vectors_of_32_bytes_are_the_direct_sum)
     skip();
 }
 
-TEST(columns_in_vectors_of_64_bytes_are_the_direct_sum)
+TEST(columns_by_avx512_are_the_direct_sum)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
