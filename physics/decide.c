@@ -22,11 +22,12 @@
 #define MOST_PHASE_RAD 1e3  /* beyond, places or field strengths are wrong: 60 ms at 0.064 T have 200 */
 
 /* Logarithm of the odds beyond which samples decide, docs/records/physics.md. */
-#define LEAST_LOG_ODDS 2.
-/* The same for a warning of a map, which other faults of the model should not raise; and the misfit over that of the
- * map as it is. */
+#define LEAST_LOG_ODDS 0.5
+/* The same for a warning of a map, and what the other one gains of what is beyond noise with it: other faults of the
+ * model should not raise it. */
 #define LEAST_LOG_ODDS_OF_MAP 10.
-#define MAX_MISFIT_RATIO_OF_MAP 0.98
+#define LEAST_GAIN_OF_MAP 0.02
+#define MOST_DWELL_US 1e3         /* that is worth a warning: bandwidths of images are above 1 kHz */
 #define WEIGHT_OVER_FLAT_PRIOR 5. /* of larmor_weight_of_noise */
 #define LEAST_WEIGHT 1e-4         /* of the largest eigenvalue, where there is next to no noise */
 
@@ -86,7 +87,8 @@ larmor_status lmr_concomitant_expect(lmr_job *job, lmr_scan_facts *facts)
         lmr_warn(
             job->events,
             "concomitant fields: %.2g rad at %.3g T, by the trajectory and the image's place, which no scan has: "
-            "they are not in the model. Check the place and the directions of image %d, and the field strength.",
+            "they are not in the model. Check the place and the directions of image %d, sample_time_us and the field "
+            "strength.",
             most, field_of(job), facts->concomitant_image + 1);
         return LARMOR_OK;
     }
@@ -271,19 +273,24 @@ static larmor_status compare_maps(trial *t, const lmr_job *job)
         if (own < least) text = others[i].text;
         least = fmin(least, own);
     }
-    const double given = misfit(t, as_given), other = misfit(t, least);
-    if (log_odds(t, as_given, least) < LEAST_LOG_ODDS_OF_MAP || other > MAX_MISFIT_RATIO_OF_MAP * given)
+    const double beyond = fmax(0, least - t->noise * t->count);
+    if (log_odds(t, as_given, least) < LEAST_LOG_ODDS_OF_MAP || as_given - least < LEAST_GAIN_OF_MAP * beyond)
         return LARMOR_OK;
     lmr_warn(
         job->events,
-        "opts.b0: the samples fit the map better %s: misfit %.3g instead of %.3g. It is taken as it is, in Hz, for "
+        "opts.b0: the samples fit the map better %s: misfit %.5g instead of %.5g. It is taken as it is, in Hz, for "
         "phases exp(+2 pi i f t). Check its sign, its unit and its place, and the scan's dwell time.",
-        text, other, given);
+        text, misfit(t, least), misfit(t, as_given));
     return LARMOR_OK;
 }
 
 static larmor_status check_map(trial *t, const lmr_job *job)
 {
+    if (job->facts->info.dwell_us > MOST_DWELL_US)
+        lmr_warn(
+            job->events,
+            "opts.b0: a sample takes %.3g ms by the header, which is long. Check that its sample_time_us is in us.",
+            1e-3 * job->facts->info.dwell_us);
     const larmor_status st = compare_maps(t, job);
     t->facts->physics->b0_factor = 1;
     if (st && st != LARMOR_STOPPED)

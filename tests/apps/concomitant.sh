@@ -52,7 +52,7 @@ awk -v a="$auto" -v b="$with" -v c="$without" 'BEGIN { exit !(a > 0 && a <= 1.02
 
 "$SPOIL" seen.h5 far-away || fail "spoil far-away"
 near=$(nrmse seen.h5)
-grep -q '^warning: concomitant fields: [0-9.e+]* rad at 0.1 T, by the trajectory and the image'"'"'s place, which no scan has: they are not in the model\. Check the place and the directions of image 1, and the field strength\.$' log ||
+grep -q '^warning: concomitant fields: [0-9.e+]* rad at 0.1 T, by the trajectory and the image'"'"'s place, which no scan has: they are not in the model\. Check the place and the directions of image 1, sample_time_us and the field strength\.$' log ||
     fail "$last: $(cat log)"
 [ "$near" = "$without" ] || fail "far away: $near, without the fields $without"
 
