@@ -11,6 +11,8 @@
 
 /* ---- times ---- */
 
+#define LEAST_DWELL_S 50e-9 /* readouts of scanners have bandwidths of some MHz at most */
+
 /* times <- times - that of the sample nearest to k = 0: there the image has its phase, whatever its echo time. */
 static larmor_status begin_at_centre(const larmor_array *traj, int64_t count, double *times)
 {
@@ -68,6 +70,24 @@ static larmor_status stored_times(const lmr_job *job, const int *index, int coun
     return st;
 }
 
+/* The mean step of the first readout, in s. */
+static double step_of(larmor_shape shape, const double *times)
+{
+    const int64_t last = shape.dim[0] - 1;
+    return shape.dim[1] > 1 && last > 0 ? fabs(times[last] - times[0]) / (double)last : 0;
+}
+
+/* A unit that is not us makes phases of fields vanish. */
+static larmor_status check_step(const lmr_job *job, larmor_shape shape, const double *times)
+{
+    const double step = step_of(shape, times);
+    if (!(step > 0) || step >= LEAST_DWELL_S) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_FORMAT,
+                    "%s: a sample takes %.3g ns by the times of its readouts, expected at least %.0f ns; state "
+                    "sample_time_us in us.",
+                    lmr_source_name(job->facts->source), 1e9 * step, 1e9 * LEAST_DWELL_S);
+}
+
 larmor_status lmr_times_of(const lmr_job *job, const int *index, int groups, const larmor_array *traj,
                            larmor_shape *shape, double **times)
 {
@@ -78,6 +98,7 @@ larmor_status lmr_times_of(const lmr_job *job, const int *index, int groups, con
     if (traj && count * larmor_array_shape(traj).dim[0] != larmor_array_count(traj))
         st = LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %lld times of %lld samples", lmr_source_name(job->facts->source),
                       (long long)count, (long long)(larmor_array_count(traj) / larmor_array_shape(traj).dim[0]));
+    if (!st) st = check_step(job, *shape, *times);
     if (!st && traj) *shape = LARMOR_SHAPE(larmor_array_shape(traj).dim[1], larmor_array_shape(traj).dim[2]);
     for (int64_t i = 0; i < count && !st && f->has_start; i++) (*times)[i] += f->start_s;
     if (!st && traj && !f->has_start) st = begin_at_centre(traj, count, *times);
