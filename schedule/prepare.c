@@ -269,13 +269,23 @@ static void name_of_bins(const larmor_recon *r, int dims, char name[32])
                                      ratio_of_bins(info->bins_letter[d], info->bins[d]));
 }
 
-/* Whether each series fits by the job's method, of one coil at a time. */
+/* Virtual coils are found later: those that are asked for, or as many as are left as they are. */
+static int expected_coils(const larmor_recon *r)
+{
+    enum { USUAL = 12 };
+    const int coils = r->facts.coils;
+    const double asked = r->settings.opts.compress;
+    if (asked < 0) return coils;
+    return (int)fmin(coils, asked >= 1 ? asked : USUAL);
+}
+
+/* Whether each series fits by the job's method. */
 static larmor_status series_fit(larmor_recon *r, int *fit)
 {
     lmr_series list = {.group = NULL};
     lmr_plan plan = {.bytes = NULL};
     const int coils = r->facts.coils;
-    r->facts.coils = 1;
+    r->facts.coils = expected_coils(r);
     larmor_status st = lmr_series_gather(&r->job, &r->settings.only, &list);
     if (!st) st = lmr_plan_make(&r->job, r->settings.opts.memory, &list, &plan);
     r->facts.coils = coils;

@@ -1,6 +1,7 @@
 /* The weight of a regulariser from the data: the problem of the samples that are kept is iterated while the weight
  * falls, and its images are compared with the samples that are held out. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <string.h>
 
 #include "recon/choose/choose.h"
 #include "recon/solve/regularised.h"
@@ -122,7 +123,7 @@ static larmor_status begin(search *w, const larmor_regulariser *r, const larmor_
     w->s.make = lmr_regularised_inverse;
     w->s.maker = &w->u;
     LMR_TRY(lmr_admm_create(r->penalty.K, r->penalty.g, START_WEIGHT * unit, &same, &w->s));
-    const int is_series = t->c->image.ndim < t->x->shape.ndim;
+    const int is_series = !strcmp(larmor_op_name(A), "frames"); /* coefficients of a basis have all samples each */
     if (is_series && !o->inner) w->s.most = MOST_INNER_OF_SERIES;
     if (r->set) w->s.unweighted = larmor_array_count(t->x);
     if (r->set && !t->image)

@@ -370,11 +370,11 @@ static larmor_status filter_whole(const inverse *m, larmor_array *y)
 }
 
 /* Frames that share an FFT, whose memory grows with them: a part of all of them. */
-static int64_t frames_at_once(int64_t frames, double voxels)
+static int64_t frames_at_once(int64_t frames, int64_t voxels)
 {
-    const double most = 0x1p23; /* voxels, which keep a GPU busy */
+    enum { MOST = 1 << 23 }; /* voxels, which keep a GPU busy */
     int64_t count = frames;
-    while (count > 1 && (frames % count || (double)count * voxels > most)) count--;
+    while (count > 1 && (frames % count || count > MOST / voxels)) count--;
     return count;
 }
 
@@ -460,7 +460,7 @@ static larmor_status make_inverse(const larmor_circulant *c, double lambda, larm
     if (K && penalty > 0) LMR_TRY(add_penalty(K, c->square * penalty, m->factors));
     LMR_TRY(lmr_circulant_invert(whole, m->factors));
     LMR_TRY(larmor_axpby(1 / c->count, m->factors, 0, m->factors));
-    m->at_once = frames_at_once(frames ? frames : 1, c->count);
+    m->at_once = frames_at_once(frames ? frames : 1, larmor_shape_count(c->image));
     if (c->slabs)
         m->slabs = lmr_slab_fft_ref(c->slabs);
     else
