@@ -122,14 +122,16 @@ static larmor_status try_shifts(const search *s)
 
 /* ---- every second readout ---- */
 
-enum { MIRRORED_X, MIRRORED_Y, MIRRORED_Z, REVERSED, SWAPPED };
+enum { MIRRORED_X, MIRRORED_Y, MIRRORED_Z, REVERSED, REVERSED_BY_ONE, SWAPPED };
 
+/* The middle of an even number of samples from -k to k is sample n / 2: the one opposite of i is n - i. */
 static void change_readout(const search *s, int change, int64_t r)
 {
     for (int64_t i = 0; i < s->scan->n; i++) {
         double *k = place(s, i, r);
         if (change <= MIRRORED_Z) k[change] = -k[change];
         if (change == REVERSED) memcpy(k, said(s, s->scan->n - 1 - i, r), (size_t)s->scan->nd * sizeof *k);
+        if (change == REVERSED_BY_ONE) place_at(s, (double)(s->scan->n - i), r, k);
         if (change != SWAPPED) continue;
         k[0] = said(s, i, r)[1];
         k[1] = said(s, i, r)[0];
@@ -138,8 +140,8 @@ static void change_readout(const search *s, int change, int64_t r)
 
 static larmor_status try_alternating(const search *s)
 {
-    static const char *const change[] = {"mirrored along x", "mirrored along y", "mirrored along z", "reversed",
-                                         "with x and y swapped"};
+    static const char *const change[] = {"mirrored along x", "mirrored along y", "mirrored along z",
+                                         "reversed",         "reversed",         "with x and y swapped"};
     char name[96];
     for (int j = MIRRORED_X; j <= SWAPPED; j++) {
         if ((j == MIRRORED_Z && s->scan->nd < 3) || (j == SWAPPED && s->scan->nd < 2)) continue;

@@ -78,6 +78,18 @@ TEST(every_second_readout_mirrored_is_named)
     expect_clear(found_for(spokes_of(111.2461180), said, 1e-4), "every second readout mirrored along y");
 }
 
+/* Of an even number of samples from -k to k the one opposite of i is n - i. */
+TEST(every_second_spoke_from_its_other_end_is_named)
+{
+    const double noise[] = {1e-6, 5e-4};
+    for (int i = 0; i < 2; i++) {
+        double *is = spokes_of(180. / SPOKES);
+        for (int r = 1; r < SPOKES; r += 2)
+            for (int j = 0; j < 2 * SAMPLES; j++) is[j + 2 * SAMPLES * r] *= -1;
+        expect_clear(found_for(is, spokes_of(180. / SPOKES), noise[i]), "every second readout reversed");
+    }
+}
+
 TEST(samples_that_are_later_than_described_are_named)
 {
     double *said = spokes_of(111.2461180), *is = spokes_of(111.2461180);
