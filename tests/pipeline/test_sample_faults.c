@@ -113,6 +113,27 @@ static void offset(float *x, int64_t points, int coils, double number)
     }
 }
 
+/* A wave that goes on from readout to readout, as one from outside does. */
+static void add_wave(float *x, int64_t points, int coils, double number)
+{
+    float most = 0;
+    for (int64_t i = 0; i < 2 * points * coils; i++) most = fmaxf(most, fabsf(x[i]));
+    for (int64_t i = 0; i < points * coils; i++) {
+        const double phase = 2 * M_PI * 0.15 * (double)(i % points) + (double)(i / points);
+        x[2 * i] += (float)((double)most * number * cos(phase));
+        x[2 * i + 1] += (float)((double)most * number * sin(phase));
+    }
+}
+
+TEST(a_wave_that_goes_on_from_readout_to_readout_is_found_in_even_spokes)
+{
+    for (int coils = 1; coils <= 4; coils *= 4) {
+        const larmor_sample_faults found = faults_of("radial", coils, 1e-5, 3, 0.1, add_wave);
+        assert_true(found.carrier > 0);
+        assert_true(fabs(found.carrier_frequency - 0.15) < 1. / 64);
+    }
+}
+
 TEST(an_offset_of_all_samples_is_found_and_none_in_a_right_scan)
 {
     static const char said[] = "all samples have a constant in common, with ";
@@ -132,10 +153,10 @@ TEST(an_offset_of_all_samples_is_found_and_none_in_a_right_scan)
 }
 
 /* A point at a place that is no middle of the image, in coils alike but for their phase. */
-static larmor_sample_faults faults_of_point(const char *traj, double noise, int coils, double amplitude)
+static larmor_sample_faults faults_of_point(const char *traj, int size, double noise, int coils, double amplitude)
 {
-    const int64_t matrix[3] = {N, N, 1};
-    const larmor_traj_opts opts = {.matrix = {N, N}};
+    const int64_t matrix[3] = {size, size, 1};
+    const larmor_traj_opts opts = {.matrix = {size, size}, .samples = 96};
     larmor_sample_faults found;
     OWNED(larmor_array) *k, *samples;
     assert_ok(larmor_traj_create(dev, traj, &opts, &k));
@@ -159,12 +180,13 @@ static larmor_sample_faults faults_of_point(const char *traj, double noise, int 
 /* Its k-space is as flat as noise, and each line has one frequency. */
 TEST(a_small_object_is_no_carrier_and_neither_it_nor_noise_has_an_echo_elsewhere)
 {
-    const char *const traj[] = {"golden", "spiral", "cartesian"};
-    for (int t = 0; t < 3; t++)
+    const char *const traj[] = {"golden", "spiral", "cartesian", "radial"};
+    const int size[] = {32, 32, 32, 48};
+    for (int t = 0; t < 4; t++)
         for (int coils = 1; coils <= 4; coils *= 4)
             for (int noisy = 0; noisy < 3; noisy++) { /* the last one is noise alone */
                 const larmor_sample_faults found =
-                    faults_of_point(traj[t], noisy ? 0.1 : 1e-3, coils, noisy < 2 ? 1 : 0);
+                    faults_of_point(traj[t], size[t], noisy ? 0.1 : 0.02, coils, noisy < 2 ? 1 : 0);
                 assert_true(found.carrier == 0);
                 assert_true(found.echo_distance == 0);
             }
