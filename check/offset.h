@@ -5,9 +5,9 @@
 
 #include "core/array.h"
 
-/* Of complex samples [n, readouts, coils] the power of a constant in the outer part of k-space, over that of what else
- * its rings have in common; 0 where the dot that it makes in the middle of the image is below three times the root mean
- * square of the image.
+/* Of complex samples [n, readouts, coils] the power of a constant in the outer part of k-space, over that of what
+ * else its rings have in common; 0 where the dot that it makes in the middle of the image is below three times the
+ * root mean square of the image.
  *
  * nd      axes of k-space.
  * voxels  of the image.

@@ -24,6 +24,10 @@ static const double clear_part_of_one =
 static const double less_gain = 0.02; /* of misfit, as clear_gain, where clear_part_of_one decides */
 static const double most_left = 0.35; /* misfit: what leaves more of the samples unexplained explains nothing */
 
+/* Of the misfit of the best candidate: an object beyond the field of view that leaves less is what the samples show.
+ * One of 1.42 times the field of view in four trajectories leaves 0.08 to 0.15, faults leave 0.36 and more. */
+#define WIDE_EXPLAINS 0.25
+
 /* These spare time; not measured but in all (docs/records/validation.md, "What comparisons of descriptions take"). */
 static const double promising = 0.8; /* of the rough misfit: above it a candidate is not fitted fully */
 static const double as_much = 0.7;   /* of the samples and cells in the centre that a candidate keeps at least */
@@ -463,7 +467,7 @@ static larmor_status judge(const search *s)
     const double own = f->misfit * part;
     f->unexplained = s->own.beyond_noise * part;
     f->is_clear = f->better < clear_part * own && f->better < own - clear_gain && f->better < most_left;
-    f->is_clear |= explains_more_by_less(s);
+    f->is_clear |= own > WIDE_EXPLAINS * *s->least && explains_more_by_less(s);
     return LARMOR_OK;
 }
 

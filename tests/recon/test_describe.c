@@ -63,6 +63,19 @@ TEST(a_right_description_gets_no_warning)
         }
 }
 
+/* Samples at k s are those of an object s times as large. */
+TEST(an_object_beyond_the_field_of_view_is_no_wrong_description)
+{
+    const double angle[] = {111.2461180, 180. / SPOKES}, size[] = {1.3, 1.5};
+    for (int a = 0; a < 2; a++)
+        for (int i = 0; i < 2; i++) {
+            double *k = spokes_of(angle[a]);
+            for (int64_t j = 0; j < 2 * SAMPLES * SPOKES; j++) k[j] *= size[i];
+            const larmor_description found = found_for(k, spokes_of(angle[a]), 1e-5);
+            assert_int_equal(found.is_clear, 0);
+        }
+}
+
 static void expect_clear(larmor_description found, const char *name)
 {
     assert_int_equal(found.is_clear, 1);
