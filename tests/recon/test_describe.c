@@ -592,3 +592,30 @@ TEST(an_object_that_folds_has_no_step)
         for (double size = 1.3; size < 2; size += 0.2)
             assert_int_equal(found_for_step(0, 1, size, 0, coils).is_clear, 0);
 }
+
+/* Lines without those from -4/FOV to -1/FOV. */
+static larmor_description found_with_gap(int coils, double noise)
+{
+    OWNED(double) *k = malloc(sizeof *k * 2 * N * (LINES - 4));
+    OWNED(larmor_phantom) *phantom;
+    OWNED(larmor_array) *traj, *kspace;
+    larmor_description found;
+    for (int i = 0; i < N * (LINES - 4); i++) {
+        const int line = i / N - LINES / 2;
+        k[2 * i] = i % N - N / 2;
+        k[2 * i + 1] = line < -4 ? line : line + 4;
+    }
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES - 4), LARMOR_F64, k, &traj));
+    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
+    assert_ok(larmor_phantom_noise(kspace, noise, 1));
+    assert_ok(larmor_compare_lines(kspace, traj, &found));
+    return found;
+}
+
+TEST(missing_lines_beside_the_centre_are_no_step)
+{
+    for (int coils = 1; coils <= 4; coils++)
+        for (double noise = 1e-6; noise < 1e-2; noise *= 30)
+            assert_int_equal(found_with_gap(coils, noise).is_clear, 0);
+}
