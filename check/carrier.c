@@ -1,6 +1,7 @@
 /* One frequency that all readouts have at their ends. SPDX-License-Identifier: Apache-2.0 */
 #include "check/carrier.h"
 
+#include <complex.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,9 @@
 #include "recon/inputs.h"
 
 #define MIN_CARRIER 10 /* to the power of any other frequency; 340 right scans: 6.9, three with a carrier: 25 to 83 */
+#define MIN_SHARE .8 /* of the readouts, which have their largest power at that frequency */
+#define MAX_LOCKED .5 /* of 1: phases from line to line, which are all alike for a small object */
+#define CROOKED 1e-8   /* of 1: what the product of directions of two lines lacks; that of two spokes lacks more */
 enum { TAIL = 64, TAILS = 64, BINS = 2 * TAIL, LEAST_TAIL = 12, PEAK = 5, SLOW = 3 };
 
 /* The length of the tails, at which end they are, and how far apart the readouts are that they are of. */
@@ -113,12 +117,86 @@ static void find_levels(const tails *t, double *spectrum, double level[BINS])
     }
 }
 
+/* The part of the readouts that have their largest power within `width` bins of the peak. */
+static double share_at(const tails *t, const double *spectrum, int peak, int64_t width)
+{
+    int64_t there = 0;
+    for (int64_t j = 0; j < t->count; j++) {
+        int most = 0;
+        for (int bin = 0; bin < BINS; bin++)
+            if (spectrum[bin + BINS * j] > spectrum[most + BINS * j]) most = bin;
+        const int away = abs(most - peak);
+        there += away <= width || BINS - away <= width;
+    }
+    return (double)there / (double)t->count;
+}
+
+/* 1 if the tails of readouts r and r + 1 lie along one direction. */
+static int are_parallel(const tails *t, const double *k, int nd, int64_t n, int64_t r)
+{
+    double product = 0, a2 = 0, b2 = 0;
+    for (int d = 0; d < nd; d++) {
+        const double *at = k + d + nd * (t->first + n * r), *next = at + nd * n;
+        const double a = at[nd * (t->length - 1)] - at[0], b = next[nd * (t->length - 1)] - next[0];
+        product += a * b;
+        a2 += a * a;
+        b2 += b * b;
+    }
+    return product > (1 - CROOKED) * sqrt(a2 * b2);
+}
+
+/* The product of a frequency in one readout and the next, of all coils. */
+static double complex product_of(const tails *t, const float *x, int64_t pairs, int64_t coils, int64_t j, int peak)
+{
+    double complex sum = 0;
+    for (int64_t c = 0; c < coils; c++) {
+        double complex a[2] = {0};
+        for (int64_t i = 0; i < 2 * t->length; i++) {
+            const float *at = x + 2 * (i + 2 * t->length * (j + pairs * c));
+            const double phase = -2 * M_PI * peak * (double)(i % t->length) / BINS;
+            a[i / t->length] += ((double)at[0] + I * (double)at[1]) * cexp(I * phase);
+        }
+        sum += a[1] * conj(a[0]);
+    }
+    return sum;
+}
+
+/* How alike the phases are by which the frequency turns from line to the next: 1 for an object at one place, about
+ * 0.1 for a wave that knows nothing of the lines. 0 where readouts are no lines. */
+static larmor_status find_locked(const tails *t, const larmor_array *kspace, const double *k, int nd, int peak,
+                                 double *locked)
+{
+    const larmor_shape shape = larmor_array_shape(kspace);
+    int64_t index[2 * TAIL], pairs = 0;
+    double complex all = 0;
+    double size = 0;
+    *locked = 0;
+    LMR_HEAP LMR_NEW(int64_t, at, 2 * TAIL * TAILS);
+    LMR_HEAP float *x = NULL;
+    for (int64_t r = 0; r + 1 < shape.dim[1]; r += t->apart) {
+        if (!are_parallel(t, k, nd, shape.dim[0], r)) continue;
+        for (int64_t i = 0; i < 2 * t->length; i++)
+            index[i] = (r + i / t->length) * shape.dim[0] + t->first + i % t->length;
+        memcpy(at + 2 * t->length * pairs++, index, 2 * (size_t)t->length * sizeof *at);
+    }
+    if (2 * pairs < t->count) return LARMOR_OK;
+    LMR_TRY(lmr_samples_take(kspace, at, 2 * t->length * pairs, &x));
+    for (int64_t j = 0; j < pairs; j++) {
+        const double complex one = product_of(t, x, pairs, shape.dim[2], j, peak);
+        all += one;
+        size += cabs(one);
+    }
+    *locked = size > 0 ? cabs(all) / size : 0;
+    return LARMOR_OK;
+}
+
 /* A carrier is one frequency in all readouts, where the object's edges are at as many as there are readouts. */
-larmor_status lmr_carrier_find(const larmor_array *kspace, const float *radius, double *carrier, double *frequency)
+larmor_status lmr_carrier_find(const larmor_array *kspace, const float *radius, const double *k, int nd,
+                               double *carrier, double *frequency)
 {
     const larmor_shape shape = larmor_array_shape(kspace);
     const tails t = choose_tails(radius, shape.dim[0], shape.dim[1]);
-    double level[BINS], others = 0;
+    double level[BINS], others = 0, locked;
     int peak = 0;
     *carrier = *frequency = 0;
     if (t.length < LEAST_TAIL) return LARMOR_OK;
@@ -133,6 +211,9 @@ larmor_status lmr_carrier_find(const larmor_array *kspace, const float *radius, 
         if (away >= width && BINS - away >= width) others = fmax(others, level[bin]);
     }
     if (peak < slow || BINS - peak < slow || !(level[peak] > MIN_CARRIER * others)) return LARMOR_OK;
+    if (share_at(&t, spectrum, peak, 2 * TAIL / t.length) < MIN_SHARE) return LARMOR_OK;
+    LMR_TRY(find_locked(&t, kspace, k, nd, peak, &locked));
+    if (locked > MAX_LOCKED) return LARMOR_OK;
     *carrier = level[peak] / others;
     *frequency = (double)(peak > TAIL ? peak - BINS : peak) / BINS;
     return LARMOR_OK;

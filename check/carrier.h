@@ -11,5 +11,9 @@ larmor_status lmr_samples_take(const larmor_array *kspace, const int64_t *index,
 /* Of complex samples [n, readouts, coils] the power of the frequency that the ends of some readouts have most of, over
  * that of any other, and the frequency, in cycles a sample; 0 where there is none.
  *
- * radius  [n, readouts] of |k|, in any unit. */
-larmor_status lmr_carrier_find(const larmor_array *kspace, const float *radius, double *carrier, double *frequency);
+ * A small object has one frequency in all lines, too, but with a phase that is as its place tells.
+ *
+ * radius  [n, readouts] of |k|, in any unit.
+ * k       [nd, n, readouts], cycles per field of view. */
+larmor_status lmr_carrier_find(const larmor_array *kspace, const float *radius, const double *k, int nd,
+                               double *carrier, double *frequency);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "check/fold.h"
 #include "core/owned.h"
 #include "core/status.h"
 #include "larmor/describe.h"
@@ -108,6 +109,29 @@ static larmor_status compare_lines(larmor_recon *r, const larmor_samples *sample
     return LARMOR_OK;
 }
 
+/* ---- lines of one coil ---- */
+
+#define MAX_ENLARGED 1.01 /* of the encoded field of view, for a grid whose places are its own; not measured */
+
+static larmor_status look_at_steps(larmor_recon *r, int index, const larmor_samples *samples)
+{
+    const larmor_grid *grid = &r->job.facts->grid[index];
+    larmor_group group;
+    larmor_encoding encoding;
+    int64_t step[3] = {1, 1, 1};
+    if (r->job.facts->coils > 1) return LARMOR_OK;
+    LMR_TRY(lmr_source_group(r->job.facts->source, index, &group));
+    LMR_TRY(lmr_source_encoding(r->job.facts->source, group.encoding, &encoding));
+    LMR_TRY(lmr_fold_steps(samples->traj, step));
+    for (int d = 0; d < grid->ndim; d++)
+        if (step[d] > 1 && grid->fov_mm[d] < MAX_ENLARGED * encoding.fov_mm[d])
+            lmr_warn(&r->events,
+                     "lines are %lld/FOV apart along %c, which one coil cannot make up for: each place of the image "
+                     "has those 1/%lld of the field of view away folded in. Scan all lines, or with more coils.",
+                     (long long)step[d], "xyz"[d], (long long)step[d]);
+    return LARMOR_OK;
+}
+
 /* ---- given maps ---- */
 
 /* The region as the coils themselves have it. */
@@ -190,6 +214,7 @@ static larmor_status compare_first(larmor_recon *r)
     LMR_TRY(lmr_group_average(job, index, &samples, &made, &cartesian));
     larmor_status st = compare_lines(r, &samples, cartesian.on_grid);
     int explained = 0;
+    if (!st && cartesian.on_grid) st = look_at_steps(r, index, &samples);
     if (!st && !cartesian.on_grid) st = compare_off_grid(r, &samples, &explained);
     const int given = has_given(job, index) && !explained;
     const int has_coils =

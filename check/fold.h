@@ -11,3 +11,10 @@
  * axes    those that are looked at, whose samples are 1/FOV of the image apart; gets those that are found.
  * Errors  LARMOR_ERR_MEMORY. */
 larmor_status lmr_fold_find(const larmor_array *x, int ndim, int *axes);
+
+/* step[d] <- the fewest cycles per field of view between two places of samples along axis d of a grid: above 1 every
+ * place of an image is one with others, which one coil cannot tell apart. 0 where all samples are at one place.
+ *
+ * traj    [nd, ...], whole cycles per field of view, within what a grid holds.
+ * Errors  LARMOR_ERR_MEMORY. */
+larmor_status lmr_fold_steps(const larmor_array *traj, int64_t step[3]);

@@ -53,6 +53,14 @@ void lmr_describe_zeros(const larmor_sample_faults *f, char *line, size_t room)
 
 void lmr_describe_carrier(const larmor_sample_faults *f, char *line, size_t room)
 {
+    if (f->carrier_frequency == 0) {
+        snprintf(line, room,
+                 "all samples have a constant in common, with %.2g times the power of what else the outer part of "
+                 "k-space has in common: an offset of the receiver, which makes a dot in the middle of the image. "
+                 "Subtract it, as noise readouts or the outermost samples have it.",
+                 f->carrier);
+        return;
+    }
     snprintf(line, room,
              "one frequency, %.2f cycles per sample, has %.2g times the power of any other in the outer part of "
              "readouts: interference from outside, which makes a stripe or a ring in the image.",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "check/carrier.h"
+#include "check/offset.h"
 #include "core/array.h"
 #include "core/device.h"
 #include "core/owned.h"
@@ -21,7 +22,8 @@
 #define MIN_OTHER_DISTANCE 1e-3 /* cycles per field of view */
 #define MIN_ECHO_DISTANCE 3     /* cycles per field of view */
 #define MAX_CENTRE_DISTANCE 0.6 /* cycles per field of view: readouts that pass it at most so far away */
-#define CENTRE_RADIUS 0.25      /* of what the trajectory reaches */
+#define ABOVE_NOISE 2      /* of the mean energy: what an echo has beyond the largest of n samples of noise, log(n) */
+#define CENTRE_RADIUS 0.25 /* of what the trajectory reaches */
 #define MAX_FLAT_RATIO                                                                                               \
     2 /* magnitude in the centre over that in the outermost part: of noise, 1; of coils, 10 and more */
 #define MIN_LOUD_RATIO 5 /* of the usual magnitude of coils in the outermost part */
@@ -363,12 +365,14 @@ static void find_peaks(void *self, int64_t p)
     view *v = self;
     for (int64_t r = first_readout(v, p); r < first_readout(v, p + 1); r++) {
         int64_t at = r * v->n;
-        double least = INFINITY;
+        double least = INFINITY, energy = 0;
         for (int64_t i = r * v->n; i < (r + 1) * v->n; i++) {
             if (v->energy[i] > v->energy[at]) at = i;
             least = fmin(least, from_centre(v, i));
+            energy += v->energy[i];
         }
-        v->peak[r] = least < MAX_CENTRE_DISTANCE ? (float)from_centre(v, at) : -1;
+        const int flat = v->energy[at] * (double)v->n < (log((double)v->n) + ABOVE_NOISE) * energy;
+        v->peak[r] = least >= MAX_CENTRE_DISTANCE ? -1 : flat ? 0 : (float)from_centre(v, at);
     }
 }
 
@@ -425,11 +429,14 @@ static void count_zeros(const view *v, larmor_sample_faults *out)
 
 static larmor_status find_all(view *v, larmor_array *kspace, larmor_sample_faults *out)
 {
+    double voxels = 1;
+    for (int d = 0; d < v->nd; d++) voxels *= (double)v->matrix[d];
     LMR_TRY(find_radii(v));
     LMR_TRY(find_levels(v, kspace));
     LMR_TRY(survey(v, kspace, out));
     LMR_TRY(find_clipped(v, kspace, out));
-    LMR_TRY(lmr_carrier_find(kspace, v->radius, &out->carrier, &out->carrier_frequency));
+    LMR_TRY(lmr_carrier_find(kspace, v->radius, v->k, v->nd, &out->carrier, &out->carrier_frequency));
+    if (out->carrier == 0) LMR_TRY(lmr_offset_find(kspace, v->radius, v->nd, voxels, &out->carrier));
     for (int64_t c = 0; c < v->coils; c++) note_levels(v, c);
     find_ceiling(v, out);
     count_copied(v, out);

@@ -350,15 +350,19 @@ static larmor_status solve_directly(lmr_job *job, lmr_frame *frame, double noise
 }
 
 /* Of one image on a grid, of all its sets of maps together. Where the grid is larger than what was encoded,
- * samples are farther apart than at 1/FOV of it, and copies of the object meet its edges. */
+ * samples are farther apart than at 1/FOV of it, and copies of the object meet its edges. So do those of lines
+ * that are farther apart, of one coil or with maps that alias. */
 static larmor_status look_for_fold(const lmr_job *job, const lmr_frame *frames, int count, const larmor_array *x,
                                    larmor_recon_report *result)
 {
     const larmor_grid *grid = &frames->grid;
     if (count > 1 || !frames->cartesian.on_grid || job->facts->slabs || job->facts->basis) return LARMOR_OK;
+    int64_t step[3] = {1, 1, 1};
     result->folded = 0;
+    if (job->facts->coils == 1 || job->found.maps.report.warning == LARMOR_MAPS_UNDERSAMPLED)
+        LMR_TRY(lmr_fold_steps(frames->samples.traj, step));
     for (int d = 0; d < grid->ndim; d++)
-        if (grid->fov_mm[d] < MAX_ENLARGEMENT * frames->encoding.fov_mm[d]) result->folded |= 1 << d;
+        if (step[d] <= 1 && grid->fov_mm[d] < MAX_ENLARGEMENT * frames->encoding.fov_mm[d]) result->folded |= 1 << d;
     return lmr_fold_find(x, grid->ndim, &result->folded);
 }
 

@@ -6,7 +6,10 @@
 #include "io/mrd/mrd.h"
 
 #define LENGTH_OFF .1 /* of a direction's length from 1 */
+#define CROOKED .02   /* the product of two directions that are perpendicular, at most */
 #define SAME_MM .01   /* between positions that are one */
+#define MOVED_MM .5   /* of a readout from the first of its image */
+#define TURNED .02    /* likewise, of a direction */
 
 /* 1 if v is a direction; files that were simulated often have none. */
 static int is_direction(const float v[3])
@@ -15,10 +18,17 @@ static int is_direction(const float v[3])
     return length > 1 - LENGTH_OFF && length < 1 + LENGTH_OFF;
 }
 
+static int is_perpendicular(const float a[3], const float b[3])
+{
+    return fabs((double)a[0] * b[0] + (double)a[1] * b[1] + (double)a[2] * b[2]) <= CROOKED;
+}
+
 /* 1 if a head has directions. */
 int lmr_mrd_is_oriented(const lmr_mrd_head *h)
 {
-    return is_direction(h->read_dir) && is_direction(h->phase_dir) && is_direction(h->slice_dir);
+    return is_direction(h->read_dir) && is_direction(h->phase_dir) && is_direction(h->slice_dir) &&
+           is_perpendicular(h->read_dir, h->phase_dir) && is_perpendicular(h->read_dir, h->slice_dir) &&
+           is_perpendicular(h->phase_dir, h->slice_dir);
 }
 
 static int is_placed(const lmr_mrd_head *h)
@@ -83,6 +93,54 @@ static larmor_status check_slices(larmor_raw *raw)
     return LARMOR_OK;
 }
 
+/* Between the centres of what two readouts are of. */
+static double apart_mm(const lmr_mrd_head *a, const lmr_mrd_head *b)
+{
+    double square = 0;
+    for (int d = 0; d < 3; d++) square += pow((double)a->position[d] - (double)b->position[d], 2);
+    return sqrt(square);
+}
+
+static int is_turned(const lmr_mrd_head *a, const lmr_mrd_head *b)
+{
+    double away = 0;
+    for (int d = 0; d < 3; d++) {
+        away = fmax(away, fabs((double)a->read_dir[d] - (double)b->read_dir[d]));
+        away = fmax(away, fabs((double)a->phase_dir[d] - (double)b->phase_dir[d]));
+        away = fmax(away, fabs((double)a->slice_dir[d] - (double)b->slice_dir[d]));
+    }
+    return away > TURNED;
+}
+
+/* An image lies where its first readout does. */
+static void check_readouts_of_images(larmor_raw *raw)
+{
+    int64_t moved = 0, turned = 0;
+    double farthest = 0;
+    for (int g = 0; g < raw->info.groups; g++) {
+        const int64_t from = raw->first_in_order[g];
+        const lmr_mrd_head *first = &raw->head[raw->order[from]];
+        for (int64_t i = from + 1; i < from + raw->group[g].readouts; i++) {
+            const lmr_mrd_head *h = &raw->head[raw->order[i]];
+            const double away = is_placed(h) && is_placed(first) ? apart_mm(h, first) : 0;
+            moved += away > MOVED_MM;
+            farthest = fmax(farthest, away);
+            turned += lmr_mrd_is_oriented(h) && lmr_mrd_is_oriented(first) && is_turned(h, first);
+        }
+    }
+    if (moved)
+        lmr_mrd_warn(
+            raw,
+            "%lld readouts are up to %.3g mm away from the first of their image, where all of it is taken to "
+            "lie. Slices need a number each in the counter of slices.",
+            (long long)moved, farthest);
+    if (turned)
+        lmr_mrd_warn(raw,
+                     "%lld readouts have other directions than the first of their image, which all of it is taken to "
+                     "have. Trajectories are in the axes of the directions of the head.",
+                     (long long)turned);
+}
+
 larmor_status lmr_mrd_check_geometry(larmor_raw *raw)
 {
     int64_t imaging = 0, without = 0, nowhere = 0;
@@ -94,12 +152,14 @@ larmor_status lmr_mrd_check_geometry(larmor_raw *raw)
     }
     if (without)
         lmr_mrd_warn(raw,
-                     "%lld of %lld readouts lack one of three directions of length 1: the images' orientation in the "
-                     "patient is unknown, which is what NIfTI files say (code 0), and x, y and z stand for it.",
+                     "%lld of %lld readouts lack one of three perpendicular directions of length 1: the images' "
+                     "orientation in the patient is unknown, which is what NIfTI files say (code 0), and x, y and z "
+                     "stand for it.",
                      (long long)without, (long long)imaging);
     if (nowhere)
         lmr_mrd_warn(raw, "%lld of %lld readouts have no position: 0 is taken for it.", (long long)nowhere,
                      (long long)imaging);
+    check_readouts_of_images(raw);
     return check_slices(raw);
 }
 

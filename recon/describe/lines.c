@@ -22,6 +22,10 @@
 enum { HALF = LMR_LINES_SIDE / 2, SIDE = LMR_LINES_SIDE, LINES = LMR_LINES_MOST, LEAST_LINES = 12 };
 enum { KERNEL = LMR_LINES_KERNEL, COILS = LMR_LINES_COILS, COLUMNS = KERNEL * KERNEL * COILS };
 
+/* 1/FOV: lines on each side of the centre that steps are looked for among. Where lines beside the centre are missing,
+ * the signal falls from there to one side, as at a step. */
+enum { LEAST_BESIDE = 4 };
+
 static const double on_grid = 1e-3; /* 1/FOV; not measured */
 
 typedef struct lines {
@@ -345,6 +349,7 @@ static larmor_status compare(const lines *l, larmor_description *found)
         snprintf(name, sizeof name, "every second line turned by %d degrees", 360 * i / PHASES);
         try_change(l, &(change){2, 0, 0, 0, (double)i / PHASES}, name, found);
     }
+    if (l->at[0] > -LEAST_BESIDE || l->at[l->count - 1] < LEAST_BESIDE) return LARMOR_OK;
     apply(l, &(change){.every = 0});
     const lmr_line_block b = block_of(l);
     return lmr_steps_compare(&b, found);

@@ -82,16 +82,17 @@ WITH_SCAN(geometry_comes_from_the_first_imaging_readout_of_the_group)
 /* Two slices 5 mm apart, then with one thing wrong each. */
 WITH_SCAN(a_place_that_the_scan_does_not_say_is_a_warning)
 {
-    static const char *const said[] = {"",
-                                       "2 of 4 readouts lack one of three directions of length 1: the images' "
-                                       "orientation in the patient is unknown, which is what NIfTI files say (code "
-                                       "0), and x, y and z stand for it.\n",
-                                       "4 of 4 readouts have no position: 0 is taken for it.\n2 of 2 slices are at "
-                                       "the same position as another one: "
-                                       "where they lie is not known, which is what NIfTI files say (code 0).\n",
-                                       "2 of 2 slices are at the same position as another one: where they lie is not "
-                                       "known, which is what NIfTI files say "
-                                       "(code 0).\n"};
+    static const char *const said[] = {
+        "",
+        "2 of 4 readouts lack one of three perpendicular directions of length 1: "
+        "the images' orientation in the patient is unknown, which is what NIfTI files say (code "
+        "0), and x, y and z stand for it.\n",
+        "4 of 4 readouts have no position: 0 is taken for it.\n2 of 2 slices are at "
+        "the same position as another one: "
+        "where they lie is not known, which is what NIfTI files say (code 0).\n",
+        "2 of 2 slices are at the same position as another one: where they lie is not "
+        "known, which is what NIfTI files say "
+        "(code 0).\n"};
     for (int wrong = 0; wrong < 4; wrong++) {
         OWNED(scan) *s = radial_scan(4, 1);
         for (int i = 0; i < 4; i++) {
@@ -107,6 +108,60 @@ WITH_SCAN(a_place_that_the_scan_does_not_say_is_a_warning)
         assert_string_equal(larmor_raw_describe(raw).warnings, said[wrong]);
         assert_ok(larmor_raw_image_meta(raw, 0, &m));
         assert_int_equal(m.place_unknown, wrong == 1 || wrong == 2);
+    }
+}
+
+/* Directions 60 degrees apart, or alike, would be a matrix that is none of an image. */
+WITH_SCAN(directions_that_are_not_perpendicular_are_none)
+{
+    const float phase_dir[][3] = {{0, 1, 0}, {1, 0, 0}, {0.5f, 0.8660254f, 0}, {0.001f, 0.9999995f, 0}};
+    for (int i = 0; i < 4; i++) {
+        OWNED(scan) *s = radial_scan(4, 1);
+        for (int r = 0; r < 4; r++)
+            for (int d = 0; d < 3; d++) {
+                ISMRMRD_AcquisitionHeader *h = &s->r[r].head;
+                h->read_dir[d] = (float)(d == 0);
+                h->phase_dir[d] = phase_dir[i][d];
+                h->slice_dir[d] = (float)(d == 2);
+            }
+        write_scan(s);
+        OWNED(larmor_raw) *raw = opened_with(NULL);
+        const int wrong = i == 1 || i == 2;
+        larmor_image_meta m;
+        assert_int_equal(strstr(larmor_raw_describe(raw).warnings,
+                                "4 of 4 readouts lack one of three perpendicular directions of length 1") != NULL,
+                         wrong);
+        assert_ok(larmor_raw_image_meta(raw, 0, &m));
+        assert_int_equal(m.place_unknown, wrong);
+        assert_true(m.phase_dir[1] > 0.99);
+    }
+}
+
+/* Three slices under one number; and directions that turn half way. */
+WITH_SCAN(readouts_of_one_image_at_several_places_are_a_warning)
+{
+    static const char *const said[] = {
+        "",
+        "4 readouts are up to 16 mm away from the first of their image, where all of it is taken to lie. Slices need "
+        "a "
+        "number each in the counter of slices.\n",
+        "3 readouts have other directions than the first of their image, which all of it is taken to have. "
+        "Trajectories are in the axes of the directions of the head.\n"};
+    for (int wrong = 0; wrong < 3; wrong++) {
+        OWNED(scan) *s = radial_scan(6, 1);
+        for (int r = 0; r < 6; r++) {
+            ISMRMRD_AcquisitionHeader *h = &s->r[r].head;
+            const int turned = wrong == 2 && r > 2;
+            h->position[2] = wrong == 1 ? 8 * (float)(r % 3) : 0.3f * (float)(r % 2);
+            h->read_dir[0] = (float)!turned;
+            h->read_dir[1] = (float)turned;
+            h->phase_dir[0] = (float)-turned;
+            h->phase_dir[1] = (float)!turned;
+            h->slice_dir[2] = 1;
+        }
+        write_scan(s);
+        OWNED(larmor_raw) *raw = opened_with(NULL);
+        assert_string_equal(larmor_raw_describe(raw).warnings, said[wrong]);
     }
 }
 

@@ -75,6 +75,54 @@ TEST(every_second_line_without_calibration_lines_is_inverted)
     expect_nearly_the_true_maps(&c);
 }
 
+/* Every second line, of which so many in the middle are all there. */
+static larmor_recon_report report_of_lines(int coils, int64_t step, int64_t calibration, double sigma, notes *n)
+{
+    OWNED(scan) s = {.arrays = {.matrix = {N, N}, .trajectory = "cartesian", .images = 1}};
+    const larmor_traj_opts lines = {.matrix = {N, N}, .acceleration = {step, 1}, .calibration = {calibration, 0}};
+    const larmor_recon_opts opts = OPTS(.listener = take_note, .user = n);
+    assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
+    assert_ok(larmor_traj_create(dev, "cartesian", &lines, &s.image[0].traj));
+    assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, coils, LARMOR_C64, &s.image[0].kspace));
+    assert_ok(larmor_phantom_noise(s.image[0].kspace, sigma, 1));
+    OWNED(larmor_recon_result) result = result_of(&s, &opts);
+    return result.report;
+}
+
+/* They hold to half what smooth maps of another phase explain as well. */
+TEST(maps_of_every_second_line_are_not_trusted_without_calibration_lines)
+{
+    for (int coils = 4; coils <= 8; coils *= 2)
+        for (int noisy = 0; noisy < 2; noisy++) {
+            notes n = {.text = ""}, unused = {.text = ""};
+            const larmor_recon_report none = report_of_lines(coils, 2, 0, noisy ? 2e-3 : 1e-5, &n);
+            assert_noted(n, "coil maps cannot be trusted: only 49 % of the centre of k-space");
+            assert_int_equal(none.maps.warning, LARMOR_MAPS_UNDERSAMPLED);
+            assert_int_equal(none.folded, 0);
+            const larmor_recon_report some = report_of_lines(coils, 2, 12, noisy ? 2e-3 : 1e-5, &unused);
+            assert_int_equal(some.maps.warning, LARMOR_MAPS_TRUSTED);
+        }
+}
+
+/* What one coil cannot tell apart is no object that is too large. */
+TEST(lines_of_one_coil_that_are_far_apart_have_a_warning_of_their_own)
+{
+    for (int64_t step = 1; step <= 3; step++)
+        for (int64_t calibration = 0; calibration <= 8; calibration += 8) {
+            notes n = {.text = ""};
+            const larmor_recon_report report = report_of_lines(1, step, calibration, 1e-4, &n);
+            const int apart = step > 1 && !calibration;
+            char line[256];
+            snprintf(line, sizeof line,
+                     "lines are %d/FOV apart along y, which one coil cannot make up for: each place of the image has "
+                     "those 1/%d of the field of view away folded in. Scan all lines, or with more coils.",
+                     (int)step, (int)step);
+            assert_int_equal(strstr(n.text, line) != NULL, apart);
+            assert_int_equal(report.folded & (apart ? 2 : 0), 0);
+            assert_null(strstr(n.text, "reaches beyond the field of view along y"));
+        }
+}
+
 TEST(a_few_calibration_lines_are_enough_for_espirit)
 {
     const scene c = {"cartesian",

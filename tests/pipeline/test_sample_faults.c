@@ -97,6 +97,101 @@ TEST(a_coil_of_noise_alone_is_named_and_moves_no_echo)
     }
 }
 
+static void keep(float *x, int64_t points, int coils, double number)
+{
+    (void)x, (void)points, (void)coils, (void)number;
+}
+
+/* A constant of this part of the largest value, of another phase in each coil. */
+static void offset(float *x, int64_t points, int coils, double number)
+{
+    float most = 0;
+    for (int64_t i = 0; i < 2 * points * coils; i++) most = fmaxf(most, fabsf(x[i]));
+    for (int64_t i = 0; i < points * coils; i++) {
+        x[2 * i] += (float)((double)most * number * cos((double)(i / points)));
+        x[2 * i + 1] += (float)((double)most * number * sin((double)(i / points)));
+    }
+}
+
+/* A wave that goes on from readout to readout, as one from outside does. */
+static void add_wave(float *x, int64_t points, int coils, double number)
+{
+    float most = 0;
+    for (int64_t i = 0; i < 2 * points * coils; i++) most = fmaxf(most, fabsf(x[i]));
+    for (int64_t i = 0; i < points * coils; i++) {
+        const double phase = 2 * M_PI * 0.15 * (double)(i % points) + (double)(i / points);
+        x[2 * i] += (float)((double)most * number * cos(phase));
+        x[2 * i + 1] += (float)((double)most * number * sin(phase));
+    }
+}
+
+TEST(a_wave_that_goes_on_from_readout_to_readout_is_found_in_even_spokes)
+{
+    for (int coils = 1; coils <= 4; coils *= 4) {
+        const larmor_sample_faults found = faults_of("radial", coils, 1e-5, 3, 0.1, add_wave);
+        assert_true(found.carrier > 0);
+        assert_true(fabs(found.carrier_frequency - 0.15) < 1. / 64);
+    }
+}
+
+TEST(an_offset_of_all_samples_is_found_and_none_in_a_right_scan)
+{
+    static const char said[] = "all samples have a constant in common, with ";
+    const char *const traj[] = {"golden", "spiral", "cartesian"};
+    const double noise[] = {0, 1e-5, 1e-3};
+    char line[512];
+    for (int t = 0; t < 3; t++)
+        for (int i = 0; i < 3; i++)
+            for (int coils = 1; coils <= 8; coils *= 8) {
+                larmor_sample_faults found = faults_of(traj[t], coils, noise[i], 3, 0, keep);
+                assert_true(found.carrier == 0);
+                found = faults_of(traj[t], coils, noise[i], 3, 0.03, offset);
+                assert_true(found.carrier > 0 && found.carrier_frequency == 0);
+                lmr_describe_carrier(&found, line, sizeof line);
+                assert_memory_equal(line, said, sizeof said - 1);
+            }
+}
+
+/* A point at a place that is no middle of the image, in coils alike but for their phase. */
+static larmor_sample_faults faults_of_point(const char *traj, int size, double noise, int coils, double amplitude)
+{
+    const int64_t matrix[3] = {size, size, 1};
+    const larmor_traj_opts opts = {.matrix = {size, size}, .samples = 96};
+    larmor_sample_faults found;
+    OWNED(larmor_array) *k, *samples;
+    assert_ok(larmor_traj_create(dev, traj, &opts, &k));
+    OWNED(double) *at = (double *)values_of(k);
+    const larmor_shape shape = larmor_array_shape(k);
+    const int64_t points = shape.dim[1] * shape.dim[2];
+    OWNED(float) *x = calloc((size_t)(2 * points * coils), sizeof *x);
+    for (int64_t i = 0; i < points * coils; i++) {
+        const double *p = at + 2 * (i % points);
+        const double phase = (double)(i / points) - 2 * M_PI * (0.2 * p[0] - 0.11 * p[1]);
+        x[2 * i] = (float)(amplitude * cos(phase));
+        x[2 * i + 1] = (float)(amplitude * sin(phase));
+    }
+    assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(shape.dim[1], shape.dim[2], coils), LARMOR_C64, x,
+                                  &samples));
+    assert_ok(larmor_phantom_noise(samples, noise, 5));
+    assert_ok(lmr_sample_faults_find(&(larmor_samples){.kspace = samples, .traj = k}, matrix, &found));
+    return found;
+}
+
+/* Its k-space is as flat as noise, and each line has one frequency. */
+TEST(a_small_object_is_no_carrier_and_neither_it_nor_noise_has_an_echo_elsewhere)
+{
+    const char *const traj[] = {"golden", "spiral", "cartesian", "radial"};
+    const int size[] = {32, 32, 32, 48};
+    for (int t = 0; t < 4; t++)
+        for (int coils = 1; coils <= 4; coils *= 4)
+            for (int noisy = 0; noisy < 3; noisy++) { /* the last one is noise alone */
+                const larmor_sample_faults found =
+                    faults_of_point(traj[t], size[t], noisy ? 0.1 : 0.02, coils, noisy < 2 ? 1 : 0);
+                assert_true(found.carrier == 0);
+                assert_true(found.echo_distance == 0);
+            }
+}
+
 /* Parts of at most this part of the largest one of all coils. */
 static void clip(float *x, int64_t points, int coils, double number)
 {

@@ -63,6 +63,19 @@ TEST(a_right_description_gets_no_warning)
         }
 }
 
+/* Samples at k s are those of an object s times as large. */
+TEST(an_object_beyond_the_field_of_view_is_no_wrong_description)
+{
+    const double angle[] = {111.2461180, 180. / SPOKES}, size[] = {1.3, 1.5};
+    for (int a = 0; a < 2; a++)
+        for (int i = 0; i < 2; i++) {
+            double *k = spokes_of(angle[a]);
+            for (int64_t j = 0; j < 2 * SAMPLES * SPOKES; j++) k[j] *= size[i];
+            const larmor_description found = found_for(k, spokes_of(angle[a]), 1e-5);
+            assert_int_equal(found.is_clear, 0);
+        }
+}
+
 static void expect_clear(larmor_description found, const char *name)
 {
     assert_int_equal(found.is_clear, 1);
@@ -76,6 +89,18 @@ TEST(every_second_readout_mirrored_is_named)
     for (int r = 0; r < SPOKES; r += 2)
         for (int i = 0; i < SAMPLES; i++) said[2 * (i + SAMPLES * r) + 1] *= -1;
     expect_clear(found_for(spokes_of(111.2461180), said, 1e-4), "every second readout mirrored along y");
+}
+
+/* Of an even number of samples from -k to k the one opposite of i is n - i. */
+TEST(every_second_spoke_from_its_other_end_is_named)
+{
+    const double noise[] = {1e-6, 5e-4};
+    for (int i = 0; i < 2; i++) {
+        double *is = spokes_of(180. / SPOKES);
+        for (int r = 1; r < SPOKES; r += 2)
+            for (int j = 0; j < 2 * SAMPLES; j++) is[j + 2 * SAMPLES * r] *= -1;
+        expect_clear(found_for(is, spokes_of(180. / SPOKES), noise[i]), "every second readout reversed");
+    }
 }
 
 TEST(samples_that_are_later_than_described_are_named)
@@ -566,4 +591,31 @@ TEST(an_object_that_folds_has_no_step)
     for (int coils = 1; coils <= 4; coils++)
         for (double size = 1.3; size < 2; size += 0.2)
             assert_int_equal(found_for_step(0, 1, size, 0, coils).is_clear, 0);
+}
+
+/* Lines without those from -4/FOV to -1/FOV. */
+static larmor_description found_with_gap(int coils, double noise)
+{
+    OWNED(double) *k = malloc(sizeof *k * 2 * N * (LINES - 4));
+    OWNED(larmor_phantom) *phantom;
+    OWNED(larmor_array) *traj, *kspace;
+    larmor_description found;
+    for (int i = 0; i < N * (LINES - 4); i++) {
+        const int line = i / N - LINES / 2;
+        k[2 * i] = i % N - N / 2;
+        k[2 * i + 1] = line < -4 ? line : line + 4;
+    }
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES - 4), LARMOR_F64, k, &traj));
+    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
+    assert_ok(larmor_phantom_noise(kspace, noise, 1));
+    assert_ok(larmor_compare_lines(kspace, traj, &found));
+    return found;
+}
+
+TEST(missing_lines_beside_the_centre_are_no_step)
+{
+    for (int coils = 1; coils <= 4; coils++)
+        for (double noise = 1e-6; noise < 1e-2; noise *= 30)
+            assert_int_equal(found_with_gap(coils, noise).is_clear, 0);
 }
