@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/coil_change.h"
 #include "check/findings.h"
 #include "check/sample_faults.h"
 #include "core/owned.h"
@@ -284,8 +285,8 @@ static larmor_status check_whitening(larmor_source *source, const view *v, const
     LMR_OR(done, lmr_source_noise(source, dev, &noise));
     if (!noise) goto done;
     const int timed = info->dwell_us > 0 && info->noise_dwell_us > 0;
-    st = larmor_noise_whitening(
-        noise, sqrt((timed ? info->dwell_us / info->noise_dwell_us : 1) * info->noise_bandwidth), &W);
+    st = larmor_noise_whitening(noise,
+                                sqrt(timed ? info->dwell_us / info->noise_dwell_us * info->noise_bandwidth : 1), &W);
     if (st == LARMOR_ERR_NUMERIC) {
         lmr_note(f, LARMOR_WARNING, "noise-scan", "the noise scan whitens nothing: %s", larmor_last_error());
         st = LARMOR_OK;
@@ -308,6 +309,20 @@ static larmor_status check_whitening(larmor_source *source, const view *v, const
                  level);
 done:
     return st;
+}
+
+/* As recon does before the first image. */
+static larmor_status check_shares(const view *v, lmr_findings *f)
+{
+    lmr_coil_change found;
+    char line[512];
+    LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL;
+    if (is_lattice(v)) return LARMOR_OK;
+    LMR_TRY(larmor_samples_align(&v->s, &kspace, &traj));
+    LMR_TRY(lmr_coil_change_find(kspace, traj, &found));
+    lmr_describe_coil_change(&found, line, sizeof line);
+    if (found.change > 0) lmr_note(f, LARMOR_WARNING, "coil-shares", "%s", line);
+    return LARMOR_OK;
 }
 
 /* ---- values ---- */
@@ -401,6 +416,7 @@ static larmor_status look(larmor_source *source, const view *v, larmor_device *d
     LMR_TRY(check_undersampling(v, info.calibration > 0, f));
     LMR_TRY(check_coils(v, info.noise > 0, f));
     if (info.noise) LMR_TRY(check_whitening(source, v, &info, dev, f));
+    LMR_TRY(check_shares(v, f));
     LMR_TRY(check_values(v, f));
     return check_extent(v, f);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "check/coil_change.h"
 #include "check/fold.h"
 #include "core/owned.h"
 #include "core/status.h"
@@ -32,6 +33,14 @@ static int is_in_model(const larmor_recon *r, const larmor_description *found)
     return lmr_physics_has_camera(&r->job) && !strcmp(found->name, "another phase of each readout");
 }
 
+/* 1 if images are frames, which resolve what changes in the course of the scan. */
+static int is_in_frames(const larmor_recon *r, const larmor_description *found)
+{
+    if (!r->facts.info.averaged) return 0;
+    return !found->is_clear || found->leaves_out || !strncmp(found->name, "a move ", 7) ||
+           !strncmp(found->name, "an object that ", 15);
+}
+
 /* *explained <- 1 if images without the model are no images of the object. */
 static larmor_status compare_off_grid(larmor_recon *r, const larmor_samples *samples, int *explained)
 {
@@ -46,12 +55,12 @@ static larmor_status compare_off_grid(larmor_recon *r, const larmor_samples *sam
                 "description: one image of each coil explains the samples within %.2g/FOV to a misfit of %.2g, with "
                 "another phase of each readout %.2g, which the model has",
                 found.reach, found.misfit, found.better);
-    } else if (found.is_clear) {
+    } else if (found.is_clear && !is_in_frames(r, &found)) {
         lmr_warn(&r->events,
                  "the samples fit better with %s: misfit %.2g instead of %.2g in the centre of k-space. Check the "
                  "trajectory, the order of readouts and whether the object moved.",
                  found.name, found.better, found.misfit);
-    } else if (found.unexplained > MAX_UNEXPLAINED) {
+    } else if (found.unexplained > MAX_UNEXPLAINED && !is_in_frames(r, &found)) {
         lmr_warn(
             &r->events,
             "no image explains the samples in the centre of k-space: %.0f %% of them within %.2g/FOV beyond noise "
@@ -62,9 +71,22 @@ static larmor_status compare_off_grid(larmor_recon *r, const larmor_samples *sam
         char other[192] = "";
         if (found.name[0]) snprintf(other, sizeof other, "; best of the others, %.2g: %s", found.better, found.name);
         lmr_log(&r->events,
-                "description: one image of each coil explains the samples within %.2g/FOV to a misfit of %.2g%s",
-                found.reach, found.misfit, other);
+                "description: one image of each coil explains the samples %swithin %.2g/FOV to a misfit of %.2g%s",
+                r->facts.info.averaged ? "of all frames " : "", found.reach, found.misfit, other);
     }
+    return LARMOR_OK;
+}
+
+/* Frames show what changes from one to the next. */
+static larmor_status compare_shares(larmor_recon *r, const larmor_samples *samples)
+{
+    lmr_coil_change found;
+    char line[512];
+    LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL;
+    LMR_TRY(larmor_samples_align(samples, &kspace, &traj));
+    LMR_TRY(lmr_coil_change_find(kspace, traj, &found));
+    lmr_describe_coil_change(&found, line, sizeof line);
+    if (found.change > 0) lmr_warn(&r->events, "%s", line);
     return LARMOR_OK;
 }
 
@@ -215,6 +237,7 @@ static larmor_status compare_first(larmor_recon *r)
     larmor_status st = compare_lines(r, &samples, cartesian.on_grid);
     int explained = 0;
     if (!st && cartesian.on_grid) st = look_at_steps(r, index, &samples);
+    if (!st && !cartesian.on_grid && !r->facts.info.averaged) st = compare_shares(r, &samples);
     if (!st && !cartesian.on_grid) st = compare_off_grid(r, &samples, &explained);
     const int given = has_given(job, index) && !explained;
     const int has_coils =

@@ -1,0 +1,182 @@
+/* A step in how the coils share the signal, in the course of a scan. SPDX-License-Identifier: Apache-2.0 */
+#include "check/coil_change.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/owned.h"
+#include "core/select.h"
+#include "core/status.h"
+
+enum {
+    MOST_READOUTS = 512, /* that are looked at, evenly spread; the rest spares time */
+    LEAST_BESIDE = 4     /* readouts on each side of a step */
+};
+
+/* Right simulated and real scans: docs/records/validation.md, "Steps in the coils' shares". */
+static const double max_radius = 0.6;       /* 1/FOV, of the sample that is nearest to the centre */
+static const double max_usual_radius = 1.0; /* the same of the one that is nearest in most readouts */
+static const double min_change = 0.05;      /* of the vector of the coils' magnitudes, whose length is 1 */
+static const double min_over_spread = 8;    /* of the change, in units of what readouts of one side differ by */
+static const double min_part = 0.1;         /* of the readouts, that are compared on each side of a step */
+
+typedef struct shares {
+    int64_t readouts; /* that pass the centre, of those that are looked at */
+    int coils;
+    double *share; /* [coils, readouts], of length 1 for each readout */
+    double *size;  /* [coils, readouts], before that */
+    double *at;    /* [readouts], part of the scan that is before it */
+} shares;
+
+static void free_shares(shares *s)
+{
+    LMR_FREE(s->share, s->size, s->at);
+}
+
+static double radius_of(const double *k, int nd, int64_t point)
+{
+    double square = 0;
+    for (int d = 0; d < nd; d++) square += pow(k[d + nd * point], 2);
+    return sqrt(square);
+}
+
+/* The sample of a readout nearest to the centre. */
+static int64_t nearest_of(const double *k, int nd, int64_t n, int64_t r)
+{
+    int64_t nearest = 0;
+    for (int64_t i = 1; i < n; i++)
+        if (radius_of(k, nd, i + n * r) < radius_of(k, nd, nearest + n * r)) nearest = i;
+    return nearest;
+}
+
+/* The same of most readouts: delays that were found in samples of two objects move the nearest one. */
+static larmor_status usual_nearest(const double *k, int nd, int64_t n, int64_t readouts, int64_t every,
+                                   int64_t *usual)
+{
+    LMR_HEAP double *nearest = lmr_new(MOST_READOUTS, sizeof *nearest);
+    int64_t count = 0;
+    if (!nearest) return LMR_NO_MEMORY();
+    for (int64_t r = 0; r < readouts; r += every) nearest[count++] = (double)nearest_of(k, nd, n, r);
+    *usual = (int64_t)lmr_median_f64(nearest, count);
+    return LARMOR_OK;
+}
+
+/* Of a readout at this sample; left out where there is no signal. */
+static void add_readout(const float *x, int64_t at, int64_t points, double part, shares *s)
+{
+    double *size = s->size + s->coils * s->readouts, *share = s->share + s->coils * s->readouts, square = 0;
+    for (int c = 0; c < s->coils; c++) {
+        const float *z = x + 2 * (at + points * c);
+        size[c] = hypot((double)z[0], (double)z[1]);
+        square += size[c] * size[c];
+    }
+    if (!(square > 0) || !isfinite(square)) return;
+    for (int c = 0; c < s->coils; c++) share[c] = size[c] / sqrt(square);
+    s->at[s->readouts++] = part;
+}
+
+static larmor_status open_shares(const larmor_array *kspace, const larmor_array *traj, shares *s)
+{
+    const larmor_shape shape = larmor_array_shape(kspace);
+    const int64_t n = shape.dim[0], readouts = shape.dim[1], every = 1 + (readouts - 1) / MOST_READOUTS;
+    LMR_HEAP double *k = NULL;
+    LMR_HEAP float *x = NULL;
+    const int nd = (int)larmor_array_shape(traj).dim[0];
+    int64_t usual = 0;
+    *s = (shares){.coils = (int)shape.dim[2]};
+    s->share = lmr_new(MOST_READOUTS * shape.dim[2], sizeof *s->share);
+    s->size = lmr_new(MOST_READOUTS * shape.dim[2], sizeof *s->size);
+    s->at = lmr_new(MOST_READOUTS, sizeof *s->at);
+    if (!s->share || !s->size || !s->at) return LMR_NO_MEMORY();
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &x));
+    LMR_TRY(usual_nearest(k, nd, n, readouts, every, &usual));
+    for (int64_t r = 0; r < readouts; r += every) {
+        int64_t at = usual + n * r;
+        if (radius_of(k, nd, at) > max_usual_radius) at = nearest_of(k, nd, n, r) + n * r;
+        if (radius_of(k, nd, at) > (at == usual + n * r ? max_usual_radius : max_radius)) continue;
+        add_readout(x, at, n * readouts, (double)r / (double)readouts, s);
+    }
+    return LARMOR_OK;
+}
+
+/* mean [coils] <- of the values of readouts from first to end. */
+static void average(const shares *s, const double *values, int64_t first, int64_t end, double *mean)
+{
+    for (int c = 0; c < s->coils; c++) {
+        double sum = 0;
+        for (int64_t r = first; r < end; r++) sum += values[c + s->coils * r];
+        mean[c] = sum / (double)(end - first);
+    }
+}
+
+/* The squared deviation of the shares of readouts from first to end from their mean. */
+static double variance(const shares *s, const double *mean, int64_t first, int64_t end)
+{
+    double sum = 0;
+    for (int64_t r = first; r < end; r++)
+        for (int c = 0; c < s->coils; c++) sum += pow(s->share[c + s->coils * r] - mean[c], 2);
+    return sum / (double)(end - first);
+}
+
+/* The coil whose magnitude changes most beside the median of all; before, after: room for [coils] each. */
+static larmor_status name_coil(const shares *s, int64_t step, int64_t beside, double *before, double *after,
+                               lmr_coil_change *found)
+{
+    double most = -1;
+    LMR_HEAP double *gain = lmr_new(s->coils, sizeof *gain);
+    if (!gain) return LMR_NO_MEMORY();
+    average(s, s->size, step - beside, step, before);
+    average(s, s->size, step, step + beside, after);
+    for (int c = 0; c < s->coils; c++) after[c] = gain[c] = (after[c] + 1e-300) / (before[c] + 1e-300);
+    const double usual = lmr_median_f64(after, s->coils);
+    for (int c = 0; c < s->coils; c++) {
+        if (!(fabs(log(gain[c] / usual)) > most)) continue;
+        most = fabs(log(gain[c] / usual));
+        found->coil = c;
+        found->gain = gain[c] / usual;
+    }
+    return LARMOR_OK;
+}
+
+/* The step with the largest change. */
+static larmor_status find_step(const shares *s, lmr_coil_change *found)
+{
+    LMR_HEAP double *before = lmr_new(s->coils, sizeof *before), *after = lmr_new(s->coils, sizeof *after);
+    if (!before || !after) return LMR_NO_MEMORY();
+    const int64_t beside = (int64_t)fmax(LEAST_BESIDE, ceil(min_part * (double)s->readouts));
+    int64_t best = 0;
+    for (int64_t step = beside; step <= s->readouts - beside; step++) {
+        double square = 0;
+        average(s, s->share, step - beside, step, before);
+        average(s, s->share, step, step + beside, after);
+        for (int c = 0; c < s->coils; c++) square += pow(after[c] - before[c], 2);
+        const double spread = fmax(variance(s, before, step - beside, step), variance(s, after, step, step + beside));
+        const double change = sqrt(square);
+        if (change < min_change || change < min_over_spread * sqrt(spread) || change <= found->change) continue;
+        found->change = change;
+        found->after = s->at[step];
+        best = step;
+    }
+    return best ? name_coil(s, best, beside, before, after, found) : LARMOR_OK;
+}
+
+larmor_status lmr_coil_change_find(const larmor_array *kspace, const larmor_array *traj, lmr_coil_change *found)
+{
+    *found = (lmr_coil_change){.change = 0};
+    if (larmor_array_shape(kspace).dim[2] < 2) return LARMOR_OK;
+    LMR_FREED_BY(free_shares) shares s = {.readouts = 0};
+    LMR_TRY(open_shares(kspace, traj, &s));
+    return s.readouts < 10 ? LARMOR_OK : find_step(&s, found);
+}
+
+void lmr_describe_coil_change(const lmr_coil_change *found, char *line, size_t room)
+{
+    snprintf(line, room,
+             "from %.0f %% of the scan on the coils share the signal in the centre of k-space otherwise, by %.2g of "
+             "it, most coil %d (from 0), which has %.2g times its part beside the others: the object moved, or the "
+             "coil's gain changed. opts.motion_states finds motion of a rigid object.",
+             100 * found->after, found->change, found->coil, found->gain);
+}

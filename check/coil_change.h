@@ -1,0 +1,24 @@
+/* A step in how the coils share the signal, in the course of a scan. SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include "larmor/array.h"
+
+typedef struct lmr_coil_change {
+    double change; /* of the coils' magnitudes at the centre, as a vector of length 1; 0: there is no step */
+    double after;  /* part of the readouts that are before it */
+    int coil;      /* that which changes most beside the others */
+    double gain;   /* by this factor */
+} lmr_coil_change;
+
+/* Look for a step in the coils' magnitudes where readouts are nearest to the centre of k-space, relative to each
+ * other: of an object that rests they are the same in all readouts, whatever its contrast as a whole, its phase or
+ * the angle of the readout. An object that moves, and a coil that fails or gets another gain, change them.
+ *
+ * kspace  [samples, readouts, coils], complex, in the order of time.
+ * traj    [nd, samples, readouts], real, in cycles per field of view.
+ * found   change is 0 with fewer than two coils or ten readouts through the centre.
+ * Errors  LARMOR_ERR_MEMORY. */
+larmor_status lmr_coil_change_find(const larmor_array *kspace, const larmor_array *traj, lmr_coil_change *found);
+
+/* The same as a line. */
+void lmr_describe_coil_change(const lmr_coil_change *found, char *line, size_t room);
