@@ -26,10 +26,11 @@
  * them: of 40 noisy scans 2 were decided wrongly (docs/records/physics.md). */
 #define LEAST_LOG_ODDS 1.
 #define LEAST_LOG_ODDS_AGAINST 2.
-/* The same for a warning of a map, and what the other one gains of what is beyond noise with it: other faults of the
- * model should not raise it. */
+/* The same for a warning of a map. */
 #define LEAST_LOG_ODDS_OF_MAP 10.
-#define LEAST_GAIN_OF_MAP 0.02
+/* Of the better model's misfit over the other's: nearer ones differ by how well a flat prior suits the object, up to
+ * .9998 where the map is right (docs/records/physics.md). */
+#define MAX_CLEAR_RATIO 0.998
 #define MOST_DWELL_US 1e3         /* that is worth a warning: bandwidths of images are above 1 kHz */
 #define WEIGHT_OVER_FLAT_PRIOR 5. /* of larmor_weight_of_noise */
 #define LEAST_WEIGHT 1e-4         /* of the largest eigenvalue, where there is next to no noise */
@@ -229,6 +230,11 @@ static double log_odds(const trial *t, double first, double second)
     return power > 0 ? (first - second) / power : 0;
 }
 
+static int is_clear(double first, double second)
+{
+    return fmin(first, second) <= MAX_CLEAR_RATIO * MAX_CLEAR_RATIO * fmax(first, second);
+}
+
 static double misfit(const trial *t, double least)
 {
     return t->power > 0 ? sqrt(least / t->power) : 0;
@@ -312,7 +318,7 @@ static larmor_status compare_concomitant(trial *t, const lmr_job *job, int *on)
     double with, without;
     char why[128];
     LMR_TRY(try_both(t, o, &without, &with));
-    if (t->seen && fabs(log_odds(t, without, with)) < CLEAR_LOG_ODDS) {
+    if (t->seen && (fabs(log_odds(t, without, with)) < CLEAR_LOG_ODDS || !is_clear(without, with))) {
         LMR_TRY(learn_prior(t));
         LMR_TRY(try_both(t, o, &without, &with));
     }
@@ -340,10 +346,11 @@ static larmor_status decide_concomitant(trial *t, lmr_job *job)
 
 /* ---- a map of the field ---- */
 
+/* The first is the quickest, and a map that is better than none is right. */
 static const struct {
     double factor;
     const char *text;
-} others[] = {{-1, "with the other sign"}, {0.5 / M_PI, "divided by 2 pi, as if it were in rad/s"}, {0, "left out"}};
+} others[] = {{0, "left out"}, {-1, "with the other sign"}, {0.5 / M_PI, "divided by 2 pi, as if it were in rad/s"}};
 
 static larmor_status compare_maps(trial *t, const lmr_job *job)
 {
@@ -355,12 +362,11 @@ static larmor_status compare_maps(trial *t, const lmr_job *job)
         double own;
         p->b0_factor = others[i].factor;
         LMR_TRY(try_model(t, &own));
+        if (!i && own >= as_given) return LARMOR_OK;
         if (own < least) text = others[i].text;
         least = fmin(least, own);
     }
-    const double beyond = fmax(0, least - t->noise * t->count);
-    if (log_odds(t, as_given, least) < LEAST_LOG_ODDS_OF_MAP || as_given - least < LEAST_GAIN_OF_MAP * beyond)
-        return LARMOR_OK;
+    if (log_odds(t, as_given, least) < LEAST_LOG_ODDS_OF_MAP || !is_clear(as_given, least)) return LARMOR_OK;
     lmr_warn(
         job->events,
         "opts.b0: the samples fit the map better %s: misfit %.5g instead of %.5g. It is taken as it is, in Hz, for "
