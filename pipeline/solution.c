@@ -26,8 +26,9 @@
 /* Part of both, where the image begins at the best one of the search: lengths of few steps say less. */
 #define BEGUN_PART 0.7
 /* Part of the largest eigenvalue, the unit of a split's first penalty, where a series begins so: 3 scenes of 24 to 80
- * bins (docs/records/gating.md) took 103, 101 and 106 iterations in all with .1, .3 and 1. */
-#define BEGUN_PENALTY_PART 0.3
+ * bins (docs/records/gating.md) took 103, 101 and 106 iterations in all with .1, .3 and 1; of 80 bins of 24^3 it is
+ * .15 where a run without an image to begin at had found its balance. */
+#define BEGUN_PENALTY_PART 0.1
 /* Of the noise in the image, over the image: with less, the search's image has at frequencies that are hardly sampled
  * what takes as many steps to be lost as the image takes without it. */
 #define MIN_NOISE_OF_BEGUN 0.01
