@@ -14,8 +14,8 @@
 #include "recon/inputs.h"
 
 #define MIN_CARRIER 10 /* to the power of any other frequency; 340 right scans: 6.9, three with a carrier: 25 to 83 */
-#define MIN_SHARE .8 /* of the readouts, which have their largest power at that frequency */
-#define MAX_LOCKED .5 /* of 1: phases from line to line, which are all alike for a small object */
+#define MIN_SHARE .8   /* of the readouts, which have their largest power at that frequency */
+#define MAX_LOCKED .5  /* of 1: phases from line to line, which are all alike for a small object */
 #define CROOKED 1e-8   /* of 1: what the product of directions of two lines lacks; that of two spokes lacks more */
 enum { TAIL = 64, TAILS = 64, BINS = 2 * TAIL, LEAST_TAIL = 12, PEAK = 5, SLOW = 3 };
 
@@ -68,8 +68,7 @@ static larmor_status take_tails(const tails *t, const larmor_array *kspace, floa
     for (int64_t i = 0; i < all; i++) index[i] = i / t->length * t->apart * shape.dim[0] + t->first + i % t->length;
     LMR_TRY(lmr_samples_take(kspace, index, all, &x));
     for (int64_t r = 0; r < t->count * shape.dim[2]; r++)
-        for (int64_t i = 0; i < 2 * t->length; i++)
-            tail[2 * BINS * r + i] = window[i / 2] * x[2 * t->length * r + i];
+        for (int64_t i = 0; i < 2 * t->length; i++) tail[2 * BINS * r + i] = window[i / 2] * x[2 * t->length * r + i];
     return LARMOR_OK;
 }
 
@@ -91,7 +90,8 @@ static larmor_status find_spectrum(const tails *t, const larmor_array *kspace, d
     LMR_OWNED(larmor_array) *all = NULL;
     LMR_HEAP LMR_NEW_ZEROS(float, tail, 2 * each * coils);
     LMR_TRY(take_tails(t, kspace, tail));
-    LMR_TRY(larmor_array_upload(kspace->dev, LARMOR_C64, LARMOR_SHAPE(BINS, t->count * coils), LARMOR_C64, tail, &all));
+    LMR_TRY(
+        larmor_array_upload(kspace->dev, LARMOR_C64, LARMOR_SHAPE(BINS, t->count * coils), LARMOR_C64, tail, &all));
     LMR_TRY(transform(all));
     LMR_TRY(larmor_array_read(all, tail, larmor_array_bytes(all)));
     for (int64_t c = 0; c < coils; c++)
@@ -200,7 +200,7 @@ larmor_status lmr_carrier_find(const larmor_array *kspace, const float *radius, 
     int peak = 0;
     *carrier = *frequency = 0;
     if (t.length < LEAST_TAIL) return LARMOR_OK;
-    LMR_HEAP LMR_NEW_ZEROS(double, spectrum, BINS * TAILS);
+    LMR_HEAP LMR_NEW_ZEROS(double, spectrum, BINS *TAILS);
     LMR_TRY(find_spectrum(&t, kspace, spectrum));
     find_levels(&t, spectrum, level);
     for (int bin = 0; bin < BINS; bin++)

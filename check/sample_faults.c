@@ -22,13 +22,21 @@
 #define MIN_OTHER_DISTANCE 1e-3 /* cycles per field of view */
 #define MIN_ECHO_DISTANCE 3     /* cycles per field of view */
 #define MAX_CENTRE_DISTANCE 0.6 /* cycles per field of view: readouts that pass it at most so far away */
-#define ABOVE_NOISE 2 /* of the mean energy: what an echo has beyond the largest of n samples of noise, log(n) */
+#define ABOVE_NOISE 2      /* of the mean energy: what an echo has beyond the largest of n samples of noise, log(n) */
 #define CENTRE_RADIUS 0.25 /* of what the trajectory reaches */
 #define MAX_FLAT_RATIO                                                                                               \
     2 /* magnitude in the centre over that in the outermost part: of noise, 1; of coils, 10 and more */
 #define MIN_LOUD_RATIO 5 /* of the usual magnitude of coils in the outermost part */
 enum { MIN_ZEROS = 6 };
-enum { RINGS = 24, FIRST_SPIKE_RING = 6, FEWEST_OF_RING = 16, OF_RING = 512, MIN_CLIPPED = 6, MIN_ECHOES = 4, MOST_PLACES = 32 };
+enum {
+    RINGS = 24,
+    FIRST_SPIKE_RING = 6,
+    FEWEST_OF_RING = 16,
+    OF_RING = 512,
+    MIN_CLIPPED = 6,
+    MIN_ECHOES = 4,
+    MOST_PLACES = 32
+};
 enum { INNER_RINGS = 3, OUTER_RINGS = 6, FEWEST_COILS = 3, MIN_CLIPPED_COILS = 3 };
 
 enum { PIECES = 64, PART = 4 << 20, ROOM = 1024 }; /* of the readouts; points at a time; parts of a coil at first */
@@ -47,14 +55,14 @@ typedef struct view {
     double reach;                       /* of |2 k / N|, at most 1 */
     const double *k;                    /* [nd, points] */
     int threads;
-    float *radius;         /* [points] |2 k / N|, 1 at the farthest within the matrix */
-    double *energy;        /* [points] of all coils; samples of 1e-30 have one, too */
+    float *radius;          /* [points] |2 k / N|, 1 at the farthest within the matrix */
+    double *energy;         /* [points] of all coils; samples of 1e-30 have one, too */
     unsigned char *repeats; /* [readouts] 1: the samples of the readout before, in all coils */
-    double *inner, *outer; /* [coils] the magnitude in the centre and in the outermost part */
-    float *peak;           /* [readouts] how far from the centre a readout is largest; < 0: beside it */
-    double *level;         /* [RINGS, coils] the magnitude that nine tenths of some of its samples have at most */
-    float *limit;          /* [coils] the largest part, then what is just as large */
-    int64_t *spike;        /* [coils] the largest one's sample */
+    double *inner, *outer;  /* [coils] the magnitude in the centre and in the outermost part */
+    float *peak;            /* [readouts] how far from the centre a readout is largest; < 0: beside it */
+    double *level;          /* [RINGS, coils] the magnitude that nine tenths of some of its samples have at most */
+    float *limit;           /* [coils] the largest part, then what is just as large */
+    int64_t *spike;         /* [coils] the largest one's sample */
     ceiling ceiling;
     double reach_of[PIECES];
 } view;
@@ -119,10 +127,10 @@ static double from_centre(const view *v, int64_t i)
 
 typedef struct levels {
     int64_t chosen, coils;
-    const float *x;    /* complex [chosen, coils] */
-    const char *ring;  /* [chosen], ascending */
-    double *level;     /* [RINGS, coils] */
-    float *values;     /* [OF_RING, coils] scratch */
+    const float *x;   /* complex [chosen, coils] */
+    const char *ring; /* [chosen], ascending */
+    double *level;    /* [RINGS, coils] */
+    float *values;    /* [OF_RING, coils] scratch */
 } levels;
 
 static void find_levels_of(void *self, int64_t coil)
@@ -136,9 +144,9 @@ static void find_levels_of(void *self, int64_t coil)
             const double re = (double)x[2 * i], im = (double)x[2 * i + 1];
             values[count++] = (float)sqrt(re * re + im * im);
         }
-        l->level[ring + RINGS * coil] = count < FEWEST_OF_RING
-                                            ? INFINITY
-                                            : (double)lmr_select_f32(values, count, (int64_t)(0.9 * (double)(count - 1)));
+        l->level[ring + RINGS * coil] =
+            count < FEWEST_OF_RING ? INFINITY
+                                   : (double)lmr_select_f32(values, count, (int64_t)(0.9 * (double)(count - 1)));
     }
 }
 
@@ -162,7 +170,7 @@ static int64_t choose_points(const view *v, int64_t *index, char *of)
 static larmor_status find_levels(view *v, const larmor_array *kspace)
 {
     LMR_HEAP LMR_NEW(int64_t, index, RINGS * OF_RING);
-    LMR_HEAP LMR_NEW(char, ring, RINGS * OF_RING);
+    LMR_HEAP LMR_NEW(char, ring, RINGS *OF_RING);
     LMR_HEAP LMR_NEW(float, values, OF_RING * v->coils);
     LMR_HEAP float *x = NULL;
     levels l = {.coils = v->coils, .ring = ring, .level = v->level, .values = values};
@@ -448,7 +456,7 @@ larmor_status lmr_sample_faults_find(const larmor_samples *samples, const int64_
     LMR_HEAP LMR_NEW(unsigned char, repeats, readouts);
     LMR_HEAP LMR_NEW(double, inner, coils);
     LMR_HEAP LMR_NEW(double, outer, coils);
-    LMR_HEAP LMR_NEW(double, level, RINGS * coils);
+    LMR_HEAP LMR_NEW(double, level, RINGS *coils);
     LMR_HEAP LMR_NEW_ZEROS(float, limit, coils);
     LMR_HEAP LMR_NEW(int64_t, spike, coils);
     LMR_HEAP LMR_NEW(float, peak, readouts);
