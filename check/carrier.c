@@ -14,8 +14,8 @@
 #include "recon/inputs.h"
 
 #define MIN_CARRIER 10 /* to the power of any other frequency; 340 right scans: 6.9, three with a carrier: 25 to 83 */
-#define MIN_SHARE .8 /* of the readouts, which have their largest power at that frequency */
-#define MAX_LOCKED .5 /* of 1: phases from line to line, which are all alike for a small object */
+#define MIN_SHARE .8   /* of the readouts, which have their largest power at that frequency */
+#define MAX_LOCKED .5  /* of 1: phases from line to line, which are all alike for a small object */
 #define CROOKED 1e-8   /* of 1: what the product of directions of two lines lacks; that of two spokes lacks more */
 enum { TAIL = 64, TAILS = 64, BINS = 2 * TAIL, LEAST_TAIL = 12, PEAK = 5, SLOW = 3 };
 

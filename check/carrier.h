@@ -8,8 +8,8 @@
 /* x, complex [count, coils] in single precision, of the host <- the samples of these numbers; to be freed. */
 larmor_status lmr_samples_take(const larmor_array *kspace, const int64_t *index, int64_t count, float **x);
 
-/* Of complex samples [n, readouts, coils] the power of the frequency that the ends of some readouts have most of, over
- * that of any other, and the frequency, in cycles a sample; 0 where there is none.
+/* Of complex samples [n, readouts, coils] the power of the frequency that the ends of some readouts have most of,
+ * over that of any other, and the frequency, in cycles a sample; 0 where there is none.
  *
  * A small object has one frequency in all lines, too, but with a phase that is as its place tells.
  *
