@@ -104,14 +104,19 @@ void lmr_report_left(larmor_recon *r, const char *gpu, const char *why)
     lmr_warn(&r->events, "%s failed before anything was computed, the processor takes over: %s", gpu, why);
 }
 
+/* That of Siemens' receivers, which Gadgetron takes as well where a header states none. */
+static const double usual_bandwidth = 0.793;
+
 void lmr_report_whitening(larmor_recon *r)
 {
     const larmor_raw_info *info = &r->facts.info;
+    const char *assumed =
+        info->noise_bandwidth == usual_bandwidth ? "; that ratio is also taken where the header states none" : "";
     lmr_log(&r->events,
-            "whitening: %lld noise sample%s, dwell %.3g/%.3g us, bandwidth ratio %.3g; noise %.3g a sample, in whose "
-            "unit samples are; images keep the unit that they have without whitening",
+            "whitening: %lld noise sample%s, dwell %.3g/%.3g us, bandwidth ratio %.3g; noise %.3g a sample, in "
+            "whose unit samples are; images keep the unit that they have without whitening%s",
             (ll)info->noise_samples, plural(info->noise_samples), info->noise_dwell_us, info->dwell_us,
-            info->noise_bandwidth, r->facts.noise_unit / r->facts.noise_scale);
+            info->noise_bandwidth, r->facts.noise_unit / r->facts.noise_scale, assumed);
 }
 
 void lmr_report_compression(larmor_recon *r)

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void recon_free_files(recon_files *files)
 {
@@ -81,7 +82,8 @@ static larmor_status open_several(const recon_run *r, const char *path, recon_fi
     }
     TRY(app_outputs_open(names, count, r->s->force, files->out));
     for (int f = 0; f < count; f++) TRY(app_add_files(r->s->bids, r->s->dicom_phase, files->out[f]));
-    app_log("%s: one file cannot hold all images: %s to %s are written", path, names[0], names[count - 1]);
+    app_log("%s: one file cannot hold all images: %s to %s are written%s", path, names[0], names[count - 1],
+            access(path, F_OK) ? "" : "; the file of that name is an earlier one, and is left as it is");
     return LARMOR_OK;
 }
 

@@ -26,6 +26,12 @@ for s in 0 1 2; do
     cmp one.nii "a_$((s + 1)).nii" || fail "slice $s is not in a_$((s + 1)).nii"
 done
 
+# A file of an earlier run under the name that is divided now is named, and left.
+echo earlier >before.nii
+expect 0 recon planes.h5 -m grid -o before.nii --force
+grep -q '^before.nii: one file cannot hold all images: before_1.nii to before_3.nii are written; the file of that name is an earlier one, and is left as it is$' err || fail "$(cat err)"
+[ "$(cat before.nii)" = earlier ] || fail "before.nii was written to"
+
 # What is there, or read, is not written to, and is known before the work.
 expect 5 recon planes.h5 -m grid -o a.nii -q
 grep -qx 'larmor: a_1.nii: exists already; --force overwrites it' err || fail "$last: does not say what exists: $(cat err)"

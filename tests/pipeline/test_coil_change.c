@@ -28,7 +28,9 @@ static larmor_array *golden_spokes(void)
 /* z times (1 + each r) exp(i r), and with the gain. */
 static void spoil(float *z, const fault *f, int r, int c)
 {
-    const double size = (1 + f->each * r) * (c == 2 && r >= f->from ? f->gain : 1), turn = f->each > 0 ? r : 0;
+    const double gain = c == 2 && r >= f->from ? f->gain : 1;
+    const double turn = f->each > 0 ? r : 0;
+    const double size = (1 + f->each * r) * gain;
     const double re = z[0], im = z[1];
     z[0] = (float)(size * (re * cos(turn) - im * sin(turn)));
     z[1] = (float)(size * (re * sin(turn) + im * cos(turn)));

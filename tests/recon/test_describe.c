@@ -169,7 +169,8 @@ TEST(an_object_that_moves_is_named)
 
 static double twice(double time)
 {
-    return time < 0.33 ? 0 : time < 0.67 ? 0.02 : -0.02;
+    if (time < 0.33) return 0;
+    return time < 0.67 ? 0.02 : -0.02;
 }
 
 static double never(double time)
