@@ -331,7 +331,7 @@ static larmor_status check_values(const view *v, lmr_findings *f)
 {
     larmor_sample_faults found;
     char line[512];
-    LMR_TRY(lmr_sample_faults_find(&v->s, v->grid.matrix, &found));
+    LMR_TRY(larmor_sample_faults_find(v->s.kspace, v->s.traj, v->grid.matrix, &found));
     const struct {
         int is_found;
         const char *kind;

@@ -10,7 +10,7 @@
 #include "core/ranks/ranks.h"
 #include "core/select.h"
 #include "core/status.h"
-#include "recon/inputs.h"
+#include "larmor/describe.h"
 
 void lmr_residuals_free(lmr_residuals *r)
 {
@@ -96,10 +96,8 @@ static void add_coil(const pass *p, int coil)
 static larmor_status sum_part(const pass *p, larmor_array *line, int64_t first, double *sum)
 {
     LMR_OWNED(larmor_array) *part = NULL;
-    const lmr_recon_kernels *kernels;
-    LMR_TRY(lmr_recon_kernels_of(line->dev, line->dtype, &kernels));
-    LMR_TRY(larmor_array_slice(line, first, p->samples * p->readouts, &part));
-    return kernels->energies(line->dev->ctx, p->samples, p->readouts, 1, LMR_RINGS, p->ring, part->data, sum);
+    LMR_TRY(larmor_array_part(line, first, p->samples * p->readouts, LARMOR_SHAPE(p->samples, p->readouts), &part));
+    return larmor_ring_energies(part, LMR_RINGS, p->ring, sum);
 }
 
 /* Where the samples of a frame's coil begin: frame after frame, or, with a basis, coil after coil. */

@@ -1,5 +1,6 @@
 /* What is said of samples that are clipped, spikes, or in another place than their echo.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <stdio.h>
 
 #include "check/sample_faults.h"
@@ -21,7 +22,7 @@ void lmr_describe_spikes(const larmor_sample_faults *f, char *line, size_t room)
         line, room,
         "%lld sample%s far from the centre %d times those around, the largest in readout %lld, sample %lld, coil %d: "
         "spikes make stripes in the image. Leave the readout%s out.",
-        (ll)f->spikes, f->spikes == 1 ? " is" : "s are", LMR_MIN_SPIKE_RATIO, (ll)f->spike_readout,
+        (ll)f->spikes, f->spikes == 1 ? " is" : "s are", LARMOR_SPIKE_RATIO, (ll)f->spike_readout,
         (ll)f->spike_sample, f->spike_coil, f->spikes == 1 ? "" : "s");
 }
 
@@ -74,4 +75,33 @@ void lmr_describe_noisy(const larmor_sample_faults *f, char *line, size_t room)
              "edge of "
              "k-space as in the centre. A noise scan lets recon weigh it; else leave %s out of the file.",
              f->noisy, f->noisy == 1 ? " has" : "s have", f->noisy_coil, f->noisy == 1 ? "it" : "them");
+}
+
+void lmr_sample_faults_join(const larmor_sample_faults *more, larmor_sample_faults *all)
+{
+    const larmor_sample_faults before = *all;
+    if (!before.clipped) {
+        all->clipped_coil = more->clipped_coil;
+        all->clipped_value = more->clipped_value;
+        all->clipped_readout = more->clipped_readout;
+        all->clipped_sample = more->clipped_sample;
+    }
+    if (!before.spikes) {
+        all->spike_coil = more->spike_coil;
+        all->spike_readout = more->spike_readout;
+        all->spike_sample = more->spike_sample;
+    }
+    if (!before.copied) all->copied_readout = more->copied_readout;
+    if (!before.zeros) all->zeros_readout = more->zeros_readout;
+    if (!before.noisy) all->noisy_coil = more->noisy_coil;
+    all->noisy = before.noisy > more->noisy ? before.noisy : more->noisy;
+    if (more->carrier > before.carrier) {
+        all->carrier = more->carrier;
+        all->carrier_frequency = more->carrier_frequency;
+    }
+    all->copied += more->copied;
+    all->zeros += more->zeros;
+    all->clipped += more->clipped;
+    all->spikes += more->spikes;
+    all->echo_distance = fmax(before.echo_distance, more->echo_distance);
 }

@@ -2,17 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-#include "scan/source.h"
-
-#define LMR_MIN_SPIKE_RATIO 8 /* to the 90th percentile at the radius, and to the samples beside it in the readout */
-
-/* Clipped samples, spikes and the place of the echo in samples as they were acquired, before whitening.
- *
- * samples  with their trajectory, in cycles per field of view.
- * matrix   voxels, whose k-space the radius of samples is relative to.
- * Errors   LARMOR_ERR_MEMORY; LARMOR_STOPPED. */
-larmor_status lmr_sample_faults_find(const larmor_samples *samples, const int64_t matrix[3],
-                                     larmor_sample_faults *out);
+#include "larmor/describe.h"
 
 /* Those of several frames: counts are added up, the places are those of the first that has any. */
 void lmr_sample_faults_join(const larmor_sample_faults *more, larmor_sample_faults *all);

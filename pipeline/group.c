@@ -62,7 +62,7 @@ static larmor_status read_samples(lmr_job *job, int index, int calibration, larm
     if (*made) LMR_OR(fail, make_trajectory(job, &group, &encoding, grid, samples));
     if (*made) LMR_OR(fail, lmr_correct_trajectory(job, index, group.encoding, grid, samples));
     if (!calibration && cartesian->deviation == 1) /* else they were looked at before they were cropped */
-        LMR_OR(fail, lmr_sample_faults_find(samples, grid->matrix, &cartesian->faults));
+        LMR_OR(fail, larmor_sample_faults_find(samples->kspace, samples->traj, grid->matrix, &cartesian->faults));
     LMR_OR(fail, lmr_scale_samples(job, samples->kspace));
     if (job->facts->whitening) LMR_OR(fail, larmor_whiten(job->facts->whitening, samples->kspace));
     LMR_OR(fail, lmr_compress(job, samples));

@@ -22,9 +22,9 @@ typedef struct lmr_line {
     double low, high, rising, fault;
 } lmr_line;
 
-/* What `survey` looks at: readouts first to first + count - 1 of complex samples [n, readouts, coils]. A spike is a sample
- * of a ring from `from` on, so large beside its ring's level, and beside the samples three to five samples away in its
- * readout, and so large beside those at its place in the readouts before and after. All arrays are the host's. */
+/* What `survey` looks at: readouts first to first + count - 1 of complex samples [n, readouts, coils]. A spike is a
+ * sample of a ring from `from` on, `ratio` times its ring's level, and the samples three to five samples away in its
+ * readout, and `beside` times those at its place in the readouts before and after. All arrays are the host's. */
 typedef struct lmr_survey_of {
     int64_t n, readouts, coils, first, count;
     int rings, from;
@@ -45,9 +45,10 @@ typedef struct lmr_part {
     double at, own, other;
 } lmr_part;
 
-/* One table per precision. All arrays are on the device, but for those of a survey, which are the host's. Complex ones are pairs of the table's precision; points,
- * weights and whatever else is `double` is so in both tables. Points are [nd, m]. Every sum is taken in an order that
- * depends on the sizes alone. Outputs never alias inputs but where only one array is named. */
+/* One table per precision. All arrays are on the device, but for those of faults, of which x alone is. Complex ones
+ * are pairs of the table's precision; points, weights and whatever else is `double` is so in both tables. Points are
+ * [nd, m]. Every sum is taken in an order that depends on the sizes alone. Outputs never alias inputs but where only
+ * one array is named. */
 typedef struct lmr_recon_kernels {
     /* ---- samples ---- */
 
@@ -72,8 +73,8 @@ typedef struct lmr_recon_kernels {
      * samples are not those of the readout before in all coils; found [coils]; waits. */
     larmor_status (*survey)(void *ctx, const lmr_survey_of *of, const void *x, double *energy, unsigned char *repeats,
                             lmr_survey *found);
-    /* part [room, coils] <- the parts of x, complex [points, coils], whose size is at least limit [coils], and how many
-     * count [coils] has of each coil; where they are more than room, part has none of that coil. Ascending; waits. */
+    /* part [room, coils] <- the parts of x, complex [points, coils], whose size is at least limit [coils], ascending;
+     * count [coils] <- how many there are; where they are more than room, part has none of that coil; waits. */
     larmor_status (*ceiling)(void *ctx, int64_t points, int64_t coils, int64_t room, const float *limit,
                              const void *x, lmr_part *part, int64_t *count);
     /* sum [rings, readouts, coils] <- the sums of |x|^2, in single precision, over the samples of each readout that

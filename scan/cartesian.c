@@ -185,7 +185,8 @@ static larmor_status crop(const lmr_job *job, const larmor_encoding *e, const la
 {
     larmor_array *kspace, *traj;
     double *k, level = 0;
-    LMR_TRY(lmr_sample_faults_find(samples, e->matrix, &c->faults)); /* k in cycles of the encoded field of view */
+    LMR_TRY(larmor_sample_faults_find(samples->kspace, samples->traj, e->matrix,
+                                      &c->faults)); /* k in cycles of the encoded field of view */
     if (!job->facts->whitening) LMR_TRY(measure_level(e, grid, samples, &level));
     LMR_TRY(larmor_crop_readouts(samples->kspace, samples->traj, grid->fov_mm[0] / e->fov_mm[0], &kspace, &traj,
                                  &c->deviation));

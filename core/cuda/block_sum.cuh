@@ -33,8 +33,8 @@ template <typename V> __device__ inline V block_sum(V v)
     return sum; /* part[0] is the same, but other threads would read it while thread 0 writes it */
 }
 
-/* In the last block of a grid that comes here its threads get true, and see what thread 0 of each block has written before.
- * arrived: 0, and 0 again behind it. */
+/* In the last block of a grid that comes here its threads get true, and see what thread 0 of each block has written
+ * before. arrived: 0, and 0 again behind it. */
 __device__ inline bool is_last_block(unsigned *arrived)
 {
     __shared__ bool last;

@@ -3,6 +3,7 @@
 #define LARMOR_DESCRIBE_H
 
 #include "larmor/array.h"
+#include "larmor/report.h"
 
 typedef struct larmor_description {
     double reach; /* 1/FOV: the centre of k-space that was compared; 0: it is sampled too sparsely, nothing was */
@@ -74,5 +75,26 @@ LARMOR_API larmor_status larmor_compare_coils(const larmor_array *kspace, larmor
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_compare_maps(const larmor_array *region, const double fov[3],
                                              const larmor_array *maps, larmor_description *found);
+
+#define LARMOR_SPIKE_RATIO 8 /* to the 90th percentile at the radius, and to the samples beside it in the readout */
+
+/* Find clipped samples, spikes, interference, the place of the echo, and readouts that repeat others, in samples as
+ * they were acquired, before whitening, on the device that has them.
+ *
+ * kspace  [samples, readouts, coils], complex; traj [nd, samples, readouts], real, in cycles per field of view.
+ * matrix  [3] voxels, whose k-space the radius of samples is relative to.
+ * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY; LARMOR_STOPPED. */
+LARMOR_API larmor_status larmor_sample_faults_find(const larmor_array *kspace, const larmor_array *traj,
+                                                   const int64_t matrix[3], larmor_sample_faults *out);
+
+/* Energies of samples by rings of k-space, on the device that has them: sum |x|^2, in single precision, of each
+ * readout.
+ *
+ * x     [samples, readouts], complex.
+ * ring  [samples, readouts] on the host: the number of each sample's ring, below rings, which are at most 32.
+ * sum   [rings, readouts] on the host.
+ * Errors  LARMOR_ERR_ARG for a number of rings; LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_ring_energies(const larmor_array *x, int rings, const unsigned char *ring,
+                                              double *sum);
 
 #endif

@@ -147,8 +147,8 @@ static void copy_sample(const points *p, int64_t readout, int64_t i, double *to)
     for (int d = 0; d < p->nd; d++) to[d] = 2 * k[at * p->nd + d] - k[inner * p->nd + d];
 }
 
-/* For each readout of all ranks the first one that is nearly the same in some way, and how many differ, up to more than
- * half of them: the rest is not looked at then. */
+/* For each readout of all ranks the first one that is nearly the same in some way, and how many differ, up to more
+ * than half of them: the rest is not looked at then. */
 static larmor_status find_first(const points *p, int64_t before, int64_t all, int64_t *first, int *way,
                                 int64_t *distinct)
 {

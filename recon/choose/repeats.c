@@ -38,14 +38,15 @@ static int64_t find_outermost(const table *t, int64_t readouts)
     return outermost;
 }
 
-/* The chain of the cell that a readout is in, or of one beside it: cells are 2 side wide, so that along each dimension
- * what lies within side is in that cell and in the nearer one of those beside it. */
+/* The chain of the cell that a readout is in, or of one beside it: cells are 2 side wide, so that along each
+ * dimension what lies within side is in that cell and in the nearer one of those beside it. */
 static int64_t *chain_of(const table *t, int64_t readout, int way, const int beside[3])
 {
     const double *k = readout_of(t, readout, way) + t->at * t->nd;
     uint64_t number = 0;
     for (int d = 0; d < t->nd; d++) {
-        const double at = k[d] / (2 * t->side), cell = floor(at), nearer = at - cell < 0.5 ? -1 : 1;
+        const double at = k[d] / (2 * t->side), cell = floor(at);
+        const int nearer = at - cell < 0.5 ? -1 : 1;
         number = lmr_random_bits(number, (uint64_t)(int64_t)(cell + nearer * beside[d]));
     }
     return &t->first[number % (uint64_t)t->size];

@@ -7,8 +7,8 @@
 
 #include "core/owned.h"
 #include "larmor/maps.h"
-#include "recon/density/gridder.h"
 #include "recon/bytes.h"
+#include "recon/density/gridder.h"
 #include "recon/inputs.h"
 #include "recon/maps/centre.h"
 #include "recon/maps/region.h"

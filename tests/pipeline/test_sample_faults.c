@@ -24,7 +24,7 @@ static larmor_sample_faults faults_with(double amplitude, double frequency)
     }
     assert_ok(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, x, &kspace));
     const larmor_samples samples = {.kspace = kspace, .traj = r->traj};
-    assert_ok(lmr_sample_faults_find(&samples, matrix, &found));
+    assert_ok(larmor_sample_faults_find(samples.kspace, samples.traj, matrix, &found));
     larmor_array_free(kspace);
     free(x);
     free_scan(&s);
@@ -60,7 +60,7 @@ static larmor_sample_faults faults_of(const char *traj, int coils, double noise,
     assert_ok(larmor_array_download(samples, LARMOR_C64, &x));
     change(x, larmor_array_count(samples) / coils, coils, number);
     assert_ok(larmor_array_write(samples, x, larmor_array_bytes(samples)));
-    assert_ok(lmr_sample_faults_find(&(larmor_samples){.kspace = samples, .traj = k}, matrix, &found));
+    assert_ok(larmor_sample_faults_find(samples, k, matrix, &found));
     return found;
 }
 
@@ -99,7 +99,10 @@ TEST(a_coil_of_noise_alone_is_named_and_moves_no_echo)
 
 static void keep(float *x, int64_t points, int coils, double number)
 {
-    (void)x, (void)points, (void)coils, (void)number;
+    (void)x;
+    (void)points;
+    (void)coils;
+    (void)number;
 }
 
 /* A constant of this part of the largest value, of another phase in each coil. */
@@ -173,7 +176,7 @@ static larmor_sample_faults faults_of_point(const char *traj, int size, double n
     assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(shape.dim[1], shape.dim[2], coils), LARMOR_C64, x,
                                   &samples));
     assert_ok(larmor_phantom_noise(samples, noise, 5));
-    assert_ok(lmr_sample_faults_find(&(larmor_samples){.kspace = samples, .traj = k}, matrix, &found));
+    assert_ok(larmor_sample_faults_find(samples, k, matrix, &found));
     return found;
 }
 

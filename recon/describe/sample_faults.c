@@ -1,18 +1,19 @@
 /* Clipped samples, spikes, and the place of the echo. SPDX-License-Identifier: Apache-2.0 */
-#include "check/sample_faults.h"
+#include "larmor/describe.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/carrier.h"
-#include "check/offset.h"
 #include "core/array.h"
 #include "core/device.h"
 #include "core/owned.h"
 #include "core/parallel.h"
 #include "core/select.h"
 #include "core/status.h"
+#include "recon/describe/carrier.h"
+#include "recon/describe/fit.h"
+#include "recon/describe/offset.h"
 #include "recon/inputs.h"
 
 /* Rules of thumb, silent on right simulated scans and on the real ones at hand (docs/checking.md). */
@@ -218,7 +219,7 @@ static larmor_status survey(view *v, const larmor_array *kspace, larmor_sample_f
                         .coils = v->coils,
                         .rings = RINGS,
                         .from = FIRST_SPIKE_RING,
-                        .ratio = LMR_MIN_SPIKE_RATIO,
+                        .ratio = LARMOR_SPIKE_RATIO,
                         .beside = MIN_BESIDE_RATIO,
                         .level = v->level};
     LMR_TRY(lmr_recon_kernels_of(kspace->dev, kspace->dtype, &kernels));
@@ -312,7 +313,7 @@ static void count_clipped(view *v, int64_t coil, const lmr_part *part, int64_t p
 }
 
 /* Of one coil that has more than there was room for. */
-static larmor_status count_many(view *v, larmor_array *kspace, int64_t coil, int64_t parts, double most,
+static larmor_status count_many(view *v, const larmor_array *kspace, int64_t coil, int64_t parts, double most,
                                 larmor_sample_faults *out)
 {
     LMR_OWNED(larmor_array) *one = NULL;
@@ -320,13 +321,13 @@ static larmor_status count_many(view *v, larmor_array *kspace, int64_t coil, int
     int64_t count;
     LMR_HEAP LMR_NEW(lmr_part, part, parts);
     LMR_TRY(lmr_recon_kernels_of(kspace->dev, kspace->dtype, &kernels));
-    LMR_TRY(larmor_array_slice(kspace, coil, 1, &one));
+    LMR_TRY(larmor_array_part(kspace, coil, 1, LARMOR_SHAPE(v->points), &one));
     LMR_TRY(kernels->ceiling(kspace->dev->ctx, v->points, 1, parts, &v->limit[coil], one->data, part, &count));
     count_clipped(v, coil, part, count, most, out);
     return LARMOR_OK;
 }
 
-static larmor_status find_clipped(view *v, larmor_array *kspace, larmor_sample_faults *out)
+static larmor_status find_clipped(view *v, const larmor_array *kspace, larmor_sample_faults *out)
 {
     const lmr_recon_kernels *kernels;
     LMR_HEAP LMR_NEW(lmr_part, part, ROOM * v->coils);
@@ -372,7 +373,8 @@ static void find_peaks(void *self, int64_t p)
             energy += v->energy[i];
         }
         const int flat = v->energy[at] * (double)v->n < (log((double)v->n) + ABOVE_NOISE) * energy;
-        v->peak[r] = least >= MAX_CENTRE_DISTANCE ? -1 : flat ? 0 : (float)from_centre(v, at);
+        v->peak[r] = flat ? 0 : (float)from_centre(v, at);
+        if (least >= MAX_CENTRE_DISTANCE) v->peak[r] = -1;
     }
 }
 
@@ -427,7 +429,7 @@ static void count_zeros(const view *v, larmor_sample_faults *out)
 
 /* ---- all of it ---- */
 
-static larmor_status find_all(view *v, larmor_array *kspace, larmor_sample_faults *out)
+static larmor_status find_all(view *v, const larmor_array *kspace, larmor_sample_faults *out)
 {
     double voxels = 1;
     for (int d = 0; d < v->nd; d++) voxels *= (double)v->matrix[d];
@@ -445,10 +447,13 @@ static larmor_status find_all(view *v, larmor_array *kspace, larmor_sample_fault
     return find_echo(v, out);
 }
 
-larmor_status lmr_sample_faults_find(const larmor_samples *samples, const int64_t matrix[3],
-                                     larmor_sample_faults *out)
+larmor_status larmor_sample_faults_find(const larmor_array *kspace, const larmor_array *traj, const int64_t matrix[3],
+                                        larmor_sample_faults *out)
 {
-    const larmor_shape shape = larmor_array_shape(samples->kspace);
+    LMR_NEED(kspace, traj, matrix, out);
+    *out = (larmor_sample_faults){0};
+    LMR_TRY(lmr_scan_expect(kspace, traj, "faults of samples"));
+    const larmor_shape shape = larmor_array_shape(kspace);
     const int64_t readouts = shape.dim[1], points = shape.dim[0] * readouts, coils = shape.dim[2];
     LMR_HEAP double *k = NULL;
     LMR_HEAP LMR_NEW(float, radius, points);
@@ -460,18 +465,17 @@ larmor_status lmr_sample_faults_find(const larmor_samples *samples, const int64_
     LMR_HEAP LMR_NEW_ZEROS(float, limit, coils);
     LMR_HEAP LMR_NEW(int64_t, spike, coils);
     LMR_HEAP LMR_NEW(float, peak, readouts);
-    *out = (larmor_sample_faults){0};
-    LMR_TRY(larmor_array_download(samples->traj, LARMOR_F64, &k));
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
     memset(repeats, 1, (size_t)readouts);
     if (readouts) repeats[0] = 0;
-    view v = {.nd = (int)larmor_array_shape(samples->traj).dim[0],
+    view v = {.nd = (int)larmor_array_shape(traj).dim[0],
               .n = shape.dim[0],
               .readouts = readouts,
               .points = points,
               .coils = coils,
               .matrix = matrix,
               .k = k,
-              .threads = lmr_device_threads(larmor_array_device(samples->kspace)),
+              .threads = lmr_device_threads(larmor_array_device(kspace)),
               .radius = radius,
               .energy = energy,
               .repeats = repeats,
@@ -481,34 +485,5 @@ larmor_status lmr_sample_faults_find(const larmor_samples *samples, const int64_
               .limit = limit,
               .spike = spike,
               .peak = peak};
-    return find_all(&v, samples->kspace, out);
-}
-
-void lmr_sample_faults_join(const larmor_sample_faults *more, larmor_sample_faults *all)
-{
-    const larmor_sample_faults before = *all;
-    if (!before.clipped) {
-        all->clipped_coil = more->clipped_coil;
-        all->clipped_value = more->clipped_value;
-        all->clipped_readout = more->clipped_readout;
-        all->clipped_sample = more->clipped_sample;
-    }
-    if (!before.spikes) {
-        all->spike_coil = more->spike_coil;
-        all->spike_readout = more->spike_readout;
-        all->spike_sample = more->spike_sample;
-    }
-    if (!before.copied) all->copied_readout = more->copied_readout;
-    if (!before.zeros) all->zeros_readout = more->zeros_readout;
-    if (!before.noisy) all->noisy_coil = more->noisy_coil;
-    all->noisy = before.noisy > more->noisy ? before.noisy : more->noisy;
-    if (more->carrier > before.carrier) {
-        all->carrier = more->carrier;
-        all->carrier_frequency = more->carrier_frequency;
-    }
-    all->copied += more->copied;
-    all->zeros += more->zeros;
-    all->clipped += more->clipped;
-    all->spikes += more->spikes;
-    all->echo_distance = fmax(before.echo_distance, more->echo_distance);
+    return find_all(&v, kspace, out);
 }

@@ -1,5 +1,5 @@
 /* One frequency that all readouts have at their ends. SPDX-License-Identifier: Apache-2.0 */
-#include "check/carrier.h"
+#include "recon/describe/carrier.h"
 
 #include <complex.h>
 #include <math.h>

@@ -1,13 +1,13 @@
 /* An offset of the receiver: a constant in all samples. SPDX-License-Identifier: Apache-2.0 */
-#include "check/offset.h"
+#include "recon/describe/offset.h"
 
 #include <complex.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "check/carrier.h"
 #include "core/owned.h"
 #include "core/status.h"
+#include "recon/describe/carrier.h"
 
 #define MIN_DOT 3    /* in units of the root mean square of the image: the dot that the constant makes */
 #define MIN_POWER 10 /* of the constant over that of how rings differ from it */

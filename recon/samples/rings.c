@@ -1,0 +1,24 @@
+/* Energies of samples by rings of k-space. SPDX-License-Identifier: Apache-2.0 */
+#include "core/status.h"
+#include "larmor/describe.h"
+#include "recon/inputs.h"
+
+enum { MOST_RINGS = 32 };
+
+larmor_status larmor_ring_energies(const larmor_array *x, int rings, const unsigned char *ring, double *sum)
+{
+    LMR_NEED(x, ring, sum);
+    const lmr_recon_kernels *kernels;
+    const larmor_shape shape = larmor_array_shape(x);
+    if (rings < 1 || rings > MOST_RINGS)
+        return LMR_FAIL(LARMOR_ERR_ARG, "ring energies: %d rings, expected 1 to %d", rings, MOST_RINGS);
+    if (shape.ndim != 2 || !lmr_is_complex(larmor_array_dtype(x)))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "ring energies: samples are %s, expected complex [samples, readouts]",
+                        lmr_describe(x).s);
+    for (int64_t i = 0; i < larmor_array_count(x); i++)
+        if (ring[i] >= rings)
+            return LMR_FAIL(LARMOR_ERR_ARG, "ring energies: sample %lld is in ring %d of %d", (long long)i, ring[i],
+                            rings);
+    LMR_TRY(lmr_recon_kernels_of(x->dev, x->dtype, &kernels));
+    return kernels->energies(x->dev->ctx, shape.dim[0], shape.dim[1], 1, rings, ring, x->data, sum);
+}
