@@ -79,7 +79,8 @@ void larmor_source_free(larmor_source *source)
     if (!source || atomic_fetch_sub(&source->refs, 1) > 1) return;
     if (source->impl.destroy) source->impl.destroy(source->self);
     pthread_mutex_destroy(source->turn);
-    LMR_FREE(source->turn, source->name, source);
+    free(source->turn); /* opaque: LMR_FREE looks at sizes */
+    LMR_FREE(source->name, source);
 }
 
 /* ---- what the pipeline asks ---- */
