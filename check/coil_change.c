@@ -9,6 +9,7 @@
 #include "core/owned.h"
 #include "core/select.h"
 #include "core/status.h"
+#include "larmor/describe.h"
 
 enum {
     MOST_READOUTS = 512, /* that are looked at, evenly spread; the rest spares time */
@@ -63,12 +64,12 @@ static larmor_status usual_nearest(const double *k, int nd, int64_t n, int64_t r
     return LARMOR_OK;
 }
 
-/* Of a readout at this sample; left out where there is no signal. */
-static void add_readout(const float *x, int64_t at, int64_t points, double part, shares *s)
+/* Of a sample, number i of count; left out where there is no signal. */
+static void add_readout(const float *x, int64_t i, int64_t count, double part, shares *s)
 {
     double *size = s->size + s->coils * s->readouts, *share = s->share + s->coils * s->readouts, square = 0;
     for (int c = 0; c < s->coils; c++) {
-        const float *z = x + 2 * (at + points * c);
+        const float *z = x + 2 * (i + count * c);
         size[c] = hypot((double)z[0], (double)z[1]);
         square += size[c] * size[c];
     }
@@ -83,22 +84,26 @@ static larmor_status open_shares(const larmor_array *kspace, const larmor_array 
     const int64_t n = shape.dim[0], readouts = shape.dim[1], every = 1 + (readouts - 1) / MOST_READOUTS;
     LMR_HEAP double *k = NULL;
     LMR_HEAP float *x = NULL;
+    LMR_HEAP int64_t *chosen = lmr_new(MOST_READOUTS, sizeof *chosen);
+    int64_t count = 0;
     const int nd = (int)larmor_array_shape(traj).dim[0];
     int64_t usual = 0;
     *s = (shares){.coils = (int)shape.dim[2]};
     s->share = lmr_new(MOST_READOUTS * shape.dim[2], sizeof *s->share);
     s->size = lmr_new(MOST_READOUTS * shape.dim[2], sizeof *s->size);
     s->at = lmr_new(MOST_READOUTS, sizeof *s->at);
-    if (!s->share || !s->size || !s->at) return LMR_NO_MEMORY();
+    if (!s->share || !s->size || !s->at || !chosen) return LMR_NO_MEMORY();
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
-    LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &x));
     LMR_TRY(usual_nearest(k, nd, n, readouts, every, &usual));
     for (int64_t r = 0; r < readouts; r += every) {
         int64_t at = usual + n * r;
         if (radius_of(k, nd, at) > max_usual_radius) at = nearest_of(k, nd, n, r) + n * r;
         if (radius_of(k, nd, at) > (at == usual + n * r ? max_usual_radius : max_radius)) continue;
-        add_readout(x, at, n * readouts, (double)r / (double)readouts, s);
+        chosen[count++] = at;
     }
+    if (!count) return LARMOR_OK;
+    LMR_TRY(larmor_pick_samples(kspace, chosen, count, &x));
+    for (int64_t i = 0; i < count; i++) add_readout(x, i, count, (double)(chosen[i] / n) / (double)readouts, s);
     return LARMOR_OK;
 }
 

@@ -87,6 +87,15 @@ LARMOR_API larmor_status larmor_compare_maps(const larmor_array *region, const d
 LARMOR_API larmor_status larmor_sample_faults_find(const larmor_array *kspace, const larmor_array *traj,
                                                    const int64_t matrix[3], larmor_sample_faults *out);
 
+/* Some samples of all coils, of which the others stay where they are.
+ *
+ * kspace  [samples, readouts, coils], complex.
+ * index   [count], of samples of a coil.
+ * x       complex [count, coils] in single precision on the host, to be freed by free().
+ * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_ARG for an index that is none; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_pick_samples(const larmor_array *kspace, const int64_t *index, int64_t count,
+                                             float **x);
+
 /* Energies of samples by rings of k-space, on the device that has them: sum |x|^2, in single precision, of each
  * readout.
  *

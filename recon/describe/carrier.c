@@ -11,6 +11,7 @@
 #include "core/owned.h"
 #include "core/select.h"
 #include "core/status.h"
+#include "larmor/describe.h"
 #include "recon/inputs.h"
 
 #define MIN_CARRIER 10 /* to the power of any other frequency; 340 right scans: 6.9, three with a carrier: 25 to 83 */
@@ -24,11 +25,20 @@ typedef struct tails {
     int64_t length, first, apart, count;
 } tails;
 
-larmor_status lmr_samples_take(const larmor_array *kspace, const int64_t *index, int64_t count, float **x)
+larmor_status larmor_pick_samples(const larmor_array *kspace, const int64_t *index, int64_t count, float **x)
 {
+    LMR_NEED(kspace, index);
+    LMR_NEED_OUT(x);
     LMR_OWNED(larmor_array) *at = NULL, *ones = NULL, *values = NULL;
     const larmor_shape shape = larmor_array_shape(kspace);
     const lmr_recon_kernels *kernels;
+    if (shape.ndim != 3 || !lmr_is_complex(kspace->dtype))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "samples: k-space is %s, expected complex [samples, readouts, coils]",
+                        lmr_describe(kspace).s);
+    for (int64_t i = 0; i < count; i++)
+        if (index[i] < 0 || index[i] >= shape.dim[0] * shape.dim[1])
+            return LMR_FAIL(LARMOR_ERR_ARG, "samples: number %lld of %lld", (long long)index[i],
+                            (long long)(shape.dim[0] * shape.dim[1]));
     LMR_TRY(lmr_recon_kernels_of(kspace->dev, kspace->dtype, &kernels));
     LMR_TRY(larmor_array_upload(kspace->dev, LARMOR_I64, LARMOR_SHAPE(count), LARMOR_I64, index, &at));
     LMR_TRY(larmor_array_create(kspace->dev, LARMOR_F64, LARMOR_SHAPE(count), &ones));
@@ -66,7 +76,7 @@ static larmor_status take_tails(const tails *t, const larmor_array *kspace, floa
     for (int64_t i = 0; i < t->length; i++)
         window[i] = (float)(1 - cos(2 * M_PI * ((double)i + 0.5) / (double)t->length));
     for (int64_t i = 0; i < all; i++) index[i] = i / t->length * t->apart * shape.dim[0] + t->first + i % t->length;
-    LMR_TRY(lmr_samples_take(kspace, index, all, &x));
+    LMR_TRY(larmor_pick_samples(kspace, index, all, &x));
     for (int64_t r = 0; r < t->count * shape.dim[2]; r++)
         for (int64_t i = 0; i < 2 * t->length; i++) tail[2 * BINS * r + i] = window[i / 2] * x[2 * t->length * r + i];
     return LARMOR_OK;
@@ -180,7 +190,7 @@ static larmor_status find_locked(const tails *t, const larmor_array *kspace, con
         memcpy(at + 2 * t->length * pairs++, index, 2 * (size_t)t->length * sizeof *at);
     }
     if (2 * pairs < t->count) return LARMOR_OK;
-    LMR_TRY(lmr_samples_take(kspace, at, 2 * t->length * pairs, &x));
+    LMR_TRY(larmor_pick_samples(kspace, at, 2 * t->length * pairs, &x));
     for (int64_t j = 0; j < pairs; j++) {
         const double complex one = product_of(t, x, pairs, shape.dim[2], j, peak);
         all += one;

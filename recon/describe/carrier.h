@@ -5,9 +5,6 @@
 
 #include "core/array.h"
 
-/* x, complex [count, coils] in single precision, of the host <- the samples of these numbers; to be freed. */
-larmor_status lmr_samples_take(const larmor_array *kspace, const int64_t *index, int64_t count, float **x);
-
 /* Of complex samples [n, readouts, coils] the power of the frequency that the ends of some readouts have most of,
  * over that of any other, and the frequency, in cycles a sample; 0 where there is none.
  *

@@ -7,7 +7,7 @@
 
 #include "core/owned.h"
 #include "core/status.h"
-#include "recon/describe/carrier.h"
+#include "larmor/describe.h"
 
 #define MIN_DOT 3    /* in units of the root mean square of the image: the dot that the constant makes */
 #define MIN_POWER 10 /* of the constant over that of how rings differ from it */
@@ -82,7 +82,7 @@ larmor_status lmr_offset_find(const larmor_array *kspace, const float *radius, i
     const int64_t chosen = choose(radius, shape.dim[0] * shape.dim[1], index);
     *offset = 0;
     if (!chosen) return LARMOR_OK;
-    LMR_TRY(lmr_samples_take(kspace, index, chosen, &x));
+    LMR_TRY(larmor_pick_samples(kspace, index, chosen, &x));
     add_up(radius, index, chosen, x, &r);
     for (int i = FIRST; i < RINGS; i++)
         if (r.count[i] < FEWEST) return LARMOR_OK;

@@ -176,7 +176,7 @@ static larmor_status find_levels(view *v, const larmor_array *kspace)
     LMR_HEAP float *x = NULL;
     levels l = {.coils = v->coils, .ring = ring, .level = v->level, .values = values};
     l.chosen = choose_points(v, index, ring);
-    LMR_TRY(lmr_samples_take(kspace, index, l.chosen, &x));
+    LMR_TRY(larmor_pick_samples(kspace, index, l.chosen, &x));
     l.x = x;
     return lmr_parallel(v->threads, v->coils, find_levels_of, &l);
 }
