@@ -19,6 +19,7 @@ enum {
 /* Right simulated and real scans: docs/records/validation.md, "Steps in the coils' shares". */
 static const double max_radius = 0.6;       /* 1/FOV, of the sample that is nearest to the centre */
 static const double max_usual_radius = 1.0; /* the same of the one that is nearest in most readouts */
+static const double max_radius_3d = 0.3;    /* of both: partitions beside the central one see other shares */
 static const double min_change = 0.05;      /* of the vector of the coils' magnitudes, whose length is 1 */
 static const double min_over_spread = 8;    /* of the change, in units of what readouts of one side differ by */
 static const double min_part = 0.1;         /* of the readouts, that are compared on each side of a step */
@@ -87,6 +88,7 @@ static larmor_status open_shares(const larmor_array *kspace, const larmor_array 
     LMR_HEAP int64_t *chosen = lmr_new(MOST_READOUTS, sizeof *chosen);
     int64_t count = 0;
     const int nd = (int)larmor_array_shape(traj).dim[0];
+    const double radius = nd == 3 ? max_radius_3d : max_radius, usual_radius = nd == 3 ? radius : max_usual_radius;
     int64_t usual = 0;
     *s = (shares){.coils = (int)shape.dim[2]};
     s->share = lmr_new(MOST_READOUTS * shape.dim[2], sizeof *s->share);
@@ -97,8 +99,8 @@ static larmor_status open_shares(const larmor_array *kspace, const larmor_array 
     LMR_TRY(usual_nearest(k, nd, n, readouts, every, &usual));
     for (int64_t r = 0; r < readouts; r += every) {
         int64_t at = usual + n * r;
-        if (radius_of(k, nd, at) > max_usual_radius) at = nearest_of(k, nd, n, r) + n * r;
-        if (radius_of(k, nd, at) > (at == usual + n * r ? max_usual_radius : max_radius)) continue;
+        if (radius_of(k, nd, at) > usual_radius) at = nearest_of(k, nd, n, r) + n * r;
+        if (radius_of(k, nd, at) > (at == usual + n * r ? usual_radius : radius)) continue;
         chosen[count++] = at;
     }
     if (!count) return LARMOR_OK;
