@@ -6,7 +6,7 @@
 #include "larmor/larmor.h"
 #include "tests/support/test.h"
 
-enum { N = 32, COILS = 4, SPOKES = 60, SAMPLES = 2 * N, MOST_IMAGES = 4 };
+enum { N = 32, COILS = 4, SPOKES = 60, SAMPLES = 2 * N, MOST_IMAGES = 12 };
 
 typedef struct scan {
     larmor_phantom *phantom;
