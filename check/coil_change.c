@@ -88,7 +88,8 @@ static larmor_status open_shares(const larmor_array *kspace, const larmor_array 
     LMR_HEAP int64_t *chosen = lmr_new(MOST_READOUTS, sizeof *chosen);
     int64_t count = 0;
     const int nd = (int)larmor_array_shape(traj).dim[0];
-    const double radius = nd == 3 ? max_radius_3d : max_radius, usual_radius = nd == 3 ? radius : max_usual_radius;
+    const double radius = nd == 3 ? max_radius_3d : max_radius;
+    const double usual_radius = nd == 3 ? max_radius_3d : max_usual_radius;
     int64_t usual = 0;
     *s = (shares){.coils = (int)shape.dim[2]};
     s->share = lmr_new(MOST_READOUTS * shape.dim[2], sizeof *s->share);
