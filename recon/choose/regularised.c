@@ -1,7 +1,6 @@
 /* The weight of a regulariser from the data: the problem of the samples that are kept is iterated while the weight
  * falls, and its images are compared with the samples that are held out. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <string.h>
 
 #include "recon/choose/choose.h"
 #include "recon/solve/regularised.h"
@@ -27,10 +26,7 @@ enum {
     NEXT_ITERS = 5,    /* at the others, whose images differ little from the one before */
     TIMES_IN_SET = 4,  /* as many, where images are held to a set, which is found late */
     MOST_TRIED = 20,   /* weights; steps of 2 from START_WEIGHT to MIN_WEIGHT are 6 */
-    /* Inner steps for a series, whose images lack most samples each. With 30, as elsewhere, 40 bins of 16^3 took 89
-     * in all where they take 76, and two other scans as many, to the same weights. */
-    MOST_INNER_OF_SERIES = 4,
-    LEAST_BEYOND = 2, /* weights beyond the least misfit, so that it is no accident of one */
+    LEAST_BEYOND = 2,  /* weights beyond the least misfit, so that it is no accident of one */
 };
 
 typedef struct search {
@@ -123,8 +119,6 @@ static larmor_status begin(search *w, const larmor_regulariser *r, const larmor_
     w->s.make = lmr_regularised_inverse;
     w->s.maker = &w->u;
     LMR_TRY(lmr_admm_create(r->penalty.K, r->penalty.g, START_WEIGHT * unit, &same, &w->s));
-    const int is_series = !strcmp(larmor_op_name(A), "frames"); /* coefficients of a basis have all samples each */
-    if (is_series && !o->inner) w->s.most = MOST_INNER_OF_SERIES;
     if (r->set) w->s.unweighted = larmor_array_count(t->x);
     if (r->set && !t->image)
         LMR_TRY(larmor_array_create(larmor_op_device(A), t->x->dtype, larmor_op_in_shape(A), &t->image));
