@@ -25,10 +25,6 @@
 #define MIN_REL_CHANGE 1e-4
 /* Part of both, where the image begins at the best one of the search: lengths of few steps say less. */
 #define BEGUN_PART 0.7
-/* Part of the largest eigenvalue, the unit of a split's first penalty, where a series begins so: 3 scenes of 24 to 80
- * bins (docs/records/gating.md) took 103, 101 and 106 iterations in all with .1, .3 and 1; of 80 bins of 24^3 it is
- * .15 where a run without an image to begin at had found its balance. */
-#define BEGUN_PENALTY_PART 0.1
 /* Of the noise in the image, over the image: with less, the search's image has at frequencies that are hardly sampled
  * what takes as many steps to be lost as the image takes without it. */
 #define MIN_NOISE_OF_BEGUN 0.01
@@ -551,23 +547,10 @@ static void warn_of_hole(const lmr_job *job, const larmor_recon_report *result)
             result->solver.residual);
 }
 
-/* The same, and an image to begin at where the search leaves one. */
-static larmor_status find_weight_and_begin(const lmr_job *job, lmr_solution *p, const larmor_regulariser *r,
-                                           double unit, larmor_solve_opts *solve, larmor_recon_report *result)
-{
-    if (!p->is_begun || p->is_searched) return find_weight(job, p, r, unit, solve, result);
-    LMR_TRY(larmor_opnorm(p->A, POWER_STEPS, &solve->largest));
-    solve->best = p->x;
-    LMR_TRY(find_weight(job, p, r, unit, solve, result));
-    solve->largest *= BEGUN_PENALTY_PART;
-    return result->lambda_from == LARMOR_LAMBDA_FROM_DATA ? LARMOR_OK : larmor_zero(p->x);
-}
-
 static larmor_status regularised(const lmr_job *job, int frames, lmr_solution *p, larmor_recon_report *result)
 {
     larmor_regulariser_opts opts = lmr_regulariser_opts(job, frames, &p->frames->grid);
     larmor_solve_opts solve = lmr_solution_opts(p);
-    p->is_begun = frames > 1 && !lmr_solves_coils(job) && may_begin_at_trial(job, p, result);
     larmor_regulariser *r = NULL;
     larmor_status st;
     double unit = p->held.unit, noise = 0, size;
@@ -577,7 +560,7 @@ static larmor_status regularised(const lmr_job *job, int frames, lmr_solution *p
                                            larmor_op_in_shape(p->A), &r));
     if (!(unit > 0)) LMR_OR(done, larmor_lambda_unit(p->A, p->b, &unit));
     p->held.unit = unit;
-    LMR_OR(done, find_weight_and_begin(job, p, r, unit, &solve, result));
+    LMR_OR(done, find_weight(job, p, r, unit, &solve, result));
     if (job->settings->opts.lambda_mode != LARMOR_LAMBDA_RELATIVE)
         LMR_OR(done, larmor_regulariser_set_weight(r, result->weight));
     solve.circulant = job->facts->precondition < 0 ? NULL : p->C;
