@@ -97,8 +97,8 @@ typedef struct larmor_sample_faults {
     double echo_distance; /* from k = 0 to where readouts that pass it have most signal, the median, in cycles per
                         * field of view, where it is more than 3; else 0 */
     double carrier; /* power of one frequency in the outer part of readouts over that of the others, where it is more
-                  * than 6 */
-    double carrier_frequency; /* cycles per sample */
+                  * than 10 */
+    double carrier_frequency; /* cycles per sample; 0: an offset of the receiver, the same in all samples */
     int64_t copied,
         copied_readout; /* readouts that repeat the samples of the one before at another place; the first */
     int64_t zeros,
