@@ -39,7 +39,7 @@ static larmor_status allocate(int64_t readouts, int coils, lmr_residuals *out)
     return complete ? LARMOR_OK : LMR_NO_MEMORY();
 }
 
-/* ---- one coil of one frame ---- */
+/* ---- one frame ---- */
 
 typedef struct pass {
     const double *k; /* [nd, samples, readouts] */
@@ -48,7 +48,7 @@ typedef struct pass {
     double edge[3];                   /* of 1, from which on it is the edge */
     int64_t samples, readouts, first; /* first: the frame's first readout among all */
     unsigned char *ring;              /* [samples, readouts] */
-    double *residual, *data;          /* [LMR_RINGS, readouts] of this coil */
+    double *residual, *data;          /* [LMR_RINGS, readouts, coils] of those that follow each other */
     lmr_residuals *out;
 } pass;
 
@@ -73,17 +73,17 @@ static void find_rings(void *self, int64_t readout)
 }
 
 /* The sums over rings of a coil's samples: of |A x - b|^2 and of |b|^2. */
-static void add_coil(const pass *p, int coil)
+static void add_coil(const pass *p, const double *residual, const double *power, int coil)
 {
     lmr_residuals *out = p->out;
     for (int64_t i = 0; i < p->readouts; i++) {
         double all = 0, data = 0;
         for (int j = 0; j < LMR_RINGS; j++) {
             const int64_t at = LMR_RINGS * i + j;
-            out->ring_of_readout[LMR_RINGS * p->first + at] += (float)p->residual[at];
-            out->ring_data[j] += p->data[at];
-            all += p->residual[at];
-            data += p->data[at];
+            out->ring_of_readout[LMR_RINGS * p->first + at] += (float)residual[at];
+            out->ring_data[j] += power[at];
+            all += residual[at];
+            data += power[at];
         }
         out->readout[p->first + i] += all;
         out->readout_data[p->first + i] += data;
@@ -92,25 +92,38 @@ static void add_coil(const pass *p, int coil)
     }
 }
 
-/* Of a coil's samples, which begin there. */
-static larmor_status sum_part(const pass *p, larmor_array *line, int64_t first, double *sum)
+/* Of some coils' samples, which begin there. */
+static larmor_status sum_part(const pass *p, larmor_array *line, int64_t first, int coils, double *sum)
 {
     LMR_OWNED(larmor_array) *part = NULL;
-    LMR_TRY(larmor_array_part(line, first, p->samples * p->readouts, LARMOR_SHAPE(p->samples, p->readouts), &part));
+    LMR_TRY(larmor_array_part(line, first, p->samples * p->readouts * coils,
+                              LARMOR_SHAPE(p->samples, p->readouts, coils), &part));
     return larmor_ring_energies(part, LMR_RINGS, p->ring, sum);
 }
 
-/* Where the samples of a frame's coil begin: frame after frame, or, with a basis, coil after coil. */
-static int64_t place_of(const lmr_job *job, int64_t before, int64_t own, int64_t all, int coil)
+/* Frame after frame, or, with a basis, coil after coil. all: samples of a coil of all frames, `before` of them of
+ * those before this one. */
+static larmor_status sum_coils(const lmr_job *job, larmor_array *r, larmor_array *b, int64_t before, int64_t all,
+                               const pass *p)
 {
-    return job->facts->basis ? coil * all + before : before * job->facts->coils + coil * own;
+    const int coils = job->facts->coils, together = job->facts->basis ? 1 : coils;
+    for (int c = 0; c < coils; c += together) {
+        const int64_t at = job->facts->basis ? c * all + before : before * coils;
+        LMR_TRY(sum_part(p, r, at, together, p->residual));
+        LMR_TRY(sum_part(p, b, at, together, p->data));
+        for (int i = 0; i < together; i++) {
+            const int64_t own = LMR_RINGS * p->readouts * i;
+            add_coil(p, p->residual + own, p->data + own, c + i);
+        }
+    }
+    return LARMOR_OK;
 }
 
 static larmor_status sum_frame(const lmr_job *job, const lmr_frame *frame, larmor_array *r, larmor_array *b,
                                int64_t before, pass *p)
 {
     const larmor_shape shape = larmor_array_shape(frame->samples.kspace);
-    const int64_t all = larmor_array_count(r) / job->facts->coils, own = shape.dim[0] * shape.dim[1];
+    const int64_t coils = job->facts->coils, all = larmor_array_count(r) / coils;
     LMR_HEAP double *k = NULL;
     p->samples = shape.dim[0];
     p->readouts = shape.dim[1];
@@ -119,22 +132,16 @@ static larmor_status sum_frame(const lmr_job *job, const lmr_frame *frame, larmo
         p->scale[d] = 2 / (double)frame->grid.matrix[d];
         p->edge[d] = 1 - EDGE * 2 / (double)frame->grid.crop[d];
     }
-    LMR_HEAP LMR_NEW(unsigned char, ring, own);
-    LMR_HEAP LMR_NEW(double, residual, LMR_RINGS * p->readouts);
-    LMR_HEAP LMR_NEW(double, data, LMR_RINGS * p->readouts);
+    LMR_HEAP LMR_NEW(unsigned char, ring, shape.dim[0] * shape.dim[1]);
+    LMR_HEAP LMR_NEW(double, residual, LMR_RINGS * p->readouts * coils);
+    LMR_HEAP LMR_NEW(double, data, LMR_RINGS * p->readouts * coils);
     LMR_TRY(larmor_array_download(frame->samples.traj, LARMOR_F64, &k));
     p->k = k;
     p->ring = ring;
     p->residual = residual;
     p->data = data;
     LMR_TRY(lmr_parallel(lmr_device_threads(job->facts->dev), p->readouts, find_rings, p));
-    for (int c = 0; c < job->facts->coils; c++) {
-        const int64_t at = place_of(job, before, own, all, c);
-        LMR_TRY(sum_part(p, r, at, residual));
-        LMR_TRY(sum_part(p, b, at, data));
-        add_coil(p, c);
-    }
-    return LARMOR_OK;
+    return sum_coils(job, r, b, before, all, p);
 }
 
 /* ---- all ---- */

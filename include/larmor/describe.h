@@ -97,11 +97,11 @@ LARMOR_API larmor_status larmor_pick_samples(const larmor_array *kspace, const i
                                              float **x);
 
 /* Energies of samples by rings of k-space, on the device that has them: sum |x|^2, in single precision, of each
- * readout.
+ * readout of each coil.
  *
- * x     [samples, readouts], complex.
+ * x     [samples, readouts] or [samples, readouts, coils], complex.
  * ring  [samples, readouts] on the host: the number of each sample's ring, below rings, which are at most 32.
- * sum   [rings, readouts] on the host.
+ * sum   [rings, readouts] or [rings, readouts, coils] on the host.
  * Errors  LARMOR_ERR_ARG for a number of rings; LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_ring_energies(const larmor_array *x, int rings, const unsigned char *ring,
                                               double *sum);
