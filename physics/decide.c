@@ -42,7 +42,7 @@ enum { RADIUS = 2 };            /* voxels, of what is near */
  * Their concomitant fields are asked for from this phase on: below, a wrong model has up to 1.05 times the error. */
 #define MOST_VALUES (INT64_C(1) << 21)
 #define LARGE_LEAST_RAD 0.5
-enum { TRIED_IMAGES = 64 }; /* of a scan: slices lie elsewhere, repetitions do not */
+enum { TRIED_IMAGES = 64, TRIED_OF_PLACE = 2, PLACES = 1024 }; /* slices lie elsewhere, repetitions do not */
 /* Of the last steps, over the image: with 1e-3 log odds of scenes in 2D and 3D differ by less than 1 %. */
 #define MIN_REL_CHANGE 1e-2
 enum { MOST_STEPS = 50, POWER_STEPS = 4 };
@@ -60,6 +60,7 @@ static larmor_status find_most(const lmr_job *job, double *most, int *image)
 {
     const int groups = job->facts->info.groups;
     const int tried = groups < TRIED_IMAGES ? groups : TRIED_IMAGES;
+    unsigned char of_place[PLACES] = {0};
     *most = -1;
     for (int i = 0; i < tried; i++) {
         const int index = (int)((int64_t)i * groups / tried);
@@ -67,6 +68,7 @@ static larmor_status find_most(const lmr_job *job, double *most, int *image)
         double own;
         LMR_TRY(lmr_source_group(job->facts->source, index, &group));
         if (!lmr_is_wanted(&job->settings->only, &group)) continue;
+        if (of_place[(group.slice + 31 * group.encoding) % PLACES]++ >= TRIED_OF_PLACE) continue;
         LMR_TRY(lmr_concomitant_most(job, index, field_of(job), &own));
         if (own > *most) *image = index;
         *most = fmax(*most, own);

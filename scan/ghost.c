@@ -228,16 +228,22 @@ static void log_ghost_range(larmor_recon *r, const ghosts *g, int64_t count)
             low[0], high[0], low[1], high[1], (long long)count);
 }
 
+/* Of a contrast of an encoding: after so many that are not echo-planar none of the others is looked at. */
+enum { ENOUGH = 8, CONTRASTS = 64 };
+
 static larmor_status find_all(larmor_recon *r, ghosts *g, int64_t *count)
 {
-    int uncorrected = 0;
+    int uncorrected = 0, others[CONTRASTS] = {0};
     for (int i = 0; i < r->list.groups; i++) {
         const int index = r->list.group[i];
         larmor_group group;
         found f;
         int epi = 0;
         LMR_TRY(lmr_source_group(r->facts.source, index, &group));
+        int *const of_contrast = &others[(group.contrast + 8 * group.encoding) % CONTRASTS];
+        if (*of_contrast >= ENOUGH) continue;
         larmor_status st = is_echo_planar(r, index, group.readouts, &epi);
+        *of_contrast += !st && !epi;
         if (!st && epi) st = find_one(r, index, &g->image[index], &f);
         const int is_left = st == LARMOR_ERR_UNSUPPORTED || (!st && epi && !f.report.forward);
         if (is_left || st == LARMOR_ERR_NUMERIC || st == LARMOR_ERR_FORMAT) { /* these fail when it is their turn */
