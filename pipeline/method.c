@@ -14,9 +14,9 @@
 #define MIN_PREDICTED 0.9
 /* cg is not taken where it predicts less than this part: a nearly empty image leaves no more than zeros do. */
 #define MIN_CG_PREDICTED 0.02
-/* Methods are not compared with fewer numbers held out, real and imaginary parts of all coils together. Not
- * measured: a sum of 200 squares of noise is off by 10 %. */
-#define MIN_HELD_NUMBERS 200
+/* Methods are not compared with fewer numbers held out, real and imaginary parts of all coils together. The
+ * least at which tv was better is 20 (docs/records/choosing.md, "Few samples"). */
+#define MIN_HELD_NUMBERS 20
 /* Of all samples, the part that is held out, as for weights (docs/records/choosing.md, "The criterion"). */
 #define HELD_PART 0.1
 

@@ -13,7 +13,8 @@ typedef struct lmr_curve {
     int count;
 } lmr_curve;
 
-/* Insert a point in its place; false if there is no room or the value is not finite. */
+/* Insert a point in its place, or replace the value of the one that is there; false if there is no room or the value
+ * is not finite. */
 int lmr_curve_add(lmr_curve *c, double at, double value);
 
 /* Where the parabola through the lowest point and its neighbours has its lowest; the end itself if that is an end. */

@@ -6,7 +6,13 @@
 int lmr_curve_add(lmr_curve *c, double at, double value)
 {
     const int room = (int)(sizeof c->at / sizeof *c->at);
-    if (c->count == room || !isfinite(value) || !isfinite(at)) return 0;
+    if (!isfinite(value) || !isfinite(at)) return 0;
+    for (int i = 0; i < c->count; i++) {
+        if (c->at[i] != at) continue;
+        c->value[i] = value;
+        return 1;
+    }
+    if (c->count == room) return 0;
     int i = c->count++;
     for (; i > 0 && c->at[i - 1] > at; i--) {
         c->at[i] = c->at[i - 1];

@@ -98,6 +98,14 @@ TEST(a_spiral_is_nearer_to_the_object_than_cg_is)
     compare(&(scene){"spiral", "shepp-logan", {.matrix = {64, 64}, .undersampling = 3}, 0, 4, 3e-4, 0.16});
 }
 
+/* Fewer than 200 numbers are held out, real and imaginary parts of all coils. */
+TEST(images_of_few_samples_are_nearer_to_the_object_than_by_cg_too)
+{
+    compare(&(scene){"spiral", "texture", {.matrix = {24, 24}, .readouts = 3, .samples = 80}, 0, 2, 1e-4, 0.1});
+    compare(&(scene){"golden", "shepp-logan", {.matrix = {24, 24}, .readouts = 9}, 0, 1, 1e-4, 0.3});
+    compare(&(scene){"koosh", "shepp-logan", {.matrix = {12, 12, 12}, .readouts = 20}, 0, 2, 1e-4, 0.32});
+}
+
 TEST(lines_of_a_poisson_disc_are_nearer_to_the_object_than_cg_is)
 {
     compare(&(scene){"cartesian", "shepp-logan", {.matrix = {24, 24, 24}}, 2.2, 3, 7e-5, 0.32});
