@@ -59,9 +59,9 @@ static const lmr_setting table[] = {
                 "most iterations (default: of cg 1000, more without a preconditioner; they end earlier, where others "
                 "would change the image by little of its noise)"))),
     NUMBER(
-        tol, REAL, -INFINITY, 1,
+        tol, REAL, -INFINITY, 0.99,
         TEXT(
-            NUMBER, "tol", "X", "solvers", FROM_TO(0, 1),
+            NUMBER, "tol", "X", "solvers", FROM_TO(0, 0.99),
             HELP("where to stop: for cg the relative residual, else the relative change of the image; 0: at rounding "
                  "(default: where the error is small relative to the noise of the image)"))),
     NUMBER(lambda_mode, INT, LARMOR_LAMBDA_AUTO, LARMOR_LAMBDA_NOISE, NO_TEXT),

@@ -370,8 +370,8 @@ static larmor_status check(const larmor_recon_opts *o, const char *later, char *
                         "recon: options: maps_method \"%s\", expected auto or a name of larmor_maps_method_entry",
                         o->maps_method);
     if (is_nlinv && strcmp(o->maps_method, "auto") != 0)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "opts.maps_method: has no effect with opts.method nlinv, which finds its own.");
+        return LMR_FAIL(LARMOR_ERR_ARG, "opts.method nlinv: finds its own coil maps; leave out those by %s.",
+                        o->maps_method);
     if (lmr_regulariser_named(method).takes & LARMOR_OF_COILS && strcmp(o->maps_method, "auto") != 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "opts.method %s: needs no coil maps; leave out those by %s.", method,
                         o->maps_method);

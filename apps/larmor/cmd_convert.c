@@ -172,6 +172,21 @@ static int saves(const settings *s)
     return s->save_kspace || s->save_traj || s->save_density || s->save_noise;
 }
 
+static int check_array_name(const char *option, const char *path)
+{
+    if (!path || larmor_format_of(path).saves) return APP_DONE;
+    return app_refuse(APP_USAGE, "--%s \"%s\": a name that ends in .npy or .cfl expected.", option, path);
+}
+
+static int check_array_names(const settings *s)
+{
+    int code = check_array_name("save-kspace", s->save_kspace);
+    if (!code) code = check_array_name("save-traj", s->save_traj);
+    if (!code) code = check_array_name("save-density", s->save_density);
+    if (!code) code = check_array_name("save-noise", s->save_noise);
+    return code;
+}
+
 static int write_array(const settings *s, const char *path, const larmor_array *array, larmor_shape shape)
 {
     APP_OWNED(larmor_output) *out = NULL;
@@ -204,6 +219,7 @@ static int save_arrays(const settings *s, const char *from)
     APP_OWNED(larmor_array) *noise = NULL;
     APP_FREED_BY(larmor_samples_free) larmor_samples x = {0};
     larmor_grid grid;
+    if (check_array_names(s)) return APP_USAGE;
     APP_TRY(APP_INPUT, larmor_device_open("cpu", &dev));
     APP_TRY(APP_INPUT, larmor_raw_open(from, &opts, &raw));
     APP_TRY(APP_INPUT, larmor_source_of_raw(raw, from, &source));
@@ -272,8 +288,8 @@ static int run(const void *given, const app_files *files)
     if (!s->traj && !s->kspace && to && files->count == 1 + !s->output) return convert_image(s, files->name[0], to);
     if (s->traj && s->kspace && s->output && !files->count && !strcasecmp(app_suffix(s->output), ".h5"))
         return convert_scan(s);
-    return app_refuse(APP_USAGE, "convert: either FROM and TO, or --traj T.cfl --kspace K.cfl -o SCAN.h5 expected; "
-                                 "'larmor convert --help' says more.");
+    return app_refuse(APP_USAGE, "convert: FROM and TO, SCAN --save-kspace K.npy, or --traj T.cfl --kspace K.cfl -o "
+                                 "SCAN.h5 expected; 'larmor convert --help' says more.");
 }
 
 const app_command cmd_convert = {

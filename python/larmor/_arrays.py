@@ -287,6 +287,15 @@ def refuse_narrower(x: Native, dtype: DType, name: str) -> None:
                          "the plan or the maps, or hand in x.astype(numpy.complex64)")
 
 
+def put(target: Native, found: Any, by: str) -> None:
+    """What a function of the user returned, in an array of larmor's, of whose shape it must be."""
+    shape = tuple(np.shape(found) if isinstance(found, (list, tuple)) else getattr(found, "shape", ()))
+    if found is None or shape != tuple(target.shape):
+        got = "None" if found is None else f"shape {shape}"
+        raise ShapeError(f"{by}: returned {got}, expected an array of shape {tuple(target.shape)}")
+    target[...] = found
+
+
 def as_input(x: Native, dtype: DType | None = None, *, narrow: bool = False, name: str = "input") -> Native:
     """An array that larmor can read: of this dtype and contiguous; a copy only where it is not.
 
@@ -295,6 +304,13 @@ def as_input(x: Native, dtype: DType | None = None, *, narrow: bool = False, nam
     """
     if type(x) is np.ndarray and x.dtype == dtype and x.flags.c_contiguous:
         return x
+    if isinstance(x, (str, bytes)):
+        raise ArgumentError(f"{name}: a text where an array is expected; larmor.read(FILE) reads the arrays of a "
+                            "file")
+    if x is None:
+        raise ArgumentError(f"{name}: got None, expected an array")
+    if isinstance(x, np.ndarray) and np.any(getattr(x, "mask", False)):
+        raise ArgumentError(f"{name}: a masked array, whose mask larmor does not take; fill it, as by x.filled(0)")
     if not narrow and dtype is not None:
         refuse_narrower(x, dtype, name)
     if _is_torch(x):
@@ -409,6 +425,8 @@ def wrap(x: Native, on: Device, keep: bool = False, write: bool = False) -> Any:
     write: larmor writes to it, which arrays that are read-only refuse.
     """
     where = memory(x)
+    if not write and where.gpu is None and isinstance(x, np.ndarray) and where.address % x.itemsize:
+        where = memory(x.copy())  # larmor's numbers are aligned to their size, NumPy's need not be
     if write and isinstance(x, np.ndarray) and not x.flags.writeable:
         raise ArgumentError("the output is read-only")
     if (where.gpu is not None) != on.is_gpu:
@@ -443,7 +461,9 @@ def run(function: Any, handle: Any, on: Device, x: Native, out: Native) -> None:
                          "first") from None
     cell = ffi.new("larmor_array *[2]")
     try:
-        check(_wrap(on.pointer, _TO_LARMOR[x.dtype], shape_of(x.shape), source, _NULL, _NULL, cell))
+        if _wrap(on.pointer, _TO_LARMOR[x.dtype], shape_of(x.shape), source, _NULL, _NULL, cell):
+            source = _from_buffer(x.copy())  # where it is not aligned
+            check(_wrap(on.pointer, _TO_LARMOR[x.dtype], shape_of(x.shape), source, _NULL, _NULL, cell))
         check(_wrap(on.pointer, _TO_LARMOR[out.dtype], shape_of(out.shape), target, _NULL, _NULL, cell + 1))
         check(function(handle, cell[0], cell[1]))
     finally:

@@ -138,7 +138,7 @@ def factors(field: Array, times: Array, modes: tuple[int, ...], points: tuple[in
     """
     if not 0 < error < 1:
         raise ArgumentError(f"error: got {error!r}, expected 0 < error < 1")
-    real = jnp.finfo(dtype).dtype
+    real = np.finfo(dtype).dtype
     field, least, most = _ranged("field", field, modes, real, "band", "Hz", band)
     times, first, last = _ranged("times", times, points, real, "span", "s", span)
     centre, start, half, width = (least + most) / 2, (first + last) / 2, (last - first) / 2, math.pi * (most - least)

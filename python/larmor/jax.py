@@ -20,7 +20,7 @@ import operator
 import pathlib
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 import jax
 import jax.numpy as jnp
@@ -28,6 +28,7 @@ import numpy as np
 from jax.experimental import checkify
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
+from jax.typing import ArrayLike
 
 from larmor import _jax_segments as _segments
 from larmor import _library
@@ -37,7 +38,21 @@ from larmor._library import ArgumentError, ShapeError
 __all__ = ["keep", "kept", "nufft", "nufft1", "nufft2", "nufft3", "nufft_adjoint", "nufft_field", "sense",
            "sense_adjoint", "type1", "type2", "type3"]
 
-Array = Any  # jax.Array, or what becomes one; results are jax.Array
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+Array = Any  # jax.Array or a tracer within; public functions take ArrayLike
+class _Options(TypedDict, total=False):
+    """Of type1, type2 and type3, which has no mode_order: as of `larmor.nufft.Plan`."""
+
+    tol: float
+    sign: int | None
+    units: Literal["cycles", "radians"]
+    mode_order: Literal["centred", "fft"]
+    upsample: float
+    threads: int
+
+
 _COUNTS = ("plans", "bytes", "sorted", "found")
 
 
@@ -54,8 +69,9 @@ def _load() -> Any:
 _lib = _load()
 _lib.larmor_xla_keep.argtypes = (ctypes.c_int64, ctypes.c_int64)
 _lib.larmor_xla_count.argtypes = (ctypes.POINTER(ctypes.c_int64),)
-jax.ffi.register_ffi_target("larmor_nufft", jax.ffi.pycapsule(_lib.larmor_xla_nufft), platform="cpu")
-jax.ffi.register_ffi_target("larmor_nufft", jax.ffi.pycapsule(_lib.larmor_xla_nufft_cuda), platform="CUDA")
+_capsule: Any = jax.ffi.pycapsule
+jax.ffi.register_ffi_target("larmor_nufft", _capsule(_lib.larmor_xla_nufft), platform="cpu")
+jax.ffi.register_ffi_target("larmor_nufft", _capsule(_lib.larmor_xla_nufft_cuda), platform="CUDA")
 
 
 def keep(plans: int = 16, memory: int = 1 << 30) -> None:
@@ -90,7 +106,7 @@ class _How(NamedTuple):
     threads: int
 
 
-_transform_p = Primitive("larmor_nufft")
+_transform_p: Any = Primitive("larmor_nufft")
 
 
 @functools.lru_cache(maxsize=1024)
@@ -189,7 +205,7 @@ def _batch(arrays: Sequence[Array], dims: Sequence[int | None], how: _How) -> tu
     """One call whatever is mapped: inputs of the same points are a batch, others are sets."""
     x, *points = arrays
     if all(dim is None for dim in dims[1:]):
-        x = jnp.moveaxis(x, dims[0], 1)
+        x = jnp.moveaxis(x, next(dim for dim in dims if dim is not None), 1)
         sets, *both = x.shape[:3]  # a -1 of reshape is unknown where an axis has no elements
         y = _transform_p.bind(x.reshape(sets, math.prod(both), *x.shape[3:]), *points, how=how)
         return y.reshape(sets, *both, *y.shape[2:]), 1
@@ -245,7 +261,7 @@ def _sizes(modes: Any) -> tuple[Any, ...]:
     return (modes,) if np.ndim(modes) == 0 else tuple(modes)
 
 
-def _values(x: Array) -> Array:
+def _values(x: Any) -> Array:
     """Complex numbers of the precision that they have."""
     x = jnp.asarray(x)
     if x.dtype in (jnp.float16, jnp.bfloat16):
@@ -254,7 +270,7 @@ def _values(x: Array) -> Array:
     return x.astype(jnp.result_type(x.dtype, jnp.complex64))
 
 
-def _points(points: Array, name: str) -> Array:
+def _points(points: Any, name: str) -> Array:
     points = jnp.asarray(points)
     if points.ndim < 1 or not 1 <= points.shape[-1] <= 3:
         raise ShapeError(f"{name}: got shape {points.shape}, expected [..., ndim], 1 to 3 columns")
@@ -274,7 +290,7 @@ def _alike(*arrays: Array) -> tuple[Array, ...]:
     """Under shard_map arrays that vary along the same axes: JAX knows that a sum does, even one of no elements."""
     if all(_varying(a) == _varying(arrays[0]) for a in arrays):
         return arrays
-    nothing = sum(jnp.sum(a.real.reshape(-1)[:0]) for a in arrays)
+    nothing: Any = sum(jnp.sum(a.real.reshape(-1)[:0]) for a in arrays)
     return tuple(a + nothing.astype(a.dtype) for a in arrays)
 
 
@@ -298,7 +314,7 @@ def _expect(x: Array, last: tuple[int, ...], what: str) -> None:
 # ---- transforms ----
 
 
-def type1(points: Array, values: Array, modes: int | Sequence[int], **options: Any) -> jax.Array:
+def type1(points: ArrayLike, values: ArrayLike, modes: int | Sequence[int], **options: Unpack[_Options]) -> jax.Array:
     """Values [batch..., points...] at points [points..., ndim] to modes [batch..., modes...].
 
     tol         relative l2 error asked for; default 1e-5.
@@ -307,50 +323,48 @@ def type1(points: Array, values: Array, modes: int | Sequence[int], **options: A
     mode_order  "centred" or "fft".
     upsample, threads  as of larmor.nufft.Plan.
     """
-    points, values = _points(points, "points"), _values(values)
-    shape = _sizes(modes)
-    if len(shape) != points.shape[-1]:
-        raise ShapeError(f"modes: got {len(shape)} sizes for points of {points.shape[-1]} columns")
-    _expect(values, points.shape[:-1], "values")
-    return _run(values, points, None, _how(1, shape, values, **options))
+    k, x, shape = _points(points, "points"), _values(values), _sizes(modes)
+    if len(shape) != k.shape[-1]:
+        raise ShapeError(f"modes: got {len(shape)} sizes for points of {k.shape[-1]} columns")
+    _expect(x, k.shape[:-1], "values")
+    return _run(x, k, None, _how(1, shape, x, **options))
 
 
-def type2(points: Array, modes: Array, **options: Any) -> jax.Array:
+def type2(points: ArrayLike, modes: ArrayLike, **options: Unpack[_Options]) -> jax.Array:
     """Modes [batch..., modes...] to values [batch..., points...] at points [points..., ndim]. Options: see type1."""
-    points, modes = _points(points, "points"), _values(modes)
-    ndim = points.shape[-1]
-    if modes.ndim < ndim:
-        raise ShapeError(f"modes: got shape {modes.shape} for points of {ndim} columns")
-    return _run(modes, points, None, _how(2, modes.shape[modes.ndim - ndim:], modes, **options))
+    k, x = _points(points, "points"), _values(modes)
+    ndim = k.shape[-1]
+    if x.ndim < ndim:
+        raise ShapeError(f"modes: got shape {x.shape} for points of {ndim} columns")
+    return _run(x, k, None, _how(2, x.shape[x.ndim - ndim:], x, **options))
 
 
-def type3(points: Array, values: Array, targets: Array, **options: Any) -> jax.Array:
+def type3(points: ArrayLike, values: ArrayLike, targets: ArrayLike, **options: Unpack[_Options]) -> jax.Array:
     """Values [batch..., points...] at points [points..., ndim] to targets [targets..., ndim]. Options: see type1,
     which has mode_order alone."""
-    points, targets, values = _points(points, "points"), _points(targets, "targets"), _values(values)
-    if points.shape[-1] != targets.shape[-1]:
-        raise ShapeError(f"targets: got {targets.shape[-1]} columns for points of {points.shape[-1]}")
+    k, to, x = _points(points, "points"), _points(targets, "targets"), _values(values)
+    if k.shape[-1] != to.shape[-1]:
+        raise ShapeError(f"targets: got {to.shape[-1]} columns for points of {k.shape[-1]}")
     if "mode_order" in options:
         raise ArgumentError("mode_order: type 3 has no modes; leave it out")
-    _expect(values, points.shape[:-1], "values")
-    both = jnp.result_type(points, targets)
-    how = _how(3, (0,) * points.shape[-1], values, **options)
-    return _run(values, points.astype(both), targets.astype(both), how)
+    _expect(x, k.shape[:-1], "values")
+    both = jnp.result_type(k, to)
+    return _run(x, k.astype(both), to.astype(both), _how(3, (0,) * k.shape[-1], x, **options))
 
 
-def nufft(x: Array, points: Array, *, tol: float = 1e-5) -> jax.Array:
+def nufft(x: ArrayLike, points: ArrayLike, *, tol: float = 1e-5) -> jax.Array:
     """Type 2: images [batch..., modes...] to values [batch..., points...] at points [points..., ndim] in cycles per
     field of view, as larmor.torch.nufft."""
     return type2(points, x, tol=tol)
 
 
-def nufft_adjoint(y: Array, points: Array, modes: Sequence[int], *, tol: float = 1e-5) -> jax.Array:
+def nufft_adjoint(y: ArrayLike, points: ArrayLike, modes: int | Sequence[int], *, tol: float = 1e-5) -> jax.Array:
     """The conjugate transpose of `nufft`: values [batch..., points...] to [batch..., modes...]."""
     return type1(points, y, modes, tol=tol)
 
 
-def nufft_field(x: Array, points: Array, field: Array, times: Array, *, adjoint: bool = False, tol: float = 1e-5,
-                error: float = 1e-3, band: Sequence[float] | None = None,
+def nufft_field(x: ArrayLike, points: ArrayLike, field: ArrayLike, times: ArrayLike, *, adjoint: bool = False,
+                tol: float = 1e-5, error: float = 1e-3, band: Sequence[float] | None = None,
                 span: Sequence[float] | None = None) -> jax.Array:
     """As `nufft`, or with adjoint as `nufft_adjoint`, with the phase exp(2 pi i f t) of a field map [modes...] in Hz
     and of the samples' times [points...] in s. All of x, points, field and times have derivatives of any order.
@@ -361,18 +375,18 @@ def nufft_field(x: Array, points: Array, field: Array, times: Array, *, adjoint:
            error under jax.experimental.checkify.
     span   likewise of the times in s.
     """
-    x, points = _values(x), _points(points, "points")
-    ndim, count = points.shape[-1], points.ndim - 1
+    given, k = _values(x), _points(points, "points")
+    ndim, count = k.shape[-1], k.ndim - 1
     modes = jnp.shape(field)
     if len(modes) != ndim:
         raise ShapeError(f"field: got shape {modes}, expected [modes...] for points of {ndim} columns")
-    _expect(x, points.shape[:-1] if adjoint else modes, "values" if adjoint else "modes")
-    of_field, of_times = _segments.factors(field, times, modes, points.shape[:-1], x.dtype,
+    _expect(given, k.shape[:-1] if adjoint else modes, "values" if adjoint else "modes")
+    of_field, of_times = _segments.factors(field, times, modes, k.shape[:-1], given.dtype,
                                            _number("error", error, float), band, span)
     if adjoint:
-        parts = nufft_adjoint(jnp.conj(of_times) * jnp.expand_dims(x, -count - 1), points, modes, tol=tol)
+        parts = nufft_adjoint(jnp.conj(of_times) * jnp.expand_dims(given, -count - 1), k, modes, tol=tol)
         return jnp.sum(jnp.conj(of_field) * parts, axis=-ndim - 1)
-    return jnp.sum(of_times * nufft(of_field * jnp.expand_dims(x, -ndim - 1), points, tol=tol), axis=-count - 1)
+    return jnp.sum(of_times * nufft(of_field * jnp.expand_dims(given, -ndim - 1), k, tol=tol), axis=-count - 1)
 
 
 def _expect_maps(maps: Array, points: Array) -> None:
@@ -381,13 +395,17 @@ def _expect_maps(maps: Array, points: Array) -> None:
                          "columns")
 
 
-def _root(weights: Array) -> Array:
+def _root(weights: Array, shape: tuple[int, ...]) -> Array:
     given, weights = weights, jnp.asarray(weights)
+    if jnp.iscomplexobj(weights):
+        raise ArgumentError(f"weights: got {weights.dtype}, expected real numbers")
+    if any(own not in (1, size) for own, size in zip(reversed(weights.shape), reversed(shape))):
+        raise ShapeError(f"weights: got shape {weights.shape}, expected {shape}")
     seen = given if isinstance(given, np.ndarray) else weights  # under jit only the former has its numbers
     if not isinstance(seen, jax.core.Tracer):
         with jax.ensure_compile_time_eval():
             least = float(jnp.min(jnp.real(seen), initial=0))
-        if least < 0:
+        if not least >= 0:
             raise ArgumentError(f"weights: the least is {least:g}, expected at least 0")
     else:
         checkify.debug_check(jnp.all(jnp.real(weights) >= 0), "weights: the least is {least}, expected at least 0",
@@ -396,8 +414,8 @@ def _root(weights: Array) -> Array:
     return jnp.where(nothing, 0, jnp.sqrt(jnp.where(nothing, jnp.ones_like(weights), weights)))
 
 
-def _encode(x: Array, points: Array, modes: tuple[int, ...], adjoint: bool, tol: float, field: Array | None,
-            times: Array | None, more: dict[str, Any]) -> Array:
+def _encode(x: Array, points: Array, modes: tuple[int, ...], adjoint: bool, tol: float, field: Any, times: Any,
+            more: dict[str, Any]) -> Array:
     """The transform of images of coils or back, with a field where there is one."""
     if field is None:
         return nufft_adjoint(x, points, modes, tol=tol) if adjoint else nufft(x, points, tol=tol)
@@ -406,9 +424,9 @@ def _encode(x: Array, points: Array, modes: tuple[int, ...], adjoint: bool, tol:
     return nufft_field(x, points, field, times, adjoint=adjoint, tol=tol, **more)
 
 
-def sense(x: Array, maps: Array, points: Array, *, weights: Array | None = None, field: Array | None = None,
-          times: Array | None = None, tol: float = 1e-5, error: float = 1e-3, band: Sequence[float] | None = None,
-          span: Sequence[float] | None = None) -> jax.Array:
+def sense(x: ArrayLike, maps: ArrayLike, points: ArrayLike, *, weights: ArrayLike | None = None,
+          field: ArrayLike | None = None, times: ArrayLike | None = None, tol: float = 1e-5, error: float = 1e-3,
+          band: Sequence[float] | None = None, span: Sequence[float] | None = None) -> jax.Array:
     """Images [batch..., modes...] to the k-space [batch..., coils, points...] of coils with maps [coils, modes...].
 
     weights  [points...], at least 0, whose root is a factor of the samples, as of larmor.linop.sense. Where one is 0,
@@ -417,24 +435,26 @@ def sense(x: Array, maps: Array, points: Array, *, weights: Array | None = None,
              jax.experimental.checkify.
     field    [modes...] in Hz, with times [points...] in s, error, band and span: as of `nufft_field`.
     """
-    x, maps, points = _values(x), _values(maps), _points(points, "points")
-    _expect_maps(maps, points)
-    _expect(x, maps.shape[1:], "image")
-    y = _encode(maps * jnp.expand_dims(x, -maps.ndim), points, maps.shape[1:], False, tol, field, times,
+    image, coils, k = _values(x), _values(maps), _points(points, "points")
+    _expect_maps(coils, k)
+    _expect(image, coils.shape[1:], "image")
+    y = _encode(coils * jnp.expand_dims(image, -coils.ndim), k, coils.shape[1:], False, tol, field, times,
                 {"error": error, "band": band, "span": span})
-    return y if weights is None else _root(weights) * y
+    return y if weights is None else _root(weights, k.shape[:-1]) * y
 
 
-def sense_adjoint(y: Array, maps: Array, points: Array, *, weights: Array | None = None, field: Array | None = None,
-                  times: Array | None = None, tol: float = 1e-5, error: float = 1e-3,
-                  band: Sequence[float] | None = None, span: Sequence[float] | None = None) -> jax.Array:
+def sense_adjoint(y: ArrayLike, maps: ArrayLike, points: ArrayLike, *, weights: ArrayLike | None = None,
+                  field: ArrayLike | None = None, times: ArrayLike | None = None, tol: float = 1e-5,
+                  error: float = 1e-3, band: Sequence[float] | None = None,
+                  span: Sequence[float] | None = None) -> jax.Array:
     """The conjugate transpose of `sense`: [batch..., coils, points...] to [batch..., modes...]."""
-    y, maps, points = _values(y), _values(maps), _points(points, "points")
-    _expect_maps(maps, points)
-    _expect(y, (maps.shape[0], *points.shape[:-1]), "samples")
-    y = y if weights is None else _root(weights) * y
-    coils = _encode(y, points, maps.shape[1:], True, tol, field, times, {"error": error, "band": band, "span": span})
-    return jnp.sum(jnp.conj(maps) * coils, axis=-maps.ndim)
+    samples, coils, k = _values(y), _values(maps), _points(points, "points")
+    _expect_maps(coils, k)
+    _expect(samples, (coils.shape[0], *k.shape[:-1]), "samples")
+    samples = samples if weights is None else _root(weights, k.shape[:-1]) * samples
+    images = _encode(samples, k, coils.shape[1:], True, tol, field, times,
+                     {"error": error, "band": band, "span": span})
+    return jnp.sum(jnp.conj(coils) * images, axis=-coils.ndim)
 
 
 # ---- jax-finufft's functions ----
@@ -459,7 +479,7 @@ def _finuffts(kind: int, shape: Sequence[int], x: Array, iflag: int, eps: float,
                 units="radians", mode_order=order, upsample=upsample, threads=threads)
 
 
-def _coordinates(given: Sequence[Array], name: str) -> Array:
+def _coordinates(given: Sequence[Any], name: str) -> Array:
     """x, y, z [batch..., points] as [batch..., ndim, points]."""
     if not 1 <= len(given) <= 3:
         raise ShapeError(f"{name}: got {len(given)} coordinates, expected 1 to 3")
@@ -485,8 +505,8 @@ def _in_sets(x: Array, before: int, coordinates: list[Array], how: _How) -> Arra
     return y.transpose(*np.argsort(order), *range(len(whole), y.ndim))
 
 
-def nufft1(output_shape: int | Sequence[int], source: Array, *points: Array, iflag: int = 1, eps: float = 1e-6,
-           opts: Any = None) -> jax.Array:
+def nufft1(output_shape: int | Sequence[int], source: ArrayLike, *points: ArrayLike, iflag: int = 1,
+           eps: float = 1e-6, opts: Any = None) -> jax.Array:
     """As jax_finufft.nufft1: points x, y, z in radians, x for the first axis of the modes."""
     x, k = _values(source), _coordinates(points, "points")
     shape = _sizes(output_shape)
@@ -496,7 +516,8 @@ def nufft1(output_shape: int | Sequence[int], source: Array, *points: Array, ifl
     return _in_sets(x, 1, [k], _finuffts(1, shape, x, iflag, eps, opts))
 
 
-def nufft2(source: Array, *points: Array, iflag: int = -1, eps: float = 1e-6, opts: Any = None) -> jax.Array:
+def nufft2(source: ArrayLike, *points: ArrayLike, iflag: int = -1, eps: float = 1e-6,
+           opts: Any = None) -> jax.Array:
     """As jax_finufft.nufft2: points x, y, z in radians, x for the first axis of the modes."""
     x, k = _values(source), _coordinates(points, "points")
     if x.ndim < len(points):
@@ -505,7 +526,8 @@ def nufft2(source: Array, *points: Array, iflag: int = -1, eps: float = 1e-6, op
     return _in_sets(x, len(points), [k], how)
 
 
-def nufft3(source: Array, *points: Array, iflag: int = -1, eps: float = 1e-6, opts: Any = None) -> jax.Array:
+def nufft3(source: ArrayLike, *points: ArrayLike, iflag: int = -1, eps: float = 1e-6,
+           opts: Any = None) -> jax.Array:
     """As jax_finufft.nufft3: points x, y, z, then targets s, t, u, whose products are in radians."""
     if len(points) % 2:
         raise ShapeError(f"points: got {len(points)} coordinates, expected as many of points as of targets")

@@ -476,14 +476,16 @@ def _own(name: str, forward: Any, adjoint: Any, normal: Any, in_shape: Sequence[
     return Operator(made, on)
 
 
-def as_map(function: Callable[[Native], Native]) -> Callable[[Any, Any], None]:
+def as_map(function: Callable[[Native], Native], name: str = "function") -> Callable[[Any, Any], None]:
     """From a function of arrays that returns one to a function of two larmor_arrays."""
+    if not callable(function):
+        raise ArgumentError(f"{name}: got {type(function).__name__}, expected a function of an array")
 
     def call(x: Any, y: Any) -> None:
         source, target = _arrays.view(x), _arrays.view(y)
         if isinstance(source, np.ndarray):
             source.flags.writeable = False
-        target[...] = function(source)
+        _arrays.put(target, function(source), name)
 
     return call
 
@@ -497,7 +499,8 @@ def Function(forward: Callable[[Array], Array], adjoint: Callable[[Array], Array
     forward and adjoint get an array of in_shape or out_shape that they may read during the call alone, and return an
     array of the other shape: NumPy's, on a GPU CuPy's. An exception in them ends the solver and reaches its caller.
     """
-    return _own(name, as_map(forward), as_map(adjoint), as_map(normal) if normal else None, in_shape, out_shape,
+    maps = (as_map(forward, "forward"), as_map(adjoint, "adjoint"), as_map(normal, "normal") if normal else None)
+    return _own(name, *maps, in_shape, out_shape,
                 dtype, _arrays.device(device))
 
 

@@ -89,8 +89,18 @@ def reversed_points(points: Native, ndim: int, scale: Sequence[float] | None) ->
     return _arrays.as_input(points[..., ::-1])
 
 
+def _whole(sizes: int | Sequence[int]) -> tuple[int, ...]:
+    """Sizes of modes as whole numbers."""
+    given: Sequence[Any] = [sizes] if np.ndim(sizes) == 0 else list(sizes)  # type: ignore[arg-type]
+    found = tuple(int(n) for n in given)
+    for n, size in zip(found, given):
+        if n != size:
+            raise ArgumentError(f"modes: got {size}, expected whole numbers")
+    return found
+
+
 def _as_points(points: Native) -> Native:
-    points = _arrays.as_input(points)
+    points = _arrays.as_input(points, name="points")
     if "float" not in str(points.dtype):
         points = _arrays.as_input(points, np.float64)
     return points
@@ -123,7 +133,7 @@ class Plan:
             self.modes: tuple[int, ...] = ()
             shape: tuple[int, ...] = (0,) * self.ndim
         else:
-            self.modes = (int(modes),) if np.ndim(modes) == 0 else tuple(int(n) for n in modes)  # type: ignore
+            self.modes = _whole(modes)
             self.ndim = len(self.modes)
             shape = self.modes
         if units not in ("cycles", "radians"):
@@ -142,6 +152,12 @@ class Plan:
         self._values: tuple[int, ...] | None = None  # shape of the points
         self._targets: tuple[int, ...] = ()
         self.points_set: int = 0  # how often
+
+    def __repr__(self) -> str:
+        modes = f"{self.ndim}D" if self.kind == 3 else f"modes {self.modes}"
+        points = "no points" if self._values is None else f"points {self._values}"
+        batch = f", batch {self.batch}" if self.batch > 1 else ""
+        return f"<larmor plan of type {self.kind}, {modes}, {points}{batch}, {self.dtype} {self.device.spec}>"
 
     def set_points(self, points: Array, targets: Array | None = None) -> Plan:
         """Sort points [..., ndim], and for type 3 targets [..., ndim]; the arrays may change afterwards."""
@@ -244,14 +260,14 @@ def _device(x: Native, given: str | Device | None) -> Device:
     return _arrays.device_of(x) if given is None else _arrays.device(given)
 
 
-def _values(x: Native) -> tuple[Native, Any]:
+def _values(x: Native, name: str = "values") -> tuple[Native, Any]:
     """The values as complex numbers of the precision they have."""
     if _arrays.wants_gradient(x):
         import torch
 
         x = x.to(torch.complex64 if x.dtype in (torch.float32, torch.complex64) else torch.complex128)
         return x, np.dtype(str(x.dtype).removeprefix("torch."))
-    x = _arrays.as_input(x)
+    x = _arrays.as_input(x, name=name)
     single = str(x.dtype).endswith(("complex64", "float32"))
     dtype = np.dtype(np.complex64 if single else np.complex128)
     return _arrays.as_input(x, dtype), dtype
@@ -299,7 +315,7 @@ def type2(points: Array, modes: Array, *, out: Array | None = None, device: str 
 
         return with_gradient.by_points(points, modes, None, out=out, device=device, **more)
     points = _as_points(points)
-    modes, dtype = _values(modes)
+    modes, dtype = _values(modes, "modes")
     where = _device(modes, device)
     ndim = points.shape[-1]
     shape = tuple(modes.shape)[max(modes.ndim - ndim, 0):]

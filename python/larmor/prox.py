@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from larmor import _arrays, _library
 from larmor._arrays import Device, Native
-from larmor._library import check, ffi, lib
+from larmor._library import ArgumentError, check, ffi, lib
 from larmor.typing import Array, ArrayT, Complexes, DType
 
 __all__ = ["Function", "Prox", "box", "conjugate", "group_l1", "l1", "l2", "l2_ball", "linf_ball", "nonnegative",
@@ -58,6 +58,19 @@ class Prox:
             check(lib.larmor_prox_value(self._prox, _arrays.wrap(_arrays.as_input(x, self.dtype), self.device),
                                         value))
         return float(value[0])
+
+
+def _checked(g: Any, name: str = "g") -> Prox:
+    """g, which must be a proximal map."""
+    if not isinstance(g, Prox):
+        raise ArgumentError(f"{name}: got {type(g).__name__}, expected a map of larmor.prox")
+    return g
+
+
+def _radius(radius: float) -> float:
+    if not (radius >= 0 and np.isfinite(radius)):
+        raise ArgumentError(f"radius: got {radius}, expected a finite number >= 0")
+    return radius
 
 
 def _made(name: str, on: Device, function: Any, *arguments: Any) -> Prox:
@@ -126,27 +139,27 @@ def support(mask: Array, shape: Sequence[int] | None = None, *, dtype: DType = n
 
 def translate(g: Prox, centre: Array) -> Prox:
     """g(x - centre)."""
-    return _made("translate", g.device, lib.larmor_prox_translate, g._prox,
+    return _made("translate", _checked(g).device, lib.larmor_prox_translate, g._prox,
                  _arrays.wrap(_arrays.as_input(centre, g.dtype, name="centre"), g.device))
 
 
 def conjugate(g: Prox) -> Prox:
     """The convex conjugate g*(x) = max over z of Re <x, z> - g(z), by Moreau's identity: x - t p, where p is the map
     of g with 1 / t at x / t. Its value is that at x or, where g* is infinite there, at a point near x."""
-    return _made("conjugate", g.device, lib.larmor_prox_conjugate, g._prox)
+    return _made("conjugate", _checked(g).device, lib.larmor_prox_conjugate, g._prox)
 
 
 def linf_ball(shape: Sequence[int], radius: float = 1, *, dtype: DType = np.complex64,
               device: str | Device | None = None) -> Prox:
     """The set of arrays whose magnitudes are at most the radius: the conjugate of `l1` with that weight."""
-    return conjugate(l1(shape, radius, dtype=dtype, device=device))
+    return conjugate(l1(shape, _radius(radius), dtype=dtype, device=device))
 
 
 def l2_ball(shape: Sequence[int], radius: float = 1, centre: Array | None = None, *, dtype: DType = np.complex64,
             device: str | Device | None = None) -> Prox:
     """The set of arrays whose distance from the centre, as a norm of all numbers, is at most the radius: |x - b| up
     to what noise makes of b, for example."""
-    ball = conjugate(l2(shape, radius, dtype=dtype, device=device))
+    ball = conjugate(l2(shape, _radius(radius), dtype=dtype, device=device))
     return ball if centre is None else translate(ball, centre)
 
 
@@ -169,6 +182,9 @@ def nuclear(shape: Sequence[int], weight: float = 1, *, dtype: DType = np.comple
 
 def stack(parts: Sequence[Prox]) -> Prox:
     """The sum of functions of ranges of axis 0, in their order."""
+    parts = [_checked(part, "parts") for part in parts]
+    if not parts:
+        raise ArgumentError("parts: got none, expected one proximal map or more")
     pointers = ffi.new("larmor_prox *[]", [p._prox for p in parts])
     return _made("stack", parts[0].device, lib.larmor_prox_stack, pointers, len(parts))
 
@@ -180,7 +196,7 @@ class _Own:
 
 @_library.guarded("larmor_status(*)(void *, double, const larmor_array *, larmor_array *)")
 def _own_apply(me: Any, t: float, x: Any, z: Any) -> None:
-    _arrays.view(z)[...] = _library.held(me).apply(t, _arrays.view(x))
+    _arrays.put(_arrays.view(z), _library.held(me).apply(t, _arrays.view(x)), "apply")
 
 
 @_library.guarded("larmor_status(*)(void *, const larmor_array *, double *)")
@@ -195,6 +211,9 @@ def Function(apply: Callable[[float, Array], Array], value: Callable[[Array], fl
     The arrays, NumPy's or on a GPU CuPy's, may be read during the call alone. An exception ends the solver and
     reaches its caller.
     """
+    for what, function in (("apply", apply), ("value", value)):
+        if not callable(function):
+            raise ArgumentError(f"{what}: got {type(function).__name__}, expected a function")
     on = _arrays.device(device)
     label = ffi.new("char[]", name.encode())
     impl = ffi.new("larmor_prox_impl *", {"name": label, "apply": _own_apply, "value": _own_value,

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from larmor import _arrays, _library
 from larmor import prior as _prior
 from larmor._arrays import Device, Native
-from larmor._library import Stopped, check, ffi, lib
+from larmor._library import ArgumentError, Stopped, check, ffi, lib
 from larmor.linop import Operator, _op, _real, _traj, as_operator
-from larmor.prox import Prox
+from larmor.prox import Prox, _checked
 from larmor.typing import Array, ArrayT, Complexes, DenoiserFunction, DType, Floats, OperatorLike, Path
 
 if TYPE_CHECKING:
@@ -135,6 +135,8 @@ def _solve(function: Any, A: Operator, b: Native, x0: Native, extra: Sequence[An
            lam: float, monitor: Monitor | None, precondition: Operator | None = None,
            circulant: Circulant | None = None, **members: Any) -> tuple[Native, Report]:
     _library.answer_ctrl_c()
+    if monitor is not None and not callable(monitor):
+        raise ArgumentError(f"monitor: got {type(monitor).__name__}, expected a function of larmor.solve.Progress")
     b = _arrays.as_input(b, A.dtype, name="b")
     if x0 is None:
         x = _arrays.empty(b, A.in_shape, A.dtype)
@@ -186,7 +188,7 @@ def lsmr(A: Operator, b: Array, x0: Array | None = None, *, weights: Array | Non
 
 
 def _proximal(function: Any, A: Operator, b: Native, g: Prox, K: Operator | None, x0: Native, **more: Any) -> Any:
-    return _solve(function, A, b, x0, (K._op if K is not None else ffi.NULL, g._prox), **more)
+    return _solve(function, A, b, x0, (K._op if K is not None else ffi.NULL, _checked(g)._prox), **more)
 
 
 @_solver
@@ -206,7 +208,7 @@ def fista(A: Operator, b: Array, g: Prox, x0: Array | None = None, *, iterations
           lam: float = 0, largest: float = 0, monitor: Monitor | None = None) -> tuple[Native, Report]:
     """min 1/2 |A x - b|^2 + lam/2 |x|^2 + g(x) by steps of the gradient with a momentum that begins anew where it
     leads uphill; largest: the largest eigenvalue of A^H A, where it is known."""
-    return _solve(lib.larmor_fista, A, b, x0, (g._prox,), iterations, tol, lam, monitor, largest=largest)
+    return _solve(lib.larmor_fista, A, b, x0, (_checked(g)._prox,), iterations, tol, lam, monitor, largest=largest)
 
 
 @_solver
@@ -214,7 +216,7 @@ def pgm(A: Operator, b: Array, g: Prox, x0: Array | None = None, *, iterations: 
         lam: float = 0, largest: float = 0, monitor: Monitor | None = None) -> tuple[Native, Report]:
     """The same by the proximal gradient method: `fista` without its momentum, which takes more iterations. The
     objective does not rise."""
-    return _solve(lib.larmor_fista, A, b, x0, (g._prox,), iterations, tol, lam, monitor, largest=largest,
+    return _solve(lib.larmor_fista, A, b, x0, (_checked(g)._prox,), iterations, tol, lam, monitor, largest=largest,
                   no_momentum=1)
 
 
@@ -239,9 +241,9 @@ def regularisers() -> list[str]:
 def _regulariser(A: Operator, name: str, lam: float | None, series: bool, time: float, ratio: float,
                  block: Sequence[int], voxel: Sequence[float]) -> Any:
     """A larmor_regulariser of A's images."""
-    given = 0.0 if lam is None else (lam if lam > 0 else -1.0)
     if lam is not None and not (lam >= 0 and math.isfinite(lam)):
-        given = math.nan  # which larmor refuses with its message
+        raise ArgumentError(f"lam: got {lam}, expected a finite number >= 0, or None for the regulariser's own")
+    given = 0.0 if lam is None else (lam if lam > 0 else -1.0)
     opts = ffi.new("larmor_regulariser_opts *", {"lambda": given, "series": series, "time": time, "ratio": ratio,
                                                  "block": list(block[::-1]), "voxel": list(voxel[::-1])})
     return _library.created(lib.larmor_regulariser_create, "larmor_regulariser", lib.larmor_regulariser_free,

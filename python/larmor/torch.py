@@ -29,7 +29,7 @@ from torch.autograd import forward_ad
 from larmor import _arrays
 from larmor import linop as _linop
 from larmor import nufft as _nufft
-from larmor._library import ArgumentError
+from larmor._library import ArgumentError, ShapeError
 from larmor.linop import Operator
 
 __all__ = ["NUFFT", "SENSE", "DataConsistency", "Linear", "Nufft", "NufftAdjoint", "apply", "nufft", "nufft_adjoint",
@@ -271,6 +271,45 @@ def _transform(x: Tensor, points: Tensor, modes: Sequence[int], tol: float, adjo
     return y
 
 
+def _expect_tensors(**given: Tensor | None) -> None:
+    """Dense tensors of one device."""
+    place = None
+    for name, x in given.items():
+        if x is None:
+            continue
+        if not isinstance(x, Tensor):
+            raise ArgumentError(f"{name}: got {type(x).__name__}, expected a tensor; torch.as_tensor makes one")
+        if x.layout != torch.strided:
+            raise ArgumentError(f"{name}: got a tensor of {x.layout}, expected a dense one; to_dense() makes it")
+        place = place or x.device
+        if x.device != place:
+            raise ArgumentError(f"{name}: on {x.device}, and {next(iter(given))} on {place}; expected on one device")
+
+
+def _expect_real(name: str, x: Tensor | None) -> None:
+    if x is not None and (x.is_complex() or x.dtype in (torch.float16, torch.bfloat16)):
+        raise ArgumentError(f"{name}: got {x.dtype}, expected real numbers of float32 or float64")
+
+
+def _expect_last(name: str, x: Tensor, last: Sequence[int], than: str) -> None:
+    """Axes behind those of a batch."""
+    if x.ndim < len(last) or tuple(x.shape[x.ndim - len(last):]) != tuple(last):
+        raise ShapeError(f"{name}: got shape {tuple(x.shape)}, expected {than} {tuple(last)} behind a batch")
+
+
+def _expect_points(points: Tensor) -> None:
+    _expect_real("points", points)
+    if points.ndim < 1 or not 1 <= points.shape[-1] <= 3:
+        raise ShapeError(f"points: got shape {tuple(points.shape)}, expected [..., ndim], 1 to 3 columns")
+
+
+def _modes_of(x: Tensor, points: Tensor) -> Sequence[int]:
+    ndim = points.shape[-1]
+    if x.ndim < ndim:
+        raise ShapeError(f"x: got shape {tuple(x.shape)}, expected {ndim} axes or more, as points have columns")
+    return x.shape[x.ndim - ndim:]
+
+
 def _complex(x: Tensor) -> Tensor:
     """Complex numbers of single or double precision."""
     if x.dtype in (torch.complex64, torch.complex128):
@@ -284,11 +323,18 @@ def _complex(x: Tensor) -> Tensor:
 def nufft(x: Tensor, points: Tensor, *, tol: float = 1e-5) -> Tensor:
     """Type 2: images [batch..., modes...] to values [batch..., points...] at points [points..., ndim] in cycles per
     field of view, column d for axis d. Complex64 or complex128; for torch.compile and torch.func, too."""
-    return _transform(x, points, x.shape[x.ndim - points.shape[-1]:], tol, False)
+    _expect_tensors(x=x, points=points)
+    _expect_points(points)
+    return _transform(x, points, _modes_of(x, points), tol, False)
 
 
 def nufft_adjoint(y: Tensor, points: Tensor, modes: Sequence[int], *, tol: float = 1e-5) -> Tensor:
     """The conjugate transpose of `nufft`, type 1: values [batch..., points...] to [batch..., modes...]."""
+    _expect_tensors(y=y, points=points)
+    _expect_points(points)
+    _expect_last("y", y, points.shape[:-1], "points")
+    if len(modes) != points.shape[-1]:
+        raise ShapeError(f"modes: got {len(modes)} sizes for points of {points.shape[-1]} columns")
     return _transform(y, points, modes, tol, True)
 
 
@@ -384,6 +430,14 @@ def nufft_field(x: Tensor, points: Tensor, field: Tensor, times: Tensor, *, adjo
 
     error  of that phase at most, by time segmentation.
     """
+    _expect_tensors(x=x, points=points, field=field, times=times)
+    _expect_points(points)
+    _expect_real("field", field)
+    _expect_real("times", times)
+    if adjoint:
+        _expect_last("x", x, points.shape[:-1], "points")
+    elif tuple(_modes_of(x, points)) != tuple(field.shape):
+        raise ShapeError(f"field: got shape {tuple(field.shape)}, expected {tuple(_modes_of(x, points))}")
     return _with_field(x, points, field, times, adjoint, tol, error, {})
 
 
@@ -407,19 +461,46 @@ def sense(x: Tensor, maps: Tensor, points: Tensor, *, weights: Tensor | None = N
     field    [modes...] in Hz, with times [points...] in s: as of `nufft_field`.
     All of x, maps, points, weights, field and times have gradients, together, too.
     """
-    _expect_weights(weights)
+    _expect_inputs("x", x, maps, points, weights, field, times)
+    _expect_last("x", x, maps.shape[1:], "modes")
     return _sense(x, maps, points, weights, field, times, tol, error, None)
+
+
+def _expect_inputs(name: str, x: Tensor, maps: Tensor, points: Tensor, weights: Tensor | None, field: Tensor | None,
+                   times: Tensor | None) -> None:
+    _expect_tensors(**{name: x}, maps=maps, points=points, weights=weights, field=field, times=times)
+    _expect_model(maps, points, weights, field, times)
+    _expect_weights(weights)
+
+
+def _expect_model(maps: Tensor, points: Tensor, weights: Tensor | None, field: Tensor | None,
+                  times: Tensor | None) -> None:
+    """Shapes of what the samples depend on, beside the image."""
+    _expect_points(points)
+    if maps.ndim != points.shape[-1] + 1:
+        raise ShapeError(f"maps: got shape {tuple(maps.shape)}, expected [coils, modes...] for points of "
+                         f"{points.shape[-1]} columns")
+    _expect_real("weights", weights)
+    if weights is not None:
+        values = points.shape[:-1]
+        both = zip(reversed(weights.shape), reversed(values))
+        if any(own not in (1, size) for own, size in both):
+            raise ShapeError(f"weights: got shape {tuple(weights.shape)}, expected {tuple(values)}")
+    if field is not None:
+        _given(times)
+        if tuple(field.shape) != tuple(maps.shape[1:]):
+            raise ShapeError(f"field: got shape {tuple(field.shape)}, expected {tuple(maps.shape[1:])}")
 
 
 def _expect_weights(weights: Tensor | None) -> None:
     """At least 0, where the numbers are known."""
-    if weights is None or weights.is_complex() or torch.compiler.is_compiling() or _is_traced():
+    if weights is None or torch.compiler.is_compiling() or _is_traced():
         return
     if torch._C._functorch.is_functorch_wrapped_tensor(weights):
         return
     if weights.is_cuda and torch.cuda.is_current_stream_capturing():
         return
-    if bool((weights < 0).any()):
+    if not bool((weights >= 0).all()):
         raise ArgumentError(f"weights: the least is {float(weights.detach().min()):g}, expected at least 0")
 
 
@@ -449,7 +530,8 @@ def sense_adjoint(y: Tensor, maps: Tensor, points: Tensor, *, weights: Tensor | 
                   field: Tensor | None = None, times: Tensor | None = None, tol: float = 1e-5,
                   error: float = 1e-3) -> Tensor:
     """The conjugate transpose of `sense`: [batch..., coils, points...] to [batch..., modes...]."""
-    _expect_weights(weights)
+    _expect_inputs("y", y, maps, points, weights, field, times)
+    _expect_last("y", y, (maps.shape[0], *points.shape[:-1]), "coils and points")
     return _sense_adjoint(y, maps, points, weights, field, times, tol, error, None)
 
 
@@ -593,6 +675,10 @@ class NUFFT(_Layer):
         self.tol = tol
         self._take({"points": points}, ("points",) if learn else ())
 
+    def extra_repr(self) -> str:
+        """What print shows."""
+        return f"points {tuple(self.points.shape)}, tol={self.tol:g}"
+
     def forward(self, x: Tensor) -> Tensor:
         """[batch..., modes...] to [batch..., points...]."""
         return nufft(x, self.points, tol=self.tol)
@@ -628,12 +714,17 @@ class SENSE(_Layer):
                  times: Tensor | None = None, tol: float = 1e-5, error: float = 1e-3,
                  learn: Sequence[str] = ()) -> None:
         super().__init__()
-        if field is not None:
-            _given(times)
+        _expect_tensors(maps=maps, points=points, weights=weights, field=field, times=times)
+        _expect_model(maps, points, weights, field, times)
         self.tol: float = tol
         self.error: float = error
         self._take({"maps": maps, "points": points, "weights": weights, "field": field}, learn)
         self.register_buffer("times", times)
+
+    def extra_repr(self) -> str:
+        """What print shows."""
+        there = [f"{name} {tuple(tensor.shape)}" for name, tensor in self.tensors().items() if tensor is not None]
+        return f"{', '.join(there)}, tol={self.tol:g}"
 
     def tensors(self) -> dict[str, Tensor | None]:
         """What the samples depend on, beside the image."""
@@ -669,8 +760,12 @@ class DataConsistency(torch.nn.Module):
     def __init__(self, A: SENSE, lam: float = 1.0, *, iterations: int = 50, tol: float = 1e-5,
                  learn: bool = False) -> None:
         super().__init__()
+        if not isinstance(A, SENSE):
+            raise ArgumentError(f"A: got {type(A).__name__}, expected a larmor.torch.SENSE")
         if not (lam > 0 and math.isfinite(lam)):
             raise ArgumentError(f"lam: got {lam}, expected a number above 0")
+        if iterations < 1 or not tol >= 0:
+            raise ArgumentError(f"iterations and tol: got {iterations} and {tol}, expected at least 1 and 0")
         self.A: SENSE = A
         self.iterations: int = iterations
         self.tol: float = tol
@@ -683,6 +778,8 @@ class DataConsistency(torch.nn.Module):
     def forward(self, y: Tensor, z: Tensor | None = None) -> Tensor:
         """Of samples [batch..., coils, points...] and an image z [batch..., modes...]; None: 0."""
         lam = self.log_lam.exp()
+        if z is not None:
+            _expect_last("z", z, self.A.maps.shape[1:], "modes")
         return self.nearest(self.A.adjoint(y) if z is None else self.A.adjoint(y) + lam * z, lam)
 
     def nearest(self, right: Tensor, lam: Tensor) -> Tensor:

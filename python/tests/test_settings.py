@@ -147,6 +147,6 @@ def test_a_file_of_options_has_those_of_the_program_too_and_a_mistake_is_refused
     path.write_text("iters = 12\ntol = 2\n")
     with pytest.raises(larmor.ArgumentError) as refused:
         larmor.read_settings(path)
-    assert str(refused.value) == f'{path}:2: tol: got "2", expected a number from 0 to 1'
+    assert str(refused.value) == f'{path}:2: tol: got "2", expected a number from 0 to 0.99'
     with pytest.raises(larmor.FileError):
         larmor.read_settings(tmp_path / "none.toml")

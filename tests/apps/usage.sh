@@ -113,6 +113,12 @@ expect 2 recon x.h5 -o y.h5 --method clear --save-maps m.npy
 said 'larmor: --save-maps: has no effect with --method clear; it is an option of maps from the data.'
 expect 2 recon x.h5 -o y.h5 --method clear --maps espirit
 said 'larmor: --method clear: needs no coil maps; leave out those by espirit.'
+expect 2 recon x.h5 -o y.h5 --method nlinv --maps espirit
+said 'larmor: --method nlinv: finds its own coil maps; leave out those by espirit.'
+expect 2 recon x.h5 -o y.h5 --method cg --tol 1 # with which an image of zeros would do
+said 'larmor: --tol "1": a number from 0 to 0.99 expected.'
+expect 2 convert x.h5 --save-traj k.txt
+said 'larmor: --save-traj "k.txt": a name that ends in .npy or .cfl expected.'
 expect 2 recon x.h5 -o y.h5 --method clear --snr-map s.npy
 said 'larmor: --noise-map, --snr-map and --g-map: there are none with --method clear.'
 for fine in "--method grid --toeplitz off --precond none --weighted --dcf pipe" "--dcf auto" "--dcf none" \
@@ -154,7 +160,7 @@ said_like '^larmor: x.xyz: .*\.h5'
 expect 2 phantom -o x.h5 --truth x.h5
 said 'larmor: x.h5: is given twice as an output; once is enough.'
 expect 2 convert a.npy
-said_like '^larmor: convert: either FROM and TO, or --traj T.cfl'
+said "larmor: convert: FROM and TO, SCAN --save-kspace K.npy, or --traj T.cfl --kspace K.cfl -o SCAN.h5 expected; 'larmor convert --help' says more."
 expect 2 convert a.npy a.npy
 said 'larmor: a.npy: is also the output; choose another name.'
 expect 2 traj

@@ -111,7 +111,8 @@ TEST(what_frames_by_nonlinear_inversion_have_not_is_refused)
         const char *line;
     } cases[] = {{OPTS(.method = "nlinv", .maps = s.maps),
                   "opts.maps: has no effect with opts.method nlinv; it is an option of"},
-                 {OPTS(.method = "nlinv", .maps_method = "walsh"), "opts.maps_method: has no effect with"},
+                 {OPTS(.method = "nlinv", .maps_method = "walsh"),
+                  "opts.method nlinv: finds its own coil maps; leave out those by walsh."},
                  {OPTS(.method = "nlinv", .weighted = 1), "opts.weighted: has no effect with"},
                  {OPTS(.method = "cg", .damping = 0.5),
                   "opts.damping: has no effect with opts.method cg; it is an option of opts.method nlinv."},

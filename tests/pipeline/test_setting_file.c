@@ -126,8 +126,8 @@ IN_FOLDER(a_hostile_file_is_refused_in_one_line)
     char *text = calloc(1, MANY + 16);
     assert_non_null(text);
     refused("iters = 999999999999999999999999999999", "expected a whole number from 1 to 1e+09");
-    refused("tol = 1e999", "expected a number from 0 to 1");
-    refused("tol = 1e-999", "expected a number from 0 to 1");
+    refused("tol = 1e999", "expected a number from 0 to 0.99");
+    refused("tol = 1e-999", "expected a number from 0 to 0.99");
     refused("method = \"cg", "a string has no end in its line.");
     refused("method = \"\\", "an escape in a string is none of");
     refused("fov = [", "a string in quotes, a number");

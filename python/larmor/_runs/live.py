@@ -168,9 +168,8 @@ def live(readouts: Any, header: Header | None = None,
 def _push(session: Live, one: Any) -> None:
     if isinstance(one, _readouts.Waveform):
         return
-    kspace, traj, *more = one
-    rest = more[0] if more else 0
-    session.push(kspace, traj, **(rest if isinstance(rest, dict) else {"flags": rest}))
+    kspace, traj, members = _readouts.taken_apart(one)
+    session.push(kspace, traj, **members)
 
 
 async def _as_they_come(session: Live, readouts: Any) -> AsyncIterator[LiveImage]:

@@ -108,10 +108,19 @@ def fill_acquisition(one: Any, data: Any, traj: Any, flags: int, members: Any) -
     return held
 
 
-def _readouts(item: Readout, keep: list[Any]) -> list[Any]:
+def taken_apart(item: Any) -> tuple[Any, Any, dict[str, Any]]:
+    """K-space, trajectory, and members of larmor_acquisition."""
+    if not isinstance(item, (tuple, list)) or len(item) not in (2, 3):
+        got = f"{len(item)} parts" if isinstance(item, (tuple, list)) else type(item).__name__
+        raise ArgumentError(f"readout: got {got}, expected (kspace, traj), (kspace, traj, flags) or (kspace, traj, "
+                            "members)")
     kspace, traj, *more = item
     rest = more[0] if more else 0
-    members = dict(rest) if isinstance(rest, dict) else {"flags": rest}
+    return kspace, traj, dict(rest) if isinstance(rest, dict) else {"flags": rest}
+
+
+def _readouts(item: Readout, keep: list[Any]) -> list[Any]:
+    kspace, traj, members = taken_apart(item)
     flags = members.pop("flags", 0)
     data, k = parts_of(kspace, traj)
     each = np.broadcast_to(np.asarray(flags, dtype=np.uint64), k.shape[:1])

@@ -42,7 +42,7 @@ Listener: TypeAlias = "Callable[[dict[str, Any]], object]"  # of each event
 Source: TypeAlias = "Path | _scan.Scan | ScanArrays"
 
 
-@dataclass
+@dataclass(repr=False)
 class ScanArrays:
     """A scan in memory, of one image or, where kspace and the others are lists, of several in the order of time.
 
@@ -68,6 +68,11 @@ class ScanArrays:
     times: Array | Sequence[Array] | None = None
     noise: Array | None = None
     trajectory: str | None = None
+
+    def __repr__(self) -> str:
+        spaces = self.kspace if isinstance(self.kspace, (list, tuple)) else [self.kspace]
+        shape = getattr(spaces[0], "shape", "of no array") if len(spaces) else "of no image"
+        return f"<larmor.ScanArrays kspace {shape}, {len(spaces)} images, matrix {self.matrix}>"
 
 
 @dataclass(repr=False)
@@ -325,6 +330,11 @@ def _source_of_arrays(scan: ScanArrays, on: Device, keep: list[Any]) -> Any:
         if _arrays.is_double(given):
             raise ShapeError(f"{name}: got complex128, expected complex64, in which images are computed; hand in "
                              f"{name}.astype(numpy.complex64)")
+    sides = len(scan.matrix) if np.ndim(scan.matrix) == 1 and not isinstance(scan.matrix, str) else 0
+    lengths = sides if scan.fov_mm is None else np.size(scan.fov_mm)
+    if sides not in (2, 3) or lengths != sides:
+        raise ArgumentError(f"matrix and fov_mm: got {scan.matrix} and {scan.fov_mm}, expected 2 or 3 numbers of "
+                            "both")
     list_ = ffi.new("larmor_readouts[]", len(spaces))
     for i, kspace in enumerate(spaces):
         values = {name: of[i] for name, of in members.items()}
@@ -554,6 +564,9 @@ def check_names(asked: Mapping[str, Any]) -> None:
 def _options(asked: Mapping[str, Any], on: Device, listener: _Listener, keep: list[Any]) -> Any:
     """A larmor_recon_opts; maps may be False."""
     check_names(asked)
+    if isinstance(asked.get("maps"), str):
+        raise ArgumentError("maps: a text where an array is expected; larmor.read(FILE) reads the arrays of a file, "
+                            "and maps_method says how maps are found")
     opts = ffi.new("larmor_recon_opts *")
     opts.size = ffi.sizeof("larmor_recon_opts")
     given = {_NAMES.get(k, k): v for k, v in asked.items() if v is not False}

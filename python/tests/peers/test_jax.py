@@ -439,6 +439,12 @@ def test_what_is_wrong_is_said_when_jax_traces():
              "x.astype(jax.numpy.complex64)"),
             (lambda: lj.sense(x, x, k), larmor.ShapeError,
              "maps: got shape (6, 5), expected [coils, modes...] for points of 2 columns"),
+            (lambda: lj.sense(x, x[None], k, weights=np.ones(3)), larmor.ShapeError,
+             f"weights: got shape (3,), expected {k.shape[:-1]}"),
+            (lambda: lj.sense(x, x[None], k, weights=1j * np.ones(k.shape[:-1])), larmor.ArgumentError,
+             "weights: got complex128, expected real numbers"),
+            (lambda: lj.sense(x, x[None], k, weights=np.full(k.shape[:-1], np.nan)), larmor.ArgumentError,
+             "weights: the least is nan, expected at least 0"),
             (lambda: jax.jit(lambda tol: lj.nufft(x, k, tol=tol))(1e-3), larmor.ArgumentError,
              "tol: traced by JAX, expected a number of Python; name it in static_argnames of jit")):
         with pytest.raises(error) as raised:

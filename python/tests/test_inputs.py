@@ -1,0 +1,94 @@
+"""Wrong inputs are refused in a line, and those that NumPy allows are read. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import larmor
+from larmor import linop, nufft, prox, solve
+
+SHAPE = (6, 6)
+POINTS = np.random.default_rng(3).uniform(-3, 3, (20, 2))
+IMAGE = np.random.default_rng(4).standard_normal((6, 6)).astype(np.complex64)
+TRAJ = np.tile(np.linspace(-3, 3, 8)[:, None] / 2, (5, 1, 2))
+KSPACE = np.ones((2, 5, 8), np.complex64)
+
+
+def identity(x):
+    return x
+
+
+def of_arrays(**more):
+    given = {"kspace": KSPACE, "traj": TRAJ, "matrix": SHAPE, **more}
+    return larmor.recon(larmor.ScanArrays(**given), method="grid")
+
+
+@pytest.mark.parametrize("call, kind, line", [
+    (lambda: nufft.type2(None, IMAGE), larmor.ArgumentError, "points: got None, expected an array"),
+    (lambda: nufft.type2("k.npy", IMAGE), larmor.ArgumentError,
+     "points: a text where an array is expected; larmor.read(FILE) reads the arrays of a file"),
+    (lambda: nufft.type2(POINTS, np.ma.masked_array(IMAGE, mask=IMAGE.real > 0)), larmor.ArgumentError,
+     "modes: a masked array, whose mask larmor does not take; fill it, as by x.filled(0)"),
+    (lambda: nufft.type1(POINTS, POINTS[:, 0], (6.5, 6)), larmor.ArgumentError,
+     "modes: got 6.5, expected whole numbers"),
+    (lambda: linop.Function(lambda x: x[:1], identity, SHAPE, SHAPE) @ IMAGE, larmor.ShapeError,
+     "forward: returned shape (1, 6), expected an array of shape (6, 6)"),
+    (lambda: linop.Function(identity, lambda x: None, SHAPE, SHAPE).H @ IMAGE, larmor.ShapeError,
+     "adjoint: returned None, expected an array of shape (6, 6)"),
+    (lambda: linop.Function(identity, 3, SHAPE, SHAPE), larmor.ArgumentError,
+     "adjoint: got int, expected a function of an array"),
+    (lambda: prox.Function(lambda t, x: 0, lambda x: 0, SHAPE)(1, IMAGE), larmor.ShapeError,
+     "apply: returned shape (), expected an array of shape (6, 6)"),
+    (lambda: prox.Function(SHAPE, lambda x: 0, SHAPE), larmor.ArgumentError, "apply: got tuple, expected a function"),
+    (lambda: prox.stack([]), larmor.ArgumentError, "parts: got none, expected one proximal map or more"),
+    (lambda: prox.conjugate("l1"), larmor.ArgumentError, "g: got str, expected a map of larmor.prox"),
+    (lambda: prox.l2_ball(SHAPE, -1), larmor.ArgumentError, "radius: got -1, expected a finite number >= 0"),
+    (lambda: solve.fista(linop.identity(SHAPE), IMAGE, 3), larmor.ArgumentError,
+     "g: got int, expected a map of larmor.prox"),
+    (lambda: solve.pdhg(linop.identity(SHAPE), IMAGE, [prox.l1(SHAPE)]), larmor.ArgumentError,
+     "g: got list, expected a map of larmor.prox"),
+    (lambda: solve.cg(linop.identity(SHAPE), IMAGE, monitor="bar"), larmor.ArgumentError,
+     "monitor: got str, expected a function of larmor.solve.Progress"),
+    (lambda: solve.regularised(linop.identity(SHAPE), IMAGE, "tv", lam=-0.5), larmor.ArgumentError,
+     "lam: got -0.5, expected a finite number >= 0, or None for the regulariser's own"),
+    (lambda: of_arrays(matrix=6), larmor.ArgumentError,
+     "matrix and fov_mm: got 6 and None, expected 2 or 3 numbers of both"),
+    (lambda: of_arrays(fov_mm=(6,)), larmor.ArgumentError,
+     "matrix and fov_mm: got (6, 6) and (6,), expected 2 or 3 numbers of both"),
+    (lambda: larmor.recon(larmor.ScanArrays(KSPACE, TRAJ, SHAPE), maps="espirit"), larmor.ArgumentError,
+     "maps: a text where an array is expected; larmor.read(FILE) reads the arrays of a file, and maps_method says "
+     "how maps are found"),
+    (lambda: larmor.recon(larmor.ScanArrays(KSPACE, TRAJ, SHAPE), method="cg", tol=1), larmor.ArgumentError,
+     "recon: options: tol is 1, expected -inf to 0.99"),
+    (lambda: list(larmor.live([(KSPACE[:, 0],)], SHAPE)), larmor.ArgumentError,
+     "readout: got 1 parts, expected (kspace, traj), (kspace, traj, flags) or (kspace, traj, members)"),
+    (lambda: larmor.scan_of([KSPACE], SHAPE), larmor.ArgumentError,
+     "readout: got ndarray, expected (kspace, traj), (kspace, traj, flags) or (kspace, traj, members)"),
+])
+def test_a_wrong_input_is_refused_in_a_line(call, kind, line):
+    with pytest.raises(kind) as raised:
+        call()
+    assert str(raised.value) == line
+
+
+@pytest.mark.parametrize("dtype, offset", [(np.complex64, 1), (np.complex64, 4), (np.complex128, 8)])
+def test_memory_that_is_not_aligned_is_read_as_its_copy(dtype, offset):
+    image, points = IMAGE.astype(dtype), POINTS.astype(np.float64)
+    of = [np.frombuffer(bytes(offset) + x.tobytes(), np.uint8)[offset:].view(x.dtype).reshape(x.shape)
+          for x in (image, points)]
+    plan, odd = (nufft.Plan(2, SHAPE, dtype=dtype).set_points(k) for k in (points, of[1]))
+    want = plan.execute(image)
+    assert np.array_equal(odd.execute(of[0]), want)
+    A = linop.nufft(of[1], SHAPE, dtype=dtype)
+    assert np.array_equal(A @ of[0], linop.nufft(points, SHAPE, dtype=dtype) @ image)
+    assert np.array_equal(prox.l1(SHAPE, 0.1, dtype=dtype)(1, of[0]), prox.l1(SHAPE, 0.1, dtype=dtype)(1, image))
+
+
+def test_what_is_shown_of_plans_and_arrays_is_short():
+    plan = nufft.Plan(2, SHAPE, batch=3, device="cpu:1")
+    assert repr(plan) == "<larmor plan of type 2, modes (6, 6), no points, batch 3, complex64 cpu:1>"
+    assert repr(plan.set_points(POINTS)) == ("<larmor plan of type 2, modes (6, 6), points (20,), batch 3, complex64 "
+                                             "cpu:1>")
+    scan = larmor.ScanArrays([KSPACE, KSPACE], TRAJ, SHAPE)
+    assert repr(scan) == "<larmor.ScanArrays kspace (2, 5, 8), 2 images, matrix (6, 6)>"
