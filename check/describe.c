@@ -56,11 +56,13 @@ static larmor_status compare_off_grid(larmor_recon *r, const larmor_samples *sam
                 "another phase of each readout %.2g, which the model has",
                 found.reach, found.misfit, found.better);
     } else if (found.is_clear && !is_in_frames(r, &found)) {
+        r->events.is_contradicted = 1;
         lmr_warn(&r->events,
                  "the samples fit better with %s: misfit %.2g instead of %.2g in the centre of k-space. Check the "
                  "trajectory, the order of readouts and whether the object moved.",
                  found.name, found.better, found.misfit);
     } else if (found.unexplained > MAX_UNEXPLAINED && !is_in_frames(r, &found)) {
+        r->events.is_contradicted = 1;
         lmr_warn(
             &r->events,
             "no image explains the samples in the centre of k-space: %.0f %% of them within %.2g/FOV beyond noise "
@@ -86,6 +88,7 @@ static larmor_status compare_shares(larmor_recon *r, const larmor_samples *sampl
     LMR_TRY(larmor_samples_align(samples, &kspace, &traj));
     LMR_TRY(lmr_coil_change_find(kspace, traj, &found));
     lmr_describe_coil_change(&found, line, sizeof line);
+    r->events.is_contradicted |= found.change > 0;
     if (found.change > 0) lmr_warn(&r->events, "%s", line);
     return LARMOR_OK;
 }

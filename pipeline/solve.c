@@ -9,6 +9,7 @@
 #include "check/band_sign.h"
 #include "check/fold.h"
 #include "check/misfit.h"
+#include "check/misfit_step.h"
 #include "core/owned.h"
 #include "core/status.h"
 #include "pipeline/gridding.h"
@@ -84,6 +85,7 @@ static larmor_status measure_misfit(lmr_job *job, lmr_solution *p, const larmor_
     }
     LMR_TRY(try_misfit(job, st));
     if (job->events->series <= 1) LMR_TRY(lmr_band_sign_check(job, p->frames, &result->misfit));
+    LMR_TRY(lmr_misfit_step_check(job, &solved, &result->misfit));
     if (chosen || kept) job->found.decided.chosen.taken = taken;
     return LARMOR_OK;
 }

@@ -8,12 +8,13 @@ typedef struct lmr_events {
     void *user;
     int stopped; /* the listener has asked to stop */
     char stage[64];
-    int series, count; /* as in larmor_event */
-    int done, kept;    /* series that are done; those of them that a checkpoint had */
-    int trial;         /* 1: a trial solution and no image, so its steps do not count as progress */
-    int is_quiet;      /* 1: no lines */
-    double energy;     /* what the objective of a step is multiplied by: to the samples' own unit */
-    double began;      /* when the first series began; 0 before */
+    int series, count;   /* as in larmor_event */
+    int done, kept;      /* series that are done; those of them that a checkpoint had */
+    int trial;           /* 1: a trial solution and no image, so its steps do not count as progress */
+    int is_quiet;        /* 1: no lines */
+    int is_contradicted; /* 1: a warning has said that the samples fit another description */
+    double energy;       /* what the objective of a step is multiplied by: to the samples' own unit */
+    double began;        /* when the first series began; 0 before */
 } lmr_events;
 
 /* A line for the log, and one that should be read. */

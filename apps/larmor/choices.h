@@ -23,8 +23,9 @@ const char *choose_suffix(int i, const char **help); /* of files for images */
         APP_OPTION(settings, APP_TEXT, raw.traj_units, 0, "traj-units", "U",                                         \
                    "unit of the stored trajectory, or of each axis with commas between", .preset = "auto",           \
                    .choice = choose_unit_or_auto, .reads = choose_are_units,                                         \
-                   .expected = "auto, or one of 1/fov, norm, pm1, rad, 1/m, rad/m, 1/mm and 1/recon-fov, or one of " \
-                               "them for each axis with commas between,"),                                           \
+                   .expected =                                                                                       \
+                       "auto, or one of 1/fov, norm, pm1, rad, 1/m, rad/m, 1/mm, 1/recon-fov and 1/cm, or one of "   \
+                       "them for each axis with commas between,"),                                                   \
         APP_OPTION(settings, APP_TEXT, raw.join, 0, "join", "LIST",                                                  \
                    "counters that make no separate images: none, or some of slice, contrast, phase, repetition and " \
                    "set, with commas between; auto: those that exceed their limits and whose images have too few "   \

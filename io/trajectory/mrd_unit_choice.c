@@ -86,8 +86,8 @@ static void add(readings *all, const lmr_reading *r, int axes)
 static void find_mixed(const larmor_encoding *space, const lmr_stored *s, readings *mixed)
 {
     for (int odd = s->axes - 1; odd >= 0; odd--)
-        for (int u = 0; u < LMR_UNITS; u++)
-            for (int other = 0; other < LMR_UNITS; other++) {
+        for (int u = 0; u < LMR_USUAL_UNITS; u++)
+            for (int other = 0; other < LMR_USUAL_UNITS; other++) {
                 int unit[3] = {u, u, u};
                 unit[odd] = other;
                 const lmr_reading r = lmr_read_in(unit, space, s);
@@ -244,6 +244,16 @@ static int ends_exactly(const lmr_reading *r, const larmor_encoding *space)
     return fabs(off) <= .1 || fabs(off - .5) <= .1;
 }
 
+/* A unit that few files have is one reading more only where it ends exactly at the edge, as no other does. */
+static void add_rare(const larmor_encoding *space, const lmr_stored *s, readings *full)
+{
+    const lmr_reading rare = lmr_read_in((int[]){LMR_PER_CM, LMR_PER_CM, LMR_PER_CM}, space, s);
+    if (!lmr_reading_is_full(&rare, space, s->axes) || !ends_exactly(&rare, space)) return;
+    for (int i = 0; i < full->count; i++)
+        if (ends_exactly(&full->of[i], space)) return;
+    add(full, &rare, s->axes);
+}
+
 /* Of readings that all end at the edge. */
 static larmor_status choose_full(larmor_raw *raw, const larmor_encoding *space, const lmr_stored *s,
                                  const readings *full, lmr_reading *out, const char **confidence)
@@ -261,7 +271,8 @@ static larmor_status choose_full(larmor_raw *raw, const larmor_encoding *space, 
     if (!best) return ask(&full->of[0], &full->of[1], s->axes);
     *out = *best;
     *confidence = "confidence medium";
-    if (full->count > 1 && best != regular && !ends_exactly(best, space)) {
+    const int is_rare = best->unit[0] == LMR_PER_CM;
+    if (is_rare || (full->count > 1 && best != regular && !ends_exactly(best, space))) {
         warn_of(raw, best, s->axes, "which ends nearest to the edge");
         return LARMOR_OK;
     }
@@ -334,7 +345,7 @@ larmor_status lmr_mrd_choose_units(larmor_raw *raw, const lmr_stored *s, lmr_rea
 {
     const larmor_encoding *space = &raw->header.encoding[s->encoding].space;
     readings full = {0}, over = {0}, part = {0}, spaced = {0}, mixed = {0};
-    for (int u = 0; u < LMR_UNITS; u++) {
+    for (int u = 0; u < LMR_USUAL_UNITS; u++) {
         const lmr_reading r = lmr_read_in((int[]){u, u, u}, space, s);
         if (lmr_reading_is_full(&r, space, s->axes))
             add(&full, &r, s->axes);
@@ -345,6 +356,7 @@ larmor_status lmr_mrd_choose_units(larmor_raw *raw, const lmr_stored *s, lmr_rea
         else if (is_spaced(&r))
             add(&spaced, &r, s->axes);
     }
+    add_rare(space, s, &full);
     if (full.count) return choose_full(raw, space, s, &full, out, confidence);
     find_mixed(space, s, &mixed);
     if (part.count || (mixed.count && !over.count)) return choose_part(raw, space, s, &part, &mixed, out, confidence);

@@ -98,7 +98,7 @@ static void report(larmor_raw *raw, const lmr_reading *r, const larmor_encoding 
 static lmr_text other_unit(const larmor_encoding *space, const lmr_stored *s)
 {
     lmr_text question = {""};
-    for (int u = LMR_UNITS; u-- > 0;) {
+    for (int u = LMR_USUAL_UNITS; u-- > 0;) {
         const lmr_reading other = lmr_read_in((int[]){u, u, u}, space, s);
         if (lmr_reading_is_full(&other, space, s->axes))
             snprintf(question.s, sizeof question.s, " Is the unit %s?", lmr_unit_label(u));
@@ -116,7 +116,7 @@ static lmr_text other_unit(const larmor_encoding *space, const lmr_stored *s)
  * does. */
 static int fitting_unit(const larmor_encoding *space, const lmr_stored *s)
 {
-    for (int u = 0; u < LMR_UNITS; u++) {
+    for (int u = 0; u < LMR_USUAL_UNITS; u++) {
         const lmr_reading r = lmr_read_in((int[]){u, u, u}, space, s);
         if (u != LMR_PER_FOV && !lmr_unit_is_recon(u) && lmr_reading_is_full(&r, space, s->axes)) return u;
     }

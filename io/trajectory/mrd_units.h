@@ -6,7 +6,19 @@
 #include "core/names.h"
 #include "io/mrd/mrd.h"
 
-enum { LMR_PER_FOV, LMR_NORM, LMR_PM1, LMR_RAD, LMR_PER_M, LMR_RAD_PER_M, LMR_PER_MM, LMR_PER_RECON_FOV, LMR_UNITS };
+enum {
+    LMR_PER_FOV,
+    LMR_NORM,
+    LMR_PM1,
+    LMR_RAD,
+    LMR_PER_M,
+    LMR_RAD_PER_M,
+    LMR_PER_MM,
+    LMR_PER_RECON_FOV,
+    LMR_USUAL_UNITS,              /* those before it are tried where a unit is not stated */
+    LMR_PER_CM = LMR_USUAL_UNITS, /* only where k-space ends exactly at the edge by it, and by no other */
+    LMR_UNITS
+};
 
 typedef struct lmr_extent { /* of the stored values, by component */
     double low[3], high[3];

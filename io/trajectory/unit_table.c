@@ -20,6 +20,7 @@ static const struct unit {
     [LMR_RAD_PER_M] = {{"rad/m", 0, 0, .5e-3 / M_PI, 0}, "rad/m", 0},
     [LMR_PER_MM] = {{"1/mm", 0, 0, 1, 0}, "1/mm", 0},
     [LMR_PER_RECON_FOV] = {{"1/recon-fov", 0, 0, 0, 1}, "1/FOV of reconSpace", 0},
+    [LMR_PER_CM] = {{"1/cm", 0, 0, .1, 0}, "1/cm", 0},
 };
 
 larmor_traj_unit larmor_traj_unit_entry(int i)

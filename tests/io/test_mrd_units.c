@@ -11,6 +11,7 @@ static double in_unit(const char *unit, double k, int matrix, double fov_mm)
     if (!strcmp(unit, "1/m")) return k / fov_mm * 1000;
     if (!strcmp(unit, "rad/m")) return k / fov_mm * 1000 * 2 * M_PI;
     if (!strcmp(unit, "1/mm")) return k / fov_mm;
+    if (!strcmp(unit, "1/cm")) return k / fov_mm * 10;
     return k;
 }
 
@@ -134,6 +135,28 @@ static void assert_warned(const larmor_raw *raw, const char *line)
     if (!strstr(larmor_raw_describe(raw).warnings, line)) fail_msg("%s", larmor_raw_describe(raw).warnings);
 }
 
+/* Values up to 0.9375, which pass for pm1; a scan in pm1 that ends there has no such coincidence at other fields of
+ * view, and one that ends at 1 is none in 1/cm. */
+WITH_SCAN(cycles_per_centimetre_are_found_where_they_alone_end_at_the_edge)
+{
+    const space e = {{48, 48, 1}, {48, 48, 1}, {256, 256, 5}, {256, 256, 5}, "radial", ""};
+    OWNED(scan) *s = spokes_in("1/cm", &e, 2, 96, 1);
+    write_scan(s);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
+    assert_report(raw, "1/cm (kmax 24.0 of 24), confidence medium");
+    assert_warned(raw,
+                  "trajectory units are taken to be 1/cm, which ends nearest to the edge: k-space ends at 1, 1 of "
+                  "the edge along x, y. opts.traj_units says it.\n");
+    OWNED(scan) *p = spokes_in("pm1", &e, 2, 96, 1);
+    write_scan(p);
+    OWNED(larmor_raw) *other = opened_with(NULL);
+    assert_report(other, "pm1 (kmax 24.0 of 24), confidence high");
+    OWNED(scan) *less = spokes_in("pm1", &e, 2, 96, .96);
+    write_scan(less);
+    OWNED(larmor_raw) *third = opened_with(NULL);
+    assert_report(third, "pm1 (kmax 23.0 of 24), confidence high");
+}
+
 WITH_SCAN(a_part_of_k_space_is_recognised_by_its_sample_step)
 {
     scan *s = spokes_in("1/fov", &plane64, 2, 32, .5); /* a step of 1 / FOV */
@@ -149,7 +172,7 @@ WITH_SCAN(a_part_of_k_space_is_recognised_by_its_sample_step)
     write_scan(s);
     refused(
         "trajectory units not recognised: values up to 16 do not fit matrix 64 x 64 and field of view 192 x 192 mm. "
-        "Use opts.traj_units 1/fov, norm, pm1, rad, 1/m, rad/m, 1/mm or 1/recon-fov.");
+        "Use opts.traj_units 1/fov, norm, pm1, rad, 1/m, rad/m, 1/mm, 1/recon-fov or 1/cm.");
     free_scan(s);
 }
 
@@ -295,8 +318,9 @@ WITH_SCAN(given_units_that_cannot_be_are_refused)
                  "trajectory value -32 outside -0.5..0.5. Is the unit 1/FOV? Use opts.traj_units.");
     refused_with(&(larmor_raw_opts){.traj_units = "rad"}, LARMOR_ERR_FORMAT,
                  "trajectory value -32 outside -3.142..3.142. Is the unit 1/FOV? Use opts.traj_units.");
-    refused_with(&(larmor_raw_opts){.traj_units = "1/fo"}, LARMOR_ERR_ARG,
-                 "opts.traj_units \"1/fo\": auto, 1/fov, norm, pm1, rad, 1/m, rad/m, 1/mm or 1/recon-fov expected.");
+    refused_with(
+        &(larmor_raw_opts){.traj_units = "1/fo"}, LARMOR_ERR_ARG,
+        "opts.traj_units \"1/fo\": auto, 1/fov, norm, pm1, rad, 1/m, rad/m, 1/mm, 1/recon-fov or 1/cm expected.");
     larmor_raw_free(opened_with(&(larmor_raw_opts){.traj_units = "auto"}));
     larmor_raw *raw =
         opened_with(&(larmor_raw_opts){.traj_units = "1/m"}); /* reaches too little: told, not refused */

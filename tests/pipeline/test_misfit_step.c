@@ -1,0 +1,77 @@
+/* check/misfit_step.c: a step in what an image leaves of its samples. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/pipeline/scan.h"
+
+enum { ARMS = 8, POINTS = 400 };
+
+typedef struct fault {
+    double shift; /* of the object along x and y, in fields of view, from half of the arms on */
+    double gain;  /* of coil 2 in the last quarter of the arms */
+} fault;
+
+static void spoil(float *z, const double *k, const fault *f, int arm, int coil)
+{
+    const double turn = arm >= ARMS / 2 ? -2 * M_PI * f->shift * (k[0] + k[1]) : 0;
+    const double gain = coil == 2 && arm >= 3 * ARMS / 4 ? f->gain : 1;
+    const double re = z[0], im = z[1];
+    z[0] = (float)(gain * (re * cos(turn) - im * sin(turn)));
+    z[1] = (float)(gain * (re * sin(turn) + im * cos(turn)));
+}
+
+/* The scan by arms one after the other, which pass the same cells of k-space twice near its centre alone. */
+static scan arms_with(const fault *f, double noise)
+{
+    scan s = scan_of(COILS, 1, 0);
+    larmor_readouts *r = &s.image[0];
+    const larmor_traj_opts opts = {.matrix = {N, N}, .readouts = ARMS, .samples = POINTS};
+    larmor_array_free(r->kspace);
+    larmor_array_free(r->traj);
+    assert_ok(larmor_traj_create(dev, "spiral", &opts, &r->traj));
+    assert_ok(larmor_phantom_kspace(s.phantom, r->traj, COILS, LARMOR_C64, &r->kspace));
+    OWNED(float) *x = values_of(r->kspace);
+    OWNED(double) *k = (double *)values_of(r->traj);
+    for (int c = 0; c < COILS; c++)
+        for (int a = 0; a < ARMS; a++)
+            for (int i = 0; i < POINTS; i++)
+                spoil(x + 2 * (i + POINTS * (a + ARMS * c)), k + 2 * (i + POINTS * a), f, a, c);
+    assert_ok(larmor_array_write(r->kspace, x, larmor_array_bytes(r->kspace)));
+    assert_ok(larmor_phantom_noise(r->kspace, noise, 1));
+    return s;
+}
+
+static notes notes_of(const scan *s)
+{
+    notes n = {.text = ""};
+    const larmor_recon_opts opts = OPTS(.listener = take_note, .user = &n);
+    OWNED(larmor_recon_result) result = result_of(s, &opts);
+    return n;
+}
+
+TEST(an_object_that_rests_has_no_warning)
+{
+    for (double noise = 1e-5; noise < 2e-2; noise *= 1000) {
+        OWNED(scan) arms = arms_with(&(fault){.gain = 1}, noise), spokes = scan_of(COILS, 1, noise);
+        const notes of_arms = notes_of(&arms), of_spokes = notes_of(&spokes);
+        if (strstr(of_arms.text, "W:")) fail_msg("%s", of_arms.text);
+        if (strstr(of_spokes.text, "W:")) fail_msg("%s", of_spokes.text);
+    }
+}
+
+TEST(an_object_that_moves_between_arms_is_named_with_the_time)
+{
+    OWNED(scan) s = arms_with(&(fault){.gain = 1, .shift = 0.03}, 1e-5);
+    const notes n = notes_of(&s);
+    assert_noted(n, "W:the samples fit better with an object that moves after 50 % of the scan, by ");
+    assert_noted(n, " of what the image leaves of them beyond noise. opts.motion_states finds motion of a rigid "
+                    "object.\n");
+}
+
+TEST(a_coil_that_fails_in_the_last_quarter_of_the_arms_is_named)
+{
+    for (double noise = 1e-5; noise < 2e-3; noise *= 100) {
+        OWNED(scan) s = arms_with(&(fault){.gain = 0}, noise);
+        const notes n = notes_of(&s);
+        assert_noted(n, "W:the samples fit better where coil 2 (from 0) has about 0 times its gain after 75 % of the "
+                        "scan, which explains ");
+        assert_noted(n, " % of what the image leaves of them beyond noise. Leave the coil or these readouts out.\n");
+    }
+}
