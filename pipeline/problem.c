@@ -222,6 +222,20 @@ static larmor_status shared_circulant(const lmr_job *job, const lmr_frame *frame
     return larmor_circulant_of_spread(maps, spread, C);
 }
 
+/* Of frames that are solved together. */
+static larmor_status series_circulant(const lmr_job *job, const lmr_frame *frames, int count, larmor_array *maps,
+                                      larmor_circulant **C)
+{
+    LMR_HEAP LMR_NEW_ZEROS(larmor_array *, traj, count);
+    LMR_HEAP LMR_NEW_ZEROS(larmor_array *, weights, count);
+    for (int i = 0; i < count; i++) {
+        traj[i] = frames[i].samples.traj;
+        weights[i] = frames[i].weights;
+    }
+    return larmor_circulant_create_frames(maps, traj, weights, count, lmr_grid_shape(&frames->grid),
+                                          lmr_job_precision(job), C);
+}
+
 larmor_status lmr_problem_circulant(const lmr_job *job, const lmr_frame *frames, int count, larmor_lambda_from origin,
                                     larmor_circulant **C)
 {
@@ -234,6 +248,7 @@ larmor_status lmr_problem_circulant(const lmr_job *job, const lmr_frame *frames,
         LMR_TRY(shared_circulant(job, frames, maps, C));
         return LARMOR_OK;
     }
+    if (count > 1 && !job->facts->basis && !frames[0].has_phase) return series_circulant(job, frames, count, maps, C);
     if (count > 1 || job->facts->basis) {
         LMR_TRY(join(job, frames, count, &traj, &weights));
     } else {

@@ -300,6 +300,8 @@ static larmor_status group_bytes(const lmr_job *job, const sizes *s, const lmr_p
         all.samples = (int64_t)s->samples;
         LMR_TRY(larmor_circulant_memory(job->facts->dev, &all, &circulant));
         vectors += 5 * (double)larmor_dtype_size(p.dtype) * voxels; /* it, its factors, an image, and the noise's */
+        if (s->frames > 1 && !job->facts->basis)
+            vectors += (double)larmor_dtype_size(p.dtype) * voxels * s->frames; /* those of each frame */
     }
     double solver = estimate + vectors + (weights ? 16 * s->samples : 0);
     double before = most(s->before, (double)circulant);

@@ -212,6 +212,17 @@ LARMOR_API larmor_status larmor_circulant_spread(const larmor_array *traj, const
 LARMOR_API larmor_status larmor_circulant_of_spread(larmor_array *maps, const larmor_array *spread,
                                                     larmor_circulant **C);
 
+/* The same of a series: what stands for all its frames, their mean, and with it that of each frame, of which
+ * larmor_circulant_inverse_frames makes M where there is a penalty. larmor_regularised then takes fewer normal maps
+ * where frames have few samples, each others.
+ *
+ * traj, weights  of each frame, as above; weights NULL, or NULL for some, for 1.
+ * Memory         an array like the series more.
+ * Errors         as above. */
+LARMOR_API larmor_status larmor_circulant_create_frames(larmor_array *maps, larmor_array *const *traj,
+                                                        larmor_array *const *weights, int64_t frames,
+                                                        larmor_shape image, larmor_dtype dtype, larmor_circulant **C);
+
 /* M = E (C + e (lambda + penalty C_K) + floor)^-1 E, e the mean of E^2: self-adjoint and positive. C_K stands for
  * K^H K, known from its response to a point in the middle; K NULL: the identity. The floor is 0.1 of C's mean
  * eigenvalue. Without a penalty M gives 0 in voxels that no coil sees, as the solution does. With a penalty E is

@@ -145,6 +145,7 @@ static larmor_status begin(search *w, const larmor_regulariser *r, const larmor_
     if (t->expected > 0)
         LMR_TRY(lmr_trial_solve(t, fmax(t->expected, lmr_trial_gaps(t, 1) / SEARCH_START_OVER_EXPECTED)));
     LMR_TRY(lmr_regularised_create(r, A, t->x, &w->u));
+    w->u.by_mean = 1; /* weights were tuned on images of few steps by it */
     LMR_TRY(take_data(w));
     LMR_TRY(lmr_regularised_settings(r, A, &same, &w->u));
     w->s.make = lmr_regularised_inverse;

@@ -52,22 +52,28 @@ larmor_status lmr_circulant_mean(larmor_circulant *c)
 
 /* The mean of each diagonal of E A^H A E over the voxels of the support, wrapped around: psf(r) conj(a(r)) summed
  * over r modulo N, whose FFT it takes. Index i of the doubled grid is r = i - N, so i modulo N. Overwrites psf. */
-static larmor_status find_eigenvalues(larmor_array *psf, const larmor_array *a, larmor_shape image,
-                                      larmor_circulant *c)
+static larmor_status find_eigenvalues(larmor_array *psf, const larmor_array *a, const larmor_circulant *c,
+                                      larmor_array *eigenvalues)
 {
     const lmr_recon_kernels *kernels;
-    const larmor_shape grid = psf->shape;
     int64_t from[3] = {1, 1, 1}, to[3] = {1, 1, 1};
-    for (int d = 0; d < image.ndim; d++) {
-        from[d] = grid.dim[d];
-        to[d] = image.dim[d];
+    for (int d = 0; d < c->image.ndim; d++) {
+        from[d] = psf->shape.dim[d];
+        to[d] = c->image.dim[d];
     }
     LMR_TRY(lmr_recon_kernels_of(psf->dev, psf->dtype, &kernels));
     LMR_TRY(larmor_mul(a, 1, psf));
-    LMR_TRY(larmor_array_create(psf->dev, psf->dtype, image, &c->eigenvalues));
-    LMR_TRY(kernels->fold(psf->dev->ctx, from, to, 1 / c->support_voxels, psf->data, c->eigenvalues->data));
-    LMR_TRY(circulant_fft(c->eigenvalues, -1));
-    LMR_TRY(kernels->largest(psf->dev->ctx, larmor_array_count(c->eigenvalues), c->eigenvalues->data, &c->largest));
+    LMR_TRY(kernels->fold(psf->dev->ctx, from, to, 1 / c->support_voxels, psf->data, eigenvalues->data));
+    return circulant_fft(eigenvalues, -1);
+}
+
+/* The largest of the eigenvalues, and their mean. */
+static larmor_status measure_eigenvalues(larmor_circulant *c)
+{
+    const lmr_recon_kernels *kernels;
+    const larmor_array *d = c->eigenvalues;
+    LMR_TRY(lmr_recon_kernels_of(d->dev, d->dtype, &kernels));
+    LMR_TRY(kernels->largest(d->dev->ctx, larmor_array_count(d), d->data, &c->largest));
     LMR_TRY(lmr_circulant_mean(c));
     if (isfinite(c->largest) && isfinite(c->mean)) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_NUMERIC, "circulant: the largest eigenvalue is %g; look for NaN or Inf in the maps",
@@ -218,23 +224,32 @@ static larmor_status coil_autocorrelation(larmor_device *dev, larmor_array *maps
     return LARMOR_OK;
 }
 
+static void circulant_destroy(void *circulant)
+{
+    larmor_circulant_free(circulant);
+}
+
+/* C without its eigenvalues, which are 0, and the maps' autocorrelation. */
+static larmor_status begin_circulant(larmor_device *dev, larmor_array *maps, larmor_shape image, larmor_dtype dtype,
+                                     larmor_circulant *c, larmor_array **sum)
+{
+    c->image = image;
+    c->count = (double)larmor_shape_count(image);
+    LMR_TRY(find_support(maps, image, c));
+    LMR_TRY(larmor_array_create(dev, dtype, image, &c->eigenvalues));
+    return coil_autocorrelation(dev, maps, dtype, image, sum);
+}
+
 /* C of the point spread function psf, which is overwritten. */
 static larmor_status make(larmor_array *maps, larmor_array *psf, larmor_shape image, larmor_circulant **out)
 {
     LMR_OWNED(larmor_array) *sum = NULL;
-    larmor_status st;
-    larmor_circulant *c = calloc(1, sizeof *c);
-    if (!c) LMR_OR(done, LMR_NO_MEMORY());
-    c->image = image;
-    c->count = (double)larmor_shape_count(image);
-    LMR_OR(done, find_support(maps, image, c));
-    LMR_OR(done, coil_autocorrelation(psf->dev, maps, psf->dtype, image, &sum));
-    LMR_OR(done, find_eigenvalues(psf, sum, image, c));
+    LMR_MAKE(larmor_circulant, c, circulant_destroy);
+    LMR_TRY(begin_circulant(psf->dev, maps, image, psf->dtype, c, &sum));
+    LMR_TRY(find_eigenvalues(psf, sum, c, c->eigenvalues));
+    LMR_TRY(measure_eigenvalues(c));
     *out = c;
-    c = NULL;
-done:
-    larmor_circulant_free(c);
-    return st;
+    return lmr_hand_on(&c_made, LARMOR_OK);
 }
 
 /* maps: NULL, or those of a circulant, to be checked. */
@@ -287,6 +302,40 @@ larmor_status larmor_circulant_of_spread(larmor_array *maps, const larmor_array 
     return make(maps, psf, image, C);
 }
 
+/* The eigenvalues of each frame, and their mean. */
+static larmor_status find_each(larmor_array *const *traj, larmor_array *const *weights, const larmor_array *sum,
+                               larmor_circulant *c)
+{
+    const int64_t frames = c->each->shape.dim[c->image.ndim];
+    for (int64_t i = 0; i < frames; i++) {
+        LMR_OWNED(larmor_array) *psf = NULL, *own = NULL;
+        LMR_TRY(lmr_go_on());
+        LMR_TRY(spread_of(NULL, traj[i], weights ? weights[i] : NULL, c->image, c->each->dtype, &psf));
+        LMR_TRY(larmor_array_part(c->each, i, 1, c->image, &own));
+        LMR_TRY(find_eigenvalues(psf, sum, c, own));
+        LMR_TRY(larmor_axpby(1 / (double)frames, own, 1, c->eigenvalues));
+    }
+    return measure_eigenvalues(c);
+}
+
+larmor_status larmor_circulant_create_frames(larmor_array *maps, larmor_array *const *traj,
+                                             larmor_array *const *weights, int64_t frames, larmor_shape image,
+                                             larmor_dtype dtype, larmor_circulant **C)
+{
+    LMR_NEED_OUT(C);
+    LMR_OWNED(larmor_array) *sum = NULL, *k = NULL;
+    if (!traj || frames < 1)
+        return LMR_FAIL(LARMOR_ERR_ARG, "circulant: %lld frames, expected at least 1 with a trajectory each",
+                        (long long)frames);
+    LMR_TRY(lmr_precond_inputs("circulant", maps, traj[0], weights ? weights[0] : NULL, image, dtype, &k));
+    LMR_MAKE(larmor_circulant, c, circulant_destroy);
+    LMR_TRY(begin_circulant(traj[0]->dev, maps, image, dtype, c, &sum));
+    LMR_TRY(larmor_array_create(traj[0]->dev, dtype, larmor_shape_append(image, frames), &c->each));
+    LMR_TRY(find_each(traj, weights, sum, c));
+    *C = c;
+    return lmr_hand_on(&c_made, LARMOR_OK);
+}
+
 larmor_status larmor_circulant_memory(const larmor_device *dev, const larmor_problem *p, int64_t *bytes)
 {
     LMR_FREED_BY(lmr_measure_scan_free) lmr_measure_scan s = {.dev = NULL};
@@ -302,7 +351,7 @@ larmor_status larmor_circulant_memory(const larmor_device *dev, const larmor_pro
 void larmor_circulant_free(larmor_circulant *c)
 {
     if (!c) return;
-    LMR_FREE(c->eigenvalues, c->support);
+    LMR_FREE(c->eigenvalues, c->each, c->support);
     lmr_slab_fft_free(c->slabs);
     free(c);
 }
@@ -328,8 +377,10 @@ larmor_status lmr_circulant_invert(double scale, larmor_array *factors)
 
 typedef struct inverse {
     larmor_array *factors; /* 1 / (eigenvalues + ...), with the FFT's 1 / voxels */
-    larmor_array *support; /* E, or NULL */
-    void *plan;            /* of so many images: */
+    larmor_array *each;    /* of a series with eigenvalues of each frame, from which factors are made; or NULL */
+    double added, scale, voxels; /* to them; about what their sum is; the FFT's */
+    larmor_array *support;       /* E, or NULL */
+    void *plan;                  /* of so many images: */
     int64_t at_once;
     lmr_slab_fft *slabs; /* in its place, where each rank has a slab; or NULL */
 } inverse;
@@ -355,14 +406,27 @@ static larmor_status filter_images(const inverse *m, larmor_array *y)
     return lmr_fft_of(y)->exec(y->dev->ctx, m->plan, 1, y->data);
 }
 
+/* factors <- those of so many frames from the first one on: an array of all would be as large as the series. */
+static larmor_status make_factors(const inverse *m, int64_t first)
+{
+    const larmor_shape some = m->factors->shape;
+    LMR_OWNED(larmor_array) *own = NULL;
+    LMR_TRY(larmor_array_part(m->each, first, m->at_once, some, &own));
+    LMR_TRY(larmor_fill(m->factors, m->added));
+    LMR_TRY(larmor_axpby(1, own, 1, m->factors));
+    LMR_TRY(lmr_circulant_invert(m->scale, m->factors));
+    return larmor_axpby(1 / m->voxels, m->factors, 0, m->factors);
+}
+
 static larmor_status filter_whole(const inverse *m, larmor_array *y)
 {
     larmor_shape some = y->shape;
-    const int last = some.ndim - 1, is_series = some.ndim > m->factors->shape.ndim;
-    if (!is_series || m->at_once == some.dim[last]) return filter_images(m, y);
+    const int last = some.ndim - 1, is_series = m->each || some.ndim > m->factors->shape.ndim;
+    if (!m->each && (!is_series || m->at_once == some.dim[last])) return filter_images(m, y);
     some.dim[last] = m->at_once;
     for (int64_t i = 0; i < y->shape.dim[last]; i += m->at_once) {
         LMR_OWNED(larmor_array) *images = NULL;
+        if (m->each) LMR_TRY(make_factors(m, i));
         LMR_TRY(larmor_array_part(y, i, m->at_once, some, &images));
         LMR_TRY(filter_images(m, images));
     }
@@ -392,7 +456,7 @@ static void inverse_destroy(void *self)
     inverse *m = self;
     if (m->plan) lmr_fft_of(m->factors)->destroy(m->factors->dev->ctx, m->plan);
     lmr_slab_fft_free(m->slabs);
-    LMR_FREE(m->factors, m->support, m);
+    LMR_FREE(m->factors, m->each, m->support, m);
 }
 
 /* E for a problem that is defined where no coil sees anything, too: there it is taken for a voxel like the others. */
@@ -435,6 +499,21 @@ static larmor_status add_penalty(larmor_op *K, double penalty, larmor_array *sum
     return larmor_axpby(penalty, response, 1, sum);
 }
 
+/* 1 if frames are told apart: not where M tells how strong noise is, or what the mean of all frames lets expect. */
+static int has_each(const larmor_circulant *c, double penalty, int64_t frames)
+{
+    return c->each && penalty > 0 && c->each->shape.dim[c->image.ndim] == frames;
+}
+
+/* Those of all images. */
+static larmor_status find_factors(const larmor_circulant *c, larmor_op *K, double penalty, inverse *m)
+{
+    LMR_TRY(lmr_circulant_affine(c, 1, m->added, m->factors));
+    if (K && penalty > 0) LMR_TRY(add_penalty(K, penalty, m->factors));
+    LMR_TRY(lmr_circulant_invert(m->scale, m->factors));
+    return larmor_axpby(1 / m->voxels, m->factors, 0, m->factors);
+}
+
 /* frames: 0 for a single image. */
 static larmor_status make_inverse(const larmor_circulant *c, double lambda, larmor_op *K, double penalty,
                                   double floor, int64_t frames, larmor_op **M)
@@ -455,12 +534,17 @@ static larmor_status make_inverse(const larmor_circulant *c, double lambda, larm
     for (int i = 0; i < d->shape.ndim; i++) dim[i] = d->shape.dim[i];
     if (c->support && everywhere) LMR_TRY(support_everywhere(c, &m->support));
     if (c->support && !everywhere) m->support = larmor_array_ref(c->support);
-    LMR_TRY(larmor_array_create(d->dev, d->dtype, d->shape, &m->factors));
-    LMR_TRY(lmr_circulant_affine(c, 1, floor * whole + c->square * (lambda + (K ? 0 : penalty)), m->factors));
-    if (K && penalty > 0) LMR_TRY(add_penalty(K, c->square * penalty, m->factors));
-    LMR_TRY(lmr_circulant_invert(whole, m->factors));
-    LMR_TRY(larmor_axpby(1 / c->count, m->factors, 0, m->factors));
     m->at_once = frames_at_once(frames ? frames : 1, larmor_shape_count(c->image));
+    m->added = floor * whole + c->square * (lambda + (K ? 0 : penalty));
+    m->scale = whole;
+    m->voxels = c->count;
+    if (has_each(c, penalty, frames)) {
+        m->each = larmor_array_ref(c->each);
+        LMR_TRY(larmor_array_create(d->dev, d->dtype, larmor_shape_append(c->image, m->at_once), &m->factors));
+    } else {
+        LMR_TRY(larmor_array_create(d->dev, d->dtype, d->shape, &m->factors));
+        LMR_TRY(find_factors(c, K, c->square * penalty, m));
+    }
     if (c->slabs)
         m->slabs = lmr_slab_fft_ref(c->slabs);
     else
@@ -505,4 +589,12 @@ larmor_status lmr_circulant_inverse_of(const larmor_circulant *c, double lambda,
 {
     if (shape.ndim <= c->image.ndim) return larmor_circulant_inverse(c, lambda, NULL, penalty, M);
     return larmor_circulant_inverse_frames(c, lambda, penalty, shape.dim[shape.ndim - 1], M);
+}
+
+larmor_status lmr_circulant_inverse_by_mean(const larmor_circulant *c, double lambda, double penalty,
+                                            larmor_shape shape, larmor_op **M)
+{
+    larmor_circulant mean = *c;
+    mean.each = NULL;
+    return lmr_circulant_inverse_of(&mean, lambda, penalty, shape, M);
 }

@@ -7,6 +7,7 @@
 /* A^H A ~ E^-1 C E^-1 where coils see anything, C circulant and E one over the root of the coils' energy. */
 struct larmor_circulant {
     larmor_array *eigenvalues; /* of C, in the FFT's order; complex, with imaginary parts of rounding */
+    larmor_array *each;        /* of a series those of each frame, [image..., frames], whose mean they are; or NULL */
     larmor_array *support;     /* E, 0 where no coil sees anything; NULL: 1 everywhere */
     double largest, mean;      /* of the eigenvalues */
     double support_voxels;     /* voxels in the support */
@@ -47,3 +48,7 @@ larmor_status lmr_circulant_invert(double scale, larmor_array *factors);
  * that by itself. */
 larmor_status lmr_circulant_inverse_of(const larmor_circulant *c, double lambda, double penalty, larmor_shape shape,
                                        larmor_op **M);
+
+/* The same by the mean of all frames. */
+larmor_status lmr_circulant_inverse_by_mean(const larmor_circulant *c, double lambda, double penalty,
+                                            larmor_shape shape, larmor_op **M);

@@ -164,7 +164,8 @@ larmor_status lmr_regularised_inverse(const void *regularised, double penalty, l
     const double curvature = r->kind.curvature * penalty;
     larmor_op *one;
     if (!r->penalty.E && !series) return larmor_circulant_inverse(u->circulant, u->lambda, r->penalty.K, penalty, M);
-    LMR_TRY(lmr_circulant_inverse_of(u->circulant, u->lambda, curvature, r->shape, &one));
+    LMR_TRY((u->by_mean ? lmr_circulant_inverse_by_mean : lmr_circulant_inverse_of)(u->circulant, u->lambda,
+                                                                                    curvature, r->shape, &one));
     if (!r->penalty.E) {
         *M = one;
         return LARMOR_OK;

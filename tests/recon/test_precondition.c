@@ -244,6 +244,79 @@ TEST(a_penalty_adds_the_symbol_of_its_operator)
     drop(&p);
 }
 
+/* Points of another frame. */
+static larmor_array *other_points(const sense *p)
+{
+    OWNED(double) *k = random_points(p->image, SAMPLES, 17);
+    return real_array(LARMOR_SHAPE(p->image.ndim, SAMPLES), k);
+}
+
+/* How far the inverse of a series is from that of one of its frames, or of what stands for it, in that frame. */
+static double frame_error(larmor_op *of_series, larmor_op *of_frame, larmor_shape image, int frame)
+{
+    const int64_t voxels = larmor_shape_count(image);
+    const larmor_shape series = larmor_shape_append(image, 2), one = larmor_shape_append(image, 1);
+    OWNED(cplx) *values = random_values(2 * voxels, 5);
+    OWNED(larmor_array) *x = complex_array(LARMOR_C128, series, values), *y = zeros(LARMOR_C128, series);
+    OWNED(larmor_array) *own = complex_array(LARMOR_C128, one, values + frame * voxels);
+    OWNED(larmor_array) *image_of = zeros(LARMOR_C128, one);
+    assert_ok(larmor_op_forward(of_series, x, y));
+    assert_ok(larmor_op_forward(of_frame, own, image_of));
+    OWNED(cplx) *all = values_of(y), *expected = values_of(image_of);
+    const double error = difference(all + frame * voxels, expected, voxels);
+    return error;
+}
+
+TEST(with_a_penalty_each_frame_has_its_own_circulant_and_without_one_their_mean)
+{
+    sense p = make((larmor_shape){2, {6, 5}}, COILS, 0);
+    OWNED(larmor_array) *other = other_points(&p);
+    larmor_array *traj[2] = {p.traj, other};
+    larmor_circulant *series, *own[2];
+    larmor_op *M, *one;
+    assert_ok(larmor_circulant_create_frames(p.maps, traj, NULL, 2, p.image, LARMOR_C128, &series));
+    for (int i = 0; i < 2; i++)
+        assert_ok(larmor_circulant_create(p.maps, traj[i], NULL, p.image, LARMOR_C128, &own[i]));
+    assert_ok(larmor_circulant_inverse_frames(series, .3, 2, 2, &M));
+    for (int i = 0; i < 2; i++) {
+        assert_ok(larmor_circulant_inverse_frames(own[i], .3, 2, 1, &one));
+        assert_at_most(frame_error(M, one, p.image, i), 1e-6);
+        assert_true(frame_error(M, one, p.image, !i) > 1e-2);
+        larmor_op_free(one);
+    }
+    larmor_op_free(M);
+    for (int i = 0; i < 2; i++) larmor_circulant_free(own[i]);
+    larmor_circulant_free(series);
+    drop(&p);
+}
+
+TEST(the_circulant_of_a_series_stands_for_the_mean_of_its_frames)
+{
+    sense p = make((larmor_shape){2, {6, 5}}, COILS, 0);
+    OWNED(larmor_array) *other = other_points(&p);
+    OWNED(double) *k = malloc(sizeof *k * 4 * SAMPLES), *half = malloc(sizeof *half * 2 * SAMPLES);
+    OWNED(double) *rest = random_points(p.image, SAMPLES, 17);
+    larmor_array *traj[2] = {p.traj, other};
+    larmor_circulant *series, *joined;
+    larmor_op *M, *one;
+    for (int j = 0; j < 4 * SAMPLES; j++) k[j] = j < 2 * SAMPLES ? p.k[j] : rest[j - 2 * SAMPLES];
+    for (int j = 0; j < 2 * SAMPLES; j++) half[j] = .5;
+    OWNED(larmor_array) *both = real_array(LARMOR_SHAPE(2, 2 * SAMPLES), k);
+    OWNED(larmor_array) *weights = real_array(LARMOR_SHAPE(2 * SAMPLES), half);
+    assert_ok(larmor_circulant_create_frames(p.maps, traj, NULL, 2, p.image, LARMOR_C128, &series));
+    assert_ok(larmor_circulant_create(p.maps, both, weights, p.image, LARMOR_C128, &joined));
+    assert_ok(larmor_circulant_inverse_frames(series, .3, 0, 2, &M));
+    assert_ok(larmor_circulant_inverse_frames(joined, .3, 0, 1, &one));
+    for (int i = 0; i < 2; i++) assert_at_most(frame_error(M, one, p.image, i), 1e-6);
+    larmor_op_free(M);
+    larmor_op_free(one);
+    larmor_circulant_free(joined);
+    larmor_circulant_free(series);
+    assert_refused(larmor_circulant_create_frames(p.maps, traj, NULL, 0, p.image, LARMOR_C128, &series),
+                   LARMOR_ERR_ARG, "circulant: 0 frames, expected at least 1 with a trajectory each");
+    drop(&p);
+}
+
 /* |P (G + lambda) - I|^2 in row r, G = A A^H */
 static double row_error(const sense *p, int rows, int r, double lambda, double weight)
 {
