@@ -193,7 +193,8 @@ def _has_tangent(x: Any) -> bool:
 
     if forward_ad._current_level < 0 or not torch._C._is_fwd_grad_enabled():
         return False
-    return forward_ad.unpack_dual(x).tangent is not None
+    unpacked: Any = forward_ad.unpack_dual
+    return unpacked(x).tangent is not None
 
 
 def wants_gradient(x: Any) -> bool:

@@ -81,7 +81,7 @@ class _Own:
             like = torch.empty(0, device=f"cuda:{number}" if on_gpu else "cpu")
         seen = _arrays.view(x, like=like)
         if self.arrays == "torch" and not on_gpu:
-            seen = torch.from_dlpack(seen)
+            seen = torch.utils.dlpack.from_dlpack(seen)
         if self.form == "channels":
             seen = seen.movedim(-1, 0) if self.arrays == "torch" else np.moveaxis(seen, -1, 0)
         return seen.real if self.form == "magnitude" else seen
