@@ -105,6 +105,17 @@ class Reconstruction:
             raise ShapeError(f"images of {len(self.images)} shapes are no array; take them from images")
         return _html.as_array(self.images, dtype, copy)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_reports": [bytes(ffi.buffer(report)) for report in self._reports]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _reports=[])
+        if any(len(one) != ffi.sizeof("larmor_recon_report") for one in state["_reports"]):
+            return  # of another version of larmor
+        for one in state["_reports"]:
+            self._reports.append(ffi.new("larmor_recon_report *"))
+            ffi.memmove(self._reports[-1], one, len(one))
+
     def __enter__(self) -> Reconstruction:
         return self
 
