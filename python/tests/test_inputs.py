@@ -63,6 +63,8 @@ def of_arrays(**more):
      "x0: got shape (1, 6), expected (6, 6)"),
     (lambda: solve.pnp(linop.identity(SHAPE), IMAGE, lambda x, sigma: None, sigma=1), larmor.ShapeError,
      "prior <lambda>: got NoneType, expected (6, 6)"),
+    (lambda: larmor.recon(larmor.ScanArrays(KSPACE, TRAJ, SHAPE), frames="10"), larmor.ArgumentError,
+     'frames: got str, expected names and numbers, like {"spokes": 20}'),
     (lambda: of_arrays(matrix=6), larmor.ArgumentError,
      "matrix and fov_mm: got 6 and None, expected 2 or 3 numbers of both"),
     (lambda: of_arrays(fov_mm=(6,)), larmor.ArgumentError,

@@ -458,6 +458,8 @@ def _source(scan: Any, on: Device, traj_units: str | None, options: Mapping[str,
 
 def _framed(source: Any, frames: Mapping[str, Any], on: Device, keep: list[Any]) -> Any:
     """The source whose images are cut into frames, or sorted into bins."""
+    if not isinstance(frames, Mapping):
+        raise ArgumentError(f'frames: got {type(frames).__name__}, expected names and numbers, like {{"spokes": 20}}')
     if not frames.keys().isdisjoint(("heart", "breath", "time", "bins")):
         frames, sorting = dict(frames), ffi.new("larmor_bins_opts *")
         raw = ffi.typeof("larmor_raw *")
