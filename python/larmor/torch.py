@@ -890,7 +890,7 @@ class Linear(torch.nn.Module):
 
     def __init__(self, A: Operator) -> None:
         super().__init__()
-        self.A = A
+        self.A = _linop.as_operator(A)
 
     def forward(self, x: Tensor) -> Tensor:
         """A x."""
