@@ -36,6 +36,17 @@ TEST(a_rise_that_is_allowed_moves_the_place_up_and_none_leaves_it)
     assert_true(lmr_curve_within(&curve, 9) == 3);
 }
 
+TEST(how_far_a_curve_is_alike_counts_from_its_lowest_point_not_from_the_parabola)
+{
+    lmr_curve curve = {.count = 0};
+    const double value[] = {9, 4, 5, 7};
+    for (int i = 0; i < 4; i++) assert_true(lmr_curve_add(&curve, i, value[i]));
+    assert_true(lmr_curve_lowest(&curve) > 1.3 && lmr_curve_alike(&curve, 0) == 0);
+    assert_at_most(fabs(lmr_curve_alike(&curve, 0.5) - 0.5), 1e-12);
+    assert_at_most(fabs(lmr_curve_alike(&curve, 2) - 1.5), 1e-12);
+    assert_true(lmr_curve_alike(&curve, 3) == 2 && lmr_curve_alike(&curve, 100) == 2);
+}
+
 TEST(a_point_that_is_added_again_has_its_last_value)
 {
     lmr_curve curve = {.count = 0};
