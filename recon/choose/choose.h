@@ -19,8 +19,6 @@ int lmr_curve_add(lmr_curve *c, double at, double value);
 
 /* Where the parabola through the lowest point and its neighbours has its lowest; the end itself if that is an end. */
 double lmr_curve_lowest(const lmr_curve *c);
-/* How far above its lowest point the curve rises by no more than so much. */
-double lmr_curve_alike(const lmr_curve *c, double rise);
 /* The largest place, at or above the lowest, where the curve rises by no more than so much. */
 double lmr_curve_within(const lmr_curve *c, double rise);
 
@@ -92,8 +90,6 @@ larmor_status lmr_trial_solve(lmr_trial *t, double weight);
 larmor_status lmr_trial_judge(lmr_trial *t, double weight);
 /* The largest weight that does not differ from the one of the least misfit as far as the samples held out decide. */
 double lmr_trial_largest(const lmr_trial *t);
-/* How much larger than that of the least misfit weights are that do not differ from it so, as a logarithm. */
-double lmr_trial_alike(const lmr_trial *t);
 /* The weight of |x|^2 / 2, into t->choice. */
 larmor_status lmr_choose_tikhonov(lmr_trial *t);
 /* The weight of a regulariser, into t->choice. */

@@ -51,18 +51,13 @@ double lmr_curve_value(const lmr_curve *c, double at)
     return c->value[i] + part * (c->value[i + 1] - c->value[i]);
 }
 
-double lmr_curve_alike(const lmr_curve *c, double rise)
-{
-    const int lowest = lmr_curve_index(c);
-    int i = lowest;
-    const double most = c->value[i] + rise;
-    while (i + 1 < c->count && c->value[i + 1] <= most) i++;
-    if (i + 1 == c->count) return c->at[i] - c->at[lowest];
-    const double part = (most - c->value[i]) / (c->value[i + 1] - c->value[i]);
-    return c->at[i] - c->at[lowest] + part * (c->at[i + 1] - c->at[i]);
-}
-
 double lmr_curve_within(const lmr_curve *c, double rise)
 {
-    return fmax(lmr_curve_lowest(c), c->at[lmr_curve_index(c)] + lmr_curve_alike(c, rise));
+    const double lowest = lmr_curve_lowest(c);
+    int i = lmr_curve_index(c);
+    const double most = c->value[i] + rise;
+    while (i + 1 < c->count && c->value[i + 1] <= most) i++;
+    if (i + 1 == c->count) return fmax(lowest, c->at[i]);
+    const double part = (most - c->value[i]) / (c->value[i + 1] - c->value[i]);
+    return fmax(lowest, c->at[i] + part * (c->at[i + 1] - c->at[i]));
 }

@@ -69,9 +69,7 @@ static double best_weight(const lmr_trial *t)
     const double misfit = t->curve.value[lmr_curve_index(&t->curve)];
     const int gaps = !t->disturbed && t->held_noise > 0 && misfit > GAPS_MISFIT_OVER_NOISE * t->held_noise &&
                      misfit > MIN_MISFIT * t->held_square;
-    const int is_series = t->c->image.ndim < t->x->shape.ndim;
-    if (!gaps) return lmr_trial_largest(t);
-    return GAPS_WEIGHT_OVER_LOWEST * exp(lmr_curve_lowest(&t->curve) + (is_series ? 0 : lmr_trial_alike(t)));
+    return gaps ? GAPS_WEIGHT_OVER_LOWEST * exp(lmr_curve_lowest(&t->curve)) : lmr_trial_largest(t);
 }
 
 static int best_is_largest(const lmr_trial *t)

@@ -192,19 +192,9 @@ larmor_status lmr_trial_judge(lmr_trial *t, double weight)
     return LARMOR_OK;
 }
 
-static double alike_misfits(const lmr_trial *t)
-{
-    return t->disturbed ? 0 : MIN_MISFIT_DIFFERENCE * t->held_square;
-}
-
 double lmr_trial_largest(const lmr_trial *t)
 {
-    return exp(lmr_curve_within(&t->curve, alike_misfits(t)));
-}
-
-double lmr_trial_alike(const lmr_trial *t)
-{
-    return lmr_curve_alike(&t->curve, alike_misfits(t));
+    return exp(lmr_curve_within(&t->curve, t->disturbed ? 0 : MIN_MISFIT_DIFFERENCE * t->held_square));
 }
 
 /* ---- the weight from the noise ---- */
