@@ -28,8 +28,9 @@ enum {
  * 25 spokes and 12 coils then takes a third fewer normal maps for the same distance from the solution. */
 #define ROUGH_INNER_FALL 0.7
 #define ROUGH_CHANGE 0.01 /* of x */
-/* Iterations that a run with deep inner problems takes at most: seven behind a deep one. Images of eight series of bins
- * had .97 to 1.00 of the error after up to 100 without (docs/records/gating.md, "A preconditioner for each bin"). */
+/* Iterations that a run with deep inner problems takes at most: seven behind a deep one. Images of eight series of
+ * bins had .97 to 1.00 of the error after up to 100 without (docs/records/gating.md, "A preconditioner for each
+ * bin"). */
 #define MOST_DEEP 47
 /* The ratio of a step's length to that of the one before is taken for this at most: the rest of a sum of steps
  * that do not shrink is not known. */
