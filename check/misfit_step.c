@@ -21,7 +21,7 @@ enum {
 static const double first_step = 0.1;       /* of the readouts, that are before a step and behind it at least */
 static const double min_part = 0.035;       /* of what is left beyond noise, that a motion explains: right 0.026 */
 static const double min_part_of_gain = 0.2; /* the same of a coil's gain: right 0.01, with delays 0.05; faults 0.36 */
-static const double min_size = 0.005;       /* of the samples, the root of what a step explains */
+static const double min_size = 0.009;       /* of the samples, the root of what a step explains */
 static const double min_over_noise = 30;    /* of the energy that it explains, in units of the noise of a number */
 
 /* Sums over the samples of a readout, real parts. */
