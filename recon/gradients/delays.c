@@ -72,11 +72,6 @@ static const double min_echo_fraction = 0.6;
 /* Minimum fraction of intersections that must agree with the estimate. Not measured: most of them. */
 static const double min_intersection_fraction = 0.5;
 
-/* Ratio of the largest magnitudes of readouts, the ninth of ten over the first, from which on delays are found once
- * more with equal ones; and what these leave unexplained over the same without, of delays that are taken then.
- * docs/records/delays.md, "Signals that change". */
-static const double min_uneven = 1.1, max_even_after = 0.5;
-
 /* ---- the search ---- */
 
 typedef struct start {
@@ -430,19 +425,6 @@ static larmor_status find(lmr_delay_fit *f, larmor_delays *found)
     return LARMOR_OK;
 }
 
-/* Where the size of the signal varies, delays that explain no more than equal sizes do are none. Changes s. */
-static larmor_status find_even(lmr_delay_fit *f, lmr_spokes *s, larmor_delays *found)
-{
-    larmor_delays even = {.significant = 0};
-    double ratio;
-    LMR_TRY(lmr_spokes_even(s, &ratio));
-    if (ratio < min_uneven) return LARMOR_OK;
-    const larmor_status st = find(f, &even);
-    if (st) return st == LARMOR_ERR_NUMERIC ? LARMOR_OK : st;
-    if (even.before < found->after || (even.significant && even.after < max_even_after * found->after)) *found = even;
-    return LARMOR_OK;
-}
-
 static larmor_status check(const larmor_array *kspace, const larmor_array *traj)
 {
     const larmor_shape t = larmor_array_shape(traj), y = larmor_array_shape(kspace);
@@ -488,7 +470,6 @@ larmor_status larmor_delays_estimate(const larmor_array *kspace, const larmor_ar
     f.work = lmr_new(f.room * s.blocks, sizeof *f.work);
     larmor_status st = f.work ? LARMOR_OK : LMR_NO_MEMORY();
     if (!st) st = find(&f, found);
-    if (!st && found->significant && !s.curved) st = find_even(&f, &s, found);
     if (st == LARMOR_ERR_NUMERIC) { /* samples that no object explains */
         memset(found, 0, sizeof *found);
         st = LARMOR_OK;

@@ -52,10 +52,6 @@ void lmr_spokes_free(lmr_spokes *s);
 larmor_status lmr_spokes_fetch(const lmr_spokes *s, const larmor_array *kspace, const int64_t *index, int64_t total,
                                lmr_complex_samples *out);
 
-/* recon/gradients/levels.c: give all spokes the same largest magnitude. ratio: of those before, the ninth of ten over
- * the first. */
-larmor_status lmr_spokes_even(lmr_spokes *s, double *ratio);
-
 /* recon/gradients/shift.c: how far delays move a spoke at most from where others put it, NULL for none, in cycles
  * per field of view. */
 double lmr_farthest_shift(const lmr_spokes *s, const double delay[LMR_DELAYS], const double from[LMR_DELAYS]);

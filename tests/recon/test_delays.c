@@ -93,37 +93,6 @@ TEST(delays_in_a_plane_are_found_in_noise)
     }
 }
 
-/* Of spokes whose signal goes from 1 to `end`, those one after the other by angle. */
-static larmor_delays found_in_drift(const scene *s, double end)
-{
-    OWNED(larmor_array) *traj, *kspace;
-    larmor_delays found;
-    simulate(s, &traj, &kspace);
-    OWNED(float) *x;
-    assert_ok(larmor_array_download(kspace, LARMOR_C64, (void *)&x));
-    for (int64_t i = 0; i < s->coils * s->readouts; i++) {
-        const double size = 1 + (end - 1) * (double)(i % s->readouts) / (double)(s->readouts - 1);
-        for (int64_t j = 0; j < 2 * s->samples; j++) x[2 * s->samples * i + j] *= (float)size;
-    }
-    assert_ok(larmor_array_write(kspace, x, larmor_array_bytes(kspace)));
-    assert_ok(larmor_delays_estimate(kspace, traj, NULL, &found));
-    return found;
-}
-
-/* The first and the last spoke are neighbours, and differ by the drift, which delays of some samples explain. */
-TEST(a_signal_that_drifts_from_spoke_to_spoke_has_no_delays_of_its_own)
-{
-    static const double end[] = {0.3, 0.6, 2};
-    const scene still = {"radial", {48, 48, 1}, 75, 96, 0, 4, 50, 0, {0}};
-    const scene late = {"radial", {48, 48, 1}, 75, 96, 0, 4, 50, 0, {1.3, -0.7}};
-    for (int i = 0; i < 3; i++) {
-        assert_int_equal(found_in_drift(&still, end[i]).significant, 0);
-        const larmor_delays found = found_in_drift(&late, end[i]);
-        for (int e = 0; e < 2 && found.significant; e++) assert_at_most(fabs(found.delay[e] - late.delay[e]), 0.05);
-        print_message("to %g: %d, %.3f %.3f\n", end[i], found.significant, found.delay[0], found.delay[1]);
-    }
-}
-
 /* Spokes that pass the centre far from where they should: what is near it is found by the echoes. */
 TEST(delays_of_many_samples_are_found_or_not_claimed)
 {
