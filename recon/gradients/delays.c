@@ -72,6 +72,18 @@ static const double min_echo_fraction = 0.6;
 /* Minimum fraction of intersections that must agree with the estimate. Not measured: most of them. */
 static const double min_intersection_fraction = 0.5;
 
+/* Unexplained amplitude of spokes of the same strength over that of spokes as they are, below which the signal
+ * drifts (docs/records/delays.md, "A signal that drifts"). */
+static const double max_unexplained_of_drift = 0.8;
+
+/* Unexplained amplitude of spokes of the same strength, with their delays over that without, at most: noise of the
+ * samples that their strength is taken from is explained by delays, too (0.67). */
+static const double max_unexplained_ratio_of_drift = 0.5;
+
+/* 1/FOV: echoes may be farther from where significant delays put them than from where none do by this, on average.
+ * Spokes over 180 degrees whose signal drifts by a factor of 1.4 to 3: 0.4 to 0.6 (docs/records/delays.md). */
+static const double max_echo_shift = 0.25;
+
 /* ---- the search ---- */
 
 typedef struct start {
@@ -425,6 +437,46 @@ static larmor_status find(lmr_delay_fit *f, larmor_delays *found)
     return LARMOR_OK;
 }
 
+/* Not 0 if the echoes of readouts are clearly nearer to where they are without the delays. */
+static int echoes_contradict(const lmr_spokes *s, const larmor_delays *found)
+{
+    static const double none[LMR_DELAYS] = {0};
+    return lmr_echoes_residual(s, found->delay) > lmr_echoes_residual(s, none) + max_echo_shift;
+}
+
+/* Not 0 if it may be a drift of the signal that the samples contradict each other by, or that delays explain. */
+static int may_drift(const lmr_spokes *s, const larmor_delays *found)
+{
+    const int contradict = found->significant || found->before > max_unexplained_clear;
+    return contradict && !s->curved && 2 * s->through > s->count;
+}
+
+/* 1 if spokes of the same strength, whose delays are `other`, are to be believed rather than spokes as they are. */
+static int is_drift(const larmor_delays *found, const larmor_delays *other)
+{
+    const double most = found->significant ? max_unexplained_of_drift : 1;
+    return other->after < most * found->after;
+}
+
+/* Spokes in order whose signal drifts: the first and the last one run in reverse and differ by a factor, which
+ * delays explain that are not there. Spokes of the same strength, where they fit better, decide. */
+static larmor_status find_in_drift(lmr_delay_fit *f, lmr_spokes *s, larmor_delays *found)
+{
+    larmor_delays other = {.significant = 0};
+    larmor_status st = find(f, found);
+    if (st == LARMOR_ERR_NUMERIC) *found = (larmor_delays){.before = INFINITY, .after = INFINITY};
+    if (st && st != LARMOR_ERR_NUMERIC) return st;
+    if (!may_drift(s, found)) return st;
+    found->significant &= !echoes_contradict(s, found);
+    lmr_spokes_equalise(s);
+    const larmor_status again = find(f, &other);
+    if (again) return again == LARMOR_ERR_NUMERIC ? st : again;
+    if (!is_drift(found, &other)) return st;
+    *found = other;
+    found->significant &= other.after < max_unexplained_ratio_of_drift * other.before && !echoes_contradict(s, found);
+    return LARMOR_OK;
+}
+
 static larmor_status check(const larmor_array *kspace, const larmor_array *traj)
 {
     const larmor_shape t = larmor_array_shape(traj), y = larmor_array_shape(kspace);
@@ -469,7 +521,7 @@ larmor_status larmor_delays_estimate(const larmor_array *kspace, const larmor_ar
     }
     f.work = lmr_new(f.room * s.blocks, sizeof *f.work);
     larmor_status st = f.work ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st) st = find(&f, found);
+    if (!st) st = find_in_drift(&f, &s, found);
     if (st == LARMOR_ERR_NUMERIC) { /* samples that no object explains */
         memset(found, 0, sizeof *found);
         st = LARMOR_OK;

@@ -33,6 +33,9 @@ static const double ridge_of_centre = 1e-2;
 /* Maximum distance (1/FOV) between a measured and a predicted echo. */
 static const double max_residual = 0.8;
 
+/* Residuals (1/FOV) count as this in their mean at most: those of readouts without an echo are arbitrary. */
+static const double max_counted_residual = 2;
+
 /* ---- the echo of a readout ---- */
 
 /* The samples around the readout's one that is nearest to the centre, as far as they are within reach. */
@@ -171,6 +174,15 @@ int lmr_echoes_delays(const lmr_spokes *s, double delay[LMR_DELAYS])
     fit(s, 0, x);
     memcpy(delay, x, sizeof *delay * LMR_DELAYS);
     return part_within(s, x) > 0.5;
+}
+
+double lmr_echoes_residual(const lmr_spokes *s, const double delay[LMR_DELAYS])
+{
+    double x[NUMBERS] = {0}, sum = 0;
+    memcpy(x, delay, sizeof *delay * LMR_DELAYS);
+    fit(s, LMR_DELAYS, x);
+    for (int64_t i = 0; i < s->echoes; i++) sum += fmin(fabs(residual(&s->echo[i], x)), max_counted_residual);
+    return s->echoes ? sum / (double)s->echoes : 0;
 }
 
 double lmr_echoes_agree(const lmr_spokes *s, const double delay[LMR_DELAYS])

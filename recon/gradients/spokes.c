@@ -272,6 +272,17 @@ static larmor_status arrange(lmr_spokes *s, const double *all, int64_t coils)
     return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: the centre of k-space is %s", sum == 0 ? "zero" : "not finite");
 }
 
+void lmr_spokes_equalise(lmr_spokes *s)
+{
+    const int64_t columns = 2 * s->coils;
+    for (int64_t i = 0; i < s->count; i++) {
+        double *x = s->value + columns * s->spoke[i].at, most = 0;
+        for (int64_t j = 0; j < s->spoke[i].count; j++) most = fmax(most, energy_of(x + columns * j, columns));
+        const double scale = most > 0 ? 1 / sqrt(most) : 0;
+        for (int64_t j = 0; j < columns * s->spoke[i].count; j++) x[j] *= scale;
+    }
+}
+
 /* Where echoes are far from the centre, the samples around them determine the delays. */
 static larmor_status begin_at_echoes(lmr_spokes *s, const larmor_array *kspace, double radius, int64_t samples)
 {

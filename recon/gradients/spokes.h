@@ -48,6 +48,9 @@ typedef struct lmr_spokes {
 larmor_status lmr_spokes_choose(const larmor_array *kspace, const larmor_array *traj, const double *fov,
                                 lmr_spokes *s);
 void lmr_spokes_free(lmr_spokes *s);
+/* Scales each readout's samples so that the strongest of each has the same norm: what remains has no drift of the
+ * signal. */
+void lmr_spokes_equalise(lmr_spokes *s);
 /* recon/gradients/fetch.c: samples of all coils by their index among [samples, readouts]. */
 larmor_status lmr_spokes_fetch(const lmr_spokes *s, const larmor_array *kspace, const int64_t *index, int64_t total,
                                lmr_complex_samples *out);
@@ -61,6 +64,9 @@ double lmr_farthest_shift(const lmr_spokes *s, const double delay[LMR_DELAYS], c
 larmor_status lmr_echoes(lmr_spokes *s, const larmor_array *kspace, const lmr_spoke *spoke, int64_t count);
 int lmr_echoes_delays(const lmr_spokes *s, double delay[LMR_DELAYS]);
 double lmr_echoes_agree(const lmr_spokes *s, const double delay[LMR_DELAYS]);
+/* The mean distance of echoes from where delays put them, in 1/FOV; 0 without echoes. A factor of a readout's signal
+ * does not move its echo. */
+double lmr_echoes_residual(const lmr_spokes *s, const double delay[LMR_DELAYS]);
 
 /* recon/gradients/intersections.c: delays from where spokes intersect, 0 if too few do; and the part of the
  * intersections that are near where these delays put them. */

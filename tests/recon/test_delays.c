@@ -206,6 +206,40 @@ TEST(spokes_that_contradict_each_other_have_no_delays)
     }
 }
 
+/* Samples [n, readouts, coils] become `from` times as large in the first readout and once in the last. */
+static larmor_array *drifting(const larmor_array *kspace, double from)
+{
+    const larmor_shape shape = larmor_array_shape(kspace);
+    const int64_t n = shape.dim[0], readouts = shape.dim[1];
+    OWNED(double) *y;
+    larmor_array *changed;
+    assert_ok(larmor_array_download(kspace, LARMOR_C128, &y));
+    for (int64_t j = 0; j < 2 * larmor_array_count(kspace); j++)
+        y[j] *= from + (1 - from) * (double)(j / 2 / n % readouts) / (double)(readouts - 1);
+    assert_ok(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C128, y, &changed));
+    return changed;
+}
+
+TEST(delays_of_spokes_in_order_are_those_of_the_gradients_where_the_signal_drifts)
+{
+    static const double from[] = {0.3, 2};
+    static const scene scenes[] = {{"radial", {48, 48, 1}, 75, 96, 0, 6, 50, 0, {0}},
+                                   {"radial", {48, 48, 1}, 40, 96, 0, 1, 50, 0, {0}},
+                                   {"radial", {48, 48, 1}, 75, 96, 0, 6, 50, 0, {1, 0.4}},
+                                   {"radial", {48, 48, 1}, 75, 96, 0, 6, 50, 0, {-0.5, -0.5}}};
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 2; j++) {
+            const scene *s = &scenes[i];
+            OWNED(larmor_array) *traj, *kspace, *changed;
+            larmor_delays found;
+            simulate(s, &traj, &kspace);
+            changed = drifting(kspace, from[j]);
+            assert_ok(larmor_delays_estimate(changed, traj, NULL, &found));
+            assert_int_equal(found.significant, s->delay[0] != 0);
+            for (int e = 0; e < 6 && found.significant; e++) assert_at_most(fabs(found.delay[e] - s->delay[e]), 0.01);
+        }
+}
+
 TEST(what_cannot_tell_of_delays_is_refused)
 {
     larmor_array *traj, *kspace;
