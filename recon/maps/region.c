@@ -16,6 +16,7 @@
 enum {
     DEFAULT_SIDE = 24, /* samples, as BART's ecalib has */
     SOLVE_ITERS = 10,  /* of a damped fit */
+    MOST_LOPSIDED = 3, /* extent of the region on one side of the centre over that on the other */
 };
 
 /* Samples so near to a grid point are on it, in units of its spacing: a phase of at most 0.06 at the edge. */
@@ -177,6 +178,18 @@ static box grow(const search *s)
         }
         b.side[axis]++;
         b.low[axis] -= !up;
+    }
+}
+
+/* Where a side ends at a gap, the other side reaches farther by a factor of MOST_LOPSIDED and a cell at most: maps
+ * from windows beside the centre are wrong (docs/records/maps.md, "A line is missing near the centre"). */
+static void trim(box *b)
+{
+    for (int d = 0; d < 3; d++) {
+        const int64_t below = -b->low[d], above = b->side[d] - 1 - below;
+        const int64_t most = MOST_LOPSIDED * (below < above ? below : above) + 1;
+        if (below > most) b->low[d] = -most;
+        b->side[d] = (below > most ? most : below) + (above > most ? most : above) + 1;
     }
 }
 
@@ -368,7 +381,8 @@ larmor_status larmor_calibration_region(const larmor_array *kspace, const larmor
     const int64_t coils = kspace->shape.dim[kspace->shape.ndim - 1];
     region_side(&o, image, s.most, encoded);
     LMR_TRY(find_samples(k, kspace->dtype, image, encoded, &s));
-    const box b = grow(&s);
+    box b = grow(&s);
+    trim(&b);
     values = calloc((size_t)(samples_of(&b) * coils), sizeof *values);
     if (!values) LMR_TRY(LMR_NO_MEMORY());
     LMR_TRY(larmor_array_reshape(kspace, kspace->shape, &shared));
