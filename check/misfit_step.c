@@ -19,9 +19,9 @@ enum {
 
 /* Right simulated and real scans: docs/records/validation.md, "Steps in what an image leaves". */
 static const double first_step = 0.1;       /* of the readouts, that are before a step and behind it at least */
-static const double min_part = 0.02;        /* of what is left beyond noise, that a motion explains: right 0.006 */
+static const double min_part = 0.035;       /* of what is left beyond noise, that a motion explains: right 0.026 */
 static const double min_part_of_gain = 0.2; /* the same of a coil's gain: right 0.01, with delays 0.05; faults 0.36 */
-static const double min_size = 0.003;       /* of the samples, the root of what a step explains */
+static const double min_size = 0.009;       /* of the samples, the root of what a step explains */
 static const double min_over_noise = 30;    /* of the energy that it explains, in units of the noise of a number */
 
 /* Sums over the samples of a readout, real parts. */
@@ -342,12 +342,14 @@ static void warn(const lmr_job *job, const sums *s, const step *motion, const st
             job->facts->compression ? "compressed " : "", gain->coil, fmax(0, 1 - gain->number[0]), 100 * gain->after,
             percent);
     else
-        lmr_warn(job->events,
-                 "the samples fit better with an object that moves after %.0f %% of the scan, by %.1g mm and %.1g "
-                 "degrees or more, which explains %.0f %% of what the image leaves of them beyond noise. "
-                 "opts.motion_states finds motion of a rigid object.",
-                 100 * motion->after, length_of(motion->number, nd),
-                 length_of(motion->number + nd, s->numbers - 2 - nd) * 180 / M_PI, percent);
+        lmr_warn(
+            job->events,
+            "the samples fit better with an object that moves after %.0f %% of the scan, by %.1g mm and %.1g "
+            "degrees or more, which explains %.0f %% of what the image leaves of them beyond noise: it moved, or "
+            "readouts have another phase than described. "
+            "opts.motion_states finds motion of a rigid object.",
+            100 * motion->after, length_of(motion->number, nd),
+            length_of(motion->number + nd, s->numbers - 2 - nd) * 180 / M_PI, percent);
 }
 
 static larmor_status find_steps(const sums *s, step *motion, step *gain)

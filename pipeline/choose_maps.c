@@ -130,6 +130,12 @@ static int centre_aliases(const larmor_recon *r, const lmr_calibration_survey *s
     return lmr_maps_alias(ndim, survey->aliasing);
 }
 
+/* 1 if so few lines follow each other around the centre, for want of those between, that maps from them err. */
+static int lacks_lines(const lmr_calibration_survey *survey)
+{
+    return survey->cartesian && survey->gaps && survey->side > 0 && survey->side < least_side_of_lines;
+}
+
 /* Maps from all of the data, if there is memory for that. survey: NULL where a hole in the centre asks for them. */
 static larmor_status take_inversion(larmor_recon *r, const lmr_calibration_survey *survey)
 {
@@ -142,7 +148,9 @@ static larmor_status take_inversion(larmor_recon *r, const lmr_calibration_surve
         return LARMOR_OK;
     }
     r->facts.maps_method = lmr_maps_method_of("nlinv");
-    if (survey)
+    if (survey && lacks_lines(survey))
+        lmr_log(&r->events, "coil maps: by nonlinear inversion, as lines beside the centre of k-space are missing");
+    else if (survey)
         lmr_log(&r->events,
                 "coil maps: by nonlinear inversion, as the centre of k-space is undersampled: beside the peak of its "
                 "point "
@@ -170,7 +178,7 @@ static larmor_status choose_by_data(larmor_recon *r)
     if (spokes) return LARMOR_OK;
     const int solid = job->facts->grid[r->list.group[0]].ndim > 2;
     LMR_TRY(look(r, !solid, &survey));
-    if (centre_aliases(r, &survey)) return take_inversion(r, &survey);
+    if (centre_aliases(r, &survey) || lacks_lines(&survey)) return take_inversion(r, &survey);
     if (solid || survey.side < (survey.cartesian ? least_side_of_lines : least_side)) return LARMOR_OK;
     const int two = folds(&survey) && can_take_two(r);
     const int few = survey.gaps || survey.block;

@@ -23,6 +23,15 @@ fi
 PATH=$(realpath "$place/bin"):$PATH
 export PATH PYTHONPATH=python
 basedpyright python/tests/typed_use.py
+# With the types of PyTorch and JAX, where scripts/python_peers.sh has installed them.
+peers=build/peers/bin/python
+if [ -x $peers ]; then
+    mypy --python-executable $peers
+    mypy --python-executable $peers python/tests/typed_peers.py
+    basedpyright --pythonpath $peers python/tests/typed_peers.py
+else
+    echo "lint_python.sh: larmor.torch and larmor.jax were not checked with the types of PyTorch and JAX."
+fi
 # Of classes of packages that are not installed here, bases are unknown, and so are tensors.
 basedpyright --verifytypes larmor --ignoreexternal >"$place/types.txt" || true
 grep 'Type completeness score' "$place/types.txt"

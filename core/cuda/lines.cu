@@ -2,12 +2,9 @@
  * axis and the second one forward, then rows along the first axis forward, times the spectrum and back in one
  * pass, then the columns back. Zeros are neither written nor read. Floor by bytes of an array of N numbers and
  * doubled sides, in three dimensions: it is read and written once, 2 N and 4 N numbers between the passes are
- * written and read twice each way, so 26 N numbers, and 8 N real ones of the spectrum for all arrays of a pass. All
- * that a block reads of its lines is asked for at once: the butterflies of a stage alone do not keep memory busy.
+ * written and read twice each way, so 26 N numbers, and 8 N real ones of the spectrum for all arrays of a pass.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "core/cuda/lines.cuh"
-
-#include <cuda_pipeline.h>
 
 #include <algorithm>
 #include <memory>
@@ -32,7 +29,6 @@ struct columns {
     lmr_cuda_line line;
     int64_t width, tiles, others;
     int lanes_log2;
-    bool in_pairs; /* two neighbours are one piece of 16 bytes wherever the lines begin */
     strides from, to;
 };
 
@@ -40,34 +36,6 @@ template <typename T> __device__ cx<T> *shared_numbers()
 {
     extern __shared__ __align__(16) char line_memory[];
     return reinterpret_cast<cx<T> *>(line_memory);
-}
-
-struct alignas(16) piece {
-    char bytes[16];
-};
-
-__device__ void wait_for_copies()
-{
-    __pipeline_commit();
-    __pipeline_wait_prior(0);
-    __syncthreads();
-}
-
-/* The first `count` numbers of a block's columns. */
-template <typename T>
-__device__ void fetch_columns(const columns &c, const lane_lines &lines, int count, const cx<T> *from, cx<T> *shared)
-{
-    const int log2 = lines.log2, each = c.in_pairs ? (int)(sizeof(piece) / sizeof(cx<T>)) : 1;
-    for (int work = (int)threadIdx.x * each; work < count << log2; work += (int)blockDim.x * each) {
-        const int line = work & (lines.count - 1);
-        const cx<T> *const at = from + (work >> log2) * c.from.position + line;
-        if (line >= lines.width) continue;
-        if (c.in_pairs)
-            __pipeline_memcpy_async(shared + work, at, sizeof(piece));
-        else
-            __pipeline_memcpy_async(shared + work, at, sizeof *shared);
-    }
-    wait_for_copies();
 }
 
 /* The stages in their order, or back; half: the first one is HALF. */
@@ -84,11 +52,13 @@ template <typename T, int SIGN> __global__ void __launch_bounds__(THREADS, sizeo
     auto held = [&](const lmr_cuda_stage &s, int at, int line) {
         return places<cx<T>, int>{shared + (at << log2) + line, s.step << log2};
     };
+    auto read = [&](const lmr_cuda_stage &s, int at, int line) {
+        return places<const cx<T>, int64_t>{from + at * c.from.position + line, s.step * c.from.position};
+    };
     auto write = [&](const lmr_cuda_stage &s, int at, int line) {
         return places<cx<T>, int64_t>{to + at * c.to.position + line, s.step * c.to.position};
     };
     const bool half = 2 * c.line.keep == c.line.n && c.line.stage[0].radix % 2 == 0;
-    fetch_columns(c, lines, SIGN < 0 ? c.line.keep : c.line.n, from, shared);
     for (int k = 0; k <= last; k++) {
         const int i = SIGN < 0 ? k : last - k;
         const lmr_cuda_stage &s = c.line.stage[i];
@@ -96,16 +66,16 @@ template <typename T, int SIGN> __global__ void __launch_bounds__(THREADS, sizeo
             constexpr int R = decltype(r)::value;
             if constexpr (SIGN < 0) {
                 if (!i && half)
-                    stage<R, SIGN, HALF>(lines, s, 0, roots, held, held);
+                    stage<R, SIGN, HALF>(lines, s, 0, roots, read, held);
                 else if (!i)
-                    stage<R, SIGN, FIRST>(lines, s, c.line.keep, roots, held, held);
+                    stage<R, SIGN, FIRST>(lines, s, c.line.keep, roots, read, held);
                 else if (i < last)
                     stage<R, SIGN, MIDDLE>(lines, s, 0, roots, held, held);
                 else
                     stage<R, SIGN, LAST>(lines, s, 0, roots, held, write);
             } else {
                 if (i == last)
-                    stage<R, SIGN, LAST>(lines, s, 0, roots, held, held);
+                    stage<R, SIGN, LAST>(lines, s, 0, roots, read, held);
                 else if (i)
                     stage<R, SIGN, MIDDLE>(lines, s, 0, roots, held, held);
                 else if (half)
@@ -123,20 +93,7 @@ struct filtered_rows {
     lmr_cuda_line line;
     int64_t rows;
     int arrays, count, pitch; /* count: rows of a block; pitch: between them in shared memory */
-    lmr_cuda_divisor by_keep;
 };
-
-/* The rows of a block, which lie one after the other. */
-template <typename T> __device__ void fetch_rows(const filtered_rows &c, int width, const cx<T> *from, cx<T> *shared)
-{
-    const int keep = c.line.keep;
-    for (int work = (int)threadIdx.x; work < width * keep; work += (int)blockDim.x) {
-        const int line = (int)c.by_keep.quotient((unsigned)work), at = work - line * keep;
-        const int gaps = (int)c.line.by_part.quotient((unsigned)at) * c.line.gap;
-        __pipeline_memcpy_async(shared + line * c.pitch + at + gaps, from + work, sizeof *shared);
-    }
-    wait_for_copies();
-}
 
 template <typename T> __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 4 : 2)
     rows_kernel(const __grid_constant__ filtered_rows c, const cx<T> *__restrict__ roots,
@@ -158,11 +115,13 @@ template <typename T> __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 
         const int gaps = (int)c.line.by_part.quotient((unsigned)at) * c.line.gap;
         return places<cx<T>, int>{shared + line * c.pitch + at + gaps, s.step};
     };
+    auto read = [&](const lmr_cuda_stage &s, int at, int line) {
+        return places<const cx<T>, int>{from + line * keep + at, s.step};
+    };
     auto write = [&](const lmr_cuda_stage &s, int at, int line) {
         return places<cx<T>, int>{to + line * keep + at, s.step};
     };
     const bool half = 2 * keep == c.line.n && c.line.stage[0].radix % 2 == 0;
-    fetch_rows(c, width, from, shared);
     for (int i = 0; i < last; i++) {
         const lmr_cuda_stage &s = c.line.stage[i];
         with_radix(s.radix, [&](auto r) {
@@ -170,9 +129,9 @@ template <typename T> __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 
             if (i)
                 stage<R, -1, MIDDLE>(lines, s, 0, roots, held, held);
             else if (half)
-                stage<R, -1, HALF>(lines, s, 0, roots, begun, begun);
+                stage<R, -1, HALF>(lines, s, 0, roots, read, begun);
             else
-                stage<R, -1, FIRST>(lines, s, keep, roots, begun, begun);
+                stage<R, -1, FIRST>(lines, s, keep, roots, read, begun);
         });
         __syncthreads();
     }
@@ -264,9 +223,7 @@ template <typename T, int SIGN> larmor_status run_columns(const convolver<T> *v,
                                                           const strides &from, const strides &to, int64_t others,
                                                           const cx<T> *x, cx<T> *y)
 {
-    const int64_t odd = (from.position | from.other | from.array | v->line.v[0].keep) & 1;
-    const bool in_pairs = sizeof(cx<T>) == sizeof(piece) || (!odd && (uintptr_t)x % sizeof(piece) == 0);
-    columns c = {v->line.v[a], v->line.v[0].keep, 0, others, v->lanes_log2[a], in_pairs, from, to};
+    columns c = {v->line.v[a], v->line.v[0].keep, 0, others, v->lanes_log2[a], from, to};
     c.tiles = (c.width - 1) / (1 << c.lanes_log2) + 1;
     const int bytes = (c.line.n * (int)sizeof(cx<T>)) << c.lanes_log2;
     columns_kernel<T, SIGN>
@@ -279,8 +236,7 @@ template <typename T>
 larmor_status run_rows(const convolver<T> *v, int64_t arrays, const T *spectrum, const cx<T> *x, cx<T> *y)
 {
     const lmr_cuda_line &line = v->line.v[0];
-    const filtered_rows c = {line,    v->cells / line.n,         (int)arrays,
-                             v->rows, lmr_cuda_line_pitch(line), lmr_cuda_divide_by(line.keep)};
+    const filtered_rows c = {line, v->cells / line.n, (int)arrays, v->rows, lmr_cuda_line_pitch(line)};
     const int bytes = c.count * c.pitch * (int)sizeof(cx<T>);
     rows_kernel<T><<<(unsigned)(((c.rows - 1) / c.count + 1) * arrays), THREADS, bytes, v->c->stream>>>(
         c, v->roots[0].get(), spectrum, x, y);

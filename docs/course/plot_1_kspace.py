@@ -62,7 +62,7 @@ print(f"every second line: half of the image and half of its copy, to {fold:.1e}
 
 figure, panels = plt.subplots(1, 4, figsize=(10, 2.8))
 for panel, image, name in zip(panels, (np.log(abs(kspace) + 1), x, image_of(inner), folded),
-                              ("k-space, log", "image", "half the extent", "every second line"), strict=True):
+                              ("k-space, log", "image", "half the extent", "every second line")):
     panel.imshow(abs(image), cmap="gray")
     panel.set_title(name)
     panel.axis("off")

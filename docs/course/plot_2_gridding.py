@@ -51,7 +51,7 @@ figure, panels = plt.subplots(1, 4, figsize=(10, 2.8))
 panels[0].plot(traj[:20, :, 1].T, traj[:20, :, 0].T, linewidth=0.5)
 panels[0].set_aspect("equal")
 panels[0].set_title("20 of the spokes")
-for panel, (name, image) in zip(panels[1:], images.items(), strict=True):
+for panel, (name, image) in zip(panels[1:], images.items()):
     panel.imshow(abs(image), cmap="gray")
     panel.set_title(f"{name}: {errors[name]:.2f}")
     panel.axis("off")

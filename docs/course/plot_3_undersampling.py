@@ -34,7 +34,7 @@ def response(count):
 far = {}
 figure, panels = plt.subplots(1, 4, figsize=(10, 2.8))
 y, x = np.mgrid[-32:32, -32:32]
-for panel, count in zip(panels, COUNTS, strict=True):
+for panel, count in zip(panels, COUNTS):
     point = response(count)
     far[count] = np.sqrt(np.mean(abs(point[(x**2 + y**2 > 12**2) & (x**2 + y**2 < 30**2)]) ** 2))
     panel.imshow(np.log10(abs(point) + 1e-4), cmap="gray", vmin=-3, vmax=0)

@@ -54,7 +54,7 @@ deviation = np.std(replicas, axis=0)
 
 figure, panels = plt.subplots(1, 5, figsize=(12, 2.8))
 for panel, image, name in zip(panels, (abs(found[0]), abs(found[1]), abs(one), abs(sense), deviation),
-                              ("coil 1", "coil 2", "one coil", "eight coils", "deviation of noise"), strict=True):
+                              ("coil 1", "coil 2", "one coil", "eight coils", "deviation of noise")):
     panel.imshow(image, cmap="gray")
     panel.set_title(name)
     panel.axis("off")

@@ -50,7 +50,7 @@ panels[0].axvline(lam, color="red", linewidth=1)
 panels[0].set_xlabel("weight")
 panels[0].set_ylabel("error")
 for panel, image, name in zip(panels[1:], (least.images[0], sweep[1e-5], chosen.images[0], sweep[1e-1]),
-                              ("least squares", "too small", "from the data", "too large"), strict=True):
+                              ("least squares", "too small", "from the data", "too large")):
     panel.imshow(abs(image), cmap="gray", vmin=0, vmax=1)
     panel.set_title(name)
     panel.axis("off")

@@ -57,7 +57,7 @@ errors["wrong sign"] = larmor.compare(wrong, truth, inside=2)["nrmse"]
 figure, panels = plt.subplots(1, 4, figsize=(10, 2.8))
 panels[0].imshow(hz, cmap="coolwarm")
 panels[0].set_title("field, Hz")
-for panel, image, name in zip(panels[1:], (*images.values(), wrong), errors, strict=True):
+for panel, image, name in zip(panels[1:], (*images.values(), wrong), errors):
     panel.imshow(abs(image), cmap="gray")
     panel.set_title(f"{name}: {errors[name]:.2f}")
 for panel in panels:

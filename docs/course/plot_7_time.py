@@ -44,7 +44,7 @@ series = {"all spokes": np.repeat(mean, frames, 0), "each frame alone": alone, "
 
 def error(images):
     """The mean of the frames' errors."""
-    return np.mean([larmor.compare(image, true, inside=2)["nrmse"] for image, true in zip(images, truth, strict=True)])
+    return np.mean([larmor.compare(image, true, inside=2)["nrmse"] for image, true in zip(images, truth)])
 
 
 errors = {name: error(images) for name, images in series.items()}
@@ -52,8 +52,8 @@ for name, value in errors.items():
     print(f"{name}: error {value:.3f}")
 
 figure, panels = plt.subplots(4, 4, figsize=(8, 8))
-for row, (name, images) in zip(panels, {**series, "truth": truth}.items(), strict=True):
-    for panel, image in zip(row, images[::2], strict=True):
+for row, (name, images) in zip(panels, {**series, "truth": truth}.items()):
+    for panel, image in zip(row, images[::2]):
         panel.imshow(abs(image), cmap="gray", vmin=0, vmax=0.8)
         panel.axis("off")
     row[0].set_title(name, loc="left")

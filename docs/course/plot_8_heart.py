@@ -60,7 +60,7 @@ for b, name in enumerate(("out", "between", "in")):
 
 figure, panels = plt.subplots(BREATHS, HEARTS + 1, figsize=(9, 6))
 for b in range(BREATHS):
-    for panel, image in zip(panels[b], (mean, *five[b]), strict=True):
+    for panel, image in zip(panels[b], (mean, *five[b])):
         panel.imshow(abs(image[12]), cmap="gray", vmin=0, vmax=0.8)
         panel.axis("off")
 panels[0, 0].set_title("all readouts")

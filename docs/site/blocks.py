@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import itertools
 import os
 import pathlib
 import re
@@ -35,10 +34,10 @@ def blocks(text: str) -> list[Block]:
     """The blocks of a page in their order."""
     found = list(_FENCE.finditer(text))
     whose = [""] * len(found)
-    for i, (a, b) in enumerate(itertools.pairwise(found)):
+    for i, (a, b) in enumerate(zip(found, found[1:])):
         if not whose[i] and not text[a.end():b.start()].strip():
             whose[i], whose[i + 1] = "theirs", "ours"
-    return [Block(m[1], m[2], m.start(), m.end(), who) for m, who in zip(found, whose, strict=True)]
+    return [Block(m[1], m[2], m.start(), m.end(), who) for m, who in zip(found, whose)]
 
 
 def run(text: str, folder: pathlib.Path, both: bool = False) -> Iterator[tuple[Block, str, list[pathlib.Path]]]:

@@ -41,7 +41,7 @@ def draw(pictures: Sequence[pathlib.Path], target: pathlib.Path) -> None:
     height = min(HEIGHT_IN, WIDTH_IN / sum(widths))
     figure, panels = plt.subplots(1, len(shown), figsize=(height * sum(widths), height + 0.25), squeeze=False,
                                   width_ratios=widths, layout="constrained")
-    for panel, image, path in zip(panels[0], shown, pictures, strict=True):
+    for panel, image, path in zip(panels[0], shown, pictures):
         panel.imshow(image, cmap="gray", interpolation="nearest")
         panel.set_title(path.stem.replace("_", " "), fontsize=9)
         panel.axis("off")

@@ -25,7 +25,7 @@ figure, panels = plt.subplots(1, 4, figsize=(10, 2.8))
 truth = abs(larmor.phantom(SHAPE))
 panels[0].imshow(truth, cmap="gray")
 panels[0].set_title("phantom")
-for panel, method in zip(panels[1:], ("grid", "cg", "tv"), strict=True):
+for panel, method in zip(panels[1:], ("grid", "cg", "tv")):
     done = larmor.recon(scan, method=method, device="cpu")
     image = abs(done.images[0])
     factor = np.vdot(image, truth) / np.vdot(image, image)

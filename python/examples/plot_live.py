@@ -37,7 +37,7 @@ for one in larmor.live(readouts(), SHAPE, window=13, first=FIRST, device="cpu"):
     shown.append(abs(one.image))
 
 figure, panels = plt.subplots(1, len(shown), figsize=(12, 2))
-for panel, image in zip(panels, shown, strict=True):
+for panel, image in zip(panels, shown):
     panel.imshow(image, cmap="gray")
     panel.axis("off")
 figure.tight_layout()

@@ -39,8 +39,7 @@ def relative(maps):
 
 
 figure, panels = plt.subplots(1, 4, figsize=(10, 2.8))
-for panel, (name, maps) in zip(panels, (("true", true), ("Walsh", walsh), ("ESPIRiT", espirit), ("NLINV", joint)),
-                               strict=True):
+for panel, (name, maps) in zip(panels, (("true", true), ("Walsh", walsh), ("ESPIRiT", espirit), ("NLINV", joint))):
     difference = (relative(maps) - relative(true))[:, object_]
     panel.imshow(relative(maps)[0] * object_, cmap="gray", vmin=0, vmax=1)
     panel.set_title(f"{name}: {np.sqrt(np.mean(difference**2)):.3f}")

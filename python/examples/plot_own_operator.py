@@ -63,7 +63,7 @@ constrained, _ = solve.admm(A, y, positive, iterations=15)
 
 figure, panels = plt.subplots(1, 3, figsize=(8.5, 3))
 for panel, (name, x) in zip(panels, (("motion ignored", ignored), ("motion known", known),
-                                     ("and non-negative", constrained)), strict=True):
+                                     ("and non-negative", constrained))):
     error = np.linalg.norm(abs(x) - abs(image)) / np.linalg.norm(image)
     panel.imshow(abs(x), cmap="gray", vmin=0, vmax=abs(image).max())
     panel.set_title(f"{name}: {error:.2f}")

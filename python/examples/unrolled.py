@@ -54,7 +54,7 @@ class Unrolled(torch.nn.Module):
 
     def forward(self, y):
         x = torch.zeros(SHAPE, dtype=torch.complex64)
-        for size, net in zip(self.size, self.nets, strict=True):
+        for size, net in zip(self.size, self.nets):
             x = x - size * scale * lt.apply(A.H, lt.apply(A, x) - y)
             image = torch.view_as_real(x).permute(2, 0, 1)[None]
             x = x + torch.view_as_complex(net(image)[0].permute(1, 2, 0).contiguous())

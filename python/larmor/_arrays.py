@@ -193,7 +193,8 @@ def _has_tangent(x: Any) -> bool:
 
     if forward_ad._current_level < 0 or not torch._C._is_fwd_grad_enabled():
         return False
-    return forward_ad.unpack_dual(x).tangent is not None
+    unpacked: Any = forward_ad.unpack_dual
+    return unpacked(x).tangent is not None
 
 
 def wants_gradient(x: Any) -> bool:
@@ -314,7 +315,7 @@ def as_input(x: Native, dtype: DType | None = None, *, narrow: bool = False, nam
     if not narrow and dtype is not None:
         refuse_narrower(x, dtype, name)
     if _is_torch(x):
-        if str(x.dtype) == "torch.complex32":
+        if str(x.dtype) in ("torch.complex32", "torch.float16", "torch.bfloat16"):
             raise ArgumentError(f"a tensor of {x.dtype}: larmor computes in complex64 and complex128; hand in "
                                 "x.to(torch.complex64)")
         x = _without_gradient(x).resolve_conj().resolve_neg()

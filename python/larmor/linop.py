@@ -269,6 +269,8 @@ class Operator:
         if isinstance(other, Operator):
             made = created(lib.larmor_op_chain, "larmor_op", lib.larmor_op_free, self._op, other._op)
             return _made_of(Operator(made, self.device), operator.matmul, self, other)
+        if _is_foreign(other):
+            return self @ as_operator(other, dtype=self.dtype)
         if self._is_flat(other, self.in_shape):
             return self.forward(other.reshape(self.in_shape)).reshape(-1)
         return self.forward(other)
@@ -308,10 +310,12 @@ class Operator:
         made = created(lib.larmor_op_with_normal, "larmor_op", lib.larmor_op_free, self._op, normal._op)
         return _made_of(Operator(made, self.device), Operator.with_normal, self, normal)
 
-    def __add__(self, other: Operator) -> Operator:
+    def __add__(self, other: OperatorLike) -> Operator:
+        other = as_operator(other, dtype=self.dtype) if _is_foreign(other) else other
         return _sum([(1, self), (1, other)]) if isinstance(other, Operator) else NotImplemented
 
-    def __sub__(self, other: Operator) -> Operator:
+    def __sub__(self, other: OperatorLike) -> Operator:
+        other = as_operator(other, dtype=self.dtype) if _is_foreign(other) else other
         return _sum([(1, self), (-1, other)]) if isinstance(other, Operator) else NotImplemented
 
     def __neg__(self) -> Operator:
@@ -504,11 +508,11 @@ def Function(forward: Callable[[Array], Array], adjoint: Callable[[Array], Array
                 dtype, _arrays.device(device))
 
 
-def as_operator(A: OperatorLike) -> Operator:
+def as_operator(A: OperatorLike, *, dtype: DType | None = None) -> Operator:
     """An operator of SciPy, PyLops or another library as one of larmor's, which is what larmor.solve makes of it.
 
-    It maps vectors, or arrays of the shapes that PyLops's have as dims and dimsd, in complex128 where A's numbers are
-    double. Anything without shape, dtype, H and @ is an ArgumentError.
+    It maps vectors, or arrays of the shapes that PyLops's have as dims and dimsd, in dtype, by default complex128
+    where A's numbers are double. Anything without shape, dtype, H and @ is an ArgumentError.
     """
     if isinstance(A, Operator):
         return A
@@ -519,10 +523,29 @@ def as_operator(A: OperatorLike) -> Operator:
     before, after = tuple(getattr(A, "dims", (columns,))), tuple(getattr(A, "dimsd", (rows,)))
     if math.prod(before) != columns or math.prod(after) != rows:
         before, after = (columns,), (rows,)
-    dtype = np.result_type(A.dtype if A.dtype is not None else np.complex64, np.complex64)
-    return Function(lambda x: np.reshape(A @ np.ravel(np.asarray(x)), after),
-                    lambda y: np.reshape(A.H @ np.ravel(np.asarray(y)), before), before, after,
-                    name=type(A).__name__, dtype=dtype, device="cpu")
+    if dtype is None:
+        dtype = np.result_type(A.dtype if A.dtype is not None else np.complex64, np.complex64)
+    H = A.H
+    return of_vectors(A, lambda x: A @ x, lambda y: H @ y, before, after, type(A).__name__, dtype)
+
+
+def of_vectors(A: Any, product: Callable[[Any], Any], adjoint: Callable[[Any], Any], before: tuple[int, ...],
+               after: tuple[int, ...], name: str, dtype: DType) -> Operator:
+    """An operator of products of vectors; those of a real A take real numbers alone, as PyLops's leave out the
+    imaginary part."""
+    is_real = A.dtype is not None and np.dtype(A.dtype).kind != "c"
+
+    def mapped(function: Callable[[Any], Any], x: Any, shape: tuple[int, ...]) -> Any:
+        flat = np.ravel(np.asarray(x))
+        return np.reshape(function(flat.real) + 1j * function(flat.imag) if is_real else function(flat), shape)
+
+    return Function(lambda x: mapped(product, x, after), lambda y: mapped(adjoint, y, before), before, after,
+                    name=name, dtype=dtype, device="cpu")
+
+
+def _is_foreign(A: Any) -> bool:
+    """Whether this is an operator of another library, not an array."""
+    return hasattr(A, "matvec") and not isinstance(A, Operator) and isinstance(A, OperatorLike)
 
 
 # ---- larmor's own ----

@@ -81,7 +81,7 @@ class _Own:
             like = torch.empty(0, device=f"cuda:{number}" if on_gpu else "cpu")
         seen = _arrays.view(x, like=like)
         if self.arrays == "torch" and not on_gpu:
-            seen = torch.from_dlpack(seen)
+            seen = torch.utils.dlpack.from_dlpack(seen)
         if self.form == "channels":
             seen = seen.movedim(-1, 0) if self.arrays == "torch" else np.moveaxis(seen, -1, 0)
         return seen.real if self.form == "magnitude" else seen
@@ -104,9 +104,10 @@ class _Own:
         check(lib.larmor_device_sync(lib.larmor_array_device(x)))
         seen, target = self.view(x), self.view(z)
         got: Native = self.function(seen, sigma)
-        if tuple(got.shape) != tuple(seen.shape):
-            raise ShapeError(f"prior {self.name}: got an array of shape {tuple(got.shape)}, expected "
-                             f"{tuple(seen.shape)}")
+        shape = getattr(got, "shape", None)
+        if shape is None or tuple(shape) != tuple(seen.shape):
+            found = type(got).__name__ if shape is None else f"an array of shape {tuple(shape)}"
+            raise ShapeError(f"prior {self.name}: got {found}, expected {tuple(seen.shape)}")
         if self.arrays == "torch":
             target.copy_(got.detach())
         else:

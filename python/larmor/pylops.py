@@ -13,6 +13,7 @@ import numpy as np
 from pylops import LinearOperator
 
 from larmor import linop
+from larmor._library import ArgumentError
 from larmor.typing import DType
 
 __all__ = ["from_pylops", "to_pylops"]
@@ -34,12 +35,14 @@ class _LinearOperator(LinearOperator):  # type: ignore[misc]
 
 def to_pylops(A: linop.Operator) -> Any:
     """A as a pylops.LinearOperator with dims and dimsd."""
+    if not isinstance(A, linop.Operator):
+        raise ArgumentError(f"A: got {type(A).__name__}, expected an operator of larmor.linop")
     return _LinearOperator(A)
 
 
 def from_pylops(L: Any, *, dtype: DType = np.complex64) -> linop.Operator:
     """A pylops.LinearOperator as an operator, which larmor's solvers take."""
+    if not isinstance(L, LinearOperator):
+        raise ArgumentError(f"L: got {type(L).__name__}, expected a pylops.LinearOperator")
     before, after = tuple(int(n) for n in L.dims), tuple(int(n) for n in L.dimsd)
-    return linop.Function(lambda x: np.reshape(L.matvec(np.ravel(np.asarray(x))), after),
-                          lambda y: np.reshape(L.rmatvec(np.ravel(np.asarray(y))), before), before, after,
-                          name="pylops", dtype=dtype)
+    return linop.of_vectors(L, L.matvec, L.rmatvec, before, after, "pylops", dtype)

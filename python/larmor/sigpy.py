@@ -13,6 +13,7 @@ import numpy as np
 from sigpy import linop as _linop
 
 from larmor import linop
+from larmor._library import ArgumentError
 from larmor.typing import DType
 
 __all__ = ["from_sigpy", "to_sigpy"]
@@ -40,10 +41,14 @@ class _Linop(_linop.Linop):  # type: ignore[misc]
 
 def to_sigpy(A: linop.Operator) -> Any:
     """A as a sigpy.linop.Linop; its normal map is larmor's, which is quicker where A has a quick one."""
+    if not isinstance(A, linop.Operator):
+        raise ArgumentError(f"A: got {type(A).__name__}, expected an operator of larmor.linop")
     return _Linop(A, False)
 
 
 def from_sigpy(L: Any, *, dtype: DType = np.complex64) -> linop.Operator:
     """A sigpy.linop.Linop as an operator, which larmor's solvers take."""
+    if not isinstance(L, _linop.Linop):
+        raise ArgumentError(f"L: got {type(L).__name__}, expected a sigpy.linop.Linop")
     H, N = L.H, L.N
     return linop.Function(L, H, L.ishape, L.oshape, normal=N, name="sigpy", dtype=dtype)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from larmor import _arrays, _library
 from larmor import prior as _prior
 from larmor._arrays import Device, Native
-from larmor._library import ArgumentError, Stopped, check, ffi, lib
+from larmor._library import ArgumentError, ShapeError, Stopped, check, ffi, lib
 from larmor.linop import Operator, _op, _real, _traj, as_operator
 from larmor.prox import Prox, _checked
 from larmor.typing import Array, ArrayT, Complexes, DenoiserFunction, DType, Floats, OperatorLike, Path
@@ -131,8 +131,27 @@ def _solver(function: Callable[Concatenate[Operator, Array, _P], tuple[Native, _
     return cast("_Solver[_P, _Told_co]", call)
 
 
+def _shaped(x: Native, shape: tuple[int, ...], name: str) -> Native:
+    if tuple(getattr(x, "shape", ())) != shape:
+        raise ShapeError(f"{name}: got shape {tuple(getattr(x, 'shape', ()))}, expected {shape}")
+    return x
+
+
+def _preconditioned(opts: Any, A: Operator, precondition: OperatorLike | None, circulant: Circulant | None) -> Any:
+    """What preconditions, in the options; it lives as long as what is returned."""
+    made = None
+    if precondition is not None:
+        made = as_operator(precondition, dtype=A.dtype)
+        opts.precondition = made._op
+    if circulant is not None:
+        if not isinstance(circulant, Circulant):
+            raise ArgumentError(f"circulant: got {type(circulant).__name__}, expected a larmor.solve.Circulant")
+        opts.circulant = circulant._circulant
+    return made
+
+
 def _solve(function: Any, A: Operator, b: Native, x0: Native, extra: Sequence[Any], iterations: int, tol: float,
-           lam: float, monitor: Monitor | None, precondition: Operator | None = None,
+           lam: float, monitor: Monitor | None, precondition: OperatorLike | None = None,
            circulant: Circulant | None = None, **members: Any) -> tuple[Native, Report]:
     _library.answer_ctrl_c()
     if monitor is not None and not callable(monitor):
@@ -146,10 +165,7 @@ def _solve(function: Any, A: Operator, b: Native, x0: Native, extra: Sequence[An
         x = _arrays.empty(x0, x0.shape, A.dtype)
         x[...] = x0
     opts = ffi.new("larmor_solve_opts *", {"max_iter": iterations, "tol": tol, "lambda": lam, **members})
-    if precondition is not None:
-        opts.precondition = precondition._op
-    if circulant is not None:
-        opts.circulant = circulant._circulant
+    _kept = _preconditioned(opts, A, precondition, circulant)
     handle = ffi.new_handle(monitor)
     if monitor is not None:
         opts.monitor = _monitor
@@ -171,7 +187,7 @@ def _solve(function: Any, A: Operator, b: Native, x0: Native, extra: Sequence[An
 
 @_solver
 def cg(A: Operator, b: Array, x0: Array | None = None, *, iterations: int = 0, tol: float = 0, lam: float = 0,
-       precondition: Operator | None = None, monitor: Monitor | None = None) -> tuple[Native, Report]:
+       precondition: OperatorLike | None = None, monitor: Monitor | None = None) -> tuple[Native, Report]:
     """min |A x - b|^2 + lam |x|^2 by conjugate gradients."""
     return _solve(lib.larmor_cg, A, b, x0, (), iterations, tol, lam, monitor, precondition)
 
@@ -187,14 +203,16 @@ def lsmr(A: Operator, b: Array, x0: Array | None = None, *, weights: Array | Non
     return _solve(lib.larmor_lsmr, A, b, x0, (), iterations, tol, lam, monitor, **members)
 
 
-def _proximal(function: Any, A: Operator, b: Native, g: Prox, K: Operator | None, x0: Native, **more: Any) -> Any:
-    return _solve(function, A, b, x0, (K._op if K is not None else ffi.NULL, _checked(g)._prox), **more)
+def _proximal(function: Any, A: Operator, b: Native, g: Prox, K: OperatorLike | None, x0: Native, **more: Any) -> Any:
+    inner = as_operator(K, dtype=A.dtype) if K is not None else None
+    return _solve(function, A, b, x0, (inner._op if inner is not None else ffi.NULL, _checked(g)._prox), **more)
 
 
 @_solver
-def admm(A: Operator, b: Array, g: Prox, K: Operator | None = None, x0: Array | None = None, *, iterations: int = 0,
-         tol: float = 0, lam: float = 0, penalty: float = 0, inner: int = 0, precondition: Operator | None = None,
-         circulant: Circulant | None = None, monitor: Monitor | None = None) -> tuple[Native, Report]:
+def admm(A: Operator, b: Array, g: Prox, K: OperatorLike | None = None, x0: Array | None = None, *,
+         iterations: int = 0, tol: float = 0, lam: float = 0, penalty: float = 0, inner: int = 0,
+         precondition: OperatorLike | None = None, circulant: Circulant | None = None,
+         monitor: Monitor | None = None) -> tuple[Native, Report]:
     """min 1/2 |A x - b|^2 + lam/2 |x|^2 + g(K x) by alternating directions; without K: g(x). A Circulant of A^H A
     preconditions the inner problem, whatever the weight in it."""
     done: tuple[Array, Report] = _proximal(lib.larmor_admm, A, b, g, K, x0, iterations=iterations, tol=tol, lam=lam,
@@ -221,9 +239,9 @@ def pgm(A: Operator, b: Array, g: Prox, x0: Array | None = None, *, iterations: 
 
 
 @_solver
-def pdhg(A: Operator, b: Array, g: Prox, K: Operator | None = None, x0: Array | None = None, *, iterations: int = 0,
-         tol: float = 0, lam: float = 0, penalty: float = 0, precondition: Operator | None = None,
-         monitor: Monitor | None = None) -> tuple[Native, Report]:
+def pdhg(A: Operator, b: Array, g: Prox, K: OperatorLike | None = None, x0: Array | None = None, *,
+         iterations: int = 0, tol: float = 0, lam: float = 0, penalty: float = 0,
+         precondition: OperatorLike | None = None, monitor: Monitor | None = None) -> tuple[Native, Report]:
     """The same by primal-dual splitting."""
     done: tuple[Array, Report] = _proximal(lib.larmor_pdhg, A, b, g, K, x0, iterations=iterations, tol=tol, lam=lam,
                                            monitor=monitor, precondition=precondition, penalty=penalty)
@@ -327,7 +345,7 @@ class PnpReport:
 def pnp(A: Operator, b: Array, denoiser: _prior.Denoiser | DenoiserFunction | Path, x0: Array | None = None, *,
         sigma: float, method: str = "admm", iterations: int = 0, tol: float = 0, noise: float = 0, first: float = 0,
         falling: int = 0, weight: float = 0, deviation: float = 0, largest: float = 0, inner: int = 0,
-        precondition: Operator | None = None, circulant: Circulant | None = None,
+        precondition: OperatorLike | None = None, circulant: Circulant | None = None,
         monitor: Monitor | None = None) -> tuple[Native, PnpReport]:
     """An image that the data and a denoiser agree on (plug and play).
 
@@ -346,14 +364,13 @@ def pnp(A: Operator, b: Array, denoiser: _prior.Denoiser | DenoiserFunction | Pa
     d = _prior._taken(denoiser, b)
     b = _arrays.as_input(b, A.dtype, name="b")
     x = _arrays.empty(b, A.in_shape, A.dtype)
-    x[...] = 0 if x0 is None else _arrays.as_input(x0, A.dtype, name="x0")
+    x[...] = 0
+    if x0 is not None:
+        x[...] = _arrays.as_input(_shaped(x0, A.in_shape, "x0"), A.dtype, name="x0")
     opts = ffi.new("larmor_pnp_opts *", {"method": _PNP[method], "max_iter": iterations, "tol": tol, "noise": noise,
                                          "sigma": sigma, "first": first, "falling": falling, "weight": weight,
                                          "deviation": deviation, "largest": largest, "inner": inner})
-    if precondition is not None:
-        opts.precondition = precondition._op
-    if circulant is not None:
-        opts.circulant = circulant._circulant
+    _kept = _preconditioned(opts, A, precondition, circulant)
     handle = ffi.new_handle(monitor)
     if monitor is not None:
         opts.monitor = _monitor

@@ -100,7 +100,8 @@ class _Kept:
     """What the forward pass of `nufft` leaves for its backward pass."""
 
     def __init__(self, with_slopes: bool = False, plan: _nufft.Plan | None = None) -> None:
-        self.with_slopes, self.plan, self.slopes = with_slopes, plan, None
+        self.with_slopes, self.plan = with_slopes, plan
+        self.slopes: Any = None
 
 
 def _computed(x: Tensor, points: Tensor, modes: Sequence[int], tol: float, adjoint: bool, kept: _Kept) -> Tensor:
@@ -166,7 +167,8 @@ class _Nufft(torch.autograd.Function):
             return _Nufft.apply(x, points, modes, tol, adjoint,
                                 _Kept(plan=ctx.kept.plan if x.shape == like else None))
 
-        like, found = x.shape, []
+        like = x.shape
+        found: list[Any] = []
         if dx is not None:
             found.append(transform(dx))
         if dk is not None:
@@ -377,7 +379,7 @@ class _Field(torch.autograd.Function):
         def scaled(before: Tensor, after: Tensor) -> Tensor:
             return turn * after.to(x.real.dtype) * transform(before.to(x.real.dtype) * x)
 
-        found = [] if dx is None else [transform(dx)]
+        found: list[Any] = [] if dx is None else [transform(dx)]
         if df is not None:
             found.append(scaled(times, df) if adjoint else scaled(df, times))
         if dt is not None:
@@ -629,7 +631,7 @@ def execute(plan: _nufft.Plan, x: Tensor, adjoint: bool = False) -> Tensor:
     return _Execute.apply(_taken_to(x, plan.dtype, "plan"), plan, adjoint, plan.points_set)
 
 
-def by_points(points: Tensor, x: Any, modes: int | Sequence[int] | None, *, out: Any = None, device: Any = None,
+def by_points(points: Any, x: Any, modes: int | Sequence[int] | None, *, out: Any = None, device: Any = None,
               tol: float = 1e-5, sign: int | None = None, units: str = "cycles", **more: Any) -> Tensor:
     """larmor.nufft.type2 of x at points, or with modes type1, with the gradient with respect to the points, too."""
     given = [name for name, value in {"out": out, "device": device, **more}.items() if value is not None]
@@ -669,6 +671,8 @@ class _Layer(torch.nn.Module):
 
 class NUFFT(_Layer):
     """`nufft` as a layer; with learn=True the trajectory is a parameter. `Nufft` is the same."""
+
+    points: Tensor
 
     def __init__(self, points: Tensor, *, tol: float = 1e-5, learn: bool = False) -> None:
         super().__init__()
@@ -710,6 +714,12 @@ class SENSE(_Layer):
     The others are those of `sense`.
     """
 
+    maps: Tensor
+    points: Tensor
+    weights: Tensor | None
+    field: Tensor | None
+    times: Tensor | None
+
     def __init__(self, maps: Tensor, points: Tensor, *, weights: Tensor | None = None, field: Tensor | None = None,
                  times: Tensor | None = None, tol: float = 1e-5, error: float = 1e-3,
                  learn: Sequence[str] = ()) -> None:
@@ -726,7 +736,7 @@ class SENSE(_Layer):
         there = [f"{name} {tuple(tensor.shape)}" for name, tensor in self.tensors().items() if tensor is not None]
         return f"{', '.join(there)}, tol={self.tol:g}"
 
-    def tensors(self) -> dict[str, Tensor | None]:
+    def tensors(self) -> dict[str, Any]:
         """What the samples depend on, beside the image."""
         return {"maps": self.maps, "points": self.points, "weights": self.weights, "field": self.field,
                 "times": self.times}
@@ -818,8 +828,9 @@ def _normal_moved(A: SENSE, x: Tensor, tensors: Mapping[str, Any],
                   moved: Mapping[str, tuple[Tensor, Tensor]]) -> Tensor:
     """How A^H A x changes as tensors move: the reverse mode of the reverse mode, which is linear."""
     values = {name: value for name, (value, _) in moved.items()}
-    _, back = torch.func.vjp(lambda values: A._normal(x, {**tensors, **values}), values)
-    _, forth = torch.func.vjp(lambda u: back(u)[0], torch.zeros_like(x))
+    vjp: Any = torch.func.vjp
+    _, back = vjp(lambda values: A._normal(x, {**tensors, **values}), values)
+    _, forth = vjp(lambda u: back(u)[0], torch.zeros_like(x))
     return forth({name: step for name, (_, step) in moved.items()})[0]
 
 
@@ -843,7 +854,7 @@ class _Solve(torch.autograd.Function):
     @staticmethod
     def jvp(ctx: Any, _layer: Any, _names: Any, step: Tensor | None, of_lam: Tensor | None, *more: Any) -> Tensor:
         x, lam, *saved = ctx.saved_tensors
-        tensors = [saved.pop(0) if there else None for there in ctx.there]
+        tensors: list[Any] = [saved.pop(0) if there else None for there in ctx.there]
         right = torch.zeros_like(x) if step is None else step
         if of_lam is not None:
             right = right - of_lam * x
@@ -857,7 +868,7 @@ class _Solve(torch.autograd.Function):
         if g is None:
             return (None,) * (4 + len(ctx.there))
         x, lam, *saved = ctx.saved_tensors
-        tensors = [saved.pop(0) if there else None for there in ctx.there]
+        tensors: list[Any] = [saved.pop(0) if there else None for there in ctx.there]
         u = _Solve.apply(ctx.layer, ctx.names, g, lam, *tensors)
         of_lam = -(u.conj() * x).real.sum() if ctx.needs_input_grad[3] else None
         wanted = [i for i in range(len(tensors)) if ctx.needs_input_grad[4 + i]]
@@ -879,7 +890,7 @@ class Linear(torch.nn.Module):
 
     def __init__(self, A: Operator) -> None:
         super().__init__()
-        self.A = A
+        self.A = _linop.as_operator(A)
 
     def forward(self, x: Tensor) -> Tensor:
         """A x."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -52,6 +55,16 @@ def of_arrays(**more):
      "monitor: got str, expected a function of larmor.solve.Progress"),
     (lambda: solve.regularised(linop.identity(SHAPE), IMAGE, "tv", lam=-0.5), larmor.ArgumentError,
      "lam: got -0.5, expected a finite number >= 0, or None for the regulariser's own"),
+    (lambda: solve.admm(linop.identity(SHAPE), IMAGE, prox.l1(SHAPE), circulant=3), larmor.ArgumentError,
+     "circulant: got int, expected a larmor.solve.Circulant"),
+    (lambda: solve.cg(linop.identity(SHAPE), IMAGE, precondition=3), larmor.ArgumentError,
+     "A: got int, expected an operator: larmor's, or anything with shape, dtype, H and @"),
+    (lambda: solve.pnp(linop.identity(SHAPE), IMAGE, lambda x, sigma: x, IMAGE[:1], sigma=1), larmor.ShapeError,
+     "x0: got shape (1, 6), expected (6, 6)"),
+    (lambda: solve.pnp(linop.identity(SHAPE), IMAGE, lambda x, sigma: None, sigma=1), larmor.ShapeError,
+     "prior <lambda>: got NoneType, expected (6, 6)"),
+    (lambda: larmor.recon(larmor.ScanArrays(KSPACE, TRAJ, SHAPE), frames="10"), larmor.ArgumentError,
+     'frames: got str, expected names and numbers, like {"spokes": 20}'),
     (lambda: of_arrays(matrix=6), larmor.ArgumentError,
      "matrix and fov_mm: got 6 and None, expected 2 or 3 numbers of both"),
     (lambda: of_arrays(fov_mm=(6,)), larmor.ArgumentError,
@@ -92,3 +105,16 @@ def test_what_is_shown_of_plans_and_arrays_is_short():
                                              "cpu:1>")
     scan = larmor.ScanArrays([KSPACE, KSPACE], TRAJ, SHAPE)
     assert repr(scan) == "<larmor.ScanArrays kspace (2, 5, 8), 2 images, matrix (6, 6)>"
+
+
+def test_a_reconstruction_is_pickled_and_copied_with_its_report(tmp_path):
+    traj = larmor.traj("golden", (16, 16), readouts=20)
+    scan = larmor.ScanArrays(larmor.phantom_kspace(traj, coils=2), traj, (16, 16))
+    done = larmor.recon(scan, method="cg", iters=3)
+    done.write_page(tmp_path / "page.html", title="page")
+    for again in (pickle.loads(pickle.dumps(done)), copy.deepcopy(done)):
+        assert np.array_equal(again.images, done.images)
+        assert (again.reports, again.log) == (done.reports, done.log)
+        again.write_page(tmp_path / "again.html", title="page")
+        assert (tmp_path / "again.html").read_bytes() == (tmp_path / "page.html").read_bytes()
+        (tmp_path / "again.html").unlink()

@@ -18,10 +18,10 @@
  * from 24. */
 #define GAPS_MISFIT_OVER_NOISE 1.5
 #define GAPS_WEIGHT_OVER_LOWEST 0.85 /* times the weight of the least misfit, where gaps decide */
+#define MIN_MISFIT 1e-4              /* of the square of the samples held out: with less they do not decide */
 /* Of the least misfit, how much more it is at the second weight where that ends the descent: what the iterations have
  * left of the first image makes a difference of 4 % in tests/recon/test_choose.c. */
 #define LEAST_RISE 0.1
-#define MIN_MISFIT 1e-4 /* of the square of the samples held out: with less they do not decide */
 
 enum {
     DESCENT_ITERS = 4, /* at each weight before the first that is compared: each begins at the image before it */

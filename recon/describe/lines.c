@@ -304,13 +304,18 @@ static lmr_line_block block_of(const lines *l)
 }
 
 /* Of the block's windows. */
-static double spread_of(const lines *l)
+static double spread_of_block(const lmr_line_block *b)
 {
     double complex gram[COLUMNS * COLUMNS];
     memset(gram, 0, sizeof gram);
+    for (int64_t y = 0; y + KERNEL <= b->count; y++) lmr_steps_add_windows(b, y, gram);
+    return lmr_windows_spread(gram, KERNEL * KERNEL * b->coils);
+}
+
+static double spread_of(const lines *l)
+{
     const lmr_line_block b = block_of(l);
-    for (int64_t y = 0; y + KERNEL <= l->count; y++) lmr_steps_add_windows(&b, y, gram);
-    return lmr_windows_spread(gram, KERNEL * KERNEL * l->coils);
+    return spread_of_block(&b);
 }
 
 /* ---- all candidates ---- */
@@ -322,6 +327,42 @@ static void try_change(const lines *l, const change *c, const char *name, larmor
     if (!(spread < found->better)) return;
     found->better = spread;
     snprintf(found->name, sizeof found->name, "%s", name);
+}
+
+/* ---- steps ---- */
+
+/* b <- the lines from first on, [SIDE, b->count, coils]. */
+static larmor_status cut_block(const lines *l, int64_t first, int64_t count, lmr_line_block *b,
+                               double complex **block)
+{
+    LMR_ALLOCATE(*block, SIDE * count * l->coils);
+    for (int64_t j = 0; j < l->coils; j++)
+        memcpy(*block + SIDE * count * j, l->block + SIDE * (first + l->count * j),
+               (size_t)(SIDE * count) * sizeof **block);
+    *b = block_of(l);
+    b->count = count;
+    b->at += first;
+    b->block = *block;
+    return LARMOR_OK;
+}
+
+/* Of as many lines on both sides of the centre: where one side is short, as of partial Fourier, windows differ in
+ * energy, and another gain of the other side makes them alike. */
+static larmor_status compare_steps(const lines *l, larmor_description *found)
+{
+    LMR_HEAP double complex *block = NULL;
+    const int64_t below = (int64_t)floor(0.5 - l->at[0]), above = (int64_t)floor(1.5 + l->at[l->count - 1]);
+    const int64_t half = below < above ? below : above;
+    larmor_description part = {.reach = found->reach, .far_echo = found->far_echo};
+    lmr_line_block b = block_of(l);
+    if (below == above) return lmr_steps_compare(&b, found);
+    found->is_clear = lmr_steps_are_clear(found);
+    if (found->is_clear || 2 * half < LEAST_LINES) return LARMOR_OK;
+    LMR_TRY(cut_block(l, below - half, 2 * half, &b, &block));
+    part.misfit = part.better = spread_of_block(&b);
+    LMR_TRY(lmr_steps_compare(&b, &part));
+    if (part.is_clear) *found = part;
+    return LARMOR_OK;
 }
 
 /* ---- all of it ---- */
@@ -351,8 +392,7 @@ static larmor_status compare(const lines *l, larmor_description *found)
     }
     if (l->at[0] > -LEAST_BESIDE || l->at[l->count - 1] < LEAST_BESIDE) return LARMOR_OK;
     apply(l, &(change){.every = 0});
-    const lmr_line_block b = block_of(l);
-    return lmr_steps_compare(&b, found);
+    return compare_steps(l, found);
 }
 
 larmor_status larmor_compare_lines(const larmor_array *kspace, const larmor_array *traj, larmor_description *found)

@@ -265,11 +265,16 @@ static void name_explained(const step *s, const explained *most, larmor_descript
 
 /* ---- all ---- */
 
+int lmr_steps_are_clear(const larmor_description *found)
+{
+    return found->better < found->misfit - clear_gain;
+}
+
 static void try_steps(const step *s, larmor_description *found)
 {
     const explained most = look_across(s);
     try_gains(s, found);
-    found->is_clear = found->better < found->misfit - clear_gain;
+    found->is_clear = lmr_steps_are_clear(found);
     if (!found->is_clear || most.by_shift > 1) name_explained(s, &most, found);
 }
 
@@ -282,7 +287,7 @@ larmor_status lmr_steps_compare(const lmr_line_block *b, larmor_description *fou
     const larmor_status st = s.gram && s.across && s.L ? LARMOR_OK : LMR_NO_MEMORY();
     for (int64_t y = 0; y < s.starts && !st; y++) lmr_steps_add_windows(b, y, s.gram + s.rows * s.rows * y);
     if (!st) {
-        found->is_clear = found->better < found->misfit - clear_gain;
+        found->is_clear = lmr_steps_are_clear(found);
         if (!found->is_clear) try_steps(&s, found);
     }
     LMR_FREE(s.L, s.across, s.gram);

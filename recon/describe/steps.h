@@ -25,6 +25,9 @@ typedef struct lmr_line_block {
 /* Adds the Gram matrix (its lower triangle) of the windows that begin at line y. */
 void lmr_steps_add_windows(const lmr_line_block *b, int64_t y, double complex *gram);
 
+/* 1 if found->better is clearly less than found->misfit. */
+int lmr_steps_are_clear(const larmor_description *found);
+
 /* Compare the block with one whose lines from one on have another gain, or are of an object that has moved.
  * found->misfit is that of the block as described, found->better that of the best description so far.
  *

@@ -14,9 +14,10 @@
 #include "recon/maps/region.h"
 
 enum {
-    DEFAULT_SIDE = 24, /* samples, as BART's ecalib has */
-    SOLVE_ITERS = 10,  /* of a damped fit */
-    MOST_LOPSIDED = 3, /* extent of the region on one side of the centre over that on the other */
+    DEFAULT_SIDE = 24,     /* samples, as BART's ecalib has */
+    SOLVE_ITERS = 10,      /* of a damped fit */
+    MOST_TIMES_LONGER = 2, /* a region of lines on one side of k = 0 than on the other, */
+    LEAST_MORE = 3,        /* and so many cells beside that; docs/records/maps.md, "Lines missing near the centre" */
 };
 
 /* Samples so near to a grid point are on it, in units of its spacing: a phase of at most 0.06 at the edge. */
@@ -156,6 +157,13 @@ static double lacking(const search *s, const box *b, int axis, int64_t at)
     return (double)empty / (double)cells;
 }
 
+/* 1 if the box may go on to that side of k = 0: maps from lines on a grid that lie mostly beside the centre, where a
+ * line is missing near it, have holes and errors of 0.2 to 0.5. */
+static int is_balanced(const search *s, int64_t side, int64_t other)
+{
+    return !s->cartesian || side < MOST_TIMES_LONGER * other + LEAST_MORE;
+}
+
 /* From the centre outwards, plane by plane, the shortest axis first, as long as planes are full. */
 static box grow(const search *s)
 {
@@ -172,24 +180,12 @@ static box grow(const search *s)
         const int64_t below = -b.low[axis], above = b.side[axis] - 1 - below;
         const int up = closed[axis][0] || (!closed[axis][1] && below > above);
         const int64_t at = up ? b.low[axis] + b.side[axis] : b.low[axis] - 1;
-        if (lacking(s, &b, axis, at) > limit) {
+        if (!is_balanced(s, up ? above : below, up ? below : above) || lacking(s, &b, axis, at) > limit) {
             closed[axis][up] = 1;
             continue;
         }
         b.side[axis]++;
         b.low[axis] -= !up;
-    }
-}
-
-/* Where a side ends at a gap, the other side reaches farther by a factor of MOST_LOPSIDED and a cell at most: maps
- * from windows beside the centre are wrong (docs/records/maps.md, "A line is missing near the centre"). */
-static void trim(box *b)
-{
-    for (int d = 0; d < 3; d++) {
-        const int64_t below = -b->low[d], above = b->side[d] - 1 - below;
-        const int64_t most = MOST_LOPSIDED * (below < above ? below : above) + 1;
-        if (below > most) b->low[d] = -most;
-        b->side[d] = (below > most ? most : below) + (above > most ? most : above) + 1;
     }
 }
 
@@ -381,8 +377,7 @@ larmor_status larmor_calibration_region(const larmor_array *kspace, const larmor
     const int64_t coils = kspace->shape.dim[kspace->shape.ndim - 1];
     region_side(&o, image, s.most, encoded);
     LMR_TRY(find_samples(k, kspace->dtype, image, encoded, &s));
-    box b = grow(&s);
-    trim(&b);
+    const box b = grow(&s);
     values = calloc((size_t)(samples_of(&b) * coils), sizeof *values);
     if (!values) LMR_TRY(LMR_NO_MEMORY());
     LMR_TRY(larmor_array_reshape(kspace, kspace->shape, &shared));

@@ -29,6 +29,7 @@ typedef struct lmr_admm {
     double length[LMR_ADMM_STEPS];               /* of the last steps of x in a run, the last one first */
     int easy;                                    /* steps in a row whose inner problem took few steps */
     int may_be_rough;                            /* 1: inner problems need not be solved as well where x need not */
+    int deep;                                    /* 1: each LMR_ADMM_STEPS-th inner problem takes as many steps */
     int near;                                    /* iterations in a row after which x is near enough */
     larmor_array *Nx, *before, *r, *p, *Np, *Kp; /* like x; Np: or M r, Kp: K^H K p */
     larmor_array *Kx, *z, *u;                    /* like K x; u: the scaled multipliers */

@@ -181,6 +181,7 @@ larmor_status lmr_regularised_settings(const larmor_regulariser *r, larmor_op *A
                                        lmr_regularised *u)
 {
     double largest = o->largest;
+    u->takes_default = o->max_iter == 0 && o->tol == 0;
     if (o->max_iter == 0) o->max_iter = r->kind.max_iter;
     if (o->tol == 0) o->tol = r->kind.tol;
     if (largest == 0 && o->penalty == 0) LMR_TRY(larmor_opnorm(A, 6, &largest));
@@ -227,6 +228,7 @@ static larmor_status solve(const larmor_array *b, const larmor_regulariser *r, d
     LMR_TRY(lmr_data_create("admm", u->AE, b, o->lambda, &s.f));
     LMR_TRY(lmr_admm_create(r->penalty.K, r->penalty.g, weight, o, &s));
     if (r->set) s.unweighted = larmor_array_count(u->x);
+    s.deep = u->circulant && u->circulant->each && r->penalty.K && !u->E && u->takes_default;
     s.may_be_rough &= !u->E; /* of more than an image the preconditioner knows less */
     return lmr_admm_run(&s, b, u->z, o, report);
 }

@@ -14,7 +14,8 @@ typedef struct lmr_regularised {
     larmor_array *x;
     const larmor_circulant *circulant; /* or NULL; with lambda what lmr_regularised_inverse needs */
     double lambda;
-    int by_mean; /* 1: frames are preconditioned by the mean of them all */
+    int takes_default; /* 1: neither iterations nor a tolerance are asked for */
+    int by_mean;       /* 1: frames are preconditioned by the mean of them all */
     larmor_monitor monitor;
     larmor_resume resume;
     void *user;

@@ -3,6 +3,7 @@
 # bare Debians. Root is needed. SPDX-License-Identifier: Apache-2.0
 # Usage: scripts/packaging/wheel_old.sh [-f FOLDER] build        build/packages/larmor-*-manylinux_2_31_x86_64.whl
 #        scripts/packaging/wheel_old.sh [-f FOLDER] try WHEEL 11|12|13...     scripts/packaging/try_packages.sh in each of them
+#        scripts/packaging/wheel_old.sh [-f FOLDER] julia WHEEL       tests/julia/run.sh on its library, by Debian 11's Julia
 #   -f  where the systems lie and stay (scripts/packaging/in_debian.sh); default build/debian
 set -eu
 cd "$(dirname "$0")/../.."
@@ -44,6 +45,16 @@ apt-get update -q >&2
 DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends python3 python3-venv >&2
 scripts/packaging/try_packages.sh /larmor-given/*.whl'
 
+# shellcheck disable=SC2016 # variables of the shell inside
+julia='
+apt-get update -q >&2
+DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends python3 julia >&2
+wheel=$(mktemp -d)
+python3 -m zipfile -e /larmor-given/*.whl "$wheel"
+chmod +x "$wheel/larmor/bin/larmor" "$wheel/larmor/libexec/larmor/larmor-reader"
+tests/julia/run.sh julia "$wheel/larmor/bin/larmor" "$(ls "$wheel"/larmor/lib/liblarmor.so.*)" \
+    "$wheel/larmor/libexec/larmor/larmor-reader" "$PWD"'
+
 case ${1:-} in
 build)
     scripts/packaging/in_debian.sh -f "$systems" 11 "$build"
@@ -59,8 +70,12 @@ try)
         echo "wheel_old.sh: $(basename "$wheel") works in a bare Debian $release"
     done
     ;;
+julia)
+    [ $# -eq 2 ] || { echo "wheel_old.sh: julia: a wheel expected." >&2; exit 2; }
+    scripts/packaging/in_debian.sh -f "$systems/bare" -b "$2" 11 "$julia"
+    ;;
 *)
-    echo "wheel_old.sh: \"${1:-}\": build or try expected." >&2
+    echo "wheel_old.sh: \"${1:-}\": build, try or julia expected." >&2
     exit 2
     ;;
 esac

@@ -61,8 +61,8 @@ TEST(an_object_that_moves_between_arms_is_named_with_the_time)
     OWNED(scan) s = arms_with(&(fault){.gain = 1, .shift = 0.03}, 1e-5);
     const notes n = notes_of(&s);
     assert_noted(n, "W:the samples fit better with an object that moves after 50 % of the scan, by ");
-    assert_noted(n, " of what the image leaves of them beyond noise. opts.motion_states finds motion of a rigid "
-                    "object.\n");
+    assert_noted(n, " of what the image leaves of them beyond noise: it moved, or readouts have another phase than "
+                    "described. opts.motion_states finds motion of a rigid object.\n");
 }
 
 TEST(a_coil_that_fails_in_the_last_quarter_of_the_arms_is_named)

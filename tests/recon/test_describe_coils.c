@@ -1,8 +1,10 @@
-/* Coils that are placed evenly around an object that is its own mirror image. SPDX-License-Identifier: Apache-2.0 */
+/* Right scans, of sums of ellipses and coils that are waves, which other descriptions fit nearly as well.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
 #include <math.h>
 
 #include "larmor/describe.h"
+#include "larmor/phantom.h"
 #include "tests/support/test.h"
 
 enum { SIDE = 24, MOST_COILS = 6 };
@@ -48,4 +50,72 @@ TEST(a_conjugated_coil_beside_a_disc_off_the_centre_is_named)
         assert_true(found.is_clear);
         assert_string_equal(found.name, "the samples of coil 1 (from 0) conjugated");
     }
+}
+
+/* ---- lines ---- */
+
+enum { SAMPLES = 48, LINES = 30 };
+
+/* x, y, half axes, density */
+static const double head[][5] = {{0, 0, .36, .44, 1},       {0, -.01, .33, .41, -.5},    {.09, 0, .08, .15, -.3},
+                                 {-.09, 0, .1, .19, -.3},   {0, .17, .1, .12, .35},      {0, .05, .022, .022, .4},
+                                 {0, -.05, .022, .022, .4}, {-.04, -.3, .022, .012, .4}, {.03, -.3, .012, .012, .4},
+                                 {.05, -.3, .012, .022, .4}};
+
+static double complex head_at(double kx, double ky)
+{
+    double complex sum = 0;
+    for (size_t e = 0; e < sizeof head / sizeof *head; e++) {
+        const double *h = head[e], q = hypot(h[2] * kx, h[3] * ky) + 1e-9;
+        sum += h[4] * h[2] * h[3] * j1(2 * M_PI * q) / q * cexp(-2 * M_PI * I * (kx * h[0] + ky * h[1]));
+    }
+    return sum;
+}
+
+/* A coil in this direction with another phase along the tangent: (1 + cos(2 pi 0.3 (x - 0.65)))^2 exp(1.1 i y). */
+static double complex near_coil(double kx, double ky, double angle)
+{
+    static const double size[] = {0.25, 1, 1.5, 1, 0.25};
+    const double ux = cos(angle), uy = sin(angle);
+    double complex sum = 0;
+    for (int m = -2; m <= 2; m++)
+        sum += size[m + 2] * cexp(-2 * M_PI * I * 0.3 * m * 0.65) *
+               head_at(kx - 0.3 * m * ux - 0.175 * uy, ky - 0.3 * m * uy + 0.175 * ux);
+    return sum;
+}
+
+/* Lines of the head that follow each other from `from` on, those from 1/FOV on with this gain. */
+static larmor_description found_of_lines(int from, int count, int coils, double gain)
+{
+    static float complex x[SAMPLES * LINES * MOST_COILS];
+    static double k[2 * SAMPLES * LINES];
+    OWNED(larmor_array) *kspace, *traj;
+    larmor_description found;
+    for (int i = 0; i < SAMPLES * count; i++) {
+        k[2 * i] = i % SAMPLES - SAMPLES / 2;
+        k[2 * i + 1] = from + i / SAMPLES;
+    }
+    for (int c = 0; c < coils; c++)
+        for (int i = 0; i < SAMPLES * count; i++)
+            x[i + SAMPLES * count * c] = (float complex)(
+                (k[2 * i + 1] > 0.5 ? gain : 1) * near_coil(k[2 * i], k[2 * i + 1], 2 * M_PI * (c + 0.3) / coils));
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, count), LARMOR_F64, k, &traj));
+    assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(SAMPLES, count, coils), LARMOR_C64, x, &kspace));
+    assert_ok(larmor_phantom_noise(kspace, 5e-4, 1));
+    assert_ok(larmor_compare_lines(kspace, traj, &found));
+    return found;
+}
+
+TEST(lines_that_end_nearer_to_the_centre_on_one_side_have_no_step)
+{
+    for (int coils = 2; coils <= MOST_COILS; coils++) {
+        assert_false(found_of_lines(-4, 28, coils, 1).is_clear);
+        assert_false(found_of_lines(-24, 30, coils, 1).is_clear);
+        assert_false(found_of_lines(-24, 29, coils, 1).is_clear);
+    }
+}
+
+TEST(another_gain_from_the_centre_on_is_a_step_there_too)
+{
+    for (int coils = 2; coils <= MOST_COILS; coils++) assert_true(found_of_lines(-24, 30, coils, 2.5).is_clear);
 }

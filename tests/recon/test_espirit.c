@@ -369,25 +369,6 @@ TEST(lines_on_the_grid_are_taken_as_they_are)
     free(got);
 }
 
-TEST(a_region_that_a_missing_line_ends_is_cut_on_the_other_side_too)
-{
-    enum { N = 48 };
-    static const int64_t missing[] = {-3, -2, -1, 1, 2, 3}, expected[] = {10, 6, 2, 2, 6, 10};
-    for (int m = 0; m < 6; m++) {
-        OWNED(double) *k = malloc(sizeof *k * 2 * N * N);
-        int64_t at = 0;
-        for (int64_t ky = -N / 2; ky < N / 2; ky++)
-            for (int64_t kx = -N / 2; kx < N / 2 && ky != missing[m]; kx++) {
-                k[at++] = (double)kx;
-                k[at++] = (double)ky;
-            }
-        OWNED(sampled) s = sample(k, N, N - 1);
-        OWNED(larmor_array) *region;
-        assert_ok(larmor_calibration_region(s.kspace, s.traj, LARMOR_SHAPE(N, N), NULL, &region, NULL));
-        assert_int_equal(larmor_array_shape(region).dim[1], expected[m]);
-    }
-}
-
 TEST(samples_anywhere_are_solved_for_the_same_region)
 {
     enum { SAMPLES = 128, SPOKES = 80 };

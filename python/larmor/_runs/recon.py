@@ -105,6 +105,17 @@ class Reconstruction:
             raise ShapeError(f"images of {len(self.images)} shapes are no array; take them from images")
         return _html.as_array(self.images, dtype, copy)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_reports": [bytes(ffi.buffer(report)) for report in self._reports]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _reports=[])
+        if any(len(one) != ffi.sizeof("larmor_recon_report") for one in state["_reports"]):
+            return  # of another version of larmor
+        for one in state["_reports"]:
+            self._reports.append(ffi.new("larmor_recon_report *"))
+            ffi.memmove(self._reports[-1], one, len(one))
+
     def __enter__(self) -> Reconstruction:
         return self
 
@@ -447,6 +458,8 @@ def _source(scan: Any, on: Device, traj_units: str | None, options: Mapping[str,
 
 def _framed(source: Any, frames: Mapping[str, Any], on: Device, keep: list[Any]) -> Any:
     """The source whose images are cut into frames, or sorted into bins."""
+    if not isinstance(frames, Mapping):
+        raise ArgumentError(f'frames: got {type(frames).__name__}, expected names and numbers, like {{"spokes": 20}}')
     if not frames.keys().isdisjoint(("heart", "breath", "time", "bins")):
         frames, sorting = dict(frames), ffi.new("larmor_bins_opts *")
         raw = ffi.typeof("larmor_raw *")

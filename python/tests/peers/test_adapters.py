@@ -7,7 +7,8 @@ import pytest
 from conftest import relative
 from test_linop import C128, operators
 
-from larmor import linop, solve
+import larmor
+from larmor import linop, prox, solve
 
 
 @pytest.fixture
@@ -74,3 +75,37 @@ def test_exceptions_in_another_librarys_operator_reach_the_caller(problem):
 
     with pytest.raises(RuntimeError, match="Exceptions from"):  # SigPy's own wrapping of it
         solve.cg(adapter.from_sigpy(Broken((4,))), np.ones(4))
+
+
+def test_a_real_operator_of_pylops_maps_the_imaginary_part_too(numbers):
+    adapter = pytest.importorskip("larmor.pylops")
+    import pylops
+
+    L, x = pylops.FirstDerivative((6, 5), dtype=np.float64), numbers(6, 5)
+    want = (L @ x.real.ravel() + 1j * (L @ x.imag.ravel())).reshape(6, 5)
+    for A in (adapter.from_pylops(L, dtype=C128), linop.as_operator(L)):
+        assert relative(A @ x, want) < 1e-14
+        assert A.adjoint_error() < 1e-13
+
+
+def test_operators_of_pylops_are_put_together_with_larmors_and_go_into_penalties(problem):
+    pylops = pytest.importorskip("pylops")
+    A, x, y = problem
+    L = pylops.FirstDerivative((8, 8), dtype=np.float64)
+    D = linop.as_operator(L)
+    assert relative((A @ L) @ x, A @ (D @ x)) < 1e-13
+    assert relative((D + L) @ x, 2 * (D @ x)) < 1e-13
+    g = prox.l1((8, 8), 0.1, dtype=C128)
+    by, _ = solve.admm(A, y, g, L, iterations=5)
+    assert np.array_equal(by, solve.admm(A, y, g, D, iterations=5)[0])
+
+
+@pytest.mark.parametrize("name, line", [("to_pylops", "A: got int, expected an operator of larmor.linop"),
+                                        ("from_pylops", "L: got int, expected a pylops.LinearOperator"),
+                                        ("to_sigpy", "A: got int, expected an operator of larmor.linop"),
+                                        ("from_sigpy", "L: got int, expected a sigpy.linop.Linop")])
+def test_what_is_no_operator_is_refused_in_a_line(name, line):
+    adapter = pytest.importorskip(f"larmor.{name.partition('_')[2]}")
+    with pytest.raises(larmor.ArgumentError) as raised:
+        getattr(adapter, name)(3)
+    assert str(raised.value) == line
