@@ -164,8 +164,8 @@ static larmor_status take_inversion(larmor_recon *r, const lmr_calibration_surve
 }
 
 /* By what was measured over simulated scans (docs/records/maps.md): nonlinear inversion where images of the centre
- * alias; ESPIRiT in 2D where lines are missing or the object folds, and for readouts that are neither spokes nor
- * lines; else Walsh's method, which is as good and quicker. */
+ * alias; ESPIRiT in 2D where lines are missing, between others or beyond a short block of them, or the object folds,
+ * and for readouts that are neither spokes nor lines; else Walsh's method, which is as good and quicker. */
 static larmor_status choose_by_data(larmor_recon *r)
 {
     lmr_job *job = &r->job;
@@ -181,7 +181,8 @@ static larmor_status choose_by_data(larmor_recon *r)
     if (centre_aliases(r, &survey) || lacks_lines(&survey)) return take_inversion(r, &survey);
     if (solid || survey.side < (survey.cartesian ? least_side_of_lines : least_side)) return LARMOR_OK;
     const int two = folds(&survey) && can_take_two(r);
-    const int wanted = survey.cartesian ? two || survey.gaps : !survey.straight && survey.folded <= min_folded_part;
+    const int few = survey.gaps || survey.block;
+    const int wanted = survey.cartesian ? two || few : !survey.straight && survey.folded <= min_folded_part;
     if (!wanted) return LARMOR_OK;
     r->facts.maps_method = lmr_maps_method_of("espirit");
     if (two) return take_folded(r, &survey);

@@ -98,6 +98,16 @@ static int64_t least_side(const larmor_array *region)
     return least;
 }
 
+/* 1 if an axis of the region is below the usual side, though the image's k-space is longer. */
+static int is_block(const larmor_array *region, const lmr_maps_task *t)
+{
+    const larmor_shape shape = larmor_array_shape(region);
+    int block = 0;
+    for (int d = 0; d < t->image.ndim; d++)
+        block |= shape.dim[d] < USUAL_SIDE && (double)shape.dim[d] < (double)t->image.dim[d] * t->encoded[d] - 0.5;
+    return block;
+}
+
 static void judge_region(const larmor_array *region, larmor_coils_report *report)
 {
     const int64_t least = least_side(region);
@@ -333,6 +343,7 @@ larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, 
     if (!st && region) {
         survey->side = least_side(region);
         survey->cartesian = found.cartesian;
+        survey->block = found.cartesian && !job->settings->opts.calibration && is_block(region, &task);
         st = find_folded(&task, region, &found, &survey->folded);
     }
     larmor_array_free(region);

@@ -42,6 +42,7 @@ typedef struct lmr_calibration_survey {
     int64_t side;    /* of the calibration region along its shortest axis; 0: there is none */
     int cartesian;   /* 1: its samples lie on a grid */
     int straight;    /* 1: readouts are spokes, or lines through the centre */
+    int block;       /* 1: of a grid, the region is smaller than usual along an axis, and than the image's k-space */
     int gaps;        /* 1: of a grid, the image's own lines lack some between them */
     double aliasing; /* larmor_calibration_aliasing */
     double folded;   /* the part of the object where two sets of maps have a signal, as low resolution shows it */

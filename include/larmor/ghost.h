@@ -33,8 +33,9 @@ LARMOR_API larmor_status larmor_ghost_lines(const larmor_array *traj, int64_t *f
 
 /* The phase and the shift between lines of both directions that leave the least ghost: those for which the sum of
  * the magnitudes of the coils' images is least, as a ghost adds to it where there is no object. Lines are parallel
- * to one axis. Phases that differ by pi move the image by half a field of view, so that one between -pi/2 and pi/2
- * is found.
+ * to one axis. Phases that differ by pi move the image by half a field of view: of the two the one between -pi/2 and
+ * pi/2 is found, or the other one if `known` is NULL and the image would lie around the edges with nothing in its
+ * middle.
  *
  * kspace  complex [samples, lines, coils], in the order of time.
  * traj    real [nd, samples, lines], cycles per field of view, nd 2 or 3; samples outside the image's k-space are

@@ -29,7 +29,9 @@ static const double min_gain = 1e-3; /* of the sum of magnitudes */
 static const double max_line_width = .05;       /* cycles per field of view across a line */
 static const double min_part_of_direction = .2; /* least part of the lines in either direction */
 static const double max_step_difference = 1e-3; /* of a step, between evenly spaced samples */
-static const double min_correction = 1e-4;      /* rad and cycles per field of view */
+static const double min_edge_energy = 4; /* of the rows at the edges, over those in the middle, of images that wrap */
+static const double max_spacing = 1.5;   /* 1/FOV: farther lines fold the image */
+static const double min_correction = 1e-4; /* rad and cycles per field of view */
 static const double not_there =
     5e5; /* cycles per field of view, from which on larmor_samples_align fills readouts up */
 
@@ -292,6 +294,24 @@ static double search(const images *m, larmor_ghost *best)
     return least;
 }
 
+/* 1 if the object that a phase and a shift make is at both edges across the lines, with nothing in the middle. */
+static int wraps(const images *m, const larmor_ghost *g)
+{
+    const int64_t part = m->ny / 16;
+    double edges = 0, middle = 0;
+    for (int64_t v = 0; v < m->nx * m->coils; v++) {
+        const double x = (double)(v % m->nx - m->nx / 2) / (double)m->nx;
+        const float complex turn = (float complex)cexp(I * (g->phase - 2 * M_PI * g->shift * x));
+        const float complex *a = m->of[0] + m->ny * v, *b = m->of[1] + m->ny * v;
+        for (int64_t u = -part; u < part; u++) {
+            const int64_t edge = (u + m->ny) % m->ny, inside = m->ny / 2 + u;
+            edges += pow(cabsf(a[edge] + turn * b[edge]), 2);
+            middle += pow(cabsf(a[inside] + turn * b[inside]), 2);
+        }
+    }
+    return edges > min_edge_energy * middle;
+}
+
 larmor_status larmor_ghost_lines(const larmor_array *traj, int64_t *forward, int64_t *backward)
 {
     LMR_FREED_BY(free_lines) lines l = {.k = NULL};
@@ -346,7 +366,9 @@ larmor_status larmor_ghost_estimate(const larmor_array *kspace, const larmor_arr
     report->before = sum_of_magnitudes(&m, found);
     report->after = search(&m, &best);
     report->is_clear = report->after < (1 - min_gain) * report->before;
-    if (report->is_clear) *found = best;
+    if (!report->is_clear) return LARMOR_OK;
+    *found = best;
+    if (!known && report->spacing < max_spacing && wraps(&m, &best)) found->phase += best.phase > 0 ? -M_PI : M_PI;
     return LARMOR_OK;
 }
 

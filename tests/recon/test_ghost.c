@@ -109,6 +109,19 @@ TEST(the_ghost_of_the_image_is_found_within_a_hundredth_of_the_object)
                 }
 }
 
+TEST(of_two_phases_the_one_whose_image_does_not_wrap_is_found)
+{
+    static const double phases[] = {1.7, -1.7, 2.5, -3, 1.2};
+    for (int noisy = 0; noisy < 2; noisy++)
+        for (int i = 0; i < 5; i++) {
+            const scene s = {0, phases[i], -.9, noisy ? .003 : 0, N, -N / 2};
+            OWNED(scan) x = make_scan(&s, 7);
+            larmor_ghost found;
+            assert_ok(larmor_ghost_estimate(x.kspace, x.traj, LARMOR_SHAPE(N, N), NULL, &found, NULL));
+            assert_at_most(ghost_left(&s, &found), .01);
+        }
+}
+
 /* Against the samples as they would be without a ghost. */
 TEST(corrected_lines_are_those_without_a_ghost)
 {
