@@ -64,3 +64,24 @@ TEST(images_of_regular_lines_end_within_a_twentieth_of_their_noise_of_the_soluti
             assert_at_most(apart, 1.01 * x.report.solver.left + 1e-6);
         }
 }
+
+static double error_at(const scan *s, int mode, double lambda)
+{
+    const larmor_recon_opts opts = OPTS(.maps = s->maps, .method = "cg", .lambda_mode = mode, .lambda = lambda);
+    return error_of(s, &opts);
+}
+
+TEST(the_weight_of_regular_lines_is_near_the_best)
+{
+    static const double sigma[] = {3e-5, 2e-4, 1e-3};
+    for (int64_t step = 2; step <= 4; step++)
+        for (int i = 0; i < 3; i++) {
+            OWNED(scan) s = scan_of_lines(step, sigma[i], 11 + (uint64_t)step);
+            const double chosen = error_at(&s, LARMOR_LAMBDA_AUTO, 0);
+            double best = INFINITY;
+            for (double lambda = 1e-6; lambda < 0.2; lambda *= 10)
+                best = fmin(best, error_at(&s, LARMOR_LAMBDA_RELATIVE, lambda));
+            print_message("R %d sigma %g: %.4f, best %.4f\n", (int)step, sigma[i], chosen, best);
+            assert_at_most(chosen, 1.06 * best);
+        }
+}
