@@ -2,6 +2,7 @@
  * Apache-2.0 */
 #include "pipeline/problem.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "core/array.h"
@@ -384,4 +385,35 @@ larmor_status lmr_sample_noise(const lmr_job *job, const lmr_frame *frames, int 
     LMR_HEAP LMR_NEW_ZEROS(larmor_array *, weights, count);
     for (int i = 0; i < count; i++) weights[i] = frames[i].weights;
     return lmr_like_data(job, frames, weights, count, b, LMR_NOISE, deviation, seed, noise);
+}
+
+/* ---- aliased images ---- */
+
+/* Of the bound of the error, over the image: there is next to no noise. */
+#define MIN_REL_ERROR 1e-4
+
+int lmr_is_aliased(const lmr_job *job, const lmr_frame *frames, int count)
+{
+    int all = !job->facts->slabs;
+    for (int i = 0; i < count; i++) all &= frames[i].cartesian.on_grid && frames[i].cartesian.aliased;
+    return all;
+}
+
+/* The lengths of steps say nothing of directions with small eigenvalues before those have come up; all eigenvalues
+ * are lambda or more. */
+larmor_status lmr_aliased_stop(larmor_op *A, const larmor_array *b, double most, double largest,
+                               larmor_solve_opts *opts, double *bound)
+{
+    LMR_OWNED(larmor_array) *rhs = NULL;
+    double norm;
+    *bound = 0;
+    if (!(opts->lambda > 0) || !(most > 0) || !(largest > 0)) return LARMOR_OK;
+    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &rhs));
+    LMR_TRY(larmor_op_adjoint(A, b, rhs));
+    LMR_TRY(larmor_nrm2(rhs, &norm));
+    if (!(norm > 0) || !isfinite(norm)) return LARMOR_OK;
+    opts->tol = opts->lambda * fmax(most / norm, MIN_REL_ERROR / largest);
+    opts->change = opts->relative = opts->error = 0;
+    *bound = norm / opts->lambda;
+    return LARMOR_OK;
 }

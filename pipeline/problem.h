@@ -47,3 +47,14 @@ larmor_status lmr_like_data(const lmr_job *job, const lmr_frame *frames, larmor_
  * sample. */
 larmor_status lmr_sample_noise(const lmr_job *job, const lmr_frame *frames, int count, const larmor_array *b,
                                double deviation, uint64_t seed, larmor_array **noise);
+
+/* 1 if all places that are sampled lie on a lattice coarser than the grid: regular undersampling without calibration
+ * lines. Places of the image alias upon each other all alike, and coil maps alone separate them; without some of the
+ * samples they do not. */
+int lmr_is_aliased(const lmr_job *job, const lmr_frame *frames, int count);
+
+/* opts->tol <- that at which |r| / lambda, a bound of the error of x in any direction, is `most` or 1e-4 of the
+ * image; what else would end the steps is taken from opts. largest: the largest eigenvalue of A^H A.
+ * bound: |r| / lambda over the residual that the solver reports. */
+larmor_status lmr_aliased_stop(larmor_op *A, const larmor_array *b, double most, double largest,
+                               larmor_solve_opts *opts, double *bound);

@@ -218,7 +218,7 @@ static larmor_status begin_at_trial(lmr_solution *p, double noise, double *part)
 static larmor_status solve_cg(const lmr_job *job, lmr_solution *p, larmor_solve_opts *o, larmor_recon_report *result)
 {
     LMR_OWNED(larmor_op) *M = NULL;
-    double noise = 0, by_m = 0, size, part = 1;
+    double noise = 0, by_m = 0, bound = 0, size, part = 1;
     if (p->C)
         LMR_TRY(lmr_problem_inverse(p->C, o->lambda, lmr_grid_shape(&p->frames->grid).ndim, larmor_op_in_shape(p->A),
                                     &M));
@@ -234,11 +234,15 @@ static larmor_status solve_cg(const lmr_job *job, lmr_solution *p, larmor_solve_
         o->error = part * ERROR_OVER_NOISE * by_m;
         o->judge = M;
         o->tol = -1;
+        if (lmr_is_aliased(job, p->frames, p->count))
+            LMR_TRY(lmr_aliased_stop(p->A, p->b, ERROR_OVER_NOISE * noise, result->largest, o, &bound));
     }
     o->precondition = job->facts->precondition < 0 ? NULL : M;
     if (o->max_iter == 0) o->max_iter = most_iters(o->precondition, result->lambda);
     LMR_TRY(larmor_cg(p->A, p->b, p->x, o, &result->solver));
-    if (noise > 0 && !larmor_nrm2(p->x, &size) && size > 0) result->image_noise = noise / size;
+    if (!(noise > 0) || larmor_nrm2(p->x, &size) || !(size > 0)) return LARMOR_OK;
+    result->image_noise = noise / size;
+    if (bound > 0) result->solver.left = bound * result->solver.residual / size;
     return LARMOR_OK;
 }
 

@@ -117,6 +117,14 @@ static int determines(const lmr_job *job, const lmr_frame *frames, int count, co
     return all;
 }
 
+/* 1 if noise is added to samples in place of holding some out. Frames of a series predict each other's. */
+static int compares_by_noise(const lmr_job *job, const lmr_frame *frames, int count, const larmor_coverage *coverage)
+{
+    if (determines(job, frames, count, coverage)) return 1;
+    if (count > 1 || job->facts->coils == 1 || job->facts->basis || lmr_is_partial(coverage)) return 0;
+    return lmr_is_aliased(job, frames, count);
+}
+
 /* 1 if one coil has about as many samples as voxels: none to spare, by which held-out ones could be predicted. */
 static int is_one_coil_full(const lmr_job *job, const lmr_frame *frames, int count)
 {
@@ -151,12 +159,12 @@ static larmor_status fold_for_choice(const lmr_job *job, lmr_solution *p)
     return LARMOR_OK;
 }
 
-/* The weight is chosen by samples held out, or of a grid by noise that is added. */
+/* The weight is chosen by samples held out, or of a grid and of what aliases on it by noise that is added. */
 static larmor_status prepare_choice(lmr_job *job, const lmr_frame *frames, int count, lmr_solution *p,
                                     larmor_recon_report *result)
 {
     LMR_TRY(lmr_enter(job->events, "choosing lambda"));
-    if (!determines(job, frames, count, &result->coverage)) {
+    if (!compares_by_noise(job, frames, count, &result->coverage)) {
         LMR_TRY(lmr_hold_out_frames(job, frames, count, p->C, p->b, &p->held));
         p->held.noise = p->noise;
         LMR_TRY(lmr_hold_part(job, frames, count, p->b, &p->held));
@@ -174,7 +182,7 @@ static larmor_status choose_method(lmr_job *job, const lmr_frame *frames, int co
     const larmor_solve_opts solve = lmr_solution_opts(p);
     if (lmr_method_is_open(job, result)) LMR_TRY(larmor_lambda_unit(p->A, p->b, &p->held.unit));
     lmr_searched compared = lmr_solution_searched(p, 1, &solve);
-    compared.is_determined = determines(job, frames, count, &result->coverage);
+    compared.is_determined = compares_by_noise(job, frames, count, &result->coverage);
     if (!lmr_method_is_open(job, result)) return LARMOR_OK;
     LMR_TRY(lmr_enter(job->events, "choosing the method"));
     LMR_TRY(lmr_method_choose(job, &compared, result));
@@ -240,7 +248,8 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     st = lmr_solution_iterate(job, &p, result);
     if (!st && job->settings->opts.prior) st = lmr_prior_solve(job, &p, result);
     /* neighbours on the grid, or of one coil about as dense, predict held-out samples in part; the image has all */
-    if (p.held.A && (frames->cartesian.on_grid || is_one_coil_full(job, frames, count))) result->choice.intensity = 0;
+    if ((p.held.A && is_one_coil_full(job, frames, count)) || (frames->cartesian.on_grid && !is_full))
+        result->choice.intensity = 0;
     result->preconditioned = p.C && job->facts->precondition >= 0;
     if (!st && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)
         st = lmr_weight_keep(job, frames, count, p.A, p.noise, result);

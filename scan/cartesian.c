@@ -351,6 +351,37 @@ static int is_box(const places *p, int64_t m, const larmor_grid *grid)
     return 1;
 }
 
+/* Takes v into the lattice whose triangular basis has these rows (Hermite's normal form), by Euclid's algorithm.
+ * Returns how many places of the grid there are to one of the lattice; 0: it does not have all dimensions yet. */
+static int64_t add_to_lattice(int64_t basis[3][3], int64_t v[3], int nd)
+{
+    int64_t index = 1;
+    for (int d = 0; d < nd; d++) {
+        while (v[d] != 0) {
+            const int64_t times = basis[d][d] / v[d];
+            for (int e = d; e < nd; e++) {
+                const int64_t rest = basis[d][e] - times * v[e];
+                basis[d][e] = v[e];
+                v[e] = rest;
+            }
+        }
+        index *= basis[d][d];
+    }
+    return index < 0 ? -index : index;
+}
+
+/* 1 if the differences between places and their sums leave out places of the grid. */
+static int is_aliased(const double *k, int64_t m, int nd)
+{
+    int64_t basis[3][3] = {{0}}, index = 0;
+    for (int64_t j = 1; j < m && index != 1; j++) {
+        int64_t v[3] = {0};
+        for (int d = 0; d < nd; d++) v[d] = (int64_t)(k[j * nd + d] - k[d]);
+        index = add_to_lattice(basis, v, nd);
+    }
+    return index > 1;
+}
+
 /* Coordinates on the grid become whole numbers, and those beyond it are left out. */
 static larmor_status take_grid(const larmor_grid *grid, double *k, larmor_samples *samples, lmr_cartesian *c)
 {
@@ -383,6 +414,7 @@ static larmor_status take_grid(const larmor_grid *grid, double *k, larmor_sample
     c->on_grid = 1;
     c->repeats = p.most;
     c->box = is_box(&p, chosen.count, grid);
+    c->aliased = is_aliased(k, chosen.count, nd);
     memcpy(c->low, p.low, sizeof c->low);
     memcpy(c->high, p.high, sizeof c->high);
 done:

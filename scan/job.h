@@ -29,6 +29,7 @@ typedef struct lmr_cartesian {
     int on_grid;             /* 1: all of them, exactly; then: */
     int64_t repeats;         /* the most at one place */
     int box;                 /* 1: every place from low to high is sampled equally often */
+    int aliased;             /* 1: all places lie on a lattice that is coarser than the grid */
     int64_t low[3], high[3]; /* the outermost places */
     double deviation; /* of the noise, whitened or not, over that of the samples as they were acquired: below 1 where
                        * oversampling was removed: */
