@@ -281,6 +281,9 @@ static larmor_status take_content(larmor_stream *s, larmor_message *m)
     }
 }
 
+/* The first two bytes of an HDF5 file, "\x89H", as a message's number. */
+enum { FIRST_OF_HDF5 = 0x4889 };
+
 larmor_status larmor_stream_receive(larmor_stream *s, larmor_message *message)
 {
     uint16_t number;
@@ -294,6 +297,11 @@ larmor_status larmor_stream_receive(larmor_stream *s, larmor_message *message)
     if (got < sizeof number) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: ends within a message.", s->name);
     message->kind = (larmor_message_kind)number;
     if (!number) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: message 0 is not known; MRD version 1 expected.", s->name);
+    if (number == FIRST_OF_HDF5)
+        return LMR_FAIL(LARMOR_ERR_FORMAT,
+                        "%s: is an HDF5 file, which is not read as a stream; give it by its name, or its readouts as "
+                        "messages of MRD version 1 (larmor send).",
+                        s->name);
     return take_content(s, message);
 }
 

@@ -14,8 +14,9 @@
 static larmor_status parse_dims(const char *path, const char *text, int *count, int64_t dims[DIMS])
 {
     const char *p = strstr(text, "# Dimensions\n");
+    if (!p) p = strstr(text, "# Dimensions\r\n");
     if (!p) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: no line \"# Dimensions\".", path);
-    p += strlen("# Dimensions\n");
+    p = strchr(p, '\n') + 1;
     for (*count = 0;; ++*count) {
         while (*p == ' ' || *p == '\t' || *p == '\r') p++;
         if (!*p || *p == '\n') break;

@@ -77,6 +77,16 @@ IN_FOLDER(cfl_that_disagrees_with_its_header_is_refused)
     refused(path, LARMOR_ERR_IO, "k.hdr: no such file.");
 }
 
+IN_FOLDER(cfl_whose_header_has_the_line_ends_of_windows_is_read)
+{
+    static const char header[] = "# Dimensions\r\n2 3 1\r\n";
+    OWNED(larmor_array) *a;
+    put_cfl("2 3 1", 2 * 3 * 8);
+    put_file(in_folder("k.hdr"), header, sizeof header - 1);
+    assert_ok(larmor_image_read(in_folder("k.cfl"), dev, &a));
+    assert_true(larmor_shape_equal(larmor_array_shape(a), LARMOR_SHAPE(2, 3)));
+}
+
 IN_FOLDER(cfl_with_distant_dimensions_is_squeezed_to_eight)
 {
     put_cfl("2 1 1 3 1 1 1 1 1 1 4 1 1 5 1 1", 2 * 3 * 4 * 5 * 8);

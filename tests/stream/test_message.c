@@ -288,6 +288,10 @@ WITH_ENDS(what_is_no_message_is_refused)
         const char *why;
     } sent[] = {{2, {0, 0}, "peer: message 0 is not known; MRD version 1 expected."},
                 {2, {'G', 'E'}, "peer: message 17735 is not known; MRD version 1 expected."},
+                {2,
+                 {0x89, 'H'},
+                 "peer: is an HDF5 file, which is not read as a stream; give it by its name, or its readouts as "
+                 "messages of MRD version 1 (larmor send)."},
                 {8, {6, 4, 9, 0, 0, 0, 1, 0}, "peer: an array of type 9 with 1 dimensions."},
                 {8, {6, 4, 1, 0, 0, 0, 99, 0}, "peer: an array of type 1 with 99 dimensions."}};
     for (size_t k = 0; k < sizeof sent / sizeof *sent; k++) {
