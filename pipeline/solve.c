@@ -85,7 +85,8 @@ static larmor_status measure_misfit(lmr_job *job, lmr_solution *p, const larmor_
     }
     LMR_TRY(try_misfit(job, st));
     if (job->events->series <= 1) LMR_TRY(lmr_band_sign_check(job, p->frames, &result->misfit));
-    LMR_TRY(lmr_misfit_step_check(job, &solved, &result->misfit));
+    if (!lmr_is_partial(&result->coverage)) /* what the phase of the centre leaves is no motion */
+        LMR_TRY(lmr_misfit_step_check(job, &solved, &result->misfit));
     if (chosen || kept) job->found.decided.chosen.taken = taken;
     return LARMOR_OK;
 }
