@@ -22,6 +22,7 @@ static const double first_step = 0.1;       /* of the readouts, that are before 
 static const double min_part = 0.035;       /* of what is left beyond noise, that a motion explains: right 0.026 */
 static const double min_part_of_gain = 0.2; /* the same of a coil's gain: right 0.01, with delays 0.05; faults 0.36 */
 static const double min_size = 0.009;       /* of the samples, the root of what a step explains */
+static const double min_chi2 = 1.3;         /* below, a step is less than noise, and looking for it takes a while */
 static const double min_over_noise = 30;    /* of the energy that it explains, in units of the noise of a number */
 
 /* Sums over the samples of a readout, real parts. */
@@ -395,6 +396,7 @@ static int is_asked(const lmr_job *job, const lmr_solved *solved)
 larmor_status lmr_misfit_step_check(const lmr_job *job, const lmr_solved *solved, const larmor_misfit *misfit)
 {
     if (!misfit->measured || misfit->beyond_noise < min_size || !is_asked(job, solved)) return LARMOR_OK;
+    if (misfit->chi2 > 0 && misfit->chi2 < min_chi2) return LARMOR_OK;
     const larmor_status st = look(job, solved, misfit);
     if (!st || st == LARMOR_STOPPED) return st;
     lmr_log(job->events, "description: no motion was looked for in what the image leaves of its samples: %s",

@@ -106,7 +106,8 @@ static larmor_status sum_part(const pass *p, larmor_array *line, int64_t first, 
 static larmor_status sum_coils(const lmr_job *job, larmor_array *r, larmor_array *b, int64_t before, int64_t all,
                                const pass *p)
 {
-    const int coils = job->facts->coils, together = job->facts->basis ? 1 : coils;
+    const int coils = job->facts->coils;
+    const int together = job->facts->basis ? 1 : coils;
     for (int c = 0; c < coils; c += together) {
         const int64_t at = job->facts->basis ? c * all + before : before * coils;
         LMR_TRY(sum_part(p, r, at, together, p->residual));

@@ -39,8 +39,9 @@
 #define CLEAR_LOG_ODDS 20.      /* with less, a prior that knows where the object is is worth its time */
 #define LEAST_POWER_NEARBY 0.02 /* of that prior, over the mean */
 enum { RADIUS = 2 };            /* voxels, of what is near */
-/* Voxels times coils of an image whose trials would take longer than the image: 192^3 by 8 coils took 26 s on an H200.
- * Their concomitant fields are asked for from this phase on: below, a wrong model has up to 1.05 times the error. */
+/* Voxels times coils of an image whose trials would take longer than the image: 192^3 by 8 coils took 26 s on an
+ * H200. Their concomitant fields are asked for from this phase on: below, a wrong model has up to 1.05 times the
+ * error. */
 #define MOST_VALUES (INT64_C(1) << 21)
 #define LARGE_LEAST_RAD 0.5
 /* Of what a map leaves beyond noise: objects that decay fit a smaller one a little better, .88 in 20 ms with a T2* of

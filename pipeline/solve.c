@@ -60,6 +60,14 @@ static larmor_status try_misfit(const lmr_job *job, larmor_status st)
     return st == LARMOR_ERR_MEMORY && !job->facts->slabs ? LARMOR_OK : st;
 }
 
+/* What the samples are that the image leaves. What the phase of the centre leaves in partial k-space is no motion. */
+static larmor_status look_for_causes(const lmr_job *job, const lmr_solution *p, const lmr_solved *solved,
+                                     const larmor_recon_report *result)
+{
+    if (job->events->series <= 1) LMR_TRY(lmr_band_sign_check(job, p->frames, &result->misfit));
+    return lmr_is_partial(&result->coverage) ? LARMOR_OK : lmr_misfit_step_check(job, solved, &result->misfit);
+}
+
 /* How well the image explains its samples. The part of the noise that it takes up is that of an earlier image with
  * as many samples and the same weight. */
 static larmor_status measure_misfit(lmr_job *job, lmr_solution *p, const larmor_array *x, larmor_recon_report *result)
@@ -78,15 +86,16 @@ static larmor_status measure_misfit(lmr_job *job, lmr_solution *p, const larmor_
                                .deviation = result->noise,
                                .noise = p->noise,
                                .folded = p->folded};
-    const larmor_status st = lmr_misfit_measure(job, &solved, &taken, &result->misfit, NULL);
-    if (st == LARMOR_STOPPED && !job->facts->slabs) {
+    larmor_status st = lmr_misfit_measure(job, &solved, &taken, &result->misfit, NULL);
+    if (st != LARMOR_STOPPED) {
+        LMR_TRY(try_misfit(job, st));
+        st = look_for_causes(job, p, &solved, result);
+    }
+    if (st == LARMOR_STOPPED && !job->facts->slabs) { /* the image is there */
         result->interrupted = 1;
         return LARMOR_OK;
     }
-    LMR_TRY(try_misfit(job, st));
-    if (job->events->series <= 1) LMR_TRY(lmr_band_sign_check(job, p->frames, &result->misfit));
-    if (!lmr_is_partial(&result->coverage)) /* what the phase of the centre leaves is no motion */
-        LMR_TRY(lmr_misfit_step_check(job, &solved, &result->misfit));
+    LMR_TRY(st);
     if (chosen || kept) job->found.decided.chosen.taken = taken;
     return LARMOR_OK;
 }
