@@ -44,9 +44,8 @@ enum { RADIUS = 2 };            /* voxels, of what is near */
  * error. */
 #define MOST_VALUES (INT64_C(1) << 21)
 #define LARGE_LEAST_RAD 0.5
-/* Of what a map leaves beyond noise: objects that decay fit a smaller one a little better, .88 in 20 ms with a T2* of
- * 30 ms. */
-#define MAX_BEYOND_RATIO 0.7
+/* Of what a map leaves: objects that decay fit a smaller one a little better, .88 in 20 ms with a T2* of 30 ms. */
+#define MAX_RATIO_OF_MAP 0.8
 enum { TRIED_IMAGES = 64, TRIED_OF_PLACE = 2, PLACES = 1024 }; /* slices lie elsewhere, repetitions do not */
 /* Of the last steps, over the image: with 1e-3 log odds of scenes in 2D and 3D differ by less than 1 %. */
 #define MIN_REL_CHANGE 1e-2
@@ -364,9 +363,8 @@ static larmor_status decide_concomitant(trial *t, lmr_job *job)
 
 static int explains_more(const trial *t, double as_given, double least)
 {
-    const double noise = fmin(t->noise * t->count, least);
-    return log_odds(t, as_given, least) >= LEAST_LOG_ODDS_OF_MAP && is_clear(as_given, least) &&
-           least - noise <= MAX_BEYOND_RATIO * MAX_BEYOND_RATIO * (as_given - noise);
+    return log_odds(t, as_given, least) >= LEAST_LOG_ODDS_OF_MAP &&
+           least <= MAX_RATIO_OF_MAP * MAX_RATIO_OF_MAP * as_given;
 }
 
 /* The first is the quickest, and a map that is better than none is right. */

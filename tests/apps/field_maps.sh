@@ -20,7 +20,7 @@ better() {
     grep -q "^warning: --b0: the samples fit the map better $2: misfit [0-9.]* instead of [0-9.]*\. It is taken as it is, in Hz, for phases exp(+2 pi i f t)\. Check its sign, its unit and its place, and the scan's dwell time\.\$" err ||
         fail "$last: $2 expected"
 }
-field other 0 30,60 --readouts 1 --dwell 1
+field other -40 60,120 --readouts 1 --dwell 1
 field negative -20 -60,30 --readouts 1 --dwell 1
 field radians 125.7 377,-188 --readouts 1 --dwell 1
 field true 20 60,-30 --readouts 30 --dwell 60
