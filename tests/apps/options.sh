@@ -90,7 +90,7 @@ scan() {
 scan golden "cg tv" 2100K --traj golden --matrix 48 --readouts 50
 scan spiral "tgv" 1900K --traj spiral --matrix 48
 scan cartesian "cg grid" 1500K --traj cartesian --matrix 48 --acceleration 2 --calibration-lines 12
-scan stars "grid" 10500K --traj stars --matrix 24,24,8
+scan stars "grid" 11500K --traj stars --matrix 24,24,8
 scan koosh "wavelet" 11M --traj koosh --matrix 16
 
 # A series, by what takes its frames together.
