@@ -372,7 +372,8 @@ static larmor_status look(const lmr_job *job, const lmr_solved *solved, const la
     step motion = {.explained = 0}, gain = {.explained = 0};
     double data;
     LMR_TRY(open_sums(job, solved->frames, &s));
-    if (s.readouts < LEAST_READOUTS) return LARMOR_OK;
+    if (s.readouts < LEAST_READOUTS || s.samples * s.readouts * s.coils != larmor_array_count(solved->b))
+        return LARMOR_OK;
     LMR_TRY(open_image(solved, &m));
     if (larmor_array_count(solved->x) != m.voxels) return LARMOR_OK;
     LMR_TRY(sum_all(solved, &m, &s));
@@ -384,12 +385,12 @@ static larmor_status look(const lmr_job *job, const lmr_solved *solved, const la
     return LARMOR_OK;
 }
 
-/* Lines have comparisons of their own, and so has motion that is asked for. */
+/* Lines have comparisons of their own, and so has motion that is asked for. What it takes is in no plan of memory. */
 static int is_asked(const lmr_job *job, const lmr_solved *solved)
 {
     const larmor_recon_opts *o = &job->settings->opts;
     if (job->events->series > 1 || job->events->is_contradicted || solved->count != 1) return 0;
-    if (job->facts->basis || job->facts->slabs || o->motion || o->motion_states) return 0;
+    if (job->facts->basis || job->facts->slabs || o->motion || o->motion_states || o->memory) return 0;
     return !solved->frames->cartesian.on_grid && larmor_array_count(solved->b) <= MOST_NUMBERS_OF_SAMPLES;
 }
 
