@@ -89,12 +89,23 @@ int app_hold_stack(char **argv)
     return 0;
 }
 
+/* 1 if at most an eighth as many threads as there are cores, this one included, run on the machine. */
+static int is_alone(void)
+{
+    int running = cores();
+    FILE *f = fopen("/proc/loadavg", "r");
+    if (f && fscanf(f, "%*f %*f %*f %d/", &running) != 1) running = cores();
+    if (f) fclose(f);
+    return running - 1 <= cores() / 8;
+}
+
+/* GNU's threads look a tenth of a millisecond long for new work before they sleep, as waking them takes as long; or ten
+ * times that where nobody else wants the cores (docs/records/performance.md). */
 void app_sleep_when_idle(char **argv)
 {
     if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || getenv("KMP_BLOCKTIME") || cores() == 1) return;
     if (setenv("OMP_WAIT_POLICY", "passive", 1) || setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0)) return;
-    /* GNU's threads look a tenth of a millisecond long for new work before they sleep: waking them takes as long */
-    if (setenv("GOMP_SPINCOUNT", "3000", 1)) return;
+    if (setenv("GOMP_SPINCOUNT", is_alone() ? "30000" : "3000", 1)) return;
     /* larmor shares the work among threads itself, and each thread of OpenBLAS takes 128 MiB of addresses */
     if (setenv("OPENBLAS_NUM_THREADS", "1", 0)) return;
     app_start_anew(argv, environ);

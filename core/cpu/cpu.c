@@ -1,6 +1,7 @@
 /* The processor backend: memory and the table. SPDX-License-Identifier: Apache-2.0 */
 #include "core/cpu/cpu.h"
 
+#include <math.h>
 #include <omp.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -33,6 +34,83 @@ static void read_name(char *name, size_t size)
         break;
     }
     fclose(f);
+}
+
+/* The number after `key` in a file, or in all of the file for an empty key; -1 if there is none. */
+static int64_t number_in(const char *path, const char *key)
+{
+    FILE *f = fopen(path, "r");
+    if (!f) return -1;
+    char line[256];
+    long long value = -1;
+    while (value < 0 && fgets(line, sizeof line, f)) {
+        const size_t n = strlen(key);
+        if (strncmp(line, key, n) != 0 || sscanf(line + n, "%lld", &value) != 1) value = -1;
+    }
+    fclose(f);
+    return value;
+}
+
+/* ---- control groups ---- */
+
+/* The controller's key in /proc/self/cgroup, its folder, and the files of a limit and of what is beside it. */
+typedef struct {
+    const char *key, *root, *most, *now;
+} lmr_cpu_group_kind;
+
+static int64_t number_of_group(const char *folder, const char *file)
+{
+    char path[4500];
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    return number_in(path, "");
+}
+
+/* look is called for the process's group and those above it. */
+static void look_at_groups(const char *list, const lmr_cpu_group_kind *kind,
+                           void (*look)(const char *folder, const lmr_cpu_group_kind *kind, void *user), void *user)
+{
+    char line[4096], folder[4400], group[4096] = "";
+    FILE *f = fopen(list, "r");
+    while (f && fgets(line, sizeof line, f)) {
+        const char *found = strstr(line, kind->key);
+        if (!found) continue;
+        snprintf(group, sizeof group, "%s", found + strlen(kind->key));
+        group[strcspn(group, "\n")] = 0;
+        break;
+    }
+    if (f) fclose(f);
+    for (;;) { /* a container may not see its own name; the root is then its group */
+        snprintf(folder, sizeof folder, "%s%s", kind->root, group);
+        look(folder, kind, user);
+        char *above = strrchr(group, '/');
+        if (!above) break;
+        *above = 0;
+    }
+}
+
+/* v2 has the time and the period in one file, "max 100000" or "150000 100000"; v1 in two, -1 for no limit. */
+static void limit_by_time(const char *folder, const lmr_cpu_group_kind *kind, void *user)
+{
+    double *cores = user, period = -1;
+    char path[4500];
+    snprintf(path, sizeof path, "%s/%s", folder, kind->most);
+    FILE *f = fopen(path, "r");
+    double time = -1;
+    if (f && fscanf(f, "%lf %lf", &time, &period) == 1) period = (double)number_of_group(folder, kind->now);
+    if (f) fclose(f);
+    if (time > 0 && period > 0 && time / period < *cores) *cores = time / period;
+}
+
+double lmr_cpu_cores_of_groups(const char *list, const char *root)
+{
+    char v1[4096];
+    double cores = INFINITY;
+    snprintf(v1, sizeof v1, "%s/cpu", root);
+    const lmr_cpu_group_kind kinds[] = {{"0::", root, "cpu.max", ""},
+                                        {":cpu,cpuacct:", v1, "cpu.cfs_quota_us", "cpu.cfs_period_us"},
+                                        {":cpu:", v1, "cpu.cfs_quota_us", "cpu.cfs_period_us"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) look_at_groups(list, &kinds[i], limit_by_time, &cores);
+    return cores;
 }
 
 /* ---- threads ---- */
@@ -79,16 +157,18 @@ static void survive_fork(void)
     pthread_atfork(end_team, NULL, NULL);
 }
 
-int lmr_cpu_usual_threads(int of_openmp, int cores, int was_set)
+int lmr_cpu_usual_threads(int of_openmp, int cores, double of_groups, int was_set)
 {
-    return !was_set && of_openmp == cores && cores > LMR_MOST_USUAL_THREADS ? LMR_MOST_USUAL_THREADS : of_openmp;
+    if (was_set || of_openmp != cores) return of_openmp;
+    return (int)fmin(fmin(cores, LMR_MOST_USUAL_THREADS), fmax(1, ceil(of_groups)));
 }
 
 int lmr_cpu_team(int wanted)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    const int usual =
-        lmr_cpu_usual_threads(omp_get_max_threads(), omp_get_num_procs(), getenv("OMP_NUM_THREADS") != NULL);
+    const double of_groups = lmr_cpu_cores_of_groups("/proc/self/cgroup", "/sys/fs/cgroup");
+    const int usual = lmr_cpu_usual_threads(omp_get_max_threads(), omp_get_num_procs(), of_groups,
+                                            getenv("OMP_NUM_THREADS") != NULL);
     const int threads = threads_there_can_be(wanted > 0 ? wanted : usual);
     pthread_once(&once, survive_fork);
     begin_team(threads);
@@ -121,21 +201,6 @@ static int threads_of(void *ctx)
     return ((lmr_cpu *)ctx)->threads;
 }
 
-/* The number after `key` in a file, or in all of the file for an empty key; -1 if there is none. */
-static int64_t number_in(const char *path, const char *key)
-{
-    FILE *f = fopen(path, "r");
-    if (!f) return -1;
-    char line[256];
-    long long value = -1;
-    while (value < 0 && fgets(line, sizeof line, f)) {
-        const size_t n = strlen(key);
-        if (strncmp(line, key, n) != 0 || sscanf(line + n, "%lld", &value) != 1) value = -1;
-    }
-    fclose(f);
-    return value;
-}
-
 static void limit_to(int64_t limit, int64_t used, int64_t *available, int64_t *total)
 {
     if (limit <= 0 || used < 0) return;
@@ -143,34 +208,20 @@ static void limit_to(int64_t limit, int64_t used, int64_t *available, int64_t *t
     if (limit - used < *available) *available = limit > used ? limit - used : 0;
 }
 
-/* The process's control group and those above it: cgroup v2, or v1's controller of memory. */
+static void limit_by_group(const char *folder, const lmr_cpu_group_kind *kind, void *user)
+{
+    int64_t *const *memory = user; /* what is available, and all of it */
+    limit_to(number_of_group(folder, kind->most), number_of_group(folder, kind->now), memory[0], memory[1]);
+}
+
 static void limit_by_groups(int64_t *available, int64_t *total)
 {
-    static const struct {
-        const char *key, *root, *most, *now;
-    } kinds[] = {{"0::", "/sys/fs/cgroup", "memory.max", "memory.current"},
-                 {"memory:", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"}};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        char line[4096], most[4400], now[4400];
-        char group[4096] = "";
-        FILE *f = fopen("/proc/self/cgroup", "r");
-        while (f && fgets(line, sizeof line, f)) {
-            const char *found = strstr(line, kinds[i].key);
-            if (!found) continue;
-            snprintf(group, sizeof group, "%s", found + strlen(kinds[i].key));
-            group[strcspn(group, "\n")] = 0;
-            break;
-        }
-        if (f) fclose(f);
-        for (;;) { /* a container may not see its own name; the root is then its group */
-            snprintf(most, sizeof most, "%s%s/%s", kinds[i].root, group, kinds[i].most);
-            snprintf(now, sizeof now, "%s%s/%s", kinds[i].root, group, kinds[i].now);
-            limit_to(number_in(most, ""), number_in(now, ""), available, total);
-            char *above = strrchr(group, '/');
-            if (!above) break;
-            *above = 0;
-        }
-    }
+    static const lmr_cpu_group_kind kinds[] = {
+        {"0::", "/sys/fs/cgroup", "memory.max", "memory.current"},
+        {"memory:", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"}};
+    int64_t *memory[2] = {available, total};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        look_at_groups("/proc/self/cgroup", &kinds[i], limit_by_group, memory);
 }
 
 /* ulimit -v */

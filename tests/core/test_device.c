@@ -1,17 +1,71 @@
 /* Devices by name. SPDX-License-Identifier: Apache-2.0 */
 #include "core/device.h"
 
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "core/cpu/cpu.h"
 
 #include "tests/support/test.h"
 
 TEST(a_processor_takes_32_threads_at_most_unless_someone_says_how_many)
 {
-    assert_int_equal(lmr_cpu_usual_threads(2, 2, 0), 2);
-    assert_int_equal(lmr_cpu_usual_threads(32, 32, 0), 32);
-    assert_int_equal(lmr_cpu_usual_threads(64, 64, 0), 32);
-    assert_int_equal(lmr_cpu_usual_threads(64, 64, 1), 64); /* OMP_NUM_THREADS=64 */
-    assert_int_equal(lmr_cpu_usual_threads(48, 64, 0), 48); /* omp_set_num_threads(48) */
+    assert_int_equal(lmr_cpu_usual_threads(2, 2, INFINITY, 0), 2);
+    assert_int_equal(lmr_cpu_usual_threads(32, 32, INFINITY, 0), 32);
+    assert_int_equal(lmr_cpu_usual_threads(64, 64, INFINITY, 0), 32);
+    assert_int_equal(lmr_cpu_usual_threads(64, 64, INFINITY, 1), 64); /* OMP_NUM_THREADS=64 */
+    assert_int_equal(lmr_cpu_usual_threads(48, 64, INFINITY, 0), 48); /* omp_set_num_threads(48) */
+}
+
+TEST(a_processor_takes_as_many_threads_as_its_control_groups_allow_cores)
+{
+    assert_int_equal(lmr_cpu_usual_threads(64, 64, 4, 0), 4);
+    assert_int_equal(lmr_cpu_usual_threads(64, 64, 1.5, 0), 2);
+    assert_int_equal(lmr_cpu_usual_threads(64, 64, .1, 0), 1);
+    assert_int_equal(lmr_cpu_usual_threads(2, 2, 4, 0), 2);
+    assert_int_equal(lmr_cpu_usual_threads(64, 64, 4, 1), 64);
+}
+
+static void write_text(const char *folder, const char *file, const char *text)
+{
+    char path[400];
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+TEST(the_least_limit_of_control_groups_counts)
+{
+    char root[] = "groups-XXXXXX", group[40], v1[40], list[40];
+    assert_non_null(mkdtemp(root));
+    snprintf(group, sizeof group, "%s/a", root);
+    snprintf(v1, sizeof v1, "%s/cpu", root);
+    snprintf(list, sizeof list, "%s/list", root);
+    assert_int_equal(mkdir(group, 0700) | mkdir(v1, 0700), 0);
+    write_text(root, "list", "3:cpuset:/\n0::/a\n");
+    assert_true(lmr_cpu_cores_of_groups(list, root) == INFINITY);
+    write_text(root, "cpu.max", "800000 100000\n");
+    write_text(group, "cpu.max", "max 100000\n");
+    assert_true(lmr_cpu_cores_of_groups(list, root) == 8);
+    write_text(group, "cpu.max", "50000 20000\n");
+    assert_true(lmr_cpu_cores_of_groups(list, root) == 2.5);
+    write_text(root, "list", "2:cpu,cpuacct:/\n");
+    write_text(root, "cpu.max", "max 100000\n");
+    write_text(v1, "cpu.cfs_quota_us", "-1\n");
+    write_text(v1, "cpu.cfs_period_us", "100000\n");
+    assert_true(lmr_cpu_cores_of_groups(list, root) == INFINITY);
+    write_text(v1, "cpu.cfs_quota_us", "300000\n");
+    assert_true(lmr_cpu_cores_of_groups(list, root) == 3);
+    static const char *const made[] = {
+        "list", "cpu.max", "a/cpu.max", "a", "cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us", "cpu"};
+    assert_int_equal(chdir(root), 0);
+    for (int i = 0; i < 7; i++) assert_int_equal(remove(made[i]), 0);
+    assert_int_equal(chdir("..") | rmdir(root), 0);
 }
 
 TEST(a_processor_opens_with_the_asked_threads)
