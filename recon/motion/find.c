@@ -32,6 +32,7 @@ static const double reaches[] = {5, 10, 20}, reaches_3d[] = {4, 8};
 #define LAMBDA 1e-3          /* of the largest eigenvalue */
 #define SETTLED 3e-3         /* relative fall of the misfit in a step */
 #define LEAST_FALL 0.03      /* of the energy that held-out readouts leave */
+#define LARGE_FALL 0.5       /* of which the ratios of single readouts tell, where few make up the difference */
 #define LEAST_SIGNIFICANCE 3 /* of the fall, in its standard errors */
 #define SETTLED_VOXELS 0.05  /* that a level moves the object's edge by, at most, if it is the last */
 
@@ -294,29 +295,44 @@ static larmor_status predict(const lmr_motion_scan *s, const lmr_motion_level *l
     return LARMOR_OK;
 }
 
-/* Readouts tell independently of each other whether the poses explain them better. */
+/* The mean of what held-out readouts tell, over its standard error. */
+static double significance(const lmr_motion_scan *s, const double *told)
+{
+    double mean = 0, square = 0, count = 0;
+    for (int64_t j = 0; j < s->readouts; j++) {
+        if (!s->is_held[j]) continue;
+        mean += told[j];
+        square += told[j] * told[j];
+        count++;
+    }
+    mean /= count;
+    const double variance = fmax(0, square / count - mean * mean) / fmax(1, count - 1);
+    return variance > 0 ? mean / sqrt(variance) : 0;
+}
+
+/* Readouts tell independently of each other whether the poses explain them better. A difference of energies that few
+ * readouts make up has as large a standard error; the logarithms of their ratios do not. */
 static larmor_status judge(const lmr_motion_scan *s, const lmr_motion_level *l, const double *poses,
                            larmor_motion_found *found)
 {
     LMR_HEAP double *rest = calloc((size_t)s->states * LARMOR_POSE, sizeof *rest);
     LMR_HEAP double *still = lmr_new(s->readouts, sizeof *still), *moved = lmr_new(s->readouts, sizeof *moved);
-    double energy, mean = 0, square = 0, before = 0, after = 0, count = 0;
-    if (!rest || !still || !moved) return LMR_NO_MEMORY();
+    LMR_HEAP double *fall = lmr_new(s->readouts, sizeof *fall), *ratio = lmr_new(s->readouts, sizeof *ratio);
+    double energy, before = 0, after = 0;
+    if (!rest || !still || !moved || !fall || !ratio) return LMR_NO_MEMORY();
     LMR_TRY(predict(s, l, rest, still, &energy));
     LMR_TRY(predict(s, l, poses, moved, &energy));
     for (int64_t j = 0; j < s->readouts; j++) {
+        fall[j] = still[j] - moved[j];
+        ratio[j] = still[j] > 0 && moved[j] > 0 ? log(still[j] / moved[j]) : 0;
         if (!s->is_held[j]) continue;
         before += still[j];
         after += moved[j];
-        mean += still[j] - moved[j];
-        square += pow(still[j] - moved[j], 2);
-        count++;
     }
-    mean /= count;
-    const double variance = fmax(0, square / count - mean * mean) / fmax(1, count - 1);
     found->misfit_still = energy > 0 ? sqrt(before / energy) : 0;
     found->misfit = energy > 0 ? sqrt(after / energy) : 0;
-    found->significance = variance > 0 ? mean / sqrt(variance) : 0;
+    found->significance = significance(s, fall);
+    if (after < (1 - LARGE_FALL) * before) found->significance = fmax(found->significance, significance(s, ratio));
     found->helps = after < (1 - LEAST_FALL) * before && found->significance > LEAST_SIGNIFICANCE;
     return LARMOR_OK;
 }

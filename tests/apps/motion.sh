@@ -103,6 +103,10 @@ found() {
 maps=maps.cfl worse=2
 printf '%s\n' 0,0,0,0,0,0,0 28,4,-3,0,0,0,5 55,-3,6,0,0,0,-8 83,7,2,0,0,0,10 >given.txt
 in_all found "spokes" 4 --traj golden --matrix 64 --readouts 110 --coils 3 --snr 30
+# Most of what eight held-out readouts tell is of one group.
+printf '%s\n' 0,0,0,0,0,0,0 12,2,1,0,0,0,5 24,4,0,0,0,0,2 36,-11,9,0,0,0,8 >given.txt
+in_all found "few spokes" 4 --traj golden --matrix 32 --readouts 48 --coils 4 --snr 300 --phantom texture
+printf '%s\n' 0,0,0,0,0,0,0 28,4,-3,0,0,0,5 55,-3,6,0,0,0,-8 83,7,2,0,0,0,10 >given.txt
 found "spokes with noise" 4 --traj golden --matrix 64 --readouts 110 --coils 3 --snr 10 --seed 4
 worse=1.1
 printf '%s\n' 0,0,0,0,0,0,0 250,9,-7,8,4,-6,7 >given.txt
