@@ -22,7 +22,7 @@ static const app_option options[] = {
     OPTION(APP_INTEGER, order, 0, "order", "N",
            "of the solid harmonics (default: the highest that the probes determine)", .low = 1, .high = 3),
     OPTION(APP_FLAG, relative, 0, "relative", "", "phases count from the first sample of each readout"),
-    OPTION(APP_FLAG, force, 0, "force", "", "replace files that exist"),
+    OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
     {0},
 };
 

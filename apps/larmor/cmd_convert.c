@@ -48,7 +48,7 @@ static const app_option options[] = {
     APP_PICTURE_OPTIONS(settings),
     APP_DICOM_OPTIONS(settings),
     APP_BIDS_OPTION(settings),
-    OPTION(APP_FLAG, force, 0, "force", "", "replace a file that exists"),
+    OPTION(APP_FLAG, force, 'f', "force", "", "replace a file that exists"),
     {0},
 };
 

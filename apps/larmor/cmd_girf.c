@@ -26,7 +26,7 @@ static const app_option options[] = {
     OPTION(APP_NUMBER, least, 0, "least", "X",
            "of an axis' strongest input, as power: the band ends where it has less", .preset = "1e-4", .low = 1e-12,
            .high = 0.5),
-    OPTION(APP_FLAG, force, 0, "force", "", "replace files that exist"),
+    OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
     {0},
 };
 

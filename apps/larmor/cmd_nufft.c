@@ -49,7 +49,7 @@ static const app_option options[] = {
     APP_DEVICE_OPTIONS(settings),
     OPTION(APP_FLAG, repeatable, 0, "repeatable", "",
            "the same bits in every run on a GPU, too, for more memory; not of type 3"),
-    OPTION(APP_FLAG, force, 0, "force", "", "replace a file that exists"),
+    OPTION(APP_FLAG, force, 'f', "force", "", "replace a file that exists"),
     {0},
 };
 

@@ -217,7 +217,7 @@ static const app_option options[] = {
     OPTION(APP_FLAG, oblique, 0, "oblique", "", "rotate and shift the volume, as in an oblique scan"),
     OPTION(APP_TEXT, units, 0, "units", "U", "units of the stored trajectory", .preset = "1/fov",
            .choice = choose_unit),
-    OPTION(APP_FLAG, force, 0, "force", "", "replace files that exist"),
+    OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
     APP_DEVICE_OPTIONS(settings),
     {0},
 };

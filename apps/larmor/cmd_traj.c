@@ -32,7 +32,7 @@ static const app_option options[] = {
            "and "
            "correct the trajectory"),
     OPTION(APP_FLAG, json, 0, "json", "", "with --delays or --seq: print a JSON object"),
-    OPTION(APP_FLAG, force, 0, "force", "", "replace files that exist"),
+    OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
     {0},
 };
 

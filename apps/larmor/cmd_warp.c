@@ -28,7 +28,7 @@ static const app_option options[] = {
     OPTION(APP_FLAG, cubic, 0, "cubic", "",
            "by cubic convolution, which does not ring (default: exact for the image's own frequencies)"),
     OPTION(APP_FLAG, magnitude, 0, "magnitude", "", "write magnitudes where the format could be complex"),
-    OPTION(APP_FLAG, force, 0, "force", "", "replace a file that exists"),
+    OPTION(APP_FLAG, force, 'f', "force", "", "replace a file that exists"),
     {0},
 };
 

@@ -213,13 +213,23 @@ static void correct_readout(void *self, int64_t readout)
     free(in);
 }
 
+/* The gradients that a trajectory of nd dimensions has: those that none of its directions has are left out at the end,
+ * so that a transverse scan needs x and y alone. */
+static int axes_of(const larmor_girf *g, int nd)
+{
+    const double rounding = 1e-6;
+    int axes = 0;
+    for (int d = 0; d < nd; d++)
+        for (int a = axes; a < 3; a++)
+            if (fabs(g->axes[d][a]) > rounding) axes = a + 1;
+    return axes;
+}
+
 /* Directions are orthonormal, so that the way back is the transpose; without any the axes are the trajectory's. */
 static void turn_axes(convolution *c, const larmor_girf *g)
 {
-    int given = 0;
-    for (int d = 0; d < 3; d++)
-        for (int a = 0; a < 3; a++) given |= g->axes[d][a] != 0;
-    c->axes = given ? 3 : c->nd;
+    const int given = axes_of(g, 3) > 0;
+    c->axes = given ? axes_of(g, c->nd) : c->nd;
     for (int d = 0; d < c->nd; d++)
         for (int a = 0; a < c->axes; a++) {
             const double part = given ? g->axes[d][a] : (double)(a == d);

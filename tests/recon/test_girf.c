@@ -244,6 +244,35 @@ TEST(a_response_of_order_0_is_that_of_each_axis)
                    "girf: the response is that of 1 axes, the trajectory needs 2");
 }
 
+TEST(a_transverse_trajectory_takes_a_response_of_two_axes_and_gets_what_one_of_three_gives)
+{
+    OWNED(larmor_array) *two = response_of(pure_delay, 2, 0), *three = response_of(pure_delay, 3, 0),
+                        *traj = make("golden", 5, 64);
+    larmor_girf girf = {
+        .response = two, .spacing_hz = spacing, .dwell_s = dwell, .axes = {{.8, .6, 0}, {-.6, .8, 0}, {0, 0, 1}}};
+    OWNED(larmor_array) *by_two = NULL, *by_three = NULL, *tilted = NULL;
+    assert_ok(larmor_girf_apply(traj, &girf, &by_two));
+    girf.response = three;
+    assert_ok(larmor_girf_apply(traj, &girf, &by_three));
+    double *of_two, *of_three, *nominal, moved = 0;
+    assert_ok(larmor_array_download(by_two, LARMOR_F64, &of_two));
+    assert_ok(larmor_array_download(by_three, LARMOR_F64, &of_three));
+    assert_ok(larmor_array_download(traj, LARMOR_F64, &nominal));
+    for (int64_t i = 0; i < larmor_array_count(traj); i++) {
+        assert_at_most(fabs(of_two[i] - of_three[i]), 1e-12);
+        moved = fmax(moved, fabs(of_two[i] - nominal[i]));
+    }
+    assert_true(moved > .1);
+    free(of_two);
+    free(of_three);
+    free(nominal);
+    girf.response = two;
+    const double tilt[3][3] = {{.8, 0, .6}, {0, 1, 0}, {-.6, 0, .8}};
+    memcpy(girf.axes, tilt, sizeof tilt);
+    assert_refused(larmor_girf_apply(traj, &girf, &tilted), LARMOR_ERR_SHAPE,
+                   "girf: the response is that of 2 axes, the trajectory needs 3");
+}
+
 TEST(what_is_no_response_is_refused)
 {
     larmor_array *traj = make("koosh", 5, 16), *two = response_of(identity, 2, 0), *made;
