@@ -12,7 +12,7 @@
 #include "scan/source.h"
 
 enum {
-    FIRST = 8,      /* readouts of an image that tell whether it is echo-planar */
+    SOME = 8,       /* readouts of an image that tell whether it is echo-planar, at least */
     MOST_LOGGED = 4 /* images whose numbers the log has one by one */
 };
 
@@ -23,8 +23,10 @@ enum {
 typedef struct image { /* of the other source */
     int64_t readouts;
     larmor_ghost *of;  /* [readouts], or NULL: it is not corrected */
-    larmor_ghost mean; /* of calibration */
-    double fov_mm;     /* along lines that are counted, whose fractions shifts are counted in */
+    larmor_ghost mean; /* of calibration without navigators */
+    int64_t calibration;
+    larmor_ghost *of_calibration; /* [calibration], or NULL */
+    double fov_mm;                /* along lines that are counted, whose fractions shifts are counted in */
 } image;
 
 typedef struct ghosts {
@@ -48,7 +50,7 @@ static int64_t readouts_of_samples(const larmor_samples *x)
     return x->first ? x->readouts : larmor_array_shape(x->kspace).dim[1];
 }
 
-/* readout: of the image, NULL: all; calibration is of all of the image alike. Oversampled lines are asked for in the
+/* readout: of the image, NULL: all. Oversampled lines are asked for in the
  * field of view that was encoded, and for the image in its own. Samples are left out by where they were before: those
  * whose times the inner source gives. */
 static larmor_status correct(const image *m, const larmor_grid *grid, const int64_t *readout, int calibration,
@@ -61,7 +63,10 @@ static larmor_status correct(const image *m, const larmor_grid *grid, const int6
     LMR_HEAP larmor_ghost *of = lmr_new(count + 1, sizeof *of);
     if (!of) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < count; i++) {
-        of[i] = calibration ? m->mean : m->of[readout ? readout[i] : i];
+        if (calibration)
+            of[i] = m->of_calibration && count == m->calibration ? m->of_calibration[i] : m->mean;
+        else
+            of[i] = m->of[readout ? readout[i] : i];
         of[i].shift *= grid->fov_mm[0] / m->fov_mm;
     }
     LMR_TRY(larmor_array_download(x->traj, LARMOR_F64, &k));
@@ -101,7 +106,7 @@ static larmor_status readouts_of(void *self, int group, const int64_t *readout, 
 static void destroy(void *self)
 {
     ghosts *g = self;
-    for (int i = 0; i < g->images; i++) free(g->image[i].of);
+    for (int i = 0; i < g->images; i++) LMR_FREE(g->image[i].of, g->image[i].of_calibration);
     free(g->image);
     larmor_source_free(g->inner);
     free(g);
@@ -109,17 +114,18 @@ static void destroy(void *self)
 
 /* ---- what is found ---- */
 
-/* 1 if the first readouts are lines of both directions. */
+/* 1 if neighbours among the readouts, of all parts of the image, are lines of both directions: single shots for
+ * calibration fill an image with lines of one. */
 static larmor_status is_echo_planar(const larmor_recon *r, int group, int64_t readouts, int *epi)
 {
-    int64_t some[FIRST], forward, backward;
-    const int64_t count = readouts < FIRST ? readouts : FIRST;
+    int64_t some[SOME], forward, backward;
+    const int64_t count = readouts < SOME ? readouts : SOME;
     LMR_FREED_BY(larmor_samples_free) larmor_samples x = {0};
     LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL;
     *epi = 0;
-    if (!lmr_source_has_readouts(r->facts.source) || count < FIRST) return LARMOR_OK;
+    if (!lmr_source_has_readouts(r->facts.source) || count < SOME) return LARMOR_OK;
     const larmor_grid all = uncut(&r->facts.grid[group]);
-    for (int64_t i = 0; i < count; i++) some[i] = i;
+    for (int64_t i = 0; i < count; i++) some[i] = i / 2 * (readouts - 2) / (SOME / 2 - 1) + i % 2;
     LMR_TRY(lmr_source_readouts(r->facts.source, group, some, count, &all, r->facts.dev, &x));
     if (!x.traj) return LARMOR_OK;
     LMR_TRY(larmor_samples_align(&x, &kspace, &traj));
@@ -134,6 +140,28 @@ typedef struct found {
     int64_t navigators, shots;
 } found;
 
+static void average(image *m)
+{
+    m->mean = (larmor_ghost){0, 0};
+    for (int64_t i = 0; i < m->readouts; i++) {
+        m->mean.phase += m->of[i].phase / (double)m->readouts;
+        m->mean.shift += m->of[i].shift / (double)m->readouts;
+    }
+}
+
+/* Those of readouts for calibration; without navigators before them the image's mean. */
+static larmor_status take_calibration(const larmor_navigators *navigators, const larmor_ghost *of_shot, image *m)
+{
+    average(m);
+    m->calibration = navigators->calibration;
+    m->of_calibration = lmr_new(m->calibration, sizeof *m->of_calibration);
+    if (!m->of_calibration) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < m->calibration; i++)
+        m->of_calibration[i] =
+            navigators->calibration_shot[i] < 0 ? m->mean : of_shot[navigators->calibration_shot[i]];
+    return LARMOR_OK;
+}
+
 /* The ghost of each readout by the navigators of its shot. */
 static larmor_status ask_navigators(const larmor_recon *r, int group, image *m, found *f)
 {
@@ -147,18 +175,18 @@ static larmor_status ask_navigators(const larmor_recon *r, int group, image *m, 
                                      &of_shot[s]);
     }
     for (int64_t i = 0; i < m->readouts && !st && navigators.shots; i++) m->of[i] = of_shot[navigators.shot[i]];
+    if (!st && navigators.calibration) st = take_calibration(&navigators, of_shot, m);
     f->shots = navigators.shots;
     free(of_shot);
     larmor_navigators_free(&navigators);
     return st;
 }
 
-static void average(image *m)
+static void add_to(larmor_ghost *of, int64_t count, const larmor_ghost *rest)
 {
-    m->mean = (larmor_ghost){0, 0};
-    for (int64_t i = 0; i < m->readouts; i++) {
-        m->mean.phase += m->of[i].phase / (double)m->readouts;
-        m->mean.shift += m->of[i].shift / (double)m->readouts;
+    for (int64_t i = 0; i < count; i++) {
+        of[i].phase += rest->phase;
+        of[i].shift += rest->shift;
     }
 }
 
@@ -179,10 +207,8 @@ static larmor_status find_one(const larmor_recon *r, int group, image *m, found 
     LMR_TRY(larmor_ghost_estimate(kspace, traj, lmr_grid_shape(grid), f->navigators ? m->of : NULL, &f->rest,
                                   &f->report));
     if (f->navigators && f->report.spacing > MAX_LINE_DISTANCE) f->rest = (larmor_ghost){0, 0};
-    for (int64_t i = 0; i < m->readouts; i++) {
-        m->of[i].phase += f->rest.phase;
-        m->of[i].shift += f->rest.shift;
-    }
+    add_to(m->of, m->readouts, &f->rest);
+    if (m->of_calibration) add_to(m->of_calibration, m->calibration, &f->rest);
     average(m);
     f->mean = m->mean;
     return LARMOR_OK;
@@ -248,8 +274,8 @@ static larmor_status find_all(larmor_recon *r, ghosts *g, int64_t *count)
         const int is_left = st == LARMOR_ERR_UNSUPPORTED || (!st && epi && !f.report.forward);
         if (is_left || st == LARMOR_ERR_NUMERIC || st == LARMOR_ERR_FORMAT) { /* these fail when it is their turn */
             uncorrected += is_left && epi;
-            free(g->image[index].of);
-            g->image[index].of = NULL;
+            LMR_FREE(g->image[index].of, g->image[index].of_calibration);
+            g->image[index].of = g->image[index].of_calibration = NULL;
             continue;
         }
         LMR_TRY(st);

@@ -289,12 +289,14 @@ typedef struct larmor_navigators { /* of one group; free with larmor_navigators_
     int64_t shots;
     int64_t *first; /* [shots + 1] lines at which each shot's begin */
     int64_t *shot;  /* [readouts] the shot of each of the group's readouts */
+    int64_t calibration,
+        *calibration_shot; /* the number of readouts for calibration, and the shot of each; -1: none */
 } larmor_navigators;
 
 /* Lines through ky = 0 that are flagged for phase correction, of a scan whose lines have no trajectory and go both
  * ways. Those of the same counters belong to an image; else those of another contrast, or of another repetition.
- * Lines after each other, without one of the image between them, are those of a shot, and of all readouts up to
- * the next shot.
+ * Lines after each other, without one of an image or of calibration between them, are those of a shot, and of all
+ * readouts up to the next shot. Readouts for calibration have those of their slice before them.
  *
  * Errors  LARMOR_ERR_ARG for a group that is not there; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_raw_navigators(const larmor_raw *raw, int group, const larmor_grid *grid,

@@ -30,49 +30,90 @@ static int centre_like(const larmor_raw *raw, int64_t navigator, lmr_mrd_place *
     return 0;
 }
 
-/* The navigators of a group, *count of them, as in the file; those that match closest, and of one length. */
-static larmor_status find_navigators(const larmor_raw *raw, const larmor_group *g, int64_t **list, int64_t *count)
+/* A line of an image or of calibration. */
+static int is_line(const larmor_raw *raw, int64_t i)
+{
+    return raw->readout[i].use & (LMR_IMAGING | LMR_CALIBRATION);
+}
+
+/* listed <- 1 for navigators of the slice that were acquired after each other, the last ones before each readout for
+ * calibration. */
+static void add_before_calibration(const larmor_raw *raw, const larmor_group *g, const int64_t *readout,
+                                   int64_t count, unsigned char *listed)
+{
+    for (int64_t r = 0; r < count; r++) {
+        int64_t i = readout[r] - 1;
+        while (i >= 0 && !match_level(raw, i, g)) i--;
+        for (; i >= 0 && !is_line(raw, i) && !listed[i]; i--) listed[i] = match_level(raw, i, g) > 0;
+    }
+}
+
+/* The navigators of a group, *count of them, as in the file: those that match closest, of one length, and those of
+ * its calibration. */
+static larmor_status find_navigators(const larmor_raw *raw, const larmor_group *g, const int64_t *readout,
+                                     int64_t readouts, int64_t **list, int64_t *count)
 {
     int closest = 0;
-    int64_t n = 0;
+    LMR_HEAP LMR_NEW_ZEROS(unsigned char, listed, raw->info.acquisitions + 1);
     *count = 0;
     for (int64_t i = 0; i < raw->info.acquisitions; i++) {
         const int level = match_level(raw, i, g);
         if (level > closest) closest = level;
-        n += level > 0;
     }
-    LMR_ALLOCATE(*list, n + 1);
-    for (int64_t i = 0; i < raw->info.acquisitions && closest; i++) {
+    if (!closest) return LARMOR_OK;
+    LMR_ALLOCATE(*list, raw->info.acquisitions + 1);
+    for (int64_t i = 0; i < raw->info.acquisitions; i++) listed[i] = match_level(raw, i, g) == closest;
+    add_before_calibration(raw, g, readout, readouts, listed);
+    for (int64_t i = 0; i < raw->info.acquisitions; i++) {
         lmr_mrd_place centre;
-        if (match_level(raw, i, g) != closest || !centre_like(raw, i, &centre)) continue;
+        if (!listed[i] || !centre_like(raw, i, &centre)) continue;
         if (*count && raw->head[i].samples != raw->head[(*list)[0]].samples) continue;
         (*list)[(*count)++] = i;
     }
     return LARMOR_OK;
 }
 
-/* Between two navigators of one shot there is no line of the group. */
-static int is_next_shot(const int64_t *order, int64_t readouts, int64_t before, int64_t now)
+/* Between two navigators of one shot there is no line. */
+static int is_next_shot(const larmor_raw *raw, int64_t before, int64_t now)
 {
-    for (int64_t r = 0; r < readouts; r++)
-        if (order[r] > before && order[r] < now) return 1;
+    for (int64_t i = before + 1; i < now; i++)
+        if (is_line(raw, i)) return 1;
     return 0;
 }
 
-static larmor_status find_shots(const larmor_raw *raw, int group, const int64_t *list, int64_t count,
-                                larmor_navigators *out)
+/* The last shot before a readout, of navigators that match as closely as this; else the first such, or -1. */
+static int64_t shot_before(const larmor_raw *raw, const larmor_group *g, const larmor_navigators *of,
+                           const int64_t *list, int level, int64_t readout)
 {
-    const int64_t *order = raw->order + raw->first_in_order[group], readouts = raw->group[group].readouts;
+    int64_t shot = -1;
+    for (int64_t s = 0; s < of->shots; s++) {
+        const int64_t first = list[of->first[s]];
+        if (match_level(raw, first, g) < level) continue;
+        if (shot < 0 || first < readout) shot = s;
+    }
+    return shot;
+}
+
+static larmor_status find_shots(const larmor_raw *raw, int group, const int64_t *calibration, const int64_t *list,
+                                int64_t count, larmor_navigators *out)
+{
+    const larmor_group *g = &raw->group[group];
+    const int64_t *order = raw->order + raw->first_in_order[group], readouts = g->readouts;
+    int closest = 0;
     out->first = lmr_new(count + 1, sizeof *out->first);
     out->shot = lmr_new(readouts + 1, sizeof *out->shot);
-    if (!out->first || !out->shot) return LMR_NO_MEMORY();
-    for (int64_t n = 0; n < count; n++)
-        if (!n || is_next_shot(order, readouts, list[n - 1], list[n])) out->first[out->shots++] = n;
+    out->calibration_shot = lmr_new(out->calibration + 1, sizeof *out->calibration_shot);
+    if (!out->first || !out->shot || !out->calibration_shot) return LMR_NO_MEMORY();
+    for (int64_t n = 0; n < count; n++) {
+        const int level = match_level(raw, list[n], g);
+        if (level > closest) closest = level;
+        if (!n || is_next_shot(raw, list[n - 1], list[n])) out->first[out->shots++] = n;
+    }
     out->first[out->shots] = count;
-    for (int64_t r = 0; r < readouts; r++) {
-        out->shot[r] = 0;
-        for (int64_t s = 1; s < out->shots; s++)
-            if (list[out->first[s]] < order[r]) out->shot[r] = s;
+    for (int64_t r = 0; r < readouts; r++) out->shot[r] = shot_before(raw, g, out, list, closest, order[r]);
+    for (int64_t r = 0; r < out->calibration; r++) {
+        const int64_t shot = shot_before(raw, g, out, list, 1, calibration[r]);
+        out->calibration_shot[r] = shot >= 0 && list[out->first[shot]] < calibration[r] ? shot : -1;
     }
     return LARMOR_OK;
 }
@@ -116,18 +157,19 @@ larmor_status larmor_raw_navigators(const larmor_raw *raw, int group, const larm
     LMR_NEED(raw, grid, dev);
     if (group < 0 || group >= raw->info.groups)
         return LMR_FAIL(LARMOR_ERR_ARG, "raw: navigators: group %d, the file has %d", group, raw->info.groups);
-    int64_t *list = NULL, count = 0;
-    larmor_status st = find_navigators(raw, &raw->group[group], &list, &count);
-    if (!st && count) st = find_shots(raw, group, list, count, out);
+    LMR_HEAP int64_t *list = NULL, *calibration = NULL;
+    int64_t count = 0;
+    LMR_TRY(lmr_mrd_calibration(raw, group, &calibration, &out->calibration));
+    larmor_status st = find_navigators(raw, &raw->group[group], calibration, out->calibration, &list, &count);
+    if (!st && count) st = find_shots(raw, group, calibration, list, count, out);
     if (!st && count) st = fill(raw, grid, list, count, dev, out);
-    free(list);
-    if (st) larmor_navigators_free(out);
+    if (st || !count) larmor_navigators_free(out);
     return st;
 }
 
 void larmor_navigators_free(larmor_navigators *navigators)
 {
     if (!navigators) return;
-    LMR_FREE(navigators->kspace, navigators->traj, navigators->first, navigators->shot);
+    LMR_FREE(navigators->kspace, navigators->traj, navigators->first, navigators->shot, navigators->calibration_shot);
     *navigators = (larmor_navigators){0};
 }

@@ -112,6 +112,48 @@ WITH_SCAN(navigators_belong_to_the_lines_of_their_shot)
             assert_at_most(fabs(at[t + LINE * l] - at[t - 1 + LINE * l] - (l % 3 == 1 ? 1 : -1)), 1e-9);
 }
 
+/* A reference of its own navigators before, or after, the image's: neither's ghost is the other's. */
+static void expect_shots_of_reference(int is_first)
+{
+    static const space epi = {{LINE, LINES, 1}, {64, 48, 1}, {384, 144, 5}, {192, 144, 5}, "epi", ""};
+    const gradient flat = {1, 1000, 1, 100, 4};
+    double k[LINE];
+    scan *s = empty_scan(&epi);
+    place_samples(&flat, 0, k);
+    for (int part = 0; part < 2; part++) {
+        const int is_reference = part != is_first;
+        for (int l = 0; l < 3; l++) {
+            add_line(s, 24 + (l + 1) % 2, 0, k);
+            s->r[s->count - 1].head.flags |= LARMOR_ACQ_PHASE_CORRECTION;
+        }
+        for (int l = 0; l < LINES / 2; l++) {
+            add_line(s, l, 0, k);
+            ISMRMRD_AcquisitionHeader *head = &s->r[s->count - 1].head;
+            head->idx.kspace_encode_step_1 = (uint16_t)(is_reference ? LINES / 4 + l : 2 * l);
+            head->sample_time_us *= is_reference ? 2 : 1;
+            if (is_reference) head->flags |= LARMOR_ACQ_CALIBRATION;
+        }
+    }
+    write_scan(s);
+    free_scan(s);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
+    larmor_grid grid;
+    OWNED(larmor_navigators) n;
+    assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
+    assert_ok(larmor_raw_navigators(raw, 0, &grid, dev, &n));
+    assert_int_equal(n.shots, 2);
+    assert_true(n.first[0] == 0 && n.first[1] == 3 && n.first[2] == 6);
+    for (int r = 0; r < LINES / 2; r++) assert_int_equal(n.shot[r], is_first ? 1 : 0);
+    assert_int_equal(n.calibration, LINES / 2);
+    for (int r = 0; r < LINES / 2; r++) assert_int_equal(n.calibration_shot[r], is_first ? 0 : 1);
+}
+
+WITH_SCAN(navigators_of_a_reference_are_not_the_image_s)
+{
+    expect_shots_of_reference(1);
+    expect_shots_of_reference(0);
+}
+
 /* The largest distance between where samples are read and where they are. */
 static double error_along(const larmor_raw *raw, const gradient *g, int cut)
 {
