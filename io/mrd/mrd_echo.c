@@ -12,6 +12,7 @@
 
 /* Tuned on tests/io/test_mrd_echo.c and the Cartesian scans of larmor phantom. */
 #define MIN_ECHO_OVER_MEDIAN 4. /* energy of an echo over the median of its profile, else it is no evidence */
+#define MOST_OVER_NEIGHBOUR 10. /* energy of a sample or line over that of the larger neighbour that counts */
 #define STRONG_READOUT .02      /* energy over that of the strongest readout, of one that shows the echo */
 #define MIN_GAIN 2.             /* samples by which another way of counting must be nearer to the echo */
 #define MAX_OFF_FRACTION .33    /* and its distance from the echo, over that of what is preset */
@@ -65,18 +66,25 @@ static double median_of(const double *x, int64_t n)
     return median;
 }
 
+/* An object has its energy in neighbours, too: a spike, or a line that is loud, counts as so many times theirs. */
+static double among_neighbours(const double *energy, int64_t n, int64_t i)
+{
+    const double before = i > 0 ? energy[i - 1] : 0, after = i + 1 < n ? energy[i + 1] : 0;
+    return fmin(energy[i], MOST_OVER_NEIGHBOUR * fmax(before, after));
+}
+
 /* The place of the largest energy, between samples; NAN where it does not stand out. */
 static double find_peak(const double *energy, int64_t n, double *peak)
 {
     int64_t at = 0;
     for (int64_t i = 1; i < n; i++)
-        if (energy[i] > energy[at]) at = i;
-    *peak = energy[at];
+        if (among_neighbours(energy, n, i) > among_neighbours(energy, n, at)) at = i;
+    *peak = among_neighbours(energy, n, at);
     const double median = n > 2 ? median_of(energy, n) : -1;
     if (median < 0 || !(*peak >= MIN_ECHO_OVER_MEDIAN * median)) return NAN;
     const double before = at > 0 ? energy[at - 1] : 0;
     const double after = at + 1 < n ? energy[at + 1] : 0;
-    return (double)at + (after - before) / (before + *peak + after);
+    return (double)at + (after - before) / (before + energy[at] + after);
 }
 
 /* ---- along readouts ---- */

@@ -303,3 +303,25 @@ WITH_SCAN(the_centre_line_is_where_the_data_have_most_energy)
             assert_at_most(fabs(traj(&x)[2 * (int64_t)LINE * l + 1] - (l - (i == 1 ? 11 : 10))), 1e-9);
     }
 }
+
+/* A sample of four times the echo's size, or a line of noise of half of it. */
+WITH_SCAN(a_spike_or_a_loud_line_is_no_centre)
+{
+    for (int loud = 0; loud < 2; loud++) {
+        OWNED(scan) *s = empty_scan(&lines);
+        unsigned seed = 7;
+        for (int l = 0; l < LINES; l++) add_line(s, l, l, 0, 0, LINE / 2, 0);
+        for (int c = 0; c < COILS; c++)
+            for (int n = 0; n < 2 * LINE && loud; n++) {
+                seed = seed * 1664525u + 1013904223u;
+                data_of(s, 41)[n + 2 * LINE * c] += (float)(seed >> 8) / (1 << 24) - .5f;
+            }
+        if (!loud) data_of(s, 7)[2 * 101] += 4;
+        write_scan(s);
+        OWNED(larmor_raw) *raw = opened_with(NULL);
+        assert_null(strstr(larmor_raw_describe(raw).warnings, "center"));
+        OWNED(larmor_samples) x = samples_of(raw, 0, 0);
+        assert_at_most(fabs(traj(&x)[0] + LINE / 2.), 1e-9);
+        assert_at_most(fabs(traj(&x)[1] + LINES / 2.), 1e-9);
+    }
+}
