@@ -279,34 +279,73 @@ done:
     return st;
 }
 
-/* The weight from an image of the first set of maps, which covers nearly all of the object; its frequencies have the
- * circulant that the choice needs. Images with other numbers of samples choose for themselves. */
+/* The weight, and what is chosen with it, from images of which the job's are more: `one` is the job with other facts.
+ * The image of the run after the choice is not kept. */
+static larmor_status choose_by_others(lmr_job *job, lmr_job *one, const lmr_frame *frames, int count, double noise,
+                                      larmor_recon_report *result)
+{
+    lmr_settings settings = *job->settings;
+    larmor_recon_report first = *result;
+    larmor_array *x = NULL;
+    settings.opts.iters = 1;
+    settings.opts.tol = 0;
+    one->settings = &settings;
+    one->checkpoint = NULL;
+    job->events->trial = 1;
+    const larmor_status st = iterate(one, frames, count, noise, &x, &first);
+    job->events->trial = 0;
+    larmor_array_free(x);
+    LMR_TRY(st);
+    if (first.interrupted) return LMR_FAIL(LARMOR_STOPPED, "stopped by the caller while lambda was chosen");
+    job->found.decided.chosen = one->found.decided.chosen;
+    result->method = first.method;
+    lmr_method_take(job, first.method.name);
+    return LARMOR_OK;
+}
+
+/* By the first set of maps, which covers nearly all of the object; its frequencies have the circulant that the choice
+ * needs. Images with other numbers of samples choose for themselves. */
 static larmor_status choose_by_first_set(lmr_job *job, const lmr_frame *frame, double noise,
                                          larmor_recon_report *result)
 {
     lmr_scan_facts facts = *job->facts;
-    lmr_settings settings = *job->settings;
     lmr_job one = *job;
-    larmor_recon_report first = *result;
-    larmor_array *x = NULL;
     facts.sets = 0;
     facts.precondition = 0;
-    settings.opts.iters = 1; /* of the run after the choice, whose image is not kept */
-    settings.opts.tol = 0;
     one.facts = &facts;
-    one.settings = &settings;
-    one.checkpoint = NULL;
     LMR_TRY(lmr_one_of(job->found.maps.array, 0, &one.found.maps.array));
-    job->events->trial = 1;
-    const larmor_status st = iterate(&one, frame, 1, noise, &x, &first);
-    job->events->trial = 0;
-    LMR_FREE(x, one.found.maps.array);
-    LMR_TRY(st);
-    if (first.interrupted) return LMR_FAIL(LARMOR_STOPPED, "stopped by the caller while lambda was chosen");
-    job->found.decided.chosen = one.found.decided.chosen;
+    const larmor_status st = choose_by_others(job, &one, frame, 1, noise, result);
+    larmor_array_free(one.found.maps.array);
     job->found.decided.chosen.unit = 0;
-    result->method = first.method;
-    lmr_method_take(job, first.method.name);
+    return st;
+}
+
+/* Of bins along two dimensions, how many along the second one predict as all do: half of them (docs/records/gating.md,
+ * "The weight from half of the bins"); 0: all are needed. */
+static int bins_of_choice(const lmr_job *job, const lmr_frame *frames, int count)
+{
+    enum { LEAST_BINS = 4 };
+    const int *bins = job->facts->info.bins;
+    const int may = job->settings->joint && !job->settings->is_split && !job->facts->slabs && !job->facts->sets &&
+                    !job->facts->basis && !lmr_solves_coils(job) && job->settings->opts.tol == 0;
+    if (!may || bins[1] < LEAST_BINS || count != bins[0] * bins[1]) return 0;
+    return lmr_weight_origin(job, frames, count) == LARMOR_LAMBDA_FROM_DATA ? bins[1] / 2 : 0;
+}
+
+/* By the bins in the middle along the second dimension. The functional is a sum over bins, so that its weight is that of
+ * all of them. */
+static larmor_status choose_by_bins(lmr_job *job, const lmr_frame *frames, int count, int taken, double noise,
+                                    larmor_recon_report *result)
+{
+    lmr_scan_facts facts = *job->facts;
+    lmr_job one = *job;
+    const int *bins = job->facts->info.bins;
+    facts.info.bins[1] = taken;
+    one.facts = &facts;
+    lmr_log(job->events, "lambda: searched in %d of %d bins, those in the middle along the second dimension",
+            bins[0] * taken, count);
+    LMR_TRY(choose_by_others(job, &one, frames + bins[0] * ((bins[1] - taken) / 2), bins[0] * taken, noise, result));
+    lmr_weight_extend(job, frames, count);
     return LARMOR_OK;
 }
 
@@ -407,10 +446,13 @@ static larmor_status solve_frames(lmr_job *job, lmr_frame *frames, int count, la
     for (int i = 0; i < count; i++) LMR_TRY(larmor_sense_weigh(frames[i].weights, frames[i].samples.kspace));
     job->found.weight_conditions = lmr_weight_conditions_of(job, frames, count);
     const int by_first_set = job->facts->sets && lmr_weight_origin(job, frames, count) == LARMOR_LAMBDA_FROM_DATA;
-    if (by_first_set && before)
+    const int by_bins = bins_of_choice(job, frames, count);
+    if ((by_first_set || by_bins) && before)
         job->found.decided.chosen = before->chosen;
     else if (by_first_set)
         LMR_TRY(choose_by_first_set(job, frames, noise, result));
+    else if (by_bins)
+        LMR_TRY(choose_by_bins(job, frames, count, by_bins, noise, result));
     lmr_job finer;
     larmor_status st = lmr_partial_begin(job, frames, count, noise, &finer, result);
     if (!st && lmr_method_is_open(job, result) && result->partial_fourier == LARMOR_PARTIAL_POCS)
@@ -419,7 +461,8 @@ static larmor_status solve_frames(lmr_job *job, lmr_frame *frames, int count, la
     if (!st) st = lmr_partial_end(job, &finer, frames, count, x, result);
     lmr_partial_close(job, &finer);
     LMR_TRY(st);
-    if (by_first_set && result->lambda_from == LARMOR_LAMBDA_FROM_SCAN) result->lambda_from = LARMOR_LAMBDA_FROM_DATA;
+    if ((by_first_set || by_bins) && result->lambda_from == LARMOR_LAMBDA_FROM_SCAN)
+        result->lambda_from = LARMOR_LAMBDA_FROM_DATA;
     return LARMOR_OK;
 }
 

@@ -90,6 +90,11 @@ larmor_status lmr_weight_keep(lmr_job *job, const lmr_frame *frames, int count, 
     return LARMOR_OK;
 }
 
+void lmr_weight_extend(lmr_job *job, const lmr_frame *frames, int count)
+{
+    job->found.decided.chosen.data = data_of(job, frames, count);
+}
+
 int lmr_weight_holds(const lmr_job *job, const lmr_frame *frames, int count)
 {
     return data_of(job, frames, count) == job->found.decided.chosen.data;

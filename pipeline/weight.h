@@ -16,6 +16,9 @@ larmor_lambda_from lmr_weight_origin_of(const lmr_job *job, const lmr_weight *kn
 larmor_status lmr_weight_keep(lmr_job *job, const lmr_frame *frames, int count, larmor_op *A,
                               const larmor_array *noise, const larmor_recon_report *result);
 
+/* The kept weight, of some of these frames, is that of all of them. */
+void lmr_weight_extend(lmr_job *job, const lmr_frame *frames, int count);
+
 /* 1 if the kept weight is that of these frames as it is, since they have as many samples. */
 int lmr_weight_holds(const lmr_job *job, const lmr_frame *frames, int count);
 
