@@ -402,8 +402,7 @@ static larmor_status compare_given(trial *t, const lmr_job *job, const given *g)
     const larmor_status st = try_others(t, job, g);
     *g->factor = 1;
     if (st && st != LARMOR_STOPPED)
-        lmr_log(job->events, "opts.%s: not compared with the samples: %s", g->option,
-                larmor_last_error());
+        lmr_log(job->events, "opts.%s: not compared with the samples: %s", g->option, larmor_last_error());
     return st == LARMOR_STOPPED ? st : LARMOR_OK;
 }
 
