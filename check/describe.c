@@ -27,10 +27,10 @@ static larmor_status compare_by(comparison *compare, const larmor_samples *sampl
 /* Of the samples in the centre: real scans with good images leave up to 0.25. */
 #define MAX_UNEXPLAINED 0.30
 
-/* Of a candidate that the model has already. */
-static int is_in_model(const larmor_recon *r, const larmor_description *found)
+/* 1 if the model's phases, which are in no description, may be why none fits. */
+static int is_of_phases(const larmor_recon *r, const larmor_description *found)
 {
-    return lmr_physics_has_camera(&r->job) && !strcmp(found->name, "another phase of each readout");
+    return lmr_physics_has_camera(&r->job) && (found->is_clear || found->unexplained > MAX_UNEXPLAINED);
 }
 
 /* 1 if images are frames, which resolve what changes in the course of the scan. */
@@ -49,12 +49,12 @@ static larmor_status compare_off_grid(larmor_recon *r, const larmor_samples *sam
     if (found.reach == 0) {
         lmr_log(&r->events,
                 "description: not compared with others, as the centre of k-space is sampled too sparsely");
-    } else if (is_in_model(r, &found)) {
+    } else if (is_of_phases(r, &found)) {
         *explained = 1;
         lmr_log(&r->events,
-                "description: one image of each coil explains the samples within %.2g/FOV to a misfit of %.2g, with "
-                "another phase of each readout %.2g, which the model has",
-                found.reach, found.misfit, found.better);
+                "description: not compared with others, as one image of each coil without the model's phases leaves "
+                "a misfit of %.2g within %.2g/FOV",
+                found.misfit, found.reach);
     } else if (found.is_clear && !is_in_frames(r, &found)) {
         r->events.is_contradicted = 1;
         lmr_warn(&r->events,

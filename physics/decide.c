@@ -27,8 +27,8 @@
  * than they are worth, need CLEAR_LOG_ODDS. */
 #define LEAST_LOG_ODDS 1.
 #define LEAST_LOG_ODDS_AGAINST 2.
-/* The same for a warning of a map. */
-#define LEAST_LOG_ODDS_OF_MAP 10.
+/* The same for a warning of what was given. */
+#define LEAST_LOG_ODDS_OF_GIVEN 10.
 /* Of the better model's misfit over the other's: nearer ones differ by how well a flat prior suits the object, up to
  * .9998 where the map is right (docs/records/physics.md). */
 #define MAX_CLEAR_RATIO 0.998
@@ -44,8 +44,10 @@ enum { RADIUS = 2 };            /* voxels, of what is near */
  * error. */
 #define MOST_VALUES (INT64_C(1) << 21)
 #define LARGE_LEAST_RAD 0.5
-/* Of what a map leaves: objects that decay fit a smaller one a little better, .88 in 20 ms with a T2* of 30 ms. */
-#define MAX_RATIO_OF_MAP 0.8
+/* Of what a given map leaves: objects that decay fit a smaller one a little better, .88 in 20 ms with a T2* of
+ * 30 ms. */
+#define MAX_RATIO_OF_SIZE 0.8
+#define MAX_RATIO_OF_SIGN 0.985
 enum { TRIED_IMAGES = 64, TRIED_OF_PLACE = 2, PLACES = 1024 }; /* slices lie elsewhere, repetitions do not */
 /* Of the last steps, over the image: with 1e-3 log odds of scenes in 2D and 3D differ by less than 1 %. */
 #define MIN_REL_CHANGE 1e-2
@@ -359,55 +361,70 @@ static larmor_status decide_concomitant(trial *t, lmr_job *job)
     return lmr_physics_set_concomitant(o, t->facts, on);
 }
 
-/* ---- a map of the field ---- */
+/* ---- what was given: a map of the field, and phases of a camera ---- */
 
-static int explains_more(const trial *t, double as_given, double least)
-{
-    return log_odds(t, as_given, least) >= LEAST_LOG_ODDS_OF_MAP &&
-           least <= MAX_RATIO_OF_MAP * MAX_RATIO_OF_MAP * as_given;
-}
+typedef struct given {
+    double *factor; /* in the model */
+    int others;     /* of the table below, so many */
+    const char *option, *what, *taken;
+} given;
 
-/* The first is the quickest, and a map that is better than none is right. */
+/* The first is the quickest, and what is better than nothing is right. */
 static const struct {
-    double factor;
+    double factor, max_ratio;
     const char *text;
-} others[] = {{0, "left out"}, {-1, "with the other sign"}, {0.5 / M_PI, "divided by 2 pi, as if it were in rad/s"}};
+} others[] = {{0, MAX_RATIO_OF_SIZE, "left out"},
+              {-1, MAX_RATIO_OF_SIGN, "with the other sign"},
+              {0.5 / M_PI, MAX_RATIO_OF_SIZE, "divided by 2 pi, as if it were in rad/s"}};
 
-static larmor_status compare_maps(trial *t, const lmr_job *job)
+static larmor_status try_others(trial *t, const lmr_job *job, const given *g)
 {
-    lmr_physics *p = t->facts->physics;
     double as_given, least = INFINITY;
-    const char *text = "";
+    int best = 0;
     LMR_TRY(try_model(t, &as_given));
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    for (int i = 0; i < g->others; i++) {
         double own;
-        p->b0_factor = others[i].factor;
+        *g->factor = others[i].factor;
         LMR_TRY(try_model(t, &own));
         if (!i && own >= as_given) return LARMOR_OK;
-        if (own < least) text = others[i].text;
+        if (own < least) best = i;
         least = fmin(least, own);
     }
-    if (!explains_more(t, as_given, least)) return LARMOR_OK;
-    lmr_warn(
-        job->events,
-        "opts.b0: the samples fit the map better %s: misfit %.5g instead of %.5g. It is taken as it is, in Hz, for "
-        "phases exp(+2 pi i f t). Check its sign, its unit and its place, and the scan's dwell time.",
-        text, misfit(t, least), misfit(t, as_given));
+    if (log_odds(t, as_given, least) < LEAST_LOG_ODDS_OF_GIVEN) return LARMOR_OK;
+    if (least > pow(others[best].max_ratio, 2) * as_given) return LARMOR_OK;
+    lmr_warn(job->events, "opts.%s: the samples fit the %s better %s: misfit %.5g instead of %.5g. %s", g->option,
+             g->what, others[best].text, misfit(t, least), misfit(t, as_given), g->taken);
     return LARMOR_OK;
+}
+
+static larmor_status compare_given(trial *t, const lmr_job *job, const given *g)
+{
+    const larmor_status st = try_others(t, job, g);
+    *g->factor = 1;
+    if (st && st != LARMOR_STOPPED)
+        lmr_log(job->events, "opts.%s: not compared with the samples: %s", g->option, larmor_last_error());
+    return st == LARMOR_STOPPED ? st : LARMOR_OK;
 }
 
 static larmor_status check_map(trial *t, const lmr_job *job)
 {
+    const given map = {&t->facts->physics->b0_factor, 3, "b0", "map",
+                       "It is taken as it is, in Hz, for phases exp(+2 pi i f t). Check its sign, its unit and its "
+                       "place, and the scan's dwell time."};
     if (job->facts->info.dwell_us > MOST_DWELL_US)
         lmr_warn(
             job->events,
             "opts.b0: a sample takes %.3g ms by the header, which is long. Check that its sample_time_us is in us.",
             1e-3 * job->facts->info.dwell_us);
-    const larmor_status st = compare_maps(t, job);
-    t->facts->physics->b0_factor = 1;
-    if (st && st != LARMOR_STOPPED)
-        lmr_log(job->events, "opts.b0: the map is not compared with the samples: %s", larmor_last_error());
-    return st == LARMOR_STOPPED ? st : LARMOR_OK;
+    return compare_given(t, job, &map);
+}
+
+static larmor_status check_phases(trial *t, const lmr_job *job)
+{
+    const given phases = {&t->facts->physics->camera_factor, 2, "phase_terms", "phases",
+                          "They are taken as they are, in rad, for signals exp(-i phase). Check their sign, their "
+                          "axes and their times."};
+    return compare_given(t, job, &phases);
 }
 
 /* ---- both ---- */
@@ -415,6 +432,11 @@ static larmor_status check_map(trial *t, const lmr_job *job)
 static int has_map(const lmr_scan_facts *facts)
 {
     return facts->physics && facts->physics->b0.value;
+}
+
+static int has_phases(const lmr_scan_facts *facts)
+{
+    return facts->physics && facts->physics->terms;
 }
 
 /* What was not tried: images that move, have no maps, or are of a series with contrasts. */
@@ -431,6 +453,7 @@ static larmor_status compare(lmr_job *job, lmr_scan_facts *facts, int index)
     larmor_status st = open_trial(job, facts, index, &t);
     if (!st && facts->concomitant_rad > 0) st = decide_concomitant(&t, job);
     if (!st && has_map(facts)) st = check_map(&t, job);
+    if (!st && has_phases(facts)) st = check_phases(&t, job);
     job->events->stopped |= t.events.stopped;
     return st;
 }
@@ -450,13 +473,15 @@ static int takes_too_long(const lmr_job *job, const lmr_scan_facts *facts, int i
                         ", and the samples of so large an image are asked from 0.5 rad on alone");
     if (has_map(facts))
         lmr_log(job->events, "opts.b0: the map of so large an image is not compared with the samples");
+    if (has_phases(facts))
+        lmr_log(job->events, "opts.phase_terms: the phases of so large an image are not compared with the samples");
     return 1;
 }
 
 larmor_status lmr_model_compare(lmr_job *job, lmr_scan_facts *facts, const lmr_series *list)
 {
     const int asks = facts->concomitant_rad > 0, toeplitz = facts->toeplitz;
-    if (!asks && !has_map(facts)) return LARMOR_OK;
+    if (!asks && !has_map(facts) && !has_phases(facts)) return LARMOR_OK;
     if (list->groups && takes_too_long(job, facts, asks ? facts->concomitant_image : list->group[0]))
         return LARMOR_OK;
     if (!may_compare(job) || !list->groups) {

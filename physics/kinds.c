@@ -223,7 +223,7 @@ larmor_status lmr_add_camera(const lmr_scene *scene, lmr_term_list *list)
         if (is_linear(l) && !has_numbers(own, scene->count)) continue;
         LMR_TRY(lmr_term_add(scene, list, 0, &space, &time));
         for (int64_t i = 0; i < scene->voxels; i++) space[i] = h[i + scene->voxels * l];
-        for (int64_t j = 0; j < scene->count; j++) time[j] = -own[j];
+        for (int64_t j = 0; j < scene->count; j++) time[j] = -p->camera_factor * own[j];
     }
     return LARMOR_OK;
 }

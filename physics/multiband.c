@@ -493,7 +493,8 @@ static void warn(multiband *m, const larmor_multiband_header *h, const larmor_mu
             "where they lie.\n",
             m->step_mm);
     if (m->by_header) return;
-    lmr_multiband_compare(h, o, line, sizeof line);
+    const lmr_banded images = {m->inner, m->group, m->groups};
+    lmr_multiband_compare(h, o, &images, &m->phase, line, sizeof line);
     add_line(&m->info, "%s", line);
 }
 

@@ -148,8 +148,8 @@ static int differ(const larmor_multiband_header *h, const double *own, const lar
     return differs;
 }
 
-void lmr_multiband_compare(const larmor_multiband_header *header, const larmor_multiband_opts *opts, char *line,
-                           size_t room)
+void lmr_multiband_compare(const larmor_multiband_header *header, const larmor_multiband_opts *opts,
+                           const lmr_banded *images, const lmr_band_phases *given, char *line, size_t room)
 {
     double own[LARMOR_MOST_BANDS];
     larmor_multiband_opts of_header;
@@ -168,7 +168,7 @@ void lmr_multiband_compare(const larmor_multiband_header *header, const larmor_m
                                  ((int64_t)opts->shifts * of_header.shifts))
         snprintf(line, room, "multiband: the header has slices %s: %s.\n",
                  phases_of(&of_header, 0, phases, sizeof phases), taken);
-    else if (opts->phase && of_header.shifts)
+    else if (opts->phase && !lmr_band_phases_are(images, given, of_header.turns, of_header.shifts))
         snprintf(line, room, "multiband: the header has slices %s: those of each readout that are given are taken.\n",
                  phases_of(&of_header, 0, phases, sizeof phases));
 }

@@ -2,7 +2,7 @@
 #ifndef LMR_PHYSICS_MULTIBAND_HEADER_H
 #define LMR_PHYSICS_MULTIBAND_HEADER_H
 
-#include "larmor/multiband.h"
+#include "physics/multiband_phases.h"
 
 /* 1 if the offsets ascend and are equally far apart. */
 int lmr_multiband_is_even(const double *offset, int bands);
@@ -22,9 +22,10 @@ int lmr_multiband_has_reference(const larmor_source *inner, const larmor_multiba
 larmor_status lmr_multiband_of_header(const char *name, const larmor_multiband_header *header, int solid,
                                       double *offset, larmor_multiband_opts *opts);
 
-/* Where options and header differ, as a line of a warning; "" where they agree, or the header has nothing usable. */
-void lmr_multiband_compare(const larmor_multiband_header *header, const larmor_multiband_opts *opts, char *line,
-                           size_t room);
+/* Where options and header differ, as a line of a warning; "" where they agree, or the header has nothing usable.
+ * images, phases: of opts->phase. */
+void lmr_multiband_compare(const larmor_multiband_header *header, const larmor_multiband_opts *opts,
+                           const lmr_banded *images, const lmr_band_phases *phases, char *line, size_t room);
 
 /* What was taken, into info. reference: 1: each slice alone, 2: a volume of them, gives the coil maps. */
 void lmr_multiband_report(const larmor_multiband_opts *opts, int solid, int by_header, int reference,

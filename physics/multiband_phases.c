@@ -84,7 +84,8 @@ static double nearest_step(const lmr_band_phases *p, const double *phase, int64_
 static void take_row(lmr_band_phases *p, const double *phase, int64_t row)
 {
     const int middle = p->bands / 2;
-    const double step = p->rest ? nearest_step(p, phase, row) : phase[row + p->rows] - phase[row];
+    const double nearest = nearest_step(p, phase, row), own = phase[row + p->rows] - phase[row];
+    const double step = p->rest || fabs(within(own - nearest)) <= MAX_UNEVEN_PHASE ? nearest : own;
     p->even[2 * row] = phase[row + p->rows * middle];
     p->even[2 * row + 1] = step;
     for (int s = 0; s < p->bands && p->rest; s++)
@@ -106,6 +107,21 @@ static larmor_status take_rows(const double *phase, lmr_band_phases *p)
     if (!p->even || (!even && !p->rest)) return LMR_NO_MEMORY();
     for (int64_t row = 0; row < p->rows; row++) take_row(p, phase, row);
     return LARMOR_OK;
+}
+
+int lmr_band_phases_are(const lmr_banded *images, const lmr_band_phases *p, int turns, int shifts)
+{
+    if (!p->even || p->rest) return 0;
+    for (int i = 0; i < images->count; i++) {
+        const int64_t begin = p->begin[images->group[i]];
+        const int64_t next = i + 1 < images->count ? p->begin[images->group[i + 1]] : begin;
+        for (int64_t row = begin; row < (next > begin ? next : p->rows); row++) {
+            const double step = 2 * M_PI * turns / shifts * (double)(row - begin);
+            const double off = fabs(within(p->even[2 * row] - step * (p->bands / 2)));
+            if (fmax(off, fabs(within(p->even[2 * row + 1] - step))) > MAX_UNEVEN_PHASE) return 0;
+        }
+    }
+    return 1;
 }
 
 larmor_status lmr_band_phases_take(const lmr_banded *images, const larmor_array *phase, int bands,

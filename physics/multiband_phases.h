@@ -22,14 +22,17 @@ typedef struct lmr_banded {
     int count;
 } lmr_banded;
 
-/* Of an array [readouts, bands]. Where steps from slice to slice are not alike, those of kz are multiples of
- * 2 pi / bands, so that lines stay on the grid.
+/* Of an array [readouts, bands]. Steps of kz from slice to slice that are multiples of 2 pi / bands but for rounding
+ * become these, and so do all where steps are not alike, so that lines stay on the grid.
  *
  * Errors  LARMOR_ERR_SHAPE, LARMOR_ERR_NUMERIC. */
 larmor_status lmr_band_phases_take(const lmr_banded *images, const larmor_array *phase, int bands,
                                    lmr_band_phases *out);
 void lmr_band_phases_free(lmr_band_phases *phases);
 uint64_t lmr_band_phases_hash(const lmr_band_phases *phases, uint64_t hash);
+
+/* 1 if slice s of readout j of each image has the phase 2 pi turns s j / shifts. */
+int lmr_band_phases_are(const lmr_banded *images, const lmr_band_phases *phases, int turns, int shifts);
 
 /* Those of the source's images, which stay its own, and the number of the first readout of a group in them.
  *

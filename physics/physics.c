@@ -35,7 +35,7 @@ static larmor_status begin(const larmor_recon_opts *o, lmr_scan_facts *facts)
     p = calloc(1, sizeof *p);
     if (!p) return LMR_NO_MEMORY();
     facts->physics = p;
-    p->b0_factor = 1;
+    p->b0_factor = p->camera_factor = 1;
     p->opts = (larmor_off_resonance_opts){.segments = o->segments, .error = o->b0_error};
     p->has_start = o->readout_start_ms || facts->info.has_readout_start;
     p->start_s = 1e-3 * (o->readout_start_ms ? *o->readout_start_ms : facts->info.readout_start_ms);

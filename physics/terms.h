@@ -20,9 +20,9 @@ typedef struct lmr_placed_map {
 enum { LMR_KEPT_SUMS = 2 }; /* those of the plan and those of the last group */
 
 struct lmr_physics {
-    lmr_placed_map b0, t2star; /* Hz; ms */
-    double b0_factor;          /* that b0 is multiplied by: 1, but where another map is tried */
-    double *phase;             /* of a field camera, rad, [samples, readouts, terms], or NULL: */
+    lmr_placed_map b0, t2star;       /* Hz; ms */
+    double b0_factor, camera_factor; /* that b0 and phases are multiplied by: 1, but where others are tried */
+    double *phase;                   /* of a field camera, rad, [samples, readouts, terms], or NULL: */
     int64_t samples, readouts;
     int terms; /* of a camera, whose phases are those of the scan's rows where phase is NULL; 0: none */
     larmor_array *gradient_field; /* on the device, or NULL */

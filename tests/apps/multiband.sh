@@ -70,6 +70,38 @@ grep -q "^warning: multiband: the header has slices whose phases are 2 pi s j / 
 ! grep -q '^warning: multiband: phases of the other sign' err || fail "$last: neither sign is right: $(cat err)"
 expect 0 recon scan.h5 -o other.npy --force --maps maps.cfl --method cg --lambda 1e-3 --multiband -40,0,40 --multiband-phase caipi:-6
 grep -q '^warning: multiband: phases of the other sign explain the samples better: ' err || fail "$last: $(cat err)"
+
+# Phases in a file that are those of the header but for rounding and whole turns are no other ones, and lines stay on
+# the grid; others are a warning.
+cat >phases.py <<'X'
+import math, struct, sys
+readouts, slices, shifts, late = (int(word) for word in sys.argv[1:5])
+head = "{'descr': '<f4', 'fortran_order': True, 'shape': (%d, %d), }" % (readouts, slices)
+head += " " * ((54 - len(head)) % 64) + "\n"
+values = [math.remainder(2 * math.pi * s * (j + late) / shifts, 2 * math.pi) for s in range(slices) for j in range(readouts)]
+with open(sys.argv[5], "wb") as f:
+    f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack("<%df" % len(values), *values))
+X
+# in_file PLACES SHIFTS READOUTS OPTION...
+in_file() {
+    places=$1 shifts=$2 readouts=$3
+    shift 3
+    phantom "$@"
+    slices=$(($(printf %s "$places" | tr -dc , | wc -c) + 1))
+    expect 0 recon scan.h5 -o header.npy --force --maps maps.cfl --method cg --lambda 1e-3 --iters 10
+    "$PYTHON" phases.py "$readouts" "$slices" "$shifts" 0 phases.npy
+    expect 0 recon scan.h5 -o image.npy --force --maps maps.cfl --method cg --lambda 1e-3 --iters 10 --multiband "$places" --multiband-phase phases.npy
+    ! grep '^warning' err || fail "$last: phases of the file are those of the header"
+    expect 0 compare image.npy header.npy
+    nrmse_at_most 1e-4
+    "$PYTHON" phases.py "$readouts" "$slices" "$shifts" 1 phases.npy
+    expect 0 recon scan.h5 -o image.npy --force --maps maps.cfl --method cg --lambda 1e-3 --iters 10 --multiband "$places" --multiband-phase phases.npy
+    grep -q "^warning: multiband: the header has slices whose phases are 2 pi s j / $shifts: those of each readout that are given are taken\.\$" err ||
+        fail "$last: $(cat err)"
+}
+in_file -20,20 2 32 --multiband 2 --traj cartesian --snr 100
+in_file -40,0,40 6 16 --multiband 3 --traj spiral --readouts 16 --snr 30 --caipi 6
+
 expect 0 info scan.h5
 grep -q '^  multiband:    factor 3, dZ -40, 0, 40 mm, deltaKz -0.5, calibration other by encoding 0$' out || fail "$(cat out)"
 grep -q '^recon would make 1 image, ' out || fail "$(cat out)"
