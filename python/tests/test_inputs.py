@@ -34,7 +34,7 @@ def of_arrays(**more):
     (lambda: nufft.type2(POINTS, np.ma.masked_array(IMAGE, mask=IMAGE.real > 0)), larmor.ArgumentError,
      "modes: a masked array, whose mask larmor does not take; fill it, as by x.filled(0)"),
     (lambda: nufft.type1(POINTS, POINTS[:, 0], (6.5, 6)), larmor.ArgumentError,
-     "modes: got 6.5, expected whole numbers"),
+     "modes: got 6.5, expected a whole number"),
     (lambda: linop.Function(lambda x: x[:1], identity, SHAPE, SHAPE) @ IMAGE, larmor.ShapeError,
      "forward: returned shape (1, 6), expected an array of shape (6, 6)"),
     (lambda: linop.Function(identity, lambda x: None, SHAPE, SHAPE).H @ IMAGE, larmor.ShapeError,
