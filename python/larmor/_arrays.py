@@ -299,12 +299,23 @@ def put(target: Native, found: Any, by: str) -> None:
     target[...] = found
 
 
-def _numbers(x: Any, name: str) -> Any:
-    """An array of a number or of lists of them."""
-    try:
-        return np.asarray(x)
-    except ValueError:
-        raise ArgumentError(f"{name}: got lists of unequal lengths, expected those of an array") from None
+def readable(x: Any, name: str) -> Any:
+    """An array of numbers in this machine's order of bytes; one of a number or of lists of them."""
+    if isinstance(x, (str, bytes)):
+        raise ArgumentError(f"{name}: a text where an array is expected; larmor.read(FILE) reads the arrays of a "
+                            "file")
+    if x is None:
+        raise ArgumentError(f"{name}: got None, expected an array")
+    if not isinstance(x, np.ndarray):
+        if hasattr(x, "__dlpack__") or hasattr(x, "__cuda_array_interface__"):
+            return x
+        try:
+            x = np.asarray(x)
+        except ValueError:
+            raise ArgumentError(f"{name}: got lists of unequal lengths, expected an array") from None
+    if x.dtype.kind not in "biufc":
+        raise ArgumentError(f"{name}: got an array of {x.dtype}, expected numbers")
+    return x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
 
 
 def as_input(x: Native, dtype: DType | None = None, *, narrow: bool = False, name: str = "input") -> Native:
@@ -315,18 +326,10 @@ def as_input(x: Native, dtype: DType | None = None, *, narrow: bool = False, nam
     """
     if type(x) is np.ndarray and x.dtype == dtype and x.flags.c_contiguous:
         return x
-    if isinstance(x, (str, bytes)):
-        raise ArgumentError(f"{name}: a text where an array is expected; larmor.read(FILE) reads the arrays of a "
-                            "file")
-    if x is None:
-        raise ArgumentError(f"{name}: got None, expected an array")
+    x = readable(x, name)
     if isinstance(x, np.ndarray) and np.any(getattr(x, "mask", False)):
         raise ArgumentError(f"{name}: a masked array, whose mask larmor does not take; fill it, as by x.filled(0)")
-    if not (isinstance(x, np.ndarray) or hasattr(x, "__dlpack__") or hasattr(x, "__cuda_array_interface__")):
-        x = _numbers(x, name)
     kind = str(getattr(x, "dtype", ""))
-    if isinstance(x, np.ndarray) and x.dtype.kind not in "biufc":
-        raise ArgumentError(f"{name}: got an array of {x.dtype}, expected numbers")
     if dtype is not None and "complex" in kind and np.dtype(dtype).kind == "f":
         raise ArgumentError(f"{name}: got {kind.removeprefix('torch.')}, expected real numbers")
     if not narrow and dtype is not None:

@@ -217,6 +217,12 @@ def _stop_asked(user: Any) -> int:
     return 1 if _thread.raised is not None else 0
 
 
+def shown(value: Any) -> str:
+    """What was given, for a message of one line."""
+    line = " ".join(repr(value).split())
+    return line if len(line) <= 60 else f"{line[:57]}..."
+
+
 def number(name: str, value: Any, to: Callable[[Any], Any]) -> Any:
     """A number by `to`: operator.index for whole ones, of up to 64 bits, or float. Texts and truth values are none."""
     try:
@@ -228,7 +234,7 @@ def number(name: str, value: Any, to: Callable[[Any], Any]) -> Any:
         return found
     except (TypeError, ValueError, OverflowError):
         wanted = "a whole number" if to is operator.index else "a number"
-        raise ArgumentError(f"{name}: got {value!r}, expected {wanted}") from None
+        raise ArgumentError(f"{name}: got {shown(value)}, expected {wanted}") from None
 
 
 def answer_ctrl_c() -> None:

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from larmor import _arrays
 from larmor import nufft as _nufft
+from larmor._arguments import checked
 from larmor._arrays import Device, Native
 from larmor._library import (
     ArgumentError,
@@ -69,7 +70,9 @@ _Made = TypeVar("_Made", bound=Callable[..., Any])
 
 
 def _remembered(make: _Made) -> _Made:
-    """A function whose operator knows how it was made, by which it is pickled and copied."""
+    """A function whose arguments are checked and whose operator knows how it was made, by which it is pickled and
+    copied."""
+    make = checked(make)
 
     @functools.wraps(make)
     def call(*arguments: Any, **more: Any) -> Any:
