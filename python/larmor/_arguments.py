@@ -17,7 +17,7 @@ from larmor._library import ArgumentError, number, shown
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-_NUMBERS = {"int": operator.index, "float": float}
+_NUMBERS: dict[str, Callable[[Any], Any]] = {"int": operator.index, "float": float}
 _KNOWN = {"int", "float", "Sequence[int]", "Sequence[float]", "None"}
 _SIZES = ("shape", "in_shape", "out_shape", "image", "matrix")
 _SAMPLES = ("kspace", "traj")  # of which one that is not finite makes all that is found of them wrong

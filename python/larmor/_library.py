@@ -224,7 +224,7 @@ def shown(value: Any) -> str:
 
 
 def number(name: str, value: Any, to: Callable[[Any], Any]) -> Any:
-    """A number by `to`: operator.index for whole ones, of up to 64 bits, or float. Texts and truth values are none."""
+    """A number by `to`: operator.index for whole ones of up to 64 bits, or float. Texts and truth values are none."""
     try:
         if isinstance(value, (str, bytes, bool)):
             raise TypeError

@@ -44,10 +44,10 @@ def choice(table: dict[str, int], name: str, what: str) -> int:
         raise ArgumentError(f"{what}: got {name!r}, expected one of {', '.join(table)}") from None
 
 
-def options(kind: int, modes: int | Sequence[int], *, batch: int = 0, tol: float | None = None, sign: int | None = None,
-            dtype: DType = np.complex64, mode_order: str = "centred", upsample: float = 0, width: int = 0,
-            threads: int = 0, max_batch: int = 0, precompute: str = "auto", precompute_memory: int = 0,
-            effort: str = "estimate", both_directions: bool = False) -> Any:
+def options(kind: int, modes: int | Sequence[int], *, batch: int = 0, tol: float | None = None,
+            sign: int | None = None, dtype: DType = np.complex64, mode_order: str = "centred", upsample: float = 0,
+            width: int = 0, threads: int = 0, max_batch: int = 0, precompute: str = "auto",
+            precompute_memory: int = 0, effort: str = "estimate", both_directions: bool = False) -> Any:
     """A larmor_nufft_opts. None and zeros are defaults, as in C."""
     opts = ffi.new("larmor_nufft_opts *")
     opts.size = ffi.sizeof("larmor_nufft_opts")
@@ -61,8 +61,8 @@ def options(kind: int, modes: int | Sequence[int], *, batch: int = 0, tol: float
         raise ArgumentError(f"sign: got {sign!r}, expected -1 or 1")
     if tol is not None and not 0 < number("tol", tol, float) < 1:
         raise ArgumentError(f"tol: got {tol}, expected 0 < tol < 1")
-    whole = {"type": kind, "batch": batch, "sign": 0 if sign is None else int(sign), "width": width, "threads": threads,
-             "max_batch": max_batch, "precompute_memory": precompute_memory}
+    whole = {"type": kind, "batch": batch, "sign": 0 if sign is None else int(sign), "width": width,
+             "threads": threads, "max_batch": max_batch, "precompute_memory": precompute_memory}
     for name, value in whole.items():
         try:
             setattr(opts, name, number(name, value, operator.index))
