@@ -54,6 +54,10 @@ def _accepted(name: str, annotation: str, value: Any) -> Any:
     kinds = annotation.split(" | ")
     if value is None and "None" in kinds:
         return value
+    if "Mapping[str, float]" in kinds and not isinstance(value, Mapping):
+        kinds.remove("Mapping[str, float]")
+    if annotation == "Operator" and name != "A" and not hasattr(value, "in_shape"):  # solvers take any as A
+        raise ArgumentError(f"{name}: got {shown(value)}, expected an operator of larmor.linop")
     for word, to in _NUMBERS.items() if _KNOWN.issuperset(kinds) else ():
         several = f"Sequence[{word}]" in kinds
         if word in kinds and not (several and hasattr(value, "__iter__") and np.ndim(value)):
