@@ -11,7 +11,6 @@ typedef long long ll;
 /* Of warnings (docs/reference/findings.md). Not measured. */
 #define MIN_READOUTS_PART .95    /* of the readouts of the other images: fewer are not all */
 #define MAX_DISCARDED_PART .25   /* of the samples of a readout */
-#define MIN_NOISE_PER_COIL 5     /* samples of noise for each coil */
 #define DIRECTION_TOLERANCE 1e-2 /* that a direction's length, or the product of two, may be off */
 #define MAX_DISTANCE_MM 1e-2     /* of readouts of one image from each other */
 
@@ -22,11 +21,6 @@ static void check_noise(const larmor_raw_info *info, lmr_findings *f)
     if (!info->noise && info->coils > 1)
         lmr_note(f, LARMOR_NOTE, "noise-scan",
                  "no noise scan: the %d coils are not whitened. Flag noise readouts as such (bit 19).", info->coils);
-    if (info->noise && info->noise_samples < (int64_t)MIN_NOISE_PER_COIL * info->coils)
-        lmr_note(
-            f, LARMOR_WARNING, "noise-scan",
-            "the noise scan has %lld samples for %d coils, at least %lld expected: opts.no_whitening may be better.",
-            (ll)info->noise_samples, info->coils, (ll)MIN_NOISE_PER_COIL * info->coils);
     if (info->noise && (info->dwell_us == 0 || info->noise_dwell_us == 0))
         lmr_note(f, LARMOR_WARNING, "noise-scan",
                  "the time per sample is missing in %s: the noise is taken to have the bandwidth of the data.",

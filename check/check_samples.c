@@ -7,6 +7,7 @@
 
 #include "check/coil_change.h"
 #include "check/findings.h"
+#include "check/noise_scan.h"
 #include "check/sample_faults.h"
 #include "core/owned.h"
 #include "core/select.h"
@@ -281,9 +282,12 @@ static larmor_status check_whitening(larmor_source *source, const view *v, const
 {
     LMR_OWNED(larmor_array) *noise = NULL, *W = NULL, *copy = NULL;
     double level = 0;
+    char line[512];
     larmor_status st;
     LMR_OR(done, lmr_source_noise(source, dev, &noise));
     if (!noise) goto done;
+    LMR_OR(done, lmr_noise_scan_describe(noise, info->noise, line, sizeof line));
+    if (*line) lmr_note(f, LARMOR_WARNING, "noise-scan", "%s", line);
     const int timed = info->dwell_us > 0 && info->noise_dwell_us > 0;
     st = larmor_noise_whitening(noise,
                                 sqrt(timed ? info->dwell_us / info->noise_dwell_us * info->noise_bandwidth : 1), &W);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "check/describe.h"
+#include "check/noise_scan.h"
 #include "core/array.h"
 #include "core/owned.h"
 #include "physics/decide.h"
@@ -37,7 +38,10 @@ static larmor_status make_whitening(larmor_recon *r)
     LMR_TRY(lmr_enter(&r->events, "whitening"));
     LMR_TRY(lmr_source_noise(r->facts.source, r->facts.dev, &noise));
     if (!noise) return LARMOR_OK;
-    larmor_status st = lmr_scale_samples(&r->job, noise);
+    char line[512];
+    larmor_status st = lmr_noise_scan_describe(noise, info->noise, line, sizeof line);
+    if (!st && *line) lmr_warn(&r->events, "%s", line);
+    if (!st) st = lmr_scale_samples(&r->job, noise);
     r->facts.noise_scale = r->job.found.scale;
     lmr_scale_begin(&r->job);
     const int known = info->dwell_us > 0 && info->noise_dwell_us > 0;

@@ -134,8 +134,9 @@ larmor_status lmr_mrd_check_samples(larmor_raw *raw, int drop_nonfinite);
 void lmr_mrd_count_zeros(larmor_raw *raw, int64_t i);
 larmor_status lmr_mrd_leave_out_zeros(larmor_raw *raw);
 
-/* mrd_complete.c: fields of view that the header states in metres become mm, with a warning. */
-void lmr_mrd_metres_to_mm(larmor_raw *raw);
+/* mrd_complete.c: fields of view that the header states in metres, or encodedSpace in another unit than reconSpace,
+ * become mm, with a warning; so is one that no scanner has. */
+void lmr_mrd_fov_to_mm(larmor_raw *raw);
 /* Fill in what the header leaves out, with a warning each, and check the grids; units as for lmr_mrd_find_trajectory.
  * Fails with LARMOR_ERR_FORMAT where readouts without a trajectory need what is missing. */
 larmor_status lmr_mrd_complete(larmor_raw *raw, const char *units);

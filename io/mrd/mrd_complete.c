@@ -7,6 +7,10 @@
 
 #define EXTENDED 8    /* an axis of a larger matrix has an extent; others are a slice */
 #define METRES_UP 1.5 /* no scanner sees more metres, no image of a larger matrix fewer millimetres */
+/* Both fields of view and both voxels of encodedSpace and reconSpace differ by this factor, the same way, only by a
+ * mistake: oversampling is of one of them, and so is interpolation. */
+#define MIN_CONTRADICTION 4.0
+#define MAX_FROM_TEN 0.2 /* of the decimal logarithm of that factor from a power of ten, for another unit */
 
 /* "encoding 2: " if there are several. */
 static lmr_text of_encoding(const larmor_raw *raw, int encoding)
@@ -48,17 +52,88 @@ static int from_metres(const int64_t matrix[3], double fov[3])
     return largest > 0;
 }
 
-void lmr_mrd_metres_to_mm(larmor_raw *raw)
+static void take_metres(larmor_raw *raw, int encoding)
+{
+    larmor_encoding *e = &raw->header.encoding[encoding].space;
+    const int64_t *recon_matrix = e->recon_matrix[0] ? e->recon_matrix : e->matrix;
+    const lmr_text said = fov_text(e->fov_mm), recon_said = fov_text(e->recon_fov_mm);
+    const int encoded = from_metres(e->matrix, e->fov_mm), recon = from_metres(recon_matrix, e->recon_fov_mm);
+    if (encoded || recon)
+        lmr_mrd_warn(raw, "%s%sfield of view %s is taken to be in metres: %s mm.", of_encoding(raw, encoding).s,
+                     encoded ? "" : "reconSpace ", encoded ? said.s : recon_said.s,
+                     fov_text(encoded ? e->fov_mm : e->recon_fov_mm).s);
+}
+
+/* ---- units that differ between the spaces ---- */
+
+/* The decimal logarithm of how many times larger encodedSpace's numbers are along axis d, 0 unless that is a mistake;
+ * oversampling and interpolation may be in it. */
+static double tens_between(const larmor_encoding *e, int d)
+{
+    if (e->matrix[d] <= EXTENDED || e->recon_matrix[d] <= EXTENDED || !(e->fov_mm[d] > 0 && e->recon_fov_mm[d] > 0))
+        return 0;
+    const double fov = log10(e->fov_mm[d] / e->recon_fov_mm[d]);
+    const double voxel = fov + log10((double)e->recon_matrix[d] / (double)e->matrix[d]);
+    if (fov * voxel < 0 || fmin(fabs(fov), fabs(voxel)) < log10(MIN_CONTRADICTION)) return 0;
+    return (fov + voxel) / 2;
+}
+
+/* The larger number is wrong where no scanner sees so much, else the smaller one. A slice is in the unit of the
+ * axes. */
+static void reconcile(larmor_raw *raw, int encoding)
+{
+    larmor_encoding *e = &raw->header.encoding[encoding].space;
+    const lmr_text said = fov_text(e->fov_mm), recon_said = fov_text(e->recon_fov_mm);
+    double tens = 0;
+    int is_unit = 1;
+    for (int d = 0; d < 3; d++) {
+        const double along = tens_between(e, d);
+        is_unit &= along == 0 || fabs(along - round(along)) <= MAX_FROM_TEN;
+        is_unit &= along == 0 || tens == 0 || round(along) == round(tens);
+        if (along != 0) tens = along;
+    }
+    if (tens == 0) return;
+    if (!is_unit) {
+        lmr_mrd_warn(raw, "%sfields of view of encodedSpace, %s mm, and of reconSpace, %s mm, contradict each other.",
+                     of_encoding(raw, encoding).s, said.s, recon_said.s);
+        return;
+    }
+    double *large = tens > 0 ? e->fov_mm : e->recon_fov_mm;
+    double *small = tens > 0 ? e->recon_fov_mm : e->fov_mm;
+    const int is_large = fmax(large[0], large[1]) > 1e3 * METRES_UP;
+    double *wrong = is_large ? large : small;
+    const double factor = pow(10, is_large ? -fabs(round(tens)) : fabs(round(tens)));
+    for (int d = 0; d < 3; d++) {
+        const int is_extended = e->matrix[d] > EXTENDED && e->recon_matrix[d] > EXTENDED;
+        if (is_extended ? tens_between(e, d) != 0 : round(log10(large[d] / small[d])) == fabs(round(tens)))
+            wrong[d] *= factor;
+    }
+    lmr_mrd_warn(raw,
+                 "%sfields of view of encodedSpace, %s mm, and of reconSpace, %s mm, contradict each other: %s is "
+                 "taken to be in another unit, %s mm.",
+                 of_encoding(raw, encoding).s, said.s, recon_said.s,
+                 wrong == e->fov_mm ? "encodedSpace" : "reconSpace", fov_text(wrong).s);
+}
+
+static void judge_size(larmor_raw *raw, int encoding)
+{
+    const larmor_encoding *e = &raw->header.encoding[encoding].space;
+    int is_large = 0;
+    for (int d = 0; d < 3; d++) is_large |= e->recon_matrix[d] > EXTENDED && e->recon_fov_mm[d] > 1e3 * METRES_UP;
+    if (is_large)
+        lmr_mrd_warn(
+            raw,
+            "%sreconSpace field of view %s mm is more than a scanner sees: in another unit, voxels and places "
+            "of the images are wrong by its factor.",
+            of_encoding(raw, encoding).s, fov_text(e->recon_fov_mm).s);
+}
+
+void lmr_mrd_fov_to_mm(larmor_raw *raw)
 {
     for (int i = 0; i < raw->header.encodings; i++) {
-        larmor_encoding *e = &raw->header.encoding[i].space;
-        const int64_t *recon_matrix = e->recon_matrix[0] ? e->recon_matrix : e->matrix;
-        const lmr_text said = fov_text(e->fov_mm), recon_said = fov_text(e->recon_fov_mm);
-        const int encoded = from_metres(e->matrix, e->fov_mm), recon = from_metres(recon_matrix, e->recon_fov_mm);
-        if (encoded || recon)
-            lmr_mrd_warn(raw, "%s%sfield of view %s is taken to be in metres: %s mm.", of_encoding(raw, i).s,
-                         encoded ? "" : "reconSpace ", encoded ? said.s : recon_said.s,
-                         fov_text(encoded ? e->fov_mm : e->recon_fov_mm).s);
+        take_metres(raw, i);
+        reconcile(raw, i);
+        judge_size(raw, i);
     }
 }
 

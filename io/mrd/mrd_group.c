@@ -11,6 +11,9 @@
 
 /* Samples for a voxel. Images with fewer show that a counter beyond its limits is wrong. */
 #define FEWEST_SAMPLES (1. / 20)
+/* Samples of one readout for each voxel of the longest axis. A line through k-space has no more, a single-shot image
+ * has, from 16 x 16 on and undersampled by 4 as well. */
+#define LINE_SAMPLES 4
 
 static const char *const counter_names[LMR_COUNTERS] = {"kspace_encode_step_1",
                                                         "kspace_encode_step_2",
@@ -106,9 +109,21 @@ static double voxels_of(const larmor_raw *raw, int encoding)
     return (double)n[0] * (double)n[1] * (double)n[2];
 }
 
+/* 1 if each image is a line through k-space, where that is no image. */
+static int are_lines(const larmor_raw *raw, int encoding, const content *c)
+{
+    const int64_t *n = raw->header.encoding[encoding].space.matrix;
+    const int64_t longest = n[0] > n[1] ? n[0] : n[1];
+    const int64_t samples = c->samples / c->images;
+    return c->images == c->readouts && samples <= LINE_SAMPLES * longest &&
+           2. * (double)samples < voxels_of(raw, encoding);
+}
+
 static int too_few_samples(const larmor_raw *raw, int encoding, const content *c)
 {
-    return c->images > 1 && (double)c->samples < FEWEST_SAMPLES * voxels_of(raw, encoding) * (double)c->images;
+    if (c->images < 2) return 0;
+    const double fewest = FEWEST_SAMPLES * voxels_of(raw, encoding) * (double)c->images;
+    return (double)c->samples < fewest || are_lines(raw, encoding, c);
 }
 
 static int makes_images(int counter)

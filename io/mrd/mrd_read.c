@@ -149,7 +149,7 @@ larmor_status lmr_mrd_copy_header(const larmor_raw *from, larmor_raw *raw)
 larmor_status lmr_mrd_check_grids(larmor_raw *raw)
 {
     larmor_grid grid;
-    lmr_mrd_metres_to_mm(raw);
+    lmr_mrd_fov_to_mm(raw);
     for (int e = 0; e < raw->header.encodings; e++)
         if (is_complete(&raw->header.encoding[e].space)) LMR_TRY(lmr_mrd_grid(raw, e, NULL, &grid));
     return LARMOR_OK;

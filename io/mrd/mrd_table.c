@@ -427,6 +427,58 @@ static void choose_coils(larmor_raw *raw, const findings *f)
     info->dead_coils = raw->channels - info->coils;
 }
 
+/* 1 if all imaging samples are real: receivers give complex numbers. */
+static int is_real(const larmor_raw *raw)
+{
+    for (int64_t i = 0; i < raw->info.acquisitions; i++) {
+        const lmr_mrd_head *h = &raw->head[i];
+        if (!(raw->readout[i].use & LMR_IMAGING)) continue;
+        const float *x = raw->data + raw->readout[i].data;
+        for (int64_t s = 0; s < (int64_t)h->samples * h->channels; s++)
+            if (x[2 * s + 1] != 0) return 0;
+    }
+    return 1;
+}
+
+/* The first kept channel that has the samples of channel c in readout i, or c itself. */
+static int first_like(const larmor_raw *raw, int64_t i, const unsigned char *alive, int c)
+{
+    const lmr_mrd_head *h = &raw->head[i];
+    const size_t numbers = 2 * (size_t)h->samples;
+    const float *x = raw->data + raw->readout[i].data;
+    int like = 0;
+    while (like < c &&
+           (!alive[like] || memcmp(x + numbers * (size_t)like, x + numbers * (size_t)c, numbers * sizeof *x) != 0))
+        like++;
+    return like;
+}
+
+/* Of one coil nothing is said: its samples are real where the object is symmetric. */
+static void judge_channels(larmor_raw *raw, const unsigned char *alive)
+{
+    int copies = 0, copy = 0, of = 0;
+    int64_t i = 0;
+    if (raw->info.coils < 2) return;
+    if (is_real(raw))
+        lmr_mrd_warn(raw,
+                     "all samples of %d channels are real numbers, which no receiver gives: the imaginary parts, or "
+                     "the phase, are lost, and so is the image.",
+                     raw->channels);
+    while (!(raw->readout[i].use & LMR_IMAGING)) i++;
+    for (int c = raw->channels - 1; c > 0; c--) {
+        const int like = alive[c] ? first_like(raw, i, alive, c) : c;
+        if (like == c) continue;
+        copies++;
+        copy = c;
+        of = like;
+    }
+    if (copies)
+        lmr_mrd_warn(raw,
+                     "%d of %d channels have the samples of another one, channel %d those of channel %d: they are no "
+                     "coils of their own.",
+                     copies, raw->channels, copy, of);
+}
+
 typedef struct looking {
     larmor_raw *raw;
     int drop_nonfinite;
@@ -501,5 +553,6 @@ larmor_status lmr_mrd_check_samples(larmor_raw *raw, int drop_nonfinite)
     raw->info.channels = raw->channels;
     raw->info.magnitude = f.imaging_peak;
     choose_coils(raw, &f);
+    judge_channels(raw, f.alive);
     return LARMOR_OK;
 }

@@ -145,7 +145,9 @@ def device(spec: str | Device | None = None) -> Device:
     """The handle of a device, opened once, of a GPU once in each thread; None: all of the processor's cores."""
     if isinstance(spec, Device):
         return spec
-    spec = spec or "cpu"
+    spec = "cpu" if spec is None else spec
+    if not isinstance(spec, str):
+        raise ArgumentError(f"device: got {spec!r}, expected a text such as \"cpu:4\", or a larmor.Device")
     found = _processors.get(spec) or _devices.opened.get(spec)
     if found is None:
         answer_ctrl_c()
@@ -297,6 +299,25 @@ def put(target: Native, found: Any, by: str) -> None:
     target[...] = found
 
 
+def readable(x: Any, name: str) -> Any:
+    """An array of numbers in this machine's order of bytes; one of a number or of lists of them."""
+    if isinstance(x, (str, bytes)):
+        raise ArgumentError(f"{name}: a text where an array is expected; larmor.read(FILE) reads the arrays of a "
+                            "file")
+    if x is None:
+        raise ArgumentError(f"{name}: got None, expected an array")
+    if not isinstance(x, np.ndarray):
+        if hasattr(x, "__dlpack__") or hasattr(x, "__cuda_array_interface__"):
+            return x
+        try:
+            x = np.asarray(x)
+        except ValueError:
+            raise ArgumentError(f"{name}: got lists of unequal lengths, expected an array") from None
+    if x.dtype.kind not in "biufc":
+        raise ArgumentError(f"{name}: got an array of {x.dtype}, expected numbers")
+    return x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
+
+
 def as_input(x: Native, dtype: DType | None = None, *, narrow: bool = False, name: str = "input") -> Native:
     """An array that larmor can read: of this dtype and contiguous; a copy only where it is not.
 
@@ -305,13 +326,12 @@ def as_input(x: Native, dtype: DType | None = None, *, narrow: bool = False, nam
     """
     if type(x) is np.ndarray and x.dtype == dtype and x.flags.c_contiguous:
         return x
-    if isinstance(x, (str, bytes)):
-        raise ArgumentError(f"{name}: a text where an array is expected; larmor.read(FILE) reads the arrays of a "
-                            "file")
-    if x is None:
-        raise ArgumentError(f"{name}: got None, expected an array")
+    x = readable(x, name)
     if isinstance(x, np.ndarray) and np.any(getattr(x, "mask", False)):
         raise ArgumentError(f"{name}: a masked array, whose mask larmor does not take; fill it, as by x.filled(0)")
+    kind = str(getattr(x, "dtype", ""))
+    if dtype is not None and "complex" in kind and np.dtype(dtype).kind == "f":
+        raise ArgumentError(f"{name}: got {kind.removeprefix('torch.')}, expected real numbers")
     if not narrow and dtype is not None:
         refuse_narrower(x, dtype, name)
     if _is_torch(x):
@@ -339,7 +359,7 @@ def as_input(x: Native, dtype: DType | None = None, *, narrow: bool = False, nam
     if dtype is None:
         dtype = np.asarray(x).dtype
         if dtype not in _TO_LARMOR:
-            dtype = np.result_type(dtype, np.float64)
+            dtype = np.dtype(np.complex128 if dtype.kind == "c" else np.float64)
     return np.asarray(x, dtype=dtype, order="C")
 
 

@@ -11,7 +11,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from larmor import _arrays, _scan, _structs
+from larmor import _arguments, _arrays, _scan, _structs
 from larmor._arrays import Device
 from larmor._library import ArgumentError, Turns, answer_ctrl_c, check, created, ffi, lib, text
 from larmor._scan import flipped, out_array
@@ -840,3 +840,6 @@ def write_scan(path: Path, scan: Any, *, force: bool = False, description: str |
             check(lib.larmor_raw_finish(writer))
         finally:
             ffi.release(writer)
+
+
+_arguments.check_all(globals())

@@ -7,6 +7,7 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 import pathlib
 import re
@@ -214,6 +215,26 @@ def _on_signal(kind: Any, raised: BaseException, trace: Any) -> int:
 @ffi.callback("int(void *)", error=1, onerror=_on_signal)  # type: ignore[untyped-decorator]
 def _stop_asked(user: Any) -> int:
     return 1 if _thread.raised is not None else 0
+
+
+def shown(value: Any) -> str:
+    """What was given, for a message of one line."""
+    line = " ".join(repr(value).split())
+    return line if len(line) <= 60 else f"{line[:57]}..."
+
+
+def number(name: str, value: Any, to: Callable[[Any], Any]) -> Any:
+    """A number by `to`: operator.index for whole ones of up to 64 bits, or float. Texts and truth values are none."""
+    try:
+        if isinstance(value, (str, bytes, bool)):
+            raise TypeError
+        found = to(value)
+        if to is operator.index and not -2**63 <= found < 2**63:
+            raise OverflowError
+        return found
+    except (TypeError, ValueError, OverflowError):
+        wanted = "a whole number" if to is operator.index else "a number"
+        raise ArgumentError(f"{name}: got {shown(value)}, expected {wanted}") from None
 
 
 def answer_ctrl_c() -> None:

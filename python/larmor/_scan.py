@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from larmor import _arrays, _structs
+from larmor import _arguments, _arrays, _structs
 from larmor._arrays import Device
 from larmor._library import ArgumentError, ShapeError, answer_ctrl_c, check, created, ffi, lib, message, text
 from larmor.typing import Array, ArrayLike, Complexes, DType, Floats, Numbers, Path
@@ -825,3 +825,6 @@ def coil_maps(kspace: ArrayLike, traj: ArrayLike, shape: Sequence[int], *, weigh
     check(lib.larmor_coils_estimate(_arrays.wrap(samples, on), _arrays.wrap(_arrays.as_input(flipped(traj)), on), w,
                                     _arrays.shape_of(tuple(shape)), opts, out, ffi.NULL))
     return _arrays.to_numpy(out[0])
+
+
+_arguments.check_all(globals())

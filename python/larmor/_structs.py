@@ -100,7 +100,8 @@ def fill(struct: Any, options: Mapping[str, Any], on: Device | None = None, keep
         elif member.kind == "array" and member.item.cname == "char":
             setattr(struct, name, str(value).encode())
         elif member.kind == "array":
-            setattr(struct, name, _numbers(member, name, value))
+            what = "numbers" if member.item.cname in ("double", "float") else "whole numbers"
+            _set(struct, name, _numbers(member, name, value), f"got {value!r}, expected {what}")
         elif member.kind == "pointer":
             setattr(struct, name, _pointer(member, name, value, on, keep))
         else:
@@ -108,11 +109,15 @@ def fill(struct: Any, options: Mapping[str, Any], on: Device | None = None, keep
 
 
 def _set_number(struct: Any, name: str, value: Any, kind: Any) -> None:
+    what = "a number" if kind.cname in ("double", "float") else "a whole number, True or False"
+    _set(struct, name, value, f"got {value!r}, expected {what}")
+
+
+def _set(struct: Any, name: str, value: Any, otherwise: str) -> None:
     try:
         setattr(struct, name, value)
-    except (TypeError, OverflowError) as raised:
-        what = "a number" if kind.cname in ("double", "float") else "a whole number, True or False"
-        raise ArgumentError(in_pythons_words(f"opts.{name}: got {value!r}, expected {what}")) from raised
+    except (TypeError, ValueError, OverflowError) as raised:
+        raise ArgumentError(in_pythons_words(f"opts.{name}: {otherwise}")) from raised
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

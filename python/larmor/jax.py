@@ -236,11 +236,7 @@ def _accepted(how: _How, dtype: str) -> _How:
 def _number(name: str, value: Any, to: Callable[[Any], Any]) -> Any:
     if isinstance(value, jax.core.Tracer):
         raise ArgumentError(f"{name}: traced by JAX, expected a number of Python; name it in static_argnames of jit")
-    try:
-        return to(value) if not isinstance(value, str) else to(None)
-    except (TypeError, ValueError):
-        wanted = "a whole number" if to is operator.index else "a number"
-        raise ArgumentError(f"{name}: got {value!r}, expected {wanted}") from None
+    return _library.number(name, value, to)
 
 
 def _how(kind: int, modes: Sequence[int], x: Array, *, tol: float = 1e-5, sign: int | None = None,

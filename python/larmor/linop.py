@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from larmor import _arrays
 from larmor import nufft as _nufft
+from larmor._arguments import checked
 from larmor._arrays import Device, Native
 from larmor._library import (
     ArgumentError,
@@ -69,7 +70,9 @@ _Made = TypeVar("_Made", bound=Callable[..., Any])
 
 
 def _remembered(make: _Made) -> _Made:
-    """A function whose operator knows how it was made, by which it is pickled and copied."""
+    """A function whose arguments are checked and whose operator knows how it was made, by which it is pickled and
+    copied."""
+    make = checked(make)
 
     @functools.wraps(make)
     def call(*arguments: Any, **more: Any) -> Any:
@@ -575,8 +578,8 @@ def _complex(x: Native) -> Native:
 
 
 def _traj(points: Native) -> Native:
-    points = _arrays.as_input(points)
-    return _nufft.reversed_points(points, points.shape[-1], None)
+    points = _nufft.as_points(points)
+    return _nufft.reversed_points(points, points.shape[-1] if points.ndim else 1, None)
 
 
 def _kept(x: Native, on: Device) -> Any:
@@ -626,23 +629,23 @@ def stack_of_stars(points: Array, modes: Sequence[int], *, batch: int = 0, dtype
 
 @_remembered
 def cartesian(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: DType = np.complex64,
-              device: str | Device | None = None, tol: float = 0) -> Operator:
+              device: str | Device | None = None, tol: float = 1e-5) -> Operator:
     """As `nufft` for points that are whole numbers: one FFT and the choice of its numbers."""
     traj = _traj(points)
     on = _where(traj, device)
     return _op(lib.larmor_op_cartesian, on, on.pointer,
-               _nufft.options(2, modes, batch=batch, dtype=dtype, tol=tol or 1e-5), _kept(traj, on))
+               _nufft.options(2, modes, batch=batch, dtype=dtype, tol=tol), _kept(traj, on))
 
 
 @_remembered
 def cartesian_normal(points: Array, modes: Sequence[int], *, weights: Array | None = None, batch: int = 0,
-                     dtype: DType = np.complex64, device: str | Device | None = None, tol: float = 0) -> Operator:
+                     dtype: DType = np.complex64, device: str | Device | None = None, tol: float = 1e-5) -> Operator:
     """The normal map F^H W F of `cartesian`, by two FFTs; weights are real, of the points' shape."""
     traj = _traj(points)
     on = _where(traj, device)
     w = ffi.NULL if weights is None else _kept(_real(weights), on)
     return _op(lib.larmor_op_cartesian_normal, on, on.pointer,
-               _nufft.options(2, modes, batch=batch, dtype=dtype, tol=tol or 1e-5), _kept(traj, on), w)
+               _nufft.options(2, modes, batch=batch, dtype=dtype, tol=tol), _kept(traj, on), w)
 
 
 @_remembered

@@ -15,6 +15,7 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any, overload
 
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from larmor import _arrays
 from larmor._arrays import Device, Native
-from larmor._library import ArgumentError, ShapeError, answer_ctrl_c, check, ffi, lib
+from larmor._library import ArgumentError, ShapeError, answer_ctrl_c, check, ffi, lib, number
 from larmor.typing import Array, ArrayT, Complexes, DType
 
 __all__ = ["Plan", "least_tol", "type1", "type2", "type3"]
@@ -43,32 +44,37 @@ def choice(table: dict[str, int], name: str, what: str) -> int:
         raise ArgumentError(f"{what}: got {name!r}, expected one of {', '.join(table)}") from None
 
 
-def options(kind: int, modes: Sequence[int], *, batch: int = 0, tol: float = 0, sign: int = 0,
-            dtype: DType = np.complex64, mode_order: str = "centred", upsample: float = 0, width: int = 0,
-            threads: int = 0, max_batch: int = 0, precompute: str = "auto", precompute_memory: int = 0,
-            effort: str = "estimate", both_directions: bool = False) -> Any:
-    """A larmor_nufft_opts. Zeros are defaults, as in C."""
+def options(kind: int, modes: int | Sequence[int], *, batch: int = 0, tol: float | None = None,
+            sign: int | None = None, dtype: DType = np.complex64, mode_order: str = "centred", upsample: float = 0,
+            width: int = 0, threads: int = 0, max_batch: int = 0, precompute: str = "auto",
+            precompute_memory: int = 0, effort: str = "estimate", both_directions: bool = False) -> Any:
+    """A larmor_nufft_opts. None and zeros are defaults, as in C."""
     opts = ffi.new("larmor_nufft_opts *")
     opts.size = ffi.sizeof("larmor_nufft_opts")
-    opts.type = kind
+    modes = _whole(modes)
     opts.ndim = len(modes)
     if not 1 <= len(modes) <= 3:
         raise ArgumentError(f"modes: got {len(modes)} dimensions, expected 1 to 3")
     for axis, size in enumerate(modes[::-1]):
         opts.modes[axis] = size
-    opts.batch = batch
-    opts.tol = tol
-    opts.sign = sign
+    if sign is not None and (isinstance(sign, (bool, str)) or sign not in (-1, 1)):
+        raise ArgumentError(f"sign: got {sign!r}, expected -1 or 1")
+    if tol is not None and not 0 < number("tol", tol, float) < 1:
+        raise ArgumentError(f"tol: got {tol}, expected 0 < tol < 1")
+    whole = {"type": kind, "batch": batch, "sign": 0 if sign is None else int(sign), "width": width,
+             "threads": threads, "max_batch": max_batch, "precompute_memory": precompute_memory}
+    for name, value in whole.items():
+        try:
+            setattr(opts, name, number(name, value, operator.index))
+        except OverflowError:
+            raise ArgumentError(f"{name}: got {value}, which is too large") from None
+    opts.tol = tol or 0
     opts.dtype = _arrays.dtype_number(dtype)
     opts.mode_order = choice(_ORDERS, mode_order, "mode_order")
-    opts.upsample = upsample
-    opts.width = width
-    opts.threads = threads
-    opts.max_batch = max_batch
+    opts.upsample = number("upsample", upsample, float)
     opts.precompute = choice(_PRECOMPUTE, precompute, "precompute")
-    opts.precompute_memory = precompute_memory
     opts.effort = choice(_EFFORTS, effort, "effort")
-    opts.both_directions = both_directions
+    opts.both_directions = bool(both_directions)
     return opts
 
 
@@ -90,19 +96,17 @@ def reversed_points(points: Native, ndim: int, scale: Sequence[float] | None) ->
 
 
 def _whole(sizes: int | Sequence[int]) -> tuple[int, ...]:
-    """Sizes of modes as whole numbers."""
+    """Sizes of modes as whole numbers, which may be numbers such as 8.0."""
     given: Sequence[Any] = [sizes] if np.ndim(sizes) == 0 else list(sizes)  # type: ignore[arg-type]
-    found = tuple(int(n) for n in given)
-    for n, size in zip(found, given):
-        if n != size:
-            raise ArgumentError(f"modes: got {size}, expected whole numbers")
-    return found
+    return tuple(number("modes", int(n) if isinstance(n, float) and n.is_integer() else n, operator.index)
+                 for n in given)
 
 
-def _as_points(points: Native) -> Native:
+def as_points(points: Native) -> Native:
+    """Points as real numbers."""
     points = _arrays.as_input(points, name="points")
     if "float" not in str(points.dtype):
-        points = _arrays.as_input(points, np.float64)
+        points = _arrays.as_input(points, np.float64, name="points")
     return points
 
 
@@ -111,7 +115,7 @@ class Plan:
 
     kind     1, 2 or 3, what execute does.
     modes    shape of the modes, an int in 1D; of type 3 the number of dimensions.
-    batch    transforms over the same points.
+    batch    transforms over the same points, or 0 for arrays without numbers.
     tol      relative l2 error asked for; default 1e-5.
     sign     of the exponent in execute: -1 or +1; default -1 for type 2, +1 for types 1 and 3.
     units    "cycles" (per field of view) or "radians" (FINUFFT's).
@@ -129,7 +133,7 @@ class Plan:
                  device: str | Device | None = None, **more: Any) -> None:
         answer_ctrl_c()
         if kind == 3:
-            self.ndim: int = int(modes)  # type: ignore[arg-type]
+            self.ndim: int = number("modes", modes, operator.index)
             self.modes: tuple[int, ...] = ()
             shape: tuple[int, ...] = (0,) * self.ndim
         else:
@@ -140,12 +144,12 @@ class Plan:
             raise ArgumentError(f"units: got {units!r}, expected cycles or radians")
         self.kind = kind
         self.sign: int = sign or (-1 if kind == 2 else 1)
-        self.batch: int = int(batch)
+        self.batch: int = number("batch", batch, operator.index)
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.units = units
         self.device: Device = _arrays.device(device)
         _arrays.refuse_capture(self.device)
-        opts = options(kind, shape, batch=batch, tol=tol, sign=sign or 0, dtype=dtype, **more)
+        opts = options(kind, shape, batch=self.batch or 1, tol=tol, sign=sign, dtype=dtype, **more)
         out = ffi.new("larmor_nufft **")
         check(lib.larmor_nufft_create(self.device.pointer, opts, out))
         self._plan = ffi.gc(out[0], lib.larmor_nufft_free)
@@ -163,7 +167,7 @@ class Plan:
         """Sort points [..., ndim], and for type 3 targets [..., ndim]; the arrays may change afterwards."""
         answer_ctrl_c()
         _arrays.refuse_capture(self.device)
-        points = _as_points(points)
+        points = as_points(points)
         scale = None
         if self.units == "radians" and self.kind != 3:
             scale = [n / (2 * math.pi) for n in self.modes]
@@ -172,7 +176,7 @@ class Plan:
         if self.kind == 3:
             if targets is None:
                 raise ArgumentError("targets: none; a plan of type 3 needs them")
-            ends = _as_points(targets)
+            ends = as_points(targets)
             back = [1 / (2 * math.pi)] * self.ndim if self.units == "radians" else None
             there = reversed_points(ends, self.ndim, back)
         elif targets is not None:
@@ -234,9 +238,11 @@ class Plan:
             raise ShapeError(f"input: got shape {shape}, expected {before} with leading axes of {self.batch} in all")
         if out is None:
             out = _arrays.empty(x, lead + after, self.dtype)
-        elif tuple(out.shape) != lead + after or _arrays.dtype_of(out) != self.dtype:
-            raise ShapeError(f"out: got {out.dtype} of shape {tuple(out.shape)}, expected {self.dtype} of "
-                             f"{lead + after}")
+        elif tuple(getattr(out, "shape", ())) != lead + after or _arrays.dtype_of(out) != self.dtype:
+            got = f"{out.dtype} of shape {tuple(out.shape)}" if hasattr(out, "shape") else type(out).__name__
+            raise ShapeError(f"out: got {got}, expected {self.dtype} of {lead + after}")
+        if not self.batch:
+            return out
         _arrays.run_on(lib.larmor_nufft_execute_adjoint if is_adjoint else lib.larmor_nufft_execute, self._plan,
                        self.device, x, out)
         return out
@@ -290,7 +296,7 @@ def type1(points: Array, values: Array, modes: int | Sequence[int], *, out: Arra
         from larmor import torch as with_gradient
 
         return with_gradient.by_points(points, values, modes, out=out, device=device, **more)
-    points = _as_points(points)
+    points = as_points(points)
     values, dtype = _values(values)
     where = _device(values, device)
     batch = _batch(values, len(points.shape) - 1)
@@ -314,7 +320,7 @@ def type2(points: Array, modes: Array, *, out: Array | None = None, device: str 
         from larmor import torch as with_gradient
 
         return with_gradient.by_points(points, modes, None, out=out, device=device, **more)
-    points = _as_points(points)
+    points = as_points(points)
     modes, dtype = _values(modes, "modes")
     where = _device(modes, device)
     ndim = points.shape[-1]
@@ -336,7 +342,7 @@ def type3(points: Array, values: ArrayT, targets: Array, *, out: Array | None = 
 def type3(points: Array, values: Array, targets: Array, *, out: Array | None = None,
           device: str | Device | None = None, **more: Any) -> Native:
     """Values at points [..., ndim] to targets [..., ndim]. The others are those of Plan."""
-    points = _as_points(points)
+    points = as_points(points)
     values, dtype = _values(values)
     where = _device(values, device)
     batch = _batch(values, len(points.shape) - 1)
@@ -346,7 +352,7 @@ def type3(points: Array, values: Array, targets: Array, *, out: Array | None = N
 
 def least_tol(kind: int, modes: int | Sequence[int], *, device: str | Device | None = None, **more: Any) -> float:
     """The least tol that a plan with otherwise these options takes."""
-    shape = (int(modes),) if np.ndim(modes) == 0 else tuple(modes)  # type: ignore
+    shape = _whole(modes)
     tol = ffi.new("double *")
     check(lib.larmor_nufft_least_tol(_arrays.device(device).pointer, options(kind, shape, **more), tol))
     return float(tol[0])

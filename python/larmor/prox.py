@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from larmor import _arrays, _library
+from larmor import _arguments, _arrays, _library
 from larmor._arrays import Device, Native
 from larmor._library import ArgumentError, check, ffi, lib
 from larmor.typing import Array, ArrayT, Complexes, DType
@@ -225,3 +225,6 @@ def Function(apply: Callable[[float, Array], Array], value: Callable[[Array], fl
     except BaseException:
         _library.let_go(me)
         raise
+
+
+_arguments.check_all(globals())

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from larmor import _arrays, _library
+from larmor import _arguments, _arrays, _library
 from larmor import prior as _prior
 from larmor._arrays import Device, Native
 from larmor._library import ArgumentError, ShapeError, Stopped, check, ffi, lib
@@ -616,3 +616,6 @@ def noise_left(A: Operator, b: Array, noise: Array, factors: Array) -> float:
                                 _arrays.wrap(_arrays.as_input(noise, A.dtype, name="noise"), A.device),
                                 _arrays.wrap(spread, A.device), factor))
     return float(factor[0])
+
+
+_arguments.check_all(globals())

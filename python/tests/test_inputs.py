@@ -34,7 +34,36 @@ def of_arrays(**more):
     (lambda: nufft.type2(POINTS, np.ma.masked_array(IMAGE, mask=IMAGE.real > 0)), larmor.ArgumentError,
      "modes: a masked array, whose mask larmor does not take; fill it, as by x.filled(0)"),
     (lambda: nufft.type1(POINTS, POINTS[:, 0], (6.5, 6)), larmor.ArgumentError,
-     "modes: got 6.5, expected whole numbers"),
+     "modes: got 6.5, expected a whole number"),
+    (lambda: nufft.type1(POINTS, POINTS[:, 0], (float("nan"), 6)), larmor.ArgumentError,
+     "modes: got nan, expected a whole number"),
+    (lambda: nufft.type1(POINTS, POINTS[:, 0], SHAPE, tol=0), larmor.ArgumentError,
+     "tol: got 0, expected 0 < tol < 1"),
+    (lambda: nufft.type2(POINTS, IMAGE, sign=0), larmor.ArgumentError, "sign: got 0, expected -1 or 1"),
+    (lambda: nufft.type2(POINTS, IMAGE, threads=2**40), larmor.ArgumentError,
+     "threads: got 1099511627776, which is too large"),
+    (lambda: nufft.type2(POINTS + 1j, IMAGE), larmor.ArgumentError, "points: got complex128, expected real numbers"),
+    (lambda: nufft.type2(POINTS.astype(str), IMAGE), larmor.ArgumentError,
+     "points: got an array of <U32, expected numbers"),
+    (lambda: nufft.type2(POINTS, IMAGE, device=3), larmor.ArgumentError,
+     'device: got 3, expected a text such as "cpu:4", or a larmor.Device'),
+    (lambda: nufft.type2(POINTS, IMAGE, out=[1]), larmor.ShapeError, "out: got list, expected complex64 of (20,)"),
+    (lambda: linop.identity((2.5, 6)), larmor.ArgumentError, "shape: got 2.5, expected a whole number"),
+    (lambda: linop.identity((-1, 6)), larmor.ArgumentError, "shape: got (-1, 6), expected sizes of 0 or more"),
+    (lambda: linop.fft(SHAPE, unitary="no"), larmor.ArgumentError, "unitary: got 'no', expected True or False"),
+    (lambda: solve.cg(linop.identity(SHAPE), IMAGE, iterations=None), larmor.ArgumentError,
+     "iterations: got None, expected a whole number"),
+    (lambda: prox.l1(SHAPE, "a"), larmor.ArgumentError, "weight: got 'a', expected a number"),
+    (lambda: larmor.phantom(SHAPE, 3), larmor.ArgumentError, "name: got 3, expected a text"),
+    (lambda: larmor.delays(KSPACE, np.where(TRAJ > 1, np.nan, TRAJ)), larmor.ArgumentError,
+     "traj: got numbers that are not finite"),
+    (lambda: larmor.resize([[1, 2], [3]], SHAPE), larmor.ArgumentError,
+     "image: got lists of unequal lengths, expected an array"),
+    (lambda: larmor.delayed(TRAJ, "ab"), larmor.ArgumentError, "delay: got 'ab', expected numbers"),
+    (lambda: linop.off_resonance(3, IMAGE.real, TRAJ[..., 0]), larmor.ArgumentError,
+     "transform: got 3, expected an operator of larmor.linop"),
+    (lambda: larmor.density(3, SHAPE), larmor.ArgumentError, "traj: got a number, expected an array"),
+    (lambda: of_arrays(matrix=(6.5, 6)), larmor.ArgumentError, "matrix: got (6.5, 6), expected whole numbers"),
     (lambda: linop.Function(lambda x: x[:1], identity, SHAPE, SHAPE) @ IMAGE, larmor.ShapeError,
      "forward: returned shape (1, 6), expected an array of shape (6, 6)"),
     (lambda: linop.Function(identity, lambda x: None, SHAPE, SHAPE).H @ IMAGE, larmor.ShapeError,
@@ -96,6 +125,36 @@ def test_memory_that_is_not_aligned_is_read_as_its_copy(dtype, offset):
     A = linop.nufft(of[1], SHAPE, dtype=dtype)
     assert np.array_equal(A @ of[0], linop.nufft(points, SHAPE, dtype=dtype) @ image)
     assert np.array_equal(prox.l1(SHAPE, 0.1, dtype=dtype)(1, of[0]), prox.l1(SHAPE, 0.1, dtype=dtype)(1, image))
+
+
+def odd_copies(x):
+    """The same numbers in other orders of memory and of bytes."""
+    apart = np.zeros(tuple(2 * n for n in x.shape), x.dtype)[tuple(slice(None, None, 2) for _ in x.shape)]
+    apart[...] = x
+    kept = x.copy()
+    kept.flags.writeable = False
+    return [apart, np.ascontiguousarray(x[..., ::-1])[..., ::-1], x.astype(x.dtype.newbyteorder(">")),
+            np.asfortranarray(x), kept]
+
+
+@pytest.mark.parametrize("call, x", [
+    (lambda x: nufft.type2(x, IMAGE), POINTS), (lambda x: nufft.type2(POINTS, x), IMAGE),
+    (lambda x: linop.coils(x) @ IMAGE, np.stack([IMAGE, 2 * IMAGE])),
+    (lambda x: linop.subspace(x, (6,)) @ IMAGE, IMAGE), (lambda x: larmor.whiten(x, KSPACE), IMAGE[:2, :2]),
+    (lambda x: larmor.whiten(np.eye(2), x), KSPACE), (larmor.normalise, np.stack([IMAGE, 2 * IMAGE])),
+    (larmor.band_limit, IMAGE), (larmor.combine_coils, np.stack([IMAGE, 2 * IMAGE])),
+])
+def test_the_order_of_memory_and_of_bytes_does_not_matter(call, x):
+    want = call(x)
+    for odd in odd_copies(x):
+        got = call(odd)
+        assert got.dtype == want.dtype
+        assert np.array_equal(got, want)
+
+
+def test_a_batch_of_none_is_an_array_without_numbers():
+    assert nufft.type1(POINTS, np.zeros((0, 20), complex), SHAPE).shape == (0, 6, 6)
+    assert nufft.type2(POINTS, np.zeros((0, 6, 6), np.complex64)).shape == (0, 20)
 
 
 def test_what_is_shown_of_plans_and_arrays_is_short():

@@ -49,7 +49,7 @@ static larmor_status inverse_root(int64_t coils, double scale, double complex *c
     if (!solved)
         return LMR_FAIL(LARMOR_ERR_NUMERIC,
                         "noise: the covariance of %lld coils is singular, expected independent "
-                        "coils; leave out coils that are copies of others",
+                        "samples and coils; leave out copies of either, or all by opts.no_whitening",
                         (long long)coils);
     for (int64_t j = 0; j < coils; j++)
         for (int64_t i = 0; i < coils; i++) cov[i + j * coils] = i < j ? 0 : scale * sqrt(2) * cov[i + j * coils];
@@ -65,7 +65,9 @@ larmor_status larmor_noise_whitening(const larmor_array *noise, double scale, la
     if (!(scale > 0) || !isfinite(scale))
         return LMR_FAIL(LARMOR_ERR_ARG, "noise: scale is %g, expected a finite number > 0", scale);
     const int64_t m = noise->shape.dim[0], coils = noise->shape.dim[1];
-    if (m < 2) return LMR_FAIL(LARMOR_ERR_NUMERIC, "noise: %lld samples, expected at least 2", (long long)m);
+    if (m < 2)
+        return LMR_FAIL(LARMOR_ERR_NUMERIC,
+                        "noise: %lld samples, expected at least 2; opts.no_whitening leaves them out", (long long)m);
     LMR_HEAP double complex *cov = malloc((size_t)(coils * coils) * sizeof *cov);
     if (!cov) return LMR_NO_MEMORY();
     LMR_OWNED(larmor_array) *in_double = NULL;

@@ -14,7 +14,7 @@ static readout *add_line(scan *s, int line, uint64_t flags, double scale)
     s->r[i].head.flags = flags;
     for (int k = 0; k < 2 * 64; k++) {
         data_of(s, i)[2 * k] = (float)(scale * (1 + line));
-        data_of(s, i)[2 * k + 1] = (float)(scale * (k % 64) / 1024);
+        data_of(s, i)[2 * k + 1] = (float)(scale * k / 1024);
     }
     return &s->r[i];
 }

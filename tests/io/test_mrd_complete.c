@@ -212,3 +212,83 @@ WITH_SCAN(metres_in_one_space_alone_are_seen)
         assert_at_most(fabs(grid.fov_mm[0] - 192), 1e-9);
     }
 }
+
+/* ---- two units ---- */
+
+WITH_SCAN(spaces_in_two_units_are_seen_and_right_ones_are_left)
+{
+    static const struct {
+        int matrix[3], recon_matrix[3];
+        double fov[3], recon_fov[3], expected[3], recon_expected[3];
+        const char *warning;
+    } spaces[] = {
+        {{64, 64, 1},
+         {64, 64, 1},
+         {19.2, 19.2, .5},
+         {192, 192, 5},
+         {192, 192, 5},
+         {192, 192, 5},
+         "fields of view of encodedSpace, 19.2 x 19.2 x 0.5 mm, and of reconSpace, 192 x 192 x 5 mm, contradict each "
+         "other: encodedSpace is taken to be in another unit, 192 x 192 x 5 mm.\n"},
+        {{128, 64, 1},
+         {64, 64, 1},
+         {384, 192, 5},
+         {1920, 1920, 5},
+         {384, 192, 5},
+         {192, 192, 5},
+         "fields of view of encodedSpace, 384 x 192 x 5 mm, and of reconSpace, 1920 x 1920 x 5 mm, contradict each "
+         "other: reconSpace is taken to be in another unit, 192 x 192 x 5 mm.\n"},
+        {{64, 64, 1},
+         {64, 64, 1},
+         {1.92, 1.92, 5},
+         {192, 192, 5},
+         {192, 192, 5},
+         {192, 192, 5},
+         "fields of view of encodedSpace, 1.92 x 1.92 x 5 mm, and of reconSpace, 192 x 192 x 5 mm, contradict each "
+         "other: encodedSpace is taken to be in another unit, 192 x 192 x 5 mm.\n"},
+        {{64, 64, 1},
+         {64, 64, 1},
+         {192, 40, 5},
+         {192, 192, 5},
+         {192, 40, 5},
+         {192, 192, 5},
+         "fields of view of encodedSpace, 192 x 40 x 5 mm, and of reconSpace, 192 x 192 x 5 mm, contradict each "
+         "other.\n"},
+        {{64, 64, 1},
+         {64, 64, 1},
+         {1920, 1920, 50},
+         {1920, 1920, 50},
+         {1920, 1920, 50},
+         {1920, 1920, 50},
+         "reconSpace field of view 1920 x 1920 x 50 mm is more than a scanner sees: in another unit, voxels and "
+         "places of the images are wrong by its factor.\n"},
+        /* right ones: oversampling, interpolation, both, rectangles, a part of the object, a mouse */
+        {{128, 64, 1}, {64, 64, 1}, {384, 192, 5}, {192, 192, 5}, {384, 192, 5}, {192, 192, 5}, ""},
+        {{64, 64, 1}, {256, 256, 1}, {192, 192, 5}, {192, 192, 5}, {192, 192, 5}, {192, 192, 5}, ""},
+        {{128, 64, 1}, {256, 256, 1}, {384, 192, 5}, {192, 192, 5}, {384, 192, 5}, {192, 192, 5}, ""},
+        {{256, 32, 1}, {128, 128, 1}, {512, 64, 5}, {256, 256, 5}, {512, 64, 5}, {256, 256, 5}, ""},
+        {{96, 64, 1}, {96, 32, 1}, {288, 192, 5}, {288, 96, 5}, {288, 192, 5}, {288, 96, 5}, ""},
+        {{256, 256, 1}, {16, 16, 1}, {192, 192, 5}, {12, 12, 5}, {192, 192, 5}, {12, 12, 5}, ""},
+        {{64, 64, 1}, {64, 64, 1}, {20, 20, .5}, {20, 20, .5}, {20, 20, .5}, {20, 20, .5}, ""},
+    };
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
+        space e = plane64;
+        larmor_encoding got;
+        for (int d = 0; d < 3; d++) {
+            e.matrix[d] = spaces[i].matrix[d];
+            e.recon[d] = spaces[i].recon_matrix[d];
+            e.fov[d] = spaces[i].fov[d];
+            e.recon_fov[d] = spaces[i].recon_fov[d];
+        }
+        OWNED(scan) *s = empty_scan(&e);
+        set_spoke(s, add_readout(s, 64, 1, 2), 1, 32, 32);
+        write_scan(s);
+        OWNED(larmor_raw) *raw = opened_with(&(larmor_raw_opts){.traj_units = "1/fov"});
+        assert_string_equal(larmor_raw_describe(raw).warnings, spaces[i].warning);
+        assert_ok(larmor_raw_encoding(raw, 0, &got));
+        for (int d = 0; d < 3; d++) {
+            assert_at_most(fabs(got.fov_mm[d] - spaces[i].expected[d]), 1e-9);
+            assert_at_most(fabs(got.recon_fov_mm[d] - spaces[i].recon_expected[d]), 1e-9);
+        }
+    }
+}

@@ -92,6 +92,34 @@ WITH_SCAN(images_with_too_few_samples_name_the_flag_that_joins_them)
     assert_images("phase", 2, 30, "");
 }
 
+/* One readout each for 32 x 32 voxels: a spoke is no image, an arm of a fourth of the samples for them is. */
+WITH_SCAN(a_spoke_is_no_image_of_a_small_matrix_and_an_arm_is)
+{
+    static const struct {
+        int samples, images;
+        const char *limits, *warning;
+    } one[] = {
+        {64, 3, "", "3 images of 64 samples for 1024 voxels: opts.join repetition makes one of them.\n"},
+        {64, 1, UP_TO_0("repetition"),
+         "counter repetition reaches 2, encodingLimits end at 0; it is ignored: 3 images of its 3 readouts would "
+         "have "
+         "too few samples, opts.join none makes them.\n"},
+        {256, 3, "", ""},
+    };
+    for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
+        space e = {{32, 32, 1}, {32, 32, 1}, {192, 192, 5}, {192, 192, 5}, "other", one[i].limits};
+        OWNED(scan) *s = empty_scan(&e);
+        for (int r = 0; r < 3; r++) {
+            add_readout(s, one[i].samples, 1, 2);
+            set_spoke(s, r, M_PI * r / 3, 16, 16);
+            s->r[r].head.idx.kspace_encode_step_1 = 0;
+            s->r[r].head.idx.repetition = (uint16_t)r;
+        }
+        write_scan(s);
+        assert_images(NULL, one[i].images, 3 / one[i].images, one[i].warning);
+    }
+}
+
 WITH_SCAN(joined_images_have_the_counters_of_their_first_readout)
 {
     OWNED(scan) *s = spoke_by_spoke("", offsetof(ISMRMRD_EncodingCounters, slice));

@@ -462,3 +462,28 @@ WITH_SCAN(a_spiral_without_a_trajectory_has_none)
     assert_shape(x.kspace, LARMOR_SHAPE(100, 3, 1));
     assert_int_equal(x.step1[2], 2);
 }
+
+/* A scan of three channels, of which the last is made like the first, or all have no imaginary part. */
+WITH_SCAN(channels_that_are_copies_or_real_are_warned_of)
+{
+    static const char *const warning[] = {
+        "",
+        "1 of 3 channels have the samples of another one, channel 2 those of channel 0: they are no coils of their "
+        "own.\n",
+        "all samples of 3 channels are real numbers, which no receiver gives: the imaginary parts, or the phase, are "
+        "lost, and so is the image.\n",
+    };
+    for (int way = 0; way < 3; way++) {
+        OWNED(scan) *s = empty_scan(&plane64);
+        for (int r = 0; r < 4; r++) {
+            add_readout(s, 64, 3, 2);
+            set_spoke(s, r, M_PI * r / 4, 32, 32);
+            float *x = data_of(s, r);
+            if (way == 1) memcpy(x + 2 * 64 * 2, x, 2 * 64 * sizeof *x);
+            for (int n = 0; n < 3 * 64 && way == 2; n++) x[2 * n + 1] = 0;
+        }
+        write_scan(s);
+        OWNED(larmor_raw) *raw = opened_with(NULL);
+        assert_string_equal(larmor_raw_describe(raw).warnings, warning[way]);
+    }
+}

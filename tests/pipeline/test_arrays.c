@@ -1,4 +1,5 @@
 /* scan/source_arrays.c. SPDX-License-Identifier: Apache-2.0 */
+#include "check/noise_scan.h"
 #include "scan/source.h"
 #include "tests/pipeline/scan.h"
 
@@ -383,4 +384,55 @@ TEST(a_noise_scan_without_noise_is_not_used_and_samples_without_signal_are_refus
     larmor_source_free(source);
     assert_ok(larmor_zero(s.image[0].kspace));
     refuse(&s, LARMOR_ERR_FORMAT, "arrays: all data is zero.");
+}
+
+/* The noise scan of 500 samples as `readouts` ones of so many samples, each the first one plus a constant. */
+static void repeat_noise(scan *s, int64_t readouts, int64_t samples, float constant)
+{
+    OWNED(float) *all = values_of(s->arrays.noise);
+    OWNED(float) *made = malloc((size_t)(2 * readouts * samples * COILS) * sizeof *made);
+    for (int64_t c = 0; c < COILS; c++)
+        for (int64_t i = 0; i < 2 * readouts * samples; i++)
+            made[2 * readouts * samples * c + i] = all[2 * 500 * c + i % (2 * samples)] + (i % 2 ? 0 : constant);
+    larmor_array_free(s->arrays.noise);
+    s->arrays.noise = NULL;
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(readouts * samples, COILS), &s->arrays.noise));
+    assert_ok(larmor_array_write(s->arrays.noise, made, larmor_array_bytes(s->arrays.noise)));
+}
+
+TEST(a_noise_scan_that_has_no_covariance_of_the_coils_is_warned_of)
+{
+    static const struct {
+        int64_t readouts, samples;
+        float constant; /* noise has 1e-4 in the real and in the imaginary part */
+        const char *line;
+    } cases[] = {
+        {1, 500, 0, ""},
+        {1, 20, 0, ""},
+        {1, 500, 5e-5f, ""},
+        {1, 19, 0,
+         "W:the noise scan has 19 samples for 4 coils, at least 20 expected: the covariance of the coils is hardly "
+         "known from it. opts.no_whitening may be better.\n"},
+        {1, 500, 1e-3f, "W:the noise scan has a constant of 7.05 of its standard deviation: that is no noise, and "},
+        {3, 500, 0, ""},
+        {30, 8, 0,
+         "W:the noise scan has 8 samples, 29 of its readouts being copies, for 4 coils, at least 20 expected: "},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char line[512];
+        OWNED(scan) s = noisy_scan();
+        notes n = {.text = ""};
+        repeat_noise(&s, cases[i].readouts, cases[i].samples, cases[i].constant);
+        assert_ok(lmr_noise_scan_describe(s.arrays.noise, cases[i].readouts, line, sizeof line));
+        const char *expected = *cases[i].line ? cases[i].line + 2 : "";
+        const size_t length = strcspn(expected, "\n");
+        if (strncmp(line, expected, length ? length : 1) != 0) fail_msg("%s, expected %s", line, expected);
+        if (cases[i].readouts > 1) continue; /* arrays do not say where readouts end */
+        OWNED(larmor_recon_result) result =
+            result_of(&s, &OPTS(.maps = s.maps, .method = "grid", .listener = take_note, .user = &n));
+        if (*cases[i].line)
+            assert_noted(n, cases[i].line);
+        else
+            assert_null(strstr(n.text, "W:the noise scan"));
+    }
 }

@@ -351,10 +351,11 @@ def _source_of_arrays(scan: ScanArrays, on: Device, keep: list[Any]) -> Any:
         values = {name: of[i] for name, of in members.items()}
         for name in ("traj", "calibration_traj"):
             if values[name] is not None:
-                values[name] = _arrays.as_input(_scan.flipped(_arrays.on_host(values[name])))
+                points = _arrays.on_host(_arrays.readable(values[name], name))
+                values[name] = _arrays.as_input(_scan.flipped(np.atleast_1d(points)))
         _structs.fill(list_ + i, {"kspace": _arrays.as_input(kspace), **values, "meta": {"repetition": i}}, on, keep)
     arrays = ffi.new("larmor_scan_arrays *")
-    _structs.fill(arrays, {"matrix": list(scan.matrix), "fov_mm": scan.fov_mm, "noise": scan.noise,
+    _structs.fill(arrays, {"matrix": tuple(scan.matrix), "fov_mm": scan.fov_mm, "noise": scan.noise,
                            "trajectory": scan.trajectory}, on, keep)
     arrays.image = list_
     arrays.images = len(spaces)
