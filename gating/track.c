@@ -11,10 +11,10 @@
 #include "gating/blocks.h"
 #include "gating/waves.h"
 
-#define SLOPE_S 0.02         /* of the two means whose difference is a slope: what it passes is best from 10 to 30 Hz */
-#define QRS_S 0.04           /* half of the window in which its power is averaged */
-#define REFRACTORY_S 0.25    /* of a heart: no R wave follows another sooner */
-#define PEAK_WINDOW_S 2.0    /* in which every heart beats once */
+#define SLOPE_S 0.02      /* of the two means whose difference is a slope: what it passes is best from 10 to 30 Hz */
+#define QRS_S 0.04        /* half of the window in which its power is averaged */
+#define REFRACTORY_S 0.25 /* of a heart: no R wave follows another sooner */
+#define PEAK_WINDOW_S 2.0 /* in which every heart beats once */
 #define PEAK_OVER_MEDIAN 0.3 /* of a peak's power to that of typical R waves; T waves have less */
 #define BLIND_S 0.05         /* of a gap, beyond which it is not known where in it a beat was */
 #define STEP_S 0.05          /* of signals of breath and pulse */

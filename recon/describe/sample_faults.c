@@ -27,9 +27,9 @@
 #define CENTRE_RADIUS 0.25 /* of what the trajectory reaches */
 #define MAX_FLAT_RATIO                                                                                               \
     2 /* magnitude in the centre over that in the outermost part: of noise, 1; of coils, 10 and more */
-#define MIN_LOUD_RATIO 5 /* of the usual magnitude of coils in the outermost part */
+#define MIN_LOUD_RATIO 5    /* of the usual magnitude of coils in the outermost part */
 #define MIN_NOISY_RATIO 3.5 /* of that of a coil with signal, there and over its magnitude in the centre */
-#define MAX_UNEVEN 1.5    /* of magnitudes in the outermost part, where noise is the same and signal falls */
+#define MAX_UNEVEN 1.5      /* of magnitudes in the outermost part, where noise is the same and signal falls */
 enum { MIN_ZEROS = 6 };
 enum {
     RINGS = 24,
@@ -242,8 +242,12 @@ static void note_levels(const view *v, int64_t coil)
 {
     const double *level = v->level + RINGS * coil;
     double inner = 0, outer = INFINITY;
-    for (int ring = 0; ring < INNER_RINGS; ring++)
-        if (isfinite(level[ring])) inner = fmax(inner, level[ring]);
+    /* small spirals have few samples in the innermost ones */
+    for (int ring = 0, used = 0; ring < RINGS - OUTER_RINGS && used < INNER_RINGS; ring++) {
+        if (!isfinite(level[ring])) continue;
+        inner = fmax(inner, level[ring]);
+        used++;
+    }
     for (int ring = RINGS - OUTER_RINGS; ring < RINGS; ring++) outer = fmin(outer, level[ring]);
     v->inner[coil] = inner;
     v->outer[coil] = isfinite(outer) ? outer : 0;
