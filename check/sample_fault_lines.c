@@ -70,11 +70,12 @@ void lmr_describe_carrier(const larmor_sample_faults *f, char *line, size_t room
 
 void lmr_describe_noisy(const larmor_sample_faults *f, char *line, size_t room)
 {
-    snprintf(line, room,
-             "%d coil%s noise alone, far more of it than the others, the loudest number %d (from 0): as much at the "
-             "edge of "
-             "k-space as in the centre. A noise scan lets recon weigh it; else leave %s out of the file.",
-             f->noisy, f->noisy == 1 ? " has" : "s have", f->noisy_coil, f->noisy == 1 ? "it" : "them");
+    snprintf(
+        line, room,
+        "%d coil%s far more noise than the others, as the edge of k-space shows, the loudest number %d (from 0), "
+        "and coils are combined as if they had the same. A noise scan lets recon weigh %s; else leave out what "
+        "has hardly any signal.",
+        f->noisy, f->noisy == 1 ? " has" : "s have", f->noisy_coil, f->noisy == 1 ? "it" : "them");
 }
 
 void lmr_sample_faults_join(const larmor_sample_faults *more, larmor_sample_faults *all)

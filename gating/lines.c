@@ -24,7 +24,10 @@ static int is_found(const rhythm_found *r)
 /* "" where there is nothing to say. */
 static void say_rhythm(const rhythm_found *r, int index, char line[ROOM], int *is_warning)
 {
-    if (index == 0 && *r->unused) snprintf(line, ROOM, "%s: waveforms are not used: %s", r->name, r->unused);
+    if (index == 0 && *r->unused) {
+        *is_warning = 1;
+        snprintf(line, ROOM, "%s: waveforms are not used: %s", r->name, r->unused);
+    }
     if (index == 1 && is_found(r))
         snprintf(line, ROOM, "%s: %.4g a minute, reliability %.2f, by %s", r->name, r->rate, r->reliability,
                  r->report);

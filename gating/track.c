@@ -11,10 +11,10 @@
 #include "gating/blocks.h"
 #include "gating/waves.h"
 
-#define SLOPE_S 0.008        /* half of the time over which a slope is taken */
-#define QRS_S 0.04           /* half of the window in which its power is averaged */
-#define REFRACTORY_S 0.25    /* of a heart: no R wave follows another sooner */
-#define PEAK_WINDOW_S 2.0    /* in which every heart beats once */
+#define SLOPE_S 0.02      /* of the two means whose difference is a slope: what it passes is best from 10 to 30 Hz */
+#define QRS_S 0.04        /* half of the window in which its power is averaged */
+#define REFRACTORY_S 0.25 /* of a heart: no R wave follows another sooner */
+#define PEAK_WINDOW_S 2.0 /* in which every heart beats once */
 #define PEAK_OVER_MEDIAN 0.3 /* of a peak's power to that of typical R waves; T waves have less */
 #define BLIND_S 0.05         /* of a gap, beyond which it is not known where in it a beat was */
 #define STEP_S 0.05          /* of signals of breath and pulse */
@@ -128,19 +128,23 @@ larmor_status lmr_track_triggers(const lmr_track *t, double **times, int64_t *co
 
 /* ---- R waves ---- */
 
+/* The mean of the samples after i less that of those before it. */
+static double slope_at(const double *x, int64_t count, int64_t i, int64_t each)
+{
+    double sum = 0;
+    for (int64_t j = 1; j <= each; j++) sum += x[i + j < count ? i + j : count - 1] - x[i > j ? i - j : 0];
+    return sum / (double)each;
+}
+
 /* The power of the slope of all leads, averaged over a window, to power [count]; sum [count + 1] is room. */
 static void slope_power(const lmr_track *t, double *sum, double *power)
 {
-    const int64_t half = (int64_t)fmax(1, round(SLOPE_S / t->dt)), window = (int64_t)fmax(1, round(QRS_S / t->dt));
+    const int64_t each = (int64_t)fmax(1, round(SLOPE_S / t->dt)), window = (int64_t)fmax(1, round(QRS_S / t->dt));
     sum[0] = 0;
     for (int64_t i = 0; i < t->count; i++) {
-        const int64_t a = i > half ? i - half : 0;
-        const int64_t b = i + half < t->count ? i + half : t->count - 1;
         double square = 0;
-        for (int64_t c = 0; c < t->channels; c++) {
-            const double *x = t->x + c * t->count;
-            if (c != t->trigger) square += (x[b] - x[a]) * (x[b] - x[a]);
-        }
+        for (int64_t c = 0; c < t->channels; c++)
+            if (c != t->trigger) square += pow(slope_at(t->x + c * t->count, t->count, i, each), 2);
         sum[i + 1] = sum[i] + square;
     }
     for (int64_t i = 0; i < t->count; i++) {

@@ -83,10 +83,13 @@ static void log_noise_map(const lmr_noisy *n, const larmor_noise_maps *maps, dou
         snprintf(how, sizeof how, "from %d sample%s of noise, averaged over neighbours (a deviation of %.2g voxels)",
                  maps->samples, maps->samples > 1 ? "s" : "", maps->width);
     if (maps->shared) snprintf(how, sizeof how, "that of an earlier image of the same trajectory");
+    const char *noise = "";
+    if (maps->measured) noise = "; without a noise scan the noise is taken to be alike in all coils and independent";
+    if (maps->measured && n->job->facts->info.noise)
+        noise =
+            "; by opts.whiten off it is taken to be alike in all coils and independent, whatever the noise scan has";
     lmr_log(n->job->events, "noise map: %s, %.3g s; the median of the signal-to-noise ratio in the object is %.3g%s",
-            how, seconds, maps->snr,
-            maps->measured ? "; without a noise scan the noise is taken to be alike in all coils and independent"
-                           : "");
+            how, seconds, maps->snr, noise);
 }
 
 /* ---- what a quick map takes ---- */

@@ -123,8 +123,8 @@ static larmor_status take_image(const drawing *d, const larmor_recon_result *res
     LMR_HEAP double *deviation = malloc(((size_t)voxels + 1) * sizeof *deviation);
     if (!mean || !deviation) return LMR_NO_MEMORY();
     for (int64_t v = 0; v < voxels; v++) {
-        mean[2 * v] = d->sum[i][SUMS * v] / samples;
-        mean[2 * v + 1] = d->sum[i][SUMS * v + 1] / samples;
+        for (int part = 0; part < 2; part++) /* of a normal distribution the image is the mean without sampling */
+            mean[2 * v + part] = d->r ? d->sum[i][SUMS * v + part] / samples : (double)d->n->value[i][2 * v + part];
         deviation[v] = deviation_of(d->sum[i] + SUMS * v, samples);
     }
     LMR_TRY(lmr_noisy_upload(image, deviation, &map->deviation));

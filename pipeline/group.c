@@ -132,6 +132,7 @@ static larmor_status open_frame(lmr_job *job, int index, lmr_frame *frame, larmo
     LMR_TRY(lmr_group_samples(job, index, samples, &made, &frame->cartesian));
     LMR_OR(fail, lmr_trajectory_cache_find(job, frame, &frame->cached));
     result->outside += samples->outside;
+    if (job->facts->whitening) frame->cartesian.faults.noisy = 0; /* the noise scan weighs them */
     lmr_sample_faults_join(&frame->cartesian.faults, &result->faults);
     result->made_traj |= made;
     result->ffts = frame->cartesian.on_grid;

@@ -254,6 +254,7 @@ static larmor_status set_noise(larmor_array *noise, lmr_array_scan *s)
     if (shape.dim[1] != s->info.coils)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "arrays: noise is %s, expected %d coils", lmr_describe(noise).s,
                         s->info.coils);
+    LMR_TRY(larmor_array_expect_finite(noise, "arrays: noise"));
     s->info.noise = 1;
     s->info.noise_samples = shape.dim[0];
     s->noise = larmor_array_ref(noise);

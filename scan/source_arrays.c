@@ -159,6 +159,7 @@ static larmor_status calibration_of(const lmr_array_scan *s, int group, const la
         LMR_OWNED(larmor_array) *coils = NULL;
         if (!image->calibration || image->meta.slice != s->image[group].meta.slice) continue;
         LMR_TRY(coils_of(s, image->calibration, 2, &coils));
+        LMR_TRY(larmor_array_expect_finite(coils, "arrays: calibration"));
         return placed_samples(s, coils, image->calibration_traj, NULL, grid, dev, out);
     }
     return LARMOR_OK;
@@ -171,6 +172,7 @@ static larmor_status image_of(const lmr_array_scan *s, int group, const larmor_g
     const larmor_readouts *image = &s->image[group];
     LMR_OWNED(larmor_array) *coils = NULL;
     LMR_TRY(coils_of(s, image->kspace, 2, &coils));
+    LMR_TRY(larmor_array_expect_finite(coils, "arrays: kspace"));
     if (image->traj)
         LMR_TRY(placed_samples(s, coils, image->traj, image->density, grid, dev, out));
     else

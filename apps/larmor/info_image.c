@@ -42,8 +42,10 @@ static void print_geometry(const larmor_image_info *image)
         printf("%s %c (%.4g, %.4g, %.4g)", d ? "," : "", "xyz"[d], axes[d][0], axes[d][1], axes[d][2]);
     putchar('\n');
     printf("voxels:");
+    /* several images of a series are the last axis, and the field of view is that of one */
+    const int own = image->shape.ndim - (image->images > 1);
     for (int d = 0; d < image->shape.ndim && d < 3; d++)
-        printf("%s %.6g", d ? " x" : "", m->fov_mm[d] / (double)image->shape.dim[d]);
+        printf("%s %.6g", d ? " x" : "", m->fov_mm[d] / (double)(d < own ? image->shape.dim[d] : 1));
     printf(" mm\n");
     print_orientation(m->slice_dir);
     if (image->has_counters)

@@ -44,9 +44,9 @@ static larmor_status fits(const char *path, const larmor_array *mask, const app_
     for (int d = 0; d < m.ndim; d++)
         if (m.dim[d] != (d < all.ndim ? all.dim[d] : 1)) alike = 0;
     if (alike) return LARMOR_OK;
-    return larmor_fail(LARMOR_ERR_SHAPE,
-                       "%s: the mask is [%s], expected [%s], or that of one image or one volume of it", path,
-                       app_sizes_of(m).s, app_sizes_of(all).s);
+    return larmor_fail(
+        LARMOR_ERR_SHAPE, "%s: the mask is [%s], expected [%s], or that of one image or one volume of it%s", path,
+        app_sizes_of(m).s, app_sizes_of(all).s, s->image.ndim > 2 ? "; the first three axes are one volume" : "");
 }
 
 larmor_status app_read_mask(const char *path, larmor_device *dev, const app_stack *s, larmor_array **mask)

@@ -119,7 +119,7 @@ LARMOR_API void larmor_response_maps_free(larmor_response_maps *maps); /* NULL i
 
 /* Of samples of what the object may be, of the image's shape and unit. */
 typedef struct larmor_posterior_map {
-    larmor_array *mean;      /* c64 */
+    larmor_array *mean;      /* c64; of cg the image */
     larmor_array *deviation; /* f32, along the phase of the mean: 95 % of them lie within 1.96 deviations of it */
 } larmor_posterior_map;
 

@@ -105,8 +105,9 @@ typedef struct larmor_sample_faults {
         zeros_readout; /* samples near the centre that are 0 in all coils, between others of their readout; the
                                    * first of these readouts */
     int noisy,
-        noisy_coil; /* coils, of three or more, that are as loud at the edge of k-space as in its centre, and five
-                     * times what is usual there; the loudest */
+        noisy_coil; /* coils, of three or more, that at the edge of k-space are as loud as in its centre and five
+                     * times what is usual there, or evenly 3.5 times, and relative to the centre, too; the
+                     * loudest. Of recon without a noise scan alone */
 } larmor_sample_faults;
 
 #ifdef __cplusplus

@@ -730,7 +730,8 @@ def sense(maps: Array, points: Array, *, weights: Array | None = None, scale: st
           device: str | Device | None = None) -> Operator:
     """SENSE: [image...] to [coils, readouts, samples], the root of the weights included.
 
-    maps           [coils, image...] or [sets, coils, image...], complex; kept, not copied.
+    maps           [coils, image...] or [sets, coils, image...], complex; kept, not copied: what is written into them
+                   later changes the operator.
     points         [readouts, samples, ndim], cycles per field of view.
     weights        [readouts, samples], real, at least 0.
     scale          of k-space: "sum" over the voxels, or "integral", that sum divided by the number of voxels, as

@@ -266,6 +266,7 @@ def test_notebooks_show_a_line_and_the_images(whole):
      "larmor.settings() lists them"),
     (larmor.reconstruct, {"iteration": 2}, "iteration: no option of larmor.recon; did you mean iterations?; "
      "larmor.settings() lists them"),
+    (larmor.recon, {"lamda": 2}, "lamda: no option of larmor.recon; did you mean lam?; larmor.settings() lists them"),
     (larmor.plan, {"xyz": 2}, "xyz: no option of larmor.recon; larmor.settings() lists them"),
     (larmor.find_maps, {"maps_metod": 2}, "maps_metod: no option of larmor.recon; did you mean maps_method?; "
      "larmor.settings() lists them")])

@@ -27,7 +27,9 @@
 #define CENTRE_RADIUS 0.25 /* of what the trajectory reaches */
 #define MAX_FLAT_RATIO                                                                                               \
     2 /* magnitude in the centre over that in the outermost part: of noise, 1; of coils, 10 and more */
-#define MIN_LOUD_RATIO 5 /* of the usual magnitude of coils in the outermost part */
+#define MIN_LOUD_RATIO 5    /* of the usual magnitude of coils in the outermost part */
+#define MIN_NOISY_RATIO 3.5 /* of that of a coil with signal, there and over its magnitude in the centre */
+#define MAX_UNEVEN 1.5      /* of magnitudes in the outermost part, where noise is the same and signal falls */
 enum { MIN_ZEROS = 6 };
 enum {
     RINGS = 24,
@@ -234,32 +236,49 @@ static larmor_status survey(view *v, const larmor_array *kspace, larmor_sample_f
     return LARMOR_OK;
 }
 
-/* ---- coils that hold noise alone ---- */
+/* ---- coils of far more noise than others ---- */
 
 static void note_levels(const view *v, int64_t coil)
 {
     const double *level = v->level + RINGS * coil;
     double inner = 0, outer = INFINITY;
-    for (int ring = 0; ring < INNER_RINGS; ring++)
-        if (isfinite(level[ring])) inner = fmax(inner, level[ring]);
+    /* small spirals have few samples in the innermost ones */
+    for (int ring = 0, used = 0; ring < RINGS - OUTER_RINGS && used < INNER_RINGS; ring++) {
+        if (!isfinite(level[ring])) continue;
+        inner = fmax(inner, level[ring]);
+        used++;
+    }
     for (int ring = RINGS - OUTER_RINGS; ring < RINGS; ring++) outer = fmin(outer, level[ring]);
     v->inner[coil] = inner;
     v->outer[coil] = isfinite(outer) ? outer : 0;
 }
 
+/* 1 if a coil has as much in all of the outermost part, as noise has and signal seldom. */
+static int is_even(const view *v, int64_t coil)
+{
+    double most = 0;
+    for (int ring = RINGS - OUTER_RINGS; ring < RINGS; ring++)
+        if (isfinite(v->level[ring + RINGS * coil])) most = fmax(most, v->level[ring + RINGS * coil]);
+    return most <= MAX_UNEVEN * v->outer[coil];
+}
+
 /* A coil without signal is as loud at the edge of k-space as in the centre. It is no harm where it is as quiet as
- * others there. */
+ * others there. One with signal is louder there than others, and relative to its centre. */
 static larmor_status count_noisy(const view *v, larmor_sample_faults *out)
 {
     double most = 0;
     if (v->coils < FEWEST_COILS) return LARMOR_OK;
+    const int64_t middle = (v->coils - 1) / 2;
     LMR_HEAP LMR_NEW(double, sorted, v->coils);
     memcpy(sorted, v->outer, (size_t)v->coils * sizeof *sorted);
-    const double usual = lmr_select_f64(sorted, v->coils, (v->coils - 1) / 2);
+    const double usual = lmr_select_f64(sorted, v->coils, middle);
+    for (int64_t c = 0; c < v->coils; c++) sorted[c] = v->inner[c] > 0 ? v->outer[c] / v->inner[c] : 0;
+    const double usual_part = lmr_select_f64(sorted, v->coils, middle);
     for (int64_t c = 0; c < v->coils; c++) {
-        if (!(v->inner[c] > 0) || v->inner[c] > MAX_FLAT_RATIO * v->outer[c] ||
-            !(v->outer[c] > MIN_LOUD_RATIO * usual))
-            continue;
+        const double part = v->inner[c] > 0 ? v->outer[c] / v->inner[c] : 0;
+        const int is_flat = part * MAX_FLAT_RATIO >= 1 && v->outer[c] > MIN_LOUD_RATIO * usual;
+        const int is_noisy = v->outer[c] > MIN_NOISY_RATIO * usual && part > MIN_NOISY_RATIO * usual_part;
+        if (!is_flat && !(is_noisy && is_even(v, c))) continue;
         out->noisy++;
         if (v->outer[c] <= most) continue;
         most = v->outer[c];

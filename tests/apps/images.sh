@@ -56,5 +56,7 @@ grep -q 'field of view: 256 x 213.333 x 18 mm' here || fail "slices 6 mm apart a
 
 # Images that differ do so in every format, and sizes that differ are refused.
 expect 1 compare series/a.nii series/a.h5 --tol 1e-9
+expect 0 info series.i.h5
+printed "voxels: 10.6667 x 10.6667 x 5 mm"
 expect 3 compare series/a.nii slices/a.h5
 said_like '^larmor: series/a.nii against slices/a.h5: compare: the image is .*\[24, 20, 3, 2\].*, the reference .*\[24, 20, 3\]'

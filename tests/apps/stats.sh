@@ -77,6 +77,9 @@ npy '(2, 4)' 0 0 0 0 0 0 0 0 >none.npy
 npy '(2, 4)' nan 1 1 1 1 1 1 1 >nan.npy
 expect 3 stats image.npy --mask small.npy
 said "larmor: small.npy: the mask is [2, 3], expected [2, 4], or that of one image or one volume of it"
+npy '(2, 4, 2)' 1 2 3 4 4 4 0 0 1 2 3 4 4 4 0 0 >volume.npy
+expect 3 stats volume.npy --mask image.npy
+said "larmor: image.npy: the mask is [2, 4], expected [2, 4, 2], or that of one image or one volume of it; the first three axes are one volume"
 expect 3 stats image.npy --mask none.npy
 said "larmor: none.npy: stats: the mask has no voxel above 0.5."
 expect 3 stats image.npy --mask nan.npy

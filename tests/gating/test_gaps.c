@@ -1,6 +1,7 @@
 /* Waveforms of which blocks are lost: rate, bins, reliability and warnings. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/io/files.h"
 
+#include "gating/waves.h"
 #include "larmor/larmor.h"
 
 enum { READOUTS = 1500, SECONDS = 32, HZ = 200, BINS = 4 };
@@ -188,4 +189,48 @@ IN_FOLDER(readouts_in_long_gaps_are_left_out_with_a_warning_and_a_lower_reliabil
                 fail_msg("wave %d, lost %zu: rate %g, %g left out, %g wrong, reliability %g, lines %d, warnings %d",
                          w, k, v.rate, v.left_out, v.wrong, v.reliable, v.lines, v.warnings);
         }
+}
+
+/* ---- noise ---- */
+
+#define BEAT_S .8
+enum { NOISY_HZ = 400, LEADS = 3, SAMPLES = 40 * NOISY_HZ };
+
+/* Leads of R waves of 1, .6 and -.4, and T waves of a quarter, with normal noise, a beat each BEAT_S. */
+static lmr_track noisy_leads(double beat, double noise, uint64_t seed)
+{
+    lmr_track t = {.channels = LEADS, .count = SAMPLES, .dt = 1. / NOISY_HZ, .trigger = -1};
+    const double size[LEADS] = {1, .6, -.4};
+    t.x = calloc((size_t)LEADS * SAMPLES, sizeof *t.x);
+    assert_non_null(t.x);
+    for (int c = 0; c < LEADS; c++)
+        for (int i = 0; i < SAMPLES; i++) {
+            const double u = BEAT_S * remainder(i * t.dt / BEAT_S, 1);
+            const double shape = exp(-pow(u / .012, 2)) + .25 * exp(-pow((u - .28) / .05, 2));
+            double sum = 0;
+            for (int k = 0; k < 12; k++) sum += test_random(&seed) / 2;
+            t.x[c * SAMPLES + i] = beat * size[c] * shape + noise * sum;
+        }
+    return t;
+}
+
+TEST(beats_are_found_in_noise_of_a_fifth_of_the_r_wave_and_none_in_noise_alone)
+{
+    const double noise[] = {.02, .15, .2};
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        for (int n = 0; n < 4; n++) {
+            lmr_track t = noisy_leads(n < 3, noise[n % 3], seed);
+            OWNED(double) *times = NULL;
+            int64_t count;
+            double reliability;
+            assert_ok(lmr_track_r_waves(&t, &times, &count, &reliability));
+            if (getenv("SHOW")) printf("noise %g: %lld, %.3f\n", noise[n % 3], (long long)count, reliability);
+            lmr_track_free(&t);
+            if (n == 3) assert_true(reliability == 0);
+            if (n == 3) continue;
+            assert_true(count >= 49 && count <= 51);
+            for (int64_t i = 0; i < count; i++) assert_true(fabs(BEAT_S * remainder(times[i] / BEAT_S, 1)) < .05);
+            assert_true(reliability > .9 - 2 * noise[n]);
+        }
+    }
 }

@@ -134,6 +134,29 @@ TEST(a_point_that_is_not_finite_spoils_its_image_alone)
     assert_int_equal(result.count, 1);
 }
 
+TEST(samples_that_are_not_finite_spoil_their_image_alone_and_noise_that_is_not_is_refused)
+{
+    OWNED(scan) s = scan_of(COILS, 2, 0);
+    float *y = (float *)values_of(s.image[0].kspace);
+    y[6] = NAN;
+    y[11] = INFINITY;
+    assert_ok(larmor_array_write(s.image[0].kspace, y, larmor_array_bytes(s.image[0].kspace)));
+    free(y);
+    const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "grid");
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
+    OWNED(larmor_recon_result) result;
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    assert_int_equal(result.report.status, LARMOR_ERR_NUMERIC);
+    assert_string_equal(result.report.message, "arrays: kspace: 2 values are not finite, the first at [3, 0, 0].");
+    assert_ok(larmor_recon_run(recon, 1, &result));
+    assert_int_equal(result.count, 1);
+    OWNED(larmor_recon) *refused = NULL;
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(8, COILS), &s.arrays.noise));
+    assert_ok(larmor_fill(s.arrays.noise, NAN));
+    assert_int_equal(try_recon(&s, &opts, &refused), LARMOR_ERR_NUMERIC);
+    assert_non_null(strstr(larmor_last_error(), "arrays: noise: 32 values are not finite, the first at [0, 0]."));
+}
+
 TEST(a_trajectory_beyond_the_k_space_altogether_is_refused)
 {
     OWNED(scan) s = scan_of(COILS, 1, 0);

@@ -330,10 +330,11 @@ static void spoil(spoiling how, float *x, int coil, int r, int i)
 
 TEST(samples_that_are_no_measurement_are_named)
 {
-    const char *const said[] = {
-        "one frequency, 0.23 cycles per sample", "6 readouts have just the samples of the one before",
-        "180 samples near the centre are exactly 0",
-        "1 coil has noise alone, far more of it than the others, the loudest number 1 (from 0)"};
+    const char *const said[] = {"one frequency, 0.23 cycles per sample",
+                                "6 readouts have just the samples of the one before",
+                                "180 samples near the centre are exactly 0",
+                                "1 coil has far more noise than the others, as the edge of k-space shows, the "
+                                "loudest number 1 (from 0), and"};
     for (spoiling how = NOTHING; how <= QUIET; how++) {
         OWNED(scan) s = scan_of(COILS, 1, 1e-3);
         const larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});

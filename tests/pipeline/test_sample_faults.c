@@ -97,6 +97,40 @@ TEST(a_coil_of_noise_alone_is_named_and_moves_no_echo)
     }
 }
 
+/* More noise in the last coil: nearly normal numbers of this deviation. */
+static void amplify(float *x, int64_t points, int coils, double number)
+{
+    float *at = x + 2 * points * (coils - 1);
+    uint64_t seed = 11;
+    for (int64_t i = 0; i < 2 * points; i++)
+        for (int k = 0; k < 12; k++) at[i] += (float)(number / 2 * test_random(&seed));
+}
+
+static void weaken(float *x, int64_t points, int coils, double number)
+{
+    for (int c = 0; c < coils; c++)
+        for (int64_t i = 0; i < 2 * points; i++) x[2 * points * c + i] *= (float)pow(number, c);
+}
+
+TEST(a_coil_with_signal_and_twelve_times_the_noise_of_others_is_named_and_none_of_another_signal)
+{
+    const char *const traj[] = {"golden", "spiral", "cartesian"};
+    const double noise[] = {0, 1e-5, 1e-4, 1e-3}, ratio[] = {.2, 1, 3};
+    char line[512];
+    for (int t = 0; t < 3; t++)
+        for (int coils = 4; coils <= 8; coils *= 2) {
+            const larmor_sample_faults loud = faults_of(traj[t], coils, 1e-3, 5, .012, amplify);
+            lmr_describe_noisy(&loud, line, sizeof line);
+            if (loud.noisy != 1 || loud.noisy_coil != coils - 1) fail_msg("%s, %d coils: %s", traj[t], coils, line);
+            for (int i = 0; i < 12; i++)
+                assert_int_equal(faults_of(traj[t], coils, noise[i / 3], 6, ratio[i % 3], weaken).noisy, 0);
+        }
+    lmr_describe_noisy(&(larmor_sample_faults){.noisy = 1, .noisy_coil = 3}, line, sizeof line);
+    assert_string_equal(line, "1 coil has far more noise than the others, as the edge of k-space shows, the loudest "
+                              "number 3 (from 0), and coils are combined as if they had the same. A noise scan lets "
+                              "recon weigh it; else leave out what has hardly any signal.");
+}
+
 static void keep(float *x, int64_t points, int coils, double number)
 {
     (void)x;

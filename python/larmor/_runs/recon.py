@@ -570,8 +570,9 @@ def check_names(asked: Mapping[str, Any]) -> None:
         if name in _OWN:
             raise TypeError(f"{name!r} is set by larmor itself")
         if name not in known and name not in _NAMES:
+            words = [_PYTHON.get(word, word) for word in known]
             raise TypeError(f"{name}: no option of larmor.recon"
-                            f"{_structs.nearest(name, [*known, *_ARGUMENTS, *FRAMING])}; "
+                            f"{_structs.nearest(name, [*words, *_ARGUMENTS, *FRAMING])}; "
                             "larmor.settings() lists them")
 
 
