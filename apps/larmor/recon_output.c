@@ -86,7 +86,8 @@ const char *recon_method_origin(const larmor_recon_report *report)
                                         [LARMOR_METHOD_FROM_FAILURE] = "failure",
                                         [LARMOR_METHOD_FROM_HOLE] = "hole",
                                         [LARMOR_METHOD_FROM_ONE_COIL] = "coil",
-                                        [LARMOR_METHOD_FROM_BINS] = "bins"};
+                                        [LARMOR_METHOD_FROM_BINS] = "bins",
+                                        [LARMOR_METHOD_FROM_MODEL] = "model"};
     return names[report->method.from];
 }
 
