@@ -1,4 +1,5 @@
-/* Images of lines that leave out a part of k-space: regular undersampling without calibration lines, middle lines. SPDX-License-Identifier: Apache-2.0 */
+/* Images of lines that leave out a part of k-space: regular undersampling without calibration lines, middle lines.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/pipeline/scan.h"
 
 #include <complex.h>

@@ -152,13 +152,11 @@ static void leave_out_partitions(scan *s, int coils)
 TEST(what_is_filled_in_of_partial_stars_is_no_more_than_what_lies_opposite)
 {
     enum { FEW = 4 };
-    OWNED(scan) s = scan_in(&(scene){"stars", "shepp-logan", {.matrix = {12, 12, 12}, .readouts = 18}, 0, FEW, 0, 0});
-    larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1}, .delays = LARMOR_DELAYS_OFF);
+    OWNED(scan) s = scan_in(&(scene){"stars", "shepp-logan", {.matrix = {16, 16, 12}, .readouts = 24}, 0, FEW, 0, 0});
+    const larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1}, .delays = LARMOR_DELAYS_OFF);
     leave_out_partitions(&s, FEW);
     OWNED(larmor_recon_result) x = result_of(&s, &opts);
-    opts.method = "cg";
-    const double cg = error_of(&s, &opts);
     assert_string_equal(x.report.method.name, "cg");
     assert_int_equal(x.report.method.from, LARMOR_METHOD_FROM_MODEL);
-    assert_within(difference(x.image[0].data, s.truth), cg, 1e-3 * cg);
+    assert_at_most(difference(x.image[0].data, s.truth), 0.16);
 }
