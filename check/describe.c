@@ -170,7 +170,10 @@ static larmor_status uncolour(const lmr_job *job, larmor_array *region)
 
 static void report_maps(larmor_recon *r, const larmor_description *found)
 {
-    if (found->is_clear)
+    if (found->reach == 0)
+        lmr_log(&r->events, "description: the given maps are not compared with the samples, of which the centre of "
+                            "k-space has too few lines");
+    else if (found->is_clear)
         lmr_warn(&r->events,
                  "the given maps do not fit: they leave %.2g of the coils' images in low resolution unexplained, %s "
                  "%.2g. Check their orientation, the order of coils and which scan they are of.",

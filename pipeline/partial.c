@@ -387,6 +387,56 @@ larmor_status lmr_partial_begin(const lmr_job *job, lmr_frame *frames, int count
     return make_coarse(job, frames, count, NULL);
 }
 
+/* ---- what is filled in, beside what lies opposite ---- */
+
+/* Of energies that are compared: that of a smooth phase moves k-space a little, and twice as much is no sign. */
+#define MOST_OVER_OPPOSITE 2
+enum { SHELL = 2, SHELLS = 64 }; /* across the partial axis, in cycles per field of view; the last one has the rest */
+
+/* Adds the energy in the planes of k-space along axis d that are not sampled, and in those opposite, which are. */
+static void add_energies(const double _Complex *y, larmor_shape shape, int d, const larmor_coverage *c,
+                         double missing[SHELLS], double opposite[SHELLS], double *all)
+{
+    const double near = fmin(-c->low[d], c->high[d]), far = fmax(-c->low[d], c->high[d]);
+    for (int64_t i = 0; i < larmor_shape_count(shape); i++) {
+        const double power = creal(y[i] * conj(y[i]));
+        double along = 0, across = 0;
+        int64_t rest = i;
+        for (int e = 0; e < shape.ndim; e++) {
+            const double k = (double)(rest % shape.dim[e] - shape.dim[e] / 2);
+            if (e == d) along = k;
+            if (e != d) across += k * k;
+            rest /= shape.dim[e];
+        }
+        *all += power;
+        if (fabs(along) <= near || fabs(along) > far) continue;
+        const int shell = (int)fmin(SHELLS - 1, sqrt(across) / SHELL);
+        *((along < 0) == (-c->low[d] < c->high[d]) ? &missing[shell] : &opposite[shell]) += power;
+    }
+}
+
+larmor_status lmr_partial_excess(const larmor_array *x, const larmor_coverage *c, double *excess)
+{
+    const larmor_shape shape = larmor_array_shape(x);
+    LMR_OWNED(larmor_op) *F = NULL;
+    LMR_OWNED(larmor_array) *spectrum = NULL;
+    LMR_HEAP double _Complex *y = NULL;
+    *excess = 0;
+    LMR_TRY(larmor_op_fft(larmor_array_device(x), larmor_array_dtype(x), shape, (1u << shape.ndim) - 1,
+                          &(larmor_fft_opts){.centred = 1}, &F));
+    LMR_TRY(larmor_array_create(larmor_array_device(x), larmor_array_dtype(x), shape, &spectrum));
+    LMR_TRY(larmor_op_forward(F, x, spectrum));
+    LMR_TRY(larmor_array_download(spectrum, LARMOR_C128, &y));
+    for (int d = 0; d < shape.ndim; d++) {
+        double missing[SHELLS] = {0}, opposite[SHELLS] = {0}, all = 0, over = 0;
+        if (!c->partial[d]) continue;
+        add_energies(y, shape, d, c, missing, opposite, &all);
+        for (int i = 0; i < SHELLS; i++) over += fmax(0, missing[i] - MOST_OVER_OPPOSITE * opposite[i]);
+        if (all > 0) *excess = fmax(*excess, over / all);
+    }
+    return LARMOR_OK;
+}
+
 /* ---- the image ---- */
 
 static larmor_status project(const lmr_job *job, const lmr_frame *frame, larmor_array *x, larmor_recon_report *result)

@@ -10,6 +10,10 @@ int lmr_is_partial(const larmor_coverage *c);
 /* The voxels with which an image of so many is sought whose k-space is partial. */
 larmor_shape lmr_partial_voxels(larmor_shape image);
 
+/* The part of the energy of an image [image...] in planes of k-space that are not sampled, beyond twice that in those
+ * opposite, which are, at the same distance from the partial axis; the largest of the partial axes. */
+larmor_status lmr_partial_excess(const larmor_array *x, const larmor_coverage *c, double *excess);
+
 /* What is to be done about it, in result->partial_fourier, and for images that are to have the phase of their
  * centre that phase, in the frames. Nothing where k-space is whole, or not on a grid.
  *

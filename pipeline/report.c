@@ -546,7 +546,8 @@ static void report_choice(larmor_recon *r, const char *name, const larmor_recon_
         [LARMOR_METHOD_FROM_FAILURE] = "no image predicts the samples held out better than zeros do",
         [LARMOR_METHOD_FROM_OPTIONS] = "partial Fourier is by projections",
         [LARMOR_METHOD_FROM_ONE_COIL] = "samples of one coil on the grid predict no others",
-        [LARMOR_METHOD_FROM_BINS] = "each bin lacks other readouts"};
+        [LARMOR_METHOD_FROM_BINS] = "each bin lacks other readouts",
+        [LARMOR_METHOD_FROM_MODEL] = "by a penalty it has more where k-space is not sampled than objects have"};
     const larmor_method_choice *m = &now->method;
     char sums[160] = "";
     size_t used = 0;

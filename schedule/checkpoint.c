@@ -69,7 +69,7 @@ static larmor_status method_of(lmr_archive *a, larmor_method_choice *m)
 {
     int from = (int)m->from;
     LMR_TRY(lmr_archive_text(a, m->name, sizeof m->name));
-    LMR_TRY(lmr_archive_integer(a, &from, LARMOR_METHOD_FROM_CALLER, LARMOR_METHOD_FROM_BINS));
+    LMR_TRY(lmr_archive_integer(a, &from, LARMOR_METHOD_FROM_CALLER, LARMOR_METHOD_FROM_MODEL));
     LMR_TRY(lmr_archive_integer(a, &m->compared, 0, LARMOR_METHODS_COMPARED));
     m->from = (larmor_method_from)from;
     for (int i = 0; i < m->compared; i++) {

@@ -76,17 +76,13 @@ const char *recon_partial(const larmor_recon_report *report)
 
 const char *recon_method_origin(const larmor_recon_report *report)
 {
-    static const char *const names[] = {[LARMOR_METHOD_FROM_CALLER] = "user",
-                                        [LARMOR_METHOD_FROM_DATA] = "data",
-                                        [LARMOR_METHOD_FROM_SCAN] = "scan",
-                                        [LARMOR_METHOD_FROM_OPTIONS] = "options",
-                                        [LARMOR_METHOD_FROM_MEMORY] = "memory",
-                                        [LARMOR_METHOD_FROM_LINEARITY] = "linearity",
-                                        [LARMOR_METHOD_FROM_FEW_SAMPLES] = "samples",
-                                        [LARMOR_METHOD_FROM_FAILURE] = "failure",
-                                        [LARMOR_METHOD_FROM_HOLE] = "hole",
-                                        [LARMOR_METHOD_FROM_ONE_COIL] = "coil",
-                                        [LARMOR_METHOD_FROM_BINS] = "bins"};
+    static const char *const names[] = {
+        [LARMOR_METHOD_FROM_CALLER] = "user",         [LARMOR_METHOD_FROM_DATA] = "data",
+        [LARMOR_METHOD_FROM_SCAN] = "scan",           [LARMOR_METHOD_FROM_OPTIONS] = "options",
+        [LARMOR_METHOD_FROM_MEMORY] = "memory",       [LARMOR_METHOD_FROM_LINEARITY] = "linearity",
+        [LARMOR_METHOD_FROM_FEW_SAMPLES] = "samples", [LARMOR_METHOD_FROM_FAILURE] = "failure",
+        [LARMOR_METHOD_FROM_HOLE] = "hole",           [LARMOR_METHOD_FROM_ONE_COIL] = "coil",
+        [LARMOR_METHOD_FROM_BINS] = "bins",           [LARMOR_METHOD_FROM_MODEL] = "model"};
     return names[report->method.from];
 }
 

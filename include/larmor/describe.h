@@ -71,7 +71,8 @@ LARMOR_API larmor_status larmor_compare_coils(const larmor_array *kspace, larmor
  * region  [x, y(, z), coils], complex: the centre of k-space on a grid, as larmor_calibration_region makes it.
  * fov     [nd] of the region's grid, as in larmor_region_report.
  * maps    [image..., coils], complex, of the same coils.
- * found   reach is half the region along x.
+ * found   reach is half the region along x, and 0 where a side has fewer than 4 samples, as of regular undersampling
+ *         without calibration lines: no image is compared then.
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_compare_maps(const larmor_array *region, const double fov[3],
                                              const larmor_array *maps, larmor_description *found);

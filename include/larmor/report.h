@@ -34,7 +34,8 @@ typedef enum larmor_method_from {
     LARMOR_METHOD_FROM_FAILURE,     /* cg, as no image predicts samples better than zeros do */
     LARMOR_METHOD_FROM_HOLE,        /* tv, as the centre of k-space has a hole */
     LARMOR_METHOD_FROM_ONE_COIL,    /* tv, as samples of one coil on a grid predict no others */
-    LARMOR_METHOD_FROM_BINS         /* tv in space and along bins, whose readouts leave other gaps in each of them */
+    LARMOR_METHOD_FROM_BINS,        /* tv in space and along bins, whose readouts leave other gaps in each of them */
+    LARMOR_METHOD_FROM_MODEL /* cg, as an image by tv has more where k-space is not sampled than objects have */
 } larmor_method_from;
 
 enum { LARMOR_METHODS_COMPARED = 2 };

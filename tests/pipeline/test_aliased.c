@@ -1,4 +1,5 @@
-/* Images of regular undersampling without calibration lines. SPDX-License-Identifier: Apache-2.0 */
+/* Images of lines that leave out a part of k-space: regular undersampling without calibration lines, middle lines.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/pipeline/scan.h"
 
 #include <complex.h>
@@ -6,8 +7,8 @@
 enum { RING = 8 };
 
 /* Of three plane waves along x and along y each, .45 / FOV apart: maps that hardly separate three aliased places of
- * the image. */
-static larmor_array *take_waves(void)
+ * the image. beyond: that many voxels along y. */
+static larmor_array *take_waves(int beyond)
 {
     static float complex maps[RING][N][N];
     for (int c = 0; c < RING; c++) {
@@ -15,7 +16,7 @@ static larmor_array *take_waves(void)
                      odd = 0.1 * cos(2.1 * (double)(c * c) + c);
         for (int y = 0; y < N; y++)
             for (int x = 0; x < N; x++) {
-                const double px = 0.9 * M_PI * (x - N / 2) / N, py = 0.9 * M_PI * (y - N / 2) / N;
+                const double px = 0.9 * M_PI * (x - N / 2) / N, py = 0.9 * M_PI * (y + beyond - N / 2) / N;
                 const double complex wave = 1 + dx * sin(px) + dy * sin(py) + odd * (cos(py) + I * sin(px));
                 maps[c][y][x] = (float complex)(0.5 * wave * cexp(2.4 * I * (double)c));
             }
@@ -30,7 +31,7 @@ static scan scan_of_lines(int64_t step, double sigma, uint64_t seed)
     const larmor_traj_opts lines = {.matrix = {N, N}, .acceleration = {step, 1}};
     OWNED(larmor_op) *A;
     OWNED(larmor_array) *sums;
-    scan s = {.arrays = {.matrix = {N, N}, .trajectory = "cartesian", .images = 1}, .maps = take_waves()};
+    scan s = {.arrays = {.matrix = {N, N}, .trajectory = "cartesian", .images = 1}, .maps = take_waves(0)};
     assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
     assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, LARMOR_SHAPE(N, N), &s.truth));
     assert_ok(larmor_traj_create(dev, "cartesian", &lines, &s.image[0].traj));
@@ -84,4 +85,100 @@ TEST(the_weight_of_regular_lines_is_near_the_best)
             print_message("R %d sigma %g: %.4f, best %.4f\n", (int)step, sigma[i], chosen, best);
             assert_at_most(chosen, 1.06 * best);
         }
+}
+
+/* The middle ones of the lines of a grid. */
+static void keep_middle(scan *s, int64_t count)
+{
+    larmor_array *lines = s->image[0].traj, *kspace = s->image[0].kspace;
+    const larmor_shape all = larmor_array_shape(lines);
+    const int64_t coils = larmor_array_count(kspace) / (all.dim[1] * all.dim[2]), first = (all.dim[2] - count) / 2;
+    const int64_t a = 2 * all.dim[1], b = 2 * all.dim[1];
+    OWNED(double) *k = NULL;
+    OWNED(float) *y = values_of(kspace);
+    assert_ok(larmor_array_download(lines, LARMOR_F64, &k));
+    for (int64_t c = 0; c < coils; c++)
+        memmove(y + b * count * c, y + b * (first + all.dim[2] * c), (size_t)(b * count) * sizeof *y);
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, all.dim[1], count), LARMOR_F64, k + a * first,
+                                  &s->image[0].traj));
+    assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(all.dim[1], count, coils), LARMOR_C64, y,
+                                  &s->image[0].kspace));
+    larmor_array_free(lines);
+    larmor_array_free(kspace);
+}
+
+/* The object goes on for eight voxels beyond the field of view, with .3 of its brightness, which are folded
+ * in. */
+static void reach_beyond(scan *s)
+{
+    enum { ROWS = 8 };
+    OWNED(larmor_array) *maps = take_waves(N), *outside, *sums;
+    OWNED(larmor_op) *A;
+    OWNED(float) *x = values_of(s->truth);
+    const larmor_sense_opts sense = {.traj = s->image[0].traj};
+    memmove(x, x + N * N, sizeof *x * 2 * ROWS * N);
+    memset(x + 2 * ROWS * N, 0, sizeof *x * 2 * (N - ROWS) * N);
+    assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(N, N), LARMOR_C64, x, &outside));
+    assert_ok(larmor_op_sense(maps, &sense, &A));
+    assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_op_out_shape(A), &sums));
+    assert_ok(larmor_op_forward(A, outside, sums));
+    assert_ok(larmor_axpby(0.3 / (N * N), sums, 1, s->image[0].kspace));
+}
+
+/* Beside the image of all lines by one FFT. */
+TEST(what_is_folded_is_not_fitted_beyond_the_lines_that_are_sampled)
+{
+    static const int64_t lines[] = {20, 26, 28}; /* of 32 */
+    for (int i = 0; i < 3; i++) {
+        OWNED(scan) s = scan_of_lines(1, 0, 1);
+        larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1}, .method = "cg");
+        reach_beyond(&s);
+        assert_ok(larmor_phantom_noise(s.image[0].kspace, 2e-4, 1));
+        OWNED(larmor_recon_result) full = result_of(&s, &opts);
+        keep_middle(&s, lines[i]);
+        OWNED(larmor_recon_result) linear = result_of(&s, &opts);
+        opts.method = "tv";
+        OWNED(larmor_recon_result) fitted = result_of(&s, &opts);
+        opts.method = NULL;
+        OWNED(larmor_recon_result) x = result_of(&s, &opts);
+        print_message("%lld lines: %.3f by tv, %.3f\n", (long long)lines[i],
+                      difference(fitted.image[0].data, full.image[0].data),
+                      difference(x.image[0].data, full.image[0].data));
+        assert_string_equal(x.report.method.name, "cg");
+        assert_int_equal(x.report.method.from, LARMOR_METHOD_FROM_MODEL);
+        assert_true(difference(x.image[0].data, linear.image[0].data) == 0);
+        assert_true(difference(fitted.image[0].data, full.image[0].data) >
+                    2 * difference(x.image[0].data, full.image[0].data));
+    }
+}
+
+static double of_magnitudes(const larmor_recon_result *x, const larmor_recon_result *y)
+{
+    OWNED(float) *a = values_of(x->image[0].data);
+    OWNED(float) *b = values_of(y->image[0].data);
+    double apart = 0, whole = 0;
+    for (int i = 0; i < N * N; i++) {
+        const double size = hypot(b[2 * i], b[2 * i + 1]);
+        apart += pow(hypot(a[2 * i], a[2 * i + 1]) - size, 2);
+        whole += size * size;
+    }
+    return sqrt(apart / whole);
+}
+
+/* By maps from the data. */
+TEST(half_of_a_grid_is_not_weighed_as_all_of_it)
+{
+    enum { LINES = N / 2 };
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        OWNED(scan) s = scan_of_lines(1, 2e-4, seed);
+        larmor_recon_opts opts = OPTS(.oversample = {1}, .delays = LARMOR_DELAYS_OFF, .method = "cg");
+        OWNED(larmor_recon_result) full = result_of(&s, &opts);
+        keep_middle(&s, LINES);
+        OWNED(larmor_recon_result) linear = result_of(&s, &opts);
+        opts.method = "tv";
+        OWNED(larmor_recon_result) x = result_of(&s, &opts);
+        const double error = of_magnitudes(&x, &full), by_cg = of_magnitudes(&linear, &full);
+        print_message("lambda %.2g: error %.3f, by cg %.3f\n", x.report.lambda, error, by_cg);
+        assert_at_most(error, 0.9 * by_cg);
+    }
 }

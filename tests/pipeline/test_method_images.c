@@ -129,3 +129,34 @@ TEST(lines_of_one_coil_in_a_plane_are_nearer_to_the_object_than_by_cg)
     for (int i = 0; i < 3; i++)
         compare(&(scene){"cartesian", "shepp-logan", {.matrix = {64, 64}}, 1.4, 1, noise[i], bound[i]});
 }
+
+/* Partitions from the first one to two beyond the centre. */
+static void leave_out_partitions(scan *s, int coils)
+{
+    enum { MOST = 2 };
+    larmor_array *all = s->image[0].traj;
+    const larmor_shape shape = larmor_array_shape(all);
+    const int64_t line = 3 * shape.dim[1];
+    OWNED(double) *k = NULL;
+    int64_t taken = 0;
+    assert_ok(larmor_array_download(all, LARMOR_F64, &k));
+    for (int64_t r = 0; r < shape.dim[2]; r++)
+        if (k[line * r + 2] <= MOST) memmove(k + line * taken++, k + line * r, (size_t)line * sizeof *k);
+    assert_ok(
+        larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(3, shape.dim[1], taken), LARMOR_F64, k, &s->image[0].traj));
+    larmor_array_free(all);
+    larmor_array_free(s->image[0].kspace);
+    assert_ok(larmor_phantom_kspace(s->phantom, s->image[0].traj, coils, LARMOR_C64, &s->image[0].kspace));
+}
+
+TEST(what_is_filled_in_of_partial_stars_is_no_more_than_what_lies_opposite)
+{
+    enum { FEW = 4 };
+    OWNED(scan) s = scan_in(&(scene){"stars", "shepp-logan", {.matrix = {16, 16, 12}, .readouts = 24}, 0, FEW, 0, 0});
+    const larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1}, .delays = LARMOR_DELAYS_OFF);
+    leave_out_partitions(&s, FEW);
+    OWNED(larmor_recon_result) x = result_of(&s, &opts);
+    assert_string_equal(x.report.method.name, "cg");
+    assert_int_equal(x.report.method.from, LARMOR_METHOD_FROM_MODEL);
+    assert_at_most(difference(x.image[0].data, s.truth), 0.16);
+}

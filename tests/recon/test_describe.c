@@ -445,6 +445,39 @@ static void replace(float *s)
         }
 }
 
+/* The region of so many lines in the centre of a right scan, and its maps. */
+static larmor_description found_for_central(int64_t lines)
+{
+    enum { MOST = 6 };
+    float at[2 * N * MOST];
+    OWNED(larmor_phantom) *phantom;
+    OWNED(larmor_array) *traj, *kspace, *region, *maps;
+    larmor_region_report report;
+    larmor_description found;
+    for (int64_t i = 0; i < N * lines; i++) {
+        at[2 * i] = (float)(i % N - N / 2);
+        at[2 * i + 1] = (float)(i / N - lines / 2);
+    }
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, lines), LARMOR_F32, at, &traj));
+    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    assert_ok(larmor_phantom_kspace(phantom, traj, MAP_COILS, LARMOR_C64, &kspace));
+    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(N, N), NULL, MAP_COILS, &maps));
+    assert_ok(larmor_calibration_region(kspace, traj, LARMOR_SHAPE(N, N), NULL, &region, &report));
+    assert_int_equal(larmor_array_shape(region).dim[1], lines);
+    assert_ok(larmor_compare_maps(region, report.fov, maps, &found));
+    return found;
+}
+
+/* As regular undersampling without calibration lines leaves one. */
+TEST(right_maps_are_not_judged_by_an_image_of_three_lines)
+{
+    for (int64_t lines = 1; lines <= 6; lines++) {
+        const larmor_description found = found_for_central(lines);
+        assert_false(found.is_clear);
+        assert_int_equal(found.reach > 0, lines > 3);
+    }
+}
+
 TEST(true_maps_get_no_warning)
 {
     const larmor_description found = found_for_maps(keep);
