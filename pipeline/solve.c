@@ -337,8 +337,8 @@ static larmor_status choose_by_first_set(lmr_job *job, const lmr_frame *frame, d
     return st;
 }
 
-/* Of bins along two dimensions, how many along the second one predict as all do: half of them (docs/records/gating.md,
- * "The weight from half of the bins"); 0: all are needed. */
+/* Of bins along two dimensions, how many along the second one predict as all do: half of them
+ * (docs/records/gating.md, "The weight from half of the bins"); 0: all are needed. */
 static int bins_of_choice(const lmr_job *job, const lmr_frame *frames, int count)
 {
     enum { LEAST_BINS = 4 };
@@ -349,8 +349,8 @@ static int bins_of_choice(const lmr_job *job, const lmr_frame *frames, int count
     return lmr_weight_origin(job, frames, count) == LARMOR_LAMBDA_FROM_DATA ? bins[1] / 2 : 0;
 }
 
-/* By the bins in the middle along the second dimension. The functional is a sum over bins, so that its weight is that of
- * all of them. */
+/* By the bins in the middle along the second dimension. The functional is a sum over bins, so that its weight is that
+ * of all of them. */
 static larmor_status choose_by_bins(lmr_job *job, const lmr_frame *frames, int count, int taken, double noise,
                                     larmor_recon_report *result)
 {

@@ -99,8 +99,8 @@ static int is_alone(void)
     return running - 1 <= cores() / 8;
 }
 
-/* GNU's threads look a tenth of a millisecond long for new work before they sleep, as waking them takes as long; or ten
- * times that where nobody else wants the cores (docs/records/performance.md). */
+/* GNU's threads look a tenth of a millisecond long for new work before they sleep, as waking them takes as long; or
+ * ten times that where nobody else wants the cores (docs/records/performance.md). */
 void app_sleep_when_idle(char **argv)
 {
     if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || getenv("KMP_BLOCKTIME") || cores() == 1) return;

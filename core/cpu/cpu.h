@@ -18,13 +18,14 @@ extern const lmr_mark lmr_cpu_mark;
 int lmr_cpu_team(int wanted);
 
 /* Threads that nobody asked for: OpenMP's number where someone has set it, else that of the cores, but at most
- * LMR_MOST_USUAL_THREADS and those of the control groups. On 64 cores 32 threads took 0.47 s for a 2D image and 3.0 s for one in 3D, where 64 took
- * 3.3 and 12 s: a loop waits for its last thread, and loops are some 0.1 ms long (docs/records/performance.md). */
+ * LMR_MOST_USUAL_THREADS and those of the control groups. On 64 cores 32 threads took 0.47 s for a 2D image and 3.0 s
+ * for one in 3D, where 64 took 3.3 and 12 s: a loop waits for its last thread, and loops are some 0.1 ms long
+ * (docs/records/performance.md). */
 #define LMR_MOST_USUAL_THREADS 32
 int lmr_cpu_usual_threads(int of_openmp, int cores, double of_groups, int was_set);
 
-/* Cores whose time the process's control groups allow it, by the list of /proc/self/cgroup and the folder where groups
- * are, of version 2 or 1: what `docker --cpus` and Kubernetes limit, and OpenMP does not know. INFINITY: no limit. */
+/* Cores whose time the process's control groups allow it, by the list of /proc/self/cgroup and the folder where
+ * groups are, of version 2 or 1: what `docker --cpus` and Kubernetes limit, and OpenMP does not know. INFINITY: no limit. */
 double lmr_cpu_cores_of_groups(const char *list, const char *root);
 
 /* Threads of a loop over so many pieces: one or all. GCC's OpenMP ends the threads that a smaller team has not, and

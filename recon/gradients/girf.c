@@ -213,8 +213,8 @@ static void correct_readout(void *self, int64_t readout)
     free(in);
 }
 
-/* The gradients that a trajectory of nd dimensions has: those that none of its directions has are left out at the end,
- * so that a transverse scan needs x and y alone. */
+/* The gradients that a trajectory of nd dimensions has: those that none of its directions has are left out at the
+ * end, so that a transverse scan needs x and y alone. */
 static int axes_of(const larmor_girf *g, int nd)
 {
     const double rounding = 1e-6;
