@@ -33,7 +33,7 @@
 /* Of an image's energy, beyond the box that is sampled: .05 at most in 33 scans whose object lies within the field of
  * view, .12 and .39 to 1.0 in those whose object does not and which had .38 and .6 to 1.0 of error. */
 #define MAX_BEYOND 0.2
-/* Of an image's energy, what is filled in beyond twice what lies opposite: 1e-5 at most in 17 scans of lines and of
+/* Of an image's energy, what is filled in beyond twice what lies opposite: 1e-5 at most in 16 scans of lines and of
  * stacks of stars, .0026 and .014 in two stacks of stars without noise whose image by tv had not settled. */
 #define MAX_EXCESS 1e-3
 #define MAX_ENLARGEMENT                                                                                              \
