@@ -196,12 +196,11 @@ void lmr_report_method(larmor_recon *r)
 {
     static const char *const densities[] = {"auto", "ramp", "pipe", "file", "none", "voronoi", "spiral"};
     const lmr_job *job = &r->job;
-    const char *maps = job->facts->coils == 1 ? "one coil, no maps" : "maps";
+    const char *maps = job->facts->coils == 1 ? "one coil, no maps" : "maps", *spec = lmr_spec(r);
     if (job->facts->maps_method && job->facts->coils > 1) maps = job->facts->maps_method->said;
     if (job->facts->given) maps = r->settings.maps_name;
     if (job->settings->opts.no_maps) maps = "root sum of squares";
     if (lmr_solves_coils(job)) maps = "coil images without maps, combined by maps of their own centre of k-space";
-    const char *spec = lmr_spec(r);
     char sets[32] = "", lambda[48] = "from the data";
     if (job->facts->sets) snprintf(sets, sizeof sets, ", %d sets", job->facts->sets);
     if (job->settings->opts.lambda_mode != LARMOR_LAMBDA_AUTO)
@@ -213,10 +212,8 @@ void lmr_report_method(larmor_recon *r)
     double side[3];
     const int differences = job->facts->automatic || !strcmp(name, "tv") || !strcmp(name, "tgv");
     if (differences && !lmr_voxel_sides(&job->facts->grid[0], side))
-        lmr_warn(
-            &r->events,
-            "the sides of voxels differ by more than 8 times, as if the field of view were wrong; differences along "
-            "all axes are weighed alike");
+        lmr_warn(&r->events, "the sides of voxels differ by more than 8 times, as if the field of view were wrong; "
+                             "differences along all axes are weighed alike");
     if (job->settings->opts.motion_fields)
         lmr_log(&r->events, "motion: one image of %lld frames, each with its displacement",
                 (ll)larmor_array_shape(job->facts->basis).dim[0]);
@@ -246,13 +243,11 @@ void lmr_report_method(larmor_recon *r)
     if (!lmr_job_resolves_lambda(job))
         lmr_log(&r->events, "double precision: rounding in single would be %.1g of an image by lambda %g",
                 2e-8 / job->settings->opts.lambda, job->settings->opts.lambda);
-    if (job->facts->method_from == LARMOR_METHOD_FROM_OPTIONS && job->found.method.kind == LMR_METHOD_REGULARISED &&
-        job->facts->basis)
-        lmr_log(&r->events,
-                "method: %s, which leaves coefficients of a basis less noise; opts.method cg is without a penalty",
-                lmr_method_name(job));
-    else if (job->facts->method_from == LARMOR_METHOD_FROM_OPTIONS)
-        lmr_log(&r->events, "method: %s, as an option is given that is of one method", lmr_method_name(job));
+    const int has_penalty = job->found.method.kind == LMR_METHOD_REGULARISED && job->facts->basis;
+    if (job->facts->method_from == LARMOR_METHOD_FROM_OPTIONS)
+        lmr_log(&r->events, "method: %s, %s", lmr_method_name(job),
+                has_penalty ? "which leaves coefficients of a basis less noise; opts.method cg is without a penalty"
+                            : "as an option is given that is of one method");
     if (job->facts->method_from == LARMOR_METHOD_FROM_BINS)
         lmr_log(&r->events,
                 "method: %s, as bins lack other parts of k-space each; opts.method cg makes each bin by itself",
