@@ -196,7 +196,8 @@ void lmr_report_method(larmor_recon *r)
 {
     static const char *const densities[] = {"auto", "ramp", "pipe", "file", "none", "voronoi", "spiral"};
     const lmr_job *job = &r->job;
-    const char *maps = job->facts->coils == 1 ? "one coil, no maps" : "maps", *spec = lmr_spec(r);
+    const char *spec = lmr_spec(r);
+    const char *maps = job->facts->coils == 1 ? "one coil, no maps" : "maps";
     if (job->facts->maps_method && job->facts->coils > 1) maps = job->facts->maps_method->said;
     if (job->facts->given) maps = r->settings.maps_name;
     if (job->settings->opts.no_maps) maps = "root sum of squares";

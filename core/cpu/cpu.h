@@ -25,7 +25,8 @@ int lmr_cpu_team(int wanted);
 int lmr_cpu_usual_threads(int of_openmp, int cores, double of_groups, int was_set);
 
 /* Cores whose time the process's control groups allow it, by the list of /proc/self/cgroup and the folder where
- * groups are, of version 2 or 1: what `docker --cpus` and Kubernetes limit, and OpenMP does not know. INFINITY: no limit. */
+ * groups are, of version 2 or 1: what `docker --cpus` and Kubernetes limit, and OpenMP does not know. INFINITY: no
+ * limit. */
 double lmr_cpu_cores_of_groups(const char *list, const char *root);
 
 /* Threads of a loop over so many pieces: one or all. GCC's OpenMP ends the threads that a smaller team has not, and

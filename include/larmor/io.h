@@ -287,10 +287,10 @@ typedef struct larmor_navigators { /* of one group; free with larmor_navigators_
     larmor_array *kspace; /* c64 [samples, lines, coils], in the order of acquisition; NULL: there are none */
     larmor_array *traj;   /* f64 [samples, lines] along the lines, in cycles per field of view of the grid */
     int64_t shots;
-    int64_t *first; /* [shots + 1] lines at which each shot's begin */
-    int64_t *shot;  /* [readouts] the shot of each of the group's readouts */
-    int64_t calibration,
-        *calibration_shot; /* the number of readouts for calibration, and the shot of each; -1: none */
+    int64_t *first;            /* [shots + 1] lines at which each shot's begin */
+    int64_t *shot;             /* [readouts] the shot of each of the group's readouts */
+    int64_t calibration;       /* readouts, and */
+    int64_t *calibration_shot; /* [calibration] the shot of each; -1: none */
 } larmor_navigators;
 
 /* Lines through ky = 0 that are flagged for phase correction, of a scan whose lines have no trajectory and go both

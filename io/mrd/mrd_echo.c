@@ -69,7 +69,8 @@ static double median_of(const double *x, int64_t n)
 /* An object has its energy in neighbours, too: a spike, or a line that is loud, counts as so many times theirs. */
 static double among_neighbours(const double *energy, int64_t n, int64_t i)
 {
-    const double before = i > 0 ? energy[i - 1] : 0, after = i + 1 < n ? energy[i + 1] : 0;
+    const double before = i > 0 ? energy[i - 1] : 0;
+    const double after = i + 1 < n ? energy[i + 1] : 0;
     return fmin(energy[i], MOST_OVER_NEIGHBOUR * fmax(before, after));
 }
 

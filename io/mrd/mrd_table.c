@@ -458,13 +458,13 @@ static void judge_channels(larmor_raw *raw, const unsigned char *alive)
 {
     int copies = 0, copy = 0, of = 0;
     int64_t i = 0;
-    if (raw->info.coils < 2) return;
+    while (i < raw->info.acquisitions && !(raw->readout[i].use & LMR_IMAGING)) i++;
+    if (raw->info.coils < 2 || i == raw->info.acquisitions) return;
     if (is_real(raw))
         lmr_mrd_warn(raw,
                      "all samples of %d channels are real numbers, which no receiver gives: the imaginary parts, or "
                      "the phase, are lost, and so is the image.",
                      raw->channels);
-    while (!(raw->readout[i].use & LMR_IMAGING)) i++;
     for (int c = raw->channels - 1; c > 0; c--) {
         const int like = alive[c] ? first_like(raw, i, alive, c) : c;
         if (like == c) continue;
