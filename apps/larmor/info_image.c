@@ -42,8 +42,9 @@ static void print_geometry(const larmor_image_info *image)
         printf("%s %c (%.4g, %.4g, %.4g)", d ? "," : "", "xyz"[d], axes[d][0], axes[d][1], axes[d][2]);
     putchar('\n');
     printf("voxels:");
-    /* several images of a series are the last axis, and the field of view is that of one */
-    const int own = image->shape.ndim - (image->images > 1);
+    /* several images of a series may be the last axis, and the field of view is that of one */
+    const int last = image->shape.ndim - 1;
+    const int own = last + !(image->images > 1 && image->shape.dim[last] == image->images);
     for (int d = 0; d < image->shape.ndim && d < 3; d++)
         printf("%s %.6g", d ? " x" : "", m->fov_mm[d] / (double)(d < own ? image->shape.dim[d] : 1));
     printf(" mm\n");
