@@ -431,7 +431,7 @@ def test_what_is_wrong_is_said_when_jax_traces():
             (lambda: lj.nufft(x, k, tol="1e-3"), larmor.ArgumentError, "tol: got '1e-3', expected a number"),
             (lambda: lj.nufft(x, k, tol=None), larmor.ArgumentError, "tol: got None, expected a number"),
             (lambda: lj.nufft(x, k, tol=float("nan")), larmor.ArgumentError,
-             "nufft: tol: got nan, expected 0 < tol < 1"),
+             "tol: got nan, expected 0 < tol < 1"),
             (lambda: lj.type2(k, x, mode_order="up"), larmor.ArgumentError,
              "mode_order: got 'up', expected one of centred, fft"),
             (lambda: lj.nufft(x.astype(jnp.bfloat16), k), larmor.ArgumentError,
