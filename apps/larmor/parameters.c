@@ -8,8 +8,14 @@
 #include "commands.h"
 
 /* What is for whoever starts the server, by options of its own, or has no use without files. */
-static const char *const of_server[] = {"device",           "threads", "memory",    "force",  "json",   "plan",
-                                        "checkpoint-every", "window",  "magnitude", "config", "out-dir"};
+static const char *const of_server[] = {"device",  "threads",          "memory", "force",     "json",
+                                        "plan",    "checkpoint-every", "window", "magnitude", "config",
+                                        "out-dir", "bids-dir",         "via"};
+
+/* Options whose text may name a file, and what stands in it then. */
+static const struct {
+    const char *option, *with;
+} of_files[] = {{"prior", "/"}, {"constraint", "support"}};
 
 void parameters_begin(parameters *p)
 {
@@ -48,6 +54,13 @@ static int is_of_server(const app_option *o)
     return o->type == APP_WRITTEN_FILE || o->type == APP_WRITTEN_FILES;
 }
 
+static int names_file(const app_option *o, const char *value)
+{
+    for (size_t i = 0; i < sizeof of_files / sizeof *of_files; i++)
+        if (!strcmp(o->name, of_files[i].option) && strstr(value, of_files[i].with)) return 1;
+    return o->type == APP_READ_FILE && !app_is_word(o, value);
+}
+
 static const char *keep(parameters *p, const char *text)
 {
     char **more = realloc(p->kept, (size_t)(p->count + 1) * sizeof *more);
@@ -64,7 +77,7 @@ larmor_status parameters_set(parameters *p, const char *name, const char *value,
     if (!o) return larmor_fail(LARMOR_ERR_UNSUPPORTED, "parameter %s: no option of larmor recon.", name);
     if (is_of_server(o))
         return larmor_fail(LARMOR_ERR_ARG, "parameter %s: is for whoever starts the server.", o->name);
-    if (o->type == APP_READ_FILE && !trusted && !app_is_word(o, value))
+    if (!trusted && names_file(o, value))
         return larmor_fail(LARMOR_ERR_ARG, "parameter %s: files are for whoever starts the server (--set).", o->name);
     const char *text = keep(p, value);
     if (!text) return NO_MEMORY();

@@ -68,6 +68,16 @@ expect 1 send scan.h5 "$address" -o x.npy --set method=best
 said_like '^larmor: server: parameter method "best": auto, '
 expect 1 send scan.h5 "$address" -o x.npy --set maps=/etc/passwd
 said_like '^larmor: server: parameter maps: files are for whoever starts the server \(--set\)\.$'
+for option in constraint=support:maps.npy constraint=nonnegative,support:maps.npy prior=/x/plugin.so; do
+    expect 1 send scan.h5 "$address" -o x.npy --set $option
+    said_like "^larmor: server: parameter ${option%%=*}: files are for whoever starts the server \(--set\)\.\$"
+done
+"$LARMOR" recon --help all | sed -nE 's/^ +(-., )?--([a-z0-9-]+) (FILE|PLUGIN|DIR|SOCKET).*/\2/p' | grep -vx config >files
+[ "$(wc -l <files)" -gt 30 ] || fail "options that name files: $(cat files)"
+while read -r option; do # all but config, whose name is the scanner's for its own settings
+    expect 1 send scan.h5 "$address" -o x.npy --set "$option=./plugin.so" </dev/null
+    said_like "^larmor: server: parameter $option: (files are|is) for whoever starts the server"
+done <files
 expect 1 send scan.h5 "$address" -o x.npy --set output=/tmp/x.npy
 said_like '^larmor: server: parameter output: is for whoever starts the server\.$'
 expect 1 send scan.h5 "$address" -o x.npy --set method=grid --set lambda=0.1
