@@ -369,7 +369,15 @@ static larmor_status find_center(larmor_raw *raw, int encoding, int axis, lmr_mr
     LMR_TRY(lmr_mrd_strongest_line(raw, encoding, axis, said, &strongest));
     t->center[axis] = (double)said;
     if (!fits && high >= n) return enlarge_matrix(raw, encoding, axis, (lines){low, high, at}, given, t);
-    if (strongest.line >= 0 && fabs((double)(strongest.line - said)) > most + (double)(strongest.gap - 1)) {
+    const double apart = most + (double)(strongest.gap - 1);
+    if (!fits && strongest.line >= 0 && fabs((double)(strongest.line - center)) <= apart) {
+        t->center[axis] = (double)center;
+        lmr_mrd_warn(
+            raw,
+            "kspace_encoding_step_%d from %lld to %lld around its center %lld reaches beyond the encoded matrix "
+            "of %lld, whose lines are used; the center is taken, as the data have most energy there.",
+            axis, (long long)low, (long long)high, (long long)center, (long long)n);
+    } else if (strongest.line >= 0 && fabs((double)(strongest.line - said)) > apart) {
         t->center[axis] = (double)strongest.line;
         lmr_mrd_warn(
             raw, "center of kspace_encoding_step_%d is %lld%s, but the data have most energy at %lld; %lld is taken.",

@@ -272,20 +272,29 @@ WITH_SCAN(delays_between_both_directions_are_said)
     }
 }
 
-/* 34 of 48 lines, counted from 0, of which line 10 is at ky = 0. */
+/* 34 of 48 lines, counted from 0, of which line 10, or 30, is at ky = 0. */
 WITH_SCAN(the_centre_line_is_where_the_data_have_most_energy)
 {
     static const struct {
         int center; /* of the header; -1: none */
         const char *said;
+        int at; /* the line at ky = 0 */
     } cases[] = {
-        {10, ""},
-        {11, ""},
-        {24, "center of kspace_encoding_step_1 is 24, but the data have most energy at 10; 10 is taken.\n"},
-        {0, "center of kspace_encoding_step_1 is 0, but the data have most energy at 10; 10 is taken.\n"},
-        {-1, "center of kspace_encoding_step_1 is 24, half of the matrix, but the data have most energy at 10; 10 is "
-             "taken.\n"}};
+        {10, "", 10},
+        {11, "", 10},
+        {24, "center of kspace_encoding_step_1 is 24, but the data have most energy at 10; 10 is taken.\n", 10},
+        {0, "center of kspace_encoding_step_1 is 0, but the data have most energy at 10; 10 is taken.\n", 10},
+        {-1,
+         "center of kspace_encoding_step_1 is 24, half of the matrix, but the data have most energy at 10; 10 is "
+         "taken.\n",
+         10},
+        {30,
+         "kspace_encoding_step_1 from 0 to 33 around its center 30 reaches beyond the encoded matrix of 48, whose "
+         "lines "
+         "are used; the center is taken, as the data have most energy there.\n",
+         30}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const int at = cases[i].at;
         char limits[200];
         snprintf(limits, sizeof limits,
                  "<kspace_encoding_step_1><minimum>0</minimum><maximum>33</maximum><center>%d</center>"
@@ -294,13 +303,15 @@ WITH_SCAN(the_centre_line_is_where_the_data_have_most_energy)
         space e = lines;
         if (cases[i].center >= 0) e.limits = limits;
         OWNED(scan) *s = empty_scan(&e);
-        for (int l = 0; l < 34; l++) add_line(s, l, l + 14, 0, 0, LINE / 2, 0);
+        for (int l = 0; l < 34; l++) add_line(s, l, l - at + LINES / 2, 0, 0, LINE / 2, 0);
         write_scan(s);
         OWNED(larmor_raw) *raw = opened_with(NULL);
         assert_string_equal(larmor_raw_describe(raw).warnings, cases[i].said);
         OWNED(larmor_samples) x = samples_of(raw, 0, 0);
-        for (int l = 0; l < 34; l++)
-            assert_at_most(fabs(traj(&x)[2 * (int64_t)LINE * l + 1] - (l - (i == 1 ? 11 : 10))), 1e-9);
+        const int out = at > LINES / 2 ? at - LINES / 2 : 0; /* lines beyond the matrix */
+        assert_int_equal(larmor_array_count(x.traj) / 2, (34 - out) * LINE);
+        for (int l = out; l < 34; l++)
+            assert_at_most(fabs(traj(&x)[2 * (int64_t)LINE * (l - out) + 1] - (l - (i == 1 ? 11 : at))), 1e-9);
     }
 }
 
