@@ -57,6 +57,23 @@ static void add_echoes(lmr_bytes *b, const lmr_images *images, const lmr_volumes
     lmr_bytes_print(b, "]");
 }
 
+/* Of volumes: the step between them, or where volumes are missing the time of each and how long one takes at most. */
+static void add_times(lmr_bytes *b, const lmr_images *images, const lmr_volumes *v, double tr)
+{
+    if (!(v->least_step_s > 0)) {
+        add_number(b, "RepetitionTime", v->step_s > 0 ? v->step_s : tr);
+        return;
+    }
+    const uint32_t start = images->image[v->order[0]].meta.time_stamp;
+    lmr_bytes_print(b, ",\n  \"VolumeTiming\": [");
+    for (int i = 0; i < v->volumes; i++) {
+        if (i) lmr_bytes_print(b, ", ");
+        lmr_json_number(b, (images->image[v->order[i * v->slices]].meta.time_stamp - start) * LMR_TICK_S, DIGITS);
+    }
+    lmr_bytes_print(b, "]");
+    add_number(b, "AcquisitionDuration", v->least_step_s);
+}
+
 /* Of a name of BIDS, "sub-01_task-rest_bold.nii". */
 static void add_task(lmr_bytes *b, const char *path)
 {
@@ -84,7 +101,7 @@ larmor_status lmr_sidecar(larmor_output *out, const lmr_images *images, const lm
     add_text(&b, "PulseSequenceType", y->text[LMR_SEQUENCE_TYPE]);
     add_text(&b, "MRAcquisitionType", images->dim[2] > 1 ? "3D" : "2D");
     add_number(&b, "RepetitionTimeExcitation", tr);
-    add_number(&b, "RepetitionTime", v->step_s > 0 ? v->step_s : tr); /* of volumes, where they have times */
+    add_times(&b, images, v, tr);
     add_echoes(&b, images, v, y);
     add_number(&b, "InversionTime", y->number[LMR_TI_MS] / MS_PER_S);
     add_number(&b, "FlipAngle", y->number[LMR_FLIP_DEG]);

@@ -10,7 +10,7 @@
 #define SAME_DIRECTION 1e-4 /* of unit vectors */
 #define SAME_PLACE 1e-3     /* mm: positions are stored as float */
 #define UNEVEN 0.01         /* of the step */
-#define TICK_S 2.5e-3       /* of time stamps, which ISMRMRD does not say: Siemens' */
+#define MOST_UNEVEN 1.5     /* of steps between volumes; triggers vary less, a volume that is missing makes it 2 */
 #define SHIFTED 0.02        /* of a voxel */
 #define SAME_SIZE 1e-3      /* of a voxel's side */
 
@@ -226,20 +226,26 @@ static int has_directions(const larmor_image_meta *m)
            dot(m->slice_dir, m->slice_dir) > 0;
 }
 
-/* Seconds between volumes whose repetition alone differs and whose stamps rise; else 0. */
-static double step_between(const lmr_images *images, const lmr_volumes *v)
+/* Times of volumes whose repetition alone differs and whose stamps rise, where each is one step behind the other one. */
+static void find_times(const lmr_images *images, lmr_volumes *v)
 {
+    double least = INFINITY, most = 0, sum = 0;
     for (int i = 1; i < v->volumes; i++) {
         const larmor_image_meta *a = &images->image[v->order[(i - 1) * v->slices]].meta;
         const larmor_image_meta *b = &images->image[v->order[i * v->slices]].meta;
         const int alike = a->encoding == b->encoding && a->contrast == b->contrast && a->phase == b->phase &&
                           a->set == b->set && a->average == b->average;
-        if (!alike || a->repetition >= b->repetition || a->time_stamp >= b->time_stamp) return 0;
+        if (!alike || a->repetition >= b->repetition || a->time_stamp >= b->time_stamp) return;
+        const double step = (b->time_stamp - a->time_stamp) * LMR_TICK_S;
+        least = fmin(least, step);
+        most = fmax(most, step);
+        sum += step;
     }
-    if (v->volumes < 2) return 0;
-    const larmor_image_meta *first = &images->image[v->order[0]].meta;
-    const larmor_image_meta *last = &images->image[v->order[(v->volumes - 1) * v->slices]].meta;
-    return (last->time_stamp - first->time_stamp) * TICK_S / (last->repetition - first->repetition);
+    if (v->volumes < 2) return;
+    if (most < MOST_UNEVEN * least)
+        v->step_s = sum / (v->volumes - 1);
+    else
+        v->least_step_s = least;
 }
 
 larmor_status lmr_arrange(const char *path, const lmr_images *images, lmr_volumes *v)
@@ -266,7 +272,7 @@ larmor_status lmr_arrange(const char *path, const lmr_images *images, lmr_volume
     v->place_unknown = v->slices > 1 && one_place;
     for (int i = 0; i < count; i++)
         v->place_unknown |= images->image[i].meta.place_unknown || !has_directions(&images->image[i].meta);
-    if (!st) v->step_s = step_between(images, v);
+    if (!st) find_times(images, v);
     if (!st) set_affine(&items[0].f, images->dim, step, v->affine);
     free(items);
     if (st) {
@@ -296,7 +302,7 @@ larmor_status lmr_order(const lmr_images *images, lmr_volumes *v)
     if (images->dim[2] == 1 && !(one_place && one_slice)) odd = find_odd(items, count, v) < count;
     if (odd) *v = (lmr_volumes){.slices = 1, .volumes = count, .order = v->order};
     for (int i = 0; i < count; i++) v->order[i] = odd ? i : items[i].index;
-    if (!odd) v->step_s = step_between(images, v);
+    if (!odd) find_times(images, v);
     free(items);
     return LARMOR_OK;
 }

@@ -3,11 +3,14 @@
 
 #include "io/images/formats.h"
 
+#define LMR_TICK_S 2.5e-3 /* of time stamps, which ISMRMRD does not say: Siemens' */
+
 typedef struct lmr_volumes {
     int slices, volumes; /* images in a volume, and volumes */
     int *order;          /* [slices, volumes] indices of images; owned */
     int place_unknown;   /* 1: an image does not say where it lies, or slices lie on each other */
-    double step_s;       /* between volumes that are repetitions, by their time stamps; 0: not known */
+    double step_s;       /* between volumes that are repetitions, by their time stamps; 0: not known, or uneven */
+    double least_step_s; /* of those where some are missing between others; else 0 */
     double affine[3][4]; /* voxel indices to LPS mm of the first volume; columns are step vectors, then the corner */
 } lmr_volumes;
 

@@ -14,6 +14,8 @@
 /* Samples of one readout for each voxel of the longest axis. A line through k-space has no more, a single-shot image
  * has, from 16 x 16 on and undersampled by 4 as well. */
 #define LINE_SAMPLES 4
+/* A part of so many of a scan's images may be missing; where it is more, the counters mean something else. */
+#define MOST_MISSING 4
 
 static const char *const counter_names[LMR_COUNTERS] = {"kspace_encode_step_1",
                                                         "kspace_encode_step_2",
@@ -254,6 +256,96 @@ static void describe_group(const larmor_raw *raw, const lmr_mrd_keyed *s, int64_
     }
 }
 
+/* ---- images that are missing ---- */
+
+/* Repetitions that are missing between others, where what there is has no step of its own. */
+static void name_repetitions(larmor_raw *raw, const unsigned char *seen)
+{
+    enum { VALUES = UINT16_MAX + 1 };
+    int low = -1, high = -1, count = 0, step = 0, is_even = 1, first = -1;
+    for (int r = 0; r < VALUES; r++) {
+        if (!seen[r]) continue;
+        if (low < 0) low = r;
+        if (count == 1) step = r - high;
+        is_even &= count < 1 || r - high == step;
+        if (count && r - high > 1 && first < 0) first = high + 1;
+        high = r;
+        count++;
+    }
+    const int missing = high - low + 1 - count;
+    if (!is_even && missing < count)
+        lmr_mrd_warn(raw, "%d of the repetitions %d to %d have no readouts, the first of them %d.", missing, low,
+                     high, first);
+}
+
+static int is_same_volume(const larmor_group *a, const larmor_group *b)
+{
+    return a->encoding == b->encoding && a->contrast == b->contrast && a->phase == b->phase &&
+           a->repetition == b->repetition && a->set == b->set;
+}
+
+static int by_volume(const void *left, const void *right)
+{
+    const larmor_group *a = left, *b = right;
+    const int x[] = {a->encoding, a->contrast, a->phase, a->repetition, a->set, a->slice};
+    const int y[] = {b->encoding, b->contrast, b->phase, b->repetition, b->set, b->slice};
+    for (size_t k = 0; k < sizeof x / sizeof *x; k++)
+        if (x[k] != y[k]) return x[k] - y[k];
+    return 0;
+}
+
+/* Of a volume that has fewer slices than are seen. */
+static int first_absent(const larmor_group *volume, int count, const unsigned char *seen)
+{
+    for (int slice = 0, i = 0;; slice++) {
+        if (!seen[slice]) continue;
+        if (i == count || volume[i].slice != slice) return slice;
+        i++;
+    }
+}
+
+/* Slices that few volumes lack. sorted: by volume, of one encoding. */
+static void name_slices(larmor_raw *raw, const larmor_group *sorted, int count, const unsigned char *seen, int slices)
+{
+    const larmor_group *lacks = NULL;
+    int64_t images = 0;
+    int absent = 0;
+    for (int i = 0, end; i < count; i = end) {
+        for (end = i + 1; end < count && is_same_volume(&sorted[i], &sorted[end]);) end++;
+        images += slices;
+        if (end - i == slices || lacks) continue;
+        lacks = &sorted[i];
+        absent = first_absent(lacks, end - i, seen);
+    }
+    if (lacks && MOST_MISSING * (images - count) <= images)
+        lmr_mrd_warn(raw,
+                     "%lld of %lld images have no readouts, the first of them slice %d of contrast %d, phase %d, "
+                     "repetition %d, set %d.",
+                     (long long)images - count, (long long)images, absent, lacks->contrast, lacks->phase,
+                     lacks->repetition, lacks->set);
+}
+
+static larmor_status name_missing(larmor_raw *raw)
+{
+    const int n = raw->info.groups;
+    LMR_HEAP LMR_NEW(larmor_group, sorted, n);
+    memcpy(sorted, raw->group, (size_t)n * sizeof *sorted);
+    qsort(sorted, (size_t)n, sizeof *sorted, by_volume);
+    for (int first = 0, end; first < n; first = end) {
+        unsigned char repetition[UINT16_MAX + 1] = {0}, slice[UINT16_MAX + 1] = {0};
+        int slices = 0;
+        for (end = first; end < n && sorted[end].encoding == sorted[first].encoding; end++) {
+            repetition[sorted[end].repetition] = 1;
+            slices += !slice[sorted[end].slice];
+            slice[sorted[end].slice] = 1;
+        }
+        const unsigned joined = raw->joined[sorted[first].encoding];
+        if (!(joined >> LMR_REPETITION & 1)) name_repetitions(raw, repetition);
+        if (!(joined >> LMR_SLICE & 1)) name_slices(raw, sorted + first, end - first, slice, slices);
+    }
+    return LARMOR_OK;
+}
+
 larmor_status lmr_mrd_group(larmor_raw *raw)
 {
     lmr_mrd_keyed *s;
@@ -274,5 +366,5 @@ larmor_status lmr_mrd_group(larmor_raw *raw)
     }
     raw->info.groups = (int)groups;
     free(s);
-    return full ? LARMOR_OK : LMR_NO_MEMORY();
+    return full ? name_missing(raw) : LMR_NO_MEMORY();
 }

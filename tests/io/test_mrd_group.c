@@ -92,6 +92,50 @@ WITH_SCAN(images_with_too_few_samples_name_the_flag_that_joins_them)
     assert_images("phase", 2, 30, "");
 }
 
+enum { SPOKES = 8 };
+
+/* Volumes of three slices, without those whose number is in a range. */
+static void assert_missing(const int repetition[4], int first_out, int last_out, const char *warnings)
+{
+    space e = plane64;
+    e.limits = "";
+    OWNED(scan) *s = empty_scan(&e);
+    for (int i = 0; i < 12; i++) {
+        if (i >= first_out && i <= last_out) continue;
+        for (int v = 0; v < SPOKES; v++) {
+            const int r = add_readout(s, 64, 1, 2);
+            set_spoke(s, r, M_PI * v / SPOKES, 32, 32);
+            s->r[r].head.idx.kspace_encode_step_1 = (uint16_t)v;
+            s->r[r].head.idx.slice = (uint16_t)(i % 3);
+            s->r[r].head.position[2] = (float)(5 * (i % 3));
+            s->r[r].head.idx.repetition = (uint16_t)repetition[i / 3];
+        }
+    }
+    write_scan(s);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
+    assert_string_equal(larmor_raw_describe(raw).warnings, warnings);
+}
+
+/* Every second repetition, and volumes that have little in common, are the counters' own way of counting. */
+WITH_SCAN(images_that_are_missing_between_others_are_said)
+{
+    assert_missing((int[]){0, 1, 2, 3}, -1, -1, "");
+    assert_missing((int[]){0, 2, 4, 6}, -1, -1, "");
+    assert_missing((int[]){5, 6, 7, 8}, -1, -1, "");
+    assert_missing((int[]){0, 1, 2, 4}, -1, -1,
+                   "1 of the repetitions 0 to 4 have no readouts, the first of them 3.\n");
+    assert_missing((int[]){0, 1, 2, 6}, -1, -1,
+                   "3 of the repetitions 0 to 6 have no readouts, the first of them 3.\n");
+    assert_missing((int[]){0, 1, 2, 60}, -1, -1, "");
+    assert_missing((int[]){0, 1, 2, 3}, 7, 7,
+                   "1 of 12 images have no readouts, the first of them slice 1 of contrast 0, phase 0, repetition 2, "
+                   "set 0.\n");
+    assert_missing((int[]){0, 1, 2, 3}, 10, 11,
+                   "2 of 12 images have no readouts, the first of them slice 1 of contrast 0, phase 0, repetition 3, "
+                   "set 0.\n");
+    assert_missing((int[]){0, 1, 2, 3}, 1, 8, "");
+}
+
 /* One readout each for 32 x 32 voxels: a spoke is no image, an arm of a fourth of the samples for them is. */
 WITH_SCAN(a_spoke_is_no_image_of_a_small_matrix_and_an_arm_is)
 {

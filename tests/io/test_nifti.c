@@ -264,25 +264,43 @@ IN_FOLDER(a_place_that_is_not_known_is_said_by_code_0)
     assert_int_equal(read_header(in_folder("z.nii")).sform, 0);
 }
 
-/* Three repetitions, 1.2 s apart by their stamps in ticks of 2.5 ms; contrasts are no series in time. */
+/* Three repetitions by their stamps in ticks of 2.5 ms; contrasts are no series in time. What says when each was is
+ * BIDS' sidecar, where they are no steps. */
 IN_FOLDER(a_series_has_its_time_step_in_seconds)
 {
+    static const struct {
+        int stamp[3], number[3], is_contrast;
+        double step_s;
+        const char *times;
+    } cases[] = {
+        {{1000, 1480, 1960}, {0, 1, 2}, 0, 1.2, "\"RepetitionTime\": 1.2,"},
+        {{1000, 2440, 3880}, {0, 3, 6}, 0, 3.6, "\"RepetitionTime\": 3.6,"},
+        {{1000, 1480, 2440}, {0, 1, 3}, 0, 0, "\"VolumeTiming\": [0, 1.2, 3.6],\n  \"AcquisitionDuration\": 1.2"},
+        {{1000, 1480, 1960}, {0, 1, 2}, 1, 0, NULL},
+        {{0, 0, 0}, {0, 1, 2}, 0, 0, NULL}};
     OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(8, 6, 5), 1);
-    for (int way = 0; way < 3; way++) {
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         larmor_image images[3];
         larmor_output *out;
         for (int i = 0; i < 3; i++) {
             images[i] = (larmor_image){.data = x, .meta = oblique};
-            images[i].meta.time_stamp = way == 1 ? 0 : (uint32_t)(1000 + 480 * i);
-            *(way == 2 ? &images[i].meta.contrast : &images[i].meta.repetition) = i;
+            images[i].meta.time_stamp = (uint32_t)cases[c].stamp[i];
+            *(cases[c].is_contrast ? &images[i].meta.contrast : &images[i].meta.repetition) = cases[c].number[i];
         }
         assert_ok(larmor_output_open(in_folder("x.nii"), 1, &out));
+        assert_ok(larmor_output_add_sidecar(out));
         assert_ok(larmor_image_write(out, images, 3, NULL));
         larmor_output_free(out);
         const header h = read_header(in_folder("x.nii"));
         assert_int_equal(h.dim[4], 3);
-        assert_at_most(fabs((double)h.pixdim[4] - (way ? 1 : 1.2)), 1e-6);
-        assert_int_equal(h.units & 0x38, way ? 0 : 8); /* NIfTI's code of seconds */
+        assert_at_most(fabs((double)h.pixdim[4] - (cases[c].step_s > 0 ? cases[c].step_s : 1)), 1e-6);
+        assert_int_equal(h.units & 0x38, cases[c].step_s > 0 ? 8 : 0); /* NIfTI's code of seconds */
+        size_t bytes;
+        char *json = (char *)get_file(in_folder("x.json"), &bytes);
+        json[bytes - 1] = 0;
+        assert_true(cases[c].times ? strstr(json, cases[c].times) != NULL
+                                   : !strstr(json, "\"RepetitionTime\"") && !strstr(json, "Timing"));
+        free(json);
     }
 }
 
