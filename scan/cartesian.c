@@ -42,12 +42,13 @@ static int counts_lines(const lmr_job *job, int encoding, const larmor_encoding 
 }
 
 /* The field of view along axis d whose periods the grid is to have: that which was encoded, and of readouts as
- * much as the image needs, if that is a whole number of their samples. */
+ * much as the image needs, if that is as many of their samples as it has voxels. Between samples that were cropped
+ * nothing can be computed: what reaches the edge rings. */
 static double period(const larmor_encoding *e, const larmor_grid *grid, int d)
 {
     const double image = grid->fov_mm[d] * (double)grid->crop[d] / (double)grid->matrix[d];
     const double kept = (double)e->matrix[d] * image / e->fov_mm[d];
-    const int whole = kept >= 1 && fabs(kept - nearbyint(kept)) < SIZE_TOLERANCE_VOXELS;
+    const int whole = fabs(kept - (double)grid->crop[d]) < SIZE_TOLERANCE_VOXELS;
     return d == 0 && image < e->fov_mm[0] && whole ? image : e->fov_mm[d];
 }
 

@@ -360,7 +360,7 @@ static void write_scan(const char *path, const larmor_phantom *phantom, const st
     assert_ok(larmor_raw_finish(w));
 }
 
-static larmor_array *image_of_file(const larmor_phantom *phantom, const store *how, larmor_array *maps,
+static larmor_array *image_of_file(const larmor_phantom *phantom, const store *how, const larmor_recon_opts *opts,
                                    larmor_recon_report *report)
 {
     char folder[] = "/tmp/larmor-test-XXXXXX", path[64];
@@ -371,10 +371,9 @@ static larmor_array *image_of_file(const larmor_phantom *phantom, const store *h
     larmor_source *source;
     larmor_recon *recon;
     larmor_recon_result result;
-    const larmor_recon_opts opts = OPTS(.method = "cg", .maps = maps);
     assert_ok(larmor_raw_open(path, NULL, &raw));
     assert_ok(larmor_source_of_raw(raw, "scan", &source));
-    assert_ok(larmor_recon_create(source, dev, &opts, &recon));
+    assert_ok(larmor_recon_create(source, dev, opts, &recon));
     assert_ok(larmor_recon_run(recon, 0, &result));
     larmor_array *image = larmor_array_ref(result.image[0].data);
     *report = result.report;
@@ -406,13 +405,31 @@ TEST(storage_does_not_show_in_the_image)
     larmor_recon_report report;
     assert_ok(larmor_phantom_create("texture", 2, &phantom));
     assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(N, LINES), NULL, COILS, &maps));
-    OWNED(larmor_array) *plain = image_of_file(phantom, &simple, maps, &report);
+    const larmor_recon_opts opts = OPTS(.method = "cg", .maps = maps);
+    OWNED(larmor_array) *plain = image_of_file(phantom, &simple, &opts, &report);
     assert_int_equal(report.direct, 1);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        OWNED(larmor_array) *image = image_of_file(phantom, &cases[i].how, maps, &report);
+        OWNED(larmor_array) *image = image_of_file(phantom, &cases[i].how, &opts, &report);
         assert_at_most(difference(image, plain), cases[i].most);
         assert_int_equal(report.ffts, 1);
         assert_int_equal(report.grid[0], N);
         assert_int_equal(report.direct, cases[i].how.first == 0);
     }
+}
+
+/* Voxels of 5 mm of readouts whose samples are 10 mm of 640 mm: the object reaches beyond the smaller image, whose
+ * readouts cannot be cropped to it before what lies between samples is computed. */
+TEST(an_image_of_a_part_is_that_part_of_the_image)
+{
+    static const store twice = {.oversampling = 2, .averages = 1};
+    const larmor_recon_opts part = OPTS(.method = "grid", .matrix = {40, 40}, .fov_mm = {200, 200});
+    const larmor_recon_opts all = OPTS(.method = "grid", .matrix = {64, 48}, .fov_mm = {320, 240});
+    OWNED(larmor_phantom) *phantom;
+    OWNED(larmor_array) *expected;
+    larmor_recon_report report;
+    assert_ok(larmor_phantom_create("texture", 2, &phantom));
+    OWNED(larmor_array) *image = image_of_file(phantom, &twice, &part, &report);
+    OWNED(larmor_array) *whole = image_of_file(phantom, &twice, &all, &report);
+    assert_ok(larmor_crop(whole, LARMOR_SHAPE(40, 40), 1, &expected));
+    assert_at_most(difference(image, expected), 1e-5);
 }
