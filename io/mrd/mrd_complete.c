@@ -2,6 +2,7 @@
  * the rest of the header or from the data, with a warning each. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "io/mrd/mrd.h"
 
@@ -261,6 +262,37 @@ static void complete_recon(larmor_raw *raw, int encoding, const content *c)
                      of_encoding(raw, encoding).s, matrix_text(e->recon_matrix).s, fov_text(e->recon_fov_mm).s);
 }
 
+/* Lines of several times as many samples as the encoded matrix has: encodedSpace is without their oversampling. The
+ * times that all readouts without a trajectory have; else 1. */
+static int64_t oversampling(const larmor_raw *raw, int encoding)
+{
+    const int64_t n = raw->header.encoding[encoding].space.matrix[0];
+    int64_t samples = 0;
+    if (strcmp(raw->header.encoding[encoding].space.trajectory, "cartesian") != 0) return 1;
+    for (int64_t i = 0; i < raw->info.acquisitions; i++) {
+        const lmr_mrd_head *h = &raw->head[i];
+        if (!(raw->readout[i].use & (LMR_IMAGING | LMR_CALIBRATION)) || h->encoding != encoding) continue;
+        if (h->traj_dims || h->discard_pre || h->discard_post || (samples && h->samples != samples)) return 1;
+        samples = h->samples;
+    }
+    return n && samples > n && samples % n == 0 ? samples / n : 1;
+}
+
+static void take_oversampling(larmor_raw *raw, int encoding)
+{
+    larmor_encoding *e = &raw->header.encoding[encoding].space;
+    const int64_t times = oversampling(raw, encoding);
+    if (times == 1) return;
+    e->matrix[0] *= times;
+    e->fov_mm[0] *= (double)times;
+    lmr_mrd_warn(
+        raw,
+        "%slines have %lld samples where encodedSpace has %lld: it is taken to be without their oversampling, "
+        "which makes it %lld samples over %.4g mm.",
+        of_encoding(raw, encoding).s, (long long)e->matrix[0], (long long)(e->matrix[0] / times),
+        (long long)e->matrix[0], e->fov_mm[0]);
+}
+
 larmor_status lmr_mrd_complete(larmor_raw *raw, const char *units)
 {
     for (int i = 0; i < raw->header.encodings; i++) {
@@ -271,6 +303,7 @@ larmor_status lmr_mrd_complete(larmor_raw *raw, const char *units)
         LMR_TRY(complete_matrix(raw, i, &c, units));
         complete_fov(raw, i, &c);
         complete_recon(raw, i, &c);
+        take_oversampling(raw, i);
         e->space.ndim = e->space.matrix[2] > 1 ? 3 : 2;
         if (c.used && !e->has_limits)
             lmr_mrd_warn(raw, "%sencodingLimits missing; the counters are taken as they are.", of_encoding(raw, i).s);

@@ -444,7 +444,10 @@ WITH_SCAN(partial_fourier_lines_take_the_center_of_the_limits)
     OWNED(larmor_raw) *raw = opened_with(NULL);
     OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_shape(x.traj, LARMOR_SHAPE(3, 32, 12));
-    assert_true(traj(&x)[0] == -8 && traj(&x)[3] == -7.5); /* 32 samples over 16 cells: twice oversampled */
+    assert_true(traj(&x)[0] == -16 && traj(&x)[3] == -15);
+    assert_string_equal(larmor_raw_describe(raw).warnings,
+                        "lines have 32 samples where encodedSpace has 16: it is taken to be without their "
+                        "oversampling, which makes it 32 samples over 320 mm.\n");
     for (int r = 0; r < 12; r++)
         assert_true(traj(&x)[3 * 32 * r + 1] == r - 4 && traj(&x)[3 * 32 * r + 2] == r % 3 - 1);
 }
