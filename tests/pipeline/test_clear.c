@@ -100,7 +100,7 @@ TEST(no_maps_is_what_the_method_means)
 {
     OWNED(scan) s = scan_of(COILS, 1, 1e-3);
     const larmor_recon_opts plain = QUICK(.method = "clear"), said = QUICK(.method = "clear", .no_maps = 1);
-    assert_at_most(apart(&s, &plain, &s, &said), 1e-6);
+    assert_at_most(apart(&s, &plain, &s, &said), strncmp(larmor_device_spec(dev), "cpu", 3) ? 1e-5 : 1e-6);
 }
 
 /* The images of a mixture of coils are the mixture of the coils' images, and have the same nuclear norms. */

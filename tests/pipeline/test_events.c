@@ -181,7 +181,8 @@ TEST(every_answer_may_stop_a_reconstruction)
             a = (asked){0, n};
             const larmor_status st = reconstruct(&s, &methods[m], &interrupted);
             if (st) assert_int_equal(st, LARMOR_STOPPED);
-            if (!st && !interrupted) fail_msg("method %zu went on after answer %d of %d", m, n, all);
+            /* a GPU's rounding may need fewer steps than the run that counted */
+            if (!st && !interrupted && a.count >= n) fail_msg("method %zu went on after answer %d of %d", m, n, all);
             if (st && a.count > n + 20) fail_msg("method %zu asked %d times more", m, a.count - n);
             nothing += st != LARMOR_OK;
             iterates += interrupted;
