@@ -478,12 +478,16 @@ static larmor_status look_for_fold(const lmr_job *job, const lmr_frame *frames, 
     const larmor_grid *grid = &frames->grid;
     if (count > 1 || !frames->cartesian.on_grid || job->facts->slabs || job->facts->basis) return LARMOR_OK;
     int64_t step[3] = {1, 1, 1};
+    LMR_OWNED(larmor_array) *seen = NULL;
     result->folded = 0;
     if (job->facts->coils == 1 || job->found.maps.report.warning == LARMOR_MAPS_UNDERSAMPLED)
         LMR_TRY(lmr_fold_steps(frames->samples.traj, step));
     for (int d = 0; d < grid->ndim; d++)
         if (step[d] <= 1 && grid->fov_mm[d] < MAX_ENLARGEMENT * frames->encoding.fov_mm[d]) result->folded |= 1 << d;
-    return lmr_fold_find(x, grid->ndim, &result->folded);
+    LMR_TRY(larmor_array_convert(x, LARMOR_C64, &seen));
+    if (!job->settings->opts.no_maps && !lmr_solves_coils(job))
+        LMR_TRY(lmr_each_set(job, seen, larmor_clear_unseen)); /* a penalty goes on where no coil sees anything */
+    return lmr_fold_find(seen, grid->ndim, &result->folded);
 }
 
 /* With what is missing of partial k-space filled in, where it can be. */
