@@ -33,6 +33,10 @@
 /* Of an image's energy, beyond the box that is sampled: .05 at most in 33 scans whose object lies within the field of
  * view, .12 and .39 to 1.0 in those whose object does not and which had .38 and .6 to 1.0 of error. */
 #define MAX_BEYOND 0.2
+/* Of the energy of an image by tv, beyond the box, up to which it is one FFT where there is little noise: 1e-6 to
+ * 1e-3 in smooth objects, of which the box has all, 1.6e-3 to .05 in others (docs/records/choosing.md, "Sixty
+ * scenes"). */
+#define MIN_BEYOND 1e-3
 /* Of an image's energy, what is filled in beyond twice what lies opposite: 1e-5 at most in 16 scans of lines and of
  * stacks of stars, .0026 and .014 in two stacks of stars without noise whose image by tv had not settled. */
 #define MAX_EXCESS 1e-3
@@ -414,19 +418,19 @@ static larmor_status transform(lmr_job *job, lmr_frame *frame, double noise, lar
     return LARMOR_OK;
 }
 
-/* Where the method is still open the image is made to see how much noise it has, and *x stays NULL where that is not
- * little. */
-static larmor_status solve_directly(lmr_job *job, lmr_frame *frame, double noise, larmor_array **x,
+/* Where the method is still open the image is made to see how much noise it has. *x stays NULL where that is not
+ * little, and where the samples are those of a smaller box: what lies beyond it a penalty fills in. */
+static larmor_status solve_directly(lmr_job *job, lmr_frame *frame, double noise, int *little, larmor_array **x,
                                     larmor_recon_report *result)
 {
     const int open = lmr_method_is_open(job, result);
     const larmor_recon_report before = *result;
-    int little = 1;
+    *little = 0;
     if (open && lmr_is_partial(&result->coverage)) return LARMOR_OK;
     LMR_TRY(transform(job, frame, noise, x, result));
     if (!open) return LARMOR_OK;
-    LMR_TRY(has_little_noise(job, frame, noise, &result->misfit, &little));
-    if (little) {
+    LMR_TRY(has_little_noise(job, frame, noise, &result->misfit, little));
+    if (*little && determines(job, frame, 1, &result->coverage)) {
         lmr_method_is_linear(job, LARMOR_METHOD_FROM_LINEARITY, result);
         return LARMOR_OK;
     }
@@ -455,17 +459,20 @@ static larmor_status find_beyond(const lmr_job *job, const lmr_frame *frame, con
 }
 
 /* Where the coils do not explain the samples, as of an object that is folded, an image that is fitted to them goes on
- * beyond what is sampled with more than any object has there: *x becomes that of one FFT. */
-static larmor_status stay_within(lmr_job *job, lmr_frame *frame, double noise, const larmor_recon_report *before,
-                                 larmor_array **x, larmor_recon_report *result)
+ * beyond what is sampled with more than any object has there: *x becomes that of one FFT. So it does where there is
+ * little noise and next to nothing beyond, or samples that contradict the maps keep the image from settling. */
+static larmor_status stay_within(lmr_job *job, lmr_frame *frame, double noise, int little,
+                                 const larmor_recon_report *before, larmor_array **x, larmor_recon_report *result)
 {
     double beyond;
     LMR_TRY(find_beyond(job, frame, *x, &beyond));
-    if (beyond <= MAX_BEYOND || result->interrupted) return LARMOR_OK;
+    const int is_folded = beyond > MAX_BEYOND;
+    const int is_linear = little && (beyond <= MIN_BEYOND || result->solver.end == LARMOR_END_ITERATIONS);
+    if ((!is_folded && !is_linear) || result->interrupted) return LARMOR_OK;
     larmor_array_free(*x);
     *x = NULL;
     *result = *before;
-    lmr_method_is_linear(job, LARMOR_METHOD_FROM_MODEL, result);
+    lmr_method_is_linear(job, is_folded ? LARMOR_METHOD_FROM_MODEL : LARMOR_METHOD_FROM_LINEARITY, result);
     return transform(job, frame, noise, x, result);
 }
 
@@ -478,12 +485,16 @@ static larmor_status look_for_fold(const lmr_job *job, const lmr_frame *frames, 
     const larmor_grid *grid = &frames->grid;
     if (count > 1 || !frames->cartesian.on_grid || job->facts->slabs || job->facts->basis) return LARMOR_OK;
     int64_t step[3] = {1, 1, 1};
+    LMR_OWNED(larmor_array) *seen = NULL;
     result->folded = 0;
     if (job->facts->coils == 1 || job->found.maps.report.warning == LARMOR_MAPS_UNDERSAMPLED)
         LMR_TRY(lmr_fold_steps(frames->samples.traj, step));
     for (int d = 0; d < grid->ndim; d++)
         if (step[d] <= 1 && grid->fov_mm[d] < MAX_ENLARGEMENT * frames->encoding.fov_mm[d]) result->folded |= 1 << d;
-    return lmr_fold_find(x, grid->ndim, &result->folded);
+    LMR_TRY(larmor_array_convert(x, LARMOR_C64, &seen));
+    if (!job->settings->opts.no_maps && !lmr_solves_coils(job))
+        LMR_TRY(lmr_each_set(job, seen, larmor_clear_unseen)); /* a penalty goes on where no coil sees anything */
+    return lmr_fold_find(seen, grid->ndim, &result->folded);
 }
 
 /* With what is missing of partial k-space filled in, where it can be. */
@@ -527,6 +538,7 @@ static larmor_status solve_frames(lmr_job *job, lmr_frame *frames, int count, la
 {
     const lmr_unfinished *before = lmr_keep_unfinished(job);
     double noise = 0;
+    int little = 0;
     *x = NULL;
     lmr_method_begin(job, result);
     if (job->facts->automatic && before) {
@@ -537,7 +549,7 @@ static larmor_status solve_frames(lmr_job *job, lmr_frame *frames, int count, la
     if (job->found.method.kind == LMR_METHOD_NLINV) return lmr_nlinv_frames(job, frames, count, x, result);
     const int direct = count == 1 && lmr_cartesian_is_direct(job, frames, &result->coverage);
     if (direct || !shares_noise(job, frames, count, &result->coverage)) LMR_TRY(noise_level(job, &frames[0], &noise));
-    if (direct) LMR_TRY(solve_directly(job, frames, noise, x, result));
+    if (direct) LMR_TRY(solve_directly(job, frames, noise, &little, x, result));
     if (*x) return LARMOR_OK;
     const int is_open = lmr_method_is_open(job, result), may_be_linear = direct && is_open;
     const larmor_recon_report before_it = *result;
@@ -557,7 +569,7 @@ static larmor_status solve_frames(lmr_job *job, lmr_frame *frames, int count, la
         LMR_TRY(stay_opposite(job, frames, noise, &begun, &before_it, x, result));
     if ((by_first_set || by_bins) && result->lambda_from == LARMOR_LAMBDA_FROM_SCAN)
         result->lambda_from = LARMOR_LAMBDA_FROM_DATA;
-    return may_be_linear ? stay_within(job, frames, noise, &before_it, x, result) : LARMOR_OK;
+    return may_be_linear ? stay_within(job, frames, noise, little, &before_it, x, result) : LARMOR_OK;
 }
 
 larmor_status lmr_solve_frames(lmr_job *job, lmr_frame *frames, int count, larmor_array **x,

@@ -152,6 +152,63 @@ TEST(what_is_folded_is_not_fitted_beyond_the_lines_that_are_sampled)
     }
 }
 
+/* Gaussians of 3 voxels, of which next to nothing lies beyond 8 / FOV, in the place of the object. */
+static void take_smooth_object(scan *s)
+{
+    OWNED(larmor_op) *A;
+    OWNED(float) *x = values_of(s->truth);
+    const larmor_sense_opts sense = {.traj = s->image[0].traj};
+    for (int i = 0; i < N * N; i++) {
+        const double across = i % N - N / 2, along = i / N - N / 2;
+        x[2 * i] = (float)(exp(-(pow(across - 3, 2) + pow(along, 2)) / 18) +
+                           exp(-(pow(across + 4, 2) + pow(along - 2, 2)) / 18));
+        x[2 * i + 1] = 0;
+    }
+    assert_ok(larmor_array_write(s->truth, x, larmor_array_bytes(s->truth)));
+    assert_ok(larmor_op_sense(s->maps, &sense, &A));
+    assert_ok(larmor_op_forward(A, s->truth, s->image[0].kspace));
+    assert_ok(larmor_axpby(1. / (N * N), s->image[0].kspace, 0, s->image[0].kspace));
+}
+
+TEST(with_little_noise_a_penalty_fills_in_what_an_object_has_beyond_middle_lines)
+{
+    enum { NOISE_SAMPLES = 4000 };
+    static const int64_t lines[] = {16, 20, 24}; /* of 32 */
+    for (int i = 0; i < 3; i++)
+        for (uint64_t seed = 1; seed <= 2; seed++) {
+            OWNED(scan) s = scan_of_lines(1, 3e-5, seed);
+            assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(NOISE_SAMPLES, RING), &s.arrays.noise));
+            assert_ok(larmor_zero(s.arrays.noise));
+            assert_ok(larmor_phantom_noise(s.arrays.noise, 3e-5, seed + 10));
+            larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});
+            keep_middle(&s, lines[i]);
+            OWNED(larmor_recon_result) x = result_of(&s, &opts);
+            opts.method = "cg";
+            const double error = difference(x.image[0].data, s.truth), by_cg = error_of(&s, &opts);
+            print_message("%lld lines: error %.4f, by one FFT %.4f\n", (long long)lines[i], error, by_cg);
+            assert_string_equal(x.report.method.name, "tv");
+            assert_at_most(error, 0.8 * by_cg);
+        }
+}
+
+TEST(with_little_noise_an_object_without_anything_beyond_middle_lines_is_by_one_transform)
+{
+    static const int64_t lines[] = {20, 24}; /* of 32 */
+    for (int i = 0; i < 2; i++) {
+        OWNED(scan) s = scan_of_lines(1, 0, 1);
+        larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});
+        take_smooth_object(&s);
+        assert_ok(larmor_phantom_noise(s.image[0].kspace, 1e-6, 1));
+        keep_middle(&s, lines[i]);
+        OWNED(larmor_recon_result) x = result_of(&s, &opts);
+        opts.method = "cg";
+        OWNED(larmor_recon_result) linear = result_of(&s, &opts);
+        assert_int_equal(x.report.method.from, LARMOR_METHOD_FROM_LINEARITY);
+        assert_true(difference(x.image[0].data, linear.image[0].data) == 0);
+        assert_at_most(difference(x.image[0].data, s.truth), 2e-3);
+    }
+}
+
 static double of_magnitudes(const larmor_recon_result *x, const larmor_recon_result *y)
 {
     OWNED(float) *a = values_of(x->image[0].data);

@@ -212,24 +212,30 @@ static larmor_misfit misfit_of_grid(int turned)
     return m;
 }
 
-/* A full grid of the phantom, so many times as large, in some coils, with some noise. */
-static larmor_recon_report report_of_size(double size, int coils, double noise)
+/* Lines of the phantom, so many times as large, in some coils, with some noise. */
+static larmor_recon_report report_of_lines(const larmor_traj_opts *lines, double size, int coils, double noise,
+                                           uint64_t seed)
 {
     OWNED(scan) s = {.arrays = {.matrix = {N, N}, .trajectory = "cartesian", .images = 1}};
-    const larmor_traj_opts grid = {.matrix = {N, N}};
     const larmor_recon_opts opts = OPTS(.oversample = {1});
     OWNED(larmor_array) *wider;
     assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
-    assert_ok(larmor_traj_create(dev, "cartesian", &grid, &s.image[0].traj));
+    assert_ok(larmor_traj_create(dev, "cartesian", lines, &s.image[0].traj));
     assert_ok(larmor_array_create(dev, LARMOR_F64, larmor_array_shape(s.image[0].traj), &wider));
     OWNED(double) *k = (double *)values_of(s.image[0].traj);
     for (int64_t i = 0; i < larmor_array_count(wider); i++) k[i] *= size;
     assert_ok(larmor_array_write(wider, k, larmor_array_bytes(wider)));
     assert_ok(larmor_phantom_kspace(s.phantom, wider, coils, LARMOR_C64, &s.image[0].kspace));
-    assert_ok(larmor_phantom_noise(s.image[0].kspace, noise, 1));
+    assert_ok(larmor_phantom_noise(s.image[0].kspace, noise, seed));
     OWNED(larmor_recon_result) result = result_of(&s, &opts);
     const larmor_recon_report report = result.report;
     return report;
+}
+
+static larmor_recon_report report_of_size(double size, int coils, double noise)
+{
+    const larmor_traj_opts grid = {.matrix = {N, N}};
+    return report_of_lines(&grid, size, coils, noise, 1);
 }
 
 TEST(an_object_that_folds_in_is_named)
@@ -241,6 +247,16 @@ TEST(an_object_that_folds_in_is_named)
         assert_int_equal(noise.folded, 0);
         assert_true(large.folded & 2); /* the phantom is longest along y */
         assert_true(has_warning(&large, "the object reaches beyond the field of view along"));
+    }
+}
+
+TEST(what_a_penalty_adds_where_no_coil_sees_anything_is_no_fold)
+{
+    const larmor_traj_opts lines = {.matrix = {N, N}, .acceleration = {3}, .calibration = {12}};
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        assert_int_equal(report_of_lines(&lines, 0.9, 4, 4e-3, seed).folded, 0);
+        assert_int_equal(report_of_lines(&lines, 0.7, 8, 8e-3, seed).folded, 0);
+        assert_true(report_of_lines(&lines, 1.6, 8, 1e-3, seed).folded & 2);
     }
 }
 
