@@ -12,8 +12,8 @@
  * Errors  LARMOR_ERR_MEMORY. */
 larmor_status lmr_fold_find(const larmor_array *x, int ndim, int *axes);
 
-/* The part of the image's energy that is beyond edges, in mm from the middle along each axis, by more than a voxel; of
- * axes whose edges are both 0 there is none. Neighbours are multiplied there, as noise has no energy by that.
+/* The part of the image's energy that is beyond edges, in mm from the middle along each axis, by more than a voxel;
+ * of axes whose edges are both 0 there is none. Products of neighbours are summed, which noise alone does not have.
  *
  * x       [x, y(, z), ...], of the grid's axes.
  * Errors  LARMOR_ERR_MEMORY. */
