@@ -51,6 +51,37 @@ larmor_status lmr_fold_find(const larmor_array *x, int ndim, int *axes)
     return LARMOR_OK;
 }
 
+static int is_beyond(const double edge[2], double voxel_mm, double at_mm)
+{
+    const double low = fmin(edge[0], edge[1]), high = fmax(edge[0], edge[1]);
+    return low < high && (at_mm < low - voxel_mm || at_mm > high + voxel_mm);
+}
+
+larmor_status lmr_energy_beyond(const larmor_array *x, const larmor_grid *grid, const double edge[3][2], double *part)
+{
+    const larmor_shape shape = larmor_array_shape(x);
+    const int64_t count = larmor_array_count(x), n = shape.dim[0];
+    LMR_HEAP float complex *values = NULL;
+    double all = 0, beyond = 0;
+    *part = 0;
+    LMR_TRY(larmor_array_download(x, LARMOR_C64, (void *)&values));
+    for (int64_t i = 0; i + 1 < count; i++) {
+        int64_t rest = i;
+        int outside = 0;
+        if (i % n == n - 1) continue;
+        for (int d = 0; d < grid->ndim; d++) {
+            const double voxel = grid->fov_mm[d] / (double)grid->matrix[d];
+            outside |= is_beyond(edge[d], voxel, voxel * (double)(rest % shape.dim[d] - shape.dim[d] / 2));
+            rest /= shape.dim[d];
+        }
+        const double product = creal((double complex)values[i] * conj((double complex)values[i + 1]));
+        all += product;
+        if (outside) beyond += product;
+    }
+    if (all > 0) *part = beyond / all;
+    return LARMOR_OK;
+}
+
 /* The fewest whole steps from one place of samples along axis d to the next one. */
 static larmor_status least_step(const double *k, int64_t points, int nd, int d, int64_t *step)
 {

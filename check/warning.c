@@ -65,6 +65,7 @@ enum {
     WARNING_CONTRADICTED,
     WARNING_NOISE_SCAN,
     WARNING_GRIDDED,
+    WARNING_BEYOND_MAPS,
 };
 
 /* Noise alone is .02 at SNR 5, as half of it is imaginary. */
@@ -73,6 +74,8 @@ enum {
 /* Part left of the samples by an image that is next to nothing, where the model would explain them. Not measured: an
  * empty one leaves 1, good ones of real scans up to .28 (check/misfit.h). */
 #define EMPTY_IMAGE 0.90
+/* Of the image's energy, beyond the given maps. */
+#define MAX_BEYOND_MAPS 0.02
 /* Where it is known, above which it is not the noise alone whose smoothing leaves so much: at SNR 3 that is up to
  * 1.1. */
 #define MAX_CHI2 1.25
@@ -202,6 +205,12 @@ int larmor_recon_warning(const larmor_recon_report *report, int i, char *line, s
             "take a smaller one by opts.lambda, such as noise:1.");
     if (report->folded && !is_noise_too_large(&report->misfit) && is_it(&w, WARNING_FOLDED))
         describe_fold(report->folded, line, room);
+    if (report->beyond_maps > MAX_BEYOND_MAPS && is_it(&w, WARNING_BEYOND_MAPS))
+        snprintf(line, room,
+                 "%.0f %% of the image's energy is beyond what the given maps cover, where they go on as at their "
+                 "edge: it may be shaded, and aliased. Give maps of the whole object, or what they cover by "
+                 "opts.maps_place X,Y,Z in mm.",
+                 100 * report->beyond_maps);
     find_gridded(report, &w);
     find_misfit(&report->misfit, &w);
     const larmor_sample_faults *f = &report->faults;

@@ -95,6 +95,20 @@ static int is_same(const placing *p)
     return 1;
 }
 
+/* Where the maps end along axes that are theirs, too. */
+static void keep_edges(const placing *p, const larmor_grid *grid, double edge[3][2])
+{
+    for (int d = 0; d < p->ndim; d++) {
+        const double voxel = grid->fov_mm[d] / (double)grid->matrix[d];
+        int is_axis = p->step[d][d] != 0;
+        for (int a = 0; a < p->ndim; a++) is_axis &= a == d || fabs(p->step[d][a]) < same_plane * fabs(p->step[d][d]);
+        for (int side = 0; side < 2 && is_axis; side++) {
+            const double index = (side ? (double)p->from[d] : 0) - .5;
+            edge[d][side] = voxel * ((index - p->first[d]) / p->step[d][d] - (double)(p->to[d] / 2));
+        }
+    }
+}
+
 /* ---- interpolation ---- */
 
 /* The eight voxels around a place, with their weights; a place beyond the maps is taken for the nearest within. */
@@ -254,6 +268,7 @@ larmor_status lmr_place_maps(larmor_recon *r, int64_t got[5])
     }
     LMR_TRY(find_way(r, grid, fov, &p));
     if (is_same(&p)) return LARMOR_OK;
+    if (within) keep_edges(&p, grid, r->facts.given_edge);
     lmr_log(&r->events, "coil maps: %s, %s voxels over %g x %g x %g mm, interpolated to %s%s", r->settings.maps_name,
             sizes_of(got, p.ndim).s, fov[0], fov[1], fov[2], sizes_of(p.to, p.ndim).s,
             within ? "; beyond their edge they go on as they are there" : "");

@@ -581,5 +581,6 @@ larmor_status lmr_solve_frames(lmr_job *job, lmr_frame *frames, int count, larmo
         job->found.follow.image = larmor_array_ref(*x);
         job->found.follow.largest = result->largest;
     }
+    LMR_TRY(lmr_energy_beyond(*x, &frames->grid, job->facts->given_edge, &result->beyond_maps));
     return look_for_fold(job, frames, count, *x, result);
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/owned.h"
 #include "core/status.h"
@@ -12,18 +13,27 @@
 #include "scan/source.h"
 
 enum {
-    SOME = 8,       /* readouts of an image that tell whether it is echo-planar, at least */
-    MOST_LOGGED = 4 /* images whose numbers the log has one by one */
+    SOME = 8,        /* readouts of an image that tell whether it is echo-planar, at least */
+    MOST_LOGGED = 4, /* images whose numbers the log has one by one */
+    COARSE = 32      /* voxels along a side of the image that first says whether lines were turned */
 };
 
 /* In 1/FOV. Where lines are further apart the image folds onto its ghost, and navigators alone are taken. */
 #define MAX_LINE_DISTANCE 1.5
 #define DEGREES (180 / M_PI)
 
+/* Of the sum of magnitudes: by less no lines were turned that the header does not call echo-planar. */
+#define MIN_GAIN_TURNED .012
+
+/* Of what any phases gain, one for each place along the lines: objects that fold fit these better than one phase and
+ * one shift. Scans with a ghost: from .96 on, without one: up to .90. */
+#define MIN_PART_OF_ANY .93
+
 typedef struct image { /* of the other source */
     int64_t readouts;
-    larmor_ghost *of;  /* [readouts], or NULL: it is not corrected */
-    larmor_ghost mean; /* of calibration without navigators */
+    larmor_ghost *of;      /* [readouts], or NULL: it is not corrected */
+    unsigned char *turned; /* [readouts] as of larmor_ghost_turned, or NULL: lines are stored as acquired */
+    larmor_ghost mean;     /* of calibration without navigators */
     int64_t calibration;
     larmor_ghost *of_calibration; /* [calibration], or NULL */
     double fov_mm;                /* along lines that are counted, whose fractions shifts are counted in */
@@ -50,6 +60,17 @@ static int64_t readouts_of_samples(const larmor_samples *x)
     return x->first ? x->readouts : larmor_array_shape(x->kspace).dim[1];
 }
 
+/* Readouts for calibration of an image whose lines were turned are in shots of their own. */
+static larmor_status find_in_calibration(const larmor_array *kspace, const larmor_array *traj,
+                                         const larmor_grid *grid, unsigned char *turned, larmor_ghost *found)
+{
+    int64_t count;
+    *found = (larmor_ghost){0, 0};
+    LMR_TRY(larmor_ghost_turned(traj, turned, &count));
+    if (!count) return LARMOR_OK;
+    return larmor_ghost_estimate(kspace, traj, turned, lmr_grid_shape(grid), NULL, found, NULL);
+}
+
 /* readout: of the image, NULL: all. Oversampled lines are asked for in the
  * field of view that was encoded, and for the image in its own. Samples are left out by where they were before: those
  * whose times the inner source gives. */
@@ -61,17 +82,23 @@ static larmor_status correct(const image *m, const larmor_grid *grid, const int6
     LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL;
     LMR_HEAP double *k = NULL;
     LMR_HEAP larmor_ghost *of = lmr_new(count + 1, sizeof *of);
-    if (!of) return LMR_NO_MEMORY();
+    LMR_HEAP unsigned char *turned = calloc((size_t)count + 1, 1);
+    if (!of || !turned) return LMR_NO_MEMORY();
+    LMR_TRY(larmor_array_download(x->traj, LARMOR_F64, &k));
+    LMR_TRY(larmor_samples_align(x, &kspace, &traj));
+    larmor_ghost alone = {0, 0};
+    if (m->turned && calibration) LMR_TRY(find_in_calibration(kspace, traj, grid, turned, &alone));
     for (int64_t i = 0; i < count; i++) {
+        const int64_t of_image = readout ? readout[i] : i;
         if (calibration)
             of[i] = m->of_calibration && count == m->calibration ? m->of_calibration[i] : m->mean;
         else
-            of[i] = m->of[readout ? readout[i] : i];
+            of[i] = m->of[of_image];
         of[i].shift *= grid->fov_mm[0] / m->fov_mm;
+        if (m->turned && calibration) of[i] = alone;
+        if (m->turned && !calibration) turned[i] = m->turned[of_image];
     }
-    LMR_TRY(larmor_array_download(x->traj, LARMOR_F64, &k));
-    LMR_TRY(larmor_samples_align(x, &kspace, &traj));
-    LMR_TRY(larmor_ghost_correct(kspace, traj, of));
+    LMR_TRY(larmor_ghost_correct(kspace, traj, m->turned ? turned : NULL, of));
     LMR_TRY(lmr_samples_unalign(x, kspace, traj));
     return lmr_samples_cut(x, k, grid);
 }
@@ -103,10 +130,17 @@ static larmor_status readouts_of(void *self, int group, const int64_t *readout, 
     return st;
 }
 
+static void free_image(image *m)
+{
+    LMR_FREE(m->of, m->turned, m->of_calibration);
+    m->of = m->of_calibration = NULL;
+    m->turned = NULL;
+}
+
 static void destroy(void *self)
 {
     ghosts *g = self;
-    for (int i = 0; i < g->images; i++) LMR_FREE(g->image[i].of, g->image[i].of_calibration);
+    for (int i = 0; i < g->images; i++) free_image(&g->image[i]);
     free(g->image);
     larmor_source_free(g->inner);
     free(g);
@@ -114,15 +148,31 @@ static void destroy(void *self)
 
 /* ---- what is found ---- */
 
-/* 1 if neighbours among the readouts, of all parts of the image, are lines of both directions: single shots for
- * calibration fill an image with lines of one. */
-static larmor_status is_echo_planar(const larmor_recon *r, int group, int64_t readouts, int *epi)
+typedef enum kind { OTHERS, ONE_WAY, BOTH_WAYS } kind; /* of readouts: not lines, lines as stored */
+
+/* 1: lines that all go one way may have been turned: those of a plane, and of a volume that the header calls
+ * echo-planar. */
+static int may_be_turned(const larmor_recon *r, int group, int *is_called_epi)
+{
+    larmor_group g;
+    larmor_encoding e;
+    *is_called_epi = 0;
+    if (r->facts.info.traj_stored || lmr_source_group(r->facts.source, group, &g)) return 0;
+    if (lmr_source_encoding(r->facts.source, g.encoding, &e)) return 0;
+    *is_called_epi = !strcmp(e.trajectory, "epi");
+    return *is_called_epi || (!strcmp(e.trajectory, "cartesian") && r->facts.grid[group].ndim == 2);
+}
+
+/* Neighbours among the readouts, of all parts of the image, are looked at: single shots for calibration fill an image
+ * with lines of one direction. */
+static larmor_status find_kind(const larmor_recon *r, int group, int64_t readouts, kind *found)
 {
     int64_t some[SOME], forward, backward;
     const int64_t count = readouts < SOME ? readouts : SOME;
     LMR_FREED_BY(larmor_samples_free) larmor_samples x = {0};
     LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL;
-    *epi = 0;
+    int is_called_epi;
+    *found = OTHERS;
     if (!lmr_source_has_readouts(r->facts.source) || count < SOME) return LARMOR_OK;
     const larmor_grid all = uncut(&r->facts.grid[group]);
     for (int64_t i = 0; i < count; i++) some[i] = i / 2 * (readouts - 2) / (SOME / 2 - 1) + i % 2;
@@ -130,7 +180,8 @@ static larmor_status is_echo_planar(const larmor_recon *r, int group, int64_t re
     if (!x.traj) return LARMOR_OK;
     LMR_TRY(larmor_samples_align(&x, &kspace, &traj));
     LMR_TRY(larmor_ghost_lines(traj, &forward, &backward));
-    *epi = forward + backward == count && forward > 1 && backward > 1;
+    if (forward + backward == count && forward > 1 && backward > 1) *found = BOTH_WAYS;
+    if ((forward == count || backward == count) && may_be_turned(r, group, &is_called_epi)) *found = ONE_WAY;
     return LARMOR_OK;
 }
 
@@ -190,7 +241,31 @@ static void add_to(larmor_ghost *of, int64_t count, const larmor_ghost *rest)
     }
 }
 
-static larmor_status find_one(const larmor_recon *r, int group, image *m, found *f)
+/* m->turned of lines that all go one way, if a ghost shows it in a coarse image; else NULL. */
+static larmor_status find_turned(const larmor_recon *r, int group, const larmor_array *kspace,
+                                 const larmor_array *traj, image *m)
+{
+    larmor_shape coarse = lmr_grid_shape(&r->facts.grid[group]);
+    larmor_ghost ghost;
+    larmor_ghost_report report;
+    int64_t count;
+    int is_called_epi, shows;
+    for (int d = 0; d < coarse.ndim; d++)
+        if (coarse.dim[d] > COARSE) coarse.dim[d] = COARSE;
+    m->turned = lmr_new(larmor_array_shape(traj).dim[2] + 1, 1);
+    if (!m->turned) return LMR_NO_MEMORY();
+    LMR_TRY(larmor_ghost_turned(traj, m->turned, &count));
+    LMR_TRY(larmor_ghost_estimate(kspace, traj, m->turned, coarse, NULL, &ghost, &report));
+    may_be_turned(r, group, &is_called_epi);
+    shows = count && report.is_clear;
+    const double gain = report.before - report.after;
+    if (!is_called_epi)
+        shows &= gain > MIN_GAIN_TURNED * report.before && gain > MIN_PART_OF_ANY * (report.before - report.any);
+    if (!shows) free_image(m);
+    return LARMOR_OK;
+}
+
+static larmor_status find_one(const larmor_recon *r, int group, kind of, image *m, found *f)
 {
     LMR_FREED_BY(larmor_samples_free) larmor_samples x = {0};
     LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL;
@@ -199,13 +274,15 @@ static larmor_status find_one(const larmor_recon *r, int group, image *m, found 
     LMR_TRY(lmr_source_samples(r->facts.source, group, &all, 0, r->facts.info.coils, r->facts.dev, &x));
     if (!x.traj) return LARMOR_OK;
     LMR_TRY(larmor_samples_align(&x, &kspace, &traj));
+    if (of == ONE_WAY) LMR_TRY(find_turned(r, group, kspace, traj, m));
+    if (of == ONE_WAY && !m->turned) return LARMOR_OK;
     m->readouts = readouts_of_samples(&x);
     m->fov_mm = grid->fov_mm[0];
     m->of = calloc((size_t)m->readouts + 1, sizeof *m->of);
     if (!m->of) return LMR_NO_MEMORY();
-    LMR_TRY(ask_navigators(r, group, m, f));
-    LMR_TRY(larmor_ghost_estimate(kspace, traj, lmr_grid_shape(grid), f->navigators ? m->of : NULL, &f->rest,
-                                  &f->report));
+    if (!m->turned) LMR_TRY(ask_navigators(r, group, m, f)); /* turned ones do not say which */
+    LMR_TRY(larmor_ghost_estimate(kspace, traj, m->turned, lmr_grid_shape(grid), f->navigators ? m->of : NULL,
+                                  &f->rest, &f->report));
     if (f->navigators && f->report.spacing > MAX_LINE_DISTANCE) f->rest = (larmor_ghost){0, 0};
     add_to(m->of, m->readouts, &f->rest);
     if (m->of_calibration) add_to(m->of_calibration, m->calibration, &f->rest);
@@ -259,30 +336,37 @@ enum { ENOUGH = 8, CONTRASTS = 64 };
 
 static larmor_status find_all(larmor_recon *r, ghosts *g, int64_t *count)
 {
-    int uncorrected = 0, others[CONTRASTS] = {0};
+    int uncorrected = 0, turned = 0, others[CONTRASTS] = {0};
     for (int i = 0; i < r->list.groups; i++) {
         const int index = r->list.group[i];
         larmor_group group;
         found f;
-        int epi = 0;
+        kind of = OTHERS;
         LMR_TRY(lmr_source_group(r->facts.source, index, &group));
         int *const of_contrast = &others[(group.contrast + 8 * group.encoding) % CONTRASTS];
         if (*of_contrast >= ENOUGH) continue;
-        larmor_status st = is_echo_planar(r, index, group.readouts, &epi);
-        *of_contrast += !st && !epi;
-        if (!st && epi) st = find_one(r, index, &g->image[index], &f);
-        const int is_left = st == LARMOR_ERR_UNSUPPORTED || (!st && epi && !f.report.forward);
+        larmor_status st = find_kind(r, index, group.readouts, &of);
+        if (!st && of != OTHERS) st = find_one(r, index, of, &g->image[index], &f);
+        *of_contrast += !st && of != BOTH_WAYS && !g->image[index].of;
+        const int is_left = st == LARMOR_ERR_UNSUPPORTED || (!st && of == BOTH_WAYS && !f.report.forward);
         if (is_left || st == LARMOR_ERR_NUMERIC || st == LARMOR_ERR_FORMAT) { /* these fail when it is their turn */
-            uncorrected += is_left && epi;
-            LMR_FREE(g->image[index].of, g->image[index].of_calibration);
-            g->image[index].of = g->image[index].of_calibration = NULL;
+            uncorrected += is_left && of == BOTH_WAYS;
+            free_image(&g->image[index]);
             continue;
         }
         LMR_TRY(st);
-        if (!epi || !g->image[index].of) continue;
+        if (!g->image[index].of) continue;
+        turned += of == ONE_WAY;
         if (++*count <= MOST_LOGGED) log_ghost(r, &group, &f);
     }
     if (*count > MOST_LOGGED) log_ghost_range(r, g, *count);
+    if (turned)
+        lmr_warn(
+            &r->events,
+            "ghost: no line of %d image%s goes in reverse (flag 22), but every second one of a shot differs from "
+            "its neighbours; taken for echo-planar lines that were turned as they were stored, and corrected "
+            "(opts.no_ghost: not)",
+            turned, turned == 1 ? "" : "s");
     if (uncorrected)
         lmr_warn(
             &r->events,

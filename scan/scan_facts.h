@@ -19,7 +19,8 @@ typedef struct lmr_scan_facts {
     int coils;                /* virtual ones, or info.coils: of samples and maps from here on */
     larmor_array *given;      /* the caller's maps, not whitened yet, or NULL; maps_method finds those beyond them */
     larmor_shape given_image; /* its voxels */
-    int sets;                 /* of maps, more than 1 (soft SENSE); 0 for maps without that dimension */
+    double given_edge[3][2]; /* where they end along each axis, in mm from the middle; both 0: not within the image */
+    int sets;                /* of maps, more than 1 (soft SENSE); 0 for maps without that dimension */
     const struct lmr_maps_method *maps_method; /* of pipeline/maps.h, for maps from the data, or NULL */
     larmor_grid *grid;                         /* [info.groups]; alike for all of an encoding */
     larmor_delays *delays;                     /* [info.encodings], of the gradients, or NULL */

@@ -21,6 +21,7 @@ typedef struct larmor_ghost_report {
     double spacing;            /* of the lines, in 1/FOV, on average */
     double before,
         after;    /* sum of the magnitudes of the coils' images, per voxel, as given and with what was found */
+    double any;   /* the same with any phase at each place along lines, if `turned` is given: a ghost needs no more */
     int is_clear; /* 1: that sum becomes smaller than chance makes it */
 } larmor_ghost_report;
 
@@ -31,6 +32,17 @@ typedef struct larmor_ghost_report {
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_ghost_lines(const larmor_array *traj, int64_t *forward, int64_t *backward);
 
+/* Lines that are all stored in one direction, as of a file whose writer has turned every second one and does not
+ * say so: which ones these would be. Lines of a shot follow each other in time to one side across the lines, at
+ * least four of them; the second, fourth, ... of each shot are said to be turned. Whether they were, the data tell:
+ * larmor_ghost_estimate finds a ghost with `turned`.
+ *
+ * traj    real [nd, samples, lines], in the order of time.
+ * turned  [lines] 1 or 0.
+ * count   how many; 0 of other readouts.
+ * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_ghost_turned(const larmor_array *traj, unsigned char *turned, int64_t *count);
+
 /* The phase and the shift between lines of both directions that leave the least ghost: those for which the sum of
  * the magnitudes of the coils' images is least, as a ghost adds to it where there is no object. Lines are parallel
  * to one axis. Phases that differ by pi move the image by half a field of view: of the two the one between -pi/2 and
@@ -40,13 +52,15 @@ LARMOR_API larmor_status larmor_ghost_lines(const larmor_array *traj, int64_t *f
  * kspace  complex [samples, lines, coils], in the order of time.
  * traj    real [nd, samples, lines], cycles per field of view, nd 2 or 3; samples outside the image's k-space are
  *         left out.
+ * turned  [lines] 1: of a line that was acquired in the direction that k does not go; or NULL: none.
  * image   of the grid, of which central k-space is looked at.
  * known   [lines] what is corrected before, as navigators give it; or NULL.
  * found   zero where there are no lines of both directions, and where it is not clear.
  * report  or NULL.
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_ghost_estimate(const larmor_array *kspace, const larmor_array *traj,
-                                               larmor_shape image, const larmor_ghost *known, larmor_ghost *found,
+                                               const unsigned char *turned, larmor_shape image,
+                                               const larmor_ghost *known, larmor_ghost *found,
                                                larmor_ghost_report *report);
 
 /* The same from navigators: lines through ky = 0 of alternating directions. Each is compared with the mean of its
@@ -65,9 +79,11 @@ LARMOR_API larmor_status larmor_ghost_navigators(const larmor_array *kspace, con
  * their Fourier transform. Readouts that are no such lines stay as they are.
  *
  * kspace  c64 [samples, lines, coils]; traj f64 [nd, samples, lines]: both are changed.
+ * turned  [lines] as above; or NULL: lines that nearly all go one way stay as they are.
  * ghost   [lines].
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
-LARMOR_API larmor_status larmor_ghost_correct(larmor_array *kspace, larmor_array *traj, const larmor_ghost *ghost);
+LARMOR_API larmor_status larmor_ghost_correct(larmor_array *kspace, larmor_array *traj, const unsigned char *turned,
+                                              const larmor_ghost *ghost);
 
 #ifdef __cplusplus
 }

@@ -414,6 +414,7 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     int constant; /* 1: the penalty has left every image one value and nothing else */
     int folded;   /* bit d: of a grid, the object goes on from one edge of the field of view to the other along axis
                  * d */
+    double beyond_maps; /* part of the image's energy where given maps that cover less go on as at their edge */
     larmor_misfit misfit;
     larmor_sample_faults faults;
     double seconds;  /* from the samples to the images */

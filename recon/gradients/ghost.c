@@ -32,8 +32,7 @@ static const double max_step_difference = 1e-3; /* of a step, between evenly spa
 static const double min_edge_energy = 4; /* of the rows at the edges, over those in the middle, of images that wrap */
 static const double max_spacing = 1.5;   /* 1/FOV: farther lines fold the image */
 static const double min_correction = 1e-4; /* rad and cycles per field of view */
-static const double not_there =
-    5e5; /* cycles per field of view, from which on larmor_samples_align fills readouts up */
+static const double not_there = 5e5; /* cycles per field of view: what larmor_samples_align fills readouts up with */
 
 static larmor_status check_scan(const larmor_array *kspace, const larmor_array *traj)
 {
@@ -121,9 +120,12 @@ static void find_axis(lines *l)
     }
 }
 
-static larmor_status find_lines(const larmor_array *traj, lines *l)
+/* turned: as of larmor_ghost_estimate. */
+static larmor_status find_lines(const larmor_array *traj, const unsigned char *turned, lines *l)
 {
     const larmor_shape shape = larmor_array_shape(traj);
+    if (shape.ndim != 3)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "ghost: traj is %s, expected [nd, samples, lines]", lmr_describe(traj).s);
     *l = (lines){.nd = (int)shape.dim[0], .n = shape.dim[1], .count = shape.dim[2]};
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &l->k));
     LMR_TRY(measure_lines(l));
@@ -131,7 +133,7 @@ static larmor_status find_lines(const larmor_array *traj, lines *l)
     if (!l->sign) return LMR_NO_MEMORY();
     find_axis(l);
     for (int64_t i = 0; i < l->count; i++) {
-        l->sign[i] = (signed char)direction_of(l, i);
+        l->sign[i] = (signed char)((turned && turned[i] ? -1 : 1) * direction_of(l, i));
         l->forward += l->sign[i] > 0;
         l->backward += l->sign[i] < 0;
     }
@@ -246,22 +248,42 @@ static larmor_status make_images(const larmor_array *kspace, const lines *l, lar
     return LARMOR_OK;
 }
 
-/* The sum of magnitudes of the image that a phase and a shift make, per voxel. */
+/* The sum of magnitudes of a coil's image at v, where lines of both directions differ by a phase. */
+static double sum_at(const images *m, int64_t coil, int64_t v, double phase)
+{
+    const float complex turn = (float complex)cexp(I * phase);
+    const float complex *a = m->of[0] + m->ny * (v + m->nx * coil), *b = m->of[1] + m->ny * (v + m->nx * coil);
+    float sum = 0;
+    for (int64_t u = 0; u < m->ny; u++) {
+        const float complex z = a[u] + turn * b[u];
+        sum += sqrtf(crealf(z) * crealf(z) + cimagf(z) * cimagf(z));
+    }
+    return (double)sum;
+}
+
+/* That of all that a phase and a shift make, per voxel. */
 static double sum_of_magnitudes(const images *m, const larmor_ghost *g)
 {
     double sum = 0;
     for (int64_t c = 0; c < m->coils; c++)
-        for (int64_t v = 0; v < m->nx; v++) {
-            const double x = (double)(v - m->nx / 2) / (double)m->nx;
-            const float complex turn = (float complex)cexp(I * (g->phase - 2 * M_PI * g->shift * x));
-            const float complex *a = m->of[0] + m->ny * (v + m->nx * c), *b = m->of[1] + m->ny * (v + m->nx * c);
-            float line = 0;
-            for (int64_t u = 0; u < m->ny; u++) {
-                const float complex z = a[u] + turn * b[u];
-                line += sqrtf(crealf(z) * crealf(z) + cimagf(z) * cimagf(z));
-            }
-            sum += (double)line;
+        for (int64_t v = 0; v < m->nx; v++)
+            sum += sum_at(m, c, v, g->phase - 2 * M_PI * g->shift * (double)(v - m->nx / 2) / (double)m->nx);
+    return sum / (double)(m->nx * m->ny * m->coils);
+}
+
+/* The least that any phases make, one for each v. */
+static double sum_of_any(const images *m)
+{
+    double sum = 0;
+    for (int64_t v = 0; v < m->nx; v++) {
+        double least = INFINITY;
+        for (int p = 0; p < 3 * PHASES; p++) {
+            double at = 0;
+            for (int64_t c = 0; c < m->coils; c++) at += sum_at(m, c, v, 2 * M_PI * p / (3 * PHASES));
+            least = fmin(least, at);
         }
+        sum += least;
+    }
     return sum / (double)(m->nx * m->ny * m->coils);
 }
 
@@ -316,9 +338,7 @@ larmor_status larmor_ghost_lines(const larmor_array *traj, int64_t *forward, int
 {
     LMR_FREED_BY(free_lines) lines l = {.k = NULL};
     LMR_NEED(traj, forward, backward);
-    if (larmor_array_shape(traj).ndim != 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "ghost: traj is %s, expected [nd, samples, lines]", lmr_describe(traj).s);
-    LMR_TRY(find_lines(traj, &l));
+    LMR_TRY(find_lines(traj, NULL, &l));
     *forward = l.forward;
     *backward = l.backward;
     return LARMOR_OK;
@@ -343,8 +363,9 @@ static larmor_status find_spacing(const lines *l, double *spacing)
     return LARMOR_OK;
 }
 
-larmor_status larmor_ghost_estimate(const larmor_array *kspace, const larmor_array *traj, larmor_shape image,
-                                    const larmor_ghost *known, larmor_ghost *found, larmor_ghost_report *report)
+larmor_status larmor_ghost_estimate(const larmor_array *kspace, const larmor_array *traj, const unsigned char *turned,
+                                    larmor_shape image, const larmor_ghost *known, larmor_ghost *found,
+                                    larmor_ghost_report *report)
 {
     larmor_ghost_report unused;
     LMR_FREED_BY(free_lines) lines l = {.k = NULL};
@@ -356,7 +377,7 @@ larmor_status larmor_ghost_estimate(const larmor_array *kspace, const larmor_arr
     *report = (larmor_ghost_report){.forward = 0};
     *found = (larmor_ghost){0, 0};
     LMR_TRY(check_scan(kspace, traj));
-    LMR_TRY(find_lines(traj, &l));
+    LMR_TRY(find_lines(traj, turned, &l));
     if (l.nd < 2 || l.nd != image.ndim || !goes_both_ways(&l)) return LARMOR_OK;
     LMR_TRY(find_spacing(&l, &report->spacing));
     LMR_TRY(make_images(kspace, &l, image, known, &m));
@@ -365,6 +386,7 @@ larmor_status larmor_ghost_estimate(const larmor_array *kspace, const larmor_arr
     report->backward = l.backward;
     report->before = sum_of_magnitudes(&m, found);
     report->after = search(&m, &best);
+    if (turned) report->any = sum_of_any(&m);
     report->is_clear = report->after < (1 - min_gain) * report->before;
     if (!report->is_clear) return LARMOR_OK;
     *found = best;
@@ -495,12 +517,6 @@ typedef struct kernel { /* that was made last */
     double complex *d, *row; /* [samples] */
 } kernel;
 
-static void free_kernel(kernel *w)
-{
-    free(w->d);
-    free(w->row);
-}
-
 static void turn_back(float *y, int64_t n, double phase)
 {
     const double re = cos(phase), im = -sin(phase);
@@ -533,9 +549,9 @@ static void correct_line(lines *l, int64_t line, const larmor_ghost *ghost, int6
 
 static larmor_status correct(lines *l, const larmor_ghost *ghost, int64_t coils, float *y)
 {
-    LMR_FREED_BY(free_kernel)
-    kernel w = {.move = NAN, .d = lmr_new(l->n, sizeof *w.d), .row = lmr_new(l->n, sizeof *w.row)};
-    if (!w.d || !w.row) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double complex, d, l->n);
+    LMR_HEAP LMR_NEW(double complex, row, l->n);
+    kernel w = {.move = NAN, .d = d, .row = row};
     for (int64_t i = 0; i < l->count; i++) {
         LMR_TRY(lmr_go_on());
         if (l->sign[i]) correct_line(l, i, &ghost[i], coils, &w, y);
@@ -543,14 +559,15 @@ static larmor_status correct(lines *l, const larmor_ghost *ghost, int64_t coils,
     return LARMOR_OK;
 }
 
-larmor_status larmor_ghost_correct(larmor_array *kspace, larmor_array *traj, const larmor_ghost *ghost)
+larmor_status larmor_ghost_correct(larmor_array *kspace, larmor_array *traj, const unsigned char *turned,
+                                   const larmor_ghost *ghost)
 {
     LMR_FREED_BY(free_lines) lines l = {.k = NULL};
     LMR_HEAP float *y = NULL;
     LMR_NEED(kspace, traj, ghost);
     LMR_TRY(check_scan(kspace, traj));
-    LMR_TRY(find_lines(traj, &l));
-    if (goes_both_ways(&l)) {
+    LMR_TRY(find_lines(traj, turned, &l));
+    if (turned || goes_both_ways(&l)) {
         LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &y));
         LMR_TRY(correct(&l, ghost, larmor_array_shape(kspace).dim[2], y));
         LMR_TRY(larmor_array_write(kspace, y, larmor_array_bytes(kspace)));

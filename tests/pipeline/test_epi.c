@@ -294,55 +294,86 @@ TEST(lines_on_the_flat_top_leave_no_phase_across_the_image)
     }
 }
 
-/* Oversampled lines that the header calls Cartesian, every second one in reverse, late by so many samples each, of
- * which the last ones of every third are discarded. */
-static stored stored_lines(double late, int discarded)
+enum { SAMPLES = 2 * MATRIX }; /* of oversampled lines, which the header calls Cartesian */
+
+typedef struct readout {
+    int ky;
+    int back;   /* 1: acquired in reverse, and flagged; 2: so, and turned without a flag */
+    int missed; /* samples at the end that are discarded */
+    larmor_ghost ghost;
+    uint64_t flags;
+    float dwell_us;
+} readout;
+
+static void place_samples(const readout *list, int count, double *k)
 {
-    enum { N = 2 * MATRIX };
+    for (int i = 0; i < SAMPLES * count; i++) {
+        const readout *of = &list[i / SAMPLES];
+        const int sample = of->back == 2 ? SAMPLES - 1 - i % SAMPLES : i % SAMPLES;
+        const double sign = of->back ? -1 : 1;
+        k[2 * i] = sign * ((sample - SAMPLES / 2 + (of->back > 0)) / 2. + of->ghost.shift / 2);
+        k[2 * i + 1] = of->ky - MATRIX / 2;
+    }
+}
+
+static void append(larmor_raw_writer *writer, const readout *of, int coils, float *samples)
+{
+    const larmor_acquisition head = {.samples = SAMPLES,
+                                     .coils = coils,
+                                     .center_sample = SAMPLES / 2 - (of->back == 1),
+                                     .discard_post = of->missed,
+                                     .flags = of->flags | (of->back == 1 ? LARMOR_ACQ_REVERSE : 0),
+                                     .step1 = of->ky,
+                                     .dwell_us = of->dwell_us > 0 ? of->dwell_us : 4,
+                                     .read_dir = {1},
+                                     .phase_dir = {0, 1},
+                                     .slice_dir = {0, 0, 1},
+                                     .data = samples};
+    assert_ok(larmor_raw_append(writer, &head));
+}
+
+/* Readouts of the texture, in the order of time. coils: 0: one that sees all alike. */
+static stored stored_readouts(const readout *list, int count, int coils)
+{
     stored s = {.folder = "/tmp/larmor-test-XXXXXX"};
-    const larmor_scan scan = {.encoding = {.matrix = {N, MATRIX, 1},
+    const int receivers = coils ? coils : 1;
+    const larmor_scan scan = {.encoding = {.matrix = {SAMPLES, MATRIX, 1},
                                            .recon_matrix = {MATRIX, MATRIX, 1},
-                                           .fov_mm = {N, MATRIX, 5},
+                                           .fov_mm = {SAMPLES, MATRIX, 5},
                                            .recon_fov_mm = {MATRIX, MATRIX, 5},
                                            .ndim = 2,
                                            .trajectory = "cartesian"},
-                              .coils = 1,
-                              .readouts = MATRIX,
+                              .coils = receivers,
+                              .readouts = count,
                               .slices = 1,
                               .repetitions = 1};
     larmor_output *out;
     larmor_raw_writer *writer;
     OWNED(larmor_phantom) *phantom;
     OWNED(larmor_array) *traj, *kspace;
-    float(*y)[2 * N];
-    OWNED(double) *k = malloc(sizeof *k * 2 * N * MATRIX);
-    assert_non_null(k);
-    for (int i = 0; i < N * MATRIX; i++) {
-        const int back = i / N % 2;
-        k[2 * i] = (back ? -1 : 1) * ((i % N - N / 2 + back - late) / 2.);
-        k[2 * i + 1] = i / N - MATRIX / 2;
-    }
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, MATRIX), LARMOR_F64, k, &traj));
+    float complex *y;
+    OWNED(double) *k = malloc(sizeof *k * 2 * SAMPLES * (size_t)count);
+    OWNED(float) *samples = malloc(sizeof *samples * 2 * SAMPLES * (size_t)receivers);
+    assert_true(k && samples);
+    place_samples(list, count, k);
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, count), LARMOR_F64, k, &traj));
     assert_ok(larmor_phantom_create("texture", 2, &phantom));
-    assert_ok(larmor_phantom_kspace(phantom, traj, 0, LARMOR_C64, &kspace));
+    assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_bandlimited(phantom, dev, LARMOR_C64, LARMOR_SHAPE(MATRIX, MATRIX), &s.truth));
     assert_ok(larmor_array_download(kspace, LARMOR_C64, (void *)&y));
     assert_non_null(mkdtemp(s.folder));
     snprintf(s.path, sizeof s.path, "%s/scan.h5", s.folder);
     assert_ok(larmor_output_open(s.path, 1, &out));
     assert_ok(larmor_raw_create(out, &scan, &writer));
-    for (int r = 0; r < MATRIX; r++)
-        assert_ok(larmor_raw_append(writer, &(larmor_acquisition){.samples = N,
-                                                                  .coils = 1,
-                                                                  .center_sample = N / 2 - r % 2,
-                                                                  .discard_post = r % 3 ? 0 : discarded,
-                                                                  .flags = r % 2 ? LARMOR_ACQ_REVERSE : 0,
-                                                                  .step1 = r,
-                                                                  .dwell_us = 4,
-                                                                  .read_dir = {1},
-                                                                  .phase_dir = {0, 1},
-                                                                  .slice_dir = {0, 0, 1},
-                                                                  .data = y[r]}));
+    for (int r = 0; r < count; r++) {
+        const float complex turn = (float complex)cexp(I * (list[r].back ? -.5 : .5) * list[r].ghost.phase);
+        for (int i = 0; i < SAMPLES * receivers; i++) {
+            const float complex value = turn * y[i % SAMPLES + SAMPLES * (r + (int64_t)count * (i / SAMPLES))];
+            samples[2 * i] = crealf(value);
+            samples[2 * i + 1] = cimagf(value);
+        }
+        append(writer, &list[r], receivers, samples);
+    }
     assert_ok(larmor_raw_finish(writer));
     larmor_raw_writer_free(writer);
     larmor_output_free(out);
@@ -350,6 +381,25 @@ static stored stored_lines(double late, int discarded)
     assert_ok(larmor_raw_open(s.path, NULL, &s.raw));
     assert_ok(larmor_source_of_raw(s.raw, "scan", &s.source));
     return s;
+}
+
+/* Every second line in reverse, late by so many samples each, of which the last ones of every third are discarded;
+ * stored as acquired and flagged, or turned without a flag. */
+static stored lines_of(double late, int discarded, int turned, int shots)
+{
+    const int of_shot = MATRIX / shots;
+    readout list[MATRIX];
+    for (int i = 0; i < MATRIX; i++)
+        list[i] = (readout){.ky = i / of_shot + shots * (i % of_shot),
+                            .back = i % 2 * (1 + turned),
+                            .missed = i % 3 ? 0 : discarded,
+                            .ghost = {0, -late}};
+    return stored_readouts(list, MATRIX, 0);
+}
+
+static stored stored_lines(double late, int discarded)
+{
+    return lines_of(late, discarded, 0, 1);
 }
 
 /* The shift is found in the image's field of view, and the lines are corrected in that which was encoded. */
@@ -391,5 +441,109 @@ TEST(a_delay_between_directions_is_a_warning_where_it_is_not_corrected)
         assert_ok(larmor_recon_create(s.source, dev, &opts, &recon));
         larmor_recon_free(recon);
         assert_int_equal(said, no_ghost);
+    }
+}
+
+static int count_turned(void *user, const larmor_event *e)
+{
+    int *said = user;
+    *said += e->kind == LARMOR_EVENT_WARNING && strstr(e->text, "ghost: no line of 1 image goes in reverse") != NULL;
+    return 0;
+}
+
+/* Beside the truth: without the correction the ghost is .2 of the object and more. */
+TEST(lines_that_a_file_has_turned_without_a_flag_leave_no_ghost)
+{
+    for (int shots = 1; shots < 4; shots++) {
+        OWNED(stored) s = lines_of(1.5, 0, 1, shots);
+        int said = 0;
+        const larmor_recon_opts by = {.maps = s.maps, .listener = count_turned, .user = &said};
+        float complex *image = image_by(&s, 0, by), *ghost = image_of(&s, 0, 1);
+        assert_at_most(error_of(image, s.truth), 0.05);
+        assert_true(error_of(ghost, s.truth) > 4 * error_of(image, s.truth));
+        assert_int_equal(said, 1);
+        free(ghost);
+        free(image);
+    }
+}
+
+/* Of lines without a ghost nothing is said and nothing is changed, whatever their order. */
+TEST(cartesian_lines_in_one_direction_stay_as_they_are)
+{
+    for (int shots = 1; shots < 4; shots++) {
+        OWNED(stored) s = lines_of(0, 0, 1, shots);
+        int said = 0;
+        const larmor_recon_opts by = {.maps = s.maps, .listener = count_turned, .user = &said};
+        float complex *image = image_by(&s, 0, by), *as_given = image_of(&s, 0, 1);
+        assert_int_equal(said, 0);
+        assert_memory_equal(image, as_given, sizeof *image * MATRIX * MATRIX);
+        free(as_given);
+        free(image);
+    }
+}
+
+/* Of a shot: its navigators, and lines first, first + step, ... */
+static int add_shot(readout *list, int count, int first, int step, int lines, const readout *like)
+{
+    enum { NAVIGATORS = 3 };
+    for (int i = 0; i < NAVIGATORS + lines; i++) {
+        readout *of = &list[count + i];
+        const int line = i - NAVIGATORS;
+        *of = *like;
+        of->back = i % 2;
+        of->ky = line < 0 ? MATRIX / 2 : first + step * line;
+        of->flags = line < 0 ? LARMOR_ACQ_PHASE_CORRECTION : like->flags;
+    }
+    return count + NAVIGATORS + lines;
+}
+
+/* Magnitudes beside those of the truth as the coils see it. */
+static double error_of_magnitudes(float complex *image, const stored *s)
+{
+    OWNED(larmor_array) *maps, *truth;
+    float complex *m, *t;
+    assert_ok(
+        larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(MATRIX, MATRIX), NULL, RECEIVERS, &maps));
+    assert_ok(larmor_array_download(maps, LARMOR_C64, (void *)&m));
+    assert_ok(larmor_array_download(s->truth, LARMOR_C64, (void *)&t));
+    for (int i = 0; i < MATRIX * MATRIX; i++) {
+        double power = 0;
+        for (int c = 0; c < RECEIVERS; c++) power += pow(cabs((double complex)m[i + MATRIX * MATRIX * c]), 2);
+        t[i] = (float)(sqrt(power) * cabs((double complex)t[i]));
+        image[i] = cabsf(image[i]);
+    }
+    assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(MATRIX, MATRIX), LARMOR_C64, t, &truth));
+    free(m);
+    free(t);
+    return error_of(image, truth);
+}
+
+/* Every second line, and a reference of lines in the middle by navigators of its own, before or after the image. */
+TEST(a_reference_of_another_ghost_dwell_time_or_number_of_shots_leaves_no_ghost)
+{
+    static const struct {
+        larmor_ghost ghost; /* of the reference */
+        int shots, is_last;
+        float dwell_us;
+    } of[] = {{{.9, .45}, 1, 0, 4}, {{.9, .45}, 2, 0, 4}, {{-.5, .2}, 2, 0, 4}, {{-.5, .2}, 2, 1, 4},
+              {{-.5, .2}, 2, 0, 8}, {{-.5, .2}, 1, 0, 8}, {{0, 0}, 2, 0, 4}};
+    enum { CALIBRATION = 24 };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        readout list[2 * MATRIX];
+        const readout image_like = {.ghost = {.9, .45}};
+        const readout like = {.ghost = of[i].ghost, .flags = LARMOR_ACQ_CALIBRATION, .dwell_us = of[i].dwell_us};
+        int count = of[i].is_last ? add_shot(list, 0, 0, 2, MATRIX / 2, &image_like) : 0;
+        for (int shot = 0; shot < of[i].shots; shot++)
+            count = add_shot(list, count, (MATRIX - CALIBRATION) / 2 + shot, of[i].shots, CALIBRATION / of[i].shots,
+                             &like);
+        if (!of[i].is_last) count = add_shot(list, count, 0, 2, MATRIX / 2, &image_like);
+        OWNED(stored) s = stored_readouts(list, count, RECEIVERS);
+        float complex *image = image_of(&s, 0, 0);
+        float complex *as_given = image_of(&s, 0, 1);
+        const double left = error_of_magnitudes(image, &s), whole = error_of_magnitudes(as_given, &s);
+        assert_at_most(left, 0.03);
+        assert_true(whole > 4 * left);
+        free(as_given);
+        free(image);
     }
 }

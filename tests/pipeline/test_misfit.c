@@ -427,3 +427,38 @@ TEST(every_image_has_a_misfit_or_a_line_that_says_why_not)
     assert_false(result.report.misfit.measured);
     assert_noted(n, "misfit: not measured, as a root sum of squares is no image of a model");
 }
+
+/* An object so many times as large, with maps of a part of the field of view; SNR of about 1/noise. */
+static larmor_recon_report report_of_maps(double size, double part, double noise)
+{
+    const larmor_phantom_state state = {.size = size};
+    const double extent[2] = {part, part};
+    const int64_t voxels = llround(part * N);
+    OWNED(larmor_phantom) *object;
+    OWNED(larmor_array) *maps;
+    OWNED(scan) s = scan_of(COILS, 1, 0);
+    for (int d = 0; d < 2; d++) s.arrays.fov_mm[d] = N;
+    assert_ok(larmor_phantom_change(s.phantom, &state, &object));
+    larmor_array_free(s.image[0].kspace);
+    assert_ok(larmor_phantom_kspace(object, s.image[0].traj, COILS, LARMOR_C64, &s.image[0].kspace));
+    assert_ok(larmor_phantom_noise(s.image[0].kspace, noise * size * size / N, 1));
+    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(voxels, voxels), extent, COILS, &maps));
+    larmor_recon_opts opts = OPTS(.method = "cg", .maps = maps, .delays = LARMOR_DELAYS_OFF, .oversample = {1});
+    for (int d = 0; d < 2; d++) opts.maps_place.fov_mm[d] = part * N;
+    OWNED(larmor_recon_result) result = result_of(&s, &opts);
+    return result.report;
+}
+
+TEST(an_object_beyond_the_given_maps_is_named_and_noise_beyond_them_is_not)
+{
+    static const double noise[] = {0, .05, .3};
+    for (int i = 0; i < 3; i++) {
+        const larmor_recon_report beyond = report_of_maps(1, .5, noise[i]);
+        const larmor_recon_report within = report_of_maps(.5, .5, noise[i]), all = report_of_maps(1, 1, noise[i]);
+        assert_true(beyond.beyond_maps > .2);
+        assert_true(has_warning(&beyond, "% of the image's energy is beyond what the given maps cover"));
+        assert_at_most(within.beyond_maps, .015);
+        assert_false(has_warning(&within, "beyond what the given maps cover"));
+        assert_true(all.beyond_maps == 0);
+    }
+}

@@ -101,7 +101,8 @@ TEST(the_ghost_of_the_image_is_found_within_a_hundredth_of_the_object)
                     OWNED(scan) x = make_scan(&s, 7);
                     larmor_ghost found;
                     larmor_ghost_report report;
-                    assert_ok(larmor_ghost_estimate(x.kspace, x.traj, LARMOR_SHAPE(N, N), NULL, &found, &report));
+                    assert_ok(
+                        larmor_ghost_estimate(x.kspace, x.traj, NULL, LARMOR_SHAPE(N, N), NULL, &found, &report));
                     assert_int_equal(report.forward, s.lines / 2);
                     assert_int_equal(report.is_clear, s.phase != 0 || s.shift != 0);
                     assert_at_most(fabs(report.spacing - 1), 1e-9);
@@ -117,7 +118,7 @@ TEST(of_two_phases_the_one_whose_image_does_not_wrap_is_found)
             const scene s = {0, phases[i], -.9, noisy ? .003 : 0, N, -N / 2};
             OWNED(scan) x = make_scan(&s, 7);
             larmor_ghost found;
-            assert_ok(larmor_ghost_estimate(x.kspace, x.traj, LARMOR_SHAPE(N, N), NULL, &found, NULL));
+            assert_ok(larmor_ghost_estimate(x.kspace, x.traj, NULL, LARMOR_SHAPE(N, N), NULL, &found, NULL));
             assert_at_most(ghost_left(&s, &found), .01);
         }
 }
@@ -130,7 +131,7 @@ TEST(corrected_lines_are_those_without_a_ghost)
         OWNED(scan) x = make_scan(&s, 1);
         larmor_ghost all[N];
         for (int l = 0; l < N; l++) all[l] = (larmor_ghost){s.phase, s.shift};
-        assert_ok(larmor_ghost_correct(x.kspace, x.traj, all));
+        assert_ok(larmor_ghost_correct(x.kspace, x.traj, NULL, all));
         OWNED(cplx) *y = values_of(x.kspace);
         double *k = NULL, error = 0, size = 0;
         assert_ok(larmor_array_download(x.traj, LARMOR_F64, &k));
@@ -193,10 +194,85 @@ TEST(readouts_that_are_no_lines_of_both_directions_stay_as_they_are)
         larmor_ghost found, all[16];
         larmor_ghost_report report;
         for (int l = 0; l < 16; l++) all[l] = (larmor_ghost){1, 1};
-        assert_ok(larmor_ghost_estimate(kspace, traj, LARMOR_SHAPE(N, N), NULL, &found, &report));
+        assert_ok(larmor_ghost_estimate(kspace, traj, NULL, LARMOR_SHAPE(N, N), NULL, &found, &report));
         assert_true(report.forward == 0 && report.backward == 0 && found.phase == 0 && found.shift == 0);
-        assert_ok(larmor_ghost_correct(kspace, traj, all));
+        assert_ok(larmor_ghost_correct(kspace, traj, NULL, all));
         OWNED(cplx) *after = values_of(kspace);
         for (int i = 0; i < SAMPLES * 16; i++) assert_at_most(cabs(after[i] - y[i]), 1e-6);
     }
+}
+
+/* Lines of one direction whose order in time is given. */
+static larmor_array *ordered_lines(const int *ky, int count, int forward)
+{
+    double k[2 * 4 * 16];
+    for (int l = 0; l < count; l++)
+        for (int i = 0; i < 4; i++) {
+            k[2 * (i + 4 * l)] = forward ? i - 2 : 2 - i;
+            k[2 * (i + 4 * l) + 1] = ky[l];
+        }
+    return real_array(LARMOR_SHAPE(2, 4, count), k);
+}
+
+TEST(every_second_line_of_a_shot_may_be_turned_and_none_of_other_orders)
+{
+    static const struct {
+        int ky[9];
+        const char *turned; /* of each line */
+    } of[] = {
+        {{-4, -3, -2, -1, 0, 1, 2, 3}, "01010101"},
+        {{-4, -2, 0, 2, 4, -3, -1, 1, 3}, "010100101"},
+        {{3, 2, 1, 0, -1, -2, -3}, "0101010"},
+        {{0, 1, 2, 3, 4, -1, -2, -3, -4}, "010100101"},
+        {{-6, -4, -2, -1, 0, 1, 2, 4}, "01010101"},
+        {{0, -1, 1, -2, 2, -3, 3, -4}, "00000000"},     /* from the centre outwards */
+        {{-4, -4, -3, -3, -2, -2, -1, -1}, "00000000"}, /* averages */
+        {{-4, -1, 2, -3, 0, 3, -2, 1}, "00000000"},     /* shots of three */
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        for (int forward = 0; forward < 2; forward++) {
+            const int lines = (int)strlen(of[i].turned);
+            OWNED(larmor_array) *traj = ordered_lines(of[i].ky, lines, forward);
+            unsigned char turned[9];
+            int64_t count, expected = 0;
+            assert_ok(larmor_ghost_turned(traj, turned, &count));
+            for (int l = 0; l < lines; l++) {
+                assert_int_equal(turned[l], of[i].turned[l] - '0');
+                expected += turned[l];
+            }
+            assert_int_equal(count, expected);
+        }
+}
+
+/* What is stored the other way round, with the ghost that it was acquired with. */
+TEST(the_ghost_of_turned_lines_is_that_of_lines_as_acquired)
+{
+    const scene s = {0, .7, -.6, 0, N, -N / 2};
+    OWNED(scan) x = make_scan(&s, 1);
+    OWNED(cplx) *y = values_of(x.kspace);
+    double *k = NULL;
+    unsigned char turned[N];
+    larmor_ghost found;
+    int64_t count;
+    assert_ok(larmor_array_download(x.traj, LARMOR_F64, &k));
+    for (int l = 1; l < N; l += 2)
+        for (int i = 0; i < SAMPLES / 2; i++) {
+            const int64_t a = i + (int64_t)SAMPLES * l, b = SAMPLES - 1 - i + (int64_t)SAMPLES * l;
+            for (int c = 0; c < COILS; c++) {
+                const int64_t from = (int64_t)SAMPLES * N * c;
+                const cplx swap = y[a + from];
+                y[a + from] = y[b + from];
+                y[b + from] = swap;
+            }
+            const double swap = k[2 * a];
+            k[2 * a] = k[2 * b];
+            k[2 * b] = swap;
+        }
+    OWNED(larmor_array) *kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(SAMPLES, N, COILS), y);
+    OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, SAMPLES, N), k);
+    assert_ok(larmor_ghost_turned(traj, turned, &count));
+    assert_int_equal(count, N / 2);
+    assert_ok(larmor_ghost_estimate(kspace, traj, turned, LARMOR_SHAPE(N, N), NULL, &found, NULL));
+    assert_at_most(ghost_left(&s, &found), .01);
+    free(k);
 }
