@@ -388,7 +388,8 @@ static double noise_ratio(const char *traj, int readouts, double sigma, double f
     snprintf(line, sizeof line, "the samples of %d coil%s have up to %.3g times the noise", m->noisier_coils,
              m->noisier_coils == 1 ? "" : "s", m->noise_ratio);
     assert_int_equal(has_warning(&result.report, line), m->noisier_coils > 0);
-    assert_int_equal(has_warning(&result.report, "times the noise that the noise scan predicts"), m->noisier_coils > 0);
+    assert_int_equal(has_warning(&result.report, "times the noise that the noise scan predicts"),
+                     m->noisier_coils > 0);
     if (m->noisier_coils) assert_false(has_warning(&result.report, "the image does not explain its samples"));
     return m->noisier_coils ? m->noise_ratio : 0;
 }
