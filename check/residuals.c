@@ -14,7 +14,8 @@
 
 void lmr_residuals_free(lmr_residuals *r)
 {
-    LMR_FREE(r->readout, r->readout_data, r->coil, r->coil_data, r->coil_ring, r->ring_of_readout, r->count, r->at_edge);
+    LMR_FREE(r->readout, r->readout_data, r->coil, r->coil_data, r->coil_ring, r->ring_of_readout, r->count,
+             r->at_edge);
     *r = (lmr_residuals){.readouts = 0};
 }
 

@@ -5,8 +5,8 @@
 #include "fit/fit.h"
 
 enum { MOST_STEPS = 100, MOST_LEVELS = 20 };
-#define LEVEL_FACTOR 1.5  /* the most that it is moved by */
-#define NEAR_LEVEL 0.01   /* of the noise */
+#define LEVEL_FACTOR 1.5 /* the most that it is moved by */
+#define NEAR_LEVEL 0.01  /* of the noise */
 
 /* exp(-x) I0(x) and exp(-x) I1(x), x >= 0: Abramowitz and Stegun 9.8.1 to 9.8.4, to 2e-7. */
 static double bessel_i0(double x)
