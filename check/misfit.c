@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "check/noise_scan.h"
 #include "core/owned.h"
 #include "core/ranks/ranks.h"
 #include "core/status.h"
@@ -180,6 +181,8 @@ static larmor_status measure(const lmr_job *job, const lmr_solved *s, double tak
     compare(left, data, noise, taken, samples, out);
     out->by_noise_scan = job->facts->whitening != NULL;
     take_rings(sums, out);
+    if (out->by_noise_scan && out->chi2 > 0 && !s->frames[0].weights && !job->facts->slabs)
+        LMR_TRY(lmr_noise_scan_compare(&s->frames[0].samples, sums, taken, out));
     return lmr_residuals_judge(job, sums, noise * (1 - taken), out);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/owned.h"
+#include "larmor/recon.h"
 
 #define MIN_SAMPLES_PER_COIL 5
 /* The squared mean over the variance about it, summed over coils. Noise of M samples has coils / M in the mean, at
@@ -68,5 +69,64 @@ larmor_status lmr_noise_scan_describe(const larmor_array *noise, int64_t readout
                  "the noise scan has a constant of %.3g of its standard deviation: that is no noise, and coils are "
                  "weighted as if it were. opts.no_whitening leaves it out.",
                  sqrt(offset / (double)coils));
+    return LARMOR_OK;
+}
+
+/* ---- the noise that an image leaves ---- */
+
+/* Of the noise scan's: what is left at every radius of k-space, and the noise along readouts. With the limits below
+ * none of 84 right scans is warned of: radial, golden, spiral, Cartesian, koosh and stars, 1 to 8 coils, SNR 5 to 1000.
+ * At SNR 1000 their maps and matrices leave up to 18 times the noise at every radius, but 2.6 times as much at one as
+ * at another. Noise of 3 and 10 times is found up to SNR 20, where errors of the model do not hide it. */
+#define MIN_NOISE_RATIO 2.
+#define MAX_RING_SPREAD 2.        /* the largest of the rings over the least */
+#define MIN_LEVEL_OVER_RINGS 0.75 /* the noise along readouts over the median of the rings; */
+#define MAX_LEVEL_OVER_RINGS 1.75 /* lines that are not oversampled have signal in it */
+#define MIN_RING_PART 0.03        /* of the samples, of a ring that counts */
+
+/* The root mean square, over that of the noise scan, of what is left in each ring that counts, in ascending order. */
+static int sort_rings(const double *energy, const double *count, double all, double *ring)
+{
+    int rings = 0;
+    for (int j = 0; j < LMR_RINGS; j++) {
+        if (count[j] < MIN_RING_PART * all) continue;
+        const double level = sqrt(energy[j] / (2 * count[j]));
+        int at = rings++;
+        for (; at > 0 && ring[at - 1] > level; at--) ring[at] = ring[at - 1];
+        ring[at] = level;
+    }
+    return rings;
+}
+
+/* *level <- the noise along readouts, if what is left is white and as large as that; else 0. */
+static larmor_status find_level(const larmor_samples *samples, int coil, const double *ring, int rings, double *level)
+{
+    LMR_OWNED(larmor_array) *one = NULL;
+    const double median = (ring[rings / 2] + ring[(rings - 1) / 2]) / 2;
+    *level = 0;
+    if (ring[rings - 1] > MAX_RING_SPREAD * ring[0]) return LARMOR_OK;
+    LMR_TRY(larmor_array_slice(samples->kspace, coil, 1, &one));
+    LMR_TRY(larmor_noise_level(one, samples->traj, level));
+    if (*level < MIN_NOISE_RATIO || *level < MIN_LEVEL_OVER_RINGS * median || *level > MAX_LEVEL_OVER_RINGS * median)
+        *level = 0;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_noise_scan_compare(const larmor_samples *samples, const lmr_residuals *r, double taken,
+                                     larmor_misfit *out)
+{
+    double count[LMR_RINGS] = {0}, ring[LMR_RINGS], all = 0;
+    for (int64_t i = 0; i < r->readouts; i++)
+        for (int j = 0; j < LMR_RINGS; j++) count[j] += r->count[LMR_RINGS * i + j];
+    for (int j = 0; j < LMR_RINGS; j++) all += count[j];
+    for (int c = 0; c < r->coils; c++) {
+        double level;
+        const int rings = sort_rings(r->coil_ring + (int64_t)LMR_RINGS * c, count, all, ring);
+        if (rings < 2 || ring[0] < MIN_NOISE_RATIO) continue;
+        LMR_TRY(find_level(samples, c, ring, rings, &level));
+        if (level == 0) continue;
+        out->noisier_coils++;
+        out->noise_ratio = fmax(out->noise_ratio, fmin(level, sqrt(r->coil[c] / (2 * all * (1 - taken)))));
+    }
     return LARMOR_OK;
 }

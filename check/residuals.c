@@ -14,7 +14,8 @@
 
 void lmr_residuals_free(lmr_residuals *r)
 {
-    LMR_FREE(r->readout, r->readout_data, r->coil, r->coil_data, r->ring_of_readout, r->count, r->at_edge);
+    LMR_FREE(r->readout, r->readout_data, r->coil, r->coil_data, r->coil_ring, r->ring_of_readout, r->count,
+             r->at_edge);
     *r = (lmr_residuals){.readouts = 0};
 }
 
@@ -31,11 +32,12 @@ static larmor_status allocate(int64_t readouts, int coils, lmr_residuals *out)
     out->readout_data = zeros(readouts, sizeof *out->readout_data);
     out->coil = zeros(coils, sizeof *out->coil);
     out->coil_data = zeros(coils, sizeof *out->coil_data);
+    out->coil_ring = zeros(LMR_RINGS * (int64_t)coils, sizeof *out->coil_ring);
     out->ring_of_readout = zeros(LMR_RINGS * readouts, sizeof *out->ring_of_readout);
     out->count = zeros(LMR_RINGS * readouts, sizeof *out->count);
     out->at_edge = zeros(readouts, sizeof *out->at_edge);
-    const int complete = out->readout && out->readout_data && out->coil && out->coil_data && out->ring_of_readout &&
-                         out->count && out->at_edge;
+    const int complete = out->readout && out->readout_data && out->coil && out->coil_data && out->coil_ring &&
+                         out->ring_of_readout && out->count && out->at_edge;
     return complete ? LARMOR_OK : LMR_NO_MEMORY();
 }
 
@@ -82,6 +84,7 @@ static void add_coil(const pass *p, const double *residual, const double *power,
             const int64_t at = LMR_RINGS * i + j;
             out->ring_of_readout[LMR_RINGS * p->first + at] += (float)residual[at];
             out->ring_data[j] += power[at];
+            out->coil_ring[LMR_RINGS * coil + j] += residual[at];
             all += residual[at];
             data += power[at];
         }

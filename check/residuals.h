@@ -14,6 +14,7 @@ typedef struct lmr_residuals {
     int coils;
     double *readout, *readout_data; /* [readouts] of |A x - b|^2, of |b|^2 */
     double *coil, *coil_data;       /* [coils] */
+    double *coil_ring;              /* [LMR_RINGS, coils] of |A x - b|^2, of this rank */
     float *ring_of_readout;         /* [LMR_RINGS, readouts] of |A x - b|^2 */
     int32_t *count;                 /* [LMR_RINGS, readouts] samples of one coil */
     unsigned char

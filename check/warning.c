@@ -66,6 +66,7 @@ enum {
     WARNING_NOISE_SCAN,
     WARNING_GRIDDED,
     WARNING_BEYOND_MAPS,
+    WARNING_NOISIER,
 };
 
 /* Noise alone is .02 at SNR 5, as half of it is imaginary. */
@@ -145,7 +146,15 @@ static void find_misfit(const larmor_misfit *m, wanted *w)
                  "squared is %.2g instead of 1. The weight, and what noise maps show, are wrong. It holds signal, or "
                  "had another gain: leave it out by opts.no_whitening.",
                  1 / sqrt(m->chi2), m->chi2);
-    const int unexplained = m->beyond_model > LMR_MAX_BEYOND_NOISE && (m->chi2 == 0 || m->chi2 > MAX_CHI2);
+    if (m->noisier_coils && is_it(w, WARNING_NOISIER))
+        snprintf(
+            w->line, w->room,
+            "the samples of %d coil%s have up to %.3g times the noise that the noise scan predicts: its time per "
+            "sample, its bandwidth ratio or its amplification differs. What noise maps show is too small by "
+            "that, and the signal-to-noise ratio too large. opts.no_whitening leaves it out.",
+            m->noisier_coils, m->noisier_coils == 1 ? "" : "s", m->noise_ratio);
+    const double chi2 = m->noisier_coils ? m->chi2 / (m->noise_ratio * m->noise_ratio) : m->chi2;
+    const int unexplained = m->beyond_model > LMR_MAX_BEYOND_NOISE && (m->chi2 == 0 || chi2 > MAX_CHI2);
     if (unexplained && is_it(w, WARNING_MISFIT))
         snprintf(
             w->line, w->room,

@@ -192,7 +192,8 @@ static int fit_series(const lmr_fit_series *s, double *y, double noise, lmr_fit_
     lmr_fit_curve curve;
     const int has_minimum =
         s->turns ? lmr_fit_turning(s, y, noise, &curve) : lmr_fit_exponential(s, y, noise, &curve);
-    if (s->positive && noise > 0 && !lmr_fit_has_constant(s->model)) return lmr_fit_rician(s, y, noise, &curve, out);
+    const int has_level = noise > 0 || (s->times > 2 && curve.squares > 0);
+    if (s->positive && has_level && !lmr_fit_has_constant(s->model)) return lmr_fit_rician(s, y, noise, &curve, out);
     return has_minimum && lmr_fit_parameters(s, &curve, noise, out);
 }
 
@@ -240,6 +241,7 @@ static larmor_status fit_all(const larmor_array *images, const double *ms, const
         LMR_TRY(lmr_parallel(lmr_device_threads(images->dev), w->voxels, fit_voxel, w));
     const int parameters = 1 + w->series.turns + w->series.parts * (m->least - 1);
     maps->polarity = w->series.positive && lmr_fit_has_constant(w->series.model);
+    if (w->series.positive) maps->lowered = w->noise || w->any > 0 ? 1 : 2 + (w->series.times < 3);
     return put_maps(w, images, w->noise || w->any > 0 || w->series.parts * w->series.times > parameters, maps);
 }
 

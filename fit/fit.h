@@ -90,8 +90,8 @@ int lmr_fit_parameters(const lmr_fit_series *s, const lmr_fit_curve *curve, doub
 /* How much larger than this signal the mean of its magnitude is in noise of this deviation. */
 double lmr_fit_lift(double signal, double noise);
 
-/* Magnitudes of a decay with noise of this deviation: moves the curve to the mean of the Rician distribution. Returns
- * 0 if that has no least residual between the bounds. */
+/* Magnitudes of a decay with noise of this deviation, 0: that of the residual of three times or more: moves the curve
+ * to the mean of the Rician distribution. Returns 0 if that has no least residual between the bounds. */
 int lmr_fit_rician(const lmr_fit_series *s, const double *y, double noise, lmr_fit_curve *curve, lmr_fit_voxel *out);
 
 #endif

@@ -4,7 +4,9 @@
 
 #include "fit/fit.h"
 
-enum { MOST_STEPS = 100 };
+enum { MOST_STEPS = 100, MOST_LEVELS = 20 };
+#define LEVEL_FACTOR 1.5 /* the most that it is moved by */
+#define NEAR_LEVEL 0.01  /* of the noise */
 
 /* exp(-x) I0(x) and exp(-x) I1(x), x >= 0: Abramowitz and Stegun 9.8.1 to 9.8.4, to 2e-7. */
 static double bessel_i0(double x)
@@ -62,7 +64,7 @@ double lmr_fit_lift(double signal, double noise)
 
 /* Normal equations of log M0 and log T, with each image's weight over its variance. */
 typedef struct normal {
-    double a[2][2], b[2], cost, squares;
+    double a[2][2], b[2], cost, squares, over_variance;
 } normal;
 
 static normal linearise(const lmr_fit_series *s, const double *y, double noise, double log_m, double log_t)
@@ -80,38 +82,66 @@ static normal linearise(const lmr_fit_series *s, const double *y, double noise, 
         }
         n.cost += rest * rest / variance + log(variance);
         n.squares += rest * rest;
+        n.over_variance += rest * rest / variance;
     }
     return n;
 }
 
-int lmr_fit_rician(const lmr_fit_series *s, const double *y, double noise, lmr_fit_curve *curve, lmr_fit_voxel *out)
+/* The curve of the least cost. Returns 0 where there is none between the bounds. */
+static int fit_mean(const lmr_fit_series *s, const double *y, double noise, lmr_fit_curve *curve, normal *n)
 {
     double log_m = log(fmax(fabs(curve->factor[0]), noise * 1e-3)), log_t = curve->log_t, damping = 1e-3;
-    normal n = linearise(s, y, noise, log_m, log_t);
+    *n = linearise(s, y, noise, log_m, log_t);
     for (int i = 0; i < MOST_STEPS && damping < 1e12; i++) {
-        const double a = n.a[0][0] * (1 + damping), b = n.a[0][1], d = n.a[1][1] * (1 + damping);
+        const double a = n->a[0][0] * (1 + damping), b = n->a[0][1], d = n->a[1][1] * (1 + damping);
         const double det = a * d - b * b;
         if (!(det > 0)) return 0;
-        const double step[2] = {(d * n.b[0] - b * n.b[1]) / det, (a * n.b[1] - b * n.b[0]) / det};
+        const double step[2] = {(d * n->b[0] - b * n->b[1]) / det, (a * n->b[1] - b * n->b[0]) / det};
         const double to = fmin(fmax(log_t + fmin(fmax(step[1], -1), 1), s->low), s->high);
         const normal next = linearise(s, y, noise, log_m + step[0], to);
-        if (!(next.cost <= n.cost)) {
+        if (!(next.cost <= n->cost)) {
             damping *= 10;
             continue;
         }
         const int is_last = fabs(step[0]) + fabs(to - log_t) < 1e-9;
         log_m += step[0];
         log_t = to;
-        n = next;
+        *n = next;
         damping /= 10;
         if (is_last) break;
     }
+    curve->log_t = log_t;
+    curve->factor[0] = exp(log_m);
+    return 1;
+}
+
+/* The noise by which the residual has the variance of magnitudes in it, near that of the decay's own residual, and
+ * the curve of that noise. */
+static int fit_level(const lmr_fit_series *s, const double *y, double *noise, lmr_fit_curve *curve, normal *n)
+{
+    const double plain = sqrt(curve->squares / (s->times - 2));
+    *noise = plain;
+    for (int i = 0; i < MOST_LEVELS; i++) {
+        const double before = *noise;
+        if (!fit_mean(s, y, before, curve, n)) return 0;
+        const double to = before * pow(n->over_variance / (s->times - 2), 0.25); /* half of the way */
+        *noise = fmin(fmax(to, plain / LEVEL_FACTOR), plain * LEVEL_FACTOR);
+        if (fabs(*noise / before - 1) < NEAR_LEVEL) return 1;
+    }
+    return 1;
+}
+
+int lmr_fit_rician(const lmr_fit_series *s, const double *y, double noise, lmr_fit_curve *curve, lmr_fit_voxel *out)
+{
+    normal n;
+    if (!(noise > 0 ? fit_mean(s, y, noise, curve, &n) : fit_level(s, y, &noise, curve, &n))) return 0;
+    const double log_t = curve->log_t;
     const double det = n.a[0][0] * n.a[1][1] - n.a[0][1] * n.a[0][1], edge = 1e-6;
     if (!(det > 0) || log_t < s->low + edge || log_t > s->high - edge) return 0;
     out->value[0] = exp(log_t);
     out->deviation[0] = exp(log_t) * sqrt(n.a[0][0] / det);
-    out->value[1] = exp(log_m);
-    out->deviation[1] = exp(log_m) * sqrt(n.a[1][1] / det);
+    out->value[1] = curve->factor[0];
+    out->deviation[1] = curve->factor[0] * sqrt(n.a[1][1] / det);
     out->residual = sqrt(n.squares / s->times);
     return 1;
 }

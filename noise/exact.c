@@ -1,10 +1,13 @@
 /* The noise of images that are weighted sums of samples: by one Fourier transform. SPDX-License-Identifier:
  * Apache-2.0 */
+#include <complex.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "core/owned.h"
 #include "core/status.h"
 #include "noise/noise.h"
+#include "scan/compress.h"
 
 /* *sum <- that of the squares of the weights of a coil's samples. */
 static larmor_status sum_of_squares(const lmr_frame *frame, const lmr_job *job, double *sum)
@@ -31,21 +34,53 @@ static larmor_status take_unit(void *user, int image, const float *value)
     return LARMOR_OK;
 }
 
-/* x <- 1 / the root of the coils' energy, of every image. */
+/* x <- x / |C^H s|^2 with the colouring C and the maps s of all coils. */
+static larmor_status divide_by_noise(const lmr_job *job, larmor_array *x)
+{
+    const int64_t coils = job->facts->info.coils;
+    LMR_OWNED(larmor_array) *mixed = NULL, *wide = NULL, *mix = NULL, *all = NULL;
+    LMR_HEAP double _Complex *C = NULL, *adjoint = malloc((size_t)(coils * coils) * sizeof *adjoint);
+    if (!adjoint) return LMR_NO_MEMORY();
+    LMR_TRY(larmor_array_download(job->facts->colouring, LARMOR_C128, (void *)&C));
+    for (int64_t i = 0; i < coils; i++)
+        for (int64_t j = 0; j < coils; j++) adjoint[i + coils * j] = conj(C[j + coils * i]);
+    LMR_TRY(
+        larmor_array_upload(job->facts->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), LARMOR_C128, adjoint, &mix));
+    if (job->facts->compression)
+        LMR_TRY(lmr_expand_maps(job, job->found.maps.array, &mixed));
+    else
+        mixed = larmor_array_ref(job->found.maps.array);
+    LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_C128, larmor_array_shape(mixed), &all));
+    LMR_TRY(larmor_array_convert(mixed, LARMOR_C128, &wide));
+    LMR_TRY(larmor_copy(wide, all));
+    LMR_TRY(larmor_whiten(mix, all));
+    return larmor_divide_by_energy(all, x);
+}
+
+/* x <- the deviation of sum_c conj(s_c) y_c / sum_c |s_c|^2 for noise of deviation 1 in y, of every image: 1 / the
+ * root of the coils' energy where that is white. */
 static larmor_status fill_roots(const lmr_noisy *n, larmor_array **x)
 {
     const lmr_job *job = n->job;
     const larmor_shape grid = lmr_grid_shape(&n->frames->grid);
     const larmor_shape shape = larmor_shape_append(grid, n->count);
     LMR_OWNED(larmor_array) *one = NULL;
-    LMR_HEAP double *value = NULL;
+    LMR_HEAP double *value = NULL, *over_noise = NULL;
     LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_C128, grid, &one));
     LMR_TRY(larmor_fill(one, 1));
     LMR_OWNED(larmor_array) *maps = NULL;
     LMR_TRY(larmor_array_convert(job->found.maps.array, LARMOR_C128, &maps));
     LMR_TRY(larmor_divide_by_energy(maps, one));
     LMR_TRY(larmor_array_download(one, LARMOR_C128, &value));
-    for (int64_t v = 0; v < larmor_shape_count(grid); v++) value[2 * v] = sqrt(value[2 * v]);
+    if (job->facts->colouring) {
+        LMR_TRY(larmor_fill(one, 1));
+        LMR_TRY(divide_by_noise(job, one));
+        LMR_TRY(larmor_array_download(one, LARMOR_C128, &over_noise));
+    }
+    for (int64_t v = 0; v < larmor_shape_count(grid); v++) {
+        const double energy = value[2 * v];
+        value[2 * v] = over_noise && over_noise[2 * v] > 0 ? energy / sqrt(over_noise[2 * v]) : sqrt(energy);
+    }
     LMR_TRY(larmor_array_write(one, value, larmor_array_bytes(one)));
     if (n->count == 1) {
         *x = larmor_array_ref(one);

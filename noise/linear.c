@@ -160,6 +160,8 @@ static larmor_status add_samples(const lmr_noisy *n, double weight, lmr_noise_sa
     const larmor_solve_opts plain = {.max_iter = MOST_STEPS, .tol = -1, .lambda = weight, .relative = change};
     LMR_FREED_BY(close_problem) problem p = {.A = NULL};
     LMR_TRY(open_any(n, weight, samples, &p));
+    LMR_HEAP LMR_NEW_ZEROS(larmor_array *, weights, p.count);
+    for (int f = 0; f < p.count; f++) weights[f] = p.frames[f].weights;
     for (int i = 0; i < samples; i += p.copies) {
         const int count = samples - i < p.copies ? samples - i : p.copies;
         LMR_OWNED(larmor_array) *e = NULL;
@@ -167,8 +169,8 @@ static larmor_status add_samples(const lmr_noisy *n, double weight, lmr_noise_sa
         larmor_report report;
         opts.precondition = p.M;
         LMR_TRY(lmr_noise_step(n, i, samples));
-        LMR_TRY(lmr_sample_noise(n->job, p.frames, p.count, p.like, n->deviation,
-                                 LMR_NOISE_SEED + (uint64_t)(i + 1) * (uint64_t)n->count, &e));
+        LMR_TRY(lmr_like_data(n->job, p.frames, weights, p.count, p.like, LMR_SCAN_NOISE, n->deviation,
+                              LMR_NOISE_SEED + (uint64_t)(i + 1) * (uint64_t)n->count, &e));
         LMR_TRY(larmor_zero(p.x));
         LMR_TRY(larmor_cg(p.A, e, p.x, &opts, &report));
         how->steps += report.iters;

@@ -11,6 +11,7 @@
 #include "core/status.h"
 #include "pipeline/group.h"
 #include "pipeline/method.h"
+#include "schedule/prepare.h"
 #include "schedule/state.h"
 
 /* Of the iterations of the images so far: what quick maps may take. */
@@ -85,9 +86,7 @@ static void log_noise_map(const lmr_noisy *n, const larmor_noise_maps *maps, dou
     if (maps->shared) snprintf(how, sizeof how, "that of an earlier image of the same trajectory");
     const char *noise = "";
     if (maps->measured) noise = "; without a noise scan the noise is taken to be alike in all coils and independent";
-    if (maps->measured && n->job->facts->info.noise)
-        noise =
-            "; by opts.whiten off it is taken to be alike in all coils and independent, whatever the noise scan has";
+    if (n->job->facts->colouring) noise = "; the noise is that of the noise scan, which the image does not use";
     lmr_log(n->job->events, "noise map: %s, %.3g s; the median of the signal-to-noise ratio in the object is %.3g%s",
             how, seconds, maps->snr, noise);
 }
@@ -175,10 +174,11 @@ larmor_status larmor_recon_noise(larmor_recon *recon, int series, const larmor_r
         return LMR_FAIL(LARMOR_ERR_ARG, "noise.samples: %d is not from %d to %d", samples, least,
                         LARMOR_MOST_NOISE_SAMPLES);
     LMR_TRY(lmr_noisy_check("noise", recon, series, result));
+    LMR_TRY(lmr_prepare_colouring(recon));
     lmr_job job = lmr_noisy_job(recon, result);
     maps->way = way_of(&job, &result->report);
     maps->level = result->report.noise;
-    maps->measured = !recon->facts.whitening;
+    maps->measured = !recon->facts.whitening && !recon->facts.colouring;
     const int is_cheap = opts->quick == LARMOR_QUICK_IF_CHEAP;
     if (is_cheap) recon->quick.images += iterations_of(&result->report);
     const int takes = !is_cheap || may_take(recon, &result->report, maps->way);

@@ -67,7 +67,8 @@ larmor_status lmr_noisy_open(lmr_job *job, const larmor_recon *recon, int series
     *n = (lmr_noisy){.job = job, .count = count, .report = &result->report};
     LMR_TRY(bring_maps(job));
     LMR_TRY(lmr_frames_open(job, group, count, &n->frames, &opened));
-    n->deviation = lmr_scaled_noise(job, n->frames, &result->report);
+    n->deviation = job->facts->colouring ? job->found.scale * n->frames->cartesian.deviation
+                                         : lmr_scaled_noise(job, n->frames, &result->report);
     n->voxels = calloc((size_t)result->count, sizeof *n->voxels);
     n->shape = calloc((size_t)result->count, sizeof *n->shape);
     n->value = calloc((size_t)result->count, sizeof *n->value);

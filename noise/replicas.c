@@ -32,11 +32,8 @@ static larmor_status add_change(void *user, int image, const float *value)
 static larmor_status solve_replica(const lmr_noisy *n, int i, lmr_repeat *r, larmor_array **more, of_replica *each)
 {
     for (int f = 0; f < n->count; f++) {
-        const larmor_array *samples = n->frames[f].samples.kspace;
-        LMR_TRY(larmor_array_create(n->job->facts->dev, larmor_array_dtype(samples), larmor_array_shape(samples),
-                                    &more[f]));
-        LMR_TRY(larmor_noise_fill(more[f], n->deviation,
-                                  LMR_NOISE_SEED + (uint64_t)(i + 1) * (uint64_t)n->count + (uint64_t)f));
+        const uint64_t seed = LMR_NOISE_SEED + (uint64_t)(i + 1) * (uint64_t)n->count + (uint64_t)f;
+        LMR_TRY(lmr_scan_noise(n->job, &n->frames[f], n->deviation, seed, &more[f]));
     }
     return lmr_repeat_solve(n, r, more, add_change, each);
 }

@@ -14,6 +14,7 @@
 #include "physics/motion.h"
 #include "pipeline/cache.h"
 #include "pipeline/subspace.h"
+#include "scan/compress.h"
 #include "schedule/slab_sums.h"
 
 static larmor_status sense_of(const lmr_job *job, larmor_array *maps, const lmr_frame *frame, int toeplitz,
@@ -349,6 +350,33 @@ static larmor_status alternate(larmor_array *samples, int coils)
     return LARMOR_OK;
 }
 
+larmor_status lmr_scan_noise(const lmr_job *job, const lmr_frame *frame, double deviation, uint64_t seed,
+                             larmor_array **noise)
+{
+    const larmor_array *like = frame->samples.kspace;
+    larmor_shape shape = larmor_array_shape(like);
+    larmor_samples samples = {.traj = frame->samples.traj};
+    *noise = NULL;
+    if (job->facts->colouring) shape.dim[shape.ndim - 1] = job->facts->info.coils;
+    LMR_TRY(larmor_array_create(job->facts->dev, larmor_array_dtype(like), shape, &samples.kspace));
+    larmor_status st = larmor_noise_fill(samples.kspace, deviation, seed);
+    if (!st && job->facts->colouring) st = larmor_whiten(job->facts->colouring, samples.kspace);
+    if (!st && job->facts->colouring) st = lmr_compress(job, &samples);
+    if (st)
+        larmor_array_free(samples.kspace);
+    else
+        *noise = samples.kspace;
+    return st;
+}
+
+static larmor_status convert_noise(const lmr_job *job, const lmr_frame *frame, double deviation, uint64_t seed,
+                                   larmor_dtype dtype, larmor_array **noise)
+{
+    LMR_OWNED(larmor_array) *own = NULL;
+    LMR_TRY(lmr_scan_noise(job, frame, deviation, seed, &own));
+    return larmor_array_convert(own, dtype, noise);
+}
+
 larmor_status lmr_like_data(const lmr_job *job, const lmr_frame *frames, larmor_array *const *weights, int count,
                             const larmor_array *b, lmr_content content, double deviation, uint64_t seed,
                             larmor_array **out)
@@ -361,14 +389,17 @@ larmor_status lmr_like_data(const lmr_job *job, const lmr_frame *frames, larmor_
     LMR_TRY(larmor_array_reshape(*out, LARMOR_SHAPE(larmor_shape_count(shape)), &line));
     for (int i = 0; i < count; i++) {
         const larmor_shape own = larmor_array_shape(frames[i].samples.kspace);
-        LMR_TRY(larmor_array_create(job->facts->dev, larmor_array_dtype(b), own, &one));
+        if (content == LMR_SCAN_NOISE)
+            LMR_TRY(convert_noise(job, &frames[i], deviation, seed + (uint64_t)i, larmor_array_dtype(b), &one));
+        else
+            LMR_TRY(larmor_array_create(job->facts->dev, larmor_array_dtype(b), own, &one));
         if (content == LMR_NOISE && job->facts->slabs)
             LMR_TRY(lmr_slabs_fill_noise(job, deviation, seed + (uint64_t)i, one));
         else if (content == LMR_NOISE)
             LMR_TRY(larmor_noise_fill(one, deviation, seed + (uint64_t)i));
         else if (content == LMR_ONES)
             LMR_TRY(larmor_fill(one, 1));
-        else
+        else if (content == LMR_ALTERNATING)
             LMR_TRY(alternate(one, job->facts->coils));
         LMR_TRY(larmor_sense_weigh(weights[i], one));
         LMR_TRY(place(job, one, line, first));

@@ -33,7 +33,8 @@ larmor_status lmr_problem_set(const lmr_job *job, const lmr_frame *frame, int is
                               larmor_shape shape, larmor_prox **set);
 
 typedef enum lmr_content {
-    LMR_NOISE, /* white, of a deviation */
+    LMR_NOISE,      /* white, of a deviation */
+    LMR_SCAN_NOISE, /* of facts->colouring, where there is one */
     LMR_ONES,
     LMR_ALTERNATING, /* 1 of the first coil, -1 of the second, and so on */
 } lmr_content;
@@ -42,6 +43,11 @@ typedef enum lmr_content {
 larmor_status lmr_like_data(const lmr_job *job, const lmr_frame *frames, larmor_array *const *weights, int count,
                             const larmor_array *b, lmr_content content, double deviation, uint64_t seed,
                             larmor_array **out);
+
+/* White noise of this deviation like the frame's samples, in new memory; with facts->colouring that of the noise scan
+ * times the deviation. */
+larmor_status lmr_scan_noise(const lmr_job *job, const lmr_frame *frame, double deviation, uint64_t seed,
+                             larmor_array **noise);
 
 /* A sample of noise like b's, with the root of the frames' weights. seed: LMR_NOISE_SEED, or another for another
  * sample. */

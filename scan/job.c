@@ -311,8 +311,9 @@ larmor_status lmr_scan_facts_copy(const lmr_scan_facts *facts, larmor_device *de
     copy->source = larmor_source_ref(facts->source);
     copy->dev = lmr_device_ref(dev);
     copy->physics = NULL;
-    copy->whitening = copy->compression = copy->given = copy->basis = NULL;
+    copy->whitening = copy->colouring = copy->compression = copy->given = copy->basis = NULL;
     LMR_TRY(copy_array(facts->whitening, dev, &copy->whitening));
+    LMR_TRY(copy_array(facts->colouring, dev, &copy->colouring));
     LMR_TRY(copy_array(facts->compression, dev, &copy->compression));
     LMR_TRY(copy_array(facts->given, dev, &copy->given));
     return copy_array(facts->basis, dev, &copy->basis);
@@ -321,6 +322,7 @@ larmor_status lmr_scan_facts_copy(const lmr_scan_facts *facts, larmor_device *de
 void lmr_scan_facts_free(lmr_scan_facts *facts)
 {
     larmor_array_free(facts->whitening);
+    larmor_array_free(facts->colouring);
     larmor_array_free(facts->compression);
     larmor_array_free(facts->given);
     larmor_array_free(facts->basis);

@@ -14,6 +14,8 @@ typedef struct lmr_scan_facts {
     larmor_array *whitening;   /* [coils, coils], of noise times noise_scale; or NULL */
     double noise_scale;        /* with whitening: that all samples are multiplied by, a power of two; else 0 */
     double noise_unit;         /* with whitening, else 0: the unit of whitened samples in that of scaled ones */
+    larmor_array *colouring;   /* [coils, coils]: of white noise the noise scan's, in the unit of the samples, if that
+                                * does not whiten; or NULL */
     larmor_array *compression; /* [coils, info.coils(, voxels along the readouts)], or NULL */
     larmor_compression_report compressed;
     int coils;                /* virtual ones, or info.coils: of samples and maps from here on */

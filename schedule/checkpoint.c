@@ -137,8 +137,9 @@ static larmor_status findings_of(lmr_archive *a, larmor_recon_report *r)
 
 static larmor_status misfit_of(lmr_archive *a, larmor_misfit *m)
 {
-    double *const numbers[] = {&m->relative, &m->beyond_noise, &m->beyond_model,        &m->chi2,
-                               &m->samples,  &m->freedom,      &m->worst_readout_ratio, &m->worst_coil_misfit};
+    double *const numbers[] = {&m->relative,   &m->beyond_noise, &m->beyond_model,        &m->chi2,
+                               &m->samples,    &m->freedom,      &m->worst_readout_ratio, &m->worst_coil_misfit,
+                               &m->noise_ratio};
     LMR_TRY(lmr_archive_integer(a, &m->measured, 0, 1));
     LMR_TRY(lmr_archive_integer(a, &m->fitted, 0, 1));
     LMR_TRY(lmr_archive_integer(a, &m->by_noise_scan, 0, 1));
@@ -147,6 +148,7 @@ static larmor_status misfit_of(lmr_archive *a, larmor_misfit *m)
     LMR_TRY(lmr_archive_long(a, &m->bad_readouts, 0, INT64_MAX));
     LMR_TRY(lmr_archive_long(a, &m->worst_readout, -1, INT64_MAX));
     LMR_TRY(lmr_archive_integer(a, &m->bad_coils, 0, INT_MAX));
+    LMR_TRY(lmr_archive_integer(a, &m->noisier_coils, 0, INT_MAX));
     return lmr_archive_integer(a, &m->worst_coil, -1, INT_MAX);
 }
 

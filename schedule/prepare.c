@@ -29,6 +29,13 @@
 #include "schedule/slab_plan.h"
 #include "schedule/slabs.h"
 
+/* The noise's bandwidth over the data's, as a factor of the deviation. */
+static double noise_factor(const larmor_raw_info *info)
+{
+    const int known = info->dwell_us > 0 && info->noise_dwell_us > 0;
+    return sqrt(known ? info->dwell_us / info->noise_dwell_us * info->noise_bandwidth : 1);
+}
+
 /* The matrix that whitens the coils, with the noise's bandwidth matched to the data's. */
 static larmor_status make_whitening(larmor_recon *r)
 {
@@ -44,9 +51,7 @@ static larmor_status make_whitening(larmor_recon *r)
     if (!st) st = lmr_scale_samples(&r->job, noise);
     r->facts.noise_scale = r->job.found.scale;
     lmr_scale_begin(&r->job);
-    const int known = info->dwell_us > 0 && info->noise_dwell_us > 0;
-    const double ratio = known ? info->dwell_us / info->noise_dwell_us * info->noise_bandwidth : 1;
-    if (!st) st = larmor_noise_whitening(noise, sqrt(ratio), &r->facts.whitening);
+    if (!st) st = larmor_noise_whitening(noise, noise_factor(info), &r->facts.whitening);
     double size;
     if (!st) st = larmor_nrm2(r->facts.whitening, &size);
     if (!st)
@@ -54,6 +59,16 @@ static larmor_status make_whitening(larmor_recon *r)
     if (!st) lmr_report_whitening(r);
     larmor_array_free(noise);
     return st;
+}
+
+larmor_status lmr_prepare_colouring(larmor_recon *r)
+{
+    LMR_OWNED(larmor_array) *noise = NULL, *W = NULL;
+    if (!r->facts.info.noise || r->facts.whitening || r->facts.colouring) return LARMOR_OK;
+    larmor_status st = lmr_source_noise(r->facts.source, r->facts.dev, &noise);
+    if (!st && noise) st = larmor_noise_whitening(noise, noise_factor(&r->facts.info), &W);
+    if (!st && noise) st = larmor_noise_colouring(W, &r->facts.colouring);
+    return st == LARMOR_ERR_NUMERIC ? LARMOR_OK : st;
 }
 
 static int all_zero(const larmor_array *x)

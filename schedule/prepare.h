@@ -8,3 +8,6 @@
  *
  * Errors  as of larmor_recon_create. */
 larmor_status lmr_prepare(larmor_recon *r);
+
+/* facts.colouring of a scan whose noise scan does not whiten; none where that is no noise. */
+larmor_status lmr_prepare_colouring(larmor_recon *r);

@@ -200,19 +200,24 @@ static void report(const fit_run *r, const app_files *files, double seconds)
     json_integer(&j, "failed", r->maps.failed);
     json_number(&j, "threshold", r->maps.threshold);
     if (r->maps.other_sign > 0) json_number(&j, "other_sign", r->maps.other_sign);
+    json_integer(&j, "lowered", r->maps.lowered);
     json_number(&j, "seconds", seconds);
     json_close(&j, '}');
 }
 
-/* What is done about the phases of complex images. */
+/* What is done about the phases of complex images, and about noise in magnitudes. */
 static void report_phases(const fit_run *r)
 {
+    static const char *const lowered[] = {
+        "", "magnitudes: what their noise lifts them by is taken away",
+        "magnitudes: what noise lifts them by is taken away, by each voxel's residual; --noise is better known",
+        "magnitudes at two times: noise lifts them, and with them the time constant; --noise takes that away"};
     const larmor_dtype type = larmor_array_dtype(r->in.images);
-    if (type != LARMOR_C64 && type != LARMOR_C128) return;
-    if (r->model == LARMOR_FIT_T2_STAR) app_log("each voxel of the complex images has a frequency of its own");
-    if (r->model == LARMOR_FIT_T2)
-        app_log("magnitudes of the complex images are fitted%s",
-                r->s->noise > 0 || r->noise ? "" : ": --noise takes away what noise lifts them by");
+    const int is_complex = type == LARMOR_C64 || type == LARMOR_C128;
+    if (is_complex && r->model == LARMOR_FIT_T2_STAR)
+        app_log("each voxel of the complex images has a frequency of its own");
+    if (is_complex && r->model == LARMOR_FIT_T2) app_log("magnitudes of the complex images are fitted");
+    if (r->maps.lowered) app_log("%s", lowered[r->maps.lowered]);
 }
 
 static int fit(fit_run *r)

@@ -55,6 +55,8 @@ typedef struct larmor_fit_maps { /* free with larmor_fit_maps_free */
     int64_t inside, failed; /* voxels in the mask; of those the ones without a fit, whose maps are 0 */
     double threshold;       /* root mean square above which voxels were fitted; 0 with a mask */
     int polarity;           /* 1: the signs of magnitudes were restored */
+    int lowered;            /* of magnitudes: what noise lifts them by was taken away, 1: of the noise that is given,
+                             * 2: of each voxel's residual; 3: it was not, as two times leave none; 0: of others */
     double other_sign;      /* water-fat of four or more echoes: squares of the residual with fat on the other side of
                         * water, over those of this one; clearly below 1: opts.fat_above is wrong */
 } larmor_fit_maps;
@@ -65,8 +67,8 @@ typedef struct larmor_fit_maps { /* free with larmor_fit_maps_free */
  * all parameters. Water and fat have one phase at time 0.
  *
  * images  real or complex [..., T], T up to 256; of complex ones t2 fits the magnitudes. Of real images without a
- *         negative value t1-ir and t1-ll restore the signs; t2 and t2star fit the mean of the Rician distribution
- *         where the noise is known.
+ *         negative value t1-ir and t1-ll restore the signs; t2 and t2star fit the mean of the Rician distribution,
+ *         without a noise that is given by that of the residual, which three times or more have.
  * ms      [T] echo or inversion times, in any order; at least two that differ, three for t1-ir, t1-ll and
  *         water-fat.
  * opts    may be NULL.

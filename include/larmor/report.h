@@ -72,6 +72,10 @@ typedef struct larmor_misfit {
      * for where beyond_noise is above 0.30, else it is beyond_noise: a penalty that is too strong is no fault of
      * the scan's description. */
     double beyond_model;
+    /* With a noise scan: coils, virtual ones where they are compressed, whose samples have far more noise than it
+     * says, and the most of that over its own; not of weighted data and volumes in slabs */
+    int noisier_coils;
+    double noise_ratio;
     double samples; /* numbers */
     double freedom; /* those of them that noise does not change the image by, samples - tr(A H A^H) */
     /* `relative` of the samples with |2 k / N| from i to i + 1 of so many rings; the last one has those beyond,

@@ -624,7 +624,8 @@ def fit(images: ArrayLike, ms: Sequence[float], model: str, *, noise: float | Fl
             found[f"{name}_std"] = _arrays.to_numpy(lib.larmor_array_ref(maps.map[i].deviation))
     found["residual"] = _arrays.to_numpy(lib.larmor_array_ref(maps.residual))
     report = {"voxels": int(maps.inside), "failed": int(maps.failed), "threshold": float(maps.threshold),
-              "polarity_restored": bool(maps.polarity), "other_sign": float(maps.other_sign)}
+              "polarity_restored": bool(maps.polarity), "lowered": int(maps.lowered),
+              "other_sign": float(maps.other_sign)}
     lib.larmor_fit_maps_free(maps)
     return found, report
 

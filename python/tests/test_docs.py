@@ -134,6 +134,15 @@ def test_names_of_the_page_of_subjects_are_there_and_every_function_of_the_packa
     assert sorted(public - names) == []
 
 
+def test_calls_of_the_package_that_pages_name_are_there():
+    for page in sorted(DOCS.rglob("*.md")):
+        if page.parent.name in ("changes", "records"):
+            continue
+        names = set(re.findall(r"(?<![\w./])(larmor(?:\.\w+)+)\(", page.read_text())) - {"larmor.Plan"}  # MATLAB's
+        names = {name for name in names if name.split(".")[1] not in ("torch", "jax", "mrinufft", "sigpy", "deepinv")}
+        assert [name for name in sorted(names) if _named(larmor, name) is None] == [], page
+
+
 def _site(folder, pages):
     for name, body in pages.items():
         (folder / name).write_text(f"<!doctype html><meta charset=utf-8><body style='margin: 0'>{body}")

@@ -72,7 +72,7 @@ awk -v a="$little" -v b="$(kept)" 'BEGIN { exit !(b > 1.1 * a) }' || fail "high 
 
 # A noise scan that is not used is said to be there.
 expect 0 recon scan.h5 -o x.npy --method cg --lambda 1e-4 --whiten off --noise-map n.npy --noise-samples 4 --force
-grep -q "; by --whiten off it is taken to be alike in all coils and independent, whatever the noise scan has$" err ||
+grep -q "; the noise is that of the noise scan, which the image does not use$" err ||
     fail "$last: $(cat err)"
 
 # The object is as uncertain as its noise, and more where a weight has taken of that.

@@ -390,6 +390,36 @@ TEST(a_noise_scan_with_far_more_noise_than_the_samples_is_a_warning)
         }
 }
 
+/* The samples' noise over that of a noise scan, which has so many times theirs; 0: nothing is said. */
+static double noise_ratio(const char *traj, int readouts, double sigma, double factor)
+{
+    const larmor_recon_opts opts = OPTS(.oversample = {1});
+    char line[64];
+    OWNED(scan) s = scan_on(traj, readouts, sigma);
+    OWNED(float) *noise = values_of(s.arrays.noise);
+    for (int64_t i = 0; i < 2 * (int64_t)NOISE_SAMPLES * COILS; i++) noise[i] *= (float)factor;
+    assert_ok(larmor_array_write(s.arrays.noise, noise, larmor_array_bytes(s.arrays.noise)));
+    OWNED(larmor_recon_result) result = result_of(&s, &opts);
+    const larmor_misfit *m = &result.report.misfit;
+    snprintf(line, sizeof line, "the samples of %d coil%s have up to %.3g times the noise", m->noisier_coils,
+             m->noisier_coils == 1 ? "" : "s", m->noise_ratio);
+    assert_int_equal(has_warning(&result.report, line), m->noisier_coils > 0);
+    assert_int_equal(has_warning(&result.report, "times the noise that the noise scan predicts"),
+                     m->noisier_coils > 0);
+    if (m->noisier_coils) assert_false(has_warning(&result.report, "the image does not explain its samples"));
+    return m->noisier_coils ? m->noise_ratio : 0;
+}
+
+TEST(samples_with_far_more_noise_than_a_noise_scan_are_said_with_the_ratio)
+{
+    const char *const traj[] = {"golden", "cartesian"};
+    for (int i = 0; i < 2; i++) {
+        assert_at_most(fabs(noise_ratio(traj[i], i ? 0 : 30, 4e-3, 0.1) - 10), 1);
+        assert_true(noise_ratio(traj[i], i ? 0 : 30, 4e-3, 1) == 0);
+        assert_true(noise_ratio(traj[i], i ? 0 : 30, 4e-5, 1) == 0);
+    }
+}
+
 /* Every method, of one image and of a series, on the grid and off it; the line of the log stands for each. */
 TEST(every_image_has_a_misfit_or_a_line_that_says_why_not)
 {

@@ -1,4 +1,6 @@
 /* noise/. SPDX-License-Identifier: Apache-2.0 */
+#include <complex.h>
+
 #include "tests/pipeline/noisy_scan.h"
 
 /* Medians over some hundred voxels, whose noise is correlated. */
@@ -95,6 +97,105 @@ TEST(the_map_of_a_penalty_is_the_deviation_of_whole_reconstructions)
     expect_that_of_runs(spokes, OPTS(.method = "tv", AT(3e-3)), FEW_SAMPLES, FEW_RUNS, LARMOR_NOISE_REPLICAS, 0.1);
     expect_that_of_runs(spokes, OPTS(.method = "wavelet", AT(3e-3)), FEW_SAMPLES, FEW_RUNS, LARMOR_NOISE_REPLICAS,
                         0.1);
+}
+
+/* ---- a noise scan that the image does not use ---- */
+
+enum { NOISE_SCAN = 2000 };
+typedef double _Complex cplx;
+ENDS_BY(free, cplx)
+
+/* Noise of a deviation of SIGMA times factor in the first coil, with half of it in the last one. */
+static larmor_array *make_noise_scan(double factor, double mixed)
+{
+    larmor_array *noise;
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(NOISE_SCAN, COILS), &noise));
+    assert_ok(larmor_zero(noise));
+    assert_ok(larmor_phantom_noise(noise, SIGMA, 77));
+    OWNED(float) *n = values_of(noise);
+    for (int64_t i = 0; i < 2 * NOISE_SCAN; i++) {
+        n[i] *= (float)factor;
+        n[i + 2 * (int64_t)NOISE_SCAN * (COILS - 1)] += (float)mixed * n[i];
+    }
+    assert_ok(larmor_array_write(noise, n, larmor_array_bytes(noise)));
+    return noise;
+}
+
+/* The map of a scan with this noise scan by opts.no_whitening. */
+static float *map_beside(scan (*make)(void), larmor_recon_opts opts, larmor_array *noise, larmor_noise_way way)
+{
+    OWNED(scan) s = noisy(make);
+    s.arrays.noise = larmor_array_ref(noise);
+    opts.maps = s.maps;
+    opts.no_whitening = 1;
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
+    OWNED(larmor_recon_result) result;
+    OWNED(larmor_noise_maps) maps;
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = SAMPLES_OF_NOISE}, &maps));
+    assert_int_equal(maps.way, way);
+    assert_int_equal(maps.measured, !noise);
+    return values_of(maps.map[0].deviation);
+}
+
+/* ratio[voxel] <- sqrt(s^H R s) / |s|, R: the covariance of the noise scan over SIGMA^2. */
+static double *ratios_of(const larmor_array *maps, const larmor_array *noise)
+{
+    const int64_t voxels = N * N;
+    OWNED(cplx) *m = NULL, *n = NULL;
+    double *ratio = calloc((size_t)voxels, sizeof *ratio);
+    assert_ok(larmor_array_download(maps, LARMOR_C128, (void *)&m));
+    assert_ok(larmor_array_download(noise, LARMOR_C128, (void *)&n));
+    for (int64_t v = 0; v < voxels; v++) {
+        double energy = 0, sum = 0;
+        for (int c = 0; c < COILS; c++) energy += pow(cabs(m[v + voxels * c]), 2);
+        for (int64_t i = 0; i < NOISE_SCAN; i++) {
+            cplx one = 0;
+            for (int c = 0; c < COILS; c++) one += conj(m[v + voxels * c]) * n[i + NOISE_SCAN * (int64_t)c];
+            sum += pow(cabs(one), 2) / (NOISE_SCAN - 1);
+        }
+        ratio[v] = energy > 0 ? sqrt(sum / energy / 2) / SIGMA : 0;
+    }
+    return ratio;
+}
+
+/* The median and the largest of |a / b / expected - 1| over voxels that coils see. */
+static double off_by(const float *a, const float *b, const double *expected, double *largest)
+{
+    double off[N * N];
+    int count = 0;
+    for (int v = 0; v < N * N; v++)
+        if (b[v] > 0 && expected[v] > 0) off[count++] = fabs(a[v] / b[v] / expected[v] - 1);
+    qsort(off, (size_t)count, sizeof *off, ascending);
+    *largest = off[count - 1];
+    return off[count / 2];
+}
+
+TEST(without_whitening_the_map_has_the_covariance_of_the_noise_scan)
+{
+    OWNED(scan) s = all_lines();
+    OWNED(larmor_array) *mixed = make_noise_scan(5, 0.5), *white = make_noise_scan(1, 0);
+    OWNED(double) *expected = ratios_of(s.maps, mixed), *plain = ratios_of(s.maps, white);
+    for (int v = 0; v < N * N; v++) expected[v] = plain[v] > 0 ? expected[v] / plain[v] : 0;
+    const larmor_recon_opts ways[] = {OPTS(.method = "cg", AS_IT_IS), OPTS(.method = "tv", AT(1e-7))};
+    double largest;
+    for (int i = 0; i < 2; i++) {
+        const larmor_noise_way way = i ? LARMOR_NOISE_REPLICAS : LARMOR_NOISE_EXACT;
+        OWNED(float) *a = map_beside(all_lines, ways[i], mixed, way), *b = map_beside(all_lines, ways[i], white, way);
+        assert_at_most(off_by(a, b, expected, &largest), i ? 0.15 : 1e-4);
+        if (!i) assert_at_most(largest, 1e-3);
+    }
+}
+
+TEST(without_whitening_the_map_is_in_the_unit_of_the_noise_scan)
+{
+    const larmor_recon_opts opts = OPTS(.method = "cg", AT(1e-3));
+    OWNED(larmor_array) *white = make_noise_scan(1, 0);
+    OWNED(float) *a = map_beside(spokes, opts, white, LARMOR_NOISE_LINEAR);
+    OWNED(float) *measured = map_beside(spokes, opts, NULL, LARMOR_NOISE_LINEAR);
+    double ones[N * N], largest;
+    for (int v = 0; v < N * N; v++) ones[v] = 1;
+    assert_at_most(off_by(a, measured, ones, &largest), 0.05);
 }
 
 TEST(the_map_of_few_iterations_is_that_of_these)
