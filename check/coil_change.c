@@ -26,16 +26,16 @@ static const double min_over_spread = 8;    /* of the change, in units of what r
 static const double min_part = 0.1;         /* of the readouts, that are compared on each side of a step */
 
 /* The same, "A signal that drifts". */
-static const double max_drift_radius = 0.15; /* 1/FOV: the size of all coils' signal depends little on the angle */
-static const double min_drift = 0.1;         /* of the logarithm of the size, from the first readout to the last */
+static const double max_drift_radius = 0.15;   /* 1/FOV: the size of all coils' signal depends little on the angle */
+static const double min_drift = 0.1;           /* of the logarithm of the size, from the first readout to the last */
 static const double min_drift_over_spread = 5; /* in units of what a readout is off that */
 
 typedef struct shares {
     int64_t readouts; /* that pass the centre, of those that are looked at */
     int coils;
-    double *share; /* [coils, readouts], of length 1 for each readout */
-    double *size;  /* [coils, readouts], before that */
-    double *at;    /* [readouts], part of the scan that is before it */
+    double *share;        /* [coils, readouts], of length 1 for each readout */
+    double *size;         /* [coils, readouts], before that */
+    double *at;           /* [readouts], part of the scan that is before it */
     int64_t in_centre;    /* readouts whose size is compared: */
     double *level, *when; /* [in_centre] its logarithm, and `at` */
 } shares;
@@ -200,8 +200,7 @@ static void find_drift(const shares *s, lmr_coil_change *found)
         product += (s->when[i] - when) * (s->level[i] - level);
     }
     const double slope = square > 0 ? product / square : 0;
-    for (int64_t i = 0; i < s->in_centre; i++)
-        left += pow(s->level[i] - level - slope * (s->when[i] - when), 2) / n;
+    for (int64_t i = 0; i < s->in_centre; i++) left += pow(s->level[i] - level - slope * (s->when[i] - when), 2) / n;
     if (fabs(slope) >= min_drift && fabs(slope) >= min_drift_over_spread * sqrt(left)) found->drift = exp(slope);
 }
 
@@ -225,9 +224,10 @@ void lmr_describe_coil_change(const lmr_coil_change *found, char *line, size_t r
 
 void lmr_describe_drift(const lmr_coil_change *found, char *line, size_t room)
 {
-    snprintf(line, room,
-             "the signal in the centre of k-space %s steadily, to %.2g of its size from the first readout to the last, "
-             "which one image does not have: contrast that comes or goes, or gain. Readouts in the order of their "
-             "angles or arms suffer most; divide them by it, or make frames.",
-             found->drift < 1 ? "falls" : "rises", found->drift);
+    snprintf(
+        line, room,
+        "the signal in the centre of k-space %s steadily, to %.2g of its size from the first readout to the last, "
+        "which one image does not have: contrast that comes or goes, or gain. Readouts in the order of their "
+        "angles or arms suffer most; divide them by it, or make frames.",
+        found->drift < 1 ? "falls" : "rises", found->drift);
 }
