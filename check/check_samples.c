@@ -326,6 +326,8 @@ static larmor_status check_shares(const view *v, lmr_findings *f)
     LMR_TRY(lmr_coil_change_find(kspace, traj, &found));
     lmr_describe_coil_change(&found, line, sizeof line);
     if (found.change > 0) lmr_note(f, LARMOR_WARNING, "coil-shares", "%s", line);
+    lmr_describe_drift(&found, line, sizeof line);
+    if (found.drift > 0) lmr_note(f, LARMOR_WARNING, "drift", "%s", line);
     return LARMOR_OK;
 }
 

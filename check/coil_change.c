@@ -1,4 +1,4 @@
-/* A step in how the coils share the signal, in the course of a scan. SPDX-License-Identifier: Apache-2.0 */
+/* A step in how the coils share the signal, and a trend of its size, in the course of a scan. SPDX-License-Identifier: Apache-2.0 */
 #include "check/coil_change.h"
 
 #include <math.h>
@@ -13,7 +13,8 @@
 
 enum {
     MOST_READOUTS = 512, /* that are looked at, evenly spread; the rest spares time */
-    LEAST_BESIDE = 4     /* readouts on each side of a step */
+    LEAST_READOUTS = 10,
+    LEAST_BESIDE = 4 /* readouts on each side of a step */
 };
 
 /* Right simulated and real scans: docs/records/validation.md, "Steps in the coils' shares". */
@@ -24,17 +25,24 @@ static const double min_change = 0.05;      /* of the vector of the coils' magni
 static const double min_over_spread = 8;    /* of the change, in units of what readouts of one side differ by */
 static const double min_part = 0.1;         /* of the readouts, that are compared on each side of a step */
 
+/* The same, "A signal that drifts". */
+static const double max_drift_radius = 0.15;   /* 1/FOV: the size of all coils' signal depends little on the angle */
+static const double min_drift = 0.1;           /* of the logarithm of the size, from the first readout to the last */
+static const double min_drift_over_spread = 5; /* in units of what a readout is off that */
+
 typedef struct shares {
     int64_t readouts; /* that pass the centre, of those that are looked at */
     int coils;
-    double *share; /* [coils, readouts], of length 1 for each readout */
-    double *size;  /* [coils, readouts], before that */
-    double *at;    /* [readouts], part of the scan that is before it */
+    double *share;        /* [coils, readouts], of length 1 for each readout */
+    double *size;         /* [coils, readouts], before that */
+    double *at;           /* [readouts], part of the scan that is before it */
+    int64_t in_centre;    /* readouts whose size is compared: */
+    double *level, *when; /* [in_centre] its logarithm, and `at` */
 } shares;
 
 static void free_shares(shares *s)
 {
-    LMR_FREE(s->share, s->size, s->at);
+    LMR_FREE(s->share, s->size, s->at, s->level, s->when);
 }
 
 static double radius_of(const double *k, int nd, int64_t point)
@@ -66,7 +74,7 @@ static larmor_status usual_nearest(const double *k, int nd, int64_t n, int64_t r
 }
 
 /* Of a sample, number i of count; left out where there is no signal. */
-static void add_readout(const float *x, int64_t i, int64_t count, double part, shares *s)
+static void add_readout(const float *x, int64_t i, int64_t count, double part, int in_centre, shares *s)
 {
     double *size = s->size + s->coils * s->readouts, *share = s->share + s->coils * s->readouts, square = 0;
     for (int c = 0; c < s->coils; c++) {
@@ -77,6 +85,9 @@ static void add_readout(const float *x, int64_t i, int64_t count, double part, s
     if (!(square > 0) || !isfinite(square)) return;
     for (int c = 0; c < s->coils; c++) share[c] = size[c] / sqrt(square);
     s->at[s->readouts++] = part;
+    if (!in_centre) return;
+    s->level[s->in_centre] = log(square) / 2;
+    s->when[s->in_centre++] = part;
 }
 
 static larmor_status open_shares(const larmor_array *kspace, const larmor_array *traj, shares *s)
@@ -95,7 +106,9 @@ static larmor_status open_shares(const larmor_array *kspace, const larmor_array 
     s->share = lmr_new(MOST_READOUTS * shape.dim[2], sizeof *s->share);
     s->size = lmr_new(MOST_READOUTS * shape.dim[2], sizeof *s->size);
     s->at = lmr_new(MOST_READOUTS, sizeof *s->at);
-    if (!s->share || !s->size || !s->at || !chosen) return LMR_NO_MEMORY();
+    s->level = lmr_new(MOST_READOUTS, sizeof *s->level);
+    s->when = lmr_new(MOST_READOUTS, sizeof *s->when);
+    if (!s->share || !s->size || !s->at || !s->level || !s->when || !chosen) return LMR_NO_MEMORY();
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
     LMR_TRY(usual_nearest(k, nd, n, readouts, every, &usual));
     for (int64_t r = 0; r < readouts; r += every) {
@@ -106,7 +119,9 @@ static larmor_status open_shares(const larmor_array *kspace, const larmor_array 
     }
     if (!count) return LARMOR_OK;
     LMR_TRY(larmor_pick_samples(kspace, chosen, count, &x));
-    for (int64_t i = 0; i < count; i++) add_readout(x, i, count, (double)(chosen[i] / n) / (double)readouts, s);
+    for (int64_t i = 0; i < count; i++)
+        add_readout(x, i, count, (double)(chosen[i] / n) / (double)readouts,
+                    radius_of(k, nd, chosen[i]) <= max_drift_radius, s);
     return LARMOR_OK;
 }
 
@@ -171,13 +186,31 @@ static larmor_status find_step(const shares *s, lmr_coil_change *found)
     return best ? name_coil(s, best, beside, before, after, found) : LARMOR_OK;
 }
 
+/* A line through the logarithms of sizes. */
+static void find_drift(const shares *s, lmr_coil_change *found)
+{
+    const double n = (double)s->in_centre;
+    double when = 0, level = 0, square = 0, product = 0, left = 0;
+    for (int64_t i = 0; i < s->in_centre; i++) {
+        when += s->when[i] / n;
+        level += s->level[i] / n;
+    }
+    for (int64_t i = 0; i < s->in_centre; i++) {
+        square += pow(s->when[i] - when, 2);
+        product += (s->when[i] - when) * (s->level[i] - level);
+    }
+    const double slope = square > 0 ? product / square : 0;
+    for (int64_t i = 0; i < s->in_centre; i++) left += pow(s->level[i] - level - slope * (s->when[i] - when), 2) / n;
+    if (fabs(slope) >= min_drift && fabs(slope) >= min_drift_over_spread * sqrt(left)) found->drift = exp(slope);
+}
+
 larmor_status lmr_coil_change_find(const larmor_array *kspace, const larmor_array *traj, lmr_coil_change *found)
 {
     *found = (lmr_coil_change){.change = 0};
-    if (larmor_array_shape(kspace).dim[2] < 2) return LARMOR_OK;
     LMR_FREED_BY(free_shares) shares s = {.readouts = 0};
     LMR_TRY(open_shares(kspace, traj, &s));
-    return s.readouts < 10 ? LARMOR_OK : find_step(&s, found);
+    if (s.in_centre >= LEAST_READOUTS) find_drift(&s, found);
+    return s.readouts < LEAST_READOUTS || s.coils < 2 ? LARMOR_OK : find_step(&s, found);
 }
 
 void lmr_describe_coil_change(const lmr_coil_change *found, char *line, size_t room)
@@ -187,4 +220,14 @@ void lmr_describe_coil_change(const lmr_coil_change *found, char *line, size_t r
              "it, most coil %d (from 0), which has %.2g times its part beside the others: the object moved, or the "
              "coil's gain changed. opts.motion_states finds motion of a rigid object.",
              100 * found->after, found->change, found->coil, found->gain);
+}
+
+void lmr_describe_drift(const lmr_coil_change *found, char *line, size_t room)
+{
+    snprintf(
+        line, room,
+        "the signal in the centre of k-space %s steadily, to %.2g of its size from the first readout to the last, "
+        "which one image does not have: contrast that comes or goes, or gain. Readouts in the order of their "
+        "angles or arms suffer most; divide them by it, or make frames.",
+        found->drift < 1 ? "falls" : "rises", found->drift);
 }

@@ -1,4 +1,4 @@
-/* A step in how the coils share the signal, in the course of a scan. SPDX-License-Identifier: Apache-2.0 */
+/* What changes in the centre of k-space in the course of a scan: the coils' shares and the signal's size. SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 #include "larmor/array.h"
@@ -8,6 +8,7 @@ typedef struct lmr_coil_change {
     double after;  /* part of the readouts that are before it */
     int coil;      /* that which changes most beside the others */
     double gain;   /* by this factor */
+    double drift;  /* the size of all coils' signal at the end over that at the beginning; 0: it has no trend */
 } lmr_coil_change;
 
 /* Look for a step in the coils' magnitudes where readouts are nearest to the centre of k-space, relative to each
@@ -16,9 +17,11 @@ typedef struct lmr_coil_change {
  *
  * kspace  [samples, readouts, coils], complex, in the order of time.
  * traj    [nd, samples, readouts], real, in cycles per field of view.
- * found   change is 0 with fewer than two coils or ten readouts through the centre.
+ * found   change is 0 with fewer than two coils or ten readouts through the centre. drift is of at least ten readouts
+ *         with a sample within 0.15/FOV of the centre, whose sizes follow an exponential.
  * Errors  LARMOR_ERR_MEMORY. */
 larmor_status lmr_coil_change_find(const larmor_array *kspace, const larmor_array *traj, lmr_coil_change *found);
 
-/* The same as a line. */
+/* The same as lines. */
 void lmr_describe_coil_change(const lmr_coil_change *found, char *line, size_t room);
+void lmr_describe_drift(const lmr_coil_change *found, char *line, size_t room);

@@ -79,7 +79,7 @@ static larmor_status compare_off_grid(larmor_recon *r, const larmor_samples *sam
     return LARMOR_OK;
 }
 
-/* Frames show what changes from one to the next. */
+/* Frames show what changes from one to the next, coefficients of a basis the contrast. */
 static larmor_status compare_shares(larmor_recon *r, const larmor_samples *samples)
 {
     lmr_coil_change found;
@@ -90,6 +90,9 @@ static larmor_status compare_shares(larmor_recon *r, const larmor_samples *sampl
     lmr_describe_coil_change(&found, line, sizeof line);
     r->events.is_contradicted |= found.change > 0;
     if (found.change > 0) lmr_warn(&r->events, "%s", line);
+    if (!(found.drift > 0) || r->facts.basis || lmr_physics_has_camera(&r->job)) return LARMOR_OK;
+    lmr_describe_drift(&found, line, sizeof line);
+    lmr_warn(&r->events, "%s", line);
     return LARMOR_OK;
 }
 

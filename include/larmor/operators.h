@@ -352,10 +352,12 @@ LARMOR_API larmor_status larmor_op_segments(larmor_op *F, larmor_segments *segme
  *
  * where a_k is real, because with every difference its negative occurs, and T_k is the convolution of
  * larmor_op_toeplitz with the weights a_k(times) W. That is about twice as many terms as A has segments, each two
- * FFTs.
+ * FFTs. The Q products v_q(r) u_q(t) of larmor_segments_of_terms go by the matrix of convolutions of
+ * larmor_op_toeplitz_mixed with the factors u_q, 2 Q FFTs and Q^2 products of spectra.
  *
  * opts, traj, weights  as for larmor_op_toeplitz. The segments' times are the leading dimensions of the samples.
- * Errors               those of larmor_op_toeplitz; LARMOR_ERR_NUMERIC for more than 512 terms.
+ * Errors               those of larmor_op_toeplitz; LARMOR_ERR_NUMERIC for more than 512 terms; LARMOR_ERR_ARG for
+ *                      more than 32 products.
  * Source               Fessler et al., IEEE Trans. Signal Process. 53, 3393 (2005). */
 LARMOR_API larmor_status larmor_op_segments_toeplitz(const larmor_nufft_opts *opts, const larmor_array *traj,
                                                      const larmor_array *weights, larmor_segments *segments,

@@ -32,7 +32,7 @@ typedef struct larmor_model_term {
  *         all terms are alike count once.
  * opts    may be NULL. error is the root mean square over voxels and samples, relative to that of the product, 1e-3
  *         by default and at least 1e-6; segments is the number of products, by default the least that is found to
- *         keep it; normal_error is not used, as the normal map is the adjoint after the forward map.
+ *         keep it; normal_error is not used: the normal map is that of the products.
  * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values that are not finite or an error that 512
  *         products do not keep; LARMOR_ERR_MEMORY.
  * Source  Wilm et al., IEEE Trans. Med. Imaging 31, 1396 (2012). */

@@ -180,7 +180,8 @@ static larmor_status fit_terms(larmor_segments *s)
 static larmor_status find_terms(larmor_segments *s)
 {
     if (s->space)
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "off-resonance: the terms of a model have no sum of Toeplitz operators");
+        return LMR_FAIL(LARMOR_ERR_NUMERIC,
+                        "off-resonance: models of terms have no Toeplitz operator beside a basis");
     LMR_TRY(lmr_gate_enter(&s->gate));
     const larmor_status st = s->terms ? LARMOR_OK : fit_terms(s);
     lmr_gate_leave(&s->gate);
@@ -439,8 +440,9 @@ larmor_status lmr_op_segments_toeplitz(const larmor_nufft_opts *opts, const larm
 {
     static const larmor_op_impl between = {"off-resonance-toeplitz", apply_terms, apply_terms, NULL, free_between};
     *N = NULL;
-    LMR_TRY(find_terms(segments));
     LMR_TRY(check_normal(opts, traj, segments));
+    if (segments->space && !factors) return lmr_op_model_toeplitz(opts, traj, weights, segments, N);
+    LMR_TRY(find_terms(segments));
     const lmr_toeplitz_weights terms = {segments->normal.segments, weigh_term, segments};
     LMR_MAKE(between_phases, s, free_between);
     s->segments = larmor_segments_ref(segments);

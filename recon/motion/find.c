@@ -15,6 +15,7 @@ enum {
     MOST_STATES = 32,
     LEAST_READOUTS = 4, /* of a state */
     HELD_ONE_OF = 6,    /* readouts that are held out */
+    FEW_HELD = 10,      /* with fewer, the samples of each coil count by themselves */
     SOLVE_STEPS = 12,
     PROJECT_STEPS = 3,
     MOST_STEPS = 6, /* of a level */
@@ -268,7 +269,7 @@ static larmor_status refine(const lmr_motion_scan *scan, const lmr_motion_level 
 
 /* ---- whether it helps ---- */
 
-/* error[readout] <- what the image of the other readouts leaves of those that are held out, in these poses. */
+/* error [readouts, coils] <- what the image of the other readouts leaves of those that are held out, in these poses. */
 static larmor_status predict(const lmr_motion_scan *s, const lmr_motion_level *l, const double *poses, double *error,
                              double *energy)
 {
@@ -289,18 +290,24 @@ static larmor_status predict(const lmr_motion_scan *s, const lmr_motion_level *l
     LMR_TRY(larmor_nrm2(held.y, &size));
     *energy = size * size;
     LMR_TRY(larmor_array_download(r, LARMOR_C64, (void *)&left));
-    for (int64_t j = 0; j < s->readouts; j++) error[j] = 0;
+    for (int64_t j = 0; j < s->readouts * s->coils; j++) error[j] = 0;
     for (int64_t i = 0; i < 2 * l->samples * s->readouts * s->coils; i++)
-        error[i / 2 / l->samples % s->readouts] += (double)left[i] * left[i];
+        error[i / 2 / l->samples] += (double)left[i] * left[i];
     return LARMOR_OK;
 }
 
-/* The mean of what held-out readouts tell, over its standard error. */
-static double significance(const lmr_motion_scan *s, const double *told)
+/* In place: all coils' is that of the first. */
+static void add_coils(const lmr_motion_scan *s, double *error)
+{
+    for (int64_t j = s->readouts; j < s->readouts * s->coils; j++) error[j % s->readouts] += error[j];
+}
+
+/* The mean of what held-out readouts of so many coils tell, over its standard error. */
+static double significance(const lmr_motion_scan *s, int64_t coils, const double *told)
 {
     double mean = 0, square = 0, count = 0;
-    for (int64_t j = 0; j < s->readouts; j++) {
-        if (!s->is_held[j]) continue;
+    for (int64_t j = 0; j < s->readouts * coils; j++) {
+        if (!s->is_held[j % s->readouts]) continue;
         mean += told[j];
         square += told[j] * told[j];
         count++;
@@ -310,29 +317,39 @@ static double significance(const lmr_motion_scan *s, const double *told)
     return variance > 0 ? mean / sqrt(variance) : 0;
 }
 
-/* Readouts tell independently of each other whether the poses explain them better. A difference of energies that few
- * readouts make up has as large a standard error; the logarithms of their ratios do not. */
+/* Readouts tell independently of each other whether the poses explain them better, and so do coils but for what the
+ * model lacks. A difference of energies that few readouts make up has as large a standard error; the logarithms of
+ * their ratios do not. */
 static larmor_status judge(const lmr_motion_scan *s, const lmr_motion_level *l, const double *poses,
                            larmor_motion_found *found)
 {
     LMR_HEAP double *rest = calloc((size_t)s->states * LARMOR_POSE, sizeof *rest);
-    LMR_HEAP double *still = lmr_new(s->readouts, sizeof *still), *moved = lmr_new(s->readouts, sizeof *moved);
-    LMR_HEAP double *fall = lmr_new(s->readouts, sizeof *fall), *ratio = lmr_new(s->readouts, sizeof *ratio);
+    const int64_t room = s->readouts * s->coils;
+    LMR_HEAP double *still = lmr_new(room, sizeof *still), *moved = lmr_new(room, sizeof *moved);
+    LMR_HEAP double *fall = lmr_new(room, sizeof *fall), *ratio = lmr_new(room, sizeof *ratio);
     double energy, before = 0, after = 0;
+    int64_t held = 0;
     if (!rest || !still || !moved || !fall || !ratio) return LMR_NO_MEMORY();
     LMR_TRY(predict(s, l, rest, still, &energy));
     LMR_TRY(predict(s, l, poses, moved, &energy));
-    for (int64_t j = 0; j < s->readouts; j++) {
+    for (int64_t j = 0; j < s->readouts; j++) held += s->is_held[j] != 0;
+    const int64_t coils = held < FEW_HELD ? s->coils : 1;
+    if (coils < s->coils) {
+        add_coils(s, still);
+        add_coils(s, moved);
+    }
+    for (int64_t j = 0; j < s->readouts * coils; j++) {
         fall[j] = still[j] - moved[j];
         ratio[j] = still[j] > 0 && moved[j] > 0 ? log(still[j] / moved[j]) : 0;
-        if (!s->is_held[j]) continue;
+        if (!s->is_held[j % s->readouts]) continue;
         before += still[j];
         after += moved[j];
     }
     found->misfit_still = energy > 0 ? sqrt(before / energy) : 0;
     found->misfit = energy > 0 ? sqrt(after / energy) : 0;
-    found->significance = significance(s, fall);
-    if (after < (1 - LARGE_FALL) * before) found->significance = fmax(found->significance, significance(s, ratio));
+    found->significance = significance(s, coils, fall);
+    if (after < (1 - LARGE_FALL) * before)
+        found->significance = fmax(found->significance, significance(s, coils, ratio));
     found->helps = after < (1 - LEAST_FALL) * before && found->significance > LEAST_SIGNIFICANCE;
     return LARMOR_OK;
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/conv_shape.h"
 #include "core/device.h"
 #include "core/op.h"
 #include "core/owned.h"
@@ -190,14 +191,19 @@ static larmor_status expect_whole(const larmor_op *A)
 enum { TOEPLITZ_NO, TOEPLITZ_YES, TOEPLITZ_MAYBE };
 static int wants_toeplitz(const larmor_problem *p, const larmor_sense_opts *opts, double of_nufft)
 {
-    int segments, terms;
+    const int products = lmr_model_products(opts ? opts->off_resonance : NULL);
+    int segments = 1, terms = 1;
     if (opts && opts->displacement) return TOEPLITZ_NO; /* its normal map is no convolution */
-    if (lmr_segments_count(opts, &segments, &terms) || !terms) return TOEPLITZ_NO;
+    if (products > LMR_CONV_MOST_MIXED) return TOEPLITZ_NO;
+    if (!products && (lmr_segments_count(opts, &segments, &terms) || !terms)) return TOEPLITZ_NO;
     of_nufft *= (double)segments / terms;
     const double promising = 3; /* the model is rough, and making what loses costs as much as several normal maps */
     if (opts && opts->toeplitz) return opts->toeplitz > 0 ? TOEPLITZ_YES : TOEPLITZ_NO;
     const larmor_nufft_opts all = nufft_of(p, opts, p->coils);
-    const double ratio = lmr_toeplitz_ratio(&all, p->samples, opts && opts->iters > 0 ? opts->iters : 10) / of_nufft;
+    const int64_t iters = opts && opts->iters > 0 ? opts->iters : 10;
+    const double of_all = products ? lmr_model_toeplitz_ratio(&all, p->samples, iters, products)
+                                   : lmr_toeplitz_ratio(&all, p->samples, iters);
+    const double ratio = of_all / of_nufft;
     if (all.effort == LARMOR_PLAN_EXHAUSTIVE && isfinite(ratio)) return TOEPLITZ_MAYBE;
     if (all.effort && ratio < promising) return TOEPLITZ_MAYBE;
     return ratio < 1 ? TOEPLITZ_YES : TOEPLITZ_NO;
@@ -260,7 +266,14 @@ static larmor_status normal_bytes(const larmor_device *dev, const larmor_problem
 {
     const larmor_nufft_opts full = nufft_of(p, opts, block_of(p, opts));
     if (by == BY_FFTS) return lmr_cartesian_normal_bytes(dev, &full, making, held);
+    const int products = lmr_model_products(opts ? opts->off_resonance : NULL);
     int segments, terms;
+    if (products) {
+        LMR_TRY(lmr_toeplitz_mixed_bytes(dev, &full, p->samples, 1, products, 1, making, held));
+        *making += lmr_bytes_of(LARMOR_C64, LARMOR_SHAPE(p->samples, products + 1));
+        *held += lmr_bytes_of(p->dtype, p->image) * products * (1 + 2 * (double)full.batch);
+        return LARMOR_OK;
+    }
     LMR_TRY(lmr_segments_count(opts, &segments, &terms));
     LMR_TRY(lmr_toeplitz_bytes(dev, &full, p->samples, terms, making, held));
     *making += 2 * lmr_bytes_of(p->dtype, LARMOR_SHAPE(p->samples));

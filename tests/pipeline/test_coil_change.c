@@ -76,6 +76,32 @@ TEST(a_coil_whose_gain_jumps_is_named_with_the_factor_and_the_time)
         }
 }
 
+/* Of one coil or several, by golden angles; the trend of readout r is 1 + each r. */
+TEST(a_signal_that_drifts_by_a_tenth_or_more_is_found_with_its_factor_and_one_that_rests_is_not)
+{
+    const double each[] = {-0.002, -0.005, 0.002, 0.01};
+    for (uint64_t seed = 1; seed <= 3; seed++)
+        for (int i = 0; i < 4; i++) {
+            const double end = 1 + each[i] * (SPOKES - 1);
+            const lmr_coil_change found = found_with((fault){.gain = 1, .each = each[i]}, 1e-3, seed);
+            assert_at_most(fabs(found.drift / end - 1), 0.03);
+            assert_true(found.change == 0);
+            assert_true(found_with((fault){.gain = 1}, i * 1e-2, seed).drift == 0);
+            assert_true(found_with((fault){.gain = 1, .each = each[i] / 4}, 1e-3, seed).drift == 0 || i == 3);
+        }
+}
+
+TEST(the_line_of_a_drift_says_how_much_is_left)
+{
+    char line[512];
+    lmr_describe_drift(&(lmr_coil_change){.drift = 0.7}, line, sizeof line);
+    assert_string_equal(line,
+                        "the signal in the centre of k-space falls steadily, to 0.7 of its size from the first "
+                        "readout to the last, which one image does not have: contrast that comes or goes, or gain. "
+                        "Readouts in the order of their angles or arms suffer most; divide them by it, or make "
+                        "frames.");
+}
+
 TEST(the_line_names_the_time_the_coil_and_the_option)
 {
     char line[512];

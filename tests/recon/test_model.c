@@ -217,6 +217,69 @@ TEST(the_adjoint_is_exact_in_both_precisions)
     }
 }
 
+/* Of the products of one kind of term. */
+static larmor_segments *segments_of(scene *s, int kind)
+{
+    larmor_segments *segments;
+    add_kind(s, kind, 20e-3);
+    assert_ok(larmor_segments_of_terms(s->term, s->terms, NULL, &segments));
+    return segments;
+}
+
+TEST(the_normal_map_of_products_by_kernels_is_the_adjoint_of_the_weighted_samples)
+{
+    for (int nd = 2; nd <= 3; nd++)
+        for (int kind = ORDER2; kind < KINDS; kind++) {
+            OWNED(scene) s = new_scene(nd, nd == 3 ? 9 : 24, LARMOR_C128, 1e-9, 60, 5);
+            OWNED(larmor_segments) *segments = segments_of(&s, kind);
+            OWNED(larmor_op) *A, *N;
+            OWNED(cplx) *x = random_values(s.voxels, 3);
+            double *of_sample = numbers(s.m), error;
+            for (int64_t j = 0; j < s.m; j++) of_sample[j] = 1 + .5 * sin((double)j);
+            OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(nd, s.samples, s.readouts), s.k),
+                                *weights = real_array(LARMOR_SHAPE(s.samples, s.readouts), of_sample),
+                                *in = complex_array(LARMOR_C128, s.shape, x), *z = zeros(LARMOR_C128, s.shape),
+                                *y = zeros(LARMOR_C128, LARMOR_SHAPE(s.samples, s.readouts)),
+                                *got = zeros(LARMOR_C128, s.shape), *factor;
+            const int64_t n = s.shape.dim[0];
+            const larmor_nufft_opts opts = {.ndim = nd, .modes = {n, n, n}, .tol = 1e-9, .dtype = LARMOR_C128};
+            free(of_sample);
+            assert_ok(larmor_op_segments(s.F, segments, &A));
+            assert_ok(larmor_op_segments_toeplitz(&opts, traj, weights, segments, &N));
+            assert_ok(larmor_array_convert(weights, LARMOR_C128, &factor));
+            assert_ok(larmor_op_forward(A, in, y));
+            assert_ok(larmor_mul(factor, 0, y));
+            assert_ok(larmor_op_adjoint(A, y, z));
+            assert_ok(larmor_fill(got, NAN));
+            assert_ok(larmor_op_forward(N, in, got));
+            larmor_array_free(factor);
+            OWNED(cplx) *by_kernels = values_of(got), *by_samples = values_of(z);
+            assert_at_most(difference(by_kernels, by_samples, s.voxels), 1e-7);
+            assert_ok(larmor_op_adjoint_error(N, 5, &error));
+            assert_at_most(error, 1e-13);
+        }
+}
+
+TEST(sense_takes_kernels_where_products_are_few)
+{
+    const struct {
+        int nd, kind, is_toeplitz;
+    } of[] = {{2, DECAY, 1}, {2, ORDER2, 1}, {2, KINDS, 0}, {3, ORDER2, 1}, {3, KINDS, 0}};
+    for (int i = 0; i < 5; i++) {
+        const int nd = of[i].nd;
+        OWNED(scene) s = new_scene(nd, nd == 3 ? 9 : 24, LARMOR_C64, 1e-4, 400, nd == 3 ? 5 : 10);
+        for (int k = 0; of[i].kind == KINDS && k < DECAY; k++) add_kind(&s, k, 20e-3);
+        OWNED(larmor_segments) *segments = segments_of(&s, of[i].kind == KINDS ? DECAY : of[i].kind);
+        OWNED(larmor_op) *A;
+        OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(nd, s.samples, s.readouts), s.k),
+                            *maps = zeros(LARMOR_C64, larmor_shape_append(s.shape, 4));
+        assert_ok(larmor_fill(maps, 1));
+        assert_ok(
+            larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj, .off_resonance = segments, .iters = 30}, &A));
+        assert_int_equal(larmor_sense_uses_toeplitz(A), of[i].is_toeplitz);
+    }
+}
+
 /* Terms that are one field in two halves, and times that repeat in every readout. */
 TEST(terms_multiply_and_times_that_repeat_count_once)
 {
