@@ -96,14 +96,10 @@ _ENDS = {lib.LARMOR_END_TOLERANCE: "tolerance", lib.LARMOR_END_ITERATIONS: "iter
          lib.LARMOR_END_PRECISION: "precision"}
 
 
-@ffi.callback("int(void *, const larmor_progress *)", error=1)  # type: ignore[untyped-decorator]
+@_library.callback("int(void *, const larmor_progress *)", 1)
 def _monitor(user: Any, p: Any) -> int:
-    try:
-        progress = Progress(p.iter, p.max_iter, p.residual, p.objective, p.seconds, _arrays.view(p.x))
-        return int(bool(_library.held(user)(progress)))
-    except BaseException as raised:
-        _library.keep_exception(raised)
-        return 1
+    progress = Progress(p.iter, p.max_iter, p.residual, p.objective, p.seconds, _arrays.view(p.x))
+    return int(bool(_library.held(user)(progress)))
 
 
 if TYPE_CHECKING:

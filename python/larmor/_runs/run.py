@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from larmor import _arrays
 from larmor import prior as _prior
 from larmor._arrays import Device
-from larmor._library import Stopped, Turns, answer_ctrl_c, check, created, ffi, lib, version
+from larmor._library import Stopped, Turns, answer_ctrl_c, check, created, ffi, lib, message, version
 from larmor._runs import html as _html
 from larmor._runs import recon as _recon
 from larmor._runs.options import HELP, ReconOptions
@@ -231,12 +231,15 @@ class Run:
         return self._listener.warnings
 
     def close(self) -> None:
-        """The end of the run: frees what it took, its checkpoint's file among that. Images that are finished stay."""
+        """The end of the run: frees what it took. Images that are finished stay, and before the last series a
+        checkpoint keeps them."""
         with self._turns:
             self._close()
 
     def _close(self) -> None:
         if self._run is not None:
+            if self._next < self.series and lib.larmor_recon_save(self._run):
+                self._listener.warnings.append(message(lib.larmor_last_error()))
             self._left = self._arrays_left()
         self._listener.close()
         for made in (self._run, self._place):  # a traceback may keep this run, and with it the checkpoint's file
@@ -323,19 +326,22 @@ def recon(scan: Source, *, method: str = "auto", device: str | Device | None = "
 
         {options}
 
-    Ctrl-C leaves the images that are finished as the member `reconstruction` of its KeyboardInterrupt.
+    Ctrl-C leaves the images that are finished as the member `reconstruction` of its KeyboardInterrupt; before the
+    first image is begun that is None.
     """
-    run = Run(scan, method=method, device=device, progress=progress, frames=frames, multiband=multiband, maps=maps,
-              lam=lam, checkpoint=checkpoint, traj_units=traj_units, prior=prior, noise=noise, response=response,
-              point_contrast=point_contrast, posterior=posterior, **options)
+    run = None
     try:
+        run = Run(scan, method=method, device=device, progress=progress, frames=frames, multiband=multiband,
+                  maps=maps, lam=lam, checkpoint=checkpoint, traj_units=traj_units, prior=prior, noise=noise,
+                  response=response, point_contrast=point_contrast, posterior=posterior, **options)
         for _ in run:
             pass
     except KeyboardInterrupt as raised:
-        raised.reconstruction = run.finished()  # type: ignore[attr-defined]
+        raised.reconstruction = None if run is None else run.finished()  # type: ignore[attr-defined]
         raise
     finally:
-        run.close()
+        if run is not None:
+            run.close()
     return run.finished()
 
 
