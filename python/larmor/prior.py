@@ -32,6 +32,9 @@ class Denoiser:
         self._own = own
         self.name: str = _library.text(lib.larmor_denoiser_name(pointer))
 
+    def __repr__(self) -> str:
+        return f"<larmor.prior.Denoiser {self.name}>"
+
     @overload
     def __call__(self, x: NDArray[Any], sigma: float, *, device: str | Device | None = None) -> Complexes: ...
 

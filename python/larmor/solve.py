@@ -37,8 +37,8 @@ Monitor: TypeAlias = "Callable[[Progress], object]"
 _Told_co = TypeVar("_Told_co", covariant=True)
 
 
-@dataclass(frozen=True)
-class Progress:
+@dataclass(frozen=True, repr=False)
+class Progress(_arrays.Brief):
     """Of an iteration."""
 
     iteration: int

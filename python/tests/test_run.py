@@ -289,6 +289,22 @@ def pixels(data):
     return lines[:, 1:]
 
 
+def test_what_has_arrays_is_one_line_of_their_shapes(series):
+    sim = larmor.Simulation(SHAPE, "golden", traj={"readouts": 30}, coils=2)
+    samples, traj = sim.samples(), larmor.Trajectory(np.zeros((5, 8, 2)), units="1/fov")
+    lines = {repr(samples): "<larmor.Samples kspace 2 x 30 x 48 complex64, traj 30 x 48 x 2 float64>",
+             repr(traj): "<larmor.Trajectory given: 5 readouts, 40 samples, 2 dimensions, unit 1/fov>",
+             repr(larmor.Waveform("ecg", np.zeros((1, 8)), 40, 2500.0)):
+             "<larmor.Waveform kind 'ecg', data 1 x 8 float64, time_stamp 40, sample_us 2500.0>",
+             repr(larmor.prior.named("tv")): "<larmor.prior.Denoiser tv>"}
+    assert [*lines] == [*lines.values()]
+    readouts = ((samples.kspace[:, r], samples.traj[r]) for r in range(30))
+    live = next(iter(larmor.live(readouts, SHAPE, window=10, first=30, device="cpu:1")))
+    assert repr(live) == "<larmor.LiveImage 24 x 24 complex64>" and np.asarray(live) is live.image
+    assert live._repr_html_().count("<img ") == 1
+    assert len(repr(larmor.find_maps(series, device="cpu:1"))) < 120
+
+
 def test_notebooks_show_a_line_and_the_images(whole):
     assert re.fullmatch(r"<larmor.Reconstruction 3 images of 24 x 24, cg, [\d.]+ s(, \d+ warnings)?>", repr(whole))
     page = whole._repr_html_()

@@ -664,8 +664,8 @@ def _result(function: Any, run: Any, *more: Any) -> Any:
     return None if function(run, found, *more) else _arrays.to_numpy(found[0])
 
 
-@dataclass
-class CoilMaps:
+@dataclass(repr=False)
+class CoilMaps(_arrays.Brief):
     """Coil maps of a scan, as `recon` finds and takes them."""
 
     maps: Complexes  # [(sets,) coils, image...]
@@ -702,8 +702,8 @@ def find_maps(scan: Source, *, series: int = 0, device: str | Device | None = "a
                     listener.log, listener.warnings)
 
 
-@dataclass
-class FieldMaps:
+@dataclass(repr=False)
+class FieldMaps(_arrays.Brief):
     """Off-resonance of a scan in Hz."""
 
     maps: Floats  # [slices, y, x] or [z, y, x], as `recon` takes them for b0

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from larmor import _arrays
 from larmor import prior as _prior
@@ -23,7 +22,7 @@ from larmor._runs import html as _html
 from larmor._runs import recon as _recon
 from larmor._runs.options import HELP, ReconOptions
 from larmor._runs.recon import Listener, Reconstruction, Source
-from larmor.typing import Array, Complexes, DenoiserFunction, DType, Floats, Path
+from larmor.typing import Array, Complexes, DenoiserFunction, Floats, Path
 
 if TYPE_CHECKING:
     from typing_extensions import TypeAlias, Unpack
@@ -33,7 +32,7 @@ Prior: TypeAlias = "_prior.Denoiser | DenoiserFunction | Path"
 
 
 @dataclass(frozen=True, repr=False)
-class Image:
+class Image(_html.Picture):
     """An image of a run; `numpy.asarray` of it is the image."""
 
     image: Complexes  # [(z,) y, x]
@@ -45,15 +44,6 @@ class Image:
     width: Floats | None = None
     posterior_mean: Complexes | None = None
     posterior_deviation: Floats | None = None
-
-    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> NDArray[Any]:
-        return _html.as_array(self.image, dtype, copy)
-
-    def __repr__(self) -> str:
-        return f"<larmor.Image {' x '.join(map(str, self.image.shape))} {self.image.dtype}>"
-
-    def _repr_html_(self) -> str:
-        return _html.page(repr(self), [self.image], self.report["warnings"])
 
 
 _MORE = ("noise", "g", "height", "width", "posterior_mean", "posterior_deviation")
