@@ -85,7 +85,10 @@ def test_a_listener_stops_with_the_iterate_and_its_exceptions_arrive(scan):
     ({"density": "thick"}, larmor.ArgumentError, "pipe"),
     ({"matrix": (1, 2, 3, 4)}, larmor.ArgumentError, "matrix"),
     ({"maps": np.zeros((4, 3, 3), np.complex64)}, larmor.Error, "maps"),
-    ({"lam": -1.0}, larmor.ArgumentError, "lambda"),
+    ({"lam": -1.0}, larmor.ArgumentError, "^lam: got -1, expected 0 to"),
+    ({"iterations": -1}, larmor.ArgumentError, "^iterations: got -1, expected 0 to"),
+    ({"b0": "x"}, larmor.ArgumentError, "^b0: a text where an array is expected"),
+    ({"maps_method": "espirt"}, larmor.ArgumentError, "espirt\", expected auto, walsh, espirit or nlinv"),
     ({"listener": 1}, TypeError, "listener"),
 ])
 def test_options_that_make_no_sense_are_refused(scan, options, kind, says):
