@@ -356,7 +356,8 @@ static larmor_status check(const larmor_recon_opts *o, const char *later, char *
     if (strpbrk(method, ":+=")) LMR_TRY(larmor_regulariser_read(method, &p));
     if (strcmp(method, "cg") != 0 && strcmp(method, "grid") != 0 && !is_nlinv && !lmr_regulariser_named(method).name)
         return LMR_FAIL(LARMOR_ERR_ARG,
-                        "opts.method: got \"%s\", expected auto, cg, grid, nlinv or the name of a regulariser", method);
+                        "opts.method: got \"%s\", expected auto, cg, grid, nlinv or the name of a regulariser",
+                        method);
     for (int d = 0; d < 3; d++)
         if (!(o->maps_place.fov_mm[d] >= 0) || !isfinite(o->maps_place.fov_mm[d]))
             return LMR_FAIL(LARMOR_ERR_ARG, "opts.maps_place: got %g mm, expected more than 0",

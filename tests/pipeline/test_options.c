@@ -11,7 +11,8 @@ TEST(options_that_make_no_sense_are_refused)
         larmor_recon_opts opts;
         const char *text;
     } wrong[] = {
-        {OPTS(.method = "sense"), "opts.method: got \"sense\", expected auto, cg, grid, nlinv or the name of a regulariser"},
+        {OPTS(.method = "sense"),
+         "opts.method: got \"sense\", expected auto, cg, grid, nlinv or the name of a regulariser"},
         {OPTS(.maps_method = "espirt"), "opts.maps_method: got \"espirt\", expected auto, walsh, espirit or nlinv"},
         {OPTS(.no_maps = 1), "opts.no_maps: only opts.method grid and clear work without coil maps."},
         {OPTS(.method = "grid", .no_maps = 1, .maps = s.maps),
