@@ -342,6 +342,17 @@ def interrupt(call, when):
     return raised.value
 
 
+def test_a_number_of_0_is_what_the_program_takes_0_for(scan):
+    def settings_of(**options):
+        done = larmor.recon(scan, method="cg", lam=1e-3, device="cpu:1", **options)
+        return done.reports[0]["solver"]["iters"], done.provenance["settings"]
+
+    assert settings_of(tol=0) == settings_of(tol="0") == settings_of(tol=-1) != settings_of()
+    assert settings_of(checkpoint_every=0.0)[1]["checkpoint_every"] == "0"
+    with pytest.raises(larmor.ArgumentError, match=r"^eps: got .0., expected a number from 1e-13 to 0.1"):
+        larmor.recon(scan, eps=0)
+
+
 def test_a_call_that_is_repeated_after_ctrl_c_goes_on_from_its_checkpoint(scan, tmp_path):
     series = larmor.ScanArrays([scan.kspace, 2 * scan.kspace, 3 * scan.kspace], [scan.traj] * 3, SHAPE)
 

@@ -581,8 +581,10 @@ def _options(asked: Mapping[str, Any], on: Device, listener: _Listener, keep: li
         del given["phase_terms"]
     if given.get("motion") is not None:
         given["motion"] = motion_rows(given["motion"])
-    lists = {setting["name"] for setting in settings() if setting["type"] == "list"}
-    words = {k: v for k, v in given.items() if k in lists or (isinstance(v, str) and _takes_text(k, v))}
+    types = {setting["name"]: setting["type"] for setting in settings()}
+    words = {k: v for k, v in given.items()
+             if types.get(k) == "list" or (isinstance(v, str) and _takes_text(k, v))
+             or (types.get(k) == "number" and np.ndim(v) == 0 and v == 0)}  # the member's 0 is the default
     for name, value in words.items():
         for one in value if isinstance(value, (list, tuple)) else [] if value is None else [value]:
             check(lib.larmor_setting_set(opts, name.encode(), str(one).encode()))
