@@ -188,8 +188,7 @@ static const lmr_setting table[] = {
           TEXT(NUMBER, "checkpoint-every", "SECONDS", "trust", FROM_TO(0, 1e6), .standard = "60", .unit = "s",
                HELP("from one checkpoint to the next, at least; 0: after each step"))),
     VALUE(maps_method, TEXT,
-          TEXT(CHOICE, NULL, "M", "maps", .standard = "auto",
-               .expected = "auto or a name of larmor_maps_method_entry",
+          TEXT(CHOICE, NULL, "M", "maps", .standard = "auto", .expected = "auto, walsh, espirit or nlinv",
                HELP("how maps are found; auto: by what suits the data"))),
     NUMBER(
         map_sets, INT, 0, 2,
@@ -306,8 +305,8 @@ larmor_status lmr_settings_check_bounds(const larmor_recon_opts *opts)
     for (const lmr_setting *s = table; s < table + sizeof table / sizeof *table; s++)
         for (size_t i = 0; (s->low > -INFINITY || s->high < INFINITY) && number_of(s, opts, i, &number); i++)
             if (!(number >= s->low && number <= s->high))
-                return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: %s is %g, expected %g to %g", s->name, number,
-                                s->low, s->high);
+                return LMR_FAIL(LARMOR_ERR_ARG, "opts.%s: got %g, expected %g to %g", s->name, number, s->low,
+                                s->high);
     return LARMOR_OK;
 }
 

@@ -345,8 +345,7 @@ static larmor_status check(const larmor_recon_opts *o, const char *later, char *
     LMR_TRY(lmr_settings_check_bounds(o));
     for (int e = 0; e < 6; e++)
         if (!(fabs(o->delay[e]) <= 1000))
-            return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: a delay is %g, expected -1000 to 1000 samples",
-                            o->delay[e]);
+            return LMR_FAIL(LARMOR_ERR_ARG, "opts.delay: got %g, expected -1000 to 1000 samples", o->delay[e]);
     if (o->girf_spacing_hz < 0 || !(o->girf_spacing_hz < 1e9))
         return LMR_FAIL(LARMOR_ERR_ARG, "opts.girf: the spacing of its frequencies is %g Hz, expected more than 0.",
                         o->girf_spacing_hz);
@@ -357,7 +356,7 @@ static larmor_status check(const larmor_recon_opts *o, const char *later, char *
     if (strpbrk(method, ":+=")) LMR_TRY(larmor_regulariser_read(method, &p));
     if (strcmp(method, "cg") != 0 && strcmp(method, "grid") != 0 && !is_nlinv && !lmr_regulariser_named(method).name)
         return LMR_FAIL(LARMOR_ERR_ARG,
-                        "recon: options: method \"%s\", expected auto, cg, grid, nlinv or the name of a regulariser",
+                        "opts.method: got \"%s\", expected auto, cg, grid, nlinv or the name of a regulariser",
                         method);
     for (int d = 0; d < 3; d++)
         if (!(o->maps_place.fov_mm[d] >= 0) || !isfinite(o->maps_place.fov_mm[d]))
@@ -366,8 +365,7 @@ static larmor_status check(const larmor_recon_opts *o, const char *later, char *
     if (o->maps_place.fov_mm[0] > 0 && !o->maps)
         return LMR_FAIL(LARMOR_ERR_ARG, "opts.maps_place: has no effect without maps of a file.");
     if (strcmp(o->maps_method, "auto") != 0 && !is_maps_method(o->maps_method))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "recon: options: maps_method \"%s\", expected auto or a name of larmor_maps_method_entry",
+        return LMR_FAIL(LARMOR_ERR_ARG, "opts.maps_method: got \"%s\", expected auto, walsh, espirit or nlinv",
                         o->maps_method);
     if (is_nlinv && strcmp(o->maps_method, "auto") != 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "opts.method nlinv: finds its own coil maps; leave out those by %s.",

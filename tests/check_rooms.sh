@@ -11,7 +11,8 @@ core/mpi     a plugin of one file
 io/reader    what parses files is one program, behind one sandbox
 '
 
-find core nufft recon io phantoms scan pipeline check schedule live noise gating physics fit stream apps bench finufft xla examples \( -name '*.c' -o -name '*.cu' \) |
+find core nufft recon io phantoms scan pipeline check schedule live noise gating physics fit stream apps bench finufft xla examples python/larmor \
+    \( -name '*.c' -o -name '*.cu' -o -path 'python/*.py' \) |
     sed 's|/[^/]*$||' | sort | uniq -c |
     awk -v exceptions="$exceptions" '
         BEGIN { count = split(exceptions, line, "\n")

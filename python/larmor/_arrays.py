@@ -422,6 +422,20 @@ def dims(shape: Any) -> tuple[int, ...]:
     return tuple(shape.dim[shape.ndim - 1 - i] for i in range(shape.ndim))
 
 
+class Brief:
+    """What has members with arrays: its line has their shapes and types, and not their numbers."""
+
+    def __repr__(self) -> str:
+        members = ", ".join(f"{name} {_brief(value)}" for name, value in vars(self).items() if value is not None)
+        return f"<larmor.{type(self).__name__} {members}>"
+
+
+def _brief(value: Any) -> str:
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"{' x '.join(map(str, value.shape))} {value.dtype}"
+    return f"of {len(value)}" if isinstance(value, (dict, list, tuple)) else repr(value)
+
+
 def dtype_number(dtype: DType) -> int:
     """larmor's number of a NumPy type."""
     if np.dtype(dtype).kind in "US":

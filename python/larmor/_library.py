@@ -194,12 +194,24 @@ def text(characters: Any) -> str:
     return str(ffi.string(characters).decode("utf-8", "replace")) if characters else ""
 
 
-def keep_exception(raised: BaseException) -> int:
-    """For callbacks: keep the exception for the call that is going on, and return the status that ends it."""
+def fail(status: int, raised: BaseException) -> int:
+    """The status, with the first line of the exception as its message."""
+    line = "".join(traceback.format_exception_only(type(raised), raised)).strip().splitlines()
+    return int(lib.larmor_fail(status, b"%s", ffi.new("char[]", (line[0] if line else "").encode())))
+
+
+def _keep(kind: Any, raised: BaseException, trace: Any) -> None:
+    """Keep a callback's exception for the call that is going on."""
     if _thread.raised is None:
         _thread.raised = raised
-    line = "".join(traceback.format_exception_only(type(raised), raised)).strip().splitlines()
-    return int(lib.larmor_fail(lib.LARMOR_STOPPED, b"%s", ffi.new("char[]", (line[0] if line else "").encode())))
+    fail(lib.LARMOR_STOPPED, raised)
+
+
+def callback(name: str, failed: int) -> Callable[[Callable[..., Any]], Any]:
+    """A C callback of this type, which returns `failed` after an exception; the caller of the C function gets that.
+    What Ctrl-C raises where the callback begins is one, too, which no `try` within it would see."""
+    made: Callable[[Callable[..., Any]], Any] = ffi.callback(name, error=failed, onerror=_keep)
+    return made
 
 
 # ---- Ctrl-C ----
@@ -290,13 +302,7 @@ def guarded(name: str) -> Callable[[Callable[..., Any]], Any]:
     """A C callback of this type that returns a status; its exceptions go to the caller of the C function."""
 
     def make(function: Callable[..., Any]) -> Any:
-        def call(*arguments: Any) -> int:
-            try:
-                return int(function(*arguments) or 0)
-            except BaseException as raised:  # KeyboardInterrupt, too: nothing may pass through C
-                return keep_exception(raised)
-
-        return ffi.callback(name, call, error=int(lib.LARMOR_STOPPED))
+        return callback(name, lib.LARMOR_STOPPED)(lambda *arguments: int(function(*arguments) or 0))
 
     return make
 

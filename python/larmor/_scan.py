@@ -41,8 +41,8 @@ def _points(traj: Any) -> Any:
 # ---- files ----
 
 
-@dataclass(frozen=True)
-class Samples:
+@dataclass(frozen=True, repr=False)
+class Samples(_arrays.Brief):
     """Of one image: kspace [coils, readouts, samples]; traj [readouts, samples, ndim] or None, columns (kz,) ky, kx
     in cycles per field of view of the grid; density [readouts, samples] or None."""
 
@@ -82,6 +82,11 @@ class Trajectory:
             setattr(self.pointer, member, self._keep("double[]", flat))
         self.pointer.units = (units or "").encode()
         self.pointer.name = name.encode()[:199]
+
+    def __repr__(self) -> str:
+        t = self.pointer
+        return (f"<larmor.Trajectory {text(t.name)}: {t.readouts} readouts, {t.first[t.readouts]} samples, {t.dims} "
+                f"dimensions{', unit ' if text(t.units) else ''}{text(t.units)}>")
 
     def _keep(self, kind: str, values: Any) -> Any:
         made = ffi.new(kind, np.ravel(values).tolist())

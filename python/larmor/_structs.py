@@ -136,7 +136,7 @@ def _pointer(kind: Any, name: str, value: Any, on: Device | None, keep: list[Any
     elif target == _ARRAY:
         if on is None:
             raise TypeError(f"{name}: no device for an array")
-        given = _arrays.as_input(value)
+        given = _arrays.as_input(value, name=name)
         made = _arrays.wrap(given, _arrays.beside(given, on), keep=True)  # the library copies it to where it computes
     elif target.kind == "struct" and isinstance(value, Mapping):
         made = ffi.new(kind)

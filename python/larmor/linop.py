@@ -276,6 +276,9 @@ class Operator:
             return self @ as_operator(other, dtype=self.dtype)
         if self._is_flat(other, self.in_shape):
             return self.forward(other.reshape(self.in_shape)).reshape(-1)
+        if isinstance(other, np.ndarray) and other.ndim == 2 and other.shape != self.in_shape and \
+                other.shape[0] == self.shape[1]:
+            return self.matmat(other)
         return self.forward(other)
 
     @staticmethod
@@ -715,6 +718,8 @@ def _sense_options(on: Device, points: Native, weights: Native, tol: float, toep
     if displacement is not None:
         keep.append(_kept(_real(displacement), on))
         opts.displacement = keep[-1]
+    if not 0 < tol < 1:
+        raise ArgumentError(f"tol: got {tol}, expected 0 < tol < 1")
     opts.nufft_tol = tol
     opts.block = block
     opts.toeplitz = 0 if toeplitz is None else 1 if toeplitz else -1
@@ -724,7 +729,7 @@ def _sense_options(on: Device, points: Native, weights: Native, tol: float, toep
 
 
 @_remembered
-def sense(maps: Array, points: Array, *, weights: Array | None = None, scale: str = "sum", tol: float = 0,
+def sense(maps: Array, points: Array, *, weights: Array | None = None, scale: str = "sum", tol: float = 1e-5,
           toeplitz: bool | None = None, iterations: int = 0, block: int = 0, effort: str = "estimate",
           off_resonance: Segments | None = None, displacement: Array | None = None,
           device: str | Device | None = None) -> Operator:
@@ -736,7 +741,9 @@ def sense(maps: Array, points: Array, *, weights: Array | None = None, scale: st
     weights        [readouts, samples], real, at least 0.
     scale          of k-space: "sum" over the voxels, or "integral", that sum divided by the number of voxels, as
                    larmor.recon and larmor.phantom_kspace have it.
-    toeplitz       of the normal map; None: where it is expected to be quicker for so many iterations.
+    tol            of the NUFFT, relative l2 error.
+    toeplitz       of the normal map; None: where it is expected to be quicker for so many iterations, by default 10.
+    block          coils at a time; default (0): all.
     off_resonance  Segments of a field map on the image and the times of the samples.
     displacement   [ndim, image...] in voxels, in the order x, y, z: voxels are at r + d(r), as in `nufft_displaced`.
     """
@@ -749,7 +756,7 @@ def sense(maps: Array, points: Array, *, weights: Array | None = None, scale: st
 
 @_remembered
 def sense_states(maps: Array, state: Sequence[int] | Integers, points: Array, *, weights: Array | None = None,
-                 scale: str = "sum", tol: float = 0, toeplitz: bool | None = None, iterations: int = 0,
+                 scale: str = "sum", tol: float = 1e-5, toeplitz: bool | None = None, iterations: int = 0,
                  block: int = 0, effort: str = "estimate", off_resonance: Segments | Sequence[Segments] | None = None,
                  device: str | Device | None = None) -> Operator:
     """SENSE of readouts that see different maps, of an object that moves for example.
@@ -791,7 +798,7 @@ def basis_factors(basis: ArrayLike, frame: Sequence[int], samples: int, *, dtype
 
 @_remembered
 def subspace_sense(maps: Array, points: Array, factors: Array, *, weights: Array | None = None, scale: str = "sum",
-                   tol: float = 0, toeplitz: bool | None = None, iterations: int = 0, block: int = 0,
+                   tol: float = 1e-5, toeplitz: bool | None = None, iterations: int = 0, block: int = 0,
                    effort: str = "estimate", off_resonance: Segments | None = None,
                    device: str | Device | None = None) -> Operator:
     """SENSE of images that change in time as a few functions do: sum_k factors_k (A x_k) with the A of `sense`,

@@ -6,7 +6,6 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import os
-import traceback
 from typing import Any, overload
 
 import numpy as np
@@ -32,6 +31,9 @@ class Denoiser:
         self._denoiser = pointer
         self._own = own
         self.name: str = _library.text(lib.larmor_denoiser_name(pointer))
+
+    def __repr__(self) -> str:
+        return f"<larmor.prior.Denoiser {self.name}>"
 
     @overload
     def __call__(self, x: NDArray[Any], sigma: float, *, device: str | Device | None = None) -> Complexes: ...
@@ -134,8 +136,7 @@ def tensor_of(x: Any) -> Any:
     return ffi.gc(tensor, lambda _, kept=(shape, strides): None)
 
 
-@ffi.callback("larmor_status(void *, double, const larmor_array *, larmor_array *)",
-              error=lib.LARMOR_ERR_BACKEND)  # type: ignore[untyped-decorator]
+@_library.callback("larmor_status(void *, double, const larmor_array *, larmor_array *)", lib.LARMOR_ERR_BACKEND)
 def _own_apply(me: Any, sigma: float, x: Any, z: Any) -> int:
     own = _library.held(me)
     try:
@@ -143,8 +144,7 @@ def _own_apply(me: Any, sigma: float, x: Any, z: Any) -> int:
         return 0
     except BaseException as raised:  # KeyboardInterrupt, too: nothing may pass through C
         own.raised = raised
-        line = "".join(traceback.format_exception_only(type(raised), raised)).strip().splitlines()[0]
-        return int(lib.larmor_fail(lib.LARMOR_ERR_BACKEND, b"%s", ffi.new("char[]", line.encode())))
+        return _library.fail(lib.LARMOR_ERR_BACKEND, raised)
 
 
 def Function(function: DenoiserFunction, *, form: str = "complex", residual: bool = False,

@@ -37,8 +37,8 @@ Monitor: TypeAlias = "Callable[[Progress], object]"
 _Told_co = TypeVar("_Told_co", covariant=True)
 
 
-@dataclass(frozen=True)
-class Progress:
+@dataclass(frozen=True, repr=False)
+class Progress(_arrays.Brief):
     """Of an iteration."""
 
     iteration: int
@@ -96,14 +96,10 @@ _ENDS = {lib.LARMOR_END_TOLERANCE: "tolerance", lib.LARMOR_END_ITERATIONS: "iter
          lib.LARMOR_END_PRECISION: "precision"}
 
 
-@ffi.callback("int(void *, const larmor_progress *)", error=1)  # type: ignore[untyped-decorator]
+@_library.callback("int(void *, const larmor_progress *)", 1)
 def _monitor(user: Any, p: Any) -> int:
-    try:
-        progress = Progress(p.iter, p.max_iter, p.residual, p.objective, p.seconds, _arrays.view(p.x))
-        return int(bool(_library.held(user)(progress)))
-    except BaseException as raised:
-        _library.keep_exception(raised)
-        return 1
+    progress = Progress(p.iter, p.max_iter, p.residual, p.objective, p.seconds, _arrays.view(p.x))
+    return int(bool(_library.held(user)(progress)))
 
 
 if TYPE_CHECKING:
@@ -121,14 +117,51 @@ if TYPE_CHECKING:
                      **options: _P.kwargs) -> tuple[ArrayT, _Told_co]: ...
 
 
-def _solver(function: Callable[Concatenate[Operator, Array, _P], tuple[Native, _Told_co]]) -> _Solver[_P, _Told_co]:
-    """The function with that type, for operators of other libraries, too."""
+_COMMON = """
 
-    @functools.wraps(function)
-    def call(A: OperatorLike, *arguments: Any, **options: Any) -> Any:
-        return function(as_operator(A), *arguments, **options)
+    iterations    at most; default (0): {}.
+    tol           where it ends, {}; default (None): {}; 0: at rounding.
+    monitor       a function of each `Progress`, which ends the run by returning True; or a `History`.{}
+    """
+_LAM = """
+    lam           as above, absolute; default: 0."""
+_STEP = "by the relative change |x - x_before| / |x|"
+_NEAR = _LAM + """
+    precondition  self-adjoint, positive and near the inverse of A^H A + lam; default: none."""
 
-    return cast("_Solver[_P, _Told_co]", call)
+_FIRST = """
+    penalty       the first weight of |K x - z|^2, or of `pdhg` the dual step; default (0): chosen."""
+_ADMM = _FIRST + """
+    inner         steps of conjugate gradients in an iteration; default (0): as many as it needs, 3 to 30."""
+_TIKHONOV = """
+    tikhonov      weight of |x|^2 / 2 beside the penalty, absolute; default: 0."""
+_LARGEST = """
+    largest       the largest eigenvalue of A^H A; default (0): found by the power method."""
+_INNER = _LARGEST + """
+    inner         of "admm", steps of conjugate gradients in an iteration, at most; default (0): 30.
+    precondition  self-adjoint, positive and near the inverse of A^H A + weight; default: none.
+    circulant     of A^H A, in the place of that; default: none."""
+
+
+def _solver(iterations: str, at: str = _STEP, more: str = "", tol: str = "1e-4") -> Callable[
+        [Callable[Concatenate[Operator, Array, _P], tuple[Native, _Told_co]]], _Solver[_P, _Told_co]]:
+    """The function with that type, for operators of other libraries, too, and with what all solvers take in its
+    help."""
+
+    def made(function: Callable[Concatenate[Operator, Array, _P], tuple[Native, _Told_co]]) -> _Solver[_P, _Told_co]:
+        @functools.wraps(function)
+        def call(A: OperatorLike, *arguments: Any, **options: Any) -> Any:
+            return function(as_operator(A), *arguments, **options)
+
+        call.__doc__ = (function.__doc__ or "").rstrip() + _COMMON.format(iterations, at, tol, more)
+        return cast("_Solver[_P, _Told_co]", call)
+
+    return made
+
+
+def _tol(tol: float | None) -> float:
+    """As the library has it: 0 is its default, and less the end at rounding."""
+    return 0.0 if tol is None else tol or -1.0
 
 
 def _shaped(x: Native, shape: tuple[int, ...], name: str) -> Native:
@@ -150,8 +183,8 @@ def _preconditioned(opts: Any, A: Operator, precondition: OperatorLike | None, c
     return made
 
 
-def _solve(function: Any, A: Operator, b: Native, x0: Native, extra: Sequence[Any], iterations: int, tol: float,
-           lam: float, monitor: Monitor | None, precondition: OperatorLike | None = None,
+def _solve(function: Any, A: Operator, b: Native, x0: Native, extra: Sequence[Any], iterations: int,
+           tol: float | None, lam: float, monitor: Monitor | None, precondition: OperatorLike | None = None,
            circulant: Circulant | None = None, **members: Any) -> tuple[Native, Report]:
     _library.answer_ctrl_c()
     if monitor is not None and not callable(monitor):
@@ -164,7 +197,7 @@ def _solve(function: Any, A: Operator, b: Native, x0: Native, extra: Sequence[An
         x0 = _arrays.as_input(x0, A.dtype, name="x0")
         x = _arrays.empty(x0, x0.shape, A.dtype)
         x[...] = x0
-    opts = ffi.new("larmor_solve_opts *", {"max_iter": iterations, "tol": tol, "lambda": lam, **members})
+    opts = ffi.new("larmor_solve_opts *", {"max_iter": iterations, "tol": _tol(tol), "lambda": lam, **members})
     _kept = _preconditioned(opts, A, precondition, circulant)
     handle = ffi.new_handle(monitor)
     if monitor is not None:
@@ -185,16 +218,17 @@ def _solve(function: Any, A: Operator, b: Native, x0: Native, extra: Sequence[An
     return x, Report(report.iters, report.residual, report.objective, report.seconds, end)
 
 
-@_solver
-def cg(A: Operator, b: Array, x0: Array | None = None, *, iterations: int = 0, tol: float = 0, lam: float = 0,
-       precondition: OperatorLike | None = None, monitor: Monitor | None = None) -> tuple[Native, Report]:
+@_solver("12", "by |A^H b - (A^H A + lam) x| / |A^H b|", _NEAR)
+def cg(A: Operator, b: Array, x0: Array | None = None, *, iterations: int = 0, tol: float | None = None,
+       lam: float = 0, precondition: OperatorLike | None = None,
+       monitor: Monitor | None = None) -> tuple[Native, Report]:
     """min |A x - b|^2 + lam |x|^2 by conjugate gradients."""
     return _solve(lib.larmor_cg, A, b, x0, (), iterations, tol, lam, monitor, precondition)
 
 
-@_solver
+@_solver("20", "by |A^H W (A x - b) + lam x| over that of x = 0", _LAM)
 def lsmr(A: Operator, b: Array, x0: Array | None = None, *, weights: Array | None = None, iterations: int = 0,
-         tol: float = 0, lam: float = 0, monitor: Monitor | None = None) -> tuple[Native, Report]:
+         tol: float | None = None, lam: float = 0, monitor: Monitor | None = None) -> tuple[Native, Report]:
     """min |A x - b|_W^2 + lam |x|^2 by LSMR; weights are real, above 0, of the last axes of b."""
     members: dict[str, Any] = {}
     if weights is not None:
@@ -208,9 +242,9 @@ def _proximal(function: Any, A: Operator, b: Native, g: Prox, K: OperatorLike | 
     return _solve(function, A, b, x0, (inner._op if inner is not None else ffi.NULL, _checked(g)._prox), **more)
 
 
-@_solver
+@_solver("50", _STEP + ", and by |K x - z| / max(|K x|, |z|)", _NEAR + _ADMM)
 def admm(A: Operator, b: Array, g: Prox, K: OperatorLike | None = None, x0: Array | None = None, *,
-         iterations: int = 0, tol: float = 0, lam: float = 0, penalty: float = 0, inner: int = 0,
+         iterations: int = 0, tol: float | None = None, lam: float = 0, penalty: float = 0, inner: int = 0,
          precondition: OperatorLike | None = None, circulant: Circulant | None = None,
          monitor: Monitor | None = None) -> tuple[Native, Report]:
     """min 1/2 |A x - b|^2 + lam/2 |x|^2 + g(K x) by alternating directions; without K: g(x). A Circulant of A^H A
@@ -221,28 +255,28 @@ def admm(A: Operator, b: Array, g: Prox, K: OperatorLike | None = None, x0: Arra
     return done
 
 
-@_solver
-def fista(A: Operator, b: Array, g: Prox, x0: Array | None = None, *, iterations: int = 0, tol: float = 0,
+@_solver("200", more=_LAM + _LARGEST)
+def fista(A: Operator, b: Array, g: Prox, x0: Array | None = None, *, iterations: int = 0, tol: float | None = None,
           lam: float = 0, largest: float = 0, monitor: Monitor | None = None) -> tuple[Native, Report]:
     """min 1/2 |A x - b|^2 + lam/2 |x|^2 + g(x) by steps of the gradient with a momentum that begins anew where it
-    leads uphill; largest: the largest eigenvalue of A^H A, where it is known."""
+    leads uphill."""
     return _solve(lib.larmor_fista, A, b, x0, (_checked(g)._prox,), iterations, tol, lam, monitor, largest=largest)
 
 
-@_solver
-def pgm(A: Operator, b: Array, g: Prox, x0: Array | None = None, *, iterations: int = 0, tol: float = 0,
+@_solver("200", more=_LAM + _LARGEST)
+def pgm(A: Operator, b: Array, g: Prox, x0: Array | None = None, *, iterations: int = 0, tol: float | None = None,
         lam: float = 0, largest: float = 0, monitor: Monitor | None = None) -> tuple[Native, Report]:
-    """The same by the proximal gradient method: `fista` without its momentum, which takes more iterations. The
-    objective does not rise."""
+    """min 1/2 |A x - b|^2 + lam/2 |x|^2 + g(x) by the proximal gradient method: `fista` without its momentum, which
+    takes more iterations. The objective does not rise."""
     return _solve(lib.larmor_fista, A, b, x0, (_checked(g)._prox,), iterations, tol, lam, monitor, largest=largest,
                   no_momentum=1)
 
 
-@_solver
+@_solver("200", more=_NEAR + _FIRST)
 def pdhg(A: Operator, b: Array, g: Prox, K: OperatorLike | None = None, x0: Array | None = None, *,
-         iterations: int = 0, tol: float = 0, lam: float = 0, penalty: float = 0,
+         iterations: int = 0, tol: float | None = None, lam: float = 0, penalty: float = 0,
          precondition: OperatorLike | None = None, monitor: Monitor | None = None) -> tuple[Native, Report]:
-    """The same by primal-dual splitting."""
+    """min 1/2 |A x - b|^2 + lam/2 |x|^2 + g(K x) by primal-dual splitting; without K: g(x)."""
     done: tuple[Array, Report] = _proximal(lib.larmor_pdhg, A, b, g, K, x0, iterations=iterations, tol=tol, lam=lam,
                                            monitor=monitor, precondition=precondition, penalty=penalty)
     return done
@@ -269,10 +303,10 @@ def _regulariser(A: Operator, name: str, lam: float | None, series: bool, time: 
                             lib.larmor_op_in_shape(A._op))
 
 
-@_solver
+@_solver("the penalty's", tol="the penalty's", more=_TIKHONOV)
 def regularised(A: Operator, b: Array, name: str, x0: Array | None = None, *, lam: float | None = None,
                 weight: float | None = None, series: bool = False, time: float = 0, ratio: float = 0,
-                block: Sequence[int] = (), voxel: Sequence[float] = (), iterations: int = 0, tol: float = 0,
+                block: Sequence[int] = (), voxel: Sequence[float] = (), iterations: int = 0, tol: float | None = None,
                 tikhonov: float = 0, circulant: Circulant | None = None, monitor: Monitor | None = None
                 ) -> tuple[Native, Report]:
     """min 1/2 |A x - b|^2 + weight R(x) with a penalty by name, by the solver that suits it.
@@ -341,11 +375,11 @@ class PnpReport:
     end: str
 
 
-@_solver
+@_solver("50", more=_INNER)
 def pnp(A: Operator, b: Array, denoiser: _prior.Denoiser | DenoiserFunction | Path, x0: Array | None = None, *,
-        sigma: float, method: str = "admm", iterations: int = 0, tol: float = 0, noise: float = 0, first: float = 0,
-        falling: int = 0, weight: float = 0, deviation: float = 0, largest: float = 0, inner: int = 0,
-        precondition: OperatorLike | None = None, circulant: Circulant | None = None,
+        sigma: float, method: str = "admm", iterations: int = 0, tol: float | None = None, noise: float = 0,
+        first: float = 0, falling: int = 0, weight: float = 0, deviation: float = 0, largest: float = 0,
+        inner: int = 0, precondition: OperatorLike | None = None, circulant: Circulant | None = None,
         monitor: Monitor | None = None) -> tuple[Native, PnpReport]:
     """An image that the data and a denoiser agree on (plug and play).
 
@@ -367,9 +401,10 @@ def pnp(A: Operator, b: Array, denoiser: _prior.Denoiser | DenoiserFunction | Pa
     x[...] = 0
     if x0 is not None:
         x[...] = _arrays.as_input(_shaped(x0, A.in_shape, "x0"), A.dtype, name="x0")
-    opts = ffi.new("larmor_pnp_opts *", {"method": _PNP[method], "max_iter": iterations, "tol": tol, "noise": noise,
-                                         "sigma": sigma, "first": first, "falling": falling, "weight": weight,
-                                         "deviation": deviation, "largest": largest, "inner": inner})
+    opts = ffi.new("larmor_pnp_opts *", {"method": _PNP[method], "max_iter": iterations, "tol": _tol(tol),
+                                         "noise": noise, "sigma": sigma, "first": first, "falling": falling,
+                                         "weight": weight, "deviation": deviation, "largest": largest,
+                                         "inner": inner})
     _kept = _preconditioned(opts, A, precondition, circulant)
     handle = ffi.new_handle(monitor)
     if monitor is not None:
@@ -444,15 +479,14 @@ def _norm(x: Native) -> float:
     return math.sqrt(float((x.real ** 2 + x.imag ** 2).sum()))
 
 
-@_solver
-def pocs(A: Operator, b: Array, phase: Array, x0: Array | None = None, *, iterations: int = 0, tol: float = 0,
-         lam: float = 0, monitor: Monitor | None = None) -> tuple[Native, Report]:
+@_solver("30", tol="1e-3")
+def pocs(A: Operator, b: Array, phase: Array, x0: Array | None = None, *, iterations: int = 0,
+         tol: float | None = None, lam: float = 0, monitor: Monitor | None = None) -> tuple[Native, Report]:
     """Projections in turn, for partial Fourier scans: onto the images of a given phase, and from there to the nearest
     image that explains the data.
 
     phase  [image...], complex numbers of magnitude 1, as `larmor.centre_phase` finds them.
-    x0     an image, such as `cg` makes.
-    tol    of the relative change. lam: of the second step.
+    x0     an image, such as `cg` makes. lam: of the second step.
     """
     phase = _arrays.wrap(_arrays.as_input(phase, A.dtype, name="phase"), A.device, keep=True)
     return _solve(lib.larmor_pocs, A, b, x0, (phase,), iterations, tol, lam, monitor)

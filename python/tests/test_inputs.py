@@ -102,7 +102,7 @@ def of_arrays(**more):
      "maps: a text where an array is expected; larmor.read(FILE) reads the arrays of a file, and maps_method says "
      "how maps are found"),
     (lambda: larmor.recon(larmor.ScanArrays(KSPACE, TRAJ, SHAPE), method="cg", tol=1), larmor.ArgumentError,
-     "recon: options: tol is 1, expected -inf to 0.99"),
+     "tol: got 1, expected -inf to 0.99"),
     (lambda: list(larmor.live([(KSPACE[:, 0],)], SHAPE)), larmor.ArgumentError,
      "readout: got 1 parts, expected (kspace, traj), (kspace, traj, flags) or (kspace, traj, members)"),
     (lambda: larmor.scan_of([KSPACE], SHAPE), larmor.ArgumentError,

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import copy
 import gc
+import inspect
 import itertools
 import pickle
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -134,6 +136,24 @@ def test_penalties_by_name_are_all_there(problem):
     for name in solve.regularisers():
         if name not in ("llr", "lowrank", "lowrank-sparse", "lowrank-multiscale", "clear"):  # of series
             assert relative(solve.regularised(A, b, name, lam=0)[0], x) < 0.1, name
+
+
+def test_a_tolerance_of_0_is_the_end_at_rounding_and_not_the_default(problem):
+    A, x, b = problem
+    found, report = solve.cg(A, b, iterations=400, tol=0)
+    assert report.residual < 1e-12 and relative(found, x) < 1e-8
+    for solver in (solve.fista, solve.pgm, solve.pdhg, solve.admm):
+        report = solver(A, b, prox.square(A.in_shape, 1e-3, dtype=A.dtype), iterations=2000, tol=0)[1]
+        assert report.residual < 1e-7, solver
+
+
+@pytest.mark.parametrize("solver", [solve.cg, solve.lsmr, solve.admm, solve.fista, solve.pgm, solve.pdhg,
+                                    solve.regularised, solve.pnp, solve.pocs])
+def test_the_help_of_a_solver_has_each_option_that_is_a_number_and_its_default(solver):
+    said, options = solver.__doc__, inspect.signature(solver).parameters
+    for name in {"iterations", "tol", "monitor", "lam", "penalty", "inner", "largest"} & set(options):
+        assert re.search(rf"\b{name}\b", said), name
+    assert re.search(r"iterations +at most; default \(0\): ", said) and "; 0: at rounding." in said
 
 
 def test_fista_stays_in_a_set_and_agrees_with_admm(problem):
@@ -397,6 +417,7 @@ def test_flat_vectors_and_columns_are_arrays_of_the_operator(rng, numbers):
         assert np.array_equal(flat, (B @ x).ravel())
     columns = numbers(48, 4)
     assert relative(B.matmat(columns), B.todense() @ columns) < 1e-13
+    assert np.array_equal(B @ columns, B.matmat(columns))
     assert relative(B.rmatmat(B.matmat(columns)), B.N.todense() @ columns) < 1e-13
     assert np.array_equal(B.dot(B.H).todense(), (B @ B.H).todense())
     assert (B.ishape, B.oshape, B.dims, B.dimsd) == ([8, 6], [3, 8, 6], (8, 6), (3, 8, 6))

@@ -85,7 +85,10 @@ def test_a_listener_stops_with_the_iterate_and_its_exceptions_arrive(scan):
     ({"density": "thick"}, larmor.ArgumentError, "pipe"),
     ({"matrix": (1, 2, 3, 4)}, larmor.ArgumentError, "matrix"),
     ({"maps": np.zeros((4, 3, 3), np.complex64)}, larmor.Error, "maps"),
-    ({"lam": -1.0}, larmor.ArgumentError, "lambda"),
+    ({"lam": -1.0}, larmor.ArgumentError, "^lam: got -1, expected 0 to"),
+    ({"iterations": -1}, larmor.ArgumentError, "^iterations: got -1, expected 0 to"),
+    ({"b0": "x"}, larmor.ArgumentError, "^b0: a text where an array is expected"),
+    ({"maps_method": "espirt"}, larmor.ArgumentError, "espirt\", expected auto, walsh, espirit or nlinv"),
     ({"listener": 1}, TypeError, "listener"),
 ])
 def test_options_that_make_no_sense_are_refused(scan, options, kind, says):
@@ -337,6 +340,17 @@ def interrupt(call, when):
     with pytest.raises(KeyboardInterrupt) as raised:
         call(progress=listen)
     return raised.value
+
+
+def test_a_number_of_0_is_what_the_program_takes_0_for(scan):
+    def settings_of(**options):
+        done = larmor.recon(scan, method="cg", lam=1e-3, device="cpu:1", **options)
+        return done.reports[0]["solver"]["iters"], done.provenance["settings"]
+
+    assert settings_of(tol=0) == settings_of(tol="0") == settings_of(tol=-1) != settings_of()
+    assert settings_of(checkpoint_every=0.0)[1]["checkpoint_every"] == "0"
+    with pytest.raises(larmor.ArgumentError, match=r"^eps: got .0., expected a number from 1e-13 to 0.1"):
+        larmor.recon(scan, eps=0)
 
 
 def test_a_call_that_is_repeated_after_ctrl_c_goes_on_from_its_checkpoint(scan, tmp_path):

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
+import ctypes
 import re
 import signal
 import struct
@@ -15,6 +17,7 @@ import numpy as np
 import pytest
 
 import larmor
+from larmor import _library
 
 SHAPE = (24, 24)
 OPTIONS = {"method": "cg", "iterations": 6, "device": "cpu:1", "at_once": 1}
@@ -127,6 +130,35 @@ def test_ctrl_c_in_recon_brings_what_is_finished(series, whole):
     assert np.array_equal(kept.images, whole.images[:2]) and len(kept.reports) == 2
 
 
+@contextlib.contextmanager
+def signals_between():
+    """The library asks whether to stop by C's raise(SIGINT), so that the signal waits where a callback begins."""
+    raises = ctypes.cast(ctypes.CDLL(None)["raise"], ctypes.c_void_p).value
+    _library.lib.larmor_stop_when(_library.ffi.cast("int (*)(void *)", raises),
+                                  _library.ffi.cast("void *", int(signal.SIGINT)))
+    try:
+        yield
+    finally:
+        _library.lib.larmor_stop_when(_library._stop_asked, _library.ffi.NULL)
+
+
+def test_ctrl_c_where_a_listener_a_monitor_or_an_operator_begins_is_no_other_error(series, capfd):
+    A, samples = larmor.linop.nufft(series.traj[0], SHAPE), series.kspace[0][0]
+    own = larmor.linop.Function(lambda x: A @ x, lambda y: A.H @ y, A.in_shape, A.out_shape)
+    for call in (lambda: larmor.recon(series, progress=lambda event: None, **OPTIONS),
+                 lambda: larmor.solve.cg(A, samples, monitor=lambda p: None),
+                 lambda: larmor.solve.cg(own, samples)):
+        with pytest.raises(KeyboardInterrupt), signals_between():
+            call()
+    assert capfd.readouterr().err == ""
+
+
+def test_ctrl_c_before_the_first_series_leaves_no_reconstruction(series):
+    with pytest.raises(KeyboardInterrupt) as raised:
+        larmor.recon(series, progress=lambda e: e["series"] or signal.raise_signal(signal.SIGINT), **OPTIONS)
+    assert raised.value.reconstruction is None
+
+
 def test_a_run_that_is_closed_has_its_images_and_lets_go_of_its_checkpoint(series, whole, tmp_path):
     for expected in (1, 2):  # the second run goes on from the file of the first
         with larmor.reconstruct(series, checkpoint=tmp_path / "state", checkpoint_every=0, **OPTIONS) as run:
@@ -135,6 +167,15 @@ def test_a_run_that_is_closed_has_its_images_and_lets_go_of_its_checkpoint(serie
         assert next(run, None) is None
         assert np.array_equal(run.finished().images, whole.images[:expected])
         assert ", closed>" in repr(run)
+
+
+def test_a_run_that_is_closed_early_keeps_the_series_that_are_done(series, whole, tmp_path):
+    with larmor.reconstruct(series, checkpoint=tmp_path / "state", **OPTIONS) as run:
+        next(run)
+    steps = []
+    done = larmor.recon(series, checkpoint=tmp_path / "state", **OPTIONS,
+                        progress=lambda e: steps.append(e["series"]) if e["kind"] == "step" else None)
+    assert set(steps) == {2, 3} and np.array_equal(done.images, whole.images)
 
 
 def test_an_exception_in_a_listener_ends_the_run(series):
@@ -169,12 +210,12 @@ def test_a_scan_that_is_closed_is_refused_but_by_the_run_that_has_begun(tmp_path
             use()
 
 
-def test_bars_of_tqdm_and_rich_end_at_one(series):
+def test_bars_of_tqdm_in_percent_and_rich_end_with_the_run(series):
     class Tqdm:
-        n, total, closed = 0.0, None, False
+        n, total, closed = 0, None, False
 
         def update(self, step):
-            assert step >= 0
+            assert step >= 0 and step == int(step)
             self.n += step
 
         def set_postfix_str(self, said, refresh):
@@ -198,7 +239,7 @@ def test_bars_of_tqdm_and_rich_end_at_one(series):
     bar, progress = Tqdm(), Rich()
     larmor.recon(series, progress=bar, **OPTIONS)
     larmor.recon(series, progress=progress, **OPTIONS)
-    assert (bar.total, bar.closed) == (1.0, False) and abs(bar.n - 1) < 1e-9 and bar.said is not None
+    assert (bar.n, bar.total, bar.unit, bar.closed) == (100, 100, "%", False) and bar.said is not None
     assert progress.seen == sorted(progress.seen) and progress.seen[-1] == 1
     with pytest.raises(larmor.ArgumentError) as refused:
         larmor.recon(series, progress="tqdm", **OPTIONS)
@@ -210,7 +251,7 @@ def test_real_bars_are_taken(series):
     tqdm, rich = pytest.importorskip("tqdm"), pytest.importorskip("rich.progress")
     with tqdm.tqdm(disable=False, file=open("/dev/null", "w")) as bar:
         larmor.recon(series, progress=bar, **OPTIONS)
-        assert abs(bar.n - 1) < 1e-9
+        assert (bar.n, bar.total) == (100, 100)
     with rich.Progress(disable=True) as progress:
         larmor.recon(series, progress=progress, **OPTIONS)
         assert progress.tasks[0].finished
@@ -246,6 +287,22 @@ def pixels(data):
         at += 12 + length
     lines = np.frombuffer(zlib.decompress(packed), np.uint8).reshape(size[1], size[0] + 1)
     return lines[:, 1:]
+
+
+def test_what_has_arrays_is_one_line_of_their_shapes(series):
+    sim = larmor.Simulation(SHAPE, "golden", traj={"readouts": 30}, coils=2)
+    samples, traj = sim.samples(), larmor.Trajectory(np.zeros((5, 8, 2)), units="1/fov")
+    lines = {repr(samples): "<larmor.Samples kspace 2 x 30 x 48 complex64, traj 30 x 48 x 2 float64>",
+             repr(traj): "<larmor.Trajectory given: 5 readouts, 40 samples, 2 dimensions, unit 1/fov>",
+             repr(larmor.Waveform("ecg", np.zeros((1, 8)), 40, 2500.0)):
+             "<larmor.Waveform kind 'ecg', data 1 x 8 float64, time_stamp 40, sample_us 2500.0>",
+             repr(larmor.prior.named("tv")): "<larmor.prior.Denoiser tv>"}
+    assert [*lines] == [*lines.values()]
+    readouts = ((samples.kspace[:, r], samples.traj[r]) for r in range(30))
+    live = next(iter(larmor.live(readouts, SHAPE, window=10, first=30, device="cpu:1")))
+    assert repr(live) == "<larmor.LiveImage 24 x 24 complex64>" and np.asarray(live) is live.image
+    assert live._repr_html_().count("<img ") == 1
+    assert len(repr(larmor.find_maps(series, device="cpu:1"))) < 120
 
 
 def test_notebooks_show_a_line_and_the_images(whole):

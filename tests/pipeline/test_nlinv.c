@@ -117,8 +117,8 @@ TEST(what_frames_by_nonlinear_inversion_have_not_is_refused)
                  {OPTS(.method = "cg", .damping = 0.5),
                   "opts.damping: has no effect with opts.method cg; it is an option of opts.method nlinv."},
                  {OPTS(.method = "tv", .median = 3), "opts.median: has no effect with opts.method tv"},
-                 {OPTS(.method = "nlinv", .damping = 1.5), "damping is 1.5, expected 0 to 1"},
-                 {OPTS(.method = "nlinv", .median = 65), "median is 65, expected 0 to 64"}};
+                 {OPTS(.method = "nlinv", .damping = 1.5), "opts.damping: got 1.5, expected 0 to 1"},
+                 {OPTS(.method = "nlinv", .median = 65), "opts.median: got 65, expected 0 to 64"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         larmor_recon *recon;
         assert_refused(try_recon(&s, &cases[i].opts, &recon), LARMOR_ERR_ARG, cases[i].line);

@@ -11,26 +11,28 @@ TEST(options_that_make_no_sense_are_refused)
         larmor_recon_opts opts;
         const char *text;
     } wrong[] = {
-        {OPTS(.method = "sense"), "method \"sense\", expected auto, cg, grid, nlinv or the name of a regulariser"},
+        {OPTS(.method = "sense"),
+         "opts.method: got \"sense\", expected auto, cg, grid, nlinv or the name of a regulariser"},
+        {OPTS(.maps_method = "espirt"), "opts.maps_method: got \"espirt\", expected auto, walsh, espirit or nlinv"},
         {OPTS(.no_maps = 1), "opts.no_maps: only opts.method grid and clear work without coil maps."},
         {OPTS(.method = "grid", .no_maps = 1, .maps = s.maps),
          "opts.no_maps: is not for opts.maps; leave one of them out."},
         {OPTS(.method = "cg", .joint = 1),
          "opts.joint: has no effect with opts.method cg; it is an option of "
          "opts.method tv, llr, fft, lowrank, lowrank-sparse and lowrank-multiscale."},
-        {OPTS(.iters = -1), "iters is -1, expected 0 to 1e+09"},
-        {OPTS(.tol = NAN), "tol is nan"},
-        {OPTS(.lambda = -1), "lambda is -1"},
-        {OPTS(.lambda_mode = (larmor_lambda)7), "lambda_mode is 7"},
-        {OPTS(.time_weight = NAN), "time_weight is nan"},
-        {OPTS(.llr_block = -1), "llr_block is -1"},
-        {OPTS(.calibration = 5000), "calibration is 5000"},
-        {OPTS(.density = (larmor_density)9), "density is 9"},
-        {OPTS(.eps = 0.5), "eps is 0.5"},
-        {OPTS(.effort = (larmor_plan_effort)8), "effort is 8"},
-        {OPTS(.toeplitz = 2), "toeplitz is 2"},
-        {OPTS(.precondition = -2), "precondition is -2"},
-        {OPTS(.memory = -1), "memory is -1"},
+        {OPTS(.iters = -1), "opts.iters: got -1, expected 0 to 1e+09"},
+        {OPTS(.tol = NAN), "opts.tol: got nan"},
+        {OPTS(.lambda = -1), "opts.lambda: got -1"},
+        {OPTS(.lambda_mode = (larmor_lambda)7), "opts.lambda_mode: got 7"},
+        {OPTS(.time_weight = NAN), "opts.time_weight: got nan"},
+        {OPTS(.llr_block = -1), "opts.llr_block: got -1"},
+        {OPTS(.calibration = 5000), "opts.calibration: got 5000"},
+        {OPTS(.density = (larmor_density)9), "opts.density: got 9"},
+        {OPTS(.eps = 0.5), "opts.eps: got 0.5"},
+        {OPTS(.effort = (larmor_plan_effort)8), "opts.effort: got 8"},
+        {OPTS(.toeplitz = 2), "opts.toeplitz: got 2"},
+        {OPTS(.precondition = -2), "opts.precondition: got -2"},
+        {OPTS(.memory = -1), "opts.memory: got -1"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         larmor_recon *recon;
@@ -108,7 +110,7 @@ TEST(a_bound_is_inside_and_what_is_beyond_it_is_named_with_both)
             char text[128];
             const int value = (int)s->high + beyond;
             memcpy((char *)&opts + s->at, &value, sizeof value);
-            snprintf(text, sizeof text, "recon: options: %s is %g, expected %g to %g", s->name, (double)value, s->low,
+            snprintf(text, sizeof text, "opts.%s: got %g, expected %g to %g", s->name, (double)value, s->low,
                      s->high);
             if (beyond)
                 assert_refused(lmr_settings_check_bounds(&opts), LARMOR_ERR_ARG, text);
@@ -118,6 +120,14 @@ TEST(a_bound_is_inside_and_what_is_beyond_it_is_named_with_both)
         bounds++;
     }
     assert_true(bounds > 10);
+}
+
+TEST(a_wrong_method_of_maps_is_told_of_all_there_are)
+{
+    larmor_recon_opts opts = OPTS(.method = "cg");
+    assert_int_equal(larmor_setting_set(&opts, "maps_method", "espirt"), LARMOR_ERR_ARG);
+    for (int i = 0; larmor_maps_method_entry(i).name; i++)
+        assert_non_null(strstr(larmor_last_error(), larmor_maps_method_entry(i).name));
 }
 
 /* Of the options as lmr_settings has them. */

@@ -10,10 +10,29 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+from larmor.typing import Complexes, DType
 
 MOST_PICTURES = 8
 MOST_PIXELS = 160  # of a side
 BRIGHTEST = 0.995  # part of the voxels that are not brighter than white
+
+
+class Picture:
+    """What has an image: an array, a line, and a small picture."""
+
+    image: Complexes
+    report: dict[str, Any]
+
+    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return as_array(self.image, dtype, copy)
+
+    def __repr__(self) -> str:
+        return f"<larmor.{type(self).__name__} {' x '.join(map(str, self.image.shape))} {self.image.dtype}>"
+
+    def _repr_html_(self) -> str:
+        return page(repr(self), [self.image], self.report["warnings"])
 
 
 def as_array(x: Any, dtype: Any, copy: bool | None) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 from larmor import _arrays, _scan, _structs
 from larmor._arrays import Device
 from larmor._library import ArgumentError, Turns, answer_ctrl_c, check, created, ffi, lib
+from larmor._runs import html as _html
 from larmor._runs import readouts as _readouts
 from larmor._runs import recon as _recon
 from larmor.typing import ArrayLike, Complexes, Path, Readout
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
     from typing_extensions import TypeAlias
 
 
-@dataclass(frozen=True)
-class LiveImage:
-    """An image of the last readouts."""
+@dataclass(frozen=True, repr=False)
+class LiveImage(_html.Picture):
+    """An image of the last readouts; `numpy.asarray` of it is the image."""
 
     image: Complexes  # [(z,) y, x]
     meta: dict[str, Any]  # geometry and counters

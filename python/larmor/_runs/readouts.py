@@ -23,8 +23,8 @@ _WAVE = """<waveformInformation><waveformName>{kind}</waveformName><waveformType
 _KINDS = ("ecg", "pulse", "respiratory")  # by the numbers of ISMRMRD
 
 
-@dataclass(frozen=True)
-class Waveform:
+@dataclass(frozen=True, repr=False)
+class Waveform(_arrays.Brief):
     """A block of an ECG, of the pulse or of the breath, as `scan_of` takes it between readouts.
 
     kind        "ecg", "pulse" or "respiratory", or a number that the header says more of.

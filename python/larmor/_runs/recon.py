@@ -20,12 +20,12 @@ from larmor._library import (
     ArgumentError,
     ShapeError,
     answer_ctrl_c,
+    callback,
     check,
     created,
     error,
     ffi,
     held,
-    keep_exception,
     lib,
     message,
     text,
@@ -133,9 +133,10 @@ class Reconstruction:
         images = list(self.images)
         shapes = {tuple(image.shape) for image in images}
         size = " x ".join(map(str, shapes.pop())) if len(shapes) == 1 else f"{len(shapes)} shapes"
+        count = f"{len(images)} images of {size}" if images else "no images"
         warned = f", {len(self.warnings)} warnings" if self.warnings else ""
-        return (f"<larmor.Reconstruction {len(images)} images of {size}, {self.provenance['method']}, "
-                f"{self.provenance['seconds']:.1f} s{warned}>")
+        return (f"<larmor.Reconstruction {count}, {self.provenance['method']}, {self.provenance['seconds']:.1f} s"
+                f"{warned}>")
 
     def _repr_html_(self) -> str:
         return _html.page(repr(self), list(self.images), self.warnings)
@@ -237,15 +238,15 @@ class _Bar:
         self.bar, self.own, self.done = bar, own, 0.0
         self.task = bar.add_task("larmor", total=1.0) if hasattr(bar, "add_task") else None
         if self.task is None and not own:
-            bar.total = 1.0
+            bar.total, bar.unit = 100, "%"
 
     def show(self, fraction: float, stage: str) -> None:
         """The part that is done, which never falls."""
-        step, self.done = max(0.0, min(fraction, 1.0) - self.done), max(self.done, min(fraction, 1.0))
+        before, self.done = self.done, max(self.done, min(fraction, 1.0))
         if self.task is not None:
             self.bar.update(self.task, completed=self.done, description=stage or "larmor")
             return
-        self.bar.update(step)
+        self.bar.update(round(100 * self.done) - round(100 * before))
         self.bar.set_postfix_str(stage, refresh=False)
 
     def close(self) -> None:
@@ -286,7 +287,7 @@ class _Listener:
         except ImportError:
             self.call = self.print_line
         else:
-            self.bar = _Bar(tqdm(total=1.0, bar_format="{l_bar}{bar}| {elapsed}<{remaining} {postfix}"), True)
+            self.bar = _Bar(tqdm(total=100, bar_format="{l_bar}{bar}| {elapsed}<{remaining} {postfix}"), True)
 
     def print_line(self, event: dict[str, Any]) -> None:
         """Without tqdm: a line that is written over, at most ten times a second."""
@@ -316,13 +317,9 @@ class _Listener:
             print(file=sys.stderr)
 
 
-@ffi.callback("int(void *, const larmor_event *)", error=1)  # type: ignore[untyped-decorator]
+@callback("int(void *, const larmor_event *)", 1)
 def _on_event(user: Any, event: Any) -> int:
-    try:
-        return int(bool(held(user).event(event)))
-    except BaseException as raised:
-        keep_exception(raised)
-        return 1
+    return int(bool(held(user).event(event)))
 
 
 def _several(x: Any, count: int, name: str) -> list[Any]:
@@ -386,19 +383,14 @@ def _settings_of(opts: Any) -> dict[str, str]:
     return changed
 
 
-@ffi.callback("larmor_status(void *, const char *, const char *, int)",
-              error=lib.LARMOR_STOPPED)  # type: ignore[untyped-decorator]
+@callback("larmor_status(void *, const char *, const char *, int)", lib.LARMOR_STOPPED)
 def _on_option(user: Any, name: Any, value: Any, i: int) -> int:
-    try:
-        if text(name) == "prior":
-            raise ArgumentError("prior: a file of options loads no code; hand it in as an argument")
-        before = held(user).setdefault(text(name).replace("-", "_"), text(value))
-        if i:
-            held(user)[text(name).replace("-", "_")] = [*([before] if isinstance(before, str) else before),
-                                                        text(value)]
-        return 0
-    except BaseException as raised:
-        return keep_exception(raised)
+    if text(name) == "prior":
+        raise ArgumentError("prior: a file of options loads no code; hand it in as an argument")
+    before = held(user).setdefault(text(name).replace("-", "_"), text(value))
+    if i:
+        held(user)[text(name).replace("-", "_")] = [*([before] if isinstance(before, str) else before), text(value)]
+    return 0
 
 
 def read_settings(path: Path) -> dict[str, Any]:
@@ -589,8 +581,10 @@ def _options(asked: Mapping[str, Any], on: Device, listener: _Listener, keep: li
         del given["phase_terms"]
     if given.get("motion") is not None:
         given["motion"] = motion_rows(given["motion"])
-    lists = {setting["name"] for setting in settings() if setting["type"] == "list"}
-    words = {k: v for k, v in given.items() if k in lists or (isinstance(v, str) and _takes_text(k, v))}
+    types = {setting["name"]: setting["type"] for setting in settings()}
+    words = {k: v for k, v in given.items()
+             if types.get(k) == "list" or (isinstance(v, str) and _takes_text(k, v))
+             or (types.get(k) == "number" and np.ndim(v) == 0 and v == 0)}  # the member's 0 is the default
     for name, value in words.items():
         for one in value if isinstance(value, (list, tuple)) else [] if value is None else [value]:
             check(lib.larmor_setting_set(opts, name.encode(), str(one).encode()))
@@ -672,8 +666,8 @@ def _result(function: Any, run: Any, *more: Any) -> Any:
     return None if function(run, found, *more) else _arrays.to_numpy(found[0])
 
 
-@dataclass
-class CoilMaps:
+@dataclass(repr=False)
+class CoilMaps(_arrays.Brief):
     """Coil maps of a scan, as `recon` finds and takes them."""
 
     maps: Complexes  # [(sets,) coils, image...]
@@ -710,8 +704,8 @@ def find_maps(scan: Source, *, series: int = 0, device: str | Device | None = "a
                     listener.log, listener.warnings)
 
 
-@dataclass
-class FieldMaps:
+@dataclass(repr=False)
+class FieldMaps(_arrays.Brief):
     """Off-resonance of a scan in Hz."""
 
     maps: Floats  # [slices, y, x] or [z, y, x], as `recon` takes them for b0

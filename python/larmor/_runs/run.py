@@ -13,17 +13,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from larmor import _arrays
 from larmor import prior as _prior
 from larmor._arrays import Device
-from larmor._library import Stopped, Turns, answer_ctrl_c, check, created, ffi, lib, version
+from larmor._library import Stopped, Turns, answer_ctrl_c, check, created, ffi, lib, message, version
 from larmor._runs import html as _html
 from larmor._runs import recon as _recon
 from larmor._runs.options import HELP, ReconOptions
 from larmor._runs.recon import Listener, Reconstruction, Source
-from larmor.typing import Array, Complexes, DenoiserFunction, DType, Floats, Path
+from larmor.typing import Array, Complexes, DenoiserFunction, Floats, Path
 
 if TYPE_CHECKING:
     from typing_extensions import TypeAlias, Unpack
@@ -33,7 +32,7 @@ Prior: TypeAlias = "_prior.Denoiser | DenoiserFunction | Path"
 
 
 @dataclass(frozen=True, repr=False)
-class Image:
+class Image(_html.Picture):
     """An image of a run; `numpy.asarray` of it is the image."""
 
     image: Complexes  # [(z,) y, x]
@@ -45,15 +44,6 @@ class Image:
     width: Floats | None = None
     posterior_mean: Complexes | None = None
     posterior_deviation: Floats | None = None
-
-    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> NDArray[Any]:
-        return _html.as_array(self.image, dtype, copy)
-
-    def __repr__(self) -> str:
-        return f"<larmor.Image {' x '.join(map(str, self.image.shape))} {self.image.dtype}>"
-
-    def _repr_html_(self) -> str:
-        return _html.page(repr(self), [self.image], self.report["warnings"])
 
 
 _MORE = ("noise", "g", "height", "width", "posterior_mean", "posterior_deviation")
@@ -231,12 +221,15 @@ class Run:
         return self._listener.warnings
 
     def close(self) -> None:
-        """The end of the run: frees what it took, its checkpoint's file among that. Images that are finished stay."""
+        """The end of the run: frees what it took. Images that are finished stay, and before the last series a
+        checkpoint keeps them."""
         with self._turns:
             self._close()
 
     def _close(self) -> None:
         if self._run is not None:
+            if self._next < self.series and lib.larmor_recon_save(self._run):
+                self._listener.warnings.append(message(lib.larmor_last_error()))
             self._left = self._arrays_left()
         self._listener.close()
         for made in (self._run, self._place):  # a traceback may keep this run, and with it the checkpoint's file
@@ -323,19 +316,22 @@ def recon(scan: Source, *, method: str = "auto", device: str | Device | None = "
 
         {options}
 
-    Ctrl-C leaves the images that are finished as the member `reconstruction` of its KeyboardInterrupt.
+    Ctrl-C leaves the images that are finished as the member `reconstruction` of its KeyboardInterrupt; before the
+    first image is begun that is None.
     """
-    run = Run(scan, method=method, device=device, progress=progress, frames=frames, multiband=multiband, maps=maps,
-              lam=lam, checkpoint=checkpoint, traj_units=traj_units, prior=prior, noise=noise, response=response,
-              point_contrast=point_contrast, posterior=posterior, **options)
+    run = None
     try:
+        run = Run(scan, method=method, device=device, progress=progress, frames=frames, multiband=multiband,
+                  maps=maps, lam=lam, checkpoint=checkpoint, traj_units=traj_units, prior=prior, noise=noise,
+                  response=response, point_contrast=point_contrast, posterior=posterior, **options)
         for _ in run:
             pass
     except KeyboardInterrupt as raised:
-        raised.reconstruction = run.finished()  # type: ignore[attr-defined]
+        raised.reconstruction = None if run is None else run.finished()  # type: ignore[attr-defined]
         raise
     finally:
-        run.close()
+        if run is not None:
+            run.close()
     return run.finished()
 
 

@@ -7,7 +7,7 @@ import sys
 
 def main() -> None:
     """Become the program."""
-    program = pathlib.Path(__file__).parent / "bin" / "larmor"
+    program = pathlib.Path(__file__).parents[1] / "bin" / "larmor"
     if not program.exists():
         sys.exit(f"larmor: {program} is not there; install the package by pip")
     os.execv(program, ["larmor", *sys.argv[1:]])
