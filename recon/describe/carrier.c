@@ -221,7 +221,7 @@ larmor_status lmr_carrier_find(const larmor_array *kspace, const float *radius, 
         if (away >= width && BINS - away >= width) others = fmax(others, level[bin]);
     }
     if (peak < slow || BINS - peak < slow || !(level[peak] > MIN_CARRIER * others)) return LARMOR_OK;
-    if (share_at(&t, spectrum, peak, 2 * TAIL / t.length) < MIN_SHARE) return LARMOR_OK;
+    if (share_at(&t, spectrum, peak, TAIL / t.length) < MIN_SHARE) return LARMOR_OK;
     LMR_TRY(find_locked(&t, kspace, k, nd, peak, &locked));
     if (locked > MAX_LOCKED) return LARMOR_OK;
     *carrier = level[peak] / others;

@@ -189,11 +189,12 @@ TEST(an_offset_of_all_samples_is_found_and_none_in_a_right_scan)
             }
 }
 
-/* A point at a place that is no middle of the image, in coils alike but for their phase. */
-static larmor_sample_faults faults_of_point(const char *traj, int size, double noise, int coils, double amplitude)
+/* A point at a place, in parts of the field of view, in coils alike but for their phase. */
+static larmor_sample_faults faults_of_point(const char *traj, int size, int length, const double place[2],
+                                            double noise, int coils, double amplitude)
 {
     const int64_t matrix[3] = {size, size, 1};
-    const larmor_traj_opts opts = {.matrix = {size, size}, .samples = 96};
+    const larmor_traj_opts opts = {.matrix = {size, size}, .samples = length};
     larmor_sample_faults found;
     OWNED(larmor_array) *k, *samples;
     assert_ok(larmor_traj_create(dev, traj, &opts, &k));
@@ -203,7 +204,7 @@ static larmor_sample_faults faults_of_point(const char *traj, int size, double n
     OWNED(float) *x = calloc((size_t)(2 * points * coils), sizeof *x);
     for (int64_t i = 0; i < points * coils; i++) {
         const double *p = at + 2 * (i % points);
-        const double phase = (double)(i / points) - 2 * M_PI * (0.2 * p[0] - 0.11 * p[1]);
+        const double phase = (double)(i / points) - 2 * M_PI * (place[0] * p[0] + place[1] * p[1]);
         x[2 * i] = (float)(amplitude * cos(phase));
         x[2 * i + 1] = (float)(amplitude * sin(phase));
     }
@@ -222,11 +223,16 @@ TEST(a_small_object_is_no_carrier_and_neither_it_nor_noise_has_an_echo_elsewhere
     for (int t = 0; t < 4; t++)
         for (int coils = 1; coils <= 4; coils *= 4)
             for (int noisy = 0; noisy < 3; noisy++) { /* the last one is noise alone */
-                const larmor_sample_faults found =
-                    faults_of_point(traj[t], size[t], noisy ? 0.1 : 0.02, coils, noisy < 2 ? 1 : 0);
+                const larmor_sample_faults found = faults_of_point(traj[t], size[t], 96, (double[]){0.2, -0.11},
+                                                                   noisy ? 0.1 : 0.02, coils, noisy < 2 ? 1 : 0);
                 assert_true(found.carrier == 0);
                 assert_true(found.echo_distance == 0);
             }
+    /* Seen by spokes, it is at the same place in many of them where it is farthest. */
+    for (int i = 0; i < 16; i++) {
+        const double place[2] = {0.2 * cos(M_PI * i / 8), 0.2 * sin(M_PI * i / 8)};
+        assert_true(faults_of_point("radial", 32, i % 2 ? 64 : 40, place, 0.02, 1, 1).carrier == 0);
+    }
 }
 
 /* Parts of at most this part of the largest one of all coils. */
