@@ -234,10 +234,10 @@ static int has_given(const lmr_job *job, int index)
            larmor_shape_equal(lmr_grid_shape(&job->facts->grid[index]), job->facts->given_image);
 }
 
-static larmor_status compare_first(larmor_recon *r)
+static larmor_status compare_lead(larmor_recon *r)
 {
     lmr_job *job = &r->job;
-    const int index = r->list.group[0];
+    const int index = lmr_lead_group(&r->list);
     larmor_samples samples;
     lmr_cartesian cartesian;
     int made;
@@ -260,7 +260,7 @@ larmor_status lmr_describe_compare(larmor_recon *r)
 {
     const larmor_recon_opts *o = &r->settings.opts;
     if (!r->list.groups || r->facts.slabs || o->memory || o->motion || o->motion_states) return LARMOR_OK;
-    const larmor_status st = compare_first(r);
+    const larmor_status st = compare_lead(r);
     if (!st || st == LARMOR_STOPPED) return st;
     lmr_log(&r->events, "description: not compared with others: %s", larmor_last_error());
     return LARMOR_OK;

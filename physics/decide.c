@@ -482,7 +482,7 @@ larmor_status lmr_model_compare(lmr_job *job, lmr_scan_facts *facts, const lmr_s
 {
     const int asks = facts->concomitant_rad > 0, toeplitz = facts->toeplitz;
     if (!asks && !has_map(facts) && !has_phases(facts)) return LARMOR_OK;
-    if (list->groups && takes_too_long(job, facts, asks ? facts->concomitant_image : list->group[0]))
+    if (list->groups && takes_too_long(job, facts, asks ? facts->concomitant_image : lmr_lead_group(list)))
         return LARMOR_OK;
     if (!may_compare(job) || !list->groups) {
         if (asks) say_concomitant(job, facts->physics && facts->physics->concomitant, "");
@@ -490,7 +490,7 @@ larmor_status lmr_model_compare(lmr_job *job, lmr_scan_facts *facts, const lmr_s
     }
     LMR_TRY(lmr_enter(job->events, "model"));
     facts->toeplitz = -1;
-    const larmor_status st = compare(job, facts, asks ? facts->concomitant_image : list->group[0]);
+    const larmor_status st = compare(job, facts, asks ? facts->concomitant_image : lmr_lead_group(list));
     facts->toeplitz = toeplitz;
     if (facts->physics) { /* lines and warnings were not heard */
         facts->physics->reported = 0;

@@ -63,10 +63,10 @@ static larmor_status expect_room(const larmor_recon *r, const larmor_group *grou
                     (long long)(limit / 1000000), r->settings.opts.memory ? "allowed" : "free");
 }
 
-static larmor_status look_at_first(larmor_recon *r, int at_region, lmr_calibration_survey *survey)
+static larmor_status look_at_lead(larmor_recon *r, int at_region, lmr_calibration_survey *survey)
 {
     lmr_job *job = &r->job;
-    const int index = r->list.group[0];
+    const int index = lmr_lead_group(&r->list);
     larmor_group group;
     larmor_samples samples;
     lmr_cartesian cartesian;
@@ -83,7 +83,7 @@ static larmor_status look_at_first(larmor_recon *r, int at_region, lmr_calibrati
 /* What is wrong with the data is said where their image is made. */
 static larmor_status look(larmor_recon *r, int at_region, lmr_calibration_survey *survey)
 {
-    const larmor_status st = look_at_first(r, at_region, survey);
+    const larmor_status st = look_at_lead(r, at_region, survey);
     if (!st || st == LARMOR_STOPPED) return st;
     lmr_log(&r->events, "coil maps: not looked at before: %s", larmor_last_error());
     *survey = (lmr_calibration_survey){.side = 0};
@@ -95,7 +95,7 @@ static int folds(const lmr_calibration_survey *survey)
     return survey->cartesian && survey->folded > min_folded_part;
 }
 
-/* As many as the first image asks for. Grids of samples that are on none are enlarged instead, so that nothing
+/* As many as the image that decides asks for. Grids of samples that are on none are enlarged instead, so that nothing
  * folds. */
 static larmor_status take_folded(larmor_recon *r, const lmr_calibration_survey *survey)
 {
@@ -115,7 +115,7 @@ static larmor_status has_spokes(const larmor_recon *r, int *spokes)
 {
     larmor_group group;
     larmor_encoding encoding;
-    LMR_TRY(lmr_source_group(r->facts.source, r->list.group[0], &group));
+    LMR_TRY(lmr_source_group(r->facts.source, lmr_lead_group(&r->list), &group));
     LMR_TRY(lmr_source_encoding(r->facts.source, group.encoding, &encoding));
     *spokes = !strcmp(encoding.trajectory, "radial") || !strcmp(encoding.trajectory, "goldenangle");
     return LARMOR_OK;
@@ -125,7 +125,7 @@ static larmor_status has_spokes(const larmor_recon *r, int *spokes)
  * spread out and has little effect on the maps. */
 static int centre_aliases(const larmor_recon *r, const lmr_calibration_survey *survey)
 {
-    const int ndim = r->facts.grid[r->list.group[0]].ndim;
+    const int ndim = r->facts.grid[lmr_lead_group(&r->list)].ndim;
     if (survey->straight || (survey->cartesian && survey->side >= least_side_of_lines)) return 0;
     return lmr_maps_alias(ndim, survey->aliasing);
 }
@@ -140,7 +140,7 @@ static int lacks_lines(const lmr_calibration_survey *survey)
 static larmor_status take_inversion(larmor_recon *r, const lmr_calibration_survey *survey)
 {
     lmr_job *job = &r->job;
-    const int index = r->list.group[0];
+    const int index = lmr_lead_group(&r->list);
     larmor_group group;
     LMR_TRY(lmr_source_group(job->facts->source, index, &group));
     if (expect_room(r, &group, &job->facts->grid[index], "nlinv")) {
@@ -172,11 +172,11 @@ static larmor_status choose_by_data(larmor_recon *r)
     lmr_calibration_survey survey;
     int spokes;
     r->facts.maps_method = lmr_maps_method_of("walsh");
-    if (!r->list.groups || job->facts->grid[r->list.group[0]].apart[2]) return LARMOR_OK;
+    if (!r->list.groups || job->facts->grid[lmr_lead_group(&r->list)].apart[2]) return LARMOR_OK;
     if (lmr_hole_in_maps(r)) return take_inversion(r, NULL);
     LMR_TRY(has_spokes(r, &spokes));
     if (spokes) return LARMOR_OK;
-    const int solid = job->facts->grid[r->list.group[0]].ndim > 2;
+    const int solid = job->facts->grid[lmr_lead_group(&r->list)].ndim > 2;
     LMR_TRY(look(r, !solid, &survey));
     if (centre_aliases(r, &survey) || lacks_lines(&survey)) return take_inversion(r, &survey);
     if (solid || survey.side < (survey.cartesian ? least_side_of_lines : least_side)) return LARMOR_OK;

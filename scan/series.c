@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "core/status.h"
+#include "scan/source.h"
 
 int lmr_is_wanted(const larmor_counters *only, const larmor_group *g)
 {
@@ -19,7 +21,7 @@ void lmr_series_free(lmr_series *list)
 {
     free(list->group);
     free(list->first);
-    *list = (lmr_series){NULL, NULL, 0, 0};
+    *list = (lmr_series){.group = NULL};
 }
 
 /* Group i, and all later ones that go with it. */
@@ -129,13 +131,81 @@ static larmor_status check(const lmr_job *job, const lmr_series *list)
 larmor_status lmr_series_gather(const lmr_job *job, const larmor_counters *only, lmr_series *list)
 {
     const size_t room = (size_t)job->facts->info.groups + 1;
-    *list = (lmr_series){calloc(room, sizeof *list->group), calloc(room, sizeof *list->first), 0, 0};
+    *list = (lmr_series){.group = calloc(room, sizeof *list->group), .first = calloc(room, sizeof *list->first)};
     char *taken = calloc(room, 1);
     larmor_status st = LARMOR_OK;
     if (!list->group || !list->first || !taken) st = LMR_NO_MEMORY();
     for (int i = 0; i < job->facts->info.groups && !st; i++) st = gather_from(job, only, i, taken, list);
     free(taken);
     return st ? st : check(job, list);
+}
+
+/* ---- which series decides ---- */
+
+enum { ASKED = 8, MOST_SERIES = 64 }; /* readouts of a series, and series of which they are read */
+
+/* The first series decides where it has so much of the energy of the strongest one, and of the samples of the longest
+ * one: between repetitions, contrasts and slices of an object both differ less. */
+#define LEAST_ENERGY 0.1
+#define LEAST_SAMPLES 0.7
+
+typedef struct content {
+    int64_t samples;
+    double energy; /* of a readout */
+} content;
+
+static larmor_status look(const lmr_job *job, const lmr_series *list, int series, content *c)
+{
+    const int index = list->group[list->first[series]];
+    LMR_FREED_BY(larmor_samples_free) larmor_samples samples = {.kspace = NULL};
+    int64_t readout[ASKED];
+    double size;
+    larmor_group group;
+    LMR_TRY(lmr_source_group(job->facts->source, index, &group));
+    *c = (content){.samples = group.total};
+    const int64_t count = group.readouts < ASKED ? group.readouts : ASKED;
+    for (int64_t i = 0; i < count; i++) readout[i] = i * group.readouts / count;
+    LMR_TRY(lmr_source_readouts(job->facts->source, index, readout, count, &job->facts->grid[index], job->facts->dev,
+                                &samples));
+    if (!samples.kspace) return LARMOR_OK;
+    LMR_TRY(larmor_nrm2(samples.kspace, &size));
+    c->energy = size * size / (double)count;
+    return LARMOR_OK;
+}
+
+/* Of the series that have about as many samples as the longest one. */
+static int strongest(const content *c, int count, int64_t most)
+{
+    int best = -1;
+    for (int i = 0; i < count; i++)
+        if ((double)c[i].samples >= LEAST_SAMPLES * (double)most && (best < 0 || c[i].energy > c[best].energy))
+            best = i;
+    return best;
+}
+
+larmor_status lmr_series_lead(const lmr_job *job, lmr_series *list)
+{
+    const int count = list->series < MOST_SERIES ? list->series : MOST_SERIES;
+    content c[MOST_SERIES];
+    int64_t most = 0;
+    list->lead = 0;
+    if (count < 2 || !lmr_source_has_readouts(job->facts->source)) return LARMOR_OK;
+    for (int i = 0; i < count; i++) {
+        LMR_TRY(look(job, list, (int)((int64_t)i * list->series / count), &c[i]));
+        if (c[i].samples > most) most = c[i].samples;
+    }
+    const int best = strongest(c, count, most);
+    const int is_weak = c[0].energy < LEAST_ENERGY * c[best].energy;
+    if (!is_weak && (double)c[0].samples >= LEAST_SAMPLES * (double)most) return LARMOR_OK;
+    list->lead = (int)((int64_t)best * list->series / count);
+    if (is_weak)
+        lmr_log(job->events,
+                "image %d of %d decides what suits all: the first one has %.2g of the energy of its readouts",
+                list->lead + 1, list->series, c[0].energy / c[best].energy);
+    else
+        lmr_log(job->events, "image %d of %d decides what suits all: the first one has %lld of its %lld samples",
+                list->lead + 1, list->series, (long long)c[0].samples, (long long)c[best].samples);
+    return LARMOR_OK;
 }
 
 void lmr_series_name(const lmr_series *list, int s, char name[64])

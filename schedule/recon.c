@@ -185,6 +185,21 @@ static larmor_status solve(larmor_recon *r, int series, larmor_recon_result *res
     return st;
 }
 
+/* Before the first series, where another one decides for all: that one, whose image is left for its turn. */
+static larmor_status decide_by_lead(larmor_recon *r, int series)
+{
+    LMR_FREED_BY(larmor_recon_result_free) larmor_recon_result result = {.count = 0};
+    const int is_decided = r->job.found.decided.chosen.weight > 0 || r->job.found.decided.chosen.method.name[0];
+    if (r->run || r->devices || r->list.lead == series || is_decided || !lmr_chooses(&r->job)) return LARMOR_OK;
+    const lmr_events before = r->events;
+    r->events.is_quiet = 1;
+    const larmor_status st = solve(r, r->list.lead, &result);
+    const int stopped = r->events.stopped;
+    r->events = before;
+    r->events.stopped = stopped;
+    return st == LARMOR_ERR_NUMERIC ? LARMOR_OK : st;
+}
+
 /* Say how it went, and remember it. */
 static void finish(larmor_recon *r, int series, larmor_recon_report *report)
 {
@@ -211,6 +226,7 @@ static larmor_status begin_and_solve(larmor_recon *r, int series, larmor_recon_r
     *kept = lmr_keep_begin(r, series, result);
     if (*kept) return LARMOR_OK;
     if (r->at_once > 1 && r->run) lmr_devices_beside(r);
+    LMR_TRY(decide_by_lead(r, series));
     if (!r->devices) return solve(r, series, result);
     const larmor_status st = lmr_devices_solve(r, series, result);
     if (st != LARMOR_ERR_MEMORY || !lmr_devices_are_one(r)) return st;
