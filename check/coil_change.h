@@ -1,4 +1,5 @@
-/* What changes in the centre of k-space in the course of a scan: the coils' shares and the signal's size. SPDX-License-Identifier: Apache-2.0 */
+/* What changes in the centre of k-space in the course of a scan: the coils' shares and the signal's size.
+ * SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 #include "larmor/array.h"

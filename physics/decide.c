@@ -82,14 +82,19 @@ static larmor_status find_most(const lmr_job *job, double *most, int *image)
     return LARMOR_OK;
 }
 
+/* Why they are not known, where all magnets have them. */
 static larmor_status say_unknown(const lmr_job *job)
 {
     larmor_image_meta image;
+    larmor_group group;
+    const char *why = NULL;
+    if (field_of(job) >= LOW_FIELD_TESLA) return LARMOR_OK;
     LMR_TRY(lmr_source_meta(job->facts->source, 0, &image));
-    if (image.place_unknown && field_of(job) < LOW_FIELD_TESLA)
-        lmr_log(job->events,
-                "concomitant fields: not in the model, as the scan does not say where the image lies, on which they "
-                "depend");
+    LMR_TRY(lmr_source_group(job->facts->source, 0, &group));
+    if (!group.regular) why = "readouts differ in length";
+    if (image.place_unknown) why = "the scan does not say where the image lies, on which they depend";
+    if (job->facts->slabs) why = "the volume is divided into slabs";
+    if (why) lmr_log(job->events, "concomitant fields: not in the model, as %s", why);
     return LARMOR_OK;
 }
 
@@ -97,8 +102,9 @@ larmor_status lmr_concomitant_expect(lmr_job *job, lmr_scan_facts *facts)
 {
     const larmor_recon_opts *o = &job->settings->opts;
     double most;
-    if (o->concomitant != LARMOR_CONCOMITANT_AUTO || !(field_of(job) > 0) || !facts->info.traj_stored || facts->slabs)
+    if (o->concomitant != LARMOR_CONCOMITANT_AUTO || !(field_of(job) > 0) || !facts->info.traj_stored)
         return LARMOR_OK;
+    if (facts->slabs) return say_unknown(job);
     LMR_TRY(find_most(job, &most, &facts->concomitant_image));
     if (most < 0) return say_unknown(job);
     if (most <= LEAST_PHASE_RAD) return LARMOR_OK;

@@ -269,7 +269,7 @@ static larmor_status refine(const lmr_motion_scan *scan, const lmr_motion_level 
 
 /* ---- whether it helps ---- */
 
-/* error [readouts, coils] <- what the image of the other readouts leaves of those that are held out, in these poses. */
+/* error [readouts, coils] <- what the image of the other readouts leaves of those held out, in these poses. */
 static larmor_status predict(const lmr_motion_scan *s, const lmr_motion_level *l, const double *poses, double *error,
                              double *energy)
 {

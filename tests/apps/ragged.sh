@@ -39,6 +39,8 @@ spokes="--traj golden --matrix 48 --readouts 110 --coils 4 --dwell 40"
 # shellcheck disable=SC2086
 ragged spokes poses.txt "" "" $spokes
 grep -q '^motion: up to .* coil maps of 4 states' log || fail "$(cat log)"
+nrmse moved.h5 --field-strength 0.1 >/dev/null
+grep -q '^concomitant fields: not in the model, as readouts differ in length$' log || fail "$(cat log)"
 expect 0 info moved.h5
 printed '110 readouts x up to 96 samples'
 field="--off-resonance 40 --field-gradient 60,-40"
