@@ -89,3 +89,36 @@ TEST(llr_needs_more_than_one_frame)
     larmor_recon *recon;
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "arrays has one frame of a slice");
 }
+
+/* The second image of a scan, which is of another slice, or of the first one. */
+static larmor_array *second_of(const scan *s, const larmor_recon_opts *opts)
+{
+    OWNED(larmor_recon_result) first, second;
+    OWNED(larmor_recon) *recon = run_of(s, opts, &first);
+    assert_ok(larmor_recon_run(recon, 1, &second));
+    return larmor_array_ref(second.image[0].data);
+}
+
+/* Whether it comes first or not. Slices have their own maps; a repetition of next to nothing gives none. */
+TEST(an_image_of_noise_alone_does_not_decide_for_the_others)
+{
+    static const char *const methods[] = {"auto", "cg"};
+    for (int m = 0; m < 2; m++)
+        for (int slices = 0; slices < 2; slices++)
+            for (int at_once = 1; at_once < 3; at_once++) {
+                OWNED(scan) s = scan_of(COILS, 2, 1e-3);
+                OWNED(scan) own = scan_of(COILS, 2, 1e-3);
+                const larmor_recon_opts opts = OPTS(.method = methods[m], .at_once = at_once);
+                assert_ok(larmor_fill(s.image[0].kspace, 0));
+                assert_ok(larmor_phantom_noise(s.image[0].kspace, 1e-3, 7));
+                for (int i = 0; i < 2; i++) s.image[i].meta.slice = slices ? i : 0;
+                own.arrays.images = 1;
+                const larmor_readouts kept = own.image[0];
+                own.image[0] = own.image[1];
+                OWNED(larmor_recon_result) alone = result_of(&own, &opts);
+                own.image[0] = kept;
+                own.arrays.images = 2;
+                OWNED(larmor_array) *x = second_of(&s, &opts);
+                assert_at_most(difference(x, alone.image[0].data), 5e-3);
+            }
+}
