@@ -75,7 +75,8 @@ larmor_status lmr_noise_scan_describe(const larmor_array *noise, int64_t readout
 /* ---- the noise that an image leaves ---- */
 
 /* Of the noise scan's: what is left at every radius of k-space, and the noise along readouts. With the limits below
- * none of 84 right scans is warned of: radial, golden, spiral, Cartesian, koosh and stars, 1 to 8 coils, SNR 5 to 1000.
+ * none of 84 right scans is warned of: radial, golden, spiral, Cartesian, koosh and stars, 1 to 8 coils, SNR 5 to
+ * 1000.
  * At SNR 1000 their maps and matrices leave up to 18 times the noise at every radius, but 2.6 times as much at one as
  * at another. Noise of 3 and 10 times is found up to SNR 20, where errors of the model do not hide it. */
 #define MIN_NOISE_RATIO 2.

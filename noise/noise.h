@@ -13,8 +13,8 @@ typedef struct lmr_noisy {
     lmr_frame *frames;
     int count; /* of frames */
     const larmor_recon_report *report;
-    double
-        deviation; /* of the real and of the imaginary part of a sample of the frames; with facts->colouring over it */
+    double deviation; /* of the real and of the imaginary part of a sample of the frames; over facts->colouring, where
+                       * there is that */
     int images;
     larmor_shape *shape; /* [images] */
     int64_t *voxels;     /* [images] */
