@@ -226,7 +226,7 @@ static int has_directions(const larmor_image_meta *m)
            dot(m->slice_dir, m->slice_dir) > 0;
 }
 
-/* Times of volumes whose repetition alone differs and whose stamps rise, where each is one step behind the other one. */
+/* Times of volumes whose repetition alone differs and whose stamps rise. */
 static void find_times(const lmr_images *images, lmr_volumes *v)
 {
     double least = INFINITY, most = 0, sum = 0;
