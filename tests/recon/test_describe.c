@@ -63,6 +63,24 @@ TEST(a_right_description_gets_no_warning)
         }
 }
 
+/* Even arms that are taken for other ones turn the image, whose longer side then lies along the field's diagonal. */
+TEST(even_arms_of_a_spiral_are_in_their_order)
+{
+    for (int arms = 8; arms <= 24; arms += 8) {
+        const larmor_traj_opts opts = {.matrix = {128, 128}, .readouts = arms};
+        OWNED(larmor_phantom) *phantom;
+        OWNED(larmor_array) *traj, *kspace;
+        larmor_description found;
+        assert_ok(larmor_traj_create(dev, "spiral", &opts, &traj));
+        assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+        assert_ok(larmor_phantom_kspace(phantom, traj, 8, LARMOR_C64, &kspace));
+        assert_ok(larmor_phantom_noise(kspace, 3e-5, 1));
+        assert_ok(larmor_compare_descriptions(kspace, traj, &found));
+        assert_true(found.reach > 0);
+        assert_false(found.is_clear);
+    }
+}
+
 /* Samples at k s are those of an object s times as large. */
 TEST(an_object_beyond_the_field_of_view_is_no_wrong_description)
 {
