@@ -202,6 +202,12 @@ larmor_status lmr_mrd_strongest_line(const larmor_raw *raw, int encoding, int ax
  * Cartesian. */
 larmor_status lmr_mrd_check_centre(larmor_raw *raw, int encoding, int lines);
 
+/* The same of each image, where that of all of them has none: after lmr_mrd_group. */
+larmor_status lmr_mrd_check_centres(larmor_raw *raw);
+
+/* mrd_units.c: 1 if a trajectory of this name comes from counters of lines. */
+int lmr_mrd_made_from_counters(const char *trajectory);
+
 /* mrd_geometry.c: 1 if a head has directions; warnings of images whose place is not known. */
 int lmr_mrd_is_oriented(const lmr_mrd_head *h);
 larmor_status lmr_mrd_check_geometry(larmor_raw *raw);

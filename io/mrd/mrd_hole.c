@@ -2,8 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/hole.h"
+#include "core/owned.h"
 #include "core/select.h"
 #include "io/mrd/mrd.h"
 
@@ -33,12 +35,14 @@ static double radius_of(const centre *c, const float *k)
 }
 
 /* The smallest radius of all samples, and how many there are up to a radius. Ends as soon as a sample is nearer to
- * k = 0 than `enough`. */
-static larmor_status survey(const centre *c, double radius, double enough, double *least, int64_t *within)
+ * k = 0 than `enough`. list: of the readouts that are looked at, NULL for all. */
+static larmor_status survey(const centre *c, const int64_t *list, int64_t count, double radius, double enough,
+                            double *least, int64_t *within)
 {
     *least = INFINITY;
     *within = 0;
-    for (int64_t i = 0; i < c->raw->info.acquisitions && !(*least < enough); i++) {
+    for (int64_t j = 0; j < count && !(*least < enough); j++) {
+        const int64_t i = list ? list[j] : j;
         const lmr_mrd_head *h = &c->raw->head[i];
         LMR_TRY(lmr_go_on());
         if (!is_stored(c, i)) continue;
@@ -52,30 +56,53 @@ static larmor_status survey(const centre *c, double radius, double enough, doubl
     return LARMOR_OK;
 }
 
-static larmor_status check_stored(larmor_raw *raw, int encoding, const lmr_mrd_traj *t)
+static centre centre_of(const larmor_raw *raw, int encoding)
 {
     const larmor_encoding *space = &raw->header.encoding[encoding].space;
+    const lmr_mrd_traj *t = &raw->traj_of[encoding];
     centre c = {raw, t, encoding, t->spatial, {0}};
-    double hole, nearest;
-    int64_t around;
     for (int d = 0; d < c.axes; d++) c.scale[d] = t->scale[d] * space->recon_fov_mm[d] / space->fov_mm[d];
-    LMR_TRY(survey(&c, 0, LMR_MIN_HOLE, &hole, &around));
-    if (hole < LMR_MIN_HOLE || !isfinite(hole)) return LARMOR_OK;
-    LMR_TRY(survey(&c, 2 * hole, 0, &nearest, &around));
-    if (!lmr_is_hole(hole, around, c.axes)) return LARMOR_OK;
+    return c;
+}
+
+/* hole: its radius in 1/FOV; 0: there is none. */
+static larmor_status find_hole(const centre *c, const int64_t *list, int64_t count, double *hole)
+{
+    double least, nearest;
+    int64_t around;
+    *hole = 0;
+    LMR_TRY(survey(c, list, count, 0, LMR_MIN_HOLE, &least, &around));
+    if (least < LMR_MIN_HOLE || !isfinite(least)) return LARMOR_OK;
+    LMR_TRY(survey(c, list, count, 2 * least, 0, &nearest, &around));
+    if (lmr_is_hole(least, around, c->axes)) *hole = least;
+    return LARMOR_OK;
+}
+
+static larmor_status check_stored(larmor_raw *raw, int encoding)
+{
+    const centre c = centre_of(raw, encoding);
+    double hole;
+    LMR_TRY(find_hole(&c, NULL, raw->info.acquisitions, &hole));
+    if (hole == 0) return LARMOR_OK;
     raw->info.hole = fmax(raw->info.hole, hole);
     lmr_mrd_warn(raw, LMR_HOLE_TEXT, hole);
     return LARMOR_OK;
 }
 
-/* The lines or partitions on both sides of the centre are farther apart than others are. */
-static larmor_status check_counters(larmor_raw *raw, int encoding, int axis, const lmr_mrd_traj *t)
+/* The lines or partitions on both sides of the centre are farther apart than others are: the counters of those that
+ * are there, or 0 and 0. list: as for survey. */
+static larmor_status find_gap(const larmor_raw *raw, int encoding, int axis, const int64_t *list, int64_t readouts,
+                              int gap[2])
 {
-    int *line = lmr_new(raw->info.acquisitions + 1, sizeof *line), count = 0, lines = 0;
-    if (!line) return LMR_NO_MEMORY();
-    for (int64_t i = 0; i < raw->info.acquisitions; i++)
+    const lmr_mrd_traj *t = &raw->traj_of[encoding];
+    LMR_HEAP LMR_NEW(int, line, readouts + 1);
+    int count = 0, lines = 0;
+    gap[0] = gap[1] = 0;
+    for (int64_t j = 0; j < readouts; j++) {
+        const int64_t i = list ? list[j] : j;
         if (raw->readout[i].use & (LMR_IMAGING | LMR_CALIBRATION) && raw->head[i].encoding == encoding)
             line[count++] = raw->head[i].counter[axis - 1];
+    }
     lmr_sort_int(line, count);
     for (int i = 0; i < count; i++)
         if (!i || line[i] != line[lines - 1]) line[lines++] = line[i];
@@ -84,27 +111,82 @@ static larmor_status check_counters(larmor_raw *raw, int encoding, int axis, con
         if (line[l] <= t->center[axis]) before = l;
         if (line[l] >= t->center[axis] && after < 0) after = l;
     }
-    if (lines > 4 && before >= 0 && after > before) {
-        const int low = line[before], high = line[after];
-        for (int l = lines - 1; l > 0; l--) line[l] -= line[l - 1];
-        lmr_sort_int(line + 1, lines - 1);
-        if (high - low > WIDER * line[1 + (lines - 1) / 2])
-            lmr_mrd_warn(
-                raw,
-                "k-space has a hole in its centre: %s %d to %d are missing around k = 0, so that large and uniform "
-                "parts of the object may be missing or wrong in the image.",
-                axis == 1 ? "lines" : "partitions", low + 1, high - 1);
-    }
-    free(line);
+    if (lines <= 4 || before < 0 || after <= before) return LARMOR_OK;
+    const int low = line[before], high = line[after];
+    for (int l = lines - 1; l > 0; l--) line[l] -= line[l - 1];
+    lmr_sort_int(line + 1, lines - 1);
+    if (high - low <= WIDER * line[1 + (lines - 1) / 2]) return LARMOR_OK;
+    gap[0] = low;
+    gap[1] = high;
     return LARMOR_OK;
+}
+
+static larmor_status check_counters(larmor_raw *raw, int encoding, int axis)
+{
+    int gap[2];
+    LMR_TRY(find_gap(raw, encoding, axis, NULL, raw->info.acquisitions, gap));
+    if (gap[1])
+        lmr_mrd_warn(
+            raw,
+            "k-space has a hole in its centre: %s %d to %d are missing around k = 0, so that large and uniform "
+            "parts of the object may be missing or wrong in the image.",
+            axis == 1 ? "lines" : "partitions", gap[0] + 1, gap[1] - 1);
+    return LARMOR_OK;
+}
+
+static int counts_partitions(const larmor_raw *raw, int encoding, int lines)
+{
+    return raw->header.encoding[encoding].space.ndim == 3 && (lines || raw->traj_of[encoding].spatial == 2);
 }
 
 larmor_status lmr_mrd_check_centre(larmor_raw *raw, int encoding, int lines)
 {
-    const lmr_mrd_traj *t = &raw->traj_of[encoding];
-    if (t->dims) LMR_TRY(check_stored(raw, encoding, t));
-    if (lines) LMR_TRY(check_counters(raw, encoding, 1, t));
-    if (raw->header.encoding[encoding].space.ndim == 3 && (lines || t->spatial == 2))
-        LMR_TRY(check_counters(raw, encoding, 2, t));
+    if (raw->traj_of[encoding].dims) LMR_TRY(check_stored(raw, encoding));
+    if (lines) LMR_TRY(check_counters(raw, encoding, 1));
+    if (counts_partitions(raw, encoding, lines)) LMR_TRY(check_counters(raw, encoding, 2));
+    return LARMOR_OK;
+}
+
+/* ---- images that lack what others have ---- */
+
+static larmor_status has_hole(const larmor_raw *raw, int group, int lines, int *has)
+{
+    const int64_t first = raw->first_in_order[group], count = raw->first_in_order[group + 1] - first;
+    const int64_t *list = raw->order + first;
+    const int encoding = raw->group[group].encoding;
+    int gap[2] = {0, 0};
+    double hole = 0;
+    if (raw->traj_of[encoding].dims) {
+        const centre c = centre_of(raw, encoding);
+        LMR_TRY(find_hole(&c, list, count, &hole));
+    }
+    if (lines) LMR_TRY(find_gap(raw, encoding, 1, list, count, gap));
+    if (!gap[1] && counts_partitions(raw, encoding, lines)) LMR_TRY(find_gap(raw, encoding, 2, list, count, gap));
+    *has = hole > 0 || gap[1] > 0;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_mrd_check_centres(larmor_raw *raw)
+{
+    int holes = 0, first = -1, has;
+    if (raw->info.groups < 2 || raw->info.calibration /* which has the centre */ ||
+        strstr(raw->info.warnings, "a hole in its centre"))
+        return LARMOR_OK;
+    for (int g = 0; g < raw->info.groups; g++) {
+        const int encoding = raw->group[g].encoding;
+        const lmr_mrd_traj *t = &raw->traj_of[encoding];
+        LMR_TRY(has_hole(
+            raw, g, !t->dims && lmr_mrd_made_from_counters(raw->header.encoding[encoding].space.trajectory), &has));
+        if (!has) continue;
+        holes++;
+        if (first < 0) first = g;
+    }
+    if (!holes) return LARMOR_OK;
+    const larmor_group *g = &raw->group[first];
+    lmr_mrd_warn(
+        raw,
+        "k-space of %d of %d images has a hole in its centre, the first of them slice %d of contrast %d, phase "
+        "%d, repetition %d, set %d: large and uniform parts of the object may be missing or wrong there.",
+        holes, raw->info.groups, g->slice, g->contrast, g->phase, g->repetition, g->set);
     return LARMOR_OK;
 }

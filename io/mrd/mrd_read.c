@@ -494,6 +494,7 @@ larmor_status lmr_mrd_understand(const larmor_raw_opts *opts, larmor_raw *raw)
     LMR_TRY(lmr_mrd_join(raw, opts->join));
     LMR_TRY(lmr_mrd_complete_images(raw));
     LMR_TRY(lmr_mrd_group(raw));
+    LMR_TRY(lmr_mrd_check_centres(raw));
     LMR_TRY(check_shift_axes(raw));
     return lmr_mrd_check_geometry(raw);
 }

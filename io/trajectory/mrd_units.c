@@ -305,7 +305,7 @@ larmor_status lmr_mrd_match_sequence(larmor_raw *raw, const larmor_trajectory *g
 
 /* ---- encodings ---- */
 
-static int made_from_counters(const char *trajectory)
+int lmr_mrd_made_from_counters(const char *trajectory)
 {
     return !strcmp(trajectory, "cartesian") || !strcmp(trajectory, "epi");
 }
@@ -394,8 +394,8 @@ static larmor_status find_centers(larmor_raw *raw, int encoding, lmr_mrd_traj *t
 {
     const larmor_encoding *space = &raw->header.encoding[encoding].space;
     LMR_TRY(lmr_mrd_find_echoes(raw, encoding));
-    if (made_from_counters(space->trajectory)) LMR_TRY(find_center(raw, encoding, 1, t));
-    if (space->ndim == 3 && (made_from_counters(space->trajectory) || t->spatial == 2))
+    if (lmr_mrd_made_from_counters(space->trajectory)) LMR_TRY(find_center(raw, encoding, 1, t));
+    if (space->ndim == 3 && (lmr_mrd_made_from_counters(space->trajectory) || t->spatial == 2))
         LMR_TRY(find_center(raw, encoding, 2, t));
     if (space->ndim == 3 && t->dims == 2)
         lmr_mrd_warn(raw, "trajectory has two components; the third is taken from kspace_encode_step_2.");
@@ -492,8 +492,8 @@ larmor_status lmr_mrd_find_trajectory(larmor_raw *raw, const char *units)
         LMR_TRY(find_plane(raw, e, use, t));
         if (t->dims) LMR_TRY(find_stored(raw, e, use, units, t, unit));
         LMR_TRY(find_centers(raw, e, t));
-        LMR_TRY(
-            lmr_mrd_check_centre(raw, e, !t->dims && made_from_counters(raw->header.encoding[e].space.trajectory)));
+        LMR_TRY(lmr_mrd_check_centre(
+            raw, e, !t->dims && lmr_mrd_made_from_counters(raw->header.encoding[e].space.trajectory)));
     }
     raw->info.traj_stored = unit[0] >= 0;
     return LARMOR_OK;

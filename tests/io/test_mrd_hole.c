@@ -78,3 +78,40 @@ WITH_SCAN(missing_lines_of_the_centre_are_a_hole)
         assert_hole(s, said[way]);
     }
 }
+
+/* Repetitions whose centre is sampled, but for one of them: of spokes from a radius on, or of lines without some. */
+WITH_SCAN(a_hole_of_one_image_is_said_where_others_have_none)
+{
+    static const space plane = {{64, 32, 1}, {64, 32, 1}, {192, 192, 5}, {192, 192, 5}, "cartesian", ""};
+    static const char said[] =
+        "k-space of 1 of 2 images has a hole in its centre, the first of them slice 0 of contrast "
+        "0, phase 0, repetition 1, set 0: ";
+    for (int way = 0; way < 4; way++) {
+        const int lines = way >= 2, is_missing = way % 2;
+        scan *s = lines ? empty_scan(&plane) : center_out(2, 0);
+        for (int l = 0; l < 32 && lines; l++)
+            for (int repetition = 0; repetition < 2; repetition++) {
+                if (is_missing && repetition && l > 13 && l < 18) continue;
+                const int i = add_readout(s, 64, 1, 0);
+                s->r[i].head.idx.kspace_encode_step_1 = (uint16_t)l;
+                s->r[i].head.idx.repetition = (uint16_t)repetition;
+                for (int n = 0; n < 64; n++) /* an echo in the middle */
+                    data_of(s, i)[2 * n] = (float)(1 / (1 + pow(n - 32, 2) + pow(l - 16, 2)));
+            }
+        for (int r = 0; r < SPOKES && !lines; r++) {
+            const int repetition = r % 2;
+            s->r[r].head.idx.repetition = (uint16_t)repetition;
+            for (int n = 0; n < SAMPLES && repetition && is_missing; n++) { /* all of it beyond radius 2 */
+                const double angle = r * 2.39996323, at = 2 + 30. * n / (SAMPLES - 1);
+                traj_of(s, r)[2 * n] = (float)(at * cos(angle));
+                traj_of(s, r)[2 * n + 1] = (float)(at * sin(angle));
+            }
+        }
+        write_scan(s);
+        OWNED(larmor_raw) *raw = opened_with(NULL);
+        const char *found = strstr(larmor_raw_describe(raw).warnings, "a hole in its centre");
+        assert_int_equal(found != NULL, is_missing);
+        if (is_missing) assert_non_null(strstr(larmor_raw_describe(raw).warnings, said));
+        free_scan(s);
+    }
+}
