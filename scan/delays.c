@@ -17,18 +17,21 @@ static const double delay_resolution = 1e-3;
 
 /* ---- from the data ---- */
 
-/* The wanted group of an encoding that has most readouts: the first, or the last of them. */
+/* The wanted group of an encoding that has most readouts, and signal: the first, or the last of them. */
 static int group_with_most(const larmor_recon *r, int encoding, int last)
 {
+    const lmr_series *list = &r->list;
     int64_t most = 0;
     int best = -1;
     larmor_group g;
-    for (int i = 0; i < r->list.groups; i++) {
-        if (lmr_source_group(r->facts.source, r->list.group[i], &g) || g.encoding != encoding) continue;
-        if (g.readouts < most || (g.readouts == most && !last)) continue;
-        most = g.readouts;
-        best = r->list.group[i];
-    }
+    for (int s = 0; s < list->series; s++)
+        for (int i = list->first[s]; i < list->first[s + 1]; i++) {
+            if (list->is_weak && list->is_weak[s]) continue;
+            if (lmr_source_group(r->facts.source, list->group[i], &g) || g.encoding != encoding) continue;
+            if (g.readouts < most || (g.readouts == most && !last)) continue;
+            most = g.readouts;
+            best = list->group[i];
+        }
     return best;
 }
 

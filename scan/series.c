@@ -21,6 +21,7 @@ void lmr_series_free(lmr_series *list)
 {
     free(list->group);
     free(list->first);
+    free(list->is_weak);
     *list = (lmr_series){.group = NULL};
 }
 
@@ -195,7 +196,13 @@ larmor_status lmr_series_lead(const lmr_job *job, lmr_series *list)
         if (c[i].samples > most) most = c[i].samples;
     }
     const int best = strongest(c, count, most);
-    const int is_weak = c[0].energy < LEAST_ENERGY * c[best].energy;
+    const double least = LEAST_ENERGY * c[best].energy;
+    const int is_weak = c[0].energy < least;
+    for (int i = 0; i < count; i++) {
+        if (!(c[i].energy < least)) continue;
+        if (!list->is_weak) LMR_ALLOCATE_ZEROS(list->is_weak, list->series);
+        list->is_weak[(int)((int64_t)i * list->series / count)] = 1;
+    }
     if (!is_weak && (double)c[0].samples >= LEAST_SAMPLES * (double)most) return LARMOR_OK;
     list->lead = (int)((int64_t)best * list->series / count);
     if (is_weak)

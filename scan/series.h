@@ -9,7 +9,8 @@
 typedef struct lmr_series {
     int *group, *first;
     int groups, series;
-    int lead; /* the series by which is decided what suits all of them */
+    int lead;      /* the series by which is decided what suits all of them */
+    char *is_weak; /* [series] 1: it has next to no signal; NULL where none is */
 } lmr_series;
 
 /* The first group of the series that decides. */
@@ -30,10 +31,10 @@ void lmr_series_free(lmr_series *list);
 /* 1 if the job's source has bins, and all series would have all of them if the bins of a slice were one series. */
 int lmr_series_are_bins(const lmr_job *job, const larmor_counters *only);
 
-/* list->lead <- the series whose kind of maps, method and weight are those of all, so that images can be
- * compared: the first one, unless it has far less signal than others or lacks readouts that they have, as slices
- * of air, nulls of an inversion recovery and scans that lost pieces do; then the strongest of those that are
- * whole. */
+/* list->is_weak <- series with far less signal than others, and list->lead <- the series whose kind of maps,
+ * method and weight are those of all, so that images can be compared: the first one, unless it has far less
+ * signal than others or lacks readouts that they have, as slices of air, nulls of an inversion recovery and
+ * scans that lost pieces do; then the strongest of those that are whole. */
 larmor_status lmr_series_lead(const lmr_job *job, lmr_series *list);
 
 /* How series s, from 0, is called: "image 2 of 8", "series 1 of 2, 3 images". */
