@@ -1,6 +1,7 @@
 /* Which images make a series, and the order of the series. SPDX-License-Identifier: Apache-2.0 */
 #include "scan/series.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,11 +167,13 @@ static larmor_status look(const lmr_job *job, const lmr_series *list, int series
     *c = (content){.samples = group.total};
     const int64_t count = group.readouts < ASKED ? group.readouts : ASKED;
     for (int64_t i = 0; i < count; i++) readout[i] = i * group.readouts / count;
-    LMR_TRY(lmr_source_readouts(job->facts->source, index, readout, count, &job->facts->grid[index], job->facts->dev,
-                                &samples));
-    if (!samples.kspace) return LARMOR_OK;
+    /* What is wrong with an image is said where it is made. */
+    const larmor_status st = lmr_source_readouts(job->facts->source, index, readout, count, &job->facts->grid[index],
+                                                 job->facts->dev, &samples);
+    if (st == LARMOR_STOPPED || st == LARMOR_ERR_MEMORY) return st;
+    if (st || !samples.kspace) return LARMOR_OK;
     LMR_TRY(larmor_nrm2(samples.kspace, &size));
-    c->energy = size * size / (double)count;
+    if (isfinite(size)) c->energy = size * size / (double)count;
     return LARMOR_OK;
 }
 

@@ -252,7 +252,6 @@ TEST(the_normal_map_of_products_by_kernels_is_the_adjoint_of_the_weighted_sample
             assert_ok(larmor_op_adjoint(A, y, z));
             assert_ok(larmor_fill(got, NAN));
             assert_ok(larmor_op_forward(N, in, got));
-            larmor_array_free(factor);
             OWNED(cplx) *by_kernels = values_of(got), *by_samples = values_of(z);
             assert_at_most(difference(by_kernels, by_samples, s.voxels), 1e-7);
             assert_ok(larmor_op_adjoint_error(N, 5, &error));
