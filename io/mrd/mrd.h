@@ -4,6 +4,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
+#include <string.h>
+
 #include "core/array.h"
 #include "core/status.h"
 #include "io/process/reader_process.h"
@@ -205,8 +207,11 @@ larmor_status lmr_mrd_check_centre(larmor_raw *raw, int encoding, int lines);
 /* The same of each image, where that of all of them has none: after lmr_mrd_group. */
 larmor_status lmr_mrd_check_centres(larmor_raw *raw);
 
-/* mrd_units.c: 1 if a trajectory of this name comes from counters of lines. */
-int lmr_mrd_made_from_counters(const char *trajectory);
+/* 1 if a trajectory of this name comes from counters of lines. */
+static inline int lmr_mrd_made_from_counters(const char *trajectory)
+{
+    return !strcmp(trajectory, "cartesian") || !strcmp(trajectory, "epi");
+}
 
 /* mrd_geometry.c: 1 if a head has directions; warnings of images whose place is not known. */
 int lmr_mrd_is_oriented(const lmr_mrd_head *h);

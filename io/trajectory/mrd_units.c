@@ -305,11 +305,6 @@ larmor_status lmr_mrd_match_sequence(larmor_raw *raw, const larmor_trajectory *g
 
 /* ---- encodings ---- */
 
-int lmr_mrd_made_from_counters(const char *trajectory)
-{
-    return !strcmp(trajectory, "cartesian") || !strcmp(trajectory, "epi");
-}
-
 typedef struct
     lines { /* counters of the first and the last line or partition, and an acquisition that has the last one */
     int64_t low, high, at;

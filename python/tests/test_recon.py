@@ -585,7 +585,8 @@ def test_phases_in_the_rows_of_a_trajectory_are_those_of_an_array(tmp_path):
     larmor.Simulation((24, 24), "spiral", phase_terms=phases, **options).write(tmp_path / "plain.h5")
     by_array = larmor.recon(tmp_path / "plain.h5", phase_terms=phases, **common).images[0]
     assert (by_path == by_rows).all()
-    assert larmor.compare(by_rows, by_array)["nrmse"] < 1e-3
+    # each model is within 1e-3 of the phases, which rows have in single precision
+    assert larmor.compare(by_rows, by_array)["nrmse"] < 3e-3
     with pytest.raises(larmor.ArgumentError, match="the scan was opened with phases of its own"):
         larmor.recon(scan, phase_terms=phases, **common)
     with pytest.raises(larmor.ArgumentError, match="phase_terms: text is only for paths"):

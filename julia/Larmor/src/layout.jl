@@ -50,7 +50,7 @@ const NOISE_MAP = (size = 16,
     deviation = 0,
     g = 8)
 
-const RESULT = (size = 4312,
+const RESULT = (size = 4336,
     image = 0,
     count = 8,
     report = 16)
@@ -71,7 +71,7 @@ const META = (size = 200,
     repetition = 160,
     set = 164)
 
-const REPORT = (size = 4296,
+const REPORT = (size = 4320,
     status = 0,
     message = 4,
     is_suspect = 516,
@@ -80,8 +80,8 @@ const REPORT = (size = 4296,
     iterations = 696,
     lambda = 752,
     noise = 768,
-    misfit = 2120,
+    misfit = 2128,
     grid = 1952,
-    seconds = 2400,
-    device = 2408)
+    seconds = 2424,
+    device = 2432)
 
