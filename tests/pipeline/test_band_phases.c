@@ -207,8 +207,8 @@ static larmor_array *samples_of(const scene *s, const double *phase)
     return y;
 }
 
-/* The image of samples that the exact sum has made explains them to what the NUFFT and the sum of products leave. By
- * lines, whose steps converge. */
+/* The image of samples that the exact sum has made explains them to what the NUFFT, the kernels of the normal map and
+ * the sum of products leave. By lines, whose steps converge. */
 TEST(phases_of_any_kind_are_in_the_model_of_the_pipeline)
 {
     OWNED(scene) s = scene_of("cartesian", 0, 3, 0, 1);
@@ -218,7 +218,7 @@ TEST(phases_of_any_kind_are_in_the_model_of_the_pipeline)
     OWNED(larmor_recon_result) result = {0};
     solve(source, s.maps, 1e-12, 400, &result);
     assert_int_equal(result.report.segments, BANDS);
-    assert_at_most(result.report.misfit.relative, 1e-5);
+    assert_at_most(result.report.misfit.relative, 5e-5);
 }
 
 /* The phantom's samples with these phases, by sums of the slices' own, and noise. */
