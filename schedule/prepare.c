@@ -103,19 +103,30 @@ static void map_sizes(larmor_shape shape, int ndim, int64_t got[5])
     }
 }
 
+/* The maps are looked at in pieces, as the first one tells where there is a phase. */
+static larmor_status find_phase(const larmor_array *maps, int *has_phase)
+{
+    const int64_t piece = INT64_C(1) << 16, count = larmor_array_count(maps);
+    LMR_OWNED(larmor_array) *line = NULL;
+    LMR_TRY(larmor_array_reshape(maps, LARMOR_SHAPE(count), &line));
+    for (int64_t first = 0; first < count && !*has_phase; first += piece) {
+        const int64_t now = count - first < piece ? count - first : piece;
+        LMR_OWNED(larmor_array) *part = NULL;
+        LMR_HEAP double *value = NULL; /* re, im */
+        LMR_TRY(larmor_array_slice(line, first, now, &part));
+        LMR_TRY(larmor_array_download(part, LARMOR_C128, (void *)&value));
+        for (int64_t i = 0; i < now && !*has_phase; i++) *has_phase = value[2 * i + 1] != 0 || value[2 * i] < 0;
+    }
+    return LARMOR_OK;
+}
+
 /* Coils differ in phase, so that maps of several ones without it are magnitudes, which are no maps. */
 static larmor_status check_phase(const larmor_recon *r)
 {
-    const larmor_dtype dtype = larmor_array_dtype(r->settings.opts.maps);
-    const int64_t count = larmor_array_count(r->settings.opts.maps);
-    double *value = NULL; /* re, im */
     int has_phase = 0;
     if (r->facts.info.coils < 2) return LARMOR_OK;
-    if (lmr_is_complex(dtype)) {
-        LMR_TRY(larmor_array_download(r->settings.opts.maps, LARMOR_C128, (void *)&value));
-        for (int64_t i = 0; i < count && !has_phase; i++) has_phase = value[2 * i + 1] != 0 || value[2 * i] < 0;
-        free(value);
-    }
+    if (lmr_is_complex(larmor_array_dtype(r->settings.opts.maps)))
+        LMR_TRY(find_phase(r->settings.opts.maps, &has_phase));
     if (has_phase) return LARMOR_OK;
     return LMR_FAIL(
         LARMOR_ERR_FORMAT,

@@ -1,6 +1,5 @@
-/* Convolution with a spectrum, or with a matrix of them, on the GPU. Arrays that are not mixed go through
- * core/cuda/lines.cu where their sides allow it. The others go through cuFFT: one and two dimensions for many arrays
- * at once; of three, one array after the other, whose planes of zeros are not transformed. Floors by bytes: corner
+/* Convolution with a spectrum, or with a matrix of them, on the GPU. It goes through core/cuda/lines.cu where sides and
+ * the number of arrays that are mixed allow it, else through cuFFT: one and two dimensions for many arrays at once; of three, one array after the other, whose planes of zeros are not transformed. Floors by bytes: corner
  * reads the array and writes the grid, filter reads and writes the grid and reads the spectrum, crop reads and writes
  * the array.
  * Grids of arrays that are mixed lie beside each other: [cells, mixed, at once].
@@ -99,24 +98,24 @@ __global__ void filter_kernel(int64_t cells, int64_t batch, const T *__restrict_
     }
 }
 
-/* A thread per cell and pass: its numbers of all arrays are read before any is written. MIXED: of s.mixed, or the
- * most that it may be. */
-template <typename T, int MIXED> __global__ void mix_kernel(const __grid_constant__ lmr_conv_shape s, int64_t cells,
-                                                            int64_t batch, const T *__restrict__ spectrum,
-                                                            cx<T> *__restrict__ grid)
+/* A thread per cell and pass: its numbers of all arrays are read before any is written. */
+template <typename T> __global__ void mix_kernel(const __grid_constant__ lmr_conv_shape s, int64_t cells,
+                                                 int64_t batch, const T *__restrict__ spectrum,
+                                                 cx<T> *__restrict__ grid)
 {
     for (int64_t i = first_index(); i < cells * batch; i += index_stride()) {
         const int64_t b = i / cells, cell = i - b * cells;
-        cx<T> in[MIXED], *at = grid + b * s.mixed * cells + cell;
+        constexpr int MOST = LMR_CONV_MOST_MIXED;
+        cx<T> in[MOST], *at = grid + b * s.mixed * cells + cell;
 #pragma unroll
-        for (int k = 0; k < MIXED; k++)
+        for (int k = 0; k < MOST; k++)
             if (k < s.mixed) in[k] = at[k * cells];
 #pragma unroll
-        for (int k = 0; k < MIXED; k++) {
+        for (int k = 0; k < MOST; k++) {
             if (k >= s.mixed) break;
             cx<T> sum = {0, 0};
 #pragma unroll
-            for (int l = 0; l < MIXED; l++) {
+            for (int l = 0; l < MOST; l++) {
                 if (l >= s.mixed) break;
                 const int row = k < l ? k : l;
                 const int column = k < l ? l : k;
@@ -168,13 +167,8 @@ template <typename T> larmor_status filter(conv<T> *v, int64_t count, const T *s
     const int64_t all = v->cells * count;
     if (v->s.mixed == 1)
         filter_kernel<T><<<blocks(v->cells), THREADS, 0, stream>>>(v->cells, count, spectrum, v->grid.get());
-    else if (v->s.mixed <= 4)
-        mix_kernel<T, 4><<<blocks(all), THREADS, 0, stream>>>(v->shape, v->cells, count, spectrum, v->grid.get());
-    else if (v->s.mixed <= 8)
-        mix_kernel<T, 8><<<blocks(all), THREADS, 0, stream>>>(v->shape, v->cells, count, spectrum, v->grid.get());
     else
-        mix_kernel<T, LMR_CONV_MOST_MIXED>
-            <<<blocks(all), THREADS, 0, stream>>>(v->shape, v->cells, count, spectrum, v->grid.get());
+        mix_kernel<T><<<blocks(all), THREADS, 0, stream>>>(v->shape, v->cells, count, spectrum, v->grid.get());
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }
