@@ -391,6 +391,11 @@ static void report_noise(larmor_recon *r, const char *name, const larmor_recon_r
     }
     if (r->facts.whitening)
         lmr_log(e, "%s: noise as in the noise scan", name);
+    else if (now->misfit.noise_excess > 0)
+        lmr_log(e,
+                "%s: noise %.3g a sample at most, by what the image leaves: samples beside each other have signal in "
+                "their differences, and say %.3g",
+                name, now->noise, now->noise * now->misfit.noise_excess);
     else
         lmr_log(e, "%s: noise %.3g a sample, measured from the samples", name, now->noise);
     if (now->choice.time_weight > 0)

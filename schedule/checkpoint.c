@@ -137,9 +137,9 @@ static larmor_status findings_of(lmr_archive *a, larmor_recon_report *r)
 
 static larmor_status misfit_of(lmr_archive *a, larmor_misfit *m)
 {
-    double *const numbers[] = {&m->relative,   &m->beyond_noise, &m->beyond_model,        &m->chi2,
-                               &m->samples,    &m->freedom,      &m->worst_readout_ratio, &m->worst_coil_misfit,
-                               &m->noise_ratio};
+    double *const numbers[] = {&m->relative,    &m->beyond_noise, &m->beyond_model,        &m->chi2,
+                               &m->samples,     &m->freedom,      &m->worst_readout_ratio, &m->worst_coil_misfit,
+                               &m->noise_ratio, &m->noise_excess};
     LMR_TRY(lmr_archive_integer(a, &m->measured, 0, 1));
     LMR_TRY(lmr_archive_integer(a, &m->fitted, 0, 1));
     LMR_TRY(lmr_archive_integer(a, &m->by_noise_scan, 0, 1));

@@ -127,6 +127,7 @@ static void report_misfit(json *j, const larmor_misfit *m)
     if (m->bad_readouts) json_integer(j, "worst_readout", m->worst_readout);
     json_integer(j, "noisier_coils", m->noisier_coils);
     if (m->noisier_coils) json_number(j, "noise_ratio", m->noise_ratio);
+    if (m->noise_excess > 0) json_number(j, "noise_excess", m->noise_excess);
     json_integer(j, "bad_coils", m->bad_coils);
     if (m->bad_coils) json_integer(j, "worst_coil", m->worst_coil);
     json_close(j, '}');

@@ -60,10 +60,11 @@ TEST(it_is_the_residual_of_a_direct_computation)
 }
 
 /* Samples of the phantom's own pixels on a trajectory, and a noise scan. */
-static scan scan_on(const char *name, int readouts, double sigma)
+static scan scan_with(const char *name, const larmor_traj_opts *readouts, double sigma)
 {
     scan s = {.arrays = {.matrix = {N, N}, .trajectory = "other", .images = 1}};
-    larmor_traj_opts opts = {.matrix = {N, N}, .readouts = readouts};
+    larmor_traj_opts opts = *readouts;
+    opts.matrix[0] = opts.matrix[1] = N;
     if (!strcmp(name, "cartesian")) opts.acceleration[0] = 2;
     OWNED(larmor_op) *A;
     assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
@@ -80,6 +81,11 @@ static scan scan_on(const char *name, int readouts, double sigma)
     assert_ok(larmor_zero(s.arrays.noise));
     assert_ok(larmor_phantom_noise(s.arrays.noise, sigma, 2));
     return s;
+}
+
+static scan scan_on(const char *name, int readouts, double sigma)
+{
+    return scan_with(name, &(larmor_traj_opts){.readouts = readouts}, sigma);
 }
 
 TEST(chi_squared_of_known_noise_is_1)
@@ -107,6 +113,30 @@ TEST(chi_squared_of_known_noise_is_1)
         assert_true(m->measured && m->freedom < m->samples);
         assert_at_most(fabs(m->chi2 - 1), is_cg ? 3 * scatter : 0.05); /* a penalty's image is not that of a prior */
     }
+}
+
+/* The noise that a report without a noise scan has, over the true one. */
+static double noise_found(const char *traj, int readouts, int samples, const char *method, double sigma)
+{
+    OWNED(scan) s = scan_with(traj, &(larmor_traj_opts){.readouts = readouts, .samples = samples}, sigma);
+    larmor_array_free(s.arrays.noise);
+    s.arrays.noise = NULL;
+    const larmor_recon_opts opts =
+        OPTS(.maps = s.maps, .method = method, .oversample = {1}, .delays = LARMOR_DELAYS_OFF);
+    OWNED(larmor_recon_result) result = result_of(&s, &opts);
+    const larmor_misfit *m = &result.report.misfit;
+    assert_true(samples == N ? m->noise_excess > 1.2 : m->noise_excess < 1.5);
+    return result.report.noise / sigma;
+}
+
+TEST(the_noise_of_samples_1_fov_apart_is_what_the_image_leaves_and_that_of_others_is_by_their_differences)
+{
+    static const char *const method[] = {"cg", "tv"};
+    for (int i = 0; i < 2; i++)
+        for (int samples = N; samples <= 2 * N; samples += N) {
+            assert_at_most(fabs(noise_found("golden", 60, samples, method[i], 1e-4) - 1), 0.12);
+            assert_at_most(fabs(noise_found("radial", 40, samples, method[i], 3e-3) - 1), 0.12);
+        }
 }
 
 /* Numbers of one readout, or of one coil, turned about. */
