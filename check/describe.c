@@ -234,6 +234,37 @@ static int has_given(const lmr_job *job, int index)
            larmor_shape_equal(lmr_grid_shape(&job->facts->grid[index]), job->facts->given_image);
 }
 
+/* Of the samples, beyond the resolution along one axis; and of the edge along another, where they end. Trajectories
+ * whose axes are in another order than a matrix of 16 x 14 x 12 voxels, or one less like a cube, have .03 and .75. */
+#define MIN_OUTSIDE 0.01
+#define MAX_SHORT 0.8
+
+/* A matrix smaller than that of the samples leaves some out, but then the others reach its edge. */
+static larmor_status look_at_axes(larmor_recon *r, int index, const larmor_samples *samples)
+{
+    const larmor_grid *grid = &r->facts.grid[index];
+    const double points = (double)larmor_array_count(samples->traj) / grid->ndim;
+    const double outside = (double)samples->outside / ((double)samples->outside + points);
+    larmor_coverage c;
+    double least = 1;
+    int axis = 0;
+    if (outside < MIN_OUTSIDE) return LARMOR_OK;
+    LMR_TRY(larmor_traj_coverage(samples->traj, &c));
+    for (int d = 0; d < grid->ndim; d++) {
+        const double reach = 2 * fmax(-c.low[d], c.high[d]) / (double)grid->matrix[d];
+        if (grid->apart[d] || reach >= least) continue;
+        least = reach;
+        axis = d;
+    }
+    if (least > MAX_SHORT) return LARMOR_OK;
+    lmr_warn(
+        &r->events,
+        "%.2g %% of the samples are beyond the resolution of the matrix and left out, and along %c they end at %.2g "
+        "of it: check whether the trajectory's axes are in the order of the matrix's.",
+        100 * outside, "xyz"[axis], least);
+    return LARMOR_OK;
+}
+
 static larmor_status compare_lead(larmor_recon *r)
 {
     lmr_job *job = &r->job;
@@ -245,6 +276,7 @@ static larmor_status compare_lead(larmor_recon *r)
     LMR_TRY(lmr_group_average(job, index, &samples, &made, &cartesian));
     larmor_status st = compare_lines(r, &samples, cartesian.on_grid);
     int explained = 0;
+    if (!st && !cartesian.on_grid) st = look_at_axes(r, index, &samples);
     if (!st && cartesian.on_grid) st = look_at_steps(r, index, &samples);
     if (!st && !cartesian.on_grid && !r->facts.info.averaged) st = compare_shares(r, &samples);
     if (!st && !cartesian.on_grid) st = compare_off_grid(r, &samples, &explained);

@@ -92,6 +92,31 @@ TEST(samples_beyond_the_k_space_of_the_grid_are_left_out)
     assert_at_most(difference(result.image[0].data, truth), 0.3);
 }
 
+/* Spokes with half of the resolution along y, for a matrix of so many voxels. */
+static int says_order_of_axes(int64_t x, int64_t y)
+{
+    OWNED(scan) s = scan_of(COILS, 1, 0);
+    OWNED(double) *k = (double *)values_of(s.image[0].traj);
+    notes n = {.text = ""};
+    const larmor_recon_opts opts = OPTS(.method = "cg", .oversample = {1}, .listener = take_note, .user = &n);
+    for (int i = 0; i < SAMPLES * SPOKES; i++) k[2 * i + 1] /= 2;
+    assert_ok(larmor_array_write(s.image[0].traj, k, larmor_array_bytes(s.image[0].traj)));
+    larmor_array_free(s.image[0].kspace);
+    assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, COILS, LARMOR_C64, &s.image[0].kspace));
+    s.arrays.matrix[0] = x;
+    s.arrays.matrix[1] = y;
+    for (int d = 0; d < 2; d++) s.arrays.fov_mm[d] = (double)s.arrays.matrix[d];
+    OWNED(larmor_recon_result) result = result_of(&s, &opts);
+    return strstr(n.text, "check whether the trajectory's axes are in the order of the matrix's") != NULL;
+}
+
+TEST(axes_in_another_order_than_the_matrix_are_a_warning_and_a_smaller_matrix_is_not)
+{
+    assert_true(says_order_of_axes(N / 2, N));
+    assert_false(says_order_of_axes(N, N / 2));
+    assert_false(says_order_of_axes(N / 2, N / 4));
+}
+
 TEST(counters_and_geometry_come_with_the_image)
 {
     OWNED(scan) s = scan_of(COILS, 2, 0);
