@@ -117,8 +117,18 @@ static larmor_status weights_of(lmr_job *job, int index, lmr_frame *frame)
     return LARMOR_OK;
 }
 
-/* All that is known of a group before the images are made; the maps become the job's. */
-static larmor_status open_frame(lmr_job *job, int index, lmr_frame *frame, larmor_recon_report *result)
+static larmor_status look_for_samples(lmr_frame *frame)
+{
+    double size;
+    LMR_TRY(larmor_nrm2(frame->samples.kspace, &size));
+    frame->is_empty = size == 0;
+    return LARMOR_OK;
+}
+
+/* All that is known of a group before the images are made; the maps become the job's. may_be_empty: samples that are
+ * all 0 need no maps. */
+static larmor_status open_frame(lmr_job *job, int index, int may_be_empty, lmr_frame *frame,
+                                larmor_recon_report *result)
 {
     *frame = (lmr_frame){0};
     larmor_samples *samples = &frame->samples;
@@ -131,6 +141,8 @@ static larmor_status open_frame(lmr_job *job, int index, lmr_frame *frame, larmo
     frame->grid = job->facts->grid[index];
     LMR_TRY(lmr_group_samples(job, index, samples, &made, &frame->cartesian));
     LMR_OR(fail, lmr_trajectory_cache_find(job, frame, &frame->cached));
+    if (may_be_empty) LMR_OR(fail, look_for_samples(frame));
+    if (frame->is_empty) return LARMOR_OK;
     result->outside += samples->outside;
     if (job->facts->whitening) frame->cartesian.faults.noisy = 0; /* the noise scan weighs them */
     lmr_sample_faults_join(&frame->cartesian.faults, &result->faults);
@@ -231,7 +243,7 @@ larmor_status lmr_group_restore(lmr_job *job, int maps_from, int weights_from)
         larmor_recon_report unused = {0};
         lmr_frame frame;
         if (group[i] < 0) continue;
-        LMR_TRY(open_frame(job, group[i], &frame, &unused));
+        LMR_TRY(open_frame(job, group[i], 0, &frame, &unused));
         const larmor_status st = i ? keep_weights(job, group[i], &frame) : LARMOR_OK;
         close_frame(&frame);
         LMR_TRY(st);
@@ -244,7 +256,7 @@ larmor_status lmr_group_maps(lmr_job *job, int index, larmor_coils_report *repor
     larmor_recon_report opened = {0};
     lmr_frame frame;
     lmr_scale_begin(job);
-    LMR_TRY(open_frame(job, index, &frame, &opened));
+    LMR_TRY(open_frame(job, index, 0, &frame, &opened));
     close_frame(&frame);
     *report = opened.maps;
     return LARMOR_OK;
@@ -257,8 +269,8 @@ static larmor_status open_state(lmr_job *job, int index, int number, lmr_frame *
     return lmr_find_segments(job, &index, 1, frame->samples.traj, &frame->segments);
 }
 
-larmor_status lmr_frames_open(lmr_job *job, const int *index, int count, lmr_frame **frame,
-                              larmor_recon_report *result)
+static larmor_status open_frames(lmr_job *job, const int *index, int count, int may_be_empty, lmr_frame **frame,
+                                 larmor_recon_report *result)
 {
     larmor_status st = LARMOR_OK;
     int opened = 0;
@@ -266,18 +278,24 @@ larmor_status lmr_frames_open(lmr_job *job, const int *index, int count, lmr_fra
     lmr_scale_begin(job);
     LMR_ALLOCATE_ZEROS(*frame, count);
     while (opened < count && !st) {
-        st = open_frame(job, index[opened], &(*frame)[opened], result);
+        st = open_frame(job, index[opened], may_be_empty, &(*frame)[opened], result);
         if (st) break;
         opened++;
-        if (job->settings->opts.motion_fields)
+        if (job->settings->opts.motion_fields && !(*frame)[opened - 1].is_empty)
             st = open_state(job, index[opened - 1], opened - 1, &(*frame)[opened - 1]);
     }
-    if (!st && job->facts->basis && !job->settings->opts.motion_fields)
+    if (!st && job->facts->basis && !job->settings->opts.motion_fields && !frame[0]->is_empty)
         st = lmr_subspace_segments(job, index, count, *frame);
     if (!st) return LARMOR_OK;
     lmr_frames_close(*frame, opened);
     *frame = NULL;
     return st;
+}
+
+larmor_status lmr_frames_open(lmr_job *job, const int *index, int count, lmr_frame **frame,
+                              larmor_recon_report *result)
+{
+    return open_frames(job, index, count, 0, frame, result);
 }
 
 void lmr_frames_close(lmr_frame *frame, int count)
@@ -303,6 +321,12 @@ larmor_status lmr_frames_images(const lmr_job *job, const lmr_frame *frame, int 
     return st;
 }
 
+static larmor_status image_of_zeros(const lmr_job *job, const lmr_frame *frame, larmor_array **image)
+{
+    const larmor_shape shape = larmor_shape_of(frame->grid.ndim, frame->grid.crop);
+    return larmor_array_create(job->facts->dev, LARMOR_C64, shape, image);
+}
+
 larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor_array **image,
                                larmor_recon_report *result)
 {
@@ -310,7 +334,11 @@ larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor
     lmr_frame *frame;
     larmor_status st = LARMOR_OK;
     for (int i = 0; i < count; i++) image[i] = NULL;
-    LMR_TRY(lmr_frames_open(job, index, count, &frame, result));
+    LMR_TRY(open_frames(job, index, count, count == 1, &frame, result));
+    if (frame[0].is_empty) {
+        st = image_of_zeros(job, &frame[0], &image[0]);
+        goto done;
+    }
     LMR_OR(done, lmr_enter(job->events, job->found.method.kind == LMR_METHOD_GRID ? "gridding" : "operator"));
     if (job->settings->opts.keep_density) LMR_OR(done, keep_weights(job, index[0], &frame[0]));
     LMR_OR(done, lmr_solve_frames(job, frame, count, &x, result));

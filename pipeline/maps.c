@@ -116,6 +116,37 @@ static void judge_region(const larmor_array *region, larmor_coils_report *report
     report->warning = least < LEAST_SIDE ? LARMOR_MAPS_UNDERSAMPLED : LARMOR_MAPS_TRUSTED;
 }
 
+/* Noise alone, as in a slice of air, has no space of signal: then there are no maps, or they are zero everywhere. */
+static larmor_status espirit_of_signal(lmr_job *job, const larmor_array *region, larmor_shape image,
+                                       const larmor_espirit_opts *opts, larmor_array **maps, larmor_espirit_report *r)
+{
+    larmor_array **eigenvalues = job->settings->opts.keep_eigenvalues ? &job->found.maps.eigenvalues : NULL;
+    double size;
+    const larmor_status st = larmor_espirit(region, image, opts, maps, eigenvalues, r);
+    if (st == LARMOR_ERR_NUMERIC && r->rows > 0) return LARMOR_OK;
+    LMR_TRY(st);
+    LMR_TRY(larmor_nrm2(*maps, &size));
+    if (size > 0) return LARMOR_OK;
+    larmor_array_free(*maps);
+    *maps = NULL;
+    return LARMOR_OK;
+}
+
+/* With further sets that are zero where the scan has several. */
+static larmor_status walsh_in_sets(const lmr_maps_task *t, larmor_array **maps, larmor_coils_report *report)
+{
+    LMR_OWNED(larmor_array) *one = NULL, *first = NULL;
+    const larmor_shape shape = larmor_shape_append(t->image, t->job->facts->coils);
+    LMR_TRY(make_walsh(t, &one, report));
+    if (!t->job->facts->sets) {
+        *maps = larmor_array_ref(one);
+        return LARMOR_OK;
+    }
+    LMR_TRY(larmor_array_create(t->job->facts->dev, LARMOR_C64, larmor_shape_append(shape, t->job->facts->sets), maps));
+    LMR_TRY(lmr_one_of(*maps, 0, &first));
+    return larmor_copy(one, first);
+}
+
 static larmor_status make_espirit(const lmr_maps_task *t, larmor_array **maps, larmor_coils_report *report)
 {
     lmr_job *job = t->job;
@@ -128,8 +159,11 @@ static larmor_status make_espirit(const lmr_maps_task *t, larmor_array **maps, l
     memcpy(opts.fov, found.fov, sizeof opts.fov);
     /* eigenvalues of a region that was solved for are below 1 within the object, too, where data are missing */
     if (!opts.crop) opts.crop = found.cartesian ? LARMOR_CROP_HARD : LARMOR_CROP_NONE;
-    LMR_TRY(larmor_espirit(region, t->image, &opts, maps,
-                           job->settings->opts.keep_eigenvalues ? &job->found.maps.eigenvalues : NULL, &r));
+    LMR_TRY(espirit_of_signal(job, region, t->image, &opts, maps, &r));
+    if (!*maps) {
+        lmr_log(job->events, "coil maps: by Walsh's method, as the calibration region has no signal above its noise");
+        return walsh_in_sets(t, maps, report);
+    }
     report_espirit(job, &found, region, &r);
     judge_region(region, report);
     return LARMOR_OK;

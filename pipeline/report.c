@@ -576,6 +576,10 @@ void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_rep
                  now->is_suspect ? "the best of its iterates is taken" : "it is left out");
         if (!now->is_suspect) return;
     }
+    if (!now->method.name[0]) {
+        lmr_log(&r->events, "%s: all samples are 0, and so is the image", name);
+        return;
+    }
     report_image_warnings(r, name, now, before);
     if (now->made_traj && !before)
         lmr_warn(&r->events, "no trajectory is stored; it was made from the counters, without any gradient delay");
