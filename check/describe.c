@@ -12,7 +12,7 @@
 #include "core/status.h"
 #include "larmor/describe.h"
 #include "physics/physics.h"
-#include "pipeline/group.h"
+#include "scan/sample_cache.h"
 #include "pipeline/maps.h"
 
 typedef larmor_status comparison(const larmor_array *kspace, const larmor_array *traj, larmor_description *found);

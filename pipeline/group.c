@@ -12,13 +12,14 @@
 #include "physics/motion.h"
 #include "physics/physics.h"
 #include "pipeline/cache.h"
+#include "pipeline/choose_maps.h"
 #include "pipeline/density.h"
+#include "pipeline/hole.h"
 #include "pipeline/maps.h"
 #include "pipeline/problem.h"
 #include "pipeline/solve.h"
 #include "pipeline/subspace.h"
 #include "scan/cartesian.h"
-#include "scan/compress.h"
 #include "scan/sample_cache.h"
 #include "scan/trajectory.h"
 
@@ -30,68 +31,6 @@ static void close_frame(lmr_frame *frame)
     larmor_array_free(frame->displacement);
     lmr_cached_free(frame->cached);
     lmr_frame_motion_free(frame->motion);
-}
-
-/* The trajectory from the counters; the first time it is said which. */
-static larmor_status make_trajectory(lmr_job *job, const larmor_group *group, const larmor_encoding *encoding,
-                                     const larmor_grid *grid, larmor_samples *samples)
-{
-    const int known = job->found.decided.spokes.decided;
-    LMR_TRY(lmr_make_trajectory(job->facts->dev, group, encoding, grid, samples, &job->found.decided.spokes,
-                                &samples->traj));
-    if (!known) lmr_log(job->events, "trajectory: %s", job->found.decided.spokes.said);
-    return LARMOR_OK;
-}
-
-/* calibration: as of a source. */
-static larmor_status read_samples(lmr_job *job, int index, int calibration, larmor_samples *samples, int *made,
-                                  lmr_cartesian *cartesian)
-{
-    const larmor_grid *grid = &job->facts->grid[index];
-    larmor_group group;
-    larmor_encoding encoding;
-    larmor_status st;
-    int taken;
-    *samples = (larmor_samples){0};
-    LMR_TRY(lmr_sample_cache_take(job, index, calibration, samples, made, cartesian, &taken));
-    if (taken) return LARMOR_OK;
-    LMR_OR(fail, lmr_source_group(job->facts->source, index, &group));
-    LMR_OR(fail, lmr_source_encoding(job->facts->source, group.encoding, &encoding));
-    LMR_OR(fail, lmr_cartesian_samples(job, index, calibration, samples, cartesian));
-    *made = !samples->traj;
-    if (*made) LMR_OR(fail, make_trajectory(job, &group, &encoding, grid, samples));
-    if (*made) LMR_OR(fail, lmr_correct_trajectory(job, index, group.encoding, grid, samples));
-    if (!calibration && cartesian->deviation == 1) /* else they were looked at before they were cropped */
-        LMR_OR(fail, larmor_sample_faults_find(samples->kspace, samples->traj, grid->matrix, &cartesian->faults));
-    LMR_OR(fail, lmr_scale_samples(job, samples->kspace));
-    if (job->facts->whitening) LMR_OR(fail, larmor_whiten(job->facts->whitening, samples->kspace));
-    LMR_OR(fail, lmr_compress(job, samples));
-    return LARMOR_OK;
-fail:
-    larmor_samples_free(samples);
-    return st;
-}
-
-larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples, int *made, lmr_cartesian *cartesian)
-{
-    return read_samples(job, index, 0, samples, made, cartesian);
-}
-
-/* Of what a source is asked for the whole image. */
-static int averages(const lmr_job *job)
-{
-    return job->facts->info.averaged > 0 && !job->facts->info.calibration;
-}
-
-larmor_status lmr_group_average(lmr_job *job, int index, larmor_samples *samples, int *made, lmr_cartesian *cartesian)
-{
-    lmr_scale_begin(job);
-    return read_samples(job, index, averages(job), samples, made, cartesian);
-}
-
-void lmr_samples_release(lmr_job *job, int index, larmor_samples *samples, int made, const lmr_cartesian *cartesian)
-{
-    lmr_sample_cache_keep(job, index, averages(job), samples, made, cartesian);
 }
 
 /* Places of a grid have no density to be found: each counts once. */
@@ -125,6 +64,14 @@ static larmor_status look_for_samples(lmr_frame *frame)
     return LARMOR_OK;
 }
 
+static larmor_status make_maps(lmr_job *job, int index, const lmr_frame *frame)
+{
+    const lmr_maps_method *method;
+    if (lmr_maps_are_of(job, &frame->group)) return LARMOR_OK;
+    LMR_TRY(lmr_maps_method_for(job, index, &frame->samples, &method));
+    return lmr_make_maps(job, index, &frame->group, &frame->grid, &frame->samples, method, frame->cached);
+}
+
 /* All that is known of a group before the images are made; the maps become the job's. may_be_empty: samples that are
  * all 0 need no maps. */
 static larmor_status open_frame(lmr_job *job, int index, int may_be_empty, lmr_frame *frame,
@@ -148,8 +95,7 @@ static larmor_status open_frame(lmr_job *job, int index, int may_be_empty, lmr_f
     lmr_sample_faults_join(&frame->cartesian.faults, &result->faults);
     result->made_traj |= made;
     result->ffts = frame->cartesian.on_grid;
-    if (!job->settings->opts.no_maps)
-        LMR_OR(fail, lmr_make_maps(job, index, &frame->group, &frame->grid, samples, frame->cached));
+    if (!job->settings->opts.no_maps) LMR_OR(fail, make_maps(job, index, frame));
     result->maps = job->found.maps.report;
     LMR_OR(fail, lmr_motion_lay_out(job, frame));
     if (!job->facts->basis) LMR_OR(fail, lmr_find_segments(job, &index, 1, samples->traj, &frame->segments));
@@ -327,8 +273,8 @@ static larmor_status image_of_zeros(const lmr_job *job, const lmr_frame *frame, 
     return larmor_array_create(job->facts->dev, LARMOR_C64, shape, image);
 }
 
-larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor_array **image,
-                               larmor_recon_report *result)
+static larmor_status solve_groups(lmr_job *job, const int *index, int count, larmor_array **image,
+                                  larmor_recon_report *result)
 {
     LMR_OWNED(larmor_array) *x = NULL;
     lmr_frame *frame;
@@ -347,5 +293,16 @@ larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor
     st = lmr_frames_images(job, frame, count, x, image);
 done:
     lmr_frames_close(frame, count);
+    return st;
+}
+
+larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor_array **image,
+                               larmor_recon_report *result)
+{
+    lmr_scan_facts own;
+    lmr_shared shared;
+    lmr_hole_begin(job, index, count, &own, &shared);
+    const larmor_status st = solve_groups(job, index, count, image, result);
+    lmr_hole_end(job, &shared);
     return st;
 }

@@ -94,8 +94,7 @@ void lmr_method_is_linear(lmr_job *job, larmor_method_from from, larmor_recon_re
 {
     lmr_method_take(job, "cg");
     result->method = (larmor_method_choice){.name = "cg", .from = from};
-    if (from == LARMOR_METHOD_FROM_LINEARITY || from == LARMOR_METHOD_FROM_MODEL)
-        job->found.decided.chosen.method = result->method;
+    if (from == LARMOR_METHOD_FROM_MODEL) job->found.decided.chosen.method = result->method;
 }
 
 void lmr_method_is_of_one_coil(lmr_job *job, larmor_recon_report *result)

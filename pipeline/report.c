@@ -28,7 +28,7 @@ static const char *plural(int64_t count)
 enum { OF_GHOSTS, OF_HOLES, CORRECTED };
 static const char *const corrected[CORRECTED] = {
     [OF_GHOSTS] = "echoes of lines in reverse are",
-    [OF_HOLES] = "k-space has a hole in its centre: no sample",
+    [OF_HOLES] = "a hole in its centre: no sample",
 };
 
 /* The number of the words of `corrected` that the line of this length has; CORRECTED: none. */
@@ -86,17 +86,20 @@ void lmr_report_ghosts(larmor_recon *r)
     report_warnings(&r->events, r->facts.info.warnings, OF_GHOSTS);
 }
 
-void lmr_report_hole(larmor_recon *r, const char *not_filled)
+void lmr_report_holes(larmor_recon *r)
 {
-    if (not_filled) report_warnings(&r->events, r->facts.info.warnings, OF_HOLES);
+    report_warnings(&r->events, r->facts.info.warnings, OF_HOLES);
+}
+
+void lmr_report_hole(lmr_events *e, const char *name, double radius, const char *not_filled)
+{
     if (not_filled)
-        lmr_log(&r->events, "centre of k-space: the hole of radius %.2g/FOV is not filled, as %s", r->facts.info.hole,
-                not_filled);
+        lmr_log(e, "%scentre of k-space: the hole of radius %.2g/FOV is not filled, as %s", name, radius, not_filled);
     else
-        lmr_log(&r->events,
-                "centre of k-space: no sample is nearer to k = 0 than %.2g/FOV; tv fills this hole, as the object "
+        lmr_log(e,
+                "%scentre of k-space: no sample is nearer to k = 0 than %.2g/FOV; tv fills this hole, as the object "
                 "within the field of view determines it",
-                r->facts.info.hole);
+                name, radius);
 }
 
 void lmr_report_left(larmor_recon *r, const char *gpu, const char *why)
@@ -542,6 +545,7 @@ static void report_choice(larmor_recon *r, const char *name, const larmor_recon_
         [LARMOR_METHOD_FROM_FAILURE] = "no image predicts the samples held out better than zeros do",
         [LARMOR_METHOD_FROM_OPTIONS] = "partial Fourier is by projections",
         [LARMOR_METHOD_FROM_ONE_COIL] = "samples of one coil on the grid predict no others",
+        [LARMOR_METHOD_FROM_HOLE] = "the centre of its k-space has a hole",
         [LARMOR_METHOD_FROM_BINS] = "each bin lacks other readouts",
         [LARMOR_METHOD_FROM_MODEL] = "by a penalty it has more where k-space is not sampled than objects have"};
     const larmor_method_choice *m = &now->method;

@@ -7,7 +7,7 @@
 
 #include "core/owned.h"
 #include "core/status.h"
-#include "pipeline/group.h"
+#include "scan/sample_cache.h"
 #include "pipeline/report.h"
 #include "scan/trajectory.h"
 #include "schedule/slab_samples.h"

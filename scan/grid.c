@@ -11,7 +11,7 @@
 #include "larmor/maps.h"
 #include "larmor/nlinv.h"
 #include "pipeline/choose_maps.h"
-#include "pipeline/group.h"
+#include "scan/sample_cache.h"
 #include "pipeline/maps.h"
 #include "scan/cartesian.h"
 

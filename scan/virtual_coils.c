@@ -3,7 +3,7 @@
 
 #include "core/owned.h"
 #include "core/status.h"
-#include "pipeline/group.h"
+#include "scan/sample_cache.h"
 #include "pipeline/report.h"
 #include "scan/cartesian.h"
 #include "schedule/slab_samples.h"
