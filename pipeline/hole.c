@@ -40,6 +40,18 @@ static const char *obstacle(const lmr_job *job, const lmr_scan_facts *facts, int
     return NULL;
 }
 
+/* name: of the image, or "". */
+static void report_hole(lmr_events *e, const char *name, double radius, const char *not_filled)
+{
+    if (not_filled)
+        lmr_log(e, "%scentre of k-space: the hole of radius %.2g/FOV is not filled, as %s", name, radius, not_filled);
+    else
+        lmr_log(e,
+                "%scentre of k-space: no sample is nearer to k = 0 than %.2g/FOV; tv fills this hole, as the object "
+                "within the field of view determines it",
+                name, radius);
+}
+
 static void judge_for_all(larmor_recon *r)
 {
     double larger = 1;
@@ -48,7 +60,7 @@ static void judge_for_all(larmor_recon *r)
         obstacle(&r->job, &r->facts, r->facts.maps_method != lmr_maps_method_of("nlinv"), larger);
     r->facts.fills_hole = !not_filled;
     if (not_filled) lmr_report_holes(r);
-    lmr_report_hole(&r->events, "", r->facts.info.hole, not_filled);
+    report_hole(&r->events, "", r->facts.info.hole, not_filled);
 }
 
 /* ---- of single images ---- */
@@ -100,7 +112,7 @@ void lmr_hole_begin(lmr_job *job, const int *index, int count, lmr_scan_facts *o
     job->found.decided.chosen = (lmr_weight){.weight = 0};
     const char *not_filled = judge_image(job, &group, widest, own);
     snprintf(name, sizeof name, "image %d of %d: ", job->events->series, job->events->count);
-    lmr_report_hole(job->events, name, group.hole, not_filled);
+    report_hole(job->events, name, group.hole, not_filled);
 }
 
 void lmr_hole_end(lmr_job *job, const lmr_shared *shared)

@@ -26,20 +26,16 @@ static const char *plural(int64_t count)
 
 /* What readers of files warn of, and recon corrects: it is said where that is not done. */
 enum { OF_GHOSTS, OF_HOLES, CORRECTED };
-static const char *const corrected[CORRECTED] = {
-    [OF_GHOSTS] = "echoes of lines in reverse are",
-    [OF_HOLES] = "a hole in its centre: no sample",
-};
+static const char *const corrected[CORRECTED] = {"echoes of lines in reverse are", "a hole in its centre: no sample"};
 
 /* The number of the words of `corrected` that the line of this length has; CORRECTED: none. */
 static int find_corrected(const char *line, size_t length)
 {
-    int i = 0;
-    for (; i < CORRECTED; i++) {
+    for (int i = 0; i < CORRECTED; i++) {
         const char *found = strstr(line, corrected[i]);
-        if (found && found < line + length) break;
+        if (found && found < line + length) return i;
     }
-    return i;
+    return CORRECTED;
 }
 
 #define UNFELT_LAMBDA 1e-6 /* given, of the largest eigenvalue: less than the noise of any scan asks for */
@@ -89,17 +85,6 @@ void lmr_report_ghosts(larmor_recon *r)
 void lmr_report_holes(larmor_recon *r)
 {
     report_warnings(&r->events, r->facts.info.warnings, OF_HOLES);
-}
-
-void lmr_report_hole(lmr_events *e, const char *name, double radius, const char *not_filled)
-{
-    if (not_filled)
-        lmr_log(e, "%scentre of k-space: the hole of radius %.2g/FOV is not filled, as %s", name, radius, not_filled);
-    else
-        lmr_log(e,
-                "%scentre of k-space: no sample is nearer to k = 0 than %.2g/FOV; tv fills this hole, as the object "
-                "within the field of view determines it",
-                name, radius);
 }
 
 void lmr_report_left(larmor_recon *r, const char *gpu, const char *why)

@@ -9,9 +9,6 @@ void lmr_report_ghosts(larmor_recon *r); /* of a source that is not corrected */
 
 void lmr_report_holes(larmor_recon *r); /* the reader's warning */
 
-/* That the hole in the centre of k-space is filled; not_filled: why it is not, or NULL. name: of the image, or "". */
-void lmr_report_hole(lmr_events *e, const char *name, double radius, const char *not_filled);
-
 /* The GPU is left for the processor, and why. */
 void lmr_report_left(larmor_recon *r, const char *gpu, const char *why);
 

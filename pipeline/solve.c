@@ -418,23 +418,6 @@ static larmor_status transform(lmr_job *job, lmr_frame *frame, double noise, lar
     return LARMOR_OK;
 }
 
-static void take_fft(lmr_job *job, const lmr_frame *frame, larmor_recon_report *result)
-{
-    lmr_method_is_linear(job, LARMOR_METHOD_FROM_LINEARITY, result);
-    job->found.decided.chosen.linear = lmr_weight_conditions_of(job, frame, 1).data;
-}
-
-/* 1 if an earlier image with as many samples of a whole grid had little noise: then this one is an FFT of each coil,
- * too. One that lacks samples is no such image, and its method is another. */
-static int is_known_fft(const lmr_job *job, const lmr_frame *frame, const larmor_coverage *coverage)
-{
-    const double linear = job->found.decided.chosen.linear;
-    lmr_job by_cg = *job;
-    lmr_method_take(&by_cg, "cg");
-    return job->facts->automatic && linear > 0 && lmr_weight_conditions_of(job, frame, 1).data >= linear &&
-           lmr_cartesian_is_direct(&by_cg, frame, coverage);
-}
-
 /* Where the method is still open the image is made to see how much noise it has. *x stays NULL where that is not
  * little, and where the samples are those of a smaller box: what lies beyond it a penalty fills in. */
 static larmor_status solve_directly(lmr_job *job, lmr_frame *frame, double noise, int *little, larmor_array **x,
@@ -448,7 +431,7 @@ static larmor_status solve_directly(lmr_job *job, lmr_frame *frame, double noise
     if (!open) return LARMOR_OK;
     LMR_TRY(has_little_noise(job, frame, noise, &result->misfit, little));
     if (*little && determines(job, frame, 1, &result->coverage)) {
-        take_fft(job, frame, result);
+        lmr_method_is_fft(job, frame, result);
         return LARMOR_OK;
     }
     larmor_array_free(*x);
@@ -492,7 +475,7 @@ static larmor_status stay_within(lmr_job *job, lmr_frame *frame, double noise, i
     if (is_folded)
         lmr_method_is_linear(job, LARMOR_METHOD_FROM_MODEL, result);
     else
-        take_fft(job, frame, result);
+        lmr_method_is_fft(job, frame, result);
     return transform(job, frame, noise, x, result);
 }
 
@@ -561,7 +544,7 @@ static larmor_status solve_frames(lmr_job *job, lmr_frame *frames, int count, la
     int little = 0;
     *x = NULL;
     lmr_method_begin(job, result);
-    const int is_fft = count == 1 && !before && is_known_fft(job, frames, &result->coverage);
+    const int is_fft = count == 1 && !before && lmr_method_is_known_fft(job, frames, &result->coverage);
     if (is_fft) lmr_method_is_linear(job, LARMOR_METHOD_FROM_LINEARITY, result);
     if (job->facts->automatic && before) {
         result->method = before->report.method;
