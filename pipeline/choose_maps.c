@@ -119,7 +119,8 @@ static larmor_status take_folded(larmor_recon *r, double folded)
 
 static int can_take_two(const lmr_job *job)
 {
-    return takes_sets(job) && job->facts->precondition <= 0 && job->settings->opts.map_sets != 1 && !job->facts->given;
+    return takes_sets(job) && job->facts->precondition <= 0 && job->settings->opts.map_sets != 1 &&
+           !job->facts->given;
 }
 
 /* 1 if the header says that readouts are spokes: nothing is known to be better than Walsh's method then. */
@@ -162,8 +163,8 @@ static void take_inversion(const chooser *c, const lmr_calibration_survey *surve
                 "point spread function is %.2g times the peak's energy",
                 survey->aliasing);
     else
-        lmr_log(e,
-                "coil maps: by nonlinear inversion, which needs no samples in the centre of k-space: there is a hole");
+        lmr_log(
+            e, "coil maps: by nonlinear inversion, which needs no samples in the centre of k-space: there is a hole");
 }
 
 /* By what was measured over simulated scans (docs/records/maps.md): nonlinear inversion where images of the centre
@@ -230,8 +231,10 @@ larmor_status lmr_maps_method_for(lmr_job *job, int index, const larmor_samples 
     double folded;
     int lacks;
     *method = job->facts->maps_method;
-    if (!*method || strcmp(job->settings->maps_method, "auto") != 0 || job->settings->opts.map_sets > 1) return LARMOR_OK;
-    if (job->facts->given || job->facts->slabs || job->facts->info.averaged || job->facts->coils == 1) return LARMOR_OK;
+    if (!*method || strcmp(job->settings->maps_method, "auto") != 0 || job->settings->opts.map_sets > 1)
+        return LARMOR_OK;
+    if (job->facts->given || job->facts->slabs || job->facts->info.averaged || job->facts->coils == 1)
+        return LARMOR_OK;
     LMR_TRY(chooser_of(job, index, samples, &c));
     LMR_TRY(lacks_samples(job, &c.group, &lacks));
     if (!lacks) return LARMOR_OK;

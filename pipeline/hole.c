@@ -70,7 +70,8 @@ static int needs_centre(const lmr_job *job, const larmor_group *group)
 {
     const char *asked = job->settings->maps_method;
     larmor_group from;
-    if (lmr_maps_are_of(job, group) && !lmr_source_group(job->facts->source, job->found.maps.from, &from) && !(from.hole > 0))
+    if (lmr_maps_are_of(job, group) && !lmr_source_group(job->facts->source, job->found.maps.from, &from) &&
+        !(from.hole > 0))
         return 0;
     return strcmp(asked, "auto") != 0 && strcmp(asked, "nlinv") != 0;
 }

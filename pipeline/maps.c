@@ -142,7 +142,8 @@ static larmor_status walsh_in_sets(const lmr_maps_task *t, larmor_array **maps, 
         *maps = larmor_array_ref(one);
         return LARMOR_OK;
     }
-    LMR_TRY(larmor_array_create(t->job->facts->dev, LARMOR_C64, larmor_shape_append(shape, t->job->facts->sets), maps));
+    LMR_TRY(
+        larmor_array_create(t->job->facts->dev, LARMOR_C64, larmor_shape_append(shape, t->job->facts->sets), maps));
     LMR_TRY(lmr_one_of(*maps, 0, &first));
     return larmor_copy(one, first);
 }

@@ -219,7 +219,8 @@ larmor_status lmr_series_lead(const lmr_job *job, lmr_series *list)
                 "image %d of %d decides what suits all: the first one has %.2g of the energy of its readouts",
                 list->lead + 1, list->series, c[0].energy / c[best].energy);
     else if (c[0].has_hole)
-        lmr_log(job->events, "image %d of %d decides what suits all: k-space of the first one has a hole in its centre",
+        lmr_log(job->events,
+                "image %d of %d decides what suits all: k-space of the first one has a hole in its centre",
                 list->lead + 1, list->series);
     else
         lmr_log(job->events, "image %d of %d decides what suits all: the first one has %lld of its %lld samples",

@@ -16,8 +16,8 @@ static const struct {
     const char *name;
     larmor_dtype dtype;
     int is_byte;
-} types[] = {{"<f4", LARMOR_F32, 0},   {"<f8", LARMOR_F64, 0}, {"<c8", LARMOR_C64, 0}, {"<c16", LARMOR_C128, 0},
-             {"<i8", LARMOR_I64, 0},   {"|b1", LARMOR_F32, 1}, {"|u1", LARMOR_F32, 1}};
+} types[] = {{"<f4", LARMOR_F32, 0}, {"<f8", LARMOR_F64, 0}, {"<c8", LARMOR_C64, 0}, {"<c16", LARMOR_C128, 0},
+             {"<i8", LARMOR_I64, 0}, {"|b1", LARMOR_F32, 1}, {"|u1", LARMOR_F32, 1}};
 #define TYPES (sizeof types / sizeof types[0])
 
 typedef struct npy {
@@ -78,8 +78,9 @@ static larmor_status parse_dictionary(const lmr_source *source, const char *dict
                           !strncmp(descr, types[t].name, strlen(types[t].name))))
         t++;
     if (t == TYPES)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: type '%.*s'; '<f4', '<f8', '<c8', '<c16', '<i8', '|b1' or '|u1' expected.",
-                        source->path, quote && quote - descr < 16 ? (int)(quote - descr) : 0, descr);
+        return LMR_FAIL(LARMOR_ERR_FORMAT,
+                        "%s: type '%.*s'; '<f4', '<f8', '<c8', '<c16', '<i8', '|b1' or '|u1' expected.", source->path,
+                        quote && quote - descr < 16 ? (int)(quote - descr) : 0, descr);
     file->dtype = types[t].dtype;
     file->is_byte = types[t].is_byte;
     if (order && !strncmp(order, "True", 4))

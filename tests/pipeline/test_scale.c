@@ -205,13 +205,15 @@ TEST(noise_alone_is_an_image_by_whatever_maps)
     for (int m = 0; m < 4; m++) {
         notes n = {.text = ""};
         double size;
-        const larmor_recon_opts opts = OPTS(.method = "cg", .maps_method = maps[m], .listener = take_note, .user = &n);
+        const larmor_recon_opts opts =
+            OPTS(.method = "cg", .maps_method = maps[m], .listener = take_note, .user = &n);
         OWNED(larmor_recon_result) result = result_of(&s, &opts);
         assert_int_equal(result.report.status, LARMOR_OK);
         assert_ok(larmor_nrm2(result.image[0].data, &size));
         assert_true(size > 0);
         if (!strcmp(maps[m], "espirit"))
-            assert_noted(n, "L:coil maps: by Walsh's method, as the calibration region has no signal above its noise");
+            assert_noted(n,
+                         "L:coil maps: by Walsh's method, as the calibration region has no signal above its noise");
     }
     free_scan(&s);
 }
