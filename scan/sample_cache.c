@@ -1,5 +1,5 @@
-/* The samples of a group, and those of one group kept from one look at them to the next: reading a scan of one large image takes as long as
- * many iterations. SPDX-License-Identifier: Apache-2.0 */
+/* The samples of a group, and those of one group kept from one look at them to the next: reading a scan of one large
+ * image takes as long as many iterations. SPDX-License-Identifier: Apache-2.0 */
 #include "scan/sample_cache.h"
 
 #include <stdlib.h>

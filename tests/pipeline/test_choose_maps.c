@@ -242,8 +242,7 @@ TEST(a_second_set_of_maps_is_made_for_an_object_that_folds_and_not_for_a_fault)
     assert_null(strstr(fault.text, "2 sets"));
 }
 
-/* Slices of which the second one lacks every second line, or arm: its image by what suits it, alone and beside a whole
- * one. */
+/* The error of a slice that lacks every second line, or arm, alone or beside a whole one. */
 static double error_of_lossy_slice(const scene *c, int beside)
 {
     OWNED(scan) s = scan_of_scene(c, 0);
