@@ -12,8 +12,8 @@
 #include "core/status.h"
 #include "larmor/describe.h"
 #include "physics/physics.h"
-#include "pipeline/group.h"
 #include "pipeline/maps.h"
+#include "scan/sample_cache.h"
 
 typedef larmor_status comparison(const larmor_array *kspace, const larmor_array *traj, larmor_description *found);
 

@@ -13,6 +13,12 @@
     "k-space has a hole in its centre: no sample is nearer to k = 0 than %.2g/FOV, so that large and uniform parts " \
     "of the object may be missing or wrong in the image."
 
+/* What those of single images are called: how many, of how many, which hole, and the counters of the first. */
+#define LMR_HOLES_TEXT                                                                                               \
+    "k-space of %d of %d images has a hole in its centre: %s, the first of them slice %d of contrast %d, phase %d, " \
+    "repetition %d, set %d: large and uniform parts of the object may be missing or wrong there."
+#define LMR_NO_SAMPLE_TEXT "no sample is nearer to k = 0 than %.2g/FOV"
+
 /* 1 if no sample nearer to k = 0 than `least` is a hole and no chance. within: samples up to twice that radius, of
  *   so many
  * axes. */

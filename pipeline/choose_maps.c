@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "core/status.h"
-#include "pipeline/group.h"
 #include "pipeline/hole.h"
 #include "pipeline/maps.h"
 #include "pipeline/method.h"
+#include "scan/sample_cache.h"
 
 /* The object folds where so much of it has two eigenvalues near 1; noise and edges alone make less
  * (docs/records/maps.md, "What auto chooses"). */
@@ -44,48 +44,61 @@ larmor_status lmr_take_sets(larmor_recon *r, const char *what, int64_t sets)
 }
 
 /* Fails where a method would not fit into memory beside the samples. */
-static larmor_status expect_room(const larmor_recon *r, const larmor_group *group, const larmor_grid *grid,
+static larmor_status expect_room(const lmr_job *job, const larmor_group *group, const larmor_grid *grid,
                                  const char *method)
 {
-    const larmor_raw_info *info = &r->facts.info;
+    const larmor_raw_info *info = &job->facts->info;
     const int64_t together = info->calibration ? 0 : info->averaged; /* of frames */
+    const int64_t allowed = job->settings->opts.memory;
     const larmor_problem p = {.image = lmr_grid_shape(grid),
                               .samples = together > group->total ? together : group->total,
-                              .coils = r->facts.coils,
+                              .coils = job->facts->coils,
                               .dtype = LARMOR_C64};
     const double samples = 8 * (double)p.samples * ((double)p.coils + grid->ndim);
     int64_t bytes, available, total;
-    LMR_TRY(lmr_maps_method_of(method)->bytes(&r->job, &p, &bytes));
-    LMR_TRY(larmor_device_memory(r->facts.dev, &available, &total));
-    const int64_t limit = r->settings.opts.memory ? r->settings.opts.memory : available;
+    LMR_TRY(lmr_maps_method_of(method)->bytes(job, &p, &bytes));
+    LMR_TRY(larmor_device_memory(job->facts->dev, &available, &total));
+    const int64_t limit = allowed ? allowed : available;
     if (!limit || (double)bytes + samples <= (double)limit) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_MEMORY, "%.0f MB needed, %lld MB %s", ceil(((double)bytes + samples) / 1e6),
-                    (long long)(limit / 1000000), r->settings.opts.memory ? "allowed" : "free");
+                    (long long)(limit / 1000000), allowed ? "allowed" : "free");
 }
 
-static larmor_status look_at_lead(larmor_recon *r, int at_region, lmr_calibration_survey *survey)
-{
-    lmr_job *job = &r->job;
-    const int index = lmr_lead_group(&r->list);
+/* The group by whose data maps are chosen. */
+typedef struct chooser {
+    lmr_job *job;
+    int index;
+    const larmor_samples *samples; /* NULL: not read yet */
     larmor_group group;
+    const larmor_grid *grid;
+} chooser;
+
+static larmor_status chooser_of(lmr_job *job, int index, const larmor_samples *samples, chooser *c)
+{
+    *c = (chooser){.job = job, .index = index, .samples = samples, .grid = &job->facts->grid[index]};
+    return lmr_source_group(job->facts->source, index, &c->group);
+}
+
+static larmor_status look_at_group(const chooser *c, int at_region, lmr_calibration_survey *survey)
+{
     larmor_samples samples;
     lmr_cartesian cartesian;
     int made;
-    LMR_TRY(lmr_enter(&r->events, "coil maps"));
-    LMR_TRY(lmr_source_group(job->facts->source, index, &group));
-    LMR_TRY(expect_room(r, &group, &job->facts->grid[index], "espirit"));
-    LMR_TRY(lmr_group_average(job, index, &samples, &made, &cartesian));
-    const larmor_status st = lmr_maps_look(job, index, &group, &job->facts->grid[index], &samples, at_region, survey);
-    lmr_samples_release(job, index, &samples, made, &cartesian);
+    LMR_TRY(lmr_enter(c->job->events, "coil maps"));
+    LMR_TRY(expect_room(c->job, &c->group, c->grid, "espirit"));
+    if (c->samples) return lmr_maps_look(c->job, c->index, &c->group, c->grid, c->samples, at_region, survey);
+    LMR_TRY(lmr_group_average(c->job, c->index, &samples, &made, &cartesian));
+    const larmor_status st = lmr_maps_look(c->job, c->index, &c->group, c->grid, &samples, at_region, survey);
+    lmr_samples_release(c->job, c->index, &samples, made, &cartesian);
     return st;
 }
 
 /* What is wrong with the data is said where their image is made. */
-static larmor_status look(larmor_recon *r, int at_region, lmr_calibration_survey *survey)
+static larmor_status look(const chooser *c, int at_region, lmr_calibration_survey *survey)
 {
-    const larmor_status st = look_at_lead(r, at_region, survey);
+    const larmor_status st = look_at_group(c, at_region, survey);
     if (!st || st == LARMOR_STOPPED) return st;
-    lmr_log(&r->events, "coil maps: not looked at before: %s", larmor_last_error());
+    lmr_log(c->job->events, "coil maps: not looked at before: %s", larmor_last_error());
     *survey = (lmr_calibration_survey){.side = 0};
     return LARMOR_OK;
 }
@@ -97,37 +110,34 @@ static int folds(const lmr_calibration_survey *survey)
 
 /* As many as the image that decides asks for. Grids of samples that are on none are enlarged instead, so that nothing
  * folds. */
-static larmor_status take_folded(larmor_recon *r, const lmr_calibration_survey *survey)
+static larmor_status take_folded(larmor_recon *r, double folded)
 {
-    if (!folds(survey)) return LARMOR_OK;
     lmr_log(&r->events, "coil maps: the object folds in %.0f %% of its extent; two sets of maps are found",
-            100 * survey->folded);
+            100 * folded);
     return lmr_take_sets(r, "the object, which folds within the field of view,", 2);
 }
 
-static int can_take_two(const larmor_recon *r)
+static int can_take_two(const lmr_job *job)
 {
-    return takes_sets(&r->job) && r->facts.precondition <= 0 && r->settings.opts.map_sets != 1 && !r->facts.given;
+    return takes_sets(job) && job->facts->precondition <= 0 && job->settings->opts.map_sets != 1 &&
+           !job->facts->given;
 }
 
 /* 1 if the header says that readouts are spokes: nothing is known to be better than Walsh's method then. */
-static larmor_status has_spokes(const larmor_recon *r, int *spokes)
+static larmor_status has_spokes(const chooser *c, int *spokes)
 {
-    larmor_group group;
     larmor_encoding encoding;
-    LMR_TRY(lmr_source_group(r->facts.source, lmr_lead_group(&r->list), &group));
-    LMR_TRY(lmr_source_encoding(r->facts.source, group.encoding, &encoding));
+    LMR_TRY(lmr_source_encoding(c->job->facts->source, c->group.encoding, &encoding));
     *spokes = !strcmp(encoding.trajectory, "radial") || !strcmp(encoding.trajectory, "goldenangle");
     return LARMOR_OK;
 }
 
 /* 1 if images of the centre of k-space alias, so that maps from it would: radial aliasing is
  * spread out and has little effect on the maps. */
-static int centre_aliases(const larmor_recon *r, const lmr_calibration_survey *survey)
+static int centre_aliases(const chooser *c, const lmr_calibration_survey *survey)
 {
-    const int ndim = r->facts.grid[lmr_lead_group(&r->list)].ndim;
     if (survey->straight || (survey->cartesian && survey->side >= least_side_of_lines)) return 0;
-    return lmr_maps_alias(ndim, survey->aliasing);
+    return lmr_maps_alias(c->grid->ndim, survey->aliasing);
 }
 
 /* 1 if so few lines follow each other around the centre, for want of those between, that maps from them err. */
@@ -137,57 +147,99 @@ static int lacks_lines(const lmr_calibration_survey *survey)
 }
 
 /* Maps from all of the data, if there is memory for that. survey: NULL where a hole in the centre asks for them. */
-static larmor_status take_inversion(larmor_recon *r, const lmr_calibration_survey *survey)
+static void take_inversion(const chooser *c, const lmr_calibration_survey *survey, const lmr_maps_method **method)
 {
-    lmr_job *job = &r->job;
-    const int index = lmr_lead_group(&r->list);
-    larmor_group group;
-    LMR_TRY(lmr_source_group(job->facts->source, index, &group));
-    if (expect_room(r, &group, &job->facts->grid[index], "nlinv")) {
-        lmr_log(&r->events, "coil maps: not by nonlinear inversion: %s", larmor_last_error());
-        return LARMOR_OK;
+    lmr_events *e = c->job->events;
+    if (expect_room(c->job, &c->group, c->grid, "nlinv")) {
+        lmr_log(e, "coil maps: not by nonlinear inversion: %s", larmor_last_error());
+        return;
     }
-    r->facts.maps_method = lmr_maps_method_of("nlinv");
+    *method = lmr_maps_method_of("nlinv");
     if (survey && lacks_lines(survey))
-        lmr_log(&r->events, "coil maps: by nonlinear inversion, as lines beside the centre of k-space are missing");
+        lmr_log(e, "coil maps: by nonlinear inversion, as lines beside the centre of k-space are missing");
     else if (survey)
-        lmr_log(&r->events,
+        lmr_log(e,
                 "coil maps: by nonlinear inversion, as the centre of k-space is undersampled: beside the peak of its "
-                "point "
-                "spread function is %.2g times the peak's energy",
+                "point spread function is %.2g times the peak's energy",
                 survey->aliasing);
     else
         lmr_log(
-            &r->events,
-            "coil maps: by nonlinear inversion, which needs no samples in the centre of k-space: there is a hole");
-    return LARMOR_OK;
+            e, "coil maps: by nonlinear inversion, which needs no samples in the centre of k-space: there is a hole");
 }
 
 /* By what was measured over simulated scans (docs/records/maps.md): nonlinear inversion where images of the centre
  * alias; ESPIRiT in 2D where lines are missing, between others or beyond a short block of them, or the object folds,
- * and for readouts that are neither spokes nor lines; else Walsh's method, which is as good and quicker. */
-static larmor_status choose_by_data(larmor_recon *r)
+ * and for readouts that are neither spokes nor lines; else Walsh's method, which is as good and quicker. folded: the
+ * part of the object for which two sets of maps are wanted, or 0. */
+static larmor_status choose_by_data(const chooser *c, const lmr_maps_method **method, double *folded)
 {
-    lmr_job *job = &r->job;
     lmr_calibration_survey survey;
     int spokes;
-    r->facts.maps_method = lmr_maps_method_of("walsh");
-    if (!r->list.groups || job->facts->grid[lmr_lead_group(&r->list)].apart[2]) return LARMOR_OK;
-    if (lmr_hole_in_maps(r)) return take_inversion(r, NULL);
-    LMR_TRY(has_spokes(r, &spokes));
+    *method = lmr_maps_method_of("walsh");
+    *folded = 0;
+    if (c->grid->apart[2]) return LARMOR_OK;
+    if (lmr_hole_in_maps(c->job->facts, &c->group)) {
+        take_inversion(c, NULL, method);
+        return LARMOR_OK;
+    }
+    LMR_TRY(has_spokes(c, &spokes));
     if (spokes) return LARMOR_OK;
-    const int solid = job->facts->grid[lmr_lead_group(&r->list)].ndim > 2;
-    LMR_TRY(look(r, !solid, &survey));
-    if (centre_aliases(r, &survey) || lacks_lines(&survey)) return take_inversion(r, &survey);
+    const int solid = c->grid->ndim > 2;
+    LMR_TRY(look(c, !solid, &survey));
+    if (centre_aliases(c, &survey) || lacks_lines(&survey)) {
+        take_inversion(c, &survey, method);
+        return LARMOR_OK;
+    }
     if (solid || survey.side < (survey.cartesian ? least_side_of_lines : least_side)) return LARMOR_OK;
-    const int two = folds(&survey) && can_take_two(r);
+    const int two = folds(&survey) && can_take_two(c->job);
     const int few = survey.gaps || survey.block;
     const int wanted = survey.cartesian ? two || few : !survey.straight && survey.folded <= min_folded_part;
     if (!wanted) return LARMOR_OK;
-    r->facts.maps_method = lmr_maps_method_of("espirit");
-    if (two) return take_folded(r, &survey);
-    lmr_log(&r->events, "coil maps: by ESPIRiT, as %s",
-            survey.cartesian ? "lines are missing" : "readouts are neither spokes nor lines");
+    *method = lmr_maps_method_of("espirit");
+    if (two)
+        *folded = survey.folded;
+    else
+        lmr_log(c->job->events, "coil maps: by ESPIRiT, as %s",
+                survey.cartesian ? "lines are missing" : "readouts are neither spokes nor lines");
+    return LARMOR_OK;
+}
+
+static larmor_status choose_for_all(larmor_recon *r)
+{
+    chooser c;
+    double folded;
+    r->facts.maps_method = lmr_maps_method_of("walsh");
+    if (!r->list.groups) return LARMOR_OK;
+    LMR_TRY(chooser_of(&r->job, lmr_lead_group(&r->list), NULL, &c));
+    LMR_TRY(choose_by_data(&c, &r->facts.maps_method, &folded));
+    return folded > 0 ? take_folded(r, folded) : LARMOR_OK;
+}
+
+/* 1 if the group lacks what the one had by which maps were chosen for all: samples, or those of the centre. */
+static larmor_status lacks_samples(const lmr_job *job, const larmor_group *group, int *lacks)
+{
+    larmor_group lead;
+    LMR_TRY(lmr_source_group(job->facts->source, job->facts->lead, &lead));
+    *lacks = group->total < lead.total || (group->hole > 0 && !(lead.hole > 0));
+    return LARMOR_OK;
+}
+
+larmor_status lmr_maps_method_for(lmr_job *job, int index, const larmor_samples *samples,
+                                  const lmr_maps_method **method)
+{
+    chooser c;
+    double folded;
+    int lacks;
+    *method = job->facts->maps_method;
+    if (!*method || strcmp(job->settings->maps_method, "auto") != 0 || job->settings->opts.map_sets > 1)
+        return LARMOR_OK;
+    if (job->facts->given || job->facts->slabs || job->facts->info.averaged || job->facts->coils == 1)
+        return LARMOR_OK;
+    LMR_TRY(chooser_of(job, index, samples, &c));
+    LMR_TRY(lacks_samples(job, &c.group, &lacks));
+    if (!lacks) return LARMOR_OK;
+    LMR_TRY(choose_by_data(&c, method, &folded));
+    if (job->facts->sets > (*method)->sets) *method = job->facts->maps_method;
     return LARMOR_OK;
 }
 
@@ -195,13 +247,15 @@ static larmor_status choose_sets(larmor_recon *r)
 {
     const larmor_recon_opts *o = &r->settings.opts;
     lmr_calibration_survey survey;
+    chooser c;
     if (o->map_sets > r->facts.maps_method->sets)
         return LMR_FAIL(LARMOR_ERR_ARG, "opts.map_sets %d: maps by %s come in one set; espirit and nlinv find two.",
                         o->map_sets, r->facts.maps_method->name);
     if (o->map_sets) return lmr_take_sets(r, "opts.map_sets", o->map_sets);
-    if (r->facts.maps_method->sets < 2 || !can_take_two(r) || !r->list.groups) return LARMOR_OK;
-    LMR_TRY(look(r, 1, &survey));
-    return take_folded(r, &survey);
+    if (r->facts.maps_method->sets < 2 || !can_take_two(&r->job) || !r->list.groups) return LARMOR_OK;
+    LMR_TRY(chooser_of(&r->job, lmr_lead_group(&r->list), NULL, &c));
+    LMR_TRY(look(&c, 1, &survey));
+    return folds(&survey) ? take_folded(r, survey.folded) : LARMOR_OK;
 }
 
 larmor_status lmr_choose_maps(larmor_recon *r)
@@ -209,7 +263,7 @@ larmor_status lmr_choose_maps(larmor_recon *r)
     const char *name = r->settings.opts.maps_method;
     lmr_job *job = &r->job;
     if (job->facts->given || job->settings->opts.no_maps || job->facts->coils == 1) return LARMOR_OK;
-    if (!strcmp(name, "auto") && r->settings.opts.map_sets < 2) return choose_by_data(r);
+    if (!strcmp(name, "auto") && r->settings.opts.map_sets < 2) return choose_for_all(r);
     r->facts.maps_method =
         lmr_maps_method_of(strcmp(name, "auto") != 0 ? name : "espirit"); /* which alone has two sets */
     return choose_sets(r);
@@ -217,5 +271,5 @@ larmor_status lmr_choose_maps(larmor_recon *r)
 
 larmor_status lmr_choose_maps_beyond(larmor_recon *r)
 {
-    return r->facts.coils == 1 ? LARMOR_OK : choose_by_data(r);
+    return r->facts.coils == 1 ? LARMOR_OK : choose_for_all(r);
 }

@@ -12,13 +12,14 @@
 #include "physics/motion.h"
 #include "physics/physics.h"
 #include "pipeline/cache.h"
+#include "pipeline/choose_maps.h"
 #include "pipeline/density.h"
+#include "pipeline/hole.h"
 #include "pipeline/maps.h"
 #include "pipeline/problem.h"
 #include "pipeline/solve.h"
 #include "pipeline/subspace.h"
 #include "scan/cartesian.h"
-#include "scan/compress.h"
 #include "scan/sample_cache.h"
 #include "scan/trajectory.h"
 
@@ -30,68 +31,6 @@ static void close_frame(lmr_frame *frame)
     larmor_array_free(frame->displacement);
     lmr_cached_free(frame->cached);
     lmr_frame_motion_free(frame->motion);
-}
-
-/* The trajectory from the counters; the first time it is said which. */
-static larmor_status make_trajectory(lmr_job *job, const larmor_group *group, const larmor_encoding *encoding,
-                                     const larmor_grid *grid, larmor_samples *samples)
-{
-    const int known = job->found.decided.spokes.decided;
-    LMR_TRY(lmr_make_trajectory(job->facts->dev, group, encoding, grid, samples, &job->found.decided.spokes,
-                                &samples->traj));
-    if (!known) lmr_log(job->events, "trajectory: %s", job->found.decided.spokes.said);
-    return LARMOR_OK;
-}
-
-/* calibration: as of a source. */
-static larmor_status read_samples(lmr_job *job, int index, int calibration, larmor_samples *samples, int *made,
-                                  lmr_cartesian *cartesian)
-{
-    const larmor_grid *grid = &job->facts->grid[index];
-    larmor_group group;
-    larmor_encoding encoding;
-    larmor_status st;
-    int taken;
-    *samples = (larmor_samples){0};
-    LMR_TRY(lmr_sample_cache_take(job, index, calibration, samples, made, cartesian, &taken));
-    if (taken) return LARMOR_OK;
-    LMR_OR(fail, lmr_source_group(job->facts->source, index, &group));
-    LMR_OR(fail, lmr_source_encoding(job->facts->source, group.encoding, &encoding));
-    LMR_OR(fail, lmr_cartesian_samples(job, index, calibration, samples, cartesian));
-    *made = !samples->traj;
-    if (*made) LMR_OR(fail, make_trajectory(job, &group, &encoding, grid, samples));
-    if (*made) LMR_OR(fail, lmr_correct_trajectory(job, index, group.encoding, grid, samples));
-    if (!calibration && cartesian->deviation == 1) /* else they were looked at before they were cropped */
-        LMR_OR(fail, larmor_sample_faults_find(samples->kspace, samples->traj, grid->matrix, &cartesian->faults));
-    LMR_OR(fail, lmr_scale_samples(job, samples->kspace));
-    if (job->facts->whitening) LMR_OR(fail, larmor_whiten(job->facts->whitening, samples->kspace));
-    LMR_OR(fail, lmr_compress(job, samples));
-    return LARMOR_OK;
-fail:
-    larmor_samples_free(samples);
-    return st;
-}
-
-larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples, int *made, lmr_cartesian *cartesian)
-{
-    return read_samples(job, index, 0, samples, made, cartesian);
-}
-
-/* Of what a source is asked for the whole image. */
-static int averages(const lmr_job *job)
-{
-    return job->facts->info.averaged > 0 && !job->facts->info.calibration;
-}
-
-larmor_status lmr_group_average(lmr_job *job, int index, larmor_samples *samples, int *made, lmr_cartesian *cartesian)
-{
-    lmr_scale_begin(job);
-    return read_samples(job, index, averages(job), samples, made, cartesian);
-}
-
-void lmr_samples_release(lmr_job *job, int index, larmor_samples *samples, int made, const lmr_cartesian *cartesian)
-{
-    lmr_sample_cache_keep(job, index, averages(job), samples, made, cartesian);
 }
 
 /* Places of a grid have no density to be found: each counts once. */
@@ -117,8 +56,26 @@ static larmor_status weights_of(lmr_job *job, int index, lmr_frame *frame)
     return LARMOR_OK;
 }
 
-/* All that is known of a group before the images are made; the maps become the job's. */
-static larmor_status open_frame(lmr_job *job, int index, lmr_frame *frame, larmor_recon_report *result)
+static larmor_status look_for_samples(lmr_frame *frame)
+{
+    double size;
+    LMR_TRY(larmor_nrm2(frame->samples.kspace, &size));
+    frame->is_empty = size == 0;
+    return LARMOR_OK;
+}
+
+static larmor_status make_maps(lmr_job *job, int index, const lmr_frame *frame)
+{
+    const lmr_maps_method *method;
+    if (lmr_maps_are_of(job, &frame->group)) return LARMOR_OK;
+    LMR_TRY(lmr_maps_method_for(job, index, &frame->samples, &method));
+    return lmr_make_maps(job, index, &frame->group, &frame->grid, &frame->samples, method, frame->cached);
+}
+
+/* All that is known of a group before the images are made; the maps become the job's. may_be_empty: samples that are
+ * all 0 need no maps. */
+static larmor_status open_frame(lmr_job *job, int index, int may_be_empty, lmr_frame *frame,
+                                larmor_recon_report *result)
 {
     *frame = (lmr_frame){0};
     larmor_samples *samples = &frame->samples;
@@ -131,13 +88,14 @@ static larmor_status open_frame(lmr_job *job, int index, lmr_frame *frame, larmo
     frame->grid = job->facts->grid[index];
     LMR_TRY(lmr_group_samples(job, index, samples, &made, &frame->cartesian));
     LMR_OR(fail, lmr_trajectory_cache_find(job, frame, &frame->cached));
+    if (may_be_empty) LMR_OR(fail, look_for_samples(frame));
+    if (frame->is_empty) return LARMOR_OK;
     result->outside += samples->outside;
     if (job->facts->whitening) frame->cartesian.faults.noisy = 0; /* the noise scan weighs them */
     lmr_sample_faults_join(&frame->cartesian.faults, &result->faults);
     result->made_traj |= made;
     result->ffts = frame->cartesian.on_grid;
-    if (!job->settings->opts.no_maps)
-        LMR_OR(fail, lmr_make_maps(job, index, &frame->group, &frame->grid, samples, frame->cached));
+    if (!job->settings->opts.no_maps) LMR_OR(fail, make_maps(job, index, frame));
     result->maps = job->found.maps.report;
     LMR_OR(fail, lmr_motion_lay_out(job, frame));
     if (!job->facts->basis) LMR_OR(fail, lmr_find_segments(job, &index, 1, samples->traj, &frame->segments));
@@ -231,7 +189,7 @@ larmor_status lmr_group_restore(lmr_job *job, int maps_from, int weights_from)
         larmor_recon_report unused = {0};
         lmr_frame frame;
         if (group[i] < 0) continue;
-        LMR_TRY(open_frame(job, group[i], &frame, &unused));
+        LMR_TRY(open_frame(job, group[i], 0, &frame, &unused));
         const larmor_status st = i ? keep_weights(job, group[i], &frame) : LARMOR_OK;
         close_frame(&frame);
         LMR_TRY(st);
@@ -244,7 +202,7 @@ larmor_status lmr_group_maps(lmr_job *job, int index, larmor_coils_report *repor
     larmor_recon_report opened = {0};
     lmr_frame frame;
     lmr_scale_begin(job);
-    LMR_TRY(open_frame(job, index, &frame, &opened));
+    LMR_TRY(open_frame(job, index, 0, &frame, &opened));
     close_frame(&frame);
     *report = opened.maps;
     return LARMOR_OK;
@@ -257,8 +215,8 @@ static larmor_status open_state(lmr_job *job, int index, int number, lmr_frame *
     return lmr_find_segments(job, &index, 1, frame->samples.traj, &frame->segments);
 }
 
-larmor_status lmr_frames_open(lmr_job *job, const int *index, int count, lmr_frame **frame,
-                              larmor_recon_report *result)
+static larmor_status open_frames(lmr_job *job, const int *index, int count, int may_be_empty, lmr_frame **frame,
+                                 larmor_recon_report *result)
 {
     larmor_status st = LARMOR_OK;
     int opened = 0;
@@ -266,18 +224,24 @@ larmor_status lmr_frames_open(lmr_job *job, const int *index, int count, lmr_fra
     lmr_scale_begin(job);
     LMR_ALLOCATE_ZEROS(*frame, count);
     while (opened < count && !st) {
-        st = open_frame(job, index[opened], &(*frame)[opened], result);
+        st = open_frame(job, index[opened], may_be_empty, &(*frame)[opened], result);
         if (st) break;
         opened++;
-        if (job->settings->opts.motion_fields)
+        if (job->settings->opts.motion_fields && !(*frame)[opened - 1].is_empty)
             st = open_state(job, index[opened - 1], opened - 1, &(*frame)[opened - 1]);
     }
-    if (!st && job->facts->basis && !job->settings->opts.motion_fields)
+    if (!st && job->facts->basis && !job->settings->opts.motion_fields && !frame[0]->is_empty)
         st = lmr_subspace_segments(job, index, count, *frame);
     if (!st) return LARMOR_OK;
     lmr_frames_close(*frame, opened);
     *frame = NULL;
     return st;
+}
+
+larmor_status lmr_frames_open(lmr_job *job, const int *index, int count, lmr_frame **frame,
+                              larmor_recon_report *result)
+{
+    return open_frames(job, index, count, 0, frame, result);
 }
 
 void lmr_frames_close(lmr_frame *frame, int count)
@@ -303,14 +267,24 @@ larmor_status lmr_frames_images(const lmr_job *job, const lmr_frame *frame, int 
     return st;
 }
 
-larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor_array **image,
-                               larmor_recon_report *result)
+static larmor_status image_of_zeros(const lmr_job *job, const lmr_frame *frame, larmor_array **image)
+{
+    const larmor_shape shape = larmor_shape_of(frame->grid.ndim, frame->grid.crop);
+    return larmor_array_create(job->facts->dev, LARMOR_C64, shape, image);
+}
+
+static larmor_status solve_groups(lmr_job *job, const int *index, int count, larmor_array **image,
+                                  larmor_recon_report *result)
 {
     LMR_OWNED(larmor_array) *x = NULL;
     lmr_frame *frame;
     larmor_status st = LARMOR_OK;
     for (int i = 0; i < count; i++) image[i] = NULL;
-    LMR_TRY(lmr_frames_open(job, index, count, &frame, result));
+    LMR_TRY(open_frames(job, index, count, count == 1, &frame, result));
+    if (frame[0].is_empty) {
+        st = image_of_zeros(job, &frame[0], &image[0]);
+        goto done;
+    }
     LMR_OR(done, lmr_enter(job->events, job->found.method.kind == LMR_METHOD_GRID ? "gridding" : "operator"));
     if (job->settings->opts.keep_density) LMR_OR(done, keep_weights(job, index[0], &frame[0]));
     LMR_OR(done, lmr_solve_frames(job, frame, count, &x, result));
@@ -319,5 +293,16 @@ larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor
     st = lmr_frames_images(job, frame, count, x, image);
 done:
     lmr_frames_close(frame, count);
+    return st;
+}
+
+larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor_array **image,
+                               larmor_recon_report *result)
+{
+    lmr_scan_facts own;
+    lmr_shared shared;
+    lmr_hole_begin(job, index, count, &own, &shared);
+    const larmor_status st = solve_groups(job, index, count, image, result);
+    lmr_hole_end(job, &shared);
     return st;
 }

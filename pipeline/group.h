@@ -28,19 +28,6 @@ larmor_status lmr_frames_images(const lmr_job *job, const lmr_frame *frame, int 
  * they are of; -1: none. */
 larmor_status lmr_group_restore(lmr_job *job, int maps_from, int weights_from);
 
-/* The scaled and whitened samples of a group, with a trajectory that was made from the counters where the source
- * has none: then *made is 1. cartesian: how they lie on the grid. */
-larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples, int *made,
-                                lmr_cartesian *cartesian);
-
-/* The same of the whole image that a frame was cut from; of a group that is no frame, its own. */
-larmor_status lmr_group_average(lmr_job *job, int index, larmor_samples *samples, int *made,
-                                lmr_cartesian *cartesian);
-
-/* In place of larmor_samples_free: returns unmodified samples to the cache, from which the next call of
- * lmr_group_samples may get them. */
-void lmr_samples_release(lmr_job *job, int index, larmor_samples *samples, int made, const lmr_cartesian *cartesian);
-
 larmor_status lmr_check_image(const larmor_array *x, const larmor_group *g);
 
 /* The maps of a group become the job's, without its image. report: of the maps. */

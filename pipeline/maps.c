@@ -116,6 +116,38 @@ static void judge_region(const larmor_array *region, larmor_coils_report *report
     report->warning = least < LEAST_SIDE ? LARMOR_MAPS_UNDERSAMPLED : LARMOR_MAPS_TRUSTED;
 }
 
+/* Noise alone, as in a slice of air, has no space of signal: then there are no maps, or they are zero everywhere. */
+static larmor_status espirit_of_signal(lmr_job *job, const larmor_array *region, larmor_shape image,
+                                       const larmor_espirit_opts *opts, larmor_array **maps, larmor_espirit_report *r)
+{
+    larmor_array **eigenvalues = job->settings->opts.keep_eigenvalues ? &job->found.maps.eigenvalues : NULL;
+    double size;
+    const larmor_status st = larmor_espirit(region, image, opts, maps, eigenvalues, r);
+    if (st == LARMOR_ERR_NUMERIC && r->rows > 0) return LARMOR_OK;
+    LMR_TRY(st);
+    LMR_TRY(larmor_nrm2(*maps, &size));
+    if (size > 0) return LARMOR_OK;
+    larmor_array_free(*maps);
+    *maps = NULL;
+    return LARMOR_OK;
+}
+
+/* With further sets that are zero where the scan has several. */
+static larmor_status walsh_in_sets(const lmr_maps_task *t, larmor_array **maps, larmor_coils_report *report)
+{
+    LMR_OWNED(larmor_array) *one = NULL, *first = NULL;
+    const larmor_shape shape = larmor_shape_append(t->image, t->job->facts->coils);
+    LMR_TRY(make_walsh(t, &one, report));
+    if (!t->job->facts->sets) {
+        *maps = larmor_array_ref(one);
+        return LARMOR_OK;
+    }
+    LMR_TRY(
+        larmor_array_create(t->job->facts->dev, LARMOR_C64, larmor_shape_append(shape, t->job->facts->sets), maps));
+    LMR_TRY(lmr_one_of(*maps, 0, &first));
+    return larmor_copy(one, first);
+}
+
 static larmor_status make_espirit(const lmr_maps_task *t, larmor_array **maps, larmor_coils_report *report)
 {
     lmr_job *job = t->job;
@@ -128,8 +160,11 @@ static larmor_status make_espirit(const lmr_maps_task *t, larmor_array **maps, l
     memcpy(opts.fov, found.fov, sizeof opts.fov);
     /* eigenvalues of a region that was solved for are below 1 within the object, too, where data are missing */
     if (!opts.crop) opts.crop = found.cartesian ? LARMOR_CROP_HARD : LARMOR_CROP_NONE;
-    LMR_TRY(larmor_espirit(region, t->image, &opts, maps,
-                           job->settings->opts.keep_eigenvalues ? &job->found.maps.eigenvalues : NULL, &r));
+    LMR_TRY(espirit_of_signal(job, region, t->image, &opts, maps, &r));
+    if (!*maps) {
+        lmr_log(job->events, "coil maps: by Walsh's method, as the calibration region has no signal above its noise");
+        return walsh_in_sets(t, maps, report);
+    }
     report_espirit(job, &found, region, &r);
     judge_region(region, report);
     return LARMOR_OK;
@@ -400,14 +435,14 @@ static larmor_status take_given(lmr_job *job, larmor_shape shape)
 }
 
 static larmor_status find_maps(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
-                               const larmor_samples *samples, lmr_cached *cached)
+                               const larmor_samples *samples, const lmr_maps_method *method, lmr_cached *cached)
 {
     lmr_maps_task task;
     LMR_FREED_BY(larmor_samples_free) larmor_samples own = {0};
     LMR_TRY(lmr_enter(job->events, "coil maps"));
     LMR_TRY(begin_task(job, index, group, grid, samples, &task, &own));
     if (task.samples == samples) task.cached = cached;
-    LMR_TRY(job->facts->maps_method->make(&task, &job->found.maps.array, &job->found.maps.report));
+    LMR_TRY(method->make(&task, &job->found.maps.array, &job->found.maps.report));
     if (job->settings->opts.normalise)
         LMR_TRY(larmor_maps_normalise(job->found.maps.array, job->facts->sets ? job->facts->sets : 1,
                                       job->settings->opts.normalise));
@@ -427,10 +462,10 @@ static larmor_status place_maps(lmr_job *job, int index)
 
 /* From the data, or all one for a single coil. */
 static larmor_status make_own(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
-                              const larmor_samples *samples, lmr_cached *cached)
+                              const larmor_samples *samples, const lmr_maps_method *method, lmr_cached *cached)
 {
     if (job->facts->coils > 1) {
-        LMR_TRY(find_maps(job, index, group, grid, samples, cached));
+        LMR_TRY(find_maps(job, index, group, grid, samples, method, cached));
         return place_maps(job, index);
     }
     LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_C64, larmor_shape_append(lmr_grid_shape(grid), 1),
@@ -483,7 +518,8 @@ static void put_inside(const float complex *given, larmor_shape small, larmor_sh
 
 /* The given maps, on the field of view; on a larger grid they go on with maps from the data. */
 static larmor_status take_given_and_beyond(lmr_job *job, int index, const larmor_group *group,
-                                           const larmor_grid *grid, const larmor_samples *samples, lmr_cached *cached)
+                                           const larmor_grid *grid, const larmor_samples *samples,
+                                           const lmr_maps_method *method, lmr_cached *cached)
 {
     const larmor_shape large = lmr_grid_shape(grid);
     LMR_OWNED(larmor_array) *own = NULL;
@@ -491,7 +527,7 @@ static larmor_status take_given_and_beyond(lmr_job *job, int index, const larmor
     larmor_status st;
     if (!job->facts->maps_method && job->facts->coils > 1) return take_given(job, large);
     if (larmor_shape_equal(large, job->facts->given_image)) return take_given(job, large);
-    LMR_OR(done, make_own(job, index, group, grid, samples, cached));
+    LMR_OR(done, make_own(job, index, group, grid, samples, method, cached));
     job->found.maps.report = (larmor_coils_report){0};
     own = job->found.maps.array;
     job->found.maps.array = NULL;
@@ -508,19 +544,23 @@ done:
     return st;
 }
 
+int lmr_maps_are_of(const lmr_job *job, const larmor_group *group)
+{
+    const lmr_found_maps *maps = &job->found.maps;
+    return maps->array && maps->encoding == group->encoding && maps->slice == group->slice;
+}
+
 /* The maps of this slice: given ones, or from the data. */
 larmor_status lmr_make_maps(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
-                            const larmor_samples *samples, lmr_cached *cached)
+                            const larmor_samples *samples, const lmr_maps_method *method, lmr_cached *cached)
 {
-    if (job->found.maps.array && job->found.maps.encoding == group->encoding && job->found.maps.slice == group->slice)
-        return LARMOR_OK;
     LMR_FREE(job->found.maps.array, job->found.maps.eigenvalues);
     job->found.maps.array = job->found.maps.eigenvalues = NULL;
     job->found.maps.report = (larmor_coils_report){0};
     if (job->facts->given)
-        LMR_TRY(take_given_and_beyond(job, index, group, grid, samples, cached));
+        LMR_TRY(take_given_and_beyond(job, index, group, grid, samples, method, cached));
     else
-        LMR_TRY(make_own(job, index, group, grid, samples, cached));
+        LMR_TRY(make_own(job, index, group, grid, samples, method, cached));
     LMR_TRY(lmr_motion_extend_maps(job, grid));
     job->found.maps.elsewhere = 0;
     job->found.maps.encoding = group->encoding;

@@ -28,14 +28,17 @@ typedef struct lmr_maps_method {
 /* The method of that name, or NULL. */
 const lmr_maps_method *lmr_maps_method_of(const char *name);
 
+/* 1 if the job's maps are those of this group's slice. */
+int lmr_maps_are_of(const lmr_job *job, const larmor_group *group);
+
 /* The job's maps become those of this group's slice: given ones, or all one for a single coil, or from the data.
- * Nothing is done where they are already.
  *
  * index    of the group.
  * samples  the group's, whitened.
+ * method   for maps from the data.
  * cached   with other images (pipeline/cache.h), or NULL. */
 larmor_status lmr_make_maps(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
-                            const larmor_samples *samples, struct lmr_cached *cached);
+                            const larmor_samples *samples, const lmr_maps_method *method, struct lmr_cached *cached);
 
 /* What the data say of the maps to find from them. */
 typedef struct lmr_calibration_survey {

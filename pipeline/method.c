@@ -7,6 +7,7 @@
 
 #include "core/ranks/ranks.h"
 #include "core/status.h"
+#include "scan/cartesian.h"
 
 /* cg is compared as well where tv's image predicts less than this part of what is held out, beyond its noise: of
  * 473 scenes with true maps and maps from the data (scripts/measure/scenes.py, seeds 31 and 32) the misfit of cg was
@@ -94,8 +95,22 @@ void lmr_method_is_linear(lmr_job *job, larmor_method_from from, larmor_recon_re
 {
     lmr_method_take(job, "cg");
     result->method = (larmor_method_choice){.name = "cg", .from = from};
-    if (from == LARMOR_METHOD_FROM_LINEARITY || from == LARMOR_METHOD_FROM_MODEL)
-        job->found.decided.chosen.method = result->method;
+    if (from == LARMOR_METHOD_FROM_MODEL) job->found.decided.chosen.method = result->method;
+}
+
+void lmr_method_is_fft(lmr_job *job, const lmr_frame *frame, larmor_recon_report *result)
+{
+    lmr_method_is_linear(job, LARMOR_METHOD_FROM_LINEARITY, result);
+    job->found.decided.chosen.linear = lmr_weight_conditions_of(job, frame, 1).data;
+}
+
+int lmr_method_is_known_fft(const lmr_job *job, const lmr_frame *frame, const larmor_coverage *coverage)
+{
+    const double linear = job->found.decided.chosen.linear;
+    lmr_job by_cg = *job;
+    lmr_method_take(&by_cg, "cg");
+    return job->facts->automatic && linear > 0 && lmr_weight_conditions_of(job, frame, 1).data >= linear &&
+           lmr_cartesian_is_direct(&by_cg, frame, coverage);
 }
 
 void lmr_method_is_of_one_coil(lmr_job *job, larmor_recon_report *result)

@@ -29,6 +29,11 @@ int lmr_method_acts_in_images(const char *name);
 /* The open method is conjugate gradients, for this reason; a reason that holds for the whole scan is kept. */
 void lmr_method_is_linear(lmr_job *job, larmor_method_from from, larmor_recon_report *result);
 
+/* The same of all of a grid with little noise, of which one FFT of each coil makes the image: later images with as
+ * many samples are known to be such, and others choose a method of their own. */
+void lmr_method_is_fft(lmr_job *job, const lmr_frame *frame, larmor_recon_report *result);
+int lmr_method_is_known_fft(const lmr_job *job, const lmr_frame *frame, const larmor_coverage *coverage);
+
 /* The open method is tv: samples of one coil on a grid predict no others, which leaves nothing to compare. */
 void lmr_method_is_of_one_coil(lmr_job *job, larmor_recon_report *result);
 

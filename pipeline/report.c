@@ -26,20 +26,16 @@ static const char *plural(int64_t count)
 
 /* What readers of files warn of, and recon corrects: it is said where that is not done. */
 enum { OF_GHOSTS, OF_HOLES, CORRECTED };
-static const char *const corrected[CORRECTED] = {
-    [OF_GHOSTS] = "echoes of lines in reverse are",
-    [OF_HOLES] = "k-space has a hole in its centre: no sample",
-};
+static const char *const corrected[CORRECTED] = {"echoes of lines in reverse are", "a hole in its centre: no sample"};
 
 /* The number of the words of `corrected` that the line of this length has; CORRECTED: none. */
 static int find_corrected(const char *line, size_t length)
 {
-    int i = 0;
-    for (; i < CORRECTED; i++) {
+    for (int i = 0; i < CORRECTED; i++) {
         const char *found = strstr(line, corrected[i]);
-        if (found && found < line + length) break;
+        if (found && found < line + length) return i;
     }
-    return i;
+    return CORRECTED;
 }
 
 #define UNFELT_LAMBDA 1e-6 /* given, of the largest eigenvalue: less than the noise of any scan asks for */
@@ -86,17 +82,9 @@ void lmr_report_ghosts(larmor_recon *r)
     report_warnings(&r->events, r->facts.info.warnings, OF_GHOSTS);
 }
 
-void lmr_report_hole(larmor_recon *r, const char *not_filled)
+void lmr_report_holes(larmor_recon *r)
 {
-    if (not_filled) report_warnings(&r->events, r->facts.info.warnings, OF_HOLES);
-    if (not_filled)
-        lmr_log(&r->events, "centre of k-space: the hole of radius %.2g/FOV is not filled, as %s", r->facts.info.hole,
-                not_filled);
-    else
-        lmr_log(&r->events,
-                "centre of k-space: no sample is nearer to k = 0 than %.2g/FOV; tv fills this hole, as the object "
-                "within the field of view determines it",
-                r->facts.info.hole);
+    report_warnings(&r->events, r->facts.info.warnings, OF_HOLES);
 }
 
 void lmr_report_left(larmor_recon *r, const char *gpu, const char *why)
@@ -547,6 +535,7 @@ static void report_choice(larmor_recon *r, const char *name, const larmor_recon_
         [LARMOR_METHOD_FROM_FAILURE] = "no image predicts the samples held out better than zeros do",
         [LARMOR_METHOD_FROM_OPTIONS] = "partial Fourier is by projections",
         [LARMOR_METHOD_FROM_ONE_COIL] = "samples of one coil on the grid predict no others",
+        [LARMOR_METHOD_FROM_HOLE] = "the centre of its k-space has a hole",
         [LARMOR_METHOD_FROM_BINS] = "each bin lacks other readouts",
         [LARMOR_METHOD_FROM_MODEL] = "by a penalty it has more where k-space is not sampled than objects have"};
     const larmor_method_choice *m = &now->method;
@@ -580,6 +569,10 @@ void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_rep
         lmr_warn(&r->events, "%s: %s; %s", name, now->message,
                  now->is_suspect ? "the best of its iterates is taken" : "it is left out");
         if (!now->is_suspect) return;
+    }
+    if (!now->method.name[0]) {
+        lmr_log(&r->events, "%s: all samples are 0, and so is the image", name);
+        return;
     }
     report_image_warnings(r, name, now, before);
     if (now->made_traj && !before)

@@ -7,8 +7,7 @@
 void lmr_report_source(larmor_recon *r);
 void lmr_report_ghosts(larmor_recon *r); /* of a source that is not corrected */
 
-/* That the hole in the centre of k-space is filled; not_filled: why it is not, with the reader's warning, or NULL. */
-void lmr_report_hole(larmor_recon *r, const char *not_filled);
+void lmr_report_holes(larmor_recon *r); /* the reader's warning */
 
 /* The GPU is left for the processor, and why. */
 void lmr_report_left(larmor_recon *r, const char *gpu, const char *why);

@@ -446,7 +446,7 @@ static larmor_status solve_directly(lmr_job *job, lmr_frame *frame, double noise
     if (!open) return LARMOR_OK;
     LMR_TRY(has_little_noise(job, frame, noise, &result->misfit, little));
     if (*little && determines(job, frame, 1, &result->coverage)) {
-        lmr_method_is_linear(job, LARMOR_METHOD_FROM_LINEARITY, result);
+        lmr_method_is_fft(job, frame, result);
         return LARMOR_OK;
     }
     larmor_array_free(*x);
@@ -487,7 +487,10 @@ static larmor_status stay_within(lmr_job *job, lmr_frame *frame, double noise, i
     larmor_array_free(*x);
     *x = NULL;
     *result = *before;
-    lmr_method_is_linear(job, is_folded ? LARMOR_METHOD_FROM_MODEL : LARMOR_METHOD_FROM_LINEARITY, result);
+    if (is_folded)
+        lmr_method_is_linear(job, LARMOR_METHOD_FROM_MODEL, result);
+    else
+        lmr_method_is_fft(job, frame, result);
     return transform(job, frame, noise, x, result);
 }
 
@@ -556,6 +559,8 @@ static larmor_status solve_frames(lmr_job *job, lmr_frame *frames, int count, la
     int little = 0;
     *x = NULL;
     lmr_method_begin(job, result);
+    const int is_fft = count == 1 && !before && lmr_method_is_known_fft(job, frames, &result->coverage);
+    if (is_fft) lmr_method_is_linear(job, LARMOR_METHOD_FROM_LINEARITY, result);
     if (job->facts->automatic && before) {
         result->method = before->report.method;
         lmr_method_take(job, result->method.name);

@@ -84,7 +84,8 @@ larmor_status lmr_weight_keep(lmr_job *job, const lmr_frame *frames, int count, 
                                              .largest = result->largest,
                                              .choice = result->choice,
                                              .encoding = frames[0].group.encoding,
-                                             .method = job->found.decided.chosen.method};
+                                             .method = job->found.decided.chosen.method,
+                                             .linear = job->found.decided.chosen.linear};
     if (job->facts->automatic && !job->found.decided.chosen.method.name[0])
         job->found.decided.chosen.method = result->method;
     return LARMOR_OK;

@@ -230,6 +230,37 @@ static larmor_status survey_centres(const larmor_scan_arrays *given, double radi
     return LARMOR_OK;
 }
 
+/* Holes of single images, where all together have none. */
+static larmor_status check_centres(const larmor_scan_arrays *given, lmr_array_scan *s)
+{
+    const size_t used = strlen(s->info.warnings);
+    const larmor_group *first = NULL;
+    char what[80];
+    double widest = 0;
+    int holes = 0;
+    for (int i = 0; i < given->images; i++) {
+        const larmor_array *traj = given->image[i].traj;
+        double least = INFINITY;
+        int64_t within = 0, unused = 0;
+        if (given->image[i].calibration) return LARMOR_OK; /* which has the centre */
+        if (i && traj == given->image[i - 1].traj) {
+            s->group[i].hole = s->group[i - 1].hole;
+        } else {
+            LMR_TRY(survey_centre(traj, 0, &least, &unused));
+            if (least >= LMR_MIN_HOLE) LMR_TRY(survey_centre(traj, 2 * least, &least, &within));
+            if (lmr_is_hole(least, within, (int)larmor_array_shape(traj).dim[0])) s->group[i].hole = least;
+        }
+        if (!(s->group[i].hole > 0)) continue;
+        if (!holes++) first = &s->group[i];
+        widest = fmax(widest, s->group[i].hole);
+    }
+    if (!holes) return LARMOR_OK;
+    snprintf(what, sizeof what, LMR_NO_SAMPLE_TEXT, widest);
+    snprintf(s->info.warnings + used, sizeof s->info.warnings - used, LMR_HOLES_TEXT "\n", holes, given->images, what,
+             first->slice, first->contrast, first->phase, first->repetition, first->set);
+    return LARMOR_OK;
+}
+
 static larmor_status check_centre(const larmor_scan_arrays *given, lmr_array_scan *s)
 {
     const size_t used = strlen(s->info.warnings);
@@ -238,7 +269,7 @@ static larmor_status check_centre(const larmor_scan_arrays *given, lmr_array_sca
     for (int i = 0; i < given->images; i++)
         if (!given->image[i].traj) return LARMOR_OK; /* made from counters, through the centre */
     LMR_TRY(survey_centres(given, 0, &least, &within));
-    if (least < LMR_MIN_HOLE) return LARMOR_OK;
+    if (least < LMR_MIN_HOLE) return given->images > 1 ? check_centres(given, s) : LARMOR_OK;
     LMR_TRY(survey_centres(given, 2 * least, &least, &within));
     if (!lmr_is_hole(least, within, (int)larmor_array_shape(given->image[0].traj).dim[0])) return LARMOR_OK;
     s->info.hole = least;

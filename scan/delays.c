@@ -7,8 +7,8 @@
 
 #include "core/owned.h"
 #include "core/status.h"
-#include "pipeline/group.h"
 #include "pipeline/report.h"
+#include "scan/sample_cache.h"
 #include "scan/trajectory.h"
 #include "schedule/slab_samples.h"
 

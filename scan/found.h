@@ -30,6 +30,8 @@ typedef struct lmr_weight {
     larmor_choice choice;
     int encoding;
     larmor_method_choice method; /* for all images of the scan; without a name: not chosen yet */
+    double linear; /* samples of an image that is one FFT of each coil, as others of a whole grid with as many are
+                    * whatever the method of the rest; 0: there is none */
 } lmr_weight;
 
 /* Compared before a weight of other images is reused. */

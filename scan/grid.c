@@ -11,9 +11,9 @@
 #include "larmor/maps.h"
 #include "larmor/nlinv.h"
 #include "pipeline/choose_maps.h"
-#include "pipeline/group.h"
 #include "pipeline/maps.h"
 #include "scan/cartesian.h"
+#include "scan/sample_cache.h"
 
 /* ---- what was asked for ---- */
 

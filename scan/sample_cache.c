@@ -1,12 +1,15 @@
-/* One group's samples, kept from one look at them to the next: reading a scan of one large image takes as long as
- * many iterations. SPDX-License-Identifier: Apache-2.0 */
+/* The samples of a group, and those of one group kept from one look at them to the next: reading a scan of one large
+ * image takes as long as many iterations. SPDX-License-Identifier: Apache-2.0 */
 #include "scan/sample_cache.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/sample_faults.h"
 #include "core/status.h"
+#include "scan/cartesian.h"
 #include "scan/compress.h"
+#include "scan/trajectory.h"
 
 enum { ROOM = 8 }; /* times their bytes are free on the device */
 
@@ -121,4 +124,68 @@ void lmr_sample_cache_keep(lmr_job *job, int index, int calibration, larmor_samp
     }
     free(k);
     larmor_samples_free(samples);
+}
+
+/* ---- reading ---- */
+
+/* The trajectory from the counters; the first time it is said which. */
+static larmor_status make_trajectory(lmr_job *job, const larmor_group *group, const larmor_encoding *encoding,
+                                     const larmor_grid *grid, larmor_samples *samples)
+{
+    const int known = job->found.decided.spokes.decided;
+    LMR_TRY(lmr_make_trajectory(job->facts->dev, group, encoding, grid, samples, &job->found.decided.spokes,
+                                &samples->traj));
+    if (!known) lmr_log(job->events, "trajectory: %s", job->found.decided.spokes.said);
+    return LARMOR_OK;
+}
+
+/* calibration: as of a source. */
+static larmor_status read_samples(lmr_job *job, int index, int calibration, larmor_samples *samples, int *made,
+                                  lmr_cartesian *cartesian)
+{
+    const larmor_grid *grid = &job->facts->grid[index];
+    larmor_group group;
+    larmor_encoding encoding;
+    larmor_status st;
+    int taken;
+    *samples = (larmor_samples){0};
+    LMR_TRY(lmr_sample_cache_take(job, index, calibration, samples, made, cartesian, &taken));
+    if (taken) return LARMOR_OK;
+    LMR_OR(fail, lmr_source_group(job->facts->source, index, &group));
+    LMR_OR(fail, lmr_source_encoding(job->facts->source, group.encoding, &encoding));
+    LMR_OR(fail, lmr_cartesian_samples(job, index, calibration, samples, cartesian));
+    *made = !samples->traj;
+    if (*made) LMR_OR(fail, make_trajectory(job, &group, &encoding, grid, samples));
+    if (*made) LMR_OR(fail, lmr_correct_trajectory(job, index, group.encoding, grid, samples));
+    if (!calibration && cartesian->deviation == 1) /* else they were looked at before they were cropped */
+        LMR_OR(fail, larmor_sample_faults_find(samples->kspace, samples->traj, grid->matrix, &cartesian->faults));
+    LMR_OR(fail, lmr_scale_samples(job, samples->kspace));
+    if (job->facts->whitening) LMR_OR(fail, larmor_whiten(job->facts->whitening, samples->kspace));
+    LMR_OR(fail, lmr_compress(job, samples));
+    return LARMOR_OK;
+fail:
+    larmor_samples_free(samples);
+    return st;
+}
+
+larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples, int *made, lmr_cartesian *cartesian)
+{
+    return read_samples(job, index, 0, samples, made, cartesian);
+}
+
+/* Of what a source is asked for the whole image. */
+static int averages(const lmr_job *job)
+{
+    return job->facts->info.averaged > 0 && !job->facts->info.calibration;
+}
+
+larmor_status lmr_group_average(lmr_job *job, int index, larmor_samples *samples, int *made, lmr_cartesian *cartesian)
+{
+    lmr_scale_begin(job);
+    return read_samples(job, index, averages(job), samples, made, cartesian);
+}
+
+void lmr_samples_release(lmr_job *job, int index, larmor_samples *samples, int made, const lmr_cartesian *cartesian)
+{
+    lmr_sample_cache_keep(job, index, averages(job), samples, made, cartesian);
 }

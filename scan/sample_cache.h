@@ -1,4 +1,5 @@
-/* Samples that are looked at before the first image and are wanted again. SPDX-License-Identifier: Apache-2.0 */
+/* The samples of images, of which those that are looked at before the first image are wanted again.
+ * SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 #include "scan/job.h"
@@ -18,3 +19,16 @@ void lmr_sample_cache_keep(lmr_job *job, int index, int calibration, larmor_samp
 int64_t lmr_sample_cache_bytes(const lmr_job *job);
 
 void lmr_sample_cache_clear(lmr_caches *caches);
+
+/* The scaled and whitened samples of a group, with a trajectory that was made from the counters where the source
+ * has none: then *made is 1. cartesian: how they lie on the grid. */
+larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples, int *made,
+                                lmr_cartesian *cartesian);
+
+/* The same of the whole image that a frame was cut from; of a group that is no frame, its own. */
+larmor_status lmr_group_average(lmr_job *job, int index, larmor_samples *samples, int *made,
+                                lmr_cartesian *cartesian);
+
+/* In place of larmor_samples_free: returns unmodified samples to the cache, from which the next call of
+ * lmr_group_samples may get them. */
+void lmr_samples_release(lmr_job *job, int index, larmor_samples *samples, int made, const lmr_cartesian *cartesian);

@@ -154,6 +154,7 @@ enum { ASKED = 8, MOST_SERIES = 64 }; /* readouts of a series, and series of whi
 typedef struct content {
     int64_t samples;
     double energy; /* of a readout */
+    int has_hole;
 } content;
 
 static larmor_status look(const lmr_job *job, const lmr_series *list, int series, content *c)
@@ -164,7 +165,7 @@ static larmor_status look(const lmr_job *job, const lmr_series *list, int series
     double size;
     larmor_group group;
     LMR_TRY(lmr_source_group(job->facts->source, index, &group));
-    *c = (content){.samples = group.total};
+    *c = (content){.samples = group.total, .has_hole = group.hole > 0};
     const int64_t count = group.readouts < ASKED ? group.readouts : ASKED;
     for (int64_t i = 0; i < count; i++) readout[i] = i * group.readouts / count;
     /* What is wrong with an image is said where it is made. */
@@ -177,13 +178,17 @@ static larmor_status look(const lmr_job *job, const lmr_series *list, int series
     return LARMOR_OK;
 }
 
-/* Of the series that have about as many samples as the longest one. */
+static int is_whole_of(const content *c, int64_t most)
+{
+    return (double)c->samples >= LEAST_SAMPLES * (double)most && !c->has_hole;
+}
+
+/* Of the series that have about as many samples as the longest one; -1: there is none. */
 static int strongest(const content *c, int count, int64_t most)
 {
     int best = -1;
     for (int i = 0; i < count; i++)
-        if ((double)c[i].samples >= LEAST_SAMPLES * (double)most && (best < 0 || c[i].energy > c[best].energy))
-            best = i;
+        if (is_whole_of(&c[i], most) && (best < 0 || c[i].energy > c[best].energy)) best = i;
     return best;
 }
 
@@ -199,6 +204,7 @@ larmor_status lmr_series_lead(const lmr_job *job, lmr_series *list)
         if (c[i].samples > most) most = c[i].samples;
     }
     const int best = strongest(c, count, most);
+    if (best < 0) return LARMOR_OK;
     const double least = LEAST_ENERGY * c[best].energy;
     const int is_weak = c[0].energy < least;
     for (int i = 0; i < count; i++) {
@@ -206,12 +212,16 @@ larmor_status lmr_series_lead(const lmr_job *job, lmr_series *list)
         if (!list->is_weak) LMR_ALLOCATE_ZEROS(list->is_weak, list->series);
         list->is_weak[(int)((int64_t)i * list->series / count)] = 1;
     }
-    if (!is_weak && (double)c[0].samples >= LEAST_SAMPLES * (double)most) return LARMOR_OK;
+    if (!is_weak && is_whole_of(&c[0], most)) return LARMOR_OK;
     list->lead = (int)((int64_t)best * list->series / count);
     if (is_weak)
         lmr_log(job->events,
                 "image %d of %d decides what suits all: the first one has %.2g of the energy of its readouts",
                 list->lead + 1, list->series, c[0].energy / c[best].energy);
+    else if (c[0].has_hole)
+        lmr_log(job->events,
+                "image %d of %d decides what suits all: k-space of the first one has a hole in its centre",
+                list->lead + 1, list->series);
     else
         lmr_log(job->events, "image %d of %d decides what suits all: the first one has %lld of its %lld samples",
                 list->lead + 1, list->series, (long long)c[0].samples, (long long)c[best].samples);

@@ -3,9 +3,9 @@
 
 #include "core/owned.h"
 #include "core/status.h"
-#include "pipeline/group.h"
 #include "pipeline/report.h"
 #include "scan/cartesian.h"
+#include "scan/sample_cache.h"
 #include "schedule/slab_samples.h"
 
 enum {

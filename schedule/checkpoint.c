@@ -19,7 +19,7 @@
 #define SAVE_INTERVAL_OVER_DURATION 9. /* times as long as saving took until it is done again: a tenth of the time */
 
 /* Of what follows, so that no other version reads it. The number tells the order of bytes, too. */
-enum { FORMAT = 0x10009 };
+enum { FORMAT = 0x1000a };
 
 enum { MOST_STEPS = 1000000000 }; /* of a solver, as of larmor_recon_opts */
 
@@ -92,6 +92,7 @@ static larmor_status weight_of(lmr_archive *a, lmr_weight *w)
     LMR_TRY(lmr_archive_number(a, &w->scale));
     LMR_TRY(lmr_archive_number(a, &w->taken));
     LMR_TRY(lmr_archive_number(a, &w->largest));
+    LMR_TRY(lmr_archive_number(a, &w->linear));
     LMR_TRY(choice_of(a, &w->choice));
     LMR_TRY(method_of(a, &w->method));
     return lmr_archive_integer(a, &w->encoding, 0, INT_MAX);

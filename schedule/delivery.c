@@ -66,7 +66,7 @@ static int is_next(const lmr_devices *d, int series)
 static int same_weight(const lmr_weight *a, const lmr_weight *b)
 {
     return a->weight == b->weight && a->noise == b->noise && a->unit == b->unit && a->data == b->data &&
-           a->scale == b->scale && a->largest == b->largest && a->encoding == b->encoding &&
+           a->scale == b->scale && a->largest == b->largest && a->encoding == b->encoding && a->linear == b->linear &&
            !strcmp(a->method.name, b->method.name);
 }
 

@@ -414,6 +414,7 @@ larmor_status lmr_prepare(larmor_recon *r)
     if (r->facts.basis) LMR_TRY(choose_for_basis(r));
     LMR_TRY(lmr_series_gather(&r->job, &r->settings.only, &r->list));
     LMR_TRY(lmr_series_lead(&r->job, &r->list));
+    r->facts.lead = lmr_lead_group(&r->list);
     LMR_TRY(lmr_ghosts_find(r));
     if (!lmr_source_is_corrected(r->facts.source)) lmr_report_ghosts(r);
     r->caches.keep_samples = !r->settings.opts.memory;

@@ -59,6 +59,7 @@ typedef struct app_option {
     const char *choices; /* of a text: "auto|off" */
     app_choice choice;   /* of a text, instead of choices; of files they are suffixes, said and not checked */
     const char *no_file; /* of APP_READ_FILE: "auto|none", values that name no file; those that end in : with more */
+    const char *file_if; /* of a text that may hold the name of a file: what stands in it then */
     int (*reads)(const char *text); /* of a text with a form of its own: 1 if this has it */
     const char *expected;           /* that form in words, e.g. "auto or a number >= 0" */
     double low, high;               /* bounds of numbers, both included, which all have */

@@ -44,12 +44,13 @@ static app_option options[] = {
     SETTING(iters, .letter = 'i', .heading = "The solution"),
     SETTING(tol),
     SETTING(reg),
-    SETTING(constraint),
+    SETTING(constraint, .file_if = "support"),
     OPTION(
         APP_TEXT, prior, 0, "prior", "PLUGIN",
         "a denoiser in the place of a penalty: a plugin, ./plugin.so or ./plugin.so:ARGUMENT, whose code runs with "
         "your rights, or one of larmor's, tv or wavelet; only on the command line",
-        .reads = recon_is_prior, .expected = "the path of a plugin, ./NAME.so, or the name of a penalty"),
+        .file_if = "/", .reads = recon_is_prior,
+        .expected = "the path of a plugin, ./NAME.so, or the name of a penalty"),
     SETTING(prior_method),
     SETTING(prior_sigma),
     SETTING(joint),

@@ -12,11 +12,6 @@ static const char *const of_server[] = {"device",  "threads",          "memory",
                                         "plan",    "checkpoint-every", "window", "magnitude", "config",
                                         "out-dir", "bids-dir",         "via"};
 
-/* Options whose text may name a file, and what stands in it then. */
-static const struct {
-    const char *option, *with;
-} of_files[] = {{"prior", "/"}, {"constraint", "support"}};
-
 void parameters_begin(parameters *p)
 {
     app_defaults(&cmd_recon, &p->settings);
@@ -56,8 +51,7 @@ static int is_of_server(const app_option *o)
 
 static int names_file(const app_option *o, const char *value)
 {
-    for (size_t i = 0; i < sizeof of_files / sizeof *of_files; i++)
-        if (!strcmp(o->name, of_files[i].option) && strstr(value, of_files[i].with)) return 1;
+    if (o->file_if && strstr(value, o->file_if)) return 1;
     return o->type == APP_READ_FILE && !app_is_word(o, value);
 }
 

@@ -174,6 +174,7 @@ typedef struct larmor_group { /* readouts that make one image (or one volume) */
     int64_t readouts, samples; /* samples: of a readout, the largest after discards */
     int64_t total;             /* samples of all readouts together */
     int regular;               /* 1: all readouts have the same number of samples */
+    double hole; /* radius as of larmor_raw_info, of this image where other ones together have none; else 0 */
 } larmor_group;
 
 /* What is in the file, in one of its encodings, and in one of its groups, both counted from 0.

@@ -101,9 +101,9 @@ typedef struct larmor_espirit_report {
  * opts         may be NULL.
  * maps         [image..., coils], with 2 sets [image..., coils, 2]; dtype of region.
  * eigenvalues  may be NULL: [image..., sets], complex, dtype of region.
- * report       may be NULL.
+ * report       may be NULL; of a region that is zero, or noise alone, it has its rows, and else zeros.
  * Errors       LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for a region that is too small for windows of
- *              2 samples, zero or not finite; LARMOR_ERR_MEMORY.
+ *              2 samples, zero, not finite or noise alone; LARMOR_ERR_MEMORY.
  * Source       Uecker et al., Magn. Reson. Med. 71, 990 (2014); the smooth step: Iyer, Ong, Lustig, ISMRM Workshop on
  *              Data Sampling and Image Reconstruction (2016). */
 LARMOR_API larmor_status larmor_espirit(const larmor_array *region, larmor_shape image,

@@ -80,13 +80,11 @@ static larmor_status open_input(const char *path, unsigned can, input *in)
 /* ---- answers, which may be anything ---- */
 
 /* Elements in the order of the array, where the file has them in that of C. */
-static larmor_status reorder(const lmr_reader_array *a, void **host)
+static larmor_status order(const lmr_reader_array *a, const void *host, void **ordered)
 {
-    void *ordered = lmr_new(a->bytes, 1);
-    if (!ordered) return LMR_NO_MEMORY();
-    lmr_reverse_axes(a->axes, a->dim, larmor_dtype_size((larmor_dtype)a->dtype), *host, ordered);
-    free(*host);
-    *host = ordered;
+    *ordered = lmr_new(a->bytes, 1);
+    if (!*ordered) return LMR_NO_MEMORY();
+    lmr_reverse_axes(a->axes, a->dim, larmor_dtype_size((larmor_dtype)a->dtype), host, *ordered);
     return LARMOR_OK;
 }
 
@@ -98,10 +96,11 @@ static larmor_status upload_from_file(input *in, const lmr_reader_array *a, larm
     if (a->at < 0 || a->bytes > size || a->at > size - a->bytes) return lmr_reader_lies(in->reader);
     const larmor_dtype dtype = (larmor_dtype)a->dtype;
     LMR_HEAP void *host = lmr_new(a->bytes, 1);
+    LMR_HEAP void *ordered = NULL;
     if (!host) return LMR_NO_MEMORY();
     LMR_TRY(lmr_source_read(&in->source, a->at, host, (size_t)a->bytes));
-    if (a->last_fastest) LMR_TRY(reorder(a, &host));
-    return larmor_array_upload(dev, dtype, shape, dtype, host, x);
+    if (a->last_fastest) LMR_TRY(order(a, host, &ordered));
+    return larmor_array_upload(dev, dtype, shape, dtype, ordered ? ordered : host, x);
 }
 
 /* ---- pieces: elements that are in an HDF5 file as they are, with checksums or without ---- */
@@ -163,7 +162,9 @@ static larmor_status read_described(input *in, larmor_device *dev, lmr_reader_ar
     if (a.in_file == LMR_IN_PIECES) return upload_pieces(in, &a, shape, dev, x);
     if (!memory || bytes != a.bytes) return lmr_reader_lies(in->reader);
     const larmor_dtype dtype = (larmor_dtype)a.dtype;
-    return larmor_array_upload(dev, dtype, shape, dtype, memory, x);
+    LMR_HEAP void *ordered = NULL;
+    if (a.last_fastest) LMR_TRY(order(&a, memory, &ordered));
+    return larmor_array_upload(dev, dtype, shape, dtype, ordered ? ordered : memory, x);
 }
 
 static larmor_status read_array(input *in, larmor_device *dev, larmor_array **x)

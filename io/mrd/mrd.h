@@ -66,6 +66,7 @@ struct larmor_raw {
     unsigned joined[LMR_MRD_MAX_ENCODINGS]; /* bits: counters that make no separate images */
     int64_t *order;                         /* imaging readouts, sorted by group and within a group as in the file */
     int64_t *first_in_order;                /* [groups + 1] */
+    int has_hole; /* 1: all images together have none of the samples around the centre of k-space */
     larmor_group *group;
     lmr_mrd_wave *wave; /* [waves] blocks of waveforms, */
     int64_t waves;

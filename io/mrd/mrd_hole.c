@@ -1,8 +1,8 @@
 /* A centre of k-space without samples: readouts that begin after a dead time, or lines that are missing there.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/hole.h"
 #include "core/owned.h"
@@ -85,6 +85,7 @@ static larmor_status check_stored(larmor_raw *raw, int encoding)
     LMR_TRY(find_hole(&c, NULL, raw->info.acquisitions, &hole));
     if (hole == 0) return LARMOR_OK;
     raw->info.hole = fmax(raw->info.hole, hole);
+    raw->has_hole = 1;
     lmr_mrd_warn(raw, LMR_HOLE_TEXT, hole);
     return LARMOR_OK;
 }
@@ -125,6 +126,7 @@ static larmor_status check_counters(larmor_raw *raw, int encoding, int axis)
 {
     int gap[2];
     LMR_TRY(find_gap(raw, encoding, axis, NULL, raw->info.acquisitions, gap));
+    raw->has_hole |= gap[1] > 0;
     if (gap[1])
         lmr_mrd_warn(
             raw,
@@ -149,44 +151,63 @@ larmor_status lmr_mrd_check_centre(larmor_raw *raw, int encoding, int lines)
 
 /* ---- images that lack what others have ---- */
 
-static larmor_status has_hole(const larmor_raw *raw, int group, int lines, int *has)
+/* hole: as of find_hole; gap: 1 where lines or partitions around the centre are missing. */
+static larmor_status look_at_image(const larmor_raw *raw, int group, int lines, double *hole, int *gap)
 {
     const int64_t first = raw->first_in_order[group], count = raw->first_in_order[group + 1] - first;
     const int64_t *list = raw->order + first;
     const int encoding = raw->group[group].encoding;
-    int gap[2] = {0, 0};
-    double hole = 0;
+    int lack[2] = {0, 0};
+    *hole = 0;
     if (raw->traj_of[encoding].dims) {
         const centre c = centre_of(raw, encoding);
-        LMR_TRY(find_hole(&c, list, count, &hole));
+        LMR_TRY(find_hole(&c, list, count, hole));
     }
-    if (lines) LMR_TRY(find_gap(raw, encoding, 1, list, count, gap));
-    if (!gap[1] && counts_partitions(raw, encoding, lines)) LMR_TRY(find_gap(raw, encoding, 2, list, count, gap));
-    *has = hole > 0 || gap[1] > 0;
+    if (lines) LMR_TRY(find_gap(raw, encoding, 1, list, count, lack));
+    if (!lack[1] && counts_partitions(raw, encoding, lines)) LMR_TRY(find_gap(raw, encoding, 2, list, count, lack));
+    *gap = lack[1] > 0;
     return LARMOR_OK;
+}
+
+typedef struct images { /* that have a hole */
+    int count, first;
+    double widest;
+} images;
+
+static void add_image(images *holes, int group, double radius)
+{
+    if (!holes->count++) holes->first = group;
+    holes->widest = fmax(holes->widest, radius);
+}
+
+static void warn_of_images(larmor_raw *raw, const images *holes, const char *what)
+{
+    const larmor_group *g = &raw->group[holes->first];
+    if (holes->count)
+        lmr_mrd_warn(raw, LMR_HOLES_TEXT, holes->count, raw->info.groups, what, g->slice, g->contrast, g->phase,
+                     g->repetition, g->set);
 }
 
 larmor_status lmr_mrd_check_centres(larmor_raw *raw)
 {
-    int holes = 0, first = -1, has;
-    if (raw->info.groups < 2 || raw->info.calibration /* which has the centre */ ||
-        strstr(raw->info.warnings, "a hole in its centre"))
-        return LARMOR_OK;
+    images holes = {.count = 0}, gaps = {.count = 0};
+    char what[80];
+    if (raw->info.groups < 2 || raw->info.calibration /* which has the centre */ || raw->has_hole) return LARMOR_OK;
     for (int g = 0; g < raw->info.groups; g++) {
         const int encoding = raw->group[g].encoding;
-        const lmr_mrd_traj *t = &raw->traj_of[encoding];
-        LMR_TRY(has_hole(
-            raw, g, !t->dims && lmr_mrd_made_from_counters(raw->header.encoding[encoding].space.trajectory), &has));
-        if (!has) continue;
-        holes++;
-        if (first < 0) first = g;
+        const int lines = !raw->traj_of[encoding].dims &&
+                          lmr_mrd_made_from_counters(raw->header.encoding[encoding].space.trajectory);
+        double hole;
+        int gap;
+        LMR_TRY(look_at_image(raw, g, lines, &hole, &gap));
+        raw->group[g].hole = hole;
+        if (hole > 0)
+            add_image(&holes, g, hole);
+        else if (gap)
+            add_image(&gaps, g, 0);
     }
-    if (!holes) return LARMOR_OK;
-    const larmor_group *g = &raw->group[first];
-    lmr_mrd_warn(
-        raw,
-        "k-space of %d of %d images has a hole in its centre, the first of them slice %d of contrast %d, phase "
-        "%d, repetition %d, set %d: large and uniform parts of the object may be missing or wrong there.",
-        holes, raw->info.groups, g->slice, g->contrast, g->phase, g->repetition, g->set);
+    snprintf(what, sizeof what, LMR_NO_SAMPLE_TEXT, holes.widest);
+    warn_of_images(raw, &holes, what);
+    warn_of_images(raw, &gaps, "lines or partitions are missing");
     return LARMOR_OK;
 }

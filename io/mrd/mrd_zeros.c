@@ -1,7 +1,9 @@
 /* Samples that are exactly 0 in all coils, at the ends of readouts or in all of them: files pad readouts with
  * zeros to a common length, and write zeros where nothing was acquired. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <stdlib.h>
 
+#include "core/owned.h"
 #include "io/mrd/mrd.h"
 
 #define CHANCE                                                                                                       \
@@ -75,17 +77,54 @@ static larmor_status least_run(const larmor_raw *raw, int *least)
     return LARMOR_OK;
 }
 
+/* ---- slices of zeros ---- */
+
+enum { SLICES = 65536 /* that a counter has */, OF_IMAGES = LMR_IMAGING | LMR_CALIBRATION };
+#define MIN_DISTANCE_MM 1e-3 /* of slices at places of their own */
+
+typedef struct slices {
+    char *has_signal;   /* [encodings, SLICES] */
+    const float *place; /* of a readout with signal */
+} slices;
+
+static size_t slice_of(const lmr_mrd_head *h)
+{
+    return (size_t)h->encoding * SLICES + h->counter[LMR_SLICE];
+}
+
+static larmor_status find_signal(const larmor_raw *raw, slices *s)
+{
+    LMR_ALLOCATE_ZEROS(s->has_signal, raw->info.encodings * SLICES);
+    for (int64_t i = 0; i < raw->info.acquisitions; i++) {
+        if (!(raw->readout[i].use & OF_IMAGES) || is_empty(raw, i)) continue;
+        s->has_signal[slice_of(&raw->head[i])] = 1;
+        s->place = raw->head[i].position;
+    }
+    return LARMOR_OK;
+}
+
+/* 1 if readout i is of a slice, at a place of its own, that was acquired and has zeros alone. */
+static int is_of_zeros(const larmor_raw *raw, int64_t i, const slices *s)
+{
+    const lmr_mrd_head *h = &raw->head[i];
+    double away = 0;
+    for (int d = 0; d < 3 && s->place; d++) away = fmax(away, fabs((double)h->position[d] - (double)s->place[d]));
+    return raw->readout[i].use & OF_IMAGES && !s->has_signal[slice_of(h)] && away > MIN_DISTANCE_MM;
+}
+
 typedef struct left_out {
-    int64_t empty, samples, readouts;
+    int64_t empty, samples, readouts, of_zeros;
 } left_out;
 
 /* The noise scan stays where it is empty as a whole, which is judged elsewhere. */
-static void leave_out(larmor_raw *raw, int64_t i, int least, left_out *out)
+static void leave_out(larmor_raw *raw, int64_t i, int least, const slices *s, left_out *out)
 {
     lmr_mrd_head *h = &raw->head[i];
     lmr_mrd_readout *r = &raw->readout[i];
     if (is_empty(raw, i)) {
         if (r->use == LMR_NOISE || lmr_head_kept(h) < least) return;
+        out->of_zeros += is_of_zeros(raw, i, s);
+        if (is_of_zeros(raw, i, s)) return;
         r->use = 0;
         out->empty++;
         return;
@@ -105,8 +144,11 @@ larmor_status lmr_mrd_leave_out_zeros(larmor_raw *raw)
     for (int64_t i = 0; i < raw->info.acquisitions && !any; i++) any = has_zeros(&raw->readout[i]);
     if (!any) return LARMOR_OK;
     LMR_TRY(least_run(raw, &least));
+    slices s = {.has_signal = NULL};
+    LMR_TRY(find_signal(raw, &s));
     for (int64_t i = 0; i < raw->info.acquisitions; i++)
-        if (has_zeros(&raw->readout[i])) leave_out(raw, i, least, &out);
+        if (has_zeros(&raw->readout[i])) leave_out(raw, i, least, &s, &out);
+    free(s.has_signal);
     if (out.samples)
         lmr_mrd_warn(raw,
                      "%lld samples at the ends of %lld readouts are exactly 0 in all coils: they are taken for not "
@@ -115,5 +157,8 @@ larmor_status lmr_mrd_leave_out_zeros(larmor_raw *raw)
     if (out.empty)
         lmr_mrd_warn(raw, "%lld readouts are exactly 0 in all coils: they are taken for not acquired.",
                      (long long)out.empty);
+    if (out.of_zeros)
+        lmr_mrd_warn(raw, "%lld readouts, all those of their slices, are exactly 0 in all coils: so are the images.",
+                     (long long)out.of_zeros);
     return LARMOR_OK;
 }

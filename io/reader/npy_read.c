@@ -11,16 +11,18 @@
 #define MAX_HEADER 65536
 #define MAX_AXES LMR_READER_AXES
 
+/* Masks of single bytes become numbers. */
 static const struct {
     const char *name;
     larmor_dtype dtype;
-} types[] = {
-    {"<f4", LARMOR_F32}, {"<f8", LARMOR_F64}, {"<c8", LARMOR_C64}, {"<c16", LARMOR_C128}, {"<i8", LARMOR_I64}};
+    int is_byte;
+} types[] = {{"<f4", LARMOR_F32, 0}, {"<f8", LARMOR_F64, 0}, {"<c8", LARMOR_C64, 0}, {"<c16", LARMOR_C128, 0},
+             {"<i8", LARMOR_I64, 0}, {"|b1", LARMOR_F32, 1}, {"|u1", LARMOR_F32, 1}};
 #define TYPES (sizeof types / sizeof types[0])
 
 typedef struct npy {
     larmor_dtype dtype;
-    int fortran, axes;
+    int is_byte, fortran, axes;
     int64_t dim[MAX_AXES]; /* NumPy's axis 0 first */
     int64_t data, bytes;   /* where and how many */
 } npy;
@@ -76,9 +78,11 @@ static larmor_status parse_dictionary(const lmr_source *source, const char *dict
                           !strncmp(descr, types[t].name, strlen(types[t].name))))
         t++;
     if (t == TYPES)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: type '%.*s'; '<f4', '<f8', '<c8', '<c16' or '<i8' expected.",
-                        source->path, quote && quote - descr < 16 ? (int)(quote - descr) : 0, descr);
+        return LMR_FAIL(LARMOR_ERR_FORMAT,
+                        "%s: type '%.*s'; '<f4', '<f8', '<c8', '<c16', '<i8', '|b1' or '|u1' expected.", source->path,
+                        quote && quote - descr < 16 ? (int)(quote - descr) : 0, descr);
     file->dtype = types[t].dtype;
+    file->is_byte = types[t].is_byte;
     if (order && !strncmp(order, "True", 4))
         file->fortran = 1;
     else if (!order || strncmp(order, "False", 5))
@@ -88,7 +92,7 @@ static larmor_status parse_dictionary(const lmr_source *source, const char *dict
 
 static larmor_status check_size(const lmr_source *source, npy *file)
 {
-    file->bytes = lmr_element_bytes(file->dtype);
+    file->bytes = file->is_byte ? 1 : lmr_element_bytes(file->dtype);
     for (int d = 0; d < file->axes; d++)
         if (!lmr_mul(file->bytes, file->dim[d], &file->bytes))
             return damaged(source, "NumPy header: the product of the shape passes 2^63");
@@ -116,15 +120,32 @@ static larmor_status read_header(const lmr_source *source, npy *file)
     return check_size(source, file);
 }
 
+static larmor_status read_bytes(const lmr_input *input, const npy *file, lmr_reader_array *array)
+{
+    enum { AT_ONCE = 4096 };
+    unsigned char byte[AT_ONCE];
+    void *room;
+    array->bytes = file->bytes * lmr_element_bytes(file->dtype);
+    LMR_TRY(input->room(input->user, array->bytes, &room));
+    float *value = room;
+    for (int64_t i = 0; i < file->bytes; i += AT_ONCE) {
+        const int64_t count = file->bytes - i < AT_ONCE ? file->bytes - i : AT_ONCE;
+        LMR_TRY(lmr_source_read(&input->source, file->data + i, byte, (size_t)count));
+        for (int64_t b = 0; b < count; b++) value[i + b] = byte[b];
+    }
+    return LARMOR_OK;
+}
+
 static larmor_status read_array(const lmr_input *input, lmr_reader_array *array)
 {
     npy file;
     LMR_TRY(read_header(&input->source, &file));
     *array = (lmr_reader_array){.dtype = (int)file.dtype, .axes = file.axes, .bytes = file.bytes};
-    array->in_file = LMR_IN_ONE;
-    array->at = file.data;
     array->last_fastest = !file.fortran && file.axes > 1;
     for (int d = 0; d < file.axes; d++) array->dim[d] = file.dim[d];
+    if (file.is_byte) return read_bytes(input, &file, array);
+    array->in_file = LMR_IN_ONE;
+    array->at = file.data;
     return LARMOR_OK;
 }
 

@@ -96,7 +96,7 @@ typedef struct lmr_reader_array {
     int64_t dim[LMR_READER_AXES]; /* in the order of the array that is made, whose dim[0] is the fastest */
     int64_t bytes;
     int32_t in_file;      /* where the file has the elements, an lmr_reader_where */
-    int32_t last_fastest; /* 1: the file has them with the last dimension fastest; of LMR_IN_ONE alone */
+    int32_t last_fastest; /* 1: the file has them with the last dimension fastest; not of pieces */
     int64_t at;
     int32_t stored,
         checksums; /* of pieces: F32 for an array of C64 without imaginary parts, else dtype; 1: with checksums */

@@ -451,7 +451,9 @@ larmor_status larmor_espirit(const larmor_array *region, larmor_shape image, con
     LMR_OWNED(larmor_array) *mixing = NULL, *out = NULL, *values = NULL;
     larmor_shape shape = larmor_shape_append(image, s.all);
     if (s.sets > 1) shape = larmor_shape_append(shape, s.sets);
-    LMR_TRY(find_space(&f, region, &o, &mixing, &judged.signal));
+    const larmor_status st = find_space(&f, region, &o, &mixing, &judged.signal);
+    if (report) report->rows = product(s.kernel) * s.coils;
+    LMR_TRY(st);
     LMR_TRY(finder_create(&f, o.fov));
     for (int64_t z = 0; z < s.grid[2]; z++) LMR_TRY(find_plane(&f, z));
     judge(&f, &o, &judged);

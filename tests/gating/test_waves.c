@@ -534,8 +534,7 @@ IN_FOLDER(bins_are_one_series_only_where_no_method_is_named_all_of_them_are_ther
     OWNED(larmor_source) *bins = bins_of(&s);
     OWNED(larmor_array) *maps = NULL;
     larmor_image_meta meta;
-    const int64_t matrix[3] = {0};
-    assert_ok(larmor_simulation_maps(s.made, matrix, &maps, &meta));
+    assert_ok(larmor_simulation_maps(s.made, (int64_t[3]){0}, &maps, &meta));
     OWNED(larmor_recon) *named = recon_of(bins, maps), *small = open_recon(bins, maps, 2 << 20), *some = NULL;
     assert_int_equal(larmor_recon_series(named), 9);
     assert_int_equal(larmor_recon_series(small), 9);
@@ -552,14 +551,13 @@ IN_FOLDER(bins_are_one_series_only_where_no_method_is_named_all_of_them_are_ther
 IN_FOLDER(where_all_bins_do_not_fit_those_of_each_state_of_the_breath_are_a_series)
 {
     static const subject u = {"golden", {16, 16, 1}, 20, 14, 66, 36, LARMOR_WAVEFORMS_TRIGGERS};
-    const int64_t matrix[3] = {0};
     OWNED(scan) s = scan_of(&u);
     OWNED(larmor_source) *bins = bins_of(&s);
     OWNED(larmor_array) *maps = NULL;
     larmor_image_meta meta;
     larmor_recon_plan plan;
     int before = 1, split = 0;
-    assert_ok(larmor_simulation_maps(s.made, matrix, &maps, &meta));
+    assert_ok(larmor_simulation_maps(s.made, (int64_t[3]){0}, &maps, &meta));
     for (int64_t memory = 16 << 20; before < 9; memory -= memory / 8) {
         OWNED(larmor_recon) *recon = open_recon(bins, maps, memory);
         const int series = larmor_recon_series(recon);
@@ -594,8 +592,7 @@ TEST(states_are_those_of_an_object_that_has_them_and_their_mean_is_the_object)
     assert_refused(larmor_simulation_states(beating, 0, 0, &truth), LARMOR_ERR_ARG,
                    "simulation: got 0 bins of the heart and 0 of the breath, expected 1 to 65535");
     assert_ok(larmor_simulation_states(beating, 4, 0, &truth));
-    assert_int_equal(truth.count,
-                     4); /* sin^2: the first and the last quarter are alike, and so are the middle ones */
+    assert_int_equal(truth.count, 4); /* sin^2: the outer quarters are alike, and so are the middle ones */
     assert_true(difference(truth.image[0].data, truth.image[3].data) < .01);
     assert_true(difference(truth.image[1].data, truth.image[2].data) < .01);
     assert_true(difference(truth.image[0].data, truth.image[1].data) > .03);

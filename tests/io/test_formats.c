@@ -83,6 +83,22 @@ static int64_t in_c_order(larmor_shape shape, int64_t i)
     return place;
 }
 
+IN_FOLDER(npy_of_bool_and_uint8_are_numbers)
+{
+    static const char *const descr[] = {"|b1", "|u1"};
+    static const unsigned char value[] = {0, 1, 1, 0, 0, 255};
+    for (int t = 0; t < 2; t++) {
+        OWNED(larmor_array) *x = NULL;
+        put_c_order(in_folder("m.npy"), descr[t], 1, LARMOR_SHAPE(2, 3), value);
+        assert_ok(larmor_image_read(in_folder("m.npy"), dev, &x));
+        assert_int_equal(larmor_array_dtype(x), LARMOR_F32);
+        assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(2, 3)));
+        float *own = values_of(x);
+        for (int64_t i = 0; i < 6; i++) assert_true(own[i] == value[in_c_order(LARMOR_SHAPE(2, 3), i)]);
+        free(own);
+    }
+}
+
 /* numpy.array_equal of numpy.asfortranarray(x) and numpy.ascontiguousarray(x) is true, and so it is here. */
 IN_FOLDER(npy_in_c_order_is_the_array_that_numpy_loads)
 {

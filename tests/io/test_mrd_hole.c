@@ -83,9 +83,11 @@ WITH_SCAN(missing_lines_of_the_centre_are_a_hole)
 WITH_SCAN(a_hole_of_one_image_is_said_where_others_have_none)
 {
     static const space plane = {{64, 32, 1}, {64, 32, 1}, {192, 192, 5}, {192, 192, 5}, "cartesian", ""};
-    static const char said[] =
-        "k-space of 1 of 2 images has a hole in its centre, the first of them slice 0 of contrast "
-        "0, phase 0, repetition 1, set 0: ";
+    static const char *const said[] = {
+        "k-space of 1 of 2 images has a hole in its centre: no sample is nearer to k = 0 than 2/FOV, the first of "
+        "them slice 0 of contrast 0, phase 0, repetition 1, set 0: large and",
+        "k-space of 1 of 2 images has a hole in its centre: lines or partitions are missing, the first of them slice "
+        "0 of contrast 0, phase 0, repetition 1, set 0: large and"};
     for (int way = 0; way < 4; way++) {
         const int lines = way >= 2, is_missing = way % 2;
         scan *s = lines ? empty_scan(&plane) : center_out(2, 0);
@@ -111,7 +113,12 @@ WITH_SCAN(a_hole_of_one_image_is_said_where_others_have_none)
         OWNED(larmor_raw) *raw = opened_with(NULL);
         const char *found = strstr(larmor_raw_describe(raw).warnings, "a hole in its centre");
         assert_int_equal(found != NULL, is_missing);
-        if (is_missing) assert_non_null(strstr(larmor_raw_describe(raw).warnings, said));
+        if (is_missing) assert_non_null(strstr(larmor_raw_describe(raw).warnings, said[lines]));
+        for (int g = 0; g < 2; g++) {
+            larmor_group group;
+            assert_ok(larmor_raw_group(raw, g, &group));
+            assert_at_most(fabs(group.hole - 2 * (g && is_missing && !lines)), 1e-5);
+        }
         free_scan(s);
     }
 }

@@ -75,6 +75,27 @@ WITH_SCAN(readouts_of_zeros_are_not_acquired)
     assert_true(kspace(&x)[2 * SAMPLES * 2] == 4); /* the fourth readout is the third of these */
 }
 
+/* All spokes of slice 1 are zeros, and one of slice 0. */
+WITH_SCAN(a_slice_of_zeros_at_a_place_of_its_own_is_an_image)
+{
+    for (int apart = 0; apart < 2; apart++) {
+        OWNED(scan) *s = radial_scan(2 * SPOKES, COILS);
+        for (int i = SPOKES; i < 2 * SPOKES; i++) {
+            set_zero(s, i, 0, SAMPLES);
+            s->r[i].head.idx.slice = 1;
+            s->r[i].head.position[2] = apart ? 5 : 0;
+        }
+        set_zero(s, 2, 0, SAMPLES);
+        write_scan(s);
+        OWNED(larmor_raw) *raw = opened_with(NULL);
+        const larmor_raw_info info = larmor_raw_describe(raw);
+        assert_int_equal(info.groups, 1 + apart);
+        assert_non_null(strstr(info.warnings, apart ? "1 readouts are exactly 0" : "9 readouts are exactly 0"));
+        assert_true(apart == (strstr(info.warnings, "8 readouts, all those of their slices, are exactly 0 in all "
+                                                    "coils: so are the images.\n") != NULL));
+    }
+}
+
 /* Every third sample is 0, as of weak signal that was rounded to integers. */
 WITH_SCAN(zeros_among_rounded_samples_are_values)
 {

@@ -241,3 +241,52 @@ TEST(a_second_set_of_maps_is_made_for_an_object_that_folds_and_not_for_a_fault)
     assert_noted(fault, "coil maps: one set after all");
     assert_null(strstr(fault.text, "2 sets"));
 }
+
+/* The error of a slice that lacks every second line, or arm, alone or beside a whole one. */
+static double error_of_lossy_slice(const scene *c, int beside)
+{
+    OWNED(scan) s = scan_of_scene(c, 0);
+    scene lossy = *c;
+    lossy.traj.acceleration[0] = lossy.traj.acceleration[0] ? 2 : 0;
+    lossy.traj.undersampling = lossy.traj.acceleration[0] ? 0 : 2;
+    scan other = scan_of_scene(&lossy, 0);
+    s.arrays.images = 1 + beside;
+    if (beside) {
+        s.image[1] = other.image[0];
+        s.image[1].meta.slice = 1;
+        s.image[1].meta.position_mm[2] = 5;
+    } else {
+        const larmor_readouts whole = s.image[0];
+        s.image[0] = other.image[0];
+        other.image[0] = whole;
+    }
+    const larmor_recon_opts opts = OPTS(.delays = LARMOR_DELAYS_OFF);
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
+    OWNED(larmor_recon_result) result;
+    OWNED(larmor_array) *shaded;
+    for (int i = 0; i < beside; i++) {
+        OWNED(larmor_recon_result) first;
+        assert_ok(larmor_recon_run(recon, i, &first));
+    }
+    assert_ok(larmor_recon_run(recon, beside, &result));
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(MATRIX, MATRIX), &shaded));
+    assert_ok(larmor_root_sum_of_squares(s.maps, shaded));
+    assert_ok(larmor_mul(s.truth, 0, shaded));
+    assert_ok(larmor_abs(shaded, shaded));
+    assert_ok(larmor_abs(result.image[0].data, result.image[0].data));
+    const double error = difference(result.image[0].data, shaded);
+    if (beside) other.arrays.images = 0;
+    free_scan(&other);
+    return error;
+}
+
+TEST(a_slice_that_lost_pieces_is_as_good_beside_whole_ones_as_alone)
+{
+    static const scene scenes[] = {{"cartesian", "texture", {.acceleration = {1}}, 1e-4, NULL, 0},
+                                   {"spiral", "shepp-logan", {.undersampling = 1}, 2e-4, NULL, 0}};
+    for (int i = 0; i < 2; i++) {
+        const double alone = error_of_lossy_slice(&scenes[i], 0), beside = error_of_lossy_slice(&scenes[i], 1);
+        print_message("%s: %.4f alone, %.4f beside a whole slice\n", scenes[i].trajectory, alone, beside);
+        assert_at_most(beside, 1.1 * alone);
+    }
+}

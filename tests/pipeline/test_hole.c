@@ -120,6 +120,54 @@ TEST(a_centre_that_is_sampled_has_no_hole)
     assert_noted(n, "method from the data");
 }
 
+/* Steps of a weight that is raised begin the image anew. */
+static int take_line(void *user, const larmor_event *e)
+{
+    return e->kind == LARMOR_EVENT_STEP ? 0 : take_note(user, e);
+}
+
+/* Two images, of which the one with the hole is slice or repetition number `at`; the error of that one. */
+static double error_beside_whole(int slices, int at, notes *n)
+{
+    scan whole = half_spokes(COILS, 0), s = half_spokes(COILS, 2);
+    const int other = 1 - at;
+    s.arrays.images = 2;
+    if (at) s.image[1] = s.image[0];
+    s.image[other] = whole.image[0];
+    whole.arrays.images = 0;
+    for (int i = 0; i < 2; i++) {
+        s.image[i].meta.slice = slices ? i : 0;
+        s.image[i].meta.repetition = slices ? 0 : i;
+        s.image[i].meta.position_mm[2] = slices ? 5. * i : 0;
+    }
+    *n = (notes){.text = ""};
+    const larmor_recon_opts opts = OPTS(.listener = take_line, .user = n, .delays = LARMOR_DELAYS_OFF);
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
+    double error = 0;
+    for (int i = 0; i < 2; i++) {
+        OWNED(larmor_recon_result) result;
+        assert_ok(larmor_recon_run(recon, i, &result));
+        if (i == at) error = magnitude_error(result.image[0].data, &s, COILS);
+    }
+    free_scan(&s);
+    free_scan(&whole);
+    return error;
+}
+
+TEST(a_hole_of_one_image_is_filled_beside_others_without)
+{
+    notes n;
+    const double alone = error_with(COILS, 2, OPTS(), &n);
+    for (int slices = 0; slices < 2; slices++)
+        for (int at = 0; at < 2; at++) {
+            const double error = error_beside_whole(slices, at, &n);
+            print_message("%s %d: error %.4f, alone %.4f\n", slices ? "slice" : "repetition", at, error, alone);
+            assert_true(error < 1.15 * alone);
+            assert_noted(n, filled);
+            assert_null(strstr(n.text, "W:"));
+        }
+}
+
 /* Half-spokes in all directions of a volume, evenly along a spiral on the sphere. */
 static scan half_spokes_of_a_volume(double first)
 {
