@@ -14,8 +14,8 @@
  * (docs/records/maps.md, "What auto chooses"). */
 static const double min_folded_part = 0.2;
 
-/* Calibration regions below this side give no better maps by ESPIRiT; those of lines on a grid are not solved for. */
-static const int64_t least_side = 10, least_side_of_lines = 8;
+/* Calibration regions below this side give no better maps by ESPIRiT. */
+static const int64_t least_side = 8;
 
 /* Several sets of maps are for the methods whose parts know what to do with them. */
 static int takes_sets(const lmr_job *job)
@@ -63,7 +63,8 @@ static larmor_status expect_room(const larmor_recon *r, const larmor_group *grou
                     (long long)(limit / 1000000), r->settings.opts.memory ? "allowed" : "free");
 }
 
-static larmor_status look_at_lead(larmor_recon *r, int at_region, lmr_calibration_survey *survey)
+/* volumes: 1 to look at the region of volumes on a grid, too. */
+static larmor_status look_at_lead(larmor_recon *r, int volumes, lmr_calibration_survey *survey)
 {
     lmr_job *job = &r->job;
     const int index = lmr_lead_group(&r->list);
@@ -75,15 +76,16 @@ static larmor_status look_at_lead(larmor_recon *r, int at_region, lmr_calibratio
     LMR_TRY(lmr_source_group(job->facts->source, index, &group));
     LMR_TRY(expect_room(r, &group, &job->facts->grid[index], "espirit"));
     LMR_TRY(lmr_group_average(job, index, &samples, &made, &cartesian));
+    const int at_region = volumes || job->facts->grid[index].ndim < 3 || !cartesian.on_grid;
     const larmor_status st = lmr_maps_look(job, index, &group, &job->facts->grid[index], &samples, at_region, survey);
     lmr_samples_release(job, index, &samples, made, &cartesian);
     return st;
 }
 
 /* What is wrong with the data is said where their image is made. */
-static larmor_status look(larmor_recon *r, int at_region, lmr_calibration_survey *survey)
+static larmor_status look(larmor_recon *r, int volumes, lmr_calibration_survey *survey)
 {
-    const larmor_status st = look_at_lead(r, at_region, survey);
+    const larmor_status st = look_at_lead(r, volumes, survey);
     if (!st || st == LARMOR_STOPPED) return st;
     lmr_log(&r->events, "coil maps: not looked at before: %s", larmor_last_error());
     *survey = (lmr_calibration_survey){.side = 0};
@@ -92,7 +94,7 @@ static larmor_status look(larmor_recon *r, int at_region, lmr_calibration_survey
 
 static int folds(const lmr_calibration_survey *survey)
 {
-    return survey->cartesian && survey->folded > min_folded_part;
+    return survey->folded > min_folded_part;
 }
 
 /* As many as the image that decides asks for. Grids of samples that are on none are enlarged instead, so that nothing
@@ -110,30 +112,19 @@ static int can_take_two(const larmor_recon *r)
     return takes_sets(&r->job) && r->facts.precondition <= 0 && r->settings.opts.map_sets != 1 && !r->facts.given;
 }
 
-/* 1 if the header says that readouts are spokes: nothing is known to be better than Walsh's method then. */
-static larmor_status has_spokes(const larmor_recon *r, int *spokes)
-{
-    larmor_group group;
-    larmor_encoding encoding;
-    LMR_TRY(lmr_source_group(r->facts.source, lmr_lead_group(&r->list), &group));
-    LMR_TRY(lmr_source_encoding(r->facts.source, group.encoding, &encoding));
-    *spokes = !strcmp(encoding.trajectory, "radial") || !strcmp(encoding.trajectory, "goldenangle");
-    return LARMOR_OK;
-}
-
 /* 1 if images of the centre of k-space alias, so that maps from it would: radial aliasing is
  * spread out and has little effect on the maps. */
 static int centre_aliases(const larmor_recon *r, const lmr_calibration_survey *survey)
 {
     const int ndim = r->facts.grid[lmr_lead_group(&r->list)].ndim;
-    if (survey->straight || (survey->cartesian && survey->side >= least_side_of_lines)) return 0;
+    if (survey->straight || (survey->cartesian && survey->side >= least_side)) return 0;
     return lmr_maps_alias(ndim, survey->aliasing);
 }
 
 /* 1 if so few lines follow each other around the centre, for want of those between, that maps from them err. */
 static int lacks_lines(const lmr_calibration_survey *survey)
 {
-    return survey->cartesian && survey->gaps && survey->side > 0 && survey->side < least_side_of_lines;
+    return survey->cartesian && survey->gaps && survey->side > 0 && survey->side < least_side;
 }
 
 /* Maps from all of the data, if there is memory for that. survey: NULL where a hole in the centre asks for them. */
@@ -164,30 +155,24 @@ static larmor_status take_inversion(larmor_recon *r, const lmr_calibration_surve
 }
 
 /* By what was measured over simulated scans (docs/records/maps.md): nonlinear inversion where images of the centre
- * alias; ESPIRiT in 2D where lines are missing, between others or beyond a short block of them, or the object folds,
- * and for readouts that are neither spokes nor lines; else Walsh's method, which is as good and quicker. */
+ * alias; ESPIRiT off the grid, and in 2D where lines are missing, between others or beyond a short block of them, or
+ * the object folds; else Walsh's method, which is as good and quicker. */
 static larmor_status choose_by_data(larmor_recon *r)
 {
     lmr_job *job = &r->job;
     lmr_calibration_survey survey;
-    int spokes;
     r->facts.maps_method = lmr_maps_method_of("walsh");
     if (!r->list.groups || job->facts->grid[lmr_lead_group(&r->list)].apart[2]) return LARMOR_OK;
     if (lmr_hole_in_maps(r)) return take_inversion(r, NULL);
-    LMR_TRY(has_spokes(r, &spokes));
-    if (spokes) return LARMOR_OK;
-    const int solid = job->facts->grid[lmr_lead_group(&r->list)].ndim > 2;
-    LMR_TRY(look(r, !solid, &survey));
+    LMR_TRY(look(r, 0, &survey));
     if (centre_aliases(r, &survey) || lacks_lines(&survey)) return take_inversion(r, &survey);
-    if (solid || survey.side < (survey.cartesian ? least_side_of_lines : least_side)) return LARMOR_OK;
+    if (survey.side < least_side) return LARMOR_OK;
     const int two = folds(&survey) && can_take_two(r);
-    const int few = survey.gaps || survey.block;
-    const int wanted = survey.cartesian ? two || few : !survey.straight && survey.folded <= min_folded_part;
-    if (!wanted) return LARMOR_OK;
+    if (survey.cartesian && !two && !survey.gaps && !survey.block) return LARMOR_OK;
     r->facts.maps_method = lmr_maps_method_of("espirit");
     if (two) return take_folded(r, &survey);
     lmr_log(&r->events, "coil maps: by ESPIRiT, as %s",
-            survey.cartesian ? "lines are missing" : "readouts are neither spokes nor lines");
+            survey.cartesian ? "lines are missing" : "readouts are off the grid");
     return LARMOR_OK;
 }
 

@@ -89,34 +89,28 @@ static void report_espirit(lmr_job *job, const larmor_region_report *region, con
 /* There is a warning of maps from a region that is smaller along an axis. */
 enum { LEAST_SIDE = 10, USUAL_SIDE = 24 };
 
-static int64_t least_side(const larmor_array *region)
+/* The shortest of the region's sides; one that is all of the image's k-space along its axis is no shorter than usual. */
+static int64_t least_side(const larmor_array *region, const lmr_maps_task *t)
 {
     const larmor_shape shape = larmor_array_shape(region);
-    int64_t least = shape.dim[0];
-    for (int d = 1; d + 1 < shape.ndim; d++)
-        if (shape.dim[d] < least) least = shape.dim[d];
+    int64_t least = INT64_MAX;
+    for (int d = 0; d < t->image.ndim; d++) {
+        int64_t side = shape.dim[d];
+        if ((double)side >= (double)t->image.dim[d] * t->encoded[d] - 1.5 && side < USUAL_SIDE) side = USUAL_SIDE;
+        if (side < least) least = side;
+    }
     return least;
 }
 
-/* 1 if an axis of the region is below the usual side, though the image's k-space is longer. */
-static int is_block(const larmor_array *region, const lmr_maps_task *t)
+static void judge_region(const larmor_array *region, const lmr_maps_task *t, larmor_coils_report *report)
 {
-    const larmor_shape shape = larmor_array_shape(region);
-    int block = 0;
-    for (int d = 0; d < t->image.ndim; d++)
-        block |= shape.dim[d] < USUAL_SIDE && (double)shape.dim[d] < (double)t->image.dim[d] * t->encoded[d] - 0.5;
-    return block;
-}
-
-static void judge_region(const larmor_array *region, larmor_coils_report *report)
-{
-    const int64_t least = least_side(region);
+    const int64_t least = least_side(region, t);
     report->sampled = fmin(1, (double)least / USUAL_SIDE);
     report->dominance = 1;
     report->warning = least < LEAST_SIDE ? LARMOR_MAPS_UNDERSAMPLED : LARMOR_MAPS_TRUSTED;
 }
 
-static larmor_status make_espirit(const lmr_maps_task *t, larmor_array **maps, larmor_coils_report *report)
+static larmor_status maps_of_region(const lmr_maps_task *t, larmor_array **maps, larmor_coils_report *report)
 {
     lmr_job *job = t->job;
     const larmor_region_opts region_of = region_opts(job, t->encoded);
@@ -131,8 +125,18 @@ static larmor_status make_espirit(const lmr_maps_task *t, larmor_array **maps, l
     LMR_TRY(larmor_espirit(region, t->image, &opts, maps,
                            job->settings->opts.keep_eigenvalues ? &job->found.maps.eigenvalues : NULL, &r));
     report_espirit(job, &found, region, &r);
-    judge_region(region, report);
+    judge_region(region, t, report);
     return LARMOR_OK;
+}
+
+/* Images that were not looked at when the method was chosen may have a region of noise alone. */
+static larmor_status make_espirit(const lmr_maps_task *t, larmor_array **maps, larmor_coils_report *report)
+{
+    const int chosen = !strcmp(t->job->settings->opts.maps_method, "auto") && !t->job->facts->sets;
+    const larmor_status st = maps_of_region(t, maps, report);
+    if (st != LARMOR_ERR_NUMERIC || !chosen) return st;
+    lmr_log(t->job->events, "coil maps: by Walsh's method after all: %s", larmor_last_error());
+    return make_walsh(t, maps, report);
 }
 
 static larmor_status espirit_bytes(const lmr_job *job, const larmor_problem *p, int64_t *bytes)
@@ -341,10 +345,10 @@ larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, 
         if (st == LARMOR_ERR_NUMERIC) st = LARMOR_OK;
     }
     if (!st && region) {
-        survey->side = least_side(region);
+        survey->side = least_side(region, &task);
         survey->cartesian = found.cartesian;
-        survey->block = found.cartesian && !job->settings->opts.calibration && is_block(region, &task);
-        st = find_folded(&task, region, &found, &survey->folded);
+        survey->block = found.cartesian && !job->settings->opts.calibration && survey->side < USUAL_SIDE;
+        if (found.cartesian) st = find_folded(&task, region, &found, &survey->folded);
     }
     larmor_array_free(region);
     larmor_samples_free(&own);
