@@ -89,7 +89,8 @@ static void report_espirit(lmr_job *job, const larmor_region_report *region, con
 /* There is a warning of maps from a region that is smaller along an axis. */
 enum { LEAST_SIDE = 10, USUAL_SIDE = 24 };
 
-/* The shortest of the region's sides; one that is all of the image's k-space along its axis is no shorter than usual. */
+/* The shortest of the region's sides; one that is all of the image's k-space along its axis is as good as a usual
+ * one. */
 static int64_t least_side(const larmor_array *region, const lmr_maps_task *t)
 {
     const larmor_shape shape = larmor_array_shape(region);

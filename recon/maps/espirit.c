@@ -14,7 +14,7 @@
 #include "recon/maps/region.h"
 #include "recon/maps/walsh.h"
 
-/* Samples, 6 as BART's ecalib has. In 3D 5 give maps as good in a third of the time (docs/records/maps.md, "Spokes"). */
+/* Samples, 6 as BART's ecalib has; in 3D 5 give maps as good in a third of the time (docs/records/maps.md). */
 enum { DEFAULT_KERNEL = 6, DEFAULT_KERNEL_3D = 5, LEAST_KERNEL = 2 };
 
 /* The eigenvalue problem of the windows takes memory by the square and time by the third power of its rows. */

@@ -83,8 +83,7 @@ TEST(before_there_is_an_iterate_a_stop_leaves_nothing)
     static const char *const stages[] = {"samples", "coil maps", "density", "operator", "choosing lambda"};
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
         notes n = {.text = "", .stop_at = stages[i]};
-        const larmor_recon_opts opts =
-            OPTS(.weighted = 1, .maps_method = "walsh", .listener = take_note, .user = &n);
+        const larmor_recon_opts opts = OPTS(.weighted = 1, .maps_method = "walsh", .listener = take_note, .user = &n);
         OWNED(larmor_recon) *recon = recon_of(&s, &opts);
         OWNED(larmor_recon_result) result;
         assert_refused(larmor_recon_run(recon, 0, &result), LARMOR_STOPPED, stages[i]);
