@@ -63,8 +63,7 @@ static larmor_status expect_room(const larmor_recon *r, const larmor_group *grou
                     (long long)(limit / 1000000), r->settings.opts.memory ? "allowed" : "free");
 }
 
-/* volumes: 1 to look at the region of volumes on a grid, too. */
-static larmor_status look_at_lead(larmor_recon *r, int volumes, lmr_calibration_survey *survey)
+static larmor_status look_at_lead(larmor_recon *r, int at_region, lmr_calibration_survey *survey)
 {
     lmr_job *job = &r->job;
     const int index = lmr_lead_group(&r->list);
@@ -76,16 +75,15 @@ static larmor_status look_at_lead(larmor_recon *r, int volumes, lmr_calibration_
     LMR_TRY(lmr_source_group(job->facts->source, index, &group));
     LMR_TRY(expect_room(r, &group, &job->facts->grid[index], "espirit"));
     LMR_TRY(lmr_group_average(job, index, &samples, &made, &cartesian));
-    const int at_region = volumes || job->facts->grid[index].ndim < 3 || !cartesian.on_grid;
     const larmor_status st = lmr_maps_look(job, index, &group, &job->facts->grid[index], &samples, at_region, survey);
     lmr_samples_release(job, index, &samples, made, &cartesian);
     return st;
 }
 
 /* What is wrong with the data is said where their image is made. */
-static larmor_status look(larmor_recon *r, int volumes, lmr_calibration_survey *survey)
+static larmor_status look(larmor_recon *r, int at_region, lmr_calibration_survey *survey)
 {
-    const larmor_status st = look_at_lead(r, volumes, survey);
+    const larmor_status st = look_at_lead(r, at_region, survey);
     if (!st || st == LARMOR_STOPPED) return st;
     lmr_log(&r->events, "coil maps: not looked at before: %s", larmor_last_error());
     *survey = (lmr_calibration_survey){.side = 0};
@@ -110,6 +108,17 @@ static larmor_status take_folded(larmor_recon *r, const lmr_calibration_survey *
 static int can_take_two(const larmor_recon *r)
 {
     return takes_sets(&r->job) && r->facts.precondition <= 0 && r->settings.opts.map_sets != 1 && !r->facts.given;
+}
+
+/* 1 if the header says that readouts are spokes. */
+static larmor_status has_spokes(const larmor_recon *r, int *spokes)
+{
+    larmor_group group;
+    larmor_encoding encoding;
+    LMR_TRY(lmr_source_group(r->facts.source, lmr_lead_group(&r->list), &group));
+    LMR_TRY(lmr_source_encoding(r->facts.source, group.encoding, &encoding));
+    *spokes = !strcmp(encoding.trajectory, "radial") || !strcmp(encoding.trajectory, "goldenangle");
+    return LARMOR_OK;
 }
 
 /* 1 if images of the centre of k-space alias, so that maps from it would: radial aliasing is
@@ -155,16 +164,21 @@ static larmor_status take_inversion(larmor_recon *r, const lmr_calibration_surve
 }
 
 /* By what was measured over simulated scans (docs/records/maps.md): nonlinear inversion where images of the centre
- * alias; ESPIRiT off the grid, and in 2D where lines are missing, between others or beyond a short block of them, or
- * the object folds; else Walsh's method, which is as good and quicker. */
+ * alias; ESPIRiT in 2D off the grid, and where lines are missing, between others or beyond a short block of them, or
+ * the object folds; else Walsh's method, which is as good and quicker. It is that of volumes, too, which in slabs are
+ * to be as they are as a whole. */
 static larmor_status choose_by_data(larmor_recon *r)
 {
     lmr_job *job = &r->job;
     lmr_calibration_survey survey;
+    int spokes;
     r->facts.maps_method = lmr_maps_method_of("walsh");
     if (!r->list.groups || job->facts->grid[lmr_lead_group(&r->list)].apart[2]) return LARMOR_OK;
     if (lmr_hole_in_maps(r)) return take_inversion(r, NULL);
-    LMR_TRY(look(r, 0, &survey));
+    LMR_TRY(has_spokes(r, &spokes));
+    const int solid = job->facts->grid[lmr_lead_group(&r->list)].ndim > 2;
+    if (solid && spokes) return LARMOR_OK;
+    LMR_TRY(look(r, !solid, &survey));
     if (centre_aliases(r, &survey) || lacks_lines(&survey)) return take_inversion(r, &survey);
     if (survey.side < least_side) return LARMOR_OK;
     const int two = folds(&survey) && can_take_two(r);

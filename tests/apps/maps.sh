@@ -54,9 +54,6 @@ done
 expect 0 phantom -o noise.h5 --traj golden --matrix 24 --coils 2 --undersampling 4 --noise 0.05 --seed 3 -q
 expect 0 recon noise.h5 -o image.npy --force
 grep -q "^coil maps: by Walsh's method after all: espirit: the calibration region is noise alone" err || fail "auto: $(cat err)"
-expect 0 phantom -o stars.h5 --traj stars --matrix 24,24,8 --coils 4 --snr 30 -q
-expect 0 recon stars.h5 -o image.npy --method cg --iters 2 --force
-grep -q '^coil maps: by ESPIRiT, as readouts are off the grid$' err || fail "auto: $(cat err)"
 expect 0 recon few.h5 -o image.npy --force
 grep -q '^coil maps: by nonlinear inversion, as the centre of k-space is undersampled: ' err || fail "auto: $(cat err)"
 
