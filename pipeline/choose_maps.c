@@ -14,8 +14,8 @@
  * (docs/records/maps.md, "What auto chooses"). */
 static const double min_folded_part = 0.2;
 
-/* Calibration regions below this side give no better maps by ESPIRiT; those of lines on a grid are not solved for. */
-static const int64_t least_side = 10, least_side_of_lines = 8;
+/* Calibration regions below this side give no better maps by ESPIRiT. */
+static const int64_t least_side = 8;
 
 /* Several sets of maps are for the methods whose parts know what to do with them. */
 static int takes_sets(const lmr_job *job)
@@ -105,7 +105,7 @@ static larmor_status look(const chooser *c, int at_region, lmr_calibration_surve
 
 static int folds(const lmr_calibration_survey *survey)
 {
-    return survey->cartesian && survey->folded > min_folded_part;
+    return survey->folded > min_folded_part;
 }
 
 /* As many as the image that decides asks for. Grids of samples that are on none are enlarged instead, so that nothing
@@ -123,7 +123,7 @@ static int can_take_two(const lmr_job *job)
            !job->facts->given;
 }
 
-/* 1 if the header says that readouts are spokes: nothing is known to be better than Walsh's method then. */
+/* 1 if the header says that readouts are spokes. */
 static larmor_status has_spokes(const chooser *c, int *spokes)
 {
     larmor_encoding encoding;
@@ -136,14 +136,14 @@ static larmor_status has_spokes(const chooser *c, int *spokes)
  * spread out and has little effect on the maps. */
 static int centre_aliases(const chooser *c, const lmr_calibration_survey *survey)
 {
-    if (survey->straight || (survey->cartesian && survey->side >= least_side_of_lines)) return 0;
+    if (survey->straight || (survey->cartesian && survey->side >= least_side)) return 0;
     return lmr_maps_alias(c->grid->ndim, survey->aliasing);
 }
 
 /* 1 if so few lines follow each other around the centre, for want of those between, that maps from them err. */
 static int lacks_lines(const lmr_calibration_survey *survey)
 {
-    return survey->cartesian && survey->gaps && survey->side > 0 && survey->side < least_side_of_lines;
+    return survey->cartesian && survey->gaps && survey->side > 0 && survey->side < least_side;
 }
 
 /* Maps from all of the data, if there is memory for that. survey: NULL where a hole in the centre asks for them. */
@@ -168,9 +168,9 @@ static void take_inversion(const chooser *c, const lmr_calibration_survey *surve
 }
 
 /* By what was measured over simulated scans (docs/records/maps.md): nonlinear inversion where images of the centre
- * alias; ESPIRiT in 2D where lines are missing, between others or beyond a short block of them, or the object folds,
- * and for readouts that are neither spokes nor lines; else Walsh's method, which is as good and quicker. folded: the
- * part of the object for which two sets of maps are wanted, or 0. */
+ * alias; ESPIRiT in 2D off the grid, and where lines are missing, between others or beyond a short block of them, or
+ * the object folds; else Walsh's method, which is as good and quicker. It is that of volumes, too, which in slabs are
+ * to be as they are as a whole. folded: the part of the object for which two sets of maps are wanted, or 0. */
 static larmor_status choose_by_data(const chooser *c, const lmr_maps_method **method, double *folded)
 {
     lmr_calibration_survey survey;
@@ -183,24 +183,22 @@ static larmor_status choose_by_data(const chooser *c, const lmr_maps_method **me
         return LARMOR_OK;
     }
     LMR_TRY(has_spokes(c, &spokes));
-    if (spokes) return LARMOR_OK;
     const int solid = c->grid->ndim > 2;
+    if (solid && spokes) return LARMOR_OK;
     LMR_TRY(look(c, !solid, &survey));
     if (centre_aliases(c, &survey) || lacks_lines(&survey)) {
         take_inversion(c, &survey, method);
         return LARMOR_OK;
     }
-    if (solid || survey.side < (survey.cartesian ? least_side_of_lines : least_side)) return LARMOR_OK;
+    if (solid || survey.side < least_side) return LARMOR_OK;
     const int two = folds(&survey) && can_take_two(c->job);
-    const int few = survey.gaps || survey.block;
-    const int wanted = survey.cartesian ? two || few : !survey.straight && survey.folded <= min_folded_part;
-    if (!wanted) return LARMOR_OK;
+    if (survey.cartesian && !two && !survey.gaps && !survey.block) return LARMOR_OK;
     *method = lmr_maps_method_of("espirit");
     if (two)
         *folded = survey.folded;
     else
         lmr_log(c->job->events, "coil maps: by ESPIRiT, as %s",
-                survey.cartesian ? "lines are missing" : "readouts are neither spokes nor lines");
+                survey.cartesian ? "lines are missing" : "readouts are off the grid");
     return LARMOR_OK;
 }
 

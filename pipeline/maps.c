@@ -89,28 +89,23 @@ static void report_espirit(lmr_job *job, const larmor_region_report *region, con
 /* There is a warning of maps from a region that is smaller along an axis. */
 enum { LEAST_SIDE = 10, USUAL_SIDE = 24 };
 
-static int64_t least_side(const larmor_array *region)
+/* The shortest of the region's sides; one that is all of the image's k-space along its axis is as good as a usual
+ * one. */
+static int64_t least_side(const larmor_array *region, const lmr_maps_task *t)
 {
     const larmor_shape shape = larmor_array_shape(region);
-    int64_t least = shape.dim[0];
-    for (int d = 1; d + 1 < shape.ndim; d++)
-        if (shape.dim[d] < least) least = shape.dim[d];
+    int64_t least = INT64_MAX;
+    for (int d = 0; d < t->image.ndim; d++) {
+        int64_t side = shape.dim[d];
+        if ((double)side >= (double)t->image.dim[d] * t->encoded[d] - 1.5 && side < USUAL_SIDE) side = USUAL_SIDE;
+        if (side < least) least = side;
+    }
     return least;
 }
 
-/* 1 if an axis of the region is below the usual side, though the image's k-space is longer. */
-static int is_block(const larmor_array *region, const lmr_maps_task *t)
+static void judge_region(const larmor_array *region, const lmr_maps_task *t, larmor_coils_report *report)
 {
-    const larmor_shape shape = larmor_array_shape(region);
-    int block = 0;
-    for (int d = 0; d < t->image.ndim; d++)
-        block |= shape.dim[d] < USUAL_SIDE && (double)shape.dim[d] < (double)t->image.dim[d] * t->encoded[d] - 0.5;
-    return block;
-}
-
-static void judge_region(const larmor_array *region, larmor_coils_report *report)
-{
-    const int64_t least = least_side(region);
+    const int64_t least = least_side(region, t);
     report->sampled = fmin(1, (double)least / USUAL_SIDE);
     report->dominance = 1;
     report->warning = least < LEAST_SIDE ? LARMOR_MAPS_UNDERSAMPLED : LARMOR_MAPS_TRUSTED;
@@ -166,7 +161,7 @@ static larmor_status make_espirit(const lmr_maps_task *t, larmor_array **maps, l
         return walsh_in_sets(t, maps, report);
     }
     report_espirit(job, &found, region, &r);
-    judge_region(region, report);
+    judge_region(region, t, report);
     return LARMOR_OK;
 }
 
@@ -376,10 +371,10 @@ larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, 
         if (st == LARMOR_ERR_NUMERIC) st = LARMOR_OK;
     }
     if (!st && region) {
-        survey->side = least_side(region);
+        survey->side = least_side(region, &task);
         survey->cartesian = found.cartesian;
-        survey->block = found.cartesian && !job->settings->opts.calibration && is_block(region, &task);
-        st = find_folded(&task, region, &found, &survey->folded);
+        survey->block = found.cartesian && !job->settings->opts.calibration && survey->side < USUAL_SIDE;
+        if (found.cartesian) st = find_folded(&task, region, &found, &survey->folded);
     }
     larmor_array_free(region);
     larmor_samples_free(&own);

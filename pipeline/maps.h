@@ -48,7 +48,7 @@ typedef struct lmr_calibration_survey {
     int block;       /* 1: of a grid, the region is smaller than usual along an axis, and than the image's k-space */
     int gaps;        /* 1: of a grid, the image's own lines lack some between them */
     double aliasing; /* larmor_calibration_aliasing */
-    double folded;   /* the part of the object where two sets of maps have a signal, as low resolution shows it */
+    double folded;   /* of a grid, the part of the object where two sets of maps have a signal in low resolution */
 } lmr_calibration_survey;
 
 /* 1 where the centre of k-space is undersampled so much that maps from it would alias. aliasing: that of

@@ -65,8 +65,7 @@ typedef enum larmor_crop {
 } larmor_crop_mode;
 
 typedef struct larmor_espirit_opts { /* zero means default */
-    int64_t
-        kernel[3]; /* side of the windows in samples; default 6, less where the region is small or has many coils */
+    int64_t kernel[3]; /* side of the windows in samples; default 6, in 3D 5, less where the region is small */
     double threshold; /* eigenvalues of the calibration matrix's Gram matrix that are signal, relative to the largest;
                               default 0.001; those that noise alone may have are never signal */
     double cropped_below; /* threshold of the eigenvalues of the maps, which are between 0 and 1; default 0.8 */

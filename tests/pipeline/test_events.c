@@ -30,7 +30,7 @@ TEST(the_log_says_what_is_done)
         "L:trajectory: 1/FOV, as given\n",
         "L:image: 32x32x1, 1x1x1 mm; grid 32x32x1\n",
         "L:cg-sense on ",
-        ": lambda from the data; maps from the data's centre (Walsh)\n",
+        ": lambda from the data; maps from the data's centre (ESPIRiT)\n",
         "L:memory: ",
         "L:image 1 of 1: noise ",
         ", chosen from the samples, in ",
@@ -83,7 +83,7 @@ TEST(before_there_is_an_iterate_a_stop_leaves_nothing)
     static const char *const stages[] = {"samples", "coil maps", "density", "operator", "choosing lambda"};
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
         notes n = {.text = "", .stop_at = stages[i]};
-        const larmor_recon_opts opts = OPTS(.weighted = 1, .listener = take_note, .user = &n);
+        const larmor_recon_opts opts = OPTS(.weighted = 1, .maps_method = "walsh", .listener = take_note, .user = &n);
         OWNED(larmor_recon) *recon = recon_of(&s, &opts);
         OWNED(larmor_recon_result) result;
         assert_refused(larmor_recon_run(recon, 0, &result), LARMOR_STOPPED, stages[i]);
@@ -93,12 +93,15 @@ TEST(before_there_is_an_iterate_a_stop_leaves_nothing)
         assert_ok(larmor_recon_run(recon, 0, &result));
         assert_int_equal(result.count, 1);
     }
-    notes n = {.text = "", .stop_at = "field of view"};
-    const larmor_recon_opts opts = OPTS(.listener = take_note, .user = &n);
-    larmor_recon *recon;
-    assert_refused(try_recon(&s, &opts, &recon), LARMOR_STOPPED,
-                   "stopped by the caller before this stage: field of view");
-    assert_null(recon);
+    static const char *const of_preparation[] = {"coil maps", "field of view"};
+    for (size_t i = 0; i < sizeof of_preparation / sizeof *of_preparation; i++) {
+        notes n = {.text = "", .stop_at = of_preparation[i]};
+        const larmor_recon_opts opts = OPTS(.listener = take_note, .user = &n);
+        larmor_recon *recon;
+        assert_refused(try_recon(&s, &opts, &recon), LARMOR_STOPPED, "stopped by the caller before this stage: ");
+        assert_refused(try_recon(&s, &opts, &recon), LARMOR_STOPPED, of_preparation[i]);
+        assert_null(recon);
+    }
 }
 
 TEST(a_stop_at_a_step_gives_the_iterate)
