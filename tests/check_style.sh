@@ -80,8 +80,12 @@ def tokens(text, is_cuda):
         text = re.sub(r"\btemplate <[^<>]*>", lambda m: m.group(0).replace(",", " "), text)
         for _ in range(4):
             text = re.sub(r"(?<=\w)<[\w\s:,*()&+-]*>", lambda m: re.sub(r"[<>,]", "_", m.group(0)), text)
-    return [(m.group(0), text.count("\n", 0, m.start()) + 1) for m in TOKEN.finditer(text)
-            if not m.group(0).isspace() and m.group(0)[:2] not in ("//", "/*")]
+    found, line = [], 1
+    for token in TOKEN.findall(text):
+        if not token.isspace() and token[:2] not in ("//", "/*"):
+            found.append((token, line))
+        line += token.count("\n")
+    return found
 
 
 def declares(words):

@@ -183,24 +183,22 @@ TEST(the_report_says_how_the_solver_ended)
 TEST(an_image_with_a_penalty_ends_by_the_noise)
 {
     const char *const methods[] = {"tv", "tgv", "wavelet"};
+    int iters = 0, usual = 0;
     for (int i = 0; i < 3; i++) {
-        int iters = 0, usual = 0;
-        for (int seed = 1; seed <= 3; seed++) {
-            OWNED(scan) s = scan_of(COILS, 1, 2e-3);
-            assert_ok(larmor_phantom_noise(s.image[0].kspace, 2e-3, 100 + (uint64_t)seed));
-            larmor_recon_opts opts = OPTS(.maps = s.maps, .method = methods[i]);
-            OWNED(larmor_recon_result) noisy = result_of(&s, &opts);
-            opts.tol = 5e-3; /* the usual one */
-            OWNED(larmor_recon_result) told = result_of(&s, &opts);
-            const larmor_recon_report *r = &noisy.report;
-            assert_at_most(difference(noisy.image[0].data, s.truth), 1.01 * difference(told.image[0].data, s.truth));
-            assert_at_most(fabs(r->weight / told.report.weight - 1), is_cpu() ? 0 : 1e-3); /* sums in any order */
-            assert_true(r->image_noise > 0.01 && r->image_noise < 1 && told.report.image_noise == 0);
-            assert_int_equal(r->solver.end, LARMOR_END_TOLERANCE);
-            assert_at_most(difference(noisy.image[0].data, told.image[0].data), 0.15 * r->image_noise);
-            iters += r->solver.iters;
-            usual += told.report.solver.iters;
-        }
-        assert_true(iters <= usual);
+        OWNED(scan) s = scan_of(COILS, 1, 6e-3);
+        assert_ok(larmor_phantom_noise(s.image[0].kspace, 6e-3, 101 + (uint64_t)i));
+        larmor_recon_opts opts = OPTS(.maps = s.maps, .method = methods[i]);
+        OWNED(larmor_recon_result) noisy = result_of(&s, &opts);
+        opts.tol = 5e-3; /* the usual one */
+        OWNED(larmor_recon_result) told = result_of(&s, &opts);
+        const larmor_recon_report *r = &noisy.report;
+        assert_at_most(difference(noisy.image[0].data, s.truth), 1.01 * difference(told.image[0].data, s.truth));
+        assert_at_most(fabs(r->weight / told.report.weight - 1), is_cpu() ? 0 : 1e-3); /* sums in any order */
+        assert_true(r->image_noise > 0.01 && r->image_noise < 1 && told.report.image_noise == 0);
+        assert_int_equal(r->solver.end, LARMOR_END_TOLERANCE);
+        assert_at_most(difference(noisy.image[0].data, told.image[0].data), 0.15 * r->image_noise);
+        iters += r->solver.iters;
+        usual += told.report.solver.iters;
     }
+    assert_true(iters < usual);
 }
