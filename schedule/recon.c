@@ -191,7 +191,7 @@ static larmor_status decide_by_lead(larmor_recon *r, int series)
     LMR_FREED_BY(larmor_recon_result_free) larmor_recon_result result = {.count = 0};
     const lmr_weight *chosen = &r->job.found.decided.chosen;
     const int is_decided = chosen->weight > 0 || chosen->method.name[0] || chosen->linear > 0;
-    if (r->run || r->devices || r->list.lead == series || is_decided || !lmr_chooses(&r->job)) return LARMOR_OK;
+    if (r->run || r->list.lead == series || is_decided || !lmr_chooses(&r->job)) return LARMOR_OK;
     const lmr_events before = r->events;
     r->events.is_quiet = 1;
     const larmor_status st = solve(r, r->list.lead, &result);

@@ -1,5 +1,6 @@
-/* Convolution with a spectrum, or with a matrix of them, on the GPU. It goes through core/cuda/lines.cu where sides and
- * the number of arrays that are mixed allow it, else through cuFFT: one and two dimensions for many arrays at once; of three, one array after the other, whose planes of zeros are not transformed. Floors by bytes: corner
+/* Convolution with a spectrum, or with a matrix of them, on the GPU. It goes through core/cuda/lines.cu where sides
+ * and the number of arrays that are mixed allow it, else through cuFFT: one and two dimensions for many arrays at
+ * once; of three, one array after the other, whose planes of zeros are not transformed. Floors by bytes: corner
  * reads the array and writes the grid, filter reads and writes the grid and reads the spectrum, crop reads and writes
  * the array.
  * Grids of arrays that are mixed lie beside each other: [cells, mixed, at once].

@@ -3,8 +3,8 @@
  * pass, then the columns back. Zeros are neither written nor read. Floor by bytes of an array of N numbers and
  * doubled sides, in three dimensions: it is read and written once, 2 N and 4 N numbers between the passes are
  * written and read twice each way, so 26 N numbers, and 8 N real ones of the spectrum for all arrays of a pass.
- * Arrays that a matrix of spectra mixes have their rows of the same place in one block; in the grid they lie a pass apart:
- * [cells, arrays of a pass, mixed].
+ * Arrays that a matrix of spectra mixes have their rows of the same place in one block; in the grid they lie a pass
+ * apart: [cells, arrays of a pass, mixed].
  * SPDX-License-Identifier: Apache-2.0 */
 #include "core/cuda/lines.cuh"
 
@@ -28,8 +28,8 @@ struct strides {
     int64_t position, other, array, mixed;
 };
 
-/* Columns along one axis: `width` beside each other, for each of `others` and each array, `arrays` of them one of which
- * is mixed with those of the next `arrays`. */
+/* Columns along one axis: `width` beside each other, for each of `others` and each array, `arrays` of them one of
+ * which is mixed with those of the next `arrays`. */
 struct columns {
     lmr_cuda_line line;
     int64_t width, tiles, others, arrays;
