@@ -194,7 +194,8 @@ static larmor_status decide_by_lead(larmor_recon *r, int series)
     if (r->run || r->list.lead == series || is_decided || !lmr_chooses(&r->job)) return LARMOR_OK;
     const lmr_events before = r->events;
     r->events.is_quiet = 1;
-    const larmor_status st = solve(r, r->list.lead, &result);
+    const larmor_status st =
+        r->devices ? lmr_devices_solve(r, r->list.lead, &result) : solve(r, r->list.lead, &result);
     const int stopped = r->events.stopped;
     r->events = before;
     r->events.stopped = stopped;
