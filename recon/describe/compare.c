@@ -112,6 +112,8 @@ static void shift_readouts(const search *s, double by, int64_t first, int64_t ev
         for (int64_t i = 0; i < s->scan->n; i++) place_at(s, (double)i - by, r, place(s, i, r));
 }
 
+/* Up to a quarter of a readout: further ones leave little of the signal to explain, and their echo is far from where
+ * any description has it, which is said where scans are read. */
 static larmor_status try_shifts(const search *s)
 {
     static const double by[] = {0.5, 1, 1.5, 2, 3, 4, 5, 6, 8, 11, 15};
@@ -119,7 +121,7 @@ static larmor_status try_shifts(const search *s)
     for (size_t j = 0; j < 2 * sizeof by / sizeof *by; j++) {
         const double shift = j % 2 ? -by[j / 2] : by[j / 2];
         for (int every = 1; every <= 2; every++) {
-            if (every == 2 && fabs(shift) > 5) continue;
+            if ((every == 2 && fabs(shift) > 5) || 4 * fabs(shift) > (double)s->scan->n) continue;
             shift_readouts(s, shift, every - 1, every);
             snprintf(name, sizeof name, "%s %g samples %s", every == 2 ? "every second readout" : "all readouts",
                      fabs(shift), shift > 0 ? "later" : "earlier");

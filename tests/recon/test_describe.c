@@ -81,6 +81,29 @@ TEST(even_arms_of_a_spiral_are_in_their_order)
     }
 }
 
+/* Frames are made of such scans; the trajectory is right. */
+TEST(a_contrast_that_falls_is_no_shift_of_readouts)
+{
+    static const char *const phantom_of[] = {"texture", "shepp-logan"};
+    const larmor_traj_opts opts = {.matrix = {18, 18, 18}, .readouts = 600, .samples = 36};
+    for (int p = 0; p < 2; p++) {
+        OWNED(larmor_phantom) *phantom;
+        OWNED(larmor_array) *traj, *kspace;
+        larmor_description found;
+        assert_ok(larmor_traj_create(dev, "koosh", &opts, &traj));
+        assert_ok(larmor_phantom_create(phantom_of[p], 3, &phantom));
+        assert_ok(larmor_phantom_kspace(phantom, traj, COILS, LARMOR_C64, &kspace));
+        float *x;
+        assert_ok(larmor_array_download(kspace, LARMOR_C64, &x));
+        for (int64_t i = 0; i < 2 * 36 * 600 * COILS; i++) x[i] *= i / 2 / 36 % 600 < 300 ? 1.f : 0.5f;
+        assert_ok(larmor_array_write(kspace, x, larmor_array_bytes(kspace)));
+        free(x);
+        assert_ok(larmor_phantom_noise(kspace, 2e-5, 1));
+        assert_ok(larmor_compare_descriptions(kspace, traj, &found));
+        assert_false(found.is_clear && strstr(found.name, "samples later"));
+    }
+}
+
 /* Samples at k s are those of an object s times as large. */
 TEST(an_object_beyond_the_field_of_view_is_no_wrong_description)
 {
