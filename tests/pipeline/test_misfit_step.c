@@ -48,7 +48,7 @@ static notes notes_of(const scan *s)
 
 TEST(an_object_that_rests_has_no_warning)
 {
-    for (double noise = 1e-5; noise < 2e-2; noise *= 1000) {
+    for (double noise = 1e-5; noise < 1e-2; noise *= 500) {
         OWNED(scan) arms = arms_with(&(fault){.gain = 1}, noise), spokes = scan_of(COILS, 1, noise);
         const notes of_arms = notes_of(&arms), of_spokes = notes_of(&spokes);
         if (strstr(of_arms.text, "W:")) fail_msg("%s", of_arms.text);
