@@ -35,3 +35,7 @@ larmor_status lmr_misfit_measure(const lmr_job *job, const lmr_solved *solved, d
  * weights, the samples become those with their root. */
 larmor_status lmr_misfit_of_image(lmr_job *job, const lmr_frame *frame, const larmor_array *x, double deviation,
                                   larmor_misfit *out);
+
+/* No more noise than the image leaves is in the samples, whatever their differences say: without a noise scan the
+ * report's noise becomes that where it is larger, noise_excess says by how much, and chi2 is 0. */
+void lmr_misfit_lower_noise(const lmr_job *job, larmor_recon_report *result);

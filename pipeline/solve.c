@@ -78,20 +78,6 @@ static larmor_status look_for_causes(const lmr_job *job, const lmr_solution *p, 
     return lmr_is_partial(&result->coverage) ? LARMOR_OK : lmr_misfit_step_check(job, solved, &result->misfit);
 }
 
-/* Of right scans chi squared is .91 or more at SNR 8 and 1000, of samples that are 1/FOV apart .0015 to .3. */
-#define MIN_CHI2 0.8
-#define MIN_FREEDOM 200. /* numbers, so that chance is a tenth of it */
-
-/* No more noise than the image leaves is in the samples, whatever their differences say. */
-static void lower_noise(const lmr_job *job, larmor_recon_report *result)
-{
-    larmor_misfit *m = &result->misfit;
-    if (job->facts->whitening || !(m->chi2 > 0) || m->chi2 >= MIN_CHI2 || m->freedom < MIN_FREEDOM) return;
-    m->noise_excess = 1 / sqrt(m->chi2);
-    result->noise *= sqrt(m->chi2);
-    m->chi2 = 0;
-}
-
 /* How well the image explains its samples. The part of the noise that it takes up is that of an earlier image with
  * as many samples and the same weight. */
 static larmor_status measure_misfit(lmr_job *job, lmr_solution *p, const larmor_array *x, larmor_recon_report *result)
@@ -120,7 +106,7 @@ static larmor_status measure_misfit(lmr_job *job, lmr_solution *p, const larmor_
         return LARMOR_OK;
     }
     LMR_TRY(st);
-    lower_noise(job, result);
+    lmr_misfit_lower_noise(job, result);
     if (chosen || kept) job->found.decided.chosen.taken = taken;
     return LARMOR_OK;
 }
