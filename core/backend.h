@@ -9,7 +9,7 @@
 #include "larmor/array.h"
 
 /* Grows by one with every change of a struct below. */
-#define LMR_BACKEND_ABI 17
+#define LMR_BACKEND_ABI 18
 
 enum { LMR_F32, LMR_F64, LMR_PRECISIONS };
 typedef enum lmr_copy_dir { LMR_TO_DEVICE, LMR_TO_HOST, LMR_ON_DEVICE } lmr_copy_dir;
@@ -33,6 +33,12 @@ typedef struct lmr_vec {
     larmor_status (*dot)(void *ctx, int64_t n, const void *x, const void *y, double out[2]);
     /* out <- {sum |x[i]|^2, sum |y[i]|^2, sum |x[i] - y[i]|^2}, accumulated as dot is; waits */
     larmor_status (*distance)(void *ctx, int64_t n, const void *x, const void *y, double out[3]);
+    /* y <- a x + y; out <- sum conj(x[i]) y[i] of the new y, accumulated as dot is; waits */
+    larmor_status (*add_dot)(void *ctx, int64_t n, double a, const void *x, void *y, double out[2]);
+    /* A step of conjugate gradients. before <- x, where it is not NULL; x <- x + a p; r <- r - a q;
+     * out <- {sum |x[i]|^2, sum |r[i]|^2, sum |p[i]|^2} of the new ones, accumulated as dot is; waits */
+    larmor_status (*advance)(void *ctx, int64_t n, double a, const void *p, const void *q, void *x, void *r,
+                             void *before, double out[3]);
     /* y <- |x|, y <- Re x, with imaginary parts 0; y may be x */
     larmor_status (*magnitude)(void *ctx, int64_t n, const void *x, void *y);
     larmor_status (*real_part)(void *ctx, int64_t n, const void *x, void *y);

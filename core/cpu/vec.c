@@ -1,6 +1,7 @@
 /* Vector operations on the processor. Complex numbers are handled as pairs so that the loops vectorise.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <string.h>
 
 #include "core/cpu/cpu.h"
 #include "core/random.h"
@@ -194,6 +195,65 @@ static larmor_status dot(void *ctx, int64_t n, const void *x_, const void *y_, d
     return LARMOR_OK;
 }
 
+static larmor_status add_dot(void *ctx, int64_t n, double a, const void *x_, void *y_, double out[2])
+{
+    const real *x = x_, ra = (real)a;
+    real *y = y_;
+    double part[RANGES][2];
+    const int64_t size = range_of(n), ranges = (n + size - 1) / size;
+    PARALLEL_FOR(n)
+    for (int64_t b = 0; b < ranges; b++) {
+        const int64_t end = (b + 1) * size < n ? (b + 1) * size : n;
+        double re = 0, im = 0;
+#pragma omp simd reduction(+ : re, im)
+        for (int64_t i = b * size; i < end; i++) {
+            const real xr = x[2 * i], xi = x[2 * i + 1];
+            const real yr = y[2 * i] + ra * xr, yi = y[2 * i + 1] + ra * xi;
+            y[2 * i] = yr;
+            y[2 * i + 1] = yi;
+            re += (double)xr * yr + (double)xi * yi;
+            im += (double)xr * yi - (double)xi * yr;
+        }
+        part[b][0] = re;
+        part[b][1] = im;
+    }
+    out[0] = out[1] = 0;
+    for (int64_t b = 0; b < ranges; b++)
+        for (int i = 0; i < 2; i++) out[i] += part[b][i];
+    return LARMOR_OK;
+}
+
+static larmor_status advance(void *ctx, int64_t n, double a, const void *p_, const void *q_, void *x_, void *r_,
+                             void *before_, double out[3])
+{
+    const real *p = p_, *q = q_, ra = (real)a;
+    real *x = x_, *r = r_, *before = before_;
+    double part[RANGES][3];
+    const int64_t size = range_of(n), ranges = (n + size - 1) / size;
+    PARALLEL_FOR(n)
+    for (int64_t b = 0; b < ranges; b++) {
+        const int64_t end = (b + 1) * size < n ? (b + 1) * size : n;
+        double xx = 0, rr = 0, pp = 0;
+        if (before) memcpy(before + 2 * b * size, x + 2 * b * size, (size_t)(2 * (end - b * size)) * sizeof *x);
+#pragma omp simd reduction(+ : xx, rr, pp)
+        for (int64_t i = 2 * b * size; i < 2 * end; i++) {
+            const real u = x[i] + ra * p[i], v = r[i] - ra * q[i];
+            x[i] = u;
+            r[i] = v;
+            xx += (double)u * u;
+            rr += (double)v * v;
+            pp += (double)p[i] * p[i];
+        }
+        part[b][0] = xx;
+        part[b][1] = rr;
+        part[b][2] = pp;
+    }
+    out[0] = out[1] = out[2] = 0;
+    for (int64_t b = 0; b < ranges; b++)
+        for (int i = 0; i < 3; i++) out[i] += part[b][i];
+    return LARMOR_OK;
+}
+
 static larmor_status magnitude(void *ctx, int64_t n, const void *x_, void *y_)
 {
     const real *x = x_;
@@ -226,5 +286,5 @@ static larmor_status random_vector(void *ctx, int64_t n, uint64_t seed, void *x_
     return LARMOR_OK;
 }
 
-const lmr_vec R(lmr_cpu_vec) = {axpby, axpby_complex, sum,       mul,       expand,       combine,
-                                dot,   distance,      magnitude, real_part, random_vector};
+const lmr_vec R(lmr_cpu_vec) = {axpby,    axpby_complex, sum,     mul,       expand,    combine,      dot,
+                                distance, add_dot,       advance, magnitude, real_part, random_vector};

@@ -167,16 +167,8 @@ template <typename T> larmor_status combine(void *ctx, int64_t n, int64_t nc, co
 /* ---- sum of conj(x) y ---- */
 
 /* *answer <- the sum, in the host's memory, so that nothing is left to be copied. */
-template <typename T> __global__ void dot_kernel(int64_t n, const cx<T> *x, const cx<T> *y, cx<double> *partials,
-                                                 unsigned *arrived, cx<double> *answer)
+__device__ inline void answer_sum(cx<double> sum, cx<double> *partials, unsigned *arrived, cx<double> *answer)
 {
-    cx<double> sum = {0, 0};
-#pragma unroll 4
-    for (int64_t i = first_index(); i < n; i += index_stride()) {
-        const cx<double> a = {x[i].re, x[i].im}, b = {y[i].re, y[i].im};
-        sum.re += a.re * b.re + a.im * b.im;
-        sum.im += a.re * b.im - a.im * b.re;
-    }
     sum = block_sum(sum);
     if (!threadIdx.x) partials[blockIdx.x] = sum;
     if (!is_last_block(arrived)) return;
@@ -184,26 +176,94 @@ template <typename T> __global__ void dot_kernel(int64_t n, const cx<T> *x, cons
     if (!threadIdx.x) *answer = sum;
 }
 
-/* The grid depends on n alone, so the same numbers give the same bits on every run. */
-template <typename T> larmor_status dot(void *ctx, int64_t n, const void *x, const void *y, double result[2])
+template <typename T> __device__ void add_product(cx<T> x, cx<T> y, cx<double> &sum)
 {
-    LMR_CUDA_ENTER(c, ctx);
-    const unsigned most = LMR_CUDA_PARTIALS;
-    const unsigned needed = blocks(n, 4 * THREADS);
-    const unsigned grid = needed < most ? needed : most;
-    auto *partials = reinterpret_cast<cx<double> *>(c->partials);
-    dot_kernel<T><<<grid, THREADS, 0, c->stream>>>(n, in<T>(x), in<T>(y), partials, c->arrived,
-                                                   reinterpret_cast<cx<double> *>(c->answer));
+    const cx<double> a = {x.re, x.im}, b = {y.re, y.im};
+    sum.re += a.re * b.re + a.im * b.im;
+    sum.im += a.re * b.im - a.im * b.re;
+}
+
+template <typename T> __global__ void dot_kernel(int64_t n, const cx<T> *x, const cx<T> *y, cx<double> *partials,
+                                                 unsigned *arrived, cx<double> *answer)
+{
+    cx<double> sum = {0, 0};
+#pragma unroll 4
+    for (int64_t i = first_index(); i < n; i += index_stride()) add_product(x[i], y[i], sum);
+    answer_sum(sum, partials, arrived, answer);
+}
+
+/* y <- a x + y before it. */
+template <typename T> __global__ void add_dot_kernel(int64_t n, T a, const cx<T> *x, cx<T> *y, cx<double> *partials,
+                                                     unsigned *arrived, cx<double> *answer)
+{
+    cx<double> sum = {0, 0};
+#pragma unroll 4
+    for (int64_t i = first_index(); i < n; i += index_stride()) {
+        const cx<T> u = x[i], v = {a * u.re + y[i].re, a * u.im + y[i].im};
+        y[i] = v;
+        add_product(u, v, sum);
+    }
+    answer_sum(sum, partials, arrived, answer);
+}
+
+/* Blocks of a reduction with room for so many partial sums: they depend on n alone, so that the same numbers give the
+ * same bits on every run. */
+unsigned reduction_blocks(int64_t n, unsigned most)
+{
+    return std::min(blocks(n, 4 * THREADS), most);
+}
+
+/* What a reduction has written, `count` numbers. */
+larmor_status take_answer(const lmr_cuda *c, int count, double *result)
+{
     CUDA_TRY(cudaGetLastError());
     CUDA_TRY(cudaStreamSynchronize(c->stream));
-    result[0] = c->answer[0];
-    result[1] = c->answer[1];
+    std::copy(c->answer, c->answer + count, result);
     return LARMOR_OK;
 }
 
+template <typename T> larmor_status dot(void *ctx, int64_t n, const void *x, const void *y, double result[2])
+{
+    LMR_CUDA_ENTER(c, ctx);
+    auto *partials = reinterpret_cast<cx<double> *>(c->partials), *answer = reinterpret_cast<cx<double> *>(c->answer);
+    dot_kernel<T><<<reduction_blocks(n, LMR_CUDA_PARTIALS), THREADS, 0, c->stream>>>(n, in<T>(x), in<T>(y), partials,
+                                                                                     c->arrived, answer);
+    return take_answer(c, 2, result);
+}
+
+template <typename T>
+larmor_status add_dot(void *ctx, int64_t n, double a, const void *x, void *y, double result[2])
+{
+    LMR_CUDA_ENTER(c, ctx);
+    auto *partials = reinterpret_cast<cx<double> *>(c->partials), *answer = reinterpret_cast<cx<double> *>(c->answer);
+    add_dot_kernel<T><<<reduction_blocks(n, LMR_CUDA_PARTIALS), THREADS, 0, c->stream>>>(
+        n, (T)a, in<T>(x), out<T>(y), partials, c->arrived, answer);
+    return take_answer(c, 2, result);
+}
+
+/* Two complex sums over the grid, of which a block has `half` partial ones each. */
+__device__ inline void answer_two_sums(cx<double> one, cx<double> other, cx<double> *partials, unsigned half,
+                                       unsigned *arrived, cx<double> *answer)
+{
+    one = block_sum(one);
+    __syncthreads(); /* its scratch is used again */
+    other = block_sum(other);
+    if (!threadIdx.x) {
+        partials[blockIdx.x] = one;
+        partials[half + blockIdx.x] = other;
+    }
+    if (!is_last_block(arrived)) return;
+    one = sum_of_blocks(partials);
+    __syncthreads();
+    other = sum_of_blocks(partials + half);
+    if (threadIdx.x) return;
+    answer[0] = one;
+    answer[1] = other;
+}
+
 /* The squares of x and y as the two parts of one number, those of what is between them as another. */
-template <typename T> __global__ void distance_kernel(int64_t n, const cx<T> *x, const cx<T> *y, cx<double> *norms,
-                                                      cx<double> *apart, unsigned *arrived, cx<double> *answer)
+template <typename T> __global__ void distance_kernel(int64_t n, const cx<T> *x, const cx<T> *y, cx<double> *partials,
+                                                      unsigned half, unsigned *arrived, cx<double> *answer)
 {
     cx<double> sum = {0, 0}, between = {0, 0};
 #pragma unroll 4
@@ -213,36 +273,50 @@ template <typename T> __global__ void distance_kernel(int64_t n, const cx<T> *x,
         sum.im += b.re * b.re + b.im * b.im;
         between.re += (a.re - b.re) * (a.re - b.re) + (a.im - b.im) * (a.im - b.im);
     }
-    sum = block_sum(sum);
-    __syncthreads(); /* its scratch is used again */
-    between = block_sum(between);
-    if (!threadIdx.x) {
-        norms[blockIdx.x] = sum;
-        apart[blockIdx.x] = between;
-    }
-    if (!is_last_block(arrived)) return;
-    sum = sum_of_blocks(norms);
-    __syncthreads();
-    between = sum_of_blocks(apart);
-    if (threadIdx.x) return;
-    answer[0] = sum;
-    answer[1] = between;
+    answer_two_sums(sum, between, partials, half, arrived, answer);
 }
 
-/* The grid depends on n alone, as that of dot. */
+enum { HALF = LMR_CUDA_PARTIALS / 2 };
+
 template <typename T> larmor_status distance(void *ctx, int64_t n, const void *x, const void *y, double result[3])
 {
     LMR_CUDA_ENTER(c, ctx);
-    const unsigned most = LMR_CUDA_PARTIALS / 2;
-    const unsigned needed = blocks(n, 4 * THREADS);
-    const unsigned grid = needed < most ? needed : most;
-    auto *norms = reinterpret_cast<cx<double> *>(c->partials), *apart = norms + most;
-    distance_kernel<T><<<grid, THREADS, 0, c->stream>>>(n, in<T>(x), in<T>(y), norms, apart, c->arrived,
-                                                        reinterpret_cast<cx<double> *>(c->answer));
-    CUDA_TRY(cudaGetLastError());
-    CUDA_TRY(cudaStreamSynchronize(c->stream));
-    for (int i = 0; i < 3; i++) result[i] = c->answer[i];
-    return LARMOR_OK;
+    auto *partials = reinterpret_cast<cx<double> *>(c->partials), *answer = reinterpret_cast<cx<double> *>(c->answer);
+    distance_kernel<T><<<reduction_blocks(n, HALF), THREADS, 0, c->stream>>>(n, in<T>(x), in<T>(y), partials, HALF,
+                                                                             c->arrived, answer);
+    return take_answer(c, 3, result);
+}
+
+/* The squares of x and r as the two parts of one number, those of p as another. */
+template <typename T>
+__global__ void advance_kernel(int64_t n, T a, const cx<T> *p, const cx<T> *q, cx<T> *x, cx<T> *r, cx<T> *before,
+                               cx<double> *partials, unsigned half, unsigned *arrived, cx<double> *answer)
+{
+    cx<double> sum = {0, 0}, way = {0, 0};
+#pragma unroll 2
+    for (int64_t i = first_index(); i < n; i += index_stride()) {
+        const cx<T> was = x[i], along = p[i];
+        const cx<T> u = {was.re + a * along.re, was.im + a * along.im};
+        const cx<T> v = {r[i].re - a * q[i].re, r[i].im - a * q[i].im};
+        if (before) before[i] = was;
+        x[i] = u;
+        r[i] = v;
+        sum.re += double(u.re) * u.re + double(u.im) * u.im;
+        sum.im += double(v.re) * v.re + double(v.im) * v.im;
+        way.re += double(along.re) * along.re + double(along.im) * along.im;
+    }
+    answer_two_sums(sum, way, partials, half, arrived, answer);
+}
+
+template <typename T>
+larmor_status advance(void *ctx, int64_t n, double a, const void *p, const void *q, void *x, void *r, void *before,
+                      double result[3])
+{
+    LMR_CUDA_ENTER(c, ctx);
+    auto *partials = reinterpret_cast<cx<double> *>(c->partials), *answer = reinterpret_cast<cx<double> *>(c->answer);
+    advance_kernel<T><<<reduction_blocks(n, HALF), THREADS, 0, c->stream>>>(
+        n, (T)a, in<T>(p), in<T>(q), out<T>(x), out<T>(r), out<T>(before), partials, HALF, c->arrived, answer);
+    return take_answer(c, 3, result);
 }
 
 /* ---- number by number ---- */
@@ -299,9 +373,9 @@ template <typename T> larmor_status random_vector(void *ctx, int64_t n, uint64_t
     return LARMOR_OK;
 }
 
-template <typename T> constexpr lmr_vec table = {axpby<T>,     axpby_complex<T>, sum<T>,          mul<T>,
-                                                 expand<T>,    combine<T>,       dot<T>,          distance<T>,
-                                                 magnitude<T>, real_part<T>,     random_vector<T>};
+template <typename T> constexpr lmr_vec table = {
+    axpby<T>,    axpby_complex<T>, sum<T>,     mul<T>,       expand<T>,    combine<T>,      dot<T>,
+    distance<T>, add_dot<T>,       advance<T>, magnitude<T>, real_part<T>, random_vector<T>};
 
 } // namespace
 

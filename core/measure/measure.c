@@ -89,6 +89,7 @@ larmor_status lmr_measure_open(const larmor_device *like, lmr_measure_table *tab
     }
     *c = (lmr_measure_counts){.be = backend, .like = like, .next = LMR_MEASURE_FIRST};
     c->be.table = table;
+    for (int p = 0; p < LMR_PRECISIONS; p++) c->be.conv[p] = lmr_measure_conv(like, p);
     dev->be = &c->be;
     dev->ctx = c;
     dev->threads = like ? like->threads : 1;

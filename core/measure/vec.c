@@ -38,6 +38,17 @@ static larmor_status distance(void *ctx, int64_t n, const void *x, const void *y
     out[2] = 9; /* a penalty that balances then changes, and its preconditioner is made anew */
     return LARMOR_OK;
 }
+
+static larmor_status add_dot(void *ctx, int64_t n, double a, const void *x, void *y, double out[2])
+{
+    return dot(ctx, n, x, y, out);
+}
+
+static larmor_status advance(void *ctx, int64_t n, double a, const void *p, const void *q, void *x, void *r,
+                             void *before, double out[3])
+{
+    return distance(ctx, n, x, r, out);
+}
 /* NOLINTEND(misc-unused-parameters) */
 
 const lmr_vec lmr_measure_vec = {
@@ -49,6 +60,8 @@ const lmr_vec lmr_measure_vec = {
     .combine = expand,
     .dot = dot,
     .distance = distance,
+    .add_dot = add_dot,
+    .advance = advance,
     .magnitude = one_of_another,
     .real_part = one_of_another,
     .random = make_random,

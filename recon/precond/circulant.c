@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/owned.h"
+#include "nufft/choose/sizes.h"
 #include "recon/bytes.h"
 #include "recon/measure.h"
 #include "recon/precond/circulant.h"
@@ -376,14 +377,21 @@ larmor_status lmr_circulant_invert(double scale, larmor_array *factors)
 /* ---- inverses ---- */
 
 typedef struct inverse {
-    larmor_array *factors; /* 1 / (eigenvalues + ...), with the FFT's 1 / voxels */
+    larmor_array *factors; /* 1 / (eigenvalues + ...), with the FFT's 1 / voxels; NULL where conv has them */
     larmor_array *each;    /* of a series with eigenvalues of each frame, from which factors are made; or NULL */
     double added, scale, voxels; /* to them; about what their sum is; the FFT's */
     larmor_array *support;       /* E, or NULL */
     void *plan;                  /* of so many images: */
     int64_t at_once;
     lmr_slab_fft *slabs; /* in its place, where each rank has a slab; or NULL */
+    void *conv;          /* in the plan's place, of a single image; or NULL */
+    larmor_array *room;  /* for it, where the device takes E in the same passes; or NULL */
 } inverse;
+
+static const lmr_conv *conv_of(const larmor_array *x)
+{
+    return x->dev->be->conv[lmr_precision(x->dtype)];
+}
 
 /* In slabs; all ranks take part in both exchanges, whatever fails. */
 static larmor_status filter_slab(const inverse *m, larmor_array *y)
@@ -421,6 +429,7 @@ static larmor_status make_factors(const inverse *m, int64_t first)
 static larmor_status filter_whole(const inverse *m, larmor_array *y)
 {
     larmor_shape some = y->shape;
+    if (m->conv) return conv_of(y)->exec(y->dev->ctx, m->conv, 0, y->data, y->data);
     const int last = some.ndim - 1, is_series = m->each || some.ndim > m->factors->shape.ndim;
     if (!m->each && (!is_series || m->at_once == some.dim[last])) return filter_images(m, y);
     some.dim[last] = m->at_once;
@@ -442,11 +451,19 @@ static int64_t frames_at_once(int64_t frames, int64_t voxels)
     return count;
 }
 
+/* y <- support x, of one image or of several. */
+static larmor_status take_support(const larmor_array *support, const larmor_array *x, larmor_array *y)
+{
+    const int64_t voxels = larmor_array_count(support), images = voxels ? larmor_array_count(x) / voxels : 0;
+    return lmr_vec_of(x)->mul(x->dev->ctx, voxels, images, support->data, x->data, 0, y->data);
+}
+
 static larmor_status inverse_apply(void *self, const larmor_array *x, larmor_array *y)
 {
     const inverse *m = self;
-    LMR_TRY(larmor_copy(x, y));
-    if (m->support) LMR_TRY(larmor_mul(m->support, 0, y));
+    if (m->room)
+        return conv_of(x)->coils(x->dev->ctx, m->conv, 1, m->support->data, x->data, m->room->data, y->data);
+    LMR_TRY(m->support ? take_support(m->support, x, y) : larmor_copy(x, y));
     LMR_TRY(m->slabs ? filter_slab(m, y) : filter_whole(m, y));
     return m->support ? larmor_mul(m->support, 0, y) : LARMOR_OK;
 }
@@ -455,8 +472,9 @@ static void inverse_destroy(void *self)
 {
     inverse *m = self;
     if (m->plan) lmr_fft_of(m->factors)->destroy(m->factors->dev->ctx, m->plan);
+    if (m->conv) conv_of(m->support)->destroy(m->support->dev->ctx, m->conv);
     lmr_slab_fft_free(m->slabs);
-    LMR_FREE(m->factors, m->each, m->support, m);
+    LMR_FREE(m->factors, m->each, m->support, m->room, m);
 }
 
 /* E for a problem that is defined where no coil sees anything, too: there it is taken for a voxel like the others. */
@@ -514,6 +532,28 @@ static larmor_status find_factors(const larmor_circulant *c, larmor_op *K, doubl
     return larmor_axpby(1 / m->voxels, m->factors, 0, m->factors);
 }
 
+/* Sides whose lines a device transforms in its own passes. */
+static int has_good_sides(larmor_shape shape)
+{
+    int good = 1;
+    for (int i = 0; i < shape.ndim; i++) good &= shape.dim[i] > 1 && lmr_nufft_is_good_size(shape.dim[i]);
+    return good;
+}
+
+/* F^-1 D F of a single image in the fewest passes over memory. */
+static larmor_status make_conv(inverse *m)
+{
+    const larmor_array *d = m->factors;
+    lmr_conv_shape s = {.ndim = d->shape.ndim, .batch = 1, .mixed = 1, .spectra = 1};
+    for (int i = 0; i < s.ndim; i++) s.dim[i] = s.keep[i] = d->shape.dim[i];
+    if (conv_of(d)->coils) LMR_TRY(larmor_array_create(d->dev, d->dtype, d->shape, &m->room));
+    LMR_TRY(conv_of(d)->plan(d->dev->ctx, &s, &m->conv));
+    LMR_TRY(conv_of(d)->set(d->dev->ctx, m->conv, 0, 1, 0, d->data));
+    larmor_array_free(m->factors);
+    m->factors = NULL;
+    return LARMOR_OK;
+}
+
 /* frames: 0 for a single image. */
 static larmor_status make_inverse(const larmor_circulant *c, double lambda, larmor_op *K, double penalty,
                                   double floor, int64_t frames, larmor_op **M)
@@ -547,6 +587,8 @@ static larmor_status make_inverse(const larmor_circulant *c, double lambda, larm
     }
     if (c->slabs)
         m->slabs = lmr_slab_fft_ref(c->slabs);
+    else if (!frames && m->support && has_good_sides(d->shape))
+        LMR_TRY(make_conv(m));
     else
         LMR_TRY(lmr_fft_of(d)->plan(d->dev->ctx, d->shape.ndim, dim, m->at_once, &m->plan));
     const larmor_shape shape = frames ? larmor_shape_append(c->image, frames) : c->image;

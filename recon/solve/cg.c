@@ -35,7 +35,8 @@ typedef struct trend {
 } trend;
 
 typedef struct state {
-    larmor_array *r, *p, *q, *best; /* residual, direction, (A^H A + lambda) p, iterate with the smallest residual */
+    larmor_array *r, *p, *q; /* residual, direction, (A^H A + lambda) p */
+    larmor_array *best;      /* the iterate with the smallest residual, where that is not x */
     larmor_array *z;                /* M r; r itself without a preconditioner */
     larmor_op *M;
     double rhs, residual, best_residual, rz; /* rz: <r, M r> */
@@ -63,10 +64,19 @@ static void list_state(larmor_array *x, state *s)
     LMR_STATE_COUNTS(&s->list, &s->iters);
 }
 
-static larmor_status normal(larmor_op *A, double lambda, const larmor_array *x, larmor_array *z)
+/* q <- (A^H A + lambda) x; product <- x^H q */
+static larmor_status normal(larmor_op *A, double lambda, const larmor_array *x, larmor_array *q, double *product)
 {
-    LMR_TRY(larmor_op_normal(A, x, z));
-    return lambda > 0 ? larmor_axpby(lambda, x, 1, z) : LARMOR_OK;
+    double both[2];
+    LMR_TRY(larmor_op_normal(A, x, q));
+    LMR_TRY(lambda > 0 ? lmr_add_dot(lambda, x, q, both) : larmor_dot(x, q, both));
+    *product = both[0];
+    return LARMOR_OK;
+}
+
+static int x_is_best(const state *s)
+{
+    return s->residual == s->best_residual;
 }
 
 /* error <- what the residual says of the error of x. */
@@ -203,9 +213,8 @@ static larmor_status start(larmor_op *A, const larmor_array *x, double lambda, s
     LMR_TRY(larmor_nrm2(s->r, &s->rhs));
     LMR_TRY(larmor_nrm2(x, &norm));
     if (norm != 0) {
-        LMR_TRY(normal(A, lambda, x, s->q));
+        LMR_TRY(normal(A, lambda, x, s->q, &quadratic));
         LMR_TRY(lmr_real_dot(x, s->r, &linear));
-        LMR_TRY(lmr_real_dot(x, s->q, &quadratic));
         s->objective += quadratic - 2 * linear;
         LMR_TRY(larmor_axpby(-1, s->q, 1, s->r));
     }
@@ -217,46 +226,41 @@ static larmor_status start(larmor_op *A, const larmor_array *x, double lambda, s
                         s->rhs, s->residual);
     s->best_residual = s->residual;
     s->best_objective = s->objective;
-    LMR_TRY(larmor_copy(x, s->best));
     LMR_TRY(precondition(s));
     return larmor_copy(s->z, s->p);
 }
 
-/* The length of the step and of x after it, and what follows from them. */
-static larmor_status measure_step(const larmor_array *x, double alpha, state *s)
+/* What follows from the length of a step. */
+static void note_step(double length, state *s)
 {
-    double norm;
-    LMR_TRY(larmor_nrm2(s->p, &norm));
     for (int i = MANY - 1; i > 0; i--) s->length[i] = s->length[i - 1];
-    s->length[0] = alpha * norm;
-    s->all = with_step(s->all, s->length[0], s->iters + 1);
-    return larmor_nrm2(x, &s->size);
+    s->length[0] = length;
+    s->all = with_step(s->all, length, s->iters + 1);
 }
 
 /* x <- x + alpha p, r <- r - alpha q, p <- M r + beta p; done is 1 when p has nothing left to give */
 static larmor_status step(larmor_op *A, const larmor_solve_opts *o, larmor_array *x, state *s, int *done)
 {
-    double pq[2];
-    LMR_TRY(normal(A, o->lambda, s->p, s->q));
-    LMR_TRY(larmor_dot(s->p, s->q, pq));
-    if (!(pq[0] > 0)) {
+    double pq, norm[3];
+    LMR_TRY(normal(A, o->lambda, s->p, s->q, &pq));
+    if (!(pq > 0)) {
         double p, q;
         LMR_TRY(larmor_nrm2(s->p, &p));
         LMR_TRY(larmor_nrm2(s->q, &q));
-        *done = pq[0] >= -ROUNDING * p * q;
+        *done = pq >= -ROUNDING * p * q;
         s->end = LARMOR_END_PRECISION;
         if (*done) return LARMOR_OK;
         return LMR_FAIL(LARMOR_ERR_NUMERIC,
                         "cg: p^H A^H A p is %g in iteration %d, expected > 0; A's normal map is not positive, or not "
                         "finite",
-                        pq[0], s->iters + 1);
+                        pq, s->iters + 1);
     }
-    const double before = s->rz, alpha = before / pq[0];
+    const double before = s->rz, alpha = before / pq;
     s->objective -= alpha * before;
-    LMR_TRY(larmor_axpby(alpha, s->p, 1, x));
-    LMR_TRY(larmor_axpby(-alpha, s->q, 1, s->r));
-    LMR_TRY(larmor_nrm2(s->r, &s->residual));
-    if (asks_for_change(o)) LMR_TRY(measure_step(x, alpha, s));
+    LMR_TRY(lmr_advance(alpha, s->p, s->q, x, s->r, x_is_best(s) ? s->best : NULL, norm));
+    s->size = norm[0];
+    s->residual = norm[1];
+    if (asks_for_change(o)) note_step(alpha * norm[2], s);
     s->iters++;
     LMR_TRY(precondition(s));
     return larmor_axpby(1, s->z, s->rz / before, s->p);
@@ -298,7 +302,6 @@ static larmor_status iterate(larmor_op *A, larmor_array *x, const larmor_solve_o
         if (s->residual < s->best_residual) {
             s->best_residual = s->residual;
             s->best_objective = s->objective;
-            LMR_TRY(larmor_copy(x, s->best));
         }
         larmor_solve_opts told = *o;
         told.max_iter = foreseen(o, s);
@@ -310,6 +313,7 @@ static larmor_status iterate(larmor_op *A, larmor_array *x, const larmor_solve_o
 /* x <- the iterate with the smallest residual. */
 static larmor_status restore(state *s, larmor_array *x)
 {
+    if (x_is_best(s)) return LARMOR_OK;
     s->residual = s->best_residual;
     s->objective = s->best_objective;
     return larmor_copy(s->best, x);

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/owned.h"
 #include "core/random.h"
 #include "recon/solve/solve.h"
@@ -28,6 +29,26 @@ larmor_status lmr_real_dot(const larmor_array *x, const larmor_array *y, double 
     double both[2];
     LMR_TRY(larmor_dot(x, y, both));
     *real = both[0];
+    return LARMOR_OK;
+}
+
+larmor_status lmr_add_dot(double a, const larmor_array *x, larmor_array *y, double out[2])
+{
+    larmor_device *dev = x->dev;
+    const larmor_status st = lmr_vec_of(x)->add_dot(dev->ctx, larmor_array_count(x), a, x->data, y->data, out);
+    return dev->whole ? dev->total(dev->whole, st, out) : st;
+}
+
+larmor_status lmr_advance(double a, const larmor_array *p, const larmor_array *q, larmor_array *x, larmor_array *r,
+                          larmor_array *before, double norm[3])
+{
+    larmor_device *dev = x->dev;
+    double square[4] = {0};
+    larmor_status st = lmr_vec_of(x)->advance(dev->ctx, larmor_array_count(x), a, p->data, q->data, x->data, r->data,
+                                              before ? before->data : NULL, square);
+    for (int i = 0; i < 4 && dev->whole; i += 2) st = dev->total(dev->whole, st, square + i);
+    LMR_TRY(st);
+    for (int i = 0; i < 3; i++) norm[i] = sqrt(square[i]);
     return LARMOR_OK;
 }
 

@@ -102,6 +102,12 @@ larmor_status lmr_arrays_create(larmor_op *A, larmor_shape shape, int count, lar
 /* |x - y| / |x|; difference is overwritten with x - y */
 larmor_status lmr_change(const larmor_array *x, const larmor_array *y, larmor_array *difference, double *relative);
 larmor_status lmr_real_dot(const larmor_array *x, const larmor_array *y, double *real);
+/* y <- a x + y; out <- x^H y of the new y. Arrays alike. */
+larmor_status lmr_add_dot(double a, const larmor_array *x, larmor_array *y, double out[2]);
+/* A step of conjugate gradients: before <- x, where it is not NULL; x <- x + a p; r <- r - a q; norm <- |x|, |r|, |p|.
+ * Arrays alike. */
+larmor_status lmr_advance(double a, const larmor_array *p, const larmor_array *q, larmor_array *x, larmor_array *r,
+                          larmor_array *before, double norm[3]);
 /* y <- K x or K^H x; a copy if K is NULL */
 larmor_status lmr_map(larmor_op *K, const larmor_array *x, larmor_array *y);
 larmor_status lmr_map_back(larmor_op *K, const larmor_array *y, larmor_array *x);

@@ -168,6 +168,63 @@ TEST(dot_conjugates_its_first_vector_and_sums_in_double)
         }
 }
 
+TEST(add_dot_is_a_sum_and_the_product_with_it)
+{
+    for (int p = 0; p < LMR_PRECISIONS; p++)
+        for (int s = 0; s < SIZES; s++) {
+            const int64_t n = sizes[s];
+            const double a = -0.75;
+            OWNED(cx) *x = random_values(n, 15), *y = random_values(n, 16);
+            void *dx = upload(p, x, n), *dy = upload(p, y, n);
+            cx product = 0;
+            double size = 0;
+            for (int64_t i = 0; i < n; i++) {
+                y[i] += a * x[i];
+                product += conj(x[i]) * y[i];
+                size += cabs(x[i]) * cabs(y[i]);
+            }
+            double out[2] = {NAN, NAN};
+            assert_ok(dev->be->vec[p]->add_dot(dev->ctx, n, a, dx, dy, out));
+            assert_close(p, dy, y, n, 4);
+            assert_at_most(cabs(out[0] + I * out[1] - product), (p == LMR_F64 ? 1e-14 : 1e-6) * size);
+            release(dx);
+            release(dy);
+        }
+}
+
+TEST(advance_is_a_step_of_conjugate_gradients_and_keeps_what_was_before_it)
+{
+    for (int p = 0; p < LMR_PRECISIONS; p++)
+        for (int s = 0; s < SIZES * 2; s++) {
+            const int64_t n = sizes[s / 2];
+            const int keeps = s & 1;
+            const double a = 0.375;
+            OWNED(cx) *x = random_values(n, 17), *r = random_values(n, 18), *way = random_values(n, 19);
+            OWNED(cx) *q = random_values(n, 20), *other = random_values(n, 21), *was = random_values(n, 17);
+            void *dx = upload(p, x, n), *dr = upload(p, r, n), *dp = upload(p, way, n), *dq = upload(p, q, n);
+            void *before = upload(p, other, n);
+            double out[3] = {NAN, NAN, NAN};
+            long double sum[3] = {0};
+            for (int64_t i = 0; i < n; i++) {
+                x[i] += a * way[i];
+                r[i] -= a * q[i];
+                sum[0] += creal(x[i] * conj(x[i]));
+                sum[1] += creal(r[i] * conj(r[i]));
+                sum[2] += creal(way[i] * conj(way[i]));
+            }
+            assert_ok(dev->be->vec[p]->advance(dev->ctx, n, a, dp, dq, dx, dr, keeps ? before : NULL, out));
+            assert_close(p, dx, x, n, 4);
+            assert_close(p, dr, r, n, 4);
+            assert_close(p, before, keeps ? was : other, n, 1);
+            for (int i = 0; i < 3; i++) assert_at_most(fabs(out[i] - (double)sum[i]), (p == LMR_F64 ? 4e-15 : 1e-6) * (double)sum[i]);
+            release(dx);
+            release(dr);
+            release(dp);
+            release(dq);
+            release(before);
+        }
+}
+
 TEST(dot_does_not_depend_on_the_number_of_threads)
 {
     if (!dev->be->threads(dev->ctx)) skip();
