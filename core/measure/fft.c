@@ -44,7 +44,7 @@ static double conv_bytes(void *ctx, int precision, const lmr_conv_shape *shape)
     const int64_t line = shape->dim[0] / LINE * LINE + 2 * LINE; /* and no power of two, as a processor has them */
     double lines = (double)(lmr_conv_planes(shape) * shape->spectra + 2 * shape->mixed * shape->batch);
     for (int d = 1; d < shape->ndim; d++) lines *= (double)shape->dim[d];
-    return (lines * (double)line + 10240) * (precision == LMR_F64 ? 8 : 4); /* roots, and what its library has */
+    return (lines * (double)line + 12288) * (precision == LMR_F64 ? 8 : 4); /* roots, and what its library has */
 }
 
 /* NOLINTBEGIN(misc-unused-parameters) */
