@@ -567,9 +567,7 @@ static double bytes(void *ctx, const lmr_conv_shape *shape)
 {
     if (check(shape)) return 0x1p60;
     conv c = shape_of(ctx, shape);
-    double roots = 0;
-    for (int a = 0; a < c.axes.count; a++) roots += 4 * (double)c.axes.axis[a].n;
-    return (double)lay_out(&c) + (double)c.threads * (double)sizeof(workspace) + roots * sizeof(real) + 0x1p14;
+    return (double)lay_out(&c) + (double)c.threads * (double)sizeof(workspace) + 0x1p12;
 }
 
 static larmor_status plan(void *ctx, const lmr_conv_shape *shape, void **out)

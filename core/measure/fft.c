@@ -35,44 +35,24 @@ FFT(f64, LMR_F64)
 
 /* ---- convolutions ---- */
 
-enum { LINE = 8 }; /* numbers */
-
-static double conv_bytes(void *ctx, int precision, const lmr_conv_shape *shape)
-{
-    const larmor_device *like = lmr_measure_like_of(ctx);
-    if (like) return like->be->conv[precision]->bytes(like->ctx, shape);
-    const int64_t line = shape->dim[0] / LINE * LINE + 2 * LINE; /* and no power of two, as a processor has them */
-    double lines = (double)(lmr_conv_planes(shape) * shape->spectra + 2 * shape->mixed * shape->batch);
-    for (int d = 1; d < shape->ndim; d++) lines *= (double)shape->dim[d];
-    return (lines * (double)line + 12288) * (precision == LMR_F64 ? 8 : 4); /* roots, and what its library has */
-}
-
 /* NOLINTBEGIN(misc-unused-parameters) */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 LMR_MEASURE_NOTHING(set, void *ctx, void *plan, int plane, double scale, int part, const void *cells)
 LMR_MEASURE_NOTHING(filter, void *ctx, void *plan, int which, const void *x, void *y)
-LMR_MEASURE_NOTHING(coils, void *ctx, void *plan, int64_t count, const void *m, const void *x, void *room, void *y)
 /* NOLINTEND(misc-unused-parameters) */
 
-/* Those of a device that takes coils in the same passes, and of one that does not. */
 #define CONV(name, precision)                                                                                        \
     static double name##_conv_bytes(void *ctx, const lmr_conv_shape *shape)                                          \
     {                                                                                                                \
-        return conv_bytes(ctx, precision, shape);                                                                    \
+        const larmor_device *like = lmr_measure_like_of(ctx);                                                        \
+        return like->be->conv[precision]->bytes(like->ctx, shape);                                                   \
     }                                                                                                                \
     static larmor_status name##_conv_plan(void *ctx, const lmr_conv_shape *shape, void **plan)                       \
     {                                                                                                                \
-        return lmr_measure_plan(ctx, conv_bytes(ctx, precision, shape), plan);                                       \
+        return lmr_measure_plan(ctx, name##_conv_bytes(ctx, shape), plan);                                           \
     }                                                                                                                \
-    static const lmr_conv name##_conv[] = {                                                                          \
-        {name##_conv_plan, set, filter, lmr_measure_release, name##_conv_bytes, NULL},                               \
-        {name##_conv_plan, set, filter, lmr_measure_release, name##_conv_bytes, coils}};
+    const lmr_conv lmr_measure_conv_##name = {                                                                       \
+        name##_conv_plan, set, filter, lmr_measure_release, name##_conv_bytes, NULL};
 
 CONV(f32, LMR_F32)
 CONV(f64, LMR_F64)
-
-const lmr_conv *lmr_measure_conv(const larmor_device *like, int precision)
-{
-    const int takes_coils = !like || like->be->conv[precision]->coils;
-    return (precision == LMR_F64 ? f64_conv : f32_conv) + takes_coils;
-}

@@ -72,6 +72,7 @@ static const lmr_backend backend = {
     .fill = fill,
     .vec = {&lmr_measure_vec, &lmr_measure_vec},
     .fft = {&lmr_measure_fft_f32, &lmr_measure_fft_f64},
+    .conv = {&lmr_measure_conv_f32, &lmr_measure_conv_f64},
     .la = {&lmr_measure_la, &lmr_measure_la},
 };
 
@@ -89,7 +90,6 @@ larmor_status lmr_measure_open(const larmor_device *like, lmr_measure_table *tab
     }
     *c = (lmr_measure_counts){.be = backend, .like = like, .next = LMR_MEASURE_FIRST};
     c->be.table = table;
-    for (int p = 0; p < LMR_PRECISIONS; p++) c->be.conv[p] = lmr_measure_conv(like, p);
     dev->be = &c->be;
     dev->ctx = c;
     dev->threads = like ? like->threads : 1;

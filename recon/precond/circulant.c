@@ -384,8 +384,7 @@ typedef struct inverse {
     void *plan;                  /* of so many images: */
     int64_t at_once;
     lmr_slab_fft *slabs; /* in its place, where each rank has a slab; or NULL */
-    void *conv;          /* in the plan's place, of a single image; or NULL */
-    larmor_array *room;  /* for it, where the device takes E in the same passes; or NULL */
+    void *conv;          /* in the plan's place, of a single image on a GPU; or NULL */
 } inverse;
 
 static const lmr_conv *conv_of(const larmor_array *x)
@@ -461,8 +460,6 @@ static larmor_status take_support(const larmor_array *support, const larmor_arra
 static larmor_status inverse_apply(void *self, const larmor_array *x, larmor_array *y)
 {
     const inverse *m = self;
-    if (m->room)
-        return conv_of(x)->coils(x->dev->ctx, m->conv, 1, m->support->data, x->data, m->room->data, y->data);
     LMR_TRY(m->support ? take_support(m->support, x, y) : larmor_copy(x, y));
     LMR_TRY(m->slabs ? filter_slab(m, y) : filter_whole(m, y));
     return m->support ? larmor_mul(m->support, 0, y) : LARMOR_OK;
@@ -474,7 +471,7 @@ static void inverse_destroy(void *self)
     if (m->plan) lmr_fft_of(m->factors)->destroy(m->factors->dev->ctx, m->plan);
     if (m->conv) conv_of(m->support)->destroy(m->support->dev->ctx, m->conv);
     lmr_slab_fft_free(m->slabs);
-    LMR_FREE(m->factors, m->each, m->support, m->room, m);
+    LMR_FREE(m->factors, m->each, m->support, m);
 }
 
 /* E for a problem that is defined where no coil sees anything, too: there it is taken for a voxel like the others. */
@@ -532,21 +529,22 @@ static larmor_status find_factors(const larmor_circulant *c, larmor_op *K, doubl
     return larmor_axpby(1 / m->voxels, m->factors, 0, m->factors);
 }
 
-/* Sides whose lines a device transforms in its own passes. */
-static int has_good_sides(larmor_shape shape)
+/* 1 on a GPU, of sides that it has its own passes for: half as many launches, which small images wait for. A
+ * processor would need more memory for each of its threads. */
+static int suits_conv(const larmor_array *factors)
 {
-    int good = 1;
-    for (int i = 0; i < shape.ndim; i++) good &= shape.dim[i] > 1 && lmr_nufft_is_good_size(shape.dim[i]);
-    return good;
+    int suits = !factors->dev->be->threads(factors->dev->ctx);
+    for (int i = 0; i < factors->shape.ndim; i++)
+        suits &= factors->shape.dim[i] > 1 && lmr_nufft_is_good_size(factors->shape.dim[i]);
+    return suits;
 }
 
-/* F^-1 D F of a single image in the fewest passes over memory. */
+/* F^-1 D F of a single image. */
 static larmor_status make_conv(inverse *m)
 {
     const larmor_array *d = m->factors;
     lmr_conv_shape s = {.ndim = d->shape.ndim, .batch = 1, .mixed = 1, .spectra = 1};
     for (int i = 0; i < s.ndim; i++) s.dim[i] = s.keep[i] = d->shape.dim[i];
-    if (conv_of(d)->coils) LMR_TRY(larmor_array_create(d->dev, d->dtype, d->shape, &m->room));
     LMR_TRY(conv_of(d)->plan(d->dev->ctx, &s, &m->conv));
     LMR_TRY(conv_of(d)->set(d->dev->ctx, m->conv, 0, 1, 0, d->data));
     larmor_array_free(m->factors);
@@ -587,7 +585,7 @@ static larmor_status make_inverse(const larmor_circulant *c, double lambda, larm
     }
     if (c->slabs)
         m->slabs = lmr_slab_fft_ref(c->slabs);
-    else if (!frames && m->support && has_good_sides(d->shape))
+    else if (!frames && m->support && suits_conv(m->factors))
         LMR_TRY(make_conv(m));
     else
         LMR_TRY(lmr_fft_of(d)->plan(d->dev->ctx, d->shape.ndim, dim, m->at_once, &m->plan));
