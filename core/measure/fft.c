@@ -32,27 +32,3 @@ static double fft_bytes(void *ctx, int precision, int ndim, const int64_t dim[3]
 
 FFT(f32, LMR_F32)
 FFT(f64, LMR_F64)
-
-/* ---- convolutions ---- */
-
-/* NOLINTBEGIN(misc-unused-parameters) */
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-LMR_MEASURE_NOTHING(set, void *ctx, void *plan, int plane, double scale, int part, const void *cells)
-LMR_MEASURE_NOTHING(filter, void *ctx, void *plan, int which, const void *x, void *y)
-/* NOLINTEND(misc-unused-parameters) */
-
-#define CONV(name, precision)                                                                                        \
-    static double name##_conv_bytes(void *ctx, const lmr_conv_shape *shape)                                          \
-    {                                                                                                                \
-        const larmor_device *like = lmr_measure_like_of(ctx);                                                        \
-        return like->be->conv[precision]->bytes(like->ctx, shape);                                                   \
-    }                                                                                                                \
-    static larmor_status name##_conv_plan(void *ctx, const lmr_conv_shape *shape, void **plan)                       \
-    {                                                                                                                \
-        return lmr_measure_plan(ctx, name##_conv_bytes(ctx, shape), plan);                                           \
-    }                                                                                                                \
-    const lmr_conv lmr_measure_conv_##name = {                                                                       \
-        name##_conv_plan, set, filter, lmr_measure_release, name##_conv_bytes, NULL};
-
-CONV(f32, LMR_F32)
-CONV(f64, LMR_F64)

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "core/owned.h"
-#include "nufft/choose/sizes.h"
 #include "recon/bytes.h"
 #include "recon/measure.h"
 #include "recon/precond/circulant.h"
@@ -377,20 +376,14 @@ larmor_status lmr_circulant_invert(double scale, larmor_array *factors)
 /* ---- inverses ---- */
 
 typedef struct inverse {
-    larmor_array *factors; /* 1 / (eigenvalues + ...), with the FFT's 1 / voxels; NULL where conv has them */
+    larmor_array *factors; /* 1 / (eigenvalues + ...), with the FFT's 1 / voxels */
     larmor_array *each;    /* of a series with eigenvalues of each frame, from which factors are made; or NULL */
     double added, scale, voxels; /* to them; about what their sum is; the FFT's */
     larmor_array *support;       /* E, or NULL */
     void *plan;                  /* of so many images: */
     int64_t at_once;
     lmr_slab_fft *slabs; /* in its place, where each rank has a slab; or NULL */
-    void *conv;          /* in the plan's place, of a single image on a GPU; or NULL */
 } inverse;
-
-static const lmr_conv *conv_of(const larmor_array *x)
-{
-    return x->dev->be->conv[lmr_precision(x->dtype)];
-}
 
 /* In slabs; all ranks take part in both exchanges, whatever fails. */
 static larmor_status filter_slab(const inverse *m, larmor_array *y)
@@ -428,7 +421,6 @@ static larmor_status make_factors(const inverse *m, int64_t first)
 static larmor_status filter_whole(const inverse *m, larmor_array *y)
 {
     larmor_shape some = y->shape;
-    if (m->conv) return conv_of(y)->exec(y->dev->ctx, m->conv, 0, y->data, y->data);
     const int last = some.ndim - 1, is_series = m->each || some.ndim > m->factors->shape.ndim;
     if (!m->each && (!is_series || m->at_once == some.dim[last])) return filter_images(m, y);
     some.dim[last] = m->at_once;
@@ -469,7 +461,6 @@ static void inverse_destroy(void *self)
 {
     inverse *m = self;
     if (m->plan) lmr_fft_of(m->factors)->destroy(m->factors->dev->ctx, m->plan);
-    if (m->conv) conv_of(m->support)->destroy(m->support->dev->ctx, m->conv);
     lmr_slab_fft_free(m->slabs);
     LMR_FREE(m->factors, m->each, m->support, m);
 }
@@ -529,29 +520,6 @@ static larmor_status find_factors(const larmor_circulant *c, larmor_op *K, doubl
     return larmor_axpby(1 / m->voxels, m->factors, 0, m->factors);
 }
 
-/* 1 on a GPU, of sides that it has its own passes for: half as many launches, which small images wait for. A
- * processor would need more memory for each of its threads. */
-static int suits_conv(const larmor_array *factors)
-{
-    int suits = !factors->dev->be->threads(factors->dev->ctx);
-    for (int i = 0; i < factors->shape.ndim; i++)
-        suits &= factors->shape.dim[i] > 1 && lmr_nufft_is_good_size(factors->shape.dim[i]);
-    return suits;
-}
-
-/* F^-1 D F of a single image. */
-static larmor_status make_conv(inverse *m)
-{
-    const larmor_array *d = m->factors;
-    lmr_conv_shape s = {.ndim = d->shape.ndim, .batch = 1, .mixed = 1, .spectra = 1};
-    for (int i = 0; i < s.ndim; i++) s.dim[i] = s.keep[i] = d->shape.dim[i];
-    LMR_TRY(conv_of(d)->plan(d->dev->ctx, &s, &m->conv));
-    LMR_TRY(conv_of(d)->set(d->dev->ctx, m->conv, 0, 1, 0, d->data));
-    larmor_array_free(m->factors);
-    m->factors = NULL;
-    return LARMOR_OK;
-}
-
 /* frames: 0 for a single image. */
 static larmor_status make_inverse(const larmor_circulant *c, double lambda, larmor_op *K, double penalty,
                                   double floor, int64_t frames, larmor_op **M)
@@ -585,8 +553,6 @@ static larmor_status make_inverse(const larmor_circulant *c, double lambda, larm
     }
     if (c->slabs)
         m->slabs = lmr_slab_fft_ref(c->slabs);
-    else if (!frames && m->support && suits_conv(m->factors))
-        LMR_TRY(make_conv(m));
     else
         LMR_TRY(lmr_fft_of(d)->plan(d->dev->ctx, d->shape.ndim, dim, m->at_once, &m->plan));
     const larmor_shape shape = frames ? larmor_shape_append(c->image, frames) : c->image;
