@@ -13,20 +13,8 @@ rows() {
         } }'
 }
 
-method=cg maps=maps.cfl
-# nrmse SCAN OPTION...: of its image. With a limit of memory no other descriptions of the scan are tried.
-nrmse() {
-    scan=$1
-    shift
-    expect 0 recon "$scan" -o image.h5 --force --maps "$maps" --method "$method" --lambda 2e-3 --memory 1G --delays off "$@"
-    cp err log
-    expect 0 compare image.h5 truth.h5
-    awk '{print $2}' out
-}
-
-# at_most A B FACTOR NAME, at_least A B FACTOR NAME
-at_most() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(a > 0 && a <= f * b) }' || fail "$4: $1 beside $2"; }
-at_least() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(b > 0 && a >= f * b) }' || fail "$4: $1 beside $2"; }
+# With a limit of memory no other descriptions of the scan are tried.
+recon_options="--lambda 2e-3 --memory 1G --delays off"
 
 # scene NAME SNR STATES WORSE OPTION...: poses.txt is there. WORSE: what motion costs at least that is not corrected.
 scene() {
@@ -121,6 +109,7 @@ found "spokes with noise" 4 --traj golden --matrix 64 --readouts 110 --coils 3 -
 worse=1.1
 printf '%s\n' 0,0,0,0,0,0,0 250,9,-7,8,4,-6,7 >given.txt
 in_all found "spokes in space" 2 --traj koosh --matrix 16 --readouts 500 --coils 3 --snr 30
+spokes="--traj golden --matrix 24 --readouts 110"
 # shellcheck disable=SC2086
 expect 0 phantom -q --force -o still.h5 --snr 30 --coils 3 $spokes
 # shellcheck disable=SC2086

@@ -1,15 +1,9 @@
 /* fit/fit.c, fit/exponential.c and fit/rician.c against curves of known parameters.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <complex.h>
+#include "tests/fit/support.h"
 
-#include "larmor/fit.h"
-#include "tests/support/test.h"
-
-enum { GRID = 8, MOST_DRAWS = 1000 };
+enum { GRID = 8, MOST_DRAWS = 500 };
 static int draws = MOST_DRAWS;
-typedef double complex cplx;
-ENDS_BY(free, cplx)
-ENDS_ITSELF_BY(larmor_fit_maps_free, larmor_fit_maps)
 
 /* Claims that are no statistics, of fewer voxels. */
 static int few_draws(__attribute__((unused)) void **state)
@@ -28,12 +22,6 @@ static int all_draws(__attribute__((unused)) void **state)
 static const double echoes[] = {10, 20, 40, 60, 80, 120, 160, 240, 320, 400};
 static const double inversions[] = {50, 150, 300, 500, 800, 1200, 1800, 2600, 4000, 7000};
 enum { TIMES = 10 };
-
-static double gauss(uint64_t *seed)
-{
-    const double u = 0.5 + 0.5 * test_random(seed), v = M_PI * test_random(seed);
-    return sqrt(-2 * log(u > 1e-300 ? u : 1e-300)) * cos(v);
-}
 
 /* What a model's first map is for a voxel, and its signal. */
 typedef struct truth {
@@ -97,27 +85,6 @@ static larmor_fit_maps fit(const larmor_array *images, const truth *t, double no
     const larmor_fit_opts opts = {.noise = noise, .mask = mask};
     assert_ok(larmor_fit(images, t->model, t->ms, &opts, &maps));
     return maps;
-}
-
-static double *numbers(const larmor_array *x)
-{
-    double *values;
-    assert_ok(larmor_array_download(x, LARMOR_F64, &values));
-    return values;
-}
-
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(const double *x, int count)
-{
-    double sorted[MOST_DRAWS];
-    memcpy(sorted, x, (size_t)count * sizeof *x);
-    qsort(sorted, (size_t)count, sizeof *sorted, compare);
-    return sorted[count / 2];
 }
 
 static double deviation(const double *x, int count)

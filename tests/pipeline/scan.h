@@ -3,8 +3,7 @@
 #ifndef LARMOR_TESTS_PIPELINE_SCAN_H
 #define LARMOR_TESTS_PIPELINE_SCAN_H
 
-#include "larmor/larmor.h"
-#include "tests/support/test.h"
+#include "tests/support/difference.h"
 
 enum { N = 32, COILS = 4, SPOKES = 60, SAMPLES = 2 * N, MOST_IMAGES = 12 };
 
@@ -91,19 +90,6 @@ static inline larmor_recon_result result_of(const scan *s, const larmor_recon_op
 static inline int is_cpu(void)
 {
     return !strncmp(larmor_device_spec(dev), "cpu", 3);
-}
-
-/* |x - y| / |y| */
-static inline double difference(const larmor_array *x, const larmor_array *y)
-{
-    OWNED(larmor_array) *d;
-    double whole, apart;
-    assert_ok(larmor_array_create(dev, larmor_array_dtype(y), larmor_array_shape(y), &d));
-    assert_ok(larmor_copy(y, d));
-    assert_ok(larmor_nrm2(d, &whole));
-    assert_ok(larmor_axpby(1, x, -1, d));
-    assert_ok(larmor_nrm2(d, &apart));
-    return apart / whole;
 }
 
 /* How far the image of these options is from the phantom. */
