@@ -102,6 +102,21 @@ function(lmr_device_tests name target)
   endforeach()
 endfunction()
 
+# The folder's tests so far have one thread where they do not name their devices: scans are small, and of two threads that
+# share a loop of some microseconds one waits. Threads are those of the tests that name them, of those whose names fit the
+# argument, and under ThreadSanitizer.
+function(lmr_one_thread)
+  if(CMAKE_C_FLAGS MATCHES "-fsanitize=thread")
+    return()
+  endif()
+  get_property(tests DIRECTORY PROPERTY TESTS)
+  foreach(test IN LISTS tests)
+    if(test MATCHES "@cpu$" AND NOT (ARGC AND test MATCHES "${ARGV0}"))
+      set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "LARMOR_TEST_DEVICE=cpu:1")
+    endif()
+  endforeach()
+endfunction()
+
 # lmr_ranks_test(core ranks LIBRARIES lmr_core COUNTS 2 3): tests/<layer>/test_<file>.c by so many processes of mpirun.
 function(lmr_ranks_test layer file)
   if(NOT LARMOR_HAVE_MPI)

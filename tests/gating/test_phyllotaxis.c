@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/gating/states.h"
 
-enum { N = 16, COILS = 4, READOUTS = 2200, BREATH = 4 };
+enum { N = 12, COILS = 4, READOUTS = 2200, BREATH = 4 };
 
 static const motion subject = {{14, 40, .03, 5}, {66, .2, .03, 6}, .025};
 

@@ -119,7 +119,8 @@ TEST(clustered_points_are_right)
 TEST(many_points_are_the_sum_of_their_parts)
 {
     enum { PARTS = 2 };
-    const int64_t most = dev->be->threads(dev->ctx) ? 240000 : 2400000, part_size = most / PARTS;
+    const int64_t most = dev->be->threads(dev->ctx) ? 240000 : 2400000;
+    const int64_t part_size = most / PARTS;
     static const int64_t sizes[][3] = {{120, 90, 1}, {40, 20, 20}};
     uint64_t seed = 10;
     for (int ndim = 2; ndim <= 3; ndim++) {

@@ -90,8 +90,8 @@ static const struct {
     {"2D, one coil", 2, {128, 128, 1}, 256, 201, 1, LARMOR_C64, 0},
     {"2D, few samples", 2, {64, 64, 1}, 64, 4, 4, LARMOR_C64, 0},
     {"3D", 3, {16, 16, 18}, 32, 400, 4, LARMOR_C64, 0},
-    {"3D, a stack", 3, {32, 32, 16}, 64, 640, 4, LARMOR_C64, 1},
-    {"3D, a stack of few spokes", 3, {32, 32, 16}, 64, 64, 4, LARMOR_C64, 1},
+    {"3D, a stack", 3, {48, 48, 16}, 96, 1200, 4, LARMOR_C64, 1},
+    {"3D, a stack of few spokes", 3, {48, 48, 16}, 96, 64, 4, LARMOR_C64, 1},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 

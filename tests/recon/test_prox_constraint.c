@@ -250,7 +250,7 @@ TEST(every_pair_of_penalties_has_its_least_value_with_a_set_and_without)
 {
     static const char *const all[] = {"tv:xy", "wavelet", "l1", "fft", "tgv"};
     OWNED(problem) p = problem_of(IMAGE);
-    for (int i = 0; i < 5; i++)
+    for (int i = 1; i < 5; i++)
         for (int j = of_all(i - 1, 0); j < i; j++) compare(&p, (const char *const[]){all[i], all[j]}, 2);
 }
 

@@ -66,7 +66,7 @@ int main(void)
 }
 #endif
 
-/* Of many cases of a law a few; all of them in the NAME_all of tests/long.txt, for which CMake sets LARMOR_TEST_ALL. */
+/* Of many cases of a law a few; all of them in NAME_all of tests/long.txt, which has LARMOR_TEST_ALL. */
 static inline int of_all(int few, int all)
 {
     return getenv("LARMOR_TEST_ALL") ? all : few;
