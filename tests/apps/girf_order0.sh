@@ -5,7 +5,7 @@
 
 # Pulses in 1/m, and a phase in rad that follows them: T phase' + phase = sum of C k. As triangles of several lengths.
 cat >known.py <<'X'
-import math, sys
+import math, struct, sys
 from npy import save
 C, T, DWELL = (0.12, -0.09, 0.07), 120e-6, 4e-6
 def follow(k, rests):  # [samples] of straight lines between samples, for which each step is exact

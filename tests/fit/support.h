@@ -17,6 +17,13 @@ static inline double gauss(uint64_t *seed)
     return sqrt(-2 * log(u > 1e-300 ? u : 1e-300)) * cos(v);
 }
 
+static inline larmor_array *array_of(const cplx *x, larmor_shape shape)
+{
+    larmor_array *made;
+    assert_ok(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C128, x, &made));
+    return made;
+}
+
 static inline double *numbers(const larmor_array *x)
 {
     double *values;

@@ -31,13 +31,6 @@ static double truth_two(int64_t i)
     return 30 * pow(8, (double)(3 * (i / DRAWS) % TRUTHS) / (TRUTHS - 1));
 }
 
-static larmor_array *array_of(const cplx *x, larmor_shape shape)
-{
-    larmor_array *made;
-    assert_ok(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C128, x, &made));
-    return made;
-}
-
 static larmor_array *make_dictionary(void)
 {
     OWNED(cplx) *d = malloc((size_t)ENTRIES * TIMES * sizeof *d);

@@ -92,6 +92,21 @@ static inline int is_cpu(void)
     return !strncmp(larmor_device_spec(dev), "cpu", 3);
 }
 
+static inline double norm_of(const larmor_array *x)
+{
+    double norm;
+    assert_ok(larmor_nrm2(x, &norm));
+    return norm;
+}
+
+static inline int has_warning(const larmor_recon_report *report, const char *text)
+{
+    char line[512];
+    for (int i = 0; larmor_recon_warning(report, i, line, sizeof line); i++)
+        if (strstr(line, text)) return 1;
+    return 0;
+}
+
 /* How far the image of these options is from the phantom. */
 static inline double error_of(const scan *s, const larmor_recon_opts *opts)
 {

@@ -24,14 +24,6 @@ static scan scan_in(const scene *of, double noise, uint64_t seed)
     return s;
 }
 
-static int has_warning(const larmor_recon_report *report, const char *text)
-{
-    char line[512];
-    for (int i = 0; larmor_recon_warning(report, i, line, sizeof line); i++)
-        if (strstr(line, text)) return 1;
-    return 0;
-}
-
 /* The error of the image gridded by this density, and whether it is warned of. */
 static double error_by(const scan *s, larmor_density density, int *warned)
 {

@@ -20,13 +20,6 @@ static larmor_array *left_over(const scan *s, const larmor_array *image)
     return r;
 }
 
-static double norm_of(const larmor_array *x)
-{
-    double norm;
-    assert_ok(larmor_nrm2(x, &norm));
-    return norm;
-}
-
 static int ring_of(const double *k)
 {
     const double scale = 2. / N; /* samples at an edge are rounded as there */
@@ -145,14 +138,6 @@ static void turn(larmor_array *kspace, int64_t first, int64_t count)
     OWNED(float) *x = values_of(kspace);
     for (int64_t i = 2 * first; i < 2 * (first + count); i++) x[i] = -x[i];
     assert_ok(larmor_array_write(kspace, x, larmor_array_bytes(kspace)));
-}
-
-static int has_warning(const larmor_recon_report *report, const char *text)
-{
-    char line[512];
-    for (int i = 0; larmor_recon_warning(report, i, line, sizeof line); i++)
-        if (strstr(line, text)) return 1;
-    return 0;
 }
 
 /* |x - mean of x| / |x| */

@@ -109,13 +109,6 @@ TEST(penalties_do_not_depend_on_the_unit)
     same_in_units(one, OPTS(.method = "llr"), 3, 0, 0);
 }
 
-static double length_of(const larmor_array *x)
-{
-    double norm;
-    assert_ok(larmor_nrm2(x, &norm));
-    return norm;
-}
-
 /* With maps from the data and without any, by gridding and by a solver: with the noise readouts, when they are not
  * used, and without them the image has one unit, and so has the image of the maps that come out. */
 TEST(whitening_does_not_change_the_unit_of_the_image)
@@ -128,9 +121,9 @@ TEST(whitening_does_not_change_the_unit_of_the_image)
         unused.no_whitening = 1;
         OWNED(larmor_recon_result) without = result_of(&plain, &opts[i]), whitened = result_of(&noted, &opts[i]),
                                    off = result_of(&noted, &unused);
-        const double length = length_of(without.image[0].data);
-        assert_at_most(fabs(length_of(whitened.image[0].data) / length - 1), 0.03);
-        assert_at_most(fabs(length_of(off.image[0].data) / length - 1), 0.03);
+        const double length = norm_of(without.image[0].data);
+        assert_at_most(fabs(norm_of(whitened.image[0].data) / length - 1), 0.03);
+        assert_at_most(fabs(norm_of(off.image[0].data) / length - 1), 0.03);
     }
 }
 
