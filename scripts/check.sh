@@ -67,7 +67,7 @@ fi
 cmake --preset "$preset" -DLARMOR_TESTS=ON $python >/dev/null
 targets=
 layers='core|backend|nufft|recon|io|phantoms|pipeline'
-longest='phantoms[.](change|kspace)|nufft[.](planner|sweep|sweep_f32)|recon[.](calib|choose|delays|density|describe|describe_lines|extent|memory_[a-z]+|nlinv_series|posterior|prox_constraint|prox_regulariser|prox_sum|series|subspace_sense)'
+longest='phantoms[.](change|kspace)|nufft[.](planner|sweep|sweep_f32)|recon[.](calib|choose|delays|density|describe|describe_lines|extent|memory_[a-z]+|nlinv_series|posterior|prox_constraint|prox_lowrank|prox_regulariser|prox_sum|series|subspace_sense)'
 longest=$longest'|pipeline[.](aliased|band_phases|cartesian|checkpoint|choose_maps|clear|coil_change|compress|devices|epi|events|flags|frames|grid|gridding|group|hole|many|noise'
 longest=$longest'|method|method_images|misfit|misfit_step|multiband|nlinv|plan|posterior|scale|series|share|slab_choice|slab_devices|solve|stop|subspace|threads'
 longest=$longest'|trajectory)'
