@@ -24,14 +24,14 @@ import left_to_c  # noqa: E402
 import plain  # noqa: E402
 import stage  # noqa: E402
 
-REFERENCE = [DOCS / "reference" / f"{name}.md" for name in ("from_sigpy", "python_runs", "types")]
+REFERENCE = [DOCS / "reference" / f"{name}.md" for name in ("from_sigpy", "priors", "python_runs", "types")]
 FIRST = [DOCS.parent / "README.md", DOCS / "site" / "index.md"]
 PAGES = [path for path in (*FIRST, *sorted(DOCS.glob("*.md")), *REFERENCE)
          if blocks.blocks(path.read_text())]
 OF_THE_SITE = [path for path in PAGES  # which scripts/docs.sh runs, too
                if path == FIRST[1] or any(path.match(f"docs/{pattern}") for pattern in stage.RUN)]
 LONG = [DOCS / f"{name}.md" for name in ("cartesian", "choosing", "compression", "delays", "dicom", "dynamics",
-                                         "off_resonance", "phantoms", "pictures", "report")]
+                                         "off_resonance", "phantoms", "pictures", "reference/priors", "report")]
 
 
 @pytest.mark.parametrize(("ci", "code"), [(None, 0), ("", 0), ("true", 1)])
