@@ -102,6 +102,21 @@ function(lmr_device_tests name target)
   endforeach()
 endfunction()
 
+# The folder's tests so far have one thread where they do not name their devices: scans are small, and of two threads that
+# share a loop of some microseconds one waits. Threads are those of the tests that name them, of those whose names fit the
+# argument, and under ThreadSanitizer.
+function(lmr_one_thread)
+  if(CMAKE_C_FLAGS MATCHES "-fsanitize=thread")
+    return()
+  endif()
+  get_property(tests DIRECTORY PROPERTY TESTS)
+  foreach(test IN LISTS tests)
+    if(test MATCHES "@cpu$" AND NOT (ARGC AND test MATCHES "${ARGV0}"))
+      set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "LARMOR_TEST_DEVICE=cpu:1")
+    endif()
+  endforeach()
+endfunction()
+
 # lmr_ranks_test(core ranks LIBRARIES lmr_core COUNTS 2 3): tests/<layer>/test_<file>.c by so many processes of mpirun.
 function(lmr_ranks_test layer file)
   if(NOT LARMOR_HAVE_MPI)
@@ -124,14 +139,19 @@ function(lmr_ranks_test layer file)
   endforeach()
 endfunction()
 
-# lmr_test(core array [LIBRARIES lmr_core ...] [DEVICES cpu]): tests/<layer>/test_<file>.c, one CTest entry per
-# device.
+# lmr_test(core array [LIBRARIES lmr_core ...] [DEVICES cpu] [ALL]): tests/<layer>/test_<file>.c, one CTest entry per
+# device. ALL: once more with all cases of its laws (of_all of tests/support/test.h), as one of the longest tests.
 function(lmr_test layer file)
-  cmake_parse_arguments(T "" "" "LIBRARIES;DEVICES" ${ARGN})
+  cmake_parse_arguments(T "ALL" "" "LIBRARIES;DEVICES" ${ARGN})
   set(target test_${layer}_${file})
   add_executable(${target} ${PROJECT_SOURCE_DIR}/tests/${layer}/test_${file}.c)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${CMOCKA_INCLUDE})
   target_compile_options(${target} PRIVATE ${LARMOR_WARNINGS} ${LARMOR_TEST_FLAGS})
   target_link_libraries(${target} PRIVATE ${T_LIBRARIES} ${CMOCKA_LIBRARY})
   lmr_device_tests(${layer}.${file} ${target} DEVICES ${T_DEVICES})
+  if(T_ALL)
+    lmr_device_tests(${layer}.${file}_all ${target} DEVICES cpu)
+    set_tests_properties(${layer}.${file}_all@cpu PROPERTIES LABELS "cpu;long")
+    set_property(TEST ${layer}.${file}_all@cpu APPEND PROPERTY ENVIRONMENT "LARMOR_TEST_ALL=1")
+  endif()
 endfunction()

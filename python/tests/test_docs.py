@@ -24,12 +24,14 @@ import left_to_c  # noqa: E402
 import plain  # noqa: E402
 import stage  # noqa: E402
 
-REFERENCE = [DOCS / "reference" / f"{name}.md" for name in ("from_sigpy", "python_runs", "types")]
+REFERENCE = [DOCS / "reference" / f"{name}.md" for name in ("from_sigpy", "priors", "python_runs", "types")]
 FIRST = [DOCS.parent / "README.md", DOCS / "site" / "index.md"]
 PAGES = [path for path in (*FIRST, *sorted(DOCS.glob("*.md")), *REFERENCE)
          if blocks.blocks(path.read_text())]
 OF_THE_SITE = [path for path in PAGES  # which scripts/docs.sh runs, too
                if path == FIRST[1] or any(path.match(f"docs/{pattern}") for pattern in stage.RUN)]
+LONG = [DOCS / f"{name}.md" for name in ("cartesian", "choosing", "compression", "delays", "dicom", "dynamics",
+                                         "off_resonance", "phantoms", "pictures", "reference/priors", "report")]
 
 
 @pytest.mark.parametrize(("ci", "code"), [(None, 0), ("", 0), ("true", 1)])
@@ -53,9 +55,31 @@ def test_larmors_blocks_of_the_site_run(page, tmp_path):
     _run_blocks(page, tmp_path)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in OF_THE_SITE], ids=_named_by_its_folder)
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in (*OF_THE_SITE, *LONG)],
+                         ids=_named_by_its_folder)
 def test_larmors_blocks_of_a_page_run(page, tmp_path):
     _run_blocks(page, tmp_path)
+
+
+@pytest.mark.parametrize("page", LONG, ids=_named_by_its_folder)
+def test_larmors_blocks_of_a_long_page_run(page, tmp_path):
+    _run_blocks(page, tmp_path)
+
+
+def test_options_on_pages_are_those_of_their_commands():
+    program = os.environ.get("LARMOR_PROGRAM")
+    if not program:
+        pytest.skip("LARMOR_PROGRAM is not set")
+    named = {}
+    for block in (block for page in PAGES for block in blocks.blocks(page.read_text())):
+        if block.kind == "sh" and block.whose != "theirs":
+            for command, words in re.findall(r"\blarmor (\w+)([^|;#\n]*)", block.code.replace("\\\n", " ")):
+                named.setdefault(command, set()).update(re.findall(r"(?<!\S)(--[a-z0-9-]+)", words))
+    for command, options in named.items():
+        offered = subprocess.run([program, "completion", "--words", command, "--"], check=True, capture_output=True,
+                                 text=True).stdout.split()
+        assert sorted(options - set(offered)) == [], command
+    assert len(named["recon"]) > 20
 
 
 def _run_blocks(page, tmp_path):

@@ -42,8 +42,7 @@ def test_states_of_one_image_are_the_sum_of_their_definition(shape, numbers, rng
 
 
 @pytest.mark.parametrize(("matrix", "trajectory", "readouts", "snr", "worse"), [
-    ((32, 32), "golden", 16, 30, 1.5), ((32, 32), "spiral", 4, 30, 1.5), ((32, 32), "golden", 16, 10, 1.1),
-    ((8, 8, 8), "koosh", 40, 30, 1.1)])
+    ((32, 32), "spiral", 4, 30, 1.5), ((32, 32), "golden", 16, 10, 1.1), ((8, 8, 8), "koosh", 24, 30, 1.1)])
 def test_an_image_of_what_moves_is_as_near_as_that_of_what_stands_still(tmp_path, matrix, trajectory, readouts, snr,
                                                                         worse):
     fields = breath(matrix, 3)

@@ -4,10 +4,7 @@ Apache-2.0"""
 from __future__ import annotations
 
 import os
-import pathlib
 import signal
-import subprocess
-import sys
 import threading
 
 import numpy as np
@@ -183,14 +180,3 @@ def test_tensors_of_torch_go_to_functions_of_tensors(problem):
     y, _ = solve.pnp(A, b, lambda x, sigma: x / 2, sigma=1, iterations=3, tol=-1)
     assert set(kinds) == {torch.Tensor} and isinstance(x, torch.Tensor)
     assert np.allclose(x.numpy(), y, rtol=1e-12)
-
-
-def test_the_blocks_of_the_page_run(tmp_path):
-    program = os.environ.get("LARMOR_PROGRAM")
-    if not program:
-        pytest.skip("LARMOR_PROGRAM is not set")
-    docs = pathlib.Path(__file__).parents[2] / "docs"
-    command = [sys.executable, str(docs / "site" / "blocks.py"), str(docs / "reference" / "priors.md"), str(tmp_path)]
-    path = f"{pathlib.Path(program).parent}:{os.environ['PATH']}"
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PATH": path})
-    assert done.returncode == 0, done.stdout + done.stderr

@@ -576,7 +576,7 @@ def test_phases_in_the_rows_of_a_trajectory_are_those_of_an_array(tmp_path):
     phases[1:4] = 0
     simulation = larmor.Simulation((24, 24), "spiral", phase_terms=phases, phase_rows=True, **options)
     simulation.write(tmp_path / "rows.h5")
-    common = {"maps": simulation.maps(), "method": "cg", "lam": 1e-3, "device": "cpu"}
+    common = {"maps": simulation.maps(), "method": "cg", "lam": 1e-3, "iterations": 6, "device": "cpu"}
     scan = larmor.Scan(tmp_path / "rows.h5", phase_terms="trajectory")
     assert scan.info["phase_terms"] == 9
     assert np.abs(scan.phase_terms() - phases).max() < 1e-3
@@ -600,7 +600,7 @@ def test_phases_in_the_rows_of_a_trajectory_are_those_of_an_array(tmp_path):
 def test_slices_that_are_left_out_are_an_image_of_their_sum(tmp_path):
     simulation = larmor.Simulation((24, 24), "golden", traj={"readouts": 40}, coils=4, phantom="texture", bands=3)
     simulation.write(tmp_path / "scan.h5")
-    common = {"method": "cg", "lam": 1e-3, "device": "cpu"}
+    common = {"method": "cg", "lam": 1e-3, "iterations": 6, "device": "cpu"}
     slices = larmor.recon(larmor.Scan(tmp_path / "scan.h5"), **common).images[0]
     together = larmor.recon(larmor.Scan(tmp_path / "scan.h5", multiband_left_out=1), **common).images[0]
     assert slices.shape == (3, 24, 24)

@@ -81,7 +81,7 @@ expect 0 nufft --device cpu --threads 1 --repeats 1 --matrix gnufftw --scale 1e-
 printed '^3D 62x62x62 cones M=15 type 2 single 1e-02 at 1.25 '
 
 # Neighbours of a sweep share points, data and sums: each has the error that it has alone.
-sweep="--device cpu --threads 1 --repeats 1 --matrix gnufftw --scale 5e-3 --undersampling 1 --modes 62 --upsample 1.25"
+sweep="--device cpu --threads 1 --repeats 1 --matrix gnufftw --scale 1e-3 --undersampling 1 --modes 62 --upsample 1.25"
 error_of() { awk -v label="$1" 'index($0, label " ") == 1 { print $NF }' "$2"; }
 # shellcheck disable=SC2086
 expect 0 nufft $sweep

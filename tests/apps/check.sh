@@ -23,17 +23,17 @@ found() {
 spoiled() {
     way=$1
     shift
-    expect 0 phantom -o "$way.h5" --traj golden --matrix 48 --coils 4 --snr 40 -q "$@"
+    expect 0 phantom -o "$way.h5" --traj golden --matrix 32 --coils 4 --snr 40 -q "$@"
     "$SPOIL" "$way.h5" "$way"
 }
 
 for traj in radial golden spiral cartesian; do
-    expect 0 phantom -o $traj.h5 --traj $traj --matrix 48 --snr 30 --coils 4 --noise-scan 2000 --oblique -q
+    expect 0 phantom -o $traj.h5 --traj $traj --matrix 32 --snr 30 --coils 4 --noise-scan 2000 --oblique -q
     clean $traj.h5
 done
-expect 0 phantom -o stars.h5 --traj stars --matrix 32,32,8 --snr 30 --coils 4 --noise-scan 2000 -q
+expect 0 phantom -o stars.h5 --traj stars --matrix 24,24,6 --snr 30 --coils 4 --noise-scan 2000 -q
 clean stars.h5
-expect 0 phantom -o series.h5 --matrix 48 --snr 30 --coils 4 --noise-scan 2000 --slices 3 --repetitions 4 -q
+expect 0 phantom -o series.h5 --matrix 32 --snr 30 --coils 4 --noise-scan 2000 --slices 2 --repetitions 2 -q
 clean series.h5
 
 # Calibration lines of their own, as between the few lines of the image.
@@ -59,7 +59,7 @@ found 3 error format empty.h5
 
 spoiled dead-coil --noise-scan 2000
 found 0 warning dead-coil dead-coil.h5
-expect 0 phantom -o dead.h5 --matrix 48 --coils 4 --dead-coils 1 --snr 40 -q
+expect 0 phantom -o dead.h5 --matrix 32 --coils 4 --dead-coils 1 --snr 40 -q
 found 0 warning weak-coil dead.h5
 spoiled loud-coil
 found 0 warning coil-noise loud-coil.h5
@@ -67,11 +67,11 @@ spoiled noise-coil
 found 0 warning weak-coil noise-coil.h5
 spoiled loud-noise-scan --noise-scan 2000
 found 0 warning noise-scan loud-noise-scan.h5
-expect 0 phantom -o short.h5 --matrix 48 --coils 8 --snr 40 --noise-scan 20 -q
+expect 0 phantom -o short.h5 --matrix 32 --coils 8 --snr 40 --noise-scan 20 -q
 found 0 warning noise-scan short.h5
 spoiled spike
 found 0 warning spikes spike.h5
-printed 'the largest in readout 5, sample 24, coil 0'
+printed 'the largest in readout 5, sample 16, coil 0'
 spoiled clip
 found 0 warning clipping clip.h5
 spoiled crooked
@@ -81,18 +81,18 @@ spoiled moved
 found 0 warning geometry moved.h5
 spoiled stopped --repetitions 3
 found 0 warning incomplete stopped.h5
-expect 0 phantom -o large.h5 --matrix 48 --coils 4 --object-size 1.3 --snr 40 -q
+expect 0 phantom -o large.h5 --matrix 32 --coils 4 --object-size 1.3 --snr 40 -q
 found 0 warning field-of-view large.h5
-expect 0 phantom -o arms.h5 --traj spiral --matrix 64 --coils 6 --undersampling 2 --object-size 1.3 -q
+expect 0 phantom -o arms.h5 --traj spiral --matrix 48 --coils 6 --undersampling 2 --object-size 1.3 -q
 found 0 warning field-of-view arms.h5
-expect 0 phantom -o arms.h5 --traj spiral --matrix 64 --coils 6 --undersampling 2 --force -q
+expect 0 phantom -o arms.h5 --traj spiral --matrix 48 --coils 6 --undersampling 2 --force -q
 expect 0 check arms.h5
 ! grep -q ': field-of-view: ' out || fail "arms.h5: an object within the field of view is taken for a larger one"
 expect 0 phantom -o few.h5 --matrix 64 --coils 2 --readouts 12 --snr 40 -q
 found 0 warning undersampling few.h5
-expect 0 phantom -o gaps.h5 --traj cartesian --matrix 48 --coils 8 --acceleration 3 --snr 40 -q
+expect 0 phantom -o gaps.h5 --traj cartesian --matrix 32 --coils 8 --acceleration 3 --snr 40 -q
 found 0 note calibration gaps.h5
-expect 0 phantom -o partial.h5 --traj cartesian --matrix 48 --coils 4 --partial-fourier 0.6 --snr 40 -q
+expect 0 phantom -o partial.h5 --traj cartesian --matrix 32 --coils 4 --partial-fourier 0.6 --snr 40 -q
 found 0 note partial-fourier partial.h5
 printed '^note: partial-fourier: .*: recon fills it in [(]--partial-fourier[)][.]$'
 expect 0 phantom -o late.h5 --matrix 48 --coils 4 --delays 8,8 --snr 40 -q

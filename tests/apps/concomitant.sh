@@ -32,14 +32,8 @@ both $spokes --oblique --position 20,30,120 --dwell 0.5 --field-strength 1.5
 both --traj koosh --matrix 10,10,10 --dwell 4 --field-strength 0.008 --undersampling 2
 grep -q '^model: ' log && fail "$last: a model without terms: $(cat log)"
 
-
 # What the file says of the place is wrong: the image is as near to the truth as the better of both.
-nrmse() {
-    expect 0 recon "$@" -o image.h5 --force --maps maps.cfl --method cg --lambda 1e-3 --iters 8 --delays off --oversample 1
-    cp err log
-    expect 0 compare image.h5 truth.h5
-    awk '{print $2}' out
-}
+recon_options="--lambda 1e-3 --iters 8 --delays off --oversample 1"
 # shellcheck disable=SC2086
 scan -o seen.h5 --truth truth.h5 $spokes --oblique --position 0,0,80 --dwell 8 --field-strength 0.1 --concomitant
 "$SPOIL" seen.h5 mirrored || fail "spoil mirrored"

@@ -8,7 +8,7 @@ holds() {
     od -An -v -t f4 -w8 "$1" | awk "!($2) { bad = 1 } END { exit bad }" || fail "$last: expected $2 everywhere"
 }
 
-expect 0 phantom -o scan.h5 --truth truth.cfl --maps maps.cfl --traj golden --matrix 48 --readouts 21 --snr 10 --coils 4 -q
+expect 0 phantom -o scan.h5 --truth truth.cfl --maps maps.cfl --traj golden --matrix 32 --readouts 14 --snr 10 --coils 4 -q
 image="recon scan.h5 --maps maps.cfl --force"
 
 for method in cg tv tgv wavelet+l1; do

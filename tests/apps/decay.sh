@@ -3,16 +3,7 @@
 # the same scan without decay. SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/support.sh"
 
-# nrmse SCAN OPTION...: of its image.
-nrmse() {
-    scan=$1
-    shift
-    expect 0 recon "$scan" -o image.h5 --force --maps maps.cfl --method cg --delays off --memory 1G "$@"
-    expect 0 compare image.h5 truth.h5
-    awk '{print $2}' out
-}
-at_most() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(a > 0 && a <= f * b) }' || fail "$4: $1 beside $2"; }
-at_least() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(b > 0 && a >= f * b) }' || fail "$4: $1 beside $2"; }
+recon_options="--delays off --memory 1G"
 
 # decay NAME WORSE POSES OPTION...: WORSE: what decay costs at least without the map, at an SNR of $snr.
 snr=30 seeds="1 5" within=1.1

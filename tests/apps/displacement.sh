@@ -19,24 +19,7 @@ X
     printf '%s\n' "Alpha_z 3 0 -0.2" "Alpha_x 3 1 -0.18" "Beta_y 3 1 -0.22" "Alpha_x 5 1 0.02"
 } >bent.txt
 
-method=cg
-
-# nrmse SCAN OPTION...: of its image.
-nrmse() {
-    scan=$1
-    shift
-    expect 0 recon "$scan" -o image.h5 --force --delays off --method $method --maps "${maps:-maps.cfl}" "$@"
-    cp err log
-    distance image.h5
-}
-distance() {
-    expect 0 compare "$1" truth.h5
-    awk '{print $2}' out
-}
-
-# near A B FACTOR: A is at most FACTOR times B; far A B FACTOR: it is at least that.
-near() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(a > 0 && a <= f * b) }' || fail "$4: $1 beside $2"; }
-far() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(b > 0 && a >= f * b) }' || fail "$4: $1 beside $2"; }
+recon_options="--delays off"
 
 # scene SNR FAR OPTION...
 scene() {
@@ -46,19 +29,19 @@ scene() {
     expect 0 phantom -q --force -o plain.h5 --truth truth.h5 --maps maps.cfl --snr "$snr" --coils 3 --phantom texture "$@"
     expect 0 phantom -q --force -o bent.h5 --snr "$snr" --coils 3 --phantom texture --gradient-field bent.grad "$@"
     best=$(nrmse plain.h5)
-    far "$(nrmse bent.h5)" "$best" "$worse" "$*, without the model"
-    near "$(nrmse bent.h5 --gradient-field bent.txt)" "$best" 1.1 "$*, with it"
+    at_least "$(nrmse bent.h5)" "$best" "$worse" "$*, without the model"
+    at_most "$(nrmse bent.h5 --gradient-field bent.txt)" "$best" 1.1 "$*, with it"
 }
 scene 30 1.9 --traj golden --matrix 40 --readouts 60
 grep -q '^displacement: voxels are up to [0-9.]* mm from where images show them, by the gradients' log || fail "$(cat log)"
 expect 0 recon bent.h5 -o raw.h5 --maps maps.cfl --method cg --delays off
 expect 0 warp raw.h5 -o warped.h5 --gradient-field bent.grad
-far "$(distance raw.h5)" "$best" 1.9 "finished, without a warp"
-near "$(distance warped.h5)" "$best" 1.15 "finished, with a warp"
+at_least "$(distance raw.h5)" "$best" 1.9 "finished, without a warp"
+at_most "$(distance warped.h5)" "$best" 1.15 "finished, with a warp"
 expect 0 warp warped.h5 -o again.h5 --gradient-field bent.grad --distort --cubic
-far "$(distance again.h5)" "$best" 1.7 "distorted again"
+at_least "$(distance again.h5)" "$best" 1.7 "distorted again"
 method=grid
-near "$(nrmse bent.h5 --gradient-field bent.grad)" "$(nrmse plain.h5)" 1.1 "gridding"
+at_most "$(nrmse bent.h5 --gradient-field bent.grad)" "$(nrmse plain.h5)" 1.1 "gridding"
 method=cg
 in_all scene 10 1.2 --traj spiral --matrix 32 --readouts 6 --oblique
 in_all scene 30 1.3 --traj spiral --matrix 32 --readouts 6 --position 0,0,40
@@ -71,7 +54,7 @@ expect 0 phantom -q --force -o bent.h5 --snr 30 --coils 6 --phantom texture --gr
     --readouts 60
 expect 0 recon plain.h5 -o truth.h5 --force --method cg --delays off
 expect 0 recon bent.h5 -o image.h5 --force --method cg --delays off --gradient-field bent.grad
-near "$(distance image.h5)" 0.1 1 "maps from the data"
+at_most "$(distance image.h5)" 0.1 1 "maps from the data"
 
 # Off-resonance, coils and displacement at once, of an image that could not be warped after.
 field="--off-resonance 60 --field-shim 80,40,0 --dwell 8"
@@ -80,9 +63,9 @@ expect 0 phantom -q --force -o both.h5 --field-map field.nii --truth truth.h5 --
     --gradient-field bent.grad --traj spiral --matrix 32 --readouts 6 $field
 expect 0 phantom -q --force -o plain.h5 --snr 30 --coils 3 --phantom texture --traj spiral --matrix 32 --readouts 6
 best=$(nrmse plain.h5)
-far "$(nrmse both.h5 --b0 field.nii)" "$best" 1.5 "field alone"
-far "$(nrmse both.h5 --gradient-field bent.grad)" "$best" 1.2 "displacement alone"
-near "$(nrmse both.h5 --gradient-field bent.grad --b0 field.nii)" "$best" 1.1 "both"
+at_least "$(nrmse both.h5 --b0 field.nii)" "$best" 1.5 "field alone"
+at_least "$(nrmse both.h5 --gradient-field bent.grad)" "$best" 1.2 "displacement alone"
+at_most "$(nrmse both.h5 --gradient-field bent.grad --b0 field.nii)" "$best" 1.1 "both"
 
 # What does not fit is refused in a line, and nothing is written.
 rm -f image.h5 warped.h5

@@ -15,10 +15,10 @@ within() {
     echo "$name: $(cat out), at most $limit"
 }
 within cartesian 0.04 --traj cartesian --matrix 64 --coils 4
-within golden 0.115 --traj golden --matrix 64 --readouts 110 --coils 6
-within radial 0.115 --traj radial --matrix 64 --coils 6 --noise 1e-5 --noise-scan 512 --oblique
-within spiral 0.115 --traj spiral --matrix 64 --coils 6
-within slices 0.14 --traj golden --matrix 48 --coils 4 --slices 3 --repetitions 2
+within golden 0.115 --traj golden --matrix 64 --readouts 110 --coils 4
+within radial 0.115 --traj radial --matrix 64 --coils 4 --noise 1e-5 --noise-scan 512 --oblique
+within spiral 0.115 --traj spiral --matrix 64 --coils 4
+within slices 0.14 --traj golden --matrix 48 --coils 4 --slices 2
 within koosh 0.25 --traj koosh --matrix 16 --coils 3
 within stars 0.14 --traj stars --matrix 24,24,8 --coils 3
 

@@ -5,28 +5,16 @@
 . "$(dirname "$0")/support.sh"
 
 cat >camera.py <<'X'
-import math, struct, sys
+import math, sys
+from npy import save
 n, scale = int(sys.argv[1]), float(sys.argv[2])
-head = "{'descr': '<f4', 'fortran_order': True, 'shape': (%d, 1, 16), }" % n
-head += " " * ((54 - len(head)) % 64) + "\n"
 def phase(l, t):
     return 0 if 0 < l < 4 else scale * (.5 if not l else 60 if l < 9 else 400) * (t * math.cos(l) + .2 * math.sin(9 * t + l))
 values = [phase(l, i / n) for l in range(16) for i in range(n)]
-with open("camera.npy", "wb") as f:
-    f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack("<%df" % (16 * n), *values))
+save("camera.npy", (n, 1, 16), values)
 X
 
-# nrmse SCAN OPTION...: of its image.
-nrmse() {
-    scan=$1
-    shift
-    expect 0 recon "$scan" -o image.h5 --force --maps maps.cfl --method cg --delays off --memory 1G "$@"
-    cp err log
-    expect 0 compare image.h5 truth.h5
-    awk '{print $2}' out
-}
-at_most() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(a > 0 && a <= f * b) }' || fail "$4: $1 beside $2"; }
-at_least() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(b > 0 && a >= f * b) }' || fail "$4: $1 beside $2"; }
+recon_options="--delays off --memory 1G"
 
 # everything NAME SCALE SEEDS OPTION...: of the phases of the camera; poses.txt is there.
 everything() {

@@ -56,14 +56,14 @@ said_like "^larmor: --frame-time: the readouts of one.h5 have no time stamps, or
 [ ! -e g.h5 ] || fail "an output of a refused run"
 
 # Bins: rates that are those of the phantom, a warning where there are none, and what is refused.
-expect 0 phantom -o free.h5 --matrix 32 --readouts 1500 --coils 4 --tr 20 --breath 15,16 --heart 66,0.3 --snr 50
+expect 0 phantom -o free.h5 --matrix 16 --readouts 1500 --coils 4 --tr 20 --breath 15,16 --heart 66,0.3 --snr 50
 grep -q "^breath: 1[45]" err || fail "$last: the true rate expected"
 expect 0 recon free.h5 -o bins.h5 --bins heart:3,breath:2 --method grid --json
 grep -q '"breath":.*"rate": *1[45]' out || grep -q '"rate": 1[45]' out || fail "$last: the rate in the report expected"
 grep -q "^breath: 1[45].* a minute, reliability [01][.]" err || fail "$last: the breath's rate expected"
 grep -q "^frames: 3 bins of the heart x 2 of the breath$" err || fail "$last: bins expected"
 grep -q "show none that is reliable" err && fail "$last: no warning expected"
-expect 0 phantom -o still.h5 --matrix 32 --readouts 1500 --coils 4 --tr 20 --snr 50 -q
+expect 0 phantom -o still.h5 --matrix 16 --readouts 1500 --coils 4 --tr 20 --snr 50 -q
 expect 0 recon still.h5 -o still.nii --bins breath:2 --method grid -q
 said_like "^warning: breath: the samples show none that is reliable"
 expect 2 recon free.h5 -o g.h5 --bins lung:3

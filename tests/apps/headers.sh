@@ -47,18 +47,17 @@ grep -q '^warning: the noise scan holds no noise; it is not used\.$' err || fail
 expect 0 compare still-image.h5 truth.h5 --tol 0.2
 
 # The unit of the samples does not matter: not to the image, to the precision of its numbers, nor to any format.
-for noise in "" "--noise-scan 256"; do
+for unit in 1e17 1e-30; do
+    noise=$([ $unit = 1e17 ] || echo --noise-scan 256)
     expect 0 phantom -o plain.h5 --matrix 32 --readouts 40 --coils 3 --noise 1e-3 $noise --force -q
-    for unit in 1e17 1e-30; do
-        cp plain.h5 scaled.h5
-        "$SPOIL" scaled.h5 times-$unit
-        expect 0 info scaled.h5
-        for method in "grid --maps none" grid cg tv wavelet; do
-            expect 0 recon plain.h5 -o plain.npy --method $method --force -q
-            expect 0 recon scaled.h5 -o scaled.npy -o scaled.h5.png -o scaled.nii --method $method --force -q
-            for file in scaled.npy scaled.nii; do
-                expect 0 compare $file plain.npy --tol 1e-4 --magnitude
-            done
+    cp plain.h5 scaled.h5
+    "$SPOIL" scaled.h5 times-$unit
+    expect 0 info scaled.h5
+    for method in "grid --maps none" cg; do
+        expect 0 recon plain.h5 -o plain.npy --method $method --force -q
+        expect 0 recon scaled.h5 -o scaled.npy -o scaled.h5.png -o scaled.nii --method $method --force -q
+        for file in scaled.npy scaled.nii; do
+            expect 0 compare $file plain.npy --tol 1e-4 --magnitude
         done
     done
 done

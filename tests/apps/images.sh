@@ -44,19 +44,18 @@ while read -r name flags; do
         done
     done
 done <<'END'
-slices --matrix 24,20 --slices 3 --oblique
-series --matrix 24,20 --slices 3 --repetitions 2
+series --matrix 24,20 --slices 3 --repetitions 2 --oblique
 echoes --matrix 20 --slices 2 --echo-times 2,5 --repetitions 3 --oblique
 volumes --traj koosh --matrix 12 --readouts 200 --repetitions 2 --oblique
 END
 [ "$(size series/a.nii)" = "24 x 20 x 3 x 2, FLOAT32" ] || fail "series are merged: $(size series/a.nii)"
 [ "$(sed -n 2p echoes/a.hdr)" = "20 20 1 1 1 2 1 1 1 1 3 1 1 2 1 1" ] || fail "echoes.hdr: $(cat echoes/a.hdr)"
-place slices/a.nii >here
+place series/a.nii >here
 grep -q 'field of view: 256 x 213.333 x 18 mm' here || fail "slices 6 mm apart are in $(cat here)"
 
 # Images that differ do so in every format, and sizes that differ are refused.
 expect 1 compare series/a.nii series/a.h5 --tol 1e-9
 expect 0 info series.i.h5
 printed "voxels: 10.6667 x 10.6667 x 5 mm"
-expect 3 compare series/a.nii slices/a.h5
-said_like '^larmor: series/a.nii against slices/a.h5: compare: the image is .*\[24, 20, 3, 2\].*, the reference .*\[24, 20, 3\]'
+expect 3 compare series/a.nii volumes/a.h5
+said_like '^larmor: series/a.nii against volumes/a.h5: compare: the image is .*\[24, 20, 3, 2\].*, the reference .*\[12, 12, 12, 2\]'

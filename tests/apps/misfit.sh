@@ -55,18 +55,16 @@ expect 0 check gaps.h5
 printed '^note: calibration: the centre of k-space has gaps: recon finds maps by nonlinear inversion'
 ! grep -q '^warning: calibration' out || fail "$last: a warning of gaps"
 
-# The noise is that of a sample as it was acquired, with and without a noise scan, oversampled or not, at any acceleration.
+# The noise is that of a sample as it was acquired, with and without a noise scan, oversampled or not, of few lines.
 noise_of() {
     expect 0 recon noisy.h5 -o noisy.npy --json --force
     awk -F': ' '/^  "noise"/ { exit !($2 + 0 >= '"$1"' && $2 + 0 <= '"$2"') }' out || fail "$last: noise of $1 to $2 expected"
 }
-for accelerated in 1 2 4; do
-    expect 0 phantom -o noisy.h5 --traj cartesian --matrix 64 --samples 128 --coils 6 --noise 5e-4 --acceleration $accelerated \
-        --calibration-lines 16 --force -q
-    noise_of 4.8e-4 5.2e-4
-    expect 0 phantom -o noisy.h5 --traj golden --matrix 64 --undersampling $accelerated --coils 6 --noise 5e-4 --force -q
-    noise_of 4.8e-4 5.2e-4
-done
+expect 0 phantom -o noisy.h5 --traj cartesian --matrix 64 --samples 128 --coils 6 --noise 5e-4 --acceleration 4 \
+    --calibration-lines 16 --force -q
+noise_of 4.8e-4 5.2e-4
+expect 0 phantom -o noisy.h5 --traj golden --matrix 64 --undersampling 4 --coils 6 --noise 5e-4 --force -q
+noise_of 4.8e-4 5.2e-4
 expect 0 phantom -o noisy.h5 --traj cartesian --matrix 64 --samples 128 --coils 6 --noise 5e-4 --noise-scan 2000 --force -q
 noise_of 0.999 1.001
 

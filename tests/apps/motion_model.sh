@@ -3,20 +3,8 @@
 # as those of the same motion without them. SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/support.sh"
 
-method=cg maps=maps.cfl
-# nrmse SCAN OPTION...: of its image. With a limit of memory no other descriptions of the scan are tried.
-nrmse() {
-    scan=$1
-    shift
-    expect 0 recon "$scan" -o image.h5 --force --maps "$maps" --method "$method" --lambda 2e-3 --memory 1G --delays off "$@"
-    cp err log
-    expect 0 compare image.h5 truth.h5
-    awk '{print $2}' out
-}
-
-# at_most A B FACTOR NAME, at_least A B FACTOR NAME
-at_most() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(a > 0 && a <= f * b) }' || fail "$4: $1 beside $2"; }
-at_least() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(b > 0 && a >= f * b) }' || fail "$4: $1 beside $2"; }
+# With a limit of memory no other descriptions of the scan are tried.
+recon_options="--lambda 2e-3 --memory 1G --delays off"
 
 # model NAME WORSE "OPTIONS OF THE FAULT" "OPTIONS OF ITS MODEL" OPTION...: poses.txt is there. WORSE: what the fault
 # costs at least where the motion alone is corrected.

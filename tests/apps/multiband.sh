@@ -9,21 +9,14 @@ phantom() {
     expect 0 phantom -q --force -o scan.h5 --truth truth.h5 --maps maps.cfl --matrix 32 --coils 8 --phantom texture "$@"
 }
 
-# nrmse OPTION...: of the image of scan.h5.
-nrmse() {
-    expect 0 recon scan.h5 -o image.h5 --force --maps maps.cfl --method cg --delays off "$@"
-    cp err log
-    expect 0 compare image.h5 truth.h5 --inside 2
-    awk '{print $2}' out
-}
-near() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(a > 0 && a <= f * b) }' || fail "$4: $1 beside $2"; }
+recon_options="--delays off" compare_options="--inside 2"
 
 # Without noise images are those of single slices, whatever the trajectory: what is left is what rounding, lambda and
 # corners of k-space leave.
 scene() {
     name="$1 slices at $2, $3"
     phantom --multiband "$1" --traj $3 # unquoted: an option with it
-    near "$(nrmse --multiband "$2" --lambda 1e-6)" "$4" 1 "$name"
+    at_most "$(nrmse scan.h5 --multiband "$2" --lambda 1e-6)" "$4" 1 "$name"
 }
 scene 3 -40,0,40 "spiral --readouts 16" 0.02
 in_all scene 4 -60,-20,20,60 "radial --readouts 80" 0.02
@@ -36,9 +29,9 @@ for scene in "spiral 16 2 -20,20 10 7.071" "golden 100 3 -40,0,40 10 5.774" "gol
     # shellcheck disable=SC2086
     set -- $scene
     phantom --multiband 1 --traj "$1" --readouts "$2" --snr "$6"
-    single=$(nrmse)
+    single=$(nrmse scan.h5)
     phantom --multiband "$3" --traj "$1" --readouts "$2" --snr "$5"
-    near "$(nrmse --multiband "$4")" "$single" 1.1 "$scene"
+    at_most "$(nrmse scan.h5 --multiband "$4")" "$single" 1.1 "$scene"
 done
 grep -q '^multiband: 3 slices at -40, 0, 40 mm, whose phases are 2 pi s j / 3$' log || fail "$(cat log)"
 
@@ -74,13 +67,11 @@ grep -q '^warning: multiband: phases of the other sign explain the samples bette
 # Phases in a file that are those of the header but for rounding and whole turns are no other ones, and lines stay on
 # the grid; others are a warning.
 cat >phases.py <<'X'
-import math, struct, sys
+import math, sys
+from npy import save
 readouts, slices, shifts, late = (int(word) for word in sys.argv[1:5])
-head = "{'descr': '<f4', 'fortran_order': True, 'shape': (%d, %d), }" % (readouts, slices)
-head += " " * ((54 - len(head)) % 64) + "\n"
 values = [math.remainder(2 * math.pi * s * (j + late) / shifts, 2 * math.pi) for s in range(slices) for j in range(readouts)]
-with open(sys.argv[5], "wb") as f:
-    f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack("<%df" % len(values), *values))
+save(sys.argv[5], (readouts, slices), values)
 X
 # in_file PLACES SHIFTS READOUTS OPTION...
 in_file() {

@@ -54,8 +54,9 @@ printed 'NumPy: 16 x 16 x 16, c64'
 expect 0 compare truth.c.npy truth.npy --tol 0
 expect 0 compare maps.c.npy maps.npy --tol 0
 same convert truth@ OUT.npy
-same recon scan.h5 --maps maps@ -o OUT.npy
-same recon scan.h5 --maps maps.npy --b0 field@ -o OUT.npy
+few='--method cg --lambda 1e-3 --iters 4'
+same recon scan.h5 --maps maps@ $few -o OUT.npy
+same recon scan.h5 --maps maps.npy $few --b0 field@ -o OUT.npy
 same nufft --type 2 --modes 16,16 -t points@ truth@ -o OUT.npy
 expect 0 nufft --type 2 --modes 16,16 -t points.npy truth.npy -o k.npy -q
 order k.npy k.c.npy
@@ -76,7 +77,7 @@ save("girf.npy", (33, 3), [1 - abs(i - 16) / (40 + 20 * axis) + .01j * (i - 16) 
 PYTHON
 for array in basis girf; do order $array.npy $array.c.npy; done
 for option in basis dictionary; do same recon scan.h5 --maps maps.npy --spokes-per-frame 8 --$option basis@ --lambda 1e-3 -o OUT.npy; done
-same recon scan.h5 --maps maps.npy --girf girf@ --girf-spacing 1000 --delays off -o OUT.npy
+same recon scan.h5 --maps maps.npy $few --girf girf@ --girf-spacing 1000 --delays off -o OUT.npy
 
 # BART's arrays as a scan.
 expect 0 convert --traj points.npy --kspace k.npy -o f.h5 -q

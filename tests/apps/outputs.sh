@@ -11,18 +11,19 @@ expect 0 nufft --type 2 --modes 24,24 -t t.cfl truth.npy -o k.npy -q
 
 # ---- descriptors that are closed at the start ----
 
+mkdir without
+run() {
+    "$LARMOR" recon scan.h5 -o "$1/x.npy" --save-maps "$1/m.cfl"
+    "$LARMOR" phantom -o "$1/s.h5" --matrix 16 --truth "$1/t.npy" --noise 1e-3
+    "$LARMOR" convert truth.npy "$1/c.nii"
+    "$LARMOR" nufft --type 2 --modes 24,24 -t t.cfl truth.npy -o "$1/n.npy"
+    "$LARMOR" traj -o "$1/t.cfl" --matrix 16
+    ! "$LARMOR" recon scan.h5 -o "$1/none.npy" --maps truth.npy
+    "$BENCH" nufft --device cpu:1 --modes 8 --points 10 --repeats 1 --json "$1/b.json" || [ "$1" = with ]
+}
+run without >/dev/null 2>&1
 for closed in '<&-' '2>&-' '<&- 2>&-' '<&- >&- 2>&-'; do
-    rm -rf with without && mkdir with without
-    run() {
-        "$LARMOR" recon scan.h5 -o "$1/x.npy" --save-maps "$1/m.cfl"
-        "$LARMOR" phantom -o "$1/s.h5" --matrix 16 --truth "$1/t.npy" --noise 1e-3
-        "$LARMOR" convert truth.npy "$1/c.nii"
-        "$LARMOR" nufft --type 2 --modes 24,24 -t t.cfl truth.npy -o "$1/n.npy"
-        "$LARMOR" traj -o "$1/t.cfl" --matrix 16
-        ! "$LARMOR" recon scan.h5 -o "$1/none.npy" --maps truth.npy
-        "$BENCH" nufft --device cpu:1 --modes 8 --points 10 --repeats 1 --json "$1/b.json" || [ "$1" = with ]
-    }
-    run without >/dev/null 2>&1
+    rm -rf with && mkdir with
     eval "run with $closed" >out 2>err || fail "closed $closed: a command failed"
     for file in x.npy m.cfl m.hdr s.h5 t.npy c.nii n.npy t.cfl t.hdr; do
         cmp "with/$file" "without/$file" || fail "closed $closed: $file is another one"

@@ -5,28 +5,16 @@
 relay=$(cd "$(dirname "$0")" && pwd)/relay.py
 
 cat >camera.py <<'X2'
-import math, struct, sys
+import math, sys
+from npy import save
 samples, readouts, terms, scale = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
-head = "{'descr': '<f4', 'fortran_order': True, 'shape': (%d, %d, %d), }" % (samples, readouts, terms)
-head += " " * ((54 - len(head)) % 64) + "\n"
 def phase(l, t, r):
     return scale * (.5 if not l else 60 if l < 9 else 400) * (t * math.cos(l) + .2 * math.sin(9 * t + l) + .1 * math.sin(r))
 values = [0 if 0 < l < 4 else phase(l, i / samples, r) for l in range(terms) for r in range(readouts) for i in range(samples)]
-with open(sys.argv[5], "wb") as f:
-    f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack("<%df" % len(values), *values))
+save(sys.argv[5], (samples, readouts, terms), values)
 X2
 
-# nrmse SCAN OPTION...: of its image, image.npy.
-nrmse() {
-    scan=$1
-    shift
-    expect 0 recon "$scan" -o image.npy --force --maps maps.cfl --method cg --delays off --lambda 3e-3 "$@"
-    cp err log
-    expect 0 compare image.npy truth.h5 --inside 2
-    awk '{print $2}' out
-}
-at_most() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(a > 0 && a <= f * b) }' || fail "$4: $1 beside $2"; }
-at_least() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(b > 0 && a >= f * b) }' || fail "$4: $1 beside $2"; }
+image=image.npy recon_options="--delays off --lambda 3e-3" compare_options="--inside 2"
 
 # rows NAME TERMS SCALE OPTION...
 rows() {
@@ -94,14 +82,12 @@ done
 
 # Phases of each readout are no fault of the scan where the model has them, and phases in another unit are refused.
 cat >each.py <<'X2'
-import random, struct, sys
+import random, sys
+from npy import save
 random.seed(1)
-head = "{'descr': '<f4', 'fortran_order': True, 'shape': (%d, 30, 9), }" % int(sys.argv[1])
-head += " " * ((54 - len(head)) % 64) + "\n"
 each = [random.uniform(-3, 3) for _ in range(30)]
 values = [each[r] if not l else float(sys.argv[2]) for l in range(9) for r in range(30) for _ in range(int(sys.argv[1]))]
-with open(sys.argv[3], "wb") as f:
-    f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack("<%df" % len(values), *values))
+save(sys.argv[3], (int(sys.argv[1]), 30, 9), values)
 X2
 spokes="--traj golden --matrix 24 --readouts 30 --coils 4 --snr 30 --phantom texture"
 # shellcheck disable=SC2086

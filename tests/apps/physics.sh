@@ -3,19 +3,7 @@
 # off-resonance are as near to the truth as those of scans that see none. SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/support.sh"
 
-# nrmse SCAN OPTION...: of its image.
-nrmse() {
-    scan=$1
-    shift
-    expect 0 recon "$scan" -o image.h5 --force --maps maps.cfl --method cg --lambda 2e-3 --delays off "$@"
-    cp err log
-    expect 0 compare image.h5 truth.h5
-    awk '{print $2}' out
-}
-
-# near A B FACTOR: A is at most FACTOR times B; far A B FACTOR: it is at least that.
-near() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(a > 0 && a <= f * b) }' || fail "$4: $1 beside $2"; }
-far() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(b > 0 && a >= f * b) }' || fail "$4: $1 beside $2"; }
+recon_options="--lambda 2e-3 --delays off"
 
 # Concomitant fields at low field, in a slice off the isocentre, in an oblique one, and in a volume.
 scene() {
@@ -30,8 +18,8 @@ scene() {
     grep -q '^concomitant fields: up to [0-9.]* rad at [0-9.]* T, .*(--concomitant off)$' log || fail "$name: $(cat log)"
     grep -q '^model: [0-9]* terms\{0,1\} beside the Fourier transform, [0-9]* products\{0,1\}, error ' log ||
         fail "$name: $(cat log)"
-    far "$blurred" "$best" 1.25 "$name, without the model"
-    near "$corrected" "$best" 1.1 "$name, with it"
+    at_least "$blurred" "$best" 1.25 "$name, without the model"
+    at_most "$corrected" "$best" 1.1 "$name, with it"
 }
 in_all scene "slice" --traj spiral --matrix 32 --readouts 6 --dwell 8 --position 0,0,80 --field-strength 0.04
 scene "oblique" --traj spiral --matrix 32 --readouts 6 --dwell 8 --oblique --field-strength 0.015
@@ -89,9 +77,9 @@ expect 0 phantom -q --force -o seen.h5 --traj spiral --matrix 32 --readouts 6 --
 expect 0 phantom -q --force -o field.h5 --traj spiral --matrix 32 --readouts 6 --coils 3 --phantom texture --position 0,0,30 $field \
     --field-map field.nii
 best=$(nrmse plain.h5)
-far "$(nrmse seen.h5)" "$best" 1.4 "phases and field, without the model"
-far "$(nrmse seen.h5 --b0 field.nii)" "$best" 1.2 "phases, with the field alone"
-near "$(nrmse seen.h5 --b0 field.nii --phase-terms phases.npy)" "$best" 1.1 "phases and field"
+at_least "$(nrmse seen.h5)" "$best" 1.4 "phases and field, without the model"
+at_least "$(nrmse seen.h5 --b0 field.nii)" "$best" 1.2 "phases, with the field alone"
+at_most "$(nrmse seen.h5 --b0 field.nii --phase-terms phases.npy)" "$best" 1.1 "phases and field"
 
 # What does not fit is refused in a line, without an image.
 rm -f image.h5

@@ -39,18 +39,18 @@ for format in npy cfl; do
         expect 0 phantom -o other.h5 --matrix $n --readouts 4 --coils 6 --maps m$n.$format -q --force
         expect 3 recon scan.h5 --maps m$n.$format -o none.npy -q
         said "larmor: m$n.$format: maps of ${n}x$n voxels without a field of view, and the grid has 32x32 voxels over 256 x 256 x 5 mm. Say what the maps cover (--maps-fov X,Y,Z in mm), and they are interpolated."
-        expect 0 recon scan.h5 --maps m$n.h5 -o h5.npy -q --force
+        expect 0 recon scan.h5 --maps m$n.h5 -m grid -o h5.npy -q --force
         for fov in 256 256,256 256,256,5; do
-            expect 0 recon scan.h5 --maps m$n.$format --maps-fov $fov -o told.npy -q --force
+            expect 0 recon scan.h5 --maps m$n.$format --maps-fov $fov -m grid -o told.npy -q --force
             expect 0 compare told.npy h5.npy --tol 1e-5
         done
     done
 done
 # Those of encodedSpace's matrix cover it, whatever the matrix of the image; that is said.
 expect 0 phantom -o other.h5 --matrix 32 --readouts 4 --coils 6 --maps m32.npy -q --force
-expect 0 recon scan.h5 --matrix 20 --maps m32.npy -o taken.npy
+expect 0 recon scan.h5 --matrix 20 --maps m32.npy -m grid -o taken.npy
 grep -q '^coil maps: m32.npy has no field of view, and is taken to cover that of encodedSpace, whose matrix it has$' err || fail "the log does not say it: $(cat err)"
-expect 0 recon scan.h5 --matrix 20 --maps m32.h5 -o stated.npy -q
+expect 0 recon scan.h5 --matrix 20 --maps m32.h5 -m grid -o stated.npy -q
 expect 0 compare taken.npy stated.npy --tol 1e-5
 [ ! -e none.npy ] || fail "a refused command left a file"
 expect 2 recon scan.h5 --maps-fov 256 -o none.npy -q

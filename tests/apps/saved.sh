@@ -22,12 +22,10 @@ expect 0 compare given.npy own.npy --tol 2e-4
 
 # A coil that was left out has a map of zeros: the file counts channels as the scan does.
 expect 0 phantom -o dead.h5 --traj golden --matrix 64 --coils 5 --noise 1e-4 --noise-scan 40 --dead-coils 3 --noiseless-coils 3 -q
-for maps in maps.cfl maps.npy maps.h5; do
-    expect 0 recon dead.h5 -o own.npy --lambda 1e-3 --save-maps $maps --force
-    grep -q "^wrote $maps: the maps of 4 coils, zeros for 1 left out$" err || fail "$last: not said"
-    expect 0 recon dead.h5 -o given.npy --lambda 1e-3 --maps $maps --force -q
-    expect 0 compare given.npy own.npy --tol 2e-4
-done
+expect 0 recon dead.h5 -o own.npy --lambda 1e-3 --save-maps maps.cfl --force
+grep -q "^wrote maps.cfl: the maps of 4 coils, zeros for 1 left out$" err || fail "$last: not said"
+expect 0 recon dead.h5 -o given.npy --lambda 1e-3 --maps maps.cfl --force -q
+expect 0 compare given.npy own.npy --tol 2e-4
 [ "$(sed -n 2p maps.hdr | cut -d' ' -f1-5)" = "64 64 1 5 1" ] || fail "maps.hdr: $(cat maps.hdr)"
 
 # The phantom's true maps are saved the same way.

@@ -47,11 +47,11 @@ done
 cmp same0.npy same1.npy || fail "--same-angles: two repetitions of one object differ"
 
 # Its truth moves with the object: what comes out is that of its own repetition, and of no other.
-simulate moving --matrix 48 --repetitions 3 --drift 15,-10 --rotation 40 --breathing 8 --breathing-period 4 --contrast 0.5
+simulate moving --matrix 32 --repetitions 3 --drift 15,-10 --rotation 40 --breathing 8 --breathing-period 4 --contrast 0.5
 image moving --tol 0.14 >error
 for repetition in 0 1 2; do
     expect 0 recon moving.h5 -o one.npy --maps moving-maps.cfl --repetition $repetition -q --force
-    expect 0 phantom -o other.h5 --truth other.npy --matrix 48 -q --force
+    expect 0 phantom -o other.h5 --truth other.npy --matrix 32 -q --force
     if [ $repetition -eq 0 ]; then
         expect 0 compare one.npy other.npy --tol 0.14
     else
@@ -77,15 +77,15 @@ expect 0 info part.h5
 printed '40 acquisitions: 40 imaging'
 
 # Faults of a scanner, which recon does not correct: each makes the image worse.
-simulate good --matrix 48 --traj spiral
+simulate good --matrix 32 --traj spiral
 good=$(image good)
 for fault in "--off-resonance 150" "--field-gradient 300,100" "--delays 1,-1"; do
     # shellcheck disable=SC2086 # words are meant
-    simulate bad --matrix 48 --traj spiral $fault
+    simulate bad --matrix 32 --traj spiral $fault
     bad=$(image bad)
     below "$good" "$(awk -v a="$bad" 'BEGIN { print a / 1.5 }')" "$fault"
 done
-simulate zero --matrix 48 --traj spiral --delays 0,0 --field-gradient 0
+simulate zero --matrix 32 --traj spiral --delays 0,0 --field-gradient 0
 cmp zero.h5 good.h5 || fail "faults of size 0 change the scan"
 expect 0 phantom -o field.h5 --matrix 12,8 --off-resonance 10 --field-gradient 120 --field-map field.cfl -q
 dims field "12 8 1 1 1"

@@ -5,6 +5,8 @@ set -eu
 : "${LARMOR:?names the program to test}"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
+PYTHONPATH=$(cd "$(dirname "$0")" && pwd)${PYTHONPATH:+:$PYTHONPATH} # npy.py, which writes arrays
+export PYTHONPATH PYTHONDONTWRITEBYTECODE=1
 cd "$folder"
 export OMP_WAIT_POLICY=passive # tests share the cores
 unset LARMOR_DEVICE LARMOR_DEBUG 2>/dev/null || true
@@ -93,6 +95,26 @@ printed() {
 nrmse_at_most() {
     awk -v limit="$1" '$1 == "nrmse" { found = 1; if (!($2 <= limit)) exit 1 } END { exit !found }' out ||
         fail "$last: nrmse at most $1 expected"
+}
+
+# at_most A B FACTOR NAME: A is at most FACTOR times B; at_least A B FACTOR NAME: it is at least that.
+at_most() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(a > 0 && a <= f * b) }' || fail "$4: $1 beside $2"; }
+at_least() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(b > 0 && a >= f * b) }' || fail "$4: $1 beside $2"; }
+
+# nrmse SCAN OPTION...: of the image that recon makes of it, also by $recon_options; what it said is in `log`.
+image=image.h5
+nrmse() {
+    # shellcheck disable=SC2086 # several options
+    expect 0 recon "$@" -o $image --force --maps "${maps:-maps.cfl}" --method "${method:-cg}" ${recon_options:-}
+    cp err log
+    distance $image
+}
+
+# distance IMAGE: its NRMSE against truth.h5, by $compare_options.
+distance() {
+    # shellcheck disable=SC2086
+    expect 0 compare "$1" truth.h5 ${compare_options:-}
+    awk '{print $2}' out
 }
 
 # Nothing was left but the named files.

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/support.sh"
 : "${SPOIL:?names the program that damages scans}"
 
-expect 0 phantom -o scan.h5 --truth truth.h5 --maps whole.cfl --traj golden --matrix 64 --readouts 80 --coils 6 --snr 30 -q
+expect 0 phantom -o scan.h5 --truth truth.h5 --maps whole.cfl --traj golden --matrix 48 --readouts 60 --coils 4 --snr 30 -q
 cp whole.cfl maps.cfl && cp whole.hdr maps.hdr
 "$SPOIL" maps.cfl ellipse
 
@@ -31,10 +31,10 @@ done
 # Two sets, and frames.
 bytes=$(wc -c <maps.cfl)
 { cat maps.cfl; head -c "$bytes" /dev/zero; } >two.cfl
-printf '# Dimensions\n64 64 1 6 2 1 1 1 1 1 1 1 1 1 1 1\n' >two.hdr
+printf '# Dimensions\n48 48 1 4 2 1 1 1 1 1 1 1 1 1 1 1\n' >two.hdr
 expect 0 recon scan.h5 -o sets.cfl --maps two.cfl --method tv -q
 empty_outside sets
-expect 0 phantom -o series.h5 --maps series.cfl --traj golden --matrix 64 --readouts 40 --coils 4 --snr 20 --repetitions 2 -q
+expect 0 phantom -o series.h5 --maps series.cfl --traj golden --matrix 48 --readouts 30 --coils 4 --snr 20 --repetitions 2 -q
 "$SPOIL" series.cfl ellipse
 expect 0 recon series.h5 -o joint.cfl --maps series.cfl --method llr --lambda 1e-3 -q
 empty_outside joint

@@ -4,6 +4,8 @@
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/apps/support.sh"
 
+cat "$root"/README.md "$root"/docs/*.md "$root"/docs/records/*.md "$root"/docs/reference/*.md >texts
+
 # choices COMMAND OPTION: $names are the choices that a shell is offered, which the help and the documents must have, too
 choices() {
     expect 0 completion --words "$1" "$2" ''
@@ -12,7 +14,7 @@ choices() {
     expect 0 "$1" --help
     while read -r name; do
         grep -qwF -e "$name" out || fail "$1 --help does not name $name"
-        cat "$root"/README.md "$root"/docs/*.md "$root"/docs/records/*.md "$root"/docs/reference/*.md | grep -qF -e "\`$name\`" || fail "no document speaks of $name"
+        grep -qF -e "\`$name\`" texts || fail "no document speaks of $name"
     done <offered
     cat offered >>all
     names=$(cat offered)

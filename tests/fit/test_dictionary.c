@@ -1,12 +1,7 @@
 /* fit/dictionary.c. SPDX-License-Identifier: Apache-2.0 */
-#include <complex.h>
-
-#include "larmor/fit.h"
-#include "tests/support/test.h"
+#include "tests/fit/support.h"
 
 enum { ENTRIES = 5000, VOXELS = 3000, TIMES = 12, COEFFICIENTS = 4 }; /* more than a block of each */
-typedef double complex cplx;
-ENDS_BY(free, cplx)
 
 static cplx *random_values(int64_t count, uint64_t seed)
 {
@@ -17,13 +12,6 @@ static cplx *random_values(int64_t count, uint64_t seed)
         values[i] = re + I * test_random(&seed);
     }
     return values;
-}
-
-static larmor_array *array_of(const cplx *x, larmor_shape shape)
-{
-    larmor_array *made;
-    assert_ok(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C128, x, &made));
-    return made;
 }
 
 /* Entries that are no multiples of each other, one for each voxel, and its complex factor. */

@@ -1,15 +1,9 @@
 /* fit/fit.c, fit/exponential.c and fit/rician.c against curves of known parameters.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <complex.h>
-
-#include "larmor/fit.h"
-#include "tests/support/test.h"
+#include "tests/fit/support.h"
 
 enum { GRID = 8, MOST_DRAWS = 1000 };
 static int draws = MOST_DRAWS;
-typedef double complex cplx;
-ENDS_BY(free, cplx)
-ENDS_ITSELF_BY(larmor_fit_maps_free, larmor_fit_maps)
 
 /* Claims that are no statistics, of fewer voxels. */
 static int few_draws(__attribute__((unused)) void **state)
@@ -28,12 +22,6 @@ static int all_draws(__attribute__((unused)) void **state)
 static const double echoes[] = {10, 20, 40, 60, 80, 120, 160, 240, 320, 400};
 static const double inversions[] = {50, 150, 300, 500, 800, 1200, 1800, 2600, 4000, 7000};
 enum { TIMES = 10 };
-
-static double gauss(uint64_t *seed)
-{
-    const double u = 0.5 + 0.5 * test_random(seed), v = M_PI * test_random(seed);
-    return sqrt(-2 * log(u > 1e-300 ? u : 1e-300)) * cos(v);
-}
 
 /* What a model's first map is for a voxel, and its signal. */
 typedef struct truth {
@@ -99,27 +87,6 @@ static larmor_fit_maps fit(const larmor_array *images, const truth *t, double no
     return maps;
 }
 
-static double *numbers(const larmor_array *x)
-{
-    double *values;
-    assert_ok(larmor_array_download(x, LARMOR_F64, &values));
-    return values;
-}
-
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(const double *x, int count)
-{
-    double sorted[MOST_DRAWS];
-    memcpy(sorted, x, (size_t)count * sizeof *x);
-    qsort(sorted, (size_t)count, sizeof *sorted, compare);
-    return sorted[count / 2];
-}
-
 static double deviation(const double *x, int count)
 {
     double mean = 0, sum = 0;
@@ -153,7 +120,7 @@ FEW(without_noise_complex_images_give_the_truth)
 TEST(at_an_snr_of_50_medians_are_within_a_hundredth_of_the_truth)
 {
     for (int m = 0; m < MODELS; m++)
-        for (int magnitude = 0; magnitude < 2; magnitude++) {
+        for (int magnitude = of_all(m % 2, 0); magnitude <= of_all(m % 2, 1); magnitude++) {
             OWNED(larmor_array) *images = make_images(&truths[m], 0.02, 1, magnitude, truths[m].ms, 7);
             OWNED(larmor_fit_maps) maps = fit(images, &truths[m], 0.02);
             const double error = median_error(&maps, &truths[m]);
@@ -180,8 +147,8 @@ TEST(t2star_of_complex_images_has_a_frequency_in_each_voxel)
 {
     const double hz[] = {0, -2, 13, 50}, noise[] = {0, 0.02};
     const truth *t = &truths[LARMOR_FIT_T2_STAR];
-    for (int i = 0; i < 4; i++)
-        for (int j = 0; j < 2; j++) {
+    for (int i = of_all(2, 0); i < 4; i++)
+        for (int j = of_all(3 - i, 0); j <= of_all(3 - i, 1); j++) {
             OWNED(larmor_array) *images = make_images(t, noise[j], cexp(0.7 * I), 0, t->ms, 3 + (unsigned)i);
             OWNED(larmor_array) *z = turned(images, t->ms, hz[i], NULL);
             OWNED(larmor_fit_maps) maps = fit(z, t, noise[j]);
@@ -234,7 +201,7 @@ TEST(the_mean_of_magnitudes_in_noise_is_taken_from_their_distribution)
 TEST(magnitudes_in_noise_that_is_not_given_are_lowered_by_that_of_their_residual)
 {
     for (int m = 0; m < 2; m++)
-        for (int level = 1; level < 3; level++) { /* SNR 20 and 10 */
+        for (int level = of_all(m + 1, 1); level <= of_all(m + 1, 2); level++) { /* SNR 20 and 10 */
             const truth t = {truths[m].model, 20, 160, echoes};
             OWNED(larmor_array) *images = make_images(&t, 0.05 * level, 1, 1, echoes, 5);
             OWNED(larmor_fit_maps) maps = fit(images, &t, 0);

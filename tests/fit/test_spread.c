@@ -1,15 +1,8 @@
 /* fit/spread.c: exact values, maps of noise alone, and intervals over blurred maps.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/fit.h"
-#include "tests/support/test.h"
+#include "tests/fit/support.h"
 
 enum { SIDE = 48, VOXELS = SIDE * SIDE, REACH = 4 };
-
-static double gauss(uint64_t *seed)
-{
-    const double u = 0.5 + 0.5 * test_random(seed), v = M_PI * test_random(seed);
-    return sqrt(-2 * log(u > 1e-300 ? u : 1e-300)) * cos(v);
-}
 
 static larmor_array *map_of(const double *x, larmor_shape shape)
 {

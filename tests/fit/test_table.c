@@ -1,19 +1,8 @@
 /* fit/table.c against signals whose properties lie between the entries of a coarse dictionary.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <complex.h>
-
-#include "larmor/fit.h"
-#include "tests/support/test.h"
+#include "tests/fit/support.h"
 
 enum { ONES = 14, TWOS = 12, ENTRIES = ONES * TWOS, TIMES = 60, TRUTHS = 8, DRAWS = 1500, VOXELS = TRUTHS * DRAWS };
-typedef double complex cplx;
-ENDS_BY(free, cplx)
-
-static double gauss(uint64_t *seed)
-{
-    const double u = 0.5 + 0.5 * test_random(seed), v = M_PI * test_random(seed);
-    return sqrt(-2 * log(u > 1e-300 ? u : 1e-300)) * cos(v);
-}
 
 /* An inversion recovery, then a decay that both times and their product take part in. */
 static double signal_of(double t1, double t2, int t)
@@ -40,13 +29,6 @@ static double truth_one(int64_t i)
 static double truth_two(int64_t i)
 {
     return 30 * pow(8, (double)(3 * (i / DRAWS) % TRUTHS) / (TRUTHS - 1));
-}
-
-static larmor_array *array_of(const cplx *x, larmor_shape shape)
-{
-    larmor_array *made;
-    assert_ok(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C128, x, &made));
-    return made;
 }
 
 static larmor_array *make_dictionary(void)
@@ -83,20 +65,6 @@ static larmor_array *make_images(double noise)
     return array_of(x, LARMOR_SHAPE(DRAWS, TRUTHS, TIMES));
 }
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(const double *x)
-{
-    double sorted[DRAWS];
-    memcpy(sorted, x, sizeof sorted);
-    qsort(sorted, DRAWS, sizeof *sorted, compare);
-    return sorted[DRAWS / 2];
-}
-
 typedef struct found {
     double *value, *deviation;
     cplx *m0;
@@ -129,8 +97,8 @@ TEST(values_between_the_entries_of_a_coarse_table_are_within_a_hundredth_at_a_si
 {
     OWNED(found) f = fit(0.02, 0.02);
     for (int64_t i = 0; i < VOXELS; i += DRAWS) {
-        assert_at_most(fabs(median(f.value + i) / truth_one(i) - 1), 0.01);
-        assert_at_most(fabs(median(f.value + VOXELS + i) / truth_two(i) - 1), 0.01);
+        assert_at_most(fabs(median(f.value + i, DRAWS) / truth_one(i) - 1), 0.01);
+        assert_at_most(fabs(median(f.value + VOXELS + i, DRAWS) / truth_two(i) - 1), 0.01);
     }
 }
 

@@ -1,6 +1,5 @@
 /* gating/bins.c. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/larmor.h"
-#include "tests/support/test.h"
+#include "tests/support/difference.h"
 
 enum { N = 32, COILS = 4, READOUTS = 1600, TICKS = 8 /* of 2.5 ms */ };
 
@@ -182,19 +181,6 @@ TEST(bins_of_time_have_equally_many_readouts_one_after_the_other_and_the_breath_
         assert_true(m->phase == i % 2 && m->repetition == i / 2);
         assert_int_equal(m->time_stamp, 1000 + TICKS * (READOUTS / 4 * (i / 2) + i % 2));
     }
-}
-
-/* |x - y| / |y| */
-static double difference(const larmor_array *x, const larmor_array *y)
-{
-    OWNED(larmor_array) *d;
-    double whole, apart;
-    assert_ok(larmor_array_create(dev, larmor_array_dtype(y), larmor_array_shape(y), &d));
-    assert_ok(larmor_copy(y, d));
-    assert_ok(larmor_nrm2(d, &whole));
-    assert_ok(larmor_axpby(1, x, -1, d));
-    assert_ok(larmor_nrm2(d, &apart));
-    return apart / whole;
 }
 
 /* The object as it was on average while a bin's readouts were acquired. */

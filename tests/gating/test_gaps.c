@@ -1,10 +1,9 @@
 /* Waveforms of which blocks are lost: rate, bins, reliability and warnings. SPDX-License-Identifier: Apache-2.0 */
-#include "tests/io/files.h"
+#include "tests/gating/waves_file.h"
 
 #include "gating/waves.h"
-#include "larmor/larmor.h"
 
-enum { READOUTS = 1500, SECONDS = 32, HZ = 200, BINS = 4 };
+enum { SECONDS = 32, HZ = 200, BINS = 4 };
 
 typedef enum wave { R_WAVES, TRIGGERS, PULSE, BELT, WAVES } wave;
 
@@ -21,30 +20,6 @@ static double value_at(wave w, double s)
     if (w == PULSE) return 500 * cos(2 * M_PI * cycles) + 150 * cos(4 * M_PI * cycles);
     if (w == TRIGGERS) return cycles - floor(cycles) < .3;
     return -900 * exp(-u * u / (2 * .012 * .012)) - 250 * exp(-(u - .25) * (u - .25) / (2 * .04 * .04));
-}
-
-static void append_readouts(larmor_raw_writer *writer)
-{
-    for (int i = 0; i < READOUTS; i++) {
-        float data[16] = {0}, traj[16];
-        for (int k = 0; k < 8; k++) {
-            data[2 * k] = 1;
-            traj[2 * k] = (float)((k - 4) * cos(2.4 * i));
-            traj[2 * k + 1] = (float)((k - 4) * sin(2.4 * i));
-        }
-        const larmor_acquisition a = {.samples = 8,
-                                      .coils = 1,
-                                      .traj_dims = 2,
-                                      .center_sample = 4,
-                                      .step1 = i,
-                                      .read_dir = {1},
-                                      .phase_dir = {0, 1},
-                                      .slice_dir = {0, 0, 1},
-                                      .time_stamp = 40000u + 8u * (unsigned)i,
-                                      .data = data,
-                                      .traj = traj};
-        assert_ok(larmor_raw_append(writer, &a));
-    }
 }
 
 /* Blocks of so many samples from -1 s on, but those that `lost` has a bit of in each second. */
@@ -70,28 +45,10 @@ static larmor_raw *file_with(wave w, int samples, uint64_t lost)
     const larmor_waveform_info info[] = {{0, LARMOR_WAVEFORM_ECG, w == TRIGGERS ? 0 : -1},
                                          {1, LARMOR_WAVEFORM_PULSE, -1},
                                          {2, LARMOR_WAVEFORM_RESPIRATION, -1}};
-    const larmor_scan described = {.encoding = {.matrix = {8, 8, 1},
-                                                .recon_matrix = {8, 8, 1},
-                                                .fov_mm = {256, 256, 5},
-                                                .recon_fov_mm = {256, 256, 5},
-                                                .trajectory = "radial",
-                                                .ndim = 2},
-                                   .coils = 1,
-                                   .waveform = info,
-                                   .waveforms = 3};
-    larmor_output *out;
-    larmor_raw_writer *writer;
-    larmor_raw *raw;
     const char *path = in_folder("gaps.h5");
-    assert_ok(larmor_output_open(path, 1, &out));
-    assert_ok(larmor_raw_create(out, &described, &writer));
-    append_readouts(writer);
-    append_blocks(writer, w, samples, lost);
-    assert_ok(larmor_raw_finish(writer));
-    larmor_raw_writer_free(writer);
-    larmor_output_free(out);
-    assert_ok(larmor_raw_open(path, NULL, &raw));
-    return raw;
+    const waves_file f = waves_file_begun(path, info, 3);
+    append_blocks(f.writer, w, samples, lost);
+    return waves_file_read(f, path);
 }
 
 typedef struct verdict {

@@ -1,23 +1,10 @@
 /* Self-gating of phyllotaxis in space (Piccini et al., Magn. Reson. Med. 66, 1049 (2011)).
  * SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/larmor.h"
-#include "tests/support/test.h"
+#include "tests/gating/states.h"
 
-enum { N = 16, COILS = 4, READOUTS = 2200, BREATH = 4, SAMPLED = 8 };
+enum { N = 12, COILS = 4, READOUTS = 2200, BREATH = 4 };
 
-#define SIZE .75 /* of the object, which stays in the field of view */
-
-static const double tr = .025;
-static const larmor_phantom_cycle breath = {14, 40, .03, 5}, heart = {66, .2, .03, 6}; /* breath in mm */
-
-static larmor_phantom_state state_at(int readout)
-{
-    larmor_phantom_state state = {.size = SIZE};
-    larmor_phantom_cycle of_field = breath;
-    of_field.size /= 256;
-    larmor_phantom_beat(&of_field, &heart, tr * readout, &state);
-    return state;
-}
+static const motion subject = {{14, 40, .03, 5}, {66, .2, .03, 6}, .025};
 
 typedef struct scan {
     larmor_array *kspace, *traj, *maps;
@@ -46,9 +33,9 @@ static scan scan_of(void)
                                          .object_size = SIZE,
                                          .snr = 30,
                                          .seed = 3,
-                                         .tr_ms = 1e3 * tr,
-                                         .breath = breath,
-                                         .heart = heart};
+                                         .tr_ms = 1e3 * subject.tr,
+                                         .breath = subject.breath,
+                                         .heart = subject.heart};
     assert_ok(larmor_simulation_create(dev, &opts, &made));
     assert_ok(larmor_simulation_samples(made, 0, 0, 0, &s.kspace, &s.traj));
     assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(N, N, N), NULL, COILS, &s.maps));
@@ -79,43 +66,13 @@ static larmor_array *truth_of(int bin)
 {
     int members[READOUTS], count = 0;
     double shift[READOUTS];
-    larmor_array *sum = NULL;
-    OWNED(larmor_phantom) *still = NULL;
-    assert_ok(larmor_phantom_create("shepp-logan", 3, &still));
-    for (int i = 0; i < READOUTS; i++) shift[i] = state_at(i).shift[1];
+    for (int i = 0; i < READOUTS; i++) shift[i] = state_at(&subject, i).shift[1];
     for (int i = 0; i < READOUTS; i++) {
         int below = 0;
         for (int j = 0; j < READOUTS; j++) below += shift[j] < shift[i] || (shift[j] == shift[i] && j < i);
         if (below * BREATH / READOUTS == bin) members[count++] = i;
     }
-    for (int i = 0; i < SAMPLED; i++) {
-        OWNED(larmor_phantom) *now = NULL;
-        larmor_array *image;
-        const larmor_phantom_state state = state_at(members[i * count / SAMPLED]);
-        assert_ok(larmor_phantom_change(still, &state, &now));
-        assert_ok(larmor_phantom_bandlimited(now, dev, LARMOR_C64, LARMOR_SHAPE(N, N, N), &image));
-        if (!sum) {
-            sum = image;
-            continue;
-        }
-        assert_ok(larmor_axpby(1, image, 1, sum));
-        larmor_array_free(image);
-    }
-    assert_ok(larmor_axpby(1. / SAMPLED, sum, 0, sum));
-    return sum;
-}
-
-/* |x - y| / |y| */
-static double difference(const larmor_array *x, const larmor_array *y)
-{
-    OWNED(larmor_array) *d;
-    double whole, apart;
-    assert_ok(larmor_array_create(dev, larmor_array_dtype(y), larmor_array_shape(y), &d));
-    assert_ok(larmor_copy(y, d));
-    assert_ok(larmor_nrm2(d, &whole));
-    assert_ok(larmor_axpby(1, x, -1, d));
-    assert_ok(larmor_nrm2(d, &apart));
-    return apart / whole;
+    return object_over(&subject, LARMOR_SHAPE(N, N, N), members, count);
 }
 
 TEST(both_rates_are_right_within_a_hundredth_and_each_state_of_the_breath_twice_as_near_as_the_image_of_all_readouts)
@@ -123,9 +80,9 @@ TEST(both_rates_are_right_within_a_hundredth_and_each_state_of_the_breath_twice_
     OWNED(scan) s = scan_of();
     larmor_bins_found found;
     larmor_source *bins;
-    const double minutes = tr * READOUTS / 60;
-    const double breaths = larmor_phantom_cycles(&breath, 60 * minutes) / minutes;
-    const double beats = larmor_phantom_cycles(&heart, 60 * minutes) / minutes;
+    const double minutes = subject.tr * READOUTS / 60;
+    const double breaths = larmor_phantom_cycles(&subject.breath, 60 * minutes) / minutes;
+    const double beats = larmor_phantom_cycles(&subject.heart, 60 * minutes) / minutes;
     assert_ok(larmor_source_of_bins(s.source, dev, &(larmor_bins_opts){.breath = 2, .heart = 2}, &found, &bins));
     larmor_source_free(bins);
     if (getenv("SHOW"))

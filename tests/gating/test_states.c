@@ -1,14 +1,10 @@
 /* Images of states by penalties along heart and breath (Feng et al., Magn. Reson. Med. 75, 775 (2016)).
  * SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/larmor.h"
-#include "tests/support/test.h"
+#include "tests/gating/states.h"
 
-enum { N = 32, COILS = 4, READOUTS = 960, HEART = 4, BREATH = 6, BINS = HEART * BREATH, SAMPLED = 8 };
+enum { N = 32, COILS = 4, READOUTS = 960, HEART = 4, BREATH = 6, BINS = HEART * BREATH };
 
-#define SIZE .75 /* of the object, which stays in the field of view */
-
-static const double tr = .02;
-static const larmor_phantom_cycle breath = {14, 40, .03, 5}, heart = {66, .5, .03, 6}; /* breath in mm */
+static const motion subject = {{14, 40, .03, 5}, {66, .5, .03, 6}, .02};
 
 typedef struct scan {
     larmor_array *kspace, *traj, *maps, *phase, *shift;
@@ -26,15 +22,6 @@ static void free_scan(scan *s)
 
 ENDS_ITSELF_BY(free_scan, scan)
 
-static larmor_phantom_state state_at(int readout)
-{
-    larmor_phantom_state state = {.size = SIZE};
-    larmor_phantom_cycle of_field = breath;
-    of_field.size /= 256;
-    larmor_phantom_beat(&of_field, &heart, tr * readout, &state);
-    return state;
-}
-
 static scan scan_of(void)
 {
     scan s = {0};
@@ -44,15 +31,15 @@ static scan scan_of(void)
                                          .object_size = SIZE,
                                          .snr = 30,
                                          .seed = 3,
-                                         .tr_ms = 1e3 * tr,
-                                         .breath = breath,
-                                         .heart = heart};
+                                         .tr_ms = 1e3 * subject.tr,
+                                         .breath = subject.breath,
+                                         .heart = subject.heart};
     assert_ok(larmor_simulation_create(dev, &opts, &made));
     assert_ok(larmor_simulation_samples(made, 0, 0, 0, &s.kspace, &s.traj));
     assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(N, N), NULL, COILS, &s.maps));
     for (int i = 0; i < READOUTS; i++) {
-        s.beats[i] = larmor_phantom_cycles(&heart, tr * i);
-        s.breaths[i] = state_at(i).shift[1];
+        s.beats[i] = larmor_phantom_cycles(&subject.heart, subject.tr * i);
+        s.breaths[i] = state_at(&subject, i).shift[1];
     }
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(READOUTS), LARMOR_F64, s.beats, &s.phase));
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(READOUTS), LARMOR_F64, s.breaths, &s.shift));
@@ -115,42 +102,11 @@ static int rank_bin(const scan *s, int readout)
 static larmor_array *truth_of(const scan *s, int bin)
 {
     int members[READOUTS], count = 0;
-    larmor_array *sum = NULL;
-    OWNED(larmor_phantom) *still = NULL;
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &still));
     for (int i = 0; i < READOUTS; i++) {
         const int phase = (int)((s->beats[i] - floor(s->beats[i])) * HEART);
         if (phase + HEART * rank_bin(s, i) == bin) members[count++] = i;
     }
-    assert_true(count >= SAMPLED);
-    for (int i = 0; i < SAMPLED; i++) {
-        OWNED(larmor_phantom) *now = NULL;
-        larmor_array *image;
-        const larmor_phantom_state state = state_at(members[i * count / SAMPLED]);
-        assert_ok(larmor_phantom_change(still, &state, &now));
-        assert_ok(larmor_phantom_bandlimited(now, dev, LARMOR_C64, LARMOR_SHAPE(N, N), &image));
-        if (!sum) {
-            sum = image;
-            continue;
-        }
-        assert_ok(larmor_axpby(1, image, 1, sum));
-        larmor_array_free(image);
-    }
-    assert_ok(larmor_axpby(1. / SAMPLED, sum, 0, sum));
-    return sum;
-}
-
-/* |x - y| / |y| */
-static double difference(const larmor_array *x, const larmor_array *y)
-{
-    OWNED(larmor_array) *d;
-    double whole, apart;
-    assert_ok(larmor_array_create(dev, larmor_array_dtype(y), larmor_array_shape(y), &d));
-    assert_ok(larmor_copy(y, d));
-    assert_ok(larmor_nrm2(d, &whole));
-    assert_ok(larmor_axpby(1, x, -1, d));
-    assert_ok(larmor_nrm2(d, &apart));
-    return apart / whole;
+    return object_over(&subject, LARMOR_SHAPE(N, N), members, count);
 }
 
 TEST(states_by_penalties_along_heart_and_breath_are_twice_as_near_as_the_static_image_and_nearer_than_each_alone)

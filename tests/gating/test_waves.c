@@ -1,10 +1,10 @@
 /* Bins by the waveforms of a file: ECG and respiration. SPDX-License-Identifier: Apache-2.0 */
-#include "tests/io/files.h"
+#include "tests/gating/waves_file.h"
 
 #include "gating/blocks.h"
-#include "larmor/larmor.h"
+#include "tests/support/difference.h"
 
-enum { READOUTS = 1500, TR_MS = 20, HEART = 5, BREATH = 4 };
+enum { TR_MS = 20, HEART = 5, BREATH = 4 };
 
 typedef struct subject {
     const char *trajectory;
@@ -174,41 +174,8 @@ static larmor_raw *file_with(double first, int seconds, double (*ecg)(double s),
     const int is_other = f && f->what == SAID_TO_BE_OTHER;
     const larmor_waveform_info info[] = {{0, is_other ? LARMOR_WAVEFORM_OTHER : LARMOR_WAVEFORM_ECG, -1},
                                          {2, LARMOR_WAVEFORM_RESPIRATION, -1}};
-    const larmor_scan described = {.encoding = {.matrix = {8, 8, 1},
-                                                .recon_matrix = {8, 8, 1},
-                                                .fov_mm = {256, 256, 5},
-                                                .recon_fov_mm = {256, 256, 5},
-                                                .trajectory = "radial",
-                                                .ndim = 2},
-                                   .coils = 1,
-                                   .waveform = info,
-                                   .waveforms = 2};
-    larmor_output *out;
-    larmor_raw_writer *writer;
-    larmor_raw *raw;
     const char *path = in_folder("own.h5");
-    assert_ok(larmor_output_open(path, 1, &out));
-    assert_ok(larmor_raw_create(out, &described, &writer));
-    for (int i = 0; i < READOUTS; i++) {
-        float data[16] = {0}, traj[16];
-        for (int k = 0; k < 8; k++) {
-            data[2 * k] = 1;
-            traj[2 * k] = (float)((k - 4) * cos(2.4 * i));
-            traj[2 * k + 1] = (float)((k - 4) * sin(2.4 * i));
-        }
-        const larmor_acquisition a = {.samples = 8,
-                                      .coils = 1,
-                                      .traj_dims = 2,
-                                      .center_sample = 4,
-                                      .step1 = i,
-                                      .read_dir = {1},
-                                      .phase_dir = {0, 1},
-                                      .slice_dir = {0, 0, 1},
-                                      .time_stamp = 40000u + 8u * (unsigned)i,
-                                      .data = data,
-                                      .traj = traj};
-        assert_ok(larmor_raw_append(writer, &a));
-    }
+    const waves_file file = waves_file_begun(path, info, 2);
     for (int b = 0; b < seconds; b++) {
         uint32_t values[2][HZ];
         static const int of_four[] = {NOTHING, OF_TWO_CHANNELS, NOTHING, LATE};
@@ -229,13 +196,10 @@ static larmor_raw *file_with(double first, int seconds, double (*ecg)(double s),
                                      .data = values[w]};
             if (f && f->what == MIXED && b % 4 == 3) block.sample_us *= 2;
             const fault *own = is_here ? f : &none;
-            append(writer, &block, f && f->what == MIXED ? &mixed : own);
+            append(file.writer, &block, f && f->what == MIXED ? &mixed : own);
         }
     }
-    assert_ok(larmor_raw_finish(writer));
-    larmor_raw_writer_free(writer);
-    larmor_output_free(out);
-    assert_ok(larmor_raw_open(path, NULL, &raw));
+    larmor_raw *raw = waves_file_read(file, path);
     if (!f) assert_int_equal(larmor_raw_waveforms(raw), 2 * seconds);
     return raw;
 }
@@ -407,19 +371,6 @@ static larmor_recon *recon_of(larmor_source *source, larmor_array *maps)
     const larmor_recon_opts opts = {.size = sizeof opts, .method = "cg", .maps = maps};
     assert_ok(larmor_recon_create(source, dev, &opts, &recon));
     return recon;
-}
-
-/* |x - y| / |y| */
-static double difference(const larmor_array *x, const larmor_array *y)
-{
-    OWNED(larmor_array) *d;
-    double whole, apart;
-    assert_ok(larmor_array_create(dev, larmor_array_dtype(y), larmor_array_shape(y), &d));
-    assert_ok(larmor_copy(y, d));
-    assert_ok(larmor_nrm2(d, &whole));
-    assert_ok(larmor_axpby(1, x, -1, d));
-    assert_ok(larmor_nrm2(d, &apart));
-    return apart / whole;
 }
 
 IN_FOLDER(images_of_bins_are_nearer_to_the_true_states_than_the_static_image_over_trajectories_seeds_and_noise)

@@ -339,6 +339,13 @@ static inline larmor_raw *opened_with(const larmor_raw_opts *opts)
     return raw;
 }
 
+/* The scan as its file is read. */
+static inline larmor_raw *written(const scan *s)
+{
+    write_scan(s);
+    return opened_with(NULL);
+}
+
 /* What came from the device under test as an array that the host may look into. */
 static inline void bring_to_host(larmor_array **x)
 {

@@ -65,8 +65,7 @@ WITH_SCAN(maps_come_from_all_lines_flagged_20_or_21_and_the_image_from_all_there
     OWNED(scan) *s = empty_scan(&lines64);
     add_image(s, 1, 0);
     add_centre(s, 0, 1, NULL);
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_int_equal(info.calibration, 16);
     assert_int_equal(info.completing, 10);
@@ -81,8 +80,7 @@ WITH_SCAN(lines_of_the_image_fill_a_calibration_that_skips_them)
     OWNED(scan) *s = empty_scan(&lines64);
     add_image(s, 0, 0);
     add_centre(s, 0, 1, NULL);
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     assert_lines(raw, 0, 1, "27 30 33 36 " CENTRE_LEFT); /* 24 and 39 are no gaps */
 }
 
@@ -92,8 +90,7 @@ WITH_SCAN(a_calibration_in_the_first_repetition_serves_all_and_completes_its_own
     add_image(s, 1, 0);
     add_centre(s, 0, 1, NULL);
     add_image(s, 1, 1);
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     for (int group = 0; group < 2; group++) assert_lines(raw, group, 1, CENTRE_IMAGE " " CENTRE_LEFT);
     assert_lines(raw, 0, 0, IMAGE " " CENTRE_LEFT);
     assert_lines(raw, 1, 0, IMAGE);
@@ -107,8 +104,7 @@ WITH_SCAN(a_calibration_spread_over_repetitions_is_gathered)
         for (int line = FIRST; line <= LAST; line++)
             if (line % 3 == repetition % 3)
                 add_line(s, line, LARMOR_ACQ_CALIBRATION_AND_IMAGING, 1)->head.idx.repetition = (uint16_t)repetition;
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     for (int group = 0; group < 4; group++)
         assert_lines(raw, group, 1, CENTRE_IMAGE " 25 28 31 34 37 26 29 32 35 38");
     assert_lines(raw, 1, 0, "25 28 31 34 37");
@@ -175,8 +171,7 @@ WITH_SCAN(lines_with_another_timing_or_contrast_give_maps_alone_which_is_said)
         add_encoding(s, &lines64);
         add_image(s, 0, 0);
         add_centre(s, 0, 1, ways[i].change);
-        write_scan(s);
-        OWNED(larmor_raw) *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = written(s);
         const larmor_raw_info info = larmor_raw_describe(raw);
         snprintf(line, sizeof line, "10 readouts for calibration give coil maps alone: their %s from the image's.\n",
                  ways[i].what);
@@ -192,8 +187,7 @@ WITH_SCAN(a_calibration_of_another_slice_is_not_this_ones)
     OWNED(scan) *s = empty_scan(&lines64);
     add_image(s, 0, 0);
     add_centre(s, 0, 1, of_another_slice);
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     assert_string_equal(larmor_raw_describe(raw).warnings,
                         "10 readouts for calibration give coil maps alone: their slice differs from the image's.\n");
     OWNED(larmor_samples) x = samples_of(raw, 0, 1);
@@ -210,8 +204,7 @@ WITH_SCAN(lines_acquired_twice_tell_another_contrast)
         for (int i = 0; i < s->count && !other; i++) /* whatever its scale: assert_lines looks at the value */
             for (int k = 0; k < 2 * 64; k++)
                 data_of(s, i)[2 * k] = (float)(1 + s->r[i].head.idx.kspace_encode_step_1);
-        write_scan(s);
-        OWNED(larmor_raw) *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = written(s);
         const larmor_raw_info info = larmor_raw_describe(raw);
         assert_string_equal(info.warnings, other
                                                ? "10 readouts for calibration give coil maps alone: their signal on "
@@ -238,8 +231,7 @@ WITH_SCAN(noise_is_no_other_contrast)
                 const double signal = exp(-place * place) * (other && i < first ? .6 : 1);
                 data_of(s, i)[k] = (float)(signal + .2 * test_random(&seed));
             }
-        write_scan(s);
-        OWNED(larmor_raw) *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = written(s);
         assert_int_equal(larmor_raw_describe(raw).completing, other ? 0 : 10);
     }
 }
@@ -258,8 +250,7 @@ WITH_SCAN(spokes_that_the_image_lacks_complete_it)
     memcpy(data_of(s, twin), data_of(s, 3), s->r[3].data.len * sizeof(float));
     s->r[twin].head.flags = LARMOR_ACQ_CALIBRATION;
     s->r[twin].head.idx.kspace_encode_step_1 = 3;
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     assert_int_equal(larmor_raw_describe(raw).completing, 8);
     OWNED(larmor_samples) x = samples_of(raw, 0, 0), c = samples_of(raw, 0, 1);
     assert_int_equal(larmor_array_shape(x.kspace).dim[1], 16);

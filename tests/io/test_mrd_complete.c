@@ -82,8 +82,7 @@ WITH_SCAN(what_a_trajectory_does_not_need_is_taken_from_elsewhere_and_said)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         OWNED(scan) *s = spokes(cases[i].edge);
         set_header(s, cases[i].encoding);
-        write_scan(s);
-        OWNED(larmor_raw) *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = written(s);
         assert_string_equal(larmor_raw_describe(raw).warnings, cases[i].warnings);
         assert_space(raw, cases[i].matrix, cases[i].fov, cases[i].recon, cases[i].recon_fov);
         OWNED(larmor_samples) x = samples_of(raw, 0, 0);
@@ -106,8 +105,7 @@ WITH_SCAN(without_a_matrix_each_bounded_unit_and_1_fov_give_it)
         for (int i = 0; i < 60; i++)
             set_spoke(s, add_readout(s, 48, 1, 2), M_PI * i / 60, units[u].edge, units[u].edge);
         set_header(s, "");
-        write_scan(s);
-        OWNED(larmor_raw) *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = written(s);
         assert_string_equal(larmor_raw_describe(raw).traj_units, units[u].unit);
         assert_space(raw, 48, 48, 48, 48);
     }
@@ -128,8 +126,7 @@ WITH_SCAN(a_volume_without_a_matrix_is_one_by_its_trajectory)
         }
     }
     set_header(s, "");
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     larmor_encoding e;
     assert_ok(larmor_raw_encoding(raw, 0, &e));
     assert_true(e.ndim == 3 && e.matrix[0] == 32 && e.matrix[1] == 32 && e.matrix[2] == 24);
@@ -155,8 +152,7 @@ WITH_SCAN(lines_without_a_trajectory_need_more)
     }
     set_header(s, "<encoding><encodedSpace>" MATRIX("<x>64</x><y>64</y><z>1</z>") "</encodedSpace>" CARTESIAN
                                                                                   "</encoding>");
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     assert_space(raw, 64, 64, 64, 64);
     OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_true(traj(&x)[1] == -32 && traj(&x)[0] == -32);
@@ -182,8 +178,7 @@ WITH_SCAN(fields_of_view_in_metres_are_recognised_and_said)
         for (int d = 0; d < 3; d++) e.fov[d] = e.recon_fov[d] = metres[i].fov[d];
         OWNED(scan) *s = empty_scan(&e);
         for (int r = 0; r < 4; r++) set_spoke(s, add_readout(s, 64, 1, 2), M_PI * r / 4, .5, .5);
-        write_scan(s);
-        OWNED(larmor_raw) *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = written(s);
         larmor_encoding got;
         larmor_image_meta meta;
         assert_string_equal(larmor_raw_describe(raw).warnings, metres[i].warning);
@@ -204,8 +199,7 @@ WITH_SCAN(metres_in_one_space_alone_are_seen)
         for (int d = 0; d < 2; d++) (recon ? e.recon_fov : e.fov)[d] = .192;
         OWNED(scan) *s = empty_scan(&e);
         set_spoke(s, add_readout(s, 64, 1, 2), 1, 32, 32);
-        write_scan(s);
-        OWNED(larmor_raw) *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = written(s);
         larmor_grid grid;
         assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
         assert_true(grid.matrix[0] == 64 && grid.crop[0] == 64);

@@ -72,8 +72,7 @@ WITH_SCAN(lines_in_reverse_are_placed_by_their_echo_however_they_count)
         {32, 63, "center_sample of 24 readouts in reverse counts samples from the other end: so the echo says.\n"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         OWNED(scan) *s = both_ways(cases[i].cut, LINE / 2 - cases[i].cut, cases[i].reversed, 0);
-        write_scan(s);
-        OWNED(larmor_raw) *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = written(s);
         assert_string_equal(larmor_raw_describe(raw).warnings, cases[i].said);
         if (cases[i].cut) assert_at_most(error_along(raw, cases[i].cut), 1e-9);
     }
@@ -143,8 +142,7 @@ static scan *lines_of(const space *e, int object, double noise, unsigned seed, i
 /* Where the first sample of the first line in reverse is read, and what warnings say of these lines. */
 static double first_of_reversed(scan *s, int *turned, int *is_delayed)
 {
-    write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    larmor_raw *raw = written(s);
     *turned = strstr(larmor_raw_describe(raw).warnings, "in reverse counts samples") != NULL;
     *is_delayed = strstr(larmor_raw_describe(raw).warnings, "echoes of lines in reverse") != NULL;
     larmor_samples x = samples_of(raw, 0, 0);
@@ -214,8 +212,7 @@ WITH_SCAN(a_centre_that_is_not_the_echo_s_is_said_and_replaced)
     for (int i = 0; i < 4; i++) {
         OWNED(scan) *s = empty_scan(&lines);
         for (int l = 0; l < LINES; l++) add_line(s, l, l, 0, 32, centers[i], 0);
-        write_scan(s);
-        OWNED(larmor_raw) *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = written(s);
         char said[200];
         snprintf(said, sizeof said,
                  "center_sample is %d in 48 readouts of 96 samples, k = 0 at sample %d of the line, but the echo is "
@@ -234,8 +231,7 @@ WITH_SCAN(small_differences_leave_the_header_s_centre)
     for (int off = -1; off <= 2; off++) {
         OWNED(scan) *s = empty_scan(&lines);
         for (int l = 0; l < LINES; l++) add_line(s, l, l, 0, 32, 32 + off, 0);
-        write_scan(s);
-        OWNED(larmor_raw) *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = written(s);
         assert_int_equal(strstr(larmor_raw_describe(raw).warnings, "; the header is taken.\n") != NULL,
                          abs(off) == 2);
         OWNED(larmor_samples) x = samples_of(raw, 0, 0);
@@ -254,8 +250,7 @@ WITH_SCAN(data_without_an_echo_leave_the_header_s_centre)
             data_of(s, l)[n] = (float)(seed >> 8) / (1 << 24) - .5f;
         }
     }
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     assert_string_equal(larmor_raw_describe(raw).warnings, "");
     OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_at_most(fabs(traj(&x)[0] + 40), 1e-9);
@@ -265,8 +260,7 @@ WITH_SCAN(delays_between_both_directions_are_said)
 {
     for (int late = 0; late < 2; late++) {
         OWNED(scan) *s = both_ways(0, LINE / 2, LINE / 2, late);
-        write_scan(s);
-        OWNED(larmor_raw) *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = written(s);
         const char *warnings = larmor_raw_describe(raw).warnings;
         assert_int_equal(strstr(warnings, "echoes of lines in reverse are ") != NULL, late);
     }
@@ -304,8 +298,7 @@ WITH_SCAN(the_centre_line_is_where_the_data_have_most_energy)
         if (cases[i].center >= 0) e.limits = limits;
         OWNED(scan) *s = empty_scan(&e);
         for (int l = 0; l < 34; l++) add_line(s, l, l - at + LINES / 2, 0, 0, LINE / 2, 0);
-        write_scan(s);
-        OWNED(larmor_raw) *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = written(s);
         assert_string_equal(larmor_raw_describe(raw).warnings, cases[i].said);
         OWNED(larmor_samples) x = samples_of(raw, 0, 0);
         const int out = at > LINES / 2 ? at - LINES / 2 : 0; /* lines beyond the matrix */
@@ -328,8 +321,7 @@ WITH_SCAN(a_spike_or_a_loud_line_is_no_centre)
                 data_of(s, 41)[n + 2 * LINE * c] += (float)(seed >> 8) / (1 << 24) - .5f;
             }
         if (!loud) data_of(s, 7)[2 * 101] += 4;
-        write_scan(s);
-        OWNED(larmor_raw) *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = written(s);
         assert_null(strstr(larmor_raw_describe(raw).warnings, "center"));
         OWNED(larmor_samples) x = samples_of(raw, 0, 0);
         assert_at_most(fabs(traj(&x)[0] + LINE / 2.), 1e-9);

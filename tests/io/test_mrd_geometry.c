@@ -7,8 +7,7 @@ WITH_SCAN(samples_beyond_the_grid_are_left_out_and_counted)
     e.recon[0] = e.recon[1] = 32; /* half the resolution on the same field of view */
     OWNED(scan) *s = empty_scan(&e);
     for (int i = 0; i < 2; i++) set_spoke(s, add_readout(s, 64, 1, 2), M_PI / 2 * i, 32, 32);
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_int_equal(x.outside, 2 * 31); /* -16 to 16 stay */
     assert_shape(x.kspace, LARMOR_SHAPE(66, 1, 1));
@@ -34,8 +33,7 @@ WITH_SCAN(the_grid_has_the_voxels_of_the_recon_space_on_the_larger_field_of_view
                          ""};
         OWNED(scan) *s = empty_scan(&e);
         add_readout(s, cases[i].matrix, 1, 0);
-        write_scan(s);
-        OWNED(larmor_raw) *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = written(s);
         larmor_grid g;
         assert_ok(larmor_raw_grid(raw, 0, NULL, &g));
         assert_int_equal(g.matrix[0], cases[i].grid);
@@ -62,8 +60,7 @@ WITH_SCAN(geometry_comes_from_the_first_imaging_readout_of_the_group)
     h->acquisition_time_stamp = 123456;
     h->physiology_time_stamp[2] = 9;
     for (int i = 1; i < 4; i++) s->r[i].head.idx.slice = 4;
-    write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    larmor_raw *raw = written(s);
     larmor_image_meta m;
     assert_ok(larmor_raw_image_meta(raw, 0, &m));
     assert_true(m.position_mm[0] == 1.5 && m.position_mm[2] == -20 && m.table_mm[1] == 7 && m.fov_mm[0] == 192);
@@ -124,8 +121,7 @@ WITH_SCAN(directions_that_are_not_perpendicular_are_none)
                 h->phase_dir[d] = phase_dir[i][d];
                 h->slice_dir[d] = (float)(d == 2);
             }
-        write_scan(s);
-        OWNED(larmor_raw) *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = written(s);
         const int wrong = i == 1 || i == 2;
         larmor_image_meta m;
         assert_int_equal(strstr(larmor_raw_describe(raw).warnings,
@@ -159,8 +155,7 @@ WITH_SCAN(readouts_of_one_image_at_several_places_are_a_warning)
             h->phase_dir[1] = (float)!turned;
             h->slice_dir[2] = 1;
         }
-        write_scan(s);
-        OWNED(larmor_raw) *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = written(s);
         assert_string_equal(larmor_raw_describe(raw).warnings, said[wrong]);
     }
 }

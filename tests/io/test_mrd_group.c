@@ -111,8 +111,7 @@ static void assert_missing(const int repetition[4], int first_out, int last_out,
             s->r[r].head.idx.repetition = (uint16_t)repetition[i / 3];
         }
     }
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     assert_string_equal(larmor_raw_describe(raw).warnings, warnings);
 }
 

@@ -109,8 +109,7 @@ WITH_SCAN(a_hole_of_one_image_is_said_where_others_have_none)
                 traj_of(s, r)[2 * n + 1] = (float)(at * sin(angle));
             }
         }
-        write_scan(s);
-        OWNED(larmor_raw) *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = written(s);
         const char *found = strstr(larmor_raw_describe(raw).warnings, "a hole in its centre");
         assert_int_equal(found != NULL, is_missing);
         if (is_missing) assert_non_null(strstr(larmor_raw_describe(raw).warnings, said[lines]));

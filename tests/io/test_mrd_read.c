@@ -102,8 +102,7 @@ static void *read_again(void *user)
 WITH_SCAN(several_threads_read_samples_at_the_same_time)
 {
     OWNED(scan) *s = radial_scan(60, 3);
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     OWNED(larmor_samples) expected = samples_of(raw, 0, 0);
     reader readers[READERS];
     pthread_t thread[READERS];
@@ -144,8 +143,7 @@ WITH_SCAN(discards_apply_to_data_and_trajectory_of_each_readout)
     s->r[0].head.discard_post = 2;
     data_of(s, 0)[0] = NAN; /* what is discarded is not looked at */
     traj_of(s, 0)[0] = INFINITY;
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     larmor_group g;
     assert_ok(larmor_raw_group(raw, 0, &g));
     assert_int_equal(g.regular, 0);
@@ -171,8 +169,7 @@ WITH_SCAN(flags_send_readouts_where_they_belong)
     for (int bit = 1; bit <= 18; bit++)
         s->r[12].head.flags |= LARMOR_ACQ_FLAG(bit); /* first and last of everything */
     s->r[13].head.flags = LARMOR_ACQ_FLAG(25) | LARMOR_ACQ_FLAG(22) | LARMOR_ACQ_FLAG(53) | LARMOR_ACQ_FLAG(64);
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_int_equal(info.dropped, 8);
     assert_int_equal(info.noise, 1);
@@ -221,8 +218,7 @@ WITH_SCAN(groups_are_sorted_and_averages_add_readouts)
         s->r[i].head.idx.segment = (uint16_t)i;
     }
     s->r[3].head.idx.repetition = 7;
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     larmor_group g;
     assert_int_equal(larmor_raw_describe(raw).groups, 3);
     assert_ok(larmor_raw_group(raw, 0, &g));
@@ -241,8 +237,7 @@ WITH_SCAN(readouts_of_different_lengths_are_joined)
 {
     OWNED(scan) *s = radial_scan(4, 2);
     add_readout(s, 1, 2, 2); /* at k = 0 */
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_shape(x.kspace, LARMOR_SHAPE(257, 1, 2));
     assert_true(kspace(&x)[2 * 256] == 5 && kspace(&x)[2 * (257 + 256)] == 5.125f);
@@ -254,8 +249,7 @@ WITH_SCAN(a_coil_without_signal_is_left_out_with_a_warning)
 {
     OWNED(scan) *s = radial_scan(4, 3);
     for (int i = 0; i < 4; i++) memset(data_of(s, i) + 2 * 64, 0, 2 * 64 * sizeof(float));
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_true(info.coils == 2 && info.dead_coils == 1);
     assert_string_equal(info.warnings, "channel 1 has no signal; left out.\n");
@@ -279,8 +273,7 @@ static scan *scan_with_bad_coils(double noise)
 WITH_SCAN(a_coil_without_noise_is_left_out_with_a_warning)
 {
     scan *s = scan_with_bad_coils(1e-3);
-    write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    larmor_raw *raw = written(s);
     larmor_raw_info info = larmor_raw_describe(raw);
     assert_true(info.coils == 1 && info.dead_coils == 3 && info.noise == 1);
     assert_string_equal(info.warnings, "channel 1 has no signal; left out.\nchannel 2 has no noise; left out.\n"
@@ -312,8 +305,7 @@ WITH_SCAN(of_all_channels_those_that_are_kept_are_chosen)
 {
     OWNED(scan) *s = radial_scan(4, 4);
     for (int i = 0; i < 4; i++) memset(data_of(s, i) + 2 * 64, 0, 2 * 64 * sizeof(float));
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     OWNED(larmor_array) *maps, *kept, *same;
     const float values[] = {1, 2, 3, 4, 5, 6, 7, 8};
     assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(2, 4), &maps));
@@ -332,8 +324,7 @@ WITH_SCAN(coils_are_kept_and_restored_in_any_dimension)
 {
     OWNED(scan) *s = radial_scan(4, 4);
     for (int i = 0; i < 4; i++) memset(data_of(s, i) + 2 * 64, 0, 2 * 64 * sizeof(float));
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     OWNED(larmor_array) *maps, *kept, *back;
     float values[16];
     for (int i = 0; i < 16; i++) values[i] = (float)(i + 1);
@@ -391,8 +382,7 @@ WITH_SCAN(counters_beyond_the_limits_are_warned_of)
         "<kspace_encoding_step_1><minimum>0</minimum><maximum>2</maximum><center>1</center></kspace_encoding_step_1>";
     OWNED(scan) *s = empty_scan(&e);
     for (int i = 0; i < 5; i++) set_spoke(s, add_readout(s, 64, 1, 2), i, 32, 32);
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_string_equal(info.warnings,
                         "counter kspace_encode_step_1 reaches 4, encodingLimits end at 2; all readouts are used.\n");
@@ -407,8 +397,7 @@ WITH_SCAN(cartesian_lines_are_placed_by_their_counters)
     OWNED(scan) *s = cartesian_scan(&e, 1);
     s->r[2].head.flags = LARMOR_ACQ_REVERSE;
     for (int i = 0; i < 8; i++) s->r[i].head.discard_pre = 1;
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_int_equal(info.traj_stored, 0);
     assert_string_equal(info.traj_units, "");
@@ -440,8 +429,7 @@ WITH_SCAN(partial_fourier_lines_take_the_center_of_the_limits)
                      "</kspace_encoding_step_2>"};
     OWNED(scan) *s = empty_scan(&e);
     for (int i = 0; i < 12; i++) s->r[add_readout(s, 32, 1, 0)].head.idx.kspace_encode_step_2 = (uint16_t)(i % 3);
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_shape(x.traj, LARMOR_SHAPE(3, 32, 12));
     assert_true(traj(&x)[0] == -16 && traj(&x)[3] == -15);
@@ -458,8 +446,7 @@ WITH_SCAN(a_spiral_without_a_trajectory_has_none)
     e.trajectory = "spiral";
     OWNED(scan) *s = empty_scan(&e);
     for (int i = 0; i < 3; i++) add_readout(s, 100, 1, 0);
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_null(x.traj);
     assert_shape(x.kspace, LARMOR_SHAPE(100, 3, 1));
@@ -485,8 +472,7 @@ WITH_SCAN(channels_that_are_copies_or_real_are_warned_of)
             if (way == 1) memcpy(x + 2 * 64 * 2, x, 2 * 64 * sizeof *x);
             for (int n = 0; n < 3 * 64 && way == 2; n++) x[2 * n + 1] = 0;
         }
-        write_scan(s);
-        OWNED(larmor_raw) *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = written(s);
         assert_string_equal(larmor_raw_describe(raw).warnings, warning[way]);
     }
 }

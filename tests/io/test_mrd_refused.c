@@ -395,105 +395,42 @@ WITH_SCAN(other_filters_are_refused)
 
 /* ---- the acquisitions ---- */
 
-/* A good scan with one readout changed is refused with this line. */
-static void changed(void (*change)(scan *s), const char *line)
-{
-    OWNED(scan) *s = radial_scan(4, 2);
-    change(s);
-    write_scan(s);
-    refused(line);
-}
-
-static void short_data(scan *s)
-{
-    s->r[1].data.len = 16;
-}
-static void no_data(scan *s)
-{
-    s->r[0].data.len = 0;
-}
-static void long_data(scan *s)
-{
-    s->r[2].head.number_of_samples = 63;
-}
-static void product_overflows(scan *s)
-{
-    s->r[3].head.number_of_samples = s->r[3].head.active_channels = 65535;
-}
-static void short_trajectory(scan *s)
-{
-    s->r[1].traj.len = 10;
-}
-static void trajectory_without_dimensions(scan *s)
-{
-    s->r[1].head.trajectory_dimensions = 0;
-}
-static void no_samples(scan *s)
-{
-    s->r[1].head.number_of_samples = 0;
-    s->r[1].data.len = s->r[1].traj.len = 0;
-}
-static void no_channels(scan *s)
-{
-    s->r[2].head.active_channels = 0;
-    s->r[2].data.len = 0;
-}
-static void zero_record(scan *s)
-{
-    memset(&s->r[2].head, 0, sizeof s->r[2].head);
-    s->r[2].data.len = s->r[2].traj.len = 0;
-}
-static void encoding_9(scan *s)
-{
-    s->r[1].head.encoding_space_ref = 9;
-}
-static void center_65535(scan *s)
-{
-    s->r[1].head.center_sample = 65535;
-}
-static void discards(scan *s)
-{
-    s->r[1].head.discard_pre = s->r[1].head.discard_post = 40;
-}
-static void all_zero(scan *s)
-{
-    for (int i = 0; i < 4; i++) memset(data_of(s, i), 0, 4 * 64 * sizeof(float));
-}
-static void absurd(scan *s)
-{
-    data_of(s, 2)[17] = -2.4e38f;
-}
-static void all_flagged(scan *s)
-{
-    for (int i = 0; i < 4; i++) s->r[i].head.flags = i % 2 ? LARMOR_ACQ_NOISE : LARMOR_ACQ_NAVIGATION;
-}
-static void all_calibration(scan *s)
-{
-    for (int i = 0; i < 4; i++) s->r[i].head.flags = LARMOR_ACQ_CALIBRATION;
-}
+/* A good scan s of four readouts with a change is refused with this line. */
+#define CHANGED(change, line)                                                                                        \
+    do {                                                                                                             \
+        OWNED(scan) *s = radial_scan(4, 2);                                                                          \
+        change;                                                                                                      \
+        write_scan(s);                                                                                               \
+        refused(line);                                                                                               \
+    } while (0)
 
 WITH_SCAN(heads_that_disagree_with_their_data_are_refused)
 {
-    changed(short_data, "acquisition 1: header says 64 samples x 2 channels, 16 numbers stored.");
-    changed(no_data, "acquisition 0: header says 64 samples x 2 channels, 0 numbers stored.");
-    changed(long_data, "acquisition 2: header says 63 samples x 2 channels, 256 numbers stored.");
-    changed(product_overflows, "acquisition 3: header says 65535 samples x 65535 channels, 256 numbers stored.");
-    changed(short_trajectory, "acquisition 1: trajectory has 10 numbers, 64 x 2 expected.");
-    changed(trajectory_without_dimensions, "acquisition 1: trajectory has 128 numbers, 64 x 0 expected.");
-    changed(no_samples, "acquisition 1: 0 samples.");
-    changed(no_channels, "acquisition 2: 0 channels, 1 to 1024 expected.");
-    changed(zero_record, "acquisition 2: 0 samples.");
-    changed(encoding_9, "acquisition 1: encoding space 9, header has 1.");
-    changed(center_65535, "acquisition 1: center sample 65535 of 64.");
-    changed(discards, "acquisition 1: discard 40+40 of 64 samples.");
+    CHANGED(s->r[1].data.len = 16, "acquisition 1: header says 64 samples x 2 channels, 16 numbers stored.");
+    CHANGED(s->r[0].data.len = 0, "acquisition 0: header says 64 samples x 2 channels, 0 numbers stored.");
+    CHANGED(s->r[2].head.number_of_samples = 63,
+            "acquisition 2: header says 63 samples x 2 channels, 256 numbers stored.");
+    CHANGED(s->r[3].head.number_of_samples = s->r[3].head.active_channels = 65535,
+            "acquisition 3: header says 65535 samples x 65535 channels, 256 numbers stored.");
+    CHANGED(s->r[1].traj.len = 10, "acquisition 1: trajectory has 10 numbers, 64 x 2 expected.");
+    CHANGED(s->r[1].head.trajectory_dimensions = 0, "acquisition 1: trajectory has 128 numbers, 64 x 0 expected.");
+    CHANGED(s->r[1].head.number_of_samples = 0; s->r[1].data.len = s->r[1].traj.len = 0, "acquisition 1: 0 samples.");
+    CHANGED(s->r[2].head.active_channels = 0; s->r[2].data.len = 0, "acquisition 2: 0 channels, 1 to 1024 expected.");
+    CHANGED(memset(&s->r[2].head, 0, sizeof s->r[2].head);
+            s->r[2].data.len = s->r[2].traj.len = 0, "acquisition 2: 0 samples.");
+    CHANGED(s->r[1].head.encoding_space_ref = 9, "acquisition 1: encoding space 9, header has 1.");
+    CHANGED(s->r[1].head.center_sample = 65535, "acquisition 1: center sample 65535 of 64.");
+    CHANGED(s->r[1].head.discard_pre = s->r[1].head.discard_post = 40, "acquisition 1: discard 40+40 of 64 samples.");
 }
 
 WITH_SCAN(data_that_cannot_be_a_scan_are_refused)
 {
-    changed(all_zero, "all data is zero.");
-    changed(absurd, "values up to 2.4e+38: uninitialised or overflowing data.");
-    changed(all_flagged, "no acquisitions left after flags (4 read, 2 noise, 2 navigation).");
-    changed(all_calibration, "no acquisitions left after flags (4 read, 0 noise, 4 calibration).");
+    CHANGED(for (int i = 0; i < 4; i++) memset(data_of(s, i), 0, 4 * 64 * sizeof(float)), "all data is zero.");
+    CHANGED(data_of(s, 2)[17] = -2.4e38f, "values up to 2.4e+38: uninitialised or overflowing data.");
+    CHANGED(for (int i = 0; i < 4; i++) s->r[i].head.flags = i % 2 ? LARMOR_ACQ_NOISE : LARMOR_ACQ_NAVIGATION,
+            "no acquisitions left after flags (4 read, 2 noise, 2 navigation).");
+    CHANGED(for (int i = 0; i < 4; i++) s->r[i].head.flags = LARMOR_ACQ_CALIBRATION,
+            "no acquisitions left after flags (4 read, 0 noise, 4 calibration).");
 }
 
 WITH_SCAN(cartesian_lines_beyond_the_matrix_are_refused)

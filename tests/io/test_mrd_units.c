@@ -80,8 +80,7 @@ WITH_SCAN(trajectories_become_cycles_per_field_of_view_of_the_grid)
 {
     const space e = {{64, 64, 1}, {96, 64, 1}, {160, 160, 5}, {240, 160, 5}, "radial", ""};
     OWNED(scan) *s = spokes_in("norm", &e, 2, 64, 1);
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_at_most(fabs(traj(&x)[0] + 32 * 1.5), 1e-5); /* 32 cycles in 160 mm are 48 in 240 mm */
 }
@@ -91,8 +90,7 @@ WITH_SCAN(units_that_agree_are_not_ambiguous)
 {
     const space e = {{64, 64, 1}, {64, 64, 1}, {64, 64, 5}, {64, 64, 5}, "radial", ""};
     OWNED(scan) *s = spokes_in("1/mm", &e, 2, 64, 1);
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     assert_report(raw, "norm (kmax 32.0 of 32), confidence high");
 }
 
@@ -141,8 +139,7 @@ WITH_SCAN(cycles_per_centimetre_are_found_where_they_alone_end_at_the_edge)
 {
     const space e = {{48, 48, 1}, {48, 48, 1}, {256, 256, 5}, {256, 256, 5}, "radial", ""};
     OWNED(scan) *s = spokes_in("1/cm", &e, 2, 96, 1);
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     assert_report(raw, "1/cm (kmax 24.0 of 24), confidence medium");
     assert_warned(raw,
                   "trajectory units are taken to be 1/cm, which ends nearest to the edge: k-space ends at 1, 1 of "
@@ -160,8 +157,7 @@ WITH_SCAN(cycles_per_centimetre_are_found_where_they_alone_end_at_the_edge)
 WITH_SCAN(a_part_of_k_space_is_recognised_by_its_sample_step)
 {
     scan *s = spokes_in("1/fov", &plane64, 2, 32, .5); /* a step of 1 / FOV */
-    write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    larmor_raw *raw = written(s);
     assert_report(raw, "1/FOV (kmax 16.0 of 32), confidence low");
     assert_warned(
         raw, "trajectory units are taken to be 1/fov, by the distance of samples alone: k-space ends at 0.5, 0.5 of "
@@ -189,8 +185,7 @@ WITH_SCAN(readouts_that_end_before_or_behind_the_edge_are_not_refused)
                                           2 * fmod(.7548777 * (n * r + 1), 1) - 1};
                     for (int d = 0; d < 2; d++) traj_of(s, r)[2 * n + d] = (float)(32 * reach[i] * at[d]);
                 }
-            write_scan(s);
-            OWNED(larmor_raw) *raw = opened_with(NULL);
+            OWNED(larmor_raw) *raw = written(s);
             assert_string_equal(larmor_raw_describe(raw).traj_units, "1/fov");
             assert_int_equal(
                 strstr(larmor_raw_describe(raw).warnings, "samples beyond the edge are left out") != NULL, i == 2);
@@ -225,8 +220,7 @@ WITH_SCAN(cycles_per_field_of_view_of_the_image_are_told_from_those_of_the_encod
                          "radial",
                          ""};
         OWNED(scan) *s = spokes_in("1/fov", &e, 2, 128, 1);
-        write_scan(s);
-        larmor_raw *raw = opened_with(NULL);
+        larmor_raw *raw = written(s);
         assert_string_equal(larmor_raw_describe(raw).traj_units, "1/fov");
         assert_string_equal(larmor_raw_describe(raw).warnings, "");
         larmor_raw_free(raw);
@@ -291,8 +285,7 @@ WITH_SCAN(partitions_that_are_spaced_by_the_field_of_view_need_no_warning)
         if (apart == 2)
             for (int r = 0; r < SPOKES; r++)
                 for (int n = 0; n < 64; n++) traj_of(s, r)[3 * n + 2] = (float)((r - 6) / 12.);
-        write_scan(s);
-        OWNED(larmor_raw) *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = written(s);
         assert_string_equal(larmor_raw_describe(raw).traj_units, apart == 1 ? "pm1" : "pm1,pm1,norm");
         assert_int_equal(strstr(larmor_raw_describe(raw).warnings, "trajectory units") != NULL, apart == 2);
     }
@@ -301,8 +294,7 @@ WITH_SCAN(partitions_that_are_spaced_by_the_field_of_view_need_no_warning)
 WITH_SCAN(nothing_is_rescaled_to_fit)
 {
     OWNED(scan) *s = spokes_in("1/fov", &plane64, 2, 64, 1.02);
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_int_equal(x.outside, 2); /* the first samples of the spokes along x and y, .64 beyond the edge */
     double most = 0;
@@ -357,8 +349,7 @@ WITH_SCAN(a_third_component_of_a_plane_is_density_or_nothing)
 {
     OWNED(scan) *s = spokes_in("norm", &plane64, 3, 64, 1);
     set_third(s, 1e-3, 0);
-    write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    larmor_raw *raw = written(s);
     assert_int_equal(larmor_raw_describe(raw).density_stored, 1);
     larmor_samples x = samples_of(raw, 0, 0);
     assert_int_equal(larmor_array_shape(x.traj).dim[0], 2);
@@ -388,8 +379,7 @@ WITH_SCAN(density_follows_discards_and_ragged_readouts)
     OWNED(scan) *s = spokes_in("norm", &plane64, 3, 64, 1);
     set_third(s, 1, 0);
     s->r[0].head.discard_pre = 30;
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_int_equal(larmor_array_shape(x.density).dim[0], 34 + 64 * (SPOKES - 1));
     assert_int_equal(larmor_array_shape(x.density).dim[1], 1);
@@ -402,8 +392,7 @@ WITH_SCAN(a_stack_of_planes_takes_its_third_component_from_the_partition)
     const space e = {{64, 64, 8}, {64, 64, 8}, {192, 192, 40}, {192, 192, 40}, "radial", ""};
     OWNED(scan) *s = spokes_in("pm1", &e, 2, 64, 1);
     for (int i = 0; i < SPOKES; i++) s->r[i].head.idx.kspace_encode_step_2 = (uint16_t)(i % 8);
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     assert_string_equal(larmor_raw_describe(raw).warnings,
                         "trajectory has two components; the third is taken from kspace_encode_step_2.\n");
     OWNED(larmor_samples) x = samples_of(raw, 0, 0);
@@ -459,8 +448,7 @@ WITH_SCAN(levels_that_number_the_slices_are_nothing)
         set_level(s, i, i % 4);
         s->r[i].head.idx.slice = (uint16_t)(i % 4);
     }
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_non_null(
         strstr(info.warnings, "the third component of the trajectory numbers the slices; it is not used.\n"));
@@ -472,8 +460,7 @@ WITH_SCAN(weights_of_whole_readouts_are_density)
 {
     OWNED(scan) *s = spokes_in("norm", &plane64, 3, 64, 1);
     for (int i = 0; i < SPOKES; i++) set_level(s, i, .2 + .1 * (i % 3));
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     assert_int_equal(larmor_raw_describe(raw).density_stored, 1);
     OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     const double *w = larmor_array_data(x.density);
@@ -498,8 +485,7 @@ WITH_SCAN(a_volume_has_kz_from_where_it_is)
             if (way == 2) set_level(s, i, i % 4);
             s->r[i].head.idx.kspace_encode_step_2 = (uint16_t)(i % 4);
         }
-        write_scan(s);
-        OWNED(larmor_raw) *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = written(s);
         assert_string_equal(larmor_raw_describe(raw).warnings, said[way]);
         OWNED(larmor_samples) x = samples_of(raw, 0, 0);
         for (int r = 0; r < SPOKES; r++) assert_at_most(fabs(traj(&x)[3 * 64 * r + 2] - (r % 4 - 2)), 1e-6);
@@ -522,8 +508,7 @@ WITH_SCAN(components_must_agree)
     s = radial_scan(2, 1);
     const int i = add_readout(s, 32, 1, 0);
     s->r[i].head.flags = LARMOR_ACQ_CALIBRATION;
-    write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    larmor_raw *raw = written(s);
     larmor_samples x = samples_of(raw, 0, 1);
     assert_int_equal(larmor_array_count(x.kspace), 32);
     assert_null(x.traj);

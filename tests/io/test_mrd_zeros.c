@@ -17,8 +17,7 @@ WITH_SCAN(a_noise_readout_is_noise_whatever_else_its_flags_say)
     for (size_t f = 0; f < sizeof flags / sizeof *flags; f++) {
         OWNED(scan) *s = radial_scan(SPOKES, COILS);
         s->r[3].head.flags = LARMOR_ACQ_NOISE | LARMOR_ACQ_FLAG(flags[f]);
-        write_scan(s);
-        OWNED(larmor_raw) *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = written(s);
         const larmor_raw_info info = larmor_raw_describe(raw);
         assert_int_equal(info.noise, 1);
         assert_int_equal(info.noise_samples, SAMPLES);
@@ -39,8 +38,7 @@ WITH_SCAN(zeros_at_the_ends_of_readouts_are_not_acquired)
     set_zero(s, 0, 0, 5);
     for (int i = 1; i < SPOKES; i += 2) set_zero(s, i, SAMPLES - 20, SAMPLES);
     data_of(s, 2)[0] = data_of(s, 2)[1] = 0; /* in one coil alone */
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     assert_string_equal(
         larmor_raw_describe(raw).warnings,
         "85 samples at the ends of 5 readouts are exactly 0 in all coils: they are taken for not acquired.\n");
@@ -65,8 +63,7 @@ WITH_SCAN(readouts_of_zeros_are_not_acquired)
     OWNED(scan) *s = radial_scan(SPOKES, COILS);
     set_zero(s, 2, 0, SAMPLES);
     set_zero(s, 7, 0, SAMPLES);
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     assert_string_equal(larmor_raw_describe(raw).warnings,
                         "2 readouts are exactly 0 in all coils: they are taken for not acquired.\n");
     assert_int_equal(larmor_raw_describe(raw).imaging, SPOKES - 2);
@@ -86,8 +83,7 @@ WITH_SCAN(a_slice_of_zeros_at_a_place_of_its_own_is_an_image)
             s->r[i].head.position[2] = apart ? 5 : 0;
         }
         set_zero(s, 2, 0, SAMPLES);
-        write_scan(s);
-        OWNED(larmor_raw) *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = written(s);
         const larmor_raw_info info = larmor_raw_describe(raw);
         assert_int_equal(info.groups, 1 + apart);
         assert_non_null(strstr(info.warnings, apart ? "1 readouts are exactly 0" : "9 readouts are exactly 0"));
@@ -102,8 +98,7 @@ WITH_SCAN(zeros_among_rounded_samples_are_values)
     OWNED(scan) *s = radial_scan(SPOKES, COILS);
     for (int i = 0; i < SPOKES; i++)
         for (int n = i % 3; n < SAMPLES; n += 3) set_zero(s, i, n, n + 1);
-    write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    larmor_raw *raw = written(s);
     assert_string_equal(larmor_raw_describe(raw).warnings, "");
     larmor_raw_free(raw);
     for (int i = 0; i < SPOKES; i++) set_zero(s, i, SAMPLES - 16, SAMPLES);
@@ -121,8 +116,7 @@ WITH_SCAN(readouts_with_other_channels_are_left_out)
         set_spoke(s, add_readout(s, SAMPLES, i < 2 ? 1 : COILS, 2), M_PI * i / SPOKES, 32, 32);
     const int noise = add_readout(s, SAMPLES, 1, 0);
     s->r[noise].head.flags = LARMOR_ACQ_NOISE;
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_string_equal(
         info.warnings,
@@ -145,8 +139,7 @@ WITH_SCAN(lines_beyond_the_matrix_enlarge_it)
     const space e = {{16, 16, 1}, {16, 16, 1}, {160, 160, 5}, {160, 160, 5}, "cartesian", limits};
     OWNED(scan) *s = empty_scan(&e);
     for (int l = 0; l < 20; l++) add_readout(s, 16, 1, 0);
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     assert_string_equal(
         larmor_raw_describe(raw).warnings,
         "lines 0 to 19 are more than the encoded matrix has, 16: it is taken to be 20, with line 10 at k = 0.\n");
@@ -165,8 +158,7 @@ WITH_SCAN(a_slice_under_the_header_of_a_volume_is_a_slice)
     for (int dims = 2; dims <= 3; dims++) {
         OWNED(scan) *s = empty_scan(&e);
         for (int i = 0; i < SPOKES; i++) set_spoke(s, add_readout(s, SAMPLES, 1, dims), M_PI * i / SPOKES, 32, 32);
-        write_scan(s);
-        OWNED(larmor_raw) *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = written(s);
         const char *said = "64 partitions in the header, but kspace_encode_step_2 is 0 in all readouts";
         assert_memory_equal(larmor_raw_describe(raw).warnings, said, strlen(said));
         OWNED(larmor_samples) x = samples_of(raw, 0, 0);

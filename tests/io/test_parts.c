@@ -89,8 +89,7 @@ static scan *large_scan(void)
 WITH_SCAN(a_large_file_has_the_numbers_that_were_written)
 {
     OWNED(scan) *s = large_scan();
-    write_scan(s);
-    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = written(s);
     for (int i = 0; i < s->count; i++) {
         larmor_acquisition a;
         assert_ok(larmor_raw_acquisition(raw, i, &a));

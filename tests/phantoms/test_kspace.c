@@ -197,7 +197,7 @@ TEST(off_resonance_is_a_phase_that_grows_with_time)
     }
 }
 
-enum { RADII = 64, ANGLES = 128 };
+enum { RADII = 40, ANGLES = 96 };
 
 /* Nodes and weights of Gauss and Legendre on [0, 1]. */
 static void gauss(double x[RADII], double w[RADII])

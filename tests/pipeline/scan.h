@@ -3,8 +3,7 @@
 #ifndef LARMOR_TESTS_PIPELINE_SCAN_H
 #define LARMOR_TESTS_PIPELINE_SCAN_H
 
-#include "larmor/larmor.h"
-#include "tests/support/test.h"
+#include "tests/support/difference.h"
 
 enum { N = 32, COILS = 4, SPOKES = 60, SAMPLES = 2 * N, MOST_IMAGES = 12 };
 
@@ -93,17 +92,19 @@ static inline int is_cpu(void)
     return !strncmp(larmor_device_spec(dev), "cpu", 3);
 }
 
-/* |x - y| / |y| */
-static inline double difference(const larmor_array *x, const larmor_array *y)
+static inline double norm_of(const larmor_array *x)
 {
-    OWNED(larmor_array) *d;
-    double whole, apart;
-    assert_ok(larmor_array_create(dev, larmor_array_dtype(y), larmor_array_shape(y), &d));
-    assert_ok(larmor_copy(y, d));
-    assert_ok(larmor_nrm2(d, &whole));
-    assert_ok(larmor_axpby(1, x, -1, d));
-    assert_ok(larmor_nrm2(d, &apart));
-    return apart / whole;
+    double norm;
+    assert_ok(larmor_nrm2(x, &norm));
+    return norm;
+}
+
+static inline int has_warning(const larmor_recon_report *report, const char *text)
+{
+    char line[512];
+    for (int i = 0; larmor_recon_warning(report, i, line, sizeof line); i++)
+        if (strstr(line, text)) return 1;
+    return 0;
 }
 
 /* How far the image of these options is from the phantom. */

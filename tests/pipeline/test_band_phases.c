@@ -99,7 +99,7 @@ TEST(phases_of_the_wrong_sign_are_a_warning_and_right_ones_are_none)
     } scan[] = {{"golden", 30}, {"spiral", 8}, {"cartesian", 0}};
     static const double snr[] = {5, 50};
     for (size_t t = 0; t < sizeof scan / sizeof *scan; t++)
-        for (int i = 0; i < 2; i++) {
+        for (int i = of_all(t > 0, 0); i <= of_all(t > 0, 1); i++) {
             const int shifts = i % 2 ? 6 : 3;
             OWNED(scene) s = scene_of(scan[t].trajectory, scan[t].readouts, shifts, snr[i], 1 + (uint64_t)i);
             const notes right = said_of(&s, shifts, 1, s.maps), other = said_of(&s, shifts, -1, s.maps);
@@ -263,8 +263,8 @@ TEST(images_by_uneven_phases_are_as_good_as_those_by_even_ones)
     static const struct {
         const char *trajectory;
         int readouts;
-    } scan[] = {{"golden", 40}, {"spiral", 12}, {"cartesian", 0}};
-    for (size_t t = 0; t < sizeof scan / sizeof *scan; t++) {
+    } scan[] = {{"spiral", 12}, {"golden", 40}, {"cartesian", 0}};
+    for (int t = 0; t < of_all(1, 3); t++) {
         OWNED(scene) s = scene_of(scan[t].trajectory, scan[t].readouts, 3, 0, 1);
         const int64_t readouts = larmor_array_shape(s.kspace).dim[1];
         OWNED(double) *even = table_of(readouts, 0, 5), *uneven = table_of(readouts, 0.3, 5);

@@ -113,8 +113,8 @@ static scan scan_without_line(int k)
 /* Maps from the lines on the other side of the centre have holes. */
 TEST(a_line_missing_beside_the_centre_leaves_maps_near_the_true_ones)
 {
-    const int k[] = {-2, -1, 1};
-    for (int i = 0; i < 3; i++) {
+    const int k[] = {-1, -2, 1};
+    for (int i = 0; i < of_all(1, 3); i++) {
         notes n = {.text = ""};
         OWNED(scan) s = scan_without_line(k[i]);
         const larmor_recon_opts given = OPTS(.method = "cg", .maps = s.maps);
@@ -143,7 +143,7 @@ static larmor_recon_report report_of_lines(int coils, int64_t step, int64_t cali
 /* They hold to half what smooth maps of another phase explain as well. */
 TEST(maps_of_every_second_line_are_not_trusted_without_calibration_lines)
 {
-    for (int coils = 4; coils <= 8; coils *= 2)
+    for (int coils = 4; coils <= of_all(4, 8); coils *= 2)
         for (int noisy = 0; noisy < 2; noisy++) {
             notes n = {.text = ""}, unused = {.text = ""};
             const larmor_recon_report none = report_of_lines(coils, 2, 0, noisy ? 2e-3 : 1e-5, &n);
@@ -190,7 +190,7 @@ TEST(maps_of_a_short_block_of_lines_are_better_than_those_of_walsh)
 {
     static const char said[] = "L:coil maps: by ESPIRiT, as lines are missing";
     const larmor_recon_opts walsh = OPTS(.method = "cg", .maps_method = "walsh"), own = OPTS(.method = "cg");
-    for (int64_t lines = 12; lines <= 20; lines += 8) {
+    for (int64_t lines = 12; lines <= of_all(12, 20); lines += 8) {
         const scene c = {"cartesian", "shepp-logan", {.acceleration = {1, 1}}, 4e-3, said, 1.15};
         OWNED(scan) s = scan_of_scene(&c, lines);
         const double by_walsh = error_with(&s, &walsh), by_own = error_with(&s, &own);
@@ -297,7 +297,7 @@ TEST(a_slice_that_lost_pieces_is_as_good_beside_whole_ones_as_alone)
 {
     static const scene scenes[] = {{"cartesian", "texture", {.acceleration = {1}}, 1e-4, NULL, 0},
                                    {"spiral", "shepp-logan", {.undersampling = 1}, 2e-4, NULL, 0}};
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < of_all(1, 2); i++) {
         const double alone = error_of_lossy_slice(&scenes[i], 0), beside = error_of_lossy_slice(&scenes[i], 1);
         print_message("%s: %.4f alone, %.4f beside a whole slice\n", scenes[i].trajectory, alone, beside);
         assert_at_most(beside, 1.1 * alone);

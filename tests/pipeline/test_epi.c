@@ -261,7 +261,7 @@ TEST(a_coarser_image_has_no_ghost_either)
         OWNED(stored) clean = stored_scan(&opts);
         epi.ghost = (larmor_ghost){.phase = 1 - .6 * r, .shift = .2 + .3 * r};
         OWNED(stored) s = stored_scan(&opts);
-        for (int i = 0; i < 5; i++) {
+        for (int i = of_all(r, 0); i < of_all(r + 2, 5); i++) {
             const larmor_recon_opts cut = {.matrix = {matrix[i][0], matrix[i][1]}};
             larmor_recon_opts off = cut;
             off.no_ghost = 1;

@@ -176,7 +176,7 @@ TEST(every_answer_may_stop_a_reconstruction)
         larmor_stop_when(ask, &a);
         assert_ok(reconstruct(&s, &methods[m], &interrupted));
         assert_false(interrupted);
-        enum { PARTS = 16 };
+        enum { PARTS = 8 };
         const int all = a.count;
         assert_true(all > 20);
         for (int part = 0; part <= PARTS; part++) {

@@ -95,7 +95,7 @@ static larmor_raw *stored_scan(const scan *s, const store *how)
 
 static larmor_array *image_of(const scan *s, const store *how)
 {
-    const larmor_recon_opts opts = OPTS(.maps = s->maps, .method = "cg", .iters = 20, .lambda = 1e-3,
+    const larmor_recon_opts opts = OPTS(.maps = s->maps, .method = "cg", .iters = 8, .lambda = 1e-3,
                                         .lambda_mode = LARMOR_LAMBDA_RELATIVE, .delays = LARMOR_DELAYS_OFF);
     OWNED(larmor_raw) *raw = stored_scan(s, how);
     OWNED(larmor_source) *source;

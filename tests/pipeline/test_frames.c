@@ -99,7 +99,7 @@ TEST(each_readout_of_a_frame_keeps_its_own_time)
     larmor_array *b0;
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(N, N), LARMOR_F64, hz, &b0));
     larmor_source *frames = frames_of(&one, (larmor_frames_opts){.spokes = SPOKES}), *images = source_of(&two);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < of_all(2, 3); i++) {
         const larmor_recon_opts opts =
             OPTS(.method = methods[i], .joint = i > 1, .maps = one.maps, .iters = 4, .b0 = b0, .time_weight = 1,
                  .readout_start_ms = &start, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3);

@@ -99,7 +99,8 @@ TEST(without_memory_for_it_the_grid_stays_small)
                                   .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3, .oversample = {1},
                                   .memory = INT64_C(1) << 40, .delays = LARMOR_DELAYS_OFF);
     larmor_recon *recon;
-    for (; !try_recon(&s, &opts, &recon); opts.memory -= opts.memory / 40) larmor_recon_free(recon);
+    for (; !try_recon(&s, &opts, &recon); opts.memory /= 2) larmor_recon_free(recon);
+    for (opts.memory *= 2; !try_recon(&s, &opts, &recon); opts.memory -= opts.memory / 40) larmor_recon_free(recon);
     opts.memory += opts.memory / 39 + 1;
     opts.oversample[0] = 0;
     opts.listener = take_note;

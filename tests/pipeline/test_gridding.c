@@ -24,14 +24,6 @@ static scan scan_in(const scene *of, double noise, uint64_t seed)
     return s;
 }
 
-static int has_warning(const larmor_recon_report *report, const char *text)
-{
-    char line[512];
-    for (int i = 0; larmor_recon_warning(report, i, line, sizeof line); i++)
-        if (strstr(line, text)) return 1;
-    return 0;
-}
-
 /* The error of the image gridded by this density, and whether it is warned of. */
 static double error_by(const scan *s, larmor_density density, int *warned)
 {
@@ -52,13 +44,13 @@ TEST(volumes_are_gridded_by_the_weights_that_are_nearer_to_the_object)
                             {"koosh", {17, 14, 9}, 2},
                             {"phyllotaxis", {14, 14, 14}, 1},
                             {"koosh", {14, 14, 14}, 4}};
-    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
-        OWNED(scan) s = scan_in(&scenes[i], i % 2 ? 1e-4 : 1e-6, 1 + i);
+    for (int i = 0; i < 5; i += of_all(3, 1)) {
+        OWNED(scan) s = scan_in(&scenes[i], i % 2 ? 1e-4 : 1e-6, 1 + (uint64_t)i);
         int warned[3];
         const double chosen = error_by(&s, LARMOR_DENSITY_AUTO, &warned[0]);
         const double ramp = error_by(&s, LARMOR_DENSITY_RAMP, &warned[1]);
         const double pipe = error_by(&s, LARMOR_DENSITY_PIPE, &warned[2]);
-        print_message("%zu: auto %.3f, ramp %.3f, pipe %.3f; warned %d%d%d\n", i, chosen, ramp, pipe, warned[0],
+        print_message("%d: auto %.3f, ramp %.3f, pipe %.3f; warned %d%d%d\n", i, chosen, ramp, pipe, warned[0],
                       warned[1], warned[2]);
         assert_at_most(chosen, 1.05 * fmin(ramp, pipe));
         assert_false(warned[0] || warned[2]);

@@ -159,7 +159,7 @@ TEST(a_hole_of_one_image_is_filled_beside_others_without)
     notes n;
     const double alone = error_with(COILS, 2, OPTS(), &n);
     for (int slices = 0; slices < 2; slices++)
-        for (int at = 0; at < 2; at++) {
+        for (int at = of_all(slices, 0); at <= of_all(slices, 1); at++) {
             const double error = error_beside_whole(slices, at, &n);
             print_message("%s %d: error %.4f, alone %.4f\n", slices ? "slice" : "repetition", at, error, alone);
             assert_true(error < 1.15 * alone);

@@ -4,7 +4,7 @@
 
 #include "tests/pipeline/scan.h"
 
-enum { ROUNDS = 12, WARM = 6, DEVICES = 3 };
+enum { ROUNDS = 8, WARM = 4, DEVICES = 3 };
 
 static const char *const methods[] = {"grid", "cg", "tv", "wavelet", "llr"};
 enum { METHODS = sizeof methods / sizeof *methods };

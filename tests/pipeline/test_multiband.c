@@ -444,7 +444,7 @@ TEST(flagged_readouts_of_each_slice_give_the_coil_maps)
                   {"golden", "golden", 40, LARMOR_ACQ_CALIBRATION_AND_IMAGING},
                   {"cartesian", "cartesian", 0, LARMOR_ACQ_CALIBRATION}};
     OWNED(void) *memory = calloc(1, sizeof(stored));
-    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
+    for (int i = of_all(1, 0); i < 3; i++) {
         OWNED(scene) s = scene_of(scenes[i].scan, scenes[i].readouts ? scenes[i].readouts : N, 0);
         stored *all = memory;
         larmor_raw_info info;

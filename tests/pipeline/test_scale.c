@@ -81,36 +81,32 @@ static larmor_array *given(void)
 
 TEST(gridding_does_not_depend_on_the_unit)
 {
-    same_in_units(ENDS, OPTS(.method = "grid", .no_maps = 1), 1, 0, 0);
+    const int one = of_all(1, ENDS);
+    same_in_units(one, OPTS(.method = "grid", .no_maps = 1), 1, 0, 0);
     same_in_units(FACTORS, OPTS(.method = "grid"), 1, 0, 0);
-    same_in_units(ENDS, OPTS(.method = "grid", .maps = given()), 1, 0, 0);
-    same_in_units(ENDS, OPTS(.method = "grid", .no_maps = 1), 1, 1, 0);
+    same_in_units(one, OPTS(.method = "grid", .maps = given()), 1, 0, 0);
+    same_in_units(one, OPTS(.method = "grid", .no_maps = 1), 1, 1, 0);
 }
 
 TEST(conjugate_gradients_do_not_depend_on_the_unit)
 {
+    const int one = of_all(1, ENDS);
     same_in_units(FACTORS, OPTS(.method = "cg"), 1, 0, 0);
-    same_in_units(ENDS, OPTS(.method = "cg"), 1, 0, 1);
-    same_in_units(ENDS, OPTS(.method = "cg", .maps = given()), 1, 0, 0);
-    same_in_units(ENDS, OPTS(.method = "cg"), 1, 1, 1);
-    same_in_units(ENDS, OPTS(.method = "cg", .maps = given()), 1, 1, 0);
-    same_in_units(ENDS, OPTS(.method = "cg", .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-2), 1, 0, 0);
+    same_in_units(one, OPTS(.method = "cg"), 1, 0, 1);
+    same_in_units(one, OPTS(.method = "cg", .maps = given()), 1, 0, 0);
+    same_in_units(one, OPTS(.method = "cg"), 1, 1, 1);
+    same_in_units(one, OPTS(.method = "cg", .maps = given()), 1, 1, 0);
+    same_in_units(one, OPTS(.method = "cg", .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-2), 1, 0, 0);
 }
 
 TEST(penalties_do_not_depend_on_the_unit)
 {
-    same_in_units(FACTORS, OPTS(.method = "tv"), 1, 0, 0);
-    same_in_units(ENDS, OPTS(.method = "wavelet", .maps = given()), 1, 0, 0);
-    same_in_units(ENDS, OPTS(.method = "tv", .maps = given()), 1, 1, 0);
-    same_in_units(ENDS, OPTS(.method = "tv", .lambda_mode = LARMOR_LAMBDA_NOISE, .lambda = 2), 1, 0, 0);
-    same_in_units(ENDS, OPTS(.method = "llr"), 3, 0, 0);
-}
-
-static double length_of(const larmor_array *x)
-{
-    double norm;
-    assert_ok(larmor_nrm2(x, &norm));
-    return norm;
+    const int one = of_all(1, ENDS);
+    same_in_units(of_all(ENDS, FACTORS), OPTS(.method = "tv"), 1, 0, 0);
+    same_in_units(one, OPTS(.method = "wavelet", .maps = given()), 1, 0, 0);
+    same_in_units(one, OPTS(.method = "tv", .maps = given()), 1, 1, 0);
+    same_in_units(one, OPTS(.method = "tv", .lambda_mode = LARMOR_LAMBDA_NOISE, .lambda = 2), 1, 0, 0);
+    same_in_units(one, OPTS(.method = "llr"), 3, 0, 0);
 }
 
 /* With maps from the data and without any, by gridding and by a solver: with the noise readouts, when they are not
@@ -125,9 +121,9 @@ TEST(whitening_does_not_change_the_unit_of_the_image)
         unused.no_whitening = 1;
         OWNED(larmor_recon_result) without = result_of(&plain, &opts[i]), whitened = result_of(&noted, &opts[i]),
                                    off = result_of(&noted, &unused);
-        const double length = length_of(without.image[0].data);
-        assert_at_most(fabs(length_of(whitened.image[0].data) / length - 1), 0.03);
-        assert_at_most(fabs(length_of(off.image[0].data) / length - 1), 0.03);
+        const double length = norm_of(without.image[0].data);
+        assert_at_most(fabs(norm_of(whitened.image[0].data) / length - 1), 0.03);
+        assert_at_most(fabs(norm_of(off.image[0].data) / length - 1), 0.03);
     }
 }
 

@@ -54,7 +54,7 @@ TEST(a_right_description_gets_no_warning)
 {
     const double angle[] = {111.2461180, 23.6281, 180. / SPOKES}, noise[] = {1e-6, 1e-3, 5e-3};
     for (int a = 0; a < 3; a++)
-        for (int i = 0; i < 3; i++) {
+        for (int i = of_all(a, 0); i <= of_all(a, 2); i++) {
             double *k = spokes_of(angle[a]);
             const larmor_description found = found_for(k, k, noise[i]);
             assert_at_most(3, found.reach);
@@ -66,7 +66,7 @@ TEST(a_right_description_gets_no_warning)
 /* Even arms that are taken for other ones turn the image, whose longer side then lies along the field's diagonal. */
 TEST(even_arms_of_a_spiral_are_in_their_order)
 {
-    for (int arms = 8; arms <= 24; arms += 8) {
+    for (int arms = 8; arms <= 24; arms += of_all(16, 8)) {
         const larmor_traj_opts opts = {.matrix = {128, 128}, .readouts = arms};
         OWNED(larmor_phantom) *phantom;
         OWNED(larmor_array) *traj, *kspace;
@@ -86,7 +86,7 @@ TEST(a_contrast_that_falls_is_no_shift_of_readouts)
 {
     static const char *const phantom_of[] = {"texture", "shepp-logan"};
     const larmor_traj_opts opts = {.matrix = {18, 18, 18}, .readouts = 600, .samples = 36};
-    for (int p = 0; p < 2; p++) {
+    for (int p = of_all(1, 0); p < 2; p++) {
         OWNED(larmor_phantom) *phantom;
         OWNED(larmor_array) *traj, *kspace;
         larmor_description found;
@@ -109,7 +109,7 @@ TEST(an_object_beyond_the_field_of_view_is_no_wrong_description)
 {
     const double angle[] = {111.2461180, 180. / SPOKES}, size[] = {1.3, 1.5};
     for (int a = 0; a < 2; a++)
-        for (int i = 0; i < 2; i++) {
+        for (int i = of_all(a, 0); i <= of_all(a, 1); i++) {
             double *k = spokes_of(angle[a]);
             for (int64_t j = 0; j < 2 * SAMPLES * SPOKES; j++) k[j] *= size[i];
             const larmor_description found = found_for(k, spokes_of(angle[a]), 1e-5);
@@ -136,7 +136,7 @@ TEST(every_second_readout_mirrored_is_named)
 TEST(every_second_spoke_from_its_other_end_is_named)
 {
     const double noise[] = {1e-6, 5e-4};
-    for (int i = 0; i < 2; i++) {
+    for (int i = of_all(1, 0); i < 2; i++) {
         double *is = spokes_of(180. / SPOKES);
         for (int r = 1; r < SPOKES; r += 2)
             for (int j = 0; j < 2 * SAMPLES; j++) is[j + 2 * SAMPLES * r] *= -1;
@@ -202,8 +202,9 @@ static double to_and_fro(double time)
 
 TEST(an_object_that_moves_is_named)
 {
-    expect_clear(found_moving(once, 1e-4), "a move by 8.");
-    expect_clear(found_moving(once, 1e-4), "after 40 % of the scan");
+    const larmor_description moved = found_moving(once, 1e-4);
+    expect_clear(moved, "a move by 8.");
+    expect_clear(moved, "after 40 % of the scan");
     expect_clear(found_moving(steadily, 1e-4), "drifts by 1");
     expect_clear(found_moving(to_and_fro, 1e-4), "moves to and fro");
 }

@@ -105,7 +105,7 @@ TEST(an_object_within_the_field_of_view_asks_for_no_more)
     const double noise[] = {0, 0.1, 2};
     for (int i = 0; i < SCANS; i++)
         for (double under = 1; under <= 4; under *= 4)
-            for (int n = 0; n < 3; n++) {
+            for (int n = of_all((i + (under > 1)) % 3, 0); n <= of_all((i + (under > 1)) % 3, 2); n++) {
                 scan s = scans[i];
                 s.opts.undersampling = under;
                 assert_within(&s, inside, 2, 2, noise[n]);
@@ -130,7 +130,7 @@ TEST(an_object_beyond_the_field_of_view_is_found_along_its_axis)
 {
     const double noise[] = {0, 0.1};
     for (int i = 0; i < SEEING; i++)
-        for (int n = 0; n < 2; n++) {
+        for (int n = of_all(i % 2, 0); n <= of_all(i % 2, 1); n++) {
             const larmor_extent e = extent_of(&scans[i], wide, 2, 2, noise[n]);
             if (!(e.factor[0] == 1 && e.factor[2] == 1 && e.factor[1] > 1.15 && e.factor[1] < 1.6))
                 fail_msg("%s: %.2f %.2f %.2f", scans[i].name, e.factor[0], e.factor[1], e.factor[2]);

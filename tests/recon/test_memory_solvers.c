@@ -70,7 +70,7 @@ TEST(the_circulant_takes_no_more_than_estimated)
 
 static void regulariser_is_estimated(const char *name, int series)
 {
-    for (int c = 0; c < 8; c++) {
+    for (int c = 0; c < 8; c += of_all(3, 1)) {
         const larmor_dtype dtype = c / 2 % 2 ? LARMOR_C128 : LARMOR_C64;
         const larmor_shape image = c / 4 ? LARMOR_SHAPE(24, 20, 18) : LARMOR_SHAPE(100, 60);
         const larmor_shape shape = series ? larmor_shape_append(image, 5) : image;

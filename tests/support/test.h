@@ -66,6 +66,12 @@ int main(void)
 }
 #endif
 
+/* Of many cases of a law a few; all of them in NAME_all of tests/long.txt, which has LARMOR_TEST_ALL. */
+static inline int of_all(int few, int all)
+{
+    return getenv("LARMOR_TEST_ALL") ? all : few;
+}
+
 /* A small seeded generator, the same numbers everywhere: xorshift64*. In [-1, 1). */
 static inline double test_random(uint64_t *state)
 {

@@ -147,7 +147,7 @@ def prepare(o, folder):
 
 def run_files(o, folder):
     found, common = prepare(o, folder)
-    count = o.files or (120 if o.short else 20000)
+    count = o.files or (60 if o.short else 20000)
 
     def work(number, mine):
         runner = runner_of(o, folder, "files%d" % number, {"OMP_NUM_THREADS": "1"})
@@ -160,7 +160,7 @@ def run_files(o, folder):
 
 def run_lines(o, folder):
     _, common = prepare(o, folder)
-    count = 60 if o.short else 2000
+    count = 30 if o.short else 2000
 
     def work(number, mine):
         limit_addresses(o, 4 * running.GIBIBYTE)
