@@ -104,8 +104,8 @@ class Made:
 
     def __reduce__(self) -> Any:
         if self._made_by is None:
-            raise TypeError(f"{getattr(self, 'name', type(self).__name__)}: this cannot be pickled or copied; make it "
-                            "where it is needed")
+            name = getattr(self, "name", type(self).__name__)
+            raise TypeError(f"{name}: this cannot be pickled or copied; make it where it is needed")
         return _made_again, self._made_by
 
 

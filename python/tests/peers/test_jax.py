@@ -160,7 +160,7 @@ def test_jax_finuffts_options_are_taken_alone_nested_or_refused():
     other = types.SimpleNamespace(**{**none, "type2": ordered})
     assert relative(lj.nufft1(modes, y, *radians, eps=1e-9, opts=other), one) < 1e-9
     for opts in ({"modeord": True}, types.SimpleNamespace(modeord=True)):
-        with pytest.raises(larmor.ArgumentError, match="^opts: got .*, expected a larmor.jax.Opts, or jax-finufft's$"):
+        with pytest.raises(larmor.ArgumentError, match=r"^opts: got .*, expected a larmor\.jax\.Opts"):
             lj.nufft2(x, *radians, opts=opts)
 
 
