@@ -1,5 +1,5 @@
-"""Arguments of public functions are what their annotations say, or an error names them.
-SPDX-License-Identifier: Apache-2.0"""
+"""Arguments of public functions are what their annotations say, or an error names them; and what they make remembers
+them, by which it is pickled and copied. SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 
@@ -93,13 +93,49 @@ def checked(function: _F) -> _F:
     return call  # type: ignore[return-value]
 
 
-def check_all(module: dict[str, Any]) -> None:
+def _made_again(make: Any, arguments: Any, more: Any) -> Any:
+    return make(*arguments, **more)
+
+
+class Made:
+    """What is pickled and copied by making it again of its arguments, if they are known."""
+
+    _made_by: Any = None  # a function, its arguments and those by name
+
+    def __reduce__(self) -> Any:
+        if self._made_by is None:
+            name = getattr(self, "name", type(self).__name__)
+            raise TypeError(f"{name}: this cannot be pickled or copied; make it where it is needed")
+        return _made_again, self._made_by
+
+
+_Made = TypeVar("_Made", bound=Made)
+
+
+def made_by(made: _Made, make: Any, *arguments: Any, **more: Any) -> _Made:
+    """What this call makes, which remembers it."""
+    made._made_by = (make, arguments, more)
+    return made
+
+
+def remembered(make: _F) -> _F:
+    """The function, whose arguments are checked and remembered by what it makes."""
+    make = checked(make)
+
+    @functools.wraps(make)
+    def call(*arguments: Any, **more: Any) -> Any:
+        return made_by(make(*arguments, **more), call, *arguments, **more)
+
+    return call  # type: ignore[return-value]
+
+
+def check_all(module: dict[str, Any], wrap: Callable[[Any], Any] = checked) -> None:
     """Check the arguments of all public functions of a module, and of the methods of its classes."""
     for name, one in module.items():
         if name.startswith("_") or getattr(one, "__module__", None) != module["__name__"]:
             continue
         if inspect.isfunction(one):
-            module[name] = checked(one)
+            module[name] = wrap(one)
         elif inspect.isclass(one) and not dataclasses.is_dataclass(one):
             for method, body in list(vars(one).items()):
                 if inspect.isfunction(body) and (method == "__init__" or not method.startswith("_")):

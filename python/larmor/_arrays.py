@@ -326,6 +326,7 @@ def as_input(x: Native, dtype: DType | None = None, *, narrow: bool = False, nam
     """
     if type(x) is np.ndarray and x.dtype == dtype and x.flags.c_contiguous:
         return x
+    narrow = narrow or isinstance(x, (list, tuple))  # whose numbers have no precision of their own
     x = readable(x, name)
     if isinstance(x, np.ndarray) and np.any(getattr(x, "mask", False)):
         raise ArgumentError(f"{name}: a masked array, whose mask larmor does not take; fill it, as by x.filled(0)")

@@ -132,7 +132,7 @@ def nlinv(kspace: ArrayLike, traj: ArrayLike, shape: Sequence[int], *, weights: 
     return _arrays.to_numpy(out[0]), _arrays.to_numpy(out[1]), _structs.to_dict(report)
 
 
-class NlinvSeries:
+class NlinvSeries(_arguments.Made):
     """Nonlinear inversion of frames one after the other, each begun at and held to the one before; image and coil
     maps of each are found together.
 

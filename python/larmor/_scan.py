@@ -51,7 +51,7 @@ class Samples(_arrays.Brief):
     density: Floats | None
 
 
-class Trajectory:
+class Trajectory(_arguments.Made):
     """Where the samples of a scan are, in the place of what its file stores: `larmor.Scan(path, trajectory=...)`.
 
     k: [readouts, samples, ndim], columns (kz,) ky, kx, or a list of readouts [samples, ndim] of their own lengths.
@@ -144,7 +144,7 @@ class Trajectory:
         return text(self.pointer.units) or None
 
 
-class Pulseq:
+class Pulseq(_arguments.Made):
     """A Pulseq file, text or binary, and k of its samples. soft_delays: {"TE": 0.01} in s; adc_phases: which are
     turned back, "shape", "none" or "all"."""
 
@@ -203,7 +203,7 @@ def raw_options(options: Mapping[str, Any], keep: list[Any]) -> dict[str, Any]:
     return {**options, "trajectory": keep[-1].pointer}
 
 
-class Scan:
+class Scan(_arguments.Made):
     """An ISMRMRD file, opened and checked. Options are those of larmor_raw_opts: group, traj_units, drop_nonfinite,
     join, ramp, conjugate, memory, shift_mm (along read, phase and slice direction), phase_terms ("trajectory": its 4,
     9 or 16 rows are the phases of a field camera). trajectory, a
@@ -648,7 +648,7 @@ def phantom_coils(shape: Sequence[int], coils: int, *, dtype: DType = np.complex
                      _arrays.dtype_number(dtype), _arrays.shape_of(tuple(shape)), cover, coils)
 
 
-class Simulation:
+class Simulation(_arguments.Made):
     """A simulated scan, as `larmor phantom` writes it: slices, repetitions in which the object may change, echoes,
     EPI.
 

@@ -35,7 +35,7 @@ from larmor import _library
 from larmor import nufft as _nufft
 from larmor._library import ArgumentError, ShapeError
 
-__all__ = ["keep", "kept", "nufft", "nufft1", "nufft2", "nufft3", "nufft_adjoint", "nufft_field", "sense",
+__all__ = ["Opts", "keep", "kept", "nufft", "nufft1", "nufft2", "nufft3", "nufft_adjoint", "nufft_field", "sense",
            "sense_adjoint", "type1", "type2", "type3"]
 
 if TYPE_CHECKING:
@@ -465,10 +465,29 @@ def _within_reach(eps: float, kind: int, shape: tuple[int, ...], dtype: str, ord
     return max(eps, least)
 
 
+class Opts(NamedTuple):
+    """Those of jax_finufft.options.Opts that larmor has; modeord: modes in the order of numpy.fft."""
+
+    modeord: bool = False
+    upsampfac: float = 0.0
+    nthreads: int = 0
+
+
+def _own_opts(opts: Any, kind: int) -> Any:
+    """Of jax-finufft's NestedOpts those of this transform. Derivatives are of the transform as it is."""
+    if hasattr(opts, "forward"):
+        opts = getattr(opts, f"type{kind}") if opts.forward is None else opts.forward
+    opts = Opts() if opts is None else opts
+    if not all(hasattr(opts, name) for name in Opts._fields):
+        raise ArgumentError(f"opts: got {_library.shown(opts)}, expected a larmor.jax.Opts, or jax-finufft's")
+    return opts
+
+
 def _finuffts(kind: int, shape: Sequence[int], x: Array, iflag: int, eps: float, opts: Any) -> _How:
     """FINUFFT's arguments, and those of its options that larmor has. shape: of type 3 a 0 for each dimension."""
-    order = "fft" if getattr(opts, "modeord", 0) and kind != 3 else "centred"
-    upsample, threads = float(getattr(opts, "upsampfac", 0)), int(getattr(opts, "nthreads", 0))
+    opts = _own_opts(opts, kind)
+    order = "fft" if opts.modeord and kind != 3 else "centred"
+    upsample, threads = _number("upsampfac", opts.upsampfac, float), _number("nthreads", opts.nthreads, int)
     sizes = tuple(_number("output_shape", n, operator.index) for n in shape)
     tol = _within_reach(_number("eps", eps, float), kind, sizes, str(x.dtype), order, upsample)
     return _how(kind, sizes, x, tol=tol, sign=1 if _number("iflag", iflag, int) >= 0 else -1,

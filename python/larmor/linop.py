@@ -9,7 +9,8 @@ An operator maps arrays of in_shape to arrays of out_shape, both complex.
 
 A flat vector of the right length is taken as its array, and the result is flat then.
 
-An operator computes in its own precision. Real arrays are taken to it; complex128 is refused where it is complex64.
+An operator computes in its own precision, that of its maps or dtype. Real arrays, lists, points, weights, fields and
+bases are taken to it; other arrays of complex128 are refused where it is complex64.
 A tensor of PyTorch that requires a gradient gets one. Threads that share an operator take turns.
 Operators have `shape`, `matvec` and `rmatvec`, so that SciPy's solvers take them as they are; PyLops's take those of
 larmor.pylops. Solvers are in larmor.solve, proximal maps in larmor.prox. SPDX-License-Identifier: Apache-2.0
@@ -17,19 +18,18 @@ larmor.pylops. Solvers are in larmor.solve, proximal maps in larmor.prox. SPDX-L
 
 from __future__ import annotations
 
-import functools
 import math
 import numbers
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from larmor import _arrays
 from larmor import nufft as _nufft
-from larmor._arguments import checked
+from larmor._arguments import Made, made_by, remembered
 from larmor._arrays import Device, Native
 from larmor._library import (
     ArgumentError,
@@ -66,41 +66,15 @@ def _free() -> Any:
     return ffi.cast("void(*)(void *)", ffi.addressof(lib, "larmor_op_free"))
 
 
-_Made = TypeVar("_Made", bound=Callable[..., Any])
-
-
-def _remembered(make: _Made) -> _Made:
-    """A function whose arguments are checked and whose operator knows how it was made, by which it is pickled and
-    copied."""
-    make = checked(make)
-
-    @functools.wraps(make)
-    def call(*arguments: Any, **more: Any) -> Any:
-        made = make(*arguments, **more)
-        made._made_by = (call, arguments, more)
-        return made
-
-    return call  # type: ignore[return-value]
-
-
-def _rebuilt(make: Any, arguments: Any, more: Any) -> Any:
-    return make(*arguments, **more)
-
-
 def _member(op: Operator, name: str) -> Operator:
     """A.H, A.T, A.N or A.conj()."""
     return op.conj() if name == "conj" else {"H": Operator.H, "N": Operator.N, "T": Operator.T}[name].__get__(op)
 
 
-def _made_of(made: Operator, make: Any, *arguments: Any) -> Operator:
-    made._made_by = (make, arguments, {})
-    return made
-
-
 _MAPS = {"forward": lib.larmor_op_forward, "adjoint": lib.larmor_op_adjoint, "normal": lib.larmor_op_normal}
 
 
-class Operator:
+class Operator(Made):
     """A linear operator; made by the functions of this module. Threads that share one take turns."""
 
     device: Device
@@ -108,7 +82,6 @@ class Operator:
     out_shape: tuple[int, ...]
     dtype: np.dtype[Any]
     name: str
-    _made_by: Any = None  # a function, its arguments and those by name
     # NumPy's arrays leave `array * A` and `array @ A` to the operator, which refuses them
     __array_ufunc__: None = None
 
@@ -119,11 +92,6 @@ class Operator:
         self.out_shape = _arrays.dims(lib.larmor_op_out_shape(pointer))
         self.dtype = _arrays.dtype_name(lib.larmor_op_dtype(pointer))
         self.name = text(lib.larmor_op_name(pointer))
-
-    def __reduce__(self) -> Any:
-        if self._made_by is None:
-            raise TypeError(f"{self.name}: this operator cannot be pickled or copied; make it where it is needed")
-        return _rebuilt, self._made_by
 
     def __repr__(self) -> str:
         return f"<larmor operator {self.name} {self.in_shape} -> {self.out_shape} {self.dtype} {self.device.spec}>"
@@ -223,25 +191,25 @@ class Operator:
     @property
     def H(self) -> Operator:
         """The adjoint as an operator."""
-        return _made_of(self._other("adjoint", "larmor_op_adjoint", "larmor_op_forward", self.out_shape,
+        return made_by(self._other("adjoint", "larmor_op_adjoint", "larmor_op_forward", self.out_shape,
                                     self.in_shape),
                         _member, self, "H")
 
     @property
     def N(self) -> Operator:
         """The normal map A^H A as an operator."""
-        return _made_of(self._other("normal", "larmor_op_normal", "larmor_op_normal", self.in_shape, self.in_shape),
+        return made_by(self._other("normal", "larmor_op_normal", "larmor_op_normal", self.in_shape, self.in_shape),
                         _member, self, "N")
 
     @property
     def T(self) -> Operator:
         """The transpose as an operator: A^T y = conj(A^H conj(y))."""
-        return _made_of(self._conjugated("transpose", self._op, "adjoint", "forward", self.out_shape, self.in_shape),
+        return made_by(self._conjugated("transpose", self._op, "adjoint", "forward", self.out_shape, self.in_shape),
                         _member, self, "T")
 
     def conj(self) -> Operator:
         """The operator whose matrix has the conjugate elements: x to conj(A conj(x))."""
-        return _made_of(self._conjugated("conjugate", self._op, "forward", "adjoint", self.in_shape, self.out_shape),
+        return made_by(self._conjugated("conjugate", self._op, "forward", "adjoint", self.in_shape, self.out_shape),
                         _member, self, "conj")
 
     def _conjugated(self, name: str, op: Any, forward: str, adjoint: str, before: Any, after: Any) -> Operator:
@@ -271,9 +239,11 @@ class Operator:
     def __matmul__(self, other: Native) -> Native:
         if isinstance(other, Operator):
             made = created(lib.larmor_op_chain, "larmor_op", lib.larmor_op_free, self._op, other._op)
-            return _made_of(Operator(made, self.device), operator.matmul, self, other)
+            return made_by(Operator(made, self.device), operator.matmul, self, other)
         if _is_foreign(other):
             return self @ as_operator(other, dtype=self.dtype)
+        if isinstance(other, (list, tuple)):
+            other = _arrays.as_input(other, self.dtype, name=self.name)
         if self._is_flat(other, self.in_shape):
             return self.forward(other.reshape(self.in_shape)).reshape(-1)
         if isinstance(other, np.ndarray) and other.ndim == 2 and other.shape != self.in_shape and \
@@ -314,7 +284,7 @@ class Operator:
     def with_normal(self, normal: Operator) -> Operator:
         """This operator with another way to its normal map, for example that of `toeplitz`."""
         made = created(lib.larmor_op_with_normal, "larmor_op", lib.larmor_op_free, self._op, normal._op)
-        return _made_of(Operator(made, self.device), Operator.with_normal, self, normal)
+        return made_by(Operator(made, self.device), Operator.with_normal, self, normal)
 
     def __add__(self, other: OperatorLike) -> Operator:
         other = as_operator(other, dtype=self.dtype) if _is_foreign(other) else other
@@ -424,7 +394,7 @@ def _is_number(x: Any) -> bool:
     return isinstance(x, numbers.Number) or (getattr(x, "ndim", None) == 0 and not isinstance(x, Operator))
 
 
-@_remembered
+@remembered
 def _sum(terms: list[tuple[complex, Operator]]) -> Operator:
     first = terms[0][1]
     if any((t.in_shape, t.out_shape, t.dtype, t.device.spec) !=
@@ -500,7 +470,7 @@ def as_map(function: Callable[[Native], Native], name: str = "function") -> Call
     return call
 
 
-@_remembered
+@remembered
 def Function(forward: Callable[[Array], Array], adjoint: Callable[[Array], Array], in_shape: Sequence[int],
              out_shape: Sequence[int], *, normal: Callable[[Array], Array] | None = None, name: str = "function",
              dtype: DType = np.complex64, device: str | Device | None = None) -> Operator:
@@ -532,7 +502,8 @@ def as_operator(A: OperatorLike, *, dtype: DType | None = None) -> Operator:
     if dtype is None:
         dtype = np.result_type(A.dtype if A.dtype is not None else np.complex64, np.complex64)
     H = A.H
-    return of_vectors(A, lambda x: A @ x, lambda y: H @ y, before, after, type(A).__name__, dtype)
+    made = of_vectors(A, lambda x: A @ x, lambda y: H @ y, before, after, type(A).__name__, dtype)
+    return made_by(made, as_operator, A, dtype=dtype)
 
 
 def of_vectors(A: Any, product: Callable[[Any], Any], adjoint: Callable[[Any], Any], before: tuple[int, ...],
@@ -595,7 +566,7 @@ def _op(function: Any, on: Device, *arguments: Any) -> Operator:
     return Operator(created(function, "larmor_op", lib.larmor_op_free, *arguments), on)
 
 
-@_remembered
+@remembered
 def nufft(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: DType = np.complex64,
           device: str | Device | None = None, **more: Any) -> Operator:
     """The NUFFT of type 2, [batch, modes...] to [batch, points...]; points [..., ndim] in cycles per field of view.
@@ -608,7 +579,7 @@ def nufft(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: DType =
                _kept(traj, on))
 
 
-@_remembered
+@remembered
 def nufft_displaced(points: Array, displacement: Array, *, batch: int = 0, dtype: DType = np.complex64,
                     device: str | Device | None = None, **more: Any) -> Operator:
     """As `nufft` of voxels that are at r + d(r), displacement [ndim, modes...] in voxels, in the order x, y, z."""
@@ -619,7 +590,7 @@ def nufft_displaced(points: Array, displacement: Array, *, batch: int = 0, dtype
                _kept(_real(displacement), on))
 
 
-@_remembered
+@remembered
 def stack_of_stars(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: DType = np.complex64,
                    device: str | Device | None = None, **more: Any) -> Operator:
     """As `nufft` for trajectories whose readouts lie in partitions along axis 0: an FFT there, NUFFTs in the
@@ -630,7 +601,7 @@ def stack_of_stars(points: Array, modes: Sequence[int], *, batch: int = 0, dtype
                _nufft.options(2, modes, batch=batch, dtype=dtype, **more), _kept(traj, on))
 
 
-@_remembered
+@remembered
 def cartesian(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: DType = np.complex64,
               device: str | Device | None = None, tol: float = 1e-5) -> Operator:
     """As `nufft` for points that are whole numbers: one FFT and the choice of its numbers."""
@@ -640,7 +611,7 @@ def cartesian(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: DTy
                _nufft.options(2, modes, batch=batch, dtype=dtype, tol=tol), _kept(traj, on))
 
 
-@_remembered
+@remembered
 def cartesian_normal(points: Array, modes: Sequence[int], *, weights: Array | None = None, batch: int = 0,
                      dtype: DType = np.complex64, device: str | Device | None = None, tol: float = 1e-5) -> Operator:
     """The normal map F^H W F of `cartesian`, by two FFTs; weights are real, of the points' shape."""
@@ -651,7 +622,7 @@ def cartesian_normal(points: Array, modes: Sequence[int], *, weights: Array | No
                _nufft.options(2, modes, batch=batch, dtype=dtype, tol=tol), _kept(traj, on), w)
 
 
-@_remembered
+@remembered
 def phase(values: Array, imaginary: float = 0, *, device: str | Device | None = None) -> Operator:
     """Images of about a given phase [image...]: x to values (Re x + i imaginary Im x), linear over the real
     numbers."""
@@ -660,7 +631,7 @@ def phase(values: Array, imaginary: float = 0, *, device: str | Device | None = 
     return _op(lib.larmor_op_phase, on, _kept(values, on), imaginary)
 
 
-@_remembered
+@remembered
 def toeplitz(points: Array, modes: Sequence[int], *, weights: Array | None = None, batch: int = 0,
              dtype: DType = np.complex64, device: str | Device | None = None, **more: Any) -> Operator:
     """The normal map F^H W F of `nufft` as one convolution."""
@@ -671,7 +642,7 @@ def toeplitz(points: Array, modes: Sequence[int], *, weights: Array | None = Non
                _kept(traj, on), w)
 
 
-@_remembered
+@remembered
 def toeplitz_mixed(points: Array, modes: Sequence[int], factors: Array, *, weights: Array | None = None,
                    batch: int = 0, dtype: DType = np.complex64, device: str | Device | None = None,
                    **more: Any) -> Operator:
@@ -687,7 +658,7 @@ def toeplitz_mixed(points: Array, modes: Sequence[int], factors: Array, *, weigh
                _kept(traj, on), w, _kept(_arrays.as_input(factors), on))
 
 
-@_remembered
+@remembered
 def coils(maps: Array, *, device: str | Device | None = None) -> Operator:
     """Multiplication by coil maps [coils, image...]: [image...] to [coils, image...]. The maps are kept, not
     copied."""
@@ -728,7 +699,7 @@ def _sense_options(on: Device, points: Native, weights: Native, tol: float, toep
     return opts, keep
 
 
-@_remembered
+@remembered
 def sense(maps: Array, points: Array, *, weights: Array | None = None, scale: str = "sum", tol: float = 1e-5,
           toeplitz: bool | None = None, iterations: int = 0, block: int = 0, effort: str = "estimate",
           off_resonance: Segments | None = None, displacement: Array | None = None,
@@ -754,7 +725,7 @@ def sense(maps: Array, points: Array, *, weights: Array | None = None, scale: st
     return _op(lib.larmor_op_sense, on, _kept(maps, on), opts)
 
 
-@_remembered
+@remembered
 def sense_states(maps: Array, state: Sequence[int] | Integers, points: Array, *, weights: Array | None = None,
                  scale: str = "sum", tol: float = 1e-5, toeplitz: bool | None = None, iterations: int = 0,
                  block: int = 0, effort: str = "estimate", off_resonance: Segments | Sequence[Segments] | None = None,
@@ -796,7 +767,7 @@ def basis_factors(basis: ArrayLike, frame: Sequence[int], samples: int, *, dtype
     return _arrays.to_numpy(out[0])
 
 
-@_remembered
+@remembered
 def subspace_sense(maps: Array, points: Array, factors: Array, *, weights: Array | None = None, scale: str = "sum",
                    tol: float = 1e-5, toeplitz: bool | None = None, iterations: int = 0, block: int = 0,
                    effort: str = "estimate", off_resonance: Segments | None = None,
@@ -813,7 +784,7 @@ def subspace_sense(maps: Array, points: Array, factors: Array, *, weights: Array
     return _op(lib.larmor_op_subspace_sense, on, _kept(maps, on), _kept(_arrays.as_input(factors), on), opts)
 
 
-@_remembered
+@remembered
 def fft(shape: Sequence[int], axes: Sequence[int] | int | None = None, *, unitary: bool = False,
         centred: bool = False, dtype: DType = np.complex64, device: str | Device | None = None) -> Operator:
     """The discrete Fourier transform along some axes, unscaled unless unitary."""
@@ -823,7 +794,7 @@ def fft(shape: Sequence[int], axes: Sequence[int] | int | None = None, *, unitar
                _bits(axes, len(shape)), opts)
 
 
-@_remembered
+@remembered
 def diag(d: Array, *, device: str | Device | None = None) -> Operator:
     """y = d x, element by element; d is complex, kept, not copied."""
     d = _complex(d)
@@ -836,7 +807,7 @@ def _real(x: Native) -> Native:
     return x if "float" in str(x.dtype) else _arrays.as_input(x, np.float64)
 
 
-@_remembered
+@remembered
 def mask(values: Array, *, dtype: DType = np.complex64, device: str | Device | None = None) -> Operator:
     """y = m x, element by element; m is real and at least 0."""
     values = _real(values)
@@ -844,7 +815,7 @@ def mask(values: Array, *, dtype: DType = np.complex64, device: str | Device | N
     return _op(lib.larmor_op_mask, on, _kept(values, on), _arrays.dtype_number(dtype))
 
 
-@_remembered
+@remembered
 def weights(values: Array, *, batch: int = 0, dtype: DType = np.complex64,
             device: str | Device | None = None) -> Operator:
     """y_c = w x_c for every channel c of [batch, samples...]; w is real, at least 0, [samples...]."""
@@ -857,7 +828,7 @@ def _spacing(spacing: Sequence[float] | None) -> Any:
     return ffi.NULL if spacing is None else ffi.new("double[]", list(spacing[::-1]))
 
 
-@_remembered
+@remembered
 def gradient(shape: Sequence[int], axes: Sequence[int] | int | None = None, *, spacing: Sequence[float] | None = None,
              dtype: DType = np.complex64, device: str | Device | None = None) -> Operator:
     """Forward differences: [shape...] to [axes, shape...], the last axis first."""
@@ -866,7 +837,7 @@ def gradient(shape: Sequence[int], axes: Sequence[int] | int | None = None, *, s
                _bits(axes, len(shape)), _spacing(spacing))
 
 
-@_remembered
+@remembered
 def symmetrised_gradient(shape: Sequence[int], axes: Sequence[int] | int | None = None, *,
                          spacing: Sequence[float] | None = None, dtype: DType = np.complex64,
                          device: str | Device | None = None) -> Operator:
@@ -876,7 +847,7 @@ def symmetrised_gradient(shape: Sequence[int], axes: Sequence[int] | int | None 
                _arrays.shape_of(tuple(shape)), _bits(axes, len(shape)), _spacing(spacing))
 
 
-@_remembered
+@remembered
 def wavelet(shape: Sequence[int], axes: Sequence[int] | int | None = None, *, order: int = 0, levels: int = 0,
             dtype: DType = np.complex64, device: str | Device | None = None) -> Operator:
     """The orthonormal wavelet transform with Daubechies' filters of this order; axes: up to three, by default the
@@ -889,7 +860,7 @@ def wavelet(shape: Sequence[int], axes: Sequence[int] | int | None = None, *, or
                opts)
 
 
-@_remembered
+@remembered
 def casorati(shape: Sequence[int], block: Sequence[int] = (), *, dtype: DType = np.complex64,
              device: str | Device | None = None) -> Operator:
     """A series [frames, image...] cut into blocks: to [blocks, frames, voxels of a block]."""
@@ -899,12 +870,12 @@ def casorati(shape: Sequence[int], block: Sequence[int] = (), *, dtype: DType = 
                opts)
 
 
-@_remembered
+@remembered
 def subspace(basis: Array, image: Sequence[int], *, dtype: DType = np.complex64,
              device: str | Device | None = None) -> Operator:
     """Frames in the span of a few functions of time: [coefficients, image...] to [frames, image...]; the basis is
     [coefficients, frames]."""
-    basis = _complex(basis)
+    basis = _arrays.as_input(basis, dtype, narrow=True)
     on = _where(basis, device)
     return _op(lib.larmor_op_subspace, on, on.pointer, _arrays.dtype_number(dtype), _arrays.shape_of(tuple(image)),
                _kept(basis, on))
@@ -916,32 +887,32 @@ def _pointers(ops: Sequence[Operator]) -> Any:
     return ffi.new("larmor_op *[]", [op._op for op in ops])
 
 
-@_remembered
+@remembered
 def frames(ops: Sequence[Operator]) -> Operator:
     """An operator of its own for each frame: [frames, image...] to [frames, samples...]."""
     return _op(lib.larmor_op_frames, ops[0].device, _pointers(ops), len(ops))
 
 
-@_remembered
+@remembered
 def states(ops: Sequence[Operator]) -> Operator:
     """Samples of one image in several states, y_m = A_m x: operators from the same [image...] to [coils, readouts,
     samples] become one to [coils, all readouts, samples]."""
     return _op(lib.larmor_op_states, ops[0].device, _pointers(ops), len(ops))
 
 
-@_remembered
+@remembered
 def stack(ops: Sequence[Operator]) -> Operator:
     """Operators one below the other: A x = [A_0 x, A_1 x, ...] along axis 0."""
     return _op(lib.larmor_op_stack, ops[0].device, _pointers(ops), len(ops))
 
 
-@_remembered
+@remembered
 def identity(shape: Sequence[int], *, dtype: DType = np.complex64, device: str | Device | None = None) -> Operator:
     """y = x."""
     return reshape(shape, shape, dtype=dtype, device=device)
 
 
-@_remembered
+@remembered
 def reshape(in_shape: Sequence[int], out_shape: Sequence[int], *, dtype: DType = np.complex64,
             device: str | Device | None = None) -> Operator:
     """The same numbers in another shape."""
@@ -968,7 +939,7 @@ def _identity_map(shape: tuple[int, ...]) -> Any:
     return call
 
 
-@_remembered
+@remembered
 def take(shape: Sequence[int], index: Index, *, dtype: DType = np.complex64,
          device: str | Device | None = None) -> Operator:
     """y = x[index] by NumPy's rules, without an element twice: SigPy's Slice. On a GPU it needs CuPy, but for a range
@@ -1044,7 +1015,7 @@ def _kin(op: Operator, make: Callable[..., Operator], *arguments: Any) -> Operat
     return make(*arguments, dtype=op.dtype, device=op.device)
 
 
-@_remembered
+@remembered
 def _first_axis(shape: tuple[int, ...], axis: int, *, dtype: DType, device: Device) -> Operator:
     """The same numbers with this axis first."""
     after = (shape[axis], *shape[:axis % len(shape)], *shape[axis % len(shape) + 1:])
@@ -1107,7 +1078,7 @@ def _joined_shape(shapes: Sequence[tuple[int, ...]], axis: int | None) -> tuple[
     return (*first[:at], sum(s[at] for s in shapes), *first[at + 1:])
 
 
-@_remembered
+@remembered
 def off_resonance(transform: Operator, field: Array, times: Array, *, segments: int = 0,
                   error: float = 0) -> Operator:
     """A Fourier transform with the phase exp(2 pi i f t) of a field map [image...] in Hz and of the samples' times in
@@ -1118,7 +1089,7 @@ def off_resonance(transform: Operator, field: Array, times: Array, *, segments: 
                _kept(_real(times), on), opts)
 
 
-class Segments:
+class Segments(Made):
     """What time segmentation finds from a field map and the samples' times, for several operators that share it.
 
     field     [image...] in Hz.
@@ -1127,19 +1098,11 @@ class Segments:
     error     of exp(2 pi i f t) at most; default 1e-3.
     """
 
-    _made_by: Any = None  # as an operator's
-
-    def __reduce__(self) -> Any:
-        if self._made_by is None:
-            raise TypeError("segments of some readouts cannot be pickled or copied; make them where they are needed")
-        return _rebuilt, self._made_by
-
     def __init__(self, field: Array, times: Array, *, segments: int = 0, error: float = 0,
                  device: str | Device | None = None) -> None:
         field, times = _real(field), _real(times)
         self.device: Device = _where(field, device)
-        more = {"segments": segments, "error": error, "device": self.device}
-        self._made_by = (Segments, (field, times), more)
+        made_by(self, Segments, field, times, segments=segments, error=error, device=self.device)
         opts = ffi.new("larmor_off_resonance_opts *", {"segments": segments, "error": error})
         self._segments = created(lib.larmor_segments_create, "larmor_segments", lib.larmor_segments_free,
                                  _kept(field, self.device), _kept(times, self.device), opts)
@@ -1154,8 +1117,8 @@ class Segments:
         segments  how many products; default: the least that keep the error.
         error     root mean square, relative; default 1e-3.
         """
-        made = cls.__new__(cls)
-        made._made_by = (Segments.of_terms, (list(terms),), {"segments": segments, "error": error, "device": device})
+        made = made_by(cls.__new__(cls), Segments.of_terms, list(terms), segments=segments, error=error,
+                       device=device)
         arrays = [(_real(term[0]), _real(term[1]), len(term) > 2 and bool(term[2])) for term in terms]
         made.device = _where(arrays[0][0], device)
         kept = [(_kept(space, made.device), _kept(time, made.device), decays) for space, time, decays in arrays]
@@ -1167,7 +1130,7 @@ class Segments:
 
     def of_readouts(self, readouts: Sequence[int]) -> Segments:
         """Those of some readouts alone, in this order: of one state of an object that moves, for example."""
-        part = type(self).__new__(type(self))
+        part = made_by(type(self).__new__(type(self)), Segments.of_readouts, self, readouts)
         part.device = self.device
         which = ffi.new("int64_t[]", [int(j) for j in readouts])
         part._segments = created(lib.larmor_segments_readouts, "larmor_segments", lib.larmor_segments_free,
@@ -1182,13 +1145,13 @@ class Segments:
         return {name: getattr(info, name) for name, _ in ffi.typeof("larmor_segments_info").fields}
 
 
-@_remembered
+@remembered
 def segments(transform: Operator, shared: Segments) -> Operator:
     """As `off_resonance`, with what was found before."""
     return _op(lib.larmor_op_segments, transform.device, transform._op, shared._segments)
 
 
-@_remembered
+@remembered
 def segments_toeplitz(points: Array, modes: Sequence[int], shared: Segments, *, weights: Array | None = None,
                       batch: int = 0, dtype: DType = np.complex64, **more: Any) -> Operator:
     """The normal map of `segments` of a `nufft` as a sum of convolutions."""
@@ -1198,7 +1161,7 @@ def segments_toeplitz(points: Array, modes: Sequence[int], shared: Segments, *, 
                _kept(_traj(points), on), w, shared._segments)
 
 
-@_remembered
+@remembered
 def multiband(ops: Sequence[Operator], phase: Array) -> Operator:
     """The samples of slices that are excited together, y_j = sum_s exp(i phase_s(j)) A_s x_s, of x [slices, y, x].
 
@@ -1209,7 +1172,7 @@ def multiband(ops: Sequence[Operator], phase: Array) -> Operator:
     return _op(lib.larmor_op_multiband, on, _pointers(ops), len(ops), _kept(_real(phase), on))
 
 
-@_remembered
+@remembered
 def distribute(ops: Sequence[Operator], *, device: str | Device | None = None) -> Operator:
     """As `stack`, where each operator works on a device of its own, in a thread of its own, at the same time.
 

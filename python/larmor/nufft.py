@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from larmor import _arrays
+from larmor._arguments import Made
 from larmor._arrays import Device, Native
 from larmor._library import ArgumentError, ShapeError, answer_ctrl_c, check, ffi, lib, number
 from larmor.typing import Array, ArrayT, Complexes, DType
@@ -110,7 +111,7 @@ def as_points(points: Native) -> Native:
     return points
 
 
-class Plan:
+class Plan(Made):
     """A transform that is used often: made once, given points, executed.
 
     kind     1, 2 or 3, what execute does.
@@ -125,7 +126,7 @@ class Plan:
     "estimate", "measure" or "exhaustive", upsample, width, threads, max_batch, precompute, precompute_memory,
     both_directions.
 
-    Threads that share a plan take turns in it.
+    Threads that share a plan take turns in it. It cannot be pickled or copied, which `larmor.linop.nufft` can.
     """
 
     def __init__(self, kind: int, modes: int | Sequence[int], *, batch: int = 1, tol: float = 1e-5,

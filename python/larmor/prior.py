@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from larmor import _arrays, _library
+from larmor import _arguments, _arrays, _library
 from larmor._arrays import Device, Native
 from larmor._library import ArgumentError, ShapeError, check, ffi, lib
 from larmor.typing import Array, ArrayT, Complexes, DenoiserFunction, Path
@@ -23,7 +23,7 @@ _FORMS = {"complex": lib.LARMOR_DENOISE_COMPLEX, "channels": lib.LARMOR_DENOISE_
 _GPUS = 2  # kDLCUDA
 
 
-class Denoiser:
+class Denoiser(_arguments.Made):
     """What takes noise of a known deviation from complex arrays; made by the functions of this module. Threads that
     share one take turns."""
 

@@ -20,7 +20,7 @@ __all__ = ["Function", "Prox", "box", "conjugate", "group_l1", "l1", "l2", "l2_b
            "nuclear", "real", "simplex", "square", "stack", "support", "translate"]
 
 
-class Prox:
+class Prox(_arguments.Made):
     """The proximal map of a function g of complex arrays; made by the functions of this module. Threads that share
     one take turns."""
 
@@ -227,4 +227,4 @@ def Function(apply: Callable[[float, Array], Array], value: Callable[[Array], fl
         raise
 
 
-_arguments.check_all(globals())
+_arguments.check_all(globals(), _arguments.remembered)

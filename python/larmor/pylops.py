@@ -13,6 +13,7 @@ import numpy as np
 from pylops import LinearOperator
 
 from larmor import linop
+from larmor._arguments import made_by
 from larmor._library import ArgumentError
 from larmor.typing import DType
 
@@ -45,4 +46,5 @@ def from_pylops(L: Any, *, dtype: DType = np.complex64) -> linop.Operator:
     if not isinstance(L, LinearOperator):
         raise ArgumentError(f"L: got {type(L).__name__}, expected a pylops.LinearOperator")
     before, after = tuple(int(n) for n in L.dims), tuple(int(n) for n in L.dimsd)
-    return linop.of_vectors(L, L.matvec, L.rmatvec, before, after, "pylops", dtype)
+    made = linop.of_vectors(L, L.matvec, L.rmatvec, before, after, "pylops", dtype)
+    return made_by(made, from_pylops, L, dtype=dtype)

@@ -500,7 +500,7 @@ def _type_of(maps: Native, dtype: DType | None) -> Any:
     return dtype or (np.complex128 if _arrays.is_double(maps) else np.complex64)
 
 
-class Circulant:
+class Circulant(_arguments.Made):
     """The circulant matrix that is nearest to A^H A of non-Cartesian SENSE: for `admm`, `regularised`,
     `choose_weight`, and by `inverse` a preconditioner of `cg` and `pdhg`.
 
@@ -514,6 +514,7 @@ class Circulant:
     def __init__(self, points: Array, shape: Sequence[int], *, maps: Array | None = None,
                  weights: Array | None = None, dtype: DType | None = None,
                  device: str | Device | None = None) -> None:
+        _arguments.made_by(self, Circulant, points, shape, maps=maps, weights=weights, dtype=dtype, device=device)
         points = _traj(points)
         dtype = _type_of(maps, dtype)
         self.device: Device = _arrays.device_of(points) if device is None else _arrays.device(device)
@@ -527,7 +528,8 @@ class Circulant:
 
     def inverse(self, lam: float = 0, *, K: Operator | None = None, penalty: float = 0) -> Operator:
         """Close to the inverse of A^H A + lam + penalty K^H K: positive and self-adjoint; without K: penalty I."""
-        return _op(lib.larmor_circulant_inverse, self.device, self._circulant, lam, K._op if K else ffi.NULL, penalty)
+        made = _op(lib.larmor_circulant_inverse, self.device, self._circulant, lam, K._op if K else ffi.NULL, penalty)
+        return _arguments.made_by(made, Circulant.inverse, self, lam, K=K, penalty=penalty)
 
 
 def precondition_kspace(points: Array, shape: Sequence[int], *, maps: Array | None = None, lam: float = 0,

@@ -367,6 +367,17 @@ def test_complex128_stays_or_is_refused(rng, numbers):
         with pytest.raises(larmor.ShapeError, match="got complex128, expected complex64"):
             call()
     assert single.matvec(x.ravel()).dtype == C128  # as SciPy's solvers, which compute in double precision, need it
+    assert np.array_equal(single @ x.tolist(), single @ x.astype(np.complex64))  # lists have no precision
+
+
+def test_a_basis_is_taken_to_the_operators_precision_and_a_real_one_keeps_its_own(numbers):
+    basis, x = numbers(3, 5), numbers(3, 4, 4)
+    for given in (basis, basis.real, basis.tolist()):
+        expected = np.einsum("kf,kxy->fxy", given, x)
+        assert relative(linop.subspace(given, (4, 4), dtype=C128) @ x, expected) < 1e-14
+        single = linop.subspace(given, (4, 4))
+        assert single.dtype == np.complex64
+        assert relative(single @ x.astype(np.complex64), expected) < 1e-6
 
 
 def test_operators_are_put_together_as_their_matrices_are(rng, numbers):
@@ -418,6 +429,8 @@ def test_flat_vectors_and_columns_are_arrays_of_the_operator(rng, numbers):
     columns = numbers(48, 4)
     assert relative(B.matmat(columns), B.todense() @ columns) < 1e-13
     assert np.array_equal(B @ columns, B.matmat(columns))
+    for array in (x, x.ravel(), columns):
+        assert np.array_equal(B @ array.tolist(), B @ array)
     assert relative(B.rmatmat(B.matmat(columns)), B.N.todense() @ columns) < 1e-13
     assert np.array_equal(B.dot(B.H).todense(), (B @ B.H).todense())
     assert (B.ishape, B.oshape, B.dims, B.dimsd) == ([8, 6], [3, 8, 6], (8, 6), (3, 8, 6))
@@ -506,7 +519,11 @@ def test_operators_are_pickled_and_copied_but_those_of_functions_without_a_name(
     made["conjugate"], made["transpose"], made["part"] = coils.conj(), coils.T, coils[1:]
     made["beside"] = linop.vstack([coils, coils], 1)
     shared = linop.Segments(rng.uniform(-50, 50, (8, 8)), rng.uniform(0, 0.01, (20, 10)))
-    made["segments"] = linop.segments(linop.nufft(rng.uniform(-4, 4, (20, 10, 2)), (8, 8), dtype=C128), shared)
+    points = rng.uniform(-4, 4, (20, 10, 2))
+    made["segments"] = linop.segments(linop.nufft(points, (8, 8), dtype=C128), shared)
+    made["some"] = linop.segments(linop.nufft(points[:2], (8, 8), dtype=C128), shared.of_readouts([3, 1]))
+    made["inverse"] = solve.Circulant(points, (8, 8), dtype=C128).inverse(0.1)
+    made["other"] = linop.as_operator(Matrix(numbers(12, 6)))
     with pytest.raises((AttributeError, pickle.PicklingError), match="lambda"):
         pickle.dumps(made.pop("function"))
     for name, A in made.items():
@@ -515,6 +532,34 @@ def test_operators_are_pickled_and_copied_but_those_of_functions_without_a_name(
             assert np.array_equal(again @ x, A @ x), name
             assert repr(again) == repr(A)
     assert pickle.loads(pickle.dumps(coils.device)) is coils.device
+
+
+def test_proximal_maps_are_pickled_and_copied_with_their_values(numbers):
+    shape = (4, 6)
+    x, centre, mask = numbers(*shape), numbers(*shape), np.arange(24.0).reshape(shape) % 2
+    made = [make(shape, 0.3, dtype=C128) for make in (prox.l1, prox.group_l1, prox.l2, prox.square, prox.nuclear,
+                                                      prox.l2_ball, prox.linf_ball, prox.simplex)]
+    made += [prox.box(shape, -1, 0.5, dtype=C128), prox.nonnegative(shape, dtype=C128), prox.real(shape, dtype=C128),
+             prox.support(mask, dtype=C128), prox.translate(made[0], centre), prox.conjugate(made[2]),
+             prox.Function(threshold, np.sum, shape, dtype=C128)]
+    made.append(prox.stack([prox.l1((1, 6), dtype=C128), prox.l2((3, 6), dtype=C128)]))
+    for g in made:
+        for again in (pickle.loads(pickle.dumps(g)), copy.deepcopy(g)):
+            assert np.array_equal(again(0.7, x), g(0.7, x)) and repr(again) == repr(g)
+
+
+def threshold(t, x):
+    return x * (np.abs(x) > t)
+
+
+@pytest.mark.parametrize("make", [lambda: nufft.Plan(2, (8, 8)), lambda: larmor.Simulation((8, 8), coils=1),
+                                  lambda: larmor.Trajectory([np.zeros((3, 2))]), lambda: larmor.NlinvSeries((8, 8))])
+def test_what_cannot_be_pickled_or_copied_says_so_in_a_line(make):
+    one = make()
+    for way in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match=f"^{type(one).__name__}: this cannot be pickled or copied; make it where "
+                                            "it is needed$"):
+            way(one)
 
 
 class Matrix:

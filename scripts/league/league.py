@@ -172,7 +172,7 @@ def prove(places, found, a):
         ]
         if wrong:
             print(
-                f"league: {tool} does not take part, as its adapter is wrong: {'; '.join(wrong)}", file=sys.stderr
+                f"league: {tool} does not take part, as its adapter is not proved: {'; '.join(wrong)}", file=sys.stderr
             )
             found[tool] = (None, f"{text}; not proved: {'; '.join(wrong)}")
     return scenes

@@ -22,7 +22,7 @@ import numpy as np
 from scans import read_cfl
 
 HERE = Path(__file__).resolve().parent
-LIMIT_S = 240  # of one process; a grid's process gets GRID_LIMIT_S
+LIMIT_S = 240  # of the processor, of one process and thread; a grid's process gets GRID_LIMIT_S
 GRID_LIMIT_S = 420
 PYTHON_TOOLS = {"sigpy": "sigpy", "mri-nufft": "mrinufft", "mrpro": "mrpro"}  # tool: module
 NAMES = ["larmor", "bart", "sigpy", "mri-nufft", "mrpro", "riesling", "gadgetron"]
@@ -229,7 +229,7 @@ def by_adapter(tool, python, folder, out, settings, threads, limit):
     text = Path(log).read_text(errors="replace")
     rows = [json.loads(line[4:]) for line in text.split("\n") if line.startswith("row {")]
     why = (
-        f"not done within {limit} s"
+        f"not done within {limit} s of the processor"
         if status == 124
         else f"ended with {status}: " + text.strip().split("\n")[-1][-160:]
     )

@@ -407,8 +407,10 @@ def test_a_process_sees_the_number_of_threads_and_its_exit_status_is_kept():
     assert tools.measured([sys.executable, "-c", code], 3)[2] == 6
 
 
-def test_a_process_that_goes_on_past_the_limit_is_ended():
+def test_a_process_that_computes_or_waits_past_the_limit_is_ended_but_not_one_that_others_delay():
     assert tools.measured(["sleep", "1000"], 1, limit=0.1)[2] == 124
+    assert tools.measured(["sh", "-c", "while :; do :; done"], 1, limit=1)[2] == 124
+    assert tools.measured(["sleep", "1"], 1, limit=0.5)[2] == 0
 
 
 def test_a_run_that_is_interrupted_leaves_no_process(tmp_path):

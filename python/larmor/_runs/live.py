@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from larmor import _arrays, _scan, _structs
+from larmor import _arguments, _arrays, _scan, _structs
 from larmor._arrays import Device
 from larmor._library import ArgumentError, Turns, answer_ctrl_c, check, created, ffi, lib
 from larmor._runs import html as _html
@@ -32,7 +32,7 @@ class LiveImage(_html.Picture):
     readouts: int  # that had been pushed when it was complete, those included that make no image
 
 
-class Live:
+class Live(_arguments.Made):
     """Images of the last readouts while a scan runs: push readouts, and take images as they come.
 
     Each image begins at the one before and is held to it; coil maps, delays and virtual coils are those of the first

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from larmor import _arrays
+from larmor import _arguments, _arrays
 from larmor import prior as _prior
 from larmor._arrays import Device
 from larmor._library import Stopped, Turns, answer_ctrl_c, check, created, ffi, lib, message, version
@@ -49,7 +49,7 @@ class Image(_html.Picture):
 _MORE = ("noise", "g", "height", "width", "posterior_mean", "posterior_deviation")
 
 
-class Run:
+class Run(_arguments.Made):
     """A reconstruction whose images come one after the other, by `for` or `async for`; made by `larmor.reconstruct`.
 
     After an exception, Ctrl-C among them, the images that are finished stay, and after Ctrl-C iterating again goes on

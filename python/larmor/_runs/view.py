@@ -7,7 +7,7 @@ import pathlib
 import tempfile
 from typing import Any
 
-from larmor import _arrays, _scan
+from larmor import _arguments, _arrays, _scan
 from larmor._library import created, ffi, lib, text
 from larmor._runs.recon import Reconstruction
 from larmor.typing import ArrayLike, Path
@@ -15,7 +15,7 @@ from larmor.typing import ArrayLike, Path
 _open: set[View] = set()  # served until they are closed, or the process ends
 
 
-class View:
+class View(_arguments.Made):
     """A page that is served to browsers, until it is closed; `address` is what they open."""
 
     def __init__(self, page: bytes, address: str, port: int) -> None:

@@ -10,6 +10,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -142,6 +143,25 @@ def test_jax_finuffts_functions_have_its_conventions(ndim):
     assert relative(found, three) < 1e-9
     with pytest.warns(UserWarning, match="eps: 1e-20 is out of reach in complex128; [0-9.e-]+ is taken"):
         lj.nufft2(x, *radians, eps=1e-20)
+
+
+def test_jax_finuffts_options_are_taken_alone_nested_or_refused():
+    x, y, k, _ = draw(7, 2)
+    modes, radians = MODES[2], (2 * np.pi * k / MODES[2]).T
+    two, one, _ = sums(np.fft.fftshift(x), y, k, k, modes)
+    ordered = lj.Opts(modeord=True, upsampfac=2.0, nthreads=1)
+    none = {"type1": None, "type2": None, "type3": None, "forward": None, "backward": lj.Opts()}
+    for opts in (ordered, types.SimpleNamespace(**{**none, "type1": ordered, "type2": ordered}),
+                 types.SimpleNamespace(**{**none, "type1": lj.Opts(), "forward": ordered})):
+        assert relative(lj.nufft2(x, *radians, eps=1e-9, opts=opts), two) < 1e-9
+        assert relative(lj.nufft1(modes, y, *radians, eps=1e-9, opts=opts), np.fft.ifftshift(one)) < 1e-9
+    gradient = jax.grad(lambda x: jnp.real(lj.nufft2(x, *radians, eps=1e-9, opts=ordered) @ y))(x + 0j)
+    assert relative(gradient, np.fft.ifftshift(sums(x, y.conj(), k, k, modes)[1].conj())) < 1e-9
+    other = types.SimpleNamespace(**{**none, "type2": ordered})
+    assert relative(lj.nufft1(modes, y, *radians, eps=1e-9, opts=other), one) < 1e-9
+    for opts in ({"modeord": True}, types.SimpleNamespace(modeord=True)):
+        with pytest.raises(larmor.ArgumentError, match=r"^opts: got .*, expected a larmor\.jax\.Opts"):
+            lj.nufft2(x, *radians, opts=opts)
 
 
 # ---- derivatives ----
