@@ -16,7 +16,6 @@
 #include "physics/physics.h"
 #include "pipeline/cache.h"
 #include "pipeline/slice_maps.h"
-#include "recon/maps/region.h"
 #include "scan/cartesian.h"
 #include "scan/compress.h"
 #include "scan/trajectory.h"
@@ -88,8 +87,8 @@ static void report_espirit(lmr_job *job, const larmor_region_report *region, con
             (long long)r->rows, 100 * r->object, 100 * r->folded);
 }
 
-/* There is a warning of maps from a region that is smaller along an axis, and of volumes whose maps are free to choose
- * those of ones below LEAST_SIDE_3D are Walsh's. */
+/* There is a warning of maps from a region that is smaller along an axis; where maps of volumes are chosen, those from
+ * one that is smaller than LEAST_SIDE_3D are Walsh's. */
 enum { LEAST_SIDE = 10, LEAST_SIDE_3D = 8, USUAL_SIDE = 24 };
 
 enum { WALSH_SIDE = 32 }; /* as larmor_coils_opts has it by default */
@@ -153,8 +152,8 @@ static larmor_status walsh_in_sets(const lmr_maps_task *t, larmor_array **maps, 
     return larmor_copy(one, first);
 }
 
-/* *region, or NULL with `why` where the maps of a volume, which are chosen before its samples are read, had more error
- * than Walsh's in simulated scans (docs/records/maps.md, "Volumes"). */
+/* *region, or NULL with `why` where the maps of a volume, which are chosen before its samples are read, had more
+ * error than Walsh's in simulated scans (docs/records/maps.md, "Volumes"). */
 static larmor_status region_of_volume(const lmr_maps_task *t, const larmor_region_opts *opts, larmor_array **region,
                                       larmor_region_report *found, const char **why)
 {
@@ -344,7 +343,7 @@ void lmr_maps_radius(const lmr_job *job, larmor_shape image, const double encode
     for (int d = 0; d < 3; d++) radius[d] = fmin((double)walsh, (double)image.dim[d]) / 2;
     if (strcmp(job->facts->maps_method->name, "espirit") != 0) return;
     double corners[3];
-    lmr_region_radius(&region, image, corners);
+    larmor_calibration_radius(&region, image, corners);
     for (int d = 0; d < 3; d++) radius[d] = fmax(radius[d], corners[d]);
 }
 

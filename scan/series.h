@@ -9,9 +9,9 @@
 typedef struct lmr_series {
     int *group, *first;
     int groups, series;
-    int lead;      /* the series by which is decided what suits all of them */
+    int lead;       /* the series by which is decided what suits all of them */
     int lead_image; /* of that series, from its first group on: by whose data */
-    char *is_weak; /* [series] 1: it has next to no signal; NULL where none is */
+    char *is_weak;  /* [series] 1: it has next to no signal; NULL where none is */
 } lmr_series;
 
 /* The group that decides. */
@@ -38,8 +38,8 @@ int lmr_series_are_bins(const lmr_job *job, const larmor_counters *only);
  * scans that lost pieces do; then the strongest of those that are whole. */
 larmor_status lmr_series_lead(const lmr_job *job, lmr_series *list);
 
-/* *lead <- which of a series' groups, from 0, its maps and the scale of its samples are of: the first one, unless it has
- * far less signal than others, as a volume has that was acquired before there was any; then the strongest. */
+/* *lead <- which of a series' groups, from 0, its maps and the scale of its samples are of: the first one, unless it
+ * has far less signal than others, as a volume has that was acquired before there was any; then the strongest. */
 larmor_status lmr_series_image(const lmr_job *job, const int *group, int count, int *lead);
 
 /* How series s, from 0, is called: "image 2 of 8", "series 1 of 2, 3 images". */

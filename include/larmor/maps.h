@@ -41,6 +41,10 @@ LARMOR_API larmor_status larmor_calibration_region(const larmor_array *kspace, c
                                                    larmor_shape image, const larmor_region_opts *opts,
                                                    larmor_array **region, larmor_region_report *report);
 
+/* Where a part of the samples is enough for that: the half axes, in 1/FOV, of the ellipsoid around the centre of
+ * k-space beyond which larmor_calibration_region looks at none; opts may be NULL. */
+LARMOR_API void larmor_calibration_radius(const larmor_region_opts *opts, larmor_shape image, double radius[3]);
+
 /* How much images of the centre of k-space alias, by its trajectory alone: of the point spread function of the
  * samples within 16/FOV (10/FOV in 3D), with density weights and Hann's window, the energy beside the peak over
  * that of the peak, each distance weighted by how often a field of view holds it. It is below 0.03 where the

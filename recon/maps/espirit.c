@@ -18,8 +18,9 @@
 /* Samples, 6 as BART's ecalib has; in 3D 5 give maps as good in a third of the time (docs/records/maps.md). */
 enum { DEFAULT_KERNEL = 6, DEFAULT_KERNEL_3D = 5, LEAST_KERNEL = 2 };
 
-/* The eigenvalue problem of the windows takes memory by the square and time by the third power of its rows. In 3D, 10
- * mixtures of 12 coils gave errors of images within 0.4 % of those of all, 8 up to 1.7 % more (docs/records/maps.md). */
+/* The eigenvalue problem of the windows takes memory by the square and time by the third power of its rows. In 3D,
+ * 10 mixtures of 12 coils gave errors of images within 0.4 % of those of all, 8 up to 1.7 % more
+ * (docs/records/maps.md, "Volumes"). */
 enum { MOST_ROWS = 2600, MOST_ROWS_3D = 1250 };
 
 /* Eigenvectors are found on a grid with so many voxels along an axis at least, where the image has more. */
@@ -36,8 +37,8 @@ static const double max_block_bytes = 1 << 25;
 /* ---- sizes ---- */
 
 typedef struct sizes {
-    larmor_shape image, part; /* of which there are maps */
-    int64_t first;            /* of its planes along the last axis */
+    larmor_shape image, part;                                  /* of which there are maps */
+    int64_t first;                                             /* of its planes along the last axis */
     int64_t all, coils;                                        /* coils, mixtures of them that are used */
     int64_t side[3], kernel[3], n[3], grid[3], voxels, pixels; /* image and coarse grid */
     int64_t block;                                             /* rows of the grid at a time */

@@ -79,8 +79,8 @@ larmor_status lmr_maps_interpolate_planes(const larmor_array *low, const int64_t
     LMR_TRY(lmr_recon_kernels_of(maps->dev, maps->dtype, &kernels));
     LMR_TRY(lmr_maps_resize(low, n, first, planes, maps));
     LMR_TRY(larmor_array_create(maps->dev, maps->dtype, image, &energy));
-    LMR_TRY(lmr_vec_of(maps)->combine(maps->dev->ctx, voxels, maps->shape.dim[nd], maps->data, maps->data,
-                                      energy->data));
+    LMR_TRY(
+        lmr_vec_of(maps)->combine(maps->dev->ctx, voxels, maps->shape.dim[nd], maps->data, maps->data, energy->data));
     LMR_TRY(kernels->power(maps->dev->ctx, voxels, -1, 0, energy->data));
     return larmor_mul(energy, 0, maps);
 }

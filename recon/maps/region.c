@@ -437,7 +437,7 @@ void lmr_region_most(const larmor_region_opts *opts, larmor_shape image, int64_t
     region_side(&o, image, most, encoded);
 }
 
-void lmr_region_radius(const larmor_region_opts *opts, larmor_shape image, double radius[3])
+void larmor_calibration_radius(const larmor_region_opts *opts, larmor_shape image, double radius[3])
 {
     const larmor_region_opts o = opts ? *opts : (larmor_region_opts){{0}, {0}};
     double encoded[3];

@@ -21,7 +21,8 @@ static int is_volume(const scene *c)
 static scan scan_of_scene(const scene *c, int64_t lines)
 {
     const int nd = is_volume(c) ? 3 : 2;
-    const int64_t n = nd > 2 ? MATRIX_3D : MATRIX, side[3] = {n, n, nd > 2 ? n : 0};
+    const int64_t n = nd > 2 ? MATRIX_3D : MATRIX;
+    const int64_t side[3] = {n, n, nd > 2 ? n : 0};
     const larmor_shape image = larmor_shape_of(nd, side);
     larmor_traj_opts opts = c->traj;
     scan s = {.arrays = {.trajectory = c->trajectory, .images = 1}};

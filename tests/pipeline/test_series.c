@@ -147,8 +147,8 @@ TEST(delays_are_those_of_images_with_signal)
  * order, no signal in [2] of the first or [0] of the second. */
 static larmor_recon_result result_of_series(scan *s, int empty, notes *n)
 {
-    const larmor_recon_opts opts = OPTS(.method = "tv:xy+tv:t", .joint = 1, .iters = 10, .listener = take_note, .user = n,
-                                        .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 0.01);
+    const larmor_recon_opts opts = OPTS(.method = "tv:xy+tv:t", .joint = 1, .iters = 10, .listener = take_note,
+                                        .user = n, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 0.01);
     for (int i = 1; i < 3; i++) {
         assert_ok(larmor_copy(s->image[0].traj, s->image[i].traj));
         assert_ok(larmor_copy(s->image[0].kspace, s->image[i].kspace));
