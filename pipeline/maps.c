@@ -87,8 +87,8 @@ static void report_espirit(lmr_job *job, const larmor_region_report *region, con
             (long long)r->rows, 100 * r->object, 100 * r->folded);
 }
 
-/* There is a warning of maps from a region that is smaller along an axis; where maps of volumes are chosen, those from
- * one that is smaller than LEAST_SIDE_3D are Walsh's. */
+/* There is a warning of maps from a region that is smaller along an axis; where those of volumes are chosen, they are
+ * Walsh's below LEAST_SIDE_3D. */
 enum { LEAST_SIDE = 10, LEAST_SIDE_3D = 8, USUAL_SIDE = 24 };
 
 enum { WALSH_SIDE = 32 }; /* as larmor_coils_opts has it by default */
