@@ -537,49 +537,6 @@ static larmor_status make_own(lmr_job *job, int index, const larmor_group *group
     return larmor_fill(job->found.maps.array, 1);
 }
 
-/* Sum of squares over the coils, at a voxel. */
-static double energy_at(const float complex *maps, int64_t voxel, int64_t voxels, int64_t coils)
-{
-    double sum = 0;
-    for (int64_t c = 0; c < coils; c++) {
-        const float complex v = maps[voxel + c * voxels];
-        sum += pow(crealf(v), 2) + pow(cimagf(v), 2);
-    }
-    return sum;
-}
-
-/* Where voxel i of the smaller image is in the larger one, with the same centre. */
-static int64_t inside(larmor_shape small, larmor_shape large, int64_t i)
-{
-    int64_t at = 0, stride = 1;
-    for (int d = 0; d < small.ndim; d++) {
-        at += stride * (i % small.dim[d] + large.dim[d] / 2 - small.dim[d] / 2);
-        i /= small.dim[d];
-        stride *= large.dim[d];
-    }
-    return at;
-}
-
-/* own, on the larger image, becomes given in the smaller one. Elsewhere only its size is changed, to that of the
- * given maps on average: the size of maps outside is part of what is cropped. */
-static void put_inside(const float complex *given, larmor_shape small, larmor_shape large, int64_t coils,
-                       float complex *own)
-{
-    const int64_t from = larmor_shape_count(small), to = larmor_shape_count(large);
-    double wanted = 0, has = 0;
-    for (int64_t i = 0; i < from; i++) {
-        const double energy = energy_at(given, i, from, coils);
-        if (energy > 0) has += energy_at(own, inside(small, large, i), to, coils);
-        wanted += energy;
-    }
-    const float scale = has > 0 && wanted > 0 ? (float)sqrt(wanted / has) : 1;
-    for (int64_t i = 0; i < to * coils; i++) own[i] *= scale;
-    for (int64_t i = 0; i < from; i++) {
-        const int64_t at = inside(small, large, i);
-        for (int64_t c = 0; c < coils; c++) own[at + c * to] = given[i + c * from];
-    }
-}
-
 /* The given maps, on the field of view; on a larger grid they go on with maps from the data. */
 static larmor_status take_given_and_beyond(lmr_job *job, int index, const larmor_group *group,
                                            const larmor_grid *grid, const larmor_samples *samples,
@@ -598,7 +555,7 @@ static larmor_status take_given_and_beyond(lmr_job *job, int index, const larmor
     LMR_OR(done, take_given(job, job->facts->given_image));
     LMR_OR(done, larmor_array_download(job->found.maps.array, LARMOR_C64, &inner));
     LMR_OR(done, larmor_array_download(own, LARMOR_C64, &outer));
-    put_inside(inner, job->facts->given_image, large, job->facts->coils, outer);
+    lmr_put_maps_inside(inner, job->facts->given_image, large, job->facts->coils, outer);
     st = larmor_array_write(own, outer, larmor_array_bytes(own));
     larmor_array_free(job->found.maps.array);
     job->found.maps.array = own;
