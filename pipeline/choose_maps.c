@@ -8,6 +8,7 @@
 #include "pipeline/hole.h"
 #include "pipeline/maps.h"
 #include "pipeline/method.h"
+#include "scan/cartesian.h"
 #include "scan/sample_cache.h"
 
 /* The object folds where so much of it has two eigenvalues near 1; noise and edges alone make less
@@ -56,7 +57,7 @@ static larmor_status expect_room(const lmr_job *job, const larmor_group *group, 
                               .dtype = LARMOR_C64};
     const double samples = 8 * (double)p.samples * ((double)p.coils + grid->ndim);
     int64_t bytes, available, total;
-    LMR_TRY(lmr_maps_method_of(method)->bytes(job, &p, &bytes));
+    LMR_TRY(lmr_maps_method_of(method)->bytes(job, &p, 0, &bytes));
     LMR_TRY(larmor_device_memory(job->facts->dev, &available, &total));
     const int64_t limit = allowed ? allowed : available;
     if (!limit || (double)bytes + samples <= (double)limit) return LARMOR_OK;
@@ -167,10 +168,30 @@ static void take_inversion(const chooser *c, const lmr_calibration_survey *surve
             e, "coil maps: by nonlinear inversion, which needs no samples in the centre of k-space: there is a hole");
 }
 
+/* By ESPIRiT off the grid, without a look at spokes: where their centre is undersampled the method itself takes
+ * Walsh's maps, in slabs of the volume as in the whole. */
+static larmor_status choose_for_volume(const chooser *c, int spokes, const lmr_maps_method **method)
+{
+    lmr_calibration_survey survey = {.side = 0};
+    int64_t repeats, left;
+    if (!spokes) LMR_TRY(look(c, 0, &survey));
+    if (centre_aliases(c, &survey)) {
+        take_inversion(c, &survey, method);
+        return LARMOR_OK;
+    }
+    LMR_TRY(lmr_cartesian_expect(c->job, c->index, &repeats, &left));
+    if (repeats) return LARMOR_OK;
+    if (expect_room(c->job, &c->group, c->grid, "espirit"))
+        lmr_log(c->job->events, "coil maps: not by ESPIRiT: %s", larmor_last_error());
+    else
+        *method = lmr_maps_method_of("espirit");
+    return LARMOR_OK;
+}
+
 /* By what was measured over simulated scans (docs/records/maps.md): nonlinear inversion where images of the centre
- * alias; ESPIRiT in 2D off the grid, and where lines are missing, between others or beyond a short block of them, or
- * the object folds; else Walsh's method, which is as good and quicker. It is that of volumes, too, which in slabs are
- * to be as they are as a whole. folded: the part of the object for which two sets of maps are wanted, or 0. */
+ * alias; ESPIRiT off the grid, and in 2D where lines are missing, between others or beyond a short block of them, or
+ * the object folds; else Walsh's method, which is as good and quicker. folded: the part of the object for which two
+ * sets of maps are wanted, or 0. */
 static larmor_status choose_by_data(const chooser *c, const lmr_maps_method **method, double *folded)
 {
     lmr_calibration_survey survey;
@@ -183,14 +204,13 @@ static larmor_status choose_by_data(const chooser *c, const lmr_maps_method **me
         return LARMOR_OK;
     }
     LMR_TRY(has_spokes(c, &spokes));
-    const int solid = c->grid->ndim > 2;
-    if (solid && spokes) return LARMOR_OK;
-    LMR_TRY(look(c, !solid, &survey));
+    if (c->grid->ndim > 2) return choose_for_volume(c, spokes, method);
+    LMR_TRY(look(c, 1, &survey));
     if (centre_aliases(c, &survey) || lacks_lines(&survey)) {
         take_inversion(c, &survey, method);
         return LARMOR_OK;
     }
-    if (solid || survey.side < least_side) return LARMOR_OK;
+    if (survey.side < least_side) return LARMOR_OK;
     const int two = folds(&survey) && can_take_two(c->job);
     if (survey.cartesian && !two && !survey.gaps && !survey.block) return LARMOR_OK;
     *method = lmr_maps_method_of("espirit");

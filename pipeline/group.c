@@ -21,6 +21,7 @@
 #include "pipeline/subspace.h"
 #include "scan/cartesian.h"
 #include "scan/sample_cache.h"
+#include "scan/series.h"
 #include "scan/trajectory.h"
 
 static void close_frame(lmr_frame *frame)
@@ -219,21 +220,22 @@ static larmor_status open_frames(lmr_job *job, const int *index, int count, int 
                                  larmor_recon_report *result)
 {
     larmor_status st = LARMOR_OK;
-    int opened = 0;
+    int lead;
     *result = (larmor_recon_report){0};
+    LMR_TRY(lmr_series_image(job, index, count, &lead));
     lmr_scale_begin(job);
     LMR_ALLOCATE_ZEROS(*frame, count);
-    while (opened < count && !st) {
-        st = open_frame(job, index[opened], may_be_empty, &(*frame)[opened], result);
-        if (st) break;
-        opened++;
-        if (job->settings->opts.motion_fields && !(*frame)[opened - 1].is_empty)
-            st = open_state(job, index[opened - 1], opened - 1, &(*frame)[opened - 1]);
+    for (int n = 0; n < count && !st; n++) {
+        const int i = n ? n - (n <= lead) : lead;
+        lmr_frame *one = &(*frame)[i];
+        st = open_frame(job, index[i], may_be_empty, one, result);
+        if (st) *one = (lmr_frame){0};
+        if (!st && job->settings->opts.motion_fields && !one->is_empty) st = open_state(job, index[i], i, one);
     }
     if (!st && job->facts->basis && !job->settings->opts.motion_fields && !frame[0]->is_empty)
         st = lmr_subspace_segments(job, index, count, *frame);
     if (!st) return LARMOR_OK;
-    lmr_frames_close(*frame, opened);
+    lmr_frames_close(*frame, count);
     *frame = NULL;
     return st;
 }

@@ -24,7 +24,8 @@
 
 static larmor_coils_opts walsh_opts(const lmr_maps_task *t)
 {
-    larmor_coils_opts opts = {.calibration = t->job->settings->opts.calibration};
+    larmor_coils_opts opts = {
+        .calibration = t->job->settings->opts.calibration, .first = t->first, .planes = t->planes};
     memcpy(opts.encoded, t->encoded, sizeof opts.encoded);
     return opts;
 }
@@ -50,9 +51,9 @@ static larmor_status make_walsh(const lmr_maps_task *t, larmor_array **maps, lar
     return larmor_coils_estimate(t->samples->kspace, t->samples->traj, NULL, t->image, &opts, maps, report);
 }
 
-static larmor_status walsh_bytes(const lmr_job *job, const larmor_problem *p, int64_t *bytes)
+static larmor_status walsh_bytes(const lmr_job *job, const larmor_problem *p, int64_t planes, int64_t *bytes)
 {
-    const larmor_coils_opts opts = {.calibration = job->settings->opts.calibration};
+    const larmor_coils_opts opts = {.calibration = job->settings->opts.calibration, .planes = planes};
     return larmor_coils_memory(job->facts->dev, p, &opts, bytes);
 }
 
@@ -86,8 +87,11 @@ static void report_espirit(lmr_job *job, const larmor_region_report *region, con
             (long long)r->rows, 100 * r->object, 100 * r->folded);
 }
 
-/* There is a warning of maps from a region that is smaller along an axis. */
-enum { LEAST_SIDE = 10, USUAL_SIDE = 24 };
+/* There is a warning of maps from a region that is smaller along an axis; where those of volumes are chosen, they are
+ * Walsh's below LEAST_SIDE_3D. */
+enum { LEAST_SIDE = 10, LEAST_SIDE_3D = 8, USUAL_SIDE = 24 };
+
+enum { WALSH_SIDE = 32 }; /* as larmor_coils_opts has it by default */
 
 /* The shortest of the region's sides; one that is all of the image's k-space along its axis is as good as a usual
  * one. */
@@ -119,7 +123,8 @@ static void judge_region(const larmor_array *region, const lmr_maps_task *t, lar
 static larmor_status espirit_of_signal(lmr_job *job, const larmor_array *region, larmor_shape image,
                                        const larmor_espirit_opts *opts, larmor_array **maps, larmor_espirit_report *r)
 {
-    larmor_array **eigenvalues = job->settings->opts.keep_eigenvalues ? &job->found.maps.eigenvalues : NULL;
+    const int keeps = job->settings->opts.keep_eigenvalues && !job->facts->slabs;
+    larmor_array **eigenvalues = keeps ? &job->found.maps.eigenvalues : NULL;
     double size;
     const larmor_status st = larmor_espirit(region, image, opts, maps, eigenvalues, r);
     if (st == LARMOR_ERR_NUMERIC && r->rows > 0) return LARMOR_OK;
@@ -147,16 +152,47 @@ static larmor_status walsh_in_sets(const lmr_maps_task *t, larmor_array **maps, 
     return larmor_copy(one, first);
 }
 
+/* *region, or NULL with `why` where the maps of a volume, which are chosen before its samples are read, had more
+ * error than Walsh's in simulated scans (docs/records/maps.md, "Volumes"). */
+static larmor_status region_of_volume(const lmr_maps_task *t, const larmor_region_opts *opts, larmor_array **region,
+                                      larmor_region_report *found, const char **why)
+{
+    double aliasing;
+    LMR_TRY(larmor_calibration_aliasing(t->samples->traj, t->image, t->encoded, &aliasing));
+    *why = "the centre of k-space is undersampled";
+    *region = NULL;
+    if (lmr_maps_alias(t->image.ndim, aliasing)) return LARMOR_OK;
+    *why = "the calibration region is small";
+    const larmor_status st =
+        larmor_calibration_region(t->samples->kspace, t->samples->traj, t->image, opts, region, found);
+    if (st) return st == LARMOR_ERR_NUMERIC ? LARMOR_OK : st;
+    if (least_side(*region, t) >= LEAST_SIDE_3D) return LARMOR_OK;
+    larmor_array_free(*region);
+    *region = NULL;
+    return LARMOR_OK;
+}
+
 static larmor_status make_espirit(const lmr_maps_task *t, larmor_array **maps, larmor_coils_report *report)
 {
     lmr_job *job = t->job;
+    const char *why = NULL;
     const larmor_region_opts region_of = region_opts(job, t->encoded);
     larmor_espirit_opts opts = espirit_opts(job);
     larmor_region_report found;
     larmor_espirit_report r;
     LMR_OWNED(larmor_array) *region = NULL;
-    LMR_TRY(larmor_calibration_region(t->samples->kspace, t->samples->traj, t->image, &region_of, &region, &found));
+    if (t->image.ndim > 2 && !strcmp(job->settings->maps_method, "auto"))
+        LMR_TRY(region_of_volume(t, &region_of, &region, &found, &why));
+    else
+        LMR_TRY(
+            larmor_calibration_region(t->samples->kspace, t->samples->traj, t->image, &region_of, &region, &found));
+    if (!region) {
+        lmr_log(job->events, "coil maps: by Walsh's method, as %s", why);
+        return walsh_in_sets(t, maps, report);
+    }
     memcpy(opts.fov, found.fov, sizeof opts.fov);
+    opts.first = t->first;
+    opts.planes = t->planes;
     /* eigenvalues of a region that was solved for are below 1 within the object, too, where data are missing */
     if (!opts.crop) opts.crop = found.cartesian ? LARMOR_CROP_HARD : LARMOR_CROP_NONE;
     LMR_TRY(espirit_of_signal(job, region, t->image, &opts, maps, &r));
@@ -169,11 +205,17 @@ static larmor_status make_espirit(const lmr_maps_task *t, larmor_array **maps, l
     return LARMOR_OK;
 }
 
-static larmor_status espirit_bytes(const lmr_job *job, const larmor_problem *p, int64_t *bytes)
+/* Its own, or what Walsh's method takes in its place. */
+static larmor_status espirit_bytes(const lmr_job *job, const larmor_problem *p, int64_t planes, int64_t *bytes)
 {
     const larmor_region_opts region_of = region_opts(job, NULL);
-    const larmor_espirit_opts opts = espirit_opts(job);
-    return larmor_espirit_memory(job->facts->dev, p, &region_of, &opts, bytes);
+    larmor_espirit_opts opts = espirit_opts(job);
+    int64_t walsh;
+    opts.planes = planes;
+    LMR_TRY(walsh_bytes(job, p, planes, &walsh));
+    LMR_TRY(larmor_espirit_memory(job->facts->dev, p, &region_of, &opts, bytes));
+    if (p->image.ndim > 2 && walsh > *bytes) *bytes = walsh;
+    return LARMOR_OK;
 }
 
 /* Maps are smooth: more voxels along an axis give no better ones and take longer. */
@@ -250,8 +292,9 @@ static larmor_status make_nlinv(const lmr_maps_task *t, larmor_array **maps, lar
     return judged;
 }
 
-static larmor_status nlinv_bytes(const lmr_job *job, const larmor_problem *p, int64_t *bytes)
+static larmor_status nlinv_bytes(const lmr_job *job, const larmor_problem *p, int64_t planes, int64_t *bytes)
 {
+    (void)planes;
     const larmor_nlinv_opts opts = nlinv_opts(job, p->image.ndim);
     return larmor_nlinv_memory(job->facts->dev, p, &opts, bytes);
 }
@@ -274,6 +317,12 @@ const lmr_maps_method *lmr_maps_method_of(const char *name)
     return NULL;
 }
 
+int lmr_maps_give_way(const lmr_job *job)
+{
+    return job->facts->maps_method == lmr_maps_method_of("espirit") && !job->facts->sets &&
+           !strcmp(job->settings->maps_method, "auto");
+}
+
 larmor_maps_method_info larmor_maps_method_entry(int i)
 {
     if (i < 0 || i >= METHODS) return (larmor_maps_method_info){NULL, NULL};
@@ -281,6 +330,22 @@ larmor_maps_method_info larmor_maps_method_entry(int i)
 }
 
 /* ---- the data ---- */
+
+void lmr_maps_encoded(const larmor_encoding *encoding, const larmor_grid *grid, double encoded[3])
+{
+    for (int d = 0; d < grid->ndim; d++) encoded[d] = fmin(1, encoding->fov_mm[d] / grid->fov_mm[d]);
+}
+
+void lmr_maps_radius(const lmr_job *job, larmor_shape image, const double encoded[3], double radius[3])
+{
+    const larmor_region_opts region = region_opts(job, encoded);
+    const int64_t walsh = job->settings->opts.calibration > 0 ? job->settings->opts.calibration : WALSH_SIDE;
+    for (int d = 0; d < 3; d++) radius[d] = fmin((double)walsh, (double)image.dim[d]) / 2;
+    if (strcmp(job->facts->maps_method->name, "espirit") != 0) return;
+    double corners[3];
+    larmor_calibration_radius(&region, image, corners);
+    for (int d = 0; d < 3; d++) radius[d] = fmax(radius[d], corners[d]);
+}
 
 /* The task of a group: own are its readouts for calibration, to be freed, if it has any. */
 static larmor_status begin_task(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
@@ -291,7 +356,7 @@ static larmor_status begin_task(lmr_job *job, int index, const larmor_group *gro
     *own = (larmor_samples){0};
     *task = (lmr_maps_task){.job = job, .samples = samples, .image = lmr_grid_shape(grid), .apart = grid->apart[2]};
     LMR_TRY(lmr_source_encoding(job->facts->source, group->encoding, &encoding));
-    for (int d = 0; d < grid->ndim; d++) task->encoded[d] = fmin(1, encoding.fov_mm[d] / grid->fov_mm[d]);
+    lmr_maps_encoded(&encoding, grid, task->encoded);
     LMR_TRY(lmr_cartesian_samples(job, index, 1, own, &unused));
     const int made = own->kspace && !own->traj && job->facts->info.averaged; /* the image's own readouts */
     if (made)
@@ -472,49 +537,6 @@ static larmor_status make_own(lmr_job *job, int index, const larmor_group *group
     return larmor_fill(job->found.maps.array, 1);
 }
 
-/* Sum of squares over the coils, at a voxel. */
-static double energy_at(const float complex *maps, int64_t voxel, int64_t voxels, int64_t coils)
-{
-    double sum = 0;
-    for (int64_t c = 0; c < coils; c++) {
-        const float complex v = maps[voxel + c * voxels];
-        sum += pow(crealf(v), 2) + pow(cimagf(v), 2);
-    }
-    return sum;
-}
-
-/* Where voxel i of the smaller image is in the larger one, with the same centre. */
-static int64_t inside(larmor_shape small, larmor_shape large, int64_t i)
-{
-    int64_t at = 0, stride = 1;
-    for (int d = 0; d < small.ndim; d++) {
-        at += stride * (i % small.dim[d] + large.dim[d] / 2 - small.dim[d] / 2);
-        i /= small.dim[d];
-        stride *= large.dim[d];
-    }
-    return at;
-}
-
-/* own, on the larger image, becomes given in the smaller one. Elsewhere only its size is changed, to that of the
- * given maps on average: the size of maps outside is part of what is cropped. */
-static void put_inside(const float complex *given, larmor_shape small, larmor_shape large, int64_t coils,
-                       float complex *own)
-{
-    const int64_t from = larmor_shape_count(small), to = larmor_shape_count(large);
-    double wanted = 0, has = 0;
-    for (int64_t i = 0; i < from; i++) {
-        const double energy = energy_at(given, i, from, coils);
-        if (energy > 0) has += energy_at(own, inside(small, large, i), to, coils);
-        wanted += energy;
-    }
-    const float scale = has > 0 && wanted > 0 ? (float)sqrt(wanted / has) : 1;
-    for (int64_t i = 0; i < to * coils; i++) own[i] *= scale;
-    for (int64_t i = 0; i < from; i++) {
-        const int64_t at = inside(small, large, i);
-        for (int64_t c = 0; c < coils; c++) own[at + c * to] = given[i + c * from];
-    }
-}
-
 /* The given maps, on the field of view; on a larger grid they go on with maps from the data. */
 static larmor_status take_given_and_beyond(lmr_job *job, int index, const larmor_group *group,
                                            const larmor_grid *grid, const larmor_samples *samples,
@@ -533,7 +555,7 @@ static larmor_status take_given_and_beyond(lmr_job *job, int index, const larmor
     LMR_OR(done, take_given(job, job->facts->given_image));
     LMR_OR(done, larmor_array_download(job->found.maps.array, LARMOR_C64, &inner));
     LMR_OR(done, larmor_array_download(own, LARMOR_C64, &outer));
-    put_inside(inner, job->facts->given_image, large, job->facts->coils, outer);
+    lmr_put_maps_inside(inner, job->facts->given_image, large, job->facts->coils, outer);
     st = larmor_array_write(own, outer, larmor_array_bytes(own));
     larmor_array_free(job->found.maps.array);
     job->found.maps.array = own;

@@ -11,6 +11,7 @@ typedef struct lmr_maps_task {
     larmor_shape image;
     int apart;                 /* 1: along z images have slices that are no neighbours: each has maps of its own */
     double encoded[3];         /* the field of view that was encoded, as part of the image's */
+    int64_t first, planes;     /* maps of these planes along z alone, the same numbers; 0, 0: of all */
     struct lmr_cached *cached; /* of the image's readouts, where these are the samples; or NULL */
 } lmr_maps_task;
 
@@ -21,12 +22,22 @@ typedef struct lmr_maps_method {
     int sets;         /* the most that it makes */
     /* maps [image..., coils(, job->sets)]; the report is zero before. Eigenvalues go to the job, if it keeps them. */
     larmor_status (*make)(const lmr_maps_task *task, larmor_array **maps, larmor_coils_report *report);
-    /* the most bytes that it takes on the device, beyond its inputs and the maps */
-    larmor_status (*bytes)(const lmr_job *job, const larmor_problem *p, int64_t *bytes);
+    /* the most bytes that it takes on the device, beyond its inputs and the maps; of so many planes, 0: of all */
+    larmor_status (*bytes)(const lmr_job *job, const larmor_problem *p, int64_t planes, int64_t *bytes);
 } lmr_maps_method;
 
 /* The method of that name, or NULL. */
 const lmr_maps_method *lmr_maps_method_of(const char *name);
+
+/* Samples of a volume that are farther than this from the centre of k-space, in 1/FOV, are not looked at by the job's
+ * method. encoded: as that of a task. */
+void lmr_maps_radius(const lmr_job *job, larmor_shape image, const double encoded[3], double radius[3]);
+
+/* The field of view that was encoded, as part of the image's. */
+void lmr_maps_encoded(const larmor_encoding *encoding, const larmor_grid *grid, double encoded[3]);
+
+/* 1 if the job's maps are by ESPIRiT though nobody asked for them, so that Walsh's may take their place. */
+int lmr_maps_give_way(const lmr_job *job);
 
 /* 1 if the job's maps are those of this group's slice. */
 int lmr_maps_are_of(const lmr_job *job, const larmor_group *group);

@@ -1,7 +1,8 @@
-/* Coil maps of slices that were excited together: they are not neighbours, so that each has its own in 2D.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Coil maps by parts: of slices that were excited together, which are not neighbours, so that each has its own in 2D,
+ * and of given maps within those of a larger image. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/slice_maps.h"
 
+#include <complex.h>
 #include <math.h>
 
 #include "core/owned.h"
@@ -111,4 +112,47 @@ larmor_status lmr_slice_maps(const larmor_samples *samples, larmor_shape image, 
     *maps = all;
     all = NULL;
     return LARMOR_OK;
+}
+
+/* ---- within a larger image ---- */
+
+/* Sum of squares over the coils, at a voxel. */
+static double energy_at(const float complex *maps, int64_t voxel, int64_t voxels, int64_t coils)
+{
+    double sum = 0;
+    for (int64_t c = 0; c < coils; c++) {
+        const float complex v = maps[voxel + c * voxels];
+        sum += pow(crealf(v), 2) + pow(cimagf(v), 2);
+    }
+    return sum;
+}
+
+/* Where voxel i of the smaller image is in the larger one, with the same centre. */
+static int64_t inside(larmor_shape small, larmor_shape large, int64_t i)
+{
+    int64_t at = 0, stride = 1;
+    for (int d = 0; d < small.ndim; d++) {
+        at += stride * (i % small.dim[d] + large.dim[d] / 2 - small.dim[d] / 2);
+        i /= small.dim[d];
+        stride *= large.dim[d];
+    }
+    return at;
+}
+
+void lmr_put_maps_inside(const float complex *given, larmor_shape small, larmor_shape large, int64_t coils,
+                         float complex *own)
+{
+    const int64_t from = larmor_shape_count(small), to = larmor_shape_count(large);
+    double wanted = 0, has = 0;
+    for (int64_t i = 0; i < from; i++) {
+        const double energy = energy_at(given, i, from, coils);
+        if (energy > 0) has += energy_at(own, inside(small, large, i), to, coils);
+        wanted += energy;
+    }
+    const float scale = has > 0 && wanted > 0 ? (float)sqrt(wanted / has) : 1;
+    for (int64_t i = 0; i < to * coils; i++) own[i] *= scale;
+    for (int64_t i = 0; i < from; i++) {
+        const int64_t at = inside(small, large, i);
+        for (int64_t c = 0; c < coils; c++) own[at + c * to] = given[i + c * from];
+    }
 }

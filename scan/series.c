@@ -157,9 +157,8 @@ typedef struct content {
     int has_hole;
 } content;
 
-static larmor_status look(const lmr_job *job, const lmr_series *list, int series, content *c)
+static larmor_status look(const lmr_job *job, int index, content *c)
 {
-    const int index = list->group[list->first[series]];
     LMR_FREED_BY(larmor_samples_free) larmor_samples samples = {.kspace = NULL};
     int64_t readout[ASKED];
     double size;
@@ -176,6 +175,38 @@ static larmor_status look(const lmr_job *job, const lmr_series *list, int series
     LMR_TRY(larmor_nrm2(samples.kspace, &size));
     if (isfinite(size)) c->energy = size * size / (double)count;
     return LARMOR_OK;
+}
+
+/* The strongest of a series' groups, if the first has far less signal: *lead is which, from 0. */
+static larmor_status look_at_series(const lmr_job *job, const int *group, int count, int *lead, content *c)
+{
+    const int asked = count < MOST_SERIES ? count : MOST_SERIES;
+    content first;
+    *lead = 0;
+    LMR_TRY(look(job, group[0], &first));
+    *c = first;
+    for (int i = 1; i < asked; i++) {
+        const int at = (int)((int64_t)i * count / asked);
+        content other;
+        LMR_TRY(look(job, group[at], &other));
+        if (!(first.energy < LEAST_ENERGY * other.energy) || !(other.energy > c->energy)) continue;
+        *lead = at;
+        *c = other;
+    }
+    return LARMOR_OK;
+}
+
+larmor_status lmr_series_image(const lmr_job *job, const int *group, int count, int *lead)
+{
+    content unused;
+    *lead = 0;
+    if (count < 2 || !lmr_source_has_readouts(job->facts->source)) return LARMOR_OK;
+    return look_at_series(job, group, count, lead, &unused);
+}
+
+static larmor_status look_at_number(const lmr_job *job, const lmr_series *list, int s, int *lead, content *c)
+{
+    return look_at_series(job, list->group + list->first[s], list->first[s + 1] - list->first[s], lead, c);
 }
 
 static int is_whole_of(const content *c, int64_t most)
@@ -196,13 +227,15 @@ larmor_status lmr_series_lead(const lmr_job *job, lmr_series *list)
 {
     const int count = list->series < MOST_SERIES ? list->series : MOST_SERIES;
     content c[MOST_SERIES];
+    int lead[MOST_SERIES] = {0};
     int64_t most = 0;
-    list->lead = 0;
-    if (count < 2 || !lmr_source_has_readouts(job->facts->source)) return LARMOR_OK;
+    list->lead = list->lead_image = 0;
+    if (list->groups < 2 || !lmr_source_has_readouts(job->facts->source)) return LARMOR_OK;
     for (int i = 0; i < count; i++) {
-        LMR_TRY(look(job, list, (int)((int64_t)i * list->series / count), &c[i]));
+        LMR_TRY(look_at_number(job, list, (int)((int64_t)i * list->series / count), &lead[i], &c[i]));
         if (c[i].samples > most) most = c[i].samples;
     }
+    list->lead_image = lead[0];
     const int best = strongest(c, count, most);
     if (best < 0) return LARMOR_OK;
     const double least = LEAST_ENERGY * c[best].energy;
@@ -214,6 +247,7 @@ larmor_status lmr_series_lead(const lmr_job *job, lmr_series *list)
     }
     if (!is_weak && is_whole_of(&c[0], most)) return LARMOR_OK;
     list->lead = (int)((int64_t)best * list->series / count);
+    list->lead_image = lead[best];
     if (is_weak)
         lmr_log(job->events,
                 "image %d of %d decides what suits all: the first one has %.2g of the energy of its readouts",

@@ -9,14 +9,15 @@
 typedef struct lmr_series {
     int *group, *first;
     int groups, series;
-    int lead;      /* the series by which is decided what suits all of them */
-    char *is_weak; /* [series] 1: it has next to no signal; NULL where none is */
+    int lead;       /* the series by which is decided what suits all of them */
+    int lead_image; /* of that series, from its first group on: by whose data */
+    char *is_weak;  /* [series] 1: it has next to no signal; NULL where none is */
 } lmr_series;
 
-/* The first group of the series that decides. */
+/* The group that decides. */
 static inline int lmr_lead_group(const lmr_series *list)
 {
-    return list->group[list->first[list->lead]];
+    return list->group[list->first[list->lead] + list->lead_image];
 }
 
 /* 1 if the group is one of these counters; -1 of them: any. */
@@ -36,6 +37,10 @@ int lmr_series_are_bins(const lmr_job *job, const larmor_counters *only);
  * signal than others or lacks readouts that they have, as slices of air, nulls of an inversion recovery and
  * scans that lost pieces do; then the strongest of those that are whole. */
 larmor_status lmr_series_lead(const lmr_job *job, lmr_series *list);
+
+/* *lead <- which of a series' groups, from 0, its maps and the scale of its samples are of: the first one, unless it
+ * has far less signal than others, as a volume has that was acquired before there was any; then the strongest. */
+larmor_status lmr_series_image(const lmr_job *job, const int *group, int count, int *lead);
 
 /* How series s, from 0, is called: "image 2 of 8", "series 1 of 2, 3 images". */
 void lmr_series_name(const lmr_series *list, int s, char name[64]);

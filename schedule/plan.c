@@ -74,7 +74,7 @@ static larmor_status maps_bytes(const lmr_job *job, const larmor_raw_info *info,
     int64_t apart = (info->calibration + group->readouts) * group->samples; /* the most that it may be */
     if (!info->calibration) apart = info->averaged;
     if (apart > own.samples) own.samples = apart;
-    LMR_TRY(job->facts->maps_method->bytes(job, &own, &estimate));
+    LMR_TRY(job->facts->maps_method->bytes(job, &own, 0, &estimate));
     *bytes = (double)estimate;
     if (apart) /* readouts of its own */
         *bytes += (8 * (double)info->coils + 8.0 * p->image.ndim) * (double)apart;

@@ -15,6 +15,7 @@
 #include "pipeline/cache.h"
 #include "pipeline/choose_maps.h"
 #include "pipeline/hole.h"
+#include "pipeline/maps.h"
 #include "pipeline/method.h"
 #include "pipeline/place_maps.h"
 #include "pipeline/report.h"
@@ -222,13 +223,30 @@ static larmor_status cut(larmor_recon *r, lmr_slab_step step)
     return LARMOR_OK;
 }
 
+/* With Walsh's maps where those by ESPIRiT, which nobody asked for, would leave no room for the image. */
+static larmor_status make_plan(larmor_recon *r)
+{
+    const int64_t memory = r->settings.opts.memory;
+    const lmr_maps_method *method = r->facts.maps_method;
+    LMR_TRY(lmr_plan_make(&r->job, memory, &r->list, &r->plan));
+    if (!is_too_large(&r->plan) || !lmr_maps_give_way(&r->job)) return LARMOR_OK;
+    lmr_plan_free(&r->plan);
+    r->facts.maps_method = lmr_maps_method_of("walsh");
+    LMR_TRY(lmr_plan_make(&r->job, memory, &r->list, &r->plan));
+    if (is_too_large(&r->plan))
+        r->facts.maps_method = method;
+    else
+        lmr_log(&r->events, "coil maps: by Walsh's method, as those by ESPIRiT do not fit into memory");
+    return LARMOR_OK;
+}
+
 /* What does not fit is refused before anything is computed: no step makes the plan smaller, unless the volume is
  * in slabs. */
 static larmor_status expect_room(larmor_recon *r, lmr_slab_step step)
 {
     if (r->slabs_from == step) lmr_slabs_take(r);
     if (r->facts.slabs || r->slabs_from) return LARMOR_OK;
-    LMR_TRY(lmr_plan_make(&r->job, r->settings.opts.memory, &r->list, &r->plan));
+    LMR_TRY(make_plan(r));
     if (is_too_large(&r->plan)) LMR_TRY(cut(r, step));
     lmr_plan_free(&r->plan);
     return LARMOR_OK;
@@ -240,7 +258,7 @@ static larmor_status plan_memory(larmor_recon *r)
     lmr_job *job = &r->job;
     if (r->slabs_from == LMR_SLABS_PLANNED) lmr_slabs_take(r);
     if (job->facts->slabs) return lmr_slabs_plan(r);
-    LMR_TRY(lmr_plan_make(job, r->settings.opts.memory, &r->list, plan));
+    LMR_TRY(make_plan(r));
     int more = 0;
     if (!is_too_large(plan)) LMR_TRY(lmr_slabs_keep_more(r, &more));
     if (more || (is_too_large(plan) && !lmr_slabs_unfit(r))) {

@@ -6,6 +6,7 @@
 
 #include "core/ranks/ranks.h"
 #include "core/status.h"
+#include "pipeline/maps.h"
 #include "pipeline/report.h"
 #include "schedule/slab_samples.h"
 #include "schedule/slabs.h"
@@ -19,18 +20,17 @@ static double most(double a, double b)
 static larmor_status maps_bytes(const lmr_job *job, const larmor_group *g, const larmor_problem *p, int64_t centre,
                                 int64_t planes, double *bytes)
 {
-    larmor_coils_opts opts = lmr_slab_coils_opts(job, NULL, NULL);
     larmor_problem own = *p;
     int64_t estimate;
     const double sample = 8 * (double)job->facts->coils + 24;
     const double lot =
         (double)lmr_slab_lot(job, g) * (double)g->samples * 2 * (8 * (double)job->facts->info.coils + 24);
-    opts.planes = planes;
+    *bytes = 0;
+    if (job->facts->coils == 1) return LARMOR_OK;
     own.samples = centre;
     own.dtype = LARMOR_C64;
-    LMR_TRY(larmor_coils_memory(job->facts->dev, &own, &opts, &estimate));
+    LMR_TRY(job->facts->maps_method->bytes(job, &own, planes, &estimate));
     *bytes = sample * (double)centre + most(lot, most(sample * (double)centre, (double)estimate));
-    if (job->facts->coils == 1) *bytes = 0;
     return LARMOR_OK;
 }
 
@@ -138,10 +138,16 @@ typedef struct question {
     double images; /* bytes of all */
 } question;
 
+static larmor_status count_centre(question *q)
+{
+    if (q->job->facts->coils == 1) return LARMOR_OK;
+    return lmr_slab_count_centre(&q->r->job, q->r->list.group[0], &q->centre);
+}
+
 static larmor_status begin(const larmor_recon *r, const lmr_job *job, int ranks, question *q)
 {
     *q = (question){.r = r, .job = job, .ranks = ranks, .images = image_bytes(r)};
-    return job->facts->coils > 1 ? lmr_slab_count_centre(&r->job, r->list.group[0], &q->centre) : LARMOR_OK;
+    return count_centre(q);
 }
 
 static larmor_status begin_plan(const question *q, int64_t limit, lmr_plan *plan)
@@ -176,6 +182,27 @@ static int is_too_large(const lmr_plan *plan)
     return plan->limit && plan->planned > plan->limit;
 }
 
+/* 1 if maps by ESPIRiT, which nobody asked for, are what is too large: Walsh's take their place. */
+static larmor_status give_up_maps(larmor_recon *r, question *q, lmr_plan *plan, int *given_up)
+{
+    const lmr_maps_method *method = r->facts.maps_method;
+    const question by_espirit = *q;
+    const int64_t before = plan->planned;
+    *given_up = 0;
+    if (!lmr_maps_give_way(&r->job)) return LARMOR_OK;
+    r->facts.maps_method = lmr_maps_method_of("walsh");
+    LMR_TRY(count_centre(q));
+    LMR_TRY(plan_all(q, plan));
+    *given_up = plan->planned < before;
+    if (*given_up) {
+        lmr_log(&r->events, "coil maps: by Walsh's method, as those by ESPIRiT do not fit into memory");
+        return LARMOR_OK;
+    }
+    r->facts.maps_method = method;
+    *q = by_espirit;
+    return plan_all(q, plan);
+}
+
 /* As lmr_plan_make does, in its order, but for Toeplitz first, which changes no image; what was asked for stays. */
 static int give_up(const larmor_recon *r, lmr_plan *plan)
 {
@@ -198,7 +225,13 @@ larmor_status lmr_slabs_plan(larmor_recon *r)
     LMR_TRY(begin(r, job, larmor_ranks_count(job->facts->slabs), &q));
     LMR_TRY(begin_plan(&q, r->settings.opts.memory, plan));
     LMR_TRY(plan_all(&q, plan));
-    while (is_too_large(plan) && give_up(r, plan)) LMR_TRY(plan_all(&q, plan));
+    while (is_too_large(plan)) {
+        int given_up;
+        LMR_TRY(give_up_maps(r, &q, plan, &given_up));
+        if (given_up) continue;
+        if (!give_up(r, plan)) break;
+        LMR_TRY(plan_all(&q, plan));
+    }
     if (is_too_large(plan)) return lmr_report_too_large(r);
     lmr_report_slabs(r);
     r->facts.no_choice = plan->choose < 0 && lmr_chooses(job);

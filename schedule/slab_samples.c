@@ -10,6 +10,7 @@
 #include "core/device.h"
 #include "core/owned.h"
 #include "larmor/ranks.h"
+#include "pipeline/maps.h"
 #include "scan/compress.h"
 #include "scan/trajectory.h"
 
@@ -75,20 +76,11 @@ larmor_status lmr_slab_some(lmr_job *job, int index, int64_t bytes, larmor_sampl
 
 /* ---- the centre of k-space, which gives the maps ---- */
 
-enum { MAPS_SIDE = 32 };   /* as larmor_coils_opts has it by default */
 #define RADIUS_MARGIN 1.01 /* of its radius, so that none is missed by rounding */
-
-static void centre_side(const lmr_job *job, const larmor_grid *grid, int64_t n[3])
-{
-    for (int d = 0; d < 3; d++) {
-        n[d] = job->settings->opts.calibration > 0 ? job->settings->opts.calibration : MAPS_SIDE;
-        if (n[d] > grid->matrix[d]) n[d] = grid->matrix[d];
-    }
-}
 
 /* Samples of all readouts, of all coils, one after the other. */
 typedef struct middle {
-    int64_t n[3]; /* twice the radii, in 1/FOV */
+    double radius[3]; /* in 1/FOV */
     int64_t count, room, coils;
     int keeps;             /* 0: they are counted alone */
     int measures;          /* 1: the noise of all samples is measured, lot by lot: */
@@ -102,10 +94,10 @@ static void free_centre(middle *c)
     LMR_FREE(c->values, c->points);
 }
 
-static int is_inside(const double *k, const int64_t n[3])
+static int is_inside(const double *k, const double radius[3])
 {
     double square = 0;
-    for (int d = 0; d < 3; d++) square += pow(2 * k[d] / (RADIUS_MARGIN * (double)n[d]), 2);
+    for (int d = 0; d < 3; d++) square += pow(k[d] / (RADIUS_MARGIN * radius[d]), 2);
     return square < 1;
 }
 
@@ -118,7 +110,7 @@ static larmor_status add_inside(const larmor_samples *samples, middle *c)
     LMR_TRY(larmor_array_download(samples->traj, LARMOR_F64, &k));
     if (c->keeps) LMR_TRY(larmor_array_download(samples->kspace, LARMOR_C64, &values));
     for (int64_t i = 0; i < m; i++) {
-        if (!is_inside(k + 3 * i, c->n)) continue;
+        if (!is_inside(k + 3 * i, c->radius)) continue;
         const int64_t at = c->count++;
         if (!c->keeps) continue;
         if (at >= c->room) LMR_TRY(LMR_FAIL(LARMOR_ERR_FORMAT, "slabs: the source gives other samples again"));
@@ -165,12 +157,27 @@ static larmor_status look_at_centre(lmr_job *job, int index, middle *c)
     return LARMOR_OK;
 }
 
+/* What the maps of a group are found from, without its samples. */
+static larmor_status begin_task(lmr_job *job, int index, lmr_maps_task *task)
+{
+    const larmor_grid *grid = &job->facts->grid[index];
+    larmor_group group;
+    larmor_encoding encoding;
+    *task = (lmr_maps_task){.job = job, .image = lmr_grid_shape(grid)};
+    LMR_TRY(lmr_source_group(job->facts->source, index, &group));
+    LMR_TRY(lmr_source_encoding(job->facts->source, group.encoding, &encoding));
+    lmr_maps_encoded(&encoding, grid, task->encoded);
+    return LARMOR_OK;
+}
+
 larmor_status lmr_slab_count_centre(const lmr_job *job, int index, int64_t *count)
 {
     lmr_job look = *job;
     middle c = {.coils = look.facts->coils};
+    lmr_maps_task task;
     look.found.scale = 1;
-    centre_side(job, &job->facts->grid[index], c.n);
+    LMR_TRY(begin_task(&look, index, &task));
+    lmr_maps_radius(job, task.image, task.encoded, c.radius);
     LMR_TRY(look_at_centre(&look, index, &c));
     *count = c.count;
     return LARMOR_OK;
@@ -205,7 +212,7 @@ static larmor_status upload_centre(const lmr_job *job, middle *c, larmor_array *
 larmor_status lmr_slab_centre(lmr_job *job, int index, int64_t radius, larmor_array **kspace, larmor_array **traj,
                               double *noise)
 {
-    LMR_FREED_BY(free_centre) middle c = {.n = {2 * radius, 2 * radius, 2 * radius}, .measures = 1};
+    LMR_FREED_BY(free_centre) middle c = {.radius = {(double)radius, (double)radius, (double)radius}, .measures = 1};
     LMR_TRY(read_centre(job, index, &c));
     LMR_TRY(upload_centre(job, &c, kspace, traj));
     *noise = c.samples > 0 ? sqrt(c.noise / c.samples) : 0;
@@ -214,26 +221,20 @@ larmor_status lmr_slab_centre(lmr_job *job, int index, int64_t radius, larmor_ar
 
 /* ---- maps ---- */
 
-larmor_coils_opts lmr_slab_coils_opts(const lmr_job *job, const larmor_grid *grid, const larmor_encoding *e)
-{
-    larmor_coils_opts opts = {.calibration = job->settings->opts.calibration};
-    for (int d = 0; d < 3 && e; d++) opts.encoded[d] = fmin(1, e->fov_mm[d] / grid->fov_mm[d]);
-    return opts;
-}
-
 /* Of this rank's planes, as the whole volume has them. */
-static larmor_status find_maps(lmr_job *job, int index, const lmr_frame *frame, int64_t first, int64_t planes)
+static larmor_status find_maps(lmr_job *job, int index, int64_t first, int64_t planes)
 {
-    LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL;
-    larmor_coils_opts opts = lmr_slab_coils_opts(job, &frame->grid, &frame->encoding);
+    LMR_FREED_BY(larmor_samples_free) larmor_samples samples = {0};
     LMR_FREED_BY(free_centre) middle c = {.keeps = 0};
-    opts.first = first;
-    opts.planes = planes;
-    centre_side(job, &frame->grid, c.n);
+    lmr_maps_task task;
+    LMR_TRY(begin_task(job, index, &task));
+    lmr_maps_radius(job, task.image, task.encoded, c.radius);
     LMR_TRY(read_centre(job, index, &c));
-    LMR_TRY(upload_centre(job, &c, &kspace, &traj));
-    return larmor_coils_estimate(kspace, traj, NULL, lmr_grid_shape(&frame->grid), &opts, &job->found.maps.array,
-                                 &job->found.maps.report);
+    LMR_TRY(upload_centre(job, &c, &samples.kspace, &samples.traj));
+    task.samples = &samples;
+    task.first = first;
+    task.planes = planes;
+    return job->facts->maps_method->make(&task, &job->found.maps.array, &job->found.maps.report);
 }
 
 /* Where there are no maps yet, those of a slice are of the group that gave them before a checkpoint, if that is of
@@ -260,7 +261,7 @@ larmor_status lmr_slab_maps(lmr_job *job, int index, const lmr_frame *frame)
     LMR_TRY(larmor_ranks_part(job->facts->slabs, frame->grid.matrix[2], &first, &planes));
     LMR_TRY(lmr_enter(job->events, "coil maps"));
     if (job->facts->coils > 1) {
-        LMR_TRY(find_maps(job, from, frame, first, planes));
+        LMR_TRY(find_maps(job, from, first, planes));
     } else {
         const larmor_shape slab = LARMOR_SHAPE(frame->grid.matrix[0], frame->grid.matrix[1], planes, 1);
         LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_C64, slab, &job->found.maps.array));

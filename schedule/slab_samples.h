@@ -23,6 +23,3 @@ larmor_status lmr_slab_centre(lmr_job *job, int index, int64_t radius, larmor_ar
 
 /* How many samples of a coil they come from: all readouts are read. */
 larmor_status lmr_slab_count_centre(const lmr_job *job, int index, int64_t *count);
-
-/* How they are found; grid and e may be NULL. */
-larmor_coils_opts lmr_slab_coils_opts(const lmr_job *job, const larmor_grid *grid, const larmor_encoding *e);

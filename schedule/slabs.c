@@ -22,9 +22,8 @@ static const char *unfit_options(const larmor_recon *r)
     if (job->facts->compression && lmr_compression_is_geometric(job))
         return "coils are compressed along the readouts";
     if (r->settings.opts.maps) return "maps are given";
-    if (job->settings->opts.normalise ||
-        (strcmp(r->settings.maps_method, "auto") != 0 && strcmp(r->settings.maps_method, "walsh") != 0))
-        return "maps are not those of walsh";
+    if (job->settings->opts.normalise || !strcmp(r->settings.maps_method, "nlinv"))
+        return "maps are not those of walsh or espirit";
     if (job->facts->info.calibration || job->facts->info.averaged)
         return "maps come from other readouts than the image's";
     return NULL;
@@ -63,8 +62,8 @@ void lmr_slabs_take(larmor_recon *r)
     r->facts.toeplitz = r->settings.opts.toeplitz < 0 ? -1 : 1;
     r->facts.precondition = r->settings.opts.precondition;
     r->facts.block = 1;
-    if (job->facts->maps_method && strcmp(job->facts->maps_method->name, "walsh") != 0)
-        lmr_log(&r->events, "coil maps: by walsh, as the volume is in slabs, not by %s",
-                job->facts->maps_method->name);
-    r->facts.maps_method = job->facts->coils > 1 ? lmr_maps_method_of("walsh") : NULL;
+    r->facts.maps_method = NULL;
+    if (job->facts->coils > 1)
+        r->facts.maps_method =
+            lmr_maps_method_of(strcmp(r->settings.maps_method, "walsh") != 0 ? "espirit" : "walsh");
 }

@@ -41,6 +41,10 @@ LARMOR_API larmor_status larmor_calibration_region(const larmor_array *kspace, c
                                                    larmor_shape image, const larmor_region_opts *opts,
                                                    larmor_array **region, larmor_region_report *report);
 
+/* Where a part of the samples is enough for that: the half axes, in 1/FOV, of the ellipsoid around the centre of
+ * k-space beyond which larmor_calibration_region looks at none; opts may be NULL. */
+LARMOR_API void larmor_calibration_radius(const larmor_region_opts *opts, larmor_shape image, double radius[3]);
+
 /* How much images of the centre of k-space alias, by its trajectory alone: of the point spread function of the
  * samples within 16/FOV (10/FOV in 3D), with density weights and Hann's window, the energy beside the peak over
  * that of the peak, each distance weighted by how often a field of view holds it. It is below 0.03 where the
@@ -75,6 +79,7 @@ typedef struct larmor_espirit_opts { /* zero means default */
     int sets;  /* of maps: 1 (default) or 2 */
     double
         fov[3]; /* field of view of the region's grid as part of the image's, as in larmor_region_report; default 1 */
+    int64_t first, planes; /* maps of these planes along the last axis alone, the same numbers; default: of all */
 } larmor_espirit_opts;
 
 typedef struct larmor_espirit_report {
@@ -98,7 +103,7 @@ typedef struct larmor_espirit_report {
  * region       [x, y(, z), coils], complex: k-space on a grid, as larmor_calibration_region makes it.
  * image        shape of the image, of as many dimensions.
  * opts         may be NULL.
- * maps         [image..., coils], with 2 sets [image..., coils, 2]; dtype of region.
+ * maps         [image..., coils], with 2 sets [image..., coils, 2], or planes of that; dtype of region.
  * eigenvalues  may be NULL: [image..., sets], complex, dtype of region.
  * report       may be NULL; of a region that is zero, or noise alone, it has its rows, and else zeros.
  * Errors       LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for a region that is too small for windows of

@@ -391,7 +391,7 @@ static void find_peaks(void *self, int64_t p)
             least = fmin(least, from_centre(v, i));
             energy += v->energy[i];
         }
-        const int flat = v->energy[at] * (double)v->n < (log((double)v->n) + ABOVE_NOISE) * energy;
+        const int flat = v->energy[at] * (double)v->n <= (log((double)v->n) + ABOVE_NOISE) * energy;
         v->peak[r] = flat ? 0 : (float)from_centre(v, at);
         if (least >= MAX_CENTRE_DISTANCE) v->peak[r] = -1;
     }

@@ -6,34 +6,6 @@
 #include "recon/inputs.h"
 #include "recon/kernels.h"
 
-/* Planes of the last axis. */
-typedef struct range {
-    int64_t first, all;
-} range;
-
-/* One coil: *x <- [image...] of from [n...], by way of *spare; all c128, x and spare large enough for either. */
-static larmor_status resize(const larmor_device *dev, const int64_t n[3], const double _Complex *from,
-                            larmor_shape image, range planes, void **x, void **spare)
-{
-    const lmr_recon_kernels *kernels;
-    int64_t dim[3] = {n[0], n[1], n[2]};
-    const void *in = from;
-    LMR_TRY(lmr_recon_kernels_of(dev, LARMOR_C128, &kernels));
-    for (int axis = image.ndim - 1; axis >= 0; axis--) { /* the fastest one last: till then it is done in long runs */
-        int64_t rows[3] = {1, dim[axis], 1};
-        for (int d = 0; d < 3; d++)
-            if (d != axis) rows[d < axis ? 0 : 2] *= dim[d];
-        const int is_last = axis == image.ndim - 1;
-        LMR_TRY(kernels->resize(dev->ctx, rows, is_last ? planes.all : image.dim[axis], in, *spare));
-        dim[axis] = image.dim[axis];
-        void *const out = *spare;
-        *spare = *x;
-        *x = out;
-        in = (const double _Complex *)out + (is_last ? planes.first * rows[0] : 0);
-    }
-    return LARMOR_OK;
-}
-
 /* Numbers that are there between one axis and the next, of all planes before the others are resized. */
 static int64_t room_of(const int64_t n[3], larmor_shape image, int64_t planes)
 {
@@ -41,6 +13,54 @@ static int64_t room_of(const int64_t n[3], larmor_shape image, int64_t planes)
     int64_t first = planes;
     for (int d = 0; d + 1 < image.ndim; d++) first *= n[d];
     return voxels > first ? voxels : first;
+}
+
+/* One coil: *out, in `work` [room, 2], is [image...] of low [n...], all c128. */
+static larmor_status resize(const larmor_device *dev, const int64_t n[3], const double _Complex *low,
+                            larmor_shape image, int64_t first, int64_t planes, larmor_array *work,
+                            const double _Complex **out)
+{
+    const lmr_recon_kernels *kernels;
+    int64_t dim[3] = {n[0], n[1], n[2]};
+    double _Complex *to = work->data, *spare = to + room_of(n, image, planes), *filled;
+    LMR_TRY(lmr_recon_kernels_of(dev, LARMOR_C128, &kernels));
+    *out = low;
+    for (int axis = image.ndim - 1; axis >= 0; axis--) { /* the fastest one last: till then it is done in long runs */
+        const int is_last = axis == image.ndim - 1;
+        const int64_t count = is_last ? planes : image.dim[axis];
+        int64_t rows[3] = {1, dim[axis], 1};
+        for (int d = 0; d < 3; d++)
+            if (d != axis) rows[d < axis ? 0 : 2] *= dim[d];
+        if (dim[axis] != count) {
+            LMR_TRY(kernels->resize(dev->ctx, rows, count, *out, to));
+            filled = to;
+            to = spare;
+            spare = filled;
+            *out = filled;
+        }
+        if (is_last) *out += first * rows[0];
+        dim[axis] = image.dim[axis];
+    }
+    return LARMOR_OK;
+}
+
+larmor_status lmr_maps_resize(const larmor_array *low, const int64_t n[3], int64_t first, int64_t planes,
+                              larmor_array *maps)
+{
+    larmor_device *dev = maps->dev;
+    const int nd = maps->shape.ndim - 1;
+    const larmor_shape image = larmor_shape_of(nd, maps->shape.dim);
+    const int64_t voxels = larmor_shape_count(image), pixels = n[0] * n[1] * n[2];
+    LMR_OWNED(larmor_array) *work = NULL;
+    LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(room_of(n, image, planes), 2), &work));
+    for (int64_t i = 0; i < maps->shape.dim[nd]; i++) {
+        const double _Complex *from;
+        void *to = (char *)maps->data + (size_t)(i * voxels) * larmor_dtype_size(maps->dtype);
+        LMR_TRY(lmr_go_on());
+        LMR_TRY(resize(dev, n, (const double _Complex *)low->data + i * pixels, image, first, planes, work, &from));
+        LMR_TRY(dev->be->convert(dev->ctx, voxels, LARMOR_C128, from, maps->dtype, to));
+    }
+    return LARMOR_OK;
 }
 
 larmor_status lmr_maps_interpolate(const larmor_array *low, const int64_t n[3], larmor_array *maps)
@@ -51,28 +71,17 @@ larmor_status lmr_maps_interpolate(const larmor_array *low, const int64_t n[3], 
 larmor_status lmr_maps_interpolate_planes(const larmor_array *low, const int64_t n[3], int64_t first, int64_t planes,
                                           larmor_array *maps)
 {
-    larmor_device *dev = maps->dev;
-    const lmr_backend *be = dev->be;
     const lmr_recon_kernels *kernels;
     const int nd = maps->shape.ndim - 1;
     const larmor_shape image = larmor_shape_of(nd, maps->shape.dim);
-    const int64_t voxels = larmor_shape_count(image), pixels = n[0] * n[1] * n[2], coils = maps->shape.dim[nd];
-    LMR_OWNED(larmor_array) *work = NULL, *energy = NULL;
-    LMR_TRY(lmr_recon_kernels_of(dev, maps->dtype, &kernels));
-    const int64_t room = room_of(n, image, planes);
-    LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(room, 2), &work));
-    void *x = work->data, *spare = (double _Complex *)work->data + room;
-    for (int64_t i = 0; i < coils; i++) {
-        LMR_TRY(lmr_go_on());
-        void *to = (char *)maps->data + (size_t)(i * voxels) * larmor_dtype_size(maps->dtype);
-        LMR_TRY(resize(dev, n, (const double _Complex *)low->data + i * pixels, image, (range){first, planes}, &x,
-                       &spare));
-        const void *from = nd > 1 ? x : (const double _Complex *)x + first;
-        LMR_TRY(be->convert(dev->ctx, voxels, LARMOR_C128, from, maps->dtype, to));
-    }
-    LMR_TRY(larmor_array_create(dev, maps->dtype, image, &energy));
-    LMR_TRY(lmr_vec_of(maps)->combine(dev->ctx, voxels, coils, maps->data, maps->data, energy->data));
-    LMR_TRY(kernels->power(dev->ctx, voxels, -1, 0, energy->data));
+    const int64_t voxels = larmor_shape_count(image);
+    LMR_OWNED(larmor_array) *energy = NULL;
+    LMR_TRY(lmr_recon_kernels_of(maps->dev, maps->dtype, &kernels));
+    LMR_TRY(lmr_maps_resize(low, n, first, planes, maps));
+    LMR_TRY(larmor_array_create(maps->dev, maps->dtype, image, &energy));
+    LMR_TRY(
+        lmr_vec_of(maps)->combine(maps->dev->ctx, voxels, maps->shape.dim[nd], maps->data, maps->data, energy->data));
+    LMR_TRY(kernels->power(maps->dev->ctx, voxels, -1, 0, energy->data));
     return larmor_mul(energy, 0, maps);
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/owned.h"
 #include "larmor/maps.h"
+#include "nufft/toeplitz.h"
 #include "recon/bytes.h"
 #include "recon/density/gridder.h"
 #include "recon/inputs.h"
@@ -96,17 +97,20 @@ static void hit(search *s, const double *k)
     }
 }
 
-/* The samples within an ellipsoid that holds the region's corners; of an image's k-space alone where `image` is
- * given. */
+/* Of an ellipsoid that holds the corners of a region with so many samples along each axis. */
+static void corner_radius(const int64_t most[3], const double encoded[3], int nd, double radius[3])
+{
+    for (int d = 0; d < 3; d++) radius[d] = d < nd ? ((double)most[d] / 2 + 1) * sqrt(nd) / encoded[d] : 0.5;
+}
+
+/* The samples within that ellipsoid; of an image's k-space alone where `image` is given. */
 static larmor_status select_samples(const larmor_array *k, larmor_dtype dtype, const larmor_shape *image,
                                     const double encoded[3], search *s)
 {
     const int nd = (int)k->shape.dim[0];
-    double radius[3] = {0.5, 0.5, 0.5};
-    for (int d = 0; d < nd; d++) {
-        radius[d] = ((double)s->most[d] / 2 + 1) * sqrt(nd) / encoded[d];
-        if (image) radius[d] = fmin(radius[d], (double)image->dim[d] / 2);
-    }
+    double radius[3];
+    corner_radius(s->most, encoded, nd, radius);
+    for (int d = 0; d < nd && image; d++) radius[d] = fmin(radius[d], (double)image->dim[d] / 2);
     lmr_centre_free(&s->centre);
     free(s->k);
     s->k = NULL;
@@ -399,10 +403,10 @@ larmor_status lmr_region_bytes(const larmor_device *dev, const larmor_problem *p
     const larmor_region_opts o = opts ? *opts : (larmor_region_opts){{0}, {0}};
     const int nd = p->image.ndim;
     int64_t most[3], n[3], density;
-    double encoded[3], radius[3] = {0.5, 0.5, 0.5};
+    double encoded[3], radius[3];
     region_side(&o, p->image, most, encoded);
-    for (int d = 0; d < nd; d++)
-        radius[d] = fmin(((double)most[d] / 2 + 1) * sqrt(nd) / encoded[d], (double)p->image.dim[d] / 2);
+    corner_radius(most, encoded, nd, radius);
+    for (int d = 0; d < nd; d++) radius[d] = fmin(radius[d], (double)p->image.dim[d] / 2);
     low_size(radius, nd, n);
     const int64_t count = p->coils < COILS_TOGETHER ? p->coils : COILS_TOGETHER;
     const larmor_nufft_opts nufft = low_nufft(nd, n, count, p->dtype);
@@ -410,17 +414,14 @@ larmor_status lmr_region_bytes(const larmor_device *dev, const larmor_problem *p
     larmor_problem low = *p;
     low.image = larmor_shape_of(nd, n);
     LMR_TRY(lmr_density_memory(dev, &low, LMR_MAPS_DENSITY_TOL, &density));
-    int64_t doubled[3] = {1, 1, 1}, vectors;
-    for (int d = 0; d < nd; d++) doubled[d] = 2 * n[d] + 2;
-    /* the operator, the convolution and its spectrum, which is made in double precision */
-    double solved = 4 * lmr_bytes_of(LARMOR_C128, larmor_shape_of(nd, doubled)) * (double)(count + 2);
-    LMR_TRY(lmr_bytes_add_nufft(dev, &nufft, p->samples, &solved));
-    larmor_nufft_opts spectrum = low_nufft(nd, doubled, 1, LARMOR_C128);
-    spectrum.tol = 1e-6;
-    LMR_TRY(lmr_bytes_add_nufft(dev, &spectrum, p->samples, &solved));
+    double making, held, transform = 0;
+    int64_t vectors;
+    LMR_TRY(lmr_bytes_add_nufft(dev, &nufft, p->samples, &transform));
+    LMR_TRY(lmr_toeplitz_bytes(dev, &nufft, p->samples, 1, &making, &held));
     LMR_TRY(larmor_cg_memory(p->dtype, images, &vectors));
-    solved += (double)vectors + 4 * lmr_bytes_of(LARMOR_C128, images);
-    solved += 3 * lmr_bytes_of(p->dtype, LARMOR_SHAPE(p->samples, count)) + 32 * (double)p->samples;
+    held += (double)vectors + 4 * lmr_bytes_of(LARMOR_C128, images) +
+            3 * lmr_bytes_of(p->dtype, LARMOR_SHAPE(p->samples, count));
+    const double solved = transform + fmax(making, held) + 32 * (double)p->samples;
     const double taken = 2 * lmr_bytes_of(LARMOR_C128, LARMOR_SHAPE(p->samples, p->coils)) + 8 * (double)p->samples;
     const double region = 24 * (double)(most[0] * most[1] * most[2]) * (double)p->coils;
     const double chosen =
@@ -434,4 +435,13 @@ void lmr_region_most(const larmor_region_opts *opts, larmor_shape image, int64_t
     const larmor_region_opts o = opts ? *opts : (larmor_region_opts){{0}, {0}};
     double encoded[3];
     region_side(&o, image, most, encoded);
+}
+
+void larmor_calibration_radius(const larmor_region_opts *opts, larmor_shape image, double radius[3])
+{
+    const larmor_region_opts o = opts ? *opts : (larmor_region_opts){{0}, {0}};
+    double encoded[3];
+    int64_t most[3];
+    region_side(&o, image, most, encoded);
+    corner_radius(most, encoded, image.ndim, radius);
 }

@@ -3,7 +3,7 @@
 #include "schedule/slab_threads.h"
 #include "tests/pipeline/scan.h"
 
-enum { CHANNELS = 12, MANY_CHANNELS = 18, SIDE = 16, LINES = 128 };
+enum { CHANNELS = 12, MANY_CHANNELS = 18, SIDE = 20, LINES = 128 };
 
 /* ---- trajectories ---- */
 

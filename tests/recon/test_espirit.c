@@ -231,6 +231,30 @@ TEST(an_object_that_does_not_fold_has_one_set)
 }
 
 /* Noise of a fifth of the region's energy, far above the threshold of 0.001, spans the whole space of windows. */
+/* As slabs of a volume need them, on the image's own grid and on one that is interpolated from a coarser one. */
+TEST(planes_of_maps_are_those_of_the_whole)
+{
+    static const int64_t side[2] = {12, 52};
+    for (int i = 0; i < 2; i++)
+        for (int crop = LARMOR_CROP_SOFT; crop <= LARMOR_CROP_NONE; crop++) {
+            const int64_t n = side[i], first = n / 3, planes = n / 4, plane = n * n;
+            const larmor_shape image = LARMOR_SHAPE(n, n, n);
+            const larmor_espirit_opts all = {.kernel = {3, 3, 3}, .crop = (larmor_crop_mode)crop};
+            larmor_espirit_opts some = all;
+            some.first = first;
+            some.planes = planes;
+            OWNED(larmor_array) *region = exact_region(3, cube, 1, LARMOR_C64);
+            OWNED(found) whole = find(region, image, &all), part = find(region, image, &some);
+            assert_int_equal(part.report.grid[2], whole.report.grid[2]);
+            assert_true((part.report.grid[2] < n) == i);
+            assert_memory_equal(part.values, whole.values + first * plane,
+                                sizeof *part.values * (size_t)(planes * plane));
+            for (int64_t c = 0; c < COILS; c++)
+                assert_memory_equal(part.maps + c * planes * plane, whole.maps + (first + c * n) * plane,
+                                    sizeof *part.maps * (size_t)(planes * plane));
+        }
+}
+
 TEST(noise_is_no_signal)
 {
     OWNED(larmor_array) *region = exact_region(2, square, 1, LARMOR_C64);
