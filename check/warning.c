@@ -199,8 +199,7 @@ int larmor_recon_warning(const larmor_recon_report *report, int i, char *line, s
     else if (report->contradicted > 0 && is_it(&w, WARNING_CONTRADICTED))
         snprintf(line, room,
                  "the samples contradict opts.constraint: images that are held to it leave %.2g %% more of the "
-                 "samples held "
-                 "out than free ones. An image without it is likely nearer to the object.",
+                 "samples held out than free ones. An image without it is likely nearer to the object.",
                  100 * report->contradicted);
     if (report->lambda_from == LARMOR_LAMBDA_UNPREDICTED && is_it(&w, WARNING_UNPREDICTED))
         snprintf(line, room,

@@ -122,8 +122,7 @@ static larmor_status make(const char *call, larmor_device *dev, larmor_dtype dty
 
 static void discard(larmor_array **x)
 {
-    larmor_device_free((*x)->dev);
-    free(*x);
+    LMR_FREE((*x)->dev, *x);
     *x = NULL;
 }
 
@@ -184,8 +183,7 @@ void larmor_array_free(const larmor_array *array)
     } else {
         x->dev->be->release(x->dev->ctx, x->data);
     }
-    larmor_device_free(x->dev);
-    free(x);
+    LMR_FREE(x->dev, x);
 }
 
 static larmor_status make_view(const larmor_array *x, larmor_shape shape, size_t offset, larmor_array **out)

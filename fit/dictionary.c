@@ -29,12 +29,7 @@ typedef struct work {
 
 static void free_work(work *w)
 {
-    free(w->d);
-    free(w->norm);
-    free(w->product);
-    free(w->entry);
-    free(w->best);
-    free(w->match);
+    LMR_FREE(w->d, w->norm, w->product, w->entry, w->best, w->match);
 }
 
 /* The largest product of the block, if it is larger than those of blocks before. */

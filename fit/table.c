@@ -37,12 +37,9 @@ typedef struct expansion {
 static void free_job(job *b)
 {
     for (int c = 0; c < COLUMNS; c++) {
-        free(b->beside[c][0]);
-        free(b->beside[c][1]);
+        LMR_FREE(b->beside[c][0], b->beside[c][1]);
     }
-    free(b->value);
-    free(b->deviation);
-    free(b->m0);
+    LMR_FREE(b->value, b->deviation, b->m0);
 }
 
 /* ---- the table ---- */

@@ -27,10 +27,7 @@ typedef struct view { /* what one image's readouts say */
 
 static void free_view(view *v)
 {
-    larmor_array_free(v->centre);
-    free(v->direction);
-    free(v->seconds);
-    free(v->stamp);
+    LMR_FREE(v->centre, v->direction, v->seconds, v->stamp);
 }
 
 /* Where readouts go, and which of their samples are nearest to the centre of k-space. */
@@ -166,8 +163,7 @@ typedef struct rhythms { /* of an image's readouts */
 
 static void free_rhythms(rhythms *c)
 {
-    free(c->heart);
-    free(c->breath);
+    LMR_FREE(c->heart, c->breath);
     larmor_gating_signal_free(&c->of_heart);
     larmor_gating_signal_free(&c->of_breath);
 }

@@ -19,10 +19,7 @@ const lmr_band lmr_breath_band = {0.1, 0.7, 3.5, 6}, lmr_heart_band = {0.7, 3.5,
 void larmor_gating_free(larmor_gating *gating)
 {
     if (!gating) return;
-    free(gating->breath.signal);
-    free(gating->breath.phase);
-    free(gating->heart.signal);
-    free(gating->heart.phase);
+    LMR_FREE(gating->breath.signal, gating->breath.phase, gating->heart.signal, gating->heart.phase);
     *gating = (larmor_gating){.readouts = 0};
 }
 

@@ -23,8 +23,7 @@
 
 void lmr_track_free(lmr_track *track)
 {
-    free(track->x);
-    free(track->gap);
+    LMR_FREE(track->x, track->gap);
     *track = (lmr_track){.trigger = -1};
 }
 

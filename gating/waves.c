@@ -21,8 +21,7 @@ void lmr_wave_rhythm_free(lmr_wave_rhythm *rhythm)
 
 static void free_found(lmr_found *found)
 {
-    free(found->signal);
-    free(found->phase);
+    LMR_FREE(found->signal, found->phase);
 }
 
 /* 1 if the waveform is there while readouts are, else the report says so. */

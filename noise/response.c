@@ -294,8 +294,7 @@ static void free_probing(probing *p)
     lmr_free_each((void **)p->height, p->n->images);
     lmr_free_each((void **)p->sum, p->n->images);
     lmr_free_each((void **)p->count, p->n->images);
-    free(p->intensity);
-    free(p->more);
+    LMR_FREE(p->intensity, p->more);
     lmr_repeat_free(&p->repeat);
 }
 
@@ -384,8 +383,7 @@ void larmor_response_maps_free(larmor_response_maps *maps)
 {
     if (!maps) return;
     for (int i = 0; i < maps->count; i++) {
-        larmor_array_free(maps->map[i].height);
-        larmor_array_free(maps->map[i].width);
+        LMR_FREE(maps->map[i].height, maps->map[i].width);
     }
     free(maps->map);
     *maps = (larmor_response_maps){.count = 0};

@@ -412,8 +412,7 @@ larmor_status larmor_nufft_memory(const larmor_device *dev, const larmor_nufft_o
         if (filled.modes[d] < 1)
             return LMR_FAIL(
                 LARMOR_ERR_ARG,
-                "nufft memory: modes[%d]: got %lld, expected the widths of points and targets multiplied, "
-                "at least 1",
+                "nufft memory: modes[%d]: got %lld, expected the widths of points and targets multiplied, at least 1",
                 d, (long long)filled.modes[d]);
     const int precision = lmr_precision(filled.dtype);
     const lmr_nufft_device on = {.dev = lmr_mutable(dev),

@@ -134,8 +134,7 @@ static larmor_status expect_displacement(const larmor_nufft_opts *o, const larmo
         return LMR_FAIL(LARMOR_ERR_ARG, "displacement: it is %s, expected real numbers", lmr_describe(d).s);
     if (have.ndim == need.ndim && !memcmp(have.dim, need.dim, sizeof *need.dim * (size_t)need.ndim)) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_SHAPE,
-                    "displacement: it is %s, expected that of an image of %d dimensions in voxels, "
-                    "[modes..., %d]",
+                    "displacement: it is %s, expected that of an image of %d dimensions in voxels, [modes..., %d]",
                     lmr_describe(d).s, o->ndim, o->ndim);
 }
 

@@ -141,9 +141,7 @@ static void free_kernels(const design *d, larmor_device *dev, kernels *k)
 {
     free_transform(d, dev, k);
     free_points(k);
-    larmor_array_free(k->cells);
-    larmor_array_free(k->edges);
-    larmor_array_free(k->lags);
+    LMR_FREE(k->cells, k->edges, k->lags);
     *k = (kernels){.points = NULL};
 }
 
@@ -256,8 +254,7 @@ void lmr_toeplitz_free(lmr_toeplitz *t)
 {
     if (!t) return;
     t->conv->destroy(t->dev->ctx, t->plan);
-    larmor_device_free(t->dev);
-    free(t);
+    LMR_FREE(t->dev, t);
 }
 
 static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)

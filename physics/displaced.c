@@ -62,8 +62,7 @@ larmor_status lmr_displaced_open(const larmor_recon_opts *o, const lmr_scan_fact
 
 void lmr_displaced_free(lmr_physics *p)
 {
-    larmor_array_free(p->gradient_field);
-    larmor_array_free(p->displaced.array);
+    LMR_FREE(p->gradient_field, p->displaced.array);
     for (int a = 0; a < 3; a++) free(p->moved[a].value);
     for (int i = 0; p->motion && i < p->moves * p->frames; i++) free(p->motion[i].value);
     free(p->motion);

@@ -14,8 +14,7 @@
 void lmr_term_list_free(lmr_term_list *list)
 {
     for (int l = 0; l < list->count; l++) {
-        free(list->term[l].space);
-        free(list->term[l].time);
+        LMR_FREE(list->term[l].space, list->term[l].time);
     }
     list->count = 0;
 }

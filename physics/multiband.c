@@ -321,8 +321,7 @@ static void destroy(void *self)
     larmor_source_free(m->inner);
     larmor_source_free(m->reference);
     lmr_band_phases_free(&m->phase);
-    free(m->group);
-    free(m);
+    LMR_FREE(m->group, m);
 }
 
 /* ---- options ---- */

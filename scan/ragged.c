@@ -231,8 +231,7 @@ larmor_status lmr_samples_unalign(larmor_samples *samples, larmor_array *kspace,
     for (int64_t i = 0; i < all; i++) inside[i] = i % n < length_of(samples, i / n);
     LMR_TRY(lmr_keep_inside(&own_kspace, 0, inside, all, kept));
     LMR_TRY(lmr_keep_inside(&own_traj, 1, inside, all, kept));
-    larmor_array_free(samples->kspace);
-    larmor_array_free(samples->traj);
+    LMR_FREE(samples->kspace, samples->traj);
     samples->kspace = own_kspace;
     samples->traj = own_traj;
     own_kspace = own_traj = NULL;

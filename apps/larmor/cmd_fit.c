@@ -52,8 +52,7 @@ static const app_option options[] = {
            "magnitudes; 0: that of the residual",
            .preset = "0", .low = 0, .high = 1e18),
     OPTION(APP_READ_FILE, noise_map, 0, "noise-map", "FILE",
-           "the same for each voxel, as larmor recon --noise-map "
-           "writes it"),
+           "the same for each voxel, as larmor recon --noise-map writes it"),
     OPTION(APP_FLAG, edge_bars, 0, "edge-bars", "",
            "standard deviations also have what neighbours differ by beyond the noise: blur, ringing and edges"),
     OPTION(APP_READ_FILE, mask, 0, "mask", "FILE", "voxels other than 0 are fitted"),

@@ -416,8 +416,7 @@ const app_command cmd_info = {
     .name = "info",
     .usage = "SCAN.h5|IMAGE [options]",
     .summary = "what is in a scan, and what recon would make of it; or what an image is",
-    .details = "Images: .h5, also FILE.h5:/group/series, .nii, .nii.gz, .png, .cfl, .npy, .dcm and "
-               "folders of them.",
+    .details = "Images: .h5, also FILE.h5:/group/series, .nii, .nii.gz, .png, .cfl, .npy, .dcm and folders of them.",
     .min_files = 1,
     .max_files = 1,
     APP_OWN_PARTS,

@@ -29,8 +29,7 @@ static const app_option options[] = {
         ".npy"),
     OPTION(APP_FLAG, delays, 0, "delays", "",
            "with --from: find the delays of the gradients from the samples, print them as recon --delays takes them, "
-           "and "
-           "correct the trajectory"),
+           "and correct the trajectory"),
     OPTION(APP_FLAG, json, 0, "json", "", "with --delays or --seq: print a JSON object"),
     OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
     {0},

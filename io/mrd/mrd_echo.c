@@ -248,8 +248,7 @@ static lmr_mrd_place place_centre(larmor_raw *raw, int encoding, const class *of
     const int moves = weak && shift >= MIN_MOVE;
     lmr_mrd_warn(raw,
                  "%scenter_sample is %d in %lld readouts of %d samples%s, k = 0 at sample %.0f of the line, but the "
-                 "echo is at "
-                 "%.1f; %s is taken.",
+                 "echo is at %.1f; %s is taken.",
                  of_encoding(raw, encoding, &in), h->center_sample, (long long)of->readouts, h->samples,
                  of->reversed ? " in reverse" : "", used, of->echo, moves ? "the echo" : "the header");
     return moves ? (lmr_mrd_place){(int32_t)lround(of->echo), 1} : said;

@@ -102,8 +102,7 @@ static void check_channels(larmor_raw *raw)
     if (others)
         lmr_mrd_warn(raw,
                      "%lld readouts are left out, as they have another number of channels than the others: "
-                     "acquisition %lld has "
-                     "%d, the others %d.",
+                     "acquisition %lld has %d, the others %d.",
                      (long long)others, (long long)first, raw->head[first].channels, raw->channels);
     if (noise)
         lmr_mrd_warn(

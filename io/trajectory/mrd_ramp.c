@@ -105,8 +105,7 @@ static void choose_delay(larmor_raw *raw, int encoding, int asked, larmor_ramp *
     if (fabs(late) < MIN_GAIN) return;
     lmr_mrd_warn(raw,
                  "trajectoryDescription: samples begin %.4g us after the gradient by acqDelayTime, but %s; they are "
-                 "taken to be "
-                 "in its middle, from %.4g us on.",
+                 "taken to be in its middle, from %.4g us on.",
                  described, misses ? "would then end after it" : "the echoes are not there", balanced);
 }
 

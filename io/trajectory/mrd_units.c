@@ -333,8 +333,7 @@ static larmor_status enlarge_matrix(larmor_raw *raw, int encoding, int axis, lin
     space->matrix[axis] = 2 * half;
     lmr_mrd_warn(
         raw,
-        "%ss %lld to %lld are more than the encoded matrix has, %lld: it is taken to be %lld, with %s %lld at k = "
-        "0.",
+        "%ss %lld to %lld are more than the encoded matrix has, %lld: it is taken to be %lld, with %s %lld at k = 0.",
         name, (long long)l.low, (long long)l.high, (long long)n, 2 * (long long)half, name, (long long)center);
     return lmr_mrd_grid(raw, encoding, NULL, &grid);
 }

@@ -345,15 +345,8 @@ static void release(void *ctx, void *sorted)
     (void)ctx;
     lmr_points *p = sorted;
     if (!p) return;
-    free(p->points);
-    free(p->first);
-    free(p->light);
-    free(p->heavy);
-    free(p->chunks);
-    free(p->buffer);
-    free(p->doubled);
-    free(p->plain);
-    free(p);
+    LMR_FREE(p->points, p->first, p->light, p->heavy, p->chunks, p->buffer, p->doubled, p->plain);
+    LMR_FREE(p);
 }
 
 /* Tiles of nearly equal size, never smaller than asked for unless the grid is. */
@@ -458,8 +451,7 @@ static larmor_status sort_from(void *ctx, const lmr_nufft_geometry *g, int64_t m
     if (!st) {
         sorter s = make_sorter(g, p, from);
         st = sort_points(g, &s, previous, bad);
-        free(s.counts);
-        free(s.scratch);
+        LMR_FREE(s.counts, s.scratch);
     }
     if (st || *bad >= 0)
         release(ctx, p);

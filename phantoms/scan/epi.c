@@ -71,8 +71,7 @@ static larmor_status check(const larmor_simulation *s)
     const double times[] = {r->up_us, r->flat_us, r->down_us};
     if (!s->info.is_cartesian || s->info.ndim != 2)
         return LMR_FAIL(LARMOR_ERR_ARG,
-                        "simulation: got echo-planar lines along the trajectory %s in %dD, expected "
-                        "cartesian in 2D",
+                        "simulation: got echo-planar lines along the trajectory %s in %dD, expected cartesian in 2D",
                         s->info.trajectory, s->info.ndim);
     if (e->shots < 1 || e->shots > s->info.readouts)
         return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got %lld shots, expected 1 to %lld, the number of lines",

@@ -148,8 +148,7 @@ typedef struct compared {
 
 static void compared_free(compared *c)
 {
-    larmor_array_free(c->traj);
-    larmor_array_free(c->ramp);
+    LMR_FREE(c->traj, c->ramp);
 }
 
 /* A matrix of the same proportions with few enough voxels. */

@@ -64,8 +64,7 @@ static larmor_status check_opts(const larmor_off_resonance_opts *o)
 {
     if (o->segments < 0 || o->segments > LMR_MOST_SEGMENTS || !(o->error >= 0) || !(o->normal_error >= 0))
         return LMR_FAIL(LARMOR_ERR_ARG,
-                        "off-resonance: got %d segments and errors of %g and %g, expected 0 .. %d and at "
-                        "least 0",
+                        "off-resonance: got %d segments and errors of %g and %g, expected 0 .. %d and at least 0",
                         o->segments, o->error, o->normal_error, LMR_MOST_SEGMENTS);
     return LARMOR_OK;
 }

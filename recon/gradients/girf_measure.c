@@ -135,8 +135,7 @@ static larmor_status solve(spectra *s, int64_t f, double complex inverse[MOST_AX
     LMR_TRY(lmr_lapack_inverse(n, inverse, &solved));
     if (!solved)
         return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                        "girf: pulses do not tell the axes apart at frequency %lld; drive one axis "
-                        "at a time",
+                        "girf: pulses do not tell the axes apart at frequency %lld; drive one axis at a time",
                         (long long)f);
     for (int t = 0; t < s->terms; t++)
         for (int a = 0; a < n; a++) {

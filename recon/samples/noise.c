@@ -25,8 +25,7 @@ static larmor_status covariance(const larmor_array *noise, int64_t m, int64_t co
         const double variance = creal(cov[i + i * coils]);
         if (!(variance > 0) || !isfinite(variance))
             return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                            "noise: coil %lld has variance %g, expected a finite number > 0; leave "
-                            "the coil out",
+                            "noise: coil %lld has variance %g, expected a finite number > 0; leave the coil out",
                             (long long)i, variance);
     }
     return LARMOR_OK;

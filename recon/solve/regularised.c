@@ -92,8 +92,7 @@ void lmr_regularised_watch(lmr_regularised *u, larmor_solve_opts *o)
 
 void lmr_regularised_free(lmr_regularised *u)
 {
-    larmor_op_free(u->AE);
-    larmor_array_free(u->z);
+    LMR_FREE(u->AE, u->z);
 }
 
 larmor_status lmr_regularised_create(const larmor_regulariser *r, larmor_op *A, larmor_array *x, lmr_regularised *u)
@@ -132,11 +131,7 @@ static larmor_status extended_apply(void *self, const larmor_array *x, larmor_ar
 static void extended_destroy(void *self)
 {
     extended *s = self;
-    larmor_op_free(s->E);
-    larmor_op_free(s->M);
-    larmor_array_free(s->x);
-    larmor_array_free(s->y);
-    free(s);
+    LMR_FREE(s->E, s->M, s->x, s->y, s);
 }
 
 static larmor_status precondition_extended(const larmor_regulariser *r, larmor_op *M, double rest, larmor_op **out)
