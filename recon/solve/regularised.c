@@ -172,15 +172,14 @@ larmor_status lmr_regularised_inverse(const void *regularised, double penalty, l
 
 /* ---- the solution ---- */
 
-larmor_status lmr_regularised_settings(const larmor_regulariser *r, larmor_op *A, larmor_solve_opts *o,
-                                       lmr_regularised *u)
+larmor_status lmr_regularised_settings(larmor_op *A, larmor_solve_opts *o, lmr_regularised *u)
 {
     double largest = o->largest;
     u->takes_default = o->max_iter == 0 && o->tol == 0;
-    if (o->max_iter == 0) o->max_iter = r->kind.max_iter;
-    if (o->tol == 0) o->tol = r->kind.tol;
+    if (o->max_iter == 0) o->max_iter = LMR_REGULARISER_ITERS;
+    if (o->tol == 0) o->tol = LMR_REGULARISER_TOL;
     if (largest == 0 && o->penalty == 0) LMR_TRY(larmor_opnorm(A, 6, &largest));
-    if (o->penalty == 0) o->penalty = r->kind.penalty * largest;
+    if (o->penalty == 0) o->penalty = LMR_REGULARISER_PENALTY * largest;
     o->largest = largest;
     lmr_regularised_watch(u, o);
     u->circulant = o->circulant;
@@ -239,7 +238,7 @@ larmor_status larmor_regularised(larmor_op *A, const larmor_array *b, larmor_reg
     LMR_TRY(weigh(A, b, r, &weight));
     r->weight = weight;
     larmor_status st = lmr_regularised_create(r, A, x, &u);
-    if (!st) st = lmr_regularised_settings(r, A, &o, &u);
+    if (!st) st = lmr_regularised_settings(A, &o, &u);
     if (!st) st = solve(b, r, weight, &o, &u, report);
     st = lmr_regularised_image(&u, st);
     lmr_regularised_free(&u);
