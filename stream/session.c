@@ -182,12 +182,10 @@ static larmor_status set_parameter(session *s, const lmr_parameter *p)
 
 static larmor_status set_parameters(session *s, const larmor_message *m)
 {
-    lmr_parameters all;
+    LMR_FREED_BY(lmr_parameters_free) lmr_parameters all = {0};
     LMR_TRY(lmr_parameters_read(m->text, m->bytes, &all));
-    larmor_status st = LARMOR_OK;
-    for (int i = 0; i < all.count && !st; i++) st = set_parameter(s, &all.each[i]);
-    lmr_parameters_free(&all);
-    return st;
+    for (int i = 0; i < all.count; i++) LMR_TRY(set_parameter(s, &all.each[i]));
+    return LARMOR_OK;
 }
 
 static larmor_status take_config(session *s, const larmor_message *m)
@@ -296,11 +294,9 @@ static larmor_status take_result(session *s, const larmor_recon_result *result)
 
 static larmor_status run_series(session *s, larmor_recon *recon, int series)
 {
-    larmor_recon_result result;
-    larmor_status st = after(s, larmor_recon_run(recon, series, &result));
-    if (!st) st = result.report.interrupted ? lmr_stopped() : take_result(s, &result);
-    larmor_recon_result_free(&result);
-    return st;
+    LMR_FREED_BY(larmor_recon_result_free) larmor_recon_result result = {0};
+    LMR_TRY(after(s, larmor_recon_run(recon, series, &result)));
+    return result.report.interrupted ? lmr_stopped() : take_result(s, &result);
 }
 
 static larmor_status run_recon(session *s, larmor_source *source)
@@ -402,13 +398,11 @@ static larmor_status begin_live(session *s)
 
 static larmor_status take_live(session *s, const larmor_acquisition *a)
 {
-    larmor_recon_result result;
+    LMR_FREED_BY(larmor_recon_result_free) larmor_recon_result result = {0};
     if (!s->live) LMR_TRY(begin_live(s));
-    larmor_status st = after(s, larmor_live_add(s->live, a, &result));
-    if (!st && result.report.interrupted) st = lmr_stopped();
-    if (!st) st = take_images(s, &result);
-    larmor_recon_result_free(&result);
-    return st;
+    LMR_TRY(after(s, larmor_live_add(s->live, a, &result)));
+    if (result.report.interrupted) LMR_TRY(lmr_stopped());
+    return take_images(s, &result);
 }
 
 /* ---- what comes ---- */

@@ -221,22 +221,21 @@ static larmor_status add_picture(lmr_bytes *b, const char *name, const volume *v
 static larmor_status find_largest(const volume *v, const larmor_image *image, double *largest)
 {
     const int64_t voxels = v->nx * v->ny * v->nz;
-    float *values = malloc((size_t)voxels * sizeof *values);
-    larmor_status st = values ? LARMOR_OK : LMR_NO_MEMORY();
+    LMR_HEAP float *values = malloc((size_t)voxels * sizeof *values);
+    if (!values) return LMR_NO_MEMORY();
     *largest = 0;
-    for (int64_t i = 0; i < (int64_t)v->frames * v->slices && !st; i++) {
+    for (int64_t i = 0; i < (int64_t)v->frames * v->slices; i++) {
         if (v->image[i] < 0) continue;
-        st = lmr_values(image[v->image[i]].data, LMR_AS_MAGNITUDE, values);
-        for (int64_t k = 0; k < voxels && !st; k++)
+        LMR_TRY(lmr_values(image[v->image[i]].data, LMR_AS_MAGNITUDE, values));
+        for (int64_t k = 0; k < voxels; k++)
             if (isfinite(values[k])) *largest = fmax(*largest, values[k]);
     }
-    free(values);
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status find_window(const volume *v, const larmor_image *image, double window[2])
 {
-    larmor_image *own = calloc((size_t)v->frames * (size_t)v->slices, sizeof *own);
+    LMR_HEAP larmor_image *own = calloc((size_t)v->frames * (size_t)v->slices, sizeof *own);
     int count = 0;
     if (!own) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < (int64_t)v->frames * v->slices; i++)
@@ -244,9 +243,7 @@ static larmor_status find_window(const volume *v, const larmor_image *image, dou
             if (count && larmor_array_dtype(own[0].data) != larmor_array_dtype(image[v->image[i]].data)) continue;
             own[count++] = image[v->image[i]];
         }
-    const larmor_status st = larmor_image_window(own, count, window);
-    free(own);
-    return st;
+    return larmor_image_window(own, count, window);
 }
 
 static void name_frame(lmr_bytes *b, const volume *v, const larmor_image *image, int f)

@@ -136,15 +136,14 @@ larmor_status larmor_traj_is_stack(const larmor_array *traj, int64_t nz, int *is
         return LMR_FAIL(LARMOR_ERR_ARG, "stack of stars: got %lld partitions, expected at least 1", (long long)nz);
     if (!traj) return LMR_FAIL(LARMOR_ERR_ARG, "stack of stars: no trajectory given");
     if (!is_three_dimensional(traj)) return LARMOR_OK;
-    layers a;
+    LMR_FREED_BY(free_layers) layers a = {0};
     int64_t wrong, sample;
-    const larmor_status st = find_layers(traj, nz, &a, &wrong, &sample);
-    if (!st && wrong < 0) {
+    LMR_TRY(find_layers(traj, nz, &a, &wrong, &sample));
+    if (wrong < 0) {
         *is_stack = 1;
         if (sets) *sets = a.sets;
     }
-    free_layers(&a);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- the operator ---- */
