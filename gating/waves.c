@@ -192,8 +192,7 @@ larmor_status lmr_breath_of_waves(const larmor_raw *raw, uint32_t begin, double 
                  t.note);
         return LARMOR_OK;
     }
-    double *number = calloc((size_t)readouts + 1, sizeof *number);
-    if (!number) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(double, number, readouts + 1);
     breath->given = (lmr_given){number, readouts, 0, 0};
     int64_t known = 0;
     for (int64_t i = 0; i < readouts; i++) {

@@ -240,8 +240,7 @@ static larmor_status blur(const probing *p, int image, double *x)
     int64_t size[3], stride = 1, longest = 0;
     sizes_of(p->n, image, size);
     for (int d = 0; d < 3; d++) longest = size[d] > longest ? size[d] : longest;
-    LMR_HEAP double *line = malloc((size_t)longest * sizeof *line);
-    if (!line) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, line, longest);
     for (int d = 0; d < ndim; stride *= size[d++]) blur_axis(x, p->n->voxels[image], size[d], stride, sigma, line);
     return LARMOR_OK;
 }

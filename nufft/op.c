@@ -104,8 +104,7 @@ static larmor_status displaced_points(larmor_device *dev, const larmor_nufft_opt
     const larmor_shape image = larmor_shape_of(o->ndim, o->modes);
     const int64_t voxels = larmor_shape_count(image), nd = o->ndim;
     LMR_HEAP double *given = NULL;
-    LMR_HEAP double *at = lmr_new(nd * voxels, sizeof *at);
-    if (!at) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, at, nd *voxels);
     LMR_TRY(larmor_array_download(d, LARMOR_F64, &given));
     for (int64_t i = 0; i < voxels; i++) {
         int64_t rest = i;

@@ -431,8 +431,7 @@ static larmor_status create(larmor_device *dev, const design *d, const larmor_ar
                             lmr_toeplitz **out)
 {
     kernels k = {.points = NULL};
-    lmr_toeplitz *t = calloc(1, sizeof *t);
-    if (!t) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(lmr_toeplitz, t, 1);
     t->dev = lmr_device_ref(dev);
     t->conv = dev->be->conv[lmr_precision(d->opts.dtype)];
     t->dtype = d->opts.dtype;

@@ -201,8 +201,7 @@ static larmor_status encode(const multiband *m, int group, const int64_t *readou
     const larmor_shape shape = larmor_array_shape(s->kspace);
     const int64_t readouts = s->first ? s->readouts : shape.dim[1];
     if (m->solid) return LARMOR_OK;
-    LMR_HEAP int64_t *of = lmr_new(readouts, sizeof *of);
-    if (!of) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(int64_t, of, readouts);
     for (int64_t r = 0; r < readouts; r++) of[r] = readout ? readout[r] : r;
     LMR_TRY(turn_back(m, group, of, s));
     return s->traj ? add_kz(m, group, of, scale, s) : count_partitions(m, group, of, readouts, s->step2);
@@ -568,8 +567,7 @@ larmor_status larmor_source_of_multiband(larmor_source *inner, const larmor_mult
     impl.phases = phases_of;
     impl.fingerprint = fingerprint_of;
     impl.destroy = destroy;
-    multiband *m = calloc(1, sizeof *m);
-    if (!m) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(multiband, m, 1);
     m->inner = larmor_source_ref(inner);
     larmor_status st = take_options(m, opts);
     if (!st) st = larmor_source_create(lmr_source_name(inner), &impl, m, source);

@@ -310,8 +310,7 @@ larmor_status lmr_find_state_segments(const lmr_job *job, int index, const larmo
                                       const larmor_motion_states *states, larmor_segments **segments)
 {
     LMR_FREED_BY(close_scene) scene_data d = {.times = NULL};
-    LMR_HEAP int64_t *readout = lmr_new(states->readouts, sizeof *readout);
-    if (!readout) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(int64_t, readout, states->readouts);
     if (lmr_physics_stays(job)) LMR_TRY(open_scene(job, &index, 1, traj, &d));
     for (int m = 0; m < states->count; m++) {
         int64_t count = 0;

@@ -221,8 +221,7 @@ static larmor_status add_picture(lmr_bytes *b, const char *name, const volume *v
 static larmor_status find_largest(const volume *v, const larmor_image *image, double *largest)
 {
     const int64_t voxels = v->nx * v->ny * v->nz;
-    LMR_HEAP float *values = malloc((size_t)voxels * sizeof *values);
-    if (!values) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(float, values, voxels);
     *largest = 0;
     for (int64_t i = 0; i < (int64_t)v->frames * v->slices; i++) {
         if (v->image[i] < 0) continue;
@@ -269,7 +268,7 @@ static larmor_status add_volume(lmr_bytes *b, const char *name, const volume *v,
                                 int magnitude, int64_t most)
 {
     int any = 0; /* a place with an image */
-    double largest, window[2] = {0, 1};
+    double largest = 0, window[2] = {0, 1};
     int64_t shrink = 1;
     int stride = 1;
     lmr_bytes grey = {0}, phase = {0};

@@ -441,8 +441,7 @@ static larmor_status sort_from(void *ctx, const lmr_nufft_geometry *g, int64_t m
 {
     *sorted = NULL;
     *bad = -1;
-    lmr_points *p = calloc(1, sizeof *p);
-    if (!p) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(lmr_points, p, 1);
     const int64_t useful = 1 + m * (g->width * g->width) / POINT_WORK;
     p->m = m;
     p->threads = lmr_cpu_team_for(useful, lmr_cpu_backend.threads(ctx));

@@ -402,8 +402,7 @@ static larmor_status interpolate(const work *w, int64_t rows, const double compl
                                  int64_t all, int64_t n, double complex *C)
 {
     const int64_t size = rows * w->coils;
-    LMR_HEAP double complex *here = lmr_new(size, sizeof *here);
-    if (!here) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double complex, here, size);
     for (int64_t i = 0; i < n; i++, C += rows * all) {
         const double at = ((double)(i - n / 2) / (double)n) * (double)w->places + (double)(w->places / 2);
         const double inside = fmin(fmax(at, 0), (double)(w->places - 1));
@@ -425,8 +424,7 @@ static larmor_status interpolate(const work *w, int64_t rows, const double compl
 static larmor_status whole_of(const larmor_array *R, const double complex *values, larmor_array **whole)
 {
     const int64_t coils = R->shape.dim[0], n = coils * coils, count = R->shape.dim[2] * R->shape.dim[3];
-    LMR_HEAP double complex *sum = calloc((size_t)n, sizeof *sum);
-    if (!sum) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(double complex, sum, n);
     for (int64_t p = 0; p < count; p++)
         for (int64_t i = 0; i < n; i++) sum[i] += values[i + n * p];
     return larmor_array_upload(R->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), LARMOR_C128, sum, whole);

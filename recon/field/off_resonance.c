@@ -279,8 +279,7 @@ static larmor_status upload_interpolators(off_resonance *s, larmor_dtype dtype)
         return larmor_array_convert(p->time, dtype, &s->b);
     }
     const int64_t times = p->fit.times, count = times * p->forward.segments;
-    LMR_HEAP number *b = malloc((size_t)count * sizeof *b);
-    if (!b) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(number, b, count);
     for (int64_t i = 0; i < count; i++) {
         const double cycles = p->f0 * (p->fit.t[i % times] + p->t0);
         b[i] = p->forward.b[i] * lmr_unit_phase(cycles - rint(cycles));

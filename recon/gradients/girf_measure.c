@@ -211,8 +211,7 @@ static larmor_status check(const larmor_array *nominal, const larmor_array *meas
 static larmor_status store(const spectra *s, larmor_device *dev, int first, int last, larmor_array **response)
 {
     const int64_t n = 2 * s->band + 1, terms = last - first + 1;
-    LMR_HEAP double complex *all = lmr_new(n * terms * s->axes, sizeof *all);
-    if (!all) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double complex, all, n *terms * s->axes);
     for (int a = 0; a < s->axes; a++)
         for (int t = first; t <= last; t++)
             for (int64_t f = 0; f <= s->band; f++) {

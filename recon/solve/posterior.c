@@ -245,8 +245,7 @@ larmor_status larmor_posterior_create(larmor_op *A, const larmor_array *b, const
                         opts->weight, opts->deviation);
     if (opts->max_iter < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "posterior: max_iter is %d, expected at least 0", opts->max_iter);
-    larmor_posterior *p = calloc(1, sizeof *p);
-    if (!p) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(larmor_posterior, p, 1);
     *p = (larmor_posterior){.A = larmor_op_ref(A),
                             .r = r,
                             .circulant = opts->circulant,

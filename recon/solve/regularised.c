@@ -138,8 +138,7 @@ static larmor_status precondition_extended(const larmor_regulariser *r, larmor_o
 {
     static const larmor_op_impl impl = {"extended", extended_apply, extended_apply, NULL, extended_destroy};
     const larmor_shape shape = larmor_op_in_shape(r->penalty.E);
-    extended *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(extended, s, 1);
     *s = (extended){.E = larmor_op_ref(r->penalty.E), .M = larmor_op_ref(M), .rest = rest};
     larmor_status st;
     LMR_OR(fail, larmor_array_create(r->dev, r->dtype, r->shape, &s->x));
