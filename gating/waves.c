@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/append.h"
 #include "core/owned.h"
 #include "core/status.h"
 
@@ -88,7 +89,8 @@ static larmor_status by_triggers(lmr_track *t, const char *name, lmr_wave_rhythm
     LMR_TRY(lmr_track_triggers(t, &times, &count));
     LMR_TRY(lmr_track_bridge(t, &times, &count, &beats));
     if (!is_heart(&beats)) {
-        lmr_track_say(t, "; %lld triggers in %.0f s are no heart's", (long long)count, (double)t->count * t->dt);
+        lmr_append(t->note, sizeof t->note, "; %lld triggers in %.0f s are no heart's", (long long)count,
+                   (double)t->count * t->dt);
         return LARMOR_OK;
     }
     snprintf(s->report, sizeof s->report, "the triggers of the %s, channel %d%s", name, t->trigger, t->note);

@@ -4,11 +4,11 @@
 #include "larmor/multiband.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/append.h"
 #include "core/array.h"
 #include "core/hash.h"
 #include "core/owned.h"
@@ -23,6 +23,8 @@
 #define MAX_OFF_PARTITION 1e-6 /* of a partition */
 
 enum { MOST_SHIFTS = 1024 };
+
+#define ADD_LINE(m, ...) lmr_append((m)->info.warnings, sizeof(m)->info.warnings, __VA_ARGS__)
 
 typedef struct multiband {
     larmor_source *inner; /* first: lmr_source_before_another */
@@ -411,17 +413,6 @@ static larmor_status check_inner(multiband *m, int bands)
     return LARMOR_OK;
 }
 
-/* ---- what is said of it ---- */
-
-__attribute__((format(printf, 2, 3))) static void add_line(larmor_raw_info *info, const char *format, ...)
-{
-    const size_t used = strlen(info->warnings);
-    va_list list;
-    va_start(list, format);
-    vsnprintf(info->warnings + used, sizeof info->warnings - used, format, list);
-    va_end(list);
-}
-
 /* ---- scans of each slice alone ---- */
 
 static larmor_status count_reference(multiband *m)
@@ -446,8 +437,8 @@ static void note_unused(multiband *m, const larmor_multiband_header *h)
     larmor_encoding named;
     const int own = lmr_source_encoding(m->inner, h->calibration_encoding, &named) || named.multiband.factor;
     if (!h->calibration[0] || (is_other && own)) return;
-    add_line(&m->info, "multiband: the header's calibration %s by encoding %d is %s: it is not used.\n",
-             h->calibration, h->calibration_encoding,
+    ADD_LINE(m, "multiband: the header's calibration %s by encoding %d is %s: it is not used.\n", h->calibration,
+             h->calibration_encoding,
              is_other ? "of a kind that the header does not name"
                       : "no scan of each slice alone, and no volume of them");
 }
@@ -465,7 +456,7 @@ static larmor_status take_reference(multiband *m, const larmor_encoding *e)
     m->reference_encoding = e->multiband.calibration_encoding;
     const larmor_status st = count_reference(m);
     if (!st || st != LARMOR_ERR_ARG) return st;
-    add_line(&m->info, "%s; coil maps are found from the data.\n", larmor_last_error());
+    ADD_LINE(m, "%s; coil maps are found from the data.\n", larmor_last_error());
     larmor_source_free(m->reference);
     m->reference = NULL;
     return LARMOR_OK;
@@ -481,24 +472,21 @@ static void warn(multiband *m, const larmor_multiband_header *h, const larmor_mu
     }
     other = m->images - m->groups - other;
     if (m->by_header && h->differs)
-        add_line(&m->info, "%s",
-                 "multiband: the header's lists of dZ differ: the first one is taken for all images.\n");
-    if (other) add_line(&m->info, "multiband: images without such slices are left out: %d.\n", other);
+        ADD_LINE(m, "%s", "multiband: the header's lists of dZ differ: the first one is taken for all images.\n");
+    if (other) ADD_LINE(m, "multiband: images without such slices are left out: %d.\n", other);
     if (m->is_uneven)
-        add_line(
-            &m->info,
+        ADD_LINE(
+            m,
             "multiband: slices are not equally far apart: images have the mean distance of %.4g mm, and do not say "
             "where they lie.\n",
             m->step_mm);
     if (m->by_header) return;
     const lmr_banded images = {m->inner, m->group, m->groups};
     lmr_multiband_compare(h, o, &images, &m->phase, line, sizeof line);
-    add_line(&m->info, "%s", line);
+    ADD_LINE(m, "%s", line);
 }
 
 /* ---- the source ---- */
-
-static const char unevenly[] = ", unevenly from slice to slice";
 
 static larmor_status take_options(multiband *m, const larmor_multiband_opts *opts)
 {
@@ -524,8 +512,8 @@ static larmor_status take_options(multiband *m, const larmor_multiband_opts *opt
     m->info.calibration = 0;
     LMR_TRY(take_reference(m, &e));
     lmr_multiband_report(opts, m->solid, m->by_header, m->reference ? 1 + m->reference_solid : 0, &m->info);
-    if (m->phase.rest && strlen(m->info.bands_report) + sizeof unevenly < sizeof m->info.bands_report)
-        strcat(m->info.bands_report, unevenly);
+    if (m->phase.rest)
+        lmr_append(m->info.bands_report, sizeof m->info.bands_report, ", unevenly from slice to slice");
     warn(m, &e.multiband, opts);
     return LARMOR_OK;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/append.h"
 #include "core/device.h"
 #include "core/owned.h"
 #include "core/ranks/ranks.h"
@@ -245,14 +246,13 @@ static larmor_status read_ratios(const lmr_job *job, larmor_choice *choice, int 
 void lmr_method_weighed(const lmr_job *job, const larmor_choice *choice, char text[96])
 {
     const char *name = job->found.method.name, *end;
-    size_t used = 0;
     text[0] = 0;
-    for (int i = 0; *name && used < 96 && i < LARMOR_MOST_PENALTIES; i++, name = end + (*end == '+')) {
+    for (int i = 0; *name && i < LARMOR_MOST_PENALTIES; i++, name = end + (*end == '+')) {
         end = name + strcspn(name, "+");
         char ratio[16] = "";
         const int has_ratio = memchr(name, '=', (size_t)(end - name)) != NULL;
         if (!has_ratio && choice->ratios[i] > 0) snprintf(ratio, sizeof ratio, "=%.6g", choice->ratios[i]);
-        used += (size_t)snprintf(text + used, 96 - used, "%s%.*s%s", i ? "+" : "", (int)(end - name), name, ratio);
+        lmr_append(text, 96, "%s%.*s%s", i ? "+" : "", (int)(end - name), name, ratio);
     }
 }
 

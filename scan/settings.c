@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/append.h"
 #include "core/array.h"
 #include "core/status.h"
 #include "scan/setting_table.h"
@@ -292,10 +293,10 @@ static void name_methods(int methods, char *text, size_t size)
     const char *name;
     for (int i = 0; (name = larmor_regulariser_entry(i).name) && count < 24; i++)
         if (is_of(name, methods)) names[count++] = name;
-    size_t used = 0;
-    for (int i = 0; i < count && used < size; i++) {
+    text[0] = 0;
+    for (int i = 0; i < count; i++) {
         const char *comma = i + 1 < count ? ", " : " and ";
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? comma : "", names[i]);
+        lmr_append(text, size, "%s%s", i ? comma : "", names[i]);
     }
 }
 

@@ -8,6 +8,7 @@
 
 #include "check/describe.h"
 #include "check/noise_scan.h"
+#include "core/append.h"
 #include "core/array.h"
 #include "core/owned.h"
 #include "physics/decide.h"
@@ -292,11 +293,11 @@ static double ratio_of_bins(char letter, int bins)
 static void name_of_bins(const larmor_recon *r, int dims, char name[32])
 {
     const larmor_raw_info *info = &r->facts.info;
-    size_t used = (size_t)snprintf(name, 32, "tv:%s", r->facts.grid[0].ndim > 2 ? "xyz" : "xy");
+    snprintf(name, 32, "tv:%s", r->facts.grid[0].ndim > 2 ? "xyz" : "xy");
     for (int d = 0; d < dims; d++)
         if (info->bins[d] > 1)
-            used += (size_t)snprintf(name + used, 32 - used, "+tv:%c=%.3g", info->bins_letter[d],
-                                     ratio_of_bins(info->bins_letter[d], info->bins[d]));
+            lmr_append(name, 32, "+tv:%c=%.3g", info->bins_letter[d],
+                       ratio_of_bins(info->bins_letter[d], info->bins[d]));
 }
 
 /* Virtual coils are found later: those that are asked for, or as many as are left as they are. */
