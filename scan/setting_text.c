@@ -334,6 +334,7 @@ static void write_numbers(const lmr_setting *s, const larmor_recon_opts *opts, c
         const double value = stored(s, i, opts);
         const int is_zero = s->text.type == LARMOR_SETTING_NUMBER && s->text.low == 0 && value < 0;
         write_number(is_zero ? 0 : value, number, sizeof number);
+        if (!i) text[0] = 0;
         lmr_append(text, size, "%s%s", i ? "," : "", number);
     }
 }
