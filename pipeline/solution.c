@@ -418,12 +418,12 @@ static larmor_status look_for_phase(lmr_solution *p, double *imaginary)
 }
 
 /* An image that follows another one is that one and a difference: sign * A times it is added to the samples. */
-static larmor_status add_before(const lmr_job *job, const lmr_solution *p, double sign)
+static larmor_status subtract_before(const lmr_job *job, const lmr_solution *p)
 {
     LMR_OWNED(larmor_array) *samples = NULL;
     LMR_TRY(larmor_array_create(job->facts->dev, larmor_array_dtype(p->b), larmor_array_shape(p->b), &samples));
     LMR_TRY(larmor_op_forward(p->A, job->found.follow.image, samples));
-    return larmor_axpby(sign, samples, 1, p->b);
+    return larmor_axpby(-1, samples, 1, p->b);
 }
 
 /* min |A x - b|^2 + weight |x - before|^2, in the difference from the image before. */
@@ -431,7 +431,7 @@ static larmor_status follow_before(const lmr_job *job, lmr_solution *p, larmor_r
 {
     result->largest = job->found.follow.largest;
     if (!job->found.follow.image) return conjugate_gradients(job, p, result);
-    LMR_TRY(add_before(job, p, -1));
+    LMR_TRY(subtract_before(job, p));
     LMR_TRY(conjugate_gradients(job, p, result));
     return larmor_axpby(1, job->found.follow.image, 1, p->x);
 }

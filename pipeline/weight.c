@@ -15,6 +15,8 @@
 #include "pipeline/problem.h"
 #include "pipeline/subspace.h"
 
+LMR_OWNS(larmor_regulariser, larmor_regulariser_free)
+
 #define MAX_DATA_RATIO 1.5 /* times the data of another image: a weight that was chosen from it still holds */
 
 /* ---- the weight of an earlier image ---- */
@@ -186,15 +188,13 @@ larmor_status lmr_weight_search(const lmr_job *job, const lmr_searched *p, const
                                 larmor_choice *choice)
 {
     larmor_regulariser_opts opts = lmr_regulariser_opts(job, p->frames, p->grid);
-    larmor_regulariser *r = NULL;
+    LMR_OWNED(larmor_regulariser) *r = NULL;
     if (time > 0) opts.time = time;
     opts.set = p->solve->set;
     if (name)
         LMR_TRY(larmor_regulariser_create(job->facts->dev, name, &opts, larmor_op_dtype(p->A),
                                           larmor_op_in_shape(p->A), &r));
-    const larmor_status st = larmor_choose_weight(p->A, p->b, p->held, p->C, r, p->solve, choice);
-    larmor_regulariser_free(r);
-    return st;
+    return larmor_choose_weight(p->A, p->b, p->held, p->C, r, p->solve, choice);
 }
 
 /* ---- weights beside the weight: of differences in time, and of one penalty to another ---- */

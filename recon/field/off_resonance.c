@@ -19,6 +19,8 @@
 #include "recon/inputs.h"
 #include "recon/low_rank.h"
 
+LMR_OWNS(larmor_segments, larmor_segments_free)
+
 #define DEFAULT_ERROR 1e-3        /* of the phases, relative, which is 60 dB below the signal */
 #define DEFAULT_NORMAL_ERROR 1e-4 /* of the normal map, relative */
 
@@ -337,12 +339,10 @@ larmor_status larmor_op_off_resonance(larmor_op *F, const larmor_array *field, c
     if (!A) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_off_resonance: A is NULL");
     *A = NULL;
     const larmor_off_resonance_opts o = opts ? *opts : (larmor_off_resonance_opts){0};
-    larmor_segments *segments;
+    LMR_OWNED(larmor_segments) *segments = NULL;
     LMR_TRY(check(F, field, times, &o));
     LMR_TRY(larmor_segments_create(field, times, &o, &segments));
-    const larmor_status st = larmor_op_segments(F, segments, A);
-    larmor_segments_free(segments);
-    return st;
+    return larmor_op_segments(F, segments, A);
 }
 
 /* ---- the normal map ---- */

@@ -246,20 +246,9 @@ larmor_status larmor_regularised(larmor_op *A, const larmor_array *b, larmor_reg
 
 /* ---- what it takes ---- */
 
-static void drop_prox(larmor_prox **p)
-{
-    larmor_prox_free(*p);
-}
-
-static void drop_regulariser(larmor_regulariser **r)
-{
-    larmor_regulariser_free(*r);
-}
-
-static void drop_circulant(larmor_circulant **c)
-{
-    larmor_circulant_free(*c);
-}
+LMR_OWNS(larmor_prox, larmor_prox_free)
+LMR_OWNS(larmor_regulariser, larmor_regulariser_free)
+LMR_OWNS(larmor_circulant, larmor_circulant_free)
 
 /* A preconditioner of images of this shape, on the device that counts. */
 static larmor_status circulant_of(larmor_device *dev, larmor_dtype dtype, larmor_shape image, larmor_circulant **out)
@@ -276,7 +265,7 @@ static larmor_status circulant_of(larmor_device *dev, larmor_dtype dtype, larmor
 static larmor_status run_to_measure(larmor_device *dev, larmor_regulariser *r, int series)
 {
     LMR_FREED_BY(lmr_measure_problem_free) lmr_measure_problem m = {.A = NULL};
-    LMR_FREED_BY(drop_circulant) larmor_circulant *C = NULL;
+    LMR_OWNED(larmor_circulant) *C = NULL;
     larmor_shape image = r->shape;
     image.ndim -= series && image.ndim > 0;
     LMR_TRY(lmr_measure_problem_create(dev, r->dtype, r->shape, &m));
@@ -290,8 +279,8 @@ larmor_status larmor_regularised_memory(const char *name, const larmor_regularis
 {
     larmor_regulariser_opts o = opts ? *opts : (larmor_regulariser_opts){0};
     LMR_OWNED(larmor_device) *dev = NULL;
-    LMR_FREED_BY(drop_prox) larmor_prox *set = NULL;
-    LMR_FREED_BY(drop_regulariser) larmor_regulariser *r = NULL;
+    LMR_OWNED(larmor_prox) *set = NULL;
+    LMR_OWNED(larmor_regulariser) *r = NULL;
     LMR_NEED(bytes);
     *bytes = 0;
     o.lambda = 1;
