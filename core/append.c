@@ -14,6 +14,16 @@ void lmr_append(char *text, size_t size, const char *format, ...)
     va_end(arguments);
 }
 
+void lmr_append_item(char *text, size_t size, const char *mark, const char *format, ...)
+{
+    va_list arguments;
+    if (*text) lmr_append(text, size, "%s", mark);
+    const size_t used = strlen(text);
+    va_start(arguments, format);
+    vsnprintf(text + used, size - used, format, arguments);
+    va_end(arguments);
+}
+
 void lmr_append_line(char *text, size_t size, const char *format, ...)
 {
     char line[384];

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/append.h"
 #include "core/array.h"
 #include "core/owned.h"
 #include "core/select.h"
@@ -27,14 +28,6 @@ int lmr_have_noise(int channels, const unsigned char *alive, const double *noise
     return noise_floor(channels, alive, noise) > 0;
 }
 
-static void add_line(int channel, const char *lacks, char *lines, size_t size)
-{
-    char line[64];
-    const size_t used = strlen(lines);
-    const int length = snprintf(line, sizeof line, "channel %d has no %s; left out.\n", channel, lacks);
-    if (used + (size_t)length < size) memcpy(lines + used, line, (size_t)length + 1);
-}
-
 int lmr_choose_coils(int channels, const unsigned char *alive, const double *noise, int *kept, char *lines,
                      size_t size)
 {
@@ -45,7 +38,7 @@ int lmr_choose_coils(int channels, const unsigned char *alive, const double *noi
         if (alive[c] && !quiet)
             kept[coils++] = c;
         else
-            add_line(c, alive[c] ? "noise" : "signal", lines, size);
+            lmr_append_line(lines, size, "channel %d has no %s; left out.", c, alive[c] ? "noise" : "signal");
     }
     return coils;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/append.h"
 #include "core/owned.h"
 #include "core/select.h"
 #include "core/status.h"
@@ -75,10 +76,8 @@ static void report_espirit(lmr_job *job, const larmor_region_report *region, con
                            const larmor_espirit_report *r)
 {
     const larmor_shape shape = larmor_array_shape(data);
-    char side[64];
-    size_t used = 0;
-    for (int d = 0; d + 1 < shape.ndim; d++)
-        used += (size_t)snprintf(side + used, sizeof side - used, "%s%lld", d ? "x" : "", (long long)shape.dim[d]);
+    char side[64] = "";
+    for (int d = 0; d + 1 < shape.ndim; d++) lmr_append_item(side, sizeof side, "x", "%lld", (long long)shape.dim[d]);
     lmr_log(job->events,
             "coil maps: ESPIRiT, calibration region %s %s; windows of %lld, %lld of %lld eigenvectors; "
             "signal in %.0f %% of the image, two sets in %.1f %% of that",

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/append.h"
 #include "core/array.h"
 #include "core/device.h"
 #include "core/owned.h"
@@ -206,10 +207,8 @@ static larmor_status interpolate(larmor_recon *r, placing *p, int64_t got[5])
 
 static lmr_text sizes_of(const int64_t size[3], int ndim)
 {
-    lmr_text t;
-    size_t used = 0;
-    for (int d = 0; d < ndim; d++)
-        used += (size_t)snprintf(t.s + used, sizeof t.s - used, "%s%lld", d ? "x" : "", (long long)size[d]);
+    lmr_text t = {""};
+    for (int d = 0; d < ndim; d++) lmr_append_item(t.s, sizeof t.s, "x", "%lld", (long long)size[d]);
     return t;
 }
 

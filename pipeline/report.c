@@ -133,12 +133,9 @@ static delay_text delays_text(const double delay[6], int ndim)
 {
     static const char *const names[] = {"x", "y", "z", "xy", "xz", "yz"};
     delay_text text = {""};
-    size_t used = 0;
-    for (int e = 0; e < 6; e++) {
-        if (ndim == 2 && (e == 2 || e > 3)) continue;
-        used +=
-            (size_t)snprintf(text.s + used, sizeof text.s - used, "%s%s %.3g", used ? ", " : "", names[e], delay[e]);
-    }
+    for (int e = 0; e < 6; e++)
+        if (ndim == 3 || (e != 2 && e <= 3))
+            lmr_append_item(text.s, sizeof text.s, ", ", "%s %.3g", names[e], delay[e]);
     return text;
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/append.h"
 #include "core/array.h"
+#include "core/owned.h"
 #include "core/status.h"
 #include "scan/setting_table.h"
 
@@ -276,13 +277,6 @@ static larmor_status refuse(const larmor_recon_opts *o, const rule *r)
         r->option, space, value, o->method, methods, r->other ? " and of opts." : "", r->other ? r->other : "");
 }
 
-/* A line of text more, where there is room. */
-static void add_line(char *text, size_t room, const char *line)
-{
-    const size_t used = strlen(text);
-    snprintf(text + used, room - used, "%s%s", used ? "\n" : "", line);
-}
-
 /* method: that of the options, and what they make of auto. idle: gets the lines of what is harmless; NULL: that is
  * refused, too. */
 static larmor_status check_rules(const larmor_recon_opts *o, const char *method, const char *later, char *idle,
@@ -295,7 +289,7 @@ static larmor_status check_rules(const larmor_recon_opts *o, const char *method,
         if (keeps || (r->is == IS_OF_METHODS && is_of(method, r->methods))) continue;
         const larmor_status st = refuse(o, r);
         if (!idle || !r->is_harmless) return st;
-        add_line(idle, room, larmor_last_error());
+        lmr_append_item(idle, room, "\n", "%s", larmor_last_error());
     }
     return LARMOR_OK;
 }
@@ -432,24 +426,10 @@ larmor_status larmor_settings_check(const larmor_recon_opts *opts, const char *l
 
 void lmr_settings_free(lmr_settings *s)
 {
-    free(s->method);
-    free(s->maps_name);
-    free(s->maps_method);
-    free(s->b0_name);
-    free(s->t2star_name);
-    free(s->constraint);
-    larmor_array_free(s->opts.maps);
-    larmor_array_free(s->opts.b0);
-    larmor_array_free(s->opts.t2star);
-    larmor_array_free(s->opts.phase_terms);
-    larmor_array_free(s->opts.gradient_field);
-    larmor_array_free(s->opts.displacement);
-    larmor_array_free(s->opts.motion_fields);
-    larmor_array_free(s->opts.basis);
-    larmor_array_free(s->opts.girf);
-    larmor_array_free(s->opts.girf_b0);
-    larmor_array_free(s->opts.support);
-    larmor_array_free(s->opts.motion);
+    larmor_recon_opts *o = &s->opts;
+    LMR_FREE(s->method, s->maps_name, s->maps_method, s->b0_name, s->t2star_name, s->constraint);
+    LMR_FREE(o->maps, o->b0, o->t2star, o->phase_terms, o->gradient_field, o->displacement);
+    LMR_FREE(o->motion_fields, o->basis, o->girf, o->girf_b0, o->support, o->motion);
     larmor_checkpoint_free(s->opts.checkpoint);
     larmor_denoiser_free(s->opts.prior);
     *s = (lmr_settings){.method = NULL};

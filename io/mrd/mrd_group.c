@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/append.h"
 #include "core/owned.h"
 #include "io/mrd/mrd.h"
 #include "io/reader/source.h"
@@ -160,12 +161,10 @@ static void judge(larmor_raw *raw, int encoding, int counter, const content *c)
 static void name_joinable(larmor_raw *raw, int encoding, const content *c)
 {
     char names[64] = "";
-    size_t used = 0;
     for (int k = 0; k < LMR_KEY - 1; k++) {
         const int counter = key_counter[k];
         if (c->high[counter] > c->low[counter] && !(raw->joined[encoding] >> counter & 1))
-            used +=
-                (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? "," : "", counter_names[counter]);
+            lmr_append_item(names, sizeof names, ",", "%s", counter_names[counter]);
     }
     LMR_MRD_WARN(raw, "%lld images of %lld samples for %.0f voxels: opts.join %s makes one of them.",
                  (long long)c->images, (long long)(c->samples / c->images), voxels_of(raw, encoding), names);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/append.h"
 #include "core/coils.h"
 #include "io/mrd/mrd.h"
 #include "io/parts.h"
@@ -114,10 +115,8 @@ static void check_channels(larmor_raw *raw)
 
 static void add_dropped(larmor_raw_info *info, int64_t count, const char *name)
 {
-    char *text = info->dropped_report;
-    const size_t used = strlen(text);
     if (!count) return;
-    snprintf(text + used, sizeof info->dropped_report - used, "%s%lld %s", used ? ", " : "", (long long)count, name);
+    lmr_append_item(info->dropped_report, sizeof info->dropped_report, ", ", "%lld %s", (long long)count, name);
     info->dropped += count;
 }
 

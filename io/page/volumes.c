@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/append.h"
 #include "core/owned.h"
 #include "io/images/formats.h"
 #include "io/page/parts.h"
@@ -249,15 +250,12 @@ static void name_frame(lmr_bytes *b, const volume *v, const larmor_image *image,
 {
     static const char *const word[] = {"contrast", "phase", "repetition", "set", "average"};
     char text[128] = "";
-    size_t used = 0;
     int i = -1;
     for (int s = 0; s < v->slices && i < 0; s++) i = v->image[f * v->slices + s];
     const larmor_image_meta *m = &image[i < 0 ? 0 : i].meta;
     const int counter[] = {m->contrast, m->phase, m->repetition, m->set, m->average};
     for (size_t c = 0; c < sizeof counter / sizeof *counter; c++)
-        if (counter[c])
-            used +=
-                (size_t)snprintf(text + used, sizeof text - used, "%s%s %d", used ? ", " : "", word[c], counter[c]);
+        if (counter[c]) lmr_append_item(text, sizeof text, ", ", "%s %d", word[c], counter[c]);
     lmr_bytes_print(b, "{\"image\":%d,\"name\":", i);
     lmr_json_string(b, text);
     lmr_bytes_print(b, "}");
