@@ -357,31 +357,24 @@ larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, 
                             const larmor_samples *samples, int at_region, lmr_calibration_survey *survey)
 {
     larmor_region_report found;
-    larmor_array *region = NULL, *ramp = NULL;
-    larmor_samples own;
+    LMR_OWNED(larmor_array) *region = NULL, *ramp = NULL;
+    LMR_FREED_BY(larmor_samples_free) larmor_samples own = {0};
     lmr_maps_task task;
     *survey = (lmr_calibration_survey){.side = 0};
-    larmor_status st = begin_task(job, index, group, grid, samples, &task, &own);
-    if (!st) {
-        survey->straight = !larmor_density_ramp(task.samples->traj, task.image, &ramp);
-        larmor_array_free(ramp);
-        st = find_gaps(samples->traj, task.encoded, &survey->gaps);
-        if (!st) st = larmor_calibration_aliasing(task.samples->traj, task.image, task.encoded, &survey->aliasing);
-        const larmor_region_opts region_of = region_opts(job, task.encoded);
-        if (!st && at_region)
-            st = larmor_calibration_region(task.samples->kspace, task.samples->traj, task.image, &region_of, &region,
-                                           &found);
-        if (st == LARMOR_ERR_NUMERIC) st = LARMOR_OK;
-    }
-    if (!st && region) {
-        survey->side = least_side(region, &task);
-        survey->cartesian = found.cartesian;
-        survey->block = found.cartesian && !job->settings->opts.calibration && survey->side < USUAL_SIDE;
-        if (found.cartesian) st = find_folded(&task, region, &found, &survey->folded);
-    }
-    larmor_array_free(region);
-    larmor_samples_free(&own);
-    return st;
+    LMR_TRY(begin_task(job, index, group, grid, samples, &task, &own));
+    survey->straight = !larmor_density_ramp(task.samples->traj, task.image, &ramp);
+    larmor_status st = find_gaps(samples->traj, task.encoded, &survey->gaps);
+    if (!st) st = larmor_calibration_aliasing(task.samples->traj, task.image, task.encoded, &survey->aliasing);
+    const larmor_region_opts region_of = region_opts(job, task.encoded);
+    if (!st && at_region)
+        st = larmor_calibration_region(task.samples->kspace, task.samples->traj, task.image, &region_of, &region,
+                                       &found);
+    if (st == LARMOR_ERR_NUMERIC) st = LARMOR_OK;
+    if (st || !region) return st;
+    survey->side = least_side(region, &task);
+    survey->cartesian = found.cartesian;
+    survey->block = found.cartesian && !job->settings->opts.calibration && survey->side < USUAL_SIDE;
+    return found.cartesian ? find_folded(&task, region, &found, &survey->folded) : LARMOR_OK;
 }
 
 larmor_status lmr_maps_region(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,

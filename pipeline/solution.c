@@ -441,29 +441,26 @@ static larmor_status look_for_constant(const lmr_job *job, const lmr_solution *p
 {
     const int grid = lmr_grid_shape(&p->frames->grid).ndim, ndim = larmor_array_shape(p->x).ndim;
     const int64_t images = ndim > grid ? larmor_array_shape(p->x).dim[ndim - 1] : 1;
-    larmor_array *ones = NULL, *one = NULL;
-    larmor_status st = LARMOR_OK;
+    LMR_OWNED(larmor_array) *ones = NULL;
     const double most = strcmp(job->found.method.name, "tgv") ? MAX_CONSTANT_VARIATION : MAX_CONSTANT_VARIATION_TGV;
     *constant = 1;
-    for (int64_t i = 0; i < images && *constant && !st; i++) {
-        double size = 0, sum[2] = {0}, voxels = 0;
+    for (int64_t i = 0; i < images && *constant; i++) {
+        LMR_OWNED(larmor_array) *one = NULL;
+        double size, sum[2], voxels;
         if (ndim > grid)
-            st = lmr_one_of(p->x, i, &one);
+            LMR_TRY(lmr_one_of(p->x, i, &one));
         else
             one = larmor_array_ref(p->x);
-        if (!st && !ones)
-            st = larmor_array_create(job->facts->dev, larmor_array_dtype(one), larmor_array_shape(one), &ones);
-        if (!st) st = larmor_fill(ones, 1);
-        if (!st) st = larmor_nrm2(one, &size);
-        if (!st) st = larmor_dot(ones, one, sum);
-        if (!st) st = lmr_count_all(one, &voxels);
+        if (!ones)
+            LMR_TRY(larmor_array_create(job->facts->dev, larmor_array_dtype(one), larmor_array_shape(one), &ones));
+        LMR_TRY(larmor_fill(ones, 1));
+        LMR_TRY(larmor_nrm2(one, &size));
+        LMR_TRY(larmor_dot(ones, one, sum));
+        LMR_TRY(lmr_count_all(one, &voxels));
         const double around = size * size - (sum[0] * sum[0] + sum[1] * sum[1]) / fmax(voxels, 1);
         *constant = around <= most * most * size * size;
-        larmor_array_free(one);
-        one = NULL;
     }
-    larmor_array_free(ones);
-    return st;
+    return LARMOR_OK;
 }
 
 /* A weight that was chosen and erases the image predicted nothing: the one expected from the noise takes its

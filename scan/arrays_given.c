@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/append.h"
 #include "core/array.h"
 #include "core/coils.h"
 #include "core/hole.h"

@@ -41,25 +41,23 @@ static double noise_factor(const larmor_raw_info *info)
 static larmor_status make_whitening(larmor_recon *r)
 {
     const larmor_raw_info *info = &r->facts.info;
-    larmor_array *noise;
+    LMR_OWNED(larmor_array) *noise = NULL;
     if (!info->noise || r->settings.opts.no_whitening) return LARMOR_OK;
     LMR_TRY(lmr_enter(&r->events, "whitening"));
     LMR_TRY(lmr_source_noise(r->facts.source, r->facts.dev, &noise));
     if (!noise) return LARMOR_OK;
     char line[512];
-    larmor_status st = lmr_noise_scan_describe(noise, info->noise, line, sizeof line);
-    if (!st && *line) lmr_warn(&r->events, "%s", line);
-    if (!st) st = lmr_scale_samples(&r->job, noise);
+    LMR_TRY(lmr_noise_scan_describe(noise, info->noise, line, sizeof line));
+    if (*line) lmr_warn(&r->events, "%s", line);
+    LMR_TRY(lmr_scale_samples(&r->job, noise));
     r->facts.noise_scale = r->job.found.scale;
     lmr_scale_begin(&r->job);
-    if (!st) st = larmor_noise_whitening(noise, noise_factor(info), &r->facts.whitening);
+    LMR_TRY(larmor_noise_whitening(noise, noise_factor(info), &r->facts.whitening));
     double size;
-    if (!st) st = larmor_nrm2(r->facts.whitening, &size);
-    if (!st)
-        r->facts.noise_unit = sqrt((double)info->coils) / size; /* as if all mixtures of coils had as much signal */
-    if (!st) lmr_report_whitening(r);
-    larmor_array_free(noise);
-    return st;
+    LMR_TRY(larmor_nrm2(r->facts.whitening, &size));
+    r->facts.noise_unit = sqrt((double)info->coils) / size; /* as if all mixtures of coils had as much signal */
+    lmr_report_whitening(r);
+    return LARMOR_OK;
 }
 
 larmor_status lmr_prepare_colouring(larmor_recon *r)

@@ -374,27 +374,23 @@ static larmor_status align(const work *w, int64_t rows, double complex *A)
 /* The rows of A [rows, columns], made orthonormal with as little change as can be: (A A^H)^(-1/2) A. */
 static larmor_status orthonormal(int64_t rows, int64_t columns, double complex *A)
 {
-    double complex *M = lmr_new(2 * rows * rows + rows * columns, sizeof *M), *root = M + rows * rows;
-    double *value = lmr_new(rows, sizeof *value);
-    larmor_status st = M && value ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st) {
-        int solved;
-        outer(A, A, rows, columns, M);
-        st = lmr_lapack_eigen(rows, M, value, &solved);
-        if (!st && (!solved || !(value[0] > 0)))
-            st = LMR_FAIL(LARMOR_ERR_NUMERIC, "compression: virtual coils of neighbouring places are too different");
-    }
-    if (!st) {
-        for (int64_t i = 0; i < rows; i++)
-            for (int64_t j = 0; j < rows; j++) {
-                root[i + rows * j] = 0;
-                for (int64_t k = 0; k < rows; k++)
-                    root[i + rows * j] += M[i + rows * k] * conj(M[j + rows * k]) / sqrt(value[k]);
-            }
-        turn(root, rows, columns, A, root + rows * rows);
-    }
-    LMR_FREE(value, M);
-    return st;
+    LMR_HEAP double complex *M = lmr_new(2 * rows * rows + rows * columns, sizeof *M);
+    LMR_HEAP double *value = lmr_new(rows, sizeof *value);
+    int solved;
+    if (!M || !value) return LMR_NO_MEMORY();
+    outer(A, A, rows, columns, M);
+    LMR_TRY(lmr_lapack_eigen(rows, M, value, &solved));
+    if (!solved || !(value[0] > 0))
+        return LMR_FAIL(LARMOR_ERR_NUMERIC, "compression: virtual coils of neighbouring places are too different");
+    double complex *root = M + rows * rows;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < rows; j++) {
+            root[i + rows * j] = 0;
+            for (int64_t k = 0; k < rows; k++)
+                root[i + rows * j] += M[i + rows * k] * conj(M[j + rows * k]) / sqrt(value[k]);
+        }
+    turn(root, rows, columns, A, root + rows * rows);
+    return LARMOR_OK;
 }
 
 /* C [rows, all, n] <- the coils of n places between those of A [rows, coils, places], times first [coils, all]. */
