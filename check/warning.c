@@ -1,7 +1,7 @@
 /* Reasons why an image may be wrong. SPDX-License-Identifier: Apache-2.0 */
 #include "check/misfit.h"
 #include "check/sample_faults.h"
-#include "core/append.h"
+#include "core/text.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/append.h"
 #include "core/own_path.h"
 #include "core/status.h"
+#include "core/text.h"
 
 enum { MAX_PATH = 1024, MAX_FOLDERS = 1 + 2 * LMR_OWN_FOLDERS };
 

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/append.h"
 #include "core/array.h"
 #include "core/owned.h"
 #include "core/select.h"
 #include "core/status.h"
+#include "core/text.h"
 
 /* Of the median: less is a channel whose amplifier is off. */
 #define LEAST_NOISE 1e-6

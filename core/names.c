@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/append.h"
+#include "core/text.h"
 
 lmr_names lmr_list_names(lmr_name_at at)
 {

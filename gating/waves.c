@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/append.h"
 #include "core/owned.h"
 #include "core/status.h"
+#include "core/text.h"
 
 #define BEYOND_S 3.0 /* that readouts may begin before a waveform and end after it: a cycle of breath */
 

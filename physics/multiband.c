@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/append.h"
 #include "core/array.h"
 #include "core/hash.h"
 #include "core/owned.h"
 #include "core/status.h"
+#include "core/text.h"
 #include "physics/multiband_header.h"
 #include "physics/multiband_phases.h"
 #include "physics/multiband_reference.h"

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/append.h"
 #include "core/status.h"
+#include "core/text.h"
 #include "scan/source.h"
 
 enum { MOST_SHIFTS = 1024 };

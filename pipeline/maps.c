@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/append.h"
 #include "core/owned.h"
 #include "core/select.h"
 #include "core/status.h"
+#include "core/text.h"
 #include "larmor/nlinv.h"
 #include "larmor/physics.h"
 #include "physics/motion.h"

@@ -5,12 +5,12 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "core/append.h"
 #include "core/array.h"
 #include "core/device.h"
 #include "core/owned.h"
 #include "core/parallel.h"
 #include "core/status.h"
+#include "core/text.h"
 #include "scan/source.h"
 
 /* Lengths that differ by no more are the same, of a field of view; and places, of a voxel. Not measured. */

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/append.h"
 #include "core/status.h"
+#include "core/text.h"
 #include "larmor/ranks.h"
 #include "pipeline/maps.h"
 #include "pipeline/method.h"

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/append.h"
 #include "core/device.h"
 #include "core/owned.h"
 #include "core/ranks/ranks.h"
 #include "core/status.h"
+#include "core/text.h"
 #include "pipeline/problem.h"
 #include "pipeline/subspace.h"
 

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/append.h"
 #include "core/array.h"
 #include "core/coils.h"
 #include "core/hole.h"
 #include "core/owned.h"
 #include "core/status.h"
+#include "core/text.h"
 
 enum { MOST_COILS = LMR_MOST_CHANNELS, MOST_SIDE = 65535 };
 

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/append.h"
 #include "core/hash.h"
 #include "core/owned.h"
 #include "core/select.h"
 #include "core/status.h"
+#include "core/text.h"
 #include "scan/source.h"
 
 #define TICK_MS 2.5               /* of the stamps of Siemens */

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/append.h"
 #include "core/status.h"
+#include "core/text.h"
 #include "scan/setting_table.h"
 #include "scan/settings.h"
 

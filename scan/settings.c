@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/append.h"
 #include "core/array.h"
 #include "core/owned.h"
 #include "core/status.h"
+#include "core/text.h"
 #include "scan/setting_table.h"
 
 larmor_status lmr_options_copy(const larmor_recon_opts *given, larmor_recon_opts *opts)

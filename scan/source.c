@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/append.h"
 #include "core/array.h"
 #include "core/hash.h"
 #include "core/owned.h"
+#include "core/text.h"
 
 struct larmor_source {
     larmor_source_impl impl;

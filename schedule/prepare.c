@@ -8,9 +8,9 @@
 
 #include "check/describe.h"
 #include "check/noise_scan.h"
-#include "core/append.h"
 #include "core/array.h"
 #include "core/owned.h"
+#include "core/text.h"
 #include "physics/decide.h"
 #include "physics/physics.h"
 #include "pipeline/cache.h"

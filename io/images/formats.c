@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/append.h"
 #include "core/owned.h"
+#include "core/text.h"
 
 /* A new format is a line here and a file in this folder, or for DICOM in io/dicom, that defines
  * lmr_format_<name>. */

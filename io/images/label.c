@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/append.h"
+#include "core/text.h"
 #include "io/images/picture.h"
 
 /* Characters of 5 x 7 points: rows from above, the highest of 5 bits is left. */

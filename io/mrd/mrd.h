@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-#include "core/append.h"
 #include "core/array.h"
 #include "core/status.h"
+#include "core/text.h"
 #include "io/process/reader_process.h"
 #include "io/reader/mrd_head.h"
 #include "io/reader/mrd_header.h"

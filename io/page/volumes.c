@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/append.h"
 #include "core/owned.h"
+#include "core/text.h"
 #include "io/images/formats.h"
 #include "io/page/parts.h"
 

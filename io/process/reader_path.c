@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/append.h"
 #include "core/own_path.h"
+#include "core/text.h"
 
 /* From the library's folder to the reader. */
 #ifndef LARMOR_READER_FROM_LIBRARY

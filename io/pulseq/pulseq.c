@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/append.h"
 #include "core/owned.h"
+#include "core/text.h"
 #include "io/process/reader_process.h"
 #include "io/pulseq/labels.h"
 #include "larmor/pulseq.h"

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/append.h"
 #include "core/give.h"
 #include "core/owned.h"
+#include "core/text.h"
 #include "io/reader/mrd_head.h"
 #include "io/twix/twix.h"
 

@@ -8,7 +8,7 @@
 #include "core/array.h"
 #include "core/owned.h"
 #include "core/status.h"
-#include "core/text_file.h"
+#include "core/text.h"
 #include "larmor/physics.h"
 
 enum {

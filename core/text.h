@@ -1,7 +1,13 @@
-/* Texts that grow in an array of bytes. SPDX-License-Identifier: Apache-2.0 */
+/* Files of text, and texts that grow in an array of bytes. SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 #include <stddef.h>
+
+#include "larmor/status.h"
+
+/* *text, to be freed also after an error, ends in 0. most: bytes; kind: "file of options". Errors: LARMOR_ERR_IO,
+ * LARMOR_ERR_FORMAT for a longer one or a byte 0, LARMOR_ERR_MEMORY. */
+larmor_status lmr_text_read(const char *path, size_t most, const char *kind, char **text);
 
 /* More behind the text of an array of `size` bytes, as much as there is room for. */
 void lmr_append(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
