@@ -38,12 +38,12 @@ static larmor_status make_arrays(normal_run *r, larmor_device *dev)
 
 static larmor_status make_operators(normal_run *r)
 {
-    larmor_status st = LARMOR_OK;
-    for (int i = 0; i < 2 && !st; i++) {
+
+    for (int i = 0; i < 2; i++) {
         const larmor_sense_opts opts = {.traj = r->data.traj, .nufft_tol = r->result->c.tol, .toeplitz = i ? -1 : 1};
-        st = larmor_op_sense(r->maps, &opts, &r->A[i]);
+        TRY(larmor_op_sense(r->maps, &opts, &r->A[i]));
     }
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status time_map(normal_run *r, int i, int calls, double *seconds)
@@ -61,17 +61,16 @@ static larmor_status time_steps(normal_run *r, const larmor_array *b, double *se
     enum { SHORT = 2, LONG = 12 };
     const int steps[2] = {SHORT, LONG};
     double taken[2];
-    larmor_status st = LARMOR_OK;
-    for (int i = 0; i < 2 && !st; i++) {
+    for (int i = 0; i < 2; i++) {
         const larmor_solve_opts opts = {.max_iter = steps[i], .tol = -1, .lambda = 1e-3};
         larmor_report report;
-        st = larmor_fill(r->y[1], 0);
-        if (!st) st = larmor_timer_start(r->timer);
-        if (!st) st = larmor_cg(r->A[0], b, r->y[1], &opts, &report);
-        if (!st) st = larmor_timer_stop(r->timer, &taken[i]);
+        TRY(larmor_fill(r->y[1], 0));
+        TRY(larmor_timer_start(r->timer));
+        TRY(larmor_cg(r->A[0], b, r->y[1], &opts, &report));
+        TRY(larmor_timer_stop(r->timer, &taken[i]));
     }
     *seconds = (taken[1] - taken[0]) / (LONG - SHORT);
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status measure(normal_run *r, int repeats)

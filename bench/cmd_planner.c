@@ -120,15 +120,14 @@ static larmor_status time_plan(comparison *t, int i, double *least)
 static larmor_status time_plans(comparison *t, int rounds)
 {
     double least[PLANS] = {0};
-    larmor_status st = LARMOR_OK;
-    for (int round = 0; round <= rounds && !st; round++)
-        for (int i = 0; i < PLANS && !st; i++) {
+    for (int round = 0; round <= rounds; round++)
+        for (int i = 0; i < PLANS; i++) {
             if (round == 1) least[i] = 0; /* the first one was cold */
             if (app_stopped()) return LARMOR_STOPPED;
-            if (t->plan[i]) st = time_plan(t, i, &least[i]);
+            if (t->plan[i]) TRY(time_plan(t, i, &least[i]));
         }
     for (int i = 0; i < PLANS; i++) *(i < 3 ? &t->result->seconds[i] : &t->result->fixed[i - 3]) = least[t->as[i]];
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status run_case(larmor_device *dev, int rounds, bench_case c, planner_result *result)

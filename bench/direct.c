@@ -208,13 +208,12 @@ larmor_status bench_direct_sum(const bench_case *c, const double *points, const 
 static larmor_status read_one(larmor_array *flat, int64_t i, double _Complex *value)
 {
     float _Complex single;
-    larmor_array *one;
+    APP_OWNED(larmor_array) *one = NULL;
     TRY(larmor_array_slice(flat, i, 1, &one));
     const int is_double = larmor_array_dtype(one) == LARMOR_C128;
-    larmor_status st = larmor_array_read(one, is_double ? (void *)value : &single, larmor_array_bytes(one));
-    if (!st && !is_double) *value = single;
-    larmor_array_free(one);
-    return st;
+    TRY(larmor_array_read(one, is_double ? (void *)value : &single, larmor_array_bytes(one)));
+    if (!is_double) *value = single;
+    return LARMOR_OK;
 }
 
 larmor_status bench_direct_error(const bench_direct *direct, larmor_array *out, double *error)

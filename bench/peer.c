@@ -90,7 +90,7 @@ static larmor_status put_column(const bench_case *c, const bench_data *data, lar
 {
     const int64_t count = larmor_array_count(x) / c->ndim;
     const double *from = larmor_array_data(x);
-    larmor_array *host;
+    APP_OWNED(larmor_array) *host = NULL;
     TRY(larmor_array_create(data->host, LARMOR_F64, LARMOR_SHAPE(count), &host));
     double *column = larmor_array_data(host);
 #pragma omp parallel for
@@ -99,9 +99,7 @@ static larmor_status put_column(const bench_case *c, const bench_data *data, lar
         if (!c->is_double) column[j] = (float)column[j];
         if (rounded) rounded[c->ndim * j + d] = column[j] / unit;
     }
-    larmor_status st = bench_reals(data->dev, c->is_double, host, out);
-    larmor_array_free(host);
-    return st;
+    return bench_reals(data->dev, c->is_double, host, out);
 }
 
 larmor_status bench_peer_work_create(bench_peer *peer, const bench_case *c, const bench_data *data,
@@ -109,14 +107,13 @@ larmor_status bench_peer_work_create(bench_peer *peer, const bench_case *c, cons
 {
     *work = (bench_peer_work){.peer = peer, .c = c, .data = data};
     work->points = malloc((size_t)(c->ndim * c->points) * sizeof *work->points + 1);
-    larmor_status st = work->points ? LARMOR_OK : NO_MEMORY();
-    for (int d = 0; d < c->ndim && !st; d++) {
+    if (!work->points) return NO_MEMORY();
+    for (int d = 0; d < c->ndim; d++) {
         const double radian = 2 * M_PI / (c->type == 3 ? 1 : (double)c->modes[d]);
-        st = put_column(c, data, data->points, d, radian, work->points, &work->radians[d]);
-        if (!st && c->type == 3) st = put_column(c, data, data->targets, d, 1, NULL, &work->aims[d]);
+        TRY(put_column(c, data, data->points, d, radian, work->points, &work->radians[d]));
+        if (c->type == 3) TRY(put_column(c, data, data->targets, d, 1, NULL, &work->aims[d]));
     }
-    if (!st) st = larmor_device_sync(data->dev);
-    return st;
+    return larmor_device_sync(data->dev);
 }
 
 void bench_peer_work_free(bench_peer_work *work)

@@ -70,12 +70,11 @@ static void own_destroy(bench_subject *self)
 /* One more execute into a cleared output, against the direct sums. */
 static larmor_status find_error(bench_subject *s, bench_data *data, const bench_direct *direct, double *error)
 {
-    larmor_status st = larmor_zero(data->out);
-    if (!st) st = larmor_device_sync(data->dev);
-    if (!st) st = s->execute(s);
-    if (!st) st = s->sync(s);
-    if (!st) st = bench_direct_error(direct, data->out, error);
-    return st;
+    TRY(larmor_zero(data->out));
+    TRY(larmor_device_sync(data->dev));
+    TRY(s->execute(s));
+    TRY(s->sync(s));
+    return bench_direct_error(direct, data->out, error);
 }
 
 static larmor_status finish(bench_subject *s, bench_data *data, const bench_direct *direct, bench_timing *timing)

@@ -90,21 +90,21 @@ typedef struct limits {
 static larmor_status measure_stage(bench_subject *const *subjects, int count, bench_stage stage, limits l,
                                    const double *warm, double *seconds)
 {
-    larmor_status st = LARMOR_OK;
+
     int done = 0;
     const double start = app_now();
-    for (int i = 0; i < count && !st; i++)
-        if (!subjects[i]->failure[0]) st = judge(subjects[i], choose_calls(subjects[i], stage, warm[i]));
-    while (!st && done < l.repeats && (done < l.least || app_now() - start < l.seconds)) {
-        for (int i = 0; i < count && !st; i++) {
+    for (int i = 0; i < count; i++)
+        if (!subjects[i]->failure[0]) TRY(judge(subjects[i], choose_calls(subjects[i], stage, warm[i])));
+    while (done < l.repeats && (done < l.least || app_now() - start < l.seconds)) {
+        for (int i = 0; i < count; i++) {
             bench_subject *s = subjects[i];
             if (s->failure[0]) continue;
-            st = judge(s, time_calls(s, stage, s->times[stage].calls, &seconds[i * l.repeats + done]));
+            TRY(judge(s, time_calls(s, stage, s->times[stage].calls, &seconds[i * l.repeats + done])));
         }
         done++;
     }
-    for (int i = 0; i < count && !st; i++) summarise(seconds + i * l.repeats, done, &subjects[i]->times[stage]);
-    return st;
+    for (int i = 0; i < count; i++) summarise(seconds + i * l.repeats, done, &subjects[i]->times[stage]);
+    return LARMOR_OK;
 }
 
 /* warm [stages, count]: the seconds of the first calls. */

@@ -150,8 +150,7 @@ static larmor_status name_coil(const shares *s, int64_t step, int64_t beside, do
                                lmr_coil_change *found)
 {
     double most = -1;
-    LMR_HEAP double *gain = lmr_new(s->coils, sizeof *gain);
-    if (!gain) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, gain, s->coils);
     average(s, s->size, step - beside, step, before);
     average(s, s->size, step, step + beside, after);
     for (int c = 0; c < s->coils; c++) after[c] = gain[c] = (after[c] + 1e-300) / (before[c] + 1e-300);

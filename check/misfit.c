@@ -216,10 +216,9 @@ static larmor_status find_model(const lmr_job *job, const lmr_solved *s, double 
     return LARMOR_OK;
 }
 
-larmor_status lmr_misfit_measure(const lmr_job *job, const lmr_solved *solved, double *taken, larmor_misfit *out,
-                                 lmr_residuals *residuals)
+larmor_status lmr_misfit_measure(const lmr_job *job, const lmr_solved *solved, double *taken, larmor_misfit *out)
 {
-    lmr_residuals sums = {.readouts = 0};
+    LMR_FREED_BY(lmr_residuals_free) lmr_residuals sums = {.readouts = 0};
     LMR_OWNED(larmor_array) *r = NULL;
     larmor_status st = LARMOR_OK;
     *out = (larmor_misfit){.measured = 0};
@@ -235,10 +234,6 @@ larmor_status lmr_misfit_measure(const lmr_job *job, const lmr_solved *solved, d
     if (out->beyond_noise > LMR_MAX_BEYOND_NOISE) st = find_model(job, solved, *taken, r, out);
 done:
     if (st) *out = (larmor_misfit){.measured = 0};
-    if (residuals && !st)
-        *residuals = sums;
-    else
-        lmr_residuals_free(&sums);
     return st;
 }
 

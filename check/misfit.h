@@ -26,10 +26,8 @@ typedef struct lmr_solved {
  * called by all ranks.
  *
  * taken      the part of the noise that images like this one take up, where it is known; 0: it is found. Gets it.
- * residuals  the sums that it is made from, to be freed; or NULL: not needed.
  * Errors     those of A; out is then zero. */
-larmor_status lmr_misfit_measure(const lmr_job *job, const lmr_solved *solved, double *taken, larmor_misfit *out,
-                                 lmr_residuals *residuals);
+larmor_status lmr_misfit_measure(const lmr_job *job, const lmr_solved *solved, double *taken, larmor_misfit *out);
 
 /* The same for an image x of one frame that took no solver. Of gridding, whose samples were multiplied by their
  * weights, the samples become those with their root. */

@@ -345,10 +345,9 @@ static void warn(const lmr_job *job, const sums *s, const step *motion, const st
     else
         lmr_warn(
             job->events,
-            "the samples fit better with an object that moves after %.0f %% of the scan, by %.1g mm and %.1g "
-            "degrees or more, which explains %.0f %% of what the image leaves of them beyond noise: it moved, or "
-            "readouts have another phase than described. "
-            "opts.motion_states finds motion of a rigid object.",
+            "the samples fit better with an object that moves after %.0f %% of the scan, by %.1g mm and %.1g degrees "
+            "or more, which explains %.0f %% of what the image leaves of them beyond noise: it moved, or readouts "
+            "have another phase than described. opts.motion_states finds motion of a rigid object.",
             100 * motion->after, length_of(motion->number, nd),
             length_of(motion->number + nd, s->numbers - 2 - nd) * 180 / M_PI, percent);
 }

@@ -11,8 +11,7 @@ void lmr_describe_clipping(const larmor_sample_faults *f, char *line, size_t roo
 {
     snprintf(line, room,
              "%lld values of coil %d are just its largest, %.4g, first in readout %lld, sample %lld: the receiver "
-             "was full. "
-             "Scan again with less amplification.",
+             "was full. Scan again with less amplification.",
              (ll)f->clipped, f->clipped_coil, f->clipped_value, (ll)f->clipped_readout, (ll)f->clipped_sample);
 }
 
@@ -30,8 +29,7 @@ void lmr_describe_echo(const larmor_sample_faults *f, char *line, size_t room)
 {
     snprintf(line, room,
              "the signal of readouts peaks %.3g/FOV away from the centre of k-space: gradients are late, or the "
-             "trajectory "
-             "is not that of these readouts.",
+             "trajectory is not that of these readouts.",
              f->echo_distance);
 }
 

@@ -1,6 +1,7 @@
 /* Reasons why an image may be wrong. SPDX-License-Identifier: Apache-2.0 */
 #include "check/misfit.h"
 #include "check/sample_faults.h"
+#include "core/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -33,10 +34,8 @@ static void describe_partial(const larmor_coverage *c, int d, char *line, size_t
 static void describe_fold(int axes, char *line, size_t room)
 {
     char names[16] = "";
-    size_t used = 0;
     for (int d = 0; d < 3; d++)
-        if (axes >> d & 1)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%c", used ? ", " : "", "xyz"[d]);
+        if (axes >> d & 1) lmr_append(names, sizeof names, "%s%c", *names ? ", " : "", "xyz"[d]);
     snprintf(
         line, room,
         "the object reaches beyond the field of view along %s: the image goes on from one edge at the other, where "
@@ -199,8 +198,7 @@ int larmor_recon_warning(const larmor_recon_report *report, int i, char *line, s
     else if (report->contradicted > 0 && is_it(&w, WARNING_CONTRADICTED))
         snprintf(line, room,
                  "the samples contradict opts.constraint: images that are held to it leave %.2g %% more of the "
-                 "samples held "
-                 "out than free ones. An image without it is likely nearer to the object.",
+                 "samples held out than free ones. An image without it is likely nearer to the object.",
                  100 * report->contradicted);
     if (report->lambda_from == LARMOR_LAMBDA_UNPREDICTED && is_it(&w, WARNING_UNPREDICTED))
         snprintf(line, room,

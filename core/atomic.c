@@ -383,16 +383,12 @@ larmor_status lmr_output_open(const char *path, const char *suffix, const char *
 larmor_status lmr_output_open_folder(const char *path, const char *inside, int force, larmor_output **result)
 {
     *result = NULL;
-    char *place = strdup(path);
+    LMR_HEAP char *place = strdup(path);
     larmor_output *out = place ? new_output(path, force) : NULL;
-    larmor_status st = out ? LARMOR_OK : LMR_NO_MEMORY();
-    if (out) {
-        out->inside = inside;
-        for (size_t length = strlen(place); length > 1 && place[length - 1] == '/'; length--) place[length - 1] = 0;
-        st = open_output(out, place, "", NULL, 0, result);
-    }
-    free(place);
-    return st;
+    if (!out) return LMR_NO_MEMORY();
+    out->inside = inside;
+    for (size_t length = strlen(place); length > 1 && place[length - 1] == '/'; length--) place[length - 1] = 0;
+    return open_output(out, place, "", NULL, 0, result);
 }
 
 /* The file of a folder is complete. */

@@ -11,6 +11,7 @@
 
 #include "core/own_path.h"
 #include "core/status.h"
+#include "core/text.h"
 
 enum { MAX_PATH = 1024, MAX_FOLDERS = 1 + 2 * LMR_OWN_FOLDERS };
 
@@ -47,9 +48,8 @@ static void fail_not_found(const folders *f, const char *file)
 {
     char list[MAX_PATH] =
         "any folder, because liblarmor was loaded by a relative path or lies where any user may put files";
-    size_t used = 0;
-    for (int i = 0; i < f->count && used < sizeof list; i++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", f->path[i]);
+    if (f->count) list[0] = 0;
+    for (int i = 0; i < f->count; i++) lmr_append(list, sizeof list, "%s%s", i ? ", " : "", f->path[i]);
     if (f->ignored)
         LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "no plugin %s in %s (LARMOR_PLUGIN_DIR=%s is not absolute and was ignored)",
                  file, list, f->ignored);

@@ -8,6 +8,7 @@
 #include "core/owned.h"
 #include "core/select.h"
 #include "core/status.h"
+#include "core/text.h"
 
 /* Of the median: less is a channel whose amplifier is off. */
 #define LEAST_NOISE 1e-6
@@ -27,14 +28,6 @@ int lmr_have_noise(int channels, const unsigned char *alive, const double *noise
     return noise_floor(channels, alive, noise) > 0;
 }
 
-static void add_line(int channel, const char *lacks, char *lines, size_t size)
-{
-    char line[64];
-    const size_t used = strlen(lines);
-    const int length = snprintf(line, sizeof line, "channel %d has no %s; left out.\n", channel, lacks);
-    if (used + (size_t)length < size) memcpy(lines + used, line, (size_t)length + 1);
-}
-
 int lmr_choose_coils(int channels, const unsigned char *alive, const double *noise, int *kept, char *lines,
                      size_t size)
 {
@@ -45,7 +38,7 @@ int lmr_choose_coils(int channels, const unsigned char *alive, const double *noi
         if (alive[c] && !quiet)
             kept[coils++] = c;
         else
-            add_line(c, alive[c] ? "noise" : "signal", lines, size);
+            lmr_append_line(lines, size, "channel %d has no %s; left out.", c, alive[c] ? "noise" : "signal");
     }
     return coils;
 }
@@ -73,20 +66,17 @@ static larmor_status pick(larmor_array *x, int64_t middle, int64_t outer, larmor
 /* Between arrays of all channels and of the coils that are kept, along dimension `axis`; back: from the coils. */
 static larmor_status move_coils(const lmr_coil_list *list, larmor_array *all, larmor_array *kept, int axis, int back)
 {
-    larmor_array *channels = NULL, *coils = NULL;
-    larmor_status st = as_middle(all, axis, &channels);
-    if (!st) st = as_middle(kept, axis, &coils);
-    const int64_t outer = st ? 0 : larmor_array_shape(coils).dim[2];
-    for (int64_t i = 0; i < outer * list->coils && !st; i++) {
+    LMR_OWNED(larmor_array) *channels = NULL, *coils = NULL;
+    LMR_TRY(as_middle(all, axis, &channels));
+    LMR_TRY(as_middle(kept, axis, &coils));
+    for (int64_t i = 0; i < larmor_array_shape(coils).dim[2] * list->coils; i++) {
         const int64_t c = i % list->coils, o = i / list->coils;
-        larmor_array *stored = NULL, *coil = NULL;
-        st = pick(channels, list->kept[c], o, &stored);
-        if (!st) st = pick(coils, c, o, &coil);
-        if (!st) st = back ? larmor_copy(coil, stored) : larmor_copy(stored, coil);
-        LMR_FREE(coil, stored);
+        LMR_OWNED(larmor_array) *stored = NULL, *coil = NULL;
+        LMR_TRY(pick(channels, list->kept[c], o, &stored));
+        LMR_TRY(pick(coils, c, o, &coil));
+        LMR_TRY(back ? larmor_copy(coil, stored) : larmor_copy(stored, coil));
     }
-    LMR_FREE(coils, channels);
-    return st;
+    return LARMOR_OK;
 }
 
 /* x has, along the axis, as many elements as there are channels or coils. */

@@ -4,13 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/text.h"
+
 lmr_names lmr_list_names(lmr_name_at at)
 {
     lmr_names list = {""};
-    size_t used = 0;
-    for (int i = 0; at(i) && used < sizeof list.s; i++) {
+    for (int i = 0; at(i); i++) {
         const char *next = at(i + 1) ? ", " : " or ";
-        used += (size_t)snprintf(list.s + used, sizeof list.s - used, "%s%s", i ? next : "", at(i));
+        lmr_append(list.s, sizeof list.s, "%s%s", i ? next : "", at(i));
     }
     return list;
 }

@@ -66,8 +66,14 @@ static inline larmor_status lmr_hand_on(lmr_made *made, larmor_status taken)
              void *: memory,                                                                                         \
              default: other)
 
-/* Pointers to objects: larmor_array, larmor_op, larmor_device. */
+/* Pointers to objects: larmor_array, larmor_op, larmor_device, and others behind `LMR_OWNS(larmor_prox,
+ * larmor_prox_free)`. */
 #define LMR_OWNED(type) LMR_FREED_BY(lmr_drop_##type) type
+#define LMR_OWNS(type, end)                                                                                          \
+    static inline void lmr_drop_##type(type **x)                                                                     \
+    {                                                                                                                \
+        end(*x);                                                                                                     \
+    }
 
 static inline void lmr_drop_memory(void *pointer)
 {
@@ -76,17 +82,6 @@ static inline void lmr_drop_memory(void *pointer)
     free(memory);
 }
 
-static inline void lmr_drop_larmor_array(larmor_array **x)
-{
-    larmor_array_free(*x);
-}
-
-static inline void lmr_drop_larmor_op(larmor_op **A)
-{
-    larmor_op_free(*A);
-}
-
-static inline void lmr_drop_larmor_device(larmor_device **dev)
-{
-    larmor_device_free(*dev);
-}
+LMR_OWNS(larmor_array, larmor_array_free)
+LMR_OWNS(larmor_device, larmor_device_free)
+LMR_OWNS(larmor_op, larmor_op_free)

@@ -23,57 +23,30 @@ static int all(int type, int dim, int ntrans, int64_t nj, places at, void *c, in
     return code;
 }
 
-#define MODES1                                                                                                       \
-    {                                                                                                                \
-        ms, 1, 1                                                                                                     \
-    }
-#define MODES2                                                                                                       \
-    {                                                                                                                \
-        ms, mt, 1                                                                                                    \
-    }
-#define MODES3                                                                                                       \
-    {                                                                                                                \
-        ms, mt, mu                                                                                                   \
-    }
-#define AT1                                                                                                          \
-    {                                                                                                                \
-        x, NULL, NULL                                                                                                \
-    }
-#define AT2                                                                                                          \
-    {                                                                                                                \
-        x, y, NULL                                                                                                   \
-    }
-#define AT3                                                                                                          \
-    {                                                                                                                \
-        x, y, z                                                                                                      \
-    }
-#define TO1                                                                                                          \
-    {                                                                                                                \
-        s, NULL, NULL                                                                                                \
-    }
-#define TO2                                                                                                          \
-    {                                                                                                                \
-        s, t, NULL                                                                                                   \
-    }
-#define TO3                                                                                                          \
-    {                                                                                                                \
-        s, t, u                                                                                                      \
-    }
+#define MODES1 ms, 1, 1
+#define MODES2 ms, mt, 1
+#define MODES3 ms, mt, mu
+#define AT1 x, NULL, NULL
+#define AT2 x, y, NULL
+#define AT3 x, y, z
+#define TO1 s, NULL, NULL
+#define TO2 s, t, NULL
+#define TO3 s, t, u
 
 /* Types 1 and 2 of a dimension, for one vector and for many. */
 #define UNIFORM(dim, type)                                                                                           \
     int NAME(dim##d##type##many)(int ntrans, int64_t nj, FINUFFT_X##dim##_(real), C##type, int iflag, real eps,      \
                                  FINUFFT_N##dim##_, F##type, const OPTIONS *o)                                       \
     {                                                                                                                \
-        const int64_t modes[3] = MODES##dim;                                                                         \
-        const places at = {.x = AT##dim};                                                                            \
+        const int64_t modes[3] = {MODES##dim};                                                                       \
+        const places at = {.x = {AT##dim}};                                                                          \
         return all(type, dim, ntrans, nj, at, lmr_mutable(c), iflag, eps, modes, 0, lmr_mutable(f), o);              \
     }                                                                                                                \
     int NAME(dim##d##type)(int64_t nj, FINUFFT_X##dim##_(real), C##type, int iflag, real eps, FINUFFT_N##dim##_,     \
                            F##type, const OPTIONS *o)                                                                \
     {                                                                                                                \
-        const int64_t modes[3] = MODES##dim;                                                                         \
-        const places at = {.x = AT##dim};                                                                            \
+        const int64_t modes[3] = {MODES##dim};                                                                       \
+        const places at = {.x = {AT##dim}};                                                                          \
         return all(type, dim, 1, nj, at, lmr_mutable(c), iflag, eps, modes, 0, lmr_mutable(f), o);                   \
     }
 
@@ -82,14 +55,14 @@ static int all(int type, int dim, int ntrans, int64_t nj, places at, void *c, in
                           FINUFFT_S##dim##_(real), F1, const OPTIONS *o)                                             \
     {                                                                                                                \
         const int64_t none[3] = {0, 0, 0};                                                                           \
-        const places at = {.x = AT##dim, .s = TO##dim};                                                              \
+        const places at = {.x = {AT##dim}, .s = {TO##dim}};                                                          \
         return all(3, dim, ntrans, nj, at, lmr_mutable(c), iflag, eps, none, nk, f, o);                              \
     }                                                                                                                \
     int NAME(dim##d3)(int64_t nj, FINUFFT_X##dim##_(real), C1, int iflag, real eps, int64_t nk,                      \
                       FINUFFT_S##dim##_(real), F1, const OPTIONS *o)                                                 \
     {                                                                                                                \
         const int64_t none[3] = {0, 0, 0};                                                                           \
-        const places at = {.x = AT##dim, .s = TO##dim};                                                              \
+        const places at = {.x = {AT##dim}, .s = {TO##dim}};                                                          \
         return all(3, dim, 1, nj, at, lmr_mutable(c), iflag, eps, none, nk, f, o);                                   \
     }
 

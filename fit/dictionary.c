@@ -29,12 +29,7 @@ typedef struct work {
 
 static void free_work(work *w)
 {
-    free(w->d);
-    free(w->norm);
-    free(w->product);
-    free(w->entry);
-    free(w->best);
-    free(w->match);
+    LMR_FREE(w->d, w->norm, w->product, w->entry, w->best, w->match);
 }
 
 /* The largest product of the block, if it is larger than those of blocks before. */
@@ -80,8 +75,7 @@ larmor_status lmr_fit_compress(const larmor_array *dictionary, const larmor_arra
     }
     LMR_TRY(larmor_array_download(basis, LARMOR_C128, &b));
     const int64_t times = basis->shape.dim[1];
-    double complex *made = calloc((size_t)(entries * times) + 1, sizeof *made);
-    if (!made) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(double complex, made, entries *times + 1);
     for (int64_t k = 0; k < times; k++)
         for (int64_t t = 0; t < frames; t++)
             for (int64_t e = 0; e < entries; e++)

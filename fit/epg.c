@@ -94,8 +94,7 @@ larmor_status larmor_epg_fisp(const larmor_array *table, const larmor_fisp *sequ
     LMR_TRY(larmor_array_expect_finite(table, "table"));
     LMR_TRY(larmor_array_download(table, LARMOR_F64, &values));
     LMR_TRY(check_inputs(table, sequence, values));
-    LMR_HEAP float *made = lmr_new(b.entries * sequence->pulses, sizeof *made);
-    if (!made) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(float, made, b.entries * sequence->pulses);
     b.table = values;
     b.signals = made;
     LMR_TRY(lmr_parallel(lmr_device_threads(table->dev), b.entries, simulate, &b));

@@ -52,8 +52,7 @@ void larmor_fit_maps_free(larmor_fit_maps *maps)
 {
     if (!maps) return;
     for (int m = 0; m < LARMOR_FIT_MAX_MAPS; m++) {
-        larmor_array_free(maps->map[m].value);
-        larmor_array_free(maps->map[m].deviation);
+        LMR_FREE(maps->map[m].value, maps->map[m].deviation);
     }
     larmor_array_free(maps->residual);
     *maps = (larmor_fit_maps){.count = 0};
@@ -61,12 +60,9 @@ void larmor_fit_maps_free(larmor_fit_maps *maps)
 
 static void free_work(lmr_fit_work *w)
 {
-    free(w->images);
-    free(w->noise);
-    free(w->state);
+    LMR_FREE(w->images, w->noise, w->state);
     for (int m = 0; m < LARMOR_FIT_MAX_MAPS; m++) {
-        free(w->value[m]);
-        free(w->deviation[m]);
+        LMR_FREE(w->value[m], w->deviation[m]);
     }
     free(w->residual);
 }

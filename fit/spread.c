@@ -15,9 +15,7 @@ typedef struct maps {
 
 static void free_maps(maps *m)
 {
-    free(m->value);
-    free(m->deviation);
-    free(m->spread);
+    LMR_FREE(m->value, m->deviation, m->spread);
 }
 
 /* Adds a pair of neighbours to what voxel i has: the square of their difference that noise does not explain. */

@@ -37,12 +37,9 @@ typedef struct expansion {
 static void free_job(job *b)
 {
     for (int c = 0; c < COLUMNS; c++) {
-        free(b->beside[c][0]);
-        free(b->beside[c][1]);
+        LMR_FREE(b->beside[c][0], b->beside[c][1]);
     }
-    free(b->value);
-    free(b->deviation);
-    free(b->m0);
+    LMR_FREE(b->value, b->deviation, b->m0);
 }
 
 /* ---- the table ---- */
@@ -69,8 +66,7 @@ static int differ_in_last_alone(const row *a, const row *b, int columns)
 
 static larmor_status find_beside(job *b)
 {
-    LMR_HEAP row *rows = calloc((size_t)b->entries + 1, sizeof *rows);
-    if (!rows) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(row, rows, b->entries + 1);
     for (int c = 0; c < b->columns; c++) {
         for (int side = 0; side < 2; side++) {
             b->beside[c][side] = lmr_new(b->entries, sizeof **b->beside[c]);

@@ -64,11 +64,7 @@ typedef struct job {
 
 static void free_job(job *b)
 {
-    free(b->turn);
-    free(b->of);
-    free(b->least[0]);
-    free(b->least[1]);
-    free(b->choice);
+    LMR_FREE(b->turn, b->of, b->least[0], b->least[1], b->choice);
 }
 
 /* ---- the search ---- */

@@ -77,9 +77,8 @@ larmor_status lmr_track_bridge(const lmr_track *t, double **times, int64_t *coun
     const int64_t n = *count;
     *beats = (lmr_beats){.whole = 0};
     if (n < 2) return LARMOR_OK;
-    LMR_HEAP double *length = calloc((size_t)n, sizeof *length);
-    LMR_HEAP double *all = calloc((size_t)((MOST_LOST + 1) * n), sizeof *all);
-    if (!length || !all) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(double, length, n);
+    LMR_HEAP LMR_NEW_ZEROS(double, all, (MOST_LOST + 1) * n);
     beats->whole = measure(t, *times, n, length);
     beats->cycle = usual_length(length, n - 1, all);
     if (!beats->whole) return LARMOR_OK;

@@ -27,10 +27,7 @@ typedef struct view { /* what one image's readouts say */
 
 static void free_view(view *v)
 {
-    larmor_array_free(v->centre);
-    free(v->direction);
-    free(v->seconds);
-    free(v->stamp);
+    LMR_FREE(v->centre, v->direction, v->seconds, v->stamp);
 }
 
 /* Where readouts go, and which of their samples are nearest to the centre of k-space. */
@@ -166,8 +163,7 @@ typedef struct rhythms { /* of an image's readouts */
 
 static void free_rhythms(rhythms *c)
 {
-    free(c->heart);
-    free(c->breath);
+    LMR_FREE(c->heart, c->breath);
     larmor_gating_signal_free(&c->of_heart);
     larmor_gating_signal_free(&c->of_breath);
 }
@@ -190,8 +186,7 @@ static larmor_status join(const sorting *s, const view *v, const rhythms *c)
 {
     const int64_t n = v->readouts;
     int all = 1;
-    LMR_HEAP int *other = calloc((size_t)n + 1, sizeof *other);
-    if (!other) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(int, other, n + 1);
     if (s->o->heart) by_phase(c->heart, n, s->o->heart, s->bin);
     if (s->o->heart) all = s->o->heart;
     if (s->o->breath) {
@@ -210,8 +205,7 @@ static larmor_status read_stamped(const sorting *s, const view *v, int gate, con
                                   double **phase, larmor_gating_signal *signal)
 {
     int64_t cycles;
-    LMR_HEAP double *begin = calloc((size_t)v->readouts + 1, sizeof *begin);
-    if (!begin) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(double, begin, v->readouts + 1);
     const larmor_status st = read_triggers(lmr_source_name(s->inner), v, gate, s->tick_ms, begin, &cycles);
     if (st) return must ? st : LARMOR_OK;
     const double hz = (double)(cycles - 1) / (begin[cycles - 1] - begin[0]);
@@ -309,8 +303,7 @@ static larmor_status sort_image(sorting *s, int image)
     LMR_FREED_BY(free_rhythms) rhythms c = {.heart = NULL};
     s->image = image;
     LMR_TRY(read_stamps(s->inner, image, s->tick_ms, &v));
-    LMR_HEAP double *since = calloc((size_t)v.readouts + 1, sizeof *since);
-    if (!since) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(double, since, v.readouts + 1);
     const double later = lmr_clock_s(v.stamp[0].time, s->begin, s->tick_ms);
     for (int64_t i = 0; i < v.readouts; i++) since[i] = v.seconds[i] + later;
     if (s->o->heart) LMR_TRY(lmr_gating_given(&s->given[0], since, v.readouts, s->offset, &c.heart));
@@ -410,8 +403,7 @@ static larmor_status read_waves(larmor_source *inner, const larmor_bins_opts *o,
     const int must = o->way == LARMOR_GATING_WAVEFORMS;
     const int wanted[2] = {o->heart && !g->of[0].number, o->breath && !g->of[1].number};
     if (!must && o->way != LARMOR_GATING_AUTO) return LARMOR_OK;
-    LMR_HEAP double *seconds = calloc((size_t)g->readouts + 1, sizeof *seconds);
-    if (!seconds) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(double, seconds, g->readouts + 1);
     if (o->waveforms) LMR_TRY(read_seconds(inner, images, tick_ms, begin, seconds));
     for (int i = 0; i < 2; i++) {
         if (!wanted[i]) continue;
@@ -459,8 +451,7 @@ larmor_status larmor_source_of_bins(larmor_source *inner, larmor_device *dev, co
     const int images = larmor_source_describe(inner).groups;
     uint32_t begin;
     LMR_TRY(read_given(inner, opts, images, &given, &begin));
-    LMR_HEAP int *bin = calloc((size_t)given.readouts + 1, sizeof *bin);
-    if (!bin) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(int, bin, given.readouts + 1);
     const double tick_ms = opts->tick_ms > 0 ? opts->tick_ms : TICK_MS;
     LMR_TRY(read_waves(inner, opts, images, tick_ms, begin, &given));
     for (int i = 0; i < 2; i++)

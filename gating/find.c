@@ -19,10 +19,7 @@ const lmr_band lmr_breath_band = {0.1, 0.7, 3.5, 6}, lmr_heart_band = {0.7, 3.5,
 void larmor_gating_free(larmor_gating *gating)
 {
     if (!gating) return;
-    free(gating->breath.signal);
-    free(gating->breath.phase);
-    free(gating->heart.signal);
-    free(gating->heart.phase);
+    LMR_FREE(gating->breath.signal, gating->breath.phase, gating->heart.signal, gating->heart.phase);
     *gating = (larmor_gating){.readouts = 0};
 }
 
@@ -49,8 +46,7 @@ static larmor_status check(const larmor_array *centre, const double *seconds)
 /* Steps as long as a cell, or as the typical time between readouts where that is longer. */
 static larmor_status find_steps(const double *seconds, int64_t readouts, steps *s)
 {
-    LMR_HEAP double *sorted = calloc((size_t)readouts, sizeof *sorted);
-    if (!sorted) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(double, sorted, readouts);
     memcpy(sorted, seconds, (size_t)readouts * sizeof *sorted);
     lmr_sort_f64(sorted, readouts);
     const double first = sorted[0], whole = sorted[readouts - 1] - first;
@@ -123,8 +119,7 @@ static larmor_status remove_breath(lmr_channels *even, const lmr_found *breath)
 {
     enum { POWERS = 4 };
     const int64_t count = even->count;
-    LMR_HEAP double *column = calloc((size_t)((POWERS + 2 * HARMONICS) * count), sizeof *column);
-    if (!column) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(double, column, (POWERS + 2 * HARMONICS) * count);
     for (int64_t i = 0; i < count; i++) {
         for (int j = 0; j < POWERS; j++) column[j * count + i] = pow(breath->signal[i], j + 1);
         for (int j = 0; j < HARMONICS; j++) {

@@ -129,8 +129,7 @@ larmor_status lmr_gating_detrend(lmr_channels *all, const double *direction, con
     enum { TREND = 3, MOST = TREND + 49 };
     const int64_t count = all->count;
     int64_t used = TREND;
-    LMR_HEAP double *column = calloc((size_t)(MOST * count), sizeof *column);
-    if (!column) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(double, column, MOST *count);
     double first = seconds[0], last = seconds[0];
     for (int64_t i = 0; i < count; i++) {
         first = fmin(first, seconds[i]);

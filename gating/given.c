@@ -35,8 +35,7 @@ static int64_t cycle_at(const double *begin, int64_t cycles, double t)
 larmor_status lmr_gating_phase(const double *begin, int64_t cycles, double cycle, const double *seconds,
                                int64_t count, double *phase)
 {
-    LMR_HEAP double *length = calloc((size_t)cycles + 1, sizeof *length);
-    if (!length) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(double, length, cycles + 1);
     for (int64_t c = 0; c + 1 < cycles; c++) length[c] = begin[c + 1] - begin[c];
     const double median = cycle > 0 ? cycle : lmr_median_f64(length, cycles - 1);
     for (int64_t i = 0; i < count; i++) {

@@ -219,10 +219,9 @@ larmor_status lmr_gating_rhythm(const lmr_channels *all, double dt, double power
     found->hz = found->reliability = 0;
     if (high < first + LEAST_LINES * step) return LARMOR_OK;
     const int64_t lines = (int64_t)floor((high - first) / step) + 1;
-    LMR_HEAP double *room = calloc((size_t)(2 * (n + MOST_COMPONENTS) * lines), sizeof *room);
-    LMR_HEAP double *matrix = calloc((size_t)(3 * n * n + n), sizeof *matrix);
-    LMR_HEAP double *component = calloc((size_t)(4 * count), sizeof *component);
-    if (!room || !matrix || !component) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(double, room, 2 * (n + MOST_COMPONENTS) * lines);
+    LMR_HEAP LMR_NEW_ZEROS(double, matrix, 3 * n * n + n);
+    LMR_HEAP LMR_NEW_ZEROS(double, component, 4 * count);
     double *value = matrix + 3 * n * n, *mix = matrix + 2 * n * n, weight[MOST_COMPONENTS];
     double *of_few = room + 2 * n * lines;
     const spectra s = {(int)n, lines, first, step, room, room + n * lines};

@@ -11,9 +11,7 @@
 void larmor_gating_signal_free(larmor_gating_signal *signal)
 {
     if (!signal) return;
-    free(signal->at);
-    free(signal->value);
-    free(signal->trigger);
+    LMR_FREE(signal->at, signal->value, signal->trigger);
     *signal = (larmor_gating_signal){.from = LARMOR_GATED_BY_NOTHING};
 }
 
@@ -22,8 +20,7 @@ void larmor_gating_trace_free(larmor_gating_trace *trace)
     if (!trace) return;
     larmor_gating_signal_free(&trace->heart);
     larmor_gating_signal_free(&trace->breath);
-    free(trace->seconds);
-    free(trace->bin);
+    LMR_FREE(trace->seconds, trace->bin);
     *trace = (larmor_gating_trace){.readouts = 0};
 }
 

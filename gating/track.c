@@ -1,6 +1,5 @@
 /* Waveforms at even steps of time, and the triggers and rhythms in them. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include "core/owned.h"
 #include "core/select.h"
 #include "core/status.h"
+#include "core/text.h"
 #include "gating/blocks.h"
 #include "gating/waves.h"
 
@@ -23,8 +23,7 @@
 
 void lmr_track_free(lmr_track *track)
 {
-    free(track->x);
-    free(track->gap);
+    LMR_FREE(track->x, track->gap);
     *track = (lmr_track){.trigger = -1};
 }
 
@@ -43,15 +42,6 @@ int lmr_track_is_parted(const lmr_track *t, double from, double to)
     return 0;
 }
 
-void lmr_track_say(lmr_track *t, const char *format, ...)
-{
-    va_list args;
-    const size_t used = strlen(t->note);
-    va_start(args, format);
-    vsnprintf(t->note + used, sizeof t->note - used, format, args);
-    va_end(args);
-}
-
 static void say_blocks(const lmr_blocks *b, lmr_track *t)
 {
     const struct {
@@ -60,10 +50,11 @@ static void say_blocks(const lmr_blocks *b, lmr_track *t)
     } left[] = {{b->other, "unlike the rest"}, {b->repeated, "repeated"}, {b->stray, "with a stray stamp"}};
     for (size_t i = 0; i < sizeof left / sizeof *left; i++)
         if (left[i].count)
-            lmr_track_say(t, "; %lld block%s %s", (long long)left[i].count, left[i].count > 1 ? "s" : "",
-                          left[i].what);
-    if (b->steps > b->filled) lmr_track_say(t, "; %.2f s missing", (double)(b->steps - b->filled) * b->dt);
-    if (b->drift != 0) lmr_track_say(t, "; clock %+.0f ppm", 1e6 * b->drift);
+            lmr_append(t->note, sizeof t->note, "; %lld block%s %s", (long long)left[i].count,
+                       left[i].count > 1 ? "s" : "", left[i].what);
+    if (b->steps > b->filled)
+        lmr_append(t->note, sizeof t->note, "; %.2f s missing", (double)(b->steps - b->filled) * b->dt);
+    if (b->drift != 0) lmr_append(t->note, sizeof t->note, "; clock %+.0f ppm", 1e6 * b->drift);
 }
 
 /* Numbers of 32 bits without a sign, which converters use for those with one, too. */

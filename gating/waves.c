@@ -8,6 +8,7 @@
 
 #include "core/owned.h"
 #include "core/status.h"
+#include "core/text.h"
 
 #define BEYOND_S 3.0 /* that readouts may begin before a waveform and end after it: a cycle of breath */
 
@@ -21,8 +22,7 @@ void lmr_wave_rhythm_free(lmr_wave_rhythm *rhythm)
 
 static void free_found(lmr_found *found)
 {
-    free(found->signal);
-    free(found->phase);
+    LMR_FREE(found->signal, found->phase);
 }
 
 /* 1 if the waveform is there while readouts are, else the report says so. */
@@ -89,7 +89,8 @@ static larmor_status by_triggers(lmr_track *t, const char *name, lmr_wave_rhythm
     LMR_TRY(lmr_track_triggers(t, &times, &count));
     LMR_TRY(lmr_track_bridge(t, &times, &count, &beats));
     if (!is_heart(&beats)) {
-        lmr_track_say(t, "; %lld triggers in %.0f s are no heart's", (long long)count, (double)t->count * t->dt);
+        lmr_append(t->note, sizeof t->note, "; %lld triggers in %.0f s are no heart's", (long long)count,
+                   (double)t->count * t->dt);
         return LARMOR_OK;
     }
     snprintf(s->report, sizeof s->report, "the triggers of the %s, channel %d%s", name, t->trigger, t->note);
@@ -193,8 +194,7 @@ larmor_status lmr_breath_of_waves(const larmor_raw *raw, uint32_t begin, double 
                  t.note);
         return LARMOR_OK;
     }
-    double *number = calloc((size_t)readouts + 1, sizeof *number);
-    if (!number) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(double, number, readouts + 1);
     breath->given = (lmr_given){number, readouts, 0, 0};
     int64_t known = 0;
     for (int64_t i = 0; i < readouts; i++) {

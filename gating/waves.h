@@ -29,7 +29,6 @@ void lmr_track_free(lmr_track *track);
 int lmr_track_lacks(const lmr_track *track, double s, double least, double beside);
 /* 1 if a gap reaches between two times. */
 int lmr_track_is_parted(const lmr_track *track, double from, double to);
-void lmr_track_say(lmr_track *track, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Times [*count] in s at which the trigger channel rises, but for those in gaps; to be freed. Errors: MEMORY. */
 larmor_status lmr_track_triggers(const lmr_track *track, double **times, int64_t *count);

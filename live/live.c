@@ -192,8 +192,7 @@ static larmor_status fits(const larmor_live *l, const larmor_acquisition *a)
     if (a->slice == b->slice && a->contrast == b->contrast && a->encoding == b->encoding) return LARMOR_OK;
     return LMR_FAIL(
         LARMOR_ERR_UNSUPPORTED,
-        "live: a readout of slice %d, contrast %d, encoding %d after those of %d, %d, %d; live images are "
-        "of one.",
+        "live: a readout of slice %d, contrast %d, encoding %d after those of %d, %d, %d; live images are of one.",
         a->slice, a->contrast, a->encoding, b->slice, b->contrast, b->encoding);
 }
 

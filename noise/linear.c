@@ -39,12 +39,9 @@ typedef struct problem {
 
 static void close_problem(problem *p)
 {
-    free(p->frames);
-    larmor_op_free(p->M);
+    LMR_FREE(p->frames, p->M);
     larmor_circulant_free(p->C);
-    larmor_array_free(p->like);
-    larmor_array_free(p->x);
-    larmor_op_free(p->A);
+    LMR_FREE(p->like, p->x, p->A);
 }
 
 /* How many samples are solved for at once: depends on the problem alone, so that maps do not depend on threads. */

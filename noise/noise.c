@@ -206,8 +206,7 @@ void larmor_noise_maps_free(larmor_noise_maps *maps)
 {
     if (!maps) return;
     for (int i = 0; i < maps->count; i++) {
-        larmor_array_free(maps->map[i].deviation);
-        larmor_array_free(maps->map[i].g);
+        LMR_FREE(maps->map[i].deviation, maps->map[i].g);
     }
     free(maps->map);
     *maps = (larmor_noise_maps){.count = 0};

@@ -40,9 +40,7 @@ static void free_drawing(drawing *d)
     larmor_posterior_free(d->chain);
     larmor_regulariser_free(d->r);
     larmor_circulant_free(d->C);
-    larmor_array_free(d->x);
-    larmor_array_free(d->b);
-    larmor_op_free(d->A);
+    LMR_FREE(d->x, d->b, d->A);
     lmr_free_each((void **)d->sum, d->n->images);
 }
 
@@ -205,8 +203,7 @@ void larmor_posterior_maps_free(larmor_posterior_maps *maps)
 {
     if (!maps) return;
     for (int i = 0; i < maps->count; i++) {
-        larmor_array_free(maps->map[i].mean);
-        larmor_array_free(maps->map[i].deviation);
+        LMR_FREE(maps->map[i].mean, maps->map[i].deviation);
     }
     free(maps->map);
     *maps = (larmor_posterior_maps){.count = 0};

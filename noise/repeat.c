@@ -54,8 +54,7 @@ static larmor_status take_samples(const lmr_noisy *n, larmor_array **more, lmr_r
 static void drop_samples(lmr_repeat *r)
 {
     for (int f = 0; f < r->count; f++) {
-        larmor_array_free(r->frames[f].samples.kspace);
-        larmor_array_free(r->frames[f].phase);
+        LMR_FREE(r->frames[f].samples.kspace, r->frames[f].phase);
         lmr_cached_free(r->frames[f].cached);
         r->frames[f] = (lmr_frame){0};
     }

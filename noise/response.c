@@ -240,8 +240,7 @@ static larmor_status blur(const probing *p, int image, double *x)
     int64_t size[3], stride = 1, longest = 0;
     sizes_of(p->n, image, size);
     for (int d = 0; d < 3; d++) longest = size[d] > longest ? size[d] : longest;
-    LMR_HEAP double *line = malloc((size_t)longest * sizeof *line);
-    if (!line) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, line, longest);
     for (int d = 0; d < ndim; stride *= size[d++]) blur_axis(x, p->n->voxels[image], size[d], stride, sigma, line);
     return LARMOR_OK;
 }
@@ -294,8 +293,7 @@ static void free_probing(probing *p)
     lmr_free_each((void **)p->height, p->n->images);
     lmr_free_each((void **)p->sum, p->n->images);
     lmr_free_each((void **)p->count, p->n->images);
-    free(p->intensity);
-    free(p->more);
+    LMR_FREE(p->intensity, p->more);
     lmr_repeat_free(&p->repeat);
 }
 
@@ -384,8 +382,7 @@ void larmor_response_maps_free(larmor_response_maps *maps)
 {
     if (!maps) return;
     for (int i = 0; i < maps->count; i++) {
-        larmor_array_free(maps->map[i].height);
-        larmor_array_free(maps->map[i].width);
+        LMR_FREE(maps->map[i].height, maps->map[i].width);
     }
     free(maps->map);
     *maps = (larmor_response_maps){.count = 0};

@@ -83,8 +83,7 @@ larmor_status larmor_nufft_create(larmor_device *dev, const larmor_nufft_opts *o
     if (!dev || !opts) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_create: a device and options are needed");
     larmor_nufft_opts filled;
     LMR_TRY(lmr_nufft_fill_options(dev, opts, &filled));
-    larmor_nufft *handle = calloc(1, sizeof *handle);
-    if (!handle) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(larmor_nufft, handle, 1);
     handle->opts = filled;
     lmr_gate_init(&handle->gate);
     larmor_status st;
@@ -412,8 +411,7 @@ larmor_status larmor_nufft_memory(const larmor_device *dev, const larmor_nufft_o
         if (filled.modes[d] < 1)
             return LMR_FAIL(
                 LARMOR_ERR_ARG,
-                "nufft memory: modes[%d]: got %lld, expected the widths of points and targets multiplied, "
-                "at least 1",
+                "nufft memory: modes[%d]: got %lld, expected the widths of points and targets multiplied, at least 1",
                 d, (long long)filled.modes[d]);
     const int precision = lmr_precision(filled.dtype);
     const lmr_nufft_device on = {.dev = lmr_mutable(dev),

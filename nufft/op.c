@@ -9,6 +9,8 @@
 #include "core/owned.h"
 #include "nufft/options.h"
 
+LMR_OWNS(larmor_nufft, larmor_nufft_free)
+
 static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
 {
     return larmor_nufft_execute(self, x, y);
@@ -68,19 +70,16 @@ static larmor_status op_of(larmor_device *dev, const larmor_nufft_opts *opts, co
     if (!dev || !opts || !traj)
         return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_nufft: a device, options and traj are needed");
     larmor_nufft_opts o;
-    larmor_nufft *plan;
-    larmor_status st;
+    LMR_OWNED(larmor_nufft) *plan = NULL;
     LMR_TRY(read_options(opts, &o));
     LMR_TRY(expect_traj(traj, o.ndim));
     o.type = 2;
     o.both_directions = both || dev->repeatable; /* an operator has an adjoint, whatever is asked of it most */
     LMR_TRY(larmor_nufft_create(dev, &o, &plan));
-    LMR_OR(fail, larmor_nufft_set_points(plan, traj, NULL));
-    LMR_OR(fail, op_of_plan(dev, &impl, &o, traj, plan, A));
+    LMR_TRY(larmor_nufft_set_points(plan, traj, NULL));
+    LMR_TRY(op_of_plan(dev, &impl, &o, traj, plan, A));
+    plan = NULL;
     return LARMOR_OK;
-fail:
-    larmor_nufft_free(plan);
-    return st;
 }
 
 larmor_status larmor_op_nufft(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
@@ -104,8 +103,7 @@ static larmor_status displaced_points(larmor_device *dev, const larmor_nufft_opt
     const larmor_shape image = larmor_shape_of(o->ndim, o->modes);
     const int64_t voxels = larmor_shape_count(image), nd = o->ndim;
     LMR_HEAP double *given = NULL;
-    LMR_HEAP double *at = lmr_new(nd * voxels, sizeof *at);
-    if (!at) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, at, nd *voxels);
     LMR_TRY(larmor_array_download(d, LARMOR_F64, &given));
     for (int64_t i = 0; i < voxels; i++) {
         int64_t rest = i;
@@ -134,8 +132,7 @@ static larmor_status expect_displacement(const larmor_nufft_opts *o, const larmo
         return LMR_FAIL(LARMOR_ERR_ARG, "displacement: it is %s, expected real numbers", lmr_describe(d).s);
     if (have.ndim == need.ndim && !memcmp(have.dim, need.dim, sizeof *need.dim * (size_t)need.ndim)) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_SHAPE,
-                    "displacement: it is %s, expected that of an image of %d dimensions in voxels, "
-                    "[modes..., %d]",
+                    "displacement: it is %s, expected that of an image of %d dimensions in voxels, [modes..., %d]",
                     lmr_describe(d).s, o->ndim, o->ndim);
 }
 
@@ -148,8 +145,7 @@ larmor_status larmor_op_nufft_displaced(larmor_device *dev, const larmor_nufft_o
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "larmor_op_nufft_displaced: a device, options, traj and a displacement are needed");
     larmor_nufft_opts o;
-    larmor_nufft *plan;
-    larmor_status st;
+    LMR_OWNED(larmor_nufft) *plan = NULL;
     LMR_OWNED(larmor_array) *points = NULL;
     LMR_TRY(read_options(opts, &o));
     LMR_TRY(expect_traj(traj, o.ndim));
@@ -158,10 +154,8 @@ larmor_status larmor_op_nufft_displaced(larmor_device *dev, const larmor_nufft_o
     if (!o.sign) o.sign = -1;
     o.type = 3;
     LMR_TRY(larmor_nufft_create(dev, &o, &plan));
-    LMR_OR(fail, larmor_nufft_set_points(plan, points, traj));
-    LMR_OR(fail, op_of_plan(dev, &displaced, &o, traj, plan, A));
+    LMR_TRY(larmor_nufft_set_points(plan, points, traj));
+    LMR_TRY(op_of_plan(dev, &displaced, &o, traj, plan, A));
+    plan = NULL;
     return LARMOR_OK;
-fail:
-    larmor_nufft_free(plan);
-    return st;
 }

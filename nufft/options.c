@@ -193,8 +193,7 @@ larmor_status lmr_nufft_read_options(const larmor_nufft_opts *given, larmor_nuff
         if (((const char *)given)[i])
             return LMR_FAIL(
                 LARMOR_ERR_ARG,
-                "nufft: byte %zu of the options is not 0, and this version knows the first %zu; use a newer "
-                "larmor",
+                "nufft: byte %zu of the options is not 0, and this version knows the first %zu; use a newer larmor",
                 i, sizeof *opts);
     memcpy(opts, given, known);
     opts->size = sizeof *opts;

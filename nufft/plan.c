@@ -174,8 +174,7 @@ static larmor_status upload_factors(lmr_nufft_plan *plan)
     for (int d = 0; d < g->ndim; d++) {
         const int same = same_factors(g, d);
         if (same == d) {
-            LMR_HEAP double *factor = malloc((size_t)(g->modes[d] + 1) * sizeof *factor);
-            if (!factor) return LMR_NO_MEMORY();
+            LMR_HEAP LMR_NEW(double, factor, g->modes[d] + 1);
             LMR_TRY(invert_window(plan, d, factor));
             LMR_TRY(lmr_nufft_upload(plan->on, g->modes[d], factor, &plan->factor[d]));
         }
@@ -220,8 +219,7 @@ larmor_status lmr_nufft_plan_make(const lmr_nufft_device *on, const larmor_nufft
                                   const lmr_nufft_choice *choice, const lmr_nufft_way *way, lmr_nufft_plan **out)
 {
     *out = NULL;
-    lmr_nufft_plan *plan = calloc(1, sizeof *plan);
-    if (!plan) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(lmr_nufft_plan, plan, 1);
     plan->on = on;
     plan->opts = *filled;
     plan->choice = *choice;

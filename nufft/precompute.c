@@ -134,8 +134,7 @@ larmor_status lmr_precompute_make(const lmr_precompute_job *j, larmor_precompute
     *out = NULL;
     if (form != LARMOR_PRECOMPUTE_PARTIAL && form != LARMOR_PRECOMPUTE_FULL) return LARMOR_OK;
     LMR_TRY(lmr_precompute_check(j, form));
-    lmr_precompute *p = calloc(1, sizeof *p);
-    if (!p) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(lmr_precompute, p, 1);
     const larmor_status st = build(j, form, p);
     if (st)
         lmr_precompute_free(j->on, p);

@@ -141,9 +141,7 @@ static void free_kernels(const design *d, larmor_device *dev, kernels *k)
 {
     free_transform(d, dev, k);
     free_points(k);
-    larmor_array_free(k->cells);
-    larmor_array_free(k->edges);
-    larmor_array_free(k->lags);
+    LMR_FREE(k->cells, k->edges, k->lags);
     *k = (kernels){.points = NULL};
 }
 
@@ -256,8 +254,7 @@ void lmr_toeplitz_free(lmr_toeplitz *t)
 {
     if (!t) return;
     t->conv->destroy(t->dev->ctx, t->plan);
-    larmor_device_free(t->dev);
-    free(t);
+    LMR_FREE(t->dev, t);
 }
 
 static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
@@ -434,8 +431,7 @@ static larmor_status create(larmor_device *dev, const design *d, const larmor_ar
                             lmr_toeplitz **out)
 {
     kernels k = {.points = NULL};
-    lmr_toeplitz *t = calloc(1, sizeof *t);
-    if (!t) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(lmr_toeplitz, t, 1);
     t->dev = lmr_device_ref(dev);
     t->conv = dev->be->conv[lmr_precision(d->opts.dtype)];
     t->dtype = d->opts.dtype;

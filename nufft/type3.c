@@ -241,8 +241,7 @@ larmor_status lmr_type3_make(const lmr_type3_job *j, const lmr_type3_choice *cho
 {
     const lmr_nufft_way way = lmr_nufft_way_of(j->on->kernels, j->opts);
     *out = NULL;
-    lmr_type3 *t = calloc(1, sizeof *t);
-    if (!t) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(lmr_type3, t, 1);
     t->on = j->on;
     t->opts = *j->opts;
     t->points = j->m;

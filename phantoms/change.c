@@ -46,8 +46,7 @@ larmor_status larmor_phantom_change(const larmor_phantom *phantom, const larmor_
     LMR_NEED(phantom, state);
     const double size = state->size != 0 ? state->size : 1;
     LMR_TRY(check(state, size));
-    larmor_phantom *p = malloc(sizeof *p);
-    if (!p) return LMR_NO_MEMORY();
+    LMR_NEW(larmor_phantom, p, 1);
     *p = *phantom;
     p->reach *= fmax(1, size);
     p->part[p->enhancing].density += state->contrast;
@@ -85,8 +84,7 @@ larmor_status larmor_phantom_plane(const larmor_phantom *phantom, double z, larm
     if (phantom->ndim != 3 || !(fabs(z) <= 1e6))
         return LMR_FAIL(LARMOR_ERR_ARG, "phantom plane: got a phantom in %dD and z %g, expected 3D and a number",
                         phantom->ndim, z);
-    larmor_phantom *p = malloc(sizeof *p);
-    if (!p) return LMR_NO_MEMORY();
+    LMR_NEW(larmor_phantom, p, 1);
     *p = *phantom;
     p->ndim = 2;
     p->is_plane = 1;

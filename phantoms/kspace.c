@@ -111,18 +111,15 @@ larmor_status larmor_phantom_kspace_off_resonance(const larmor_phantom *phantom,
         return LMR_FAIL(LARMOR_ERR_SHAPE, "phantom kspace: times are %s, expected f32 or f64 [%lld] or [%lld, %lld]",
                         lmr_describe(times).s, (long long)shape.dim[0], (long long)shape.dim[0],
                         (long long)shape.dim[1]);
-    double *points = NULL, *seconds = NULL, *cycles = calloc((size_t)count + 1, sizeof *cycles);
-    larmor_status st = cycles ? larmor_array_download(traj, LARMOR_F64, &points) : LMR_NO_MEMORY();
-    if (!st) st = larmor_array_download(times, LARMOR_F64, &seconds);
-    if (!st) add_field(field, phantom->ndim, count, seconds, each, points, cycles);
+    LMR_HEAP double *points = NULL, *seconds = NULL;
+    LMR_HEAP LMR_NEW_ZEROS(double, cycles, count + 1);
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &points));
+    LMR_TRY(larmor_array_download(times, LARMOR_F64, &seconds));
+    add_field(field, phantom->ndim, count, seconds, each, points, cycles);
     larmor_device *dev = larmor_array_device(traj);
     const lmr_field_samples samples = {points, cycles, seconds, count, each};
-    if (!st && lmr_field_is_linear(field))
-        st = make_kspace(phantom, dev, points, cycles, coils, dtype, shape, kspace);
-    else if (!st)
-        st = lmr_field_kspace(phantom, dev, field, &samples, coils, dtype, shape, kspace);
-    LMR_FREE(cycles, seconds, points);
-    return st;
+    if (lmr_field_is_linear(field)) return make_kspace(phantom, dev, points, cycles, coils, dtype, shape, kspace);
+    return lmr_field_kspace(phantom, dev, field, &samples, coils, dtype, shape, kspace);
 }
 
 /* ---- an object that moves ---- */

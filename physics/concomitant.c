@@ -18,8 +18,7 @@ static larmor_status turn(const lmr_job *job, const larmor_array *traj, const la
     LMR_HEAP double *k = NULL;
     const double *const along[3] = {image->read_dir, image->phase_dir, image->slice_dir};
     const int64_t count = larmor_shape_count(samples), nd = larmor_array_shape(traj).dim[0];
-    LMR_HEAP double *g = lmr_new(3 * count, sizeof *g);
-    if (!g) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, g, 3 * count);
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
     for (int64_t j = 0; j < count; j++)
         for (int a = 0; a < 3; a++) {

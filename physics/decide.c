@@ -276,8 +276,7 @@ static larmor_status smooth(const larmor_grid *grid, double *value)
     int64_t stride = 1;
     const int64_t voxels = larmor_shape_count(lmr_grid_shape(grid));
     for (int d = 0; d < grid->ndim; stride *= grid->matrix[d++]) {
-        LMR_HEAP double *line = lmr_new(grid->matrix[d], sizeof *line);
-        if (!line) return LMR_NO_MEMORY();
+        LMR_HEAP LMR_NEW(double, line, grid->matrix[d]);
         for (int64_t i = 0; i < voxels; i++)
             if (i / stride % grid->matrix[d] == 0) smooth_line(value + i, grid->matrix[d], stride, line);
     }

@@ -62,8 +62,7 @@ larmor_status lmr_displaced_open(const larmor_recon_opts *o, const lmr_scan_fact
 
 void lmr_displaced_free(lmr_physics *p)
 {
-    larmor_array_free(p->gradient_field);
-    larmor_array_free(p->displaced.array);
+    LMR_FREE(p->gradient_field, p->displaced.array);
     for (int a = 0; a < 3; a++) free(p->moved[a].value);
     for (int i = 0; p->motion && i < p->moves * p->frames; i++) free(p->motion[i].value);
     free(p->motion);
@@ -78,8 +77,7 @@ static larmor_status from_map(const lmr_job *job, int index, lmr_placed_map *mov
     const larmor_grid *grid = &job->facts->grid[index];
     const larmor_shape image = lmr_grid_shape(grid);
     const int64_t voxels = larmor_shape_count(image);
-    LMR_HEAP double *value = lmr_new(voxels * grid->ndim, sizeof *value);
-    if (!value) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, value, voxels * grid->ndim);
     if (p->moves < grid->ndim)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "opts.%s: it has 2 components, expected 3, as the scan is a volume.",
                         moved->option);

@@ -14,8 +14,7 @@
 void lmr_term_list_free(lmr_term_list *list)
 {
     for (int l = 0; l < list->count; l++) {
-        free(list->term[l].space);
-        free(list->term[l].time);
+        LMR_FREE(list->term[l].space, list->term[l].time);
     }
     list->count = 0;
 }
@@ -161,8 +160,7 @@ static larmor_status phases_of_file(const lmr_scene *scene, double *phase)
 {
     const lmr_physics *p = scene->job->facts->physics;
     const int64_t own = p->samples * p->readouts;
-    LMR_HEAP int64_t *row = lmr_new(scene->count, sizeof *row);
-    if (!row) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(int64_t, row, scene->count);
     LMR_TRY(rows_of_phases(scene, row));
     for (int l = 0; l < p->terms; l++)
         for (int64_t j = 0; j < scene->count; j++)

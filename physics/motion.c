@@ -34,10 +34,7 @@ void lmr_frame_motion_free(struct lmr_frame_motion *motion)
     if (!motion) return;
     for (int m = 0; motion->maps && m < motion->states; m++) larmor_array_free(motion->maps[m]);
     for (int m = 0; motion->segments && m < motion->states; m++) larmor_segments_free(motion->segments[m]);
-    free(motion->maps);
-    free(motion->segments);
-    free(motion->state);
-    free(motion);
+    LMR_FREE(motion->maps, motion->segments, motion->state, motion);
 }
 
 /* ---- poses of an image ---- */

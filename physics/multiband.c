@@ -4,7 +4,6 @@
 #include "larmor/multiband.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "core/hash.h"
 #include "core/owned.h"
 #include "core/status.h"
+#include "core/text.h"
 #include "physics/multiband_header.h"
 #include "physics/multiband_phases.h"
 #include "physics/multiband_reference.h"
@@ -23,6 +23,8 @@
 #define MAX_OFF_PARTITION 1e-6 /* of a partition */
 
 enum { MOST_SHIFTS = 1024 };
+
+#define ADD_LINE(m, ...) lmr_append((m)->info.warnings, sizeof(m)->info.warnings, __VA_ARGS__)
 
 typedef struct multiband {
     larmor_source *inner; /* first: lmr_source_before_another */
@@ -201,8 +203,7 @@ static larmor_status encode(const multiband *m, int group, const int64_t *readou
     const larmor_shape shape = larmor_array_shape(s->kspace);
     const int64_t readouts = s->first ? s->readouts : shape.dim[1];
     if (m->solid) return LARMOR_OK;
-    LMR_HEAP int64_t *of = lmr_new(readouts, sizeof *of);
-    if (!of) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(int64_t, of, readouts);
     for (int64_t r = 0; r < readouts; r++) of[r] = readout ? readout[r] : r;
     LMR_TRY(turn_back(m, group, of, s));
     return s->traj ? add_kz(m, group, of, scale, s) : count_partitions(m, group, of, readouts, s->step2);
@@ -321,8 +322,7 @@ static void destroy(void *self)
     larmor_source_free(m->inner);
     larmor_source_free(m->reference);
     lmr_band_phases_free(&m->phase);
-    free(m->group);
-    free(m);
+    LMR_FREE(m->group, m);
 }
 
 /* ---- options ---- */
@@ -413,17 +413,6 @@ static larmor_status check_inner(multiband *m, int bands)
     return LARMOR_OK;
 }
 
-/* ---- what is said of it ---- */
-
-__attribute__((format(printf, 2, 3))) static void add_line(larmor_raw_info *info, const char *format, ...)
-{
-    const size_t used = strlen(info->warnings);
-    va_list list;
-    va_start(list, format);
-    vsnprintf(info->warnings + used, sizeof info->warnings - used, format, list);
-    va_end(list);
-}
-
 /* ---- scans of each slice alone ---- */
 
 static larmor_status count_reference(multiband *m)
@@ -448,8 +437,8 @@ static void note_unused(multiband *m, const larmor_multiband_header *h)
     larmor_encoding named;
     const int own = lmr_source_encoding(m->inner, h->calibration_encoding, &named) || named.multiband.factor;
     if (!h->calibration[0] || (is_other && own)) return;
-    add_line(&m->info, "multiband: the header's calibration %s by encoding %d is %s: it is not used.\n",
-             h->calibration, h->calibration_encoding,
+    ADD_LINE(m, "multiband: the header's calibration %s by encoding %d is %s: it is not used.\n", h->calibration,
+             h->calibration_encoding,
              is_other ? "of a kind that the header does not name"
                       : "no scan of each slice alone, and no volume of them");
 }
@@ -467,7 +456,7 @@ static larmor_status take_reference(multiband *m, const larmor_encoding *e)
     m->reference_encoding = e->multiband.calibration_encoding;
     const larmor_status st = count_reference(m);
     if (!st || st != LARMOR_ERR_ARG) return st;
-    add_line(&m->info, "%s; coil maps are found from the data.\n", larmor_last_error());
+    ADD_LINE(m, "%s; coil maps are found from the data.\n", larmor_last_error());
     larmor_source_free(m->reference);
     m->reference = NULL;
     return LARMOR_OK;
@@ -483,24 +472,21 @@ static void warn(multiband *m, const larmor_multiband_header *h, const larmor_mu
     }
     other = m->images - m->groups - other;
     if (m->by_header && h->differs)
-        add_line(&m->info, "%s",
-                 "multiband: the header's lists of dZ differ: the first one is taken for all images.\n");
-    if (other) add_line(&m->info, "multiband: images without such slices are left out: %d.\n", other);
+        ADD_LINE(m, "%s", "multiband: the header's lists of dZ differ: the first one is taken for all images.\n");
+    if (other) ADD_LINE(m, "multiband: images without such slices are left out: %d.\n", other);
     if (m->is_uneven)
-        add_line(
-            &m->info,
+        ADD_LINE(
+            m,
             "multiband: slices are not equally far apart: images have the mean distance of %.4g mm, and do not say "
             "where they lie.\n",
             m->step_mm);
     if (m->by_header) return;
     const lmr_banded images = {m->inner, m->group, m->groups};
     lmr_multiband_compare(h, o, &images, &m->phase, line, sizeof line);
-    add_line(&m->info, "%s", line);
+    ADD_LINE(m, "%s", line);
 }
 
 /* ---- the source ---- */
-
-static const char unevenly[] = ", unevenly from slice to slice";
 
 static larmor_status take_options(multiband *m, const larmor_multiband_opts *opts)
 {
@@ -526,8 +512,8 @@ static larmor_status take_options(multiband *m, const larmor_multiband_opts *opt
     m->info.calibration = 0;
     LMR_TRY(take_reference(m, &e));
     lmr_multiband_report(opts, m->solid, m->by_header, m->reference ? 1 + m->reference_solid : 0, &m->info);
-    if (m->phase.rest && strlen(m->info.bands_report) + sizeof unevenly < sizeof m->info.bands_report)
-        strcat(m->info.bands_report, unevenly);
+    if (m->phase.rest)
+        lmr_append(m->info.bands_report, sizeof m->info.bands_report, ", unevenly from slice to slice");
     warn(m, &e.multiband, opts);
     return LARMOR_OK;
 }
@@ -569,8 +555,7 @@ larmor_status larmor_source_of_multiband(larmor_source *inner, const larmor_mult
     impl.phases = phases_of;
     impl.fingerprint = fingerprint_of;
     impl.destroy = destroy;
-    multiband *m = calloc(1, sizeof *m);
-    if (!m) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(multiband, m, 1);
     m->inner = larmor_source_ref(inner);
     larmor_status st = take_options(m, opts);
     if (!st) st = larmor_source_create(lmr_source_name(inner), &impl, m, source);

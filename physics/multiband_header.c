@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "core/text.h"
 #include "scan/source.h"
 
 enum { MOST_SHIFTS = 1024 };
@@ -180,9 +181,8 @@ void lmr_multiband_report(const larmor_multiband_opts *opts, int solid, int by_h
                                              "; a volume of them for the coil maps"};
     char *text = info->bands_report, phases[64];
     const size_t room = sizeof info->bands_report;
-    size_t used = (size_t)snprintf(text, room, "%d slices at ", opts->bands);
-    for (int s = 0; s < opts->bands; s++)
-        used += (size_t)snprintf(text + used, room - used, "%s%.4g", s ? ", " : "", opts->offset_mm[s]);
-    snprintf(text + used, room - used, " mm, %s%s%s", phases_of(opts, solid, phases, sizeof phases),
-             by_header ? ", by the header" : "", references[reference]);
+    snprintf(text, room, "%d slices at ", opts->bands);
+    for (int s = 0; s < opts->bands; s++) lmr_append(text, room, "%s%.4g", s ? ", " : "", opts->offset_mm[s]);
+    lmr_append(text, room, " mm, %s%s%s", phases_of(opts, solid, phases, sizeof phases),
+               by_header ? ", by the header" : "", references[reference]);
 }

@@ -17,9 +17,7 @@
 
 void lmr_band_phases_free(lmr_band_phases *p)
 {
-    free(p->even);
-    free(p->rest);
-    free(p->begin);
+    LMR_FREE(p->even, p->rest, p->begin);
     *p = (lmr_band_phases){.even = NULL};
 }
 
@@ -56,8 +54,7 @@ static larmor_status find_rows(const lmr_banded *images, int64_t rows, int64_t b
     if (bands == p->bands && (each || rows == all)) return LARMOR_OK;
     return LMR_FAIL(
         LARMOR_ERR_SHAPE,
-        "multiband: phases of %lld readouts and %lld slices, expected those of the %lld readouts%s and %d "
-        "slices",
+        "multiband: phases of %lld readouts and %lld slices, expected those of the %lld readouts%s and %d slices",
         (long long)rows, (long long)bands, (long long)all, images->count > 1 ? " of all images, or of each one," : "",
         p->bands);
 }

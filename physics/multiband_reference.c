@@ -56,8 +56,7 @@ larmor_status lmr_reference_find(const lmr_slice_scans *r, const larmor_image_me
         if (nearest <= r->reach_mm) continue;
         return LMR_FAIL(
             LARMOR_ERR_ARG,
-            "multiband: no reference image of %s lies at %g mm, where a slice is; the nearest one is %.3g mm "
-            "off",
+            "multiband: no reference image of %s lies at %g mm, where a slice is; the nearest one is %.3g mm off",
             lmr_source_name(r->source), r->offset_mm[s], nearest);
     }
     return LARMOR_OK;
@@ -85,8 +84,7 @@ typedef struct volume {
 
 static void free_volume(volume *v)
 {
-    free(v->plane);
-    free(v->kspace);
+    LMR_FREE(v->plane, v->kspace);
 }
 
 static larmor_status begin(const larmor_samples *first, int bands, volume *v)
@@ -154,12 +152,7 @@ typedef struct stack {
 
 static void free_stack(stack *s)
 {
-    free(s->k);
-    free(s->y);
-    free(s->sum);
-    free(s->line);
-    free(s->first);
-    free(s->partitions);
+    LMR_FREE(s->k, s->y, s->sum, s->line, s->first, s->partitions);
 }
 
 static int same_plane(const stack *s, int64_t a, int64_t b)

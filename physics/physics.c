@@ -21,9 +21,7 @@ void lmr_physics_free(lmr_physics *p)
 {
     if (!p) return;
     for (int i = 0; i < LMR_KEPT_SUMS; i++) larmor_segments_free(p->known[i].segments);
-    free(p->b0.value);
-    free(p->t2star.value);
-    free(p->phase);
+    LMR_FREE(p->b0.value, p->t2star.value, p->phase);
     lmr_displaced_free(p);
     free(p);
 }
@@ -159,8 +157,7 @@ static larmor_status make_sum(const lmr_scene *scene, const lmr_term_list *list,
     else if (!st)
         st = larmor_segments_of_terms(terms, list->count, &p->opts, segments);
     for (int l = 0; l < list->count; l++) {
-        larmor_array_free(space[l]);
-        larmor_array_free(time[l]);
+        LMR_FREE(space[l], time[l]);
     }
     return st;
 }
@@ -200,8 +197,7 @@ typedef struct scene_data {
 static void close_scene(scene_data *d)
 {
     larmor_samples_free(&d->planned);
-    free(d->times);
-    free(d->hz);
+    LMR_FREE(d->times, d->hz);
 }
 
 /* Of samples whose times do not matter. */
@@ -314,8 +310,7 @@ larmor_status lmr_find_state_segments(const lmr_job *job, int index, const larmo
                                       const larmor_motion_states *states, larmor_segments **segments)
 {
     LMR_FREED_BY(close_scene) scene_data d = {.times = NULL};
-    LMR_HEAP int64_t *readout = lmr_new(states->readouts, sizeof *readout);
-    if (!readout) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(int64_t, readout, states->readouts);
     if (lmr_physics_stays(job)) LMR_TRY(open_scene(job, &index, 1, traj, &d));
     for (int m = 0; m < states->count; m++) {
         int64_t count = 0;

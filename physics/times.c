@@ -92,17 +92,16 @@ larmor_status lmr_times_of(const lmr_job *job, const int *index, int groups, con
                            larmor_shape *shape, double **times)
 {
     const lmr_physics *f = job->facts->physics;
-    larmor_status st = LARMOR_OK;
     LMR_TRY(stored_times(job, index, groups, shape, times));
     const int64_t count = larmor_shape_count(*shape);
     if (traj && count * larmor_array_shape(traj).dim[0] != larmor_array_count(traj))
-        st = LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %lld times of %lld samples", lmr_source_name(job->facts->source),
-                      (long long)count, (long long)(larmor_array_count(traj) / larmor_array_shape(traj).dim[0]));
-    if (!st) st = check_step(job, *shape, *times);
-    if (!st && traj) *shape = LARMOR_SHAPE(larmor_array_shape(traj).dim[1], larmor_array_shape(traj).dim[2]);
-    for (int64_t i = 0; i < count && !st && f->has_start; i++) (*times)[i] += f->start_s;
-    if (!st && traj && !f->has_start) st = begin_at_centre(traj, count, *times);
-    return st;
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %lld times of %lld samples", lmr_source_name(job->facts->source),
+                        (long long)count, (long long)(larmor_array_count(traj) / larmor_array_shape(traj).dim[0]));
+    LMR_TRY(check_step(job, *shape, *times));
+    if (traj) *shape = LARMOR_SHAPE(larmor_array_shape(traj).dim[1], larmor_array_shape(traj).dim[2]);
+    for (int64_t i = 0; i < count && f->has_start; i++) (*times)[i] += f->start_s;
+    if (traj && !f->has_start) LMR_TRY(begin_at_centre(traj, count, *times));
+    return LARMOR_OK;
 }
 
 /* Where voxel `place` of a grid is, in fields of view from its middle; in a pose, where that has moved it. */

@@ -82,16 +82,15 @@ static larmor_status look_at_groups(echoes *s)
     return LARMOR_OK;
 }
 
-static larmor_status find_times(echoes *s, const larmor_echo_opts *o)
+static void find_times(echoes *s, const larmor_echo_opts *o)
 {
     const larmor_raw_info info = larmor_source_describe(s->source);
     s->echo_ms = o->echo_ms;
     s->count = o->echoes;
-    if (o->echo_ms && o->echoes > 0) return LARMOR_OK;
+    if (o->echo_ms && o->echoes > 0) return;
     memcpy(s->from_source, info.echo_ms, sizeof s->from_source);
     s->echo_ms = s->from_source;
     s->count = info.echoes;
-    return LARMOR_OK;
 }
 
 /* ---- images ---- */
@@ -251,8 +250,8 @@ larmor_status larmor_recon_field_maps(larmor_source *source, larmor_device *dev,
     s.opts.joint = 0;
     s.opts.checkpoint = NULL;
     s.opts.b0_place = NULL;
+    find_times(&s, &o);
     larmor_status st = look_at_groups(&s);
-    if (!st) st = find_times(&s, &o);
     for (int round = 0; round < rounds && !st; round++) {
         larmor_array *before = maps->all;
         maps->all = NULL;

@@ -10,6 +10,7 @@
 #include "core/owned.h"
 #include "core/select.h"
 #include "core/status.h"
+#include "core/text.h"
 #include "larmor/nlinv.h"
 #include "larmor/physics.h"
 #include "physics/motion.h"
@@ -76,10 +77,8 @@ static void report_espirit(lmr_job *job, const larmor_region_report *region, con
                            const larmor_espirit_report *r)
 {
     const larmor_shape shape = larmor_array_shape(data);
-    char side[64];
-    size_t used = 0;
-    for (int d = 0; d + 1 < shape.ndim; d++)
-        used += (size_t)snprintf(side + used, sizeof side - used, "%s%lld", d ? "x" : "", (long long)shape.dim[d]);
+    char side[64] = "";
+    for (int d = 0; d + 1 < shape.ndim; d++) lmr_append_item(side, sizeof side, "x", "%lld", (long long)shape.dim[d]);
     lmr_log(job->events,
             "coil maps: ESPIRiT, calibration region %s %s; windows of %lld, %lld of %lld eigenvectors; "
             "signal in %.0f %% of the image, two sets in %.1f %% of that",
@@ -423,31 +422,24 @@ larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, 
                             const larmor_samples *samples, int at_region, lmr_calibration_survey *survey)
 {
     larmor_region_report found;
-    larmor_array *region = NULL, *ramp = NULL;
-    larmor_samples own;
+    LMR_OWNED(larmor_array) *region = NULL, *ramp = NULL;
+    LMR_FREED_BY(larmor_samples_free) larmor_samples own = {0};
     lmr_maps_task task;
     *survey = (lmr_calibration_survey){.side = 0};
-    larmor_status st = begin_task(job, index, group, grid, samples, &task, &own);
-    if (!st) {
-        survey->straight = !larmor_density_ramp(task.samples->traj, task.image, &ramp);
-        larmor_array_free(ramp);
-        st = find_gaps(samples->traj, task.encoded, &survey->gaps);
-        if (!st) st = larmor_calibration_aliasing(task.samples->traj, task.image, task.encoded, &survey->aliasing);
-        const larmor_region_opts region_of = region_opts(job, task.encoded);
-        if (!st && at_region)
-            st = larmor_calibration_region(task.samples->kspace, task.samples->traj, task.image, &region_of, &region,
-                                           &found);
-        if (st == LARMOR_ERR_NUMERIC) st = LARMOR_OK;
-    }
-    if (!st && region) {
-        survey->side = least_side(region, &task);
-        survey->cartesian = found.cartesian;
-        survey->block = found.cartesian && !job->settings->opts.calibration && survey->side < USUAL_SIDE;
-        if (found.cartesian) st = find_folded(&task, region, &found, &survey->folded);
-    }
-    larmor_array_free(region);
-    larmor_samples_free(&own);
-    return st;
+    LMR_TRY(begin_task(job, index, group, grid, samples, &task, &own));
+    survey->straight = !larmor_density_ramp(task.samples->traj, task.image, &ramp);
+    larmor_status st = find_gaps(samples->traj, task.encoded, &survey->gaps);
+    if (!st) st = larmor_calibration_aliasing(task.samples->traj, task.image, task.encoded, &survey->aliasing);
+    const larmor_region_opts region_of = region_opts(job, task.encoded);
+    if (!st && at_region)
+        st = larmor_calibration_region(task.samples->kspace, task.samples->traj, task.image, &region_of, &region,
+                                       &found);
+    if (st == LARMOR_ERR_NUMERIC) st = LARMOR_OK;
+    if (st || !region) return st;
+    survey->side = least_side(region, &task);
+    survey->cartesian = found.cartesian;
+    survey->block = found.cartesian && !job->settings->opts.calibration && survey->side < USUAL_SIDE;
+    return found.cartesian ? find_folded(&task, region, &found, &survey->folded) : LARMOR_OK;
 }
 
 larmor_status lmr_maps_region(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,

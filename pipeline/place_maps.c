@@ -10,6 +10,7 @@
 #include "core/owned.h"
 #include "core/parallel.h"
 #include "core/status.h"
+#include "core/text.h"
 #include "scan/source.h"
 
 /* Lengths that differ by no more are the same, of a field of view; and places, of a voxel. Not measured. */
@@ -182,21 +183,18 @@ static void interpolate_row(void *self, int64_t row)
 
 static larmor_status interpolate(larmor_recon *r, placing *p, int64_t got[5])
 {
-    larmor_array *placed = NULL;
-    float complex *given = NULL;
+    larmor_array *placed;
+    LMR_HEAP float complex *given = NULL, *made = NULL;
     int64_t all = p->images;
     for (int d = 0; d < 3; d++)
         if (!lmr_mul(all, p->to[d], &all)) return LMR_NO_MEMORY();
-    larmor_status st = larmor_array_download(r->facts.given, LARMOR_C64, &given);
-    p->placed = lmr_new(all, sizeof *p->placed);
-    if (!st && !p->placed) st = LMR_NO_MEMORY();
+    LMR_TRY(larmor_array_download(r->facts.given, LARMOR_C64, &given));
+    LMR_ALLOCATE(made, all);
     p->given = given;
-    if (!st) st = lmr_parallel(lmr_device_threads(r->facts.dev), p->to[1] * p->to[2], interpolate_row, p);
+    p->placed = made;
+    LMR_TRY(lmr_parallel(lmr_device_threads(r->facts.dev), p->to[1] * p->to[2], interpolate_row, p));
     for (int d = 0; d < 3; d++) got[d] = p->to[d];
-    if (!st)
-        st = larmor_array_upload(r->facts.dev, LARMOR_C64, larmor_shape_of(5, got), LARMOR_C64, p->placed, &placed);
-    LMR_FREE(p->placed, given);
-    LMR_TRY(st);
+    LMR_TRY(larmor_array_upload(r->facts.dev, LARMOR_C64, larmor_shape_of(5, got), LARMOR_C64, made, &placed));
     larmor_array_free(r->facts.given);
     r->facts.given = placed;
     return LARMOR_OK;
@@ -206,10 +204,8 @@ static larmor_status interpolate(larmor_recon *r, placing *p, int64_t got[5])
 
 static lmr_text sizes_of(const int64_t size[3], int ndim)
 {
-    lmr_text t;
-    size_t used = 0;
-    for (int d = 0; d < ndim; d++)
-        used += (size_t)snprintf(t.s + used, sizeof t.s - used, "%s%lld", d ? "x" : "", (long long)size[d]);
+    lmr_text t = {""};
+    for (int d = 0; d < ndim; d++) lmr_append_item(t.s, sizeof t.s, "x", "%lld", (long long)size[d]);
     return t;
 }
 

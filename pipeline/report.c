@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "core/text.h"
 #include "larmor/ranks.h"
 #include "pipeline/maps.h"
 #include "pipeline/method.h"
@@ -132,12 +133,9 @@ static delay_text delays_text(const double delay[6], int ndim)
 {
     static const char *const names[] = {"x", "y", "z", "xy", "xz", "yz"};
     delay_text text = {""};
-    size_t used = 0;
-    for (int e = 0; e < 6; e++) {
-        if (ndim == 2 && (e == 2 || e > 3)) continue;
-        used +=
-            (size_t)snprintf(text.s + used, sizeof text.s - used, "%s%s %.3g", used ? ", " : "", names[e], delay[e]);
-    }
+    for (int e = 0; e < 6; e++)
+        if (ndim == 3 || (e != 2 && e <= 3))
+            lmr_append_item(text.s, sizeof text.s, ", ", "%s %.3g", names[e], delay[e]);
     return text;
 }
 
@@ -540,7 +538,6 @@ static void report_choice(larmor_recon *r, const char *name, const larmor_recon_
         [LARMOR_METHOD_FROM_MODEL] = "by a penalty it has more where k-space is not sampled than objects have"};
     const larmor_method_choice *m = &now->method;
     char sums[160] = "";
-    size_t used = 0;
     if (!r->facts.automatic) return;
     if (m->from == LARMOR_METHOD_FROM_SCAN) {
         if (!before || before->method.from != LARMOR_METHOD_FROM_SCAN)
@@ -552,9 +549,8 @@ static void report_choice(larmor_recon *r, const char *name, const larmor_recon_
         lmr_log(&r->events, "%s: method %s, as %s", name, m->name, why ? why : "asked for");
         return;
     }
-    for (int i = 0; i < m->compared && used < sizeof sums; i++)
-        used += (size_t)snprintf(sums + used, sizeof sums - used, "%s%s %.4f", i ? ", " : "", m->trial[i].name,
-                                 m->trial[i].misfit);
+    for (int i = 0; i < m->compared; i++)
+        lmr_append(sums, sizeof sums, "%s%s %.4f", i ? ", " : "", m->trial[i].name, m->trial[i].misfit);
     if (m->compared == 1)
         lmr_log(&r->events, "%s: method %s: its image leaves %.4f of what is held out", name, m->name,
                 m->trial[0].misfit);

@@ -418,12 +418,12 @@ static larmor_status look_for_phase(lmr_solution *p, double *imaginary)
 }
 
 /* An image that follows another one is that one and a difference: sign * A times it is added to the samples. */
-static larmor_status add_before(const lmr_job *job, const lmr_solution *p, double sign)
+static larmor_status subtract_before(const lmr_job *job, const lmr_solution *p)
 {
     LMR_OWNED(larmor_array) *samples = NULL;
     LMR_TRY(larmor_array_create(job->facts->dev, larmor_array_dtype(p->b), larmor_array_shape(p->b), &samples));
     LMR_TRY(larmor_op_forward(p->A, job->found.follow.image, samples));
-    return larmor_axpby(sign, samples, 1, p->b);
+    return larmor_axpby(-1, samples, 1, p->b);
 }
 
 /* min |A x - b|^2 + weight |x - before|^2, in the difference from the image before. */
@@ -431,7 +431,7 @@ static larmor_status follow_before(const lmr_job *job, lmr_solution *p, larmor_r
 {
     result->largest = job->found.follow.largest;
     if (!job->found.follow.image) return conjugate_gradients(job, p, result);
-    LMR_TRY(add_before(job, p, -1));
+    LMR_TRY(subtract_before(job, p));
     LMR_TRY(conjugate_gradients(job, p, result));
     return larmor_axpby(1, job->found.follow.image, 1, p->x);
 }
@@ -441,29 +441,26 @@ static larmor_status look_for_constant(const lmr_job *job, const lmr_solution *p
 {
     const int grid = lmr_grid_shape(&p->frames->grid).ndim, ndim = larmor_array_shape(p->x).ndim;
     const int64_t images = ndim > grid ? larmor_array_shape(p->x).dim[ndim - 1] : 1;
-    larmor_array *ones = NULL, *one = NULL;
-    larmor_status st = LARMOR_OK;
+    LMR_OWNED(larmor_array) *ones = NULL;
     const double most = strcmp(job->found.method.name, "tgv") ? MAX_CONSTANT_VARIATION : MAX_CONSTANT_VARIATION_TGV;
     *constant = 1;
-    for (int64_t i = 0; i < images && *constant && !st; i++) {
-        double size = 0, sum[2] = {0}, voxels = 0;
+    for (int64_t i = 0; i < images && *constant; i++) {
+        LMR_OWNED(larmor_array) *one = NULL;
+        double size, sum[2], voxels;
         if (ndim > grid)
-            st = lmr_one_of(p->x, i, &one);
+            LMR_TRY(lmr_one_of(p->x, i, &one));
         else
             one = larmor_array_ref(p->x);
-        if (!st && !ones)
-            st = larmor_array_create(job->facts->dev, larmor_array_dtype(one), larmor_array_shape(one), &ones);
-        if (!st) st = larmor_fill(ones, 1);
-        if (!st) st = larmor_nrm2(one, &size);
-        if (!st) st = larmor_dot(ones, one, sum);
-        if (!st) st = lmr_count_all(one, &voxels);
+        if (!ones)
+            LMR_TRY(larmor_array_create(job->facts->dev, larmor_array_dtype(one), larmor_array_shape(one), &ones));
+        LMR_TRY(larmor_fill(ones, 1));
+        LMR_TRY(larmor_nrm2(one, &size));
+        LMR_TRY(larmor_dot(ones, one, sum));
+        LMR_TRY(lmr_count_all(one, &voxels));
         const double around = size * size - (sum[0] * sum[0] + sum[1] * sum[1]) / fmax(voxels, 1);
         *constant = around <= most * most * size * size;
-        larmor_array_free(one);
-        one = NULL;
     }
-    larmor_array_free(ones);
-    return st;
+    return LARMOR_OK;
 }
 
 /* A weight that was chosen and erases the image predicted nothing: the one expected from the noise takes its

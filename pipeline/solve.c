@@ -96,7 +96,7 @@ static larmor_status measure_misfit(lmr_job *job, lmr_solution *p, const larmor_
                                .deviation = result->noise,
                                .noise = p->noise,
                                .folded = p->folded};
-    larmor_status st = lmr_misfit_measure(job, &solved, &taken, &result->misfit, NULL);
+    larmor_status st = lmr_misfit_measure(job, &solved, &taken, &result->misfit);
     if (st != LARMOR_STOPPED) {
         LMR_TRY(try_misfit(job, st));
         st = look_for_causes(job, p, &solved, result);

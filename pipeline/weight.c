@@ -11,8 +11,11 @@
 #include "core/owned.h"
 #include "core/ranks/ranks.h"
 #include "core/status.h"
+#include "core/text.h"
 #include "pipeline/problem.h"
 #include "pipeline/subspace.h"
+
+LMR_OWNS(larmor_regulariser, larmor_regulariser_free)
 
 #define MAX_DATA_RATIO 1.5 /* times the data of another image: a weight that was chosen from it still holds */
 
@@ -185,15 +188,13 @@ larmor_status lmr_weight_search(const lmr_job *job, const lmr_searched *p, const
                                 larmor_choice *choice)
 {
     larmor_regulariser_opts opts = lmr_regulariser_opts(job, p->frames, p->grid);
-    larmor_regulariser *r = NULL;
+    LMR_OWNED(larmor_regulariser) *r = NULL;
     if (time > 0) opts.time = time;
     opts.set = p->solve->set;
     if (name)
         LMR_TRY(larmor_regulariser_create(job->facts->dev, name, &opts, larmor_op_dtype(p->A),
                                           larmor_op_in_shape(p->A), &r));
-    const larmor_status st = larmor_choose_weight(p->A, p->b, p->held, p->C, r, p->solve, choice);
-    larmor_regulariser_free(r);
-    return st;
+    return larmor_choose_weight(p->A, p->b, p->held, p->C, r, p->solve, choice);
 }
 
 /* ---- weights beside the weight: of differences in time, and of one penalty to another ---- */
@@ -245,14 +246,13 @@ static larmor_status read_ratios(const lmr_job *job, larmor_choice *choice, int 
 void lmr_method_weighed(const lmr_job *job, const larmor_choice *choice, char text[96])
 {
     const char *name = job->found.method.name, *end;
-    size_t used = 0;
     text[0] = 0;
-    for (int i = 0; *name && used < 96 && i < LARMOR_MOST_PENALTIES; i++, name = end + (*end == '+')) {
+    for (int i = 0; *name && i < LARMOR_MOST_PENALTIES; i++, name = end + (*end == '+')) {
         end = name + strcspn(name, "+");
         char ratio[16] = "";
         const int has_ratio = memchr(name, '=', (size_t)(end - name)) != NULL;
         if (!has_ratio && choice->ratios[i] > 0) snprintf(ratio, sizeof ratio, "=%.6g", choice->ratios[i]);
-        used += (size_t)snprintf(text + used, 96 - used, "%s%.*s%s", i ? "+" : "", (int)(end - name), name, ratio);
+        lmr_append(text, 96, "%s%.*s%s", i ? "+" : "", (int)(end - name), name, ratio);
     }
 }
 

@@ -44,8 +44,7 @@ static larmor_status take(const larmor_array *x, const char *what, int is_refere
 static larmor_status transpose(picture *p)
 {
     const int64_t nx = p->shape.dim[0], ny = p->shape.dim[1];
-    double _Complex *transposed = lmr_new(p->count, sizeof *transposed);
-    if (!transposed) return LMR_NO_MEMORY();
+    LMR_NEW(double _Complex, transposed, p->count);
     for (int64_t i = 0; i < p->count; i++) {
         const int64_t x = i % nx, y = i / nx % ny, rest = i / (nx * ny);
         transposed[(rest * nx + x) * ny + y] = p->value[i];

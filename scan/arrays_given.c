@@ -11,6 +11,7 @@
 #include "core/hole.h"
 #include "core/owned.h"
 #include "core/status.h"
+#include "core/text.h"
 
 enum { MOST_COILS = LMR_MOST_CHANNELS, MOST_SIDE = 65535 };
 
@@ -233,7 +234,6 @@ static larmor_status survey_centres(const larmor_scan_arrays *given, double radi
 /* Holes of single images, where all together have none. */
 static larmor_status check_centres(const larmor_scan_arrays *given, lmr_array_scan *s)
 {
-    const size_t used = strlen(s->info.warnings);
     const larmor_group *first = NULL;
     char what[80];
     double widest = 0;
@@ -256,14 +256,13 @@ static larmor_status check_centres(const larmor_scan_arrays *given, lmr_array_sc
     }
     if (!holes) return LARMOR_OK;
     snprintf(what, sizeof what, LMR_NO_SAMPLE_TEXT, widest);
-    snprintf(s->info.warnings + used, sizeof s->info.warnings - used, LMR_HOLES_TEXT "\n", holes, given->images, what,
-             first->slice, first->contrast, first->phase, first->repetition, first->set);
+    lmr_append(s->info.warnings, sizeof s->info.warnings, LMR_HOLES_TEXT "\n", holes, given->images, what,
+               first->slice, first->contrast, first->phase, first->repetition, first->set);
     return LARMOR_OK;
 }
 
 static larmor_status check_centre(const larmor_scan_arrays *given, lmr_array_scan *s)
 {
-    const size_t used = strlen(s->info.warnings);
     double least = INFINITY;
     int64_t within;
     for (int i = 0; i < given->images; i++)
@@ -273,7 +272,7 @@ static larmor_status check_centre(const larmor_scan_arrays *given, lmr_array_sca
     LMR_TRY(survey_centres(given, 2 * least, &least, &within));
     if (!lmr_is_hole(least, within, (int)larmor_array_shape(given->image[0].traj).dim[0])) return LARMOR_OK;
     s->info.hole = least;
-    snprintf(s->info.warnings + used, sizeof s->info.warnings - used, LMR_HOLE_TEXT "\n", least);
+    lmr_append(s->info.warnings, sizeof s->info.warnings, LMR_HOLE_TEXT "\n", least);
     return LARMOR_OK;
 }
 
@@ -320,20 +319,12 @@ static larmor_status measure_noise(larmor_array *noise, int channels, double *en
     return LARMOR_OK;
 }
 
-static void add_warning(lmr_array_scan *s, const char *line)
-{
-    const size_t used = strlen(s->info.warnings), length = strlen(line);
-    if (used + length + 2 > sizeof s->info.warnings) return;
-    memcpy(s->info.warnings + used, line, length);
-    memcpy(s->info.warnings + used + length, "\n", 2);
-}
-
 static void give_up_noise(lmr_array_scan *s)
 {
     larmor_array_free(s->noise);
     s->noise = NULL;
     s->info.noise = s->info.noise_samples = 0;
-    add_warning(s, LMR_NO_NOISE_TEXT);
+    lmr_append_line(s->info.warnings, sizeof s->info.warnings, "%s", LMR_NO_NOISE_TEXT);
 }
 
 /* As of files: channels without signal or noise are left out. */

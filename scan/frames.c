@@ -9,6 +9,7 @@
 #include "core/owned.h"
 #include "core/select.h"
 #include "core/status.h"
+#include "core/text.h"
 #include "scan/source.h"
 
 #define TICK_MS 2.5               /* of the stamps of Siemens */
@@ -504,27 +505,24 @@ static void report(frames *f)
     char *text = f->info.frames_report;
     const size_t room = sizeof f->info.frames_report;
     const long long count = f->frames, left = f->left, empty = f->empty;
-    int used = 0;
     const lmr_bins *b = &f->bins;
     if (b->bin && b->letter[0] && b->letter[1])
-        used = snprintf(text, room, "%d bins of %s x %d of %s", b->phases, name_of(b->letter[0]), b->repetitions,
-                        name_of(b->letter[1]));
+        snprintf(text, room, "%d bins of %s x %d of %s", b->phases, name_of(b->letter[0]), b->repetitions,
+                 name_of(b->letter[1]));
     else if (b->bin)
-        used = snprintf(text, room, "%d bins of %s", b->phases * b->repetitions,
-                        name_of(b->letter[0] ? b->letter[0] : b->letter[1]));
+        snprintf(text, room, "%d bins of %s", b->phases * b->repetitions,
+                 name_of(b->letter[0] ? b->letter[0] : b->letter[1]));
     else if (o->phases)
-        used = snprintf(text, room, "%lld bins of the cardiac cycle", count);
+        snprintf(text, room, "%lld bins of the cardiac cycle", count);
     else if (o->spokes && f->partitions > 1)
-        used = snprintf(text, room, "%lld of %lld spokes in each of %lld partitions, one every %g", count,
-                        (long long)o->spokes, (long long)f->partitions, o->step);
+        snprintf(text, room, "%lld of %lld spokes in each of %lld partitions, one every %g", count,
+                 (long long)o->spokes, (long long)f->partitions, o->step);
     else if (o->spokes)
-        used = snprintf(text, room, "%lld of %lld readouts, one every %g", count, (long long)o->spokes, o->step);
+        snprintf(text, room, "%lld of %lld readouts, one every %g", count, (long long)o->spokes, o->step);
     else
-        used = snprintf(text, room, "%lld of %g ms, one every %g ms", count, o->ms, o->step);
-    if (left && (size_t)used < room)
-        used += snprintf(text + used, room - (size_t)used, "; %lld readouts left out", left);
-    if (empty && (size_t)used < room)
-        snprintf(text + used, room - (size_t)used, "; %lld have no readouts and are left out", empty);
+        snprintf(text, room, "%lld of %g ms, one every %g ms", count, o->ms, o->step);
+    if (left) lmr_append(text, room, "; %lld readouts left out", left);
+    if (empty) lmr_append(text, room, "; %lld have no readouts and are left out", empty);
 }
 
 static larmor_status check(const larmor_frames_opts *o)

@@ -216,21 +216,18 @@ static larmor_status take_calibration(const larmor_navigators *navigators, const
 /* The ghost of each readout by the navigators of its shot. */
 static larmor_status ask_navigators(const larmor_recon *r, int group, image *m, found *f)
 {
-    larmor_navigators navigators;
+    LMR_FREED_BY(larmor_navigators_free) larmor_navigators navigators = {0};
     LMR_TRY(lmr_source_navigators(r->facts.source, group, &r->facts.grid[group], r->facts.dev, &navigators));
-    larmor_ghost *of_shot = lmr_new(navigators.shots + 1, sizeof *of_shot);
-    larmor_status st = of_shot ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t s = 0; s < navigators.shots && !st; s++) {
+    LMR_HEAP LMR_NEW(larmor_ghost, of_shot, navigators.shots + 1);
+    for (int64_t s = 0; s < navigators.shots; s++) {
         f->navigators += navigators.first[s + 1] - navigators.first[s];
-        st = larmor_ghost_navigators(navigators.kspace, navigators.traj, navigators.first[s], navigators.first[s + 1],
-                                     &of_shot[s]);
+        LMR_TRY(larmor_ghost_navigators(navigators.kspace, navigators.traj, navigators.first[s],
+                                        navigators.first[s + 1], &of_shot[s]));
     }
-    for (int64_t i = 0; i < m->readouts && !st && navigators.shots; i++) m->of[i] = of_shot[navigators.shot[i]];
-    if (!st && navigators.calibration) st = take_calibration(&navigators, of_shot, m);
+    for (int64_t i = 0; i < m->readouts && navigators.shots; i++) m->of[i] = of_shot[navigators.shot[i]];
+    if (navigators.calibration) LMR_TRY(take_calibration(&navigators, of_shot, m));
     f->shots = navigators.shots;
-    free(of_shot);
-    larmor_navigators_free(&navigators);
-    return st;
+    return LARMOR_OK;
 }
 
 static void add_to(larmor_ghost *of, int64_t count, const larmor_ghost *rest)

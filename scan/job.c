@@ -272,10 +272,7 @@ larmor_status lmr_found_copy(const lmr_found *found, larmor_device *dev, lmr_fou
 
 void lmr_found_free(lmr_found *found)
 {
-    larmor_array_free(found->maps.array);
-    larmor_array_free(found->maps.eigenvalues);
-    larmor_array_free(found->density.weights);
-    larmor_array_free(found->follow.image);
+    LMR_FREE(found->maps.array, found->maps.eigenvalues, found->density.weights, found->follow.image);
     larmor_nlinv_series_free(found->follow.series);
     *found = (lmr_found){.weight_conditions = {.known = 0}};
 }
@@ -321,11 +318,7 @@ larmor_status lmr_scan_facts_copy(const lmr_scan_facts *facts, larmor_device *de
 
 void lmr_scan_facts_free(lmr_scan_facts *facts)
 {
-    larmor_array_free(facts->whitening);
-    larmor_array_free(facts->colouring);
-    larmor_array_free(facts->compression);
-    larmor_array_free(facts->given);
-    larmor_array_free(facts->basis);
+    LMR_FREE(facts->whitening, facts->colouring, facts->compression, facts->given, facts->basis);
     larmor_source_free(facts->source);
     larmor_device_free(facts->dev);
     if (!facts->is_copy) free(facts->grid);

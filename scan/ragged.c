@@ -73,20 +73,18 @@ static larmor_status align_kspace(const larmor_samples *s, larmor_array **kspace
     const int64_t n = longest(s, 0, s->readouts);
     const int64_t coils = shape.ndim > 2 ? shape.dim[2] : 1;
     const size_t size = larmor_dtype_size(dtype);
-    unsigned char *from = NULL, *to = lmr_new(n * s->readouts * coils, size);
+    LMR_HEAP unsigned char *from = NULL;
+    LMR_HEAP unsigned char *to = lmr_new(n * s->readouts * coils, size);
     if (!to) return LMR_NO_MEMORY();
     memset(to, 0, (size_t)(n * s->readouts * coils) * size);
-    larmor_status st = larmor_array_download(s->kspace, dtype, (void **)&from);
-    for (int64_t r = 0; r < s->readouts * coils && !st; r++) {
+    LMR_TRY(larmor_array_download(s->kspace, dtype, (void **)&from));
+    for (int64_t r = 0; r < s->readouts * coils; r++) {
         const int64_t at = s->first[r % s->readouts], count = length_of(s, r % s->readouts);
         memcpy(to + size * (size_t)(n * r), from + size * (size_t)(shape.dim[0] * (r / s->readouts) + at),
                size * (size_t)count);
     }
-    if (!st)
-        st = larmor_array_upload(larmor_array_device(s->kspace), dtype, LARMOR_SHAPE(n, s->readouts, coils), dtype,
-                                 to, kspace);
-    LMR_FREE(from, to);
-    return st;
+    return larmor_array_upload(larmor_array_device(s->kspace), dtype, LARMOR_SHAPE(n, s->readouts, coils), dtype, to,
+                               kspace);
 }
 
 static larmor_status expect_trajectory(const larmor_samples *samples)
@@ -231,8 +229,7 @@ larmor_status lmr_samples_unalign(larmor_samples *samples, larmor_array *kspace,
     for (int64_t i = 0; i < all; i++) inside[i] = i % n < length_of(samples, i / n);
     LMR_TRY(lmr_keep_inside(&own_kspace, 0, inside, all, kept));
     LMR_TRY(lmr_keep_inside(&own_traj, 1, inside, all, kept));
-    larmor_array_free(samples->kspace);
-    larmor_array_free(samples->traj);
+    LMR_FREE(samples->kspace, samples->traj);
     samples->kspace = own_kspace;
     samples->traj = own_traj;
     own_kspace = own_traj = NULL;

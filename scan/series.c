@@ -20,9 +20,7 @@ int lmr_is_wanted(const larmor_counters *only, const larmor_group *g)
 
 void lmr_series_free(lmr_series *list)
 {
-    free(list->group);
-    free(list->first);
-    free(list->is_weak);
+    LMR_FREE(list->group, list->first, list->is_weak);
     *list = (lmr_series){.group = NULL};
 }
 

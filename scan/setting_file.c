@@ -4,7 +4,7 @@
 
 #include "core/owned.h"
 #include "core/status.h"
-#include "core/text_file.h"
+#include "core/text.h"
 #include "scan/setting_table.h"
 
 enum { MAX_FILE = 1 << 20 /* bytes */, MAX_OPTIONS = 256, MAX_WORD = 63, VALUE = 128, PATH = 400 };

@@ -37,15 +37,10 @@ static const lmr_setting table[] = {
           TEXT(CHOICE, "method", "M", "methods", .standard = "auto",
                .expected = "auto, cg, grid, nlinv or the name of a regulariser",
                HELP("SENSE by conjugate gradients, gridding, image and coil maps at once frame by frame (nlinv), or "
-                    "SENSE "
-                    "with a penalty or several, tv:xy+tv:t+l1, along dimensions x, y, z, t (frames), h and b "
-                    "(bins of heart and breath), with ratios "
-                    "(=4) or "
-                    "those that the data choose; auto is cg with opts.lambda "
-                    "NUMBER, "
-                    "opts.tol, opts.precondition or opts.partial_fourier pocs, tv with opts.basis or "
-                    "opts.joint, and "
-                    "tv in space and along bins for bins"))),
+                    "SENSE with a penalty or several, tv:xy+tv:t+l1, along dimensions x, y, z, t (frames), h and b "
+                    "(bins of heart and breath), with ratios (=4) or those that the data choose; auto is cg with "
+                    "opts.lambda NUMBER, opts.tol, opts.precondition or opts.partial_fourier pocs, tv with "
+                    "opts.basis or opts.joint, and tv in space and along bins for bins"))),
     VALUE(
         joint, INT,
         TEXT(FLAG, "joint", "", "dynamics",
@@ -145,8 +140,7 @@ static const lmr_setting table[] = {
     NUMBER(coefficients, INT64, 0, 0x1p31,
            TEXT(INTEGER, "rank", "K", "dynamics", FROM_TO(1, 32),
                 HELP("coefficients: the first ones of opts.basis, or those of a dictionary that hold most of its "
-                     "energy (default: "
-                     "all, or as many as hold 0.9999 of it)"))),
+                     "energy (default: all, or as many as hold 0.9999 of it)"))),
     VALUE(basis_frames, INT,
           TEXT(CHOICE, "basis-images", "I", "dynamics", CHOICES("coefficients|frames", "coefficients"),
                HELP("write the coefficients, or the frames that they give"))),

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "core/text.h"
 #include "scan/setting_table.h"
 #include "scan/settings.h"
 
@@ -255,12 +256,12 @@ static void describe(const lmr_setting *s, char *text, size_t size)
                           s->text.type != LARMOR_SETTING_LIST;
     const char *what = s->text.expected ? s->text.expected : kinds[s->text.type];
     const char *choice, *next;
-    size_t used = (size_t)snprintf(text, size, "%s%s", what ? what : "", has_range ? range : "");
+    snprintf(text, size, "%s%s", what ? what : "", has_range ? range : "");
     size_t length = choice_at(s, 0, &choice);
-    for (int i = 1; length && used < size; i++) {
+    for (int i = 1; length; i++) {
         const size_t after = choice_at(s, i, &next);
         const char *comma = after ? ", " : " or ";
-        used += (size_t)snprintf(text + used, size - used, "%s%.*s", i > 1 ? comma : "", (int)length, choice);
+        lmr_append(text, size, "%s%.*s", i > 1 ? comma : "", (int)length, choice);
         choice = next;
         length = after;
     }
@@ -328,13 +329,13 @@ static void write_choice(const lmr_setting *s, const larmor_recon_opts *opts, ch
 static void write_numbers(const lmr_setting *s, const larmor_recon_opts *opts, char *text, size_t size)
 {
     const int is_list = s->text.type == LARMOR_SETTING_SIZES || s->text.type == LARMOR_SETTING_NUMBERS;
-    size_t used = 0;
-    for (size_t i = 0; i < (is_list ? AXES : 1) && stored(s, i, opts) != 0 && used < size; i++) {
+    for (size_t i = 0; i < (is_list ? AXES : 1) && stored(s, i, opts) != 0; i++) {
         char number[32];
         const double value = stored(s, i, opts);
         const int is_zero = s->text.type == LARMOR_SETTING_NUMBER && s->text.low == 0 && value < 0;
         write_number(is_zero ? 0 : value, number, sizeof number);
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? "," : "", number);
+        if (!i) text[0] = 0;
+        lmr_append(text, size, "%s%s", i ? "," : "", number);
     }
 }
 

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/owned.h"
 #include "core/status.h"
+#include "core/text.h"
 #include "scan/setting_table.h"
 
 larmor_status lmr_options_copy(const larmor_recon_opts *given, larmor_recon_opts *opts)
@@ -105,134 +107,93 @@ typedef struct rule {
     int is_harmless; /* 1: a reconstruction warns of it and goes on, as it did before there was this rule */
 } rule;
 
-/* Rules of poses, which an option gives or finds. */
-#define OF_POSES(name)                                                                                               \
-    {.option = name, .is = IS_OF_METHODS, .methods = WITH_MAPS},                                                     \
-        {.option = name, .is = EXCLUDES, .other = "gradient_field", .reason = "warp the image that comes of it"},    \
-        {.option = name, .is = EXCLUDES, .other = "displacement", .reason = "warp the image that comes of it"},      \
-        {.option = name, .is = EXCLUDES, .other = "basis", .reason = "its coefficients are no images"},              \
-    {                                                                                                                \
-        .option = "map_sets", .is = EXCLUDES, .other = name, .reason = "two sets of maps do not move", .value = 2    \
-    }
+/* A row that begins a rule of each kind. */
+#define OF(option_, methods_) .option = option_, .is = IS_OF_METHODS, .methods = (methods_)
+#define NEED(option_, other_) .option = option_, .is = NEEDS, .other = other_
+#define APART(option_, other_, reason_) .option = option_, .is = EXCLUDES, .other = other_, .reason = reason_
 
 static const rule rules[] = {
-    {.option = "iters", .is = IS_OF_METHODS, .methods = ITERATIVE | NLINV, .is_harmless = 1},
-    {.option = "damping", .is = IS_OF_METHODS, .methods = NLINV},
-    {.option = "median", .is = IS_OF_METHODS, .methods = NLINV},
-    {.option = "maps", .is = IS_OF_METHODS, .methods = OF_MAPS},
-    {.option = "keep_eigenvalues", .is = IS_OF_METHODS, .methods = OF_MAPS},
-    {.option = "b0", .is = IS_OF_METHODS, .methods = OF_PHASES},
-    {.option = "t2star", .is = IS_OF_METHODS, .methods = OF_PHASES},
-    {.option = "phase_terms", .is = IS_OF_METHODS, .methods = OF_PHASES},
-    {.option = "gradient_field", .is = IS_OF_METHODS, .methods = OF_MAPS},
-    {.option = "displacement", .is = IS_OF_METHODS, .methods = OF_MAPS},
-    {.option = "motion_fields", .is = IS_OF_METHODS, .methods = CG | LARMOR_TAKES_SERIES | LARMOR_TAKES_IMAGES},
-    {.option = "motion_fields", .is = EXCLUDES, .other = "basis", .reason = "it makes one image of all frames"},
-    {.option = "motion_fields",
-     .is = EXCLUDES,
-     .other = "gradient_field",
-     .reason = "add to the fields what the gradients displace"},
-    {.option = "motion_fields", .is = EXCLUDES, .other = "motion", .reason = "poses and fields are each motion"},
-    {.option = "motion_fields",
-     .is = EXCLUDES,
-     .other = "motion_states",
-     .reason = "poses and fields are each motion"},
-    {.option = "motion_fields", .is = EXCLUDES, .other = "displacement", .reason = "add one to the other"},
-    {.option = "displacement",
-     .is = EXCLUDES,
-     .other = "gradient_field",
-     .reason = "each says where voxels are; leave one of them out"},
-    {.option = "basis", .is = EXCLUDES, .other = "gradient_field", .reason = "warp the images that come of it"},
-    {.option = "basis", .is = EXCLUDES, .other = "displacement", .reason = "warp the images that come of it"},
-    {.option = "no_maps", .is = EXCLUDES, .other = "gradient_field", .reason = "warp the image that comes of it"},
-    {.option = "no_maps", .is = EXCLUDES, .other = "displacement", .reason = "warp the image that comes of it"},
-    {.option = "concomitant", .is = IS_OF_METHODS, .methods = OF_PHASES, .value = LARMOR_CONCOMITANT_ON},
-    {.option = "weighted", .is = IS_OF_METHODS, .methods = OF_MAPS},
-    {.option = "tol", .is = IS_OF_METHODS, .methods = ITERATIVE, .is_harmless = 1},
-    {.option = "lambda", .is = IS_OF_METHODS, .methods = ITERATIVE, .is_harmless = 1},
-    {.option = "toeplitz", .is = IS_OF_METHODS, .methods = ITERATIVE, .value = 1, .is_harmless = 1},
-    {.option = "precondition", .is = IS_OF_METHODS, .methods = ITERATIVE, .value = 1, .is_harmless = 1},
-    {.option = "partial_fourier", .is = IS_OF_METHODS, .methods = WITH_MAPS, .value = LARMOR_PARTIAL_HOMODYNE},
-    {.option = "partial_fourier", .is = IS_OF_METHODS, .methods = CG, .value = LARMOR_PARTIAL_POCS},
-    {.option = "basis", .is = IS_OF_METHODS, .methods = CG | LARMOR_TAKES_SERIES | LARMOR_TAKES_IMAGES},
-    {.option = "joint", .is = IS_OF_METHODS, .methods = LARMOR_TAKES_SERIES},
-    {.option = "time_weight", .is = IS_OF_METHODS, .methods = LARMOR_TAKES_TIME, .is_harmless = 1},
-    {.option = "time_weight", .is = NEEDS, .other = "joint", .is_harmless = 1},
-    {.option = "llr_block", .is = IS_OF_METHODS, .methods = LARMOR_TAKES_BLOCK, .is_harmless = 1},
-    {.option = "density",
-     .is = IS_OF_METHODS,
-     .other = "weighted",
-     .methods = GRID,
-     .value = -LARMOR_DENSITY_NONE,
-     .is_harmless = 1},
-    {.option = "no_maps",
-     .is = IS_OF_METHODS,
-     .methods = GRID | COILS,
-     .reason = "only opts.method grid and clear work without coil maps"},
-    {.option = "no_maps",
-     .is = EXCLUDES,
-     .other = "b0",
-     .reason = "it needs coil maps; take those of the data or of a file"},
-    {.option = "no_maps", .is = EXCLUDES, .other = "maps", .reason = "leave one of them out"},
-    {.option = "b0_place", .is = NEEDS, .other = "b0"},
-    {.option = "b0_error", .is = NEEDS, .other = "b0 t2star phase_terms concomitant"},
-    {.option = "segments", .is = NEEDS, .other = "b0 t2star phase_terms concomitant"},
-    {.option = "readout_start_ms", .is = NEEDS, .other = "b0 t2star", .is_harmless = 1},
-    {.option = "t2star_place", .is = NEEDS, .other = "t2star"},
-    {.option = "coefficients", .is = NEEDS, .other = "basis"},
-    {.option = "basis_frames", .is = NEEDS, .other = "basis"},
-    {.option = "girf", .is = NEEDS, .other = "girf_spacing_hz"},
-    {.option = "girf_spacing_hz", .is = NEEDS, .other = "girf", .is_harmless = 1},
-    {.option = "girf_b0", .is = NEEDS, .other = "girf"},
-    {.option = "constraint", .is = IS_OF_METHODS, .methods = WITH_MAPS},
-    {.option = "support", .is = IS_OF_METHODS, .methods = WITH_MAPS},
-    OF_POSES("motion"),
-    OF_POSES("motion_states"),
-    {.option = "motion_states", .is = EXCLUDES, .other = "motion", .reason = "poses are given"},
-    {.option = "constraint", .is = EXCLUDES, .other = "basis", .reason = "coefficients are no images"},
-    {.option = "map_sets",
-     .is = EXCLUDES,
-     .other = "constraint",
-     .reason = "images of two sets of maps are no image of their own",
-     .value = 2},
-    {.option = "partial_fourier",
-     .is = EXCLUDES,
-     .other = "constraint",
-     .reason = "what is real fills the other half of k-space by itself",
+    {OF("iters", ITERATIVE | NLINV), .is_harmless = 1},
+    {OF("damping", NLINV)},
+    {OF("median", NLINV)},
+    {OF("maps", OF_MAPS)},
+    {OF("keep_eigenvalues", OF_MAPS)},
+    {OF("b0", OF_PHASES)},
+    {OF("t2star", OF_PHASES)},
+    {OF("phase_terms", OF_PHASES)},
+    {OF("gradient_field", OF_MAPS)},
+    {OF("displacement", OF_MAPS)},
+    {OF("motion_fields", CG | LARMOR_TAKES_SERIES | LARMOR_TAKES_IMAGES)},
+    {APART("motion_fields", "basis", "it makes one image of all frames")},
+    {APART("motion_fields", "gradient_field", "add to the fields what the gradients displace")},
+    {APART("motion_fields", "motion", "poses and fields are each motion")},
+    {APART("motion_fields", "motion_states", "poses and fields are each motion")},
+    {APART("motion_fields", "displacement", "add one to the other")},
+    {APART("displacement", "gradient_field", "each says where voxels are; leave one of them out")},
+    {APART("basis", "gradient_field", "warp the images that come of it")},
+    {APART("basis", "displacement", "warp the images that come of it")},
+    {APART("no_maps", "gradient_field", "warp the image that comes of it")},
+    {APART("no_maps", "displacement", "warp the image that comes of it")},
+    {OF("concomitant", OF_PHASES), .value = LARMOR_CONCOMITANT_ON},
+    {OF("weighted", OF_MAPS)},
+    {OF("tol", ITERATIVE), .is_harmless = 1},
+    {OF("lambda", ITERATIVE), .is_harmless = 1},
+    {OF("toeplitz", ITERATIVE), .value = 1, .is_harmless = 1},
+    {OF("precondition", ITERATIVE), .value = 1, .is_harmless = 1},
+    {OF("partial_fourier", WITH_MAPS), .value = LARMOR_PARTIAL_HOMODYNE},
+    {OF("partial_fourier", CG), .value = LARMOR_PARTIAL_POCS},
+    {OF("basis", CG | LARMOR_TAKES_SERIES | LARMOR_TAKES_IMAGES)},
+    {OF("joint", LARMOR_TAKES_SERIES)},
+    {OF("time_weight", LARMOR_TAKES_TIME), .is_harmless = 1},
+    {NEED("time_weight", "joint"), .is_harmless = 1},
+    {OF("llr_block", LARMOR_TAKES_BLOCK), .is_harmless = 1},
+    {OF("density", GRID), .other = "weighted", .value = -LARMOR_DENSITY_NONE, .is_harmless = 1},
+    {OF("no_maps", GRID | COILS), .reason = "only opts.method grid and clear work without coil maps"},
+    {APART("no_maps", "b0", "it needs coil maps; take those of the data or of a file")},
+    {APART("no_maps", "maps", "leave one of them out")},
+    {NEED("b0_place", "b0")},
+    {NEED("b0_error", "b0 t2star phase_terms concomitant")},
+    {NEED("segments", "b0 t2star phase_terms concomitant")},
+    {NEED("readout_start_ms", "b0 t2star"), .is_harmless = 1},
+    {NEED("t2star_place", "t2star")},
+    {NEED("coefficients", "basis")},
+    {NEED("basis_frames", "basis")},
+    {NEED("girf", "girf_spacing_hz")},
+    {NEED("girf_spacing_hz", "girf"), .is_harmless = 1},
+    {NEED("girf_b0", "girf")},
+    {OF("constraint", WITH_MAPS)},
+    {OF("support", WITH_MAPS)},
+    {OF("motion", WITH_MAPS)},
+    {APART("motion", "gradient_field", "warp the image that comes of it")},
+    {APART("motion", "displacement", "warp the image that comes of it")},
+    {APART("motion", "basis", "its coefficients are no images")},
+    {APART("map_sets", "motion", "two sets of maps do not move"), .value = 2},
+    {OF("motion_states", WITH_MAPS)},
+    {APART("motion_states", "gradient_field", "warp the image that comes of it")},
+    {APART("motion_states", "displacement", "warp the image that comes of it")},
+    {APART("motion_states", "basis", "its coefficients are no images")},
+    {APART("map_sets", "motion_states", "two sets of maps do not move"), .value = 2},
+    {APART("motion_states", "motion", "poses are given")},
+    {APART("constraint", "basis", "coefficients are no images")},
+    {APART("map_sets", "constraint", "images of two sets of maps are no image of their own"), .value = 2},
+    {APART("partial_fourier", "constraint", "what is real fills the other half of k-space by itself"),
      .value = LARMOR_PARTIAL_HOMODYNE},
-    {.option = "partial_fourier",
-     .is = EXCLUDES,
-     .other = "constraint",
-     .reason = "what is real fills the other half of k-space by itself",
+    {APART("partial_fourier", "constraint", "what is real fills the other half of k-space by itself"),
      .value = LARMOR_PARTIAL_POCS},
-    {.option = "prior", .is = IS_OF_METHODS, .methods = CG},
-    {.option = "prior", .is = EXCLUDES, .other = "constraint", .reason = "leave one of them out"},
-    {.option = "prior", .is = EXCLUDES, .other = "basis", .reason = "coefficients are no images"},
-    {.option = "prior", .is = EXCLUDES, .other = "weighted", .reason = "it weighs samples by their noise"},
-    {.option = "prior", .is = EXCLUDES, .other = "lambda", .reason = "opts.prior_sigma says how strong it is"},
-    {.option = "prior", .is = EXCLUDES, .other = "checkpoint", .reason = "a plugin's state is not kept"},
-    {.option = "partial_fourier",
-     .is = EXCLUDES,
-     .other = "prior",
-     .reason = "it fills the other half of k-space by itself",
+    {OF("prior", CG)},
+    {APART("prior", "constraint", "leave one of them out")},
+    {APART("prior", "basis", "coefficients are no images")},
+    {APART("prior", "weighted", "it weighs samples by their noise")},
+    {APART("prior", "lambda", "opts.prior_sigma says how strong it is")},
+    {APART("prior", "checkpoint", "a plugin's state is not kept")},
+    {APART("partial_fourier", "prior", "it fills the other half of k-space by itself"),
      .value = LARMOR_PARTIAL_HOMODYNE},
-    {.option = "partial_fourier",
-     .is = EXCLUDES,
-     .other = "prior",
-     .reason = "it fills the other half of k-space by itself",
-     .value = LARMOR_PARTIAL_POCS},
-    {.option = "map_sets",
-     .is = EXCLUDES,
-     .other = "prior",
-     .reason = "images of two sets of maps are no image of their own",
-     .value = 2},
-    {.option = "prior_method", .is = NEEDS, .other = "prior"},
-    {.option = "prior_sigma", .is = NEEDS, .other = "prior"},
-    {.option = "repeatable",
-     .is = EXCLUDES,
-     .other = "effort",
-     .reason = "grids that are chosen by times may be others in the next run"},
-    {.option = "map_sets", .is = IS_OF_METHODS, .methods = OF_MAPS}, /* last, as constraint and others set it */
+    {APART("partial_fourier", "prior", "it fills the other half of k-space by itself"), .value = LARMOR_PARTIAL_POCS},
+    {APART("map_sets", "prior", "images of two sets of maps are no image of their own"), .value = 2},
+    {NEED("prior_method", "prior")},
+    {NEED("prior_sigma", "prior")},
+    {APART("repeatable", "effort", "grids that are chosen by times may be others in the next run")},
+    {OF("map_sets", OF_MAPS)}, /* last, as constraint and others set it */
 };
 
 static const lmr_setting *setting_named(const char *member)
@@ -292,10 +253,10 @@ static void name_methods(int methods, char *text, size_t size)
     const char *name;
     for (int i = 0; (name = larmor_regulariser_entry(i).name) && count < 24; i++)
         if (is_of(name, methods)) names[count++] = name;
-    size_t used = 0;
-    for (int i = 0; i < count && used < size; i++) {
+    text[0] = 0;
+    for (int i = 0; i < count; i++) {
         const char *comma = i + 1 < count ? ", " : " and ";
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? comma : "", names[i]);
+        lmr_append(text, size, "%s%s", i ? comma : "", names[i]);
     }
 }
 
@@ -316,13 +277,6 @@ static larmor_status refuse(const larmor_recon_opts *o, const rule *r)
         r->option, space, value, o->method, methods, r->other ? " and of opts." : "", r->other ? r->other : "");
 }
 
-/* A line of text more, where there is room. */
-static void add_line(char *text, size_t room, const char *line)
-{
-    const size_t used = strlen(text);
-    snprintf(text + used, room - used, "%s%s", used ? "\n" : "", line);
-}
-
 /* method: that of the options, and what they make of auto. idle: gets the lines of what is harmless; NULL: that is
  * refused, too. */
 static larmor_status check_rules(const larmor_recon_opts *o, const char *method, const char *later, char *idle,
@@ -335,7 +289,7 @@ static larmor_status check_rules(const larmor_recon_opts *o, const char *method,
         if (keeps || (r->is == IS_OF_METHODS && is_of(method, r->methods))) continue;
         const larmor_status st = refuse(o, r);
         if (!idle || !r->is_harmless) return st;
-        add_line(idle, room, larmor_last_error());
+        lmr_append_item(idle, room, "\n", "%s", larmor_last_error());
     }
     return LARMOR_OK;
 }
@@ -472,24 +426,10 @@ larmor_status larmor_settings_check(const larmor_recon_opts *opts, const char *l
 
 void lmr_settings_free(lmr_settings *s)
 {
-    free(s->method);
-    free(s->maps_name);
-    free(s->maps_method);
-    free(s->b0_name);
-    free(s->t2star_name);
-    free(s->constraint);
-    larmor_array_free(s->opts.maps);
-    larmor_array_free(s->opts.b0);
-    larmor_array_free(s->opts.t2star);
-    larmor_array_free(s->opts.phase_terms);
-    larmor_array_free(s->opts.gradient_field);
-    larmor_array_free(s->opts.displacement);
-    larmor_array_free(s->opts.motion_fields);
-    larmor_array_free(s->opts.basis);
-    larmor_array_free(s->opts.girf);
-    larmor_array_free(s->opts.girf_b0);
-    larmor_array_free(s->opts.support);
-    larmor_array_free(s->opts.motion);
+    larmor_recon_opts *o = &s->opts;
+    LMR_FREE(s->method, s->maps_name, s->maps_method, s->b0_name, s->t2star_name, s->constraint);
+    LMR_FREE(o->maps, o->b0, o->t2star, o->phase_terms, o->gradient_field, o->displacement);
+    LMR_FREE(o->motion_fields, o->basis, o->girf, o->girf_b0, o->support, o->motion);
     larmor_checkpoint_free(s->opts.checkpoint);
     larmor_denoiser_free(s->opts.prior);
     *s = (lmr_settings){.method = NULL};

@@ -12,6 +12,7 @@
 #include "core/array.h"
 #include "core/hash.h"
 #include "core/owned.h"
+#include "core/text.h"
 
 struct larmor_source {
     larmor_source_impl impl;
@@ -268,12 +269,11 @@ int64_t lmr_stamps_read(const larmor_stamp *stamp, int64_t count, double tick_ms
 
 void lmr_stamps_warn(int64_t unstamped, char *warnings, size_t room)
 {
-    const size_t used = strlen(warnings);
-    if (unstamped && used < room)
-        snprintf(warnings + used, room - used,
-                 "%lld readouts have no time stamp, while others do: they are taken to be evenly between their "
-                 "neighbours, and as far apart at the ends.\n",
-                 (long long)unstamped);
+    if (unstamped)
+        lmr_append(warnings, room,
+                   "%lld readouts have no time stamp, while others do: they are taken to be evenly between their "
+                   "neighbours, and as far apart at the ends.\n",
+                   (long long)unstamped);
 }
 
 larmor_status lmr_source_readouts(const larmor_source *s, int group, const int64_t *readout, int64_t count,

@@ -50,17 +50,12 @@ struct lmr_kept {
 static larmor_status choice_of(lmr_archive *a, larmor_choice *c)
 {
     LMR_TRY(lmr_archive_number(a, &c->weight));
-    LMR_TRY(lmr_archive_integer(a, &c->tried, 0, INT_MAX));
-    LMR_TRY(lmr_archive_integer(a, &c->iters, 0, INT_MAX));
-    LMR_TRY(lmr_archive_number(a, &c->predicted));
-    LMR_TRY(lmr_archive_number(a, &c->misfit));
-    LMR_TRY(lmr_archive_number(a, &c->time_weight));
-    LMR_TRY(lmr_archive_number(a, &c->intensity));
+    LMR_TRY(LMR_ARCHIVE_INTEGERS(a, 0, INT_MAX, &c->tried, &c->iters));
+    LMR_TRY(LMR_ARCHIVE_NUMBERS(a, &c->predicted, &c->misfit, &c->time_weight, &c->intensity));
     for (int i = 0; i < LARMOR_MOST_PENALTIES; i++) LMR_TRY(lmr_archive_number(a, &c->ratios[i]));
     LMR_TRY(lmr_archive_integer(a, &c->points, 0, LARMOR_CHOICE_POINTS));
     for (int i = 0; i < c->points; i++) {
-        LMR_TRY(lmr_archive_number(a, &c->weights[i]));
-        LMR_TRY(lmr_archive_number(a, &c->misfits[i]));
+        LMR_TRY(LMR_ARCHIVE_NUMBERS(a, &c->weights[i], &c->misfits[i]));
     }
     return lmr_archive_number(a, &c->seconds);
 }
@@ -74,8 +69,7 @@ static larmor_status method_of(lmr_archive *a, larmor_method_choice *m)
     m->from = (larmor_method_from)from;
     for (int i = 0; i < m->compared; i++) {
         LMR_TRY(lmr_archive_text(a, m->trial[i].name, sizeof m->trial[i].name));
-        LMR_TRY(lmr_archive_number(a, &m->trial[i].misfit));
-        LMR_TRY(lmr_archive_number(a, &m->trial[i].weight));
+        LMR_TRY(LMR_ARCHIVE_NUMBERS(a, &m->trial[i].misfit, &m->trial[i].weight));
     }
     if (m->name[0] && strcmp(m->name, "cg") != 0 && strcmp(m->name, "grid") != 0 &&
         !lmr_regulariser_named(m->name).name)
@@ -85,14 +79,8 @@ static larmor_status method_of(lmr_archive *a, larmor_method_choice *m)
 
 static larmor_status weight_of(lmr_archive *a, lmr_weight *w)
 {
-    LMR_TRY(lmr_archive_number(a, &w->weight));
-    LMR_TRY(lmr_archive_number(a, &w->noise));
-    LMR_TRY(lmr_archive_number(a, &w->unit));
-    LMR_TRY(lmr_archive_number(a, &w->data));
-    LMR_TRY(lmr_archive_number(a, &w->scale));
-    LMR_TRY(lmr_archive_number(a, &w->taken));
-    LMR_TRY(lmr_archive_number(a, &w->largest));
-    LMR_TRY(lmr_archive_number(a, &w->linear));
+    LMR_TRY(LMR_ARCHIVE_NUMBERS(a, &w->weight, &w->noise, &w->unit, &w->data, &w->scale, &w->taken, &w->largest,
+                                &w->linear));
     LMR_TRY(choice_of(a, &w->choice));
     LMR_TRY(method_of(a, &w->method));
     return lmr_archive_integer(a, &w->encoding, 0, INT_MAX);
@@ -102,9 +90,7 @@ static larmor_status solver_of(lmr_archive *a, larmor_report *s)
 {
     int end = (int)s->end;
     LMR_TRY(lmr_archive_integer(a, &s->iters, 0, INT_MAX));
-    LMR_TRY(lmr_archive_number(a, &s->residual));
-    LMR_TRY(lmr_archive_number(a, &s->objective));
-    LMR_TRY(lmr_archive_number(a, &s->seconds));
+    LMR_TRY(LMR_ARCHIVE_NUMBERS(a, &s->residual, &s->objective, &s->seconds));
     LMR_TRY(lmr_archive_integer(a, &end, LARMOR_END_TOLERANCE, LARMOR_END_PRECISION));
     s->end = (larmor_end)end;
     return LARMOR_OK;
@@ -113,43 +99,33 @@ static larmor_status solver_of(lmr_archive *a, larmor_report *s)
 static larmor_status findings_of(lmr_archive *a, larmor_recon_report *r)
 {
     int warning = (int)r->maps.warning, partial = (int)r->partial_fourier;
-    LMR_TRY(lmr_archive_number(a, &r->maps.sampled));
-    LMR_TRY(lmr_archive_number(a, &r->maps.dominance));
+    LMR_TRY(LMR_ARCHIVE_NUMBERS(a, &r->maps.sampled, &r->maps.dominance));
     LMR_TRY(lmr_archive_integer(a, &warning, LARMOR_MAPS_TRUSTED, LARMOR_MAPS_AMBIGUOUS));
     r->maps.warning = (larmor_maps_warning)warning;
     for (int d = 0; d < 3; d++) {
-        LMR_TRY(lmr_archive_number(a, &r->coverage.low[d]));
-        LMR_TRY(lmr_archive_number(a, &r->coverage.high[d]));
+        LMR_TRY(LMR_ARCHIVE_NUMBERS(a, &r->coverage.low[d], &r->coverage.high[d]));
         LMR_TRY(lmr_archive_integer(a, &r->coverage.partial[d], 0, 1));
         LMR_TRY(lmr_archive_long(a, &r->grid[d], 0, INT_MAX));
     }
     LMR_TRY(lmr_archive_integer(a, &partial, LARMOR_PARTIAL_AUTO, LARMOR_PARTIAL_ZERO));
     r->partial_fourier = (larmor_partial_fourier)partial;
-    LMR_TRY(lmr_archive_number(a, &r->off_phase));
-    LMR_TRY(lmr_archive_number(a, &r->phase_misfit));
-    LMR_TRY(lmr_archive_number(a, &r->phase_misfit_noise));
-    LMR_TRY(lmr_archive_integer(a, &r->made_traj, 0, 1));
-    LMR_TRY(lmr_archive_integer(a, &r->constant, 0, 1));
+    LMR_TRY(LMR_ARCHIVE_NUMBERS(a, &r->off_phase, &r->phase_misfit, &r->phase_misfit_noise));
+    LMR_TRY(LMR_ARCHIVE_INTEGERS(a, 0, 1, &r->made_traj, &r->constant));
     LMR_TRY(lmr_archive_integer(a, &r->folded, 0, 7));
-    LMR_TRY(lmr_archive_number(a, &r->imaginary));
-    LMR_TRY(lmr_archive_number(a, &r->contradicted));
+    LMR_TRY(LMR_ARCHIVE_NUMBERS(a, &r->imaginary, &r->contradicted));
     return lmr_archive_long(a, &r->outside, 0, INT64_MAX);
 }
 
 static larmor_status misfit_of(lmr_archive *a, larmor_misfit *m)
 {
-    double *const numbers[] = {&m->relative,    &m->beyond_noise, &m->beyond_model,        &m->chi2,
-                               &m->samples,     &m->freedom,      &m->worst_readout_ratio, &m->worst_coil_misfit,
-                               &m->noise_ratio, &m->noise_excess};
-    LMR_TRY(lmr_archive_integer(a, &m->measured, 0, 1));
-    LMR_TRY(lmr_archive_integer(a, &m->fitted, 0, 1));
-    LMR_TRY(lmr_archive_integer(a, &m->by_noise_scan, 0, 1));
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) LMR_TRY(lmr_archive_number(a, numbers[i]));
+    LMR_TRY(LMR_ARCHIVE_INTEGERS(a, 0, 1, &m->measured, &m->fitted, &m->by_noise_scan));
+    LMR_TRY(LMR_ARCHIVE_NUMBERS(a, &m->relative, &m->beyond_noise, &m->beyond_model, &m->chi2, &m->samples,
+                                &m->freedom, &m->worst_readout_ratio, &m->worst_coil_misfit, &m->noise_ratio,
+                                &m->noise_excess));
     for (int i = 0; i < LARMOR_MISFIT_RINGS; i++) LMR_TRY(lmr_archive_number(a, &m->by_radius[i]));
     LMR_TRY(lmr_archive_long(a, &m->bad_readouts, 0, INT64_MAX));
     LMR_TRY(lmr_archive_long(a, &m->worst_readout, -1, INT64_MAX));
-    LMR_TRY(lmr_archive_integer(a, &m->bad_coils, 0, INT_MAX));
-    LMR_TRY(lmr_archive_integer(a, &m->noisier_coils, 0, INT_MAX));
+    LMR_TRY(LMR_ARCHIVE_INTEGERS(a, 0, INT_MAX, &m->bad_coils, &m->noisier_coils));
     return lmr_archive_integer(a, &m->worst_coil, -1, INT_MAX);
 }
 
@@ -159,14 +135,8 @@ static larmor_status faults_of(lmr_archive *a, larmor_sample_faults *f)
                                &f->spike_readout, &f->spike_sample,    &f->copied,         &f->copied_readout,
                                &f->zeros,         &f->zeros_readout};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) LMR_TRY(lmr_archive_long(a, counts[i], 0, INT64_MAX));
-    LMR_TRY(lmr_archive_integer(a, &f->clipped_coil, 0, INT_MAX));
-    LMR_TRY(lmr_archive_integer(a, &f->spike_coil, 0, INT_MAX));
-    LMR_TRY(lmr_archive_integer(a, &f->noisy, 0, INT_MAX));
-    LMR_TRY(lmr_archive_integer(a, &f->noisy_coil, 0, INT_MAX));
-    LMR_TRY(lmr_archive_number(a, &f->clipped_value));
-    LMR_TRY(lmr_archive_number(a, &f->carrier));
-    LMR_TRY(lmr_archive_number(a, &f->carrier_frequency));
-    return lmr_archive_number(a, &f->echo_distance);
+    LMR_TRY(LMR_ARCHIVE_INTEGERS(a, 0, INT_MAX, &f->clipped_coil, &f->spike_coil, &f->noisy, &f->noisy_coil));
+    return LMR_ARCHIVE_NUMBERS(a, &f->clipped_value, &f->carrier, &f->carrier_frequency, &f->echo_distance);
 }
 
 static larmor_status report_of(lmr_archive *a, larmor_recon_report *r)
@@ -179,16 +149,11 @@ static larmor_status report_of(lmr_archive *a, larmor_recon_report *r)
     LMR_TRY(lmr_archive_integer(a, &from, LARMOR_LAMBDA_FROM_CALLER, LARMOR_LAMBDA_OF_ONE_COIL));
     r->status = (larmor_status)status;
     r->lambda_from = (larmor_lambda_from)from;
-    LMR_TRY(lmr_archive_number(a, &r->lambda));
-    LMR_TRY(lmr_archive_number(a, &r->weight));
-    LMR_TRY(lmr_archive_number(a, &r->noise));
+    LMR_TRY(LMR_ARCHIVE_NUMBERS(a, &r->lambda, &r->weight, &r->noise));
     LMR_TRY(choice_of(a, &r->choice));
     LMR_TRY(method_of(a, &r->method));
     LMR_TRY(lmr_archive_number(a, &r->largest));
-    LMR_TRY(lmr_archive_integer(a, &r->toeplitz, 0, 1));
-    LMR_TRY(lmr_archive_integer(a, &r->preconditioned, 0, 1));
-    LMR_TRY(lmr_archive_integer(a, &r->ffts, 0, 1));
-    LMR_TRY(lmr_archive_integer(a, &r->direct, 0, 1));
+    LMR_TRY(LMR_ARCHIVE_INTEGERS(a, 0, 1, &r->toeplitz, &r->preconditioned, &r->ffts, &r->direct));
     LMR_TRY(findings_of(a, r));
     LMR_TRY(misfit_of(a, &r->misfit));
     LMR_TRY(faults_of(a, &r->faults));

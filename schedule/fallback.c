@@ -8,18 +8,18 @@
 #include "core/status.h"
 #include "pipeline/report.h"
 
+LMR_OWNS(larmor_source, larmor_source_free)
+
 /* Keeps the settings and the source. */
 static larmor_status restart_on_cpu(larmor_recon *r, larmor_device *processor, const char *left, const char *why)
 {
     const lmr_settings settings = r->settings;
-    larmor_source *source = larmor_source_ref(r->facts.source);
+    LMR_OWNED(larmor_source) *source = larmor_source_ref(r->facts.source);
     lmr_report_left(r, left, why);
     r->settings = (lmr_settings){.method = NULL};
     lmr_recon_clear(r);
     r->settings = settings;
-    const larmor_status st = lmr_recon_begin(r, source, processor);
-    larmor_source_free(source);
-    return st;
+    return lmr_recon_begin(r, source, processor);
 }
 
 larmor_status lmr_fall_back_to_cpu(larmor_recon *r, larmor_status failed)

@@ -10,6 +10,7 @@
 #include "check/noise_scan.h"
 #include "core/array.h"
 #include "core/owned.h"
+#include "core/text.h"
 #include "physics/decide.h"
 #include "physics/physics.h"
 #include "pipeline/cache.h"
@@ -41,25 +42,23 @@ static double noise_factor(const larmor_raw_info *info)
 static larmor_status make_whitening(larmor_recon *r)
 {
     const larmor_raw_info *info = &r->facts.info;
-    larmor_array *noise;
+    LMR_OWNED(larmor_array) *noise = NULL;
     if (!info->noise || r->settings.opts.no_whitening) return LARMOR_OK;
     LMR_TRY(lmr_enter(&r->events, "whitening"));
     LMR_TRY(lmr_source_noise(r->facts.source, r->facts.dev, &noise));
     if (!noise) return LARMOR_OK;
     char line[512];
-    larmor_status st = lmr_noise_scan_describe(noise, info->noise, line, sizeof line);
-    if (!st && *line) lmr_warn(&r->events, "%s", line);
-    if (!st) st = lmr_scale_samples(&r->job, noise);
+    LMR_TRY(lmr_noise_scan_describe(noise, info->noise, line, sizeof line));
+    if (*line) lmr_warn(&r->events, "%s", line);
+    LMR_TRY(lmr_scale_samples(&r->job, noise));
     r->facts.noise_scale = r->job.found.scale;
     lmr_scale_begin(&r->job);
-    if (!st) st = larmor_noise_whitening(noise, noise_factor(info), &r->facts.whitening);
+    LMR_TRY(larmor_noise_whitening(noise, noise_factor(info), &r->facts.whitening));
     double size;
-    if (!st) st = larmor_nrm2(r->facts.whitening, &size);
-    if (!st)
-        r->facts.noise_unit = sqrt((double)info->coils) / size; /* as if all mixtures of coils had as much signal */
-    if (!st) lmr_report_whitening(r);
-    larmor_array_free(noise);
-    return st;
+    LMR_TRY(larmor_nrm2(r->facts.whitening, &size));
+    r->facts.noise_unit = sqrt((double)info->coils) / size; /* as if all mixtures of coils had as much signal */
+    lmr_report_whitening(r);
+    return LARMOR_OK;
 }
 
 larmor_status lmr_prepare_colouring(larmor_recon *r)
@@ -310,11 +309,11 @@ static double ratio_of_bins(char letter, int bins)
 static void name_of_bins(const larmor_recon *r, int dims, char name[32])
 {
     const larmor_raw_info *info = &r->facts.info;
-    size_t used = (size_t)snprintf(name, 32, "tv:%s", r->facts.grid[0].ndim > 2 ? "xyz" : "xy");
+    snprintf(name, 32, "tv:%s", r->facts.grid[0].ndim > 2 ? "xyz" : "xy");
     for (int d = 0; d < dims; d++)
         if (info->bins[d] > 1)
-            used += (size_t)snprintf(name + used, 32 - used, "+tv:%c=%.3g", info->bins_letter[d],
-                                     ratio_of_bins(info->bins_letter[d], info->bins[d]));
+            lmr_append(name, 32, "+tv:%c=%.3g", info->bins_letter[d],
+                       ratio_of_bins(info->bins_letter[d], info->bins[d]));
 }
 
 /* Virtual coils are found later: those that are asked for, or as many as are left as they are. */

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "core/ranks/ranks.h"
-#include "core/status.h"
 #include "pipeline/maps.h"
 #include "pipeline/report.h"
 #include "schedule/slab_samples.h"
@@ -244,17 +244,16 @@ larmor_status lmr_slabs_plan(larmor_recon *r)
 static larmor_status would_fit(const larmor_recon *r, const lmr_job *job, int ranks, int *fit)
 {
     question q;
-    lmr_plan plan = {.bytes = NULL};
+    LMR_FREED_BY(lmr_plan_free) lmr_plan plan = {.bytes = NULL};
     LMR_TRY(begin(r, job, ranks, &q));
-    larmor_status st = begin_plan(&q, r->plan.limit, &plan);
-    if (!st) st = plan_all(&q, &plan);
-    if (!st && is_too_large(&plan) && r->settings.opts.toeplitz <= 0) {
+    LMR_TRY(begin_plan(&q, r->plan.limit, &plan));
+    LMR_TRY(plan_all(&q, &plan));
+    if (is_too_large(&plan) && r->settings.opts.toeplitz <= 0) {
         plan.toeplitz = -1;
-        st = plan_all(&q, &plan);
+        LMR_TRY(plan_all(&q, &plan));
     }
-    *fit = !st && !is_too_large(&plan);
-    lmr_plan_free(&plan);
-    return st;
+    *fit = !is_too_large(&plan);
+    return LARMOR_OK;
 }
 
 larmor_status lmr_slabs_keep_more(const larmor_recon *r, int *more)

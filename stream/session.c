@@ -12,6 +12,9 @@
 #include "stream/readouts.h"
 #include "stream/waves.h"
 
+LMR_OWNS(larmor_source, larmor_source_free)
+LMR_OWNS(larmor_recon, larmor_recon_free)
+
 #define SESSION_MEMORY (INT64_C(4) << 30)
 #define BETWEEN_STEPS_S 1.
 enum { MAX_WARNINGS = 32, LINE = 1024, LEAST_BITS = 8, BITS = 12, MOST_BITS = 15, MOST_READOUTS = 100000 };
@@ -182,12 +185,10 @@ static larmor_status set_parameter(session *s, const lmr_parameter *p)
 
 static larmor_status set_parameters(session *s, const larmor_message *m)
 {
-    lmr_parameters all;
+    LMR_FREED_BY(lmr_parameters_free) lmr_parameters all = {0};
     LMR_TRY(lmr_parameters_read(m->text, m->bytes, &all));
-    larmor_status st = LARMOR_OK;
-    for (int i = 0; i < all.count && !st; i++) st = set_parameter(s, &all.each[i]);
-    lmr_parameters_free(&all);
-    return st;
+    for (int i = 0; i < all.count; i++) LMR_TRY(set_parameter(s, &all.each[i]));
+    return LARMOR_OK;
 }
 
 static larmor_status take_config(session *s, const larmor_message *m)
@@ -296,22 +297,18 @@ static larmor_status take_result(session *s, const larmor_recon_result *result)
 
 static larmor_status run_series(session *s, larmor_recon *recon, int series)
 {
-    larmor_recon_result result;
-    larmor_status st = after(s, larmor_recon_run(recon, series, &result));
-    if (!st) st = result.report.interrupted ? lmr_stopped() : take_result(s, &result);
-    larmor_recon_result_free(&result);
-    return st;
+    LMR_FREED_BY(larmor_recon_result_free) larmor_recon_result result = {0};
+    LMR_TRY(after(s, larmor_recon_run(recon, series, &result)));
+    return result.report.interrupted ? lmr_stopped() : take_result(s, &result);
 }
 
 static larmor_status run_recon(session *s, larmor_source *source)
 {
-    larmor_recon *recon;
-    larmor_status st = after(s, larmor_recon_create(source, s->job.dev, &s->job.recon, &recon));
-    if (st) return st;
+    LMR_OWNED(larmor_recon) *recon = NULL;
+    LMR_TRY(after(s, larmor_recon_create(source, s->job.dev, &s->job.recon, &recon)));
     const int count = larmor_recon_series(recon);
-    for (int i = 0; i < count && !st; i++) st = run_series(s, recon, i);
-    larmor_recon_free(recon);
-    return st;
+    for (int i = 0; i < count; i++) LMR_TRY(run_series(s, recon, i));
+    return LARMOR_OK;
 }
 
 static larmor_status report_bins(session *s, const larmor_bins_found *found)
@@ -363,15 +360,13 @@ static int bits_of_host(int stored)
 
 static larmor_status reconstruct_raw(session *s, larmor_raw *raw)
 {
-    larmor_source *source;
+    LMR_OWNED(larmor_source) *source = NULL;
     const larmor_raw_info info = larmor_raw_describe(raw);
     if (!s->job.bits) s->pixels.most = (1 << bits_of_host(info.bits_stored)) - 1;
     LMR_TRY(warn_lines(s, info.warnings));
     LMR_TRY(open_source(s, raw, &source));
-    larmor_status st = s->opts->prepare ? s->opts->prepare(s->opts->user, raw, source, &s->job) : LARMOR_OK;
-    if (!st) st = run_recon(s, source);
-    larmor_source_free(source);
-    return st;
+    LMR_TRY(s->opts->prepare ? s->opts->prepare(s->opts->user, raw, source, &s->job) : LARMOR_OK);
+    return run_recon(s, source);
 }
 
 /* The readouts of an image, or all; those that are done with are let go before the work begins. */
@@ -402,13 +397,11 @@ static larmor_status begin_live(session *s)
 
 static larmor_status take_live(session *s, const larmor_acquisition *a)
 {
-    larmor_recon_result result;
+    LMR_FREED_BY(larmor_recon_result_free) larmor_recon_result result = {0};
     if (!s->live) LMR_TRY(begin_live(s));
-    larmor_status st = after(s, larmor_live_add(s->live, a, &result));
-    if (!st && result.report.interrupted) st = lmr_stopped();
-    if (!st) st = take_images(s, &result);
-    larmor_recon_result_free(&result);
-    return st;
+    LMR_TRY(after(s, larmor_live_add(s->live, a, &result)));
+    if (result.report.interrupted) LMR_TRY(lmr_stopped());
+    return take_images(s, &result);
 }
 
 /* ---- what comes ---- */

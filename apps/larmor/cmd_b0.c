@@ -52,8 +52,7 @@ static const app_option options[] = {
            .expected = "2 to 16 times in ms from 0 to 100000, like 2.3,4.6,", .member = "echo_ms"),
     OPTION(APP_NUMBER, smooth, 0, "smooth", "VOXELS",
            "structure finer than about 2 pi of these is smoothed away where the object is bright, more where it is "
-           "dark; "
-           "0: hardly any",
+           "dark; 0: hardly any",
            .preset = "1.5", .low = 0, .high = 100),
     OPTION(APP_NUMBER, threshold, 0, "threshold", "X",
            "the object is where the magnitude is above this part of the brightest", .preset = "0.1", .low = 1e-6,

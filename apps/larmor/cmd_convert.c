@@ -89,11 +89,9 @@ static int convert_image(const settings *s, const char *from, const char *to)
 static larmor_status read_samples(const char *path, larmor_device *dev, larmor_array **kspace)
 {
     *kspace = NULL;
-    larmor_array *read;
-    larmor_status st = app_read_array(path, dev, &read);
-    if (!st) st = larmor_array_convert(read, LARMOR_C64, kspace);
-    larmor_array_free(read);
-    return st;
+    APP_OWNED(larmor_array) *read = NULL;
+    TRY(app_read_array(path, dev, &read));
+    return larmor_array_convert(read, LARMOR_C64, kspace);
 }
 
 static int convert_scan(const settings *s)

@@ -13,14 +13,7 @@
 #include "json.h"
 #include "progress.h"
 
-typedef struct settings {
-    const char *output, *model, *times, *times_file, *noise_map, *mask;
-    fit_match match;
-    const char *field_map;
-    double noise, threshold, field_strength;
-    int64_t threads;
-    int force, json, fat_above, edge_bars;
-} settings;
+typedef fit_settings settings;
 
 /* Numbers with a comma between each two; a file's may have blanks, too. */
 static int are_times(const char *text)
@@ -52,8 +45,7 @@ static const app_option options[] = {
            "magnitudes; 0: that of the residual",
            .preset = "0", .low = 0, .high = 1e18),
     OPTION(APP_READ_FILE, noise_map, 0, "noise-map", "FILE",
-           "the same for each voxel, as larmor recon --noise-map "
-           "writes it"),
+           "the same for each voxel, as larmor recon --noise-map writes it"),
     OPTION(APP_FLAG, edge_bars, 0, "edge-bars", "",
            "standard deviations also have what neighbours differ by beyond the noise: blur, ringing and edges"),
     OPTION(APP_READ_FILE, mask, 0, "mask", "FILE", "voxels other than 0 are fitted"),
@@ -67,15 +59,15 @@ static const app_option options[] = {
            "water-fat: the field in Hz, near which it is looked for (default: anywhere within 6 ppm)"),
     OPTION(APP_FLAG, fat_above, 0, "fat-above", "",
            "water-fat: phases turn the other way, so that fat's frequency is above water's"),
-    OPTION(APP_READ_FILE, match.dictionary, 0, "dictionary", "FILE",
+    OPTION(APP_READ_FILE, dictionary, 0, "dictionary", "FILE",
            "dictionary: signals [entries, times] of M0 = 1, .npy or .cfl", .heading = "Matches of a dictionary"),
     OPTION(
-        APP_READ_FILE, match.table, 0, "table", "FILE",
+        APP_READ_FILE, table, 0, "table", "FILE",
         "dictionary: the properties of each entry: .csv whose first line has the names of its columns, or an array "
         "[entries, columns]"),
-    OPTION(APP_TEXT, match.columns, 0, "columns", "NAME[,NAME...]", "dictionary: names of the columns of an array"),
+    OPTION(APP_TEXT, columns, 0, "columns", "NAME[,NAME...]", "dictionary: names of the columns of an array"),
     OPTION(
-        APP_READ_FILE, match.basis, 0, "basis", "FILE",
+        APP_READ_FILE, basis, 0, "basis", "FILE",
         "dictionary: images are coefficients of this basis [times, coefficients], as larmor recon --basis takes it"),
     OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist", .heading = "Program"),
     OPTION(APP_FLAG, json, 0, "json", "", "print a report as a JSON object on stdout"),
@@ -260,19 +252,8 @@ static int run(const void *given, const app_files *files)
     const char *name;
     for (int i = 0; (name = larmor_fit_model_name(i, NULL)); i++)
         if (!strcmp(name, s->model)) r.model = (larmor_fit_model)i;
-    if (!strcmp(s->model, "dictionary")) {
-        fit_match match = s->match;
-        match.mask = s->mask;
-        match.noise_map = s->noise_map;
-        match.noise = s->noise;
-        match.output = s->output;
-        match.threads = s->threads;
-        match.edge_bars = s->edge_bars;
-        match.force = s->force;
-        match.json = s->json;
-        return fit_match_run(&match, files);
-    }
-    if (s->match.dictionary || s->match.table || s->match.columns || s->match.basis)
+    if (!strcmp(s->model, "dictionary")) return fit_match_run(s, files);
+    if (s->dictionary || s->table || s->columns || s->basis)
         return app_refuse(APP_USAGE,
                           "--dictionary, --table, --columns and --basis: are options of --model dictionary.");
     if (r.model != LARMOR_FIT_WATER_FAT && (s->field_strength > 0 || s->field_map || s->fat_above))

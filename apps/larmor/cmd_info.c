@@ -368,16 +368,14 @@ static int is_image_name(const char *path)
 /* Nothing is printed if it is not an image. */
 static larmor_status show_image(const char *path, int as_json)
 {
-    larmor_image_info *image = calloc(1, sizeof *image);
-    larmor_device *dev = NULL;
-    larmor_status st = image ? larmor_device_open("cpu:1", &dev) : NO_MEMORY();
-    if (!st) st = larmor_image_describe(path, dev, image);
-    if (!st && as_json) info_image_json(path, image);
-    if (!st && !as_json) info_image_print(path, image);
-    if (!st && !as_json) info_sandbox_print();
-    larmor_device_free(dev);
-    free(image);
-    return st;
+    APP_HEAP larmor_image_info *image = calloc(1, sizeof *image);
+    APP_OWNED(larmor_device) *dev = NULL;
+    TRY(image ? larmor_device_open("cpu:1", &dev) : NO_MEMORY());
+    TRY(larmor_image_describe(path, dev, image));
+    if (as_json) info_image_json(path, image);
+    if (!as_json) info_image_print(path, image);
+    if (!as_json) info_sandbox_print();
+    return LARMOR_OK;
 }
 
 static int run(const void *given, const app_files *files)
@@ -416,8 +414,7 @@ const app_command cmd_info = {
     .name = "info",
     .usage = "SCAN.h5|IMAGE [options]",
     .summary = "what is in a scan, and what recon would make of it; or what an image is",
-    .details = "Images: .h5, also FILE.h5:/group/series, .nii, .nii.gz, .png, .cfl, .npy, .dcm and "
-               "folders of them.",
+    .details = "Images: .h5, also FILE.h5:/group/series, .nii, .nii.gz, .png, .cfl, .npy, .dcm and folders of them.",
     .min_files = 1,
     .max_files = 1,
     APP_OWN_PARTS,

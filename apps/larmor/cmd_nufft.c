@@ -101,28 +101,22 @@ static void free_points(points *p)
 static larmor_status read_points(const char *path, larmor_device *dev, int *ndim, points *p)
 {
     larmor_shape shape;
-    double *k;
-    larmor_status st = read_coordinates(path, ndim, &shape, &k);
-    if (!st) {
-        p->shape = larmor_shape_of(shape.ndim - 1, shape.dim + 1);
-        p->count = larmor_shape_count(p->shape);
-        st = larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(*ndim, p->count), LARMOR_F64, k, &p->array);
-    }
-    free(k);
-    return st;
+    APP_HEAP double *k = NULL;
+    TRY(read_coordinates(path, ndim, &shape, &k));
+    p->shape = larmor_shape_of(shape.ndim - 1, shape.dim + 1);
+    p->count = larmor_shape_count(p->shape);
+    return larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(*ndim, p->count), LARMOR_F64, k, &p->array);
 }
 
 static larmor_status read_values(const settings *s, const char *path, larmor_device *dev, larmor_array **x)
 {
-    larmor_array *read;
+    APP_OWNED(larmor_array) *read = NULL;
     *x = NULL;
     TRY(app_read_array(path, dev, &read));
     const larmor_dtype own = larmor_array_dtype(read);
     int is_double = own == LARMOR_F64 || own == LARMOR_C128;
     if (s->precision) is_double = !strcmp(s->precision, "double");
-    larmor_status st = larmor_array_convert(read, is_double ? LARMOR_C128 : LARMOR_C64, x);
-    larmor_array_free(read);
-    return st;
+    return larmor_array_convert(read, is_double ? LARMOR_C128 : LARMOR_C64, x);
 }
 
 static larmor_shape without_ones(larmor_shape shape)
@@ -180,11 +174,9 @@ static larmor_status save(const settings *s, const larmor_nufft_opts *o, larmor_
         return larmor_array_save(out, y);
     larmor_shape padded = LARMOR_SHAPE(1, 1, 1, o->batch);
     for (int d = 0; d < own; d++) padded.dim[d + !modes] = shape.dim[d];
-    larmor_array *view;
+    APP_OWNED(larmor_array) *view = NULL;
     TRY(larmor_array_reshape(y, padded, &view));
-    const larmor_status st = larmor_array_save(out, view);
-    larmor_array_free(view);
-    return st;
+    return larmor_array_save(out, view);
 }
 
 static int check_usage(const settings *s)

@@ -466,25 +466,21 @@ static larmor_status reserve(const settings *s, const larmor_simulation_info *i,
 static larmor_status write_maps(const settings *s, const larmor_simulation *simulation, larmor_output *out)
 {
     int64_t matrix[3] = {0};
-    larmor_array *maps;
+    APP_OWNED(larmor_array) *maps = NULL;
     larmor_image_meta meta;
     for (int d = 0; d < s->maps_matrix.count; d++) matrix[d] = (int64_t)s->maps_matrix.value[d];
-    larmor_status st = larmor_simulation_maps(simulation, matrix, &maps, &meta);
-    if (!st) st = larmor_maps_save(out, maps, &meta);
-    larmor_array_free(maps);
-    return st;
+    TRY(larmor_simulation_maps(simulation, matrix, &maps, &meta));
+    return larmor_maps_save(out, maps, &meta);
 }
 
 typedef larmor_status map_of(const larmor_simulation *simulation, larmor_array **map, larmor_image_meta *meta);
 
 static larmor_status write_map(const larmor_simulation *simulation, map_of *find, larmor_output *out)
 {
-    larmor_array *map;
+    APP_OWNED(larmor_array) *map = NULL;
     larmor_image_meta meta;
-    larmor_status st = find(simulation, &map, &meta);
-    if (!st) st = larmor_image_write(out, &(larmor_image){map, meta}, 1, NULL);
-    larmor_array_free(map);
-    return st;
+    TRY(find(simulation, &map, &meta));
+    return larmor_image_write(out, &(larmor_image){map, meta}, 1, NULL);
 }
 
 /* What gating should find. */

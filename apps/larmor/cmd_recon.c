@@ -33,8 +33,7 @@ static app_option options[] = {
     SETTING(lambda, .letter = 'l'),
     OPTION(APP_READ_FILE, maps, 0, "maps", "FILE",
            "coil maps: auto (from the data, by what suits them), walsh, espirit or nlinv (by that method, see larmor "
-           "help maps), "
-           "none (root sum of squares, with --method grid), or a file",
+           "help maps), none (root sum of squares, with --method grid), or a file",
            .preset = "auto", .no_file = RECON_MAPS_WORDS, .member = "no_maps none"),
     SETTING(matrix),
     SETTING(fov_mm),
@@ -108,8 +107,7 @@ static app_option options[] = {
     SETTING(basis_frames),
     OPTION(APP_NUMBERS, shift, 0, "shift", "X,Y[,Z]",
            "move the field of view so many mm along the read, phase and slice directions, for samples that the "
-           "scanner did "
-           "not demodulate there; images lie where it is then",
+           "scanner did not demodulate there; images lie where it is then",
            .low = -1e5, .high = 1e5, .member = "shift_mm", .heading = "The image"),
     SETTING(oversample),
     OPTION(APP_TEXT, out_dir, 0, "out-dir", "DIR",
@@ -187,8 +185,7 @@ static app_option options[] = {
            "images show it: .npy or .cfl, [x, y, 2 or 3] or [x, y, z, 3]"),
     OPTION(APP_READ_FILE, motion_fields, 0, "motion-fields", "FILE",
            "one image of all frames of a moving object, by its displacement in each of them, in mm: .npy or .cfl, "
-           "[x, y, "
-           "2 or 3, frames] or [x, y, z, 3, frames]"),
+           "[x, y, 2 or 3, frames] or [x, y, z, 3, frames]"),
     SETTING(no_ghost, .member = "no_ghost off"),
     OPTION(
         APP_READ_FILE, girf, 0, "girf", "FILE",
@@ -197,8 +194,7 @@ static app_option options[] = {
     SETTING(girf_spacing_hz),
     OPTION(APP_READ_FILE, girf_b0, 0, "girf-b0", "FILE",
            "that of order 0 in rad m, as larmor girf --b0 writes it, whose phase is taken off the samples: "
-           "[frequencies, "
-           "axes]"),
+           "[frequencies, axes]"),
     OPTION(
         APP_READ_FILE, b0, 0, "b0", "FILE",
         "correct off-resonance by this map in Hz, where it lies (.nii, .h5) or over the image's field of view (.cfl, "
@@ -244,8 +240,7 @@ static app_option options[] = {
            .expected = "2 to 16 ascending numbers in mm with commas between, like -30,0,30, or off"),
     OPTION(APP_READ_FILE, multiband_phase, 0, "multiband-phase", "FILE",
            "--multiband: caipi:N, slice s has the phase 2 pi s j / N in readout j; caipi:-N, the other sign; caipi, "
-           "with "
-           "as many shifts as slices; or a FILE, .npy or .cfl, of phases in rad, [readouts, slices]",
+           "with as many shifts as slices; or a FILE, .npy or .cfl, of phases in rad, [readouts, slices]",
            .preset = "caipi", .no_file = "caipi|caipi:2|caipi:3|caipi:4|caipi:5|caipi:6|caipi:8"),
     GIVEN_OPTIONS(recon_settings),
     SAMPLES_OPTIONS(recon_settings),

@@ -29,8 +29,7 @@ static const app_option options[] = {
         ".npy"),
     OPTION(APP_FLAG, delays, 0, "delays", "",
            "with --from: find the delays of the gradients from the samples, print them as recon --delays takes them, "
-           "and "
-           "correct the trajectory"),
+           "and correct the trajectory"),
     OPTION(APP_FLAG, json, 0, "json", "", "with --delays or --seq: print a JSON object"),
     OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
     {0},
@@ -80,22 +79,19 @@ static void print_delays(const settings *s, const larmor_grid *grid, const larmo
 static larmor_status trajectory_of_scan(const settings *s, larmor_device *dev, larmor_array **traj)
 {
     larmor_grid grid;
-    larmor_samples samples;
+    APP_FREED_BY(larmor_samples_free) larmor_samples samples = {0};
     larmor_delays found;
     larmor_delays_opts opts = {{0}};
     *traj = NULL;
-    larmor_status st = read_scan(s, dev, &grid, &samples);
-    for (int d = 0; !st && d < grid.ndim; d++) opts.fov[d] = grid.fov_mm[d];
-    if (!st && !s->delays) *traj = larmor_array_ref(samples.traj);
-    larmor_array *kspace = NULL, *aligned = NULL;
-    if (!st && s->delays) st = larmor_samples_align(&samples, &kspace, &aligned);
-    if (!st && s->delays) st = larmor_delays_estimate(kspace, aligned, &opts, &found);
-    if (!st && s->delays) print_delays(s, &grid, &found);
-    if (!st && s->delays) st = larmor_samples_delay(&samples, found.delay, opts.fov, traj);
-    larmor_array_free(aligned);
-    larmor_array_free(kspace);
-    larmor_samples_free(&samples);
-    return st;
+    TRY(read_scan(s, dev, &grid, &samples));
+    for (int d = 0; d < grid.ndim; d++) opts.fov[d] = grid.fov_mm[d];
+    if (!s->delays) *traj = larmor_array_ref(samples.traj);
+    APP_OWNED(larmor_array) *kspace = NULL, *aligned = NULL;
+    if (s->delays) TRY(larmor_samples_align(&samples, &kspace, &aligned));
+    if (s->delays) TRY(larmor_delays_estimate(kspace, aligned, &opts, &found));
+    if (s->delays) print_delays(s, &grid, &found);
+    if (s->delays) TRY(larmor_samples_delay(&samples, found.delay, opts.fov, traj));
+    return LARMOR_OK;
 }
 
 /* ---- of a sequence ---- */

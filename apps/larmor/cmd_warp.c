@@ -69,16 +69,14 @@ static larmor_status in_voxels(const larmor_array *given, const larmor_image_met
     if (!fits)
         return larmor_fail(LARMOR_ERR_SHAPE, "its shape is not [image..., %d] of an image of %d dimensions",
                            shape.ndim, shape.ndim);
-    double *value = NULL;
+    APP_HEAP double *value = NULL;
     TRY(larmor_array_download(given, LARMOR_F64, &value));
     for (int64_t i = 0; i < voxels * shape.ndim; i++) {
         const int a = (int)(i / voxels);
         value[i] *= (double)shape.dim[a] / meta->fov_mm[a];
     }
     const larmor_shape need = larmor_shape_append(shape, shape.ndim);
-    larmor_status st = larmor_array_upload(larmor_array_device(given), LARMOR_F64, need, LARMOR_F64, value, d);
-    free(value);
-    return st;
+    return larmor_array_upload(larmor_array_device(given), LARMOR_F64, need, LARMOR_F64, value, d);
 }
 
 static larmor_status displacement_of(const work *w, const larmor_image_meta *meta, larmor_shape shape,

@@ -21,7 +21,7 @@ typedef struct table {
 } table;
 
 typedef struct match_run {
-    const fit_match *s;
+    const fit_settings *s;
     table table;
     larmor_device *dev;
     fit_inputs in;
@@ -155,7 +155,7 @@ static larmor_status open_outputs(match_run *r)
 
 static int read_inputs(match_run *r, const app_files *files)
 {
-    const fit_match *s = r->s;
+    const fit_settings *s = r->s;
     APP_DO(fit_inputs_read(files, "TE", r->dev, &r->in));
     APP_TRY(APP_INPUT, app_read_array(s->dictionary, r->dev, &r->dictionary));
     if (s->basis) APP_TRY(APP_INPUT, app_read_array(s->basis, r->dev, &r->basis));
@@ -226,7 +226,7 @@ static void report(const match_run *r, const app_files *files, double seconds)
     json_close(&j, '}');
 }
 
-int fit_match_run(const fit_match *s, const app_files *files)
+int fit_match_run(const fit_settings *s, const app_files *files)
 {
     const double began = app_now();
     APP_FREED_BY(free_run) match_run r = {.s = s};

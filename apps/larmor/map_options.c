@@ -19,18 +19,16 @@ int recon_maps_from_file(const char *maps)
 larmor_status map_save(larmor_output *out, larmor_array *maps, int sets, const larmor_image_meta *meta)
 {
     const larmor_shape s = larmor_array_shape(maps);
-    larmor_array *view;
+    APP_OWNED(larmor_array) *view = NULL;
     if (sets < 2 || s.ndim != 4) return larmor_maps_save(out, maps, meta);
-    larmor_status st = larmor_array_reshape(maps, LARMOR_SHAPE(s.dim[0], s.dim[1], 1, s.dim[2], s.dim[3]), &view);
-    if (!st) st = larmor_maps_save(out, view, meta);
-    larmor_array_free(view);
-    return st;
+    TRY(larmor_array_reshape(maps, LARMOR_SHAPE(s.dim[0], s.dim[1], 1, s.dim[2], s.dim[3]), &view));
+    return larmor_maps_save(out, view, meta);
 }
 
 larmor_status map_place(const char *path, const app_list *fov, larmor_image_meta *place)
 {
-    larmor_status st = LARMOR_OK;
-    if (!larmor_format_of(path).saves) st = larmor_image_read_meta(path, place);
+
+    if (!larmor_format_of(path).saves) TRY(larmor_image_read_meta(path, place));
     for (int d = 0; d < 3 && fov->count; d++) place->fov_mm[d] = d < fov->count ? fov->value[d] : 0;
-    return st;
+    return LARMOR_OK;
 }

@@ -89,8 +89,8 @@ static larmor_status open_several(const recon_run *r, const char *path, recon_fi
 
 static larmor_status reserve(const recon_run *r, const recon_files *files, const planned *e)
 {
-    larmor_status st = LARMOR_OK;
-    for (int f = 0; f < files->count && !st; f++) {
+
+    for (int f = 0; f < files->count; f++) {
         larmor_shape shape = {.ndim = 0};
         int64_t images = 0;
         for (int i = 0; i < e->count; i++) {
@@ -98,9 +98,9 @@ static larmor_status reserve(const recon_run *r, const recon_files *files, const
             shape = e->place[i].shape;
             images++;
         }
-        st = larmor_output_reserve(files->out[f], LARMOR_C64, larmor_shape_append(shape, images), r->s->magnitude);
+        TRY(larmor_output_reserve(files->out[f], LARMOR_C64, larmor_shape_append(shape, images), r->s->magnitude));
     }
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- a data set of BIDS ---- */

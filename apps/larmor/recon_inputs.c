@@ -50,21 +50,18 @@ static larmor_status open_prior(const recon_run *r, larmor_recon_opts *opts)
  * its 7th. */
 static larmor_status read_matrix(const char *path, larmor_array **matrix)
 {
-    larmor_array *all;
+    APP_OWNED(larmor_array) *all = NULL;
     int64_t dim[2] = {1, 1};
     int used = 0;
-    larmor_status st = read_to_host(path, &all);
-    if (st) return st;
+    TRY(read_to_host(path, &all));
     const larmor_shape shape = larmor_array_shape(all);
     for (int d = 0; d < shape.ndim && used < 3; d++)
         if (shape.dim[d] > 1) {
             if (used < 2) dim[used] = shape.dim[d];
             used++;
         }
-    st = used > 2 || used < 1 ? larmor_fail(LARMOR_ERR_SHAPE, "%s: frames and one more dimension expected", path)
-                              : larmor_array_reshape(all, larmor_shape_of(2, dim), matrix);
-    larmor_array_free(all);
-    return st;
+    return used > 2 || used < 1 ? larmor_fail(LARMOR_ERR_SHAPE, "%s: frames and one more dimension expected", path)
+                                : larmor_array_reshape(all, larmor_shape_of(2, dim), matrix);
 }
 
 static int read_response(const char *path, larmor_status (*check)(const larmor_array *response), larmor_array **x)
@@ -97,7 +94,7 @@ static larmor_status read_basis(const recon_run *r, larmor_recon_opts *opts)
 /* From all echoes, whichever of them are wanted. */
 static larmor_status find_b0(const recon_run *r, larmor_recon_opts *opts)
 {
-    larmor_field_maps found;
+    APP_FREED_BY(larmor_field_maps_free) larmor_field_maps found = {0};
     larmor_counters all = *opts->only;
     larmor_recon_opts own = *opts;
     all.contrast = -1;
@@ -105,10 +102,9 @@ static larmor_status find_b0(const recon_run *r, larmor_recon_opts *opts)
     own.b0_error = 0;
     own.segments = 0;
     own.readout_start_ms = NULL;
-    const larmor_status st = larmor_recon_field_maps(r->source, r->dev, &own, NULL, &found);
-    if (!st) opts->b0 = larmor_array_ref(found.all);
-    larmor_field_maps_free(&found);
-    return st;
+    TRY(larmor_recon_field_maps(r->source, r->dev, &own, NULL, &found));
+    opts->b0 = larmor_array_ref(found.all);
+    return LARMOR_OK;
 }
 
 static larmor_status read_b0(recon_run *r, larmor_recon_opts *opts)

@@ -130,30 +130,28 @@ static larmor_status take_noise(recon_run *r, int series, const larmor_recon_res
 static larmor_status take_points(recon_run *r, int series, const larmor_recon_result *result)
 {
     const larmor_response_opts opts = {.probes = (int)r->s->probes, .contrast = r->s->point_contrast};
-    larmor_response_maps maps;
+    APP_FREED_BY(larmor_response_maps_free) larmor_response_maps maps = {0};
     if (!wants_points(r)) return LARMOR_OK;
-    larmor_status st = larmor_recon_response(r->recon, series, result, &opts, &maps);
-    if (!st) st = make_room(r);
-    for (int i = 0; i < maps.count && !st; i++) {
+    TRY(larmor_recon_response(r->recon, series, result, &opts, &maps));
+    TRY(make_room(r));
+    for (int i = 0; i < maps.count; i++) {
         put(r, &result->image[i], RECON_HEIGHT, larmor_array_ref(maps.map[i].height));
         put(r, &result->image[i], RECON_WIDTH, larmor_array_ref(maps.map[i].width));
     }
-    larmor_response_maps_free(&maps);
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status take_posterior(recon_run *r, int series, const larmor_recon_result *result)
 {
-    larmor_posterior_maps maps;
+    APP_FREED_BY(larmor_posterior_maps_free) larmor_posterior_maps maps = {0};
     if (!wants_posterior(r)) return LARMOR_OK;
-    larmor_status st = larmor_recon_posterior(r->recon, series, result, (int)r->s->posterior_samples, &maps);
-    if (!st) st = make_room(r);
-    for (int i = 0; i < maps.count && !st; i++) {
+    TRY(larmor_recon_posterior(r->recon, series, result, (int)r->s->posterior_samples, &maps));
+    TRY(make_room(r));
+    for (int i = 0; i < maps.count; i++) {
         put(r, &result->image[i], RECON_POSTERIOR, larmor_array_ref(maps.map[i].deviation));
         put(r, &result->image[i], RECON_MEAN, larmor_array_ref(maps.map[i].mean));
     }
-    larmor_posterior_maps_free(&maps);
-    return st;
+    return LARMOR_OK;
 }
 
 int recon_noise_take(recon_run *r, int series, const larmor_recon_result *result)

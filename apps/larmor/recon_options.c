@@ -16,41 +16,21 @@ const char *recon_method(const recon_settings *s)
     return s->opts.method ? s->opts.method : "auto";
 }
 
-static int iterates(const recon_settings *s)
-{
-    return strcmp(recon_method(s), "grid") != 0;
-}
+/* Whether the settings are so. */
+#define WHETHER(name, condition)                                                                                     \
+    static int name(const recon_settings *s)                                                                         \
+    {                                                                                                                \
+        return condition;                                                                                            \
+    }
 
+WHETHER(iterates, strcmp(recon_method(s), "grid") != 0)
 /* 1 if the method is one that coil maps have no part in. */
-static int needs_no_maps(const recon_settings *s)
-{
-    return !strcmp(recon_method(s), "clear");
-}
-
-static int estimates_maps(const recon_settings *s)
-{
-    return !needs_no_maps(s) && strcmp(s->maps, "none") != 0 && !recon_maps_from_file(s->maps);
-}
-
-static int finds_eigenvalues(const recon_settings *s)
-{
-    return !strcmp(s->maps, "espirit") || !strcmp(s->maps, "auto");
-}
-
-static int finds_sets(const recon_settings *s)
-{
-    return finds_eigenvalues(s) || !strcmp(s->maps, "nlinv");
-}
-
-static int reads_maps(const recon_settings *s)
-{
-    return recon_maps_from_file(s->maps);
-}
-
-static int looks_at_centre(const recon_settings *s)
-{
-    return estimates_maps(s) && strcmp(s->maps, "nlinv") != 0;
-}
+WHETHER(needs_no_maps, !strcmp(recon_method(s), "clear"))
+WHETHER(estimates_maps, !needs_no_maps(s) && strcmp(s->maps, "none") != 0 && !recon_maps_from_file(s->maps))
+WHETHER(finds_eigenvalues, !strcmp(s->maps, "espirit") || !strcmp(s->maps, "auto"))
+WHETHER(finds_sets, finds_eigenvalues(s) || !strcmp(s->maps, "nlinv"))
+WHETHER(reads_maps, recon_maps_from_file(s->maps))
+WHETHER(looks_at_centre, estimates_maps(s) && strcmp(s->maps, "nlinv") != 0)
 
 /* Whether one of the outputs is so. */
 #define SOME_OUTPUT(name, is_so)                                                                                     \
@@ -68,65 +48,18 @@ SOME_OUTPUT(has_film, app_is_film)
 SOME_OUTPUT(has_dicom, app_is_dicom)
 SOME_OUTPUT(has_sidecar, TAKES_SIDECAR)
 
-static int makes_density(const recon_settings *s)
-{
-    return (!iterates(s) || s->opts.weighted) && s->opts.density != LARMOR_DENSITY_NONE;
-}
-
-static int has_windows(const recon_settings *s)
-{
-    return s->spokes_per_frame || s->frame_time > 0;
-}
-
-static int has_stamps(const recon_settings *s)
-{
-    return s->cardiac_phases || s->frame_time > 0 || s->bins;
-}
-
-static int has_checkpoint(const recon_settings *s)
-{
-    return s->checkpoint != NULL;
-}
-
-static int has_gate(const recon_settings *s)
-{
-    return s->cardiac_phases != 0;
-}
-
-static int has_bands(const recon_settings *s)
-{
-    return s->multiband && strcmp(s->multiband, "off") != 0;
-}
-
-static int has_bins(const recon_settings *s)
-{
-    return s->bins != NULL;
-}
-
-static int has_maps(const recon_settings *s)
-{
-    return strcmp(s->maps, "none") != 0;
-}
-
-static int has_noise_map(const recon_settings *s)
-{
-    return s->noise_map || s->snr_map || s->g_map;
-}
-
-static int has_report(const recon_settings *s)
-{
-    return s->report || s->json;
-}
-
-static int has_point_map(const recon_settings *s)
-{
-    return s->height_map || s->width_map;
-}
-
-static int has_posterior(const recon_settings *s)
-{
-    return s->posterior_map || s->posterior_mean;
-}
+WHETHER(makes_density, (!iterates(s) || s->opts.weighted) && s->opts.density != LARMOR_DENSITY_NONE)
+WHETHER(has_windows, s->spokes_per_frame || s->frame_time > 0)
+WHETHER(has_stamps, s->cardiac_phases || s->frame_time > 0 || s->bins)
+WHETHER(has_checkpoint, s->checkpoint != NULL)
+WHETHER(has_gate, s->cardiac_phases != 0)
+WHETHER(has_bands, (s->multiband) && strcmp(s->multiband, "off") != 0)
+WHETHER(has_bins, s->bins != NULL)
+WHETHER(has_maps, strcmp(s->maps, "none") != 0)
+WHETHER(has_noise_map, s->noise_map || s->snr_map || s->g_map)
+WHETHER(has_report, s->report || s->json)
+WHETHER(has_point_map, s->height_map || s->width_map)
+WHETHER(has_posterior, s->posterior_map || s->posterior_mean)
 
 const char *recon_made_maps(const recon_settings *s)
 {

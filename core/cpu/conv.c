@@ -574,8 +574,7 @@ static larmor_status plan(void *ctx, const lmr_conv_shape *shape, void **out)
 {
     *out = NULL;
     LMR_TRY(check(shape));
-    conv *c = malloc(sizeof *c);
-    if (!c) return LMR_NO_MEMORY();
+    LMR_NEW(conv, c, 1);
     *c = shape_of(ctx, shape);
     larmor_status st = LARMOR_OK;
     c->workspace = calloc((size_t)c->threads, sizeof *c->workspace);

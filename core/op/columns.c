@@ -125,8 +125,7 @@ larmor_status larmor_op_with_normal(larmor_op *A, larmor_op *N, larmor_op **A2)
     LMR_TRY(lmr_op_expect_compatible("with_normal", A, N));
     LMR_TRY(lmr_op_expect_shapes("with_normal", "input of the normal", A, N->in, A->in));
     LMR_TRY(lmr_op_expect_shapes("with_normal", "output of the normal", A, N->out, A->in));
-    with_normal *p = malloc(sizeof *p);
-    if (!p) return LMR_NO_MEMORY();
+    LMR_NEW(with_normal, p, 1);
     *p = (with_normal){larmor_op_ref(A), larmor_op_ref(N)};
     const larmor_status st = larmor_op_create(A->dev, &impl, p, A->dtype, A->in, A->out, A2);
     if (st) free_with_normal(p);

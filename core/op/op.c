@@ -56,8 +56,7 @@ void larmor_op_free(larmor_op *A)
 {
     if (!A || !lmr_refs_drop(&A->refs)) return;
     if (A->impl.destroy) A->impl.destroy(A->self);
-    larmor_array_free(A->between);
-    larmor_device_free(A->dev);
+    LMR_FREE(A->between, A->dev);
     lmr_gate_destroy(&A->gate);
     free(A);
 }

@@ -193,8 +193,7 @@ static larmor_status compare(const larmor_ranks *r, const lmr_row_shapes *all, i
             __builtin_add_overflow(*total, last[i], total))
             return LMR_FAIL(
                 LARMOR_ERR_SHAPE,
-                "ranks: the row of rank %d differs from that of rank 0 in more than the last dimension of "
-                "the output",
+                "ranks: the row of rank %d differs from that of rank 0 in more than the last dimension of the output",
                 i);
     }
     return LARMOR_OK;

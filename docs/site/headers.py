@@ -108,7 +108,7 @@ class Headers:
     @staticmethod
     def _body(text: str) -> str:
         """Without what every header has: guard, includes, extern "C"."""
-        text = re.sub(r"#ifdef __cplusplus.*?#endif\n", "", text, flags=re.S)
+        text = re.sub(r"/\*[^\n]*\n#ifdef __cplusplus.*?#endif\n|\bLARMOR_C_(BEGIN|END)\n", "", text, flags=re.S)
         text = re.sub(r"#if defined\(__GNUC__\)\n#define.*?#endif\n", "", text, flags=re.S)
         text = re.sub(r"#(include|ifndef|if|else|endif)\b[^\n]*\n?", "", text)
         return re.sub(r"#define LARMOR_[A-Z]+_H\n", "", text)

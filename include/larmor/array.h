@@ -7,9 +7,7 @@
 
 #include "larmor/device.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 typedef struct larmor_array larmor_array; /* refcounted; one thread at a time */
 
@@ -144,7 +142,5 @@ LARMOR_API larmor_status larmor_distance(const larmor_array *x, const larmor_arr
 LARMOR_API larmor_status larmor_abs(const larmor_array *x, larmor_array *y);
 LARMOR_API larmor_status larmor_real(const larmor_array *x, larmor_array *y);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

@@ -5,9 +5,7 @@
 
 #include "larmor/io.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 /* Where an image lies: "FOLDER/sub-01/ses-2/func/sub-01_ses-2_task-rest_echo-2_bold.nii.gz".
  *
@@ -46,8 +44,6 @@ typedef struct larmor_bids_opts { /* zero means default */
  *         participant_id; LARMOR_ERR_IO. */
 LARMOR_API larmor_status larmor_bids_describe(const char *folder, const char *name, const larmor_bids_opts *opts);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 
 #endif

@@ -6,9 +6,7 @@
 #include "larmor/array.h"
 #include "larmor/physics.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 /* ---- a field camera's log ---- */
 
@@ -88,7 +86,5 @@ LARMOR_API larmor_status larmor_girf_measure(const larmor_array *nominal, const 
                                              const larmor_girf_opts *opts, larmor_array **response, larmor_array **b0,
                                              larmor_girf_report *report);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

@@ -7,9 +7,7 @@
 #include "larmor/op.h"
 #include "larmor/solve.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 /* Whether all samples are on the grid: every coordinate a whole number to within `tol`.
  *
@@ -109,7 +107,5 @@ LARMOR_API larmor_status larmor_op_phase(larmor_array *phase, double imaginary, 
 LARMOR_API larmor_status larmor_pocs(larmor_op *A, const larmor_array *b, larmor_array *phase, larmor_array *x,
                                      const larmor_solve_opts *opts, larmor_report *report);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

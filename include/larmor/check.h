@@ -5,9 +5,7 @@
 
 #include "larmor/pipeline.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 typedef enum larmor_severity {
     LARMOR_NOTE,    /* good to know */
@@ -44,7 +42,5 @@ LARMOR_API larmor_status larmor_check(const char *path, const larmor_raw_opts *o
                                       larmor_findings *out);
 LARMOR_API void larmor_findings_free(larmor_findings *findings); /* NULL is fine; also sets all to zero */
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

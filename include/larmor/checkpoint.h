@@ -8,9 +8,7 @@
 
 #include "larmor/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 typedef struct larmor_checkpoint larmor_checkpoint; /* refcounted; one thread at a time */
 
@@ -53,7 +51,5 @@ LARMOR_API void larmor_checkpoint_free(larmor_checkpoint *c);              /* NU
 /* Remove what is kept: when the images are where they are safe. Errors: those of the place. */
 LARMOR_API larmor_status larmor_checkpoint_remove(larmor_checkpoint *c);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

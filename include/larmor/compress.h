@@ -22,9 +22,7 @@
 
 #include "larmor/array.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 /* R <- R + scale sum_t y(t) y(t)^H, of the coils' samples y: all, or those in the centre of k-space, which show
  * the coils with the least noise. Sensitivities are smooth, so what tells coils apart is there.
@@ -123,7 +121,5 @@ LARMOR_API larmor_status larmor_compress_readouts(const larmor_array *C, const l
 LARMOR_API larmor_status larmor_compress_coils(const larmor_array *C, const larmor_array *x, larmor_array **y);
 LARMOR_API larmor_status larmor_expand_coils(const larmor_array *C, const larmor_array *x, larmor_array **y);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

@@ -5,9 +5,7 @@
 
 #include "larmor/array.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 typedef struct larmor_delays_opts { /* zero means default */
     double fov[3]; /* relative lengths of the field of view, which couplings between its axes need; default: alike */
@@ -85,7 +83,5 @@ LARMOR_API larmor_status larmor_girf_phase(const larmor_array *traj, const larmo
 /* LARMOR_ERR_SHAPE, with what is expected, if an array cannot be the response of larmor_girf_phase. */
 LARMOR_API larmor_status larmor_girf_phase_check(const larmor_array *response);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

@@ -5,6 +5,8 @@
 #include "larmor/array.h"
 #include "larmor/report.h"
 
+LARMOR_C_BEGIN
+
 typedef struct larmor_description {
     double reach; /* 1/FOV: the centre of k-space that was compared; 0: it is sampled too sparsely, nothing was */
     double
@@ -107,4 +109,5 @@ LARMOR_API larmor_status larmor_pick_samples(const larmor_array *kspace, const i
 LARMOR_API larmor_status larmor_ring_energies(const larmor_array *x, int rings, const unsigned char *ring,
                                               double *sum);
 
+LARMOR_C_END
 #endif

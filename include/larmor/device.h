@@ -6,9 +6,7 @@
 
 #include "larmor/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 typedef struct larmor_device larmor_device; /* refcounted; one thread at a time */
 
@@ -159,7 +157,5 @@ LARMOR_API larmor_status larmor_device_memory(const larmor_device *dev, int64_t 
  * Errors  LARMOR_ERR_ARG if cap is negative or count is NULL. */
 LARMOR_API larmor_status larmor_device_list(larmor_device_info *infos, int cap, int *count);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

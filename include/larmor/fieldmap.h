@@ -4,9 +4,7 @@
 
 #include "larmor/array.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 typedef struct larmor_field_map_opts { /* zero means default */
     double smooth; /* voxels: where all of the object is equally bright, structure finer than about 2 pi of these is
@@ -51,7 +49,5 @@ LARMOR_API larmor_status larmor_field_map(const larmor_array *echoes, int ndim, 
                                           const larmor_field_map_opts *opts, larmor_array **map,
                                           larmor_field_map_report *report);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

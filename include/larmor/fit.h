@@ -5,9 +5,7 @@
 
 #include "larmor/array.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 /* What is fitted to the images y of a voxel at the times t. */
 typedef enum larmor_fit_model {
@@ -155,7 +153,5 @@ typedef struct larmor_fisp {
 LARMOR_API larmor_status larmor_epg_fisp(const larmor_array *table, const larmor_fisp *sequence,
                                          larmor_array **signals);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

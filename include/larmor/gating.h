@@ -5,9 +5,7 @@
 
 #include "larmor/pipeline.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 typedef struct larmor_rhythm { /* of breath or heart, [readouts] in their own order */
     double *signal;            /* in units of its standard deviation; of breath the shorter state is above 0 */
@@ -133,7 +131,5 @@ LARMOR_API larmor_status larmor_source_of_bins(larmor_source *inner, larmor_devi
 LARMOR_API int larmor_gating_line(const larmor_bins_found *found, int index, char *line, size_t bytes,
                                   int *is_warning);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

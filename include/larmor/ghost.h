@@ -5,9 +5,7 @@
 
 #include "larmor/array.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 /* Samples y(k) of forward lines, along which k grows, are those at k + shift/2, turned by phase/2; those of the
  * others are at k - shift/2, turned by -phase/2. */
@@ -85,8 +83,6 @@ LARMOR_API larmor_status larmor_ghost_navigators(const larmor_array *kspace, con
 LARMOR_API larmor_status larmor_ghost_correct(larmor_array *kspace, larmor_array *traj, const unsigned char *turned,
                                               const larmor_ghost *ghost);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 
 #endif

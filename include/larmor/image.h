@@ -4,9 +4,7 @@
 
 #include "larmor/array.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 /* ---- outputs ---- */
 
@@ -262,7 +260,5 @@ typedef struct larmor_image_info {
  * Errors  those of larmor_image_read. */
 LARMOR_API larmor_status larmor_image_describe(const char *path, larmor_device *dev, larmor_image_info *out);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

@@ -6,9 +6,7 @@
 #include "larmor/trajectory.h"
 #include "larmor/waveform.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 /* ---- reading ISMRMRD raw data ---- */
 
@@ -461,7 +459,5 @@ LARMOR_API larmor_status larmor_raw_append_arrays(larmor_raw_writer *writer, con
 LARMOR_API larmor_status larmor_raw_save(larmor_output *out, const larmor_array *kspace, const larmor_array *traj,
                                          const larmor_grid_opts *opts, larmor_encoding *written);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

@@ -48,16 +48,12 @@
 #include "larmor/view.h"
 #include "larmor/waveform.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 #define LARMOR_VERSION "0.3.0"
 
 /* LARMOR_VERSION of the library that is linked. */
 LARMOR_API const char *larmor_version(void);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

@@ -5,9 +5,7 @@
 
 #include "larmor/pipeline.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 typedef struct larmor_live larmor_live; /* one thread at a time */
 
@@ -52,7 +50,5 @@ LARMOR_API void larmor_live_free(larmor_live *live); /* NULL is fine */
  * Source   the regularisation in time: Uecker et al., NMR Biomed. 23, 986 (2010), where it damps NLINV. */
 LARMOR_API larmor_status larmor_live_add(larmor_live *live, const larmor_acquisition *a, larmor_recon_result *result);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

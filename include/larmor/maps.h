@@ -6,9 +6,7 @@
 
 #include "larmor/recon.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 /* ---- the calibration region ---- */
 
@@ -137,7 +135,5 @@ typedef enum larmor_normalise {
  * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_maps_normalise(larmor_array *maps, int sets, larmor_normalise_mode mode);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

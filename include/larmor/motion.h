@@ -5,9 +5,7 @@
 
 #include "larmor/recon.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 /* A pose is six numbers: shifts x, y, z in mm and rotations about x, y, z in degrees. What is at r in the pose of
  * zeros is at
@@ -137,7 +135,5 @@ LARMOR_API larmor_status larmor_motion_find(const larmor_array *kspace, const la
                                             const larmor_array *maps, const double *fov_mm, int states,
                                             larmor_array **motion, larmor_motion_found *found);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

@@ -6,9 +6,7 @@
 #include "larmor/op.h"
 #include "larmor/pipeline.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 /* Several slices in the same samples, each with a phase of its own in each readout:
  *
@@ -63,7 +61,5 @@ typedef struct larmor_multiband_opts {
 LARMOR_API larmor_status larmor_source_of_multiband(larmor_source *inner, const larmor_multiband_opts *opts,
                                                     larmor_source **source);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

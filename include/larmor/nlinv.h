@@ -15,9 +15,7 @@
 
 #include "larmor/recon.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 typedef struct larmor_nlinv_opts { /* zero means default */
     int steps;                     /* of Newton's method, at most; default 26 */
@@ -141,7 +139,5 @@ LARMOR_API larmor_status larmor_predict_field_of_view(const larmor_array *kspace
 LARMOR_API larmor_status larmor_predict_field_of_view_memory(const larmor_device *dev, const larmor_problem *problem,
                                                              int64_t *bytes);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

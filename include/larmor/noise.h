@@ -5,9 +5,7 @@
 
 #include "larmor/pipeline.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 typedef struct larmor_noise_opts { /* zero means default */
     int samples;                   /* of noise, from 2 to LARMOR_MOST_NOISE_SAMPLES; default 64 */
@@ -149,7 +147,5 @@ LARMOR_API void larmor_posterior_maps_free(larmor_posterior_maps *maps); /* NULL
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_ARG for a complex deviation; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_snr_map(const larmor_array *image, const larmor_array *deviation, larmor_array **snr);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

@@ -4,9 +4,7 @@
 
 #include "larmor/op.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 typedef struct larmor_nufft larmor_nufft; /* a plan; calls from several threads take turns */
 
@@ -291,7 +289,5 @@ LARMOR_API larmor_status larmor_op_toeplitz_mixed(larmor_device *dev, const larm
                                                   const larmor_array *traj, const larmor_array *weights,
                                                   const larmor_array *factors, larmor_op **N);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

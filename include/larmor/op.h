@@ -4,9 +4,7 @@
 
 #include "larmor/array.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 /* Refcounted. Calls from several threads take turns, also where one is a part of another. A thread that waits answers
  * larmor_stop_when. */
@@ -77,7 +75,5 @@ LARMOR_API larmor_status larmor_op_distribute(larmor_device *dev, larmor_op *con
 /* |<A x, y> - <x, A^H y>| / max(|A x| |y|, |x| |A^H y|) for seeded random x, y: rounding if the adjoint is right. */
 LARMOR_API larmor_status larmor_op_adjoint_error(larmor_op *A, uint64_t seed, double *error);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

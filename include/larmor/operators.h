@@ -5,9 +5,7 @@
 
 #include "larmor/nufft.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 /* ---- coils ---- */
 
@@ -363,7 +361,5 @@ LARMOR_API larmor_status larmor_op_segments_toeplitz(const larmor_nufft_opts *op
                                                      const larmor_array *weights, larmor_segments *segments,
                                                      larmor_op **N);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

@@ -7,9 +7,7 @@
 #include "larmor/io.h"
 #include "larmor/pipeline.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 typedef struct larmor_page {           /* what is NULL or 0 is not shown, but for the images */
     const char *title;                 /* NULL: the name of the file */
@@ -50,8 +48,6 @@ LARMOR_API larmor_status larmor_drawing_open(const char *path, int force, larmor
  *         LARMOR_ERR_IO. */
 LARMOR_API larmor_status larmor_gating_draw(larmor_output *out, const larmor_gating_trace *trace);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 
 #endif

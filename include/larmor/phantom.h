@@ -4,9 +4,7 @@
 
 #include "larmor/array.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 typedef struct larmor_phantom larmor_phantom; /* immutable once made */
 
@@ -217,7 +215,5 @@ LARMOR_API larmor_status larmor_phantom_noise_level(const larmor_phantom *phanto
  * Errors  LARMOR_ERR_ARG for a real x or a sigma below 0. */
 LARMOR_API larmor_status larmor_phantom_noise(larmor_array *x, double sigma, uint64_t seed);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

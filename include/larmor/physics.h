@@ -6,9 +6,7 @@
 #include "larmor/io.h"
 #include "larmor/operators.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 /* ---- a model of terms ---- */
 
@@ -148,7 +146,5 @@ typedef struct larmor_warp_opts { /* zero means default */
 LARMOR_API larmor_status larmor_warp(const larmor_array *x, const larmor_array *displacement,
                                      const larmor_warp_opts *opts, larmor_array **y);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

@@ -17,9 +17,7 @@
 #include "larmor/report.h"
 #include "larmor/source.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 /* ---- events ---- */
 
@@ -536,7 +534,5 @@ LARMOR_API larmor_status larmor_recon_field_maps(larmor_source *source, larmor_d
                                                  larmor_field_maps *maps);
 LARMOR_API void larmor_field_maps_free(larmor_field_maps *maps); /* NULL is fine; also sets all to zero */
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

@@ -5,9 +5,7 @@
 
 #include "larmor/solve.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 /* ---- denoisers ---- */
 
@@ -195,7 +193,5 @@ typedef struct larmor_prior_table {
  *         argument. */
 LARMOR_API larmor_status larmor_prior_open(const char *path, larmor_denoiser **d);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

@@ -4,9 +4,7 @@
 
 #include "larmor/array.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 typedef struct larmor_prox larmor_prox; /* of a function g; refcounted; calls from several threads take turns */
 
@@ -100,7 +98,5 @@ LARMOR_API larmor_status larmor_prox_constraint(larmor_device *dev, const larmor
                                                 const larmor_array *mask, larmor_dtype dtype, larmor_shape shape,
                                                 larmor_prox **p);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

@@ -4,9 +4,7 @@
 
 #include "larmor/trajectory.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 typedef struct larmor_pulseq larmor_pulseq; /* a sequence and the k-space of its samples; immutable */
 
@@ -71,7 +69,5 @@ LARMOR_API larmor_status larmor_pulseq_readout_at(const larmor_pulseq *sequence,
  * Errors  LARMOR_ERR_FORMAT for a sequence without samples; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_pulseq_trajectory(const larmor_pulseq *sequence, larmor_trajectory *out);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

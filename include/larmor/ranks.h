@@ -10,9 +10,7 @@
 #include "larmor/pipeline.h"
 #include "larmor/solve.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 /* How many ranks mpirun has started, by the environment of Open MPI and of those with its PMI; 1 without it. */
 LARMOR_API int larmor_ranks_started(void);
@@ -177,7 +175,5 @@ LARMOR_API larmor_status larmor_circulant_slabs_memory(const larmor_device *dev,
  *        those of larmor_ranks_agree. */
 LARMOR_API larmor_status larmor_recon_share(larmor_recon *recon, larmor_ranks *ranks);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

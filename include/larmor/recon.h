@@ -7,9 +7,7 @@
 #include "larmor/operators.h"
 #include "larmor/solve.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 /* Shapes throughout: image [nx, ny] or [nx, ny, nz]; maps [image..., coils]; kspace [samples, readouts, coils]; traj
  * [nd, samples, readouts] real, cycles per field of view in [-N/2, N/2); weights [samples, readouts] real and >= 0.
@@ -417,7 +415,5 @@ LARMOR_API larmor_status larmor_crop(const larmor_array *x, larmor_shape shape, 
 LARMOR_API larmor_status larmor_resize(const larmor_array *x, larmor_shape shape, larmor_array **y);
 LARMOR_API larmor_status larmor_resize_band(const larmor_array *x, larmor_shape shape, larmor_array **y);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

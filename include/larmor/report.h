@@ -5,9 +5,9 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "larmor/status.h"
+
+LARMOR_C_BEGIN
 
 /* Where the weight of the penalty comes from. */
 typedef enum larmor_lambda_from {
@@ -119,7 +119,5 @@ typedef struct larmor_sample_faults {
                      * loudest. Of recon without a noise scan alone */
 } larmor_sample_faults;
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

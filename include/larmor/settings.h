@@ -6,9 +6,7 @@
 
 #include "larmor/pipeline.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 typedef enum larmor_setting_type {
     LARMOR_SETTING_NONE,    /* has no text: arrays, listeners and what depends on the scan */
@@ -91,7 +89,5 @@ LARMOR_API larmor_status larmor_settings_read(const char *path, larmor_recon_opt
 LARMOR_API larmor_status larmor_settings_write(const larmor_recon_opts *opts, const larmor_notes *other, char *text,
                                                size_t size);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

@@ -9,9 +9,7 @@
 #include "larmor/phantom.h"
 #include "larmor/recon.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 typedef struct larmor_simulation larmor_simulation; /* calls from several threads take turns */
 
@@ -201,7 +199,5 @@ LARMOR_API larmor_status larmor_simulation_field(const larmor_simulation *simula
 LARMOR_API larmor_status larmor_simulation_t2star(const larmor_simulation *simulation, larmor_array **ms,
                                                   larmor_image_meta *meta);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

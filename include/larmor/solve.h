@@ -6,9 +6,7 @@
 #include "larmor/operators.h"
 #include "larmor/prox.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 /* ---- what all solvers share ---- */
 
@@ -544,7 +542,5 @@ LARMOR_API void larmor_posterior_free(larmor_posterior *p); /* NULL is fine */
 LARMOR_API larmor_status larmor_regularised_memory(const char *name, const larmor_regulariser_opts *opts,
                                                    larmor_dtype dtype, larmor_shape shape, int64_t *bytes);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

@@ -4,9 +4,7 @@
 
 #include "larmor/io.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 /* ---- where the data come from ---- */
 
@@ -156,7 +154,5 @@ LARMOR_API larmor_status larmor_samples_align(const larmor_samples *samples, lar
 LARMOR_API larmor_status larmor_samples_delay(const larmor_samples *samples, const double delay[6], const double *fov,
                                               larmor_array **traj);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

@@ -8,9 +8,16 @@
 #define LARMOR_API
 #endif
 
+/* What C++ is told of C's functions. */
 #ifdef __cplusplus
-extern "C" {
+#define LARMOR_C_BEGIN extern "C" {
+#define LARMOR_C_END }
+#else
+#define LARMOR_C_BEGIN
+#define LARMOR_C_END
 #endif
+
+LARMOR_C_BEGIN
 
 /* One code per reaction a caller can have; everything else is in larmor_last_error(). */
 typedef enum larmor_status {
@@ -58,7 +65,5 @@ typedef int (*larmor_stop_asked)(void *user);
  *        until a call has stopped. NULL: no call is asked to stop, as before the first call of this function. */
 LARMOR_API void larmor_stop_when(larmor_stop_asked asked, void *user);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

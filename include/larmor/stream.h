@@ -14,9 +14,7 @@
 #include "larmor/pipeline.h"
 #include "larmor/waveform.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 /* ---- messages ---- */
 
@@ -246,7 +244,5 @@ LARMOR_API larmor_status larmor_stream_request(larmor_stream *stream, const larm
                                                larmor_device *dev, larmor_response *out);
 LARMOR_API void larmor_response_free(larmor_response *response); /* NULL is fine; also sets all to zero */
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

@@ -5,9 +5,7 @@
 
 #include "larmor/recon.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 /* Frame t of a series is sum_k basis(t, k) x_k, x_k coefficient images. All samples of all frames measure all of
  * them. */
@@ -82,7 +80,5 @@ LARMOR_API larmor_status larmor_op_sense_turns(larmor_array *maps, const larmor_
 LARMOR_API larmor_status larmor_sense_turns_memory(const larmor_device *dev, const larmor_problem *p,
                                                    const larmor_sense_opts *opts, int64_t samples, int64_t *bytes);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

@@ -5,9 +5,7 @@
 
 #include "larmor/array.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 /* Readouts in the order of acquisition. All pointers are to memory of the host, which larmor_trajectory_free frees
  * after a call of the library that filled them; a caller who fills them keeps them. */
@@ -45,7 +43,5 @@ LARMOR_API larmor_status larmor_trajectory_read(const char *path, const larmor_t
                                                 larmor_trajectory *out);
 LARMOR_API void larmor_trajectory_free(larmor_trajectory *trajectory); /* also sets all to 0; NULL is fine */
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

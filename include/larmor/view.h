@@ -7,9 +7,7 @@
 
 #include "larmor/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 typedef struct larmor_view larmor_view; /* a server in a thread of its own */
 
@@ -34,8 +32,6 @@ LARMOR_API const char *larmor_view_address(const larmor_view *view);
 /* Returns when its thread has ended. NULL is fine. */
 LARMOR_API void larmor_view_close(larmor_view *view);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 
 #endif

@@ -7,9 +7,7 @@
 
 #include "larmor/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LARMOR_C_BEGIN
 
 typedef struct larmor_raw larmor_raw;
 typedef struct larmor_raw_writer larmor_raw_writer;
@@ -58,7 +56,5 @@ LARMOR_API larmor_status larmor_raw_add_waveforms(larmor_raw *raw, const larmor_
  * Errors  those of larmor_raw_append. */
 LARMOR_API larmor_status larmor_raw_append_waveform(larmor_raw_writer *writer, const larmor_waveform *waveform);
 
-#ifdef __cplusplus
-}
-#endif
+LARMOR_C_END
 #endif

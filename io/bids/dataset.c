@@ -20,10 +20,7 @@
 
 enum { MOST_PARTICIPANTS = 1 << 24 /* bytes */, PATIENCE_S = 10 };
 
-static void lmr_drop_larmor_output(larmor_output **out)
-{
-    larmor_output_free(*out);
-}
+LMR_OWNS(larmor_output, larmor_output_free)
 
 /* ---- folders ---- */
 

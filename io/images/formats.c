@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "core/owned.h"
+#include "core/text.h"
 
 /* A new format is a line here and a file in this folder, or for DICOM in io/dicom, that defines
  * lmr_format_<name>. */
@@ -63,11 +64,10 @@ typedef enum use { TO_WRITE, TO_READ, TO_SAVE } use;
 /* ".h5, .nii, ...", those that can be used so. */
 static const char *known(use how, char *text, size_t size)
 {
-    size_t used = 0;
     *text = 0;
     for (int i = 0; i < COUNT; i++)
         if (how == TO_WRITE || (how == TO_READ ? table[i]->can & LMR_CAN_READ : table[i]->save != NULL))
-            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", table[i]->suffix);
+            lmr_append(text, size, "%s%s", *text ? ", " : "", table[i]->suffix);
     return text;
 }
 

@@ -327,8 +327,7 @@ static larmor_status find_range(const larmor_array *x, larmor_image_info *info)
 {
     const int64_t count = larmor_array_count(x);
     info->is_complex = lmr_is_complex(larmor_array_dtype(x));
-    LMR_HEAP float *values = malloc((size_t)count * sizeof *values + 1);
-    if (!values) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(float, values, count);
     LMR_TRY(lmr_values(x, info->is_complex ? LMR_AS_MAGNITUDE : LMR_AS_REAL, values));
     for (int64_t i = 0; i < count; i++) {
         const double v = (double)values[i];

@@ -54,18 +54,16 @@ static larmor_status take_apart(const lmr_image_list *list, larmor_image_set *se
     if (count > LMR_MOST_IMAGES)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "%lld images, at most %d are read one by one", (long long)count,
                         LMR_MOST_IMAGES);
-    larmor_array *rows;
+    LMR_OWNED(larmor_array) *rows = NULL;
     LMR_TRY(larmor_array_reshape(list->all, larmor_shape_append(one, count), &rows));
     set->image = lmr_new(count, sizeof *set->image);
-    larmor_status st = set->image ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t i = 0; i < count && !st; i++) {
+    if (!set->image) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < count; i++) {
         larmor_array *part;
-        st = larmor_array_part(rows, i, 1, one, &part);
-        if (st) break;
+        LMR_TRY(larmor_array_part(rows, i, 1, one, &part));
         set->image[set->count++] = (larmor_image){.data = part, .meta = meta_of(list, i)};
     }
-    larmor_array_free(rows);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status larmor_images_read(const char *path, larmor_device *dev, larmor_image_set *set)

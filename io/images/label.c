@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/text.h"
 #include "io/images/picture.h"
 
 /* Characters of 5 x 7 points: rows from above, the highest of 5 bits is left. */
@@ -45,15 +46,13 @@ unsigned lmr_label_counters(const lmr_images *images, int is_volume)
 lmr_label lmr_label_of(const lmr_images *images, int i, unsigned counters, char axis, int64_t at)
 {
     lmr_label label = {""};
-    int used = 0;
     for (int k = 0; k < COUNTERS; k++)
         if (counters >> k & 1)
-            used += snprintf(label.s + used, sizeof label.s - (size_t)used, "%s%s %d", used ? " " : "", names[k],
-                             counter(&images->image[i], k));
-    if (images->is_coils) used = snprintf(label.s, sizeof label.s, "coil %d", i);
-    if (!used && images->count > 1 && axis != 'x' && axis != 'y')
-        used = snprintf(label.s, sizeof label.s, "image %d", i);
-    if (axis) snprintf(label.s + used, sizeof label.s - (size_t)used, "%s%c %" PRId64, used ? " " : "", axis, at);
+            lmr_append_item(label.s, sizeof label.s, " ", "%s %d", names[k], counter(&images->image[i], k));
+    if (images->is_coils) snprintf(label.s, sizeof label.s, "coil %d", i);
+    if (!*label.s && images->count > 1 && axis != 'x' && axis != 'y')
+        snprintf(label.s, sizeof label.s, "image %d", i);
+    if (axis) lmr_append_item(label.s, sizeof label.s, " ", "%c %" PRId64, axis, at);
     return label;
 }
 

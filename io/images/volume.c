@@ -213,9 +213,8 @@ static larmor_status find_step(const char *path, const item *items, int slices, 
                                               pow(items[s].along - items[0].along - s * *step, 2)));
         if (shift > SHIFTED * fmin(first->voxel[0], first->voxel[1]) + SAME_PLACE)
             return LMR_FAIL(LARMOR_ERR_ARG,
-                            "%s: slice %d is shifted by %.3f mm in its plane; NIfTI cannot hold that, "
-                            "use .h5",
-                            path, s + 1, shift);
+                            "%s: slice %d is shifted by %.3f mm in its plane; NIfTI cannot hold that, use .h5", path,
+                            s + 1, shift);
     }
     return LARMOR_OK;
 }

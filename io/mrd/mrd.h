@@ -8,6 +8,7 @@
 
 #include "core/array.h"
 #include "core/status.h"
+#include "core/text.h"
 #include "io/process/reader_process.h"
 #include "io/reader/mrd_head.h"
 #include "io/reader/mrd_header.h"
@@ -80,8 +81,8 @@ static inline int64_t lmr_head_kept(const lmr_mrd_head *h) /* samples after disc
     return (int64_t)h->samples - h->discard_pre - h->discard_post;
 }
 
-/* warn.c: add a line to info.warnings; what does not fit is left out. */
-void lmr_mrd_warn(larmor_raw *raw, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A line more of info.warnings; what does not fit is left out. */
+#define LMR_MRD_WARN(raw, ...) lmr_append_line((raw)->info.warnings, sizeof(raw)->info.warnings, __VA_ARGS__)
 
 /* mrd_read.c: the steps from a header and heads to what is asked of a scan, for files and for acquisitions in memory.
  * lmr_mrd_new checks the options; lmr_mrd_take_header copies what the reader says of the header, lmr_mrd_copy_header
@@ -224,5 +225,5 @@ int lmr_mrd_is_shifted(const larmor_raw *raw, int nd);
  * allows. */
 larmor_status lmr_mrd_grid(const larmor_raw *raw, int encoding, const larmor_grid_opts *opts, larmor_grid *out);
 
-/* warn.c: "64 GiB", "2.0 PiB". */
+/* bytes_text.c: "64 GiB", "2.0 PiB". */
 lmr_text lmr_bytes_text(double bytes);

@@ -307,8 +307,7 @@ static larmor_status with_dimensions(const larmor_array *kspace, const larmor_ar
         size_of(kspace, one + 1) != nr || larmor_array_count(kspace) != ns * nr * coils)
         return LMR_FAIL(
             LARMOR_ERR_SHAPE,
-            "k-space: [1, %lld, %lld, coils] expected, as the trajectory has %lld samples x %lld readouts; "
-            "it is %s.",
+            "k-space: [1, %lld, %lld, coils] expected, as the trajectory has %lld samples x %lld readouts; it is %s.",
             (long long)ns, (long long)nr, (long long)ns, (long long)nr, lmr_describe(kspace).s);
     LMR_TRY(larmor_array_reshape(kspace, LARMOR_SHAPE(ns, nr, coils), samples));
     return larmor_array_reshape(traj, LARMOR_SHAPE(nd, ns, nr), points);

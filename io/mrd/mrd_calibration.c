@@ -221,7 +221,7 @@ static void warn_kept_out(larmor_raw *raw, const int64_t kept_out[REASONS])
 {
     for (int k = 0; k < REASONS; k++)
         if (kept_out[k])
-            lmr_mrd_warn(raw,
+            LMR_MRD_WARN(raw,
                          "%lld readouts for calibration give coil maps alone: their %s differ%s from the image's.",
                          (long long)kept_out[k], reason_names[k],
                          k == OTHER_COUNTERS || k == CENTRE || k == POSITION ? "" : "s");

@@ -60,7 +60,7 @@ static void take_metres(larmor_raw *raw, int encoding)
     const lmr_text said = fov_text(e->fov_mm), recon_said = fov_text(e->recon_fov_mm);
     const int encoded = from_metres(e->matrix, e->fov_mm), recon = from_metres(recon_matrix, e->recon_fov_mm);
     if (encoded || recon)
-        lmr_mrd_warn(raw, "%s%sfield of view %s is taken to be in metres: %s mm.", of_encoding(raw, encoding).s,
+        LMR_MRD_WARN(raw, "%s%sfield of view %s is taken to be in metres: %s mm.", of_encoding(raw, encoding).s,
                      encoded ? "" : "reconSpace ", encoded ? said.s : recon_said.s,
                      fov_text(encoded ? e->fov_mm : e->recon_fov_mm).s);
 }
@@ -95,7 +95,7 @@ static void reconcile(larmor_raw *raw, int encoding)
     }
     if (tens == 0) return;
     if (!is_unit) {
-        lmr_mrd_warn(raw, "%sfields of view of encodedSpace, %s mm, and of reconSpace, %s mm, contradict each other.",
+        LMR_MRD_WARN(raw, "%sfields of view of encodedSpace, %s mm, and of reconSpace, %s mm, contradict each other.",
                      of_encoding(raw, encoding).s, said.s, recon_said.s);
         return;
     }
@@ -109,7 +109,7 @@ static void reconcile(larmor_raw *raw, int encoding)
         if (is_extended ? tens_between(e, d) != 0 : round(log10(large[d] / small[d])) == fabs(round(tens)))
             wrong[d] *= factor;
     }
-    lmr_mrd_warn(raw,
+    LMR_MRD_WARN(raw,
                  "%sfields of view of encodedSpace, %s mm, and of reconSpace, %s mm, contradict each other: %s is "
                  "taken to be in another unit, %s mm.",
                  of_encoding(raw, encoding).s, said.s, recon_said.s,
@@ -122,7 +122,7 @@ static void judge_size(larmor_raw *raw, int encoding)
     int is_large = 0;
     for (int d = 0; d < 3; d++) is_large |= e->recon_matrix[d] > EXTENDED && e->recon_fov_mm[d] > 1e3 * METRES_UP;
     if (is_large)
-        lmr_mrd_warn(
+        LMR_MRD_WARN(
             raw,
             "%sreconSpace field of view %s mm is more than a scanner sees: in another unit, voxels and places "
             "of the images are wrong by its factor.",
@@ -173,10 +173,10 @@ static larmor_status complete_type(larmor_raw *raw, int encoding, const content 
         return LMR_FAIL(LARMOR_ERR_FORMAT, "header: trajectory missing in encoding %d.", encoding + 1);
     snprintf(e->space.trajectory, sizeof e->space.trajectory, "other");
     if (c->used && *e->unknown)
-        lmr_mrd_warn(raw, "%strajectory type \"%s\" unknown; the stored trajectory says all.",
+        LMR_MRD_WARN(raw, "%strajectory type \"%s\" unknown; the stored trajectory says all.",
                      of_encoding(raw, encoding).s, e->unknown);
     else if (c->used)
-        lmr_mrd_warn(raw, "%strajectory type missing; the stored trajectory says all.", of_encoding(raw, encoding).s);
+        LMR_MRD_WARN(raw, "%strajectory type missing; the stored trajectory says all.", of_encoding(raw, encoding).s);
     return LARMOR_OK;
 }
 
@@ -208,7 +208,7 @@ static larmor_status complete_matrix(larmor_raw *raw, int encoding, const conten
         return LMR_FAIL(LARMOR_ERR_FORMAT, "header: encoding %d matrix %c missing.", encoding + 1, "xyz"[d]);
     }
     if (c->used)
-        lmr_mrd_warn(raw, "%sencoded matrix missing: %s is taken from the %s.", of_encoding(raw, encoding).s,
+        LMR_MRD_WARN(raw, "%sencoded matrix missing: %s is taken from the %s.", of_encoding(raw, encoding).s,
                      matrix_text(e->matrix).s, from_data ? "data" : "reconSpace");
     return LARMOR_OK;
 }
@@ -240,7 +240,7 @@ static void complete_fov(larmor_raw *raw, int encoding, const content *c)
     for (int d = 0; d < 3; d++)
         if (e->fov_mm[d] == 0) e->fov_mm[d] = voxel[d] * (double)e->matrix[d];
     if (missing && c->used)
-        lmr_mrd_warn(raw, "%sfield of view missing: %s mm is taken, voxels %s.", of_encoding(raw, encoding).s,
+        LMR_MRD_WARN(raw, "%sfield of view missing: %s mm is taken, voxels %s.", of_encoding(raw, encoding).s,
                      fov_text(e->fov_mm).s, known ? "as along the other axes" : "of 1 mm");
 }
 
@@ -258,7 +258,7 @@ static void complete_recon(larmor_raw *raw, int encoding, const content *c)
         if (e->recon_fov_mm[d] == 0) e->recon_fov_mm[d] = voxel * (double)e->recon_matrix[d];
     }
     if (missing && c->used)
-        lmr_mrd_warn(raw, "%sreconSpace missing: %s voxels, %s mm are taken from encodedSpace.",
+        LMR_MRD_WARN(raw, "%sreconSpace missing: %s voxels, %s mm are taken from encodedSpace.",
                      of_encoding(raw, encoding).s, matrix_text(e->recon_matrix).s, fov_text(e->recon_fov_mm).s);
 }
 
@@ -285,7 +285,7 @@ static void take_oversampling(larmor_raw *raw, int encoding)
     if (times == 1) return;
     e->matrix[0] *= times;
     e->fov_mm[0] *= (double)times;
-    lmr_mrd_warn(
+    LMR_MRD_WARN(
         raw,
         "%slines have %lld samples where encodedSpace has %lld: it is taken to be without their oversampling, "
         "which makes it %lld samples over %.4g mm.",
@@ -306,7 +306,7 @@ larmor_status lmr_mrd_complete(larmor_raw *raw, const char *units)
         take_oversampling(raw, i);
         e->space.ndim = e->space.matrix[2] > 1 ? 3 : 2;
         if (c.used && !e->has_limits)
-            lmr_mrd_warn(raw, "%sencodingLimits missing; the counters are taken as they are.", of_encoding(raw, i).s);
+            LMR_MRD_WARN(raw, "%sencodingLimits missing; the counters are taken as they are.", of_encoding(raw, i).s);
         LMR_TRY(lmr_mrd_grid(raw, i, NULL, &grid));
     }
     return LARMOR_OK;

@@ -246,10 +246,9 @@ static lmr_mrd_place place_centre(larmor_raw *raw, int encoding, const class *of
     if (isnan(of->echo) || shift <= limit || (gradient && fabs(of->echo - center) <= limit)) return said;
     const int weak = nearest < 0 || nearest >= h->samples || of->profile[nearest] <= WEAK_CENTRE * of->peak;
     const int moves = weak && shift >= MIN_MOVE;
-    lmr_mrd_warn(raw,
+    LMR_MRD_WARN(raw,
                  "%scenter_sample is %d in %lld readouts of %d samples%s, k = 0 at sample %.0f of the line, but the "
-                 "echo is at "
-                 "%.1f; %s is taken.",
+                 "echo is at %.1f; %s is taken.",
                  of_encoding(raw, encoding, &in), h->center_sample, (long long)of->readouts, h->samples,
                  of->reversed ? " in reverse" : "", used, of->echo, moves ? "the echo" : "the header");
     return moves ? (lmr_mrd_place){(int32_t)lround(of->echo), 1} : said;
@@ -274,7 +273,7 @@ static void warn_of_counting(larmor_raw *raw, int encoding, const classes *all, 
                    lmr_mrd_counted(counting, h) != lmr_mrd_counted(LMR_COUNTED_IN_TIME, h);
     }
     if (matters)
-        lmr_mrd_warn(raw, "%scenter_sample of %lld readouts in reverse counts samples %s: so the echo says.",
+        LMR_MRD_WARN(raw, "%scenter_sample of %lld readouts in reverse counts samples %s: so the echo says.",
                      of_encoding(raw, encoding, &in), (long long)readouts, names[counting]);
 }
 
@@ -292,7 +291,7 @@ static void warn_of_ghost(larmor_raw *raw, int encoding, const classes *all, con
             forward = off;
     }
     if (fabs(forward - backward) > MAX_APART)
-        lmr_mrd_warn(
+        LMR_MRD_WARN(
             raw,
             "%sechoes of lines in reverse are %.1f samples away from those of the others: a delay, which shows as a "
             "ghost half a field of view away where recon does not correct it (opts.no_ghost).",

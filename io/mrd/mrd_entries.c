@@ -152,7 +152,7 @@ larmor_status lmr_mrd_read_waves(lmr_reader *reader, const lmr_source *source, l
     larmor_status st = lmr_reader_ask_for(reader, LMR_ASK_WAVES, NULL, heads + packed * source->size, &answer);
     if (!st) st = take_waves(reader, answer->waves.count, raw);
     if (st != LARMOR_ERR_FORMAT) return st;
-    lmr_mrd_warn(raw, "%s They are left out.", larmor_last_error());
+    LMR_MRD_WARN(raw, "%s They are left out.", larmor_last_error());
     raw->waves = 0;
     return LARMOR_OK;
 }

@@ -86,7 +86,7 @@ static larmor_status check_slices(larmor_raw *raw)
     }
     free(all);
     if (shared)
-        lmr_mrd_warn(raw,
+        LMR_MRD_WARN(raw,
                      "%d of %d slices are at the same position as another one: where they lie is not known, which "
                      "is what NIfTI files say (code 0).",
                      shared, count);
@@ -129,13 +129,13 @@ static void check_readouts_of_images(larmor_raw *raw)
         }
     }
     if (moved)
-        lmr_mrd_warn(
+        LMR_MRD_WARN(
             raw,
             "%lld readouts are up to %.3g mm away from the first of their image, where all of it is taken to "
             "lie. Slices need a number each in the counter of slices.",
             (long long)moved, farthest);
     if (turned)
-        lmr_mrd_warn(raw,
+        LMR_MRD_WARN(raw,
                      "%lld readouts have other directions than the first of their image, which all of it is taken to "
                      "have. Trajectories are in the axes of the directions of the head.",
                      (long long)turned);
@@ -151,13 +151,13 @@ larmor_status lmr_mrd_check_geometry(larmor_raw *raw)
         nowhere += !is_placed(&raw->head[i]);
     }
     if (without)
-        lmr_mrd_warn(raw,
+        LMR_MRD_WARN(raw,
                      "%lld of %lld readouts lack one of three perpendicular directions of length 1: the images' "
                      "orientation in the patient is unknown, which is what NIfTI files say (code 0), and x, y and z "
                      "stand for it.",
                      (long long)without, (long long)imaging);
     if (nowhere)
-        lmr_mrd_warn(raw, "%lld of %lld readouts have no position: 0 is taken for it.", (long long)nowhere,
+        LMR_MRD_WARN(raw, "%lld of %lld readouts have no position: 0 is taken for it.", (long long)nowhere,
                      (long long)imaging);
     check_readouts_of_images(raw);
     return check_slices(raw);

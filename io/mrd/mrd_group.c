@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/owned.h"
+#include "core/text.h"
 #include "io/mrd/mrd.h"
 #include "io/reader/source.h"
 
@@ -144,12 +145,12 @@ static void judge(larmor_raw *raw, int encoding, int counter, const content *c)
     snprintf(beyond, sizeof beyond, "counter %s reaches %d, encodingLimits end at %d", name, c->high[counter],
              raw->header.encoding[encoding].limit[counter][LMR_MAXIMUM]);
     if (!makes_images(counter) || raw->joined[encoding] >> counter & 1) {
-        lmr_mrd_warn(raw, "%s; all readouts are used.", beyond);
+        LMR_MRD_WARN(raw, "%s; all readouts are used.", beyond);
     } else if (!too_few_samples(raw, encoding, c) || (counter == LMR_SLICE && c->moves)) {
-        lmr_mrd_warn(raw, "%s; it is accepted, opts.join %s ignores it.", beyond, name);
+        LMR_MRD_WARN(raw, "%s; it is accepted, opts.join %s ignores it.", beyond, name);
     } else {
         raw->joined[encoding] |= 1u << counter;
-        lmr_mrd_warn(raw,
+        LMR_MRD_WARN(raw,
                      "%s; it is ignored: %lld images of its %lld readouts would have too few samples, opts.join none "
                      "makes them.",
                      beyond, (long long)c->images, (long long)c->readouts);
@@ -160,14 +161,12 @@ static void judge(larmor_raw *raw, int encoding, int counter, const content *c)
 static void name_joinable(larmor_raw *raw, int encoding, const content *c)
 {
     char names[64] = "";
-    size_t used = 0;
     for (int k = 0; k < LMR_KEY - 1; k++) {
         const int counter = key_counter[k];
         if (c->high[counter] > c->low[counter] && !(raw->joined[encoding] >> counter & 1))
-            used +=
-                (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? "," : "", counter_names[counter]);
+            lmr_append_item(names, sizeof names, ",", "%s", counter_names[counter]);
     }
-    lmr_mrd_warn(raw, "%lld images of %lld samples for %.0f voxels: opts.join %s makes one of them.",
+    LMR_MRD_WARN(raw, "%lld images of %lld samples for %.0f voxels: opts.join %s makes one of them.",
                  (long long)c->images, (long long)(c->samples / c->images), voxels_of(raw, encoding), names);
 }
 
@@ -274,7 +273,7 @@ static void name_repetitions(larmor_raw *raw, const unsigned char *seen)
     }
     const int missing = high - low + 1 - count;
     if (!is_even && missing < count)
-        lmr_mrd_warn(raw, "%d of the repetitions %d to %d have no readouts, the first of them %d.", missing, low,
+        LMR_MRD_WARN(raw, "%d of the repetitions %d to %d have no readouts, the first of them %d.", missing, low,
                      high, first);
 }
 
@@ -318,7 +317,7 @@ static void name_slices(larmor_raw *raw, const larmor_group *sorted, int count, 
         absent = first_absent(lacks, end - i, seen);
     }
     if (lacks && MOST_MISSING * (images - count) <= images)
-        lmr_mrd_warn(raw,
+        LMR_MRD_WARN(raw,
                      "%lld of %lld images have no readouts, the first of them slice %d of contrast %d, phase %d, "
                      "repetition %d, set %d.",
                      (long long)images - count, (long long)images, absent, lacks->contrast, lacks->phase,

@@ -86,7 +86,7 @@ static larmor_status check_stored(larmor_raw *raw, int encoding)
     if (hole == 0) return LARMOR_OK;
     raw->info.hole = fmax(raw->info.hole, hole);
     raw->has_hole = 1;
-    lmr_mrd_warn(raw, LMR_HOLE_TEXT, hole);
+    LMR_MRD_WARN(raw, LMR_HOLE_TEXT, hole);
     return LARMOR_OK;
 }
 
@@ -128,7 +128,7 @@ static larmor_status check_counters(larmor_raw *raw, int encoding, int axis)
     LMR_TRY(find_gap(raw, encoding, axis, NULL, raw->info.acquisitions, gap));
     raw->has_hole |= gap[1] > 0;
     if (gap[1])
-        lmr_mrd_warn(
+        LMR_MRD_WARN(
             raw,
             "k-space has a hole in its centre: %s %d to %d are missing around k = 0, so that large and uniform "
             "parts of the object may be missing or wrong in the image.",
@@ -184,7 +184,7 @@ static void warn_of_images(larmor_raw *raw, const images *holes, const char *wha
 {
     const larmor_group *g = &raw->group[holes->first];
     if (holes->count)
-        lmr_mrd_warn(raw, LMR_HOLES_TEXT, holes->count, raw->info.groups, what, g->slice, g->contrast, g->phase,
+        LMR_MRD_WARN(raw, LMR_HOLES_TEXT, holes->count, raw->info.groups, what, g->slice, g->contrast, g->phase,
                      g->repetition, g->set);
 }
 

@@ -166,7 +166,7 @@ static larmor_status centre_array(lmr_reader *reader, const lmr_reader_scan *sca
                         "fastMRI layout of a volume of %lld partitions; slices expected, as fastMRI has them.",
                         (long long)e->space.matrix[2]);
     if (e->space.matrix[0] && e->space.matrix[0] != scan->samples)
-        lmr_mrd_warn(raw,
+        LMR_MRD_WARN(raw,
                      "/kspace has %d lines of %d samples, if it is [slices, coils, samples, lines] as in fastMRI; "
                      "encodedSpace is %lld x %lld.",
                      scan->lines, scan->samples, (long long)e->space.matrix[0], (long long)e->space.matrix[1]);
@@ -183,7 +183,7 @@ static larmor_status take_note(lmr_reader *reader, const char *note, larmor_raw 
     for (const char *p = note; *p; p++)
         if ((*p < ' ' && *p != '\n') || *p > '~') return lmr_reader_lies(reader);
     for (const char *end; (end = strchr(note, '\n')); note = end + 1)
-        lmr_mrd_warn(raw, "%.*s", (int)(end - note), note);
+        LMR_MRD_WARN(raw, "%.*s", (int)(end - note), note);
     return LARMOR_OK;
 }
 
@@ -195,11 +195,11 @@ static larmor_status read_header(lmr_reader *reader, const char *group, larmor_r
     LMR_TRY(lmr_mrd_take_header(reader, &answer->scan, raw));
     if (answer->scan.is_array) LMR_TRY(centre_array(reader, &answer->scan, raw));
     if (!group && !answer->scan.is_array && strcmp(answer->scan.group, LMR_MRD_USUAL_GROUP) != 0)
-        lmr_mrd_warn(raw, "no scan in %s: %s is read, the only group that has xml and data.", LMR_MRD_USUAL_GROUP,
+        LMR_MRD_WARN(raw, "no scan in %s: %s is read, the only group that has xml and data.", LMR_MRD_USUAL_GROUP,
                      lmr_printable(answer->scan.group, (int64_t)strlen(answer->scan.group), 160).s);
     LMR_TRY(take_note(reader, answer->scan.note, raw));
     if (answer->scan.is_unclosed)
-        lmr_mrd_warn(raw, "the program that wrote it did not close it: what it had not yet written is missing.");
+        LMR_MRD_WARN(raw, "the program that wrote it did not close it: what it had not yet written is missing.");
     return lmr_mrd_check_grids(raw); /* before anything large is read */
 }
 
@@ -223,7 +223,7 @@ static int leave_out_unwritten(larmor_raw *raw)
         missing++;
     }
     if (missing)
-        lmr_mrd_warn(raw,
+        LMR_MRD_WARN(raw,
                      "%lld of %lld acquisitions were never written, from number %lld on: the scan may have been "
                      "stopped. The others are read.",
                      (long long)missing, (long long)raw->claimed, (long long)(first < 0 ? n : first));

@@ -172,7 +172,7 @@ larmor_status lmr_mrd_join_segments(larmor_raw *raw, int asked)
         if (!s.readouts) continue;
         if (!asked && s.apart) continue;
         if (!asked && s.late) {
-            lmr_mrd_warn(
+            LMR_MRD_WARN(
                 raw,
                 "%lld acquisitions look like the segments of %lld readouts, but their time stamps are apart; "
                 "opts.join segment joins them.",
@@ -180,7 +180,7 @@ larmor_status lmr_mrd_join_segments(larmor_raw *raw, int asked)
             continue;
         }
         LMR_TRY(join_all(raw, e));
-        lmr_mrd_warn(raw, "%lld acquisitions are the segments of %lld readouts and are joined%s.",
+        LMR_MRD_WARN(raw, "%lld acquisitions are the segments of %lld readouts and are joined%s.",
                      (long long)s.acquisitions, (long long)s.readouts,
                      asked ? "" : "; opts.join none leaves them apart");
     }

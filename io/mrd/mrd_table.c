@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/coils.h"
+#include "core/text.h"
 #include "io/mrd/mrd.h"
 #include "io/parts.h"
 
@@ -100,13 +101,12 @@ static void check_channels(larmor_raw *raw)
         r->use = 0;
     }
     if (others)
-        lmr_mrd_warn(raw,
+        LMR_MRD_WARN(raw,
                      "%lld readouts are left out, as they have another number of channels than the others: "
-                     "acquisition %lld has "
-                     "%d, the others %d.",
+                     "acquisition %lld has %d, the others %d.",
                      (long long)others, (long long)first, raw->head[first].channels, raw->channels);
     if (noise)
-        lmr_mrd_warn(
+        LMR_MRD_WARN(
             raw,
             "%lld noise readouts are left out, as they have another number of channels than the others: acquisition "
             "%lld has %d, the others %d.",
@@ -115,10 +115,8 @@ static void check_channels(larmor_raw *raw)
 
 static void add_dropped(larmor_raw_info *info, int64_t count, const char *name)
 {
-    char *text = info->dropped_report;
-    const size_t used = strlen(text);
     if (!count) return;
-    snprintf(text + used, sizeof info->dropped_report - used, "%s%lld %s", used ? ", " : "", (long long)count, name);
+    lmr_append_item(info->dropped_report, sizeof info->dropped_report, ", ", "%lld %s", (long long)count, name);
     info->dropped += count;
 }
 
@@ -178,7 +176,7 @@ static void report_dropped(larmor_raw *raw)
     add_dropped(&raw->info, unwritten, "never written");
     for (int kind = 0; kind < KINDS; kind++) add_dropped(&raw->info, count[kind], left_out[kind].name);
     if (corrections && goes_both_ways(raw))
-        lmr_mrd_warn(raw,
+        LMR_MRD_WARN(raw,
                      "%lld phase correction readouts are left out, as they are no lines like those of the image.",
                      (long long)corrections);
 }
@@ -415,7 +413,7 @@ static void give_up_noise(larmor_raw *raw)
         if (raw->readout[i].use == LMR_NOISE) raw->readout[i].use = 0;
     add_dropped(&raw->info, raw->info.noise, "noise without noise");
     raw->info.noise = raw->info.noise_samples = 0;
-    lmr_mrd_warn(raw, LMR_NO_NOISE_TEXT);
+    LMR_MRD_WARN(raw, LMR_NO_NOISE_TEXT);
 }
 
 static void choose_coils(larmor_raw *raw, const findings *f)
@@ -461,7 +459,7 @@ static void judge_channels(larmor_raw *raw, const unsigned char *alive)
     while (i < raw->info.acquisitions && !(raw->readout[i].use & LMR_IMAGING)) i++;
     if (raw->info.coils < 2 || i == raw->info.acquisitions) return;
     if (is_real(raw))
-        lmr_mrd_warn(raw,
+        LMR_MRD_WARN(raw,
                      "all samples of %d channels are real numbers, which no receiver gives: the imaginary parts, or "
                      "the phase, are lost, and so is the image.",
                      raw->channels);
@@ -473,7 +471,7 @@ static void judge_channels(larmor_raw *raw, const unsigned char *alive)
         of = like;
     }
     if (copies)
-        lmr_mrd_warn(raw,
+        LMR_MRD_WARN(raw,
                      "%d of %d channels have the samples of another one, channel %d those of channel %d: they are no "
                      "coils of their own.",
                      copies, raw->channels, copy, of);

@@ -33,8 +33,7 @@ static larmor_status check_scan(const char *path, const larmor_scan *scan)
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) found |= !strcmp(e->trajectory, known[i]);
     if (!found)
         return LMR_FAIL(LARMOR_ERR_ARG,
-                        "%s: trajectory \"%.16s\" unknown; cartesian, epi, radial, goldenangle, spiral "
-                        "or other",
+                        "%s: trajectory \"%.16s\" unknown; cartesian, epi, radial, goldenangle, spiral or other",
                         path, e->trajectory);
     const int64_t counts[] = {scan->readouts, scan->partitions, scan->slices,
                               scan->averages, scan->contrasts,  scan->repetitions};

@@ -150,15 +150,15 @@ larmor_status lmr_mrd_leave_out_zeros(larmor_raw *raw)
         if (has_zeros(&raw->readout[i])) leave_out(raw, i, least, &s, &out);
     free(s.has_signal);
     if (out.samples)
-        lmr_mrd_warn(raw,
+        LMR_MRD_WARN(raw,
                      "%lld samples at the ends of %lld readouts are exactly 0 in all coils: they are taken for not "
                      "acquired.",
                      (long long)out.samples, (long long)out.readouts);
     if (out.empty)
-        lmr_mrd_warn(raw, "%lld readouts are exactly 0 in all coils: they are taken for not acquired.",
+        LMR_MRD_WARN(raw, "%lld readouts are exactly 0 in all coils: they are taken for not acquired.",
                      (long long)out.empty);
     if (out.of_zeros)
-        lmr_mrd_warn(raw, "%lld readouts, all those of their slices, are exactly 0 in all coils: so are the images.",
+        LMR_MRD_WARN(raw, "%lld readouts, all those of their slices, are exactly 0 in all coils: so are the images.",
                      (long long)out.of_zeros);
     return LARMOR_OK;
 }

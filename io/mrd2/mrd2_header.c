@@ -17,22 +17,10 @@ typedef struct field {
     const char *const *names;   /* of a number that stands for a name */
 } field;
 
-#define END                                                                                                          \
-    {                                                                                                                \
-        NULL, TEXT, ONE, NULL, NULL                                                                                  \
-    }
-#define F(name, kind, times)                                                                                         \
-    {                                                                                                                \
-#name, kind, times, NULL, NULL                                                                               \
-    }
-#define R(name, times, fields)                                                                                       \
-    {                                                                                                                \
-#name, RECORD, times, fields, NULL                                                                           \
-    }
-#define E(name, times, names)                                                                                        \
-    {                                                                                                                \
-#name, NAMED, times, NULL, names                                                                             \
-    }
+/* The members of a field. */
+#define F(name, kind, times) #name, kind, times, NULL, NULL
+#define R(name, times, fields) #name, RECORD, times, fields, NULL
+#define E(name, times, names) #name, NAMED, times, NULL, names
 
 static const char *const genders[] = {"M", "F", "O", NULL};
 static const char *const positions[] = {"HFP", "HFS", "HFDR", "HFDL", "FFP", "FFS", "FFDR", "FFDL", NULL};
@@ -46,131 +34,136 @@ static const char *const diffusion_dimensions[] = {"average", "contrast", "phase
                                                    "user_4",  "user_5",   "user_6", "user_7",     NULL};
 static const char *const waveforms[] = {"ecg", "pulse", "respiratory", "trigger", "gradientwaveform", "other", NULL};
 
-static const field subject[] = {F(patientName, TEXT, OPTIONAL),
-                                F(patientWeight_kg, FLOAT, OPTIONAL),
-                                F(patientHeight_m, FLOAT, OPTIONAL),
-                                F(patientID, TEXT, OPTIONAL),
-                                F(patientBirthdate, DAY, OPTIONAL),
-                                E(patientGender, OPTIONAL, genders),
-                                END};
-static const field study[] = {F(studyDate, DAY, OPTIONAL),
-                              F(studyTime, TIME, OPTIONAL),
-                              F(studyID, TEXT, OPTIONAL),
-                              F(accessionNumber, SIGNED, OPTIONAL),
-                              F(referringPhysicianName, TEXT, OPTIONAL),
-                              F(studyDescription, TEXT, OPTIONAL),
-                              F(studyInstanceUID, TEXT, OPTIONAL),
-                              F(bodyPartExamined, TEXT, OPTIONAL),
-                              END};
-static const field dependency[] = {F(dependencyType, TEXT, ONE), F(measurementID, TEXT, ONE), END};
-static const field point[] = {F(x, FLOAT, ONE), F(y, FLOAT, ONE), F(z, FLOAT, ONE), END};
-static const field references[] = {F(referencedSOPInstanceUID, TEXT, MANY), END};
-static const field measurement[] = {F(measurementID, TEXT, OPTIONAL),
-                                    F(seriesDate, DAY, OPTIONAL),
-                                    F(seriesTime, TIME, OPTIONAL),
-                                    E(patientPosition, ONE, positions),
-                                    R(relativeTablePosition, OPTIONAL, point),
-                                    F(initialSeriesNumber, SIGNED, OPTIONAL),
-                                    F(protocolName, TEXT, OPTIONAL),
-                                    F(sequenceName, TEXT, OPTIONAL),
-                                    F(seriesDescription, TEXT, OPTIONAL),
-                                    R(measurementDependency, MANY, dependency),
-                                    F(seriesInstanceUIDRoot, TEXT, OPTIONAL),
-                                    F(frameOfReferenceUID, TEXT, OPTIONAL),
-                                    R(referencedImageSequence, OPTIONAL, references),
-                                    END};
-static const field coil[] = {F(coilNumber, UNSIGNED, ONE), F(coilName, TEXT, ONE), END};
-static const field scanner[] = {F(systemVendor, TEXT, OPTIONAL),
-                                F(systemModel, TEXT, OPTIONAL),
-                                F(systemFieldStrength_T, FLOAT, OPTIONAL),
-                                F(relativeReceiverNoiseBandwidth, FLOAT, OPTIONAL),
-                                F(receiverChannels, UNSIGNED, OPTIONAL),
-                                R(coilLabel, MANY, coil),
-                                F(institutionName, TEXT, OPTIONAL),
-                                F(stationName, TEXT, OPTIONAL),
-                                F(deviceID, TEXT, OPTIONAL),
-                                F(deviceSerialNumber, TEXT, OPTIONAL),
-                                END};
-static const field conditions[] = {F(H1resonanceFrequency_Hz, SIGNED, ONE), END};
-static const field whole[] = {F(x, UNSIGNED, ONE), F(y, UNSIGNED, ONE), F(z, UNSIGNED, ONE), END};
-static const field space[] = {R(matrixSize, ONE, whole), R(fieldOfView_mm, ONE, point), END};
-static const field limit[] = {F(minimum, UNSIGNED, ONE), F(maximum, UNSIGNED, ONE), F(center, UNSIGNED, ONE), END};
-static const field limits[] = {R(kspace_encoding_step_0, OPTIONAL, limit),
-                               R(kspace_encoding_step_1, OPTIONAL, limit),
-                               R(kspace_encoding_step_2, OPTIONAL, limit),
-                               R(average, OPTIONAL, limit),
-                               R(slice, OPTIONAL, limit),
-                               R(contrast, OPTIONAL, limit),
-                               R(phase, OPTIONAL, limit),
-                               R(repetition, OPTIONAL, limit),
-                               R(set, OPTIONAL, limit),
-                               R(segment, OPTIONAL, limit),
-                               R(user_0, OPTIONAL, limit),
-                               R(user_1, OPTIONAL, limit),
-                               R(user_2, OPTIONAL, limit),
-                               R(user_3, OPTIONAL, limit),
-                               R(user_4, OPTIONAL, limit),
-                               R(user_5, OPTIONAL, limit),
-                               R(user_6, OPTIONAL, limit),
-                               R(user_7, OPTIONAL, limit),
-                               END};
-static const field parameter_long[] = {F(name, TEXT, ONE), F(value, SIGNED, ONE), END};
-static const field parameter_double[] = {F(name, TEXT, ONE), F(value, DOUBLE, ONE), END};
-static const field parameter_text[] = {F(name, TEXT, ONE), F(value, TEXT, ONE), END};
-static const field description[] = {F(identifier, TEXT, ONE),
-                                    R(userParameterLong, MANY, parameter_long),
-                                    R(userParameterDouble, MANY, parameter_double),
-                                    R(userParameterString, MANY, parameter_text),
-                                    F(comment, TEXT, OPTIONAL),
-                                    END};
-static const field acceleration[] = {F(kspace_encoding_step_1, UNSIGNED, ONE),
-                                     F(kspace_encoding_step_2, UNSIGNED, ONE), END};
-static const field spacing[] = {F(dZ, FLOAT, MANY), END};
-static const field multiband[] = {R(spacing, MANY, spacing),
-                                  F(deltaKz, FLOAT, ONE),
-                                  F(multiband_factor, UNSIGNED, ONE),
-                                  E(calibration, ONE, multiband_calibrations),
-                                  F(calibration_encoding, UNSIGNED, ONE),
-                                  END};
-static const field parallel[] = {R(accelerationFactor, ONE, acceleration), E(calibrationMode, OPTIONAL, calibrations),
-                                 E(interleavingDimension, OPTIONAL, interleavings), R(multiband, OPTIONAL, multiband),
-                                 END};
-static const field encoding[] = {R(encodedSpace, ONE, space),
-                                 R(reconSpace, ONE, space),
-                                 R(encodingLimits, ONE, limits),
-                                 E(trajectory, ONE, trajectories),
-                                 R(trajectoryDescription, OPTIONAL, description),
-                                 R(parallelImaging, OPTIONAL, parallel),
-                                 F(echoTrainLength, SIGNED, OPTIONAL),
-                                 END};
-static const field direction[] = {F(rl, FLOAT, ONE), F(ap, FLOAT, ONE), F(fh, FLOAT, ONE), END};
-static const field diffusion[] = {R(gradientDirection, ONE, direction), F(bvalue, FLOAT, ONE), END};
-static const field sequence[] = {F(TR, FLOAT, MANY),
-                                 F(TE, FLOAT, MANY),
-                                 F(TI, FLOAT, MANY),
-                                 F(flipAngle_deg, FLOAT, MANY),
-                                 F(sequence_type, TEXT, OPTIONAL),
-                                 F(echo_spacing, FLOAT, MANY),
-                                 E(diffusionDimension, OPTIONAL, diffusion_dimensions),
-                                 R(diffusion, MANY, diffusion),
-                                 F(diffusionScheme, TEXT, OPTIONAL),
-                                 END};
-static const field parameters[] = {
-    R(userParameterLong, MANY, parameter_long), R(userParameterDouble, MANY, parameter_double),
-    R(userParameterString, MANY, parameter_text), R(userParameterBase64, MANY, parameter_text), END};
-static const field waveform[] = {F(waveformName, TEXT, ONE), E(waveformType, ONE, waveforms),
-                                 R(userParameters, ONE, parameters), END};
-static const field header[] = {F(version, SIGNED, OPTIONAL),
-                               R(subjectInformation, OPTIONAL, subject),
-                               R(studyInformation, OPTIONAL, study),
-                               R(measurementInformation, OPTIONAL, measurement),
-                               R(acquisitionSystemInformation, OPTIONAL, scanner),
-                               R(experimentalConditions, ONE, conditions),
-                               R(encoding, MANY, encoding),
-                               R(sequenceParameters, OPTIONAL, sequence),
-                               R(userParameters, OPTIONAL, parameters),
-                               R(waveformInformation, MANY, waveform),
-                               END};
+static const field subject[] = {{F(patientName, TEXT, OPTIONAL)},
+                                {F(patientWeight_kg, FLOAT, OPTIONAL)},
+                                {F(patientHeight_m, FLOAT, OPTIONAL)},
+                                {F(patientID, TEXT, OPTIONAL)},
+                                {F(patientBirthdate, DAY, OPTIONAL)},
+                                {E(patientGender, OPTIONAL, genders)},
+                                {0}};
+static const field study[] = {{F(studyDate, DAY, OPTIONAL)},
+                              {F(studyTime, TIME, OPTIONAL)},
+                              {F(studyID, TEXT, OPTIONAL)},
+                              {F(accessionNumber, SIGNED, OPTIONAL)},
+                              {F(referringPhysicianName, TEXT, OPTIONAL)},
+                              {F(studyDescription, TEXT, OPTIONAL)},
+                              {F(studyInstanceUID, TEXT, OPTIONAL)},
+                              {F(bodyPartExamined, TEXT, OPTIONAL)},
+                              {0}};
+static const field dependency[] = {{F(dependencyType, TEXT, ONE)}, {F(measurementID, TEXT, ONE)}, {0}};
+static const field point[] = {{F(x, FLOAT, ONE)}, {F(y, FLOAT, ONE)}, {F(z, FLOAT, ONE)}, {0}};
+static const field references[] = {{F(referencedSOPInstanceUID, TEXT, MANY)}, {0}};
+static const field measurement[] = {{F(measurementID, TEXT, OPTIONAL)},
+                                    {F(seriesDate, DAY, OPTIONAL)},
+                                    {F(seriesTime, TIME, OPTIONAL)},
+                                    {E(patientPosition, ONE, positions)},
+                                    {R(relativeTablePosition, OPTIONAL, point)},
+                                    {F(initialSeriesNumber, SIGNED, OPTIONAL)},
+                                    {F(protocolName, TEXT, OPTIONAL)},
+                                    {F(sequenceName, TEXT, OPTIONAL)},
+                                    {F(seriesDescription, TEXT, OPTIONAL)},
+                                    {R(measurementDependency, MANY, dependency)},
+                                    {F(seriesInstanceUIDRoot, TEXT, OPTIONAL)},
+                                    {F(frameOfReferenceUID, TEXT, OPTIONAL)},
+                                    {R(referencedImageSequence, OPTIONAL, references)},
+                                    {0}};
+static const field coil[] = {{F(coilNumber, UNSIGNED, ONE)}, {F(coilName, TEXT, ONE)}, {0}};
+static const field scanner[] = {{F(systemVendor, TEXT, OPTIONAL)},
+                                {F(systemModel, TEXT, OPTIONAL)},
+                                {F(systemFieldStrength_T, FLOAT, OPTIONAL)},
+                                {F(relativeReceiverNoiseBandwidth, FLOAT, OPTIONAL)},
+                                {F(receiverChannels, UNSIGNED, OPTIONAL)},
+                                {R(coilLabel, MANY, coil)},
+                                {F(institutionName, TEXT, OPTIONAL)},
+                                {F(stationName, TEXT, OPTIONAL)},
+                                {F(deviceID, TEXT, OPTIONAL)},
+                                {F(deviceSerialNumber, TEXT, OPTIONAL)},
+                                {0}};
+static const field conditions[] = {{F(H1resonanceFrequency_Hz, SIGNED, ONE)}, {0}};
+static const field whole[] = {{F(x, UNSIGNED, ONE)}, {F(y, UNSIGNED, ONE)}, {F(z, UNSIGNED, ONE)}, {0}};
+static const field space[] = {{R(matrixSize, ONE, whole)}, {R(fieldOfView_mm, ONE, point)}, {0}};
+static const field limit[] = {
+    {F(minimum, UNSIGNED, ONE)}, {F(maximum, UNSIGNED, ONE)}, {F(center, UNSIGNED, ONE)}, {0}};
+static const field limits[] = {{R(kspace_encoding_step_0, OPTIONAL, limit)},
+                               {R(kspace_encoding_step_1, OPTIONAL, limit)},
+                               {R(kspace_encoding_step_2, OPTIONAL, limit)},
+                               {R(average, OPTIONAL, limit)},
+                               {R(slice, OPTIONAL, limit)},
+                               {R(contrast, OPTIONAL, limit)},
+                               {R(phase, OPTIONAL, limit)},
+                               {R(repetition, OPTIONAL, limit)},
+                               {R(set, OPTIONAL, limit)},
+                               {R(segment, OPTIONAL, limit)},
+                               {R(user_0, OPTIONAL, limit)},
+                               {R(user_1, OPTIONAL, limit)},
+                               {R(user_2, OPTIONAL, limit)},
+                               {R(user_3, OPTIONAL, limit)},
+                               {R(user_4, OPTIONAL, limit)},
+                               {R(user_5, OPTIONAL, limit)},
+                               {R(user_6, OPTIONAL, limit)},
+                               {R(user_7, OPTIONAL, limit)},
+                               {0}};
+static const field parameter_long[] = {{F(name, TEXT, ONE)}, {F(value, SIGNED, ONE)}, {0}};
+static const field parameter_double[] = {{F(name, TEXT, ONE)}, {F(value, DOUBLE, ONE)}, {0}};
+static const field parameter_text[] = {{F(name, TEXT, ONE)}, {F(value, TEXT, ONE)}, {0}};
+static const field description[] = {{F(identifier, TEXT, ONE)},
+                                    {R(userParameterLong, MANY, parameter_long)},
+                                    {R(userParameterDouble, MANY, parameter_double)},
+                                    {R(userParameterString, MANY, parameter_text)},
+                                    {F(comment, TEXT, OPTIONAL)},
+                                    {0}};
+static const field acceleration[] = {
+    {F(kspace_encoding_step_1, UNSIGNED, ONE)}, {F(kspace_encoding_step_2, UNSIGNED, ONE)}, {0}};
+static const field spacing[] = {{F(dZ, FLOAT, MANY)}, {0}};
+static const field multiband[] = {{R(spacing, MANY, spacing)},
+                                  {F(deltaKz, FLOAT, ONE)},
+                                  {F(multiband_factor, UNSIGNED, ONE)},
+                                  {E(calibration, ONE, multiband_calibrations)},
+                                  {F(calibration_encoding, UNSIGNED, ONE)},
+                                  {0}};
+static const field parallel[] = {{R(accelerationFactor, ONE, acceleration)},
+                                 {E(calibrationMode, OPTIONAL, calibrations)},
+                                 {E(interleavingDimension, OPTIONAL, interleavings)},
+                                 {R(multiband, OPTIONAL, multiband)},
+                                 {0}};
+static const field encoding[] = {{R(encodedSpace, ONE, space)},
+                                 {R(reconSpace, ONE, space)},
+                                 {R(encodingLimits, ONE, limits)},
+                                 {E(trajectory, ONE, trajectories)},
+                                 {R(trajectoryDescription, OPTIONAL, description)},
+                                 {R(parallelImaging, OPTIONAL, parallel)},
+                                 {F(echoTrainLength, SIGNED, OPTIONAL)},
+                                 {0}};
+static const field direction[] = {{F(rl, FLOAT, ONE)}, {F(ap, FLOAT, ONE)}, {F(fh, FLOAT, ONE)}, {0}};
+static const field diffusion[] = {{R(gradientDirection, ONE, direction)}, {F(bvalue, FLOAT, ONE)}, {0}};
+static const field sequence[] = {{F(TR, FLOAT, MANY)},
+                                 {F(TE, FLOAT, MANY)},
+                                 {F(TI, FLOAT, MANY)},
+                                 {F(flipAngle_deg, FLOAT, MANY)},
+                                 {F(sequence_type, TEXT, OPTIONAL)},
+                                 {F(echo_spacing, FLOAT, MANY)},
+                                 {E(diffusionDimension, OPTIONAL, diffusion_dimensions)},
+                                 {R(diffusion, MANY, diffusion)},
+                                 {F(diffusionScheme, TEXT, OPTIONAL)},
+                                 {0}};
+static const field parameters[] = {{R(userParameterLong, MANY, parameter_long)},
+                                   {R(userParameterDouble, MANY, parameter_double)},
+                                   {R(userParameterString, MANY, parameter_text)},
+                                   {R(userParameterBase64, MANY, parameter_text)},
+                                   {0}};
+static const field waveform[] = {
+    {F(waveformName, TEXT, ONE)}, {E(waveformType, ONE, waveforms)}, {R(userParameters, ONE, parameters)}, {0}};
+static const field header[] = {{F(version, SIGNED, OPTIONAL)},
+                               {R(subjectInformation, OPTIONAL, subject)},
+                               {R(studyInformation, OPTIONAL, study)},
+                               {R(measurementInformation, OPTIONAL, measurement)},
+                               {R(acquisitionSystemInformation, OPTIONAL, scanner)},
+                               {R(experimentalConditions, ONE, conditions)},
+                               {R(encoding, MANY, encoding)},
+                               {R(sequenceParameters, OPTIONAL, sequence)},
+                               {R(userParameters, OPTIONAL, parameters)},
+                               {R(waveformInformation, MANY, waveform)},
+                               {0}};
 
 static void put_text(lmr_mrd2 *m)
 {

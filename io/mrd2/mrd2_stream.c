@@ -230,8 +230,7 @@ static larmor_status read_stream(lmr_mrd2 *m)
     if (!m->count) return LMR_FAIL(LARMOR_ERR_FORMAT, "no acquisitions.");
     if (m->has_ended)
         snprintf(m->note, sizeof m->note,
-                 "the stream was not ended, or is cut short: its %lld complete acquisitions "
-                 "are read.\n",
+                 "the stream was not ended, or is cut short: its %lld complete acquisitions are read.\n",
                  (long long)m->count);
     return LARMOR_OK;
 }

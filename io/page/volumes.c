@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/owned.h"
+#include "core/text.h"
 #include "io/images/formats.h"
 #include "io/page/parts.h"
 
@@ -221,22 +222,20 @@ static larmor_status add_picture(lmr_bytes *b, const char *name, const volume *v
 static larmor_status find_largest(const volume *v, const larmor_image *image, double *largest)
 {
     const int64_t voxels = v->nx * v->ny * v->nz;
-    float *values = malloc((size_t)voxels * sizeof *values);
-    larmor_status st = values ? LARMOR_OK : LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(float, values, voxels);
     *largest = 0;
-    for (int64_t i = 0; i < (int64_t)v->frames * v->slices && !st; i++) {
+    for (int64_t i = 0; i < (int64_t)v->frames * v->slices; i++) {
         if (v->image[i] < 0) continue;
-        st = lmr_values(image[v->image[i]].data, LMR_AS_MAGNITUDE, values);
-        for (int64_t k = 0; k < voxels && !st; k++)
+        LMR_TRY(lmr_values(image[v->image[i]].data, LMR_AS_MAGNITUDE, values));
+        for (int64_t k = 0; k < voxels; k++)
             if (isfinite(values[k])) *largest = fmax(*largest, values[k]);
     }
-    free(values);
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status find_window(const volume *v, const larmor_image *image, double window[2])
 {
-    larmor_image *own = calloc((size_t)v->frames * (size_t)v->slices, sizeof *own);
+    LMR_HEAP larmor_image *own = calloc((size_t)v->frames * (size_t)v->slices, sizeof *own);
     int count = 0;
     if (!own) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < (int64_t)v->frames * v->slices; i++)
@@ -244,24 +243,19 @@ static larmor_status find_window(const volume *v, const larmor_image *image, dou
             if (count && larmor_array_dtype(own[0].data) != larmor_array_dtype(image[v->image[i]].data)) continue;
             own[count++] = image[v->image[i]];
         }
-    const larmor_status st = larmor_image_window(own, count, window);
-    free(own);
-    return st;
+    return larmor_image_window(own, count, window);
 }
 
 static void name_frame(lmr_bytes *b, const volume *v, const larmor_image *image, int f)
 {
     static const char *const word[] = {"contrast", "phase", "repetition", "set", "average"};
     char text[128] = "";
-    size_t used = 0;
     int i = -1;
     for (int s = 0; s < v->slices && i < 0; s++) i = v->image[f * v->slices + s];
     const larmor_image_meta *m = &image[i < 0 ? 0 : i].meta;
     const int counter[] = {m->contrast, m->phase, m->repetition, m->set, m->average};
     for (size_t c = 0; c < sizeof counter / sizeof *counter; c++)
-        if (counter[c])
-            used +=
-                (size_t)snprintf(text + used, sizeof text - used, "%s%s %d", used ? ", " : "", word[c], counter[c]);
+        if (counter[c]) lmr_append_item(text, sizeof text, ", ", "%s %d", word[c], counter[c]);
     lmr_bytes_print(b, "{\"image\":%d,\"name\":", i);
     lmr_json_string(b, text);
     lmr_bytes_print(b, "}");
@@ -272,7 +266,7 @@ static larmor_status add_volume(lmr_bytes *b, const char *name, const volume *v,
                                 int magnitude, int64_t most)
 {
     int any = 0; /* a place with an image */
-    double largest, window[2] = {0, 1};
+    double largest = 0, window[2] = {0, 1};
     int64_t shrink = 1;
     int stride = 1;
     lmr_bytes grey = {0}, phase = {0};

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/own_path.h"
+#include "core/text.h"
 
 /* From the library's folder to the reader. */
 #ifndef LARMOR_READER_FROM_LIBRARY
@@ -52,13 +53,12 @@ larmor_status lmr_reader_path(char path[LMR_READER_PATH])
             LARMOR_ERR_UNSUPPORTED,
             "the program larmor-reader is looked for nowhere, because liblarmor was loaded by a relative path "
             "or lies where any user may put files. Move liblarmor or set LARMOR_READER.");
-    size_t used = 0;
     for (int i = 0; i < count; i++) {
         if (!access(place[i], X_OK)) {
             memcpy(path, place[i], LMR_READER_PATH);
             return LARMOR_OK;
         }
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? ", " : "", place[i]);
+        lmr_append(text, sizeof text, "%s%s", i ? ", " : "", place[i]);
     }
     return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
                     "the program larmor-reader is not installed (looked for %s). Install it or set LARMOR_READER.",

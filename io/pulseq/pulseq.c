@@ -1,12 +1,12 @@
 /* Pulseq sequences as the library has them: what the reader said of a file, checked.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/owned.h"
+#include "core/text.h"
 #include "io/process/reader_process.h"
 #include "io/pulseq/labels.h"
 #include "larmor/pulseq.h"
@@ -19,19 +19,7 @@ struct larmor_pulseq {
     char file[128];
 };
 
-static void warn(larmor_pulseq *q, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void warn(larmor_pulseq *q, const char *format, ...)
-{
-    char line[256];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line - 1, format, arguments);
-    va_end(arguments);
-    const size_t length = strlen(line), used = strlen(q->info.warnings);
-    if (used + length + 2 > sizeof q->info.warnings) return;
-    memcpy(q->info.warnings + used, line, length);
-    memcpy(q->info.warnings + used + length, "\n", 2);
-}
+#define WARN(q, ...) lmr_append_line((q)->info.warnings, sizeof(q)->info.warnings, __VA_ARGS__)
 
 /* ---- what the reader said ---- */
 
@@ -93,7 +81,7 @@ static larmor_status take(lmr_reader *reader, const lmr_reader_sequence *a, larm
     memcpy(q->info.version, a->version, sizeof q->info.version);
     memcpy(q->info.name, a->name, sizeof q->info.name);
     for (int d = 0; d < 3; d++) q->info.fov_mm[d] = 1e3 * a->fov_m[d];
-    if (*a->unknown) warn(q, "its extension %s is not known and left out.", a->unknown);
+    if (*a->unknown) WARN(q, "its extension %s is not known and left out.", a->unknown);
     return LARMOR_OK;
 }
 
@@ -143,7 +131,7 @@ static void find_shift(larmor_pulseq *q)
     if (left <= 1e-4 * frequencies)
         for (int i = 0; i < 3; i++) q->info.shift_mm[i] = fabs(d[i]) < 1e-5 ? 0 : 1e3 * d[i];
     else
-        warn(q, "the frequencies of its ADC events are no shift of a field of view.");
+        WARN(q, "the frequencies of its ADC events are no shift of a field of view.");
 }
 
 static void name_after(const char *path, larmor_pulseq *q)

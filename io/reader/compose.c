@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/mutable.h"
+#include "core/owned.h"
 #include "io/reader/checksum.h"
 #include "io/reader/h5.h"
 #include "io/reader/h5_memory.h"
@@ -163,14 +164,13 @@ static larmor_status place_chunks(lmr_composer *c, hid_t data, const hsize_t *di
     for (int d = 0; d < LMR_MRD_RANK; d++) in_chunk *= (int64_t)chunk[d];
     for (int d = 0; d < LMR_MRD_RANK; d++)
         if (chunk[d] < dim[d]) cut = d;
-    void *nothing = calloc(1, (size_t)(in_chunk * element) + LMR_CHECKSUM_BYTES);
+    LMR_HEAP void *nothing = calloc(1, (size_t)(in_chunk * element) + LMR_CHECKSUM_BYTES);
     if (!nothing) return LMR_NO_MEMORY();
-    larmor_status st = LARMOR_OK;
-    while (origin[0] < dim[0] && !st) {
+    while (origin[0] < dim[0]) {
         const hsize_t left = dim[cut] - origin[cut];
         const hsize_t here = left < chunk[cut] ? left : chunk[cut];
         const int64_t count = in_chunk / (int64_t)chunk[cut] * (int64_t)here;
-        st = place_chunk(c, data, origin, nothing, in_chunk * element, first, count);
+        LMR_TRY(place_chunk(c, data, origin, nothing, in_chunk * element, first, count));
         first += count;
         origin[cut] += chunk[cut];
         for (int d = cut; d > 0 && origin[d] >= dim[d]; d--) {
@@ -178,8 +178,7 @@ static larmor_status place_chunks(lmr_composer *c, hid_t data, const hsize_t *di
             origin[d - 1]++;
         }
     }
-    free(nothing);
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status place_data(lmr_composer *c, const lmr_reader_images *images)

@@ -103,10 +103,9 @@ static void choose_delay(larmor_raw *raw, int encoding, int asked, larmor_ramp *
     if (!misses && (isnan(echo) || fabs(found - late) <= fabs(found) + MIN_GAIN)) return;
     r->delay_us = balanced;
     if (fabs(late) < MIN_GAIN) return;
-    lmr_mrd_warn(raw,
+    LMR_MRD_WARN(raw,
                  "trajectoryDescription: samples begin %.4g us after the gradient by acqDelayTime, but %s; they are "
-                 "taken to be "
-                 "in its middle, from %.4g us on.",
+                 "taken to be in its middle, from %.4g us on.",
                  described, misses ? "would then end after it" : "the echoes are not there", balanced);
 }
 
@@ -127,7 +126,7 @@ static void complete_ramp(larmor_raw *raw, int encoding, int asked)
     const char *why = contradiction(r);
     if (!why) choose_delay(raw, encoding, asked, r);
     if (why)
-        lmr_mrd_warn(
+        LMR_MRD_WARN(
             raw,
             "the gradient of %.4g + %.4g + %.4g us is not that of %lld samples of %.4g us: %s. The samples are taken "
             "to be equally far apart.",

@@ -158,7 +158,7 @@ static larmor_status make_volume(larmor_raw *raw, int encoding, const third *x, 
     t->offset = middle_of(e, x);
     e->space.matrix[2] = e->space.recon_matrix[2] = x->levels;
     e->space.ndim = 3;
-    lmr_mrd_warn(raw,
+    LMR_MRD_WARN(raw,
                  "the third component of the trajectory has %d levels, one for each readout, but the matrix has one "
                  "partition: it is kz of %d partitions, in %.4g mm.",
                  x->levels, x->levels, e->space.fov_mm[2]);
@@ -172,7 +172,7 @@ static larmor_status of_plane(larmor_raw *raw, int encoding, const third *x, dou
     t->spatial = 2;
     if (!(x->high > x->low) || !(x->high - x->low > 1e-9 * plane)) return LARMOR_OK;
     if (x->by_slice) {
-        lmr_mrd_warn(raw, "the third component of the trajectory numbers the slices; it is not used.");
+        LMR_MRD_WARN(raw, "the third component of the trajectory numbers the slices; it is not used.");
         return LARMOR_OK;
     }
     const int counts = is_whole(x->low) && is_whole(x->step) && x->step > .5 && x->high > 1.5;
@@ -192,19 +192,19 @@ static void of_volume(larmor_raw *raw, int encoding, const third *x, lmr_mrd_tra
     t->spatial = 3;
     if (x->low == x->high && x->steps2) {
         t->spatial = 2;
-        lmr_mrd_warn(raw,
+        LMR_MRD_WARN(raw,
                      "the third component of the trajectory is %.4g everywhere; kz is taken from "
                      "kspace_encode_step_2.",
                      x->low);
     } else if (!x->steady && x->steps2 && x->low >= 0 && x->high <= 1 + 1e-4) {
         t->spatial = 2;
         t->density = 1;
-        lmr_mrd_warn(raw, "the third component of the trajectory is from 0 to 1: density weights; kz is taken from "
+        LMR_MRD_WARN(raw, "the third component of the trajectory is from 0 to 1: density weights; kz is taken from "
                           "kspace_encode_step_2.");
     } else if (x->low >= 0 && 2 * x->levels > e->space.matrix[2] + 2 && is_whole(x->low) && is_whole(x->step)) {
         t->step = x->step;
         t->offset = middle_of(e, x);
-        lmr_mrd_warn(raw,
+        LMR_MRD_WARN(raw,
                      "the third component of the trajectory counts partitions from %.4g to %.4g; kz = 0 is taken "
                      "to be at %.4g.",
                      x->low, x->high, t->offset);

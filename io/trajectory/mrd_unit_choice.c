@@ -231,7 +231,7 @@ static int reads_recon(const lmr_reading *r, int axes)
 static void warn_of(larmor_raw *raw, const lmr_reading *r, int axes, const char *why)
 {
     lmr_text ends;
-    lmr_mrd_warn(
+    LMR_MRD_WARN(
         raw,
         "trajectory units are taken to be %s, %s: k-space ends at %s of the edge along %s. opts.traj_units says it.",
         lmr_reading_name(r, axes).s, why, edge_text(r, axes, &ends), axes == 3 ? "x, y, z" : "x, y");

@@ -183,7 +183,7 @@ static larmor_status take_given(larmor_raw *raw, const char *names, const larmor
                         -bound, bound, other_unit(space, s).s);
     }
     if (out->reach[axis] < .1)
-        lmr_mrd_warn(raw, "trajectory in %s reaches only %.2g of the matrix's k-space.%s", lmr_unit_label(unit[axis]),
+        LMR_MRD_WARN(raw, "trajectory in %s reaches only %.2g of the matrix's k-space.%s", lmr_unit_label(unit[axis]),
                      out->reach[axis], other_unit(space, s).s);
     return LARMOR_OK;
 }
@@ -269,7 +269,7 @@ static void take_resolution(larmor_raw *raw, int encoding, int d, double cycles)
     const int64_t given = space->matrix[d], n = even(2 * cycles);
     if (!given || 2 * cycles <= MAX_SEQUENCE_BEYOND * (double)given || n <= given) return;
     if (n > MAX_ENLARGED * given) {
-        lmr_mrd_warn(
+        LMR_MRD_WARN(
             raw,
             "the sequence reaches %.4g/FOV along %c, far more than the header's matrix of %lld resolves, which "
             "stays: choose a matrix.",
@@ -281,7 +281,7 @@ static void take_resolution(larmor_raw *raw, int encoding, int d, double cycles)
         space->recon_fov_mm[d] > 0 && space->fov_mm[d] > 0 ? space->recon_fov_mm[d] / space->fov_mm[d] : 1;
     space->matrix[d] = n;
     if (recon) space->recon_matrix[d] = part == 1 ? n : even((double)n * part);
-    lmr_mrd_warn(
+    LMR_MRD_WARN(
         raw, "the sequence reaches %.4g/FOV along %c, more than the header's matrix of %lld resolves: %lld is taken.",
         cycles, "xyz"[d], (long long)given, (long long)n);
 }
@@ -331,10 +331,9 @@ static larmor_status enlarge_matrix(larmor_raw *raw, int encoding, int axis, lin
     const int64_t half = center - l.low > l.high - center + 1 ? center - l.low : l.high - center + 1;
     t->center[axis] = (double)center;
     space->matrix[axis] = 2 * half;
-    lmr_mrd_warn(
+    LMR_MRD_WARN(
         raw,
-        "%ss %lld to %lld are more than the encoded matrix has, %lld: it is taken to be %lld, with %s %lld at k = "
-        "0.",
+        "%ss %lld to %lld are more than the encoded matrix has, %lld: it is taken to be %lld, with %s %lld at k = 0.",
         name, (long long)l.low, (long long)l.high, (long long)n, 2 * (long long)half, name, (long long)center);
     return lmr_mrd_grid(raw, encoding, NULL, &grid);
 }
@@ -367,19 +366,19 @@ static larmor_status find_center(larmor_raw *raw, int encoding, int axis, lmr_mr
     const double apart = most + (double)(strongest.gap - 1);
     if (!fits && strongest.line >= 0 && fabs((double)(strongest.line - center)) <= apart) {
         t->center[axis] = (double)center;
-        lmr_mrd_warn(
+        LMR_MRD_WARN(
             raw,
             "kspace_encoding_step_%d from %lld to %lld around its center %lld reaches beyond the encoded matrix "
             "of %lld, whose lines are used; the center is taken, as the data have most energy there.",
             axis, (long long)low, (long long)high, (long long)center, (long long)n);
     } else if (strongest.line >= 0 && fabs((double)(strongest.line - said)) > apart) {
         t->center[axis] = (double)strongest.line;
-        lmr_mrd_warn(
+        LMR_MRD_WARN(
             raw, "center of kspace_encoding_step_%d is %lld%s, but the data have most energy at %lld; %lld is taken.",
             axis, (long long)center, given >= 0 ? "" : ", half of the matrix", (long long)strongest.line,
             (long long)strongest.line);
     } else if (!fits)
-        lmr_mrd_warn(raw, "center %lld of kspace_encoding_step_%d does not fit the counters; %lld is taken.",
+        LMR_MRD_WARN(raw, "center %lld of kspace_encoding_step_%d does not fit the counters; %lld is taken.",
                      (long long)given, axis, (long long)said);
     return LARMOR_OK;
 }
@@ -393,7 +392,7 @@ static larmor_status find_centers(larmor_raw *raw, int encoding, lmr_mrd_traj *t
     if (space->ndim == 3 && (lmr_mrd_made_from_counters(space->trajectory) || t->spatial == 2))
         LMR_TRY(find_center(raw, encoding, 2, t));
     if (space->ndim == 3 && t->dims == 2)
-        lmr_mrd_warn(raw, "trajectory has two components; the third is taken from kspace_encode_step_2.");
+        LMR_MRD_WARN(raw, "trajectory has two components; the third is taken from kspace_encode_step_2.");
     return LARMOR_OK;
 }
 
@@ -404,7 +403,7 @@ static void check_other(larmor_raw *raw, const lmr_stored *s, const lmr_reading 
     if (lmr_reading_is_full(r, space, s->axes)) return;
     const lmr_text other = other_unit(space, s);
     if (!*other.s && r->reach[r->axis] <= MOST_BEYOND) return;
-    lmr_mrd_warn(raw,
+    LMR_MRD_WARN(raw,
                  "encoding %d: trajectory in %s, as in the encodings before, reaches %.2g of the matrix's k-space.%s",
                  s->encoding + 1, lmr_reading_name(r, s->axes).s, r->reach[r->axis], other.s);
 }
@@ -430,7 +429,7 @@ static larmor_status find_plane(larmor_raw *raw, int encoding, int use, const lm
             if (high > low) return LARMOR_OK;
         }
     }
-    lmr_mrd_warn(
+    LMR_MRD_WARN(
         raw, "%lld partitions in the header, but kspace_encode_step_2 is %d in all readouts%s: the image is a slice.",
         (long long)space->matrix[2], raw->head[first].counter[LMR_STEP2], t->dims == 3 ? " and kz is one value" : "");
     space->matrix[2] = space->recon_matrix[2] = 1;

@@ -13,18 +13,15 @@ larmor_status larmor_traj_save(larmor_output *out, const larmor_array *traj)
     if (shape.ndim != 3 || shape.dim[0] < 1 || shape.dim[0] > 3)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "traj: %s, expected [1 to 3, samples, readouts]", lmr_describe(traj).s);
     const int64_t nd = shape.dim[0], points = shape.dim[1] * shape.dim[2];
-    larmor_array *three = NULL;
-    double *k = NULL, *padded = lmr_new(3 * points, sizeof *padded);
-    larmor_status st = padded ? larmor_array_download(traj, LARMOR_F64, &k) : LMR_NO_MEMORY();
-    if (st) goto done;
+    LMR_OWNED(larmor_array) *three = NULL;
+    LMR_HEAP double *k = NULL;
+    LMR_HEAP LMR_NEW(double, padded, 3 * points);
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
     memset(padded, 0, (size_t)(3 * points) * sizeof *padded);
     for (int64_t i = 0; i < points; i++) memcpy(padded + 3 * i, k + nd * i, (size_t)nd * sizeof *k);
-    LMR_OR(done, larmor_array_upload(traj->dev, LARMOR_F64, LARMOR_SHAPE(3, shape.dim[1], shape.dim[2]), LARMOR_F64,
-                                     padded, &three));
-    st = larmor_array_save(out, three);
-done:
-    LMR_FREE(three, k, padded);
-    return st;
+    LMR_TRY(larmor_array_upload(traj->dev, LARMOR_F64, LARMOR_SHAPE(3, shape.dim[1], shape.dim[2]), LARMOR_F64,
+                                padded, &three));
+    return larmor_array_save(out, three);
 }
 
 larmor_status larmor_traj_read(const char *path, int ndim, larmor_device *dev, larmor_array **traj)

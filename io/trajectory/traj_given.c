@@ -223,7 +223,7 @@ static void leave_out_navigators(larmor_raw *raw)
     for (int64_t i = 0; i < raw->info.acquisitions; i++)
         if (raw->readout[i].use == LMR_NAVIGATOR) raw->readout[i].use = 0;
     if (raw->info.navigators)
-        lmr_mrd_warn(raw, "%lld phase correction readouts are left out: the trajectory is given.",
+        LMR_MRD_WARN(raw, "%lld phase correction readouts are left out: the trajectory is given.",
                      (long long)raw->info.navigators);
     raw->info.dropped += raw->info.navigators;
     raw->info.navigators = 0;
@@ -304,7 +304,7 @@ static void compare_fov(larmor_raw *raw, const larmor_trajectory *t)
         differs |= !near;
     }
     if (differs)
-        lmr_mrd_warn(raw,
+        LMR_MRD_WARN(raw,
                      "trajectory %s is for a field of view of %.4g x %.4g mm, but the header says %.4g x %.4g mm, "
                      "which is taken.",
                      t->name, t->fov_mm[0], t->fov_mm[1], space->fov_mm[0], space->fov_mm[1]);

@@ -7,6 +7,8 @@
 #include "io/mrd/mrd.h"
 #include "io/reader/source.h"
 
+LMR_OWNS(larmor_raw, larmor_raw_free)
+
 void larmor_trajectory_free(larmor_trajectory *t)
 {
     if (!t) return;
@@ -146,11 +148,9 @@ static larmor_status take_scan(const larmor_raw *raw, const char *path, larmor_t
 static larmor_status read_scan(const char *path, const char *units, larmor_trajectory *t)
 {
     const larmor_raw_opts opts = {.traj_units = units};
-    larmor_raw *raw;
+    LMR_OWNED(larmor_raw) *raw = NULL;
     LMR_TRY(larmor_raw_open(path, &opts, &raw));
-    const larmor_status st = take_scan(raw, path, t);
-    larmor_raw_free(raw);
-    return st;
+    return take_scan(raw, path, t);
 }
 
 static larmor_status read_all(const char *path, const larmor_trajectory_opts *opts, larmor_device *host,

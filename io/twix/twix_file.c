@@ -1,12 +1,12 @@
 /* The structure of a TWIX file: measurements, the buffers of a protocol, headers of readouts. Every size is checked
  * against the file before it is used. SPDX-License-Identifier: Apache-2.0 */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/give.h"
 #include "core/owned.h"
+#include "core/text.h"
 #include "io/reader/mrd_head.h"
 #include "io/twix/twix.h"
 
@@ -63,15 +63,7 @@ static float f32(const unsigned char *p)
     return value;
 }
 
-static void add_note(lmr_twix *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void add_note(lmr_twix *t, const char *format, ...)
-{
-    const size_t used = strlen(t->note);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(t->note + used, sizeof t->note - used, format, arguments);
-    va_end(arguments);
-}
+#define ADD_NOTE(t, ...) lmr_append((t)->note, sizeof(t)->note, __VA_ARGS__)
 
 /* ---- measurements ---- */
 
@@ -112,12 +104,12 @@ static larmor_status damaged(const char *what, int64_t at)
 static void note_measurements(lmr_twix *t, const unsigned char *entries, int count, int chosen)
 {
     if (count < 2) return;
-    add_note(t, "measurement %d of %d is read; opts.group takes the number of another:", chosen, count);
+    ADD_NOTE(t, "measurement %d of %d is read; opts.group takes the number of another:", chosen, count);
     for (int i = 0; i < count; i++) {
         const char *name = (const char *)entries + (size_t)i * TABLE_ENTRY + 88;
-        add_note(t, "%s %d %s", i ? "," : "", i + 1, lmr_printable(name, (int64_t)strnlen(name, 64), 24).s);
+        ADD_NOTE(t, "%s %d %s", i ? "," : "", i + 1, lmr_printable(name, (int64_t)strnlen(name, 64), 24).s);
     }
-    add_note(t, ".\n");
+    ADD_NOTE(t, ".\n");
 }
 
 static larmor_status choose(lmr_twix *t, const char *wanted)
@@ -311,14 +303,14 @@ static larmor_status read_headers(lmr_twix *t)
         const int64_t start = t->is_vb ? at : at + header;
         if (t->end - start < block * h.channels) break;
         if (!is_odd && !is_of_readout(t, mdh, start + block * (h.channels - 1))) {
-            add_note(t, "a channel of readout %lld has the number of another readout: the file may be damaged.\n",
+            ADD_NOTE(t, "a channel of readout %lld has the number of another readout: the file may be damaged.\n",
                      (long long)t->count);
             is_odd = 1;
         }
         LMR_TRY(add(t, &h, &(lmr_reader_place){.data = start + between, .channel_step = block}));
         at = start + block * h.channels;
     }
-    add_note(t, "the measurement was not ended, or the file is cut short: its %lld complete readouts are read.\n",
+    ADD_NOTE(t, "the measurement was not ended, or the file is cut short: its %lld complete readouts are read.\n",
              (long long)t->count);
     return LARMOR_OK;
 }
@@ -333,7 +325,7 @@ larmor_status lmr_twix_open(const lmr_source *source, const char *measurement, l
     if (!st) st = read_headers(t);
     if (!st) st = lmr_bytes_end(&t->wave_data);
     if (!st && t->unknown_packets)
-        add_note(t, "physiology (PMU) in a layout that is not that of VD and VE is left out: %d packet%s.\n",
+        ADD_NOTE(t, "physiology (PMU) in a layout that is not that of VD and VE is left out: %d packet%s.\n",
                  t->unknown_packets, t->unknown_packets > 1 ? "s" : "");
     if (!st && !t->count) st = LMR_FAIL(LARMOR_ERR_FORMAT, "no readouts in the measurement.");
     return LMR_GIVE(out, t, lmr_twix_free, st);

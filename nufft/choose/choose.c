@@ -292,9 +292,8 @@ larmor_status lmr_nufft_choose_spreading(const lmr_nufft_request *r, const int64
         if (d < r->ndim && choice->cells[d] < 2 * width)
             return LMR_FAIL(
                 LARMOR_ERR_ARG,
-                "nufft: modes[%d]: got %lld with spread_only, expected at least %d, twice the window; use "
-                "a %s",
-                d, (long long)choice->cells[d], 2 * width, r->width ? "smaller width" : "larger tol");
+                "nufft: modes[%d]: got %lld with spread_only, expected at least %d, twice the window; use a %s", d,
+                (long long)choice->cells[d], 2 * width, r->width ? "smaller width" : "larger tol");
     }
     return LARMOR_OK;
 }

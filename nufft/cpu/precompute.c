@@ -257,8 +257,7 @@ static larmor_status build(void *ctx, const lmr_nufft_geometry *g, lmr_precomput
 {
     (void)rest;
     *out = NULL;
-    made *m = calloc(1, sizeof *m);
-    if (!m) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(made, m, 1);
     m->points = *(const lmr_points *)sorted;
     const larmor_status st = form == LMR_PRECOMPUTE_PARTIAL ? store_values(g, m) : make_matrices(g, long_index, m);
     if (st) {

@@ -345,15 +345,8 @@ static void release(void *ctx, void *sorted)
     (void)ctx;
     lmr_points *p = sorted;
     if (!p) return;
-    free(p->points);
-    free(p->first);
-    free(p->light);
-    free(p->heavy);
-    free(p->chunks);
-    free(p->buffer);
-    free(p->doubled);
-    free(p->plain);
-    free(p);
+    LMR_FREE(p->points, p->first, p->light, p->heavy, p->chunks, p->buffer, p->doubled, p->plain);
+    LMR_FREE(p);
 }
 
 /* Tiles of nearly equal size, never smaller than asked for unless the grid is. */
@@ -448,8 +441,7 @@ static larmor_status sort_from(void *ctx, const lmr_nufft_geometry *g, int64_t m
 {
     *sorted = NULL;
     *bad = -1;
-    lmr_points *p = calloc(1, sizeof *p);
-    if (!p) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(lmr_points, p, 1);
     const int64_t useful = 1 + m * (g->width * g->width) / POINT_WORK;
     p->m = m;
     p->threads = lmr_cpu_team_for(useful, lmr_cpu_backend.threads(ctx));
@@ -458,8 +450,7 @@ static larmor_status sort_from(void *ctx, const lmr_nufft_geometry *g, int64_t m
     if (!st) {
         sorter s = make_sorter(g, p, from);
         st = sort_points(g, &s, previous, bad);
-        free(s.counts);
-        free(s.scratch);
+        LMR_FREE(s.counts, s.scratch);
     }
     if (st || *bad >= 0)
         release(ctx, p);

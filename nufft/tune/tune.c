@@ -146,11 +146,9 @@ static void end(trial *t)
 {
     larmor_timer_free(t->timer);
     larmor_timer_free(t->clock);
-    larmor_array_free(t->in);
-    larmor_array_free(t->out);
+    LMR_FREE(t->in, t->out);
     lmr_nufft_plan_free(t->plan);
-    free(t->choices);
-    free(t->table);
+    LMR_FREE(t->choices, t->table);
 }
 
 /* ---- timing ---- */

@@ -88,8 +88,7 @@ static larmor_status quickest(const lmr_type3_job *j, const lmr_type3_choice *li
     const larmor_status st = search(&t, list, count);
     larmor_timer_free(t.timer);
     larmor_timer_free(t.clock);
-    larmor_array_free(t.in);
-    larmor_array_free(t.out);
+    LMR_FREE(t.in, t.out);
     if (st)
         lmr_type3_free(t.best);
     else

@@ -479,7 +479,6 @@ larmor_status larmor_wisdom_save(larmor_device *dev, const char *path)
     if (!dev) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_wisdom_save: a device is needed");
     if (!path) LMR_TRY(default_path(1, standard));
     if (path && strlen(path) >= MOST_PATH) return LMR_FAIL(LARMOR_ERR_ARG, "wisdom: the path is too long");
-    LMR_HEAP wisdom *all = calloc(1, sizeof *all);
-    if (!all) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(wisdom, all, 1);
     return write_file(dev, path ? path : standard, all);
 }

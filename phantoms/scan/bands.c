@@ -6,11 +6,6 @@
 #include "core/owned.h"
 #include "phantoms/scan/simulation.h"
 
-static void drop_phantom(larmor_phantom **phantom)
-{
-    larmor_phantom_free(*phantom);
-}
-
 static larmor_status plane_of_band(const larmor_simulation *s, const larmor_phantom *object, int band,
                                    larmor_phantom **plane)
 {
@@ -41,7 +36,7 @@ larmor_status lmr_simulation_bands(const larmor_simulation *s, const larmor_phan
 {
     LMR_OWNED(larmor_array) *sum = NULL;
     for (int b = 0; b < s->o.bands; b++) {
-        LMR_FREED_BY(drop_phantom) larmor_phantom *plane = NULL;
+        LMR_OWNED(larmor_phantom) *plane = NULL;
         LMR_OWNED(larmor_array) *one = NULL;
         LMR_TRY(plane_of_band(s, object, b, &plane));
         LMR_TRY(larmor_phantom_kspace(plane, traj, s->o.coils, LARMOR_C64, &one));
@@ -89,7 +84,7 @@ larmor_status lmr_simulation_bands_image(const larmor_simulation *s, const larmo
     LMR_OWNED(larmor_array) *all = NULL;
     LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, LARMOR_SHAPE(n[0], n[1], s->o.bands), &all));
     for (int b = 0; b < s->o.bands; b++) {
-        LMR_FREED_BY(drop_phantom) larmor_phantom *plane = NULL;
+        LMR_OWNED(larmor_phantom) *plane = NULL;
         LMR_OWNED(larmor_array) *one = NULL;
         LMR_TRY(plane_of_band(s, object, b, &plane));
         LMR_TRY(larmor_phantom_bandlimited(plane, s->dev, LARMOR_C64, LARMOR_SHAPE(n[0], n[1]), &one));
@@ -106,7 +101,7 @@ larmor_status lmr_simulation_bands_maps(const larmor_simulation *s, larmor_array
     LMR_OWNED(larmor_array) *all = NULL;
     LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, LARMOR_SHAPE(n[0], n[1], s->o.bands, s->info.coils), &all));
     for (int b = 0; b < s->o.bands; b++) {
-        LMR_FREED_BY(drop_phantom) larmor_phantom *plane = NULL;
+        LMR_OWNED(larmor_phantom) *plane = NULL;
         LMR_OWNED(larmor_array) *one = NULL;
         LMR_TRY(plane_of_band(s, s->phantom, b, &plane));
         LMR_TRY(

@@ -10,11 +10,6 @@ int lmr_simulation_beats(const larmor_simulation *s)
     return (s->o.breath.rate > 0 && s->o.breath.size != 0) || (s->o.heart.rate > 0 && s->o.heart.size != 0);
 }
 
-static void free_phantom(larmor_phantom **phantom)
-{
-    larmor_phantom_free(*phantom);
-}
-
 larmor_status lmr_simulation_object_at(const larmor_simulation *s, const larmor_phantom *object, double seconds,
                                        larmor_phantom **now)
 {
@@ -28,7 +23,7 @@ larmor_status lmr_simulation_object_at(const larmor_simulation *s, const larmor_
 static larmor_status one_readout(const larmor_simulation *s, const larmor_phantom *object, const larmor_array *traj,
                                  int64_t readout, double seconds, float *to)
 {
-    LMR_FREED_BY(free_phantom) larmor_phantom *now = NULL;
+    LMR_OWNED(larmor_phantom) *now = NULL;
     LMR_OWNED(larmor_array) *line = NULL, *made = NULL;
     LMR_HEAP float *host = NULL;
     const int64_t all = larmor_array_shape(traj).dim[2], samples = s->info.samples;

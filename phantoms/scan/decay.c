@@ -6,11 +6,6 @@
 #include "core/owned.h"
 #include "phantoms/scan/simulation.h"
 
-static void free_phantom(larmor_phantom **phantom)
-{
-    larmor_phantom_free(*phantom);
-}
-
 /* ---- objects ---- */
 
 /* Part i of the object is that of all tissues with the T2* of tissue i; 0: it is part of an earlier one. */
@@ -25,7 +20,7 @@ static int is_first(const larmor_simulation *s, int i)
 static larmor_status object_of(const larmor_simulation *s, int part, int repetition, larmor_phantom **object)
 {
     double density[LARMOR_TISSUES];
-    LMR_FREED_BY(free_phantom) larmor_phantom *plain = NULL, *large = NULL;
+    LMR_OWNED(larmor_phantom) *plain = NULL, *large = NULL;
     if (s->o.t2stars == 1) return lmr_simulation_object(s, repetition, object);
     for (int i = 0; i < LARMOR_TISSUES; i++)
         density[i] = s->o.t2star_ms[i] == s->o.t2star_ms[part] ? larmor_phantom_tissue(i).density : 0;
@@ -72,7 +67,7 @@ larmor_status lmr_simulation_decaying(const larmor_simulation *s, const larmor_a
     if (!sum) return LMR_NO_MEMORY();
     LMR_TRY(check_growth(s, seconds));
     for (int part = 0; part < s->o.t2stars; part++) {
-        LMR_FREED_BY(free_phantom) larmor_phantom *object = NULL;
+        LMR_OWNED(larmor_phantom) *object = NULL;
         LMR_OWNED(larmor_array) *made = NULL;
         LMR_HEAP float *host = NULL;
         if (!is_first(s, part)) continue;
@@ -91,7 +86,7 @@ larmor_status lmr_simulation_decaying(const larmor_simulation *s, const larmor_a
 static larmor_status add_picture(const larmor_simulation *s, int part, double *density, double *rate)
 {
     const larmor_shape shape = larmor_shape_of(s->info.ndim, s->info.matrix);
-    LMR_FREED_BY(free_phantom) larmor_phantom *object = NULL;
+    LMR_OWNED(larmor_phantom) *object = NULL;
     LMR_OWNED(larmor_array) *image = NULL;
     LMR_HEAP double *both = NULL;
     LMR_TRY(object_of(s, part, 0, &object));

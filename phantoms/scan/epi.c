@@ -71,8 +71,7 @@ static larmor_status check(const larmor_simulation *s)
     const double times[] = {r->up_us, r->flat_us, r->down_us};
     if (!s->info.is_cartesian || s->info.ndim != 2)
         return LMR_FAIL(LARMOR_ERR_ARG,
-                        "simulation: got echo-planar lines along the trajectory %s in %dD, expected "
-                        "cartesian in 2D",
+                        "simulation: got echo-planar lines along the trajectory %s in %dD, expected cartesian in 2D",
                         s->info.trajectory, s->info.ndim);
     if (e->shots < 1 || e->shots > s->info.readouts)
         return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got %lld shots, expected 1 to %lld, the number of lines",
@@ -174,15 +173,13 @@ larmor_status lmr_epi_arrange(larmor_simulation *s)
 larmor_status lmr_epi_navigator_lines(const larmor_simulation *s, larmor_array **traj)
 {
     const int64_t n = s->info.samples, count = s->epi.navigators;
-    double *k = NULL, *lines = lmr_new(2 * n * count, sizeof *lines), *forward = NULL;
-    larmor_status st = lines ? LARMOR_OK : LMR_NO_MEMORY();
+    LMR_HEAP double *k = NULL, *forward = NULL;
     *traj = NULL;
-    if (!st) st = larmor_array_download(s->traj, LARMOR_F64, &k); /* the first line is a forward one */
-    if (!st) st = fill_forward(s, k, &forward);
-    for (int64_t i = 0; i < count && !st; i++) fill_line(s, forward, 0, i % 2 == 1, lines + 2 * n * i);
-    if (!st) st = larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(2, n, count), LARMOR_F64, lines, traj);
-    LMR_FREE(forward, lines, k);
-    return st;
+    LMR_HEAP LMR_NEW(double, lines, 2 * n * count);
+    LMR_TRY(larmor_array_download(s->traj, LARMOR_F64, &k)); /* the first line is a forward one */
+    LMR_TRY(fill_forward(s, k, &forward));
+    for (int64_t i = 0; i < count; i++) fill_line(s, forward, 0, i % 2 == 1, lines + 2 * n * i);
+    return larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(2, n, count), LARMOR_F64, lines, traj);
 }
 
 /* ---- ghosts ---- */

@@ -80,22 +80,17 @@ static larmor_status exact_kspace(const larmor_simulation *s, const larmor_array
 {
     const larmor_simulation_opts *o = &s->o;
     const larmor_shape shape = LARMOR_SHAPE(s->info.samples, larmor_array_shape(nominal).dim[2], s->info.coils);
-    larmor_phantom *object = NULL;
-    larmor_array *delayed = NULL, *shifted = NULL, *made = NULL;
-    larmor_status st = lmr_simulation_object(s, repetition, &object);
-    if (!st && s->is_delayed) st = larmor_traj_delay(nominal, o->delay, s->encoding.recon_fov_mm, &delayed);
+    LMR_OWNED(larmor_phantom) *object = NULL;
+    LMR_OWNED(larmor_array) *delayed = NULL, *shifted = NULL, *made = NULL;
+    LMR_TRY(lmr_simulation_object(s, repetition, &object));
+    if (s->is_delayed) LMR_TRY(larmor_traj_delay(nominal, o->delay, s->encoding.recon_fov_mm, &delayed));
     const larmor_array *traj = delayed ? delayed : nominal;
-    if (!st && backward) st = lmr_epi_shift(s, backward, traj, &shifted);
+    if (backward) LMR_TRY(lmr_epi_shift(s, backward, traj, &shifted));
     if (shifted) traj = shifted;
-    if (!st && o->t2stars)
-        st = see_decay(s, traj, repetition, contrast, &made);
-    else if (!st)
-        st = see(s, object, traj, repetition, contrast, &made);
-    if (!st) st = larmor_array_reshape(made, shape, kspace);
-    if (!st && o->coils) st = lmr_simulation_silence(s, s->dead, *kspace);
-    LMR_FREE(made, shifted, delayed);
-    larmor_phantom_free(object);
-    return st;
+    LMR_TRY(o->t2stars ? see_decay(s, traj, repetition, contrast, &made)
+                       : see(s, object, traj, repetition, contrast, &made));
+    LMR_TRY(larmor_array_reshape(made, shape, kspace));
+    return o->coils ? lmr_simulation_silence(s, s->dead, *kspace) : LARMOR_OK;
 }
 
 /* Trajectory and exact k-space become those of a repetition and a contrast, unless they are alike. */

@@ -24,10 +24,7 @@ static void free_list(list *l)
     }
 }
 
-static void drop_sum(larmor_segments **sum)
-{
-    larmor_segments_free(*sum);
-}
+LMR_OWNS(larmor_segments, larmor_segments_free)
 
 /* Coil images [fine..., coils] whose Fourier series up to the fine matrix is exact. */
 static larmor_status fine_images(const larmor_simulation *s, const larmor_phantom *object, larmor_shape fine,
@@ -258,7 +255,7 @@ larmor_status lmr_simulation_seen(const larmor_simulation *s, const larmor_phant
     LMR_FREED_BY(free_list) list terms = {.count = 0};
     LMR_OWNED(larmor_array) *images = NULL, *position = NULL, *made = NULL, *d = NULL;
     LMR_OWNED(larmor_op) *F = NULL, *A = NULL;
-    LMR_FREED_BY(drop_sum) larmor_segments *sum = NULL;
+    LMR_OWNED(larmor_segments) *sum = NULL;
     for (int a = 0; a < nd; a++) fine.dim[a] = FINER * s->info.matrix[a];
     LMR_TRY(positions(s, fine, pose, &position));
     LMR_TRY(add_field(s, traj, fine, seconds, &terms));

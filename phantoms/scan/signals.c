@@ -62,11 +62,9 @@ larmor_status lmr_signals_prepare(larmor_simulation *s, int sees_more)
 /* The object with these densities, as large as it is asked for. */
 static larmor_status object_of(const larmor_simulation *s, const double *density, larmor_phantom **object)
 {
-    larmor_phantom *plain;
+    LMR_OWNED(larmor_phantom) *plain = NULL;
     LMR_TRY(larmor_phantom_of_tissues(s->info.ndim, density, &plain));
-    const larmor_status st = larmor_phantom_change(plain, &(larmor_phantom_state){.size = s->o.object_size}, object);
-    larmor_phantom_free(plain);
-    return st;
+    return larmor_phantom_change(plain, &(larmor_phantom_state){.size = s->o.object_size}, object);
 }
 
 larmor_status lmr_signals_object(const larmor_simulation *s, int repetition, larmor_phantom **object)

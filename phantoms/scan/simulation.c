@@ -90,8 +90,7 @@ static larmor_status check_course(const larmor_simulation *s)
         return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got a magnet of %g T, expected up to 100", o->tesla);
     if (lmr_simulation_sees_more(s) && (o->phase || o->epi || o->slices > 1 || lmr_simulation_beats(s)))
         return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got concomitant fields, phase_terms or displaced voxels, "
-                                        "expected one slice without phase, epi, "
-                                        "breath and heart");
+                                        "expected one slice without phase, epi, breath and heart");
     if (o->phase_rows && !o->phase_terms)
         return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got phase_rows, expected phase_terms with them");
     if (o->motion && (o->phase || o->epi || o->bands || lmr_simulation_beats(s) || o->gradient_field ||

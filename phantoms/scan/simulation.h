@@ -3,7 +3,10 @@
 
 #include "core/array.h"
 #include "core/gate.h"
+#include "core/owned.h"
 #include "larmor/simulate.h"
+
+LMR_OWNS(larmor_phantom, larmor_phantom_free)
 
 enum { LMR_SIMULATION_COILS = 1024 };
 #define LMR_NOISE_BANDWIDTH 0.793 /* of the receiver, relative, as ISMRMRD's headers state it */

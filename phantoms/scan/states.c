@@ -13,11 +13,6 @@ static double seconds_of(const larmor_simulation *s, int64_t readout)
     return 1e-3 * s->o.tr_ms * (double)readout;
 }
 
-static void free_phantom(larmor_phantom **phantom)
-{
-    larmor_phantom_free(*phantom);
-}
-
 /* bin [readouts]: heart + hearts * breath. */
 static larmor_status sort(const larmor_simulation *s, int hearts, int breaths, int *bin)
 {
@@ -44,7 +39,7 @@ static larmor_status average(const larmor_simulation *s, const larmor_phantom *o
     larmor_status st = larmor_array_create(s->dev, LARMOR_C64, shape, &sum);
     if (!st) st = larmor_zero(sum);
     for (int64_t i = 0; i < used && !st; i++) {
-        LMR_FREED_BY(free_phantom) larmor_phantom *now = NULL;
+        LMR_OWNED(larmor_phantom) *now = NULL;
         LMR_OWNED(larmor_array) *one = NULL;
         st = lmr_go_on();
         if (!st)
@@ -58,7 +53,7 @@ static larmor_status average(const larmor_simulation *s, const larmor_phantom *o
 static larmor_status fill(const larmor_simulation *s, int hearts, int breaths, larmor_expected *e)
 {
     const int64_t n = s->info.readouts;
-    LMR_FREED_BY(free_phantom) larmor_phantom *object = NULL;
+    LMR_OWNED(larmor_phantom) *object = NULL;
     LMR_HEAP LMR_NEW(int, bin, n);
     LMR_HEAP LMR_NEW(int64_t, member, n);
     LMR_TRY(lmr_simulation_object(s, 0, &object));

@@ -368,12 +368,9 @@ larmor_status larmor_hold_out(const larmor_array *traj, const larmor_array *weig
     LMR_OR(done, larmor_array_write(*kept, keep, larmor_array_bytes(*kept)));
     st = larmor_array_write(*factors, count, larmor_array_bytes(*factors));
 done:
-    free(k);
-    free(keep);
-    free(count);
+    LMR_FREE(k, keep, count);
     if (st) {
-        larmor_array_free(*kept);
-        larmor_array_free(*factors);
+        LMR_FREE(*kept, *factors);
         *kept = *factors = NULL;
     }
     return st;

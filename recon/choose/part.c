@@ -17,11 +17,7 @@ typedef struct indices { /* of one coil: */
 
 static void free_indices(indices *h)
 {
-    free(h->index);
-    free(h->factors);
-    free(h->root);
-    free(h->weights);
-    free(h->k);
+    LMR_FREE(h->index, h->factors, h->root, h->weights, h->k);
 }
 
 /* Whole readouts keep their shape, which tells what their trajectory is. */
@@ -150,9 +146,6 @@ larmor_status larmor_hold_part(larmor_array *maps, const larmor_sense_opts *sens
 void larmor_held_part_free(larmor_held_part *part)
 {
     if (!part) return;
-    larmor_op_free(part->A);
-    larmor_array_free(part->b);
-    larmor_array_free(part->noise);
-    larmor_array_free(part->factors);
+    LMR_FREE(part->A, part->b, part->noise, part->factors);
     *part = (larmor_held_part){.A = NULL};
 }

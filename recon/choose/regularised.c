@@ -147,7 +147,7 @@ static larmor_status begin(search *w, const larmor_regulariser *r, const larmor_
     LMR_TRY(lmr_regularised_create(r, A, t->x, &w->u));
     w->u.by_mean = 1; /* weights were tuned on images of few steps by it */
     LMR_TRY(take_data(w));
-    LMR_TRY(lmr_regularised_settings(r, A, &same, &w->u));
+    LMR_TRY(lmr_regularised_settings(A, &same, &w->u));
     w->s.make = lmr_regularised_inverse;
     w->s.maker = &w->u;
     LMR_TRY(lmr_admm_create(r->penalty.K, r->penalty.g, START_WEIGHT * unit, &same, &w->s));

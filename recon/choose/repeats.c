@@ -83,9 +83,8 @@ larmor_status lmr_find_repeats(const double *k, int nd, int64_t samples, int way
 {
     static const int own[3];
     table t = {.k = k, .nd = nd, .ways = ways, .samples = samples, .side = side, .size = 2 * readouts + 1};
-    LMR_HEAP int64_t *chains = malloc((size_t)t.size * sizeof *chains);
-    LMR_HEAP int64_t *next = malloc((size_t)readouts * sizeof *next + 1);
-    if (!chains || !next) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(int64_t, chains, t.size);
+    LMR_HEAP LMR_NEW(int64_t, next, readouts);
     t.at = find_outermost(&t, readouts);
     t.first = chains;
     t.next = next;

@@ -336,12 +336,7 @@ larmor_status lmr_trial_create(larmor_op *A, const larmor_array *b, const larmor
 
 void lmr_trial_free(lmr_trial *t)
 {
-    larmor_array_free(t->x);
-    larmor_array_free(t->rhs);
-    larmor_array_free(t->image);
-    larmor_array_free(t->factors);
-    larmor_array_free(t->residual);
-    larmor_array_free(t->disturbed);
+    LMR_FREE(t->x, t->rhs, t->image, t->factors, t->residual, t->disturbed);
 }
 
 /* ---- the search ---- */

@@ -374,27 +374,23 @@ static larmor_status align(const work *w, int64_t rows, double complex *A)
 /* The rows of A [rows, columns], made orthonormal with as little change as can be: (A A^H)^(-1/2) A. */
 static larmor_status orthonormal(int64_t rows, int64_t columns, double complex *A)
 {
-    double complex *M = lmr_new(2 * rows * rows + rows * columns, sizeof *M), *root = M + rows * rows;
-    double *value = lmr_new(rows, sizeof *value);
-    larmor_status st = M && value ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st) {
-        int solved;
-        outer(A, A, rows, columns, M);
-        st = lmr_lapack_eigen(rows, M, value, &solved);
-        if (!st && (!solved || !(value[0] > 0)))
-            st = LMR_FAIL(LARMOR_ERR_NUMERIC, "compression: virtual coils of neighbouring places are too different");
-    }
-    if (!st) {
-        for (int64_t i = 0; i < rows; i++)
-            for (int64_t j = 0; j < rows; j++) {
-                root[i + rows * j] = 0;
-                for (int64_t k = 0; k < rows; k++)
-                    root[i + rows * j] += M[i + rows * k] * conj(M[j + rows * k]) / sqrt(value[k]);
-            }
-        turn(root, rows, columns, A, root + rows * rows);
-    }
-    LMR_FREE(value, M);
-    return st;
+    LMR_HEAP double complex *M = lmr_new(2 * rows * rows + rows * columns, sizeof *M);
+    LMR_HEAP double *value = lmr_new(rows, sizeof *value);
+    int solved;
+    if (!M || !value) return LMR_NO_MEMORY();
+    outer(A, A, rows, columns, M);
+    LMR_TRY(lmr_lapack_eigen(rows, M, value, &solved));
+    if (!solved || !(value[0] > 0))
+        return LMR_FAIL(LARMOR_ERR_NUMERIC, "compression: virtual coils of neighbouring places are too different");
+    double complex *root = M + rows * rows;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < rows; j++) {
+            root[i + rows * j] = 0;
+            for (int64_t k = 0; k < rows; k++)
+                root[i + rows * j] += M[i + rows * k] * conj(M[j + rows * k]) / sqrt(value[k]);
+        }
+    turn(root, rows, columns, A, root + rows * rows);
+    return LARMOR_OK;
 }
 
 /* C [rows, all, n] <- the coils of n places between those of A [rows, coils, places], times first [coils, all]. */
@@ -402,8 +398,7 @@ static larmor_status interpolate(const work *w, int64_t rows, const double compl
                                  int64_t all, int64_t n, double complex *C)
 {
     const int64_t size = rows * w->coils;
-    LMR_HEAP double complex *here = lmr_new(size, sizeof *here);
-    if (!here) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double complex, here, size);
     for (int64_t i = 0; i < n; i++, C += rows * all) {
         const double at = ((double)(i - n / 2) / (double)n) * (double)w->places + (double)(w->places / 2);
         const double inside = fmin(fmax(at, 0), (double)(w->places - 1));
@@ -425,8 +420,7 @@ static larmor_status interpolate(const work *w, int64_t rows, const double compl
 static larmor_status whole_of(const larmor_array *R, const double complex *values, larmor_array **whole)
 {
     const int64_t coils = R->shape.dim[0], n = coils * coils, count = R->shape.dim[2] * R->shape.dim[3];
-    LMR_HEAP double complex *sum = calloc((size_t)n, sizeof *sum);
-    if (!sum) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(double complex, sum, n);
     for (int64_t p = 0; p < count; p++)
         for (int64_t i = 0; i < n; i++) sum[i] += values[i + n * p];
     return larmor_array_upload(R->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), LARMOR_C128, sum, whole);

@@ -199,8 +199,7 @@ static larmor_status rows(void *ctx, const lmr_box *box, const lmr_filter *f, in
     const lines l = lines_of(box, 0);
     const int threads = ((lmr_cpu *)ctx)->threads;
     const int64_t size = 4 * (l.pairs + f->taps);
-    cplx *scratch = malloc((size_t)(size * threads) * sizeof *scratch);
-    if (!scratch) return LMR_NO_MEMORY();
+    LMR_NEW(cplx, scratch, size * threads);
     sums coefficients = {0};
     (synthesis ? synthesis_coefficients : analysis_coefficients)(f, &coefficients);
     PARALLEL_FOR(l.n * l.others)

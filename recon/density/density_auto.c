@@ -81,8 +81,7 @@ static larmor_status fill(larmor_array *image, float (*value)(larmor_shape, int6
 {
     const larmor_shape shape = larmor_array_shape(image);
     const int64_t count = larmor_array_count(image);
-    LMR_HEAP float complex *host = lmr_new(count, sizeof *host);
-    if (!host) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(float complex, host, count);
     for (int64_t i = 0; i < count; i++) host[i] = value(shape, i, number);
     return larmor_array_write(image, host, larmor_array_bytes(image));
 }
@@ -148,8 +147,7 @@ typedef struct compared {
 
 static void compared_free(compared *c)
 {
-    larmor_array_free(c->traj);
-    larmor_array_free(c->ramp);
+    LMR_FREE(c->traj, c->ramp);
 }
 
 /* A matrix of the same proportions with few enough voxels. */

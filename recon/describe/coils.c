@@ -166,10 +166,6 @@ larmor_status larmor_compare_coils(const larmor_array *kspace, larmor_descriptio
     take_centre(&r);
     st = compare(&r, own, conjugated, found);
 done:
-    free(r.x);
-    free(r.energy);
-    free(r.gram);
-    free(own);
-    free(conjugated);
+    LMR_FREE(r.x, r.energy, r.gram, own, conjugated);
     return st;
 }

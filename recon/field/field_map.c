@@ -51,8 +51,7 @@ static number at_echo(const work *w, int e, int64_t i)
 
 static larmor_status quantile(const double *x, int64_t count, double q, double *value)
 {
-    double *sorted = malloc((size_t)(count + 1) * sizeof *sorted);
-    if (!sorted) return LMR_NO_MEMORY();
+    LMR_NEW(double, sorted, count + 1);
     memcpy(sorted, x, (size_t)count * sizeof *sorted);
     *value = lmr_select_f64(sorted, count, (int64_t)(q * (double)(count - 1)));
     free(sorted);

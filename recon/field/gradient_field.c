@@ -8,7 +8,7 @@
 #include "core/array.h"
 #include "core/owned.h"
 #include "core/status.h"
-#include "core/text_file.h"
+#include "core/text.h"
 #include "larmor/physics.h"
 
 enum {
@@ -112,8 +112,7 @@ static larmor_status take_lines(reader *r, char *text)
     }
     if (!(r->radius_m > 1e-3 && r->radius_m < 10))
         return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "%s: has no reference radius from 1 mm to 10 m; a line `radius 0.25` "
-                        "expected, in m.",
+                        "%s: has no reference radius from 1 mm to 10 m; a line `radius 0.25` expected, in m.",
                         r->path);
     if (!r->coefficients)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: has no coefficient; lines `Alpha_x 3 1 -0.05` expected.", r->path);
@@ -213,8 +212,7 @@ larmor_status larmor_gradient_displacement(const larmor_array *field, const larm
         voxel[d] = 1e-3 * image->fov_mm[d] / (double)shape.dim[d];
         if (!(voxel[d] > 0))
             return LMR_FAIL(LARMOR_ERR_ARG,
-                            "gradient field: the image has a field of view of %g mm, expected more "
-                            "than 0",
+                            "gradient field: the image has a field of view of %g mm, expected more than 0",
                             image->fov_mm[d]);
     }
     LMR_HEAP double *c = NULL;

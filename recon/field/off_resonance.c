@@ -19,6 +19,8 @@
 #include "recon/inputs.h"
 #include "recon/low_rank.h"
 
+LMR_OWNS(larmor_segments, larmor_segments_free)
+
 #define DEFAULT_ERROR 1e-3        /* of the phases, relative, which is 60 dB below the signal */
 #define DEFAULT_NORMAL_ERROR 1e-4 /* of the normal map, relative */
 
@@ -64,8 +66,7 @@ static larmor_status check_opts(const larmor_off_resonance_opts *o)
 {
     if (o->segments < 0 || o->segments > LMR_MOST_SEGMENTS || !(o->error >= 0) || !(o->normal_error >= 0))
         return LMR_FAIL(LARMOR_ERR_ARG,
-                        "off-resonance: got %d segments and errors of %g and %g, expected 0 .. %d and at "
-                        "least 0",
+                        "off-resonance: got %d segments and errors of %g and %g, expected 0 .. %d and at least 0",
                         o->segments, o->error, o->normal_error, LMR_MOST_SEGMENTS);
     return LARMOR_OK;
 }
@@ -280,8 +281,7 @@ static larmor_status upload_interpolators(off_resonance *s, larmor_dtype dtype)
         return larmor_array_convert(p->time, dtype, &s->b);
     }
     const int64_t times = p->fit.times, count = times * p->forward.segments;
-    LMR_HEAP number *b = malloc((size_t)count * sizeof *b);
-    if (!b) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(number, b, count);
     for (int64_t i = 0; i < count; i++) {
         const double cycles = p->f0 * (p->fit.t[i % times] + p->t0);
         b[i] = p->forward.b[i] * lmr_unit_phase(cycles - rint(cycles));
@@ -339,12 +339,10 @@ larmor_status larmor_op_off_resonance(larmor_op *F, const larmor_array *field, c
     if (!A) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_off_resonance: A is NULL");
     *A = NULL;
     const larmor_off_resonance_opts o = opts ? *opts : (larmor_off_resonance_opts){0};
-    larmor_segments *segments;
+    LMR_OWNED(larmor_segments) *segments = NULL;
     LMR_TRY(check(F, field, times, &o));
     LMR_TRY(larmor_segments_create(field, times, &o, &segments));
-    const larmor_status st = larmor_op_segments(F, segments, A);
-    larmor_segments_free(segments);
-    return st;
+    return larmor_op_segments(F, segments, A);
 }
 
 /* ---- the normal map ---- */

@@ -40,8 +40,7 @@ static larmor_status check_scan(const larmor_array *kspace, const larmor_array *
     if (y.ndim == 3 && k.ndim == 3 && k.dim[0] >= 1 && k.dim[0] <= 3 && k.dim[1] == y.dim[0] && k.dim[2] == y.dim[1])
         return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_SHAPE,
-                    "ghost: kspace is %s and traj %s, expected [samples, lines, coils] and "
-                    "[nd, samples, lines]",
+                    "ghost: kspace is %s and traj %s, expected [samples, lines, coils] and [nd, samples, lines]",
                     lmr_describe(kspace).s, lmr_describe(traj).s);
 }
 
@@ -58,9 +57,7 @@ typedef struct lines {
 
 static void free_lines(lines *l)
 {
-    free(l->sign);
-    free(l->length);
-    free(l->k);
+    LMR_FREE(l->sign, l->length, l->k);
 }
 
 static double *begin_of(const lines *l, int64_t line)
@@ -426,8 +423,7 @@ larmor_status larmor_ghost_navigators(const larmor_array *kspace, const larmor_a
     const larmor_shape shape = larmor_array_shape(kspace), places = larmor_array_shape(traj);
     if (shape.ndim != 3 || places.ndim != 2 || places.dim[0] != shape.dim[0] || places.dim[1] != shape.dim[1])
         return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "navigators: kspace is %s and traj %s, expected [samples, lines, coils] and "
-                        "[samples, lines]",
+                        "navigators: kspace is %s and traj %s, expected [samples, lines, coils] and [samples, lines]",
                         lmr_describe(kspace).s, lmr_describe(traj).s);
     if (first < 0 || end < first || end > shape.dim[1])
         return LMR_FAIL(LARMOR_ERR_ARG, "navigators: lines %lld to %lld, there are %lld", (long long)first,

@@ -107,10 +107,10 @@ static larmor_status make_taps(const response *r, int out, int in, int64_t count
                                larmor_device *host, int64_t taps, kernel *k)
 {
     const double delay = mean_delay(r, out, in), step = 1 / ((double)count * r->dwell);
-    double complex *spectrum = lmr_new(count, sizeof *spectrum), *time = NULL;
-    larmor_array *x = NULL, *y = NULL;
-    larmor_status st = spectrum ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t i = 0; i < count && !st; i++) {
+    LMR_HEAP double complex *time = NULL;
+    LMR_HEAP LMR_NEW(double complex, spectrum, count);
+    LMR_OWNED(larmor_array) *x = NULL, *y = NULL;
+    for (int64_t i = 0; i < count; i++) {
         const double hz = step * (double)(i < (count + 1) / 2 ? i : i - count);
         const double complex wrong = between(r, out, in, delay, hz) - (out == in && !r->is_phase);
         spectrum[i] = wrong * fading(fabs(hz) * 2 * r->dwell);
@@ -118,17 +118,16 @@ static larmor_status make_taps(const response *r, int out, int in, int64_t count
     k->gain = creal(hermitian(r, out, in, 0));
     k->moment = first_moment(r, out, in, delay) / r->dwell;
     k->tap = lmr_new(taps, sizeof *k->tap);
-    if (!st && !k->tap) st = LMR_NO_MEMORY();
-    if (!st) st = larmor_array_upload(host, LARMOR_C128, LARMOR_SHAPE(count), LARMOR_C128, spectrum, &x);
-    if (!st) st = larmor_array_create(host, LARMOR_C128, LARMOR_SHAPE(count), &y);
-    if (!st) st = larmor_op_adjoint(inverse, x, y);
-    if (!st) st = larmor_array_download(y, LARMOR_C128, &time);
-    for (int64_t i = 0; i < taps && !st; i++) {
+    if (!k->tap) return LMR_NO_MEMORY();
+    LMR_TRY(larmor_array_upload(host, LARMOR_C128, LARMOR_SHAPE(count), LARMOR_C128, spectrum, &x));
+    LMR_TRY(larmor_array_create(host, LARMOR_C128, LARMOR_SHAPE(count), &y));
+    LMR_TRY(larmor_op_adjoint(inverse, x, y));
+    LMR_TRY(larmor_array_download(y, LARMOR_C128, &time));
+    for (int64_t i = 0; i < taps; i++) {
         const int64_t lag = i - taps / 2;
         k->tap[i] = creal(time[(lag + count) % count]) / (double)count;
     }
-    LMR_FREE(time, spectrum, y, x);
-    return st;
+    return LARMOR_OK;
 }
 
 /* A readout's step at its beginning or at its end, of a parabola through three samples. */

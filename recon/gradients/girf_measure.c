@@ -135,8 +135,7 @@ static larmor_status solve(spectra *s, int64_t f, double complex inverse[MOST_AX
     LMR_TRY(lmr_lapack_inverse(n, inverse, &solved));
     if (!solved)
         return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                        "girf: pulses do not tell the axes apart at frequency %lld; drive one axis "
-                        "at a time",
+                        "girf: pulses do not tell the axes apart at frequency %lld; drive one axis at a time",
                         (long long)f);
     for (int t = 0; t < s->terms; t++)
         for (int a = 0; a < n; a++) {
@@ -212,8 +211,7 @@ static larmor_status check(const larmor_array *nominal, const larmor_array *meas
 static larmor_status store(const spectra *s, larmor_device *dev, int first, int last, larmor_array **response)
 {
     const int64_t n = 2 * s->band + 1, terms = last - first + 1;
-    LMR_HEAP double complex *all = lmr_new(n * terms * s->axes, sizeof *all);
-    if (!all) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double complex, all, n *terms * s->axes);
     for (int a = 0; a < s->axes; a++)
         for (int t = first; t <= last; t++)
             for (int64_t f = 0; f <= s->band; f++) {

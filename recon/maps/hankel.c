@@ -182,23 +182,20 @@ static larmor_status project(const larmor_array *vectors, const lmr_windows *w, 
     const int64_t coils = w->coils, places = windows_places(w), rows = places * coils;
     const int64_t count = lmr_windows_lags(w);
     const float complex *first = (const float complex *)vectors->data + rows * (rows - signal);
-    larmor_array *block = NULL;
-    lag_sums sums = {.w = w, .lags = calloc((size_t)(coils * coils * count), sizeof *sums.lags)};
-    larmor_status st = sums.lags ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st) st = larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(rows, places), &block);
-    for (sums.j = 0; sums.j < coils && !st; sums.j++) {
-        void *host = NULL;
-        st = lmr_la_of(vectors)->gemm(dev->ctx, 'N', 'C', rows, places, signal, first, rows, first + places * sums.j,
-                                      rows, block->data, rows);
-        if (!st) st = larmor_array_download(block, LARMOR_C64, &host);
+    LMR_OWNED(larmor_array) *block = NULL;
+    LMR_HEAP void *all = calloc((size_t)(coils * coils * count), sizeof(double complex));
+    lag_sums sums = {.w = w, .lags = all};
+    if (!all) return LMR_NO_MEMORY();
+    LMR_TRY(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(rows, places), &block));
+    for (sums.j = 0; sums.j < coils; sums.j++) {
+        LMR_HEAP void *host = NULL;
+        LMR_TRY(lmr_la_of(vectors)->gemm(dev->ctx, 'N', 'C', rows, places, signal, first, rows,
+                                         first + places * sums.j, rows, block->data, rows));
+        LMR_TRY(larmor_array_download(block, LARMOR_C64, &host));
         sums.projector = host;
-        if (!st) st = lmr_parallel(lmr_device_threads(dev), coils, sum_lags, &sums);
-        free(host);
+        LMR_TRY(lmr_parallel(lmr_device_threads(dev), coils, sum_lags, &sums));
     }
-    if (!st)
-        st = larmor_array_upload(dev, LARMOR_C128, LARMOR_SHAPE(coils, coils, count), LARMOR_C128, sums.lags, lags);
-    LMR_FREE(block, sums.lags);
-    return st;
+    return larmor_array_upload(dev, LARMOR_C128, LARMOR_SHAPE(coils, coils, count), LARMOR_C128, all, lags);
 }
 
 larmor_status lmr_windows_space(larmor_device *dev, const lmr_windows *w, double threshold, larmor_array **lags,

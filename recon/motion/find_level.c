@@ -9,6 +9,8 @@
 #include "core/owned.h"
 #include "recon/motion/find.h"
 
+LMR_OWNS(larmor_circulant, larmor_circulant_free)
+
 enum { MARGIN = 2, LEAST_SIDE = 8 };
 #define NUFFT_ERROR 1e-5
 #define SOLVED 1e-3 /* residual of the normal equations */
@@ -128,7 +130,7 @@ static larmor_status make_fit(const lmr_motion_scan *s, const lmr_motion_level *
                               const larmor_array *weights, double lambda, larmor_array **maps, lmr_motion_fit *f)
 {
     LMR_OWNED(larmor_array) *motion = NULL, *moved = NULL;
-    larmor_circulant *C;
+    LMR_OWNED(larmor_circulant) *C = NULL;
     for (int m = 0; m < s->states; m++) LMR_TRY(maps_in(s, l, poses + LARMOR_POSE * m, &maps[m]));
     LMR_TRY(poses_of_readouts(s, poses, &motion));
     LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, larmor_array_shape(l->kspace), &f->y));
@@ -139,9 +141,7 @@ static larmor_status make_fit(const lmr_motion_scan *s, const lmr_motion_level *
     LMR_TRY(larmor_op_sense_states(maps, s->states, s->state, &opts, &f->A));
     if (!(lambda > 0)) return LARMOR_OK;
     LMR_TRY(larmor_circulant_create(maps[0], moved, weights, l->image, LARMOR_C64, &C));
-    const larmor_status st = larmor_circulant_inverse(C, lambda, NULL, 0, &f->M);
-    larmor_circulant_free(C);
-    return st;
+    return larmor_circulant_inverse(C, lambda, NULL, 0, &f->M);
 }
 
 larmor_status lmr_motion_fit_open(const lmr_motion_scan *s, const lmr_motion_level *l, const double *poses,

@@ -46,10 +46,7 @@ static larmor_status take_readouts(const states *s, int state, int64_t rows, int
     return lmr_runs_copy(&s->runs, state, 0, 1, bytes, all, *part);
 }
 
-static void drop_segments(larmor_segments **segments)
-{
-    larmor_segments_free(*segments);
-}
+LMR_OWNS(larmor_segments, larmor_segments_free)
 
 /* The state's own, or the part of all readouts' that is its. */
 static larmor_status segments_of(const states *s, int m, int64_t own, larmor_segments *all,
@@ -73,7 +70,7 @@ static larmor_status make_state(states *s, int m, int64_t own, larmor_array *map
                                 const larmor_sense_opts *opts)
 {
     LMR_OWNED(larmor_array) *traj = NULL, *weights = NULL;
-    LMR_FREED_BY(drop_segments) larmor_segments *segments = NULL;
+    LMR_OWNED(larmor_segments) *segments = NULL;
     larmor_sense_opts of_state = *opts;
     LMR_TRY(segments_of(s, m, own, opts->off_resonance, each, &segments));
     of_state.off_resonance = segments;

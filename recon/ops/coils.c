@@ -45,8 +45,7 @@ larmor_status larmor_op_coils(larmor_array *maps, larmor_op **S)
     const int ndim = maps->shape.ndim - 1;
     if (ndim < 1)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: maps are %s, expected [image..., coils]", lmr_describe(maps).s);
-    coils *s = malloc(sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
+    LMR_NEW(coils, s, 1);
     const larmor_shape image = larmor_shape_of(ndim, maps->shape.dim);
     *s = (coils){larmor_array_ref(maps), larmor_shape_count(image), maps->shape.dim[ndim]};
     const larmor_status st = larmor_op_create(maps->dev, &impl, s, maps->dtype, image, maps->shape, S);

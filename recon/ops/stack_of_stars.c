@@ -136,15 +136,14 @@ larmor_status larmor_traj_is_stack(const larmor_array *traj, int64_t nz, int *is
         return LMR_FAIL(LARMOR_ERR_ARG, "stack of stars: got %lld partitions, expected at least 1", (long long)nz);
     if (!traj) return LMR_FAIL(LARMOR_ERR_ARG, "stack of stars: no trajectory given");
     if (!is_three_dimensional(traj)) return LARMOR_OK;
-    layers a;
+    LMR_FREED_BY(free_layers) layers a = {0};
     int64_t wrong, sample;
-    const larmor_status st = find_layers(traj, nz, &a, &wrong, &sample);
-    if (!st && wrong < 0) {
+    LMR_TRY(find_layers(traj, nz, &a, &wrong, &sample));
+    if (wrong < 0) {
         *is_stack = 1;
         if (sets) *sets = a.sets;
     }
-    free_layers(&a);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- the operator ---- */
@@ -253,8 +252,7 @@ static const larmor_op_impl impl = {"stack of stars", forward, adjoint, NULL, de
 /* exp(-sign 2 pi i q c / nz) for plane q of the FFT, whose voxel 0 is at z = -c, c = floor(nz / 2). */
 static larmor_status upload_factors(const stack *s, int64_t count, const int64_t *plane, larmor_array **out)
 {
-    LMR_HEAP double _Complex *factor = lmr_new(count, sizeof *factor);
-    if (!factor) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double _Complex, factor, count);
     for (int64_t p = 0; p < count; p++) {
         const double cycles = fmod((double)plane[p] * (double)(s->nz / 2), (double)s->nz) / (double)s->nz;
         factor[p] = CMPLX(cos(2 * M_PI * cycles), -s->sign * sin(2 * M_PI * cycles));

@@ -38,8 +38,7 @@ larmor_status lmr_op_weigh(const char *name, larmor_array *w, larmor_dtype dtype
     const larmor_op_impl impl = {name, multiply, multiply, multiply_twice, destroy};
     const larmor_shape shape = batch ? larmor_shape_append(w->shape, batch) : w->shape;
     *W = NULL;
-    weights *s = malloc(sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
+    LMR_NEW(weights, s, 1);
     *s = (weights){.w = larmor_array_ref(w), .batch = batch ? batch : 1};
     larmor_status st;
     LMR_OR(fail, lmr_sparse_kernels_of(w->dev, dtype, &s->kernels));

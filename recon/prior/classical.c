@@ -7,6 +7,8 @@
 #include "core/owned.h"
 #include "recon/prior/prior.h"
 
+LMR_OWNS(larmor_regulariser, larmor_regulariser_free)
+
 enum { STEPS = 40 }; /* of the split; of noise nothing is known beyond a few digits */
 #define DENOISED_TOL 1e-4
 
@@ -26,16 +28,14 @@ static larmor_status penalise(void *self, double sigma, const larmor_array *x, l
     static const larmor_op_impl identity = {"identity", same, same, same, NULL};
     const by_penalty *p = self;
     LMR_OWNED(larmor_op) *I = NULL;
-    larmor_regulariser *r = NULL;
+    LMR_OWNED(larmor_regulariser) *r = NULL;
     const larmor_solve_opts opts = {.max_iter = STEPS, .tol = DENOISED_TOL, .largest = 1};
     LMR_TRY(larmor_copy(x, z));
     if (!(sigma > 0)) return LARMOR_OK;
     LMR_TRY(larmor_op_create(x->dev, &identity, NULL, x->dtype, x->shape, x->shape, &I));
-    larmor_status st = larmor_regulariser_create(x->dev, p->name, NULL, x->dtype, x->shape, &r);
-    if (!st) st = larmor_regulariser_set_weight(r, sigma * p->weight);
-    if (!st) st = larmor_regularised(I, x, r, z, &opts, NULL);
-    larmor_regulariser_free(r);
-    return st;
+    LMR_TRY(larmor_regulariser_create(x->dev, p->name, NULL, x->dtype, x->shape, &r));
+    LMR_TRY(larmor_regulariser_set_weight(r, sigma * p->weight));
+    return larmor_regularised(I, x, r, z, &opts, NULL);
 }
 
 static void free_penalty(void *self)

@@ -7,6 +7,8 @@
 #include "core/owned.h"
 #include "recon/prior/prior.h"
 
+LMR_OWNS(larmor_prox, larmor_prox_free)
+
 /* ---- forms ---- */
 
 /* The numbers of x as real ones [2, image...], in x's memory. */
@@ -39,19 +41,18 @@ enum { PASSES = 4 };
 static larmor_status keep_phase(larmor_array *x)
 {
     LMR_OWNED(larmor_array) *rest = NULL;
-    larmor_prox *l1 = NULL;
+    LMR_OWNED(larmor_prox) *l1 = NULL;
     double norm;
     LMR_TRY(larmor_nrm2(x, &norm));
     if (norm == 0) return LARMOR_OK;
     LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &rest));
     LMR_TRY(larmor_prox_l1(x->dev, 1, x->dtype, x->shape, &l1));
-    larmor_status st = larmor_axpby(1 / norm, x, 0, x);
-    for (int i = 0; i < PASSES && !st; i++) {
-        st = larmor_prox_apply(l1, 1 / LESS_BY_PASS, x, rest);
-        if (!st) st = larmor_axpby(-LESS_BY_PASS, rest, LESS_BY_PASS, x);
+    LMR_TRY(larmor_axpby(1 / norm, x, 0, x));
+    for (int i = 0; i < PASSES; i++) {
+        LMR_TRY(larmor_prox_apply(l1, 1 / LESS_BY_PASS, x, rest));
+        LMR_TRY(larmor_axpby(-LESS_BY_PASS, rest, LESS_BY_PASS, x));
     }
-    larmor_prox_free(l1);
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status by_magnitude(const larmor_denoiser_impl *impl, void *self, double sigma, const larmor_array *x,

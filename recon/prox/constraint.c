@@ -77,12 +77,6 @@ static larmor_status both_apply(void *self, double t, const larmor_array *x, lar
     return larmor_prox_apply(s->then, t, z, z);
 }
 
-static larmor_status both_value(void *self LMR_UNUSED, const larmor_array *x LMR_UNUSED, double *g)
-{
-    *g = 0;
-    return LARMOR_OK;
-}
-
 static void both_destroy(void *self)
 {
     both *s = self;
@@ -95,7 +89,7 @@ static void both_destroy(void *self)
  * the projection. */
 static larmor_status make_both(larmor_prox *box, const larmor_array *mask, larmor_prox **p)
 {
-    static const larmor_prox_impl impl = {"constraint", both_apply, both_value, both_destroy};
+    static const larmor_prox_impl impl = {"constraint", both_apply, lmr_prox_no_value, both_destroy};
     LMR_MAKE(both, s, both_destroy);
     s->first = larmor_prox_ref(box);
     LMR_TRY(larmor_prox_support(mask, larmor_prox_dtype(box), larmor_prox_shape(box), &s->then));

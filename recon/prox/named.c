@@ -7,7 +7,7 @@
 #include "recon/prox/sum.h"
 #include "recon/prox/terms.h"
 
-#define SET_PENALTY 1e-1 /* that a set is split with, in the unit of lmr_regulariser_kind.penalty */
+#define SET_PENALTY 1e-1 /* that a set is split with, in the unit of LMR_REGULARISER_PENALTY */
 
 static const lmr_regulariser_kind *kind_of(const lmr_terms *terms, int i)
 {
@@ -68,34 +68,30 @@ static larmor_status make_terms(larmor_regulariser *r, const lmr_terms *terms, c
 }
 
 /* The defaults of one penalty suit several: their strengths share the noise. The splitting of each is as strong as it
- * is by itself, in proportion to its weight. */
-static void combine(const lmr_terms *terms, lmr_regulariser_kind *kind, lmr_summand *parts)
+ * is by itself, in proportion to its weight. Returns the default of lambda. */
+static double combine(const lmr_terms *terms, lmr_regulariser_kind *kind, lmr_summand *parts)
 {
-    const lmr_regulariser_kind *first = kind_of(terms, 0);
-    double all = 0, lambda = 0, strength = 0;
-    *kind = *first;
-    kind->curvature = 0;
+    double all = 0, lambda = 0;
+    *kind = *kind_of(terms, 0);
+    kind->curvature = kind->strength = 0;
     for (int i = 0; i < terms->count; i++) all += ratio_of(terms, i);
     for (int i = 0; i < terms->count; i++) {
         const lmr_regulariser_kind *one = kind_of(terms, i);
         const double share = ratio_of(terms, i) / all;
         parts[i].ratio = ratio_of(terms, i);
-        parts[i].scale = sqrt(share * terms->count * one->penalty / first->penalty);
-        lambda += share * one->lambda / all;
-        strength += share * one->strength / all;
+        parts[i].scale = sqrt(share * terms->count);
+        lambda += share * LMR_REGULARISER_LAMBDA / all;
+        kind->strength += share * one->strength / all;
         kind->curvature += parts[i].scale * parts[i].scale * one->curvature;
         kind->beside = fmax(kind->beside, one->beside);
-        kind->max_iter = one->max_iter > kind->max_iter ? one->max_iter : kind->max_iter;
-        kind->tol = fmin(kind->tol, one->tol);
     }
-    kind->lambda = lambda;
-    kind->strength = strength;
+    return lambda;
 }
 
 /* A set is a row below the penalties, whose multipliers do not grow with the weight. */
 static void add_set(larmor_regulariser *r, larmor_prox *set, lmr_summand *row)
 {
-    const double strength = sqrt(SET_PENALTY / r->kind.penalty);
+    const double strength = sqrt(SET_PENALTY / LMR_REGULARISER_PENALTY);
     *row = (lmr_summand){.penalty = {.g = set}, .ratio = 1, .scale = strength};
     r->kind.curvature += strength * strength;
     r->set = larmor_prox_ref(set);
@@ -110,19 +106,20 @@ static void penalty_free(larmor_penalty *p)
 static larmor_status make(larmor_regulariser *r, const lmr_terms *terms, const larmor_regulariser_opts *o)
 {
     lmr_summand parts[LMR_MAX_TERMS + 1] = {{.ratio = 0}};
+    double lambda = LMR_REGULARISER_LAMBDA;
     larmor_status st = make_terms(r, terms, o, parts);
     if (!is_sum(terms, o)) {
         r->kind = *kind_of(terms, 0);
         r->penalty = parts[0].penalty;
     } else {
-        combine(terms, &r->kind, parts);
+        lambda = combine(terms, &r->kind, parts);
         if (o->set) add_set(r, o->set, &parts[terms->count]);
         const int rows = terms->count + (o->set != NULL);
         if (!st) st = lmr_penalty_sum(r->dev, r->dtype, r->shape, parts, rows, &r->penalty);
         for (int i = 0; i < terms->count; i++) penalty_free(&parts[i].penalty);
     }
     r->kind.name = r->name;
-    r->penalty.lambda = o->lambda == 0 ? r->kind.lambda : fmax(0, o->lambda);
+    r->penalty.lambda = o->lambda == 0 ? lambda : fmax(0, o->lambda);
     return st;
 }
 

@@ -74,6 +74,12 @@ larmor_status larmor_prox_value(larmor_prox *p, const larmor_array *x, double *g
     return st;
 }
 
+larmor_status lmr_prox_no_value(void *self LMR_UNUSED, const larmor_array *x LMR_UNUSED, double *g)
+{
+    *g = 0;
+    return LARMOR_OK;
+}
+
 void *lmr_prox_self(const larmor_prox *p,
                     larmor_status (*apply)(void *self, double t, const larmor_array *x, larmor_array *z))
 {

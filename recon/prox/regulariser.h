@@ -5,12 +5,15 @@
 #include "core/array.h"
 #include "larmor/solve.h"
 
+/* The defaults of all; the penalty is the first one of larmor_admm, in units of the largest eigenvalue of A^H A. */
+#define LMR_REGULARISER_LAMBDA 2e-3
+#define LMR_REGULARISER_TOL 5e-3
+#define LMR_REGULARISER_PENALTY 5e-3
+enum { LMR_REGULARISER_ITERS = 100 };
+
 typedef struct lmr_regulariser_kind {
     const char *name, *help;
-    unsigned takes;     /* as in larmor_regulariser_info */
-    double lambda, tol; /* defaults */
-    int max_iter;
-    double penalty;   /* the first one of larmor_admm, in units of the largest eigenvalue of A^H A */
+    unsigned takes;   /* as in larmor_regulariser_info */
     double strength;  /* of the expected weight, in units of the deviation of the noise in A^H b */
     double curvature; /* of a typical eigenvalue of K^H K */
     double beside;    /* with E: the same of what E leaves out */

@@ -6,13 +6,6 @@
 #include "recon/prox/prox.h"
 #include "recon/sparse.h"
 
-/* Iterates of larmor_admm and larmor_pdhg are near the set and not in it, so that the value says nothing of that. */
-static larmor_status no_value(void *self LMR_UNUSED, const larmor_array *x LMR_UNUSED, double *g)
-{
-    *g = 0;
-    return LARMOR_OK;
-}
-
 /* ---- real parts between bounds ---- */
 
 typedef struct box {
@@ -29,7 +22,7 @@ static larmor_status box_apply(void *self, double t LMR_UNUSED, const larmor_arr
 larmor_status larmor_prox_box(larmor_device *dev, double low, double high, larmor_dtype dtype, larmor_shape shape,
                               larmor_prox **p)
 {
-    static const larmor_prox_impl impl = {"box", box_apply, no_value, free};
+    static const larmor_prox_impl impl = {"box", box_apply, lmr_prox_no_value, free};
     LMR_TRY(lmr_prox_begin("box", dev, 0, dtype, p));
     if (!(low <= high)) return LMR_FAIL(LARMOR_ERR_ARG, "box: from %g to %g, expected bounds in order", low, high);
     LMR_MAKE(box, s, free);
@@ -74,7 +67,7 @@ static larmor_status take_mask(const larmor_array *mask, larmor_dtype dtype, lar
 
 larmor_status larmor_prox_support(const larmor_array *mask, larmor_dtype dtype, larmor_shape shape, larmor_prox **p)
 {
-    static const larmor_prox_impl impl = {"support", support_apply, no_value, support_destroy};
+    static const larmor_prox_impl impl = {"support", support_apply, lmr_prox_no_value, support_destroy};
     LMR_TRY(lmr_prox_begin("support", mask ? mask->dev : NULL, 0, dtype, p));
     if (lmr_is_complex(mask->dtype)) return LMR_FAIL(LARMOR_ERR_ARG, "support: the mask is complex");
     int leads = mask->shape.ndim <= shape.ndim;

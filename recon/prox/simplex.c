@@ -65,13 +65,6 @@ static larmor_status simplex_apply(void *self, double t LMR_UNUSED, const larmor
     return larmor_copy(s->over, z);
 }
 
-/* As of other sets: iterates of solvers are near it. */
-static larmor_status no_value(void *self LMR_UNUSED, const larmor_array *x LMR_UNUSED, double *g)
-{
-    *g = 0;
-    return LARMOR_OK;
-}
-
 static void simplex_destroy(void *self)
 {
     simplex *s = self;
@@ -81,7 +74,7 @@ static void simplex_destroy(void *self)
 larmor_status larmor_prox_simplex(larmor_device *dev, double sum, larmor_dtype dtype, larmor_shape shape,
                                   larmor_prox **p)
 {
-    static const larmor_prox_impl impl = {"simplex", simplex_apply, no_value, simplex_destroy};
+    static const larmor_prox_impl impl = {"simplex", simplex_apply, lmr_prox_no_value, simplex_destroy};
     LMR_TRY(lmr_prox_begin("simplex", dev, 0, dtype, p));
     if (!(sum > 0 && isfinite(sum)))
         return LMR_FAIL(LARMOR_ERR_ARG, "simplex: the sum is %g, expected a finite number > 0", sum);

@@ -25,8 +25,7 @@ static larmor_status covariance(const larmor_array *noise, int64_t m, int64_t co
         const double variance = creal(cov[i + i * coils]);
         if (!(variance > 0) || !isfinite(variance))
             return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                            "noise: coil %lld has variance %g, expected a finite number > 0; leave "
-                            "the coil out",
+                            "noise: coil %lld has variance %g, expected a finite number > 0; leave the coil out",
                             (long long)i, variance);
     }
     return LARMOR_OK;
@@ -68,8 +67,7 @@ larmor_status larmor_noise_whitening(const larmor_array *noise, double scale, la
     if (m < 2)
         return LMR_FAIL(LARMOR_ERR_NUMERIC,
                         "noise: %lld samples, expected at least 2; opts.no_whitening leaves them out", (long long)m);
-    LMR_HEAP double complex *cov = malloc((size_t)(coils * coils) * sizeof *cov);
-    if (!cov) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double complex, cov, coils *coils);
     LMR_OWNED(larmor_array) *in_double = NULL;
     LMR_TRY(covariance(noise, m, coils, cov));
     if (m < 5 * coils) load_diagonal(m, coils, cov);
@@ -88,8 +86,7 @@ larmor_status larmor_noise_colouring(const larmor_array *W, larmor_array **C)
                         W ? lmr_describe(W).s : "missing");
     int solved = 1;
     LMR_OWNED(larmor_array) *in_double = NULL;
-    LMR_HEAP double complex *inverse = malloc((size_t)(coils * coils) * sizeof *inverse);
-    if (!inverse) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double complex, inverse, coils *coils);
     LMR_TRY(larmor_array_convert(W, LARMOR_C128, &in_double));
     LMR_TRY(larmor_array_read(in_double, inverse, larmor_array_bytes(in_double)));
     larmor_array_free(in_double);

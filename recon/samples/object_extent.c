@@ -196,8 +196,7 @@ static larmor_status gather(search *s, const larmor_array *kspace, int64_t coils
 static larmor_status scaled_points(const search *s, const double factor[3], larmor_array **points)
 {
     const int64_t nd = s->centre.nd, m = s->centre.m;
-    LMR_HEAP double *scaled = malloc((size_t)(nd * m) * sizeof *scaled);
-    if (!scaled) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, scaled, nd *m);
     for (int64_t i = 0; i < nd * m; i++) scaled[i] = s->k[i] * factor[i % nd];
     return larmor_array_upload(s->centre.dev, LARMOR_F64, LARMOR_SHAPE(nd, m), LARMOR_F64, scaled, points);
 }

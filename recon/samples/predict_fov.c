@@ -124,8 +124,7 @@ static larmor_status choose(const forecast *f, uint64_t choice, larmor_array **w
 static larmor_status scaled_points(const forecast *f, double factor, larmor_array **traj)
 {
     const int64_t nd = f->centre.nd, m = f->centre.m;
-    LMR_HEAP double *scaled = malloc((size_t)(nd * m) * sizeof *scaled);
-    if (!scaled) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, scaled, nd *m);
     for (int64_t i = 0; i < nd * m; i++) scaled[i] = factor * f->points[i];
     return larmor_array_upload(f->centre.dev, LARMOR_F64, LARMOR_SHAPE(nd, m, 1), LARMOR_F64, scaled, traj);
 }

@@ -3,6 +3,9 @@
 #include "recon/slabs/lags.h"
 
 #include "core/array.h"
+#include "core/owned.h"
+
+LMR_OWNS(larmor_nufft, larmor_nufft_free)
 
 void lmr_lags_end(lmr_lag_points *p)
 {
@@ -27,23 +30,19 @@ static larmor_status lags_of(const lmr_lag_points *p, const larmor_nufft_opts *p
     const int64_t centre = first - modes[2] + count / 2;
     const double stretch[3] = {2, 2, (double)count / (double)modes[2]};
     larmor_nufft_opts opts = *psf;
-    larmor_nufft *plan = NULL;
-    larmor_status st = LARMOR_OK;
+    LMR_OWNED(larmor_nufft) *plan = NULL;
     if (!p->box.count) return larmor_zero(lags);
     opts.modes[2] = count;
-    LMR_OR(done, lmr_seen_move(&p->box, stretch, psf->sign * (double)centre / (double)modes[2]));
+    LMR_TRY(lmr_seen_move(&p->box, stretch, psf->sign * (double)centre / (double)modes[2]));
     if (p->weights)
-        LMR_OR(done, dev->be->convert(dev->ctx, p->box.count, p->weights->dtype, p->weights->data, p->values->dtype,
-                                      p->values->data));
+        LMR_TRY(dev->be->convert(dev->ctx, p->box.count, p->weights->dtype, p->weights->data, p->values->dtype,
+                                 p->values->data));
     else
-        LMR_OR(done, larmor_fill(p->values, 1));
-    LMR_OR(done, larmor_mul(p->box.phases, 0, p->values));
-    LMR_OR(done, larmor_nufft_create(p->box.points->dev, &opts, &plan));
-    LMR_OR(done, larmor_nufft_set_points(plan, p->box.points, NULL));
-    st = larmor_nufft_execute(plan, p->values, lags);
-done:
-    larmor_nufft_free(plan);
-    return st;
+        LMR_TRY(larmor_fill(p->values, 1));
+    LMR_TRY(larmor_mul(p->box.phases, 0, p->values));
+    LMR_TRY(larmor_nufft_create(p->box.points->dev, &opts, &plan));
+    LMR_TRY(larmor_nufft_set_points(plan, p->box.points, NULL));
+    return larmor_nufft_execute(plan, p->values, lags);
 }
 
 larmor_status lmr_lags_sum(larmor_ranks *ranks, const lmr_lag_points *p, const larmor_nufft_opts *psf,

@@ -156,9 +156,8 @@ static larmor_status iterate(lmr_run *run, state *s, const larmor_array *b, larm
         if (s->beta > 0) LMR_TRY(next_right(s, s->beta));
         if (!isfinite(s->beta) || !isfinite(s->alpha))
             return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                            "lsmr: |u| is %g and |v| %g after %d iterations, expected finite "
-                            "numbers",
-                            s->beta, s->alpha, run->iters);
+                            "lsmr: |u| is %g and |v| %g after %d iterations, expected finite numbers", s->beta,
+                            s->alpha, run->iters);
         if (s->beta == 0) s->alpha = 0; /* the space is exhausted: this step ends it */
         LMR_TRY(update(s, x, &objective));
         LMR_TRY(lmr_run_step(run, x, fabs(s->zetabar) / s->rhs, objective));

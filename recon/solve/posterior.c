@@ -226,8 +226,7 @@ static larmor_status take_prior(larmor_posterior *p)
     if (!p->r) return LARMOR_OK;
     if (p->r->penalty.E || !lmr_prox_magnitudes(p->r->penalty.g, &p->scale, &p->groups))
         return LMR_FAIL(LARMOR_ERR_ARG,
-                        "posterior: %s is no sum of magnitudes; tv, wavelet and conjugate gradients "
-                        "have samples",
+                        "posterior: %s is no sum of magnitudes; tv, wavelet and conjugate gradients have samples",
                         p->r->kind.name);
     p->K = p->r->penalty.K;
     return LARMOR_OK;
@@ -246,8 +245,7 @@ larmor_status larmor_posterior_create(larmor_op *A, const larmor_array *b, const
                         opts->weight, opts->deviation);
     if (opts->max_iter < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "posterior: max_iter is %d, expected at least 0", opts->max_iter);
-    larmor_posterior *p = calloc(1, sizeof *p);
-    if (!p) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(larmor_posterior, p, 1);
     *p = (larmor_posterior){.A = larmor_op_ref(A),
                             .r = r,
                             .circulant = opts->circulant,
@@ -269,11 +267,5 @@ larmor_status larmor_posterior_create(larmor_op *A, const larmor_array *b, const
 void larmor_posterior_free(larmor_posterior *p)
 {
     if (!p) return;
-    larmor_op_free(p->B);
-    larmor_op_free(p->A);
-    larmor_array_free(p->b);
-    larmor_array_free(p->root);
-    larmor_array_free(p->Kx);
-    larmor_array_free(p->data);
-    free(p);
+    LMR_FREE(p->B, p->A, p->b, p->root, p->Kx, p->data, p);
 }

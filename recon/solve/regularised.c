@@ -92,8 +92,7 @@ void lmr_regularised_watch(lmr_regularised *u, larmor_solve_opts *o)
 
 void lmr_regularised_free(lmr_regularised *u)
 {
-    larmor_op_free(u->AE);
-    larmor_array_free(u->z);
+    LMR_FREE(u->AE, u->z);
 }
 
 larmor_status lmr_regularised_create(const larmor_regulariser *r, larmor_op *A, larmor_array *x, lmr_regularised *u)
@@ -132,19 +131,14 @@ static larmor_status extended_apply(void *self, const larmor_array *x, larmor_ar
 static void extended_destroy(void *self)
 {
     extended *s = self;
-    larmor_op_free(s->E);
-    larmor_op_free(s->M);
-    larmor_array_free(s->x);
-    larmor_array_free(s->y);
-    free(s);
+    LMR_FREE(s->E, s->M, s->x, s->y, s);
 }
 
 static larmor_status precondition_extended(const larmor_regulariser *r, larmor_op *M, double rest, larmor_op **out)
 {
     static const larmor_op_impl impl = {"extended", extended_apply, extended_apply, NULL, extended_destroy};
     const larmor_shape shape = larmor_op_in_shape(r->penalty.E);
-    extended *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(extended, s, 1);
     *s = (extended){.E = larmor_op_ref(r->penalty.E), .M = larmor_op_ref(M), .rest = rest};
     larmor_status st;
     LMR_OR(fail, larmor_array_create(r->dev, r->dtype, r->shape, &s->x));
@@ -177,15 +171,14 @@ larmor_status lmr_regularised_inverse(const void *regularised, double penalty, l
 
 /* ---- the solution ---- */
 
-larmor_status lmr_regularised_settings(const larmor_regulariser *r, larmor_op *A, larmor_solve_opts *o,
-                                       lmr_regularised *u)
+larmor_status lmr_regularised_settings(larmor_op *A, larmor_solve_opts *o, lmr_regularised *u)
 {
     double largest = o->largest;
     u->takes_default = o->max_iter == 0 && o->tol == 0;
-    if (o->max_iter == 0) o->max_iter = r->kind.max_iter;
-    if (o->tol == 0) o->tol = r->kind.tol;
+    if (o->max_iter == 0) o->max_iter = LMR_REGULARISER_ITERS;
+    if (o->tol == 0) o->tol = LMR_REGULARISER_TOL;
     if (largest == 0 && o->penalty == 0) LMR_TRY(larmor_opnorm(A, 6, &largest));
-    if (o->penalty == 0) o->penalty = r->kind.penalty * largest;
+    if (o->penalty == 0) o->penalty = LMR_REGULARISER_PENALTY * largest;
     o->largest = largest;
     lmr_regularised_watch(u, o);
     u->circulant = o->circulant;
@@ -244,7 +237,7 @@ larmor_status larmor_regularised(larmor_op *A, const larmor_array *b, larmor_reg
     LMR_TRY(weigh(A, b, r, &weight));
     r->weight = weight;
     larmor_status st = lmr_regularised_create(r, A, x, &u);
-    if (!st) st = lmr_regularised_settings(r, A, &o, &u);
+    if (!st) st = lmr_regularised_settings(A, &o, &u);
     if (!st) st = solve(b, r, weight, &o, &u, report);
     st = lmr_regularised_image(&u, st);
     lmr_regularised_free(&u);
@@ -253,20 +246,9 @@ larmor_status larmor_regularised(larmor_op *A, const larmor_array *b, larmor_reg
 
 /* ---- what it takes ---- */
 
-static void drop_prox(larmor_prox **p)
-{
-    larmor_prox_free(*p);
-}
-
-static void drop_regulariser(larmor_regulariser **r)
-{
-    larmor_regulariser_free(*r);
-}
-
-static void drop_circulant(larmor_circulant **c)
-{
-    larmor_circulant_free(*c);
-}
+LMR_OWNS(larmor_prox, larmor_prox_free)
+LMR_OWNS(larmor_regulariser, larmor_regulariser_free)
+LMR_OWNS(larmor_circulant, larmor_circulant_free)
 
 /* A preconditioner of images of this shape, on the device that counts. */
 static larmor_status circulant_of(larmor_device *dev, larmor_dtype dtype, larmor_shape image, larmor_circulant **out)
@@ -283,7 +265,7 @@ static larmor_status circulant_of(larmor_device *dev, larmor_dtype dtype, larmor
 static larmor_status run_to_measure(larmor_device *dev, larmor_regulariser *r, int series)
 {
     LMR_FREED_BY(lmr_measure_problem_free) lmr_measure_problem m = {.A = NULL};
-    LMR_FREED_BY(drop_circulant) larmor_circulant *C = NULL;
+    LMR_OWNED(larmor_circulant) *C = NULL;
     larmor_shape image = r->shape;
     image.ndim -= series && image.ndim > 0;
     LMR_TRY(lmr_measure_problem_create(dev, r->dtype, r->shape, &m));
@@ -297,8 +279,8 @@ larmor_status larmor_regularised_memory(const char *name, const larmor_regularis
 {
     larmor_regulariser_opts o = opts ? *opts : (larmor_regulariser_opts){0};
     LMR_OWNED(larmor_device) *dev = NULL;
-    LMR_FREED_BY(drop_prox) larmor_prox *set = NULL;
-    LMR_FREED_BY(drop_regulariser) larmor_regulariser *r = NULL;
+    LMR_OWNED(larmor_prox) *set = NULL;
+    LMR_OWNED(larmor_regulariser) *r = NULL;
     LMR_NEED(bytes);
     *bytes = 0;
     o.lambda = 1;

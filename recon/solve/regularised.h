@@ -31,8 +31,7 @@ larmor_status lmr_regularised_check(const larmor_op *A, const larmor_array *b, c
 larmor_status lmr_regularised_create(const larmor_regulariser *r, larmor_op *A, larmor_array *x, lmr_regularised *u);
 void lmr_regularised_free(lmr_regularised *u);
 /* The regulariser's defaults in o; what else u needs of o. */
-larmor_status lmr_regularised_settings(const larmor_regulariser *r, larmor_op *A, larmor_solve_opts *o,
-                                       lmr_regularised *u);
+larmor_status lmr_regularised_settings(larmor_op *A, larmor_solve_opts *o, lmr_regularised *u);
 /* An lmr_admm_inverse that fits z; of an lmr_regularised with a circulant. */
 larmor_status lmr_regularised_inverse(const void *regularised, double penalty, larmor_op **M);
 /* Have o's monitor see images; the state is that of z. */
