@@ -110,7 +110,7 @@ static larmor_array *solve(series *s, larmor_circulant *C, int iters, larmor_rep
     return x;
 }
 
-static larmor_circulant *of_all(const series *s)
+static larmor_circulant *circulant_of_all(const series *s)
 {
     larmor_circulant *C;
     assert_ok(larmor_circulant_create(s->maps, s->all, s->share, LARMOR_SHAPE(N, N), LARMOR_C64, &C));
@@ -139,7 +139,7 @@ TEST(a_circulant_of_each_frame_takes_fewer_normal_maps_to_the_same_solution)
         int of_mean, own, many;
         begin(&s, i == 0 ? .3 : 1, (uint64_t)i + 1);
         OWNED(larmor_array) *solution = solve(&s, of_each(&s), 300, &exact, &many);
-        OWNED(larmor_array) *x = solve(&s, of_all(&s), 0, &mean, &of_mean);
+        OWNED(larmor_array) *x = solve(&s, circulant_of_all(&s), 0, &mean, &of_mean);
         OWNED(larmor_array) *y = solve(&s, of_each(&s), 0, &each, &own);
         assert_true(own <= .9 * of_mean);
         assert_at_most(apart(x, solution), .01);
