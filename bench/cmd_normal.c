@@ -38,7 +38,6 @@ static larmor_status make_arrays(normal_run *r, larmor_device *dev)
 
 static larmor_status make_operators(normal_run *r)
 {
-
     for (int i = 0; i < 2; i++) {
         const larmor_sense_opts opts = {.traj = r->data.traj, .nufft_tol = r->result->c.tol, .toeplitz = i ? -1 : 1};
         TRY(larmor_op_sense(r->maps, &opts, &r->A[i]));

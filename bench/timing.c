@@ -90,7 +90,6 @@ typedef struct limits {
 static larmor_status measure_stage(bench_subject *const *subjects, int count, bench_stage stage, limits l,
                                    const double *warm, double *seconds)
 {
-
     int done = 0;
     const double start = app_now();
     for (int i = 0; i < count; i++)

@@ -428,6 +428,8 @@ larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, 
     *survey = (lmr_calibration_survey){.side = 0};
     LMR_TRY(begin_task(job, index, group, grid, samples, &task, &own));
     survey->straight = !larmor_density_ramp(task.samples->traj, task.image, &ramp);
+    larmor_array_free(ramp);
+    ramp = NULL;
     larmor_status st = find_gaps(samples->traj, task.encoded, &survey->gaps);
     if (!st) st = larmor_calibration_aliasing(task.samples->traj, task.image, task.encoded, &survey->aliasing);
     const larmor_region_opts region_of = region_opts(job, task.encoded);

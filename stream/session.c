@@ -333,9 +333,7 @@ static larmor_status sort_bins(session *s, larmor_raw *raw, larmor_source *whole
     opts.waveforms = raw;
     opts.trace = NULL;
     LMR_TRY(larmor_source_of_bins(whole, dev, &opts, &found, source));
-    const larmor_status st = report_bins(s, &found);
-    if (st) larmor_source_free(*source);
-    return st;
+    return report_bins(s, &found);
 }
 
 static larmor_status open_source(session *s, larmor_raw *raw, larmor_source **source)

@@ -27,7 +27,6 @@ larmor_status map_save(larmor_output *out, larmor_array *maps, int sets, const l
 
 larmor_status map_place(const char *path, const app_list *fov, larmor_image_meta *place)
 {
-
     if (!larmor_format_of(path).saves) TRY(larmor_image_read_meta(path, place));
     for (int d = 0; d < 3 && fov->count; d++) place->fov_mm[d] = d < fov->count ? fov->value[d] : 0;
     return LARMOR_OK;

@@ -89,7 +89,6 @@ static larmor_status open_several(const recon_run *r, const char *path, recon_fi
 
 static larmor_status reserve(const recon_run *r, const recon_files *files, const planned *e)
 {
-
     for (int f = 0; f < files->count; f++) {
         larmor_shape shape = {.ndim = 0};
         int64_t images = 0;

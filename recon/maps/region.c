@@ -442,6 +442,7 @@ void larmor_calibration_radius(const larmor_region_opts *opts, larmor_shape imag
     const larmor_region_opts o = opts ? *opts : (larmor_region_opts){{0}, {0}};
     double encoded[3];
     int64_t most[3];
+    if (!radius) return;
     region_side(&o, image, most, encoded);
     corner_radius(most, encoded, image.ndim, radius);
 }

@@ -442,17 +442,11 @@ static int64_t frames_at_once(int64_t frames, int64_t voxels)
     return count;
 }
 
-/* y <- support x, of one image or of several. */
-static larmor_status take_support(const larmor_array *support, const larmor_array *x, larmor_array *y)
-{
-    const int64_t voxels = larmor_array_count(support), images = voxels ? larmor_array_count(x) / voxels : 0;
-    return lmr_vec_of(x)->mul(x->dev->ctx, voxels, images, support->data, x->data, 0, y->data);
-}
-
 static larmor_status inverse_apply(void *self, const larmor_array *x, larmor_array *y)
 {
     const inverse *m = self;
-    LMR_TRY(m->support ? take_support(m->support, x, y) : larmor_copy(x, y));
+    LMR_TRY(larmor_copy(x, y));
+    if (m->support) LMR_TRY(larmor_mul(m->support, 0, y));
     LMR_TRY(m->slabs ? filter_slab(m, y) : filter_whole(m, y));
     return m->support ? larmor_mul(m->support, 0, y) : LARMOR_OK;
 }

@@ -37,7 +37,7 @@ typedef struct trend {
 typedef struct state {
     larmor_array *r, *p, *q; /* residual, direction, (A^H A + lambda) p */
     larmor_array *best;      /* the iterate with the smallest residual, where that is not x */
-    larmor_array *z;                /* M r; r itself without a preconditioner */
+    larmor_array *z;         /* M r; r itself without a preconditioner */
     larmor_op *M;
     double rhs, residual, best_residual, rz; /* rz: <r, M r> */
     double error;                            /* |M r|, or that of another map; INFINITY where it is not asked for */

@@ -104,8 +104,8 @@ larmor_status lmr_change(const larmor_array *x, const larmor_array *y, larmor_ar
 larmor_status lmr_real_dot(const larmor_array *x, const larmor_array *y, double *real);
 /* y <- a x + y; out <- x^H y of the new y. Arrays alike. */
 larmor_status lmr_add_dot(double a, const larmor_array *x, larmor_array *y, double out[2]);
-/* A step of conjugate gradients: before <- x, where it is not NULL; x <- x + a p; r <- r - a q; norm <- |x|, |r|, |p|.
- * Arrays alike. */
+/* A step of conjugate gradients: before <- x, where it is not NULL; x <- x + a p; r <- r - a q;
+ * norm <- |x|, |r|, |p|. Arrays alike. */
 larmor_status lmr_advance(double a, const larmor_array *p, const larmor_array *q, larmor_array *x, larmor_array *r,
                           larmor_array *before, double norm[3]);
 /* y <- K x or K^H x; a copy if K is NULL */

@@ -218,7 +218,8 @@ TEST(advance_is_a_step_of_conjugate_gradients_and_keeps_what_was_before_it)
             assert_close(p, dx, x, n, 4);
             assert_close(p, dr, r, n, 4);
             assert_close(p, before, keeps ? was : other, n, 1);
-            for (int i = 0; i < 3; i++) assert_at_most(fabs(out[i] - (double)sum[i]), (p == LMR_F64 ? 4e-15 : 1e-6) * (double)sum[i]);
+            for (int i = 0; i < 3; i++)
+                assert_at_most(fabs(out[i] - (double)sum[i]), (p == LMR_F64 ? 4e-15 : 1e-6) * (double)sum[i]);
             release(dx);
             release(dr);
             release(dp);
