@@ -257,7 +257,8 @@ larmor_status lmr_maps_method_for(lmr_job *job, int index, const larmor_samples 
     LMR_TRY(lacks_samples(job, &c.group, &lacks));
     if (!lacks) return LARMOR_OK;
     LMR_TRY(choose_by_data(&c, method, &folded));
-    if (job->facts->sets > (*method)->sets) *method = job->facts->maps_method;
+    const int lacks_memory = c.grid->ndim > 2 && !strcmp((*method)->name, "espirit"); /* it was known for the lead */
+    if (job->facts->sets > (*method)->sets || lacks_memory) *method = job->facts->maps_method;
     return LARMOR_OK;
 }
 

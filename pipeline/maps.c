@@ -87,8 +87,8 @@ static void report_espirit(lmr_job *job, const larmor_region_report *region, con
 }
 
 /* There is a warning of maps from a region that is smaller along an axis; where those of volumes are chosen, they are
- * Walsh's below LEAST_SIDE_3D. */
-enum { LEAST_SIDE = 10, LEAST_SIDE_3D = 8, USUAL_SIDE = 24 };
+ * Walsh's then, and where there are fewer than ESPIRiT takes. */
+enum { LEAST_SIDE = 10, FEWEST = 3, USUAL_SIDE = 24 };
 
 enum { WALSH_SIDE = 32 }; /* as larmor_coils_opts has it by default */
 
@@ -129,7 +129,7 @@ static larmor_status espirit_of_signal(lmr_job *job, const larmor_array *region,
     if (st == LARMOR_ERR_NUMERIC && r->rows > 0) return LARMOR_OK;
     LMR_TRY(st);
     LMR_TRY(larmor_nrm2(*maps, &size));
-    if (size > 0 && r->object >= LEAST_OBJECT) return LARMOR_OK;
+    if ((size > 0 || opts->planes) && r->object >= LEAST_OBJECT) return LARMOR_OK; /* a slab may lie beside it */
     larmor_array_free(*maps);
     *maps = NULL;
     return LARMOR_OK;
@@ -165,7 +165,11 @@ static larmor_status region_of_volume(const lmr_maps_task *t, const larmor_regio
     const larmor_status st =
         larmor_calibration_region(t->samples->kspace, t->samples->traj, t->image, opts, region, found);
     if (st) return st == LARMOR_ERR_NUMERIC ? LARMOR_OK : st;
-    if (least_side(*region, t) >= LEAST_SIDE_3D) return LARMOR_OK;
+    const larmor_shape shape = larmor_array_shape(*region);
+    int enough = least_side(*region, t) >= LEAST_SIDE;
+    for (int d = 0; d < t->image.ndim; d++) enough &= t->image.dim[d] == 1 || shape.dim[d] >= FEWEST;
+    if (enough && !found->cartesian) return LARMOR_OK;
+    if (enough) *why = "samples are those of a grid";
     larmor_array_free(*region);
     *region = NULL;
     return LARMOR_OK;
@@ -180,7 +184,7 @@ static larmor_status make_espirit(const lmr_maps_task *t, larmor_array **maps, l
     larmor_region_report found;
     larmor_espirit_report r;
     LMR_OWNED(larmor_array) *region = NULL;
-    if (t->image.ndim > 2 && !strcmp(job->settings->maps_method, "auto"))
+    if (t->image.ndim > 2 && !job->facts->sets && !strcmp(job->settings->maps_method, "auto"))
         LMR_TRY(region_of_volume(t, &region_of, &region, &found, &why));
     else
         LMR_TRY(

@@ -360,8 +360,11 @@ larmor_status larmor_recon_find_maps(larmor_recon *recon, int series, larmor_coi
     LMR_TRY(expect_whole(recon));
     if (recon->settings.opts.no_maps)
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: no_maps is set, so that there are none to find");
-    const int group = recon->list.group[recon->list.first[series]];
+    const int *const own = recon->list.group + recon->list.first[series];
     larmor_coils_report judged;
+    int lead;
+    LMR_TRY(lmr_series_image(&recon->job, own, recon->list.first[series + 1] - recon->list.first[series], &lead));
+    const int group = own[lead];
     const larmor_status st = lmr_group_maps(&recon->job, group, &judged);
     if (st) return st == LARMOR_STOPPED ? st : lmr_fail_in(st, lmr_source_name(recon->facts.source));
     recon->run = 1;

@@ -141,7 +141,7 @@ typedef struct question {
 static larmor_status count_centre(question *q)
 {
     if (q->job->facts->coils == 1) return LARMOR_OK;
-    return lmr_slab_count_centre(&q->r->job, q->r->list.group[0], &q->centre);
+    return lmr_slab_count_centre(q->job, q->r->list.group[0], &q->centre);
 }
 
 static larmor_status begin(const larmor_recon *r, const lmr_job *job, int ranks, question *q)
@@ -269,6 +269,7 @@ larmor_status lmr_slabs_keep_more(const larmor_recon *r, int *more)
     job.facts = &facts;
     facts.toeplitz = r->settings.opts.toeplitz < 0 ? -1 : 1;
     facts.precondition = r->settings.opts.precondition;
+    facts.maps_method = lmr_slabs_maps(r);
     if (members) facts.dev = larmor_device_member(r->facts.dev, 0);
     return would_fit(r, &job, members ? members : larmor_ranks_count(r->settings.opts.ranks), more);
 }

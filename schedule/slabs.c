@@ -52,6 +52,12 @@ const char *lmr_slabs_unfit(const larmor_recon *r)
     return why;
 }
 
+const lmr_maps_method *lmr_slabs_maps(const larmor_recon *r)
+{
+    if (r->facts.coils == 1) return NULL;
+    return lmr_maps_method_of(strcmp(r->settings.maps_method, "walsh") != 0 ? "espirit" : "walsh");
+}
+
 void lmr_slabs_take(larmor_recon *r)
 {
     lmr_job *job = &r->job;
@@ -62,8 +68,5 @@ void lmr_slabs_take(larmor_recon *r)
     r->facts.toeplitz = r->settings.opts.toeplitz < 0 ? -1 : 1;
     r->facts.precondition = r->settings.opts.precondition;
     r->facts.block = 1;
-    r->facts.maps_method = NULL;
-    if (job->facts->coils > 1)
-        r->facts.maps_method =
-            lmr_maps_method_of(strcmp(r->settings.maps_method, "walsh") != 0 ? "espirit" : "walsh");
+    r->facts.maps_method = lmr_slabs_maps(r);
 }

@@ -99,7 +99,7 @@ static larmor_status check(const larmor_array *kspace, const larmor_array *traj,
             return LMR_FAIL(LARMOR_ERR_ARG, "coils: encoded field of view %g along axis %d, expected 0 to 1000",
                             o->encoded[d], d);
     const int64_t last = image.dim[image.ndim - 1];
-    if (o->first < 0 || o->planes < 0 || o->first > last || o->planes > last - o->first)
+    if (o->first < 0 || o->planes < 0 || o->first > last || o->planes > last - o->first || (o->first && !o->planes))
         return LMR_FAIL(LARMOR_ERR_ARG, "coils: %lld planes from %lld on, expected some of %lld",
                         (long long)o->planes, (long long)o->first, (long long)last);
     if (o->calibration < 0 || o->window < 0)

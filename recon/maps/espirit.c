@@ -362,7 +362,7 @@ static larmor_status check(const larmor_array *region, larmor_shape image, const
     if (!(o->cropped_below >= 0 && o->cropped_below < 1))
         return LMR_FAIL(LARMOR_ERR_ARG, "espirit: cropped below %g, expected 0 to 1", o->cropped_below);
     const int64_t last = image.dim[image.ndim - 1];
-    if (o->first < 0 || o->planes < 0 || o->first > last || o->planes > last - o->first)
+    if (o->first < 0 || o->planes < 0 || o->first > last || o->planes > last - o->first || (o->first && !o->planes))
         return LMR_FAIL(LARMOR_ERR_ARG, "espirit: %lld planes from %lld on, expected some of %lld",
                         (long long)o->planes, (long long)o->first, (long long)last);
     if (o->coils < 0)

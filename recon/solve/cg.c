@@ -2,6 +2,7 @@
  * and arrays alone. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "core/array.h"
 #include "recon/bytes.h"
 #include "recon/measure.h"
 #include "recon/solve/solve.h"
@@ -322,6 +323,7 @@ static larmor_status restore(state *s, larmor_array *x)
 static larmor_status check(larmor_op *A, const larmor_array *b, const larmor_array *x, const larmor_solve_opts *o)
 {
     LMR_TRY(lmr_run_check("cg", A, b, x, o));
+    LMR_TRY(lmr_expect("cg", "x", x, larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A)));
     if (!(o->error >= 0)) return LMR_FAIL(LARMOR_ERR_ARG, "cg: error is %g, expected at least 0", o->error);
     if (o->error > 0 && !o->judge && !o->precondition)
         return LMR_FAIL(LARMOR_ERR_ARG, "cg: error needs judge or precondition");

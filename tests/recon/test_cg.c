@@ -353,6 +353,8 @@ TEST(options_that_make_no_sense_are_refused)
                    "cg: change is -1, relative 0 and noise 0, expected at least 0");
     assert_refused(larmor_cg(p.A, p.x, p.x, NULL, NULL), LARMOR_ERR_SHAPE, "c128 [8]");
     assert_refused(larmor_cg(NULL, p.b, p.x, NULL, NULL), LARMOR_ERR_ARG, "cg: A, b and x are needed");
+    OWNED(larmor_array) *longer = zeros(LARMOR_C128, LARMOR_SHAPE(9));
+    assert_refused(larmor_cg(p.A, p.b, longer, NULL, NULL), LARMOR_ERR_SHAPE, "cg: x is c128 [9]");
 }
 
 TEST(the_inverse_as_preconditioner_needs_one_iteration)
