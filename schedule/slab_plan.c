@@ -138,10 +138,15 @@ typedef struct question {
     double images; /* bytes of all */
 } question;
 
+/* By the scan's own job, as its readouts are compressed on the whole of its devices, with the maps in question. */
 static larmor_status count_centre(question *q)
 {
     if (q->job->facts->coils == 1) return LARMOR_OK;
-    return lmr_slab_count_centre(q->job, q->r->list.group[0], &q->centre);
+    lmr_job job = q->r->job;
+    lmr_scan_facts facts = *job.facts;
+    facts.maps_method = q->job->facts->maps_method;
+    job.facts = &facts;
+    return lmr_slab_count_centre(&job, q->r->list.group[0], &q->centre);
 }
 
 static larmor_status begin(const larmor_recon *r, const lmr_job *job, int ranks, question *q)
