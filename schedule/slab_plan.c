@@ -276,5 +276,9 @@ larmor_status lmr_slabs_keep_more(const larmor_recon *r, int *more)
     facts.precondition = r->settings.opts.precondition;
     facts.maps_method = lmr_slabs_maps(r);
     if (members) facts.dev = larmor_device_member(r->facts.dev, 0);
-    return would_fit(r, &job, members ? members : larmor_ranks_count(r->settings.opts.ranks), more);
+    const int ranks = members ? members : larmor_ranks_count(r->settings.opts.ranks);
+    LMR_TRY(would_fit(r, &job, ranks, more));
+    if (*more || !lmr_maps_give_way(&job)) return LARMOR_OK;
+    facts.maps_method = lmr_maps_method_of("walsh");
+    return would_fit(r, &job, ranks, more);
 }
