@@ -135,7 +135,7 @@ static larmor_status combine(void *ctx, int64_t n, int64_t nc, const void *d_, c
 
 /* Sums are over ranges that depend on n alone, and those are added in order: the same bits for every number of
  * threads. */
-enum { RANGES = 512, LEAST = 1024 };
+enum { RANGES = 512, LEAST = 1024, MOST_SUMS = 3 };
 
 static int64_t range_of(int64_t n)
 {
@@ -143,10 +143,18 @@ static int64_t range_of(int64_t n)
     return size < LEAST ? LEAST : size;
 }
 
+/* out <- the sums of `count` numbers of each range. */
+static void add_ranges(int64_t ranges, int count, const double (*part)[MOST_SUMS], double *out)
+{
+    for (int i = 0; i < count; i++) out[i] = 0;
+    for (int64_t b = 0; b < ranges; b++)
+        for (int i = 0; i < count; i++) out[i] += part[b][i];
+}
+
 static larmor_status distance(void *ctx, int64_t n, const void *x_, const void *y_, double out[3])
 {
     const real *x = x_, *y = y_;
-    double part[RANGES][3];
+    double part[RANGES][MOST_SUMS];
     const int64_t size = range_of(n), ranges = (n + size - 1) / size;
     PARALLEL_FOR(n)
     for (int64_t b = 0; b < ranges; b++) {
@@ -163,16 +171,14 @@ static larmor_status distance(void *ctx, int64_t n, const void *x_, const void *
         part[b][1] = yy;
         part[b][2] = apart;
     }
-    out[0] = out[1] = out[2] = 0;
-    for (int64_t b = 0; b < ranges; b++)
-        for (int i = 0; i < 3; i++) out[i] += part[b][i];
+    add_ranges(ranges, 3, part, out);
     return LARMOR_OK;
 }
 
 static larmor_status dot(void *ctx, int64_t n, const void *x_, const void *y_, double out[2])
 {
     const real *x = x_, *y = y_;
-    double re[RANGES], im[RANGES];
+    double part[RANGES][MOST_SUMS];
     const int64_t size = range_of(n), ranges = (n + size - 1) / size;
     PARALLEL_FOR(n)
     for (int64_t b = 0; b < ranges; b++) {
@@ -184,14 +190,10 @@ static larmor_status dot(void *ctx, int64_t n, const void *x_, const void *y_, d
             sr += xr * yr + xi * yi;
             si += xr * yi - xi * yr;
         }
-        re[b] = sr;
-        im[b] = si;
+        part[b][0] = sr;
+        part[b][1] = si;
     }
-    out[0] = out[1] = 0;
-    for (int64_t b = 0; b < ranges; b++) {
-        out[0] += re[b];
-        out[1] += im[b];
-    }
+    add_ranges(ranges, 2, part, out);
     return LARMOR_OK;
 }
 
@@ -199,7 +201,7 @@ static larmor_status add_dot(void *ctx, int64_t n, double a, const void *x_, voi
 {
     const real *x = x_, ra = (real)a;
     real *y = y_;
-    double part[RANGES][2];
+    double part[RANGES][MOST_SUMS];
     const int64_t size = range_of(n), ranges = (n + size - 1) / size;
     PARALLEL_FOR(n)
     for (int64_t b = 0; b < ranges; b++) {
@@ -217,9 +219,7 @@ static larmor_status add_dot(void *ctx, int64_t n, double a, const void *x_, voi
         part[b][0] = re;
         part[b][1] = im;
     }
-    out[0] = out[1] = 0;
-    for (int64_t b = 0; b < ranges; b++)
-        for (int i = 0; i < 2; i++) out[i] += part[b][i];
+    add_ranges(ranges, 2, part, out);
     return LARMOR_OK;
 }
 
@@ -228,7 +228,7 @@ static larmor_status advance(void *ctx, int64_t n, double a, const void *p_, con
 {
     const real *p = p_, *q = q_, ra = (real)a;
     real *x = x_, *r = r_, *before = before_;
-    double part[RANGES][3];
+    double part[RANGES][MOST_SUMS];
     const int64_t size = range_of(n), ranges = (n + size - 1) / size;
     PARALLEL_FOR(n)
     for (int64_t b = 0; b < ranges; b++) {
@@ -248,9 +248,7 @@ static larmor_status advance(void *ctx, int64_t n, double a, const void *p_, con
         part[b][1] = rr;
         part[b][2] = pp;
     }
-    out[0] = out[1] = out[2] = 0;
-    for (int64_t b = 0; b < ranges; b++)
-        for (int i = 0; i < 3; i++) out[i] += part[b][i];
+    add_ranges(ranges, 3, part, out);
     return LARMOR_OK;
 }
 
