@@ -67,9 +67,9 @@ fi
 cmake --preset "$preset" -DLARMOR_TESTS=ON $python >/dev/null
 targets=
 layers='core|backend|nufft|recon|io|phantoms|pipeline'
-longest='phantoms[.](change|kspace)|nufft[.](planner|sweep|sweep_f32)|recon[.](calib|choose|delays|density|describe|describe_lines|extent|memory_[a-z]+|nlinv_series|posterior|prox_constraint|prox_lowrank|prox_regulariser|prox_sum|series|subspace_sense)'
-longest=$longest'|pipeline[.](aliased|band_phases|cartesian|checkpoint|choose_maps|clear|coil_change|compress|devices|epi|events|flags|frames|grid|gridding|group|hole|many|noise'
-longest=$longest'|method|method_images|misfit|misfit_step|multiband|nlinv|plan|posterior|scale|series|share|slab_choice|slab_devices|solve|stop|subspace|threads'
+longest='phantoms[.](change|kspace)|nufft[.](plan|planner|sweep|sweep_f32|type3)|recon[.](calib|choose|delays|density|describe|describe_lines|extent|memory_[a-z]+|model|nlinv_series|posterior|prox_constraint|prox_lowrank|prox_regulariser|prox_sum|series|subspace_sense)'
+longest=$longest'|pipeline[.](aliased|arrays|band_phases|cartesian|checkpoint|choose_maps|clear|coil_change|compress|devices|epi|events|flags|frames|grid|gridding|group|hole|many|noise'
+longest=$longest'|method|method_images|misfit|misfit_step|multiband|nlinv|plan|posterior|scale|series|share|slab_choice|slab_devices|solve|source|stop|subspace|threads'
 longest=$longest'|trajectory)'
 if [ "${2:-}" = library ]; then
     targets=$(ninja -C "build/$preset" -t targets all | grep -oE "^(test_($layers)_[a-z0-9_]+|larmor_reader|faulty): phony")
