@@ -66,8 +66,8 @@ static int cores(void)
     return sched_getaffinity(0, sizeof mine, &mine) ? 2 : CPU_COUNT(&mine);
 }
 
-#define LEAST_STACK (96 << 10) /* bytes: what the deepest command takes, with room */
-#define USUAL_STACK (8 << 20)  /* Linux's */
+#define LEAST_STACK (208 << 10) /* bytes: recon takes 130 KiB, with room */
+#define USUAL_STACK (8 << 20)   /* Linux's */
 
 int app_hold_stack(char **argv)
 {

@@ -328,10 +328,13 @@ static larmor_status name_missing(larmor_raw *raw)
 {
     const int n = raw->info.groups;
     LMR_HEAP LMR_NEW(larmor_group, sorted, n);
+    LMR_HEAP LMR_NEW(unsigned char, repetition, UINT16_MAX + 1); // 64 KiB each: too much for small stacks
+    LMR_HEAP LMR_NEW(unsigned char, slice, UINT16_MAX + 1);
     memcpy(sorted, raw->group, (size_t)n * sizeof *sorted);
     qsort(sorted, (size_t)n, sizeof *sorted, by_volume);
     for (int first = 0, end; first < n; first = end) {
-        unsigned char repetition[UINT16_MAX + 1] = {0}, slice[UINT16_MAX + 1] = {0};
+        memset(repetition, 0, UINT16_MAX + 1);
+        memset(slice, 0, UINT16_MAX + 1);
         int slices = 0;
         for (end = first; end < n && sorted[end].encoding == sorted[first].encoding; end++) {
             repetition[sorted[end].repetition] = 1;

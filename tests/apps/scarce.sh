@@ -113,7 +113,7 @@ code=0
 said "larmor: the processor time that is allowed is used up; 'ulimit -t' sets it."
 only scan.h5
 
-# A stack that is too small is said, and one that can be raised is raised; 128 KiB are enough.
+# A stack that is too small is said, and one that can be raised is raised; 256 KiB are enough.
 stack() {
     kind=$1 room=$2 wanted=$3
     shift 3
@@ -129,11 +129,12 @@ stack() {
 }
 stack '' 64 4 recon scan.h5 -o image.npy -q
 said_like "^larmor: a stack of 64 KiB is too small, [0-9]* KiB are needed; raise it by 'ulimit -s 8192'.$"
+stack '' 192 4 devices
 stack S 64 0 recon scan.h5 -o image.npy -q
-for room in 128 256; do
-    stack '' $room 0 recon scan.h5 -o image.npy -q
-    stack '' $room 0 devices
+for method in cg tv wavelet nlinv; do
+    stack '' 256 0 recon scan.h5 -o image.npy -q -m $method
 done
+stack '' 256 0 devices
 
 # The limit on addresses is what the plan counts with.
 expect 0 phantom -o wide.h5 --traj golden --matrix 256 --readouts 200 --coils 32 -q
