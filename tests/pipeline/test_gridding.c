@@ -27,8 +27,7 @@ static scan scan_in(const scene *of, double noise, uint64_t seed)
 /* The error of the image gridded by this density, and whether it is warned of. */
 static double error_by(const scan *s, larmor_density density, int *warned)
 {
-    const larmor_recon_opts opts =
-        OPTS(.maps = s->maps, .method = "grid", .density = density, .oversample = {1}, .delays = LARMOR_DELAYS_OFF);
+    const larmor_recon_opts opts = KNOWN(.maps = s->maps, .method = "grid", .density = density, .oversample = {1});
     OWNED(larmor_recon_result) result = result_of(s, &opts);
     *warned = has_warning(&result.report, "the gridded image does not explain its samples");
     const double error = difference(result.image[0].data, s->truth);
