@@ -44,7 +44,7 @@ def test_langevin_samples_of_a_gaussian_posterior_have_its_mean_and_deviations()
     assert np.linalg.eigvalsh(precision)[-1] * tau**2 > 100  # what it is preconditioned for
     mean = np.linalg.solve(precision, matrix.conj().T @ y.ravel() / eta**2)
     variance = np.diag(np.linalg.inv(precision)).real
-    samples = names["langevin"](A, y, lambda x: -x / tau**2, eta=eta, s=tau, steps=300, step=step, burn=30)
+    samples = names["langevin"](A, y, lambda x: -x / tau**2, eta=eta, s=tau, steps=150, step=step, burn=30)
     found = (samples.real.var(0) + samples.imag.var(0)).ravel() / 2
     assert np.linalg.norm(samples.mean(0).ravel() - mean) < 0.3 * np.sqrt(2 * variance.sum())
     assert abs((found / variance).mean() * (1 - step / 2) - 1) < 0.15

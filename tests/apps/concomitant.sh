@@ -33,7 +33,7 @@ both --traj koosh --matrix 10,10,10 --dwell 4 --field-strength 0.008 --undersamp
 grep -q '^model: ' log && fail "$last: a model without terms: $(cat log)"
 
 # What the file says of the place is wrong: the image is as near to the truth as the better of both.
-recon_options="--lambda 1e-3 --iters 8 --delays off --oversample 1"
+recon_options="--lambda 1e-3 --iters 8 --delays off --oversample 1 --memory 1G"
 # shellcheck disable=SC2086
 scan -o seen.h5 --truth truth.h5 $spokes --oblique --position 0,0,80 --dwell 8 --field-strength 0.1 --concomitant
 "$SPOIL" seen.h5 mirrored || fail "spoil mirrored"

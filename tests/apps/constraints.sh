@@ -9,7 +9,7 @@ holds() {
 }
 
 expect 0 phantom -o scan.h5 --truth truth.cfl --maps maps.cfl --traj golden --matrix 32 --readouts 14 --snr 10 --coils 4 -q
-image="recon scan.h5 --maps maps.cfl --force"
+image="recon scan.h5 --maps maps.cfl --delays off --memory 1G --force"
 
 for method in cg tv tgv wavelet+l1; do
     expect 0 $image -o x.cfl -m $method --constraint nonnegative -q
@@ -37,7 +37,7 @@ awk -v a="$plain" -v b="$held" 'BEGIN { exit !(b < 0.7 * a) }' || fail "cg: $pla
 
 # error OPTION...: of an image by cg.
 error() {
-    expect 0 recon other.h5 -o x.cfl --force --maps other_maps.cfl -m cg -q "$@"
+    expect 0 recon other.h5 -o x.cfl --force --delays off --memory 1G --maps other_maps.cfl -m cg -q "$@"
     expect 0 compare x.cfl other.cfl
     cut -d' ' -f2 out
 }
@@ -52,11 +52,11 @@ for traj in "spiral --matrix 40 --undersampling 2" "koosh --matrix 14,14,14 --un
         awk -v a="$plain" -v b="$real" 'BEGIN { exit !(b < 0.96 * a) }' || fail "$traj, $snr: $plain, real $real"
         # What the samples contradict is said, and nothing else is.
         if [ "$traj/$snr" = "spiral --matrix 40 --undersampling 2/40" ]; then
-            expect 0 recon other.h5 -o x.cfl --force --maps other_maps.cfl -m tv --constraint nonnegative -q
+            expect 0 recon other.h5 -o x.cfl --force --delays off --memory 1G --maps other_maps.cfl -m tv --constraint nonnegative -q
             grep -q "the samples contradict --constraint: images that are held to it leave [0-9]* % more of the samples " err || fail "$last: expected a contradiction"
         fi
         [ $snr -eq 10 ] || continue
-        expect 0 recon other.h5 -o x.cfl --force --maps other_maps.cfl -m cg --constraint nonnegative -q
+        expect 0 recon other.h5 -o x.cfl --force --delays off --memory 1G --maps other_maps.cfl -m cg --constraint nonnegative -q
         ! grep -q contradict err || fail "$last: nothing contradicts the set"
         held=$(error --constraint nonnegative)
         awk -v a="$plain" -v b="$held" 'BEGIN { exit !(b < 0.9 * a) }' || fail "$traj: $plain, nonnegative $held"

@@ -19,7 +19,7 @@ X
     printf '%s\n' "Alpha_z 3 0 -0.2" "Alpha_x 3 1 -0.18" "Beta_y 3 1 -0.22" "Alpha_x 5 1 0.02"
 } >bent.txt
 
-recon_options="--delays off"
+recon_options="--delays off --memory 1G"
 
 # scene SNR FAR OPTION...
 scene() {

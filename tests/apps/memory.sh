@@ -30,9 +30,9 @@ planned '14 MB allowed on cpu:2; [1-9]+ of 12 coils at a time'
 expect 0 compare some.npy all.npy --tol 1e-5
 
 # The preconditioner is given up before it makes a scan impossible, and that is reported; asked for, it is not given up.
-expect 0 recon scan.h5 -o some.npy --method cg --maps maps.cfl --memory 14M --force
+expect 0 recon scan.h5 -o some.npy --method cg --lambda 1e-3 --maps maps.cfl --memory 14M --force
 grep -q 'the preconditioner does not fit' err || fail "$last: nothing said of the preconditioner"
-expect 0 recon scan.h5 -o some.npy --method cg --maps maps.cfl --memory 11300K --force -q
+expect 0 recon scan.h5 -o some.npy --method cg --lambda 1e-3 --maps maps.cfl --memory 11300K --force -q
 expect 4 recon scan.h5 -o none.npy --maps maps.cfl --memory 11300K --precond circulant -q
 
 # Not even one coil: what is missing, exit code 4, no output.

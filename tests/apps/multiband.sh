@@ -9,7 +9,7 @@ phantom() {
     expect 0 phantom -q --force -o scan.h5 --truth truth.h5 --maps maps.cfl --matrix 32 --coils 8 --phantom texture "$@"
 }
 
-recon_options="--delays off" compare_options="--inside 2"
+recon_options="--delays off --memory 1G" compare_options="--inside 2"
 
 # Without noise images are those of single slices, whatever the trajectory: what is left is what rounding, lambda and
 # corners of k-space leave.

@@ -14,7 +14,7 @@ values = [0 if 0 < l < 4 else phase(l, i / samples, r) for l in range(terms) for
 save(sys.argv[5], (samples, readouts, terms), values)
 X2
 
-image=image.npy recon_options="--delays off --lambda 3e-3" compare_options="--inside 2"
+image=image.npy recon_options="--delays off --lambda 3e-3 --memory 1G" compare_options="--inside 2"
 
 # rows NAME TERMS SCALE OPTION...
 rows() {

@@ -3,7 +3,7 @@
 # off-resonance are as near to the truth as those of scans that see none. SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/support.sh"
 
-recon_options="--lambda 2e-3 --delays off"
+recon_options="--lambda 2e-3 --delays off --memory 1G"
 
 # Concomitant fields at low field, in a slice off the isocentre, in an oblique one, and in a volume.
 scene() {

@@ -160,12 +160,12 @@ TEST(blobs_have_the_transform_of_gaussians)
 /* Samples of one readout, their times, and the picture of the texture times the phase that it has gained. */
 TEST(off_resonance_is_a_phase_that_grows_with_time)
 {
-    enum { SAMPLES = 6, COILS = 2 };
+    enum { SAMPLES = 3, COILS = 2 };
     const larmor_phantom_field fields[] = {
         {.hz = 70, .gradient = {150, -90, 60}},
         {.hz = 40, .gradient = {50, 0, 20}, .shim = {60, -30, 20}, .dipole = 50, .dipole_at = {.1, .2, -.1}}};
-    const double seconds[SAMPLES] = {-2e-3, -1e-3, 0, 1e-3, 3e-3, 7e-3};
-    const larmor_shape shapes[] = {LARMOR_SHAPE(128, 120), LARMOR_SHAPE(48, 44, 40)};
+    const double seconds[SAMPLES] = {-2e-3, 1e-3, 7e-3};
+    const larmor_shape shapes[] = {LARMOR_SHAPE(96, 90), LARMOR_SHAPE(32, 28, 30)};
     for (int i = 0; i < 4; i++) {
         const larmor_phantom_field field = fields[i / 2];
         const larmor_shape shape = shapes[i % 2];

@@ -53,7 +53,7 @@ TEST(images_of_regular_lines_end_within_a_twentieth_of_their_noise_of_the_soluti
         for (int i = of_all((int)step % 3, 0); i <= of_all((int)step % 3, 2); i++) {
             OWNED(scan) s = scan_of_lines(step, 1e-3, 1 + (uint64_t)i);
             larmor_recon_opts opts =
-                OPTS(.maps = s.maps, .method = "cg", .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = lambda[i]);
+                KNOWN(.maps = s.maps, .method = "cg", .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = lambda[i]);
             OWNED(larmor_recon_result) x = result_of(&s, &opts);
             opts.tol = 1e-10;
             opts.iters = 3000;
@@ -68,7 +68,7 @@ TEST(images_of_regular_lines_end_within_a_twentieth_of_their_noise_of_the_soluti
 
 static double error_at(const scan *s, int mode, double lambda)
 {
-    const larmor_recon_opts opts = OPTS(.maps = s->maps, .method = "cg", .lambda_mode = mode, .lambda = lambda);
+    const larmor_recon_opts opts = KNOWN(.maps = s->maps, .method = "cg", .lambda_mode = mode, .lambda = lambda);
     return error_of(s, &opts);
 }
 
@@ -131,7 +131,7 @@ TEST(what_is_folded_is_not_fitted_beyond_the_lines_that_are_sampled)
     static const int64_t lines[] = {20, 26, 28}; /* of 32 */
     for (int i = 0; i < 3; i++) {
         OWNED(scan) s = scan_of_lines(1, 0, 1);
-        larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1}, .method = "cg");
+        larmor_recon_opts opts = KNOWN(.maps = s.maps, .oversample = {1}, .method = "cg");
         reach_beyond(&s);
         assert_ok(larmor_phantom_noise(s.image[0].kspace, 2e-4, 1));
         OWNED(larmor_recon_result) full = result_of(&s, &opts);
@@ -180,7 +180,7 @@ TEST(with_little_noise_a_penalty_fills_in_what_an_object_has_beyond_middle_lines
             assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(NOISE_SAMPLES, RING), &s.arrays.noise));
             assert_ok(larmor_zero(s.arrays.noise));
             assert_ok(larmor_phantom_noise(s.arrays.noise, 3e-5, seed + 10));
-            larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});
+            larmor_recon_opts opts = KNOWN(.maps = s.maps, .oversample = {1});
             keep_middle(&s, lines[i]);
             OWNED(larmor_recon_result) x = result_of(&s, &opts);
             opts.method = "cg";
@@ -196,7 +196,7 @@ TEST(with_little_noise_an_object_without_anything_beyond_middle_lines_is_by_one_
     static const int64_t lines[] = {20, 24}; /* of 32 */
     for (int i = 0; i < 2; i++) {
         OWNED(scan) s = scan_of_lines(1, 0, 1);
-        larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});
+        larmor_recon_opts opts = KNOWN(.maps = s.maps, .oversample = {1});
         take_smooth_object(&s);
         assert_ok(larmor_phantom_noise(s.image[0].kspace, 1e-6, 1));
         keep_middle(&s, lines[i]);
@@ -228,7 +228,7 @@ TEST(half_of_a_grid_is_not_weighed_as_all_of_it)
     enum { LINES = N / 2 };
     for (uint64_t seed = 1; seed <= 3; seed++) {
         OWNED(scan) s = scan_of_lines(1, 2e-4, seed);
-        larmor_recon_opts opts = OPTS(.oversample = {1}, .delays = LARMOR_DELAYS_OFF, .method = "cg");
+        larmor_recon_opts opts = KNOWN(.oversample = {1}, .method = "cg");
         OWNED(larmor_recon_result) full = result_of(&s, &opts);
         keep_middle(&s, LINES);
         OWNED(larmor_recon_result) linear = result_of(&s, &opts);

@@ -6,7 +6,7 @@
 TEST(arrays_give_the_image_of_the_phantom)
 {
     OWNED(scan) s = scan_of(COILS, 1, 0);
-    const larmor_recon_opts opts = OPTS(.maps = s.maps);
+    const larmor_recon_opts opts = KNOWN(.maps = s.maps);
     assert_at_most(error_of(&s, &opts), 0.18); /* spokes leave out the corners of k-space */
 }
 
@@ -15,7 +15,7 @@ TEST(the_arrays_are_left_as_they_are)
     OWNED(scan) s = scan_of(COILS, 1, 1e-4);
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(500, COILS), &s.arrays.noise));
     assert_ok(larmor_noise_fill(s.arrays.noise, 1e-4, 3));
-    const larmor_recon_opts opts = OPTS(.maps = s.maps, .weighted = 1);
+    const larmor_recon_opts opts = KNOWN(.maps = s.maps, .weighted = 1);
     const size_t bytes = larmor_array_bytes(s.image[0].kspace), traj_bytes = larmor_array_bytes(s.image[0].traj);
     OWNED(float) *before = values_of(s.image[0].kspace), *traj = values_of(s.image[0].traj),
                  *maps = values_of(s.maps);
@@ -35,7 +35,7 @@ TEST(the_type_of_numbers_and_the_unit_of_length_do_not_matter)
     larmor_array_free(wide.image[0].kspace);
     wide.image[0].kspace = converted;
     wide.arrays.fov_mm[0] = wide.arrays.fov_mm[1] = 250;
-    const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "grid");
+    const larmor_recon_opts opts = KNOWN(.maps = s.maps, .method = "grid");
     assert_at_most(apart(&wide, &opts, &s, &opts), 1e-6);
 }
 
@@ -61,7 +61,7 @@ TEST(tv_takes_differences_over_the_sides_of_voxels)
     tall.arrays.fov_mm[0] = 100;
     tall.arrays.fov_mm[1] = 700;
     const larmor_recon_opts opts =
-        OPTS(.maps = s.maps, .method = "tv", .lambda = 0.3, .lambda_mode = LARMOR_LAMBDA_RELATIVE);
+        KNOWN(.maps = s.maps, .method = "tv", .lambda = 0.3, .lambda_mode = LARMOR_LAMBDA_RELATIVE);
     const double square = part_along_y(&s, &opts), same = part_along_y(&wide, &opts),
                  longer = part_along_y(&tall, &opts);
     assert_at_most(fabs(same - square), 1e-4);
@@ -86,7 +86,7 @@ TEST(samples_beyond_the_k_space_of_the_grid_are_left_out)
     assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, LARMOR_SHAPE(small, small), &truth));
     assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(small, small), NULL, COILS, &maps));
     const larmor_recon_opts opts =
-        OPTS(.matrix = {small}, .maps = maps, .method = "grid", .density = LARMOR_DENSITY_STORED);
+        KNOWN(.matrix = {small}, .maps = maps, .method = "grid", .density = LARMOR_DENSITY_STORED);
     OWNED(larmor_recon_result) result = result_of(&s, &opts);
     assert_int_equal(result.report.outside, outside);
     assert_at_most(difference(result.image[0].data, truth), 0.3);
@@ -128,7 +128,7 @@ TEST(counters_and_geometry_come_with_the_image)
                                           .slice_dir = {1, 0, 0}};
     s.arrays.fov_mm[0] = 200;
     s.arrays.fov_mm[1] = 100;
-    const larmor_recon_opts opts = OPTS(.method = "grid");
+    const larmor_recon_opts opts = KNOWN(.method = "grid");
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     larmor_recon_result result[2];
     for (int i = 0; i < 2; i++) assert_ok(larmor_recon_run(recon, i, &result[i]));
@@ -148,7 +148,7 @@ TEST(a_point_that_is_not_finite_spoils_its_image_alone)
     k[7] = NAN;
     assert_ok(larmor_array_write(s.image[0].traj, k, larmor_array_bytes(s.image[0].traj)));
     free(k);
-    const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "grid");
+    const larmor_recon_opts opts = KNOWN(.maps = s.maps, .method = "grid");
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     OWNED(larmor_recon_result) result;
     assert_ok(larmor_recon_run(recon, 0, &result));
@@ -167,7 +167,7 @@ TEST(samples_that_are_not_finite_spoil_their_image_alone_and_noise_that_is_not_i
     y[11] = INFINITY;
     assert_ok(larmor_array_write(s.image[0].kspace, y, larmor_array_bytes(s.image[0].kspace)));
     free(y);
-    const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "grid");
+    const larmor_recon_opts opts = KNOWN(.maps = s.maps, .method = "grid");
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     OWNED(larmor_recon_result) result;
     assert_ok(larmor_recon_run(recon, 0, &result));
@@ -186,7 +186,7 @@ TEST(a_trajectory_beyond_the_k_space_altogether_is_refused)
 {
     OWNED(scan) s = scan_of(COILS, 1, 0);
     assert_ok(larmor_fill(s.image[0].traj, N));
-    const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "grid");
+    const larmor_recon_opts opts = KNOWN(.maps = s.maps, .method = "grid");
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     larmor_recon_result result;
     assert_refused(larmor_recon_run(recon, 0, &result), LARMOR_ERR_FORMAT, "no sample lies within the k-space");
@@ -367,8 +367,8 @@ TEST(channels_without_signal_or_noise_are_left_out_as_those_of_files_are)
 {
     OWNED(scan) s = noisy_scan(), wide = scan_with_dead_channels();
     notes n = {.text = ""};
-    const larmor_recon_opts with = OPTS(.maps = wide.maps, .method = "cg", .listener = take_note, .user = &n),
-                            without = OPTS(.maps = s.maps, .method = "cg");
+    const larmor_recon_opts with = KNOWN(.maps = wide.maps, .method = "cg", .listener = take_note, .user = &n),
+                            without = KNOWN(.maps = s.maps, .method = "cg");
     expect_same(&wide, &with, &s, &without);
     assert_noted(n, "W:channel 2 has no signal; left out.\nW:channel 5 has no noise; left out.\n");
     /* with maps from the calibration */
@@ -377,7 +377,7 @@ TEST(channels_without_signal_or_noise_are_left_out_as_those_of_files_are)
         one->image[0].calibration = larmor_array_ref(one->image[0].kspace);
         one->image[0].calibration_traj = larmor_array_ref(one->image[0].traj);
     }
-    expect_same(&wide, &OPTS(.method = "grid"), &s, &OPTS(.method = "grid"));
+    expect_same(&wide, &KNOWN(.method = "grid"), &s, &KNOWN(.method = "grid"));
 }
 
 /* Some readouts of the scan, as frames have them. */
@@ -405,7 +405,7 @@ TEST(single_readouts_are_without_these_channels_too)
 TEST(maps_of_arrays_are_given_out_with_zeros_for_channels_that_are_left_out)
 {
     OWNED(scan) wide = scan_with_dead_channels();
-    OWNED(larmor_recon) *recon = recon_of(&wide, &OPTS(.maps = wide.maps, .method = "grid"));
+    OWNED(larmor_recon) *recon = recon_of(&wide, &KNOWN(.maps = wide.maps, .method = "grid"));
     OWNED(larmor_recon_result) result;
     OWNED(larmor_array) *maps;
     assert_ok(larmor_recon_run(recon, 0, &result));
@@ -477,7 +477,7 @@ TEST(a_noise_scan_that_has_no_covariance_of_the_coils_is_warned_of)
         if (strncmp(line, expected, length ? length : 1) != 0) fail_msg("%s, expected %s", line, expected);
         if (cases[i].readouts > 1) continue; /* arrays do not say where readouts end */
         OWNED(larmor_recon_result) result =
-            result_of(&s, &OPTS(.maps = s.maps, .method = "grid", .listener = take_note, .user = &n));
+            result_of(&s, &KNOWN(.maps = s.maps, .method = "grid", .listener = take_note, .user = &n));
         if (*cases[i].line)
             assert_noted(n, cases[i].line);
         else

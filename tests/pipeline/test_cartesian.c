@@ -51,7 +51,7 @@ TEST(a_fully_sampled_image_is_the_fft_of_each_coil_combined)
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         const larmor_shape image = larmor_shape_of(lines[i].matrix[2] > 1 ? 3 : 2, lines[i].matrix);
         OWNED(scan) s = lines_scan(&lines[i], &none, 1e-3);
-        const larmor_recon_opts opts = OPTS(.method = "cg", .maps = s.maps);
+        const larmor_recon_opts opts = KNOWN(.method = "cg", .maps = s.maps);
         OWNED(larmor_recon_result) result = result_of(&s, &opts);
         OWNED(larmor_array) *expected = combined(&s, image), *wide;
         assert_ok(larmor_array_convert(result.image[0].data, LARMOR_C128, &wide));
@@ -71,8 +71,8 @@ TEST(undersampled_images_are_those_of_nuffts)
         OWNED(scan) s = lines_scan(&lines[i / 2], &none, 1e-3), off = lines_scan(&lines[i / 2], &none, 1e-3);
         larmor_array_free(off.image[0].traj);
         assert_ok(larmor_traj_delay(s.image[0].traj, (double[6]){2e-3}, NULL, &off.image[0].traj));
-        const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = methods[i % 2], .iters = 40, .lambda = 1e-3,
-                                            .lambda_mode = LARMOR_LAMBDA_RELATIVE);
+        const larmor_recon_opts opts = KNOWN(.maps = s.maps, .method = methods[i % 2], .iters = 40, .lambda = 1e-3,
+                                             .lambda_mode = LARMOR_LAMBDA_RELATIVE);
         larmor_recon_opts other = opts;
         other.maps = off.maps;
         OWNED(larmor_recon_result) x = result_of(&s, &opts), y = result_of(&off, &other);
@@ -110,7 +110,7 @@ TEST(one_coil_on_the_grid_gives_its_fft_and_no_warnings)
         larmor_array_free(s.image[0].kspace);
         const larmor_shape shape = larmor_array_shape(alone);
         assert_ok(larmor_array_reshape(alone, larmor_shape_append(shape, 1), &s.image[0].kspace));
-        const larmor_recon_opts opts = OPTS(.method = "cg");
+        const larmor_recon_opts opts = KNOWN(.method = "cg");
         OWNED(larmor_recon_result) result = result_of(&s, &opts);
         assert_int_equal(larmor_recon_warning(&result.report, 0, line, sizeof line), 0);
         assert_int_equal(result.report.lambda_from, i ? LARMOR_LAMBDA_FROM_NOISE : LARMOR_LAMBDA_NONE);
@@ -146,8 +146,8 @@ TEST(one_coil_beside_the_grid_keeps_its_intensity)
     s.image[0].traj = moved;
     assert_ok(larmor_array_reshape(alone, larmor_shape_append(larmor_array_shape(alone), 1), &s.image[0].kspace));
     larmor_array_free(alone);
-    const larmor_recon_opts opts[] = {OPTS(.method = "cg"),
-                                      OPTS(.method = "cg", .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-4)};
+    const larmor_recon_opts opts[] = {KNOWN(.method = "cg"),
+                                      KNOWN(.method = "cg", .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-4)};
     for (int i = 0; i < 2; i++) {
         OWNED(larmor_recon_result) result = result_of(&s, &opts[i]);
         if (!i) assert_int_equal(result.report.lambda_from, LARMOR_LAMBDA_NONE);
@@ -192,7 +192,7 @@ TEST(one_coil_with_as_many_samples_as_voxels_has_no_intensity_by_held_out_sample
         double jitter;
         int is_full;
     } cases[] = {{32, 0.8, 1}, {20, 1.6, 0}}; /* of 32 lines */
-    const larmor_recon_opts opts = OPTS(.method = "cg");
+    const larmor_recon_opts opts = KNOWN(.method = "cg");
     for (int i = 0; i < 2; i++) {
         OWNED(scan) s = jittered_lines(cases[i].lines, cases[i].jitter);
         OWNED(larmor_recon_result) result = result_of(&s, &opts);
@@ -205,7 +205,7 @@ static const larmor_phantom_phase smooth = {1, {0.5, 0.5, 0}}, rough = {2.5, {1.
 
 static double error_with(const scan *s, larmor_partial_fourier how, larmor_partial_fourier *done)
 {
-    const larmor_recon_opts opts = OPTS(.method = "cg", .maps = s->maps, .partial_fourier = how);
+    const larmor_recon_opts opts = KNOWN(.method = "cg", .maps = s->maps, .partial_fourier = how);
     OWNED(larmor_recon_result) result = result_of(s, &opts);
     const double error = nrmse(result.image[0].data, s->truth);
     char line[512];
@@ -278,7 +278,7 @@ TEST(what_the_methods_cannot_do_is_refused)
     const larmor_traj_opts lines = {.matrix = {16, 16}};
     OWNED(scan) s = lines_scan(&lines, &none, 0);
     larmor_recon *recon;
-    larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "tv", .partial_fourier = LARMOR_PARTIAL_POCS);
+    larmor_recon_opts opts = KNOWN(.maps = s.maps, .method = "tv", .partial_fourier = LARMOR_PARTIAL_POCS);
     assert_refused(
         try_recon(&s, &opts, &recon), LARMOR_ERR_ARG,
         "opts.partial_fourier pocs: has no effect with opts.method tv; it is an option of opts.method auto and cg.");
@@ -405,7 +405,7 @@ TEST(storage_does_not_show_in_the_image)
     larmor_recon_report report;
     assert_ok(larmor_phantom_create("texture", 2, &phantom));
     assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(N, LINES), NULL, COILS, &maps));
-    const larmor_recon_opts opts = OPTS(.method = "cg", .maps = maps);
+    const larmor_recon_opts opts = KNOWN(.method = "cg", .maps = maps);
     OWNED(larmor_array) *plain = image_of_file(phantom, &simple, &opts, &report);
     assert_int_equal(report.direct, 1);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -422,8 +422,8 @@ TEST(storage_does_not_show_in_the_image)
 TEST(an_image_of_a_part_is_that_part_of_the_image)
 {
     static const store twice = {.oversampling = 2, .averages = 1};
-    const larmor_recon_opts part = OPTS(.method = "grid", .matrix = {40, 40}, .fov_mm = {200, 200});
-    const larmor_recon_opts all = OPTS(.method = "grid", .matrix = {64, 48}, .fov_mm = {320, 240});
+    const larmor_recon_opts part = KNOWN(.method = "grid", .matrix = {40, 40}, .fov_mm = {200, 200});
+    const larmor_recon_opts all = KNOWN(.method = "grid", .matrix = {64, 48}, .fov_mm = {320, 240});
     OWNED(larmor_phantom) *phantom;
     OWNED(larmor_array) *expected;
     larmor_recon_report report;

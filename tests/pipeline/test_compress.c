@@ -25,8 +25,8 @@ TEST(many_coils_are_compressed_and_few_are_not)
 {
     notes n = {.text = ""};
     OWNED(scan) many = scan_of(MANY, 1, 1e-5), few = scan_of(12, 1, 1e-5);
-    const larmor_recon_opts opts = OPTS(.listener = take_note, .user = &n);
-    const larmor_recon_opts off = OPTS(.compress = -1), three = OPTS(.compress = 3), half = OPTS(.compress = 0.5);
+    const larmor_recon_opts opts = KNOWN(.listener = take_note, .user = &n);
+    const larmor_recon_opts off = KNOWN(.compress = -1), three = KNOWN(.compress = 3), half = KNOWN(.compress = 0.5);
     larmor_recon_plan plan = plan_of(&many, &opts), whole = plan_of(&many, &off);
     assert_in_range(plan.coils, 4, MANY - 4);
     assert_int_equal(plan.compressed_from, MANY);
@@ -46,7 +46,7 @@ TEST(many_coils_are_compressed_and_few_are_not)
 TEST(images_of_virtual_coils_are_those_of_all)
 {
     OWNED(scan) s = scan_of(MANY, 1, 1e-5);
-    larmor_recon_opts opts = OPTS(.lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3), off = opts;
+    larmor_recon_opts opts = KNOWN(.lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3), off = opts;
     off.compress = -1;
     assert_at_most(magnitudes_apart(&s, &opts, &off), 0.01);
     opts.maps = off.maps = s.maps;
@@ -62,7 +62,7 @@ TEST(saved_maps_give_the_same_image)
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(2000, MANY), &noise));
     assert_ok(larmor_phantom_noise(noise, 1e-4, 5));
     s.arrays.noise = noise;
-    const larmor_recon_opts opts = OPTS(.method = "grid");
+    const larmor_recon_opts opts = KNOWN(.method = "grid");
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     OWNED(larmor_recon_result) result, again;
     OWNED(larmor_array) *maps;
@@ -86,8 +86,8 @@ TEST(sets_of_maps_are_compressed_one_by_one)
         assert_ok(larmor_axpby(m ? 0.3 : 1, s.maps, 0, part));
         larmor_array_free(part);
     }
-    const larmor_recon_opts opts = OPTS(.maps = both, .method = "grid"),
-                            off = OPTS(.maps = both, .method = "grid", .compress = -1);
+    const larmor_recon_opts opts = KNOWN(.maps = both, .method = "grid"),
+                            off = KNOWN(.maps = both, .method = "grid", .compress = -1);
     assert_at_most(magnitudes_apart(&s, &opts, &off), 0.01);
     larmor_recon *recon = recon_of(&s, &opts);
     larmor_recon_result result;
@@ -109,7 +109,7 @@ TEST(all_images_of_a_scan_share_the_matrix)
 {
     OWNED(scan) s = scan_of(MANY, 3, 1e-5);
     const larmor_counters last = {-1, -1, -1, 2, -1, 0};
-    const larmor_recon_opts opts = OPTS(.method = "grid"), one = OPTS(.method = "grid", .only = &last);
+    const larmor_recon_opts opts = KNOWN(.method = "grid"), one = KNOWN(.method = "grid", .only = &last);
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     larmor_recon_result all[3], alone = result_of(&s, &one);
     for (int i = 0; i < 3; i++) assert_ok(larmor_recon_run(recon, i, &all[i]));

@@ -5,7 +5,7 @@ TEST(stages_are_told_in_their_order)
 {
     OWNED(scan) s = scan_of(COILS, 1, 1e-4);
     notes n = {.text = ""};
-    const larmor_recon_opts opts = OPTS(.weighted = 1, .listener = take_note, .user = &n);
+    const larmor_recon_opts opts = KNOWN(.weighted = 1, .listener = take_note, .user = &n);
     OWNED(larmor_recon_result) result = result_of(&s, &opts);
     static const char *const stages[] = {"S:field of view\n", "S:samples\n",  "S:coil maps\n",
                                          "S:density\n",       "S:operator\n", "S:choosing lambda\n"};
@@ -22,7 +22,7 @@ TEST(the_log_says_what_is_done)
 {
     OWNED(scan) s = scan_of(COILS, 1, 1e-4);
     notes n = {.text = ""};
-    larmor_recon_opts opts = OPTS(.method = "cg", .listener = take_note, .user = &n);
+    larmor_recon_opts opts = KNOWN(.method = "cg", .listener = take_note, .user = &n);
     larmor_recon_result result = result_of(&s, &opts);
     larmor_recon_result_free(&result);
     static const char *const lines[] = {
@@ -52,7 +52,7 @@ TEST(the_log_says_what_is_done)
 
     n.text[0] = 0;
     n.fraction = 0;
-    opts = OPTS(.method = "grid", .no_maps = 1, .density = LARMOR_DENSITY_PIPE, .listener = take_note, .user = &n);
+    opts = KNOWN(.method = "grid", .no_maps = 1, .density = LARMOR_DENSITY_PIPE, .listener = take_note, .user = &n);
     result = result_of(&s, &opts);
     larmor_recon_result_free(&result);
     assert_noted(n, "density pipe; root sum of squares\n");
@@ -62,8 +62,8 @@ TEST(steps_count_towards_all_series)
 {
     OWNED(scan) s = scan_of(COILS, 2, 1e-4);
     notes n = {.text = ""};
-    const larmor_recon_opts opts = OPTS(.maps = s.maps, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .iters = 5, .tol = -1,
-                                        .listener = take_note, .user = &n);
+    const larmor_recon_opts opts = KNOWN(.maps = s.maps, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .iters = 5, .tol = -1,
+                                         .listener = take_note, .user = &n);
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     larmor_recon_result result;
     assert_int_equal(n.series, 0);
@@ -83,7 +83,8 @@ TEST(before_there_is_an_iterate_a_stop_leaves_nothing)
     static const char *const stages[] = {"samples", "coil maps", "density", "operator", "choosing lambda"};
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
         notes n = {.text = "", .stop_at = stages[i]};
-        const larmor_recon_opts opts = OPTS(.weighted = 1, .maps_method = "walsh", .listener = take_note, .user = &n);
+        const larmor_recon_opts opts =
+            KNOWN(.weighted = 1, .maps_method = "walsh", .listener = take_note, .user = &n);
         OWNED(larmor_recon) *recon = recon_of(&s, &opts);
         OWNED(larmor_recon_result) result;
         assert_refused(larmor_recon_run(recon, 0, &result), LARMOR_STOPPED, stages[i]);
@@ -96,7 +97,7 @@ TEST(before_there_is_an_iterate_a_stop_leaves_nothing)
     static const char *const of_preparation[] = {"coil maps", "field of view"};
     for (size_t i = 0; i < sizeof of_preparation / sizeof *of_preparation; i++) {
         notes n = {.text = "", .stop_at = of_preparation[i]};
-        const larmor_recon_opts opts = OPTS(.listener = take_note, .user = &n);
+        const larmor_recon_opts opts = KNOWN(.listener = take_note, .user = &n);
         larmor_recon *recon;
         assert_refused(try_recon(&s, &opts, &recon), LARMOR_STOPPED, "stopped by the caller before this stage: ");
         assert_refused(try_recon(&s, &opts, &recon), LARMOR_STOPPED, of_preparation[i]);
@@ -109,8 +110,8 @@ TEST(a_stop_at_a_step_gives_the_iterate)
     OWNED(scan) s = scan_of(COILS, 1, 1e-4);
     notes n = {.text = "", .stop_at_step = 3};
     const larmor_recon_opts stopped =
-        OPTS(.maps = s.maps, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-4, .iters = 50, .tol = -1,
-             .precondition = -1, .listener = take_note, .user = &n);
+        KNOWN(.maps = s.maps, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-4, .iters = 50, .tol = -1,
+              .precondition = -1, .listener = take_note, .user = &n);
     larmor_recon_opts three = stopped;
     three.iters = 3;
     three.listener = NULL;
@@ -163,12 +164,10 @@ TEST(every_answer_may_stop_a_reconstruction)
     OWNED(scan) s = scan_of(COILS, 1, 1e-4);
     /* the last one alone searches for delays, as most answers would else be asked for there */
     const larmor_recon_opts methods[] = {
-        OPTS(.maps = s.maps, .iters = 20, .tol = -1, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3,
-             .delays = LARMOR_DELAYS_OFF),
-        OPTS(.method = "tgv", .maps = s.maps, .iters = 4, .lambda_mode = LARMOR_LAMBDA_NOISE, .lambda = 1,
-             .delays = LARMOR_DELAYS_OFF),
-        OPTS(.method = "grid", .density = LARMOR_DENSITY_PIPE, .delays = LARMOR_DELAYS_OFF),
-        OPTS(.iters = 4),
+        KNOWN(.maps = s.maps, .iters = 20, .tol = -1, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3, ),
+        KNOWN(.method = "tgv", .maps = s.maps, .iters = 4, .lambda_mode = LARMOR_LAMBDA_NOISE, .lambda = 1, ),
+        KNOWN(.method = "grid", .density = LARMOR_DENSITY_PIPE),
+        KNOWN(.iters = 4),
     };
     for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
         asked a = {0, 0};
@@ -208,7 +207,7 @@ TEST(partial_fourier_that_is_not_filled_in_gets_a_warning)
     assert_ok(larmor_traj_create(dev, "cartesian", &lines, &r->traj));
     assert_ok(larmor_phantom_kspace(s.phantom, r->traj, COILS, LARMOR_C64, &r->kspace));
     s.arrays.trajectory = "cartesian";
-    const larmor_recon_opts opts = OPTS(.maps = s.maps, .partial_fourier = LARMOR_PARTIAL_ZERO);
+    const larmor_recon_opts opts = KNOWN(.maps = s.maps, .partial_fourier = LARMOR_PARTIAL_ZERO);
     OWNED(larmor_recon_result) result = result_of(&s, &opts);
     char line[512], all[8];
     assert_true(larmor_recon_warning(&result.report, 0, line, sizeof line) > 0);

@@ -68,8 +68,8 @@ TEST(frames_are_the_images_of_repetitions_with_the_same_spokes)
     OWNED(larmor_source) *frames = frames_of(&one, (larmor_frames_opts){.spokes = SPOKES}), *images = source_of(&two);
     for (int i = 0; i < 4; i++) {
         const larmor_recon_opts opts =
-            OPTS(.method = methods[i], .joint = i > 1, .maps = one.maps, .iters = 5, .time_weight = 1,
-                 .lambda_mode = i ? LARMOR_LAMBDA_RELATIVE : LARMOR_LAMBDA_AUTO, .lambda = 1e-3);
+            KNOWN(.method = methods[i], .joint = i > 1, .maps = one.maps, .iters = 5, .time_weight = 1,
+                  .lambda_mode = i ? LARMOR_LAMBDA_RELATIVE : LARMOR_LAMBDA_AUTO, .lambda = 1e-3);
         const double d = images_apart(frames, images, &opts);
         if (is_cpu() ? d != 0 : d > 1e-4) fail_msg("%s: %g", methods[i], d);
     }
@@ -101,8 +101,8 @@ TEST(each_readout_of_a_frame_keeps_its_own_time)
     larmor_source *frames = frames_of(&one, (larmor_frames_opts){.spokes = SPOKES}), *images = source_of(&two);
     for (int i = 0; i < of_all(2, 3); i++) {
         const larmor_recon_opts opts =
-            OPTS(.method = methods[i], .joint = i > 1, .maps = one.maps, .iters = 4, .b0 = b0, .time_weight = 1,
-                 .readout_start_ms = &start, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3);
+            KNOWN(.method = methods[i], .joint = i > 1, .maps = one.maps, .iters = 4, .b0 = b0, .time_weight = 1,
+                  .readout_start_ms = &start, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3);
         const double d = images_apart(frames, images, &opts);
         if (is_cpu() ? d != 0 : d > 1e-4) fail_msg("%s: %g", methods[i], d);
     }
@@ -119,7 +119,7 @@ TEST(the_maps_of_frames_are_those_of_all_spokes)
     larmor_source *source[2] = {source_of(&one), frames_of(&one, (larmor_frames_opts){.spokes = 13})};
     larmor_array *maps[2];
     for (int i = 0; i < 2; i++) {
-        const larmor_recon_opts opts = OPTS(.method = "cg", .iters = 1);
+        const larmor_recon_opts opts = KNOWN(.method = "cg", .iters = 1);
         larmor_recon *recon;
         larmor_recon_result result;
         assert_ok(larmor_recon_create(source[i], dev, &opts, &recon));
@@ -172,8 +172,8 @@ TEST(where_nothing_is_chosen_differences_in_time_weigh_four_times_as_much)
     for (int i = 0; i < 3; i++) {
         const double weight[] = {0, 4, 1};
         const larmor_recon_opts opts =
-            OPTS(.method = "tv", .joint = 1, .maps = one.maps, .iters = 5, .lambda_mode = LARMOR_LAMBDA_RELATIVE,
-                 .lambda = 1e-2, .time_weight = weight[i]);
+            KNOWN(.method = "tv", .joint = 1, .maps = one.maps, .iters = 5, .lambda_mode = LARMOR_LAMBDA_RELATIVE,
+                  .lambda = 1e-2, .time_weight = weight[i]);
         OWNED(larmor_recon) *recon;
         assert_ok(larmor_recon_create(frames, dev, &opts, &recon));
         assert_ok(larmor_recon_run(recon, 0, &result[i]));

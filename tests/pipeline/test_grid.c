@@ -22,28 +22,28 @@ static void expect_grid(larmor_grid g, int64_t matrix_x, int64_t matrix_y, int64
 TEST(matrix_and_field_of_view_are_those_asked_for)
 {
     scan s = scan_of(2, 1, 0);
-    larmor_recon_opts opts = OPTS(.method = "grid");
+    larmor_recon_opts opts = KNOWN(.method = "grid");
     expect_grid(grid_of(&s, &opts), N, N, N, N);
-    opts = OPTS(.method = "grid", .matrix = {16});
+    opts = KNOWN(.method = "grid", .matrix = {16});
     expect_grid(grid_of(&s, &opts), 16, 16, 16, 16);
-    opts = OPTS(.method = "grid", .matrix = {16, 24});
+    opts = KNOWN(.method = "grid", .matrix = {16, 24});
     expect_grid(grid_of(&s, &opts), 16, 24, 16, 24);
-    opts = OPTS(.method = "grid", .oversample = {1.5});
+    opts = KNOWN(.method = "grid", .oversample = {1.5});
     expect_grid(grid_of(&s, &opts), 48, 48, N, N);
-    opts = OPTS(.method = "grid", .oversample = {1, 2});
+    opts = KNOWN(.method = "grid", .oversample = {1, 2});
     expect_grid(grid_of(&s, &opts), N, 64, N, N);
-    opts = OPTS(.method = "grid", .fov_mm = {16}); /* smaller voxels: the encoded field of view has twice as many */
+    opts = KNOWN(.method = "grid", .fov_mm = {16}); /* smaller voxels: the encoded field of view has twice as many */
     expect_grid(grid_of(&s, &opts), 64, 64, N, N);
     free_scan(&s);
     /* where axes differ, the first value alone is of the axes that are as the first */
     s = scan_of(2, 1, 0);
     s.arrays.matrix[1] = 64;
-    opts = OPTS(.method = "grid", .matrix = {16});
+    opts = KNOWN(.method = "grid", .matrix = {16});
     const larmor_grid g = grid_of(&s, &opts);
     assert_int_equal(g.crop[0], 16);
     assert_int_equal(g.crop[1], 64);
     larmor_recon *recon;
-    opts = OPTS(.matrix = {-1});
+    opts = KNOWN(.matrix = {-1});
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "arrays: raw: grid: matrix -1");
     free_scan(&s);
 }
@@ -65,14 +65,14 @@ TEST(a_wide_object_enlarges_the_grid)
 {
     OWNED(scan) s = wide_object(1);
     notes n = {.text = ""};
-    larmor_recon_opts opts = OPTS(.listener = take_note, .user = &n);
+    larmor_recon_opts opts = KNOWN(.listener = take_note, .user = &n);
     const larmor_grid g = grid_of(&s, &opts);
     assert_true(g.matrix[1] >= 28); /* the phantom is longest along y */
     assert_int_equal(g.crop[0], N * 3 / 4);
     assert_noted(n, "L:field of view: signal reaches to");
     opts.oversample[0] = 1; /* asked for: then nobody looks */
     expect_grid(grid_of(&s, &opts), N * 3 / 4, N * 3 / 4, N * 3 / 4, N * 3 / 4);
-    opts = OPTS(.method = "grid");
+    opts = KNOWN(.method = "grid");
     expect_grid(grid_of(&s, &opts), N * 3 / 4, N * 3 / 4, N * 3 / 4, N * 3 / 4);
 }
 
@@ -82,7 +82,7 @@ TEST(an_object_that_is_wide_for_another_unit_is_a_warning)
     for (int wrong = 0; wrong < 2; wrong++) {
         OWNED(scan) s = wide_object(1);
         notes n = {.text = ""};
-        const larmor_recon_opts opts = OPTS(.method = "cg", .listener = take_note, .user = &n);
+        const larmor_recon_opts opts = KNOWN(.method = "cg", .listener = take_note, .user = &n);
         for (int i = 0; i < 2 && wrong; i++) s.arrays.matrix[i] = N;
         grid_of(&s, &opts);
         assert_noted(n, "field of view: signal reaches to");
@@ -188,7 +188,7 @@ TEST(maps_that_lie_elsewhere_and_turned_have_the_value_of_their_place)
                                           .read_dir = {0, 1, 0},
                                           .phase_dir = {-1, 0, 0},
                                           .slice_dir = {0, 0, 1}};
-    larmor_recon_opts opts = OPTS(.maps = maps, .method = "grid");
+    larmor_recon_opts opts = KNOWN(.maps = maps, .method = "grid");
     opts.maps_place = (larmor_image_meta){.fov_mm = {N, N},
                                           .position_mm = {maps_at[0], maps_at[1], 7},
                                           .read_dir = {maps_axis[0][0], maps_axis[0][1], 0},
@@ -212,7 +212,7 @@ TEST(larger_maps_enlarge_the_grid)
     OWNED(scan) s = scan_of(COILS, 2, 0);
     OWNED(larmor_array) *maps = maps_of(LARMOR_SHAPE(48, 40, COILS));
     notes n = {.text = ""};
-    larmor_recon_opts opts = OPTS(.maps = maps, .listener = take_note, .user = &n);
+    larmor_recon_opts opts = KNOWN(.maps = maps, .listener = take_note, .user = &n);
     opts.maps_place.fov_mm[0] = 48;
     opts.maps_place.fov_mm[1] = 40;
     expect_grid(grid_of(&s, &opts), 48, 40, N, N);
@@ -224,7 +224,7 @@ TEST(given_maps_go_on_where_a_wide_object_enlarges_the_grid)
     OWNED(scan) s = wide_object(1);
     OWNED(larmor_array) *maps = maps_of(LARMOR_SHAPE(N * 3 / 4, N * 3 / 4, COILS));
     notes n = {.text = ""};
-    const larmor_recon_opts opts = OPTS(.maps = maps, .listener = take_note, .user = &n);
+    const larmor_recon_opts opts = KNOWN(.maps = maps, .listener = take_note, .user = &n);
     const larmor_grid g = grid_of(&s, &opts);
     assert_true(g.matrix[1] >= 28);
     assert_int_equal(g.crop[0], N * 3 / 4);
@@ -236,7 +236,7 @@ TEST(with_two_sets_of_given_maps_a_wide_object_is_only_said)
     OWNED(scan) s = wide_object(1);
     OWNED(larmor_array) *maps = maps_of(LARMOR_SHAPE(N * 3 / 4, N * 3 / 4, 1, COILS, 2));
     notes n = {.text = ""};
-    const larmor_recon_opts opts = OPTS(.maps = maps, .listener = take_note, .user = &n);
+    const larmor_recon_opts opts = KNOWN(.maps = maps, .listener = take_note, .user = &n);
     expect_grid(grid_of(&s, &opts), N * 3 / 4, N * 3 / 4, N * 3 / 4, N * 3 / 4);
     assert_noted(n, "W:signal reaches to");
 }
@@ -249,32 +249,32 @@ TEST(maps_that_do_not_fit_are_refused_by_their_name)
     OWNED(larmor_array) *two = maps_of(LARMOR_SHAPE(N, N, 1, COILS, 2)),
                         *nothing = maps_of(LARMOR_SHAPE(N, N, COILS));
     assert_ok(larmor_zero(nothing));
-    larmor_recon_opts opts = OPTS(.maps = small);
+    larmor_recon_opts opts = KNOWN(.maps = small);
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_SHAPE,
                    "maps: maps of 16x32 voxels without a field of view, and the grid has 32x32 voxels over");
-    opts = OPTS(.maps = small, .maps_place = {.fov_mm = {-1}});
+    opts = KNOWN(.maps = small, .maps_place = {.fov_mm = {-1}});
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "got -1 mm, expected more than 0");
-    opts = OPTS(.maps_place = {.fov_mm = {32}});
+    opts = KNOWN(.maps_place = {.fov_mm = {32}});
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "has no effect without maps");
-    opts = OPTS(.maps = few, .maps_name = "m.cfl");
+    opts = KNOWN(.maps = few, .maps_name = "m.cfl");
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_SHAPE, "m.cfl: 32x32x1x3, data needs 32x32x1x4.");
-    opts = OPTS(.maps = nothing);
+    opts = KNOWN(.maps = nothing);
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_NUMERIC, "maps: maps are zero at all pixels.");
     OWNED(larmor_array) *tiny = maps_of(LARMOR_SHAPE(N, N, COILS));
     assert_ok(larmor_axpby(1e-20, tiny, 0, tiny));
-    opts = OPTS(.maps = tiny);
+    opts = KNOWN(.maps = tiny);
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_NUMERIC, "expected about 1; scale them.");
     larmor_array *magnitudes;
     assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(N, N, COILS), &magnitudes));
     assert_ok(larmor_fill(magnitudes, 0.5));
-    opts = OPTS(.maps = magnitudes);
+    opts = KNOWN(.maps = magnitudes);
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_FORMAT, "maps: maps without phase");
     larmor_array_free(magnitudes);
-    opts = OPTS(.maps = two, .method = "tgv", .precondition = 1);
+    opts = KNOWN(.maps = two, .method = "tgv", .precondition = 1);
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "is not for several sets of maps, and maps has 2");
-    opts = OPTS(.maps = two, .method = "tv", .joint = 1);
+    opts = KNOWN(.maps = two, .method = "tv", .joint = 1);
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "without opts.joint; got tv");
-    opts = OPTS(.maps = two, .precondition = 1);
+    opts = KNOWN(.maps = two, .precondition = 1);
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "is not for several sets of maps, and maps has 2");
 }
 
@@ -287,7 +287,7 @@ TEST(a_matrix_that_the_samples_cannot_fill_is_refused)
     s.image[0].traj = NULL;
     s.arrays.trajectory = "cartesian";
     s.arrays.matrix[0] = 4096;
-    const larmor_recon_opts opts = OPTS(.method = "cg"), smaller = OPTS(.method = "cg", .matrix = {64, 32});
+    const larmor_recon_opts opts = KNOWN(.method = "cg"), smaller = KNOWN(.method = "cg", .matrix = {64, 32});
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_FORMAT,
                    "a matrix of 4096 x 32 x 1 for 60 readouts of 64 samples, which cannot fill it");
     assert_ok(try_recon(&s, &smaller, &recon));

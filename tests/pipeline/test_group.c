@@ -31,8 +31,8 @@ static void expect_the_same_from_counters(const char *kind, const char *traj)
     bare->step1 = step1;
     without.arrays.trajectory = kind;
     notes n = {.text = ""};
-    const larmor_recon_opts plain = OPTS(.maps = with.maps, .method = "grid"),
-                            noted = OPTS(.maps = with.maps, .method = "grid", .listener = take_note, .user = &n);
+    const larmor_recon_opts plain = KNOWN(.maps = with.maps, .method = "grid"),
+                            noted = KNOWN(.maps = with.maps, .method = "grid", .listener = take_note, .user = &n);
     assert_at_most(apart(&without, &noted, &with, &plain), 1e-6);
     assert_noted(n, "W:no trajectory is stored; it was made from the counters");
 }
@@ -53,7 +53,7 @@ TEST(counters_do_not_define_other_trajectories)
     larmor_array_free(s.image[0].traj);
     s.image[0].traj = NULL;
     s.arrays.trajectory = "spiral";
-    const larmor_recon_opts opts = OPTS(.method = "grid");
+    const larmor_recon_opts opts = KNOWN(.method = "grid");
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     OWNED(larmor_recon_result) result;
     assert_refused(larmor_recon_run(recon, 0, &result), LARMOR_ERR_FORMAT,
@@ -74,10 +74,10 @@ TEST(every_density_gives_the_image)
                 {LARMOR_DENSITY_PIPE, 0.2},
                 {LARMOR_DENSITY_STORED, 0.2}};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        const larmor_recon_opts grid = OPTS(.maps = s.maps, .method = "grid", .density = ways[i].density);
+        const larmor_recon_opts grid = KNOWN(.maps = s.maps, .method = "grid", .density = ways[i].density);
         assert_at_most(error_of(&s, &grid), ways[i].most);
     }
-    const larmor_recon_opts weighted = OPTS(.maps = s.maps, .weighted = 1), plain = OPTS(.maps = s.maps);
+    const larmor_recon_opts weighted = KNOWN(.maps = s.maps, .weighted = 1), plain = KNOWN(.maps = s.maps);
     assert_at_most(error_of(&s, &weighted), 1.1 * error_of(&s, &plain));
 }
 
@@ -92,8 +92,8 @@ TEST(a_spiral_has_a_density_of_its_own)
     assert_ok(larmor_traj_create(dev, "spiral", &spiral, &r->traj));
     assert_ok(larmor_phantom_kspace(s.phantom, r->traj, COILS, LARMOR_C64, &r->kspace));
     s.arrays.trajectory = "spiral";
-    const larmor_recon_opts by_itself = OPTS(.maps = s.maps, .method = "grid"),
-                            ramp = OPTS(.maps = s.maps, .method = "grid", .density = LARMOR_DENSITY_RAMP);
+    const larmor_recon_opts by_itself = KNOWN(.maps = s.maps, .method = "grid"),
+                            ramp = KNOWN(.maps = s.maps, .method = "grid", .density = LARMOR_DENSITY_RAMP);
     assert_at_most(error_of(&s, &by_itself), 0.25);
     OWNED(larmor_recon) *recon = recon_of(&s, &ramp);
     larmor_recon_result result;
@@ -107,7 +107,7 @@ TEST(density_weights_are_given_to_who_asks)
     assert_ok(larmor_density_ramp(s.image[0].traj, LARMOR_SHAPE(N, N), &ramp));
     larmor_recon_result result;
     larmor_recon_opts opts =
-        OPTS(.maps = s.maps, .method = "grid", .density = LARMOR_DENSITY_RAMP, .keep_density = 1);
+        KNOWN(.maps = s.maps, .method = "grid", .density = LARMOR_DENSITY_RAMP, .keep_density = 1);
     larmor_recon *recon = recon_of(&s, &opts);
     assert_refused(larmor_recon_density(recon, &kept), LARMOR_ERR_ARG, "no density weights of a series that was run");
     assert_ok(larmor_recon_run(recon, 0, &result));
@@ -133,7 +133,7 @@ TEST(density_weights_are_given_to_who_asks)
 TEST(stored_density_that_is_not_there_is_an_error)
 {
     OWNED(scan) s = scan_of(COILS, 1, 0);
-    const larmor_recon_opts opts = OPTS(.method = "grid", .density = LARMOR_DENSITY_STORED);
+    const larmor_recon_opts opts = KNOWN(.method = "grid", .density = LARMOR_DENSITY_STORED);
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     larmor_recon_result result;
     assert_refused(larmor_recon_run(recon, 0, &result), LARMOR_ERR_FORMAT,
@@ -151,7 +151,7 @@ TEST(a_single_coil_needs_no_maps)
     assert_ok(larmor_array_reshape(alone, LARMOR_SHAPE(SAMPLES, SPOKES, 1), &s.image[0].kspace));
     larmor_array_free(alone);
     notes n = {.text = ""};
-    const larmor_recon_opts cg = OPTS(.listener = take_note, .user = &n), grid = OPTS(.method = "grid");
+    const larmor_recon_opts cg = KNOWN(.listener = take_note, .user = &n), grid = KNOWN(.method = "grid");
     assert_at_most(error_of(&s, &cg), 0.2);
     assert_noted(n, "one coil, no maps");
     assert_at_most(error_of(&s, &grid), 0.22);
@@ -163,7 +163,7 @@ TEST(estimated_maps_give_the_same_image_again)
     OWNED(scan) s = scan_of(COILS, 1, 1e-4);
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(2000, COILS), &s.arrays.noise));
     assert_ok(larmor_noise_fill(s.arrays.noise, 1e-4, 3));
-    const larmor_recon_opts opts = OPTS(.method = "grid");
+    const larmor_recon_opts opts = KNOWN(.method = "grid");
     larmor_recon *recon = recon_of(&s, &opts);
     larmor_array *maps;
     larmor_image_meta meta;
@@ -173,7 +173,7 @@ TEST(estimated_maps_give_the_same_image_again)
     assert_ok(larmor_recon_maps(recon, &maps, &meta));
     assert_int_equal(larmor_array_shape(maps).dim[2], COILS);
     assert_true(meta.fov_mm[0] == N);
-    const larmor_recon_opts again = OPTS(.method = "grid", .maps = maps);
+    const larmor_recon_opts again = KNOWN(.method = "grid", .maps = maps);
     larmor_recon_result second = result_of(&s, &again);
     assert_at_most(difference(second.image[0].data, result.image[0].data), 1e-5);
     larmor_recon_result_free(&result);
@@ -181,7 +181,7 @@ TEST(estimated_maps_give_the_same_image_again)
     larmor_array_free(maps);
     larmor_recon_free(recon);
 
-    const larmor_recon_opts none = OPTS(.method = "grid", .no_maps = 1);
+    const larmor_recon_opts none = KNOWN(.method = "grid", .no_maps = 1);
     recon = recon_of(&s, &none);
     assert_ok(larmor_recon_run(recon, 0, &result));
     assert_refused(larmor_recon_maps(recon, &maps, NULL), LARMOR_ERR_ARG, "no coil maps");
@@ -192,7 +192,7 @@ TEST(estimated_maps_give_the_same_image_again)
 TEST(without_maps_it_is_the_root_sum_of_squares)
 {
     OWNED(scan) s = scan_of(1, 1, 0);
-    const larmor_recon_opts rss = OPTS(.method = "grid", .no_maps = 1), one = OPTS(.method = "grid");
+    const larmor_recon_opts rss = KNOWN(.method = "grid", .no_maps = 1), one = KNOWN(.method = "grid");
     OWNED(larmor_recon_result) a = result_of(&s, &rss), b = result_of(&s, &one);
     OWNED(float) *magnitude = values_of(a.image[0].data), *complex = values_of(b.image[0].data);
     for (int i = 0; i < N * N; i++)
@@ -213,7 +213,7 @@ TEST(calibration_readouts_give_the_maps)
         assert_ok(larmor_traj_create(dev, "golden", &opts, &r->traj));
         assert_ok(larmor_phantom_kspace(s.phantom, r->traj, COILS, LARMOR_C64, &r->kspace));
     }
-    const larmor_recon_opts opts = OPTS(.method = "grid", .oversample = {1});
+    const larmor_recon_opts opts = KNOWN(.method = "grid", .oversample = {1});
     larmor_recon *recon = recon_of(&s, &opts), *of_full = recon_of(&full, &opts);
     larmor_recon_result result, expected;
     larmor_array *maps, *wanted;
@@ -235,7 +235,7 @@ TEST(calibration_readouts_give_the_maps)
     larmor_array_free(s.image[1].calibration_traj);
     s.image[1].calibration = s.image[1].calibration_traj = NULL;
     notes n = {.text = ""};
-    const larmor_recon_opts noted = OPTS(.method = "grid", .oversample = {1}, .listener = take_note, .user = &n);
+    const larmor_recon_opts noted = KNOWN(.method = "grid", .oversample = {1}, .listener = take_note, .user = &n);
     char line[512];
     recon = recon_of(&s, &noted);
     assert_ok(larmor_recon_run(recon, 0, &result));
@@ -265,8 +265,8 @@ TEST(a_second_set_of_maps_without_signal_changes_nothing)
     assert_ok(larmor_array_reshape(first, LARMOR_SHAPE(N, N, COILS), &as_first));
     assert_ok(larmor_copy(s.maps, as_first));
     for (int grid = 0; grid < 2; grid++) {
-        const larmor_recon_opts ordinary = OPTS(.maps = s.maps, .method = grid ? "grid" : "cg", .precondition = -1,
-                                                .iters = 20, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-4);
+        const larmor_recon_opts ordinary = KNOWN(.maps = s.maps, .method = grid ? "grid" : "cg", .precondition = -1,
+                                                 .iters = 20, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-4);
         larmor_recon_opts soft = ordinary;
         soft.maps = two;
         OWNED(larmor_recon_result) a = result_of(&s, &soft), b = result_of(&s, &ordinary);
@@ -285,8 +285,8 @@ TEST(lambda_is_chosen_by_the_first_set)
     assert_ok(larmor_array_reshape(first, LARMOR_SHAPE(N, N, COILS), &as_first));
     assert_ok(larmor_copy(s.maps, as_first));
     notes n = {.text = ""};
-    const larmor_recon_opts soft = OPTS(.maps = two, .listener = take_note, .user = &n),
-                            ordinary = OPTS(.maps = s.maps);
+    const larmor_recon_opts soft = KNOWN(.maps = two, .listener = take_note, .user = &n),
+                            ordinary = KNOWN(.maps = s.maps);
     larmor_recon_result one = result_of(&s, &ordinary), result;
     larmor_recon *recon = recon_of(&s, &soft);
     assert_ok(larmor_recon_run(recon, 0, &result));
@@ -314,7 +314,7 @@ TEST(maps_of_nothing_but_noise_get_a_warning)
 {
     OWNED(scan) s = scan_of(COILS, 1, 0);
     assert_ok(larmor_noise_fill(s.image[0].kspace, 1, 7));
-    const larmor_recon_opts opts = OPTS(.method = "grid", .oversample = {1});
+    const larmor_recon_opts opts = KNOWN(.method = "grid", .oversample = {1});
     OWNED(larmor_recon_result) result = result_of(&s, &opts);
     char line[512];
     assert_int_equal(larmor_recon_warning(&result.report, 0, line, sizeof line), LARMOR_MAPS_AMBIGUOUS);
@@ -335,8 +335,8 @@ TEST(whitening_uses_the_noise_scan)
         assert_ok(larmor_noise_fill(noise, sigma, 10 + (uint64_t)c));
     }
     notes n = {.text = ""};
-    const larmor_recon_opts with = OPTS(.maps = s.maps, .listener = take_note, .user = &n),
-                            without = OPTS(.maps = s.maps, .no_whitening = 1);
+    const larmor_recon_opts with = KNOWN(.maps = s.maps, .listener = take_note, .user = &n),
+                            without = KNOWN(.maps = s.maps, .no_whitening = 1);
     assert_at_most(error_of(&s, &with), 0.6 * error_of(&s, &without));
     assert_noted(n, "S:whitening\nL:whitening: 4000 noise samples");
     n.fraction = 0;

@@ -74,9 +74,9 @@ TEST(holes_up_to_two_cycles_are_filled)
 {
     for (int coils = 1; coils <= COILS; coils += COILS - 1) {
         notes n;
-        const double right = error_with(coils, 0, OPTS(), &n);
+        const double right = error_with(coils, 0, KNOWN(), &n);
         assert_null(strstr(n.text, "hole"));
-        const double error = error_with(coils, 2, OPTS(), &n);
+        const double error = error_with(coils, 2, KNOWN(), &n);
         print_message("%d coils: error %.4f, without a hole %.4f\n", coils, error, right);
         assert_true(error < 1.1 * right);
         assert_noted(n, filled);
@@ -87,7 +87,7 @@ TEST(holes_up_to_two_cycles_are_filled)
 TEST(wider_holes_are_said)
 {
     notes n;
-    error_with(COILS, 3, OPTS(), &n);
+    error_with(COILS, 3, KNOWN(), &n);
     assert_noted(n, warned);
     assert_noted(n, "is not filled, as objects determine holes up to 2 cycles");
     assert_null(strstr(n.text, filled));
@@ -98,9 +98,9 @@ TEST(what_does_not_fill_a_hole_is_said)
     const struct {
         larmor_recon_opts opts;
         const char *reason;
-    } cases[] = {{OPTS(.method = "cg"), "as only opts.method tv and auto fill it"},
-                 {OPTS(.maps_method = "walsh"), "as coil maps are found from the centre"},
-                 {OPTS(.oversample = {2}), "as objects determine holes up to 2 cycles"}};
+    } cases[] = {{KNOWN(.method = "cg"), "as only opts.method tv and auto fill it"},
+                 {KNOWN(.maps_method = "walsh"), "as coil maps are found from the centre"},
+                 {KNOWN(.oversample = {2}), "as objects determine holes up to 2 cycles"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         notes n;
         error_with(COILS, 2, cases[i].opts, &n);
@@ -115,7 +115,7 @@ TEST(what_does_not_fill_a_hole_is_said)
 TEST(a_centre_that_is_sampled_has_no_hole)
 {
     notes n;
-    error_with(COILS, 0.5, OPTS(), &n);
+    error_with(COILS, 0.5, KNOWN(), &n);
     assert_null(strstr(n.text, "hole"));
     assert_noted(n, "method from the data");
 }
@@ -141,7 +141,7 @@ static double error_beside_whole(int slices, int at, notes *n)
         s.image[i].meta.position_mm[2] = slices ? 5. * i : 0;
     }
     *n = (notes){.text = ""};
-    const larmor_recon_opts opts = OPTS(.listener = take_line, .user = n, .delays = LARMOR_DELAYS_OFF);
+    const larmor_recon_opts opts = KNOWN(.listener = take_line, .user = n);
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     double error = 0;
     for (int i = 0; i < 2; i++) {
@@ -157,7 +157,7 @@ static double error_beside_whole(int slices, int at, notes *n)
 TEST(a_hole_of_one_image_is_filled_beside_others_without)
 {
     notes n;
-    const double alone = error_with(COILS, 2, OPTS(), &n);
+    const double alone = error_with(COILS, 2, KNOWN(), &n);
     for (int slices = 0; slices < 2; slices++)
         for (int at = of_all(slices, 0); at <= of_all(slices, 1); at++) {
             const double error = error_beside_whole(slices, at, &n);
@@ -203,7 +203,7 @@ TEST(holes_of_volumes_with_several_coils_are_filled)
     for (int i = 0; i < 2; i++) {
         OWNED(scan) s = half_spokes_of_a_volume(i ? 1.5 : 0);
         notes n = {.text = ""};
-        larmor_recon_opts opts = OPTS(.maps = s.maps, .delays = LARMOR_DELAYS_OFF);
+        larmor_recon_opts opts = KNOWN(.maps = s.maps);
         if (i) opts.listener = take_note; /* a weight that is raised begins the other image anew */
         opts.user = &n;
         error[i] = error_of(&s, &opts);

@@ -6,7 +6,7 @@
 
 static larmor_recon_opts automatic(const scan *s)
 {
-    return OPTS(.maps = s->maps, .oversample = {1}, .delays = LARMOR_DELAYS_OFF);
+    return KNOWN(.maps = s->maps, .oversample = {1});
 }
 
 /* All lines of a grid. */
@@ -120,12 +120,12 @@ TEST(options_of_one_method_take_it)
         larmor_recon_opts opts;
         const char *name;
     } cases[] = {
-        {OPTS(.lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3), "cg"},
-        {OPTS(.lambda_mode = LARMOR_LAMBDA_NOISE, .lambda = 1), "cg"},
-        {OPTS(.tol = 1e-3), "cg"},
-        {OPTS(.precondition = 1), "cg"},
-        {OPTS(.partial_fourier = LARMOR_PARTIAL_POCS), "cg"},
-        {OPTS(.joint = 1, .iters = 3), "tv"},
+        {KNOWN(.lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3), "cg"},
+        {KNOWN(.lambda_mode = LARMOR_LAMBDA_NOISE, .lambda = 1), "cg"},
+        {KNOWN(.tol = 1e-3), "cg"},
+        {KNOWN(.precondition = 1), "cg"},
+        {KNOWN(.partial_fourier = LARMOR_PARTIAL_POCS), "cg"},
+        {KNOWN(.joint = 1, .iters = 3), "tv"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         larmor_recon_opts opts = cases[i].opts;

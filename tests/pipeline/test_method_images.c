@@ -73,7 +73,7 @@ static scan scan_in(const scene *of)
 static void compare(const scene *of)
 {
     scan s = scan_in(of);
-    larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1}, .delays = LARMOR_DELAYS_OFF);
+    larmor_recon_opts opts = KNOWN(.maps = s.maps, .oversample = {1});
     const double chosen = error_of(&s, &opts);
     opts.method = "cg";
     const double cg = error_of(&s, &opts);
@@ -118,7 +118,7 @@ TEST(a_poisson_disc_of_one_coil_is_nearer_to_the_object_than_cg_is)
     const scene of = {"cartesian", "shepp-logan", {.matrix = {24, 24, 24}}, 1.4, 1, 7e-5, 0.45};
     compare(&of);
     OWNED(scan) s = scan_in(&of);
-    const larmor_recon_opts opts = OPTS(.oversample = {1}, .delays = LARMOR_DELAYS_OFF);
+    const larmor_recon_opts opts = KNOWN(.oversample = {1});
     OWNED(larmor_recon_result) result = result_of(&s, &opts);
     assert_string_equal(result.report.method.name, "tv");
     assert_int_equal(result.report.method.from, LARMOR_METHOD_FROM_ONE_COIL);
@@ -155,7 +155,7 @@ TEST(what_is_filled_in_of_partial_stars_is_no_more_than_what_lies_opposite)
 {
     enum { FEW = 4 };
     OWNED(scan) s = scan_in(&(scene){"stars", "shepp-logan", {.matrix = {16, 16, 12}, .readouts = 24}, 0, FEW, 0, 0});
-    const larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1}, .delays = LARMOR_DELAYS_OFF);
+    const larmor_recon_opts opts = KNOWN(.maps = s.maps, .oversample = {1});
     leave_out_partitions(&s, FEW);
     OWNED(larmor_recon_result) x = result_of(&s, &opts);
     assert_string_equal(x.report.method.name, "cg");

@@ -32,7 +32,7 @@ TEST(it_is_the_residual_of_a_direct_computation)
     OWNED(scan) s = scan_of(COILS, 1, 2e-3);
     const char *const methods[] = {"cg", "tv"};
     for (int i = 0; i < 2; i++) {
-        const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = methods[i], .oversample = {1}, .eps = 1e-6);
+        const larmor_recon_opts opts = KNOWN(.maps = s.maps, .method = methods[i], .oversample = {1}, .eps = 1e-6);
         OWNED(larmor_recon_result) result = result_of(&s, &opts);
         const larmor_misfit *m = &result.report.misfit;
         OWNED(larmor_array) *r = left_over(&s, result.image[0].data);
@@ -93,7 +93,7 @@ TEST(chi_squared_of_known_noise_is_1)
                  {"golden", "wavelet", 40, 1e-3}};
     for (int i = 0; i < of_all(4, sizeof cases / sizeof *cases); i++) {
         OWNED(scan) s = scan_on(cases[i].traj, cases[i].readouts, cases[i].sigma);
-        larmor_recon_opts opts = OPTS(.maps = s.maps, .method = cases[i].method, .oversample = {1});
+        larmor_recon_opts opts = KNOWN(.maps = s.maps, .method = cases[i].method, .oversample = {1});
         const int is_cg = !strcmp(opts.method, "cg");
         if (is_cg) {
             opts.lambda_mode = LARMOR_LAMBDA_RELATIVE;
@@ -114,8 +114,7 @@ static double noise_found(const char *traj, int readouts, int samples, const cha
     OWNED(scan) s = scan_with(traj, &(larmor_traj_opts){.readouts = readouts, .samples = samples}, sigma);
     larmor_array_free(s.arrays.noise);
     s.arrays.noise = NULL;
-    const larmor_recon_opts opts =
-        OPTS(.maps = s.maps, .method = method, .oversample = {1}, .delays = LARMOR_DELAYS_OFF);
+    const larmor_recon_opts opts = KNOWN(.maps = s.maps, .method = method, .oversample = {1});
     OWNED(larmor_recon_result) result = result_of(&s, &opts);
     const larmor_misfit *m = &result.report.misfit;
     assert_true(samples == N ? m->noise_excess > 1.2 : m->noise_excess < 1.5);
@@ -180,7 +179,7 @@ TEST(a_weight_that_leaves_a_constant_is_not_taken_by_itself_and_said_where_it_is
     OWNED(scan) s = scan_of_a_constant();
     const char *const methods[] = {"tv", "tgv"};
     for (int i = 0; i < of_all(1, 2); i++) {
-        larmor_recon_opts opts = OPTS(.method = methods[i], .oversample = {1}, .delays = LARMOR_DELAYS_OFF);
+        larmor_recon_opts opts = KNOWN(.method = methods[i], .oversample = {1});
         OWNED(larmor_recon_result) chosen = result_of(&s, &opts);
         opts.lambda_mode = LARMOR_LAMBDA_RELATIVE;
         opts.lambda = 1e3;
@@ -199,7 +198,7 @@ TEST(a_readout_that_fits_far_worse_is_named)
 {
     enum { READOUT = 7 };
     OWNED(scan) s = scan_of(COILS, 1, 1e-3);
-    const larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});
+    const larmor_recon_opts opts = KNOWN(.maps = s.maps, .oversample = {1});
     OWNED(larmor_recon_result) right = result_of(&s, &opts);
     for (int c = 0; c < COILS; c++) turn(s.image[0].kspace, SAMPLES * (READOUT + SPOKES * c), SAMPLES);
     OWNED(larmor_recon_result) wrong = result_of(&s, &opts);
@@ -216,7 +215,7 @@ static larmor_misfit misfit_of_grid(int turned)
 {
     OWNED(scan) s = {.arrays = {.matrix = {N, N}, .trajectory = "cartesian", .images = 1}};
     const larmor_traj_opts grid = {.matrix = {N, N}};
-    const larmor_recon_opts opts = OPTS(.oversample = {1});
+    const larmor_recon_opts opts = KNOWN(.oversample = {1});
     assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
     assert_ok(larmor_traj_create(dev, "cartesian", &grid, &s.image[0].traj));
     assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, 2, LARMOR_C64, &s.image[0].kspace));
@@ -232,7 +231,7 @@ static larmor_recon_report report_of_lines(const larmor_traj_opts *lines, double
                                            uint64_t seed)
 {
     OWNED(scan) s = {.arrays = {.matrix = {N, N}, .trajectory = "cartesian", .images = 1}};
-    const larmor_recon_opts opts = OPTS(.oversample = {1});
+    const larmor_recon_opts opts = KNOWN(.oversample = {1});
     OWNED(larmor_array) *wider;
     assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
     assert_ok(larmor_traj_create(dev, "cartesian", lines, &s.image[0].traj));
@@ -306,7 +305,7 @@ TEST(a_coil_that_fits_far_worse_is_named)
 {
     enum { COIL = 2 };
     OWNED(scan) s = scan_of(COILS, 1, 1e-3);
-    const larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});
+    const larmor_recon_opts opts = KNOWN(.maps = s.maps, .oversample = {1});
     float *x = values_of(s.image[0].kspace), *coil = x + 2 * (int64_t)COIL * SAMPLES * SPOKES;
     for (int64_t i = 0; i < SAMPLES * SPOKES; i++) /* as strong, but of no object */
         for (int part = 0; part < 2; part++) coil[2 * i + part] *= (i * i / 7) % 2 ? 1 : -1;
@@ -324,13 +323,13 @@ TEST(samples_that_are_not_explained_get_a_warning)
     const double sigma[] = {0, 1e-3, 1e-2}; /* the last one is stronger than most samples */
     for (int i = 0; i < 3; i++) {
         OWNED(scan) s = scan_of(COILS, 1, sigma[i]);
-        const larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});
+        const larmor_recon_opts opts = KNOWN(.maps = s.maps, .oversample = {1});
         OWNED(larmor_recon_result) right = result_of(&s, &opts);
         assert_true(right.report.misfit.measured);
         assert_false(has_warning(&right.report, ""));
     }
     OWNED(scan) s = scan_of(COILS, 1, 1e-3);
-    const larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});
+    const larmor_recon_opts opts = KNOWN(.maps = s.maps, .oversample = {1});
     OWNED(double) *k;
     assert_ok(larmor_array_download(s.image[0].traj, LARMOR_F64, &k));
     for (int64_t i = 0; i < larmor_array_count(s.image[0].traj); i++) k[i] *= i % 2 ? 0.6 : 1;
@@ -368,7 +367,7 @@ TEST(samples_that_are_no_measurement_are_named)
                                 "loudest number 1 (from 0), and"};
     for (spoiling how = NOTHING; how <= QUIET; how++) {
         OWNED(scan) s = scan_of(COILS, 1, 1e-3);
-        const larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});
+        const larmor_recon_opts opts = KNOWN(.maps = s.maps, .oversample = {1});
         OWNED(float) *x = values_of(s.image[0].kspace);
         for (int c = 0; c < COILS; c++)
             for (int r = 0; r < SPOKES; r++)
@@ -382,7 +381,7 @@ TEST(samples_that_are_no_measurement_are_named)
 /* A noise scan of some samples whose noise is so many times that of the readouts. */
 static int doubts_noise_scan(const char *traj, int readouts, double sigma, int samples, double factor)
 {
-    const larmor_recon_opts opts = OPTS(.oversample = {1});
+    const larmor_recon_opts opts = KNOWN(.oversample = {1});
     OWNED(scan) s = scan_on(traj, readouts, sigma);
     larmor_array_free(s.arrays.noise);
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(samples, COILS), &s.arrays.noise));
@@ -408,7 +407,7 @@ TEST(a_noise_scan_with_far_more_noise_than_the_samples_is_a_warning)
 /* The samples' noise over that of a noise scan, which has so many times theirs; 0: nothing is said. */
 static double noise_ratio(const char *traj, int readouts, double sigma, double factor)
 {
-    const larmor_recon_opts opts = OPTS(.oversample = {1});
+    const larmor_recon_opts opts = KNOWN(.oversample = {1});
     char line[64];
     OWNED(scan) s = scan_on(traj, readouts, sigma);
     OWNED(float) *noise = values_of(s.arrays.noise);
@@ -440,18 +439,18 @@ TEST(every_image_has_a_misfit_or_a_line_that_says_why_not)
 {
     OWNED(scan) s = scan_of(COILS, 3, 1e-3);
     const larmor_recon_opts cases[] = {
-        OPTS(.maps = s.maps),
-        OPTS(.maps = s.maps, .eps = 1e-8),
-        OPTS(.maps = s.maps, .toeplitz = -1, .precondition = -1),
-        OPTS(.maps = s.maps, .weighted = 1),
-        OPTS(.maps = s.maps, .method = "grid"),
-        OPTS(.maps = s.maps, .method = "tv"),
-        OPTS(.maps = s.maps, .method = "tv", .joint = 1),
-        OPTS(.maps = s.maps, .method = "tgv"),
-        OPTS(.maps = s.maps, .method = "wavelet"),
-        OPTS(.maps = s.maps, .method = "llr"),
-        OPTS(.map_sets = 2, .maps_method = "espirit"),
-        OPTS(.maps_method = "nlinv"),
+        KNOWN(.maps = s.maps),
+        KNOWN(.maps = s.maps, .eps = 1e-8),
+        KNOWN(.maps = s.maps, .toeplitz = -1, .precondition = -1),
+        KNOWN(.maps = s.maps, .weighted = 1),
+        KNOWN(.maps = s.maps, .method = "grid"),
+        KNOWN(.maps = s.maps, .method = "tv"),
+        KNOWN(.maps = s.maps, .method = "tv", .joint = 1),
+        KNOWN(.maps = s.maps, .method = "tgv"),
+        KNOWN(.maps = s.maps, .method = "wavelet"),
+        KNOWN(.maps = s.maps, .method = "llr"),
+        KNOWN(.map_sets = 2, .maps_method = "espirit"),
+        KNOWN(.maps_method = "nlinv"),
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         notes n = {.text = ""};
@@ -467,7 +466,7 @@ TEST(every_image_has_a_misfit_or_a_line_that_says_why_not)
         assert_noted(n, "misfit: ");
     }
     notes n = {.text = ""};
-    const larmor_recon_opts rss = OPTS(.method = "grid", .no_maps = 1, .listener = take_note, .user = &n);
+    const larmor_recon_opts rss = KNOWN(.method = "grid", .no_maps = 1, .listener = take_note, .user = &n);
     OWNED(larmor_recon_result) result = result_of(&s, &rss);
     assert_false(result.report.misfit.measured);
     assert_noted(n, "misfit: not measured, as a root sum of squares is no image of a model");
@@ -488,7 +487,7 @@ static larmor_recon_report report_of_maps(double size, double part, double noise
     assert_ok(larmor_phantom_kspace(object, s.image[0].traj, COILS, LARMOR_C64, &s.image[0].kspace));
     assert_ok(larmor_phantom_noise(s.image[0].kspace, noise * size * size / N, 1));
     assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(voxels, voxels), extent, COILS, &maps));
-    larmor_recon_opts opts = OPTS(.method = "cg", .maps = maps, .delays = LARMOR_DELAYS_OFF, .oversample = {1});
+    larmor_recon_opts opts = KNOWN(.method = "cg", .maps = maps, .oversample = {1});
     for (int d = 0; d < 2; d++) opts.maps_place.fov_mm[d] = part * N;
     OWNED(larmor_recon_result) result = result_of(&s, &opts);
     return result.report;

@@ -111,11 +111,11 @@ TEST(what_is_insisted_on_is_not_given_up)
 TEST(more_takes_more)
 {
     OWNED(scan) one = scan_of(COILS, 1, 0), four = scan_of(COILS, 4, 0);
-    const larmor_recon_opts grid = OPTS(.method = "grid"), rss = OPTS(.method = "grid", .no_maps = 1),
-                            cg = OPTS(.maps = one.maps), fine = OPTS(.maps = one.maps, .eps = 1e-9),
-                            joint = OPTS(.method = "tv", .joint = 1), tv = OPTS(.method = "tv"),
-                            pipe = OPTS(.method = "grid", .density = LARMOR_DENSITY_PIPE),
-                            none = OPTS(.method = "grid", .density = LARMOR_DENSITY_NONE);
+    const larmor_recon_opts grid = KNOWN(.method = "grid"), rss = KNOWN(.method = "grid", .no_maps = 1),
+                            cg = KNOWN(.maps = one.maps), fine = KNOWN(.maps = one.maps, .eps = 1e-9),
+                            joint = KNOWN(.method = "tv", .joint = 1), tv = KNOWN(.method = "tv"),
+                            pipe = KNOWN(.method = "grid", .density = LARMOR_DENSITY_PIPE),
+                            none = KNOWN(.method = "grid", .density = LARMOR_DENSITY_NONE);
     assert_true(plan_of(&one, &rss).bytes <= plan_of(&one, &grid).bytes);
     assert_true(plan_of(&one, &none).bytes <= plan_of(&one, &pipe).bytes);
     assert_true(plan_of(&one, &cg).bytes < plan_of(&one, &fine).bytes);
@@ -131,7 +131,7 @@ TEST(images_that_are_alike_need_alike)
     larmor_array_free(s.image[2].traj);
     s.image[2].kspace = few;
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, 2), &s.image[2].traj));
-    const larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});
+    const larmor_recon_opts opts = KNOWN(.maps = s.maps, .oversample = {1});
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     larmor_recon_plan plan[3];
     for (int i = 0; i < 3; i++) assert_ok(larmor_recon_describe(recon, i, &plan[i]));

@@ -82,39 +82,39 @@ static larmor_array *given(void)
 TEST(gridding_does_not_depend_on_the_unit)
 {
     const int one = of_all(1, ENDS);
-    same_in_units(one, OPTS(.method = "grid", .no_maps = 1), 1, 0, 0);
-    same_in_units(FACTORS, OPTS(.method = "grid"), 1, 0, 0);
-    same_in_units(one, OPTS(.method = "grid", .maps = given()), 1, 0, 0);
-    same_in_units(one, OPTS(.method = "grid", .no_maps = 1), 1, 1, 0);
+    same_in_units(one, KNOWN(.method = "grid", .no_maps = 1), 1, 0, 0);
+    same_in_units(FACTORS, KNOWN(.method = "grid"), 1, 0, 0);
+    same_in_units(one, KNOWN(.method = "grid", .maps = given()), 1, 0, 0);
+    same_in_units(one, KNOWN(.method = "grid", .no_maps = 1), 1, 1, 0);
 }
 
 TEST(conjugate_gradients_do_not_depend_on_the_unit)
 {
     const int one = of_all(1, ENDS);
-    same_in_units(FACTORS, OPTS(.method = "cg"), 1, 0, 0);
-    same_in_units(one, OPTS(.method = "cg"), 1, 0, 1);
-    same_in_units(one, OPTS(.method = "cg", .maps = given()), 1, 0, 0);
-    same_in_units(one, OPTS(.method = "cg"), 1, 1, 1);
-    same_in_units(one, OPTS(.method = "cg", .maps = given()), 1, 1, 0);
-    same_in_units(one, OPTS(.method = "cg", .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-2), 1, 0, 0);
+    same_in_units(FACTORS, KNOWN(.method = "cg"), 1, 0, 0);
+    same_in_units(one, KNOWN(.method = "cg"), 1, 0, 1);
+    same_in_units(one, KNOWN(.method = "cg", .maps = given()), 1, 0, 0);
+    same_in_units(one, KNOWN(.method = "cg"), 1, 1, 1);
+    same_in_units(one, KNOWN(.method = "cg", .maps = given()), 1, 1, 0);
+    same_in_units(one, KNOWN(.method = "cg", .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-2), 1, 0, 0);
 }
 
 TEST(penalties_do_not_depend_on_the_unit)
 {
     const int one = of_all(1, ENDS);
-    same_in_units(of_all(ENDS, FACTORS), OPTS(.method = "tv"), 1, 0, 0);
-    same_in_units(one, OPTS(.method = "wavelet", .maps = given()), 1, 0, 0);
-    same_in_units(one, OPTS(.method = "tv", .maps = given()), 1, 1, 0);
-    same_in_units(one, OPTS(.method = "tv", .lambda_mode = LARMOR_LAMBDA_NOISE, .lambda = 2), 1, 0, 0);
-    same_in_units(one, OPTS(.method = "llr"), 3, 0, 0);
+    same_in_units(of_all(ENDS, FACTORS), KNOWN(.method = "tv"), 1, 0, 0);
+    same_in_units(one, KNOWN(.method = "wavelet", .maps = given()), 1, 0, 0);
+    same_in_units(one, KNOWN(.method = "tv", .maps = given()), 1, 1, 0);
+    same_in_units(one, KNOWN(.method = "tv", .lambda_mode = LARMOR_LAMBDA_NOISE, .lambda = 2), 1, 0, 0);
+    same_in_units(one, KNOWN(.method = "llr"), 3, 0, 0);
 }
 
 /* With maps from the data and without any, by gridding and by a solver: with the noise readouts, when they are not
  * used, and without them the image has one unit, and so has the image of the maps that come out. */
 TEST(whitening_does_not_change_the_unit_of_the_image)
 {
-    const larmor_recon_opts opts[] = {OPTS(.method = "cg"), OPTS(.method = "grid", .no_maps = 1),
-                                      OPTS(.method = "grid")};
+    const larmor_recon_opts opts[] = {KNOWN(.method = "cg"), KNOWN(.method = "grid", .no_maps = 1),
+                                      KNOWN(.method = "grid")};
     OWNED(scan) plain = scan_in(1, 1, 0, 0), noted = scan_in(1, 1, 1, 0);
     for (size_t i = 0; i < sizeof opts / sizeof *opts; i++) {
         larmor_recon_opts unused = opts[i];
@@ -133,7 +133,7 @@ TEST(reports_are_in_the_unit_of_the_samples)
     for (int whitened = 0; whitened < 2; whitened++)
         for (int method = 0; method < 2; method++) {
             OWNED(scan) plain = scan_in(1, 1, whitened, 0), s = scan_in(1e-14, 1, whitened, 0);
-            larmor_recon_opts opts = OPTS(.method = method ? "tv" : "cg", .maps = plain.maps);
+            larmor_recon_opts opts = KNOWN(.method = method ? "tv" : "cg", .maps = plain.maps);
             OWNED(larmor_recon_result) a = result_of(&plain, &opts);
             opts.maps = s.maps;
             OWNED(larmor_recon_result) b = result_of(&s, &opts);
@@ -153,7 +153,7 @@ TEST(images_of_any_magnitude_share_a_scan)
     OWNED(scan) plain = scan_in(1, 3, 0, 0), s = scan_in(1, 3, 0, 0);
     for (int i = 0; i < 3; i++) multiply(s.image[i].kspace, factor[i]);
     for (int grid = 0; grid < 2; grid++) {
-        const larmor_recon_opts opts = OPTS(.method = grid ? "grid" : "cg", .maps = plain.maps);
+        const larmor_recon_opts opts = KNOWN(.method = grid ? "grid" : "cg", .maps = plain.maps);
         OWNED(larmor_recon) *of_plain = recon_of(&plain, &opts), *recon = recon_of(&s, &opts);
         for (int i = 0; i < 3; i++) {
             OWNED(larmor_recon_result) expected, result;
@@ -172,7 +172,7 @@ TEST(an_image_of_samples_of_zeros_is_zeros_beside_the_others)
     OWNED(scan) s = scan_of(COILS, 3, 1e-3);
     assert_ok(larmor_zero(s.image[0].kspace));
     for (int m = 0; m < 4; m++) {
-        const larmor_recon_opts opts = OPTS(.method = methods[m]);
+        const larmor_recon_opts opts = KNOWN(.method = methods[m]);
         OWNED(larmor_recon) *recon = recon_of(&s, &opts);
         for (int i = 0; i < 3; i++) {
             OWNED(larmor_recon_result) result;
@@ -202,7 +202,7 @@ TEST(noise_alone_is_an_image_by_whatever_maps)
         notes n = {.text = ""};
         double size;
         const larmor_recon_opts opts =
-            OPTS(.method = "cg", .maps_method = maps[m], .listener = take_note, .user = &n);
+            KNOWN(.method = "cg", .maps_method = maps[m], .listener = take_note, .user = &n);
         OWNED(larmor_recon_result) result = result_of(&s, &opts);
         assert_int_equal(result.report.status, LARMOR_OK);
         assert_ok(larmor_nrm2(result.image[0].data, &size));

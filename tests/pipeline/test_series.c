@@ -26,7 +26,7 @@ static void expect_plan(const larmor_recon *recon, int series, const char *name,
 TEST(each_image_is_a_series_unless_they_are_joint)
 {
     OWNED(scan) s = two_slices();
-    const larmor_recon_opts opts = OPTS(.method = "grid");
+    const larmor_recon_opts opts = KNOWN(.method = "grid");
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     assert_int_equal(larmor_recon_series(recon), 4);
     expect_plan(recon, 0, "image 1 of 4", 1, 0, 0);
@@ -38,7 +38,7 @@ TEST(joint_images_of_a_slice_are_one_series)
     OWNED(scan) s = two_slices();
     const char *const methods[] = {"tv", "llr"};
     for (int i = 0; i < 2; i++) {
-        const larmor_recon_opts opts = OPTS(.method = methods[i], .joint = 1, .iters = 2, .maps = s.maps);
+        const larmor_recon_opts opts = KNOWN(.method = methods[i], .joint = 1, .iters = 2, .maps = s.maps);
         OWNED(larmor_recon) *recon = recon_of(&s, &opts);
         OWNED(larmor_recon_result) result;
         assert_int_equal(larmor_recon_series(recon), 2);
@@ -67,7 +67,7 @@ TEST(only_the_images_that_are_asked_for_are_made)
     };
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
         larmor_recon_plan plan;
-        const larmor_recon_opts opts = OPTS(.method = "grid", .only = &asked[i].only);
+        const larmor_recon_opts opts = KNOWN(.method = "grid", .only = &asked[i].only);
         OWNED(larmor_recon) *recon = recon_of(&s, &opts);
         assert_int_equal(larmor_recon_series(recon), asked[i].series);
         assert_ok(larmor_recon_describe(recon, 0, &plan));
@@ -75,7 +75,7 @@ TEST(only_the_images_that_are_asked_for_are_made)
         assert_int_equal(plan.first.repetition, asked[i].repetition);
     }
     const larmor_counters nothing = {5, -1, -1, -1, -1, 0};
-    const larmor_recon_opts opts = OPTS(.only = &nothing);
+    const larmor_recon_opts opts = KNOWN(.only = &nothing);
     larmor_recon *recon;
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG,
                    "arrays: no image has the encoding, slice, contrast");
@@ -85,7 +85,7 @@ TEST(llr_needs_more_than_one_frame)
 {
     OWNED(scan) s = two_slices();
     const larmor_counters one = {-1, -1, -1, 1, -1, 0};
-    const larmor_recon_opts opts = OPTS(.method = "llr", .only = &one);
+    const larmor_recon_opts opts = KNOWN(.method = "llr", .only = &one);
     larmor_recon *recon;
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "arrays has one frame of a slice");
 }
@@ -109,7 +109,7 @@ TEST(an_image_of_noise_alone_does_not_decide_for_the_others)
                 if (!of_all(at_once == 1 + (m + slices) % 2, 1)) continue;
                 OWNED(scan) s = scan_of(COILS, 2, 1e-3);
                 OWNED(scan) own = scan_of(COILS, 2, 1e-3);
-                const larmor_recon_opts opts = OPTS(.method = methods[m], .at_once = at_once);
+                const larmor_recon_opts opts = KNOWN(.method = methods[m], .at_once = at_once);
                 assert_ok(larmor_fill(s.image[0].kspace, 0));
                 assert_ok(larmor_phantom_noise(s.image[0].kspace, 1e-3, 7));
                 for (int i = 0; i < 2; i++) s.image[i].meta.slice = slices ? i : 0;
@@ -148,8 +148,8 @@ TEST(delays_are_those_of_images_with_signal)
  * order, no signal in [2] of the first or [0] of the second. */
 static larmor_recon_result result_of_series(scan *s, int empty, notes *n)
 {
-    const larmor_recon_opts opts = OPTS(.method = "tv:xy+tv:t", .joint = 1, .iters = 10, .listener = take_note,
-                                        .user = n, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 0.01);
+    const larmor_recon_opts opts = KNOWN(.method = "tv:xy+tv:t", .joint = 1, .iters = 10, .listener = take_note,
+                                         .user = n, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 0.01);
     for (int i = 1; i < 3; i++) {
         assert_ok(larmor_copy(s->image[0].traj, s->image[i].traj));
         assert_ok(larmor_copy(s->image[0].kspace, s->image[i].kspace));

@@ -9,7 +9,7 @@ TEST(every_method_gives_the_image)
         double most;
     } methods[] = {{"cg", 0.18}, {"grid", 0.2}, {"tv", 0.18}, {"tgv", 0.18}, {"wavelet", 0.18}};
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
-        const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = methods[i].method);
+        const larmor_recon_opts opts = KNOWN(.maps = s.maps, .method = methods[i].method);
         assert_at_most(error_of(&s, &opts), methods[i].most);
     }
 }
@@ -19,7 +19,7 @@ TEST(a_series_gives_every_frame)
     OWNED(scan) s = scan_of(COILS, 3, 0);
     const char *const methods[] = {"tv", "llr"};
     for (int i = 0; i < 2; i++) {
-        const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = methods[i], .joint = 1);
+        const larmor_recon_opts opts = KNOWN(.maps = s.maps, .method = methods[i], .joint = 1);
         OWNED(larmor_recon_result) result = result_of(&s, &opts);
         assert_int_equal(result.count, 3);
         for (int f = 0; f < 3; f++) assert_at_most(difference(result.image[f].data, s.truth), 0.18);
@@ -33,7 +33,7 @@ TEST(lambda_is_as_asked_for)
     const char *const methods[] = {"cg", "tv"};
     for (int i = 0; i < 2; i++) {
         larmor_recon_opts opts =
-            OPTS(.maps = s.maps, .method = methods[i], .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 2e-3);
+            KNOWN(.maps = s.maps, .method = methods[i], .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 2e-3);
         OWNED(larmor_recon_result) given = result_of(&s, &opts);
         assert_at_most(fabs(given.report.lambda / 2e-3 - 1), 1e-6);
         assert_int_equal(given.report.lambda_from, LARMOR_LAMBDA_FROM_CALLER);
@@ -61,7 +61,7 @@ TEST(the_images_of_a_scan_share_lambda)
     const char *const methods[] = {"cg", "tv"};
     for (int i = 0; i < 2; i++) {
         notes n = {.text = ""};
-        const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = methods[i], .listener = take_note, .user = &n);
+        const larmor_recon_opts opts = KNOWN(.maps = s.maps, .method = methods[i], .listener = take_note, .user = &n);
         OWNED(larmor_recon) *recon = recon_of(&s, &opts);
         larmor_recon_result first, other;
         assert_ok(larmor_recon_run(recon, 0, &first));
@@ -82,7 +82,7 @@ TEST(the_images_of_a_scan_share_lambda)
 TEST(no_lambda_is_no_penalty)
 {
     OWNED(scan) s = scan_of(COILS, 1, 0);
-    const larmor_recon_opts tv = OPTS(.maps = s.maps, .method = "tv", .lambda_mode = LARMOR_LAMBDA_RELATIVE);
+    const larmor_recon_opts tv = KNOWN(.maps = s.maps, .method = "tv", .lambda_mode = LARMOR_LAMBDA_RELATIVE);
     OWNED(larmor_recon_result) result = result_of(&s, &tv);
     assert_true(result.report.weight == 0);
 }
@@ -117,13 +117,13 @@ TEST(samples_without_noise_give_the_image_by_small_weights_and_by_the_chosen_one
     OWNED(scan) s = scan_of(COILS, 1, 0);
     take_blobs(&s);
     for (int i = of_all(2, 0); i < 3; i++) {
-        const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg", .scale = LARMOR_SCALE_SUM,
-                                            .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = lambda[i]);
+        const larmor_recon_opts opts = KNOWN(.maps = s.maps, .method = "cg", .scale = LARMOR_SCALE_SUM,
+                                             .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = lambda[i]);
         const double error = error_of(&s, &opts);
         if (getenv("SHOW")) printf("%g: %.2e\n", lambda[i], error);
         assert_at_most(error, 1e-3);
     }
-    const larmor_recon_opts chosen = OPTS(.maps = s.maps, .method = "cg", .scale = LARMOR_SCALE_SUM);
+    const larmor_recon_opts chosen = KNOWN(.maps = s.maps, .method = "cg", .scale = LARMOR_SCALE_SUM);
     const double error = error_of(&s, &chosen);
     if (getenv("SHOW")) printf("chosen: %.2e\n", error);
     assert_at_most(error, 3e-3);
@@ -133,8 +133,8 @@ TEST(samples_without_noise_give_the_image_by_small_weights_and_by_the_chosen_one
 TEST(the_way_does_not_show_in_the_image)
 {
     OWNED(scan) s = scan_of(COILS, 1, 1e-4);
-    const larmor_recon_opts plain = OPTS(.maps = s.maps, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3,
-                                         .tol = 1e-5, .precondition = -1, .toeplitz = -1);
+    const larmor_recon_opts plain = KNOWN(.maps = s.maps, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3,
+                                          .tol = 1e-5, .precondition = -1, .toeplitz = -1);
     larmor_recon_opts other[4] = {plain, plain, plain, plain};
     other[0].precondition = 1;
     other[1].toeplitz = 1;
@@ -172,8 +172,8 @@ TEST(the_report_says_how_the_solver_ended)
 {
     OWNED(scan) s = scan_of(COILS, 1, 1e-4);
     notes n = {.text = ""};
-    const larmor_recon_opts opts = OPTS(.maps = s.maps, .iters = 1, .tol = 1e-6,
-                                        .lambda_mode = LARMOR_LAMBDA_RELATIVE, .listener = take_note, .user = &n);
+    const larmor_recon_opts opts = KNOWN(.maps = s.maps, .iters = 1, .tol = 1e-6,
+                                         .lambda_mode = LARMOR_LAMBDA_RELATIVE, .listener = take_note, .user = &n);
     OWNED(larmor_recon_result) result = result_of(&s, &opts);
     assert_int_equal(result.report.solver.iters, 1);
     assert_int_equal(result.report.solver.end, LARMOR_END_ITERATIONS);
@@ -191,7 +191,7 @@ TEST(an_image_with_a_penalty_ends_by_the_noise)
     for (int i = 0; i < of_all(1, 3); i++) {
         OWNED(scan) s = scan_of(COILS, 1, 6e-3);
         assert_ok(larmor_phantom_noise(s.image[0].kspace, 6e-3, 101 + (uint64_t)i));
-        larmor_recon_opts opts = OPTS(.maps = s.maps, .method = methods[i]);
+        larmor_recon_opts opts = KNOWN(.maps = s.maps, .method = methods[i]);
         OWNED(larmor_recon_result) noisy = result_of(&s, &opts);
         opts.tol = 5e-3; /* the usual one */
         OWNED(larmor_recon_result) told = result_of(&s, &opts);

@@ -77,7 +77,7 @@ static larmor_status run_fake(fake *f)
     larmor_source *source;
     larmor_recon *recon;
     larmor_recon_result result;
-    const larmor_recon_opts opts = OPTS(.method = "grid", .no_maps = 1, .density = LARMOR_DENSITY_NONE);
+    const larmor_recon_opts opts = KNOWN(.method = "grid", .no_maps = 1, .density = LARMOR_DENSITY_NONE);
     assert_ok(larmor_source_create("fake.dat", &whole, f, &source));
     assert_ok(larmor_recon_create(source, dev, &opts, &recon));
     larmor_source_free(source);
@@ -145,7 +145,7 @@ static int images_from_other_threads(const larmor_recon_opts *opts)
 
 TEST(other_threads_call_a_source_of_ones_own_only_where_that_was_asked_for)
 {
-    larmor_recon_opts opts = OPTS(.method = "grid", .no_maps = 1, .density = LARMOR_DENSITY_NONE);
+    larmor_recon_opts opts = KNOWN(.method = "grid", .no_maps = 1, .density = LARMOR_DENSITY_NONE);
     assert_int_equal(images_from_other_threads(&opts), 0);
     opts.at_once = 2;
     assert_int_equal(images_from_other_threads(&opts), 4);
@@ -220,8 +220,8 @@ TEST(a_file_and_its_arrays_give_the_same_image)
     assert_ok(larmor_fill(wide, 1));
     assert_ok(larmor_array_slice(wide, 0, COILS, &some));
     assert_ok(larmor_copy(s.maps, some));
-    const larmor_recon_opts of_file = OPTS(.maps = wide, .listener = take_note, .user = &n),
-                            of_arrays = OPTS(.maps = s.maps);
+    const larmor_recon_opts of_file = KNOWN(.maps = wide, .listener = take_note, .user = &n),
+                            of_arrays = KNOWN(.maps = s.maps);
     assert_ok(larmor_recon_create(source, dev, &of_file, &recon));
     assert_ok(larmor_recon_run(recon, 0, &result));
     larmor_recon_result expected = result_of(&s, &of_arrays);
@@ -260,7 +260,7 @@ static larmor_recon_result result_of_file(const scan *s, const char *path, int c
     write_file(s, path);
     assert_ok(larmor_raw_open(path, &(larmor_raw_opts){.conjugate = conjugate}, &raw));
     assert_ok(larmor_source_of_raw(raw, path, &source));
-    assert_ok(larmor_recon_create(source, dev, &OPTS(.method = "grid"), &recon));
+    assert_ok(larmor_recon_create(source, dev, &KNOWN(.method = "grid"), &recon));
     assert_ok(larmor_recon_run(recon, 0, &result));
     assert_int_equal(result.count, 1);
     return result;

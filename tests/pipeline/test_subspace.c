@@ -111,7 +111,7 @@ TEST(frames_of_six_spokes_come_out_by_every_method)
     OWNED(series) s = series_of(1e-4);
     for (int i = 0; i < 4; i++) {
         const larmor_recon_opts opts =
-            OPTS(.method = cases[i].method, .maps = s.maps, .basis = s.basis, .basis_frames = 1);
+            KNOWN(.method = cases[i].method, .maps = s.maps, .basis = s.basis, .basis_frames = 1);
         const double error = error_of_frames(&s, &opts);
         if (!(error <= cases[i].most)) fail_msg("%s: %.4f", cases[i].method, error);
     }
@@ -128,9 +128,9 @@ static void expect_method(const series *s, larmor_recon_opts opts, const char *n
 TEST(coefficients_are_by_tv_unless_an_option_is_of_cg)
 {
     OWNED(series) s = series_of(1e-4);
-    expect_method(&s, OPTS(.basis = s.basis), "tv");
-    expect_method(&s, OPTS(.basis = s.basis, .tol = 1e-3), "cg");
-    expect_method(&s, OPTS(.basis = s.basis, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3), "cg");
+    expect_method(&s, KNOWN(.basis = s.basis), "tv");
+    expect_method(&s, KNOWN(.basis = s.basis, .tol = 1e-3), "cg");
+    expect_method(&s, KNOWN(.basis = s.basis, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3), "cg");
 }
 
 /* Frames whose signs alternate have a mean of about nothing. */
@@ -145,7 +145,7 @@ TEST(a_basis_that_does_not_describe_the_frames_gets_a_warning_and_no_empty_image
     assert_ok(larmor_fill(ones, 1));
     static const char *const methods[] = {"cg", "tv", "wavelet"};
     for (int m = 0; m < 3; m++) {
-        const larmor_recon_opts opts = OPTS(.method = methods[m], .maps = s.maps, .basis = ones);
+        const larmor_recon_opts opts = KNOWN(.method = methods[m], .maps = s.maps, .basis = ones);
         OWNED(larmor_recon_result) x = run(&s, &opts);
         double size, frame;
         for (int i = 0, kind; (kind = larmor_recon_warning(&x.report, i, line, sizeof line)) != 0; i++)
@@ -162,8 +162,8 @@ TEST(a_basis_that_does_not_describe_the_frames_gets_a_warning_and_no_empty_image
 TEST(coefficients_are_images_of_their_own_and_give_the_frames)
 {
     OWNED(series) s = series_of(1e-4);
-    const larmor_recon_opts few = OPTS(.maps = s.maps, .basis = s.basis),
-                            many = OPTS(.maps = s.maps, .basis = s.basis, .basis_frames = 1);
+    const larmor_recon_opts few = KNOWN(.maps = s.maps, .basis = s.basis),
+                            many = KNOWN(.maps = s.maps, .basis = s.basis, .basis_frames = 1);
     OWNED(larmor_recon_result) x = run(&s, &few), frames = run(&s, &many);
     assert_int_equal(x.count, RANK);
     OWNED(float) *basis = values_of(s.basis);
@@ -185,8 +185,8 @@ TEST(toeplitz_and_the_maps_of_samples_lead_to_the_same_images)
     OWNED(series) s = series_of(1e-4);
     larmor_recon_result x[2];
     for (int i = 0; i < 2; i++) {
-        const larmor_recon_opts opts = OPTS(.maps = s.maps, .basis = s.basis, .toeplitz = i ? 1 : -1, .tol = 1e-6,
-                                            .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3, .weighted = 1);
+        const larmor_recon_opts opts = KNOWN(.maps = s.maps, .basis = s.basis, .toeplitz = i ? 1 : -1, .tol = 1e-6,
+                                             .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3, .weighted = 1);
         x[i] = run(&s, &opts);
         assert_int_equal(x[i].report.toeplitz, i);
     }
@@ -199,7 +199,7 @@ TEST(toeplitz_and_the_maps_of_samples_lead_to_the_same_images)
 TEST(frames_of_other_lengths_are_taken)
 {
     OWNED(series) s = series_of(0);
-    const larmor_recon_opts opts = OPTS(.maps = s.maps, .basis = s.basis, .basis_frames = 1);
+    const larmor_recon_opts opts = KNOWN(.maps = s.maps, .basis = s.basis, .basis_frames = 1);
     const double before = error_of_frames(&s, &opts);
     larmor_array *kspace, *traj;
     const larmor_traj_opts half = {.matrix = {N, N}, .readouts = PER + 2, .samples = SAMPLES / 2, .first = 3 * PER};
@@ -220,14 +220,14 @@ TEST(bases_that_do_not_fit_are_refused)
 {
     OWNED(series) s = series_of(0);
     larmor_recon_result result;
-    larmor_recon_opts opts = OPTS(.maps = s.maps, .basis = s.basis, .coefficients = RANK + 1);
+    larmor_recon_opts opts = KNOWN(.maps = s.maps, .basis = s.basis, .coefficients = RANK + 1);
     assert_refused(try_series(&s, &opts, &result), LARMOR_ERR_ARG, "for 3 coefficients");
-    opts = OPTS(.maps = s.maps, .basis = s.basis, .method = "grid");
+    opts = KNOWN(.maps = s.maps, .basis = s.basis, .method = "grid");
     assert_refused(try_series(&s, &opts, &result), LARMOR_ERR_ARG, "opts.method grid");
-    opts = OPTS(.maps = s.maps, .coefficients = 1);
+    opts = KNOWN(.maps = s.maps, .coefficients = 1);
     assert_refused(try_series(&s, &opts, &result), LARMOR_ERR_ARG, "has no effect without opts.basis.");
     s.arrays.images = FRAMES - 1;
-    opts = OPTS(.maps = s.maps, .basis = s.basis);
+    opts = KNOWN(.maps = s.maps, .basis = s.basis);
     assert_refused(try_series(&s, &opts, &result), LARMOR_ERR_SHAPE, "has 20 frames, and arrays has 19 of a slice");
     s.arrays.images = FRAMES;
     assert_ok(larmor_zero(s.basis));
