@@ -435,16 +435,16 @@ larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, 
         st = larmor_calibration_aliasing(task.samples->traj, task.image, task.encoded, &survey->aliasing);
     const larmor_region_opts region_of = region_opts(job, task.encoded);
     if (!st && at_region)
-        st = larmor_calibration_region(task.samples->kspace, task.samples->traj, task.image, &region_of, NULL,
-                                       &found);
+        st =
+            larmor_calibration_region(task.samples->kspace, task.samples->traj, task.image, &region_of, NULL, &found);
     if (st == LARMOR_ERR_NUMERIC) return LARMOR_OK;
     if (st || !at_region) return st;
     survey->side = least_side(&found, &task);
     survey->cartesian = found.cartesian;
     survey->block = found.cartesian && !job->settings->opts.calibration && survey->side < USUAL_SIDE;
     if (!found.cartesian) return LARMOR_OK;
-    LMR_TRY(larmor_calibration_region(task.samples->kspace, task.samples->traj, task.image, &region_of, &region,
-                                      &found));
+    LMR_TRY(
+        larmor_calibration_region(task.samples->kspace, task.samples->traj, task.image, &region_of, &region, &found));
     return find_folded(&task, region, &found, &survey->folded);
 }
 

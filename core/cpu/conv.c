@@ -223,10 +223,13 @@ static void row_from_grid(const conv *c, const workspace *w, int64_t row, number
     memcpy(y + row * c->shape.keep[0], w->line, (size_t)c->shape.keep[0] * sizeof *y);
 }
 
-/* The same of `now` arrays beside each other; m: NULL, or of each of them, whose sum by conj(m) y gets in addition. */
-static void rows_from_grid(const conv *c, const workspace *w, int64_t row, int64_t now, const number *m, number *y)
+/* The same of `now` arrays beside each other; m: NULL, or of each of them, whose sum by conj(m) y gets, in addition if
+ * it is not the first one. */
+static void rows_from_grid(const conv *c, const workspace *w, int64_t row, int64_t now, const number *m, int is_first,
+                           number *y)
 {
     const int64_t keep = c->shape.keep[0], each = keep * rows_of(c), first = row * keep;
+    if (m && is_first) memset(y + first, 0, (size_t)keep * sizeof *y);
     for (int64_t i = 0; i < now; i++) {
         R(lmr_cpu_line).exec(c->plan[0][1], c->grid + i * c->grid_size[0] + row * pitch_of(c), w->line);
         if (m)
@@ -251,8 +254,8 @@ static void filter_by_columns(const conv *c, const workspace *w, const real *spe
 }
 
 /* The same of `now` arrays by all threads; where there is m, x is one, and so is y, to which they are added. */
-static void filter_columns_by_all(const conv *c, const real *spectrum, int64_t now, const number *m, const number *x,
-                                  number *y)
+static void filter_columns_by_all(const conv *c, const real *spectrum, int64_t now, const number *m, int is_first,
+                                  const number *x, number *y)
 {
     const int64_t rows = rows_of(c), each = c->shape.keep[0] * rows, size = c->grid_size[0];
 #pragma omp parallel num_threads(c->threads)
@@ -266,7 +269,7 @@ static void filter_columns_by_all(const conv *c, const real *spectrum, int64_t n
         for (int64_t i = 0; i < now * c->slabs; i++)
             filter_slab(c, w, i % c->slabs, spectrum, c->grid + i / c->slabs * size);
 #pragma omp for schedule(static)
-        for (int64_t r = 0; r < rows; r++) rows_from_grid(c, w, r, now, m, y);
+        for (int64_t r = 0; r < rows; r++) rows_from_grid(c, w, r, now, m, is_first, y);
     }
 }
 
@@ -303,7 +306,7 @@ static void filter_by_all(const conv *c, const real *spectrum, int64_t now, cons
     const int64_t n = c->shape.mixed, each = c->shape.keep[0] * c->rest[0], rows = c->shape.dim[0];
     const int64_t size = c->grid_size[0], groups = (c->rest[0] + GROUP - 1) / GROUP;
     if (c->slabs) {
-        filter_columns_by_all(c, spectrum, now, NULL, x, y);
+        filter_columns_by_all(c, spectrum, now, NULL, 0, x, y);
         return;
     }
     if (c->shape.ndim == 1) {
@@ -371,8 +374,7 @@ static void add_coils(const conv *c, int64_t each, int64_t count, const number *
     const int64_t line = c->shape.keep[0];
 #pragma omp parallel for num_threads(c->threads) schedule(static)
     for (int64_t first = 0; first < each; first += line)
-        for (int64_t k = 0; k < count; k++)
-            add_coil(line, m + k * each + first, from + k * each + first, y + first);
+        for (int64_t k = 0; k < count; k++) add_coil(line, m + k * each + first, from + k * each + first, y + first);
 }
 
 static larmor_status coils(void *ctx LMR_UNUSED, void *plan, int64_t count, const void *m_, const void *x_,
@@ -384,7 +386,7 @@ static larmor_status coils(void *ctx LMR_UNUSED, void *plan, int64_t count, cons
     if (c->grid) apart = apart / c->threads * c->threads; /* all threads do the others, one after the other */
     const number *m = m_, *x = x_;
     number *room = room_, *y = y_;
-    memset(y, 0, (size_t)each * sizeof *y);
+    if (apart || !c->slabs || !count) memset(y, 0, (size_t)each * sizeof *y);
     for (int64_t first = 0; first < apart; first += c->threads) { /* a coil of each thread */
         const int64_t now = apart - first < c->threads ? apart - first : c->threads;
         LMR_TRY(lmr_go_on());
@@ -406,7 +408,7 @@ static larmor_status coils(void *ctx LMR_UNUSED, void *plan, int64_t count, cons
         LMR_TRY(lmr_go_on());
         now = beside(c, count - i);
         if (c->slabs) {
-            filter_columns_by_all(c, c->spectrum, now, m + i * each, x, y);
+            filter_columns_by_all(c, c->spectrum, now, m + i * each, !i, x, y);
             continue;
         }
         for (int64_t k = 0; k < now; k++) take_coil(each, m + (i + k) * each, x, room + k * each);

@@ -366,7 +366,8 @@ static void region_side(const larmor_region_opts *o, larmor_shape image, int64_t
 }
 
 /* What a box holds. */
-static larmor_status fill_box(const search *s, const box *b, const larmor_array *kspace, int nd, larmor_array **region)
+static larmor_status fill_box(const search *s, const box *b, const larmor_array *kspace, int nd,
+                              larmor_array **region)
 {
     const int64_t coils = kspace->shape.dim[kspace->shape.ndim - 1];
     LMR_OWNED(larmor_array) *shared = NULL;
