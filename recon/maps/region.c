@@ -121,6 +121,13 @@ static larmor_status select_samples(const larmor_array *k, larmor_dtype dtype, c
     return larmor_array_download(s->centre.points, LARMOR_F64, &s->k);
 }
 
+static int is_beyond(const lmr_centre *c, larmor_shape image)
+{
+    int beyond = 0;
+    for (int d = 0; d < c->nd; d++) beyond |= c->radius[d] > (double)image.dim[d] / 2;
+    return beyond;
+}
+
 static larmor_status find_samples(const larmor_array *k, larmor_dtype dtype, larmor_shape image,
                                   const double encoded[3], search *s)
 {
@@ -129,7 +136,7 @@ static larmor_status find_samples(const larmor_array *k, larmor_dtype dtype, lar
     for (int d = 0; d < 3; d++) s->spacing[d] = d < nd ? 1 / encoded[d] : 1;
     LMR_TRY(select_samples(k, dtype, NULL, encoded, s));
     s->cartesian = on_grid(s);
-    if (!s->cartesian) LMR_TRY(select_samples(k, dtype, &image, encoded, s));
+    if (!s->cartesian && is_beyond(&s->centre, image)) LMR_TRY(select_samples(k, dtype, &image, encoded, s));
     for (int d = 0; d < 3; d++) {
         if (!s->cartesian) s->spacing[d] = 1;
         s->all.side[d] = d < nd ? s->most[d] : 1;
