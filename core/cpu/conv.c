@@ -223,8 +223,8 @@ static void row_from_grid(const conv *c, const workspace *w, int64_t row, number
     memcpy(y + row * c->shape.keep[0], w->line, (size_t)c->shape.keep[0] * sizeof *y);
 }
 
-/* The same of `now` arrays beside each other; m: NULL, or of each of them, whose sum by conj(m) y gets, in addition if
- * it is not the first one. */
+/* The same of `now` arrays beside each other; m: NULL, or of each of them, whose sum by conj(m) y gets, in addition
+ * if it is not the first one. */
 static void rows_from_grid(const conv *c, const workspace *w, int64_t row, int64_t now, const number *m, int is_first,
                            number *y)
 {

@@ -44,8 +44,8 @@ typedef struct region {
     atomic_int no_memory;
 } region;
 
-/* How many dimensions windows of two coils span, the first one's samples conjugated or not. gram [ROWS, ROWS]: scratch,
- * too much for a small stack. */
+/* How many dimensions windows of two coils span, the first one's samples conjugated or not. gram [ROWS, ROWS]:
+ * scratch, too much for a small stack. */
 static double spread_of(const region *r, int64_t coil, int64_t other, int conjugate, double complex *gram)
 {
     const int64_t K = r->nd > 2 ? SOLID_KERNEL : KERNEL;
