@@ -73,12 +73,10 @@ static larmor_espirit_opts espirit_opts(const lmr_job *job)
     return (larmor_espirit_opts){.sets = job->facts->sets ? job->facts->sets : 1, .crop = job->settings->opts.crop};
 }
 
-static void report_espirit(lmr_job *job, const larmor_region_report *region, const larmor_array *data,
-                           const larmor_espirit_report *r)
+static void report_espirit(lmr_job *job, const larmor_region_report *region, int ndim, const larmor_espirit_report *r)
 {
-    const larmor_shape shape = larmor_array_shape(data);
     char side[64] = "";
-    for (int d = 0; d + 1 < shape.ndim; d++) lmr_append_item(side, sizeof side, "x", "%lld", (long long)shape.dim[d]);
+    for (int d = 0; d < ndim; d++) lmr_append_item(side, sizeof side, "x", "%lld", (long long)region->side[d]);
     lmr_log(job->events,
             "coil maps: ESPIRiT, calibration region %s %s; windows of %lld, %lld of %lld eigenvectors; "
             "signal in %.0f %% of the image, two sets in %.1f %% of that",
@@ -94,19 +92,18 @@ enum { WALSH_SIDE = 32 }; /* as larmor_coils_opts has it by default */
 
 /* The shortest of the region's sides; one that is all of the image's k-space along its axis is as good as a usual
  * one. */
-static int64_t least_side(const larmor_array *region, const lmr_maps_task *t)
+static int64_t least_side(const larmor_region_report *region, const lmr_maps_task *t)
 {
-    const larmor_shape shape = larmor_array_shape(region);
     int64_t least = INT64_MAX;
     for (int d = 0; d < t->image.ndim; d++) {
-        int64_t side = shape.dim[d];
+        int64_t side = region->side[d];
         if ((double)side >= (double)t->image.dim[d] * t->encoded[d] - 1.5 && side < USUAL_SIDE) side = USUAL_SIDE;
         if (side < least) least = side;
     }
     return least;
 }
 
-static void judge_region(const larmor_array *region, const lmr_maps_task *t, larmor_coils_report *report)
+static void judge_region(const larmor_region_report *region, const lmr_maps_task *t, larmor_coils_report *report)
 {
     const int64_t least = least_side(region, t);
     report->sampled = fmin(1, (double)least / USUAL_SIDE);
@@ -165,9 +162,8 @@ static larmor_status region_of_volume(const lmr_maps_task *t, const larmor_regio
     const larmor_status st =
         larmor_calibration_region(t->samples->kspace, t->samples->traj, t->image, opts, region, found);
     if (st) return st == LARMOR_ERR_NUMERIC ? LARMOR_OK : st;
-    const larmor_shape shape = larmor_array_shape(*region);
-    int enough = least_side(*region, t) >= LEAST_SIDE;
-    for (int d = 0; d < t->image.ndim; d++) enough &= t->image.dim[d] == 1 || shape.dim[d] >= FEWEST;
+    int enough = least_side(found, t) >= LEAST_SIDE;
+    for (int d = 0; d < t->image.ndim; d++) enough &= t->image.dim[d] == 1 || found->side[d] >= FEWEST;
     if (enough && !found->cartesian) return LARMOR_OK;
     if (enough) *why = "samples are those of a grid";
     larmor_array_free(*region);
@@ -203,8 +199,8 @@ static larmor_status make_espirit(const lmr_maps_task *t, larmor_array **maps, l
         lmr_log(job->events, "coil maps: by Walsh's method, as the calibration region has no signal above its noise");
         return walsh_in_sets(t, maps, report);
     }
-    report_espirit(job, &found, region, &r);
-    judge_region(region, t, report);
+    report_espirit(job, &found, t->image.ndim, &r);
+    judge_region(&found, t, report);
     return LARMOR_OK;
 }
 
@@ -435,17 +431,21 @@ larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, 
     larmor_array_free(ramp);
     ramp = NULL;
     larmor_status st = find_gaps(samples->traj, task.encoded, &survey->gaps);
-    if (!st) st = larmor_calibration_aliasing(task.samples->traj, task.image, task.encoded, &survey->aliasing);
+    if (!st && !survey->straight)
+        st = larmor_calibration_aliasing(task.samples->traj, task.image, task.encoded, &survey->aliasing);
     const larmor_region_opts region_of = region_opts(job, task.encoded);
     if (!st && at_region)
-        st = larmor_calibration_region(task.samples->kspace, task.samples->traj, task.image, &region_of, &region,
-                                       &found);
-    if (st == LARMOR_ERR_NUMERIC) st = LARMOR_OK;
-    if (st || !region) return st;
-    survey->side = least_side(region, &task);
+        st =
+            larmor_calibration_region(task.samples->kspace, task.samples->traj, task.image, &region_of, NULL, &found);
+    if (st == LARMOR_ERR_NUMERIC) return LARMOR_OK;
+    if (st || !at_region) return st;
+    survey->side = least_side(&found, &task);
     survey->cartesian = found.cartesian;
     survey->block = found.cartesian && !job->settings->opts.calibration && survey->side < USUAL_SIDE;
-    return found.cartesian ? find_folded(&task, region, &found, &survey->folded) : LARMOR_OK;
+    if (!found.cartesian) return LARMOR_OK;
+    LMR_TRY(
+        larmor_calibration_region(task.samples->kspace, task.samples->traj, task.image, &region_of, &region, &found));
+    return find_folded(&task, region, &found, &survey->folded);
 }
 
 larmor_status lmr_maps_region(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,

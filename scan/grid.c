@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/status.h"
+#include "core/owned.h"
 #include "larmor/maps.h"
 #include "larmor/nlinv.h"
 #include "pipeline/choose_maps.h"
@@ -217,16 +217,14 @@ larmor_status lmr_grid_is_to_predict(const larmor_encoding *e, const larmor_grid
 {
     const larmor_shape image = lmr_grid_shape(grid);
     double encoded[3] = {1, 1, 1}, aliasing;
-    larmor_array *ramp = NULL;
+    LMR_OWNED(larmor_array) *ramp = NULL;
     *predict = 0;
     if (grid->ndim != 2 || larmor_array_shape(samples->kspace).dim[2] < LEAST_COILS || image.dim[0] < LEAST_SIDE ||
-        image.dim[1] < LEAST_SIDE)
+        image.dim[1] < LEAST_SIDE || !larmor_density_ramp(samples->traj, image, &ramp))
         return LARMOR_OK;
     for (int d = 0; d < grid->ndim; d++) encoded[d] = fmin(1, e->fov_mm[d] / grid->fov_mm[d]);
     LMR_TRY(larmor_calibration_aliasing(samples->traj, image, encoded, &aliasing));
-    if (!isfinite(aliasing) || !lmr_maps_alias(grid->ndim, aliasing)) return LARMOR_OK;
-    *predict = larmor_density_ramp(samples->traj, image, &ramp) != LARMOR_OK;
-    larmor_array_free(ramp);
+    *predict = isfinite(aliasing) && lmr_maps_alias(grid->ndim, aliasing);
     return LARMOR_OK;
 }
 

@@ -20,7 +20,7 @@ enum {
     GROUP = 8,             /* lines that a thread transposes at a time */
     PIECE = 8,             /* cells that are mixed at a time */
     MOST_BYTES = 16 << 20, /* of a grid that each thread has for itself */
-    MOST_SHARED = 4 << 20  /* of several that all threads share */
+    MOST_SHARED = 1 << 20  /* of several that all threads share, for each of them: what their own caches hold */
 };
 
 typedef struct number {
@@ -66,15 +66,6 @@ static void load(const conv *c, int a, const workspace *w, const number *from)
 {
     memcpy(w->line, from, (size_t)c->shape.keep[a] * sizeof *from);
     memset(w->line + c->shape.keep[a], 0, (size_t)(c->shape.dim[a] - c->shape.keep[a]) * sizeof *from);
-}
-
-static void scale_line(int64_t count, const real *spectrum, number *line)
-{
-    real *v = &line->re;
-    for (int64_t i = 0; i < count; i++) {
-        v[2 * i] *= spectrum[i];
-        v[2 * i + 1] *= spectrum[i];
-    }
 }
 
 /* to <- to + s from, for a piece of a line. */
@@ -133,10 +124,11 @@ static void filter_line(const conv *c, const workspace *w, const real *spectrum,
         load(c, a, w, x + k * x_stride);
         R(lmr_cpu_line).exec(c->plan[a][0], w->line, w->lines + k * c->pitch);
     }
-    if (n == 1)
-        scale_line(count, spectrum, w->lines);
-    else
-        for (int64_t i = 0; i < count; i += PIECE) mix_piece(c, i, each, spectrum, w->lines);
+    for (int64_t i = 0; i < count && n == 1; i++) {
+        w->lines[i].re *= spectrum[i];
+        w->lines[i].im *= spectrum[i];
+    }
+    for (int64_t i = 0; i < count && n > 1; i += PIECE) mix_piece(c, i, each, spectrum, w->lines);
     for (int k = 0; k < n; k++) {
         R(lmr_cpu_line).exec(c->plan[a][1], w->lines + k * c->pitch, w->line);
         memcpy(y + k * y_stride, w->line, (size_t)c->shape.keep[a] * sizeof *y);
@@ -192,6 +184,16 @@ static void take_coil(int64_t count, const number *m, const number *x, number *y
     }
 }
 
+/* x <- x + conj(m) .* y */
+static void add_coil(int64_t count, const number *m, const number *y, number *x)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const number a = m[i], b = y[i];
+        x[i].re += a.re * b.re + a.im * b.im;
+        x[i].im += a.re * b.im - a.im * b.re;
+    }
+}
+
 static int64_t rows_of(const conv *c)
 {
     return c->shape.keep[1] * c->shape.keep[2];
@@ -221,6 +223,22 @@ static void row_from_grid(const conv *c, const workspace *w, int64_t row, number
     memcpy(y + row * c->shape.keep[0], w->line, (size_t)c->shape.keep[0] * sizeof *y);
 }
 
+/* The same of `now` arrays beside each other; m: NULL, or of each of them, whose sum by conj(m) y gets, in addition
+ * if it is not the first one. */
+static void rows_from_grid(const conv *c, const workspace *w, int64_t row, int64_t now, const number *m, int is_first,
+                           number *y)
+{
+    const int64_t keep = c->shape.keep[0], each = keep * rows_of(c), first = row * keep;
+    if (m && is_first) memset(y + first, 0, (size_t)keep * sizeof *y);
+    for (int64_t i = 0; i < now; i++) {
+        R(lmr_cpu_line).exec(c->plan[0][1], c->grid + i * c->grid_size[0] + row * pitch_of(c), w->line);
+        if (m)
+            add_coil(keep, m + i * each + first, w->line, y + first);
+        else
+            memcpy(y + i * each + first, w->line, (size_t)keep * sizeof *y);
+    }
+}
+
 static void filter_slab(const conv *c, const workspace *w, int64_t slab, const real *spectrum, number *grid)
 {
     const int64_t each = LMR_LANES * c->shape.dim[1] * c->shape.dim[2];
@@ -235,9 +253,9 @@ static void filter_by_columns(const conv *c, const workspace *w, const real *spe
     for (int64_t r = 0; r < rows_of(c); r++) row_from_grid(c, w, r, w->grid[0], y);
 }
 
-/* The same by all threads, `now` arrays beside each other in c->grid; m: NULL, or of each of them, and x is one. */
-static void filter_columns_by_all(const conv *c, const real *spectrum, int64_t now, const number *m, const number *x,
-                                  number *y)
+/* The same of `now` arrays by all threads; where there is m, x is one, and so is y, to which they are added. */
+static void filter_columns_by_all(const conv *c, const real *spectrum, int64_t now, const number *m, int is_first,
+                                  const number *x, number *y)
 {
     const int64_t rows = rows_of(c), each = c->shape.keep[0] * rows, size = c->grid_size[0];
 #pragma omp parallel num_threads(c->threads)
@@ -251,8 +269,7 @@ static void filter_columns_by_all(const conv *c, const real *spectrum, int64_t n
         for (int64_t i = 0; i < now * c->slabs; i++)
             filter_slab(c, w, i % c->slabs, spectrum, c->grid + i / c->slabs * size);
 #pragma omp for schedule(static)
-        for (int64_t i = 0; i < now * rows; i++)
-            row_from_grid(c, w, i % rows, c->grid + i / rows * size, y + i / rows * each);
+        for (int64_t r = 0; r < rows; r++) rows_from_grid(c, w, r, now, m, is_first, y);
     }
 }
 
@@ -282,19 +299,16 @@ static void filter(const conv *c, int a, const workspace *w, const real *spectru
         for (int64_t r = 0; r < c->rest[a]; r += GROUP) grid_to_lines(c, a, w, r, grid + k * size, y + k * y_stride);
 }
 
-/* By all threads: `now` arrays of the batch, beside each other in c->grid, each with those that it is mixed with. m:
- * NULL, or what the one array x becomes each of them by. */
-static void filter_by_all(const conv *c, const real *spectrum, int64_t now, const number *m, const number *x,
-                          number *y, int64_t stride)
+/* By all threads: `now` arrays of the batch, beside each other in c->grid, each with those that it is mixed with. */
+static void filter_by_all(const conv *c, const real *spectrum, int64_t now, const number *x, number *y,
+                          int64_t stride)
 {
     const int64_t n = c->shape.mixed, each = c->shape.keep[0] * c->rest[0], rows = c->shape.dim[0];
     const int64_t size = c->grid_size[0], groups = (c->rest[0] + GROUP - 1) / GROUP;
     if (c->slabs) {
-        filter_columns_by_all(c, spectrum, now, m, x, y);
+        filter_columns_by_all(c, spectrum, now, NULL, 0, x, y);
         return;
     }
-    for (int64_t b = 0; b < now && m; b++) take_coil(each, m + b * each, x, y + b * each);
-    if (m) x = y;
     if (c->shape.ndim == 1) {
         for (int64_t b = 0; b < now; b++)
             filter(c, 0, c->workspace, spectrum, x + b * each, stride, y + b * each, stride);
@@ -347,37 +361,20 @@ static larmor_status exec(void *ctx LMR_UNUSED, void *plan, int which, const voi
     for (int64_t i = apart, now; i < batch; i += now) {
         LMR_TRY(lmr_go_on());
         now = beside(c, batch - i);
-        filter_by_all(c, spectrum, now, NULL, x + i * each, y + i * each, stride);
+        filter_by_all(c, spectrum, now, x + i * each, y + i * each, stride);
     }
     return LARMOR_OK;
 }
 
 /* ---- between coils ---- */
 
-/* x <- x + conj(m) .* y */
-static void add_coil(int64_t count, const number *m, const number *y, number *x)
-{
-    for (int64_t i = 0; i < count; i++) {
-        const number a = m[i], b = y[i];
-        x[i].re += a.re * b.re + a.im * b.im;
-        x[i].im += a.re * b.im - a.im * b.re;
-    }
-}
-
-enum { STRETCH = 4096 }; /* numbers of each coil that a thread adds at a time */
-
-static int64_t stretch(int64_t each, int64_t first)
-{
-    return each - first < STRETCH ? each - first : STRETCH;
-}
-
 /* y <- y + their sum, in their order for each number. */
 static void add_coils(const conv *c, int64_t each, int64_t count, const number *m, const number *from, number *y)
 {
+    const int64_t line = c->shape.keep[0];
 #pragma omp parallel for num_threads(c->threads) schedule(static)
-    for (int64_t first = 0; first < each; first += STRETCH)
-        for (int64_t k = 0; k < count; k++)
-            add_coil(stretch(each, first), m + k * each + first, from + k * each + first, y + first);
+    for (int64_t first = 0; first < each; first += line)
+        for (int64_t k = 0; k < count; k++) add_coil(line, m + k * each + first, from + k * each + first, y + first);
 }
 
 static larmor_status coils(void *ctx LMR_UNUSED, void *plan, int64_t count, const void *m_, const void *x_,
@@ -389,7 +386,7 @@ static larmor_status coils(void *ctx LMR_UNUSED, void *plan, int64_t count, cons
     if (c->grid) apart = apart / c->threads * c->threads; /* all threads do the others, one after the other */
     const number *m = m_, *x = x_;
     number *room = room_, *y = y_;
-    memset(y, 0, (size_t)each * sizeof *y);
+    if (apart || !c->slabs || !count) memset(y, 0, (size_t)each * sizeof *y);
     for (int64_t first = 0; first < apart; first += c->threads) { /* a coil of each thread */
         const int64_t now = apart - first < c->threads ? apart - first : c->threads;
         LMR_TRY(lmr_go_on());
@@ -410,7 +407,12 @@ static larmor_status coils(void *ctx LMR_UNUSED, void *plan, int64_t count, cons
     for (int64_t i = apart, now; i < count; i += now) {
         LMR_TRY(lmr_go_on());
         now = beside(c, count - i);
-        filter_by_all(c, c->spectrum, now, m + i * each, x, room, each);
+        if (c->slabs) {
+            filter_columns_by_all(c, c->spectrum, now, m + i * each, !i, x, y);
+            continue;
+        }
+        for (int64_t k = 0; k < now; k++) take_coil(each, m + (i + k) * each, x, room + k * each);
+        filter_by_all(c, c->spectrum, now, room, room, each);
         add_coils(c, each, now, m + i * each, room, y);
     }
     return LARMOR_OK;
@@ -508,9 +510,9 @@ static conv shape_of(const lmr_cpu *cpu, const lmr_conv_shape *shape)
     for (int a = 0; a < 2; a++) c.grid_size[a] = a < last ? c.shape.dim[a] * row_of(&c, a) : 0;
     choose_columns(&c);
     const int64_t together = c.grid_size[0] * shape->mixed;
-    c.apart = shape->batch >= c.threads && together <= MOST_BYTES / (int64_t)sizeof(number);
+    c.apart = shape->batch >= c.threads && c.threads > 1 && together <= MOST_BYTES / (int64_t)sizeof(number);
     const int64_t shared = c.apart ? shape->batch % c.threads : shape->batch;
-    const int64_t most = together ? MOST_SHARED / (int64_t)sizeof(number) / together : 1;
+    const int64_t most = together ? c.threads * (MOST_SHARED / (int64_t)sizeof(number)) / together : 1;
     c.beside = shared < most ? shared : most;
     if (c.beside < 1) c.beside = 1;
     return c;

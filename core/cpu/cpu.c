@@ -282,8 +282,9 @@ static void release(void *ctx LMR_UNUSED, void *ptr)
     free(region);
 }
 
-/* A piece is worth a thread from about so many bytes on. */
-#define PIECE ((size_t)2 << 20)
+/* A piece is worth a thread from about so many bytes on: to copy it takes 10 us, to begin a loop 5. */
+#define PIECE ((size_t)128 << 10)
+#define LEAST_TOUCHED ((size_t)4 << 20) /* less memory gets its pages from whoever writes to it */
 
 static int pieces_of(size_t bytes, int threads)
 {
@@ -296,7 +297,7 @@ void lmr_cpu_touch(void *region, size_t bytes, int threads)
     enum { PAGE = 4096 };
     const int64_t pages = (int64_t)(bytes / PAGE);
     lmr_cpu_large_pages(region, bytes);
-    if (pieces_of(bytes, threads) < 2) return;
+    if (threads < 2 || bytes < LEAST_TOUCHED) return;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < pages; i++) ((volatile char *)region)[i * PAGE] = 0;
 }

@@ -163,8 +163,8 @@ static int ask_sizes(solver *s)
     real best_real;
     lapack_int best_whole;
     const int64_t n = s->n;
+    enum { BLOCK = 64 }; /* no smaller than LAPACK's */
     if (n < LARGE) {
-        enum { BLOCK = 64 }; /* no smaller than LAPACK's */
         s->work_size = (lapack_int)(n * BLOCK);
         s->rwork_size = (lapack_int)(1 + 4 * n + n * n);
         s->iwork_size = (lapack_int)(3 + 5 * n);
@@ -175,7 +175,8 @@ static int ask_sizes(solver *s)
     s->iwork = &best_whole;
     s->work_size = s->rwork_size = s->iwork_size = -1;
     const int failed = solve_large(s, NULL);
-    s->work_size = failed ? 1 : (lapack_int)creal((double _Complex)best);
+    /* beyond what LAPACK asks for, which leaves it no room to turn vectors back block by block */
+    s->work_size = failed ? 1 : (lapack_int)(creal((double _Complex)best) + (double)BLOCK * (double)(n + BLOCK + 1));
     s->rwork_size = failed || !s->vectors ? 3 * s->n : (lapack_int)best_real;
     s->iwork_size = failed || !s->vectors ? 1 : best_whole;
     return failed;

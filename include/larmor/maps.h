@@ -19,6 +19,7 @@ typedef struct larmor_region_report {
     double fov[3];   /* of the region's grid, in units of the image's field of view: samples are 1 / fov apart */
     int cartesian;   /* 1: the samples lie on that grid and were taken as they are; 0: they were solved for */
     int64_t samples; /* of each coil that the region comes from */
+    int64_t side[3]; /* of the region, in samples; 1 in unused dimensions */
 } larmor_region_report;
 
 /* The largest box of k-space around its centre that is fully sampled, on a grid.
@@ -31,7 +32,8 @@ typedef struct larmor_region_report {
  * traj    [nd, samples, readouts].
  * image   shape of the image.
  * opts    may be NULL.
- * region  [x, y(, z), coils], dtype of kspace; the place of the centre of k-space within it varies.
+ * region  [x, y(, z), coils], dtype of kspace; the place of the centre of k-space within it varies; NULL: only the
+ *         report is wanted, and nothing is solved for.
  * report  may be NULL.
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_ARG; LARMOR_ERR_NUMERIC if there are no samples around the centre;
  *         LARMOR_ERR_MEMORY. */

@@ -4,6 +4,7 @@
 
 #include "core/status.h"
 #include "nufft/choose/choose.h"
+#include "nufft/choose/memo.h"
 #include "nufft/choose/parts.h"
 
 /* Rounding errors, in units of half the last place, relative to the values on the fine grid, and the least of them
@@ -57,14 +58,18 @@ larmor_status lmr_nufft_set_cells(const lmr_nufft_request *r, const int64_t mode
  *
  * The aliasing error is a sum over modes of independent terms for random data, so that its square scatters around the
  * mean by the inverse root of the number of modes that contribute: three times that is added. Where the band is that
- * of some points, two of them lie on its edges, where the error is largest, and maybe many more. */
+ * of some points, two of them lie on its edges, where the error is largest, and maybe many more.
+ *
+ * known: the window's error along axis `of`, or NULL. */
 static void assess(const lmr_nufft_request *r, const int64_t modes[3], const int64_t cells[3],
-                   lmr_nufft_choice *choice)
+                   const lmr_window_error *known, int of, lmr_nufft_choice *choice)
 {
     double count = 1, square = 0, fourth = 0, gain2 = 1, edges = 0, lattice = 0, own = 0;
     lmr_window_error e = {0};
     for (int d = 0; d < r->ndim; d++) {
-        if (d == 0 || modes[d] != modes[d - 1] || cells[d] != cells[d - 1])
+        if (known && modes[d] == modes[of] && cells[d] == cells[of])
+            e = *known;
+        else if (d == 0 || modes[d] != modes[d - 1] || cells[d] != cells[d - 1])
             e = lmr_window_predict(&choice->window, modes[d], cells[d]);
         const double at_ends = r->terms > 0 ? r->at_ends[d] : 0;
         const double few = r->terms > 0 ? fmin(1, 3 / r->terms) : 0;
@@ -95,11 +100,12 @@ void lmr_nufft_evaluate(const lmr_nufft_request *r, const int64_t modes[3], cons
                         lmr_nufft_choice *choice)
 {
     int tightest = 0;
+    lmr_window_error e;
     for (int d = 1; d < r->ndim; d++)
         if ((double)cells[d] * (double)(modes[tightest] / 2) < (double)cells[tightest] * (double)(modes[d] / 2))
             tightest = d;
-    lmr_window_tune(width, modes[tightest], cells[tightest], &choice->window);
-    assess(r, modes, cells, choice);
+    lmr_nufft_tune_window(width, modes[tightest], cells[tightest], &choice->window, &e);
+    assess(r, modes, cells, &e, tightest, choice);
 }
 
 /* The transform of a wide window nearly vanishes at the edge of the modes where the grid is small, and deconvolution
@@ -113,7 +119,7 @@ static void lower_gain(const lmr_nufft_request *r, const int64_t modes[3], lmr_n
     while (choice->rounding > limit && step * choice->window.bandlimit < whole) {
         lmr_nufft_choice higher = *choice;
         lmr_window_make(choice->window.width, step * choice->window.bandlimit, &higher.window);
-        assess(r, modes, choice->cells, &higher);
+        assess(r, modes, choice->cells, NULL, 0, &higher);
         if (!(fmax(higher.full_bound, higher.lattice_bound) <= room * r->tol)) return;
         *choice = higher;
     }

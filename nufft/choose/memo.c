@@ -9,7 +9,7 @@
 
 #include "core/hash.h"
 
-enum { KEPT = 96 }; /* of some 2.5 kB */
+enum { KEPT = 96, WINDOWS = 256 }; /* of some 2.5 kB each */
 
 typedef struct entry {
     uint64_t hash; /* 0: empty */
@@ -22,6 +22,13 @@ typedef struct entry {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all that follows */
 static entry kept[KEPT];
 static int next;
+
+/* Windows for one axis, each at its key's place, in that of another one. */
+static struct tuned {
+    int64_t key[3]; /* width, modes, cells; 0: empty */
+    lmr_window window;
+    lmr_window_error error;
+} tuned[WINDOWS];
 
 static uint64_t add(uint64_t hash, double value)
 {
@@ -94,5 +101,26 @@ void lmr_nufft_remember(const lmr_nufft_request *r, const lmr_nufft_rates *rates
     e->choice = *choice;
     memcpy(&e->rates, rates, sizeof *rates);
     memcpy(e->modes, modes, sizeof e->modes);
+    pthread_mutex_unlock(&lock);
+}
+
+void lmr_nufft_tune_window(int width, int64_t modes, int64_t cells, lmr_window *window, lmr_window_error *error)
+{
+    const int64_t key[] = {width, modes, cells};
+    struct tuned *t = &tuned[lmr_hash(1, key, sizeof key) % WINDOWS];
+    pthread_mutex_lock(&lock);
+    const int found = !memcmp(t->key, key, sizeof key);
+    if (found) {
+        *window = t->window;
+        *error = t->error;
+    }
+    pthread_mutex_unlock(&lock);
+    if (found) return;
+    lmr_window_tune(width, modes, cells, window);
+    *error = lmr_window_predict(window, modes, cells);
+    pthread_mutex_lock(&lock);
+    memcpy(t->key, key, sizeof key);
+    t->window = *window;
+    t->error = *error;
     pthread_mutex_unlock(&lock);
 }

@@ -12,4 +12,8 @@ int lmr_nufft_recall(const lmr_nufft_request *request, const lmr_nufft_rates *ra
 void lmr_nufft_remember(const lmr_nufft_request *request, const lmr_nufft_rates *rates, const int64_t modes[3],
                         const lmr_nufft_choice *choice);
 
+/* The tuned window (lmr_window_tune) and its error for these modes and cells (lmr_window_predict), which batches of
+ * all sizes and any points have in common. */
+void lmr_nufft_tune_window(int width, int64_t modes, int64_t cells, lmr_window *window, lmr_window_error *error);
+
 #endif

@@ -5,10 +5,12 @@
 
 #include <complex.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "core/status.h"
+#include "core/device.h"
+#include "core/parallel.h"
 #include "recon/describe/windows.h"
 #include "recon/inputs.h"
 
@@ -37,18 +39,21 @@ typedef struct region {
     double complex *x;        /* [points, coils] */
     double *energy;           /* [coils] */
     int64_t begin, stride[3]; /* where the centre begins among the points, and how many there are along each axis */
-    double complex *gram;     /* [ROWS, ROWS], scratch: too much for a small stack */
+    double (*spread)[2];      /* [pairs], as given and conjugated; of coils that are too weak INFINITY */
+    double least;             /* energy of a coil that is not too weak */
+    atomic_int no_memory;
 } region;
 
-/* How many dimensions windows of two coils span, the first one's samples conjugated or not. */
-static double spread_of(const region *r, int64_t coil, int64_t other, int conjugate)
+/* How many dimensions windows of two coils span, the first one's samples conjugated or not. gram [ROWS, ROWS]:
+ * scratch, too much for a small stack. */
+static double spread_of(const region *r, int64_t coil, int64_t other, int conjugate, double complex *gram)
 {
     const int64_t K = r->nd > 2 ? SOLID_KERNEL : KERNEL;
     const int64_t step = r->nd > 2 ? EVERY : 1;
     const int64_t deep = r->nd > 2 ? K : 1;
     const int64_t size = K * K * deep, rows = 2 * size;
     double complex row[ROWS];
-    memset(r->gram, 0, (size_t)(rows * rows) * sizeof *r->gram);
+    memset(gram, 0, (size_t)(rows * rows) * sizeof *gram);
     for (int64_t z = 0; z + deep <= r->side[2]; z += step)
         for (int64_t y = 0; y + K <= r->side[1]; y += step)
             for (int64_t x = 0; x + K <= r->side[0]; x += EVERY) {
@@ -59,30 +64,53 @@ static double spread_of(const region *r, int64_t coil, int64_t other, int conjug
                     row[i] = i < size && conjugate ? conj(v) : v;
                 }
                 for (int64_t j = 0; j < rows; j++)
-                    for (int64_t i = j; i < rows; i++) r->gram[i + rows * j] += row[i] * conj(row[j]);
+                    for (int64_t i = j; i < rows; i++) gram[i + rows * j] += row[i] * conj(row[j]);
             }
-    return lmr_windows_spread(r->gram, rows);
+    return lmr_windows_spread(gram, rows);
+}
+
+/* Coils `first` > `second` of a pair, counted as (1, 0), (2, 0), (2, 1), ... */
+static void coils_of(int64_t pair, int64_t *first, int64_t *second)
+{
+    *first = 1;
+    for (*second = pair; *second >= *first; ++*first) *second -= *first;
+}
+
+static void compare_pair(void *self, int64_t pair)
+{
+    region *r = self;
+    int64_t c, other;
+    coils_of(pair, &c, &other);
+    r->spread[pair][0] = r->spread[pair][1] = INFINITY;
+    if (fmin(r->energy[c], r->energy[other]) < r->least) return;
+    LMR_HEAP double complex *gram = lmr_new(ROWS * ROWS, sizeof *gram);
+    if (!gram) r->no_memory = 1;
+    for (int turned = 0; turned < 2 && gram; turned++) r->spread[pair][turned] = spread_of(r, c, other, turned, gram);
 }
 
 /* The least spread of each coil beside another one, as it is and conjugated. What is conjugated is the signal of the
  * mirrored object in the mirrored coil: of a nearly symmetric object that of the coil opposite, which is to be
  * compared with that of the coil's neighbours. Conjugating the other one of two does the same. */
-static void compare_pairs(const region *r, double *own, double *conjugated)
+static larmor_status compare_pairs(region *r, int threads, double *own, double *conjugated)
 {
+    const int64_t pairs = r->coils * (r->coils - 1) / 2;
     double most = 0;
     for (int64_t c = 0; c < r->coils; c++) {
         most = fmax(most, r->energy[c]);
         own[c] = conjugated[c] = INFINITY;
     }
-    for (int64_t c = 0; c < r->coils; c++)
-        for (int64_t other = 0; other < c; other++) {
-            if (fmin(r->energy[c], r->energy[other]) < least_energy * most) continue;
-            const double as_given = spread_of(r, c, other, 0), turned = spread_of(r, c, other, 1);
-            own[c] = fmin(own[c], as_given);
-            own[other] = fmin(own[other], as_given);
-            conjugated[c] = fmin(conjugated[c], turned);
-            conjugated[other] = fmin(conjugated[other], turned);
+    r->least = least_energy * most;
+    LMR_TRY(lmr_parallel(threads, pairs, compare_pair, r));
+    if (r->no_memory) return LMR_NO_MEMORY();
+    for (int64_t pair = 0; pair < pairs; pair++) {
+        int64_t of[2];
+        coils_of(pair, &of[0], &of[1]);
+        for (int i = 0; i < 2; i++) {
+            own[of[i]] = fmin(own[of[i]], r->spread[pair][0]);
+            conjugated[of[i]] = fmin(conjugated[of[i]], r->spread[pair][1]);
         }
+    }
+    return LARMOR_OK;
 }
 
 /* own[c] beside the median of those of all other coils. */
@@ -97,10 +125,10 @@ static larmor_status excess_of(const region *r, const double *own, int64_t c, do
     return LARMOR_OK;
 }
 
-static larmor_status compare(const region *r, double *own, double *conjugated, larmor_description *found)
+static larmor_status compare(region *r, int threads, double *own, double *conjugated, larmor_description *found)
 {
     double gain = -INFINITY, excess = 0;
-    compare_pairs(r, own, conjugated);
+    LMR_TRY(compare_pairs(r, threads, own, conjugated));
     for (int64_t c = 0; c < r->coils; c++) {
         if (!isfinite(own[c]) || own[c] - conjugated[c] <= gain) continue;
         LMR_TRY(excess_of(r, own, c, &excess));
@@ -153,10 +181,10 @@ larmor_status larmor_compare_coils(const larmor_array *kspace, larmor_descriptio
     }
     if (least < LEAST_SIDE || r.coils < MIN_COILS) return LARMOR_OK;
     r.energy = lmr_new(r.coils, sizeof *r.energy);
-    r.gram = lmr_new(ROWS * ROWS, sizeof *r.gram);
+    r.spread = lmr_new(r.coils * r.coils, sizeof *r.spread);
     own = lmr_new(r.coils, sizeof *own);
     conjugated = lmr_new(r.coils, sizeof *conjugated);
-    if (!r.energy || !r.gram || !own || !conjugated) LMR_OR(done, LMR_NO_MEMORY());
+    if (!r.energy || !r.spread || !own || !conjugated) LMR_OR(done, LMR_NO_MEMORY());
     LMR_OR(done, larmor_array_download(kspace, LARMOR_C128, (void *)&r.x));
     for (int64_t c = 0; c < r.coils; c++) {
         r.energy[c] = 0;
@@ -164,8 +192,8 @@ larmor_status larmor_compare_coils(const larmor_array *kspace, larmor_descriptio
     }
     found->reach = (double)least / 2;
     take_centre(&r);
-    st = compare(&r, own, conjugated, found);
+    st = compare(&r, lmr_device_threads(larmor_array_device(kspace)), own, conjugated, found);
 done:
-    LMR_FREE(r.x, r.energy, r.gram, own, conjugated);
+    LMR_FREE(r.x, r.energy, r.spread, own, conjugated);
     return st;
 }

@@ -217,6 +217,6 @@ double lmr_windows_bytes(const lmr_windows *w)
 {
     const double places = (double)windows_places(w), rows = places * (double)w->coils;
     const double copies = 4; /* the eigenvalue solvers' own, and their work */
-    const double matrix = 8 * rows * rows * copies + 64 * rows, block = 16 * rows * places;
+    const double matrix = 8 * rows * rows * copies + 1024 * rows, block = 16 * rows * places;
     return matrix + block + 32 * (double)(w->coils * w->coils * lmr_windows_lags(w));
 }

@@ -121,6 +121,13 @@ static larmor_status select_samples(const larmor_array *k, larmor_dtype dtype, c
     return larmor_array_download(s->centre.points, LARMOR_F64, &s->k);
 }
 
+static int is_beyond(const lmr_centre *c, larmor_shape image)
+{
+    int beyond = 0;
+    for (int d = 0; d < c->nd; d++) beyond |= c->radius[d] > (double)image.dim[d] / 2;
+    return beyond;
+}
+
 static larmor_status find_samples(const larmor_array *k, larmor_dtype dtype, larmor_shape image,
                                   const double encoded[3], search *s)
 {
@@ -129,7 +136,7 @@ static larmor_status find_samples(const larmor_array *k, larmor_dtype dtype, lar
     for (int d = 0; d < 3; d++) s->spacing[d] = d < nd ? 1 / encoded[d] : 1;
     LMR_TRY(select_samples(k, dtype, NULL, encoded, s));
     s->cartesian = on_grid(s);
-    if (!s->cartesian) LMR_TRY(select_samples(k, dtype, &image, encoded, s));
+    if (!s->cartesian && is_beyond(&s->centre, image)) LMR_TRY(select_samples(k, dtype, &image, encoded, s));
     for (int d = 0; d < 3; d++) {
         if (!s->cartesian) s->spacing[d] = 1;
         s->all.side[d] = d < nd ? s->most[d] : 1;
@@ -365,33 +372,42 @@ static void region_side(const larmor_region_opts *o, larmor_shape image, int64_t
     }
 }
 
+/* What a box holds. */
+static larmor_status fill_box(const search *s, const box *b, const larmor_array *kspace, int nd,
+                              larmor_array **region)
+{
+    const int64_t coils = kspace->shape.dim[kspace->shape.ndim - 1];
+    LMR_OWNED(larmor_array) *shared = NULL;
+    LMR_HEAP double complex *values = NULL;
+    LMR_ALLOCATE_ZEROS(values, samples_of(b) * coils);
+    LMR_TRY(larmor_array_reshape(kspace, kspace->shape, &shared));
+    LMR_TRY(s->cartesian ? take(s, b, kspace, coils, values) : solve(s, b, shared, coils, values));
+    return larmor_array_upload(kspace->dev, kspace->dtype, larmor_shape_append(larmor_shape_of(nd, b->side), coils),
+                               LARMOR_C128, values, region);
+}
+
 larmor_status larmor_calibration_region(const larmor_array *kspace, const larmor_array *traj, larmor_shape image,
                                         const larmor_region_opts *opts, larmor_array **region,
                                         larmor_region_report *report)
 {
-    LMR_NEED_OUT(region);
+    if (region) *region = NULL;
     if (report) *report = (larmor_region_report){.samples = 0};
     const larmor_region_opts o = opts ? *opts : (larmor_region_opts){{0}, {0}};
-    LMR_OWNED(larmor_array) *k = NULL, *shared = NULL;
+    LMR_OWNED(larmor_array) *k = NULL;
     LMR_TRY(lmr_input_traj("calibration region", traj, image, &k));
     LMR_FREED_BY(search_free) search s = {.hits = NULL};
     double encoded[3];
-    LMR_HEAP double complex *values = NULL;
     LMR_TRY(check(kspace, traj, &o));
-    const int64_t coils = kspace->shape.dim[kspace->shape.ndim - 1];
     region_side(&o, image, s.most, encoded);
     LMR_TRY(find_samples(k, kspace->dtype, image, encoded, &s));
     const box b = grow(&s);
-    values = calloc((size_t)(samples_of(&b) * coils), sizeof *values);
-    if (!values) LMR_TRY(LMR_NO_MEMORY());
-    LMR_TRY(larmor_array_reshape(kspace, kspace->shape, &shared));
-    LMR_TRY(s.cartesian ? take(&s, &b, kspace, coils, values) : solve(&s, &b, shared, coils, values));
-    LMR_TRY(larmor_array_upload(kspace->dev, kspace->dtype,
-                                larmor_shape_append(larmor_shape_of(image.ndim, b.side), coils), LARMOR_C128, values,
-                                region));
+    if (region) LMR_TRY(fill_box(&s, &b, kspace, image.ndim, region));
     if (!report) return LARMOR_OK;
     *report = (larmor_region_report){.cartesian = s.cartesian, .samples = s.centre.m};
-    for (int d = 0; d < 3; d++) report->fov[d] = 1 / s.spacing[d];
+    for (int d = 0; d < 3; d++) {
+        report->fov[d] = 1 / s.spacing[d];
+        report->side[d] = b.side[d];
+    }
     return LARMOR_OK;
 }
 

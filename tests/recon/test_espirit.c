@@ -420,6 +420,21 @@ TEST(the_region_of_few_spokes_is_smaller)
     assert_in_range(larmor_array_shape(region).dim[0], 4, 16);
 }
 
+TEST(a_region_that_nobody_wants_has_the_same_report)
+{
+    enum { SAMPLES = 128 };
+    for (int spokes = 13; spokes <= 80; spokes += 67) {
+        OWNED(double) *k = radial_points(64, SAMPLES, spokes);
+        OWNED(sampled) s = sample(k, SAMPLES, spokes);
+        OWNED(larmor_array) *region;
+        larmor_region_report wanted, got;
+        assert_ok(larmor_calibration_region(s.kspace, s.traj, LARMOR_SHAPE(64, 64), NULL, &region, &wanted));
+        assert_ok(larmor_calibration_region(s.kspace, s.traj, LARMOR_SHAPE(64, 64), NULL, NULL, &got));
+        assert_memory_equal(&got, &wanted, sizeof got);
+        for (int d = 0; d < 3; d++) assert_int_equal(got.side[d], d < 2 ? larmor_array_shape(region).dim[d] : 1);
+    }
+}
+
 /* ---- normalisation ---- */
 
 TEST(each_normalisation_keeps_its_own_sum)
