@@ -6,12 +6,15 @@ enum { ARMS = 8, POINTS = 400 };
 typedef struct fault {
     double shift; /* of the object along x and y, in fields of view, from half of the arms on */
     double gain;  /* of coil 2 in the last quarter of the arms */
+    double sway;  /* of the object along x and y, in fields of view, another one in each arm */
+    double size;  /* a change of the signal, another one in each arm */
 } fault;
 
 static void spoil(float *z, const double *k, const fault *f, int arm, int coil)
 {
-    const double turn = arm >= ARMS / 2 ? -2 * M_PI * f->shift * (k[0] + k[1]) : 0;
-    const double gain = coil == 2 && arm >= 3 * ARMS / 4 ? f->gain : 1;
+    const double sway = sin(2.4 * arm);
+    const double shift = (arm >= ARMS / 2 ? f->shift : 0) + f->sway * sway, turn = -2 * M_PI * shift * (k[0] + k[1]);
+    const double gain = (coil == 2 && arm >= 3 * ARMS / 4 ? f->gain : 1) * (1 + f->size * sway);
     const double re = z[0], im = z[1];
     z[0] = (float)(gain * (re * cos(turn) - im * sin(turn)));
     z[1] = (float)(gain * (re * sin(turn) + im * cos(turn)));
@@ -63,6 +66,20 @@ TEST(an_object_that_moves_between_arms_is_named_with_the_time)
     assert_noted(n, "W:the samples fit better with an object that moves after 50 % of the scan, by ");
     assert_noted(n, " of what the image leaves of them beyond noise: it moved, or readouts have another phase than "
                     "described. opts.motion_states finds motion of a rigid object.\n");
+}
+
+/* Each place of k-space is passed once, but for the centre. */
+TEST(an_object_that_is_elsewhere_in_each_arm_is_named)
+{
+    for (double noise = 1e-5; noise < 2e-3; noise *= 100) {
+        OWNED(scan) moved = arms_with(&(fault){.gain = 1, .sway = 0.03}, noise);
+        OWNED(scan) changed = arms_with(&(fault){.gain = 1, .size = 0.1}, noise);
+        const notes of_moved = notes_of(&moved), of_changed = notes_of(&changed);
+        assert_noted(of_moved, "W:the samples fit better with an object that is elsewhere in each readout, by ");
+        assert_noted(of_moved, " of what the image leaves of them beyond noise: it moved during the scan. "
+                               "opts.motion_states finds motion of a rigid object.\n");
+        assert_null(strstr(of_changed.text, "elsewhere"));
+    }
 }
 
 TEST(a_coil_that_fails_in_the_last_quarter_of_the_arms_is_named)
