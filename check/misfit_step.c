@@ -13,7 +13,7 @@
 enum {
     MOST_NUMBERS = 10, /* of a motion, the size and phase of the signal, its frequency and its delay */
     SIGNAL = 2,        /* of them: size and phase */
-    MOST_STEPS = 64,  /* that are tried, evenly spread */
+    MOST_STEPS = 64,   /* that are tried, evenly spread */
     LEAST_READOUTS = 8,
     MOST_NUMBERS_OF_SAMPLES = 1 << 23 /* in all coils; the rest spares time and memory */
 };
@@ -25,10 +25,10 @@ static const double min_part_of_gain = 0.2; /* the same of a coil's gain: right 
 /* A motion in each readout: spirals of 12 to 48 arms have 0.14 to 0.34 where the object moves by 1 to 4 voxels, and
  * 0.04 at most with faults of another kind. */
 static const double min_part_of_each = 0.1;
-static const double least_bend = 0.05; /* of curved readouts: 1 - the cosine between their halves */
-static const double min_size = 0.009;       /* of the samples, the root of what a step explains */
-static const double min_chi2 = 1.3;         /* below, a step is less than noise, and looking for it takes a while */
-static const double min_over_noise = 30;    /* of the energy that it explains, in units of the noise of a number */
+static const double least_bend = 0.05;   /* of curved readouts: 1 - the cosine between their halves */
+static const double min_size = 0.009;    /* of the samples, the root of what a step explains */
+static const double min_chi2 = 1.3;      /* below, a step is less than noise, and looking for it takes a while */
+static const double min_over_noise = 30; /* of the energy that it explains, in units of the noise of a number */
 
 /* Sums over the samples of a readout, real parts. */
 typedef struct sums {
@@ -459,11 +459,12 @@ static larmor_status look(const lmr_job *job, const lmr_solved *solved, const la
     else if (s.own > SIGNAL) {
         try_motions(&s, &each);
         if (is_clear(&each, min_part_of_each, numbers, misfit, data))
-            lmr_warn(job->events,
-                     "the samples fit better with an object that is elsewhere in each readout, by %.1g mm or more, "
-                     "which explains %.0f %% of what the image leaves of them beyond noise: it moved during the scan. "
-                     "opts.motion_states finds motion of a rigid object.",
-                     each.number[0], 100 * fmin(1, each.explained / beyond));
+            lmr_warn(
+                job->events,
+                "the samples fit better with an object that is elsewhere in each readout, by %.1g mm or more, "
+                "which explains %.0f %% of what the image leaves of them beyond noise: it moved during the scan. "
+                "opts.motion_states finds motion of a rigid object.",
+                each.number[0], 100 * fmin(1, each.explained / beyond));
     }
     return LARMOR_OK;
 }

@@ -32,12 +32,12 @@ enum {
 };
 
 static const double off_lattice = 1e-3; /* in 1/FOV: places of partitions are equal but for rounding */
-static const double slab = 0.125,      /* of the field of view: noise is measured in slabs of this width */
-    sure_of_any = 5, sure_of_more = 2, /* standard deviations of noise */
+static const double slab = 0.125,       /* of the field of view: noise is measured in slabs of this width */
+    sure_of_any = 5, sure_of_more = 2,  /* standard deviations of noise */
     least_excess = 0.5, /* over noise, or over what is spread like noise: errors of the trajectory, motion */
     least_step = 0.05, largest_step = 0.2, /* of a factor */
-    margin = 0.5,                 /* of the larger field of view: beyond what is looked for, so that noise shows */
-    finer = 1.5,                  /* voxels than the samples ask for, so that the edges of k-space fit, too */
+    margin = 0.5,  /* of the larger field of view: beyond what is looked for, so that noise shows */
+    finer = 1.5,   /* voxels than the samples ask for, so that the edges of k-space fit, too */
     as_much = 0.5, /* of the signal beyond the axis that has most: axes with more are enlarged in one step */
     most_of_it = 0.8, rest = 0.5; /* of signal outside that one step takes in; of what may be left at the end */
 
