@@ -188,7 +188,8 @@ static void derive_along(const sums *s, const float *x, float *frequency, float 
     for (int64_t r = 0; r < s->readouts * s->coils; r++)
         for (int64_t i = 0; i < n; i++)
             for (int part = 0; part < 2; part++) {
-                const int64_t up = i + 1 < n ? i + 1 : i, down = i > 0 ? i - 1 : i;
+                const int64_t up = i + 1 < n ? i + 1 : i;
+                const int64_t down = i > 0 ? i - 1 : i;
                 frequency[2 * (i + n * r) + part] *= (float)(2 * M_PI * (double)i / (double)n);
                 delay[2 * (i + n * r) + part] = (x[2 * (up + n * r) + part] - x[2 * (down + n * r) + part]) / 2;
             }

@@ -474,8 +474,8 @@ static larmor_status find_noise(search *s, const larmor_array *kspace, const lar
     return LARMOR_OK;
 }
 
-/* 1 if all samples lie at steps of 1/FOV along an axis, as the partitions of a stack: then what is beyond the field of
- * view folds exactly onto what is within, and copies of either appear in the place of the other. */
+/* 1 if all samples lie at steps of 1/FOV along an axis, as the partitions of a stack: then what is beyond the field
+ * of view folds exactly onto what is within, and copies of either appear in the place of the other. */
 static int folds_exactly(const search *s, int d)
 {
     const int nd = s->centre.nd;

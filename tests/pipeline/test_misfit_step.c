@@ -14,7 +14,8 @@ typedef struct fault {
 static void spoil(float *z, const double *k, const fault *f, int arm, int coil)
 {
     const double sway = sin(2.4 * arm);
-    const double shift = (arm >= ARMS / 2 ? f->shift : 0) + f->sway * sway, turn = -2 * M_PI * shift * (k[0] + k[1]);
+    const double shift = (arm >= ARMS / 2 ? f->shift : 0) + f->sway * sway;
+    const double turn = -2 * M_PI * shift * (k[0] + k[1]);
     const double gain = (coil == 2 && arm >= 3 * ARMS / 4 ? f->gain : 1) * (1 + f->size * sway);
     const double re = z[0], im = z[1];
     z[0] = (float)(gain * (re * cos(turn) - im * sin(turn)));

@@ -161,7 +161,8 @@ TEST(an_object_beyond_two_axes_is_found_along_both)
     for (int i = 0; i < 3; i++)
         for (int is_far = 0; is_far < 2; is_far++) {
             const larmor_extent e = extent_of(&scans[i], is_far ? far_away : corner, 1 + i, 1 + i, 0.01);
-            const double least = is_far ? 1.7 : 1.2, most = is_far ? 2 : 1.5;
+            const double least = is_far ? 1.7 : 1.2;
+            const double most = is_far ? 2 : 1.5;
             if (!(e.factor[0] > least && e.factor[0] <= most && e.factor[1] > 1.1 && e.factor[1] < 1.5))
                 fail_msg("%s, far %d: %.2f %.2f, outside %.3f", scans[i].name, is_far, e.factor[0], e.factor[1],
                          e.outside);
