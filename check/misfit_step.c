@@ -1,5 +1,5 @@
-/* A step in the course of a scan, of the object's place or of a coil's gain, that explains what an image leaves of
- * its samples. SPDX-License-Identifier: Apache-2.0 */
+/* A step in the course of a scan, of the object's place or of a coil's gain, or another place of the object in each
+ * curved readout, that explains what an image leaves of the samples. SPDX-License-Identifier: Apache-2.0 */
 #include "check/misfit_step.h"
 
 #include <complex.h>
@@ -11,8 +11,9 @@
 #include "core/status.h"
 
 enum {
-    MOST_NUMBERS = 8, /* of a motion, and the size and phase of the signal */
-    MOST_STEPS = 64,  /* that are tried, evenly spread */
+    MOST_NUMBERS = 10, /* of a motion, the size and phase of the signal, its frequency and its delay */
+    SIGNAL = 2,        /* of them: size and phase */
+    MOST_STEPS = 64,   /* that are tried, evenly spread */
     LEAST_READOUTS = 8,
     MOST_NUMBERS_OF_SAMPLES = 1 << 23 /* in all coils; the rest spares time and memory */
 };
@@ -21,13 +22,19 @@ enum {
 static const double first_step = 0.1;       /* of the readouts, that are before a step and behind it at least */
 static const double min_part = 0.035;       /* of what is left beyond noise, that a motion explains: right 0.026 */
 static const double min_part_of_gain = 0.2; /* the same of a coil's gain: right 0.01, with delays 0.05; faults 0.36 */
-static const double min_size = 0.009;       /* of the samples, the root of what a step explains */
-static const double min_chi2 = 1.3;         /* below, a step is less than noise, and looking for it takes a while */
-static const double min_over_noise = 30;    /* of the energy that it explains, in units of the noise of a number */
+/* A motion in each readout: spirals of 12 to 48 arms have 0.14 to 0.34 where the object moves by 1 to 4 voxels, and
+ * 0.04 at most with faults of another kind. */
+static const double min_part_of_each = 0.1;
+static const double least_bend = 0.05;   /* of curved readouts: 1 - the cosine between their halves */
+static const double min_size = 0.009;    /* of the samples, the root of what a step explains */
+static const double min_chi2 = 1.3;      /* below, a step is less than noise, and looking for it takes a while */
+static const double min_over_noise = 30; /* of the energy that it explains, in units of the noise of a number */
 
 /* Sums over the samples of a readout, real parts. */
 typedef struct sums {
-    int numbers; /* of a motion: shifts and angles; and two more, of the signal: size and phase */
+    int nd;
+    int numbers; /* of a motion: shifts and angles; and those of a readout's own, */
+    int own;     /* which are SIGNAL, and of curved readouts two more: frequency and delay */
     int coils;
     int64_t samples, readouts;
     double *gram, *rhs; /* [numbers, numbers, readouts] of the derivatives, [numbers, readouts] with what is left */
@@ -46,10 +53,37 @@ static void free_sums(sums *s)
     LMR_FREE(s->gram, s->rhs, s->power, s->product);
 }
 
+/* 1 if no readout is straight: a shift along a straight one is a frequency, and has a comparison of its own. */
+static larmor_status are_curved(const larmor_array *traj, int *curved)
+{
+    const larmor_shape shape = larmor_array_shape(traj);
+    const int64_t nd = shape.dim[0], n = shape.dim[1];
+    LMR_HEAP double *k = NULL;
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, (void *)&k));
+    *curved = 1;
+    for (int64_t r = 0; r < shape.dim[2]; r++) {
+        const double *first = k + nd * n * r, *middle = first + nd * (n / 2), *last = first + nd * (n - 1);
+        double away = 0, from[2] = {0}, between = 0;
+        for (int64_t d = 0; d < nd; d++) {
+            from[0] += pow(middle[d] - first[d], 2);
+            from[1] += pow(last[d] - middle[d], 2);
+            between += (middle[d] - first[d]) * (last[d] - middle[d]);
+        }
+        away = 1 - between / (sqrt(from[0] * from[1]) + 1e-300);
+        *curved &= away > least_bend;
+    }
+    return LARMOR_OK;
+}
+
 static larmor_status open_sums(const lmr_job *job, const lmr_frame *frame, sums *s)
 {
     const larmor_shape shape = larmor_array_shape(frame->samples.kspace);
-    *s = (sums){.numbers = frame->grid.ndim == 3 ? 8 : 5,
+    int curved;
+    LMR_TRY(are_curved(frame->samples.traj, &curved));
+    const int own = curved ? 2 * SIGNAL : SIGNAL;
+    *s = (sums){.nd = frame->grid.ndim,
+                .numbers = own + (frame->grid.ndim == 3 ? 6 : 3),
+                .own = own,
                 .coils = job->facts->coils,
                 .samples = shape.dim[0],
                 .readouts = shape.dim[1]};
@@ -146,6 +180,21 @@ static void turn(const float *x, int64_t count, float *to)
     }
 }
 
+/* to <- what x changes by, by cycles of frequency in a readout, and by a delay of one sample. */
+static void derive_along(const sums *s, const float *x, float *frequency, float *delay)
+{
+    const int64_t n = s->samples;
+    turn(x, n * s->readouts * s->coils, frequency);
+    for (int64_t r = 0; r < s->readouts * s->coils; r++)
+        for (int64_t i = 0; i < n; i++)
+            for (int part = 0; part < 2; part++) {
+                const int64_t up = i + 1 < n ? i + 1 : i;
+                const int64_t down = i > 0 ? i - 1 : i;
+                frequency[2 * (i + n * r) + part] *= (float)(2 * M_PI * (double)i / (double)n);
+                delay[2 * (i + n * r) + part] = (x[2 * (up + n * r) + part] - x[2 * (down + n * r) + part]) / 2;
+            }
+}
+
 /* of: the model's samples, whose size and phase may change as well. */
 static larmor_status sum_motion(const lmr_solved *solved, const image *m, const float *of, const float *left, sums *s)
 {
@@ -154,15 +203,18 @@ static larmor_status sum_motion(const lmr_solved *solved, const image *m, const 
     const int P = s->numbers;
     larmor_status st = LARMOR_OK;
     LMR_HEAP double complex *x = lmr_new(m->voxels, sizeof *x);
-    g[P - 2] = lmr_new(2 * count, sizeof *g[0]);
-    g[P - 1] = lmr_new(2 * count, sizeof *g[0]);
-    if (!x || !g[P - 2] || !g[P - 1]) st = LMR_NO_MEMORY();
-    for (int j = 0; j < P - 2 && !st; j++) {
+    for (int j = P - s->own; j < P; j++) {
+        g[j] = lmr_new(2 * count, sizeof *g[0]);
+        if (!g[j]) st = LMR_NO_MEMORY();
+    }
+    if (!x) st = LMR_NO_MEMORY();
+    for (int j = 0; j < P - s->own && !st; j++) {
         derive(m, j, x);
         st = project(solved, x, &g[j]);
     }
-    if (!st) memcpy(g[P - 2], of, (size_t)(2 * count) * sizeof *of);
-    if (!st) turn(of, count, g[P - 1]);
+    if (!st) memcpy(g[P - s->own], of, (size_t)(2 * count) * sizeof *of);
+    if (!st) turn(of, count, g[P - s->own + 1]);
+    if (!st && s->own > SIGNAL) derive_along(s, of, g[P - 2], g[P - 1]);
     for (int j = 0; j < P && !st; j++) {
         add_products(s, g[j], left, s->rhs + j, P);
         for (int i = 0; i <= j; i++) add_products(s, g[i], g[j], s->gram + i + P * j, P * P);
@@ -226,6 +278,15 @@ static void sum_readouts(const sums *s, int64_t first, int64_t end, double *gram
         for (int i = 0; i < j; i++) gram[j + P * i] = gram[i + P * j];
 }
 
+/* The same of the first `count` numbers, without what else a readout has of its own. */
+static void sum_first(const sums *s, int count, int64_t first, int64_t end, double *gram, double *rhs)
+{
+    double all[MOST_NUMBERS * MOST_NUMBERS];
+    sum_readouts(s, first, end, all, rhs);
+    for (int j = 0; j < count; j++)
+        for (int i = 0; i < count; i++) gram[i + count * j] = all[i + s->numbers * j];
+}
+
 /* v <- v - behind all^-1 w; 0 if there is no inverse. */
 static int take_off(int P, const double *behind, const double *all, const double *w, double *v)
 {
@@ -252,19 +313,34 @@ static double explained_by(int P, int count, const double *G, const double *b, d
  * phase of the signal. */
 static void try_motion(const sums *s, int64_t at, step *best)
 {
-    const int P = s->numbers;
+    const int P = s->numbers - s->own + SIGNAL;
     double all[MOST_NUMBERS * MOST_NUMBERS], behind[MOST_NUMBERS * MOST_NUMBERS], G[MOST_NUMBERS * MOST_NUMBERS];
     double of_all[MOST_NUMBERS], rhs[MOST_NUMBERS], y[MOST_NUMBERS], other[MOST_NUMBERS];
-    sum_readouts(s, 0, s->readouts, all, of_all);
-    sum_readouts(s, at, s->readouts, behind, rhs);
+    sum_first(s, P, 0, s->readouts, all, of_all);
+    sum_first(s, P, at, s->readouts, behind, rhs);
     memcpy(G, behind, sizeof G);
     for (int j = 0; j < P; j++)
         if (!take_off(P, behind, all, behind + P * j, G + P * j)) return;
     if (!take_off(P, behind, all, of_all, rhs)) return;
-    const double explained = explained_by(P, P, G, rhs, y) - explained_by(P, 2, G, rhs, other);
+    const double explained = explained_by(P, P, G, rhs, y) - explained_by(P, SIGNAL, G, rhs, other);
     if (explained <= best->explained) return;
     *best = (step){.explained = explained, .after = (double)at / (double)s->readouts};
     memcpy(best->number, y, (size_t)P * sizeof *y);
+}
+
+/* Another motion in each readout. */
+static void try_motions(const sums *s, step *found)
+{
+    const int P = s->numbers;
+    double G[MOST_NUMBERS * MOST_NUMBERS], rhs[MOST_NUMBERS], y[MOST_NUMBERS], other[MOST_NUMBERS];
+    for (int64_t r = 0; r < s->readouts; r++) {
+        sum_readouts(s, r, r + 1, G, rhs);
+        const double own = explained_by(P, s->own, G, rhs, other), all = explained_by(P, P, G, rhs, y);
+        if (!(all > own)) continue;
+        found->explained += all - own;
+        for (int d = 0; d < s->nd; d++) found->number[0] += y[d] * y[d] / (double)s->readouts;
+    }
+    found->number[0] = sqrt(found->number[0]);
 }
 
 /* G, rhs [coils]: of the gain of each coil after `at` readouts beside one of all readouts. */
@@ -322,18 +398,17 @@ static double length_of(const double *v, int count)
     return sqrt(square);
 }
 
-/* data: |b|. */
-static int is_clear(const step *found, double part, const larmor_misfit *misfit, double data)
+/* numbers: so many more than a step's. data: |b|. */
+static int is_clear(const step *found, double part, double numbers, const larmor_misfit *misfit, double data)
 {
     const double square = pow(misfit->beyond_noise, 2), noise = pow(misfit->relative, 2) - square;
     const double explained = found->explained / (data * data);
     if (explained < part * square || explained < min_size * min_size) return 0;
-    return !(misfit->freedom > 0) || explained > min_over_noise * fmax(0, noise) / misfit->freedom;
+    return !(misfit->freedom > 0) || explained > min_over_noise * numbers * fmax(0, noise) / misfit->freedom;
 }
 
 static void warn(const lmr_job *job, const sums *s, const step *motion, const step *gain, double percent)
 {
-    const int nd = s->numbers == 8 ? 3 : 2;
     if (gain->explained > motion->explained)
         lmr_warn(
             job->events,
@@ -348,8 +423,8 @@ static void warn(const lmr_job *job, const sums *s, const step *motion, const st
             "the samples fit better with an object that moves after %.0f %% of the scan, by %.1g mm and %.1g degrees "
             "or more, which explains %.0f %% of what the image leaves of them beyond noise: it moved, or readouts "
             "have another phase than described. opts.motion_states finds motion of a rigid object.",
-            100 * motion->after, length_of(motion->number, nd),
-            length_of(motion->number + nd, s->numbers - 2 - nd) * 180 / M_PI, percent);
+            100 * motion->after, length_of(motion->number, s->nd),
+            length_of(motion->number + s->nd, s->numbers - s->own - s->nd) * 180 / M_PI, percent);
 }
 
 static larmor_status find_steps(const sums *s, step *motion, step *gain)
@@ -368,7 +443,7 @@ static larmor_status look(const lmr_job *job, const lmr_solved *solved, const la
 {
     LMR_FREED_BY(free_sums) sums s = {.readouts = 0};
     LMR_FREED_BY(free_image) image m = {.ndim = 0};
-    step motion = {.explained = 0}, gain = {.explained = 0};
+    step motion = {.explained = 0}, gain = {.explained = 0}, each = {.explained = 0};
     double data;
     LMR_TRY(open_sums(job, solved->frames, &s));
     if (s.readouts < LEAST_READOUTS || s.samples * s.readouts * s.coils != larmor_array_count(solved->b))
@@ -379,8 +454,19 @@ static larmor_status look(const lmr_job *job, const lmr_solved *solved, const la
     LMR_TRY(find_steps(&s, &motion, &gain));
     LMR_TRY(larmor_nrm2(solved->b, &data));
     const step *best = gain.explained > motion.explained ? &gain : &motion;
-    if (!is_clear(best, best == &gain ? min_part_of_gain : min_part, misfit, data)) return LARMOR_OK;
-    warn(job, &s, &motion, &gain, 100 * fmin(1, best->explained / pow(misfit->beyond_noise * data, 2)));
+    const double beyond = pow(misfit->beyond_noise * data, 2), numbers = (double)(s.readouts * (s.numbers - s.own));
+    if (is_clear(best, best == &gain ? min_part_of_gain : min_part, 1, misfit, data))
+        warn(job, &s, &motion, &gain, 100 * fmin(1, best->explained / beyond));
+    else if (s.own > SIGNAL) {
+        try_motions(&s, &each);
+        if (is_clear(&each, min_part_of_each, numbers, misfit, data))
+            lmr_warn(
+                job->events,
+                "the samples fit better with an object that is elsewhere in each readout, by %.1g mm or more, "
+                "which explains %.0f %% of what the image leaves of them beyond noise: it moved during the scan. "
+                "opts.motion_states finds motion of a rigid object.",
+                each.number[0], 100 * fmin(1, each.explained / beyond));
+    }
     return LARMOR_OK;
 }
 

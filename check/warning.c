@@ -123,6 +123,12 @@ static int is_noise_too_large(const larmor_misfit *m)
     return m->measured && m->fitted && m->by_noise_scan && m->chi2 > 0 && m->chi2 < MIN_CHI2;
 }
 
+/* 1 if the image leaves nearly all of the samples, as noise: a penalty has smoothed it until its edges are alike. */
+static int is_smoothed_away(const larmor_misfit *m)
+{
+    return m->measured && m->fitted && m->relative > EMPTY_IMAGE;
+}
+
 static void find_gridded(const larmor_recon_report *report, wanted *w)
 {
     const larmor_misfit *m = &report->misfit;
@@ -210,7 +216,8 @@ int larmor_recon_warning(const larmor_recon_report *report, int i, char *line, s
             line, room,
             "the penalty has left nothing but a constant: every voxel has the same value. The weight is too large; "
             "take a smaller one by opts.lambda, such as noise:1.");
-    if (report->folded && !is_noise_too_large(&report->misfit) && is_it(&w, WARNING_FOLDED))
+    if (report->folded && !is_noise_too_large(&report->misfit) && !is_smoothed_away(&report->misfit) &&
+        is_it(&w, WARNING_FOLDED))
         describe_fold(report->folded, line, room);
     if (report->beyond_maps > MAX_BEYOND_MAPS && is_it(&w, WARNING_BEYOND_MAPS))
         snprintf(line, room,

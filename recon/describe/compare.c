@@ -85,9 +85,35 @@ static larmor_status try_candidate(const search *s, const lmr_candidate *a, cons
     return LARMOR_OK;
 }
 
+/* 1 if the candidate's places are the described ones turned, or mirrored, as a whole in the plane: so is the image
+ * then, and explains more where the object lies better in the field of view. */
+static int is_moved_as_whole(const search *s, int mirrored)
+{
+    const lmr_scan *scan = s->scan;
+    const double sign = mirrored ? -1 : 1;
+    double re = 0, im = 0, most = 0, apart = 0;
+    if (scan->nd < 2) return 0;
+    for (int64_t i = 0; i < scan->n * scan->readouts; i++) {
+        const double *to = s->k + scan->nd * i, *from = scan->k + scan->nd * i;
+        re += to[0] * from[0] + sign * to[1] * from[1];
+        im += to[1] * from[0] - sign * to[0] * from[1];
+        for (int64_t d = 0; d < scan->nd; d++) most = fmax(most, fabs(from[d]));
+    }
+    const double size = hypot(re, im);
+    if (!(size > 0)) return 0;
+    for (int64_t i = 0; i < scan->n * scan->readouts; i++) {
+        const double *to = s->k + scan->nd * i, *from = scan->k + scan->nd * i;
+        apart = fmax(apart, fabs(to[0] - (re * from[0] - sign * im * from[1]) / size));
+        apart = fmax(apart, fabs(to[1] - (im * from[0] + sign * re * from[1]) / size));
+        if (scan->nd > 2) apart = fmax(apart, fabs(to[2] - from[2]));
+    }
+    return apart < MOST_APART * most;
+}
+
 /* The candidate in s->k, of this name. */
 static larmor_status try_places(const search *s, const char *name)
 {
+    if (is_moved_as_whole(s, 0) || is_moved_as_whole(s, 1)) return LARMOR_OK;
     return try_candidate(s, &(lmr_candidate){.k = s->k}, name);
 }
 
@@ -166,30 +192,6 @@ static larmor_status try_alternating(const search *s)
 
 /* ---- the order of readouts, and of numbers ---- */
 
-/* 1 if the candidate's places are the described ones turned by one angle in the plane: the image is only turned, and
- * explains more where the object's longer side lies along the diagonal of the field of view. */
-static int is_turned_as_whole(const search *s)
-{
-    const lmr_scan *scan = s->scan;
-    double re = 0, im = 0, most = 0, apart = 0;
-    if (scan->nd < 2) return 0;
-    for (int64_t i = 0; i < scan->n * scan->readouts; i++) {
-        const double *to = s->k + scan->nd * i, *from = scan->k + scan->nd * i;
-        re += to[0] * from[0] + to[1] * from[1];
-        im += to[1] * from[0] - to[0] * from[1];
-        for (int64_t d = 0; d < scan->nd; d++) most = fmax(most, fabs(from[d]));
-    }
-    const double size = hypot(re, im);
-    if (!(size > 0)) return 0;
-    for (int64_t i = 0; i < scan->n * scan->readouts; i++) {
-        const double *to = s->k + scan->nd * i, *from = scan->k + scan->nd * i;
-        apart = fmax(apart, fabs(to[0] - (re * from[0] - im * from[1]) / size));
-        apart = fmax(apart, fabs(to[1] - (im * from[0] + re * from[1]) / size));
-        if (scan->nd > 2) apart = fmax(apart, fabs(to[2] - from[2]));
-    }
-    return apart < MOST_APART * most;
-}
-
 static larmor_status try_orders(const search *s)
 {
     const int64_t m = s->scan->readouts, size = s->scan->nd * s->scan->n;
@@ -199,7 +201,7 @@ static larmor_status try_orders(const search *s)
         for (int64_t r = 0; r < m; r++)
             memcpy(place(s, 0, r), said(s, 0, (r + by + m) % m), (size_t)size * sizeof *s->k);
         snprintf(name, sizeof name, "the trajectory of the readout %d %s", abs(by), by > 0 ? "after" : "before");
-        if (!is_turned_as_whole(s)) LMR_TRY(try_places(s, name));
+        LMR_TRY(try_places(s, name));
     }
     for (int64_t r = 0; r < m; r++) memcpy(place(s, 0, r), said(s, 0, m - 1 - r), (size_t)size * sizeof *s->k);
     LMR_TRY(try_places(s, "readouts in the opposite order"));

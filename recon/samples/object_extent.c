@@ -31,12 +31,14 @@ enum {
     STEPS = 12, /* factors that are tried, from the smallest */
 };
 
-static const double slab = 0.125,      /* of the field of view: noise is measured in slabs of this width */
-    sure_of_any = 5, sure_of_more = 2, /* standard deviations of noise */
+static const double off_lattice = 1e-3; /* in 1/FOV: places of partitions are equal but for rounding */
+static const double slab = 0.125,       /* of the field of view: noise is measured in slabs of this width */
+    sure_of_any = 5, sure_of_more = 2,  /* standard deviations of noise */
     least_excess = 0.5, /* over noise, or over what is spread like noise: errors of the trajectory, motion */
     least_step = 0.05, largest_step = 0.2, /* of a factor */
-    margin = 0.5,                 /* of the larger field of view: beyond what is looked for, so that noise shows */
-    finer = 1.5,                  /* voxels than the samples ask for, so that the edges of k-space fit, too */
+    margin = 0.5,  /* of the larger field of view: beyond what is looked for, so that noise shows */
+    finer = 1.5,   /* voxels than the samples ask for, so that the edges of k-space fit, too */
+    as_much = 0.5, /* of the signal beyond the axis that has most: axes with more are enlarged in one step */
     most_of_it = 0.8, rest = 0.5; /* of signal outside that one step takes in; of what may be left at the end */
 
 /* Of the squared misfit beyond noise, what a larger field of view may leave: .015 at most of 10 spokes and spirals
@@ -50,7 +52,7 @@ typedef struct search {
     larmor_extent_opts opts;
     lmr_centre centre;
     int64_t coils, channels;      /* virtual ones; with NOISES more of noise alone */
-    int along[3];                 /* 1: enough voxels to look along this axis */
+    int along[3];                 /* 1: to look along this axis */
     double *k, *root;             /* host: [nd, m] points; [m] roots of the weights */
     larmor_array *weights, *data; /* f64 [m]; c64 [m, coils], times the root of the weights */
     larmor_array *left, *image;   /* what a fit leaves over; on the larger field of view */
@@ -393,24 +395,34 @@ static larmor_status unexplained(search *s)
     return LARMOR_OK;
 }
 
-/* The axis with most signal beyond factor, and that signal. */
-static larmor_status largest_beyond(search *s, const double factor[3], double sure, int *axis, beyond *most)
+/* The signal beyond factor along each axis, and the most of them. */
+static larmor_status find_beyond(search *s, const double factor[3], double sure, beyond along[3], double *most)
 {
     LMR_TRY(fit(s, factor));
     LMR_TRY(grid(s, s->left, NULL));
     LMR_TRY(unexplained(s));
     const double noise = noise_level(s, factor);
-    *axis = -1;
-    *most = (beyond){0, 0};
+    *most = 0;
     for (int d = 0; d < s->centre.nd; d++) {
-        if (!s->along[d] || factor[d] >= s->opts.most) continue;
-        const beyond b = look(s, d, factor, noise, sure);
-        if (b.signal > most->signal) {
-            *most = b;
-            *axis = d;
-        }
+        along[d] = (beyond){0, 0};
+        if (s->along[d] && factor[d] < s->opts.most) along[d] = look(s, d, factor, noise, sure);
+        *most = fmax(*most, along[d].signal);
     }
     return LARMOR_OK;
+}
+
+/* Enlarge the field of view along the axes that have most of the signal: what lies at its corner is beyond it along
+ * several. 1 if more than one step is needed to where the signal is. */
+static int step_towards(const search *s, const beyond along[3], double most, double factor[3])
+{
+    int is_far = 0;
+    for (int d = 0; d < s->centre.nd; d++) {
+        if (!(along[d].signal > 0) || along[d].signal < as_much * most) continue;
+        const double most_to = factor[d] + largest_step, to = fmax(2 * along[d].to, factor[d] + least_step);
+        is_far |= to > most_to;
+        factor[d] = fmin(fmin(to, most_to), s->opts.most);
+    }
+    return is_far;
 }
 
 /* Squared misfit of the last fit in units of the data's energy, beyond noise; what it leaves of pure noise is what
@@ -422,25 +434,24 @@ static double beyond_noise(const search *s)
 
 static larmor_status enlarge(search *s, larmor_extent *extent)
 {
-    double factor[3] = {1, 1, 1}, before[2] = {INFINITY, INFINITY};
-    beyond most = {0, 0};
-    int axis, gains = 1;
+    double factor[3] = {1, 1, 1}, before[2] = {INFINITY, INFINITY}, most = 0;
+    beyond along[3] = {{0, 0}};
+    int gains = 1, is_far = 0;
     for (int step = 0; step <= STEPS; step++) {
         LMR_TRY(lmr_go_on());
-        LMR_TRY(largest_beyond(s, factor, step ? sure_of_more : sure_of_any, &axis, &most));
+        LMR_TRY(find_beyond(s, factor, step ? sure_of_more : sure_of_any, along, &most));
         extent->enlarged = beyond_noise(s);
-        if (!step) extent->outside = most.signal;
+        if (!step) extent->outside = most;
         if (!step) extent->misfit = extent->enlarged;
-        gains = extent->enlarged <= most_left_by_two * before[1];
+        gains = is_far || extent->enlarged <= most_left_by_two * before[1];
         before[1] = before[0];
         before[0] = extent->enlarged;
         if (!gains) break;
-        if (most.signal < (step ? rest : 1) * s->opts.threshold || step == STEPS) break;
-        const double step_to = fmin(fmax(2 * most.to, factor[axis] + least_step), factor[axis] + largest_step);
-        factor[axis] = fmin(step_to, s->opts.most);
+        if (most < (step ? rest : 1) * s->opts.threshold || step == STEPS) break;
+        is_far = step_towards(s, along, most, factor);
     }
     const double explained = most_left * extent->misfit + noise_left * s->noise_part;
-    const int worse = !gains || most.signal > rest * extent->outside || extent->enlarged > explained;
+    const int worse = !gains || most > rest * extent->outside || extent->enlarged > explained;
     extent->misfit = sqrt(fmax(0, extent->misfit));
     extent->enlarged = sqrt(fmax(0, extent->enlarged));
     if (worse) return LARMOR_OK; /* not an object that is too wide */
@@ -463,6 +474,18 @@ static larmor_status find_noise(search *s, const larmor_array *kspace, const lar
     return LARMOR_OK;
 }
 
+/* 1 if all samples lie at steps of 1/FOV along an axis, as the partitions of a stack: then what is beyond the field
+ * of view folds exactly onto what is within, and copies of either appear in the place of the other. */
+static int folds_exactly(const search *s, int d)
+{
+    const int nd = s->centre.nd;
+    for (int64_t j = 0; j < s->centre.m; j++) {
+        const double steps = s->k[d + nd * j] - s->k[d];
+        if (fabs(steps - nearbyint(steps)) > off_lattice) return 0;
+    }
+    return 1;
+}
+
 static larmor_status prepare(search *s, const larmor_array *kspace, const larmor_array *traj, const larmor_array *k,
                              larmor_shape image, int64_t coils)
 {
@@ -475,6 +498,7 @@ static larmor_status prepare(search *s, const larmor_array *kspace, const larmor
     LMR_TRY(lmr_centre_select(k, kspace->dtype, radius, &s->centre));
     if (!s->centre.m) return LARMOR_OK;
     LMR_TRY(weigh(s));
+    for (int d = 0; d < image.ndim; d++) s->along[d] &= !folds_exactly(s, d);
     LMR_TRY(gather(s, kspace, coils));
     LMR_TRY(find_noise(s, kspace, traj));
     LMR_TRY(open_larger(s));

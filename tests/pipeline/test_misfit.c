@@ -264,6 +264,15 @@ TEST(an_object_that_folds_in_is_named)
     }
 }
 
+/* What a penalty leaves of noise is smooth, from one edge to the other. */
+TEST(noise_alone_is_no_object_that_folds_in)
+{
+    for (int coils = 3; coils <= 8; coils += 5) {
+        const larmor_recon_report noise = report_of_size(1, coils, 1e2);
+        assert_false(has_warning(&noise, "the object reaches beyond the field of view"));
+    }
+}
+
 TEST(what_a_penalty_adds_where_no_coil_sees_anything_is_no_fold)
 {
     const larmor_traj_opts lines = {.matrix = {N, N}, .acceleration = {3}, .calibration = {12}};

@@ -13,6 +13,13 @@ static const blob wide[] = {{{0, 0.5, 0}, {0.3, 0.2, 0.3}, 1}, {{0, -0.2, 0}, {0
 static const blob bag[] = {
     {{0, 0, 0}, {0.4, 0.35, 0.35}, 1}, {{0.1, 0.62, 0}, {0.12, 0.1, 0.12}, 0.5}, {.density = 0}};
 
+static const blob corner[] = {
+    {{0, 0, 0}, {0.4, 0.35, 0.35}, 1}, {{0.62, 0.58, 0}, {0.1, 0.1, 0.12}, 0.6}, {.density = 0}};
+static const blob far_away[] = {{{0, 0, 0}, {0.4, 0.35, 0.35}, 1},
+                                {{0.88, 0, 0}, {0.1, 0.1, 0.12}, 0.6},
+                                {{0, 0.57, 0}, {0.1, 0.1, 0.12}, 0.6},
+                                {.density = 0}};
+
 static cplx transform(const blob *b, const double *k, int nd)
 {
     cplx sum = 0;
@@ -146,6 +153,20 @@ TEST(a_small_object_apart_is_found)
             fail_msg("%s: %.2f %.2f %.2f, outside %.3f", scans[i].name, e.factor[0], e.factor[1], e.factor[2],
                      e.outside);
     }
+}
+
+/* Along one axis alone nothing is gained for what lies at the corner, nor on the way to what lies far away. */
+TEST(an_object_beyond_two_axes_is_found_along_both)
+{
+    for (int i = 0; i < 3; i++)
+        for (int is_far = 0; is_far < 2; is_far++) {
+            const larmor_extent e = extent_of(&scans[i], is_far ? far_away : corner, 1 + i, 1 + i, 0.01);
+            const double least = is_far ? 1.7 : 1.2;
+            const double most = is_far ? 2 : 1.5;
+            if (!(e.factor[0] > least && e.factor[0] <= most && e.factor[1] > 1.1 && e.factor[1] < 1.5))
+                fail_msg("%s, far %d: %.2f %.2f, outside %.3f", scans[i].name, is_far, e.factor[0], e.factor[1],
+                         e.outside);
+        }
 }
 
 TEST(phase_encoding_cannot_tell_and_asks_for_nothing)
