@@ -98,8 +98,8 @@ static void add_coil(const pass *p, const double *residual, const double *power,
 /* Of some coils' samples, which begin there. */
 static larmor_status sum_part(const pass *p, larmor_array *line, int64_t first, int coils, double *sum)
 {
-    LMR_OWNED(larmor_array) *part = NULL;
-    LMR_TRY(larmor_array_part(line, first, p->samples * p->readouts * coils,
+    LMR_OWN(larmor_array, part,
+            larmor_array_part(line, first, p->samples * p->readouts * coils,
                               LARMOR_SHAPE(p->samples, p->readouts, coils), &part));
     return larmor_ring_energies(part, LMR_RINGS, p->ring, sum);
 }
@@ -128,7 +128,6 @@ static larmor_status sum_frame(const lmr_job *job, const lmr_frame *frame, larmo
 {
     const larmor_shape shape = larmor_array_shape(frame->samples.kspace);
     const int64_t coils = job->facts->coils, all = larmor_array_count(r) / coils;
-    LMR_HEAP double *k = NULL;
     p->samples = shape.dim[0];
     p->readouts = shape.dim[1];
     p->nd = frame->grid.ndim;
@@ -139,7 +138,7 @@ static larmor_status sum_frame(const lmr_job *job, const lmr_frame *frame, larmo
     LMR_HEAP LMR_NEW(unsigned char, ring, shape.dim[0] * shape.dim[1]);
     LMR_HEAP LMR_NEW(double, residual, LMR_RINGS * p->readouts * coils);
     LMR_HEAP LMR_NEW(double, data, LMR_RINGS * p->readouts * coils);
-    LMR_TRY(larmor_array_download(frame->samples.traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(frame->samples.traj, LARMOR_F64, &k));
     p->k = k;
     p->ring = ring;
     p->residual = residual;

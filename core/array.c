@@ -343,9 +343,8 @@ larmor_status larmor_array_upload(larmor_device *dev, larmor_dtype dtype, larmor
                                   const void *host, larmor_array **out)
 {
     if (from == dtype) return write_all(dev, dtype, shape, host, out);
-    LMR_OWNED(larmor_array) *given = NULL;
     if (out) *out = NULL;
-    LMR_TRY(write_all(dev, from, shape, host, &given));
+    LMR_OWN(larmor_array, given, write_all(dev, from, shape, host, &given));
     return larmor_array_convert(given, dtype, out);
 }
 

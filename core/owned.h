@@ -75,6 +75,15 @@ static inline larmor_status lmr_hand_on(lmr_made *made, larmor_status taken)
         end(*x);                                                                                                     \
     }
 
+/* Declare `name` where the call makes it, or return: `LMR_OWN(larmor_array, x, larmor_array_create(dev, dtype, shape,
+ * &x));`, and the same of memory: `LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));`. */
+#define LMR_OWN(type, name, call)                                                                                    \
+    LMR_OWNED(type) *name = NULL;                                                                                    \
+    LMR_TRY(call)
+#define LMR_OWN_MEMORY(type, name, call)                                                                             \
+    LMR_HEAP type *name = NULL;                                                                                      \
+    LMR_TRY(call)
+
 static inline void lmr_drop_memory(void *pointer)
 {
     void *memory;

@@ -65,15 +65,14 @@ static larmor_status search_all(const larmor_device *dev, work *w)
 
 larmor_status lmr_fit_compress(const larmor_array *dictionary, const larmor_array *basis, double complex **out)
 {
-    LMR_HEAP double complex *d = NULL, *b = NULL;
     const int64_t entries = dictionary->shape.dim[0], frames = dictionary->shape.dim[1];
-    LMR_TRY(larmor_array_download(dictionary, LARMOR_C128, &d));
+    LMR_OWN_MEMORY(double complex, d, larmor_array_download(dictionary, LARMOR_C128, &d));
     if (!basis) {
         *out = d;
         d = NULL;
         return LARMOR_OK;
     }
-    LMR_TRY(larmor_array_download(basis, LARMOR_C128, &b));
+    LMR_OWN_MEMORY(double complex, b, larmor_array_download(basis, LARMOR_C128, &b));
     const int64_t times = basis->shape.dim[1];
     LMR_NEW_ZEROS(double complex, made, entries *times + 1);
     for (int64_t k = 0; k < times; k++)
@@ -86,8 +85,7 @@ larmor_status lmr_fit_compress(const larmor_array *dictionary, const larmor_arra
 
 static larmor_status normalise(const larmor_array *dictionary, const larmor_array *basis, work *w)
 {
-    LMR_HEAP double complex *d = NULL;
-    LMR_TRY(lmr_fit_compress(dictionary, basis, &d));
+    LMR_OWN_MEMORY(double complex, d, lmr_fit_compress(dictionary, basis, &d));
     w->d = lmr_new(w->entries * w->times, sizeof *w->d);
     w->norm = lmr_new(w->entries, sizeof *w->norm);
     if (!w->d || !w->norm) return LMR_NO_MEMORY();
@@ -178,18 +176,16 @@ larmor_status larmor_fit_dictionary(const larmor_array *images, const larmor_arr
                         lmr_describe(images).s);
     const int last = images->shape.ndim - 1;
     const larmor_shape shape = larmor_shape_of(last, images->shape.dim);
-    LMR_HEAP number *x = NULL;
     LMR_HEAP float *inside = NULL;
     LMR_FREED_BY(free_work) work w = {.times = images->shape.dim[last], .entries = dictionary->shape.dim[0]};
-    LMR_OWNED(larmor_array) *entries = NULL, *factors = NULL;
     w.voxels = larmor_array_count(images) / w.times;
-    LMR_TRY(larmor_array_download(images, LARMOR_C64, &x));
+    LMR_OWN_MEMORY(number, x, larmor_array_download(images, LARMOR_C64, &x));
     if (mask) LMR_TRY(larmor_array_download(mask, LARMOR_F32, &inside));
     w.x = x;
     LMR_TRY(normalise(dictionary, basis, &w));
     LMR_TRY(match_all(dev, inside, &w));
-    LMR_TRY(larmor_array_upload(dev, LARMOR_I64, shape, LARMOR_I64, w.entry, &entries));
-    LMR_TRY(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, w.best, &factors));
+    LMR_OWN(larmor_array, entries, larmor_array_upload(dev, LARMOR_I64, shape, LARMOR_I64, w.entry, &entries));
+    LMR_OWN(larmor_array, factors, larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, w.best, &factors));
     LMR_TRY(larmor_array_upload(dev, LARMOR_F32, shape, LARMOR_F32, w.match, match));
     *entry = entries;
     *m0 = factors;

@@ -89,10 +89,9 @@ larmor_status larmor_epg_fisp(const larmor_array *table, const larmor_fisp *sequ
     if (sequence->pulses < 1 || sequence->pulses > 1 << 20)
         return LMR_FAIL(LARMOR_ERR_ARG, "sequence.pulses: got %lld, expected 1 to %d", (long long)sequence->pulses,
                         1 << 20);
-    LMR_HEAP double *values = NULL;
     job b = {.s = sequence, .entries = table->shape.dim[0]};
     LMR_TRY(larmor_array_expect_finite(table, "table"));
-    LMR_TRY(larmor_array_download(table, LARMOR_F64, &values));
+    LMR_OWN_MEMORY(double, values, larmor_array_download(table, LARMOR_F64, &values));
     LMR_TRY(check_inputs(table, sequence, values));
     LMR_HEAP LMR_NEW(float, made, b.entries * sequence->pulses);
     b.table = values;

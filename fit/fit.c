@@ -113,9 +113,8 @@ static larmor_status check_voxels(const char *name, const larmor_array *x, const
 
 static larmor_status take_mask(const larmor_array *mask, lmr_fit_work *w)
 {
-    LMR_HEAP float *inside = NULL;
     LMR_TRY(check_voxels("opts.mask", mask, w));
-    LMR_TRY(larmor_array_download(mask, LARMOR_F32, &inside));
+    LMR_OWN_MEMORY(float, inside, larmor_array_download(mask, LARMOR_F32, &inside));
     for (int64_t i = 0; i < w->voxels; i++) w->state[i] = inside[i] != 0 ? LMR_FIT_INSIDE : LMR_FIT_OUTSIDE;
     return LARMOR_OK;
 }

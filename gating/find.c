@@ -136,8 +136,7 @@ static larmor_status remove_breath(lmr_channels *even, const lmr_found *breath)
 static larmor_status read_channels(const larmor_array *centre, lmr_channels *all, double *power)
 {
     const larmor_shape shape = larmor_array_shape(centre);
-    LMR_HEAP double *host = NULL;
-    LMR_TRY(larmor_array_download(centre, LARMOR_C128, &host));
+    LMR_OWN_MEMORY(double, host, larmor_array_download(centre, LARMOR_C128, &host));
     *all = (lmr_channels){NULL, 2 * shape.dim[1], shape.dim[0]};
     all->x = calloc((size_t)(all->channels * all->count), sizeof *all->x);
     if (!all->x) return LMR_NO_MEMORY();

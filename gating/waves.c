@@ -81,12 +81,11 @@ static int is_heart(const lmr_beats *b)
 /* The scanner's own triggers; from stays 0 where there are none. */
 static larmor_status by_triggers(lmr_track *t, const char *name, lmr_wave_rhythm *heart)
 {
-    LMR_HEAP double *times = NULL;
     int64_t count;
     lmr_beats beats;
     larmor_gating_signal *s = &heart->shown;
     if (t->trigger < 0) return LARMOR_OK;
-    LMR_TRY(lmr_track_triggers(t, &times, &count));
+    LMR_OWN_MEMORY(double, times, lmr_track_triggers(t, &times, &count));
     LMR_TRY(lmr_track_bridge(t, &times, &count, &beats));
     if (!is_heart(&beats)) {
         lmr_append(t->note, sizeof t->note, "; %lld triggers in %.0f s are no heart's", (long long)count,
@@ -102,13 +101,12 @@ static larmor_status by_triggers(lmr_track *t, const char *name, lmr_wave_rhythm
 
 static larmor_status by_r_waves(const lmr_track *t, lmr_wave_rhythm *heart)
 {
-    LMR_HEAP double *times = NULL;
     int64_t count;
     double reliability;
     lmr_beats beats;
     larmor_gating_signal *s = &heart->shown;
     if (t->channels < 1 + (t->trigger >= 0)) return LARMOR_OK;
-    LMR_TRY(lmr_track_r_waves(t, &times, &count, &reliability));
+    LMR_OWN_MEMORY(double, times, lmr_track_r_waves(t, &times, &count, &reliability));
     LMR_TRY(lmr_track_bridge(t, &times, &count, &beats));
     if (!is_heart(&beats) || reliability < LARMOR_RELIABLE) {
         snprintf(s->report, sizeof s->report, "the ECG has no regular R waves (reliability %.2f)%s", reliability,
@@ -143,7 +141,6 @@ static larmor_status whole_cycles(const lmr_track *t, const lmr_track *even, con
 static larmor_status by_pulse(const lmr_track *t, lmr_wave_rhythm *heart)
 {
     LMR_FREED_BY(free_found) lmr_found found = {.hz = 0};
-    LMR_HEAP double *times = NULL;
     lmr_track even;
     int64_t count;
     lmr_beats beats;
@@ -154,7 +151,7 @@ static larmor_status by_pulse(const lmr_track *t, lmr_wave_rhythm *heart)
                  t->note);
         return LARMOR_OK;
     }
-    LMR_TRY(whole_cycles(t, &even, &found, &times, &count));
+    LMR_OWN_MEMORY(double, times, whole_cycles(t, &even, &found, &times, &count));
     LMR_TRY(lmr_track_bridge(t, &times, &count, &beats));
     if (!is_heart(&beats)) return LARMOR_OK;
     snprintf(s->report, sizeof s->report, "the pulse%s", t->note);

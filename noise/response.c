@@ -109,7 +109,6 @@ static larmor_status model_change(probing *p, larmor_array **samples)
     lmr_scan_facts facts = *n->job->facts;
     lmr_job job = *n->job;
     LMR_HEAP lmr_frame *frames = calloc((size_t)n->count, sizeof *frames);
-    LMR_OWNED(larmor_op) *A = NULL;
     LMR_OWNED(larmor_array) *change = NULL;
     LMR_HEAP double *value = NULL;
     int toeplitz;
@@ -123,7 +122,7 @@ static larmor_status model_change(probing *p, larmor_array **samples)
         frames[i].has_phase = 0;
         frames[i].cached = NULL;
     }
-    LMR_TRY(lmr_problem_operator(&job, frames, n->count, &A, &toeplitz));
+    LMR_OWN(larmor_op, A, lmr_problem_operator(&job, frames, n->count, &A, &toeplitz));
     const int64_t count = larmor_shape_count(larmor_op_in_shape(A)), each = count / n->count;
     value = calloc((size_t)count + 1, 2 * sizeof *value);
     if (!value) return LMR_NO_MEMORY();
@@ -144,18 +143,16 @@ static larmor_status make_more(probing *p, int frame)
 /* Without a probe nothing is added. */
 static larmor_status fill_more(probing *p)
 {
-    LMR_OWNED(larmor_array) *samples = NULL, *line = NULL;
     int64_t first = 0;
     for (int f = 0; f < p->n->count; f++) LMR_TRY(make_more(p, f));
     if (p->probe < 0) return LARMOR_OK;
-    LMR_TRY(model_change(p, &samples));
-    LMR_TRY(larmor_array_reshape(samples, LARMOR_SHAPE(larmor_array_count(samples)), &line));
+    LMR_OWN(larmor_array, samples, model_change(p, &samples));
+    LMR_OWN(larmor_array, line, larmor_array_reshape(samples, LARMOR_SHAPE(larmor_array_count(samples)), &line));
     for (int f = 0; f < p->n->count; f++) {
         const int64_t count = larmor_array_count(p->more[f]);
-        LMR_OWNED(larmor_array) *part = NULL, *to = NULL, *same = NULL;
-        LMR_TRY(larmor_array_slice(line, first, count, &part));
-        LMR_TRY(larmor_array_reshape(p->more[f], LARMOR_SHAPE(count), &to));
-        LMR_TRY(larmor_array_convert(part, larmor_array_dtype(to), &same));
+        LMR_OWN(larmor_array, part, larmor_array_slice(line, first, count, &part));
+        LMR_OWN(larmor_array, to, larmor_array_reshape(p->more[f], LARMOR_SHAPE(count), &to));
+        LMR_OWN(larmor_array, same, larmor_array_convert(part, larmor_array_dtype(to), &same));
         LMR_TRY(larmor_copy(same, to));
         first += count;
     }

@@ -296,8 +296,7 @@ static larmor_status set_apart(larmor_nufft *handle, const larmor_array *const *
 /* By points in the plain layout. */
 static larmor_status set_joined(larmor_nufft *handle, const larmor_array *const *coordinates, const double *scale)
 {
-    LMR_OWNED(larmor_array) *points = NULL;
-    LMR_TRY(larmor_nufft_join_coordinates(handle->opts.ndim, coordinates, scale, &points));
+    LMR_OWN(larmor_array, points, larmor_nufft_join_coordinates(handle->opts.ndim, coordinates, scale, &points));
     return larmor_nufft_set_points(handle, points, NULL);
 }
 

@@ -70,12 +70,11 @@ static larmor_status op_of(larmor_device *dev, const larmor_nufft_opts *opts, co
     if (!dev || !opts || !traj)
         return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_nufft: a device, options and traj are needed");
     larmor_nufft_opts o;
-    LMR_OWNED(larmor_nufft) *plan = NULL;
     LMR_TRY(read_options(opts, &o));
     LMR_TRY(expect_traj(traj, o.ndim));
     o.type = 2;
     o.both_directions = both || dev->repeatable; /* an operator has an adjoint, whatever is asked of it most */
-    LMR_TRY(larmor_nufft_create(dev, &o, &plan));
+    LMR_OWN(larmor_nufft, plan, larmor_nufft_create(dev, &o, &plan));
     LMR_TRY(larmor_nufft_set_points(plan, traj, NULL));
     LMR_TRY(op_of_plan(dev, &impl, &o, traj, plan, A));
     plan = NULL;
@@ -102,9 +101,8 @@ static larmor_status displaced_points(larmor_device *dev, const larmor_nufft_opt
 {
     const larmor_shape image = larmor_shape_of(o->ndim, o->modes);
     const int64_t voxels = larmor_shape_count(image), nd = o->ndim;
-    LMR_HEAP double *given = NULL;
     LMR_HEAP LMR_NEW(double, at, nd *voxels);
-    LMR_TRY(larmor_array_download(d, LARMOR_F64, &given));
+    LMR_OWN_MEMORY(double, given, larmor_array_download(d, LARMOR_F64, &given));
     for (int64_t i = 0; i < voxels; i++) {
         int64_t rest = i;
         for (int64_t a = 0; a < nd; a++) {
@@ -145,15 +143,13 @@ larmor_status larmor_op_nufft_displaced(larmor_device *dev, const larmor_nufft_o
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "larmor_op_nufft_displaced: a device, options, traj and a displacement are needed");
     larmor_nufft_opts o;
-    LMR_OWNED(larmor_nufft) *plan = NULL;
-    LMR_OWNED(larmor_array) *points = NULL;
     LMR_TRY(read_options(opts, &o));
     LMR_TRY(expect_traj(traj, o.ndim));
     LMR_TRY(expect_displacement(&o, displacement));
-    LMR_TRY(displaced_points(dev, &o, displacement, &points));
+    LMR_OWN(larmor_array, points, displaced_points(dev, &o, displacement, &points));
     if (!o.sign) o.sign = -1;
     o.type = 3;
-    LMR_TRY(larmor_nufft_create(dev, &o, &plan));
+    LMR_OWN(larmor_nufft, plan, larmor_nufft_create(dev, &o, &plan));
     LMR_TRY(larmor_nufft_set_points(plan, points, traj));
     LMR_TRY(op_of_plan(dev, &displaced, &o, traj, plan, A));
     plan = NULL;

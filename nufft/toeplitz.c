@@ -147,12 +147,11 @@ static void free_kernels(const design *d, larmor_device *dev, kernels *k)
 
 static larmor_status make_edges(const design *d, larmor_device *dev, larmor_array **edges)
 {
-    LMR_OWNED(larmor_array) *first = NULL;
     int64_t longest = 1;
     for (int i = 0; i < d->wrap.ndim; i++) longest = d->wrap.modes[i] > longest ? d->wrap.modes[i] : longest;
     LMR_TRY(larmor_array_create(dev, lmr_real_of(d->psf.dtype), LARMOR_SHAPE(longest), edges));
     LMR_TRY(larmor_fill(*edges, 1));
-    LMR_TRY(larmor_array_slice(*edges, 0, 1, &first));
+    LMR_OWN(larmor_array, first, larmor_array_slice(*edges, 0, 1, &first));
     return larmor_fill(first, 0);
 }
 

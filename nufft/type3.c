@@ -139,16 +139,14 @@ static larmor_status rescale(const lmr_type3 *t, const larmor_array *x, int64_t 
 static larmor_status sort_points(const lmr_type3_job *j, const double scale[3], lmr_type3 *t)
 {
     int64_t bad;
-    LMR_OWNED(larmor_array) *cells = NULL;
-    LMR_TRY(rescale(t, j->points, t->points, j->at.middle, scale, &cells));
+    LMR_OWN(larmor_array, cells, rescale(t, j->points, t->points, j->at.middle, scale, &cells));
     return t->on->kernels->sort(t->on->ctx, &t->geometry, t->points, 1, cells->data, &bad, &t->sorted);
 }
 
 /* Targets in cycles over all of the grid, as the inner transform's points. */
 static larmor_status sort_targets(const lmr_type3_job *j, const double scale[3], lmr_type3 *t)
 {
-    LMR_OWNED(larmor_array) *cycles = NULL;
-    LMR_TRY(rescale(t, j->targets, t->targets, j->to.middle, scale, &cycles));
+    LMR_OWN(larmor_array, cycles, rescale(t, j->targets, t->targets, j->to.middle, scale, &cycles));
     return lmr_nufft_plan_set_points(t->inner, cycles, t->targets);
 }
 

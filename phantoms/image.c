@@ -160,14 +160,13 @@ static larmor_status draw_series(const larmor_phantom *phantom, const lmr_waves 
     const grid g = grid_of(shape);
     LMR_FREED_BY(lmr_coils_free) lmr_coils set = {0};
     LMR_FREED_BY(lmr_spectrum_free) lmr_spectrum spectrum = {0};
-    LMR_OWNED(larmor_array) *out = NULL;
     LMR_HEAP void *host = lmr_new(larmor_shape_count(shape), larmor_dtype_size(dtype));
     if (!host) return LMR_NO_MEMORY();
     LMR_TRY(lmr_coils_create(phantom->ndim, 0, 1, &set));
     LMR_TRY(lmr_spectrum_make(phantom, &set, &spectrum));
     LMR_TRY(lmr_parallel(lmr_device_threads(dev), g.n[1] * g.n[2], coefficients_at,
                          &(coefficients){&spectrum, waves, &g, fields, dtype, host}));
-    LMR_TRY(larmor_array_upload(dev, dtype, shape, dtype, host, &out));
+    LMR_OWN(larmor_array, out, larmor_array_upload(dev, dtype, shape, dtype, host, &out));
     LMR_TRY(transform(out, &g));
     *image = out;
     out = NULL;
@@ -202,8 +201,7 @@ static larmor_status bandlimited(const larmor_phantom *phantom, const lmr_waves 
     if (fields == 1) return draw_series(phantom, waves, dev, dtype, shape, 1, image);
     larmor_shape enlarged = shape;
     for (int d = 0; d < shape.ndim; d++) enlarged.dim[d] *= fields;
-    LMR_OWNED(larmor_array) *whole = NULL;
-    LMR_TRY(draw_series(phantom, waves, dev, dtype, enlarged, fields, &whole));
+    LMR_OWN(larmor_array, whole, draw_series(phantom, waves, dev, dtype, enlarged, fields, &whole));
     return crop(whole, shape, image);
 }
 

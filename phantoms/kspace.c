@@ -79,9 +79,8 @@ larmor_status larmor_phantom_kspace(const larmor_phantom *phantom, const larmor_
     LMR_NEED_OUT(kspace);
     LMR_NEED(phantom, traj);
     larmor_shape shape;
-    LMR_HEAP double *points = NULL;
     LMR_TRY(kspace_shape(phantom, traj, coils, dtype, &shape));
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &points));
+    LMR_OWN_MEMORY(double, points, larmor_array_download(traj, LARMOR_F64, &points));
     return make_kspace(phantom, larmor_array_device(traj), points, NULL, coils, dtype, shape, kspace);
 }
 
@@ -111,10 +110,9 @@ larmor_status larmor_phantom_kspace_off_resonance(const larmor_phantom *phantom,
         return LMR_FAIL(LARMOR_ERR_SHAPE, "phantom kspace: times are %s, expected f32 or f64 [%lld] or [%lld, %lld]",
                         lmr_describe(times).s, (long long)shape.dim[0], (long long)shape.dim[0],
                         (long long)shape.dim[1]);
-    LMR_HEAP double *points = NULL, *seconds = NULL;
     LMR_HEAP LMR_NEW_ZEROS(double, cycles, count + 1);
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &points));
-    LMR_TRY(larmor_array_download(times, LARMOR_F64, &seconds));
+    LMR_OWN_MEMORY(double, points, larmor_array_download(traj, LARMOR_F64, &points));
+    LMR_OWN_MEMORY(double, seconds, larmor_array_download(times, LARMOR_F64, &seconds));
     add_field(field, phantom->ndim, count, seconds, each, points, cycles);
     larmor_device *dev = larmor_array_device(traj);
     const lmr_field_samples samples = {points, cycles, seconds, count, each};

@@ -16,8 +16,7 @@
 static larmor_status open_component(const larmor_array *given, int a, const char *option, lmr_placed_map *map)
 {
     const larmor_shape s = larmor_array_shape(given);
-    LMR_OWNED(larmor_array) *one = NULL;
-    LMR_TRY(larmor_array_part(given, a, 1, larmor_shape_of(s.ndim - 1, s.dim), &one));
+    LMR_OWN(larmor_array, one, larmor_array_part(given, a, 1, larmor_shape_of(s.ndim - 1, s.dim), &one));
     return lmr_map_open(one, option, "file", NULL, map);
 }
 
@@ -104,10 +103,9 @@ static larmor_status from_gradients(const lmr_job *job, int index, const larmor_
 static larmor_status report(const lmr_job *job, int index, const larmor_array *d)
 {
     const larmor_grid *grid = &job->facts->grid[index];
-    LMR_HEAP double *value = NULL;
     const int64_t voxels = larmor_shape_count(lmr_grid_shape(grid));
     double most_mm = 0;
-    LMR_TRY(larmor_array_download(d, LARMOR_F64, &value));
+    LMR_OWN_MEMORY(double, value, larmor_array_download(d, LARMOR_F64, &value));
     for (int64_t i = 0; i < voxels; i++) {
         double square = 0;
         for (int a = 0; a < grid->ndim; a++)

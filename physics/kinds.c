@@ -141,17 +141,16 @@ static larmor_status rows_of_phases(const lmr_scene *scene, int64_t *row)
     const int is_ragged = scene->samples.dim[0] == 1 || scene->samples.dim[1] == 1;
     const int fits =
         scene->samples.dim[0] == p->samples && (p->readouts == 1 || scene->samples.dim[1] == p->readouts);
-    LMR_OWNED(larmor_array) *times = NULL;
-    LMR_HEAP double *time = NULL;
     larmor_group group;
     for (int64_t j = 0; j < scene->count; j++) row[j] = j % own;
     if (fits || (is_ragged && p->readouts == 1 && own == scene->count)) return LARMOR_OK;
     if (!is_ragged) return refuse_phases(scene, scene->samples.dim[0], scene->samples.dim[1]);
     LMR_TRY(lmr_source_group(scene->job->facts->source, scene->index, &group));
-    LMR_TRY(lmr_source_times(scene->job->facts->source, scene->index, NULL, 0, scene->grid, scene->job->facts->dev,
+    LMR_OWN(larmor_array, times,
+            lmr_source_times(scene->job->facts->source, scene->index, NULL, 0, scene->grid, scene->job->facts->dev,
                              &times));
     if (larmor_array_count(times) != scene->count) return refuse_phases(scene, scene->count, 1);
-    LMR_TRY(larmor_array_download(times, LARMOR_F64, &time));
+    LMR_OWN_MEMORY(double, time, larmor_array_download(times, LARMOR_F64, &time));
     return find_rows(scene, time, group.readouts, row);
 }
 
@@ -175,13 +174,12 @@ static larmor_status phases_of_scan(const lmr_scene *scene, double *phase)
     const int terms = facts->physics->terms;
     int64_t at = 0;
     for (int g = 0; g < scene->groups; g++) {
-        LMR_OWNED(larmor_array) *array = NULL;
-        LMR_HEAP double *own = NULL;
-        LMR_TRY(lmr_source_phases(facts->source, scene->group[g], NULL, 0, &facts->grid[scene->group[g]], facts->dev,
+        LMR_OWN(larmor_array, array,
+                lmr_source_phases(facts->source, scene->group[g], NULL, 0, &facts->grid[scene->group[g]], facts->dev,
                                   &array));
         const int64_t count = larmor_array_count(array) / terms;
         if (count * terms != larmor_array_count(array) || count > scene->count - at) break;
-        LMR_TRY(larmor_array_download(array, LARMOR_F64, &own));
+        LMR_OWN_MEMORY(double, own, larmor_array_download(array, LARMOR_F64, &own));
         for (int l = 0; l < terms; l++)
             memcpy(phase + at + scene->count * l, own + count * l, (size_t)count * sizeof *phase);
         at += count;

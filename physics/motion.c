@@ -112,7 +112,6 @@ static larmor_status warn_of_late_poses(const lmr_job *job)
 {
     const larmor_array *rows = job->settings->opts.motion;
     const larmor_shape shape = larmor_array_shape(rows);
-    LMR_HEAP double *row = NULL;
     larmor_group group;
     int64_t most = 0, late = 0;
     if (shape.ndim != 2 || shape.dim[1] != LARMOR_POSE + 1) return LARMOR_OK;
@@ -120,7 +119,7 @@ static larmor_status warn_of_late_poses(const lmr_job *job)
         LMR_TRY(lmr_source_group(job->facts->source, i, &group));
         if (group.readouts > most) most = group.readouts;
     }
-    LMR_TRY(larmor_array_download(rows, LARMOR_F64, &row));
+    LMR_OWN_MEMORY(double, row, larmor_array_download(rows, LARMOR_F64, &row));
     for (int64_t i = 0; i < shape.dim[0]; i++) late += row[i] >= (double)most;
     if (late)
         lmr_warn(
@@ -213,13 +212,12 @@ static void list_poses(const larmor_motion_found *f, const double *pose, int64_t
 static larmor_status find_motion(lmr_job *job, const lmr_frame *frame, larmor_array **motion,
                                  larmor_recon_report *result)
 {
-    LMR_HEAP double *pose = NULL;
     larmor_motion_found found;
     if (frame->segments)
         lmr_log(job->events, "motion: poses are found without what samples see beside the Fourier transform");
     LMR_TRY(larmor_motion_find(frame->samples.kspace, frame->samples.traj, job->found.maps.array, frame->grid.fov_mm,
                                job->settings->opts.motion_states, motion, &found));
-    LMR_TRY(larmor_array_download(*motion, LARMOR_F64, &pose));
+    LMR_OWN_MEMORY(double, pose, larmor_array_download(*motion, LARMOR_F64, &pose));
     result->motion_misfit = found.misfit;
     result->motion_misfit_still = found.misfit_still;
     report_found(job, &found, pose, frame->group.readouts);
@@ -341,7 +339,6 @@ larmor_status lmr_motion_correct(lmr_job *job, int index, lmr_frame *frame, larm
 {
     LMR_OWNED(larmor_array) *motion = NULL;
     LMR_FREED_BY(larmor_motion_states_free) larmor_motion_states states = {.count = 0};
-    LMR_HEAP double *pose = NULL;
     if (!lmr_moves(job)) return LARMOR_OK;
     LMR_TRY(check_readouts(job, frame));
     LMR_TRY(lmr_enter(job->events, "motion"));
@@ -354,7 +351,7 @@ larmor_status lmr_motion_correct(lmr_job *job, int index, lmr_frame *frame, larm
     result->motion_states = states.count;
     result->motion_mm = fmax(result->motion_mm, states.largest_mm);
     result->motion_deg = fmax(result->motion_deg, states.largest_deg);
-    LMR_TRY(larmor_array_download(motion, LARMOR_F64, &pose));
+    LMR_OWN_MEMORY(double, pose, larmor_array_download(motion, LARMOR_F64, &pose));
     if (job->settings->opts.motion || states.count > 1) report(job, frame, &states, pose);
     if (frame->samples.first) LMR_TRY(spread(&frame->samples, &motion, &states));
     if (states.largest_mm == 0 && states.largest_deg == 0) return LARMOR_OK;

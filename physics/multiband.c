@@ -142,7 +142,6 @@ static larmor_status turn_back(const multiband *m, int group, const int64_t *of,
 {
     const larmor_shape shape = larmor_shape_of(2, larmor_array_shape(s->kspace).dim);
     const int64_t count = larmor_shape_count(shape);
-    LMR_OWNED(larmor_array) *factor = NULL;
     LMR_HEAP double *turn = lmr_new(count, 2 * sizeof *turn);
     if (!turn) return LMR_NO_MEMORY();
     for (int64_t i = 0, r = 0; i < count; i++) {
@@ -152,7 +151,8 @@ static larmor_status turn_back(const multiband *m, int group, const int64_t *of,
         turn[2 * i] = cos(angle);
         turn[2 * i + 1] = -sin(angle);
     }
-    LMR_TRY(larmor_array_upload(larmor_array_device(s->kspace), larmor_array_dtype(s->kspace), shape, LARMOR_C128,
+    LMR_OWN(larmor_array, factor,
+            larmor_array_upload(larmor_array_device(s->kspace), larmor_array_dtype(s->kspace), shape, LARMOR_C128,
                                 turn, &factor));
     return larmor_mul(factor, 0, s->kspace);
 }
@@ -161,11 +161,10 @@ static larmor_status add_kz(const multiband *m, int group, const int64_t *of, do
 {
     const larmor_shape shape = larmor_array_shape(s->traj);
     const int64_t count = shape.dim[1] * shape.dim[2];
-    LMR_HEAP double *flat = NULL;
     LMR_HEAP double *k = lmr_new(count, 3 * sizeof *k);
     larmor_array *made;
     if (!k) return LMR_NO_MEMORY();
-    LMR_TRY(larmor_array_download(s->traj, LARMOR_F64, &flat));
+    LMR_OWN_MEMORY(double, flat, larmor_array_download(s->traj, LARMOR_F64, &flat));
     for (int64_t i = 0, r = 0; i < count; i++) {
         double unused;
         while (s->first && i >= s->first[r + 1]) r++;

@@ -124,13 +124,12 @@ int lmr_band_phases_are(const lmr_banded *images, const lmr_band_phases *p, int 
 larmor_status lmr_band_phases_take(const lmr_banded *images, const larmor_array *phase, int bands,
                                    lmr_band_phases *out)
 {
-    LMR_HEAP double *values = NULL;
     const larmor_shape shape = larmor_array_shape(phase);
     *out = (lmr_band_phases){.bands = bands};
     if (shape.ndim != 2 || lmr_is_complex(larmor_array_dtype(phase)))
         return LMR_FAIL(LARMOR_ERR_SHAPE, "multiband: phases are %s, expected real [readouts, %d slices]",
                         lmr_describe(phase).s, bands);
     LMR_TRY(find_rows(images, shape.dim[0], shape.dim[1], out));
-    LMR_TRY(larmor_array_download(phase, LARMOR_F64, &values));
+    LMR_OWN_MEMORY(double, values, larmor_array_download(phase, LARMOR_F64, &values));
     return take_rows(values, out);
 }

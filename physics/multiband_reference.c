@@ -252,14 +252,13 @@ static larmor_status take_slice(const lmr_slice_scans *r, int slice, int group, 
                                 int64_t coils, larmor_device *dev, volume *v)
 {
     LMR_FREED_BY(larmor_samples_free) larmor_samples one = {0};
-    LMR_HEAP float complex *x = NULL;
     if (r->solid)
         LMR_TRY(read_plane(r, slice, group, flat, coils, dev, &one));
     else
         LMR_TRY(read_image(r, group, flat, coils, dev, &one));
     if (!slice) LMR_TRY(begin(&one, r->bands, v));
     LMR_TRY(check_slice(r, v, &one));
-    LMR_TRY(larmor_array_download(one.kspace, LARMOR_C64, &x));
+    LMR_OWN_MEMORY(float complex, x, larmor_array_download(one.kspace, LARMOR_C64, &x));
     add_slice(v, slice, x, v->kspace);
     return LARMOR_OK;
 }

@@ -45,9 +45,8 @@ static larmor_status centre_density(const lmr_maps_task *t, const larmor_coils_o
 static larmor_status make_walsh(const lmr_maps_task *t, larmor_array **maps, larmor_coils_report *report)
 {
     larmor_coils_opts opts = walsh_opts(t);
-    LMR_OWNED(larmor_array) *density = NULL;
     if (t->apart) return lmr_slice_maps(t->samples, t->image, &opts, maps, report);
-    LMR_TRY(centre_density(t, &opts, &density));
+    LMR_OWN(larmor_array, density, centre_density(t, &opts, &density));
     opts.density = density;
     return larmor_coils_estimate(t->samples->kspace, t->samples->traj, NULL, t->image, &opts, maps, report);
 }
@@ -138,16 +137,15 @@ static larmor_status espirit_of_signal(lmr_job *job, const larmor_array *region,
 /* With further sets that are zero where the scan has several. */
 static larmor_status walsh_in_sets(const lmr_maps_task *t, larmor_array **maps, larmor_coils_report *report)
 {
-    LMR_OWNED(larmor_array) *one = NULL, *first = NULL;
     const larmor_shape shape = larmor_shape_append(t->image, t->job->facts->coils);
-    LMR_TRY(make_walsh(t, &one, report));
+    LMR_OWN(larmor_array, one, make_walsh(t, &one, report));
     if (!t->job->facts->sets) {
         *maps = larmor_array_ref(one);
         return LARMOR_OK;
     }
     LMR_TRY(
         larmor_array_create(t->job->facts->dev, LARMOR_C64, larmor_shape_append(shape, t->job->facts->sets), maps));
-    LMR_TRY(lmr_one_of(*maps, 0, &first));
+    LMR_OWN(larmor_array, first, lmr_one_of(*maps, 0, &first));
     return larmor_copy(one, first);
 }
 
@@ -251,8 +249,7 @@ static larmor_status are_lines(const larmor_array *traj, int *lines)
 {
     const larmor_shape shape = larmor_array_shape(traj);
     const int64_t nd = shape.dim[0], n = shape.dim[1], points = larmor_array_count(traj) / nd;
-    LMR_HEAP double *k = NULL;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     *lines = nd > 1;
     for (int64_t i = 0; i < points && *lines; i++)
         for (int64_t d = 1; d < nd; d++) *lines &= fabs(k[d + nd * i] - k[d + nd * (i / n * n)]) < ON_LINE;
@@ -477,8 +474,7 @@ static larmor_status whiten_maps(lmr_job *job)
 {
     if (!job->facts->sets) return larmor_whiten(job->facts->whitening, job->found.maps.array);
     for (int m = 0; m < job->facts->sets; m++) {
-        LMR_OWNED(larmor_array) *set = NULL;
-        LMR_TRY(lmr_one_of(job->found.maps.array, m, &set));
+        LMR_OWN(larmor_array, set, lmr_one_of(job->found.maps.array, m, &set));
         LMR_TRY(larmor_whiten(job->facts->whitening, set));
     }
     return LARMOR_OK;
@@ -487,10 +483,9 @@ static larmor_status whiten_maps(lmr_job *job)
 static larmor_status take_given(lmr_job *job, larmor_shape shape)
 {
     larmor_shape whole = larmor_shape_append(shape, job->facts->info.coils);
-    LMR_OWNED(larmor_array) *view = NULL;
     if (job->facts->sets) whole = larmor_shape_append(whole, job->facts->sets);
     LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_C64, whole, &job->found.maps.array));
-    LMR_TRY(larmor_array_reshape(job->facts->given, whole, &view));
+    LMR_OWN(larmor_array, view, larmor_array_reshape(job->facts->given, whole, &view));
     LMR_TRY(larmor_copy(view, job->found.maps.array));
     if (job->facts->whitening) LMR_TRY(whiten_maps(job));
     return lmr_compress_maps(job, &job->found.maps.array);

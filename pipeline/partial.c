@@ -151,9 +151,8 @@ static larmor_status create_image(larmor_op *A, larmor_array **x)
 static larmor_status image_of_phase(larmor_op *A, const larmor_array *b, double weight, int steps,
                                     larmor_array *phase, larmor_array *x, larmor_array *image)
 {
-    LMR_OWNED(larmor_op) *P = NULL, *all = NULL;
-    LMR_TRY(larmor_op_phase(phase, 0, &P));
-    LMR_TRY(larmor_op_chain(A, P, &all));
+    LMR_OWN(larmor_op, P, larmor_op_phase(phase, 0, &P));
+    LMR_OWN(larmor_op, all, larmor_op_chain(A, P, &all));
     LMR_TRY(quick_image(all, b, weight, steps, x));
     return larmor_op_forward(P, x, image);
 }
@@ -418,15 +417,14 @@ static void add_energies(const double _Complex *y, larmor_shape shape, int d, co
 larmor_status lmr_partial_excess(const larmor_array *x, const larmor_coverage *c, double *excess)
 {
     const larmor_shape shape = larmor_array_shape(x);
-    LMR_OWNED(larmor_op) *F = NULL;
     LMR_OWNED(larmor_array) *spectrum = NULL;
-    LMR_HEAP double _Complex *y = NULL;
     *excess = 0;
-    LMR_TRY(larmor_op_fft(larmor_array_device(x), larmor_array_dtype(x), shape, (1u << shape.ndim) - 1,
+    LMR_OWN(larmor_op, F,
+            larmor_op_fft(larmor_array_device(x), larmor_array_dtype(x), shape, (1u << shape.ndim) - 1,
                           &(larmor_fft_opts){.centred = 1}, &F));
     LMR_TRY(larmor_array_create(larmor_array_device(x), larmor_array_dtype(x), shape, &spectrum));
     LMR_TRY(larmor_op_forward(F, x, spectrum));
-    LMR_TRY(larmor_array_download(spectrum, LARMOR_C128, &y));
+    LMR_OWN_MEMORY(double _Complex, y, larmor_array_download(spectrum, LARMOR_C128, &y));
     for (int d = 0; d < shape.ndim; d++) {
         double missing[SHELLS] = {0}, opposite[SHELLS] = {0}, all = 0, over = 0;
         if (!c->partial[d]) continue;
@@ -442,12 +440,10 @@ larmor_status lmr_partial_excess(const larmor_array *x, const larmor_coverage *c
 static larmor_status project(const lmr_job *job, const lmr_frame *frame, larmor_array *x, larmor_recon_report *result)
 {
     const larmor_solve_opts opts = {.lambda = result->weight};
-    LMR_OWNED(larmor_op) *A = NULL;
-    LMR_OWNED(larmor_array) *b = NULL;
     int toeplitz;
     LMR_TRY(lmr_enter(job->events, "projections"));
-    LMR_TRY(lmr_problem_operator(job, frame, 1, &A, &toeplitz));
-    LMR_TRY(lmr_problem_data(job, frame, 1, A, &b));
+    LMR_OWN(larmor_op, A, lmr_problem_operator(job, frame, 1, &A, &toeplitz));
+    LMR_OWN(larmor_array, b, lmr_problem_data(job, frame, 1, A, &b));
     return larmor_pocs(A, b, frame->phase, x, &opts, NULL);
 }
 
@@ -455,9 +451,8 @@ static larmor_status project(const lmr_job *job, const lmr_frame *frame, larmor_
 static larmor_status turn(const lmr_frame *frame, int i, int count, larmor_array *x)
 {
     LMR_OWNED(larmor_array) *one = NULL, *image = NULL;
-    LMR_OWNED(larmor_op) *P = NULL;
     LMR_TRY(one_of(x, i, count, &one));
-    LMR_TRY(larmor_op_phase(frame->phase, frame->off_phase, &P));
+    LMR_OWN(larmor_op, P, larmor_op_phase(frame->phase, frame->off_phase, &P));
     LMR_TRY(larmor_array_create(larmor_array_device(x), larmor_array_dtype(x), larmor_array_shape(one), &image));
     LMR_TRY(larmor_op_forward(P, one, image));
     return larmor_copy(image, one);

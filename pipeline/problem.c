@@ -29,9 +29,8 @@ static larmor_status sense_of(const lmr_job *job, larmor_array *maps, const lmr_
 /* A becomes that of images that have about the phase. */
 static larmor_status with_phase(const lmr_frame *frame, larmor_op **A)
 {
-    LMR_OWNED(larmor_op) *P = NULL;
     larmor_op *all = NULL;
-    LMR_TRY(larmor_op_phase(frame->phase, frame->off_phase, &P));
+    LMR_OWN(larmor_op, P, larmor_op_phase(frame->phase, frame->off_phase, &P));
     LMR_TRY(larmor_op_chain(*A, P, &all));
     larmor_op_free(*A);
     *A = all;
@@ -127,9 +126,8 @@ done:
 static larmor_status put(larmor_array *from, larmor_array *to, int64_t first)
 {
     const int64_t count = larmor_array_count(from);
-    LMR_OWNED(larmor_array) *line = NULL, *part = NULL;
-    LMR_TRY(larmor_array_reshape(from, LARMOR_SHAPE(count), &line));
-    LMR_TRY(larmor_array_slice(to, first, count, &part));
+    LMR_OWN(larmor_array, line, larmor_array_reshape(from, LARMOR_SHAPE(count), &line));
+    LMR_OWN(larmor_array, part, larmor_array_slice(to, first, count, &part));
     return larmor_copy(line, part);
 }
 
@@ -139,12 +137,10 @@ static larmor_status place(const lmr_job *job, larmor_array *from, larmor_array 
 {
     const int64_t coils = job->facts->coils, own = larmor_array_count(from) / coils;
     const int64_t all = larmor_array_count(line) / coils;
-    LMR_OWNED(larmor_array) *by_coil = NULL;
     if (!job->facts->basis) return put(from, line, first * coils);
-    LMR_TRY(larmor_array_reshape(from, LARMOR_SHAPE(own, coils), &by_coil));
+    LMR_OWN(larmor_array, by_coil, larmor_array_reshape(from, LARMOR_SHAPE(own, coils), &by_coil));
     for (int64_t c = 0; c < coils; c++) {
-        LMR_OWNED(larmor_array) *coil = NULL;
-        LMR_TRY(larmor_array_slice(by_coil, c, 1, &coil));
+        LMR_OWN(larmor_array, coil, larmor_array_slice(by_coil, c, 1, &coil));
         LMR_TRY(put(coil, line, c * all + first));
     }
     return LARMOR_OK;
@@ -214,8 +210,7 @@ static larmor_status shared_circulant(const lmr_job *job, const lmr_frame *frame
                                       larmor_circulant **C)
 {
     const double by[2] = {lmr_density_key(job, frame), lmr_job_precision(job)};
-    LMR_OWNED(larmor_array) *spread = NULL;
-    LMR_TRY(lmr_cached_take(frame->cached, LMR_CACHED_SPREAD, by, job->facts->dev, &spread));
+    LMR_OWN(larmor_array, spread, lmr_cached_take(frame->cached, LMR_CACHED_SPREAD, by, job->facts->dev, &spread));
     if (!spread) {
         LMR_TRY(larmor_circulant_spread(frame->samples.traj, frame->weights, lmr_grid_shape(&frame->grid),
                                         lmr_job_precision(job), &spread));
@@ -343,8 +338,7 @@ larmor_status lmr_problem_set(const lmr_job *job, const lmr_frame *frame, int is
 static larmor_status alternate(larmor_array *samples, int coils)
 {
     for (int c = 0; c < coils; c++) {
-        LMR_OWNED(larmor_array) *one = NULL;
-        LMR_TRY(larmor_array_slice(samples, c, 1, &one));
+        LMR_OWN(larmor_array, one, larmor_array_slice(samples, c, 1, &one));
         LMR_TRY(larmor_fill(one, c % 2 ? -1 : 1));
     }
     return LARMOR_OK;
@@ -372,8 +366,7 @@ larmor_status lmr_scan_noise(const lmr_job *job, const lmr_frame *frame, double 
 static larmor_status convert_noise(const lmr_job *job, const lmr_frame *frame, double deviation, uint64_t seed,
                                    larmor_dtype dtype, larmor_array **noise)
 {
-    LMR_OWNED(larmor_array) *own = NULL;
-    LMR_TRY(lmr_scan_noise(job, frame, deviation, seed, &own));
+    LMR_OWN(larmor_array, own, lmr_scan_noise(job, frame, deviation, seed, &own));
     return larmor_array_convert(own, dtype, noise);
 }
 

@@ -53,11 +53,9 @@ static void find_object(const double _Complex *x, int64_t count, int *label)
 
 static larmor_status read_labels(const char *step, const larmor_array *mask, int *label)
 {
-    LMR_OWNED(larmor_array) *real = NULL;
-    LMR_HEAP double *value = NULL;
     const int64_t count = larmor_array_count(mask);
-    LMR_TRY(lmr_input_real(step, "the mask", mask, &real));
-    LMR_TRY(larmor_array_download(real, LARMOR_F64, &value));
+    LMR_OWN(larmor_array, real, lmr_input_real(step, "the mask", mask, &real));
+    LMR_OWN_MEMORY(double, value, larmor_array_download(real, LARMOR_F64, &value));
     for (int64_t i = 0; i < count; i++) {
         if (value[i] > LARMOR_MAX_REGIONS + 0.5)
             return LMR_FAIL(LARMOR_ERR_ARG, "%s: the mask has the label %.10g, expected at most %d", step, value[i],
@@ -214,13 +212,12 @@ larmor_status larmor_compare_regions(const larmor_array *a, const larmor_array *
 {
     LMR_NEED(a, b, found, count);
     const int64_t voxels = larmor_array_count(a);
-    LMR_HEAP double _Complex *x = NULL, *y = NULL;
     LMR_FREED_BY(free_regions) regions all = {.order = NULL};
     *count = 0;
     LMR_TRY(expect_alike("compare", a, b, "reference"));
     if (mask) LMR_TRY(expect_alike("compare", a, mask, "mask"));
-    LMR_TRY(take("compare", a, "image", &x));
-    LMR_TRY(take("compare", b, "reference", &y));
+    LMR_OWN_MEMORY(double _Complex, x, take("compare", a, "image", &x));
+    LMR_OWN_MEMORY(double _Complex, y, take("compare", b, "reference", &y));
     for (int64_t i = 0; i < voxels && magnitude; i++) {
         x[i] = cabs(x[i]);
         y[i] = cabs(y[i]);

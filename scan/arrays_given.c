@@ -297,10 +297,9 @@ static larmor_status set_noise(larmor_array *noise, lmr_array_scan *s)
 static larmor_status find_signal(larmor_array *x, int channels, unsigned char *alive)
 {
     for (int c = 0; c < channels; c++) {
-        LMR_OWNED(larmor_array) *channel = NULL;
         double norm;
         if (alive[c]) continue;
-        LMR_TRY(larmor_array_slice(x, c, 1, &channel));
+        LMR_OWN(larmor_array, channel, larmor_array_slice(x, c, 1, &channel));
         LMR_TRY(larmor_nrm2(channel, &norm));
         alive[c] = norm != 0; /* what is not finite is refused later */
     }
@@ -310,9 +309,8 @@ static larmor_status find_signal(larmor_array *x, int channels, unsigned char *a
 static larmor_status measure_noise(larmor_array *noise, int channels, double *energy)
 {
     for (int c = 0; c < channels; c++) {
-        LMR_OWNED(larmor_array) *channel = NULL;
         double norm;
-        LMR_TRY(larmor_array_slice(noise, c, 1, &channel));
+        LMR_OWN(larmor_array, channel, larmor_array_slice(noise, c, 1, &channel));
         LMR_TRY(larmor_nrm2(channel, &norm));
         energy[c] = norm * norm;
     }

@@ -126,9 +126,8 @@ static larmor_status readouts_of(void *self, int group, const int64_t *readout, 
                                  const larmor_grid *grid, larmor_device *dev, larmor_samples *out)
 {
     const frames *f = self;
-    LMR_HEAP int64_t *inner = NULL;
     *out = (larmor_samples){0};
-    LMR_TRY(numbers_of(f, group, readout, &count, &inner));
+    LMR_OWN_MEMORY(int64_t, inner, numbers_of(f, group, readout, &count, &inner));
     return lmr_source_readouts(f->inner, f->frame[group].image, inner, count, grid, dev, out);
 }
 
@@ -136,9 +135,8 @@ static larmor_status times_of(void *self, int group, const int64_t *readout, int
                               larmor_device *dev, larmor_array **times)
 {
     const frames *f = self;
-    LMR_HEAP int64_t *inner = NULL;
     *times = NULL;
-    LMR_TRY(numbers_of(f, group, readout, &count, &inner));
+    LMR_OWN_MEMORY(int64_t, inner, numbers_of(f, group, readout, &count, &inner));
     return lmr_source_times(f->inner, f->frame[group].image, inner, count, grid, dev, times);
 }
 
@@ -146,9 +144,8 @@ static larmor_status phases_of(void *self, int group, const int64_t *readout, in
                                larmor_device *dev, larmor_array **phases)
 {
     const frames *f = self;
-    LMR_HEAP int64_t *inner = NULL;
     *phases = NULL;
-    LMR_TRY(numbers_of(f, group, readout, &count, &inner));
+    LMR_OWN_MEMORY(int64_t, inner, numbers_of(f, group, readout, &count, &inner));
     return lmr_source_phases(f->inner, f->frame[group].image, inner, count, grid, dev, phases);
 }
 
@@ -300,9 +297,8 @@ static larmor_status find_partitions(const image *m, lmr_ranked **by_kz, int64_t
 static larmor_status number_spokes(frames *f, image *m, int64_t *spokes)
 {
     const int64_t all = m->group.readouts;
-    LMR_HEAP lmr_ranked *list = NULL;
     int64_t partitions;
-    LMR_TRY(find_partitions(m, &list, &partitions, spokes));
+    LMR_OWN_MEMORY(lmr_ranked, list, find_partitions(m, &list, &partitions, spokes));
     for (int64_t first = 0, end = 0; first < all; first = end) {
         end = partitions > 1 ? end_of_partition(list, first, all) : all;
         for (int64_t i = first; i < end; i++) list[i].value = 0;
@@ -420,10 +416,9 @@ static larmor_status find_cycles(const frames *f, image *m, double **length, dou
 static larmor_status cut_by_phase(frames *f, image *m)
 {
     const int64_t all = m->group.readouts;
-    LMR_HEAP double *length = NULL;
     double median = 0;
     if (m->clock) qsort(m->at, (size_t)all, sizeof *m->at, lmr_by_rank);
-    LMR_TRY(find_cycles(f, m, &length, &median));
+    LMR_OWN_MEMORY(double, length, find_cycles(f, m, &length, &median));
     for (int phase = 0; phase < f->opts.phases; phase++) {
         const int64_t first = f->readouts;
         for (int64_t i = 0; i < all; i++) {

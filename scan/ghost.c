@@ -80,11 +80,10 @@ static larmor_status correct(const image *m, const larmor_grid *grid, const int6
     if (!x->kspace || !x->traj) return LARMOR_OK;
     const int64_t count = readouts_of_samples(x);
     LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL;
-    LMR_HEAP double *k = NULL;
     LMR_HEAP larmor_ghost *of = lmr_new(count + 1, sizeof *of);
     LMR_HEAP unsigned char *turned = calloc((size_t)count + 1, 1);
     if (!of || !turned) return LMR_NO_MEMORY();
-    LMR_TRY(larmor_array_download(x->traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(x->traj, LARMOR_F64, &k));
     LMR_TRY(larmor_samples_align(x, &kspace, &traj));
     larmor_ghost alone = {0, 0};
     if (m->turned && calibration) LMR_TRY(find_in_calibration(kspace, traj, grid, turned, &alone));

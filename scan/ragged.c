@@ -73,11 +73,10 @@ static larmor_status align_kspace(const larmor_samples *s, larmor_array **kspace
     const int64_t n = longest(s, 0, s->readouts);
     const int64_t coils = shape.ndim > 2 ? shape.dim[2] : 1;
     const size_t size = larmor_dtype_size(dtype);
-    LMR_HEAP unsigned char *from = NULL;
     LMR_HEAP unsigned char *to = lmr_new(n * s->readouts * coils, size);
     if (!to) return LMR_NO_MEMORY();
     memset(to, 0, (size_t)(n * s->readouts * coils) * size);
-    LMR_TRY(larmor_array_download(s->kspace, dtype, (void **)&from));
+    LMR_OWN_MEMORY(unsigned char, from, larmor_array_download(s->kspace, dtype, (void **)&from));
     for (int64_t r = 0; r < s->readouts * coils; r++) {
         const int64_t at = s->first[r % s->readouts], count = length_of(s, r % s->readouts);
         memcpy(to + size * (size_t)(n * r), from + size * (size_t)(shape.dim[0] * (r / s->readouts) + at),
@@ -125,11 +124,9 @@ larmor_status larmor_samples_align(const larmor_samples *samples, larmor_array *
 static larmor_status correct_some(const larmor_samples *s, const double *k, int64_t begin, int64_t end,
                                   lmr_correction correct, const void *self, int64_t rows, double *to)
 {
-    LMR_OWNED(larmor_array) *aligned = NULL, *corrected = NULL;
-    LMR_HEAP double *from = NULL;
-    LMR_TRY(align_traj(s, k, begin, end, 0, &aligned));
-    LMR_TRY(correct(self, aligned, &corrected));
-    LMR_TRY(larmor_array_download(corrected, LARMOR_F64, &from));
+    LMR_OWN(larmor_array, aligned, align_traj(s, k, begin, end, 0, &aligned));
+    LMR_OWN(larmor_array, corrected, correct(self, aligned, &corrected));
+    LMR_OWN_MEMORY(double, from, larmor_array_download(corrected, LARMOR_F64, &from));
     const larmor_shape shape = larmor_array_shape(aligned);
     for (int64_t r = begin; r < end; r++)
         memcpy(to + rows * s->first[r], from + rows * shape.dim[1] * (r - begin),
@@ -200,9 +197,7 @@ larmor_status lmr_keep_inside(larmor_array **x, int axis, const unsigned char *i
     const larmor_dtype dtype = larmor_array_dtype(*x);
     const size_t size = larmor_dtype_size(dtype) * (size_t)(axis ? shape.dim[0] : 1);
     const int64_t after = !axis && shape.ndim > 2 ? shape.dim[2] : 1;
-    LMR_OWNED(larmor_array) *left = NULL;
-    LMR_HEAP unsigned char *values = NULL;
-    LMR_TRY(larmor_array_download(*x, dtype, (void **)&values));
+    LMR_OWN_MEMORY(unsigned char, values, larmor_array_download(*x, dtype, (void **)&values));
     unsigned char *to = values;
     for (int64_t i = 0; i < samples * after; i++) {
         if (!inside[i % samples]) continue;
@@ -211,7 +206,7 @@ larmor_status lmr_keep_inside(larmor_array **x, int axis, const unsigned char *i
     }
     shape.dim[axis] = kept;
     shape.dim[axis + 1] = 1;
-    LMR_TRY(larmor_array_upload(larmor_array_device(*x), dtype, shape, dtype, values, &left));
+    LMR_OWN(larmor_array, left, larmor_array_upload(larmor_array_device(*x), dtype, shape, dtype, values, &left));
     larmor_array_free(*x);
     *x = left;
     left = NULL;

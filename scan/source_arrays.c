@@ -72,10 +72,9 @@ static larmor_status meta_of(void *self, int group, larmor_image_meta *meta)
 /* A new array with x's values, which the caller may overwrite. */
 static larmor_status copy_of(larmor_array *x, larmor_dtype dtype, larmor_device *dev, larmor_array **copy)
 {
-    LMR_OWNED(larmor_array) *converted = NULL, *moved = NULL;
     *copy = NULL;
-    LMR_TRY(larmor_array_convert(x, dtype, &converted));
-    LMR_TRY(larmor_array_to(converted, dev, &moved));
+    LMR_OWN(larmor_array, converted, larmor_array_convert(x, dtype, &converted));
+    LMR_OWN(larmor_array, moved, larmor_array_to(converted, dev, &moved));
     if (moved != x) {
         *copy = larmor_array_ref(moved);
         return LARMOR_OK;
@@ -94,10 +93,9 @@ static larmor_status coils_of(const lmr_array_scan *s, larmor_array *x, int axis
 static larmor_status noise_of(void *self, larmor_device *dev, larmor_array **noise)
 {
     const lmr_array_scan *s = self;
-    LMR_OWNED(larmor_array) *coils = NULL;
     *noise = NULL;
     if (!s->noise) return LARMOR_OK;
-    LMR_TRY(coils_of(s, s->noise, 1, &coils));
+    LMR_OWN(larmor_array, coils, coils_of(s, s->noise, 1, &coils));
     return copy_of(coils, LARMOR_C64, dev, noise);
 }
 
@@ -131,8 +129,7 @@ static larmor_status placed_samples(const lmr_array_scan *s, larmor_array *kspac
                                     larmor_samples *out)
 {
     const larmor_shape shape = larmor_array_shape(kspace);
-    LMR_HEAP double *k = NULL;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     LMR_TRY(place(s, grid, k, shape.dim[0] * shape.dim[1]));
     LMR_TRY(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(grid->ndim, shape.dim[0], shape.dim[1]), LARMOR_F64, k,
                                 &out->traj));
@@ -156,9 +153,8 @@ static larmor_status calibration_of(const lmr_array_scan *s, int group, const la
 {
     for (int i = 0; i < s->info.groups; i++) {
         const larmor_readouts *image = &s->image[(group + i) % s->info.groups];
-        LMR_OWNED(larmor_array) *coils = NULL;
         if (!image->calibration || image->meta.slice != s->image[group].meta.slice) continue;
-        LMR_TRY(coils_of(s, image->calibration, 2, &coils));
+        LMR_OWN(larmor_array, coils, coils_of(s, image->calibration, 2, &coils));
         LMR_TRY(larmor_array_expect_finite(coils, "arrays: calibration"));
         return placed_samples(s, coils, image->calibration_traj, NULL, grid, dev, out);
     }
@@ -170,8 +166,7 @@ static larmor_status image_of(const lmr_array_scan *s, int group, const larmor_g
                               larmor_samples *out)
 {
     const larmor_readouts *image = &s->image[group];
-    LMR_OWNED(larmor_array) *coils = NULL;
-    LMR_TRY(coils_of(s, image->kspace, 2, &coils));
+    LMR_OWN(larmor_array, coils, coils_of(s, image->kspace, 2, &coils));
     LMR_TRY(larmor_array_expect_finite(coils, "arrays: kspace"));
     if (image->traj)
         LMR_TRY(placed_samples(s, coils, image->traj, image->density, grid, dev, out));
@@ -301,12 +296,11 @@ static larmor_status times_on_grid(const lmr_array_scan *s, larmor_array *all, c
                                    const larmor_grid *grid, larmor_device *dev, larmor_array **times)
 {
     const int64_t points = larmor_array_count(all);
-    LMR_HEAP double *k = NULL;
     LMR_HEAP unsigned char *inside = malloc((size_t)points + 1);
     if (!inside) return LMR_NO_MEMORY();
     LMR_TRY(copy_of(all, LARMOR_F64, dev, times));
     if (!traj) return LARMOR_OK;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     LMR_TRY(place(s, grid, k, points));
     const int64_t kept = lmr_find_inside(grid, k, points, inside);
     return kept < points ? lmr_keep_inside(times, 0, inside, points, kept) : LARMOR_OK;

@@ -245,8 +245,7 @@ static larmor_status respond(const void *girf, const larmor_array *traj, larmor_
 /* [1, samples, readouts] */
 static larmor_status find_phase(const void *girf, const larmor_array *traj, larmor_array **rows)
 {
-    LMR_OWNED(larmor_array) *phase = NULL;
-    LMR_TRY(larmor_girf_phase(traj, girf, &phase));
+    LMR_OWN(larmor_array, phase, larmor_girf_phase(traj, girf, &phase));
     const larmor_shape shape = larmor_array_shape(phase);
     return larmor_array_reshape(phase, LARMOR_SHAPE(1, shape.dim[0], shape.dim[1]), rows);
 }
@@ -255,24 +254,23 @@ static larmor_status find_phase(const void *girf, const larmor_array *traj, larm
 static larmor_status remove_phase(const lmr_job *job, const larmor_girf *girf, larmor_samples *samples)
 {
     larmor_girf order0 = *girf;
-    LMR_OWNED(larmor_array) *phase = NULL, *turn = NULL, *turned = NULL;
-    LMR_HEAP double *angle = NULL;
     order0.response = job->settings->opts.girf_b0;
     if (!order0.response || !samples->kspace) return LARMOR_OK;
     const larmor_shape shape = larmor_array_shape(samples->kspace);
     const larmor_dtype dtype = larmor_array_dtype(samples->kspace);
     for (int d = 0; d < 3; d++) order0.fov[d] *= 1e-3; /* m */
-    LMR_TRY(lmr_each_readout(samples, find_phase, &order0, 1, &phase));
-    LMR_TRY(larmor_array_download(phase, LARMOR_F64, &angle));
+    LMR_OWN(larmor_array, phase, lmr_each_readout(samples, find_phase, &order0, 1, &phase));
+    LMR_OWN_MEMORY(double, angle, larmor_array_download(phase, LARMOR_F64, &angle));
     const int64_t count = larmor_array_count(phase);
     LMR_HEAP LMR_NEW(double, factor, 2 * count);
     for (int64_t i = 0; i < count; i++) {
         factor[2 * i] = cos(angle[i]);
         factor[2 * i + 1] = sin(angle[i]);
     }
-    LMR_TRY(larmor_array_upload(larmor_array_device(samples->kspace), dtype, LARMOR_SHAPE(shape.dim[0], shape.dim[1]),
+    LMR_OWN(larmor_array, turn,
+            larmor_array_upload(larmor_array_device(samples->kspace), dtype, LARMOR_SHAPE(shape.dim[0], shape.dim[1]),
                                 LARMOR_C128, factor, &turn));
-    LMR_TRY(larmor_array_create(larmor_array_device(samples->kspace), dtype, shape, &turned));
+    LMR_OWN(larmor_array, turned, larmor_array_create(larmor_array_device(samples->kspace), dtype, shape, &turned));
     LMR_TRY(larmor_copy(samples->kspace, turned));
     LMR_TRY(larmor_mul(turn, 0, turned));
     replace(&samples->kspace, turned);

@@ -391,11 +391,10 @@ larmor_status larmor_recon_motion(larmor_recon *recon, larmor_array **rows)
     if (!recon || !recon->run || recon->last.motion_rows < 1)
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: no motion of a series that was run; motion_states looks for it");
     const int count = recon->last.motion_rows;
-    LMR_OWNED(larmor_device) *host = NULL;
     double columns[LARMOR_MOST_MOTION_STATES * (LARMOR_POSE + 1)];
     for (int i = 0; i < count; i++)
         for (int p = 0; p <= LARMOR_POSE; p++) columns[i + count * p] = recon->last.motion_row[i][p];
-    LMR_TRY(larmor_device_open("cpu:1", &host));
+    LMR_OWN(larmor_device, host, larmor_device_open("cpu:1", &host));
     return larmor_array_upload(host, LARMOR_F64, LARMOR_SHAPE(count, LARMOR_POSE + 1), LARMOR_F64, columns, rows);
 }
 

@@ -80,8 +80,7 @@ static larmor_status finish_slab(const lmr_job *job, const lmr_frame *frame, lar
 {
     const larmor_grid *grid = &frame->grid;
     const larmor_shape shape = LARMOR_SHAPE(grid->crop[0], grid->crop[1], larmor_array_shape(x).dim[2]);
-    LMR_OWNED(larmor_array) *single = NULL;
-    LMR_TRY(larmor_array_convert(x, LARMOR_C64, &single));
+    LMR_OWN(larmor_array, single, larmor_array_convert(x, LARMOR_C64, &single));
     LMR_TRY(larmor_clear_unseen(job->found.maps.array, single));
     return larmor_crop(single, shape, lmr_image_factor(job, &frame->encoding, grid), slab);
 }

@@ -106,8 +106,7 @@ static larmor_status add_inside(const larmor_samples *samples, middle *c)
 {
     const int64_t m = larmor_array_count(samples->traj) / 3;
     LMR_HEAP float *values = NULL;
-    LMR_HEAP double *k = NULL;
-    LMR_TRY(larmor_array_download(samples->traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(samples->traj, LARMOR_F64, &k));
     if (c->keeps) LMR_TRY(larmor_array_download(samples->kspace, LARMOR_C64, &values));
     for (int64_t i = 0; i < m; i++) {
         if (!is_inside(k + 3 * i, c->radius)) continue;

@@ -325,11 +325,10 @@ static larmor_status sort_bins(session *s, larmor_raw *raw, larmor_source *whole
 {
     larmor_bins_opts opts = s->job.bins;
     larmor_bins_found found;
-    LMR_OWNED(larmor_device) *dev = NULL;
     int damaged;
     LMR_TRY(lmr_waves_give(&s->waves, raw, &damaged));
     if (damaged) LMR_TRY(warn(s, "waveforms without samples at even steps; they are left out."));
-    LMR_TRY(larmor_device_open("cpu", &dev));
+    LMR_OWN(larmor_device, dev, larmor_device_open("cpu", &dev));
     opts.waveforms = raw;
     opts.trace = NULL;
     LMR_TRY(larmor_source_of_bins(whole, dev, &opts, &found, source));
@@ -358,11 +357,10 @@ static int bits_of_host(int stored)
 
 static larmor_status reconstruct_raw(session *s, larmor_raw *raw)
 {
-    LMR_OWNED(larmor_source) *source = NULL;
     const larmor_raw_info info = larmor_raw_describe(raw);
     if (!s->job.bits) s->pixels.most = (1 << bits_of_host(info.bits_stored)) - 1;
     LMR_TRY(warn_lines(s, info.warnings));
-    LMR_TRY(open_source(s, raw, &source));
+    LMR_OWN(larmor_source, source, open_source(s, raw, &source));
     LMR_TRY(s->opts->prepare ? s->opts->prepare(s->opts->user, raw, source, &s->job) : LARMOR_OK);
     return run_recon(s, source);
 }

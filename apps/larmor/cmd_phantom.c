@@ -466,10 +466,9 @@ static larmor_status reserve(const settings *s, const larmor_simulation_info *i,
 static larmor_status write_maps(const settings *s, const larmor_simulation *simulation, larmor_output *out)
 {
     int64_t matrix[3] = {0};
-    APP_OWNED(larmor_array) *maps = NULL;
     larmor_image_meta meta;
     for (int d = 0; d < s->maps_matrix.count; d++) matrix[d] = (int64_t)s->maps_matrix.value[d];
-    TRY(larmor_simulation_maps(simulation, matrix, &maps, &meta));
+    APP_OWN(larmor_array, maps, larmor_simulation_maps(simulation, matrix, &maps, &meta));
     return larmor_maps_save(out, maps, &meta);
 }
 
@@ -477,9 +476,8 @@ typedef larmor_status map_of(const larmor_simulation *simulation, larmor_array *
 
 static larmor_status write_map(const larmor_simulation *simulation, map_of *find, larmor_output *out)
 {
-    APP_OWNED(larmor_array) *map = NULL;
     larmor_image_meta meta;
-    TRY(find(simulation, &map, &meta));
+    APP_OWN(larmor_array, map, find(simulation, &map, &meta));
     return larmor_image_write(out, &(larmor_image){map, meta}, 1, NULL);
 }
 

@@ -40,10 +40,9 @@ static const app_option options[] = {
 /* The samples of the first image, and the grid that their trajectory counts in. */
 static larmor_status read_scan(const settings *s, larmor_device *dev, larmor_grid *grid, larmor_samples *samples)
 {
-    APP_OWNED(larmor_raw) *raw = NULL;
     larmor_group group;
     *samples = (larmor_samples){0};
-    TRY(larmor_raw_open(s->from, NULL, &raw));
+    APP_OWN(larmor_raw, raw, larmor_raw_open(s->from, NULL, &raw));
     TRY(larmor_raw_group(raw, 0, &group));
     TRY(larmor_raw_grid(raw, group.encoding, NULL, grid));
     TRY(larmor_raw_samples(raw, 0, grid, 0, dev, samples));

@@ -24,8 +24,7 @@ static larmor_status columns_forward(void *self, const larmor_array *x, larmor_a
 {
     const columns *p = self;
     for (int i = 0; i < p->count; i++) {
-        LMR_OWNED(larmor_array) *part = NULL;
-        LMR_TRY(larmor_array_part(x, i, 1, p->op[i]->in, &part));
+        LMR_OWN(larmor_array, part, larmor_array_part(x, i, 1, p->op[i]->in, &part));
         LMR_TRY(larmor_op_forward(p->op[i], part, i ? p->more : y));
         if (i) LMR_TRY(larmor_axpby(1, p->more, 1, y));
     }
@@ -36,8 +35,7 @@ static larmor_status columns_adjoint(void *self, const larmor_array *y, larmor_a
 {
     const columns *p = self;
     for (int i = 0; i < p->count; i++) {
-        LMR_OWNED(larmor_array) *part = NULL;
-        LMR_TRY(larmor_array_part(x, i, 1, p->op[i]->in, &part));
+        LMR_OWN(larmor_array, part, larmor_array_part(x, i, 1, p->op[i]->in, &part));
         LMR_TRY(larmor_op_adjoint(p->op[i], y, part));
     }
     return LARMOR_OK;

@@ -173,7 +173,6 @@ larmor_status lmr_op_expect_shapes(const char *who, const char *what, const larm
 
 larmor_status lmr_op_leading(const larmor_array *x, larmor_shape shape, larmor_array **out)
 {
-    LMR_OWNED(larmor_array) *line = NULL;
-    LMR_TRY(larmor_array_reshape(x, LARMOR_SHAPE(larmor_array_count(x)), &line));
+    LMR_OWN(larmor_array, line, larmor_array_reshape(x, LARMOR_SHAPE(larmor_array_count(x)), &line));
     return larmor_array_part(line, 0, larmor_shape_count(shape), shape, out);
 }

@@ -85,8 +85,7 @@ static larmor_status rows_forward(void *self, const larmor_array *x, larmor_arra
     if (p->count == 1) return row_forward(p->row, x, y);
     int64_t first = 0;
     for (int i = 0; i < p->count; i++) {
-        LMR_OWNED(larmor_array) *part = NULL;
-        LMR_TRY(part_of(&p->row[i], y, &first, &part));
+        LMR_OWN(larmor_array, part, part_of(&p->row[i], y, &first, &part));
         LMR_TRY(row_forward(&p->row[i], x, part));
     }
     return LARMOR_OK;
@@ -99,8 +98,7 @@ static larmor_status rows_adjoint(void *self, const larmor_array *y, larmor_arra
     LMR_TRY(larmor_zero(x));
     int64_t first = 0;
     for (int i = 0; i < p->count; i++) {
-        LMR_OWNED(larmor_array) *part = NULL;
-        LMR_TRY(part_of(&p->row[i], y, &first, &part));
+        LMR_OWN(larmor_array, part, part_of(&p->row[i], y, &first, &part));
         LMR_TRY(row_adjoint(&p->row[i], part, p->one));
         LMR_TRY(larmor_axpby(1, p->one, 1, x));
     }
@@ -262,9 +260,8 @@ larmor_status lmr_op_blocks_left(larmor_op *op, const larmor_array *y, larmor_ar
     LMR_TRY(lmr_expect(op->impl.name, "y", y, op->dev, op->dtype, op->out));
     if (p->count == 1) return larmor_op_adjoint(p->row->A, y, between);
     for (int i = 0; i < p->count; i++) {
-        LMR_OWNED(larmor_array) *in = NULL, *out = NULL;
-        LMR_TRY(part_between(p, i, between, &first, &in));
-        LMR_TRY(part_of(&p->row[i], y, &first_out, &out));
+        LMR_OWN(larmor_array, in, part_between(p, i, between, &first, &in));
+        LMR_OWN(larmor_array, out, part_of(&p->row[i], y, &first_out, &out));
         LMR_TRY(larmor_op_adjoint(p->row[i].A, out, in));
     }
     return LARMOR_OK;
@@ -279,8 +276,7 @@ static larmor_status right(larmor_op *op, const larmor_array *between, larmor_ar
     if (p->count == 1) return larmor_op_adjoint(p->row->B, between, x);
     LMR_TRY(larmor_zero(x));
     for (int i = 0; i < p->count; i++) {
-        LMR_OWNED(larmor_array) *part = NULL;
-        LMR_TRY(part_between(p, i, between, &first, &part));
+        LMR_OWN(larmor_array, part, part_between(p, i, between, &first, &part));
         LMR_TRY(larmor_op_adjoint(p->row[i].B, part, p->one));
         LMR_TRY(larmor_axpby(1, p->one, 1, x));
     }

@@ -102,9 +102,8 @@ static larmor_status pass_parts(rows *p, const larmor_array *y, int to_rows)
         row *r = &p->row[i];
         const larmor_shape shape = larmor_op_out_shape(r->op);
         const int64_t own = shape.dim[shape.ndim - 1];
-        LMR_OWNED(larmor_array) *part = NULL;
         LMR_TRY(need(&r->y, r, shape));
-        LMR_TRY(larmor_array_slice(y, first, own, &part));
+        LMR_OWN(larmor_array, part, larmor_array_slice(y, first, own, &part));
         LMR_TRY(to_rows ? lmr_pass(part, r->y) : lmr_pass(r->y, part));
         first += own;
     }

@@ -80,9 +80,8 @@ typedef struct state { /* of a rank, and of all in the answer */
 
 static larmor_status receive_state(const larmor_ranks *r, int from, state *s)
 {
-    LMR_HEAP void *data = NULL;
     int64_t bytes = 0;
-    LMR_TRY(r->by->receive(r->link, from, LMR_TAG_AGREE, NULL, NULL, &data, &bytes));
+    LMR_OWN_MEMORY(void, data, r->by->receive(r->link, from, LMR_TAG_AGREE, NULL, NULL, &data, &bytes));
     if (bytes == sizeof *s)
         memcpy(s, data, sizeof *s);
     else

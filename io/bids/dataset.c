@@ -41,8 +41,7 @@ larmor_status larmor_bids_open(const char *folder, const char *name, int echo, i
         LMR_TRY(make_folder(path));
         *slash = '/';
     }
-    LMR_OWNED(larmor_output) *made = NULL;
-    LMR_TRY(larmor_output_open(path, force, &made));
+    LMR_OWN(larmor_output, made, larmor_output_open(path, force, &made));
     LMR_TRY(larmor_output_add_sidecar(made));
     *out = made;
     made = NULL;
@@ -76,7 +75,6 @@ static larmor_status title_of(const char *folder, char title[NAME_MAX + 1])
 static larmor_status describe_set(const char *folder, const larmor_bids_opts *opts)
 {
     char path[PATH_MAX], title[NAME_MAX + 1];
-    LMR_OWNED(larmor_output) *out = NULL;
     LMR_FREED_BY(lmr_bytes_free) lmr_bytes b = {0};
     snprintf(path, sizeof path, "%s/%s", folder, DESCRIPTION);
     if (!opts->replace && !access(path, F_OK)) return LARMOR_OK;
@@ -88,7 +86,7 @@ static larmor_status describe_set(const char *folder, const larmor_bids_opts *op
     add_text(&b, ",\n      \"Version\": ", LARMOR_VERSION);
     lmr_bytes_print(&b, "\n    }\n  ]\n}\n");
     LMR_TRY(lmr_bytes_end(&b));
-    LMR_TRY(lmr_output_open(path, "", NULL, 1, PATIENCE_S, &out));
+    LMR_OWN(larmor_output, out, lmr_output_open(path, "", NULL, 1, PATIENCE_S, &out));
     if (!opts->replace && !access(path, F_OK)) return LARMOR_OK; /* another run was first */
     return write_file(out, &b);
 }

@@ -189,7 +189,6 @@ larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps, con
     const larmor_shape s = larmor_array_shape(maps);
     const char *suffix = out->format->suffix;
     char text[256];
-    LMR_OWNED(larmor_array) *view = NULL;
     if (s.ndim < 3 || s.ndim > 5 || larmor_array_count(maps) < 1 || s.dim[s.ndim - 1] > INT_MAX)
         return LMR_FAIL(LARMOR_ERR_SHAPE,
                         "%s: maps are %s, expected [nx, ny, coils], [nx, ny, nz, coils] or [nx, ny, nz, coils, sets]",
@@ -199,6 +198,6 @@ larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps, con
                         out->path, suffix, known(TO_SAVE, text, sizeof text));
     if (!out->format->save) return save_coils(out, maps, meta);
     if (s.ndim > 3 || strcmp(suffix, ".cfl") != 0) return larmor_array_save(out, maps);
-    LMR_TRY(larmor_array_reshape(maps, LARMOR_SHAPE(s.dim[0], s.dim[1], 1, s.dim[2]), &view));
+    LMR_OWN(larmor_array, view, larmor_array_reshape(maps, LARMOR_SHAPE(s.dim[0], s.dim[1], 1, s.dim[2]), &view));
     return larmor_array_save(out, view);
 }

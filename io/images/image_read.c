@@ -344,8 +344,7 @@ static larmor_status find_range(const larmor_array *x, larmor_image_info *info)
 
 static larmor_status look_into(input *in, larmor_device *dev, larmor_image_info *info)
 {
-    LMR_OWNED(larmor_array) *x = NULL;
-    LMR_TRY(read_array(in, dev, &x));
+    LMR_OWN(larmor_array, x, read_array(in, dev, &x));
     info->shape = larmor_array_shape(x);
     snprintf(info->type, sizeof info->type, "%s", larmor_dtype_name(larmor_array_dtype(x)));
     return find_range(x, info);

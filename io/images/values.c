@@ -85,8 +85,7 @@ larmor_status lmr_values(const larmor_array *x, lmr_as as, float *out)
     const size_t bytes = larmor_array_bytes(x);
     if ((dtype == LARMOR_C64 && as == LMR_AS_COMPLEX) || (dtype == LARMOR_F32 && as == LMR_AS_REAL))
         return larmor_array_read(x, out, bytes);
-    LMR_HEAP void *host = NULL;
-    LMR_TRY(larmor_array_download(x, dtype, &host));
+    LMR_OWN_MEMORY(void, host, larmor_array_download(x, dtype, &host));
     conversion c = {host, dtype, as, out};
     return lmr_in_parts(count, lmr_parts_for(count * COST), convert_part, &c);
 }

@@ -84,9 +84,8 @@ larmor_status larmor_image_window(const larmor_image *images, int count, double 
 {
     static const larmor_write_opts none = {0};
     lmr_images set;
-    LMR_HEAP float *voxels = NULL;
     LMR_NEED(window);
     LMR_TRY(lmr_images_check("window", images, count, &none, &set));
-    LMR_TRY(lmr_magnitudes(&set, &voxels));
+    LMR_OWN_MEMORY(float, voxels, lmr_magnitudes(&set, &voxels));
     return lmr_window(voxels, set.voxels * count, window);
 }

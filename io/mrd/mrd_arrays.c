@@ -281,8 +281,7 @@ static larmor_status cut(const larmor_array *traj, int nd, larmor_array **out)
 {
     const larmor_shape t = larmor_array_shape(traj);
     const int64_t points = t.dim[1] * t.dim[2];
-    LMR_HEAP double *k = NULL;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     for (int64_t i = 0; i < points; i++)
         for (int d = 0; d < nd; d++) k[i * nd + d] = k[i * t.dim[0] + d];
     return larmor_array_upload(traj->dev, LARMOR_F64, LARMOR_SHAPE(nd, t.dim[1], t.dim[2]), LARMOR_F64, k, out);

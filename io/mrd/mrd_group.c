@@ -214,14 +214,13 @@ larmor_status lmr_mrd_join(larmor_raw *raw, const char *join)
 {
     unsigned bits = 0;
     const int ask = !join || !strcmp(join, "auto");
-    LMR_HEAP lmr_mrd_keyed *list = NULL;
     int64_t n;
     const int apart = join && !strcmp(join, "none");
     if (!ask) LMR_TRY(parse_join(join, &bits));
     const int segments = bits >> LMR_SEGMENT & 1;
     if (!apart) LMR_TRY(lmr_mrd_join_segments(raw, segments));
     bits &= ~(1u << LMR_SEGMENT);
-    LMR_TRY(lmr_mrd_sort(raw, LMR_IMAGING, &list, &n));
+    LMR_OWN_MEMORY(lmr_mrd_keyed, list, lmr_mrd_sort(raw, LMR_IMAGING, &list, &n));
     for (int e = 0; e < raw->header.encodings; e++) {
         raw->joined[e] = bits;
         LMR_TRY(judge_counters(raw, list, n, e, ask));

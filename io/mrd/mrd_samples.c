@@ -304,7 +304,6 @@ static larmor_status fill(const larmor_raw *raw, const selection *s, const larmo
 {
     LMR_HEAP double *traj = NULL;
     LMR_HEAP unsigned char *inside = NULL;
-    LMR_HEAP int64_t *first = NULL;
     const int placed = has_trajectory(raw, s);
     if (!placed && lmr_mrd_is_shifted(raw, grid->ndim))
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "shift: readouts have no trajectory, and are no lines of a grid.");
@@ -313,7 +312,7 @@ static larmor_status fill(const larmor_raw *raw, const selection *s, const larmo
     const larmor_shape shape =
         s->regular && !out->outside ? LARMOR_SHAPE(s->longest, s->count) : LARMOR_SHAPE(kept, 1);
     const unsigned char *some = out->outside ? inside : NULL;
-    LMR_TRY(find_first(raw, s, some, &first));
+    LMR_OWN_MEMORY(int64_t, first, find_first(raw, s, some, &first));
     LMR_TRY(fill_coils(raw, s, some, first, grid, traj, shape, dev, &out->kspace));
     if (placed)
         LMR_TRY(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(grid->ndim, shape.dim[0], shape.dim[1]), LARMOR_F64,

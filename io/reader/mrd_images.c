@@ -175,9 +175,8 @@ static int is_plain(const lmr_dataset *d, const content *c)
 /* Where the file has the elements, if it has them as they are. */
 static larmor_status find_values(lmr_dataset *d, content *c)
 {
-    LMR_HEAP lmr_reader_piece *piece = NULL;
     void *room;
-    LMR_TRY(lmr_dataset_pieces(d, &piece, &c->pieces, &c->checksums));
+    LMR_OWN_MEMORY(lmr_reader_piece, piece, lmr_dataset_pieces(d, &piece, &c->pieces, &c->checksums));
     if (c->pieces) {
         LMR_TRY(c->input->room(c->input->user, c->pieces * (int64_t)sizeof *piece, &room));
         memcpy(room, piece, (size_t)c->pieces * sizeof *piece);
@@ -372,9 +371,8 @@ static larmor_status read_text(lmr_dataset *d, const char *what, char **text, in
 static larmor_status read_notes(lmr_dataset *d, void *result)
 {
     larmor_image_info *info = result;
-    LMR_HEAP char *text = NULL;
     int64_t bytes;
-    LMR_TRY(read_text(d, "attributes", &text, &bytes));
+    LMR_OWN_MEMORY(char, text, read_text(d, "attributes", &text, &bytes));
     return text ? lmr_mrd_notes(text, (size_t)bytes, info->notes, sizeof info->notes) : LARMOR_OK;
 }
 
@@ -388,10 +386,9 @@ static larmor_status describe(const lmr_input *input, larmor_image_info *info)
 static larmor_status read_header(lmr_dataset *d, void *result)
 {
     const lmr_input *input = result;
-    LMR_HEAP char *text = NULL;
     int64_t bytes;
     void *room;
-    LMR_TRY(read_text(d, "header", &text, &bytes));
+    LMR_OWN_MEMORY(char, text, read_text(d, "header", &text, &bytes));
     if (!text) return LARMOR_OK;
     LMR_TRY(input->room(input->user, bytes, &room));
     memcpy(room, text, (size_t)bytes);

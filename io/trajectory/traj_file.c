@@ -13,13 +13,12 @@ larmor_status larmor_traj_save(larmor_output *out, const larmor_array *traj)
     if (shape.ndim != 3 || shape.dim[0] < 1 || shape.dim[0] > 3)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "traj: %s, expected [1 to 3, samples, readouts]", lmr_describe(traj).s);
     const int64_t nd = shape.dim[0], points = shape.dim[1] * shape.dim[2];
-    LMR_OWNED(larmor_array) *three = NULL;
-    LMR_HEAP double *k = NULL;
     LMR_HEAP LMR_NEW(double, padded, 3 * points);
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     memset(padded, 0, (size_t)(3 * points) * sizeof *padded);
     for (int64_t i = 0; i < points; i++) memcpy(padded + 3 * i, k + nd * i, (size_t)nd * sizeof *k);
-    LMR_TRY(larmor_array_upload(traj->dev, LARMOR_F64, LARMOR_SHAPE(3, shape.dim[1], shape.dim[2]), LARMOR_F64,
+    LMR_OWN(larmor_array, three,
+            larmor_array_upload(traj->dev, LARMOR_F64, LARMOR_SHAPE(3, shape.dim[1], shape.dim[2]), LARMOR_F64,
                                 padded, &three));
     return larmor_array_save(out, three);
 }
@@ -30,9 +29,8 @@ larmor_status larmor_traj_read(const char *path, int ndim, larmor_device *dev, l
     LMR_NEED_OUT(traj);
     if (ndim < 1 || ndim > 3)
         return LMR_FAIL(LARMOR_ERR_ARG, "traj: %d components are asked for, expected 1 to 3", ndim);
-    LMR_OWNED(larmor_array) *stored = NULL;
     LMR_HEAP double *values = NULL, *k = NULL;
-    LMR_TRY(larmor_image_read(path, dev, &stored));
+    LMR_OWN(larmor_array, stored, larmor_image_read(path, dev, &stored));
     LMR_TRY(larmor_array_expect_finite(stored, path));
     const larmor_shape shape = larmor_array_shape(stored);
     const int step = lmr_is_complex(larmor_array_dtype(stored)) ? 2 : 1;

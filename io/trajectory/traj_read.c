@@ -35,15 +35,13 @@ static void name_after(const char *path, larmor_trajectory *t)
 /* The real numbers of a file, and its shape. */
 static larmor_status read_numbers(const char *path, larmor_device *dev, larmor_shape *shape, double **values)
 {
-    LMR_OWNED(larmor_array) *stored = NULL;
-    LMR_HEAP double *all = NULL;
     *values = NULL;
-    LMR_TRY(larmor_image_read(path, dev, &stored));
+    LMR_OWN(larmor_array, stored, larmor_image_read(path, dev, &stored));
     LMR_TRY(larmor_array_expect_finite(stored, path));
     const int step = lmr_is_complex(larmor_array_dtype(stored)) ? 2 : 1;
     const int64_t count = larmor_array_count(stored);
     *shape = larmor_array_shape(stored);
-    LMR_TRY(larmor_array_download(stored, step == 2 ? LARMOR_C128 : LARMOR_F64, (void *)&all));
+    LMR_OWN_MEMORY(double, all, larmor_array_download(stored, step == 2 ? LARMOR_C128 : LARMOR_F64, (void *)&all));
     for (int64_t i = 0; step == 2 && i < count; i++)
         if (all[2 * i + 1] != 0)
             return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: number %lld has an imaginary part, real numbers expected.", path,
@@ -148,8 +146,7 @@ static larmor_status take_scan(const larmor_raw *raw, const char *path, larmor_t
 static larmor_status read_scan(const char *path, const char *units, larmor_trajectory *t)
 {
     const larmor_raw_opts opts = {.traj_units = units};
-    LMR_OWNED(larmor_raw) *raw = NULL;
-    LMR_TRY(larmor_raw_open(path, &opts, &raw));
+    LMR_OWN(larmor_raw, raw, larmor_raw_open(path, &opts, &raw));
     return take_scan(raw, path, t);
 }
 

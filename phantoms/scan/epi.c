@@ -188,8 +188,7 @@ larmor_status lmr_epi_shift(const larmor_simulation *s, const unsigned char *bac
                             larmor_array **shifted)
 {
     const larmor_shape shape = larmor_array_shape(traj);
-    LMR_HEAP double *k = NULL;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     for (int64_t j = 0; j < shape.dim[2]; j++)
         for (int64_t i = 0; i < shape.dim[1]; i++)
             k[2 * (i + shape.dim[1] * j)] += (backward[j] ? -.5 : .5) * s->epi.ghost.shift;
@@ -201,8 +200,7 @@ larmor_status lmr_epi_turn(const larmor_simulation *s, int64_t image, const int6
 {
     const larmor_shape shape = larmor_array_shape(kspace);
     const int64_t n = shape.dim[0], lines = shape.dim[1];
-    LMR_HEAP float complex *y = NULL;
-    LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &y));
+    LMR_OWN_MEMORY(float complex, y, larmor_array_download(kspace, LARMOR_C64, &y));
     for (int64_t l = 0; l < lines * shape.dim[2]; l++) {
         const int64_t j = l % lines;
         const double phase = s->epi.ghost.phase + s->epi.phase_step * (double)(image * s->epi.shots + shot[j]);

@@ -53,10 +53,9 @@ static larmor_status average(const larmor_simulation *s, const larmor_phantom *o
 static larmor_status fill(const larmor_simulation *s, int hearts, int breaths, larmor_expected *e)
 {
     const int64_t n = s->info.readouts;
-    LMR_OWNED(larmor_phantom) *object = NULL;
     LMR_HEAP LMR_NEW(int, bin, n);
     LMR_HEAP LMR_NEW(int64_t, member, n);
-    LMR_TRY(lmr_simulation_object(s, 0, &object));
+    LMR_OWN(larmor_phantom, object, lmr_simulation_object(s, 0, &object));
     LMR_TRY(sort(s, hearts, breaths, bin));
     for (int b = 0; b < hearts * breaths; b++) {
         larmor_array *image;

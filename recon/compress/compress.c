@@ -35,7 +35,6 @@ static larmor_status covariance(const larmor_array *x, int64_t coils, double sca
     const int64_t samples = larmor_shape_count(larmor_shape_of(x->shape.ndim - 1, x->shape.dim));
     const size_t size = larmor_dtype_size(x->dtype);
     LMR_OWNED(larmor_array) *gram = NULL, *total = NULL, *piece = NULL;
-    LMR_HEAP double complex *host = NULL;
     LMR_TRY(larmor_array_create(x->dev, x->dtype, LARMOR_SHAPE(coils, coils), &gram));
     LMR_TRY(larmor_array_create(x->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), &total));
     for (int64_t first = 0; first < samples; first += ROWS) {
@@ -49,7 +48,7 @@ static larmor_status covariance(const larmor_array *x, int64_t coils, double sca
         larmor_array_free(piece);
         piece = NULL;
     }
-    LMR_TRY(larmor_array_download(total, LARMOR_C128, &host));
+    LMR_OWN_MEMORY(double complex, host, larmor_array_download(total, LARMOR_C128, &host));
     add_transposed(coils, scale, host, sum);
     return LARMOR_OK;
 }
@@ -73,12 +72,11 @@ static larmor_status centre_of(const larmor_array *kspace, const larmor_array *t
                                larmor_array **values)
 {
     const double radii[3] = {radius, radius, radius};
-    LMR_OWNED(larmor_array) *points = NULL, *ones = NULL;
     LMR_FREED_BY(lmr_centre_free) lmr_centre centre = {0};
-    LMR_TRY(points_of(kspace, traj, &points));
+    LMR_OWN(larmor_array, points, points_of(kspace, traj, &points));
     LMR_TRY(lmr_centre_select(points, kspace->dtype, radii, &centre));
     if (centre.m < LEAST * coils) return LARMOR_OK;
-    LMR_TRY(larmor_array_create(kspace->dev, LARMOR_F64, LARMOR_SHAPE(centre.m), &ones));
+    LMR_OWN(larmor_array, ones, larmor_array_create(kspace->dev, LARMOR_F64, LARMOR_SHAPE(centre.m), &ones));
     LMR_TRY(larmor_fill(ones, 1));
     return lmr_centre_gather(&centre, ones, kspace, coils, values);
 }
@@ -87,7 +85,6 @@ larmor_status larmor_coils_covariance(const larmor_array *kspace, const larmor_a
                                       double scale, larmor_array *R, int64_t *count)
 {
     const int64_t coils = coils_of(kspace);
-    LMR_HEAP double complex *sum = NULL;
     LMR_OWNED(larmor_array) *centre = NULL;
     if (count) *count = 0;
     if (coils < 1)
@@ -99,7 +96,7 @@ larmor_status larmor_coils_covariance(const larmor_array *kspace, const larmor_a
         return LMR_FAIL(LARMOR_ERR_ARG, "coils: radius is %g, expected a finite number > 0", radius);
     if (traj) LMR_TRY(centre_of(kspace, traj, radius, coils, &centre));
     const larmor_array *taken = centre ? centre : kspace;
-    LMR_TRY(larmor_array_download(R, LARMOR_C128, &sum));
+    LMR_OWN_MEMORY(double complex, sum, larmor_array_download(R, LARMOR_C128, &sum));
     LMR_TRY(covariance(taken, coils, scale, sum));
     LMR_TRY(larmor_array_write(R, sum, larmor_array_bytes(R)));
     if (count) *count = larmor_array_count(taken) / coils;
@@ -257,9 +254,8 @@ larmor_status larmor_compress_coils(const larmor_array *C, const larmor_array *x
 
 larmor_status larmor_expand_coils(const larmor_array *C, const larmor_array *x, larmor_array **y)
 {
-    LMR_OWNED(larmor_array) *back = NULL;
     LMR_NEED_OUT(y);
     LMR_TRY(expect_coils(C, 0, x));
-    LMR_TRY(adjoint_of(C, &back));
+    LMR_OWN(larmor_array, back, adjoint_of(C, &back));
     return C->shape.ndim > 2 ? lmr_mix_places(back, x, y) : mix(back, x, y);
 }

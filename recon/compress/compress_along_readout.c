@@ -221,12 +221,11 @@ static larmor_status check(const larmor_array *C, const larmor_array *kspace, co
 larmor_status larmor_compress_readouts(const larmor_array *C, const larmor_array *kspace, const larmor_array *traj,
                                        larmor_array **y)
 {
-    LMR_HEAP double *k = NULL;
     LMR_HEAP int64_t *place = NULL;
     LMR_NEED_OUT(y);
     LMR_TRY(check(C, kspace, traj));
     lines l = {kspace->shape.dim[0], kspace->shape.dim[1], C->shape.dim[2], NULL};
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     place = lmr_new(l.samples * l.lines, sizeof *place);
     if (!place) LMR_TRY(LMR_NO_MEMORY());
     LMR_TRY(find_places(k, traj->shape.dim[0], l.samples, l.lines, l.places, place));

@@ -510,24 +510,22 @@ larmor_status larmor_geometric_compression(const larmor_array *R, int64_t n, con
     if (report) *report = (larmor_compression_report){0};
     LMR_TRY(check(R, n, &o));
     const double energy = o.energy > 0 ? o.energy : LARMOR_COMPRESSION_ENERGY;
-    LMR_OWNED(larmor_array) *whole = NULL, *one = NULL;
-    LMR_HEAP double complex *values = NULL, *first = NULL;
     larmor_compression_report before, found;
     larmor_compression_opts more = o;
     LMR_FREED_BY(work_free) work w = {0};
     int width = 0;
     more.energy = 1 - first_part_left_out * (1 - energy);
     more.coils = 0;
-    LMR_TRY(larmor_array_download(R, LARMOR_C128, &values));
-    LMR_TRY(whole_of(R, values, &whole));
-    LMR_TRY(larmor_compression(whole, &more, &one, &before));
+    LMR_OWN_MEMORY(double complex, values, larmor_array_download(R, LARMOR_C128, &values));
+    LMR_OWN(larmor_array, whole, whole_of(R, values, &whole));
+    LMR_OWN(larmor_array, one, larmor_compression(whole, &more, &one, &before));
     if (o.coils > before.coils) {
         larmor_array_free(one);
         one = NULL;
         more.coils = o.coils;
         LMR_TRY(larmor_compression(whole, &more, &one, &before));
     }
-    LMR_TRY(larmor_array_download(one, LARMOR_C128, &first));
+    LMR_OWN_MEMORY(double complex, first, larmor_array_download(one, LARMOR_C128, &first));
     LMR_TRY(begin(R, values, first, before.coils, &w));
     LMR_TRY(predict(&w));
     const double all = trace_of(values, R->shape.dim[0], PARTS * R->shape.dim[2]);

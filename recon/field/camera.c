@@ -66,13 +66,11 @@ static larmor_status invert(const double *h, const fit *f, double inverse[MOST_T
 static larmor_status make_fit(const larmor_array *position, int order, fit *f, larmor_camera_report *report)
 {
     double inverse[MOST_TERMS][MOST_TERMS];
-    LMR_OWNED(larmor_array) *harmonics = NULL;
-    LMR_HEAP double *h = NULL;
     *f = (fit){.terms = (order + 1) * (order + 1), .probes = larmor_array_shape(position).dim[1]};
     *report = (larmor_camera_report){.order = order, .condition = INFINITY};
     if (f->probes < f->terms) return LARMOR_OK;
-    LMR_TRY(larmor_solid_harmonics(position, order, &harmonics));
-    LMR_TRY(larmor_array_download(harmonics, LARMOR_F64, &h));
+    LMR_OWN(larmor_array, harmonics, larmor_solid_harmonics(position, order, &harmonics));
+    LMR_OWN_MEMORY(double, h, larmor_array_download(harmonics, LARMOR_F64, &h));
     scale_columns(h, f);
     LMR_TRY(invert(h, f, inverse, &report->condition));
     if (!(report->condition <= MAX_CONDITION)) return LARMOR_OK;
@@ -122,8 +120,7 @@ static larmor_status read_phases(const larmor_array *x, int relative, double **p
     const larmor_shape shape = larmor_array_shape(x);
     const int64_t count = larmor_array_count(x), samples = shape.dim[0];
     if (lmr_is_complex(larmor_array_dtype(x))) {
-        LMR_HEAP double complex *signal = NULL;
-        LMR_TRY(larmor_array_download(x, LARMOR_C128, &signal));
+        LMR_OWN_MEMORY(double complex, signal, larmor_array_download(x, LARMOR_C128, &signal));
         LMR_ALLOCATE(*phase, count);
         for (int64_t i = 0; i < count; i++) (*phase)[i] = -carg(signal[i]);
     } else {
@@ -174,14 +171,13 @@ larmor_status larmor_field_camera(const larmor_array *phase, const larmor_array 
     const larmor_camera_opts o = opts ? *opts : (larmor_camera_opts){0};
     larmor_camera_report found;
     LMR_FREED_BY(free_fit) fit f = {0};
-    LMR_OWNED(larmor_array) *harmonics = NULL;
     LMR_HEAP double *angle = NULL, *h = NULL, *all = NULL;
     LMR_NEED_OUT(terms);
     LMR_NEED(phase, position);
     LMR_TRY(check(phase, position, &o));
     LMR_TRY(choose_fit(position, o.order, &f, &found));
     LMR_TRY(read_phases(phase, o.relative, &angle));
-    LMR_TRY(larmor_solid_harmonics(position, found.order, &harmonics));
+    LMR_OWN(larmor_array, harmonics, larmor_solid_harmonics(position, found.order, &harmonics));
     LMR_TRY(larmor_array_download(harmonics, LARMOR_F64, &h));
     const larmor_shape s = larmor_array_shape(phase);
     const int64_t count = s.dim[0] * s.dim[1];
@@ -209,10 +205,9 @@ larmor_status larmor_camera_traj(const larmor_array *terms, const double (*direc
         if (!(fov_m[d] > 0 && isfinite(fov_m[d])))
             return LMR_FAIL(LARMOR_ERR_ARG, "camera: a field of view of %g m, expected a length", fov_m[d]);
     const int64_t count = s.dim[0] * s.dim[1];
-    LMR_HEAP double *phase = NULL;
     LMR_HEAP double *k = lmr_new(count, (size_t)nd * sizeof *k);
     if (!k) return LMR_NO_MEMORY();
-    LMR_TRY(larmor_array_download(terms, LARMOR_F64, &phase));
+    LMR_OWN_MEMORY(double, phase, larmor_array_download(terms, LARMOR_F64, &phase));
     for (int64_t j = 0; j < count; j++)
         for (int d = 0; d < nd; d++) {
             k[nd * j + d] = 0;

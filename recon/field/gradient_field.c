@@ -142,10 +142,9 @@ larmor_status larmor_gradient_field_read(const char *path, larmor_device *dev, l
 {
     LMR_NEED_OUT(field);
     LMR_NEED(path, dev);
-    LMR_HEAP char *text = NULL;
     LMR_HEAP LMR_NEW_ZEROS(double, value, COEFFICIENTS);
     LMR_HEAP LMR_NEW_ZEROS(double, out, COEFFICIENTS);
-    LMR_TRY(lmr_text_read(path, MAX_FILE, "file of harmonics", &text));
+    LMR_OWN_MEMORY(char, text, lmr_text_read(path, MAX_FILE, "file of harmonics", &text));
     reader r = {.path = path, .value = value, .sign = {1, 1, 1}};
     r.is_siemens = strstr(text, "= R0") != NULL;
     if (r.is_siemens) r.sign[1] = r.sign[2] = -1; /* to the left, to the front, to the feet */
@@ -215,9 +214,8 @@ larmor_status larmor_gradient_displacement(const larmor_array *field, const larm
                             "gradient field: the image has a field of view of %g mm, expected more than 0",
                             image->fov_mm[d]);
     }
-    LMR_HEAP double *c = NULL;
     LMR_HEAP LMR_NEW(double, out, voxels *nd);
-    LMR_TRY(larmor_array_download(field, LARMOR_F64, &c));
+    LMR_OWN_MEMORY(double, c, larmor_array_download(field, LARMOR_F64, &c));
     for (int64_t i = 0; i < voxels; i++) {
         double at[3], moved[3];
         for (int a = 0; a < 3; a++) {

@@ -38,10 +38,8 @@ static larmor_status check(const larmor_model_term *terms, int count)
 
 static larmor_status read_one(const char *what, const larmor_array *x, double *to)
 {
-    LMR_OWNED(larmor_array) *real = NULL;
-    LMR_HEAP double *value = NULL;
-    LMR_TRY(lmr_input_real("model", what, x, &real));
-    LMR_TRY(larmor_array_download(real, LARMOR_F64, &value));
+    LMR_OWN(larmor_array, real, lmr_input_real("model", what, x, &real));
+    LMR_OWN_MEMORY(double, value, larmor_array_download(real, LARMOR_F64, &value));
     memcpy(to, value, sizeof *to * (size_t)larmor_array_count(x));
     return LARMOR_OK;
 }

@@ -86,8 +86,7 @@ static larmor_status add_turns(larmor_op *const *A, int bands, const double *pha
             return LMR_FAIL(LARMOR_ERR_NUMERIC, "multiband: the phase of readout %lld is not finite",
                             (long long)(i % readouts));
     for (int s = 0; s < bands; s++) {
-        LMR_OWNED(larmor_op) *P = NULL;
-        LMR_TRY(op_turn(A[s], phase + readouts * s, &P));
+        LMR_OWN(larmor_op, P, op_turn(A[s], phase + readouts * s, &P));
         LMR_TRY(larmor_op_chain(P, A[s], &turned[s]));
     }
     return LARMOR_OK;
@@ -99,9 +98,8 @@ larmor_status larmor_op_multiband(larmor_op *const *A, int bands, const larmor_a
     LMR_NEED(A, phase);
     LMR_TRY(check(A, bands, phase));
     larmor_op *turned[LARMOR_MOST_BANDS] = {NULL};
-    LMR_HEAP double *angle = NULL;
     LMR_OWNED(larmor_array) *more = NULL;
-    LMR_TRY(larmor_array_download(phase, LARMOR_F64, &angle));
+    LMR_OWN_MEMORY(double, angle, larmor_array_download(phase, LARMOR_F64, &angle));
     LMR_TRY(larmor_array_create(larmor_op_device(A[0]), larmor_op_dtype(A[0]), larmor_op_out_shape(A[0]), &more));
     larmor_status st = add_turns(A, bands, angle, turned);
     if (!st) st = lmr_op_columns(turned, bands, more, op);

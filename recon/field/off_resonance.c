@@ -31,9 +31,8 @@ typedef lmr_number number;
 /* A real array's values on the host, n of them. */
 static larmor_status download(const char *what, const larmor_array *x, double **out)
 {
-    LMR_OWNED(larmor_array) *in_double = NULL;
     *out = NULL;
-    LMR_TRY(lmr_input_real("off-resonance", what, x, &in_double));
+    LMR_OWN(larmor_array, in_double, lmr_input_real("off-resonance", what, x, &in_double));
     return larmor_array_download(in_double, LARMOR_F64, out);
 }
 
@@ -43,12 +42,11 @@ static larmor_status find(larmor_segments *s, const larmor_array *field, const l
                           const larmor_off_resonance_opts *o, double **f, int64_t **place)
 {
     const int64_t voxels = larmor_array_count(field), samples = larmor_array_count(times);
-    LMR_HEAP double *t = NULL;
     s->fit.threads = lmr_device_threads(larmor_array_device(field));
     *place = malloc((size_t)(samples + 1) * sizeof **place);
     if (!*place) return LMR_NO_MEMORY();
     LMR_TRY(download("field map", field, f));
-    LMR_TRY(download("array of times", times, &t));
+    LMR_OWN_MEMORY(double, t, download("array of times", times, &t));
     LMR_TRY(lmr_fit_times(samples, t, &s->fit, *place, &s->t0));
     LMR_TRY(lmr_fit_frequencies(voxels, *f, &s->fit, &s->f0));
     return lmr_fit_segments(&s->fit, o->segments, o->error > 0 ? o->error : DEFAULT_ERROR, &s->forward);
@@ -339,9 +337,8 @@ larmor_status larmor_op_off_resonance(larmor_op *F, const larmor_array *field, c
     if (!A) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_off_resonance: A is NULL");
     *A = NULL;
     const larmor_off_resonance_opts o = opts ? *opts : (larmor_off_resonance_opts){0};
-    LMR_OWNED(larmor_segments) *segments = NULL;
     LMR_TRY(check(F, field, times, &o));
-    LMR_TRY(larmor_segments_create(field, times, &o, &segments));
+    LMR_OWN(larmor_segments, segments, larmor_segments_create(field, times, &o, &segments));
     return larmor_op_segments(F, segments, A);
 }
 

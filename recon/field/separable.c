@@ -258,10 +258,9 @@ static void free_factors(factors *f)
 static larmor_status fit_both(const lmr_exponential *e, const lmr_dense *dense, const basis *b, int rank,
                               const missed *also, factors *f)
 {
-    LMR_HEAP number *u = NULL;
     LMR_HEAP int64_t *place = NULL;
     int64_t count;
-    LMR_TRY(singular_vectors(dense, b, rank, &u));
+    LMR_OWN_MEMORY(number, u, singular_vectors(dense, b, rank, &u));
     LMR_TRY(fit_factor(LMR_OF_PLACE, u, b->time, b->times, rank, &f->space));
     LMR_TRY(pick(e->voxels, rank > CANDIDATES / CANDIDATES_OF_PRODUCT ? CANDIDATES_OF_PRODUCT * rank : CANDIDATES, 3,
                  also->place, also->places, &place, &count));
@@ -275,11 +274,10 @@ static larmor_status fit_both(const lmr_exponential *e, const lmr_dense *dense, 
 /* At pairs that played no part. */
 static larmor_status check(const lmr_exponential *e, const lmr_dense *dense, const factors *f, lmr_separated *found)
 {
-    LMR_HEAP int64_t *place = NULL, *time = NULL;
     int64_t places, times;
     double sum = 0, energy = 0, most = 0;
-    LMR_TRY(pick(e->voxels, CHECKED, 4, NULL, 0, &place, &places));
-    LMR_TRY(pick(e->times, CHECKED, 5, NULL, 0, &time, &times));
+    LMR_OWN_MEMORY(int64_t, place, pick(e->voxels, CHECKED, 4, NULL, 0, &place, &places));
+    LMR_OWN_MEMORY(int64_t, time, pick(e->times, CHECKED, 5, NULL, 0, &time, &times));
     LMR_HEAP LMR_NEW(float complex, space, places * f->space.rank);
     LMR_HEAP LMR_NEW(float complex, evolution, times * f->time.rank);
     LMR_HEAP LMR_NEW(number, exact, places * times);

@@ -148,8 +148,7 @@ larmor_status larmor_traj_delay(const larmor_array *traj, const double delay[6],
     const int nd = (int)shape.dim[0];
     const int64_t n = shape.dim[1], readouts = shape.dim[2];
     LMR_TRY(check(delay, fov, nd, n));
-    LMR_HEAP double *from = NULL;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &from));
+    LMR_OWN_MEMORY(double, from, larmor_array_download(traj, LARMOR_F64, &from));
     LMR_HEAP LMR_NEW(double, to, nd *n *readouts);
     for (int64_t i = 0; i < n * readouts; i++)
         lmr_delay_place(from + nd * n * (i / n), nd, n, i % n, delay, fov, to + nd * i, NULL);

@@ -203,12 +203,11 @@ static larmor_status take_values(lines *l, const larmor_array *kspace)
 {
     const larmor_shape shape = larmor_array_shape(kspace);
     const int64_t coils = shape.ndim > 2 ? shape.dim[2] : 1;
-    LMR_HEAP float *x = NULL;
     LMR_HEAP double *energy = lmr_new(coils, sizeof *energy);
     double most = 0;
     l->coils = coils < COILS ? (int)coils : COILS;
     l->value = lmr_new(l->samples * LINES * l->coils, sizeof *l->value);
-    LMR_TRY(energy && l->value ? larmor_array_download(kspace, LARMOR_C64, &x) : LMR_NO_MEMORY());
+    LMR_OWN_MEMORY(float, x, energy && l->value ? larmor_array_download(kspace, LARMOR_C64, &x) : LMR_NO_MEMORY());
     for (int64_t c = 0; c < coils; c++) {
         energy[c] = 0;
         for (int j = 0; j < l->count; j++)

@@ -223,12 +223,11 @@ static larmor_status make_images(const larmor_array *kspace, const lines *l, lar
     const larmor_shape shape = larmor_array_shape(kspace);
     const int other = l->axis == 0 ? 1 : 0;
     int64_t coil[MOST_COILS];
-    LMR_HEAP float *y = NULL;
     LMR_HEAP double complex *p = NULL;
     *m = (images){.nx = image.dim[l->axis], .ny = image.dim[other]};
     if (m->nx > MOST_SIDE) m->nx = MOST_SIDE;
     if (m->ny > MOST_SIDE) m->ny = MOST_SIDE;
-    LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &y));
+    LMR_OWN_MEMORY(float, y, larmor_array_download(kspace, LARMOR_C64, &y));
     LMR_TRY(choose_coils(y, shape, coil, &m->coils));
     p = lmr_new(m->nx, sizeof *p);
     for (int i = 0; i < 2; i++) m->of[i] = calloc((size_t)(m->nx * m->ny * m->coils) + 1, sizeof *m->of[i]);
@@ -429,12 +428,10 @@ larmor_status larmor_ghost_navigators(const larmor_array *kspace, const larmor_a
         return LMR_FAIL(LARMOR_ERR_ARG, "navigators: lines %lld to %lld, there are %lld", (long long)first,
                         (long long)end, (long long)shape.dim[1]);
     const int64_t n = shape.dim[0], count = shape.dim[1], coils = shape.dim[2];
-    LMR_HEAP double *k = NULL;
     double reach = 0;
-    LMR_HEAP float *y = NULL;
     LMR_HEAP double complex *p = NULL, *d = NULL;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
-    LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &y));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(float, y, larmor_array_download(kspace, LARMOR_C64, &y));
     for (int64_t i = 0; i < n * count; i++) reach = fmax(reach, fabs(k[i]));
     const int64_t nx = (int64_t)fmin(4 * MOST_SIDE, 2 * ceil(reach) + 2);
     p = lmr_new(nx * count, sizeof *p);

@@ -39,15 +39,11 @@ static larmor_status transform(const larmor_array *k, int64_t n, double complex 
 {
     const larmor_shape shape = larmor_array_shape(k);
     const int64_t samples = shape.dim[0], lines = larmor_array_count(k) / samples;
-    LMR_HEAP double *value = NULL;
-    LMR_OWNED(larmor_device) *host = NULL;
-    LMR_OWNED(larmor_op) *F = NULL;
-    LMR_OWNED(larmor_array) *x = NULL, *y = NULL;
     LMR_HEAP double complex *rate = NULL;
     int64_t count;
     if (lmr_mul(n, lines, &count)) rate = lmr_new(count, sizeof *rate);
     if (!rate) return LMR_NO_MEMORY();
-    LMR_TRY(larmor_array_download(k, LARMOR_F64, &value));
+    LMR_OWN_MEMORY(double, value, larmor_array_download(k, LARMOR_F64, &value));
     for (int64_t i = 0; i < samples * lines; i++)
         if (!isfinite(value[i]))
             return LMR_FAIL(LARMOR_ERR_NUMERIC, "girf: sample %lld of pulse %lld is not finite",
@@ -57,10 +53,10 @@ static larmor_status transform(const larmor_array *k, int64_t n, double complex 
         const double *line = value + samples * (i / n);
         rate[i] = j + 1 < samples ? line[j + 1] - line[j] : 0;
     }
-    LMR_TRY(larmor_device_open("cpu", &host));
-    LMR_TRY(larmor_op_fft(host, LARMOR_C128, LARMOR_SHAPE(n, lines), 1, NULL, &F));
-    LMR_TRY(larmor_array_upload(host, LARMOR_C128, LARMOR_SHAPE(n, lines), LARMOR_C128, rate, &x));
-    LMR_TRY(larmor_array_create(host, LARMOR_C128, LARMOR_SHAPE(n, lines), &y));
+    LMR_OWN(larmor_device, host, larmor_device_open("cpu", &host));
+    LMR_OWN(larmor_op, F, larmor_op_fft(host, LARMOR_C128, LARMOR_SHAPE(n, lines), 1, NULL, &F));
+    LMR_OWN(larmor_array, x, larmor_array_upload(host, LARMOR_C128, LARMOR_SHAPE(n, lines), LARMOR_C128, rate, &x));
+    LMR_OWN(larmor_array, y, larmor_array_create(host, LARMOR_C128, LARMOR_SHAPE(n, lines), &y));
     LMR_TRY(larmor_op_forward(F, x, y));
     return larmor_array_download(y, LARMOR_C128, spectrum);
 }

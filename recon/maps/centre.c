@@ -87,9 +87,8 @@ static double cell_weight(const lmr_centre *c, const cells *a, int64_t cell)
 larmor_status lmr_part_sampled(const lmr_centre *c, const double encoded[3], double *part)
 {
     const cells a = cells_of(c, encoded);
-    LMR_HEAP double *k = NULL;
     double all = 0, sampled = 0;
-    LMR_TRY(larmor_array_download(c->points, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(c->points, LARMOR_F64, &k));
     LMR_HEAP unsigned char *hit = calloc((size_t)a.total, 1);
     if (!hit) return LMR_NO_MEMORY();
     for (int64_t j = 0; j < c->m; j++)

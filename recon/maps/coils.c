@@ -74,10 +74,9 @@ static larmor_status grid_images(const larmor_array *kspace, int64_t coils, cons
     *images = NULL;
     const lmr_centre *c = &cal->centre;
     const larmor_nufft_opts opts = grid_nufft(c->nd, cal->n, coils, kspace->dtype);
-    LMR_OWNED(larmor_op) *F = NULL;
     LMR_OWNED(larmor_array) *values = NULL, *grid = NULL, *line = NULL;
     LMR_TRY(lmr_centre_gather(c, cal->weights, kspace, coils, &values));
-    LMR_TRY(lmr_op_fourier(c->dev, &opts, c->points, &F));
+    LMR_OWN(larmor_op, F, lmr_op_fourier(c->dev, &opts, c->points, &F));
     LMR_TRY(larmor_array_create(c->dev, kspace->dtype, larmor_op_in_shape(F), &grid));
     LMR_TRY(larmor_op_adjoint(F, values, grid));
     LMR_TRY(larmor_array_reshape(grid, LARMOR_SHAPE(larmor_array_count(grid) / coils, coils), &line));
@@ -135,8 +134,7 @@ larmor_status larmor_coils_density(const larmor_array *traj, larmor_shape image,
     LMR_NEED_OUT(density);
     if (opts && opts->calibration < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "coils: calibration %lld, expected at least 0", (long long)opts->calibration);
-    LMR_OWNED(larmor_array) *k = NULL;
-    LMR_TRY(lmr_input_traj("coils", traj, image, &k));
+    LMR_OWN(larmor_array, k, lmr_input_traj("coils", traj, image, &k));
     LMR_FREED_BY(calibration_free) calibration c = {.n = {1, 1, 1}};
     LMR_TRY(take_centre(k, LARMOR_C64, image, opts, &c));
     LMR_TRY(find_density(NULL, &c));

@@ -102,9 +102,8 @@ static sizes sizes_of(const int64_t side[3], int64_t coils, larmor_shape image, 
 static larmor_status take_region(const larmor_array *region, const sizes *s, larmor_array **data,
                                  larmor_array **mixing)
 {
-    LMR_OWNED(larmor_array) *in_double = NULL, *flat = NULL;
     double size, part;
-    LMR_TRY(larmor_array_create(region->dev, LARMOR_C128, region->shape, &in_double));
+    LMR_OWN(larmor_array, in_double, larmor_array_create(region->dev, LARMOR_C128, region->shape, &in_double));
     LMR_TRY(region->dev->be->convert(region->dev->ctx, larmor_array_count(region), region->dtype, region->data,
                                      LARMOR_C128, in_double->data));
     LMR_TRY(larmor_nrm2(in_double, &size));
@@ -112,7 +111,7 @@ static larmor_status take_region(const larmor_array *region, const sizes *s, lar
         LMR_TRY(LMR_FAIL(LARMOR_ERR_NUMERIC,
                          "espirit: the calibration region has energy %g, expected a finite number > 0", size));
     LMR_TRY(larmor_axpby(1 / size, in_double, 0, in_double));
-    LMR_TRY(larmor_array_reshape(in_double, LARMOR_SHAPE(product(s->side), s->all), &flat));
+    LMR_OWN(larmor_array, flat, larmor_array_reshape(in_double, LARMOR_SHAPE(product(s->side), s->all), &flat));
     if (s->coils == s->all) {
         *data = flat;
         flat = NULL;
@@ -127,10 +126,9 @@ static larmor_status make_reference(const larmor_array *data, const sizes *s, la
 {
     const lmr_recon_kernels *kernels;
     larmor_device *dev = data->dev;
-    LMR_OWNED(larmor_array) *values = NULL;
     LMR_TRY(lmr_recon_kernels_of(dev, LARMOR_C128, &kernels));
     LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(s->coils, s->coils), reference));
-    LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(s->coils), &values));
+    LMR_OWN(larmor_array, values, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(s->coils), &values));
     LMR_TRY(kernels->covariance(dev->ctx, product(s->side), s->coils, data->data, (*reference)->data));
     return lmr_la_of(*reference)->heev(dev->ctx, s->coils, 1, 1, (*reference)->data, values->data);
 }
@@ -266,10 +264,10 @@ static larmor_status unmix(finder *f, const larmor_array *mixing)
 static larmor_status interpolate_values(const finder *f, int set, double complex **value)
 {
     const sizes *s = f->s;
-    LMR_OWNED(larmor_array) *low = NULL, *high = NULL;
-    LMR_TRY(larmor_array_upload(f->dev, LARMOR_C128, LARMOR_SHAPE(s->pixels), LARMOR_F64, f->value + s->pixels * set,
+    LMR_OWN(larmor_array, low,
+            larmor_array_upload(f->dev, LARMOR_C128, LARMOR_SHAPE(s->pixels), LARMOR_F64, f->value + s->pixels * set,
                                 &low));
-    LMR_TRY(larmor_array_create(f->dev, LARMOR_C128, larmor_shape_append(s->part, 1), &high));
+    LMR_OWN(larmor_array, high, larmor_array_create(f->dev, LARMOR_C128, larmor_shape_append(s->part, 1), &high));
     LMR_TRY(lmr_maps_resize(low, s->grid, s->first, s->image.dim[s->image.ndim - 1], high));
     LMR_TRY(larmor_array_download(high, LARMOR_C128, value));
     for (int64_t p = 0; p < larmor_shape_count(s->part); p++) (*value)[p] = fmin(fmax(creal((*value)[p]), 0), 1);
@@ -382,13 +380,11 @@ static larmor_status find_space(finder *f, const larmor_array *region, const lar
 {
     const sizes *s = f->s;
     lmr_windows w = {.coils = s->coils};
-    LMR_OWNED(larmor_array) *data = NULL;
-    LMR_HEAP void *host = NULL;
     memcpy(w.side, s->side, sizeof w.side);
     memcpy(w.kernel, s->kernel, sizeof w.kernel);
-    LMR_TRY(take_region(region, s, &data, mixing));
+    LMR_OWN(larmor_array, data, take_region(region, s, &data, mixing));
     LMR_TRY(make_reference(data, s, &f->reference));
-    LMR_TRY(larmor_array_download(data, LARMOR_C128, &host));
+    LMR_OWN_MEMORY(void, host, larmor_array_download(data, LARMOR_C128, &host));
     w.data = host;
     return lmr_windows_space(f->dev, &w, o->threshold > 0 ? o->threshold : default_threshold, &f->lags, signal);
 }

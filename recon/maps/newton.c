@@ -76,8 +76,7 @@ larmor_status lmr_newton_check(const larmor_array *kspace, const larmor_array *t
 /* y <- w y */
 static larmor_status weigh(const larmor_array *weights, larmor_array *y)
 {
-    LMR_OWNED(larmor_array) *w = NULL;
-    LMR_TRY(larmor_array_convert(weights, y->dtype, &w));
+    LMR_OWN(larmor_array, w, larmor_array_convert(weights, y->dtype, &w));
     return larmor_mul(w, 0, y);
 }
 
@@ -87,11 +86,9 @@ static larmor_status grid(lmr_newton *s, const larmor_array *kspace, const larmo
     const larmor_shape image = s->model.image;
     larmor_nufft_opts nufft = {
         .ndim = image.ndim, .batch = s->model.coils, .tol = s->o.nufft_tol, .dtype = kspace->dtype};
-    LMR_OWNED(larmor_array) *y = NULL;
-    LMR_OWNED(larmor_op) *F = NULL;
     double dot[2];
     for (int d = 0; d < image.ndim; d++) nufft.modes[d] = image.dim[d];
-    LMR_TRY(larmor_array_create(kspace->dev, kspace->dtype, kspace->shape, &y));
+    LMR_OWN(larmor_array, y, larmor_array_create(kspace->dev, kspace->dtype, kspace->shape, &y));
     LMR_TRY(larmor_copy(kspace, y));
     if (s->o.weights) LMR_TRY(weigh(s->o.weights, y));
     LMR_TRY(larmor_dot(kspace, y, dot));
@@ -99,7 +96,7 @@ static larmor_status grid(lmr_newton *s, const larmor_array *kspace, const larmo
     if (!(s->square > 0) || !isfinite(s->square))
         return LMR_FAIL(LARMOR_ERR_NUMERIC, "nlinv: the samples' energy is %g, expected a finite number > 0",
                         s->square);
-    LMR_TRY(larmor_op_nufft(kspace->dev, &nufft, traj, &F));
+    LMR_OWN(larmor_op, F, larmor_op_nufft(kspace->dev, &nufft, traj, &F));
     return larmor_op_adjoint(F, y, s->data);
 }
 

@@ -68,15 +68,14 @@ static larmor_status enlarge(const larmor_array *found, larmor_shape low, larmor
 {
     larmor_shape shape = found->shape;
     int64_t n[3] = {1, 1, 1};
-    LMR_OWNED(larmor_array) *in_double = NULL, *out = NULL, *joined = NULL;
     for (int d = 0; d < image.ndim; d++) {
         n[d] = low.dim[d];
         shape.dim[d] = image.dim[d];
     }
     const int64_t count = larmor_shape_count(shape) / larmor_shape_count(image); /* coils of all sets */
-    LMR_TRY(larmor_array_convert(found, LARMOR_C128, &in_double));
-    LMR_TRY(larmor_array_create(found->dev, found->dtype, shape, &out));
-    LMR_TRY(larmor_array_reshape(out, larmor_shape_append(image, count), &joined));
+    LMR_OWN(larmor_array, in_double, larmor_array_convert(found, LARMOR_C128, &in_double));
+    LMR_OWN(larmor_array, out, larmor_array_create(found->dev, found->dtype, shape, &out));
+    LMR_OWN(larmor_array, joined, larmor_array_reshape(out, larmor_shape_append(image, count), &joined));
     LMR_TRY(lmr_maps_interpolate(in_double, n, joined));
     *maps = out;
     out = NULL;
@@ -87,10 +86,9 @@ static larmor_status invert_low(lmr_newton *s, const larmor_array *kspace, const
                                 larmor_shape image, larmor_array **maps)
 {
     LMR_FREED_BY(selection_free) selection c = {.ones = NULL};
-    LMR_OWNED(larmor_array) *found = NULL;
     LMR_TRY(select_samples(s, kspace, traj, low, &c));
     s->o.weights = c.weights;
-    LMR_TRY(invert(s, c.kspace, c.traj, low, NULL, &found));
+    LMR_OWN(larmor_array, found, invert(s, c.kspace, c.traj, low, NULL, &found));
     return enlarge(found, low, image, maps);
 }
 

@@ -251,9 +251,8 @@ larmor_status lmr_nlinv_at(lmr_nlinv *n, const larmor_array *unknowns)
 {
     LMR_TRY(larmor_copy(unknowns, n->at));
     for (int64_t m = 0; m < n->sets; m++) {
-        LMR_OWNED(larmor_array) *x = NULL;
         LMR_TRY(synthesise(n, coefficients_in(n, n->at, m), maps_of_set(n, m)));
-        LMR_TRY(image_in(n, n->at, m, &x));
+        LMR_OWN(larmor_array, x, image_in(n, n->at, m, &x));
         LMR_TRY(add_product(n, m, x, n->sum));
     }
     return LARMOR_OK;
@@ -263,9 +262,8 @@ larmor_status lmr_nlinv_at(lmr_nlinv *n, const larmor_array *unknowns)
 static larmor_status derivative(lmr_nlinv *n, const larmor_array *d)
 {
     for (int64_t m = 0; m < n->sets; m++) {
-        LMR_OWNED(larmor_array) *dx = NULL, *x = NULL;
-        LMR_TRY(image_in(n, d, m, &dx));
-        LMR_TRY(image_in(n, n->at, m, &x));
+        LMR_OWN(larmor_array, dx, image_in(n, d, m, &dx));
+        LMR_OWN(larmor_array, x, image_in(n, n->at, m, &x));
         LMR_TRY(add_product(n, m, dx, n->sum));
         LMR_TRY(synthesise(n, coefficients_in(n, d, m), n->one->data));
         LMR_TRY(larmor_mul(x, 0, n->one));
@@ -277,9 +275,8 @@ static larmor_status derivative(lmr_nlinv *n, const larmor_array *d)
 larmor_status lmr_nlinv_adjoint(lmr_nlinv *n, const larmor_array *y, larmor_array *z)
 {
     for (int64_t m = 0; m < n->sets; m++) {
-        LMR_OWNED(larmor_array) *x = NULL, *zx = NULL;
-        LMR_TRY(image_in(n, n->at, m, &x));
-        LMR_TRY(image_in(n, z, m, &zx));
+        LMR_OWN(larmor_array, x, image_in(n, n->at, m, &x));
+        LMR_OWN(larmor_array, zx, image_in(n, z, m, &zx));
         LMR_TRY(lmr_vec_of(y)->combine(n->dev->ctx, n->voxels, n->coils, maps_of_set(n, m), y->data, zx->data));
         LMR_TRY(larmor_copy(y, n->one));
         LMR_TRY(larmor_mul(x, 1, n->one));

@@ -96,8 +96,7 @@ static larmor_status keep(larmor_nlinv_series *f)
 {
     lmr_newton *s = &f->s;
     if (f->before) return larmor_copy(s->x, f->before);
-    LMR_OWNED(larmor_array) *before = NULL;
-    LMR_TRY(larmor_array_create(s->x->dev, s->x->dtype, s->x->shape, &before));
+    LMR_OWN(larmor_array, before, larmor_array_create(s->x->dev, s->x->dtype, s->x->shape, &before));
     LMR_TRY(larmor_array_create(s->x->dev, s->x->dtype, s->x->shape, &s->centre));
     LMR_TRY(larmor_copy(s->x, before));
     f->before = before;
@@ -133,7 +132,6 @@ static larmor_status take_median(larmor_nlinv_series *f, larmor_array *x)
 {
     const int64_t numbers = larmor_array_count(x), place = f->frames % f->o.median;
     LMR_HEAP double *median = lmr_new(2 * numbers, sizeof *median);
-    LMR_OWNED(larmor_array) *made = NULL;
     if (!median) return LMR_NO_MEMORY();
     double *now = NULL;
     LMR_TRY(larmor_array_download(x, LARMOR_C128, &now));
@@ -143,7 +141,7 @@ static larmor_status take_median(larmor_nlinv_series *f, larmor_array *x)
     const int64_t count = f->frames < f->o.median ? f->frames : f->o.median;
     for (int64_t i = 0; i < numbers; i++)
         memcpy(median + 2 * i, find_median(f, i, count) + 2 * i, 2 * sizeof *median);
-    LMR_TRY(larmor_array_upload(x->dev, x->dtype, x->shape, LARMOR_C128, median, &made));
+    LMR_OWN(larmor_array, made, larmor_array_upload(x->dev, x->dtype, x->shape, LARMOR_C128, median, &made));
     return larmor_copy(made, x);
 }
 
@@ -180,13 +178,12 @@ larmor_status larmor_nlinv_series_add(larmor_nlinv_series *series, const larmor_
                                       const larmor_array *traj, larmor_array **x, larmor_array **maps,
                                       larmor_nlinv_report *report)
 {
-    LMR_OWNED(larmor_array) *points = NULL;
     if (x) *x = NULL;
     if (maps) *maps = NULL;
     if (report) *report = (larmor_nlinv_report){0};
     LMR_NEED(series);
     LMR_TRY(check_frame(series, kspace, traj));
-    LMR_TRY(lmr_input_traj("nlinv", traj, series->image, &points));
+    LMR_OWN(larmor_array, points, lmr_input_traj("nlinv", traj, series->image, &points));
     lmr_newton *s = &series->s;
     const larmor_status st = solve(series, kspace, points, x, maps);
     if (st && !series->before) { /* the next frame is the first */

@@ -34,13 +34,12 @@ static larmor_status combine_body(larmor_array *set, larmor_array *d)
     const int64_t voxels = set->shape.dim[0], coils = set->shape.dim[1];
     const lmr_recon_kernels *kernels;
     LMR_OWNED(larmor_array) *vectors = NULL, *values = NULL, *factors = NULL;
-    LMR_HEAP double complex *v = NULL;
     LMR_TRY(lmr_recon_kernels_of(dev, set->dtype, &kernels));
     LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), &vectors));
     LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(coils), &values));
     LMR_TRY(kernels->covariance(dev->ctx, voxels, coils, set->data, vectors->data));
     LMR_TRY(lmr_la_of(vectors)->heev(dev->ctx, coils, 1, 1, vectors->data, values->data));
-    LMR_TRY(larmor_array_download(vectors, LARMOR_C128, &v));
+    LMR_OWN_MEMORY(double complex, v, larmor_array_download(vectors, LARMOR_C128, &v));
     double complex *last = v + coils * (coils - 1);
     for (int64_t c = 0; c < coils; c++) last[c] = conj(last[c]);
     LMR_TRY(larmor_array_upload(dev, set->dtype, LARMOR_SHAPE(coils), LARMOR_C128, last, &factors));
@@ -90,10 +89,9 @@ larmor_status larmor_maps_normalise(larmor_array *maps, int sets, larmor_normali
     const int64_t count = larmor_array_count(maps);
     const int64_t voxels = coils ? count / coils / sets : 0;
     if (mode == LARMOR_NORMALISE_RSS || !count) return LARMOR_OK;
-    LMR_OWNED(larmor_array) *flat = NULL, *first = NULL, *d = NULL;
-    LMR_TRY(larmor_array_reshape(maps, LARMOR_SHAPE(voxels, coils * sets), &flat));
-    LMR_TRY(larmor_array_slice(flat, 0, coils, &first));
-    LMR_TRY(larmor_array_create(maps->dev, maps->dtype, LARMOR_SHAPE(voxels), &d));
+    LMR_OWN(larmor_array, flat, larmor_array_reshape(maps, LARMOR_SHAPE(voxels, coils * sets), &flat));
+    LMR_OWN(larmor_array, first, larmor_array_slice(flat, 0, coils, &first));
+    LMR_OWN(larmor_array, d, larmor_array_create(maps->dev, maps->dtype, LARMOR_SHAPE(voxels), &d));
     LMR_TRY(mode == LARMOR_NORMALISE_SUM ? sum_magnitudes(first, d) : combine_body(first, d));
     LMR_TRY(invert(&d, mode == LARMOR_NORMALISE_BODY ? min_body_part : 0));
     return larmor_mul(d, 0, flat);

@@ -97,14 +97,13 @@ larmor_status lmr_rigid_check(const char *who, int nd, const double *fov_mm)
 
 larmor_status lmr_poses_read(const char *who, const larmor_array *motion, int64_t readouts, double **poses)
 {
-    LMR_HEAP double *columns = NULL;
     *poses = NULL;
     if (!motion) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no poses given, expected real [readouts, 6]", who);
     const larmor_shape shape = larmor_array_shape(motion);
     if (!lmr_is_real(motion->dtype) || shape.ndim != 2 || shape.dim[0] != readouts || shape.dim[1] != LARMOR_POSE)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: poses are %s, expected real [%lld, 6]", who, lmr_describe(motion).s,
                         (long long)readouts);
-    LMR_TRY(larmor_array_download(motion, LARMOR_F64, &columns));
+    LMR_OWN_MEMORY(double, columns, larmor_array_download(motion, LARMOR_F64, &columns));
     LMR_HEAP LMR_NEW(double, rows, readouts *LARMOR_POSE);
     for (int64_t j = 0; j < readouts; j++) {
         for (int p = 0; p < LARMOR_POSE; p++) rows[LARMOR_POSE * j + p] = columns[j + readouts * p];

@@ -70,9 +70,8 @@ static larmor_status make_state(states *s, int m, int64_t own, larmor_array *map
                                 const larmor_sense_opts *opts)
 {
     LMR_OWNED(larmor_array) *traj = NULL, *weights = NULL;
-    LMR_OWNED(larmor_segments) *segments = NULL;
     larmor_sense_opts of_state = *opts;
-    LMR_TRY(segments_of(s, m, own, opts->off_resonance, each, &segments));
+    LMR_OWN(larmor_segments, segments, segments_of(s, m, own, opts->off_resonance, each, &segments));
     of_state.off_resonance = segments;
     LMR_TRY(take_readouts(s, m, opts->traj->shape.dim[0], own, opts->traj, &traj));
     if (opts->weights) LMR_TRY(take_readouts(s, m, 0, own, opts->weights, &weights));

@@ -99,8 +99,7 @@ larmor_status larmor_motion_states_find(const larmor_array *motion, int nd, cons
                         most);
     const larmor_shape shape = larmor_array_shape(motion);
     const int64_t readouts = shape.ndim > 0 ? shape.dim[0] : 0;
-    LMR_HEAP double *poses = NULL;
-    LMR_TRY(lmr_poses_read("motion states", motion, readouts, &poses));
+    LMR_OWN_MEMORY(double, poses, lmr_poses_read("motion states", motion, readouts, &poses));
     clustering c = {.poses = poses, .readouts = readouts, .nd = nd, .most = most};
     for (int d = 0; d < nd; d++) c.radius_mm = fmax(c.radius_mm, fov_mm[d] / 2);
     const int64_t room = readouts < most ? readouts : most;

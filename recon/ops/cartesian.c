@@ -283,9 +283,8 @@ static larmor_status sum_weights(const larmor_array *traj, const larmor_array *w
 {
     LMR_OWNED(larmor_array) *real = NULL;
     LMR_HEAP double *w = NULL;
-    LMR_HEAP int64_t *cell = NULL;
     *sum = NULL;
-    LMR_TRY(find_cells(traj, d, 0, &cell));
+    LMR_OWN_MEMORY(int64_t, cell, find_cells(traj, d, 0, &cell));
     if (weights) {
         LMR_TRY(lmr_input_real("cartesian", "weights", weights, &real));
         LMR_TRY(lmr_expect("cartesian", "weight array", real, traj->dev, LARMOR_F64, lmr_weights_shape(traj)));

@@ -48,9 +48,8 @@ static larmor_status part_of(const frames *s, const larmor_array *x, int in_kspa
 
 static larmor_status do_frame(const pass *p, int i)
 {
-    LMR_OWNED(larmor_array) *from = NULL, *to = NULL;
-    LMR_TRY(part_of(p->all, p->a, p->a_samples, i, &from));
-    LMR_TRY(part_of(p->all, p->b, p->b_samples, i, &to));
+    LMR_OWN(larmor_array, from, part_of(p->all, p->a, p->a_samples, i, &from));
+    LMR_OWN(larmor_array, to, part_of(p->all, p->b, p->b_samples, i, &to));
     return p->f(p->all->op[i], from, to);
 }
 

@@ -28,8 +28,7 @@ static larmor_status energy_of(const char *who, const char *what, const larmor_a
 larmor_status larmor_root_sum_of_squares(const larmor_array *coils, larmor_array *x)
 {
     const lmr_recon_kernels *kernels;
-    LMR_OWNED(larmor_array) *energy = NULL;
-    LMR_TRY(energy_of("root sum of squares", "coil images", coils, x, &energy));
+    LMR_OWN(larmor_array, energy, energy_of("root sum of squares", "coil images", coils, x, &energy));
     LMR_TRY(lmr_recon_kernels_of(x->dev, x->dtype, &kernels));
     LMR_TRY(kernels->power(x->dev->ctx, larmor_array_count(x), 1, 0, energy->data));
     return larmor_copy(energy, x);
@@ -51,10 +50,9 @@ larmor_status larmor_divide_by_energy(const larmor_array *maps, larmor_array *x)
 larmor_status larmor_clear_unseen(const larmor_array *maps, larmor_array *x)
 {
     const lmr_recon_kernels *kernels;
-    LMR_OWNED(larmor_array) *energy = NULL, *seen = NULL;
-    LMR_TRY(energy_of("clear unseen", "maps", maps, x, &energy));
+    LMR_OWN(larmor_array, energy, energy_of("clear unseen", "maps", maps, x, &energy));
     const int64_t voxels = larmor_array_count(x);
-    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &seen));
+    LMR_OWN(larmor_array, seen, larmor_array_create(x->dev, x->dtype, x->shape, &seen));
     LMR_TRY(lmr_recon_kernels_of(x->dev, x->dtype, &kernels));
     LMR_TRY(larmor_copy(energy, seen));
     LMR_TRY(kernels->power(x->dev->ctx, voxels, -2, 0, seen->data));
@@ -123,9 +121,8 @@ larmor_status larmor_resize(const larmor_array *x, larmor_shape shape, larmor_ar
 static larmor_status transform(const larmor_array *x, int to_kspace, larmor_array **y)
 {
     const larmor_fft_opts opts = {.unitary = 1, .centred = 1};
-    LMR_OWNED(larmor_op) *F = NULL;
     *y = NULL;
-    LMR_TRY(larmor_op_fft(x->dev, x->dtype, x->shape, (1u << x->shape.ndim) - 1, &opts, &F));
+    LMR_OWN(larmor_op, F, larmor_op_fft(x->dev, x->dtype, x->shape, (1u << x->shape.ndim) - 1, &opts, &F));
     LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, y));
     return to_kspace ? larmor_op_forward(F, x, *y) : larmor_op_adjoint(F, x, *y);
 }
@@ -140,8 +137,7 @@ larmor_status larmor_resize_band(const larmor_array *x, larmor_shape shape, larm
     LMR_TRY(refuse_empty(x, shape));
     if (!larmor_shape_count(shape)) return larmor_array_create(x->dev, x->dtype, shape, y);
     const double voxels = (double)larmor_shape_count(shape) / (double)larmor_shape_count(x->shape);
-    LMR_OWNED(larmor_array) *k = NULL, *kept = NULL;
-    LMR_TRY(transform(x, 1, &k));
-    LMR_TRY(larmor_crop(k, shape, sqrt(voxels), &kept));
+    LMR_OWN(larmor_array, k, transform(x, 1, &k));
+    LMR_OWN(larmor_array, kept, larmor_crop(k, shape, sqrt(voxels), &kept));
     return transform(kept, 0, y);
 }

@@ -352,9 +352,8 @@ static larmor_status choose_toeplitz(larmor_device *dev, const larmor_problem *p
 static larmor_status race(const larmor_problem *p, larmor_op *Q, larmor_op **T)
 {
     int quicker;
-    LMR_OWNED(larmor_array) *x = NULL, *y = NULL;
-    LMR_TRY(larmor_array_create(larmor_op_device(Q), p->dtype, larmor_op_in_shape(Q), &x));
-    LMR_TRY(larmor_array_create(larmor_op_device(Q), p->dtype, larmor_op_in_shape(Q), &y));
+    LMR_OWN(larmor_array, x, larmor_array_create(larmor_op_device(Q), p->dtype, larmor_op_in_shape(Q), &x));
+    LMR_OWN(larmor_array, y, larmor_array_create(larmor_op_device(Q), p->dtype, larmor_op_in_shape(Q), &y));
     LMR_TRY(lmr_vec_of(x)->random(x->dev->ctx, larmor_array_count(x), 1, x->data));
     LMR_TRY(lmr_toeplitz_race(*T, Q, x, y, &quicker));
     if (!quicker) {

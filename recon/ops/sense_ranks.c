@@ -58,8 +58,7 @@ static larmor_status spread(larmor_ranks *ranks, larmor_array *all_maps, const i
     for (int i = 1; i < ranks->count; i++) {
         int64_t first;
         const int64_t own = coils_of(ranks, all_maps->shape.dim[all_maps->shape.ndim - 1], i, &first);
-        LMR_OWNED(larmor_array) *part = NULL;
-        LMR_TRY(larmor_array_slice(all_maps, first, own, &part));
+        LMR_OWN(larmor_array, part, larmor_array_slice(all_maps, first, own, &part));
         LMR_TRY(lmr_ranks_pass(ranks, 0, i, part));
     }
     return LARMOR_OK;

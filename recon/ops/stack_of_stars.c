@@ -269,13 +269,12 @@ static larmor_status make_plan(const stack *s, const larmor_nufft_opts *opts, co
     o.modes[2] = 0;
     o.batch = h->partitions;
     LMR_HEAP double *k = lmr_new(2 * s->samples * h->readouts, sizeof *k);
-    LMR_OWNED(larmor_array) *traj = NULL;
     if (!k) return LMR_NO_MEMORY();
     for (int64_t r = 0; r < h->readouts; r++)
         for (int64_t i = 0; i < s->samples; i++)
             for (int d = 0; d < 2; d++) k[d + 2 * (i + s->samples * r)] = a->list[a->first[p] + r].k[3 * i + d];
     const larmor_shape shape = LARMOR_SHAPE(2, s->samples, h->readouts);
-    LMR_TRY(larmor_array_upload(s->dev, LARMOR_F64, shape, LARMOR_F64, k, &traj));
+    LMR_OWN(larmor_array, traj, larmor_array_upload(s->dev, LARMOR_F64, shape, LARMOR_F64, k, &traj));
     return lmr_measure_is(s->dev) ? lmr_op_fourier(s->dev, &o, traj, &h->F)
                                   : larmor_op_nufft(s->dev, &o, traj, &h->F);
 }
@@ -402,7 +401,6 @@ larmor_status larmor_stack_of_stars_memory(const larmor_device *dev, const larmo
 {
     larmor_nufft_opts o;
     LMR_FREED_BY(free_layers) layers a = {0};
-    LMR_OWNED(larmor_device) *counts = NULL;
     stack *s;
     int64_t wrong, sample;
     LMR_NEED(bytes);
@@ -410,7 +408,7 @@ larmor_status larmor_stack_of_stars_memory(const larmor_device *dev, const larmo
     LMR_TRY(check(dev, opts, traj, &o));
     LMR_TRY(find_layers(traj, o.modes[2], &a, &wrong, &sample));
     if (wrong >= 0) LMR_TRY(no_stack(&a, wrong, sample));
-    LMR_TRY(lmr_recon_measure(dev, &counts));
+    LMR_OWN(larmor_device, counts, lmr_recon_measure(dev, &counts));
     lmr_measure_begin(counts);
     const larmor_status st = make_stack(counts, &o, &a, traj->shape.dim[1], &s);
     if (s) destroy(s);

@@ -48,8 +48,7 @@ static const larmor_op_impl impl = {"subspace", forward, adjoint, normal, destro
 /* By way of the host: a basis is small. */
 static larmor_status conjugate_of(larmor_array *x, larmor_array **out)
 {
-    LMR_HEAP double _Complex *host = NULL;
-    LMR_TRY(larmor_array_download(x, LARMOR_C128, &host));
+    LMR_OWN_MEMORY(double _Complex, host, larmor_array_download(x, LARMOR_C128, &host));
     for (int64_t i = 0; i < larmor_array_count(x); i++) host[i] = conj(host[i]);
     return larmor_array_upload(x->dev, x->dtype, x->shape, LARMOR_C128, host, out);
 }

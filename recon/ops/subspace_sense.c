@@ -70,10 +70,9 @@ static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
     const subspace_sense *s = self;
     const larmor_shape image = larmor_op_in_shape(s->A);
     for (int64_t k = 0; k < s->rank; k++) {
-        LMR_OWNED(larmor_array) *one = NULL;
         LMR_TRY(take_factor(s, k));
         LMR_TRY(weigh(s, 1, y, s->more));
-        LMR_TRY(larmor_array_part(x, k, 1, image, &one));
+        LMR_OWN(larmor_array, one, larmor_array_part(x, k, 1, image, &one));
         LMR_TRY(larmor_op_adjoint(s->A, s->more, one));
     }
     return LARMOR_OK;
@@ -94,9 +93,8 @@ static larmor_status normal_block(const subspace_sense *s, larmor_op *T, int64_t
     void *ctx = x->dev->ctx;
     const void *maps = at(s->maps, first * s->voxels);
     const int64_t images = s->voxels * count;
-    LMR_OWNED(larmor_array) *from = NULL, *to = NULL;
-    LMR_TRY(larmor_array_part(s->before, 0, count * s->rank, larmor_op_in_shape(T), &from));
-    LMR_TRY(larmor_array_part(s->after, 0, count * s->rank, larmor_op_in_shape(T), &to));
+    LMR_OWN(larmor_array, from, larmor_array_part(s->before, 0, count * s->rank, larmor_op_in_shape(T), &from));
+    LMR_OWN(larmor_array, to, larmor_array_part(s->after, 0, count * s->rank, larmor_op_in_shape(T), &to));
     for (int64_t k = 0; k < s->rank; k++)
         LMR_TRY(vec->expand(ctx, s->voxels, count, maps, at(x, k * s->voxels), at(from, k * images)));
     LMR_TRY(larmor_op_forward(T, from, to));

@@ -49,13 +49,12 @@ static larmor_status weigh(sums *s, larmor_array *maps, larmor_shape image, larm
                            double lambda, double *p)
 {
     LMR_OWNED(larmor_array) *sum = NULL, *mine = NULL;
-    LMR_HEAP double complex *host = NULL;
     double norm = sqrt((double)larmor_shape_count(image));
     LMR_TRY(correlate(s, maps, image, dtype, c));
     LMR_TRY(lmr_autocorrelation_end(&s->correlation, &sum));
     LMR_TRY(larmor_mul(s->psf, 0, sum));
     LMR_TRY(larmor_op_forward(s->F, sum, s->values));
-    LMR_TRY(larmor_array_download(s->values, LARMOR_C128, &host));
+    LMR_OWN_MEMORY(double complex, host, larmor_array_download(s->values, LARMOR_C128, &host));
     if (maps) LMR_TRY(larmor_array_part(maps, c, 1, image, &mine));
     if (maps) LMR_TRY(larmor_nrm2(mine, &norm));
     const double own = norm * norm; /* G_ii */

@@ -58,10 +58,9 @@ larmor_status lmr_doubled_fourier(const larmor_array *k, larmor_dtype dtype, lar
     const lmr_recon_kernels *kernels;
     const int64_t m = larmor_array_count(k) / image.ndim;
     const larmor_nufft_opts opts = doubled_opts(dtype, image);
-    LMR_OWNED(larmor_array) *points = NULL;
     *F = NULL;
     LMR_TRY(lmr_recon_kernels_of(k->dev, dtype, &kernels));
-    LMR_TRY(larmor_array_create(k->dev, LARMOR_F64, LARMOR_SHAPE(image.ndim, m), &points));
+    LMR_OWN(larmor_array, points, larmor_array_create(k->dev, LARMOR_F64, LARMOR_SHAPE(image.ndim, m), &points));
     LMR_TRY(kernels->pick(k->dev->ctx, image.ndim, m, NULL, 2, k->data, points->data)); /* field doubled */
     return lmr_op_fourier(k->dev, &opts, points, F);
 }
@@ -137,12 +136,11 @@ larmor_status lmr_autocorrelation_add(lmr_autocorrelation *a, const larmor_array
 larmor_status lmr_autocorrelation_end(lmr_autocorrelation *a, larmor_array **sum)
 {
     const lmr_sparse_kernels *kernels;
-    LMR_OWNED(larmor_array) *out = NULL;
     int64_t dim[3];
     *sum = NULL;
     dims_of(a->power->shape, dim);
     LMR_TRY(lmr_sparse_kernels_of(a->dev, a->power->dtype, &kernels));
-    LMR_TRY(larmor_array_create(a->dev, a->power->dtype, a->power->shape, &out));
+    LMR_OWN(larmor_array, out, larmor_array_create(a->dev, a->power->dtype, a->power->shape, &out));
     const double scale = 1 / (double)larmor_array_count(out);
     LMR_TRY(kernels->modulate(a->dev->ctx, dim, 1, a->phases->data, 0, scale, a->power->data, out->data));
     LMR_TRY(larmor_zero(a->power));

@@ -26,9 +26,8 @@ static larmor_status channels(const larmor_array *x, larmor_array **view)
 static larmor_status by_channels(const larmor_denoiser_impl *impl, void *self, double sigma, const larmor_array *x,
                                  larmor_array *z)
 {
-    LMR_OWNED(larmor_array) *in = NULL, *out = NULL;
-    LMR_TRY(channels(x, &in));
-    LMR_TRY(channels(z, &out));
+    LMR_OWN(larmor_array, in, channels(x, &in));
+    LMR_OWN(larmor_array, out, channels(z, &out));
     return impl->apply(self, sigma, in, out);
 }
 
@@ -40,13 +39,11 @@ enum { PASSES = 4 };
 /* x <- exp(i arg x), where |x| is more than 1e-8 of the norm; less below. */
 static larmor_status keep_phase(larmor_array *x)
 {
-    LMR_OWNED(larmor_array) *rest = NULL;
-    LMR_OWNED(larmor_prox) *l1 = NULL;
     double norm;
     LMR_TRY(larmor_nrm2(x, &norm));
     if (norm == 0) return LARMOR_OK;
-    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &rest));
-    LMR_TRY(larmor_prox_l1(x->dev, 1, x->dtype, x->shape, &l1));
+    LMR_OWN(larmor_array, rest, larmor_array_create(x->dev, x->dtype, x->shape, &rest));
+    LMR_OWN(larmor_prox, l1, larmor_prox_l1(x->dev, 1, x->dtype, x->shape, &l1));
     LMR_TRY(larmor_axpby(1 / norm, x, 0, x));
     for (int i = 0; i < PASSES; i++) {
         LMR_TRY(larmor_prox_apply(l1, 1 / LESS_BY_PASS, x, rest));
@@ -58,9 +55,8 @@ static larmor_status keep_phase(larmor_array *x)
 static larmor_status by_magnitude(const larmor_denoiser_impl *impl, void *self, double sigma, const larmor_array *x,
                                   larmor_array *z)
 {
-    LMR_OWNED(larmor_array) *magnitude = NULL, *phase = NULL;
-    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &magnitude));
-    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &phase));
+    LMR_OWN(larmor_array, magnitude, larmor_array_create(x->dev, x->dtype, x->shape, &magnitude));
+    LMR_OWN(larmor_array, phase, larmor_array_create(x->dev, x->dtype, x->shape, &phase));
     LMR_TRY(larmor_abs(x, magnitude));
     LMR_TRY(larmor_zero(z));
     LMR_TRY(impl->apply(self, sigma, magnitude, z));

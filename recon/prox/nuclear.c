@@ -12,9 +12,8 @@ typedef struct nuclear {
 static larmor_status nuclear_apply(void *self, double t, const larmor_array *x, larmor_array *z)
 {
     const nuclear *s = self;
-    LMR_OWNED(larmor_array) *from = NULL, *to = NULL;
-    LMR_TRY(larmor_array_reshape(x, s->shape, &from));
-    LMR_TRY(larmor_array_reshape(z, s->shape, &to));
+    LMR_OWN(larmor_array, from, larmor_array_reshape(x, s->shape, &from));
+    LMR_OWN(larmor_array, to, larmor_array_reshape(z, s->shape, &to));
     LMR_TRY(lmr_shrink_singular(t * s->weight, from, s->shrunk, NULL));
     return larmor_copy(s->shrunk, to); /* z may be x, and shrinkage is not in place */
 }
@@ -22,8 +21,7 @@ static larmor_status nuclear_apply(void *self, double t, const larmor_array *x, 
 static larmor_status nuclear_value(void *self, const larmor_array *x, double *g)
 {
     const nuclear *s = self;
-    LMR_OWNED(larmor_array) *from = NULL;
-    LMR_TRY(larmor_array_reshape(x, s->shape, &from));
+    LMR_OWN(larmor_array, from, larmor_array_reshape(x, s->shape, &from));
     LMR_TRY(lmr_shrink_singular(0, from, NULL, g));
     *g *= s->weight;
     return LARMOR_OK;

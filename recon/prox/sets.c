@@ -55,8 +55,7 @@ static void support_destroy(void *self)
 /* A copy of 0 and 1. */
 static larmor_status take_mask(const larmor_array *mask, larmor_dtype dtype, larmor_array **own)
 {
-    LMR_HEAP double *value = NULL;
-    LMR_TRY(larmor_array_download(mask, LARMOR_F64, &value));
+    LMR_OWN_MEMORY(double, value, larmor_array_download(mask, LARMOR_F64, &value));
     for (int64_t i = 0; i < larmor_array_count(mask); i++) {
         if (!isfinite(value[i]))
             return LMR_FAIL(LARMOR_ERR_NUMERIC, "support: number %lld of the mask is not finite", (long long)i);

@@ -29,9 +29,8 @@ static larmor_status stack_apply(void *self, double t, const larmor_array *x, la
     const stack *s = self;
     int64_t first = 0;
     for (int i = 0; i < s->count; first += last_of(s->part[i++])) {
-        LMR_OWNED(larmor_array) *from = NULL, *to = NULL;
-        LMR_TRY(range(s->part[i], x, first, &from));
-        LMR_TRY(range(s->part[i], z, first, &to));
+        LMR_OWN(larmor_array, from, range(s->part[i], x, first, &from));
+        LMR_OWN(larmor_array, to, range(s->part[i], z, first, &to));
         LMR_TRY(larmor_prox_apply(s->part[i], t, from, to));
     }
     return LARMOR_OK;
@@ -43,9 +42,8 @@ static larmor_status stack_value(void *self, const larmor_array *x, double *g)
     int64_t first = 0;
     *g = 0;
     for (int i = 0; i < s->count; first += last_of(s->part[i++])) {
-        LMR_OWNED(larmor_array) *from = NULL;
         double one;
-        LMR_TRY(range(s->part[i], x, first, &from));
+        LMR_OWN(larmor_array, from, range(s->part[i], x, first, &from));
         LMR_TRY(larmor_prox_value(s->part[i], from, &one));
         *g += one;
     }

@@ -76,16 +76,14 @@ static larmor_status make_K(larmor_device *dev, larmor_dtype dtype, larmor_shape
 
 static larmor_status select_forward(void *self LMR_UNUSED, const larmor_array *z, larmor_array *x)
 {
-    LMR_OWNED(larmor_array) *first = NULL;
-    LMR_TRY(larmor_array_part(z, 0, 1, larmor_array_shape(x), &first));
+    LMR_OWN(larmor_array, first, larmor_array_part(z, 0, 1, larmor_array_shape(x), &first));
     return larmor_copy(first, x);
 }
 
 static larmor_status select_adjoint(void *self LMR_UNUSED, const larmor_array *x, larmor_array *z)
 {
-    LMR_OWNED(larmor_array) *first = NULL;
     LMR_TRY(larmor_zero(z));
-    LMR_TRY(larmor_array_part(z, 0, 1, larmor_array_shape(x), &first));
+    LMR_OWN(larmor_array, first, larmor_array_part(z, 0, 1, larmor_array_shape(x), &first));
     return larmor_copy(x, first);
 }
 

@@ -22,8 +22,7 @@ static larmor_status frame_forward(void *self, const larmor_array *x, larmor_arr
 {
     shifted *s = self;
     for (int i = 0; i < SHIFTS; i++) {
-        LMR_OWNED(larmor_array) *part = NULL;
-        LMR_TRY(larmor_array_part(y, i, 1, larmor_array_shape(x), &part));
+        LMR_OWN(larmor_array, part, larmor_array_part(y, i, 1, larmor_array_shape(x), &part));
         LMR_TRY(set_shift(s, i));
         LMR_TRY(larmor_op_forward(s->W, x, part));
     }
@@ -34,8 +33,7 @@ static larmor_status frame_adjoint(void *self, const larmor_array *y, larmor_arr
 {
     shifted *s = self;
     for (int i = 0; i < SHIFTS; i++) {
-        LMR_OWNED(larmor_array) *part = NULL;
-        LMR_TRY(larmor_array_part(y, i, 1, larmor_array_shape(x), &part));
+        LMR_OWN(larmor_array, part, larmor_array_part(y, i, 1, larmor_array_shape(x), &part));
         LMR_TRY(set_shift(s, i));
         LMR_TRY(larmor_op_adjoint(s->W, part, s->back));
         LMR_TRY(larmor_axpby(1 / sqrt(SHIFTS), s->back, i > 0, x));

@@ -81,18 +81,16 @@ static larmor_status take_centre(const larmor_array *kspace, const larmor_array 
 static larmor_status residual_of(const centre *c, double *residual)
 {
     larmor_device *dev = c->traj->dev;
-    LMR_OWNED(larmor_array) *one = NULL, *x = NULL, *rest = NULL;
-    LMR_OWNED(larmor_op) *A = NULL;
     double size, left;
     const larmor_sense_opts sense = {.traj = c->traj, .weights = c->weights, .nufft_tol = 1e-4, .toeplitz = -1};
     const larmor_solve_opts solve = {.max_iter = ITERS, .tol = 1e-3};
-    LMR_TRY(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SIDE, SIDE, 1), &one));
+    LMR_OWN(larmor_array, one, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SIDE, SIDE, 1), &one));
     LMR_TRY(larmor_fill(one, 1));
-    LMR_TRY(larmor_op_sense(one, &sense, &A));
-    LMR_TRY(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SIDE, SIDE), &x));
+    LMR_OWN(larmor_op, A, larmor_op_sense(one, &sense, &A));
+    LMR_OWN(larmor_array, x, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SIDE, SIDE), &x));
     LMR_TRY(larmor_zero(x));
     LMR_TRY(larmor_cg(A, c->kspace, x, &solve, NULL));
-    LMR_TRY(larmor_array_create(dev, LARMOR_C64, larmor_array_shape(c->kspace), &rest));
+    LMR_OWN(larmor_array, rest, larmor_array_create(dev, LARMOR_C64, larmor_array_shape(c->kspace), &rest));
     LMR_TRY(larmor_op_forward(A, x, rest));
     LMR_TRY(larmor_axpby(-1, c->kspace, 1, rest));
     LMR_TRY(larmor_nrm2(rest, &left));

@@ -85,9 +85,8 @@ larmor_status larmor_noise_colouring(const larmor_array *W, larmor_array **C)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "noise: W is %s, expected complex [coils, coils]",
                         W ? lmr_describe(W).s : "missing");
     int solved = 1;
-    LMR_OWNED(larmor_array) *in_double = NULL;
     LMR_HEAP LMR_NEW(double complex, inverse, coils *coils);
-    LMR_TRY(larmor_array_convert(W, LARMOR_C128, &in_double));
+    LMR_OWN(larmor_array, in_double, larmor_array_convert(W, LARMOR_C128, &in_double));
     LMR_TRY(larmor_array_read(in_double, inverse, larmor_array_bytes(in_double)));
     larmor_array_free(in_double);
     in_double = NULL;
@@ -126,8 +125,7 @@ larmor_status larmor_whiten(const larmor_array *W, larmor_array *kspace)
     LMR_TRY(lmr_expect("whiten", "matrix", W, kspace->dev, kspace->dtype, LARMOR_SHAPE(coils, coils)));
     const int64_t samples = larmor_shape_count(larmor_shape_of(last, kspace->shape.dim));
     const int64_t most = samples < ROWS ? samples : ROWS;
-    LMR_OWNED(larmor_array) *mixed = NULL;
-    LMR_TRY(larmor_array_create(kspace->dev, kspace->dtype, LARMOR_SHAPE(most, coils), &mixed));
+    LMR_OWN(larmor_array, mixed, larmor_array_create(kspace->dev, kspace->dtype, LARMOR_SHAPE(most, coils), &mixed));
     for (int64_t first = 0; first < samples; first += ROWS)
         LMR_TRY(whiten_rows(W, kspace, samples, first, samples - first < ROWS ? samples - first : ROWS, mixed));
     return LARMOR_OK;

@@ -281,7 +281,6 @@ larmor_status larmor_noise_level(larmor_array *kspace, const larmor_array *traj,
         traj->shape.dim[2] != kspace->shape.dim[1])
         return LMR_FAIL(LARMOR_ERR_SHAPE, "noise level: trajectory is %s, expected real [nd, samples, readouts]",
                         traj ? lmr_describe(traj).s : "missing");
-    LMR_HEAP double *k = NULL;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     return level_of(kspace, k, (int)traj->shape.dim[0], deviation);
 }

@@ -142,9 +142,8 @@ static larmor_status subtract(const forecast *f, const larmor_array *traj, const
 {
     const larmor_shape low = x->shape;
     const larmor_nufft_opts opts = nufft_opts(low, f->coils, maps->dtype);
-    LMR_OWNED(larmor_op) *F = NULL;
     LMR_TRY(larmor_mul(x, 0, maps));
-    LMR_TRY(larmor_op_nufft(maps->dev, &opts, traj, &F));
+    LMR_OWN(larmor_op, F, larmor_op_nufft(maps->dev, &opts, traj, &F));
     LMR_TRY(larmor_array_create(maps->dev, maps->dtype, f->kspace->shape, left));
     LMR_TRY(larmor_op_forward(F, maps, *left));
     return larmor_axpby(-1, f->kspace, 1, *left);
@@ -167,13 +166,12 @@ static larmor_status predict(const forecast *f, const larmor_array *weights, dou
 {
     const larmor_nlinv_opts opts = {.weights = weights, .steps = STEPS, .nufft_tol = nufft_tol};
     LMR_OWNED(larmor_array) *traj = NULL, *x = NULL, *maps = NULL, *left = NULL;
-    LMR_HEAP double *w = NULL;
     double measured, missed;
     LMR_TRY(lmr_go_on());
     LMR_TRY(scaled_points(f, factor, &traj));
     LMR_TRY(larmor_nlinv(f->kspace, traj, low_shape(f->image, factor), &opts, &x, &maps, NULL));
     LMR_TRY(subtract(f, traj, x, maps, &left));
-    LMR_TRY(larmor_array_download(weights, LARMOR_F64, &w));
+    LMR_OWN_MEMORY(double, w, larmor_array_download(weights, LARMOR_F64, &w));
     LMR_TRY(energy_left_out(f->kspace, w, &measured));
     LMR_TRY(energy_left_out(left, w, &missed));
     *error = measured > 0 ? sqrt(missed / measured) : 1;
@@ -184,8 +182,7 @@ static larmor_status compare(const forecast *f, larmor_prediction *prediction)
 {
     double error[FACTORS][CHOICES], gain[CHOICES];
     for (int c = 0; c < CHOICES; c++) {
-        LMR_OWNED(larmor_array) *weights = NULL;
-        LMR_TRY(choose(f, (uint64_t)c + 1, &weights));
+        LMR_OWN(larmor_array, weights, choose(f, (uint64_t)c + 1, &weights));
         for (int i = 0; i < FACTORS; i++) LMR_TRY(predict(f, weights, factors[i], &error[i][c]));
     }
     prediction->gain = INFINITY;

@@ -52,9 +52,8 @@ static larmor_status shrink_planes(const making *m, int64_t coil, larmor_array *
 {
     const larmor_shape slab = LARMOR_SHAPE(m->n[0], m->n[1], m->own);
     const larmor_shape to = LARMOR_SHAPE(m->coarse.dim[0], m->coarse.dim[1], m->own);
-    LMR_OWNED(larmor_array) *one = NULL;
     *planes = NULL;
-    LMR_TRY(larmor_array_part(m->maps, coil, 1, slab, &one));
+    LMR_OWN(larmor_array, one, larmor_array_part(m->maps, coil, 1, slab, &one));
     return lmr_circulant_resize(one, to, planes);
 }
 
@@ -73,9 +72,8 @@ static larmor_status pass_planes(const making *m, int i, int to, larmor_array *p
 /* `all` [coarse0, coarse1, n2] of one coil to its place among those that this rank keeps. */
 static larmor_status keep_coil(making *m, int64_t coil, larmor_array *all)
 {
-    LMR_OWNED(larmor_array) *small = NULL, *place = NULL;
-    LMR_TRY(lmr_circulant_resize(all, m->coarse, &small));
-    LMR_TRY(larmor_array_part(m->kept, coil / m->ranks->count, 1, m->coarse, &place));
+    LMR_OWN(larmor_array, small, lmr_circulant_resize(all, m->coarse, &small));
+    LMR_OWN(larmor_array, place, larmor_array_part(m->kept, coil / m->ranks->count, 1, m->coarse, &place));
     return larmor_copy(small, place);
 }
 
@@ -129,9 +127,8 @@ done:
 static larmor_status correlate_kept(const making *m, lmr_autocorrelation *a)
 {
     for (int64_t c = 0; c < m->kept_coils; c++) {
-        LMR_OWNED(larmor_array) *one = NULL;
         LMR_TRY(lmr_go_on());
-        LMR_TRY(larmor_array_part(m->kept, c, 1, m->coarse, &one));
+        LMR_OWN(larmor_array, one, larmor_array_part(m->kept, c, 1, m->coarse, &one));
         LMR_TRY(lmr_autocorrelation_add(a, one));
     }
     return LARMOR_OK;
@@ -171,9 +168,8 @@ static larmor_status correlate_maps(making *m)
 /* That of the planes `first` and the following of the doubled volume, but for the coarse grid's scale. */
 static larmor_status correlation_of(const making *m, int64_t first, int64_t count, larmor_array **a)
 {
-    LMR_OWNED(larmor_array) *planes = NULL;
     *a = NULL;
-    LMR_TRY(larmor_array_slice(m->line, first, count, &planes));
+    LMR_OWN(larmor_array, planes, larmor_array_slice(m->line, first, count, &planes));
     return lmr_circulant_resize(planes, LARMOR_SHAPE(2 * m->n[0], 2 * m->n[1], count), a);
 }
 

@@ -41,8 +41,7 @@ static larmor_status check_arguments(const larmor_ranks *ranks, const larmor_arr
 static larmor_status make_coils(larmor_array *maps, int64_t coils, larmor_op **S)
 {
     for (int64_t c = 0; c < coils; c++) {
-        LMR_OWNED(larmor_array) *one = NULL;
-        LMR_TRY(larmor_array_slice(maps, c, 1, &one));
+        LMR_OWN(larmor_array, one, larmor_array_slice(maps, c, 1, &one));
         LMR_TRY(larmor_op_coils(one, &S[c]));
     }
     return LARMOR_OK;
@@ -66,14 +65,12 @@ static larmor_status join(larmor_array *maps, larmor_op *F, larmor_op *T, larmor
 static larmor_status weigh(const larmor_array *weights, larmor_dtype dtype, larmor_op *F, larmor_op **P)
 {
     const larmor_shape samples = larmor_op_out_shape(F);
-    LMR_OWNED(larmor_array) *root = NULL;
-    LMR_OWNED(larmor_op) *W = NULL;
     *P = weights ? NULL : larmor_op_ref(F);
     if (!weights) return LARMOR_OK;
     LMR_TRY(lmr_expect("sense", "weight array", weights, larmor_op_device(F), weights->dtype,
                        larmor_shape_of(samples.ndim - 1, samples.dim)));
-    LMR_TRY(lmr_weights_copy("sense", "weights", weights, dtype, 1, &root));
-    LMR_TRY(lmr_op_weigh("weights", root, dtype, 1, &W));
+    LMR_OWN(larmor_array, root, lmr_weights_copy("sense", "weights", weights, dtype, 1, &root));
+    LMR_OWN(larmor_op, W, lmr_op_weigh("weights", root, dtype, 1, &W));
     return larmor_op_chain(W, F, P);
 }
 

@@ -71,8 +71,7 @@ static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
     const stage *s = t->on;
     LMR_TRY(take_turn(t));
     for (int b = 0; b < s->blocks; b++) {
-        LMR_OWNED(larmor_array) *part = NULL;
-        LMR_TRY(larmor_array_slice(y, b * s->block, s->block, &part));
+        LMR_OWN(larmor_array, part, larmor_array_slice(y, b * s->block, s->block, &part));
         LMR_TRY(larmor_op_forward(s->S[b], x, s->images));
         LMR_TRY(larmor_nufft_execute(s->plan, s->images, part));
         if (t->root) LMR_TRY(weigh(t, part, part));
@@ -93,9 +92,8 @@ static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
     const stage *s = t->on;
     LMR_TRY(take_turn(t));
     for (int b = 0; b < s->blocks; b++) {
-        LMR_OWNED(larmor_array) *part = NULL, *room = NULL;
-        LMR_TRY(larmor_array_slice(y, b * s->block, s->block, &part));
-        LMR_TRY(room_like(t, part, &room));
+        LMR_OWN(larmor_array, part, larmor_array_slice(y, b * s->block, s->block, &part));
+        LMR_OWN(larmor_array, room, room_like(t, part, &room));
         if (t->root) LMR_TRY(weigh(t, part, room));
         LMR_TRY(larmor_nufft_execute_adjoint(s->plan, t->root ? room : part, s->images));
         LMR_TRY(combine(s, b, x));
@@ -108,9 +106,8 @@ static larmor_status normal(void *self, const larmor_array *x, larmor_array *z)
     const turn *t = self;
     const stage *s = t->on;
     const int64_t count = larmor_array_count(t->traj) / larmor_array_shape(t->traj).dim[0] * s->block;
-    LMR_OWNED(larmor_array) *room = NULL;
     LMR_TRY(take_turn(t));
-    LMR_TRY(larmor_array_part(s->samples, 0, count, LARMOR_SHAPE(count), &room));
+    LMR_OWN(larmor_array, room, larmor_array_part(s->samples, 0, count, LARMOR_SHAPE(count), &room));
     for (int b = 0; b < s->blocks; b++) {
         LMR_TRY(larmor_op_forward(s->S[b], x, s->images));
         LMR_TRY(larmor_nufft_execute(s->plan, s->images, room));

@@ -205,14 +205,13 @@ static larmor_status keep_spectrum(const stages *s, int64_t first, int64_t count
                                    larmor_array *spectrum)
 {
     const int64_t numbers = s->line.cells[0] * count;
-    LMR_OWNED(larmor_array) *part = NULL, *real = NULL, *to = NULL;
-    LMR_HEAP double *values = NULL;
-    LMR_TRY(larmor_array_slice(s->lines, 0, count, &part));
-    LMR_TRY(larmor_array_download(part, LARMOR_C128, &values));
+    LMR_OWN(larmor_array, part, larmor_array_slice(s->lines, 0, count, &part));
+    LMR_OWN_MEMORY(double, values, larmor_array_download(part, LARMOR_C128, &values));
     for (int64_t i = 0; i < numbers; i++) values[i] = scale * values[2 * i];
-    LMR_TRY(larmor_array_upload(s->dev, spectrum->dtype, LARMOR_SHAPE(s->line.cells[0], count), LARMOR_F64, values,
+    LMR_OWN(larmor_array, real,
+            larmor_array_upload(s->dev, spectrum->dtype, LARMOR_SHAPE(s->line.cells[0], count), LARMOR_F64, values,
                                 &real));
-    LMR_TRY(larmor_array_slice(spectrum, first, count, &to));
+    LMR_OWN(larmor_array, to, larmor_array_slice(spectrum, first, count, &to));
     return s->dev->be->copy(s->dev->ctx, LMR_ON_DEVICE, to->data, real->data, larmor_array_bytes(to));
 }
 
@@ -230,12 +229,11 @@ static larmor_status spectrum_of_lines(const stages *s, double scale, larmor_arr
 /* 1 for each lag but the first, -n, which meets no two voxels. */
 static larmor_status make_edges(larmor_device *dev, const int64_t lags[3], larmor_array **edges)
 {
-    LMR_OWNED(larmor_array) *first = NULL;
     int64_t longest = lags[0] > lags[1] ? lags[0] : lags[1];
     if (lags[2] > longest) longest = lags[2];
     LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(longest), edges));
     LMR_TRY(larmor_fill(*edges, 1));
-    LMR_TRY(larmor_array_slice(*edges, 0, 1, &first));
+    LMR_OWN(larmor_array, first, larmor_array_slice(*edges, 0, 1, &first));
     return larmor_fill(first, 0);
 }
 

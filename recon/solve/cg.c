@@ -398,11 +398,10 @@ larmor_status larmor_cg(larmor_op *A, const larmor_array *b, larmor_array *x, co
 
 larmor_status larmor_cg_memory(larmor_dtype dtype, larmor_shape x, int64_t *bytes)
 {
-    LMR_OWNED(larmor_device) *dev = NULL;
     LMR_FREED_BY(lmr_measure_problem_free) lmr_measure_problem m = {.A = NULL};
     LMR_NEED(bytes);
     *bytes = 0;
-    LMR_TRY(lmr_recon_measure(NULL, &dev));
+    LMR_OWN(larmor_device, dev, lmr_recon_measure(NULL, &dev));
     LMR_TRY(lmr_measure_problem_create(dev, dtype, x, &m));
     lmr_measure_begin(dev);
     LMR_TRY(larmor_cg(m.A, m.b, m.x, &(larmor_solve_opts){.max_iter = 1, .precondition = m.A}, NULL));

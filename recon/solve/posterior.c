@@ -39,9 +39,8 @@ struct larmor_posterior {
 static larmor_status split(const larmor_posterior *p, const larmor_array *y, larmor_array **top, larmor_array **below)
 {
     const int64_t data = larmor_shape_count(larmor_op_out_shape(p->A));
-    LMR_OWNED(larmor_array) *first = NULL, *second = NULL;
-    LMR_TRY(larmor_array_slice(y, 0, data, &first));
-    LMR_TRY(larmor_array_slice(y, data, larmor_array_count(y) - data, &second));
+    LMR_OWN(larmor_array, first, larmor_array_slice(y, 0, data, &first));
+    LMR_OWN(larmor_array, second, larmor_array_slice(y, data, larmor_array_count(y) - data, &second));
     LMR_TRY(larmor_array_reshape(first, larmor_op_out_shape(p->A), top));
     const larmor_status st = larmor_array_reshape(second, larmor_array_shape(p->root), below);
     if (st) larmor_array_free(*top);
@@ -74,11 +73,10 @@ static larmor_status stacked_adjoint(void *self, const larmor_array *y, larmor_a
 static larmor_status stacked_normal(void *self, const larmor_array *x, larmor_array *z)
 {
     const larmor_posterior *p = self;
-    LMR_OWNED(larmor_array) *more = NULL;
     LMR_TRY(lmr_map(p->K, x, p->Kx));
     LMR_TRY(larmor_mul(p->root, 0, p->Kx));
     LMR_TRY(larmor_mul(p->root, 1, p->Kx));
-    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &more));
+    LMR_OWN(larmor_array, more, larmor_array_create(x->dev, x->dtype, x->shape, &more));
     LMR_TRY(lmr_map_back(p->K, p->Kx, more));
     LMR_TRY(larmor_op_normal(p->A, x, z));
     return larmor_axpby(1, more, 1, z);
@@ -89,8 +87,7 @@ static larmor_status stacked_normal(void *self, const larmor_array *x, larmor_ar
 /* x <- near normal numbers, of this deviation of the real and of the imaginary part. */
 static larmor_status fill_normal(larmor_posterior *p, larmor_array *x)
 {
-    LMR_OWNED(larmor_array) *one = NULL;
-    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &one));
+    LMR_OWN(larmor_array, one, larmor_array_create(x->dev, x->dtype, x->shape, &one));
     for (int i = 0; i < FILLS; i++) {
         LMR_TRY(larmor_noise_fill(one, p->deviation / sqrt(FILLS), p->seed + ++p->drawn));
         LMR_TRY(larmor_axpby(1, one, i > 0, x));
@@ -154,8 +151,7 @@ static larmor_status draw_precisions(larmor_posterior *p, const larmor_array *x,
         z[2 * i] = sqrt(precision[i % count]);
         z[2 * i + 1] = 0;
     }
-    LMR_OWNED(larmor_array) *root = NULL;
-    LMR_TRY(larmor_array_upload(p->Kx->dev, p->Kx->dtype, p->Kx->shape, LARMOR_C128, z, &root));
+    LMR_OWN(larmor_array, root, larmor_array_upload(p->Kx->dev, p->Kx->dtype, p->Kx->shape, LARMOR_C128, z, &root));
     return larmor_copy(root, p->root);
 }
 
@@ -173,8 +169,7 @@ static larmor_status draw_data(larmor_posterior *p)
 /* b <- b - B x: what is left to find is of the noise's size. */
 static larmor_status subtract_start(larmor_posterior *p, const larmor_array *x)
 {
-    LMR_OWNED(larmor_array) *known = NULL;
-    LMR_TRY(larmor_array_create(p->b->dev, p->b->dtype, p->b->shape, &known));
+    LMR_OWN(larmor_array, known, larmor_array_create(p->b->dev, p->b->dtype, p->b->shape, &known));
     LMR_TRY(larmor_op_forward(p->B, x, known));
     return larmor_axpby(-1, known, 1, p->b);
 }
@@ -191,18 +186,16 @@ static larmor_status precondition(const larmor_posterior *p, double mean, larmor
 
 larmor_status larmor_posterior_next(larmor_posterior *p, larmor_array *x)
 {
-    LMR_OWNED(larmor_op) *M = NULL;
-    LMR_OWNED(larmor_array) *step = NULL;
     double mean = p ? p->weight : 0;
     if (!p || !x) return LMR_FAIL(LARMOR_ERR_ARG, "posterior: p and x are needed");
     LMR_TRY(
         lmr_expect("posterior", "image", x, larmor_op_device(p->A), larmor_op_dtype(p->A), larmor_op_in_shape(p->A)));
     if (p->groups) LMR_TRY(draw_precisions(p, x, &mean));
     LMR_TRY(draw_data(p));
-    LMR_TRY(precondition(p, mean, &M));
+    LMR_OWN(larmor_op, M, precondition(p, mean, &M));
     const larmor_solve_opts o = {.max_iter = p->max_iter, .tol = -1, .relative = MAX_REL_CHANGE, .precondition = M};
     LMR_TRY(subtract_start(p, x));
-    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &step));
+    LMR_OWN(larmor_array, step, larmor_array_create(x->dev, x->dtype, x->shape, &step));
     LMR_TRY(larmor_cg(p->B, p->b, step, &o, NULL));
     return larmor_axpby(1, step, 1, x);
 }
