@@ -96,8 +96,8 @@ static larmor_status normalise(const larmor_array *dictionary, const larmor_arra
             squares += creal(value) * creal(value) + cimag(value) * cimag(value);
         }
         w->norm[e] = sqrt(squares);
-        if (!(w->norm[e] > 0))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "dictionary: entry %lld is 0, expected a signal", (long long)e);
+        LMR_REFUSE(!(w->norm[e] > 0), LARMOR_ERR_NUMERIC, "dictionary: entry %lld is 0, expected a signal",
+                   (long long)e);
         for (int64_t k = 0; k < w->times; k++)
             w->d[e + w->entries * k] = (number)(d[e + w->entries * k] / w->norm[e]);
     }
@@ -136,24 +136,21 @@ larmor_status lmr_fit_check_dictionary(const larmor_array *images, const larmor_
 {
     const int last = images->shape.ndim - 1;
     const int64_t times = last >= 0 ? images->shape.dim[last] : 0;
-    if (times < 1 || images->dtype == LARMOR_I64 || !larmor_array_count(images))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "images: got %s, expected real or complex [..., times]",
-                        lmr_describe(images).s);
-    if (dictionary->shape.ndim != 2 || dictionary->dtype == LARMOR_I64 || dictionary->shape.dim[0] < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "dictionary: got %s, expected real or complex [entries, times]",
-                        lmr_describe(dictionary).s);
+    LMR_REFUSE(times < 1 || images->dtype == LARMOR_I64 || !larmor_array_count(images), LARMOR_ERR_SHAPE,
+               "images: got %s, expected real or complex [..., times]", lmr_describe(images).s);
+    LMR_REFUSE(dictionary->shape.ndim != 2 || dictionary->dtype == LARMOR_I64 || dictionary->shape.dim[0] < 1,
+               LARMOR_ERR_SHAPE, "dictionary: got %s, expected real or complex [entries, times]",
+               lmr_describe(dictionary).s);
     const int64_t frames = dictionary->shape.dim[1];
-    if (!basis && frames != times)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "dictionary: got %lld times, expected %lld as of the images",
-                        (long long)frames, (long long)times);
+    LMR_REFUSE(!basis && frames != times, LARMOR_ERR_SHAPE,
+               "dictionary: got %lld times, expected %lld as of the images", (long long)frames, (long long)times);
     const int fits = !basis || (basis->shape.ndim == 2 && basis->dtype != LARMOR_I64 &&
                                 basis->shape.dim[0] == frames && basis->shape.dim[1] == times);
-    if (!fits)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "basis: got %s, expected [%lld, %lld]: times of the dictionary, images",
-                        lmr_describe(basis).s, (long long)frames, (long long)times);
-    if (mask && (!lmr_is_real(mask->dtype) || larmor_array_count(mask) != larmor_array_count(images) / times))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "mask: got %s, expected real numbers for %lld voxels", lmr_describe(mask).s,
-                        (long long)(larmor_array_count(images) / times));
+    LMR_REFUSE(!fits, LARMOR_ERR_SHAPE, "basis: got %s, expected [%lld, %lld]: times of the dictionary, images",
+               lmr_describe(basis).s, (long long)frames, (long long)times);
+    LMR_REFUSE(mask && (!lmr_is_real(mask->dtype) || larmor_array_count(mask) != larmor_array_count(images) / times),
+               LARMOR_ERR_SHAPE, "mask: got %s, expected real numbers for %lld voxels", lmr_describe(mask).s,
+               (long long)(larmor_array_count(images) / times));
     LMR_TRY(larmor_array_expect_finite(images, "images"));
     LMR_TRY(larmor_array_expect_finite(dictionary, "dictionary"));
     return basis ? larmor_array_expect_finite(basis, "basis") : LARMOR_OK;
@@ -171,9 +168,8 @@ larmor_status larmor_fit_dictionary(const larmor_array *images, const larmor_arr
     LMR_NEED(dictionary);
     LMR_TRY(lmr_fit_check_dictionary(images, dictionary, basis, mask));
     larmor_device *dev = images->dev;
-    if (!lmr_device_is_processor(dev))
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "images: got %s, expected an array of a processor",
-                        lmr_describe(images).s);
+    LMR_REFUSE(!lmr_device_is_processor(dev), LARMOR_ERR_UNSUPPORTED,
+               "images: got %s, expected an array of a processor", lmr_describe(images).s);
     const int last = images->shape.ndim - 1;
     const larmor_shape shape = larmor_shape_of(last, images->shape.dim);
     LMR_HEAP float *inside = NULL;

@@ -76,9 +76,8 @@ static larmor_status sort_times(const double *ms, int least, lmr_fit_work *w)
     int different = 1;
     for (int j = 0; j < s->times; j++) {
         int at = j;
-        if (!isfinite(ms[j]) || ms[j] < 0)
-            return LMR_FAIL(LARMOR_ERR_ARG, "ms[%d]: got %g, expected a time in ms, finite and not negative", j,
-                            ms[j]);
+        LMR_REFUSE(!isfinite(ms[j]) || ms[j] < 0, LARMOR_ERR_ARG,
+                   "ms[%d]: got %g, expected a time in ms, finite and not negative", j, ms[j]);
         for (; at > 0 && s->t[at - 1] > ms[j]; at--) {
             s->t[at] = s->t[at - 1];
             w->order[at] = w->order[at - 1];
@@ -93,9 +92,8 @@ static larmor_status sort_times(const double *ms, int least, lmr_fit_work *w)
         different++;
         if (!(distance > 0) || step < distance) distance = step;
     }
-    if (different < least)
-        return LMR_FAIL(LARMOR_ERR_ARG, "ms: got %d different time%s, expected at least %d for %s", different,
-                        different == 1 ? "" : "s", least, models[s->model].name);
+    LMR_REFUSE(different < least, LARMOR_ERR_ARG, "ms: got %d different time%s, expected at least %d for %s",
+               different, different == 1 ? "" : "s", least, models[s->model].name);
     s->low = log(LEAST_T * distance);
     s->high = log(MOST_T * s->t[s->times - 1]);
     return LARMOR_OK;
@@ -105,9 +103,8 @@ static larmor_status sort_times(const double *ms, int least, lmr_fit_work *w)
 
 static larmor_status check_voxels(const char *name, const larmor_array *x, const lmr_fit_work *w)
 {
-    if (!lmr_is_real(x->dtype) || larmor_array_count(x) != w->voxels)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: got %s, expected real numbers for %lld voxels", name,
-                        lmr_describe(x).s, (long long)w->voxels);
+    LMR_REFUSE(!lmr_is_real(x->dtype) || larmor_array_count(x) != w->voxels, LARMOR_ERR_SHAPE,
+               "%s: got %s, expected real numbers for %lld voxels", name, lmr_describe(x).s, (long long)w->voxels);
     return larmor_array_expect_finite(x, name);
 }
 
@@ -137,10 +134,10 @@ static larmor_status find_object(double threshold, lmr_fit_work *w, double *leve
 static larmor_status take_options(const larmor_fit_opts *opts, lmr_fit_work *w, larmor_fit_maps *maps)
 {
     const double threshold = opts->threshold > 0 ? opts->threshold : DEFAULT_THRESHOLD;
-    if (!isfinite(opts->noise) || opts->noise < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.noise: got %g, expected a deviation, 0 or more", opts->noise);
-    if (!(opts->threshold >= 0 && opts->threshold < 1))
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.threshold: got %g, expected 0 to below 1", opts->threshold);
+    LMR_REFUSE(!isfinite(opts->noise) || opts->noise < 0, LARMOR_ERR_ARG,
+               "opts.noise: got %g, expected a deviation, 0 or more", opts->noise);
+    LMR_REFUSE(!(opts->threshold >= 0 && opts->threshold < 1), LARMOR_ERR_ARG,
+               "opts.threshold: got %g, expected 0 to below 1", opts->threshold);
     w->any = opts->noise;
     if (opts->noise_map) {
         LMR_TRY(check_voxels("opts.noise_map", opts->noise_map, w));
@@ -248,13 +245,14 @@ larmor_status larmor_fit(const larmor_array *images, larmor_fit_model model, con
     *maps = (larmor_fit_maps){.count = 0};
     LMR_NEED(images);
     LMR_NEED(ms);
-    if ((int)model < 0 || (int)model >= MODELS)
-        return LMR_FAIL(LARMOR_ERR_ARG, "model: got %d, expected 0 to %d", (int)model, MODELS - 1);
+    LMR_REFUSE((int)model < 0 || (int)model >= MODELS, LARMOR_ERR_ARG, "model: got %d, expected 0 to %d", (int)model,
+               MODELS - 1);
     const int last = images->shape.ndim - 1;
     const int64_t times = last >= 0 ? images->shape.dim[last] : 0;
-    if (last < 0 || images->dtype == LARMOR_I64 || times < 1 || times > LMR_FIT_TIMES || !larmor_array_count(images))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "images: got %s, expected real or complex [..., times] with 1 to %d times",
-                        lmr_describe(images).s, LMR_FIT_TIMES);
+    LMR_REFUSE(last < 0 || images->dtype == LARMOR_I64 || times < 1 || times > LMR_FIT_TIMES ||
+                   !larmor_array_count(images),
+               LARMOR_ERR_SHAPE, "images: got %s, expected real or complex [..., times] with 1 to %d times",
+               lmr_describe(images).s, LMR_FIT_TIMES);
     LMR_FREED_BY(free_work) lmr_fit_work w = {.series = {.model = model, .times = (int)times}};
     w.voxels = larmor_array_count(images) / times;
     const larmor_status st = fit_all(images, ms, opts ? opts : &none, &w, maps);

@@ -58,8 +58,8 @@ larmor_status larmor_fit_spread(const larmor_array *value, const larmor_array *d
     *spread = NULL;
     LMR_NEED(value);
     LMR_NEED(deviation);
-    if (!lmr_is_real(value->dtype) || value->shape.ndim < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "value: got %s, expected real [voxels]", lmr_describe(value).s);
+    LMR_REFUSE(!lmr_is_real(value->dtype) || value->shape.ndim < 1, LARMOR_ERR_SHAPE,
+               "value: got %s, expected real [voxels]", lmr_describe(value).s);
     LMR_TRY(lmr_expect("spread", "deviation", deviation, value->dev, deviation->dtype, value->shape));
     LMR_TRY(larmor_array_expect_finite(value, "value"));
     LMR_TRY(larmor_array_expect_finite(deviation, "deviation"));

@@ -281,17 +281,16 @@ static larmor_status check_inputs(const larmor_array *images, const larmor_array
 {
     const int fits = lmr_is_real(table->dtype) && table->shape.ndim == 2 && table->shape.dim[0] == b->entries &&
                      table->shape.dim[1] >= 1 && table->shape.dim[1] <= COLUMNS;
-    if (!fits)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "table: got %s, expected real numbers [%lld entries, 1 to %d columns]",
-                        lmr_describe(table).s, (long long)b->entries, COLUMNS);
-    if (entry->dtype != LARMOR_I64 || larmor_array_count(entry) != b->voxels)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "entry: got %s, expected that of larmor_fit_dictionary for %s",
-                        lmr_describe(entry).s, lmr_describe(images).s);
-    if (!isfinite(noise) || noise < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "noise: got %g, expected a deviation, 0 or more", noise);
-    if (noise_map && (!lmr_is_real(noise_map->dtype) || larmor_array_count(noise_map) != b->voxels))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "noise_map: got %s, expected real numbers for %lld voxels",
-                        lmr_describe(noise_map).s, (long long)b->voxels);
+    LMR_REFUSE(!fits, LARMOR_ERR_SHAPE, "table: got %s, expected real numbers [%lld entries, 1 to %d columns]",
+               lmr_describe(table).s, (long long)b->entries, COLUMNS);
+    LMR_REFUSE(entry->dtype != LARMOR_I64 || larmor_array_count(entry) != b->voxels, LARMOR_ERR_SHAPE,
+               "entry: got %s, expected that of larmor_fit_dictionary for %s", lmr_describe(entry).s,
+               lmr_describe(images).s);
+    LMR_REFUSE(!isfinite(noise) || noise < 0, LARMOR_ERR_ARG, "noise: got %g, expected a deviation, 0 or more",
+               noise);
+    LMR_REFUSE(noise_map && (!lmr_is_real(noise_map->dtype) || larmor_array_count(noise_map) != b->voxels),
+               LARMOR_ERR_SHAPE, "noise_map: got %s, expected real numbers for %lld voxels",
+               lmr_describe(noise_map).s, (long long)b->voxels);
     LMR_TRY(larmor_array_expect_finite(table, "table"));
     return noise_map ? larmor_array_expect_finite(noise_map, "noise_map") : LARMOR_OK;
 }

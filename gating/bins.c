@@ -44,11 +44,10 @@ static larmor_status aim(const char *name, const double *k, larmor_shape shape, 
             least = square;
             nearest[r] = i;
         }
-        if (!(least <= FARTHEST * FARTHEST))
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "bins: readout %lld of %s does not pass the centre of k-space; give signals, or use "
-                            "stamps.",
-                            (long long)r, name);
+        LMR_REFUSE(!(least <= FARTHEST * FARTHEST), LARMOR_ERR_ARG,
+                   "bins: readout %lld of %s does not pass the centre of k-space; give signals, or use "
+                   "stamps.",
+                   (long long)r, name);
         const int64_t ahead = nearest[r] + AHEAD;
         const int64_t other = ahead < samples ? ahead : (samples - 1) / 2;
         for (int64_t d = 0; d < nd; d++) {
@@ -71,9 +70,9 @@ static larmor_status look_at_centre(larmor_source *inner, int image, larmor_devi
     const larmor_shape shape = larmor_array_shape(kspace);
     const int64_t readouts = shape.dim[1];
     const int64_t coils = shape.ndim > 2 ? shape.dim[2] : 1;
-    if (readouts != v->readouts)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "bins: %s has %lld readouts with samples and %lld with stamps",
-                        lmr_source_name(inner), (long long)readouts, (long long)v->readouts);
+    LMR_REFUSE(readouts != v->readouts, LARMOR_ERR_SHAPE,
+               "bins: %s has %lld readouts with samples and %lld with stamps", lmr_source_name(inner),
+               (long long)readouts, (long long)v->readouts);
     LMR_HEAP int64_t *nearest = calloc((size_t)readouts + 1, sizeof *nearest);
     centre = calloc((size_t)(2 * readouts * coils) + 1, sizeof *centre);
     v->direction = calloc((size_t)(3 * readouts) + 1, sizeof *v->direction);
@@ -325,13 +324,12 @@ static larmor_status check(const larmor_bins_opts *o)
     const int64_t time = o->time ? o->time : 1;
     const int counts = heart > 0 && breath > 0 && time > 0 && heart <= MOST_BINS && breath <= MOST_BINS &&
                        time <= MOST_BINS && kinds > 0 && kinds < 3 && heart * breath * time <= MOST_BINS;
-    if (!counts)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "bins: got %d of the heart, %d of the breath and %d of time, expected one or two of them and "
-                        "1 to %d together",
-                        o->heart, o->breath, o->time, MOST_BINS);
-    if (!(o->tick_ms >= 0 && o->tick_ms <= 1e6))
-        return LMR_FAIL(LARMOR_ERR_ARG, "bins: tick_ms is %g, expected a time above 0", o->tick_ms);
+    LMR_REFUSE(!counts, LARMOR_ERR_ARG,
+               "bins: got %d of the heart, %d of the breath and %d of time, expected one or two of them and "
+               "1 to %d together",
+               o->heart, o->breath, o->time, MOST_BINS);
+    LMR_REFUSE(!(o->tick_ms >= 0 && o->tick_ms <= 1e6), LARMOR_ERR_ARG,
+               "bins: tick_ms is %g, expected a time above 0", o->tick_ms);
     return LARMOR_OK;
 }
 
@@ -411,9 +409,8 @@ static larmor_status read_waves(larmor_source *inner, const larmor_bins_opts *o,
         if (o->waveforms)
             LMR_TRY((i ? lmr_breath_of_waves : lmr_heart_of_waves)(o->waveforms, begin, tick_ms, seconds, g->readouts,
                                                                    w));
-        if (must && !w->shown.from)
-            return LMR_FAIL(LARMOR_ERR_ARG, "bins: no waveform of %s; %s.", i ? "the breath" : "the heart",
-                            *w->shown.report ? w->shown.report : "the file has none");
+        LMR_REFUSE(must && !w->shown.from, LARMOR_ERR_ARG, "bins: no waveform of %s; %s.",
+                   i ? "the breath" : "the heart", *w->shown.report ? w->shown.report : "the file has none");
         g->of[i] = w->given;
         w->given = (lmr_given){.number = NULL};
     }

@@ -31,15 +31,13 @@ typedef struct steps { /* even steps of time */
 static larmor_status check(const larmor_array *centre, const double *seconds)
 {
     const larmor_shape shape = larmor_array_shape(centre);
-    if (shape.ndim != 2 || !lmr_is_complex(larmor_array_dtype(centre)))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "gating: centre is %s, expected complex [readouts, coils]",
-                        lmr_describe(centre).s);
-    if (shape.dim[0] < LEAST_READOUTS)
-        return LMR_FAIL(LARMOR_ERR_ARG, "gating: got %lld readouts, expected %d at least", (long long)shape.dim[0],
-                        LEAST_READOUTS);
+    LMR_REFUSE(shape.ndim != 2 || !lmr_is_complex(larmor_array_dtype(centre)), LARMOR_ERR_SHAPE,
+               "gating: centre is %s, expected complex [readouts, coils]", lmr_describe(centre).s);
+    LMR_REFUSE(shape.dim[0] < LEAST_READOUTS, LARMOR_ERR_ARG, "gating: got %lld readouts, expected %d at least",
+               (long long)shape.dim[0], LEAST_READOUTS);
     for (int64_t i = 0; i < shape.dim[0]; i++)
-        if (!isfinite(seconds[i]))
-            return LMR_FAIL(LARMOR_ERR_ARG, "gating: the time of readout %lld is not finite", (long long)i);
+        LMR_REFUSE(!isfinite(seconds[i]), LARMOR_ERR_ARG, "gating: the time of readout %lld is not finite",
+                   (long long)i);
     return LARMOR_OK;
 }
 
@@ -50,8 +48,8 @@ static larmor_status find_steps(const double *seconds, int64_t readouts, steps *
     memcpy(sorted, seconds, (size_t)readouts * sizeof *sorted);
     lmr_sort_f64(sorted, readouts);
     const double first = sorted[0], whole = sorted[readouts - 1] - first;
-    if (!(whole >= 10 && whole <= 86400))
-        return LMR_FAIL(LARMOR_ERR_ARG, "gating: the readouts take %.4g s, expected 10 to 86400", whole);
+    LMR_REFUSE(!(whole >= 10 && whole <= 86400), LARMOR_ERR_ARG,
+               "gating: the readouts take %.4g s, expected 10 to 86400", whole);
     for (int64_t i = readouts - 1; i > 0; i--) sorted[i] -= sorted[i - 1];
     const double dt = fmax(CELL, lmr_median_f64(sorted + 1, readouts - 1));
     *s = (steps){first, dt, (int64_t)floor(whole / dt) + 1};
@@ -147,7 +145,7 @@ static larmor_status read_channels(const larmor_array *centre, lmr_channels *all
             all->x[c * all->count + i] = v;
             *power += v * v / (double)all->count;
         }
-    if (!isfinite(*power)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "gating: samples that are not finite");
+    LMR_REFUSE(!isfinite(*power), LARMOR_ERR_NUMERIC, "gating: samples that are not finite");
     return LARMOR_OK;
 }
 

@@ -41,11 +41,10 @@ larmor_status larmor_bins_read(const char *text, larmor_bins_opts *opts)
     int number[KINDS] = {0};
     LMR_NEED(text);
     LMR_NEED(opts);
-    if (!read_bins(text, number))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "bins: got \"%.60s\", expected one or two of heart:N, breath:N and time:N, like "
-                        "heart:20,breath:4",
-                        text);
+    LMR_REFUSE(!read_bins(text, number), LARMOR_ERR_ARG,
+               "bins: got \"%.60s\", expected one or two of heart:N, breath:N and time:N, like "
+               "heart:20,breath:4",
+               text);
     opts->heart = number[0];
     opts->breath = number[1];
     opts->time = number[2];

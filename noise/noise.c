@@ -170,9 +170,8 @@ larmor_status larmor_recon_noise(larmor_recon *recon, int series, const larmor_r
     const int least = opts->quick ? QUICK_SAMPLES : LEAST_SAMPLES;
     const int by_default = opts->quick ? QUICK_SAMPLES : DEFAULT_SAMPLES;
     const int samples = opts->samples ? opts->samples : by_default;
-    if (samples < least || samples > LARMOR_MOST_NOISE_SAMPLES)
-        return LMR_FAIL(LARMOR_ERR_ARG, "noise.samples: %d is not from %d to %d", samples, least,
-                        LARMOR_MOST_NOISE_SAMPLES);
+    LMR_REFUSE(samples < least || samples > LARMOR_MOST_NOISE_SAMPLES, LARMOR_ERR_ARG,
+               "noise.samples: %d is not from %d to %d", samples, least, LARMOR_MOST_NOISE_SAMPLES);
     LMR_TRY(lmr_noisy_check("noise", recon, series, result));
     LMR_TRY(lmr_prepare_colouring(recon));
     lmr_job job = lmr_noisy_job(recon, result);

@@ -13,28 +13,23 @@
 larmor_status lmr_noisy_check(const char *who, const larmor_recon *recon, int series,
                               const larmor_recon_result *result)
 {
-    if (recon->facts.slabs) return LMR_FAIL(LARMOR_ERR_ARG, "%s: a volume in slabs has no such maps", who);
-    if (recon->job.found.method.kind == LMR_METHOD_NLINV)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: nlinv finds image and coil maps together, of which there is no map",
-                        who);
-    if (recon->settings.constraint)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: an image that is held to opts.constraint %s has no such maps", who,
-                        recon->settings.constraint);
-    if (recon->settings.opts.prior)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: an image by opts.prior %s has no such maps", who,
-                        larmor_denoiser_name(recon->settings.opts.prior));
-    if (lmr_solves_coils(&recon->job))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: images without coil maps by opts.method %s have no such maps", who,
-                        recon->job.found.method.name);
-    if (recon->settings.opts.no_maps)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: without coil maps the image is no linear one of its samples", who);
-    if (!recon->run || series < 0 || series >= recon->list.series ||
-        recon->last_group != recon->list.group[recon->list.first[series]])
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: series %d is not the last one that was run", who, series);
-    if (result->count < 1) return LMR_FAIL(LARMOR_ERR_ARG, "%s: the series has no images", who);
-    if (!recon->job.found.maps.array)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "%s: the coil maps of a series from a checkpoint or another process are not kept", who);
+    LMR_REFUSE(recon->facts.slabs, LARMOR_ERR_ARG, "%s: a volume in slabs has no such maps", who);
+    LMR_REFUSE(recon->job.found.method.kind == LMR_METHOD_NLINV, LARMOR_ERR_ARG,
+               "%s: nlinv finds image and coil maps together, of which there is no map", who);
+    LMR_REFUSE(recon->settings.constraint, LARMOR_ERR_ARG,
+               "%s: an image that is held to opts.constraint %s has no such maps", who, recon->settings.constraint);
+    LMR_REFUSE(recon->settings.opts.prior, LARMOR_ERR_ARG, "%s: an image by opts.prior %s has no such maps", who,
+               larmor_denoiser_name(recon->settings.opts.prior));
+    LMR_REFUSE(lmr_solves_coils(&recon->job), LARMOR_ERR_ARG,
+               "%s: images without coil maps by opts.method %s have no such maps", who, recon->job.found.method.name);
+    LMR_REFUSE(recon->settings.opts.no_maps, LARMOR_ERR_ARG,
+               "%s: without coil maps the image is no linear one of its samples", who);
+    LMR_REFUSE(!recon->run || series < 0 || series >= recon->list.series ||
+                   recon->last_group != recon->list.group[recon->list.first[series]],
+               LARMOR_ERR_ARG, "%s: series %d is not the last one that was run", who, series);
+    LMR_REFUSE(result->count < 1, LARMOR_ERR_ARG, "%s: the series has no images", who);
+    LMR_REFUSE(!recon->job.found.maps.array, LARMOR_ERR_ARG,
+               "%s: the coil maps of a series from a checkpoint or another process are not kept", who);
     return LARMOR_OK;
 }
 

@@ -167,9 +167,8 @@ static larmor_status check_posterior(const larmor_recon *recon, const larmor_rec
 {
     const larmor_recon_report *report = &result->report;
     const char *why = NULL;
-    if (samples < LEAST_SAMPLES || samples > LARMOR_MOST_NOISE_SAMPLES)
-        return LMR_FAIL(LARMOR_ERR_ARG, "posterior.samples: %d is not from %d to %d", samples, LEAST_SAMPLES,
-                        LARMOR_MOST_NOISE_SAMPLES);
+    LMR_REFUSE(samples < LEAST_SAMPLES || samples > LARMOR_MOST_NOISE_SAMPLES, LARMOR_ERR_ARG,
+               "posterior.samples: %d is not from %d to %d", samples, LEAST_SAMPLES, LARMOR_MOST_NOISE_SAMPLES);
     if (recon->facts.basis) why = "coefficients of a basis";
     if (recon->facts.sets) why = "several sets of coil maps";
     if (recon->settings.opts.weighted) why = "data that are weighted by density";

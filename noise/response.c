@@ -279,7 +279,7 @@ static larmor_status find_intensities(probing *p)
         for (int64_t v = 0; v < n->voxels[i]; v++)
             if (lmr_noisy_size(n, i, v) > least) size[count++] = lmr_noisy_size(n, i, v);
         p->intensity[i] = count ? lmr_median_f64(size, count) : 0;
-        if (!(p->intensity[i] > 0)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "response: image %d is zero", i);
+        LMR_REFUSE(!(p->intensity[i] > 0), LARMOR_ERR_NUMERIC, "response: image %d is zero", i);
     }
     return LARMOR_OK;
 }
@@ -346,13 +346,12 @@ static larmor_status make_maps(const lmr_noisy *n, const larmor_recon_result *re
 
 static larmor_status check_opts(const larmor_recon *recon, int probes, double contrast)
 {
-    if (probes < 1 || probes > LARMOR_MOST_PROBES)
-        return LMR_FAIL(LARMOR_ERR_ARG, "response.probes: %d is not from 1 to %d", probes, LARMOR_MOST_PROBES);
-    if (!(contrast > 0) || isinf(contrast))
-        return LMR_FAIL(LARMOR_ERR_ARG, "response.contrast: %g, expected a finite number above 0", contrast);
-    if (recon->facts.basis || recon->facts.sets)
-        return LMR_FAIL(LARMOR_ERR_ARG, "response: images by %s have no such maps",
-                        recon->facts.basis ? "coefficients of a basis" : "several sets of coil maps");
+    LMR_REFUSE(probes < 1 || probes > LARMOR_MOST_PROBES, LARMOR_ERR_ARG, "response.probes: %d is not from 1 to %d",
+               probes, LARMOR_MOST_PROBES);
+    LMR_REFUSE(!(contrast > 0) || isinf(contrast), LARMOR_ERR_ARG,
+               "response.contrast: %g, expected a finite number above 0", contrast);
+    LMR_REFUSE(recon->facts.basis || recon->facts.sets, LARMOR_ERR_ARG, "response: images by %s have no such maps",
+               recon->facts.basis ? "coefficients of a basis" : "several sets of coil maps");
     return LARMOR_OK;
 }
 

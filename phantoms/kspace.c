@@ -45,12 +45,11 @@ static larmor_status kspace_shape(const larmor_phantom *phantom, const larmor_ar
                                   larmor_dtype dtype, larmor_shape *shape)
 {
     const larmor_shape t = larmor_array_shape(traj);
-    if (!lmr_is_real(larmor_array_dtype(traj)) || t.ndim != 3 || t.dim[0] != phantom->ndim)
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "phantom kspace: trajectory is %s, expected f32 or f64 [%d, samples, readouts]",
-                        lmr_describe(traj).s, phantom->ndim);
-    if (!lmr_is_complex(dtype))
-        return LMR_FAIL(LARMOR_ERR_ARG, "phantom kspace: got %s, expected c64 or c128", larmor_dtype_name(dtype));
+    LMR_REFUSE(!lmr_is_real(larmor_array_dtype(traj)) || t.ndim != 3 || t.dim[0] != phantom->ndim, LARMOR_ERR_SHAPE,
+               "phantom kspace: trajectory is %s, expected f32 or f64 [%d, samples, readouts]", lmr_describe(traj).s,
+               phantom->ndim);
+    LMR_REFUSE(!lmr_is_complex(dtype), LARMOR_ERR_ARG, "phantom kspace: got %s, expected c64 or c128",
+               larmor_dtype_name(dtype));
     *shape = larmor_shape_of(2, t.dim + 1);
     if (coils) *shape = larmor_shape_append(*shape, coils);
     return LARMOR_OK;
@@ -105,11 +104,10 @@ larmor_status larmor_phantom_kspace_off_resonance(const larmor_phantom *phantom,
     LMR_TRY(kspace_shape(phantom, traj, coils, dtype, &shape));
     const larmor_shape t = larmor_array_shape(times);
     const int64_t count = shape.dim[0] * shape.dim[1], each = larmor_array_count(times);
-    if (!lmr_is_real(larmor_array_dtype(times)) || t.ndim < 1 || t.ndim > 2 || t.dim[0] != shape.dim[0] ||
-        (t.ndim == 2 && t.dim[1] != shape.dim[1]))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "phantom kspace: times are %s, expected f32 or f64 [%lld] or [%lld, %lld]",
-                        lmr_describe(times).s, (long long)shape.dim[0], (long long)shape.dim[0],
-                        (long long)shape.dim[1]);
+    LMR_REFUSE(!lmr_is_real(larmor_array_dtype(times)) || t.ndim < 1 || t.ndim > 2 || t.dim[0] != shape.dim[0] ||
+                   (t.ndim == 2 && t.dim[1] != shape.dim[1]),
+               LARMOR_ERR_SHAPE, "phantom kspace: times are %s, expected f32 or f64 [%lld] or [%lld, %lld]",
+               lmr_describe(times).s, (long long)shape.dim[0], (long long)shape.dim[0], (long long)shape.dim[1]);
     LMR_HEAP LMR_NEW_ZEROS(double, cycles, count + 1);
     LMR_OWN_MEMORY(double, points, larmor_array_download(traj, LARMOR_F64, &points));
     LMR_OWN_MEMORY(double, seconds, larmor_array_download(times, LARMOR_F64, &seconds));

@@ -41,7 +41,7 @@ static larmor_status find(const lmr_job *job, const lmr_scene *scene, double tes
 {
     LMR_OWNED(larmor_array) *k = NULL, *time = NULL, *places = NULL, *h = NULL;
     const double dwell = dwell_of(scene->times, scene->samples);
-    if (!(dwell > 0)) return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "concomitant fields: samples have no times");
+    LMR_REFUSE(!(dwell > 0), LARMOR_ERR_UNSUPPORTED, "concomitant fields: samples have no times");
     LMR_TRY(turn(job, scene->traj, &job->facts->grid[scene->index], &scene->image, scene->samples, &k));
     LMR_TRY(larmor_concomitant_phase(k, dwell, tesla, 0, &time));
     LMR_TRY(larmor_array_download(time, LARMOR_F64, phase));
@@ -60,14 +60,12 @@ larmor_status lmr_add_concomitant(const lmr_scene *scene, lmr_term_list *list)
     if (!p->concomitant) return LARMOR_OK;
     larmor_group group;
     LMR_TRY(lmr_source_group(scene->job->facts->source, scene->index, &group));
-    if ((scene->samples.dim[1] == 1 || scene->samples.dim[0] == 1) && group.readouts > 1)
-        return LMR_FAIL(
-            LARMOR_ERR_UNSUPPORTED,
-            "opts.concomitant: the readouts of image %d differ in length or leave the grid; leave it out.",
-            scene->index + 1);
-    if (scene->image.place_unknown)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "opts.concomitant: the scan does not say where the image lies, on which they depend.");
+    LMR_REFUSE((scene->samples.dim[1] == 1 || scene->samples.dim[0] == 1) && group.readouts > 1,
+               LARMOR_ERR_UNSUPPORTED,
+               "opts.concomitant: the readouts of image %d differ in length or leave the grid; leave it out.",
+               scene->index + 1);
+    LMR_REFUSE(scene->image.place_unknown, LARMOR_ERR_UNSUPPORTED,
+               "opts.concomitant: the scan does not say where the image lies, on which they depend.");
     LMR_TRY(find(scene->job, scene, p->tesla, &phase, &place));
     for (int l = 0; l < LARMOR_CONCOMITANT_PLACES; l++) {
         double most = 0;

@@ -24,12 +24,10 @@ static larmor_status open_map(const larmor_array *given, lmr_physics *p)
 {
     const larmor_shape s = larmor_array_shape(given);
     const int nd = s.ndim - 1;
-    if (nd < 2 || nd > 3 || s.dim[nd] < 2 || s.dim[nd] > 3)
-        return LMR_FAIL(
-            LARMOR_ERR_SHAPE,
-            "opts.displacement: the array is %s, expected [x, y, 2 or 3] or [x, y, z, 3], in mm along the "
-            "image's axes.",
-            lmr_describe(given).s);
+    LMR_REFUSE(nd < 2 || nd > 3 || s.dim[nd] < 2 || s.dim[nd] > 3, LARMOR_ERR_SHAPE,
+               "opts.displacement: the array is %s, expected [x, y, 2 or 3] or [x, y, z, 3], in mm along the "
+               "image's axes.",
+               lmr_describe(given).s);
     p->moves = (int)s.dim[nd];
     for (int a = 0; a < p->moves; a++) LMR_TRY(open_component(given, a, "displacement", &p->moved[a]));
     return LARMOR_OK;
@@ -77,9 +75,8 @@ static larmor_status from_map(const lmr_job *job, int index, lmr_placed_map *mov
     const larmor_shape image = lmr_grid_shape(grid);
     const int64_t voxels = larmor_shape_count(image);
     LMR_HEAP LMR_NEW(double, value, voxels * grid->ndim);
-    if (p->moves < grid->ndim)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "opts.%s: it has 2 components, expected 3, as the scan is a volume.",
-                        moved->option);
+    LMR_REFUSE(p->moves < grid->ndim, LARMOR_ERR_SHAPE,
+               "opts.%s: it has 2 components, expected 3, as the scan is a volume.", moved->option);
     for (int a = 0; a < grid->ndim; a++) {
         double *own = value + voxels * a;
         LMR_TRY(lmr_map_on_grid(job, &moved[a], index, own));
@@ -93,9 +90,8 @@ static larmor_status from_gradients(const lmr_job *job, int index, const larmor_
 {
     const larmor_grid *grid = &job->facts->grid[index];
     larmor_image_meta own = *image;
-    if (image->place_unknown)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "opts.gradient_field: the scan does not say where the image lies, which the harmonics need.");
+    LMR_REFUSE(image->place_unknown, LARMOR_ERR_UNSUPPORTED,
+               "opts.gradient_field: the scan does not say where the image lies, which the harmonics need.");
     for (int a = 0; a < 3; a++) own.fov_mm[a] = grid->fov_mm[a];
     return larmor_gradient_displacement(job->facts->physics->gradient_field, &own, lmr_grid_shape(grid), d);
 }

@@ -21,8 +21,8 @@ void lmr_term_list_free(lmr_term_list *list)
 
 larmor_status lmr_term_add(const lmr_scene *scene, lmr_term_list *list, int is_decay, double **space, double **time)
 {
-    if (list->count == (int)(sizeof list->term / sizeof *list->term))
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "more than %d terms beside the Fourier transform", list->count);
+    LMR_REFUSE(list->count == (int)(sizeof list->term / sizeof *list->term), LARMOR_ERR_UNSUPPORTED,
+               "more than %d terms beside the Fourier transform", list->count);
     *space = calloc((size_t)scene->voxels, sizeof **space);
     *time = calloc((size_t)scene->count + 1, sizeof **time);
     list->term[list->count].space = *space;
@@ -57,9 +57,8 @@ larmor_status lmr_add_decay(const lmr_scene *scene, lmr_term_list *list)
 
 static larmor_status open_rows(const larmor_recon_opts *opts, int rows, lmr_physics *physics)
 {
-    if (opts->phase_terms)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "opts.phase_terms: the scan was opened with phases of its own; leave one of them out.");
+    LMR_REFUSE(opts->phase_terms, LARMOR_ERR_ARG,
+               "opts.phase_terms: the scan was opened with phases of its own; leave one of them out.");
     physics->terms = rows;
     return LARMOR_OK;
 }
@@ -71,12 +70,11 @@ larmor_status lmr_camera_open(const larmor_recon_opts *opts, const larmor_raw_in
     if (!phase) return LARMOR_OK;
     const larmor_shape s = larmor_array_shape(phase);
     const int64_t terms = s.ndim == 3 ? s.dim[2] : 0;
-    if (terms != 9 && terms != 16)
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "opts.phase_terms: the array is %s, expected [samples, readouts, 9 or 16 solid harmonics].",
-                        lmr_describe(phase).s);
-    if (lmr_is_complex(larmor_array_dtype(phase)))
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.phase_terms: the array is complex; phases in rad expected.");
+    LMR_REFUSE(terms != 9 && terms != 16, LARMOR_ERR_SHAPE,
+               "opts.phase_terms: the array is %s, expected [samples, readouts, 9 or 16 solid harmonics].",
+               lmr_describe(phase).s);
+    LMR_REFUSE(lmr_is_complex(larmor_array_dtype(phase)), LARMOR_ERR_ARG,
+               "opts.phase_terms: the array is complex; phases in rad expected.");
     physics->samples = s.dim[0];
     physics->readouts = s.dim[1];
     physics->terms = (int)terms;
@@ -122,11 +120,10 @@ static larmor_status find_rows(const lmr_scene *scene, const double *time, int64
         most = sample >= most ? sample + 1 : most;
         row[j] = sample + (p->readouts > 1 ? p->samples * readout : 0);
     }
-    if (!even || readout + 1 != readouts)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "opts.phase_terms: the readouts of image %d differ in length, and the times of their samples "
-                        "do not tell which phases are theirs; give [%lld, 1, terms], of all samples in their order.",
-                        scene->index + 1, (long long)scene->count);
+    LMR_REFUSE(!even || readout + 1 != readouts, LARMOR_ERR_UNSUPPORTED,
+               "opts.phase_terms: the readouts of image %d differ in length, and the times of their samples "
+               "do not tell which phases are theirs; give [%lld, 1, terms], of all samples in their order.",
+               scene->index + 1, (long long)scene->count);
     const int is_other = readouts == 1 ? most != p->samples : most > p->samples;
     if (is_other || (p->readouts != 1 && p->readouts != readouts)) return refuse_phases(scene, most, readouts);
     return LARMOR_OK;
@@ -206,9 +203,8 @@ larmor_status lmr_add_camera(const lmr_scene *scene, lmr_term_list *list)
     phase = lmr_new(scene->count * p->terms, sizeof *phase);
     if (!phase) return LMR_NO_MEMORY();
     LMR_TRY(p->phase ? phases_of_file(scene, phase) : phases_of_scan(scene, phase));
-    if (scene->image.place_unknown)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "opts.phase_terms: the scan does not say where the image lies, which the harmonics need.");
+    LMR_REFUSE(scene->image.place_unknown, LARMOR_ERR_UNSUPPORTED,
+               "opts.phase_terms: the scan does not say where the image lies, which the harmonics need.");
     LMR_TRY(lmr_positions_of(scene, &position));
     larmor_device *dev = scene->job->facts->dev;
     LMR_TRY(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(3, scene->voxels), LARMOR_F64, position, &places));

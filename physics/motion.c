@@ -239,11 +239,10 @@ static double beyond_plane(const double *pose, int64_t readouts)
 static larmor_status check_readouts(const lmr_job *job, const lmr_frame *frame)
 {
     const larmor_shape shape = larmor_array_shape(frame->samples.traj);
-    if (frame->samples.first && !job->settings->opts.motion)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "opts.motion_states: %lld readouts differ in length, or leave the grid; poses are found from "
-                        "readouts of one length, give opts.motion.",
-                        (long long)frame->group.readouts);
+    LMR_REFUSE(frame->samples.first && !job->settings->opts.motion, LARMOR_ERR_UNSUPPORTED,
+               "opts.motion_states: %lld readouts differ in length, or leave the grid; poses are found from "
+               "readouts of one length, give opts.motion.",
+               (long long)frame->group.readouts);
     if (frame->samples.first || (shape.ndim == 3 && shape.dim[2] == frame->group.readouts)) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "opts.motion: got %lld readouts as a trajectory %s",
                     (long long)frame->group.readouts, lmr_describe(frame->samples.traj).s);

@@ -72,8 +72,8 @@ static larmor_raw_info describe(void *self)
 
 static larmor_status inner_of(const multiband *m, int group, int *inner)
 {
-    if (group < 0 || group >= m->groups)
-        return LMR_FAIL(LARMOR_ERR_ARG, "multiband: group %d, the scan has %d", group, m->groups);
+    LMR_REFUSE(group < 0 || group >= m->groups, LARMOR_ERR_ARG, "multiband: group %d, the scan has %d", group,
+               m->groups);
     *inner = m->group[group];
     return LARMOR_OK;
 }
@@ -185,11 +185,10 @@ static larmor_status count_partitions(const multiband *m, int group, const int64
     for (int64_t r = 0; r < readouts; r++) {
         double unused;
         const double kz = kz_of(m, group, of[r], &unused);
-        if (fabs(kz - nearbyint(kz)) > MAX_OFF_PARTITION)
-            return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                            "multiband: the scan stores no trajectory, and readout %lld has phases that are no "
-                            "multiples of 2 pi / %d; store the trajectory, or give it.",
-                            (long long)of[r], m->bands);
+        LMR_REFUSE(fabs(kz - nearbyint(kz)) > MAX_OFF_PARTITION, LARMOR_ERR_UNSUPPORTED,
+                   "multiband: the scan stores no trajectory, and readout %lld has phases that are no "
+                   "multiples of 2 pi / %d; store the trajectory, or give it.",
+                   (long long)of[r], m->bands);
         step2[r] = (int)nearbyint(kz) + m->bands / 2;
         if (step2[r] >= m->bands) step2[r] -= m->bands;
     }
@@ -328,9 +327,8 @@ static void destroy(void *self)
 
 static larmor_status take_offsets(const larmor_multiband_opts *o, multiband *m)
 {
-    if (o->bands < 2 || o->bands > LARMOR_MOST_BANDS || !o->offset_mm)
-        return LMR_FAIL(LARMOR_ERR_ARG, "multiband: got %d bands, expected 2 to %d and their offsets", o->bands,
-                        LARMOR_MOST_BANDS);
+    LMR_REFUSE(o->bands < 2 || o->bands > LARMOR_MOST_BANDS || !o->offset_mm, LARMOR_ERR_ARG,
+               "multiband: got %d bands, expected 2 to %d and their offsets", o->bands, LARMOR_MOST_BANDS);
     m->bands = o->bands;
     memcpy(m->offset, o->offset_mm, sizeof *m->offset * (size_t)o->bands);
     m->first_mm = o->offset_mm[0];
@@ -349,15 +347,14 @@ static larmor_status take_phases(const larmor_multiband_opts *o, multiband *m)
     m->shifts = o->shifts;
     m->turns = o->turns ? o->turns : 1;
     if (m->solid && !o->shifts && !o->phase) return LARMOR_OK;
-    if (m->solid)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "multiband: %s is a volume of the slices, whose kz its readouts have: no phases "
-                        "are to be given with it",
-                        lmr_source_name(m->inner));
-    if ((o->shifts > 0) == (o->phase != NULL) || o->shifts < 0 || o->shifts > MOST_SHIFTS ||
-        abs(m->turns) > MOST_SHIFTS)
-        return LMR_FAIL(LARMOR_ERR_ARG, "multiband: got %d shifts%s, expected 1 to %d, or phases", o->shifts,
-                        o->phase ? " and phases" : "", MOST_SHIFTS);
+    LMR_REFUSE(m->solid, LARMOR_ERR_ARG,
+               "multiband: %s is a volume of the slices, whose kz its readouts have: no phases "
+               "are to be given with it",
+               lmr_source_name(m->inner));
+    LMR_REFUSE((o->shifts > 0) == (o->phase != NULL) || o->shifts < 0 || o->shifts > MOST_SHIFTS ||
+                   abs(m->turns) > MOST_SHIFTS,
+               LARMOR_ERR_ARG, "multiband: got %d shifts%s, expected 1 to %d, or phases", o->shifts,
+               o->phase ? " and phases" : "", MOST_SHIFTS);
     m->turns = m->shifts ? (m->turns % m->shifts + m->shifts) % m->shifts : 0;
     if (!o->phase) return LARMOR_OK;
     return lmr_band_phases_take(&(lmr_banded){m->inner, m->group, m->groups}, o->phase, m->bands, &m->phase);
@@ -386,12 +383,11 @@ static larmor_status find_groups(multiband *m, int factor)
 static larmor_status check_encoding(const multiband *m, const larmor_encoding *e, int bands)
 {
     const char *name = lmr_source_name(m->inner);
-    if (e->ndim != 2 && e->matrix[2] != bands)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "multiband: %s has images in %dD, expected 2D slices, or volumes of %d partitions", name,
-                        e->ndim, bands);
-    if ((e->ndim > 2) != m->solid)
-        return LMR_FAIL(LARMOR_ERR_ARG, "multiband: %s has slices and volumes, expected one of them", name);
+    LMR_REFUSE(e->ndim != 2 && e->matrix[2] != bands, LARMOR_ERR_ARG,
+               "multiband: %s has images in %dD, expected 2D slices, or volumes of %d partitions", name, e->ndim,
+               bands);
+    LMR_REFUSE((e->ndim > 2) != m->solid, LARMOR_ERR_ARG,
+               "multiband: %s has slices and volumes, expected one of them", name);
     if (strcmp(e->trajectory, "epi") != 0) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
                     "multiband: %s is echo-planar, whose ghosts are not corrected between slices that are excited "
@@ -494,9 +490,8 @@ static larmor_status take_options(multiband *m, const larmor_multiband_opts *opt
     larmor_multiband_opts own;
     LMR_TRY(lmr_multiband_find(m->inner, &e));
     m->by_header = !opts;
-    if (m->by_header && !e.multiband.factor)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "multiband: the header of %s has no slices that were excited together",
-                        lmr_source_name(m->inner));
+    LMR_REFUSE(m->by_header && !e.multiband.factor, LARMOR_ERR_FORMAT,
+               "multiband: the header of %s has no slices that were excited together", lmr_source_name(m->inner));
     if (m->by_header) {
         LMR_TRY(lmr_multiband_of_header(lmr_source_name(m->inner), &e.multiband, e.ndim > 2, offset, &own));
         opts = &own;
@@ -523,11 +518,10 @@ larmor_status lmr_multiband_phases(const larmor_source *source, int group, lmr_b
 {
     const multiband *m = lmr_source_self(source, &own_describe);
     int inner = 0;
-    if (!m || !m->phase.rest)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "multiband: frames and bins of %s: phases that grow unevenly from slice to slice are for "
-                        "whole images alone",
-                        lmr_source_name(source));
+    LMR_REFUSE(!m || !m->phase.rest, LARMOR_ERR_UNSUPPORTED,
+               "multiband: frames and bins of %s: phases that grow unevenly from slice to slice are for "
+               "whole images alone",
+               lmr_source_name(source));
     LMR_TRY(inner_of(m, group, &inner));
     *phases = m->phase;
     *first = m->phase.begin[inner];

@@ -94,9 +94,8 @@ static larmor_status take_rows(const double *phase, lmr_band_phases *p)
     int even = 1;
     for (int64_t row = 0; row < p->rows; row++) {
         for (int s = 0; s < p->bands; s++)
-            if (!isfinite(phase[row + p->rows * s]))
-                return LMR_FAIL(LARMOR_ERR_NUMERIC, "multiband: the phase of readout %lld is not finite",
-                                (long long)row);
+            LMR_REFUSE(!isfinite(phase[row + p->rows * s]), LARMOR_ERR_NUMERIC,
+                       "multiband: the phase of readout %lld is not finite", (long long)row);
         even &= is_even(p, phase, row);
     }
     p->even = lmr_new(p->rows, 2 * sizeof *p->even);
@@ -126,9 +125,8 @@ larmor_status lmr_band_phases_take(const lmr_banded *images, const larmor_array 
 {
     const larmor_shape shape = larmor_array_shape(phase);
     *out = (lmr_band_phases){.bands = bands};
-    if (shape.ndim != 2 || lmr_is_complex(larmor_array_dtype(phase)))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "multiband: phases are %s, expected real [readouts, %d slices]",
-                        lmr_describe(phase).s, bands);
+    LMR_REFUSE(shape.ndim != 2 || lmr_is_complex(larmor_array_dtype(phase)), LARMOR_ERR_SHAPE,
+               "multiband: phases are %s, expected real [readouts, %d slices]", lmr_describe(phase).s, bands);
     LMR_TRY(find_rows(images, shape.dim[0], shape.dim[1], out));
     LMR_OWN_MEMORY(double, values, larmor_array_download(phase, LARMOR_F64, &values));
     return take_rows(values, out);

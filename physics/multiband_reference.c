@@ -134,10 +134,9 @@ static larmor_status read_image(const lmr_slice_scans *r, int group, const larmo
     LMR_TRY(lmr_source_group(r->source, group, &g));
     LMR_TRY(lmr_source_encoding(r->source, g.encoding, &e));
     LMR_TRY(lmr_source_samples(r->source, group, grid, 0, coils, dev, out));
-    if (out->first)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "multiband: reference images of %s have readouts of several lengths, expected one length",
-                        lmr_source_name(r->source));
+    LMR_REFUSE(out->first, LARMOR_ERR_UNSUPPORTED,
+               "multiband: reference images of %s have readouts of several lengths, expected one length",
+               lmr_source_name(r->source));
     return out->traj ? LARMOR_OK : lmr_make_trajectory(dev, &g, &e, grid, out, &spokes, &out->traj);
 }
 
@@ -239,11 +238,10 @@ static larmor_status read_plane(const lmr_slice_scans *r, int slice, int group, 
     grid.fov_mm[2] = e.fov_mm[2];
     LMR_TRY(read_image(r, group, &grid, coils, dev, &all));
     LMR_TRY(open_stack(&all, &s));
-    if (!sort_readouts(&s))
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "multiband: the reference volume of %s is no stack of the same readouts in each partition, "
-                        "which slices can be cut from; give maps by opts.maps.",
-                        lmr_source_name(r->source));
+    LMR_REFUSE(!sort_readouts(&s), LARMOR_ERR_UNSUPPORTED,
+               "multiband: the reference volume of %s is no stack of the same readouts in each partition, "
+               "which slices can be cut from; give maps by opts.maps.",
+               lmr_source_name(r->source));
     add_partitions(&s, (r->offset_mm[slice] - offset_of(r->scan, &meta)) / e.fov_mm[2]);
     return upload_plane(&s, dev, out);
 }

@@ -49,10 +49,8 @@ larmor_status lmr_physics_open(const larmor_recon_opts *o, lmr_scan_facts *facts
     if (!o->b0 && !o->t2star && !camera && !concomitant && !displaced) return LARMOR_OK;
     LMR_TRY(begin(o, facts));
     lmr_physics *p = facts->physics;
-    if (concomitant && !(p->tesla > 0))
-        return LMR_FAIL(
-            LARMOR_ERR_UNSUPPORTED,
-            "opts.concomitant: the scan does not say the magnet's field strength; give opts.field_tesla.");
+    LMR_REFUSE(concomitant && !(p->tesla > 0), LARMOR_ERR_UNSUPPORTED,
+               "opts.concomitant: the scan does not say the magnet's field strength; give opts.field_tesla.");
     p->concomitant = concomitant;
     LMR_TRY(lmr_map_open(o->b0, "b0", o->b0_name, o->b0_place, &p->b0));
     LMR_TRY(lmr_map_open(o->t2star, "t2star", o->t2star_name, o->t2star_place, &p->t2star));
@@ -67,10 +65,9 @@ larmor_status lmr_physics_decide(const lmr_job *job, lmr_scan_facts *facts)
     int bands = 0;
     for (int i = 0; i < facts->info.groups; i++) bands |= facts->grid[i].apart[2] & LMR_APART_BY_PHASES;
     if (!bands) return LARMOR_OK;
-    if (!o->maps && !facts->info.calibration && facts->info.coils > 1)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "multiband: phases that grow unevenly from slice to slice need coil maps, which samples with "
-                        "them do not give; give maps by opts.maps, or scans of each slice alone.");
+    LMR_REFUSE(!o->maps && !facts->info.calibration && facts->info.coils > 1, LARMOR_ERR_UNSUPPORTED,
+               "multiband: phases that grow unevenly from slice to slice need coil maps, which samples with "
+               "them do not give; give maps by opts.maps, or scans of each slice alone.");
     LMR_TRY(begin(o, facts));
     facts->physics->bands = 1;
     if (!(facts->physics->opts.error > 0)) facts->physics->opts.error = BANDS_ERROR;

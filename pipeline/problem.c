@@ -280,10 +280,9 @@ static larmor_status find_mask(const lmr_job *job, const lmr_frame *frame, doubl
         voxels *= grid->crop[d];
     }
     const int64_t slices = fits ? larmor_array_count(given) / voxels : 0;
-    if (!fits || (slices > 1 && frame->group.slice >= slices))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "support: the mask is %s, expected the %lldx%lldx%lld voxels of the image",
-                        lmr_describe(given).s, (long long)grid->crop[0], (long long)grid->crop[1],
-                        (long long)(grid->ndim > 2 ? grid->crop[2] : 1));
+    LMR_REFUSE(!fits || (slices > 1 && frame->group.slice >= slices), LARMOR_ERR_SHAPE,
+               "support: the mask is %s, expected the %lldx%lldx%lld voxels of the image", lmr_describe(given).s,
+               (long long)grid->crop[0], (long long)grid->crop[1], (long long)(grid->ndim > 2 ? grid->crop[2] : 1));
     *first = slices > 1 ? frame->group.slice * voxels : 0;
     if (!lmr_is_complex(larmor_array_dtype(given))) return larmor_array_download(given, LARMOR_F64, mask);
     LMR_TRY(larmor_array_download(given, LARMOR_C128, mask));
@@ -324,9 +323,8 @@ larmor_status lmr_problem_set(const lmr_job *job, const lmr_frame *frame, int is
     larmor_constraint c;
     *set = NULL;
     if (!job->settings->constraint) return LARMOR_OK;
-    if (job->facts->slabs || job->facts->sets)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "opts.constraint: is not for %s",
-                        job->facts->slabs ? "volumes in slabs" : "several sets of maps");
+    LMR_REFUSE(job->facts->slabs || job->facts->sets, LARMOR_ERR_UNSUPPORTED, "opts.constraint: is not for %s",
+               job->facts->slabs ? "volumes in slabs" : "several sets of maps");
     LMR_TRY(larmor_constraint_read(job->settings->constraint, &c));
     const double unit = is_written ? 1 : lmr_image_factor(job, &frame->encoding, &frame->grid);
     c.low /= unit;

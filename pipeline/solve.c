@@ -317,7 +317,7 @@ static larmor_status choose_by_others(lmr_job *job, lmr_job *one, const lmr_fram
     job->events->trial = 0;
     larmor_array_free(x);
     LMR_TRY(st);
-    if (first.interrupted) return LMR_FAIL(LARMOR_STOPPED, "stopped by the caller while lambda was chosen");
+    LMR_REFUSE(first.interrupted, LARMOR_STOPPED, "stopped by the caller while lambda was chosen");
     job->found.decided.chosen = one->found.decided.chosen;
     result->method = first.method;
     lmr_method_take(job, first.method.name);

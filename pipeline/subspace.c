@@ -18,7 +18,7 @@ larmor_status lmr_basis_measure(lmr_scan_facts *facts)
     double _Complex *b;
     double norm, worst = 0;
     LMR_TRY(larmor_nrm2(facts->basis, &norm));
-    if (!(norm > 0) || !isfinite(norm)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "opts.basis: is zero, or not finite.");
+    LMR_REFUSE(!(norm > 0) || !isfinite(norm), LARMOR_ERR_NUMERIC, "opts.basis: is zero, or not finite.");
     LMR_TRY(larmor_array_download(facts->basis, LARMOR_C128, &b));
     facts->basis_scale = norm * norm / (double)rank;
     facts->basis_is_complex = 0;

@@ -36,7 +36,7 @@ static larmor_status take(const larmor_array *x, const char *what, int is_refere
         LMR_TRY(larmor_array_expect_finite(x, name));
         return LMR_FAIL(LARMOR_ERR_NUMERIC, "compare: the %s holds values that are too large", what);
     }
-    if (is_reference && !(energy > 0)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "compare: the %s is all zero", what);
+    LMR_REFUSE(is_reference && !(energy > 0), LARMOR_ERR_NUMERIC, "compare: the %s is all zero", what);
     return LARMOR_OK;
 }
 

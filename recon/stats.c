@@ -57,9 +57,8 @@ static larmor_status read_labels(const char *step, const larmor_array *mask, int
     LMR_OWN(larmor_array, real, lmr_input_real(step, "the mask", mask, &real));
     LMR_OWN_MEMORY(double, value, larmor_array_download(real, LARMOR_F64, &value));
     for (int64_t i = 0; i < count; i++) {
-        if (value[i] > LARMOR_MAX_REGIONS + 0.5)
-            return LMR_FAIL(LARMOR_ERR_ARG, "%s: the mask has the label %.10g, expected at most %d", step, value[i],
-                            LARMOR_MAX_REGIONS);
+        LMR_REFUSE(value[i] > LARMOR_MAX_REGIONS + 0.5, LARMOR_ERR_ARG,
+                   "%s: the mask has the label %.10g, expected at most %d", step, value[i], LARMOR_MAX_REGIONS);
         label[i] = value[i] > 0.5 ? (int)ceil(value[i] - 0.5) : 0;
     }
     return LARMOR_OK;

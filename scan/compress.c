@@ -16,9 +16,9 @@ larmor_status lmr_compress(const lmr_job *job, larmor_samples *samples)
     if (lmr_compression_is_geometric(job)) {
         const larmor_status st =
             larmor_compress_readouts(job->facts->compression, samples->kspace, samples->traj, &y);
-        if (st == LARMOR_ERR_ARG)
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "readouts that are no lines of the grid, as those of other images of "
-                                               "the scan are; opts.compress_method svd takes them.");
+        LMR_REFUSE(st == LARMOR_ERR_ARG, LARMOR_ERR_FORMAT,
+                   "readouts that are no lines of the grid, as those of other images of "
+                   "the scan are; opts.compress_method svd takes them.");
         LMR_TRY(st);
     } else {
         LMR_TRY(larmor_compress_coils(job->facts->compression, samples->kspace, &y));

@@ -103,12 +103,11 @@ larmor_status larmor_samples_align(const larmor_samples *samples, larmor_array *
         *traj = larmor_array_ref(samples->traj);
         return LARMOR_OK;
     }
-    if (!fits(samples, 0, samples->readouts, longest(samples, 0, samples->readouts)))
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "the lengths of readouts differ too much, %lld samples at most, %lld "
-                        "samples in %lld readouts",
-                        (long long)longest(samples, 0, samples->readouts),
-                        (long long)samples->first[samples->readouts], (long long)samples->readouts);
+    LMR_REFUSE(!fits(samples, 0, samples->readouts, longest(samples, 0, samples->readouts)), LARMOR_ERR_UNSUPPORTED,
+               "the lengths of readouts differ too much, %lld samples at most, %lld "
+               "samples in %lld readouts",
+               (long long)longest(samples, 0, samples->readouts), (long long)samples->first[samples->readouts],
+               (long long)samples->readouts);
     double *k;
     LMR_TRY(larmor_array_download(samples->traj, LARMOR_F64, &k));
     larmor_status st = align_traj(samples, k, 0, samples->readouts, 1, traj);
@@ -256,9 +255,8 @@ larmor_status lmr_samples_cut(larmor_samples *samples, const double *k, const la
     if (!inside) return LMR_NO_MEMORY();
     const int64_t kept = lmr_find_inside(grid, k, count, inside);
     if (kept == count) return LARMOR_OK;
-    if (!kept)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "no sample lies within the k-space of matrix %lld x %lld x %lld",
-                        (long long)grid->matrix[0], (long long)grid->matrix[1], (long long)grid->matrix[2]);
+    LMR_REFUSE(!kept, LARMOR_ERR_FORMAT, "no sample lies within the k-space of matrix %lld x %lld x %lld",
+               (long long)grid->matrix[0], (long long)grid->matrix[1], (long long)grid->matrix[2]);
     LMR_TRY(find_first(samples, inside, count, samples->first ? samples->readouts : shape.dim[2]));
     samples->outside += count - kept;
     LMR_TRY(lmr_keep_inside(&samples->traj, 1, inside, count, kept));

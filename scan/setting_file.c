@@ -283,8 +283,7 @@ larmor_status larmor_settings_write(const larmor_recon_opts *opts, const larmor_
     size_t length;
     FILE *out = open_memstream(&line, &length);
     if (!out || write_all(out, opts, other)) return LMR_NO_MEMORY();
-    if (length >= size)
-        return LMR_FAIL(LARMOR_ERR_ARG, "settings: got room for %zu bytes, expected %zu", size, length + 1);
+    LMR_REFUSE(length >= size, LARMOR_ERR_ARG, "settings: got room for %zu bytes, expected %zu", size, length + 1);
     memcpy(text, line, length + 1);
     return LARMOR_OK;
 }

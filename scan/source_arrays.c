@@ -117,8 +117,8 @@ static larmor_status place(const lmr_array_scan *s, const larmor_grid *grid, dou
     const int nd = grid->ndim;
     for (int64_t i = 0; i < points * nd; i++) {
         k[i] *= grid->fov_mm[i % nd] / s->encoding.fov_mm[i % nd];
-        if (!isfinite(k[i]))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "arrays: trajectory: point %lld is not finite", (long long)(i / nd));
+        LMR_REFUSE(!isfinite(k[i]), LARMOR_ERR_NUMERIC, "arrays: trajectory: point %lld is not finite",
+                   (long long)(i / nd));
     }
     return LARMOR_OK;
 }
@@ -314,7 +314,7 @@ static larmor_status times_of(void *self, int group, const int64_t *readout, int
     *times = NULL;
     LMR_TRY(check_request(s, group, readout, count));
     const larmor_readouts *image = &s->image[group];
-    if (!image->times) return LMR_FAIL(LARMOR_ERR_ARG, "arrays: image %d has no times, which b0 needs", group);
+    LMR_REFUSE(!image->times, LARMOR_ERR_ARG, "arrays: image %d has no times, which b0 needs", group);
     if (!readout) return times_on_grid(s, image->times, image->traj, grid, dev, times);
     LMR_TRY(gather(image->times, 1, readout, count, &some));
     if (image->traj) LMR_TRY(gather(image->traj, 2, readout, count, &traj));
@@ -344,10 +344,10 @@ larmor_status larmor_source_of_arrays(const larmor_scan_arrays *given, larmor_so
                                             .fingerprint = fingerprint,
                                             .stamps = stamps_of,
                                             .readouts = readouts_of};
-    if (!source) return LMR_FAIL(LARMOR_ERR_ARG, "source: nowhere to put it");
+    LMR_REFUSE(!source, LARMOR_ERR_ARG, "source: nowhere to put it");
     *source = NULL;
-    if (!given || given->images < 1 || !given->image)
-        return LMR_FAIL(LARMOR_ERR_ARG, "arrays: the readouts of one image at least expected");
+    LMR_REFUSE(!given || given->images < 1 || !given->image, LARMOR_ERR_ARG,
+               "arrays: the readouts of one image at least expected");
     LMR_NEW_ZEROS(lmr_array_scan, s, 1);
     larmor_status st = lmr_arrays_take(given, s);
     if (!st) st = larmor_source_create("arrays", &impl, s, source);

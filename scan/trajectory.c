@@ -214,12 +214,10 @@ larmor_status lmr_make_trajectory(larmor_device *dev, const larmor_group *group,
         if (samples->step2[r] >= p.partitions) p.partitions = samples->step2[r] + 1;
     }
     const int stack = grid->ndim == 3 && p.partitions > 1 && p.partitions <= enc->matrix[2];
-    if (!radial || !group->regular || (grid->ndim != 2 && !stack))
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "the file stores no trajectory, and counters alone do not define a %dD %s one%s. Give it by "
-                        "opts.trajectory, or store it in the acquisitions.",
-                        grid->ndim, enc->trajectory,
-                        radial && !group->regular ? " of readouts of different lengths" : "");
+    LMR_REFUSE(!radial || !group->regular || (grid->ndim != 2 && !stack), LARMOR_ERR_FORMAT,
+               "the file stores no trajectory, and counters alone do not define a %dD %s one%s. Give it by "
+               "opts.trajectory, or store it in the acquisitions.",
+               grid->ndim, enc->trajectory, radial && !group->regular ? " of readouts of different lengths" : "");
     if (!spokes->decided) LMR_TRY(decide(dev, &p, spokes));
     return make(dev, &p, spokes, traj);
 }
@@ -288,8 +286,7 @@ static larmor_status apply_girf(const lmr_job *job, int index, const larmor_grid
                         .spacing_hz = job->settings->opts.girf_spacing_hz,
                         .dwell_s = 1e-6 * job->facts->info.dwell_us};
     if (!job->settings->opts.girf) return LARMOR_OK;
-    if (!(girf.dwell_s > 0))
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "opts.girf: the scan does not say how long a sample takes.");
+    LMR_REFUSE(!(girf.dwell_s > 0), LARMOR_ERR_FORMAT, "opts.girf: the scan does not say how long a sample takes.");
     LMR_TRY(lmr_source_meta(job->facts->source, index, &meta));
     memcpy(girf.axes[0], meta.read_dir, sizeof girf.axes[0]);
     memcpy(girf.axes[1], meta.phase_dir, sizeof girf.axes[1]);

@@ -220,8 +220,8 @@ static larmor_status serve(lmr_devices *d)
         if (bytes == sizeof o) memcpy(&o, data, sizeof o);
         free(data);
         if (!bytes) return LARMOR_OK;
-        if (bytes != sizeof o || o.series < 0 || o.series >= d->recon->list.series)
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "an order of rank 0 is not what was expected");
+        LMR_REFUSE(bytes != sizeof o || o.series < 0 || o.series >= d->recon->list.series, LARMOR_ERR_FORMAT,
+                   "an order of rank 0 is not what was expected");
         hear_of_stop(d);
         d->stop = 0; /* it was meant for an earlier one */
         LMR_TRY(answer_order(d, &o));

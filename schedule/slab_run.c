@@ -141,9 +141,8 @@ static larmor_status solve_all(larmor_recon *r, slab_order o, larmor_array **ima
 larmor_status lmr_slabs_run(larmor_recon *r, int s, larmor_array **image, larmor_recon_report *report)
 {
     *image = NULL;
-    if (!r->facts.slabs->is_shared)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "recon: the volume is in slabs of several processes; call larmor_recon_share");
+    LMR_REFUSE(!r->facts.slabs->is_shared, LARMOR_ERR_ARG,
+               "recon: the volume is in slabs of several processes; call larmor_recon_share");
     const slab_order o = {s, r->maps_before, r->job.found.decided.chosen};
     LMR_TRY(lmr_ranks_order(r->facts.slabs, &o, sizeof o));
     return solve_all(r, o, image, report);
@@ -163,8 +162,8 @@ static larmor_status serve_one(larmor_recon *r, int *end)
     if (bytes == sizeof o) memcpy(&o, data, sizeof o);
     free(data);
     if (*end) return LARMOR_OK;
-    if (o.series < 0 || o.series >= r->list.series || o.maps_from >= r->facts.info.groups)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "an order of rank 0 is not what was expected");
+    LMR_REFUSE(o.series < 0 || o.series >= r->list.series || o.maps_from >= r->facts.info.groups, LARMOR_ERR_FORMAT,
+               "an order of rank 0 is not what was expected");
     lmr_begin_series(&r->events, o.series + 1, r->list.series);
     const larmor_status st = solve_all(r, o, &image, &report);
     lmr_end_series(&r->events);

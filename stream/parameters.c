@@ -144,8 +144,8 @@ static larmor_status keep(lmr_parameters *list, lmr_bytes *name, lmr_bytes *valu
 {
     LMR_TRY(lmr_bytes_end(name));
     LMR_TRY(lmr_bytes_end(value));
-    if (list->count == LMR_MOST_PARAMETERS)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "parameters: more than %d; fewer expected.", LMR_MOST_PARAMETERS);
+    LMR_REFUSE(list->count == LMR_MOST_PARAMETERS, LARMOR_ERR_FORMAT, "parameters: more than %d; fewer expected.",
+               LMR_MOST_PARAMETERS);
     lmr_parameter *more = realloc(list->each, (size_t)(list->count + 1) * sizeof *more);
     if (!more) return LMR_NO_MEMORY();
     list->each = more;

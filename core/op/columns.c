@@ -82,7 +82,7 @@ larmor_status larmor_op_diag(larmor_array *d, larmor_op **D)
 {
     static const larmor_op_impl impl = {"diag", diag_forward, diag_adjoint, NULL, diag_destroy};
     LMR_NEED_OUT(D);
-    if (!d) return LMR_FAIL(LARMOR_ERR_ARG, "diag: d is NULL");
+    LMR_REFUSE(!d, LARMOR_ERR_ARG, "diag: d is NULL");
     LMR_TRY(larmor_op_create(d->dev, &impl, d, d->dtype, d->shape, d->shape, D));
     lmr_op_serve_several(*D);
     larmor_array_ref(d);

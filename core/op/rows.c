@@ -140,7 +140,7 @@ static larmor_status stacked(const char *who, larmor_op *const *A, int count, la
 {
     *out = A[0]->out;
     if (count == 1) return LARMOR_OK;
-    if (!out->ndim) return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the rows' output has no dimension to stack along", who);
+    LMR_REFUSE(!out->ndim, LARMOR_ERR_SHAPE, "%s: the rows' output has no dimension to stack along", who);
     const int last = out->ndim - 1;
     int64_t total = 0;
     for (int i = 0; i < count; i++) {
@@ -148,7 +148,7 @@ static larmor_status stacked(const char *who, larmor_op *const *A, int count, la
         const int64_t own = shape.ndim == out->ndim ? shape.dim[last] : 0;
         if (shape.ndim == out->ndim) shape.dim[last] = out->dim[last];
         LMR_TRY(lmr_op_expect_shapes(who, "output of a row but for its last dimension", A[0], shape, *out));
-        if (__builtin_add_overflow(total, own, &total)) return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: too many rows", who);
+        LMR_REFUSE(__builtin_add_overflow(total, own, &total), LARMOR_ERR_SHAPE, "%s: too many rows", who);
     }
     out->dim[last] = total;
     return LARMOR_OK;
@@ -294,8 +294,7 @@ larmor_status lmr_op_blocks_right(larmor_op *op, const larmor_array *between, la
 larmor_status larmor_op_stack(larmor_op *const *ops, int count, larmor_op **stack)
 {
     LMR_NEED_OUT(stack);
-    if (count < 1 || !ops || !ops[0])
-        return LMR_FAIL(LARMOR_ERR_ARG, "stack: got %d operators, expected at least 1", count);
+    LMR_REFUSE(count < 1 || !ops || !ops[0], LARMOR_ERR_ARG, "stack: got %d operators, expected at least 1", count);
     for (int i = 0; i < count; i++) {
         LMR_TRY(lmr_op_expect_compatible("stack", ops[0], ops[i]));
         LMR_TRY(lmr_op_expect_shapes("stack", "input of a row", ops[0], ops[i]->in, ops[0]->in));

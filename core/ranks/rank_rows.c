@@ -156,7 +156,7 @@ larmor_status lmr_rows_serve(larmor_ranks *ranks, const lmr_row_order *o)
         free_row(row);
         return LARMOR_OK;
     }
-    if (!row || !known) return LMR_FAIL(LARMOR_ERR_FORMAT, "an order of rank 0 is not what was expected");
+    LMR_REFUSE(!row || !known, LARMOR_ERR_FORMAT, "an order of rank 0 is not what was expected");
     return serve(row, o->task);
 }
 
@@ -186,12 +186,11 @@ static larmor_status compare(const larmor_ranks *r, const lmr_row_shapes *all, i
         const int fits = out.ndim > 0 && mine.ndim == out.ndim && larmor_shape_equal(all[i].in, all[0].in);
         last[i] = fits ? mine.dim[mine.ndim - 1] : 0;
         if (fits) mine.dim[mine.ndim - 1] = out.dim[out.ndim - 1];
-        if (!fits || !larmor_shape_equal(mine, out) || all[i].dtype != all[0].dtype ||
-            __builtin_add_overflow(*total, last[i], total))
-            return LMR_FAIL(
-                LARMOR_ERR_SHAPE,
-                "ranks: the row of rank %d differs from that of rank 0 in more than the last dimension of the output",
-                i);
+        LMR_REFUSE(
+            !fits || !larmor_shape_equal(mine, out) || all[i].dtype != all[0].dtype ||
+                __builtin_add_overflow(*total, last[i], total),
+            LARMOR_ERR_SHAPE,
+            "ranks: the row of rank %d differs from that of rank 0 in more than the last dimension of the output", i);
     }
     return LARMOR_OK;
 }

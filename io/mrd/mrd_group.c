@@ -201,9 +201,9 @@ static larmor_status parse_join(const char *text, unsigned *bits)
         while (k < LMR_KEY && (strlen(counter_names[key_counter[k]]) != length ||
                                strncmp(counter_names[key_counter[k]], at, length) != 0))
             k++;
-        if (k == LMR_KEY)
-            return LMR_FAIL(LARMOR_ERR_ARG, "opts.join \"%s\": auto, none, or %s, with commas between, expected.",
-                            lmr_printable(text, (int64_t)strlen(text), 40).s, JOINED_NAMES);
+        LMR_REFUSE(k == LMR_KEY, LARMOR_ERR_ARG,
+                   "opts.join \"%s\": auto, none, or %s, with commas between, expected.",
+                   lmr_printable(text, (int64_t)strlen(text), 40).s, JOINED_NAMES);
         *bits |= 1u << key_counter[k];
         at += length;
         if (!*at) return LARMOR_OK;

@@ -155,8 +155,8 @@ larmor_status larmor_raw_navigators(const larmor_raw *raw, int group, const larm
     LMR_NEED(out);
     *out = (larmor_navigators){0};
     LMR_NEED(raw, grid, dev);
-    if (group < 0 || group >= raw->info.groups)
-        return LMR_FAIL(LARMOR_ERR_ARG, "raw: navigators: group %d, the file has %d", group, raw->info.groups);
+    LMR_REFUSE(group < 0 || group >= raw->info.groups, LARMOR_ERR_ARG, "raw: navigators: group %d, the file has %d",
+               group, raw->info.groups);
     LMR_HEAP int64_t *list = NULL, *calibration = NULL;
     int64_t count = 0;
     LMR_TRY(lmr_mrd_calibration(raw, group, &calibration, &out->calibration));

@@ -161,10 +161,9 @@ static larmor_status centre_array(lmr_reader *reader, const lmr_reader_scan *sca
 {
     if (scan->lines < 1 || scan->lines > LMR_MRD_MAX_MATRIX || !raw->header.encodings) return lmr_reader_lies(reader);
     lmr_mrd_encoding *e = &raw->header.encoding[0];
-    if (e->space.matrix[2] > 1)
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "fastMRI layout of a volume of %lld partitions; slices expected, as fastMRI has them.",
-                        (long long)e->space.matrix[2]);
+    LMR_REFUSE(e->space.matrix[2] > 1, LARMOR_ERR_FORMAT,
+               "fastMRI layout of a volume of %lld partitions; slices expected, as fastMRI has them.",
+               (long long)e->space.matrix[2]);
     if (e->space.matrix[0] && e->space.matrix[0] != scan->samples)
         LMR_MRD_WARN(raw,
                      "/kspace has %d lines of %d samples, if it is [slices, coils, samples, lines] as in fastMRI; "
@@ -508,8 +507,7 @@ static larmor_status read_file(const lmr_source *source, const larmor_raw_opts *
 static larmor_status check_shift(const double shift_mm[3])
 {
     for (int d = 0; d < 3; d++)
-        if (!isfinite(shift_mm[d]))
-            return LMR_FAIL(LARMOR_ERR_ARG, "shift: %g mm, a finite number expected.", shift_mm[d]);
+        LMR_REFUSE(!isfinite(shift_mm[d]), LARMOR_ERR_ARG, "shift: %g mm, a finite number expected.", shift_mm[d]);
     return LARMOR_OK;
 }
 

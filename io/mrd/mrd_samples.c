@@ -57,9 +57,8 @@ static larmor_status select_some(const larmor_raw *raw, int group, const int64_t
     *s = (selection){.regular = 1, .count = count};
     LMR_ALLOCATE_ZEROS(s->readout, (size_t)count + 1);
     for (int64_t r = 0; r < count; r++) {
-        if (readout[r] < 0 || readout[r] >= there)
-            return LMR_FAIL(LARMOR_ERR_ARG, "raw: readout %lld of group %d, which has %lld", (long long)readout[r],
-                            group, (long long)there);
+        LMR_REFUSE(readout[r] < 0 || readout[r] >= there, LARMOR_ERR_ARG,
+                   "raw: readout %lld of group %d, which has %lld", (long long)readout[r], group, (long long)there);
         s->readout[r] = order[readout[r]];
     }
     return measure(raw, s);
@@ -305,8 +304,8 @@ static larmor_status fill(const larmor_raw *raw, const selection *s, const larmo
     LMR_HEAP double *traj = NULL;
     LMR_HEAP unsigned char *inside = NULL;
     const int placed = has_trajectory(raw, s);
-    if (!placed && lmr_mrd_is_shifted(raw, grid->ndim))
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "shift: readouts have no trajectory, and are no lines of a grid.");
+    LMR_REFUSE(!placed && lmr_mrd_is_shifted(raw, grid->ndim), LARMOR_ERR_UNSUPPORTED,
+               "shift: readouts have no trajectory, and are no lines of a grid.");
     if (placed) LMR_TRY(place_all(raw, s, grid, &traj, &inside, &out->outside));
     const int64_t kept = s->total - out->outside;
     const larmor_shape shape =
@@ -333,14 +332,13 @@ static larmor_status fill(const larmor_raw *raw, const selection *s, const larmo
 /* The group is there, and the grid is one of its encoding. */
 static larmor_status check_request(const larmor_raw *raw, int group, const larmor_grid *grid)
 {
-    if (group < 0 || group >= raw->info.groups)
-        return LMR_FAIL(LARMOR_ERR_ARG, "raw: samples: group %d, the file has %d", group, raw->info.groups);
+    LMR_REFUSE(group < 0 || group >= raw->info.groups, LARMOR_ERR_ARG, "raw: samples: group %d, the file has %d",
+               group, raw->info.groups);
     const int nd = raw->header.encoding[raw->group[group].encoding].space.ndim;
     int good = grid->ndim == nd;
     for (int d = 0; d < nd; d++) good &= grid->matrix[d] > 0 && grid->fov_mm[d] > 0;
-    if (!good)
-        return LMR_FAIL(LARMOR_ERR_ARG, "raw: samples: grid has %d dimensions, expected %d of positive size",
-                        grid->ndim, nd);
+    LMR_REFUSE(!good, LARMOR_ERR_ARG, "raw: samples: grid has %d dimensions, expected %d of positive size",
+               grid->ndim, nd);
     return LARMOR_OK;
 }
 
@@ -366,7 +364,7 @@ larmor_status larmor_raw_readouts(const larmor_raw *raw, int group, const int64_
     *out = (larmor_samples){0};
     LMR_NEED(raw, readout, grid, dev);
     LMR_TRY(check_request(raw, group, grid));
-    if (count < 1) return LMR_FAIL(LARMOR_ERR_ARG, "raw: %lld readouts, expected 1 at least", (long long)count);
+    LMR_REFUSE(count < 1, LARMOR_ERR_ARG, "raw: %lld readouts, expected 1 at least", (long long)count);
     selection s;
     larmor_status st = select_some(raw, group, readout, count, &s);
     if (!st) st = fill(raw, &s, grid, dev, out);
@@ -384,11 +382,10 @@ static larmor_status fill_times(const larmor_raw *raw, const selection *s, const
         const lmr_mrd_head *h = &raw->head[s->readout[r]];
         const double *given = NULL;
         if (raw->time_s && h->traj_dims) given = raw->time_s + raw->readout[s->readout[r]].traj / h->traj_dims;
-        if (!given && !(h->dwell_us > 0 && isfinite(h->dwell_us)))
-            return LMR_FAIL(LARMOR_ERR_FORMAT,
-                            "acquisition %lld has no sample_time_us, so that it is not known when its samples were "
-                            "taken. State it in the file.",
-                            (long long)s->readout[r]);
+        LMR_REFUSE(!given && !(h->dwell_us > 0 && isfinite(h->dwell_us)), LARMOR_ERR_FORMAT,
+                   "acquisition %lld has no sample_time_us, so that it is not known when its samples were "
+                   "taken. State it in the file.",
+                   (long long)s->readout[r]);
         for (int64_t n = h->discard_pre; n < h->samples - h->discard_post; n++, at++)
             if (!inside || inside[at]) times[to++] = given ? given[n] : 1e-6 * (double)h->dwell_us * (double)n;
     }
@@ -435,8 +432,7 @@ static larmor_status values_of(const larmor_raw *raw, int group, const int64_t *
 {
     LMR_NEED(grid, dev);
     LMR_TRY(check_request(raw, group, grid));
-    if (readout && count < 1)
-        return LMR_FAIL(LARMOR_ERR_ARG, "raw: %lld readouts, expected 1 at least", (long long)count);
+    LMR_REFUSE(readout && count < 1, LARMOR_ERR_ARG, "raw: %lld readouts, expected 1 at least", (long long)count);
     LMR_FREED_BY(free_selection) selection s = {0};
     LMR_TRY(readout ? select_some(raw, group, readout, count, &s) : select_readouts(raw, group, 0, &s));
     return find_values(raw, &s, grid, terms, dev, values);
@@ -455,7 +451,7 @@ larmor_status larmor_raw_phase_terms(const larmor_raw *raw, int group, const int
 {
     LMR_NEED_OUT(phases);
     LMR_NEED(raw);
-    if (!raw->phase) return LMR_FAIL(LARMOR_ERR_ARG, "raw: the file was opened without opts.phase_terms");
+    LMR_REFUSE(!raw->phase, LARMOR_ERR_ARG, "raw: the file was opened without opts.phase_terms");
     return values_of(raw, group, readout, count, grid, raw->info.phase_terms, dev, phases);
 }
 

@@ -78,14 +78,12 @@ static larmor_status check_readout(const larmor_raw *raw, int64_t i, int rows)
 {
     const lmr_mrd_head *h = &raw->head[i];
     if (raw->readout[i].use == LMR_CALIBRATION && !h->traj_dims) return LARMOR_OK;
-    if (h->traj_dims != 4 && h->traj_dims != 9 && h->traj_dims != 16)
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "acquisition %lld: trajectory has %d row%s, expected 4, 9 or 16 for opts.phase_terms "
-                        "trajectory.",
-                        (long long)i, h->traj_dims, h->traj_dims == 1 ? "" : "s");
-    if (h->traj_dims != rows)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld: trajectory has %d rows, the first has %d.",
-                        (long long)i, h->traj_dims, rows);
+    LMR_REFUSE(h->traj_dims != 4 && h->traj_dims != 9 && h->traj_dims != 16, LARMOR_ERR_FORMAT,
+               "acquisition %lld: trajectory has %d row%s, expected 4, 9 or 16 for opts.phase_terms "
+               "trajectory.",
+               (long long)i, h->traj_dims, h->traj_dims == 1 ? "" : "s");
+    LMR_REFUSE(h->traj_dims != rows, LARMOR_ERR_FORMAT, "acquisition %lld: trajectory has %d rows, the first has %d.",
+               (long long)i, h->traj_dims, rows);
     if (lmr_mrd_is_oriented(h)) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_FORMAT,
                     "acquisition %lld: has no directions, along which opts.phase_terms trajectory lies.",
@@ -173,16 +171,14 @@ larmor_status lmr_mrd_take_terms(larmor_raw *raw, const larmor_raw_opts *opts)
     layout l;
     int rows;
     if (!asked) return LARMOR_OK;
-    if (!read_words(asked, &l))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "opts.phase_terms \"%s\": trajectory expected, and behind a colon plus, fourth and axes such "
-                        "as LAI, with commas between.",
-                        lmr_printable(asked, (int64_t)strlen(asked), 40).s);
-    if (opts->trajectory)
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.phase_terms %s: a trajectory is given; leave one of them out.", asked);
-    if (units && strcmp(units, "auto") != 0 && strcmp(units, "rad/m") != 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.phase_terms %s: its rows are in rad/m; leave opts.traj_units out.",
-                        asked);
+    LMR_REFUSE(!read_words(asked, &l), LARMOR_ERR_ARG,
+               "opts.phase_terms \"%s\": trajectory expected, and behind a colon plus, fourth and axes such "
+               "as LAI, with commas between.",
+               lmr_printable(asked, (int64_t)strlen(asked), 40).s);
+    LMR_REFUSE(opts->trajectory, LARMOR_ERR_ARG, "opts.phase_terms %s: a trajectory is given; leave one of them out.",
+               asked);
+    LMR_REFUSE(units && strcmp(units, "auto") != 0 && strcmp(units, "rad/m") != 0, LARMOR_ERR_ARG,
+               "opts.phase_terms %s: its rows are in rad/m; leave opts.traj_units out.", asked);
     LMR_TRY(check_readouts(raw, &rows));
     LMR_TRY(take_rows(raw, &l, rows));
     leave_others(raw);

@@ -10,8 +10,8 @@ larmor_status larmor_traj_save(larmor_output *out, const larmor_array *traj)
 {
     LMR_NEED(out, traj);
     const larmor_shape shape = larmor_array_shape(traj);
-    if (shape.ndim != 3 || shape.dim[0] < 1 || shape.dim[0] > 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "traj: %s, expected [1 to 3, samples, readouts]", lmr_describe(traj).s);
+    LMR_REFUSE(shape.ndim != 3 || shape.dim[0] < 1 || shape.dim[0] > 3, LARMOR_ERR_SHAPE,
+               "traj: %s, expected [1 to 3, samples, readouts]", lmr_describe(traj).s);
     const int64_t nd = shape.dim[0], points = shape.dim[1] * shape.dim[2];
     LMR_HEAP LMR_NEW(double, padded, 3 * points);
     LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
@@ -27,8 +27,7 @@ larmor_status larmor_traj_read(const char *path, int ndim, larmor_device *dev, l
 {
     LMR_NEED(path, dev);
     LMR_NEED_OUT(traj);
-    if (ndim < 1 || ndim > 3)
-        return LMR_FAIL(LARMOR_ERR_ARG, "traj: %d components are asked for, expected 1 to 3", ndim);
+    LMR_REFUSE(ndim < 1 || ndim > 3, LARMOR_ERR_ARG, "traj: %d components are asked for, expected 1 to 3", ndim);
     LMR_HEAP double *values = NULL, *k = NULL;
     LMR_OWN(larmor_array, stored, larmor_image_read(path, dev, &stored));
     LMR_TRY(larmor_array_expect_finite(stored, path));

@@ -43,9 +43,8 @@ static larmor_status read_numbers(const char *path, larmor_device *dev, larmor_s
     *shape = larmor_array_shape(stored);
     LMR_OWN_MEMORY(double, all, larmor_array_download(stored, step == 2 ? LARMOR_C128 : LARMOR_F64, (void *)&all));
     for (int64_t i = 0; step == 2 && i < count; i++)
-        if (all[2 * i + 1] != 0)
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: number %lld has an imaginary part, real numbers expected.", path,
-                            (long long)i);
+        LMR_REFUSE(all[2 * i + 1] != 0, LARMOR_ERR_FORMAT,
+                   "%s: number %lld has an imaginary part, real numbers expected.", path, (long long)i);
     for (int64_t i = 0; step == 2 && i < count; i++) all[i] = all[2 * i];
     *values = all;
     all = NULL;
@@ -56,9 +55,9 @@ static larmor_status read_array(const char *path, larmor_device *dev, larmor_tra
 {
     larmor_shape shape;
     LMR_TRY(read_numbers(path, dev, &shape, &t->k));
-    if (shape.ndim < 2 || shape.dim[0] < 2 || shape.dim[0] > 3 || shape.dim[1] < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: [2 or 3, samples, readouts] expected, its first dimension is %lld.",
-                        path, shape.ndim ? (long long)shape.dim[0] : 0LL);
+    LMR_REFUSE(shape.ndim < 2 || shape.dim[0] < 2 || shape.dim[0] > 3 || shape.dim[1] < 1, LARMOR_ERR_SHAPE,
+               "%s: [2 or 3, samples, readouts] expected, its first dimension is %lld.", path,
+               shape.ndim ? (long long)shape.dim[0] : 0LL);
     t->dims = (int)shape.dim[0];
     t->readouts = larmor_shape_count(shape) / shape.dim[0] / shape.dim[1];
     LMR_ALLOCATE(t->first, t->readouts + 1);
@@ -81,9 +80,8 @@ static larmor_status read_beside(const char *path, const larmor_trajectory *t, l
 static larmor_status check_weights(const char *path, const larmor_trajectory *t)
 {
     for (int64_t s = 0; t->weight && s < t->first[t->readouts]; s++)
-        if (t->weight[s] < 0)
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: weight %lld is %.4g, expected 0 or more.", path, (long long)s,
-                            t->weight[s]);
+        LMR_REFUSE(t->weight[s] < 0, LARMOR_ERR_FORMAT, "%s: weight %lld is %.4g, expected 0 or more.", path,
+                   (long long)s, t->weight[s]);
     return LARMOR_OK;
 }
 
@@ -126,7 +124,7 @@ static larmor_status take_scan(const larmor_raw *raw, const char *path, larmor_t
         if (raw->header.encoding[e].space.ndim == 3) t->dims = 3;
         weights &= raw->traj_of[e].density;
     }
-    if (!t->readouts) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: stores no trajectory.", path);
+    LMR_REFUSE(!t->readouts, LARMOR_ERR_FORMAT, "%s: stores no trajectory.", path);
     t->first = lmr_new(t->readouts + 1, sizeof *t->first);
     t->k = lmr_new(samples * t->dims, sizeof *t->k);
     if (weights) t->weight = lmr_new(samples, sizeof *t->weight);

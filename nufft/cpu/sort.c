@@ -371,8 +371,8 @@ static larmor_status make_tiles(const lmr_nufft_geometry *g, lmr_points *p)
         p->tile_count *= tiles;
         p->padded *= p->extent[d];
     }
-    if (p->tile_count > INT32_MAX || p->padded > INT32_MAX)
-        return LMR_FAIL(LARMOR_ERR_MEMORY, "nufft: the grid is too large for this device");
+    LMR_REFUSE(p->tile_count > INT32_MAX || p->padded > INT32_MAX, LARMOR_ERR_MEMORY,
+               "nufft: the grid is too large for this device");
     p->padded = (p->padded + 2 * DOUBLED_PITCH) / DOUBLED_PITCH * DOUBLED_PITCH;
     return LARMOR_OK;
 }

@@ -139,7 +139,7 @@ static larmor_status measure(const probe *p, lmr_nufft_scales *scales)
 
 larmor_status larmor_nufft_calibrate(larmor_device *dev)
 {
-    if (!dev) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_calibrate: a device is needed");
+    LMR_REFUSE(!dev, LARMOR_ERR_ARG, "larmor_nufft_calibrate: a device is needed");
     for (int precision = 0; precision < LMR_PRECISIONS; precision++) {
         lmr_nufft_scales scales;
         for (int ndim = 1; ndim <= 3; ndim++) {

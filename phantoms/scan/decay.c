@@ -102,7 +102,7 @@ larmor_status larmor_simulation_t2star(const larmor_simulation *simulation, larm
     LMR_NEED(simulation);
     const larmor_shape shape = larmor_shape_of(s->info.ndim, s->info.matrix);
     const int64_t voxels = larmor_shape_count(shape);
-    if (!s->o.t2stars) return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got no T2*, expected opts.t2star_ms");
+    LMR_REFUSE(!s->o.t2stars, LARMOR_ERR_ARG, "simulation: got no T2*, expected opts.t2star_ms");
     LMR_HEAP double *density = calloc((size_t)voxels, sizeof *density), *rate = calloc((size_t)voxels, sizeof *rate);
     if (!density || !rate) return LMR_NO_MEMORY();
     for (int part = 0; part < s->o.t2stars && s->o.t2stars > 1; part++)

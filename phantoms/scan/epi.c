@@ -69,31 +69,30 @@ static larmor_status check(const larmor_simulation *s)
     const larmor_simulation_epi *e = &s->epi;
     const larmor_ramp *r = &e->ramp;
     const double times[] = {r->up_us, r->flat_us, r->down_us};
-    if (!s->info.is_cartesian || s->info.ndim != 2)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "simulation: got echo-planar lines along the trajectory %s in %dD, expected cartesian in 2D",
-                        s->info.trajectory, s->info.ndim);
-    if (e->shots < 1 || e->shots > s->info.readouts)
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got %lld shots, expected 1 to %lld, the number of lines",
-                        (long long)e->shots, (long long)s->info.readouts);
-    if (e->navigators > MAX_NAVIGATORS)
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got %lld navigators of a shot, expected at most %d",
-                        (long long)e->navigators, MAX_NAVIGATORS);
-    if (!isfinite(e->ghost.phase) || !isfinite(e->phase_step) ||
-        !(fabs(e->ghost.shift) <= (double)s->info.matrix[0] / 2))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "simulation: got a phase of %g rad, %g more from shot to shot, and a shift of %g/FOV between "
-                        "the directions, expected finite ones, and a shift of at most half of k-space",
-                        e->ghost.phase, e->phase_step, e->ghost.shift);
+    LMR_REFUSE(!s->info.is_cartesian || s->info.ndim != 2, LARMOR_ERR_ARG,
+               "simulation: got echo-planar lines along the trajectory %s in %dD, expected cartesian in 2D",
+               s->info.trajectory, s->info.ndim);
+    LMR_REFUSE(e->shots < 1 || e->shots > s->info.readouts, LARMOR_ERR_ARG,
+               "simulation: got %lld shots, expected 1 to %lld, the number of lines", (long long)e->shots,
+               (long long)s->info.readouts);
+    LMR_REFUSE(e->navigators > MAX_NAVIGATORS, LARMOR_ERR_ARG,
+               "simulation: got %lld navigators of a shot, expected at most %d", (long long)e->navigators,
+               MAX_NAVIGATORS);
+    LMR_REFUSE(!isfinite(e->ghost.phase) || !isfinite(e->phase_step) ||
+                   !(fabs(e->ghost.shift) <= (double)s->info.matrix[0] / 2),
+               LARMOR_ERR_ARG,
+               "simulation: got a phase of %g rad, %g more from shot to shot, and a shift of %g/FOV between "
+               "the directions, expected finite ones, and a shift of at most half of k-space",
+               e->ghost.phase, e->phase_step, e->ghost.shift);
     for (int i = 0; i < 3; i++)
-        if (!(times[i] >= 0 && times[i] <= MAX_RAMP_US))
-            return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got a gradient of %g + %g + %g us, expected 0 to %d each",
-                            times[0], times[1], times[2], MAX_RAMP_US);
-    if ((r->up_us > 0 || r->down_us > 0) && !(r->flat_us > 0))
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got a gradient without a flat top, expected one above 0 us");
-    if (s->o.field || s->o.separate_calibration)
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got off-resonance or separate calibration of echo-planar lines, "
-                                        "which are not simulated");
+        LMR_REFUSE(!(times[i] >= 0 && times[i] <= MAX_RAMP_US), LARMOR_ERR_ARG,
+                   "simulation: got a gradient of %g + %g + %g us, expected 0 to %d each", times[0], times[1],
+                   times[2], MAX_RAMP_US);
+    LMR_REFUSE((r->up_us > 0 || r->down_us > 0) && !(r->flat_us > 0), LARMOR_ERR_ARG,
+               "simulation: got a gradient without a flat top, expected one above 0 us");
+    LMR_REFUSE(s->o.field || s->o.separate_calibration, LARMOR_ERR_ARG,
+               "simulation: got off-resonance or separate calibration of echo-planar lines, "
+               "which are not simulated");
     return LARMOR_OK;
 }
 

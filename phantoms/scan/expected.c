@@ -77,15 +77,14 @@ larmor_status larmor_simulation_maps(const larmor_simulation *simulation, const 
     larmor_shape shape = larmor_shape_of(s->info.ndim, s->info.matrix);
     double extent[3] = {1, 1, 1}; /* of the same voxels */
     *meta = s->geometry;
-    if (s->o.bands && maps_matrix && maps_matrix[0] > 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.maps_matrix: is not for slices that are excited together.");
+    LMR_REFUSE(s->o.bands && maps_matrix && maps_matrix[0] > 0, LARMOR_ERR_ARG,
+               "opts.maps_matrix: is not for slices that are excited together.");
     if (s->o.bands) *meta = lmr_simulation_bands_meta(s, 0);
     if (maps_matrix) LMR_TRY(lmr_check_axes_given("opts.maps_matrix", (double)maps_matrix[2], 1, s->info.ndim));
     for (int d = 0; maps_matrix && d < shape.ndim; d++) {
-        if (maps_matrix[d] < 0)
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "simulation: got maps of %lld voxels, expected 1 or more, or 0 for the image's",
-                            (long long)maps_matrix[d]);
+        LMR_REFUSE(maps_matrix[d] < 0, LARMOR_ERR_ARG,
+                   "simulation: got maps of %lld voxels, expected 1 or more, or 0 for the image's",
+                   (long long)maps_matrix[d]);
         if (!maps_matrix[d]) continue;
         shape.dim[d] = maps_matrix[d];
         extent[d] = (double)maps_matrix[d] / (double)s->info.matrix[d];

@@ -119,10 +119,9 @@ larmor_status lmr_simulation_moving_seen(const larmor_simulation *s, const larmo
     for (int64_t first = 0; first < readouts; first++) {
         int64_t count = 0;
         if (done[first]) continue;
-        if (++states > MOST_POSES)
-            return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                            "simulation: got more than %d poses beside a field, concomitant fields or phase_terms",
-                            MOST_POSES);
+        LMR_REFUSE(++states > MOST_POSES, LARMOR_ERR_UNSUPPORTED,
+                   "simulation: got more than %d poses beside a field, concomitant fields or phase_terms",
+                   MOST_POSES);
         for (int64_t j = first; j < readouts; j++) {
             if (!is_pose(poses + LARMOR_POSE * first, poses + LARMOR_POSE * j)) continue;
             done[j] = 1;

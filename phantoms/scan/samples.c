@@ -191,11 +191,11 @@ larmor_status larmor_simulation_samples(larmor_simulation *simulation, int slice
     LMR_NEED(simulation);
     const larmor_simulation_info *i = &simulation->info;
     const larmor_array *nominal;
-    if (slice < 0 || slice >= i->slices || repetition < 0 || repetition >= i->repetitions || contrast < 0 ||
-        contrast >= i->contrasts)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "simulation: got slice %d, repetition %d, contrast %d, expected less than %lld, %lld, %d",
-                        slice, repetition, contrast, (long long)i->slices, (long long)i->repetitions, i->contrasts);
+    LMR_REFUSE(slice < 0 || slice >= i->slices || repetition < 0 || repetition >= i->repetitions || contrast < 0 ||
+                   contrast >= i->contrasts,
+               LARMOR_ERR_ARG,
+               "simulation: got slice %d, repetition %d, contrast %d, expected less than %lld, %lld, %d", slice,
+               repetition, contrast, (long long)i->slices, (long long)i->repetitions, i->contrasts);
     LMR_TRY(lmr_gate_enter(&simulation->gate));
     const larmor_status st = lmr_simulation_samples(simulation, slice, repetition, contrast, 0, kspace, &nominal);
     if (!st) *traj = larmor_array_ref(nominal);

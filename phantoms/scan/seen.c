@@ -132,13 +132,12 @@ static larmor_status add_camera(const larmor_simulation *s, const larmor_array *
     const larmor_shape have = larmor_array_shape(s->o.phase_terms), need = larmor_array_shape(traj);
     const int64_t count = need.dim[1] * need.dim[2];
     const int64_t terms = have.ndim == 3 ? have.dim[2] : 0;
-    if ((terms != 9 && terms != LARMOR_HARMONICS) || have.dim[0] != need.dim[1] ||
-        (have.dim[1] != 1 && have.dim[1] != (readout ? s->info.readouts : need.dim[2])))
-        return LMR_FAIL(
-            LARMOR_ERR_SHAPE,
-            "simulation: phase_terms are %s, expected [%lld, %lld or 1, 9 or 16] as the scan has samples and "
-            "readouts",
-            lmr_describe(s->o.phase_terms).s, (long long)need.dim[1], (long long)need.dim[2]);
+    LMR_REFUSE((terms != 9 && terms != LARMOR_HARMONICS) || have.dim[0] != need.dim[1] ||
+                   (have.dim[1] != 1 && have.dim[1] != (readout ? s->info.readouts : need.dim[2])),
+               LARMOR_ERR_SHAPE,
+               "simulation: phase_terms are %s, expected [%lld, %lld or 1, 9 or 16] as the scan has samples and "
+               "readouts",
+               lmr_describe(s->o.phase_terms).s, (long long)need.dim[1], (long long)need.dim[2]);
     LMR_HEAP double *full = lmr_new(count * terms, sizeof *full);
     if (!full) return LMR_NO_MEMORY();
     LMR_OWN_MEMORY(double, given, larmor_array_download(s->o.phase_terms, LARMOR_F64, &given));
@@ -183,9 +182,9 @@ static larmor_status given_of(const larmor_simulation *s, int repetition, larmor
     *mine = larmor_array_ref(s->o.displacement);
     if (!s->o.motion_fields) return LARMOR_OK;
     const larmor_shape have = larmor_array_shape(s->o.motion_fields);
-    if (have.ndim < 2 || have.dim[have.ndim - 1] != s->info.repetitions)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "simulation: motion_fields are %s, expected [matrix..., axes, %lld]",
-                        lmr_describe(s->o.motion_fields).s, (long long)s->info.repetitions);
+    LMR_REFUSE(have.ndim < 2 || have.dim[have.ndim - 1] != s->info.repetitions, LARMOR_ERR_SHAPE,
+               "simulation: motion_fields are %s, expected [matrix..., axes, %lld]",
+               lmr_describe(s->o.motion_fields).s, (long long)s->info.repetitions);
     return larmor_array_part(s->o.motion_fields, repetition, 1, larmor_shape_of(have.ndim - 1, have.dim), mine);
 }
 
@@ -201,9 +200,8 @@ static larmor_status displacement_of(const larmor_simulation *s, int repetition,
     const larmor_shape have = larmor_array_shape(mine);
     int fits = have.ndim == nd + 1 && have.dim[nd] >= nd && have.dim[nd] <= 3;
     for (int a = 0; a < nd && fits; a++) fits = have.dim[a] == s->info.matrix[a];
-    if (!fits)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "simulation: the displacement is %s, expected [matrix..., %d]",
-                        lmr_describe(mine).s, nd);
+    LMR_REFUSE(!fits, LARMOR_ERR_SHAPE, "simulation: the displacement is %s, expected [matrix..., %d]",
+               lmr_describe(mine).s, nd);
     LMR_OWN(larmor_array, complex, larmor_array_convert(mine, LARMOR_C128, &complex));
     LMR_OWN(larmor_array, made, larmor_resize(complex, fine, &made));
     LMR_OWN_MEMORY(double, mm, larmor_array_download(made, LARMOR_C128, &mm));

@@ -41,13 +41,13 @@ static larmor_status make_fisp(larmor_simulation *s)
 static larmor_status check(const larmor_simulation *s, int sees_more)
 {
     const larmor_simulation_opts *o = &s->o;
-    if ((int)o->signal < LARMOR_SIGNAL_DENSITY || o->signal > LARMOR_SIGNAL_FISP || strcmp(o->phantom, "tissues"))
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got signal %d of %s, expected 0 to 2, of tissues",
-                        (int)o->signal, o->phantom);
-    if (o->phase || o->epi || o->bands || o->motion || o->slices > 1 || lmr_simulation_beats(s) || sees_more)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "simulation: got signals of tissues, expected one slice without phase, epi, bands, motion, "
-                        "breath, heart, concomitant fields, phase_terms and displaced voxels");
+    LMR_REFUSE(
+        (int)o->signal < LARMOR_SIGNAL_DENSITY || o->signal > LARMOR_SIGNAL_FISP || strcmp(o->phantom, "tissues"),
+        LARMOR_ERR_ARG, "simulation: got signal %d of %s, expected 0 to 2, of tissues", (int)o->signal, o->phantom);
+    LMR_REFUSE(o->phase || o->epi || o->bands || o->motion || o->slices > 1 || lmr_simulation_beats(s) || sees_more,
+               LARMOR_ERR_ARG,
+               "simulation: got signals of tissues, expected one slice without phase, epi, bands, motion, "
+               "breath, heart, concomitant fields, phase_terms and displaced voxels");
     if (o->r2star >= 0 && o->r2star <= 1e4) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got an R2* of %g / s, expected 0 to 10000", o->r2star);
 }
@@ -246,9 +246,8 @@ larmor_status larmor_simulation_truth(const larmor_simulation *simulation, larmo
     LMR_NEED(truth);
     *truth = (larmor_truth){.count = 0};
     LMR_NEED(simulation);
-    if (strcmp(simulation->o.phantom, "tissues"))
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got maps of %s, expected those of tissues",
-                        simulation->o.phantom);
+    LMR_REFUSE(strcmp(simulation->o.phantom, "tissues"), LARMOR_ERR_ARG,
+               "simulation: got maps of %s, expected those of tissues", simulation->o.phantom);
     const larmor_status st = find_truth(simulation, truth);
     if (st) larmor_truth_free(truth);
     return st;

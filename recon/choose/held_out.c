@@ -337,7 +337,7 @@ larmor_status larmor_hold_out(const larmor_array *traj, const larmor_array *weig
     LMR_NEED(kept);
     LMR_NEED(factors);
     *kept = *factors = NULL;
-    if (!C) return LMR_FAIL(LARMOR_ERR_ARG, "hold out: a circulant is needed");
+    LMR_REFUSE(!C, LARMOR_ERR_ARG, "hold out: a circulant is needed");
     LMR_OWNED(larmor_array) *points_array = NULL, *own = NULL;
     double *k = NULL, *keep = NULL, *count = NULL;
     larmor_status st;

@@ -183,9 +183,8 @@ larmor_status lmr_trial_judge(lmr_trial *t, double weight)
     }
     LMR_TRY(find_intensity(t, weight));
     t->choice.tried++;
-    if (!lmr_curve_add(&t->curve, log(weight), misfit))
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "choose: the misfit of the samples held out is %g at weight %g", misfit,
-                        weight);
+    LMR_REFUSE(!lmr_curve_add(&t->curve, log(weight), misfit), LARMOR_ERR_NUMERIC,
+               "choose: the misfit of the samples held out is %g at weight %g", misfit, weight);
     return LARMOR_OK;
 }
 
@@ -321,11 +320,10 @@ larmor_status lmr_trial_create(larmor_op *A, const larmor_array *b, const larmor
     t->held_square = norm * norm;
     LMR_TRY(larmor_op_adjoint(t->kept, t->b, t->rhs));
     LMR_TRY(larmor_nrm2(t->rhs, &norm));
-    if (!isfinite(norm) || !isfinite(t->square))
-        return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                        "choose: |b|^2 is %g and |A^H b| is %g, expected finite numbers; look for NaN or Inf in the "
-                        "data and the maps",
-                        t->square, norm);
+    LMR_REFUSE(!isfinite(norm) || !isfinite(t->square), LARMOR_ERR_NUMERIC,
+               "choose: |b|^2 is %g and |A^H b| is %g, expected finite numbers; look for NaN or Inf in the "
+               "data and the maps",
+               t->square, norm);
     return predict_from_noise(t);
 }
 
@@ -442,9 +440,9 @@ larmor_status larmor_choose_memory(larmor_dtype dtype, larmor_shape x, larmor_sh
     enum { DATA = 2, REAL = 3 }; /* the residual and the factors; the scan's weights, those kept, their factors */
     LMR_NEED(bytes);
     *bytes = 0;
-    if (kspace.ndim < 1) return LMR_FAIL(LARMOR_ERR_SHAPE, "choose: k-space needs at least one dimension");
-    if (larmor_shape_count(x) < 0 || larmor_shape_count(kspace) < 0)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "choose: image or k-space have no possible shape");
+    LMR_REFUSE(kspace.ndim < 1, LARMOR_ERR_SHAPE, "choose: k-space needs at least one dimension");
+    LMR_REFUSE(larmor_shape_count(x) < 0 || larmor_shape_count(kspace) < 0, LARMOR_ERR_SHAPE,
+               "choose: image or k-space have no possible shape");
     const double samples = (double)larmor_shape_count(larmor_shape_of(kspace.ndim - 1, kspace.dim));
     return lmr_bytes_store((IMAGES + IMAGES_TO_BEGIN) * lmr_bytes_of(dtype, x) + DATA * lmr_bytes_of(dtype, kspace) +
                                8 * (x.ndim + REAL) * samples,

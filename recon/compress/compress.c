@@ -61,9 +61,9 @@ static larmor_status points_of(const larmor_array *kspace, const larmor_array *t
     const int64_t nd = traj->shape.ndim == 3 ? traj->shape.dim[0] : 0;
     const larmor_shape image = {.ndim = (int)nd, .dim = {1, 1, 1}};
     const larmor_shape samples = larmor_shape_of(kspace->shape.ndim - 1, kspace->shape.dim);
-    if (nd < 1 || nd > 3 || !larmor_shape_equal(lmr_weights_shape(traj), samples))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: traj is %s, expected [nd, samples, readouts] of kspace %s",
-                        lmr_describe(traj).s, lmr_describe(kspace).s);
+    LMR_REFUSE(nd < 1 || nd > 3 || !larmor_shape_equal(lmr_weights_shape(traj), samples), LARMOR_ERR_SHAPE,
+               "coils: traj is %s, expected [nd, samples, readouts] of kspace %s", lmr_describe(traj).s,
+               lmr_describe(kspace).s);
     return lmr_input_traj("coils", traj, image, points);
 }
 
@@ -87,13 +87,12 @@ larmor_status larmor_coils_covariance(const larmor_array *kspace, const larmor_a
     const int64_t coils = coils_of(kspace);
     LMR_OWNED(larmor_array) *centre = NULL;
     if (count) *count = 0;
-    if (coils < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: kspace is %s, expected complex [samples, readouts, coils]",
-                        kspace ? lmr_describe(kspace).s : "missing");
+    LMR_REFUSE(coils < 1, LARMOR_ERR_SHAPE, "coils: kspace is %s, expected complex [samples, readouts, coils]",
+               kspace ? lmr_describe(kspace).s : "missing");
     LMR_TRY(lmr_expect("coils", "R", R, kspace->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils)));
-    if (!isfinite(scale)) return LMR_FAIL(LARMOR_ERR_ARG, "coils: scale is %g, expected a finite number", scale);
-    if (traj && !(radius > 0 && isfinite(radius)))
-        return LMR_FAIL(LARMOR_ERR_ARG, "coils: radius is %g, expected a finite number > 0", radius);
+    LMR_REFUSE(!isfinite(scale), LARMOR_ERR_ARG, "coils: scale is %g, expected a finite number", scale);
+    LMR_REFUSE(traj && !(radius > 0 && isfinite(radius)), LARMOR_ERR_ARG,
+               "coils: radius is %g, expected a finite number > 0", radius);
     if (traj) LMR_TRY(centre_of(kspace, traj, radius, coils, &centre));
     const larmor_array *taken = centre ? centre : kspace;
     LMR_OWN_MEMORY(double complex, sum, larmor_array_download(R, LARMOR_C128, &sum));
@@ -108,17 +107,16 @@ larmor_status larmor_coils_covariance(const larmor_array *kspace, const larmor_a
 static larmor_status check(const larmor_array *R, const larmor_compression_opts *o)
 {
     const int64_t coils = coils_of(R);
-    if (coils < 1 || R->dtype != LARMOR_C128 || R->shape.ndim != 2 || R->shape.dim[0] != coils)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "compression: R is %s, expected c128 [coils, coils]",
-                        R ? lmr_describe(R).s : "missing");
-    if (o->coils < 0 || o->coils > coils)
-        return LMR_FAIL(LARMOR_ERR_ARG, "compression: %lld virtual coils from %lld, expected 1 to %lld",
-                        (long long)o->coils, (long long)coils, (long long)coils);
-    if (!(o->energy >= 0 && o->energy <= 1))
-        return LMR_FAIL(LARMOR_ERR_ARG, "compression: energy is %g, expected a part between 0 and 1", o->energy);
-    if (!(o->noise >= 0 && isfinite(o->noise)) || !(o->samples >= 0))
-        return LMR_FAIL(LARMOR_ERR_ARG, "compression: noise is %g and samples %g, expected numbers of at least 0",
-                        o->noise, o->samples);
+    LMR_REFUSE(coils < 1 || R->dtype != LARMOR_C128 || R->shape.ndim != 2 || R->shape.dim[0] != coils,
+               LARMOR_ERR_SHAPE, "compression: R is %s, expected c128 [coils, coils]",
+               R ? lmr_describe(R).s : "missing");
+    LMR_REFUSE(o->coils < 0 || o->coils > coils, LARMOR_ERR_ARG,
+               "compression: %lld virtual coils from %lld, expected 1 to %lld", (long long)o->coils, (long long)coils,
+               (long long)coils);
+    LMR_REFUSE(!(o->energy >= 0 && o->energy <= 1), LARMOR_ERR_ARG,
+               "compression: energy is %g, expected a part between 0 and 1", o->energy);
+    LMR_REFUSE(!(o->noise >= 0 && isfinite(o->noise)) || !(o->samples >= 0), LARMOR_ERR_ARG,
+               "compression: noise is %g and samples %g, expected numbers of at least 0", o->noise, o->samples);
     return LARMOR_OK;
 }
 
@@ -215,16 +213,16 @@ done:
 static larmor_status expect_coils(const larmor_array *C, int dimension, const larmor_array *x)
 {
     const int kinds = C && lmr_is_complex(C->dtype) && (C->shape.ndim == 2 || C->shape.ndim == 3);
-    if (!kinds || C->shape.dim[0] < 1 || C->shape.dim[1] < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "compression: C is %s, expected complex [virtual coils, coils(, places)]",
-                        C ? lmr_describe(C).s : "missing");
+    LMR_REFUSE(!kinds || C->shape.dim[0] < 1 || C->shape.dim[1] < 1, LARMOR_ERR_SHAPE,
+               "compression: C is %s, expected complex [virtual coils, coils(, places)]",
+               C ? lmr_describe(C).s : "missing");
     const int64_t coils = C->shape.dim[dimension];
-    if (coils_of(x) != coils || x->dev != C->dev)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "compression: x is %s, expected complex [..., %lld] on %s",
-                        x ? lmr_describe(x).s : "missing", (long long)coils, larmor_device_spec(C->dev));
-    if (C->shape.ndim > 2 && (x->shape.ndim < 2 || x->shape.dim[0] != C->shape.dim[2]))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "compression: x is %s, expected complex [%lld, ..., %lld] for C %s",
-                        lmr_describe(x).s, (long long)C->shape.dim[2], (long long)coils, lmr_describe(C).s);
+    LMR_REFUSE(coils_of(x) != coils || x->dev != C->dev, LARMOR_ERR_SHAPE,
+               "compression: x is %s, expected complex [..., %lld] on %s", x ? lmr_describe(x).s : "missing",
+               (long long)coils, larmor_device_spec(C->dev));
+    LMR_REFUSE(C->shape.ndim > 2 && (x->shape.ndim < 2 || x->shape.dim[0] != C->shape.dim[2]), LARMOR_ERR_SHAPE,
+               "compression: x is %s, expected complex [%lld, ..., %lld] for C %s", lmr_describe(x).s,
+               (long long)C->shape.dim[2], (long long)coils, lmr_describe(C).s);
     return LARMOR_OK;
 }
 

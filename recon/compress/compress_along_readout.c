@@ -194,9 +194,9 @@ static larmor_status find_places(const double *k, int64_t nd, int64_t samples, i
             break;
         }
         place[i] = ((int64_t)whole % n + n + n / 2) % n;
-        if (taken[place[i]] == readout + 1)
-            return LMR_FAIL(LARMOR_ERR_ARG, "compression: readout %lld has two samples at one of %lld places",
-                            (long long)readout, (long long)n);
+        LMR_REFUSE(taken[place[i]] == readout + 1, LARMOR_ERR_ARG,
+                   "compression: readout %lld has two samples at one of %lld places", (long long)readout,
+                   (long long)n);
         taken[place[i]] = readout + 1;
     }
     return LARMOR_OK;
@@ -204,17 +204,17 @@ static larmor_status find_places(const double *k, int64_t nd, int64_t samples, i
 
 static larmor_status check(const larmor_array *C, const larmor_array *kspace, const larmor_array *traj)
 {
-    if (!C || !lmr_is_complex(C->dtype) || C->shape.ndim != 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "compression: C is %s, expected complex [virtual coils, coils, places]",
-                        C ? lmr_describe(C).s : "missing");
-    if (!kspace || !lmr_is_complex(kspace->dtype) || kspace->dev != C->dev || kspace->shape.ndim != 3 ||
-        kspace->shape.dim[2] != C->shape.dim[1])
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "compression: k-space is %s, expected complex [samples, readouts, %lld]",
-                        kspace ? lmr_describe(kspace).s : "missing", (long long)C->shape.dim[1]);
-    if (!traj || !lmr_is_real(traj->dtype) || traj->shape.ndim != 3 || traj->shape.dim[0] < 1 ||
-        traj->shape.dim[1] != kspace->shape.dim[0] || traj->shape.dim[2] != kspace->shape.dim[1])
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "compression: trajectory is %s, expected real [nd, samples, readouts]",
-                        traj ? lmr_describe(traj).s : "missing");
+    LMR_REFUSE(!C || !lmr_is_complex(C->dtype) || C->shape.ndim != 3, LARMOR_ERR_SHAPE,
+               "compression: C is %s, expected complex [virtual coils, coils, places]",
+               C ? lmr_describe(C).s : "missing");
+    LMR_REFUSE(!kspace || !lmr_is_complex(kspace->dtype) || kspace->dev != C->dev || kspace->shape.ndim != 3 ||
+                   kspace->shape.dim[2] != C->shape.dim[1],
+               LARMOR_ERR_SHAPE, "compression: k-space is %s, expected complex [samples, readouts, %lld]",
+               kspace ? lmr_describe(kspace).s : "missing", (long long)C->shape.dim[1]);
+    LMR_REFUSE(!traj || !lmr_is_real(traj->dtype) || traj->shape.ndim != 3 || traj->shape.dim[0] < 1 ||
+                   traj->shape.dim[1] != kspace->shape.dim[0] || traj->shape.dim[2] != kspace->shape.dim[1],
+               LARMOR_ERR_SHAPE, "compression: trajectory is %s, expected real [nd, samples, readouts]",
+               traj ? lmr_describe(traj).s : "missing");
     return LARMOR_OK;
 }
 

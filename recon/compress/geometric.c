@@ -103,21 +103,21 @@ static void add_line(const double complex *line, int64_t coils, int64_t places, 
 static larmor_status check_along(const larmor_array *kspace, const larmor_array *traj, double radius, double scale,
                                  const larmor_array *R)
 {
-    if (!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim != 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: kspace is %s, expected complex [samples, readouts, coils]",
-                        kspace ? lmr_describe(kspace).s : "missing");
-    if (!traj || traj->shape.ndim != 3 || traj->shape.dim[0] < 1 || traj->shape.dim[0] > 3 ||
-        traj->shape.dim[1] != kspace->shape.dim[0] || traj->shape.dim[2] != kspace->shape.dim[1])
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: traj is %s, expected [nd, samples, readouts] of kspace %s",
-                        traj ? lmr_describe(traj).s : "missing", lmr_describe(kspace).s);
-    if (!(radius > 0 && radius < 1e6) || !isfinite(scale))
-        return LMR_FAIL(LARMOR_ERR_ARG, "coils: radius %g and scale %g, expected finite numbers, radius > 0", radius,
-                        scale);
+    LMR_REFUSE(!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim != 3, LARMOR_ERR_SHAPE,
+               "coils: kspace is %s, expected complex [samples, readouts, coils]",
+               kspace ? lmr_describe(kspace).s : "missing");
+    LMR_REFUSE(!traj || traj->shape.ndim != 3 || traj->shape.dim[0] < 1 || traj->shape.dim[0] > 3 ||
+                   traj->shape.dim[1] != kspace->shape.dim[0] || traj->shape.dim[2] != kspace->shape.dim[1],
+               LARMOR_ERR_SHAPE, "coils: traj is %s, expected [nd, samples, readouts] of kspace %s",
+               traj ? lmr_describe(traj).s : "missing", lmr_describe(kspace).s);
+    LMR_REFUSE(!(radius > 0 && radius < 1e6) || !isfinite(scale), LARMOR_ERR_ARG,
+               "coils: radius %g and scale %g, expected finite numbers, radius > 0", radius, scale);
     const int64_t coils = kspace->shape.dim[2];
-    if (!R || R->dtype != LARMOR_C128 || R->dev != kspace->dev || R->shape.ndim != 4 || R->shape.dim[0] != coils ||
-        R->shape.dim[1] != coils || (double)R->shape.dim[2] < 2 * radius || R->shape.dim[3] != PARTS)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: R is %s, expected c128 [%lld, %lld, at least %g places, %d]",
-                        R ? lmr_describe(R).s : "missing", (long long)coils, (long long)coils, 2 * radius, PARTS);
+    LMR_REFUSE(!R || R->dtype != LARMOR_C128 || R->dev != kspace->dev || R->shape.ndim != 4 ||
+                   R->shape.dim[0] != coils || R->shape.dim[1] != coils || (double)R->shape.dim[2] < 2 * radius ||
+                   R->shape.dim[3] != PARTS,
+               LARMOR_ERR_SHAPE, "coils: R is %s, expected c128 [%lld, %lld, at least %g places, %d]",
+               R ? lmr_describe(R).s : "missing", (long long)coils, (long long)coils, 2 * radius, PARTS);
     return LARMOR_OK;
 }
 
@@ -245,8 +245,7 @@ static larmor_status decompose(work *w)
     for (int64_t p = 0; p < w->places; p++) {
         LMR_TRY(lmr_go_on());
         LMR_TRY(lmr_lapack_eigen(w->coils, w->vector + n * p, w->value, &solved));
-        if (!solved)
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "compression: no eigenvectors of the coils' covariance at a place");
+        LMR_REFUSE(!solved, LARMOR_ERR_NUMERIC, "compression: no eigenvectors of the coils' covariance at a place");
     }
     return LARMOR_OK;
 }
@@ -380,8 +379,8 @@ static larmor_status orthonormal(int64_t rows, int64_t columns, double complex *
     if (!M || !value) return LMR_NO_MEMORY();
     outer(A, A, rows, columns, M);
     LMR_TRY(lmr_lapack_eigen(rows, M, value, &solved));
-    if (!solved || !(value[0] > 0))
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "compression: virtual coils of neighbouring places are too different");
+    LMR_REFUSE(!solved || !(value[0] > 0), LARMOR_ERR_NUMERIC,
+               "compression: virtual coils of neighbouring places are too different");
     double complex *root = M + rows * rows;
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < rows; j++) {
@@ -489,16 +488,15 @@ static larmor_status make(work *w, const larmor_array *R, int64_t rows, int widt
 
 static larmor_status check(const larmor_array *R, int64_t n, const larmor_compression_opts *o)
 {
-    if (!R || R->dtype != LARMOR_C128 || R->shape.ndim != 4 || R->shape.dim[0] != R->shape.dim[1] ||
-        R->shape.dim[2] < 2 || R->shape.dim[3] != PARTS)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "compression: R is %s, expected c128 [coils, coils, places, %d]",
-                        R ? lmr_describe(R).s : "missing", PARTS);
+    LMR_REFUSE(!R || R->dtype != LARMOR_C128 || R->shape.ndim != 4 || R->shape.dim[0] != R->shape.dim[1] ||
+                   R->shape.dim[2] < 2 || R->shape.dim[3] != PARTS,
+               LARMOR_ERR_SHAPE, "compression: R is %s, expected c128 [coils, coils, places, %d]",
+               R ? lmr_describe(R).s : "missing", PARTS);
     int64_t count;
-    if (n < 1 || !lmr_mul(R->shape.dim[0] * R->shape.dim[0], n, &count))
-        return LMR_FAIL(LARMOR_ERR_ARG, "compression: %lld places, expected 1 or more", (long long)n);
-    if (!(o->noise >= 0 && isfinite(o->noise)) || !(o->samples >= 0))
-        return LMR_FAIL(LARMOR_ERR_ARG, "compression: noise is %g and samples %g, expected numbers of at least 0",
-                        o->noise, o->samples);
+    LMR_REFUSE(n < 1 || !lmr_mul(R->shape.dim[0] * R->shape.dim[0], n, &count), LARMOR_ERR_ARG,
+               "compression: %lld places, expected 1 or more", (long long)n);
+    LMR_REFUSE(!(o->noise >= 0 && isfinite(o->noise)) || !(o->samples >= 0), LARMOR_ERR_ARG,
+               "compression: noise is %g and samples %g, expected numbers of at least 0", o->noise, o->samples);
     return LARMOR_OK;
 }
 

@@ -114,7 +114,7 @@ larmor_status larmor_density_pipe(const larmor_array *traj, larmor_shape image, 
 larmor_status lmr_density_pipe(const larmor_array *traj, larmor_shape image, int iters, double tol, larmor_array **w)
 {
     LMR_NEED_OUT(w);
-    if (iters < 0) return LMR_FAIL(LARMOR_ERR_ARG, "density pipe: %d iterations, expected at least 0", iters);
+    LMR_REFUSE(iters < 0, LARMOR_ERR_ARG, "density pipe: %d iterations, expected at least 0", iters);
     LMR_OWN(larmor_array, k, lmr_input_traj("density pipe", traj, image, &k));
     LMR_FREED_BY(lmr_gridder_free) lmr_gridder g = {0};
     LMR_TRY(lmr_gridder_create(k, image, tol, &g));

@@ -131,11 +131,10 @@ static void weigh(const arms *a, const arm *one, double *w)
 
 static larmor_status weigh_all(larmor_shape image, int64_t n, int64_t readouts, const double *k, double *w)
 {
-    if (image.ndim != 2)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "density spiral: image has %d dimensions, expected 2; use larmor_density_voronoi or "
-                        "larmor_density_pipe",
-                        image.ndim);
+    LMR_REFUSE(image.ndim != 2, LARMOR_ERR_ARG,
+               "density spiral: image has %d dimensions, expected 2; use larmor_density_voronoi or "
+               "larmor_density_pipe",
+               image.ndim);
     LMR_FREED_BY(arms_free)
     arms a = {.n = n,
               .readouts = readouts,

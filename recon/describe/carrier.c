@@ -32,13 +32,11 @@ larmor_status larmor_pick_samples(const larmor_array *kspace, const int64_t *ind
     LMR_OWNED(larmor_array) *at = NULL, *ones = NULL, *values = NULL;
     const larmor_shape shape = larmor_array_shape(kspace);
     const lmr_recon_kernels *kernels;
-    if (shape.ndim != 3 || !lmr_is_complex(kspace->dtype))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "samples: k-space is %s, expected complex [samples, readouts, coils]",
-                        lmr_describe(kspace).s);
+    LMR_REFUSE(shape.ndim != 3 || !lmr_is_complex(kspace->dtype), LARMOR_ERR_SHAPE,
+               "samples: k-space is %s, expected complex [samples, readouts, coils]", lmr_describe(kspace).s);
     for (int64_t i = 0; i < count; i++)
-        if (index[i] < 0 || index[i] >= shape.dim[0] * shape.dim[1])
-            return LMR_FAIL(LARMOR_ERR_ARG, "samples: number %lld of %lld", (long long)index[i],
-                            (long long)(shape.dim[0] * shape.dim[1]));
+        LMR_REFUSE(index[i] < 0 || index[i] >= shape.dim[0] * shape.dim[1], LARMOR_ERR_ARG,
+                   "samples: number %lld of %lld", (long long)index[i], (long long)(shape.dim[0] * shape.dim[1]));
     LMR_TRY(lmr_recon_kernels_of(kspace->dev, kspace->dtype, &kernels));
     LMR_TRY(larmor_array_upload(kspace->dev, LARMOR_I64, LARMOR_SHAPE(count), LARMOR_I64, index, &at));
     LMR_TRY(larmor_array_create(kspace->dev, LARMOR_F64, LARMOR_SHAPE(count), &ones));

@@ -379,8 +379,7 @@ larmor_status lmr_fit(const lmr_scan *scan, const lmr_candidate *a, lmr_effort e
     }
     centre_close(&c);
     LMR_TRY(st);
-    if (!(fitted->energy > 0))
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "descriptions: no energy in the centre of k-space");
+    LMR_REFUSE(!(fitted->energy > 0), LARMOR_ERR_NUMERIC, "descriptions: no energy in the centre of k-space");
     fitted->misfit = sqrt(left / fitted->energy);
     double noise = 0;
     for (int64_t i = 0; i < coils; i++) noise += scan->noise[i] * fitted->cells;

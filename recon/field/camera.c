@@ -127,9 +127,9 @@ static larmor_status read_phases(const larmor_array *x, int relative, double **p
         LMR_TRY(larmor_array_download(x, LARMOR_F64, phase));
     }
     for (int64_t i = 0; i < count; i++)
-        if (!isfinite((*phase)[i]))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "camera: the phase of sample %lld of probe %lld is not finite",
-                            (long long)(i % samples), (long long)(i / samples / shape.dim[1]));
+        LMR_REFUSE(!isfinite((*phase)[i]), LARMOR_ERR_NUMERIC,
+                   "camera: the phase of sample %lld of probe %lld is not finite", (long long)(i % samples),
+                   (long long)(i / samples / shape.dim[1]));
     for (int64_t i = 0; i < count; i += samples) unwrap(*phase + i, samples, relative);
     return LARMOR_OK;
 }
@@ -155,13 +155,13 @@ static double apply(const fit *f, const double *h, const double *phase, int64_t 
 static larmor_status check(const larmor_array *phase, const larmor_array *position, const larmor_camera_opts *o)
 {
     const larmor_shape s = larmor_array_shape(phase), p = larmor_array_shape(position);
-    if (s.ndim != 3 || larmor_shape_count(s) < 1 || p.ndim != 2 || p.dim[0] != 3 || p.dim[1] != s.dim[2] ||
-        lmr_is_complex(larmor_array_dtype(position)))
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "camera: phases are %s and positions %s, expected [samples, readouts, probes] and real [3, "
-                        "probes]",
-                        lmr_describe(phase).s, lmr_describe(position).s);
-    if (o->order < 0 || o->order > 3) return LMR_FAIL(LARMOR_ERR_ARG, "camera: order %d, expected 1 to 3", o->order);
+    LMR_REFUSE(s.ndim != 3 || larmor_shape_count(s) < 1 || p.ndim != 2 || p.dim[0] != 3 || p.dim[1] != s.dim[2] ||
+                   lmr_is_complex(larmor_array_dtype(position)),
+               LARMOR_ERR_SHAPE,
+               "camera: phases are %s and positions %s, expected [samples, readouts, probes] and real [3, "
+               "probes]",
+               lmr_describe(phase).s, lmr_describe(position).s);
+    LMR_REFUSE(o->order < 0 || o->order > 3, LARMOR_ERR_ARG, "camera: order %d, expected 1 to 3", o->order);
     return LARMOR_OK;
 }
 
@@ -197,13 +197,13 @@ larmor_status larmor_camera_traj(const larmor_array *terms, const double (*direc
     LMR_NEED_OUT(traj);
     LMR_NEED(terms, fov_m);
     const larmor_shape s = larmor_array_shape(terms);
-    if (s.ndim != 3 || s.dim[2] < 4 || lmr_is_complex(larmor_array_dtype(terms)) || larmor_shape_count(s) < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "camera: terms are %s, expected real [samples, readouts, 4 or more]",
-                        lmr_describe(terms).s);
-    if (nd < 2 || nd > 3) return LMR_FAIL(LARMOR_ERR_ARG, "camera: a trajectory in %dD, expected 2D or 3D", nd);
+    LMR_REFUSE(s.ndim != 3 || s.dim[2] < 4 || lmr_is_complex(larmor_array_dtype(terms)) || larmor_shape_count(s) < 1,
+               LARMOR_ERR_SHAPE, "camera: terms are %s, expected real [samples, readouts, 4 or more]",
+               lmr_describe(terms).s);
+    LMR_REFUSE(nd < 2 || nd > 3, LARMOR_ERR_ARG, "camera: a trajectory in %dD, expected 2D or 3D", nd);
     for (int d = 0; d < nd; d++)
-        if (!(fov_m[d] > 0 && isfinite(fov_m[d])))
-            return LMR_FAIL(LARMOR_ERR_ARG, "camera: a field of view of %g m, expected a length", fov_m[d]);
+        LMR_REFUSE(!(fov_m[d] > 0 && isfinite(fov_m[d])), LARMOR_ERR_ARG,
+                   "camera: a field of view of %g m, expected a length", fov_m[d]);
     const int64_t count = s.dim[0] * s.dim[1];
     LMR_HEAP double *k = lmr_new(count, (size_t)nd * sizeof *k);
     if (!k) return LMR_NO_MEMORY();

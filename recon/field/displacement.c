@@ -81,9 +81,9 @@ static larmor_status read_displacement(const char *who, const larmor_array *disp
     *d = NULL;
     LMR_OWN(larmor_array, real, lmr_input_real(who, "the displacement", displacement, &real));
     const larmor_shape s = larmor_array_shape(displacement);
-    if (s.ndim < 2 || s.ndim > 4 || s.dim[s.ndim - 1] != s.ndim - 1 || larmor_shape_count(s) < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the displacement is %s, expected [image..., as many as dimensions]",
-                        who, lmr_describe(displacement).s);
+    LMR_REFUSE(s.ndim < 2 || s.ndim > 4 || s.dim[s.ndim - 1] != s.ndim - 1 || larmor_shape_count(s) < 1,
+               LARMOR_ERR_SHAPE, "%s: the displacement is %s, expected [image..., as many as dimensions]", who,
+               lmr_describe(displacement).s);
     *image = larmor_shape_of(s.ndim - 1, s.dim);
     return larmor_array_download(real, LARMOR_F64, d);
 }
@@ -150,10 +150,9 @@ larmor_status larmor_displacement_inverse(const larmor_array *displacement, larm
     LMR_HEAP LMR_NEW(double, out, b.voxels *b.nd);
     for (int64_t i = 0; i < b.voxels; i++) {
         double e[3];
-        if (!invert_at(&b, d, i, e))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                            "inverse: the displacement about voxel %lld has none: it folds space, or is not smooth.",
-                            (long long)i);
+        LMR_REFUSE(!invert_at(&b, d, i, e), LARMOR_ERR_NUMERIC,
+                   "inverse: the displacement about voxel %lld has none: it folds space, or is not smooth.",
+                   (long long)i);
         for (int a = 0; a < b.nd; a++) out[i + b.voxels * a] = e[a];
     }
     return larmor_array_upload(larmor_array_device(displacement), LARMOR_F64, larmor_array_shape(displacement),
@@ -242,9 +241,8 @@ larmor_status larmor_warp(const larmor_array *x, const larmor_array *displacemen
     LMR_NEED(x);
     larmor_shape image;
     if (!opts) opts = &standard;
-    if ((unsigned)opts->by > LARMOR_WARP_CUBIC)
-        return LMR_FAIL(LARMOR_ERR_ARG, "warp: by is %d, expected LARMOR_WARP_BAND or LARMOR_WARP_CUBIC",
-                        (int)opts->by);
+    LMR_REFUSE((unsigned)opts->by > LARMOR_WARP_CUBIC, LARMOR_ERR_ARG,
+               "warp: by is %d, expected LARMOR_WARP_BAND or LARMOR_WARP_CUBIC", (int)opts->by);
     LMR_OWN_MEMORY(double, d, read_displacement("warp", displacement, &image, &d));
     LMR_TRY(expect_image(x, image));
     const box b = box_of(image);

@@ -68,9 +68,8 @@ static larmor_status tabulate(const larmor_array *position, function f, int coun
 {
     LMR_OWN(larmor_array, real, lmr_input_real("fields", "the array of positions", position, &real));
     const larmor_shape shape = larmor_array_shape(position);
-    if (shape.ndim < 2 || shape.dim[0] != 3 || shape.ndim >= LARMOR_MAX_DIMS)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "fields: positions are %s, expected [3, image...]",
-                        lmr_describe(position).s);
+    LMR_REFUSE(shape.ndim < 2 || shape.dim[0] != 3 || shape.ndim >= LARMOR_MAX_DIMS, LARMOR_ERR_SHAPE,
+               "fields: positions are %s, expected [3, image...]", lmr_describe(position).s);
     const int64_t voxels = larmor_array_count(position) / 3;
     LMR_HEAP LMR_NEW(double, value, voxels *count);
     LMR_OWN_MEMORY(double, r, larmor_array_download(real, LARMOR_F64, &r));
@@ -85,7 +84,7 @@ larmor_status larmor_solid_harmonics(const larmor_array *position, int order, la
 {
     LMR_NEED_OUT(h);
     LMR_NEED(position);
-    if (order < 0 || order > 3) return LMR_FAIL(LARMOR_ERR_ARG, "fields: order is %d, expected 0 to 3", order);
+    LMR_REFUSE(order < 0 || order > 3, LARMOR_ERR_ARG, "fields: order is %d, expected 0 to 3", order);
     return tabulate(position, harmonic, (order + 1) * (order + 1), h);
 }
 
@@ -102,14 +101,12 @@ larmor_status larmor_concomitant_phase(const larmor_array *traj, double dwell_s,
     LMR_NEED_OUT(time);
     LMR_NEED(traj);
     const double gamma = gamma_hz != 0 ? gamma_hz : GAMMA_BAR_PROTON_HZ_PER_T;
-    if (!(dwell_s > 0) || !(tesla > 0) || !isfinite(dwell_s * tesla) || !isfinite(gamma))
-        return LMR_FAIL(LARMOR_ERR_ARG, "fields: a dwell time of %g s at %g T, expected numbers above 0", dwell_s,
-                        tesla);
+    LMR_REFUSE(!(dwell_s > 0) || !(tesla > 0) || !isfinite(dwell_s * tesla) || !isfinite(gamma), LARMOR_ERR_ARG,
+               "fields: a dwell time of %g s at %g T, expected numbers above 0", dwell_s, tesla);
     LMR_OWN(larmor_array, real, lmr_input_real("fields", "the trajectory", traj, &real));
     const larmor_shape shape = larmor_array_shape(traj);
-    if (shape.ndim != 3 || shape.dim[0] != 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "fields: the trajectory is %s, expected [3, samples, readouts]",
-                        lmr_describe(traj).s);
+    LMR_REFUSE(shape.ndim != 3 || shape.dim[0] != 3, LARMOR_ERR_SHAPE,
+               "fields: the trajectory is %s, expected [3, samples, readouts]", lmr_describe(traj).s);
     const int64_t samples = shape.dim[1], readouts = shape.dim[2], count = samples * readouts;
     LMR_HEAP LMR_NEW(double, phase, count *LARMOR_CONCOMITANT_PLACES);
     LMR_OWN_MEMORY(double, k, larmor_array_download(real, LARMOR_F64, &k));

@@ -18,20 +18,19 @@ void lmr_model_free(lmr_model *t)
 
 static larmor_status check(const larmor_model_term *terms, int count)
 {
-    if (count < 1 || count > LMR_MOST_TERMS)
-        return LMR_FAIL(LARMOR_ERR_ARG, "model: got %d terms, expected 1 to %d", count, LMR_MOST_TERMS);
+    LMR_REFUSE(count < 1 || count > LMR_MOST_TERMS, LARMOR_ERR_ARG, "model: got %d terms, expected 1 to %d", count,
+               LMR_MOST_TERMS);
     for (int l = 0; l < count; l++) {
         const larmor_array *space = terms[l].space, *time = terms[l].time;
-        if (!space || !time) return LMR_FAIL(LARMOR_ERR_ARG, "model: term %d has no array of places or of times", l);
-        if (space->dev != terms[0].space->dev || time->dev != space->dev)
-            return LMR_FAIL(LARMOR_ERR_SHAPE, "model: the arrays of term %d are on another device", l);
-        if (!larmor_shape_equal(space->shape, terms[0].space->shape) ||
-            !larmor_shape_equal(time->shape, terms[0].time->shape))
-            return LMR_FAIL(LARMOR_ERR_SHAPE, "model: term %d is %s at %s, the first %s at %s", l,
-                            lmr_describe(space).s, lmr_describe(time).s, lmr_describe(terms[0].space).s,
-                            lmr_describe(terms[0].time).s);
-        if (larmor_array_count(space) < 1 || larmor_array_count(time) < 1)
-            return LMR_FAIL(LARMOR_ERR_SHAPE, "model: an array of term %d is empty", l);
+        LMR_REFUSE(!space || !time, LARMOR_ERR_ARG, "model: term %d has no array of places or of times", l);
+        LMR_REFUSE(space->dev != terms[0].space->dev || time->dev != space->dev, LARMOR_ERR_SHAPE,
+                   "model: the arrays of term %d are on another device", l);
+        LMR_REFUSE(!larmor_shape_equal(space->shape, terms[0].space->shape) ||
+                       !larmor_shape_equal(time->shape, terms[0].time->shape),
+                   LARMOR_ERR_SHAPE, "model: term %d is %s at %s, the first %s at %s", l, lmr_describe(space).s,
+                   lmr_describe(time).s, lmr_describe(terms[0].space).s, lmr_describe(terms[0].time).s);
+        LMR_REFUSE(larmor_array_count(space) < 1 || larmor_array_count(time) < 1, LARMOR_ERR_SHAPE,
+                   "model: an array of term %d is empty", l);
     }
     return LARMOR_OK;
 }

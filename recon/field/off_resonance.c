@@ -62,21 +62,20 @@ static larmor_status upload(larmor_segments *s, double *f, const int64_t *place)
 
 static larmor_status check_opts(const larmor_off_resonance_opts *o)
 {
-    if (o->segments < 0 || o->segments > LMR_MOST_SEGMENTS || !(o->error >= 0) || !(o->normal_error >= 0))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "off-resonance: got %d segments and errors of %g and %g, expected 0 .. %d and at least 0",
-                        o->segments, o->error, o->normal_error, LMR_MOST_SEGMENTS);
+    LMR_REFUSE(o->segments < 0 || o->segments > LMR_MOST_SEGMENTS || !(o->error >= 0) || !(o->normal_error >= 0),
+               LARMOR_ERR_ARG,
+               "off-resonance: got %d segments and errors of %g and %g, expected 0 .. %d and at least 0", o->segments,
+               o->error, o->normal_error, LMR_MOST_SEGMENTS);
     return LARMOR_OK;
 }
 
 static larmor_status check_arrays(const larmor_array *field, const larmor_array *times)
 {
-    if (!field) return LMR_FAIL(LARMOR_ERR_ARG, "off-resonance: no field map given");
-    if (!times) return LMR_FAIL(LARMOR_ERR_ARG, "off-resonance: no array of times given");
-    if (field->dev != times->dev)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "off-resonance: field map and times are on two devices");
-    if (larmor_array_count(field) < 1 || larmor_array_count(times) < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "off-resonance: field map or array of times is empty");
+    LMR_REFUSE(!field, LARMOR_ERR_ARG, "off-resonance: no field map given");
+    LMR_REFUSE(!times, LARMOR_ERR_ARG, "off-resonance: no array of times given");
+    LMR_REFUSE(field->dev != times->dev, LARMOR_ERR_SHAPE, "off-resonance: field map and times are on two devices");
+    LMR_REFUSE(larmor_array_count(field) < 1 || larmor_array_count(times) < 1, LARMOR_ERR_SHAPE,
+               "off-resonance: field map or array of times is empty");
     return LARMOR_OK;
 }
 
@@ -150,9 +149,8 @@ static larmor_status fit_terms(larmor_segments *s)
 /* Find the terms of the normal map, once. LARMOR_ERR_NUMERIC if there are more than 512, or none. */
 static larmor_status find_terms(larmor_segments *s)
 {
-    if (s->space)
-        return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                        "off-resonance: models of terms have no Toeplitz operator beside a basis");
+    LMR_REFUSE(s->space, LARMOR_ERR_NUMERIC,
+               "off-resonance: models of terms have no Toeplitz operator beside a basis");
     LMR_TRY(lmr_gate_enter(&s->gate));
     const larmor_status st = s->terms ? LARMOR_OK : fit_terms(s);
     lmr_gate_leave(&s->gate);
@@ -302,10 +300,10 @@ static larmor_status expect_leading(const char *what, const larmor_op *F, const 
 static larmor_status check(const larmor_op *F, const larmor_array *field, const larmor_array *times,
                            const larmor_off_resonance_opts *o)
 {
-    if (!F) return LMR_FAIL(LARMOR_ERR_ARG, "off-resonance: no operator given");
+    LMR_REFUSE(!F, LARMOR_ERR_ARG, "off-resonance: no operator given");
     const larmor_shape in = larmor_op_in_shape(F), out = larmor_op_out_shape(F);
-    if (!field) return LMR_FAIL(LARMOR_ERR_ARG, "off-resonance: no field map given");
-    if (!times) return LMR_FAIL(LARMOR_ERR_ARG, "off-resonance: no array of times given");
+    LMR_REFUSE(!field, LARMOR_ERR_ARG, "off-resonance: no field map given");
+    LMR_REFUSE(!times, LARMOR_ERR_ARG, "off-resonance: no array of times given");
     LMR_TRY(expect_leading("field map", F, field->dev, field->dtype, field->shape, in));
     LMR_TRY(expect_leading("array of times", F, times->dev, times->dtype, times->shape, out));
     LMR_TRY(check_arrays(field, times));
@@ -334,7 +332,7 @@ larmor_status larmor_op_segments(larmor_op *F, larmor_segments *segments, larmor
 larmor_status larmor_op_off_resonance(larmor_op *F, const larmor_array *field, const larmor_array *times,
                                       const larmor_off_resonance_opts *opts, larmor_op **A)
 {
-    if (!A) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_off_resonance: A is NULL");
+    LMR_REFUSE(!A, LARMOR_ERR_ARG, "larmor_op_off_resonance: A is NULL");
     *A = NULL;
     const larmor_off_resonance_opts o = opts ? *opts : (larmor_off_resonance_opts){0};
     LMR_TRY(check(F, field, times, &o));
@@ -391,13 +389,13 @@ static larmor_status check_normal(const larmor_nufft_opts *opts, const larmor_ar
     const larmor_shape samples = lmr_weights_shape(traj);
     larmor_shape own = samples;
     if (segments->samples.ndim < own.ndim) own.ndim = segments->samples.ndim;
-    if (!larmor_shape_equal(own, segments->samples) || segments->dev != traj->dev)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "off-resonance: times are %s, expected the leading dimensions of %s",
-                        lmr_describe_as(segments->dev, LARMOR_F64, segments->samples).s,
-                        lmr_describe_as(traj->dev, LARMOR_F64, samples).s);
-    if (!larmor_shape_equal(larmor_shape_of(opts->ndim, opts->modes), segments->image))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "off-resonance: the field map is %s, another shape than the modes",
-                        lmr_describe_as(segments->dev, LARMOR_F64, segments->image).s);
+    LMR_REFUSE(!larmor_shape_equal(own, segments->samples) || segments->dev != traj->dev, LARMOR_ERR_SHAPE,
+               "off-resonance: times are %s, expected the leading dimensions of %s",
+               lmr_describe_as(segments->dev, LARMOR_F64, segments->samples).s,
+               lmr_describe_as(traj->dev, LARMOR_F64, samples).s);
+    LMR_REFUSE(!larmor_shape_equal(larmor_shape_of(opts->ndim, opts->modes), segments->image), LARMOR_ERR_SHAPE,
+               "off-resonance: the field map is %s, another shape than the modes",
+               lmr_describe_as(segments->dev, LARMOR_F64, segments->image).s);
     return LARMOR_OK;
 }
 

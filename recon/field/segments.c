@@ -47,9 +47,8 @@ static larmor_status factor(const fit *p, int count, number *g)
             rest -=
                 creal(g[i + count * j]) * creal(g[i + count * j]) + cimag(g[i + count * j]) * cimag(g[i + count * j]);
         }
-        if (!(rest > 0))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "off-resonance: %d segments cannot be told apart; ask for fewer",
-                            count);
+        LMR_REFUSE(!(rest > 0), LARMOR_ERR_NUMERIC, "off-resonance: %d segments cannot be told apart; ask for fewer",
+                   count);
         g[j + count * j] = sqrt(rest);
     }
     return LARMOR_OK;
@@ -216,11 +215,10 @@ larmor_status lmr_fit_frequencies(int64_t n, const double *field, lmr_fit *p, do
 {
     const range r = range_of(n, field);
     const double width = r.high - r.low, needed = ceil(2 * M_PI * width * p->reach / 0.1);
-    if (!(needed < 1e7))
-        return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                        "off-resonance: frequencies of %g .. %g Hz over %g s are too many cycles; "
-                        "frequencies are in Hz and times in s",
-                        r.low, r.high, 2 * p->reach);
+    LMR_REFUSE(!(needed < 1e7), LARMOR_ERR_NUMERIC,
+               "off-resonance: frequencies of %g .. %g Hz over %g s are too many cycles; "
+               "frequencies are in Hz and times in s",
+               r.low, r.high, 2 * p->reach);
     const int64_t cells = width > 0 ? (int64_t)fmax(needed, 64) : 1;
     char *occupied = calloc((size_t)cells + 2, 1);
     p->room = cells + 1;

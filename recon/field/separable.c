@@ -144,7 +144,7 @@ static larmor_status invert_rows(const number *u, int64_t count, int rank, const
         }
     for (int a = 0; a < rank; a++) G[a + rank * a] += 1e-15 * trace;
     LMR_TRY(lmr_lapack_inverse(rank, G, &solved));
-    if (!solved) return LMR_FAIL(LARMOR_ERR_NUMERIC, "model: the products found cannot be told apart");
+    LMR_REFUSE(!solved, LARMOR_ERR_NUMERIC, "model: the products found cannot be told apart");
     for (int a = 0; a < rank; a++)
         for (int i = 0; i < rows; i++) {
             number sum = 0;
@@ -205,7 +205,7 @@ static larmor_status find_basis(const lmr_exponential *e, const lmr_dense *dense
     for (int64_t a = 0; a < m; a++) b->energy += creal(b->G[a + m * a]);
     solved = isfinite(b->energy);
     if (solved) LMR_TRY(lmr_lapack_eigen(m, b->G, b->value, &solved));
-    if (!solved) return LMR_FAIL(LARMOR_ERR_NUMERIC, "model: the terms are not finite, or too large");
+    LMR_REFUSE(!solved, LARMOR_ERR_NUMERIC, "model: the terms are not finite, or too large");
     return LARMOR_OK;
 }
 

@@ -121,8 +121,8 @@ static void find_axis(lines *l)
 static larmor_status find_lines(const larmor_array *traj, const unsigned char *turned, lines *l)
 {
     const larmor_shape shape = larmor_array_shape(traj);
-    if (shape.ndim != 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "ghost: traj is %s, expected [nd, samples, lines]", lmr_describe(traj).s);
+    LMR_REFUSE(shape.ndim != 3, LARMOR_ERR_SHAPE, "ghost: traj is %s, expected [nd, samples, lines]",
+               lmr_describe(traj).s);
     *l = (lines){.nd = (int)shape.dim[0], .n = shape.dim[1], .count = shape.dim[2]};
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &l->k));
     LMR_TRY(measure_lines(l));
@@ -420,13 +420,13 @@ larmor_status larmor_ghost_navigators(const larmor_array *kspace, const larmor_a
     LMR_NEED(kspace, traj, found);
     *found = (larmor_ghost){0, 0};
     const larmor_shape shape = larmor_array_shape(kspace), places = larmor_array_shape(traj);
-    if (shape.ndim != 3 || places.ndim != 2 || places.dim[0] != shape.dim[0] || places.dim[1] != shape.dim[1])
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "navigators: kspace is %s and traj %s, expected [samples, lines, coils] and [samples, lines]",
-                        lmr_describe(kspace).s, lmr_describe(traj).s);
-    if (first < 0 || end < first || end > shape.dim[1])
-        return LMR_FAIL(LARMOR_ERR_ARG, "navigators: lines %lld to %lld, there are %lld", (long long)first,
-                        (long long)end, (long long)shape.dim[1]);
+    LMR_REFUSE(shape.ndim != 3 || places.ndim != 2 || places.dim[0] != shape.dim[0] || places.dim[1] != shape.dim[1],
+               LARMOR_ERR_SHAPE,
+               "navigators: kspace is %s and traj %s, expected [samples, lines, coils] and [samples, lines]",
+               lmr_describe(kspace).s, lmr_describe(traj).s);
+    LMR_REFUSE(first < 0 || end < first || end > shape.dim[1], LARMOR_ERR_ARG,
+               "navigators: lines %lld to %lld, there are %lld", (long long)first, (long long)end,
+               (long long)shape.dim[1]);
     const int64_t n = shape.dim[0], count = shape.dim[1], coils = shape.dim[2];
     double reach = 0;
     LMR_HEAP double complex *p = NULL, *d = NULL;

@@ -281,22 +281,21 @@ larmor_status larmor_girf_phase_check(const larmor_array *x)
 static larmor_status check(const larmor_array *traj, const larmor_girf *g)
 {
     const larmor_shape t = larmor_array_shape(traj);
-    if (!traj || t.ndim != 3 || t.dim[0] < 1 || t.dim[0] > 3 || !lmr_is_real(larmor_array_dtype(traj)))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "girf: trajectory is %s, expected real [nd, samples, readouts]",
-                        traj ? lmr_describe(traj).s : "missing");
+    LMR_REFUSE(!traj || t.ndim != 3 || t.dim[0] < 1 || t.dim[0] > 3 || !lmr_is_real(larmor_array_dtype(traj)),
+               LARMOR_ERR_SHAPE, "girf: trajectory is %s, expected real [nd, samples, readouts]",
+               traj ? lmr_describe(traj).s : "missing");
     LMR_TRY(larmor_girf_check(g->response));
-    if (!(g->spacing_hz > 0) || !isfinite(g->spacing_hz) || !(g->dwell_s > 0) || !isfinite(g->dwell_s))
-        return LMR_FAIL(LARMOR_ERR_ARG, "girf: frequencies are %g Hz apart and samples %g s, expected more than 0",
-                        g->spacing_hz, g->dwell_s);
+    LMR_REFUSE(!(g->spacing_hz > 0) || !isfinite(g->spacing_hz) || !(g->dwell_s > 0) || !isfinite(g->dwell_s),
+               LARMOR_ERR_ARG, "girf: frequencies are %g Hz apart and samples %g s, expected more than 0",
+               g->spacing_hz, g->dwell_s);
     return LARMOR_OK;
 }
 
 static larmor_status expect_finite(const response *r, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
-        if (!isfinite(creal(r->at[i])) || !isfinite(cimag(r->at[i])))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "girf: the response is not finite at frequency %lld",
-                            (long long)(i % r->n));
+        LMR_REFUSE(!isfinite(creal(r->at[i])) || !isfinite(cimag(r->at[i])), LARMOR_ERR_NUMERIC,
+                   "girf: the response is not finite at frequency %lld", (long long)(i % r->n));
     return LARMOR_OK;
 }
 
@@ -313,9 +312,8 @@ static larmor_status respond(const larmor_array *traj, const larmor_girf *girf, 
                   .spacing = girf->spacing_hz,
                   .dwell = girf->dwell_s};
     turn_axes(&c, girf);
-    if (c.axes > r.axes)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "girf: the response is that of %d axes, the trajectory needs %d", r.axes,
-                        c.axes);
+    LMR_REFUSE(c.axes > r.axes, LARMOR_ERR_SHAPE, "girf: the response is that of %d axes, the trajectory needs %d",
+               r.axes, c.axes);
     c.taps = 2 * (c.n > LEAST_TAPS ? c.n : LEAST_TAPS) + 1;
     LMR_OWN_MEMORY(double complex, at, larmor_array_download(girf->response, LARMOR_C128, &at));
     r.at = at;

@@ -45,9 +45,8 @@ static larmor_status transform(const larmor_array *k, int64_t n, double complex 
     if (!rate) return LMR_NO_MEMORY();
     LMR_OWN_MEMORY(double, value, larmor_array_download(k, LARMOR_F64, &value));
     for (int64_t i = 0; i < samples * lines; i++)
-        if (!isfinite(value[i]))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "girf: sample %lld of pulse %lld is not finite",
-                            (long long)(i % samples), (long long)(i / samples % shape.dim[1]));
+        LMR_REFUSE(!isfinite(value[i]), LARMOR_ERR_NUMERIC, "girf: sample %lld of pulse %lld is not finite",
+                   (long long)(i % samples), (long long)(i / samples % shape.dim[1]));
     for (int64_t i = 0; i < count; i++) {
         const int64_t j = i % n;
         const double *line = value + samples * (i / n);
@@ -107,7 +106,7 @@ static larmor_status find_band(spectra *s, double least)
     for (int a = 0; a < s->axes; a++) {
         double most = 0;
         for (int64_t f = 0; f <= s->n / 2; f++) most = fmax(most, power(s, a, f));
-        if (!(most > 0)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "girf: no pulse drives axis %d", a);
+        LMR_REFUSE(!(most > 0), LARMOR_ERR_NUMERIC, "girf: no pulse drives axis %d", a);
         s->limit[a] = least * most;
         const int64_t end = end_of_band(s, a);
         if (end < s->band) s->band = end;
@@ -129,10 +128,8 @@ static larmor_status solve(spectra *s, int64_t f, double complex inverse[MOST_AX
     for (int i = 0; i < n * s->terms; i++)
         rest[i] = s->rows[n * s->terms * f + i] - (i / n < n ? gram[i % n + n * (i / n)] : 0);
     LMR_TRY(lmr_lapack_inverse(n, inverse, &solved));
-    if (!solved)
-        return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                        "girf: pulses do not tell the axes apart at frequency %lld; drive one axis at a time",
-                        (long long)f);
+    LMR_REFUSE(!solved, LARMOR_ERR_NUMERIC,
+               "girf: pulses do not tell the axes apart at frequency %lld; drive one axis at a time", (long long)f);
     for (int t = 0; t < s->terms; t++)
         for (int a = 0; a < n; a++) {
             H[t + s->terms * a] = t == a;
@@ -186,20 +183,19 @@ static larmor_status check(const larmor_array *nominal, const larmor_array *meas
     const int fits = a.ndim == 3 && b.ndim == 3 && a.dim[0] == b.dim[0] && a.dim[1] == b.dim[1] && a.dim[0] > 1 &&
                      a.dim[1] >= 1 && a.dim[1] <= MOST_PULSES && a.dim[2] >= 1 && a.dim[2] <= MOST_AXES &&
                      (b.dim[2] == a.dim[2] || b.dim[2] == a.dim[2] + 1);
-    if (!fits || lmr_is_complex(larmor_array_dtype(nominal)) || lmr_is_complex(larmor_array_dtype(measured)))
-        return LMR_FAIL(
-            LARMOR_ERR_SHAPE,
-            "girf: pulses are %s and measurements %s, expected real [samples, pulses, 1 to 3 axes] and as "
-            "many numbers, or those of order 0 after them",
-            lmr_describe(nominal).s, lmr_describe(measured).s);
-    if (!(o->dwell_s > 0 && isfinite(o->dwell_s)) || !(o->least >= 0 && o->least < 1) ||
-        !(o->resolution_hz >= 0 && o->resolution_hz * o->dwell_s < 0.1))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "girf: dwell_s %g, least %g and resolution_hz %g, expected a time, a part and a tenth of the "
-                        "sampling rate at most",
-                        o->dwell_s, o->least, o->resolution_hz);
-    if (wants_b0 && b.dim[2] == a.dim[2])
-        return LMR_FAIL(LARMOR_ERR_ARG, "girf: order 0 is asked for, but it was not measured");
+    LMR_REFUSE(!fits || lmr_is_complex(larmor_array_dtype(nominal)) || lmr_is_complex(larmor_array_dtype(measured)),
+               LARMOR_ERR_SHAPE,
+               "girf: pulses are %s and measurements %s, expected real [samples, pulses, 1 to 3 axes] and as "
+               "many numbers, or those of order 0 after them",
+               lmr_describe(nominal).s, lmr_describe(measured).s);
+    LMR_REFUSE(!(o->dwell_s > 0 && isfinite(o->dwell_s)) || !(o->least >= 0 && o->least < 1) ||
+                   !(o->resolution_hz >= 0 && o->resolution_hz * o->dwell_s < 0.1),
+               LARMOR_ERR_ARG,
+               "girf: dwell_s %g, least %g and resolution_hz %g, expected a time, a part and a tenth of the "
+               "sampling rate at most",
+               o->dwell_s, o->least, o->resolution_hz);
+    LMR_REFUSE(wants_b0 && b.dim[2] == a.dim[2], LARMOR_ERR_ARG,
+               "girf: order 0 is asked for, but it was not measured");
     return LARMOR_OK;
 }
 

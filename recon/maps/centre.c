@@ -21,8 +21,8 @@ larmor_status lmr_centre_select(const larmor_array *k, larmor_dtype dtype, const
     c->samples = larmor_array_count(k) / c->nd;
     void *index;
     int64_t bytes;
-    if (!lmr_mul(c->samples, (int64_t)sizeof *c->index, &bytes))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: %lld samples are too many", (long long)c->samples);
+    LMR_REFUSE(!lmr_mul(c->samples, (int64_t)sizeof *c->index, &bytes), LARMOR_ERR_SHAPE,
+               "coils: %lld samples are too many", (long long)c->samples);
     LMR_TRY(lmr_recon_kernels_of(k->dev, dtype, &c->kernels));
     LMR_TRY(c->dev->be->alloc(c->dev->ctx, (size_t)bytes, &index));
     c->index = index;

@@ -60,9 +60,8 @@ static larmor_status find_maps(const larmor_array *x, larmor_shape image, larmor
 larmor_status larmor_coils_combine(const larmor_array *images, larmor_array **combined)
 {
     LMR_NEED_OUT(combined);
-    if (!images || !lmr_is_complex(images->dtype) || images->shape.ndim < 3 || images->shape.ndim > 4)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "combine: got %s, expected complex [x, y(, z), coils]",
-                        lmr_describe(images).s);
+    LMR_REFUSE(!images || !lmr_is_complex(images->dtype) || images->shape.ndim < 3 || images->shape.ndim > 4,
+               LARMOR_ERR_SHAPE, "combine: got %s, expected complex [x, y(, z), coils]", lmr_describe(images).s);
     const larmor_shape image = larmor_shape_of(images->shape.ndim - 1, images->shape.dim);
     LMR_OWN(larmor_array, maps, find_maps(images, image, &maps));
     LMR_OWN(larmor_op, S, larmor_op_coils(maps, &S));

@@ -332,45 +332,42 @@ static void judge(const finder *f, const larmor_espirit_opts *o, larmor_espirit_
 
 static larmor_status check(const larmor_array *region, larmor_shape image, const larmor_espirit_opts *o)
 {
-    if (image.ndim < 1 || image.ndim > 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "espirit: image has %d dimensions, expected 1 to 3", image.ndim);
-    if (!region || !lmr_is_complex(region->dtype) || region->shape.ndim != image.ndim + 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "espirit: the region is %s, expected complex, %d dimensions and coils",
-                        lmr_describe(region).s, image.ndim);
-    if (region->shape.dim[image.ndim] < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "espirit: the region has no coils, expected at least 1");
+    LMR_REFUSE(image.ndim < 1 || image.ndim > 3, LARMOR_ERR_SHAPE,
+               "espirit: image has %d dimensions, expected 1 to 3", image.ndim);
+    LMR_REFUSE(!region || !lmr_is_complex(region->dtype) || region->shape.ndim != image.ndim + 1, LARMOR_ERR_SHAPE,
+               "espirit: the region is %s, expected complex, %d dimensions and coils", lmr_describe(region).s,
+               image.ndim);
+    LMR_REFUSE(region->shape.dim[image.ndim] < 1, LARMOR_ERR_SHAPE,
+               "espirit: the region has no coils, expected at least 1");
     for (int d = 0; d < image.ndim; d++) {
-        if (image.dim[d] < 1 || region->shape.dim[d] < 1)
-            return LMR_FAIL(LARMOR_ERR_SHAPE, "espirit: %lld voxels and %lld samples along axis %d, expected some",
-                            (long long)image.dim[d], (long long)region->shape.dim[d], d);
-        if (image.dim[d] > 1 && region->shape.dim[d] <= LEAST_KERNEL)
-            return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                            "espirit: the calibration region has %lld samples along axis %d, expected at least "
-                            "%d; maps by nlinv need no region",
-                            (long long)region->shape.dim[d], d, LEAST_KERNEL + 1);
-        if (!(o->kernel[d] >= 0 && o->kernel[d] <= 32))
-            return LMR_FAIL(LARMOR_ERR_ARG, "espirit: kernel %lld along axis %d, expected 0 to 32",
-                            (long long)o->kernel[d], d);
-        if (!(o->fov[d] >= 0 && o->fov[d] < 1e3))
-            return LMR_FAIL(LARMOR_ERR_ARG, "espirit: field of view %g along axis %d, expected 0 to 1000", o->fov[d],
-                            d);
+        LMR_REFUSE(image.dim[d] < 1 || region->shape.dim[d] < 1, LARMOR_ERR_SHAPE,
+                   "espirit: %lld voxels and %lld samples along axis %d, expected some", (long long)image.dim[d],
+                   (long long)region->shape.dim[d], d);
+        LMR_REFUSE(image.dim[d] > 1 && region->shape.dim[d] <= LEAST_KERNEL, LARMOR_ERR_NUMERIC,
+                   "espirit: the calibration region has %lld samples along axis %d, expected at least "
+                   "%d; maps by nlinv need no region",
+                   (long long)region->shape.dim[d], d, LEAST_KERNEL + 1);
+        LMR_REFUSE(!(o->kernel[d] >= 0 && o->kernel[d] <= 32), LARMOR_ERR_ARG,
+                   "espirit: kernel %lld along axis %d, expected 0 to 32", (long long)o->kernel[d], d);
+        LMR_REFUSE(!(o->fov[d] >= 0 && o->fov[d] < 1e3), LARMOR_ERR_ARG,
+                   "espirit: field of view %g along axis %d, expected 0 to 1000", o->fov[d], d);
     }
-    if (!(o->threshold >= 0 && o->threshold < 1))
-        return LMR_FAIL(LARMOR_ERR_ARG, "espirit: threshold %g, expected 0 to 1", o->threshold);
-    if (!(o->cropped_below >= 0 && o->cropped_below < 1))
-        return LMR_FAIL(LARMOR_ERR_ARG, "espirit: cropped below %g, expected 0 to 1", o->cropped_below);
+    LMR_REFUSE(!(o->threshold >= 0 && o->threshold < 1), LARMOR_ERR_ARG, "espirit: threshold %g, expected 0 to 1",
+               o->threshold);
+    LMR_REFUSE(!(o->cropped_below >= 0 && o->cropped_below < 1), LARMOR_ERR_ARG,
+               "espirit: cropped below %g, expected 0 to 1", o->cropped_below);
     const int64_t last = image.dim[image.ndim - 1];
-    if (o->first < 0 || o->planes < 0 || o->first > last || o->planes > last - o->first || (o->first && !o->planes))
-        return LMR_FAIL(LARMOR_ERR_ARG, "espirit: %lld planes from %lld on, expected some of %lld",
-                        (long long)o->planes, (long long)o->first, (long long)last);
-    if (o->coils < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "espirit: %lld mixtures of coils, expected at least 0", (long long)o->coils);
-    if (o->sets < 0 || o->sets > 2 || o->sets > region->shape.dim[image.ndim])
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "espirit: %d sets of maps of %lld coils, expected 1 or 2, and no more than coils", o->sets,
-                        (long long)region->shape.dim[image.ndim]);
-    if (o->crop < LARMOR_CROP_DEFAULT || o->crop > LARMOR_CROP_NONE)
-        return LMR_FAIL(LARMOR_ERR_ARG, "espirit: crop %d is unknown", (int)o->crop);
+    LMR_REFUSE(o->first < 0 || o->planes < 0 || o->first > last || o->planes > last - o->first ||
+                   (o->first && !o->planes),
+               LARMOR_ERR_ARG, "espirit: %lld planes from %lld on, expected some of %lld", (long long)o->planes,
+               (long long)o->first, (long long)last);
+    LMR_REFUSE(o->coils < 0, LARMOR_ERR_ARG, "espirit: %lld mixtures of coils, expected at least 0",
+               (long long)o->coils);
+    LMR_REFUSE(o->sets < 0 || o->sets > 2 || o->sets > region->shape.dim[image.ndim], LARMOR_ERR_ARG,
+               "espirit: %d sets of maps of %lld coils, expected 1 or 2, and no more than coils", o->sets,
+               (long long)region->shape.dim[image.ndim]);
+    LMR_REFUSE(o->crop < LARMOR_CROP_DEFAULT || o->crop > LARMOR_CROP_NONE, LARMOR_ERR_ARG,
+               "espirit: crop %d is unknown", (int)o->crop);
     return LARMOR_OK;
 }
 

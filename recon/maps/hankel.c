@@ -145,9 +145,8 @@ static larmor_status count_signal(const larmor_array *values, const lmr_windows 
     *signal = 0;
     for (int64_t i = 0; i < rows; i++) *signal += value[i] > least;
     free(value);
-    if (!(largest > 0 && isfinite(largest)))
-        return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                        "espirit: the calibration region has energy %g, expected a finite number > 0", largest);
+    LMR_REFUSE(!(largest > 0 && isfinite(largest)), LARMOR_ERR_NUMERIC,
+               "espirit: the calibration region has energy %g, expected a finite number > 0", largest);
     if (*signal) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_NUMERIC, "espirit: the calibration region is noise alone, no signal is above it");
 }

@@ -49,9 +49,8 @@ static larmor_status select_samples(const lmr_newton *s, const larmor_array *ksp
     double radius[3] = {0.5, 0.5, 0.5};
     for (int d = 0; d < low.ndim; d++) radius[d] = (double)low.dim[d] / 2;
     LMR_TRY(lmr_centre_select(traj, kspace->dtype, radius, centre));
-    if (!centre->m)
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "nlinv: no samples within %g/FOV of the centre of k-space; raise side",
-                        radius[0]);
+    LMR_REFUSE(!centre->m, LARMOR_ERR_NUMERIC, "nlinv: no samples within %g/FOV of the centre of k-space; raise side",
+               radius[0]);
     LMR_TRY(larmor_array_create(kspace->dev, LARMOR_F64, LARMOR_SHAPE(centre->m), &c->ones));
     LMR_TRY(larmor_fill(c->ones, 1));
     LMR_TRY(lmr_centre_gather(centre, c->ones, kspace, coils, &c->values));
@@ -107,9 +106,8 @@ larmor_status larmor_nlinv(const larmor_array *kspace, const larmor_array *traj,
     LMR_TRY(lmr_newton_check(kspace, traj, image, s.o.weights));
     const larmor_shape low = low_shape(&s.o, image);
     const int is_whole = larmor_shape_equal(low, image);
-    if (x && !is_whole)
-        return LMR_FAIL(LARMOR_ERR_ARG, "nlinv: side %lld, expected at least as many as the image has, or no image",
-                        (long long)s.o.side);
+    LMR_REFUSE(x && !is_whole, LARMOR_ERR_ARG,
+               "nlinv: side %lld, expected at least as many as the image has, or no image", (long long)s.o.side);
     LMR_TRY(lmr_input_traj("nlinv", traj, image, &points));
     if (s.o.weights) LMR_TRY(lmr_input_real("nlinv", "weights", s.o.weights, &weights));
     s.o.weights = weights;

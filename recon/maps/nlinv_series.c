@@ -40,10 +40,10 @@ static larmor_status fill_opts(const larmor_nlinv_series_opts *given, larmor_nli
     if (o->damping == 0) o->damping = DAMPING;
     if (o->damping < 0) o->damping = 0;
     if (!o->median) o->median = 1;
-    if (!(o->damping <= 1)) return LMR_FAIL(LARMOR_ERR_ARG, "nlinv: damping is %g, expected at most 1", o->damping);
-    if (o->median < 1 || o->median > MOST_OF_MEDIAN)
-        return LMR_FAIL(LARMOR_ERR_ARG, "nlinv: median is %d, expected 1 to %d", o->median, MOST_OF_MEDIAN);
-    if (o->all.side || o->all.weights) return LMR_FAIL(LARMOR_ERR_ARG, "nlinv: side and weights are not for frames");
+    LMR_REFUSE(!(o->damping <= 1), LARMOR_ERR_ARG, "nlinv: damping is %g, expected at most 1", o->damping);
+    LMR_REFUSE(o->median < 1 || o->median > MOST_OF_MEDIAN, LARMOR_ERR_ARG, "nlinv: median is %d, expected 1 to %d",
+               o->median, MOST_OF_MEDIAN);
+    LMR_REFUSE(o->all.side || o->all.weights, LARMOR_ERR_ARG, "nlinv: side and weights are not for frames");
     return LARMOR_OK;
 }
 
@@ -61,8 +61,8 @@ larmor_status larmor_nlinv_series_create(larmor_shape image, const larmor_nlinv_
     each.alpha = o.alpha;
     each.reduction = o.reduction;
     LMR_TRY(lmr_newton_opts(&each, &each));
-    if (image.ndim < 2 || image.ndim > 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "nlinv: image has %d dimensions, expected 2 or 3", image.ndim);
+    LMR_REFUSE(image.ndim < 2 || image.ndim > 3, LARMOR_ERR_SHAPE, "nlinv: image has %d dimensions, expected 2 or 3",
+               image.ndim);
     LMR_NEW_ZEROS(larmor_nlinv_series, made, 1);
     made->o = o;
     made->s.o = first;

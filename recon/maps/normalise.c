@@ -71,14 +71,12 @@ static larmor_status invert(larmor_array **d, double least)
 static larmor_status check(const larmor_array *maps, int sets, larmor_normalise_mode mode)
 {
     const int least = sets > 1 ? 3 : 2;
-    if (mode < LARMOR_NORMALISE_RSS || mode > LARMOR_NORMALISE_BODY || sets < 1)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "normalise: %d sets and mode %d, expected 1 or more and one of the known modes", sets,
-                        (int)mode);
-    if (!maps || !lmr_is_complex(maps->dtype) || maps->shape.ndim < least ||
-        (sets > 1 && maps->shape.dim[maps->shape.ndim - 1] != sets))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "normalise: maps are %s, expected complex [image..., coils%s]",
-                        lmr_describe(maps).s, sets > 1 ? ", sets" : "");
+    LMR_REFUSE(mode < LARMOR_NORMALISE_RSS || mode > LARMOR_NORMALISE_BODY || sets < 1, LARMOR_ERR_ARG,
+               "normalise: %d sets and mode %d, expected 1 or more and one of the known modes", sets, (int)mode);
+    LMR_REFUSE(!maps || !lmr_is_complex(maps->dtype) || maps->shape.ndim < least ||
+                   (sets > 1 && maps->shape.dim[maps->shape.ndim - 1] != sets),
+               LARMOR_ERR_SHAPE, "normalise: maps are %s, expected complex [image..., coils%s]", lmr_describe(maps).s,
+               sets > 1 ? ", sets" : "");
     return LARMOR_OK;
 }
 

@@ -115,9 +115,8 @@ static larmor_status select_samples(const larmor_array *k, larmor_dtype dtype, c
     free(s->k);
     s->k = NULL;
     LMR_TRY(lmr_centre_select(k, dtype, radius, &s->centre));
-    if (!s->centre.m)
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "calibration region: no samples within %g/FOV of the centre of k-space",
-                        radius[0]);
+    LMR_REFUSE(!s->centre.m, LARMOR_ERR_NUMERIC,
+               "calibration region: no samples within %g/FOV of the centre of k-space", radius[0]);
     return larmor_array_download(s->centre.points, LARMOR_F64, &s->k);
 }
 
@@ -328,22 +327,19 @@ static larmor_status solve(const search *s, const box *b, larmor_array *kspace, 
 
 static larmor_status check(const larmor_array *kspace, const larmor_array *traj, const larmor_region_opts *o)
 {
-    if (!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim < 2)
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "calibration region: k-space is %s, expected complex [samples, readouts, coils]",
-                        lmr_describe(kspace).s);
+    LMR_REFUSE(!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim < 2, LARMOR_ERR_SHAPE,
+               "calibration region: k-space is %s, expected complex [samples, readouts, coils]",
+               lmr_describe(kspace).s);
     const int64_t coils = kspace->shape.dim[kspace->shape.ndim - 1];
     LMR_TRY(lmr_expect("calibration region", "k-space", kspace, traj->dev, kspace->dtype,
                        larmor_shape_append(lmr_weights_shape(traj), coils)));
-    if (coils < 1) return LMR_FAIL(LARMOR_ERR_SHAPE, "calibration region: k-space has no coils, expected at least 1");
+    LMR_REFUSE(coils < 1, LARMOR_ERR_SHAPE, "calibration region: k-space has no coils, expected at least 1");
     for (int d = 0; d < 3; d++) {
-        if (!(o->encoded[d] >= 0 && o->encoded[d] < 1e3))
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "calibration region: encoded field of view %g along axis %d, expected 0 to 1000",
-                            o->encoded[d], d);
-        if (!(o->side[d] >= 0 && o->side[d] <= 4096))
-            return LMR_FAIL(LARMOR_ERR_ARG, "calibration region: side %lld along axis %d, expected 0 to 4096",
-                            (long long)o->side[d], d);
+        LMR_REFUSE(!(o->encoded[d] >= 0 && o->encoded[d] < 1e3), LARMOR_ERR_ARG,
+                   "calibration region: encoded field of view %g along axis %d, expected 0 to 1000", o->encoded[d],
+                   d);
+        LMR_REFUSE(!(o->side[d] >= 0 && o->side[d] <= 4096), LARMOR_ERR_ARG,
+                   "calibration region: side %lld along axis %d, expected 0 to 4096", (long long)o->side[d], d);
     }
     return LARMOR_OK;
 }

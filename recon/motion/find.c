@@ -428,17 +428,16 @@ static larmor_status check(const larmor_array *kspace, const larmor_array *traj,
 {
     LMR_NEED(kspace, traj, maps, fov_mm);
     const larmor_shape t = traj->shape, y = kspace->shape, m = maps->shape;
-    if (t.ndim != 3 || t.dim[0] < 2 || t.dim[0] > 3 || y.ndim != 3 || y.dim[0] != t.dim[1] || y.dim[1] != t.dim[2] ||
-        m.ndim != t.dim[0] + 1 || m.dim[m.ndim - 1] != y.dim[2] || !lmr_is_complex(kspace->dtype) ||
-        !lmr_is_complex(maps->dtype) || !lmr_is_real(traj->dtype))
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "motion: k-space is %s, trajectory %s, maps %s; expected complex [samples, readouts, coils], "
-                        "real [2 or 3, samples, readouts] and complex [image..., coils]",
-                        lmr_describe(kspace).s, lmr_describe(traj).s, lmr_describe(maps).s);
-    if (states < 2 || states > MOST_STATES || states * LEAST_READOUTS > t.dim[2])
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "motion: got %d states of %lld readouts, expected 2 to %d of at least %d readouts each",
-                        states, (long long)t.dim[2], MOST_STATES, LEAST_READOUTS);
+    LMR_REFUSE(t.ndim != 3 || t.dim[0] < 2 || t.dim[0] > 3 || y.ndim != 3 || y.dim[0] != t.dim[1] ||
+                   y.dim[1] != t.dim[2] || m.ndim != t.dim[0] + 1 || m.dim[m.ndim - 1] != y.dim[2] ||
+                   !lmr_is_complex(kspace->dtype) || !lmr_is_complex(maps->dtype) || !lmr_is_real(traj->dtype),
+               LARMOR_ERR_SHAPE,
+               "motion: k-space is %s, trajectory %s, maps %s; expected complex [samples, readouts, coils], "
+               "real [2 or 3, samples, readouts] and complex [image..., coils]",
+               lmr_describe(kspace).s, lmr_describe(traj).s, lmr_describe(maps).s);
+    LMR_REFUSE(states < 2 || states > MOST_STATES || states * LEAST_READOUTS > t.dim[2], LARMOR_ERR_ARG,
+               "motion: got %d states of %lld readouts, expected 2 to %d of at least %d readouts each", states,
+               (long long)t.dim[2], MOST_STATES, LEAST_READOUTS);
     return lmr_rigid_check("motion", (int)t.dim[0], fov_mm);
 }
 

@@ -77,7 +77,7 @@ larmor_status lmr_motion_level_open(const lmr_motion_scan *s, const larmor_array
     *l = (lmr_motion_level){.reach = reach, .n = {1, 1, 1}};
     LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     find_window(k, s->nd, samples, s->readouts, reach, &first, &l->samples);
-    if (!l->samples) return LMR_FAIL(LARMOR_ERR_NUMERIC, "motion: no sample is within %g/FOV of k = 0", reach);
+    LMR_REFUSE(!l->samples, LARMOR_ERR_NUMERIC, "motion: no sample is within %g/FOV of k = 0", reach);
     for (int d = 0; d < s->nd; d++) {
         l->n[d] = 2 * (int64_t)ceil(reach) + MARGIN;
         if (l->n[d] < LEAST_SIDE) l->n[d] = LEAST_SIDE;

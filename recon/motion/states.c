@@ -93,10 +93,8 @@ larmor_status larmor_motion_states_find(const larmor_array *motion, int nd, cons
     *states = (larmor_motion_states){.count = 0};
     LMR_NEED(motion, fov_mm);
     LMR_TRY(lmr_rigid_check("motion states", nd, fov_mm));
-    if (!(tolerance_mm > 0) || most < 1)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "motion states: got a tolerance of %g mm and at most %d, expected more than 0", tolerance_mm,
-                        most);
+    LMR_REFUSE(!(tolerance_mm > 0) || most < 1, LARMOR_ERR_ARG,
+               "motion states: got a tolerance of %g mm and at most %d, expected more than 0", tolerance_mm, most);
     const larmor_shape shape = larmor_array_shape(motion);
     const int64_t readouts = shape.ndim > 0 ? shape.dim[0] : 0;
     LMR_OWN_MEMORY(double, poses, lmr_poses_read("motion states", motion, readouts, &poses));

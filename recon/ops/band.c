@@ -26,7 +26,7 @@ static larmor_status make_mask(larmor_device *dev, larmor_shape shape, unsigned 
 larmor_status larmor_band_limit(larmor_array *x, unsigned axes)
 {
     const larmor_fft_opts opts = {.unitary = 1, .centred = 1};
-    if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "band: an image is needed");
+    LMR_REFUSE(!x, LARMOR_ERR_ARG, "band: an image is needed");
     LMR_OWN(larmor_op, F, larmor_op_fft(x->dev, x->dtype, x->shape, axes, &opts, &F));
     LMR_OWN(larmor_array, mask, make_mask(x->dev, x->shape, axes, &mask));
     LMR_OWN(larmor_op, M, larmor_op_mask(mask, x->dtype, &M));

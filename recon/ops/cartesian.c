@@ -41,7 +41,7 @@ larmor_status larmor_traj_is_cartesian(const larmor_array *traj, double tol, int
     LMR_NEED(is_grid);
     *is_grid = 0;
     LMR_NEED(traj);
-    if (!(tol >= 0)) return LMR_FAIL(LARMOR_ERR_ARG, "cartesian: tol is %g, expected at least 0", tol);
+    LMR_REFUSE(!(tol >= 0), LARMOR_ERR_ARG, "cartesian: tol is %g, expected at least 0", tol);
     larmor_array *real;
     LMR_TRY(lmr_input_real("cartesian", "trajectory", traj, &real));
     larmor_status st = LARMOR_OK;
@@ -92,15 +92,14 @@ static larmor_status make_sizes(const larmor_nufft_opts *given, design *d)
                   .n = {1, 1, 1},
                   .cells = 1,
                   .batch = opts->batch > 0 ? opts->batch : 1};
-    if (d->nd < 1 || d->nd > 3 || opts->batch < 0 || opts->sign > 0)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "cartesian: ndim is %d, batch %lld and sign %d, expected 1 to 3, at least 0 and not positive",
-                        d->nd, (long long)opts->batch, opts->sign);
+    LMR_REFUSE(d->nd < 1 || d->nd > 3 || opts->batch < 0 || opts->sign > 0, LARMOR_ERR_ARG,
+               "cartesian: ndim is %d, batch %lld and sign %d, expected 1 to 3, at least 0 and not positive", d->nd,
+               (long long)opts->batch, opts->sign);
     for (int i = 0; i < d->nd; i++) {
         d->n[i] = opts->modes[i];
-        if (d->n[i] < 1 || !lmr_mul(d->cells, d->n[i], &d->cells) || d->cells > INT64_C(1) << 54)
-            return LMR_FAIL(LARMOR_ERR_ARG, "cartesian: modes[%d] is %lld, expected at least 1 and not too many", i,
-                            (long long)d->n[i]);
+        LMR_REFUSE(d->n[i] < 1 || !lmr_mul(d->cells, d->n[i], &d->cells) || d->cells > INT64_C(1) << 54,
+                   LARMOR_ERR_ARG, "cartesian: modes[%d] is %lld, expected at least 1 and not too many", i,
+                   (long long)d->n[i]);
     }
     d->dtype = opts->dtype == LARMOR_F64 || opts->dtype == LARMOR_C128 ? LARMOR_C128 : LARMOR_C64;
     d->image = larmor_shape_of(d->nd, d->n);
@@ -112,13 +111,12 @@ static larmor_status make_sizes(const larmor_nufft_opts *given, design *d)
 static larmor_status make_design(const larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
                                  design *d)
 {
-    if (!dev || !opts || !traj)
-        return LMR_FAIL(LARMOR_ERR_ARG, "cartesian: a device, options and a trajectory are needed");
+    LMR_REFUSE(!dev || !opts || !traj, LARMOR_ERR_ARG, "cartesian: a device, options and a trajectory are needed");
     LMR_TRY(make_sizes(opts, d));
     const larmor_shape points = larmor_array_shape(traj);
-    if (points.ndim < 2 || points.ndim >= LARMOR_MAX_DIMS || points.dim[0] != d->nd)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "cartesian: traj is %s, expected [%d, samples, readouts] or [%d, points]",
-                        lmr_describe(traj).s, d->nd, d->nd);
+    LMR_REFUSE(points.ndim < 2 || points.ndim >= LARMOR_MAX_DIMS || points.dim[0] != d->nd, LARMOR_ERR_SHAPE,
+               "cartesian: traj is %s, expected [%d, samples, readouts] or [%d, points]", lmr_describe(traj).s, d->nd,
+               d->nd);
     d->samples = larmor_shape_of(points.ndim - 1, points.dim + 1);
     d->m = larmor_shape_count(d->samples);
     if (d->is_batch) d->samples = larmor_shape_append(d->samples, d->batch);

@@ -115,20 +115,19 @@ static larmor_status check(larmor_op *const *ops, int count, int *ragged, int64_
 {
     *ragged = 0;
     *total = 0;
-    if (!ops || count < 1)
-        return LMR_FAIL(LARMOR_ERR_ARG, "frames: got %d operators, expected at least 1", ops ? count : 0);
+    LMR_REFUSE(!ops || count < 1, LARMOR_ERR_ARG, "frames: got %d operators, expected at least 1", ops ? count : 0);
     for (int i = 0; i < count; i++) {
-        if (!ops[i]) return LMR_FAIL(LARMOR_ERR_ARG, "frames: operator %d is NULL", i);
+        LMR_REFUSE(!ops[i], LARMOR_ERR_ARG, "frames: operator %d is NULL", i);
         const larmor_shape in = larmor_op_in_shape(ops[i]), out = larmor_op_out_shape(ops[i]);
-        if (larmor_op_device(ops[i]) != larmor_op_device(ops[0]) ||
-            larmor_op_dtype(ops[i]) != larmor_op_dtype(ops[0]) || !larmor_shape_equal(in, larmor_op_in_shape(ops[0])))
-            return LMR_FAIL(
-                LARMOR_ERR_SHAPE, "frames: input of operator %d is %s, expected %s as of the first", i,
-                lmr_describe_as(larmor_op_device(ops[i]), larmor_op_dtype(ops[i]), in).s,
-                lmr_describe_as(larmor_op_device(ops[0]), larmor_op_dtype(ops[0]), larmor_op_in_shape(ops[0])).s);
+        LMR_REFUSE(larmor_op_device(ops[i]) != larmor_op_device(ops[0]) ||
+                       larmor_op_dtype(ops[i]) != larmor_op_dtype(ops[0]) ||
+                       !larmor_shape_equal(in, larmor_op_in_shape(ops[0])),
+                   LARMOR_ERR_SHAPE, "frames: input of operator %d is %s, expected %s as of the first", i,
+                   lmr_describe_as(larmor_op_device(ops[i]), larmor_op_dtype(ops[i]), in).s,
+                   lmr_describe_as(larmor_op_device(ops[0]), larmor_op_dtype(ops[0]), larmor_op_in_shape(ops[0])).s);
         *ragged |= !larmor_shape_equal(out, larmor_op_out_shape(ops[0]));
-        if (__builtin_add_overflow(*total, larmor_shape_count(out), total))
-            return LMR_FAIL(LARMOR_ERR_SHAPE, "frames: the samples of all frames are too many");
+        LMR_REFUSE(__builtin_add_overflow(*total, larmor_shape_count(out), total), LARMOR_ERR_SHAPE,
+                   "frames: the samples of all frames are too many");
     }
     return LARMOR_OK;
 }

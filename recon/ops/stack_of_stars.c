@@ -129,12 +129,11 @@ static int is_three_dimensional(const larmor_array *traj)
 
 larmor_status larmor_traj_is_stack(const larmor_array *traj, int64_t nz, int *is_stack, int64_t *sets)
 {
-    if (!is_stack) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_traj_is_stack: is_stack is NULL");
+    LMR_REFUSE(!is_stack, LARMOR_ERR_ARG, "larmor_traj_is_stack: is_stack is NULL");
     *is_stack = 0;
     if (sets) *sets = 0;
-    if (nz < 1)
-        return LMR_FAIL(LARMOR_ERR_ARG, "stack of stars: got %lld partitions, expected at least 1", (long long)nz);
-    if (!traj) return LMR_FAIL(LARMOR_ERR_ARG, "stack of stars: no trajectory given");
+    LMR_REFUSE(nz < 1, LARMOR_ERR_ARG, "stack of stars: got %lld partitions, expected at least 1", (long long)nz);
+    LMR_REFUSE(!traj, LARMOR_ERR_ARG, "stack of stars: no trajectory given");
     if (!is_three_dimensional(traj)) return LARMOR_OK;
     LMR_FREED_BY(free_layers) layers a = {0};
     int64_t wrong, sample;
@@ -342,21 +341,20 @@ static larmor_status make_stack(larmor_device *dev, const larmor_nufft_opts *o, 
 static larmor_status check(const larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
                            larmor_nufft_opts *o)
 {
-    if (!dev || !opts || !traj)
-        return LMR_FAIL(LARMOR_ERR_ARG, "stack of stars: a device, options and a trajectory are needed");
+    LMR_REFUSE(!dev || !opts || !traj, LARMOR_ERR_ARG,
+               "stack of stars: a device, options and a trajectory are needed");
     LMR_TRY(lmr_nufft_read_options(opts, o));
     o->sign = o->sign ? o->sign : -1;
     o->dtype = lmr_precision(o->dtype) == LMR_F64 ? LARMOR_C128 : LARMOR_C64;
-    if (o->ndim != 3 || o->modes[0] < 1 || o->modes[1] < 1 || o->modes[2] < 1 || o->batch < 0 ||
-        larmor_shape_count(LARMOR_SHAPE(o->modes[0], o->modes[1], o->modes[2], o->batch)) < 0)
-        return LMR_FAIL(
-            LARMOR_ERR_ARG, "stack of stars: got %d dimensions of %lld x %lld x %lld modes, batch %lld; expected 3",
-            o->ndim, (long long)o->modes[0], (long long)o->modes[1], (long long)o->modes[2], (long long)o->batch);
-    if (o->sign != 1 && o->sign != -1)
-        return LMR_FAIL(LARMOR_ERR_ARG, "stack of stars: sign is %d, expected -1 or 1", o->sign);
-    if (!is_three_dimensional(traj))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "stack of stars: trajectory is %s, expected [3, samples, readouts]",
-                        lmr_describe(traj).s);
+    LMR_REFUSE(o->ndim != 3 || o->modes[0] < 1 || o->modes[1] < 1 || o->modes[2] < 1 || o->batch < 0 ||
+                   larmor_shape_count(LARMOR_SHAPE(o->modes[0], o->modes[1], o->modes[2], o->batch)) < 0,
+               LARMOR_ERR_ARG,
+               "stack of stars: got %d dimensions of %lld x %lld x %lld modes, batch %lld; expected 3", o->ndim,
+               (long long)o->modes[0], (long long)o->modes[1], (long long)o->modes[2], (long long)o->batch);
+    LMR_REFUSE(o->sign != 1 && o->sign != -1, LARMOR_ERR_ARG, "stack of stars: sign is %d, expected -1 or 1",
+               o->sign);
+    LMR_REFUSE(!is_three_dimensional(traj), LARMOR_ERR_SHAPE,
+               "stack of stars: trajectory is %s, expected [3, samples, readouts]", lmr_describe(traj).s);
     return LARMOR_OK;
 }
 
@@ -372,7 +370,7 @@ static larmor_status no_stack(const layers *a, int64_t wrong, int64_t sample)
 larmor_status larmor_op_stack_of_stars(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
                                        larmor_op **A)
 {
-    if (!A) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_stack_of_stars: A is NULL");
+    LMR_REFUSE(!A, LARMOR_ERR_ARG, "larmor_op_stack_of_stars: A is NULL");
     *A = NULL;
     larmor_nufft_opts o;
     LMR_TRY(check(dev, opts, traj, &o));

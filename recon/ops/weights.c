@@ -77,8 +77,8 @@ static larmor_status op_of(const char *name, const char *what, const larmor_arra
                            int64_t batch, larmor_op **op)
 {
     *op = NULL;
-    if (!lmr_is_complex(dtype))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: dtype is %s, expected c64 or c128", name, larmor_dtype_name(dtype));
+    LMR_REFUSE(!lmr_is_complex(dtype), LARMOR_ERR_ARG, "%s: dtype is %s, expected c64 or c128", name,
+               larmor_dtype_name(dtype));
     LMR_OWN(larmor_array, w, lmr_weights_copy(name, what, given, dtype, 0, &w));
     return lmr_op_weigh(name, w, dtype, batch, op);
 }
@@ -86,7 +86,7 @@ static larmor_status op_of(const char *name, const char *what, const larmor_arra
 larmor_status larmor_op_weights(larmor_array *w, larmor_dtype dtype, int64_t batch, larmor_op **W)
 {
     LMR_NEED_OUT(W);
-    if (batch < 0) return LMR_FAIL(LARMOR_ERR_ARG, "weights: batch is %lld, expected at least 0", (long long)batch);
+    LMR_REFUSE(batch < 0, LARMOR_ERR_ARG, "weights: batch is %lld, expected at least 0", (long long)batch);
     return op_of("weights", "weights", w, dtype, batch, W);
 }
 

@@ -262,7 +262,7 @@ static larmor_status spread_of(const larmor_array *maps, const larmor_array *tra
 larmor_status larmor_circulant_create(larmor_array *maps, const larmor_array *traj, const larmor_array *weights,
                                       larmor_shape image, larmor_dtype dtype, larmor_circulant **out)
 {
-    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "circulant: out is NULL");
+    LMR_REFUSE(!out, LARMOR_ERR_ARG, "circulant: out is NULL");
     *out = NULL;
     LMR_OWN(larmor_array, psf, spread_of(maps, traj, weights, image, dtype, &psf));
     return make(maps, psf, image, out);
@@ -285,9 +285,8 @@ larmor_status larmor_circulant_of_spread(larmor_array *maps, const larmor_array 
         odd = image.dim[d] % 2 != 0;
         image.dim[d] /= 2;
     }
-    if (odd || !lmr_is_complex(spread->dtype))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "circulant: the point spread function is %s, expected complex [2 image...]",
-                        lmr_describe(spread).s);
+    LMR_REFUSE(odd || !lmr_is_complex(spread->dtype), LARMOR_ERR_SHAPE,
+               "circulant: the point spread function is %s, expected complex [2 image...]", lmr_describe(spread).s);
     if (maps) {
         const int64_t coils = maps->shape.ndim == image.ndim + 1 ? maps->shape.dim[image.ndim] : 1;
         LMR_TRY(lmr_expect("circulant", "maps", maps, spread->dev, spread->dtype, larmor_shape_append(image, coils)));
@@ -318,9 +317,8 @@ larmor_status larmor_circulant_create_frames(larmor_array *maps, larmor_array *c
 {
     LMR_NEED_OUT(C);
     LMR_OWNED(larmor_array) *sum = NULL, *k = NULL;
-    if (!traj || frames < 1)
-        return LMR_FAIL(LARMOR_ERR_ARG, "circulant: %lld frames, expected at least 1 with a trajectory each",
-                        (long long)frames);
+    LMR_REFUSE(!traj || frames < 1, LARMOR_ERR_ARG,
+               "circulant: %lld frames, expected at least 1 with a trajectory each", (long long)frames);
     LMR_TRY(lmr_precond_inputs("circulant", maps, traj[0], weights ? weights[0] : NULL, image, dtype, &k));
     LMR_MAKE(larmor_circulant, c, circulant_destroy);
     LMR_TRY(begin_circulant(traj[0]->dev, maps, image, dtype, c, &sum));
@@ -509,13 +507,12 @@ static larmor_status make_inverse(const larmor_circulant *c, double lambda, larm
                                   double floor, int64_t frames, larmor_op **M)
 {
     static const larmor_op_impl impl = {"circulant", inverse_apply, inverse_apply, NULL, inverse_destroy};
-    if (!M) return LMR_FAIL(LARMOR_ERR_ARG, "circulant: M is NULL");
+    LMR_REFUSE(!M, LARMOR_ERR_ARG, "circulant: M is NULL");
     *M = NULL;
-    if (!c || !(lambda >= 0) || !isfinite(lambda) || !(penalty >= 0) || !isfinite(penalty))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "circulant: lambda is %g and penalty %g, expected finite numbers >= 0, and a circulant",
-                        lambda, penalty);
-    if (c->slabs && penalty > 0) return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "circulant: no penalty in slabs");
+    LMR_REFUSE(!c || !(lambda >= 0) || !isfinite(lambda) || !(penalty >= 0) || !isfinite(penalty), LARMOR_ERR_ARG,
+               "circulant: lambda is %g and penalty %g, expected finite numbers >= 0, and a circulant", lambda,
+               penalty);
+    LMR_REFUSE(c->slabs && penalty > 0, LARMOR_ERR_UNSUPPORTED, "circulant: no penalty in slabs");
     const larmor_array *d = c->eigenvalues;
     const double whole = c->mean > 0 ? c->mean : 1;
     const int everywhere = penalty > 0;
@@ -553,8 +550,8 @@ larmor_status larmor_circulant_inverse_frames(const larmor_circulant *c, double 
                                               int64_t frames, larmor_op **M)
 {
     if (M) *M = NULL;
-    if (frames < 1) return LMR_FAIL(LARMOR_ERR_ARG, "circulant: %lld frames, expected at least 1", (long long)frames);
-    if (c && c->slabs) return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "circulant: no frames in slabs");
+    LMR_REFUSE(frames < 1, LARMOR_ERR_ARG, "circulant: %lld frames, expected at least 1", (long long)frames);
+    LMR_REFUSE(c && c->slabs, LARMOR_ERR_UNSUPPORTED, "circulant: no frames in slabs");
     return make_inverse(c, lambda, NULL, penalty, FLOOR_OVER_MEAN, frames, M);
 }
 
@@ -564,7 +561,7 @@ larmor_status larmor_circulant_noise(const larmor_circulant *c, double lambda, c
     LMR_OWNED(larmor_array) *image = NULL;
     LMR_NEED(norm);
     *norm = 0;
-    if (!c || !folded) return LMR_FAIL(LARMOR_ERR_ARG, "circulant noise: a circulant and A^H e are needed");
+    LMR_REFUSE(!c || !folded, LARMOR_ERR_ARG, "circulant noise: a circulant and A^H e are needed");
     const larmor_shape shape = folded->shape;
     const int64_t frames = shape.ndim > c->image.ndim ? shape.dim[shape.ndim - 1] : 0;
     LMR_OWN(larmor_op, M, make_inverse(c, lambda, NULL, 0, NOISE_FLOOR_OVER_MEAN, frames, &M));

@@ -69,11 +69,10 @@ static larmor_status weigh(sums *s, larmor_array *maps, larmor_shape image, larm
 larmor_status larmor_precondition_kspace(larmor_array *maps, const larmor_array *traj, larmor_shape image,
                                          larmor_dtype dtype, double lambda, larmor_array **p)
 {
-    if (!p) return LMR_FAIL(LARMOR_ERR_ARG, "k-space preconditioner: p is NULL");
+    LMR_REFUSE(!p, LARMOR_ERR_ARG, "k-space preconditioner: p is NULL");
     *p = NULL;
-    if (!(lambda >= 0) || !isfinite(lambda))
-        return LMR_FAIL(LARMOR_ERR_ARG, "k-space preconditioner: lambda is %g, expected a finite number >= 0",
-                        lambda);
+    LMR_REFUSE(!(lambda >= 0) || !isfinite(lambda), LARMOR_ERR_ARG,
+               "k-space preconditioner: lambda is %g, expected a finite number >= 0", lambda);
     LMR_OWNED(larmor_array) *k = NULL;
     LMR_HEAP double *host = NULL;
     LMR_FREED_BY(sums_free) sums s = {0};

@@ -17,8 +17,8 @@ larmor_status lmr_precond_inputs(const char *who, const larmor_array *maps, cons
                                  larmor_array **k)
 {
     *k = NULL;
-    if (!lmr_is_complex(dtype))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: dtype is %s, expected c64 or c128", who, larmor_dtype_name(dtype));
+    LMR_REFUSE(!lmr_is_complex(dtype), LARMOR_ERR_ARG, "%s: dtype is %s, expected c64 or c128", who,
+               larmor_dtype_name(dtype));
     larmor_array *points, *real = NULL;
     LMR_TRY(lmr_input_traj(who, traj, image, &points));
     larmor_status st = LARMOR_OK;

@@ -46,9 +46,9 @@ larmor_status larmor_denoiser_named(const char *name, double weight, larmor_deno
 {
     larmor_penalties unused;
     LMR_NEED_OUT(d);
-    if (!name) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_denoiser_named: name is NULL");
-    if (!(weight >= 0) || !isfinite(weight))
-        return LMR_FAIL(LARMOR_ERR_ARG, "prior %s: weight is %g, expected a finite number >= 0", name, weight);
+    LMR_REFUSE(!name, LARMOR_ERR_ARG, "larmor_denoiser_named: name is NULL");
+    LMR_REFUSE(!(weight >= 0) || !isfinite(weight), LARMOR_ERR_ARG,
+               "prior %s: weight is %g, expected a finite number >= 0", name, weight);
     LMR_TRY(larmor_regulariser_read(name, &unused));
     by_penalty *p = calloc(1, sizeof *p);
     if (p) p->name = strdup(name);

@@ -15,9 +15,8 @@ LMR_OWNS(larmor_prox, larmor_prox_free)
 static larmor_status channels(const larmor_array *x, larmor_array **view)
 {
     larmor_shape shape = {.ndim = x->shape.ndim + 1, .dim = {2}};
-    if (shape.ndim > LARMOR_MAX_DIMS)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "channels: x is %s, expected at most %d dimensions", lmr_describe(x).s,
-                        LARMOR_MAX_DIMS - 1);
+    LMR_REFUSE(shape.ndim > LARMOR_MAX_DIMS, LARMOR_ERR_SHAPE, "channels: x is %s, expected at most %d dimensions",
+               lmr_describe(x).s, LARMOR_MAX_DIMS - 1);
     memcpy(shape.dim + 1, x->shape.dim, sizeof *shape.dim * (size_t)x->shape.ndim);
     void *data = larmor_array_count(x) ? x->data : NULL;
     return larmor_array_wrap(x->dev, lmr_real_of(x->dtype), shape, data, NULL, NULL, view);
@@ -112,14 +111,14 @@ static void put_channels_first(larmor_dl_tensor *t)
 larmor_status larmor_array_tensor(const larmor_array *x, larmor_denoiser_form form, int64_t *shape, int64_t *strides,
                                   larmor_dl_tensor *t)
 {
-    if (!x || !shape || !strides || !t)
-        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_array_tensor: x, shape, strides and tensor are needed");
+    LMR_REFUSE(!x || !shape || !strides || !t, LARMOR_ERR_ARG,
+               "larmor_array_tensor: x, shape, strides and tensor are needed");
     const int is_complex = lmr_is_complex(x->dtype);
     const int is_channels = form == LARMOR_DENOISE_CHANNELS, is_real_part = form == LARMOR_DENOISE_MAGNITUDE;
     const int has_channels = !is_complex && x->shape.ndim > 0 && x->shape.dim[0] == 2;
-    if (x->dtype == LARMOR_I64 || (is_channels && !has_channels) || (is_real_part && !is_complex))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "larmor_array_tensor: x is %s, expected %s", lmr_describe(x).s,
-                        is_channels ? "real numbers [2, image...]" : "complex numbers");
+    LMR_REFUSE(x->dtype == LARMOR_I64 || (is_channels && !has_channels) || (is_real_part && !is_complex),
+               LARMOR_ERR_SHAPE, "larmor_array_tensor: x is %s, expected %s", lmr_describe(x).s,
+               is_channels ? "real numbers [2, image...]" : "complex numbers");
     const size_t bytes = larmor_dtype_size(x->dtype) / (is_real_part ? 2 : 1);
     *t = (larmor_dl_tensor){.data = x->data, .device = device_of(x), .shape = shape, .strides = strides};
     t->dtype = (larmor_dl_type){

@@ -38,9 +38,8 @@ larmor_status larmor_prox_nuclear(larmor_device *dev, double weight, larmor_dtyp
 {
     static const larmor_prox_impl impl = {"nuclear", nuclear_apply, nuclear_value, nuclear_destroy};
     LMR_TRY(lmr_prox_begin("nuclear", dev, weight, dtype, p));
-    if (shape.ndim != 2 && shape.ndim != 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "nuclear: got %s, expected [m, n] or [m, n, matrices]",
-                        lmr_describe_as(dev, dtype, shape).s);
+    LMR_REFUSE(shape.ndim != 2 && shape.ndim != 3, LARMOR_ERR_SHAPE,
+               "nuclear: got %s, expected [m, n] or [m, n, matrices]", lmr_describe_as(dev, dtype, shape).s);
     LMR_MAKE(nuclear, s, nuclear_destroy);
     s->weight = weight;
     s->shape = shape.ndim == 3 ? shape : larmor_shape_append(shape, 1);

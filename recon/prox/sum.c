@@ -90,9 +90,9 @@ static larmor_status make_rows(larmor_device *dev, larmor_dtype dtype, larmor_sh
     int64_t first = 0;
     larmor_op *E = NULL;
     for (int i = 0; i < s->count; i++) {
-        if (E && parts[i].penalty.E)
-            return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "regulariser: two penalties have a variable beside the image; "
-                                                    "leave one out");
+        LMR_REFUSE(E && parts[i].penalty.E, LARMOR_ERR_UNSUPPORTED,
+                   "regulariser: two penalties have a variable beside the image; "
+                   "leave one out");
         if (parts[i].penalty.E) E = parts[i].penalty.E;
     }
     const larmor_shape in = E ? larmor_op_in_shape(E) : shape;

@@ -57,8 +57,8 @@ static larmor_status check_curves(const number *curves, int64_t count, double *l
 {
     *largest = 0;
     for (int64_t i = 0; i < count; i++) {
-        if (!isfinite(creal(curves[i])) || !isfinite(cimag(curves[i])))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "basis: number %lld of the curves is not finite", (long long)i);
+        LMR_REFUSE(!isfinite(creal(curves[i])) || !isfinite(cimag(curves[i])), LARMOR_ERR_NUMERIC,
+                   "basis: number %lld of the curves is not finite", (long long)i);
         *largest = fmax(*largest, cabs(curves[i]));
     }
     if (*largest > 0) return LARMOR_OK;
@@ -100,19 +100,16 @@ larmor_status larmor_basis_of_curves(larmor_array *curves, int64_t rank, double 
 {
     LMR_NEED_OUT(basis);
     LMR_NEED(curves);
-    if (curves->shape.ndim != 2 || larmor_array_count(curves) < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "basis: curves are %s, expected [frames, curves]", lmr_describe(curves).s);
+    LMR_REFUSE(curves->shape.ndim != 2 || larmor_array_count(curves) < 1, LARMOR_ERR_SHAPE,
+               "basis: curves are %s, expected [frames, curves]", lmr_describe(curves).s);
     const int64_t frames = curves->shape.dim[0], count = curves->shape.dim[1];
     const int by_frames = frames <= count;
     const int64_t size = by_frames ? frames : count;
-    if (rank < 0 || rank > size)
-        return LMR_FAIL(LARMOR_ERR_ARG, "basis: rank is %lld, expected 1 to %lld for curves %s", (long long)rank,
-                        (long long)size, lmr_describe(curves).s);
-    if (!(energy >= 0 && energy <= 1))
-        return LMR_FAIL(LARMOR_ERR_ARG, "basis: energy is %g, expected a part of 1", energy);
-    if (size > MOST)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "basis: curves are %s, expected at most %d frames or %d curves",
-                        lmr_describe(curves).s, MOST, MOST);
+    LMR_REFUSE(rank < 0 || rank > size, LARMOR_ERR_ARG, "basis: rank is %lld, expected 1 to %lld for curves %s",
+               (long long)rank, (long long)size, lmr_describe(curves).s);
+    LMR_REFUSE(!(energy >= 0 && energy <= 1), LARMOR_ERR_ARG, "basis: energy is %g, expected a part of 1", energy);
+    LMR_REFUSE(size > MOST, LARMOR_ERR_SHAPE, "basis: curves are %s, expected at most %d frames or %d curves",
+               lmr_describe(curves).s, MOST, MOST);
     LMR_HEAP number *host = NULL, *vectors = calloc((size_t)(size * size), sizeof *vectors), *out = NULL;
     LMR_HEAP double *values = calloc((size_t)size, sizeof *values);
     double largest;
@@ -137,14 +134,14 @@ static larmor_status check_basis(const number *basis, int64_t frames, int64_t ra
     *is_complex = 0;
     for (int64_t i = 0; i < frames * rank; i++) {
         *is_complex |= cimag(basis[i]) != 0;
-        if (!isfinite(creal(basis[i])) || !isfinite(cimag(basis[i])))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "basis: coefficient %lld of frame %lld is not finite",
-                            (long long)(i / frames), (long long)(i % frames));
+        LMR_REFUSE(!isfinite(creal(basis[i])) || !isfinite(cimag(basis[i])), LARMOR_ERR_NUMERIC,
+                   "basis: coefficient %lld of frame %lld is not finite", (long long)(i / frames),
+                   (long long)(i % frames));
     }
     for (int64_t r = 0; r < readouts; r++)
-        if (frame[r] < 0 || frame[r] >= frames)
-            return LMR_FAIL(LARMOR_ERR_ARG, "basis: readout %lld is of frame %d, the basis has %lld", (long long)r,
-                            frame[r], (long long)frames);
+        LMR_REFUSE(frame[r] < 0 || frame[r] >= frames, LARMOR_ERR_ARG,
+                   "basis: readout %lld is of frame %d, the basis has %lld", (long long)r, frame[r],
+                   (long long)frames);
     return LARMOR_OK;
 }
 
@@ -182,15 +179,14 @@ larmor_status larmor_basis_factors(larmor_array *basis, const int *frame, int64_
 {
     LMR_NEED_OUT(factors);
     LMR_NEED(basis, frame, dev);
-    if (basis->shape.ndim != 2 || larmor_array_count(basis) < 1 || readouts < 1 || samples < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "basis: is %s for %lld readouts of %lld samples, expected [frames, coefficients]",
-                        lmr_describe(basis).s, (long long)readouts, (long long)samples);
-    if (!lmr_is_complex(dtype)) return LMR_FAIL(LARMOR_ERR_ARG, "basis: a complex type is needed");
+    LMR_REFUSE(basis->shape.ndim != 2 || larmor_array_count(basis) < 1 || readouts < 1 || samples < 1,
+               LARMOR_ERR_SHAPE, "basis: is %s for %lld readouts of %lld samples, expected [frames, coefficients]",
+               lmr_describe(basis).s, (long long)readouts, (long long)samples);
+    LMR_REFUSE(!lmr_is_complex(dtype), LARMOR_ERR_ARG, "basis: a complex type is needed");
     const int64_t frames = basis->shape.dim[0], rank = basis->shape.dim[1];
     int64_t count;
-    if (!lmr_mul(samples, readouts, &count) || !lmr_mul(count, rank, &count) || count > INT64_C(1) << 48)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "basis: too many samples");
+    LMR_REFUSE(!lmr_mul(samples, readouts, &count) || !lmr_mul(count, rank, &count) || count > INT64_C(1) << 48,
+               LARMOR_ERR_SHAPE, "basis: too many samples");
     number *host = NULL;
     int is_complex;
     larmor_status st;

@@ -104,15 +104,15 @@ larmor_status larmor_traj_consistency(const larmor_array *kspace, const larmor_a
     LMR_NEED(kspace, traj, residual);
     *residual = 0;
     const larmor_shape data = larmor_array_shape(kspace), points = larmor_array_shape(traj);
-    if (data.ndim != 3 || points.ndim != 3 || points.dim[0] != 2 || points.dim[1] != data.dim[0] ||
-        points.dim[2] != data.dim[1])
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "trajectory consistency: kspace is %s and the trajectory %s, expected [samples, readouts, "
-                        "coils] and [2, samples, readouts]",
-                        lmr_describe(kspace).s, lmr_describe(traj).s);
-    if (data.dim[1] < FEWEST)
-        return LMR_FAIL(LARMOR_ERR_ARG, "trajectory consistency: %lld readouts do not tell, at least %d expected",
-                        (long long)data.dim[1], FEWEST);
+    LMR_REFUSE(data.ndim != 3 || points.ndim != 3 || points.dim[0] != 2 || points.dim[1] != data.dim[0] ||
+                   points.dim[2] != data.dim[1],
+               LARMOR_ERR_SHAPE,
+               "trajectory consistency: kspace is %s and the trajectory %s, expected [samples, readouts, "
+               "coils] and [2, samples, readouts]",
+               lmr_describe(kspace).s, lmr_describe(traj).s);
+    LMR_REFUSE(data.dim[1] < FEWEST, LARMOR_ERR_ARG,
+               "trajectory consistency: %lld readouts do not tell, at least %d expected", (long long)data.dim[1],
+               FEWEST);
     LMR_FREED_BY(centre_free) centre c = {NULL, NULL, NULL};
     LMR_TRY(take_centre(kspace, traj, fmin(MAX_RADIUS, (double)data.dim[1] / READOUTS_PER_RADIUS), &c));
     return residual_of(&c, residual);

@@ -485,9 +485,9 @@ larmor_status larmor_field_of_view_extent(const larmor_array *kspace, const larm
     if (opts) s.opts = *opts;
     if (s.opts.most == 0) s.opts.most = MOST;
     if (s.opts.threshold == 0) s.opts.threshold = 0.03;
-    if (!(s.opts.most > 1 && s.opts.most <= 4) || !(s.opts.threshold > 0))
-        return LMR_FAIL(LARMOR_ERR_ARG, "extent: most %g and threshold %g, expected 1 < most <= 4 and threshold > 0",
-                        s.opts.most, s.opts.threshold);
+    LMR_REFUSE(!(s.opts.most > 1 && s.opts.most <= 4) || !(s.opts.threshold > 0), LARMOR_ERR_ARG,
+               "extent: most %g and threshold %g, expected 1 < most <= 4 and threshold > 0", s.opts.most,
+               s.opts.threshold);
     LMR_OWN(larmor_array, k, lmr_input_traj("extent", traj, image, &k));
     const larmor_shape shape = lmr_weights_shape(traj);
     const int64_t coils = kspace->shape.ndim > shape.ndim ? kspace->shape.dim[shape.ndim] : 1;

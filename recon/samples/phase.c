@@ -12,13 +12,12 @@
 
 static larmor_status check(const larmor_array *x, const double reach[3])
 {
-    if (!x || !lmr_is_complex(x->dtype) || x->shape.ndim < 1 || x->shape.ndim > 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "phase: image is %s, expected complex of 1 to 3 dimensions",
-                        x ? lmr_describe(x).s : "missing");
+    LMR_REFUSE(!x || !lmr_is_complex(x->dtype) || x->shape.ndim < 1 || x->shape.ndim > 3, LARMOR_ERR_SHAPE,
+               "phase: image is %s, expected complex of 1 to 3 dimensions", x ? lmr_describe(x).s : "missing");
     LMR_NEED(reach);
     for (int d = 0; d < x->shape.ndim; d++)
-        if (!(reach[d] >= 0))
-            return LMR_FAIL(LARMOR_ERR_ARG, "phase: reach %g along axis %d, expected at least 0", reach[d], d);
+        LMR_REFUSE(!(reach[d] >= 0), LARMOR_ERR_ARG, "phase: reach %g along axis %d, expected at least 0", reach[d],
+                   d);
     return LARMOR_OK;
 }
 

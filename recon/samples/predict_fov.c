@@ -67,9 +67,8 @@ static larmor_status gather(forecast *f, const larmor_array *kspace, larmor_shap
     f->image = image;
     for (int d = 0; d < image.ndim; d++) radius[d] = fmin(max_side, (double)image.dim[d]) / 2;
     LMR_TRY(lmr_centre_select(f->k, kspace->dtype, radius, c));
-    if (!c->m)
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "field of view: no samples within %g/FOV of the centre of k-space",
-                        radius[0]);
+    LMR_REFUSE(!c->m, LARMOR_ERR_NUMERIC, "field of view: no samples within %g/FOV of the centre of k-space",
+               radius[0]);
     LMR_TRY(larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m), &f->ones));
     LMR_TRY(larmor_fill(f->ones, 1));
     LMR_TRY(lmr_centre_gather(c, f->ones, kspace, f->coils, &f->values));
@@ -202,14 +201,13 @@ larmor_status larmor_predict_field_of_view(const larmor_array *kspace, const lar
 {
     LMR_NEED(prediction);
     *prediction = (larmor_prediction){.factor = 1, .gain = 1};
-    if (!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim != 3 || kspace->shape.dim[2] < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "field of view: kspace is %s, expected complex [samples, readouts, coils]",
-                        kspace ? lmr_describe(kspace).s : "missing");
-    if (image.ndim < 2 || !traj || traj->shape.ndim != 3 ||
-        !larmor_shape_equal(lmr_weights_shape(traj), larmor_shape_of(2, kspace->shape.dim)))
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "field of view: traj is %s, expected [2 or 3, samples, readouts] of kspace %s",
-                        traj ? lmr_describe(traj).s : "missing", lmr_describe(kspace).s);
+    LMR_REFUSE(!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim != 3 || kspace->shape.dim[2] < 1,
+               LARMOR_ERR_SHAPE, "field of view: kspace is %s, expected complex [samples, readouts, coils]",
+               kspace ? lmr_describe(kspace).s : "missing");
+    LMR_REFUSE(image.ndim < 2 || !traj || traj->shape.ndim != 3 ||
+                   !larmor_shape_equal(lmr_weights_shape(traj), larmor_shape_of(2, kspace->shape.dim)),
+               LARMOR_ERR_SHAPE, "field of view: traj is %s, expected [2 or 3, samples, readouts] of kspace %s",
+               traj ? lmr_describe(traj).s : "missing", lmr_describe(kspace).s);
     LMR_FREED_BY(forecast_free) forecast f = {.coils = 0};
     LMR_TRY(lmr_input_traj("field of view", traj, image, &f.k));
     LMR_TRY(gather(&f, kspace, image));

@@ -180,16 +180,16 @@ static larmor_status cut_traj(const larmor_array *traj, const double *k, int64_t
 
 static larmor_status check(const larmor_array *kspace, const larmor_array *traj, double part)
 {
-    if (!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim != 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "crop readouts: k-space is %s, expected complex [samples, readouts, coils]",
-                        kspace ? lmr_describe(kspace).s : "missing");
-    if (!traj || !lmr_is_real(traj->dtype) || traj->shape.ndim != 3 || traj->dev != kspace->dev ||
-        traj->shape.dim[0] > 3 || traj->shape.dim[1] != kspace->shape.dim[0] ||
-        traj->shape.dim[2] != kspace->shape.dim[1])
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "crop readouts: trajectory is %s, expected real [nd, samples, readouts]",
-                        traj ? lmr_describe(traj).s : "missing");
-    if (!(part > 0 && part < 1e6))
-        return LMR_FAIL(LARMOR_ERR_ARG, "crop readouts: part is %g, expected a positive number", part);
+    LMR_REFUSE(!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim != 3, LARMOR_ERR_SHAPE,
+               "crop readouts: k-space is %s, expected complex [samples, readouts, coils]",
+               kspace ? lmr_describe(kspace).s : "missing");
+    LMR_REFUSE(!traj || !lmr_is_real(traj->dtype) || traj->shape.ndim != 3 || traj->dev != kspace->dev ||
+                   traj->shape.dim[0] > 3 || traj->shape.dim[1] != kspace->shape.dim[0] ||
+                   traj->shape.dim[2] != kspace->shape.dim[1],
+               LARMOR_ERR_SHAPE, "crop readouts: trajectory is %s, expected real [nd, samples, readouts]",
+               traj ? lmr_describe(traj).s : "missing");
+    LMR_REFUSE(!(part > 0 && part < 1e6), LARMOR_ERR_ARG, "crop readouts: part is %g, expected a positive number",
+               part);
     return LARMOR_OK;
 }
 

@@ -279,12 +279,12 @@ static larmor_status make(making *m, const larmor_array *traj, larmor_circulant 
 static larmor_status check_arguments(larmor_ranks *ranks, const larmor_array *maps, int64_t planes,
                                      const larmor_array *traj)
 {
-    if (!maps || !traj) return LMR_FAIL(LARMOR_ERR_ARG, "circulant: slabs: maps and a trajectory are needed");
+    LMR_REFUSE(!maps || !traj, LARMOR_ERR_ARG, "circulant: slabs: maps and a trajectory are needed");
     const int64_t own = lmr_slab_share(planes, ranks->count, ranks->number, NULL);
-    if (!lmr_is_complex(maps->dtype) || maps->shape.ndim != 4 || maps->shape.dim[2] != own || planes < ranks->count ||
-        larmor_array_count(maps) < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "circulant: slabs: maps are %s, expected complex [n0, n1, %lld, coils]",
-                        lmr_describe(maps).s, (long long)own);
+    LMR_REFUSE(!lmr_is_complex(maps->dtype) || maps->shape.ndim != 4 || maps->shape.dim[2] != own ||
+                   planes < ranks->count || larmor_array_count(maps) < 1,
+               LARMOR_ERR_SHAPE, "circulant: slabs: maps are %s, expected complex [n0, n1, %lld, coils]",
+               lmr_describe(maps).s, (long long)own);
     const larmor_nufft_opts opts = {
         .ndim = 3, .modes = {maps->shape.dim[0], maps->shape.dim[1], planes}, .tol = ROUGH, .dtype = maps->dtype};
     return lmr_slabs_expect("circulant", maps->dev, ranks, &opts, traj);
@@ -325,9 +325,8 @@ larmor_status larmor_circulant_slabs_memory(const larmor_device *dev, int ranks,
 {
     LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
-    if (ranks < 1 || p->image.ndim != 3)
-        return LMR_FAIL(LARMOR_ERR_ARG, "circulant: slabs: got %d ranks and %d dimensions, expected 1 at least and 3",
-                        ranks, p->image.ndim);
+    LMR_REFUSE(ranks < 1 || p->image.ndim != 3, LARMOR_ERR_ARG,
+               "circulant: slabs: got %d ranks and %d dimensions, expected 1 at least and 3", ranks, p->image.ndim);
     const int64_t *n = p->image.dim, own = (n[2] + ranks - 1) / ranks,
                   count = (own + pieces_of(own) - 1) / pieces_of(own);
     const double size = (double)larmor_dtype_size(p->dtype);

@@ -197,9 +197,9 @@ static larmor_status check(larmor_array *maps, const larmor_sense_opts *opts, in
     for (int i = 0; i < frames; i++) {
         larmor_problem own;
         LMR_TRY(lmr_sense_check(maps, &opts[i], &own));
-        if (opts[i].off_resonance || opts[i].displacement || own.sets)
-            return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "sense: frames in turn have no segments, no displacement and one "
-                                                    "set of maps");
+        LMR_REFUSE(opts[i].off_resonance || opts[i].displacement || own.sets, LARMOR_ERR_UNSUPPORTED,
+                   "sense: frames in turn have no segments, no displacement and one "
+                   "set of maps");
         if (i && own.samples <= p->samples) continue;
         *p = own;
         *most = i;
@@ -212,7 +212,7 @@ larmor_status larmor_op_sense_turns(larmor_array *maps, const larmor_sense_opts 
     larmor_problem p;
     int most = 0;
     LMR_NEED_OUT(A);
-    if (!opts || frames < 1) return LMR_FAIL(LARMOR_ERR_ARG, "sense: got %d frames, expected at least 1", frames);
+    LMR_REFUSE(!opts || frames < 1, LARMOR_ERR_ARG, "sense: got %d frames, expected at least 1", frames);
     LMR_TRY(check(maps, opts, frames, &p, &most));
     larmor_op **ops = calloc((size_t)frames, sizeof *ops);
     stage *s = calloc(1, sizeof *s);

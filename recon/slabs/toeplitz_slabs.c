@@ -50,8 +50,7 @@ static larmor_status make_stages(larmor_device *dev, larmor_ranks *ranks, larmor
     const int precision = lmr_precision(dtype);
     *s = (stages){.dev = dev, .dtype = dtype, .fft = dev->be->fft[precision]};
     s->kernels = LMR_KERNELS(dev, nufft, LMR_NUFFT_ABI, precision);
-    if (!s->kernels)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "toeplitz: %s has no kernels for it", larmor_device_spec(dev));
+    LMR_REFUSE(!s->kernels, LARMOR_ERR_UNSUPPORTED, "toeplitz: %s has no kernels for it", larmor_device_spec(dev));
     LMR_TRY(lmr_sparse_kernels_of(dev, dtype, &s->sparse));
     LMR_TRY(lmr_slab_transpose_make(ranks, cells[0] * cells[1], modes[2], dtype, &s->transpose));
     s->plane = (lmr_nufft_geometry){.ndim = 2,
@@ -285,8 +284,8 @@ static larmor_status check_arguments(const larmor_device *dev, const larmor_rank
 {
     LMR_TRY(lmr_slabs_expect("toeplitz", dev, ranks, opts, traj));
     if (!weights) return LARMOR_OK;
-    if (!lmr_is_real(weights->dtype))
-        return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: weights are %s, expected real ones", lmr_describe(weights).s);
+    LMR_REFUSE(!lmr_is_real(weights->dtype), LARMOR_ERR_ARG, "toeplitz: weights are %s, expected real ones",
+               lmr_describe(weights).s);
     return lmr_expect("toeplitz", "weight array", weights, traj->dev, weights->dtype, lmr_weights_shape(traj));
 }
 

@@ -187,7 +187,7 @@ static larmor_status precondition(const larmor_posterior *p, double mean, larmor
 larmor_status larmor_posterior_next(larmor_posterior *p, larmor_array *x)
 {
     double mean = p ? p->weight : 0;
-    if (!p || !x) return LMR_FAIL(LARMOR_ERR_ARG, "posterior: p and x are needed");
+    LMR_REFUSE(!p || !x, LARMOR_ERR_ARG, "posterior: p and x are needed");
     LMR_TRY(
         lmr_expect("posterior", "image", x, larmor_op_device(p->A), larmor_op_dtype(p->A), larmor_op_in_shape(p->A)));
     if (p->groups) LMR_TRY(draw_precisions(p, x, &mean));
@@ -217,10 +217,9 @@ static larmor_status begin(larmor_posterior *p)
 static larmor_status take_prior(larmor_posterior *p)
 {
     if (!p->r) return LARMOR_OK;
-    if (p->r->penalty.E || !lmr_prox_magnitudes(p->r->penalty.g, &p->scale, &p->groups))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "posterior: %s is no sum of magnitudes; tv, wavelet and conjugate gradients have samples",
-                        p->r->kind.name);
+    LMR_REFUSE(p->r->penalty.E || !lmr_prox_magnitudes(p->r->penalty.g, &p->scale, &p->groups), LARMOR_ERR_ARG,
+               "posterior: %s is no sum of magnitudes; tv, wavelet and conjugate gradients have samples",
+               p->r->kind.name);
     p->K = p->r->penalty.K;
     return LARMOR_OK;
 }
@@ -230,14 +229,12 @@ larmor_status larmor_posterior_create(larmor_op *A, const larmor_array *b, const
 {
     LMR_NEED(out);
     *out = NULL;
-    if (!A || !b || !opts) return LMR_FAIL(LARMOR_ERR_ARG, "posterior: A, b and opts are needed");
+    LMR_REFUSE(!A || !b || !opts, LARMOR_ERR_ARG, "posterior: A, b and opts are needed");
     LMR_TRY(lmr_expect("posterior", "data", b, larmor_op_device(A), larmor_op_dtype(A), larmor_op_out_shape(A)));
-    if (!(opts->weight > 0) || isinf(opts->weight) || !(opts->deviation > 0) || isinf(opts->deviation))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "posterior: a weight of %g and a deviation of %g, expected finite numbers above 0",
-                        opts->weight, opts->deviation);
-    if (opts->max_iter < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "posterior: max_iter is %d, expected at least 0", opts->max_iter);
+    LMR_REFUSE(!(opts->weight > 0) || isinf(opts->weight) || !(opts->deviation > 0) || isinf(opts->deviation),
+               LARMOR_ERR_ARG, "posterior: a weight of %g and a deviation of %g, expected finite numbers above 0",
+               opts->weight, opts->deviation);
+    LMR_REFUSE(opts->max_iter < 0, LARMOR_ERR_ARG, "posterior: max_iter is %d, expected at least 0", opts->max_iter);
     LMR_NEW_ZEROS(larmor_posterior, p, 1);
     *p = (larmor_posterior){.A = larmor_op_ref(A),
                             .r = r,

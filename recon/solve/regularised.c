@@ -32,9 +32,8 @@ larmor_status lmr_typical(const larmor_array *x, double *magnitude)
     double norm, fourth = 0;
     *magnitude = 0;
     LMR_TRY(larmor_nrm2(x, &norm));
-    if (!isfinite(norm))
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "lambda: |A^H b| is %g, expected a finite number; look for NaN or Inf",
-                        norm);
+    LMR_REFUSE(!isfinite(norm), LARMOR_ERR_NUMERIC,
+               "lambda: |A^H b| is %g, expected a finite number; look for NaN or Inf", norm);
     if (norm == 0) return LARMOR_OK;
     LMR_OWN(larmor_array, line, larmor_array_reshape(x, LARMOR_SHAPE(count), &line));
     for (int64_t first = 0; first < count; first += AT_ONCE) {
@@ -52,7 +51,7 @@ larmor_status larmor_lambda_unit(larmor_op *A, const larmor_array *b, double *un
 {
     LMR_NEED(unit);
     *unit = 0;
-    if (!A || !b) return LMR_FAIL(LARMOR_ERR_ARG, "lambda: A and b are needed");
+    LMR_REFUSE(!A || !b, LARMOR_ERR_ARG, "lambda: A and b are needed");
     LMR_OWN(larmor_array, r, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &r));
     LMR_TRY(larmor_op_adjoint(A, b, r));
     return lmr_typical(r, unit);
@@ -185,7 +184,7 @@ larmor_status lmr_regularised_settings(larmor_op *A, larmor_solve_opts *o, lmr_r
 larmor_status lmr_regularised_check(const larmor_op *A, const larmor_array *b, const larmor_regulariser *r,
                                     const larmor_array *x)
 {
-    if (!A || !b || !r || !x) return LMR_FAIL(LARMOR_ERR_ARG, "regularised: A, b, r and x are needed");
+    LMR_REFUSE(!A || !b || !r || !x, LARMOR_ERR_ARG, "regularised: A, b, r and x are needed");
     return lmr_expect(r->kind.name, "image", x, r->dev, r->dtype, r->shape);
 }
 
