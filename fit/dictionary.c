@@ -86,9 +86,8 @@ larmor_status lmr_fit_compress(const larmor_array *dictionary, const larmor_arra
 static larmor_status normalise(const larmor_array *dictionary, const larmor_array *basis, work *w)
 {
     LMR_OWN_MEMORY(double complex, d, lmr_fit_compress(dictionary, basis, &d));
-    w->d = lmr_new(w->entries * w->times, sizeof *w->d);
-    w->norm = lmr_new(w->entries, sizeof *w->norm);
-    if (!w->d || !w->norm) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(w->d, w->entries * w->times);
+    LMR_ALLOCATE(w->norm, w->entries);
     for (int64_t e = 0; e < w->entries; e++) {
         double squares = 0;
         for (int64_t k = 0; k < w->times; k++) {
@@ -116,11 +115,10 @@ static double norm_of(const work *w, int64_t voxel)
 
 static larmor_status match_all(const larmor_device *dev, const float *mask, work *w)
 {
-    w->product = lmr_new((int64_t)VOXELS * ENTRIES, sizeof *w->product);
-    w->entry = lmr_new(w->voxels, sizeof *w->entry);
-    w->best = calloc((size_t)w->voxels + 1, sizeof *w->best);
-    w->match = calloc((size_t)w->voxels + 1, sizeof *w->match);
-    if (!w->product || !w->entry || !w->best || !w->match) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(w->product, (int64_t)VOXELS * ENTRIES);
+    LMR_ALLOCATE(w->entry, w->voxels);
+    LMR_ALLOCATE_ZEROS(w->best, w->voxels + 1);
+    LMR_ALLOCATE_ZEROS(w->match, w->voxels + 1);
     for (int64_t i = 0; i < w->voxels; i++) w->entry[i] = norm_of(w, i) > 0 && (!mask || mask[i] != 0) ? 0 : -1;
     LMR_TRY(search_all(dev, w));
     for (int64_t i = 0; i < w->voxels; i++) {

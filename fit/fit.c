@@ -172,9 +172,8 @@ static larmor_status take_images(const larmor_array *images, lmr_fit_work *w)
     w->residual = calloc((size_t)w->voxels + 1, sizeof *w->residual);
     if (!w->state || !w->residual) return LMR_NO_MEMORY();
     for (int m = 0; m < models[w->series.model].maps; m++) {
-        w->value[m] = calloc((size_t)w->voxels + 1, sizeof *w->value[m]);
-        w->deviation[m] = calloc((size_t)w->voxels + 1, sizeof *w->deviation[m]);
-        if (!w->value[m] || !w->deviation[m]) return LMR_NO_MEMORY();
+        LMR_ALLOCATE_ZEROS(w->value[m], w->voxels + 1);
+        LMR_ALLOCATE_ZEROS(w->deviation[m], w->voxels + 1);
     }
     return LARMOR_OK;
 }

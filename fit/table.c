@@ -326,10 +326,9 @@ larmor_status larmor_fit_table(const larmor_array *images, const larmor_array *d
     b.x = x;
     b.entry = found;
     b.noises = noises;
-    b.value = calloc((size_t)(b.voxels * b.columns) + 1, sizeof *b.value);
-    b.deviation = calloc((size_t)(b.voxels * b.columns) + 1, sizeof *b.deviation);
-    b.m0 = calloc((size_t)b.voxels + 1, sizeof *b.m0);
-    if (!b.value || !b.deviation || !b.m0) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(b.value, b.voxels * b.columns + 1);
+    LMR_ALLOCATE_ZEROS(b.deviation, b.voxels * b.columns + 1);
+    LMR_ALLOCATE_ZEROS(b.m0, b.voxels + 1);
     LMR_TRY(find_beside(&b));
     LMR_TRY(lmr_parallel(lmr_device_threads(images->dev), b.voxels, fit_voxel, &b));
     if (b.fails) return LMR_NO_MEMORY();

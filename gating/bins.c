@@ -73,10 +73,9 @@ static larmor_status look_at_centre(larmor_source *inner, int image, larmor_devi
     LMR_REFUSE(readouts != v->readouts, LARMOR_ERR_SHAPE,
                "bins: %s has %lld readouts with samples and %lld with stamps", lmr_source_name(inner),
                (long long)readouts, (long long)v->readouts);
-    LMR_HEAP int64_t *nearest = calloc((size_t)readouts + 1, sizeof *nearest);
-    centre = calloc((size_t)(2 * readouts * coils) + 1, sizeof *centre);
-    v->direction = calloc((size_t)(3 * readouts) + 1, sizeof *v->direction);
-    if (!nearest || !centre || !v->direction) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(int64_t, nearest, readouts + 1);
+    LMR_ALLOCATE_ZEROS(centre, 2 * readouts * coils + 1);
+    LMR_ALLOCATE_ZEROS(v->direction, 3 * readouts + 1);
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
     LMR_TRY(aim(lmr_source_name(inner), k, larmor_array_shape(traj), v->direction, nearest));
     LMR_TRY(larmor_array_download(kspace, LARMOR_C128, &y));
@@ -94,9 +93,8 @@ static larmor_status read_stamps(larmor_source *inner, int image, double tick_ms
     larmor_group group;
     LMR_TRY(lmr_source_group(inner, image, &group));
     v->readouts = group.readouts;
-    v->stamp = calloc((size_t)group.readouts + 1, sizeof *v->stamp);
-    v->seconds = calloc((size_t)group.readouts + 1, sizeof *v->seconds);
-    if (!v->stamp || !v->seconds) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(v->stamp, group.readouts + 1);
+    LMR_ALLOCATE_ZEROS(v->seconds, group.readouts + 1);
     LMR_TRY(lmr_source_stamps(inner, image, v->stamp));
     for (int64_t i = 0; i < group.readouts; i++)
         v->seconds[i] = lmr_clock_s(v->stamp[i].time, v->stamp[0].time, tick_ms);
@@ -209,8 +207,7 @@ static larmor_status read_stamped(const sorting *s, const view *v, int gate, con
     if (st) return must ? st : LARMOR_OK;
     const double hz = (double)(cycles - 1) / (begin[cycles - 1] - begin[0]);
     if (!must && (cycles < LEAST_CYCLES || !(hz >= band->low && hz <= band->high))) return LARMOR_OK;
-    *phase = calloc((size_t)v->readouts + 1, sizeof **phase);
-    if (!*phase) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(*phase, v->readouts + 1);
     LMR_TRY(lmr_gating_phase(begin, cycles, 0, v->seconds, v->readouts, *phase));
     *signal = (larmor_gating_signal){
         .from = LARMOR_GATED_BY_STAMPS, .trigger = begin, .triggers = cycles, .rate = 60 * hz, .reliability = 1};

@@ -100,9 +100,8 @@ static double between(const double *x, const steps *s, double seconds)
 static larmor_status to_readouts(const lmr_found *found, const steps *s, const double *seconds, int64_t readouts,
                                  larmor_rhythm *rhythm)
 {
-    rhythm->signal = calloc((size_t)readouts, sizeof *rhythm->signal);
-    rhythm->phase = calloc((size_t)readouts, sizeof *rhythm->phase);
-    if (!rhythm->signal || !rhythm->phase) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(rhythm->signal, readouts);
+    LMR_ALLOCATE_ZEROS(rhythm->phase, readouts);
     rhythm->rate = 60 * found->hz;
     rhythm->reliability = found->reliability;
     for (int64_t i = 0; i < readouts; i++) {
@@ -136,8 +135,7 @@ static larmor_status read_channels(const larmor_array *centre, lmr_channels *all
     const larmor_shape shape = larmor_array_shape(centre);
     LMR_OWN_MEMORY(double, host, larmor_array_download(centre, LARMOR_C128, &host));
     *all = (lmr_channels){NULL, 2 * shape.dim[1], shape.dim[0]};
-    all->x = calloc((size_t)(all->channels * all->count), sizeof *all->x);
-    if (!all->x) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(all->x, all->channels * all->count);
     *power = 0;
     for (int64_t c = 0; c < all->channels; c++)
         for (int64_t i = 0; i < all->count; i++) {

@@ -91,8 +91,7 @@ larmor_status lmr_gating_given(const lmr_given *given, const double *seconds, in
                                double **values)
 {
     if (!given->number) return LARMOR_OK;
-    *values = calloc((size_t)count + 1, sizeof **values);
-    if (!*values) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(*values, count + 1);
     if (given->is_times) return lmr_gating_phase(given->number, given->count, given->cycle, seconds, count, *values);
     for (int64_t i = 0; i < count; i++) (*values)[i] = given->number[offset + i];
     return LARMOR_OK;

@@ -47,9 +47,8 @@ static int covers(const lmr_track *t, const char *name, const double *seconds, i
 static larmor_status show(const double *x, int64_t count, double first, double dt, larmor_gating_signal *shown)
 {
     shown->points = count;
-    shown->at = calloc((size_t)count + 1, sizeof *shown->at);
-    shown->value = calloc((size_t)count + 1, sizeof *shown->value);
-    if (!shown->at || !shown->value) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(shown->at, count + 1);
+    LMR_ALLOCATE_ZEROS(shown->value, count + 1);
     for (int64_t i = 0; i < count; i++) {
         shown->at[i] = first + (double)i * dt;
         shown->value[i] = x[i];
@@ -61,8 +60,7 @@ static larmor_status show(const double *x, int64_t count, double first, double d
 static larmor_status take_triggers(double **times, int64_t count, const lmr_beats *beats, lmr_wave_rhythm *heart)
 {
     larmor_gating_signal *s = &heart->shown;
-    s->trigger = calloc((size_t)count + 1, sizeof *s->trigger);
-    if (!s->trigger) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(s->trigger, count + 1);
     memcpy(s->trigger, *times, (size_t)count * sizeof *s->trigger);
     s->triggers = count;
     s->from = LARMOR_GATED_BY_WAVEFORM;
@@ -124,8 +122,7 @@ static larmor_status whole_cycles(const lmr_track *t, const lmr_track *even, con
                                   int64_t *count)
 {
     *count = 0;
-    *times = calloc((size_t)even->count + 1, sizeof **times);
-    if (!*times) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(*times, even->count + 1);
     double next = ceil(found->phase[0]);
     for (int64_t i = 1; i < even->count; i++) {
         const double a = found->phase[i - 1], b = found->phase[i];

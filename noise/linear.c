@@ -61,8 +61,7 @@ static larmor_status open_problem(const lmr_noisy *n, double weight, int copies,
     const int image_ndim = lmr_grid_shape(&n->frames->grid).ndim;
     int toeplitz;
     *p = (problem){.copies = copies, .count = copies > 1 ? copies : n->count};
-    p->frames = calloc((size_t)p->count, sizeof *p->frames);
-    if (!p->frames) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(p->frames, p->count);
     for (int i = 0; i < p->count; i++) p->frames[i] = n->frames[copies > 1 ? 0 : i];
     LMR_TRY(lmr_problem_circulant(job, n->frames, n->count, LARMOR_LAMBDA_FROM_CALLER, &p->C));
     LMR_TRY(lmr_problem_operator(job, p->frames, p->count, &p->A, &toeplitz));

@@ -51,8 +51,7 @@ static larmor_status take_maps(const lmr_noisy *n, const larmor_recon_result *re
                                double *const *g, larmor_noise_maps *maps)
 {
     const size_t images = n->images > 0 ? (size_t)n->images : 0;
-    maps->map = calloc(images, sizeof *maps->map);
-    if (!maps->map) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(maps->map, images);
     maps->count = n->images;
     for (int i = 0; i < n->images; i++) {
         LMR_TRY(lmr_noisy_upload(&result->image[i], deviation[i], &maps->map[i].deviation));

@@ -64,10 +64,9 @@ larmor_status lmr_noisy_open(lmr_job *job, const larmor_recon *recon, int series
     LMR_TRY(lmr_frames_open(job, group, count, &n->frames, &opened));
     n->deviation = job->facts->colouring ? job->found.scale * n->frames->cartesian.deviation
                                          : lmr_scaled_noise(job, n->frames, &result->report);
-    n->voxels = calloc((size_t)result->count, sizeof *n->voxels);
-    n->shape = calloc((size_t)result->count, sizeof *n->shape);
-    n->value = calloc((size_t)result->count, sizeof *n->value);
-    if (!n->voxels || !n->shape || !n->value) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(n->voxels, result->count);
+    LMR_ALLOCATE_ZEROS(n->shape, result->count);
+    LMR_ALLOCATE_ZEROS(n->value, result->count);
     n->images = result->count;
     for (int i = 0; i < n->images; i++) {
         n->shape[i] = larmor_array_shape(result->image[i].data);
@@ -94,8 +93,7 @@ void lmr_free_each(void **each, int count)
 
 larmor_status lmr_noisy_room(const lmr_noisy *n, double ***room)
 {
-    *room = calloc((size_t)n->images, sizeof **room);
-    if (!*room) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(*room, n->images);
     for (int i = 0; i < n->images; i++) {
         (*room)[i] = calloc((size_t)n->voxels[i] + 1, sizeof ***room);
         if (!(*room)[i]) return LMR_NO_MEMORY();

@@ -85,8 +85,7 @@ static larmor_status add_sample(void *user, int image, const float *value)
 static larmor_status draw(drawing *d, int samples)
 {
     const lmr_noisy *n = d->n;
-    d->sum = calloc((size_t)n->images, sizeof *d->sum);
-    if (!d->sum) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(d->sum, n->images);
     for (int i = 0; i < n->images; i++) {
         d->sum[i] = calloc((size_t)n->voxels[i] + 1, SUMS * sizeof **d->sum);
         if (!d->sum[i]) return LMR_NO_MEMORY();
@@ -149,8 +148,7 @@ static larmor_status make_maps(const lmr_noisy *n, const larmor_recon_result *re
     const double began = lmr_seconds();
     LMR_FREED_BY(free_drawing) drawing d = {.n = n};
     LMR_TRY(draw(&d, samples));
-    maps->map = calloc((size_t)n->images, sizeof *maps->map);
-    if (!maps->map) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(maps->map, n->images);
     maps->count = n->images;
     maps->samples = samples;
     for (int i = 0; i < n->images; i++) LMR_TRY(take_image(&d, result, i, samples, &maps->map[i]));

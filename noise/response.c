@@ -124,8 +124,7 @@ static larmor_status model_change(probing *p, larmor_array **samples)
     }
     LMR_OWN(larmor_op, A, lmr_problem_operator(&job, frames, n->count, &A, &toeplitz));
     const int64_t count = larmor_shape_count(larmor_op_in_shape(A)), each = count / n->count;
-    value = calloc((size_t)count + 1, 2 * sizeof *value);
-    if (!value) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(value, 2 * (count + 1));
     for (int i = 0; i < n->images; i++) each_point(p, i, put_point, value + 2 * each * i);
     LMR_TRY(larmor_array_upload(facts.dev, larmor_op_dtype(A), larmor_op_in_shape(A), LARMOR_C128, value, &change));
     LMR_TRY(larmor_array_create(facts.dev, larmor_op_dtype(A), larmor_op_out_shape(A), samples));
@@ -318,8 +317,7 @@ static larmor_status find_responses(probing *p)
 static larmor_status take_maps(const probing *p, const larmor_recon_result *result, larmor_response_maps *maps)
 {
     const lmr_noisy *n = p->n;
-    maps->map = calloc((size_t)n->images, sizeof *maps->map);
-    if (!maps->map) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(maps->map, n->images);
     maps->count = n->images;
     for (int i = 0; i < n->images; i++) {
         LMR_TRY(lmr_noisy_upload(&result->image[i], p->height[i], &maps->map[i].height));

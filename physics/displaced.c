@@ -39,8 +39,7 @@ static larmor_status open_motion(const larmor_array *given, lmr_physics *p)
     const larmor_shape s = larmor_array_shape(given);
     const int64_t frames = s.dim[s.ndim - 1];
     p->moves = (int)s.dim[s.ndim - 2];
-    p->motion = calloc((size_t)(frames * p->moves), sizeof *p->motion);
-    if (!p->motion) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(p->motion, frames * p->moves);
     for (; p->frames < frames; p->frames++) {
         LMR_OWNED(larmor_array) *frame = NULL;
         LMR_TRY(larmor_array_part(given, p->frames, 1, larmor_shape_of(s.ndim - 1, s.dim), &frame));

@@ -200,8 +200,7 @@ larmor_status lmr_add_camera(const lmr_scene *scene, lmr_term_list *list)
     LMR_OWNED(larmor_array) *places = NULL, *harmonics = NULL;
     double *space, *time;
     if (!p->terms) return LARMOR_OK;
-    phase = lmr_new(scene->count * p->terms, sizeof *phase);
-    if (!phase) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(phase, scene->count * p->terms);
     LMR_TRY(p->phase ? phases_of_file(scene, phase) : phases_of_scan(scene, phase));
     LMR_REFUSE(scene->image.place_unknown, LARMOR_ERR_UNSUPPORTED,
                "opts.phase_terms: the scan does not say where the image lies, which the harmonics need.");

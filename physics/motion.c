@@ -158,8 +158,7 @@ static larmor_status fill_states(const lmr_job *job, int index, const lmr_frame 
 /* The trajectory is still the scanner's. */
 static larmor_status make_states(const lmr_job *job, int index, lmr_frame *frame, larmor_motion_states *states)
 {
-    struct lmr_frame_motion *m = calloc(1, sizeof *m);
-    if (!m) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(struct lmr_frame_motion, m, 1);
     frame->motion = m;
     m->states = states->count;
     m->maps = calloc((size_t)states->count, sizeof(larmor_array *));

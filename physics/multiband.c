@@ -142,8 +142,7 @@ static larmor_status turn_back(const multiband *m, int group, const int64_t *of,
 {
     const larmor_shape shape = larmor_shape_of(2, larmor_array_shape(s->kspace).dim);
     const int64_t count = larmor_shape_count(shape);
-    LMR_HEAP double *turn = lmr_new(count, 2 * sizeof *turn);
-    if (!turn) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, turn, 2 * count);
     for (int64_t i = 0, r = 0; i < count; i++) {
         double angle;
         while (s->first && i >= s->first[r + 1]) r++;
@@ -366,8 +365,7 @@ static larmor_status take_phases(const larmor_multiband_opts *o, multiband *m)
 static larmor_status find_groups(multiband *m, int factor)
 {
     m->images = larmor_source_describe(m->inner).groups;
-    m->group = calloc((size_t)m->images + 1, sizeof *m->group);
-    if (!m->group) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(m->group, m->images + 1);
     for (int i = 0; i < m->images; i++) {
         larmor_group g;
         larmor_encoding e;

@@ -40,8 +40,7 @@ static larmor_status find_rows(const lmr_banded *images, int64_t rows, int64_t b
     const int groups = larmor_source_describe(images->inner).groups;
     int64_t all = 0;
     int each = 1;
-    p->begin = calloc((size_t)groups + 1, sizeof *p->begin);
-    if (!p->begin) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(p->begin, groups + 1);
     for (int i = 0; i < images->count; i++) {
         larmor_group g;
         LMR_TRY(lmr_source_group(images->inner, images->group[i], &g));

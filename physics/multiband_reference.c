@@ -209,8 +209,7 @@ static void add_partitions(stack *s, double z)
 
 static larmor_status upload_plane(const stack *s, larmor_device *dev, larmor_samples *out)
 {
-    LMR_HEAP double *k = lmr_new(s->n * s->lines, 2 * sizeof *k);
-    if (!k) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, k, 2 * s->n * s->lines);
     for (int64_t i = 0; i < s->n * s->lines; i++) {
         const double *from = s->k + 3 * (i % s->n + s->n * s->first[i / s->n]);
         k[2 * i] = from[0];
@@ -264,8 +263,7 @@ static larmor_status take_slice(const lmr_slice_scans *r, int slice, int group, 
 static larmor_status upload(const volume *v, double scale, larmor_device *dev, larmor_samples *out)
 {
     const int64_t n = v->shape.dim[0], readouts = v->shape.dim[1], count = n * readouts;
-    LMR_HEAP double *k = lmr_new(count * v->bands, 3 * sizeof *k);
-    if (!k) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, k, 3 * count * v->bands);
     for (int p = 0; p < v->bands; p++)
         for (int64_t i = 0; i < count; i++) {
             double *to = k + 3 * (i + count * p);

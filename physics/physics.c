@@ -30,8 +30,7 @@ static larmor_status begin(const larmor_recon_opts *o, lmr_scan_facts *facts)
 {
     lmr_physics *p = facts->physics;
     if (p) return LARMOR_OK;
-    p = calloc(1, sizeof *p);
-    if (!p) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(p, 1);
     facts->physics = p;
     p->b0_factor = p->camera_factor = 1;
     p->opts = (larmor_off_resonance_opts){.segments = o->segments, .error = o->b0_error};
@@ -216,8 +215,7 @@ static larmor_status open_scene(const lmr_job *job, const int *index, int count,
     scene->voxels = larmor_shape_count(lmr_grid_shape(scene->grid));
     LMR_TRY(lmr_source_meta(job->facts->source, index[0], &scene->image));
     if (p->b0.value) { /* a map that does not fit is refused before times are asked for */
-        d->hz = lmr_new(scene->voxels, sizeof *d->hz);
-        if (!d->hz) return LMR_NO_MEMORY();
+        LMR_ALLOCATE(d->hz, scene->voxels);
         LMR_TRY(lmr_map_on_grid(job, &p->b0, index[0], d->hz));
         for (int64_t i = 0; i < scene->voxels && p->b0_factor != 1; i++) d->hz[i] *= p->b0_factor;
         scene->hz = d->hz;

@@ -219,9 +219,8 @@ static larmor_status stack_maps(const echoes *s, larmor_field_maps *maps)
 
 static larmor_status make_maps(echoes *s, larmor_field_maps *maps)
 {
-    maps->image = calloc((size_t)s->slices, sizeof *maps->image);
-    maps->report = calloc((size_t)s->slices, sizeof *maps->report);
-    if (!maps->image || !maps->report) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(maps->image, s->slices);
+    LMR_ALLOCATE_ZEROS(maps->report, s->slices);
     for (int slice = 0; slice < s->slices; slice++) LMR_TRY(map_of_slice(s, slice, maps));
     LMR_REFUSE(!maps->count, LARMOR_ERR_ARG, "%s: no slice has two echoes", lmr_source_name(s->source));
     return stack_maps(s, maps);

@@ -36,8 +36,7 @@ static larmor_status turn(const larmor_array *kspace, const double *kz, double p
     const larmor_shape shape = larmor_array_shape(kspace), one = larmor_shape_of(2, shape.dim);
     const int64_t count = larmor_shape_count(one);
     LMR_OWNED(larmor_array) *factor = NULL;
-    LMR_HEAP double *phase = lmr_new(count, 2 * sizeof *phase);
-    if (!phase) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, phase, 2 * count);
     for (int64_t i = 0; i < count; i++) {
         phase[2 * i] = cos(2 * M_PI * kz[i] * place);
         phase[2 * i + 1] = sin(2 * M_PI * kz[i] * place);

@@ -86,9 +86,8 @@ static void sort_by_label(const int *label, int64_t count, regions *r)
 static larmor_status find_regions(const char *step, const larmor_array *mask, const double _Complex *object,
                                   int64_t count, regions *r)
 {
-    LMR_HEAP int *label = lmr_new(count, sizeof *label);
-    r->order = lmr_new(count, sizeof *r->order);
-    if (!label || !r->order) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(int, label, count);
+    LMR_ALLOCATE(r->order, count);
     if (mask)
         LMR_TRY(read_labels(step, mask, label));
     else

@@ -144,10 +144,9 @@ static larmor_status keep_readouts(const lmr_array_scan *s, larmor_readouts *ima
 static larmor_status set_images(const larmor_scan_arrays *given, lmr_array_scan *s)
 {
     larmor_raw_info *info = &s->info;
-    s->image = calloc((size_t)given->images, sizeof *s->image);
-    s->copy = calloc((size_t)given->images, sizeof *s->copy);
-    s->group = calloc((size_t)given->images, sizeof *s->group);
-    if (!s->image || !s->copy || !s->group) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(s->image, given->images);
+    LMR_ALLOCATE_ZEROS(s->copy, given->images);
+    LMR_ALLOCATE_ZEROS(s->group, given->images);
     for (int i = 0; i < given->images; i++) {
         const larmor_readouts *image = &given->image[i];
         LMR_TRY(check_readouts(s, image));

@@ -218,8 +218,7 @@ larmor_status lmr_samples_unalign(larmor_samples *samples, larmor_array *kspace,
     const int64_t n = larmor_array_shape(traj).dim[1], all = n * samples->readouts;
     const int64_t kept = samples->first[samples->readouts];
     LMR_OWNED(larmor_array) *own_kspace = larmor_array_ref(kspace), *own_traj = larmor_array_ref(traj);
-    LMR_HEAP unsigned char *inside = malloc((size_t)all + 1);
-    if (!inside) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(unsigned char, inside, all + 1);
     for (int64_t i = 0; i < all; i++) inside[i] = i % n < length_of(samples, i / n);
     LMR_TRY(lmr_keep_inside(&own_kspace, 0, inside, all, kept));
     LMR_TRY(lmr_keep_inside(&own_traj, 1, inside, all, kept));
@@ -251,8 +250,7 @@ larmor_status lmr_samples_cut(larmor_samples *samples, const double *k, const la
 {
     const larmor_shape shape = larmor_array_shape(samples->traj);
     const int64_t count = shape.dim[1] * shape.dim[2];
-    LMR_HEAP unsigned char *inside = malloc((size_t)count + 1);
-    if (!inside) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(unsigned char, inside, count + 1);
     const int64_t kept = lmr_find_inside(grid, k, count, inside);
     if (kept == count) return LARMOR_OK;
     LMR_REFUSE(!kept, LARMOR_ERR_FORMAT, "no sample lies within the k-space of matrix %lld x %lld x %lld",

@@ -140,9 +140,8 @@ static larmor_status placed_samples(const lmr_array_scan *s, larmor_array *kspac
 
 static larmor_status steps_of(const larmor_readouts *image, int64_t readouts, larmor_samples *out)
 {
-    out->step1 = calloc((size_t)readouts + 1, sizeof *out->step1);
-    out->step2 = calloc((size_t)readouts + 1, sizeof *out->step2);
-    if (!out->step1 || !out->step2) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(out->step1, readouts + 1);
+    LMR_ALLOCATE_ZEROS(out->step2, readouts + 1);
     for (int64_t i = 0; i < readouts; i++) out->step1[i] = image->step1 ? image->step1[i] : (int)i;
     return LARMOR_OK;
 }
@@ -296,8 +295,7 @@ static larmor_status times_on_grid(const lmr_array_scan *s, larmor_array *all, c
                                    const larmor_grid *grid, larmor_device *dev, larmor_array **times)
 {
     const int64_t points = larmor_array_count(all);
-    LMR_HEAP unsigned char *inside = malloc((size_t)points + 1);
-    if (!inside) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(unsigned char, inside, points + 1);
     LMR_TRY(copy_of(all, LARMOR_F64, dev, times));
     if (!traj) return LARMOR_OK;
     LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));

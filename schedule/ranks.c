@@ -92,9 +92,8 @@ static larmor_status get_images(parcel *p, const larmor_recon *r, int count, lmr
     const int most = r->list.first[t->series + 1] - r->list.first[t->series];
     if (count < 0 || count > lmr_outputs(&r->job, most)) p->failed = 1;
     if (p->failed || !count) return LARMOR_OK;
-    t->result.image = calloc((size_t)count, sizeof *t->result.image);
-    t->values = calloc((size_t)count, sizeof *t->values);
-    if (!t->result.image || !t->values) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(t->result.image, count);
+    LMR_ALLOCATE_ZEROS(t->values, count);
     t->result.count = count;
     for (int i = 0; i < count; i++) {
         const int64_t bytes = image_bytes(r, group[i]);

@@ -186,9 +186,8 @@ static larmor_status make_matrix(transform *t, int64_t n)
     t->step = 1;
     while (t->step * t->step < n) t->step *= 2;
     const int64_t multiples = (n - 1) / t->step + 1;
-    t->matrix = lmr_new(n, sizeof *t->matrix);
-    t->roots = lmr_new(t->step + multiples, sizeof *t->roots);
-    if (!t->matrix || !t->roots) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(t->matrix, n);
+    LMR_ALLOCATE(t->roots, t->step + multiples);
     for (int64_t i = 0; i < t->step + multiples; i++) {
         const double cycles = (double)(i < t->step ? i : (i - t->step) * t->step) / (double)n;
         t->roots[i][0] = cos(6.283185307179586477 * cycles);

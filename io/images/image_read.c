@@ -45,8 +45,7 @@ static larmor_status open_second(input *in)
 {
     const char *path = in->source.path, *suffix = in->format->second;
     const size_t stem = strlen(path) - strlen(in->format->suffix);
-    LMR_HEAP char *name = malloc(stem + strlen(suffix) + 1);
-    if (!name) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(char, name, stem + strlen(suffix) + 1);
     memcpy(name, path, stem);
     memcpy(name + stem, suffix, strlen(suffix) + 1);
     return lmr_source_open(name, "a file", &in->second);

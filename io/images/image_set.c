@@ -54,8 +54,7 @@ static larmor_status take_apart(const lmr_image_list *list, larmor_image_set *se
     LMR_REFUSE(count > LMR_MOST_IMAGES, LARMOR_ERR_FORMAT, "%lld images, at most %d are read one by one",
                (long long)count, LMR_MOST_IMAGES);
     LMR_OWN(larmor_array, rows, larmor_array_reshape(list->all, larmor_shape_append(one, count), &rows));
-    set->image = lmr_new(count, sizeof *set->image);
-    if (!set->image) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(set->image, count);
     for (int64_t i = 0; i < count; i++) {
         larmor_array *part;
         LMR_TRY(larmor_array_part(rows, i, 1, one, &part));

@@ -127,9 +127,8 @@ static larmor_status take_waves(lmr_reader *reader, int64_t count, larmor_raw *r
     if (count < 0 || count > LMR_MRD_MAX_WAVEFORMS || !memory) return lmr_reader_lies(reader);
     const int64_t heads = count * (int64_t)sizeof *raw->wave;
     if (bytes < heads) return lmr_reader_lies(reader);
-    raw->wave = lmr_new(count, sizeof *raw->wave);
-    raw->wave_at = lmr_new(count, sizeof *raw->wave_at);
-    if (!raw->wave || !raw->wave_at) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(raw->wave, count);
+    LMR_ALLOCATE(raw->wave_at, count);
     memcpy(raw->wave, memory, (size_t)heads);
     for (int64_t i = 0; i < count; i++) {
         if (!is_possible(&raw->wave[i])) return lmr_reader_lies(reader);

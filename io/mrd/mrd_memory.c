@@ -92,9 +92,8 @@ static larmor_status copy_acquisitions(const larmor_acquisition *acquisitions, i
                                        larmor_raw *raw)
 {
     raw->info.acquisitions = raw->claimed = count;
-    raw->head = calloc((size_t)count, sizeof *raw->head);
-    raw->readout = calloc((size_t)count, sizeof *raw->readout);
-    if (!raw->head || !raw->readout) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(raw->head, count);
+    LMR_ALLOCATE_ZEROS(raw->readout, count);
     for (int64_t i = 0; i < count; i++) {
         LMR_TRY(check_acquisition(&acquisitions[i], i));
         raw->head[i] = head_of(&acquisitions[i]);

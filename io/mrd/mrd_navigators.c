@@ -100,10 +100,9 @@ static larmor_status find_shots(const larmor_raw *raw, int group, const int64_t 
     const larmor_group *g = &raw->group[group];
     const int64_t *order = raw->order + raw->first_in_order[group], readouts = g->readouts;
     int closest = 0;
-    out->first = lmr_new(count + 1, sizeof *out->first);
-    out->shot = lmr_new(readouts + 1, sizeof *out->shot);
-    out->calibration_shot = lmr_new(out->calibration + 1, sizeof *out->calibration_shot);
-    if (!out->first || !out->shot || !out->calibration_shot) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(out->first, count + 1);
+    LMR_ALLOCATE(out->shot, readouts + 1);
+    LMR_ALLOCATE(out->calibration_shot, out->calibration + 1);
     for (int64_t n = 0; n < count; n++) {
         const int level = match_level(raw, list[n], g);
         if (level > closest) closest = level;

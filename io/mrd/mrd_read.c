@@ -435,9 +435,8 @@ static larmor_status read_structure(lmr_reader *reader, const lmr_source *source
     LMR_TRY(read_header(reader, group, raw));
     const int64_t n = raw->info.acquisitions;
     LMR_TRY(check_memory(raw, n * (int64_t)(sizeof *raw->head + sizeof *raw->readout + sizeof **place)));
-    raw->head = calloc((size_t)n, sizeof *raw->head);
-    raw->readout = calloc((size_t)n, sizeof *raw->readout);
-    if (!raw->head || !raw->readout) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(raw->head, n);
+    LMR_ALLOCATE_ZEROS(raw->readout, n);
     LMR_TRY(read_heads(reader, source, raw));
     for (int64_t i = 0; as_stored && i < n; i++) raw->readout[i].use = raw->head[i].unwritten ? 0 : LMR_IMAGING;
     if (!as_stored) LMR_TRY(lmr_mrd_route(raw));

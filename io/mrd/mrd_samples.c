@@ -221,8 +221,7 @@ static larmor_status fill_coils(const larmor_raw *raw, const selection *s, const
 {
     LMR_OWNED(larmor_array) *one = NULL;
     const int64_t count = larmor_shape_count(shape);
-    LMR_HEAP float *host = calloc((size_t)count, 2 * sizeof *host);
-    if (!host) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(float, host, 2 * count);
     LMR_TRY(larmor_array_create(dev, LARMOR_C64, larmor_shape_append(shape, raw->info.coils), out));
     for (int c = 0; c < raw->info.coils; c++) {
         copying all = {raw, s, inside, first, c, host, .k = grid && lmr_mrd_is_shifted(raw, grid->ndim) ? k : NULL};
@@ -256,9 +255,8 @@ static larmor_status fill_density(const larmor_raw *raw, const selection *s, con
 
 static larmor_status fill_steps(const larmor_raw *raw, const selection *s, larmor_samples *out)
 {
-    out->step1 = calloc((size_t)s->count, sizeof *out->step1);
-    out->step2 = calloc((size_t)s->count, sizeof *out->step2);
-    if (!out->step1 || !out->step2) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(out->step1, s->count);
+    LMR_ALLOCATE_ZEROS(out->step2, s->count);
     for (int64_t r = 0; r < s->count; r++) {
         out->step1[r] = raw->head[s->readout[r]].counter[LMR_STEP1];
         out->step2[r] = raw->head[s->readout[r]].counter[LMR_STEP2];
@@ -269,9 +267,8 @@ static larmor_status fill_steps(const larmor_raw *raw, const selection *s, larmo
 /* Where the samples of spokes are along them, whose angles are not known here. */
 static larmor_status fill_lines(const larmor_raw *raw, const selection *s, larmor_samples *out)
 {
-    out->along = calloc((size_t)s->count, sizeof *out->along);
-    out->step = calloc((size_t)s->count, sizeof *out->step);
-    if (!out->along || !out->step) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(out->along, s->count);
+    LMR_ALLOCATE_ZEROS(out->step, s->count);
     for (int64_t r = 0; r < s->count; r++) {
         const lmr_mrd_head *h = &raw->head[s->readout[r]];
         const int64_t matrix = raw->header.encoding[h->encoding].space.matrix[0];

@@ -407,9 +407,8 @@ static larmor_status evaluate(evaluating *e, const char *delays)
     LMR_TRY(read_delays(e, delays));
     LMR_TRY(count_samples(e));
     lmr_reader_sequence *about = &e->out->about;
-    e->out->readout = calloc((size_t)about->readouts + 1, sizeof *e->out->readout);
-    e->out->numbers = calloc((size_t)about->samples + 1, 6 * sizeof *e->out->numbers);
-    if (!e->out->readout || !e->out->numbers) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(e->out->readout, about->readouts + 1);
+    LMR_ALLOCATE_ZEROS(e->out->numbers, 6 * (about->samples + 1));
     if (seq_before(s, 5)) LMR_TRY(complete_gradients(e));
     for (e->block = 1; e->block <= blocks->count; e->block++)
         LMR_TRY(run_block(e, blocks->rows + (e->block - 1) * (1 + BLOCK_COLUMNS) + 1));

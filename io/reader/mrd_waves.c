@@ -46,9 +46,8 @@ static larmor_status read_heads(lmr_mrd_file *f, const lmr_mrd_header *header, l
 {
     const unsigned char *block = NULL;
     const int64_t most = lmr_mrd_file_source(f)->size;
-    w->wave = lmr_new(d->count, sizeof *w->wave);
-    w->value = lmr_new(d->count, sizeof *w->value);
-    if (!w->wave || !w->value) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(w->wave, d->count);
+    LMR_ALLOCATE(w->value, d->count);
     for (int64_t i = 0; i < d->count; i++) {
         if (i % d->per_block == 0) LMR_TRY(lmr_dataset_find_block(d, i / d->per_block, &block));
         if (!block) continue;

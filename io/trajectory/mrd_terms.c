@@ -132,9 +132,8 @@ static larmor_status take_rows(larmor_raw *raw, const layout *l, int rows)
         samples += own;
         numbers += own * dims_of(raw, i);
     }
-    LMR_HEAP float *k = lmr_new(numbers + 1, sizeof *k);
-    raw->phase = lmr_new(samples * rows + 1, sizeof *raw->phase);
-    if (!k || !raw->phase) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(float, k, numbers + 1);
+    LMR_ALLOCATE(raw->phase, samples * rows + 1);
     samples = numbers = 0;
     for (int64_t i = 0; i < raw->info.acquisitions; i++) {
         lmr_mrd_head *h = &raw->head[i];

@@ -17,8 +17,7 @@ static larmor_status add_band(const larmor_simulation *s, int band, larmor_array
 {
     const larmor_shape shape = larmor_shape_of(2, larmor_array_shape(x).dim);
     const int64_t count = larmor_shape_count(shape);
-    LMR_HEAP double *phase = lmr_new(count, 2 * sizeof *phase);
-    if (!phase) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, phase, 2 * count);
     for (int64_t i = 0; i < count; i++) {
         const int64_t step = i / shape.dim[0] % s->o.band_shifts * band;
         const double angle = 2 * M_PI * (double)step / s->o.band_shifts;

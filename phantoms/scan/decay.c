@@ -63,8 +63,7 @@ larmor_status lmr_simulation_decaying(const larmor_simulation *s, const larmor_a
                                       int repetition, int contrast, lmr_see *see, larmor_array **kspace)
 {
     const int64_t samples = s->info.samples, all = larmor_array_shape(traj).dim[2] * s->info.coils;
-    LMR_HEAP float *sum = calloc((size_t)(samples * all), 2 * sizeof *sum);
-    if (!sum) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(float, sum, 2 * samples * all);
     LMR_TRY(check_growth(s, seconds));
     for (int part = 0; part < s->o.t2stars; part++) {
         if (!is_first(s, part)) continue;

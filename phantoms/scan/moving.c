@@ -109,10 +109,9 @@ larmor_status lmr_simulation_moving_seen(const larmor_simulation *s, const larmo
 {
     const larmor_shape shape = larmor_array_shape(traj);
     const int64_t readouts = shape.dim[2], coils = s->info.coils;
-    LMR_HEAP char *done = calloc((size_t)readouts, 1);
-    LMR_HEAP int64_t *readout = lmr_new(readouts, sizeof *readout);
-    LMR_HEAP float complex *y = lmr_new(shape.dim[1] * readouts * coils, sizeof *y);
-    if (!done || !readout || !y) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(char, done, readouts);
+    LMR_HEAP LMR_NEW(int64_t, readout, readouts);
+    LMR_HEAP LMR_NEW(float complex, y, shape.dim[1] * readouts * coils);
     LMR_OWN_MEMORY(double, poses, poses_of(s, readouts, &poses));
     LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     int states = 0;

@@ -107,8 +107,7 @@ static larmor_status add_concomitant(const larmor_simulation *s, const larmor_ar
     const double *const along[3] = {image.read_dir, image.phase_dir, image.slice_dir};
     const larmor_shape shape = larmor_array_shape(traj);
     const int64_t count = shape.dim[1] * shape.dim[2], nd = shape.dim[0];
-    LMR_HEAP double *turned = lmr_new(3 * count, sizeof *turned);
-    if (!turned) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, turned, 3 * count);
     LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     for (int64_t j = 0; j < count; j++)
         for (int a = 0; a < 3; a++) {
@@ -138,8 +137,7 @@ static larmor_status add_camera(const larmor_simulation *s, const larmor_array *
                "simulation: phase_terms are %s, expected [%lld, %lld or 1, 9 or 16] as the scan has samples and "
                "readouts",
                lmr_describe(s->o.phase_terms).s, (long long)need.dim[1], (long long)need.dim[2]);
-    LMR_HEAP double *full = lmr_new(count * terms, sizeof *full);
-    if (!full) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, full, count *terms);
     LMR_OWN_MEMORY(double, given, larmor_array_download(s->o.phase_terms, LARMOR_F64, &given));
     const int64_t own = have.dim[0] * have.dim[1];
     for (int64_t c = 0; c < terms; c++)

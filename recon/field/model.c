@@ -84,11 +84,10 @@ larmor_status lmr_model_read(const larmor_model_term *terms, int count, lmr_mode
     LMR_TRY(check(terms, count));
     const int64_t voxels = larmor_array_count(terms[0].space), samples = larmor_array_count(terms[0].time);
     int64_t distinct = 0;
-    LMR_HEAP double *time = lmr_new(samples * count, sizeof *time);
-    LMR_HEAP int64_t *first = lmr_new(samples, sizeof *first);
-    t->space = lmr_new(voxels * count, sizeof *t->space);
-    t->place = lmr_new(samples, sizeof *t->place);
-    if (!time || !first || !t->space || !t->place) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, time, samples *count);
+    LMR_HEAP LMR_NEW(int64_t, first, samples);
+    LMR_ALLOCATE(t->space, voxels * count);
+    LMR_ALLOCATE(t->place, samples);
     for (int l = 0; l < count; l++) {
         LMR_TRY(read_one("a term's array of places", terms[l].space, t->space + voxels * l));
         LMR_TRY(read_one("a term's array of times", terms[l].time, time + samples * l));

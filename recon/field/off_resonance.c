@@ -43,8 +43,7 @@ static larmor_status find(larmor_segments *s, const larmor_array *field, const l
 {
     const int64_t voxels = larmor_array_count(field), samples = larmor_array_count(times);
     s->fit.threads = lmr_device_threads(larmor_array_device(field));
-    *place = malloc((size_t)(samples + 1) * sizeof **place);
-    if (!*place) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(*place, samples + 1);
     LMR_TRY(download("field map", field, f));
     LMR_OWN_MEMORY(double, t, download("array of times", times, &t));
     LMR_TRY(lmr_fit_times(samples, t, &s->fit, *place, &s->t0));

@@ -41,10 +41,9 @@ static larmor_status copy_fit(const larmor_segments *all, const int64_t *which, 
     s->space = larmor_array_ref(all->space);
     s->voxel = larmor_array_ref(all->voxel);
     if (all->space) return LARMOR_OK;
-    s->fit.f = lmr_new(p->nodes, sizeof *s->fit.f);
-    s->fit.t = lmr_new(times, sizeof *s->fit.t);
-    s->forward.b = lmr_new(times * s->forward.segments, sizeof *s->forward.b);
-    if (!s->fit.f || !s->fit.t || !s->forward.b) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(s->fit.f, p->nodes);
+    LMR_ALLOCATE(s->fit.t, times);
+    LMR_ALLOCATE(s->forward.b, times * s->forward.segments);
     memcpy(s->fit.f, p->f, (size_t)p->nodes * sizeof *p->f);
     for (int64_t t = 0; t < times; t++) {
         s->fit.t[t] = p->t[which[t]];

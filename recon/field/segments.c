@@ -198,8 +198,7 @@ static int64_t find(const fit *p, double t)
 
 larmor_status lmr_fit_times(int64_t n, const double *time, lmr_fit *p, int64_t *place, double *middle)
 {
-    p->t = malloc((size_t)(n + 1) * sizeof *p->t);
-    if (!p->t) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(p->t, n + 1);
     memcpy(p->t, time, (size_t)n * sizeof *p->t);
     lmr_sort_f64(p->t, n);
     for (int64_t i = 0; i < n; i++)
@@ -276,8 +275,7 @@ larmor_status lmr_fit_segments(const lmr_fit *p, int segments, double bound, lmr
     *q = (lmr_interpolators){.segments = segments};
     if (!segments) LMR_TRY(choose_segments(p, bound, &q->segments));
     for (;; q->segments++) {
-        q->b = malloc((size_t)(p->times * q->segments + 1) * sizeof *q->b);
-        if (!q->b) return LMR_NO_MEMORY();
+        LMR_ALLOCATE(q->b, p->times * q->segments + 1);
         LMR_TRY(try_segments(p, q->segments, 1, q->b, &q->error));
         if (segments || q->error <= bound) return LARMOR_OK;
         if (q->segments >= LMR_MOST_SEGMENTS) return too_large(q->segments, q->error, bound);

@@ -94,8 +94,7 @@ static int goes_both_ways(const lines *l)
 
 static larmor_status measure_lines(lines *l)
 {
-    l->length = lmr_new(l->count + 1, sizeof *l->length);
-    if (!l->length) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(l->length, l->count + 1);
     for (int64_t i = 0; i < l->count; i++) {
         const double *k = begin_of(l, i);
         l->length[i] = l->n;

@@ -115,8 +115,7 @@ static larmor_status make_taps(const response *r, int out, int in, int64_t count
     }
     k->gain = creal(hermitian(r, out, in, 0));
     k->moment = first_moment(r, out, in, delay) / r->dwell;
-    k->tap = lmr_new(taps, sizeof *k->tap);
-    if (!k->tap) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(k->tap, taps);
     LMR_OWN(larmor_array, x, larmor_array_upload(host, LARMOR_C128, LARMOR_SHAPE(count), LARMOR_C128, spectrum, &x));
     LMR_OWN(larmor_array, y, larmor_array_create(host, LARMOR_C128, LARMOR_SHAPE(count), &y));
     LMR_TRY(larmor_op_adjoint(inverse, x, y));

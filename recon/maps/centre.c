@@ -89,8 +89,7 @@ larmor_status lmr_part_sampled(const lmr_centre *c, const double encoded[3], dou
     const cells a = cells_of(c, encoded);
     double all = 0, sampled = 0;
     LMR_OWN_MEMORY(double, k, larmor_array_download(c->points, LARMOR_F64, &k));
-    LMR_HEAP unsigned char *hit = calloc((size_t)a.total, 1);
-    if (!hit) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(unsigned char, hit, a.total);
     for (int64_t j = 0; j < c->m; j++)
         for (int side = -1; side <= 1; side += 2) { /* a point between two cells is in both */
             const int64_t cell = cell_at(c, &a, k + j * c->nd, side * border);

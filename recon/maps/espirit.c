@@ -159,8 +159,7 @@ static void finder_free(finder *f)
 static larmor_status make_waves(const finder *f, const double fov[3], int d, larmor_array **wave)
 {
     const int64_t kernel = f->s->kernel[d], lags = 2 * kernel - 1, n = f->s->grid[d];
-    LMR_HEAP double complex *e = malloc((size_t)(lags * n) * sizeof *e);
-    if (!e) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double complex, e, lags *n);
     for (int64_t i = 0; i < n; i++)
         for (int64_t l = 0; l < lags; l++) {
             const double at = (double)(i - n / 2) / (double)n / (fov[d] > 0 ? fov[d] : 1);

@@ -75,8 +75,7 @@ static larmor_nufft_opts nufft_of(const larmor_problem *p, const larmor_nlinv_op
 static larmor_status make_weights(const larmor_nlinv_opts *o, lmr_nlinv *n)
 {
     const int64_t longest = longest_of(n->image);
-    LMR_HEAP double *w = malloc((size_t)(2 * n->modes) * sizeof *w);
-    if (!w) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, w, 2 * n->modes);
     for (int64_t i = 0; i < n->modes; i++) {
         double square = 0;
         int64_t rest = i;
@@ -298,8 +297,7 @@ larmor_status lmr_nlinv_normal(lmr_nlinv *n, const larmor_array *d, larmor_array
 /* signs [image...], (-1)^i along each axis. */
 static larmor_status make_signs(const lmr_nlinv *n, larmor_array **signs)
 {
-    LMR_HEAP double *s = malloc((size_t)(2 * n->voxels) * sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, s, 2 * n->voxels);
     for (int64_t i = 0; i < n->voxels; i++) {
         int64_t odd = 0, rest = i;
         for (int d = 0; d < n->image.ndim; d++) {

@@ -131,8 +131,7 @@ static const double *find_median(const larmor_nlinv_series *f, int64_t i, int64_
 static larmor_status take_median(larmor_nlinv_series *f, larmor_array *x)
 {
     const int64_t numbers = larmor_array_count(x), place = f->frames % f->o.median;
-    LMR_HEAP double *median = lmr_new(2 * numbers, sizeof *median);
-    if (!median) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, median, 2 * numbers);
     double *now = NULL;
     LMR_TRY(larmor_array_download(x, LARMOR_C128, &now));
     free(f->last[place]);

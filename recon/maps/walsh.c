@@ -144,8 +144,7 @@ static larmor_status covariances(smoother *s, const larmor_array *images)
 static larmor_status expect_energy(const smoother *s)
 {
     const int64_t coils = s->coils;
-    double complex *sum = malloc((size_t)(coils * coils) * sizeof *sum);
-    if (!sum) return LMR_NO_MEMORY();
+    LMR_NEW(double complex, sum, coils *coils);
     const double complex *from = (const double complex *)s->cov->data + coils * coils * s->pixels;
     double energy = 0;
     larmor_status st = s->dev->be->copy(s->dev->ctx, LMR_TO_HOST, sum, from, (size_t)(coils * coils) * sizeof *sum);

@@ -83,9 +83,8 @@ larmor_status lmr_motion_level_open(const lmr_motion_scan *s, const larmor_array
         if (l->n[d] < LEAST_SIDE) l->n[d] = LEAST_SIDE;
     }
     l->image = larmor_shape_of(s->nd, l->n);
-    LMR_HEAP double *near = lmr_new(l->samples * s->readouts * s->nd, sizeof *near);
-    LMR_HEAP float *seen = lmr_new(l->samples * s->readouts * s->coils, 2 * sizeof *seen);
-    if (!near || !seen) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, near, l->samples * s->readouts * s->nd);
+    LMR_HEAP LMR_NEW(float, seen, 2 * l->samples * s->readouts * s->coils);
     LMR_OWN_MEMORY(float, y, larmor_array_download(kspace, LARMOR_C64, (void *)&y));
     cut((const char *)k, sizeof *k * (size_t)s->nd, samples, s->readouts, first, l->samples, (char *)near);
     cut((const char *)y, 2 * sizeof *y, samples, s->readouts * s->coils, first, l->samples, (char *)seen);

@@ -133,9 +133,8 @@ larmor_status larmor_op_sense_states_of(larmor_array *const *maps, larmor_segmen
     LMR_TRY(check(maps, count, state, opts));
     s.samples = opts->traj->shape.dim[1];
     s.readouts = opts->traj->shape.dim[2];
-    s.op = calloc((size_t)count, sizeof *s.op);
-    s.runs.run = lmr_new(s.readouts, sizeof *s.runs.run);
-    if (!s.op || !s.runs.run) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(s.op, count);
+    LMR_ALLOCATE(s.runs.run, s.readouts);
     LMR_TRY(make_all(&s, maps, segments, state, opts, &toeplitz));
     const lmr_runs runs = s.runs;
     const larmor_shape out = LARMOR_SHAPE(s.samples, s.readouts, maps[0]->shape.dim[maps[0]->shape.ndim - 1]);

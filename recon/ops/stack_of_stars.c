@@ -107,10 +107,9 @@ static larmor_status find_layers(const larmor_array *traj, int64_t nz, layers *a
     const larmor_status st = larmor_array_download(in_double, LARMOR_F64, &a->k);
     larmor_array_free(in_double);
     if (st) return st;
-    a->list = lmr_new(readouts, sizeof *a->list);
-    a->first = lmr_new(nz + 1, sizeof *a->first);
-    a->set = lmr_new(nz, sizeof *a->set);
-    if (!a->list || !a->first || !a->set) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(a->list, readouts);
+    LMR_ALLOCATE(a->first, nz + 1);
+    LMR_ALLOCATE(a->set, nz);
     for (int64_t r = 0; r < readouts; r++) {
         a->list[r] = (readout){a->k + 3 * samples * r, samples, 0, r};
         if (find_partition(&a->list[r], nz, sample)) {
@@ -267,8 +266,7 @@ static larmor_status make_plan(const stack *s, const larmor_nufft_opts *opts, co
     o.ndim = 2;
     o.modes[2] = 0;
     o.batch = h->partitions;
-    LMR_HEAP double *k = lmr_new(2 * s->samples * h->readouts, sizeof *k);
-    if (!k) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, k, 2 * s->samples * h->readouts);
     for (int64_t r = 0; r < h->readouts; r++)
         for (int64_t i = 0; i < s->samples; i++)
             for (int d = 0; d < 2; d++) k[d + 2 * (i + s->samples * r)] = a->list[a->first[p] + r].k[3 * i + d];

@@ -135,8 +135,7 @@ static larmor_status draw_precisions(larmor_posterior *p, const larmor_array *x,
     const int64_t all = larmor_array_count(p->Kx), count = all / p->groups;
     const double variance = p->deviation * p->deviation, m = p->weight * p->scale / variance;
     uint64_t state = p->seed + (++p->drawn << 32);
-    precision = malloc((size_t)(count + 1) * sizeof *precision);
-    if (!precision) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(precision, count + 1);
     for (int64_t i = 0; i < count; i++) {
         double square = 0;
         for (int64_t g = 0; g < p->groups; g++)
