@@ -119,8 +119,7 @@ static larmor_status find_taken(const lmr_job *job, const lmr_solved *s, double 
     double norm = 0, sum;
     if (e) LMR_TRY(larmor_nrm2(e, &norm));
     if (!(norm > 0)) {
-        larmor_array_free(e);
-        e = NULL;
+        LMR_CLEAR(e);
         folded = NULL;
         LMR_TRY(lmr_sample_noise(job, s->frames, s->count, s->b, 1, LMR_NOISE_SEED, &e));
         LMR_TRY(larmor_nrm2(e, &norm));

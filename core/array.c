@@ -319,10 +319,7 @@ static larmor_status read_all(const larmor_array *x, void **host)
     if (!*host) return LMR_NO_MEMORY();
     if (!lmr_device_is_processor(x->dev)) lmr_cpu_touch(*host, bytes, lmr_device_threads(x->dev));
     const larmor_status st = larmor_array_read(x, *host, bytes);
-    if (st) {
-        free(*host);
-        *host = NULL;
-    }
+    if (st) LMR_CLEAR(*host);
     return st;
 }
 
@@ -332,10 +329,7 @@ static larmor_status write_all(larmor_device *target, larmor_dtype dtype, larmor
 {
     LMR_TRY(larmor_array_create(target, dtype, shape, out));
     const larmor_status st = larmor_array_write(*out, host, larmor_array_bytes(*out));
-    if (st) {
-        larmor_array_free(*out);
-        *out = NULL;
-    }
+    if (st) LMR_CLEAR(*out);
     return st;
 }
 
@@ -424,8 +418,7 @@ larmor_status larmor_array_to(const larmor_array *x, larmor_device *target, larm
         LMR_TRY(larmor_array_create(target, x->dtype, x->shape, out));
         const larmor_status passed = lmr_pass(x, *out);
         if (!passed) return passed;
-        larmor_array_free(*out);
-        *out = NULL;
+        LMR_CLEAR(*out);
         return passed;
     }
     LMR_TRY(read_all(x, &host));
@@ -453,10 +446,7 @@ larmor_status larmor_array_convert(const larmor_array *x, larmor_dtype dtype, la
     LMR_TRY(larmor_array_create(x->dev, dtype, x->shape, out));
     const larmor_status st =
         x->dev->be->convert(x->dev->ctx, larmor_array_count(x), x->dtype, x->data, dtype, (*out)->data);
-    if (st) {
-        larmor_array_free(*out);
-        *out = NULL;
-    }
+    if (st) LMR_CLEAR(*out);
     return st;
 }
 

@@ -101,9 +101,6 @@ larmor_status lmr_convert_coils(const lmr_coil_list *list, larmor_array *x, int 
     LMR_TRY(larmor_array_create(larmor_array_device(x), larmor_array_dtype(x), shape, result));
     larmor_status st = back ? larmor_zero(*result) : LARMOR_OK;
     if (!st) st = back ? move_coils(list, *result, x, axis, 1) : move_coils(list, x, *result, axis, 0);
-    if (st) {
-        larmor_array_free(*result);
-        *result = NULL;
-    }
+    if (st) LMR_CLEAR(*result);
     return st;
 }

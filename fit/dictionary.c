@@ -68,8 +68,7 @@ larmor_status lmr_fit_compress(const larmor_array *dictionary, const larmor_arra
     const int64_t entries = dictionary->shape.dim[0], frames = dictionary->shape.dim[1];
     LMR_OWN_MEMORY(double complex, d, larmor_array_download(dictionary, LARMOR_C128, &d));
     if (!basis) {
-        *out = d;
-        d = NULL;
+        LMR_HAND_ON(*out, d);
         return LARMOR_OK;
     }
     LMR_OWN_MEMORY(double complex, b, larmor_array_download(basis, LARMOR_C128, &b));

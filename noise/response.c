@@ -203,10 +203,7 @@ static larmor_status solve_probe(probing *p)
     larmor_status st = lmr_noise_step(p->n, p->probe + 1, p->probes + 1);
     if (!st) st = fill_more(p);
     if (!st) st = lmr_repeat_solve(p->n, &p->repeat, p->more, take_image, p);
-    for (int f = 0; f < p->n->count; f++) {
-        larmor_array_free(p->more[f]);
-        p->more[f] = NULL;
-    }
+    for (int f = 0; f < p->n->count; f++) LMR_CLEAR(p->more[f]);
     return st;
 }
 

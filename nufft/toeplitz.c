@@ -117,10 +117,7 @@ static void free_points(kernels *k)
 {
     larmor_array **const of[] = {&k->values,  &k->points,    &k->room,     &k->base,
                                  &k->weights, &k->factor[0], &k->factor[1]};
-    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        larmor_array_free(*of[i]);
-        *of[i] = NULL;
-    }
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) LMR_CLEAR(*of[i]);
     larmor_nufft_free(k->plan);
     k->plan = NULL;
 }

@@ -108,8 +108,7 @@ larmor_status lmr_coils_around(const larmor_phantom *phantom, int count, lmr_coi
 
 void lmr_coils_free(lmr_coils *coils)
 {
-    free(coils->weight);
-    coils->weight = NULL;
+    LMR_CLEAR(coils->weight);
 }
 
 /* sum over the modes of one line along x: what is left of them once y and z are fixed. line [re, im] of side modes.

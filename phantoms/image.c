@@ -168,8 +168,7 @@ static larmor_status draw_series(const larmor_phantom *phantom, const lmr_waves 
                          &(coefficients){&spectrum, waves, &g, fields, dtype, host}));
     LMR_OWN(larmor_array, out, larmor_array_upload(dev, dtype, shape, dtype, host, &out));
     LMR_TRY(transform(out, &g));
-    *image = out;
-    out = NULL;
+    LMR_HAND_ON(*image, out);
     return LARMOR_OK;
 }
 

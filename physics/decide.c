@@ -299,8 +299,7 @@ static larmor_status learn_prior(trial *t)
     LMR_TRY(larmor_copy(maps->array, weighted));
     LMR_TRY(larmor_mul(factor, 0, weighted));
     larmor_array_free(maps->array);
-    maps->array = weighted;
-    weighted = NULL;
+    LMR_HAND_ON(maps->array, weighted);
     larmor_circulant_free(t->circulant);
     t->circulant = NULL;
     t->weight = 0;

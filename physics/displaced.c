@@ -131,8 +131,7 @@ larmor_status lmr_find_displacement(const lmr_job *job, int index, larmor_array 
     key = lmr_hash(key, job->facts->grid[index].matrix, sizeof job->facts->grid[index].matrix);
     key = lmr_hash(key, job->facts->grid[index].fov_mm, sizeof job->facts->grid[index].fov_mm);
     if (!p->displaced.array || p->displaced.key != key) {
-        larmor_array_free(p->displaced.array);
-        p->displaced.array = NULL;
+        LMR_CLEAR(p->displaced.array);
         LMR_TRY(p->moves ? from_map(job, index, p->moved, &p->displaced.array)
                          : from_gradients(job, index, &image, &p->displaced.array));
         p->displaced.key = key;

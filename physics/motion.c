@@ -287,14 +287,12 @@ static larmor_status spread(larmor_samples *s, larmor_array **motion, larmor_mot
             for (int p = 0; p < LARMOR_POSE; p++) to[i + total * p] = from[j + readouts * p];
         }
     larmor_device *dev = larmor_array_device(*motion);
-    larmor_array_free(*motion);
-    *motion = NULL;
+    LMR_CLEAR(*motion);
     free(states->state);
     states->state = state;
     states->readouts = total;
     state = NULL;
-    free(s->first);
-    s->first = NULL;
+    LMR_CLEAR(s->first);
     s->readouts = 0;
     return larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(total, LARMOR_POSE), LARMOR_F64, to, motion);
 }

@@ -159,8 +159,7 @@ static larmor_status stack_echoes(const echoes *s, int slice, larmor_array **sta
         if (s->image[i].meta.slice != slice) continue;
         st = larmor_array_part(*stack, to++, 1, shape, &part);
         if (!st) st = larmor_copy(s->image[i].data, part);
-        larmor_array_free(part);
-        part = NULL;
+        LMR_CLEAR(part);
     }
     return st;
 }
@@ -211,8 +210,7 @@ static larmor_status stack_maps(const echoes *s, larmor_field_maps *maps)
         else
             part = larmor_array_ref(maps->all);
         if (!st) st = larmor_copy(maps->image[i].data, part);
-        larmor_array_free(part);
-        part = NULL;
+        LMR_CLEAR(part);
     }
     return st;
 }

@@ -129,8 +129,7 @@ static larmor_status espirit_of_signal(lmr_job *job, const larmor_array *region,
     LMR_TRY(st);
     LMR_TRY(larmor_nrm2(*maps, &size));
     if ((size > 0 || opts->planes) && r->object >= LEAST_OBJECT) return LARMOR_OK; /* a slab may lie beside it */
-    larmor_array_free(*maps);
-    *maps = NULL;
+    LMR_CLEAR(*maps);
     return LARMOR_OK;
 }
 
@@ -168,8 +167,7 @@ static larmor_status region_of_volume(const lmr_maps_task *t, const larmor_regio
     for (int d = 0; d < t->image.ndim; d++) enough &= t->image.dim[d] == 1 || shape.dim[d] >= FEWEST;
     if (enough && !found->cartesian) return LARMOR_OK;
     if (enough) *why = "samples are those of a grid";
-    larmor_array_free(*region);
-    *region = NULL;
+    LMR_CLEAR(*region);
     return LARMOR_OK;
 }
 
@@ -287,8 +285,7 @@ static larmor_status make_nlinv(const lmr_maps_task *t, larmor_array **maps, lar
             r.inner, r.residual, r.seconds);
     const larmor_status judged = judge_inversion(t, r.residual, report);
     if (!judged) return LARMOR_OK;
-    larmor_array_free(*maps);
-    *maps = NULL;
+    LMR_CLEAR(*maps);
     return judged;
 }
 
@@ -429,8 +426,7 @@ larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, 
     *survey = (lmr_calibration_survey){.side = 0};
     LMR_TRY(begin_task(job, index, group, grid, samples, &task, &own));
     survey->straight = !larmor_density_ramp(task.samples->traj, task.image, &ramp);
-    larmor_array_free(ramp);
-    ramp = NULL;
+    LMR_CLEAR(ramp);
     larmor_status st = find_gaps(samples->traj, task.encoded, &survey->gaps);
     if (!st) st = larmor_calibration_aliasing(task.samples->traj, task.image, task.encoded, &survey->aliasing);
     const larmor_region_opts region_of = region_opts(job, task.encoded);
@@ -458,10 +454,7 @@ larmor_status lmr_maps_region(lmr_job *job, int index, const larmor_group *group
         st = larmor_calibration_region(task.samples->kspace, task.samples->traj, task.image, &opts, region, found);
     if (!st && !found->cartesian)
         st = larmor_calibration_aliasing(task.samples->traj, task.image, task.encoded, &aliasing);
-    if (st || !(aliasing <= min_aliasing_3d)) {
-        larmor_array_free(*region);
-        *region = NULL;
-    }
+    if (st || !(aliasing <= min_aliasing_3d)) LMR_CLEAR(*region);
     if (st == LARMOR_ERR_NUMERIC) st = LARMOR_OK;
     larmor_samples_free(&own);
     return st;
@@ -551,8 +544,7 @@ static larmor_status take_given_and_beyond(lmr_job *job, int index, const larmor
     lmr_put_maps_inside(inner, job->facts->given_image, large, job->facts->coils, outer);
     st = larmor_array_write(own, outer, larmor_array_bytes(own));
     larmor_array_free(job->found.maps.array);
-    job->found.maps.array = own;
-    own = NULL;
+    LMR_HAND_ON(job->found.maps.array, own);
 done:
     LMR_FREE(inner, outer);
     return st;

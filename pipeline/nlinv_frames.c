@@ -88,8 +88,7 @@ larmor_status lmr_nlinv_frames(lmr_job *job, const lmr_frame *frames, int count,
     if (!st) st = run(job, frames, count, series, x, result);
     if (!job->found.follow.on) larmor_nlinv_series_free(series);
     if (!st) return LARMOR_OK;
-    larmor_array_free(*x);
-    *x = NULL;
+    LMR_CLEAR(*x);
     return st;
 }
 

@@ -128,8 +128,7 @@ static larmor_status make_coarse(const lmr_job *job, lmr_frame *frames, int coun
         LMR_TRY(larmor_axpby(voxels, fewer, 0, to)); /* samples are sums over voxels */
     }
     larmor_array_free(*x);
-    *x = all;
-    all = NULL;
+    LMR_HAND_ON(*x, all);
     return LARMOR_OK;
 }
 
@@ -213,13 +212,11 @@ static larmor_status refine(larmor_op *A, const larmor_array *b, double weight, 
     for (int i = 0;; i++) {
         LMR_TRY(image_of_phase(A, b, weight, i ? FEW_STEPS : STEPS, phase, real, image));
         if (i == REFINEMENTS || moved < MAX_PHASE_CHANGE) break;
-        larmor_array_free(expected);
-        expected = NULL;
+        LMR_CLEAR(expected);
         LMR_TRY(phase_of_samples(A, image, weight, reach, z, y, &expected));
         LMR_TRY(move_phase(seen, expected, image, phase, &moved));
     }
-    *model = image;
-    image = NULL;
+    LMR_HAND_ON(*model, image);
     return LARMOR_OK;
 }
 
@@ -301,10 +298,7 @@ static larmor_status phase_of(const lmr_job *job, lmr_frame *frame, const double
     LMR_OR(done, weigh_phase(A, b, LOW_RESOLUTION_WEIGHT * largest, *phase, x, model, sample, of_noise, f));
     st = compare(x, model, of_noise, reach, *phase, &f->off);
 done:
-    if (st) {
-        larmor_array_free(*phase);
-        *phase = NULL;
-    }
+    if (st) LMR_CLEAR(*phase);
     return st;
 }
 
@@ -377,8 +371,7 @@ larmor_status lmr_partial_begin(const lmr_job *job, lmr_frame *frames, int count
         frames[i].has_phase = result->partial_fourier == LARMOR_PARTIAL_HOMODYNE;
         frames[i].off_phase = fmin(1, result->off_phase);
         if (result->partial_fourier != LARMOR_PARTIAL_ZERO) continue;
-        larmor_array_free(frames[i].phase);
-        frames[i].phase = NULL;
+        LMR_CLEAR(frames[i].phase);
     }
     if (result->partial_fourier != LARMOR_PARTIAL_ZERO) return LARMOR_OK;
     larmor_array_free(finer->found.maps.array);
@@ -471,6 +464,5 @@ void lmr_partial_close(lmr_job *job, lmr_job *finer)
 {
     job->found.decided.chosen = finer->found.decided.chosen;
     job->found.method = finer->found.method;
-    larmor_array_free(finer->found.maps.array);
-    finer->found.maps.array = NULL;
+    LMR_CLEAR(finer->found.maps.array);
 }

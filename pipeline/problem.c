@@ -159,8 +159,7 @@ larmor_status lmr_problem_data(const lmr_job *job, const lmr_frame *frames, int 
     }
     LMR_TRY(larmor_array_create(job->facts->dev, dtype, LARMOR_SHAPE(larmor_shape_count(shape)), &line));
     for (int i = 0; i < count; i++) {
-        larmor_array_free(one);
-        one = NULL;
+        LMR_CLEAR(one);
         LMR_TRY(larmor_array_convert(frames[i].samples.kspace, dtype, &one));
         LMR_TRY(place(job, one, line, first));
         first += larmor_array_count(one) / job->facts->coils;
@@ -395,8 +394,7 @@ larmor_status lmr_like_data(const lmr_job *job, const lmr_frame *frames, larmor_
         LMR_TRY(larmor_sense_weigh(weights[i], one));
         LMR_TRY(place(job, one, line, first));
         first += larmor_array_count(one) / job->facts->coils;
-        larmor_array_free(one);
-        one = NULL;
+        LMR_CLEAR(one);
     }
     return LARMOR_OK;
 }

@@ -434,8 +434,7 @@ static larmor_status solve_directly(lmr_job *job, lmr_frame *frame, double noise
         lmr_method_is_fft(job, frame, result);
         return LARMOR_OK;
     }
-    larmor_array_free(*x);
-    *x = NULL;
+    LMR_CLEAR(*x);
     *result = before;
     return LARMOR_OK;
 }
@@ -468,8 +467,7 @@ static larmor_status stay_within(lmr_job *job, lmr_frame *frame, double noise, i
     const int is_folded = beyond > MAX_BEYOND;
     const int is_linear = little && (beyond <= MIN_BEYOND || result->solver.end == LARMOR_END_ITERATIONS);
     if ((!is_folded && !is_linear) || result->interrupted) return LARMOR_OK;
-    larmor_array_free(*x);
-    *x = NULL;
+    LMR_CLEAR(*x);
     *result = *before;
     if (is_folded)
         lmr_method_is_linear(job, LARMOR_METHOD_FROM_MODEL, result);

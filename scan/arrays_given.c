@@ -314,8 +314,7 @@ static larmor_status measure_noise(larmor_array *noise, int channels, double *en
 
 static void give_up_noise(lmr_array_scan *s)
 {
-    larmor_array_free(s->noise);
-    s->noise = NULL;
+    LMR_CLEAR(s->noise);
     s->info.noise = s->info.noise_samples = 0;
     lmr_append_line(s->info.warnings, sizeof s->info.warnings, "%s", LMR_NO_NOISE_TEXT);
 }

@@ -132,8 +132,7 @@ static larmor_status shift_lines(larmor_array *kspace, double delay)
         st = larmor_op_forward(F, lines, image);
         if (!st) st = larmor_mul(turn, 0, image);
         if (!st) st = larmor_op_adjoint(F, image, lines);
-        larmor_array_free(lines);
-        lines = NULL;
+        LMR_CLEAR(lines);
     }
 done:
     free(phase);
@@ -289,12 +288,10 @@ static larmor_status keep_chosen(const choice *chosen, larmor_samples *samples)
             memcpy(to + 2 * i, from + 2 * (c * all + chosen->sample[i]), 2 * sizeof *to);
         LMR_TRY(larmor_array_slice(out, c, 1, &one));
         LMR_TRY(larmor_array_write(one, to, larmor_array_bytes(one)));
-        larmor_array_free(one);
-        one = NULL;
+        LMR_CLEAR(one);
     }
     larmor_array_free(samples->kspace);
-    samples->kspace = out;
-    out = NULL;
+    LMR_HAND_ON(samples->kspace, out);
     return LARMOR_OK;
 }
 

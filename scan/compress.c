@@ -51,8 +51,7 @@ static larmor_status mix_sets(const lmr_job *job, int back, larmor_array *maps, 
         LMR_FREE(to, from, set);
     }
     if (!st) return LARMOR_OK;
-    larmor_array_free(*mixed);
-    *mixed = NULL;
+    LMR_CLEAR(*mixed);
     return st;
 }
 

@@ -114,8 +114,7 @@ larmor_status larmor_samples_align(const larmor_samples *samples, larmor_array *
     free(k);
     if (!st) st = align_kspace(samples, kspace);
     if (!st) return LARMOR_OK;
-    larmor_array_free(*traj);
-    *traj = NULL;
+    LMR_CLEAR(*traj);
     return st;
 }
 
@@ -207,8 +206,7 @@ larmor_status lmr_keep_inside(larmor_array **x, int axis, const unsigned char *i
     shape.dim[axis + 1] = 1;
     LMR_OWN(larmor_array, left, larmor_array_upload(larmor_array_device(*x), dtype, shape, dtype, values, &left));
     larmor_array_free(*x);
-    *x = left;
-    left = NULL;
+    LMR_HAND_ON(*x, left);
     return LARMOR_OK;
 }
 

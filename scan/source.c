@@ -291,10 +291,7 @@ larmor_status lmr_source_times(const larmor_source *s, int group, const int64_t 
     IN_TURN(s, s->impl.times(s->self, group, readout, count, grid, dev, times), st);
     LMR_TRY(st);
     st = lmr_expect(s->name, "times", *times, dev, LARMOR_F64, larmor_array_shape(*times));
-    if (st) {
-        larmor_array_free(*times);
-        *times = NULL;
-    }
+    if (st) LMR_CLEAR(*times);
     return st;
 }
 
@@ -307,10 +304,7 @@ larmor_status lmr_source_phases(const larmor_source *s, int group, const int64_t
     IN_TURN(s, s->impl.phases(s->self, group, readout, count, grid, dev, phases), st);
     LMR_TRY(st);
     st = lmr_expect(s->name, "phases", *phases, dev, LARMOR_F64, larmor_array_shape(*phases));
-    if (st) {
-        larmor_array_free(*phases);
-        *phases = NULL;
-    }
+    if (st) LMR_CLEAR(*phases);
     return st;
 }
 

@@ -228,8 +228,7 @@ void lmr_devices_close(larmor_recon *r)
 {
     lmr_devices *d = r->devices;
     r->devices = NULL;
-    larmor_device_free(r->home);
-    r->home = NULL;
+    LMR_CLEAR(r->home);
     if (!d) return;
     if (d->has_lock) {
         pthread_mutex_lock(&d->lock);

@@ -435,8 +435,7 @@ larmor_status lmr_prepare(larmor_recon *r)
     if (lmr_compression_is_geometric(&r->job) &&
         lmr_delays_couple(&r->job)) { /* its lines are none of the grid then */
         lmr_sample_cache_clear(&r->caches);
-        larmor_array_free(r->facts.compression);
-        r->facts.compression = NULL;
+        LMR_CLEAR(r->facts.compression);
         r->facts.coils = r->facts.info.coils;
         LMR_TRY(lmr_find_compression(r));
     }

@@ -299,8 +299,7 @@ static larmor_status original_maps(const lmr_job *job, larmor_array **maps)
     for (int m = 0; m < job->facts->sets && !st; m++) {
         st = lmr_one_of(*maps, m, &set);
         if (!st) st = larmor_whiten(colouring, set);
-        larmor_array_free(set);
-        set = NULL;
+        LMR_CLEAR(set);
     }
     if (!st && !job->facts->given) st = larmor_axpby(1 / job->facts->noise_unit, *maps, 0, *maps);
 done:
@@ -346,10 +345,7 @@ larmor_status larmor_recon_maps(larmor_recon *recon, larmor_array **maps, larmor
     LMR_OR(done, lmr_source_meta(job->facts->source, recon->last_group, meta));
     for (int d = 0; d < grid->ndim; d++) meta->fov_mm[d] = grid->fov_mm[d];
 done:
-    if (st) {
-        larmor_array_free(*maps);
-        *maps = NULL;
-    }
+    if (st) LMR_CLEAR(*maps);
     return st;
 }
 

@@ -133,8 +133,7 @@ static larmor_status solve_all(larmor_recon *r, slab_order o, larmor_array **ima
     if (!st) st = ended;
     if (!job->facts->slabs->agreed) st = lmr_ranks_agree(job->facts->slabs, st, NULL, NULL);
     if (!st) return LARMOR_OK;
-    larmor_array_free(*image);
-    *image = NULL;
+    LMR_CLEAR(*image);
     return st;
 }
 

@@ -254,8 +254,7 @@ larmor_status lmr_slab_maps(lmr_job *job, int index, const lmr_frame *frame)
     if (job->found.maps.array && job->found.maps.encoding == g->encoding && job->found.maps.slice == g->slice)
         return LARMOR_OK;
     const int from = maps_group_of(job, index, g);
-    larmor_array_free(job->found.maps.array);
-    job->found.maps.array = NULL;
+    LMR_CLEAR(job->found.maps.array);
     job->found.maps.report = (larmor_coils_report){0};
     LMR_TRY(larmor_ranks_part(job->facts->slabs, frame->grid.matrix[2], &first, &planes));
     LMR_TRY(lmr_enter(job->events, "coil maps"));

@@ -285,8 +285,7 @@ larmor_status larmor_stream_receive(larmor_stream *s, larmor_message *message)
     size_t got;
     LMR_NEED(s, message);
     *message = (larmor_message){0};
-    free(s->payload);
-    s->payload = NULL;
+    LMR_CLEAR(s->payload);
     LMR_TRY(lmr_wire_read(&s->wire, &number, sizeof number, &got));
     if (!got) return LARMOR_OK;
     LMR_REFUSE(got < sizeof number, LARMOR_ERR_FORMAT, "%s: ends within a message.", s->name);

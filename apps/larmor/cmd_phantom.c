@@ -455,12 +455,11 @@ static larmor_status reserve(const settings *s, const larmor_simulation_info *i,
 {
     const int64_t images = i->slices * i->repetitions;
     const larmor_shape image = larmor_shape_of(i->ndim, i->matrix);
-    larmor_status st =
-        larmor_output_reserve(out->scan, LARMOR_C64, LARMOR_SHAPE(i->samples, i->readouts, i->coils, images), 0);
-    if (!st && out->truth) st = larmor_output_reserve(out->truth, LARMOR_C64, larmor_shape_append(image, images), 0);
-    if (!st && out->maps && !s->maps_matrix.count)
-        st = larmor_output_reserve(out->maps, LARMOR_C64, larmor_shape_append(image, i->coils), 0);
-    return st;
+    TRY(larmor_output_reserve(out->scan, LARMOR_C64, LARMOR_SHAPE(i->samples, i->readouts, i->coils, images), 0));
+    if (out->truth) TRY(larmor_output_reserve(out->truth, LARMOR_C64, larmor_shape_append(image, images), 0));
+    if (out->maps && !s->maps_matrix.count)
+        TRY(larmor_output_reserve(out->maps, LARMOR_C64, larmor_shape_append(image, i->coils), 0));
+    return LARMOR_OK;
 }
 
 static larmor_status write_maps(const settings *s, const larmor_simulation *simulation, larmor_output *out)

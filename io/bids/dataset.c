@@ -43,8 +43,7 @@ larmor_status larmor_bids_open(const char *folder, const char *name, int echo, i
     }
     LMR_OWN(larmor_output, made, larmor_output_open(path, force, &made));
     LMR_TRY(larmor_output_add_sidecar(made));
-    *out = made;
-    made = NULL;
+    LMR_HAND_ON(*out, made);
     return LARMOR_OK;
 }
 

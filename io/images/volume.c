@@ -269,10 +269,7 @@ larmor_status lmr_arrange(const char *path, const lmr_images *images, lmr_volume
     if (!st) find_times(images, v);
     if (!st) set_affine(&items[0].f, images->dim, step, v->affine);
     free(items);
-    if (st) {
-        free(v->order);
-        v->order = NULL;
-    }
+    if (st) LMR_CLEAR(v->order);
     return st;
 }
 

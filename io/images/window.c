@@ -73,10 +73,7 @@ larmor_status lmr_magnitudes(const lmr_images *images, float **voxels)
     larmor_status st = *voxels ? LARMOR_OK : LMR_NO_MEMORY();
     for (int i = 0; i < images->count && !st; i++)
         st = lmr_values(images->image[i].data, LMR_AS_MAGNITUDE, *voxels + i * images->voxels);
-    if (st) {
-        free(*voxels);
-        *voxels = NULL;
-    }
+    if (st) LMR_CLEAR(*voxels);
     return st;
 }
 

@@ -382,7 +382,6 @@ larmor_status lmr_mrd_calibration(const larmor_raw *raw, int group, int64_t **li
     const int done = lines && *list;
     LMR_FREE(lines, found);
     if (done) return LARMOR_OK;
-    free(*list);
-    *list = NULL;
+    LMR_CLEAR(*list);
     return LMR_NO_MEMORY();
 }

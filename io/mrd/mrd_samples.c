@@ -230,8 +230,7 @@ static larmor_status fill_coils(const larmor_raw *raw, const selection *s, const
         LMR_TRY(lmr_in_parts(s->count, parts_for(s, 8), copy_part, &all));
         LMR_TRY(larmor_array_slice(*out, c, 1, &one));
         LMR_TRY(larmor_array_write(one, host, (size_t)count * 2 * sizeof *host));
-        larmor_array_free(one);
-        one = NULL;
+        LMR_CLEAR(one);
     }
     return LARMOR_OK;
 }
@@ -320,8 +319,7 @@ static larmor_status fill(const larmor_raw *raw, const selection *s, const larmo
     if (!placed) LMR_TRY(fill_lines(raw, s, out));
     if (shape.dim[1] != s->count) {
         out->readouts = s->count;
-        out->first = first;
-        first = NULL;
+        LMR_HAND_ON(out->first, first);
     }
     return LARMOR_OK;
 }
@@ -472,10 +470,7 @@ larmor_status larmor_raw_noise(const larmor_raw *raw, larmor_device *dev, larmor
     larmor_status st = measure(raw, &s);
     if (!st) st = fill_coils(raw, &s, NULL, s.first, NULL, NULL, LARMOR_SHAPE(s.total), dev, noise);
     free_selection(&s);
-    if (st) {
-        larmor_array_free(*noise);
-        *noise = NULL;
-    }
+    if (st) LMR_CLEAR(*noise);
     return st;
 }
 

@@ -547,8 +547,7 @@ larmor_status lmr_reader_ask_with(lmr_reader *r, lmr_reader_request request, int
                                   const lmr_reader_answer **answer)
 {
     request.magic = LMR_READER_MAGIC;
-    free(r->memory);
-    r->memory = NULL;
+    LMR_CLEAR(r->memory);
     r->bytes = 0;
     if (!send_packet(r, &request, sizeof request)) return died(r);
     LMR_TRY(take_last_answer(r, most, r->composes && request.ask != LMR_ASK_BYTES));

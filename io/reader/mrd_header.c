@@ -535,7 +535,6 @@ larmor_status lmr_mrd_header_parse(const char *text, int64_t bytes, lmr_mrd_head
 
 void lmr_mrd_header_free(lmr_mrd_header *header)
 {
-    free(header->encoding);
-    header->encoding = NULL;
+    LMR_CLEAR(header->encoding);
     header->encodings = 0;
 }

@@ -95,8 +95,7 @@ static void take_memory(session *s)
 
 static void drop_memory(session *s)
 {
-    free(s->memory);
-    s->memory = NULL;
+    LMR_CLEAR(s->memory);
     s->bytes = 0;
 }
 

@@ -149,8 +149,7 @@ static larmor_status take_rows(larmor_raw *raw, const layout *l, int rows)
         numbers += h->samples * dims;
     }
     free(raw->traj);
-    raw->traj = k;
-    k = NULL;
+    LMR_HAND_ON(raw->traj, k);
     return LARMOR_OK;
 }
 

@@ -46,8 +46,7 @@ static larmor_status read_numbers(const char *path, larmor_device *dev, larmor_s
         LMR_REFUSE(all[2 * i + 1] != 0, LARMOR_ERR_FORMAT,
                    "%s: number %lld has an imaginary part, real numbers expected.", path, (long long)i);
     for (int64_t i = 0; step == 2 && i < count; i++) all[i] = all[2 * i];
-    *values = all;
-    all = NULL;
+    LMR_HAND_ON(*values, all);
     return LARMOR_OK;
 }
 
@@ -155,10 +154,7 @@ static larmor_status read_all(const char *path, const larmor_trajectory_opts *op
         LMR_TRY(read_scan(path, opts->units, out));
     else
         LMR_TRY(read_array(path, host, out));
-    if (opts->weights) {
-        free(out->weight);
-        out->weight = NULL;
-    }
+    if (opts->weights) LMR_CLEAR(out->weight);
     LMR_TRY(read_beside(opts->times, out, host, &out->time_s));
     LMR_TRY(read_beside(opts->weights, out, host, &out->weight));
     return check_weights(opts->weights ? opts->weights : path, out);

@@ -366,10 +366,7 @@ static larmor_status slurp(const char *path, char **text, size_t *size)
     }
 done:
     close(fd);
-    if (st) {
-        free(*text);
-        *text = NULL;
-    }
+    if (st) LMR_CLEAR(*text);
     return st;
 }
 

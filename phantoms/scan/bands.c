@@ -40,8 +40,7 @@ larmor_status lmr_simulation_bands(const larmor_simulation *s, const larmor_phan
         if (!b) LMR_TRY(larmor_zero(sum));
         LMR_TRY(add_band(s, b, one, sum));
     }
-    *kspace = sum;
-    sum = NULL;
+    LMR_HAND_ON(*kspace, sum);
     return LARMOR_OK;
 }
 
@@ -82,8 +81,7 @@ larmor_status lmr_simulation_bands_image(const larmor_simulation *s, const larmo
         LMR_TRY(larmor_phantom_bandlimited(plane, s->dev, LARMOR_C64, LARMOR_SHAPE(n[0], n[1]), &one));
         LMR_TRY(put_plane(one, b, all));
     }
-    *image = all;
-    all = NULL;
+    LMR_HAND_ON(*image, all);
     return LARMOR_OK;
 }
 
@@ -99,7 +97,6 @@ larmor_status lmr_simulation_bands_maps(const larmor_simulation *s, larmor_array
             larmor_phantom_coils_around(plane, s->dev, LARMOR_C64, LARMOR_SHAPE(n[0], n[1]), NULL, s->o.coils, &one));
         LMR_TRY(put_plane(one, b, all));
     }
-    *maps = all;
-    all = NULL;
+    LMR_HAND_ON(*maps, all);
     return LARMOR_OK;
 }

@@ -6,15 +6,12 @@
 
 static larmor_status create_object(const larmor_simulation *s, int repetition, larmor_array **image)
 {
-    larmor_phantom *object = NULL;
+    LMR_OWNED(larmor_phantom) *object = NULL;
     LMR_TRY(lmr_go_on());
     LMR_TRY(lmr_simulation_object(s, repetition, &object));
     const larmor_shape shape = larmor_shape_of(s->info.ndim, s->info.matrix);
-    const larmor_status st =
-        s->o.bands ? lmr_simulation_bands_image(s, object, image)
-                   : larmor_phantom_bandlimited_phase(object, &s->phase, s->dev, LARMOR_C64, shape, image);
-    larmor_phantom_free(object);
-    return st;
+    return s->o.bands ? lmr_simulation_bands_image(s, object, image)
+                      : larmor_phantom_bandlimited_phase(object, &s->phase, s->dev, LARMOR_C64, shape, image);
 }
 
 /* The object with the density of a slice. */
@@ -41,8 +38,7 @@ larmor_status larmor_simulation_expect(const larmor_simulation *simulation, larm
     for (int r = 0; !st && r < repetitions; r++) {
         const int is_other = !r || lmr_simulation_moves(s);
         if (is_other) {
-            larmor_array_free(object);
-            object = NULL;
+            LMR_CLEAR(object);
             st = create_object(s, r, &object);
         }
         for (int slice = 0; !st && slice < slices; slice++) {
@@ -96,8 +92,7 @@ larmor_status larmor_simulation_maps(const larmor_simulation *simulation, const 
         LMR_TRY(larmor_phantom_coils_around(s->phantom, s->dev, LARMOR_C64, shape, extent, s->o.coils, maps));
     const larmor_status st = lmr_simulation_silence(s, s->dead, *maps);
     if (!st) return LARMOR_OK;
-    larmor_array_free(*maps);
-    *maps = NULL;
+    LMR_CLEAR(*maps);
     return st;
 }
 

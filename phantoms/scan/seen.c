@@ -48,8 +48,7 @@ static larmor_status fine_images(const larmor_simulation *s, const larmor_phanto
     LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, all, &made));
     LMR_TRY(larmor_op_adjoint(F, spectrum, made));
     LMR_TRY(larmor_axpby(1 / (double)count, made, 0, made));
-    *images = made;
-    made = NULL;
+    LMR_HAND_ON(*images, made);
     return LARMOR_OK;
 }
 
@@ -263,7 +262,6 @@ larmor_status lmr_simulation_seen(const larmor_simulation *s, const larmor_phant
         A = larmor_op_ref(F);
     LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, LARMOR_SHAPE(shape.dim[1], shape.dim[2], s->info.coils), &made));
     LMR_TRY(larmor_op_forward(A, images, made));
-    *kspace = made;
-    made = NULL;
+    LMR_HAND_ON(*kspace, made);
     return LARMOR_OK;
 }

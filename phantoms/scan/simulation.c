@@ -379,12 +379,10 @@ static larmor_status find_noise(larmor_simulation *s)
 {
     const larmor_shape shape = larmor_shape_of(s->info.ndim, s->info.matrix);
     const double z = lmr_simulation_band_mm(s, s->o.bands / 2) / s->encoding.recon_fov_mm[0];
-    larmor_phantom *plane = NULL;
+    LMR_OWNED(larmor_phantom) *plane = NULL;
     if (s->o.bands) LMR_TRY(larmor_phantom_plane(s->phantom, z, &plane));
-    const larmor_status st =
-        larmor_phantom_noise_level(plane ? plane : s->phantom, s->dev, shape, s->o.coils, s->o.snr, &s->info.noise);
-    larmor_phantom_free(plane);
-    return st;
+    return larmor_phantom_noise_level(plane ? plane : s->phantom, s->dev, shape, s->o.coils, s->o.snr,
+                                      &s->info.noise);
 }
 
 static larmor_status prepare(larmor_simulation *s)

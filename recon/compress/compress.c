@@ -45,8 +45,7 @@ static larmor_status covariance(const larmor_array *x, int64_t coils, double sca
                                    coils));
         LMR_TRY(larmor_array_convert(gram, LARMOR_C128, &piece));
         LMR_TRY(larmor_axpby(1, piece, 1, total));
-        larmor_array_free(piece);
-        piece = NULL;
+        LMR_CLEAR(piece);
     }
     LMR_OWN_MEMORY(double complex, host, larmor_array_download(total, LARMOR_C128, &host));
     add_transposed(coils, scale, host, sum);
@@ -202,10 +201,7 @@ static larmor_status mix(const larmor_array *M, const larmor_array *x, larmor_ar
                                         samples, matrix->data, rows, (char *)(*y)->data + at, samples));
     }
 done:
-    if (st) {
-        larmor_array_free(*y);
-        *y = NULL;
-    }
+    if (st) LMR_CLEAR(*y);
     return st;
 }
 

@@ -166,10 +166,7 @@ static larmor_status mix_lines(const larmor_array *M, const larmor_array *x, con
     }
 done:
     block_free(&b);
-    if (st) {
-        larmor_array_free(*y);
-        *y = NULL;
-    }
+    if (st) LMR_CLEAR(*y);
     return st;
 }
 

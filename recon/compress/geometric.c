@@ -518,8 +518,7 @@ larmor_status larmor_geometric_compression(const larmor_array *R, int64_t n, con
     LMR_OWN(larmor_array, whole, whole_of(R, values, &whole));
     LMR_OWN(larmor_array, one, larmor_compression(whole, &more, &one, &before));
     if (o.coils > before.coils) {
-        larmor_array_free(one);
-        one = NULL;
+        LMR_CLEAR(one);
         more.coils = o.coils;
         LMR_TRY(larmor_compression(whole, &more, &one, &before));
     }

@@ -332,8 +332,7 @@ static larmor_status load(const lmr_scan *scan, const lmr_candidate *a, int64_t 
         y[2 * i] = (float)(re * cos(turn) - im * sin(turn));
         y[2 * i + 1] = (float)(re * sin(turn) + im * cos(turn));
     }
-    larmor_array_free(p->kspace);
-    p->kspace = NULL;
+    LMR_CLEAR(p->kspace);
     larmor_status st =
         larmor_array_upload(scan->dev, LARMOR_C64, LARMOR_SHAPE(p->count, 1, 1), LARMOR_C64, y, &p->kspace);
     free(y);

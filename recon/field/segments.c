@@ -279,8 +279,7 @@ larmor_status lmr_fit_segments(const lmr_fit *p, int segments, double bound, lmr
         LMR_TRY(try_segments(p, q->segments, 1, q->b, &q->error));
         if (segments || q->error <= bound) return LARMOR_OK;
         if (q->segments >= LMR_MOST_SEGMENTS) return too_large(q->segments, q->error, bound);
-        free(q->b);
-        q->b = NULL;
+        LMR_CLEAR(q->b);
     }
 }
 

@@ -254,9 +254,6 @@ larmor_status larmor_girf_measure(const larmor_array *nominal, const larmor_arra
     larmor_device *dev = larmor_array_device(nominal);
     if (b0) LMR_TRY(store(&s, dev, s.axes, s.axes, b0));
     const larmor_status st = store(&s, dev, 0, s.axes - 1, response);
-    if (st && b0) {
-        larmor_array_free(*b0);
-        *b0 = NULL;
-    }
+    if (st && b0) LMR_CLEAR(*b0);
     return st;
 }

@@ -176,8 +176,7 @@ larmor_status larmor_coils_estimate(const larmor_array *kspace, const larmor_arr
     LMR_TRY(lmr_maps_interpolate_planes(low, c.n, o.first, image.dim[image.ndim - 1], out));
     judged.warning = warning_of(&judged);
     if (report) *report = judged;
-    *maps = out;
-    out = NULL;
+    LMR_HAND_ON(*maps, out);
     return LARMOR_OK;
 }
 

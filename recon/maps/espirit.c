@@ -113,8 +113,7 @@ static larmor_status take_region(const larmor_array *region, const sizes *s, lar
     LMR_TRY(larmor_axpby(1 / size, in_double, 0, in_double));
     LMR_OWN(larmor_array, flat, larmor_array_reshape(in_double, LARMOR_SHAPE(product(s->side), s->all), &flat));
     if (s->coils == s->all) {
-        *data = flat;
-        flat = NULL;
+        LMR_HAND_ON(*data, flat);
     } else {
         LMR_TRY(lmr_mix_coils(flat, product(s->side), s->all, s->coils, mixing, data, &part));
     }

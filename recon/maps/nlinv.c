@@ -76,8 +76,7 @@ static larmor_status enlarge(const larmor_array *found, larmor_shape low, larmor
     LMR_OWN(larmor_array, out, larmor_array_create(found->dev, found->dtype, shape, &out));
     LMR_OWN(larmor_array, joined, larmor_array_reshape(out, larmor_shape_append(image, count), &joined));
     LMR_TRY(lmr_maps_interpolate(in_double, n, joined));
-    *maps = out;
-    out = NULL;
+    LMR_HAND_ON(*maps, out);
     return LARMOR_OK;
 }
 

@@ -371,8 +371,7 @@ done:
     if (st) {
         if (x) larmor_array_free(*x);
         if (x) *x = NULL;
-        larmor_array_free(*maps);
-        *maps = NULL;
+        LMR_CLEAR(*maps);
     }
     return st;
 }

@@ -99,8 +99,7 @@ static larmor_status keep(larmor_nlinv_series *f)
     LMR_OWN(larmor_array, before, larmor_array_create(s->x->dev, s->x->dtype, s->x->shape, &before));
     LMR_TRY(larmor_array_create(s->x->dev, s->x->dtype, s->x->shape, &s->centre));
     LMR_TRY(larmor_copy(s->x, before));
-    f->before = before;
-    before = NULL;
+    LMR_HAND_ON(f->before, before);
     s->o.steps = f->o.steps;
     s->o.inner = f->o.inner;
     s->o.alpha = f->o.alpha;

@@ -20,8 +20,7 @@ static larmor_status sum_magnitudes(larmor_array *set, larmor_array *d)
         st = larmor_array_part(set, c, 1, LARMOR_SHAPE(voxels), &one);
         if (!st) st = larmor_abs(one, size);
         if (!st) st = larmor_axpby(1 / sqrt((double)coils), size, 1, d);
-        larmor_array_free(one);
-        one = NULL;
+        LMR_CLEAR(one);
     }
     larmor_array_free(size);
     return st;
@@ -61,8 +60,7 @@ static larmor_status invert(larmor_array **d, double least)
     }
     larmor_device *dev = (*d)->dev;
     const larmor_dtype dtype = (*d)->dtype;
-    larmor_array_free(*d);
-    *d = NULL;
+    LMR_CLEAR(*d);
     const larmor_status st = larmor_array_upload(dev, dtype, LARMOR_SHAPE(voxels), LARMOR_C128, x, d);
     free(x);
     return st;

@@ -112,8 +112,7 @@ static larmor_status select_samples(const larmor_array *k, larmor_dtype dtype, c
     corner_radius(s->most, encoded, nd, radius);
     for (int d = 0; d < nd && image; d++) radius[d] = fmin(radius[d], (double)image->dim[d] / 2);
     lmr_centre_free(&s->centre);
-    free(s->k);
-    s->k = NULL;
+    LMR_CLEAR(s->k);
     LMR_TRY(lmr_centre_select(k, dtype, radius, &s->centre));
     LMR_REFUSE(!s->centre.m, LARMOR_ERR_NUMERIC,
                "calibration region: no samples within %g/FOV of the centre of k-space", radius[0]);

@@ -109,8 +109,7 @@ larmor_status lmr_poses_read(const char *who, const larmor_array *motion, int64_
         for (int p = 0; p < LARMOR_POSE; p++) rows[LARMOR_POSE * j + p] = columns[j + readouts * p];
         LMR_TRY(check_pose(who, j, rows + LARMOR_POSE * j));
     }
-    *poses = rows;
-    rows = NULL;
+    LMR_HAND_ON(*poses, rows);
     return LARMOR_OK;
 }
 

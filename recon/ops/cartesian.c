@@ -150,10 +150,7 @@ static larmor_status find_cells(const larmor_array *traj, const design *d, int o
         (*cell)[j] = index;
     }
 done:
-    if (st) {
-        free(*cell);
-        *cell = NULL;
-    }
+    if (st) LMR_CLEAR(*cell);
     LMR_FREE(k, real);
     return st;
 }

@@ -356,10 +356,7 @@ static larmor_status race(const larmor_problem *p, larmor_op *Q, larmor_op **T)
     LMR_OWN(larmor_array, y, larmor_array_create(larmor_op_device(Q), p->dtype, larmor_op_in_shape(Q), &y));
     LMR_TRY(lmr_vec_of(x)->random(x->dev->ctx, larmor_array_count(x), 1, x->data));
     LMR_TRY(lmr_toeplitz_race(*T, Q, x, y, &quicker));
-    if (!quicker) {
-        larmor_op_free(*T);
-        *T = NULL;
-    }
+    if (!quicker) LMR_CLEAR(*T);
     return LARMOR_OK;
 }
 

@@ -68,8 +68,7 @@ larmor_status lmr_weights_copy(const char *who, const char *what, const larmor_a
     LMR_OWN(larmor_array, out, larmor_array_create(in_double->dev, lmr_real_of(dtype), in_double->shape, &out));
     LMR_TRY(larmor_copy(converted, out));
     if (root) LMR_TRY(kernels->root(out->dev->ctx, larmor_array_count(out), out->data));
-    *copy = out;
-    out = NULL;
+    LMR_HAND_ON(*copy, out);
     return LARMOR_OK;
 }
 

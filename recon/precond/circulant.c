@@ -121,8 +121,7 @@ static larmor_status support_of(larmor_array *maps, larmor_shape image, larmor_a
     larmor_status st = lmr_circulant_energy(maps, image, support, &most);
     if (!st) st = lmr_object_support(*support, most, support_voxels);
     if (!st) return LARMOR_OK;
-    larmor_array_free(*support);
-    *support = NULL;
+    LMR_CLEAR(*support);
     return st;
 }
 
@@ -183,8 +182,7 @@ static larmor_status correlate_coils(larmor_array *maps, larmor_shape grid, larm
         LMR_TRY(lmr_go_on());
         LMR_TRY(larmor_array_part(maps, c, 1, grid, &one));
         LMR_TRY(lmr_autocorrelation_add(&a, one));
-        larmor_array_free(one);
-        one = NULL;
+        LMR_CLEAR(one);
     }
     return lmr_autocorrelation_end(&a, sum);
 }
@@ -218,8 +216,7 @@ static larmor_status coil_autocorrelation(larmor_device *dev, larmor_array *maps
     LMR_TRY(correlate_coils(own ? own : coarse, grid, &small));
     LMR_TRY(lmr_circulant_resize(small, lmr_doubled(image), &on_doubled));
     LMR_TRY(larmor_axpby(scale, on_doubled, 0, on_doubled));
-    *sum = on_doubled;
-    on_doubled = NULL;
+    LMR_HAND_ON(*sum, on_doubled);
     return LARMOR_OK;
 }
 
@@ -464,8 +461,7 @@ static larmor_status support_everywhere(const larmor_circulant *c, larmor_array 
     LMR_TRY(larmor_fill(out, sqrt(c->square)));
     LMR_TRY(larmor_axpby(-sqrt(c->square), mask, 1, out));
     LMR_TRY(larmor_axpby(1, from, 1, out));
-    *support = out;
-    out = NULL;
+    LMR_HAND_ON(*support, out);
     return LARMOR_OK;
 }
 

@@ -34,8 +34,7 @@ static larmor_status correlate(sums *s, larmor_array *maps, larmor_shape image, 
             LMR_TRY(larmor_array_part(maps, d, 1, image, &other));
             LMR_TRY(larmor_copy(mine, product));
             LMR_TRY(larmor_mul(other, 1, product));
-            larmor_array_free(other);
-            other = NULL;
+            LMR_CLEAR(other);
         } else {
             LMR_TRY(larmor_fill(product, 1));
         }

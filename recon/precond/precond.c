@@ -83,8 +83,7 @@ larmor_status lmr_point_spread(larmor_op *F, const larmor_array *k, const larmor
     }
     LMR_OR(done, larmor_array_create(k->dev, dtype, lmr_doubled(image), &out));
     LMR_OR(done, larmor_op_adjoint(F, values, out));
-    *t = out;
-    out = NULL;
+    LMR_HAND_ON(*t, out);
 done:
     return st;
 }
@@ -145,8 +144,7 @@ larmor_status lmr_autocorrelation_end(lmr_autocorrelation *a, larmor_array **sum
     LMR_TRY(kernels->modulate(a->dev->ctx, dim, 1, a->phases->data, 0, scale, a->power->data, out->data));
     LMR_TRY(larmor_zero(a->power));
     LMR_TRY(lmr_fft_of(out)->exec(a->dev->ctx, a->fft, 1, out->data));
-    *sum = out;
-    out = NULL;
+    LMR_HAND_ON(*sum, out);
     return LARMOR_OK;
 }
 

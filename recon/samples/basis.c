@@ -195,10 +195,7 @@ larmor_status larmor_basis_factors(larmor_array *basis, const int *frame, int64_
     LMR_OR(done, larmor_array_create(dev, is_complex ? dtype : lmr_real_of(dtype),
                                      LARMOR_SHAPE(samples, readouts, rank), factors));
     st = spread(host, frames, frame, *factors);
-    if (st) {
-        larmor_array_free(*factors);
-        *factors = NULL;
-    }
+    if (st) LMR_CLEAR(*factors);
 done:
     free(host);
     return st;

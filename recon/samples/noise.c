@@ -84,8 +84,7 @@ larmor_status larmor_noise_colouring(const larmor_array *W, larmor_array **C)
     LMR_HEAP LMR_NEW(double complex, inverse, coils *coils);
     LMR_OWN(larmor_array, in_double, larmor_array_convert(W, LARMOR_C128, &in_double));
     LMR_TRY(larmor_array_read(in_double, inverse, larmor_array_bytes(in_double)));
-    larmor_array_free(in_double);
-    in_double = NULL;
+    LMR_CLEAR(in_double);
     LMR_TRY(lmr_lapack_inverse(coils, inverse, &solved));
     if (!solved)
         LMR_TRY(LMR_FAIL(LARMOR_ERR_NUMERIC, "noise: W of %lld coils has no inverse, expected a whitening matrix",

@@ -166,8 +166,7 @@ static larmor_status add_noise(const search *s)
         fill_noise(s, size * size / (double)s->coils, &state, noise);
         st = larmor_array_slice(s->data, c, 1, &to);
         if (!st) st = larmor_array_write(to, noise, (size_t)s->centre.m * sizeof *noise);
-        larmor_array_free(to);
-        to = NULL;
+        LMR_CLEAR(to);
     }
     free(noise);
     return st;

@@ -221,9 +221,6 @@ larmor_status larmor_crop_readouts(const larmor_array *kspace, const larmor_arra
     if (noise) *noise = sqrt(of);
 done:
     LMR_FREE(place, k);
-    if (st) {
-        larmor_array_free(*cropped);
-        *cropped = NULL;
-    }
+    if (st) LMR_CLEAR(*cropped);
     return st;
 }

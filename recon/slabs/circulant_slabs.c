@@ -160,8 +160,7 @@ static larmor_status correlate_maps(making *m)
     for (int64_t c = 0; c < m->coils; c++) LMR_TRY(share_coil(m, c));
     LMR_TRY(see_kept(m));
     const larmor_status st = correlate(m);
-    larmor_array_free(m->kept);
-    m->kept = NULL;
+    LMR_CLEAR(m->kept);
     return st;
 }
 
@@ -271,8 +270,7 @@ static larmor_status make(making *m, const larmor_array *traj, larmor_circulant 
     LMR_TRY(larmor_array_create(m->maps->dev, m->maps->dtype, c->image, &m->response));
     LMR_TRY(respond(m, c->support_voxels));
     lmr_lags_end(&m->points); /* before the next that take much */
-    larmor_array_free(m->line);
-    m->line = NULL;
+    LMR_CLEAR(m->line);
     return transform(m, c);
 }
 

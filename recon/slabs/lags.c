@@ -10,8 +10,7 @@ LMR_OWNS(larmor_nufft, larmor_nufft_free)
 void lmr_lags_end(lmr_lag_points *p)
 {
     lmr_seen_free(&p->box);
-    larmor_array_free(p->values);
-    p->values = NULL;
+    LMR_CLEAR(p->values);
 }
 
 larmor_status lmr_lags_begin(larmor_device *dev, const larmor_array *traj, const larmor_array *weights,

@@ -184,7 +184,6 @@ larmor_status larmor_op_nufft_slabs(larmor_device *dev, larmor_ranks *ranks, con
     LMR_NEED(ranks);
     const larmor_status st = lmr_ranks_agree(ranks, make(dev, ranks, opts, traj, F), NULL, NULL);
     if (!st) return LARMOR_OK;
-    larmor_op_free(*F);
-    *F = NULL;
+    LMR_CLEAR(*F);
     return st;
 }

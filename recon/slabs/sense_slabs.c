@@ -90,10 +90,7 @@ larmor_status larmor_op_sense_slabs(larmor_ranks *ranks, larmor_array *maps, int
     LMR_OR(done, lmr_ranks_agree(ranks, weigh(opts->weights, maps->dtype, F, &P), NULL, NULL));
     st = lmr_ranks_agree(ranks, join(maps, P, T, A), NULL, NULL);
 done:
-    if (st) {
-        larmor_op_free(*A);
-        *A = NULL;
-    }
+    if (st) LMR_CLEAR(*A);
     return st;
 }
 

@@ -48,8 +48,7 @@ enum {
 static larmor_status make_inverse(lmr_admm *s)
 {
     if (!s->make) return LARMOR_OK; /* M is the caller's, or NULL */
-    larmor_op_free(s->M);
-    s->M = NULL;
+    LMR_CLEAR(s->M);
     return s->make(s->maker, s->penalty, &s->M);
 }
 

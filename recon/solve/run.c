@@ -16,8 +16,7 @@ larmor_status lmr_arrays_create(larmor_op *A, larmor_shape shape, int count, lar
         const larmor_status st = larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), shape, arrays[i]);
         if (!st) continue;
         while (i-- > 0) {
-            larmor_array_free(*arrays[i]);
-            *arrays[i] = NULL;
+            LMR_CLEAR(*arrays[i]);
         }
         return st;
     }
@@ -121,8 +120,7 @@ fail:
 
 void lmr_data_free(lmr_data *f)
 {
-    larmor_array_free(f->rhs);
-    f->rhs = NULL;
+    LMR_CLEAR(f->rhs);
 }
 
 larmor_status lmr_data_normal(const lmr_data *f, const larmor_array *x, larmor_array *z)
