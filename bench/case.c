@@ -225,8 +225,9 @@ static larmor_status put_values(const bench_case *c, bench_data *data)
     const larmor_dtype dtype = c->is_double ? LARMOR_C128 : LARMOR_C64;
     const larmor_shape values = LARMOR_SHAPE(c->points, c->batch),
                        modes = LARMOR_SHAPE(bench_case_modes(c), c->batch);
-    TRY(draw_input(c, dtype, c->type == 2 ? modes : values, data));
-    return larmor_array_create(data->dev, dtype, c->type == 2 ? values : modes, &data->out);
+    larmor_status st = draw_input(c, dtype, c->type == 2 ? modes : values, data);
+    if (!st) st = larmor_array_create(data->dev, dtype, c->type == 2 ? values : modes, &data->out);
+    return st;
 }
 
 static void free_points(bench_data *data)

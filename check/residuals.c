@@ -173,24 +173,20 @@ static larmor_status add_ranks(const lmr_job *job, larmor_status own, lmr_residu
 static larmor_status sum_all(const lmr_job *job, const lmr_frame *frames, int count, const larmor_array *r,
                              const larmor_array *b, lmr_residuals *out)
 {
-    larmor_array *lines[2] = {NULL, NULL};
     int64_t readouts = 0, before = 0;
-    larmor_status st;
     for (int i = 0; i < count; i++) readouts += larmor_array_shape(frames[i].samples.kspace).dim[1];
-    LMR_OR(done, allocate(readouts, job->facts->coils, out));
-    LMR_OR(done, larmor_array_reshape(r, LARMOR_SHAPE(larmor_array_count(r)), &lines[0]));
-    LMR_OR(done, larmor_array_reshape(b, LARMOR_SHAPE(larmor_array_count(b)), &lines[1]));
+    LMR_TRY(allocate(readouts, job->facts->coils, out));
+    LMR_OWN(larmor_array, left, larmor_array_reshape(r, LARMOR_SHAPE(larmor_array_count(r)), &left));
+    LMR_OWN(larmor_array, data, larmor_array_reshape(b, LARMOR_SHAPE(larmor_array_count(b)), &data));
     pass p = {.out = out};
     for (int i = 0; i < count; i++) {
-        LMR_OR(done, sum_frame(job, &frames[i], lines[0], lines[1], before, &p));
+        LMR_TRY(sum_frame(job, &frames[i], left, data, before, &p));
         before += p.samples * p.readouts;
         p.first += p.readouts;
     }
     for (int64_t i = 0; i < readouts; i++)
         for (int j = 0; j < LMR_RINGS; j++) out->ring[j] += (double)out->ring_of_readout[LMR_RINGS * i + j];
-done:
-    LMR_FREE(lines[1], lines[0]);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status lmr_residuals_sum(const lmr_job *job, const lmr_frame *frames, int count, const larmor_array *r,

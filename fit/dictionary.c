@@ -157,12 +157,9 @@ larmor_status larmor_fit_dictionary(const larmor_array *images, const larmor_arr
                                     const larmor_array *basis, const larmor_array *mask, larmor_array **entry,
                                     larmor_array **m0, larmor_array **match)
 {
-    LMR_NEED(entry);
-    LMR_NEED(m0);
-    LMR_NEED(match);
+    LMR_NEED(entry, m0, match);
     *entry = *m0 = *match = NULL;
-    LMR_NEED(images);
-    LMR_NEED(dictionary);
+    LMR_NEED(images, dictionary);
     LMR_TRY(lmr_fit_check_dictionary(images, dictionary, basis, mask));
     larmor_device *dev = images->dev;
     LMR_REFUSE(!lmr_device_is_processor(dev), LARMOR_ERR_UNSUPPORTED,

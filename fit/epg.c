@@ -78,10 +78,7 @@ larmor_status larmor_epg_fisp(const larmor_array *table, const larmor_fisp *sequ
 {
     LMR_NEED(signals);
     *signals = NULL;
-    LMR_NEED(table);
-    LMR_NEED(sequence);
-    LMR_NEED(sequence->degrees);
-    LMR_NEED(sequence->tr_ms);
+    LMR_NEED(table, sequence, sequence->degrees, sequence->tr_ms);
     LMR_REFUSE(!lmr_is_real(table->dtype) || table->shape.ndim != 2 || table->shape.dim[0] < 1 ||
                    table->shape.dim[1] != 2,
                LARMOR_ERR_SHAPE, "table: got %s, expected real numbers [entries, 2]: T1 and T2 in ms",

@@ -51,9 +51,7 @@ const char *larmor_fit_map_name(int entry, int m)
 void larmor_fit_maps_free(larmor_fit_maps *maps)
 {
     if (!maps) return;
-    for (int m = 0; m < LARMOR_FIT_MAX_MAPS; m++) {
-        LMR_FREE(maps->map[m].value, maps->map[m].deviation);
-    }
+    for (int m = 0; m < LARMOR_FIT_MAX_MAPS; m++) LMR_FREE(maps->map[m].value, maps->map[m].deviation);
     larmor_array_free(maps->residual);
     *maps = (larmor_fit_maps){.count = 0};
 }
@@ -61,9 +59,7 @@ void larmor_fit_maps_free(larmor_fit_maps *maps)
 static void free_work(lmr_fit_work *w)
 {
     LMR_FREE(w->images, w->noise, w->state);
-    for (int m = 0; m < LARMOR_FIT_MAX_MAPS; m++) {
-        LMR_FREE(w->value[m], w->deviation[m]);
-    }
+    for (int m = 0; m < LARMOR_FIT_MAX_MAPS; m++) LMR_FREE(w->value[m], w->deviation[m]);
     free(w->residual);
 }
 
@@ -242,8 +238,7 @@ larmor_status larmor_fit(const larmor_array *images, larmor_fit_model model, con
     static const larmor_fit_opts none = {.noise = 0};
     LMR_NEED(maps);
     *maps = (larmor_fit_maps){.count = 0};
-    LMR_NEED(images);
-    LMR_NEED(ms);
+    LMR_NEED(images, ms);
     LMR_REFUSE((int)model < 0 || (int)model >= MODELS, LARMOR_ERR_ARG, "model: got %d, expected 0 to %d", (int)model,
                MODELS - 1);
     const int last = images->shape.ndim - 1;

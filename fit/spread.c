@@ -56,8 +56,7 @@ larmor_status larmor_fit_spread(const larmor_array *value, const larmor_array *d
 {
     LMR_NEED(spread);
     *spread = NULL;
-    LMR_NEED(value);
-    LMR_NEED(deviation);
+    LMR_NEED(value, deviation);
     LMR_REFUSE(!lmr_is_real(value->dtype) || value->shape.ndim < 1, LARMOR_ERR_SHAPE,
                "value: got %s, expected real [voxels]", lmr_describe(value).s);
     LMR_TRY(lmr_expect("spread", "deviation", deviation, value->dev, deviation->dtype, value->shape));

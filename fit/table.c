@@ -36,9 +36,7 @@ typedef struct expansion {
 
 static void free_job(job *b)
 {
-    for (int c = 0; c < COLUMNS; c++) {
-        LMR_FREE(b->beside[c][0], b->beside[c][1]);
-    }
+    for (int c = 0; c < COLUMNS; c++) LMR_FREE(b->beside[c][0], b->beside[c][1]);
     LMR_FREE(b->value, b->deviation, b->m0);
 }
 
@@ -300,14 +298,9 @@ larmor_status larmor_fit_table(const larmor_array *images, const larmor_array *d
                                const larmor_array *noise_map, larmor_array **value, larmor_array **deviation,
                                larmor_array **m0)
 {
-    LMR_NEED(value);
-    LMR_NEED(deviation);
-    LMR_NEED(m0);
+    LMR_NEED(value, deviation, m0);
     *value = *deviation = *m0 = NULL;
-    LMR_NEED(images);
-    LMR_NEED(dictionary);
-    LMR_NEED(table);
-    LMR_NEED(entry);
+    LMR_NEED(images, dictionary, table, entry);
     LMR_TRY(lmr_fit_check_dictionary(images, dictionary, basis, NULL));
     LMR_FREED_BY(free_job) job b = {.entries = dictionary->shape.dim[0], .noise = noise};
     const int last = images->shape.ndim - 1;

@@ -64,7 +64,6 @@ static larmor_status look_at_centre(larmor_source *inner, int image, larmor_devi
     larmor_grid grid;
     LMR_FREED_BY(larmor_samples_free) larmor_samples samples = {0};
     LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL;
-    LMR_HEAP double *k = NULL, *y = NULL, *centre = NULL;
     LMR_TRY(larmor_source_samples(inner, image, NULL, dev, &grid, &samples));
     LMR_TRY(larmor_samples_align(&samples, &kspace, &traj));
     const larmor_shape shape = larmor_array_shape(kspace);
@@ -74,11 +73,11 @@ static larmor_status look_at_centre(larmor_source *inner, int image, larmor_devi
                "bins: %s has %lld readouts with samples and %lld with stamps", lmr_source_name(inner),
                (long long)readouts, (long long)v->readouts);
     LMR_HEAP LMR_NEW_ZEROS(int64_t, nearest, readouts + 1);
-    LMR_ALLOCATE_ZEROS(centre, 2 * readouts * coils + 1);
+    LMR_HEAP LMR_NEW_ZEROS(double, centre, 2 * readouts * coils + 1);
     LMR_ALLOCATE_ZEROS(v->direction, 3 * readouts + 1);
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     LMR_TRY(aim(lmr_source_name(inner), k, larmor_array_shape(traj), v->direction, nearest));
-    LMR_TRY(larmor_array_download(kspace, LARMOR_C128, &y));
+    LMR_OWN_MEMORY(double, y, larmor_array_download(kspace, LARMOR_C128, &y));
     for (int64_t c = 0; c < coils; c++)
         for (int64_t r = 0; r < readouts; r++) {
             const int64_t from = nearest[r] + shape.dim[0] * (r + c * readouts), to = r + c * readouts;
@@ -437,9 +436,7 @@ larmor_status larmor_source_of_bins(larmor_source *inner, larmor_device *dev, co
     LMR_NEED(source);
     *source = NULL;
     if (found) *found = own;
-    LMR_NEED(inner);
-    LMR_NEED(dev);
-    LMR_NEED(opts);
+    LMR_NEED(inner, dev, opts);
     LMR_TRY(check(opts));
     LMR_FREED_BY(free_given) given_signals given = {.readouts = 0};
     const int images = larmor_source_describe(inner).groups;

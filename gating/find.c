@@ -179,8 +179,7 @@ larmor_status larmor_gating_find(const larmor_array *centre, const double *direc
 {
     LMR_NEED(gating);
     *gating = (larmor_gating){.readouts = 0};
-    LMR_NEED(centre);
-    LMR_NEED(seconds);
+    LMR_NEED(centre, seconds);
     const larmor_status st = find(centre, direction, seconds, gating);
     if (st) larmor_gating_free(gating);
     return st;

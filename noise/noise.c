@@ -203,9 +203,7 @@ larmor_status larmor_recon_noise(larmor_recon *recon, int series, const larmor_r
 void larmor_noise_maps_free(larmor_noise_maps *maps)
 {
     if (!maps) return;
-    for (int i = 0; i < maps->count; i++) {
-        LMR_FREE(maps->map[i].deviation, maps->map[i].g);
-    }
+    for (int i = 0; i < maps->count; i++) LMR_FREE(maps->map[i].deviation, maps->map[i].g);
     free(maps->map);
     *maps = (larmor_noise_maps){.count = 0};
 }

@@ -199,9 +199,7 @@ larmor_status larmor_recon_posterior(larmor_recon *recon, int series, const larm
 void larmor_posterior_maps_free(larmor_posterior_maps *maps)
 {
     if (!maps) return;
-    for (int i = 0; i < maps->count; i++) {
-        LMR_FREE(maps->map[i].mean, maps->map[i].deviation);
-    }
+    for (int i = 0; i < maps->count; i++) LMR_FREE(maps->map[i].mean, maps->map[i].deviation);
     free(maps->map);
     *maps = (larmor_posterior_maps){.count = 0};
 }

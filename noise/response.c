@@ -110,7 +110,6 @@ static larmor_status model_change(probing *p, larmor_array **samples)
     lmr_job job = *n->job;
     LMR_HEAP lmr_frame *frames = calloc((size_t)n->count, sizeof *frames);
     LMR_OWNED(larmor_array) *change = NULL;
-    LMR_HEAP double *value = NULL;
     int toeplitz;
     if (!frames) return LMR_NO_MEMORY();
     facts.toeplitz = -1; /* the normal map is not needed */
@@ -124,7 +123,7 @@ static larmor_status model_change(probing *p, larmor_array **samples)
     }
     LMR_OWN(larmor_op, A, lmr_problem_operator(&job, frames, n->count, &A, &toeplitz));
     const int64_t count = larmor_shape_count(larmor_op_in_shape(A)), each = count / n->count;
-    LMR_ALLOCATE_ZEROS(value, 2 * (count + 1));
+    LMR_HEAP LMR_NEW_ZEROS(double, value, 2 * (count + 1));
     for (int i = 0; i < n->images; i++) each_point(p, i, put_point, value + 2 * each * i);
     LMR_TRY(larmor_array_upload(facts.dev, larmor_op_dtype(A), larmor_op_in_shape(A), LARMOR_C128, value, &change));
     LMR_TRY(larmor_array_create(facts.dev, larmor_op_dtype(A), larmor_op_out_shape(A), samples));
@@ -372,9 +371,7 @@ larmor_status larmor_recon_response(larmor_recon *recon, int series, const larmo
 void larmor_response_maps_free(larmor_response_maps *maps)
 {
     if (!maps) return;
-    for (int i = 0; i < maps->count; i++) {
-        LMR_FREE(maps->map[i].height, maps->map[i].width);
-    }
+    for (int i = 0; i < maps->count; i++) LMR_FREE(maps->map[i].height, maps->map[i].width);
     free(maps->map);
     *maps = (larmor_response_maps){.count = 0};
 }

@@ -95,8 +95,7 @@ static larmor_status double_points(const larmor_array *traj, larmor_array **poin
     void *ctx = traj->dev->ctx, *k = (*points)->data;
     /* pairs of real numbers are complex ones; room for one point more makes their number even */
     LMR_TRY(be->convert(ctx, count, traj->dtype, traj->data, LARMOR_F64, k));
-    LMR_TRY(be->vec[LMR_F64]->axpby(ctx, (count + 1) / 2, 2, k, 0, k));
-    return LARMOR_OK;
+    return be->vec[LMR_F64]->axpby(ctx, (count + 1) / 2, 2, k, 0, k);
 }
 
 /* What the spectra are made from, one after the other. */

@@ -177,9 +177,7 @@ static larmor_status make_maps(larmor_device *dev, larmor_dtype dtype, larmor_sh
     const int side = 2 * set.order + 1;
     wave = lmr_new(side * nx, 2 * sizeof *wave);
     host = lmr_new(larmor_shape_count(whole), larmor_dtype_size(dtype));
-    if (!wave || !host) {
-        return LMR_NO_MEMORY();
-    }
+    if (!wave || !host) return LMR_NO_MEMORY();
     for (int64_t x = 0; x < nx; x++)
         for (int n = 0; n < side; n++) {
             const double angle = 2 * M_PI * set.frequency[n][0] * extent[0] * lmr_voxel(x, nx);

@@ -463,7 +463,7 @@ larmor_status lmr_field_kspace(const larmor_phantom *phantom, larmor_device *dev
     LMR_TRY(lmr_coils_create(phantom->ndim, 1, ROOM, &tile)); /* whose frequencies are waves of the series */
     LMR_TRY(lmr_spectrum_make(phantom, &tile, &spectrum));
     host = lmr_new(larmor_shape_count(shape), larmor_dtype_size(dtype));
-    if (!host) LMR_TRY(LMR_NO_MEMORY());
+    if (!host) return LMR_NO_MEMORY();
     sampling all = {.e = &e,
                     .coils = &set,
                     .tile = &tile,

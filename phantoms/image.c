@@ -179,7 +179,7 @@ static larmor_status crop(const larmor_array *from, larmor_shape shape, larmor_a
     const size_t voxel = larmor_dtype_size(from->dtype), row = voxel * (size_t)inner.n[0];
     LMR_HEAP char *in = NULL, *host = malloc(row * (size_t)(inner.n[1] * inner.n[2]));
     LMR_TRY(larmor_array_download(from, from->dtype, &in));
-    if (!host) LMR_TRY(LMR_NO_MEMORY());
+    if (!host) return LMR_NO_MEMORY();
     int64_t first[3];
     for (int d = 0; d < 3; d++) first[d] = outer.n[d] / 2 - inner.n[d] / 2;
     for (int64_t line = 0; line < inner.n[1] * inner.n[2]; line++) {

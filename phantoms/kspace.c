@@ -65,7 +65,7 @@ static larmor_status make_kspace(const larmor_phantom *phantom, larmor_device *d
     LMR_HEAP void *host = NULL;
     LMR_TRY(lmr_coils_around(phantom, coils, &set));
     host = lmr_new(larmor_shape_count(shape), larmor_dtype_size(dtype));
-    if (!host) LMR_TRY(LMR_NO_MEMORY());
+    if (!host) return LMR_NO_MEMORY();
     LMR_TRY(lmr_spectrum_make(phantom, &set, &spectrum));
     sampling all = {&spectrum, shape.dim[0] * shape.dim[1], points, cycles, dtype, host, 0};
     LMR_TRY(lmr_parallel(lmr_device_threads(dev), all.count, sample_at, &all));

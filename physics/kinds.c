@@ -13,9 +13,7 @@
 
 void lmr_term_list_free(lmr_term_list *list)
 {
-    for (int l = 0; l < list->count; l++) {
-        LMR_FREE(list->term[l].space, list->term[l].time);
-    }
+    for (int l = 0; l < list->count; l++) LMR_FREE(list->term[l].space, list->term[l].time);
     list->count = 0;
 }
 
@@ -196,19 +194,18 @@ static int has_numbers(const double *x, int64_t count)
 larmor_status lmr_add_camera(const lmr_scene *scene, lmr_term_list *list)
 {
     const lmr_physics *p = scene->job->facts->physics;
-    LMR_HEAP double *position = NULL, *h = NULL, *phase = NULL;
     LMR_OWNED(larmor_array) *places = NULL, *harmonics = NULL;
     double *space, *time;
     if (!p->terms) return LARMOR_OK;
-    LMR_ALLOCATE(phase, scene->count * p->terms);
+    LMR_HEAP LMR_NEW(double, phase, scene->count * p->terms);
     LMR_TRY(p->phase ? phases_of_file(scene, phase) : phases_of_scan(scene, phase));
     LMR_REFUSE(scene->image.place_unknown, LARMOR_ERR_UNSUPPORTED,
                "opts.phase_terms: the scan does not say where the image lies, which the harmonics need.");
-    LMR_TRY(lmr_positions_of(scene, &position));
+    LMR_OWN_MEMORY(double, position, lmr_positions_of(scene, &position));
     larmor_device *dev = scene->job->facts->dev;
     LMR_TRY(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(3, scene->voxels), LARMOR_F64, position, &places));
     LMR_TRY(larmor_solid_harmonics(places, (int)lround(sqrt(p->terms)) - 1, &harmonics));
-    LMR_TRY(larmor_array_download(harmonics, LARMOR_F64, &h));
+    LMR_OWN_MEMORY(double, h, larmor_array_download(harmonics, LARMOR_F64, &h));
     for (int l = 0; l < p->terms; l++) {
         const double *own = phase + scene->count * l;
         if (is_linear(l) && !has_numbers(own, scene->count)) continue;

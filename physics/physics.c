@@ -152,9 +152,7 @@ static larmor_status make_sum(const lmr_scene *scene, const lmr_term_list *list,
         st = larmor_segments_create(space[0], time[0], &p->opts, segments);
     else if (!st)
         st = larmor_segments_of_terms(terms, list->count, &p->opts, segments);
-    for (int l = 0; l < list->count; l++) {
-        LMR_FREE(space[l], time[l]);
-    }
+    for (int l = 0; l < list->count; l++) LMR_FREE(space[l], time[l]);
     return st;
 }
 

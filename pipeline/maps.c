@@ -530,24 +530,20 @@ static larmor_status take_given_and_beyond(lmr_job *job, int index, const larmor
 {
     const larmor_shape large = lmr_grid_shape(grid);
     LMR_OWNED(larmor_array) *own = NULL;
-    float complex *inner = NULL, *outer = NULL;
-    larmor_status st;
     if (!job->facts->maps_method && job->facts->coils > 1) return take_given(job, large);
     if (larmor_shape_equal(large, job->facts->given_image)) return take_given(job, large);
-    LMR_OR(done, make_own(job, index, group, grid, samples, method, cached));
+    LMR_TRY(make_own(job, index, group, grid, samples, method, cached));
     job->found.maps.report = (larmor_coils_report){0};
     own = job->found.maps.array;
     job->found.maps.array = NULL;
-    LMR_OR(done, take_given(job, job->facts->given_image));
-    LMR_OR(done, larmor_array_download(job->found.maps.array, LARMOR_C64, &inner));
-    LMR_OR(done, larmor_array_download(own, LARMOR_C64, &outer));
+    LMR_TRY(take_given(job, job->facts->given_image));
+    LMR_OWN_MEMORY(float complex, inner, larmor_array_download(job->found.maps.array, LARMOR_C64, &inner));
+    LMR_OWN_MEMORY(float complex, outer, larmor_array_download(own, LARMOR_C64, &outer));
     lmr_put_maps_inside(inner, job->facts->given_image, large, job->facts->coils, outer);
-    st = larmor_array_write(own, outer, larmor_array_bytes(own));
+    LMR_TRY(larmor_array_write(own, outer, larmor_array_bytes(own)));
     larmor_array_free(job->found.maps.array);
     LMR_HAND_ON(job->found.maps.array, own);
-done:
-    LMR_FREE(inner, outer);
-    return st;
+    return LARMOR_OK;
 }
 
 int lmr_maps_are_of(const lmr_job *job, const larmor_group *group)

@@ -87,8 +87,7 @@ larmor_status lmr_nlinv_frames(lmr_job *job, const lmr_frame *frames, int count,
     if (count > 1) st = begin(job, frames, count < FIRST_TOGETHER ? count : FIRST_TOGETHER, series);
     if (!st) st = run(job, frames, count, series, x, result);
     if (!job->found.follow.on) larmor_nlinv_series_free(series);
-    if (!st) return LARMOR_OK;
-    LMR_CLEAR(*x);
+    if (st) LMR_CLEAR(*x);
     return st;
 }
 

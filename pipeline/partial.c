@@ -160,28 +160,23 @@ static larmor_status image_of_phase(larmor_op *A, const larmor_array *b, double 
 static larmor_status move_phase(const larmor_array *seen, const larmor_array *expected, const larmor_array *image,
                                 larmor_array *phase, double *moved)
 {
-    double _Complex *from = NULL, *to = NULL, *x = NULL, *p = NULL;
     double sum = 0, energy = 0;
-    larmor_status st;
-    LMR_OR(done, larmor_array_download(expected, LARMOR_C128, &from));
-    LMR_OR(done, larmor_array_download(seen, LARMOR_C128, &to));
-    LMR_OR(done, larmor_array_download(image, LARMOR_C128, &x));
-    LMR_OR(done, larmor_array_download(phase, LARMOR_C128, &p));
+    LMR_OWN_MEMORY(double _Complex, from, larmor_array_download(expected, LARMOR_C128, &from));
+    LMR_OWN_MEMORY(double _Complex, to, larmor_array_download(seen, LARMOR_C128, &to));
+    LMR_OWN_MEMORY(double _Complex, x, larmor_array_download(image, LARMOR_C128, &x));
+    LMR_OWN_MEMORY(double _Complex, p, larmor_array_download(phase, LARMOR_C128, &p));
     for (int64_t i = 0; i < larmor_array_count(phase); i++) {
         const double angle = carg(to[i] * conj(from[i])), power = creal(x[i] * conj(x[i]));
         p[i] *= CMPLX(cos(STEP_OVER_RELAXATION * angle), sin(STEP_OVER_RELAXATION * angle));
         sum += power * angle * angle;
         energy += power;
     }
-    larmor_array *next;
-    LMR_OR(done, larmor_array_upload(larmor_array_device(phase), larmor_array_dtype(phase), larmor_array_shape(phase),
-                                     LARMOR_C128, p, &next));
-    st = larmor_copy(next, phase);
-    larmor_array_free(next);
+    LMR_OWN(larmor_array, next,
+            larmor_array_upload(larmor_array_device(phase), larmor_array_dtype(phase), larmor_array_shape(phase),
+                                LARMOR_C128, p, &next));
+    LMR_TRY(larmor_copy(next, phase));
     *moved = energy > 0 ? sqrt(sum / energy) : 0;
-done:
-    LMR_FREE(p, x, to, from);
-    return st;
+    return LARMOR_OK;
 }
 
 /* The phase of the centre of what the samples of an image give, which begins to be sought at z. */

@@ -186,7 +186,7 @@ static larmor_status mirror(const lmr_job *job, larmor_array **traj, larmor_arra
     LMR_HEAP double *k = NULL, *w = NULL, *both = malloc(sizeof *both * (size_t)(2 * m * (nd + 1)) + 1);
     LMR_OWNED(larmor_array) *points = NULL;
     larmor_array *halves = NULL;
-    if (!both) LMR_TRY(LMR_NO_MEMORY());
+    if (!both) return LMR_NO_MEMORY();
     LMR_TRY(larmor_array_download(*traj, LARMOR_F64, &k));
     if (*weights) LMR_TRY(larmor_array_download(*weights, LARMOR_F64, &w));
     double *half = both + 2 * m * nd;
@@ -241,8 +241,7 @@ larmor_status lmr_problem_circulant(const lmr_job *job, const lmr_frame *frames,
     if (job->facts->sets || (job->facts->precondition < 0 && origin != LARMOR_LAMBDA_FROM_DATA)) return LARMOR_OK;
     LMR_TRY(maps_of(job, frames, &maps));
     if (count == 1 && frames->cached && !job->facts->basis) {
-        LMR_TRY(shared_circulant(job, frames, maps, C));
-        return LARMOR_OK;
+        return shared_circulant(job, frames, maps, C);
     }
     if (count > 1 && !job->facts->basis && !frames[0].has_phase) return series_circulant(job, frames, count, maps, C);
     if (count > 1 || job->facts->basis) {

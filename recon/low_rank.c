@@ -63,8 +63,7 @@ larmor_status lmr_shrink_singular(double t, const larmor_array *x, larmor_array 
     if (sum) LMR_TRY(sum_roots(w, sum));
     if (!y) return LARMOR_OK;
     if (t == 0) {
-        LMR_TRY(larmor_copy(x, y));
-        return LARMOR_OK;
+        return larmor_copy(x, y);
     }
     LMR_TRY(lmr_series_kernels_of(x->dev, x->dtype, &kernels));
     LMR_TRY(larmor_array_create(x->dev, x->dtype, g->shape, &p));

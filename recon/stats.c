@@ -152,14 +152,13 @@ larmor_status larmor_region_stats(const larmor_array *image, const larmor_array 
     const int64_t voxels = larmor_array_count(image);
     const int is_complex = lmr_is_complex(larmor_array_dtype(image));
     LMR_HEAP double _Complex *x = NULL, *y = NULL;
-    LMR_HEAP double *room = NULL;
     LMR_FREED_BY(free_regions) regions all = {.order = NULL};
     *count = 0;
     if (mask) LMR_TRY(expect_alike("stats", image, mask, "mask"));
     if (second) LMR_TRY(expect_alike("stats", image, second, "second image"));
     LMR_TRY(take("stats", image, "image", &x));
     if (second) LMR_TRY(take("stats", second, "second image", &y));
-    LMR_ALLOCATE(room, voxels);
+    LMR_HEAP LMR_NEW(double, room, voxels);
     LMR_TRY(find_regions("stats", mask, x, voxels, &all));
     for (int n = 1; n <= LARMOR_MAX_REGIONS; n++) {
         const int64_t *order = all.order + all.first[n];

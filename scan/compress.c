@@ -50,8 +50,7 @@ static larmor_status mix_sets(const lmr_job *job, int back, larmor_array *maps, 
         if (!st) st = larmor_copy(set, to);
         LMR_FREE(to, from, set);
     }
-    if (!st) return LARMOR_OK;
-    LMR_CLEAR(*mixed);
+    if (st) LMR_CLEAR(*mixed);
     return st;
 }
 

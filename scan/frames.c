@@ -383,7 +383,7 @@ static larmor_status find_cycles(const frames *f, image *m, double **length, dou
     LMR_HEAP double *known = calloc((size_t)all + 1, sizeof *known);
     int cycles = 0;
     *length = calloc((size_t)all + 1, sizeof **length);
-    if (!known || !*length) LMR_TRY(LMR_NO_MEMORY());
+    if (!known || !*length) return LMR_NO_MEMORY();
     if (m->clock) LMR_TRY(typical_step(m, &spacing));
     for (int64_t i = 1; i < all; i++) {
         timed *now = &m->at[i];
@@ -394,11 +394,10 @@ static larmor_status find_cycles(const frames *f, image *m, double **length, dou
         if (next) (*length)[cycles++] = before->since_trigger + passed - now->since_trigger;
         now->cycle = cycles;
     }
-    if (!cycles)
-        LMR_TRY(LMR_FAIL(LARMOR_ERR_ARG,
-                         "opts.phases: physiology stamp %d of the readouts of %s never restarts; choose another "
-                         "one by opts.gate, or use opts.ms.",
-                         f->opts.gate, lmr_source_name(f->inner)));
+    LMR_REFUSE(!cycles, LARMOR_ERR_ARG,
+               "opts.phases: physiology stamp %d of the readouts of %s never restarts; choose another "
+               "one by opts.gate, or use opts.ms.",
+               f->opts.gate, lmr_source_name(f->inner));
     memcpy(known, *length, (size_t)cycles * sizeof *known);
     *median = lmr_median_f64(known, cycles);
     for (int i = 0; i < cycles; i++)
@@ -420,11 +419,10 @@ static larmor_status cut_by_phase(frames *f, image *m)
             const double part = m->at[i].since_trigger / length[m->at[i].cycle];
             if (part < 1 && (int)(part * f->opts.phases) == phase) LMR_TRY(add_readout(f, m->at[i].readout));
         }
-        if (f->readouts == first)
-            LMR_TRY(LMR_FAIL(LARMOR_ERR_ARG,
-                             "opts.phases %d: bin %d of an image of %s, whose cycle lasts %.4g ms, has no readouts; "
-                             "ask for fewer.",
-                             f->opts.phases, phase, lmr_source_name(f->inner), median));
+        LMR_REFUSE(f->readouts == first, LARMOR_ERR_ARG,
+                   "opts.phases %d: bin %d of an image of %s, whose cycle lasts %.4g ms, has no readouts; "
+                   "ask for fewer.",
+                   f->opts.phases, phase, lmr_source_name(f->inner), median);
         LMR_TRY(add_frame(f, m, first));
     }
     for (int64_t i = 0; i < all; i++) f->left += m->at[i].since_trigger >= length[m->at[i].cycle];

@@ -113,8 +113,7 @@ larmor_status larmor_samples_align(const larmor_samples *samples, larmor_array *
     larmor_status st = align_traj(samples, k, 0, samples->readouts, 1, traj);
     free(k);
     if (!st) st = align_kspace(samples, kspace);
-    if (!st) return LARMOR_OK;
-    LMR_CLEAR(*traj);
+    if (st) LMR_CLEAR(*traj);
     return st;
 }
 

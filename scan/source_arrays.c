@@ -194,27 +194,20 @@ static larmor_status gather(larmor_array *x, int axis, const int64_t *readout, i
     larmor_shape shape = larmor_array_shape(x), flat = {2, {1, 1}};
     const int64_t readouts = shape.dim[axis];
     for (int d = 0; d < shape.ndim; d++) flat.dim[d >= axis] *= shape.dim[d];
-    LMR_OWNED(larmor_array) *lines = NULL, *chosen = NULL;
-    larmor_status st;
     *out = NULL;
     shape.dim[axis] = count;
-    LMR_OR(done, larmor_array_reshape(x, flat, &lines));
+    LMR_OWN(larmor_array, lines, larmor_array_reshape(x, flat, &lines));
     flat.dim[1] = flat.dim[1] / readouts * count;
-    LMR_OR(done, larmor_array_create(larmor_array_device(x), larmor_array_dtype(x), flat, &chosen));
+    LMR_OWN(larmor_array, chosen, larmor_array_create(larmor_array_device(x), larmor_array_dtype(x), flat, &chosen));
     for (int64_t i = 0, run; i < flat.dim[1]; i += run) {
-        larmor_array *from = NULL, *to = NULL;
         const int64_t r = i % count;
         run = 1;
         while (r + run < count && readout[r + run] == readout[r] + run) run++;
-        st = larmor_array_slice(lines, i / count * readouts + readout[r], run, &from);
-        if (!st) st = larmor_array_slice(chosen, i, run, &to);
-        if (!st) st = larmor_copy(from, to);
-        LMR_FREE(to, from);
-        if (st) goto done;
+        LMR_OWN(larmor_array, from, larmor_array_slice(lines, i / count * readouts + readout[r], run, &from));
+        LMR_OWN(larmor_array, to, larmor_array_slice(chosen, i, run, &to));
+        LMR_TRY(larmor_copy(from, to));
     }
-    st = larmor_array_reshape(chosen, shape, out);
-done:
-    return st;
+    return larmor_array_reshape(chosen, shape, out);
 }
 
 static larmor_status some_readouts(const lmr_array_scan *s, const larmor_readouts *image, const int64_t *readout,

@@ -141,23 +141,20 @@ static larmor_status take_partition(const plane *p, larmor_samples *one)
 {
     const larmor_shape shape = larmor_array_shape(p->samples->kspace);
     const int64_t points = p->n * p->readouts;
-    LMR_HEAP float *x = NULL, *y = NULL;
     LMR_HEAP double *energy = calloc((size_t)p->partitions + 1, sizeof *energy);
     int64_t best = 0, count = 0;
-    if (!energy) LMR_TRY(LMR_NO_MEMORY());
-    LMR_TRY(larmor_array_download(p->samples->kspace, LARMOR_C64, &x));
+    if (!energy) return LMR_NO_MEMORY();
+    LMR_OWN_MEMORY(float, x, larmor_array_download(p->samples->kspace, LARMOR_C64, &x));
     for (int64_t r = 0; r < p->readouts; r++)
         for (int64_t i = 0; i < 2 * p->n; i++) energy[p->samples->step2[r]] += pow((double)x[2 * p->n * r + i], 2);
     for (int64_t z = 0; z < p->partitions; z++)
         if (energy[z] > energy[best]) best = z;
-    y = lmr_new(2 * points * shape.dim[2], sizeof *y);
-    one->step1 = lmr_new(p->readouts, sizeof *one->step1);
-    one->step2 = calloc((size_t)p->readouts + 1, sizeof *one->step2);
-    if (!y || !one->step1 || !one->step2) LMR_TRY(LMR_NO_MEMORY());
+    LMR_HEAP LMR_NEW(float, y, 2 * points * shape.dim[2]);
+    LMR_ALLOCATE(one->step1, p->readouts);
+    LMR_ALLOCATE_ZEROS(one->step2, p->readouts + 1);
     if (p->samples->along && p->samples->step) {
-        one->along = lmr_new(p->readouts, sizeof *one->along);
-        one->step = lmr_new(p->readouts, sizeof *one->step);
-        if (!one->along || !one->step) LMR_TRY(LMR_NO_MEMORY());
+        LMR_ALLOCATE(one->along, p->readouts);
+        LMR_ALLOCATE(one->step, p->readouts);
     }
     for (int64_t r = 0; r < p->readouts; r++) {
         if (p->samples->step2[r] != best) continue;

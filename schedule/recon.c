@@ -284,27 +284,21 @@ larmor_status larmor_recon_run(larmor_recon *recon, int series, larmor_recon_res
 /* A copy of the maps as the coils themselves have them. */
 static larmor_status original_maps(const lmr_job *job, larmor_array **maps)
 {
-    larmor_array *colouring = NULL, *set = NULL, *here = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_array_to(job->found.maps.array, job->facts->dev, &here));
+    LMR_OWN(larmor_array, here, larmor_array_to(job->found.maps.array, job->facts->dev, &here));
     if (job->facts->compression) {
-        LMR_OR(done, lmr_expand_maps(job, here, maps));
+        LMR_TRY(lmr_expand_maps(job, here, maps));
     } else {
-        LMR_OR(done, larmor_array_create(job->facts->dev, LARMOR_C64, larmor_array_shape(here), maps));
-        LMR_OR(done, larmor_copy(here, *maps));
+        LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_C64, larmor_array_shape(here), maps));
+        LMR_TRY(larmor_copy(here, *maps));
     }
-    if (!job->facts->whitening) goto done;
-    LMR_OR(done, larmor_noise_colouring(job->facts->whitening, &colouring));
-    if (!job->facts->sets) st = larmor_whiten(colouring, *maps);
-    for (int m = 0; m < job->facts->sets && !st; m++) {
-        st = lmr_one_of(*maps, m, &set);
-        if (!st) st = larmor_whiten(colouring, set);
-        LMR_CLEAR(set);
+    if (!job->facts->whitening) return LARMOR_OK;
+    LMR_OWN(larmor_array, colouring, larmor_noise_colouring(job->facts->whitening, &colouring));
+    if (!job->facts->sets) LMR_TRY(larmor_whiten(colouring, *maps));
+    for (int m = 0; m < job->facts->sets; m++) {
+        LMR_OWN(larmor_array, set, lmr_one_of(*maps, m, &set));
+        LMR_TRY(larmor_whiten(colouring, set));
     }
-    if (!st && !job->facts->given) st = larmor_axpby(1 / job->facts->noise_unit, *maps, 0, *maps);
-done:
-    LMR_FREE(here, colouring);
-    return st;
+    return job->facts->given ? LARMOR_OK : larmor_axpby(1 / job->facts->noise_unit, *maps, 0, *maps);
 }
 
 static larmor_status expect_whole(const larmor_recon *recon)

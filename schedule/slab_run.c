@@ -132,8 +132,7 @@ static larmor_status solve_all(larmor_recon *r, slab_order o, larmor_array **ima
     const larmor_status ended = larmor_ranks_sum_over(job->facts->dev, NULL);
     if (!st) st = ended;
     if (!job->facts->slabs->agreed) st = lmr_ranks_agree(job->facts->slabs, st, NULL, NULL);
-    if (!st) return LARMOR_OK;
-    LMR_CLEAR(*image);
+    if (st) LMR_CLEAR(*image);
     return st;
 }
 

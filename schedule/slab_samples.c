@@ -112,7 +112,7 @@ static larmor_status add_inside(const larmor_samples *samples, middle *c)
         if (!is_inside(k + 3 * i, c->radius)) continue;
         const int64_t at = c->count++;
         if (!c->keeps) continue;
-        if (at >= c->room) LMR_TRY(LMR_FAIL(LARMOR_ERR_FORMAT, "slabs: the source gives other samples again"));
+        LMR_REFUSE(at >= c->room, LARMOR_ERR_FORMAT, "slabs: the source gives other samples again");
         memcpy(c->points + 3 * at, k + 3 * i, 3 * sizeof *k);
         for (int64_t j = 0; j < c->coils; j++)
             memcpy(c->values + 2 * (j * c->room + at), values + 2 * (j * m + i), 2 * sizeof *values);

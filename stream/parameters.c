@@ -20,9 +20,7 @@ typedef struct reader {
 
 void lmr_parameters_free(lmr_parameters *p)
 {
-    for (int i = 0; i < p->count; i++) {
-        LMR_FREE(p->each[i].name, p->each[i].value);
-    }
+    for (int i = 0; i < p->count; i++) LMR_FREE(p->each[i].name, p->each[i].value);
     free(p->each);
     *p = (lmr_parameters){0};
 }

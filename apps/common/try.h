@@ -29,7 +29,7 @@
         end(*x);                                                                                                     \
     }
 
-/* Declare `name` where the call makes it, or return: `APP_OWN(larmor_array, x, larmor_image_read(dev, path, &x));`. */
+/* Declare `name` where the call makes it, or return: `APP_OWN(larmor_array, x, app_read_array(path, dev, &x));`. */
 #define APP_OWN(type, name, call)                                                                                    \
     APP_OWNED(type) *name = NULL;                                                                                    \
     TRY(call)

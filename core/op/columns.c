@@ -51,8 +51,7 @@ larmor_status lmr_op_columns(larmor_op *const *ops, int count, larmor_array *mor
         LMR_TRY(lmr_op_expect_shapes("columns", "output of a column", ops[0], ops[i]->out, ops[0]->out));
     }
     LMR_MAKE(columns, p, free_columns);
-    p->op = calloc((size_t)count, sizeof *p->op);
-    if (!p->op) LMR_TRY(LMR_NO_MEMORY());
+    LMR_ALLOCATE_ZEROS(p->op, count);
     for (p->count = 0; p->count < count; p->count++) p->op[p->count] = larmor_op_ref(ops[p->count]);
     if (count > 1) LMR_TRY(lmr_op_leading(more, ops[0]->out, &p->more));
     return lmr_hand_on(&p_made, larmor_op_create(ops[0]->dev, &impl, p, ops[0]->dtype,

@@ -102,8 +102,7 @@ static larmor_status read_participants(const char *path, lmr_bytes *b)
     const int failed = ferror(f);
     fclose(f);
     LMR_REFUSE(failed, LARMOR_ERR_IO, "%s: cannot be read", path);
-    LMR_TRY(lmr_bytes_end(b));
-    return LARMOR_OK;
+    return lmr_bytes_end(b);
 }
 
 /* Columns of the first line; 0 if the first one is not participant_id. */

@@ -34,14 +34,12 @@ larmor_status larmor_traj_read(const char *path, int ndim, larmor_device *dev, l
     const larmor_shape shape = larmor_array_shape(stored);
     const int step = lmr_is_complex(larmor_array_dtype(stored)) ? 2 : 1;
     const int64_t count = larmor_array_count(stored);
-    if (shape.ndim < 2 || !count || shape.dim[0] < ndim || shape.dim[0] > 3)
-        LMR_TRY(LMR_FAIL(LARMOR_ERR_SHAPE, "%s: [%s, samples, readouts] expected, its first dimension is %lld", path,
-                         (const char *[]){"1 to 3", "2 or 3", "3"}[ndim - 1],
-                         shape.ndim ? (long long)shape.dim[0] : 0LL));
+    LMR_REFUSE(shape.ndim < 2 || !count || shape.dim[0] < ndim || shape.dim[0] > 3, LARMOR_ERR_SHAPE,
+               "%s: [%s, samples, readouts] expected, its first dimension is %lld", path,
+               (const char *[]){"1 to 3", "2 or 3", "3"}[ndim - 1], shape.ndim ? (long long)shape.dim[0] : 0LL);
     const int64_t points = count / shape.dim[0], samples = shape.dim[1];
     LMR_TRY(larmor_array_download(stored, step == 2 ? LARMOR_C128 : LARMOR_F64, (void *)&values));
-    k = lmr_new(points * ndim, sizeof *k);
-    if (!k) LMR_TRY(LMR_NO_MEMORY());
+    LMR_ALLOCATE(k, points * ndim);
     for (int64_t i = 0; i < points; i++)
         for (int d = 0; d < ndim; d++) k[i * ndim + d] = values[(i * shape.dim[0] + d) * step];
     return larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(ndim, samples, points / samples), LARMOR_F64, k, traj);

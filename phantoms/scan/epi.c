@@ -154,7 +154,7 @@ larmor_status lmr_epi_arrange(larmor_simulation *s)
     LMR_TRY(complete_ramp(s));
     s->shot = lmr_new(lines, sizeof *s->shot);
     s->backward = lmr_new(lines, sizeof *s->backward);
-    if (!arranged || !s->shot || !s->backward) LMR_TRY(LMR_NO_MEMORY());
+    if (!arranged || !s->shot || !s->backward) return LMR_NO_MEMORY();
     LMR_TRY(larmor_array_download(s->traj, LARMOR_F64, &k));
     LMR_TRY(fill_forward(s, k, &forward));
     for (int64_t shot = 0, at = 0; shot < s->epi.shots; shot++)

@@ -6,9 +6,8 @@
 
 static larmor_status create_object(const larmor_simulation *s, int repetition, larmor_array **image)
 {
-    LMR_OWNED(larmor_phantom) *object = NULL;
     LMR_TRY(lmr_go_on());
-    LMR_TRY(lmr_simulation_object(s, repetition, &object));
+    LMR_OWN(larmor_phantom, object, lmr_simulation_object(s, repetition, &object));
     const larmor_shape shape = larmor_shape_of(s->info.ndim, s->info.matrix);
     return s->o.bands ? lmr_simulation_bands_image(s, object, image)
                       : larmor_phantom_bandlimited_phase(object, &s->phase, s->dev, LARMOR_C64, shape, image);
@@ -91,8 +90,7 @@ larmor_status larmor_simulation_maps(const larmor_simulation *simulation, const 
     else
         LMR_TRY(larmor_phantom_coils_around(s->phantom, s->dev, LARMOR_C64, shape, extent, s->o.coils, maps));
     const larmor_status st = lmr_simulation_silence(s, s->dead, *maps);
-    if (!st) return LARMOR_OK;
-    LMR_CLEAR(*maps);
+    if (st) LMR_CLEAR(*maps);
     return st;
 }
 

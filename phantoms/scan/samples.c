@@ -176,8 +176,7 @@ larmor_status lmr_simulation_samples(larmor_simulation *s, int slice, int repeti
     larmor_status st =
         add_noise(s, s->exact, lmr_simulation_density(s, slice), s->o.seed + 1 + (uint64_t)image + other, *kspace);
     if (!st && s->is_epi) st = lmr_epi_turn(s, image, s->shot, s->backward, *kspace);
-    if (!st) return LARMOR_OK;
-    LMR_CLEAR(*kspace);
+    if (st) LMR_CLEAR(*kspace);
     return st;
 }
 

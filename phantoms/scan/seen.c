@@ -19,9 +19,7 @@ typedef struct list {
 
 static void free_list(list *l)
 {
-    for (int i = 0; i < l->count; i++) {
-        LMR_FREE(l->term[i].space, l->term[i].time);
-    }
+    for (int i = 0; i < l->count; i++) LMR_FREE(l->term[i].space, l->term[i].time);
 }
 
 LMR_OWNS(larmor_segments, larmor_segments_free)

@@ -164,9 +164,8 @@ static larmor_status find_first(const points *p, int64_t before, int64_t all, in
             copy_sample(p, r, sample_of(p, (int)(i / PROBES), j), own + (r * EACH + i) * p->nd);
         }
     if (p->ranks) LMR_TRY(gather(p, before, all, EACH * p->nd / 2, own, &probes));
-    LMR_TRY(lmr_find_repeats(probes ? probes : own, p->nd, PROBES, WAYS, all, REPEAT_SIDE, all / 2, first, way,
-                             distinct));
-    return LARMOR_OK;
+    return lmr_find_repeats(probes ? probes : own, p->nd, PROBES, WAYS, all, REPEAT_SIDE, all / 2, first, way,
+                            distinct);
 }
 
 /* The number of the first part of each readout of this rank: those that are nearly the same have the same. */
@@ -334,8 +333,7 @@ static larmor_status weigh_held_of_slabs(const points *p, const larmor_circulant
 larmor_status larmor_hold_out(const larmor_array *traj, const larmor_array *weights, const larmor_circulant *C,
                               uint64_t seed, larmor_array **kept, larmor_array **factors)
 {
-    LMR_NEED(kept);
-    LMR_NEED(factors);
+    LMR_NEED(kept, factors);
     *kept = *factors = NULL;
     LMR_REFUSE(!C, LARMOR_ERR_ARG, "hold out: a circulant is needed");
     LMR_OWNED(larmor_array) *points_array = NULL, *own = NULL;

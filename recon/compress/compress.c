@@ -150,31 +150,22 @@ larmor_status larmor_compression(const larmor_array *R, const larmor_compression
     if (report) *report = (larmor_compression_report){0};
     LMR_TRY(check(R, &o));
     const int64_t coils = R->shape.dim[0];
-    double complex *vector = NULL, *row = NULL;
-    double *value = calloc((size_t)(2 * coils + 1), sizeof *value), trace = 0;
-    larmor_compression_report found = {0};
-    larmor_status st = value ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st) st = larmor_array_download(R, LARMOR_C128, &vector);
-    if (st) goto done;
+    double trace = 0;
+    LMR_HEAP LMR_NEW_ZEROS(double, value, 2 * coils + 1);
+    LMR_OWN_MEMORY(double complex, vector, larmor_array_download(R, LARMOR_C128, &vector));
     for (int64_t i = 0; i < coils; i++) trace += creal(vector[i + coils * i]);
     int solved = trace > 0 && isfinite(trace);
-    if (solved) LMR_OR(done, lmr_lapack_eigen(coils, vector, value, &solved));
-    if (!solved) {
-        st =
-            LMR_FAIL(LARMOR_ERR_NUMERIC, "compression: the coils' energy is %g, expected a finite number > 0", trace);
-        goto done;
-    }
+    if (solved) LMR_TRY(lmr_lapack_eigen(coils, vector, value, &solved));
+    LMR_REFUSE(!solved, LARMOR_ERR_NUMERIC, "compression: the coils' energy is %g, expected a finite number > 0",
+               trace);
     signal_left(coils, value, &o, value + coils);
-    found = choose(coils, value + coils, &o);
-    row = calloc((size_t)(found.coils * coils), sizeof *row);
-    if (!row) LMR_OR(done, LMR_NO_MEMORY());
+    const larmor_compression_report found = choose(coils, value + coils, &o);
+    LMR_HEAP LMR_NEW_ZEROS(double complex, row, found.coils *coils);
     for (int64_t i = 0; i < found.coils; i++) /* eigenvalues ascend */
         for (int64_t j = 0; j < coils; j++) row[i + found.coils * j] = conj(vector[j + coils * (coils - 1 - i)]);
-    LMR_OR(done, larmor_array_upload(R->dev, LARMOR_C128, LARMOR_SHAPE(found.coils, coils), LARMOR_C128, row, C));
+    LMR_TRY(larmor_array_upload(R->dev, LARMOR_C128, LARMOR_SHAPE(found.coils, coils), LARMOR_C128, row, C));
     if (report) *report = found;
-done:
-    LMR_FREE(row, vector, value);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- to virtual coils and back ---- */

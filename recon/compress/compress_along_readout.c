@@ -77,7 +77,7 @@ static larmor_status find_routes(larmor_device *dev, const lines *l, int64_t fir
     LMR_HEAP int64_t *index = lmr_new(2 * most, sizeof *index);
     int64_t *place = index + most;
     LMR_HEAP double *factor = lmr_new(most, sizeof *factor);
-    if (!index || !factor) LMR_TRY(LMR_NO_MEMORY());
+    if (!index || !factor) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < kept; i++) {
         const int64_t at = l->place ? l->place[i + first * l->samples] : i % l->samples;
         place[i] = i / l->samples * n + at;
@@ -218,13 +218,11 @@ static larmor_status check(const larmor_array *C, const larmor_array *kspace, co
 larmor_status larmor_compress_readouts(const larmor_array *C, const larmor_array *kspace, const larmor_array *traj,
                                        larmor_array **y)
 {
-    LMR_HEAP int64_t *place = NULL;
     LMR_NEED_OUT(y);
     LMR_TRY(check(C, kspace, traj));
     lines l = {kspace->shape.dim[0], kspace->shape.dim[1], C->shape.dim[2], NULL};
     LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
-    place = lmr_new(l.samples * l.lines, sizeof *place);
-    if (!place) LMR_TRY(LMR_NO_MEMORY());
+    LMR_HEAP LMR_NEW(int64_t, place, l.samples * l.lines);
     LMR_TRY(find_places(k, traj->shape.dim[0], l.samples, l.lines, l.places, place));
     l.place = place;
     return mix_lines(C, kspace, &l, 1, y);

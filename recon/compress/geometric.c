@@ -125,14 +125,12 @@ larmor_status larmor_coils_covariance_along(const larmor_array *kspace, const la
                                             double scale, larmor_array *R, double *count)
 {
     LMR_FREED_BY(centre_samples_free) centre_samples s = {0};
-    LMR_HEAP double complex *sum = NULL, *line = NULL;
     if (count) *count = 0;
     LMR_TRY(check_along(kspace, traj, radius, scale, R));
     const int64_t coils = kspace->shape.dim[2], places = R->shape.dim[2], size = coils * coils * places;
     LMR_TRY(read_centre(kspace, traj, radius, &s));
-    LMR_TRY(larmor_array_download(R, LARMOR_C128, &sum));
-    line = lmr_new(places * coils, sizeof *line);
-    if (!line) LMR_TRY(LMR_NO_MEMORY());
+    LMR_OWN_MEMORY(double complex, sum, larmor_array_download(R, LARMOR_C128, &sum));
+    LMR_HEAP LMR_NEW(double complex, line, places *coils);
     int64_t lines = 0;
     double energy = 0;
     for (int64_t first = 0, last; first < s.m; first = last, lines++) {
@@ -313,8 +311,7 @@ static larmor_status nearest_unitary(int64_t n, double complex *M, double comple
     LMR_HEAP LMR_NEW(double, value, 2 * n);
     int solved = 0;
     LMR_TRY(lmr_lapack_svd(n, M, value, left, left + n * n, value + n, &solved));
-    if (!solved)
-        LMR_TRY(LMR_FAIL(LARMOR_ERR_NUMERIC, "compression: virtual coils of neighbouring places cannot be aligned"));
+    LMR_REFUSE(!solved, LARMOR_ERR_NUMERIC, "compression: virtual coils of neighbouring places cannot be aligned");
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++) {
             U[i + n * j] = 0;
@@ -472,9 +469,8 @@ static larmor_status make(work *w, const larmor_array *R, int64_t rows, int widt
                           int64_t n, larmor_array **C)
 {
     const int64_t all = R->shape.dim[0];
-    LMR_HEAP double complex *A = lmr_new(rows * w->coils * w->places, sizeof *A);
-    LMR_HEAP double complex *out = lmr_new(rows * all * n, sizeof *out);
-    if (!A || !out) LMR_TRY(LMR_NO_MEMORY());
+    LMR_HEAP LMR_NEW(double complex, A, rows * w->coils * w->places);
+    LMR_HEAP LMR_NEW(double complex, out, rows *all *n);
     average(w, w->whole, widths[width]);
     LMR_TRY(decompose(w));
     for (int64_t p = 0; p < w->places; p++)

@@ -17,12 +17,10 @@ larmor_status lmr_density_by(const char *who, const larmor_array *traj, larmor_s
 {
     *w = NULL;
     LMR_OWNED(larmor_array) *in_double = NULL, *result = NULL;
-    LMR_HEAP double *k = NULL, *weights = NULL;
     LMR_TRY(lmr_input_traj(who, traj, image, &in_double));
     const int64_t samples = larmor_array_count(in_double) / image.ndim, n = traj->shape.dim[1];
-    LMR_TRY(larmor_array_download(in_double, LARMOR_F64, &k));
-    weights = lmr_new(samples, sizeof *weights);
-    if (!weights) LMR_TRY(LMR_NO_MEMORY());
+    LMR_OWN_MEMORY(double, k, larmor_array_download(in_double, LARMOR_F64, &k));
+    LMR_HEAP LMR_NEW(double, weights, samples);
     LMR_TRY(weigh(image, n, n ? samples / n : 0, k, weights));
     LMR_TRY(larmor_array_upload(traj->dev, LARMOR_F64, lmr_weights_shape(traj), LARMOR_F64, weights, &result));
     return larmor_array_convert(result, traj->dtype, w);
@@ -53,14 +51,11 @@ static larmor_status collect_rays(const larmor_array *lines, int64_t readouts, l
     LMR_HEAP lmr_line *line = malloc((size_t)(readouts + 1) * sizeof *line);
     LMR_HEAP double *ray = malloc((size_t)(2 * readouts + 1) * sizeof *ray);
     int64_t count = 0;
-    if (!line || !ray) {
-        return LMR_NO_MEMORY();
-    }
+    if (!line || !ray) return LMR_NO_MEMORY();
     LMR_TRY(larmor_array_read(lines, line, larmor_array_bytes(lines)));
     for (int64_t r = 0; r < readouts; r++) {
         if (line[r].fault != LMR_LINE_GOOD) {
-            LMR_TRY(not_a_line(r, line[r].fault));
-            return LARMOR_OK;
+            return not_a_line(r, line[r].fault);
         }
         ray[count++] = line[r].high;
         if (line[r].low < 0) ray[count++] = -line[r].low;

@@ -109,8 +109,7 @@ static larmor_status judge_create(const larmor_array *traj, larmor_shape image, 
     LMR_TRY(lmr_gridder_create(traj, image, LMR_DENSITY_TOL, &j->grid));
     LMR_TRY(fill(j->grid.window, root_of_pairs, OBJECT_DIAMETER));
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &j->k));
-    j->sample = lmr_new(j->samples, sizeof *j->sample);
-    if (!j->sample) LMR_TRY(LMR_NO_MEMORY());
+    LMR_ALLOCATE(j->sample, j->samples);
     LMR_TRY(larmor_array_create(traj->dev, LARMOR_C64, doubled, &j->ideal));
     LMR_OWN(larmor_op, F, larmor_op_fft(traj->dev, LARMOR_C64, doubled, (1u << image.ndim) - 1, &centred, &F));
     LMR_TRY(fill(j->grid.image, spectrum_at, reach_of(j->k, j->samples, image)));

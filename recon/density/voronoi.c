@@ -147,9 +147,8 @@ static larmor_status make_hull(const cells *c, hull *h)
     int64_t first = 0;
     if (!corner) return LMR_NO_MEMORY();
     LMR_TRY(find_corners(c, corner, &h->count));
-    h->corner = lmr_new(h->count, sizeof *h->corner);
-    h->angle = lmr_new(h->count, sizeof *h->angle);
-    if (!h->corner || !h->angle) LMR_TRY(LMR_NO_MEMORY());
+    LMR_ALLOCATE(h->corner, h->count);
+    LMR_ALLOCATE(h->angle, h->count);
     for (int64_t i = 0; i < h->count; i++) {
         h->centre.x += c->at[corner[i]].x / (double)h->count;
         h->centre.y += c->at[corner[i]].y / (double)h->count;
@@ -347,8 +346,7 @@ done:
 static larmor_status weigh_plane(int64_t samples, const point *k, double *w)
 {
     LMR_FREED_BY(cells_free) cells c = {0, NULL, NULL, NULL};
-    LMR_HEAP int64_t *owner = lmr_new(samples, sizeof *owner);
-    if (!owner) LMR_TRY(LMR_NO_MEMORY());
+    LMR_HEAP LMR_NEW(int64_t, owner, samples);
     LMR_TRY(find_different(samples, k, &c, owner));
     LMR_TRY(measure(&c));
     for (int64_t i = 0; i < samples; i++) w[i] = c.area[owner[i]] / (double)c.shared[owner[i]];

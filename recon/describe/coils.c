@@ -133,8 +133,7 @@ larmor_status larmor_compare_coils(const larmor_array *kspace, larmor_descriptio
 {
     larmor_status st;
     double *own = NULL, *conjugated = NULL;
-    LMR_NEED(kspace);
-    LMR_NEED(found);
+    LMR_NEED(kspace, found);
     *found = (larmor_description){.reach = 0};
     const larmor_shape shape = larmor_array_shape(kspace);
     LMR_REFUSE(shape.ndim != 3 && shape.ndim != 4, LARMOR_ERR_SHAPE,

@@ -410,6 +410,6 @@ larmor_status lmr_fit_model(const lmr_scan *scan, const lmr_candidate *a, float 
     LMR_TRY(part_open(scan, &c, 1, 0, &p));
     if (p.count) LMR_TRY(load(scan, a, 0, &p));
     if (p.count) LMR_TRY(solve(&p, LMR_FIT_ROUGH, &left, &energy));
-    if (!(energy > 0)) LMR_TRY(LMR_FAIL(LARMOR_ERR_NUMERIC, "descriptions: no energy in the centre of k-space"));
+    LMR_REFUSE(!(energy > 0), LARMOR_ERR_NUMERIC, "descriptions: no energy in the centre of k-space");
     return place_samples(&p, scan->n * scan->readouts, model, data);
 }

@@ -225,12 +225,11 @@ static larmor_status lines_open(const larmor_array *kspace, const larmor_array *
 {
     const larmor_shape shape = larmor_array_shape(kspace);
     const int nd = (int)larmor_array_shape(traj).dim[0];
-    LMR_HEAP double *k = NULL, *scratch = NULL;
     const int64_t points = shape.dim[0] * shape.dim[1];
     int may;
     *l = (lines){.n = 1};
     *echo = 0;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     for (int d = 0; d < nd && points > 1; d++) l->step = fmax(l->step, fabs(k[nd + d] - k[d]));
     if (nd < 2 || !(l->step > 0)) return LARMOR_OK;
     LMR_TRY(may_have_lines(k, nd, points, l->step, lmr_device_threads(larmor_array_device(traj)), &may));
@@ -239,8 +238,7 @@ static larmor_status lines_open(const larmor_array *kspace, const larmor_array *
     find_lines(k, nd, points, l->step, p, &l->count);
     if (l->count <= LEAST_FAR) return LARMOR_OK; /* nor are there LEAST_LINES */
     LMR_OWN_MEMORY(float, x, larmor_array_download(kspace, LARMOR_C64, &x));
-    scratch = lmr_new(3 * l->count + 1, sizeof *scratch);
-    if (!scratch) LMR_TRY(LMR_NO_MEMORY());
+    LMR_HEAP LMR_NEW(double, scratch, 3 * l->count + 1);
     *echo = far_echo(x, shape, p, l->count, scratch);
     central_run(p, &l->count);
     for (int64_t r = 0; r < l->count; r++) {

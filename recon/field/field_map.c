@@ -409,21 +409,16 @@ larmor_status larmor_field_map(const larmor_array *echoes, int ndim, const doubl
         w.spacing[d] = o.spacing[d] > 0 ? o.spacing[d] : 1;
     }
     LMR_TRY(order_echoes(seconds, w.echoes, order, t, &w));
-    number *x = NULL;
-    larmor_status st;
-    double *room = calloc((size_t)(4 * w.count), sizeof *room);
-    w.region = calloc((size_t)w.count, sizeof *w.region);
-    if (!room || !w.region) LMR_OR(done, LMR_NO_MEMORY());
+    LMR_HEAP LMR_NEW_ZEROS(double, room, 4 * w.count);
+    LMR_HEAP LMR_NEW_ZEROS(int32_t, region, w.count);
+    w.region = region;
     w.magnitude = room;
     w.weight = room + w.count;
     w.measured = room + 2 * w.count;
     w.map = room + 3 * w.count;
-    LMR_OR(done, larmor_array_download(echoes, LARMOR_C128, &x));
+    LMR_OWN_MEMORY(number, x, larmor_array_download(echoes, LARMOR_C128, &x));
     w.x = x;
-    LMR_OR(done, check_finite(x, larmor_array_count(echoes)));
-    LMR_OR(done, make_map(&w, &o, report));
-    st = larmor_array_upload(echoes->dev, LARMOR_F32, shape, LARMOR_F64, w.map, map);
-done:
-    LMR_FREE(x, w.region, room);
-    return st;
+    LMR_TRY(check_finite(x, larmor_array_count(echoes)));
+    LMR_TRY(make_map(&w, &o, report));
+    return larmor_array_upload(echoes->dev, LARMOR_F32, shape, LARMOR_F64, w.map, map);
 }

@@ -115,22 +115,18 @@ static void try_piece(void *self, int64_t k)
  * [times, count] if that is not NULL. */
 static larmor_status try_segments(const fit *p, int count, int64_t step, number *b, double *error)
 {
-    number *r = calloc((size_t)count * (size_t)count, sizeof *r);
-    number *wave = malloc((size_t)(p->nodes * count) * sizeof *wave);
-    number *own = malloc((size_t)(LMR_FIT_PIECES * (p->nodes + count)) * sizeof *own);
+    LMR_HEAP LMR_NEW_ZEROS(number, r, (int64_t)count * count);
+    LMR_HEAP LMR_NEW(number, wave, p->nodes * count);
+    LMR_HEAP LMR_NEW(number, own, LMR_FIT_PIECES * (p->nodes + count));
     double most[LMR_FIT_PIECES];
-    larmor_status st = !r || !wave || !own ? LMR_NO_MEMORY() : factor(p, count, r);
-    if (st) goto done;
+    LMR_TRY(factor(p, count, r));
     for (int64_t at = 0; at < p->nodes * count; at++)
         wave[at] = lmr_unit_phase(p->f[at % p->nodes] * lmr_segment_time(p, count, (int)(at / p->nodes)));
-    LMR_OR(done,
-           lmr_parallel(p->threads, LMR_FIT_PIECES, try_piece, &(trial){p, count, step, r, wave, own, most, b}));
+    LMR_TRY(lmr_parallel(p->threads, LMR_FIT_PIECES, try_piece, &(trial){p, count, step, r, wave, own, most, b}));
     *error = 0;
     for (int k = 0; k < LMR_FIT_PIECES; k++)
         *error = fmax(*error, 1.01 * most[k]); /* between the nodes it may be larger */
-done:
-    LMR_FREE(own, wave, r);
-    return st;
+    return LARMOR_OK;
 }
 
 enum { FEW_TIMES = 256 }; /* times that a number of segments is tried on: neighbours have nearly the same error */

@@ -215,9 +215,8 @@ static larmor_status take_values(lines *l, const larmor_array *kspace)
                 energy[c] += pow((double)x[2 * l->samples * (l->line[j].readout + l->readouts * c) + i], 2);
         most = fmax(most, energy[c]);
     }
-    if (!(most > 0 && isfinite(most)))
-        LMR_TRY(
-            LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: the centre of k-space is %s", most == 0 ? "zero" : "not finite"));
+    LMR_REFUSE(!(most > 0 && isfinite(most)), LARMOR_ERR_NUMERIC, "delays: the centre of k-space is %s",
+               most == 0 ? "zero" : "not finite");
     for (int64_t c = 0; c < l->coils; c++) {
         int64_t best = 0;
         for (int64_t i = 1; i < coils; i++)

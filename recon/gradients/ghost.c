@@ -230,7 +230,7 @@ static larmor_status make_images(const larmor_array *kspace, const lines *l, lar
     LMR_TRY(choose_coils(y, shape, coil, &m->coils));
     p = lmr_new(m->nx, sizeof *p);
     for (int i = 0; i < 2; i++) m->of[i] = calloc((size_t)(m->nx * m->ny * m->coils) + 1, sizeof *m->of[i]);
-    if (!p || !m->of[0] || !m->of[1]) LMR_TRY(LMR_NO_MEMORY());
+    if (!p || !m->of[0] || !m->of[1]) return LMR_NO_MEMORY();
     for (int64_t j = 0; j < m->coils; j++)
         for (int64_t i = 0; i < l->count; i++) {
             double across;
@@ -365,9 +365,7 @@ larmor_status larmor_ghost_estimate(const larmor_array *kspace, const larmor_arr
     larmor_ghost_report unused;
     LMR_FREED_BY(free_lines) lines l = {.k = NULL};
     LMR_FREED_BY(free_images) images m = {.nx = 0};
-    LMR_NEED(kspace);
-    LMR_NEED(traj);
-    LMR_NEED(found);
+    LMR_NEED(kspace, traj, found);
     if (!report) report = &unused;
     *report = (larmor_ghost_report){.forward = 0};
     *found = (larmor_ghost){0, 0};
@@ -428,14 +426,12 @@ larmor_status larmor_ghost_navigators(const larmor_array *kspace, const larmor_a
                (long long)shape.dim[1]);
     const int64_t n = shape.dim[0], count = shape.dim[1], coils = shape.dim[2];
     double reach = 0;
-    LMR_HEAP double complex *p = NULL, *d = NULL;
     LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     LMR_OWN_MEMORY(float, y, larmor_array_download(kspace, LARMOR_C64, &y));
     for (int64_t i = 0; i < n * count; i++) reach = fmax(reach, fabs(k[i]));
     const int64_t nx = (int64_t)fmin(4 * MOST_SIDE, 2 * ceil(reach) + 2);
-    p = lmr_new(nx * count, sizeof *p);
-    d = calloc((size_t)nx, sizeof *d);
-    if (!p || !d) LMR_TRY(LMR_NO_MEMORY());
+    LMR_HEAP LMR_NEW(double complex, p, nx *count);
+    LMR_HEAP LMR_NEW_ZEROS(double complex, d, nx);
     for (int64_t c = 0; c < coils; c++) {
         for (int64_t i = first; i < end; i++)
             project(y + 2 * n * (i + count * c), k + n * i, 1, n, nx, (double)nx / 2, p + nx * i);

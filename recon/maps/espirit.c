@@ -107,9 +107,8 @@ static larmor_status take_region(const larmor_array *region, const sizes *s, lar
     LMR_TRY(region->dev->be->convert(region->dev->ctx, larmor_array_count(region), region->dtype, region->data,
                                      LARMOR_C128, in_double->data));
     LMR_TRY(larmor_nrm2(in_double, &size));
-    if (!(size > 0 && isfinite(size)))
-        LMR_TRY(LMR_FAIL(LARMOR_ERR_NUMERIC,
-                         "espirit: the calibration region has energy %g, expected a finite number > 0", size));
+    LMR_REFUSE(!(size > 0 && isfinite(size)), LARMOR_ERR_NUMERIC,
+               "espirit: the calibration region has energy %g, expected a finite number > 0", size);
     LMR_TRY(larmor_axpby(1 / size, in_double, 0, in_double));
     LMR_OWN(larmor_array, flat, larmor_array_reshape(in_double, LARMOR_SHAPE(product(s->side), s->all), &flat));
     if (s->coils == s->all) {

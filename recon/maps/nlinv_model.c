@@ -53,9 +53,7 @@ static void sizes_of(const larmor_problem *p, const larmor_nlinv_opts *o, lmr_nl
     n->image = n->fine = n->box = p->image;
     n->coils = p->coils;
     n->sets = o->sets > 0 ? o->sets : 1;
-    for (int d = 0; d < p->image.ndim; d++) {
-        n->fine.dim[d] = p->image.dim[d] > 1 ? 2 * p->image.dim[d] : 1;
-    }
+    for (int d = 0; d < p->image.ndim; d++) n->fine.dim[d] = p->image.dim[d] > 1 ? 2 * p->image.dim[d] : 1;
     for (int d = 0; d < p->image.ndim; d++) n->box.dim[d] = box_of(o, p->image.dim[d], longest_of(p->image));
     n->voxels = larmor_shape_count(n->image);
     n->modes = larmor_shape_count(n->box);

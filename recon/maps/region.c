@@ -366,14 +366,12 @@ larmor_status larmor_calibration_region(const larmor_array *kspace, const larmor
     LMR_OWN(larmor_array, k, lmr_input_traj("calibration region", traj, image, &k));
     LMR_FREED_BY(search_free) search s = {.hits = NULL};
     double encoded[3];
-    LMR_HEAP double complex *values = NULL;
     LMR_TRY(check(kspace, traj, &o));
     const int64_t coils = kspace->shape.dim[kspace->shape.ndim - 1];
     region_side(&o, image, s.most, encoded);
     LMR_TRY(find_samples(k, kspace->dtype, image, encoded, &s));
     const box b = grow(&s);
-    values = calloc((size_t)(samples_of(&b) * coils), sizeof *values);
-    if (!values) LMR_TRY(LMR_NO_MEMORY());
+    LMR_HEAP LMR_NEW_ZEROS(double complex, values, samples_of(&b) * coils);
     LMR_OWN(larmor_array, shared, larmor_array_reshape(kspace, kspace->shape, &shared));
     LMR_TRY(s.cartesian ? take(&s, &b, kspace, coils, values) : solve(&s, &b, shared, coils, values));
     LMR_TRY(larmor_array_upload(kspace->dev, kspace->dtype,

@@ -149,22 +149,16 @@ static larmor_status make(larmor_op *const *ops, int count, int apart, larmor_op
     LMR_TRY(check(ops, count, &ragged, &total));
     const larmor_shape in = larmor_shape_append(larmor_op_in_shape(ops[0]), count);
     const larmor_shape out = ragged ? LARMOR_SHAPE(total) : larmor_shape_append(larmor_op_out_shape(ops[0]), count);
-    frames *s = calloc(1, sizeof *s);
-    larmor_status st;
-    if (!s) return LMR_NO_MEMORY();
-    s->op = calloc((size_t)count, sizeof(larmor_op *));
-    if (ragged) s->first = calloc((size_t)count, sizeof *s->first);
-    if (!s->op || (ragged && !s->first)) LMR_OR(fail, LMR_NO_MEMORY());
+    LMR_MAKE(frames, s, destroy);
+    LMR_ALLOCATE_ZEROS(s->op, count);
+    if (ragged) LMR_ALLOCATE_ZEROS(s->first, count);
     s->count = count;
     s->threads = apart ? takers(larmor_op_device(ops[0]), larmor_op_in_shape(ops[0]), count) : 1;
     for (int i = 0; i < count; i++) s->op[i] = larmor_op_ref(ops[i]);
     for (int i = 1; ragged && i < count; i++)
         s->first[i] = s->first[i - 1] + larmor_shape_count(larmor_op_out_shape(ops[i - 1]));
-    LMR_OR(fail, larmor_op_create(larmor_op_device(ops[0]), &impl, s, larmor_op_dtype(ops[0]), in, out, A));
-    return LARMOR_OK;
-fail:
-    destroy(s);
-    return st;
+    return lmr_hand_on(&s_made,
+                       larmor_op_create(larmor_op_device(ops[0]), &impl, s, larmor_op_dtype(ops[0]), in, out, A));
 }
 
 larmor_status larmor_op_frames(larmor_op *const *ops, int count, larmor_op **A)

@@ -120,8 +120,7 @@ static larmor_status support_of(larmor_array *maps, larmor_shape image, larmor_a
     *support = NULL;
     larmor_status st = lmr_circulant_energy(maps, image, support, &most);
     if (!st) st = lmr_object_support(*support, most, support_voxels);
-    if (!st) return LARMOR_OK;
-    LMR_CLEAR(*support);
+    if (st) LMR_CLEAR(*support);
     return st;
 }
 

@@ -80,7 +80,7 @@ larmor_status larmor_precondition_kspace(larmor_array *maps, const larmor_array 
     const int64_t m = larmor_shape_count(shape);
     const int64_t coils = maps ? maps->shape.dim[image.ndim] : 1;
     if (maps) shape = larmor_shape_append(shape, coils);
-    if (!(host = lmr_new(larmor_shape_count(shape), sizeof *host))) LMR_TRY(LMR_NO_MEMORY());
+    if (!(host = lmr_new(larmor_shape_count(shape), sizeof *host))) return LMR_NO_MEMORY();
     LMR_TRY(lmr_doubled_fourier(k, dtype, image, &s.F));
     LMR_TRY(lmr_point_spread(s.F, k, NULL, dtype, image, &s.psf));
     LMR_TRY(larmor_array_create(k->dev, dtype, LARMOR_SHAPE(m), &s.values));

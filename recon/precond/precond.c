@@ -19,30 +19,22 @@ larmor_status lmr_precond_inputs(const char *who, const larmor_array *maps, cons
     *k = NULL;
     LMR_REFUSE(!lmr_is_complex(dtype), LARMOR_ERR_ARG, "%s: dtype is %s, expected c64 or c128", who,
                larmor_dtype_name(dtype));
-    larmor_array *points, *real = NULL;
-    LMR_TRY(lmr_input_traj(who, traj, image, &points));
-    larmor_status st = LARMOR_OK;
+    LMR_OWN(larmor_array, points, lmr_input_traj(who, traj, image, &points));
     int64_t index;
     double value;
     if (maps) {
         const int64_t coils = maps->shape.ndim == image.ndim + 1 ? maps->shape.dim[image.ndim] : 1;
-        LMR_OR(fail, lmr_expect(who, "maps", maps, points->dev, dtype, larmor_shape_append(image, coils)));
+        LMR_TRY(lmr_expect(who, "maps", maps, points->dev, dtype, larmor_shape_append(image, coils)));
     }
     if (weights) {
-        LMR_OR(fail, lmr_input_real(who, "weights", weights, &real));
-        LMR_OR(fail, lmr_expect(who, "weight array", real, points->dev, LARMOR_F64, lmr_weights_shape(traj)));
-        LMR_OR(fail, lmr_find_outlier(real, 0, &index, &value));
-        if (index >= 0) {
-            st = LMR_FAIL(LARMOR_ERR_ARG, "%s: weight %lld is %g, expected at least 0", who, (long long)index, value);
-            goto fail;
-        }
+        LMR_OWN(larmor_array, real, lmr_input_real(who, "weights", weights, &real));
+        LMR_TRY(lmr_expect(who, "weight array", real, points->dev, LARMOR_F64, lmr_weights_shape(traj)));
+        LMR_TRY(lmr_find_outlier(real, 0, &index, &value));
+        LMR_REFUSE(index >= 0, LARMOR_ERR_ARG, "%s: weight %lld is %g, expected at least 0", who, (long long)index,
+                   value);
     }
-    larmor_array_free(real);
-    *k = points;
+    LMR_HAND_ON(*k, points);
     return LARMOR_OK;
-fail:
-    LMR_FREE(real, points);
-    return st;
 }
 
 /* A preconditioner need not be exact. */
@@ -69,23 +61,18 @@ larmor_status lmr_point_spread(larmor_op *F, const larmor_array *k, const larmor
                                larmor_shape image, larmor_array **t)
 {
     LMR_OWNED(larmor_array) *values = NULL, *out = NULL;
-    larmor_status st;
     *t = NULL;
     if (weights) {
-        larmor_array *line;
-        LMR_OR(done, larmor_array_reshape(weights, LARMOR_SHAPE(larmor_array_count(weights)), &line));
-        st = larmor_array_convert(line, dtype, &values);
-        larmor_array_free(line);
-        LMR_OR(done, st);
+        LMR_OWN(larmor_array, line, larmor_array_reshape(weights, LARMOR_SHAPE(larmor_array_count(weights)), &line));
+        LMR_TRY(larmor_array_convert(line, dtype, &values));
     } else {
-        LMR_OR(done, larmor_array_create(k->dev, dtype, LARMOR_SHAPE(larmor_array_count(k) / image.ndim), &values));
-        LMR_OR(done, larmor_fill(values, 1));
+        LMR_TRY(larmor_array_create(k->dev, dtype, LARMOR_SHAPE(larmor_array_count(k) / image.ndim), &values));
+        LMR_TRY(larmor_fill(values, 1));
     }
-    LMR_OR(done, larmor_array_create(k->dev, dtype, lmr_doubled(image), &out));
-    LMR_OR(done, larmor_op_adjoint(F, values, out));
+    LMR_TRY(larmor_array_create(k->dev, dtype, lmr_doubled(image), &out));
+    LMR_TRY(larmor_op_adjoint(F, values, out));
     LMR_HAND_ON(*t, out);
-done:
-    return st;
+    return LARMOR_OK;
 }
 
 /* What moves index 0 to N: exp(i pi) to the sum of frequencies, for each dimension. */

@@ -113,14 +113,13 @@ larmor_status larmor_basis_of_curves(larmor_array *curves, int64_t rank, double 
     LMR_HEAP number *host = NULL, *vectors = calloc((size_t)(size * size), sizeof *vectors), *out = NULL;
     LMR_HEAP double *values = calloc((size_t)size, sizeof *values);
     double largest;
-    if (!vectors || !values) LMR_TRY(LMR_NO_MEMORY());
+    if (!vectors || !values) return LMR_NO_MEMORY();
     LMR_TRY(larmor_array_download(curves, LARMOR_C128, &host));
     LMR_TRY(check_curves(host, frames * count, &largest));
     for (int64_t i = 0; i < frames * count; i++) host[i] /= largest; /* so that squares are no trouble */
     LMR_TRY(diagonalise(host, frames, count, by_frames, vectors, values));
     if (!rank) rank = enough(values, size, energy > 0 ? energy : MIN_ENERGY_PART);
-    out = calloc((size_t)(frames * rank), sizeof *out);
-    if (!out) LMR_TRY(LMR_NO_MEMORY());
+    LMR_ALLOCATE_ZEROS(out, frames * rank);
     take_vectors(host, frames, count, by_frames, vectors, size, rank, out);
     if (kept) *kept = part_of(values, size, rank);
     return upload(out, curves->dev, LARMOR_C128, LARMOR_SHAPE(frames, rank), basis);
@@ -150,10 +149,10 @@ static larmor_status spread(const number *basis, int64_t frames, const int *fram
 {
     const int64_t samples = factors->shape.dim[0], readouts = factors->shape.dim[1];
     const int is_complex = lmr_is_complex(factors->dtype);
-    double *column = malloc((size_t)(samples * readouts) * (is_complex ? sizeof(number) : sizeof(double)) + 1);
-    larmor_status st = column ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t k = 0; k < factors->shape.dim[2] && !st; k++) {
-        larmor_array *to = NULL, *from = NULL;
+    LMR_HEAP double *column =
+        malloc((size_t)(samples * readouts) * (is_complex ? sizeof(number) : sizeof(double)) + 1);
+    if (!column) return LMR_NO_MEMORY();
+    for (int64_t k = 0; k < factors->shape.dim[2]; k++) {
         for (int64_t i = 0; i < samples * readouts; i++) {
             const number b = basis[frame[i / samples] + frames * k];
             if (is_complex)
@@ -161,17 +160,14 @@ static larmor_status spread(const number *basis, int64_t frames, const int *fram
             else
                 column[i] = creal(b);
         }
-        st = larmor_array_slice(factors, k, 1, &to);
-        if (!st)
-            st = larmor_array_upload(factors->dev, factors->dtype, to->shape, is_complex ? LARMOR_C128 : LARMOR_F64,
-                                     column, &from);
-        if (!st)
-            st = factors->dev->be->copy(factors->dev->ctx, LMR_ON_DEVICE, to->data, from->data,
-                                        larmor_array_bytes(to));
-        LMR_FREE(from, to);
+        LMR_OWN(larmor_array, to, larmor_array_slice(factors, k, 1, &to));
+        LMR_OWN(larmor_array, from,
+                larmor_array_upload(factors->dev, factors->dtype, to->shape, is_complex ? LARMOR_C128 : LARMOR_F64,
+                                    column, &from));
+        LMR_TRY(
+            factors->dev->be->copy(factors->dev->ctx, LMR_ON_DEVICE, to->data, from->data, larmor_array_bytes(to)));
     }
-    free(column);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status larmor_basis_factors(larmor_array *basis, const int *frame, int64_t readouts, int64_t samples,
@@ -187,16 +183,12 @@ larmor_status larmor_basis_factors(larmor_array *basis, const int *frame, int64_
     int64_t count;
     LMR_REFUSE(!lmr_mul(samples, readouts, &count) || !lmr_mul(count, rank, &count) || count > INT64_C(1) << 48,
                LARMOR_ERR_SHAPE, "basis: too many samples");
-    number *host = NULL;
     int is_complex;
-    larmor_status st;
-    LMR_OR(done, larmor_array_download(basis, LARMOR_C128, &host));
-    LMR_OR(done, check_basis(host, frames, rank, frame, readouts, &is_complex));
-    LMR_OR(done, larmor_array_create(dev, is_complex ? dtype : lmr_real_of(dtype),
-                                     LARMOR_SHAPE(samples, readouts, rank), factors));
-    st = spread(host, frames, frame, *factors);
+    LMR_OWN_MEMORY(number, host, larmor_array_download(basis, LARMOR_C128, &host));
+    LMR_TRY(check_basis(host, frames, rank, frame, readouts, &is_complex));
+    LMR_TRY(larmor_array_create(dev, is_complex ? dtype : lmr_real_of(dtype), LARMOR_SHAPE(samples, readouts, rank),
+                                factors));
+    const larmor_status st = spread(host, frames, frame, *factors);
     if (st) LMR_CLEAR(*factors);
-done:
-    free(host);
     return st;
 }

@@ -57,7 +57,7 @@ static larmor_status take_centre(const larmor_array *kspace, const larmor_array 
     LMR_HEAP double *k = NULL, *near = lmr_new(2 * points, sizeof *near), *w = lmr_new(points, sizeof *w);
     LMR_HEAP float *x = NULL, *y = lmr_new(2 * points, sizeof *y);
     int64_t count = 0;
-    if (!near || !w || !y) LMR_TRY(LMR_NO_MEMORY());
+    if (!near || !w || !y) return LMR_NO_MEMORY();
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
     LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &x));
     const float *coil = x + 2 * points * strongest(x, points, shape.dim[2]);
@@ -71,9 +71,7 @@ static larmor_status take_centre(const larmor_array *kspace, const larmor_array 
         y[2 * count + 1] = coil[2 * i + 1];
         count++;
     }
-    if (!count)
-        LMR_TRY(
-            LMR_FAIL(LARMOR_ERR_NUMERIC, "trajectory consistency: no sample within %g/FOV of the centre", radius));
+    LMR_REFUSE(!count, LARMOR_ERR_NUMERIC, "trajectory consistency: no sample within %g/FOV of the centre", radius);
     return upload(traj->dev, count, near, w, y, c);
 }
 

@@ -86,9 +86,8 @@ larmor_status larmor_noise_colouring(const larmor_array *W, larmor_array **C)
     LMR_TRY(larmor_array_read(in_double, inverse, larmor_array_bytes(in_double)));
     LMR_CLEAR(in_double);
     LMR_TRY(lmr_lapack_inverse(coils, inverse, &solved));
-    if (!solved)
-        LMR_TRY(LMR_FAIL(LARMOR_ERR_NUMERIC, "noise: W of %lld coils has no inverse, expected a whitening matrix",
-                         (long long)coils));
+    LMR_REFUSE(!solved, LARMOR_ERR_NUMERIC, "noise: W of %lld coils has no inverse, expected a whitening matrix",
+               (long long)coils);
     LMR_TRY(larmor_array_create(W->dev, LARMOR_C128, W->shape, &in_double));
     LMR_TRY(larmor_array_write(in_double, inverse, larmor_array_bytes(in_double)));
     return larmor_array_convert(in_double, W->dtype, C);

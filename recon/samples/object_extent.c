@@ -68,9 +68,7 @@ static void search_free(search *s)
 {
     lmr_centre_free(&s->centre);
     LMR_FREE(s->root_weights, s->gridding, s->weights, s->data, s->left, s->image, s->k, s->root);
-    for (int d = 0; d < 3; d++) {
-        LMR_FREE(s->row[d], s->noise[d]);
-    }
+    for (int d = 0; d < 3; d++) LMR_FREE(s->row[d], s->noise[d]);
 }
 
 /* ---- sizes ---- */
@@ -159,17 +157,14 @@ static larmor_status add_noise(const search *s)
 {
     double size = 0;
     uint64_t state = 1;
-    float complex *noise = malloc((size_t)s->centre.m * sizeof *noise);
-    larmor_array *to = NULL;
-    larmor_status st = noise ? larmor_nrm2(s->data, &size) : LMR_NO_MEMORY();
-    for (int64_t c = s->coils; c < s->channels && !st; c++) {
+    LMR_HEAP LMR_NEW(float complex, noise, s->centre.m);
+    LMR_TRY(larmor_nrm2(s->data, &size));
+    for (int64_t c = s->coils; c < s->channels; c++) {
         fill_noise(s, size * size / (double)s->coils, &state, noise);
-        st = larmor_array_slice(s->data, c, 1, &to);
-        if (!st) st = larmor_array_write(to, noise, (size_t)s->centre.m * sizeof *noise);
-        LMR_CLEAR(to);
+        LMR_OWN(larmor_array, to, larmor_array_slice(s->data, c, 1, &to));
+        LMR_TRY(larmor_array_write(to, noise, (size_t)s->centre.m * sizeof *noise));
     }
-    free(noise);
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status gather(search *s, const larmor_array *kspace, int64_t coils)
@@ -224,9 +219,8 @@ static larmor_status open_larger(search *s)
     LMR_TRY(larmor_array_create(c->dev, LARMOR_C64, larmor_op_in_shape(F), &s->image));
     for (int d = 0; d < 3; d++) {
         s->side[d] = d < c->nd ? s->image->shape.dim[d] : 1;
-        s->row[d] = calloc((size_t)s->side[d], sizeof *s->row[d]);
-        s->noise[d] = calloc((size_t)s->side[d], sizeof *s->noise[d]);
-        if (!s->row[d] || !s->noise[d]) LMR_TRY(LMR_NO_MEMORY());
+        LMR_ALLOCATE_ZEROS(s->row[d], s->side[d]);
+        LMR_ALLOCATE_ZEROS(s->noise[d], s->side[d]);
     }
     return LARMOR_OK;
 }

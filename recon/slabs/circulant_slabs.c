@@ -115,13 +115,11 @@ static larmor_status see_kept(making *m)
         st = lmr_circulant_energy(m->kept, m->coarse, &energy, &most);
     else
         st = larmor_array_create(m->maps->dev, m->maps->dtype, m->coarse, &energy);
-    LMR_OR(done, sum_of_all(m->ranks, st, energy));
-    LMR_OR(done, lmr_recon_kernels_of(energy->dev, energy->dtype, &kernels));
-    LMR_OR(done, kernels->largest(energy->dev->ctx, larmor_array_count(energy), energy->data, &most));
-    LMR_OR(done, lmr_object_support(energy, most, &support_voxels));
-    if (m->kept_coils) st = larmor_mul(energy, 0, m->kept);
-done:
-    return st;
+    LMR_TRY(sum_of_all(m->ranks, st, energy));
+    LMR_TRY(lmr_recon_kernels_of(energy->dev, energy->dtype, &kernels));
+    LMR_TRY(kernels->largest(energy->dev->ctx, larmor_array_count(energy), energy->data, &most));
+    LMR_TRY(lmr_object_support(energy, most, &support_voxels));
+    return m->kept_coils ? larmor_mul(energy, 0, m->kept) : LARMOR_OK;
 }
 
 static larmor_status correlate_kept(const making *m, lmr_autocorrelation *a)
@@ -241,23 +239,20 @@ static larmor_status respond(making *m, double support_voxels)
 static larmor_status transform(const making *m, larmor_circulant *c)
 {
     const lmr_recon_kernels *kernels;
-    LMR_OWNED(larmor_array) *cells = NULL;
-    larmor_status st = lmr_slab_fft_create(m->maps->dev, m->ranks, m->maps->dtype, m->n, &c->slabs);
+    const larmor_status st = lmr_slab_fft_create(m->maps->dev, m->ranks, m->maps->dtype, m->n, &c->slabs);
     LMR_TRY(lmr_ranks_agree(m->ranks, st, NULL, NULL));
     const larmor_shape shape = LARMOR_SHAPE(m->n[2], 1, c->slabs->transpose.own_lines);
-    LMR_OR(done, lmr_slab_fft_forward(c->slabs, m->response, LARMOR_OK));
-    LMR_OR(done, larmor_array_create(m->maps->dev, m->maps->dtype, shape, &c->eigenvalues));
-    LMR_OR(done, larmor_array_part(c->slabs->b, 0, larmor_shape_count(shape), shape, &cells));
-    LMR_OR(done, larmor_copy(cells, c->eigenvalues));
-    LMR_OR(done, lmr_recon_kernels_of(cells->dev, cells->dtype, &kernels));
-    LMR_OR(done, kernels->largest(cells->dev->ctx, larmor_shape_count(shape), c->eigenvalues->data, &c->largest));
-    LMR_OR(done, lmr_ranks_most(m->ranks, &c->largest));
-    LMR_OR(done, lmr_circulant_mean(c));
-    if (!isfinite(c->largest) || !isfinite(c->mean))
-        st = LMR_FAIL(LARMOR_ERR_NUMERIC, "circulant: the largest eigenvalue is %g; look for NaN or Inf in the maps",
-                      c->largest);
-done:
-    return st;
+    LMR_TRY(lmr_slab_fft_forward(c->slabs, m->response, LARMOR_OK));
+    LMR_TRY(larmor_array_create(m->maps->dev, m->maps->dtype, shape, &c->eigenvalues));
+    LMR_OWN(larmor_array, cells, larmor_array_part(c->slabs->b, 0, larmor_shape_count(shape), shape, &cells));
+    LMR_TRY(larmor_copy(cells, c->eigenvalues));
+    LMR_TRY(lmr_recon_kernels_of(cells->dev, cells->dtype, &kernels));
+    LMR_TRY(kernels->largest(cells->dev->ctx, larmor_shape_count(shape), c->eigenvalues->data, &c->largest));
+    LMR_TRY(lmr_ranks_most(m->ranks, &c->largest));
+    LMR_TRY(lmr_circulant_mean(c));
+    LMR_REFUSE(!isfinite(c->largest) || !isfinite(c->mean), LARMOR_ERR_NUMERIC,
+               "circulant: the largest eigenvalue is %g; look for NaN or Inf in the maps", c->largest);
+    return LARMOR_OK;
 }
 
 static larmor_status make(making *m, const larmor_array *traj, larmor_circulant *c)

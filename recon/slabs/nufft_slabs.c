@@ -183,7 +183,6 @@ larmor_status larmor_op_nufft_slabs(larmor_device *dev, larmor_ranks *ranks, con
     LMR_NEED_OUT(F);
     LMR_NEED(ranks);
     const larmor_status st = lmr_ranks_agree(ranks, make(dev, ranks, opts, traj, F), NULL, NULL);
-    if (!st) return LARMOR_OK;
-    LMR_CLEAR(*F);
+    if (st) LMR_CLEAR(*F);
     return st;
 }

@@ -129,13 +129,12 @@ static void limit(double *precision, int64_t count)
  * Kyung et al., Bayesian Anal. 5, 369 (2010). *mean <- that of the precisions. */
 static larmor_status draw_precisions(larmor_posterior *p, const larmor_array *x, double *mean)
 {
-    LMR_HEAP double *z = NULL, *precision = NULL;
     LMR_TRY(lmr_map(p->K, x, p->Kx));
-    LMR_TRY(larmor_array_download(p->Kx, LARMOR_C128, &z));
+    LMR_OWN_MEMORY(double, z, larmor_array_download(p->Kx, LARMOR_C128, &z));
     const int64_t all = larmor_array_count(p->Kx), count = all / p->groups;
     const double variance = p->deviation * p->deviation, m = p->weight * p->scale / variance;
     uint64_t state = p->seed + (++p->drawn << 32);
-    LMR_ALLOCATE(precision, count + 1);
+    LMR_HEAP LMR_NEW(double, precision, count + 1);
     for (int64_t i = 0; i < count; i++) {
         double square = 0;
         for (int64_t g = 0; g < p->groups; g++)

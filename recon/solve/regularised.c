@@ -133,16 +133,11 @@ static larmor_status precondition_extended(const larmor_regulariser *r, larmor_o
 {
     static const larmor_op_impl impl = {"extended", extended_apply, extended_apply, NULL, extended_destroy};
     const larmor_shape shape = larmor_op_in_shape(r->penalty.E);
-    LMR_NEW_ZEROS(extended, s, 1);
+    LMR_MAKE(extended, s, extended_destroy);
     *s = (extended){.E = larmor_op_ref(r->penalty.E), .M = larmor_op_ref(M), .rest = rest};
-    larmor_status st;
-    LMR_OR(fail, larmor_array_create(r->dev, r->dtype, r->shape, &s->x));
-    LMR_OR(fail, larmor_array_create(r->dev, r->dtype, r->shape, &s->y));
-    LMR_OR(fail, larmor_op_create(r->dev, &impl, s, r->dtype, shape, shape, out));
-    return LARMOR_OK;
-fail:
-    extended_destroy(s);
-    return st;
+    LMR_TRY(larmor_array_create(r->dev, r->dtype, r->shape, &s->x));
+    LMR_TRY(larmor_array_create(r->dev, r->dtype, r->shape, &s->y));
+    return lmr_hand_on(&s_made, larmor_op_create(r->dev, &impl, s, r->dtype, shape, shape, out));
 }
 
 larmor_status lmr_regularised_inverse(const void *regularised, double penalty, larmor_op **M)

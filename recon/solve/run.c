@@ -15,9 +15,7 @@ larmor_status lmr_arrays_create(larmor_op *A, larmor_shape shape, int count, lar
     for (int i = 0; i < count; i++) {
         const larmor_status st = larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), shape, arrays[i]);
         if (!st) continue;
-        while (i-- > 0) {
-            LMR_CLEAR(*arrays[i]);
-        }
+        while (i-- > 0) LMR_CLEAR(*arrays[i]);
         return st;
     }
     return LARMOR_OK;
