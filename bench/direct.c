@@ -208,8 +208,7 @@ larmor_status bench_direct_sum(const bench_case *c, const double *points, const 
 static larmor_status read_one(larmor_array *flat, int64_t i, double _Complex *value)
 {
     float _Complex single;
-    APP_OWNED(larmor_array) *one = NULL;
-    TRY(larmor_array_slice(flat, i, 1, &one));
+    APP_OWN(larmor_array, one, larmor_array_slice(flat, i, 1, &one));
     const int is_double = larmor_array_dtype(one) == LARMOR_C128;
     TRY(larmor_array_read(one, is_double ? (void *)value : &single, larmor_array_bytes(one)));
     if (!is_double) *value = single;

@@ -300,12 +300,11 @@ done:
 /* The normal map, or the map itself of one that is normal. */
 static larmor_status time_maps(const scaling_place *place, larmor_op *A, int is_normal, double *seconds)
 {
-    APP_OWNED(larmor_array) *x = NULL, *y = NULL;
     larmor_device *dev = larmor_op_device(A);
     APP_HEAP double *each = calloc((size_t)place->repeats, sizeof *each);
     if (!each) return NO_MEMORY();
-    TRY(noise(dev, larmor_op_dtype(A), larmor_op_in_shape(A), 3, &x));
-    TRY(larmor_array_create(dev, larmor_op_dtype(A), larmor_op_in_shape(A), &y));
+    APP_OWN(larmor_array, x, noise(dev, larmor_op_dtype(A), larmor_op_in_shape(A), 3, &x));
+    APP_OWN(larmor_array, y, larmor_array_create(dev, larmor_op_dtype(A), larmor_op_in_shape(A), &y));
     for (int r = -1; r < place->repeats; r++) {
         const double began = app_now();
         if (app_stopped()) return LARMOR_STOPPED;
@@ -322,7 +321,6 @@ larmor_status scaling_coils(scaling_place *place, const bench_case *c, int count
     bench_case own = *c;
     APP_FREED_BY(bench_data_free) bench_data data = {.dev = NULL};
     APP_OWNED(larmor_array) *maps = NULL;
-    APP_OWNED(larmor_op) *A = NULL;
     larmor_device *dev = place->group[place->ranks ? 0 : count - 1];
     if (place->ranks) TRY(larmor_sense_share(dev, place->ranks));
     if (!scaling_is_first(place)) return LARMOR_OK;
@@ -330,7 +328,7 @@ larmor_status scaling_coils(scaling_place *place, const bench_case *c, int count
     TRY(bench_data_draw(dev, &own, &data));
     TRY(noise(dev, LARMOR_C64, larmor_shape_append(larmor_shape_of(c->ndim, c->modes), c->batch), 2, &maps));
     const larmor_sense_opts opts = {.traj = data.traj, .nufft_tol = c->tol, .toeplitz = 1};
-    TRY(larmor_op_sense(maps, &opts, &A));
+    APP_OWN(larmor_op, A, larmor_op_sense(maps, &opts, &A));
     return time_maps(place, A, 0, seconds);
 }
 
@@ -346,14 +344,13 @@ larmor_status scaling_slabs(scaling_place *place, const bench_case *c, double *s
 {
     bench_case own = *c;
     APP_FREED_BY(bench_data_free) bench_data data = {.dev = NULL};
-    APP_OWNED(larmor_array) *traj = NULL;
     APP_OWNED(larmor_op) *N = NULL;
     larmor_device *dev = place->group[0];
     larmor_nufft_opts opts = {.ndim = 3, .tol = c->tol, .dtype = c->is_double ? LARMOR_C128 : LARMOR_C64};
     memcpy(opts.modes, c->modes, sizeof opts.modes);
     own.batch = 1;
     TRY(meet(place, bench_data_draw(dev, &own, &data)));
-    TRY(meet(place, points_of(place, &data, &traj)));
+    APP_OWN(larmor_array, traj, meet(place, points_of(place, &data, &traj)));
     if (place->ranks)
         TRY(larmor_op_toeplitz_slabs(dev, place->ranks, &opts, traj, NULL, &N));
     else

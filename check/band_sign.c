@@ -65,15 +65,13 @@ static larmor_status open_other(const lmr_frame *frame, lmr_frame *other, int *d
 /* *left: of the samples' norm, by a few steps. */
 static larmor_status find_left(const lmr_job *job, const lmr_frame *frame, double *left)
 {
-    LMR_OWNED(larmor_op) *A = NULL;
-    LMR_OWNED(larmor_array) *b = NULL, *x = NULL, *r = NULL;
     larmor_solve_opts o = {.max_iter = STEPS, .tol = 1e-9};
     int toeplitz;
     double data;
-    LMR_TRY(lmr_problem_operator(job, frame, 1, &A, &toeplitz));
-    LMR_TRY(lmr_problem_data(job, frame, 1, A, &b));
-    LMR_TRY(larmor_array_create(job->facts->dev, larmor_op_dtype(A), larmor_op_in_shape(A), &x));
-    LMR_TRY(larmor_array_create(job->facts->dev, larmor_op_dtype(A), larmor_op_out_shape(A), &r));
+    LMR_OWN(larmor_op, A, lmr_problem_operator(job, frame, 1, &A, &toeplitz));
+    LMR_OWN(larmor_array, b, lmr_problem_data(job, frame, 1, A, &b));
+    LMR_OWN(larmor_array, x, larmor_array_create(job->facts->dev, larmor_op_dtype(A), larmor_op_in_shape(A), &x));
+    LMR_OWN(larmor_array, r, larmor_array_create(job->facts->dev, larmor_op_dtype(A), larmor_op_out_shape(A), &r));
     LMR_TRY(larmor_opnorm(A, POWER_STEPS, &o.lambda));
     o.lambda *= STEPS_WEIGHT;
     LMR_TRY(larmor_cg(A, b, x, &o, NULL));

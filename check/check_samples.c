@@ -283,24 +283,22 @@ static larmor_status check_whitening(larmor_source *source, const view *v, const
     LMR_OWNED(larmor_array) *noise = NULL, *W = NULL, *copy = NULL;
     double level = 0;
     char line[512];
-    larmor_status st;
-    LMR_OR(done, lmr_source_noise(source, dev, &noise));
-    if (!noise) goto done;
-    LMR_OR(done, lmr_noise_scan_describe(noise, info->noise, line, sizeof line));
+    LMR_TRY(lmr_source_noise(source, dev, &noise));
+    if (!noise) return LARMOR_OK;
+    LMR_TRY(lmr_noise_scan_describe(noise, info->noise, line, sizeof line));
     if (*line) lmr_note(f, LARMOR_WARNING, "noise-scan", "%s", line);
     const int timed = info->dwell_us > 0 && info->noise_dwell_us > 0;
-    st = larmor_noise_whitening(noise,
-                                sqrt(timed ? info->dwell_us / info->noise_dwell_us * info->noise_bandwidth : 1), &W);
+    const larmor_status st = larmor_noise_whitening(
+        noise, sqrt(timed ? info->dwell_us / info->noise_dwell_us * info->noise_bandwidth : 1), &W);
     if (st == LARMOR_ERR_NUMERIC) {
         lmr_note(f, LARMOR_WARNING, "noise-scan", "the noise scan whitens nothing: %s", larmor_last_error());
-        st = LARMOR_OK;
-        goto done;
+        return LARMOR_OK;
     }
-    if (st) goto done;
-    LMR_OR(done, larmor_array_create(dev, LARMOR_C64, larmor_array_shape(v->s.kspace), &copy));
-    LMR_OR(done, larmor_copy(v->s.kspace, copy));
-    LMR_OR(done, larmor_whiten(W, copy));
-    LMR_OR(done, larmor_noise_level(copy, v->s.traj, &level));
+    LMR_TRY(st);
+    LMR_TRY(larmor_array_create(dev, LARMOR_C64, larmor_array_shape(v->s.kspace), &copy));
+    LMR_TRY(larmor_copy(v->s.kspace, copy));
+    LMR_TRY(larmor_whiten(W, copy));
+    LMR_TRY(larmor_noise_level(copy, v->s.traj, &level));
     if (level > 0 && level < .5)
         lmr_note(f, LARMOR_WARNING, "noise-scan",
                  "noise at the rim of k-space is %.3g of what the noise scan predicts: its time per sample, its "
@@ -311,8 +309,7 @@ static larmor_status check_whitening(larmor_source *source, const view *v, const
                  "the rim of k-space has %.3g times the noise that the noise scan predicts: signal, interference, or "
                  "another amplification.",
                  level);
-done:
-    return st;
+    return LARMOR_OK;
 }
 
 /* As recon does before the first image. */

@@ -95,8 +95,6 @@ static larmor_status open_shares(const larmor_array *kspace, const larmor_array 
 {
     const larmor_shape shape = larmor_array_shape(kspace);
     const int64_t n = shape.dim[0], readouts = shape.dim[1], every = 1 + (readouts - 1) / MOST_READOUTS;
-    LMR_HEAP double *k = NULL;
-    LMR_HEAP float *x = NULL;
     LMR_HEAP int64_t *chosen = lmr_new(MOST_READOUTS, sizeof *chosen);
     int64_t count = 0;
     const int nd = (int)larmor_array_shape(traj).dim[0];
@@ -110,7 +108,7 @@ static larmor_status open_shares(const larmor_array *kspace, const larmor_array 
     s->level = lmr_new(MOST_READOUTS, sizeof *s->level);
     s->when = lmr_new(MOST_READOUTS, sizeof *s->when);
     if (!s->share || !s->size || !s->at || !s->level || !s->when || !chosen) return LMR_NO_MEMORY();
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     LMR_TRY(usual_nearest(k, nd, n, readouts, every, &usual));
     for (int64_t r = 0; r < readouts; r += every) {
         int64_t at = usual + n * r;
@@ -119,7 +117,7 @@ static larmor_status open_shares(const larmor_array *kspace, const larmor_array 
         chosen[count++] = at;
     }
     if (!count) return LARMOR_OK;
-    LMR_TRY(larmor_pick_samples(kspace, chosen, count, &x));
+    LMR_OWN_MEMORY(float, x, larmor_pick_samples(kspace, chosen, count, &x));
     for (int64_t i = 0; i < count; i++)
         add_readout(x, i, count, (double)(chosen[i] / n) / (double)readouts,
                     radius_of(k, nd, chosen[i]) <= max_drift_radius, s);

@@ -165,9 +165,8 @@ static larmor_status look_at_steps(larmor_recon *r, int index, const larmor_samp
 /* The region as the coils themselves have it. */
 static larmor_status uncolour(const lmr_job *job, larmor_array *region)
 {
-    LMR_OWNED(larmor_array) *colouring = NULL;
     if (!job->facts->whitening) return LARMOR_OK;
-    LMR_TRY(larmor_noise_colouring(job->facts->whitening, &colouring));
+    LMR_OWN(larmor_array, colouring, larmor_noise_colouring(job->facts->whitening, &colouring));
     return larmor_whiten(colouring, region);
 }
 

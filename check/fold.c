@@ -70,11 +70,10 @@ larmor_status lmr_energy_beyond(const larmor_array *x, const larmor_grid *grid, 
 {
     const larmor_shape shape = larmor_array_shape(x);
     const int64_t count = larmor_array_count(x), n = shape.dim[0];
-    LMR_HEAP float complex *values = NULL;
     double all = 0, beyond = 0;
     int64_t inside[2] = {0, n}; /* of a row, from and to */
     *part = 0;
-    LMR_TRY(larmor_array_download(x, LARMOR_C64, (void *)&values));
+    LMR_OWN_MEMORY(float complex, values, larmor_array_download(x, LARMOR_C64, (void *)&values));
     const double along = grid->fov_mm[0] / (double)grid->matrix[0];
     while (inside[0] < n && is_beyond(edge[0], along, along * (double)(inside[0] - n / 2))) inside[0]++;
     while (inside[1] > inside[0] && is_beyond(edge[0], along, along * (double)(inside[1] - 1 - n / 2))) inside[1]--;
@@ -115,8 +114,7 @@ static larmor_status least_step(const double *k, int64_t points, int nd, int d, 
 larmor_status lmr_fold_steps(const larmor_array *traj, int64_t step[3])
 {
     const int nd = (int)larmor_array_shape(traj).dim[0];
-    LMR_HEAP double *k = NULL;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     for (int d = 0; d < nd; d++) LMR_TRY(least_step(k, larmor_array_count(traj) / nd, nd, d, &step[d]));
     return LARMOR_OK;
 }

@@ -119,8 +119,7 @@ static larmor_status find_taken(const lmr_job *job, const lmr_solved *s, double 
     double norm = 0, sum;
     if (e) LMR_TRY(larmor_nrm2(e, &norm));
     if (!(norm > 0)) {
-        larmor_array_free(e);
-        e = NULL;
+        LMR_CLEAR(e);
         folded = NULL;
         LMR_TRY(lmr_sample_noise(job, s->frames, s->count, s->b, 1, LMR_NOISE_SEED, &e));
         LMR_TRY(larmor_nrm2(e, &norm));
@@ -192,11 +191,10 @@ static larmor_status find_model(const lmr_job *job, const lmr_solved *s, double 
 {
     larmor_op *A = s->A;
     LMR_OWNED(larmor_op) *M = NULL;
-    LMR_OWNED(larmor_array) *y = NULL;
     larmor_solve_opts o = {.max_iter = MODEL_STEPS, .tol = REGULAR_WEIGHT};
     larmor_misfit found = {.measured = 0};
     double data, left, weights, samples;
-    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &y));
+    LMR_OWN(larmor_array, y, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &y));
     LMR_TRY(larmor_copy(s->x, y));
     LMR_TRY(larmor_opnorm(A, POWER_STEPS, &o.lambda));
     o.lambda *= REGULAR_WEIGHT;
@@ -243,11 +241,10 @@ done:
 static larmor_status unweigh(const lmr_frame *frame)
 {
     const larmor_array *weights = frame->weights;
-    LMR_HEAP double *w = NULL;
-    LMR_OWNED(larmor_array) *inverse = NULL;
-    LMR_TRY(larmor_array_download(weights, LARMOR_F64, &w));
+    LMR_OWN_MEMORY(double, w, larmor_array_download(weights, LARMOR_F64, &w));
     for (int64_t i = 0; i < larmor_array_count(weights); i++) w[i] = w[i] > 0 ? 1 / w[i] : 0;
-    LMR_TRY(larmor_array_upload(larmor_array_device(weights), LARMOR_F64, larmor_array_shape(weights), LARMOR_F64, w,
+    LMR_OWN(larmor_array, inverse,
+            larmor_array_upload(larmor_array_device(weights), LARMOR_F64, larmor_array_shape(weights), LARMOR_F64, w,
                                 &inverse));
     return larmor_sense_weigh(inverse, frame->samples.kspace);
 }

@@ -225,9 +225,8 @@ static larmor_status sum_motion(const lmr_solved *solved, const image *m, const 
 
 static larmor_status sum_all(const lmr_solved *solved, const image *m, sums *s)
 {
-    LMR_HEAP float *of = NULL, *left = NULL;
-    LMR_TRY(project(solved, m->x, &of));
-    LMR_TRY(larmor_array_download(solved->b, LARMOR_C64, (void *)&left));
+    LMR_OWN_MEMORY(float, of, project(solved, m->x, &of));
+    LMR_OWN_MEMORY(float, left, larmor_array_download(solved->b, LARMOR_C64, (void *)&left));
     add_by_coil(s, of, of, s->power);
     for (int64_t i = 0; i < 2 * s->samples * s->readouts * s->coils; i++) left[i] = of[i] - left[i];
     add_by_coil(s, of, left, s->product);

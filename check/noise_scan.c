@@ -49,10 +49,9 @@ larmor_status lmr_noise_scan_describe(const larmor_array *noise, int64_t readout
     const larmor_shape shape = larmor_array_shape(noise);
     const int64_t samples = shape.dim[0], coils = shape.dim[1];
     const int64_t length = readouts > 0 && samples % readouts == 0 ? samples / readouts : samples;
-    LMR_HEAP double complex *n = NULL;
     int64_t copies = 0;
     *line = 0;
-    LMR_TRY(larmor_array_download(noise, LARMOR_C128, (void *)&n));
+    LMR_OWN_MEMORY(double complex, n, larmor_array_download(noise, LARMOR_C128, (void *)&n));
     for (int64_t r = 1; r < samples / length; r++) copies += is_copy(n, samples, coils, length, r);
     const int64_t own = samples - copies * length;
     const double offset = offset_of(n, samples, coils);
@@ -102,11 +101,10 @@ static int sort_rings(const double *energy, const double *count, double all, dou
 /* *level <- the noise along readouts, if what is left is white and as large as that; else 0. */
 static larmor_status find_level(const larmor_samples *samples, int coil, const double *ring, int rings, double *level)
 {
-    LMR_OWNED(larmor_array) *one = NULL;
     const double median = (ring[rings / 2] + ring[(rings - 1) / 2]) / 2;
     *level = 0;
     if (ring[rings - 1] > MAX_RING_SPREAD * ring[0]) return LARMOR_OK;
-    LMR_TRY(larmor_array_slice(samples->kspace, coil, 1, &one));
+    LMR_OWN(larmor_array, one, larmor_array_slice(samples->kspace, coil, 1, &one));
     LMR_TRY(larmor_noise_level(one, samples->traj, level));
     if (*level < MIN_NOISE_RATIO || *level < MIN_LEVEL_OVER_RINGS * median || *level > MAX_LEVEL_OVER_RINGS * median)
         *level = 0;

@@ -98,8 +98,8 @@ static void add_coil(const pass *p, const double *residual, const double *power,
 /* Of some coils' samples, which begin there. */
 static larmor_status sum_part(const pass *p, larmor_array *line, int64_t first, int coils, double *sum)
 {
-    LMR_OWNED(larmor_array) *part = NULL;
-    LMR_TRY(larmor_array_part(line, first, p->samples * p->readouts * coils,
+    LMR_OWN(larmor_array, part,
+            larmor_array_part(line, first, p->samples * p->readouts * coils,
                               LARMOR_SHAPE(p->samples, p->readouts, coils), &part));
     return larmor_ring_energies(part, LMR_RINGS, p->ring, sum);
 }
@@ -128,7 +128,6 @@ static larmor_status sum_frame(const lmr_job *job, const lmr_frame *frame, larmo
 {
     const larmor_shape shape = larmor_array_shape(frame->samples.kspace);
     const int64_t coils = job->facts->coils, all = larmor_array_count(r) / coils;
-    LMR_HEAP double *k = NULL;
     p->samples = shape.dim[0];
     p->readouts = shape.dim[1];
     p->nd = frame->grid.ndim;
@@ -139,7 +138,7 @@ static larmor_status sum_frame(const lmr_job *job, const lmr_frame *frame, larmo
     LMR_HEAP LMR_NEW(unsigned char, ring, shape.dim[0] * shape.dim[1]);
     LMR_HEAP LMR_NEW(double, residual, LMR_RINGS * p->readouts * coils);
     LMR_HEAP LMR_NEW(double, data, LMR_RINGS * p->readouts * coils);
-    LMR_TRY(larmor_array_download(frame->samples.traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(frame->samples.traj, LARMOR_F64, &k));
     p->k = k;
     p->ring = ring;
     p->residual = residual;
@@ -174,24 +173,20 @@ static larmor_status add_ranks(const lmr_job *job, larmor_status own, lmr_residu
 static larmor_status sum_all(const lmr_job *job, const lmr_frame *frames, int count, const larmor_array *r,
                              const larmor_array *b, lmr_residuals *out)
 {
-    larmor_array *lines[2] = {NULL, NULL};
     int64_t readouts = 0, before = 0;
-    larmor_status st;
     for (int i = 0; i < count; i++) readouts += larmor_array_shape(frames[i].samples.kspace).dim[1];
-    LMR_OR(done, allocate(readouts, job->facts->coils, out));
-    LMR_OR(done, larmor_array_reshape(r, LARMOR_SHAPE(larmor_array_count(r)), &lines[0]));
-    LMR_OR(done, larmor_array_reshape(b, LARMOR_SHAPE(larmor_array_count(b)), &lines[1]));
+    LMR_TRY(allocate(readouts, job->facts->coils, out));
+    LMR_OWN(larmor_array, left, larmor_array_reshape(r, LARMOR_SHAPE(larmor_array_count(r)), &left));
+    LMR_OWN(larmor_array, data, larmor_array_reshape(b, LARMOR_SHAPE(larmor_array_count(b)), &data));
     pass p = {.out = out};
     for (int i = 0; i < count; i++) {
-        LMR_OR(done, sum_frame(job, &frames[i], lines[0], lines[1], before, &p));
+        LMR_TRY(sum_frame(job, &frames[i], left, data, before, &p));
         before += p.samples * p.readouts;
         p.first += p.readouts;
     }
     for (int64_t i = 0; i < readouts; i++)
         for (int j = 0; j < LMR_RINGS; j++) out->ring[j] += (double)out->ring_of_readout[LMR_RINGS * i + j];
-done:
-    LMR_FREE(lines[1], lines[0]);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status lmr_residuals_sum(const lmr_job *job, const lmr_frame *frames, int count, const larmor_array *r,

@@ -91,10 +91,10 @@ larmor_status lmr_expect(const char *who, const char *what, const larmor_array *
                          larmor_dtype dtype, larmor_shape shape)
 {
     if (x && x->dtype == dtype && x->dev == dev && larmor_shape_equal(x->shape, shape)) return LARMOR_OK;
-    if (x && x->dtype == dtype && larmor_shape_equal(x->shape, shape) &&
-        !strcmp(larmor_device_spec(x->dev), larmor_device_spec(dev)))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %s is %s, but another handle of that device; open the device once",
-                        who, what, lmr_describe(x).s);
+    LMR_REFUSE(x && x->dtype == dtype && larmor_shape_equal(x->shape, shape) &&
+                   !strcmp(larmor_device_spec(x->dev), larmor_device_spec(dev)),
+               LARMOR_ERR_SHAPE, "%s: %s is %s, but another handle of that device; open the device once", who, what,
+               lmr_describe(x).s);
     return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %s is %s, expected %s", who, what, lmr_describe(x).s,
                     lmr_describe_as(dev, dtype, shape).s);
 }
@@ -105,12 +105,12 @@ larmor_status lmr_expect(const char *who, const char *what, const larmor_array *
 static larmor_status make(const char *call, larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
                           int64_t *bytes, larmor_array **out)
 {
-    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "%s: out is NULL", call);
+    LMR_REFUSE(!out, LARMOR_ERR_ARG, "%s: out is NULL", call);
     *out = NULL;
-    if (!dev || !known(dtype)) return LMR_FAIL(LARMOR_ERR_ARG, "%s: a device and a known type are needed", call);
+    LMR_REFUSE(!dev || !known(dtype), LARMOR_ERR_ARG, "%s: a device and a known type are needed", call);
     const int64_t count = larmor_shape_count(shape);
-    if (count < 0 || !lmr_mul(count, (int64_t)larmor_dtype_size(dtype), bytes))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "array: %s is not a possible shape", lmr_describe_as(dev, dtype, shape).s);
+    LMR_REFUSE(count < 0 || !lmr_mul(count, (int64_t)larmor_dtype_size(dtype), bytes), LARMOR_ERR_SHAPE,
+               "array: %s is not a possible shape", lmr_describe_as(dev, dtype, shape).s);
     LMR_NEW_ZEROS(larmor_array, x, 1);
     x->dev = lmr_device_ref(dev);
     x->dtype = dtype;
@@ -213,9 +213,9 @@ static larmor_status expect_range(const larmor_array *x, int64_t first, int64_t 
                                   size_t *offset)
 {
     const int last = x->shape.ndim - 1;
-    if (last < 0 || first < 0 || count < 0 || first > x->shape.dim[last] - count)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "slice: %lld indices from %lld on of the last dimension of %s",
-                        (long long)count, (long long)first, lmr_describe(x).s);
+    LMR_REFUSE(last < 0 || first < 0 || count < 0 || first > x->shape.dim[last] - count, LARMOR_ERR_SHAPE,
+               "slice: %lld indices from %lld on of the last dimension of %s", (long long)count, (long long)first,
+               lmr_describe(x).s);
     const int64_t n = larmor_shape_count(x->shape);
     const int64_t step = x->shape.dim[last] ? n / x->shape.dim[last] : 0;
     *shape = x->shape;
@@ -292,8 +292,8 @@ void *larmor_array_data(const larmor_array *x)
 
 static larmor_status expect_bytes(const char *who, const larmor_array *x, const void *host, size_t bytes)
 {
-    if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "%s: the array is NULL", who);
-    if (!host && bytes) return LMR_FAIL(LARMOR_ERR_ARG, "%s: the host pointer is NULL", who);
+    LMR_REFUSE(!x, LARMOR_ERR_ARG, "%s: the array is NULL", who);
+    LMR_REFUSE(!host && bytes, LARMOR_ERR_ARG, "%s: the host pointer is NULL", who);
     if (bytes == larmor_array_bytes(x)) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: got %zu bytes, expected %zu for %s", who, bytes, larmor_array_bytes(x),
                     lmr_describe(x).s);
@@ -319,10 +319,7 @@ static larmor_status read_all(const larmor_array *x, void **host)
     if (!*host) return LMR_NO_MEMORY();
     if (!lmr_device_is_processor(x->dev)) lmr_cpu_touch(*host, bytes, lmr_device_threads(x->dev));
     const larmor_status st = larmor_array_read(x, *host, bytes);
-    if (st) {
-        free(*host);
-        *host = NULL;
-    }
+    if (st) LMR_CLEAR(*host);
     return st;
 }
 
@@ -332,10 +329,7 @@ static larmor_status write_all(larmor_device *target, larmor_dtype dtype, larmor
 {
     LMR_TRY(larmor_array_create(target, dtype, shape, out));
     const larmor_status st = larmor_array_write(*out, host, larmor_array_bytes(*out));
-    if (st) {
-        larmor_array_free(*out);
-        *out = NULL;
-    }
+    if (st) LMR_CLEAR(*out);
     return st;
 }
 
@@ -343,9 +337,8 @@ larmor_status larmor_array_upload(larmor_device *dev, larmor_dtype dtype, larmor
                                   const void *host, larmor_array **out)
 {
     if (from == dtype) return write_all(dev, dtype, shape, host, out);
-    LMR_OWNED(larmor_array) *given = NULL;
     if (out) *out = NULL;
-    LMR_TRY(write_all(dev, from, shape, host, &given));
+    LMR_OWN(larmor_array, given, write_all(dev, from, shape, host, &given));
     return larmor_array_convert(given, dtype, out);
 }
 
@@ -353,7 +346,7 @@ larmor_status larmor_array_download(const larmor_array *x, larmor_dtype to, void
 {
     larmor_array *wanted = NULL;
     void *numbers = NULL;
-    if (!host) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_array_download: host is NULL");
+    LMR_REFUSE(!host, LARMOR_ERR_ARG, "larmor_array_download: host is NULL");
     larmor_status st = larmor_array_convert(x, to, &wanted);
     if (!st) st = read_all(wanted, &numbers);
     larmor_array_free(wanted);
@@ -416,7 +409,7 @@ larmor_status larmor_array_to(const larmor_array *x, larmor_device *target, larm
 {
     void *host;
     LMR_TRY(begin("larmor_array_to", x, out));
-    if (!target) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_array_to: a device is needed");
+    LMR_REFUSE(!target, LARMOR_ERR_ARG, "larmor_array_to: a device is needed");
     if (x->dev == target) {
         *out = larmor_array_ref(x);
         return LARMOR_OK;
@@ -425,8 +418,7 @@ larmor_status larmor_array_to(const larmor_array *x, larmor_device *target, larm
         LMR_TRY(larmor_array_create(target, x->dtype, x->shape, out));
         const larmor_status passed = lmr_pass(x, *out);
         if (!passed) return passed;
-        larmor_array_free(*out);
-        *out = NULL;
+        LMR_CLEAR(*out);
         return passed;
     }
     LMR_TRY(read_all(x, &host));
@@ -437,8 +429,8 @@ larmor_status larmor_array_to(const larmor_array *x, larmor_device *target, larm
 
 larmor_status lmr_pass(const larmor_array *x, larmor_array *y)
 {
-    if (x->dtype != y->dtype || !larmor_shape_equal(x->shape, y->shape) || x->dev->be != y->dev->be)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s does not go to %s", lmr_describe(x).s, lmr_describe(y).s);
+    LMR_REFUSE(x->dtype != y->dtype || !larmor_shape_equal(x->shape, y->shape) || x->dev->be != y->dev->be,
+               LARMOR_ERR_SHAPE, "%s does not go to %s", lmr_describe(x).s, lmr_describe(y).s);
     return y->dev->be->pass(y->dev->ctx, y->data, x->dev->ctx, x->data, larmor_array_bytes(x));
 }
 
@@ -449,24 +441,20 @@ larmor_status larmor_array_convert(const larmor_array *x, larmor_dtype dtype, la
         *out = larmor_array_ref(x);
         return LARMOR_OK;
     }
-    if (!known(dtype) || dtype == LARMOR_I64 || (lmr_is_complex(x->dtype) && !lmr_is_complex(dtype)))
-        return LMR_FAIL(LARMOR_ERR_ARG, "convert: %s to %s is not possible", lmr_describe(x).s,
-                        larmor_dtype_name(dtype));
+    LMR_REFUSE(!known(dtype) || dtype == LARMOR_I64 || (lmr_is_complex(x->dtype) && !lmr_is_complex(dtype)),
+               LARMOR_ERR_ARG, "convert: %s to %s is not possible", lmr_describe(x).s, larmor_dtype_name(dtype));
     LMR_TRY(larmor_array_create(x->dev, dtype, x->shape, out));
     const larmor_status st =
         x->dev->be->convert(x->dev->ctx, larmor_array_count(x), x->dtype, x->data, dtype, (*out)->data);
-    if (st) {
-        larmor_array_free(*out);
-        *out = NULL;
-    }
+    if (st) LMR_CLEAR(*out);
     return st;
 }
 
 larmor_status larmor_fill(larmor_array *x, double value)
 {
-    if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_fill: the array is NULL");
-    if (x->dtype == LARMOR_I64 && !(fabs(value) < 0x1p63 && value == floor(value)))
-        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_fill: %g is not a whole number of 64 bits", value);
+    LMR_REFUSE(!x, LARMOR_ERR_ARG, "larmor_fill: the array is NULL");
+    LMR_REFUSE(x->dtype == LARMOR_I64 && !(fabs(value) < 0x1p63 && value == floor(value)), LARMOR_ERR_ARG,
+               "larmor_fill: %g is not a whole number of 64 bits", value);
     return x->dev->be->fill(x->dev->ctx, larmor_array_count(x), x->dtype, value, x->data);
 }
 
@@ -480,13 +468,13 @@ static larmor_status expect_complex(const char *who, const larmor_array *x)
 
 static larmor_status expect_like(const char *who, const larmor_array *x, const larmor_array *y)
 {
-    if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "%s: x is NULL", who);
+    LMR_REFUSE(!x, LARMOR_ERR_ARG, "%s: x is NULL", who);
     return lmr_expect(who, "y", y, x->dev, x->dtype, x->shape);
 }
 
 larmor_status larmor_zero(larmor_array *x)
 {
-    if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_zero: the array is NULL");
+    LMR_REFUSE(!x, LARMOR_ERR_ARG, "larmor_zero: the array is NULL");
     return x->dev->be->zero(x->dev->ctx, x->data, larmor_array_bytes(x));
 }
 
@@ -512,9 +500,8 @@ larmor_status larmor_axpby(double a, const larmor_array *x, double b, larmor_arr
 larmor_status larmor_sum(int count, const double *factor, const larmor_array *const *x, larmor_array *y)
 {
     const void *data[LARMOR_MAX_SUM];
-    if (!factor || !x || count < 1 || count > LARMOR_MAX_SUM)
-        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_sum: got %d arrays, expected 1 to %d with a factor each", count,
-                        (int)LARMOR_MAX_SUM);
+    LMR_REFUSE(!factor || !x || count < 1 || count > LARMOR_MAX_SUM, LARMOR_ERR_ARG,
+               "larmor_sum: got %d arrays, expected 1 to %d with a factor each", count, (int)LARMOR_MAX_SUM);
     for (int i = 0; i < count; i++) {
         LMR_TRY(expect_two("larmor_sum", x[i], y));
         data[i] = x[i]->data;
@@ -524,7 +511,7 @@ larmor_status larmor_sum(int count, const double *factor, const larmor_array *co
 
 larmor_status larmor_axpby_complex(const double a[2], const larmor_array *x, const double b[2], larmor_array *y)
 {
-    if (!a || !b) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_axpby_complex: a factor is NULL");
+    LMR_REFUSE(!a || !b, LARMOR_ERR_ARG, "larmor_axpby_complex: a factor is NULL");
     LMR_TRY(expect_two("larmor_axpby_complex", x, y));
     return lmr_vec_of(x)->axpby_complex(x->dev->ctx, larmor_array_count(x), a, x->data, b, y->data);
 }
@@ -544,7 +531,7 @@ larmor_status larmor_mul(const larmor_array *d, int conj, larmor_array *y)
 
 larmor_status larmor_dot(const larmor_array *x, const larmor_array *y, double out[2])
 {
-    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_dot: out is NULL");
+    LMR_REFUSE(!out, LARMOR_ERR_ARG, "larmor_dot: out is NULL");
     out[0] = out[1] = 0;
     LMR_TRY(expect_two("larmor_dot", x, y));
     const larmor_status st = lmr_vec_of(x)->dot(x->dev->ctx, larmor_array_count(x), x->data, y->data, out);
@@ -553,7 +540,7 @@ larmor_status larmor_dot(const larmor_array *x, const larmor_array *y, double ou
 
 larmor_status larmor_distance(const larmor_array *x, const larmor_array *y, double out[3])
 {
-    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_distance: out is NULL");
+    LMR_REFUSE(!out, LARMOR_ERR_ARG, "larmor_distance: out is NULL");
     out[0] = out[1] = out[2] = 0;
     LMR_TRY(expect_two("larmor_distance", x, y));
     double square[4] = {0};
@@ -567,7 +554,7 @@ larmor_status larmor_distance(const larmor_array *x, const larmor_array *y, doub
 larmor_status larmor_nrm2(const larmor_array *x, double *out)
 {
     double square[2];
-    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nrm2: out is NULL");
+    LMR_REFUSE(!out, LARMOR_ERR_ARG, "larmor_nrm2: out is NULL");
     *out = 0;
     LMR_TRY(larmor_dot(x, x, square));
     *out = sqrt(square[0]);

@@ -158,10 +158,9 @@ static larmor_status locate(larmor_output *out, const char *path, const char *su
     const size_t stem = strlen(name) - strlen(suffix);
     const size_t extra = strlen("..part.") + 3 * sizeof(pid_t) + 1 + RANDOM_CHARACTERS;
     const size_t most = NAME_MAX - extra;
-    if (strlen(name) > most)
-        return LMR_FAIL(LARMOR_ERR_IO,
-                        "%s: the name has %zu characters, at most %zu are possible; choose a shorter one.", out->path,
-                        strlen(name), most);
+    LMR_REFUSE(strlen(name) > most, LARMOR_ERR_IO,
+               "%s: the name has %zu characters, at most %zu are possible; choose a shorter one.", out->path,
+               strlen(name), most);
     out->parts = second ? 2 : 1;
     snprintf(out->part[0].name, sizeof out->part[0].name, "%s", name);
     if (second) snprintf(out->part[1].name, sizeof out->part[1].name, "%.*s%s", (int)stem, name, second);
@@ -172,7 +171,7 @@ static larmor_status locate(larmor_output *out, const char *path, const char *su
 static larmor_status check_folder(const larmor_output *out)
 {
     char other[NAME_MAX + 1];
-    if (!out->force) return LMR_FAIL(LARMOR_ERR_EXISTS, "%s: exists already; opts.force overwrites it", out->path);
+    LMR_REFUSE(!out->force, LARMOR_ERR_EXISTS, "%s: exists already; opts.force overwrites it", out->path);
     if (!lmr_folder_holds_other(out->folder, out->part[0].name, out->inside, other)) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_IO, "%s: holds %s, which is no %s file; choose another name.", out->path, other,
                     out->inside);
@@ -192,21 +191,17 @@ static larmor_status check_targets(const larmor_output *out)
             LMR_TRY(check_folder(out));
             continue;
         }
-        if (out->inside)
-            return LMR_FAIL(LARMOR_ERR_IO, "%s: a folder is to be written, and this is none; choose another name.",
-                            out->path);
-        if (S_ISDIR(s.st_mode))
-            return LMR_FAIL(LARMOR_ERR_IO, "%s: %s%sis a folder; choose another name.", out->path, which,
-                            p ? " " : "");
+        LMR_REFUSE(out->inside, LARMOR_ERR_IO,
+                   "%s: a folder is to be written, and this is none; choose another name.", out->path);
+        LMR_REFUSE(S_ISDIR(s.st_mode), LARMOR_ERR_IO, "%s: %s%sis a folder; choose another name.", out->path, which,
+                   p ? " " : "");
         if (S_ISLNK(s.st_mode)) /* neither is its target written, which may be anything, nor is it replaced */
             return LMR_FAIL(LARMOR_ERR_IO, "%s: %s%sis a symbolic link; name the file that it points to.", out->path,
                             which, p ? " " : "");
-        if (!S_ISREG(s.st_mode))
-            return LMR_FAIL(LARMOR_ERR_IO, "%s: %s%sis not a regular file (device or pipe).", out->path, which,
-                            p ? " " : "");
-        if (!out->force)
-            return LMR_FAIL(LARMOR_ERR_EXISTS, "%s: %s%sexists already; opts.force overwrites it", out->path, which,
-                            p ? " " : "");
+        LMR_REFUSE(!S_ISREG(s.st_mode), LARMOR_ERR_IO, "%s: %s%sis not a regular file (device or pipe).", out->path,
+                   which, p ? " " : "");
+        LMR_REFUSE(!out->force, LARMOR_ERR_EXISTS, "%s: %s%sexists already; opts.force overwrites it", out->path,
+                   which, p ? " " : "");
     }
     return LARMOR_OK;
 }
@@ -346,8 +341,7 @@ larmor_status lmr_output_add(larmor_output *out, const char *suffix, const char 
     lmr_part *p = &out->part[1];
     const size_t stem = strlen(out->part[0].name) - strlen(suffix);
     LMR_TRY(lmr_output_ready(out));
-    if (out->parts > 1 || out->inside)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: has no place for another file", out->path);
+    LMR_REFUSE(out->parts > 1 || out->inside, LARMOR_ERR_ARG, "%s: has no place for another file", out->path);
     snprintf(p->name, sizeof p->name, "%.*s%s", (int)stem, out->part[0].name, second);
     out->parts = 2;
     larmor_status st = check_targets(out);
@@ -418,7 +412,7 @@ const char *larmor_output_path(const larmor_output *out)
 
 larmor_status lmr_output_ready(const larmor_output *out)
 {
-    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "output: none given");
+    LMR_REFUSE(!out, LARMOR_ERR_ARG, "output: none given");
     return out->over ? LMR_FAIL(LARMOR_ERR_ARG, "%s: was written already; open it again", out->path) : LARMOR_OK;
 }
 
@@ -430,9 +424,10 @@ larmor_status lmr_output_reserve(larmor_output *out, int part, int64_t bytes)
     if (left >= 0 && bytes - reserved_bytes(p) > left) return no_space(out);
     struct rlimit limit;
     /* Past this limit a write would end the process by SIGXFSZ. */
-    if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY && (uint64_t)bytes > limit.rlim_cur)
-        return LMR_FAIL(LARMOR_ERR_IO, "%s: needs %s, files may have %s (ulimit -f); nothing written.", out->path,
-                        amount_of(bytes).s, amount_of((int64_t)limit.rlim_cur).s);
+    LMR_REFUSE(!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
+                   (uint64_t)bytes > limit.rlim_cur,
+               LARMOR_ERR_IO, "%s: needs %s, files may have %s (ulimit -f); nothing written.", out->path,
+               amount_of(bytes).s, amount_of((int64_t)limit.rlim_cur).s);
     /* Not posix_fallocate, which writes zeros where the file system cannot reserve: that is slow and reserves nothing
      * where blocks are shared or compressed. */
     if (bytes > 0 && p->fd >= 0 && fallocate(p->fd, 0, 0, bytes) &&
@@ -500,9 +495,8 @@ static larmor_status place_all(larmor_output *out)
         if (!place(out, &out->part[p], out->inside || p < out->parts - 1)) continue;
         const int error = errno;
         while (p-- > 0) take_back(out, &out->part[p]);
-        if (error == EEXIST)
-            return LMR_FAIL(LARMOR_ERR_EXISTS, "%s: appeared while it was computed; opts.force overwrites it",
-                            out->path);
+        LMR_REFUSE(error == EEXIST, LARMOR_ERR_EXISTS, "%s: appeared while it was computed; opts.force overwrites it",
+                   out->path);
         return cannot(out, "rename", error);
     }
     for (int p = 0; p < out->parts; p++)
@@ -542,9 +536,8 @@ larmor_status lmr_output_commit(larmor_output *out)
     const larmor_status st = place_all(out);
     change_end();
     if (st) return st;
-    if (fsync(out->folder) && errno != EINVAL)
-        return LMR_FAIL(LARMOR_ERR_IO, "%s: is complete, but its folder could not be synced (%s).", out->path,
-                        strerror(errno));
+    LMR_REFUSE(fsync(out->folder) && errno != EINVAL, LARMOR_ERR_IO,
+               "%s: is complete, but its folder could not be synced (%s).", out->path, strerror(errno));
     return LARMOR_OK;
 }
 

@@ -20,8 +20,9 @@ larmor_status larmor_checkpoint_create(const char *name, const larmor_checkpoint
                                        larmor_checkpoint **checkpoint)
 {
     LMR_NEED_OUT(checkpoint);
-    if (!name || !impl || !impl->open || !impl->get || !impl->begin || !impl->put || !impl->commit || !impl->remove)
-        return LMR_FAIL(LARMOR_ERR_ARG, "checkpoint: a name, open, get, begin, put, commit and remove expected");
+    LMR_REFUSE(!name || !impl || !impl->open || !impl->get || !impl->begin || !impl->put || !impl->commit ||
+                   !impl->remove,
+               LARMOR_ERR_ARG, "checkpoint: a name, open, get, begin, put, commit and remove expected");
     larmor_checkpoint *c = calloc(1, sizeof *c);
     if (c) c->name = strdup(name);
     if (!c || !c->name) {

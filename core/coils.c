@@ -58,22 +58,19 @@ static larmor_status as_middle(larmor_array *x, int axis, larmor_array **view)
 static larmor_status pick(larmor_array *x, int64_t middle, int64_t outer, larmor_array **one)
 {
     const larmor_shape shape = larmor_array_shape(x);
-    LMR_OWNED(larmor_array) *flat = NULL;
-    LMR_TRY(larmor_array_part(x, outer, 1, larmor_shape_of(2, shape.dim), &flat));
+    LMR_OWN(larmor_array, flat, larmor_array_part(x, outer, 1, larmor_shape_of(2, shape.dim), &flat));
     return larmor_array_slice(flat, middle, 1, one);
 }
 
 /* Between arrays of all channels and of the coils that are kept, along dimension `axis`; back: from the coils. */
 static larmor_status move_coils(const lmr_coil_list *list, larmor_array *all, larmor_array *kept, int axis, int back)
 {
-    LMR_OWNED(larmor_array) *channels = NULL, *coils = NULL;
-    LMR_TRY(as_middle(all, axis, &channels));
-    LMR_TRY(as_middle(kept, axis, &coils));
+    LMR_OWN(larmor_array, channels, as_middle(all, axis, &channels));
+    LMR_OWN(larmor_array, coils, as_middle(kept, axis, &coils));
     for (int64_t i = 0; i < larmor_array_shape(coils).dim[2] * list->coils; i++) {
         const int64_t c = i % list->coils, o = i / list->coils;
-        LMR_OWNED(larmor_array) *stored = NULL, *coil = NULL;
-        LMR_TRY(pick(channels, list->kept[c], o, &stored));
-        LMR_TRY(pick(coils, c, o, &coil));
+        LMR_OWN(larmor_array, stored, pick(channels, list->kept[c], o, &stored));
+        LMR_OWN(larmor_array, coil, pick(coils, c, o, &coil));
         LMR_TRY(back ? larmor_copy(coil, stored) : larmor_copy(stored, coil));
     }
     return LARMOR_OK;
@@ -104,9 +101,6 @@ larmor_status lmr_convert_coils(const lmr_coil_list *list, larmor_array *x, int 
     LMR_TRY(larmor_array_create(larmor_array_device(x), larmor_array_dtype(x), shape, result));
     larmor_status st = back ? larmor_zero(*result) : LARMOR_OK;
     if (!st) st = back ? move_coils(list, *result, x, axis, 1) : move_coils(list, x, *result, axis, 0);
-    if (st) {
-        larmor_array_free(*result);
-        *result = NULL;
-    }
+    if (st) LMR_CLEAR(*result);
     return st;
 }

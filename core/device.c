@@ -282,7 +282,7 @@ static larmor_status open_named(const char *spec, larmor_device **out)
 
 larmor_status larmor_device_open(const char *spec, larmor_device **out)
 {
-    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_device_open: out is NULL");
+    LMR_REFUSE(!out, LARMOR_ERR_ARG, "larmor_device_open: out is NULL");
     *out = NULL;
     return !spec || !strcmp(spec, "auto") ? open_best(out) : open_named(spec, out);
 }
@@ -406,9 +406,9 @@ static void describe_gpu(int number, larmor_device_info *info)
 
 larmor_status larmor_device_list(larmor_device_info *infos, int cap, int *count)
 {
-    if (!count || cap < 0 || (cap && !infos))
-        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_device_list: cap is %d, infos %s, count %s", cap,
-                        infos ? "given" : "NULL", count ? "given" : "NULL");
+    LMR_REFUSE(!count || cap < 0 || (cap && !infos), LARMOR_ERR_ARG,
+               "larmor_device_list: cap is %d, infos %s, count %s", cap, infos ? "given" : "NULL",
+               count ? "given" : "NULL");
     const lmr_backend *be;
     larmor_device *dev = NULL;
     int gpus = 0;

@@ -49,7 +49,7 @@ larmor_status larmor_device_open_begin(const char *spec, larmor_opening **openin
 larmor_status larmor_device_open_end(larmor_opening *opening, larmor_device **out)
 {
     if (out) *out = NULL;
-    if (!opening) return LMR_FAIL(LARMOR_ERR_ARG, "%s: opening is NULL", __func__);
+    LMR_REFUSE(!opening, LARMOR_ERR_ARG, "%s: opening is NULL", __func__);
     if (opening->started)
         pthread_join(opening->thread, NULL);
     else if (out)

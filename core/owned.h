@@ -66,6 +66,20 @@ static inline larmor_status lmr_hand_on(lmr_made *made, larmor_status taken)
              void *: memory,                                                                                         \
              default: other)
 
+/* Free one, by its type as above, and leave NULL there. */
+#define LMR_CLEAR(pointer)                                                                                           \
+    do {                                                                                                             \
+        LMR_FREE_BY_TYPE(pointer);                                                                                   \
+        (pointer) = NULL;                                                                                            \
+    } while (0)
+
+/* What `pointer` owns is another's from now on: `LMR_HAND_ON(*image, x);`. */
+#define LMR_HAND_ON(to, pointer)                                                                                     \
+    do {                                                                                                             \
+        (to) = (pointer);                                                                                            \
+        (pointer) = NULL;                                                                                            \
+    } while (0)
+
 /* Pointers to objects: larmor_array, larmor_op, larmor_device, and others behind `LMR_OWNS(larmor_prox,
  * larmor_prox_free)`. */
 #define LMR_OWNED(type) LMR_FREED_BY(lmr_drop_##type) type
@@ -74,6 +88,15 @@ static inline larmor_status lmr_hand_on(lmr_made *made, larmor_status taken)
     {                                                                                                                \
         end(*x);                                                                                                     \
     }
+
+/* Declare `name` where the call makes it, or return: `LMR_OWN(larmor_array, x, larmor_array_create(dev, dtype, shape,
+ * &x));`, and the same of memory: `LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));`. */
+#define LMR_OWN(type, name, call)                                                                                    \
+    LMR_OWNED(type) *name = NULL;                                                                                    \
+    LMR_TRY(call)
+#define LMR_OWN_MEMORY(type, name, call)                                                                             \
+    LMR_HEAP type *name = NULL;                                                                                      \
+    LMR_TRY(call)
 
 static inline void lmr_drop_memory(void *pointer)
 {

@@ -16,9 +16,9 @@ struct larmor_timer {
 
 larmor_status larmor_timer_create(larmor_device *dev, larmor_timer **out)
 {
-    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_timer_create: out is NULL");
+    LMR_REFUSE(!out, LARMOR_ERR_ARG, "larmor_timer_create: out is NULL");
     *out = NULL;
-    if (!dev) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_timer_create: a device is needed");
+    LMR_REFUSE(!dev, LARMOR_ERR_ARG, "larmor_timer_create: a device is needed");
     LMR_NEW_ZEROS(larmor_timer, timer, 1);
     timer->dev = lmr_device_ref(dev);
     larmor_status st = dev->be->mark->create(dev->ctx, &timer->from);
@@ -48,7 +48,7 @@ static larmor_status expect_no_recording(const larmor_device *dev, const char *c
 
 larmor_status larmor_timer_start(larmor_timer *timer)
 {
-    if (!timer) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_timer_start: a timer is needed");
+    LMR_REFUSE(!timer, LARMOR_ERR_ARG, "larmor_timer_start: a timer is needed");
     LMR_TRY(expect_no_recording(timer->dev, "larmor_timer_start"));
     timer->started = 0;
     LMR_TRY(timer->dev->be->mark->put(timer->dev->ctx, timer->from));
@@ -58,10 +58,9 @@ larmor_status larmor_timer_start(larmor_timer *timer)
 
 larmor_status larmor_timer_stop(larmor_timer *timer, double *seconds)
 {
-    if (!timer || !seconds)
-        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_timer_stop: a timer and room for the seconds are needed");
+    LMR_REFUSE(!timer || !seconds, LARMOR_ERR_ARG, "larmor_timer_stop: a timer and room for the seconds are needed");
     const larmor_device *dev = timer->dev;
-    if (!timer->started) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_timer_stop: the timer was not started");
+    LMR_REFUSE(!timer->started, LARMOR_ERR_ARG, "larmor_timer_stop: the timer was not started");
     LMR_TRY(expect_no_recording(dev, "larmor_timer_stop"));
     LMR_TRY(dev->be->mark->put(dev->ctx, timer->to));
     return dev->be->mark->seconds(dev->ctx, timer->from, timer->to, seconds);
@@ -71,9 +70,9 @@ larmor_status larmor_timer_stop(larmor_timer *timer, double *seconds)
 
 larmor_status larmor_device_set_stream(larmor_device *dev, void *stream)
 {
-    if (!dev) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_device_set_stream: a device is needed");
-    if (!dev->be->set_stream)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "larmor_device_set_stream: %s has no streams; GPUs have", dev->spec);
+    LMR_REFUSE(!dev, LARMOR_ERR_ARG, "larmor_device_set_stream: a device is needed");
+    LMR_REFUSE(!dev->be->set_stream, LARMOR_ERR_UNSUPPORTED, "larmor_device_set_stream: %s has no streams; GPUs have",
+               dev->spec);
     LMR_TRY(expect_no_recording(dev, "larmor_device_set_stream"));
     return dev->be->set_stream(dev->ctx, stream);
 }
@@ -87,12 +86,10 @@ struct larmor_graph {
 
 larmor_status larmor_graph_begin(larmor_device *dev)
 {
-    if (!dev) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_graph_begin: a device is needed");
-    if (!dev->be->graph)
-        return LMR_FAIL(
-            LARMOR_ERR_UNSUPPORTED,
-            "larmor_graph_begin: %s runs every call at once and records none; make the calls again instead",
-            dev->spec);
+    LMR_REFUSE(!dev, LARMOR_ERR_ARG, "larmor_graph_begin: a device is needed");
+    LMR_REFUSE(!dev->be->graph, LARMOR_ERR_UNSUPPORTED,
+               "larmor_graph_begin: %s runs every call at once and records none; make the calls again instead",
+               dev->spec);
     LMR_TRY(expect_no_recording(dev, "larmor_graph_begin"));
     LMR_TRY(dev->be->graph->begin(dev->ctx));
     dev->recording = 1;
@@ -101,10 +98,10 @@ larmor_status larmor_graph_begin(larmor_device *dev)
 
 larmor_status larmor_graph_end(larmor_device *dev, larmor_graph **out)
 {
-    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_graph_end: graph is NULL");
+    LMR_REFUSE(!out, LARMOR_ERR_ARG, "larmor_graph_end: graph is NULL");
     *out = NULL;
-    if (!dev || !dev->recording)
-        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_graph_end: nothing is recorded; call larmor_graph_begin first");
+    LMR_REFUSE(!dev || !dev->recording, LARMOR_ERR_ARG,
+               "larmor_graph_end: nothing is recorded; call larmor_graph_begin first");
     larmor_graph *graph = calloc(1, sizeof *graph);
     void *recorded = NULL;
     const larmor_status st = dev->be->graph->end(dev->ctx, &recorded);
@@ -122,7 +119,7 @@ larmor_status larmor_graph_end(larmor_device *dev, larmor_graph **out)
 
 larmor_status larmor_graph_launch(larmor_graph *graph)
 {
-    if (!graph) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_graph_launch: a graph is needed");
+    LMR_REFUSE(!graph, LARMOR_ERR_ARG, "larmor_graph_launch: a graph is needed");
     LMR_TRY(expect_no_recording(graph->dev, "larmor_graph_launch"));
     return graph->dev->be->graph->launch(graph->dev->ctx, graph->recorded);
 }

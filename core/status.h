@@ -67,6 +67,13 @@ static inline larmor_status lmr_go_on(void)
         if (try_st_) return try_st_;                                                                                 \
     } while (0)
 
+/* Return from the function by LMR_FAIL where something cannot be taken: `LMR_REFUSE(n < 1, LARMOR_ERR_ARG, "n: %d,
+ * expected 1 or more", n);`. */
+#define LMR_REFUSE(when, ...)                                                                                        \
+    do {                                                                                                             \
+        if (when) return LMR_FAIL(__VA_ARGS__);                                                                      \
+    } while (0)
+
 /* Store call's status in the local `st` and jump if it failed. */
 #define LMR_OR(label, call)                                                                                          \
     do {                                                                                                             \

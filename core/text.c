@@ -14,16 +14,14 @@ larmor_status lmr_text_read(const char *path, size_t most, const char *kind, cha
     *text = malloc(most + 2);
     if (!*text) return LMR_NO_MEMORY();
     FILE *file = fopen(path, "rbe");
-    if (!file) return LMR_FAIL(lmr_system_status(errno), "%s: cannot be read: %s.", path, lmr_system_text(errno));
+    LMR_REFUSE(!file, lmr_system_status(errno), "%s: cannot be read: %s.", path, lmr_system_text(errno));
     const size_t length = fread(*text, 1, most + 1, file);
     const int error = ferror(file) ? errno : 0;
     fclose(file);
     (*text)[length] = 0;
-    if (error) return LMR_FAIL(LARMOR_ERR_IO, "%s: cannot be read: %s.", path, lmr_system_text(error));
-    if (length > most)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: is longer than %zu bytes, which no %s is.", path, most, kind);
-    if (strlen(*text) < length)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: has a byte 0; a file of text expected.", path);
+    LMR_REFUSE(error, LARMOR_ERR_IO, "%s: cannot be read: %s.", path, lmr_system_text(error));
+    LMR_REFUSE(length > most, LARMOR_ERR_FORMAT, "%s: is longer than %zu bytes, which no %s is.", path, most, kind);
+    LMR_REFUSE(strlen(*text) < length, LARMOR_ERR_FORMAT, "%s: has a byte 0; a file of text expected.", path);
     return LARMOR_OK;
 }
 

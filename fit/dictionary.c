@@ -65,15 +65,13 @@ static larmor_status search_all(const larmor_device *dev, work *w)
 
 larmor_status lmr_fit_compress(const larmor_array *dictionary, const larmor_array *basis, double complex **out)
 {
-    LMR_HEAP double complex *d = NULL, *b = NULL;
     const int64_t entries = dictionary->shape.dim[0], frames = dictionary->shape.dim[1];
-    LMR_TRY(larmor_array_download(dictionary, LARMOR_C128, &d));
+    LMR_OWN_MEMORY(double complex, d, larmor_array_download(dictionary, LARMOR_C128, &d));
     if (!basis) {
-        *out = d;
-        d = NULL;
+        LMR_HAND_ON(*out, d);
         return LARMOR_OK;
     }
-    LMR_TRY(larmor_array_download(basis, LARMOR_C128, &b));
+    LMR_OWN_MEMORY(double complex, b, larmor_array_download(basis, LARMOR_C128, &b));
     const int64_t times = basis->shape.dim[1];
     LMR_NEW_ZEROS(double complex, made, entries *times + 1);
     for (int64_t k = 0; k < times; k++)
@@ -86,11 +84,9 @@ larmor_status lmr_fit_compress(const larmor_array *dictionary, const larmor_arra
 
 static larmor_status normalise(const larmor_array *dictionary, const larmor_array *basis, work *w)
 {
-    LMR_HEAP double complex *d = NULL;
-    LMR_TRY(lmr_fit_compress(dictionary, basis, &d));
-    w->d = lmr_new(w->entries * w->times, sizeof *w->d);
-    w->norm = lmr_new(w->entries, sizeof *w->norm);
-    if (!w->d || !w->norm) return LMR_NO_MEMORY();
+    LMR_OWN_MEMORY(double complex, d, lmr_fit_compress(dictionary, basis, &d));
+    LMR_ALLOCATE(w->d, w->entries * w->times);
+    LMR_ALLOCATE(w->norm, w->entries);
     for (int64_t e = 0; e < w->entries; e++) {
         double squares = 0;
         for (int64_t k = 0; k < w->times; k++) {
@@ -98,8 +94,8 @@ static larmor_status normalise(const larmor_array *dictionary, const larmor_arra
             squares += creal(value) * creal(value) + cimag(value) * cimag(value);
         }
         w->norm[e] = sqrt(squares);
-        if (!(w->norm[e] > 0))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "dictionary: entry %lld is 0, expected a signal", (long long)e);
+        LMR_REFUSE(!(w->norm[e] > 0), LARMOR_ERR_NUMERIC, "dictionary: entry %lld is 0, expected a signal",
+                   (long long)e);
         for (int64_t k = 0; k < w->times; k++)
             w->d[e + w->entries * k] = (number)(d[e + w->entries * k] / w->norm[e]);
     }
@@ -118,11 +114,10 @@ static double norm_of(const work *w, int64_t voxel)
 
 static larmor_status match_all(const larmor_device *dev, const float *mask, work *w)
 {
-    w->product = lmr_new((int64_t)VOXELS * ENTRIES, sizeof *w->product);
-    w->entry = lmr_new(w->voxels, sizeof *w->entry);
-    w->best = calloc((size_t)w->voxels + 1, sizeof *w->best);
-    w->match = calloc((size_t)w->voxels + 1, sizeof *w->match);
-    if (!w->product || !w->entry || !w->best || !w->match) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(w->product, (int64_t)VOXELS * ENTRIES);
+    LMR_ALLOCATE(w->entry, w->voxels);
+    LMR_ALLOCATE_ZEROS(w->best, w->voxels + 1);
+    LMR_ALLOCATE_ZEROS(w->match, w->voxels + 1);
     for (int64_t i = 0; i < w->voxels; i++) w->entry[i] = norm_of(w, i) > 0 && (!mask || mask[i] != 0) ? 0 : -1;
     LMR_TRY(search_all(dev, w));
     for (int64_t i = 0; i < w->voxels; i++) {
@@ -138,24 +133,21 @@ larmor_status lmr_fit_check_dictionary(const larmor_array *images, const larmor_
 {
     const int last = images->shape.ndim - 1;
     const int64_t times = last >= 0 ? images->shape.dim[last] : 0;
-    if (times < 1 || images->dtype == LARMOR_I64 || !larmor_array_count(images))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "images: got %s, expected real or complex [..., times]",
-                        lmr_describe(images).s);
-    if (dictionary->shape.ndim != 2 || dictionary->dtype == LARMOR_I64 || dictionary->shape.dim[0] < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "dictionary: got %s, expected real or complex [entries, times]",
-                        lmr_describe(dictionary).s);
+    LMR_REFUSE(times < 1 || images->dtype == LARMOR_I64 || !larmor_array_count(images), LARMOR_ERR_SHAPE,
+               "images: got %s, expected real or complex [..., times]", lmr_describe(images).s);
+    LMR_REFUSE(dictionary->shape.ndim != 2 || dictionary->dtype == LARMOR_I64 || dictionary->shape.dim[0] < 1,
+               LARMOR_ERR_SHAPE, "dictionary: got %s, expected real or complex [entries, times]",
+               lmr_describe(dictionary).s);
     const int64_t frames = dictionary->shape.dim[1];
-    if (!basis && frames != times)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "dictionary: got %lld times, expected %lld as of the images",
-                        (long long)frames, (long long)times);
+    LMR_REFUSE(!basis && frames != times, LARMOR_ERR_SHAPE,
+               "dictionary: got %lld times, expected %lld as of the images", (long long)frames, (long long)times);
     const int fits = !basis || (basis->shape.ndim == 2 && basis->dtype != LARMOR_I64 &&
                                 basis->shape.dim[0] == frames && basis->shape.dim[1] == times);
-    if (!fits)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "basis: got %s, expected [%lld, %lld]: times of the dictionary, images",
-                        lmr_describe(basis).s, (long long)frames, (long long)times);
-    if (mask && (!lmr_is_real(mask->dtype) || larmor_array_count(mask) != larmor_array_count(images) / times))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "mask: got %s, expected real numbers for %lld voxels", lmr_describe(mask).s,
-                        (long long)(larmor_array_count(images) / times));
+    LMR_REFUSE(!fits, LARMOR_ERR_SHAPE, "basis: got %s, expected [%lld, %lld]: times of the dictionary, images",
+               lmr_describe(basis).s, (long long)frames, (long long)times);
+    LMR_REFUSE(mask && (!lmr_is_real(mask->dtype) || larmor_array_count(mask) != larmor_array_count(images) / times),
+               LARMOR_ERR_SHAPE, "mask: got %s, expected real numbers for %lld voxels", lmr_describe(mask).s,
+               (long long)(larmor_array_count(images) / times));
     LMR_TRY(larmor_array_expect_finite(images, "images"));
     LMR_TRY(larmor_array_expect_finite(dictionary, "dictionary"));
     return basis ? larmor_array_expect_finite(basis, "basis") : LARMOR_OK;
@@ -165,31 +157,25 @@ larmor_status larmor_fit_dictionary(const larmor_array *images, const larmor_arr
                                     const larmor_array *basis, const larmor_array *mask, larmor_array **entry,
                                     larmor_array **m0, larmor_array **match)
 {
-    LMR_NEED(entry);
-    LMR_NEED(m0);
-    LMR_NEED(match);
+    LMR_NEED(entry, m0, match);
     *entry = *m0 = *match = NULL;
-    LMR_NEED(images);
-    LMR_NEED(dictionary);
+    LMR_NEED(images, dictionary);
     LMR_TRY(lmr_fit_check_dictionary(images, dictionary, basis, mask));
     larmor_device *dev = images->dev;
-    if (!lmr_device_is_processor(dev))
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "images: got %s, expected an array of a processor",
-                        lmr_describe(images).s);
+    LMR_REFUSE(!lmr_device_is_processor(dev), LARMOR_ERR_UNSUPPORTED,
+               "images: got %s, expected an array of a processor", lmr_describe(images).s);
     const int last = images->shape.ndim - 1;
     const larmor_shape shape = larmor_shape_of(last, images->shape.dim);
-    LMR_HEAP number *x = NULL;
     LMR_HEAP float *inside = NULL;
     LMR_FREED_BY(free_work) work w = {.times = images->shape.dim[last], .entries = dictionary->shape.dim[0]};
-    LMR_OWNED(larmor_array) *entries = NULL, *factors = NULL;
     w.voxels = larmor_array_count(images) / w.times;
-    LMR_TRY(larmor_array_download(images, LARMOR_C64, &x));
+    LMR_OWN_MEMORY(number, x, larmor_array_download(images, LARMOR_C64, &x));
     if (mask) LMR_TRY(larmor_array_download(mask, LARMOR_F32, &inside));
     w.x = x;
     LMR_TRY(normalise(dictionary, basis, &w));
     LMR_TRY(match_all(dev, inside, &w));
-    LMR_TRY(larmor_array_upload(dev, LARMOR_I64, shape, LARMOR_I64, w.entry, &entries));
-    LMR_TRY(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, w.best, &factors));
+    LMR_OWN(larmor_array, entries, larmor_array_upload(dev, LARMOR_I64, shape, LARMOR_I64, w.entry, &entries));
+    LMR_OWN(larmor_array, factors, larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, w.best, &factors));
     LMR_TRY(larmor_array_upload(dev, LARMOR_F32, shape, LARMOR_F32, w.match, match));
     *entry = entries;
     *m0 = factors;

@@ -65,13 +65,12 @@ static larmor_status check_inputs(const larmor_array *table, const larmor_fisp *
     int are_fine = isfinite(s->te_ms) && s->te_ms >= 0 && isfinite(s->inversion_ms) && s->inversion_ms >= 0;
     for (int64_t n = 0; n < s->pulses; n++)
         are_fine = are_fine && isfinite(s->degrees[n]) && isfinite(s->tr_ms[n]) && s->tr_ms[n] >= s->te_ms;
-    if (!are_fine)
-        return LMR_FAIL(LARMOR_ERR_ARG, "sequence: got a number that is not finite, a time below 0 or a repetition "
-                                        "below the echo time, expected none");
+    LMR_REFUSE(!are_fine, LARMOR_ERR_ARG,
+               "sequence: got a number that is not finite, a time below 0 or a repetition "
+               "below the echo time, expected none");
     for (int64_t i = 0; i < 2 * entries; i++)
-        if (!(values[i] > 0))
-            return LMR_FAIL(LARMOR_ERR_ARG, "table: got %g in entry %lld, expected T1 and T2 above 0 ms", values[i],
-                            (long long)(i % entries));
+        LMR_REFUSE(!(values[i] > 0), LARMOR_ERR_ARG, "table: got %g in entry %lld, expected T1 and T2 above 0 ms",
+                   values[i], (long long)(i % entries));
     return LARMOR_OK;
 }
 
@@ -79,20 +78,16 @@ larmor_status larmor_epg_fisp(const larmor_array *table, const larmor_fisp *sequ
 {
     LMR_NEED(signals);
     *signals = NULL;
-    LMR_NEED(table);
-    LMR_NEED(sequence);
-    LMR_NEED(sequence->degrees);
-    LMR_NEED(sequence->tr_ms);
-    if (!lmr_is_real(table->dtype) || table->shape.ndim != 2 || table->shape.dim[0] < 1 || table->shape.dim[1] != 2)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "table: got %s, expected real numbers [entries, 2]: T1 and T2 in ms",
-                        lmr_describe(table).s);
-    if (sequence->pulses < 1 || sequence->pulses > 1 << 20)
-        return LMR_FAIL(LARMOR_ERR_ARG, "sequence.pulses: got %lld, expected 1 to %d", (long long)sequence->pulses,
-                        1 << 20);
-    LMR_HEAP double *values = NULL;
+    LMR_NEED(table, sequence, sequence->degrees, sequence->tr_ms);
+    LMR_REFUSE(!lmr_is_real(table->dtype) || table->shape.ndim != 2 || table->shape.dim[0] < 1 ||
+                   table->shape.dim[1] != 2,
+               LARMOR_ERR_SHAPE, "table: got %s, expected real numbers [entries, 2]: T1 and T2 in ms",
+               lmr_describe(table).s);
+    LMR_REFUSE(sequence->pulses < 1 || sequence->pulses > 1 << 20, LARMOR_ERR_ARG,
+               "sequence.pulses: got %lld, expected 1 to %d", (long long)sequence->pulses, 1 << 20);
     job b = {.s = sequence, .entries = table->shape.dim[0]};
     LMR_TRY(larmor_array_expect_finite(table, "table"));
-    LMR_TRY(larmor_array_download(table, LARMOR_F64, &values));
+    LMR_OWN_MEMORY(double, values, larmor_array_download(table, LARMOR_F64, &values));
     LMR_TRY(check_inputs(table, sequence, values));
     LMR_HEAP LMR_NEW(float, made, b.entries * sequence->pulses);
     b.table = values;

@@ -51,9 +51,7 @@ const char *larmor_fit_map_name(int entry, int m)
 void larmor_fit_maps_free(larmor_fit_maps *maps)
 {
     if (!maps) return;
-    for (int m = 0; m < LARMOR_FIT_MAX_MAPS; m++) {
-        LMR_FREE(maps->map[m].value, maps->map[m].deviation);
-    }
+    for (int m = 0; m < LARMOR_FIT_MAX_MAPS; m++) LMR_FREE(maps->map[m].value, maps->map[m].deviation);
     larmor_array_free(maps->residual);
     *maps = (larmor_fit_maps){.count = 0};
 }
@@ -61,9 +59,7 @@ void larmor_fit_maps_free(larmor_fit_maps *maps)
 static void free_work(lmr_fit_work *w)
 {
     LMR_FREE(w->images, w->noise, w->state);
-    for (int m = 0; m < LARMOR_FIT_MAX_MAPS; m++) {
-        LMR_FREE(w->value[m], w->deviation[m]);
-    }
+    for (int m = 0; m < LARMOR_FIT_MAX_MAPS; m++) LMR_FREE(w->value[m], w->deviation[m]);
     free(w->residual);
 }
 
@@ -76,9 +72,8 @@ static larmor_status sort_times(const double *ms, int least, lmr_fit_work *w)
     int different = 1;
     for (int j = 0; j < s->times; j++) {
         int at = j;
-        if (!isfinite(ms[j]) || ms[j] < 0)
-            return LMR_FAIL(LARMOR_ERR_ARG, "ms[%d]: got %g, expected a time in ms, finite and not negative", j,
-                            ms[j]);
+        LMR_REFUSE(!isfinite(ms[j]) || ms[j] < 0, LARMOR_ERR_ARG,
+                   "ms[%d]: got %g, expected a time in ms, finite and not negative", j, ms[j]);
         for (; at > 0 && s->t[at - 1] > ms[j]; at--) {
             s->t[at] = s->t[at - 1];
             w->order[at] = w->order[at - 1];
@@ -93,9 +88,8 @@ static larmor_status sort_times(const double *ms, int least, lmr_fit_work *w)
         different++;
         if (!(distance > 0) || step < distance) distance = step;
     }
-    if (different < least)
-        return LMR_FAIL(LARMOR_ERR_ARG, "ms: got %d different time%s, expected at least %d for %s", different,
-                        different == 1 ? "" : "s", least, models[s->model].name);
+    LMR_REFUSE(different < least, LARMOR_ERR_ARG, "ms: got %d different time%s, expected at least %d for %s",
+               different, different == 1 ? "" : "s", least, models[s->model].name);
     s->low = log(LEAST_T * distance);
     s->high = log(MOST_T * s->t[s->times - 1]);
     return LARMOR_OK;
@@ -105,17 +99,15 @@ static larmor_status sort_times(const double *ms, int least, lmr_fit_work *w)
 
 static larmor_status check_voxels(const char *name, const larmor_array *x, const lmr_fit_work *w)
 {
-    if (!lmr_is_real(x->dtype) || larmor_array_count(x) != w->voxels)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: got %s, expected real numbers for %lld voxels", name,
-                        lmr_describe(x).s, (long long)w->voxels);
+    LMR_REFUSE(!lmr_is_real(x->dtype) || larmor_array_count(x) != w->voxels, LARMOR_ERR_SHAPE,
+               "%s: got %s, expected real numbers for %lld voxels", name, lmr_describe(x).s, (long long)w->voxels);
     return larmor_array_expect_finite(x, name);
 }
 
 static larmor_status take_mask(const larmor_array *mask, lmr_fit_work *w)
 {
-    LMR_HEAP float *inside = NULL;
     LMR_TRY(check_voxels("opts.mask", mask, w));
-    LMR_TRY(larmor_array_download(mask, LARMOR_F32, &inside));
+    LMR_OWN_MEMORY(float, inside, larmor_array_download(mask, LARMOR_F32, &inside));
     for (int64_t i = 0; i < w->voxels; i++) w->state[i] = inside[i] != 0 ? LMR_FIT_INSIDE : LMR_FIT_OUTSIDE;
     return LARMOR_OK;
 }
@@ -138,10 +130,10 @@ static larmor_status find_object(double threshold, lmr_fit_work *w, double *leve
 static larmor_status take_options(const larmor_fit_opts *opts, lmr_fit_work *w, larmor_fit_maps *maps)
 {
     const double threshold = opts->threshold > 0 ? opts->threshold : DEFAULT_THRESHOLD;
-    if (!isfinite(opts->noise) || opts->noise < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.noise: got %g, expected a deviation, 0 or more", opts->noise);
-    if (!(opts->threshold >= 0 && opts->threshold < 1))
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.threshold: got %g, expected 0 to below 1", opts->threshold);
+    LMR_REFUSE(!isfinite(opts->noise) || opts->noise < 0, LARMOR_ERR_ARG,
+               "opts.noise: got %g, expected a deviation, 0 or more", opts->noise);
+    LMR_REFUSE(!(opts->threshold >= 0 && opts->threshold < 1), LARMOR_ERR_ARG,
+               "opts.threshold: got %g, expected 0 to below 1", opts->threshold);
     w->any = opts->noise;
     if (opts->noise_map) {
         LMR_TRY(check_voxels("opts.noise_map", opts->noise_map, w));
@@ -176,9 +168,8 @@ static larmor_status take_images(const larmor_array *images, lmr_fit_work *w)
     w->residual = calloc((size_t)w->voxels + 1, sizeof *w->residual);
     if (!w->state || !w->residual) return LMR_NO_MEMORY();
     for (int m = 0; m < models[w->series.model].maps; m++) {
-        w->value[m] = calloc((size_t)w->voxels + 1, sizeof *w->value[m]);
-        w->deviation[m] = calloc((size_t)w->voxels + 1, sizeof *w->deviation[m]);
-        if (!w->value[m] || !w->deviation[m]) return LMR_NO_MEMORY();
+        LMR_ALLOCATE_ZEROS(w->value[m], w->voxels + 1);
+        LMR_ALLOCATE_ZEROS(w->deviation[m], w->voxels + 1);
     }
     return LARMOR_OK;
 }
@@ -247,15 +238,15 @@ larmor_status larmor_fit(const larmor_array *images, larmor_fit_model model, con
     static const larmor_fit_opts none = {.noise = 0};
     LMR_NEED(maps);
     *maps = (larmor_fit_maps){.count = 0};
-    LMR_NEED(images);
-    LMR_NEED(ms);
-    if ((int)model < 0 || (int)model >= MODELS)
-        return LMR_FAIL(LARMOR_ERR_ARG, "model: got %d, expected 0 to %d", (int)model, MODELS - 1);
+    LMR_NEED(images, ms);
+    LMR_REFUSE((int)model < 0 || (int)model >= MODELS, LARMOR_ERR_ARG, "model: got %d, expected 0 to %d", (int)model,
+               MODELS - 1);
     const int last = images->shape.ndim - 1;
     const int64_t times = last >= 0 ? images->shape.dim[last] : 0;
-    if (last < 0 || images->dtype == LARMOR_I64 || times < 1 || times > LMR_FIT_TIMES || !larmor_array_count(images))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "images: got %s, expected real or complex [..., times] with 1 to %d times",
-                        lmr_describe(images).s, LMR_FIT_TIMES);
+    LMR_REFUSE(last < 0 || images->dtype == LARMOR_I64 || times < 1 || times > LMR_FIT_TIMES ||
+                   !larmor_array_count(images),
+               LARMOR_ERR_SHAPE, "images: got %s, expected real or complex [..., times] with 1 to %d times",
+               lmr_describe(images).s, LMR_FIT_TIMES);
     LMR_FREED_BY(free_work) lmr_fit_work w = {.series = {.model = model, .times = (int)times}};
     w.voxels = larmor_array_count(images) / times;
     const larmor_status st = fit_all(images, ms, opts ? opts : &none, &w, maps);

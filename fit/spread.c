@@ -56,10 +56,9 @@ larmor_status larmor_fit_spread(const larmor_array *value, const larmor_array *d
 {
     LMR_NEED(spread);
     *spread = NULL;
-    LMR_NEED(value);
-    LMR_NEED(deviation);
-    if (!lmr_is_real(value->dtype) || value->shape.ndim < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "value: got %s, expected real [voxels]", lmr_describe(value).s);
+    LMR_NEED(value, deviation);
+    LMR_REFUSE(!lmr_is_real(value->dtype) || value->shape.ndim < 1, LARMOR_ERR_SHAPE,
+               "value: got %s, expected real [voxels]", lmr_describe(value).s);
     LMR_TRY(lmr_expect("spread", "deviation", deviation, value->dev, deviation->dtype, value->shape));
     LMR_TRY(larmor_array_expect_finite(value, "value"));
     LMR_TRY(larmor_array_expect_finite(deviation, "deviation"));
@@ -67,8 +66,7 @@ larmor_status larmor_fit_spread(const larmor_array *value, const larmor_array *d
     LMR_FREED_BY(free_maps) maps m = {.shape = value->shape};
     LMR_TRY(larmor_array_download(value, LARMOR_F64, &m.value));
     LMR_TRY(larmor_array_download(deviation, LARMOR_F64, &m.deviation));
-    m.spread = lmr_new(voxels + 1, sizeof *m.spread);
-    if (!m.spread) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(m.spread, voxels + 1);
     for (int64_t i = 0; i < voxels; i++) m.spread[i] = spread_of(&m, i);
     LMR_TRY(larmor_array_upload(value->dev, LARMOR_F32, value->shape, LARMOR_F64, m.spread, spread));
     if (over_deviation) *over_deviation = median_ratio(&m, voxels);

@@ -36,9 +36,7 @@ typedef struct expansion {
 
 static void free_job(job *b)
 {
-    for (int c = 0; c < COLUMNS; c++) {
-        LMR_FREE(b->beside[c][0], b->beside[c][1]);
-    }
+    for (int c = 0; c < COLUMNS; c++) LMR_FREE(b->beside[c][0], b->beside[c][1]);
     LMR_FREE(b->value, b->deviation, b->m0);
 }
 
@@ -281,17 +279,16 @@ static larmor_status check_inputs(const larmor_array *images, const larmor_array
 {
     const int fits = lmr_is_real(table->dtype) && table->shape.ndim == 2 && table->shape.dim[0] == b->entries &&
                      table->shape.dim[1] >= 1 && table->shape.dim[1] <= COLUMNS;
-    if (!fits)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "table: got %s, expected real numbers [%lld entries, 1 to %d columns]",
-                        lmr_describe(table).s, (long long)b->entries, COLUMNS);
-    if (entry->dtype != LARMOR_I64 || larmor_array_count(entry) != b->voxels)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "entry: got %s, expected that of larmor_fit_dictionary for %s",
-                        lmr_describe(entry).s, lmr_describe(images).s);
-    if (!isfinite(noise) || noise < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "noise: got %g, expected a deviation, 0 or more", noise);
-    if (noise_map && (!lmr_is_real(noise_map->dtype) || larmor_array_count(noise_map) != b->voxels))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "noise_map: got %s, expected real numbers for %lld voxels",
-                        lmr_describe(noise_map).s, (long long)b->voxels);
+    LMR_REFUSE(!fits, LARMOR_ERR_SHAPE, "table: got %s, expected real numbers [%lld entries, 1 to %d columns]",
+               lmr_describe(table).s, (long long)b->entries, COLUMNS);
+    LMR_REFUSE(entry->dtype != LARMOR_I64 || larmor_array_count(entry) != b->voxels, LARMOR_ERR_SHAPE,
+               "entry: got %s, expected that of larmor_fit_dictionary for %s", lmr_describe(entry).s,
+               lmr_describe(images).s);
+    LMR_REFUSE(!isfinite(noise) || noise < 0, LARMOR_ERR_ARG, "noise: got %g, expected a deviation, 0 or more",
+               noise);
+    LMR_REFUSE(noise_map && (!lmr_is_real(noise_map->dtype) || larmor_array_count(noise_map) != b->voxels),
+               LARMOR_ERR_SHAPE, "noise_map: got %s, expected real numbers for %lld voxels",
+               lmr_describe(noise_map).s, (long long)b->voxels);
     LMR_TRY(larmor_array_expect_finite(table, "table"));
     return noise_map ? larmor_array_expect_finite(noise_map, "noise_map") : LARMOR_OK;
 }
@@ -301,14 +298,9 @@ larmor_status larmor_fit_table(const larmor_array *images, const larmor_array *d
                                const larmor_array *noise_map, larmor_array **value, larmor_array **deviation,
                                larmor_array **m0)
 {
-    LMR_NEED(value);
-    LMR_NEED(deviation);
-    LMR_NEED(m0);
+    LMR_NEED(value, deviation, m0);
     *value = *deviation = *m0 = NULL;
-    LMR_NEED(images);
-    LMR_NEED(dictionary);
-    LMR_NEED(table);
-    LMR_NEED(entry);
+    LMR_NEED(images, dictionary, table, entry);
     LMR_TRY(lmr_fit_check_dictionary(images, dictionary, basis, NULL));
     LMR_FREED_BY(free_job) job b = {.entries = dictionary->shape.dim[0], .noise = noise};
     const int last = images->shape.ndim - 1;
@@ -316,25 +308,20 @@ larmor_status larmor_fit_table(const larmor_array *images, const larmor_array *d
     b.voxels = larmor_array_count(images) / b.times;
     LMR_TRY(check_inputs(images, table, entry, noise, noise_map, &b));
     b.columns = (int)table->shape.dim[1];
-    LMR_HEAP cplx *d = NULL;
-    LMR_HEAP double *numbers = NULL;
-    LMR_HEAP float complex *x = NULL;
-    LMR_HEAP int64_t *found = NULL;
     LMR_HEAP float *noises = NULL;
-    LMR_TRY(lmr_fit_compress(dictionary, basis, &d));
-    LMR_TRY(larmor_array_download(table, LARMOR_F64, &numbers));
-    LMR_TRY(larmor_array_download(images, LARMOR_C64, &x));
-    LMR_TRY(larmor_array_download(entry, LARMOR_I64, &found));
+    LMR_OWN_MEMORY(cplx, d, lmr_fit_compress(dictionary, basis, &d));
+    LMR_OWN_MEMORY(double, numbers, larmor_array_download(table, LARMOR_F64, &numbers));
+    LMR_OWN_MEMORY(float complex, x, larmor_array_download(images, LARMOR_C64, &x));
+    LMR_OWN_MEMORY(int64_t, found, larmor_array_download(entry, LARMOR_I64, &found));
     if (noise_map) LMR_TRY(larmor_array_download(noise_map, LARMOR_F32, &noises));
     b.d = d;
     b.table = numbers;
     b.x = x;
     b.entry = found;
     b.noises = noises;
-    b.value = calloc((size_t)(b.voxels * b.columns) + 1, sizeof *b.value);
-    b.deviation = calloc((size_t)(b.voxels * b.columns) + 1, sizeof *b.deviation);
-    b.m0 = calloc((size_t)b.voxels + 1, sizeof *b.m0);
-    if (!b.value || !b.deviation || !b.m0) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(b.value, b.voxels * b.columns + 1);
+    LMR_ALLOCATE_ZEROS(b.deviation, b.voxels * b.columns + 1);
+    LMR_ALLOCATE_ZEROS(b.m0, b.voxels + 1);
     LMR_TRY(find_beside(&b));
     LMR_TRY(lmr_parallel(lmr_device_threads(images->dev), b.voxels, fit_voxel, &b));
     if (b.fails) return LMR_NO_MEMORY();

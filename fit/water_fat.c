@@ -350,8 +350,8 @@ static cplx fat_at(double hz_per_ppm, double s)
 larmor_status larmor_fat_signal(double tesla, double ms, double signal[2])
 {
     LMR_NEED(signal);
-    if (!(tesla > 0 && tesla <= 100) || !isfinite(ms))
-        return LMR_FAIL(LARMOR_ERR_ARG, "fat: got %g T and %g ms, expected up to 100 T and a time", tesla, ms);
+    LMR_REFUSE(!(tesla > 0 && tesla <= 100) || !isfinite(ms), LARMOR_ERR_ARG,
+               "fat: got %g T and %g ms, expected up to 100 T and a time", tesla, ms);
     const cplx fat = fat_at(HZ_PER_T_AND_PPM * tesla, ms / 1000);
     signal[0] = creal(fat);
     signal[1] = cimag(fat);
@@ -389,16 +389,14 @@ larmor_status lmr_fit_water_fat(lmr_fit_work *w, const larmor_array *images, con
 {
     LMR_FREED_BY(free_job) job b = {.w = w};
     LMR_HEAP float *start = NULL;
-    if (w->series.parts != 2)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "images: got %s, expected complex ones: water and fat differ by phase",
-                        lmr_describe(images).s);
-    if (!(opts->field_strength > 0 && opts->field_strength <= 100))
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.field_strength: got %g, expected that of the magnet, to 100 T",
-                        opts->field_strength);
+    LMR_REFUSE(w->series.parts != 2, LARMOR_ERR_SHAPE,
+               "images: got %s, expected complex ones: water and fat differ by phase", lmr_describe(images).s);
+    LMR_REFUSE(!(opts->field_strength > 0 && opts->field_strength <= 100), LARMOR_ERR_ARG,
+               "opts.field_strength: got %g, expected that of the magnet, to 100 T", opts->field_strength);
     if (opts->field_map) {
-        if (!lmr_is_real(opts->field_map->dtype) || larmor_array_count(opts->field_map) != w->voxels)
-            return LMR_FAIL(LARMOR_ERR_SHAPE, "opts.field_map: got %s, expected real numbers for %lld voxels",
-                            lmr_describe(opts->field_map).s, (long long)w->voxels);
+        LMR_REFUSE(!lmr_is_real(opts->field_map->dtype) || larmor_array_count(opts->field_map) != w->voxels,
+                   LARMOR_ERR_SHAPE, "opts.field_map: got %s, expected real numbers for %lld voxels",
+                   lmr_describe(opts->field_map).s, (long long)w->voxels);
         LMR_TRY(larmor_array_expect_finite(opts->field_map, "opts.field_map"));
         LMR_TRY(larmor_array_download(opts->field_map, LARMOR_F32, &start));
         b.start = start;

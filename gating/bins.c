@@ -44,11 +44,10 @@ static larmor_status aim(const char *name, const double *k, larmor_shape shape, 
             least = square;
             nearest[r] = i;
         }
-        if (!(least <= FARTHEST * FARTHEST))
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "bins: readout %lld of %s does not pass the centre of k-space; give signals, or use "
-                            "stamps.",
-                            (long long)r, name);
+        LMR_REFUSE(!(least <= FARTHEST * FARTHEST), LARMOR_ERR_ARG,
+                   "bins: readout %lld of %s does not pass the centre of k-space; give signals, or use "
+                   "stamps.",
+                   (long long)r, name);
         const int64_t ahead = nearest[r] + AHEAD;
         const int64_t other = ahead < samples ? ahead : (samples - 1) / 2;
         for (int64_t d = 0; d < nd; d++) {
@@ -65,22 +64,20 @@ static larmor_status look_at_centre(larmor_source *inner, int image, larmor_devi
     larmor_grid grid;
     LMR_FREED_BY(larmor_samples_free) larmor_samples samples = {0};
     LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL;
-    LMR_HEAP double *k = NULL, *y = NULL, *centre = NULL;
     LMR_TRY(larmor_source_samples(inner, image, NULL, dev, &grid, &samples));
     LMR_TRY(larmor_samples_align(&samples, &kspace, &traj));
     const larmor_shape shape = larmor_array_shape(kspace);
     const int64_t readouts = shape.dim[1];
     const int64_t coils = shape.ndim > 2 ? shape.dim[2] : 1;
-    if (readouts != v->readouts)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "bins: %s has %lld readouts with samples and %lld with stamps",
-                        lmr_source_name(inner), (long long)readouts, (long long)v->readouts);
-    LMR_HEAP int64_t *nearest = calloc((size_t)readouts + 1, sizeof *nearest);
-    centre = calloc((size_t)(2 * readouts * coils) + 1, sizeof *centre);
-    v->direction = calloc((size_t)(3 * readouts) + 1, sizeof *v->direction);
-    if (!nearest || !centre || !v->direction) return LMR_NO_MEMORY();
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_REFUSE(readouts != v->readouts, LARMOR_ERR_SHAPE,
+               "bins: %s has %lld readouts with samples and %lld with stamps", lmr_source_name(inner),
+               (long long)readouts, (long long)v->readouts);
+    LMR_HEAP LMR_NEW_ZEROS(int64_t, nearest, readouts + 1);
+    LMR_HEAP LMR_NEW_ZEROS(double, centre, 2 * readouts * coils + 1);
+    LMR_ALLOCATE_ZEROS(v->direction, 3 * readouts + 1);
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     LMR_TRY(aim(lmr_source_name(inner), k, larmor_array_shape(traj), v->direction, nearest));
-    LMR_TRY(larmor_array_download(kspace, LARMOR_C128, &y));
+    LMR_OWN_MEMORY(double, y, larmor_array_download(kspace, LARMOR_C128, &y));
     for (int64_t c = 0; c < coils; c++)
         for (int64_t r = 0; r < readouts; r++) {
             const int64_t from = nearest[r] + shape.dim[0] * (r + c * readouts), to = r + c * readouts;
@@ -95,9 +92,8 @@ static larmor_status read_stamps(larmor_source *inner, int image, double tick_ms
     larmor_group group;
     LMR_TRY(lmr_source_group(inner, image, &group));
     v->readouts = group.readouts;
-    v->stamp = calloc((size_t)group.readouts + 1, sizeof *v->stamp);
-    v->seconds = calloc((size_t)group.readouts + 1, sizeof *v->seconds);
-    if (!v->stamp || !v->seconds) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(v->stamp, group.readouts + 1);
+    LMR_ALLOCATE_ZEROS(v->seconds, group.readouts + 1);
     LMR_TRY(lmr_source_stamps(inner, image, v->stamp));
     for (int64_t i = 0; i < group.readouts; i++)
         v->seconds[i] = lmr_clock_s(v->stamp[i].time, v->stamp[0].time, tick_ms);
@@ -210,8 +206,7 @@ static larmor_status read_stamped(const sorting *s, const view *v, int gate, con
     if (st) return must ? st : LARMOR_OK;
     const double hz = (double)(cycles - 1) / (begin[cycles - 1] - begin[0]);
     if (!must && (cycles < LEAST_CYCLES || !(hz >= band->low && hz <= band->high))) return LARMOR_OK;
-    *phase = calloc((size_t)v->readouts + 1, sizeof **phase);
-    if (!*phase) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(*phase, v->readouts + 1);
     LMR_TRY(lmr_gating_phase(begin, cycles, 0, v->seconds, v->readouts, *phase));
     *signal = (larmor_gating_signal){
         .from = LARMOR_GATED_BY_STAMPS, .trigger = begin, .triggers = cycles, .rate = 60 * hz, .reliability = 1};
@@ -325,13 +320,12 @@ static larmor_status check(const larmor_bins_opts *o)
     const int64_t time = o->time ? o->time : 1;
     const int counts = heart > 0 && breath > 0 && time > 0 && heart <= MOST_BINS && breath <= MOST_BINS &&
                        time <= MOST_BINS && kinds > 0 && kinds < 3 && heart * breath * time <= MOST_BINS;
-    if (!counts)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "bins: got %d of the heart, %d of the breath and %d of time, expected one or two of them and "
-                        "1 to %d together",
-                        o->heart, o->breath, o->time, MOST_BINS);
-    if (!(o->tick_ms >= 0 && o->tick_ms <= 1e6))
-        return LMR_FAIL(LARMOR_ERR_ARG, "bins: tick_ms is %g, expected a time above 0", o->tick_ms);
+    LMR_REFUSE(!counts, LARMOR_ERR_ARG,
+               "bins: got %d of the heart, %d of the breath and %d of time, expected one or two of them and "
+               "1 to %d together",
+               o->heart, o->breath, o->time, MOST_BINS);
+    LMR_REFUSE(!(o->tick_ms >= 0 && o->tick_ms <= 1e6), LARMOR_ERR_ARG,
+               "bins: tick_ms is %g, expected a time above 0", o->tick_ms);
     return LARMOR_OK;
 }
 
@@ -411,9 +405,8 @@ static larmor_status read_waves(larmor_source *inner, const larmor_bins_opts *o,
         if (o->waveforms)
             LMR_TRY((i ? lmr_breath_of_waves : lmr_heart_of_waves)(o->waveforms, begin, tick_ms, seconds, g->readouts,
                                                                    w));
-        if (must && !w->shown.from)
-            return LMR_FAIL(LARMOR_ERR_ARG, "bins: no waveform of %s; %s.", i ? "the breath" : "the heart",
-                            *w->shown.report ? w->shown.report : "the file has none");
+        LMR_REFUSE(must && !w->shown.from, LARMOR_ERR_ARG, "bins: no waveform of %s; %s.",
+                   i ? "the breath" : "the heart", *w->shown.report ? w->shown.report : "the file has none");
         g->of[i] = w->given;
         w->given = (lmr_given){.number = NULL};
     }
@@ -443,9 +436,7 @@ larmor_status larmor_source_of_bins(larmor_source *inner, larmor_device *dev, co
     LMR_NEED(source);
     *source = NULL;
     if (found) *found = own;
-    LMR_NEED(inner);
-    LMR_NEED(dev);
-    LMR_NEED(opts);
+    LMR_NEED(inner, dev, opts);
     LMR_TRY(check(opts));
     LMR_FREED_BY(free_given) given_signals given = {.readouts = 0};
     const int images = larmor_source_describe(inner).groups;

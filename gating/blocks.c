@@ -213,8 +213,7 @@ larmor_status lmr_blocks_place(const larmor_raw *raw, larmor_waveform_kind kind,
     *blocks = (lmr_blocks){.count = 0};
     const int64_t most = usual_layout(raw, kind, &usual);
     if (!most) return LARMOR_OK;
-    blocks->block = lmr_new(most, sizeof *blocks->block);
-    if (!blocks->block) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(blocks->block, most);
     blocks->dt = 1e-6 * usual.sample_us;
     gather(raw, kind, &usual, tick_ms, blocks);
     mend_stamps(blocks, tick_ms);

@@ -31,15 +31,13 @@ typedef struct steps { /* even steps of time */
 static larmor_status check(const larmor_array *centre, const double *seconds)
 {
     const larmor_shape shape = larmor_array_shape(centre);
-    if (shape.ndim != 2 || !lmr_is_complex(larmor_array_dtype(centre)))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "gating: centre is %s, expected complex [readouts, coils]",
-                        lmr_describe(centre).s);
-    if (shape.dim[0] < LEAST_READOUTS)
-        return LMR_FAIL(LARMOR_ERR_ARG, "gating: got %lld readouts, expected %d at least", (long long)shape.dim[0],
-                        LEAST_READOUTS);
+    LMR_REFUSE(shape.ndim != 2 || !lmr_is_complex(larmor_array_dtype(centre)), LARMOR_ERR_SHAPE,
+               "gating: centre is %s, expected complex [readouts, coils]", lmr_describe(centre).s);
+    LMR_REFUSE(shape.dim[0] < LEAST_READOUTS, LARMOR_ERR_ARG, "gating: got %lld readouts, expected %d at least",
+               (long long)shape.dim[0], LEAST_READOUTS);
     for (int64_t i = 0; i < shape.dim[0]; i++)
-        if (!isfinite(seconds[i]))
-            return LMR_FAIL(LARMOR_ERR_ARG, "gating: the time of readout %lld is not finite", (long long)i);
+        LMR_REFUSE(!isfinite(seconds[i]), LARMOR_ERR_ARG, "gating: the time of readout %lld is not finite",
+                   (long long)i);
     return LARMOR_OK;
 }
 
@@ -50,8 +48,8 @@ static larmor_status find_steps(const double *seconds, int64_t readouts, steps *
     memcpy(sorted, seconds, (size_t)readouts * sizeof *sorted);
     lmr_sort_f64(sorted, readouts);
     const double first = sorted[0], whole = sorted[readouts - 1] - first;
-    if (!(whole >= 10 && whole <= 86400))
-        return LMR_FAIL(LARMOR_ERR_ARG, "gating: the readouts take %.4g s, expected 10 to 86400", whole);
+    LMR_REFUSE(!(whole >= 10 && whole <= 86400), LARMOR_ERR_ARG,
+               "gating: the readouts take %.4g s, expected 10 to 86400", whole);
     for (int64_t i = readouts - 1; i > 0; i--) sorted[i] -= sorted[i - 1];
     const double dt = fmax(CELL, lmr_median_f64(sorted + 1, readouts - 1));
     *s = (steps){first, dt, (int64_t)floor(whole / dt) + 1};
@@ -102,9 +100,8 @@ static double between(const double *x, const steps *s, double seconds)
 static larmor_status to_readouts(const lmr_found *found, const steps *s, const double *seconds, int64_t readouts,
                                  larmor_rhythm *rhythm)
 {
-    rhythm->signal = calloc((size_t)readouts, sizeof *rhythm->signal);
-    rhythm->phase = calloc((size_t)readouts, sizeof *rhythm->phase);
-    if (!rhythm->signal || !rhythm->phase) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(rhythm->signal, readouts);
+    LMR_ALLOCATE_ZEROS(rhythm->phase, readouts);
     rhythm->rate = 60 * found->hz;
     rhythm->reliability = found->reliability;
     for (int64_t i = 0; i < readouts; i++) {
@@ -136,11 +133,9 @@ static larmor_status remove_breath(lmr_channels *even, const lmr_found *breath)
 static larmor_status read_channels(const larmor_array *centre, lmr_channels *all, double *power)
 {
     const larmor_shape shape = larmor_array_shape(centre);
-    LMR_HEAP double *host = NULL;
-    LMR_TRY(larmor_array_download(centre, LARMOR_C128, &host));
+    LMR_OWN_MEMORY(double, host, larmor_array_download(centre, LARMOR_C128, &host));
     *all = (lmr_channels){NULL, 2 * shape.dim[1], shape.dim[0]};
-    all->x = calloc((size_t)(all->channels * all->count), sizeof *all->x);
-    if (!all->x) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(all->x, all->channels * all->count);
     *power = 0;
     for (int64_t c = 0; c < all->channels; c++)
         for (int64_t i = 0; i < all->count; i++) {
@@ -148,7 +143,7 @@ static larmor_status read_channels(const larmor_array *centre, lmr_channels *all
             all->x[c * all->count + i] = v;
             *power += v * v / (double)all->count;
         }
-    if (!isfinite(*power)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "gating: samples that are not finite");
+    LMR_REFUSE(!isfinite(*power), LARMOR_ERR_NUMERIC, "gating: samples that are not finite");
     return LARMOR_OK;
 }
 
@@ -184,8 +179,7 @@ larmor_status larmor_gating_find(const larmor_array *centre, const double *direc
 {
     LMR_NEED(gating);
     *gating = (larmor_gating){.readouts = 0};
-    LMR_NEED(centre);
-    LMR_NEED(seconds);
+    LMR_NEED(centre, seconds);
     const larmor_status st = find(centre, direction, seconds, gating);
     if (st) larmor_gating_free(gating);
     return st;

@@ -61,11 +61,10 @@ void lmr_given_free(lmr_given *given)
 static larmor_status check_numbers(const char *name, const lmr_given *g)
 {
     for (int64_t i = 0; i < g->count; i++) {
-        if (!isfinite(g->number[i]))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "bins: number %lld of the %s is not finite", (long long)i, name);
-        if (g->is_times && i && !(g->number[i] > g->number[i - 1]))
-            return LMR_FAIL(LARMOR_ERR_ARG, "bins: times of the %s: number %lld is not above the one before", name,
-                            (long long)i);
+        LMR_REFUSE(!isfinite(g->number[i]), LARMOR_ERR_NUMERIC, "bins: number %lld of the %s is not finite",
+                   (long long)i, name);
+        LMR_REFUSE(g->is_times && i && !(g->number[i] > g->number[i - 1]), LARMOR_ERR_ARG,
+                   "bins: times of the %s: number %lld is not above the one before", name, (long long)i);
     }
     return LARMOR_OK;
 }
@@ -76,12 +75,12 @@ larmor_status lmr_given_read(const char *name, const larmor_array *times, const 
     const larmor_array *array = times ? times : numbers;
     *given = (lmr_given){.number = NULL};
     if (!array) return LARMOR_OK;
-    if (times && numbers)
-        return LMR_FAIL(LARMOR_ERR_ARG, "bins: got times and a signal of the %s, expected one of them", name);
+    LMR_REFUSE(times && numbers, LARMOR_ERR_ARG, "bins: got times and a signal of the %s, expected one of them",
+               name);
     const int64_t count = larmor_shape_count(larmor_array_shape(array));
-    if (times ? count < 2 : count != readouts)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "bins: got %lld numbers of the %s, expected %s", (long long)count, name,
-                        times ? "2 times at least" : "one of each readout");
+    LMR_REFUSE(times ? count < 2 : count != readouts, LARMOR_ERR_SHAPE,
+               "bins: got %lld numbers of the %s, expected %s", (long long)count, name,
+               times ? "2 times at least" : "one of each readout");
     LMR_TRY(larmor_array_download(array, LARMOR_F64, &given->number));
     given->count = count;
     given->is_times = times != NULL;
@@ -92,8 +91,7 @@ larmor_status lmr_gating_given(const lmr_given *given, const double *seconds, in
                                double **values)
 {
     if (!given->number) return LARMOR_OK;
-    *values = calloc((size_t)count + 1, sizeof **values);
-    if (!*values) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(*values, count + 1);
     if (given->is_times) return lmr_gating_phase(given->number, given->count, given->cycle, seconds, count, *values);
     for (int64_t i = 0; i < count; i++) (*values)[i] = given->number[offset + i];
     return LARMOR_OK;

@@ -39,13 +39,11 @@ static int read_bins(const char *text, int number[KINDS])
 larmor_status larmor_bins_read(const char *text, larmor_bins_opts *opts)
 {
     int number[KINDS] = {0};
-    LMR_NEED(text);
-    LMR_NEED(opts);
-    if (!read_bins(text, number))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "bins: got \"%.60s\", expected one or two of heart:N, breath:N and time:N, like "
-                        "heart:20,breath:4",
-                        text);
+    LMR_NEED(text, opts);
+    LMR_REFUSE(!read_bins(text, number), LARMOR_ERR_ARG,
+               "bins: got \"%.60s\", expected one or two of heart:N, breath:N and time:N, like "
+               "heart:20,breath:4",
+               text);
     opts->heart = number[0];
     opts->breath = number[1];
     opts->time = number[2];
@@ -58,8 +56,7 @@ larmor_status larmor_gating_read(const char *word, larmor_gating_way *way)
                                         [LARMOR_GATING_HEADER] = "header",
                                         [LARMOR_GATING_AUTO] = "auto",
                                         [LARMOR_GATING_WAVEFORMS] = "waveforms"};
-    LMR_NEED(word);
-    LMR_NEED(way);
+    LMR_NEED(word, way);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (strcmp(word, words[i]) != 0) continue;
         *way = (larmor_gating_way)i;

@@ -27,8 +27,7 @@ void larmor_gating_trace_free(larmor_gating_trace *trace)
 static larmor_status copy(const double *from, int64_t count, double **to)
 {
     if (!from) return LARMOR_OK;
-    *to = calloc((size_t)count + 1, sizeof **to);
-    if (!*to) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(*to, count + 1);
     memcpy(*to, from, (size_t)count * sizeof **to);
     return LARMOR_OK;
 }

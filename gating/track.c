@@ -81,9 +81,8 @@ larmor_status lmr_track_read(const larmor_raw *raw, larmor_waveform_kind kind, u
     say_blocks(&b, track);
     if (b.steps > 2 * b.filled) return LARMOR_OK;
     LMR_TRY(larmor_raw_waveform(raw, b.block[0].index, &w));
-    track->x = lmr_new(w.channels * b.steps, sizeof *track->x);
-    track->gap = lmr_new(b.count, sizeof *track->gap);
-    if (!track->x || !track->gap) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(track->x, w.channels * b.steps);
+    LMR_ALLOCATE(track->gap, b.count);
     track->channels = w.channels;
     track->count = b.steps;
     track->first = lmr_clock_s(b.stamp, begin, tick_ms) + b.block[0].s;
@@ -102,8 +101,7 @@ larmor_status lmr_track_triggers(const lmr_track *t, double **times, int64_t *co
     const double *x = t->x + (int64_t)t->trigger * t->count;
     double low = x[0], high = x[0];
     *count = 0;
-    *times = calloc((size_t)t->count + 1, sizeof **times);
-    if (!*times) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(*times, t->count + 1);
     for (int64_t i = 0; i < t->count; i++) {
         low = fmin(low, x[i]);
         high = fmax(high, x[i]);
@@ -210,10 +208,9 @@ larmor_status lmr_track_r_waves(const lmr_track *t, double **times, int64_t *cou
     const int64_t window = (int64_t)ceil(PEAK_WINDOW_S / t->dt), reach = (int64_t)ceil(REFRACTORY_S / t->dt);
     *count = 0;
     *reliability = 0;
-    *times = calloc((size_t)t->count + 1, sizeof **times);
-    LMR_HEAP double *power = calloc((size_t)t->count + 1, sizeof *power);
-    LMR_HEAP double *room = calloc((size_t)t->count + 1, sizeof *room);
-    if (!*times || !power || !room) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(*times, t->count + 1);
+    LMR_HEAP LMR_NEW_ZEROS(double, power, t->count + 1);
+    LMR_HEAP LMR_NEW_ZEROS(double, room, t->count + 1);
     slope_power(t, room, power);
     const double typical = typical_peak(power, t->count, window, room), least = PEAK_OVER_MEDIAN * typical;
     for (int64_t i = 0; least > 0 && i < t->count; i++)
@@ -232,8 +229,7 @@ static larmor_status thin_out(const lmr_track *t, int64_t step, lmr_channels *ev
 {
     *even = (lmr_channels){NULL, t->channels - (t->trigger >= 0), t->count / step};
     *power = 0;
-    even->x = calloc((size_t)(even->channels * even->count) + 1, sizeof *even->x);
-    if (!even->x) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(even->x, even->channels * even->count + 1);
     for (int64_t c = 0, to = 0; c < t->channels; c++) {
         if (c == t->trigger) continue;
         for (int64_t i = 0; i < even->count * step; i++) {

@@ -47,9 +47,8 @@ static int covers(const lmr_track *t, const char *name, const double *seconds, i
 static larmor_status show(const double *x, int64_t count, double first, double dt, larmor_gating_signal *shown)
 {
     shown->points = count;
-    shown->at = calloc((size_t)count + 1, sizeof *shown->at);
-    shown->value = calloc((size_t)count + 1, sizeof *shown->value);
-    if (!shown->at || !shown->value) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(shown->at, count + 1);
+    LMR_ALLOCATE_ZEROS(shown->value, count + 1);
     for (int64_t i = 0; i < count; i++) {
         shown->at[i] = first + (double)i * dt;
         shown->value[i] = x[i];
@@ -61,8 +60,7 @@ static larmor_status show(const double *x, int64_t count, double first, double d
 static larmor_status take_triggers(double **times, int64_t count, const lmr_beats *beats, lmr_wave_rhythm *heart)
 {
     larmor_gating_signal *s = &heart->shown;
-    s->trigger = calloc((size_t)count + 1, sizeof *s->trigger);
-    if (!s->trigger) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(s->trigger, count + 1);
     memcpy(s->trigger, *times, (size_t)count * sizeof *s->trigger);
     s->triggers = count;
     s->from = LARMOR_GATED_BY_WAVEFORM;
@@ -81,12 +79,11 @@ static int is_heart(const lmr_beats *b)
 /* The scanner's own triggers; from stays 0 where there are none. */
 static larmor_status by_triggers(lmr_track *t, const char *name, lmr_wave_rhythm *heart)
 {
-    LMR_HEAP double *times = NULL;
     int64_t count;
     lmr_beats beats;
     larmor_gating_signal *s = &heart->shown;
     if (t->trigger < 0) return LARMOR_OK;
-    LMR_TRY(lmr_track_triggers(t, &times, &count));
+    LMR_OWN_MEMORY(double, times, lmr_track_triggers(t, &times, &count));
     LMR_TRY(lmr_track_bridge(t, &times, &count, &beats));
     if (!is_heart(&beats)) {
         lmr_append(t->note, sizeof t->note, "; %lld triggers in %.0f s are no heart's", (long long)count,
@@ -102,13 +99,12 @@ static larmor_status by_triggers(lmr_track *t, const char *name, lmr_wave_rhythm
 
 static larmor_status by_r_waves(const lmr_track *t, lmr_wave_rhythm *heart)
 {
-    LMR_HEAP double *times = NULL;
     int64_t count;
     double reliability;
     lmr_beats beats;
     larmor_gating_signal *s = &heart->shown;
     if (t->channels < 1 + (t->trigger >= 0)) return LARMOR_OK;
-    LMR_TRY(lmr_track_r_waves(t, &times, &count, &reliability));
+    LMR_OWN_MEMORY(double, times, lmr_track_r_waves(t, &times, &count, &reliability));
     LMR_TRY(lmr_track_bridge(t, &times, &count, &beats));
     if (!is_heart(&beats) || reliability < LARMOR_RELIABLE) {
         snprintf(s->report, sizeof s->report, "the ECG has no regular R waves (reliability %.2f)%s", reliability,
@@ -126,8 +122,7 @@ static larmor_status whole_cycles(const lmr_track *t, const lmr_track *even, con
                                   int64_t *count)
 {
     *count = 0;
-    *times = calloc((size_t)even->count + 1, sizeof **times);
-    if (!*times) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(*times, even->count + 1);
     double next = ceil(found->phase[0]);
     for (int64_t i = 1; i < even->count; i++) {
         const double a = found->phase[i - 1], b = found->phase[i];
@@ -143,7 +138,6 @@ static larmor_status whole_cycles(const lmr_track *t, const lmr_track *even, con
 static larmor_status by_pulse(const lmr_track *t, lmr_wave_rhythm *heart)
 {
     LMR_FREED_BY(free_found) lmr_found found = {.hz = 0};
-    LMR_HEAP double *times = NULL;
     lmr_track even;
     int64_t count;
     lmr_beats beats;
@@ -154,7 +148,7 @@ static larmor_status by_pulse(const lmr_track *t, lmr_wave_rhythm *heart)
                  t->note);
         return LARMOR_OK;
     }
-    LMR_TRY(whole_cycles(t, &even, &found, &times, &count));
+    LMR_OWN_MEMORY(double, times, whole_cycles(t, &even, &found, &times, &count));
     LMR_TRY(lmr_track_bridge(t, &times, &count, &beats));
     if (!is_heart(&beats)) return LARMOR_OK;
     snprintf(s->report, sizeof s->report, "the pulse%s", t->note);

@@ -142,7 +142,7 @@ static larmor_status file_begin(void *self, int64_t bytes)
 static larmor_status file_put(void *self, const void *from, size_t bytes)
 {
     file *f = self;
-    if (!f->begun) return LMR_FAIL(LARMOR_ERR_ARG, "%s: nothing was begun", f->path);
+    LMR_REFUSE(!f->begun, LARMOR_ERR_ARG, "%s: nothing was begun", f->path);
     const larmor_status st = put(f, from, bytes);
     if (st) drop(f);
     return st;
@@ -152,7 +152,7 @@ static larmor_status file_put(void *self, const void *from, size_t bytes)
 static larmor_status file_commit(void *self)
 {
     file *f = self;
-    if (!f->begun) return LMR_FAIL(LARMOR_ERR_ARG, "%s: nothing was begun", f->path);
+    LMR_REFUSE(!f->begun, LARMOR_ERR_ARG, "%s: nothing was begun", f->path);
     unsigned char last[LAST];
     for (int i = 0; i < LAST; i++) last[i] = (unsigned char)(f->sum >> 8 * i);
     larmor_status st = lmr_output_put(f->out, 0, last, LAST);
@@ -190,7 +190,7 @@ larmor_status larmor_checkpoint_file(const char *path, larmor_checkpoint **check
                                                 .remove = file_remove,
                                                 .destroy = file_destroy};
     LMR_NEED_OUT(checkpoint);
-    if (!path || !*path) return LMR_FAIL(LARMOR_ERR_ARG, "checkpoint: no path given");
+    LMR_REFUSE(!path || !*path, LARMOR_ERR_ARG, "checkpoint: no path given");
     LMR_MAKE(file, f, file_destroy);
     f->kept.fd = -1;
     f->path = strdup(path);

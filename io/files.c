@@ -103,8 +103,8 @@ static int some_missing(const char *const *path, int count)
 larmor_status larmor_files_check(const char *const *read, int reads, const char *const *written, int writes)
 {
     int same;
-    if (some_missing(read, reads) || some_missing(written, writes))
-        return LMR_FAIL(LARMOR_ERR_ARG, "files: paths are missing");
+    LMR_REFUSE(some_missing(read, reads) || some_missing(written, writes), LARMOR_ERR_ARG,
+               "files: paths are missing");
     for (int w = 0; w < writes; w++) {
         for (int r = 0; r < reads; r++) {
             LMR_TRY(compare(read[r], written[w], &same));

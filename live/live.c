@@ -50,14 +50,13 @@ static larmor_status check(const larmor_live_opts *o)
     const larmor_recon_opts *r = &o->recon;
     const int counts[] = {o->window, o->every, o->first, o->iters};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        if (counts[i] < 0 || counts[i] > MOST_READOUTS)
-            return LMR_FAIL(LARMOR_ERR_ARG, "live: window, every, first or iters is %d; 0 to %d expected.", counts[i],
-                            MOST_READOUTS);
-    if (!(o->hold >= 0) || !isfinite(o->hold))
-        return LMR_FAIL(LARMOR_ERR_ARG, "live: hold is %g; a number from 0 expected.", o->hold);
+        LMR_REFUSE(counts[i] < 0 || counts[i] > MOST_READOUTS, LARMOR_ERR_ARG,
+                   "live: window, every, first or iters is %d; 0 to %d expected.", counts[i], MOST_READOUTS);
+    LMR_REFUSE(!(o->hold >= 0) || !isfinite(o->hold), LARMOR_ERR_ARG, "live: hold is %g; a number from 0 expected.",
+               o->hold);
     if (r->reg || (r->method && strcmp(r->method, "auto") != 0 && strcmp(r->method, "cg") != 0 && !inverts(o)))
         return refuse("a method other than cg and nlinv");
-    if (inverts(o) && o->hold > 0) return LMR_FAIL(LARMOR_ERR_ARG, "live: hold is of cg; nlinv has opts.damping.");
+    LMR_REFUSE(inverts(o) && o->hold > 0, LARMOR_ERR_ARG, "live: hold is of cg; nlinv has opts.damping.");
     if (r->lambda_mode != LARMOR_LAMBDA_AUTO || r->iters || r->tol != 0) return refuse("lambda, iters or tol");
     if (r->joint || r->basis) return refuse("a series of frames");
     if (r->constraint || r->support) return refuse("a constraint");
@@ -104,7 +103,7 @@ larmor_status larmor_live_create(const char *xml, int64_t bytes, larmor_device *
     LMR_NEED_OUT(live);
     LMR_NEED(xml, dev);
     if (!opts) opts = &defaults;
-    if (bytes < 1) return LMR_FAIL(LARMOR_ERR_ARG, "live: a header of %lld bytes.", (long long)bytes);
+    LMR_REFUSE(bytes < 1, LARMOR_ERR_ARG, "live: a header of %lld bytes.", (long long)bytes);
     LMR_TRY(check(opts));
     larmor_live *l = calloc(1, sizeof *l);
     if (l) l->xml = malloc((size_t)bytes);
@@ -186,7 +185,7 @@ static larmor_status make_next(larmor_live *l, larmor_recon_result *result)
 
 static larmor_status fits(const larmor_live *l, const larmor_acquisition *a)
 {
-    if (!a->traj_dims) return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "live: a readout without a trajectory.");
+    LMR_REFUSE(!a->traj_dims, LARMOR_ERR_UNSUPPORTED, "live: a readout without a trajectory.");
     if (!l->last.count) return LARMOR_OK;
     const larmor_acquisition *b = &l->last.each[0];
     if (a->slice == b->slice && a->contrast == b->contrast && a->encoding == b->encoding) return LARMOR_OK;

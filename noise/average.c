@@ -65,10 +65,7 @@ static void free_halves(halves *h)
 static larmor_status make_room(halves *h)
 {
     float **const room[] = {&h->half[0], &h->half[1], &h->mean[0], &h->mean[1], &h->weight, &h->x, &h->room};
-    for (size_t i = 0; i < sizeof room / sizeof *room; i++) {
-        *room[i] = calloc((size_t)h->voxels + 1, sizeof **room[i]);
-        if (!*room[i]) return LMR_NO_MEMORY();
-    }
+    for (size_t i = 0; i < sizeof room / sizeof *room; i++) LMR_ALLOCATE_ZEROS(*room[i], h->voxels + 1);
     return LARMOR_OK;
 }
 

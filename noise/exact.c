@@ -12,11 +12,10 @@
 /* *sum <- that of the squares of the weights of a coil's samples. */
 static larmor_status sum_of_squares(const lmr_frame *frame, const lmr_job *job, double *sum)
 {
-    LMR_HEAP double *weight = NULL;
     const int64_t count = larmor_array_count(frame->samples.kspace) / job->facts->coils;
     *sum = (double)count;
     if (!frame->weights) return LARMOR_OK;
-    LMR_TRY(larmor_array_download(frame->weights, LARMOR_F64, &weight));
+    LMR_OWN_MEMORY(double, weight, larmor_array_download(frame->weights, LARMOR_F64, &weight));
     *sum = 0;
     for (int64_t i = 0; i < count; i++) *sum += weight[i] * weight[i];
     return LARMOR_OK;
@@ -64,9 +63,8 @@ static larmor_status fill_roots(const lmr_noisy *n, larmor_array **x)
     const lmr_job *job = n->job;
     const larmor_shape grid = lmr_grid_shape(&n->frames->grid);
     const larmor_shape shape = larmor_shape_append(grid, n->count);
-    LMR_OWNED(larmor_array) *one = NULL;
     LMR_HEAP double *value = NULL, *over_noise = NULL;
-    LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_C128, grid, &one));
+    LMR_OWN(larmor_array, one, larmor_array_create(job->facts->dev, LARMOR_C128, grid, &one));
     LMR_TRY(larmor_fill(one, 1));
     LMR_OWNED(larmor_array) *maps = NULL;
     LMR_TRY(larmor_array_convert(job->found.maps.array, LARMOR_C128, &maps));
@@ -88,8 +86,7 @@ static larmor_status fill_roots(const lmr_noisy *n, larmor_array **x)
     }
     LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_C128, shape, x));
     for (int i = 0; i < n->count; i++) {
-        LMR_OWNED(larmor_array) *part = NULL;
-        LMR_TRY(larmor_array_part(*x, i, 1, grid, &part));
+        LMR_OWN(larmor_array, part, larmor_array_part(*x, i, 1, grid, &part));
         LMR_TRY(larmor_copy(one, part));
     }
     return LARMOR_OK;
@@ -97,9 +94,8 @@ static larmor_status fill_roots(const lmr_noisy *n, larmor_array **x)
 
 larmor_status lmr_noise_unit(const lmr_noisy *n, double **unit)
 {
-    LMR_OWNED(larmor_array) *x = NULL;
     of_unit u = {n, unit};
-    LMR_TRY(fill_roots(n, &x));
+    LMR_OWN(larmor_array, x, fill_roots(n, &x));
     return lmr_noise_each_image(n, n->frames, x, take_unit, &u);
 }
 

@@ -61,8 +61,7 @@ static larmor_status open_problem(const lmr_noisy *n, double weight, int copies,
     const int image_ndim = lmr_grid_shape(&n->frames->grid).ndim;
     int toeplitz;
     *p = (problem){.copies = copies, .count = copies > 1 ? copies : n->count};
-    p->frames = calloc((size_t)p->count, sizeof *p->frames);
-    if (!p->frames) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(p->frames, p->count);
     for (int i = 0; i < p->count; i++) p->frames[i] = n->frames[copies > 1 ? 0 : i];
     LMR_TRY(lmr_problem_circulant(job, n->frames, n->count, LARMOR_LAMBDA_FROM_CALLER, &p->C));
     LMR_TRY(lmr_problem_operator(job, p->frames, p->count, &p->A, &toeplitz));
@@ -116,17 +115,15 @@ static double unit_of(const lmr_noisy *n)
 
 static larmor_status take_shared(const lmr_noisy *n, const double by[2], double *deviation, int *shared)
 {
-    LMR_OWNED(larmor_array) *kept = NULL, *maps = NULL;
-    LMR_HEAP double *value = NULL;
     larmor_device *dev = n->job->facts->dev;
     lmr_cached *of = n->frames->cached;
     *shared = 0;
     if (n->count > 1 || n->images > 1 || !of) return LARMOR_OK;
-    LMR_TRY(lmr_cached_take(of, LMR_CACHED_MAPS, by, dev, &maps));
-    LMR_TRY(lmr_cached_take(of, LMR_CACHED_DEVIATION, by, dev, &kept));
+    LMR_OWN(larmor_array, maps, lmr_cached_take(of, LMR_CACHED_MAPS, by, dev, &maps));
+    LMR_OWN(larmor_array, kept, lmr_cached_take(of, LMR_CACHED_DEVIATION, by, dev, &kept));
     if (!kept || !maps || maps != n->job->found.maps.array || larmor_array_count(kept) != n->voxels[0])
         return LARMOR_OK;
-    LMR_TRY(larmor_array_download(kept, LARMOR_F64, &value));
+    LMR_OWN_MEMORY(double, value, larmor_array_download(kept, LARMOR_F64, &value));
     for (int64_t v = 0; v < n->voxels[0]; v++) deviation[v] = value[v] * unit_of(n);
     *shared = 1;
     return LARMOR_OK;
@@ -134,14 +131,14 @@ static larmor_status take_shared(const lmr_noisy *n, const double by[2], double 
 
 static larmor_status share(const lmr_noisy *n, const double by[2], const double *deviation)
 {
-    LMR_OWNED(larmor_array) *kept = NULL;
     LMR_HEAP double *value = NULL;
     lmr_cached *of = n->frames->cached;
     if (n->count > 1 || n->images > 1 || !of) return LARMOR_OK;
     value = malloc(((size_t)n->voxels[0] + 1) * sizeof *value);
     if (!value) return LMR_NO_MEMORY();
     for (int64_t v = 0; v < n->voxels[0]; v++) value[v] = deviation[v] / unit_of(n);
-    LMR_TRY(
+    LMR_OWN(
+        larmor_array, kept,
         larmor_array_upload(n->job->facts->dev, LARMOR_F64, LARMOR_SHAPE(n->voxels[0]), LARMOR_F64, value, &kept));
     lmr_cached_put(of, LMR_CACHED_DEVIATION, by, kept);
     lmr_cached_put(of, LMR_CACHED_MAPS, by, n->job->found.maps.array);
@@ -161,12 +158,12 @@ static larmor_status add_samples(const lmr_noisy *n, double weight, lmr_noise_sa
     for (int f = 0; f < p.count; f++) weights[f] = p.frames[f].weights;
     for (int i = 0; i < samples; i += p.copies) {
         const int count = samples - i < p.copies ? samples - i : p.copies;
-        LMR_OWNED(larmor_array) *e = NULL;
         larmor_solve_opts opts = plain;
         larmor_report report;
         opts.precondition = p.M;
         LMR_TRY(lmr_noise_step(n, i, samples));
-        LMR_TRY(lmr_like_data(n->job, p.frames, weights, p.count, p.like, LMR_SCAN_NOISE, n->deviation,
+        LMR_OWN(larmor_array, e,
+                lmr_like_data(n->job, p.frames, weights, p.count, p.like, LMR_SCAN_NOISE, n->deviation,
                               LMR_NOISE_SEED + (uint64_t)(i + 1) * (uint64_t)n->count, &e));
         LMR_TRY(larmor_zero(p.x));
         LMR_TRY(larmor_cg(p.A, e, p.x, &opts, &report));

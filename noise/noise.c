@@ -51,8 +51,7 @@ static larmor_status take_maps(const lmr_noisy *n, const larmor_recon_result *re
                                double *const *g, larmor_noise_maps *maps)
 {
     const size_t images = n->images > 0 ? (size_t)n->images : 0;
-    maps->map = calloc(images, sizeof *maps->map);
-    if (!maps->map) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(maps->map, images);
     maps->count = n->images;
     for (int i = 0; i < n->images; i++) {
         LMR_TRY(lmr_noisy_upload(&result->image[i], deviation[i], &maps->map[i].deviation));
@@ -170,9 +169,8 @@ larmor_status larmor_recon_noise(larmor_recon *recon, int series, const larmor_r
     const int least = opts->quick ? QUICK_SAMPLES : LEAST_SAMPLES;
     const int by_default = opts->quick ? QUICK_SAMPLES : DEFAULT_SAMPLES;
     const int samples = opts->samples ? opts->samples : by_default;
-    if (samples < least || samples > LARMOR_MOST_NOISE_SAMPLES)
-        return LMR_FAIL(LARMOR_ERR_ARG, "noise.samples: %d is not from %d to %d", samples, least,
-                        LARMOR_MOST_NOISE_SAMPLES);
+    LMR_REFUSE(samples < least || samples > LARMOR_MOST_NOISE_SAMPLES, LARMOR_ERR_ARG,
+               "noise.samples: %d is not from %d to %d", samples, least, LARMOR_MOST_NOISE_SAMPLES);
     LMR_TRY(lmr_noisy_check("noise", recon, series, result));
     LMR_TRY(lmr_prepare_colouring(recon));
     lmr_job job = lmr_noisy_job(recon, result);
@@ -205,9 +203,7 @@ larmor_status larmor_recon_noise(larmor_recon *recon, int series, const larmor_r
 void larmor_noise_maps_free(larmor_noise_maps *maps)
 {
     if (!maps) return;
-    for (int i = 0; i < maps->count; i++) {
-        LMR_FREE(maps->map[i].deviation, maps->map[i].g);
-    }
+    for (int i = 0; i < maps->count; i++) LMR_FREE(maps->map[i].deviation, maps->map[i].g);
     free(maps->map);
     *maps = (larmor_noise_maps){.count = 0};
 }

@@ -13,28 +13,23 @@
 larmor_status lmr_noisy_check(const char *who, const larmor_recon *recon, int series,
                               const larmor_recon_result *result)
 {
-    if (recon->facts.slabs) return LMR_FAIL(LARMOR_ERR_ARG, "%s: a volume in slabs has no such maps", who);
-    if (recon->job.found.method.kind == LMR_METHOD_NLINV)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: nlinv finds image and coil maps together, of which there is no map",
-                        who);
-    if (recon->settings.constraint)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: an image that is held to opts.constraint %s has no such maps", who,
-                        recon->settings.constraint);
-    if (recon->settings.opts.prior)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: an image by opts.prior %s has no such maps", who,
-                        larmor_denoiser_name(recon->settings.opts.prior));
-    if (lmr_solves_coils(&recon->job))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: images without coil maps by opts.method %s have no such maps", who,
-                        recon->job.found.method.name);
-    if (recon->settings.opts.no_maps)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: without coil maps the image is no linear one of its samples", who);
-    if (!recon->run || series < 0 || series >= recon->list.series ||
-        recon->last_group != recon->list.group[recon->list.first[series]])
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: series %d is not the last one that was run", who, series);
-    if (result->count < 1) return LMR_FAIL(LARMOR_ERR_ARG, "%s: the series has no images", who);
-    if (!recon->job.found.maps.array)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "%s: the coil maps of a series from a checkpoint or another process are not kept", who);
+    LMR_REFUSE(recon->facts.slabs, LARMOR_ERR_ARG, "%s: a volume in slabs has no such maps", who);
+    LMR_REFUSE(recon->job.found.method.kind == LMR_METHOD_NLINV, LARMOR_ERR_ARG,
+               "%s: nlinv finds image and coil maps together, of which there is no map", who);
+    LMR_REFUSE(recon->settings.constraint, LARMOR_ERR_ARG,
+               "%s: an image that is held to opts.constraint %s has no such maps", who, recon->settings.constraint);
+    LMR_REFUSE(recon->settings.opts.prior, LARMOR_ERR_ARG, "%s: an image by opts.prior %s has no such maps", who,
+               larmor_denoiser_name(recon->settings.opts.prior));
+    LMR_REFUSE(lmr_solves_coils(&recon->job), LARMOR_ERR_ARG,
+               "%s: images without coil maps by opts.method %s have no such maps", who, recon->job.found.method.name);
+    LMR_REFUSE(recon->settings.opts.no_maps, LARMOR_ERR_ARG,
+               "%s: without coil maps the image is no linear one of its samples", who);
+    LMR_REFUSE(!recon->run || series < 0 || series >= recon->list.series ||
+                   recon->last_group != recon->list.group[recon->list.first[series]],
+               LARMOR_ERR_ARG, "%s: series %d is not the last one that was run", who, series);
+    LMR_REFUSE(result->count < 1, LARMOR_ERR_ARG, "%s: the series has no images", who);
+    LMR_REFUSE(!recon->job.found.maps.array, LARMOR_ERR_ARG,
+               "%s: the coil maps of a series from a checkpoint or another process are not kept", who);
     return LARMOR_OK;
 }
 
@@ -69,10 +64,9 @@ larmor_status lmr_noisy_open(lmr_job *job, const larmor_recon *recon, int series
     LMR_TRY(lmr_frames_open(job, group, count, &n->frames, &opened));
     n->deviation = job->facts->colouring ? job->found.scale * n->frames->cartesian.deviation
                                          : lmr_scaled_noise(job, n->frames, &result->report);
-    n->voxels = calloc((size_t)result->count, sizeof *n->voxels);
-    n->shape = calloc((size_t)result->count, sizeof *n->shape);
-    n->value = calloc((size_t)result->count, sizeof *n->value);
-    if (!n->voxels || !n->shape || !n->value) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(n->voxels, result->count);
+    LMR_ALLOCATE_ZEROS(n->shape, result->count);
+    LMR_ALLOCATE_ZEROS(n->value, result->count);
     n->images = result->count;
     for (int i = 0; i < n->images; i++) {
         n->shape[i] = larmor_array_shape(result->image[i].data);
@@ -99,8 +93,7 @@ void lmr_free_each(void **each, int count)
 
 larmor_status lmr_noisy_room(const lmr_noisy *n, double ***room)
 {
-    *room = calloc((size_t)n->images, sizeof **room);
-    if (!*room) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(*room, n->images);
     for (int i = 0; i < n->images; i++) {
         (*room)[i] = calloc((size_t)n->voxels[i] + 1, sizeof ***room);
         if (!(*room)[i]) return LMR_NO_MEMORY();

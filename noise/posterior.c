@@ -85,8 +85,7 @@ static larmor_status add_sample(void *user, int image, const float *value)
 static larmor_status draw(drawing *d, int samples)
 {
     const lmr_noisy *n = d->n;
-    d->sum = calloc((size_t)n->images, sizeof *d->sum);
-    if (!d->sum) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(d->sum, n->images);
     for (int i = 0; i < n->images; i++) {
         d->sum[i] = calloc((size_t)n->voxels[i] + 1, SUMS * sizeof **d->sum);
         if (!d->sum[i]) return LMR_NO_MEMORY();
@@ -149,8 +148,7 @@ static larmor_status make_maps(const lmr_noisy *n, const larmor_recon_result *re
     const double began = lmr_seconds();
     LMR_FREED_BY(free_drawing) drawing d = {.n = n};
     LMR_TRY(draw(&d, samples));
-    maps->map = calloc((size_t)n->images, sizeof *maps->map);
-    if (!maps->map) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(maps->map, n->images);
     maps->count = n->images;
     maps->samples = samples;
     for (int i = 0; i < n->images; i++) LMR_TRY(take_image(&d, result, i, samples, &maps->map[i]));
@@ -167,9 +165,8 @@ static larmor_status check_posterior(const larmor_recon *recon, const larmor_rec
 {
     const larmor_recon_report *report = &result->report;
     const char *why = NULL;
-    if (samples < LEAST_SAMPLES || samples > LARMOR_MOST_NOISE_SAMPLES)
-        return LMR_FAIL(LARMOR_ERR_ARG, "posterior.samples: %d is not from %d to %d", samples, LEAST_SAMPLES,
-                        LARMOR_MOST_NOISE_SAMPLES);
+    LMR_REFUSE(samples < LEAST_SAMPLES || samples > LARMOR_MOST_NOISE_SAMPLES, LARMOR_ERR_ARG,
+               "posterior.samples: %d is not from %d to %d", samples, LEAST_SAMPLES, LARMOR_MOST_NOISE_SAMPLES);
     if (recon->facts.basis) why = "coefficients of a basis";
     if (recon->facts.sets) why = "several sets of coil maps";
     if (recon->settings.opts.weighted) why = "data that are weighted by density";
@@ -202,9 +199,7 @@ larmor_status larmor_recon_posterior(larmor_recon *recon, int series, const larm
 void larmor_posterior_maps_free(larmor_posterior_maps *maps)
 {
     if (!maps) return;
-    for (int i = 0; i < maps->count; i++) {
-        LMR_FREE(maps->map[i].mean, maps->map[i].deviation);
-    }
+    for (int i = 0; i < maps->count; i++) LMR_FREE(maps->map[i].mean, maps->map[i].deviation);
     free(maps->map);
     *maps = (larmor_posterior_maps){.count = 0};
 }

@@ -30,8 +30,7 @@ larmor_status lmr_repeat_begin(const lmr_noisy *n, lmr_repeat *r)
 
 void lmr_repeat_free(lmr_repeat *r)
 {
-    free(r->frames);
-    r->frames = NULL;
+    LMR_CLEAR(r->frames);
 }
 
 /* The frames with other samples, which are then the repeat's. */

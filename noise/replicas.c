@@ -53,10 +53,7 @@ larmor_status lmr_noise_replicas(const lmr_noisy *n, int samples, double **devia
     for (int i = 0; i < samples && !st; i++) {
         st = lmr_noise_step(n, i, samples);
         if (!st) st = solve_replica(n, i, &r, more, &each);
-        for (int f = 0; f < n->count; f++) {
-            larmor_array_free(more[f]);
-            more[f] = NULL;
-        }
+        for (int f = 0; f < n->count; f++) LMR_CLEAR(more[f]);
     }
     for (int i = 0; i < n->images && !st; i++)
         for (int64_t v = 0; v < n->voxels[i]; v++)

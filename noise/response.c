@@ -109,9 +109,7 @@ static larmor_status model_change(probing *p, larmor_array **samples)
     lmr_scan_facts facts = *n->job->facts;
     lmr_job job = *n->job;
     LMR_HEAP lmr_frame *frames = calloc((size_t)n->count, sizeof *frames);
-    LMR_OWNED(larmor_op) *A = NULL;
     LMR_OWNED(larmor_array) *change = NULL;
-    LMR_HEAP double *value = NULL;
     int toeplitz;
     if (!frames) return LMR_NO_MEMORY();
     facts.toeplitz = -1; /* the normal map is not needed */
@@ -123,10 +121,9 @@ static larmor_status model_change(probing *p, larmor_array **samples)
         frames[i].has_phase = 0;
         frames[i].cached = NULL;
     }
-    LMR_TRY(lmr_problem_operator(&job, frames, n->count, &A, &toeplitz));
+    LMR_OWN(larmor_op, A, lmr_problem_operator(&job, frames, n->count, &A, &toeplitz));
     const int64_t count = larmor_shape_count(larmor_op_in_shape(A)), each = count / n->count;
-    value = calloc((size_t)count + 1, 2 * sizeof *value);
-    if (!value) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(double, value, 2 * (count + 1));
     for (int i = 0; i < n->images; i++) each_point(p, i, put_point, value + 2 * each * i);
     LMR_TRY(larmor_array_upload(facts.dev, larmor_op_dtype(A), larmor_op_in_shape(A), LARMOR_C128, value, &change));
     LMR_TRY(larmor_array_create(facts.dev, larmor_op_dtype(A), larmor_op_out_shape(A), samples));
@@ -144,18 +141,16 @@ static larmor_status make_more(probing *p, int frame)
 /* Without a probe nothing is added. */
 static larmor_status fill_more(probing *p)
 {
-    LMR_OWNED(larmor_array) *samples = NULL, *line = NULL;
     int64_t first = 0;
     for (int f = 0; f < p->n->count; f++) LMR_TRY(make_more(p, f));
     if (p->probe < 0) return LARMOR_OK;
-    LMR_TRY(model_change(p, &samples));
-    LMR_TRY(larmor_array_reshape(samples, LARMOR_SHAPE(larmor_array_count(samples)), &line));
+    LMR_OWN(larmor_array, samples, model_change(p, &samples));
+    LMR_OWN(larmor_array, line, larmor_array_reshape(samples, LARMOR_SHAPE(larmor_array_count(samples)), &line));
     for (int f = 0; f < p->n->count; f++) {
         const int64_t count = larmor_array_count(p->more[f]);
-        LMR_OWNED(larmor_array) *part = NULL, *to = NULL, *same = NULL;
-        LMR_TRY(larmor_array_slice(line, first, count, &part));
-        LMR_TRY(larmor_array_reshape(p->more[f], LARMOR_SHAPE(count), &to));
-        LMR_TRY(larmor_array_convert(part, larmor_array_dtype(to), &same));
+        LMR_OWN(larmor_array, part, larmor_array_slice(line, first, count, &part));
+        LMR_OWN(larmor_array, to, larmor_array_reshape(p->more[f], LARMOR_SHAPE(count), &to));
+        LMR_OWN(larmor_array, same, larmor_array_convert(part, larmor_array_dtype(to), &same));
         LMR_TRY(larmor_copy(same, to));
         first += count;
     }
@@ -207,10 +202,7 @@ static larmor_status solve_probe(probing *p)
     larmor_status st = lmr_noise_step(p->n, p->probe + 1, p->probes + 1);
     if (!st) st = fill_more(p);
     if (!st) st = lmr_repeat_solve(p->n, &p->repeat, p->more, take_image, p);
-    for (int f = 0; f < p->n->count; f++) {
-        larmor_array_free(p->more[f]);
-        p->more[f] = NULL;
-    }
+    for (int f = 0; f < p->n->count; f++) LMR_CLEAR(p->more[f]);
     return st;
 }
 
@@ -282,7 +274,7 @@ static larmor_status find_intensities(probing *p)
         for (int64_t v = 0; v < n->voxels[i]; v++)
             if (lmr_noisy_size(n, i, v) > least) size[count++] = lmr_noisy_size(n, i, v);
         p->intensity[i] = count ? lmr_median_f64(size, count) : 0;
-        if (!(p->intensity[i] > 0)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "response: image %d is zero", i);
+        LMR_REFUSE(!(p->intensity[i] > 0), LARMOR_ERR_NUMERIC, "response: image %d is zero", i);
     }
     return LARMOR_OK;
 }
@@ -321,8 +313,7 @@ static larmor_status find_responses(probing *p)
 static larmor_status take_maps(const probing *p, const larmor_recon_result *result, larmor_response_maps *maps)
 {
     const lmr_noisy *n = p->n;
-    maps->map = calloc((size_t)n->images, sizeof *maps->map);
-    if (!maps->map) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(maps->map, n->images);
     maps->count = n->images;
     for (int i = 0; i < n->images; i++) {
         LMR_TRY(lmr_noisy_upload(&result->image[i], p->height[i], &maps->map[i].height));
@@ -349,13 +340,12 @@ static larmor_status make_maps(const lmr_noisy *n, const larmor_recon_result *re
 
 static larmor_status check_opts(const larmor_recon *recon, int probes, double contrast)
 {
-    if (probes < 1 || probes > LARMOR_MOST_PROBES)
-        return LMR_FAIL(LARMOR_ERR_ARG, "response.probes: %d is not from 1 to %d", probes, LARMOR_MOST_PROBES);
-    if (!(contrast > 0) || isinf(contrast))
-        return LMR_FAIL(LARMOR_ERR_ARG, "response.contrast: %g, expected a finite number above 0", contrast);
-    if (recon->facts.basis || recon->facts.sets)
-        return LMR_FAIL(LARMOR_ERR_ARG, "response: images by %s have no such maps",
-                        recon->facts.basis ? "coefficients of a basis" : "several sets of coil maps");
+    LMR_REFUSE(probes < 1 || probes > LARMOR_MOST_PROBES, LARMOR_ERR_ARG, "response.probes: %d is not from 1 to %d",
+               probes, LARMOR_MOST_PROBES);
+    LMR_REFUSE(!(contrast > 0) || isinf(contrast), LARMOR_ERR_ARG,
+               "response.contrast: %g, expected a finite number above 0", contrast);
+    LMR_REFUSE(recon->facts.basis || recon->facts.sets, LARMOR_ERR_ARG, "response: images by %s have no such maps",
+               recon->facts.basis ? "coefficients of a basis" : "several sets of coil maps");
     return LARMOR_OK;
 }
 
@@ -381,9 +371,7 @@ larmor_status larmor_recon_response(larmor_recon *recon, int series, const larmo
 void larmor_response_maps_free(larmor_response_maps *maps)
 {
     if (!maps) return;
-    for (int i = 0; i < maps->count; i++) {
-        LMR_FREE(maps->map[i].height, maps->map[i].width);
-    }
+    for (int i = 0; i < maps->count; i++) LMR_FREE(maps->map[i].height, maps->map[i].width);
     free(maps->map);
     *maps = (larmor_response_maps){.count = 0};
 }

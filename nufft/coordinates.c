@@ -6,18 +6,17 @@
 
 larmor_status lmr_coordinates_check(const char *who, int ndim, const larmor_array *const *coordinates)
 {
-    if (ndim < 1 || ndim > 3 || !coordinates)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: 1 to 3 coordinates are needed, got %d", who, ndim);
+    LMR_REFUSE(ndim < 1 || ndim > 3 || !coordinates, LARMOR_ERR_ARG, "%s: 1 to 3 coordinates are needed, got %d", who,
+               ndim);
     const larmor_array *first = coordinates[0];
     for (int d = 0; d < ndim; d++) {
         const larmor_array *x = coordinates[d];
-        if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "%s: coordinate %d is NULL", who, d);
-        if (!lmr_is_real(x->dtype) || x->dtype != first->dtype || x->dev != first->dev ||
-            larmor_array_count(x) != larmor_array_count(first))
-            return LMR_FAIL(
-                LARMOR_ERR_SHAPE,
-                "%s: coordinate %d is %s, and coordinate 0 is %s; expected f32 or f64, as many, on one device", who,
-                d, lmr_describe(x).s, lmr_describe(first).s);
+        LMR_REFUSE(!x, LARMOR_ERR_ARG, "%s: coordinate %d is NULL", who, d);
+        LMR_REFUSE(!lmr_is_real(x->dtype) || x->dtype != first->dtype || x->dev != first->dev ||
+                       larmor_array_count(x) != larmor_array_count(first),
+                   LARMOR_ERR_SHAPE,
+                   "%s: coordinate %d is %s, and coordinate 0 is %s; expected f32 or f64, as many, on one device",
+                   who, d, lmr_describe(x).s, lmr_describe(first).s);
     }
     return LARMOR_OK;
 }
@@ -25,16 +24,15 @@ larmor_status lmr_coordinates_check(const char *who, int ndim, const larmor_arra
 larmor_status larmor_nufft_join_coordinates(int ndim, const larmor_array *const *coordinates, const double *scale,
                                             larmor_array **points)
 {
-    if (!points) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_join_coordinates: points is NULL");
+    LMR_REFUSE(!points, LARMOR_ERR_ARG, "larmor_nufft_join_coordinates: points is NULL");
     *points = NULL;
     LMR_TRY(lmr_coordinates_check("larmor_nufft_join_coordinates", ndim, coordinates));
     const larmor_array *first = coordinates[0];
     larmor_device *dev = first->dev;
     const lmr_coordinates_kernels *kernels =
         LMR_KERNELS(dev, coordinates, LMR_COORDINATES_ABI, lmr_precision(first->dtype));
-    if (!kernels)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "larmor_nufft_join_coordinates: %s has no kernel for it; use cpu",
-                        larmor_device_spec(dev));
+    LMR_REFUSE(!kernels, LARMOR_ERR_UNSUPPORTED, "larmor_nufft_join_coordinates: %s has no kernel for it; use cpu",
+               larmor_device_spec(dev));
     const void *from[3] = {NULL, NULL, NULL};
     double factor[3] = {1, 1, 1};
     for (int d = 0; d < ndim; d++) {

@@ -60,11 +60,11 @@ larmor_status lmr_nufft_expect_points(const lmr_nufft_device *on, const larmor_n
                                       const larmor_array *x, int64_t *count)
 {
     int64_t values;
-    if (x->dev != on->dev || !lmr_is_real(x->dtype) || x->shape.ndim < 1 || x->shape.dim[0] != opts->ndim)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "nufft: %s are %s, expected f32 or f64 [%d, ...] on %s", what,
-                        lmr_describe(x).s, opts->ndim, larmor_device_spec(on->dev));
+    LMR_REFUSE(x->dev != on->dev || !lmr_is_real(x->dtype) || x->shape.ndim < 1 || x->shape.dim[0] != opts->ndim,
+               LARMOR_ERR_SHAPE, "nufft: %s are %s, expected f32 or f64 [%d, ...] on %s", what, lmr_describe(x).s,
+               opts->ndim, larmor_device_spec(on->dev));
     *count = larmor_array_count(x) / opts->ndim;
-    if (!lmr_mul(*count, opts->batch * 2, &values))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "nufft: %lld %s are too many", (long long)*count, what);
+    LMR_REFUSE(!lmr_mul(*count, opts->batch * 2, &values), LARMOR_ERR_SHAPE, "nufft: %lld %s are too many",
+               (long long)*count, what);
     return LARMOR_OK;
 }

@@ -78,9 +78,9 @@ static larmor_status outline_type3(larmor_nufft *handle)
 
 larmor_status larmor_nufft_create(larmor_device *dev, const larmor_nufft_opts *opts, larmor_nufft **out)
 {
-    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_create: plan is NULL");
+    LMR_REFUSE(!out, LARMOR_ERR_ARG, "larmor_nufft_create: plan is NULL");
     *out = NULL;
-    if (!dev || !opts) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_create: a device and options are needed");
+    LMR_REFUSE(!dev || !opts, LARMOR_ERR_ARG, "larmor_nufft_create: a device and options are needed");
     larmor_nufft_opts filled;
     LMR_TRY(lmr_nufft_fill_options(dev, opts, &filled));
     LMR_NEW_ZEROS(larmor_nufft, handle, 1);
@@ -99,9 +99,9 @@ fail:
 
 larmor_status larmor_nufft_least_tol(const larmor_device *dev, const larmor_nufft_opts *opts, double *tol)
 {
-    if (!tol) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_least_tol: tol is NULL");
+    LMR_REFUSE(!tol, LARMOR_ERR_ARG, "larmor_nufft_least_tol: tol is NULL");
     *tol = 0;
-    if (!dev || !opts) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_least_tol: a device and options are needed");
+    LMR_REFUSE(!dev || !opts, LARMOR_ERR_ARG, "larmor_nufft_least_tol: a device and options are needed");
     larmor_nufft_opts any = {.type = 0}, filled;
     double least;
     LMR_TRY(lmr_nufft_read_options(opts, &any));
@@ -114,7 +114,7 @@ larmor_status larmor_nufft_least_tol(const larmor_device *dev, const larmor_nuff
         LMR_TRY(lmr_nufft_least_spreading(&r, &least));
     else
         LMR_TRY(lmr_nufft_least(&r, filled.modes, &least));
-    if (!(least < 1)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "nufft: these options keep no tolerance below 1");
+    LMR_REFUSE(!(least < 1), LARMOR_ERR_NUMERIC, "nufft: these options keep no tolerance below 1");
     *tol = least;
     return LARMOR_OK;
 }
@@ -249,10 +249,10 @@ static larmor_status set_type12(larmor_nufft *handle, const larmor_array *points
 
 larmor_status larmor_nufft_set_points(larmor_nufft *handle, const larmor_array *points, const larmor_array *targets)
 {
-    if (!handle || !points) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_set_points: a plan and points are needed");
+    LMR_REFUSE(!handle || !points, LARMOR_ERR_ARG, "larmor_nufft_set_points: a plan and points are needed");
     const larmor_nufft_opts *o = &handle->opts;
-    if (o->type == 3 && !targets) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: type 3 needs targets, got NULL");
-    if (o->type != 3 && targets) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: targets are for type 3 only, expected NULL");
+    LMR_REFUSE(o->type == 3 && !targets, LARMOR_ERR_ARG, "nufft: type 3 needs targets, got NULL");
+    LMR_REFUSE(o->type != 3 && targets, LARMOR_ERR_ARG, "nufft: targets are for type 3 only, expected NULL");
     LMR_TRY(lmr_gate_enter(&handle->gate));
     const larmor_status st = o->type == 3 ? set_type3(handle, points, targets) : set_type12(handle, points);
     lmr_gate_leave(&handle->gate);
@@ -283,8 +283,8 @@ static larmor_status set_apart(larmor_nufft *handle, const larmor_array *const *
     lmr_nufft_source from = {.is_double = coordinates[0]->dtype == LARMOR_F64, .stride = 1};
     int64_t values;
     int lattice;
-    if (!lmr_mul(m, handle->opts.batch * 2, &values))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "nufft: %lld points are too many", (long long)m);
+    LMR_REFUSE(!lmr_mul(m, handle->opts.batch * 2, &values), LARMOR_ERR_SHAPE, "nufft: %lld points are too many",
+               (long long)m);
     for (int d = 0; d < ndim; d++) {
         from.first[d] = coordinates[d]->data;
         from.factor[d] = scale ? scale[d] : 1;
@@ -296,24 +296,22 @@ static larmor_status set_apart(larmor_nufft *handle, const larmor_array *const *
 /* By points in the plain layout. */
 static larmor_status set_joined(larmor_nufft *handle, const larmor_array *const *coordinates, const double *scale)
 {
-    LMR_OWNED(larmor_array) *points = NULL;
-    LMR_TRY(larmor_nufft_join_coordinates(handle->opts.ndim, coordinates, scale, &points));
+    LMR_OWN(larmor_array, points, larmor_nufft_join_coordinates(handle->opts.ndim, coordinates, scale, &points));
     return larmor_nufft_set_points(handle, points, NULL);
 }
 
 larmor_status larmor_nufft_set_coordinates(larmor_nufft *handle, const larmor_array *const *coordinates,
                                            const double *scale)
 {
-    if (!handle) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_set_coordinates: a plan is needed, got NULL");
+    LMR_REFUSE(!handle, LARMOR_ERR_ARG, "larmor_nufft_set_coordinates: a plan is needed, got NULL");
     const larmor_nufft_opts *o = &handle->opts;
-    if (o->type == 3)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "larmor_nufft_set_coordinates: the plan is of type 3, which has targets, too; join both by "
-                        "larmor_nufft_join_coordinates");
+    LMR_REFUSE(o->type == 3, LARMOR_ERR_ARG,
+               "larmor_nufft_set_coordinates: the plan is of type 3, which has targets, too; join both by "
+               "larmor_nufft_join_coordinates");
     LMR_TRY(lmr_coordinates_check("larmor_nufft_set_coordinates", o->ndim, coordinates));
-    if (coordinates[0]->dev != handle->on.dev)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "larmor_nufft_set_coordinates: coordinates are %s, expected them on %s",
-                        lmr_describe(coordinates[0]).s, larmor_device_spec(handle->on.dev));
+    LMR_REFUSE(coordinates[0]->dev != handle->on.dev, LARMOR_ERR_SHAPE,
+               "larmor_nufft_set_coordinates: coordinates are %s, expected them on %s",
+               lmr_describe(coordinates[0]).s, larmor_device_spec(handle->on.dev));
     if (o->effort || !lmr_nufft_plan_takes_coordinates(&handle->on, o)) return set_joined(handle, coordinates, scale);
     LMR_TRY(lmr_gate_enter(&handle->gate));
     const larmor_status st = set_apart(handle, coordinates, scale);
@@ -347,7 +345,7 @@ static larmor_status run(const larmor_nufft *handle, int adjoint, const larmor_a
 
 static larmor_status run_in_turn(larmor_nufft *handle, int adjoint, const larmor_array *in, larmor_array *out)
 {
-    if (!handle) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the plan is NULL");
+    LMR_REFUSE(!handle, LARMOR_ERR_ARG, "nufft: the plan is NULL");
     LMR_TRY(lmr_gate_enter(&handle->gate));
     const larmor_status st = run(handle, adjoint, in, out);
     lmr_gate_leave(&handle->gate);
@@ -401,18 +399,17 @@ static larmor_status most_type3_bytes(const lmr_nufft_device *on, const larmor_n
 larmor_status larmor_nufft_memory(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
                                   int64_t *bytes)
 {
-    if (!bytes) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_memory: bytes is NULL");
+    LMR_REFUSE(!bytes, LARMOR_ERR_ARG, "larmor_nufft_memory: bytes is NULL");
     *bytes = 0;
-    if (!dev || !opts || points < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "nufft memory: a device, options and a number of points are needed");
+    LMR_REFUSE(!dev || !opts || points < 0, LARMOR_ERR_ARG,
+               "nufft memory: a device, options and a number of points are needed");
     larmor_nufft_opts filled;
     LMR_TRY(lmr_nufft_fill_options(dev, opts, &filled));
     for (int d = 0; d < filled.ndim; d++)
-        if (filled.modes[d] < 1)
-            return LMR_FAIL(
-                LARMOR_ERR_ARG,
-                "nufft memory: modes[%d]: got %lld, expected the widths of points and targets multiplied, at least 1",
-                d, (long long)filled.modes[d]);
+        LMR_REFUSE(
+            filled.modes[d] < 1, LARMOR_ERR_ARG,
+            "nufft memory: modes[%d]: got %lld, expected the widths of points and targets multiplied, at least 1", d,
+            (long long)filled.modes[d]);
     const int precision = lmr_precision(filled.dtype);
     const lmr_nufft_device on = {.dev = lmr_mutable(dev),
                                  .ctx = dev->ctx,
@@ -425,7 +422,7 @@ larmor_status larmor_nufft_memory(const larmor_device *dev, const larmor_nufft_o
     double total;
     LMR_TRY(filled.type == 3 ? most_type3_bytes(&on, &filled, &request, &total)
                              : most_bytes(&on, &filled, &request, &total));
-    if (total > 0x1p60) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the modes are too many");
+    LMR_REFUSE(total > 0x1p60, LARMOR_ERR_ARG, "nufft: the modes are too many");
     *bytes = (int64_t)total;
     return LARMOR_OK;
 }

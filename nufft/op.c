@@ -65,17 +65,15 @@ static larmor_status op_of_plan(larmor_device *dev, const larmor_op_impl *kind, 
 static larmor_status op_of(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj, int both,
                            larmor_op **A)
 {
-    if (!A) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_nufft: A is NULL");
+    LMR_REFUSE(!A, LARMOR_ERR_ARG, "larmor_op_nufft: A is NULL");
     *A = NULL;
-    if (!dev || !opts || !traj)
-        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_nufft: a device, options and traj are needed");
+    LMR_REFUSE(!dev || !opts || !traj, LARMOR_ERR_ARG, "larmor_op_nufft: a device, options and traj are needed");
     larmor_nufft_opts o;
-    LMR_OWNED(larmor_nufft) *plan = NULL;
     LMR_TRY(read_options(opts, &o));
     LMR_TRY(expect_traj(traj, o.ndim));
     o.type = 2;
     o.both_directions = both || dev->repeatable; /* an operator has an adjoint, whatever is asked of it most */
-    LMR_TRY(larmor_nufft_create(dev, &o, &plan));
+    LMR_OWN(larmor_nufft, plan, larmor_nufft_create(dev, &o, &plan));
     LMR_TRY(larmor_nufft_set_points(plan, traj, NULL));
     LMR_TRY(op_of_plan(dev, &impl, &o, traj, plan, A));
     plan = NULL;
@@ -102,15 +100,14 @@ static larmor_status displaced_points(larmor_device *dev, const larmor_nufft_opt
 {
     const larmor_shape image = larmor_shape_of(o->ndim, o->modes);
     const int64_t voxels = larmor_shape_count(image), nd = o->ndim;
-    LMR_HEAP double *given = NULL;
     LMR_HEAP LMR_NEW(double, at, nd *voxels);
-    LMR_TRY(larmor_array_download(d, LARMOR_F64, &given));
+    LMR_OWN_MEMORY(double, given, larmor_array_download(d, LARMOR_F64, &given));
     for (int64_t i = 0; i < voxels; i++) {
         int64_t rest = i;
         for (int64_t a = 0; a < nd; a++) {
             const int64_t n = image.dim[a];
-            if (!isfinite(given[i + voxels * a]))
-                return LMR_FAIL(LARMOR_ERR_NUMERIC, "displacement: of voxel %lld it is not finite", (long long)i);
+            LMR_REFUSE(!isfinite(given[i + voxels * a]), LARMOR_ERR_NUMERIC,
+                       "displacement: of voxel %lld it is not finite", (long long)i);
             if (fabs(given[i + voxels * a]) > (double)n) /* the grid of such a transform has no end */
                 return LMR_FAIL(
                     LARMOR_ERR_ARG,
@@ -128,8 +125,8 @@ static larmor_status expect_displacement(const larmor_nufft_opts *o, const larmo
 {
     const larmor_shape need = larmor_shape_append(larmor_shape_of(o->ndim, o->modes), o->ndim);
     const larmor_shape have = larmor_array_shape(d);
-    if (lmr_is_complex(larmor_array_dtype(d)))
-        return LMR_FAIL(LARMOR_ERR_ARG, "displacement: it is %s, expected real numbers", lmr_describe(d).s);
+    LMR_REFUSE(lmr_is_complex(larmor_array_dtype(d)), LARMOR_ERR_ARG, "displacement: it is %s, expected real numbers",
+               lmr_describe(d).s);
     if (have.ndim == need.ndim && !memcmp(have.dim, need.dim, sizeof *need.dim * (size_t)need.ndim)) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_SHAPE,
                     "displacement: it is %s, expected that of an image of %d dimensions in voxels, [modes..., %d]",
@@ -139,21 +136,18 @@ static larmor_status expect_displacement(const larmor_nufft_opts *o, const larmo
 larmor_status larmor_op_nufft_displaced(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
                                         const larmor_array *displacement, larmor_op **A)
 {
-    if (!A) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_nufft_displaced: A is NULL");
+    LMR_REFUSE(!A, LARMOR_ERR_ARG, "larmor_op_nufft_displaced: A is NULL");
     *A = NULL;
-    if (!dev || !opts || !traj || !displacement)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "larmor_op_nufft_displaced: a device, options, traj and a displacement are needed");
+    LMR_REFUSE(!dev || !opts || !traj || !displacement, LARMOR_ERR_ARG,
+               "larmor_op_nufft_displaced: a device, options, traj and a displacement are needed");
     larmor_nufft_opts o;
-    LMR_OWNED(larmor_nufft) *plan = NULL;
-    LMR_OWNED(larmor_array) *points = NULL;
     LMR_TRY(read_options(opts, &o));
     LMR_TRY(expect_traj(traj, o.ndim));
     LMR_TRY(expect_displacement(&o, displacement));
-    LMR_TRY(displaced_points(dev, &o, displacement, &points));
+    LMR_OWN(larmor_array, points, displaced_points(dev, &o, displacement, &points));
     if (!o.sign) o.sign = -1;
     o.type = 3;
-    LMR_TRY(larmor_nufft_create(dev, &o, &plan));
+    LMR_OWN(larmor_nufft, plan, larmor_nufft_create(dev, &o, &plan));
     LMR_TRY(larmor_nufft_set_points(plan, points, traj));
     LMR_TRY(op_of_plan(dev, &displaced, &o, traj, plan, A));
     plan = NULL;

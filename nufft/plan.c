@@ -52,12 +52,12 @@ larmor_status lmr_nufft_plan_sizes(const lmr_nufft_device *on, const larmor_nuff
         g->cells[d] = choice->cells[d];
         g->modes[d] = d < o->ndim ? o->modes[d] : 1;
     }
-    if (!product(g->cells, &cells) || !product(g->modes, &modes) || !lmr_mul(cells, size, &grid) ||
-        !lmr_mul(modes, o->batch, &bytes) || !lmr_mul(bytes, size, &bytes))
-        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: %lld transforms of %lld x %lld x %lld modes are too many",
-                        (long long)o->batch, (long long)g->modes[0], (long long)g->modes[1], (long long)g->modes[2]);
+    LMR_REFUSE(!product(g->cells, &cells) || !product(g->modes, &modes) || !lmr_mul(cells, size, &grid) ||
+                   !lmr_mul(modes, o->batch, &bytes) || !lmr_mul(bytes, size, &bytes),
+               LARMOR_ERR_ARG, "nufft: %lld transforms of %lld x %lld x %lld modes are too many", (long long)o->batch,
+               (long long)g->modes[0], (long long)g->modes[1], (long long)g->modes[2]);
     g->batch = lmr_nufft_per_pass(o->batch, grid, way->max_batch);
-    if (!lmr_mul(grid, g->batch, &bytes)) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the modes are too many");
+    LMR_REFUSE(!lmr_mul(grid, g->batch, &bytes), LARMOR_ERR_ARG, "nufft: the modes are too many");
     return o->spread_only ? expect_room(on, g->cells, (double)grid * (double)o->batch) : LARMOR_OK;
 }
 
@@ -305,9 +305,8 @@ static larmor_status keep_sorted(lmr_nufft_plan *plan, int64_t m, int64_t bad, v
 {
     const lmr_nufft_device *on = plan->on;
     lmr_precompute *precompute;
-    if (bad >= 0)
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "nufft: point %lld is not finite; remove it and its value",
-                        (long long)bad);
+    LMR_REFUSE(bad >= 0, LARMOR_ERR_NUMERIC, "nufft: point %lld is not finite; remove it and its value",
+               (long long)bad);
     const lmr_precompute_job job = {.on = on,
                                     .geometry = &plan->geometry,
                                     .batch = plan->opts.batch,

@@ -59,29 +59,25 @@ static larmor_status make_design(const larmor_nufft_opts *opts, design *d)
     *d = (design){.lags = 1, .cells = 1};
     LMR_TRY(lmr_nufft_read_options(opts, &d->opts));
     larmor_nufft_opts *o = &d->opts;
-    if (o->ndim < 1 || o->ndim > 3)
-        return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: ndim: got %d, expected 1 .. 3", o->ndim);
+    LMR_REFUSE(o->ndim < 1 || o->ndim > 3, LARMOR_ERR_ARG, "toeplitz: ndim: got %d, expected 1 .. 3", o->ndim);
     if (o->tol == 0) o->tol = 1e-5;
-    if (!(o->tol > 0 && o->tol < 1))
-        return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: tol: got %g, expected 0 < tol < 1", o->tol);
-    if (o->mode_order || o->spread_only)
-        return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: %s is not for the normal map; leave it 0",
-                        o->mode_order ? "mode_order" : "spread_only");
-    if (o->batch < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: batch: got %lld, expected >= 0", (long long)o->batch);
+    LMR_REFUSE(!(o->tol > 0 && o->tol < 1), LARMOR_ERR_ARG, "toeplitz: tol: got %g, expected 0 < tol < 1", o->tol);
+    LMR_REFUSE(o->mode_order || o->spread_only, LARMOR_ERR_ARG, "toeplitz: %s is not for the normal map; leave it 0",
+               o->mode_order ? "mode_order" : "spread_only");
+    LMR_REFUSE(o->batch < 0, LARMOR_ERR_ARG, "toeplitz: batch: got %lld, expected >= 0", (long long)o->batch);
     o->dtype = lmr_precision(o->dtype) == LMR_F64 ? LARMOR_C128 : LARMOR_C64;
     d->wrap.ndim = o->ndim;
     d->wrap.batch = 1;
     for (int i = 0; i < 3; i++) {
         const int64_t modes = i < o->ndim ? o->modes[i] : 1;
-        if (modes < 1 || modes > INT64_C(1) << 30)
-            return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: modes[%d]: got %lld, expected 1 .. 2^30", i, (long long)modes);
+        LMR_REFUSE(modes < 1 || modes > INT64_C(1) << 30, LARMOR_ERR_ARG,
+                   "toeplitz: modes[%d]: got %lld, expected 1 .. 2^30", i, (long long)modes);
         o->modes[i] = modes;
         d->wrap.modes[i] = i < o->ndim ? 2 * modes : 1;
         d->wrap.cells[i] = i < o->ndim ? lmr_nufft_good_size(2 * modes) : 1;
-        if (!lmr_mul(d->lags, d->wrap.modes[i], &d->lags) || !lmr_mul(d->cells, d->wrap.cells[i], &d->cells) ||
-            d->cells > INT64_C(1) << 54)
-            return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: the modes are too many");
+        LMR_REFUSE(!lmr_mul(d->lags, d->wrap.modes[i], &d->lags) || !lmr_mul(d->cells, d->wrap.cells[i], &d->cells) ||
+                       d->cells > INT64_C(1) << 54,
+                   LARMOR_ERR_ARG, "toeplitz: the modes are too many");
     }
     d->psf = (larmor_nufft_opts){
         .type = 1, .ndim = o->ndim, .batch = 1, .sign = o->sign > 0 ? -1 : 1, .dtype = LARMOR_C128};
@@ -99,8 +95,7 @@ static larmor_status double_points(const larmor_array *traj, larmor_array **poin
     void *ctx = traj->dev->ctx, *k = (*points)->data;
     /* pairs of real numbers are complex ones; room for one point more makes their number even */
     LMR_TRY(be->convert(ctx, count, traj->dtype, traj->data, LARMOR_F64, k));
-    LMR_TRY(be->vec[LMR_F64]->axpby(ctx, (count + 1) / 2, 2, k, 0, k));
-    return LARMOR_OK;
+    return be->vec[LMR_F64]->axpby(ctx, (count + 1) / 2, 2, k, 0, k);
 }
 
 /* What the spectra are made from, one after the other. */
@@ -121,10 +116,7 @@ static void free_points(kernels *k)
 {
     larmor_array **const of[] = {&k->values,  &k->points,    &k->room,     &k->base,
                                  &k->weights, &k->factor[0], &k->factor[1]};
-    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        larmor_array_free(*of[i]);
-        *of[i] = NULL;
-    }
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) LMR_CLEAR(*of[i]);
     larmor_nufft_free(k->plan);
     k->plan = NULL;
 }
@@ -147,12 +139,11 @@ static void free_kernels(const design *d, larmor_device *dev, kernels *k)
 
 static larmor_status make_edges(const design *d, larmor_device *dev, larmor_array **edges)
 {
-    LMR_OWNED(larmor_array) *first = NULL;
     int64_t longest = 1;
     for (int i = 0; i < d->wrap.ndim; i++) longest = d->wrap.modes[i] > longest ? d->wrap.modes[i] : longest;
     LMR_TRY(larmor_array_create(dev, lmr_real_of(d->psf.dtype), LARMOR_SHAPE(longest), edges));
     LMR_TRY(larmor_fill(*edges, 1));
-    LMR_TRY(larmor_array_slice(*edges, 0, 1, &first));
+    LMR_OWN(larmor_array, first, larmor_array_slice(*edges, 0, 1, &first));
     return larmor_fill(first, 0);
 }
 
@@ -282,14 +273,13 @@ larmor_status lmr_toeplitz_coils(larmor_op *N, const larmor_array *maps, const l
 static larmor_status expect_inputs(const design *d, const larmor_array *traj, const larmor_array *weights)
 {
     const larmor_shape points = larmor_array_shape(traj);
-    if (!lmr_is_real(traj->dtype) || points.ndim < 2 || points.ndim >= LARMOR_MAX_DIMS ||
-        points.dim[0] != d->opts.ndim)
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "toeplitz: traj is %s, expected real [%d, samples, readouts] or [%d, points]",
-                        lmr_describe(traj).s, d->opts.ndim, d->opts.ndim);
+    LMR_REFUSE(!lmr_is_real(traj->dtype) || points.ndim < 2 || points.ndim >= LARMOR_MAX_DIMS ||
+                   points.dim[0] != d->opts.ndim,
+               LARMOR_ERR_SHAPE, "toeplitz: traj is %s, expected real [%d, samples, readouts] or [%d, points]",
+               lmr_describe(traj).s, d->opts.ndim, d->opts.ndim);
     if (!weights) return LARMOR_OK;
-    if (!lmr_is_real(weights->dtype))
-        return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: weights are %s, expected real ones", lmr_describe(weights).s);
+    LMR_REFUSE(!lmr_is_real(weights->dtype), LARMOR_ERR_ARG, "toeplitz: weights are %s, expected real ones",
+               lmr_describe(weights).s);
     return lmr_expect("toeplitz", "weight array", weights, traj->dev, weights->dtype,
                       larmor_shape_of(points.ndim - 1, points.dim + 1));
 }
@@ -481,10 +471,9 @@ static larmor_status as_operator(lmr_toeplitz *t, larmor_op **N)
 larmor_status larmor_op_toeplitz(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
                                  const larmor_array *weights, larmor_op **N)
 {
-    if (!N) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_toeplitz: N is NULL");
+    LMR_REFUSE(!N, LARMOR_ERR_ARG, "larmor_op_toeplitz: N is NULL");
     *N = NULL;
-    if (!dev || !opts || !traj)
-        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_toeplitz: a device, options and traj are needed");
+    LMR_REFUSE(!dev || !opts || !traj, LARMOR_ERR_ARG, "larmor_op_toeplitz: a device, options and traj are needed");
     lmr_toeplitz *t;
     LMR_TRY(lmr_toeplitz_create(dev, opts, traj, weights, NULL, NULL, &t));
     return as_operator(t, N);
@@ -494,10 +483,10 @@ larmor_status larmor_op_toeplitz_mixed(larmor_device *dev, const larmor_nufft_op
                                        const larmor_array *weights, const larmor_array *factors, larmor_op **N)
 {
     lmr_toeplitz *t;
-    if (!N) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_toeplitz_mixed: N is NULL");
+    LMR_REFUSE(!N, LARMOR_ERR_ARG, "larmor_op_toeplitz_mixed: N is NULL");
     *N = NULL;
-    if (!dev || !opts || !traj || !factors)
-        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_toeplitz_mixed: a device, options, traj and factors are needed");
+    LMR_REFUSE(!dev || !opts || !traj || !factors, LARMOR_ERR_ARG,
+               "larmor_op_toeplitz_mixed: a device, options, traj and factors are needed");
     LMR_TRY(lmr_toeplitz_create(dev, opts, traj, weights, NULL, factors, &t));
     return as_operator(t, N);
 }

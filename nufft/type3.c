@@ -36,8 +36,7 @@ static larmor_status measure(const lmr_nufft_device *on, int ndim, const char *w
     double low[3], high[3];
     int64_t bad;
     LMR_TRY(on->kernels->extent(on->ctx, ndim, count, x->dtype == LARMOR_F64, x->data, low, high, &bad));
-    if (bad >= 0)
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "nufft: %s %lld is not finite; remove it", what, (long long)bad);
+    LMR_REFUSE(bad >= 0, LARMOR_ERR_NUMERIC, "nufft: %s %lld is not finite; remove it", what, (long long)bad);
     for (int d = 0; d < ndim; d++) {
         b->middle[d] = 0.5 * low[d] + 0.5 * high[d];
         b->half[d] = fmax(high[d] - b->middle[d], b->middle[d] - low[d]);
@@ -61,9 +60,9 @@ static larmor_status widen(int ndim, lmr_type3_box *points, lmr_type3_box *targe
         product[d] = 4 * *a * *b;
         const double cycles =
             fabs(targets->middle[d]) * (fabs(points->middle[d]) + *a) + fabs(points->middle[d]) * *b;
-        if (!isfinite(cycles))
-            return LMR_FAIL(LARMOR_ERR_ARG, "nufft: points about %g and targets about %g: their product overflows",
-                            points->middle[d], targets->middle[d]);
+        LMR_REFUSE(!isfinite(cycles), LARMOR_ERR_ARG,
+                   "nufft: points about %g and targets about %g: their product overflows", points->middle[d],
+                   targets->middle[d]);
     }
     return LARMOR_OK;
 }
@@ -139,16 +138,14 @@ static larmor_status rescale(const lmr_type3 *t, const larmor_array *x, int64_t 
 static larmor_status sort_points(const lmr_type3_job *j, const double scale[3], lmr_type3 *t)
 {
     int64_t bad;
-    LMR_OWNED(larmor_array) *cells = NULL;
-    LMR_TRY(rescale(t, j->points, t->points, j->at.middle, scale, &cells));
+    LMR_OWN(larmor_array, cells, rescale(t, j->points, t->points, j->at.middle, scale, &cells));
     return t->on->kernels->sort(t->on->ctx, &t->geometry, t->points, 1, cells->data, &bad, &t->sorted);
 }
 
 /* Targets in cycles over all of the grid, as the inner transform's points. */
 static larmor_status sort_targets(const lmr_type3_job *j, const double scale[3], lmr_type3 *t)
 {
-    LMR_OWNED(larmor_array) *cycles = NULL;
-    LMR_TRY(rescale(t, j->targets, t->targets, j->to.middle, scale, &cycles));
+    LMR_OWN(larmor_array, cycles, rescale(t, j->targets, t->targets, j->to.middle, scale, &cycles));
     return lmr_nufft_plan_set_points(t->inner, cycles, t->targets);
 }
 
@@ -189,10 +186,10 @@ static larmor_status make_workspace(lmr_type3 *t)
     const int64_t most = t->points > t->targets ? t->points : t->targets;
     int64_t grids = t->geometry.batch * size, work;
     for (int d = 0; d < 3; d++)
-        if (!lmr_mul(grids, t->geometry.cells[d], &grids))
-            return LMR_FAIL(LARMOR_ERR_MEMORY, "nufft: the grids of type 3 pass 2^63 bytes");
-    if (!lmr_mul(most, t->geometry.batch * size, &work))
-        return LMR_FAIL(LARMOR_ERR_MEMORY, "nufft: %lld points are too many", (long long)most);
+        LMR_REFUSE(!lmr_mul(grids, t->geometry.cells[d], &grids), LARMOR_ERR_MEMORY,
+                   "nufft: the grids of type 3 pass 2^63 bytes");
+    LMR_REFUSE(!lmr_mul(most, t->geometry.batch * size, &work), LARMOR_ERR_MEMORY, "nufft: %lld points are too many",
+               (long long)most);
     LMR_TRY(be->alloc(t->on->ctx, (size_t)grids, &t->cells));
     return be->alloc(t->on->ctx, (size_t)work, &t->work);
 }

@@ -26,16 +26,15 @@ static void rotate(const larmor_phantom_state *s, lmr_ellipsoid *e)
 
 static larmor_status check(const larmor_phantom_state *s, double size)
 {
-    if (!(size > 0 && size <= 10))
-        return LMR_FAIL(LARMOR_ERR_ARG, "phantom: got a size of %g, expected more than 0, at most 10", size);
+    LMR_REFUSE(!(size > 0 && size <= 10), LARMOR_ERR_ARG,
+               "phantom: got a size of %g, expected more than 0, at most 10", size);
     const double values[] = {s->degrees, s->shift[0], s->shift[1], s->shift[2], s->contrast};
     for (int i = 0; i < 5; i++)
-        if (!isfinite(values[i]) || fabs(values[i]) > 1e6)
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "phantom: got %g degrees, shift %g, %g, %g, contrast %g, expected numbers", s->degrees,
-                            s->shift[0], s->shift[1], s->shift[2], s->contrast);
-    if (!(s->pulse > -1 && s->pulse <= 10))
-        return LMR_FAIL(LARMOR_ERR_ARG, "phantom: got a pulse of %g, expected more than -1, at most 10", s->pulse);
+        LMR_REFUSE(!isfinite(values[i]) || fabs(values[i]) > 1e6, LARMOR_ERR_ARG,
+                   "phantom: got %g degrees, shift %g, %g, %g, contrast %g, expected numbers", s->degrees,
+                   s->shift[0], s->shift[1], s->shift[2], s->contrast);
+    LMR_REFUSE(!(s->pulse > -1 && s->pulse <= 10), LARMOR_ERR_ARG,
+               "phantom: got a pulse of %g, expected more than -1, at most 10", s->pulse);
     return LARMOR_OK;
 }
 
@@ -81,9 +80,8 @@ larmor_status larmor_phantom_plane(const larmor_phantom *phantom, double z, larm
 {
     LMR_NEED_OUT(plane);
     LMR_NEED(phantom);
-    if (phantom->ndim != 3 || !(fabs(z) <= 1e6))
-        return LMR_FAIL(LARMOR_ERR_ARG, "phantom plane: got a phantom in %dD and z %g, expected 3D and a number",
-                        phantom->ndim, z);
+    LMR_REFUSE(phantom->ndim != 3 || !(fabs(z) <= 1e6), LARMOR_ERR_ARG,
+               "phantom plane: got a phantom in %dD and z %g, expected 3D and a number", phantom->ndim, z);
     LMR_NEW(larmor_phantom, p, 1);
     *p = *phantom;
     p->ndim = 2;

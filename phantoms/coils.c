@@ -57,8 +57,7 @@ static void weigh(const lmr_coils *coils, int c, double *weight)
 larmor_status lmr_coils_create(int ndim, int count, double reach, lmr_coils *coils)
 {
     memset(coils, 0, sizeof *coils);
-    if (count < 0 || count > 1024)
-        return LMR_FAIL(LARMOR_ERR_ARG, "phantom: got %d coils, expected 0 to 1024", count);
+    LMR_REFUSE(count < 0 || count > 1024, LARMOR_ERR_ARG, "phantom: got %d coils, expected 0 to 1024", count);
     coils->ndim = ndim;
     coils->count = count ? count : 1;
     coils->order = ndim == 3 ? 1 : 2;
@@ -109,8 +108,7 @@ larmor_status lmr_coils_around(const larmor_phantom *phantom, int count, lmr_coi
 
 void lmr_coils_free(lmr_coils *coils)
 {
-    free(coils->weight);
-    coils->weight = NULL;
+    LMR_CLEAR(coils->weight);
 }
 
 /* sum over the modes of one line along x: what is left of them once y and z are fixed. line [re, im] of side modes.
@@ -163,7 +161,7 @@ static void fill_line_at(void *self, int64_t i)
 static larmor_status make_maps(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, const double extent[3],
                                int coils, const larmor_phantom *around, larmor_array **maps)
 {
-    if (coils < 1) return LMR_FAIL(LARMOR_ERR_ARG, "phantom: got %d coils, expected 1 to 1024", coils);
+    LMR_REFUSE(coils < 1, LARMOR_ERR_ARG, "phantom: got %d coils, expected 1 to 1024", coils);
     LMR_FREED_BY(lmr_coils_free) lmr_coils set = {0};
     const larmor_shape whole = larmor_shape_append(shape, coils);
     LMR_HEAP double *wave = NULL;
@@ -179,9 +177,7 @@ static larmor_status make_maps(larmor_device *dev, larmor_dtype dtype, larmor_sh
     const int side = 2 * set.order + 1;
     wave = lmr_new(side * nx, 2 * sizeof *wave);
     host = lmr_new(larmor_shape_count(whole), larmor_dtype_size(dtype));
-    if (!wave || !host) {
-        return LMR_NO_MEMORY();
-    }
+    if (!wave || !host) return LMR_NO_MEMORY();
     for (int64_t x = 0; x < nx; x++)
         for (int n = 0; n < side; n++) {
             const double angle = 2 * M_PI * set.frequency[n][0] * extent[0] * lmr_voxel(x, nx);
@@ -197,11 +193,10 @@ larmor_status lmr_image_check(const char *who, int ndim, larmor_dtype dtype, lar
 {
     int fits = shape.ndim == ndim;
     for (int d = 0; fits && d < ndim; d++) fits = shape.dim[d] >= 1;
-    if (!fits)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: got an image of %d dimensions, expected %d, none of them empty", who,
-                        shape.ndim, ndim);
-    if (!lmr_is_complex(dtype))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: got %s, expected c64 or c128", who, larmor_dtype_name(dtype));
+    LMR_REFUSE(!fits, LARMOR_ERR_SHAPE, "%s: got an image of %d dimensions, expected %d, none of them empty", who,
+               shape.ndim, ndim);
+    LMR_REFUSE(!lmr_is_complex(dtype), LARMOR_ERR_ARG, "%s: got %s, expected c64 or c128", who,
+               larmor_dtype_name(dtype));
     return LARMOR_OK;
 }
 
@@ -214,9 +209,8 @@ larmor_status larmor_phantom_coils_around(const larmor_phantom *phantom, larmor_
     if (phantom) ndim = phantom->ndim;
     LMR_TRY(lmr_image_check("phantom coils", ndim, dtype, shape));
     for (int d = 0; extent && d < ndim; d++)
-        if (!(extent[d] > 0 && extent[d] <= 100))
-            return LMR_FAIL(LARMOR_ERR_ARG, "phantom coils: got an extent of %g, expected more than 0, at most 100",
-                            extent[d]);
+        LMR_REFUSE(!(extent[d] > 0 && extent[d] <= 100), LARMOR_ERR_ARG,
+                   "phantom coils: got an extent of %g, expected more than 0, at most 100", extent[d]);
     const double given[3] = {extent ? extent[0] : 1, extent ? extent[1] : 1, extent && ndim == 3 ? extent[2] : 1};
     if (phantom) return make_maps(dev, dtype, shape, given, coils, phantom, maps);
     LMR_HEAP LMR_NEW_ZEROS(larmor_phantom, nothing, 1);

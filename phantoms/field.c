@@ -188,8 +188,8 @@ larmor_status larmor_phantom_field_map(const larmor_phantom_field *field, larmor
 {
     LMR_NEED_OUT(map);
     LMR_NEED(field, dev);
-    if (!lmr_is_real(dtype))
-        return LMR_FAIL(LARMOR_ERR_ARG, "phantom field: got %s, expected f32 or f64", larmor_dtype_name(dtype));
+    LMR_REFUSE(!lmr_is_real(dtype), LARMOR_ERR_ARG, "phantom field: got %s, expected f32 or f64",
+               larmor_dtype_name(dtype));
     LMR_TRY(lmr_image_check("phantom field", shape.ndim == 3 ? 3 : 2, LARMOR_C64, shape));
     LMR_TRY(check(field));
     double *place[3] = {NULL}, *host = lmr_new(larmor_shape_count(shape), sizeof *host);
@@ -451,21 +451,19 @@ larmor_status lmr_field_kspace(const larmor_phantom *phantom, larmor_device *dev
     double longest = 0;
     LMR_HEAP void *host = NULL;
     LMR_TRY(check(field));
-    if (phantom->reach > ROOM)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "phantom field: shims and dipoles are for objects within the field of view, got one that "
-                        "is enlarged %g times",
-                        phantom->reach);
+    LMR_REFUSE(phantom->reach > ROOM, LARMOR_ERR_ARG,
+               "phantom field: shims and dipoles are for objects within the field of view, got one that "
+               "is enlarged %g times",
+               phantom->reach);
     for (int64_t i = 0; i < samples->each; i++) longest = fmax(longest, fabs(samples->times[i]));
-    if (phantom->is_plane)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "phantom field: is for solid and for flat phantoms, got a plane of a solid one");
+    LMR_REFUSE(phantom->is_plane, LARMOR_ERR_ARG,
+               "phantom field: is for solid and for flat phantoms, got a plane of a solid one");
     LMR_TRY(expand(field, longest, &e));
     LMR_TRY(lmr_coils_create(phantom->ndim, coils, ROOM, &set));
     LMR_TRY(lmr_coils_create(phantom->ndim, 1, ROOM, &tile)); /* whose frequencies are waves of the series */
     LMR_TRY(lmr_spectrum_make(phantom, &tile, &spectrum));
     host = lmr_new(larmor_shape_count(shape), larmor_dtype_size(dtype));
-    if (!host) LMR_TRY(LMR_NO_MEMORY());
+    if (!host) return LMR_NO_MEMORY();
     sampling all = {.e = &e,
                     .coils = &set,
                     .tile = &tile,

@@ -160,17 +160,15 @@ static larmor_status draw_series(const larmor_phantom *phantom, const lmr_waves 
     const grid g = grid_of(shape);
     LMR_FREED_BY(lmr_coils_free) lmr_coils set = {0};
     LMR_FREED_BY(lmr_spectrum_free) lmr_spectrum spectrum = {0};
-    LMR_OWNED(larmor_array) *out = NULL;
     LMR_HEAP void *host = lmr_new(larmor_shape_count(shape), larmor_dtype_size(dtype));
     if (!host) return LMR_NO_MEMORY();
     LMR_TRY(lmr_coils_create(phantom->ndim, 0, 1, &set));
     LMR_TRY(lmr_spectrum_make(phantom, &set, &spectrum));
     LMR_TRY(lmr_parallel(lmr_device_threads(dev), g.n[1] * g.n[2], coefficients_at,
                          &(coefficients){&spectrum, waves, &g, fields, dtype, host}));
-    LMR_TRY(larmor_array_upload(dev, dtype, shape, dtype, host, &out));
+    LMR_OWN(larmor_array, out, larmor_array_upload(dev, dtype, shape, dtype, host, &out));
     LMR_TRY(transform(out, &g));
-    *image = out;
-    out = NULL;
+    LMR_HAND_ON(*image, out);
     return LARMOR_OK;
 }
 
@@ -181,7 +179,7 @@ static larmor_status crop(const larmor_array *from, larmor_shape shape, larmor_a
     const size_t voxel = larmor_dtype_size(from->dtype), row = voxel * (size_t)inner.n[0];
     LMR_HEAP char *in = NULL, *host = malloc(row * (size_t)(inner.n[1] * inner.n[2]));
     LMR_TRY(larmor_array_download(from, from->dtype, &in));
-    if (!host) LMR_TRY(LMR_NO_MEMORY());
+    if (!host) return LMR_NO_MEMORY();
     int64_t first[3];
     for (int d = 0; d < 3; d++) first[d] = outer.n[d] / 2 - inner.n[d] / 2;
     for (int64_t line = 0; line < inner.n[1] * inner.n[2]; line++) {
@@ -202,8 +200,7 @@ static larmor_status bandlimited(const larmor_phantom *phantom, const lmr_waves 
     if (fields == 1) return draw_series(phantom, waves, dev, dtype, shape, 1, image);
     larmor_shape enlarged = shape;
     for (int d = 0; d < shape.ndim; d++) enlarged.dim[d] *= fields;
-    LMR_OWNED(larmor_array) *whole = NULL;
-    LMR_TRY(draw_series(phantom, waves, dev, dtype, enlarged, fields, &whole));
+    LMR_OWN(larmor_array, whole, draw_series(phantom, waves, dev, dtype, enlarged, fields, &whole));
     return crop(whole, shape, image);
 }
 

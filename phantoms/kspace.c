@@ -45,12 +45,11 @@ static larmor_status kspace_shape(const larmor_phantom *phantom, const larmor_ar
                                   larmor_dtype dtype, larmor_shape *shape)
 {
     const larmor_shape t = larmor_array_shape(traj);
-    if (!lmr_is_real(larmor_array_dtype(traj)) || t.ndim != 3 || t.dim[0] != phantom->ndim)
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "phantom kspace: trajectory is %s, expected f32 or f64 [%d, samples, readouts]",
-                        lmr_describe(traj).s, phantom->ndim);
-    if (!lmr_is_complex(dtype))
-        return LMR_FAIL(LARMOR_ERR_ARG, "phantom kspace: got %s, expected c64 or c128", larmor_dtype_name(dtype));
+    LMR_REFUSE(!lmr_is_real(larmor_array_dtype(traj)) || t.ndim != 3 || t.dim[0] != phantom->ndim, LARMOR_ERR_SHAPE,
+               "phantom kspace: trajectory is %s, expected f32 or f64 [%d, samples, readouts]", lmr_describe(traj).s,
+               phantom->ndim);
+    LMR_REFUSE(!lmr_is_complex(dtype), LARMOR_ERR_ARG, "phantom kspace: got %s, expected c64 or c128",
+               larmor_dtype_name(dtype));
     *shape = larmor_shape_of(2, t.dim + 1);
     if (coils) *shape = larmor_shape_append(*shape, coils);
     return LARMOR_OK;
@@ -66,7 +65,7 @@ static larmor_status make_kspace(const larmor_phantom *phantom, larmor_device *d
     LMR_HEAP void *host = NULL;
     LMR_TRY(lmr_coils_around(phantom, coils, &set));
     host = lmr_new(larmor_shape_count(shape), larmor_dtype_size(dtype));
-    if (!host) LMR_TRY(LMR_NO_MEMORY());
+    if (!host) return LMR_NO_MEMORY();
     LMR_TRY(lmr_spectrum_make(phantom, &set, &spectrum));
     sampling all = {&spectrum, shape.dim[0] * shape.dim[1], points, cycles, dtype, host, 0};
     LMR_TRY(lmr_parallel(lmr_device_threads(dev), all.count, sample_at, &all));
@@ -79,9 +78,8 @@ larmor_status larmor_phantom_kspace(const larmor_phantom *phantom, const larmor_
     LMR_NEED_OUT(kspace);
     LMR_NEED(phantom, traj);
     larmor_shape shape;
-    LMR_HEAP double *points = NULL;
     LMR_TRY(kspace_shape(phantom, traj, coils, dtype, &shape));
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &points));
+    LMR_OWN_MEMORY(double, points, larmor_array_download(traj, LARMOR_F64, &points));
     return make_kspace(phantom, larmor_array_device(traj), points, NULL, coils, dtype, shape, kspace);
 }
 
@@ -106,15 +104,13 @@ larmor_status larmor_phantom_kspace_off_resonance(const larmor_phantom *phantom,
     LMR_TRY(kspace_shape(phantom, traj, coils, dtype, &shape));
     const larmor_shape t = larmor_array_shape(times);
     const int64_t count = shape.dim[0] * shape.dim[1], each = larmor_array_count(times);
-    if (!lmr_is_real(larmor_array_dtype(times)) || t.ndim < 1 || t.ndim > 2 || t.dim[0] != shape.dim[0] ||
-        (t.ndim == 2 && t.dim[1] != shape.dim[1]))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "phantom kspace: times are %s, expected f32 or f64 [%lld] or [%lld, %lld]",
-                        lmr_describe(times).s, (long long)shape.dim[0], (long long)shape.dim[0],
-                        (long long)shape.dim[1]);
-    LMR_HEAP double *points = NULL, *seconds = NULL;
+    LMR_REFUSE(!lmr_is_real(larmor_array_dtype(times)) || t.ndim < 1 || t.ndim > 2 || t.dim[0] != shape.dim[0] ||
+                   (t.ndim == 2 && t.dim[1] != shape.dim[1]),
+               LARMOR_ERR_SHAPE, "phantom kspace: times are %s, expected f32 or f64 [%lld] or [%lld, %lld]",
+               lmr_describe(times).s, (long long)shape.dim[0], (long long)shape.dim[0], (long long)shape.dim[1]);
     LMR_HEAP LMR_NEW_ZEROS(double, cycles, count + 1);
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &points));
-    LMR_TRY(larmor_array_download(times, LARMOR_F64, &seconds));
+    LMR_OWN_MEMORY(double, points, larmor_array_download(traj, LARMOR_F64, &points));
+    LMR_OWN_MEMORY(double, seconds, larmor_array_download(times, LARMOR_F64, &seconds));
     add_field(field, phantom->ndim, count, seconds, each, points, cycles);
     larmor_device *dev = larmor_array_device(traj);
     const lmr_field_samples samples = {points, cycles, seconds, count, each};

@@ -29,14 +29,13 @@ static void add_noise(void *self, int64_t i)
 larmor_status larmor_phantom_noise(larmor_array *x, double sigma, uint64_t seed)
 {
     LMR_NEED(x);
-    if (!lmr_is_complex(x->dtype))
-        return LMR_FAIL(LARMOR_ERR_ARG, "phantom noise: got %s, expected c64 or c128", lmr_describe(x).s);
-    if (!(sigma >= 0 && sigma <= 1e300))
-        return LMR_FAIL(LARMOR_ERR_ARG, "phantom noise: got sigma %g, expected a number >= 0", sigma);
+    LMR_REFUSE(!lmr_is_complex(x->dtype), LARMOR_ERR_ARG, "phantom noise: got %s, expected c64 or c128",
+               lmr_describe(x).s);
+    LMR_REFUSE(!(sigma >= 0 && sigma <= 1e300), LARMOR_ERR_ARG, "phantom noise: got sigma %g, expected a number >= 0",
+               sigma);
     const size_t bytes = larmor_array_bytes(x);
     if (!bytes || sigma == 0) return LARMOR_OK;
-    LMR_HEAP void *host = NULL;
-    LMR_TRY(larmor_array_download(x, x->dtype, &host));
+    LMR_OWN_MEMORY(void, host, larmor_array_download(x, x->dtype, &host));
     LMR_TRY(lmr_parallel(lmr_device_threads(x->dev), larmor_array_count(x), add_noise,
                          &(noise){host, x->dtype, sigma, seed}));
     return larmor_array_write(x, host, bytes);

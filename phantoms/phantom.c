@@ -48,7 +48,7 @@ larmor_status larmor_phantom_create(const char *name, int ndim, larmor_phantom *
 {
     int kind;
     LMR_NEED_OUT(phantom);
-    if (ndim != 2 && ndim != 3) return LMR_FAIL(LARMOR_ERR_ARG, "phantom: got %d dimensions, expected 2 or 3", ndim);
+    LMR_REFUSE(ndim != 2 && ndim != 3, LARMOR_ERR_ARG, "phantom: got %d dimensions, expected 2 or 3", ndim);
     LMR_TRY(lmr_find_name("phantom", name, name_at, &kind));
     LMR_NEW_ZEROS(larmor_phantom, p, 1);
     p->ndim = ndim;

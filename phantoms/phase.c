@@ -40,12 +40,10 @@ static larmor_status add_wave(const larmor_phantom *phantom, larmor_device *dev,
                               const lmr_waves *waves, int n, int coils, larmor_dtype dtype, larmor_array **sum)
 {
     const int64_t count = larmor_shape_count(traj), nd = traj.dim[0];
-    LMR_HEAP double *moved = lmr_new(count, sizeof *moved);
-    LMR_OWNED(larmor_array) *points = NULL, *part = NULL;
-    if (!moved) LMR_TRY(LMR_NO_MEMORY());
+    LMR_HEAP LMR_NEW(double, moved, count);
     for (int64_t i = 0; i < count; i++) moved[i] = k[i] - n * waves->cycles[i % nd];
-    LMR_TRY(larmor_array_upload(dev, LARMOR_F64, traj, LARMOR_F64, moved, &points));
-    LMR_TRY(larmor_phantom_kspace(phantom, points, coils, dtype, &part));
+    LMR_OWN(larmor_array, points, larmor_array_upload(dev, LARMOR_F64, traj, LARMOR_F64, moved, &points));
+    LMR_OWN(larmor_array, part, larmor_phantom_kspace(phantom, points, coils, dtype, &part));
     if (!*sum) LMR_TRY(larmor_array_create(dev, larmor_array_dtype(part), larmor_array_shape(part), sum));
     return larmor_axpby(waves->part[LMR_MOST_WAVES + n], part, 1, *sum);
 }

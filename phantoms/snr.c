@@ -37,9 +37,8 @@ larmor_status larmor_phantom_noise_level(const larmor_phantom *phantom, larmor_d
     LMR_NEED(sigma);
     *sigma = 0;
     LMR_NEED(phantom, dev);
-    if (!(snr > 0 && snr <= 1e300))
-        return LMR_FAIL(LARMOR_ERR_ARG, "phantom noise: got a signal-to-noise ratio of %g, expected a number > 0",
-                        snr);
+    LMR_REFUSE(!(snr > 0 && snr <= 1e300), LARMOR_ERR_ARG,
+               "phantom noise: got a signal-to-noise ratio of %g, expected a number > 0", snr);
     LMR_OWNED(larmor_array) *image = NULL, *maps = NULL;
     LMR_HEAP double *density = NULL, *sensitivities = NULL;
     LMR_TRY(larmor_phantom_image(phantom, dev, LARMOR_C128, shape, &image));

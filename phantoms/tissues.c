@@ -56,10 +56,9 @@ larmor_status larmor_phantom_of_tissues(int ndim, const double *density, larmor_
     LMR_NEED_OUT(phantom);
     LMR_NEED(density);
     for (int i = 0; i < LARMOR_TISSUES; i++)
-        if (!isfinite(density[i]))
-            return LMR_FAIL(LARMOR_ERR_ARG, "phantom: density %d of the tissues is %g, a number expected", i,
-                            density[i]);
-    if (ndim != 2 && ndim != 3) return LMR_FAIL(LARMOR_ERR_ARG, "phantom: got %d dimensions, expected 2 or 3", ndim);
+        LMR_REFUSE(!isfinite(density[i]), LARMOR_ERR_ARG,
+                   "phantom: density %d of the tissues is %g, a number expected", i, density[i]);
+    LMR_REFUSE(ndim != 2 && ndim != 3, LARMOR_ERR_ARG, "phantom: got %d dimensions, expected 2 or 3", ndim);
     LMR_NEW_ZEROS(larmor_phantom, p, 1);
     p->ndim = ndim;
     p->reach = 1;

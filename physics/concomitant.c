@@ -15,11 +15,10 @@ enum { TRIED_READOUTS = 32 }; /* of a group, when it is asked whether their phas
 static larmor_status turn(const lmr_job *job, const larmor_array *traj, const larmor_grid *grid,
                           const larmor_image_meta *image, larmor_shape samples, larmor_array **turned)
 {
-    LMR_HEAP double *k = NULL;
     const double *const along[3] = {image->read_dir, image->phase_dir, image->slice_dir};
     const int64_t count = larmor_shape_count(samples), nd = larmor_array_shape(traj).dim[0];
     LMR_HEAP LMR_NEW(double, g, 3 * count);
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     for (int64_t j = 0; j < count; j++)
         for (int a = 0; a < 3; a++) {
             g[3 * j + a] = 0;
@@ -40,14 +39,13 @@ static double dwell_of(const double *times, larmor_shape samples)
 /* phase [samples, 4] and place [voxels, 4] */
 static larmor_status find(const lmr_job *job, const lmr_scene *scene, double tesla, double **phase, double **place)
 {
-    LMR_HEAP double *position = NULL;
     LMR_OWNED(larmor_array) *k = NULL, *time = NULL, *places = NULL, *h = NULL;
     const double dwell = dwell_of(scene->times, scene->samples);
-    if (!(dwell > 0)) return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "concomitant fields: samples have no times");
+    LMR_REFUSE(!(dwell > 0), LARMOR_ERR_UNSUPPORTED, "concomitant fields: samples have no times");
     LMR_TRY(turn(job, scene->traj, &job->facts->grid[scene->index], &scene->image, scene->samples, &k));
     LMR_TRY(larmor_concomitant_phase(k, dwell, tesla, 0, &time));
     LMR_TRY(larmor_array_download(time, LARMOR_F64, phase));
-    LMR_TRY(lmr_positions_of(scene, &position));
+    LMR_OWN_MEMORY(double, position, lmr_positions_of(scene, &position));
     LMR_TRY(larmor_array_upload(job->facts->dev, LARMOR_F64, LARMOR_SHAPE(3, scene->voxels), LARMOR_F64, position,
                                 &places));
     LMR_TRY(larmor_concomitant_places(places, &h));
@@ -62,14 +60,12 @@ larmor_status lmr_add_concomitant(const lmr_scene *scene, lmr_term_list *list)
     if (!p->concomitant) return LARMOR_OK;
     larmor_group group;
     LMR_TRY(lmr_source_group(scene->job->facts->source, scene->index, &group));
-    if ((scene->samples.dim[1] == 1 || scene->samples.dim[0] == 1) && group.readouts > 1)
-        return LMR_FAIL(
-            LARMOR_ERR_UNSUPPORTED,
-            "opts.concomitant: the readouts of image %d differ in length or leave the grid; leave it out.",
-            scene->index + 1);
-    if (scene->image.place_unknown)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "opts.concomitant: the scan does not say where the image lies, on which they depend.");
+    LMR_REFUSE((scene->samples.dim[1] == 1 || scene->samples.dim[0] == 1) && group.readouts > 1,
+               LARMOR_ERR_UNSUPPORTED,
+               "opts.concomitant: the readouts of image %d differ in length or leave the grid; leave it out.",
+               scene->index + 1);
+    LMR_REFUSE(scene->image.place_unknown, LARMOR_ERR_UNSUPPORTED,
+               "opts.concomitant: the scan does not say where the image lies, on which they depend.");
     LMR_TRY(find(scene->job, scene, p->tesla, &phase, &place));
     for (int l = 0; l < LARMOR_CONCOMITANT_PLACES; l++) {
         double most = 0;

@@ -170,10 +170,9 @@ static larmor_status open_trial(lmr_job *job, lmr_scan_facts *facts, int index, 
 /* White noise of the scan's level and a flat spectrum of the image's power. */
 static larmor_status find_weight(trial *t, const lmr_frame *frame, larmor_op *A, const larmor_array *b)
 {
-    LMR_OWNED(larmor_array) *noise = NULL;
     double deviation = frame->cartesian.deviation, largest, size;
     if (!t->facts->whitening) LMR_TRY(larmor_noise_level(frame->samples.kspace, frame->samples.traj, &deviation));
-    LMR_TRY(lmr_sample_noise(&t->job, frame, 1, b, deviation, LMR_NOISE_SEED, &noise));
+    LMR_OWN(larmor_array, noise, lmr_sample_noise(&t->job, frame, 1, b, deviation, LMR_NOISE_SEED, &noise));
     LMR_TRY(larmor_weight_of_noise(A, b, noise, NULL, &t->weight));
     LMR_TRY(larmor_opnorm(A, POWER_STEPS, &largest));
     LMR_TRY(larmor_nrm2(b, &size));
@@ -188,11 +187,10 @@ static larmor_status find_weight(trial *t, const lmr_frame *frame, larmor_op *A,
 static larmor_status add_seen(trial *t, const larmor_array *x)
 {
     const int64_t voxels = larmor_shape_count(lmr_grid_shape(&t->frame->grid));
-    LMR_HEAP double *value = NULL;
     if (larmor_array_count(x) != voxels) return LARMOR_OK;
     if (!t->seen) t->seen = calloc((size_t)voxels, sizeof *t->seen);
     if (!t->seen) return LMR_NO_MEMORY();
-    LMR_TRY(larmor_array_download(x, LARMOR_C128, &value));
+    LMR_OWN_MEMORY(double, value, larmor_array_download(x, LARMOR_C128, &value));
     for (int64_t i = 0; i < voxels; i++) t->seen[i] += pow(value[2 * i], 2) + pow(value[2 * i + 1], 2);
     return LARMOR_OK;
 }
@@ -201,11 +199,10 @@ static larmor_status add_seen(trial *t, const larmor_array *x)
 static larmor_status minimise(trial *t, larmor_op *A, const larmor_array *b, double *least)
 {
     LMR_OWNED(larmor_op) *M = NULL;
-    LMR_OWNED(larmor_array) *x = NULL, *r = NULL;
     double left, size;
     const int ndim = lmr_grid_shape(&t->frame->grid).ndim;
-    LMR_TRY(larmor_array_create(t->facts->dev, larmor_op_dtype(A), larmor_op_in_shape(A), &x));
-    LMR_TRY(larmor_array_create(t->facts->dev, larmor_op_dtype(A), larmor_op_out_shape(A), &r));
+    LMR_OWN(larmor_array, x, larmor_array_create(t->facts->dev, larmor_op_dtype(A), larmor_op_in_shape(A), &x));
+    LMR_OWN(larmor_array, r, larmor_array_create(t->facts->dev, larmor_op_dtype(A), larmor_op_out_shape(A), &r));
     if (t->circulant) LMR_TRY(lmr_problem_inverse(t->circulant, t->weight, ndim, larmor_op_in_shape(A), &M));
     const larmor_solve_opts o = {.max_iter = MOST_STEPS,
                                  .tol = -1,
@@ -227,7 +224,6 @@ static larmor_status minimise(trial *t, larmor_op *A, const larmor_array *b, dou
 static larmor_status try_model(trial *t, double *least)
 {
     LMR_OWNED(larmor_op) *A = NULL;
-    LMR_OWNED(larmor_array) *b = NULL;
     lmr_frame frame = *t->frame;
     int toeplitz;
     frame.cached = NULL;
@@ -236,7 +232,7 @@ static larmor_status try_model(trial *t, double *least)
     if (!st) st = lmr_problem_operator(&t->job, &frame, 1, &A, &toeplitz);
     larmor_segments_free(frame.segments);
     LMR_TRY(st);
-    LMR_TRY(lmr_problem_data(&t->job, &frame, 1, A, &b));
+    LMR_OWN(larmor_array, b, lmr_problem_data(&t->job, &frame, 1, A, &b));
     if (!(t->weight > 0)) LMR_TRY(find_weight(t, &frame, A, b));
     return minimise(t, A, b, least);
 }
@@ -303,8 +299,7 @@ static larmor_status learn_prior(trial *t)
     LMR_TRY(larmor_copy(maps->array, weighted));
     LMR_TRY(larmor_mul(factor, 0, weighted));
     larmor_array_free(maps->array);
-    maps->array = weighted;
-    weighted = NULL;
+    LMR_HAND_ON(maps->array, weighted);
     larmor_circulant_free(t->circulant);
     t->circulant = NULL;
     t->weight = 0;

@@ -16,8 +16,7 @@
 static larmor_status open_component(const larmor_array *given, int a, const char *option, lmr_placed_map *map)
 {
     const larmor_shape s = larmor_array_shape(given);
-    LMR_OWNED(larmor_array) *one = NULL;
-    LMR_TRY(larmor_array_part(given, a, 1, larmor_shape_of(s.ndim - 1, s.dim), &one));
+    LMR_OWN(larmor_array, one, larmor_array_part(given, a, 1, larmor_shape_of(s.ndim - 1, s.dim), &one));
     return lmr_map_open(one, option, "file", NULL, map);
 }
 
@@ -25,12 +24,10 @@ static larmor_status open_map(const larmor_array *given, lmr_physics *p)
 {
     const larmor_shape s = larmor_array_shape(given);
     const int nd = s.ndim - 1;
-    if (nd < 2 || nd > 3 || s.dim[nd] < 2 || s.dim[nd] > 3)
-        return LMR_FAIL(
-            LARMOR_ERR_SHAPE,
-            "opts.displacement: the array is %s, expected [x, y, 2 or 3] or [x, y, z, 3], in mm along the "
-            "image's axes.",
-            lmr_describe(given).s);
+    LMR_REFUSE(nd < 2 || nd > 3 || s.dim[nd] < 2 || s.dim[nd] > 3, LARMOR_ERR_SHAPE,
+               "opts.displacement: the array is %s, expected [x, y, 2 or 3] or [x, y, z, 3], in mm along the "
+               "image's axes.",
+               lmr_describe(given).s);
     p->moves = (int)s.dim[nd];
     for (int a = 0; a < p->moves; a++) LMR_TRY(open_component(given, a, "displacement", &p->moved[a]));
     return LARMOR_OK;
@@ -42,8 +39,7 @@ static larmor_status open_motion(const larmor_array *given, lmr_physics *p)
     const larmor_shape s = larmor_array_shape(given);
     const int64_t frames = s.dim[s.ndim - 1];
     p->moves = (int)s.dim[s.ndim - 2];
-    p->motion = calloc((size_t)(frames * p->moves), sizeof *p->motion);
-    if (!p->motion) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(p->motion, frames * p->moves);
     for (; p->frames < frames; p->frames++) {
         LMR_OWNED(larmor_array) *frame = NULL;
         LMR_TRY(larmor_array_part(given, p->frames, 1, larmor_shape_of(s.ndim - 1, s.dim), &frame));
@@ -78,9 +74,8 @@ static larmor_status from_map(const lmr_job *job, int index, lmr_placed_map *mov
     const larmor_shape image = lmr_grid_shape(grid);
     const int64_t voxels = larmor_shape_count(image);
     LMR_HEAP LMR_NEW(double, value, voxels * grid->ndim);
-    if (p->moves < grid->ndim)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "opts.%s: it has 2 components, expected 3, as the scan is a volume.",
-                        moved->option);
+    LMR_REFUSE(p->moves < grid->ndim, LARMOR_ERR_SHAPE,
+               "opts.%s: it has 2 components, expected 3, as the scan is a volume.", moved->option);
     for (int a = 0; a < grid->ndim; a++) {
         double *own = value + voxels * a;
         LMR_TRY(lmr_map_on_grid(job, &moved[a], index, own));
@@ -94,9 +89,8 @@ static larmor_status from_gradients(const lmr_job *job, int index, const larmor_
 {
     const larmor_grid *grid = &job->facts->grid[index];
     larmor_image_meta own = *image;
-    if (image->place_unknown)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "opts.gradient_field: the scan does not say where the image lies, which the harmonics need.");
+    LMR_REFUSE(image->place_unknown, LARMOR_ERR_UNSUPPORTED,
+               "opts.gradient_field: the scan does not say where the image lies, which the harmonics need.");
     for (int a = 0; a < 3; a++) own.fov_mm[a] = grid->fov_mm[a];
     return larmor_gradient_displacement(job->facts->physics->gradient_field, &own, lmr_grid_shape(grid), d);
 }
@@ -104,10 +98,9 @@ static larmor_status from_gradients(const lmr_job *job, int index, const larmor_
 static larmor_status report(const lmr_job *job, int index, const larmor_array *d)
 {
     const larmor_grid *grid = &job->facts->grid[index];
-    LMR_HEAP double *value = NULL;
     const int64_t voxels = larmor_shape_count(lmr_grid_shape(grid));
     double most_mm = 0;
-    LMR_TRY(larmor_array_download(d, LARMOR_F64, &value));
+    LMR_OWN_MEMORY(double, value, larmor_array_download(d, LARMOR_F64, &value));
     for (int64_t i = 0; i < voxels; i++) {
         double square = 0;
         for (int a = 0; a < grid->ndim; a++)
@@ -138,8 +131,7 @@ larmor_status lmr_find_displacement(const lmr_job *job, int index, larmor_array 
     key = lmr_hash(key, job->facts->grid[index].matrix, sizeof job->facts->grid[index].matrix);
     key = lmr_hash(key, job->facts->grid[index].fov_mm, sizeof job->facts->grid[index].fov_mm);
     if (!p->displaced.array || p->displaced.key != key) {
-        larmor_array_free(p->displaced.array);
-        p->displaced.array = NULL;
+        LMR_CLEAR(p->displaced.array);
         LMR_TRY(p->moves ? from_map(job, index, p->moved, &p->displaced.array)
                          : from_gradients(job, index, &image, &p->displaced.array));
         p->displaced.key = key;

@@ -13,16 +13,14 @@
 
 void lmr_term_list_free(lmr_term_list *list)
 {
-    for (int l = 0; l < list->count; l++) {
-        LMR_FREE(list->term[l].space, list->term[l].time);
-    }
+    for (int l = 0; l < list->count; l++) LMR_FREE(list->term[l].space, list->term[l].time);
     list->count = 0;
 }
 
 larmor_status lmr_term_add(const lmr_scene *scene, lmr_term_list *list, int is_decay, double **space, double **time)
 {
-    if (list->count == (int)(sizeof list->term / sizeof *list->term))
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "more than %d terms beside the Fourier transform", list->count);
+    LMR_REFUSE(list->count == (int)(sizeof list->term / sizeof *list->term), LARMOR_ERR_UNSUPPORTED,
+               "more than %d terms beside the Fourier transform", list->count);
     *space = calloc((size_t)scene->voxels, sizeof **space);
     *time = calloc((size_t)scene->count + 1, sizeof **time);
     list->term[list->count].space = *space;
@@ -57,9 +55,8 @@ larmor_status lmr_add_decay(const lmr_scene *scene, lmr_term_list *list)
 
 static larmor_status open_rows(const larmor_recon_opts *opts, int rows, lmr_physics *physics)
 {
-    if (opts->phase_terms)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "opts.phase_terms: the scan was opened with phases of its own; leave one of them out.");
+    LMR_REFUSE(opts->phase_terms, LARMOR_ERR_ARG,
+               "opts.phase_terms: the scan was opened with phases of its own; leave one of them out.");
     physics->terms = rows;
     return LARMOR_OK;
 }
@@ -71,12 +68,11 @@ larmor_status lmr_camera_open(const larmor_recon_opts *opts, const larmor_raw_in
     if (!phase) return LARMOR_OK;
     const larmor_shape s = larmor_array_shape(phase);
     const int64_t terms = s.ndim == 3 ? s.dim[2] : 0;
-    if (terms != 9 && terms != 16)
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "opts.phase_terms: the array is %s, expected [samples, readouts, 9 or 16 solid harmonics].",
-                        lmr_describe(phase).s);
-    if (lmr_is_complex(larmor_array_dtype(phase)))
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.phase_terms: the array is complex; phases in rad expected.");
+    LMR_REFUSE(terms != 9 && terms != 16, LARMOR_ERR_SHAPE,
+               "opts.phase_terms: the array is %s, expected [samples, readouts, 9 or 16 solid harmonics].",
+               lmr_describe(phase).s);
+    LMR_REFUSE(lmr_is_complex(larmor_array_dtype(phase)), LARMOR_ERR_ARG,
+               "opts.phase_terms: the array is complex; phases in rad expected.");
     physics->samples = s.dim[0];
     physics->readouts = s.dim[1];
     physics->terms = (int)terms;
@@ -122,11 +118,10 @@ static larmor_status find_rows(const lmr_scene *scene, const double *time, int64
         most = sample >= most ? sample + 1 : most;
         row[j] = sample + (p->readouts > 1 ? p->samples * readout : 0);
     }
-    if (!even || readout + 1 != readouts)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "opts.phase_terms: the readouts of image %d differ in length, and the times of their samples "
-                        "do not tell which phases are theirs; give [%lld, 1, terms], of all samples in their order.",
-                        scene->index + 1, (long long)scene->count);
+    LMR_REFUSE(!even || readout + 1 != readouts, LARMOR_ERR_UNSUPPORTED,
+               "opts.phase_terms: the readouts of image %d differ in length, and the times of their samples "
+               "do not tell which phases are theirs; give [%lld, 1, terms], of all samples in their order.",
+               scene->index + 1, (long long)scene->count);
     const int is_other = readouts == 1 ? most != p->samples : most > p->samples;
     if (is_other || (p->readouts != 1 && p->readouts != readouts)) return refuse_phases(scene, most, readouts);
     return LARMOR_OK;
@@ -141,17 +136,16 @@ static larmor_status rows_of_phases(const lmr_scene *scene, int64_t *row)
     const int is_ragged = scene->samples.dim[0] == 1 || scene->samples.dim[1] == 1;
     const int fits =
         scene->samples.dim[0] == p->samples && (p->readouts == 1 || scene->samples.dim[1] == p->readouts);
-    LMR_OWNED(larmor_array) *times = NULL;
-    LMR_HEAP double *time = NULL;
     larmor_group group;
     for (int64_t j = 0; j < scene->count; j++) row[j] = j % own;
     if (fits || (is_ragged && p->readouts == 1 && own == scene->count)) return LARMOR_OK;
     if (!is_ragged) return refuse_phases(scene, scene->samples.dim[0], scene->samples.dim[1]);
     LMR_TRY(lmr_source_group(scene->job->facts->source, scene->index, &group));
-    LMR_TRY(lmr_source_times(scene->job->facts->source, scene->index, NULL, 0, scene->grid, scene->job->facts->dev,
+    LMR_OWN(larmor_array, times,
+            lmr_source_times(scene->job->facts->source, scene->index, NULL, 0, scene->grid, scene->job->facts->dev,
                              &times));
     if (larmor_array_count(times) != scene->count) return refuse_phases(scene, scene->count, 1);
-    LMR_TRY(larmor_array_download(times, LARMOR_F64, &time));
+    LMR_OWN_MEMORY(double, time, larmor_array_download(times, LARMOR_F64, &time));
     return find_rows(scene, time, group.readouts, row);
 }
 
@@ -175,13 +169,12 @@ static larmor_status phases_of_scan(const lmr_scene *scene, double *phase)
     const int terms = facts->physics->terms;
     int64_t at = 0;
     for (int g = 0; g < scene->groups; g++) {
-        LMR_OWNED(larmor_array) *array = NULL;
-        LMR_HEAP double *own = NULL;
-        LMR_TRY(lmr_source_phases(facts->source, scene->group[g], NULL, 0, &facts->grid[scene->group[g]], facts->dev,
+        LMR_OWN(larmor_array, array,
+                lmr_source_phases(facts->source, scene->group[g], NULL, 0, &facts->grid[scene->group[g]], facts->dev,
                                   &array));
         const int64_t count = larmor_array_count(array) / terms;
         if (count * terms != larmor_array_count(array) || count > scene->count - at) break;
-        LMR_TRY(larmor_array_download(array, LARMOR_F64, &own));
+        LMR_OWN_MEMORY(double, own, larmor_array_download(array, LARMOR_F64, &own));
         for (int l = 0; l < terms; l++)
             memcpy(phase + at + scene->count * l, own + count * l, (size_t)count * sizeof *phase);
         at += count;
@@ -201,21 +194,18 @@ static int has_numbers(const double *x, int64_t count)
 larmor_status lmr_add_camera(const lmr_scene *scene, lmr_term_list *list)
 {
     const lmr_physics *p = scene->job->facts->physics;
-    LMR_HEAP double *position = NULL, *h = NULL, *phase = NULL;
     LMR_OWNED(larmor_array) *places = NULL, *harmonics = NULL;
     double *space, *time;
     if (!p->terms) return LARMOR_OK;
-    phase = lmr_new(scene->count * p->terms, sizeof *phase);
-    if (!phase) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, phase, scene->count * p->terms);
     LMR_TRY(p->phase ? phases_of_file(scene, phase) : phases_of_scan(scene, phase));
-    if (scene->image.place_unknown)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "opts.phase_terms: the scan does not say where the image lies, which the harmonics need.");
-    LMR_TRY(lmr_positions_of(scene, &position));
+    LMR_REFUSE(scene->image.place_unknown, LARMOR_ERR_UNSUPPORTED,
+               "opts.phase_terms: the scan does not say where the image lies, which the harmonics need.");
+    LMR_OWN_MEMORY(double, position, lmr_positions_of(scene, &position));
     larmor_device *dev = scene->job->facts->dev;
     LMR_TRY(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(3, scene->voxels), LARMOR_F64, position, &places));
     LMR_TRY(larmor_solid_harmonics(places, (int)lround(sqrt(p->terms)) - 1, &harmonics));
-    LMR_TRY(larmor_array_download(harmonics, LARMOR_F64, &h));
+    LMR_OWN_MEMORY(double, h, larmor_array_download(harmonics, LARMOR_F64, &h));
     for (int l = 0; l < p->terms; l++) {
         const double *own = phase + scene->count * l;
         if (is_linear(l) && !has_numbers(own, scene->count)) continue;

@@ -112,7 +112,6 @@ static larmor_status warn_of_late_poses(const lmr_job *job)
 {
     const larmor_array *rows = job->settings->opts.motion;
     const larmor_shape shape = larmor_array_shape(rows);
-    LMR_HEAP double *row = NULL;
     larmor_group group;
     int64_t most = 0, late = 0;
     if (shape.ndim != 2 || shape.dim[1] != LARMOR_POSE + 1) return LARMOR_OK;
@@ -120,7 +119,7 @@ static larmor_status warn_of_late_poses(const lmr_job *job)
         LMR_TRY(lmr_source_group(job->facts->source, i, &group));
         if (group.readouts > most) most = group.readouts;
     }
-    LMR_TRY(larmor_array_download(rows, LARMOR_F64, &row));
+    LMR_OWN_MEMORY(double, row, larmor_array_download(rows, LARMOR_F64, &row));
     for (int64_t i = 0; i < shape.dim[0]; i++) late += row[i] >= (double)most;
     if (late)
         lmr_warn(
@@ -159,8 +158,7 @@ static larmor_status fill_states(const lmr_job *job, int index, const lmr_frame 
 /* The trajectory is still the scanner's. */
 static larmor_status make_states(const lmr_job *job, int index, lmr_frame *frame, larmor_motion_states *states)
 {
-    struct lmr_frame_motion *m = calloc(1, sizeof *m);
-    if (!m) return LMR_NO_MEMORY();
+    LMR_NEW_ZEROS(struct lmr_frame_motion, m, 1);
     frame->motion = m;
     m->states = states->count;
     m->maps = calloc((size_t)states->count, sizeof(larmor_array *));
@@ -213,13 +211,12 @@ static void list_poses(const larmor_motion_found *f, const double *pose, int64_t
 static larmor_status find_motion(lmr_job *job, const lmr_frame *frame, larmor_array **motion,
                                  larmor_recon_report *result)
 {
-    LMR_HEAP double *pose = NULL;
     larmor_motion_found found;
     if (frame->segments)
         lmr_log(job->events, "motion: poses are found without what samples see beside the Fourier transform");
     LMR_TRY(larmor_motion_find(frame->samples.kspace, frame->samples.traj, job->found.maps.array, frame->grid.fov_mm,
                                job->settings->opts.motion_states, motion, &found));
-    LMR_TRY(larmor_array_download(*motion, LARMOR_F64, &pose));
+    LMR_OWN_MEMORY(double, pose, larmor_array_download(*motion, LARMOR_F64, &pose));
     result->motion_misfit = found.misfit;
     result->motion_misfit_still = found.misfit_still;
     report_found(job, &found, pose, frame->group.readouts);
@@ -241,11 +238,10 @@ static double beyond_plane(const double *pose, int64_t readouts)
 static larmor_status check_readouts(const lmr_job *job, const lmr_frame *frame)
 {
     const larmor_shape shape = larmor_array_shape(frame->samples.traj);
-    if (frame->samples.first && !job->settings->opts.motion)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "opts.motion_states: %lld readouts differ in length, or leave the grid; poses are found from "
-                        "readouts of one length, give opts.motion.",
-                        (long long)frame->group.readouts);
+    LMR_REFUSE(frame->samples.first && !job->settings->opts.motion, LARMOR_ERR_UNSUPPORTED,
+               "opts.motion_states: %lld readouts differ in length, or leave the grid; poses are found from "
+               "readouts of one length, give opts.motion.",
+               (long long)frame->group.readouts);
     if (frame->samples.first || (shape.ndim == 3 && shape.dim[2] == frame->group.readouts)) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "opts.motion: got %lld readouts as a trajectory %s",
                     (long long)frame->group.readouts, lmr_describe(frame->samples.traj).s);
@@ -291,14 +287,12 @@ static larmor_status spread(larmor_samples *s, larmor_array **motion, larmor_mot
             for (int p = 0; p < LARMOR_POSE; p++) to[i + total * p] = from[j + readouts * p];
         }
     larmor_device *dev = larmor_array_device(*motion);
-    larmor_array_free(*motion);
-    *motion = NULL;
+    LMR_CLEAR(*motion);
     free(states->state);
     states->state = state;
     states->readouts = total;
     state = NULL;
-    free(s->first);
-    s->first = NULL;
+    LMR_CLEAR(s->first);
     s->readouts = 0;
     return larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(total, LARMOR_POSE), LARMOR_F64, to, motion);
 }
@@ -341,7 +335,6 @@ larmor_status lmr_motion_correct(lmr_job *job, int index, lmr_frame *frame, larm
 {
     LMR_OWNED(larmor_array) *motion = NULL;
     LMR_FREED_BY(larmor_motion_states_free) larmor_motion_states states = {.count = 0};
-    LMR_HEAP double *pose = NULL;
     if (!lmr_moves(job)) return LARMOR_OK;
     LMR_TRY(check_readouts(job, frame));
     LMR_TRY(lmr_enter(job->events, "motion"));
@@ -354,7 +347,7 @@ larmor_status lmr_motion_correct(lmr_job *job, int index, lmr_frame *frame, larm
     result->motion_states = states.count;
     result->motion_mm = fmax(result->motion_mm, states.largest_mm);
     result->motion_deg = fmax(result->motion_deg, states.largest_deg);
-    LMR_TRY(larmor_array_download(motion, LARMOR_F64, &pose));
+    LMR_OWN_MEMORY(double, pose, larmor_array_download(motion, LARMOR_F64, &pose));
     if (job->settings->opts.motion || states.count > 1) report(job, frame, &states, pose);
     if (frame->samples.first) LMR_TRY(spread(&frame->samples, &motion, &states));
     if (states.largest_mm == 0 && states.largest_deg == 0) return LARMOR_OK;

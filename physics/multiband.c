@@ -72,8 +72,8 @@ static larmor_raw_info describe(void *self)
 
 static larmor_status inner_of(const multiband *m, int group, int *inner)
 {
-    if (group < 0 || group >= m->groups)
-        return LMR_FAIL(LARMOR_ERR_ARG, "multiband: group %d, the scan has %d", group, m->groups);
+    LMR_REFUSE(group < 0 || group >= m->groups, LARMOR_ERR_ARG, "multiband: group %d, the scan has %d", group,
+               m->groups);
     *inner = m->group[group];
     return LARMOR_OK;
 }
@@ -142,9 +142,7 @@ static larmor_status turn_back(const multiband *m, int group, const int64_t *of,
 {
     const larmor_shape shape = larmor_shape_of(2, larmor_array_shape(s->kspace).dim);
     const int64_t count = larmor_shape_count(shape);
-    LMR_OWNED(larmor_array) *factor = NULL;
-    LMR_HEAP double *turn = lmr_new(count, 2 * sizeof *turn);
-    if (!turn) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, turn, 2 * count);
     for (int64_t i = 0, r = 0; i < count; i++) {
         double angle;
         while (s->first && i >= s->first[r + 1]) r++;
@@ -152,7 +150,8 @@ static larmor_status turn_back(const multiband *m, int group, const int64_t *of,
         turn[2 * i] = cos(angle);
         turn[2 * i + 1] = -sin(angle);
     }
-    LMR_TRY(larmor_array_upload(larmor_array_device(s->kspace), larmor_array_dtype(s->kspace), shape, LARMOR_C128,
+    LMR_OWN(larmor_array, factor,
+            larmor_array_upload(larmor_array_device(s->kspace), larmor_array_dtype(s->kspace), shape, LARMOR_C128,
                                 turn, &factor));
     return larmor_mul(factor, 0, s->kspace);
 }
@@ -161,11 +160,10 @@ static larmor_status add_kz(const multiband *m, int group, const int64_t *of, do
 {
     const larmor_shape shape = larmor_array_shape(s->traj);
     const int64_t count = shape.dim[1] * shape.dim[2];
-    LMR_HEAP double *flat = NULL;
     LMR_HEAP double *k = lmr_new(count, 3 * sizeof *k);
     larmor_array *made;
     if (!k) return LMR_NO_MEMORY();
-    LMR_TRY(larmor_array_download(s->traj, LARMOR_F64, &flat));
+    LMR_OWN_MEMORY(double, flat, larmor_array_download(s->traj, LARMOR_F64, &flat));
     for (int64_t i = 0, r = 0; i < count; i++) {
         double unused;
         while (s->first && i >= s->first[r + 1]) r++;
@@ -186,11 +184,10 @@ static larmor_status count_partitions(const multiband *m, int group, const int64
     for (int64_t r = 0; r < readouts; r++) {
         double unused;
         const double kz = kz_of(m, group, of[r], &unused);
-        if (fabs(kz - nearbyint(kz)) > MAX_OFF_PARTITION)
-            return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                            "multiband: the scan stores no trajectory, and readout %lld has phases that are no "
-                            "multiples of 2 pi / %d; store the trajectory, or give it.",
-                            (long long)of[r], m->bands);
+        LMR_REFUSE(fabs(kz - nearbyint(kz)) > MAX_OFF_PARTITION, LARMOR_ERR_UNSUPPORTED,
+                   "multiband: the scan stores no trajectory, and readout %lld has phases that are no "
+                   "multiples of 2 pi / %d; store the trajectory, or give it.",
+                   (long long)of[r], m->bands);
         step2[r] = (int)nearbyint(kz) + m->bands / 2;
         if (step2[r] >= m->bands) step2[r] -= m->bands;
     }
@@ -329,9 +326,8 @@ static void destroy(void *self)
 
 static larmor_status take_offsets(const larmor_multiband_opts *o, multiband *m)
 {
-    if (o->bands < 2 || o->bands > LARMOR_MOST_BANDS || !o->offset_mm)
-        return LMR_FAIL(LARMOR_ERR_ARG, "multiband: got %d bands, expected 2 to %d and their offsets", o->bands,
-                        LARMOR_MOST_BANDS);
+    LMR_REFUSE(o->bands < 2 || o->bands > LARMOR_MOST_BANDS || !o->offset_mm, LARMOR_ERR_ARG,
+               "multiband: got %d bands, expected 2 to %d and their offsets", o->bands, LARMOR_MOST_BANDS);
     m->bands = o->bands;
     memcpy(m->offset, o->offset_mm, sizeof *m->offset * (size_t)o->bands);
     m->first_mm = o->offset_mm[0];
@@ -350,15 +346,14 @@ static larmor_status take_phases(const larmor_multiband_opts *o, multiband *m)
     m->shifts = o->shifts;
     m->turns = o->turns ? o->turns : 1;
     if (m->solid && !o->shifts && !o->phase) return LARMOR_OK;
-    if (m->solid)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "multiband: %s is a volume of the slices, whose kz its readouts have: no phases "
-                        "are to be given with it",
-                        lmr_source_name(m->inner));
-    if ((o->shifts > 0) == (o->phase != NULL) || o->shifts < 0 || o->shifts > MOST_SHIFTS ||
-        abs(m->turns) > MOST_SHIFTS)
-        return LMR_FAIL(LARMOR_ERR_ARG, "multiband: got %d shifts%s, expected 1 to %d, or phases", o->shifts,
-                        o->phase ? " and phases" : "", MOST_SHIFTS);
+    LMR_REFUSE(m->solid, LARMOR_ERR_ARG,
+               "multiband: %s is a volume of the slices, whose kz its readouts have: no phases "
+               "are to be given with it",
+               lmr_source_name(m->inner));
+    LMR_REFUSE((o->shifts > 0) == (o->phase != NULL) || o->shifts < 0 || o->shifts > MOST_SHIFTS ||
+                   abs(m->turns) > MOST_SHIFTS,
+               LARMOR_ERR_ARG, "multiband: got %d shifts%s, expected 1 to %d, or phases", o->shifts,
+               o->phase ? " and phases" : "", MOST_SHIFTS);
     m->turns = m->shifts ? (m->turns % m->shifts + m->shifts) % m->shifts : 0;
     if (!o->phase) return LARMOR_OK;
     return lmr_band_phases_take(&(lmr_banded){m->inner, m->group, m->groups}, o->phase, m->bands, &m->phase);
@@ -370,8 +365,7 @@ static larmor_status take_phases(const larmor_multiband_opts *o, multiband *m)
 static larmor_status find_groups(multiband *m, int factor)
 {
     m->images = larmor_source_describe(m->inner).groups;
-    m->group = calloc((size_t)m->images + 1, sizeof *m->group);
-    if (!m->group) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(m->group, m->images + 1);
     for (int i = 0; i < m->images; i++) {
         larmor_group g;
         larmor_encoding e;
@@ -387,12 +381,11 @@ static larmor_status find_groups(multiband *m, int factor)
 static larmor_status check_encoding(const multiband *m, const larmor_encoding *e, int bands)
 {
     const char *name = lmr_source_name(m->inner);
-    if (e->ndim != 2 && e->matrix[2] != bands)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "multiband: %s has images in %dD, expected 2D slices, or volumes of %d partitions", name,
-                        e->ndim, bands);
-    if ((e->ndim > 2) != m->solid)
-        return LMR_FAIL(LARMOR_ERR_ARG, "multiband: %s has slices and volumes, expected one of them", name);
+    LMR_REFUSE(e->ndim != 2 && e->matrix[2] != bands, LARMOR_ERR_ARG,
+               "multiband: %s has images in %dD, expected 2D slices, or volumes of %d partitions", name, e->ndim,
+               bands);
+    LMR_REFUSE((e->ndim > 2) != m->solid, LARMOR_ERR_ARG,
+               "multiband: %s has slices and volumes, expected one of them", name);
     if (strcmp(e->trajectory, "epi") != 0) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
                     "multiband: %s is echo-planar, whose ghosts are not corrected between slices that are excited "
@@ -495,9 +488,8 @@ static larmor_status take_options(multiband *m, const larmor_multiband_opts *opt
     larmor_multiband_opts own;
     LMR_TRY(lmr_multiband_find(m->inner, &e));
     m->by_header = !opts;
-    if (m->by_header && !e.multiband.factor)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "multiband: the header of %s has no slices that were excited together",
-                        lmr_source_name(m->inner));
+    LMR_REFUSE(m->by_header && !e.multiband.factor, LARMOR_ERR_FORMAT,
+               "multiband: the header of %s has no slices that were excited together", lmr_source_name(m->inner));
     if (m->by_header) {
         LMR_TRY(lmr_multiband_of_header(lmr_source_name(m->inner), &e.multiband, e.ndim > 2, offset, &own));
         opts = &own;
@@ -524,11 +516,10 @@ larmor_status lmr_multiband_phases(const larmor_source *source, int group, lmr_b
 {
     const multiband *m = lmr_source_self(source, &own_describe);
     int inner = 0;
-    if (!m || !m->phase.rest)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "multiband: frames and bins of %s: phases that grow unevenly from slice to slice are for "
-                        "whole images alone",
-                        lmr_source_name(source));
+    LMR_REFUSE(!m || !m->phase.rest, LARMOR_ERR_UNSUPPORTED,
+               "multiband: frames and bins of %s: phases that grow unevenly from slice to slice are for "
+               "whole images alone",
+               lmr_source_name(source));
     LMR_TRY(inner_of(m, group, &inner));
     *phases = m->phase;
     *first = m->phase.begin[inner];

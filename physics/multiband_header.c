@@ -31,11 +31,10 @@ int lmr_multiband_is_even(const double *offset, int bands)
 /* Distances from one slice to the next, or one for all, as offsets from the first. */
 static larmor_status sum_distances(const char *name, const larmor_multiband_header *h, double *offset)
 {
-    if (h->offsets != 1 && h->offsets != h->factor - 1)
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "%s: multiband of the header has %d dZ for a multiband_factor of %d, expected one of each "
-                        "slice, or the distances between them; give the slices' offsets, or leave the header out.",
-                        name, h->offsets, h->factor);
+    LMR_REFUSE(h->offsets != 1 && h->offsets != h->factor - 1, LARMOR_ERR_FORMAT,
+               "%s: multiband of the header has %d dZ for a multiband_factor of %d, expected one of each "
+               "slice, or the distances between them; give the slices' offsets, or leave the header out.",
+               name, h->offsets, h->factor);
     offset[0] = 0;
     for (int s = 1; s < h->factor; s++) offset[s] = offset[s - 1] + h->offset_mm[h->offsets == 1 ? 0 : s - 1];
     return LARMOR_OK;
@@ -43,21 +42,19 @@ static larmor_status sum_distances(const char *name, const larmor_multiband_head
 
 static larmor_status find_offsets(const char *name, const larmor_multiband_header *h, double *offset)
 {
-    if (h->factor < 1 || h->factor > LARMOR_MOST_BANDS)
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "%s: multiband_factor of the header is no number from 1 to %d; give the slices' offsets, or "
-                        "leave the header out.",
-                        name, LARMOR_MOST_BANDS);
+    LMR_REFUSE(h->factor < 1 || h->factor > LARMOR_MOST_BANDS, LARMOR_ERR_FORMAT,
+               "%s: multiband_factor of the header is no number from 1 to %d; give the slices' offsets, or "
+               "leave the header out.",
+               name, LARMOR_MOST_BANDS);
     if (h->offsets == h->factor)
         for (int s = 0; s < h->factor; s++) offset[s] = h->offset_mm[s];
     else
         LMR_TRY(sum_distances(name, h, offset));
     for (int s = 0; s < h->factor; s++)
-        if (!isfinite(offset[s]) || (s && !(offset[s] > offset[s - 1])))
-            return LMR_FAIL(LARMOR_ERR_FORMAT,
-                            "%s: slices of the header's multiband (dZ) do not ascend: %g mm after %g mm; give the "
-                            "slices' offsets, or leave the header out.",
-                            name, offset[s], s ? offset[s - 1] : offset[s]);
+        LMR_REFUSE(!isfinite(offset[s]) || (s && !(offset[s] > offset[s - 1])), LARMOR_ERR_FORMAT,
+                   "%s: slices of the header's multiband (dZ) do not ascend: %g mm after %g mm; give the "
+                   "slices' offsets, or leave the header out.",
+                   name, offset[s], s ? offset[s - 1] : offset[s]);
     if (lmr_multiband_is_even(offset, h->factor)) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_FORMAT,
                     "%s: slices of the header's multiband (dZ) from %g to %g mm are not equally far apart; give the "
@@ -86,10 +83,9 @@ larmor_status lmr_multiband_find(const larmor_source *inner, larmor_encoding *fo
         larmor_encoding e;
         LMR_TRY(lmr_source_encoding(inner, i, &e));
         if (!e.multiband.factor || e.multiband.factor == 1) continue;
-        if (found->multiband.factor && found->multiband.factor != e.multiband.factor)
-            return LMR_FAIL(LARMOR_ERR_FORMAT,
-                            "%s: the header has a multiband_factor of %d and of %d in its encodings, expected one",
-                            lmr_source_name(inner), found->multiband.factor, e.multiband.factor);
+        LMR_REFUSE(found->multiband.factor && found->multiband.factor != e.multiband.factor, LARMOR_ERR_FORMAT,
+                   "%s: the header has a multiband_factor of %d and of %d in its encodings, expected one",
+                   lmr_source_name(inner), found->multiband.factor, e.multiband.factor);
         if (!found->multiband.factor) *found = e;
     }
     return LARMOR_OK;
@@ -112,11 +108,10 @@ larmor_status lmr_multiband_of_header(const char *name, const larmor_multiband_h
     LMR_TRY(find_offsets(name, header, offset));
     *opts = (larmor_multiband_opts){.offset_mm = offset, .bands = header->factor};
     if (solid) return LARMOR_OK;
-    if (isnan(header->delta_kz))
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "%s: deltaKz of the header's multiband is missing or no number; give the phases, or leave "
-                        "the header out.",
-                        name);
+    LMR_REFUSE(isnan(header->delta_kz), LARMOR_ERR_FORMAT,
+               "%s: deltaKz of the header's multiband is missing or no number; give the phases, or leave "
+               "the header out.",
+               name);
     opts->shifts = find_shifts(header, &turns);
     opts->turns = turns ? turns : opts->shifts;
     if (opts->shifts) return LARMOR_OK;

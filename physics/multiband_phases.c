@@ -40,8 +40,7 @@ static larmor_status find_rows(const lmr_banded *images, int64_t rows, int64_t b
     const int groups = larmor_source_describe(images->inner).groups;
     int64_t all = 0;
     int each = 1;
-    p->begin = calloc((size_t)groups + 1, sizeof *p->begin);
-    if (!p->begin) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(p->begin, groups + 1);
     for (int i = 0; i < images->count; i++) {
         larmor_group g;
         LMR_TRY(lmr_source_group(images->inner, images->group[i], &g));
@@ -94,9 +93,8 @@ static larmor_status take_rows(const double *phase, lmr_band_phases *p)
     int even = 1;
     for (int64_t row = 0; row < p->rows; row++) {
         for (int s = 0; s < p->bands; s++)
-            if (!isfinite(phase[row + p->rows * s]))
-                return LMR_FAIL(LARMOR_ERR_NUMERIC, "multiband: the phase of readout %lld is not finite",
-                                (long long)row);
+            LMR_REFUSE(!isfinite(phase[row + p->rows * s]), LARMOR_ERR_NUMERIC,
+                       "multiband: the phase of readout %lld is not finite", (long long)row);
         even &= is_even(p, phase, row);
     }
     p->even = lmr_new(p->rows, 2 * sizeof *p->even);
@@ -124,13 +122,11 @@ int lmr_band_phases_are(const lmr_banded *images, const lmr_band_phases *p, int 
 larmor_status lmr_band_phases_take(const lmr_banded *images, const larmor_array *phase, int bands,
                                    lmr_band_phases *out)
 {
-    LMR_HEAP double *values = NULL;
     const larmor_shape shape = larmor_array_shape(phase);
     *out = (lmr_band_phases){.bands = bands};
-    if (shape.ndim != 2 || lmr_is_complex(larmor_array_dtype(phase)))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "multiband: phases are %s, expected real [readouts, %d slices]",
-                        lmr_describe(phase).s, bands);
+    LMR_REFUSE(shape.ndim != 2 || lmr_is_complex(larmor_array_dtype(phase)), LARMOR_ERR_SHAPE,
+               "multiband: phases are %s, expected real [readouts, %d slices]", lmr_describe(phase).s, bands);
     LMR_TRY(find_rows(images, shape.dim[0], shape.dim[1], out));
-    LMR_TRY(larmor_array_download(phase, LARMOR_F64, &values));
+    LMR_OWN_MEMORY(double, values, larmor_array_download(phase, LARMOR_F64, &values));
     return take_rows(values, out);
 }

@@ -134,10 +134,9 @@ static larmor_status read_image(const lmr_slice_scans *r, int group, const larmo
     LMR_TRY(lmr_source_group(r->source, group, &g));
     LMR_TRY(lmr_source_encoding(r->source, g.encoding, &e));
     LMR_TRY(lmr_source_samples(r->source, group, grid, 0, coils, dev, out));
-    if (out->first)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "multiband: reference images of %s have readouts of several lengths, expected one length",
-                        lmr_source_name(r->source));
+    LMR_REFUSE(out->first, LARMOR_ERR_UNSUPPORTED,
+               "multiband: reference images of %s have readouts of several lengths, expected one length",
+               lmr_source_name(r->source));
     return out->traj ? LARMOR_OK : lmr_make_trajectory(dev, &g, &e, grid, out, &spokes, &out->traj);
 }
 
@@ -210,8 +209,7 @@ static void add_partitions(stack *s, double z)
 
 static larmor_status upload_plane(const stack *s, larmor_device *dev, larmor_samples *out)
 {
-    LMR_HEAP double *k = lmr_new(s->n * s->lines, 2 * sizeof *k);
-    if (!k) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, k, 2 * s->n * s->lines);
     for (int64_t i = 0; i < s->n * s->lines; i++) {
         const double *from = s->k + 3 * (i % s->n + s->n * s->first[i / s->n]);
         k[2 * i] = from[0];
@@ -239,11 +237,10 @@ static larmor_status read_plane(const lmr_slice_scans *r, int slice, int group, 
     grid.fov_mm[2] = e.fov_mm[2];
     LMR_TRY(read_image(r, group, &grid, coils, dev, &all));
     LMR_TRY(open_stack(&all, &s));
-    if (!sort_readouts(&s))
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "multiband: the reference volume of %s is no stack of the same readouts in each partition, "
-                        "which slices can be cut from; give maps by opts.maps.",
-                        lmr_source_name(r->source));
+    LMR_REFUSE(!sort_readouts(&s), LARMOR_ERR_UNSUPPORTED,
+               "multiband: the reference volume of %s is no stack of the same readouts in each partition, "
+               "which slices can be cut from; give maps by opts.maps.",
+               lmr_source_name(r->source));
     add_partitions(&s, (r->offset_mm[slice] - offset_of(r->scan, &meta)) / e.fov_mm[2]);
     return upload_plane(&s, dev, out);
 }
@@ -252,14 +249,13 @@ static larmor_status take_slice(const lmr_slice_scans *r, int slice, int group, 
                                 int64_t coils, larmor_device *dev, volume *v)
 {
     LMR_FREED_BY(larmor_samples_free) larmor_samples one = {0};
-    LMR_HEAP float complex *x = NULL;
     if (r->solid)
         LMR_TRY(read_plane(r, slice, group, flat, coils, dev, &one));
     else
         LMR_TRY(read_image(r, group, flat, coils, dev, &one));
     if (!slice) LMR_TRY(begin(&one, r->bands, v));
     LMR_TRY(check_slice(r, v, &one));
-    LMR_TRY(larmor_array_download(one.kspace, LARMOR_C64, &x));
+    LMR_OWN_MEMORY(float complex, x, larmor_array_download(one.kspace, LARMOR_C64, &x));
     add_slice(v, slice, x, v->kspace);
     return LARMOR_OK;
 }
@@ -267,8 +263,7 @@ static larmor_status take_slice(const lmr_slice_scans *r, int slice, int group, 
 static larmor_status upload(const volume *v, double scale, larmor_device *dev, larmor_samples *out)
 {
     const int64_t n = v->shape.dim[0], readouts = v->shape.dim[1], count = n * readouts;
-    LMR_HEAP double *k = lmr_new(count * v->bands, 3 * sizeof *k);
-    if (!k) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, k, 3 * count * v->bands);
     for (int p = 0; p < v->bands; p++)
         for (int64_t i = 0; i < count; i++) {
             double *to = k + 3 * (i + count * p);

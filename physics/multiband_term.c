@@ -24,11 +24,10 @@ larmor_status lmr_add_bands(const lmr_scene *scene, lmr_term_list *list)
     if (!facts->physics->bands) return LARMOR_OK;
     LMR_TRY(lmr_multiband_phases(facts->source, scene->index, &p, &first));
     LMR_TRY(lmr_source_group(facts->source, scene->index, &g));
-    if (g.readouts != readouts)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "multiband: image %d has readouts of several lengths, or images are solved for together: "
-                        "phases that grow unevenly from slice to slice are not for these",
-                        scene->index + 1);
+    LMR_REFUSE(g.readouts != readouts, LARMOR_ERR_UNSUPPORTED,
+               "multiband: image %d has readouts of several lengths, or images are solved for together: "
+               "phases that grow unevenly from slice to slice are not for these",
+               scene->index + 1);
     const int64_t voxels = scene->voxels / p.bands;
     for (int s = 0; s < p.bands; s++) {
         double *space, *time;

@@ -30,8 +30,7 @@ static larmor_status begin(const larmor_recon_opts *o, lmr_scan_facts *facts)
 {
     lmr_physics *p = facts->physics;
     if (p) return LARMOR_OK;
-    p = calloc(1, sizeof *p);
-    if (!p) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(p, 1);
     facts->physics = p;
     p->b0_factor = p->camera_factor = 1;
     p->opts = (larmor_off_resonance_opts){.segments = o->segments, .error = o->b0_error};
@@ -49,10 +48,8 @@ larmor_status lmr_physics_open(const larmor_recon_opts *o, lmr_scan_facts *facts
     if (!o->b0 && !o->t2star && !camera && !concomitant && !displaced) return LARMOR_OK;
     LMR_TRY(begin(o, facts));
     lmr_physics *p = facts->physics;
-    if (concomitant && !(p->tesla > 0))
-        return LMR_FAIL(
-            LARMOR_ERR_UNSUPPORTED,
-            "opts.concomitant: the scan does not say the magnet's field strength; give opts.field_tesla.");
+    LMR_REFUSE(concomitant && !(p->tesla > 0), LARMOR_ERR_UNSUPPORTED,
+               "opts.concomitant: the scan does not say the magnet's field strength; give opts.field_tesla.");
     p->concomitant = concomitant;
     LMR_TRY(lmr_map_open(o->b0, "b0", o->b0_name, o->b0_place, &p->b0));
     LMR_TRY(lmr_map_open(o->t2star, "t2star", o->t2star_name, o->t2star_place, &p->t2star));
@@ -67,10 +64,9 @@ larmor_status lmr_physics_decide(const lmr_job *job, lmr_scan_facts *facts)
     int bands = 0;
     for (int i = 0; i < facts->info.groups; i++) bands |= facts->grid[i].apart[2] & LMR_APART_BY_PHASES;
     if (!bands) return LARMOR_OK;
-    if (!o->maps && !facts->info.calibration && facts->info.coils > 1)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "multiband: phases that grow unevenly from slice to slice need coil maps, which samples with "
-                        "them do not give; give maps by opts.maps, or scans of each slice alone.");
+    LMR_REFUSE(!o->maps && !facts->info.calibration && facts->info.coils > 1, LARMOR_ERR_UNSUPPORTED,
+               "multiband: phases that grow unevenly from slice to slice need coil maps, which samples with "
+               "them do not give; give maps by opts.maps, or scans of each slice alone.");
     LMR_TRY(begin(o, facts));
     facts->physics->bands = 1;
     if (!(facts->physics->opts.error > 0)) facts->physics->opts.error = BANDS_ERROR;
@@ -156,9 +152,7 @@ static larmor_status make_sum(const lmr_scene *scene, const lmr_term_list *list,
         st = larmor_segments_create(space[0], time[0], &p->opts, segments);
     else if (!st)
         st = larmor_segments_of_terms(terms, list->count, &p->opts, segments);
-    for (int l = 0; l < list->count; l++) {
-        LMR_FREE(space[l], time[l]);
-    }
+    for (int l = 0; l < list->count; l++) LMR_FREE(space[l], time[l]);
     return st;
 }
 
@@ -219,8 +213,7 @@ static larmor_status open_scene(const lmr_job *job, const int *index, int count,
     scene->voxels = larmor_shape_count(lmr_grid_shape(scene->grid));
     LMR_TRY(lmr_source_meta(job->facts->source, index[0], &scene->image));
     if (p->b0.value) { /* a map that does not fit is refused before times are asked for */
-        d->hz = lmr_new(scene->voxels, sizeof *d->hz);
-        if (!d->hz) return LMR_NO_MEMORY();
+        LMR_ALLOCATE(d->hz, scene->voxels);
         LMR_TRY(lmr_map_on_grid(job, &p->b0, index[0], d->hz));
         for (int64_t i = 0; i < scene->voxels && p->b0_factor != 1; i++) d->hz[i] *= p->b0_factor;
         scene->hz = d->hz;

@@ -53,9 +53,8 @@ larmor_status lmr_map_open(const larmor_array *map, const char *option, const ch
     if (!map) return LARMOR_OK;
     const larmor_shape shape = larmor_array_shape(map);
     const int64_t count = larmor_shape_count(shape);
-    if (shape.ndim < 2 || shape.ndim > 3 || count < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "opts.%s %s: the map is %s, expected [x, y] or [x, y, z].", option, name,
-                        lmr_describe(map).s);
+    LMR_REFUSE(shape.ndim < 2 || shape.ndim > 3 || count < 1, LARMOR_ERR_SHAPE,
+               "opts.%s %s: the map is %s, expected [x, y] or [x, y, z].", option, name, lmr_describe(map).s);
     out->option = option;
     out->name = name;
     for (int d = 0; d < 3; d++) out->dim[d] = d < shape.ndim ? shape.dim[d] : 1;
@@ -101,13 +100,12 @@ static void find_way(const lmr_placed_map *f, const larmor_grid *grid, const lar
 static larmor_status assume_way(const lmr_placed_map *f, const larmor_grid *grid, int slice, int slices, way *w)
 {
     *w = (way){.first = {0}};
-    if (grid->ndim == 2 && f->dim[2] != 1 && f->dim[2] != slices)
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "opts.%s %s: %lldx%lldx%lld voxels, expected 1 or %d slices, as the scan has.", f->option,
-                        f->name, (long long)f->dim[0], (long long)f->dim[1], (long long)f->dim[2], slices);
-    if (grid->ndim == 3 && f->dim[2] == 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "opts.%s %s: %lldx%lld voxels, expected a volume, as the scan is.",
-                        f->option, f->name, (long long)f->dim[0], (long long)f->dim[1]);
+    LMR_REFUSE(grid->ndim == 2 && f->dim[2] != 1 && f->dim[2] != slices, LARMOR_ERR_SHAPE,
+               "opts.%s %s: %lldx%lldx%lld voxels, expected 1 or %d slices, as the scan has.", f->option, f->name,
+               (long long)f->dim[0], (long long)f->dim[1], (long long)f->dim[2], slices);
+    LMR_REFUSE(grid->ndim == 3 && f->dim[2] == 1, LARMOR_ERR_SHAPE,
+               "opts.%s %s: %lldx%lld voxels, expected a volume, as the scan is.", f->option, f->name,
+               (long long)f->dim[0], (long long)f->dim[1]);
     for (int d = 0; d < grid->ndim; d++) {
         w->step[d][d] = (double)f->dim[d] / (double)grid->crop[d];
         w->first[d] = (double)middle(f->dim[d]) - w->step[d][d] * (double)middle(grid->matrix[d]);
@@ -166,11 +164,10 @@ larmor_status lmr_map_on_grid(const lmr_job *job, lmr_placed_map *f, int index, 
     LMR_TRY(lmr_source_group(job->facts->source, index, &group));
     LMR_TRY(lmr_source_meta(job->facts->source, index, &image));
     LMR_TRY(count_slices(job, &group, &slices));
-    if (f->placed && grid->apart[2] & LMR_APART_UNEVENLY)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "opts.%s: %s lies in space, and slices that are not equally far apart have no volume there; "
-                        "give an array of the image's voxels.",
-                        f->option, f->name);
+    LMR_REFUSE(f->placed && grid->apart[2] & LMR_APART_UNEVENLY, LARMOR_ERR_UNSUPPORTED,
+               "opts.%s: %s lies in space, and slices that are not equally far apart have no volume there; "
+               "give an array of the image's voxels.",
+               f->option, f->name);
     if (f->placed && is_oriented(&image))
         find_way(f, grid, &image, &w);
     else

@@ -113,7 +113,7 @@ larmor_status larmor_source_of_raw(larmor_raw *raw, const char *name, larmor_sou
                                             .readouts = readouts_of_raw,
                                             .navigators = navigators_of_raw};
     if (source) *source = NULL;
-    if (!raw) return LMR_FAIL(LARMOR_ERR_ARG, "source: a file that was opened expected");
+    LMR_REFUSE(!raw, LARMOR_ERR_ARG, "source: a file that was opened expected");
     LMR_TRY(larmor_source_create(name, &impl, raw, source));
     lmr_source_set_parallel(*source); /* the scan is in memory, and nothing changes it */
     return add_multiband(raw, source);

@@ -94,9 +94,9 @@ larmor_status lmr_times_of(const lmr_job *job, const int *index, int groups, con
     const lmr_physics *f = job->facts->physics;
     LMR_TRY(stored_times(job, index, groups, shape, times));
     const int64_t count = larmor_shape_count(*shape);
-    if (traj && count * larmor_array_shape(traj).dim[0] != larmor_array_count(traj))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %lld times of %lld samples", lmr_source_name(job->facts->source),
-                        (long long)count, (long long)(larmor_array_count(traj) / larmor_array_shape(traj).dim[0]));
+    LMR_REFUSE(traj && count * larmor_array_shape(traj).dim[0] != larmor_array_count(traj), LARMOR_ERR_SHAPE,
+               "%s: %lld times of %lld samples", lmr_source_name(job->facts->source), (long long)count,
+               (long long)(larmor_array_count(traj) / larmor_array_shape(traj).dim[0]));
     LMR_TRY(check_step(job, *shape, *times));
     if (traj) *shape = LARMOR_SHAPE(larmor_array_shape(traj).dim[1], larmor_array_shape(traj).dim[2]);
     for (int64_t i = 0; i < count && f->has_start; i++) (*times)[i] += f->start_s;

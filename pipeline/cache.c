@@ -174,7 +174,7 @@ static int same_numbers(const double a[2], const double b[2])
 larmor_status lmr_cached_take(lmr_cached *c, lmr_cached_part which, const double by[2], larmor_device *dev,
                               larmor_array **x)
 {
-    larmor_array *there = NULL;
+    LMR_OWNED(larmor_array) *there = NULL;
     *x = NULL;
     if (!c) return LARMOR_OK;
     const part *p = &c->part[which];
@@ -183,9 +183,7 @@ larmor_status lmr_cached_take(lmr_cached *c, lmr_cached_part which, const double
     c->hits += there != NULL;
     pthread_mutex_unlock(&c->lock);
     if (!there) return LARMOR_OK;
-    const larmor_status st = larmor_array_to(there, dev, x);
-    larmor_array_free(there);
-    return st;
+    return larmor_array_to(there, dev, x);
 }
 
 void lmr_cached_put(lmr_cached *c, lmr_cached_part which, const double by[2], larmor_array *x)

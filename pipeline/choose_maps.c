@@ -30,15 +30,13 @@ larmor_status lmr_take_sets(larmor_recon *r, const char *what, int64_t sets)
 {
     lmr_job *job = &r->job;
     if (sets == 1) return LARMOR_OK;
-    if (!takes_sets(job))
-        return LMR_FAIL(
-            LARMOR_ERR_ARG,
-            "%s: several sets of maps are for opts.method cg, grid, tv, tgv and wavelet, without opts.joint; got %s.",
-            what, lmr_method_name(job));
-    if (job->facts->precondition > 0)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "opts.precondition circulant: is not for several sets of maps, and %s has %lld.", what,
-                        (long long)sets);
+    LMR_REFUSE(
+        !takes_sets(job), LARMOR_ERR_ARG,
+        "%s: several sets of maps are for opts.method cg, grid, tv, tgv and wavelet, without opts.joint; got %s.",
+        what, lmr_method_name(job));
+    LMR_REFUSE(job->facts->precondition > 0, LARMOR_ERR_ARG,
+               "opts.precondition circulant: is not for several sets of maps, and %s has %lld.", what,
+               (long long)sets);
     r->facts.sets = (int)sets;
     r->facts.precondition = -1;
     return LARMOR_OK;
@@ -267,9 +265,9 @@ static larmor_status choose_sets(larmor_recon *r)
     const larmor_recon_opts *o = &r->settings.opts;
     lmr_calibration_survey survey;
     chooser c;
-    if (o->map_sets > r->facts.maps_method->sets)
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.map_sets %d: maps by %s come in one set; espirit and nlinv find two.",
-                        o->map_sets, r->facts.maps_method->name);
+    LMR_REFUSE(o->map_sets > r->facts.maps_method->sets, LARMOR_ERR_ARG,
+               "opts.map_sets %d: maps by %s come in one set; espirit and nlinv find two.", o->map_sets,
+               r->facts.maps_method->name);
     if (o->map_sets) return lmr_take_sets(r, "opts.map_sets", o->map_sets);
     if (r->facts.maps_method->sets < 2 || !can_take_two(&r->job) || !r->list.groups) return LARMOR_OK;
     LMR_TRY(chooser_of(&r->job, lmr_lead_group(&r->list), NULL, &c));

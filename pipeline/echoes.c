@@ -71,10 +71,9 @@ static larmor_status look_at_groups(echoes *s)
         sets |= g.set != first.set;
         if (g.slice >= s->slices) s->slices = g.slice + 1;
     }
-    if (!found || (!contrasts && !sets))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "%s: there is one echo; two contrasts at least expected, from which to find the field map.",
-                        lmr_source_name(s->source));
+    LMR_REFUSE(!found || (!contrasts && !sets), LARMOR_ERR_ARG,
+               "%s: there is one echo; two contrasts at least expected, from which to find the field map.",
+               lmr_source_name(s->source));
     s->by_set = !contrasts;
     s->only.phase = first.phase;
     s->only.repetition = first.repetition;
@@ -98,8 +97,8 @@ static void find_times(echoes *s, const larmor_echo_opts *o)
 static larmor_status keep(echoes *s, larmor_recon_result *result)
 {
     const char *name = lmr_source_name(s->source);
-    if (!result->count) return LMR_FAIL(LARMOR_ERR_NUMERIC, "%s: %s", name, result->report.message);
-    if (result->report.interrupted) return LMR_FAIL(LARMOR_STOPPED, "stopped by the caller between echoes");
+    LMR_REFUSE(!result->count, LARMOR_ERR_NUMERIC, "%s: %s", name, result->report.message);
+    LMR_REFUSE(result->report.interrupted, LARMOR_STOPPED, "stopped by the caller between echoes");
     for (int i = 0; i < result->count; i++) {
         LMR_TRY(lmr_grow(&s->image, s->images, &s->room, sizeof *s->image));
         s->image[s->images] = result->image[i];
@@ -145,13 +144,12 @@ static larmor_status stack_echoes(const echoes *s, int slice, larmor_array **sta
             shape = larmor_array_shape(image->data);
             *meta = image->meta;
         }
-        if (echo >= s->count)
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "%s: echo %d has no echo time, %d are known; state them all by opts.echo_ms.",
-                            lmr_source_name(s->source), echo, s->count);
-        if (*count == LARMOR_MAX_ECHOES || !larmor_shape_equal(shape, larmor_array_shape(image->data)))
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: the echoes of slice %d are more than %d or differ in size",
-                            lmr_source_name(s->source), slice, LARMOR_MAX_ECHOES);
+        LMR_REFUSE(echo >= s->count, LARMOR_ERR_ARG,
+                   "%s: echo %d has no echo time, %d are known; state them all by opts.echo_ms.",
+                   lmr_source_name(s->source), echo, s->count);
+        LMR_REFUSE(*count == LARMOR_MAX_ECHOES || !larmor_shape_equal(shape, larmor_array_shape(image->data)),
+                   LARMOR_ERR_FORMAT, "%s: the echoes of slice %d are more than %d or differ in size",
+                   lmr_source_name(s->source), slice, LARMOR_MAX_ECHOES);
         seconds[(*count)++] = 1e-3 * s->echo_ms[echo];
     }
     if (!*count) return LARMOR_OK;
@@ -161,8 +159,7 @@ static larmor_status stack_echoes(const echoes *s, int slice, larmor_array **sta
         if (s->image[i].meta.slice != slice) continue;
         st = larmor_array_part(*stack, to++, 1, shape, &part);
         if (!st) st = larmor_copy(s->image[i].data, part);
-        larmor_array_free(part);
-        part = NULL;
+        LMR_CLEAR(part);
     }
     return st;
 }
@@ -202,10 +199,9 @@ static larmor_status stack_maps(const echoes *s, larmor_field_maps *maps)
     larmor_array *part = NULL;
     const larmor_shape shape = larmor_array_shape(maps->image[0].data);
     const larmor_shape all = shape.ndim < 3 ? larmor_shape_append(shape, s->slices) : shape;
-    if (shape.ndim == 3 && s->slices > 1 && maps->count > 1)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "%s: field maps of several volumes at once; choose one by opts.only.slice.",
-                        lmr_source_name(s->source));
+    LMR_REFUSE(shape.ndim == 3 && s->slices > 1 && maps->count > 1, LARMOR_ERR_UNSUPPORTED,
+               "%s: field maps of several volumes at once; choose one by opts.only.slice.",
+               lmr_source_name(s->source));
     LMR_TRY(larmor_array_create(s->dev, LARMOR_F32, all, &maps->all));
     larmor_status st = LARMOR_OK;
     for (int i = 0; i < maps->count && !st; i++) {
@@ -214,19 +210,17 @@ static larmor_status stack_maps(const echoes *s, larmor_field_maps *maps)
         else
             part = larmor_array_ref(maps->all);
         if (!st) st = larmor_copy(maps->image[i].data, part);
-        larmor_array_free(part);
-        part = NULL;
+        LMR_CLEAR(part);
     }
     return st;
 }
 
 static larmor_status make_maps(echoes *s, larmor_field_maps *maps)
 {
-    maps->image = calloc((size_t)s->slices, sizeof *maps->image);
-    maps->report = calloc((size_t)s->slices, sizeof *maps->report);
-    if (!maps->image || !maps->report) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(maps->image, s->slices);
+    LMR_ALLOCATE_ZEROS(maps->report, s->slices);
     for (int slice = 0; slice < s->slices; slice++) LMR_TRY(map_of_slice(s, slice, maps));
-    if (!maps->count) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no slice has two echoes", lmr_source_name(s->source));
+    LMR_REFUSE(!maps->count, LARMOR_ERR_ARG, "%s: no slice has two echoes", lmr_source_name(s->source));
     return stack_maps(s, maps);
 }
 
@@ -235,12 +229,11 @@ larmor_status larmor_recon_field_maps(larmor_source *source, larmor_device *dev,
 {
     LMR_NEED(maps);
     *maps = (larmor_field_maps){.count = 0};
-    if (!source || !dev) return LMR_FAIL(LARMOR_ERR_ARG, "field maps: a source and a device expected");
+    LMR_REFUSE(!source || !dev, LARMOR_ERR_ARG, "field maps: a source and a device expected");
     const larmor_echo_opts o = echo ? *echo : (larmor_echo_opts){.rounds = 0};
     const int rounds = o.rounds ? o.rounds : ROUNDS;
-    if (rounds < 1 || rounds > MOST_ROUNDS || o.echoes < 0 || (o.echoes && !o.echo_ms))
-        return LMR_FAIL(LARMOR_ERR_ARG, "field maps: %d rounds, expected 1 .. %d, and the times of all echoes",
-                        rounds, MOST_ROUNDS);
+    LMR_REFUSE(rounds < 1 || rounds > MOST_ROUNDS || o.echoes < 0 || (o.echoes && !o.echo_ms), LARMOR_ERR_ARG,
+               "field maps: %d rounds, expected 1 .. %d, and the times of all echoes", rounds, MOST_ROUNDS);
     echoes s = {.source = source, .dev = dev, .map = o.map};
     LMR_TRY(lmr_options_copy(opts, &s.opts));
     s.events.listener = s.opts.listener;

@@ -12,8 +12,7 @@
 static larmor_status weigh(const larmor_array *w, larmor_array *kspace)
 {
     if (!w) return LARMOR_OK;
-    LMR_OWNED(larmor_array) *complex = NULL;
-    LMR_TRY(larmor_array_convert(w, larmor_array_dtype(kspace), &complex));
+    LMR_OWN(larmor_array, complex, larmor_array_convert(w, larmor_array_dtype(kspace), &complex));
     return larmor_mul(complex, 0, kspace);
 }
 
@@ -26,10 +25,9 @@ static larmor_status divide_by_voxels(const larmor_grid *grid, larmor_array *x)
 /* Voxels that are displaced towards one another share what was spread over more: x <- x times the Jacobian. */
 static larmor_status spread_out(const lmr_frame *frame, larmor_array *x)
 {
-    LMR_OWNED(larmor_array) *jacobian = NULL, *complex = NULL;
     if (!frame->displacement) return LARMOR_OK;
-    LMR_TRY(larmor_displacement_jacobian(frame->displacement, &jacobian));
-    LMR_TRY(larmor_array_convert(jacobian, larmor_array_dtype(x), &complex));
+    LMR_OWN(larmor_array, jacobian, larmor_displacement_jacobian(frame->displacement, &jacobian));
+    LMR_OWN(larmor_array, complex, larmor_array_convert(jacobian, larmor_array_dtype(x), &complex));
     return larmor_mul(complex, 0, x);
 }
 
@@ -82,10 +80,10 @@ static larmor_status grid_without_maps(lmr_job *job, const larmor_grid *grid, co
 {
     const int64_t coils = larmor_array_shape(samples->kspace).dim[2];
     const int64_t block = job->facts->block ? job->facts->block : coils;
-    LMR_OWNED(larmor_array) *images = NULL, *sum = NULL;
-    LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_C64, larmor_shape_append(lmr_grid_shape(grid), block + 1),
+    LMR_OWN(larmor_array, images,
+            larmor_array_create(job->facts->dev, LARMOR_C64, larmor_shape_append(lmr_grid_shape(grid), block + 1),
                                 &images));
-    LMR_TRY(larmor_array_part(images, block, 1, larmor_array_shape(x), &sum));
+    LMR_OWN(larmor_array, sum, larmor_array_part(images, block, 1, larmor_array_shape(x), &sum));
     for (int64_t first = 0; first < coils; first += block) {
         const int64_t count = coils - first < block ? coils - first : block;
         if (count < block) LMR_TRY(larmor_zero(images));

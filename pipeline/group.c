@@ -170,8 +170,7 @@ static larmor_status finish(const lmr_job *job, const lmr_frame *frame, larmor_a
 /* The caller may write into what it gets. */
 static larmor_status keep_weights(lmr_job *job, int index, const lmr_frame *frame)
 {
-    larmor_array_free(job->found.density.weights);
-    job->found.density.weights = NULL;
+    LMR_CLEAR(job->found.density.weights);
     job->found.density.from = index;
     if (!frame->weights || !frame->cached) {
         job->found.density.weights = larmor_array_ref(frame->weights);
@@ -262,10 +261,7 @@ larmor_status lmr_frames_images(const lmr_job *job, const lmr_frame *frame, int 
     if (job->settings->opts.basis_frames) LMR_TRY(lmr_subspace_frames(job, x, &frames));
     if (lmr_solves_coils(job)) LMR_TRY(larmor_coils_combine(x, &frames));
     for (int i = 0; i < outputs && !st; i++) st = finish(job, &frame[i], frames ? frames : x, i, outputs, &image[i]);
-    for (int i = 0; i < outputs && st; i++) {
-        larmor_array_free(image[i]);
-        image[i] = NULL;
-    }
+    for (int i = 0; i < outputs && st; i++) LMR_CLEAR(image[i]);
     return st;
 }
 

@@ -45,9 +45,8 @@ static larmor_status centre_density(const lmr_maps_task *t, const larmor_coils_o
 static larmor_status make_walsh(const lmr_maps_task *t, larmor_array **maps, larmor_coils_report *report)
 {
     larmor_coils_opts opts = walsh_opts(t);
-    LMR_OWNED(larmor_array) *density = NULL;
     if (t->apart) return lmr_slice_maps(t->samples, t->image, &opts, maps, report);
-    LMR_TRY(centre_density(t, &opts, &density));
+    LMR_OWN(larmor_array, density, centre_density(t, &opts, &density));
     opts.density = density;
     return larmor_coils_estimate(t->samples->kspace, t->samples->traj, NULL, t->image, &opts, maps, report);
 }
@@ -127,24 +126,22 @@ static larmor_status espirit_of_signal(lmr_job *job, const larmor_array *region,
     LMR_TRY(st);
     LMR_TRY(larmor_nrm2(*maps, &size));
     if ((size > 0 || opts->planes) && r->object >= LEAST_OBJECT) return LARMOR_OK; /* a slab may lie beside it */
-    larmor_array_free(*maps);
-    *maps = NULL;
+    LMR_CLEAR(*maps);
     return LARMOR_OK;
 }
 
 /* With further sets that are zero where the scan has several. */
 static larmor_status walsh_in_sets(const lmr_maps_task *t, larmor_array **maps, larmor_coils_report *report)
 {
-    LMR_OWNED(larmor_array) *one = NULL, *first = NULL;
     const larmor_shape shape = larmor_shape_append(t->image, t->job->facts->coils);
-    LMR_TRY(make_walsh(t, &one, report));
+    LMR_OWN(larmor_array, one, make_walsh(t, &one, report));
     if (!t->job->facts->sets) {
         *maps = larmor_array_ref(one);
         return LARMOR_OK;
     }
     LMR_TRY(
         larmor_array_create(t->job->facts->dev, LARMOR_C64, larmor_shape_append(shape, t->job->facts->sets), maps));
-    LMR_TRY(lmr_one_of(*maps, 0, &first));
+    LMR_OWN(larmor_array, first, lmr_one_of(*maps, 0, &first));
     return larmor_copy(one, first);
 }
 
@@ -166,8 +163,7 @@ static larmor_status region_of_volume(const lmr_maps_task *t, const larmor_regio
     for (int d = 0; d < t->image.ndim; d++) enough &= t->image.dim[d] == 1 || found->side[d] >= FEWEST;
     if (enough && !found->cartesian) return LARMOR_OK;
     if (enough) *why = "samples are those of a grid";
-    larmor_array_free(*region);
-    *region = NULL;
+    LMR_CLEAR(*region);
     return LARMOR_OK;
 }
 
@@ -247,8 +243,7 @@ static larmor_status are_lines(const larmor_array *traj, int *lines)
 {
     const larmor_shape shape = larmor_array_shape(traj);
     const int64_t nd = shape.dim[0], n = shape.dim[1], points = larmor_array_count(traj) / nd;
-    LMR_HEAP double *k = NULL;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     *lines = nd > 1;
     for (int64_t i = 0; i < points && *lines; i++)
         for (int64_t d = 1; d < nd; d++) *lines &= fabs(k[d + nd * i] - k[d + nd * (i / n * n)]) < ON_LINE;
@@ -286,8 +281,7 @@ static larmor_status make_nlinv(const lmr_maps_task *t, larmor_array **maps, lar
             r.inner, r.residual, r.seconds);
     const larmor_status judged = judge_inversion(t, r.residual, report);
     if (!judged) return LARMOR_OK;
-    larmor_array_free(*maps);
-    *maps = NULL;
+    LMR_CLEAR(*maps);
     return judged;
 }
 
@@ -428,8 +422,7 @@ larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, 
     *survey = (lmr_calibration_survey){.side = 0};
     LMR_TRY(begin_task(job, index, group, grid, samples, &task, &own));
     survey->straight = !larmor_density_ramp(task.samples->traj, task.image, &ramp);
-    larmor_array_free(ramp);
-    ramp = NULL;
+    LMR_CLEAR(ramp);
     larmor_status st = find_gaps(samples->traj, task.encoded, &survey->gaps);
     if (!st && !survey->straight)
         st = larmor_calibration_aliasing(task.samples->traj, task.image, task.encoded, &survey->aliasing);
@@ -461,10 +454,7 @@ larmor_status lmr_maps_region(lmr_job *job, int index, const larmor_group *group
         st = larmor_calibration_region(task.samples->kspace, task.samples->traj, task.image, &opts, region, found);
     if (!st && !found->cartesian)
         st = larmor_calibration_aliasing(task.samples->traj, task.image, task.encoded, &aliasing);
-    if (st || !(aliasing <= min_aliasing_3d)) {
-        larmor_array_free(*region);
-        *region = NULL;
-    }
+    if (st || !(aliasing <= min_aliasing_3d)) LMR_CLEAR(*region);
     if (st == LARMOR_ERR_NUMERIC) st = LARMOR_OK;
     larmor_samples_free(&own);
     return st;
@@ -477,8 +467,7 @@ static larmor_status whiten_maps(lmr_job *job)
 {
     if (!job->facts->sets) return larmor_whiten(job->facts->whitening, job->found.maps.array);
     for (int m = 0; m < job->facts->sets; m++) {
-        LMR_OWNED(larmor_array) *set = NULL;
-        LMR_TRY(lmr_one_of(job->found.maps.array, m, &set));
+        LMR_OWN(larmor_array, set, lmr_one_of(job->found.maps.array, m, &set));
         LMR_TRY(larmor_whiten(job->facts->whitening, set));
     }
     return LARMOR_OK;
@@ -487,10 +476,9 @@ static larmor_status whiten_maps(lmr_job *job)
 static larmor_status take_given(lmr_job *job, larmor_shape shape)
 {
     larmor_shape whole = larmor_shape_append(shape, job->facts->info.coils);
-    LMR_OWNED(larmor_array) *view = NULL;
     if (job->facts->sets) whole = larmor_shape_append(whole, job->facts->sets);
     LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_C64, whole, &job->found.maps.array));
-    LMR_TRY(larmor_array_reshape(job->facts->given, whole, &view));
+    LMR_OWN(larmor_array, view, larmor_array_reshape(job->facts->given, whole, &view));
     LMR_TRY(larmor_copy(view, job->found.maps.array));
     if (job->facts->whitening) LMR_TRY(whiten_maps(job));
     return lmr_compress_maps(job, &job->found.maps.array);
@@ -542,25 +530,20 @@ static larmor_status take_given_and_beyond(lmr_job *job, int index, const larmor
 {
     const larmor_shape large = lmr_grid_shape(grid);
     LMR_OWNED(larmor_array) *own = NULL;
-    float complex *inner = NULL, *outer = NULL;
-    larmor_status st;
     if (!job->facts->maps_method && job->facts->coils > 1) return take_given(job, large);
     if (larmor_shape_equal(large, job->facts->given_image)) return take_given(job, large);
-    LMR_OR(done, make_own(job, index, group, grid, samples, method, cached));
+    LMR_TRY(make_own(job, index, group, grid, samples, method, cached));
     job->found.maps.report = (larmor_coils_report){0};
     own = job->found.maps.array;
     job->found.maps.array = NULL;
-    LMR_OR(done, take_given(job, job->facts->given_image));
-    LMR_OR(done, larmor_array_download(job->found.maps.array, LARMOR_C64, &inner));
-    LMR_OR(done, larmor_array_download(own, LARMOR_C64, &outer));
+    LMR_TRY(take_given(job, job->facts->given_image));
+    LMR_OWN_MEMORY(float complex, inner, larmor_array_download(job->found.maps.array, LARMOR_C64, &inner));
+    LMR_OWN_MEMORY(float complex, outer, larmor_array_download(own, LARMOR_C64, &outer));
     lmr_put_maps_inside(inner, job->facts->given_image, large, job->facts->coils, outer);
-    st = larmor_array_write(own, outer, larmor_array_bytes(own));
+    LMR_TRY(larmor_array_write(own, outer, larmor_array_bytes(own)));
     larmor_array_free(job->found.maps.array);
-    job->found.maps.array = own;
-    own = NULL;
-done:
-    LMR_FREE(inner, outer);
-    return st;
+    LMR_HAND_ON(job->found.maps.array, own);
+    return LARMOR_OK;
 }
 
 int lmr_maps_are_of(const lmr_job *job, const larmor_group *group)

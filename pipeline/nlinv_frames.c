@@ -23,13 +23,11 @@ static larmor_status append(larmor_array *from, int64_t first, larmor_array *to)
 {
     const int64_t coils = larmor_array_shape(from).dim[2];
     const int64_t own = larmor_array_count(from) / coils, points = larmor_array_count(to) / coils;
-    LMR_OWNED(larmor_array) *line = NULL, *all = NULL;
-    LMR_TRY(larmor_array_reshape(from, LARMOR_SHAPE(own * coils), &line));
-    LMR_TRY(larmor_array_reshape(to, LARMOR_SHAPE(points * coils), &all));
+    LMR_OWN(larmor_array, line, larmor_array_reshape(from, LARMOR_SHAPE(own * coils), &line));
+    LMR_OWN(larmor_array, all, larmor_array_reshape(to, LARMOR_SHAPE(points * coils), &all));
     for (int64_t c = 0; c < coils; c++) {
-        LMR_OWNED(larmor_array) *coil = NULL, *part = NULL;
-        LMR_TRY(larmor_array_slice(line, c * own, own, &coil));
-        LMR_TRY(larmor_array_slice(all, c * points + first, own, &part));
+        LMR_OWN(larmor_array, coil, larmor_array_slice(line, c * own, own, &coil));
+        LMR_OWN(larmor_array, part, larmor_array_slice(all, c * points + first, own, &part));
         LMR_TRY(larmor_copy(coil, part));
     }
     return LARMOR_OK;
@@ -38,14 +36,13 @@ static larmor_status append(larmor_array *from, int64_t first, larmor_array *to)
 static larmor_status begin(const lmr_job *job, const lmr_frame *frames, int count, larmor_nlinv_series *series)
 {
     const larmor_shape all = lmr_frames_shape(frames, count);
-    LMR_OWNED(larmor_array) *traj = NULL, *kspace = NULL;
     int64_t first = 0;
-    LMR_TRY(lmr_frames_points(job, frames, count, &traj));
-    LMR_TRY(larmor_array_create(job->facts->dev, lmr_job_precision(job),
+    LMR_OWN(larmor_array, traj, lmr_frames_points(job, frames, count, &traj));
+    LMR_OWN(larmor_array, kspace,
+            larmor_array_create(job->facts->dev, lmr_job_precision(job),
                                 LARMOR_SHAPE(all.dim[0], all.dim[1], job->facts->coils), &kspace));
     for (int i = 0; i < count; i++) {
-        LMR_OWNED(larmor_array) *one = NULL;
-        LMR_TRY(larmor_array_convert(frames[i].samples.kspace, lmr_job_precision(job), &one));
+        LMR_OWN(larmor_array, one, larmor_array_convert(frames[i].samples.kspace, lmr_job_precision(job), &one));
         LMR_TRY(append(one, first, kspace));
         first += larmor_array_count(one) / job->facts->coils;
     }
@@ -90,9 +87,7 @@ larmor_status lmr_nlinv_frames(lmr_job *job, const lmr_frame *frames, int count,
     if (count > 1) st = begin(job, frames, count < FIRST_TOGETHER ? count : FIRST_TOGETHER, series);
     if (!st) st = run(job, frames, count, series, x, result);
     if (!job->found.follow.on) larmor_nlinv_series_free(series);
-    if (!st) return LARMOR_OK;
-    larmor_array_free(*x);
-    *x = NULL;
+    if (st) LMR_CLEAR(*x);
     return st;
 }
 

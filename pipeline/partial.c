@@ -128,8 +128,7 @@ static larmor_status make_coarse(const lmr_job *job, lmr_frame *frames, int coun
         LMR_TRY(larmor_axpby(voxels, fewer, 0, to)); /* samples are sums over voxels */
     }
     larmor_array_free(*x);
-    *x = all;
-    all = NULL;
+    LMR_HAND_ON(*x, all);
     return LARMOR_OK;
 }
 
@@ -151,9 +150,8 @@ static larmor_status create_image(larmor_op *A, larmor_array **x)
 static larmor_status image_of_phase(larmor_op *A, const larmor_array *b, double weight, int steps,
                                     larmor_array *phase, larmor_array *x, larmor_array *image)
 {
-    LMR_OWNED(larmor_op) *P = NULL, *all = NULL;
-    LMR_TRY(larmor_op_phase(phase, 0, &P));
-    LMR_TRY(larmor_op_chain(A, P, &all));
+    LMR_OWN(larmor_op, P, larmor_op_phase(phase, 0, &P));
+    LMR_OWN(larmor_op, all, larmor_op_chain(A, P, &all));
     LMR_TRY(quick_image(all, b, weight, steps, x));
     return larmor_op_forward(P, x, image);
 }
@@ -162,28 +160,23 @@ static larmor_status image_of_phase(larmor_op *A, const larmor_array *b, double 
 static larmor_status move_phase(const larmor_array *seen, const larmor_array *expected, const larmor_array *image,
                                 larmor_array *phase, double *moved)
 {
-    double _Complex *from = NULL, *to = NULL, *x = NULL, *p = NULL;
     double sum = 0, energy = 0;
-    larmor_status st;
-    LMR_OR(done, larmor_array_download(expected, LARMOR_C128, &from));
-    LMR_OR(done, larmor_array_download(seen, LARMOR_C128, &to));
-    LMR_OR(done, larmor_array_download(image, LARMOR_C128, &x));
-    LMR_OR(done, larmor_array_download(phase, LARMOR_C128, &p));
+    LMR_OWN_MEMORY(double _Complex, from, larmor_array_download(expected, LARMOR_C128, &from));
+    LMR_OWN_MEMORY(double _Complex, to, larmor_array_download(seen, LARMOR_C128, &to));
+    LMR_OWN_MEMORY(double _Complex, x, larmor_array_download(image, LARMOR_C128, &x));
+    LMR_OWN_MEMORY(double _Complex, p, larmor_array_download(phase, LARMOR_C128, &p));
     for (int64_t i = 0; i < larmor_array_count(phase); i++) {
         const double angle = carg(to[i] * conj(from[i])), power = creal(x[i] * conj(x[i]));
         p[i] *= CMPLX(cos(STEP_OVER_RELAXATION * angle), sin(STEP_OVER_RELAXATION * angle));
         sum += power * angle * angle;
         energy += power;
     }
-    larmor_array *next;
-    LMR_OR(done, larmor_array_upload(larmor_array_device(phase), larmor_array_dtype(phase), larmor_array_shape(phase),
-                                     LARMOR_C128, p, &next));
-    st = larmor_copy(next, phase);
-    larmor_array_free(next);
+    LMR_OWN(larmor_array, next,
+            larmor_array_upload(larmor_array_device(phase), larmor_array_dtype(phase), larmor_array_shape(phase),
+                                LARMOR_C128, p, &next));
+    LMR_TRY(larmor_copy(next, phase));
     *moved = energy > 0 ? sqrt(sum / energy) : 0;
-done:
-    LMR_FREE(p, x, to, from);
-    return st;
+    return LARMOR_OK;
 }
 
 /* The phase of the centre of what the samples of an image give, which begins to be sought at z. */
@@ -214,13 +207,11 @@ static larmor_status refine(larmor_op *A, const larmor_array *b, double weight, 
     for (int i = 0;; i++) {
         LMR_TRY(image_of_phase(A, b, weight, i ? FEW_STEPS : STEPS, phase, real, image));
         if (i == REFINEMENTS || moved < MAX_PHASE_CHANGE) break;
-        larmor_array_free(expected);
-        expected = NULL;
+        LMR_CLEAR(expected);
         LMR_TRY(phase_of_samples(A, image, weight, reach, z, y, &expected));
         LMR_TRY(move_phase(seen, expected, image, phase, &moved));
     }
-    *model = image;
-    image = NULL;
+    LMR_HAND_ON(*model, image);
     return LARMOR_OK;
 }
 
@@ -302,10 +293,7 @@ static larmor_status phase_of(const lmr_job *job, lmr_frame *frame, const double
     LMR_OR(done, weigh_phase(A, b, LOW_RESOLUTION_WEIGHT * largest, *phase, x, model, sample, of_noise, f));
     st = compare(x, model, of_noise, reach, *phase, &f->off);
 done:
-    if (st) {
-        larmor_array_free(*phase);
-        *phase = NULL;
-    }
+    if (st) LMR_CLEAR(*phase);
     return st;
 }
 
@@ -378,8 +366,7 @@ larmor_status lmr_partial_begin(const lmr_job *job, lmr_frame *frames, int count
         frames[i].has_phase = result->partial_fourier == LARMOR_PARTIAL_HOMODYNE;
         frames[i].off_phase = fmin(1, result->off_phase);
         if (result->partial_fourier != LARMOR_PARTIAL_ZERO) continue;
-        larmor_array_free(frames[i].phase);
-        frames[i].phase = NULL;
+        LMR_CLEAR(frames[i].phase);
     }
     if (result->partial_fourier != LARMOR_PARTIAL_ZERO) return LARMOR_OK;
     larmor_array_free(finer->found.maps.array);
@@ -418,15 +405,14 @@ static void add_energies(const double _Complex *y, larmor_shape shape, int d, co
 larmor_status lmr_partial_excess(const larmor_array *x, const larmor_coverage *c, double *excess)
 {
     const larmor_shape shape = larmor_array_shape(x);
-    LMR_OWNED(larmor_op) *F = NULL;
     LMR_OWNED(larmor_array) *spectrum = NULL;
-    LMR_HEAP double _Complex *y = NULL;
     *excess = 0;
-    LMR_TRY(larmor_op_fft(larmor_array_device(x), larmor_array_dtype(x), shape, (1u << shape.ndim) - 1,
+    LMR_OWN(larmor_op, F,
+            larmor_op_fft(larmor_array_device(x), larmor_array_dtype(x), shape, (1u << shape.ndim) - 1,
                           &(larmor_fft_opts){.centred = 1}, &F));
     LMR_TRY(larmor_array_create(larmor_array_device(x), larmor_array_dtype(x), shape, &spectrum));
     LMR_TRY(larmor_op_forward(F, x, spectrum));
-    LMR_TRY(larmor_array_download(spectrum, LARMOR_C128, &y));
+    LMR_OWN_MEMORY(double _Complex, y, larmor_array_download(spectrum, LARMOR_C128, &y));
     for (int d = 0; d < shape.ndim; d++) {
         double missing[SHELLS] = {0}, opposite[SHELLS] = {0}, all = 0, over = 0;
         if (!c->partial[d]) continue;
@@ -442,12 +428,10 @@ larmor_status lmr_partial_excess(const larmor_array *x, const larmor_coverage *c
 static larmor_status project(const lmr_job *job, const lmr_frame *frame, larmor_array *x, larmor_recon_report *result)
 {
     const larmor_solve_opts opts = {.lambda = result->weight};
-    LMR_OWNED(larmor_op) *A = NULL;
-    LMR_OWNED(larmor_array) *b = NULL;
     int toeplitz;
     LMR_TRY(lmr_enter(job->events, "projections"));
-    LMR_TRY(lmr_problem_operator(job, frame, 1, &A, &toeplitz));
-    LMR_TRY(lmr_problem_data(job, frame, 1, A, &b));
+    LMR_OWN(larmor_op, A, lmr_problem_operator(job, frame, 1, &A, &toeplitz));
+    LMR_OWN(larmor_array, b, lmr_problem_data(job, frame, 1, A, &b));
     return larmor_pocs(A, b, frame->phase, x, &opts, NULL);
 }
 
@@ -455,9 +439,8 @@ static larmor_status project(const lmr_job *job, const lmr_frame *frame, larmor_
 static larmor_status turn(const lmr_frame *frame, int i, int count, larmor_array *x)
 {
     LMR_OWNED(larmor_array) *one = NULL, *image = NULL;
-    LMR_OWNED(larmor_op) *P = NULL;
     LMR_TRY(one_of(x, i, count, &one));
-    LMR_TRY(larmor_op_phase(frame->phase, frame->off_phase, &P));
+    LMR_OWN(larmor_op, P, larmor_op_phase(frame->phase, frame->off_phase, &P));
     LMR_TRY(larmor_array_create(larmor_array_device(x), larmor_array_dtype(x), larmor_array_shape(one), &image));
     LMR_TRY(larmor_op_forward(P, one, image));
     return larmor_copy(image, one);
@@ -476,6 +459,5 @@ void lmr_partial_close(lmr_job *job, lmr_job *finer)
 {
     job->found.decided.chosen = finer->found.decided.chosen;
     job->found.method = finer->found.method;
-    larmor_array_free(finer->found.maps.array);
-    finer->found.maps.array = NULL;
+    LMR_CLEAR(finer->found.maps.array);
 }

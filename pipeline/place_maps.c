@@ -69,8 +69,8 @@ static larmor_status find_way(const larmor_recon *r, const larmor_grid *grid, co
     const int known = is_oriented(place) && is_oriented(&image);
     const double *const to[3] = {place->read_dir, place->phase_dir, place->slice_dir};
     const double *const from[3] = {image.read_dir, image.phase_dir, image.slice_dir};
-    if (known && p->ndim == 2 && 1 - fabs(dot(to[2], from[2])) > same_plane * same_plane / 2)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the maps lie in another plane than the image.", r->settings.maps_name);
+    LMR_REFUSE(known && p->ndim == 2 && 1 - fabs(dot(to[2], from[2])) > same_plane * same_plane / 2, LARMOR_ERR_SHAPE,
+               "%s: the maps lie in another plane than the image.", r->settings.maps_name);
     for (int a = 0; a < p->ndim; a++) {
         const double voxel = fov[a] / (double)p->from[a];
         p->first[a] = (double)(p->from[a] / 2);
@@ -226,13 +226,11 @@ static larmor_status assume_fov(larmor_recon *r, const larmor_grid *grid, const 
     LMR_TRY(lmr_source_encoding(r->facts.source, g.encoding, &e));
     const int on_grid = has_sizes(got, grid->matrix, grid->ndim), encoded = has_sizes(got, e.matrix, grid->ndim),
               image = has_sizes(got, grid->crop, grid->ndim);
-    if (!on_grid && !encoded && !image)
-        return LMR_FAIL(
-            LARMOR_ERR_SHAPE,
-            "%s: maps of %s voxels without a field of view, and the grid has %s voxels over %g x %g x %g mm. "
-            "Say what the maps cover (opts.maps_place X,Y,Z in mm), and they are interpolated.",
-            r->settings.maps_name, sizes_of(got, grid->ndim).s, sizes_of(grid->matrix, grid->ndim).s, grid->fov_mm[0],
-            grid->fov_mm[1], grid->fov_mm[2]);
+    LMR_REFUSE(!on_grid && !encoded && !image, LARMOR_ERR_SHAPE,
+               "%s: maps of %s voxels without a field of view, and the grid has %s voxels over %g x %g x %g mm. "
+               "Say what the maps cover (opts.maps_place X,Y,Z in mm), and they are interpolated.",
+               r->settings.maps_name, sizes_of(got, grid->ndim).s, sizes_of(grid->matrix, grid->ndim).s,
+               grid->fov_mm[0], grid->fov_mm[1], grid->fov_mm[2]);
     for (int d = 0; d < grid->ndim; d++) {
         fov[d] = grid->fov_mm[d];
         if (!on_grid)

@@ -86,9 +86,8 @@ larmor_status lmr_prior_solve(const lmr_job *job, lmr_solution *p, larmor_recon_
     LMR_OWNED(larmor_op) *M = NULL;
     larmor_pnp_info info = {0};
     double image = 0;
-    if (job->facts->slabs || job->facts->sets)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "opts.prior: is not for %s",
-                        job->facts->slabs ? "volumes in slabs" : "several sets of maps");
+    LMR_REFUSE(job->facts->slabs || job->facts->sets, LARMOR_ERR_UNSUPPORTED, "opts.prior: is not for %s",
+               job->facts->slabs ? "volumes in slabs" : "several sets of maps");
     LMR_TRY(lmr_enter(job->events, "prior"));
     if (o.circulant) LMR_TRY(larmor_circulant_inverse(o.circulant, result->weight, NULL, 0, &M));
     LMR_TRY(find_noise(job, p, M, result->weight, &o.deviation, &image));

@@ -29,9 +29,8 @@ static larmor_status sense_of(const lmr_job *job, larmor_array *maps, const lmr_
 /* A becomes that of images that have about the phase. */
 static larmor_status with_phase(const lmr_frame *frame, larmor_op **A)
 {
-    LMR_OWNED(larmor_op) *P = NULL;
     larmor_op *all = NULL;
-    LMR_TRY(larmor_op_phase(frame->phase, frame->off_phase, &P));
+    LMR_OWN(larmor_op, P, larmor_op_phase(frame->phase, frame->off_phase, &P));
     LMR_TRY(larmor_op_chain(*A, P, &all));
     larmor_op_free(*A);
     *A = all;
@@ -127,9 +126,8 @@ done:
 static larmor_status put(larmor_array *from, larmor_array *to, int64_t first)
 {
     const int64_t count = larmor_array_count(from);
-    LMR_OWNED(larmor_array) *line = NULL, *part = NULL;
-    LMR_TRY(larmor_array_reshape(from, LARMOR_SHAPE(count), &line));
-    LMR_TRY(larmor_array_slice(to, first, count, &part));
+    LMR_OWN(larmor_array, line, larmor_array_reshape(from, LARMOR_SHAPE(count), &line));
+    LMR_OWN(larmor_array, part, larmor_array_slice(to, first, count, &part));
     return larmor_copy(line, part);
 }
 
@@ -139,12 +137,10 @@ static larmor_status place(const lmr_job *job, larmor_array *from, larmor_array 
 {
     const int64_t coils = job->facts->coils, own = larmor_array_count(from) / coils;
     const int64_t all = larmor_array_count(line) / coils;
-    LMR_OWNED(larmor_array) *by_coil = NULL;
     if (!job->facts->basis) return put(from, line, first * coils);
-    LMR_TRY(larmor_array_reshape(from, LARMOR_SHAPE(own, coils), &by_coil));
+    LMR_OWN(larmor_array, by_coil, larmor_array_reshape(from, LARMOR_SHAPE(own, coils), &by_coil));
     for (int64_t c = 0; c < coils; c++) {
-        LMR_OWNED(larmor_array) *coil = NULL;
-        LMR_TRY(larmor_array_slice(by_coil, c, 1, &coil));
+        LMR_OWN(larmor_array, coil, larmor_array_slice(by_coil, c, 1, &coil));
         LMR_TRY(put(coil, line, c * all + first));
     }
     return LARMOR_OK;
@@ -163,8 +159,7 @@ larmor_status lmr_problem_data(const lmr_job *job, const lmr_frame *frames, int 
     }
     LMR_TRY(larmor_array_create(job->facts->dev, dtype, LARMOR_SHAPE(larmor_shape_count(shape)), &line));
     for (int i = 0; i < count; i++) {
-        larmor_array_free(one);
-        one = NULL;
+        LMR_CLEAR(one);
         LMR_TRY(larmor_array_convert(frames[i].samples.kspace, dtype, &one));
         LMR_TRY(place(job, one, line, first));
         first += larmor_array_count(one) / job->facts->coils;
@@ -191,7 +186,7 @@ static larmor_status mirror(const lmr_job *job, larmor_array **traj, larmor_arra
     LMR_HEAP double *k = NULL, *w = NULL, *both = malloc(sizeof *both * (size_t)(2 * m * (nd + 1)) + 1);
     LMR_OWNED(larmor_array) *points = NULL;
     larmor_array *halves = NULL;
-    if (!both) LMR_TRY(LMR_NO_MEMORY());
+    if (!both) return LMR_NO_MEMORY();
     LMR_TRY(larmor_array_download(*traj, LARMOR_F64, &k));
     if (*weights) LMR_TRY(larmor_array_download(*weights, LARMOR_F64, &w));
     double *half = both + 2 * m * nd;
@@ -214,8 +209,7 @@ static larmor_status shared_circulant(const lmr_job *job, const lmr_frame *frame
                                       larmor_circulant **C)
 {
     const double by[2] = {lmr_density_key(job, frame), lmr_job_precision(job)};
-    LMR_OWNED(larmor_array) *spread = NULL;
-    LMR_TRY(lmr_cached_take(frame->cached, LMR_CACHED_SPREAD, by, job->facts->dev, &spread));
+    LMR_OWN(larmor_array, spread, lmr_cached_take(frame->cached, LMR_CACHED_SPREAD, by, job->facts->dev, &spread));
     if (!spread) {
         LMR_TRY(larmor_circulant_spread(frame->samples.traj, frame->weights, lmr_grid_shape(&frame->grid),
                                         lmr_job_precision(job), &spread));
@@ -247,8 +241,7 @@ larmor_status lmr_problem_circulant(const lmr_job *job, const lmr_frame *frames,
     if (job->facts->sets || (job->facts->precondition < 0 && origin != LARMOR_LAMBDA_FROM_DATA)) return LARMOR_OK;
     LMR_TRY(maps_of(job, frames, &maps));
     if (count == 1 && frames->cached && !job->facts->basis) {
-        LMR_TRY(shared_circulant(job, frames, maps, C));
-        return LARMOR_OK;
+        return shared_circulant(job, frames, maps, C);
     }
     if (count > 1 && !job->facts->basis && !frames[0].has_phase) return series_circulant(job, frames, count, maps, C);
     if (count > 1 || job->facts->basis) {
@@ -285,10 +278,9 @@ static larmor_status find_mask(const lmr_job *job, const lmr_frame *frame, doubl
         voxels *= grid->crop[d];
     }
     const int64_t slices = fits ? larmor_array_count(given) / voxels : 0;
-    if (!fits || (slices > 1 && frame->group.slice >= slices))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "support: the mask is %s, expected the %lldx%lldx%lld voxels of the image",
-                        lmr_describe(given).s, (long long)grid->crop[0], (long long)grid->crop[1],
-                        (long long)(grid->ndim > 2 ? grid->crop[2] : 1));
+    LMR_REFUSE(!fits || (slices > 1 && frame->group.slice >= slices), LARMOR_ERR_SHAPE,
+               "support: the mask is %s, expected the %lldx%lldx%lld voxels of the image", lmr_describe(given).s,
+               (long long)grid->crop[0], (long long)grid->crop[1], (long long)(grid->ndim > 2 ? grid->crop[2] : 1));
     *first = slices > 1 ? frame->group.slice * voxels : 0;
     if (!lmr_is_complex(larmor_array_dtype(given))) return larmor_array_download(given, LARMOR_F64, mask);
     LMR_TRY(larmor_array_download(given, LARMOR_C128, mask));
@@ -329,9 +321,8 @@ larmor_status lmr_problem_set(const lmr_job *job, const lmr_frame *frame, int is
     larmor_constraint c;
     *set = NULL;
     if (!job->settings->constraint) return LARMOR_OK;
-    if (job->facts->slabs || job->facts->sets)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "opts.constraint: is not for %s",
-                        job->facts->slabs ? "volumes in slabs" : "several sets of maps");
+    LMR_REFUSE(job->facts->slabs || job->facts->sets, LARMOR_ERR_UNSUPPORTED, "opts.constraint: is not for %s",
+               job->facts->slabs ? "volumes in slabs" : "several sets of maps");
     LMR_TRY(larmor_constraint_read(job->settings->constraint, &c));
     const double unit = is_written ? 1 : lmr_image_factor(job, &frame->encoding, &frame->grid);
     c.low /= unit;
@@ -343,8 +334,7 @@ larmor_status lmr_problem_set(const lmr_job *job, const lmr_frame *frame, int is
 static larmor_status alternate(larmor_array *samples, int coils)
 {
     for (int c = 0; c < coils; c++) {
-        LMR_OWNED(larmor_array) *one = NULL;
-        LMR_TRY(larmor_array_slice(samples, c, 1, &one));
+        LMR_OWN(larmor_array, one, larmor_array_slice(samples, c, 1, &one));
         LMR_TRY(larmor_fill(one, c % 2 ? -1 : 1));
     }
     return LARMOR_OK;
@@ -372,8 +362,7 @@ larmor_status lmr_scan_noise(const lmr_job *job, const lmr_frame *frame, double 
 static larmor_status convert_noise(const lmr_job *job, const lmr_frame *frame, double deviation, uint64_t seed,
                                    larmor_dtype dtype, larmor_array **noise)
 {
-    LMR_OWNED(larmor_array) *own = NULL;
-    LMR_TRY(lmr_scan_noise(job, frame, deviation, seed, &own));
+    LMR_OWN(larmor_array, own, lmr_scan_noise(job, frame, deviation, seed, &own));
     return larmor_array_convert(own, dtype, noise);
 }
 
@@ -404,8 +393,7 @@ larmor_status lmr_like_data(const lmr_job *job, const lmr_frame *frames, larmor_
         LMR_TRY(larmor_sense_weigh(weights[i], one));
         LMR_TRY(place(job, one, line, first));
         first += larmor_array_count(one) / job->facts->coils;
-        larmor_array_free(one);
-        one = NULL;
+        LMR_CLEAR(one);
     }
     return LARMOR_OK;
 }

@@ -275,21 +275,18 @@ larmor_status lmr_report_too_large(const larmor_recon *r)
     const char *unfit = shared ? lmr_slabs_unfit(r) : NULL;
     /* before the coils are looked at the plan is that of one of them */
     const char *least = r->facts.coils < r->facts.info.coils && !r->facts.compression ? "at least " : "";
-    if (r->facts.slabs)
-        return LMR_FAIL(LARMOR_ERR_MEMORY,
-                        "%s: %s of memory needed for a slab of the volume on each of %d %s, %s %s on %s: %s "
-                        "missing. Raise opts.memory, or %s.",
-                        lmr_source_name(r->facts.source), bytes_text(plan->planned).s,
-                        larmor_ranks_count(r->facts.slabs), threads ? "devices" : "processes",
-                        bytes_text(plan->limit).s, whose(r), lmr_spec(r), bytes_text(plan->planned - plan->limit).s,
-                        threads ? "name more devices" : "start more processes");
-    if (unfit)
-        return LMR_FAIL(
-            LARMOR_ERR_MEMORY,
-            "%s: %s%s of memory needed with one coil at a time, %s %s on %s: %s missing. Raise opts.memory; the "
-            "%s cannot share the volume in slabs, as %s.",
-            lmr_source_name(r->facts.source), least, bytes_text(plan->planned).s, bytes_text(plan->limit).s, whose(r),
-            lmr_spec(r), bytes_text(plan->planned - plan->limit).s, threads ? "devices" : "processes", unfit);
+    LMR_REFUSE(r->facts.slabs, LARMOR_ERR_MEMORY,
+               "%s: %s of memory needed for a slab of the volume on each of %d %s, %s %s on %s: %s "
+               "missing. Raise opts.memory, or %s.",
+               lmr_source_name(r->facts.source), bytes_text(plan->planned).s, larmor_ranks_count(r->facts.slabs),
+               threads ? "devices" : "processes", bytes_text(plan->limit).s, whose(r), lmr_spec(r),
+               bytes_text(plan->planned - plan->limit).s, threads ? "name more devices" : "start more processes");
+    LMR_REFUSE(unfit, LARMOR_ERR_MEMORY,
+               "%s: %s%s of memory needed with one coil at a time, %s %s on %s: %s missing. Raise opts.memory; the "
+               "%s cannot share the volume in slabs, as %s.",
+               lmr_source_name(r->facts.source), least, bytes_text(plan->planned).s, bytes_text(plan->limit).s,
+               whose(r), lmr_spec(r), bytes_text(plan->planned - plan->limit).s, threads ? "devices" : "processes",
+               unfit);
     return LMR_FAIL(
         LARMOR_ERR_MEMORY, "%s: %s%s of memory needed with one coil at a time, %s %s on %s: %s missing. %s",
         lmr_source_name(r->facts.source), least, bytes_text(plan->planned).s, bytes_text(plan->limit).s, whose(r),

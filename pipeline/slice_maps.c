@@ -18,8 +18,7 @@ static larmor_status flatten(const larmor_array *traj, larmor_array **flat, doub
 {
     const larmor_shape shape = larmor_array_shape(traj);
     const int64_t count = shape.dim[1] * shape.dim[2];
-    LMR_HEAP double *k = NULL;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     LMR_ALLOCATE(*kz, count);
     for (int64_t i = 0; i < count; i++) {
         (*kz)[i] = k[3 * i + 2];
@@ -37,8 +36,7 @@ static larmor_status turn(const larmor_array *kspace, const double *kz, double p
     const larmor_shape shape = larmor_array_shape(kspace), one = larmor_shape_of(2, shape.dim);
     const int64_t count = larmor_shape_count(one);
     LMR_OWNED(larmor_array) *factor = NULL;
-    LMR_HEAP double *phase = lmr_new(count, 2 * sizeof *phase);
-    if (!phase) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, phase, 2 * count);
     for (int64_t i = 0; i < count; i++) {
         phase[2 * i] = cos(2 * M_PI * kz[i] * place);
         phase[2 * i + 1] = sin(2 * M_PI * kz[i] * place);
@@ -55,13 +53,11 @@ static larmor_status put_slice(larmor_array *from, int64_t slice, larmor_array *
 {
     const larmor_shape all = larmor_array_shape(to);
     const int64_t voxels = all.dim[0] * all.dim[1];
-    LMR_OWNED(larmor_array) *coils = NULL, *planes = NULL;
-    LMR_TRY(larmor_array_reshape(from, LARMOR_SHAPE(voxels, all.dim[3]), &coils));
-    LMR_TRY(larmor_array_reshape(to, LARMOR_SHAPE(voxels, all.dim[2] * all.dim[3]), &planes));
+    LMR_OWN(larmor_array, coils, larmor_array_reshape(from, LARMOR_SHAPE(voxels, all.dim[3]), &coils));
+    LMR_OWN(larmor_array, planes, larmor_array_reshape(to, LARMOR_SHAPE(voxels, all.dim[2] * all.dim[3]), &planes));
     for (int64_t c = 0; c < all.dim[3]; c++) {
-        LMR_OWNED(larmor_array) *one = NULL, *place = NULL;
-        LMR_TRY(larmor_array_slice(coils, c, 1, &one));
-        LMR_TRY(larmor_array_slice(planes, slice + all.dim[2] * c, 1, &place));
+        LMR_OWN(larmor_array, one, larmor_array_slice(coils, c, 1, &one));
+        LMR_OWN(larmor_array, place, larmor_array_slice(planes, slice + all.dim[2] * c, 1, &place));
         LMR_TRY(larmor_copy(one, place));
     }
     return LARMOR_OK;
@@ -92,25 +88,22 @@ larmor_status lmr_slice_maps(const larmor_samples *samples, larmor_shape image, 
     const int64_t slices = image.dim[2];
     const larmor_shape plane = larmor_shape_of(2, image.dim), k = larmor_array_shape(kspace);
     LMR_OWNED(larmor_array) *flat = NULL, *all = NULL, *density = NULL;
-    LMR_HEAP double *kz = NULL;
     larmor_coils_opts own = *opts;
-    LMR_TRY(flatten(samples->traj, &flat, &kz));
+    LMR_OWN_MEMORY(double, kz, flatten(samples->traj, &flat, &kz));
     own.density = NULL;
     LMR_TRY(larmor_coils_density(flat, plane, &own, &density));
     own.density = density;
     LMR_TRY(larmor_array_create(larmor_array_device(kspace), larmor_array_dtype(kspace),
                                 larmor_shape_append(image, k.dim[k.ndim - 1]), &all));
     for (int64_t s = 0; s < slices; s++) {
-        LMR_OWNED(larmor_array) *turned = NULL, *one = NULL;
         larmor_coils_report found;
-        LMR_TRY(turn(kspace, kz, (double)(s - slices / 2) / (double)slices, &turned));
-        LMR_TRY(larmor_coils_estimate(turned, flat, NULL, plane, &own, &one, &found));
+        LMR_OWN(larmor_array, turned, turn(kspace, kz, (double)(s - slices / 2) / (double)slices, &turned));
+        LMR_OWN(larmor_array, one, larmor_coils_estimate(turned, flat, NULL, plane, &own, &one, &found));
         LMR_TRY(put_slice(one, s, all));
         join(&found, !s, report);
     }
     LMR_TRY(judge(samples->traj, image, opts->encoded, report));
-    *maps = all;
-    all = NULL;
+    LMR_HAND_ON(*maps, all);
     return LARMOR_OK;
 }
 

@@ -92,12 +92,11 @@ static larmor_status noise_images(const lmr_job *job, lmr_solution *p, larmor_ar
 /* x <- A^H e */
 static larmor_status fold_noise(const lmr_job *job, lmr_solution *p, larmor_array *x)
 {
-    LMR_OWNED(larmor_array) *images = NULL;
     if (!lmr_problem_is_plain(job, p->frames, p->count)) {
         LMR_TRY(lmr_solution_noise(job, p));
         return larmor_op_adjoint(p->A, p->noise, x);
     }
-    LMR_TRY(noise_images(job, p, &images));
+    LMR_OWN(larmor_array, images, noise_images(job, p, &images));
     return larmor_sense_combine(p->A, images, x);
 }
 
@@ -116,10 +115,9 @@ static larmor_status image_noise(const lmr_job *job, lmr_solution *p, larmor_op 
                                  double *by_m)
 {
     const larmor_op *A = p->A;
-    LMR_OWNED(larmor_array) *x = NULL, *y = NULL;
-    LMR_TRY(lmr_solution_folded(job, p, &x));
+    LMR_OWN(larmor_array, x, lmr_solution_folded(job, p, &x));
     LMR_TRY(larmor_circulant_noise(p->C, weight, x, noise));
-    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &y));
+    LMR_OWN(larmor_array, y, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &y));
     LMR_TRY(larmor_op_forward(M, x, y));
     return larmor_nrm2(y, by_m);
 }
@@ -196,12 +194,11 @@ static larmor_status image_noise_of_mean(lmr_solution *p, double weight, double 
 /* About the norm of the noise in an image with a penalty; 0 where it is not known. */
 static larmor_status penalised_noise(const lmr_job *job, lmr_solution *p, double *noise)
 {
-    LMR_OWNED(larmor_array) *x = NULL;
     double mean;
     *noise = 0;
     if (!p->C) return LARMOR_OK;
     LMR_TRY(mean_eigenvalue(p, &mean));
-    LMR_TRY(lmr_solution_folded(job, p, &x));
+    LMR_OWN(larmor_array, x, lmr_solution_folded(job, p, &x));
     return larmor_circulant_noise(p->C, NOISE_WEIGHT_OVER_MEAN * mean, x, noise);
 }
 
@@ -400,13 +397,12 @@ static int is_real(const lmr_job *job)
 static larmor_status look_for_phase(lmr_solution *p, double *imaginary)
 {
     enum { ROUGH_ITERS = 10 };
-    LMR_OWNED(larmor_array) *x = NULL;
     larmor_solve_opts o = {.max_iter = ROUGH_ITERS, .tol = 1e-2};
     larmor_prox *line = NULL;
     double norm, real = 0;
     const larmor_shape shape = larmor_op_in_shape(p->A);
     *imaginary = 0;
-    LMR_TRY(larmor_array_create(larmor_op_device(p->A), larmor_op_dtype(p->A), shape, &x));
+    LMR_OWN(larmor_array, x, larmor_array_create(larmor_op_device(p->A), larmor_op_dtype(p->A), shape, &x));
     LMR_TRY(larmor_cg(p->A, p->b, x, &o, NULL));
     LMR_TRY(larmor_nrm2(x, &norm));
     LMR_TRY(larmor_prox_box(larmor_op_device(p->A), -INFINITY, INFINITY, larmor_op_dtype(p->A), shape, &line));

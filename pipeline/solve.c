@@ -171,10 +171,9 @@ static larmor_status measure_noise(const lmr_job *job, const lmr_frame *frames, 
                                    larmor_recon_report *result)
 {
     LMR_HEAP larmor_array **none = calloc((size_t)count, sizeof *none);
-    LMR_OWNED(larmor_array) *mixed = NULL;
     double factor = 1;
     if (!none) return LMR_NO_MEMORY();
-    LMR_TRY(lmr_like_data(job, frames, none, count, p->b, LMR_ALTERNATING, 0, 0, &mixed));
+    LMR_OWN(larmor_array, mixed, lmr_like_data(job, frames, none, count, p->b, LMR_ALTERNATING, 0, 0, &mixed));
     LMR_TRY(larmor_noise_left(p->A, p->b, p->noise, mixed, &factor));
     LMR_TRY(larmor_axpby(factor, p->noise, 0, p->noise));
     result->noise *= factor;
@@ -318,7 +317,7 @@ static larmor_status choose_by_others(lmr_job *job, lmr_job *one, const lmr_fram
     job->events->trial = 0;
     larmor_array_free(x);
     LMR_TRY(st);
-    if (first.interrupted) return LMR_FAIL(LARMOR_STOPPED, "stopped by the caller while lambda was chosen");
+    LMR_REFUSE(first.interrupted, LARMOR_STOPPED, "stopped by the caller while lambda was chosen");
     job->found.decided.chosen = one->found.decided.chosen;
     result->method = first.method;
     lmr_method_take(job, first.method.name);
@@ -435,8 +434,7 @@ static larmor_status solve_directly(lmr_job *job, lmr_frame *frame, double noise
         lmr_method_is_fft(job, frame, result);
         return LARMOR_OK;
     }
-    larmor_array_free(*x);
-    *x = NULL;
+    LMR_CLEAR(*x);
     *result = before;
     return LARMOR_OK;
 }
@@ -445,13 +443,12 @@ static larmor_status solve_directly(lmr_job *job, lmr_frame *frame, double noise
 static larmor_status find_beyond(const lmr_job *job, const lmr_frame *frame, const larmor_array *x, double *beyond)
 {
     const lmr_cartesian *c = &frame->cartesian;
-    LMR_OWNED(larmor_array) *sampled = NULL;
     larmor_shape box = larmor_array_shape(x);
     double all, within;
     *beyond = 0;
     if (job->facts->coils == 1 || box_part(frame) == 1) return LARMOR_OK;
     for (int d = 0; d < box.ndim; d++) box.dim[d] = c->high[d] - c->low[d] + 1;
-    LMR_TRY(larmor_resize_band(x, box, &sampled));
+    LMR_OWN(larmor_array, sampled, larmor_resize_band(x, box, &sampled));
     LMR_TRY(larmor_nrm2(x, &all));
     LMR_TRY(larmor_nrm2(sampled, &within));
     const double larger = (double)larmor_array_count(x) / (double)larmor_shape_count(box);
@@ -470,8 +467,7 @@ static larmor_status stay_within(lmr_job *job, lmr_frame *frame, double noise, i
     const int is_folded = beyond > MAX_BEYOND;
     const int is_linear = little && (beyond <= MIN_BEYOND || result->solver.end == LARMOR_END_ITERATIONS);
     if ((!is_folded && !is_linear) || result->interrupted) return LARMOR_OK;
-    larmor_array_free(*x);
-    *x = NULL;
+    LMR_CLEAR(*x);
     *result = *before;
     if (is_folded)
         lmr_method_is_linear(job, LARMOR_METHOD_FROM_MODEL, result);
@@ -489,13 +485,12 @@ static larmor_status look_for_fold(const lmr_job *job, const lmr_frame *frames, 
     const larmor_grid *grid = &frames->grid;
     if (count > 1 || !frames->cartesian.on_grid || job->facts->slabs || job->facts->basis) return LARMOR_OK;
     int64_t step[3] = {1, 1, 1};
-    LMR_OWNED(larmor_array) *seen = NULL;
     result->folded = 0;
     if (job->facts->coils == 1 || job->found.maps.report.warning == LARMOR_MAPS_UNDERSAMPLED)
         LMR_TRY(lmr_fold_steps(frames->samples.traj, step));
     for (int d = 0; d < grid->ndim; d++)
         if (step[d] <= 1 && grid->fov_mm[d] < MAX_ENLARGEMENT * frames->encoding.fov_mm[d]) result->folded |= 1 << d;
-    LMR_TRY(larmor_array_convert(x, LARMOR_C64, &seen));
+    LMR_OWN(larmor_array, seen, larmor_array_convert(x, LARMOR_C64, &seen));
     if (!job->settings->opts.no_maps && !lmr_solves_coils(job))
         LMR_TRY(lmr_each_set(job, seen, larmor_clear_unseen)); /* a penalty goes on where no coil sees anything */
     return lmr_fold_find(seen, grid->ndim, &result->folded);

@@ -18,7 +18,7 @@ larmor_status lmr_basis_measure(lmr_scan_facts *facts)
     double _Complex *b;
     double norm, worst = 0;
     LMR_TRY(larmor_nrm2(facts->basis, &norm));
-    if (!(norm > 0) || !isfinite(norm)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "opts.basis: is zero, or not finite.");
+    LMR_REFUSE(!(norm > 0) || !isfinite(norm), LARMOR_ERR_NUMERIC, "opts.basis: is zero, or not finite.");
     LMR_TRY(larmor_array_download(facts->basis, LARMOR_C128, &b));
     facts->basis_scale = norm * norm / (double)rank;
     facts->basis_is_complex = 0;
@@ -54,10 +54,9 @@ larmor_shape lmr_frames_shape(const lmr_frame *frames, int count)
 static larmor_status append(larmor_array *from, larmor_array *line, int64_t *first)
 {
     const int64_t count = larmor_array_count(from);
-    LMR_OWNED(larmor_array) *real = NULL, *flat = NULL, *part = NULL;
-    LMR_TRY(larmor_array_convert(from, LARMOR_F64, &real));
-    LMR_TRY(larmor_array_reshape(real, LARMOR_SHAPE(count), &flat));
-    LMR_TRY(larmor_array_slice(line, *first, count, &part));
+    LMR_OWN(larmor_array, real, larmor_array_convert(from, LARMOR_F64, &real));
+    LMR_OWN(larmor_array, flat, larmor_array_reshape(real, LARMOR_SHAPE(count), &flat));
+    LMR_OWN(larmor_array, part, larmor_array_slice(line, *first, count, &part));
     LMR_TRY(larmor_copy(flat, part));
     *first += count;
     return LARMOR_OK;
@@ -91,9 +90,8 @@ static larmor_status all_weights(const lmr_job *job, const lmr_frame *frames, in
 
 larmor_status lmr_subspace_segments(const lmr_job *job, const int *index, int count, lmr_frame *frames)
 {
-    LMR_OWNED(larmor_array) *traj = NULL;
     if (!job->facts->physics) return LARMOR_OK;
-    LMR_TRY(lmr_frames_points(job, frames, count, &traj));
+    LMR_OWN(larmor_array, traj, lmr_frames_points(job, frames, count, &traj));
     return lmr_find_segments(job, index, count, traj, &frames[0].segments);
 }
 
@@ -102,7 +100,6 @@ static larmor_status factors_of(const lmr_job *job, const lmr_frame *frames, int
     const larmor_shape all = lmr_frames_shape(frames, count);
     const int regular = all.dim[1] > 1 || count == 1;
     const int64_t entries = regular ? all.dim[1] : all.dim[0];
-    LMR_OWNED(larmor_array) *flat = NULL;
     LMR_HEAP int *frame = calloc((size_t)entries + 1, sizeof *frame);
     int64_t at = 0;
     if (!frame) return LMR_NO_MEMORY();
@@ -111,7 +108,8 @@ static larmor_status factors_of(const lmr_job *job, const lmr_frame *frames, int
         const int64_t many = regular ? own.dim[1] : own.dim[0] * own.dim[1];
         for (int64_t j = 0; j < many; j++) frame[at++] = i;
     }
-    LMR_TRY(larmor_basis_factors(job->facts->basis, frame, entries, regular ? all.dim[0] : 1, job->facts->dev,
+    LMR_OWN(larmor_array, flat,
+            larmor_basis_factors(job->facts->basis, frame, entries, regular ? all.dim[0] : 1, job->facts->dev,
                                  lmr_job_precision(job), &flat));
     return larmor_array_reshape(flat, larmor_shape_append(all, larmor_array_shape(job->facts->basis).dim[1]),
                                 factors);
@@ -145,8 +143,7 @@ static larmor_status state_of(const lmr_job *job, const lmr_frame *frame, larmor
 /* One image of [image..., 1] as [image...]. */
 static larmor_status take_one(void *self LMR_UNUSED, const larmor_array *x, larmor_array *y)
 {
-    LMR_OWNED(larmor_array) *same = NULL;
-    LMR_TRY(larmor_array_reshape(x, larmor_array_shape(y), &same));
+    LMR_OWN(larmor_array, same, larmor_array_reshape(x, larmor_array_shape(y), &same));
     return larmor_copy(same, y);
 }
 
@@ -155,8 +152,8 @@ static larmor_status take_of_one(larmor_op *A, larmor_op **B)
 {
     static const larmor_op_impl impl = {"one image", take_one, take_one, NULL, NULL};
     const larmor_shape image = larmor_op_in_shape(A);
-    LMR_OWNED(larmor_op) *one = NULL;
-    LMR_TRY(larmor_op_create(larmor_op_device(A), &impl, NULL, larmor_op_dtype(A), larmor_shape_append(image, 1),
+    LMR_OWN(larmor_op, one,
+            larmor_op_create(larmor_op_device(A), &impl, NULL, larmor_op_dtype(A), larmor_shape_append(image, 1),
                              image, &one));
     return larmor_op_chain(A, one, B);
 }
@@ -177,12 +174,11 @@ static larmor_status states_operator(const lmr_job *job, const lmr_frame *frames
 larmor_status lmr_subspace_operator(const lmr_job *job, const lmr_frame *frames, int count, larmor_array *maps,
                                     larmor_op **A, int *toeplitz)
 {
-    LMR_OWNED(larmor_array) *traj = NULL, *weights = NULL, *factors = NULL;
     *toeplitz = 0;
     if (job->settings->opts.motion_fields) return states_operator(job, frames, count, maps, A);
-    LMR_TRY(lmr_frames_points(job, frames, count, &traj));
-    LMR_TRY(all_weights(job, frames, count, &weights));
-    LMR_TRY(factors_of(job, frames, count, &factors));
+    LMR_OWN(larmor_array, traj, lmr_frames_points(job, frames, count, &traj));
+    LMR_OWN(larmor_array, weights, all_weights(job, frames, count, &weights));
+    LMR_OWN(larmor_array, factors, factors_of(job, frames, count, &factors));
     const larmor_sense_opts sense = {.traj = traj,
                                      .weights = weights,
                                      .nufft_tol = job->settings->eps,
@@ -199,11 +195,11 @@ larmor_status lmr_subspace_operator(const lmr_job *job, const lmr_frame *frames,
 larmor_status lmr_subspace_frames(const lmr_job *job, const larmor_array *x, larmor_array **frames)
 {
     const larmor_shape shape = larmor_array_shape(x);
-    LMR_OWNED(larmor_op) *B = NULL;
     LMR_OWNED(larmor_array) *basis = NULL;
     *frames = NULL;
     LMR_TRY(larmor_array_convert(job->facts->basis, larmor_array_dtype(x), &basis));
-    LMR_TRY(larmor_op_subspace(job->facts->dev, larmor_array_dtype(x), larmor_shape_of(shape.ndim - 1, shape.dim),
+    LMR_OWN(larmor_op, B,
+            larmor_op_subspace(job->facts->dev, larmor_array_dtype(x), larmor_shape_of(shape.ndim - 1, shape.dim),
                                basis, &B));
     LMR_TRY(larmor_array_create(job->facts->dev, larmor_array_dtype(x), larmor_op_out_shape(B), frames));
     return larmor_op_forward(B, x, *frames);

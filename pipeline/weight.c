@@ -59,7 +59,6 @@ larmor_lambda_from lmr_weight_origin(const lmr_job *job, const lmr_frame *frames
  * the deviation of the noise in A^H b for a penalty. */
 static larmor_status weight_unit(const lmr_job *job, larmor_op *A, const larmor_array *noise, double *unit)
 {
-    LMR_OWNED(larmor_array) *x = NULL;
     double size = 0, all;
     if (job->found.method.kind == LMR_METHOD_CG) {
         LMR_TRY(larmor_nrm2(noise, &size));
@@ -67,7 +66,7 @@ static larmor_status weight_unit(const lmr_job *job, larmor_op *A, const larmor_
         *unit = size * size / all;
         return LARMOR_OK;
     }
-    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
+    LMR_OWN(larmor_array, x, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
     LMR_TRY(larmor_op_adjoint(A, noise, x));
     LMR_TRY(larmor_nrm2(x, &size));
     *unit = size / sqrt((double)larmor_array_count(x));

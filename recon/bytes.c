@@ -7,10 +7,9 @@
 larmor_status lmr_bytes_begin(const larmor_device *dev, const larmor_problem *p, int64_t *bytes)
 {
     *bytes = 0;
-    if (!dev || !p || p->image.ndim < 1 || p->image.ndim > 3 || larmor_shape_count(p->image) < 1 || p->samples < 0 ||
-        p->coils < 1 || p->sets < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "memory: a device, an image of 1 to 3 dimensions, samples and coils are needed");
+    LMR_REFUSE(!dev || !p || p->image.ndim < 1 || p->image.ndim > 3 || larmor_shape_count(p->image) < 1 ||
+                   p->samples < 0 || p->coils < 1 || p->sets < 0,
+               LARMOR_ERR_ARG, "memory: a device, an image of 1 to 3 dimensions, samples and coils are needed");
     return LARMOR_OK;
 }
 
@@ -33,7 +32,7 @@ double lmr_bytes_of(larmor_dtype dtype, larmor_shape shape)
 larmor_status lmr_bytes_store(double total, int64_t *bytes)
 {
     /* 2^60 bytes are as good as infinity */
-    if (!(total >= 0 && total < 0x1p60)) return LMR_FAIL(LARMOR_ERR_SHAPE, "memory: the sizes are impossible");
+    LMR_REFUSE(!(total >= 0 && total < 0x1p60), LARMOR_ERR_SHAPE, "memory: the sizes are impossible");
     *bytes = (int64_t)total;
     return LARMOR_OK;
 }

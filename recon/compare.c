@@ -36,7 +36,7 @@ static larmor_status take(const larmor_array *x, const char *what, int is_refere
         LMR_TRY(larmor_array_expect_finite(x, name));
         return LMR_FAIL(LARMOR_ERR_NUMERIC, "compare: the %s holds values that are too large", what);
     }
-    if (is_reference && !(energy > 0)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "compare: the %s is all zero", what);
+    LMR_REFUSE(is_reference && !(energy > 0), LARMOR_ERR_NUMERIC, "compare: the %s is all zero", what);
     return LARMOR_OK;
 }
 
@@ -71,8 +71,7 @@ static void take_magnitude(picture *p)
 
 static larmor_status keep_inside(larmor_device *dev, int dims, picture *p)
 {
-    LMR_OWNED(larmor_array) *x = NULL;
-    LMR_TRY(larmor_array_upload(dev, LARMOR_C128, p->shape, LARMOR_C128, p->value, &x));
+    LMR_OWN(larmor_array, x, larmor_array_upload(dev, LARMOR_C128, p->shape, LARMOR_C128, p->value, &x));
     LMR_TRY(larmor_band_limit(x, (1u << dims) - 1));
     return larmor_array_read(x, p->value, larmor_array_bytes(x));
 }

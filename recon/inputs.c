@@ -25,9 +25,9 @@ larmor_status lmr_find_outlier(const larmor_array *x, double low, int64_t *index
 larmor_status lmr_input_real(const char *who, const char *what, const larmor_array *x, larmor_array **out)
 {
     *out = NULL;
-    if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no %s given, expected a real array", who, what);
-    if (!lmr_is_real(x->dtype))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: %s is %s, expected f32 or f64", who, what, lmr_describe(x).s);
+    LMR_REFUSE(!x, LARMOR_ERR_ARG, "%s: no %s given, expected a real array", who, what);
+    LMR_REFUSE(!lmr_is_real(x->dtype), LARMOR_ERR_ARG, "%s: %s is %s, expected f32 or f64", who, what,
+               lmr_describe(x).s);
     larmor_array *in_double;
     int64_t index;
     double bad;
@@ -42,15 +42,13 @@ larmor_status lmr_input_real(const char *who, const char *what, const larmor_arr
 larmor_status lmr_input_traj(const char *who, const larmor_array *traj, larmor_shape image, larmor_array **out)
 {
     *out = NULL;
-    if (image.ndim < 1 || image.ndim > 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: image has %d dimensions, expected 1 to 3", who, image.ndim);
+    LMR_REFUSE(image.ndim < 1 || image.ndim > 3, LARMOR_ERR_SHAPE, "%s: image has %d dimensions, expected 1 to 3",
+               who, image.ndim);
     for (int i = 0; i < image.ndim; i++)
-        if (image.dim[i] < 1)
-            return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: image has size %lld in dimension %d, expected at least 1", who,
-                            (long long)image.dim[i], i);
-    if (traj && (traj->shape.ndim < 2 || traj->shape.dim[0] != image.ndim))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: trajectory is %s, expected [%d, samples, readouts]", who,
-                        lmr_describe(traj).s, image.ndim);
+        LMR_REFUSE(image.dim[i] < 1, LARMOR_ERR_SHAPE, "%s: image has size %lld in dimension %d, expected at least 1",
+                   who, (long long)image.dim[i], i);
+    LMR_REFUSE(traj && (traj->shape.ndim < 2 || traj->shape.dim[0] != image.ndim), LARMOR_ERR_SHAPE,
+               "%s: trajectory is %s, expected [%d, samples, readouts]", who, lmr_describe(traj).s, image.ndim);
     return lmr_input_real(who, "trajectory", traj, out);
 }
 

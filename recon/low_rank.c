@@ -46,11 +46,10 @@ static larmor_status decompose(const larmor_array *x, int left, int vectors, lar
 larmor_status lmr_shrink_singular(double t, const larmor_array *x, larmor_array *y, double *sum)
 {
     if (sum) *sum = 0;
-    if (!x || !lmr_is_complex(x->dtype) || x->shape.ndim != 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "singular values: got %s, expected complex [m, n, count]",
-                        lmr_describe(x).s);
+    LMR_REFUSE(!x || !lmr_is_complex(x->dtype) || x->shape.ndim != 3, LARMOR_ERR_SHAPE,
+               "singular values: got %s, expected complex [m, n, count]", lmr_describe(x).s);
     if (y) LMR_TRY(lmr_expect("singular values", "output", y, x->dev, x->dtype, x->shape));
-    if (!(t >= 0)) return LMR_FAIL(LARMOR_ERR_ARG, "singular values: threshold is %g, expected at least 0", t);
+    LMR_REFUSE(!(t >= 0), LARMOR_ERR_ARG, "singular values: threshold is %g, expected at least 0", t);
     const int64_t m = x->shape.dim[0];
     const int64_t n = x->shape.dim[1];
     const int64_t count = x->shape.dim[2];
@@ -64,8 +63,7 @@ larmor_status lmr_shrink_singular(double t, const larmor_array *x, larmor_array 
     if (sum) LMR_TRY(sum_roots(w, sum));
     if (!y) return LARMOR_OK;
     if (t == 0) {
-        LMR_TRY(larmor_copy(x, y));
-        return LARMOR_OK;
+        return larmor_copy(x, y);
     }
     LMR_TRY(lmr_series_kernels_of(x->dev, x->dtype, &kernels));
     LMR_TRY(larmor_array_create(x->dev, x->dtype, g->shape, &p));

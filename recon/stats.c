@@ -53,15 +53,12 @@ static void find_object(const double _Complex *x, int64_t count, int *label)
 
 static larmor_status read_labels(const char *step, const larmor_array *mask, int *label)
 {
-    LMR_OWNED(larmor_array) *real = NULL;
-    LMR_HEAP double *value = NULL;
     const int64_t count = larmor_array_count(mask);
-    LMR_TRY(lmr_input_real(step, "the mask", mask, &real));
-    LMR_TRY(larmor_array_download(real, LARMOR_F64, &value));
+    LMR_OWN(larmor_array, real, lmr_input_real(step, "the mask", mask, &real));
+    LMR_OWN_MEMORY(double, value, larmor_array_download(real, LARMOR_F64, &value));
     for (int64_t i = 0; i < count; i++) {
-        if (value[i] > LARMOR_MAX_REGIONS + 0.5)
-            return LMR_FAIL(LARMOR_ERR_ARG, "%s: the mask has the label %.10g, expected at most %d", step, value[i],
-                            LARMOR_MAX_REGIONS);
+        LMR_REFUSE(value[i] > LARMOR_MAX_REGIONS + 0.5, LARMOR_ERR_ARG,
+                   "%s: the mask has the label %.10g, expected at most %d", step, value[i], LARMOR_MAX_REGIONS);
         label[i] = value[i] > 0.5 ? (int)ceil(value[i] - 0.5) : 0;
     }
     return LARMOR_OK;
@@ -89,9 +86,8 @@ static void sort_by_label(const int *label, int64_t count, regions *r)
 static larmor_status find_regions(const char *step, const larmor_array *mask, const double _Complex *object,
                                   int64_t count, regions *r)
 {
-    LMR_HEAP int *label = lmr_new(count, sizeof *label);
-    r->order = lmr_new(count, sizeof *r->order);
-    if (!label || !r->order) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(int, label, count);
+    LMR_ALLOCATE(r->order, count);
     if (mask)
         LMR_TRY(read_labels(step, mask, label));
     else
@@ -156,14 +152,13 @@ larmor_status larmor_region_stats(const larmor_array *image, const larmor_array 
     const int64_t voxels = larmor_array_count(image);
     const int is_complex = lmr_is_complex(larmor_array_dtype(image));
     LMR_HEAP double _Complex *x = NULL, *y = NULL;
-    LMR_HEAP double *room = NULL;
     LMR_FREED_BY(free_regions) regions all = {.order = NULL};
     *count = 0;
     if (mask) LMR_TRY(expect_alike("stats", image, mask, "mask"));
     if (second) LMR_TRY(expect_alike("stats", image, second, "second image"));
     LMR_TRY(take("stats", image, "image", &x));
     if (second) LMR_TRY(take("stats", second, "second image", &y));
-    LMR_ALLOCATE(room, voxels);
+    LMR_HEAP LMR_NEW(double, room, voxels);
     LMR_TRY(find_regions("stats", mask, x, voxels, &all));
     for (int n = 1; n <= LARMOR_MAX_REGIONS; n++) {
         const int64_t *order = all.order + all.first[n];
@@ -214,13 +209,12 @@ larmor_status larmor_compare_regions(const larmor_array *a, const larmor_array *
 {
     LMR_NEED(a, b, found, count);
     const int64_t voxels = larmor_array_count(a);
-    LMR_HEAP double _Complex *x = NULL, *y = NULL;
     LMR_FREED_BY(free_regions) regions all = {.order = NULL};
     *count = 0;
     LMR_TRY(expect_alike("compare", a, b, "reference"));
     if (mask) LMR_TRY(expect_alike("compare", a, mask, "mask"));
-    LMR_TRY(take("compare", a, "image", &x));
-    LMR_TRY(take("compare", b, "reference", &y));
+    LMR_OWN_MEMORY(double _Complex, x, take("compare", a, "image", &x));
+    LMR_OWN_MEMORY(double _Complex, y, take("compare", b, "reference", &y));
     for (int64_t i = 0; i < voxels && magnitude; i++) {
         x[i] = cabs(x[i]);
         y[i] = cabs(y[i]);

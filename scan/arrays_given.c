@@ -30,17 +30,15 @@ static larmor_status set_encoding(const larmor_scan_arrays *given, lmr_array_sca
     larmor_encoding *e = &s->encoding;
     e->ndim = given->matrix[2] > 1 ? 3 : 2;
     const char *kind = given->trajectory ? given->trajectory : "other";
-    if (strlen(kind) >= sizeof e->trajectory)
-        return LMR_FAIL(LARMOR_ERR_ARG, "arrays: trajectory: at most %zu characters expected",
-                        sizeof e->trajectory - 1);
+    LMR_REFUSE(strlen(kind) >= sizeof e->trajectory, LARMOR_ERR_ARG,
+               "arrays: trajectory: at most %zu characters expected", sizeof e->trajectory - 1);
     snprintf(e->trajectory, sizeof e->trajectory, "%s", kind);
     for (int d = 0; d < 3; d++) {
         const int64_t n = d < e->ndim ? given->matrix[d] : 1;
         const double fov = given->fov_mm[d] != 0 ? given->fov_mm[d] : (double)n;
-        if (n < 1 || n > MOST_SIDE || !(fov > 0 && isfinite(fov)))
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "arrays: axis %d has %lld voxels on %g mm, expected 1 to %d on a length > 0", d,
-                            (long long)n, fov, MOST_SIDE);
+        LMR_REFUSE(n < 1 || n > MOST_SIDE || !(fov > 0 && isfinite(fov)), LARMOR_ERR_ARG,
+                   "arrays: axis %d has %lld voxels on %g mm, expected 1 to %d on a length > 0", d, (long long)n, fov,
+                   MOST_SIDE);
         e->matrix[d] = e->recon_matrix[d] = n;
         e->fov_mm[d] = e->recon_fov_mm[d] = fov;
     }
@@ -71,26 +69,25 @@ static larmor_status check_like(const larmor_array *x, const char *what, int bef
 static larmor_status check_readouts(const lmr_array_scan *s, const larmor_readouts *image)
 {
     const larmor_image_meta *m = &image->meta;
-    if (!image->kspace) return LMR_FAIL(LARMOR_ERR_ARG, "arrays: an image without samples");
+    LMR_REFUSE(!image->kspace, LARMOR_ERR_ARG, "arrays: an image without samples");
     LMR_TRY(check_type(image->kspace, "kspace", 1, 3));
     const larmor_shape shape = larmor_array_shape(image->kspace);
-    if (shape.dim[2] != s->info.coils)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "arrays: kspace is %s, expected %d coils as in the first image",
-                        lmr_describe(image->kspace).s, s->info.coils);
+    LMR_REFUSE(shape.dim[2] != s->info.coils, LARMOR_ERR_SHAPE,
+               "arrays: kspace is %s, expected %d coils as in the first image", lmr_describe(image->kspace).s,
+               s->info.coils);
     if (image->traj) LMR_TRY(check_like(image->traj, "traj", s->encoding.ndim, shape));
     if (image->density) LMR_TRY(check_like(image->density, "density", 0, shape));
     if (image->times) LMR_TRY(check_like(image->times, "times", 0, shape));
-    if (m->slice < 0 || m->contrast < 0 || m->phase < 0 || m->repetition < 0 || m->set < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "arrays: an image has a counter below 0");
+    LMR_REFUSE(m->slice < 0 || m->contrast < 0 || m->phase < 0 || m->repetition < 0 || m->set < 0, LARMOR_ERR_ARG,
+               "arrays: an image has a counter below 0");
     for (int64_t i = 0; image->step1 && i < shape.dim[1]; i++)
-        if (image->step1[i] < 0)
-            return LMR_FAIL(LARMOR_ERR_ARG, "arrays: step1 is %d, expected at least 0", image->step1[i]);
+        LMR_REFUSE(image->step1[i] < 0, LARMOR_ERR_ARG, "arrays: step1 is %d, expected at least 0", image->step1[i]);
     if (!image->calibration) return LARMOR_OK;
     LMR_TRY(check_type(image->calibration, "calibration", 1, 3));
     const larmor_shape own = larmor_array_shape(image->calibration);
-    if (own.dim[2] != s->info.coils || !image->calibration_traj)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "arrays: calibration is %s, expected %d coils and a trajectory",
-                        lmr_describe(image->calibration).s, s->info.coils);
+    LMR_REFUSE(own.dim[2] != s->info.coils || !image->calibration_traj, LARMOR_ERR_SHAPE,
+               "arrays: calibration is %s, expected %d coils and a trajectory", lmr_describe(image->calibration).s,
+               s->info.coils);
     return check_like(image->calibration_traj, "calibration_traj", s->encoding.ndim, own);
 }
 
@@ -147,10 +144,9 @@ static larmor_status keep_readouts(const lmr_array_scan *s, larmor_readouts *ima
 static larmor_status set_images(const larmor_scan_arrays *given, lmr_array_scan *s)
 {
     larmor_raw_info *info = &s->info;
-    s->image = calloc((size_t)given->images, sizeof *s->image);
-    s->copy = calloc((size_t)given->images, sizeof *s->copy);
-    s->group = calloc((size_t)given->images, sizeof *s->group);
-    if (!s->image || !s->copy || !s->group) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(s->image, given->images);
+    LMR_ALLOCATE_ZEROS(s->copy, given->images);
+    LMR_ALLOCATE_ZEROS(s->group, given->images);
     for (int i = 0; i < given->images; i++) {
         const larmor_readouts *image = &given->image[i];
         LMR_TRY(check_readouts(s, image));
@@ -281,9 +277,8 @@ static larmor_status set_noise(larmor_array *noise, lmr_array_scan *s)
     if (!noise) return LARMOR_OK;
     LMR_TRY(check_type(noise, "noise", 1, 2));
     const larmor_shape shape = larmor_array_shape(noise);
-    if (shape.dim[1] != s->info.coils)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "arrays: noise is %s, expected %d coils", lmr_describe(noise).s,
-                        s->info.coils);
+    LMR_REFUSE(shape.dim[1] != s->info.coils, LARMOR_ERR_SHAPE, "arrays: noise is %s, expected %d coils",
+               lmr_describe(noise).s, s->info.coils);
     LMR_TRY(larmor_array_expect_finite(noise, "arrays: noise"));
     s->info.noise = 1;
     s->info.noise_samples = shape.dim[0];
@@ -297,10 +292,9 @@ static larmor_status set_noise(larmor_array *noise, lmr_array_scan *s)
 static larmor_status find_signal(larmor_array *x, int channels, unsigned char *alive)
 {
     for (int c = 0; c < channels; c++) {
-        LMR_OWNED(larmor_array) *channel = NULL;
         double norm;
         if (alive[c]) continue;
-        LMR_TRY(larmor_array_slice(x, c, 1, &channel));
+        LMR_OWN(larmor_array, channel, larmor_array_slice(x, c, 1, &channel));
         LMR_TRY(larmor_nrm2(channel, &norm));
         alive[c] = norm != 0; /* what is not finite is refused later */
     }
@@ -310,9 +304,8 @@ static larmor_status find_signal(larmor_array *x, int channels, unsigned char *a
 static larmor_status measure_noise(larmor_array *noise, int channels, double *energy)
 {
     for (int c = 0; c < channels; c++) {
-        LMR_OWNED(larmor_array) *channel = NULL;
         double norm;
-        LMR_TRY(larmor_array_slice(noise, c, 1, &channel));
+        LMR_OWN(larmor_array, channel, larmor_array_slice(noise, c, 1, &channel));
         LMR_TRY(larmor_nrm2(channel, &norm));
         energy[c] = norm * norm;
     }
@@ -321,8 +314,7 @@ static larmor_status measure_noise(larmor_array *noise, int channels, double *en
 
 static void give_up_noise(lmr_array_scan *s)
 {
-    larmor_array_free(s->noise);
-    s->noise = NULL;
+    LMR_CLEAR(s->noise);
     s->info.noise = s->info.noise_samples = 0;
     lmr_append_line(s->info.warnings, sizeof s->info.warnings, "%s", LMR_NO_NOISE_TEXT);
 }
@@ -334,7 +326,7 @@ static larmor_status choose_coils(lmr_array_scan *s)
     unsigned char alive[MOST_COILS] = {0};
     double energy[MOST_COILS];
     for (int i = 0; i < info->groups; i++) LMR_TRY(find_signal(s->image[i].kspace, info->channels, alive));
-    if (!memchr(alive, 1, sizeof alive)) return LMR_FAIL(LARMOR_ERR_FORMAT, "arrays: all data is zero.");
+    LMR_REFUSE(!memchr(alive, 1, sizeof alive), LARMOR_ERR_FORMAT, "arrays: all data is zero.");
     if (s->noise) LMR_TRY(measure_noise(s->noise, info->channels, energy));
     if (s->noise && !lmr_have_noise(info->channels, alive, energy)) give_up_noise(s);
     LMR_ALLOCATE_ZEROS(s->kept, info->channels);
@@ -349,9 +341,8 @@ larmor_status lmr_arrays_take(const larmor_scan_arrays *given, lmr_array_scan *s
     larmor_raw_info *info = &s->info;
     LMR_TRY(set_encoding(given, s));
     const larmor_shape first = given->image[0].kspace ? larmor_array_shape(given->image[0].kspace) : LARMOR_SHAPE(0);
-    if (first.ndim == 3 && (first.dim[2] < 1 || first.dim[2] > MOST_COILS))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "arrays: kspace has %lld coils, expected 1 to %d", (long long)first.dim[2],
-                        MOST_COILS);
+    LMR_REFUSE(first.ndim == 3 && (first.dim[2] < 1 || first.dim[2] > MOST_COILS), LARMOR_ERR_SHAPE,
+               "arrays: kspace has %lld coils, expected 1 to %d", (long long)first.dim[2], MOST_COILS);
     info->channels = info->coils = first.ndim == 3 ? (int)first.dim[2] : 1;
     info->encodings = 1;
     snprintf(info->traj_units, sizeof info->traj_units, "1/fov");

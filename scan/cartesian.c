@@ -113,31 +113,22 @@ static larmor_status shift_lines(larmor_array *kspace, double delay)
     const larmor_dtype dtype = larmor_array_dtype(kspace);
     const larmor_fft_opts opts = {.unitary = 1, .centred = 1};
     const int64_t n = shape.dim[0], count = n * shape.dim[1];
-    LMR_OWNED(larmor_array) *turn = NULL, *lines = NULL, *image = NULL;
-    LMR_OWNED(larmor_op) *F = NULL;
-    double *phase = malloc(2 * sizeof *phase * (size_t)count + 1);
-    larmor_status st;
-    if (!phase) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, phase, 2 * count);
     for (int64_t i = 0; i < count; i++) {
         const double angle = 2 * M_PI * delay * (double)(i % n - n / 2) / (double)n;
         phase[2 * i] = cos(angle);
         phase[2 * i + 1] = sin(angle);
     }
-    LMR_OR(done, larmor_array_upload(dev, dtype, one, LARMOR_C128, phase, &turn));
-    LMR_OR(done, larmor_array_create(dev, dtype, one, &image));
-    LMR_OR(done, larmor_op_fft(dev, dtype, one, 1, &opts, &F));
-    st = LARMOR_OK;
-    for (int64_t c = 0; c < shape.dim[2] && !st; c++) {
-        LMR_OR(done, larmor_array_part(kspace, c, 1, one, &lines));
-        st = larmor_op_forward(F, lines, image);
-        if (!st) st = larmor_mul(turn, 0, image);
-        if (!st) st = larmor_op_adjoint(F, image, lines);
-        larmor_array_free(lines);
-        lines = NULL;
+    LMR_OWN(larmor_array, turn, larmor_array_upload(dev, dtype, one, LARMOR_C128, phase, &turn));
+    LMR_OWN(larmor_array, image, larmor_array_create(dev, dtype, one, &image));
+    LMR_OWN(larmor_op, F, larmor_op_fft(dev, dtype, one, 1, &opts, &F));
+    for (int64_t c = 0; c < shape.dim[2]; c++) {
+        LMR_OWN(larmor_array, lines, larmor_array_part(kspace, c, 1, one, &lines));
+        LMR_TRY(larmor_op_forward(F, lines, image));
+        LMR_TRY(larmor_mul(turn, 0, image));
+        LMR_TRY(larmor_op_adjoint(F, image, lines));
     }
-done:
-    free(phase);
-    return st;
+    return LARMOR_OK;
 }
 
 /* Lines along x stay where they are, and what was sampled is moved there: so they remain on the grid. */
@@ -282,19 +273,17 @@ static larmor_status keep_chosen(const choice *chosen, larmor_samples *samples)
     LMR_OWNED(larmor_array) *out = NULL, *one = NULL;
     LMR_HEAP float *from = NULL, *to = malloc(2 * sizeof *to * (size_t)chosen->count + 1);
     LMR_TRY(larmor_array_download(samples->kspace, LARMOR_C64, &from));
-    if (!to) LMR_TRY(LMR_NO_MEMORY());
+    if (!to) return LMR_NO_MEMORY();
     LMR_TRY(larmor_array_create(dev, LARMOR_C64, larmor_shape_append(kept, shape.dim[2]), &out));
     for (int64_t c = 0; c < shape.dim[2]; c++) {
         for (int64_t i = 0; i < chosen->count; i++)
             memcpy(to + 2 * i, from + 2 * (c * all + chosen->sample[i]), 2 * sizeof *to);
         LMR_TRY(larmor_array_slice(out, c, 1, &one));
         LMR_TRY(larmor_array_write(one, to, larmor_array_bytes(one)));
-        larmor_array_free(one);
-        one = NULL;
+        LMR_CLEAR(one);
     }
     larmor_array_free(samples->kspace);
-    samples->kspace = out;
-    out = NULL;
+    LMR_HAND_ON(samples->kspace, out);
     return LARMOR_OK;
 }
 

@@ -16,9 +16,9 @@ larmor_status lmr_compress(const lmr_job *job, larmor_samples *samples)
     if (lmr_compression_is_geometric(job)) {
         const larmor_status st =
             larmor_compress_readouts(job->facts->compression, samples->kspace, samples->traj, &y);
-        if (st == LARMOR_ERR_ARG)
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "readouts that are no lines of the grid, as those of other images of "
-                                               "the scan are; opts.compress_method svd takes them.");
+        LMR_REFUSE(st == LARMOR_ERR_ARG, LARMOR_ERR_FORMAT,
+                   "readouts that are no lines of the grid, as those of other images of "
+                   "the scan are; opts.compress_method svd takes them.");
         LMR_TRY(st);
     } else {
         LMR_TRY(larmor_compress_coils(job->facts->compression, samples->kspace, &y));
@@ -50,9 +50,7 @@ static larmor_status mix_sets(const lmr_job *job, int back, larmor_array *maps, 
         if (!st) st = larmor_copy(set, to);
         LMR_FREE(to, from, set);
     }
-    if (!st) return LARMOR_OK;
-    larmor_array_free(*mixed);
-    *mixed = NULL;
+    if (st) LMR_CLEAR(*mixed);
     return st;
 }
 

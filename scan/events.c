@@ -84,7 +84,7 @@ larmor_status lmr_enter(lmr_events *e, const char *stage)
 {
     snprintf(e->stage, sizeof e->stage, "%s", stage);
     report(e, LARMOR_EVENT_STAGE, "", NULL);
-    if (e->stopped) return LMR_FAIL(LARMOR_STOPPED, "stopped by the caller before this stage: %s", stage);
+    LMR_REFUSE(e->stopped, LARMOR_STOPPED, "stopped by the caller before this stage: %s", stage);
     return lmr_go_on();
 }
 

@@ -48,8 +48,8 @@ static larmor_raw_info describe(void *self)
 
 static larmor_status find(const frames *f, int group, const frame **out)
 {
-    if (group < 0 || group >= f->frames)
-        return LMR_FAIL(LARMOR_ERR_ARG, "frames: frame %d, there are %lld", group, (long long)f->frames);
+    LMR_REFUSE(group < 0 || group >= f->frames, LARMOR_ERR_ARG, "frames: frame %d, there are %lld", group,
+               (long long)f->frames);
     *out = &f->frame[group];
     return LARMOR_OK;
 }
@@ -114,9 +114,8 @@ static larmor_status numbers_of(const frames *f, int group, const int64_t *reado
     LMR_ALLOCATE_ZEROS(*inner, (size_t)*count + 1);
     for (int64_t i = 0; i < *count; i++) {
         const int64_t r = readout ? readout[i] : i;
-        if (r < 0 || r >= one->count)
-            return LMR_FAIL(LARMOR_ERR_ARG, "frames: readout %lld of frame %d, which has %lld", (long long)r, group,
-                            (long long)one->count);
+        LMR_REFUSE(r < 0 || r >= one->count, LARMOR_ERR_ARG, "frames: readout %lld of frame %d, which has %lld",
+                   (long long)r, group, (long long)one->count);
         (*inner)[i] = f->readout[one->first + r];
     }
     return LARMOR_OK;
@@ -126,9 +125,8 @@ static larmor_status readouts_of(void *self, int group, const int64_t *readout, 
                                  const larmor_grid *grid, larmor_device *dev, larmor_samples *out)
 {
     const frames *f = self;
-    LMR_HEAP int64_t *inner = NULL;
     *out = (larmor_samples){0};
-    LMR_TRY(numbers_of(f, group, readout, &count, &inner));
+    LMR_OWN_MEMORY(int64_t, inner, numbers_of(f, group, readout, &count, &inner));
     return lmr_source_readouts(f->inner, f->frame[group].image, inner, count, grid, dev, out);
 }
 
@@ -136,9 +134,8 @@ static larmor_status times_of(void *self, int group, const int64_t *readout, int
                               larmor_device *dev, larmor_array **times)
 {
     const frames *f = self;
-    LMR_HEAP int64_t *inner = NULL;
     *times = NULL;
-    LMR_TRY(numbers_of(f, group, readout, &count, &inner));
+    LMR_OWN_MEMORY(int64_t, inner, numbers_of(f, group, readout, &count, &inner));
     return lmr_source_times(f->inner, f->frame[group].image, inner, count, grid, dev, times);
 }
 
@@ -146,9 +143,8 @@ static larmor_status phases_of(void *self, int group, const int64_t *readout, in
                                larmor_device *dev, larmor_array **phases)
 {
     const frames *f = self;
-    LMR_HEAP int64_t *inner = NULL;
     *phases = NULL;
-    LMR_TRY(numbers_of(f, group, readout, &count, &inner));
+    LMR_OWN_MEMORY(int64_t, inner, numbers_of(f, group, readout, &count, &inner));
     return lmr_source_phases(f->inner, f->frame[group].image, inner, count, grid, dev, phases);
 }
 
@@ -230,9 +226,8 @@ static larmor_status add_readout(frames *f, int64_t readout)
 /* The readouts from `first` of the list on become a frame. */
 static larmor_status add_frame(frames *f, image *m, int64_t first)
 {
-    if (f->frames == INT32_MAX || m->next == MOST_FRAMES)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: more than %d frames of an image; make them longer.",
-                        lmr_source_name(f->inner), MOST_FRAMES);
+    LMR_REFUSE(f->frames == INT32_MAX || m->next == MOST_FRAMES, LARMOR_ERR_ARG,
+               "%s: more than %d frames of an image; make them longer.", lmr_source_name(f->inner), MOST_FRAMES);
     LMR_TRY(lmr_grow(&f->frame, f->frames, &f->frame_room, sizeof *f->frame));
     frame *one = &f->frame[f->frames];
     *one = (frame){m->index, m->next++, first, f->readouts - first, m->stamp[f->readout[first]], m->group};
@@ -300,9 +295,8 @@ static larmor_status find_partitions(const image *m, lmr_ranked **by_kz, int64_t
 static larmor_status number_spokes(frames *f, image *m, int64_t *spokes)
 {
     const int64_t all = m->group.readouts;
-    LMR_HEAP lmr_ranked *list = NULL;
     int64_t partitions;
-    LMR_TRY(find_partitions(m, &list, &partitions, spokes));
+    LMR_OWN_MEMORY(lmr_ranked, list, find_partitions(m, &list, &partitions, spokes));
     for (int64_t first = 0, end = 0; first < all; first = end) {
         end = partitions > 1 ? end_of_partition(list, first, all) : all;
         for (int64_t i = first; i < end; i++) list[i].value = 0;
@@ -320,10 +314,9 @@ static larmor_status cut_by_spokes(frames *f, image *m)
     const int64_t length = f->opts.spokes, step = (int64_t)f->opts.step, all = m->group.readouts;
     int64_t spokes, from = 0, to = 0;
     LMR_TRY(number_spokes(f, m, &spokes));
-    if (length > spokes)
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.spokes %lld: the images of %s have %lld %s.", (long long)length,
-                        lmr_source_name(f->inner), (long long)spokes,
-                        f->partitions > 1 ? "spokes in each partition" : "readouts");
+    LMR_REFUSE(length > spokes, LARMOR_ERR_ARG, "opts.spokes %lld: the images of %s have %lld %s.", (long long)length,
+               lmr_source_name(f->inner), (long long)spokes,
+               f->partitions > 1 ? "spokes in each partition" : "readouts");
     for (int64_t first = 0; first + length <= spokes; first += step) {
         const int last = first + step + length > spokes;
         const int64_t end = last && f->opts.join_rest ? spokes : first + length;
@@ -354,17 +347,15 @@ static larmor_status cut_by_time(frames *f, image *m)
     const double length = f->opts.ms, step = f->opts.step;
     const int64_t all = m->group.readouts;
     double spacing;
-    if (!m->clock)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "opts.ms: the readouts of %s have no time stamps, or all the same; use opts.spokes.",
-                        lmr_source_name(f->inner));
+    LMR_REFUSE(!m->clock, LARMOR_ERR_ARG,
+               "opts.ms: the readouts of %s have no time stamps, or all the same; use opts.spokes.",
+               lmr_source_name(f->inner));
     f->unstamped += m->unstamped;
     qsort(m->at, (size_t)all, sizeof *m->at, lmr_by_rank);
     LMR_TRY(typical_step(m, &spacing));
     const double start = m->at[0].acquired_ms, whole = m->at[all - 1].acquired_ms - start + spacing;
-    if (length > whole * (1 + 1e-9))
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.ms %g: the images of %s take %.4g ms.", length,
-                        lmr_source_name(f->inner), whole);
+    LMR_REFUSE(length > whole * (1 + 1e-9), LARMOR_ERR_ARG, "opts.ms %g: the images of %s take %.4g ms.", length,
+               lmr_source_name(f->inner), whole);
     const double count = floor((whole - length) / step + 1e-9) + 1;
     int64_t from = 0, used = 0;
     for (double i = 0; i < count; i++) {
@@ -392,7 +383,7 @@ static larmor_status find_cycles(const frames *f, image *m, double **length, dou
     LMR_HEAP double *known = calloc((size_t)all + 1, sizeof *known);
     int cycles = 0;
     *length = calloc((size_t)all + 1, sizeof **length);
-    if (!known || !*length) LMR_TRY(LMR_NO_MEMORY());
+    if (!known || !*length) return LMR_NO_MEMORY();
     if (m->clock) LMR_TRY(typical_step(m, &spacing));
     for (int64_t i = 1; i < all; i++) {
         timed *now = &m->at[i];
@@ -403,11 +394,10 @@ static larmor_status find_cycles(const frames *f, image *m, double **length, dou
         if (next) (*length)[cycles++] = before->since_trigger + passed - now->since_trigger;
         now->cycle = cycles;
     }
-    if (!cycles)
-        LMR_TRY(LMR_FAIL(LARMOR_ERR_ARG,
-                         "opts.phases: physiology stamp %d of the readouts of %s never restarts; choose another "
-                         "one by opts.gate, or use opts.ms.",
-                         f->opts.gate, lmr_source_name(f->inner)));
+    LMR_REFUSE(!cycles, LARMOR_ERR_ARG,
+               "opts.phases: physiology stamp %d of the readouts of %s never restarts; choose another "
+               "one by opts.gate, or use opts.ms.",
+               f->opts.gate, lmr_source_name(f->inner));
     memcpy(known, *length, (size_t)cycles * sizeof *known);
     *median = lmr_median_f64(known, cycles);
     for (int i = 0; i < cycles; i++)
@@ -420,21 +410,19 @@ static larmor_status find_cycles(const frames *f, image *m, double **length, dou
 static larmor_status cut_by_phase(frames *f, image *m)
 {
     const int64_t all = m->group.readouts;
-    LMR_HEAP double *length = NULL;
     double median = 0;
     if (m->clock) qsort(m->at, (size_t)all, sizeof *m->at, lmr_by_rank);
-    LMR_TRY(find_cycles(f, m, &length, &median));
+    LMR_OWN_MEMORY(double, length, find_cycles(f, m, &length, &median));
     for (int phase = 0; phase < f->opts.phases; phase++) {
         const int64_t first = f->readouts;
         for (int64_t i = 0; i < all; i++) {
             const double part = m->at[i].since_trigger / length[m->at[i].cycle];
             if (part < 1 && (int)(part * f->opts.phases) == phase) LMR_TRY(add_readout(f, m->at[i].readout));
         }
-        if (f->readouts == first)
-            LMR_TRY(LMR_FAIL(LARMOR_ERR_ARG,
-                             "opts.phases %d: bin %d of an image of %s, whose cycle lasts %.4g ms, has no readouts; "
-                             "ask for fewer.",
-                             f->opts.phases, phase, lmr_source_name(f->inner), median));
+        LMR_REFUSE(f->readouts == first, LARMOR_ERR_ARG,
+                   "opts.phases %d: bin %d of an image of %s, whose cycle lasts %.4g ms, has no readouts; "
+                   "ask for fewer.",
+                   f->opts.phases, phase, lmr_source_name(f->inner), median);
         LMR_TRY(add_frame(f, m, first));
     }
     for (int64_t i = 0; i < all; i++) f->left += m->at[i].since_trigger >= length[m->at[i].cycle];
@@ -528,18 +516,18 @@ static void report(frames *f)
 static larmor_status check(const larmor_frames_opts *o)
 {
     const int ways = (o->spokes != 0) + (o->ms != 0) + (o->phases != 0);
-    if (ways != 1)
-        return LMR_FAIL(LARMOR_ERR_ARG, "frames: got %d of spokes, ms and phases, expected one of them", ways);
-    if (o->spokes < 0 || o->phases < 0 || o->phases > MOST_FRAMES || !(o->ms >= 0 && o->ms <= LMR_CLOCK_WRAP_MS))
-        return LMR_FAIL(LARMOR_ERR_ARG, "frames: got %lld spokes, %g ms, %d phases; expected numbers above 0",
-                        (long long)o->spokes, o->ms, o->phases);
-    if (!(o->step >= 0 && o->step <= 1e9) || (o->spokes && o->step != floor(o->step)) || (o->phases && o->step > 0))
-        return LMR_FAIL(LARMOR_ERR_ARG, "frames: step is %g, expected %s", o->step,
-                        o->phases ? "none for phases" : "a number above 0, of spokes a whole one");
-    if (o->gate < 0 || o->gate > 2)
-        return LMR_FAIL(LARMOR_ERR_ARG, "frames: gate is %d, expected 0, 1 or 2", o->gate);
-    if (!(o->tick_ms >= 0 && o->tick_ms <= 1e6))
-        return LMR_FAIL(LARMOR_ERR_ARG, "frames: tick_ms is %g, expected a time above 0", o->tick_ms);
+    LMR_REFUSE(ways != 1, LARMOR_ERR_ARG, "frames: got %d of spokes, ms and phases, expected one of them", ways);
+    LMR_REFUSE(o->spokes < 0 || o->phases < 0 || o->phases > MOST_FRAMES ||
+                   !(o->ms >= 0 && o->ms <= LMR_CLOCK_WRAP_MS),
+               LARMOR_ERR_ARG, "frames: got %lld spokes, %g ms, %d phases; expected numbers above 0",
+               (long long)o->spokes, o->ms, o->phases);
+    LMR_REFUSE(!(o->step >= 0 && o->step <= 1e9) || (o->spokes && o->step != floor(o->step)) ||
+                   (o->phases && o->step > 0),
+               LARMOR_ERR_ARG, "frames: step is %g, expected %s", o->step,
+               o->phases ? "none for phases" : "a number above 0, of spokes a whole one");
+    LMR_REFUSE(o->gate < 0 || o->gate > 2, LARMOR_ERR_ARG, "frames: gate is %d, expected 0, 1 or 2", o->gate);
+    LMR_REFUSE(!(o->tick_ms >= 0 && o->tick_ms <= 1e6), LARMOR_ERR_ARG,
+               "frames: tick_ms is %g, expected a time above 0", o->tick_ms);
     return LARMOR_OK;
 }
 
@@ -582,9 +570,9 @@ static larmor_status make_source(larmor_source *inner, const frames *asked, larm
 
 larmor_status larmor_source_of_frames(larmor_source *inner, const larmor_frames_opts *opts, larmor_source **source)
 {
-    if (!source) return LMR_FAIL(LARMOR_ERR_ARG, "frames: nowhere to put the source");
+    LMR_REFUSE(!source, LARMOR_ERR_ARG, "frames: nowhere to put the source");
     *source = NULL;
-    if (!inner || !opts) return LMR_FAIL(LARMOR_ERR_ARG, "frames: a source and options are needed");
+    LMR_REFUSE(!inner || !opts, LARMOR_ERR_ARG, "frames: a source and options are needed");
     LMR_TRY(check(opts));
     frames f = {.opts = *opts};
     if (f.opts.step == 0) f.opts.step = opts->spokes ? (double)opts->spokes : opts->ms;

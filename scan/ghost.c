@@ -80,11 +80,9 @@ static larmor_status correct(const image *m, const larmor_grid *grid, const int6
     if (!x->kspace || !x->traj) return LARMOR_OK;
     const int64_t count = readouts_of_samples(x);
     LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL;
-    LMR_HEAP double *k = NULL;
-    LMR_HEAP larmor_ghost *of = lmr_new(count + 1, sizeof *of);
-    LMR_HEAP unsigned char *turned = calloc((size_t)count + 1, 1);
-    if (!of || !turned) return LMR_NO_MEMORY();
-    LMR_TRY(larmor_array_download(x->traj, LARMOR_F64, &k));
+    LMR_HEAP LMR_NEW(larmor_ghost, of, count + 1);
+    LMR_HEAP LMR_NEW_ZEROS(unsigned char, turned, count + 1);
+    LMR_OWN_MEMORY(double, k, larmor_array_download(x->traj, LARMOR_F64, &k));
     LMR_TRY(larmor_samples_align(x, &kspace, &traj));
     larmor_ghost alone = {0, 0};
     if (m->turned && calibration) LMR_TRY(find_in_calibration(kspace, traj, grid, turned, &alone));
@@ -205,8 +203,7 @@ static larmor_status take_calibration(const larmor_navigators *navigators, const
 {
     average(m);
     m->calibration = navigators->calibration;
-    m->of_calibration = lmr_new(m->calibration, sizeof *m->of_calibration);
-    if (!m->of_calibration) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(m->of_calibration, m->calibration);
     for (int64_t i = 0; i < m->calibration; i++)
         m->of_calibration[i] =
             navigators->calibration_shot[i] < 0 ? m->mean : of_shot[navigators->calibration_shot[i]];
@@ -275,8 +272,7 @@ static larmor_status find_one(const larmor_recon *r, int group, kind of, image *
     if (of == ONE_WAY && !m->turned) return LARMOR_OK;
     m->readouts = readouts_of_samples(&x);
     m->fov_mm = grid->fov_mm[0];
-    m->of = calloc((size_t)m->readouts + 1, sizeof *m->of);
-    if (!m->of) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(m->of, m->readouts + 1);
     if (!m->turned) LMR_TRY(ask_navigators(r, group, m, f)); /* turned ones do not say which */
     LMR_TRY(larmor_ghost_estimate(kspace, traj, m->turned, lmr_grid_shape(grid), f->navigators ? m->of : NULL,
                                   &f->rest, &f->report));

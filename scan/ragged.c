@@ -73,11 +73,10 @@ static larmor_status align_kspace(const larmor_samples *s, larmor_array **kspace
     const int64_t n = longest(s, 0, s->readouts);
     const int64_t coils = shape.ndim > 2 ? shape.dim[2] : 1;
     const size_t size = larmor_dtype_size(dtype);
-    LMR_HEAP unsigned char *from = NULL;
     LMR_HEAP unsigned char *to = lmr_new(n * s->readouts * coils, size);
     if (!to) return LMR_NO_MEMORY();
     memset(to, 0, (size_t)(n * s->readouts * coils) * size);
-    LMR_TRY(larmor_array_download(s->kspace, dtype, (void **)&from));
+    LMR_OWN_MEMORY(unsigned char, from, larmor_array_download(s->kspace, dtype, (void **)&from));
     for (int64_t r = 0; r < s->readouts * coils; r++) {
         const int64_t at = s->first[r % s->readouts], count = length_of(s, r % s->readouts);
         memcpy(to + size * (size_t)(n * r), from + size * (size_t)(shape.dim[0] * (r / s->readouts) + at),
@@ -104,20 +103,17 @@ larmor_status larmor_samples_align(const larmor_samples *samples, larmor_array *
         *traj = larmor_array_ref(samples->traj);
         return LARMOR_OK;
     }
-    if (!fits(samples, 0, samples->readouts, longest(samples, 0, samples->readouts)))
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "the lengths of readouts differ too much, %lld samples at most, %lld "
-                        "samples in %lld readouts",
-                        (long long)longest(samples, 0, samples->readouts),
-                        (long long)samples->first[samples->readouts], (long long)samples->readouts);
+    LMR_REFUSE(!fits(samples, 0, samples->readouts, longest(samples, 0, samples->readouts)), LARMOR_ERR_UNSUPPORTED,
+               "the lengths of readouts differ too much, %lld samples at most, %lld "
+               "samples in %lld readouts",
+               (long long)longest(samples, 0, samples->readouts), (long long)samples->first[samples->readouts],
+               (long long)samples->readouts);
     double *k;
     LMR_TRY(larmor_array_download(samples->traj, LARMOR_F64, &k));
     larmor_status st = align_traj(samples, k, 0, samples->readouts, 1, traj);
     free(k);
     if (!st) st = align_kspace(samples, kspace);
-    if (!st) return LARMOR_OK;
-    larmor_array_free(*traj);
-    *traj = NULL;
+    if (st) LMR_CLEAR(*traj);
     return st;
 }
 
@@ -125,11 +121,9 @@ larmor_status larmor_samples_align(const larmor_samples *samples, larmor_array *
 static larmor_status correct_some(const larmor_samples *s, const double *k, int64_t begin, int64_t end,
                                   lmr_correction correct, const void *self, int64_t rows, double *to)
 {
-    LMR_OWNED(larmor_array) *aligned = NULL, *corrected = NULL;
-    LMR_HEAP double *from = NULL;
-    LMR_TRY(align_traj(s, k, begin, end, 0, &aligned));
-    LMR_TRY(correct(self, aligned, &corrected));
-    LMR_TRY(larmor_array_download(corrected, LARMOR_F64, &from));
+    LMR_OWN(larmor_array, aligned, align_traj(s, k, begin, end, 0, &aligned));
+    LMR_OWN(larmor_array, corrected, correct(self, aligned, &corrected));
+    LMR_OWN_MEMORY(double, from, larmor_array_download(corrected, LARMOR_F64, &from));
     const larmor_shape shape = larmor_array_shape(aligned);
     for (int64_t r = begin; r < end; r++)
         memcpy(to + rows * s->first[r], from + rows * shape.dim[1] * (r - begin),
@@ -200,9 +194,7 @@ larmor_status lmr_keep_inside(larmor_array **x, int axis, const unsigned char *i
     const larmor_dtype dtype = larmor_array_dtype(*x);
     const size_t size = larmor_dtype_size(dtype) * (size_t)(axis ? shape.dim[0] : 1);
     const int64_t after = !axis && shape.ndim > 2 ? shape.dim[2] : 1;
-    LMR_OWNED(larmor_array) *left = NULL;
-    LMR_HEAP unsigned char *values = NULL;
-    LMR_TRY(larmor_array_download(*x, dtype, (void **)&values));
+    LMR_OWN_MEMORY(unsigned char, values, larmor_array_download(*x, dtype, (void **)&values));
     unsigned char *to = values;
     for (int64_t i = 0; i < samples * after; i++) {
         if (!inside[i % samples]) continue;
@@ -211,10 +203,9 @@ larmor_status lmr_keep_inside(larmor_array **x, int axis, const unsigned char *i
     }
     shape.dim[axis] = kept;
     shape.dim[axis + 1] = 1;
-    LMR_TRY(larmor_array_upload(larmor_array_device(*x), dtype, shape, dtype, values, &left));
+    LMR_OWN(larmor_array, left, larmor_array_upload(larmor_array_device(*x), dtype, shape, dtype, values, &left));
     larmor_array_free(*x);
-    *x = left;
-    left = NULL;
+    LMR_HAND_ON(*x, left);
     return LARMOR_OK;
 }
 
@@ -224,8 +215,7 @@ larmor_status lmr_samples_unalign(larmor_samples *samples, larmor_array *kspace,
     const int64_t n = larmor_array_shape(traj).dim[1], all = n * samples->readouts;
     const int64_t kept = samples->first[samples->readouts];
     LMR_OWNED(larmor_array) *own_kspace = larmor_array_ref(kspace), *own_traj = larmor_array_ref(traj);
-    LMR_HEAP unsigned char *inside = malloc((size_t)all + 1);
-    if (!inside) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(unsigned char, inside, all + 1);
     for (int64_t i = 0; i < all; i++) inside[i] = i % n < length_of(samples, i / n);
     LMR_TRY(lmr_keep_inside(&own_kspace, 0, inside, all, kept));
     LMR_TRY(lmr_keep_inside(&own_traj, 1, inside, all, kept));
@@ -257,13 +247,11 @@ larmor_status lmr_samples_cut(larmor_samples *samples, const double *k, const la
 {
     const larmor_shape shape = larmor_array_shape(samples->traj);
     const int64_t count = shape.dim[1] * shape.dim[2];
-    LMR_HEAP unsigned char *inside = malloc((size_t)count + 1);
-    if (!inside) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(unsigned char, inside, count + 1);
     const int64_t kept = lmr_find_inside(grid, k, count, inside);
     if (kept == count) return LARMOR_OK;
-    if (!kept)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "no sample lies within the k-space of matrix %lld x %lld x %lld",
-                        (long long)grid->matrix[0], (long long)grid->matrix[1], (long long)grid->matrix[2]);
+    LMR_REFUSE(!kept, LARMOR_ERR_FORMAT, "no sample lies within the k-space of matrix %lld x %lld x %lld",
+               (long long)grid->matrix[0], (long long)grid->matrix[1], (long long)grid->matrix[2]);
     LMR_TRY(find_first(samples, inside, count, samples->first ? samples->readouts : shape.dim[2]));
     samples->outside += count - kept;
     LMR_TRY(lmr_keep_inside(&samples->traj, 1, inside, count, kept));

@@ -81,17 +81,15 @@ static larmor_status check_dimensions(const lmr_job *job, const lmr_series *list
     const unsigned asked = p.axes >> 3;
     for (int i = 0; letters[i]; i++) {
         const int sorted = info->bins[0] && memchr(info->bins_letter, letters[i], 2);
-        if (asked >> i & 1 && !sorted && (info->bins[0] || i))
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "opts.method %s: the series of %s has no dimension %c; bins of time, the "
-                            "heart and the breath are dimensions t, h and b.",
-                            name, lmr_source_name(job->facts->source), letters[i]);
+        LMR_REFUSE(asked >> i & 1 && !sorted && (info->bins[0] || i), LARMOR_ERR_ARG,
+                   "opts.method %s: the series of %s has no dimension %c; bins of time, the "
+                   "heart and the breath are dimensions t, h and b.",
+                   name, lmr_source_name(job->facts->source), letters[i]);
     }
     for (int s = 0; asked && info->bins[0] && s < list->series; s++)
-        if (!is_whole(job, list->group + list->first[s], list->first[s + 1] - list->first[s]))
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "opts.method %s: a series of %s lacks some of its %d x %d bins; ask for fewer.", name,
-                            lmr_source_name(job->facts->source), info->bins[0], info->bins[1]);
+        LMR_REFUSE(!is_whole(job, list->group + list->first[s], list->first[s + 1] - list->first[s]), LARMOR_ERR_ARG,
+                   "opts.method %s: a series of %s lacks some of its %d x %d bins; ask for fewer.", name,
+                   lmr_source_name(job->facts->source), info->bins[0], info->bins[1]);
     return LARMOR_OK;
 }
 
@@ -99,20 +97,17 @@ static larmor_status check_dimensions(const lmr_job *job, const lmr_series *list
 static larmor_status check(const lmr_job *job, const lmr_series *list)
 {
     const char *name = lmr_source_name(job->facts->source);
-    if (!list->groups)
-        return LMR_FAIL(
-            LARMOR_ERR_ARG,
-            "%s: no image has the encoding, slice, contrast, phase, repetition and set asked for; see larmor info.",
-            name);
+    LMR_REFUSE(
+        !list->groups, LARMOR_ERR_ARG,
+        "%s: no image has the encoding, slice, contrast, phase, repetition and set asked for; see larmor info.",
+        name);
     for (int s = 0; job->facts->basis && s < list->series; s++) {
         const int64_t frames = larmor_array_shape(job->facts->basis).dim[0];
         const int count = list->first[s + 1] - list->first[s];
-        if (count != frames)
-            return LMR_FAIL(LARMOR_ERR_SHAPE,
-                            "opts.%s: has %lld frames, and %s has %d of a slice; frames are repetitions, phases and "
-                            "contrasts, or are cut by opts.spokes.",
-                            job->settings->opts.motion_fields ? "motion_fields" : "basis", (long long)frames, name,
-                            count);
+        LMR_REFUSE(count != frames, LARMOR_ERR_SHAPE,
+                   "opts.%s: has %lld frames, and %s has %d of a slice; frames are repetitions, phases and "
+                   "contrasts, or are cut by opts.spokes.",
+                   job->settings->opts.motion_fields ? "motion_fields" : "basis", (long long)frames, name, count);
     }
     if (lmr_solves_coils(job)) {
         if (job->facts->info.coils > 1) return LARMOR_OK;
@@ -120,11 +115,10 @@ static larmor_status check(const lmr_job *job, const lmr_series *list)
                         job->found.method.name, name, job->found.method.name);
     }
     for (int s = 0; job->found.method.takes & LARMOR_NEEDS_SERIES && !job->facts->basis && s < list->series; s++)
-        if (list->first[s + 1] - list->first[s] < 2)
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "opts.method %s: %s has one frame of a slice, %s needs several repetitions, phases or "
-                            "contrasts; use tv or wavelet.",
-                            job->found.method.name, name, job->found.method.name);
+        LMR_REFUSE(list->first[s + 1] - list->first[s] < 2, LARMOR_ERR_ARG,
+                   "opts.method %s: %s has one frame of a slice, %s needs several repetitions, phases or "
+                   "contrasts; use tv or wavelet.",
+                   job->found.method.name, name, job->found.method.name);
     return check_dimensions(job, list);
 }
 

@@ -223,8 +223,7 @@ larmor_status larmor_settings_read(const char *path, larmor_recon_opts *opts, la
 {
     LMR_NEED(path);
     if (!other) LMR_NEED(opts);
-    LMR_HEAP char *text = NULL;
-    LMR_TRY(lmr_text_read(path, MAX_FILE, "file of options", &text));
+    LMR_OWN_MEMORY(char, text, lmr_text_read(path, MAX_FILE, "file of options", &text));
     reader r = {.path = path, .opts = opts, .other = other, .user = user, .at = text};
     for (r.line = 1; *r.at; r.line++) {
         LMR_TRY(take_line(&r));
@@ -284,8 +283,7 @@ larmor_status larmor_settings_write(const larmor_recon_opts *opts, const larmor_
     size_t length;
     FILE *out = open_memstream(&line, &length);
     if (!out || write_all(out, opts, other)) return LMR_NO_MEMORY();
-    if (length >= size)
-        return LMR_FAIL(LARMOR_ERR_ARG, "settings: got room for %zu bytes, expected %zu", size, length + 1);
+    LMR_REFUSE(length >= size, LARMOR_ERR_ARG, "settings: got room for %zu bytes, expected %zu", size, length + 1);
     memcpy(text, line, length + 1);
     return LARMOR_OK;
 }

@@ -298,9 +298,8 @@ larmor_status lmr_settings_check_bounds(const larmor_recon_opts *opts)
     double number;
     for (const lmr_setting *s = table; s < table + sizeof table / sizeof *table; s++)
         for (size_t i = 0; (s->low > -INFINITY || s->high < INFINITY) && number_of(s, opts, i, &number); i++)
-            if (!(number >= s->low && number <= s->high))
-                return LMR_FAIL(LARMOR_ERR_ARG, "opts.%s: got %g, expected %g to %g", s->name, number, s->low,
-                                s->high);
+            LMR_REFUSE(!(number >= s->low && number <= s->high), LARMOR_ERR_ARG, "opts.%s: got %g, expected %g to %g",
+                       s->name, number, s->low, s->high);
     return LARMOR_OK;
 }
 

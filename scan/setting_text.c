@@ -37,12 +37,11 @@ static larmor_status find(const larmor_recon_opts *opts, const char *name, const
     const lmr_setting *s;
     for (int i = 0; (s = lmr_setting_at(i)); i++)
         if (lmr_same_setting(name, s->name) || lmr_same_setting(name, s->text.option)) break;
-    if (!s)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "recon: options: got \"%s\", expected the name of a setting", name);
-    if (s->text.type == LARMOR_SETTING_NONE)
-        return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: %s has no text; set the member", s->name);
-    if (s->at + s->bytes > opts->size)
-        return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: size is %zu, which has no %s", opts->size, s->name);
+    LMR_REFUSE(!s, LARMOR_ERR_UNSUPPORTED, "recon: options: got \"%s\", expected the name of a setting", name);
+    LMR_REFUSE(s->text.type == LARMOR_SETTING_NONE, LARMOR_ERR_ARG, "recon: options: %s has no text; set the member",
+               s->name);
+    LMR_REFUSE(s->at + s->bytes > opts->size, LARMOR_ERR_ARG, "recon: options: size is %zu, which has no %s",
+               opts->size, s->name);
     *found = s;
     return LARMOR_OK;
 }

@@ -17,12 +17,12 @@ larmor_status lmr_options_copy(const larmor_recon_opts *given, larmor_recon_opts
 {
     *opts = (larmor_recon_opts){.size = sizeof *opts};
     if (!given) return LARMOR_OK;
-    if (given->size < offsetof(larmor_recon_opts, joint) || given->size > 1 << 16)
-        return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: size is %zu, expected sizeof(larmor_recon_opts), here %zu",
-                        given->size, sizeof *opts);
+    LMR_REFUSE(given->size < offsetof(larmor_recon_opts, joint) || given->size > 1 << 16, LARMOR_ERR_ARG,
+               "recon: options: size is %zu, expected sizeof(larmor_recon_opts), here %zu", given->size,
+               sizeof *opts);
     for (size_t i = sizeof *opts; i < given->size; i++)
-        if (((const unsigned char *)given)[i])
-            return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "recon: options: an option of a later version of larmor is set");
+        LMR_REFUSE(((const unsigned char *)given)[i], LARMOR_ERR_UNSUPPORTED,
+                   "recon: options: an option of a later version of larmor is set");
     memcpy(opts, given, given->size < sizeof *opts ? given->size : sizeof *opts);
     opts->size = sizeof *opts;
     return LARMOR_OK;
@@ -47,9 +47,8 @@ static int is_maps_method(const char *name)
 static larmor_status take_penalties(larmor_recon_opts *o)
 {
     if (!o->reg) return LARMOR_OK;
-    if (o->method && strcmp(o->method, LMR_METHOD_AUTO) != 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.reg: is not for opts.method %s, whose place it takes; leave one out.",
-                        o->method);
+    LMR_REFUSE(o->method && strcmp(o->method, LMR_METHOD_AUTO) != 0, LARMOR_ERR_ARG,
+               "opts.reg: is not for opts.method %s, whose place it takes; leave one out.", o->method);
     o->method = o->reg;
     o->reg = NULL;
     return LARMOR_OK;
@@ -61,9 +60,8 @@ static larmor_status take_support(larmor_recon_opts *o)
     larmor_constraint c = {.support = NULL};
     if (o->support && !o->constraint) o->constraint = "support";
     if (o->constraint) LMR_TRY(larmor_constraint_read(o->constraint, &c));
-    if (c.support && !o->support)
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.constraint: got \"%s\", expected the array of its mask, too",
-                        o->constraint);
+    LMR_REFUSE(c.support && !o->support, LARMOR_ERR_ARG,
+               "opts.constraint: got \"%s\", expected the array of its mask, too", o->constraint);
     if ((o->constraint || o->prior || o->motion || o->motion_states) && !o->map_sets) o->map_sets = 1;
     return LARMOR_OK;
 }
@@ -265,12 +263,10 @@ static larmor_status refuse(const larmor_recon_opts *o, const rule *r)
     char value[32] = "", methods[128];
     if (r->value > 0) larmor_setting_text(o, r->option, value, sizeof value);
     const char *space = *value ? " " : "";
-    if (r->is == NEEDS)
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.%s: has no effect without opts.%.*s.", r->option,
-                        (int)strcspn(r->other, " "), r->other);
-    if (r->is == EXCLUDES)
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.%s: is not for opts.%s; %s.", r->option, r->other, r->reason);
-    if (r->reason) return LMR_FAIL(LARMOR_ERR_ARG, "opts.%s: %s.", r->option, r->reason);
+    LMR_REFUSE(r->is == NEEDS, LARMOR_ERR_ARG, "opts.%s: has no effect without opts.%.*s.", r->option,
+               (int)strcspn(r->other, " "), r->other);
+    LMR_REFUSE(r->is == EXCLUDES, LARMOR_ERR_ARG, "opts.%s: is not for opts.%s; %s.", r->option, r->other, r->reason);
+    LMR_REFUSE(r->reason, LARMOR_ERR_ARG, "opts.%s: %s.", r->option, r->reason);
     name_methods(r->methods, methods, sizeof methods);
     return LMR_FAIL(
         LARMOR_ERR_ARG, "opts.%s%s%s: has no effect with opts.method %s; it is an option of opts.method %s%s%s.",
@@ -298,35 +294,30 @@ static larmor_status check(const larmor_recon_opts *o, const char *later, char *
 {
     LMR_TRY(lmr_settings_check_bounds(o));
     for (int e = 0; e < 6; e++)
-        if (!(fabs(o->delay[e]) <= 1000))
-            return LMR_FAIL(LARMOR_ERR_ARG, "opts.delay: got %g, expected -1000 to 1000 samples", o->delay[e]);
-    if (o->girf_spacing_hz < 0 || !(o->girf_spacing_hz < 1e9))
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.girf: the spacing of its frequencies is %g Hz, expected more than 0.",
-                        o->girf_spacing_hz);
+        LMR_REFUSE(!(fabs(o->delay[e]) <= 1000), LARMOR_ERR_ARG, "opts.delay: got %g, expected -1000 to 1000 samples",
+                   o->delay[e]);
+    LMR_REFUSE(o->girf_spacing_hz < 0 || !(o->girf_spacing_hz < 1e9), LARMOR_ERR_ARG,
+               "opts.girf: the spacing of its frequencies is %g Hz, expected more than 0.", o->girf_spacing_hz);
     const char *method = lmr_settings_method(o);
     if (!method) method = "cg";
     const int is_nlinv = !strcmp(method, LMR_METHOD_NLINV_NAME);
     larmor_penalties p;
     if (strpbrk(method, ":+=")) LMR_TRY(larmor_regulariser_read(method, &p));
-    if (strcmp(method, "cg") != 0 && strcmp(method, "grid") != 0 && !is_nlinv && !lmr_regulariser_named(method).name)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "opts.method: got \"%s\", expected auto, cg, grid, nlinv or the name of a regulariser",
-                        method);
+    LMR_REFUSE(strcmp(method, "cg") != 0 && strcmp(method, "grid") != 0 && !is_nlinv &&
+                   !lmr_regulariser_named(method).name,
+               LARMOR_ERR_ARG, "opts.method: got \"%s\", expected auto, cg, grid, nlinv or the name of a regulariser",
+               method);
     for (int d = 0; d < 3; d++)
-        if (!(o->maps_place.fov_mm[d] >= 0) || !isfinite(o->maps_place.fov_mm[d]))
-            return LMR_FAIL(LARMOR_ERR_ARG, "opts.maps_place: got %g mm, expected more than 0",
-                            o->maps_place.fov_mm[d]);
-    if (o->maps_place.fov_mm[0] > 0 && !o->maps)
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.maps_place: has no effect without maps of a file.");
-    if (strcmp(o->maps_method, "auto") != 0 && !is_maps_method(o->maps_method))
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.maps_method: got \"%s\", expected auto, walsh, espirit or nlinv",
-                        o->maps_method);
-    if (is_nlinv && strcmp(o->maps_method, "auto") != 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.method nlinv: finds its own coil maps; leave out those by %s.",
-                        o->maps_method);
-    if (lmr_regulariser_named(method).takes & LARMOR_OF_COILS && strcmp(o->maps_method, "auto") != 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.method %s: needs no coil maps; leave out those by %s.", method,
-                        o->maps_method);
+        LMR_REFUSE(!(o->maps_place.fov_mm[d] >= 0) || !isfinite(o->maps_place.fov_mm[d]), LARMOR_ERR_ARG,
+                   "opts.maps_place: got %g mm, expected more than 0", o->maps_place.fov_mm[d]);
+    LMR_REFUSE(o->maps_place.fov_mm[0] > 0 && !o->maps, LARMOR_ERR_ARG,
+               "opts.maps_place: has no effect without maps of a file.");
+    LMR_REFUSE(strcmp(o->maps_method, "auto") != 0 && !is_maps_method(o->maps_method), LARMOR_ERR_ARG,
+               "opts.maps_method: got \"%s\", expected auto, walsh, espirit or nlinv", o->maps_method);
+    LMR_REFUSE(is_nlinv && strcmp(o->maps_method, "auto") != 0, LARMOR_ERR_ARG,
+               "opts.method nlinv: finds its own coil maps; leave out those by %s.", o->maps_method);
+    LMR_REFUSE(lmr_regulariser_named(method).takes & LARMOR_OF_COILS && strcmp(o->maps_method, "auto") != 0,
+               LARMOR_ERR_ARG, "opts.method %s: needs no coil maps; leave out those by %s.", method, o->maps_method);
     larmor_constraint c;
     if (o->constraint) LMR_TRY(larmor_constraint_read(o->constraint, &c));
     return check_rules(o, method, later, idle, room);
@@ -365,12 +356,11 @@ static larmor_status take_motion(larmor_recon_opts *o)
     if (!o->motion_fields) return LARMOR_OK;
     const larmor_shape s = larmor_array_shape(o->motion_fields);
     const int64_t frames = s.ndim > 0 ? s.dim[s.ndim - 1] : 0;
-    if (s.ndim < 4 || s.ndim > 5 || s.dim[s.ndim - 2] < 2 || s.dim[s.ndim - 2] > 3 || frames < 1)
-        return LMR_FAIL(
-            LARMOR_ERR_SHAPE,
-            "opts.motion_fields: the array is %s, expected [x, y, 2 or 3, frames] or [x, y, z, 3, frames], "
-            "in mm along the image's axes.",
-            lmr_describe(o->motion_fields).s);
+    LMR_REFUSE(s.ndim < 4 || s.ndim > 5 || s.dim[s.ndim - 2] < 2 || s.dim[s.ndim - 2] > 3 || frames < 1,
+               LARMOR_ERR_SHAPE,
+               "opts.motion_fields: the array is %s, expected [x, y, 2 or 3, frames] or [x, y, z, 3, frames], "
+               "in mm along the image's axes.",
+               lmr_describe(o->motion_fields).s);
     LMR_TRY(
         larmor_array_create(larmor_array_device(o->motion_fields), LARMOR_C64, LARMOR_SHAPE(frames, 1), &o->basis));
     return larmor_fill(o->basis, 1);

@@ -44,10 +44,10 @@ struct larmor_source {
 larmor_status larmor_source_create(const char *name, const larmor_source_impl *impl, void *self,
                                    larmor_source **source)
 {
-    if (!source) return LMR_FAIL(LARMOR_ERR_ARG, "source: nowhere to put it");
+    LMR_REFUSE(!source, LARMOR_ERR_ARG, "source: nowhere to put it");
     *source = NULL;
-    if (!name || !impl || !impl->describe || !impl->encoding || !impl->group || !impl->samples || !impl->meta)
-        return LMR_FAIL(LARMOR_ERR_ARG, "source: a name, describe, encoding, group, samples and meta expected");
+    LMR_REFUSE(!name || !impl || !impl->describe || !impl->encoding || !impl->group || !impl->samples || !impl->meta,
+               LARMOR_ERR_ARG, "source: a name, describe, encoding, group, samples and meta expected");
     larmor_source *s = calloc(1, sizeof *s);
     if (s) s->name = strdup(name);
     if (s) s->turn = malloc(sizeof(pthread_mutex_t));
@@ -179,9 +179,9 @@ static larmor_status check_samples(const larmor_source *s, const larmor_samples 
                                    int64_t coils, const larmor_device *dev)
 {
     const larmor_shape k = larmor_array_shape(x->kspace);
-    if (k.ndim != 3 || k.dim[2] != coils)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: source gives samples %s, expected [samples, readouts, %lld]", s->name,
-                        lmr_describe(x->kspace).s, (long long)coils);
+    LMR_REFUSE(k.ndim != 3 || k.dim[2] != coils, LARMOR_ERR_SHAPE,
+               "%s: source gives samples %s, expected [samples, readouts, %lld]", s->name, lmr_describe(x->kspace).s,
+               (long long)coils);
     LMR_TRY(lmr_expect(s->name, "kspace", x->kspace, dev, LARMOR_C64, k));
     if (x->traj)
         LMR_TRY(lmr_expect(s->name, "traj", x->traj, dev, LARMOR_F64, LARMOR_SHAPE(grid->ndim, k.dim[0], k.dim[1])));
@@ -210,9 +210,8 @@ int lmr_source_has_readouts(const larmor_source *s)
 
 larmor_status lmr_source_stamps(const larmor_source *s, int group, larmor_stamp *stamps)
 {
-    if (!s->impl.stamps || !s->impl.readouts)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: the source cannot give single readouts, so no frames can be cut from it",
-                        s->name);
+    LMR_REFUSE(!s->impl.stamps || !s->impl.readouts, LARMOR_ERR_ARG,
+               "%s: the source cannot give single readouts, so no frames can be cut from it", s->name);
     ASK(s, s->impl.stamps(s->self, group, stamps));
 }
 
@@ -286,16 +285,13 @@ larmor_status lmr_source_times(const larmor_source *s, int group, const int64_t 
                                const larmor_grid *grid, larmor_device *dev, larmor_array **times)
 {
     *times = NULL;
-    if (!s->impl.times)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "%s: the source does not know when its samples were taken", s->name);
+    LMR_REFUSE(!s->impl.times, LARMOR_ERR_UNSUPPORTED, "%s: the source does not know when its samples were taken",
+               s->name);
     larmor_status st;
     IN_TURN(s, s->impl.times(s->self, group, readout, count, grid, dev, times), st);
     LMR_TRY(st);
     st = lmr_expect(s->name, "times", *times, dev, LARMOR_F64, larmor_array_shape(*times));
-    if (st) {
-        larmor_array_free(*times);
-        *times = NULL;
-    }
+    if (st) LMR_CLEAR(*times);
     return st;
 }
 
@@ -303,15 +299,12 @@ larmor_status lmr_source_phases(const larmor_source *s, int group, const int64_t
                                 const larmor_grid *grid, larmor_device *dev, larmor_array **phases)
 {
     *phases = NULL;
-    if (!s->impl.phases) return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "%s: the source has no phases", s->name);
+    LMR_REFUSE(!s->impl.phases, LARMOR_ERR_UNSUPPORTED, "%s: the source has no phases", s->name);
     larmor_status st;
     IN_TURN(s, s->impl.phases(s->self, group, readout, count, grid, dev, phases), st);
     LMR_TRY(st);
     st = lmr_expect(s->name, "phases", *phases, dev, LARMOR_F64, larmor_array_shape(*phases));
-    if (st) {
-        larmor_array_free(*phases);
-        *phases = NULL;
-    }
+    if (st) LMR_CLEAR(*phases);
     return st;
 }
 

@@ -72,10 +72,9 @@ static larmor_status meta_of(void *self, int group, larmor_image_meta *meta)
 /* A new array with x's values, which the caller may overwrite. */
 static larmor_status copy_of(larmor_array *x, larmor_dtype dtype, larmor_device *dev, larmor_array **copy)
 {
-    LMR_OWNED(larmor_array) *converted = NULL, *moved = NULL;
     *copy = NULL;
-    LMR_TRY(larmor_array_convert(x, dtype, &converted));
-    LMR_TRY(larmor_array_to(converted, dev, &moved));
+    LMR_OWN(larmor_array, converted, larmor_array_convert(x, dtype, &converted));
+    LMR_OWN(larmor_array, moved, larmor_array_to(converted, dev, &moved));
     if (moved != x) {
         *copy = larmor_array_ref(moved);
         return LARMOR_OK;
@@ -94,10 +93,9 @@ static larmor_status coils_of(const lmr_array_scan *s, larmor_array *x, int axis
 static larmor_status noise_of(void *self, larmor_device *dev, larmor_array **noise)
 {
     const lmr_array_scan *s = self;
-    LMR_OWNED(larmor_array) *coils = NULL;
     *noise = NULL;
     if (!s->noise) return LARMOR_OK;
-    LMR_TRY(coils_of(s, s->noise, 1, &coils));
+    LMR_OWN(larmor_array, coils, coils_of(s, s->noise, 1, &coils));
     return copy_of(coils, LARMOR_C64, dev, noise);
 }
 
@@ -119,8 +117,8 @@ static larmor_status place(const lmr_array_scan *s, const larmor_grid *grid, dou
     const int nd = grid->ndim;
     for (int64_t i = 0; i < points * nd; i++) {
         k[i] *= grid->fov_mm[i % nd] / s->encoding.fov_mm[i % nd];
-        if (!isfinite(k[i]))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "arrays: trajectory: point %lld is not finite", (long long)(i / nd));
+        LMR_REFUSE(!isfinite(k[i]), LARMOR_ERR_NUMERIC, "arrays: trajectory: point %lld is not finite",
+                   (long long)(i / nd));
     }
     return LARMOR_OK;
 }
@@ -131,8 +129,7 @@ static larmor_status placed_samples(const lmr_array_scan *s, larmor_array *kspac
                                     larmor_samples *out)
 {
     const larmor_shape shape = larmor_array_shape(kspace);
-    LMR_HEAP double *k = NULL;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     LMR_TRY(place(s, grid, k, shape.dim[0] * shape.dim[1]));
     LMR_TRY(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(grid->ndim, shape.dim[0], shape.dim[1]), LARMOR_F64, k,
                                 &out->traj));
@@ -143,9 +140,8 @@ static larmor_status placed_samples(const lmr_array_scan *s, larmor_array *kspac
 
 static larmor_status steps_of(const larmor_readouts *image, int64_t readouts, larmor_samples *out)
 {
-    out->step1 = calloc((size_t)readouts + 1, sizeof *out->step1);
-    out->step2 = calloc((size_t)readouts + 1, sizeof *out->step2);
-    if (!out->step1 || !out->step2) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(out->step1, readouts + 1);
+    LMR_ALLOCATE_ZEROS(out->step2, readouts + 1);
     for (int64_t i = 0; i < readouts; i++) out->step1[i] = image->step1 ? image->step1[i] : (int)i;
     return LARMOR_OK;
 }
@@ -156,9 +152,8 @@ static larmor_status calibration_of(const lmr_array_scan *s, int group, const la
 {
     for (int i = 0; i < s->info.groups; i++) {
         const larmor_readouts *image = &s->image[(group + i) % s->info.groups];
-        LMR_OWNED(larmor_array) *coils = NULL;
         if (!image->calibration || image->meta.slice != s->image[group].meta.slice) continue;
-        LMR_TRY(coils_of(s, image->calibration, 2, &coils));
+        LMR_OWN(larmor_array, coils, coils_of(s, image->calibration, 2, &coils));
         LMR_TRY(larmor_array_expect_finite(coils, "arrays: calibration"));
         return placed_samples(s, coils, image->calibration_traj, NULL, grid, dev, out);
     }
@@ -170,8 +165,7 @@ static larmor_status image_of(const lmr_array_scan *s, int group, const larmor_g
                               larmor_samples *out)
 {
     const larmor_readouts *image = &s->image[group];
-    LMR_OWNED(larmor_array) *coils = NULL;
-    LMR_TRY(coils_of(s, image->kspace, 2, &coils));
+    LMR_OWN(larmor_array, coils, coils_of(s, image->kspace, 2, &coils));
     LMR_TRY(larmor_array_expect_finite(coils, "arrays: kspace"));
     if (image->traj)
         LMR_TRY(placed_samples(s, coils, image->traj, image->density, grid, dev, out));
@@ -200,27 +194,20 @@ static larmor_status gather(larmor_array *x, int axis, const int64_t *readout, i
     larmor_shape shape = larmor_array_shape(x), flat = {2, {1, 1}};
     const int64_t readouts = shape.dim[axis];
     for (int d = 0; d < shape.ndim; d++) flat.dim[d >= axis] *= shape.dim[d];
-    LMR_OWNED(larmor_array) *lines = NULL, *chosen = NULL;
-    larmor_status st;
     *out = NULL;
     shape.dim[axis] = count;
-    LMR_OR(done, larmor_array_reshape(x, flat, &lines));
+    LMR_OWN(larmor_array, lines, larmor_array_reshape(x, flat, &lines));
     flat.dim[1] = flat.dim[1] / readouts * count;
-    LMR_OR(done, larmor_array_create(larmor_array_device(x), larmor_array_dtype(x), flat, &chosen));
+    LMR_OWN(larmor_array, chosen, larmor_array_create(larmor_array_device(x), larmor_array_dtype(x), flat, &chosen));
     for (int64_t i = 0, run; i < flat.dim[1]; i += run) {
-        larmor_array *from = NULL, *to = NULL;
         const int64_t r = i % count;
         run = 1;
         while (r + run < count && readout[r + run] == readout[r] + run) run++;
-        st = larmor_array_slice(lines, i / count * readouts + readout[r], run, &from);
-        if (!st) st = larmor_array_slice(chosen, i, run, &to);
-        if (!st) st = larmor_copy(from, to);
-        LMR_FREE(to, from);
-        if (st) goto done;
+        LMR_OWN(larmor_array, from, larmor_array_slice(lines, i / count * readouts + readout[r], run, &from));
+        LMR_OWN(larmor_array, to, larmor_array_slice(chosen, i, run, &to));
+        LMR_TRY(larmor_copy(from, to));
     }
-    st = larmor_array_reshape(chosen, shape, out);
-done:
-    return st;
+    return larmor_array_reshape(chosen, shape, out);
 }
 
 static larmor_status some_readouts(const lmr_array_scan *s, const larmor_readouts *image, const int64_t *readout,
@@ -301,12 +288,10 @@ static larmor_status times_on_grid(const lmr_array_scan *s, larmor_array *all, c
                                    const larmor_grid *grid, larmor_device *dev, larmor_array **times)
 {
     const int64_t points = larmor_array_count(all);
-    LMR_HEAP double *k = NULL;
-    LMR_HEAP unsigned char *inside = malloc((size_t)points + 1);
-    if (!inside) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(unsigned char, inside, points + 1);
     LMR_TRY(copy_of(all, LARMOR_F64, dev, times));
     if (!traj) return LARMOR_OK;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     LMR_TRY(place(s, grid, k, points));
     const int64_t kept = lmr_find_inside(grid, k, points, inside);
     return kept < points ? lmr_keep_inside(times, 0, inside, points, kept) : LARMOR_OK;
@@ -320,7 +305,7 @@ static larmor_status times_of(void *self, int group, const int64_t *readout, int
     *times = NULL;
     LMR_TRY(check_request(s, group, readout, count));
     const larmor_readouts *image = &s->image[group];
-    if (!image->times) return LMR_FAIL(LARMOR_ERR_ARG, "arrays: image %d has no times, which b0 needs", group);
+    LMR_REFUSE(!image->times, LARMOR_ERR_ARG, "arrays: image %d has no times, which b0 needs", group);
     if (!readout) return times_on_grid(s, image->times, image->traj, grid, dev, times);
     LMR_TRY(gather(image->times, 1, readout, count, &some));
     if (image->traj) LMR_TRY(gather(image->traj, 2, readout, count, &traj));
@@ -350,10 +335,10 @@ larmor_status larmor_source_of_arrays(const larmor_scan_arrays *given, larmor_so
                                             .fingerprint = fingerprint,
                                             .stamps = stamps_of,
                                             .readouts = readouts_of};
-    if (!source) return LMR_FAIL(LARMOR_ERR_ARG, "source: nowhere to put it");
+    LMR_REFUSE(!source, LARMOR_ERR_ARG, "source: nowhere to put it");
     *source = NULL;
-    if (!given || given->images < 1 || !given->image)
-        return LMR_FAIL(LARMOR_ERR_ARG, "arrays: the readouts of one image at least expected");
+    LMR_REFUSE(!given || given->images < 1 || !given->image, LARMOR_ERR_ARG,
+               "arrays: the readouts of one image at least expected");
     LMR_NEW_ZEROS(lmr_array_scan, s, 1);
     larmor_status st = lmr_arrays_take(given, s);
     if (!st) st = larmor_source_create("arrays", &impl, s, source);

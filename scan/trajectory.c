@@ -141,23 +141,20 @@ static larmor_status take_partition(const plane *p, larmor_samples *one)
 {
     const larmor_shape shape = larmor_array_shape(p->samples->kspace);
     const int64_t points = p->n * p->readouts;
-    LMR_HEAP float *x = NULL, *y = NULL;
     LMR_HEAP double *energy = calloc((size_t)p->partitions + 1, sizeof *energy);
     int64_t best = 0, count = 0;
-    if (!energy) LMR_TRY(LMR_NO_MEMORY());
-    LMR_TRY(larmor_array_download(p->samples->kspace, LARMOR_C64, &x));
+    if (!energy) return LMR_NO_MEMORY();
+    LMR_OWN_MEMORY(float, x, larmor_array_download(p->samples->kspace, LARMOR_C64, &x));
     for (int64_t r = 0; r < p->readouts; r++)
         for (int64_t i = 0; i < 2 * p->n; i++) energy[p->samples->step2[r]] += pow((double)x[2 * p->n * r + i], 2);
     for (int64_t z = 0; z < p->partitions; z++)
         if (energy[z] > energy[best]) best = z;
-    y = lmr_new(2 * points * shape.dim[2], sizeof *y);
-    one->step1 = lmr_new(p->readouts, sizeof *one->step1);
-    one->step2 = calloc((size_t)p->readouts + 1, sizeof *one->step2);
-    if (!y || !one->step1 || !one->step2) LMR_TRY(LMR_NO_MEMORY());
+    LMR_HEAP LMR_NEW(float, y, 2 * points * shape.dim[2]);
+    LMR_ALLOCATE(one->step1, p->readouts);
+    LMR_ALLOCATE_ZEROS(one->step2, p->readouts + 1);
     if (p->samples->along && p->samples->step) {
-        one->along = lmr_new(p->readouts, sizeof *one->along);
-        one->step = lmr_new(p->readouts, sizeof *one->step);
-        if (!one->along || !one->step) LMR_TRY(LMR_NO_MEMORY());
+        LMR_ALLOCATE(one->along, p->readouts);
+        LMR_ALLOCATE(one->step, p->readouts);
     }
     for (int64_t r = 0; r < p->readouts; r++) {
         if (p->samples->step2[r] != best) continue;
@@ -214,12 +211,10 @@ larmor_status lmr_make_trajectory(larmor_device *dev, const larmor_group *group,
         if (samples->step2[r] >= p.partitions) p.partitions = samples->step2[r] + 1;
     }
     const int stack = grid->ndim == 3 && p.partitions > 1 && p.partitions <= enc->matrix[2];
-    if (!radial || !group->regular || (grid->ndim != 2 && !stack))
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "the file stores no trajectory, and counters alone do not define a %dD %s one%s. Give it by "
-                        "opts.trajectory, or store it in the acquisitions.",
-                        grid->ndim, enc->trajectory,
-                        radial && !group->regular ? " of readouts of different lengths" : "");
+    LMR_REFUSE(!radial || !group->regular || (grid->ndim != 2 && !stack), LARMOR_ERR_FORMAT,
+               "the file stores no trajectory, and counters alone do not define a %dD %s one%s. Give it by "
+               "opts.trajectory, or store it in the acquisitions.",
+               grid->ndim, enc->trajectory, radial && !group->regular ? " of readouts of different lengths" : "");
     if (!spokes->decided) LMR_TRY(decide(dev, &p, spokes));
     return make(dev, &p, spokes, traj);
 }
@@ -245,8 +240,7 @@ static larmor_status respond(const void *girf, const larmor_array *traj, larmor_
 /* [1, samples, readouts] */
 static larmor_status find_phase(const void *girf, const larmor_array *traj, larmor_array **rows)
 {
-    LMR_OWNED(larmor_array) *phase = NULL;
-    LMR_TRY(larmor_girf_phase(traj, girf, &phase));
+    LMR_OWN(larmor_array, phase, larmor_girf_phase(traj, girf, &phase));
     const larmor_shape shape = larmor_array_shape(phase);
     return larmor_array_reshape(phase, LARMOR_SHAPE(1, shape.dim[0], shape.dim[1]), rows);
 }
@@ -255,24 +249,23 @@ static larmor_status find_phase(const void *girf, const larmor_array *traj, larm
 static larmor_status remove_phase(const lmr_job *job, const larmor_girf *girf, larmor_samples *samples)
 {
     larmor_girf order0 = *girf;
-    LMR_OWNED(larmor_array) *phase = NULL, *turn = NULL, *turned = NULL;
-    LMR_HEAP double *angle = NULL;
     order0.response = job->settings->opts.girf_b0;
     if (!order0.response || !samples->kspace) return LARMOR_OK;
     const larmor_shape shape = larmor_array_shape(samples->kspace);
     const larmor_dtype dtype = larmor_array_dtype(samples->kspace);
     for (int d = 0; d < 3; d++) order0.fov[d] *= 1e-3; /* m */
-    LMR_TRY(lmr_each_readout(samples, find_phase, &order0, 1, &phase));
-    LMR_TRY(larmor_array_download(phase, LARMOR_F64, &angle));
+    LMR_OWN(larmor_array, phase, lmr_each_readout(samples, find_phase, &order0, 1, &phase));
+    LMR_OWN_MEMORY(double, angle, larmor_array_download(phase, LARMOR_F64, &angle));
     const int64_t count = larmor_array_count(phase);
     LMR_HEAP LMR_NEW(double, factor, 2 * count);
     for (int64_t i = 0; i < count; i++) {
         factor[2 * i] = cos(angle[i]);
         factor[2 * i + 1] = sin(angle[i]);
     }
-    LMR_TRY(larmor_array_upload(larmor_array_device(samples->kspace), dtype, LARMOR_SHAPE(shape.dim[0], shape.dim[1]),
+    LMR_OWN(larmor_array, turn,
+            larmor_array_upload(larmor_array_device(samples->kspace), dtype, LARMOR_SHAPE(shape.dim[0], shape.dim[1]),
                                 LARMOR_C128, factor, &turn));
-    LMR_TRY(larmor_array_create(larmor_array_device(samples->kspace), dtype, shape, &turned));
+    LMR_OWN(larmor_array, turned, larmor_array_create(larmor_array_device(samples->kspace), dtype, shape, &turned));
     LMR_TRY(larmor_copy(samples->kspace, turned));
     LMR_TRY(larmor_mul(turn, 0, turned));
     replace(&samples->kspace, turned);
@@ -290,8 +283,7 @@ static larmor_status apply_girf(const lmr_job *job, int index, const larmor_grid
                         .spacing_hz = job->settings->opts.girf_spacing_hz,
                         .dwell_s = 1e-6 * job->facts->info.dwell_us};
     if (!job->settings->opts.girf) return LARMOR_OK;
-    if (!(girf.dwell_s > 0))
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "opts.girf: the scan does not say how long a sample takes.");
+    LMR_REFUSE(!(girf.dwell_s > 0), LARMOR_ERR_FORMAT, "opts.girf: the scan does not say how long a sample takes.");
     LMR_TRY(lmr_source_meta(job->facts->source, index, &meta));
     memcpy(girf.axes[0], meta.read_dir, sizeof girf.axes[0]);
     memcpy(girf.axes[1], meta.phase_dir, sizeof girf.axes[1]);

@@ -207,12 +207,11 @@ larmor_status lmr_find_compression(larmor_recon *r)
     knowledge k = {.opts = {.energy = asked > 0 && asked < 1 ? asked : 0}};
     LMR_OWNED(larmor_array) *C = NULL;
     larmor_status st;
-    if (asked > job->facts->info.coils)
-        return LMR_FAIL(
-            LARMOR_ERR_ARG,
-            "opts.compress %g: there %s %d coil%s; a number up to that, or below 1 a part of the energy, expected.",
-            asked, job->facts->info.coils == 1 ? "is" : "are", job->facts->info.coils,
-            job->facts->info.coils == 1 ? "" : "s");
+    LMR_REFUSE(
+        asked > job->facts->info.coils, LARMOR_ERR_ARG,
+        "opts.compress %g: there %s %d coil%s; a number up to that, or below 1 a part of the energy, expected.",
+        asked, job->facts->info.coils == 1 ? "is" : "are", job->facts->info.coils,
+        job->facts->info.coils == 1 ? "" : "s");
     if (!is_wanted(r)) return LARMOR_OK;
     if (asked >= 1) k.opts.coils = (int64_t)asked;
     k.each = k.opts;

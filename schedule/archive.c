@@ -68,18 +68,16 @@ typedef larmor_status (*use_part)(void *user, larmor_array *part, void *host, si
 
 static larmor_status use(larmor_array *line, int64_t first, int64_t count, void *host, use_part part, void *user)
 {
-    LMR_OWNED(larmor_array) *some = NULL;
-    LMR_TRY(larmor_array_slice(line, first, count, &some));
+    LMR_OWN(larmor_array, some, larmor_array_slice(line, first, count, &some));
     return part(user, some, host, larmor_array_bytes(some));
 }
 
 static larmor_status in_parts(const larmor_array *x, use_part part, void *user)
 {
     const int64_t count = larmor_array_count(x);
-    LMR_OWNED(larmor_array) *line = NULL;
     LMR_HEAP void *host = malloc(AT_A_TIME * larmor_dtype_size(larmor_array_dtype(x)));
     if (!host) return LMR_NO_MEMORY();
-    LMR_TRY(larmor_array_reshape(x, LARMOR_SHAPE(count), &line));
+    LMR_OWN(larmor_array, line, larmor_array_reshape(x, LARMOR_SHAPE(count), &line));
     for (int64_t i = 0; i < count; i += AT_A_TIME)
         LMR_TRY(use(line, i, count - i < AT_A_TIME ? count - i : AT_A_TIME, host, part, user));
     return LARMOR_OK;

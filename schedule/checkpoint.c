@@ -54,9 +54,7 @@ static larmor_status choice_of(lmr_archive *a, larmor_choice *c)
     LMR_TRY(LMR_ARCHIVE_NUMBERS(a, &c->predicted, &c->misfit, &c->time_weight, &c->intensity));
     for (int i = 0; i < LARMOR_MOST_PENALTIES; i++) LMR_TRY(lmr_archive_number(a, &c->ratios[i]));
     LMR_TRY(lmr_archive_integer(a, &c->points, 0, LARMOR_CHOICE_POINTS));
-    for (int i = 0; i < c->points; i++) {
-        LMR_TRY(LMR_ARCHIVE_NUMBERS(a, &c->weights[i], &c->misfits[i]));
-    }
+    for (int i = 0; i < c->points; i++) LMR_TRY(LMR_ARCHIVE_NUMBERS(a, &c->weights[i], &c->misfits[i]));
     return lmr_archive_number(a, &c->seconds);
 }
 

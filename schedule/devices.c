@@ -147,10 +147,9 @@ larmor_status lmr_devices_make(larmor_recon *r, larmor_device *const *devices, i
     d->recon = r;
     d->ranks = ranks;
     d->room = 2 * all;
-    d->worker = calloc((size_t)all, sizeof *d->worker);
-    d->queue = calloc((size_t)d->room, sizeof *d->queue);
-    d->group = calloc((size_t)r->facts.info.groups, sizeof *d->group);
-    if (!d->worker || !d->queue || !d->group) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(d->worker, all);
+    LMR_ALLOCATE_ZEROS(d->queue, d->room);
+    LMR_ALLOCATE_ZEROS(d->group, r->facts.info.groups);
     for (int i = 0; i < r->facts.info.groups; i++) LMR_TRY(lmr_source_group(r->facts.source, i, &d->group[i]));
     pthread_mutex_init(&d->lock, NULL);
     pthread_cond_init(&d->work, NULL);
@@ -229,8 +228,7 @@ void lmr_devices_close(larmor_recon *r)
 {
     lmr_devices *d = r->devices;
     r->devices = NULL;
-    larmor_device_free(r->home);
-    r->home = NULL;
+    LMR_CLEAR(r->home);
     if (!d) return;
     if (d->has_lock) {
         pthread_mutex_lock(&d->lock);

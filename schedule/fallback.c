@@ -25,10 +25,9 @@ static larmor_status restart_on_cpu(larmor_recon *r, larmor_device *processor, c
 larmor_status lmr_fall_back_to_cpu(larmor_recon *r, larmor_status failed)
 {
     char left[32], why[1024];
-    LMR_OWNED(larmor_device) *processor = NULL;
     if (r->run || r->facts.slabs || !larmor_device_may_be_left(r->facts.dev, failed)) return failed;
     snprintf(left, sizeof left, "%s", larmor_device_spec(r->facts.dev));
     snprintf(why, sizeof why, "%s", larmor_last_error());
-    LMR_TRY(larmor_device_open("cpu", &processor));
+    LMR_OWN(larmor_device, processor, larmor_device_open("cpu", &processor));
     return restart_on_cpu(r, processor, left, why);
 }

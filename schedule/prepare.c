@@ -107,13 +107,11 @@ static void map_sizes(larmor_shape shape, int ndim, int64_t got[5])
 static larmor_status find_phase(const larmor_array *maps, int *has_phase)
 {
     const int64_t piece = INT64_C(1) << 16, count = larmor_array_count(maps);
-    LMR_OWNED(larmor_array) *line = NULL;
-    LMR_TRY(larmor_array_reshape(maps, LARMOR_SHAPE(count), &line));
+    LMR_OWN(larmor_array, line, larmor_array_reshape(maps, LARMOR_SHAPE(count), &line));
     for (int64_t first = 0; first < count && !*has_phase; first += piece) {
         const int64_t now = count - first < piece ? count - first : piece;
-        LMR_OWNED(larmor_array) *part = NULL;
         LMR_HEAP double *value = NULL; /* re, im */
-        LMR_TRY(larmor_array_slice(line, first, now, &part));
+        LMR_OWN(larmor_array, part, larmor_array_slice(line, first, now, &part));
         LMR_TRY(larmor_array_download(part, LARMOR_C128, (void *)&value));
         for (int64_t i = 0; i < now && !*has_phase; i++) *has_phase = value[2 * i + 1] != 0 || value[2 * i] < 0;
     }
@@ -159,14 +157,13 @@ static larmor_status check_maps(larmor_recon *r)
     map_sizes(larmor_array_shape(r->facts.given), grid->ndim, got);
     if (got[3] == info->channels && got[3] != need[3]) LMR_TRY(keep_coils(r, got));
     if (got[3] == need[3]) LMR_TRY(lmr_place_maps(r, got));
-    if (!lmr_grids_fit_maps(r, got))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %lldx%lldx%lldx%lld, data needs %lldx%lldx%lldx%lld.",
-                        r->settings.maps_name, (long long)got[0], (long long)got[1], (long long)got[2],
-                        (long long)(got[3] * got[4]), (long long)need[0], (long long)need[1], (long long)need[2],
-                        (long long)need[3]);
+    LMR_REFUSE(!lmr_grids_fit_maps(r, got), LARMOR_ERR_SHAPE,
+               "%s: %lldx%lldx%lldx%lld, data needs %lldx%lldx%lldx%lld.", r->settings.maps_name, (long long)got[0],
+               (long long)got[1], (long long)got[2], (long long)(got[3] * got[4]), (long long)need[0],
+               (long long)need[1], (long long)need[2], (long long)need[3]);
     r->facts.given_image = lmr_grid_shape(grid);
-    if (all_zero(r->facts.given))
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "%s: maps are zero at all pixels.", r->settings.maps_name);
+    LMR_REFUSE(all_zero(r->facts.given), LARMOR_ERR_NUMERIC, "%s: maps are zero at all pixels.",
+               r->settings.maps_name);
     LMR_TRY(check_size(r));
     LMR_TRY(check_phase(r));
     return lmr_take_sets(r, r->settings.maps_name, got[4]);
@@ -191,15 +188,13 @@ static larmor_status take_basis(larmor_recon *r)
     const larmor_shape shape = larmor_array_shape(r->settings.opts.basis);
     const int64_t most = shape.ndim == 2 ? shape.dim[1] : 0;
     const int64_t rank = r->settings.opts.coefficients ? r->settings.opts.coefficients : most;
-    LMR_OWNED(larmor_array) *moved = NULL, *complex = NULL;
-    if (most < 1 || rank > most || rank > shape.dim[0] || rank > LMR_CONV_MOST_MIXED)
-        return LMR_FAIL(
-            r->settings.opts.coefficients > most ? LARMOR_ERR_ARG : LARMOR_ERR_SHAPE,
-            "opts.basis: is %s for %lld coefficients, expected [frames, coefficients] with as many of them, at "
-            "most %d and no more than frames.",
-            lmr_describe(r->settings.opts.basis).s, (long long)rank, LMR_CONV_MOST_MIXED);
-    LMR_TRY(larmor_array_to(r->settings.opts.basis, job->facts->dev, &moved));
-    LMR_TRY(larmor_array_convert(moved, LARMOR_C128, &complex));
+    LMR_REFUSE(most < 1 || rank > most || rank > shape.dim[0] || rank > LMR_CONV_MOST_MIXED,
+               r->settings.opts.coefficients > most ? LARMOR_ERR_ARG : LARMOR_ERR_SHAPE,
+               "opts.basis: is %s for %lld coefficients, expected [frames, coefficients] with as many of them, at "
+               "most %d and no more than frames.",
+               lmr_describe(r->settings.opts.basis).s, (long long)rank, LMR_CONV_MOST_MIXED);
+    LMR_OWN(larmor_array, moved, larmor_array_to(r->settings.opts.basis, job->facts->dev, &moved));
+    LMR_OWN(larmor_array, complex, larmor_array_convert(moved, LARMOR_C128, &complex));
     LMR_TRY(larmor_array_slice(complex, 0, rank, &r->facts.basis));
     return lmr_basis_measure(&r->facts);
 }
@@ -440,8 +435,7 @@ larmor_status lmr_prepare(larmor_recon *r)
     if (lmr_compression_is_geometric(&r->job) &&
         lmr_delays_couple(&r->job)) { /* its lines are none of the grid then */
         lmr_sample_cache_clear(&r->caches);
-        larmor_array_free(r->facts.compression);
-        r->facts.compression = NULL;
+        LMR_CLEAR(r->facts.compression);
         r->facts.coils = r->facts.info.coils;
         LMR_TRY(lmr_find_compression(r));
     }

@@ -92,9 +92,8 @@ static larmor_status get_images(parcel *p, const larmor_recon *r, int count, lmr
     const int most = r->list.first[t->series + 1] - r->list.first[t->series];
     if (count < 0 || count > lmr_outputs(&r->job, most)) p->failed = 1;
     if (p->failed || !count) return LARMOR_OK;
-    t->result.image = calloc((size_t)count, sizeof *t->result.image);
-    t->values = calloc((size_t)count, sizeof *t->values);
-    if (!t->result.image || !t->values) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(t->result.image, count);
+    LMR_ALLOCATE_ZEROS(t->values, count);
     t->result.count = count;
     for (int i = 0; i < count; i++) {
         const int64_t bytes = image_bytes(r, group[i]);
@@ -220,8 +219,8 @@ static larmor_status serve(lmr_devices *d)
         if (bytes == sizeof o) memcpy(&o, data, sizeof o);
         free(data);
         if (!bytes) return LARMOR_OK;
-        if (bytes != sizeof o || o.series < 0 || o.series >= d->recon->list.series)
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "an order of rank 0 is not what was expected");
+        LMR_REFUSE(bytes != sizeof o || o.series < 0 || o.series >= d->recon->list.series, LARMOR_ERR_FORMAT,
+                   "an order of rank 0 is not what was expected");
         hear_of_stop(d);
         d->stop = 0; /* it was meant for an earlier one */
         LMR_TRY(answer_order(d, &o));

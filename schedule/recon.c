@@ -73,9 +73,9 @@ static larmor_status check_arrays(const larmor_recon_opts *o)
 larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, const larmor_recon_opts *opts,
                                   larmor_recon **recon)
 {
-    if (!recon) return LMR_FAIL(LARMOR_ERR_ARG, "recon: nowhere to put it");
+    LMR_REFUSE(!recon, LARMOR_ERR_ARG, "recon: nowhere to put it");
     *recon = NULL;
-    if (!source || !dev) return LMR_FAIL(LARMOR_ERR_ARG, "recon: a source and a device expected");
+    LMR_REFUSE(!source || !dev, LARMOR_ERR_ARG, "recon: a source and a device expected");
     LMR_NEW_ZEROS(larmor_recon, r, 1);
     const larmor_raw_info scan = larmor_source_describe(source);
     larmor_status st = lmr_settings_read(opts, &scan, &r->settings);
@@ -97,7 +97,7 @@ int larmor_recon_series(const larmor_recon *recon)
 
 static larmor_status check_series(const larmor_recon *r, int series)
 {
-    if (!r) return LMR_FAIL(LARMOR_ERR_ARG, "recon: no reconstruction given");
+    LMR_REFUSE(!r, LARMOR_ERR_ARG, "recon: no reconstruction given");
     if (series >= 0 && series < r->list.series) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_ARG, "recon: series %d, expected 0 to %d", series, r->list.series - 1);
 }
@@ -284,28 +284,21 @@ larmor_status larmor_recon_run(larmor_recon *recon, int series, larmor_recon_res
 /* A copy of the maps as the coils themselves have them. */
 static larmor_status original_maps(const lmr_job *job, larmor_array **maps)
 {
-    larmor_array *colouring = NULL, *set = NULL, *here = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_array_to(job->found.maps.array, job->facts->dev, &here));
+    LMR_OWN(larmor_array, here, larmor_array_to(job->found.maps.array, job->facts->dev, &here));
     if (job->facts->compression) {
-        LMR_OR(done, lmr_expand_maps(job, here, maps));
+        LMR_TRY(lmr_expand_maps(job, here, maps));
     } else {
-        LMR_OR(done, larmor_array_create(job->facts->dev, LARMOR_C64, larmor_array_shape(here), maps));
-        LMR_OR(done, larmor_copy(here, *maps));
+        LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_C64, larmor_array_shape(here), maps));
+        LMR_TRY(larmor_copy(here, *maps));
     }
-    if (!job->facts->whitening) goto done;
-    LMR_OR(done, larmor_noise_colouring(job->facts->whitening, &colouring));
-    if (!job->facts->sets) st = larmor_whiten(colouring, *maps);
-    for (int m = 0; m < job->facts->sets && !st; m++) {
-        st = lmr_one_of(*maps, m, &set);
-        if (!st) st = larmor_whiten(colouring, set);
-        larmor_array_free(set);
-        set = NULL;
+    if (!job->facts->whitening) return LARMOR_OK;
+    LMR_OWN(larmor_array, colouring, larmor_noise_colouring(job->facts->whitening, &colouring));
+    if (!job->facts->sets) LMR_TRY(larmor_whiten(colouring, *maps));
+    for (int m = 0; m < job->facts->sets; m++) {
+        LMR_OWN(larmor_array, set, lmr_one_of(*maps, m, &set));
+        LMR_TRY(larmor_whiten(colouring, set));
     }
-    if (!st && !job->facts->given) st = larmor_axpby(1 / job->facts->noise_unit, *maps, 0, *maps);
-done:
-    LMR_FREE(here, colouring);
-    return st;
+    return job->facts->given ? LARMOR_OK : larmor_axpby(1 / job->facts->noise_unit, *maps, 0, *maps);
 }
 
 static larmor_status expect_whole(const larmor_recon *recon)
@@ -331,14 +324,14 @@ larmor_status larmor_recon_maps(larmor_recon *recon, larmor_array **maps, larmor
     larmor_status st;
     LMR_NEED_OUT(maps);
     LMR_TRY(recall(recon));
-    if (!recon || !recon->run || !recon->job.found.maps.array)
-        return LMR_FAIL(LARMOR_ERR_ARG, "recon: no coil maps of a series that was run");
+    LMR_REFUSE(!recon || !recon->run || !recon->job.found.maps.array, LARMOR_ERR_ARG,
+               "recon: no coil maps of a series that was run");
     const lmr_job *job = &recon->job;
     const larmor_grid *grid = &job->facts->grid[recon->last_group];
     larmor_group last;
     LMR_TRY(lmr_source_group(job->facts->source, recon->last_group, &last));
-    if (last.encoding != job->found.maps.encoding || last.slice != job->found.maps.slice)
-        return LMR_FAIL(LARMOR_ERR_ARG, "recon: the coil maps of a series from a checkpoint are not kept");
+    LMR_REFUSE(last.encoding != job->found.maps.encoding || last.slice != job->found.maps.slice, LARMOR_ERR_ARG,
+               "recon: the coil maps of a series from a checkpoint are not kept");
     LMR_OR(done, original_maps(job, &own));
     LMR_OR(done, lmr_source_restore_coils(job->facts->source, own,
                                           larmor_array_shape(own).ndim - (job->facts->sets ? 2 : 1), maps));
@@ -346,10 +339,7 @@ larmor_status larmor_recon_maps(larmor_recon *recon, larmor_array **maps, larmor
     LMR_OR(done, lmr_source_meta(job->facts->source, recon->last_group, meta));
     for (int d = 0; d < grid->ndim; d++) meta->fov_mm[d] = grid->fov_mm[d];
 done:
-    if (st) {
-        larmor_array_free(*maps);
-        *maps = NULL;
-    }
+    if (st) LMR_CLEAR(*maps);
     return st;
 }
 
@@ -358,8 +348,7 @@ larmor_status larmor_recon_find_maps(larmor_recon *recon, int series, larmor_coi
     if (report) *report = (larmor_coils_report){0};
     LMR_TRY(check_series(recon, series));
     LMR_TRY(expect_whole(recon));
-    if (recon->settings.opts.no_maps)
-        return LMR_FAIL(LARMOR_ERR_ARG, "recon: no_maps is set, so that there are none to find");
+    LMR_REFUSE(recon->settings.opts.no_maps, LARMOR_ERR_ARG, "recon: no_maps is set, so that there are none to find");
     const int *const own = recon->list.group + recon->list.first[series];
     larmor_coils_report judged;
     int lead;
@@ -378,9 +367,8 @@ larmor_status larmor_recon_eigenvalues(larmor_recon *recon, larmor_array **eigen
 {
     LMR_NEED_OUT(eigenvalues);
     LMR_TRY(recall(recon));
-    if (!recon || !recon->run || !recon->job.found.maps.eigenvalues)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "recon: no eigenvalues of maps; the method is espirit, and keep_eigenvalues keeps them");
+    LMR_REFUSE(!recon || !recon->run || !recon->job.found.maps.eigenvalues, LARMOR_ERR_ARG,
+               "recon: no eigenvalues of maps; the method is espirit, and keep_eigenvalues keeps them");
     *eigenvalues = larmor_array_ref(recon->job.found.maps.eigenvalues);
     return LARMOR_OK;
 }
@@ -388,14 +376,13 @@ larmor_status larmor_recon_eigenvalues(larmor_recon *recon, larmor_array **eigen
 larmor_status larmor_recon_motion(larmor_recon *recon, larmor_array **rows)
 {
     LMR_NEED_OUT(rows);
-    if (!recon || !recon->run || recon->last.motion_rows < 1)
-        return LMR_FAIL(LARMOR_ERR_ARG, "recon: no motion of a series that was run; motion_states looks for it");
+    LMR_REFUSE(!recon || !recon->run || recon->last.motion_rows < 1, LARMOR_ERR_ARG,
+               "recon: no motion of a series that was run; motion_states looks for it");
     const int count = recon->last.motion_rows;
-    LMR_OWNED(larmor_device) *host = NULL;
     double columns[LARMOR_MOST_MOTION_STATES * (LARMOR_POSE + 1)];
     for (int i = 0; i < count; i++)
         for (int p = 0; p <= LARMOR_POSE; p++) columns[i + count * p] = recon->last.motion_row[i][p];
-    LMR_TRY(larmor_device_open("cpu:1", &host));
+    LMR_OWN(larmor_device, host, larmor_device_open("cpu:1", &host));
     return larmor_array_upload(host, LARMOR_F64, LARMOR_SHAPE(count, LARMOR_POSE + 1), LARMOR_F64, columns, rows);
 }
 
@@ -403,10 +390,9 @@ larmor_status larmor_recon_density(larmor_recon *recon, larmor_array **weights)
 {
     LMR_NEED_OUT(weights);
     LMR_TRY(recall(recon));
-    if (!recon || !recon->run || !recon->job.found.density.weights ||
-        recon->job.found.density.from != recon->last_group)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "recon: no density weights of a series that was run; keep_density keeps them");
+    LMR_REFUSE(!recon || !recon->run || !recon->job.found.density.weights ||
+                   recon->job.found.density.from != recon->last_group,
+               LARMOR_ERR_ARG, "recon: no density weights of a series that was run; keep_density keeps them");
     *weights = larmor_array_ref(recon->job.found.density.weights);
     return LARMOR_OK;
 }

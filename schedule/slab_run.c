@@ -80,8 +80,7 @@ static larmor_status finish_slab(const lmr_job *job, const lmr_frame *frame, lar
 {
     const larmor_grid *grid = &frame->grid;
     const larmor_shape shape = LARMOR_SHAPE(grid->crop[0], grid->crop[1], larmor_array_shape(x).dim[2]);
-    LMR_OWNED(larmor_array) *single = NULL;
-    LMR_TRY(larmor_array_convert(x, LARMOR_C64, &single));
+    LMR_OWN(larmor_array, single, larmor_array_convert(x, LARMOR_C64, &single));
     LMR_TRY(larmor_clear_unseen(job->found.maps.array, single));
     return larmor_crop(single, shape, lmr_image_factor(job, &frame->encoding, grid), slab);
 }
@@ -133,18 +132,15 @@ static larmor_status solve_all(larmor_recon *r, slab_order o, larmor_array **ima
     const larmor_status ended = larmor_ranks_sum_over(job->facts->dev, NULL);
     if (!st) st = ended;
     if (!job->facts->slabs->agreed) st = lmr_ranks_agree(job->facts->slabs, st, NULL, NULL);
-    if (!st) return LARMOR_OK;
-    larmor_array_free(*image);
-    *image = NULL;
+    if (st) LMR_CLEAR(*image);
     return st;
 }
 
 larmor_status lmr_slabs_run(larmor_recon *r, int s, larmor_array **image, larmor_recon_report *report)
 {
     *image = NULL;
-    if (!r->facts.slabs->is_shared)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "recon: the volume is in slabs of several processes; call larmor_recon_share");
+    LMR_REFUSE(!r->facts.slabs->is_shared, LARMOR_ERR_ARG,
+               "recon: the volume is in slabs of several processes; call larmor_recon_share");
     const slab_order o = {s, r->maps_before, r->job.found.decided.chosen};
     LMR_TRY(lmr_ranks_order(r->facts.slabs, &o, sizeof o));
     return solve_all(r, o, image, report);
@@ -164,8 +160,8 @@ static larmor_status serve_one(larmor_recon *r, int *end)
     if (bytes == sizeof o) memcpy(&o, data, sizeof o);
     free(data);
     if (*end) return LARMOR_OK;
-    if (o.series < 0 || o.series >= r->list.series || o.maps_from >= r->facts.info.groups)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "an order of rank 0 is not what was expected");
+    LMR_REFUSE(o.series < 0 || o.series >= r->list.series || o.maps_from >= r->facts.info.groups, LARMOR_ERR_FORMAT,
+               "an order of rank 0 is not what was expected");
     lmr_begin_series(&r->events, o.series + 1, r->list.series);
     const larmor_status st = solve_all(r, o, &image, &report);
     lmr_end_series(&r->events);

@@ -106,14 +106,13 @@ static larmor_status add_inside(const larmor_samples *samples, middle *c)
 {
     const int64_t m = larmor_array_count(samples->traj) / 3;
     LMR_HEAP float *values = NULL;
-    LMR_HEAP double *k = NULL;
-    LMR_TRY(larmor_array_download(samples->traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(samples->traj, LARMOR_F64, &k));
     if (c->keeps) LMR_TRY(larmor_array_download(samples->kspace, LARMOR_C64, &values));
     for (int64_t i = 0; i < m; i++) {
         if (!is_inside(k + 3 * i, c->radius)) continue;
         const int64_t at = c->count++;
         if (!c->keeps) continue;
-        if (at >= c->room) LMR_TRY(LMR_FAIL(LARMOR_ERR_FORMAT, "slabs: the source gives other samples again"));
+        LMR_REFUSE(at >= c->room, LARMOR_ERR_FORMAT, "slabs: the source gives other samples again");
         memcpy(c->points + 3 * at, k + 3 * i, 3 * sizeof *k);
         for (int64_t j = 0; j < c->coils; j++)
             memcpy(c->values + 2 * (j * c->room + at), values + 2 * (j * m + i), 2 * sizeof *values);
@@ -255,8 +254,7 @@ larmor_status lmr_slab_maps(lmr_job *job, int index, const lmr_frame *frame)
     if (job->found.maps.array && job->found.maps.encoding == g->encoding && job->found.maps.slice == g->slice)
         return LARMOR_OK;
     const int from = maps_group_of(job, index, g);
-    larmor_array_free(job->found.maps.array);
-    job->found.maps.array = NULL;
+    LMR_CLEAR(job->found.maps.array);
     job->found.maps.report = (larmor_coils_report){0};
     LMR_TRY(larmor_ranks_part(job->facts->slabs, frame->grid.matrix[2], &first, &planes));
     LMR_TRY(lmr_enter(job->events, "coil maps"));

@@ -100,8 +100,8 @@ static larmor_status start(lmr_slab_threads *all)
 {
     for (int i = 1; i < all->count; i++) {
         all->thread[i].started = !pthread_create(&all->thread[i].thread, NULL, play, &all->thread[i]);
-        if (!all->thread[i].started)
-            return LMR_FAIL(LARMOR_ERR_MEMORY, "no thread could be started for device %d of %d", i + 1, all->count);
+        LMR_REFUSE(!all->thread[i].started, LARMOR_ERR_MEMORY, "no thread could be started for device %d of %d",
+                   i + 1, all->count);
     }
     return LARMOR_OK;
 }

@@ -31,9 +31,8 @@ void lmr_address_hurry(int fd)
 static larmor_status set_path(const char *path, struct sockaddr_un *to)
 {
     *to = (struct sockaddr_un){.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof to->sun_path)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: the path of a socket has at most %zu characters", path,
-                        sizeof to->sun_path - 1);
+    LMR_REFUSE(strlen(path) >= sizeof to->sun_path, LARMOR_ERR_ARG,
+               "%s: the path of a socket has at most %zu characters", path, sizeof to->sun_path - 1);
     strcpy(to->sun_path, path);
     return LARMOR_OK;
 }
@@ -51,11 +50,11 @@ static larmor_status look_up(const char *address, int listens, struct addrinfo *
         first++;
         length -= 2;
     }
-    if (!length || length >= sizeof host || !end || *end || port > 65535 || (!port && !listens))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "address \"%s\": HOST:PORT with a port from %d to 65535 expected, or the path "
-                        "of a Unix socket, which has a '/'",
-                        address, listens ? 0 : 1);
+    LMR_REFUSE(!length || length >= sizeof host || !end || *end || port > 65535 || (!port && !listens),
+               LARMOR_ERR_ARG,
+               "address \"%s\": HOST:PORT with a port from %d to 65535 expected, or the path "
+               "of a Unix socket, which has a '/'",
+               address, listens ? 0 : 1);
     snprintf(host, sizeof host, "%.*s", (int)length, first);
     const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM,
                                     .ai_flags = AI_NUMERICSERV | (listens ? AI_PASSIVE : 0)};
@@ -178,7 +177,7 @@ larmor_status lmr_address_of(int fd, const char *address, char *text, size_t siz
     if (getsockname(fd, (struct sockaddr *)&at, &bytes)) return cannot_listen(address, -1);
     const int wrong = getnameinfo((struct sockaddr *)&at, bytes, host, sizeof host, port, sizeof port,
                                   NI_NUMERICHOST | NI_NUMERICSERV);
-    if (wrong) return LMR_FAIL(LARMOR_ERR_IO, "%s: its port is not known (%s).", address, gai_strerror(wrong));
+    LMR_REFUSE(wrong, LARMOR_ERR_IO, "%s: its port is not known (%s).", address, gai_strerror(wrong));
     snprintf(text, size, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
     return LARMOR_OK;
 }

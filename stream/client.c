@@ -130,8 +130,8 @@ larmor_status larmor_stream_request(larmor_stream *stream, const larmor_request 
     *out = (larmor_response){0};
     LMR_NEED(stream, request, request->raw, dev);
     sender s = {.stream = stream, .request = request};
-    if (pthread_create(&thread, NULL, run_sender, &s))
-        return LMR_FAIL(LARMOR_ERR_MEMORY, "%s: no thread for what is sent", stream->name);
+    LMR_REFUSE(pthread_create(&thread, NULL, run_sender, &s), LARMOR_ERR_MEMORY, "%s: no thread for what is sent",
+               stream->name);
     const larmor_status st = take_all(stream, request, dev, out);
     if (st || out->closed) atomic_store(&s.stops, 1); /* nobody listens any more */
     pthread_join(thread, NULL);

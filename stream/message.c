@@ -27,8 +27,7 @@ larmor_status larmor_stream_create(int in, int out, const larmor_stream_opts *op
     static const larmor_stream_opts defaults;
     LMR_NEED_OUT(stream);
     if (!opts) opts = &defaults;
-    if (in < 0 || out < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "stream: descriptors %d and %d; open ones expected", in, out);
+    LMR_REFUSE(in < 0 || out < 0, LARMOR_ERR_ARG, "stream: descriptors %d and %d; open ones expected", in, out);
     LMR_NEW_ZEROS(larmor_stream, s, 1);
     s->memory = opts->memory > 0 ? opts->memory : LMR_STREAM_MEMORY;
     s->keep_open = 1; /* until nothing can fail any more */
@@ -76,9 +75,9 @@ static larmor_status take(larmor_stream *s, void *to, int64_t bytes)
 static larmor_status make_room(larmor_stream *s, const char *what, int64_t bytes, int64_t most)
 {
     if (most > s->memory) most = s->memory;
-    if (bytes < 0 || bytes > most)
-        return LMR_FAIL(LARMOR_ERR_MEMORY, "%s: %s of %lld bytes; at most %lld are taken (opts.memory).", s->name,
-                        what, (long long)bytes, (long long)most);
+    LMR_REFUSE(bytes < 0 || bytes > most, LARMOR_ERR_MEMORY,
+               "%s: %s of %lld bytes; at most %lld are taken (opts.memory).", s->name, what, (long long)bytes,
+               (long long)most);
     s->payload = malloc((size_t)bytes + 1);
     if (!s->payload) return LMR_NO_MEMORY();
     ((char *)s->payload)[bytes] = 0;
@@ -97,9 +96,8 @@ static int64_t product(const int64_t *factor, int count)
 static larmor_status skip(larmor_stream *s, const char *what, int64_t bytes)
 {
     char gone[4096];
-    if (bytes < 0 || bytes > s->memory)
-        return LMR_FAIL(LARMOR_ERR_MEMORY, "%s: %s is larger than %lld bytes (opts.memory).", s->name, what,
-                        (long long)s->memory);
+    LMR_REFUSE(bytes < 0 || bytes > s->memory, LARMOR_ERR_MEMORY, "%s: %s is larger than %lld bytes (opts.memory).",
+               s->name, what, (long long)s->memory);
     for (int64_t left = bytes; left > 0; left -= (int64_t)sizeof gone)
         LMR_TRY(take(s, gone, left < (int64_t)sizeof gone ? left : (int64_t)sizeof gone));
     return LARMOR_OK;
@@ -161,9 +159,8 @@ static larmor_status take_acquisition(larmor_stream *s, larmor_message *m)
 {
     lmr_mrd_readout_head h;
     LMR_TRY(take(s, &h, sizeof h));
-    if (h.active_channels > MOST_CHANNELS)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: an acquisition of %d channels; at most %d expected.", s->name,
-                        h.active_channels, MOST_CHANNELS);
+    LMR_REFUSE(h.active_channels > MOST_CHANNELS, LARMOR_ERR_FORMAT,
+               "%s: an acquisition of %d channels; at most %d expected.", s->name, h.active_channels, MOST_CHANNELS);
     const int64_t points = (int64_t)h.number_of_samples * h.trajectory_dimensions * (int64_t)sizeof(float);
     const int64_t data = INT64_C(2) * h.number_of_samples * h.active_channels * (int64_t)sizeof(float);
     LMR_TRY(make_room(s, "an acquisition", points + data, INT64_MAX));
@@ -205,14 +202,12 @@ static larmor_status take_image(larmor_stream *s, larmor_message *m)
     const int64_t factors[] = {pixel, h.head.matrix_size[0], h.head.matrix_size[1], h.head.matrix_size[2],
                                h.head.channels};
     const int64_t data = product(factors, 5);
-    if (!pixel) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: an image of type %d.", s->name, h.head.data_type);
-    if (!data) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: an image without a size.", s->name);
-    if (text > (uint64_t)LMR_STREAM_MOST_HEADER)
-        return LMR_FAIL(LARMOR_ERR_MEMORY, "%s: attributes of an image are larger than %lld bytes.", s->name,
-                        (long long)LMR_STREAM_MOST_HEADER);
+    LMR_REFUSE(!pixel, LARMOR_ERR_FORMAT, "%s: an image of type %d.", s->name, h.head.data_type);
+    LMR_REFUSE(!data, LARMOR_ERR_FORMAT, "%s: an image without a size.", s->name);
+    LMR_REFUSE(text > (uint64_t)LMR_STREAM_MOST_HEADER, LARMOR_ERR_MEMORY,
+               "%s: attributes of an image are larger than %lld bytes.", s->name, (long long)LMR_STREAM_MOST_HEADER);
     const int64_t before = ((int64_t)text + 16) / 16 * 16;
-    if (data < 0 || data > INT64_MAX - before)
-        return LMR_FAIL(LARMOR_ERR_MEMORY, "%s: an image is too large.", s->name);
+    LMR_REFUSE(data < 0 || data > INT64_MAX - before, LARMOR_ERR_MEMORY, "%s: an image is too large.", s->name);
     LMR_TRY(make_room(s, "an image", before + data, INT64_MAX));
     LMR_TRY(take(s, s->payload, (int64_t)text));
     ((char *)s->payload)[text] = 0;
@@ -248,8 +243,8 @@ static larmor_status take_array(larmor_stream *s)
     int64_t factors[MOST_DIMENSIONS + 1];
     LMR_TRY(take(s, head, sizeof head));
     factors[0] = pixel_bytes(head[0]);
-    if (!factors[0] || head[2] > MOST_DIMENSIONS)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: an array of type %d with %d dimensions.", s->name, head[0], head[2]);
+    LMR_REFUSE(!factors[0] || head[2] > MOST_DIMENSIONS, LARMOR_ERR_FORMAT,
+               "%s: an array of type %d with %d dimensions.", s->name, head[0], head[2]);
     LMR_TRY(take(s, dim, (int64_t)(head[2] * sizeof *dim)));
     for (int d = 0; d < head[2]; d++) factors[d + 1] = dim[d] > INT64_MAX ? -1 : (int64_t)dim[d];
     return skip(s, "an array", product(factors, head[2] + 1));
@@ -290,18 +285,16 @@ larmor_status larmor_stream_receive(larmor_stream *s, larmor_message *message)
     size_t got;
     LMR_NEED(s, message);
     *message = (larmor_message){0};
-    free(s->payload);
-    s->payload = NULL;
+    LMR_CLEAR(s->payload);
     LMR_TRY(lmr_wire_read(&s->wire, &number, sizeof number, &got));
     if (!got) return LARMOR_OK;
-    if (got < sizeof number) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: ends within a message.", s->name);
+    LMR_REFUSE(got < sizeof number, LARMOR_ERR_FORMAT, "%s: ends within a message.", s->name);
     message->kind = (larmor_message_kind)number;
-    if (!number) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: message 0 is not known; MRD version 1 expected.", s->name);
-    if (number == FIRST_OF_HDF5)
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "%s: is an HDF5 file, which is not read as a stream; give it by its name, or its readouts as "
-                        "messages of MRD version 1 (larmor send).",
-                        s->name);
+    LMR_REFUSE(!number, LARMOR_ERR_FORMAT, "%s: message 0 is not known; MRD version 1 expected.", s->name);
+    LMR_REFUSE(number == FIRST_OF_HDF5, LARMOR_ERR_FORMAT,
+               "%s: is an HDF5 file, which is not read as a stream; give it by its name, or its readouts as "
+               "messages of MRD version 1 (larmor send).",
+               s->name);
     return take_content(s, message);
 }
 
@@ -349,9 +342,8 @@ static larmor_status put_acquisition(larmor_stream *s, const larmor_acquisition 
     if (!fits(numbers, sizeof numbers / sizeof *numbers) || a->coils < 0 || a->coils > MOST_CHANNELS)
         return refuse(s, "an acquisition");
     const size_t data = 2 * (size_t)a->samples * (size_t)a->coils, points = (size_t)a->samples * (size_t)a->traj_dims;
-    if ((data && !a->data) || (points && !a->traj))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: an acquisition cannot be sent: it has no %s", s->name,
-                        a->data ? "trajectory" : "data");
+    LMR_REFUSE((data && !a->data) || (points && !a->traj), LARMOR_ERR_ARG,
+               "%s: an acquisition cannot be sent: it has no %s", s->name, a->data ? "trajectory" : "data");
     const lmr_mrd_readout_head head = lmr_mrd_head_of(a, s->counter++);
     lmr_bytes_add(&s->going, &head, sizeof head);
     if (points) lmr_bytes_add(&s->going, a->traj, points * sizeof *a->traj);
@@ -380,7 +372,7 @@ static larmor_status put_image(larmor_stream *s, const larmor_message_image *ima
     const int64_t factors[] = {pixel, image->dim[0], image->dim[1], image->dim[2], image->channels};
     const int64_t bytes = product(factors, 5);
     if (!fits(numbers, sizeof numbers / sizeof *numbers) || bytes < 1) return refuse(s, "an image");
-    if (!image->data) return LMR_FAIL(LARMOR_ERR_ARG, "%s: an image cannot be sent: it has no data", s->name);
+    LMR_REFUSE(!image->data, LARMOR_ERR_ARG, "%s: an image cannot be sent: it has no data", s->name);
     const uint64_t attributes = image->attributes ? strlen(image->attributes) : 0;
     if (attributes > (uint64_t)LMR_STREAM_MOST_HEADER) return refuse(s, "an image's attributes");
     const lmr_mrd_image head = image_head(image, attributes);
@@ -396,7 +388,7 @@ static larmor_status put_waveform(larmor_stream *s, const larmor_waveform *w)
     const int64_t numbers[] = {w->id, w->samples, w->channels};
     if (!fits(numbers, sizeof numbers / sizeof *numbers)) return refuse(s, "a waveform");
     const size_t data = (size_t)w->samples * (size_t)w->channels;
-    if (data && !w->data) return LMR_FAIL(LARMOR_ERR_ARG, "%s: a waveform cannot be sent: it has no data", s->name);
+    LMR_REFUSE(data && !w->data, LARMOR_ERR_ARG, "%s: a waveform cannot be sent: it has no data", s->name);
     lmr_mrd_wave_head head;
     memset(&head, 0, sizeof head); /* and what lies between the numbers */
     head.version = LMR_MRD_VERSION;

@@ -20,9 +20,7 @@ typedef struct reader {
 
 void lmr_parameters_free(lmr_parameters *p)
 {
-    for (int i = 0; i < p->count; i++) {
-        LMR_FREE(p->each[i].name, p->each[i].value);
-    }
+    for (int i = 0; i < p->count; i++) LMR_FREE(p->each[i].name, p->each[i].value);
     free(p->each);
     *p = (lmr_parameters){0};
 }
@@ -144,8 +142,8 @@ static larmor_status keep(lmr_parameters *list, lmr_bytes *name, lmr_bytes *valu
 {
     LMR_TRY(lmr_bytes_end(name));
     LMR_TRY(lmr_bytes_end(value));
-    if (list->count == LMR_MOST_PARAMETERS)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "parameters: more than %d; fewer expected.", LMR_MOST_PARAMETERS);
+    LMR_REFUSE(list->count == LMR_MOST_PARAMETERS, LARMOR_ERR_FORMAT, "parameters: more than %d; fewer expected.",
+               LMR_MOST_PARAMETERS);
     lmr_parameter *more = realloc(list->each, (size_t)(list->count + 1) * sizeof *more);
     if (!more) return LMR_NO_MEMORY();
     list->each = more;

@@ -217,10 +217,10 @@ static larmor_status configure(session *s)
     s->is_configured = 1;
     if (s->opts->configure) LMR_TRY(s->opts->configure(s->opts->user, &s->job));
     larmor_session_job *job = &s->job;
-    if (!job->dev) return LMR_FAIL(LARMOR_ERR_ARG, "session: job.dev is NULL");
-    if (has_bins(s) && (has_frames(s) || job->images == LARMOR_IMAGES_READOUTS))
-        return LMR_FAIL(LARMOR_ERR_ARG, "session: bins of heart and breath, and %s; one of them expected",
-                        has_frames(s) ? "frames" : "images of the last readouts");
+    LMR_REFUSE(!job->dev, LARMOR_ERR_ARG, "session: job.dev is NULL");
+    LMR_REFUSE(has_bins(s) && (has_frames(s) || job->images == LARMOR_IMAGES_READOUTS), LARMOR_ERR_ARG,
+               "session: bins of heart and breath, and %s; one of them expected",
+               has_frames(s) ? "frames" : "images of the last readouts");
     if (!has_bins(s)) lmr_waves_free(&s->waves);
     job->recon.listener = on_event;
     job->recon.user = s;
@@ -325,11 +325,10 @@ static larmor_status sort_bins(session *s, larmor_raw *raw, larmor_source *whole
 {
     larmor_bins_opts opts = s->job.bins;
     larmor_bins_found found;
-    LMR_OWNED(larmor_device) *dev = NULL;
     int damaged;
     LMR_TRY(lmr_waves_give(&s->waves, raw, &damaged));
     if (damaged) LMR_TRY(warn(s, "waveforms without samples at even steps; they are left out."));
-    LMR_TRY(larmor_device_open("cpu", &dev));
+    LMR_OWN(larmor_device, dev, larmor_device_open("cpu", &dev));
     opts.waveforms = raw;
     opts.trace = NULL;
     LMR_TRY(larmor_source_of_bins(whole, dev, &opts, &found, source));
@@ -358,11 +357,10 @@ static int bits_of_host(int stored)
 
 static larmor_status reconstruct_raw(session *s, larmor_raw *raw)
 {
-    LMR_OWNED(larmor_source) *source = NULL;
     const larmor_raw_info info = larmor_raw_describe(raw);
     if (!s->job.bits) s->pixels.most = (1 << bits_of_host(info.bits_stored)) - 1;
     LMR_TRY(warn_lines(s, info.warnings));
-    LMR_TRY(open_source(s, raw, &source));
+    LMR_OWN(larmor_source, source, open_source(s, raw, &source));
     LMR_TRY(s->opts->prepare ? s->opts->prepare(s->opts->user, raw, source, &s->job) : LARMOR_OK);
     return run_recon(s, source);
 }
@@ -406,7 +404,7 @@ static larmor_status take_live(session *s, const larmor_acquisition *a)
 
 static larmor_status take_header(session *s, const larmor_message *m)
 {
-    if (s->xml) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: a second header; one expected.", s->stream->name);
+    LMR_REFUSE(s->xml, LARMOR_ERR_FORMAT, "%s: a second header; one expected.", s->stream->name);
     s->xml = malloc((size_t)m->bytes + 1);
     if (!s->xml) return LMR_NO_MEMORY();
     memcpy(s->xml, m->text, (size_t)m->bytes + 1);
@@ -424,7 +422,7 @@ static larmor_status take_text(session *s, const larmor_message *m)
 static larmor_status take_acquisition(session *s, const larmor_message *m)
 {
     const larmor_acquisition *a = &m->acquisition;
-    if (!s->xml) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: an acquisition before the header.", s->stream->name);
+    LMR_REFUSE(!s->xml, LARMOR_ERR_FORMAT, "%s: an acquisition before the header.", s->stream->name);
     s->report.acquisitions++;
     if (!s->makes_images) return LARMOR_OK;
     if (!s->is_configured) LMR_TRY(configure(s));

@@ -28,14 +28,14 @@ static larmor_status take(whole *w, const larmor_message *m)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: ended after %lld acquisitions, expected some and CLOSE.",
                         w->stream->name, (long long)w->readouts.count);
     case LARMOR_MESSAGE_HEADER:
-        if (w->xml) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: a second header; one expected.", w->stream->name);
+        LMR_REFUSE(w->xml, LARMOR_ERR_FORMAT, "%s: a second header; one expected.", w->stream->name);
         w->xml = malloc((size_t)m->bytes + 1);
         if (!w->xml) return LMR_NO_MEMORY();
         memcpy(w->xml, m->text, (size_t)m->bytes + 1);
         w->xml_bytes = m->bytes;
         return LARMOR_OK;
     case LARMOR_MESSAGE_ACQUISITION:
-        if (!w->xml) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: an acquisition before the header.", w->stream->name);
+        LMR_REFUSE(!w->xml, LARMOR_ERR_FORMAT, "%s: an acquisition before the header.", w->stream->name);
         return lmr_readouts_add(&w->readouts, &m->acquisition, m->bytes, lmr_stream_take(w->stream));
     case LARMOR_MESSAGE_WAVEFORM:
         return lmr_waves_add(&w->waves, &m->waveform, m->bytes, lmr_stream_take(w->stream));

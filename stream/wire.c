@@ -47,10 +47,10 @@ larmor_status lmr_wire_wait(int fd, short events, double idle_s, const char *nam
         LMR_TRY(lmr_go_on());
         const int ready = poll(&one, 1, BETWEEN_ASKING);
         if (ready > 0) return LARMOR_OK;
-        if (ready < 0 && errno != EINTR && errno != EAGAIN)
-            return LMR_FAIL(lmr_system_status(errno), "%s: cannot be waited for (%s).", name, lmr_system_text(errno));
-        if (idle_s > 0 && lmr_seconds() > end)
-            return LMR_FAIL(LARMOR_ERR_IO, "%s: nothing has come or gone for %g s.", name, idle_s);
+        LMR_REFUSE(ready < 0 && errno != EINTR && errno != EAGAIN, lmr_system_status(errno),
+                   "%s: cannot be waited for (%s).", name, lmr_system_text(errno));
+        LMR_REFUSE(idle_s > 0 && lmr_seconds() > end, LARMOR_ERR_IO, "%s: nothing has come or gone for %g s.", name,
+                   idle_s);
     }
 }
 
@@ -64,8 +64,8 @@ static larmor_status read_some(lmr_wire *w, void *to, size_t bytes, size_t *got)
             *got = (size_t)n;
             return LARMOR_OK;
         }
-        if (errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK)
-            return LMR_FAIL(lmr_system_status(errno), "%s: cannot be read (%s).", w->name, lmr_system_text(errno));
+        LMR_REFUSE(errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK, lmr_system_status(errno),
+                   "%s: cannot be read (%s).", w->name, lmr_system_text(errno));
     }
 }
 

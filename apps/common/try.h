@@ -29,6 +29,14 @@
         end(*x);                                                                                                     \
     }
 
+/* Declare `name` where the call makes it, or return: `APP_OWN(larmor_array, x, app_read_array(path, dev, &x));`. */
+#define APP_OWN(type, name, call)                                                                                    \
+    APP_OWNED(type) *name = NULL;                                                                                    \
+    TRY(call)
+#define APP_OWN_MEMORY(type, name, call)                                                                             \
+    APP_HEAP type *name = NULL;                                                                                      \
+    TRY(call)
+
 APP_OWNS(larmor_array, larmor_array_free)
 APP_OWNS(larmor_device, larmor_device_free)
 APP_OWNS(larmor_nufft, larmor_nufft_free)

@@ -29,8 +29,7 @@ static const app_option options[] = {
 /* A last dimension of 1 stays, as of one readout. */
 static larmor_status read_three(const char *path, larmor_device *dev, int64_t probes, larmor_array **x)
 {
-    APP_OWNED(larmor_array) *read = NULL;
-    TRY(app_read_array(path, dev, &read));
+    APP_OWN(larmor_array, read, app_read_array(path, dev, &read));
     larmor_shape shape = larmor_array_shape(read);
     if (shape.ndim == 2 && shape.dim[1] == probes) shape = LARMOR_SHAPE(shape.dim[0], 1, probes);
     return larmor_array_reshape(read, shape, x);
@@ -38,10 +37,9 @@ static larmor_status read_three(const char *path, larmor_device *dev, int64_t pr
 
 static larmor_status save_traj(const settings *s, const larmor_array *terms, larmor_output *out)
 {
-    APP_OWNED(larmor_array) *traj = NULL;
     double fov[3] = {0};
     for (int d = 0; d < s->fov.count; d++) fov[d] = 1e-3 * s->fov.value[d];
-    TRY(larmor_camera_traj(terms, NULL, fov, s->fov.count, &traj));
+    APP_OWN(larmor_array, traj, larmor_camera_traj(terms, NULL, fov, s->fov.count, &traj));
     return larmor_traj_save(out, traj);
 }
 

@@ -141,10 +141,9 @@ static larmor_status measure(const settings *s, const app_files *files, larmor_d
 static larmor_status compare(const larmor_image_set *a, const larmor_image_set *b, const larmor_compare_opts *opts,
                              larmor_comparison *d)
 {
-    APP_OWNED(larmor_array) *p = NULL, *q = NULL;
     if (!a->has_counters && !b->has_counters) return larmor_compare(a->all, b->all, opts, d);
-    TRY(larmor_images_stack(a->image, a->count, &p));
-    TRY(larmor_images_stack(b->image, b->count, &q));
+    APP_OWN(larmor_array, p, larmor_images_stack(a->image, a->count, &p));
+    APP_OWN(larmor_array, q, larmor_images_stack(b->image, b->count, &q));
     return larmor_compare(p, q, opts, d);
 }
 

@@ -89,8 +89,7 @@ static int convert_image(const settings *s, const char *from, const char *to)
 static larmor_status read_samples(const char *path, larmor_device *dev, larmor_array **kspace)
 {
     *kspace = NULL;
-    APP_OWNED(larmor_array) *read = NULL;
-    TRY(app_read_array(path, dev, &read));
+    APP_OWN(larmor_array, read, app_read_array(path, dev, &read));
     return larmor_array_convert(read, LARMOR_C64, kspace);
 }
 

@@ -33,8 +33,7 @@ static const app_option options[] = {
 /* Real [samples, pulses, axes], a last dimension of 1 as well. */
 static larmor_status read_pulses(const char *path, larmor_device *dev, larmor_array **pulses)
 {
-    APP_OWNED(larmor_array) *read = NULL;
-    TRY(app_read_array(path, dev, &read));
+    APP_OWN(larmor_array, read, app_read_array(path, dev, &read));
     TRY(fit_make_real(&read, dev));
     larmor_shape shape = larmor_array_shape(read);
     while (shape.ndim < 3) shape = larmor_shape_append(shape, 1);

@@ -138,11 +138,9 @@ static larmor_status print_groups(const larmor_raw *raw, int count)
 static larmor_status plan_recon(const char *path, larmor_raw *raw, larmor_recon **recon)
 {
     const larmor_recon_opts opts = {.size = sizeof opts, .oversample = {1}};
-    APP_OWNED(larmor_device) *dev = NULL;
-    APP_OWNED(larmor_source) *source = NULL;
     *recon = NULL;
-    TRY(larmor_device_open("cpu", &dev));
-    TRY(larmor_source_of_raw(raw, path, &source));
+    APP_OWN(larmor_device, dev, larmor_device_open("cpu", &dev));
+    APP_OWN(larmor_source, source, larmor_source_of_raw(raw, path, &source));
     return larmor_recon_create(source, dev, &opts, recon);
 }
 
@@ -369,8 +367,7 @@ static int is_image_name(const char *path)
 static larmor_status show_image(const char *path, int as_json)
 {
     APP_HEAP larmor_image_info *image = calloc(1, sizeof *image);
-    APP_OWNED(larmor_device) *dev = NULL;
-    TRY(image ? larmor_device_open("cpu:1", &dev) : NO_MEMORY());
+    APP_OWN(larmor_device, dev, image ? larmor_device_open("cpu:1", &dev) : NO_MEMORY());
     TRY(larmor_image_describe(path, dev, image));
     if (as_json) info_image_json(path, image);
     if (!as_json) info_image_print(path, image);

@@ -57,13 +57,10 @@ static const app_option options[] = {
  * components must be 0, as BART has them for z in two dimensions. */
 static larmor_status read_coordinates(const char *path, int *ndim, larmor_shape *shape, double **out)
 {
-    APP_OWNED(larmor_device) *host = NULL;
-    APP_OWNED(larmor_array) *x = NULL;
-    APP_HEAP double _Complex *values = NULL;
     *out = NULL;
-    TRY(larmor_device_open("cpu", &host));
-    TRY(app_read_array(path, host, &x));
-    TRY(larmor_array_download(x, LARMOR_C128, &values));
+    APP_OWN(larmor_device, host, larmor_device_open("cpu", &host));
+    APP_OWN(larmor_array, x, app_read_array(path, host, &x));
+    APP_OWN_MEMORY(double _Complex, values, larmor_array_download(x, LARMOR_C128, &values));
     *shape = larmor_array_shape(x);
     const int64_t rows = shape->ndim ? shape->dim[0] : 1;
     const int64_t count = larmor_array_count(x) / rows;
@@ -101,8 +98,7 @@ static void free_points(points *p)
 static larmor_status read_points(const char *path, larmor_device *dev, int *ndim, points *p)
 {
     larmor_shape shape;
-    APP_HEAP double *k = NULL;
-    TRY(read_coordinates(path, ndim, &shape, &k));
+    APP_OWN_MEMORY(double, k, read_coordinates(path, ndim, &shape, &k));
     p->shape = larmor_shape_of(shape.ndim - 1, shape.dim + 1);
     p->count = larmor_shape_count(p->shape);
     return larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(*ndim, p->count), LARMOR_F64, k, &p->array);
@@ -110,9 +106,8 @@ static larmor_status read_points(const char *path, larmor_device *dev, int *ndim
 
 static larmor_status read_values(const settings *s, const char *path, larmor_device *dev, larmor_array **x)
 {
-    APP_OWNED(larmor_array) *read = NULL;
     *x = NULL;
-    TRY(app_read_array(path, dev, &read));
+    APP_OWN(larmor_array, read, app_read_array(path, dev, &read));
     const larmor_dtype own = larmor_array_dtype(read);
     int is_double = own == LARMOR_F64 || own == LARMOR_C128;
     if (s->precision) is_double = !strcmp(s->precision, "double");
@@ -174,8 +169,7 @@ static larmor_status save(const settings *s, const larmor_nufft_opts *o, larmor_
         return larmor_array_save(out, y);
     larmor_shape padded = LARMOR_SHAPE(1, 1, 1, o->batch);
     for (int d = 0; d < own; d++) padded.dim[d + !modes] = shape.dim[d];
-    APP_OWNED(larmor_array) *view = NULL;
-    TRY(larmor_array_reshape(y, padded, &view));
+    APP_OWN(larmor_array, view, larmor_array_reshape(y, padded, &view));
     return larmor_array_save(out, view);
 }
 

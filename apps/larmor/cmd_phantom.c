@@ -455,21 +455,19 @@ static larmor_status reserve(const settings *s, const larmor_simulation_info *i,
 {
     const int64_t images = i->slices * i->repetitions;
     const larmor_shape image = larmor_shape_of(i->ndim, i->matrix);
-    larmor_status st =
-        larmor_output_reserve(out->scan, LARMOR_C64, LARMOR_SHAPE(i->samples, i->readouts, i->coils, images), 0);
-    if (!st && out->truth) st = larmor_output_reserve(out->truth, LARMOR_C64, larmor_shape_append(image, images), 0);
-    if (!st && out->maps && !s->maps_matrix.count)
-        st = larmor_output_reserve(out->maps, LARMOR_C64, larmor_shape_append(image, i->coils), 0);
-    return st;
+    TRY(larmor_output_reserve(out->scan, LARMOR_C64, LARMOR_SHAPE(i->samples, i->readouts, i->coils, images), 0));
+    if (out->truth) TRY(larmor_output_reserve(out->truth, LARMOR_C64, larmor_shape_append(image, images), 0));
+    if (out->maps && !s->maps_matrix.count)
+        TRY(larmor_output_reserve(out->maps, LARMOR_C64, larmor_shape_append(image, i->coils), 0));
+    return LARMOR_OK;
 }
 
 static larmor_status write_maps(const settings *s, const larmor_simulation *simulation, larmor_output *out)
 {
     int64_t matrix[3] = {0};
-    APP_OWNED(larmor_array) *maps = NULL;
     larmor_image_meta meta;
     for (int d = 0; d < s->maps_matrix.count; d++) matrix[d] = (int64_t)s->maps_matrix.value[d];
-    TRY(larmor_simulation_maps(simulation, matrix, &maps, &meta));
+    APP_OWN(larmor_array, maps, larmor_simulation_maps(simulation, matrix, &maps, &meta));
     return larmor_maps_save(out, maps, &meta);
 }
 
@@ -477,9 +475,8 @@ typedef larmor_status map_of(const larmor_simulation *simulation, larmor_array *
 
 static larmor_status write_map(const larmor_simulation *simulation, map_of *find, larmor_output *out)
 {
-    APP_OWNED(larmor_array) *map = NULL;
     larmor_image_meta meta;
-    TRY(find(simulation, &map, &meta));
+    APP_OWN(larmor_array, map, find(simulation, &map, &meta));
     return larmor_image_write(out, &(larmor_image){map, meta}, 1, NULL);
 }
 

@@ -40,10 +40,9 @@ static const app_option options[] = {
 /* The samples of the first image, and the grid that their trajectory counts in. */
 static larmor_status read_scan(const settings *s, larmor_device *dev, larmor_grid *grid, larmor_samples *samples)
 {
-    APP_OWNED(larmor_raw) *raw = NULL;
     larmor_group group;
     *samples = (larmor_samples){0};
-    TRY(larmor_raw_open(s->from, NULL, &raw));
+    APP_OWN(larmor_raw, raw, larmor_raw_open(s->from, NULL, &raw));
     TRY(larmor_raw_group(raw, 0, &group));
     TRY(larmor_raw_grid(raw, group.encoding, NULL, grid));
     TRY(larmor_raw_samples(raw, 0, grid, 0, dev, samples));
@@ -152,14 +151,12 @@ static larmor_status arrays_of(const larmor_trajectory *t, larmor_device *dev, l
     const int64_t samples = regular ? one : all;
     const int64_t readouts = regular ? t->readouts : 1;
     for (int64_t i = 0; stated && i < all * t->dims; i++) t->k[i] *= 1e-3 * t->fov_mm[i % t->dims];
-    larmor_status st =
-        larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(t->dims, samples, readouts), LARMOR_F64, t->k, traj);
-    if (!st) st = larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(samples, readouts), LARMOR_F64, t->time_s, times);
-    if (!st)
-        app_log("%s: %lld readout%s of %s, in %s", t->name, (long long)t->readouts, app_s(t->readouts),
-                regular ? "one length" : "different lengths, which are written as one",
-                stated ? "1/FOV of the sequence" : "1/m: the sequence states no field of view");
-    return st;
+    TRY(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(t->dims, samples, readouts), LARMOR_F64, t->k, traj));
+    TRY(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(samples, readouts), LARMOR_F64, t->time_s, times));
+    app_log("%s: %lld readout%s of %s, in %s", t->name, (long long)t->readouts, app_s(t->readouts),
+            regular ? "one length" : "different lengths, which are written as one",
+            stated ? "1/FOV of the sequence" : "1/m: the sequence states no field of view");
+    return LARMOR_OK;
 }
 
 static larmor_status trajectory_of_sequence(const settings *s, larmor_device *dev, larmor_array **traj,

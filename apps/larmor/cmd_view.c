@@ -49,12 +49,10 @@ static larmor_status read_file(const char *path, page *p)
 
 static larmor_status write_page(const char *from, const char *to)
 {
-    APP_OWNED(larmor_device) *dev = NULL;
-    APP_OWNED(larmor_output) *out = NULL;
     APP_FREED_BY(larmor_images_free) larmor_image_set set = {.count = 0};
-    TRY(larmor_device_open("cpu", &dev));
+    APP_OWN(larmor_device, dev, larmor_device_open("cpu", &dev));
     TRY(app_read_images(from, dev, &set));
-    TRY(app_outputs_open(&to, 1, 0, &out));
+    APP_OWN(larmor_output, out, app_outputs_open(&to, 1, 0, &out));
     const larmor_page shown = {.title = from, .image = set.image, .images = set.count};
     return larmor_page_write(out, &shown);
 }

@@ -69,8 +69,7 @@ static larmor_status in_voxels(const larmor_array *given, const larmor_image_met
     if (!fits)
         return larmor_fail(LARMOR_ERR_SHAPE, "its shape is not [image..., %d] of an image of %d dimensions",
                            shape.ndim, shape.ndim);
-    APP_HEAP double *value = NULL;
-    TRY(larmor_array_download(given, LARMOR_F64, &value));
+    APP_OWN_MEMORY(double, value, larmor_array_download(given, LARMOR_F64, &value));
     for (int64_t i = 0; i < voxels * shape.ndim; i++) {
         const int a = (int)(i / voxels);
         value[i] *= (double)shape.dim[a] / meta->fov_mm[a];
@@ -97,11 +96,10 @@ static larmor_status warp_one(work *w, int i)
     const larmor_warp_opts opts = {.by = w->s->cubic ? LARMOR_WARP_CUBIC : LARMOR_WARP_BAND,
                                    .jacobian = !w->s->no_jacobian};
     const larmor_shape shape = shape_of(from->data);
-    APP_OWNED(larmor_array) *d = NULL, *x = NULL, *y = NULL;
     larmor_array *shaped;
-    TRY(displacement_of(w, &from->meta, shape, &d));
-    TRY(larmor_array_reshape(from->data, shape, &x));
-    TRY(larmor_warp(x, d, &opts, &y));
+    APP_OWN(larmor_array, d, displacement_of(w, &from->meta, shape, &d));
+    APP_OWN(larmor_array, x, larmor_array_reshape(from->data, shape, &x));
+    APP_OWN(larmor_array, y, larmor_warp(x, d, &opts, &y));
     TRY(larmor_array_reshape(y, larmor_array_shape(from->data), &shaped));
     w->made[i] = (larmor_image){.data = shaped, .meta = from->meta};
     return LARMOR_OK;

@@ -101,13 +101,12 @@ static int times_of_sidecar(const char *path, const char *element, double ms[FIT
 /* The set's images with the time as last dimension. */
 static larmor_status take_set(const larmor_image_set *set, int is_only, larmor_array **volumes)
 {
-    APP_OWNED(larmor_array) *stacked = NULL;
     if (!set->has_counters && is_only) {
         larmor_shape shape = larmor_array_shape(set->all);
         while (shape.ndim > 1 && shape.dim[shape.ndim - 1] == 1) shape.ndim--;
         return larmor_array_reshape(set->all, shape, volumes);
     }
-    TRY(larmor_images_stack(set->image, set->count, &stacked));
+    APP_OWN(larmor_array, stacked, larmor_images_stack(set->image, set->count, &stacked));
     larmor_shape shape = larmor_array_shape(stacked);
     while (shape.ndim < 3) shape = larmor_shape_append(shape, 1);
     if (shape.ndim == 3) shape = larmor_shape_append(shape, 1);
@@ -131,13 +130,11 @@ static larmor_status join(larmor_array **part, int count, larmor_device *dev, la
         if (own == LARMOR_C64 || own == LARMOR_C128) type = LARMOR_C64;
         shape.dim[3] += one.dim[3];
     }
-    APP_OWNED(larmor_array) *whole = NULL;
-    TRY(larmor_array_create(dev, type, shape, &whole));
+    APP_OWN(larmor_array, whole, larmor_array_create(dev, type, shape, &whole));
     for (int64_t i = 0, first = 0; i < count; i++) {
-        APP_OWNED(larmor_array) *place = NULL, *converted = NULL;
         const int64_t own = larmor_array_shape(part[i]).dim[3];
-        TRY(larmor_array_slice(whole, first, own, &place));
-        TRY(larmor_array_convert(part[i], type, &converted));
+        APP_OWN(larmor_array, place, larmor_array_slice(whole, first, own, &place));
+        APP_OWN(larmor_array, converted, larmor_array_convert(part[i], type, &converted));
         TRY(larmor_copy(converted, place));
         first += own;
     }
@@ -218,9 +215,8 @@ larmor_status fit_make_real(larmor_array **x, larmor_device *dev)
 {
     if (!*x || larmor_array_dtype(*x) == LARMOR_F32 || larmor_array_dtype(*x) == LARMOR_F64) return LARMOR_OK;
     const int64_t count = larmor_array_count(*x);
-    APP_HEAP float *pairs = NULL;
     larmor_array *real = NULL;
-    TRY(larmor_array_download(*x, LARMOR_C64, &pairs));
+    APP_OWN_MEMORY(float, pairs, larmor_array_download(*x, LARMOR_C64, &pairs));
     for (int64_t i = 0; i < count; i++) pairs[i] = pairs[2 * i];
     TRY(larmor_array_upload(dev, LARMOR_F32, larmor_array_shape(*x), LARMOR_F32, pairs, &real));
     larmor_array_free(*x);
@@ -323,11 +319,10 @@ larmor_status fit_join_noise(larmor_array **noise, const larmor_array *images, l
 /* *deviation <- the root of its square and that of spread */
 static larmor_status add_spread(const larmor_array *spread, larmor_array **deviation)
 {
-    APP_HEAP double *bar = NULL, *beyond = NULL;
     larmor_array *both;
     const larmor_shape shape = larmor_array_shape(spread);
-    TRY(larmor_array_download(*deviation, LARMOR_F64, &bar));
-    TRY(larmor_array_download(spread, LARMOR_F64, &beyond));
+    APP_OWN_MEMORY(double, bar, larmor_array_download(*deviation, LARMOR_F64, &bar));
+    APP_OWN_MEMORY(double, beyond, larmor_array_download(spread, LARMOR_F64, &beyond));
     for (int64_t i = 0; i < larmor_shape_count(shape); i++) bar[i] = hypot(bar[i], beyond[i]);
     TRY(larmor_array_upload(larmor_array_device(spread), LARMOR_F32, shape, LARMOR_F64, bar, &both));
     larmor_array_free(*deviation);
@@ -352,10 +347,9 @@ static int compare_numbers(const void *a, const void *b)
 /* The median of spread over deviation, where this is not 0. */
 static larmor_status median_bars(const larmor_array *spread, const larmor_array *deviation, double *ratio)
 {
-    APP_HEAP double *bar = NULL, *beyond = NULL;
     int64_t count = 0;
-    TRY(larmor_array_download(deviation, LARMOR_F64, &bar));
-    TRY(larmor_array_download(spread, LARMOR_F64, &beyond));
+    APP_OWN_MEMORY(double, bar, larmor_array_download(deviation, LARMOR_F64, &bar));
+    APP_OWN_MEMORY(double, beyond, larmor_array_download(spread, LARMOR_F64, &beyond));
     for (int64_t i = 0; i < larmor_array_count(spread); i++)
         if (bar[i] > 0) beyond[count++] = beyond[i] / bar[i];
     qsort(beyond, (size_t)count, sizeof *beyond, compare_numbers);
@@ -370,11 +364,10 @@ static larmor_status spread_in_slices(const larmor_array *value, const larmor_ar
     const larmor_shape shape = larmor_array_shape(value), slice = LARMOR_SHAPE(shape.dim[0], shape.dim[1]);
     TRY(larmor_array_create(larmor_array_device(value), LARMOR_F32, shape, spread));
     for (int64_t z = 0; z < shape.dim[2]; z++) {
-        APP_OWNED(larmor_array) *from = NULL, *bars = NULL, *found = NULL, *place = NULL;
-        TRY(larmor_array_part(value, z, 1, slice, &from));
-        TRY(larmor_array_part(deviation, z, 1, slice, &bars));
-        TRY(larmor_fit_spread(from, bars, &found, NULL));
-        TRY(larmor_array_part(*spread, z, 1, slice, &place));
+        APP_OWN(larmor_array, from, larmor_array_part(value, z, 1, slice, &from));
+        APP_OWN(larmor_array, bars, larmor_array_part(deviation, z, 1, slice, &bars));
+        APP_OWN(larmor_array, found, larmor_fit_spread(from, bars, &found, NULL));
+        APP_OWN(larmor_array, place, larmor_array_part(*spread, z, 1, slice, &place));
         TRY(larmor_copy(found, place));
     }
     return median_bars(*spread, deviation, ratio);

@@ -171,12 +171,11 @@ static int read_inputs(match_run *r, const app_files *files)
 
 static larmor_status write_column(match_run *r, int c)
 {
-    APP_OWNED(larmor_array) *map = NULL, *bars = NULL;
     const larmor_shape shape = larmor_array_shape(r->entry);
-    TRY(larmor_array_part(r->value, c, 1, shape, &map));
+    APP_OWN(larmor_array, map, larmor_array_part(r->value, c, 1, shape, &map));
     TRY(fit_write_map(&r->in, map, r->out[2 * c]));
     if (!r->deviation) return LARMOR_OK;
-    TRY(larmor_array_part(r->deviation, c, 1, shape, &bars));
+    APP_OWN(larmor_array, bars, larmor_array_part(r->deviation, c, 1, shape, &bars));
     TRY(fit_judge_bars(&r->in, r->table.name[c], r->s->edge_bars, map, &bars, &r->beyond[c]));
     return fit_write_map(&r->in, bars, r->out[2 * c + 1]);
 }

@@ -80,9 +80,8 @@ int given_read(const scan_given *given, larmor_raw_opts *opts, larmor_trajectory
 static larmor_status open_scan(const char *path, const larmor_raw_opts *opts, larmor_raw **raw)
 {
     const larmor_stream_opts how = {.keep_open = 1, .name = "standard input"};
-    APP_OWNED(larmor_stream) *stream = NULL;
     if (strcmp(path, "-") != 0) return larmor_raw_open(path, opts, raw);
-    TRY(larmor_stream_create(STDIN_FILENO, STDOUT_FILENO, &how, &stream));
+    APP_OWN(larmor_stream, stream, larmor_stream_create(STDIN_FILENO, STDOUT_FILENO, &how, &stream));
     return larmor_stream_take_scan(stream, 0, opts, raw);
 }
 

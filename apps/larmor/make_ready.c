@@ -31,9 +31,8 @@ static larmor_status make_samples(larmor_device *dev, int nd, larmor_readouts *t
 static larmor_status reconstruct(larmor_device *dev, larmor_source *source)
 {
     const larmor_recon_opts opts = {.size = sizeof opts};
-    APP_OWNED(larmor_recon) *recon = NULL;
     larmor_recon_result result;
-    TRY(larmor_recon_create(source, dev, &opts, &recon));
+    APP_OWN(larmor_recon, recon, larmor_recon_create(source, dev, &opts, &recon));
     return larmor_recon_run(recon, 0, &result);
 }
 

@@ -50,10 +50,9 @@ static larmor_status open_prior(const recon_run *r, larmor_recon_opts *opts)
  * its 7th. */
 static larmor_status read_matrix(const char *path, larmor_array **matrix)
 {
-    APP_OWNED(larmor_array) *all = NULL;
     int64_t dim[2] = {1, 1};
     int used = 0;
-    TRY(read_to_host(path, &all));
+    APP_OWN(larmor_array, all, read_to_host(path, &all));
     const larmor_shape shape = larmor_array_shape(all);
     for (int d = 0; d < shape.ndim && used < 3; d++)
         if (shape.dim[d] > 1) {

@@ -161,7 +161,6 @@ static void describe_image(const recon_run *r, const larmor_recon_report *result
     if (result->interrupted) add_note(n, "LarmorInterrupted", "1");
     if (!result->is_suspect) return;
     add_note(n, "LarmorSuspect", "1");
-    add_note(n, "LarmorDoubtful", "1"); /* deprecated: its name until the next version */
 }
 
 /* What holds for all images. */

@@ -250,7 +250,6 @@ void recon_report(const recon_run *r, double seconds)
     json_integer(&j, "images", r->images);
     json_integer(&j, "failed", r->failed.count);
     json_integer(&j, "suspect", count_warned(r));
-    json_integer(&j, "doubtful", count_warned(r)); /* deprecated: its name until the next version */
     json_open(&j, "warnings", '[');
     for (int i = 0; i < r->warnings; i++) json_text(&j, NULL, r->warning[i]);
     json_close(&j, ']');

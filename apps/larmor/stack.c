@@ -52,10 +52,9 @@ static larmor_status fits(const char *path, const larmor_array *mask, const app_
 larmor_status app_read_mask(const char *path, larmor_device *dev, const app_stack *s, larmor_array **mask)
 {
     APP_FREED_BY(app_free_stack) app_stack read = {.all = NULL};
-    APP_HEAP double *value = NULL;
     TRY(app_read_stack(path, dev, &read));
     TRY(fits(path, read.all, s));
-    TRY(larmor_array_download(read.all, LARMOR_C128, &value));
+    APP_OWN_MEMORY(double, value, larmor_array_download(read.all, LARMOR_C128, &value));
     const int64_t count = larmor_array_count(read.all);
     for (int64_t i = 0; i < count; i++) {
         if (value[2 * i + 1] != 0)

@@ -548,20 +548,20 @@ static size_t lay_out(conv *c)
 static larmor_status check(const lmr_conv_shape *s)
 {
     int64_t total = (int64_t)sizeof(number);
-    if (s->ndim < 1 || s->ndim > 3 || s->batch < 0 || s->mixed < 1 || s->mixed > LMR_CONV_MOST_MIXED ||
-        s->spectra < 1)
-        return LMR_FAIL(LARMOR_ERR_ARG, "conv: %d dimensions, batch %lld, %d mixed, %d spectra", s->ndim,
-                        (long long)s->batch, s->mixed, s->spectra);
+    LMR_REFUSE(s->ndim < 1 || s->ndim > 3 || s->batch < 0 || s->mixed < 1 || s->mixed > LMR_CONV_MOST_MIXED ||
+                   s->spectra < 1,
+               LARMOR_ERR_ARG, "conv: %d dimensions, batch %lld, %d mixed, %d spectra", s->ndim, (long long)s->batch,
+               s->mixed, s->spectra);
     for (int a = 0; a < s->ndim; a++) {
-        if (s->keep[a] < 1 || s->keep[a] > s->dim[a])
-            return LMR_FAIL(LARMOR_ERR_ARG, "conv: %lld of %lld numbers are kept, expected 1 .. %lld",
-                            (long long)s->keep[a], (long long)s->dim[a], (long long)s->dim[a]);
-        if (!lmr_mul(total, s->dim[a] + 2 * GROUP, &total) || total > INT64_C(1) << 58)
-            return LMR_FAIL(LARMOR_ERR_SHAPE, "conv: the grid is too large");
+        LMR_REFUSE(s->keep[a] < 1 || s->keep[a] > s->dim[a], LARMOR_ERR_ARG,
+                   "conv: %lld of %lld numbers are kept, expected 1 .. %lld", (long long)s->keep[a],
+                   (long long)s->dim[a], (long long)s->dim[a]);
+        LMR_REFUSE(!lmr_mul(total, s->dim[a] + 2 * GROUP, &total) || total > INT64_C(1) << 58, LARMOR_ERR_SHAPE,
+                   "conv: the grid is too large");
     }
-    if (!lmr_mul(total, lmr_conv_planes(s), &total) || !lmr_mul(total, s->spectra, &total) ||
-        total > INT64_C(1) << 58)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "conv: the grid is too large");
+    LMR_REFUSE(!lmr_mul(total, lmr_conv_planes(s), &total) || !lmr_mul(total, s->spectra, &total) ||
+                   total > INT64_C(1) << 58,
+               LARMOR_ERR_SHAPE, "conv: the grid is too large");
     return LARMOR_OK;
 }
 

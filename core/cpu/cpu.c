@@ -263,9 +263,9 @@ void lmr_cpu_large_pages(void *region, size_t bytes)
 static larmor_status allocate(void *ctx LMR_UNUSED, size_t bytes, void **ptr)
 {
     *ptr = NULL;
-    if (bytes > SIZE_MAX / 2) return LMR_FAIL(LARMOR_ERR_MEMORY, "out of host memory: %zu bytes asked for", bytes);
+    LMR_REFUSE(bytes > SIZE_MAX / 2, LARMOR_ERR_MEMORY, "out of host memory: %zu bytes asked for", bytes);
     char *region = calloc(1, bytes + ALIGNMENT + sizeof(void *));
-    if (!region) return LMR_FAIL(LARMOR_ERR_MEMORY, "out of host memory: %zu bytes asked for", bytes);
+    LMR_REFUSE(!region, LARMOR_ERR_MEMORY, "out of host memory: %zu bytes asked for", bytes);
     lmr_cpu_large_pages(region, bytes);
     char *start = region + sizeof(void *);
     start += (ALIGNMENT - (uintptr_t)start % ALIGNMENT) % ALIGNMENT;

@@ -137,7 +137,7 @@ static larmor_status plan_whole(transform *t, int64_t cells, void *probe)
     const unsigned flags = FFTW_ESTIMATE | (alike ? 0 : FFTW_UNALIGNED);
     for (int s = 0; s < 2; s++) {
         t->whole[s] = FFTW(plan_guru64_dft)(t->ndim, dims, 0, NULL, probe, probe, s ? 1 : -1, flags);
-        if (!t->whole[s]) return LMR_FAIL(LARMOR_ERR_BACKEND, "fft: FFTW has no plan for this size");
+        LMR_REFUSE(!t->whole[s], LARMOR_ERR_BACKEND, "fft: FFTW has no plan for this size");
     }
     return LARMOR_OK;
 }
@@ -148,8 +148,8 @@ static larmor_status plan_axis(transform *t, int a, int64_t n, void *in, void *o
     for (int s = 0; s < 2; s++) {
         t->one[a][s] = FFTW(plan_guru64_dft)(1, &line, 0, NULL, in, out, s ? 1 : -1, FFTW_ESTIMATE);
         t->many[a][s] = FFTW(plan_guru64_dft)(1, &line, 1, &many, in, out, s ? 1 : -1, FFTW_ESTIMATE);
-        if (!t->one[a][s] || !t->many[a][s])
-            return LMR_FAIL(LARMOR_ERR_BACKEND, "fft: FFTW has no plan for %lld numbers", (long long)n);
+        LMR_REFUSE(!t->one[a][s] || !t->many[a][s], LARMOR_ERR_BACKEND, "fft: FFTW has no plan for %lld numbers",
+                   (long long)n);
     }
     return LARMOR_OK;
 }
@@ -186,9 +186,8 @@ static larmor_status make_matrix(transform *t, int64_t n)
     t->step = 1;
     while (t->step * t->step < n) t->step *= 2;
     const int64_t multiples = (n - 1) / t->step + 1;
-    t->matrix = lmr_new(n, sizeof *t->matrix);
-    t->roots = lmr_new(t->step + multiples, sizeof *t->roots);
-    if (!t->matrix || !t->roots) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(t->matrix, n);
+    LMR_ALLOCATE(t->roots, t->step + multiples);
     for (int64_t i = 0; i < t->step + multiples; i++) {
         const double cycles = (double)(i < t->step ? i : (i - t->step) * t->step) / (double)n;
         t->roots[i][0] = cos(6.283185307179586477 * cycles);
@@ -221,9 +220,9 @@ static larmor_status arrange(transform *t)
 {
     int64_t cells = 1, total;
     for (int a = 0; a < t->ndim; a++)
-        if (!lmr_mul(cells, t->dim[a], &cells)) return LMR_FAIL(LARMOR_ERR_SHAPE, "fft: the array is too large");
-    if (!lmr_mul(cells, t->batch, &total) || total > PTRDIFF_MAX / (int64_t)sizeof(number))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "fft: the array is too large");
+        LMR_REFUSE(!lmr_mul(cells, t->dim[a], &cells), LARMOR_ERR_SHAPE, "fft: the array is too large");
+    LMR_REFUSE(!lmr_mul(cells, t->batch, &total) || total > PTRDIFF_MAX / (int64_t)sizeof(number), LARMOR_ERR_SHAPE,
+               "fft: the array is too large");
     if (!total) return LARMOR_OK;
     lay_out(t);
     if (t->side[0]) LMR_TRY(make_matrix(t, t->side[0] * t->side[1]));
@@ -237,8 +236,8 @@ static larmor_status arrange(transform *t)
 static larmor_status plan(void *ctx, int ndim, const int64_t dim[3], int64_t batch, void **out)
 {
     *out = NULL;
-    if (ndim < 1 || ndim > 3 || batch < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "fft: %d dimensions, batch %lld", ndim, (long long)batch);
+    LMR_REFUSE(ndim < 1 || ndim > 3 || batch < 0, LARMOR_ERR_ARG, "fft: %d dimensions, batch %lld", ndim,
+               (long long)batch);
     LMR_NEW_ZEROS(transform, t, 1);
     t->ndim = ndim;
     t->batch = batch;
@@ -536,7 +535,7 @@ static larmor_status band(void *ctx LMR_UNUSED, void *plan_, int sign, int inwar
         return LARMOR_OK;
     }
     const FFTW(plan) chosen = t->whole[sign > 0];
-    if (chosen && (uintptr_t)data % 16) return LMR_FAIL(LARMOR_ERR_ARG, "fft: data must be aligned to 16 bytes");
+    LMR_REFUSE(chosen && (uintptr_t)data % 16, LARMOR_ERR_ARG, "fft: data must be aligned to 16 bytes");
     if (!inward) clear_beyond(t, keep, data);
     if (t->side[0])
         for (int64_t i = 0; i < t->batch; i++) transform_line(t, sign > 0, (number *)data + i * cells);

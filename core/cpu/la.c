@@ -50,12 +50,11 @@ static larmor_status gemm(void *ctx, char opa, char opb, int64_t m, int64_t n, i
                           const void *b, int64_t ldb, void *c, int64_t ldc)
 {
     const int ta = transpose(opa), tb = transpose(opb);
-    if (ta < 0 || tb < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "gemm: operations '%c' and '%c', expected N, T or C", opa, opb);
-    if (m < 0 || n < 0 || k < 0 || m > INT_MAX || n > INT_MAX || k > INT_MAX || lda > INT_MAX || ldb > INT_MAX ||
-        ldc > INT_MAX)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "gemm: %lld x %lld x %lld is too large for BLAS; use blocks", (long long)m,
-                        (long long)n, (long long)k);
+    LMR_REFUSE(ta < 0 || tb < 0, LARMOR_ERR_ARG, "gemm: operations '%c' and '%c', expected N, T or C", opa, opb);
+    LMR_REFUSE(m < 0 || n < 0 || k < 0 || m > INT_MAX || n > INT_MAX || k > INT_MAX || lda > INT_MAX ||
+                   ldb > INT_MAX || ldc > INT_MAX,
+               LARMOR_ERR_SHAPE, "gemm: %lld x %lld x %lld is too large for BLAS; use blocks", (long long)m,
+               (long long)n, (long long)k);
     if (!m || !n) return LARMOR_OK;
     const cplx one = 1, none = 0;
     const int64_t rows = 256, blocks = (m + rows - 1) / rows; /* the same blocks with any number of threads */
@@ -231,8 +230,7 @@ static int64_t share_of(int64_t n)
 
 static larmor_status heev(void *ctx, int64_t n, int64_t batch, int vectors, void *a, void *w)
 {
-    if (n < 0 || batch < 0 || n > 32767)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "heev: matrices of %lld rows", (long long)n);
+    LMR_REFUSE(n < 0 || batch < 0 || n > 32767, LARMOR_ERR_SHAPE, "heev: matrices of %lld rows", (long long)n);
     if (!n || !batch) return LARMOR_OK;
     const int64_t block = share_of(n), blocks = (batch + block - 1) / block;
     int failed = 0, threads = ((lmr_cpu *)ctx)->threads;
@@ -247,7 +245,7 @@ static larmor_status heev(void *ctx, int64_t n, int64_t batch, int vectors, void
         if (abs(code) > failed) failed = abs(code);
     }
     if (failed == abs(LAPACK_WORK_MEMORY_ERROR)) return LMR_NO_MEMORY();
-    if (failed) return LMR_FAIL(LARMOR_ERR_NUMERIC, "heev: no convergence or a non-finite matrix (code %d)", failed);
+    LMR_REFUSE(failed, LARMOR_ERR_NUMERIC, "heev: no convergence or a non-finite matrix (code %d)", failed);
     return LARMOR_OK;
 }
 

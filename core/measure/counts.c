@@ -12,8 +12,8 @@ larmor_status lmr_measure_allocate(void *ctx, size_t bytes, void **ptr)
 {
     lmr_measure_counts *c = ctx;
     *ptr = NULL;
-    if (bytes > (size_t)1 << 54 || c->next > (uintptr_t)LMR_MEASURE_FIRST + ((uintptr_t)1 << 54))
-        return LMR_FAIL(LARMOR_ERR_MEMORY, "measure: %zu bytes are more than any device has", bytes);
+    LMR_REFUSE(bytes > (size_t)1 << 54 || c->next > (uintptr_t)LMR_MEASURE_FIRST + ((uintptr_t)1 << 54),
+               LARMOR_ERR_MEMORY, "measure: %zu bytes are more than any device has", bytes);
     LMR_TRY(lmr_grow(&c->live, c->count, &c->room, sizeof *c->live));
     c->live[c->count++] = (lmr_measure_block){c->next, (double)bytes + BESIDE_BLOCK};
     c->held += (double)bytes + BESIDE_BLOCK;
@@ -43,6 +43,6 @@ const larmor_device *lmr_measure_like_of(void *ctx)
 larmor_status lmr_measure_plan(void *ctx, double bytes, void **plan)
 {
     *plan = NULL;
-    if (!(bytes >= 0 && bytes < 0x1p54)) return LMR_FAIL(LARMOR_ERR_MEMORY, "measure: no device has so much memory");
+    LMR_REFUSE(!(bytes >= 0 && bytes < 0x1p54), LARMOR_ERR_MEMORY, "measure: no device has so much memory");
     return lmr_measure_allocate(ctx, (size_t)bytes, plan);
 }

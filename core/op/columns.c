@@ -24,8 +24,7 @@ static larmor_status columns_forward(void *self, const larmor_array *x, larmor_a
 {
     const columns *p = self;
     for (int i = 0; i < p->count; i++) {
-        LMR_OWNED(larmor_array) *part = NULL;
-        LMR_TRY(larmor_array_part(x, i, 1, p->op[i]->in, &part));
+        LMR_OWN(larmor_array, part, larmor_array_part(x, i, 1, p->op[i]->in, &part));
         LMR_TRY(larmor_op_forward(p->op[i], part, i ? p->more : y));
         if (i) LMR_TRY(larmor_axpby(1, p->more, 1, y));
     }
@@ -36,8 +35,7 @@ static larmor_status columns_adjoint(void *self, const larmor_array *y, larmor_a
 {
     const columns *p = self;
     for (int i = 0; i < p->count; i++) {
-        LMR_OWNED(larmor_array) *part = NULL;
-        LMR_TRY(larmor_array_part(x, i, 1, p->op[i]->in, &part));
+        LMR_OWN(larmor_array, part, larmor_array_part(x, i, 1, p->op[i]->in, &part));
         LMR_TRY(larmor_op_adjoint(p->op[i], y, part));
     }
     return LARMOR_OK;
@@ -53,8 +51,7 @@ larmor_status lmr_op_columns(larmor_op *const *ops, int count, larmor_array *mor
         LMR_TRY(lmr_op_expect_shapes("columns", "output of a column", ops[0], ops[i]->out, ops[0]->out));
     }
     LMR_MAKE(columns, p, free_columns);
-    p->op = calloc((size_t)count, sizeof *p->op);
-    if (!p->op) LMR_TRY(LMR_NO_MEMORY());
+    LMR_ALLOCATE_ZEROS(p->op, count);
     for (p->count = 0; p->count < count; p->count++) p->op[p->count] = larmor_op_ref(ops[p->count]);
     if (count > 1) LMR_TRY(lmr_op_leading(more, ops[0]->out, &p->more));
     return lmr_hand_on(&p_made, larmor_op_create(ops[0]->dev, &impl, p, ops[0]->dtype,
@@ -84,7 +81,7 @@ larmor_status larmor_op_diag(larmor_array *d, larmor_op **D)
 {
     static const larmor_op_impl impl = {"diag", diag_forward, diag_adjoint, NULL, diag_destroy};
     LMR_NEED_OUT(D);
-    if (!d) return LMR_FAIL(LARMOR_ERR_ARG, "diag: d is NULL");
+    LMR_REFUSE(!d, LARMOR_ERR_ARG, "diag: d is NULL");
     LMR_TRY(larmor_op_create(d->dev, &impl, d, d->dtype, d->shape, d->shape, D));
     lmr_op_serve_several(*D);
     larmor_array_ref(d);

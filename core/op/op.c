@@ -9,14 +9,14 @@
 larmor_status larmor_op_create(larmor_device *dev, const larmor_op_impl *impl, void *self, larmor_dtype dtype,
                                larmor_shape in, larmor_shape out, larmor_op **op)
 {
-    if (!op) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_create: op is NULL");
+    LMR_REFUSE(!op, LARMOR_ERR_ARG, "larmor_op_create: op is NULL");
     *op = NULL;
-    if (!dev || !impl || !impl->forward || !impl->adjoint || !lmr_is_complex(dtype))
-        return LMR_FAIL(LARMOR_ERR_ARG, "operator %s: a device, forward, adjoint and a complex type are needed",
-                        impl && impl->name ? impl->name : "without a name");
-    if (larmor_shape_count(in) < 0 || larmor_shape_count(out) < 0)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "operator %s: %s to %s is not possible", impl->name,
-                        lmr_describe_as(dev, dtype, in).s, lmr_describe_as(dev, dtype, out).s);
+    LMR_REFUSE(!dev || !impl || !impl->forward || !impl->adjoint || !lmr_is_complex(dtype), LARMOR_ERR_ARG,
+               "operator %s: a device, forward, adjoint and a complex type are needed",
+               impl && impl->name ? impl->name : "without a name");
+    LMR_REFUSE(larmor_shape_count(in) < 0 || larmor_shape_count(out) < 0, LARMOR_ERR_SHAPE,
+               "operator %s: %s to %s is not possible", impl->name, lmr_describe_as(dev, dtype, in).s,
+               lmr_describe_as(dev, dtype, out).s);
     LMR_NEW_ZEROS(larmor_op, A, 1);
     A->impl = *impl;
     A->self = self;
@@ -156,7 +156,7 @@ larmor_status larmor_op_normal(larmor_op *A, const larmor_array *x, larmor_array
 
 larmor_status lmr_op_expect_compatible(const char *who, const larmor_op *A, const larmor_op *B)
 {
-    if (!A || !B) return LMR_FAIL(LARMOR_ERR_ARG, "%s: an operator is NULL", who);
+    LMR_REFUSE(!A || !B, LARMOR_ERR_ARG, "%s: an operator is NULL", who);
     if (A->dev == B->dev && A->dtype == B->dtype) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %s is %s on %s, %s is %s on %s; both must agree", who, A->impl.name,
                     larmor_dtype_name(A->dtype), larmor_device_spec(A->dev), B->impl.name,
@@ -173,7 +173,6 @@ larmor_status lmr_op_expect_shapes(const char *who, const char *what, const larm
 
 larmor_status lmr_op_leading(const larmor_array *x, larmor_shape shape, larmor_array **out)
 {
-    LMR_OWNED(larmor_array) *line = NULL;
-    LMR_TRY(larmor_array_reshape(x, LARMOR_SHAPE(larmor_array_count(x)), &line));
+    LMR_OWN(larmor_array, line, larmor_array_reshape(x, LARMOR_SHAPE(larmor_array_count(x)), &line));
     return larmor_array_part(line, 0, larmor_shape_count(shape), shape, out);
 }

@@ -85,8 +85,7 @@ static larmor_status rows_forward(void *self, const larmor_array *x, larmor_arra
     if (p->count == 1) return row_forward(p->row, x, y);
     int64_t first = 0;
     for (int i = 0; i < p->count; i++) {
-        LMR_OWNED(larmor_array) *part = NULL;
-        LMR_TRY(part_of(&p->row[i], y, &first, &part));
+        LMR_OWN(larmor_array, part, part_of(&p->row[i], y, &first, &part));
         LMR_TRY(row_forward(&p->row[i], x, part));
     }
     return LARMOR_OK;
@@ -99,8 +98,7 @@ static larmor_status rows_adjoint(void *self, const larmor_array *y, larmor_arra
     LMR_TRY(larmor_zero(x));
     int64_t first = 0;
     for (int i = 0; i < p->count; i++) {
-        LMR_OWNED(larmor_array) *part = NULL;
-        LMR_TRY(part_of(&p->row[i], y, &first, &part));
+        LMR_OWN(larmor_array, part, part_of(&p->row[i], y, &first, &part));
         LMR_TRY(row_adjoint(&p->row[i], part, p->one));
         LMR_TRY(larmor_axpby(1, p->one, 1, x));
     }
@@ -142,7 +140,7 @@ static larmor_status stacked(const char *who, larmor_op *const *A, int count, la
 {
     *out = A[0]->out;
     if (count == 1) return LARMOR_OK;
-    if (!out->ndim) return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the rows' output has no dimension to stack along", who);
+    LMR_REFUSE(!out->ndim, LARMOR_ERR_SHAPE, "%s: the rows' output has no dimension to stack along", who);
     const int last = out->ndim - 1;
     int64_t total = 0;
     for (int i = 0; i < count; i++) {
@@ -150,7 +148,7 @@ static larmor_status stacked(const char *who, larmor_op *const *A, int count, la
         const int64_t own = shape.ndim == out->ndim ? shape.dim[last] : 0;
         if (shape.ndim == out->ndim) shape.dim[last] = out->dim[last];
         LMR_TRY(lmr_op_expect_shapes(who, "output of a row but for its last dimension", A[0], shape, *out));
-        if (__builtin_add_overflow(total, own, &total)) return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: too many rows", who);
+        LMR_REFUSE(__builtin_add_overflow(total, own, &total), LARMOR_ERR_SHAPE, "%s: too many rows", who);
     }
     out->dim[last] = total;
     return LARMOR_OK;
@@ -262,9 +260,8 @@ larmor_status lmr_op_blocks_left(larmor_op *op, const larmor_array *y, larmor_ar
     LMR_TRY(lmr_expect(op->impl.name, "y", y, op->dev, op->dtype, op->out));
     if (p->count == 1) return larmor_op_adjoint(p->row->A, y, between);
     for (int i = 0; i < p->count; i++) {
-        LMR_OWNED(larmor_array) *in = NULL, *out = NULL;
-        LMR_TRY(part_between(p, i, between, &first, &in));
-        LMR_TRY(part_of(&p->row[i], y, &first_out, &out));
+        LMR_OWN(larmor_array, in, part_between(p, i, between, &first, &in));
+        LMR_OWN(larmor_array, out, part_of(&p->row[i], y, &first_out, &out));
         LMR_TRY(larmor_op_adjoint(p->row[i].A, out, in));
     }
     return LARMOR_OK;
@@ -279,8 +276,7 @@ static larmor_status right(larmor_op *op, const larmor_array *between, larmor_ar
     if (p->count == 1) return larmor_op_adjoint(p->row->B, between, x);
     LMR_TRY(larmor_zero(x));
     for (int i = 0; i < p->count; i++) {
-        LMR_OWNED(larmor_array) *part = NULL;
-        LMR_TRY(part_between(p, i, between, &first, &part));
+        LMR_OWN(larmor_array, part, part_between(p, i, between, &first, &part));
         LMR_TRY(larmor_op_adjoint(p->row[i].B, part, p->one));
         LMR_TRY(larmor_axpby(1, p->one, 1, x));
     }
@@ -298,8 +294,7 @@ larmor_status lmr_op_blocks_right(larmor_op *op, const larmor_array *between, la
 larmor_status larmor_op_stack(larmor_op *const *ops, int count, larmor_op **stack)
 {
     LMR_NEED_OUT(stack);
-    if (count < 1 || !ops || !ops[0])
-        return LMR_FAIL(LARMOR_ERR_ARG, "stack: got %d operators, expected at least 1", count);
+    LMR_REFUSE(count < 1 || !ops || !ops[0], LARMOR_ERR_ARG, "stack: got %d operators, expected at least 1", count);
     for (int i = 0; i < count; i++) {
         LMR_TRY(lmr_op_expect_compatible("stack", ops[0], ops[i]));
         LMR_TRY(lmr_op_expect_shapes("stack", "input of a row", ops[0], ops[i]->in, ops[0]->in));

@@ -102,9 +102,8 @@ static larmor_status pass_parts(rows *p, const larmor_array *y, int to_rows)
         row *r = &p->row[i];
         const larmor_shape shape = larmor_op_out_shape(r->op);
         const int64_t own = shape.dim[shape.ndim - 1];
-        LMR_OWNED(larmor_array) *part = NULL;
         LMR_TRY(need(&r->y, r, shape));
-        LMR_TRY(larmor_array_slice(y, first, own, &part));
+        LMR_OWN(larmor_array, part, larmor_array_slice(y, first, own, &part));
         LMR_TRY(to_rows ? lmr_pass(part, r->y) : lmr_pass(r->y, part));
         first += own;
     }
@@ -174,27 +173,26 @@ static void free_rows(void *self)
 
 static larmor_status expect_row(const larmor_device *dev, larmor_op *const *ops, int i, int64_t *total)
 {
-    if (!ops[i]) return LMR_FAIL(LARMOR_ERR_ARG, "distribute: operator %d is NULL", i);
+    LMR_REFUSE(!ops[i], LARMOR_ERR_ARG, "distribute: operator %d is NULL", i);
     const larmor_device *own = larmor_op_device(ops[i]);
     const larmor_shape in = larmor_op_in_shape(ops[0]), out = larmor_op_out_shape(ops[0]);
     larmor_shape mine = larmor_op_out_shape(ops[i]);
-    if (own == dev) return LMR_FAIL(LARMOR_ERR_ARG, "distribute: row %d and the operator share a device's handle", i);
+    LMR_REFUSE(own == dev, LARMOR_ERR_ARG, "distribute: row %d and the operator share a device's handle", i);
     for (int j = 0; j < i; j++)
-        if (own == larmor_op_device(ops[j]))
-            return LMR_FAIL(LARMOR_ERR_ARG, "distribute: rows %d and %d share a device's handle", j, i);
-    if (own->be != dev->be || larmor_op_dtype(ops[i]) != larmor_op_dtype(ops[0]))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "distribute: row %d is %s on %s, the operator %s on %s; kinds must agree",
-                        i, larmor_dtype_name(larmor_op_dtype(ops[i])), larmor_device_spec(own),
-                        larmor_dtype_name(larmor_op_dtype(ops[0])), larmor_device_spec(dev));
+        LMR_REFUSE(own == larmor_op_device(ops[j]), LARMOR_ERR_ARG,
+                   "distribute: rows %d and %d share a device's handle", j, i);
+    LMR_REFUSE(own->be != dev->be || larmor_op_dtype(ops[i]) != larmor_op_dtype(ops[0]), LARMOR_ERR_SHAPE,
+               "distribute: row %d is %s on %s, the operator %s on %s; kinds must agree", i,
+               larmor_dtype_name(larmor_op_dtype(ops[i])), larmor_device_spec(own),
+               larmor_dtype_name(larmor_op_dtype(ops[0])), larmor_device_spec(dev));
     const int fits = out.ndim > 0 && mine.ndim == out.ndim && larmor_shape_equal(larmor_op_in_shape(ops[i]), in);
     const int64_t added = fits ? mine.dim[mine.ndim - 1] : 0;
     if (fits) mine.dim[mine.ndim - 1] = out.dim[out.ndim - 1];
-    if (!fits || !larmor_shape_equal(mine, out) || __builtin_add_overflow(*total, added, total))
-        return LMR_FAIL(
-            LARMOR_ERR_SHAPE,
-            "distribute: row %d is %s, expected the shapes of row 0 but for the last dimension of the output, %s", i,
-            lmr_describe_as(own, larmor_op_dtype(ops[i]), larmor_op_out_shape(ops[i])).s,
-            lmr_describe_as(dev, larmor_op_dtype(ops[0]), out).s);
+    LMR_REFUSE(!fits || !larmor_shape_equal(mine, out) || __builtin_add_overflow(*total, added, total),
+               LARMOR_ERR_SHAPE,
+               "distribute: row %d is %s, expected the shapes of row 0 but for the last dimension of the output, %s",
+               i, lmr_describe_as(own, larmor_op_dtype(ops[i]), larmor_op_out_shape(ops[i])).s,
+               lmr_describe_as(dev, larmor_op_dtype(ops[0]), out).s);
     return LARMOR_OK;
 }
 
@@ -208,7 +206,7 @@ static larmor_status start(rows *p, larmor_op *const *ops, int count)
     for (int i = 0; i < count; i++) {
         row *r = &p->row[i];
         r->started = !pthread_create(&r->thread, NULL, work, r);
-        if (!r->started) return LMR_FAIL(LARMOR_ERR_MEMORY, "distribute: no thread could be started for row %d", i);
+        LMR_REFUSE(!r->started, LARMOR_ERR_MEMORY, "distribute: no thread could be started for row %d", i);
     }
     return LARMOR_OK;
 }
@@ -218,8 +216,8 @@ larmor_status larmor_op_distribute(larmor_device *dev, larmor_op *const *ops, in
     int64_t total = 0;
     LMR_NEED_OUT(op);
     LMR_NEED(dev);
-    if (!ops || count < 1)
-        return LMR_FAIL(LARMOR_ERR_ARG, "distribute: got %d operators, expected at least 1", ops ? count : 0);
+    LMR_REFUSE(!ops || count < 1, LARMOR_ERR_ARG, "distribute: got %d operators, expected at least 1",
+               ops ? count : 0);
     for (int i = 0; i < count; i++) LMR_TRY(expect_row(dev, ops, i, &total));
     larmor_shape out = larmor_op_out_shape(ops[0]);
     out.dim[out.ndim - 1] = total;

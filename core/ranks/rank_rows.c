@@ -48,8 +48,7 @@ static larmor_status order(const lmr_row *row, lmr_row_task task)
 /* Rank i's part of y to it, or from there. */
 static larmor_status pass_part(const lmr_row *row, int i, int64_t first, const larmor_array *y, int to_rank)
 {
-    LMR_OWNED(larmor_array) *part = NULL;
-    LMR_TRY(larmor_array_slice(y, first, row->last[i], &part));
+    LMR_OWN(larmor_array, part, larmor_array_slice(y, first, row->last[i], &part));
     return lmr_ranks_pass(row->ranks, to_rank ? 0 : i, to_rank ? i : 0, part);
 }
 
@@ -72,8 +71,7 @@ static larmor_status broadcast_input(const lmr_row *row, const larmor_array *x)
 static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
 {
     const lmr_row *row = self;
-    LMR_OWNED(larmor_array) *own = NULL;
-    LMR_TRY(larmor_array_slice(y, 0, row->last[0], &own));
+    LMR_OWN(larmor_array, own, larmor_array_slice(y, 0, row->last[0], &own));
     LMR_TRY(order(row, LMR_ROW_FORWARD));
     LMR_TRY(broadcast_input(row, x));
     const larmor_status mine = larmor_op_forward(row->op, x, own);
@@ -84,8 +82,7 @@ static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
 static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
 {
     const lmr_row *row = self;
-    LMR_OWNED(larmor_array) *own = NULL;
-    LMR_TRY(larmor_array_slice(y, 0, row->last[0], &own));
+    LMR_OWN(larmor_array, own, larmor_array_slice(y, 0, row->last[0], &own));
     LMR_TRY(order(row, LMR_ROW_ADJOINT));
     LMR_TRY(pass_parts(row, y, 1));
     const larmor_status mine = larmor_op_adjoint(row->op, own, x);
@@ -159,7 +156,7 @@ larmor_status lmr_rows_serve(larmor_ranks *ranks, const lmr_row_order *o)
         free_row(row);
         return LARMOR_OK;
     }
-    if (!row || !known) return LMR_FAIL(LARMOR_ERR_FORMAT, "an order of rank 0 is not what was expected");
+    LMR_REFUSE(!row || !known, LARMOR_ERR_FORMAT, "an order of rank 0 is not what was expected");
     return serve(row, o->task);
 }
 
@@ -189,12 +186,11 @@ static larmor_status compare(const larmor_ranks *r, const lmr_row_shapes *all, i
         const int fits = out.ndim > 0 && mine.ndim == out.ndim && larmor_shape_equal(all[i].in, all[0].in);
         last[i] = fits ? mine.dim[mine.ndim - 1] : 0;
         if (fits) mine.dim[mine.ndim - 1] = out.dim[out.ndim - 1];
-        if (!fits || !larmor_shape_equal(mine, out) || all[i].dtype != all[0].dtype ||
-            __builtin_add_overflow(*total, last[i], total))
-            return LMR_FAIL(
-                LARMOR_ERR_SHAPE,
-                "ranks: the row of rank %d differs from that of rank 0 in more than the last dimension of the output",
-                i);
+        LMR_REFUSE(
+            !fits || !larmor_shape_equal(mine, out) || all[i].dtype != all[0].dtype ||
+                __builtin_add_overflow(*total, last[i], total),
+            LARMOR_ERR_SHAPE,
+            "ranks: the row of rank %d differs from that of rank 0 in more than the last dimension of the output", i);
     }
     return LARMOR_OK;
 }

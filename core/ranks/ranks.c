@@ -80,9 +80,8 @@ typedef struct state { /* of a rank, and of all in the answer */
 
 static larmor_status receive_state(const larmor_ranks *r, int from, state *s)
 {
-    LMR_HEAP void *data = NULL;
     int64_t bytes = 0;
-    LMR_TRY(r->by->receive(r->link, from, LMR_TAG_AGREE, NULL, NULL, &data, &bytes));
+    LMR_OWN_MEMORY(void, data, r->by->receive(r->link, from, LMR_TAG_AGREE, NULL, NULL, &data, &bytes));
     if (bytes == sizeof *s)
         memcpy(s, data, sizeof *s);
     else
@@ -190,8 +189,8 @@ larmor_status lmr_count_all(const larmor_array *x, double *count)
 larmor_status larmor_ranks_sum_over(larmor_device *dev, larmor_ranks *ranks)
 {
     LMR_NEED(dev);
-    if (larmor_device_members(dev))
-        return LMR_FAIL(LARMOR_ERR_ARG, "ranks: one device for each rank expected, got %s", larmor_device_spec(dev));
+    LMR_REFUSE(larmor_device_members(dev), LARMOR_ERR_ARG, "ranks: one device for each rank expected, got %s",
+               larmor_device_spec(dev));
     dev->whole = larmor_ranks_count(ranks) > 1 ? ranks : NULL;
     dev->total = lmr_ranks_total;
     return LARMOR_OK;

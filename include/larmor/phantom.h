@@ -178,10 +178,6 @@ LARMOR_API larmor_status larmor_phantom_coils_around(const larmor_phantom *phant
                                                      larmor_dtype dtype, larmor_shape shape, const double *extent,
                                                      int coils, larmor_array **maps);
 
-/* Deprecated, until the next version: larmor_phantom_coils_around of no phantom. */
-#define larmor_phantom_coils(dev, dtype, shape, coils, maps)                                                         \
-    larmor_phantom_coils_around(NULL, dev, dtype, shape, NULL, coils, maps)
-
 /* The phantom as the best image that k-space up to the matrix can give: exact coefficients on the Cartesian grid of
  * the matrix, transformed. In units of the density, like larmor_phantom_image, but with the ringing of a finite
  * k-space. Parts beyond the field of view are cut off and do not fold. */

@@ -379,11 +379,8 @@ LARMOR_API larmor_status larmor_recon_expect(const larmor_recon *recon, int seri
 typedef struct larmor_recon_report { /* how the images of a series came about */
     larmor_status status;            /* LARMOR_ERR_NUMERIC: no image, or a suspect one; else LARMOR_OK */
     char message[512];               /* of that; else "" */
-    union {
-        int is_suspect; /* 1: the solver failed, the image is its best iterate */
-        int doubtful;   /* deprecated: its name until the next version */
-    };
-    int interrupted; /* 1: stopped by the listener, the image is the iterate reached */
+    int is_suspect;                  /* 1: the solver failed, the image is its best iterate */
+    int interrupted;                 /* 1: stopped by the listener, the image is the iterate reached */
     larmor_method_choice method;
     larmor_report solver; /* zeros of "grid" */
     larmor_lambda_from lambda_from;
@@ -436,8 +433,6 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
  *
  * line  gets the text, of at most room bytes, its end included. */
 LARMOR_API int larmor_recon_warning(const larmor_recon_report *report, int i, char *line, size_t room);
-/* Deprecated: its name until the next version. */
-#define larmor_recon_doubt larmor_recon_warning
 
 typedef struct larmor_recon_image {
     larmor_array

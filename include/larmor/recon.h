@@ -190,16 +190,12 @@ typedef enum larmor_maps_warning {
     LARMOR_MAPS_UNDERSAMPLED, /* the centre has gaps, so that the images behind the maps are aliased */
     LARMOR_MAPS_AMBIGUOUS     /* neighbourhoods have no dominant eigenvector: mostly noise, or signal folded in */
 } larmor_maps_warning;
-typedef larmor_maps_warning larmor_maps_doubt; /* deprecated: its name until the next version */
 
 typedef struct larmor_coils_report { /* how far the maps can be trusted */
     /* part of the centre's cells that hold a sample, weighted as the data are; cells of 1/FOV of the encoded one */
     double sampled;
     double dominance; /* part of the energy of all neighbourhoods that their dominant eigenvectors hold */
-    union {
-        larmor_maps_warning warning;
-        larmor_maps_warning doubt; /* deprecated: its name until the next version */
-    };
+    larmor_maps_warning warning;
 } larmor_coils_report;
 
 /* Coil sensitivity maps from the centre of the data themselves: gridded at low resolution, then in every

@@ -33,7 +33,7 @@ static larmor_status make_folder(const char *path)
 larmor_status larmor_bids_open(const char *folder, const char *name, int echo, int force, larmor_output **out)
 {
     char path[PATH_MAX];
-    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "output: no place for the result");
+    LMR_REFUSE(!out, LARMOR_ERR_ARG, "output: no place for the result");
     *out = NULL;
     LMR_TRY(larmor_bids_path(folder, name, echo, path, sizeof path));
     for (char *slash = path + strlen(folder); (slash = strchr(slash, '/')); slash++) {
@@ -41,11 +41,9 @@ larmor_status larmor_bids_open(const char *folder, const char *name, int echo, i
         LMR_TRY(make_folder(path));
         *slash = '/';
     }
-    LMR_OWNED(larmor_output) *made = NULL;
-    LMR_TRY(larmor_output_open(path, force, &made));
+    LMR_OWN(larmor_output, made, larmor_output_open(path, force, &made));
     LMR_TRY(larmor_output_add_sidecar(made));
-    *out = made;
-    made = NULL;
+    LMR_HAND_ON(*out, made);
     return LARMOR_OK;
 }
 
@@ -67,7 +65,7 @@ static void add_text(lmr_bytes *b, const char *before, const char *text)
 static larmor_status title_of(const char *folder, char title[NAME_MAX + 1])
 {
     LMR_HEAP char *whole = realpath(folder, NULL);
-    if (!whole) return LMR_FAIL(LARMOR_ERR_IO, "%s: %s", folder, strerror(errno));
+    LMR_REFUSE(!whole, LARMOR_ERR_IO, "%s: %s", folder, strerror(errno));
     const char *slash = strrchr(whole, '/');
     snprintf(title, NAME_MAX + 1, "%s", slash && slash[1] ? slash + 1 : "larmor");
     return LARMOR_OK;
@@ -76,7 +74,6 @@ static larmor_status title_of(const char *folder, char title[NAME_MAX + 1])
 static larmor_status describe_set(const char *folder, const larmor_bids_opts *opts)
 {
     char path[PATH_MAX], title[NAME_MAX + 1];
-    LMR_OWNED(larmor_output) *out = NULL;
     LMR_FREED_BY(lmr_bytes_free) lmr_bytes b = {0};
     snprintf(path, sizeof path, "%s/%s", folder, DESCRIPTION);
     if (!opts->replace && !access(path, F_OK)) return LARMOR_OK;
@@ -88,7 +85,7 @@ static larmor_status describe_set(const char *folder, const larmor_bids_opts *op
     add_text(&b, ",\n      \"Version\": ", LARMOR_VERSION);
     lmr_bytes_print(&b, "\n    }\n  ]\n}\n");
     LMR_TRY(lmr_bytes_end(&b));
-    LMR_TRY(lmr_output_open(path, "", NULL, 1, PATIENCE_S, &out));
+    LMR_OWN(larmor_output, out, lmr_output_open(path, "", NULL, 1, PATIENCE_S, &out));
     if (!opts->replace && !access(path, F_OK)) return LARMOR_OK; /* another run was first */
     return write_file(out, &b);
 }
@@ -100,13 +97,12 @@ static larmor_status read_participants(const char *path, lmr_bytes *b)
     size_t got;
     FILE *f = fopen(path, "rb");
     if (!f && errno == ENOENT) return LARMOR_OK;
-    if (!f) return LMR_FAIL(LARMOR_ERR_IO, "%s: %s", path, strerror(errno));
+    LMR_REFUSE(!f, LARMOR_ERR_IO, "%s: %s", path, strerror(errno));
     while ((got = fread(part, 1, sizeof part, f)) && b->size < MOST_PARTICIPANTS) lmr_bytes_add(b, part, got);
     const int failed = ferror(f);
     fclose(f);
-    if (failed) return LMR_FAIL(LARMOR_ERR_IO, "%s: cannot be read", path);
-    LMR_TRY(lmr_bytes_end(b));
-    return LARMOR_OK;
+    LMR_REFUSE(failed, LARMOR_ERR_IO, "%s: cannot be read", path);
+    return lmr_bytes_end(b);
 }
 
 /* Columns of the first line; 0 if the first one is not participant_id. */
@@ -143,8 +139,8 @@ static larmor_status add_participant(const char *folder, const char *subject)
     LMR_TRY(lmr_bytes_end(&b));
     const char *text = (const char *)b.data;
     const int columns = count_columns(text);
-    if (!columns || b.size > MOST_PARTICIPANTS)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: expected a table that begins with participant_id", path);
+    LMR_REFUSE(!columns || b.size > MOST_PARTICIPANTS, LARMOR_ERR_FORMAT,
+               "%s: expected a table that begins with participant_id", path);
     if (has_row(text, subject)) return LARMOR_OK;
     if (text[b.size - 1] != '\n') lmr_bytes_print(&b, "\n");
     lmr_bytes_print(&b, "sub-%s", subject);
@@ -158,7 +154,7 @@ larmor_status larmor_bids_describe(const char *folder, const char *name, const l
 {
     static const larmor_bids_opts none = {0};
     lmr_bids_name n;
-    if (!folder || !*folder) return LMR_FAIL(LARMOR_ERR_ARG, "bids: no folder given");
+    LMR_REFUSE(!folder || !*folder, LARMOR_ERR_ARG, "bids: no folder given");
     LMR_TRY(lmr_bids_parse(name, LMR_BIDS_ANY_ECHO, &n));
     LMR_TRY(describe_set(folder, opts ? opts : &none));
     return add_participant(folder, n.value[LMR_BIDS_SUB]);

@@ -93,13 +93,11 @@ static larmor_status take_entity(const char *text, const char *part, lmr_bids_na
     const size_t key = dash ? (size_t)(dash - part) : strlen(part);
     int e = 0;
     while (e < LMR_BIDS_ENTITIES && (strlen(entities[e].key) != key || strncmp(part, entities[e].key, key) != 0)) e++;
-    if (!dash || e == LMR_BIDS_ENTITIES)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "bids name %s: got %s, expected sub-LABEL and others of ses, task, acq, ce, rec, dir, run, "
-                        "echo, flip, inv, mt, part and chunk",
-                        text, part);
-    if (*name->value[e])
-        return LMR_FAIL(LARMOR_ERR_ARG, "bids name %s: got %s- twice, expected once", text, entities[e].key);
+    LMR_REFUSE(!dash || e == LMR_BIDS_ENTITIES, LARMOR_ERR_ARG,
+               "bids name %s: got %s, expected sub-LABEL and others of ses, task, acq, ce, rec, dir, run, "
+               "echo, flip, inv, mt, part and chunk",
+               text, part);
+    LMR_REFUSE(*name->value[e], LARMOR_ERR_ARG, "bids name %s: got %s- twice, expected once", text, entities[e].key);
     LMR_TRY(check_value(text, e, dash + 1));
     snprintf(name->value[e], LMR_BIDS_LABEL, "%s", dash + 1);
     return LARMOR_OK;
@@ -127,9 +125,8 @@ static larmor_status take_parts(const char *text, lmr_bids_name *name)
         char part[LMR_BIDS_LABEL];
         size_t now = strcspn(text + at, "_");
         if (now > length - at) now = length - at;
-        if (now >= sizeof part)
-            return LMR_FAIL(LARMOR_ERR_ARG, "bids name %s: got a part of %zu characters, expected at most %zu", text,
-                            now, sizeof part - 1);
+        LMR_REFUSE(now >= sizeof part, LARMOR_ERR_ARG,
+                   "bids name %s: got a part of %zu characters, expected at most %zu", text, now, sizeof part - 1);
         snprintf(part, sizeof part, "%.*s", (int)now, text + at);
         at += now + 1;
         if (at <= length) LMR_TRY(take_entity(text, part, name));
@@ -175,19 +172,15 @@ static larmor_status check_entities(const char *text, int echo, lmr_bids_name *n
     int row = ROWS;
     for (int i = 0; i < ROWS; i++)
         if (is_of_row(name->suffix, i) && (row == ROWS || rows[row].must & ~has)) row = i;
-    if (row == ROWS)
-        return LMR_FAIL(
-            LARMOR_ERR_ARG,
-            "bids name %s: got the suffix \"%s\", expected one of images such as T1w, T2starw, bold, dwi or "
-            "magnitude1",
-            text, name->suffix);
+    LMR_REFUSE(row == ROWS, LARMOR_ERR_ARG,
+               "bids name %s: got the suffix \"%s\", expected one of images such as T1w, T2starw, bold, dwi or "
+               "magnitude1",
+               text, name->suffix);
     const unsigned missing = (rows[row].must | HAS(SUB)) & ~(has | elsewhere), extra = has & ~rows[row].may;
-    if (missing)
-        return LMR_FAIL(LARMOR_ERR_ARG, "bids name %s: got no %s-, which %s must have", text, first_of(missing),
-                        name->suffix);
-    if (extra)
-        return LMR_FAIL(LARMOR_ERR_ARG, "bids name %s: got %s-, which %s cannot have", text, first_of(extra),
-                        name->suffix);
+    LMR_REFUSE(missing, LARMOR_ERR_ARG, "bids name %s: got no %s-, which %s must have", text, first_of(missing),
+               name->suffix);
+    LMR_REFUSE(extra, LARMOR_ERR_ARG, "bids name %s: got %s-, which %s cannot have", text, first_of(extra),
+               name->suffix);
     name->kind = rows[row].kind;
     return LARMOR_OK;
 }
@@ -195,11 +188,11 @@ static larmor_status check_entities(const char *text, int echo, lmr_bids_name *n
 larmor_status lmr_bids_parse(const char *text, int echo, lmr_bids_name *name)
 {
     *name = (lmr_bids_name){.kind = ""};
-    if (!text) return LMR_FAIL(LARMOR_ERR_ARG, "bids name: none given");
+    LMR_REFUSE(!text, LARMOR_ERR_ARG, "bids name: none given");
     LMR_TRY(take_parts(text, name));
-    if (echo > 0 && *name->value[LMR_BIDS_ECHO])
-        return LMR_FAIL(LARMOR_ERR_ARG, "bids name %s: got echo-%s of several echoes, expected none or one image",
-                        text, name->value[LMR_BIDS_ECHO]);
+    LMR_REFUSE(echo > 0 && *name->value[LMR_BIDS_ECHO], LARMOR_ERR_ARG,
+               "bids name %s: got echo-%s of several echoes, expected none or one image", text,
+               name->value[LMR_BIDS_ECHO]);
     if (echo > 0) snprintf(name->value[LMR_BIDS_ECHO], LMR_BIDS_LABEL, "%d", echo);
     return check_entities(text, echo, name);
 }
@@ -209,8 +202,8 @@ larmor_status lmr_bids_parse(const char *text, int echo, lmr_bids_name *name)
 larmor_status larmor_bids_path(const char *folder, const char *name, int echo, char *path, size_t room)
 {
     lmr_bids_name n;
-    if (!folder || !*folder || !path || !room || echo < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "bids: a folder, a place for the path and an echo from 0 expected");
+    LMR_REFUSE(!folder || !*folder || !path || !room || echo < 0, LARMOR_ERR_ARG,
+               "bids: a folder, a place for the path and an echo from 0 expected");
     LMR_TRY(lmr_bids_parse(name, echo, &n));
     const char *session = n.value[LMR_BIDS_SES];
     size_t used = (size_t)snprintf(path, room, "%s/sub-%s/%s%s%s%s/", folder, n.value[LMR_BIDS_SUB],
@@ -226,7 +219,7 @@ larmor_status larmor_bids_part(const char *name, larmor_part *part)
 {
     lmr_bids_name n;
     int i = 0;
-    if (!part) return LMR_FAIL(LARMOR_ERR_ARG, "bids: no place for the part");
+    LMR_REFUSE(!part, LARMOR_ERR_ARG, "bids: no place for the part");
     *part = LARMOR_PART_MAGNITUDE;
     LMR_TRY(lmr_bids_parse(name, LMR_BIDS_ANY_ECHO, &n));
     const char *const *words = entities[LMR_BIDS_PART].words; /* in the order of larmor_part */

@@ -312,8 +312,8 @@ static larmor_status write_one_or_two(plan *p, const lmr_dicom *plugin)
     lmr_identity_mix(&series->identity, "enhanced", strlen("enhanced"));
     LMR_TRY(write_frames(p, series, 0));
     if (p->out->parts < 2) return LARMOR_OK;
-    if (!p->images->is_complex)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: images are real, expected complex ones for their phase", p->out->path);
+    LMR_REFUSE(!p->images->is_complex, LARMOR_ERR_ARG, "%s: images are real, expected complex ones for their phase",
+               p->out->path);
     become_phase(series);
     return write_frames(p, series, 1);
 }
@@ -321,9 +321,9 @@ static larmor_status write_one_or_two(plan *p, const lmr_dicom *plugin)
 static larmor_status check_sides(const char *path, const lmr_images *images)
 {
     for (int d = 0; d < 2; d++)
-        if (images->dim[d] > MOST_SIDE)
-            return LMR_FAIL(LARMOR_ERR_ARG, "%s: DICOM holds at most %d rows and columns, got %" PRId64 "; use .h5",
-                            path, MOST_SIDE, images->dim[d]);
+        LMR_REFUSE(images->dim[d] > MOST_SIDE, LARMOR_ERR_ARG,
+                   "%s: DICOM holds at most %d rows and columns, got %" PRId64 "; use .h5", path, MOST_SIDE,
+                   images->dim[d]);
     return LARMOR_OK;
 }
 
@@ -331,8 +331,8 @@ static larmor_status check(const char *path, const lmr_images *images)
 {
     const int series = 1 + has_phase(images);
     LMR_TRY(check_sides(path, images));
-    if (images->dim[2] > MOST_FILES / images->count / series)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: at most %d slices are written to a folder; use .h5", path, MOST_FILES);
+    LMR_REFUSE(images->dim[2] > MOST_FILES / images->count / series, LARMOR_ERR_ARG,
+               "%s: at most %d slices are written to a folder; use .h5", path, MOST_FILES);
     return LARMOR_OK;
 }
 

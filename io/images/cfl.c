@@ -31,8 +31,7 @@ static larmor_status put_header(larmor_output *out, const int64_t dims[DIMS])
 static larmor_status put_values(larmor_output *out, const larmor_array *x, lmr_as as)
 {
     const int64_t count = larmor_array_count(x);
-    LMR_HEAP float *host = calloc((size_t)count, 2 * sizeof *host);
-    if (!host) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(float, host, 2 * count);
     LMR_TRY(lmr_values(x, as, host));
     LMR_TRY(lmr_finite(out, as == LMR_AS_COMPLEX ? LARMOR_C64 : LARMOR_F32, host, count));
     if (as == LMR_AS_MAGNITUDE) /* spread out in place, from the back */

@@ -64,10 +64,10 @@ larmor_status larmor_images_divide(const char *path, const larmor_image_place *p
     LMR_NEED(path, places, file, files);
     const lmr_format *format = lmr_format_of(path);
     if (!format) return lmr_unknown_suffix(path, 0);
-    if (count < 1) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no image to write", path);
+    LMR_REFUSE(count < 1, LARMOR_ERR_ARG, "%s: no image to write", path);
     for (int i = 0; i < count; i++)
-        if (places[i].shape.ndim < 2 || places[i].shape.ndim > 3 || larmor_shape_count(places[i].shape) < 1)
-            return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: image %d is not [nx, ny] or [nx, ny, nz]", path, i + 1);
+        LMR_REFUSE(places[i].shape.ndim < 2 || places[i].shape.ndim > 3 || larmor_shape_count(places[i].shape) < 1,
+                   LARMOR_ERR_SHAPE, "%s: image %d is not [nx, ny] or [nx, ny, nz]", path, i + 1);
     LMR_HEAP larmor_image *image = lmr_new(count, sizeof *image);
     LMR_HEAP int *at = lmr_new(2 * (int64_t)count, sizeof *at), *class = lmr_new(count, sizeof *class);
     if (!image || !at || !class) return LMR_NO_MEMORY();

@@ -80,9 +80,9 @@ larmor_status lmr_unknown_suffix(const char *path, int reading)
 
 larmor_status larmor_output_open(const char *path, int force, larmor_output **out)
 {
-    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "output: no place for the result");
+    LMR_REFUSE(!out, LARMOR_ERR_ARG, "output: no place for the result");
     *out = NULL;
-    if (!path || !*path) return LMR_FAIL(LARMOR_ERR_ARG, "output: no path given");
+    LMR_REFUSE(!path || !*path, LARMOR_ERR_ARG, "output: no path given");
     const lmr_format *format = lmr_format_of(path);
     if (!format) return lmr_unknown_suffix(path, 0);
     if (format->ready) LMR_TRY(format->ready(path));
@@ -95,15 +95,14 @@ larmor_status larmor_output_open(const char *path, int force, larmor_output **ou
 larmor_status larmor_output_add_sidecar(larmor_output *out)
 {
     LMR_TRY(lmr_output_ready(out));
-    if (!out->format->sidecar)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: a sidecar belongs to a .nii or .nii.gz", out->path);
+    LMR_REFUSE(!out->format->sidecar, LARMOR_ERR_ARG, "%s: a sidecar belongs to a .nii or .nii.gz", out->path);
     return lmr_output_add(out, out->format->suffix, out->format->sidecar);
 }
 
 larmor_status larmor_output_add_phase(larmor_output *out)
 {
     LMR_TRY(lmr_output_ready(out));
-    if (!out->format->phase) return LMR_FAIL(LARMOR_ERR_ARG, "%s: a file of phases belongs to a .dcm", out->path);
+    LMR_REFUSE(!out->format->phase, LARMOR_ERR_ARG, "%s: a file of phases belongs to a .dcm", out->path);
     return lmr_output_add(out, out->format->suffix, out->format->phase);
 }
 
@@ -114,8 +113,8 @@ larmor_status larmor_output_reserve(larmor_output *out, larmor_dtype dtype, larm
     int each = out->format->bytes;
     if (out->format->element) each = out->format->element(dtype, magnitude);
     if (!each) return LARMOR_OK;
-    if (bytes < 0 || !lmr_mul(bytes, each, &bytes))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the product of the sizes passes 2^62", out->path);
+    LMR_REFUSE(bytes < 0 || !lmr_mul(bytes, each, &bytes), LARMOR_ERR_SHAPE,
+               "%s: the product of the sizes passes 2^62", out->path);
     return bytes ? lmr_output_reserve(out, 0, bytes) : LARMOR_OK;
 }
 
@@ -143,12 +142,10 @@ larmor_status larmor_array_save(larmor_output *out, const larmor_array *x)
 {
     char text[256];
     LMR_TRY(lmr_output_ready(out));
-    if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no array to write", out->path);
-    if (!out->format->save)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: arrays cannot be written to %s files; use one of %s", out->path,
-                        out->format->suffix, known(TO_SAVE, text, sizeof text));
-    if (larmor_array_count(x) < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %s has no elements", out->path, lmr_describe(x).s);
+    LMR_REFUSE(!x, LARMOR_ERR_ARG, "%s: no array to write", out->path);
+    LMR_REFUSE(!out->format->save, LARMOR_ERR_ARG, "%s: arrays cannot be written to %s files; use one of %s",
+               out->path, out->format->suffix, known(TO_SAVE, text, sizeof text));
+    LMR_REFUSE(larmor_array_count(x) < 1, LARMOR_ERR_SHAPE, "%s: %s has no elements", out->path, lmr_describe(x).s);
     return finish(out, out->format->save(out, x));
 }
 
@@ -185,20 +182,19 @@ static larmor_status save_coils(larmor_output *out, const larmor_array *maps, co
 larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps, const larmor_image_meta *meta)
 {
     LMR_TRY(lmr_output_ready(out));
-    if (!maps) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no maps to write", out->path);
+    LMR_REFUSE(!maps, LARMOR_ERR_ARG, "%s: no maps to write", out->path);
     const larmor_shape s = larmor_array_shape(maps);
     const char *suffix = out->format->suffix;
     char text[256];
-    LMR_OWNED(larmor_array) *view = NULL;
-    if (s.ndim < 3 || s.ndim > 5 || larmor_array_count(maps) < 1 || s.dim[s.ndim - 1] > INT_MAX)
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "%s: maps are %s, expected [nx, ny, coils], [nx, ny, nz, coils] or [nx, ny, nz, coils, sets]",
-                        out->path, lmr_describe(maps).s);
-    if (s.ndim == 5 && !out->format->save)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: several sets of maps cannot be written to %s files; use one of %s",
-                        out->path, suffix, known(TO_SAVE, text, sizeof text));
+    LMR_REFUSE(s.ndim < 3 || s.ndim > 5 || larmor_array_count(maps) < 1 || s.dim[s.ndim - 1] > INT_MAX,
+               LARMOR_ERR_SHAPE,
+               "%s: maps are %s, expected [nx, ny, coils], [nx, ny, nz, coils] or [nx, ny, nz, coils, sets]",
+               out->path, lmr_describe(maps).s);
+    LMR_REFUSE(s.ndim == 5 && !out->format->save, LARMOR_ERR_ARG,
+               "%s: several sets of maps cannot be written to %s files; use one of %s", out->path, suffix,
+               known(TO_SAVE, text, sizeof text));
     if (!out->format->save) return save_coils(out, maps, meta);
     if (s.ndim > 3 || strcmp(suffix, ".cfl") != 0) return larmor_array_save(out, maps);
-    LMR_TRY(larmor_array_reshape(maps, LARMOR_SHAPE(s.dim[0], s.dim[1], 1, s.dim[2]), &view));
+    LMR_OWN(larmor_array, view, larmor_array_reshape(maps, LARMOR_SHAPE(s.dim[0], s.dim[1], 1, s.dim[2]), &view));
     return larmor_array_save(out, view);
 }

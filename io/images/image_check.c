@@ -18,8 +18,7 @@ static larmor_status check_elements(const lmr_source *source, lmr_reader *reader
     if (!piece || a.in_file != LMR_IN_PIECES || !a.checksums || !lmr_is_possible_array(&a))
         return lmr_reader_lies(reader);
     LMR_TRY(lmr_check_pieces(source, reader, &a, piece, count));
-    LMR_HEAP unsigned char *memory = lmr_new(lmr_largest_piece(piece, count) + LMR_CHECKSUM_BYTES, 1);
-    if (!memory) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(unsigned char, memory, lmr_largest_piece(piece, count) + LMR_CHECKSUM_BYTES);
     for (int64_t i = 0; i < count; i++) LMR_TRY(lmr_take_checked(source, &piece[i], memory));
     return LARMOR_OK;
 }

@@ -45,8 +45,7 @@ static larmor_status open_second(input *in)
 {
     const char *path = in->source.path, *suffix = in->format->second;
     const size_t stem = strlen(path) - strlen(in->format->suffix);
-    LMR_HEAP char *name = malloc(stem + strlen(suffix) + 1);
-    if (!name) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(char, name, stem + strlen(suffix) + 1);
     memcpy(name, path, stem);
     memcpy(name + stem, suffix, strlen(suffix) + 1);
     return lmr_source_open(name, "a file", &in->second);
@@ -302,7 +301,7 @@ static larmor_status read_rest(input *in, larmor_image_info *info)
 
 larmor_status larmor_image_read(const char *path, larmor_device *dev, larmor_array **image)
 {
-    if (!image || !dev) return LMR_FAIL(LARMOR_ERR_ARG, "image: no device or no place for the result");
+    LMR_REFUSE(!image || !dev, LARMOR_ERR_ARG, "image: no device or no place for the result");
     *image = NULL;
     input in;
     LMR_TRY(open_input(path, LMR_CAN_READ, &in));
@@ -313,7 +312,7 @@ larmor_status larmor_image_read(const char *path, larmor_device *dev, larmor_arr
 
 larmor_status larmor_image_read_meta(const char *path, larmor_image_meta *meta)
 {
-    if (!meta) return LMR_FAIL(LARMOR_ERR_ARG, "image: no place for the geometry");
+    LMR_REFUSE(!meta, LARMOR_ERR_ARG, "image: no place for the geometry");
     *meta = (larmor_image_meta){.fov_mm = {1, 1, 1}, .read_dir = {1}, .phase_dir = {0, 1}, .slice_dir = {0, 0, 1}};
     input in;
     LMR_TRY(open_input(path, LMR_CAN_READ, &in));
@@ -344,8 +343,7 @@ static larmor_status find_range(const larmor_array *x, larmor_image_info *info)
 
 static larmor_status look_into(input *in, larmor_device *dev, larmor_image_info *info)
 {
-    LMR_OWNED(larmor_array) *x = NULL;
-    LMR_TRY(read_array(in, dev, &x));
+    LMR_OWN(larmor_array, x, read_array(in, dev, &x));
     info->shape = larmor_array_shape(x);
     snprintf(info->type, sizeof info->type, "%s", larmor_dtype_name(larmor_array_dtype(x)));
     return find_range(x, info);
@@ -425,14 +423,14 @@ static larmor_status describe_folder(const char *path, larmor_device *dev, larmo
         f.count = 0;
         return LMR_FAIL(LARMOR_ERR_IO, "%s: %s.", path, strerror(errno));
     }
-    if (!f.count) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: holds no .dcm file.", path);
+    LMR_REFUSE(!f.count, LARMOR_ERR_FORMAT, "%s: holds no .dcm file.", path);
     LMR_ALLOCATE(f.along, f.count);
     for (int i = 0; i < f.count; i++) {
         char file[PATH_MAX];
         LMR_TRY(lmr_go_on());
         const int needed =
             snprintf(file, sizeof file, "%s%s%s", path, path[strlen(path) - 1] == '/' ? "" : "/", f.entry[i]->d_name);
-        if (needed >= (int)sizeof file) return LMR_FAIL(LARMOR_ERR_ARG, "%s: the name is too long", path);
+        LMR_REFUSE(needed >= (int)sizeof file, LARMOR_ERR_ARG, "%s: the name is too long", path);
         LMR_TRY(add_file(file, dev, &f));
     }
     stack_slices(&f, out);
@@ -448,7 +446,7 @@ static larmor_status describe_folder(const char *path, larmor_device *dev, larmo
 larmor_status larmor_image_describe(const char *path, larmor_device *dev, larmor_image_info *out)
 {
     struct stat s;
-    if (!out || !dev) return LMR_FAIL(LARMOR_ERR_ARG, "image: no device or no place for the result");
+    LMR_REFUSE(!out || !dev, LARMOR_ERR_ARG, "image: no device or no place for the result");
     const lmr_format *format = lmr_format_of(path);
     const int may_be_folder = format && (format->inside || !strcmp(format->suffix, ".dcm"));
     if (may_be_folder && !stat(path, &s) && S_ISDIR(s.st_mode)) return describe_folder(path, dev, out);

@@ -51,13 +51,10 @@ static larmor_status take_apart(const lmr_image_list *list, larmor_image_set *se
     const larmor_shape one = larmor_shape_of(dim[2] > 1 ? 3 : 2, dim);
     const int64_t count = larmor_array_count(list->all) / larmor_shape_count(one);
     if (count > LMR_MOST_IMAGES && !list->has_geometry) return LARMOR_OK;
-    if (count > LMR_MOST_IMAGES)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%lld images, at most %d are read one by one", (long long)count,
-                        LMR_MOST_IMAGES);
-    LMR_OWNED(larmor_array) *rows = NULL;
-    LMR_TRY(larmor_array_reshape(list->all, larmor_shape_append(one, count), &rows));
-    set->image = lmr_new(count, sizeof *set->image);
-    if (!set->image) return LMR_NO_MEMORY();
+    LMR_REFUSE(count > LMR_MOST_IMAGES, LARMOR_ERR_FORMAT, "%lld images, at most %d are read one by one",
+               (long long)count, LMR_MOST_IMAGES);
+    LMR_OWN(larmor_array, rows, larmor_array_reshape(list->all, larmor_shape_append(one, count), &rows));
+    LMR_ALLOCATE(set->image, count);
     for (int64_t i = 0; i < count; i++) {
         larmor_array *part;
         LMR_TRY(larmor_array_part(rows, i, 1, one, &part));

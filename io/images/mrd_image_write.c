@@ -32,19 +32,18 @@ static larmor_status make_attributes(const larmor_write_opts *opts, int i, lmr_b
 
 static larmor_status check_ranges(const char *path, const lmr_images *images)
 {
-    if (images->count > LMR_MRD_MAX_COUNTER)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: %d images, at most %d fit", path, images->count, LMR_MRD_MAX_COUNTER);
+    LMR_REFUSE(images->count > LMR_MRD_MAX_COUNTER, LARMOR_ERR_ARG, "%s: %d images, at most %d fit", path,
+               images->count, LMR_MRD_MAX_COUNTER);
     for (int d = 0; d < 3; d++)
-        if (images->dim[d] > LMR_MRD_MAX_COUNTER)
-            return LMR_FAIL(LARMOR_ERR_ARG, "%s: %" PRId64 " voxels along an axis, at most %d fit", path,
-                            images->dim[d], LMR_MRD_MAX_COUNTER);
+        LMR_REFUSE(images->dim[d] > LMR_MRD_MAX_COUNTER, LARMOR_ERR_ARG,
+                   "%s: %" PRId64 " voxels along an axis, at most %d fit", path, images->dim[d], LMR_MRD_MAX_COUNTER);
     for (int i = 0; i < images->count; i++) {
         const larmor_image_meta *m = &images->image[i].meta;
         const int counter[] = {m->average, m->slice, m->contrast, m->phase, m->repetition, m->set};
         for (size_t c = 0; c < sizeof counter / sizeof counter[0]; c++)
-            if (counter[c] < 0 || counter[c] > LMR_MRD_MAX_COUNTER)
-                return LMR_FAIL(LARMOR_ERR_ARG, "%s: image %d has a counter of %d; 0 to %d expected", path, i + 1,
-                                counter[c], LMR_MRD_MAX_COUNTER);
+            LMR_REFUSE(counter[c] < 0 || counter[c] > LMR_MRD_MAX_COUNTER, LARMOR_ERR_ARG,
+                       "%s: image %d has a counter of %d; 0 to %d expected", path, i + 1, counter[c],
+                       LMR_MRD_MAX_COUNTER);
     }
     return LARMOR_OK;
 }

@@ -69,7 +69,7 @@ static larmor_status compress_to(z_stream *z, lmr_bytes *packed, const void *dat
         do {
             z->next_out = buffer;
             z->avail_out = sizeof buffer;
-            if (deflate(z, flush) == Z_STREAM_ERROR) return LMR_FAIL(LARMOR_ERR_BACKEND, "zlib: stream error");
+            LMR_REFUSE(deflate(z, flush) == Z_STREAM_ERROR, LARMOR_ERR_BACKEND, "zlib: stream error");
             lmr_bytes_add(packed, buffer, sizeof buffer - z->avail_out);
         } while (!z->avail_out);
     } while (bytes);

@@ -36,7 +36,7 @@ static larmor_status put_header(larmor_output *out, larmor_dtype dtype, larmor_s
     lmr_bytes_add(&file, dict.data, dict.size);
     LMR_TRY(dict.failed ? LMR_NO_MEMORY() : lmr_bytes_end(&file));
     int64_t bytes = 0;
-    if (!lmr_mul(larmor_shape_count(shape), (int64_t)larmor_dtype_size(dtype), &bytes)) LMR_TRY(LMR_NO_MEMORY());
+    if (!lmr_mul(larmor_shape_count(shape), (int64_t)larmor_dtype_size(dtype), &bytes)) return LMR_NO_MEMORY();
     LMR_TRY(lmr_output_reserve(out, 0, bytes + (int64_t)file.size));
     return lmr_output_put(out, 0, file.data, file.size);
 }

@@ -85,8 +85,7 @@ larmor_status lmr_values(const larmor_array *x, lmr_as as, float *out)
     const size_t bytes = larmor_array_bytes(x);
     if ((dtype == LARMOR_C64 && as == LMR_AS_COMPLEX) || (dtype == LARMOR_F32 && as == LMR_AS_REAL))
         return larmor_array_read(x, out, bytes);
-    LMR_HEAP void *host = NULL;
-    LMR_TRY(larmor_array_download(x, dtype, &host));
+    LMR_OWN_MEMORY(void, host, larmor_array_download(x, dtype, &host));
     conversion c = {host, dtype, as, out};
     return lmr_in_parts(count, lmr_parts_for(count * COST), convert_part, &c);
 }
@@ -116,42 +115,40 @@ larmor_status lmr_shape_from(const char *path, int n, const int64_t *dims, larmo
     *shape = (larmor_shape){0};
     for (int d = 0; d < n; d++) {
         if (n > LARMOR_MAX_DIMS && d >= 2 && dims[d] == 1) continue;
-        if (shape->ndim == LARMOR_MAX_DIMS)
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: has more than %d dimensions larger than 1.", path,
-                            LARMOR_MAX_DIMS);
+        LMR_REFUSE(shape->ndim == LARMOR_MAX_DIMS, LARMOR_ERR_FORMAT,
+                   "%s: has more than %d dimensions larger than 1.", path, LARMOR_MAX_DIMS);
         shape->dim[shape->ndim++] = dims[d];
     }
-    if (larmor_shape_count(*shape) < 0)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: the product of its sizes passes 2^62.", path);
+    LMR_REFUSE(larmor_shape_count(*shape) < 0, LARMOR_ERR_FORMAT, "%s: the product of its sizes passes 2^62.", path);
     return LARMOR_OK;
 }
 
 larmor_status lmr_images_check(const char *what, const larmor_image *images, int count, const larmor_write_opts *opts,
                                lmr_images *set)
 {
-    if (!images || count < 1 || !images[0].data) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no image to write", what);
+    LMR_REFUSE(!images || count < 1 || !images[0].data, LARMOR_ERR_ARG, "%s: no image to write", what);
     for (int i = -1; i < (opts->each ? count : 0); i++) {
         const larmor_notes *n = i < 0 ? &opts->notes : &opts->each[i];
-        if (n->count < 0 || (n->count && (!n->keys || !n->values)))
-            return LMR_FAIL(LARMOR_ERR_ARG, "%s: keys or values are missing", what);
+        LMR_REFUSE(n->count < 0 || (n->count && (!n->keys || !n->values)), LARMOR_ERR_ARG,
+                   "%s: keys or values are missing", what);
     }
-    if (opts->part > LARMOR_PART_IMAGINARY)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: part is %d, expected 0 to 3", what, (int)opts->part);
+    LMR_REFUSE(opts->part > LARMOR_PART_IMAGINARY, LARMOR_ERR_ARG, "%s: part is %d, expected 0 to 3", what,
+               (int)opts->part);
     const double *window = opts->window;
-    if ((window[0] != 0 || window[1] != 0) && !(window[1] > window[0] && isfinite(window[1] - window[0])))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: window is %g to %g, expected two finite numbers, the smaller one first",
-                        what, window[0], window[1]);
+    LMR_REFUSE((window[0] != 0 || window[1] != 0) && !(window[1] > window[0] && isfinite(window[1] - window[0])),
+               LARMOR_ERR_ARG, "%s: window is %g to %g, expected two finite numbers, the smaller one first", what,
+               window[0], window[1]);
     const larmor_array *first = images[0].data;
     const larmor_shape shape = larmor_array_shape(first);
-    if (shape.ndim < 2 || shape.ndim > 3 || larmor_shape_count(shape) < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: image is %s, expected [nx, ny] or [nx, ny, nz]", what,
-                        lmr_describe(first).s);
+    LMR_REFUSE(shape.ndim < 2 || shape.ndim > 3 || larmor_shape_count(shape) < 1, LARMOR_ERR_SHAPE,
+               "%s: image is %s, expected [nx, ny] or [nx, ny, nz]", what, lmr_describe(first).s);
     for (int i = 1; i < count; i++) {
         const larmor_array *x = images[i].data;
-        if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "%s: image %d has no data", what, i + 1);
-        if (!larmor_shape_equal(shape, larmor_array_shape(x)) || larmor_array_dtype(x) != larmor_array_dtype(first))
-            return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: image %d is %s, the first is %s", what, i + 1, lmr_describe(x).s,
-                            lmr_describe(first).s);
+        LMR_REFUSE(!x, LARMOR_ERR_ARG, "%s: image %d has no data", what, i + 1);
+        LMR_REFUSE(!larmor_shape_equal(shape, larmor_array_shape(x)) ||
+                       larmor_array_dtype(x) != larmor_array_dtype(first),
+                   LARMOR_ERR_SHAPE, "%s: image %d is %s, the first is %s", what, i + 1, lmr_describe(x).s,
+                   lmr_describe(first).s);
     }
     *set = (lmr_images){.image = images,
                         .count = count,

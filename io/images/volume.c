@@ -180,17 +180,14 @@ static larmor_status check_places(const char *path, const lmr_images *images, co
     const frame *first = &items[0].f;
     for (int i = 0; i < images->count; i++) {
         const frame *f = &items[i].f;
-        if (!has_same_voxels(f, first))
-            return LMR_FAIL(
-                LARMOR_ERR_ARG,
-                "%s: image %d has voxels of %.4g x %.4g x %.4g mm, the first of %.4g x %.4g x %.4g mm; NIfTI "
-                "holds one size, use .h5",
-                path, i + 1, f->voxel[0], f->voxel[1], f->voxel[2], first->voxel[0], first->voxel[1],
-                first->voxel[2]);
+        LMR_REFUSE(!has_same_voxels(f, first), LARMOR_ERR_ARG,
+                   "%s: image %d has voxels of %.4g x %.4g x %.4g mm, the first of %.4g x %.4g x %.4g mm; NIfTI "
+                   "holds one size, use .h5",
+                   path, i + 1, f->voxel[0], f->voxel[1], f->voxel[2], first->voxel[0], first->voxel[1],
+                   first->voxel[2]);
         const double apart = distance(f->position, first->position);
-        if (images->dim[2] > 1 && apart > SAME_PLACE)
-            return LMR_FAIL(LARMOR_ERR_ARG, "%s: volume %d is %.3f mm from the first; NIfTI holds one place, use .h5",
-                            path, i + 1, apart);
+        LMR_REFUSE(images->dim[2] > 1 && apart > SAME_PLACE, LARMOR_ERR_ARG,
+                   "%s: volume %d is %.3f mm from the first; NIfTI holds one place, use .h5", path, i + 1, apart);
     }
     return LARMOR_OK;
 }
@@ -202,19 +199,17 @@ static larmor_status find_step(const char *path, const item *items, int slices, 
     *step = (items[slices - 1].along - items[0].along) / (slices - 1);
     for (int s = 1; s < slices; s++) {
         const double here = items[s].along - items[s - 1].along;
-        if (!(fabs(here - *step) <= UNEVEN * *step))
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "%s: slices are unevenly spaced (%.3f mm on average, %.3f mm before slice "
-                            "%d); NIfTI cannot hold that, use .h5",
-                            path, *step, here, s + 1);
+        LMR_REFUSE(!(fabs(here - *step) <= UNEVEN * *step), LARMOR_ERR_ARG,
+                   "%s: slices are unevenly spaced (%.3f mm on average, %.3f mm before slice "
+                   "%d); NIfTI cannot hold that, use .h5",
+                   path, *step, here, s + 1);
         double straight[3];
         for (int k = 0; k < 3; k++) straight[k] = first->position[k] + s * *step * first->slice[k];
         const double shift = sqrt(fmax(0, pow(distance(items[s].f.position, straight), 2) -
                                               pow(items[s].along - items[0].along - s * *step, 2)));
-        if (shift > SHIFTED * fmin(first->voxel[0], first->voxel[1]) + SAME_PLACE)
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "%s: slice %d is shifted by %.3f mm in its plane; NIfTI cannot hold that, use .h5", path,
-                            s + 1, shift);
+        LMR_REFUSE(shift > SHIFTED * fmin(first->voxel[0], first->voxel[1]) + SAME_PLACE, LARMOR_ERR_ARG,
+                   "%s: slice %d is shifted by %.3f mm in its plane; NIfTI cannot hold that, use .h5", path, s + 1,
+                   shift);
     }
     return LARMOR_OK;
 }
@@ -274,10 +269,7 @@ larmor_status lmr_arrange(const char *path, const lmr_images *images, lmr_volume
     if (!st) find_times(images, v);
     if (!st) set_affine(&items[0].f, images->dim, step, v->affine);
     free(items);
-    if (st) {
-        free(v->order);
-        v->order = NULL;
-    }
+    if (st) LMR_CLEAR(v->order);
     return st;
 }
 

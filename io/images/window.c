@@ -73,10 +73,7 @@ larmor_status lmr_magnitudes(const lmr_images *images, float **voxels)
     larmor_status st = *voxels ? LARMOR_OK : LMR_NO_MEMORY();
     for (int i = 0; i < images->count && !st; i++)
         st = lmr_values(images->image[i].data, LMR_AS_MAGNITUDE, *voxels + i * images->voxels);
-    if (st) {
-        free(*voxels);
-        *voxels = NULL;
-    }
+    if (st) LMR_CLEAR(*voxels);
     return st;
 }
 
@@ -84,9 +81,8 @@ larmor_status larmor_image_window(const larmor_image *images, int count, double 
 {
     static const larmor_write_opts none = {0};
     lmr_images set;
-    LMR_HEAP float *voxels = NULL;
     LMR_NEED(window);
     LMR_TRY(lmr_images_check("window", images, count, &none, &set));
-    LMR_TRY(lmr_magnitudes(&set, &voxels));
+    LMR_OWN_MEMORY(float, voxels, lmr_magnitudes(&set, &voxels));
     return lmr_window(voxels, set.voxels * count, window);
 }

@@ -42,9 +42,8 @@ static larmor_status find_units(const char *name, const larmor_encoding *space, 
         double cycles = u.fixed + u.per_voxel * (double)space->matrix[d] + u.per_mm * space->fov_mm[d];
         if (u.per_recon > 0 && space->recon_fov_mm[d] > 0)
             cycles += u.per_recon * space->fov_mm[d] / space->recon_fov_mm[d];
-        if (!(cycles > 0))
-            return LMR_FAIL(LARMOR_ERR_ARG, "trajectory units: %s needs matrix and field of view of the scan",
-                            u.name);
+        LMR_REFUSE(!(cycles > 0), LARMOR_ERR_ARG, "trajectory units: %s needs matrix and field of view of the scan",
+                   u.name);
         unit[d] = 1 / cycles;
     }
     return LARMOR_OK;
@@ -53,13 +52,12 @@ static larmor_status find_units(const char *name, const larmor_encoding *space, 
 static larmor_status check_shapes(const larmor_array *kspace, const larmor_array *traj)
 {
     const larmor_shape s = larmor_array_shape(kspace), t = larmor_array_shape(traj);
-    if (!lmr_is_complex(kspace->dtype) || s.ndim != 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "readouts: k-space: got %s, expected complex [samples, readouts, coils]",
-                        lmr_describe(kspace).s);
-    if (!lmr_is_real(traj->dtype) || t.ndim != 3 || t.dim[0] < 1 || t.dim[0] > 3 || t.dim[1] != s.dim[0] ||
-        t.dim[2] != s.dim[1])
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "readouts: trajectory: got %s, expected real [1 to 3, %lld, %lld]",
-                        lmr_describe(traj).s, (long long)s.dim[0], (long long)s.dim[1]);
+    LMR_REFUSE(!lmr_is_complex(kspace->dtype) || s.ndim != 3, LARMOR_ERR_SHAPE,
+               "readouts: k-space: got %s, expected complex [samples, readouts, coils]", lmr_describe(kspace).s);
+    LMR_REFUSE(!lmr_is_real(traj->dtype) || t.ndim != 3 || t.dim[0] < 1 || t.dim[0] > 3 || t.dim[1] != s.dim[0] ||
+                   t.dim[2] != s.dim[1],
+               LARMOR_ERR_SHAPE, "readouts: trajectory: got %s, expected real [1 to 3, %lld, %lld]",
+               lmr_describe(traj).s, (long long)s.dim[0], (long long)s.dim[1]);
     if (s.dim[0] >= 1 && s.dim[0] <= LMR_MRD_MAX_COUNTER && s.dim[2] >= 1 && s.dim[2] <= LMR_MRD_MAX_CHANNELS)
         return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_SHAPE,
@@ -71,7 +69,7 @@ static larmor_status check_phases(const larmor_acquisitions *given, int64_t samp
 {
     const larmor_shape p = larmor_array_shape(given->phase_terms);
     const int64_t terms = p.ndim == 3 ? p.dim[2] : 0;
-    if (given->lines) return LMR_FAIL(LARMOR_ERR_ARG, "readouts: phases: got lines, expected a trajectory");
+    LMR_REFUSE(given->lines, LARMOR_ERR_ARG, "readouts: phases: got lines, expected a trajectory");
     if (lmr_is_real(given->phase_terms->dtype) && (terms == 4 || terms == 9 || terms == 16) && p.dim[0] == samples &&
         (p.dim[1] == 1 || p.dim[1] == count))
         return LARMOR_OK;
@@ -192,9 +190,9 @@ larmor_status larmor_raw_append_arrays(larmor_raw_writer *writer, const larmor_a
                   .coils = (int)s.dim[2],
                   .samples = s.dim[0],
                   .count = s.dim[1]};
-    if (given->centre < 0 || given->centre > r.samples)
-        return LMR_FAIL(LARMOR_ERR_ARG, "readouts: centre: got sample %lld, expected 0 to %lld",
-                        (long long)given->centre, (long long)r.samples);
+    LMR_REFUSE(given->centre < 0 || given->centre > r.samples, LARMOR_ERR_ARG,
+               "readouts: centre: got sample %lld, expected 0 to %lld", (long long)given->centre,
+               (long long)r.samples);
     if (given->phase_terms) LMR_TRY(check_phases(given, r.samples, r.count));
     LMR_TRY(find_units(given->phase_terms ? "rad/m" : given->units, space, r.unit));
     for (int d = 0; d < 3; d++) r.centre[d] = space->matrix[d] / 2;
@@ -223,9 +221,8 @@ static larmor_status check_values(const larmor_array *kspace)
     }
     free(data);
     if (!bad && peak <= LARMOR_LARGEST_SAMPLE) return LARMOR_OK;
-    if (bad)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "k-space: %lld value%s not finite.", (long long)bad,
-                        bad == 1 ? " is" : "s are");
+    LMR_REFUSE(bad, LARMOR_ERR_FORMAT, "k-space: %lld value%s not finite.", (long long)bad,
+               bad == 1 ? " is" : "s are");
     return LMR_FAIL(LARMOR_ERR_FORMAT,
                     "k-space: values up to %.1e: uninitialised or overflowing data, at most %.0e expected.", peak,
                     LARMOR_LARGEST_SAMPLE);
@@ -245,9 +242,8 @@ static larmor_status fill_space(const larmor_array *traj, const larmor_grid_opts
     most[0] = most[1] = fmax(most[0], most[1]);
     for (int d = 0; d < 3; d++) {
         const double n = most[d] > 0 ? 2 * ceil(most[d] * (1 - 1e-3)) : 1;
-        if (!(n <= LMR_MRD_MAX_COUNTER))
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "trajectory: extends to %g in direction %d; 32767 at most expected.",
-                            most[d], d);
+        LMR_REFUSE(!(n <= LMR_MRD_MAX_COUNTER), LARMOR_ERR_FORMAT,
+                   "trajectory: extends to %g in direction %d; 32767 at most expected.", most[d], d);
         const int64_t as_before = space->matrix[d ? d - 1 : 0];
         const int64_t by_default = opts->matrix[0] ? as_before : (int64_t)n;
         space->matrix[d] = d < space->ndim ? by_default : 1;
@@ -265,13 +261,11 @@ static larmor_status fill_space(const larmor_array *traj, const larmor_grid_opts
 static larmor_status check_opts(const larmor_grid_opts *opts)
 {
     for (int d = 0; d < 3; d++) {
-        if (opts->matrix[d] < 0 || opts->matrix[d] > LMR_MRD_MAX_COUNTER)
-            return LMR_FAIL(LARMOR_ERR_ARG, "scan: got %lld voxels, expected 1 to %d, or 0 for the default",
-                            (long long)opts->matrix[d], LMR_MRD_MAX_COUNTER);
-        if (!(opts->fov_mm[d] >= 0 && opts->fov_mm[d] <= 1e6))
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "scan: got a field of view of %g mm, expected up to 1e6, or 0 for the default",
-                            opts->fov_mm[d]);
+        LMR_REFUSE(opts->matrix[d] < 0 || opts->matrix[d] > LMR_MRD_MAX_COUNTER, LARMOR_ERR_ARG,
+                   "scan: got %lld voxels, expected 1 to %d, or 0 for the default", (long long)opts->matrix[d],
+                   LMR_MRD_MAX_COUNTER);
+        LMR_REFUSE(!(opts->fov_mm[d] >= 0 && opts->fov_mm[d] <= 1e6), LARMOR_ERR_ARG,
+                   "scan: got a field of view of %g mm, expected up to 1e6, or 0 for the default", opts->fov_mm[d]);
     }
     return LARMOR_OK;
 }
@@ -281,8 +275,7 @@ static larmor_status cut(const larmor_array *traj, int nd, larmor_array **out)
 {
     const larmor_shape t = larmor_array_shape(traj);
     const int64_t points = t.dim[1] * t.dim[2];
-    LMR_HEAP double *k = NULL;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     for (int64_t i = 0; i < points; i++)
         for (int d = 0; d < nd; d++) k[i * nd + d] = k[i * t.dim[0] + d];
     return larmor_array_upload(traj->dev, LARMOR_F64, LARMOR_SHAPE(nd, t.dim[1], t.dim[2]), LARMOR_F64, k, out);
@@ -300,15 +293,15 @@ static larmor_status with_dimensions(const larmor_array *kspace, const larmor_ar
     const int64_t ns = size_of(traj, 1), nr = size_of(traj, 2), nd = size_of(traj, 0);
     const int one = kspace->shape.ndim > 3 || (size_of(kspace, 0) == 1 && size_of(kspace, 1) == ns);
     const int64_t coils = size_of(kspace, one ? 3 : 2);
-    if (!lmr_is_real(traj->dtype) || (nd != 2 && nd != 3) || larmor_array_count(traj) != nd * ns * nr)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "trajectory: got %s, expected real [2 or 3, samples, readouts].",
-                        lmr_describe(traj).s);
-    if (!lmr_is_complex(kspace->dtype) || (one && size_of(kspace, 0) != 1) || size_of(kspace, one) != ns ||
-        size_of(kspace, one + 1) != nr || larmor_array_count(kspace) != ns * nr * coils)
-        return LMR_FAIL(
-            LARMOR_ERR_SHAPE,
-            "k-space: [1, %lld, %lld, coils] expected, as the trajectory has %lld samples x %lld readouts; it is %s.",
-            (long long)ns, (long long)nr, (long long)ns, (long long)nr, lmr_describe(kspace).s);
+    LMR_REFUSE(!lmr_is_real(traj->dtype) || (nd != 2 && nd != 3) || larmor_array_count(traj) != nd * ns * nr,
+               LARMOR_ERR_SHAPE, "trajectory: got %s, expected real [2 or 3, samples, readouts].",
+               lmr_describe(traj).s);
+    LMR_REFUSE(
+        !lmr_is_complex(kspace->dtype) || (one && size_of(kspace, 0) != 1) || size_of(kspace, one) != ns ||
+            size_of(kspace, one + 1) != nr || larmor_array_count(kspace) != ns * nr * coils,
+        LARMOR_ERR_SHAPE,
+        "k-space: [1, %lld, %lld, coils] expected, as the trajectory has %lld samples x %lld readouts; it is %s.",
+        (long long)ns, (long long)nr, (long long)ns, (long long)nr, lmr_describe(kspace).s);
     LMR_TRY(larmor_array_reshape(kspace, LARMOR_SHAPE(ns, nr, coils), samples));
     return larmor_array_reshape(traj, LARMOR_SHAPE(nd, ns, nr), points);
 }

@@ -229,11 +229,10 @@ static void warn_kept_out(larmor_raw *raw, const int64_t kept_out[REASONS])
 
 larmor_status lmr_mrd_complete_images(larmor_raw *raw)
 {
-    LMR_HEAP lmr_mrd_keyed *images = NULL, *alone = NULL;
     int64_t image_count = 0, count = 0, kept_out[REASONS] = {0};
     if (!raw->info.calibration) return LARMOR_OK;
-    LMR_TRY(lmr_mrd_sort(raw, LMR_IMAGING, &images, &image_count));
-    LMR_TRY(lmr_mrd_sort(raw, LMR_CALIBRATION, &alone, &count));
+    LMR_OWN_MEMORY(lmr_mrd_keyed, images, lmr_mrd_sort(raw, LMR_IMAGING, &images, &image_count));
+    LMR_OWN_MEMORY(lmr_mrd_keyed, alone, lmr_mrd_sort(raw, LMR_CALIBRATION, &alone, &count));
     int64_t n = 0;
     for (int64_t r = 0; r < count; r++) /* without those that make an image already */
         if (raw->readout[alone[r].i].use == LMR_CALIBRATION) alone[n++] = alone[r];
@@ -383,7 +382,6 @@ larmor_status lmr_mrd_calibration(const larmor_raw *raw, int group, int64_t **li
     const int done = lines && *list;
     LMR_FREE(lines, found);
     if (done) return LARMOR_OK;
-    free(*list);
-    *list = NULL;
+    LMR_CLEAR(*list);
     return LMR_NO_MEMORY();
 }

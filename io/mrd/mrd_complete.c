@@ -164,13 +164,11 @@ static larmor_status complete_type(larmor_raw *raw, int encoding, const content 
 {
     lmr_mrd_encoding *e = &raw->header.encoding[encoding];
     if (*e->space.trajectory) return LARMOR_OK;
-    if (c->used && !c->stored && *e->unknown)
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "header: encoding %d trajectory \"%s\" unknown; cartesian, epi, radial, goldenangle, spiral "
-                        "or other.",
-                        encoding + 1, e->unknown);
-    if (c->used && !c->stored)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "header: trajectory missing in encoding %d.", encoding + 1);
+    LMR_REFUSE(c->used && !c->stored && *e->unknown, LARMOR_ERR_FORMAT,
+               "header: encoding %d trajectory \"%s\" unknown; cartesian, epi, radial, goldenangle, spiral "
+               "or other.",
+               encoding + 1, e->unknown);
+    LMR_REFUSE(c->used && !c->stored, LARMOR_ERR_FORMAT, "header: trajectory missing in encoding %d.", encoding + 1);
     snprintf(e->space.trajectory, sizeof e->space.trajectory, "other");
     if (c->used && *e->unknown)
         LMR_MRD_WARN(raw, "%strajectory type \"%s\" unknown; the stored trajectory says all.",
@@ -203,8 +201,8 @@ static larmor_status complete_matrix(larmor_raw *raw, int encoding, const conten
     for (int d = 0; d < 3; d++) {
         if (!e->matrix[d]) e->matrix[d] = voxels_from_elsewhere(e, c, guess, d);
         if (e->matrix[d]) continue;
-        if (!raw->header.encoding[encoding].has_space[0])
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "header: encodedSpace missing in encoding %d.", encoding + 1);
+        LMR_REFUSE(!raw->header.encoding[encoding].has_space[0], LARMOR_ERR_FORMAT,
+                   "header: encodedSpace missing in encoding %d.", encoding + 1);
         return LMR_FAIL(LARMOR_ERR_FORMAT, "header: encoding %d matrix %c missing.", encoding + 1, "xyz"[d]);
     }
     if (c->used)

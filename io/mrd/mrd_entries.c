@@ -20,8 +20,8 @@ const char *larmor_raw_xml(const larmor_raw *raw)
 larmor_status larmor_raw_encoding(const larmor_raw *raw, int encoding, larmor_encoding *out)
 {
     LMR_NEED(raw, out);
-    if (encoding < 0 || encoding >= raw->header.encodings)
-        return LMR_FAIL(LARMOR_ERR_ARG, "raw: encoding %d, the file has %d", encoding, raw->header.encodings);
+    LMR_REFUSE(encoding < 0 || encoding >= raw->header.encodings, LARMOR_ERR_ARG, "raw: encoding %d, the file has %d",
+               encoding, raw->header.encodings);
     *out = raw->header.encoding[encoding].space;
     return LARMOR_OK;
 }
@@ -29,8 +29,8 @@ larmor_status larmor_raw_encoding(const larmor_raw *raw, int encoding, larmor_en
 larmor_status larmor_raw_group(const larmor_raw *raw, int group, larmor_group *out)
 {
     LMR_NEED(raw, out);
-    if (group < 0 || group >= raw->info.groups)
-        return LMR_FAIL(LARMOR_ERR_ARG, "raw: group %d, the file has %d", group, raw->info.groups);
+    LMR_REFUSE(group < 0 || group >= raw->info.groups, LARMOR_ERR_ARG, "raw: group %d, the file has %d", group,
+               raw->info.groups);
     *out = raw->group[group];
     return LARMOR_OK;
 }
@@ -38,9 +38,8 @@ larmor_status larmor_raw_group(const larmor_raw *raw, int group, larmor_group *o
 larmor_status larmor_raw_acquisition(const larmor_raw *raw, int64_t i, larmor_acquisition *out)
 {
     LMR_NEED(raw, out);
-    if (i < 0 || i >= raw->info.acquisitions)
-        return LMR_FAIL(LARMOR_ERR_ARG, "raw: acquisition %lld, the file has %lld", (long long)i,
-                        (long long)raw->info.acquisitions);
+    LMR_REFUSE(i < 0 || i >= raw->info.acquisitions, LARMOR_ERR_ARG, "raw: acquisition %lld, the file has %lld",
+               (long long)i, (long long)raw->info.acquisitions);
     const lmr_mrd_head *h = &raw->head[i];
     const int used = raw->readout[i].use != 0;
     *out = (larmor_acquisition){.flags = h->flags,
@@ -100,8 +99,8 @@ static double kz_of(const larmor_raw *raw, int64_t i)
 larmor_status larmor_raw_stamps(const larmor_raw *raw, int group, larmor_stamp *stamps)
 {
     LMR_NEED(raw, stamps);
-    if (group < 0 || group >= raw->info.groups)
-        return LMR_FAIL(LARMOR_ERR_ARG, "raw: stamps: group %d, the file has %d", group, raw->info.groups);
+    LMR_REFUSE(group < 0 || group >= raw->info.groups, LARMOR_ERR_ARG, "raw: stamps: group %d, the file has %d",
+               group, raw->info.groups);
     for (int64_t r = 0; r < raw->group[group].readouts; r++) {
         const int64_t i = raw->order[raw->first_in_order[group] + r];
         const lmr_mrd_head *h = &raw->head[i];
@@ -128,9 +127,8 @@ static larmor_status take_waves(lmr_reader *reader, int64_t count, larmor_raw *r
     if (count < 0 || count > LMR_MRD_MAX_WAVEFORMS || !memory) return lmr_reader_lies(reader);
     const int64_t heads = count * (int64_t)sizeof *raw->wave;
     if (bytes < heads) return lmr_reader_lies(reader);
-    raw->wave = lmr_new(count, sizeof *raw->wave);
-    raw->wave_at = lmr_new(count, sizeof *raw->wave_at);
-    if (!raw->wave || !raw->wave_at) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(raw->wave, count);
+    LMR_ALLOCATE(raw->wave_at, count);
     memcpy(raw->wave, memory, (size_t)heads);
     for (int64_t i = 0; i < count; i++) {
         if (!is_possible(&raw->wave[i])) return lmr_reader_lies(reader);
@@ -161,11 +159,9 @@ static larmor_status check_block(const larmor_waveform *w, int64_t i)
 {
     const int is_block = w->data && w->channels > 0 && w->samples > 0 && w->channels <= UINT16_MAX &&
                          w->samples <= UINT16_MAX && w->id >= 0 && w->id <= UINT16_MAX;
-    if (!is_block)
-        return LMR_FAIL(
-            LARMOR_ERR_ARG,
-            "waveforms: block %lld: id %d with %d samples x %d channels, expected 0 to 65535 and 1 to 65535",
-            (long long)i, w->id, w->samples, w->channels);
+    LMR_REFUSE(!is_block, LARMOR_ERR_ARG,
+               "waveforms: block %lld: id %d with %d samples x %d channels, expected 0 to 65535 and 1 to 65535",
+               (long long)i, w->id, w->samples, w->channels);
     if (w->sample_us >= 1 && w->sample_us <= 1e7) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_ARG, "waveforms: block %lld: %g us from sample to sample, expected 1 to 1e7",
                     (long long)i, w->sample_us);
@@ -208,9 +204,9 @@ static void add_block(larmor_raw *raw, const larmor_waveform *block, int64_t at)
 larmor_status larmor_raw_add_waveforms(larmor_raw *raw, const larmor_waveform *blocks, int64_t count)
 {
     LMR_NEED(raw);
-    if (count < 0 || count > LMR_MRD_MAX_WAVEFORMS - raw->waves)
-        return LMR_FAIL(LARMOR_ERR_ARG, "waveforms: got %lld blocks, expected 0 to %lld", (long long)count,
-                        (long long)(LMR_MRD_MAX_WAVEFORMS - raw->waves));
+    LMR_REFUSE(count < 0 || count > LMR_MRD_MAX_WAVEFORMS - raw->waves, LARMOR_ERR_ARG,
+               "waveforms: got %lld blocks, expected 0 to %lld", (long long)count,
+               (long long)(LMR_MRD_MAX_WAVEFORMS - raw->waves));
     if (!count) return LARMOR_OK;
     LMR_NEED(blocks);
     int64_t at = numbers_of(raw), numbers = at;
@@ -236,8 +232,8 @@ larmor_status larmor_raw_waveform(const larmor_raw *raw, int64_t i, larmor_wavef
     LMR_NEED(out);
     *out = (larmor_waveform){.trigger = -1};
     LMR_NEED(raw);
-    if (i < 0 || i >= raw->waves)
-        return LMR_FAIL(LARMOR_ERR_ARG, "raw: waveform %lld is not one of %lld", (long long)i, (long long)raw->waves);
+    LMR_REFUSE(i < 0 || i >= raw->waves, LARMOR_ERR_ARG, "raw: waveform %lld is not one of %lld", (long long)i,
+               (long long)raw->waves);
     const lmr_mrd_wave *w = &raw->wave[i];
     *out = (larmor_waveform){.id = w->id,
                              .kind = (larmor_waveform_kind)w->kind,

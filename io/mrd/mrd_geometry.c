@@ -192,8 +192,8 @@ static void shift_position(const larmor_raw *raw, int nd, larmor_image_meta *met
 larmor_status larmor_raw_image_meta(const larmor_raw *raw, int group, larmor_image_meta *meta)
 {
     LMR_NEED(raw, meta);
-    if (group < 0 || group >= raw->info.groups)
-        return LMR_FAIL(LARMOR_ERR_ARG, "raw: image meta: group %d, the file has %d", group, raw->info.groups);
+    LMR_REFUSE(group < 0 || group >= raw->info.groups, LARMOR_ERR_ARG, "raw: image meta: group %d, the file has %d",
+               group, raw->info.groups);
     const larmor_group *g = &raw->group[group];
     const lmr_mrd_head *h = &raw->head[raw->order[raw->first_in_order[group]]];
     const int oriented = lmr_mrd_is_oriented(h);

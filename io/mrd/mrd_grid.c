@@ -21,15 +21,14 @@ static larmor_status check_opts(const larmor_encoding *e, const larmor_grid_opts
     LMR_TRY(lmr_check_axes_given("opts.fov_mm", o->fov_mm[2], e->recon_fov_mm[2], e->ndim));
     LMR_TRY(lmr_check_axes_given("opts.oversample", o->oversample[2], 1, e->ndim));
     for (int d = 0; d < 3; d++)
-        if (o->matrix[d] < 0 || o->matrix[d] > LMR_MRD_MAX_MATRIX || !(o->fov_mm[d] >= 0) ||
-            !isfinite(o->fov_mm[d]) ||
-            (o->oversample[d] != 0 && !(o->oversample[d] >= 1 && o->oversample[d] <= LARMOR_MAX_OVERSAMPLE)))
-            return LMR_FAIL(
-                LARMOR_ERR_ARG,
-                "raw: grid: matrix %lld, field of view %g mm, oversample %g along axis %d, expected at most "
-                "%d, at least 0, and 1 to %d",
-                (long long)o->matrix[d], o->fov_mm[d], o->oversample[d], d, LMR_MRD_MAX_MATRIX,
-                LARMOR_MAX_OVERSAMPLE);
+        LMR_REFUSE(
+            o->matrix[d] < 0 || o->matrix[d] > LMR_MRD_MAX_MATRIX || !(o->fov_mm[d] >= 0) ||
+                !isfinite(o->fov_mm[d]) ||
+                (o->oversample[d] != 0 && !(o->oversample[d] >= 1 && o->oversample[d] <= LARMOR_MAX_OVERSAMPLE)),
+            LARMOR_ERR_ARG,
+            "raw: grid: matrix %lld, field of view %g mm, oversample %g along axis %d, expected at most "
+            "%d, at least 0, and 1 to %d",
+            (long long)o->matrix[d], o->fov_mm[d], o->oversample[d], d, LMR_MRD_MAX_MATRIX, LARMOR_MAX_OVERSAMPLE);
     return LARMOR_OK;
 }
 
@@ -79,11 +78,9 @@ static larmor_status choose(const larmor_encoding *e, const larmor_grid_opts *op
     LMR_TRY(check_matrix(memory, e->recon_matrix));
     LMR_TRY(check_matrix(memory, out->matrix));
     for (int d = 0; d < 3; d++)
-        if (out->matrix[d] > LMR_MRD_MAX_MATRIX)
-            return LMR_FAIL(LARMOR_ERR_FORMAT,
-                            "field of view %g mm with voxels of %g mm needs matrix %lld; at most %d expected.",
-                            out->fov_mm[d], out->fov_mm[d] / (double)out->matrix[d], (long long)out->matrix[d],
-                            LMR_MRD_MAX_MATRIX);
+        LMR_REFUSE(out->matrix[d] > LMR_MRD_MAX_MATRIX, LARMOR_ERR_FORMAT,
+                   "field of view %g mm with voxels of %g mm needs matrix %lld; at most %d expected.", out->fov_mm[d],
+                   out->fov_mm[d] / (double)out->matrix[d], (long long)out->matrix[d], LMR_MRD_MAX_MATRIX);
     return LARMOR_OK;
 }
 
@@ -105,7 +102,7 @@ larmor_status lmr_mrd_grid(const larmor_raw *raw, int encoding, const larmor_gri
 larmor_status larmor_raw_grid(const larmor_raw *raw, int encoding, const larmor_grid_opts *opts, larmor_grid *out)
 {
     LMR_NEED(raw, out);
-    if (encoding < 0 || encoding >= raw->header.encodings)
-        return LMR_FAIL(LARMOR_ERR_ARG, "raw: grid: encoding %d, the file has %d", encoding, raw->header.encodings);
+    LMR_REFUSE(encoding < 0 || encoding >= raw->header.encodings, LARMOR_ERR_ARG,
+               "raw: grid: encoding %d, the file has %d", encoding, raw->header.encodings);
     return lmr_mrd_grid(raw, encoding, opts, out);
 }

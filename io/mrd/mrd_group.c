@@ -201,9 +201,9 @@ static larmor_status parse_join(const char *text, unsigned *bits)
         while (k < LMR_KEY && (strlen(counter_names[key_counter[k]]) != length ||
                                strncmp(counter_names[key_counter[k]], at, length) != 0))
             k++;
-        if (k == LMR_KEY)
-            return LMR_FAIL(LARMOR_ERR_ARG, "opts.join \"%s\": auto, none, or %s, with commas between, expected.",
-                            lmr_printable(text, (int64_t)strlen(text), 40).s, JOINED_NAMES);
+        LMR_REFUSE(k == LMR_KEY, LARMOR_ERR_ARG,
+                   "opts.join \"%s\": auto, none, or %s, with commas between, expected.",
+                   lmr_printable(text, (int64_t)strlen(text), 40).s, JOINED_NAMES);
         *bits |= 1u << key_counter[k];
         at += length;
         if (!*at) return LARMOR_OK;
@@ -214,14 +214,13 @@ larmor_status lmr_mrd_join(larmor_raw *raw, const char *join)
 {
     unsigned bits = 0;
     const int ask = !join || !strcmp(join, "auto");
-    LMR_HEAP lmr_mrd_keyed *list = NULL;
     int64_t n;
     const int apart = join && !strcmp(join, "none");
     if (!ask) LMR_TRY(parse_join(join, &bits));
     const int segments = bits >> LMR_SEGMENT & 1;
     if (!apart) LMR_TRY(lmr_mrd_join_segments(raw, segments));
     bits &= ~(1u << LMR_SEGMENT);
-    LMR_TRY(lmr_mrd_sort(raw, LMR_IMAGING, &list, &n));
+    LMR_OWN_MEMORY(lmr_mrd_keyed, list, lmr_mrd_sort(raw, LMR_IMAGING, &list, &n));
     for (int e = 0; e < raw->header.encodings; e++) {
         raw->joined[e] = bits;
         LMR_TRY(judge_counters(raw, list, n, e, ask));

@@ -41,12 +41,10 @@ static larmor_status check_acquisition(const larmor_acquisition *a, int64_t i)
                           a->encoding, a->step1, a->step2,     a->average,     a->slice,        a->contrast,
                           a->phase,    a->set,   a->segment,   a->repetition};
     for (size_t k = 0; k < sizeof values / sizeof *values; k++)
-        if (!fits(values[k]))
-            return LMR_FAIL(LARMOR_ERR_ARG, "acquisition %lld: a number is %d; 0 to 65535 expected.", (long long)i,
-                            values[k]);
-    if ((!a->data && a->samples && a->coils) || (!a->traj && a->samples && a->traj_dims))
-        return LMR_FAIL(LARMOR_ERR_ARG, "acquisition %lld: no %s given.", (long long)i,
-                        a->data ? "trajectory" : "data");
+        LMR_REFUSE(!fits(values[k]), LARMOR_ERR_ARG, "acquisition %lld: a number is %d; 0 to 65535 expected.",
+                   (long long)i, values[k]);
+    LMR_REFUSE((!a->data && a->samples && a->coils) || (!a->traj && a->samples && a->traj_dims), LARMOR_ERR_ARG,
+               "acquisition %lld: no %s given.", (long long)i, a->data ? "trajectory" : "data");
     return LARMOR_OK;
 }
 
@@ -94,9 +92,8 @@ static larmor_status copy_acquisitions(const larmor_acquisition *acquisitions, i
                                        larmor_raw *raw)
 {
     raw->info.acquisitions = raw->claimed = count;
-    raw->head = calloc((size_t)count, sizeof *raw->head);
-    raw->readout = calloc((size_t)count, sizeof *raw->readout);
-    if (!raw->head || !raw->readout) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(raw->head, count);
+    LMR_ALLOCATE_ZEROS(raw->readout, count);
     for (int64_t i = 0; i < count; i++) {
         LMR_TRY(check_acquisition(&acquisitions[i], i));
         raw->head[i] = head_of(&acquisitions[i]);
@@ -123,9 +120,8 @@ static larmor_status make_raw(const given_text *xml, const larmor_raw *like, con
     static const larmor_raw_opts defaults;
     larmor_raw *raw;
     if (!opts) opts = &defaults;
-    if (count < 1 || count > LMR_MRD_MAX_ACQUISITIONS)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%lld acquisitions; 1 to %lld expected.", (long long)count,
-                        (long long)LMR_MRD_MAX_ACQUISITIONS);
+    LMR_REFUSE(count < 1 || count > LMR_MRD_MAX_ACQUISITIONS, LARMOR_ERR_FORMAT,
+               "%lld acquisitions; 1 to %lld expected.", (long long)count, (long long)LMR_MRD_MAX_ACQUISITIONS);
     LMR_TRY(lmr_mrd_new(opts, &raw));
     larmor_status st = xml ? read_header(*xml, raw) : lmr_mrd_copy_header(like, raw);
     if (!st && xml) st = lmr_mrd_check_grids(raw);
@@ -140,9 +136,8 @@ larmor_status larmor_raw_of_acquisitions(const char *xml, int64_t bytes, const l
     const given_text text = {xml, bytes};
     LMR_NEED_OUT(out);
     LMR_NEED(xml, acquisitions);
-    if (bytes < 1 || bytes > LMR_MRD_MAX_HEADER)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "header of %lld bytes; 1 to %lld expected.", (long long)bytes,
-                        (long long)LMR_MRD_MAX_HEADER);
+    LMR_REFUSE(bytes < 1 || bytes > LMR_MRD_MAX_HEADER, LARMOR_ERR_FORMAT,
+               "header of %lld bytes; 1 to %lld expected.", (long long)bytes, (long long)LMR_MRD_MAX_HEADER);
     return make_raw(&text, NULL, acquisitions, count, opts, out);
 }
 

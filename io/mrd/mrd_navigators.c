@@ -100,10 +100,9 @@ static larmor_status find_shots(const larmor_raw *raw, int group, const int64_t 
     const larmor_group *g = &raw->group[group];
     const int64_t *order = raw->order + raw->first_in_order[group], readouts = g->readouts;
     int closest = 0;
-    out->first = lmr_new(count + 1, sizeof *out->first);
-    out->shot = lmr_new(readouts + 1, sizeof *out->shot);
-    out->calibration_shot = lmr_new(out->calibration + 1, sizeof *out->calibration_shot);
-    if (!out->first || !out->shot || !out->calibration_shot) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(out->first, count + 1);
+    LMR_ALLOCATE(out->shot, readouts + 1);
+    LMR_ALLOCATE(out->calibration_shot, out->calibration + 1);
     for (int64_t n = 0; n < count; n++) {
         const int level = match_level(raw, list[n], g);
         if (level > closest) closest = level;
@@ -155,8 +154,8 @@ larmor_status larmor_raw_navigators(const larmor_raw *raw, int group, const larm
     LMR_NEED(out);
     *out = (larmor_navigators){0};
     LMR_NEED(raw, grid, dev);
-    if (group < 0 || group >= raw->info.groups)
-        return LMR_FAIL(LARMOR_ERR_ARG, "raw: navigators: group %d, the file has %d", group, raw->info.groups);
+    LMR_REFUSE(group < 0 || group >= raw->info.groups, LARMOR_ERR_ARG, "raw: navigators: group %d, the file has %d",
+               group, raw->info.groups);
     LMR_HEAP int64_t *list = NULL, *calibration = NULL;
     int64_t count = 0;
     LMR_TRY(lmr_mrd_calibration(raw, group, &calibration, &out->calibration));

@@ -161,10 +161,9 @@ static larmor_status centre_array(lmr_reader *reader, const lmr_reader_scan *sca
 {
     if (scan->lines < 1 || scan->lines > LMR_MRD_MAX_MATRIX || !raw->header.encodings) return lmr_reader_lies(reader);
     lmr_mrd_encoding *e = &raw->header.encoding[0];
-    if (e->space.matrix[2] > 1)
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "fastMRI layout of a volume of %lld partitions; slices expected, as fastMRI has them.",
-                        (long long)e->space.matrix[2]);
+    LMR_REFUSE(e->space.matrix[2] > 1, LARMOR_ERR_FORMAT,
+               "fastMRI layout of a volume of %lld partitions; slices expected, as fastMRI has them.",
+               (long long)e->space.matrix[2]);
     if (e->space.matrix[0] && e->space.matrix[0] != scan->samples)
         LMR_MRD_WARN(raw,
                      "/kspace has %d lines of %d samples, if it is [slices, coils, samples, lines] as in fastMRI; "
@@ -436,9 +435,8 @@ static larmor_status read_structure(lmr_reader *reader, const lmr_source *source
     LMR_TRY(read_header(reader, group, raw));
     const int64_t n = raw->info.acquisitions;
     LMR_TRY(check_memory(raw, n * (int64_t)(sizeof *raw->head + sizeof *raw->readout + sizeof **place)));
-    raw->head = calloc((size_t)n, sizeof *raw->head);
-    raw->readout = calloc((size_t)n, sizeof *raw->readout);
-    if (!raw->head || !raw->readout) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(raw->head, n);
+    LMR_ALLOCATE_ZEROS(raw->readout, n);
     LMR_TRY(read_heads(reader, source, raw));
     for (int64_t i = 0; as_stored && i < n; i++) raw->readout[i].use = raw->head[i].unwritten ? 0 : LMR_IMAGING;
     if (!as_stored) LMR_TRY(lmr_mrd_route(raw));
@@ -508,8 +506,7 @@ static larmor_status read_file(const lmr_source *source, const larmor_raw_opts *
 static larmor_status check_shift(const double shift_mm[3])
 {
     for (int d = 0; d < 3; d++)
-        if (!isfinite(shift_mm[d]))
-            return LMR_FAIL(LARMOR_ERR_ARG, "shift: %g mm, a finite number expected.", shift_mm[d]);
+        LMR_REFUSE(!isfinite(shift_mm[d]), LARMOR_ERR_ARG, "shift: %g mm, a finite number expected.", shift_mm[d]);
     return LARMOR_OK;
 }
 

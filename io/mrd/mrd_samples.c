@@ -57,9 +57,8 @@ static larmor_status select_some(const larmor_raw *raw, int group, const int64_t
     *s = (selection){.regular = 1, .count = count};
     LMR_ALLOCATE_ZEROS(s->readout, (size_t)count + 1);
     for (int64_t r = 0; r < count; r++) {
-        if (readout[r] < 0 || readout[r] >= there)
-            return LMR_FAIL(LARMOR_ERR_ARG, "raw: readout %lld of group %d, which has %lld", (long long)readout[r],
-                            group, (long long)there);
+        LMR_REFUSE(readout[r] < 0 || readout[r] >= there, LARMOR_ERR_ARG,
+                   "raw: readout %lld of group %d, which has %lld", (long long)readout[r], group, (long long)there);
         s->readout[r] = order[readout[r]];
     }
     return measure(raw, s);
@@ -222,8 +221,7 @@ static larmor_status fill_coils(const larmor_raw *raw, const selection *s, const
 {
     LMR_OWNED(larmor_array) *one = NULL;
     const int64_t count = larmor_shape_count(shape);
-    LMR_HEAP float *host = calloc((size_t)count, 2 * sizeof *host);
-    if (!host) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(float, host, 2 * count);
     LMR_TRY(larmor_array_create(dev, LARMOR_C64, larmor_shape_append(shape, raw->info.coils), out));
     for (int c = 0; c < raw->info.coils; c++) {
         copying all = {raw, s, inside, first, c, host, .k = grid && lmr_mrd_is_shifted(raw, grid->ndim) ? k : NULL};
@@ -232,8 +230,7 @@ static larmor_status fill_coils(const larmor_raw *raw, const selection *s, const
         LMR_TRY(lmr_in_parts(s->count, parts_for(s, 8), copy_part, &all));
         LMR_TRY(larmor_array_slice(*out, c, 1, &one));
         LMR_TRY(larmor_array_write(one, host, (size_t)count * 2 * sizeof *host));
-        larmor_array_free(one);
-        one = NULL;
+        LMR_CLEAR(one);
     }
     return LARMOR_OK;
 }
@@ -257,9 +254,8 @@ static larmor_status fill_density(const larmor_raw *raw, const selection *s, con
 
 static larmor_status fill_steps(const larmor_raw *raw, const selection *s, larmor_samples *out)
 {
-    out->step1 = calloc((size_t)s->count, sizeof *out->step1);
-    out->step2 = calloc((size_t)s->count, sizeof *out->step2);
-    if (!out->step1 || !out->step2) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(out->step1, s->count);
+    LMR_ALLOCATE_ZEROS(out->step2, s->count);
     for (int64_t r = 0; r < s->count; r++) {
         out->step1[r] = raw->head[s->readout[r]].counter[LMR_STEP1];
         out->step2[r] = raw->head[s->readout[r]].counter[LMR_STEP2];
@@ -270,9 +266,8 @@ static larmor_status fill_steps(const larmor_raw *raw, const selection *s, larmo
 /* Where the samples of spokes are along them, whose angles are not known here. */
 static larmor_status fill_lines(const larmor_raw *raw, const selection *s, larmor_samples *out)
 {
-    out->along = calloc((size_t)s->count, sizeof *out->along);
-    out->step = calloc((size_t)s->count, sizeof *out->step);
-    if (!out->along || !out->step) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(out->along, s->count);
+    LMR_ALLOCATE_ZEROS(out->step, s->count);
     for (int64_t r = 0; r < s->count; r++) {
         const lmr_mrd_head *h = &raw->head[s->readout[r]];
         const int64_t matrix = raw->header.encoding[h->encoding].space.matrix[0];
@@ -304,16 +299,15 @@ static larmor_status fill(const larmor_raw *raw, const selection *s, const larmo
 {
     LMR_HEAP double *traj = NULL;
     LMR_HEAP unsigned char *inside = NULL;
-    LMR_HEAP int64_t *first = NULL;
     const int placed = has_trajectory(raw, s);
-    if (!placed && lmr_mrd_is_shifted(raw, grid->ndim))
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "shift: readouts have no trajectory, and are no lines of a grid.");
+    LMR_REFUSE(!placed && lmr_mrd_is_shifted(raw, grid->ndim), LARMOR_ERR_UNSUPPORTED,
+               "shift: readouts have no trajectory, and are no lines of a grid.");
     if (placed) LMR_TRY(place_all(raw, s, grid, &traj, &inside, &out->outside));
     const int64_t kept = s->total - out->outside;
     const larmor_shape shape =
         s->regular && !out->outside ? LARMOR_SHAPE(s->longest, s->count) : LARMOR_SHAPE(kept, 1);
     const unsigned char *some = out->outside ? inside : NULL;
-    LMR_TRY(find_first(raw, s, some, &first));
+    LMR_OWN_MEMORY(int64_t, first, find_first(raw, s, some, &first));
     LMR_TRY(fill_coils(raw, s, some, first, grid, traj, shape, dev, &out->kspace));
     if (placed)
         LMR_TRY(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(grid->ndim, shape.dim[0], shape.dim[1]), LARMOR_F64,
@@ -325,8 +319,7 @@ static larmor_status fill(const larmor_raw *raw, const selection *s, const larmo
     if (!placed) LMR_TRY(fill_lines(raw, s, out));
     if (shape.dim[1] != s->count) {
         out->readouts = s->count;
-        out->first = first;
-        first = NULL;
+        LMR_HAND_ON(out->first, first);
     }
     return LARMOR_OK;
 }
@@ -334,14 +327,13 @@ static larmor_status fill(const larmor_raw *raw, const selection *s, const larmo
 /* The group is there, and the grid is one of its encoding. */
 static larmor_status check_request(const larmor_raw *raw, int group, const larmor_grid *grid)
 {
-    if (group < 0 || group >= raw->info.groups)
-        return LMR_FAIL(LARMOR_ERR_ARG, "raw: samples: group %d, the file has %d", group, raw->info.groups);
+    LMR_REFUSE(group < 0 || group >= raw->info.groups, LARMOR_ERR_ARG, "raw: samples: group %d, the file has %d",
+               group, raw->info.groups);
     const int nd = raw->header.encoding[raw->group[group].encoding].space.ndim;
     int good = grid->ndim == nd;
     for (int d = 0; d < nd; d++) good &= grid->matrix[d] > 0 && grid->fov_mm[d] > 0;
-    if (!good)
-        return LMR_FAIL(LARMOR_ERR_ARG, "raw: samples: grid has %d dimensions, expected %d of positive size",
-                        grid->ndim, nd);
+    LMR_REFUSE(!good, LARMOR_ERR_ARG, "raw: samples: grid has %d dimensions, expected %d of positive size",
+               grid->ndim, nd);
     return LARMOR_OK;
 }
 
@@ -367,7 +359,7 @@ larmor_status larmor_raw_readouts(const larmor_raw *raw, int group, const int64_
     *out = (larmor_samples){0};
     LMR_NEED(raw, readout, grid, dev);
     LMR_TRY(check_request(raw, group, grid));
-    if (count < 1) return LMR_FAIL(LARMOR_ERR_ARG, "raw: %lld readouts, expected 1 at least", (long long)count);
+    LMR_REFUSE(count < 1, LARMOR_ERR_ARG, "raw: %lld readouts, expected 1 at least", (long long)count);
     selection s;
     larmor_status st = select_some(raw, group, readout, count, &s);
     if (!st) st = fill(raw, &s, grid, dev, out);
@@ -385,11 +377,10 @@ static larmor_status fill_times(const larmor_raw *raw, const selection *s, const
         const lmr_mrd_head *h = &raw->head[s->readout[r]];
         const double *given = NULL;
         if (raw->time_s && h->traj_dims) given = raw->time_s + raw->readout[s->readout[r]].traj / h->traj_dims;
-        if (!given && !(h->dwell_us > 0 && isfinite(h->dwell_us)))
-            return LMR_FAIL(LARMOR_ERR_FORMAT,
-                            "acquisition %lld has no sample_time_us, so that it is not known when its samples were "
-                            "taken. State it in the file.",
-                            (long long)s->readout[r]);
+        LMR_REFUSE(!given && !(h->dwell_us > 0 && isfinite(h->dwell_us)), LARMOR_ERR_FORMAT,
+                   "acquisition %lld has no sample_time_us, so that it is not known when its samples were "
+                   "taken. State it in the file.",
+                   (long long)s->readout[r]);
         for (int64_t n = h->discard_pre; n < h->samples - h->discard_post; n++, at++)
             if (!inside || inside[at]) times[to++] = given ? given[n] : 1e-6 * (double)h->dwell_us * (double)n;
     }
@@ -436,8 +427,7 @@ static larmor_status values_of(const larmor_raw *raw, int group, const int64_t *
 {
     LMR_NEED(grid, dev);
     LMR_TRY(check_request(raw, group, grid));
-    if (readout && count < 1)
-        return LMR_FAIL(LARMOR_ERR_ARG, "raw: %lld readouts, expected 1 at least", (long long)count);
+    LMR_REFUSE(readout && count < 1, LARMOR_ERR_ARG, "raw: %lld readouts, expected 1 at least", (long long)count);
     LMR_FREED_BY(free_selection) selection s = {0};
     LMR_TRY(readout ? select_some(raw, group, readout, count, &s) : select_readouts(raw, group, 0, &s));
     return find_values(raw, &s, grid, terms, dev, values);
@@ -456,7 +446,7 @@ larmor_status larmor_raw_phase_terms(const larmor_raw *raw, int group, const int
 {
     LMR_NEED_OUT(phases);
     LMR_NEED(raw);
-    if (!raw->phase) return LMR_FAIL(LARMOR_ERR_ARG, "raw: the file was opened without opts.phase_terms");
+    LMR_REFUSE(!raw->phase, LARMOR_ERR_ARG, "raw: the file was opened without opts.phase_terms");
     return values_of(raw, group, readout, count, grid, raw->info.phase_terms, dev, phases);
 }
 
@@ -480,10 +470,7 @@ larmor_status larmor_raw_noise(const larmor_raw *raw, larmor_device *dev, larmor
     larmor_status st = measure(raw, &s);
     if (!st) st = fill_coils(raw, &s, NULL, s.first, NULL, NULL, LARMOR_SHAPE(s.total), dev, noise);
     free_selection(&s);
-    if (st) {
-        larmor_array_free(*noise);
-        *noise = NULL;
-    }
+    if (st) LMR_CLEAR(*noise);
     return st;
 }
 

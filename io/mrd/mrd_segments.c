@@ -127,11 +127,10 @@ static larmor_status join(larmor_raw *raw, int64_t first, int64_t end)
     lmr_mrd_readout *readout = &raw->readout[first];
     int64_t samples = 0;
     for (int64_t a = first; a < end; a++) samples += raw->head[a].samples;
-    if (samples > MOST_SAMPLES)
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "acquisition %lld: a readout in segments of %lld samples, at most %d expected. "
-                        "Use opts.join none.",
-                        (long long)first, (long long)samples, MOST_SAMPLES);
+    LMR_REFUSE(samples > MOST_SAMPLES, LARMOR_ERR_FORMAT,
+               "acquisition %lld: a readout in segments of %lld samples, at most %d expected. "
+               "Use opts.join none.",
+               (long long)first, (long long)samples, MOST_SAMPLES);
     float *joined = lmr_new(samples * head->channels, 2 * sizeof *joined), *to = joined;
     if (!joined) return LMR_NO_MEMORY();
     for (int c = 0; c < head->channels; c++) {

@@ -52,20 +52,16 @@ static larmor_status check_head(const larmor_raw *raw, int64_t i, int largest)
 {
     const lmr_mrd_head *h = &raw->head[i];
     const long long n = (long long)i;
-    if (!h->samples) return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld: 0 samples.", n);
-    if (!h->channels || h->channels > LMR_MRD_MAX_CHANNELS)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld: %d channels, 1 to %d expected.", n, h->channels,
-                        LMR_MRD_MAX_CHANNELS);
-    if (h->discard_pre + h->discard_post >= h->samples)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld: discard %d+%d of %d samples.", n, h->discard_pre,
-                        h->discard_post, h->samples);
+    LMR_REFUSE(!h->samples, LARMOR_ERR_FORMAT, "acquisition %lld: 0 samples.", n);
+    LMR_REFUSE(!h->channels || h->channels > LMR_MRD_MAX_CHANNELS, LARMOR_ERR_FORMAT,
+               "acquisition %lld: %d channels, 1 to %d expected.", n, h->channels, LMR_MRD_MAX_CHANNELS);
+    LMR_REFUSE(h->discard_pre + h->discard_post >= h->samples, LARMOR_ERR_FORMAT,
+               "acquisition %lld: discard %d+%d of %d samples.", n, h->discard_pre, h->discard_post, h->samples);
     if (raw->readout[i].use == LMR_NOISE) return LARMOR_OK;
-    if (h->encoding >= raw->header.encodings)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld: encoding space %d, header has %d.", n, h->encoding,
-                        raw->header.encodings);
-    if (h->center_sample > (h->traj_dims ? largest : h->samples))
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld: center sample %d of %d.", n, h->center_sample,
-                        h->samples);
+    LMR_REFUSE(h->encoding >= raw->header.encodings, LARMOR_ERR_FORMAT,
+               "acquisition %lld: encoding space %d, header has %d.", n, h->encoding, raw->header.encodings);
+    LMR_REFUSE(h->center_sample > (h->traj_dims ? largest : h->samples), LARMOR_ERR_FORMAT,
+               "acquisition %lld: center sample %d of %d.", n, h->center_sample, h->samples);
     return LARMOR_OK;
 }
 
@@ -366,18 +362,15 @@ static int look_at(const larmor_raw *raw, int64_t i, findings *f)
 
 static larmor_status refuse_nonfinite(const findings *f)
 {
-    if (f->values)
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "%lld non-finite values, first in acquisition %lld, channel %lld, sample %lld. Use "
-                        "opts.drop_nonfinite to leave those acquisitions out.",
-                        (long long)f->values, (long long)f->acquisition, (long long)f->channel, (long long)f->sample);
-    if (f->traj_values)
-        return LMR_FAIL(
-            LARMOR_ERR_FORMAT,
-            "%lld non-finite trajectory values, first in acquisition %lld, component %lld, sample %lld. Use "
-            "opts.drop_nonfinite to leave those acquisitions out.",
-            (long long)f->traj_values, (long long)f->traj_acquisition, (long long)f->traj_component,
-            (long long)f->traj_sample);
+    LMR_REFUSE(f->values, LARMOR_ERR_FORMAT,
+               "%lld non-finite values, first in acquisition %lld, channel %lld, sample %lld. Use "
+               "opts.drop_nonfinite to leave those acquisitions out.",
+               (long long)f->values, (long long)f->acquisition, (long long)f->channel, (long long)f->sample);
+    LMR_REFUSE(f->traj_values, LARMOR_ERR_FORMAT,
+               "%lld non-finite trajectory values, first in acquisition %lld, component %lld, sample %lld. Use "
+               "opts.drop_nonfinite to leave those acquisitions out.",
+               (long long)f->traj_values, (long long)f->traj_acquisition, (long long)f->traj_component,
+               (long long)f->traj_sample);
     return LARMOR_OK;
 }
 
@@ -545,9 +538,9 @@ larmor_status lmr_mrd_check_samples(larmor_raw *raw, int drop_nonfinite)
     if (!drop_nonfinite) LMR_TRY(refuse_nonfinite(&f));
     if (f.imaging_peak > 0) LMR_TRY(lmr_mrd_leave_out_zeros(raw));
     LMR_TRY(count_uses(raw));
-    if ((double)f.peak > LARMOR_LARGEST_SAMPLE)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "values up to %.1e: uninitialised or overflowing data.", (double)f.peak);
-    if (!(f.imaging_peak > 0)) return LMR_FAIL(LARMOR_ERR_FORMAT, "all data is zero.");
+    LMR_REFUSE((double)f.peak > LARMOR_LARGEST_SAMPLE, LARMOR_ERR_FORMAT,
+               "values up to %.1e: uninitialised or overflowing data.", (double)f.peak);
+    LMR_REFUSE(!(f.imaging_peak > 0), LARMOR_ERR_FORMAT, "all data is zero.");
     raw->info.channels = raw->channels;
     raw->info.magnitude = f.imaging_peak;
     choose_coils(raw, &f);

@@ -27,15 +27,14 @@ struct larmor_raw_writer {
 
 larmor_status larmor_raw_create(larmor_output *out, const larmor_scan *scan, larmor_raw_writer **writer)
 {
-    if (!writer) return LMR_FAIL(LARMOR_ERR_ARG, "raw data: no place for the writer");
+    LMR_REFUSE(!writer, LARMOR_ERR_ARG, "raw data: no place for the writer");
     *writer = NULL;
     LMR_TRY(lmr_output_ready(out));
-    if (!scan) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no scan described", out->path);
-    if (strcmp(out->format->suffix, ".h5"))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: raw data go to .h5 files, not %s", out->path, out->format->suffix);
-    if (scan->coils < 1 || scan->coils > LMR_MRD_MAX_CHANNELS)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: coils: got %d, expected 1 to %d", out->path, scan->coils,
-                        LMR_MRD_MAX_CHANNELS);
+    LMR_REFUSE(!scan, LARMOR_ERR_ARG, "%s: no scan described", out->path);
+    LMR_REFUSE(strcmp(out->format->suffix, ".h5"), LARMOR_ERR_ARG, "%s: raw data go to .h5 files, not %s", out->path,
+               out->format->suffix);
+    LMR_REFUSE(scan->coils < 1 || scan->coils > LMR_MRD_MAX_CHANNELS, LARMOR_ERR_ARG,
+               "%s: coils: got %d, expected 1 to %d", out->path, scan->coils, LMR_MRD_MAX_CHANNELS);
     LMR_NEW_ZEROS(larmor_raw_writer, w, 1);
     w->out = out;
     w->scan = *scan;
@@ -73,7 +72,7 @@ static larmor_status check(const larmor_raw_writer *w, const larmor_acquisition 
 {
     const char *path = w->out->path;
     const int64_t number = w->written + w->waiting;
-    if (!a) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no acquisition given", path);
+    LMR_REFUSE(!a, LARMOR_ERR_ARG, "%s: no acquisition given", path);
     const struct {
         const char *name;
         int value, least, most;
@@ -94,12 +93,11 @@ static larmor_status check(const larmor_raw_writer *w, const larmor_acquisition 
                  {"set", a->set, 0, LMR_MRD_MAX_COUNTER},
                  {"segment", a->segment, 0, LMR_MRD_MAX_COUNTER}};
     for (size_t i = 0; i < sizeof range / sizeof range[0]; i++)
-        if (range[i].value < range[i].least || range[i].value > range[i].most)
-            return LMR_FAIL(LARMOR_ERR_ARG, "%s: acquisition %" PRId64 ": %s: got %d, expected %d to %d", path,
-                            number, range[i].name, range[i].value, range[i].least, range[i].most);
-    if (!a->data || (a->traj_dims && !a->traj))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: acquisition %" PRId64 ": no %s given", path, number,
-                        a->data ? "trajectory" : "data");
+        LMR_REFUSE(range[i].value < range[i].least || range[i].value > range[i].most, LARMOR_ERR_ARG,
+                   "%s: acquisition %" PRId64 ": %s: got %d, expected %d to %d", path, number, range[i].name,
+                   range[i].value, range[i].least, range[i].most);
+    LMR_REFUSE(!a->data || (a->traj_dims && !a->traj), LARMOR_ERR_ARG, "%s: acquisition %" PRId64 ": no %s given",
+               path, number, a->data ? "trajectory" : "data");
     return LARMOR_OK;
 }
 
@@ -112,7 +110,7 @@ static lmr_mrd_readout_head head_of(const larmor_raw_writer *w, const larmor_acq
 
 larmor_status larmor_raw_append(larmor_raw_writer *writer, const larmor_acquisition *acquisition)
 {
-    if (!writer) return LMR_FAIL(LARMOR_ERR_ARG, "raw data: no writer given");
+    LMR_REFUSE(!writer, LARMOR_ERR_ARG, "raw data: no writer given");
     LMR_TRY(lmr_output_ready(writer->out));
     LMR_TRY(check(writer, acquisition));
     const larmor_acquisition *a = acquisition;
@@ -133,18 +131,18 @@ larmor_status larmor_raw_append(larmor_raw_writer *writer, const larmor_acquisit
 static larmor_status check_waveform(const larmor_raw_writer *w, const larmor_waveform *wave)
 {
     const char *path = w->out->path;
-    if (!wave || !wave->data) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no waveform given", path);
+    LMR_REFUSE(!wave || !wave->data, LARMOR_ERR_ARG, "%s: no waveform given", path);
     const struct {
         const char *name;
         int value, least;
     } range[] = {{"id", wave->id, 0}, {"channels", wave->channels, 1}, {"samples", wave->samples, 1}};
     for (size_t i = 0; i < sizeof range / sizeof range[0]; i++)
-        if (range[i].value < range[i].least || range[i].value > LMR_MRD_MAX_COUNTER)
-            return LMR_FAIL(LARMOR_ERR_ARG, "%s: waveform: %s: got %d, expected %d to %d", path, range[i].name,
-                            range[i].value, range[i].least, LMR_MRD_MAX_COUNTER);
-    if ((int64_t)wave->channels * wave->samples > LMR_MOST_OF_BLOCK)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: waveform: %d samples x %d channels, expected %d numbers at most", path,
-                        wave->samples, wave->channels, LMR_MOST_OF_BLOCK);
+        LMR_REFUSE(range[i].value < range[i].least || range[i].value > LMR_MRD_MAX_COUNTER, LARMOR_ERR_ARG,
+                   "%s: waveform: %s: got %d, expected %d to %d", path, range[i].name, range[i].value, range[i].least,
+                   LMR_MRD_MAX_COUNTER);
+    LMR_REFUSE((int64_t)wave->channels * wave->samples > LMR_MOST_OF_BLOCK, LARMOR_ERR_ARG,
+               "%s: waveform: %d samples x %d channels, expected %d numbers at most", path, wave->samples,
+               wave->channels, LMR_MOST_OF_BLOCK);
     if (wave->sample_us >= 1 && wave->sample_us <= 1e7) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_ARG, "%s: waveform: got %g us from sample to sample, expected 1 to 1e7", path,
                     wave->sample_us);
@@ -191,7 +189,7 @@ static larmor_status read_back(const larmor_raw_writer *w)
 
 static larmor_status complete(larmor_raw_writer *w)
 {
-    if (w->written + w->waiting == 0) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no acquisitions to write", w->out->path);
+    LMR_REFUSE(w->written + w->waiting == 0, LARMOR_ERR_ARG, "%s: no acquisitions to write", w->out->path);
     LMR_TRY(write_batch(w));
     lmr_bytes_add(&w->batch, w->xml, strlen(w->xml) + 1);
     LMR_TRY(lmr_bytes_end(&w->batch));
@@ -203,7 +201,7 @@ static larmor_status complete(larmor_raw_writer *w)
 
 larmor_status larmor_raw_finish(larmor_raw_writer *writer)
 {
-    if (!writer) return LMR_FAIL(LARMOR_ERR_ARG, "raw data: no writer given");
+    LMR_REFUSE(!writer, LARMOR_ERR_ARG, "raw data: no writer given");
     LMR_TRY(lmr_output_ready(writer->out));
     const larmor_status st = complete(writer);
     lmr_output_give_up(writer->out);
@@ -219,9 +217,8 @@ larmor_status larmor_raw_copy(const larmor_raw *raw, int anonymous, larmor_outpu
     if (anonymous) LMR_TRY(lmr_mrd_remove_person(xml));
     larmor_scan scan = {.header = xml};
     const larmor_raw_info info = larmor_raw_describe(raw);
-    if (info.groups || info.channels)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "raw: opened to be reconstructed; a scan that is opened as it is stored expected");
+    LMR_REFUSE(info.groups || info.channels, LARMOR_ERR_ARG,
+               "raw: opened to be reconstructed; a scan that is opened as it is stored expected");
     for (int64_t i = 0; i < info.acquisitions; i++) {
         LMR_TRY(larmor_raw_acquisition(raw, i, &a));
         if (a.coils > scan.coils) scan.coils = a.coils;

@@ -13,12 +13,11 @@
 static larmor_status check_space(const char *path, const char *name, const int64_t matrix[3], const double fov[3])
 {
     for (int d = 0; d < 3; d++) {
-        if (matrix[d] < 1 || matrix[d] > MAX_NUMBER)
-            return LMR_FAIL(LARMOR_ERR_ARG, "%s: %s matrix %c: got %" PRId64 ", expected 1 to %d", path, name,
-                            "xyz"[d], matrix[d], MAX_NUMBER);
-        if (!(fov[d] > 0 && isfinite(fov[d])))
-            return LMR_FAIL(LARMOR_ERR_ARG, "%s: %s field of view %c: got %g, expected a positive number of mm", path,
-                            name, "xyz"[d], fov[d]);
+        LMR_REFUSE(matrix[d] < 1 || matrix[d] > MAX_NUMBER, LARMOR_ERR_ARG,
+                   "%s: %s matrix %c: got %" PRId64 ", expected 1 to %d", path, name, "xyz"[d], matrix[d],
+                   MAX_NUMBER);
+        LMR_REFUSE(!(fov[d] > 0 && isfinite(fov[d])), LARMOR_ERR_ARG,
+                   "%s: %s field of view %c: got %g, expected a positive number of mm", path, name, "xyz"[d], fov[d]);
     }
     return LARMOR_OK;
 }
@@ -31,29 +30,27 @@ static larmor_status check_scan(const char *path, const larmor_scan *scan)
     LMR_TRY(check_space(path, "recon", e->recon_matrix, e->recon_fov_mm));
     int found = 0;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) found |= !strcmp(e->trajectory, known[i]);
-    if (!found)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "%s: trajectory \"%.16s\" unknown; cartesian, epi, radial, goldenangle, spiral or other",
-                        path, e->trajectory);
+    LMR_REFUSE(!found, LARMOR_ERR_ARG,
+               "%s: trajectory \"%.16s\" unknown; cartesian, epi, radial, goldenangle, spiral or other", path,
+               e->trajectory);
     const int64_t counts[] = {scan->readouts, scan->partitions, scan->slices,
                               scan->averages, scan->contrasts,  scan->repetitions};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-        if (counts[i] < 0 || counts[i] > MAX_NUMBER + 1)
-            return LMR_FAIL(LARMOR_ERR_ARG, "%s: a counter of the scan runs to %" PRId64 ", expected at most %d",
-                            path, counts[i], MAX_NUMBER + 1);
+        LMR_REFUSE(counts[i] < 0 || counts[i] > MAX_NUMBER + 1, LARMOR_ERR_ARG,
+                   "%s: a counter of the scan runs to %" PRId64 ", expected at most %d", path, counts[i],
+                   MAX_NUMBER + 1);
     for (int d = 0; d < 2; d++)
-        if (scan->acceleration[d] < 0 || scan->acceleration[d] > MAX_NUMBER)
-            return LMR_FAIL(LARMOR_ERR_ARG, "%s: acceleration: got %" PRId64 ", expected 0 to %d", path,
-                            scan->acceleration[d], MAX_NUMBER);
-    if (!isfinite(scan->field_tesla) || scan->field_tesla < 0 || !isfinite(scan->noise_bandwidth) ||
-        scan->noise_bandwidth < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: field strength or noise bandwidth is not a number >= 0", path);
+        LMR_REFUSE(scan->acceleration[d] < 0 || scan->acceleration[d] > MAX_NUMBER, LARMOR_ERR_ARG,
+                   "%s: acceleration: got %" PRId64 ", expected 0 to %d", path, scan->acceleration[d], MAX_NUMBER);
+    LMR_REFUSE(!isfinite(scan->field_tesla) || scan->field_tesla < 0 || !isfinite(scan->noise_bandwidth) ||
+                   scan->noise_bandwidth < 0,
+               LARMOR_ERR_ARG, "%s: field strength or noise bandwidth is not a number >= 0", path);
     for (int i = 0; i < scan->echoes && i < LARMOR_MAX_ECHOES; i++)
-        if (!isfinite(scan->echo_ms[i])) return LMR_FAIL(LARMOR_ERR_ARG, "%s: echo time %d is not finite", path, i);
-    if (scan->echoes < 0 || scan->echoes > LARMOR_MAX_ECHOES ||
-        (scan->readout_start_ms && !isfinite(*scan->readout_start_ms)))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: %d echo times, expected at most %d, and a finite start of the readout",
-                        path, scan->echoes, LARMOR_MAX_ECHOES);
+        LMR_REFUSE(!isfinite(scan->echo_ms[i]), LARMOR_ERR_ARG, "%s: echo time %d is not finite", path, i);
+    LMR_REFUSE(scan->echoes < 0 || scan->echoes > LARMOR_MAX_ECHOES ||
+                   (scan->readout_start_ms && !isfinite(*scan->readout_start_ms)),
+               LARMOR_ERR_ARG, "%s: %d echo times, expected at most %d, and a finite start of the readout", path,
+               scan->echoes, LARMOR_MAX_ECHOES);
     return LARMOR_OK;
 }
 
@@ -193,16 +190,16 @@ static void print_waveforms(lmr_bytes *b, const larmor_scan *scan)
 
 static larmor_status check_waveforms(const char *path, const larmor_scan *scan)
 {
-    if (scan->waveforms < 0 || scan->waveforms > LARMOR_MOST_WAVEFORM_INFOS || (scan->waveforms && !scan->waveform))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: %d kinds of waveforms, expected at most %d", path, scan->waveforms,
-                        LARMOR_MOST_WAVEFORM_INFOS);
+    LMR_REFUSE(scan->waveforms < 0 || scan->waveforms > LARMOR_MOST_WAVEFORM_INFOS ||
+                   (scan->waveforms && !scan->waveform),
+               LARMOR_ERR_ARG, "%s: %d kinds of waveforms, expected at most %d", path, scan->waveforms,
+               LARMOR_MOST_WAVEFORM_INFOS);
     for (int i = 0; i < scan->waveforms; i++)
-        if (scan->waveform[i].id < 0 || scan->waveform[i].id > MAX_NUMBER ||
-            (int)scan->waveform[i].kind < LARMOR_WAVEFORM_OTHER ||
-            scan->waveform[i].kind > LARMOR_WAVEFORM_RESPIRATION)
-            return LMR_FAIL(LARMOR_ERR_ARG, "%s: waveform %d has id %d and kind %d, expected 0 to %d and 0 to %d",
-                            path, i, scan->waveform[i].id, (int)scan->waveform[i].kind, MAX_NUMBER,
-                            LARMOR_WAVEFORM_RESPIRATION);
+        LMR_REFUSE(scan->waveform[i].id < 0 || scan->waveform[i].id > MAX_NUMBER ||
+                       (int)scan->waveform[i].kind < LARMOR_WAVEFORM_OTHER ||
+                       scan->waveform[i].kind > LARMOR_WAVEFORM_RESPIRATION,
+                   LARMOR_ERR_ARG, "%s: waveform %d has id %d and kind %d, expected 0 to %d and 0 to %d", path, i,
+                   scan->waveform[i].id, (int)scan->waveform[i].kind, MAX_NUMBER, LARMOR_WAVEFORM_RESPIRATION);
     return LARMOR_OK;
 }
 
@@ -264,7 +261,7 @@ larmor_status lmr_mrd_remove_person(char *xml)
         while ((at = strstr(xml, names[i]))) {
             while (at > xml && *at != '<') at--;
             char *end = *at == '<' ? end_of_element(at, names[i]) : NULL;
-            if (!end) return LMR_FAIL(LARMOR_ERR_FORMAT, "header: <%s> is not closed.", names[i]);
+            LMR_REFUSE(!end, LARMOR_ERR_FORMAT, "header: <%s> is not closed.", names[i]);
             memmove(at, end, strlen(end) + 1);
         }
     }

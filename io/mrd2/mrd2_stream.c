@@ -183,8 +183,8 @@ static larmor_status read_waveform(lmr_mrd2 *m)
 /* Room for one more acquisition. */
 static larmor_status grow(lmr_mrd2 *m)
 {
-    if (m->count == LMR_MRD_MAX_ACQUISITIONS)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "more than %lld acquisitions.", (long long)LMR_MRD_MAX_ACQUISITIONS);
+    LMR_REFUSE(m->count == LMR_MRD_MAX_ACQUISITIONS, LARMOR_ERR_FORMAT, "more than %lld acquisitions.",
+               (long long)LMR_MRD_MAX_ACQUISITIONS);
     int64_t room = m->room;
     LMR_TRY(lmr_grow(&m->head, m->count, &room, sizeof *m->head));
     return lmr_grow(&m->place, m->count, &m->room, sizeof *m->place);
@@ -218,16 +218,15 @@ static larmor_status read_items(lmr_mrd2 *m)
 
 static larmor_status read_stream(lmr_mrd2 *m)
 {
-    if (!begin(m)) return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged stream of MRD version 2. Copy it again.");
-    if (!mrd2_byte(m)) return LMR_FAIL(LARMOR_ERR_FORMAT, "a stream of MRD version 2 without a header.");
+    LMR_REFUSE(!begin(m), LARMOR_ERR_FORMAT, "damaged stream of MRD version 2. Copy it again.");
+    LMR_REFUSE(!mrd2_byte(m), LARMOR_ERR_FORMAT, "a stream of MRD version 2 without a header.");
     mrd2_header(m);
     LMR_TRY(lmr_bytes_end(&m->xml));
     if (!mrd2_failed(m)) LMR_TRY(read_items(m));
     LMR_TRY(lmr_bytes_end(&m->wave_data));
-    if (m->wrong)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged stream of MRD version 2 (%s before byte %lld). Copy it again.",
-                        m->wrong, (long long)m->at);
-    if (!m->count) return LMR_FAIL(LARMOR_ERR_FORMAT, "no acquisitions.");
+    LMR_REFUSE(m->wrong, LARMOR_ERR_FORMAT, "damaged stream of MRD version 2 (%s before byte %lld). Copy it again.",
+               m->wrong, (long long)m->at);
+    LMR_REFUSE(!m->count, LARMOR_ERR_FORMAT, "no acquisitions.");
     if (m->has_ended)
         snprintf(m->note, sizeof m->note,
                  "the stream was not ended, or is cut short: its %lld complete acquisitions are read.\n",

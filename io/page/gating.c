@@ -173,8 +173,8 @@ static larmor_status add_counts(lmr_bytes *b, const larmor_gating_trace *t, fram
 larmor_status lmr_gating_svg(lmr_bytes *b, const larmor_gating_trace *t)
 {
     frame f = {.first = 0, .last = 0, .top = 24};
-    if (t->readouts < 1 || !t->seconds || !t->bin || all_bins(t) > MOST_SHOWN)
-        return LMR_FAIL(LARMOR_ERR_ARG, "gating: there are no bins to draw");
+    LMR_REFUSE(t->readouts < 1 || !t->seconds || !t->bin || all_bins(t) > MOST_SHOWN, LARMOR_ERR_ARG,
+               "gating: there are no bins to draw");
     for (int64_t i = 0; i < t->readouts; i++) f.last = fmax(f.last, t->seconds[i]);
     f.last = f.last > 0 ? fmin(f.last, SHOWN_S) : 1;
     const int panels = (t->heart.from != 0) + (t->breath.from != 0) + 2;
@@ -206,8 +206,8 @@ larmor_status larmor_drawing_open(const char *path, int force, larmor_output **o
     LMR_NEED_OUT(out);
     LMR_NEED(path);
     const size_t length = strlen(path), suffix = strlen(svg.suffix);
-    if (length <= suffix || strcmp(path + length - suffix, svg.suffix) != 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: a drawing is written to .svg", path);
+    LMR_REFUSE(length <= suffix || strcmp(path + length - suffix, svg.suffix) != 0, LARMOR_ERR_ARG,
+               "%s: a drawing is written to .svg", path);
     LMR_TRY(lmr_output_open(path, svg.suffix, NULL, force, 0, out));
     (*out)->format = &svg;
     return LARMOR_OK;
@@ -227,7 +227,7 @@ larmor_status larmor_gating_draw(larmor_output *out, const larmor_gating_trace *
 {
     LMR_NEED(trace);
     LMR_TRY(lmr_output_ready(out));
-    if (out->format != &svg) return LMR_FAIL(LARMOR_ERR_ARG, "%s: a drawing is written to .svg", out->path);
+    LMR_REFUSE(out->format != &svg, LARMOR_ERR_ARG, "%s: a drawing is written to .svg", out->path);
     const larmor_status st = put(out, trace);
     lmr_output_give_up(out);
     return st;

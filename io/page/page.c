@@ -78,7 +78,7 @@ static larmor_status add_page(lmr_bytes *b, const larmor_output *out, const larm
 {
     const char *html = (const char *)lmr_page_html, *at = strstr(html, mark);
     const int64_t most = page->most_bytes ? page->most_bytes : MOST_BYTES;
-    if (!at) return LMR_FAIL(LARMOR_ERR_BACKEND, "page: the template has no place for data");
+    LMR_REFUSE(!at, LARMOR_ERR_BACKEND, "page: the template has no place for data");
     lmr_bytes_add(b, html, (size_t)(at - html));
     LMR_TRY(add_rest(b, out, page));
     const int64_t left = most - (int64_t)b->size - (int64_t)strlen(at);
@@ -92,7 +92,7 @@ static larmor_status add_page(lmr_bytes *b, const larmor_output *out, const larm
 
 static larmor_status check_image(const larmor_image *image, int i)
 {
-    if (!image[i].data) return LMR_FAIL(LARMOR_ERR_ARG, "page: image %d has no data", i + 1);
+    LMR_REFUSE(!image[i].data, LARMOR_ERR_ARG, "page: image %d has no data", i + 1);
     const larmor_shape s = larmor_array_shape(image[i].data);
     if (s.ndim >= 2 && s.ndim <= 3 && larmor_shape_count(s) > 0) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_SHAPE, "page: image %d is %s, expected [nx, ny] or [nx, ny, nz]", i + 1,
@@ -101,18 +101,17 @@ static larmor_status check_image(const larmor_image *image, int i)
 
 static larmor_status check(const larmor_page *page)
 {
-    if (!page->image || page->images < 1 || page->images > LMR_MOST_IMAGES)
-        return LMR_FAIL(LARMOR_ERR_ARG, "page: %d images, expected 1 to %d", page->images, LMR_MOST_IMAGES);
-    if (page->most_bytes && page->most_bytes < LEAST_BYTES)
-        return LMR_FAIL(LARMOR_ERR_ARG, "page: most_bytes is %lld, expected at least %d", (long long)page->most_bytes,
-                        LEAST_BYTES);
-    if (page->settings.count < 0 || (page->settings.count && (!page->settings.keys || !page->settings.values)) ||
-        page->lines < 0 || (page->lines && !page->line) || page->warnings < 0 || (page->warnings && !page->warning))
-        return LMR_FAIL(LARMOR_ERR_ARG, "page: settings, lines or warnings are missing");
+    LMR_REFUSE(!page->image || page->images < 1 || page->images > LMR_MOST_IMAGES, LARMOR_ERR_ARG,
+               "page: %d images, expected 1 to %d", page->images, LMR_MOST_IMAGES);
+    LMR_REFUSE(page->most_bytes && page->most_bytes < LEAST_BYTES, LARMOR_ERR_ARG,
+               "page: most_bytes is %lld, expected at least %d", (long long)page->most_bytes, LEAST_BYTES);
+    LMR_REFUSE(page->settings.count < 0 ||
+                   (page->settings.count && (!page->settings.keys || !page->settings.values)) || page->lines < 0 ||
+                   (page->lines && !page->line) || page->warnings < 0 || (page->warnings && !page->warning),
+               LARMOR_ERR_ARG, "page: settings, lines or warnings are missing");
     for (int i = 0; i < page->images; i++) LMR_TRY(check_image(page->image, i));
-    if (page->snrs < 0 || page->snrs > LMR_MOST_IMAGES || (page->snrs && !page->snr))
-        return LMR_FAIL(LARMOR_ERR_ARG, "page: %d signal-to-noise ratios, expected 0 to %d", page->snrs,
-                        LMR_MOST_IMAGES);
+    LMR_REFUSE(page->snrs < 0 || page->snrs > LMR_MOST_IMAGES || (page->snrs && !page->snr), LARMOR_ERR_ARG,
+               "page: %d signal-to-noise ratios, expected 0 to %d", page->snrs, LMR_MOST_IMAGES);
     for (int i = 0; i < page->snrs; i++) LMR_TRY(check_image(page->snr, i));
     return LARMOR_OK;
 }
@@ -132,8 +131,8 @@ larmor_status larmor_page_write(larmor_output *out, const larmor_page *page)
     LMR_NEED(page);
     LMR_TRY(lmr_output_ready(out));
     LMR_TRY(check(page));
-    if (!out->format || strcmp(out->format->suffix, ".html") != 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: a page is written to .html", out->path);
+    LMR_REFUSE(!out->format || strcmp(out->format->suffix, ".html") != 0, LARMOR_ERR_ARG,
+               "%s: a page is written to .html", out->path);
     larmor_status st = put(out, page);
     if (!st) st = lmr_output_commit(out);
     lmr_output_give_up(out);

@@ -145,9 +145,8 @@ larmor_status lmr_page_maps(lmr_bytes *b, const larmor_array *maps)
         return LARMOR_OK;
     }
     const larmor_shape s = larmor_array_shape(maps);
-    if (s.ndim < 3 || s.ndim > 5 || larmor_array_count(maps) < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "page: maps are %s, expected [nx, ny(, nz), coils(, sets)]",
-                        lmr_describe(maps).s);
+    LMR_REFUSE(s.ndim < 3 || s.ndim > 5 || larmor_array_count(maps) < 1, LARMOR_ERR_SHAPE,
+               "page: maps are %s, expected [nx, ny(, nz), coils(, sets)]", lmr_describe(maps).s);
     const int is_volume = s.ndim > 3;
     plane p = {.nx = s.dim[0], .ny = s.dim[1], .nz = is_volume ? s.dim[2] : 1};
     const int64_t longest = p.nx > p.ny ? p.nx : p.ny;
@@ -157,8 +156,8 @@ larmor_status lmr_page_maps(lmr_bytes *b, const larmor_array *maps)
     p.height = (p.ny + p.step - 1) / p.step;
     LMR_HEAP float *values = malloc(2 * (size_t)larmor_array_count(maps) * sizeof *values);
     if (!values) return LMR_NO_MEMORY();
-    if (!lmr_is_complex(larmor_array_dtype(maps)))
-        return LMR_FAIL(LARMOR_ERR_ARG, "page: maps are %s, expected complex numbers", lmr_describe(maps).s);
+    LMR_REFUSE(!lmr_is_complex(larmor_array_dtype(maps)), LARMOR_ERR_ARG,
+               "page: maps are %s, expected complex numbers", lmr_describe(maps).s);
     LMR_TRY(lmr_values(maps, LMR_AS_COMPLEX, values));
     return paint_maps(b, values, &p, all < MOST_COILS ? all : MOST_COILS);
 }
@@ -209,9 +208,8 @@ larmor_status lmr_page_trajectory(lmr_bytes *b, const larmor_array *traj)
         lmr_bytes_print(b, "null");
         return LARMOR_OK;
     }
-    if (s.ndim < 2 || s.dim[0] < 1 || s.dim[0] > 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "page: the trajectory is %s, expected [1 to 3, samples, readouts]",
-                        lmr_describe(traj).s);
+    LMR_REFUSE(s.ndim < 2 || s.dim[0] < 1 || s.dim[0] > 3, LARMOR_ERR_SHAPE,
+               "page: the trajectory is %s, expected [1 to 3, samples, readouts]", lmr_describe(traj).s);
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &host));
     const double *k = host;
     const int64_t nd = s.dim[0], all = larmor_array_count(traj) / nd;

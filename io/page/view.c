@@ -20,18 +20,17 @@ larmor_status larmor_view_open(const void *page, size_t bytes, const larmor_view
 {
     static const larmor_view_opts none = {0};
     static lmr_plugin http = LMR_PLUGIN("http", LMR_HTTP_ENTRY, LMR_HTTP_ABI);
-    if (!view) return LMR_FAIL(LARMOR_ERR_ARG, "view: no place for the result");
+    LMR_REFUSE(!view, LARMOR_ERR_ARG, "view: no place for the result");
     *view = NULL;
-    if (!page || !bytes) return LMR_FAIL(LARMOR_ERR_ARG, "view: no page given");
+    LMR_REFUSE(!page || !bytes, LARMOR_ERR_ARG, "view: no page given");
     if (!opts) opts = &none;
     int port = opts->port;
-    if (port < 0 || port > MOST_PORT)
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.port %d: a number from 0 to %d expected.", port, MOST_PORT);
+    LMR_REFUSE(port < 0 || port > MOST_PORT, LARMOR_ERR_ARG, "opts.port %d: a number from 0 to %d expected.", port,
+               MOST_PORT);
     const lmr_http *plugin = lmr_plugin_table(&http);
-    if (!plugin)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "view: needs the plugin that is built with libmicrohttpd (%s); open a page in a browser.",
-                        http.reason);
+    LMR_REFUSE(!plugin, LARMOR_ERR_UNSUPPORTED,
+               "view: needs the plugin that is built with libmicrohttpd (%s); open a page in a browser.",
+               http.reason);
     const char *address = opts->address ? opts->address : "127.0.0.1";
     larmor_view *v = lmr_new(1, sizeof *v);
     if (v) *v = (larmor_view){.plugin = plugin, .page = lmr_new((int64_t)bytes, 1)};

@@ -40,19 +40,17 @@ larmor_status lmr_reader_path(char path[LMR_READER_PATH])
     char place[PLACES][LMR_READER_PATH], text[PLACES * (LMR_READER_PATH + 2)] = "";
     const char *asked = secure_getenv("LARMOR_READER"); /* NULL in a program with more rights than its user */
     if (asked && *asked) {
-        if (*asked != '/' || strlen(asked) >= LMR_READER_PATH)
-            return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "LARMOR_READER=%s is not an absolute path.", asked);
-        if (access(asked, X_OK))
-            return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "LARMOR_READER=%s cannot be run. Correct or unset it.", asked);
+        LMR_REFUSE(*asked != '/' || strlen(asked) >= LMR_READER_PATH, LARMOR_ERR_UNSUPPORTED,
+                   "LARMOR_READER=%s is not an absolute path.", asked);
+        LMR_REFUSE(access(asked, X_OK), LARMOR_ERR_UNSUPPORTED,
+                   "LARMOR_READER=%s cannot be run. Correct or unset it.", asked);
         snprintf(path, LMR_READER_PATH, "%s", asked);
         return LARMOR_OK;
     }
     const int count = list(place);
-    if (!count)
-        return LMR_FAIL(
-            LARMOR_ERR_UNSUPPORTED,
-            "the program larmor-reader is looked for nowhere, because liblarmor was loaded by a relative path "
-            "or lies where any user may put files. Move liblarmor or set LARMOR_READER.");
+    LMR_REFUSE(!count, LARMOR_ERR_UNSUPPORTED,
+               "the program larmor-reader is looked for nowhere, because liblarmor was loaded by a relative path "
+               "or lies where any user may put files. Move liblarmor or set LARMOR_READER.");
     for (int i = 0; i < count; i++) {
         if (!access(place[i], X_OK)) {
             memcpy(path, place[i], LMR_READER_PATH);

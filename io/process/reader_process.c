@@ -131,11 +131,10 @@ static const char *signal_name(int signal)
 /* What it composes is larmor's own, so that it is not the content that ends it. */
 static larmor_status fail_composing(int status)
 {
-    if (status != -1 && WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
-        return LMR_FAIL(LARMOR_ERR_MEMORY,
-                        "the process that composes it ended by signal %d (%s), as HDF5 does where it gets no memory; "
-                        "nothing written.",
-                        WTERMSIG(status), signal_name(WTERMSIG(status)));
+    LMR_REFUSE(status != -1 && WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL, LARMOR_ERR_MEMORY,
+               "the process that composes it ended by signal %d (%s), as HDF5 does where it gets no memory; "
+               "nothing written.",
+               WTERMSIG(status), signal_name(WTERMSIG(status)));
     return LMR_FAIL(LARMOR_ERR_IO, "the process that composes it was killed or ended early; nothing written.");
 }
 
@@ -175,27 +174,22 @@ static larmor_status fail_by_status(const lmr_reader *r, int status)
     if (status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == LMR_READER_NO_MEMORY) return too_little_memory(r);
     if (status != -1 && WIFSIGNALED(status) && !r->composes && (r->greeted || WTERMSIG(status) == SIGKILL)) {
         const int signal = WTERMSIG(status);
-        if (signal == SIGXCPU)
-            return LMR_FAIL(LARMOR_ERR_FORMAT,
-                            "takes more than %lld s of processor time to read: the file is damaged. Copy it again.",
-                            (long long)r->seconds);
-        if (signal == SIGKILL)
-            return LMR_FAIL(
-                LARMOR_ERR_IO,
-                "its reader was killed (signal 9, SIGKILL), by someone or for lack of memory. Try again.");
+        LMR_REFUSE(signal == SIGXCPU, LARMOR_ERR_FORMAT,
+                   "takes more than %lld s of processor time to read: the file is damaged. Copy it again.",
+                   (long long)r->seconds);
+        LMR_REFUSE(signal == SIGKILL, LARMOR_ERR_IO,
+                   "its reader was killed (signal 9, SIGKILL), by someone or for lack of memory. Try again.");
         return LMR_FAIL(LARMOR_ERR_FORMAT, "its reader ended by signal %d (%s): the file is damaged. Copy it again.",
                         signal, signal_name(signal));
     }
     if (status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == LMR_READER_OTHER_VERSION) return other_version();
-    if (status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == 127)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "larmor-reader cannot be run (exit status 127). Install it again.");
+    LMR_REFUSE(status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == 127, LARMOR_ERR_UNSUPPORTED,
+               "larmor-reader cannot be run (exit status 127). Install it again.");
     if (!r->greeted && (status == -1 || WIFEXITED(status))) return no_reader(r, "ended");
     if (!r->greeted && WTERMSIG(status) != SIGKILL) return no_reader(r, "crashed");
     if (r->composes) return fail_composing(status);
-    if (status != -1 && WIFEXITED(status))
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "its reader ended with exit status %d: the file is damaged. Copy it again.",
-                        WEXITSTATUS(status));
+    LMR_REFUSE(status != -1 && WIFEXITED(status), LARMOR_ERR_FORMAT,
+               "its reader ended with exit status %d: the file is damaged. Copy it again.", WEXITSTATUS(status));
     return LMR_FAIL(LARMOR_ERR_FORMAT, "its reader ended early: the file is damaged. Copy it again.");
 }
 
@@ -281,12 +275,10 @@ static larmor_status launch(lmr_reader *r, const lmr_source *source, const lmr_s
     int bad = (source && fd[0] < 0) || (second && fd[1] < 0) || fd[2] < 0 ? errno : 0;
     if (!bad) bad = spawn(r, program, fd);
     for (int i = 0; i < 3; i++) close_one(&fd[i]);
-    if (bad == ENOMEM) return LMR_FAIL(LARMOR_ERR_MEMORY, "out of host memory: %s cannot be started.", program);
-    if (bad == EAGAIN)
-        return LMR_FAIL(LARMOR_ERR_MEMORY,
-                        "%s cannot be started: too few processes are left; 'ulimit -u' sets how many there may be.",
-                        program);
-    if (bad) return LMR_FAIL(lmr_system_status(bad), "%s cannot be started (%s).", program, lmr_system_text(bad));
+    LMR_REFUSE(bad == ENOMEM, LARMOR_ERR_MEMORY, "out of host memory: %s cannot be started.", program);
+    LMR_REFUSE(bad == EAGAIN, LARMOR_ERR_MEMORY,
+               "%s cannot be started: too few processes are left; 'ulimit -u' sets how many there may be.", program);
+    LMR_REFUSE(bad, lmr_system_status(bad), "%s cannot be started (%s).", program, lmr_system_text(bad));
 #ifdef SYS_pidfd_open
     r->handle = (int)syscall(SYS_pidfd_open, r->pid, 0); /* closed on exec */
 #endif
@@ -555,8 +547,7 @@ larmor_status lmr_reader_ask_with(lmr_reader *r, lmr_reader_request request, int
                                   const lmr_reader_answer **answer)
 {
     request.magic = LMR_READER_MAGIC;
-    free(r->memory);
-    r->memory = NULL;
+    LMR_CLEAR(r->memory);
     r->bytes = 0;
     if (!send_packet(r, &request, sizeof request)) return died(r);
     LMR_TRY(take_last_answer(r, most, r->composes && request.ask != LMR_ASK_BYTES));

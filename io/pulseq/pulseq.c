@@ -146,9 +146,8 @@ static larmor_status read_source(const lmr_source *source, const char *delays, l
     const lmr_reader_answer *answer;
     lmr_reader *reader;
     lmr_reader_request request = {.ask = LMR_ASK_SEQUENCE};
-    if (delays && strlen(delays) >= sizeof request.text)
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.soft_delays: %zu characters, at most %zu expected.", strlen(delays),
-                        sizeof request.text - 1);
+    LMR_REFUSE(delays && strlen(delays) >= sizeof request.text, LARMOR_ERR_ARG,
+               "opts.soft_delays: %zu characters, at most %zu expected.", strlen(delays), sizeof request.text - 1);
     LMR_TRY(lmr_reader_start(source, NULL, ".seq", NULL, &reader));
     larmor_status st = lmr_reader_ask_for(reader, LMR_ASK_SEQUENCE, delays, INT64_MAX, &answer);
     if (!st) {
@@ -201,9 +200,8 @@ larmor_pulseq_info larmor_pulseq_describe(const larmor_pulseq *q)
 larmor_status larmor_pulseq_readout_at(const larmor_pulseq *q, int64_t readout, larmor_pulseq_readout *out)
 {
     LMR_NEED(q, out);
-    if (readout < 0 || readout >= q->info.readouts)
-        return LMR_FAIL(LARMOR_ERR_ARG, "pulseq: readout %lld, the sequence has %lld", (long long)readout,
-                        (long long)q->info.readouts);
+    LMR_REFUSE(readout < 0 || readout >= q->info.readouts, LARMOR_ERR_ARG,
+               "pulseq: readout %lld, the sequence has %lld", (long long)readout, (long long)q->info.readouts);
     *out = q->readout[readout];
     return LARMOR_OK;
 }
@@ -226,7 +224,7 @@ larmor_status larmor_pulseq_trajectory(const larmor_pulseq *q, larmor_trajectory
     *out = (larmor_trajectory){0};
     LMR_NEED(q);
     const int64_t n = q->info.samples, readouts = q->info.readouts;
-    if (!n) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: has no ADC events.", q->file);
+    LMR_REFUSE(!n, LARMOR_ERR_FORMAT, "%s: has no ADC events.", q->file);
     const double *times = q->numbers + 3 * n, *shaped = times + n, *received = shaped + n;
     out->dims = dims_of(q);
     out->readouts = readouts;

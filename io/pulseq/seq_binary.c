@@ -190,10 +190,9 @@ static larmor_status skip(reading *r, int code)
 static larmor_status take_section(reading *r, uint64_t code)
 {
     const int n = (int)(code & 0xff);
-    if (code >> 32 != 0xffffffff || (code & 0xffffffff) > 15)
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "%s: a section of a binary Pulseq file has the code %llx, which is not known.", r->s->path,
-                        (unsigned long long)code);
+    LMR_REFUSE(code >> 32 != 0xffffffff || (code & 0xffffffff) > 15, LARMOR_ERR_FORMAT,
+               "%s: a section of a binary Pulseq file has the code %llx, which is not known.", r->s->path,
+               (unsigned long long)code);
     if (n == 1) return take_definitions(r);
     if (n == 8) return take_shapes(r);
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
@@ -209,10 +208,9 @@ larmor_status seq_read_binary(seq *s, const unsigned char *data, int64_t bytes)
         s->version[i] = part >= 0 && part < 1000 ? (int)part : 999;
     }
     LMR_TRY(seq_check_version(s));
-    if (seq_before(s, 5))
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "%s: a binary Pulseq file of version %d.%d.%d; from 1.5 on they are read.", s->path,
-                        s->version[0], s->version[1], s->version[2]);
+    LMR_REFUSE(seq_before(s, 5), LARMOR_ERR_UNSUPPORTED,
+               "%s: a binary Pulseq file of version %d.%d.%d; from 1.5 on they are read.", s->path, s->version[0],
+               s->version[1], s->version[2]);
     while (r.at < r.end) {
         const uint64_t code = take(&r, 8);
         if (r.is_short) return damaged(&r);

@@ -381,15 +381,14 @@ static larmor_status read_delays(evaluating *e, const char *text)
         const size_t length = strcspn(text, "=,");
         char *end = NULL;
         const double value = text[length] == '=' ? strtod(text + length + 1, &end) : NAN;
-        if (!end || end == text + length + 1 || (*end && *end != ',') || !(value >= 0 && value < LONGEST_S))
-            return LMR_FAIL(LARMOR_ERR_ARG, "opts.soft_delays: names and times in s expected, as TE=0.01,TR=0.5.");
+        LMR_REFUSE(!end || end == text + length + 1 || (*end && *end != ',') || !(value >= 0 && value < LONGEST_S),
+                   LARMOR_ERR_ARG, "opts.soft_delays: names and times in s expected, as TE=0.01,TR=0.5.");
         int hint = 0;
         while (hint < e->s->hints &&
                (strlen(e->s->hint[hint]) != length || strncmp(e->s->hint[hint], text, length) != 0))
             hint++;
-        if (hint == e->s->hints)
-            return LMR_FAIL(LARMOR_ERR_ARG, "%s: opts.soft_delays: it has no soft delay %s.", e->s->path,
-                            lmr_printable(text, (int64_t)length, SEQ_HINT).s);
+        LMR_REFUSE(hint == e->s->hints, LARMOR_ERR_ARG, "%s: opts.soft_delays: it has no soft delay %s.", e->s->path,
+                   lmr_printable(text, (int64_t)length, SEQ_HINT).s);
         e->delay[hint] = value;
         e->has_delay[hint] = 1;
         text = *end ? end + 1 : end;
@@ -408,9 +407,8 @@ static larmor_status evaluate(evaluating *e, const char *delays)
     LMR_TRY(read_delays(e, delays));
     LMR_TRY(count_samples(e));
     lmr_reader_sequence *about = &e->out->about;
-    e->out->readout = calloc((size_t)about->readouts + 1, sizeof *e->out->readout);
-    e->out->numbers = calloc((size_t)about->samples + 1, 6 * sizeof *e->out->numbers);
-    if (!e->out->readout || !e->out->numbers) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(e->out->readout, about->readouts + 1);
+    LMR_ALLOCATE_ZEROS(e->out->numbers, 6 * (about->samples + 1));
     if (seq_before(s, 5)) LMR_TRY(complete_gradients(e));
     for (e->block = 1; e->block <= blocks->count; e->block++)
         LMR_TRY(run_block(e, blocks->rows + (e->block - 1) * (1 + BLOCK_COLUMNS) + 1));

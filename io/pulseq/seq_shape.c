@@ -65,7 +65,7 @@ static int by_id(const void *id, const void *shape)
 larmor_status seq_values(seq *s, double id, const double **values, int64_t *count)
 {
     seq_shape *shape = s->shapes ? bsearch(&id, s->shape, (size_t)s->shapes, sizeof *s->shape, by_id) : NULL;
-    if (!shape) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: shape %.6g is not there.", s->path, id);
+    LMR_REFUSE(!shape, LARMOR_ERR_FORMAT, "%s: shape %.6g is not there.", s->path, id);
     if (!shape->values) LMR_TRY(unpack(s, shape));
     *values = shape->values;
     *count = shape->samples;
@@ -89,7 +89,7 @@ static larmor_status integrate(const seq *s, seq_wave *w)
     w->moment[0] = 0;
     for (int64_t i = 1; i < w->count; i++) {
         const double dt = w->t[i] - w->t[i - 1];
-        if (!(dt >= 0)) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: times of a gradient do not go on.", s->path);
+        LMR_REFUSE(!(dt >= 0), LARMOR_ERR_FORMAT, "%s: times of a gradient do not go on.", s->path);
         w->moment[i] = w->moment[i - 1] + .5 * dt * (w->g[i] + w->g[i - 1]);
     }
     if (isfinite(w->moment[w->count - 1]) && w->t[0] >= 0 && isfinite(w->t[w->count - 1])) return LARMOR_OK;
@@ -114,9 +114,8 @@ static larmor_status make_timed(seq *s, const double *row, const double *shape, 
     const double *times;
     int64_t timed;
     LMR_TRY(seq_values(s, row[GRADIENT_TIME], &times, &timed));
-    if (timed != count)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: a gradient has %lld samples and %lld times.", s->path,
-                        (long long)count, (long long)timed);
+    LMR_REFUSE(timed != count, LARMOR_ERR_FORMAT, "%s: a gradient has %lld samples and %lld times.", s->path,
+               (long long)count, (long long)timed);
     LMR_TRY(new_wave(s, count, w));
     for (int64_t i = 0; i < count; i++) {
         w->t[i] = row[GRADIENT_DELAY] + s->gradient_raster * times[i];
@@ -230,9 +229,8 @@ larmor_status seq_pulse(seq *s, const double *rf, double *center, double *durati
     LMR_TRY(seq_values(s, rf[RF_MAGNITUDE], &p.magnitude, &p.count));
     if (rf[RF_PHASE_SHAPE] > 0) LMR_TRY(seq_values(s, rf[RF_PHASE_SHAPE], &p.phase, &p.phases));
     if (rf[RF_TIME] > 0) LMR_TRY(seq_values(s, rf[RF_TIME], &p.time, &times));
-    if (p.time && times != p.count)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: a pulse has %lld samples and %lld times.", s->path,
-                        (long long)p.count, (long long)times);
+    LMR_REFUSE(p.time && times != p.count, LARMOR_ERR_FORMAT, "%s: a pulse has %lld samples and %lld times.", s->path,
+               (long long)p.count, (long long)times);
     *duration = s->rf_raster * (p.time ? ceil(p.time[p.count - 1] - 1e-9) : (double)p.count);
     *use = (char)rf[RF_USE];
     *center = rf[RF_DELAY] + rf[RF_CENTER];

@@ -101,8 +101,8 @@ int64_t seq_index(const seq *s, int table, const double *row)
 larmor_status seq_add_shape(seq *s, double id, double samples)
 {
     LMR_TRY(check_id(s, "SHAPES", id));
-    if (!(samples >= 0 && samples <= MOST_ID && samples == floor(samples)))
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: shape %.0f has %.6g samples.", s->path, id, samples);
+    LMR_REFUSE(!(samples >= 0 && samples <= MOST_ID && samples == floor(samples)), LARMOR_ERR_FORMAT,
+               "%s: shape %.0f has %.6g samples.", s->path, id, samples);
     LMR_TRY(lmr_grow(&s->shape, s->shapes, &s->shapes_room, sizeof *s->shape));
     s->shape[s->shapes++] = (seq_shape){.id = (int64_t)id, .samples = (int64_t)samples, .at = s->packed};
     return LARMOR_OK;
@@ -166,9 +166,9 @@ static larmor_status check_required(const seq *s, const char *text)
         char name[32];
         const size_t length = strcspn(text, " \t");
         snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), text);
-        if (length && seq_extension(name) < 0)
-            return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "%s: needs the extension %s, which larmor does not know.",
-                            s->path, lmr_printable(name, (int64_t)strlen(name), 31).s);
+        LMR_REFUSE(length && seq_extension(name) < 0, LARMOR_ERR_UNSUPPORTED,
+                   "%s: needs the extension %s, which larmor does not know.", s->path,
+                   lmr_printable(name, (int64_t)strlen(name), 31).s);
         text += length;
         text += strspn(text, " \t");
     }

@@ -266,6 +266,6 @@ larmor_status seq_read_text(seq *s, char *text, int64_t bytes)
         LMR_TRY(take_line(&r, line));
         line = next + 1;
     }
-    if (!r.has_version) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: no [VERSION]: no Pulseq sequence.", s->path);
+    LMR_REFUSE(!r.has_version, LARMOR_ERR_FORMAT, "%s: no [VERSION]: no Pulseq sequence.", s->path);
     return seq_check_version(s);
 }

@@ -15,7 +15,7 @@ static larmor_status parse_dims(const char *path, const char *text, int *count, 
 {
     const char *p = strstr(text, "# Dimensions\n");
     if (!p) p = strstr(text, "# Dimensions\r\n");
-    if (!p) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: no line \"# Dimensions\".", path);
+    LMR_REFUSE(!p, LARMOR_ERR_FORMAT, "%s: no line \"# Dimensions\".", path);
     p = strchr(p, '\n') + 1;
     for (*count = 0;; ++*count) {
         while (*p == ' ' || *p == '\t' || *p == '\r') p++;
@@ -24,10 +24,10 @@ static larmor_status parse_dims(const char *path, const char *text, int *count, 
         errno = 0;
         const long long size = strtoll(p, &end, 10);
         const int length = (int)strcspn(p, " \t\r\n");
-        if (end != p + length || errno || size < 1)
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: dimension %d is \"%s\"; a number of 1 or more expected.", path,
-                            *count, lmr_printable(p, length, 32).s);
-        if (*count == DIMS) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: more than %d dimensions.", path, DIMS);
+        LMR_REFUSE(end != p + length || errno || size < 1, LARMOR_ERR_FORMAT,
+                   "%s: dimension %d is \"%s\"; a number of 1 or more expected.", path, *count,
+                   lmr_printable(p, length, 32).s);
+        LMR_REFUSE(*count == DIMS, LARMOR_ERR_FORMAT, "%s: more than %d dimensions.", path, DIMS);
         dims[*count] = size;
         p = end;
     }
@@ -37,9 +37,9 @@ static larmor_status parse_dims(const char *path, const char *text, int *count, 
 static larmor_status read_header(const lmr_input *input, int *count, int64_t dims[DIMS], int64_t *bytes)
 {
     const lmr_source *header = input->second;
-    if (!header) return LMR_FAIL(LARMOR_ERR_ARG, "%s: its .hdr is missing.", input->source.path);
-    if (header->size > MAX_HEADER)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: larger than 65536 bytes, no header of a .cfl file.", header->path);
+    LMR_REFUSE(!header, LARMOR_ERR_ARG, "%s: its .hdr is missing.", input->source.path);
+    LMR_REFUSE(header->size > MAX_HEADER, LARMOR_ERR_FORMAT, "%s: larger than 65536 bytes, no header of a .cfl file.",
+               header->path);
     LMR_NEW_ZEROS(char, text, (size_t)header->size + 1);
     larmor_status st = lmr_source_read(header, 0, text, (size_t)header->size);
     if (!st) st = parse_dims(header->path, text, count, dims);

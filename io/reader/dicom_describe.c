@@ -226,9 +226,8 @@ static larmor_status find_stack(const dicom *d, stack *s)
 
 static larmor_status check_syntax(const dicom *d)
 {
-    if (!strcmp(d->syntax, "1.2.840.10008.1.2.2") || !strcmp(d->syntax, "1.2.840.10008.1.2.1.99"))
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: DICOM with the transfer syntax %s is not read.", d->source->path,
-                        d->syntax);
+    LMR_REFUSE(!strcmp(d->syntax, "1.2.840.10008.1.2.2") || !strcmp(d->syntax, "1.2.840.10008.1.2.1.99"),
+               LARMOR_ERR_FORMAT, "%s: DICOM with the transfer syntax %s is not read.", d->source->path, d->syntax);
     return LARMOR_OK;
 }
 
@@ -238,8 +237,8 @@ static larmor_status read_dicom(const lmr_source *source, dicom *d)
     int64_t at = PREAMBLE + 4;
     *d = (dicom){.source = source, .frames = 1};
     if (source->size >= at) LMR_TRY(lmr_source_read(source, PREAMBLE, mark, 4));
-    if (source->size < at || memcmp(mark, "DICM", 4) != 0)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: not a DICOM file.", source->path);
+    LMR_REFUSE(source->size < at || memcmp(mark, "DICM", 4) != 0, LARMOR_ERR_FORMAT, "%s: not a DICOM file.",
+               source->path);
     element e = {.tag = 0};
     while (at < source->size) { /* the head, whose group is 2 */
         LMR_TRY(read_head(d, at, source->size, &e));
@@ -256,8 +255,8 @@ static larmor_status read_dicom(const lmr_source *source, dicom *d)
 static larmor_status describe_read(const dicom *d, larmor_image_info *info)
 {
     stack s;
-    if (d->rows < 1 || d->columns < 1 || !(d->frames >= 1 && d->frames <= 1e9))
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: a DICOM file without images.", d->source->path);
+    LMR_REFUSE(d->rows < 1 || d->columns < 1 || !(d->frames >= 1 && d->frames <= 1e9), LARMOR_ERR_FORMAT,
+               "%s: a DICOM file without images.", d->source->path);
     LMR_TRY(find_stack(d, &s));
     const int64_t frames = (int64_t)d->frames;
     const int64_t slices = frames % s.slices ? 1 : s.slices;

@@ -76,10 +76,9 @@ static larmor_status is_not_hdf5(const lmr_source *source, const char *needed)
 {
     char b[5];
     const int64_t got = lmr_source_get(source, 0, b, sizeof b);
-    if (got == sizeof b && !memcmp(b, "yardl", sizeof b))
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "MRD version 2 of another schema than that of 2.1, or cut short in it. Convert it to "
-                        "HDF5 of version 1 by mrd_to_ismrmrd and ismrmrd_stream_to_hdf5.");
+    LMR_REFUSE(got == sizeof b && !memcmp(b, "yardl", sizeof b), LARMOR_ERR_FORMAT,
+               "MRD version 2 of another schema than that of 2.1, or cut short in it. Convert it to "
+               "HDF5 of version 1 by mrd_to_ismrmrd and ismrmrd_stream_to_hdf5.");
     const int64_t shown = got < 4 ? got : 4;
     return LMR_FAIL(LARMOR_ERR_FORMAT, "not HDF5 (first bytes are \"%s\"). %s needed.",
                     lmr_printable(b, shown < 0 ? 0 : shown, 4).s, needed);
@@ -89,7 +88,7 @@ static larmor_status check_superblock(const lmr_source *source, const char *need
 {
     unsigned char b[64] = {0};
     const int64_t got = lmr_source_get(source, source->base, b, sizeof b);
-    if (got < 0) return LMR_FAIL(LARMOR_ERR_IO, "cannot be read.");
+    LMR_REFUSE(got < 0, LARMOR_ERR_IO, "cannot be read.");
     if (got < 8 || memcmp(b, signature, 8)) return is_not_hdf5(source, needed);
     const int version = b[8], old = version < 2;
     const int offset_bytes = old ? b[13] : b[9];
@@ -100,13 +99,12 @@ static larmor_status check_superblock(const lmr_source *source, const char *need
             "written by a newer HDF5 (superblock of version %d), which HDF5 %d.%d does not read. Write it "
             "with libver \"v114\", or use the h5repack of a newer HDF5.",
             version, H5_VERS_MAJOR, H5_VERS_MINOR);
-    if (version > 3 || (got >= 48 && (offset_bytes != 8 || length_bytes != 8)))
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged HDF5 structure (superblock). Copy it again.");
+    LMR_REFUSE(version > 3 || (got >= 48 && (offset_bytes != 8 || length_bytes != 8)), LARMOR_ERR_FORMAT,
+               "damaged HDF5 structure (superblock). Copy it again.");
     static const int place_of_end[] = {40, 44, 28, 28};
     const uint64_t end = got < 48 ? 48 : lmr_little_endian(b + place_of_end[version], 8);
-    if (end > (uint64_t)source->size)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "file cut short: %lld of %llu bytes. Copy it again.",
-                        (long long)source->size, (unsigned long long)end);
+    LMR_REFUSE(end > (uint64_t)source->size, LARMOR_ERR_FORMAT, "file cut short: %lld of %llu bytes. Copy it again.",
+               (long long)source->size, (unsigned long long)end);
     return LARMOR_OK;
 }
 
@@ -114,8 +112,7 @@ larmor_status lmr_h5_open(const lmr_source *source, const char *needed, hid_t *f
 {
     *file = -1;
     LMR_TRY(check_superblock(source, needed));
-    if (source->is_written)
-        return LMR_FAIL(LARMOR_ERR_IO, "is being written by another program. Wait until it is complete.");
+    LMR_REFUSE(source->is_written, LARMOR_ERR_IO, "is being written by another program. Wait until it is complete.");
     const hid_t opened = lmr_h5_open_descriptor(source);
     if (opened < 0) return lmr_h5_damaged("superblock or root group", "/");
     hsize_t user = 0;
@@ -156,9 +153,8 @@ larmor_status lmr_h5_find(hid_t file, const char *path, hid_t *id)
         if (there == 0) return LARMOR_OK;
         link_info link;
         if (there < 0 || get_link(file, part, &link, H5P_DEFAULT) < 0) return lmr_h5_damaged("link", part);
-        if (link.type != H5L_TYPE_HARD)
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "%s is %s link; only data inside the file is read.", part,
-                            link.type == H5L_TYPE_SOFT ? "a soft" : "an external");
+        LMR_REFUSE(link.type != H5L_TYPE_HARD, LARMOR_ERR_FORMAT, "%s is %s link; only data inside the file is read.",
+                   part, link.type == H5L_TYPE_SOFT ? "a soft" : "an external");
     }
     *id = H5Oopen(file, path, H5P_DEFAULT);
     if (*id > 0) return LARMOR_OK;

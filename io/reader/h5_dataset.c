@@ -24,9 +24,9 @@ static larmor_status check_storage(lmr_dataset *d)
     const int outside = H5Pget_external_count(list);
     d->layout = H5Pget_layout(list);
     H5Pclose(list);
-    if (outside > 0 || d->layout == H5D_VIRTUAL)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s is %s; only data inside the file is read.", d->path,
-                        d->layout == H5D_VIRTUAL ? "a virtual dataset" : "stored in an external file");
+    LMR_REFUSE(outside > 0 || d->layout == H5D_VIRTUAL, LARMOR_ERR_FORMAT,
+               "%s is %s; only data inside the file is read.", d->path,
+               d->layout == H5D_VIRTUAL ? "a virtual dataset" : "stored in an external file");
     if (outside < 0 || d->layout < 0) return lmr_h5_damaged("layout", d->path);
     return LARMOR_OK;
 }
@@ -41,8 +41,8 @@ larmor_status lmr_dataset_open(const lmr_source *source, hid_t file, const char 
     LMR_TRY(lmr_h5_find(file, path, &out->id));
     if (!out->id) return LARMOR_OK;
     const H5I_type_t kind = H5Iget_type(out->id);
-    if (kind != H5I_DATASET)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s is a %s, not %s.", path, kind == H5I_GROUP ? "group" : "type", what);
+    LMR_REFUSE(kind != H5I_DATASET, LARMOR_ERR_FORMAT, "%s is a %s, not %s.", path,
+               kind == H5I_GROUP ? "group" : "type", what);
     LMR_TRY(check_storage(out)); /* first: asking a virtual dataset for its extent opens other files */
     out->type = H5Dget_type(out->id);
     if (out->type <= 0) return lmr_h5_damaged("type", path);
@@ -95,10 +95,9 @@ static larmor_status check_filters(lmr_dataset *d, hid_t list)
         if (d->filter[i] < LMR_FILTER_DEFLATE || d->filter[i] > LMR_FILTER_FLETCHER32) unknown = d->filter[i];
         d->packed |= d->filter[i] == LMR_FILTER_DEFLATE;
     }
-    if (unknown || d->filters > 8)
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "%s uses HDF5 filter %d; only deflate, shuffle and fletcher32 are read. Use h5repack.",
-                        d->path, unknown);
+    LMR_REFUSE(unknown || d->filters > 8, LARMOR_ERR_FORMAT,
+               "%s uses HDF5 filter %d; only deflate, shuffle and fletcher32 are read. Use h5repack.", d->path,
+               unknown);
     return d->filters < 0 ? lmr_h5_damaged("filters", d->path) : LARMOR_OK;
 }
 
@@ -180,9 +179,8 @@ larmor_status lmr_dataset_prepare(lmr_dataset *d, const char *what)
     } else {
         return LMR_FAIL(LARMOR_ERR_FORMAT, "%s is stored compactly, which is not read. Use h5repack.", d->path);
     }
-    if (!lmr_could_hold(d->source->size, d->count, (int64_t)d->bytes, d->packed))
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "claims %lld %s but has %lld bytes.", (long long)d->count, what,
-                        (long long)d->source->size);
+    LMR_REFUSE(!lmr_could_hold(d->source->size, d->count, (int64_t)d->bytes, d->packed), LARMOR_ERR_FORMAT,
+               "claims %lld %s but has %lld bytes.", (long long)d->count, what, (long long)d->source->size);
     const size_t room = (size_t)d->per_block * d->bytes + LMR_FILTER_ROOM;
     d->block = malloc(room);
     d->spare = malloc(d->filters ? room : 1);

@@ -42,7 +42,7 @@ static larmor_status no_group(lmr_mrd_file *f)
         n += (size_t)snprintf(found + n, sizeof found - n, "%s/%s", i ? ", " : "",
                               lmr_printable(name, (int64_t)strlen(name), 40).s);
     }
-    if (!n) return LMR_FAIL(LARMOR_ERR_FORMAT, "no group %s; the file is empty.", f->group);
+    LMR_REFUSE(!n, LARMOR_ERR_FORMAT, "no group %s; the file is empty.", f->group);
     return LMR_FAIL(LARMOR_ERR_FORMAT, "no group %s; found %s%s. Use opts.group.", f->group, found,
                     info.nlinks > listed ? ", ..." : "");
 }
@@ -109,11 +109,10 @@ static larmor_status find_xml(lmr_mrd_file *f)
     lmr_dataset *d = &f->xml;
     snprintf(path, sizeof path, "%s/%s", f->group, f->is_array ? "ismrmrd_header" : "xml");
     LMR_TRY(lmr_dataset_open(f->source, f->id, path, "a header", d));
-    if (!d->id) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s has no xml header.", f->group);
-    if (d->count != 1)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s holds %lld elements, 1 expected.", path, (long long)d->count);
-    if (H5Tget_class(d->type) != H5T_STRING)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s is %s, a string expected.", path, lmr_dataset_describe(d).s);
+    LMR_REFUSE(!d->id, LARMOR_ERR_FORMAT, "%s has no xml header.", f->group);
+    LMR_REFUSE(d->count != 1, LARMOR_ERR_FORMAT, "%s holds %lld elements, 1 expected.", path, (long long)d->count);
+    LMR_REFUSE(H5Tget_class(d->type) != H5T_STRING, LARMOR_ERR_FORMAT, "%s is %s, a string expected.", path,
+               lmr_dataset_describe(d).s);
     const int variable = H5Tis_variable_str(d->type) > 0;
     f->xml_bytes = (int64_t)d->bytes;
     if (variable || f->xml_bytes <= LMR_MRD_MAX_HEADER) {
@@ -125,9 +124,8 @@ static larmor_status find_xml(lmr_mrd_file *f)
             f->xml_bytes = f->xml_ref.length;
         }
     }
-    if (f->xml_bytes > LMR_MRD_MAX_HEADER)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "header is %lld bytes, limit %lld.", (long long)f->xml_bytes,
-                        (long long)LMR_MRD_MAX_HEADER);
+    LMR_REFUSE(f->xml_bytes > LMR_MRD_MAX_HEADER, LARMOR_ERR_FORMAT, "header is %lld bytes, limit %lld.",
+               (long long)f->xml_bytes, (long long)LMR_MRD_MAX_HEADER);
     return LARMOR_OK;
 }
 
@@ -178,22 +176,19 @@ static larmor_status find_array(lmr_mrd_file *f)
     enum { MAX_LENGTH = 65535 };
     lmr_dataset *d = &f->data;
     LMR_TRY(lmr_dataset_open(f->source, f->id, "/kspace", "samples", d));
-    if (!d->id || !is_complex_float(d->type) || d->rank < 3 || d->rank > 4)
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "/kspace is %s; in the fastMRI layout complex[slices][coils][samples][lines] of single "
-                        "precision, or [slices][samples][lines] of one coil, expected.",
-                        lmr_dataset_describe(d).s);
+    LMR_REFUSE(!d->id || !is_complex_float(d->type) || d->rank < 3 || d->rank > 4, LARMOR_ERR_FORMAT,
+               "/kspace is %s; in the fastMRI layout complex[slices][coils][samples][lines] of single "
+               "precision, or [slices][samples][lines] of one coil, expected.",
+               lmr_dataset_describe(d).s);
     for (int k = 0; k < d->rank; k++)
-        if (d->dim[k] < 1 || d->dim[k] > MAX_LENGTH || (d->rank > 3 && d->dim[1] > LMR_MRD_MAX_CHANNELS))
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "/kspace is %s, at most %d along each axis and %d coils expected.",
-                            lmr_dataset_describe(d).s, MAX_LENGTH, LMR_MRD_MAX_CHANNELS);
-    if (d->layout != H5D_CONTIGUOUS)
-        return LMR_FAIL(
-            LARMOR_ERR_FORMAT,
-            "/kspace is in chunks, which is not read in the fastMRI layout. Use h5repack -l CONTI -f NONE.");
+        LMR_REFUSE(d->dim[k] < 1 || d->dim[k] > MAX_LENGTH || (d->rank > 3 && d->dim[1] > LMR_MRD_MAX_CHANNELS),
+                   LARMOR_ERR_FORMAT, "/kspace is %s, at most %d along each axis and %d coils expected.",
+                   lmr_dataset_describe(d).s, MAX_LENGTH, LMR_MRD_MAX_CHANNELS);
+    LMR_REFUSE(d->layout != H5D_CONTIGUOUS, LARMOR_ERR_FORMAT,
+               "/kspace is in chunks, which is not read in the fastMRI layout. Use h5repack -l CONTI -f NONE.");
     const int64_t elements = d->count;
     LMR_TRY(lmr_dataset_prepare(d, "samples"));
-    if (!d->count) return LMR_FAIL(LARMOR_ERR_FORMAT, "/kspace was never written.");
+    LMR_REFUSE(!d->count, LARMOR_ERR_FORMAT, "/kspace was never written.");
     if (d->address > (uint64_t)f->source->size ||
         (uint64_t)elements * d->bytes > (uint64_t)f->source->size - d->address)
         return lmr_h5_damaged("storage", d->path);
@@ -209,32 +204,29 @@ static larmor_status find_acquisitions(lmr_mrd_file *f)
     lmr_dataset *d = &f->data;
     snprintf(path, sizeof path, "%s/data", f->group);
     LMR_TRY(lmr_dataset_open(f->source, f->id, path, "acquisitions", d));
-    if (!d->id) return LMR_FAIL(LARMOR_ERR_FORMAT, "no acquisitions (%s is missing).", path);
+    LMR_REFUSE(!d->id, LARMOR_ERR_FORMAT, "no acquisitions (%s is missing).", path);
     const int compound = H5Tget_class(d->type) == H5T_COMPOUND;
     const int known =
         compound && (H5Tget_member_index(d->type, "head") >= 0 || H5Tget_member_index(d->type, "data") >= 0);
-    if (!known || d->rank != 1)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s is %s, not MRD acquisitions%s.", path, lmr_dataset_describe(d).s,
-                        d->rank > 2 ? " (a fastMRI file?)" : "");
+    LMR_REFUSE(!known || d->rank != 1, LARMOR_ERR_FORMAT, "%s is %s, not MRD acquisitions%s.", path,
+               lmr_dataset_describe(d).s, d->rank > 2 ? " (a fastMRI file?)" : "");
     LMR_TRY(lmr_mrd_find_members(d->type, &f->places));
-    if (!d->count) return LMR_FAIL(LARMOR_ERR_FORMAT, "no acquisitions.");
+    LMR_REFUSE(!d->count, LARMOR_ERR_FORMAT, "no acquisitions.");
     LMR_TRY(lmr_dataset_prepare(d, "acquisitions"));
     if (!d->count) return none_written(d);
-    if (d->count > LMR_MRD_MAX_ACQUISITIONS)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "has %lld acquisitions, limit %lld.", (long long)d->count,
-                        (long long)LMR_MRD_MAX_ACQUISITIONS);
+    LMR_REFUSE(d->count > LMR_MRD_MAX_ACQUISITIONS, LARMOR_ERR_FORMAT, "has %lld acquisitions, limit %lld.",
+               (long long)d->count, (long long)LMR_MRD_MAX_ACQUISITIONS);
     return LARMOR_OK;
 }
 
 static larmor_status check_lengths(int64_t i, const lmr_mrd_head *h, const lmr_mrd_refs *r)
 {
-    if (r->data.length != UINT64_C(2) * h->stored * h->channels)
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "acquisition %lld: header says %d samples x %d channels, %u numbers stored.", (long long)i,
-                        h->stored, h->channels, r->data.length);
-    if (r->traj.length != (uint64_t)h->stored * h->traj_dims)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld: trajectory has %u numbers, %d x %d expected.",
-                        (long long)i, r->traj.length, h->stored, h->traj_dims);
+    LMR_REFUSE(r->data.length != UINT64_C(2) * h->stored * h->channels, LARMOR_ERR_FORMAT,
+               "acquisition %lld: header says %d samples x %d channels, %u numbers stored.", (long long)i, h->stored,
+               h->channels, r->data.length);
+    LMR_REFUSE(r->traj.length != (uint64_t)h->stored * h->traj_dims, LARMOR_ERR_FORMAT,
+               "acquisition %lld: trajectory has %u numbers, %d x %d expected.", (long long)i, r->traj.length,
+               h->stored, h->traj_dims);
     return LARMOR_OK;
 }
 
@@ -322,11 +314,10 @@ larmor_status lmr_mrd_file_heads(lmr_mrd_file *f, lmr_mrd_head *head, lmr_mrd_re
         refs[i].traj = lmr_heap_ref_decode(element + f->places.traj);
         LMR_TRY(check_lengths(i, &head[i], &refs[i]));
         numbers += (uint64_t)refs[i].data.length + refs[i].traj.length;
-        if (numbers > (uint64_t)bytes / sizeof(float))
-            return LMR_FAIL(LARMOR_ERR_FORMAT,
-                            "acquisition %lld: header says %d samples x %d channels, more than the "
-                            "file's %lld bytes hold.",
-                            (long long)i, head[i].stored, head[i].channels, (long long)bytes);
+        LMR_REFUSE(numbers > (uint64_t)bytes / sizeof(float), LARMOR_ERR_FORMAT,
+                   "acquisition %lld: header says %d samples x %d channels, more than the "
+                   "file's %lld bytes hold.",
+                   (long long)i, head[i].stored, head[i].channels, (long long)bytes);
     }
     if (d->written >= 0 && found != d->written) return lmr_h5_damaged("chunk index", d->path);
     return end_with_written(d, head, end);

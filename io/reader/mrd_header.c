@@ -484,9 +484,9 @@ static larmor_status explain(const parser *p)
     const enum XML_Error error = XML_GetErrorCode(p->xml.parser);
     if (error == XML_ERROR_NO_MEMORY) return LMR_NO_MEMORY();
     const level *open = &p->level[p->depth];
-    if (p->depth &&
-        (error == XML_ERROR_TAG_MISMATCH || error == XML_ERROR_NO_ELEMENTS || error == XML_ERROR_UNCLOSED_TOKEN))
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "header line %ld: tag <%s> not closed.", open->line, open->name);
+    LMR_REFUSE(p->depth && (error == XML_ERROR_TAG_MISMATCH || error == XML_ERROR_NO_ELEMENTS ||
+                            error == XML_ERROR_UNCLOSED_TOKEN),
+               LARMOR_ERR_FORMAT, "header line %ld: tag <%s> not closed.", open->line, open->name);
     return LMR_FAIL(LARMOR_ERR_FORMAT, "header line %ld: not XML (%s).", lmr_xml_line(&p->xml),
                     XML_ErrorString(error));
 }
@@ -500,8 +500,7 @@ static larmor_status parse(parser *p, const char *text, int64_t bytes)
     p->level[0].is = NOTHING;
     const enum XML_Status status = XML_Parse(p->xml.parser, text, (int)bytes, 1);
     if (p->st) return p->st;
-    if (p->xml.doctype)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "header line %ld: DOCTYPE is not allowed.", p->xml.doctype);
+    LMR_REFUSE(p->xml.doctype, LARMOR_ERR_FORMAT, "header line %ld: DOCTYPE is not allowed.", p->xml.doctype);
     if (status != XML_STATUS_OK) return explain(p);
     if (!p->out->encodings) begin_encoding(p); /* of which everything is left out */
     for (int i = 0; i < p->out->encodings && !p->st; i++) {
@@ -514,13 +513,12 @@ static larmor_status parse(parser *p, const char *text, int64_t bytes)
 larmor_status lmr_mrd_header_parse(const char *text, int64_t bytes, lmr_mrd_header *out)
 {
     *out = (lmr_mrd_header){.noise_bandwidth = 0.793};
-    if (bytes > LMR_MRD_MAX_HEADER)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "header is %lld bytes, limit %lld.", (long long)bytes,
-                        (long long)LMR_MRD_MAX_HEADER);
+    LMR_REFUSE(bytes > LMR_MRD_MAX_HEADER, LARMOR_ERR_FORMAT, "header is %lld bytes, limit %lld.", (long long)bytes,
+               (long long)LMR_MRD_MAX_HEADER);
     bytes = (int64_t)strnlen(text, (size_t)bytes);
     int64_t blanks = 0; /* strspn would go on past the text's end, which has no 0 */
     while (blanks < bytes && strchr(" \t\r\n", text[blanks])) blanks++;
-    if (blanks == bytes) return LMR_FAIL(LARMOR_ERR_FORMAT, "header is empty.");
+    LMR_REFUSE(blanks == bytes, LARMOR_ERR_FORMAT, "header is empty.");
     out->encoding = calloc(LMR_MRD_MAX_ENCODINGS, sizeof *out->encoding);
     LMR_HEAP parser *p = calloc(1, sizeof *p);
     if (p) {
@@ -537,7 +535,6 @@ larmor_status lmr_mrd_header_parse(const char *text, int64_t bytes, lmr_mrd_head
 
 void lmr_mrd_header_free(lmr_mrd_header *header)
 {
-    free(header->encoding);
-    header->encoding = NULL;
+    LMR_CLEAR(header->encoding);
     header->encodings = 0;
 }

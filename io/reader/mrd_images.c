@@ -87,11 +87,10 @@ static larmor_status choose(const lmr_source *source, hid_t file, char path[256]
         snprintf(path, 256, "%s", found.path);
         return LARMOR_OK;
     }
-    if (!list(file, "/", 1, &found)) return LMR_FAIL(LARMOR_ERR_FORMAT, "cannot list its groups.");
-    if (found.series + found.groups == 0) return LMR_FAIL(LARMOR_ERR_FORMAT, "holds no images.");
-    if (found.groups > 1 || (found.groups && found.series))
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "several groups hold images; name one, as in %s:%s", source->path,
-                        found.group_found);
+    LMR_REFUSE(!list(file, "/", 1, &found), LARMOR_ERR_FORMAT, "cannot list its groups.");
+    LMR_REFUSE(found.series + found.groups == 0, LARMOR_ERR_FORMAT, "holds no images.");
+    LMR_REFUSE(found.groups > 1 || (found.groups && found.series), LARMOR_ERR_FORMAT,
+               "several groups hold images; name one, as in %s:%s", source->path, found.group_found);
     snprintf(path, 256, "%s", found.series ? found.path : found.group_found);
     return LARMOR_OK;
 }
@@ -127,17 +126,16 @@ static larmor_status check_data(const lmr_dataset *d, content *c)
 {
     const H5T_class_t class = H5Tget_class(d->type);
     c->bytes = d->bytes;
-    if (d->rank != LMR_MRD_RANK)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s has %d dimensions, images have %d.", d->path, d->rank, LMR_MRD_RANK);
-    if (!d->count) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s is empty.", d->path);
+    LMR_REFUSE(d->rank != LMR_MRD_RANK, LARMOR_ERR_FORMAT, "%s has %d dimensions, images have %d.", d->path, d->rank,
+               LMR_MRD_RANK);
+    LMR_REFUSE(!d->count, LARMOR_ERR_FORMAT, "%s is empty.", d->path);
     if (class == H5T_COMPOUND) {
         c->real = find_part(d, "real", &c->real_at);
         c->imag = find_part(d, "imag", &c->imag_at);
         if (H5Tget_nmembers(d->type) == 2 && c->real && c->imag) return LARMOR_OK;
         return LMR_FAIL(LARMOR_ERR_FORMAT, "%s holds records that are not {real, imag}.", d->path);
     }
-    if (class != H5T_FLOAT && class != H5T_INTEGER)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s holds no numbers.", d->path);
+    LMR_REFUSE(class != H5T_FLOAT && class != H5T_INTEGER, LARMOR_ERR_FORMAT, "%s holds no numbers.", d->path);
     c->real = lmr_mrd_find_number(d->type);
     if (c->real) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_FORMAT,
@@ -175,9 +173,8 @@ static int is_plain(const lmr_dataset *d, const content *c)
 /* Where the file has the elements, if it has them as they are. */
 static larmor_status find_values(lmr_dataset *d, content *c)
 {
-    LMR_HEAP lmr_reader_piece *piece = NULL;
     void *room;
-    LMR_TRY(lmr_dataset_pieces(d, &piece, &c->pieces, &c->checksums));
+    LMR_OWN_MEMORY(lmr_reader_piece, piece, lmr_dataset_pieces(d, &piece, &c->pieces, &c->checksums));
     if (c->pieces) {
         LMR_TRY(c->input->room(c->input->user, c->pieces * (int64_t)sizeof *piece, &room));
         memcpy(room, piece, (size_t)c->pieces * sizeof *piece);
@@ -275,8 +272,8 @@ static larmor_status read_meta(const lmr_input *input, larmor_image_meta *meta)
 static larmor_status read_extent(lmr_dataset *d, void *result)
 {
     lmr_reader_list *list = result;
-    if (d->rank != LMR_MRD_RANK)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s has %d dimensions, images have %d.", d->path, d->rank, LMR_MRD_RANK);
+    LMR_REFUSE(d->rank != LMR_MRD_RANK, LARMOR_ERR_FORMAT, "%s has %d dimensions, images have %d.", d->path, d->rank,
+               LMR_MRD_RANK);
     *list = (lmr_reader_list){.count = (int64_t)d->dim[0], .channels = (int64_t)d->dim[1]};
     for (int k = 0; k < 3; k++) list->dim[k] = (int64_t)d->dim[LMR_MRD_RANK - 1 - k];
     return LARMOR_OK;
@@ -306,9 +303,8 @@ static larmor_status read_headers(lmr_dataset *d, void *result)
     headers *h = result;
     void *room;
     LMR_TRY(check_headers(d));
-    if (d->count != h->count)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s has %lld headers for %lld images.", d->path, (long long)d->count,
-                        (long long)h->count);
+    LMR_REFUSE(d->count != h->count, LARMOR_ERR_FORMAT, "%s has %lld headers for %lld images.", d->path,
+               (long long)d->count, (long long)h->count);
     LMR_TRY(lmr_dataset_prepare(d, "images"));
     LMR_TRY(h->input->room(h->input->user, h->count * (int64_t)sizeof *h->meta, &room));
     h->meta = room;
@@ -372,9 +368,8 @@ static larmor_status read_text(lmr_dataset *d, const char *what, char **text, in
 static larmor_status read_notes(lmr_dataset *d, void *result)
 {
     larmor_image_info *info = result;
-    LMR_HEAP char *text = NULL;
     int64_t bytes;
-    LMR_TRY(read_text(d, "attributes", &text, &bytes));
+    LMR_OWN_MEMORY(char, text, read_text(d, "attributes", &text, &bytes));
     return text ? lmr_mrd_notes(text, (size_t)bytes, info->notes, sizeof info->notes) : LARMOR_OK;
 }
 
@@ -388,10 +383,9 @@ static larmor_status describe(const lmr_input *input, larmor_image_info *info)
 static larmor_status read_header(lmr_dataset *d, void *result)
 {
     const lmr_input *input = result;
-    LMR_HEAP char *text = NULL;
     int64_t bytes;
     void *room;
-    LMR_TRY(read_text(d, "header", &text, &bytes));
+    LMR_OWN_MEMORY(char, text, read_text(d, "header", &text, &bytes));
     if (!text) return LARMOR_OK;
     LMR_TRY(input->room(input->user, bytes, &room));
     memcpy(room, text, (size_t)bytes);

@@ -250,7 +250,7 @@ static larmor_status find(hid_t record, const char *what, const char *prefix, si
             places[k] = UNREAD;
             continue;
         }
-        if (i < 0) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s lack member \"%s%s\".", what, prefix, m->name);
+        LMR_REFUSE(i < 0, LARMOR_ERR_FORMAT, "%s lack member \"%s%s\".", what, prefix, m->name);
         const hid_t type = H5Tget_member_type(record, (unsigned)i);
         const hid_t base = m->count && type > 0 && H5Tget_class(type) == H5T_ARRAY ? H5Tget_super(type) : -1;
         const int fits =
@@ -258,9 +258,9 @@ static larmor_status find(hid_t record, const char *what, const char *prefix, si
         lmr_h5_close(base);
         lmr_h5_close(type);
         const size_t at = H5Tget_member_offset(record, (unsigned)i);
-        if (!fits || at + bytes_of(m) > H5Tget_size(record))
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: member \"%s%s\" is not %s of %zu bits (little-endian).", what,
-                            prefix, m->name, name_of(m->kind), 8 * size_of(m->kind));
+        LMR_REFUSE(!fits || at + bytes_of(m) > H5Tget_size(record), LARMOR_ERR_FORMAT,
+                   "%s: member \"%s%s\" is not %s of %zu bits (little-endian).", what, prefix, m->name,
+                   name_of(m->kind), 8 * size_of(m->kind));
         places[k] = start + at;
     }
     return LARMOR_OK;
@@ -269,16 +269,16 @@ static larmor_status find(hid_t record, const char *what, const char *prefix, si
 static larmor_status find_list(hid_t record, const char *what, const char *name, kind k, size_t *at)
 {
     const int i = H5Tget_member_index(record, name);
-    if (i < 0) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s lack member \"%s\".", what, name);
+    LMR_REFUSE(i < 0, LARMOR_ERR_FORMAT, "%s lack member \"%s\".", what, name);
     const hid_t type = H5Tget_member_type(record, (unsigned)i);
     const hid_t base = type > 0 && H5Tget_class(type) == H5T_VLEN ? H5Tget_super(type) : -1;
     const int fits = base > 0 && H5Tequal(base, native(k)) > 0;
     lmr_h5_close(base);
     lmr_h5_close(type);
     *at = H5Tget_member_offset(record, (unsigned)i);
-    if (!fits || *at + LMR_HEAP_REF_BYTES > H5Tget_size(record))
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: member \"%s\" is not a list of %s (little-endian).", what, name,
-                        k == F32 ? "floats" : "unsigned numbers of 32 bits");
+    LMR_REFUSE(!fits || *at + LMR_HEAP_REF_BYTES > H5Tget_size(record), LARMOR_ERR_FORMAT,
+               "%s: member \"%s\" is not a list of %s (little-endian).", what, name,
+               k == F32 ? "floats" : "unsigned numbers of 32 bits");
     return LARMOR_OK;
 }
 
@@ -298,15 +298,15 @@ static larmor_status check_apart(hid_t record, const char *what)
     enum { MOST_MEMBERS = 128 };
     size_t first[MOST_MEMBERS], end[MOST_MEMBERS];
     const int n = H5Tget_nmembers(record);
-    if (n > MOST_MEMBERS) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s have %d members, limit %d.", what, n, MOST_MEMBERS);
+    LMR_REFUSE(n > MOST_MEMBERS, LARMOR_ERR_FORMAT, "%s have %d members, limit %d.", what, n, MOST_MEMBERS);
     for (int i = 0; i < n; i++) {
         const hid_t type = H5Tget_member_type(record, (unsigned)i);
         first[i] = H5Tget_member_offset(record, (unsigned)i);
         end[i] = first[i] + (type > 0 ? H5Tget_size(type) : 0);
         lmr_h5_close(type);
         for (int k = 0; k < i; k++)
-            if (first[i] < end[k] && first[k] < end[i])
-                return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged HDF5 structure (type of %s). Copy it again.", what);
+            LMR_REFUSE(first[i] < end[k] && first[k] < end[i], LARMOR_ERR_FORMAT,
+                       "damaged HDF5 structure (type of %s). Copy it again.", what);
     }
     return LARMOR_OK;
 }
@@ -317,7 +317,7 @@ larmor_status lmr_mrd_find_members(hid_t type, lmr_mrd_places *places)
     LMR_TRY(find_list(type, "acquisitions", "traj", F32, &places->traj));
     LMR_TRY(find_list(type, "acquisitions", "data", F32, &places->data));
     const hid_t head = find_record(type, "head", &at);
-    if (head < 0) return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisitions lack member \"head\".");
+    LMR_REFUSE(head < 0, LARMOR_ERR_FORMAT, "acquisitions lack member \"head\".");
     const hid_t idx = find_record(head, "idx", &inside);
     larmor_status st = find(head, "acquisitions", "head.", at, readout_members, COUNT(readout_members), places->head);
     if (!st)
@@ -354,7 +354,7 @@ larmor_status lmr_mrd_find_wave_members(hid_t type, lmr_mrd_wave_places *places)
     size_t at;
     LMR_TRY(find_list(type, "waveforms", "data", U32, &places->data));
     const hid_t head = find_record(type, "head", &at);
-    if (head < 0) return LMR_FAIL(LARMOR_ERR_FORMAT, "waveforms lack member \"head\".");
+    LMR_REFUSE(head < 0, LARMOR_ERR_FORMAT, "waveforms lack member \"head\".");
     larmor_status st = find(head, "waveforms", "head.", at, wave_members, COUNT(wave_members), places->head);
     if (!st) st = check_apart(type, "waveforms");
     if (!st) st = check_apart(head, "waveforms");

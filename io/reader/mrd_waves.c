@@ -17,10 +17,9 @@ void lmr_mrd_waves_free(lmr_mrd_waves *waves)
 
 static larmor_status check_wave(int64_t i, const lmr_mrd_wave *w, uint32_t length)
 {
-    if (length != (uint64_t)w->samples * w->channels)
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "waveforms: block %lld: header says %d samples x %d channels, %u numbers stored.",
-                        (long long)i, w->samples, w->channels, length);
+    LMR_REFUSE(length != (uint64_t)w->samples * w->channels, LARMOR_ERR_FORMAT,
+               "waveforms: block %lld: header says %d samples x %d channels, %u numbers stored.", (long long)i,
+               w->samples, w->channels, length);
     const double us = (double)w->sample_us;
     if (isfinite(us) && us >= 1 && us <= 1e7) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_FORMAT, "waveforms: block %lld: %g us from sample to sample, expected 1 to 1e7.",
@@ -33,9 +32,8 @@ static larmor_status open_waves(lmr_mrd_file *f, lmr_dataset *d, lmr_mrd_wave_pl
     snprintf(path, sizeof path, "%s/waveforms", lmr_mrd_file_group(f));
     LMR_TRY(lmr_dataset_open(lmr_mrd_file_source(f), (hid_t)lmr_mrd_file_id(f), path, "waveforms", d));
     if (!d->id || !d->count) return LARMOR_OK;
-    if (d->rank != 1 || H5Tget_class(d->type) != H5T_COMPOUND)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "waveforms: %s is %s, not MRD waveforms.", path,
-                        lmr_dataset_describe(d).s);
+    LMR_REFUSE(d->rank != 1 || H5Tget_class(d->type) != H5T_COMPOUND, LARMOR_ERR_FORMAT,
+               "waveforms: %s is %s, not MRD waveforms.", path, lmr_dataset_describe(d).s);
     LMR_TRY(lmr_mrd_find_wave_members(d->type, places));
     LMR_TRY(lmr_dataset_prepare(d, "waveforms"));
     if (d->count <= LMR_MRD_MAX_WAVEFORMS) return LARMOR_OK;
@@ -48,9 +46,8 @@ static larmor_status read_heads(lmr_mrd_file *f, const lmr_mrd_header *header, l
 {
     const unsigned char *block = NULL;
     const int64_t most = lmr_mrd_file_source(f)->size;
-    w->wave = lmr_new(d->count, sizeof *w->wave);
-    w->value = lmr_new(d->count, sizeof *w->value);
-    if (!w->wave || !w->value) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(w->wave, d->count);
+    LMR_ALLOCATE(w->value, d->count);
     for (int64_t i = 0; i < d->count; i++) {
         if (i % d->per_block == 0) LMR_TRY(lmr_dataset_find_block(d, i / d->per_block, &block));
         if (!block) continue;
@@ -65,9 +62,8 @@ static larmor_status read_heads(lmr_mrd_file *f, const lmr_mrd_header *header, l
         w->wave[w->count] = one;
         w->value[w->count++] = (lmr_heap_value){.ref = ref};
         w->bytes += 4 * (int64_t)ref.length;
-        if (w->bytes > most)
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "waveforms: more numbers than the file's %lld bytes hold.",
-                            (long long)most);
+        LMR_REFUSE(w->bytes > most, LARMOR_ERR_FORMAT, "waveforms: more numbers than the file's %lld bytes hold.",
+                   (long long)most);
     }
     return LARMOR_OK;
 }
@@ -98,9 +94,8 @@ larmor_status lmr_mrd_waves_find(lmr_mrd_file *f, lmr_mrd_waves *w)
     LMR_TRY(read_heads(f, &header, &d, &places, w));
     LMR_TRY(lmr_heap_find(lmr_mrd_file_source(f), w->value, w->count, sizeof(uint32_t)));
     for (int64_t i = 0; i < w->count; i++)
-        if (w->value[i].wrong)
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "waveforms: damaged HDF5 structure (block %lld: %s).", (long long)i,
-                            w->value[i].wrong);
+        LMR_REFUSE(w->value[i].wrong, LARMOR_ERR_FORMAT, "waveforms: damaged HDF5 structure (block %lld: %s).",
+                   (long long)i, w->value[i].wrong);
     return LARMOR_OK;
 }
 
@@ -109,8 +104,8 @@ larmor_status lmr_mrd_waves_copy(const lmr_mrd_file *f, const lmr_mrd_waves *w, 
     unsigned char *next = to;
     for (int64_t i = 0; i < w->count; i++) {
         const int64_t bytes = 4 * (int64_t)w->value[i].ref.length;
-        if (lmr_source_get(lmr_mrd_file_source(f), w->value[i].at, next, (size_t)bytes) != bytes)
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "waveforms: block %lld cannot be read.", (long long)i);
+        LMR_REFUSE(lmr_source_get(lmr_mrd_file_source(f), w->value[i].at, next, (size_t)bytes) != bytes,
+                   LARMOR_ERR_FORMAT, "waveforms: block %lld cannot be read.", (long long)i);
         next += bytes;
     }
     return LARMOR_OK;

@@ -85,26 +85,24 @@ static larmor_status check_header(const lmr_source *source, nifti *n, larmor_dty
 {
     const nifti_1_header *h = &n->header;
     const char *path = source->path;
-    if (h->sizeof_hdr != (int)sizeof *h || memcmp(h->magic, "n+1", 4))
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: not a little-endian NIfTI-1 file with its data inside.", path);
+    LMR_REFUSE(h->sizeof_hdr != (int)sizeof *h || memcmp(h->magic, "n+1", 4), LARMOR_ERR_FORMAT,
+               "%s: not a little-endian NIfTI-1 file with its data inside.", path);
     n->axes = h->dim[0];
-    if (n->axes < 1 || n->axes > 7)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: %d dimensions; 1 to 7 expected.", path, n->axes);
+    LMR_REFUSE(n->axes < 1 || n->axes > 7, LARMOR_ERR_FORMAT, "%s: %d dimensions; 1 to 7 expected.", path, n->axes);
     n->bytes = type_of(h->datatype, dtype);
-    if (!n->bytes || h->bitpix != 8 * n->bytes)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: type %d with %d bits is not read.", path, h->datatype, h->bitpix);
+    LMR_REFUSE(!n->bytes || h->bitpix != 8 * n->bytes, LARMOR_ERR_FORMAT, "%s: type %d with %d bits is not read.",
+               path, h->datatype, h->bitpix);
     n->count = 1;
     for (int d = 0; d < n->axes; d++) {
         n->dim[d] = h->dim[d + 1];
-        if (n->dim[d] < 1 || !lmr_mul(n->count, n->dim[d], &n->count))
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: size %d is %d; 1 or more expected.", path, d + 1, h->dim[d + 1]);
+        LMR_REFUSE(n->dim[d] < 1 || !lmr_mul(n->count, n->dim[d], &n->count), LARMOR_ERR_FORMAT,
+                   "%s: size %d is %d; 1 or more expected.", path, d + 1, h->dim[d + 1]);
     }
-    if (!(h->vox_offset >= DATA_OFFSET && h->vox_offset <= 1e9f) || h->vox_offset != floorf(h->vox_offset))
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: data offset %g; %d or more expected.", path, (double)h->vox_offset,
-                        DATA_OFFSET);
-    if (!lmr_could_hold(source->size, n->count, n->bytes, 1))
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: claims %" PRId64 " voxels but has %" PRId64 " bytes.", path, n->count,
-                        source->size);
+    LMR_REFUSE(!(h->vox_offset >= DATA_OFFSET && h->vox_offset <= 1e9f) || h->vox_offset != floorf(h->vox_offset),
+               LARMOR_ERR_FORMAT, "%s: data offset %g; %d or more expected.", path, (double)h->vox_offset,
+               DATA_OFFSET);
+    LMR_REFUSE(!lmr_could_hold(source->size, n->count, n->bytes, 1), LARMOR_ERR_FORMAT,
+               "%s: claims %" PRId64 " voxels but has %" PRId64 " bytes.", path, n->count, source->size);
     return LARMOR_OK;
 }
 
@@ -250,8 +248,7 @@ static larmor_status read_meta(const lmr_input *input, larmor_image_meta *meta)
     const int64_t dim[3] = {n.dim[0], n.axes > 1 ? n.dim[1] : 1, n.axes > 2 ? n.dim[2] : 1};
     for (int k = 0; k < 3; k++)
         for (int c = 0; c < 4; c++)
-            if (!isfinite(affine[k][c]))
-                return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: geometry is not finite.", source->path);
+            LMR_REFUSE(!isfinite(affine[k][c]), LARMOR_ERR_FORMAT, "%s: geometry is not finite.", source->path);
     set_geometry(affine, dim, meta);
     meta->place_unknown = unknown;
     return LARMOR_OK;

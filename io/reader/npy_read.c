@@ -77,10 +77,9 @@ static larmor_status parse_dictionary(const lmr_source *source, const char *dict
     while (t < TYPES && !(quote && (size_t)(quote - descr) == strlen(types[t].name) &&
                           !strncmp(descr, types[t].name, strlen(types[t].name))))
         t++;
-    if (t == TYPES)
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "%s: type '%.*s'; '<f4', '<f8', '<c8', '<c16', '<i8', '|b1' or '|u1' expected.", source->path,
-                        quote && quote - descr < 16 ? (int)(quote - descr) : 0, descr);
+    LMR_REFUSE(t == TYPES, LARMOR_ERR_FORMAT,
+               "%s: type '%.*s'; '<f4', '<f8', '<c8', '<c16', '<i8', '|b1' or '|u1' expected.", source->path,
+               quote && quote - descr < 16 ? (int)(quote - descr) : 0, descr);
     file->dtype = types[t].dtype;
     file->is_byte = types[t].is_byte;
     if (order && !strncmp(order, "True", 4))
@@ -96,9 +95,9 @@ static larmor_status check_size(const lmr_source *source, npy *file)
     for (int d = 0; d < file->axes; d++)
         if (!lmr_mul(file->bytes, file->dim[d], &file->bytes))
             return damaged(source, "NumPy header: the product of the shape passes 2^63");
-    if (file->bytes != source->size - file->data)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: %" PRId64 " bytes of data, header says %" PRId64 ".", source->path,
-                        source->size - file->data, file->bytes);
+    LMR_REFUSE(file->bytes != source->size - file->data, LARMOR_ERR_FORMAT,
+               "%s: %" PRId64 " bytes of data, header says %" PRId64 ".", source->path, source->size - file->data,
+               file->bytes);
     return LARMOR_OK;
 }
 

@@ -18,9 +18,9 @@ static larmor_status describe(const lmr_input *input, larmor_image_info *info)
     static const char *const colours[] = {"grey", "?", "colour", "palette", "grey, alpha", "?", "colour, alpha"};
     unsigned char head[HEAD];
     if (source->size >= HEAD) LMR_TRY(lmr_source_read(source, 0, head, HEAD));
-    if (source->size < HEAD || memcmp(head, signature, 8) != 0 || big_endian(head + 8) != LENGTH ||
-        memcmp(head + 12, "IHDR", 4) != 0 || head[25] > 6)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: not a PNG picture.", source->path);
+    LMR_REFUSE(source->size < HEAD || memcmp(head, signature, 8) != 0 || big_endian(head + 8) != LENGTH ||
+                   memcmp(head + 12, "IHDR", 4) != 0 || head[25] > 6,
+               LARMOR_ERR_FORMAT, "%s: not a PNG picture.", source->path);
     info->shape = LARMOR_SHAPE(big_endian(head + 16), big_endian(head + 20));
     snprintf(info->type, sizeof info->type, "%d bit %s", head[24], colours[head[25]]);
     return LARMOR_OK;

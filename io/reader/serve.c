@@ -95,8 +95,7 @@ static void take_memory(session *s)
 
 static void drop_memory(session *s)
 {
-    free(s->memory);
-    s->memory = NULL;
+    LMR_CLEAR(s->memory);
     s->bytes = 0;
 }
 
@@ -118,8 +117,8 @@ static larmor_status room(void *user, int64_t bytes, void **memory)
     memset(&s->answer, 0, sizeof s->answer);
     s->answer.wants_room = 1;
     s->answer.room = bytes > 0 ? bytes : 1;
-    if (!send_answer(s) || !take_request(s, &grown) || grown.ask != LMR_ASK_ROOM)
-        return LMR_FAIL(LARMOR_ERR_IO, "reader: the room was not granted");
+    LMR_REFUSE(!send_answer(s) || !take_request(s, &grown) || grown.ask != LMR_ASK_ROOM, LARMOR_ERR_IO,
+               "reader: the room was not granted");
     s->memory = malloc((size_t)s->answer.room);
     if (!s->memory) return LMR_NO_MEMORY();
     s->bytes = (size_t)s->answer.room;
@@ -191,7 +190,7 @@ static larmor_status open_mrd2(session *s, lmr_reader_scan *out)
 static larmor_status open_scan(session *s, const char *group, lmr_reader_scan *out)
 {
     int64_t bytes;
-    if (s->scan || s->twix || s->mrd2) return LMR_FAIL(LARMOR_ERR_ARG, "reader: the scan is open already");
+    LMR_REFUSE(s->scan || s->twix || s->mrd2, LARMOR_ERR_ARG, "reader: the scan is open already");
     if (lmr_twix_is(&s->input.source)) return open_twix(s, group, out);
     if (lmr_mrd2_is(&s->input.source)) return open_mrd2(s, out);
     LMR_TRY(lmr_mrd_file_open(&s->input.source, group, &s->scan));
@@ -218,7 +217,7 @@ static larmor_status share_heads(session *s)
         memcpy(memory, s->head, bytes);
         return LARMOR_OK;
     }
-    if (!s->scan || s->refs) return LMR_FAIL(LARMOR_ERR_ARG, "reader: the scan is not open or was read already");
+    LMR_REFUSE(!s->scan || s->refs, LARMOR_ERR_ARG, "reader: the scan is not open or was read already");
     const int64_t count = lmr_mrd_file_count(s->scan);
     LMR_ALLOCATE(s->refs, count);
     LMR_TRY(room(s, count * (int64_t)sizeof(lmr_mrd_head), &memory));
@@ -231,9 +230,9 @@ static larmor_status keep_places(lmr_reader_place *place, int64_t count, const l
     for (int64_t i = 0, v = 0; i < count; i++) {
         if (!place[i].data) continue;
         for (int k = 0; k < 2; k++, v++)
-            if (values[v].wrong)
-                return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged HDF5 structure (acquisition %lld: %s). Copy it again.",
-                                (long long)i, values[v].wrong);
+            LMR_REFUSE(values[v].wrong, LARMOR_ERR_FORMAT,
+                       "damaged HDF5 structure (acquisition %lld: %s). Copy it again.", (long long)i,
+                       values[v].wrong);
         place[i] = (lmr_reader_place){.data = values[v - 2].at, .traj = values[v - 1].at};
     }
     return LARMOR_OK;
@@ -242,11 +241,11 @@ static larmor_status keep_places(lmr_reader_place *place, int64_t count, const l
 static larmor_status share_places(session *s)
 {
     void *memory;
-    if (!s->head && (!s->scan || !s->refs)) return LMR_FAIL(LARMOR_ERR_ARG, "reader: the scan is not open");
+    LMR_REFUSE(!s->head && (!s->scan || !s->refs), LARMOR_ERR_ARG, "reader: the scan is not open");
     const int64_t count = s->head ? s->count : lmr_mrd_file_count(s->scan);
     LMR_TRY(room(s, count * (int64_t)sizeof(lmr_reader_place), &memory));
     take_memory(s);
-    if (s->lost) return LMR_FAIL(LARMOR_ERR_IO, "reader: nobody says what is wanted");
+    LMR_REFUSE(s->lost, LARMOR_ERR_IO, "reader: nobody says what is wanted");
     lmr_reader_place *place = memory;
     for (int64_t i = 0; s->head && i < count; i++)
         if (place[i].data) place[i] = s->place[i];
@@ -343,7 +342,7 @@ static larmor_status share_text(session *s, const lmr_reader_request *request, l
 static larmor_status share_bytes(session *s, const lmr_reader_request *request)
 {
     void *memory;
-    if (!s->composer) return LMR_FAIL(LARMOR_ERR_ARG, "reader: nothing is composed");
+    LMR_REFUSE(!s->composer, LARMOR_ERR_ARG, "reader: nothing is composed");
     LMR_TRY(room(s, request->bytes, &memory));
     return lmr_composed_bytes(s->composer, request->at, request->bytes, memory);
 }

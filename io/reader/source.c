@@ -17,7 +17,7 @@
 larmor_status lmr_source_open(const char *path, const char *kind, lmr_source *source)
 {
     *source = (lmr_source){.fd = -1};
-    if (!path || !*path) return LMR_FAIL(LARMOR_ERR_ARG, "input: no path given");
+    LMR_REFUSE(!path || !*path, LARMOR_ERR_ARG, "input: no path given");
     source->path = strdup(path);
     if (!source->path) return LMR_NO_MEMORY();
     larmor_status st = LARMOR_OK;
@@ -79,7 +79,7 @@ larmor_status lmr_source_read(const lmr_source *source, int64_t offset, void *to
         now = lmr_source_get(source, offset + got, (char *)to + got, left < STEP ? left : STEP);
         got = now < 0 ? -1 : got + now;
     }
-    if (got < 0) return LMR_FAIL(LARMOR_ERR_IO, "%s: cannot be read (%s).", source->path, strerror(errno));
+    LMR_REFUSE(got < 0, LARMOR_ERR_IO, "%s: cannot be read (%s).", source->path, strerror(errno));
     if (got == (int64_t)bytes) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: file cut short at %" PRId64 " bytes. Copy it again.", source->path,
                     offset + got);
@@ -88,7 +88,7 @@ larmor_status lmr_source_read(const lmr_source *source, int64_t offset, void *to
 larmor_status lmr_source_unchanged(const lmr_source *source)
 {
     struct stat now;
-    if (fstat(source->fd, &now)) return LMR_FAIL(LARMOR_ERR_IO, "cannot be read (%s).", strerror(errno));
+    LMR_REFUSE(fstat(source->fd, &now), LARMOR_ERR_IO, "cannot be read (%s).", strerror(errno));
     if (now.st_size == source->size && now.st_mtim.tv_sec == source->modified.tv_sec &&
         now.st_mtim.tv_nsec == source->modified.tv_nsec)
         return LARMOR_OK;

@@ -78,14 +78,12 @@ static larmor_status check_readout(const larmor_raw *raw, int64_t i, int rows)
 {
     const lmr_mrd_head *h = &raw->head[i];
     if (raw->readout[i].use == LMR_CALIBRATION && !h->traj_dims) return LARMOR_OK;
-    if (h->traj_dims != 4 && h->traj_dims != 9 && h->traj_dims != 16)
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "acquisition %lld: trajectory has %d row%s, expected 4, 9 or 16 for opts.phase_terms "
-                        "trajectory.",
-                        (long long)i, h->traj_dims, h->traj_dims == 1 ? "" : "s");
-    if (h->traj_dims != rows)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld: trajectory has %d rows, the first has %d.",
-                        (long long)i, h->traj_dims, rows);
+    LMR_REFUSE(h->traj_dims != 4 && h->traj_dims != 9 && h->traj_dims != 16, LARMOR_ERR_FORMAT,
+               "acquisition %lld: trajectory has %d row%s, expected 4, 9 or 16 for opts.phase_terms "
+               "trajectory.",
+               (long long)i, h->traj_dims, h->traj_dims == 1 ? "" : "s");
+    LMR_REFUSE(h->traj_dims != rows, LARMOR_ERR_FORMAT, "acquisition %lld: trajectory has %d rows, the first has %d.",
+               (long long)i, h->traj_dims, rows);
     if (lmr_mrd_is_oriented(h)) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_FORMAT,
                     "acquisition %lld: has no directions, along which opts.phase_terms trajectory lies.",
@@ -134,9 +132,8 @@ static larmor_status take_rows(larmor_raw *raw, const layout *l, int rows)
         samples += own;
         numbers += own * dims_of(raw, i);
     }
-    LMR_HEAP float *k = lmr_new(numbers + 1, sizeof *k);
-    raw->phase = lmr_new(samples * rows + 1, sizeof *raw->phase);
-    if (!k || !raw->phase) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(float, k, numbers + 1);
+    LMR_ALLOCATE(raw->phase, samples * rows + 1);
     samples = numbers = 0;
     for (int64_t i = 0; i < raw->info.acquisitions; i++) {
         lmr_mrd_head *h = &raw->head[i];
@@ -152,8 +149,7 @@ static larmor_status take_rows(larmor_raw *raw, const layout *l, int rows)
         numbers += h->samples * dims;
     }
     free(raw->traj);
-    raw->traj = k;
-    k = NULL;
+    LMR_HAND_ON(raw->traj, k);
     return LARMOR_OK;
 }
 
@@ -173,16 +169,14 @@ larmor_status lmr_mrd_take_terms(larmor_raw *raw, const larmor_raw_opts *opts)
     layout l;
     int rows;
     if (!asked) return LARMOR_OK;
-    if (!read_words(asked, &l))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "opts.phase_terms \"%s\": trajectory expected, and behind a colon plus, fourth and axes such "
-                        "as LAI, with commas between.",
-                        lmr_printable(asked, (int64_t)strlen(asked), 40).s);
-    if (opts->trajectory)
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.phase_terms %s: a trajectory is given; leave one of them out.", asked);
-    if (units && strcmp(units, "auto") != 0 && strcmp(units, "rad/m") != 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.phase_terms %s: its rows are in rad/m; leave opts.traj_units out.",
-                        asked);
+    LMR_REFUSE(!read_words(asked, &l), LARMOR_ERR_ARG,
+               "opts.phase_terms \"%s\": trajectory expected, and behind a colon plus, fourth and axes such "
+               "as LAI, with commas between.",
+               lmr_printable(asked, (int64_t)strlen(asked), 40).s);
+    LMR_REFUSE(opts->trajectory, LARMOR_ERR_ARG, "opts.phase_terms %s: a trajectory is given; leave one of them out.",
+               asked);
+    LMR_REFUSE(units && strcmp(units, "auto") != 0 && strcmp(units, "rad/m") != 0, LARMOR_ERR_ARG,
+               "opts.phase_terms %s: its rows are in rad/m; leave opts.traj_units out.", asked);
     LMR_TRY(check_readouts(raw, &rows));
     LMR_TRY(take_rows(raw, &l, rows));
     leave_others(raw);

@@ -136,10 +136,10 @@ static lmr_text factors_text(int unit, const larmor_encoding *space)
 larmor_status larmor_traj_check_unit(const larmor_encoding *encoding, const double low[3], const double high[3],
                                      char *warning, size_t size)
 {
-    if (!warning || !size) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_traj_check_unit: nowhere to put the warning");
+    LMR_REFUSE(!warning || !size, LARMOR_ERR_ARG, "larmor_traj_check_unit: nowhere to put the warning");
     *warning = 0;
-    if (!encoding || !low || !high)
-        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_traj_check_unit: an encoding and limits of the values expected");
+    LMR_REFUSE(!encoding || !low || !high, LARMOR_ERR_ARG,
+               "larmor_traj_check_unit: an encoding and limits of the values expected");
     lmr_stored s = {.dims = encoding->ndim, .axes = encoding->ndim};
     for (int d = 0; d < encoding->ndim; d++) {
         s.e.low[d] = low[d];
@@ -150,12 +150,11 @@ larmor_status larmor_traj_check_unit(const larmor_encoding *encoding, const doub
     if (reach == 0 || lmr_reading_is_full(&r, encoding, s.axes)) return LARMOR_OK;
     const int unit = fitting_unit(encoding, &s);
     const char *const axes = s.axes == 3 ? "x, y, z" : "x, y";
-    if (unit < LMR_UNITS && (reach < MIN_GIVEN_REACH || reach > MAX_GIVEN_REACH))
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "trajectory: got values up to %.4g, expected cycles per field of view, up to %g; they are in "
-                        "\"%s\", multiply them by %s along %s",
-                        fmax(-s.e.low[r.axis], s.e.high[r.axis]), (double)encoding->matrix[r.axis] / 2,
-                        larmor_traj_unit_entry(unit).name, factors_text(unit, encoding).s, axes);
+    LMR_REFUSE(unit < LMR_UNITS && (reach < MIN_GIVEN_REACH || reach > MAX_GIVEN_REACH), LARMOR_ERR_FORMAT,
+               "trajectory: got values up to %.4g, expected cycles per field of view, up to %g; they are in "
+               "\"%s\", multiply them by %s along %s",
+               fmax(-s.e.low[r.axis], s.e.high[r.axis]), (double)encoding->matrix[r.axis] / 2,
+               larmor_traj_unit_entry(unit).name, factors_text(unit, encoding).s, axes);
     if (unit < LMR_UNITS)
         snprintf(warning, size,
                  "trajectory in cycles per field of view ends at %.2g of the edge of k-space. If it is in \"%s\", "
@@ -197,14 +196,13 @@ static larmor_status components(const larmor_raw *raw, int encoding, int *dims, 
         for (int64_t i = 0; i < raw->info.acquisitions; i++) {
             const lmr_mrd_head *h = &raw->head[i];
             if (!(raw->readout[i].use & wanted) || h->encoding != encoding) continue;
-            if (h->traj_dims == 4 || h->traj_dims == 9 || h->traj_dims == 16)
-                return LMR_FAIL(LARMOR_ERR_FORMAT,
-                                "acquisition %lld: trajectory has %d components, 2 or 3 expected. If they are the "
-                                "phases of a field camera use opts.phase_terms trajectory.",
-                                (long long)i, h->traj_dims);
-            if (h->traj_dims == 1 || h->traj_dims > 3)
-                return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld: trajectory has %d components, 2 or 3 expected.",
-                                (long long)i, h->traj_dims);
+            LMR_REFUSE(h->traj_dims == 4 || h->traj_dims == 9 || h->traj_dims == 16, LARMOR_ERR_FORMAT,
+                       "acquisition %lld: trajectory has %d components, 2 or 3 expected. If they are the "
+                       "phases of a field camera use opts.phase_terms trajectory.",
+                       (long long)i, h->traj_dims);
+            LMR_REFUSE(h->traj_dims == 1 || h->traj_dims > 3, LARMOR_ERR_FORMAT,
+                       "acquisition %lld: trajectory has %d components, 2 or 3 expected.", (long long)i,
+                       h->traj_dims);
             if (!*use) {
                 *use = wanted;
                 *dims = h->traj_dims;
@@ -318,9 +316,8 @@ static larmor_status enlarge_matrix(larmor_raw *raw, int encoding, int axis, lin
     const int64_t n = space->matrix[axis], count = l.high - l.low + 1;
     const char *name = axis == 1 ? "line" : "partition";
     larmor_grid grid;
-    if (count > MAX_ENLARGED * n)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld: k-space %s %lld beyond matrix %lld.", (long long)l.at,
-                        name, (long long)l.high, (long long)n);
+    LMR_REFUSE(count > MAX_ENLARGED * n, LARMOR_ERR_FORMAT, "acquisition %lld: k-space %s %lld beyond matrix %lld.",
+               (long long)l.at, name, (long long)l.high, (long long)n);
     const int64_t middle = l.low + count / 2;
     const int64_t said = given > l.low && given < l.high ? given : middle;
     lmr_mrd_strongest strongest;
@@ -450,10 +447,9 @@ static larmor_status find_stored(larmor_raw *raw, int encoding, int use, const c
     s.axes = t->step > 0 ? 2 : t->spatial;
     int extended = 0;
     for (int d = 0; d < t->spatial; d++) extended |= s.e.high[d] > s.e.low[d];
-    if (!extended)
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "trajectory has no extent (all %lld samples at k = %g, %g). Convert it again.",
-                        (long long)s.e.samples, s.e.low[0] + 0., s.e.low[1] + 0.); /* no -0 */
+    LMR_REFUSE(!extended, LARMOR_ERR_FORMAT,
+               "trajectory has no extent (all %lld samples at k = %g, %g). Convert it again.", (long long)s.e.samples,
+               s.e.low[0] + 0., s.e.low[1] + 0.); /* no -0 */
     if (unit[0] < 0) {
         if (units)
             LMR_TRY(take_given(raw, units, space, &s, &r));
@@ -475,9 +471,8 @@ larmor_status lmr_mrd_find_trajectory(larmor_raw *raw, const char *units)
     int unit[3] = {-1, -1, -1};
     int given[3];
     if (units && !strcmp(units, "auto")) units = NULL;
-    if (units && !lmr_units_named(units, given))
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.traj_units \"%s\": auto, %s expected.",
-                        lmr_printable(units, (int64_t)strlen(units), 40).s, lmr_unit_names().s);
+    LMR_REFUSE(units && !lmr_units_named(units, given), LARMOR_ERR_ARG, "opts.traj_units \"%s\": auto, %s expected.",
+               lmr_printable(units, (int64_t)strlen(units), 40).s, lmr_unit_names().s);
     for (int e = 0; e < raw->header.encodings; e++) {
         lmr_mrd_traj *t = &raw->traj_of[e];
         int use;

@@ -190,14 +190,13 @@ static larmor_status find_fit(larmor_raw *raw, const larmor_trajectory *t, fit *
 
 static larmor_status check(const larmor_trajectory *t)
 {
-    if (t->dims < 2 || t->dims > 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "trajectory %s has %d component%s, expected 2 or 3.", t->name, t->dims,
-                        t->dims == 1 ? "" : "s");
-    if (t->readouts < 1 || !t->first || !t->k || t->first[0] != 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "trajectory %s: no readouts, or the first does not begin at 0", t->name);
+    LMR_REFUSE(t->dims < 2 || t->dims > 3, LARMOR_ERR_SHAPE, "trajectory %s has %d component%s, expected 2 or 3.",
+               t->name, t->dims, t->dims == 1 ? "" : "s");
+    LMR_REFUSE(t->readouts < 1 || !t->first || !t->k || t->first[0] != 0, LARMOR_ERR_ARG,
+               "trajectory %s: no readouts, or the first does not begin at 0", t->name);
     for (int64_t r = 0; r < t->readouts; r++)
-        if (t->first[r + 1] <= t->first[r])
-            return LMR_FAIL(LARMOR_ERR_ARG, "trajectory %s: readout %lld has no samples", t->name, (long long)r);
+        LMR_REFUSE(t->first[r + 1] <= t->first[r], LARMOR_ERR_ARG, "trajectory %s: readout %lld has no samples",
+                   t->name, (long long)r);
     for (int64_t r = 0; r < t->readouts; r++)
         for (int64_t s = t->first[r]; s < t->first[r + 1]; s++) {
             int good = !t->time_s || isfinite(t->time_s[s]);

@@ -35,22 +35,18 @@ static void name_after(const char *path, larmor_trajectory *t)
 /* The real numbers of a file, and its shape. */
 static larmor_status read_numbers(const char *path, larmor_device *dev, larmor_shape *shape, double **values)
 {
-    LMR_OWNED(larmor_array) *stored = NULL;
-    LMR_HEAP double *all = NULL;
     *values = NULL;
-    LMR_TRY(larmor_image_read(path, dev, &stored));
+    LMR_OWN(larmor_array, stored, larmor_image_read(path, dev, &stored));
     LMR_TRY(larmor_array_expect_finite(stored, path));
     const int step = lmr_is_complex(larmor_array_dtype(stored)) ? 2 : 1;
     const int64_t count = larmor_array_count(stored);
     *shape = larmor_array_shape(stored);
-    LMR_TRY(larmor_array_download(stored, step == 2 ? LARMOR_C128 : LARMOR_F64, (void *)&all));
+    LMR_OWN_MEMORY(double, all, larmor_array_download(stored, step == 2 ? LARMOR_C128 : LARMOR_F64, (void *)&all));
     for (int64_t i = 0; step == 2 && i < count; i++)
-        if (all[2 * i + 1] != 0)
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: number %lld has an imaginary part, real numbers expected.", path,
-                            (long long)i);
+        LMR_REFUSE(all[2 * i + 1] != 0, LARMOR_ERR_FORMAT,
+                   "%s: number %lld has an imaginary part, real numbers expected.", path, (long long)i);
     for (int64_t i = 0; step == 2 && i < count; i++) all[i] = all[2 * i];
-    *values = all;
-    all = NULL;
+    LMR_HAND_ON(*values, all);
     return LARMOR_OK;
 }
 
@@ -58,9 +54,9 @@ static larmor_status read_array(const char *path, larmor_device *dev, larmor_tra
 {
     larmor_shape shape;
     LMR_TRY(read_numbers(path, dev, &shape, &t->k));
-    if (shape.ndim < 2 || shape.dim[0] < 2 || shape.dim[0] > 3 || shape.dim[1] < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: [2 or 3, samples, readouts] expected, its first dimension is %lld.",
-                        path, shape.ndim ? (long long)shape.dim[0] : 0LL);
+    LMR_REFUSE(shape.ndim < 2 || shape.dim[0] < 2 || shape.dim[0] > 3 || shape.dim[1] < 1, LARMOR_ERR_SHAPE,
+               "%s: [2 or 3, samples, readouts] expected, its first dimension is %lld.", path,
+               shape.ndim ? (long long)shape.dim[0] : 0LL);
     t->dims = (int)shape.dim[0];
     t->readouts = larmor_shape_count(shape) / shape.dim[0] / shape.dim[1];
     LMR_ALLOCATE(t->first, t->readouts + 1);
@@ -83,9 +79,8 @@ static larmor_status read_beside(const char *path, const larmor_trajectory *t, l
 static larmor_status check_weights(const char *path, const larmor_trajectory *t)
 {
     for (int64_t s = 0; t->weight && s < t->first[t->readouts]; s++)
-        if (t->weight[s] < 0)
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: weight %lld is %.4g, expected 0 or more.", path, (long long)s,
-                            t->weight[s]);
+        LMR_REFUSE(t->weight[s] < 0, LARMOR_ERR_FORMAT, "%s: weight %lld is %.4g, expected 0 or more.", path,
+                   (long long)s, t->weight[s]);
     return LARMOR_OK;
 }
 
@@ -128,7 +123,7 @@ static larmor_status take_scan(const larmor_raw *raw, const char *path, larmor_t
         if (raw->header.encoding[e].space.ndim == 3) t->dims = 3;
         weights &= raw->traj_of[e].density;
     }
-    if (!t->readouts) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: stores no trajectory.", path);
+    LMR_REFUSE(!t->readouts, LARMOR_ERR_FORMAT, "%s: stores no trajectory.", path);
     t->first = lmr_new(t->readouts + 1, sizeof *t->first);
     t->k = lmr_new(samples * t->dims, sizeof *t->k);
     if (weights) t->weight = lmr_new(samples, sizeof *t->weight);
@@ -148,8 +143,7 @@ static larmor_status take_scan(const larmor_raw *raw, const char *path, larmor_t
 static larmor_status read_scan(const char *path, const char *units, larmor_trajectory *t)
 {
     const larmor_raw_opts opts = {.traj_units = units};
-    LMR_OWNED(larmor_raw) *raw = NULL;
-    LMR_TRY(larmor_raw_open(path, &opts, &raw));
+    LMR_OWN(larmor_raw, raw, larmor_raw_open(path, &opts, &raw));
     return take_scan(raw, path, t);
 }
 
@@ -160,10 +154,7 @@ static larmor_status read_all(const char *path, const larmor_trajectory_opts *op
         LMR_TRY(read_scan(path, opts->units, out));
     else
         LMR_TRY(read_array(path, host, out));
-    if (opts->weights) {
-        free(out->weight);
-        out->weight = NULL;
-    }
+    if (opts->weights) LMR_CLEAR(out->weight);
     LMR_TRY(read_beside(opts->times, out, host, &out->time_s));
     LMR_TRY(read_beside(opts->weights, out, host, &out->weight));
     return check_weights(opts->weights ? opts->weights : path, out);

@@ -125,9 +125,9 @@ static larmor_status choose(lmr_twix *t, const char *wanted)
     t->measurements = count;
     char *rest = NULL;
     const long number = *wanted ? strtol(wanted, &rest, 10) : count;
-    if ((rest && *rest) || number < 1 || number > count)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "no measurement %s: it has %d, counted from 1. Use opts.group.",
-                        lmr_printable(wanted, (int64_t)strlen(wanted), 20).s, count);
+    LMR_REFUSE((rest && *rest) || number < 1 || number > count, LARMOR_ERR_FORMAT,
+               "no measurement %s: it has %d, counted from 1. Use opts.group.",
+               lmr_printable(wanted, (int64_t)strlen(wanted), 20).s, count);
     t->end = t->source->size;
     if (t->is_vb) return LARMOR_OK;
     const unsigned char *entry = table + TABLE_HEAD + (size_t)(number - 1) * TABLE_ENTRY;
@@ -135,9 +135,8 @@ static larmor_status choose(lmr_twix *t, const char *wanted)
     const uint64_t first = lmr_little_endian(entry + 8, 8), length = lmr_little_endian(entry + 16, 8);
     note_measurements(t, table + TABLE_HEAD, count, (int)number);
     t->id = u32(entry);
-    if (first >= size)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "file cut short before measurement %ld, which begins at byte %llu.",
-                        number, (unsigned long long)first);
+    LMR_REFUSE(first >= size, LARMOR_ERR_FORMAT, "file cut short before measurement %ld, which begins at byte %llu.",
+               number, (unsigned long long)first);
     t->first = (int64_t)first;
     if (length && length < size - first) t->end = (int64_t)(first + length);
     return LARMOR_OK;
@@ -150,9 +149,8 @@ static larmor_status read_protocol(lmr_twix *t)
     LMR_TRY(lmr_source_read(t->source, t->first, length, sizeof length));
     t->text_bytes = u32(length);
     if (t->text_bytes > t->end - t->first) return damaged("a protocol that is longer than its measurement", t->first);
-    if (t->text_bytes > MOST_TEXT)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "protocol of %lld bytes, limit %lld.", (long long)t->text_bytes,
-                        (long long)MOST_TEXT);
+    LMR_REFUSE(t->text_bytes > MOST_TEXT, LARMOR_ERR_FORMAT, "protocol of %lld bytes, limit %lld.",
+               (long long)t->text_bytes, (long long)MOST_TEXT);
     t->text = calloc((size_t)t->text_bytes + 1, 1);
     if (!t->text) return LMR_NO_MEMORY();
     LMR_TRY(lmr_source_read(t->source, t->first, t->text, (size_t)t->text_bytes));
@@ -248,8 +246,8 @@ static larmor_status add(lmr_twix *t, const lmr_mrd_head *h, const lmr_reader_pl
 {
     const uint64_t left_out = LARMOR_ACQ_NOISE | LARMOR_ACQ_NAVIGATION | LARMOR_ACQ_PHASE_CORRECTION |
                               LARMOR_ACQ_HP_FEEDBACK | LARMOR_ACQ_DUMMY;
-    if (t->count == LMR_MRD_MAX_ACQUISITIONS)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "more than %lld readouts.", (long long)LMR_MRD_MAX_ACQUISITIONS);
+    LMR_REFUSE(t->count == LMR_MRD_MAX_ACQUISITIONS, LARMOR_ERR_FORMAT, "more than %lld readouts.",
+               (long long)LMR_MRD_MAX_ACQUISITIONS);
     int64_t room = t->room;
     LMR_TRY(lmr_grow(&t->head, t->count, &room, sizeof *t->head));
     LMR_TRY(lmr_grow(&t->place, t->count, &t->room, sizeof *t->place));

@@ -92,8 +92,7 @@ larmor_status lmr_twix_take_packet(lmr_twix *t, int64_t at, int64_t bytes)
 {
     signals s;
     if (t->is_vb || bytes < PACKET_HEAD + PMU_HEAD || bytes > LONGEST_PACKET) return LARMOR_OK;
-    LMR_HEAP unsigned char *packet = malloc((size_t)bytes);
-    if (!packet) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(unsigned char, packet, bytes);
     if (lmr_source_get(t->source, at, packet, (size_t)bytes) != bytes) return LARMOR_OK; /* the file is cut short */
     const char *name = (const char *)packet + NAME;
     if (strncmp(name, "PMU", 3) != 0 || !strncmp(name, "PMULearnPhase", 13)) return LARMOR_OK;

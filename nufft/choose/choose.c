@@ -241,10 +241,9 @@ static larmor_status refuse(const lmr_nufft_request *r, const int64_t *modes)
     LMR_TRY(least_of(r, modes, &least));
     if (r->width <= 0 && r->cells[0] <= 0) return lmr_nufft_out_of_reach(r, least);
     const int width = nearest_width(r, modes);
-    if (width)
-        return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                        "nufft: width: got %d, which keeps %.0e at best, and tol is %.3g; use %d, or leave it 0",
-                        r->width, round_up(least), r->tol, width);
+    LMR_REFUSE(width, LARMOR_ERR_NUMERIC,
+               "nufft: width: got %d, which keeps %.0e at best, and tol is %.3g; use %d, or leave it 0", r->width,
+               round_up(least), r->tol, width);
     other.width = 0;
     for (int d = 0; d < 3; d++) other.cells[d] = 0;
     LMR_TRY(cheapest(&other, modes, &choice, &kept));
@@ -289,11 +288,9 @@ larmor_status lmr_nufft_choose_spreading(const lmr_nufft_request *r, const int64
     const int width = choice->window.width;
     for (int d = 0; d < 3; d++) {
         choice->cells[d] = d < r->ndim ? modes[d] : 1;
-        if (d < r->ndim && choice->cells[d] < 2 * width)
-            return LMR_FAIL(
-                LARMOR_ERR_ARG,
-                "nufft: modes[%d]: got %lld with spread_only, expected at least %d, twice the window; use a %s", d,
-                (long long)choice->cells[d], 2 * width, r->width ? "smaller width" : "larger tol");
+        LMR_REFUSE(d < r->ndim && choice->cells[d] < 2 * width, LARMOR_ERR_ARG,
+                   "nufft: modes[%d]: got %lld with spread_only, expected at least %d, twice the window; use a %s", d,
+                   (long long)choice->cells[d], 2 * width, r->width ? "smaller width" : "larger tol");
     }
     return LARMOR_OK;
 }

@@ -45,11 +45,11 @@ larmor_status lmr_nufft_set_cells(const lmr_nufft_request *r, const int64_t mode
         cells[d] = 1;
         if (d >= r->ndim) continue;
         const double wanted = ceil(upsample * (double)modes[d] * (1 - 1e-12));
-        if (wanted > 0x1p40) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: %lld modes are too many", (long long)modes[d]);
+        LMR_REFUSE(wanted > 0x1p40, LARMOR_ERR_ARG, "nufft: %lld modes are too many", (long long)modes[d]);
         cells[d] = r->cells[d] > 0 ? r->cells[d]
                                    : lmr_nufft_good_size((int64_t)wanted > 2 * width ? (int64_t)wanted : 2 * width);
-        if (!lmr_mul(total, cells[d], &total) || total > INT64_C(1) << 58)
-            return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the modes are too many: their grid passes 2^58 cells");
+        LMR_REFUSE(!lmr_mul(total, cells[d], &total) || total > INT64_C(1) << 58, LARMOR_ERR_ARG,
+                   "nufft: the modes are too many: their grid passes 2^58 cells");
     }
     return LARMOR_OK;
 }

@@ -27,11 +27,10 @@ static larmor_status set_outer_cells(int ndim, const double product[3], double u
         total *= cells[d];
         longest = fmax(longest, cells[d]);
     }
-    if (!(total < 0x1p53 && longest < 0x1p38))
-        return LMR_FAIL(LARMOR_ERR_MEMORY,
-                        "nufft: points and targets are too far apart: type 3 needs a grid of %.3g x %.3g x %.3g "
-                        "cells; split them into clusters",
-                        cells[0], cells[1], cells[2]);
+    LMR_REFUSE(!(total < 0x1p53 && longest < 0x1p38), LARMOR_ERR_MEMORY,
+               "nufft: points and targets are too far apart: type 3 needs a grid of %.3g x %.3g x %.3g "
+               "cells; split them into clusters",
+               cells[0], cells[1], cells[2]);
     for (int d = 0; d < 3; d++) {
         c->outer.cells[d] = 1;
         c->upsample[d] = 1;

@@ -214,8 +214,7 @@ static larmor_status survey(sorter *s, int64_t *bad)
         return LARMOR_OK;
     }
     if (!lmr_mul(p->tile_count, s->shares, &count)) return LMR_NO_MEMORY();
-    s->counts = calloc((size_t)count, sizeof *s->counts);
-    if (!s->counts) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(s->counts, count);
     *bad = visit(s, PLACE_TILES, count_points, s->counts);
     if (*bad < 0) sum_counts(s);
     return LARMOR_OK;
@@ -267,8 +266,7 @@ static larmor_status plan_work(lmr_points *p)
 {
     const int64_t size = chunk_size(p);
     int64_t chunks = 0, next[COLOURS] = {0};
-    LMR_HEAP uint8_t *colour = malloc((size_t)p->tile_count);
-    if (!colour) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(uint8_t, colour, (size_t)p->tile_count);
     colour_tiles(p, colour);
     for (int64_t tile = 0; tile < p->tile_count; tile++) {
         const int64_t count = p->first[tile + 1] - p->first[tile];
@@ -371,8 +369,8 @@ static larmor_status make_tiles(const lmr_nufft_geometry *g, lmr_points *p)
         p->tile_count *= tiles;
         p->padded *= p->extent[d];
     }
-    if (p->tile_count > INT32_MAX || p->padded > INT32_MAX)
-        return LMR_FAIL(LARMOR_ERR_MEMORY, "nufft: the grid is too large for this device");
+    LMR_REFUSE(p->tile_count > INT32_MAX || p->padded > INT32_MAX, LARMOR_ERR_MEMORY,
+               "nufft: the grid is too large for this device");
     p->padded = (p->padded + 2 * DOUBLED_PITCH) / DOUBLED_PITCH * DOUBLED_PITCH;
     return LARMOR_OK;
 }

@@ -1,6 +1,7 @@
 /* Fitting the model of cost to a device. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "core/owned.h"
 #include "nufft/options.h"
 #include "nufft/plan.h"
 #include "nufft/tune/wisdom.h"
@@ -35,19 +36,12 @@ static void end_probe(probe *p)
 static larmor_status set_random_points(const larmor_nufft_opts *o, int64_t m, probe *p)
 {
     larmor_device *dev = p->on.dev;
-    larmor_array *points, *random;
-    larmor_status st;
-    LMR_TRY(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(o->ndim * m), &random));
-    LMR_OR(no_points, larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(o->ndim, m), &points));
-    LMR_OR(done, dev->be->vec[LMR_F32]->random(dev->ctx, o->ndim * m, 7, random->data));
-    LMR_OR(done, dev->be->vec[LMR_F32]->axpby(dev->ctx, o->ndim * m / 2, 0.5 * (double)o->modes[0], random->data, 0,
-                                              points->data)); /* pairs of reals */
-    LMR_OR(done, lmr_nufft_plan_set_points(p->plan, points, m));
-done:
-    larmor_array_free(points);
-no_points:
-    larmor_array_free(random);
-    return st;
+    LMR_OWN(larmor_array, random, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(o->ndim * m), &random));
+    LMR_OWN(larmor_array, points, larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(o->ndim, m), &points));
+    LMR_TRY(dev->be->vec[LMR_F32]->random(dev->ctx, o->ndim * m, 7, random->data));
+    LMR_TRY(dev->be->vec[LMR_F32]->axpby(dev->ctx, o->ndim * m / 2, 0.5 * (double)o->modes[0], random->data, 0,
+                                         points->data)); /* pairs of reals */
+    return lmr_nufft_plan_set_points(p->plan, points, m);
 }
 
 static larmor_status make_plan(const larmor_nufft_opts *o, int64_t m, probe *p)
@@ -139,7 +133,7 @@ static larmor_status measure(const probe *p, lmr_nufft_scales *scales)
 
 larmor_status larmor_nufft_calibrate(larmor_device *dev)
 {
-    if (!dev) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_calibrate: a device is needed");
+    LMR_REFUSE(!dev, LARMOR_ERR_ARG, "larmor_nufft_calibrate: a device is needed");
     for (int precision = 0; precision < LMR_PRECISIONS; precision++) {
         lmr_nufft_scales scales;
         for (int ndim = 1; ndim <= 3; ndim++) {

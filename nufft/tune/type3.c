@@ -108,10 +108,9 @@ static larmor_status list_choices(const lmr_nufft_request *r, const double produ
 
 larmor_status lmr_tune_type3(const lmr_type3_job *j, const lmr_nufft_request *r, lmr_type3_tuned *best)
 {
-    LMR_HEAP lmr_type3_choice *list = NULL;
     int count;
     *best = (lmr_type3_tuned){.source = LARMOR_PLAN_BY_MODEL};
-    LMR_TRY(list_choices(r, j->product, (double)j->n, &list, &count));
+    LMR_OWN_MEMORY(lmr_type3_choice, list, list_choices(r, j->product, (double)j->n, &list, &count));
     return count > 1 ? quickest(j, list, count, best) : lmr_type3_make(j, list, &best->type3);
 }
 

@@ -349,7 +349,7 @@ static larmor_status slurp(const char *path, char **text, size_t *size)
     *size = 0;
     const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) return LARMOR_OK;
-    if (fd < 0) return LMR_FAIL(lmr_system_status(errno), "wisdom %s: %s", path, lmr_system_text(errno));
+    LMR_REFUSE(fd < 0, lmr_system_status(errno), "wisdom %s: %s", path, lmr_system_text(errno));
     larmor_status st = LARMOR_OK;
     if (fstat(fd, &info) || !S_ISREG(info.st_mode)) {
         st = LMR_FAIL(LARMOR_ERR_IO, "wisdom %s: no regular file", path);
@@ -366,10 +366,7 @@ static larmor_status slurp(const char *path, char **text, size_t *size)
     }
 done:
     close(fd);
-    if (st) {
-        free(*text);
-        *text = NULL;
-    }
+    if (st) LMR_CLEAR(*text);
     return st;
 }
 
@@ -413,7 +410,7 @@ static larmor_status default_path(int make, char path[MOST_PATH])
     } else {
         return LMR_FAIL(LARMOR_ERR_ARG, "wisdom: neither XDG_CACHE_HOME nor HOME is set; give a path");
     }
-    if (n >= MOST_PATH) return LMR_FAIL(LARMOR_ERR_ARG, "wisdom: the path is too long");
+    LMR_REFUSE(n >= MOST_PATH, LARMOR_ERR_ARG, "wisdom: the path is too long");
     if (make) make_folders(path, 0);
     return LARMOR_OK;
 }
@@ -422,14 +419,14 @@ larmor_status larmor_wisdom_load(larmor_device *dev, const char *path, larmor_wi
 {
     char standard[MOST_PATH];
     if (report) *report = (larmor_wisdom_report){0};
-    if (!dev) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_wisdom_load: a device is needed");
+    LMR_REFUSE(!dev, LARMOR_ERR_ARG, "larmor_wisdom_load: a device is needed");
     if (!path && default_path(0, standard)) return LARMOR_OK; /* there is none */
     LMR_TRY(lmr_gate_enter(&dev->gate));
     reading r = {.own = wisdom_of(dev)};
     const larmor_status st = r.own ? read_file(dev, path ? path : standard, &r) : LMR_NO_MEMORY();
     lmr_gate_leave(&dev->gate);
     LMR_TRY(st);
-    if (path && !r.report.found) return LMR_FAIL(LARMOR_ERR_IO, "wisdom %s: %s", path, strerror(ENOENT));
+    LMR_REFUSE(path && !r.report.found, LARMOR_ERR_IO, "wisdom %s: %s", path, strerror(ENOENT));
     if (report) *report = r.report;
     return LARMOR_OK;
 }
@@ -476,9 +473,9 @@ static larmor_status write_file(const larmor_device *dev, const char *path, wisd
 larmor_status larmor_wisdom_save(larmor_device *dev, const char *path)
 {
     char standard[MOST_PATH];
-    if (!dev) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_wisdom_save: a device is needed");
+    LMR_REFUSE(!dev, LARMOR_ERR_ARG, "larmor_wisdom_save: a device is needed");
     if (!path) LMR_TRY(default_path(1, standard));
-    if (path && strlen(path) >= MOST_PATH) return LMR_FAIL(LARMOR_ERR_ARG, "wisdom: the path is too long");
+    LMR_REFUSE(path && strlen(path) >= MOST_PATH, LARMOR_ERR_ARG, "wisdom: the path is too long");
     LMR_HEAP LMR_NEW_ZEROS(wisdom, all, 1);
     return write_file(dev, path ? path : standard, all);
 }

@@ -17,16 +17,14 @@ static larmor_status add_band(const larmor_simulation *s, int band, larmor_array
 {
     const larmor_shape shape = larmor_shape_of(2, larmor_array_shape(x).dim);
     const int64_t count = larmor_shape_count(shape);
-    LMR_OWNED(larmor_array) *turn = NULL;
-    LMR_HEAP double *phase = lmr_new(count, 2 * sizeof *phase);
-    if (!phase) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, phase, 2 * count);
     for (int64_t i = 0; i < count; i++) {
         const int64_t step = i / shape.dim[0] % s->o.band_shifts * band;
         const double angle = 2 * M_PI * (double)step / s->o.band_shifts;
         phase[2 * i] = cos(angle);
         phase[2 * i + 1] = sin(angle);
     }
-    LMR_TRY(larmor_array_upload(s->dev, larmor_array_dtype(x), shape, LARMOR_C128, phase, &turn));
+    LMR_OWN(larmor_array, turn, larmor_array_upload(s->dev, larmor_array_dtype(x), shape, LARMOR_C128, phase, &turn));
     LMR_TRY(larmor_mul(turn, 0, x));
     return larmor_axpby(1, x, 1, y);
 }
@@ -36,16 +34,13 @@ larmor_status lmr_simulation_bands(const larmor_simulation *s, const larmor_phan
 {
     LMR_OWNED(larmor_array) *sum = NULL;
     for (int b = 0; b < s->o.bands; b++) {
-        LMR_OWNED(larmor_phantom) *plane = NULL;
-        LMR_OWNED(larmor_array) *one = NULL;
-        LMR_TRY(plane_of_band(s, object, b, &plane));
-        LMR_TRY(larmor_phantom_kspace(plane, traj, s->o.coils, LARMOR_C64, &one));
+        LMR_OWN(larmor_phantom, plane, plane_of_band(s, object, b, &plane));
+        LMR_OWN(larmor_array, one, larmor_phantom_kspace(plane, traj, s->o.coils, LARMOR_C64, &one));
         if (!sum) LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, larmor_array_shape(one), &sum));
         if (!b) LMR_TRY(larmor_zero(sum));
         LMR_TRY(add_band(s, b, one, sum));
     }
-    *kspace = sum;
-    sum = NULL;
+    LMR_HAND_ON(*kspace, sum);
     return LARMOR_OK;
 }
 
@@ -65,13 +60,11 @@ static larmor_status put_plane(larmor_array *from, int band, larmor_array *to)
 {
     const larmor_shape all = larmor_array_shape(to);
     const int64_t voxels = all.dim[0] * all.dim[1], many = larmor_array_count(from) / voxels;
-    LMR_OWNED(larmor_array) *lines = NULL, *planes = NULL;
-    LMR_TRY(larmor_array_reshape(from, LARMOR_SHAPE(voxels, many), &lines));
-    LMR_TRY(larmor_array_reshape(to, LARMOR_SHAPE(voxels, all.dim[2] * many), &planes));
+    LMR_OWN(larmor_array, lines, larmor_array_reshape(from, LARMOR_SHAPE(voxels, many), &lines));
+    LMR_OWN(larmor_array, planes, larmor_array_reshape(to, LARMOR_SHAPE(voxels, all.dim[2] * many), &planes));
     for (int64_t c = 0; c < many; c++) {
-        LMR_OWNED(larmor_array) *one = NULL, *place = NULL;
-        LMR_TRY(larmor_array_slice(lines, c, 1, &one));
-        LMR_TRY(larmor_array_slice(planes, band + all.dim[2] * c, 1, &place));
+        LMR_OWN(larmor_array, one, larmor_array_slice(lines, c, 1, &one));
+        LMR_OWN(larmor_array, place, larmor_array_slice(planes, band + all.dim[2] * c, 1, &place));
         LMR_TRY(larmor_copy(one, place));
     }
     return LARMOR_OK;
@@ -81,17 +74,14 @@ larmor_status lmr_simulation_bands_image(const larmor_simulation *s, const larmo
                                          larmor_array **image)
 {
     const int64_t *n = s->info.matrix;
-    LMR_OWNED(larmor_array) *all = NULL;
-    LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, LARMOR_SHAPE(n[0], n[1], s->o.bands), &all));
+    LMR_OWN(larmor_array, all, larmor_array_create(s->dev, LARMOR_C64, LARMOR_SHAPE(n[0], n[1], s->o.bands), &all));
     for (int b = 0; b < s->o.bands; b++) {
-        LMR_OWNED(larmor_phantom) *plane = NULL;
         LMR_OWNED(larmor_array) *one = NULL;
-        LMR_TRY(plane_of_band(s, object, b, &plane));
+        LMR_OWN(larmor_phantom, plane, plane_of_band(s, object, b, &plane));
         LMR_TRY(larmor_phantom_bandlimited(plane, s->dev, LARMOR_C64, LARMOR_SHAPE(n[0], n[1]), &one));
         LMR_TRY(put_plane(one, b, all));
     }
-    *image = all;
-    all = NULL;
+    LMR_HAND_ON(*image, all);
     return LARMOR_OK;
 }
 
@@ -101,14 +91,12 @@ larmor_status lmr_simulation_bands_maps(const larmor_simulation *s, larmor_array
     LMR_OWNED(larmor_array) *all = NULL;
     LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, LARMOR_SHAPE(n[0], n[1], s->o.bands, s->info.coils), &all));
     for (int b = 0; b < s->o.bands; b++) {
-        LMR_OWNED(larmor_phantom) *plane = NULL;
-        LMR_OWNED(larmor_array) *one = NULL;
-        LMR_TRY(plane_of_band(s, s->phantom, b, &plane));
-        LMR_TRY(
+        LMR_OWN(larmor_phantom, plane, plane_of_band(s, s->phantom, b, &plane));
+        LMR_OWN(
+            larmor_array, one,
             larmor_phantom_coils_around(plane, s->dev, LARMOR_C64, LARMOR_SHAPE(n[0], n[1]), NULL, s->o.coils, &one));
         LMR_TRY(put_plane(one, b, all));
     }
-    *maps = all;
-    all = NULL;
+    LMR_HAND_ON(*maps, all);
     return LARMOR_OK;
 }

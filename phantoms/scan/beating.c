@@ -23,14 +23,11 @@ larmor_status lmr_simulation_object_at(const larmor_simulation *s, const larmor_
 static larmor_status one_readout(const larmor_simulation *s, const larmor_phantom *object, const larmor_array *traj,
                                  int64_t readout, double seconds, float *to)
 {
-    LMR_OWNED(larmor_phantom) *now = NULL;
-    LMR_OWNED(larmor_array) *line = NULL, *made = NULL;
-    LMR_HEAP float *host = NULL;
     const int64_t all = larmor_array_shape(traj).dim[2], samples = s->info.samples;
-    LMR_TRY(lmr_simulation_object_at(s, object, seconds, &now));
-    LMR_TRY(larmor_array_slice(traj, readout, 1, &line));
-    LMR_TRY(larmor_phantom_kspace(now, line, s->o.coils, LARMOR_C64, &made));
-    LMR_TRY(larmor_array_download(made, LARMOR_C64, &host));
+    LMR_OWN(larmor_phantom, now, lmr_simulation_object_at(s, object, seconds, &now));
+    LMR_OWN(larmor_array, line, larmor_array_slice(traj, readout, 1, &line));
+    LMR_OWN(larmor_array, made, larmor_phantom_kspace(now, line, s->o.coils, LARMOR_C64, &made));
+    LMR_OWN_MEMORY(float, host, larmor_array_download(made, LARMOR_C64, &host));
     for (int64_t c = 0; c < s->info.coils; c++)
         memcpy(to + 2 * samples * (readout + all * c), host + 2 * samples * c, 2 * sizeof *to * (size_t)samples);
     return LARMOR_OK;

@@ -63,17 +63,13 @@ larmor_status lmr_simulation_decaying(const larmor_simulation *s, const larmor_a
                                       int repetition, int contrast, lmr_see *see, larmor_array **kspace)
 {
     const int64_t samples = s->info.samples, all = larmor_array_shape(traj).dim[2] * s->info.coils;
-    LMR_HEAP float *sum = calloc((size_t)(samples * all), 2 * sizeof *sum);
-    if (!sum) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(float, sum, 2 * samples * all);
     LMR_TRY(check_growth(s, seconds));
     for (int part = 0; part < s->o.t2stars; part++) {
-        LMR_OWNED(larmor_phantom) *object = NULL;
-        LMR_OWNED(larmor_array) *made = NULL;
-        LMR_HEAP float *host = NULL;
         if (!is_first(s, part)) continue;
-        LMR_TRY(object_of(s, part, repetition, &object));
-        LMR_TRY(see(s, object, traj, repetition, contrast, &made));
-        LMR_TRY(larmor_array_download(made, LARMOR_C64, &host));
+        LMR_OWN(larmor_phantom, object, object_of(s, part, repetition, &object));
+        LMR_OWN(larmor_array, made, see(s, object, traj, repetition, contrast, &made));
+        LMR_OWN_MEMORY(float, host, larmor_array_download(made, LARMOR_C64, &host));
         add_decayed(host, seconds, s->o.t2star_ms[part], samples, all, sum);
     }
     const larmor_shape shape = LARMOR_SHAPE(samples, larmor_array_shape(traj).dim[2], s->info.coils);
@@ -86,12 +82,9 @@ larmor_status lmr_simulation_decaying(const larmor_simulation *s, const larmor_a
 static larmor_status add_picture(const larmor_simulation *s, int part, double *density, double *rate)
 {
     const larmor_shape shape = larmor_shape_of(s->info.ndim, s->info.matrix);
-    LMR_OWNED(larmor_phantom) *object = NULL;
-    LMR_OWNED(larmor_array) *image = NULL;
-    LMR_HEAP double *both = NULL;
-    LMR_TRY(object_of(s, part, 0, &object));
-    LMR_TRY(larmor_phantom_image(object, s->dev, LARMOR_C128, shape, &image));
-    LMR_TRY(larmor_array_download(image, LARMOR_C128, &both));
+    LMR_OWN(larmor_phantom, object, object_of(s, part, 0, &object));
+    LMR_OWN(larmor_array, image, larmor_phantom_image(object, s->dev, LARMOR_C128, shape, &image));
+    LMR_OWN_MEMORY(double, both, larmor_array_download(image, LARMOR_C128, &both));
     for (int64_t i = 0; i < larmor_shape_count(shape); i++) {
         density[i] += both[2 * i];
         rate[i] += both[2 * i] / s->o.t2star_ms[part];
@@ -108,7 +101,7 @@ larmor_status larmor_simulation_t2star(const larmor_simulation *simulation, larm
     LMR_NEED(simulation);
     const larmor_shape shape = larmor_shape_of(s->info.ndim, s->info.matrix);
     const int64_t voxels = larmor_shape_count(shape);
-    if (!s->o.t2stars) return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got no T2*, expected opts.t2star_ms");
+    LMR_REFUSE(!s->o.t2stars, LARMOR_ERR_ARG, "simulation: got no T2*, expected opts.t2star_ms");
     LMR_HEAP double *density = calloc((size_t)voxels, sizeof *density), *rate = calloc((size_t)voxels, sizeof *rate);
     if (!density || !rate) return LMR_NO_MEMORY();
     for (int part = 0; part < s->o.t2stars && s->o.t2stars > 1; part++)

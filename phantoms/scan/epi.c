@@ -69,31 +69,30 @@ static larmor_status check(const larmor_simulation *s)
     const larmor_simulation_epi *e = &s->epi;
     const larmor_ramp *r = &e->ramp;
     const double times[] = {r->up_us, r->flat_us, r->down_us};
-    if (!s->info.is_cartesian || s->info.ndim != 2)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "simulation: got echo-planar lines along the trajectory %s in %dD, expected cartesian in 2D",
-                        s->info.trajectory, s->info.ndim);
-    if (e->shots < 1 || e->shots > s->info.readouts)
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got %lld shots, expected 1 to %lld, the number of lines",
-                        (long long)e->shots, (long long)s->info.readouts);
-    if (e->navigators > MAX_NAVIGATORS)
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got %lld navigators of a shot, expected at most %d",
-                        (long long)e->navigators, MAX_NAVIGATORS);
-    if (!isfinite(e->ghost.phase) || !isfinite(e->phase_step) ||
-        !(fabs(e->ghost.shift) <= (double)s->info.matrix[0] / 2))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "simulation: got a phase of %g rad, %g more from shot to shot, and a shift of %g/FOV between "
-                        "the directions, expected finite ones, and a shift of at most half of k-space",
-                        e->ghost.phase, e->phase_step, e->ghost.shift);
+    LMR_REFUSE(!s->info.is_cartesian || s->info.ndim != 2, LARMOR_ERR_ARG,
+               "simulation: got echo-planar lines along the trajectory %s in %dD, expected cartesian in 2D",
+               s->info.trajectory, s->info.ndim);
+    LMR_REFUSE(e->shots < 1 || e->shots > s->info.readouts, LARMOR_ERR_ARG,
+               "simulation: got %lld shots, expected 1 to %lld, the number of lines", (long long)e->shots,
+               (long long)s->info.readouts);
+    LMR_REFUSE(e->navigators > MAX_NAVIGATORS, LARMOR_ERR_ARG,
+               "simulation: got %lld navigators of a shot, expected at most %d", (long long)e->navigators,
+               MAX_NAVIGATORS);
+    LMR_REFUSE(!isfinite(e->ghost.phase) || !isfinite(e->phase_step) ||
+                   !(fabs(e->ghost.shift) <= (double)s->info.matrix[0] / 2),
+               LARMOR_ERR_ARG,
+               "simulation: got a phase of %g rad, %g more from shot to shot, and a shift of %g/FOV between "
+               "the directions, expected finite ones, and a shift of at most half of k-space",
+               e->ghost.phase, e->phase_step, e->ghost.shift);
     for (int i = 0; i < 3; i++)
-        if (!(times[i] >= 0 && times[i] <= MAX_RAMP_US))
-            return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got a gradient of %g + %g + %g us, expected 0 to %d each",
-                            times[0], times[1], times[2], MAX_RAMP_US);
-    if ((r->up_us > 0 || r->down_us > 0) && !(r->flat_us > 0))
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got a gradient without a flat top, expected one above 0 us");
-    if (s->o.field || s->o.separate_calibration)
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got off-resonance or separate calibration of echo-planar lines, "
-                                        "which are not simulated");
+        LMR_REFUSE(!(times[i] >= 0 && times[i] <= MAX_RAMP_US), LARMOR_ERR_ARG,
+                   "simulation: got a gradient of %g + %g + %g us, expected 0 to %d each", times[0], times[1],
+                   times[2], MAX_RAMP_US);
+    LMR_REFUSE((r->up_us > 0 || r->down_us > 0) && !(r->flat_us > 0), LARMOR_ERR_ARG,
+               "simulation: got a gradient without a flat top, expected one above 0 us");
+    LMR_REFUSE(s->o.field || s->o.separate_calibration, LARMOR_ERR_ARG,
+               "simulation: got off-resonance or separate calibration of echo-planar lines, "
+               "which are not simulated");
     return LARMOR_OK;
 }
 
@@ -155,7 +154,7 @@ larmor_status lmr_epi_arrange(larmor_simulation *s)
     LMR_TRY(complete_ramp(s));
     s->shot = lmr_new(lines, sizeof *s->shot);
     s->backward = lmr_new(lines, sizeof *s->backward);
-    if (!arranged || !s->shot || !s->backward) LMR_TRY(LMR_NO_MEMORY());
+    if (!arranged || !s->shot || !s->backward) return LMR_NO_MEMORY();
     LMR_TRY(larmor_array_download(s->traj, LARMOR_F64, &k));
     LMR_TRY(fill_forward(s, k, &forward));
     for (int64_t shot = 0, at = 0; shot < s->epi.shots; shot++)
@@ -188,8 +187,7 @@ larmor_status lmr_epi_shift(const larmor_simulation *s, const unsigned char *bac
                             larmor_array **shifted)
 {
     const larmor_shape shape = larmor_array_shape(traj);
-    LMR_HEAP double *k = NULL;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     for (int64_t j = 0; j < shape.dim[2]; j++)
         for (int64_t i = 0; i < shape.dim[1]; i++)
             k[2 * (i + shape.dim[1] * j)] += (backward[j] ? -.5 : .5) * s->epi.ghost.shift;
@@ -201,8 +199,7 @@ larmor_status lmr_epi_turn(const larmor_simulation *s, int64_t image, const int6
 {
     const larmor_shape shape = larmor_array_shape(kspace);
     const int64_t n = shape.dim[0], lines = shape.dim[1];
-    LMR_HEAP float complex *y = NULL;
-    LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &y));
+    LMR_OWN_MEMORY(float complex, y, larmor_array_download(kspace, LARMOR_C64, &y));
     for (int64_t l = 0; l < lines * shape.dim[2]; l++) {
         const int64_t j = l % lines;
         const double phase = s->epi.ghost.phase + s->epi.phase_step * (double)(image * s->epi.shots + shot[j]);

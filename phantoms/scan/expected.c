@@ -6,15 +6,11 @@
 
 static larmor_status create_object(const larmor_simulation *s, int repetition, larmor_array **image)
 {
-    larmor_phantom *object = NULL;
     LMR_TRY(lmr_go_on());
-    LMR_TRY(lmr_simulation_object(s, repetition, &object));
+    LMR_OWN(larmor_phantom, object, lmr_simulation_object(s, repetition, &object));
     const larmor_shape shape = larmor_shape_of(s->info.ndim, s->info.matrix);
-    const larmor_status st =
-        s->o.bands ? lmr_simulation_bands_image(s, object, image)
-                   : larmor_phantom_bandlimited_phase(object, &s->phase, s->dev, LARMOR_C64, shape, image);
-    larmor_phantom_free(object);
-    return st;
+    return s->o.bands ? lmr_simulation_bands_image(s, object, image)
+                      : larmor_phantom_bandlimited_phase(object, &s->phase, s->dev, LARMOR_C64, shape, image);
 }
 
 /* The object with the density of a slice. */
@@ -41,8 +37,7 @@ larmor_status larmor_simulation_expect(const larmor_simulation *simulation, larm
     for (int r = 0; !st && r < repetitions; r++) {
         const int is_other = !r || lmr_simulation_moves(s);
         if (is_other) {
-            larmor_array_free(object);
-            object = NULL;
+            LMR_CLEAR(object);
             st = create_object(s, r, &object);
         }
         for (int slice = 0; !st && slice < slices; slice++) {
@@ -77,15 +72,14 @@ larmor_status larmor_simulation_maps(const larmor_simulation *simulation, const 
     larmor_shape shape = larmor_shape_of(s->info.ndim, s->info.matrix);
     double extent[3] = {1, 1, 1}; /* of the same voxels */
     *meta = s->geometry;
-    if (s->o.bands && maps_matrix && maps_matrix[0] > 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.maps_matrix: is not for slices that are excited together.");
+    LMR_REFUSE(s->o.bands && maps_matrix && maps_matrix[0] > 0, LARMOR_ERR_ARG,
+               "opts.maps_matrix: is not for slices that are excited together.");
     if (s->o.bands) *meta = lmr_simulation_bands_meta(s, 0);
     if (maps_matrix) LMR_TRY(lmr_check_axes_given("opts.maps_matrix", (double)maps_matrix[2], 1, s->info.ndim));
     for (int d = 0; maps_matrix && d < shape.ndim; d++) {
-        if (maps_matrix[d] < 0)
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "simulation: got maps of %lld voxels, expected 1 or more, or 0 for the image's",
-                            (long long)maps_matrix[d]);
+        LMR_REFUSE(maps_matrix[d] < 0, LARMOR_ERR_ARG,
+                   "simulation: got maps of %lld voxels, expected 1 or more, or 0 for the image's",
+                   (long long)maps_matrix[d]);
         if (!maps_matrix[d]) continue;
         shape.dim[d] = maps_matrix[d];
         extent[d] = (double)maps_matrix[d] / (double)s->info.matrix[d];
@@ -96,9 +90,7 @@ larmor_status larmor_simulation_maps(const larmor_simulation *simulation, const 
     else
         LMR_TRY(larmor_phantom_coils_around(s->phantom, s->dev, LARMOR_C64, shape, extent, s->o.coils, maps));
     const larmor_status st = lmr_simulation_silence(s, s->dead, *maps);
-    if (!st) return LARMOR_OK;
-    larmor_array_free(*maps);
-    *maps = NULL;
+    if (st) LMR_CLEAR(*maps);
     return st;
 }
 

@@ -14,9 +14,8 @@ enum { MOST_POSES = 64 }; /* of objects whose samples see more than the Fourier 
 static larmor_status expect_begun(const larmor_array *rows, int64_t readouts)
 {
     const larmor_shape shape = larmor_array_shape(rows);
-    LMR_HEAP double *row = NULL;
     if (shape.dim[1] != LARMOR_POSE + 1) return LARMOR_OK;
-    LMR_TRY(larmor_array_download(rows, LARMOR_F64, &row));
+    LMR_OWN_MEMORY(double, row, larmor_array_download(rows, LARMOR_F64, &row));
     if (row[shape.dim[0] - 1] < (double)readouts) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_ARG,
                     "simulation: a pose holds from readout %.0f on, but there are %lld, which count from 0; leave it "
@@ -28,10 +27,9 @@ static larmor_status expect_begun(const larmor_array *rows, int64_t readouts)
 static larmor_status poses_of(const larmor_simulation *s, int64_t readouts, double **poses)
 {
     LMR_OWNED(larmor_array) *motion = NULL;
-    LMR_HEAP double *columns = NULL;
     LMR_TRY(larmor_motion_rows(s->o.motion, readouts, &motion));
     LMR_TRY(expect_begun(s->o.motion, readouts));
-    LMR_TRY(larmor_array_download(motion, LARMOR_F64, &columns));
+    LMR_OWN_MEMORY(double, columns, larmor_array_download(motion, LARMOR_F64, &columns));
     LMR_ALLOCATE(*poses, readouts * LARMOR_POSE);
     for (int64_t j = 0; j < readouts; j++)
         for (int p = 0; p < LARMOR_POSE; p++) (*poses)[LARMOR_POSE * j + p] = columns[j + readouts * p];
@@ -42,9 +40,8 @@ larmor_status lmr_simulation_moving(const larmor_simulation *s, const larmor_pha
                                     const larmor_array *traj, larmor_array **kspace)
 {
     const int64_t readouts = larmor_array_shape(traj).dim[2];
-    LMR_HEAP double *poses = NULL;
     LMR_HEAP LMR_NEW(lmr_moved, moved, readouts);
-    LMR_TRY(poses_of(s, readouts, &poses));
+    LMR_OWN_MEMORY(double, poses, poses_of(s, readouts, &poses));
     for (int64_t j = 0; j < readouts; j++)
         LMR_TRY(larmor_pose_map(poses + LARMOR_POSE * j, s->info.ndim, s->encoding.recon_fov_mm, moved[j].turn,
                                 moved[j].shift));
@@ -83,8 +80,7 @@ static larmor_status put(const larmor_array *x, const double *phase, const int64
 {
     const larmor_shape own = larmor_array_shape(x);
     const int64_t samples = own.dim[0], count = own.dim[1], coils = larmor_array_count(x) / (samples * count);
-    LMR_HEAP double complex *from = NULL;
-    LMR_TRY(larmor_array_download(x, LARMOR_C128, &from));
+    LMR_OWN_MEMORY(double complex, from, larmor_array_download(x, LARMOR_C128, &from));
     for (int64_t i = 0; i < samples * count * coils; i++) {
         const int64_t sample = i % samples, j = i / samples % count, c = i / samples / count;
         const double *p = phase + 2 * (sample + samples * j);
@@ -98,12 +94,11 @@ static larmor_status see_pose(const larmor_simulation *s, const larmor_phantom *
                               const double *pose, float complex *y)
 {
     LMR_OWNED(larmor_array) *part = NULL, *motion = NULL, *ones = NULL, *moved = NULL, *seen = NULL;
-    LMR_HEAP double *phase = NULL;
     LMR_TRY(take(s, k, shape, readout, count, pose, &part, &motion));
     LMR_TRY(larmor_array_create(s->dev, LARMOR_C128, LARMOR_SHAPE(shape.dim[1], count, 1), &ones));
     LMR_TRY(larmor_fill(ones, 1));
     LMR_TRY(larmor_motion_apply(ones, part, motion, s->encoding.recon_fov_mm, &moved));
-    LMR_TRY(larmor_array_download(ones, LARMOR_C128, &phase));
+    LMR_OWN_MEMORY(double, phase, larmor_array_download(ones, LARMOR_C128, &phase));
     const lmr_seen_state state = {.pose = pose, .readout = readout, .traj = moved};
     LMR_TRY(lmr_simulation_seen(s, object, part, 0, seconds, &state, &seen));
     return put(seen, phase, readout, shape.dim[2], y);
@@ -114,21 +109,18 @@ larmor_status lmr_simulation_moving_seen(const larmor_simulation *s, const larmo
 {
     const larmor_shape shape = larmor_array_shape(traj);
     const int64_t readouts = shape.dim[2], coils = s->info.coils;
-    LMR_HEAP double *poses = NULL, *k = NULL;
-    LMR_HEAP char *done = calloc((size_t)readouts, 1);
-    LMR_HEAP int64_t *readout = lmr_new(readouts, sizeof *readout);
-    LMR_HEAP float complex *y = lmr_new(shape.dim[1] * readouts * coils, sizeof *y);
-    if (!done || !readout || !y) return LMR_NO_MEMORY();
-    LMR_TRY(poses_of(s, readouts, &poses));
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_HEAP LMR_NEW_ZEROS(char, done, readouts);
+    LMR_HEAP LMR_NEW(int64_t, readout, readouts);
+    LMR_HEAP LMR_NEW(float complex, y, shape.dim[1] * readouts * coils);
+    LMR_OWN_MEMORY(double, poses, poses_of(s, readouts, &poses));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     int states = 0;
     for (int64_t first = 0; first < readouts; first++) {
         int64_t count = 0;
         if (done[first]) continue;
-        if (++states > MOST_POSES)
-            return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                            "simulation: got more than %d poses beside a field, concomitant fields or phase_terms",
-                            MOST_POSES);
+        LMR_REFUSE(++states > MOST_POSES, LARMOR_ERR_UNSUPPORTED,
+                   "simulation: got more than %d poses beside a field, concomitant fields or phase_terms",
+                   MOST_POSES);
         for (int64_t j = first; j < readouts; j++) {
             if (!is_pose(poses + LARMOR_POSE * first, poses + LARMOR_POSE * j)) continue;
             done[j] = 1;

@@ -29,8 +29,7 @@ static larmor_status kspace_in_time(const larmor_simulation *s, const larmor_pha
 {
     const int64_t samples = s->info.samples;
     LMR_OWNED(larmor_array) *times = NULL;
-    LMR_HEAP double *seconds = NULL;
-    LMR_TRY(times_of(s, contrast, &seconds));
+    LMR_OWN_MEMORY(double, seconds, times_of(s, contrast, &seconds));
     if (s->o.motion && s->o.signal != LARMOR_SIGNAL_WATER_FAT)
         return lmr_simulation_moving_seen(s, object, traj, seconds, kspace);
     if (s->o.signal == LARMOR_SIGNAL_WATER_FAT) return lmr_signals_water_fat(s, traj, seconds, kspace);
@@ -42,9 +41,8 @@ static larmor_status kspace_in_time(const larmor_simulation *s, const larmor_pha
 larmor_status lmr_simulation_silence(const larmor_simulation *s, const unsigned char *listed, larmor_array *x)
 {
     for (int c = 0; c < s->info.coils; c++) {
-        LMR_OWNED(larmor_array) *coil = NULL;
         if (!listed[c]) continue;
-        LMR_TRY(larmor_array_slice(x, c, 1, &coil));
+        LMR_OWN(larmor_array, coil, larmor_array_slice(x, c, 1, &coil));
         LMR_TRY(larmor_zero(coil));
     }
     return LARMOR_OK;
@@ -67,8 +65,7 @@ static larmor_status see(const larmor_simulation *s, const larmor_phantom *objec
 static larmor_status see_decay(const larmor_simulation *s, const larmor_array *traj, int repetition, int contrast,
                                larmor_array **kspace)
 {
-    LMR_HEAP double *seconds = NULL;
-    LMR_TRY(times_of(s, contrast, &seconds));
+    LMR_OWN_MEMORY(double, seconds, times_of(s, contrast, &seconds));
     return lmr_simulation_decaying(s, traj, seconds, repetition, contrast, see, kspace);
 }
 
@@ -80,9 +77,8 @@ static larmor_status exact_kspace(const larmor_simulation *s, const larmor_array
 {
     const larmor_simulation_opts *o = &s->o;
     const larmor_shape shape = LARMOR_SHAPE(s->info.samples, larmor_array_shape(nominal).dim[2], s->info.coils);
-    LMR_OWNED(larmor_phantom) *object = NULL;
     LMR_OWNED(larmor_array) *delayed = NULL, *shifted = NULL, *made = NULL;
-    LMR_TRY(lmr_simulation_object(s, repetition, &object));
+    LMR_OWN(larmor_phantom, object, lmr_simulation_object(s, repetition, &object));
     if (s->is_delayed) LMR_TRY(larmor_traj_delay(nominal, o->delay, s->encoding.recon_fov_mm, &delayed));
     const larmor_array *traj = delayed ? delayed : nominal;
     if (backward) LMR_TRY(lmr_epi_shift(s, backward, traj, &shifted));
@@ -128,9 +124,8 @@ static larmor_status add_noise(const larmor_simulation *s, const larmor_array *e
     if (s->info.noise > 0) LMR_TRY(larmor_phantom_noise(kspace, s->info.noise, seed));
     for (int c = 0; c < s->info.coils; c++) {
         if (!s->noiseless[c]) continue;
-        LMR_OWNED(larmor_array) *from = NULL, *to = NULL;
-        LMR_TRY(larmor_array_slice(exact, c, 1, &from));
-        LMR_TRY(larmor_array_slice(kspace, c, 1, &to));
+        LMR_OWN(larmor_array, from, larmor_array_slice(exact, c, 1, &from));
+        LMR_OWN(larmor_array, to, larmor_array_slice(kspace, c, 1, &to));
         LMR_TRY(larmor_axpby(density, from, 0, to));
     }
     return LARMOR_OK;
@@ -181,9 +176,7 @@ larmor_status lmr_simulation_samples(larmor_simulation *s, int slice, int repeti
     larmor_status st =
         add_noise(s, s->exact, lmr_simulation_density(s, slice), s->o.seed + 1 + (uint64_t)image + other, *kspace);
     if (!st && s->is_epi) st = lmr_epi_turn(s, image, s->shot, s->backward, *kspace);
-    if (!st) return LARMOR_OK;
-    larmor_array_free(*kspace);
-    *kspace = NULL;
+    if (st) LMR_CLEAR(*kspace);
     return st;
 }
 
@@ -196,11 +189,11 @@ larmor_status larmor_simulation_samples(larmor_simulation *simulation, int slice
     LMR_NEED(simulation);
     const larmor_simulation_info *i = &simulation->info;
     const larmor_array *nominal;
-    if (slice < 0 || slice >= i->slices || repetition < 0 || repetition >= i->repetitions || contrast < 0 ||
-        contrast >= i->contrasts)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "simulation: got slice %d, repetition %d, contrast %d, expected less than %lld, %lld, %d",
-                        slice, repetition, contrast, (long long)i->slices, (long long)i->repetitions, i->contrasts);
+    LMR_REFUSE(slice < 0 || slice >= i->slices || repetition < 0 || repetition >= i->repetitions || contrast < 0 ||
+                   contrast >= i->contrasts,
+               LARMOR_ERR_ARG,
+               "simulation: got slice %d, repetition %d, contrast %d, expected less than %lld, %lld, %d", slice,
+               repetition, contrast, (long long)i->slices, (long long)i->repetitions, i->contrasts);
     LMR_TRY(lmr_gate_enter(&simulation->gate));
     const larmor_status st = lmr_simulation_samples(simulation, slice, repetition, contrast, 0, kspace, &nominal);
     if (!st) *traj = larmor_array_ref(nominal);

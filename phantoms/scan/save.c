@@ -37,13 +37,12 @@ static larmor_status append_noise_scan(const larmor_simulation *s, larmor_raw_wr
 {
     const larmor_simulation_opts *o = &s->o;
     LMR_OWNED(larmor_array) *noise = NULL;
-    LMR_HEAP float *host = NULL;
     if (!o->noise_samples) return LARMOR_OK;
     LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, LARMOR_SHAPE(o->noise_samples, s->info.coils), &noise));
     const double seen = sqrt(o->dwell_us / o->noise_dwell_us * LMR_NOISE_BANDWIDTH);
     LMR_TRY(larmor_phantom_noise(noise, s->info.noise * seen, o->seed + UINT64_C(0x6e6f697365)));
     LMR_TRY(lmr_simulation_silence(s, s->noiseless, noise));
-    LMR_TRY(larmor_array_download(noise, LARMOR_C64, &host));
+    LMR_OWN_MEMORY(float, host, larmor_array_download(noise, LARMOR_C64, &host));
     larmor_acquisition a = {.flags = LARMOR_ACQ_NOISE,
                             .samples = (int)o->noise_samples,
                             .coils = s->info.coils,
@@ -80,12 +79,11 @@ static larmor_status find_lines(const larmor_simulation *s, const larmor_array *
 {
     const larmor_simulation_info *i = &s->info;
     larmor_traj_opts opts = s->o.traj;
-    LMR_HEAP double *points = NULL;
     memcpy(opts.matrix, i->matrix, sizeof opts.matrix);
     *l = (line_set){calloc((size_t)i->readouts, sizeof *l->step2), calloc((size_t)i->readouts, sizeof *l->flags)};
     if (!l->step2 || !l->flags) return LMR_NO_MEMORY();
     if (!i->is_cartesian) return LARMOR_OK;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &points));
+    LMR_OWN_MEMORY(double, points, larmor_array_download(traj, LARMOR_F64, &points));
     for (int64_t j = 0; j < i->readouts; j++) {
         const double *k = points + i->ndim * i->samples * j;
         l->step2[j] = i->ndim == 3 ? lround(k[2]) : 0;
@@ -160,10 +158,10 @@ static int is_last(const larmor_simulation *s, int slice, int repetition, int co
 static larmor_status append_image(larmor_simulation *s, larmor_raw_writer *writer, int slice, int repetition,
                                   int contrast, pass which)
 {
-    LMR_OWNED(larmor_array) *kspace = NULL;
     larmor_acquisitions readouts = common_to(s, slice, repetition, contrast);
     LMR_FREED_BY(free_lines) line_set l = {NULL, NULL};
-    LMR_TRY(
+    LMR_OWN(
+        larmor_array, kspace,
         lmr_simulation_samples(s, slice, repetition, contrast, which == CALIBRATION_LINES, &kspace, &readouts.traj));
     LMR_TRY(find_lines(s, readouts.traj, which, &l));
     if (which != CALIBRATION_LINES) mark_edges(s, &readouts.meta, 1, 1, &l);
@@ -196,11 +194,10 @@ static larmor_status append_shots(larmor_simulation *s, larmor_raw_writer *write
                                   int contrast)
 {
     const int64_t count = s->info.readouts;
-    LMR_OWNED(larmor_array) *kspace = NULL;
     larmor_acquisitions readouts = common_to(s, slice, repetition, contrast);
     LMR_FREED_BY(free_lines) line_set l = {NULL, NULL};
     LMR_HEAP LMR_NEW(uint64_t, roles, count);
-    LMR_TRY(lmr_simulation_samples(s, slice, repetition, contrast, 0, &kspace, &readouts.traj));
+    LMR_OWN(larmor_array, kspace, lmr_simulation_samples(s, slice, repetition, contrast, 0, &kspace, &readouts.traj));
     LMR_TRY(find_lines(s, readouts.traj, ALL_LINES, &l));
     memcpy(roles, l.flags, (size_t)count * sizeof *roles);
     readouts.kspace = kspace;

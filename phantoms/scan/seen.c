@@ -19,9 +19,7 @@ typedef struct list {
 
 static void free_list(list *l)
 {
-    for (int i = 0; i < l->count; i++) {
-        LMR_FREE(l->term[i].space, l->term[i].time);
-    }
+    for (int i = 0; i < l->count; i++) LMR_FREE(l->term[i].space, l->term[i].time);
 }
 
 LMR_OWNS(larmor_segments, larmor_segments_free)
@@ -48,8 +46,7 @@ static larmor_status fine_images(const larmor_simulation *s, const larmor_phanto
     LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, all, &made));
     LMR_TRY(larmor_op_adjoint(F, spectrum, made));
     LMR_TRY(larmor_axpby(1 / (double)count, made, 0, made));
-    *images = made;
-    made = NULL;
+    LMR_HAND_ON(*images, made);
     return LARMOR_OK;
 }
 
@@ -82,8 +79,7 @@ static larmor_status positions(const larmor_simulation *s, larmor_shape fine, co
 
 static larmor_status scaled(const larmor_array *x, double factor, larmor_array **y)
 {
-    LMR_HEAP double *value = NULL;
-    LMR_TRY(larmor_array_download(x, LARMOR_F64, &value));
+    LMR_OWN_MEMORY(double, value, larmor_array_download(x, LARMOR_F64, &value));
     for (int64_t i = 0; i < larmor_array_count(x); i++) value[i] *= factor;
     return larmor_array_upload(larmor_array_device(x), LARMOR_F64, larmor_array_shape(x), LARMOR_F64, value, y);
 }
@@ -108,21 +104,19 @@ static larmor_status add_concomitant(const larmor_simulation *s, const larmor_ar
     const double *const along[3] = {image.read_dir, image.phase_dir, image.slice_dir};
     const larmor_shape shape = larmor_array_shape(traj);
     const int64_t count = shape.dim[1] * shape.dim[2], nd = shape.dim[0];
-    LMR_HEAP double *k = NULL;
-    LMR_HEAP double *turned = lmr_new(3 * count, sizeof *turned);
-    LMR_OWNED(larmor_array) *in_m = NULL, *phase = NULL, *h = NULL;
-    if (!turned) return LMR_NO_MEMORY();
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_HEAP LMR_NEW(double, turned, 3 * count);
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     for (int64_t j = 0; j < count; j++)
         for (int a = 0; a < 3; a++) {
             turned[3 * j + a] = 0;
             for (int64_t d = 0; d < nd; d++)
                 turned[3 * j + a] += along[d][a] * k[nd * j + d] / (1e-3 * s->encoding.recon_fov_mm[d]);
         }
-    LMR_TRY(larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(3, shape.dim[1], shape.dim[2]), LARMOR_F64, turned,
+    LMR_OWN(larmor_array, in_m,
+            larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(3, shape.dim[1], shape.dim[2]), LARMOR_F64, turned,
                                 &in_m));
-    LMR_TRY(larmor_concomitant_phase(in_m, 1e-6 * s->o.dwell_us, s->o.tesla, 0, &phase));
-    LMR_TRY(larmor_concomitant_places(position, &h));
+    LMR_OWN(larmor_array, phase, larmor_concomitant_phase(in_m, 1e-6 * s->o.dwell_us, s->o.tesla, 0, &phase));
+    LMR_OWN(larmor_array, h, larmor_concomitant_places(position, &h));
     for (int64_t c = 0; c < LARMOR_CONCOMITANT_PLACES; c++) LMR_TRY(add_column(l, h, phase, c));
     return LARMOR_OK;
 }
@@ -134,27 +128,24 @@ static larmor_status add_camera(const larmor_simulation *s, const larmor_array *
     const larmor_shape have = larmor_array_shape(s->o.phase_terms), need = larmor_array_shape(traj);
     const int64_t count = need.dim[1] * need.dim[2];
     const int64_t terms = have.ndim == 3 ? have.dim[2] : 0;
-    if ((terms != 9 && terms != LARMOR_HARMONICS) || have.dim[0] != need.dim[1] ||
-        (have.dim[1] != 1 && have.dim[1] != (readout ? s->info.readouts : need.dim[2])))
-        return LMR_FAIL(
-            LARMOR_ERR_SHAPE,
-            "simulation: phase_terms are %s, expected [%lld, %lld or 1, 9 or 16] as the scan has samples and "
-            "readouts",
-            lmr_describe(s->o.phase_terms).s, (long long)need.dim[1], (long long)need.dim[2]);
-    LMR_HEAP double *given = NULL;
-    LMR_HEAP double *full = lmr_new(count * terms, sizeof *full);
-    LMR_OWNED(larmor_array) *phase = NULL, *h = NULL;
-    if (!full) return LMR_NO_MEMORY();
-    LMR_TRY(larmor_array_download(s->o.phase_terms, LARMOR_F64, &given));
+    LMR_REFUSE((terms != 9 && terms != LARMOR_HARMONICS) || have.dim[0] != need.dim[1] ||
+                   (have.dim[1] != 1 && have.dim[1] != (readout ? s->info.readouts : need.dim[2])),
+               LARMOR_ERR_SHAPE,
+               "simulation: phase_terms are %s, expected [%lld, %lld or 1, 9 or 16] as the scan has samples and "
+               "readouts",
+               lmr_describe(s->o.phase_terms).s, (long long)need.dim[1], (long long)need.dim[2]);
+    LMR_HEAP LMR_NEW(double, full, count *terms);
+    LMR_OWN_MEMORY(double, given, larmor_array_download(s->o.phase_terms, LARMOR_F64, &given));
     const int64_t own = have.dim[0] * have.dim[1];
     for (int64_t c = 0; c < terms; c++)
         for (int64_t j = 0; j < count; j++) {
             const int64_t at = readout ? j % have.dim[0] + have.dim[0] * readout[j / have.dim[0]] : j;
             full[j + count * c] = given[at % own + own * c];
         }
-    LMR_TRY(larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(need.dim[1], need.dim[2], terms), LARMOR_F64, full,
+    LMR_OWN(larmor_array, phase,
+            larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(need.dim[1], need.dim[2], terms), LARMOR_F64, full,
                                 &phase));
-    LMR_TRY(larmor_solid_harmonics(position, terms == 9 ? 2 : 3, &h));
+    LMR_OWN(larmor_array, h, larmor_solid_harmonics(position, terms == 9 ? 2 : 3, &h));
     for (int64_t c = 0; c < terms; c++)
         if (c < 1 || c > 3) LMR_TRY(add_column(l, h, phase, c)); /* the linear ones are the trajectory's */
     return LARMOR_OK;
@@ -166,11 +157,10 @@ static larmor_status add_field(const larmor_simulation *s, const larmor_array *t
     const larmor_shape shape = larmor_array_shape(traj);
     const int64_t samples = shape.dim[1], count = samples * shape.dim[2];
     LMR_HEAP double *time = lmr_new(count, sizeof *time);
-    LMR_OWNED(larmor_array) *hz = NULL, *space = NULL;
     if (!s->o.field) return LARMOR_OK;
     if (!time) return LMR_NO_MEMORY();
-    LMR_TRY(larmor_phantom_field_map(&s->field, s->dev, LARMOR_F64, fine, &hz));
-    LMR_TRY(scaled(hz, 2 * M_PI, &space));
+    LMR_OWN(larmor_array, hz, larmor_phantom_field_map(&s->field, s->dev, LARMOR_F64, fine, &hz));
+    LMR_OWN(larmor_array, space, scaled(hz, 2 * M_PI, &space));
     for (int64_t j = 0; j < count; j++) time[j] = seconds[j % samples];
     larmor_model_term *term = &l->term[l->count];
     larmor_array *when;
@@ -187,9 +177,9 @@ static larmor_status given_of(const larmor_simulation *s, int repetition, larmor
     *mine = larmor_array_ref(s->o.displacement);
     if (!s->o.motion_fields) return LARMOR_OK;
     const larmor_shape have = larmor_array_shape(s->o.motion_fields);
-    if (have.ndim < 2 || have.dim[have.ndim - 1] != s->info.repetitions)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "simulation: motion_fields are %s, expected [matrix..., axes, %lld]",
-                        lmr_describe(s->o.motion_fields).s, (long long)s->info.repetitions);
+    LMR_REFUSE(have.ndim < 2 || have.dim[have.ndim - 1] != s->info.repetitions, LARMOR_ERR_SHAPE,
+               "simulation: motion_fields are %s, expected [matrix..., axes, %lld]",
+               lmr_describe(s->o.motion_fields).s, (long long)s->info.repetitions);
     return larmor_array_part(s->o.motion_fields, repetition, 1, larmor_shape_of(have.ndim - 1, have.dim), mine);
 }
 
@@ -199,20 +189,17 @@ static larmor_status displacement_of(const larmor_simulation *s, int repetition,
     const larmor_image_meta image = lmr_simulation_meta(s, 0, 0);
     const int nd = fine.ndim;
     const int64_t voxels = larmor_shape_count(fine);
-    LMR_OWNED(larmor_array) *complex = NULL, *made = NULL, *mine = NULL;
-    LMR_HEAP double *mm = NULL;
     if (s->o.gradient_field) return larmor_gradient_displacement(s->o.gradient_field, &image, fine, d);
-    LMR_TRY(given_of(s, repetition, &mine));
+    LMR_OWN(larmor_array, mine, given_of(s, repetition, &mine));
     if (!mine) return LARMOR_OK;
     const larmor_shape have = larmor_array_shape(mine);
     int fits = have.ndim == nd + 1 && have.dim[nd] >= nd && have.dim[nd] <= 3;
     for (int a = 0; a < nd && fits; a++) fits = have.dim[a] == s->info.matrix[a];
-    if (!fits)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "simulation: the displacement is %s, expected [matrix..., %d]",
-                        lmr_describe(mine).s, nd);
-    LMR_TRY(larmor_array_convert(mine, LARMOR_C128, &complex));
-    LMR_TRY(larmor_resize(complex, fine, &made));
-    LMR_TRY(larmor_array_download(made, LARMOR_C128, &mm));
+    LMR_REFUSE(!fits, LARMOR_ERR_SHAPE, "simulation: the displacement is %s, expected [matrix..., %d]",
+               lmr_describe(mine).s, nd);
+    LMR_OWN(larmor_array, complex, larmor_array_convert(mine, LARMOR_C128, &complex));
+    LMR_OWN(larmor_array, made, larmor_resize(complex, fine, &made));
+    LMR_OWN_MEMORY(double, mm, larmor_array_download(made, LARMOR_C128, &mm));
     for (int64_t i = 0; i < voxels * nd; i++) /* in place: a number lies at or before where its real part was */
         mm[i] = mm[2 * i] * (double)fine.dim[i / voxels] / image.fov_mm[i / voxels];
     return larmor_array_upload(s->dev, LARMOR_F64, larmor_shape_append(fine, nd), LARMOR_F64, mm, d);
@@ -223,14 +210,13 @@ static larmor_status moved_images(const larmor_simulation *s, const larmor_phant
                                   const larmor_array *d, const double *pose, larmor_array **images)
 {
     LMR_OWNED(larmor_array) *one = NULL, *flat = NULL, *maps = NULL, *there = NULL;
-    LMR_OWNED(larmor_op) *S = NULL;
     if (!s->o.coils) return fine_images(s, object, fine, 0, images);
     LMR_TRY(fine_images(s, object, fine, 0, &one));
     LMR_TRY(larmor_array_reshape(one, fine, &flat));
     LMR_TRY(larmor_phantom_coils_around(object, s->dev, LARMOR_C64, fine, NULL, s->o.coils, &maps));
     LMR_TRY(pose ? larmor_maps_move(maps, pose, s->encoding.recon_fov_mm, &there)
                  : larmor_warp(maps, d, &(larmor_warp_opts){.by = LARMOR_WARP_CUBIC}, &there));
-    LMR_TRY(larmor_op_coils(there, &S));
+    LMR_OWN(larmor_op, S, larmor_op_coils(there, &S));
     LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, larmor_op_out_shape(S), images));
     return larmor_op_forward(S, flat, *images);
 }
@@ -274,7 +260,6 @@ larmor_status lmr_simulation_seen(const larmor_simulation *s, const larmor_phant
         A = larmor_op_ref(F);
     LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, LARMOR_SHAPE(shape.dim[1], shape.dim[2], s->info.coils), &made));
     LMR_TRY(larmor_op_forward(A, images, made));
-    *kspace = made;
-    made = NULL;
+    LMR_HAND_ON(*kspace, made);
     return LARMOR_OK;
 }

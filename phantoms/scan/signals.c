@@ -41,13 +41,13 @@ static larmor_status make_fisp(larmor_simulation *s)
 static larmor_status check(const larmor_simulation *s, int sees_more)
 {
     const larmor_simulation_opts *o = &s->o;
-    if ((int)o->signal < LARMOR_SIGNAL_DENSITY || o->signal > LARMOR_SIGNAL_FISP || strcmp(o->phantom, "tissues"))
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got signal %d of %s, expected 0 to 2, of tissues",
-                        (int)o->signal, o->phantom);
-    if (o->phase || o->epi || o->bands || o->motion || o->slices > 1 || lmr_simulation_beats(s) || sees_more)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "simulation: got signals of tissues, expected one slice without phase, epi, bands, motion, "
-                        "breath, heart, concomitant fields, phase_terms and displaced voxels");
+    LMR_REFUSE(
+        (int)o->signal < LARMOR_SIGNAL_DENSITY || o->signal > LARMOR_SIGNAL_FISP || strcmp(o->phantom, "tissues"),
+        LARMOR_ERR_ARG, "simulation: got signal %d of %s, expected 0 to 2, of tissues", (int)o->signal, o->phantom);
+    LMR_REFUSE(o->phase || o->epi || o->bands || o->motion || o->slices > 1 || lmr_simulation_beats(s) || sees_more,
+               LARMOR_ERR_ARG,
+               "simulation: got signals of tissues, expected one slice without phase, epi, bands, motion, "
+               "breath, heart, concomitant fields, phase_terms and displaced voxels");
     if (o->r2star >= 0 && o->r2star <= 1e4) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got an R2* of %g / s, expected 0 to 10000", o->r2star);
 }
@@ -62,8 +62,7 @@ larmor_status lmr_signals_prepare(larmor_simulation *s, int sees_more)
 /* The object with these densities, as large as it is asked for. */
 static larmor_status object_of(const larmor_simulation *s, const double *density, larmor_phantom **object)
 {
-    LMR_OWNED(larmor_phantom) *plain = NULL;
-    LMR_TRY(larmor_phantom_of_tissues(s->info.ndim, density, &plain));
+    LMR_OWN(larmor_phantom, plain, larmor_phantom_of_tissues(s->info.ndim, density, &plain));
     return larmor_phantom_change(plain, &(larmor_phantom_state){.size = s->o.object_size}, object);
 }
 
@@ -107,10 +106,9 @@ larmor_status lmr_signals_water_fat(const larmor_simulation *s, const larmor_arr
 {
     const int64_t samples = s->info.samples, all = larmor_array_shape(traj).dim[2] * s->info.coils;
     LMR_OWNED(larmor_array) *times = NULL;
-    LMR_HEAP float *water = NULL, *fat = NULL;
     LMR_TRY(larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(samples), LARMOR_F64, seconds, &times));
-    LMR_TRY(species(s, 0, traj, times, &water));
-    LMR_TRY(species(s, 1, traj, times, &fat));
+    LMR_OWN_MEMORY(float, water, species(s, 0, traj, times, &water));
+    LMR_OWN_MEMORY(float, fat, species(s, 1, traj, times, &fat));
     for (int64_t i = 0; i < samples; i++) {
         double c[2];
         LMR_TRY(larmor_fat_signal(s->o.tesla, 1e3 * seconds[i], c));
@@ -173,13 +171,12 @@ static larmor_status find_tissue(const larmor_simulation *s, double *to)
 {
     const int64_t voxels = larmor_shape_count(larmor_shape_of(s->info.ndim, s->info.matrix));
     double density[LARMOR_TISSUES], squared[LARMOR_TISSUES];
-    LMR_HEAP double *label = NULL, *square = NULL;
     for (int i = 0; i < LARMOR_TISSUES; i++) {
         density[i] = i + 1;
         squared[i] = (i + 1) * (i + 1);
     }
-    LMR_TRY(picture_of(s, density, &label));
-    LMR_TRY(picture_of(s, squared, &square));
+    LMR_OWN_MEMORY(double, label, picture_of(s, density, &label));
+    LMR_OWN_MEMORY(double, square, picture_of(s, squared, &square));
     for (int64_t i = 0; i < voxels; i++)
         to[i] = is_alone(label, square, i) && has_like_neighbours(s, label, square, i) ? round(label[i]) : 0;
     return LARMOR_OK;
@@ -221,13 +218,12 @@ static larmor_status find_times(const larmor_simulation *s, larmor_truth *truth)
     static const char *const names[] = {"T1", "T2", "M0"};
     for (int m = 0; m < 3; m++) {
         double density[LARMOR_TISSUES];
-        LMR_HEAP double *values = NULL;
         for (int i = 0; i < LARMOR_TISSUES; i++) {
             const larmor_tissue t = larmor_phantom_tissue(i);
             const double of[] = {t.t1_ms, t.t2_ms, t.density};
             density[i] = of[m];
         }
-        LMR_TRY(picture_of(s, density, &values));
+        LMR_OWN_MEMORY(double, values, picture_of(s, density, &values));
         LMR_TRY(add(s, names[m], values, truth));
     }
     return LARMOR_OK;
@@ -250,9 +246,8 @@ larmor_status larmor_simulation_truth(const larmor_simulation *simulation, larmo
     LMR_NEED(truth);
     *truth = (larmor_truth){.count = 0};
     LMR_NEED(simulation);
-    if (strcmp(simulation->o.phantom, "tissues"))
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got maps of %s, expected those of tissues",
-                        simulation->o.phantom);
+    LMR_REFUSE(strcmp(simulation->o.phantom, "tissues"), LARMOR_ERR_ARG,
+               "simulation: got maps of %s, expected those of tissues", simulation->o.phantom);
     const larmor_status st = find_truth(simulation, truth);
     if (st) larmor_truth_free(truth);
     return st;

@@ -19,32 +19,27 @@ static const double fov_mm = 256, slice_mm = 5, slice_step_mm = 6;
 
 static larmor_status check_noise(const larmor_simulation_opts *o)
 {
-    if (!(o->noise >= 0 && o->noise <= 1e300) || !(o->snr >= 0 && o->snr <= 1e300))
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got noise %g and snr %g, expected numbers >= 0", o->noise,
-                        o->snr);
-    if (o->noise > 0 && o->snr > 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got noise %g and snr %g, expected one of them", o->noise,
-                        o->snr);
-    if (o->noise_samples < 0 || o->noise_samples > 65535)
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got a noise scan of %lld samples, expected up to 65535",
-                        (long long)o->noise_samples);
-    if (o->noise_samples && !(o->noise > 0 || o->snr > 0))
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got a noise scan of %lld samples, but there is no noise",
-                        (long long)o->noise_samples);
-    if (!(o->dwell_us > 0 && o->dwell_us <= 1e9) || !(o->noise_dwell_us > 0 && o->noise_dwell_us <= 1e9))
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got dwell times of %g and %g us, expected numbers above 0",
-                        o->dwell_us, o->noise_dwell_us);
+    LMR_REFUSE(!(o->noise >= 0 && o->noise <= 1e300) || !(o->snr >= 0 && o->snr <= 1e300), LARMOR_ERR_ARG,
+               "simulation: got noise %g and snr %g, expected numbers >= 0", o->noise, o->snr);
+    LMR_REFUSE(o->noise > 0 && o->snr > 0, LARMOR_ERR_ARG,
+               "simulation: got noise %g and snr %g, expected one of them", o->noise, o->snr);
+    LMR_REFUSE(o->noise_samples < 0 || o->noise_samples > 65535, LARMOR_ERR_ARG,
+               "simulation: got a noise scan of %lld samples, expected up to 65535", (long long)o->noise_samples);
+    LMR_REFUSE(o->noise_samples && !(o->noise > 0 || o->snr > 0), LARMOR_ERR_ARG,
+               "simulation: got a noise scan of %lld samples, but there is no noise", (long long)o->noise_samples);
+    LMR_REFUSE(!(o->dwell_us > 0 && o->dwell_us <= 1e9) || !(o->noise_dwell_us > 0 && o->noise_dwell_us <= 1e9),
+               LARMOR_ERR_ARG, "simulation: got dwell times of %g and %g us, expected numbers above 0", o->dwell_us,
+               o->noise_dwell_us);
     return LARMOR_OK;
 }
 
 static larmor_status check_coils(const larmor_simulation_opts *o)
 {
-    if (o->coils < 0 || o->coils > LMR_SIMULATION_COILS)
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got %d coils, expected 0 to %d", o->coils, LMR_SIMULATION_COILS);
+    LMR_REFUSE(o->coils < 0 || o->coils > LMR_SIMULATION_COILS, LARMOR_ERR_ARG,
+               "simulation: got %d coils, expected 0 to %d", o->coils, LMR_SIMULATION_COILS);
     int alive = !o->dead || !o->coils;
     for (int c = 0; !alive && c < o->coils; c++) alive = !o->dead[c];
-    if (!alive)
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: all %d coils are dead, expected one with signal", o->coils);
+    LMR_REFUSE(!alive, LARMOR_ERR_ARG, "simulation: all %d coils are dead, expected one with signal", o->coils);
     return LARMOR_OK;
 }
 
@@ -57,49 +52,45 @@ static int is_cycle(const larmor_phantom_cycle *c)
 static larmor_status check_course(const larmor_simulation *s)
 {
     const larmor_simulation_opts *o = &s->o;
-    if (o->slices < 1 || o->slices > 65536 || o->repetitions < 1 || o->repetitions > 65536)
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got %lld slices and %lld repetitions, expected 1 to 65536",
-                        (long long)o->slices, (long long)o->repetitions);
-    if (o->slices * o->repetitions * LARMOR_MAX_ECHOES > INT32_MAX)
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got %lld slices x %lld repetitions, expected fewer",
-                        (long long)o->slices, (long long)o->repetitions);
-    if (!(o->breathing_period > 0 && o->breathing_period <= 1e9) || !(o->tr_ms >= 0 && o->tr_ms <= 1e9))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "simulation: got %g repetitions of a breath and %g ms between readouts, expected more",
-                        o->breathing_period, o->tr_ms);
-    if (lmr_simulation_moves(s) && o->repetitions < 2)
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got one repetition of an object that changes, expected several");
-    if (o->echoes < 0 || o->echoes > LARMOR_MAX_ECHOES || (o->echoes && !o->echo_ms))
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got %d echoes, expected 0 to %d and their times", o->echoes,
-                        LARMOR_MAX_ECHOES);
-    if (lmr_simulation_beats(s) && (o->field || o->phase || o->epi || o->slices > 1 || !(o->tr_ms > 0)))
-        return LMR_FAIL(
-            LARMOR_ERR_ARG,
-            "simulation: got breath or heart, expected a tr_ms and one slice without field, phase and epi");
-    if ((int)o->waveforms < LARMOR_WAVEFORMS_NONE || o->waveforms > LARMOR_WAVEFORMS_SIGNALS ||
-        (o->waveforms && !(o->breath.rate > 0) && !(o->heart.rate > 0)))
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got waveforms %d, expected 0 to 2, with breath or heart",
-                        (int)o->waveforms);
-    if (!is_cycle(&o->breath) || !is_cycle(&o->heart) || !(o->heart.size < 1))
-        return LMR_FAIL(
-            LARMOR_ERR_ARG,
-            "simulation: got %g breaths of size %g and %g beats of size %g a minute, expected rates up to "
-            "6000, variations of 0 to 0.3, and beats below 1",
-            o->breath.rate, o->breath.size, o->heart.rate, o->heart.size);
-    if (!(o->tesla > 0 && o->tesla <= 100))
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got a magnet of %g T, expected up to 100", o->tesla);
-    if (lmr_simulation_sees_more(s) && (o->phase || o->epi || o->slices > 1 || lmr_simulation_beats(s)))
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got concomitant fields, phase_terms or displaced voxels, "
-                                        "expected one slice without phase, epi, breath and heart");
-    if (o->phase_rows && !o->phase_terms)
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got phase_rows, expected phase_terms with them");
-    if (o->motion && (o->phase || o->epi || o->bands || lmr_simulation_beats(s) || o->gradient_field ||
-                      o->displacement || o->motion_fields))
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got motion, expected no phase, epi, breath, heart, bands and "
-                                        "displaced voxels beside it");
-    if (o->field && o->phase)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "simulation: got a phase of the image and off-resonance, expected one of them");
+    LMR_REFUSE(o->slices < 1 || o->slices > 65536 || o->repetitions < 1 || o->repetitions > 65536, LARMOR_ERR_ARG,
+               "simulation: got %lld slices and %lld repetitions, expected 1 to 65536", (long long)o->slices,
+               (long long)o->repetitions);
+    LMR_REFUSE(o->slices * o->repetitions * LARMOR_MAX_ECHOES > INT32_MAX, LARMOR_ERR_ARG,
+               "simulation: got %lld slices x %lld repetitions, expected fewer", (long long)o->slices,
+               (long long)o->repetitions);
+    LMR_REFUSE(!(o->breathing_period > 0 && o->breathing_period <= 1e9) || !(o->tr_ms >= 0 && o->tr_ms <= 1e9),
+               LARMOR_ERR_ARG, "simulation: got %g repetitions of a breath and %g ms between readouts, expected more",
+               o->breathing_period, o->tr_ms);
+    LMR_REFUSE(lmr_simulation_moves(s) && o->repetitions < 2, LARMOR_ERR_ARG,
+               "simulation: got one repetition of an object that changes, expected several");
+    LMR_REFUSE(o->echoes < 0 || o->echoes > LARMOR_MAX_ECHOES || (o->echoes && !o->echo_ms), LARMOR_ERR_ARG,
+               "simulation: got %d echoes, expected 0 to %d and their times", o->echoes, LARMOR_MAX_ECHOES);
+    LMR_REFUSE(lmr_simulation_beats(s) && (o->field || o->phase || o->epi || o->slices > 1 || !(o->tr_ms > 0)),
+               LARMOR_ERR_ARG,
+               "simulation: got breath or heart, expected a tr_ms and one slice without field, phase and epi");
+    LMR_REFUSE((int)o->waveforms < LARMOR_WAVEFORMS_NONE || o->waveforms > LARMOR_WAVEFORMS_SIGNALS ||
+                   (o->waveforms && !(o->breath.rate > 0) && !(o->heart.rate > 0)),
+               LARMOR_ERR_ARG, "simulation: got waveforms %d, expected 0 to 2, with breath or heart",
+               (int)o->waveforms);
+    LMR_REFUSE(!is_cycle(&o->breath) || !is_cycle(&o->heart) || !(o->heart.size < 1), LARMOR_ERR_ARG,
+               "simulation: got %g breaths of size %g and %g beats of size %g a minute, expected rates up to "
+               "6000, variations of 0 to 0.3, and beats below 1",
+               o->breath.rate, o->breath.size, o->heart.rate, o->heart.size);
+    LMR_REFUSE(!(o->tesla > 0 && o->tesla <= 100), LARMOR_ERR_ARG,
+               "simulation: got a magnet of %g T, expected up to 100", o->tesla);
+    LMR_REFUSE(lmr_simulation_sees_more(s) && (o->phase || o->epi || o->slices > 1 || lmr_simulation_beats(s)),
+               LARMOR_ERR_ARG,
+               "simulation: got concomitant fields, phase_terms or displaced voxels, "
+               "expected one slice without phase, epi, breath and heart");
+    LMR_REFUSE(o->phase_rows && !o->phase_terms, LARMOR_ERR_ARG,
+               "simulation: got phase_rows, expected phase_terms with them");
+    LMR_REFUSE(o->motion && (o->phase || o->epi || o->bands || lmr_simulation_beats(s) || o->gradient_field ||
+                             o->displacement || o->motion_fields),
+               LARMOR_ERR_ARG,
+               "simulation: got motion, expected no phase, epi, breath, heart, bands and "
+               "displaced voxels beside it");
+    LMR_REFUSE(o->field && o->phase, LARMOR_ERR_ARG,
+               "simulation: got a phase of the image and off-resonance, expected one of them");
     return LARMOR_OK;
 }
 
@@ -112,19 +103,19 @@ static double or_default(double given, double otherwise)
 static larmor_status check_bands(const larmor_simulation *s)
 {
     const larmor_simulation_opts *o = &s->o;
-    if (!o->bands && (o->band_mm != 0 || o->band_shifts))
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got band_mm or band_shifts, expected bands with them");
+    LMR_REFUSE(!o->bands && (o->band_mm != 0 || o->band_shifts), LARMOR_ERR_ARG,
+               "simulation: got band_mm or band_shifts, expected bands with them");
     if (!o->bands) return LARMOR_OK;
-    if (o->bands < 1 || o->bands > LARMOR_MOST_BANDS || !(o->band_mm > 0 && o->band_mm <= 1e4) ||
-        o->band_shifts < 1 || o->band_shifts > 1024)
-        return LMR_FAIL(
-            LARMOR_ERR_ARG,
-            "simulation: got %d bands, %g mm apart, of %d shifts, expected 1 to %d, a length and 1 to 1024", o->bands,
-            o->band_mm, o->band_shifts, LARMOR_MOST_BANDS);
-    if (o->field || o->phase || o->epi || o->slices > 1 || lmr_simulation_sees_more(s) || lmr_simulation_beats(s))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "simulation: got several bands, expected one slice without field, phase, epi, concomitant "
-                        "fields, phase_terms, breath and heart");
+    LMR_REFUSE(o->bands < 1 || o->bands > LARMOR_MOST_BANDS || !(o->band_mm > 0 && o->band_mm <= 1e4) ||
+                   o->band_shifts < 1 || o->band_shifts > 1024,
+               LARMOR_ERR_ARG,
+               "simulation: got %d bands, %g mm apart, of %d shifts, expected 1 to %d, a length and 1 to 1024",
+               o->bands, o->band_mm, o->band_shifts, LARMOR_MOST_BANDS);
+    LMR_REFUSE(o->field || o->phase || o->epi || o->slices > 1 || lmr_simulation_sees_more(s) ||
+                   lmr_simulation_beats(s),
+               LARMOR_ERR_ARG,
+               "simulation: got several bands, expected one slice without field, phase, epi, concomitant "
+               "fields, phase_terms, breath and heart");
     return LARMOR_OK;
 }
 
@@ -376,12 +367,10 @@ static larmor_status fill_info(larmor_simulation *s, const larmor_traj_info *kin
     memcpy(info->matrix, o->traj.matrix, sizeof info->matrix);
     if (!info->matrix[1]) info->matrix[1] = info->matrix[0];
     if (!info->matrix[2]) info->matrix[2] = kind->solid ? info->matrix[0] : 1;
-    if (info->ndim == 3 && o->slices > 1)
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got %lld slices, expected 1, because the trajectory is 3D",
-                        (long long)o->slices);
-    if (info->ndim == 3 && o->bands)
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got %d bands, expected none, because the trajectory is 3D",
-                        o->bands);
+    LMR_REFUSE(info->ndim == 3 && o->slices > 1, LARMOR_ERR_ARG,
+               "simulation: got %lld slices, expected 1, because the trajectory is 3D", (long long)o->slices);
+    LMR_REFUSE(info->ndim == 3 && o->bands, LARMOR_ERR_ARG,
+               "simulation: got %d bands, expected none, because the trajectory is 3D", o->bands);
     return LARMOR_OK;
 }
 
@@ -390,12 +379,10 @@ static larmor_status find_noise(larmor_simulation *s)
 {
     const larmor_shape shape = larmor_shape_of(s->info.ndim, s->info.matrix);
     const double z = lmr_simulation_band_mm(s, s->o.bands / 2) / s->encoding.recon_fov_mm[0];
-    larmor_phantom *plane = NULL;
+    LMR_OWNED(larmor_phantom) *plane = NULL;
     if (s->o.bands) LMR_TRY(larmor_phantom_plane(s->phantom, z, &plane));
-    const larmor_status st =
-        larmor_phantom_noise_level(plane ? plane : s->phantom, s->dev, shape, s->o.coils, s->o.snr, &s->info.noise);
-    larmor_phantom_free(plane);
-    return st;
+    return larmor_phantom_noise_level(plane ? plane : s->phantom, s->dev, shape, s->o.coils, s->o.snr,
+                                      &s->info.noise);
 }
 
 static larmor_status prepare(larmor_simulation *s)

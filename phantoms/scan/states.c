@@ -53,10 +53,9 @@ static larmor_status average(const larmor_simulation *s, const larmor_phantom *o
 static larmor_status fill(const larmor_simulation *s, int hearts, int breaths, larmor_expected *e)
 {
     const int64_t n = s->info.readouts;
-    LMR_OWNED(larmor_phantom) *object = NULL;
     LMR_HEAP LMR_NEW(int, bin, n);
     LMR_HEAP LMR_NEW(int64_t, member, n);
-    LMR_TRY(lmr_simulation_object(s, 0, &object));
+    LMR_OWN(larmor_phantom, object, lmr_simulation_object(s, 0, &object));
     LMR_TRY(sort(s, hearts, breaths, bin));
     for (int b = 0; b < hearts * breaths; b++) {
         larmor_array *image;
@@ -80,13 +79,13 @@ larmor_status larmor_simulation_states(const larmor_simulation *simulation, int 
     const larmor_simulation *s = simulation;
     const int64_t hearts = heart ? heart : 1;
     const int64_t breaths = breath ? breath : 1;
-    if (hearts < 1 || breaths < 1 || (!heart && !breath) || hearts > MOST_BINS || breaths > MOST_BINS ||
-        hearts * breaths > MOST_BINS)
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got %d bins of the heart and %d of the breath, expected 1 to %d",
-                        heart, breath, MOST_BINS);
-    if (!lmr_simulation_beats(s) || s->info.repetitions > 1)
-        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got bins of %s, expected one repetition with breath or heart",
-                        lmr_simulation_beats(s) ? "several repetitions" : "an object without breath and heart");
+    LMR_REFUSE(hearts < 1 || breaths < 1 || (!heart && !breath) || hearts > MOST_BINS || breaths > MOST_BINS ||
+                   hearts * breaths > MOST_BINS,
+               LARMOR_ERR_ARG, "simulation: got %d bins of the heart and %d of the breath, expected 1 to %d", heart,
+               breath, MOST_BINS);
+    LMR_REFUSE(!lmr_simulation_beats(s) || s->info.repetitions > 1, LARMOR_ERR_ARG,
+               "simulation: got bins of %s, expected one repetition with breath or heart",
+               lmr_simulation_beats(s) ? "several repetitions" : "an object without breath and heart");
     LMR_NEW_ZEROS(larmor_image, image, hearts * breaths);
     expected->image = image;
     const larmor_status st = fill(s, (int)hearts, (int)breaths, expected);

@@ -25,12 +25,11 @@ larmor_status larmor_choose_weight(larmor_op *A, const larmor_array *b, const la
         .monitor = o.monitor, .user = o.user, .has_penalty = r != NULL, .set = r ? NULL : o.set, .best = o.best};
     LMR_NEED(choice);
     *choice = (larmor_choice){0};
-    if (!A || !b || !held || !C || (held->A ? !held->factors : !held->noise))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "choose: A, b, a circulant and samples held out, or a sample of the noise, are needed");
-    if (held->part.A && (!held->part.b || !held->part.factors || (held->noise && !held->part.noise)))
-        return LMR_FAIL(LARMOR_ERR_ARG, "choose: the part has no %s, expected it as larmor_hold_part gives it",
-                        held->part.b && held->part.factors ? "noise" : "samples or factors");
+    LMR_REFUSE(!A || !b || !held || !C || (held->A ? !held->factors : !held->noise), LARMOR_ERR_ARG,
+               "choose: A, b, a circulant and samples held out, or a sample of the noise, are needed");
+    LMR_REFUSE(held->part.A && (!held->part.b || !held->part.factors || (held->noise && !held->part.noise)),
+               LARMOR_ERR_ARG, "choose: the part has no %s, expected it as larmor_hold_part gives it",
+               held->part.b && held->part.factors ? "noise" : "samples or factors");
     larmor_status st = lmr_trial_create(A, b, held, C, &t);
     if (!st) st = r ? lmr_choose_regularised(&t, r, &o) : lmr_choose_tikhonov(&t);
     t.choice.predicted = part_predicted(&t);

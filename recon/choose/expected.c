@@ -74,8 +74,7 @@ larmor_status larmor_weight_of_noise(larmor_op *A, const larmor_array *b, const 
     LMR_OWNED(larmor_array) *x = NULL, *Ax = NULL;
     LMR_NEED(weight);
     *weight = 0;
-    if (!A || !b || !noise)
-        return LMR_FAIL(LARMOR_ERR_ARG, "weight of noise: A, b and a sample of the noise are needed");
+    LMR_REFUSE(!A || !b || !noise, LARMOR_ERR_ARG, "weight of noise: A, b and a sample of the noise are needed");
     LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
     LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_out_shape(A), &Ax));
     return predict_from_noise(A, b, noise, r, x, Ax, weight);
@@ -146,8 +145,8 @@ larmor_status larmor_noise_left(larmor_op *A, const larmor_array *b, const larmo
     LMR_OWNED(larmor_array) *x = NULL, *Ax = NULL;
     LMR_NEED(factor);
     *factor = 1;
-    if (!A || !b || !noise || !factors)
-        return LMR_FAIL(LARMOR_ERR_ARG, "noise left: A, b, a sample of the noise and factors are needed");
+    LMR_REFUSE(!A || !b || !noise || !factors, LARMOR_ERR_ARG,
+               "noise left: A, b, a sample of the noise and factors are needed");
     LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
     LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_out_shape(A), &Ax));
     return left(A, b, noise, factors, x, Ax, factor);

@@ -164,9 +164,8 @@ static larmor_status find_first(const points *p, int64_t before, int64_t all, in
             copy_sample(p, r, sample_of(p, (int)(i / PROBES), j), own + (r * EACH + i) * p->nd);
         }
     if (p->ranks) LMR_TRY(gather(p, before, all, EACH * p->nd / 2, own, &probes));
-    LMR_TRY(lmr_find_repeats(probes ? probes : own, p->nd, PROBES, WAYS, all, REPEAT_SIDE, all / 2, first, way,
-                             distinct));
-    return LARMOR_OK;
+    return lmr_find_repeats(probes ? probes : own, p->nd, PROBES, WAYS, all, REPEAT_SIDE, all / 2, first, way,
+                            distinct);
 }
 
 /* The number of the first part of each readout of this rank: those that are nearly the same have the same. */
@@ -175,12 +174,11 @@ static larmor_status number_parts(const points *p, int64_t before, int64_t all, 
 {
     LMR_HEAP double *own = calloc((size_t)(2 * p->readouts) + 1, sizeof *own);
     LMR_HEAP int64_t *begin = calloc((size_t)all + 1, sizeof *begin);
-    LMR_HEAP double *parts = NULL;
     const larmor_status st = own && begin ? LARMOR_OK : LMR_NO_MEMORY();
     if (p->ranks) LMR_TRY(lmr_ranks_agree(p->ranks, st, NULL, NULL));
     LMR_TRY(st);
     for (int64_t r = 0; r < p->readouts; r++) own[2 * r] = (double)divide(p, r, AS_IT_IS, whole, 0, 0, NULL);
-    LMR_TRY(gather(p, before, all, 1, own, &parts));
+    LMR_OWN_MEMORY(double, parts, gather(p, before, all, 1, own, &parts));
     for (int64_t r = 0, next = 0; r < all; r++) {
         begin[r] = first[r] == r ? next : begin[first[r]];
         if (first[r] == r) next += (int64_t)parts[2 * r];
@@ -260,8 +258,7 @@ static void weigh_readout(void *self, int64_t readout)
 
 static larmor_status weigh_held(const points *p, const larmor_circulant *c, double *factors)
 {
-    LMR_HEAP double *density = NULL;
-    LMR_TRY(larmor_array_download(c->eigenvalues, LARMOR_C128, &density));
+    LMR_OWN_MEMORY(double, density, larmor_array_download(c->eigenvalues, LARMOR_C128, &density));
     holding h = {.p = p, .circulant = c, .density = density, .factors = factors};
     return lmr_parallel(p->threads, p->readouts, weigh_readout, &h);
 }
@@ -336,10 +333,9 @@ static larmor_status weigh_held_of_slabs(const points *p, const larmor_circulant
 larmor_status larmor_hold_out(const larmor_array *traj, const larmor_array *weights, const larmor_circulant *C,
                               uint64_t seed, larmor_array **kept, larmor_array **factors)
 {
-    LMR_NEED(kept);
-    LMR_NEED(factors);
+    LMR_NEED(kept, factors);
     *kept = *factors = NULL;
-    if (!C) return LMR_FAIL(LARMOR_ERR_ARG, "hold out: a circulant is needed");
+    LMR_REFUSE(!C, LARMOR_ERR_ARG, "hold out: a circulant is needed");
     LMR_OWNED(larmor_array) *points_array = NULL, *own = NULL;
     double *k = NULL, *keep = NULL, *count = NULL;
     larmor_status st;

@@ -92,17 +92,15 @@ static larmor_status gather_both(const indices *h, const larmor_array *b, const 
 static larmor_status check(const larmor_array *maps, const larmor_sense_opts *sense, const larmor_array *b,
                            const larmor_held_out *held)
 {
-    if (!maps || !sense || !sense->traj || !b || !held || !held->factors)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "hold part: maps, a trajectory, samples and the factors of those that are held "
-                        "out are needed");
-    if (sense->off_resonance || sense->displacement)
-        return LMR_FAIL(LARMOR_ERR_ARG, "hold part: samples have off-resonance or a displacement, expected neither");
-    if (sense->traj->shape.ndim != 3 || b->shape.ndim != 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "hold part: the trajectory is %s and samples are %s, expected [nd, samples, "
-                        "readouts] and [samples, readouts, coils]",
-                        lmr_describe(sense->traj).s, lmr_describe(b).s);
+    LMR_REFUSE(!maps || !sense || !sense->traj || !b || !held || !held->factors, LARMOR_ERR_ARG,
+               "hold part: maps, a trajectory, samples and the factors of those that are held "
+               "out are needed");
+    LMR_REFUSE(sense->off_resonance || sense->displacement, LARMOR_ERR_ARG,
+               "hold part: samples have off-resonance or a displacement, expected neither");
+    LMR_REFUSE(sense->traj->shape.ndim != 3 || b->shape.ndim != 3, LARMOR_ERR_SHAPE,
+               "hold part: the trajectory is %s and samples are %s, expected [nd, samples, "
+               "readouts] and [samples, readouts, coils]",
+               lmr_describe(sense->traj).s, lmr_describe(b).s);
     const larmor_shape samples = lmr_weights_shape(sense->traj);
     const larmor_shape all = larmor_shape_append(samples, b->shape.dim[2]);
     LMR_TRY(lmr_expect("hold part", "factors", held->factors, b->dev, LARMOR_F64, samples));

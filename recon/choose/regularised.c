@@ -46,8 +46,8 @@ static larmor_status iterate(search *w, double weight, int count)
         LMR_TRY(lmr_admm_step(&w->s, w->u.z, &primal));
         LMR_TRY(lmr_admm_balance(&w->s, primal));
         const larmor_progress progress = {.iter = ++w->trial->choice.iters, .residual = primal, .objective = NAN};
-        if (lmr_trial_watch(w->trial, &progress))
-            return LMR_FAIL(LARMOR_STOPPED, "admm: stopped by the caller while the weight was chosen");
+        LMR_REFUSE(lmr_trial_watch(w->trial, &progress), LARMOR_STOPPED,
+                   "admm: stopped by the caller while the weight was chosen");
     }
     return LARMOR_OK;
 }

@@ -86,9 +86,8 @@ static larmor_status solve_in_set(lmr_trial *t, double weight)
 larmor_status lmr_trial_solve(lmr_trial *t, double weight)
 {
     if (t->set) return solve_in_set(t, weight);
-    LMR_OWNED(larmor_op) *M = NULL;
     larmor_report report;
-    LMR_TRY(lmr_circulant_inverse_of(t->c, weight, 0, t->x->shape, &M));
+    LMR_OWN(larmor_op, M, lmr_circulant_inverse_of(t->c, weight, 0, t->x->shape, &M));
     larmor_solve_opts o = {.max_iter = TRIAL_ITERS,
                            .tol = -1,
                            .lambda = weight,
@@ -163,13 +162,11 @@ static larmor_status find_intensity(lmr_trial *t, double weight)
 static larmor_status find_parts(lmr_trial *t)
 {
     const int64_t count = larmor_array_count(t->residual);
-    LMR_OWNED(larmor_array) *line = NULL;
-    LMR_TRY(larmor_array_reshape(t->residual, LARMOR_SHAPE(count), &line));
+    LMR_OWN(larmor_array, line, larmor_array_reshape(t->residual, LARMOR_SHAPE(count), &line));
     for (int i = 0; i < LARMOR_CHOICE_PARTS; i++) {
         const int64_t first = count * i / LARMOR_CHOICE_PARTS, length = count * (i + 1) / LARMOR_CHOICE_PARTS - first;
-        LMR_OWNED(larmor_array) *part = NULL;
         double norm;
-        LMR_TRY(larmor_array_part(line, first, length, LARMOR_SHAPE(length), &part));
+        LMR_OWN(larmor_array, part, larmor_array_part(line, first, length, LARMOR_SHAPE(length), &part));
         LMR_TRY(larmor_nrm2(part, &norm));
         t->choice.parts[i] = t->held_square > 0 ? norm * norm / t->held_square : 0;
     }
@@ -186,9 +183,8 @@ larmor_status lmr_trial_judge(lmr_trial *t, double weight)
     }
     LMR_TRY(find_intensity(t, weight));
     t->choice.tried++;
-    if (!lmr_curve_add(&t->curve, log(weight), misfit))
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "choose: the misfit of the samples held out is %g at weight %g", misfit,
-                        weight);
+    LMR_REFUSE(!lmr_curve_add(&t->curve, log(weight), misfit), LARMOR_ERR_NUMERIC,
+               "choose: the misfit of the samples held out is %g at weight %g", misfit, weight);
     return LARMOR_OK;
 }
 
@@ -204,10 +200,9 @@ static larmor_status find_deviation(lmr_trial *t, double power)
 {
     const larmor_circulant *c = t->c;
     const larmor_array *d = c->eigenvalues;
-    LMR_OWNED(larmor_array) *factors = NULL, *ones = NULL;
     double sum[2];
-    LMR_TRY(larmor_array_create(d->dev, d->dtype, d->shape, &factors));
-    LMR_TRY(larmor_array_create(d->dev, d->dtype, d->shape, &ones));
+    LMR_OWN(larmor_array, factors, larmor_array_create(d->dev, d->dtype, d->shape, &factors));
+    LMR_OWN(larmor_array, ones, larmor_array_create(d->dev, d->dtype, d->shape, &ones));
     LMR_TRY(larmor_fill(ones, 1));
     LMR_TRY(lmr_circulant_affine(c, 1, MIN_DENSITY * (c->mean > 0 ? c->mean : 1), factors));
     LMR_TRY(lmr_circulant_invert(c->mean > 0 ? c->mean : 1, factors));
@@ -259,13 +254,12 @@ static larmor_status predict_from_noise(lmr_trial *t)
     const double floor = MIN_DENSITY * (t->c->mean > 0 ? t->c->mean : 1) / t->c->square;
     const double images = series ? (double)t->x->shape.dim[t->x->shape.ndim - 1] : 1;
     double size = 0, count = 1, misfit;
-    LMR_OWNED(larmor_op) *M = NULL;
     if (e) LMR_TRY(larmor_nrm2(e, &size));
     if (e) LMR_TRY(lmr_count_all(e, &count));
     const double power = size > 0 ? size * size / count : 0;
     if (size > 0) LMR_TRY(find_deviation(t, power));
     if (series && t->has_penalty) return LARMOR_OK; /* more is not needed */
-    LMR_TRY(lmr_circulant_inverse_of(t->c, floor, 0, t->x->shape, &M));
+    LMR_OWN(larmor_op, M, lmr_circulant_inverse_of(t->c, floor, 0, t->x->shape, &M));
     LMR_TRY(rough_image(t, M, floor));
     LMR_TRY(find_misfit(t, &misfit));
     if (!(size > 0)) return LARMOR_OK;
@@ -326,11 +320,10 @@ larmor_status lmr_trial_create(larmor_op *A, const larmor_array *b, const larmor
     t->held_square = norm * norm;
     LMR_TRY(larmor_op_adjoint(t->kept, t->b, t->rhs));
     LMR_TRY(larmor_nrm2(t->rhs, &norm));
-    if (!isfinite(norm) || !isfinite(t->square))
-        return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                        "choose: |b|^2 is %g and |A^H b| is %g, expected finite numbers; look for NaN or Inf in the "
-                        "data and the maps",
-                        t->square, norm);
+    LMR_REFUSE(!isfinite(norm) || !isfinite(t->square), LARMOR_ERR_NUMERIC,
+               "choose: |b|^2 is %g and |A^H b| is %g, expected finite numbers; look for NaN or Inf in the "
+               "data and the maps",
+               t->square, norm);
     return predict_from_noise(t);
 }
 
@@ -447,9 +440,9 @@ larmor_status larmor_choose_memory(larmor_dtype dtype, larmor_shape x, larmor_sh
     enum { DATA = 2, REAL = 3 }; /* the residual and the factors; the scan's weights, those kept, their factors */
     LMR_NEED(bytes);
     *bytes = 0;
-    if (kspace.ndim < 1) return LMR_FAIL(LARMOR_ERR_SHAPE, "choose: k-space needs at least one dimension");
-    if (larmor_shape_count(x) < 0 || larmor_shape_count(kspace) < 0)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "choose: image or k-space have no possible shape");
+    LMR_REFUSE(kspace.ndim < 1, LARMOR_ERR_SHAPE, "choose: k-space needs at least one dimension");
+    LMR_REFUSE(larmor_shape_count(x) < 0 || larmor_shape_count(kspace) < 0, LARMOR_ERR_SHAPE,
+               "choose: image or k-space have no possible shape");
     const double samples = (double)larmor_shape_count(larmor_shape_of(kspace.ndim - 1, kspace.dim));
     return lmr_bytes_store((IMAGES + IMAGES_TO_BEGIN) * lmr_bytes_of(dtype, x) + DATA * lmr_bytes_of(dtype, kspace) +
                                8 * (x.ndim + REAL) * samples,

@@ -35,7 +35,6 @@ static larmor_status covariance(const larmor_array *x, int64_t coils, double sca
     const int64_t samples = larmor_shape_count(larmor_shape_of(x->shape.ndim - 1, x->shape.dim));
     const size_t size = larmor_dtype_size(x->dtype);
     LMR_OWNED(larmor_array) *gram = NULL, *total = NULL, *piece = NULL;
-    LMR_HEAP double complex *host = NULL;
     LMR_TRY(larmor_array_create(x->dev, x->dtype, LARMOR_SHAPE(coils, coils), &gram));
     LMR_TRY(larmor_array_create(x->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), &total));
     for (int64_t first = 0; first < samples; first += ROWS) {
@@ -46,10 +45,9 @@ static larmor_status covariance(const larmor_array *x, int64_t coils, double sca
                                    coils));
         LMR_TRY(larmor_array_convert(gram, LARMOR_C128, &piece));
         LMR_TRY(larmor_axpby(1, piece, 1, total));
-        larmor_array_free(piece);
-        piece = NULL;
+        LMR_CLEAR(piece);
     }
-    LMR_TRY(larmor_array_download(total, LARMOR_C128, &host));
+    LMR_OWN_MEMORY(double complex, host, larmor_array_download(total, LARMOR_C128, &host));
     add_transposed(coils, scale, host, sum);
     return LARMOR_OK;
 }
@@ -62,9 +60,9 @@ static larmor_status points_of(const larmor_array *kspace, const larmor_array *t
     const int64_t nd = traj->shape.ndim == 3 ? traj->shape.dim[0] : 0;
     const larmor_shape image = {.ndim = (int)nd, .dim = {1, 1, 1}};
     const larmor_shape samples = larmor_shape_of(kspace->shape.ndim - 1, kspace->shape.dim);
-    if (nd < 1 || nd > 3 || !larmor_shape_equal(lmr_weights_shape(traj), samples))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: traj is %s, expected [nd, samples, readouts] of kspace %s",
-                        lmr_describe(traj).s, lmr_describe(kspace).s);
+    LMR_REFUSE(nd < 1 || nd > 3 || !larmor_shape_equal(lmr_weights_shape(traj), samples), LARMOR_ERR_SHAPE,
+               "coils: traj is %s, expected [nd, samples, readouts] of kspace %s", lmr_describe(traj).s,
+               lmr_describe(kspace).s);
     return lmr_input_traj("coils", traj, image, points);
 }
 
@@ -73,12 +71,11 @@ static larmor_status centre_of(const larmor_array *kspace, const larmor_array *t
                                larmor_array **values)
 {
     const double radii[3] = {radius, radius, radius};
-    LMR_OWNED(larmor_array) *points = NULL, *ones = NULL;
     LMR_FREED_BY(lmr_centre_free) lmr_centre centre = {0};
-    LMR_TRY(points_of(kspace, traj, &points));
+    LMR_OWN(larmor_array, points, points_of(kspace, traj, &points));
     LMR_TRY(lmr_centre_select(points, kspace->dtype, radii, &centre));
     if (centre.m < LEAST * coils) return LARMOR_OK;
-    LMR_TRY(larmor_array_create(kspace->dev, LARMOR_F64, LARMOR_SHAPE(centre.m), &ones));
+    LMR_OWN(larmor_array, ones, larmor_array_create(kspace->dev, LARMOR_F64, LARMOR_SHAPE(centre.m), &ones));
     LMR_TRY(larmor_fill(ones, 1));
     return lmr_centre_gather(&centre, ones, kspace, coils, values);
 }
@@ -87,19 +84,17 @@ larmor_status larmor_coils_covariance(const larmor_array *kspace, const larmor_a
                                       double scale, larmor_array *R, int64_t *count)
 {
     const int64_t coils = coils_of(kspace);
-    LMR_HEAP double complex *sum = NULL;
     LMR_OWNED(larmor_array) *centre = NULL;
     if (count) *count = 0;
-    if (coils < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: kspace is %s, expected complex [samples, readouts, coils]",
-                        kspace ? lmr_describe(kspace).s : "missing");
+    LMR_REFUSE(coils < 1, LARMOR_ERR_SHAPE, "coils: kspace is %s, expected complex [samples, readouts, coils]",
+               kspace ? lmr_describe(kspace).s : "missing");
     LMR_TRY(lmr_expect("coils", "R", R, kspace->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils)));
-    if (!isfinite(scale)) return LMR_FAIL(LARMOR_ERR_ARG, "coils: scale is %g, expected a finite number", scale);
-    if (traj && !(radius > 0 && isfinite(radius)))
-        return LMR_FAIL(LARMOR_ERR_ARG, "coils: radius is %g, expected a finite number > 0", radius);
+    LMR_REFUSE(!isfinite(scale), LARMOR_ERR_ARG, "coils: scale is %g, expected a finite number", scale);
+    LMR_REFUSE(traj && !(radius > 0 && isfinite(radius)), LARMOR_ERR_ARG,
+               "coils: radius is %g, expected a finite number > 0", radius);
     if (traj) LMR_TRY(centre_of(kspace, traj, radius, coils, &centre));
     const larmor_array *taken = centre ? centre : kspace;
-    LMR_TRY(larmor_array_download(R, LARMOR_C128, &sum));
+    LMR_OWN_MEMORY(double complex, sum, larmor_array_download(R, LARMOR_C128, &sum));
     LMR_TRY(covariance(taken, coils, scale, sum));
     LMR_TRY(larmor_array_write(R, sum, larmor_array_bytes(R)));
     if (count) *count = larmor_array_count(taken) / coils;
@@ -111,17 +106,16 @@ larmor_status larmor_coils_covariance(const larmor_array *kspace, const larmor_a
 static larmor_status check(const larmor_array *R, const larmor_compression_opts *o)
 {
     const int64_t coils = coils_of(R);
-    if (coils < 1 || R->dtype != LARMOR_C128 || R->shape.ndim != 2 || R->shape.dim[0] != coils)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "compression: R is %s, expected c128 [coils, coils]",
-                        R ? lmr_describe(R).s : "missing");
-    if (o->coils < 0 || o->coils > coils)
-        return LMR_FAIL(LARMOR_ERR_ARG, "compression: %lld virtual coils from %lld, expected 1 to %lld",
-                        (long long)o->coils, (long long)coils, (long long)coils);
-    if (!(o->energy >= 0 && o->energy <= 1))
-        return LMR_FAIL(LARMOR_ERR_ARG, "compression: energy is %g, expected a part between 0 and 1", o->energy);
-    if (!(o->noise >= 0 && isfinite(o->noise)) || !(o->samples >= 0))
-        return LMR_FAIL(LARMOR_ERR_ARG, "compression: noise is %g and samples %g, expected numbers of at least 0",
-                        o->noise, o->samples);
+    LMR_REFUSE(coils < 1 || R->dtype != LARMOR_C128 || R->shape.ndim != 2 || R->shape.dim[0] != coils,
+               LARMOR_ERR_SHAPE, "compression: R is %s, expected c128 [coils, coils]",
+               R ? lmr_describe(R).s : "missing");
+    LMR_REFUSE(o->coils < 0 || o->coils > coils, LARMOR_ERR_ARG,
+               "compression: %lld virtual coils from %lld, expected 1 to %lld", (long long)o->coils, (long long)coils,
+               (long long)coils);
+    LMR_REFUSE(!(o->energy >= 0 && o->energy <= 1), LARMOR_ERR_ARG,
+               "compression: energy is %g, expected a part between 0 and 1", o->energy);
+    LMR_REFUSE(!(o->noise >= 0 && isfinite(o->noise)) || !(o->samples >= 0), LARMOR_ERR_ARG,
+               "compression: noise is %g and samples %g, expected numbers of at least 0", o->noise, o->samples);
     return LARMOR_OK;
 }
 
@@ -156,31 +150,22 @@ larmor_status larmor_compression(const larmor_array *R, const larmor_compression
     if (report) *report = (larmor_compression_report){0};
     LMR_TRY(check(R, &o));
     const int64_t coils = R->shape.dim[0];
-    double complex *vector = NULL, *row = NULL;
-    double *value = calloc((size_t)(2 * coils + 1), sizeof *value), trace = 0;
-    larmor_compression_report found = {0};
-    larmor_status st = value ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st) st = larmor_array_download(R, LARMOR_C128, &vector);
-    if (st) goto done;
+    double trace = 0;
+    LMR_HEAP LMR_NEW_ZEROS(double, value, 2 * coils + 1);
+    LMR_OWN_MEMORY(double complex, vector, larmor_array_download(R, LARMOR_C128, &vector));
     for (int64_t i = 0; i < coils; i++) trace += creal(vector[i + coils * i]);
     int solved = trace > 0 && isfinite(trace);
-    if (solved) LMR_OR(done, lmr_lapack_eigen(coils, vector, value, &solved));
-    if (!solved) {
-        st =
-            LMR_FAIL(LARMOR_ERR_NUMERIC, "compression: the coils' energy is %g, expected a finite number > 0", trace);
-        goto done;
-    }
+    if (solved) LMR_TRY(lmr_lapack_eigen(coils, vector, value, &solved));
+    LMR_REFUSE(!solved, LARMOR_ERR_NUMERIC, "compression: the coils' energy is %g, expected a finite number > 0",
+               trace);
     signal_left(coils, value, &o, value + coils);
-    found = choose(coils, value + coils, &o);
-    row = calloc((size_t)(found.coils * coils), sizeof *row);
-    if (!row) LMR_OR(done, LMR_NO_MEMORY());
+    const larmor_compression_report found = choose(coils, value + coils, &o);
+    LMR_HEAP LMR_NEW_ZEROS(double complex, row, found.coils *coils);
     for (int64_t i = 0; i < found.coils; i++) /* eigenvalues ascend */
         for (int64_t j = 0; j < coils; j++) row[i + found.coils * j] = conj(vector[j + coils * (coils - 1 - i)]);
-    LMR_OR(done, larmor_array_upload(R->dev, LARMOR_C128, LARMOR_SHAPE(found.coils, coils), LARMOR_C128, row, C));
+    LMR_TRY(larmor_array_upload(R->dev, LARMOR_C128, LARMOR_SHAPE(found.coils, coils), LARMOR_C128, row, C));
     if (report) *report = found;
-done:
-    LMR_FREE(row, vector, value);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- to virtual coils and back ---- */
@@ -207,10 +192,7 @@ static larmor_status mix(const larmor_array *M, const larmor_array *x, larmor_ar
                                         samples, matrix->data, rows, (char *)(*y)->data + at, samples));
     }
 done:
-    if (st) {
-        larmor_array_free(*y);
-        *y = NULL;
-    }
+    if (st) LMR_CLEAR(*y);
     return st;
 }
 
@@ -218,16 +200,16 @@ done:
 static larmor_status expect_coils(const larmor_array *C, int dimension, const larmor_array *x)
 {
     const int kinds = C && lmr_is_complex(C->dtype) && (C->shape.ndim == 2 || C->shape.ndim == 3);
-    if (!kinds || C->shape.dim[0] < 1 || C->shape.dim[1] < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "compression: C is %s, expected complex [virtual coils, coils(, places)]",
-                        C ? lmr_describe(C).s : "missing");
+    LMR_REFUSE(!kinds || C->shape.dim[0] < 1 || C->shape.dim[1] < 1, LARMOR_ERR_SHAPE,
+               "compression: C is %s, expected complex [virtual coils, coils(, places)]",
+               C ? lmr_describe(C).s : "missing");
     const int64_t coils = C->shape.dim[dimension];
-    if (coils_of(x) != coils || x->dev != C->dev)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "compression: x is %s, expected complex [..., %lld] on %s",
-                        x ? lmr_describe(x).s : "missing", (long long)coils, larmor_device_spec(C->dev));
-    if (C->shape.ndim > 2 && (x->shape.ndim < 2 || x->shape.dim[0] != C->shape.dim[2]))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "compression: x is %s, expected complex [%lld, ..., %lld] for C %s",
-                        lmr_describe(x).s, (long long)C->shape.dim[2], (long long)coils, lmr_describe(C).s);
+    LMR_REFUSE(coils_of(x) != coils || x->dev != C->dev, LARMOR_ERR_SHAPE,
+               "compression: x is %s, expected complex [..., %lld] on %s", x ? lmr_describe(x).s : "missing",
+               (long long)coils, larmor_device_spec(C->dev));
+    LMR_REFUSE(C->shape.ndim > 2 && (x->shape.ndim < 2 || x->shape.dim[0] != C->shape.dim[2]), LARMOR_ERR_SHAPE,
+               "compression: x is %s, expected complex [%lld, ..., %lld] for C %s", lmr_describe(x).s,
+               (long long)C->shape.dim[2], (long long)coils, lmr_describe(C).s);
     return LARMOR_OK;
 }
 
@@ -257,9 +239,8 @@ larmor_status larmor_compress_coils(const larmor_array *C, const larmor_array *x
 
 larmor_status larmor_expand_coils(const larmor_array *C, const larmor_array *x, larmor_array **y)
 {
-    LMR_OWNED(larmor_array) *back = NULL;
     LMR_NEED_OUT(y);
     LMR_TRY(expect_coils(C, 0, x));
-    LMR_TRY(adjoint_of(C, &back));
+    LMR_OWN(larmor_array, back, adjoint_of(C, &back));
     return C->shape.ndim > 2 ? lmr_mix_places(back, x, y) : mix(back, x, y);
 }

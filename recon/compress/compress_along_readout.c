@@ -77,7 +77,7 @@ static larmor_status find_routes(larmor_device *dev, const lines *l, int64_t fir
     LMR_HEAP int64_t *index = lmr_new(2 * most, sizeof *index);
     int64_t *place = index + most;
     LMR_HEAP double *factor = lmr_new(most, sizeof *factor);
-    if (!index || !factor) LMR_TRY(LMR_NO_MEMORY());
+    if (!index || !factor) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < kept; i++) {
         const int64_t at = l->place ? l->place[i + first * l->samples] : i % l->samples;
         place[i] = i / l->samples * n + at;
@@ -166,10 +166,7 @@ static larmor_status mix_lines(const larmor_array *M, const larmor_array *x, con
     }
 done:
     block_free(&b);
-    if (st) {
-        larmor_array_free(*y);
-        *y = NULL;
-    }
+    if (st) LMR_CLEAR(*y);
     return st;
 }
 
@@ -194,9 +191,9 @@ static larmor_status find_places(const double *k, int64_t nd, int64_t samples, i
             break;
         }
         place[i] = ((int64_t)whole % n + n + n / 2) % n;
-        if (taken[place[i]] == readout + 1)
-            return LMR_FAIL(LARMOR_ERR_ARG, "compression: readout %lld has two samples at one of %lld places",
-                            (long long)readout, (long long)n);
+        LMR_REFUSE(taken[place[i]] == readout + 1, LARMOR_ERR_ARG,
+                   "compression: readout %lld has two samples at one of %lld places", (long long)readout,
+                   (long long)n);
         taken[place[i]] = readout + 1;
     }
     return LARMOR_OK;
@@ -204,31 +201,28 @@ static larmor_status find_places(const double *k, int64_t nd, int64_t samples, i
 
 static larmor_status check(const larmor_array *C, const larmor_array *kspace, const larmor_array *traj)
 {
-    if (!C || !lmr_is_complex(C->dtype) || C->shape.ndim != 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "compression: C is %s, expected complex [virtual coils, coils, places]",
-                        C ? lmr_describe(C).s : "missing");
-    if (!kspace || !lmr_is_complex(kspace->dtype) || kspace->dev != C->dev || kspace->shape.ndim != 3 ||
-        kspace->shape.dim[2] != C->shape.dim[1])
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "compression: k-space is %s, expected complex [samples, readouts, %lld]",
-                        kspace ? lmr_describe(kspace).s : "missing", (long long)C->shape.dim[1]);
-    if (!traj || !lmr_is_real(traj->dtype) || traj->shape.ndim != 3 || traj->shape.dim[0] < 1 ||
-        traj->shape.dim[1] != kspace->shape.dim[0] || traj->shape.dim[2] != kspace->shape.dim[1])
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "compression: trajectory is %s, expected real [nd, samples, readouts]",
-                        traj ? lmr_describe(traj).s : "missing");
+    LMR_REFUSE(!C || !lmr_is_complex(C->dtype) || C->shape.ndim != 3, LARMOR_ERR_SHAPE,
+               "compression: C is %s, expected complex [virtual coils, coils, places]",
+               C ? lmr_describe(C).s : "missing");
+    LMR_REFUSE(!kspace || !lmr_is_complex(kspace->dtype) || kspace->dev != C->dev || kspace->shape.ndim != 3 ||
+                   kspace->shape.dim[2] != C->shape.dim[1],
+               LARMOR_ERR_SHAPE, "compression: k-space is %s, expected complex [samples, readouts, %lld]",
+               kspace ? lmr_describe(kspace).s : "missing", (long long)C->shape.dim[1]);
+    LMR_REFUSE(!traj || !lmr_is_real(traj->dtype) || traj->shape.ndim != 3 || traj->shape.dim[0] < 1 ||
+                   traj->shape.dim[1] != kspace->shape.dim[0] || traj->shape.dim[2] != kspace->shape.dim[1],
+               LARMOR_ERR_SHAPE, "compression: trajectory is %s, expected real [nd, samples, readouts]",
+               traj ? lmr_describe(traj).s : "missing");
     return LARMOR_OK;
 }
 
 larmor_status larmor_compress_readouts(const larmor_array *C, const larmor_array *kspace, const larmor_array *traj,
                                        larmor_array **y)
 {
-    LMR_HEAP double *k = NULL;
-    LMR_HEAP int64_t *place = NULL;
     LMR_NEED_OUT(y);
     LMR_TRY(check(C, kspace, traj));
     lines l = {kspace->shape.dim[0], kspace->shape.dim[1], C->shape.dim[2], NULL};
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
-    place = lmr_new(l.samples * l.lines, sizeof *place);
-    if (!place) LMR_TRY(LMR_NO_MEMORY());
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_HEAP LMR_NEW(int64_t, place, l.samples * l.lines);
     LMR_TRY(find_places(k, traj->shape.dim[0], l.samples, l.lines, l.places, place));
     l.place = place;
     return mix_lines(C, kspace, &l, 1, y);

@@ -103,21 +103,21 @@ static void add_line(const double complex *line, int64_t coils, int64_t places, 
 static larmor_status check_along(const larmor_array *kspace, const larmor_array *traj, double radius, double scale,
                                  const larmor_array *R)
 {
-    if (!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim != 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: kspace is %s, expected complex [samples, readouts, coils]",
-                        kspace ? lmr_describe(kspace).s : "missing");
-    if (!traj || traj->shape.ndim != 3 || traj->shape.dim[0] < 1 || traj->shape.dim[0] > 3 ||
-        traj->shape.dim[1] != kspace->shape.dim[0] || traj->shape.dim[2] != kspace->shape.dim[1])
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: traj is %s, expected [nd, samples, readouts] of kspace %s",
-                        traj ? lmr_describe(traj).s : "missing", lmr_describe(kspace).s);
-    if (!(radius > 0 && radius < 1e6) || !isfinite(scale))
-        return LMR_FAIL(LARMOR_ERR_ARG, "coils: radius %g and scale %g, expected finite numbers, radius > 0", radius,
-                        scale);
+    LMR_REFUSE(!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim != 3, LARMOR_ERR_SHAPE,
+               "coils: kspace is %s, expected complex [samples, readouts, coils]",
+               kspace ? lmr_describe(kspace).s : "missing");
+    LMR_REFUSE(!traj || traj->shape.ndim != 3 || traj->shape.dim[0] < 1 || traj->shape.dim[0] > 3 ||
+                   traj->shape.dim[1] != kspace->shape.dim[0] || traj->shape.dim[2] != kspace->shape.dim[1],
+               LARMOR_ERR_SHAPE, "coils: traj is %s, expected [nd, samples, readouts] of kspace %s",
+               traj ? lmr_describe(traj).s : "missing", lmr_describe(kspace).s);
+    LMR_REFUSE(!(radius > 0 && radius < 1e6) || !isfinite(scale), LARMOR_ERR_ARG,
+               "coils: radius %g and scale %g, expected finite numbers, radius > 0", radius, scale);
     const int64_t coils = kspace->shape.dim[2];
-    if (!R || R->dtype != LARMOR_C128 || R->dev != kspace->dev || R->shape.ndim != 4 || R->shape.dim[0] != coils ||
-        R->shape.dim[1] != coils || (double)R->shape.dim[2] < 2 * radius || R->shape.dim[3] != PARTS)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: R is %s, expected c128 [%lld, %lld, at least %g places, %d]",
-                        R ? lmr_describe(R).s : "missing", (long long)coils, (long long)coils, 2 * radius, PARTS);
+    LMR_REFUSE(!R || R->dtype != LARMOR_C128 || R->dev != kspace->dev || R->shape.ndim != 4 ||
+                   R->shape.dim[0] != coils || R->shape.dim[1] != coils || (double)R->shape.dim[2] < 2 * radius ||
+                   R->shape.dim[3] != PARTS,
+               LARMOR_ERR_SHAPE, "coils: R is %s, expected c128 [%lld, %lld, at least %g places, %d]",
+               R ? lmr_describe(R).s : "missing", (long long)coils, (long long)coils, 2 * radius, PARTS);
     return LARMOR_OK;
 }
 
@@ -125,14 +125,12 @@ larmor_status larmor_coils_covariance_along(const larmor_array *kspace, const la
                                             double scale, larmor_array *R, double *count)
 {
     LMR_FREED_BY(centre_samples_free) centre_samples s = {0};
-    LMR_HEAP double complex *sum = NULL, *line = NULL;
     if (count) *count = 0;
     LMR_TRY(check_along(kspace, traj, radius, scale, R));
     const int64_t coils = kspace->shape.dim[2], places = R->shape.dim[2], size = coils * coils * places;
     LMR_TRY(read_centre(kspace, traj, radius, &s));
-    LMR_TRY(larmor_array_download(R, LARMOR_C128, &sum));
-    line = lmr_new(places * coils, sizeof *line);
-    if (!line) LMR_TRY(LMR_NO_MEMORY());
+    LMR_OWN_MEMORY(double complex, sum, larmor_array_download(R, LARMOR_C128, &sum));
+    LMR_HEAP LMR_NEW(double complex, line, places *coils);
     int64_t lines = 0;
     double energy = 0;
     for (int64_t first = 0, last; first < s.m; first = last, lines++) {
@@ -245,8 +243,7 @@ static larmor_status decompose(work *w)
     for (int64_t p = 0; p < w->places; p++) {
         LMR_TRY(lmr_go_on());
         LMR_TRY(lmr_lapack_eigen(w->coils, w->vector + n * p, w->value, &solved));
-        if (!solved)
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "compression: no eigenvectors of the coils' covariance at a place");
+        LMR_REFUSE(!solved, LARMOR_ERR_NUMERIC, "compression: no eigenvectors of the coils' covariance at a place");
     }
     return LARMOR_OK;
 }
@@ -314,8 +311,7 @@ static larmor_status nearest_unitary(int64_t n, double complex *M, double comple
     LMR_HEAP LMR_NEW(double, value, 2 * n);
     int solved = 0;
     LMR_TRY(lmr_lapack_svd(n, M, value, left, left + n * n, value + n, &solved));
-    if (!solved)
-        LMR_TRY(LMR_FAIL(LARMOR_ERR_NUMERIC, "compression: virtual coils of neighbouring places cannot be aligned"));
+    LMR_REFUSE(!solved, LARMOR_ERR_NUMERIC, "compression: virtual coils of neighbouring places cannot be aligned");
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++) {
             U[i + n * j] = 0;
@@ -380,8 +376,8 @@ static larmor_status orthonormal(int64_t rows, int64_t columns, double complex *
     if (!M || !value) return LMR_NO_MEMORY();
     outer(A, A, rows, columns, M);
     LMR_TRY(lmr_lapack_eigen(rows, M, value, &solved));
-    if (!solved || !(value[0] > 0))
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "compression: virtual coils of neighbouring places are too different");
+    LMR_REFUSE(!solved || !(value[0] > 0), LARMOR_ERR_NUMERIC,
+               "compression: virtual coils of neighbouring places are too different");
     double complex *root = M + rows * rows;
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < rows; j++) {
@@ -473,9 +469,8 @@ static larmor_status make(work *w, const larmor_array *R, int64_t rows, int widt
                           int64_t n, larmor_array **C)
 {
     const int64_t all = R->shape.dim[0];
-    LMR_HEAP double complex *A = lmr_new(rows * w->coils * w->places, sizeof *A);
-    LMR_HEAP double complex *out = lmr_new(rows * all * n, sizeof *out);
-    if (!A || !out) LMR_TRY(LMR_NO_MEMORY());
+    LMR_HEAP LMR_NEW(double complex, A, rows * w->coils * w->places);
+    LMR_HEAP LMR_NEW(double complex, out, rows *all *n);
     average(w, w->whole, widths[width]);
     LMR_TRY(decompose(w));
     for (int64_t p = 0; p < w->places; p++)
@@ -489,16 +484,15 @@ static larmor_status make(work *w, const larmor_array *R, int64_t rows, int widt
 
 static larmor_status check(const larmor_array *R, int64_t n, const larmor_compression_opts *o)
 {
-    if (!R || R->dtype != LARMOR_C128 || R->shape.ndim != 4 || R->shape.dim[0] != R->shape.dim[1] ||
-        R->shape.dim[2] < 2 || R->shape.dim[3] != PARTS)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "compression: R is %s, expected c128 [coils, coils, places, %d]",
-                        R ? lmr_describe(R).s : "missing", PARTS);
+    LMR_REFUSE(!R || R->dtype != LARMOR_C128 || R->shape.ndim != 4 || R->shape.dim[0] != R->shape.dim[1] ||
+                   R->shape.dim[2] < 2 || R->shape.dim[3] != PARTS,
+               LARMOR_ERR_SHAPE, "compression: R is %s, expected c128 [coils, coils, places, %d]",
+               R ? lmr_describe(R).s : "missing", PARTS);
     int64_t count;
-    if (n < 1 || !lmr_mul(R->shape.dim[0] * R->shape.dim[0], n, &count))
-        return LMR_FAIL(LARMOR_ERR_ARG, "compression: %lld places, expected 1 or more", (long long)n);
-    if (!(o->noise >= 0 && isfinite(o->noise)) || !(o->samples >= 0))
-        return LMR_FAIL(LARMOR_ERR_ARG, "compression: noise is %g and samples %g, expected numbers of at least 0",
-                        o->noise, o->samples);
+    LMR_REFUSE(n < 1 || !lmr_mul(R->shape.dim[0] * R->shape.dim[0], n, &count), LARMOR_ERR_ARG,
+               "compression: %lld places, expected 1 or more", (long long)n);
+    LMR_REFUSE(!(o->noise >= 0 && isfinite(o->noise)) || !(o->samples >= 0), LARMOR_ERR_ARG,
+               "compression: noise is %g and samples %g, expected numbers of at least 0", o->noise, o->samples);
     return LARMOR_OK;
 }
 
@@ -510,24 +504,21 @@ larmor_status larmor_geometric_compression(const larmor_array *R, int64_t n, con
     if (report) *report = (larmor_compression_report){0};
     LMR_TRY(check(R, n, &o));
     const double energy = o.energy > 0 ? o.energy : LARMOR_COMPRESSION_ENERGY;
-    LMR_OWNED(larmor_array) *whole = NULL, *one = NULL;
-    LMR_HEAP double complex *values = NULL, *first = NULL;
     larmor_compression_report before, found;
     larmor_compression_opts more = o;
     LMR_FREED_BY(work_free) work w = {0};
     int width = 0;
     more.energy = 1 - first_part_left_out * (1 - energy);
     more.coils = 0;
-    LMR_TRY(larmor_array_download(R, LARMOR_C128, &values));
-    LMR_TRY(whole_of(R, values, &whole));
-    LMR_TRY(larmor_compression(whole, &more, &one, &before));
+    LMR_OWN_MEMORY(double complex, values, larmor_array_download(R, LARMOR_C128, &values));
+    LMR_OWN(larmor_array, whole, whole_of(R, values, &whole));
+    LMR_OWN(larmor_array, one, larmor_compression(whole, &more, &one, &before));
     if (o.coils > before.coils) {
-        larmor_array_free(one);
-        one = NULL;
+        LMR_CLEAR(one);
         more.coils = o.coils;
         LMR_TRY(larmor_compression(whole, &more, &one, &before));
     }
-    LMR_TRY(larmor_array_download(one, LARMOR_C128, &first));
+    LMR_OWN_MEMORY(double complex, first, larmor_array_download(one, LARMOR_C128, &first));
     LMR_TRY(begin(R, values, first, before.coils, &w));
     LMR_TRY(predict(&w));
     const double all = trace_of(values, R->shape.dim[0], PARTS * R->shape.dim[2]);

@@ -123,11 +123,10 @@ larmor_status lmr_delaunay(int64_t count, const double *points, lmr_neighbours *
     int fault = 0;
     double extent;
     *out = (lmr_neighbours){NULL, NULL};
-    if (count < 3 || count > MOST_POINTS)
-        return LMR_FAIL(LARMOR_ERR_ARG, "triangulation: %lld different points, expected 3 to %d", (long long)count,
-                        MOST_POINTS);
-    if (!spans_a_plane(count, points, &extent))
-        return LMR_FAIL(LARMOR_ERR_ARG, "triangulation: all %lld points are on one line", (long long)count);
+    LMR_REFUSE(count < 3 || count > MOST_POINTS, LARMOR_ERR_ARG,
+               "triangulation: %lld different points, expected 3 to %d", (long long)count, MOST_POINTS);
+    LMR_REFUSE(!spans_a_plane(count, points, &extent), LARMOR_ERR_ARG,
+               "triangulation: all %lld points are on one line", (long long)count);
     for (int i = 0; i < 2; i++) {
         LMR_TRY(triangulate(count, points, POINT_SHIFT * extent, options[i], &fault, out));
         if (!fault) return LARMOR_OK;

@@ -17,12 +17,10 @@ larmor_status lmr_density_by(const char *who, const larmor_array *traj, larmor_s
 {
     *w = NULL;
     LMR_OWNED(larmor_array) *in_double = NULL, *result = NULL;
-    LMR_HEAP double *k = NULL, *weights = NULL;
     LMR_TRY(lmr_input_traj(who, traj, image, &in_double));
     const int64_t samples = larmor_array_count(in_double) / image.ndim, n = traj->shape.dim[1];
-    LMR_TRY(larmor_array_download(in_double, LARMOR_F64, &k));
-    weights = lmr_new(samples, sizeof *weights);
-    if (!weights) LMR_TRY(LMR_NO_MEMORY());
+    LMR_OWN_MEMORY(double, k, larmor_array_download(in_double, LARMOR_F64, &k));
+    LMR_HEAP LMR_NEW(double, weights, samples);
     LMR_TRY(weigh(image, n, n ? samples / n : 0, k, weights));
     LMR_TRY(larmor_array_upload(traj->dev, LARMOR_F64, lmr_weights_shape(traj), LARMOR_F64, weights, &result));
     return larmor_array_convert(result, traj->dtype, w);
@@ -53,14 +51,11 @@ static larmor_status collect_rays(const larmor_array *lines, int64_t readouts, l
     LMR_HEAP lmr_line *line = malloc((size_t)(readouts + 1) * sizeof *line);
     LMR_HEAP double *ray = malloc((size_t)(2 * readouts + 1) * sizeof *ray);
     int64_t count = 0;
-    if (!line || !ray) {
-        return LMR_NO_MEMORY();
-    }
+    if (!line || !ray) return LMR_NO_MEMORY();
     LMR_TRY(larmor_array_read(lines, line, larmor_array_bytes(lines)));
     for (int64_t r = 0; r < readouts; r++) {
         if (line[r].fault != LMR_LINE_GOOD) {
-            LMR_TRY(not_a_line(r, line[r].fault));
-            return LARMOR_OK;
+            return not_a_line(r, line[r].fault);
         }
         ray[count++] = line[r].high;
         if (line[r].low < 0) ray[count++] = -line[r].low;
@@ -73,20 +68,20 @@ larmor_status larmor_density_ramp(const larmor_array *traj, larmor_shape image, 
 {
     LMR_NEED_OUT(w);
     const lmr_recon_kernels *kernels;
-    LMR_OWNED(larmor_array) *k = NULL, *t = NULL, *lines = NULL, *rays = NULL, *in_double = NULL;
-    LMR_TRY(lmr_input_traj("density ramp", traj, image, &k));
+    LMR_OWN(larmor_array, k, lmr_input_traj("density ramp", traj, image, &k));
     larmor_device *dev = traj->dev;
     const int nd = image.ndim;
     const int64_t n = traj->shape.dim[1];
     const int64_t samples = larmor_array_count(traj) / nd;
     const int64_t readouts = n ? samples / n : 0;
     LMR_TRY(lmr_recon_kernels_of(dev, LARMOR_F64, &kernels));
-    LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(samples), &t));
-    LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE((int64_t)(sizeof(lmr_line) / sizeof(double)), readouts),
+    LMR_OWN(larmor_array, t, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(samples), &t));
+    LMR_OWN(larmor_array, lines,
+            larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE((int64_t)(sizeof(lmr_line) / sizeof(double)), readouts),
                                 &lines));
     LMR_TRY(kernels->lines(dev->ctx, nd, n, readouts, k->data, t->data, lines->data));
-    LMR_TRY(collect_rays(lines, readouts, &rays));
-    LMR_TRY(larmor_array_create(dev, LARMOR_F64, lmr_weights_shape(traj), &in_double));
+    LMR_OWN(larmor_array, rays, collect_rays(lines, readouts, &rays));
+    LMR_OWN(larmor_array, in_double, larmor_array_create(dev, LARMOR_F64, lmr_weights_shape(traj), &in_double));
     LMR_TRY(kernels->ramp(dev->ctx, nd, n, readouts, t->data, lines->data, larmor_array_count(rays), rays->data,
                           in_double->data));
     return larmor_array_convert(in_double, traj->dtype, w);
@@ -114,12 +109,11 @@ larmor_status larmor_density_pipe(const larmor_array *traj, larmor_shape image, 
 larmor_status lmr_density_pipe(const larmor_array *traj, larmor_shape image, int iters, double tol, larmor_array **w)
 {
     LMR_NEED_OUT(w);
-    if (iters < 0) return LMR_FAIL(LARMOR_ERR_ARG, "density pipe: %d iterations, expected at least 0", iters);
-    LMR_OWNED(larmor_array) *k = NULL, *weights = NULL;
-    LMR_TRY(lmr_input_traj("density pipe", traj, image, &k));
+    LMR_REFUSE(iters < 0, LARMOR_ERR_ARG, "density pipe: %d iterations, expected at least 0", iters);
+    LMR_OWN(larmor_array, k, lmr_input_traj("density pipe", traj, image, &k));
     LMR_FREED_BY(lmr_gridder_free) lmr_gridder g = {0};
     LMR_TRY(lmr_gridder_create(k, image, tol, &g));
-    LMR_TRY(larmor_array_create(traj->dev, LARMOR_F64, lmr_weights_shape(traj), &weights));
+    LMR_OWN(larmor_array, weights, larmor_array_create(traj->dev, LARMOR_F64, lmr_weights_shape(traj), &weights));
     LMR_TRY(larmor_fill(weights, 1));
     LMR_TRY(larmor_fill(g.samples, 1));
     for (int i = 0; i < (iters ? iters : DEFAULT_ITERS); i++) LMR_TRY(pipe_step(&g, weights));
@@ -134,10 +128,9 @@ larmor_status larmor_density_memory(const larmor_device *dev, const larmor_probl
 larmor_status lmr_density_memory(const larmor_device *dev, const larmor_problem *p, double tol, int64_t *bytes)
 {
     LMR_FREED_BY(lmr_measure_scan_free) lmr_measure_scan s = {.dev = NULL};
-    LMR_OWNED(larmor_array) *w = NULL;
     LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
     LMR_TRY(lmr_measure_scan_create(dev, p, &s));
-    LMR_TRY(lmr_density_pipe(s.traj, p->image, 1, tol, &w));
+    LMR_OWN(larmor_array, w, lmr_density_pipe(s.traj, p->image, 1, tol, &w));
     return lmr_bytes_store(lmr_measure_peak(s.dev), bytes);
 }

@@ -103,17 +103,15 @@ static void judge_free(judge *j)
 static larmor_status judge_create(const larmor_array *traj, larmor_shape image, judge *j)
 {
     const larmor_fft_opts centred = {.centred = 1};
-    LMR_OWNED(larmor_op) *F = NULL;
     larmor_shape doubled = image;
     for (int d = 0; d < image.ndim; d++) doubled.dim[d] *= 2;
     j->samples = larmor_array_count(traj) / image.ndim;
     LMR_TRY(lmr_gridder_create(traj, image, LMR_DENSITY_TOL, &j->grid));
     LMR_TRY(fill(j->grid.window, root_of_pairs, OBJECT_DIAMETER));
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &j->k));
-    j->sample = lmr_new(j->samples, sizeof *j->sample);
-    if (!j->sample) LMR_TRY(LMR_NO_MEMORY());
+    LMR_ALLOCATE(j->sample, j->samples);
     LMR_TRY(larmor_array_create(traj->dev, LARMOR_C64, doubled, &j->ideal));
-    LMR_TRY(larmor_op_fft(traj->dev, LARMOR_C64, doubled, (1u << image.ndim) - 1, &centred, &F));
+    LMR_OWN(larmor_op, F, larmor_op_fft(traj->dev, LARMOR_C64, doubled, (1u << image.ndim) - 1, &centred, &F));
     LMR_TRY(fill(j->grid.image, spectrum_at, reach_of(j->k, j->samples, image)));
     LMR_TRY(larmor_op_adjoint(F, j->grid.image, j->ideal));
     return larmor_mul(j->grid.window, 0, j->ideal);
@@ -170,10 +168,9 @@ static larmor_status take_centre(const larmor_array *traj, const larmor_array *r
 {
     const int nd = c->image.ndim;
     const int64_t samples = larmor_array_count(ramp);
-    LMR_HEAP double *k = NULL, *w = NULL;
     int64_t inside = 0;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
-    LMR_TRY(larmor_array_download(ramp, LARMOR_F64, &w));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, w, larmor_array_download(ramp, LARMOR_F64, &w));
     for (int64_t i = 0; i < samples; i++) {
         if (!is_inside(c->image, k + i * nd)) continue;
         memmove(k + inside * nd, k + i * nd, (size_t)nd * sizeof *k);
@@ -187,8 +184,7 @@ static larmor_status take_centre(const larmor_array *traj, const larmor_array *r
 static larmor_status choose_compared(const larmor_array *traj, larmor_shape image, const larmor_array *ramp,
                                      compared *c)
 {
-    LMR_OWNED(larmor_array) *k = NULL;
-    LMR_TRY(lmr_input_traj("density auto", traj, image, &k));
+    LMR_OWN(larmor_array, k, lmr_input_traj("density auto", traj, image, &k));
     c->image = image;
     if (image.ndim == 3 && (double)larmor_shape_count(image) > MAX_COMPARED_VOXELS) {
         c->image = smaller_matrix(image);
@@ -208,10 +204,9 @@ static larmor_status compare(const larmor_array *traj, larmor_shape image, const
 {
     LMR_FREED_BY(compared_free) compared c = {.traj = NULL};
     LMR_FREED_BY(judge_free) judge j = {.samples = 0};
-    LMR_OWNED(larmor_array) *own = NULL;
     double by_ramp, by_pipe;
     LMR_TRY(choose_compared(traj, image, ramp, &c));
-    LMR_TRY(larmor_density_pipe(c.traj, c.image, 0, &own));
+    LMR_OWN(larmor_array, own, larmor_density_pipe(c.traj, c.image, 0, &own));
     LMR_TRY(judge_create(c.traj, c.image, &j));
     LMR_TRY(judge_weights(&j, image.ndim, c.ramp, &by_ramp));
     LMR_TRY(judge_weights(&j, image.ndim, own, &by_pipe));

@@ -131,17 +131,16 @@ static void weigh(const arms *a, const arm *one, double *w)
 
 static larmor_status weigh_all(larmor_shape image, int64_t n, int64_t readouts, const double *k, double *w)
 {
-    if (image.ndim != 2)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "density spiral: image has %d dimensions, expected 2; use larmor_density_voronoi or "
-                        "larmor_density_pipe",
-                        image.ndim);
+    LMR_REFUSE(image.ndim != 2, LARMOR_ERR_ARG,
+               "density spiral: image has %d dimensions, expected 2; use larmor_density_voronoi or "
+               "larmor_density_pipe",
+               image.ndim);
     LMR_FREED_BY(arms_free)
     arms a = {.n = n,
               .readouts = readouts,
               .radius = lmr_new(n * readouts, sizeof(double)),
               .list = lmr_new(2 * readouts, sizeof(arm))};
-    if (!a.radius || !a.list) LMR_TRY(LMR_NO_MEMORY());
+    if (!a.radius || !a.list) return LMR_NO_MEMORY();
     if (n < 8) LMR_TRY(not_a_spiral(0, "has fewer than 8 samples"));
     for (int64_t i = 0; i < n * readouts; i++) a.radius[i] = hypot(k[2 * i], k[2 * i + 1]);
     for (int64_t r = 0; r < readouts; r++) LMR_TRY(split(&a, r));

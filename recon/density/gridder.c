@@ -30,9 +30,8 @@ larmor_status lmr_gridder_create(const larmor_array *traj, larmor_shape image, d
     const larmor_nufft_opts opts = gridder_nufft(image, tol);
     const larmor_shape grid = larmor_shape_of(image.ndim, opts.modes);
     const double cells = (double)larmor_shape_count(image); /* the integral of the kernel without scaling */
-    LMR_OWNED(larmor_array) *points = NULL;
     LMR_TRY(lmr_recon_kernels_of(dev, LARMOR_C64, &g->kernels));
-    LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(image.ndim, m), &points));
+    LMR_OWN(larmor_array, points, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(image.ndim, m), &points));
     LMR_TRY(g->kernels->pick(dev->ctx, image.ndim, m, NULL, 2, traj->data, points->data)); /* field doubled */
     LMR_TRY(lmr_op_fourier(dev, &opts, points, &g->F));
     LMR_TRY(larmor_array_create(dev, LARMOR_C64, grid, &g->image));

@@ -147,9 +147,8 @@ static larmor_status make_hull(const cells *c, hull *h)
     int64_t first = 0;
     if (!corner) return LMR_NO_MEMORY();
     LMR_TRY(find_corners(c, corner, &h->count));
-    h->corner = lmr_new(h->count, sizeof *h->corner);
-    h->angle = lmr_new(h->count, sizeof *h->angle);
-    if (!h->corner || !h->angle) LMR_TRY(LMR_NO_MEMORY());
+    LMR_ALLOCATE(h->corner, h->count);
+    LMR_ALLOCATE(h->angle, h->count);
     for (int64_t i = 0; i < h->count; i++) {
         h->centre.x += c->at[corner[i]].x / (double)h->count;
         h->centre.y += c->at[corner[i]].y / (double)h->count;
@@ -347,8 +346,7 @@ done:
 static larmor_status weigh_plane(int64_t samples, const point *k, double *w)
 {
     LMR_FREED_BY(cells_free) cells c = {0, NULL, NULL, NULL};
-    LMR_HEAP int64_t *owner = lmr_new(samples, sizeof *owner);
-    if (!owner) LMR_TRY(LMR_NO_MEMORY());
+    LMR_HEAP LMR_NEW(int64_t, owner, samples);
     LMR_TRY(find_different(samples, k, &c, owner));
     LMR_TRY(measure(&c));
     for (int64_t i = 0; i < samples; i++) w[i] = c.area[owner[i]] / (double)c.shared[owner[i]];
@@ -391,11 +389,10 @@ static larmor_status weigh_partitions(int64_t samples, const double *k, double *
     for (int64_t i = 0; i < samples; i++) order[i] = (lmr_ranked){round(k[3 * i + 2] / MAX_SAME_DISTANCE), i};
     lmr_sort_ranked(order, samples);
     for (int64_t i = 0; i < samples; i++) planes += !i || order[i].value != order[i - 1].value;
-    if (samples < 8 * planes)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "%lld samples at %lld different kz, expected a 2D trajectory or partitions; use "
-                        "larmor_density_pipe",
-                        (long long)samples, (long long)planes);
+    LMR_REFUSE(samples < 8 * planes, LARMOR_ERR_ARG,
+               "%lld samples at %lld different kz, expected a 2D trajectory or partitions; use "
+               "larmor_density_pipe",
+               (long long)samples, (long long)planes);
     for (int64_t first = 0, after; first < samples; first = after) {
         for (after = first + 1; after < samples && order[after].value == order[first].value;) after++;
         LMR_TRY(weigh_partition(k, order, first, after, length_of(order, samples, first, after), w));
@@ -405,7 +402,7 @@ static larmor_status weigh_partitions(int64_t samples, const double *k, double *
 
 static larmor_status weigh_all(larmor_shape image, int64_t n, int64_t readouts, const double *k, double *w)
 {
-    if (image.ndim == 1) return LMR_FAIL(LARMOR_ERR_ARG, "density voronoi: image has 1 dimension, expected 2 or 3");
+    LMR_REFUSE(image.ndim == 1, LARMOR_ERR_ARG, "density voronoi: image has 1 dimension, expected 2 or 3");
     const int64_t samples = n * readouts;
     const larmor_status st =
         image.ndim == 2 ? weigh_plane(samples, (const point *)k, w) : weigh_partitions(samples, k, w);

@@ -32,13 +32,11 @@ larmor_status larmor_pick_samples(const larmor_array *kspace, const int64_t *ind
     LMR_OWNED(larmor_array) *at = NULL, *ones = NULL, *values = NULL;
     const larmor_shape shape = larmor_array_shape(kspace);
     const lmr_recon_kernels *kernels;
-    if (shape.ndim != 3 || !lmr_is_complex(kspace->dtype))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "samples: k-space is %s, expected complex [samples, readouts, coils]",
-                        lmr_describe(kspace).s);
+    LMR_REFUSE(shape.ndim != 3 || !lmr_is_complex(kspace->dtype), LARMOR_ERR_SHAPE,
+               "samples: k-space is %s, expected complex [samples, readouts, coils]", lmr_describe(kspace).s);
     for (int64_t i = 0; i < count; i++)
-        if (index[i] < 0 || index[i] >= shape.dim[0] * shape.dim[1])
-            return LMR_FAIL(LARMOR_ERR_ARG, "samples: number %lld of %lld", (long long)index[i],
-                            (long long)(shape.dim[0] * shape.dim[1]));
+        LMR_REFUSE(index[i] < 0 || index[i] >= shape.dim[0] * shape.dim[1], LARMOR_ERR_ARG,
+                   "samples: number %lld of %lld", (long long)index[i], (long long)(shape.dim[0] * shape.dim[1]));
     LMR_TRY(lmr_recon_kernels_of(kspace->dev, kspace->dtype, &kernels));
     LMR_TRY(larmor_array_upload(kspace->dev, LARMOR_I64, LARMOR_SHAPE(count), LARMOR_I64, index, &at));
     LMR_TRY(larmor_array_create(kspace->dev, LARMOR_F64, LARMOR_SHAPE(count), &ones));
@@ -71,12 +69,11 @@ static larmor_status take_tails(const tails *t, const larmor_array *kspace, floa
     const larmor_shape shape = larmor_array_shape(kspace);
     const int64_t all = t->count * t->length;
     LMR_HEAP LMR_NEW(int64_t, index, all);
-    LMR_HEAP float *x = NULL;
     float window[TAIL];
     for (int64_t i = 0; i < t->length; i++)
         window[i] = (float)(1 - cos(2 * M_PI * ((double)i + 0.5) / (double)t->length));
     for (int64_t i = 0; i < all; i++) index[i] = i / t->length * t->apart * shape.dim[0] + t->first + i % t->length;
-    LMR_TRY(larmor_pick_samples(kspace, index, all, &x));
+    LMR_OWN_MEMORY(float, x, larmor_pick_samples(kspace, index, all, &x));
     for (int64_t r = 0; r < t->count * shape.dim[2]; r++)
         for (int64_t i = 0; i < 2 * t->length; i++) tail[2 * BINS * r + i] = window[i / 2] * x[2 * t->length * r + i];
     return LARMOR_OK;
@@ -97,10 +94,10 @@ static larmor_status transform(larmor_array *x)
 static larmor_status find_spectrum(const tails *t, const larmor_array *kspace, double *spectrum)
 {
     const int64_t each = BINS * t->count, coils = larmor_array_shape(kspace).dim[2];
-    LMR_OWNED(larmor_array) *all = NULL;
     LMR_HEAP LMR_NEW_ZEROS(float, tail, 2 * each * coils);
     LMR_TRY(take_tails(t, kspace, tail));
-    LMR_TRY(
+    LMR_OWN(
+        larmor_array, all,
         larmor_array_upload(kspace->dev, LARMOR_C64, LARMOR_SHAPE(BINS, t->count * coils), LARMOR_C64, tail, &all));
     LMR_TRY(transform(all));
     LMR_TRY(larmor_array_read(all, tail, larmor_array_bytes(all)));
@@ -182,7 +179,6 @@ static larmor_status find_locked(const tails *t, const larmor_array *kspace, con
     double size = 0;
     *locked = 0;
     LMR_HEAP LMR_NEW(int64_t, at, 2 * TAIL * TAILS);
-    LMR_HEAP float *x = NULL;
     for (int64_t r = 0; r + 1 < shape.dim[1]; r += t->apart) {
         if (!are_parallel(t, k, nd, shape.dim[0], r)) continue;
         for (int64_t i = 0; i < 2 * t->length; i++)
@@ -190,7 +186,7 @@ static larmor_status find_locked(const tails *t, const larmor_array *kspace, con
         memcpy(at + 2 * t->length * pairs++, index, 2 * (size_t)t->length * sizeof *at);
     }
     if (2 * pairs < t->count) return LARMOR_OK;
-    LMR_TRY(larmor_pick_samples(kspace, at, 2 * t->length * pairs, &x));
+    LMR_OWN_MEMORY(float, x, larmor_pick_samples(kspace, at, 2 * t->length * pairs, &x));
     for (int64_t j = 0; j < pairs; j++) {
         const double complex one = product_of(t, x, pairs, shape.dim[2], j, peak);
         all += one;

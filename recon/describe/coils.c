@@ -161,13 +161,11 @@ larmor_status larmor_compare_coils(const larmor_array *kspace, larmor_descriptio
 {
     larmor_status st;
     double *own = NULL, *conjugated = NULL;
-    LMR_NEED(kspace);
-    LMR_NEED(found);
+    LMR_NEED(kspace, found);
     *found = (larmor_description){.reach = 0};
     const larmor_shape shape = larmor_array_shape(kspace);
-    if (shape.ndim != 3 && shape.ndim != 4)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: the region is %s, expected [x, y(, z), coils]",
-                        lmr_describe(kspace).s);
+    LMR_REFUSE(shape.ndim != 3 && shape.ndim != 4, LARMOR_ERR_SHAPE,
+               "coils: the region is %s, expected [x, y(, z), coils]", lmr_describe(kspace).s);
     region r = {.nd = shape.ndim - 1,
                 .side = {1, 1, 1},
                 .stride = {1, 1, 1},

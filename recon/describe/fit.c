@@ -52,9 +52,8 @@ static larmor_status take_coils(larmor_array *kspace, int64_t coils, lmr_scan *s
     if (!order || !scan->x) return LMR_NO_MEMORY();
     LMR_TRY(rank_coils(kspace, coils, order));
     for (int64_t c = 0; c < scan->coils; c++) {
-        LMR_OWNED(larmor_array) *one = NULL, *single = NULL;
-        LMR_TRY(larmor_array_part(kspace, order[c].index, 1, LARMOR_SHAPE(points), &one));
-        LMR_TRY(larmor_array_convert(one, LARMOR_C64, &single));
+        LMR_OWN(larmor_array, one, larmor_array_part(kspace, order[c].index, 1, LARMOR_SHAPE(points), &one));
+        LMR_OWN(larmor_array, single, larmor_array_convert(one, LARMOR_C64, &single));
         LMR_TRY(larmor_array_read(single, scan->x + 2 * points * c, larmor_array_bytes(single)));
     }
     return LARMOR_OK;
@@ -297,10 +296,9 @@ static larmor_status make_operator(const lmr_scan *scan, double field, const dou
     for (int d = 0; d < scan->nd; d++) image.dim[d] = side;
     larmor_shape coil = image;
     coil.dim[coil.ndim++] = 1;
-    LMR_OWNED(larmor_array) *one = NULL;
     LMR_TRY(larmor_array_upload(scan->dev, LARMOR_F64, LARMOR_SHAPE(scan->nd, p->count, 1), LARMOR_F64, k, &p->traj));
     LMR_TRY(larmor_array_upload(scan->dev, LARMOR_F64, LARMOR_SHAPE(p->count, 1), LARMOR_F64, w, &p->weights));
-    LMR_TRY(larmor_array_create(scan->dev, LARMOR_C64, coil, &one));
+    LMR_OWN(larmor_array, one, larmor_array_create(scan->dev, LARMOR_C64, coil, &one));
     LMR_TRY(larmor_fill(one, 1));
     const larmor_sense_opts sense = {.traj = p->traj, .weights = p->weights, .nufft_tol = 1e-4, .toeplitz = 1};
     LMR_TRY(larmor_op_sense(one, &sense, &p->A));
@@ -334,8 +332,7 @@ static larmor_status load(const lmr_scan *scan, const lmr_candidate *a, int64_t 
         y[2 * i] = (float)(re * cos(turn) - im * sin(turn));
         y[2 * i + 1] = (float)(re * sin(turn) + im * cos(turn));
     }
-    larmor_array_free(p->kspace);
-    p->kspace = NULL;
+    LMR_CLEAR(p->kspace);
     larmor_status st =
         larmor_array_upload(scan->dev, LARMOR_C64, LARMOR_SHAPE(p->count, 1, 1), LARMOR_C64, y, &p->kspace);
     free(y);
@@ -381,8 +378,7 @@ larmor_status lmr_fit(const lmr_scan *scan, const lmr_candidate *a, lmr_effort e
     }
     centre_close(&c);
     LMR_TRY(st);
-    if (!(fitted->energy > 0))
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "descriptions: no energy in the centre of k-space");
+    LMR_REFUSE(!(fitted->energy > 0), LARMOR_ERR_NUMERIC, "descriptions: no energy in the centre of k-space");
     fitted->misfit = sqrt(left / fitted->energy);
     double noise = 0;
     for (int64_t i = 0; i < coils; i++) noise += scan->noise[i] * fitted->cells;
@@ -414,6 +410,6 @@ larmor_status lmr_fit_model(const lmr_scan *scan, const lmr_candidate *a, float 
     LMR_TRY(part_open(scan, &c, 1, 0, &p));
     if (p.count) LMR_TRY(load(scan, a, 0, &p));
     if (p.count) LMR_TRY(solve(&p, LMR_FIT_ROUGH, &left, &energy));
-    if (!(energy > 0)) LMR_TRY(LMR_FAIL(LARMOR_ERR_NUMERIC, "descriptions: no energy in the centre of k-space"));
+    LMR_REFUSE(!(energy > 0), LARMOR_ERR_NUMERIC, "descriptions: no energy in the centre of k-space");
     return place_samples(&p, scan->n * scan->readouts, model, data);
 }

@@ -225,13 +225,11 @@ static larmor_status lines_open(const larmor_array *kspace, const larmor_array *
 {
     const larmor_shape shape = larmor_array_shape(kspace);
     const int nd = (int)larmor_array_shape(traj).dim[0];
-    LMR_HEAP double *k = NULL, *scratch = NULL;
-    LMR_HEAP float *x = NULL;
     const int64_t points = shape.dim[0] * shape.dim[1];
     int may;
     *l = (lines){.n = 1};
     *echo = 0;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     for (int d = 0; d < nd && points > 1; d++) l->step = fmax(l->step, fabs(k[nd + d] - k[d]));
     if (nd < 2 || !(l->step > 0)) return LARMOR_OK;
     LMR_TRY(may_have_lines(k, nd, points, l->step, lmr_device_threads(larmor_array_device(traj)), &may));
@@ -239,9 +237,8 @@ static larmor_status lines_open(const larmor_array *kspace, const larmor_array *
     LMR_HEAP LMR_NEW(place, p, points);
     find_lines(k, nd, points, l->step, p, &l->count);
     if (l->count <= LEAST_FAR) return LARMOR_OK; /* nor are there LEAST_LINES */
-    LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &x));
-    scratch = lmr_new(3 * l->count + 1, sizeof *scratch);
-    if (!scratch) LMR_TRY(LMR_NO_MEMORY());
+    LMR_OWN_MEMORY(float, x, larmor_array_download(kspace, LARMOR_C64, &x));
+    LMR_HEAP LMR_NEW(double, scratch, 3 * l->count + 1);
     *echo = far_echo(x, shape, p, l->count, scratch);
     central_run(p, &l->count);
     for (int64_t r = 0; r < l->count; r++) {
@@ -350,7 +347,6 @@ static larmor_status cut_block(const lines *l, int64_t first, int64_t count, lmr
  * energy, and another gain of the other side makes them alike. */
 static larmor_status compare_steps(const lines *l, larmor_description *found)
 {
-    LMR_HEAP double complex *block = NULL;
     const int64_t below = (int64_t)floor(0.5 - l->at[0]), above = (int64_t)floor(1.5 + l->at[l->count - 1]);
     const int64_t half = below < above ? below : above;
     larmor_description part = {.reach = found->reach, .far_echo = found->far_echo};
@@ -358,7 +354,7 @@ static larmor_status compare_steps(const lines *l, larmor_description *found)
     if (below == above) return lmr_steps_compare(&b, found);
     found->is_clear = lmr_steps_are_clear(found);
     if (found->is_clear || 2 * half < LEAST_LINES) return LARMOR_OK;
-    LMR_TRY(cut_block(l, below - half, 2 * half, &b, &block));
+    LMR_OWN_MEMORY(double complex, block, cut_block(l, below - half, 2 * half, &b, &block));
     part.misfit = part.better = spread_of_block(&b);
     LMR_TRY(lmr_steps_compare(&b, &part));
     if (part.is_clear) *found = part;

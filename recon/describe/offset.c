@@ -77,12 +77,11 @@ larmor_status lmr_offset_find(const larmor_array *kspace, const float *radius, i
     const larmor_shape shape = larmor_array_shape(kspace);
     LMR_HEAP LMR_NEW(int64_t, index, SAMPLES + 1);
     LMR_HEAP LMR_NEW_ZEROS(double complex, sum, RINGS *shape.dim[2]);
-    LMR_HEAP float *x = NULL;
     rings r = {.sum = sum, .coils = shape.dim[2]};
     const int64_t chosen = choose(radius, shape.dim[0] * shape.dim[1], index);
     *offset = 0;
     if (!chosen) return LARMOR_OK;
-    LMR_TRY(larmor_pick_samples(kspace, index, chosen, &x));
+    LMR_OWN_MEMORY(float, x, larmor_pick_samples(kspace, index, chosen, &x));
     add_up(radius, index, chosen, x, &r);
     for (int i = FIRST; i < RINGS; i++)
         if (r.count[i] < FEWEST) return LARMOR_OK;

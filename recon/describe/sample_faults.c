@@ -175,10 +175,9 @@ static larmor_status find_levels(view *v, const larmor_array *kspace)
     LMR_HEAP LMR_NEW(int64_t, index, RINGS * OF_RING);
     LMR_HEAP LMR_NEW(char, ring, RINGS *OF_RING);
     LMR_HEAP LMR_NEW(float, values, OF_RING * v->coils);
-    LMR_HEAP float *x = NULL;
     levels l = {.coils = v->coils, .ring = ring, .level = v->level, .values = values};
     l.chosen = choose_points(v, index, ring);
-    LMR_TRY(larmor_pick_samples(kspace, index, l.chosen, &x));
+    LMR_OWN_MEMORY(float, x, larmor_pick_samples(kspace, index, l.chosen, &x));
     l.x = x;
     return lmr_parallel(v->threads, v->coils, find_levels_of, &l);
 }
@@ -335,12 +334,11 @@ static void count_clipped(view *v, int64_t coil, const lmr_part *part, int64_t p
 static larmor_status count_many(view *v, const larmor_array *kspace, int64_t coil, int64_t parts, double most,
                                 larmor_sample_faults *out)
 {
-    LMR_OWNED(larmor_array) *one = NULL;
     const lmr_recon_kernels *kernels;
     int64_t count;
     LMR_HEAP LMR_NEW(lmr_part, part, parts);
     LMR_TRY(lmr_recon_kernels_of(kspace->dev, kspace->dtype, &kernels));
-    LMR_TRY(larmor_array_part(kspace, coil, 1, LARMOR_SHAPE(v->points), &one));
+    LMR_OWN(larmor_array, one, larmor_array_part(kspace, coil, 1, LARMOR_SHAPE(v->points), &one));
     LMR_TRY(kernels->ceiling(kspace->dev->ctx, v->points, 1, parts, &v->limit[coil], one->data, part, &count));
     count_clipped(v, coil, part, count, most, out);
     return LARMOR_OK;
@@ -474,7 +472,6 @@ larmor_status larmor_sample_faults_find(const larmor_array *kspace, const larmor
     LMR_TRY(lmr_scan_expect(kspace, traj, "faults of samples"));
     const larmor_shape shape = larmor_array_shape(kspace);
     const int64_t readouts = shape.dim[1], points = shape.dim[0] * readouts, coils = shape.dim[2];
-    LMR_HEAP double *k = NULL;
     LMR_HEAP LMR_NEW(float, radius, points);
     LMR_HEAP LMR_NEW(double, energy, points);
     LMR_HEAP LMR_NEW(unsigned char, repeats, readouts);
@@ -484,7 +481,7 @@ larmor_status larmor_sample_faults_find(const larmor_array *kspace, const larmor
     LMR_HEAP LMR_NEW_ZEROS(float, limit, coils);
     LMR_HEAP LMR_NEW(int64_t, spike, coils);
     LMR_HEAP LMR_NEW(float, peak, readouts);
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     memset(repeats, 1, (size_t)readouts);
     if (readouts) repeats[0] = 0;
     view v = {.nd = (int)larmor_array_shape(traj).dim[0],

@@ -66,13 +66,11 @@ static larmor_status invert(const double *h, const fit *f, double inverse[MOST_T
 static larmor_status make_fit(const larmor_array *position, int order, fit *f, larmor_camera_report *report)
 {
     double inverse[MOST_TERMS][MOST_TERMS];
-    LMR_OWNED(larmor_array) *harmonics = NULL;
-    LMR_HEAP double *h = NULL;
     *f = (fit){.terms = (order + 1) * (order + 1), .probes = larmor_array_shape(position).dim[1]};
     *report = (larmor_camera_report){.order = order, .condition = INFINITY};
     if (f->probes < f->terms) return LARMOR_OK;
-    LMR_TRY(larmor_solid_harmonics(position, order, &harmonics));
-    LMR_TRY(larmor_array_download(harmonics, LARMOR_F64, &h));
+    LMR_OWN(larmor_array, harmonics, larmor_solid_harmonics(position, order, &harmonics));
+    LMR_OWN_MEMORY(double, h, larmor_array_download(harmonics, LARMOR_F64, &h));
     scale_columns(h, f);
     LMR_TRY(invert(h, f, inverse, &report->condition));
     if (!(report->condition <= MAX_CONDITION)) return LARMOR_OK;
@@ -122,17 +120,16 @@ static larmor_status read_phases(const larmor_array *x, int relative, double **p
     const larmor_shape shape = larmor_array_shape(x);
     const int64_t count = larmor_array_count(x), samples = shape.dim[0];
     if (lmr_is_complex(larmor_array_dtype(x))) {
-        LMR_HEAP double complex *signal = NULL;
-        LMR_TRY(larmor_array_download(x, LARMOR_C128, &signal));
+        LMR_OWN_MEMORY(double complex, signal, larmor_array_download(x, LARMOR_C128, &signal));
         LMR_ALLOCATE(*phase, count);
         for (int64_t i = 0; i < count; i++) (*phase)[i] = -carg(signal[i]);
     } else {
         LMR_TRY(larmor_array_download(x, LARMOR_F64, phase));
     }
     for (int64_t i = 0; i < count; i++)
-        if (!isfinite((*phase)[i]))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "camera: the phase of sample %lld of probe %lld is not finite",
-                            (long long)(i % samples), (long long)(i / samples / shape.dim[1]));
+        LMR_REFUSE(!isfinite((*phase)[i]), LARMOR_ERR_NUMERIC,
+                   "camera: the phase of sample %lld of probe %lld is not finite", (long long)(i % samples),
+                   (long long)(i / samples / shape.dim[1]));
     for (int64_t i = 0; i < count; i += samples) unwrap(*phase + i, samples, relative);
     return LARMOR_OK;
 }
@@ -158,13 +155,13 @@ static double apply(const fit *f, const double *h, const double *phase, int64_t 
 static larmor_status check(const larmor_array *phase, const larmor_array *position, const larmor_camera_opts *o)
 {
     const larmor_shape s = larmor_array_shape(phase), p = larmor_array_shape(position);
-    if (s.ndim != 3 || larmor_shape_count(s) < 1 || p.ndim != 2 || p.dim[0] != 3 || p.dim[1] != s.dim[2] ||
-        lmr_is_complex(larmor_array_dtype(position)))
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "camera: phases are %s and positions %s, expected [samples, readouts, probes] and real [3, "
-                        "probes]",
-                        lmr_describe(phase).s, lmr_describe(position).s);
-    if (o->order < 0 || o->order > 3) return LMR_FAIL(LARMOR_ERR_ARG, "camera: order %d, expected 1 to 3", o->order);
+    LMR_REFUSE(s.ndim != 3 || larmor_shape_count(s) < 1 || p.ndim != 2 || p.dim[0] != 3 || p.dim[1] != s.dim[2] ||
+                   lmr_is_complex(larmor_array_dtype(position)),
+               LARMOR_ERR_SHAPE,
+               "camera: phases are %s and positions %s, expected [samples, readouts, probes] and real [3, "
+               "probes]",
+               lmr_describe(phase).s, lmr_describe(position).s);
+    LMR_REFUSE(o->order < 0 || o->order > 3, LARMOR_ERR_ARG, "camera: order %d, expected 1 to 3", o->order);
     return LARMOR_OK;
 }
 
@@ -174,14 +171,13 @@ larmor_status larmor_field_camera(const larmor_array *phase, const larmor_array 
     const larmor_camera_opts o = opts ? *opts : (larmor_camera_opts){0};
     larmor_camera_report found;
     LMR_FREED_BY(free_fit) fit f = {0};
-    LMR_OWNED(larmor_array) *harmonics = NULL;
     LMR_HEAP double *angle = NULL, *h = NULL, *all = NULL;
     LMR_NEED_OUT(terms);
     LMR_NEED(phase, position);
     LMR_TRY(check(phase, position, &o));
     LMR_TRY(choose_fit(position, o.order, &f, &found));
     LMR_TRY(read_phases(phase, o.relative, &angle));
-    LMR_TRY(larmor_solid_harmonics(position, found.order, &harmonics));
+    LMR_OWN(larmor_array, harmonics, larmor_solid_harmonics(position, found.order, &harmonics));
     LMR_TRY(larmor_array_download(harmonics, LARMOR_F64, &h));
     const larmor_shape s = larmor_array_shape(phase);
     const int64_t count = s.dim[0] * s.dim[1];
@@ -201,18 +197,17 @@ larmor_status larmor_camera_traj(const larmor_array *terms, const double (*direc
     LMR_NEED_OUT(traj);
     LMR_NEED(terms, fov_m);
     const larmor_shape s = larmor_array_shape(terms);
-    if (s.ndim != 3 || s.dim[2] < 4 || lmr_is_complex(larmor_array_dtype(terms)) || larmor_shape_count(s) < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "camera: terms are %s, expected real [samples, readouts, 4 or more]",
-                        lmr_describe(terms).s);
-    if (nd < 2 || nd > 3) return LMR_FAIL(LARMOR_ERR_ARG, "camera: a trajectory in %dD, expected 2D or 3D", nd);
+    LMR_REFUSE(s.ndim != 3 || s.dim[2] < 4 || lmr_is_complex(larmor_array_dtype(terms)) || larmor_shape_count(s) < 1,
+               LARMOR_ERR_SHAPE, "camera: terms are %s, expected real [samples, readouts, 4 or more]",
+               lmr_describe(terms).s);
+    LMR_REFUSE(nd < 2 || nd > 3, LARMOR_ERR_ARG, "camera: a trajectory in %dD, expected 2D or 3D", nd);
     for (int d = 0; d < nd; d++)
-        if (!(fov_m[d] > 0 && isfinite(fov_m[d])))
-            return LMR_FAIL(LARMOR_ERR_ARG, "camera: a field of view of %g m, expected a length", fov_m[d]);
+        LMR_REFUSE(!(fov_m[d] > 0 && isfinite(fov_m[d])), LARMOR_ERR_ARG,
+                   "camera: a field of view of %g m, expected a length", fov_m[d]);
     const int64_t count = s.dim[0] * s.dim[1];
-    LMR_HEAP double *phase = NULL;
     LMR_HEAP double *k = lmr_new(count, (size_t)nd * sizeof *k);
     if (!k) return LMR_NO_MEMORY();
-    LMR_TRY(larmor_array_download(terms, LARMOR_F64, &phase));
+    LMR_OWN_MEMORY(double, phase, larmor_array_download(terms, LARMOR_F64, &phase));
     for (int64_t j = 0; j < count; j++)
         for (int d = 0; d < nd; d++) {
             k[nd * j + d] = 0;

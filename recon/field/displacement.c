@@ -78,13 +78,12 @@ static void sample(const box *b, const double *x, int64_t parts, int64_t count, 
 static larmor_status read_displacement(const char *who, const larmor_array *displacement, larmor_shape *image,
                                        double **d)
 {
-    LMR_OWNED(larmor_array) *real = NULL;
     *d = NULL;
-    LMR_TRY(lmr_input_real(who, "the displacement", displacement, &real));
+    LMR_OWN(larmor_array, real, lmr_input_real(who, "the displacement", displacement, &real));
     const larmor_shape s = larmor_array_shape(displacement);
-    if (s.ndim < 2 || s.ndim > 4 || s.dim[s.ndim - 1] != s.ndim - 1 || larmor_shape_count(s) < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the displacement is %s, expected [image..., as many as dimensions]",
-                        who, lmr_describe(displacement).s);
+    LMR_REFUSE(s.ndim < 2 || s.ndim > 4 || s.dim[s.ndim - 1] != s.ndim - 1 || larmor_shape_count(s) < 1,
+               LARMOR_ERR_SHAPE, "%s: the displacement is %s, expected [image..., as many as dimensions]", who,
+               lmr_describe(displacement).s);
     *image = larmor_shape_of(s.ndim - 1, s.dim);
     return larmor_array_download(real, LARMOR_F64, d);
 }
@@ -116,8 +115,7 @@ larmor_status larmor_displacement_jacobian(const larmor_array *displacement, lar
 {
     LMR_NEED_OUT(jacobian);
     larmor_shape image;
-    LMR_HEAP double *d = NULL;
-    LMR_TRY(read_displacement("jacobian", displacement, &image, &d));
+    LMR_OWN_MEMORY(double, d, read_displacement("jacobian", displacement, &image, &d));
     const box b = box_of(image);
     LMR_HEAP LMR_NEW(double, j, b.voxels);
     for (int64_t i = 0; i < b.voxels; i++) j[i] = determinant(&b, d, i);
@@ -147,16 +145,14 @@ larmor_status larmor_displacement_inverse(const larmor_array *displacement, larm
 {
     LMR_NEED_OUT(inverse);
     larmor_shape image;
-    LMR_HEAP double *d = NULL;
-    LMR_TRY(read_displacement("inverse", displacement, &image, &d));
+    LMR_OWN_MEMORY(double, d, read_displacement("inverse", displacement, &image, &d));
     const box b = box_of(image);
     LMR_HEAP LMR_NEW(double, out, b.voxels *b.nd);
     for (int64_t i = 0; i < b.voxels; i++) {
         double e[3];
-        if (!invert_at(&b, d, i, e))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                            "inverse: the displacement about voxel %lld has none: it folds space, or is not smooth.",
-                            (long long)i);
+        LMR_REFUSE(!invert_at(&b, d, i, e), LARMOR_ERR_NUMERIC,
+                   "inverse: the displacement about voxel %lld has none: it folds space, or is not smooth.",
+                   (long long)i);
         for (int a = 0; a < b.nd; a++) out[i + b.voxels * a] = e[a];
     }
     return larmor_array_upload(larmor_array_device(displacement), LARMOR_F64, larmor_array_shape(displacement),
@@ -168,10 +164,9 @@ larmor_status larmor_displacement_inverse(const larmor_array *displacement, larm
 /* x [image..., more] at r + d(r), by cubic convolution. */
 static larmor_status warp_cubic(const larmor_array *x, const box *b, const double *d, double *y)
 {
-    LMR_HEAP double *value = NULL;
     const int64_t count = larmor_array_count(x) / b->voxels;
     LMR_HEAP LMR_NEW(double, sum, 2 * count);
-    LMR_TRY(larmor_array_download(x, LARMOR_C128, &value));
+    LMR_OWN_MEMORY(double, value, larmor_array_download(x, LARMOR_C128, &value));
     for (int64_t i = 0; i < b->voxels; i++) {
         double at[3];
         place_of(b, i, at);
@@ -245,12 +240,10 @@ larmor_status larmor_warp(const larmor_array *x, const larmor_array *displacemen
     LMR_NEED_OUT(y);
     LMR_NEED(x);
     larmor_shape image;
-    LMR_HEAP double *d = NULL;
     if (!opts) opts = &standard;
-    if ((unsigned)opts->by > LARMOR_WARP_CUBIC)
-        return LMR_FAIL(LARMOR_ERR_ARG, "warp: by is %d, expected LARMOR_WARP_BAND or LARMOR_WARP_CUBIC",
-                        (int)opts->by);
-    LMR_TRY(read_displacement("warp", displacement, &image, &d));
+    LMR_REFUSE((unsigned)opts->by > LARMOR_WARP_CUBIC, LARMOR_ERR_ARG,
+               "warp: by is %d, expected LARMOR_WARP_BAND or LARMOR_WARP_CUBIC", (int)opts->by);
+    LMR_OWN_MEMORY(double, d, read_displacement("warp", displacement, &image, &d));
     LMR_TRY(expect_image(x, image));
     const box b = box_of(image);
     const int64_t all = larmor_array_count(x);

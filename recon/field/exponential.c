@@ -90,9 +90,8 @@ static larmor_status find_values(const lmr_exponential *e, lmr_side side, const 
 larmor_status lmr_exponential_values(const lmr_exponential *e, lmr_side side, const int64_t *own, int64_t count,
                                      const int64_t *other, int64_t others, double complex *value)
 {
-    LMR_HEAP double *factor = NULL;
     values v;
-    LMR_TRY(find_values(e, side, own, count, other, others, &factor, &v));
+    LMR_OWN_MEMORY(double, factor, find_values(e, side, own, count, other, others, &factor, &v));
     v.out = value;
     return lmr_parallel(e->threads, pieces_of(count), value_piece, &v);
 }
@@ -138,9 +137,8 @@ static void fill_any(void *self, int64_t piece)
 larmor_status lmr_factor_values(const lmr_exponential *e, const lmr_dense *dense, const lmr_factor *f,
                                 const int64_t *own, int64_t count, float complex *out)
 {
-    LMR_HEAP double *factor = NULL;
     filling s = {.dense = dense, .f = f, .out = out};
-    LMR_TRY(find_values(e, f->side, own, count, f->other, f->rows, &factor, &s.v));
+    LMR_OWN_MEMORY(double, factor, find_values(e, f->side, own, count, f->other, f->rows, &factor, &s.v));
     atomic_init(&s.has_room, 1);
     LMR_TRY(lmr_parallel(e->threads, pieces_of(count), fill_any, &s));
     return atomic_load(&s.has_room) ? LARMOR_OK : LMR_NO_MEMORY();

@@ -344,7 +344,7 @@ static larmor_status order_echoes(const double *seconds, int echoes, int *order,
 {
     for (int e = 0; e < echoes; e++) {
         int at = e;
-        if (!isfinite(seconds[e])) return LMR_FAIL(LARMOR_ERR_ARG, "field map: the time of echo %d is not finite", e);
+        LMR_REFUSE(!isfinite(seconds[e]), LARMOR_ERR_ARG, "field map: the time of echo %d is not finite", e);
         for (; at > 0 && t[at - 1] > seconds[e]; at--) {
             t[at] = t[at - 1];
             order[at] = order[at - 1];
@@ -355,8 +355,7 @@ static larmor_status order_echoes(const double *seconds, int echoes, int *order,
     w->step = INFINITY;
     for (int e = 0; e + 1 < echoes; e++) {
         const double apart = t[e + 1] - t[e];
-        if (!(apart > 1e-9))
-            return LMR_FAIL(LARMOR_ERR_ARG, "field map: two echoes have the same time, %g ms", 1e3 * t[e]);
+        LMR_REFUSE(!(apart > 1e-9), LARMOR_ERR_ARG, "field map: two echoes have the same time, %g ms", 1e3 * t[e]);
         if (apart < w->step * (1 - 1e-6)) {
             w->step = apart;
             w->first = e;
@@ -368,29 +367,26 @@ static larmor_status order_echoes(const double *seconds, int echoes, int *order,
 static larmor_status check(const larmor_array *echoes, int ndim, const double *seconds,
                            const larmor_field_map_opts *o)
 {
-    if (!echoes || !seconds) return LMR_FAIL(LARMOR_ERR_ARG, "field map: echoes and their times are needed");
+    LMR_REFUSE(!echoes || !seconds, LARMOR_ERR_ARG, "field map: echoes and their times are needed");
     const larmor_shape s = echoes->shape;
-    if (ndim < 2 || ndim > 3 || !lmr_is_complex(echoes->dtype) || s.ndim != ndim + 1 || s.dim[ndim] < 2 ||
-        s.dim[ndim] > MOST_ECHOES || larmor_shape_count(s) < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "field map: echoes are %s, expected complex numbers in %d dimensions and 2 .. %d echoes",
-                        lmr_describe(echoes).s, ndim, MOST_ECHOES);
+    LMR_REFUSE(ndim < 2 || ndim > 3 || !lmr_is_complex(echoes->dtype) || s.ndim != ndim + 1 || s.dim[ndim] < 2 ||
+                   s.dim[ndim] > MOST_ECHOES || larmor_shape_count(s) < 1,
+               LARMOR_ERR_SHAPE,
+               "field map: echoes are %s, expected complex numbers in %d dimensions and 2 .. %d echoes",
+               lmr_describe(echoes).s, ndim, MOST_ECHOES);
     int good = o->threshold >= 0 && o->threshold < 1 && isfinite(o->smooth) && o->smooth <= 100;
     for (int d = 0; d < 3; d++) good &= o->spacing[d] >= 0 && isfinite(o->spacing[d]);
-    if (!good)
-        return LMR_FAIL(
-            LARMOR_ERR_ARG,
-            "field map: smooth is %g, threshold %g, expected at most 100 voxels, 0 to 1, and spacings > 0", o->smooth,
-            o->threshold);
+    LMR_REFUSE(!good, LARMOR_ERR_ARG,
+               "field map: smooth is %g, threshold %g, expected at most 100 voxels, 0 to 1, and spacings > 0",
+               o->smooth, o->threshold);
     return LARMOR_OK;
 }
 
 static larmor_status check_finite(const number *x, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
-        if (!isfinite(creal(x[i])) || !isfinite(cimag(x[i])))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                            "field map: the echoes hold a value that is not finite at element %lld", (long long)i);
+        LMR_REFUSE(!isfinite(creal(x[i])) || !isfinite(cimag(x[i])), LARMOR_ERR_NUMERIC,
+                   "field map: the echoes hold a value that is not finite at element %lld", (long long)i);
     return LARMOR_OK;
 }
 
@@ -413,21 +409,16 @@ larmor_status larmor_field_map(const larmor_array *echoes, int ndim, const doubl
         w.spacing[d] = o.spacing[d] > 0 ? o.spacing[d] : 1;
     }
     LMR_TRY(order_echoes(seconds, w.echoes, order, t, &w));
-    number *x = NULL;
-    larmor_status st;
-    double *room = calloc((size_t)(4 * w.count), sizeof *room);
-    w.region = calloc((size_t)w.count, sizeof *w.region);
-    if (!room || !w.region) LMR_OR(done, LMR_NO_MEMORY());
+    LMR_HEAP LMR_NEW_ZEROS(double, room, 4 * w.count);
+    LMR_HEAP LMR_NEW_ZEROS(int32_t, region, w.count);
+    w.region = region;
     w.magnitude = room;
     w.weight = room + w.count;
     w.measured = room + 2 * w.count;
     w.map = room + 3 * w.count;
-    LMR_OR(done, larmor_array_download(echoes, LARMOR_C128, &x));
+    LMR_OWN_MEMORY(number, x, larmor_array_download(echoes, LARMOR_C128, &x));
     w.x = x;
-    LMR_OR(done, check_finite(x, larmor_array_count(echoes)));
-    LMR_OR(done, make_map(&w, &o, report));
-    st = larmor_array_upload(echoes->dev, LARMOR_F32, shape, LARMOR_F64, w.map, map);
-done:
-    LMR_FREE(x, w.region, room);
-    return st;
+    LMR_TRY(check_finite(x, larmor_array_count(echoes)));
+    LMR_TRY(make_map(&w, &o, report));
+    return larmor_array_upload(echoes->dev, LARMOR_F32, shape, LARMOR_F64, w.map, map);
 }

@@ -39,16 +39,13 @@ static larmor_status take_coefficient(reader *r, int n, int m, int is_sine, char
 {
     static const char axes[] = "xyz";
     const char *at = axis ? strchr(axes, axis) : NULL;
-    if (!at || n < 0 || n > LARMOR_GRADIENT_ORDER || m < 0 || m > n || !isfinite(value))
-        return LMR_FAIL(
-            LARMOR_ERR_FORMAT,
-            "%s:%d: %c(%d, %d) of %c is %g; an order up to %d, a degree up to that, an axis x, y or z and "
-            "a finite number expected.",
-            r->path, r->line, is_sine ? 'B' : 'A', n, m, axis ? axis : '?', value, LARMOR_GRADIENT_ORDER);
-    if (n == 1 && fabs(value) > MAX_FIRST_ORDER)
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "%s:%d: %c(1, %d) of %c is %g: the ideal gradient is among the coefficients; leave it out.",
-                        r->path, r->line, is_sine ? 'B' : 'A', m, axis, value);
+    LMR_REFUSE(!at || n < 0 || n > LARMOR_GRADIENT_ORDER || m < 0 || m > n || !isfinite(value), LARMOR_ERR_FORMAT,
+               "%s:%d: %c(%d, %d) of %c is %g; an order up to %d, a degree up to that, an axis x, y or z and "
+               "a finite number expected.",
+               r->path, r->line, is_sine ? 'B' : 'A', n, m, axis ? axis : '?', value, LARMOR_GRADIENT_ORDER);
+    LMR_REFUSE(n == 1 && fabs(value) > MAX_FIRST_ORDER, LARMOR_ERR_FORMAT,
+               "%s:%d: %c(1, %d) of %c is %g: the ideal gradient is among the coefficients; leave it out.", r->path,
+               r->line, is_sine ? 'B' : 'A', m, axis, value);
     r->value[place(n, m, is_sine, (int)(at - axes))] = value;
     if (n > r->order) r->order = n;
     r->coefficients++;
@@ -110,12 +107,10 @@ static larmor_status take_lines(reader *r, char *text)
         r->line++;
         LMR_TRY(r->is_siemens ? take_siemens(r, at) : take_plain(r, at));
     }
-    if (!(r->radius_m > 1e-3 && r->radius_m < 10))
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "%s: has no reference radius from 1 mm to 10 m; a line `radius 0.25` expected, in m.",
-                        r->path);
-    if (!r->coefficients)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: has no coefficient; lines `Alpha_x 3 1 -0.05` expected.", r->path);
+    LMR_REFUSE(!(r->radius_m > 1e-3 && r->radius_m < 10), LARMOR_ERR_FORMAT,
+               "%s: has no reference radius from 1 mm to 10 m; a line `radius 0.25` expected, in m.", r->path);
+    LMR_REFUSE(!r->coefficients, LARMOR_ERR_FORMAT, "%s: has no coefficient; lines `Alpha_x 3 1 -0.05` expected.",
+               r->path);
     return LARMOR_OK;
 }
 
@@ -142,10 +137,9 @@ larmor_status larmor_gradient_field_read(const char *path, larmor_device *dev, l
 {
     LMR_NEED_OUT(field);
     LMR_NEED(path, dev);
-    LMR_HEAP char *text = NULL;
     LMR_HEAP LMR_NEW_ZEROS(double, value, COEFFICIENTS);
     LMR_HEAP LMR_NEW_ZEROS(double, out, COEFFICIENTS);
-    LMR_TRY(lmr_text_read(path, MAX_FILE, "file of harmonics", &text));
+    LMR_OWN_MEMORY(char, text, lmr_text_read(path, MAX_FILE, "file of harmonics", &text));
     reader r = {.path = path, .value = value, .sign = {1, 1, 1}};
     r.is_siemens = strstr(text, "= R0") != NULL;
     if (r.is_siemens) r.sign[1] = r.sign[2] = -1; /* to the left, to the front, to the feet */
@@ -203,21 +197,18 @@ larmor_status larmor_gradient_displacement(const larmor_array *field, const larm
     LMR_NEED(field, image);
     LMR_TRY(expect_field(field));
     const int nd = shape.ndim;
-    if (nd < 1 || nd > 3 || larmor_shape_count(shape) < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "gradient field: got an image of %d dimensions, expected 1 to 3", nd);
+    LMR_REFUSE(nd < 1 || nd > 3 || larmor_shape_count(shape) < 1, LARMOR_ERR_SHAPE,
+               "gradient field: got an image of %d dimensions, expected 1 to 3", nd);
     const double *const along[3] = {image->read_dir, image->phase_dir, image->slice_dir};
     const int64_t voxels = larmor_shape_count(shape), side = larmor_array_shape(field).dim[0];
     double voxel[3];
     for (int d = 0; d < nd; d++) {
         voxel[d] = 1e-3 * image->fov_mm[d] / (double)shape.dim[d];
-        if (!(voxel[d] > 0))
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "gradient field: the image has a field of view of %g mm, expected more than 0",
-                            image->fov_mm[d]);
+        LMR_REFUSE(!(voxel[d] > 0), LARMOR_ERR_ARG,
+                   "gradient field: the image has a field of view of %g mm, expected more than 0", image->fov_mm[d]);
     }
-    LMR_HEAP double *c = NULL;
     LMR_HEAP LMR_NEW(double, out, voxels *nd);
-    LMR_TRY(larmor_array_download(field, LARMOR_F64, &c));
+    LMR_OWN_MEMORY(double, c, larmor_array_download(field, LARMOR_F64, &c));
     for (int64_t i = 0; i < voxels; i++) {
         double at[3], moved[3];
         for (int a = 0; a < 3; a++) {

@@ -66,16 +66,13 @@ static double concomitant(int l, double x, double y, double z)
 
 static larmor_status tabulate(const larmor_array *position, function f, int count, larmor_array **h)
 {
-    LMR_OWNED(larmor_array) *real = NULL;
-    LMR_HEAP double *r = NULL;
-    LMR_TRY(lmr_input_real("fields", "the array of positions", position, &real));
+    LMR_OWN(larmor_array, real, lmr_input_real("fields", "the array of positions", position, &real));
     const larmor_shape shape = larmor_array_shape(position);
-    if (shape.ndim < 2 || shape.dim[0] != 3 || shape.ndim >= LARMOR_MAX_DIMS)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "fields: positions are %s, expected [3, image...]",
-                        lmr_describe(position).s);
+    LMR_REFUSE(shape.ndim < 2 || shape.dim[0] != 3 || shape.ndim >= LARMOR_MAX_DIMS, LARMOR_ERR_SHAPE,
+               "fields: positions are %s, expected [3, image...]", lmr_describe(position).s);
     const int64_t voxels = larmor_array_count(position) / 3;
     LMR_HEAP LMR_NEW(double, value, voxels *count);
-    LMR_TRY(larmor_array_download(real, LARMOR_F64, &r));
+    LMR_OWN_MEMORY(double, r, larmor_array_download(real, LARMOR_F64, &r));
     for (int l = 0; l < count; l++)
         for (int64_t i = 0; i < voxels; i++) value[i + voxels * l] = f(l, r[3 * i], r[3 * i + 1], r[3 * i + 2]);
     const larmor_shape image = larmor_shape_of(shape.ndim - 1, shape.dim + 1);
@@ -87,7 +84,7 @@ larmor_status larmor_solid_harmonics(const larmor_array *position, int order, la
 {
     LMR_NEED_OUT(h);
     LMR_NEED(position);
-    if (order < 0 || order > 3) return LMR_FAIL(LARMOR_ERR_ARG, "fields: order is %d, expected 0 to 3", order);
+    LMR_REFUSE(order < 0 || order > 3, LARMOR_ERR_ARG, "fields: order is %d, expected 0 to 3", order);
     return tabulate(position, harmonic, (order + 1) * (order + 1), h);
 }
 
@@ -103,20 +100,16 @@ larmor_status larmor_concomitant_phase(const larmor_array *traj, double dwell_s,
 {
     LMR_NEED_OUT(time);
     LMR_NEED(traj);
-    LMR_OWNED(larmor_array) *real = NULL;
-    LMR_HEAP double *k = NULL;
     const double gamma = gamma_hz != 0 ? gamma_hz : GAMMA_BAR_PROTON_HZ_PER_T;
-    if (!(dwell_s > 0) || !(tesla > 0) || !isfinite(dwell_s * tesla) || !isfinite(gamma))
-        return LMR_FAIL(LARMOR_ERR_ARG, "fields: a dwell time of %g s at %g T, expected numbers above 0", dwell_s,
-                        tesla);
-    LMR_TRY(lmr_input_real("fields", "the trajectory", traj, &real));
+    LMR_REFUSE(!(dwell_s > 0) || !(tesla > 0) || !isfinite(dwell_s * tesla) || !isfinite(gamma), LARMOR_ERR_ARG,
+               "fields: a dwell time of %g s at %g T, expected numbers above 0", dwell_s, tesla);
+    LMR_OWN(larmor_array, real, lmr_input_real("fields", "the trajectory", traj, &real));
     const larmor_shape shape = larmor_array_shape(traj);
-    if (shape.ndim != 3 || shape.dim[0] != 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "fields: the trajectory is %s, expected [3, samples, readouts]",
-                        lmr_describe(traj).s);
+    LMR_REFUSE(shape.ndim != 3 || shape.dim[0] != 3, LARMOR_ERR_SHAPE,
+               "fields: the trajectory is %s, expected [3, samples, readouts]", lmr_describe(traj).s);
     const int64_t samples = shape.dim[1], readouts = shape.dim[2], count = samples * readouts;
     LMR_HEAP LMR_NEW(double, phase, count *LARMOR_CONCOMITANT_PLACES);
-    LMR_TRY(larmor_array_download(real, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(real, LARMOR_F64, &k));
     const double scale = M_PI / (gamma * tesla) / dwell_s; /* 2 pi gamma / (2 B0) (dk / (gamma dwell))^2 dwell */
     for (int64_t j = 0; j < count; j++) {
         const int begins = j % samples == 0;

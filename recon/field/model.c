@@ -18,30 +18,27 @@ void lmr_model_free(lmr_model *t)
 
 static larmor_status check(const larmor_model_term *terms, int count)
 {
-    if (count < 1 || count > LMR_MOST_TERMS)
-        return LMR_FAIL(LARMOR_ERR_ARG, "model: got %d terms, expected 1 to %d", count, LMR_MOST_TERMS);
+    LMR_REFUSE(count < 1 || count > LMR_MOST_TERMS, LARMOR_ERR_ARG, "model: got %d terms, expected 1 to %d", count,
+               LMR_MOST_TERMS);
     for (int l = 0; l < count; l++) {
         const larmor_array *space = terms[l].space, *time = terms[l].time;
-        if (!space || !time) return LMR_FAIL(LARMOR_ERR_ARG, "model: term %d has no array of places or of times", l);
-        if (space->dev != terms[0].space->dev || time->dev != space->dev)
-            return LMR_FAIL(LARMOR_ERR_SHAPE, "model: the arrays of term %d are on another device", l);
-        if (!larmor_shape_equal(space->shape, terms[0].space->shape) ||
-            !larmor_shape_equal(time->shape, terms[0].time->shape))
-            return LMR_FAIL(LARMOR_ERR_SHAPE, "model: term %d is %s at %s, the first %s at %s", l,
-                            lmr_describe(space).s, lmr_describe(time).s, lmr_describe(terms[0].space).s,
-                            lmr_describe(terms[0].time).s);
-        if (larmor_array_count(space) < 1 || larmor_array_count(time) < 1)
-            return LMR_FAIL(LARMOR_ERR_SHAPE, "model: an array of term %d is empty", l);
+        LMR_REFUSE(!space || !time, LARMOR_ERR_ARG, "model: term %d has no array of places or of times", l);
+        LMR_REFUSE(space->dev != terms[0].space->dev || time->dev != space->dev, LARMOR_ERR_SHAPE,
+                   "model: the arrays of term %d are on another device", l);
+        LMR_REFUSE(!larmor_shape_equal(space->shape, terms[0].space->shape) ||
+                       !larmor_shape_equal(time->shape, terms[0].time->shape),
+                   LARMOR_ERR_SHAPE, "model: term %d is %s at %s, the first %s at %s", l, lmr_describe(space).s,
+                   lmr_describe(time).s, lmr_describe(terms[0].space).s, lmr_describe(terms[0].time).s);
+        LMR_REFUSE(larmor_array_count(space) < 1 || larmor_array_count(time) < 1, LARMOR_ERR_SHAPE,
+                   "model: an array of term %d is empty", l);
     }
     return LARMOR_OK;
 }
 
 static larmor_status read_one(const char *what, const larmor_array *x, double *to)
 {
-    LMR_OWNED(larmor_array) *real = NULL;
-    LMR_HEAP double *value = NULL;
-    LMR_TRY(lmr_input_real("model", what, x, &real));
-    LMR_TRY(larmor_array_download(real, LARMOR_F64, &value));
+    LMR_OWN(larmor_array, real, lmr_input_real("model", what, x, &real));
+    LMR_OWN_MEMORY(double, value, larmor_array_download(real, LARMOR_F64, &value));
     memcpy(to, value, sizeof *to * (size_t)larmor_array_count(x));
     return LARMOR_OK;
 }
@@ -87,11 +84,10 @@ larmor_status lmr_model_read(const larmor_model_term *terms, int count, lmr_mode
     LMR_TRY(check(terms, count));
     const int64_t voxels = larmor_array_count(terms[0].space), samples = larmor_array_count(terms[0].time);
     int64_t distinct = 0;
-    LMR_HEAP double *time = lmr_new(samples * count, sizeof *time);
-    LMR_HEAP int64_t *first = lmr_new(samples, sizeof *first);
-    t->space = lmr_new(voxels * count, sizeof *t->space);
-    t->place = lmr_new(samples, sizeof *t->place);
-    if (!time || !first || !t->space || !t->place) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, time, samples *count);
+    LMR_HEAP LMR_NEW(int64_t, first, samples);
+    LMR_ALLOCATE(t->space, voxels * count);
+    LMR_ALLOCATE(t->place, samples);
     for (int l = 0; l < count; l++) {
         LMR_TRY(read_one("a term's array of places", terms[l].space, t->space + voxels * l));
         LMR_TRY(read_one("a term's array of times", terms[l].time, time + samples * l));

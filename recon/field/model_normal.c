@@ -55,9 +55,8 @@ static larmor_status factors_of(const larmor_segments *p, larmor_shape samples, 
     const lmr_series_kernels *kernels;
     const int products = p->forward.segments;
     const int64_t count = larmor_shape_count(samples), own = larmor_array_count(p->place);
-    LMR_OWNED(larmor_array) *ones = NULL;
     LMR_TRY(lmr_series_kernels_of(p->dev, LARMOR_C64, &kernels));
-    LMR_TRY(larmor_array_create(p->dev, LARMOR_C64, samples, &ones));
+    LMR_OWN(larmor_array, ones, larmor_array_create(p->dev, LARMOR_C64, samples, &ones));
     LMR_TRY(larmor_fill(ones, 1));
     LMR_TRY(larmor_array_create(p->dev, LARMOR_C64, larmor_shape_append(samples, products), factors));
     for (int q = 0; q < products; q++)

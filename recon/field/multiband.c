@@ -63,18 +63,18 @@ static larmor_status op_turn(larmor_op *A, const double *phase, larmor_op **op)
 
 static larmor_status check(larmor_op *const *A, int bands, const larmor_array *phase)
 {
-    if (bands < 1 || bands > LARMOR_MOST_BANDS)
-        return LMR_FAIL(LARMOR_ERR_ARG, "multiband: got %d bands, expected 1 to %d", bands, LARMOR_MOST_BANDS);
+    LMR_REFUSE(bands < 1 || bands > LARMOR_MOST_BANDS, LARMOR_ERR_ARG, "multiband: got %d bands, expected 1 to %d",
+               bands, LARMOR_MOST_BANDS);
     for (int s = 0; s < bands; s++) LMR_NEED(A[s]);
     const larmor_shape out = larmor_op_out_shape(A[0]);
-    if (out.ndim != 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "multiband: %s has outputs in %d dimensions, expected [samples, readouts, coils]",
-                        larmor_op_name(A[0]), out.ndim);
+    LMR_REFUSE(out.ndim != 3, LARMOR_ERR_SHAPE,
+               "multiband: %s has outputs in %d dimensions, expected [samples, readouts, coils]",
+               larmor_op_name(A[0]), out.ndim);
     const larmor_shape p = larmor_array_shape(phase);
-    if (lmr_is_complex(larmor_array_dtype(phase)) || p.ndim != 2 || p.dim[0] != out.dim[1] || p.dim[1] != bands)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "multiband: phases are %s, expected real [%lld readouts, %d bands]",
-                        lmr_describe(phase).s, (long long)out.dim[1], bands);
+    LMR_REFUSE(lmr_is_complex(larmor_array_dtype(phase)) || p.ndim != 2 || p.dim[0] != out.dim[1] ||
+                   p.dim[1] != bands,
+               LARMOR_ERR_SHAPE, "multiband: phases are %s, expected real [%lld readouts, %d bands]",
+               lmr_describe(phase).s, (long long)out.dim[1], bands);
     return LARMOR_OK;
 }
 
@@ -82,12 +82,10 @@ static larmor_status add_turns(larmor_op *const *A, int bands, const double *pha
 {
     const int64_t readouts = larmor_op_out_shape(A[0]).dim[1];
     for (int64_t i = 0; i < readouts * bands; i++)
-        if (!isfinite(phase[i]))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "multiband: the phase of readout %lld is not finite",
-                            (long long)(i % readouts));
+        LMR_REFUSE(!isfinite(phase[i]), LARMOR_ERR_NUMERIC, "multiband: the phase of readout %lld is not finite",
+                   (long long)(i % readouts));
     for (int s = 0; s < bands; s++) {
-        LMR_OWNED(larmor_op) *P = NULL;
-        LMR_TRY(op_turn(A[s], phase + readouts * s, &P));
+        LMR_OWN(larmor_op, P, op_turn(A[s], phase + readouts * s, &P));
         LMR_TRY(larmor_op_chain(P, A[s], &turned[s]));
     }
     return LARMOR_OK;
@@ -99,9 +97,8 @@ larmor_status larmor_op_multiband(larmor_op *const *A, int bands, const larmor_a
     LMR_NEED(A, phase);
     LMR_TRY(check(A, bands, phase));
     larmor_op *turned[LARMOR_MOST_BANDS] = {NULL};
-    LMR_HEAP double *angle = NULL;
     LMR_OWNED(larmor_array) *more = NULL;
-    LMR_TRY(larmor_array_download(phase, LARMOR_F64, &angle));
+    LMR_OWN_MEMORY(double, angle, larmor_array_download(phase, LARMOR_F64, &angle));
     LMR_TRY(larmor_array_create(larmor_op_device(A[0]), larmor_op_dtype(A[0]), larmor_op_out_shape(A[0]), &more));
     larmor_status st = add_turns(A, bands, angle, turned);
     if (!st) st = lmr_op_columns(turned, bands, more, op);

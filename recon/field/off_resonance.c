@@ -31,9 +31,8 @@ typedef lmr_number number;
 /* A real array's values on the host, n of them. */
 static larmor_status download(const char *what, const larmor_array *x, double **out)
 {
-    LMR_OWNED(larmor_array) *in_double = NULL;
     *out = NULL;
-    LMR_TRY(lmr_input_real("off-resonance", what, x, &in_double));
+    LMR_OWN(larmor_array, in_double, lmr_input_real("off-resonance", what, x, &in_double));
     return larmor_array_download(in_double, LARMOR_F64, out);
 }
 
@@ -43,12 +42,10 @@ static larmor_status find(larmor_segments *s, const larmor_array *field, const l
                           const larmor_off_resonance_opts *o, double **f, int64_t **place)
 {
     const int64_t voxels = larmor_array_count(field), samples = larmor_array_count(times);
-    LMR_HEAP double *t = NULL;
     s->fit.threads = lmr_device_threads(larmor_array_device(field));
-    *place = malloc((size_t)(samples + 1) * sizeof **place);
-    if (!*place) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(*place, samples + 1);
     LMR_TRY(download("field map", field, f));
-    LMR_TRY(download("array of times", times, &t));
+    LMR_OWN_MEMORY(double, t, download("array of times", times, &t));
     LMR_TRY(lmr_fit_times(samples, t, &s->fit, *place, &s->t0));
     LMR_TRY(lmr_fit_frequencies(voxels, *f, &s->fit, &s->f0));
     return lmr_fit_segments(&s->fit, o->segments, o->error > 0 ? o->error : DEFAULT_ERROR, &s->forward);
@@ -64,21 +61,20 @@ static larmor_status upload(larmor_segments *s, double *f, const int64_t *place)
 
 static larmor_status check_opts(const larmor_off_resonance_opts *o)
 {
-    if (o->segments < 0 || o->segments > LMR_MOST_SEGMENTS || !(o->error >= 0) || !(o->normal_error >= 0))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "off-resonance: got %d segments and errors of %g and %g, expected 0 .. %d and at least 0",
-                        o->segments, o->error, o->normal_error, LMR_MOST_SEGMENTS);
+    LMR_REFUSE(o->segments < 0 || o->segments > LMR_MOST_SEGMENTS || !(o->error >= 0) || !(o->normal_error >= 0),
+               LARMOR_ERR_ARG,
+               "off-resonance: got %d segments and errors of %g and %g, expected 0 .. %d and at least 0", o->segments,
+               o->error, o->normal_error, LMR_MOST_SEGMENTS);
     return LARMOR_OK;
 }
 
 static larmor_status check_arrays(const larmor_array *field, const larmor_array *times)
 {
-    if (!field) return LMR_FAIL(LARMOR_ERR_ARG, "off-resonance: no field map given");
-    if (!times) return LMR_FAIL(LARMOR_ERR_ARG, "off-resonance: no array of times given");
-    if (field->dev != times->dev)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "off-resonance: field map and times are on two devices");
-    if (larmor_array_count(field) < 1 || larmor_array_count(times) < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "off-resonance: field map or array of times is empty");
+    LMR_REFUSE(!field, LARMOR_ERR_ARG, "off-resonance: no field map given");
+    LMR_REFUSE(!times, LARMOR_ERR_ARG, "off-resonance: no array of times given");
+    LMR_REFUSE(field->dev != times->dev, LARMOR_ERR_SHAPE, "off-resonance: field map and times are on two devices");
+    LMR_REFUSE(larmor_array_count(field) < 1 || larmor_array_count(times) < 1, LARMOR_ERR_SHAPE,
+               "off-resonance: field map or array of times is empty");
     return LARMOR_OK;
 }
 
@@ -152,9 +148,8 @@ static larmor_status fit_terms(larmor_segments *s)
 /* Find the terms of the normal map, once. LARMOR_ERR_NUMERIC if there are more than 512, or none. */
 static larmor_status find_terms(larmor_segments *s)
 {
-    if (s->space)
-        return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                        "off-resonance: models of terms have no Toeplitz operator beside a basis");
+    LMR_REFUSE(s->space, LARMOR_ERR_NUMERIC,
+               "off-resonance: models of terms have no Toeplitz operator beside a basis");
     LMR_TRY(lmr_gate_enter(&s->gate));
     const larmor_status st = s->terms ? LARMOR_OK : fit_terms(s);
     lmr_gate_leave(&s->gate);
@@ -304,10 +299,10 @@ static larmor_status expect_leading(const char *what, const larmor_op *F, const 
 static larmor_status check(const larmor_op *F, const larmor_array *field, const larmor_array *times,
                            const larmor_off_resonance_opts *o)
 {
-    if (!F) return LMR_FAIL(LARMOR_ERR_ARG, "off-resonance: no operator given");
+    LMR_REFUSE(!F, LARMOR_ERR_ARG, "off-resonance: no operator given");
     const larmor_shape in = larmor_op_in_shape(F), out = larmor_op_out_shape(F);
-    if (!field) return LMR_FAIL(LARMOR_ERR_ARG, "off-resonance: no field map given");
-    if (!times) return LMR_FAIL(LARMOR_ERR_ARG, "off-resonance: no array of times given");
+    LMR_REFUSE(!field, LARMOR_ERR_ARG, "off-resonance: no field map given");
+    LMR_REFUSE(!times, LARMOR_ERR_ARG, "off-resonance: no array of times given");
     LMR_TRY(expect_leading("field map", F, field->dev, field->dtype, field->shape, in));
     LMR_TRY(expect_leading("array of times", F, times->dev, times->dtype, times->shape, out));
     LMR_TRY(check_arrays(field, times));
@@ -336,12 +331,11 @@ larmor_status larmor_op_segments(larmor_op *F, larmor_segments *segments, larmor
 larmor_status larmor_op_off_resonance(larmor_op *F, const larmor_array *field, const larmor_array *times,
                                       const larmor_off_resonance_opts *opts, larmor_op **A)
 {
-    if (!A) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_off_resonance: A is NULL");
+    LMR_REFUSE(!A, LARMOR_ERR_ARG, "larmor_op_off_resonance: A is NULL");
     *A = NULL;
     const larmor_off_resonance_opts o = opts ? *opts : (larmor_off_resonance_opts){0};
-    LMR_OWNED(larmor_segments) *segments = NULL;
     LMR_TRY(check(F, field, times, &o));
-    LMR_TRY(larmor_segments_create(field, times, &o, &segments));
+    LMR_OWN(larmor_segments, segments, larmor_segments_create(field, times, &o, &segments));
     return larmor_op_segments(F, segments, A);
 }
 
@@ -394,13 +388,13 @@ static larmor_status check_normal(const larmor_nufft_opts *opts, const larmor_ar
     const larmor_shape samples = lmr_weights_shape(traj);
     larmor_shape own = samples;
     if (segments->samples.ndim < own.ndim) own.ndim = segments->samples.ndim;
-    if (!larmor_shape_equal(own, segments->samples) || segments->dev != traj->dev)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "off-resonance: times are %s, expected the leading dimensions of %s",
-                        lmr_describe_as(segments->dev, LARMOR_F64, segments->samples).s,
-                        lmr_describe_as(traj->dev, LARMOR_F64, samples).s);
-    if (!larmor_shape_equal(larmor_shape_of(opts->ndim, opts->modes), segments->image))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "off-resonance: the field map is %s, another shape than the modes",
-                        lmr_describe_as(segments->dev, LARMOR_F64, segments->image).s);
+    LMR_REFUSE(!larmor_shape_equal(own, segments->samples) || segments->dev != traj->dev, LARMOR_ERR_SHAPE,
+               "off-resonance: times are %s, expected the leading dimensions of %s",
+               lmr_describe_as(segments->dev, LARMOR_F64, segments->samples).s,
+               lmr_describe_as(traj->dev, LARMOR_F64, samples).s);
+    LMR_REFUSE(!larmor_shape_equal(larmor_shape_of(opts->ndim, opts->modes), segments->image), LARMOR_ERR_SHAPE,
+               "off-resonance: the field map is %s, another shape than the modes",
+               lmr_describe_as(segments->dev, LARMOR_F64, segments->image).s);
     return LARMOR_OK;
 }
 

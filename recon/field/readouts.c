@@ -41,10 +41,9 @@ static larmor_status copy_fit(const larmor_segments *all, const int64_t *which, 
     s->space = larmor_array_ref(all->space);
     s->voxel = larmor_array_ref(all->voxel);
     if (all->space) return LARMOR_OK;
-    s->fit.f = lmr_new(p->nodes, sizeof *s->fit.f);
-    s->fit.t = lmr_new(times, sizeof *s->fit.t);
-    s->forward.b = lmr_new(times * s->forward.segments, sizeof *s->forward.b);
-    if (!s->fit.f || !s->fit.t || !s->forward.b) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(s->fit.f, p->nodes);
+    LMR_ALLOCATE(s->fit.t, times);
+    LMR_ALLOCATE(s->forward.b, times * s->forward.segments);
     memcpy(s->fit.f, p->f, (size_t)p->nodes * sizeof *p->f);
     for (int64_t t = 0; t < times; t++) {
         s->fit.t[t] = p->t[which[t]];
@@ -72,15 +71,14 @@ larmor_status larmor_segments_readouts(const larmor_segments *all, const int64_t
 {
     LMR_NEED_OUT(segments);
     LMR_NEED(all, readout);
-    if (all->samples.ndim != 2 || count < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "off-resonance: times are %s and %lld readouts are asked for, expected "
-                        "[samples, readouts] and at least 1",
-                        lmr_describe_as(all->dev, LARMOR_F64, all->samples).s, (long long)count);
+    LMR_REFUSE(all->samples.ndim != 2 || count < 1, LARMOR_ERR_SHAPE,
+               "off-resonance: times are %s and %lld readouts are asked for, expected "
+               "[samples, readouts] and at least 1",
+               lmr_describe_as(all->dev, LARMOR_F64, all->samples).s, (long long)count);
     for (int64_t j = 0; j < count; j++)
-        if (readout[j] < 0 || readout[j] >= all->samples.dim[1])
-            return LMR_FAIL(LARMOR_ERR_ARG, "off-resonance: readout %lld asked for, expected 0 to %lld",
-                            (long long)readout[j], (long long)all->samples.dim[1] - 1);
+        LMR_REFUSE(readout[j] < 0 || readout[j] >= all->samples.dim[1], LARMOR_ERR_ARG,
+                   "off-resonance: readout %lld asked for, expected 0 to %lld", (long long)readout[j],
+                   (long long)all->samples.dim[1] - 1);
     LMR_HEAP int64_t *which = lmr_new(all->fit.times, sizeof *which),
                      *place = lmr_new(all->samples.dim[0] * count, sizeof *place);
     int64_t times = 0;

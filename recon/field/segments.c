@@ -47,9 +47,8 @@ static larmor_status factor(const fit *p, int count, number *g)
             rest -=
                 creal(g[i + count * j]) * creal(g[i + count * j]) + cimag(g[i + count * j]) * cimag(g[i + count * j]);
         }
-        if (!(rest > 0))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "off-resonance: %d segments cannot be told apart; ask for fewer",
-                            count);
+        LMR_REFUSE(!(rest > 0), LARMOR_ERR_NUMERIC, "off-resonance: %d segments cannot be told apart; ask for fewer",
+                   count);
         g[j + count * j] = sqrt(rest);
     }
     return LARMOR_OK;
@@ -116,22 +115,18 @@ static void try_piece(void *self, int64_t k)
  * [times, count] if that is not NULL. */
 static larmor_status try_segments(const fit *p, int count, int64_t step, number *b, double *error)
 {
-    number *r = calloc((size_t)count * (size_t)count, sizeof *r);
-    number *wave = malloc((size_t)(p->nodes * count) * sizeof *wave);
-    number *own = malloc((size_t)(LMR_FIT_PIECES * (p->nodes + count)) * sizeof *own);
+    LMR_HEAP LMR_NEW_ZEROS(number, r, (int64_t)count * count);
+    LMR_HEAP LMR_NEW(number, wave, p->nodes * count);
+    LMR_HEAP LMR_NEW(number, own, LMR_FIT_PIECES * (p->nodes + count));
     double most[LMR_FIT_PIECES];
-    larmor_status st = !r || !wave || !own ? LMR_NO_MEMORY() : factor(p, count, r);
-    if (st) goto done;
+    LMR_TRY(factor(p, count, r));
     for (int64_t at = 0; at < p->nodes * count; at++)
         wave[at] = lmr_unit_phase(p->f[at % p->nodes] * lmr_segment_time(p, count, (int)(at / p->nodes)));
-    LMR_OR(done,
-           lmr_parallel(p->threads, LMR_FIT_PIECES, try_piece, &(trial){p, count, step, r, wave, own, most, b}));
+    LMR_TRY(lmr_parallel(p->threads, LMR_FIT_PIECES, try_piece, &(trial){p, count, step, r, wave, own, most, b}));
     *error = 0;
     for (int k = 0; k < LMR_FIT_PIECES; k++)
         *error = fmax(*error, 1.01 * most[k]); /* between the nodes it may be larger */
-done:
-    LMR_FREE(own, wave, r);
-    return st;
+    return LARMOR_OK;
 }
 
 enum { FEW_TIMES = 256 }; /* times that a number of segments is tried on: neighbours have nearly the same error */
@@ -199,8 +194,7 @@ static int64_t find(const fit *p, double t)
 
 larmor_status lmr_fit_times(int64_t n, const double *time, lmr_fit *p, int64_t *place, double *middle)
 {
-    p->t = malloc((size_t)(n + 1) * sizeof *p->t);
-    if (!p->t) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(p->t, n + 1);
     memcpy(p->t, time, (size_t)n * sizeof *p->t);
     lmr_sort_f64(p->t, n);
     for (int64_t i = 0; i < n; i++)
@@ -216,11 +210,10 @@ larmor_status lmr_fit_frequencies(int64_t n, const double *field, lmr_fit *p, do
 {
     const range r = range_of(n, field);
     const double width = r.high - r.low, needed = ceil(2 * M_PI * width * p->reach / 0.1);
-    if (!(needed < 1e7))
-        return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                        "off-resonance: frequencies of %g .. %g Hz over %g s are too many cycles; "
-                        "frequencies are in Hz and times in s",
-                        r.low, r.high, 2 * p->reach);
+    LMR_REFUSE(!(needed < 1e7), LARMOR_ERR_NUMERIC,
+               "off-resonance: frequencies of %g .. %g Hz over %g s are too many cycles; "
+               "frequencies are in Hz and times in s",
+               r.low, r.high, 2 * p->reach);
     const int64_t cells = width > 0 ? (int64_t)fmax(needed, 64) : 1;
     char *occupied = calloc((size_t)cells + 2, 1);
     p->room = cells + 1;
@@ -278,13 +271,11 @@ larmor_status lmr_fit_segments(const lmr_fit *p, int segments, double bound, lmr
     *q = (lmr_interpolators){.segments = segments};
     if (!segments) LMR_TRY(choose_segments(p, bound, &q->segments));
     for (;; q->segments++) {
-        q->b = malloc((size_t)(p->times * q->segments + 1) * sizeof *q->b);
-        if (!q->b) return LMR_NO_MEMORY();
+        LMR_ALLOCATE(q->b, p->times * q->segments + 1);
         LMR_TRY(try_segments(p, q->segments, 1, q->b, &q->error));
         if (segments || q->error <= bound) return LARMOR_OK;
         if (q->segments >= LMR_MOST_SEGMENTS) return too_large(q->segments, q->error, bound);
-        free(q->b);
-        q->b = NULL;
+        LMR_CLEAR(q->b);
     }
 }
 

@@ -144,7 +144,7 @@ static larmor_status invert_rows(const number *u, int64_t count, int rank, const
         }
     for (int a = 0; a < rank; a++) G[a + rank * a] += 1e-15 * trace;
     LMR_TRY(lmr_lapack_inverse(rank, G, &solved));
-    if (!solved) return LMR_FAIL(LARMOR_ERR_NUMERIC, "model: the products found cannot be told apart");
+    LMR_REFUSE(!solved, LARMOR_ERR_NUMERIC, "model: the products found cannot be told apart");
     for (int a = 0; a < rank; a++)
         for (int i = 0; i < rows; i++) {
             number sum = 0;
@@ -159,9 +159,8 @@ static larmor_status fit_factor(lmr_side side, const number *from, const int64_t
                                 lmr_factor *f)
 {
     *f = (lmr_factor){.side = side, .rank = rank};
-    f->other = lmr_new(2 * rank, sizeof *f->other);
-    f->P = lmr_new(2 * (int64_t)rank * rank, sizeof *f->P);
-    if (!f->other || !f->P) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(f->other, 2 * rank);
+    LMR_ALLOCATE(f->P, 2 * (int64_t)rank * rank);
     LMR_TRY(choose_rows(from, count, rank, f->other, &f->rows));
     LMR_TRY(invert_rows(from, count, rank, f->other, f->rows, f->P));
     for (int i = 0; i < f->rows; i++) f->other[i] = which[f->other[i]];
@@ -196,16 +195,15 @@ static larmor_status find_basis(const lmr_exponential *e, const lmr_dense *dense
     LMR_TRY(pick(e->times, candidates, 2, also->time, also->times, &b->time, &b->times));
     b->columns = (int)m;
     b->is_whole = m == e->voxels;
-    b->A = lmr_new(b->times * m, sizeof *b->A);
-    b->G = lmr_new(m * m, sizeof *b->G);
-    b->value = lmr_new(m, sizeof *b->value);
-    if (!b->A || !b->G || !b->value) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(b->A, b->times * m);
+    LMR_ALLOCATE(b->G, m * m);
+    LMR_ALLOCATE(b->value, m);
     LMR_TRY(lmr_exponential_values(e, LMR_OF_TIME, b->time, b->times, place, m, b->A));
     LMR_TRY(dense->la->gemm(dense->ctx, 'C', 'N', m, m, b->times, b->A, b->times, b->A, b->times, b->G, m));
     for (int64_t a = 0; a < m; a++) b->energy += creal(b->G[a + m * a]);
     solved = isfinite(b->energy);
     if (solved) LMR_TRY(lmr_lapack_eigen(m, b->G, b->value, &solved));
-    if (!solved) return LMR_FAIL(LARMOR_ERR_NUMERIC, "model: the terms are not finite, or too large");
+    LMR_REFUSE(!solved, LARMOR_ERR_NUMERIC, "model: the terms are not finite, or too large");
     return LARMOR_OK;
 }
 
@@ -233,9 +231,8 @@ static int limit_rank(const basis *b, int rank)
 static larmor_status singular_vectors(const lmr_dense *dense, const basis *b, int rank, number **u)
 {
     const int64_t m = b->columns;
-    LMR_HEAP number *v = lmr_new(m * rank, sizeof *v);
-    *u = lmr_new(b->times * rank, sizeof **u);
-    if (!v || !*u) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(number, v, m * rank);
+    LMR_ALLOCATE(*u, b->times * rank);
     for (int q = 0; q < rank; q++) {
         const double scale = sqrt((double)b->times / b->value[m - 1 - q]);
         for (int64_t j = 0; j < m; j++) v[j + m * q] = scale * b->G[j + m * (m - 1 - q)];
@@ -258,10 +255,9 @@ static void free_factors(factors *f)
 static larmor_status fit_both(const lmr_exponential *e, const lmr_dense *dense, const basis *b, int rank,
                               const missed *also, factors *f)
 {
-    LMR_HEAP number *u = NULL;
     LMR_HEAP int64_t *place = NULL;
     int64_t count;
-    LMR_TRY(singular_vectors(dense, b, rank, &u));
+    LMR_OWN_MEMORY(number, u, singular_vectors(dense, b, rank, &u));
     LMR_TRY(fit_factor(LMR_OF_PLACE, u, b->time, b->times, rank, &f->space));
     LMR_TRY(pick(e->voxels, rank > CANDIDATES / CANDIDATES_OF_PRODUCT ? CANDIDATES_OF_PRODUCT * rank : CANDIDATES, 3,
                  also->place, also->places, &place, &count));
@@ -275,11 +271,10 @@ static larmor_status fit_both(const lmr_exponential *e, const lmr_dense *dense, 
 /* At pairs that played no part. */
 static larmor_status check(const lmr_exponential *e, const lmr_dense *dense, const factors *f, lmr_separated *found)
 {
-    LMR_HEAP int64_t *place = NULL, *time = NULL;
     int64_t places, times;
     double sum = 0, energy = 0, most = 0;
-    LMR_TRY(pick(e->voxels, CHECKED, 4, NULL, 0, &place, &places));
-    LMR_TRY(pick(e->times, CHECKED, 5, NULL, 0, &time, &times));
+    LMR_OWN_MEMORY(int64_t, place, pick(e->voxels, CHECKED, 4, NULL, 0, &place, &places));
+    LMR_OWN_MEMORY(int64_t, time, pick(e->times, CHECKED, 5, NULL, 0, &time, &times));
     LMR_HEAP LMR_NEW(float complex, space, places * f->space.rank);
     LMR_HEAP LMR_NEW(float complex, evolution, times * f->time.rank);
     LMR_HEAP LMR_NEW(number, exact, places * times);
@@ -304,9 +299,8 @@ static larmor_status check(const lmr_exponential *e, const lmr_dense *dense, con
 static larmor_status fill(const lmr_exponential *e, const lmr_dense *dense, const factors *f, lmr_separated *found)
 {
     found->rank = f->space.rank;
-    found->space = lmr_new(e->voxels * found->rank, sizeof *found->space);
-    found->time = lmr_new(e->times * found->rank, sizeof *found->time);
-    if (!found->space || !found->time) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(found->space, e->voxels * found->rank);
+    LMR_ALLOCATE(found->time, e->times * found->rank);
     LMR_TRY(lmr_factor_values(e, dense, &f->space, NULL, e->voxels, found->space));
     return lmr_factor_values(e, dense, &f->time, NULL, e->times, found->time);
 }
@@ -342,9 +336,8 @@ static larmor_status begin_survey(const lmr_exponential *e, const lmr_separated 
         s->other = found->space;
     }
     LMR_TRY(pick(s->others, PARTNERS, side == LMR_OF_TIME ? 7 : 6, NULL, 0, &s->partner, &s->partners));
-    s->by = lmr_new(s->rank * s->partners, sizeof *s->by);
-    s->misfit = lmr_new(s->all, sizeof *s->misfit);
-    if (!s->by || !s->misfit) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(s->by, s->rank * s->partners);
+    LMR_ALLOCATE(s->misfit, s->all);
     for (int64_t k = 0; k < s->partners; k++)
         for (int q = 0; q < s->rank; q++) s->by[q + s->rank * k] = s->other[s->partner[k] + s->others * q];
     return LARMOR_OK;

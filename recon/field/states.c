@@ -118,16 +118,15 @@ static larmor_status check_states(larmor_op *const *ops, int count, larmor_shape
     int64_t readouts = 0, total = 0;
     int regular = 1;
     for (int m = 0; m < count; m++) {
-        if (!ops[m]) return LMR_FAIL(LARMOR_ERR_ARG, "states: operator %d is missing", m);
+        LMR_REFUSE(!ops[m], LARMOR_ERR_ARG, "states: operator %d is missing", m);
         const larmor_shape a = larmor_op_out_shape(ops[m]), first = larmor_op_out_shape(ops[0]);
-        if (a.ndim != 3 || a.dim[2] != first.dim[2] || larmor_op_dtype(ops[m]) != larmor_op_dtype(ops[0]) ||
-            larmor_op_device(ops[m]) != larmor_op_device(ops[0]) ||
-            !larmor_shape_equal(larmor_op_in_shape(ops[m]), larmor_op_in_shape(ops[0])))
-            return LMR_FAIL(
-                LARMOR_ERR_SHAPE,
-                "states: operator %d is of another device, type, image or number of coils than the first, "
-                "or does not give [samples, readouts, coils]",
-                m);
+        LMR_REFUSE(a.ndim != 3 || a.dim[2] != first.dim[2] || larmor_op_dtype(ops[m]) != larmor_op_dtype(ops[0]) ||
+                       larmor_op_device(ops[m]) != larmor_op_device(ops[0]) ||
+                       !larmor_shape_equal(larmor_op_in_shape(ops[m]), larmor_op_in_shape(ops[0])),
+                   LARMOR_ERR_SHAPE,
+                   "states: operator %d is of another device, type, image or number of coils than the first, "
+                   "or does not give [samples, readouts, coils]",
+                   m);
         regular &= a.dim[0] == first.dim[0];
         readouts += a.dim[1];
         total += a.dim[0] * a.dim[1];
@@ -141,7 +140,7 @@ static larmor_status check_states(larmor_op *const *ops, int count, larmor_shape
 larmor_status larmor_op_states(larmor_op *const *ops, int count, larmor_op **A)
 {
     LMR_NEED_OUT(A);
-    if (!ops || count < 1) return LMR_FAIL(LARMOR_ERR_ARG, "states: got %d operators, expected at least 1", count);
+    LMR_REFUSE(!ops || count < 1, LARMOR_ERR_ARG, "states: got %d operators, expected at least 1", count);
     larmor_shape out;
     int64_t row = 1, first = 0;
     LMR_TRY(check_states(ops, count, &out, &row));

@@ -126,13 +126,12 @@ static larmor_status check(const double delay[LMR_DELAYS], const double *fov, in
     for (int e = 0; e < LMR_DELAYS; e++) {
         int a, b;
         lmr_delay_axes(e, &a, &b);
-        if (b < nd && (!isfinite(delay[e]) || fabs(delay[e]) > (double)n))
-            return LMR_FAIL(LARMOR_ERR_ARG, "traj delay: got %g samples, expected at most the %lld of a readout",
-                            delay[e], (long long)n);
+        LMR_REFUSE(b < nd && (!isfinite(delay[e]) || fabs(delay[e]) > (double)n), LARMOR_ERR_ARG,
+                   "traj delay: got %g samples, expected at most the %lld of a readout", delay[e], (long long)n);
     }
     for (int d = 0; d < nd && fov; d++)
-        if (!isfinite(fov[d]) || !(fov[d] > 0))
-            return LMR_FAIL(LARMOR_ERR_ARG, "traj delay: got a field of view of %g, expected more than 0", fov[d]);
+        LMR_REFUSE(!isfinite(fov[d]) || !(fov[d] > 0), LARMOR_ERR_ARG,
+                   "traj delay: got a field of view of %g, expected more than 0", fov[d]);
     return LARMOR_OK;
 }
 
@@ -142,14 +141,13 @@ larmor_status larmor_traj_delay(const larmor_array *traj, const double delay[6],
     LMR_NEED_OUT(delayed);
     LMR_NEED(delay);
     const larmor_shape shape = larmor_array_shape(traj);
-    if (!lmr_is_real(larmor_array_dtype(traj)) || shape.ndim != 3 || shape.dim[0] < 1 || shape.dim[0] > 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "traj delay: got %s, expected f32 or f64 [nd, samples, readouts]",
-                        lmr_describe(traj).s);
+    LMR_REFUSE(!lmr_is_real(larmor_array_dtype(traj)) || shape.ndim != 3 || shape.dim[0] < 1 || shape.dim[0] > 3,
+               LARMOR_ERR_SHAPE, "traj delay: got %s, expected f32 or f64 [nd, samples, readouts]",
+               lmr_describe(traj).s);
     const int nd = (int)shape.dim[0];
     const int64_t n = shape.dim[1], readouts = shape.dim[2];
     LMR_TRY(check(delay, fov, nd, n));
-    LMR_HEAP double *from = NULL;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &from));
+    LMR_OWN_MEMORY(double, from, larmor_array_download(traj, LARMOR_F64, &from));
     LMR_HEAP LMR_NEW(double, to, nd *n *readouts);
     for (int64_t i = 0; i < n * readouts; i++)
         lmr_delay_place(from + nd * n * (i / n), nd, n, i % n, delay, fov, to + nd * i, NULL);

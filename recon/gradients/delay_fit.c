@@ -100,13 +100,13 @@ static larmor_status evaluate(void *self, const double *x, double *value, double
     lmr_delay_fit *f = self;
     LMR_TRY(lmr_go_on());
     for (int i = 0; i < f->n; i++) f->all[f->free[i]] = x[i];
-    if (f->free[0] < LMR_DELAY_SIZE && !(lmr_farthest_shift(f->s, f->all, f->s->start) < max_shift))
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: out of range");
+    LMR_REFUSE(f->free[0] < LMR_DELAY_SIZE && !(lmr_farthest_shift(f->s, f->all, f->s->start) < max_shift),
+               LARMOR_ERR_NUMERIC, "delays: out of range");
     for (int d = 1; d < f->s->nd; d++)
-        if (!(fabs(f->all[LMR_DELAY_STRETCH + d - 1]) < 3))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: shape out of range");
-    if (!(fabs(f->all[LMR_DELAY_SIZE]) < 5) || !(f->all[LMR_DELAY_NOISE] < 5) || !(f->all[LMR_DELAY_NOISE] > -60))
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: size or noise out of range");
+        LMR_REFUSE(!(fabs(f->all[LMR_DELAY_STRETCH + d - 1]) < 3), LARMOR_ERR_NUMERIC, "delays: shape out of range");
+    LMR_REFUSE(!(fabs(f->all[LMR_DELAY_SIZE]) < 5) || !(f->all[LMR_DELAY_NOISE] < 5) ||
+                   !(f->all[LMR_DELAY_NOISE] > -60),
+               LARMOR_ERR_NUMERIC, "delays: size or noise out of range");
     LMR_TRY(lmr_parallel(f->threads, f->blocks, evaluate_block, f));
     *value = 0;
     memset(gradient, 0, sizeof *gradient * (size_t)f->n);
@@ -261,7 +261,7 @@ larmor_status lmr_delay_deviations(lmr_delay_fit *f, const double all[LMR_DELAY_
         LMR_TRY(curvature(f, all, change[i], inverse));
         known = invert(f->n, inverse);
     }
-    if (!known) return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: the data do not determine them");
+    LMR_REFUSE(!known, LARMOR_ERR_NUMERIC, "delays: the data do not determine them");
     find_deviations(f, inverse, deviation);
     return LARMOR_OK;
 }

@@ -203,12 +203,11 @@ static larmor_status take_values(lines *l, const larmor_array *kspace)
 {
     const larmor_shape shape = larmor_array_shape(kspace);
     const int64_t coils = shape.ndim > 2 ? shape.dim[2] : 1;
-    LMR_HEAP float *x = NULL;
     LMR_HEAP double *energy = lmr_new(coils, sizeof *energy);
     double most = 0;
     l->coils = coils < COILS ? (int)coils : COILS;
     l->value = lmr_new(l->samples * LINES * l->coils, sizeof *l->value);
-    LMR_TRY(energy && l->value ? larmor_array_download(kspace, LARMOR_C64, &x) : LMR_NO_MEMORY());
+    LMR_OWN_MEMORY(float, x, energy && l->value ? larmor_array_download(kspace, LARMOR_C64, &x) : LMR_NO_MEMORY());
     for (int64_t c = 0; c < coils; c++) {
         energy[c] = 0;
         for (int j = 0; j < l->count; j++)
@@ -216,9 +215,8 @@ static larmor_status take_values(lines *l, const larmor_array *kspace)
                 energy[c] += pow((double)x[2 * l->samples * (l->line[j].readout + l->readouts * c) + i], 2);
         most = fmax(most, energy[c]);
     }
-    if (!(most > 0 && isfinite(most)))
-        LMR_TRY(
-            LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: the centre of k-space is %s", most == 0 ? "zero" : "not finite"));
+    LMR_REFUSE(!(most > 0 && isfinite(most)), LARMOR_ERR_NUMERIC, "delays: the centre of k-space is %s",
+               most == 0 ? "zero" : "not finite");
     for (int64_t c = 0; c < l->coils; c++) {
         int64_t best = 0;
         for (int64_t i = 1; i < coils; i++)

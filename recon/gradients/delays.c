@@ -480,14 +480,14 @@ static larmor_status find_in_drift(lmr_delay_fit *f, lmr_spokes *s, larmor_delay
 static larmor_status check(const larmor_array *kspace, const larmor_array *traj)
 {
     const larmor_shape t = larmor_array_shape(traj), y = larmor_array_shape(kspace);
-    if (!traj || t.ndim != 3 || t.dim[0] < 2 || t.dim[0] > 3 || !lmr_is_real(larmor_array_dtype(traj)))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "delays: trajectory is %s, expected real [2 or 3, samples, readouts]",
-                        traj ? lmr_describe(traj).s : "missing");
-    if (!kspace || y.ndim < 2 || y.ndim > 3 || y.dim[0] != t.dim[1] || y.dim[1] != t.dim[2] ||
-        !lmr_is_complex(larmor_array_dtype(kspace)) || kspace->dev != traj->dev)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "delays: k-space is %s, expected complex [%lld, %lld, coils] on %s",
-                        kspace ? lmr_describe(kspace).s : "missing", (long long)t.dim[1], (long long)t.dim[2],
-                        larmor_device_spec(traj->dev));
+    LMR_REFUSE(!traj || t.ndim != 3 || t.dim[0] < 2 || t.dim[0] > 3 || !lmr_is_real(larmor_array_dtype(traj)),
+               LARMOR_ERR_SHAPE, "delays: trajectory is %s, expected real [2 or 3, samples, readouts]",
+               traj ? lmr_describe(traj).s : "missing");
+    LMR_REFUSE(!kspace || y.ndim < 2 || y.ndim > 3 || y.dim[0] != t.dim[1] || y.dim[1] != t.dim[2] ||
+                   !lmr_is_complex(larmor_array_dtype(kspace)) || kspace->dev != traj->dev,
+               LARMOR_ERR_SHAPE, "delays: k-space is %s, expected complex [%lld, %lld, coils] on %s",
+               kspace ? lmr_describe(kspace).s : "missing", (long long)t.dim[1], (long long)t.dim[2],
+               larmor_device_spec(traj->dev));
     return LARMOR_OK;
 }
 

@@ -94,8 +94,7 @@ static int goes_both_ways(const lines *l)
 
 static larmor_status measure_lines(lines *l)
 {
-    l->length = lmr_new(l->count + 1, sizeof *l->length);
-    if (!l->length) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(l->length, l->count + 1);
     for (int64_t i = 0; i < l->count; i++) {
         const double *k = begin_of(l, i);
         l->length[i] = l->n;
@@ -121,8 +120,8 @@ static void find_axis(lines *l)
 static larmor_status find_lines(const larmor_array *traj, const unsigned char *turned, lines *l)
 {
     const larmor_shape shape = larmor_array_shape(traj);
-    if (shape.ndim != 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "ghost: traj is %s, expected [nd, samples, lines]", lmr_describe(traj).s);
+    LMR_REFUSE(shape.ndim != 3, LARMOR_ERR_SHAPE, "ghost: traj is %s, expected [nd, samples, lines]",
+               lmr_describe(traj).s);
     *l = (lines){.nd = (int)shape.dim[0], .n = shape.dim[1], .count = shape.dim[2]};
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &l->k));
     LMR_TRY(measure_lines(l));
@@ -223,16 +222,15 @@ static larmor_status make_images(const larmor_array *kspace, const lines *l, lar
     const larmor_shape shape = larmor_array_shape(kspace);
     const int other = l->axis == 0 ? 1 : 0;
     int64_t coil[MOST_COILS];
-    LMR_HEAP float *y = NULL;
     LMR_HEAP double complex *p = NULL;
     *m = (images){.nx = image.dim[l->axis], .ny = image.dim[other]};
     if (m->nx > MOST_SIDE) m->nx = MOST_SIDE;
     if (m->ny > MOST_SIDE) m->ny = MOST_SIDE;
-    LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &y));
+    LMR_OWN_MEMORY(float, y, larmor_array_download(kspace, LARMOR_C64, &y));
     LMR_TRY(choose_coils(y, shape, coil, &m->coils));
     p = lmr_new(m->nx, sizeof *p);
     for (int i = 0; i < 2; i++) m->of[i] = calloc((size_t)(m->nx * m->ny * m->coils) + 1, sizeof *m->of[i]);
-    if (!p || !m->of[0] || !m->of[1]) LMR_TRY(LMR_NO_MEMORY());
+    if (!p || !m->of[0] || !m->of[1]) return LMR_NO_MEMORY();
     for (int64_t j = 0; j < m->coils; j++)
         for (int64_t i = 0; i < l->count; i++) {
             double across;
@@ -367,9 +365,7 @@ larmor_status larmor_ghost_estimate(const larmor_array *kspace, const larmor_arr
     larmor_ghost_report unused;
     LMR_FREED_BY(free_lines) lines l = {.k = NULL};
     LMR_FREED_BY(free_images) images m = {.nx = 0};
-    LMR_NEED(kspace);
-    LMR_NEED(traj);
-    LMR_NEED(found);
+    LMR_NEED(kspace, traj, found);
     if (!report) report = &unused;
     *report = (larmor_ghost_report){.forward = 0};
     *found = (larmor_ghost){0, 0};
@@ -421,25 +417,21 @@ larmor_status larmor_ghost_navigators(const larmor_array *kspace, const larmor_a
     LMR_NEED(kspace, traj, found);
     *found = (larmor_ghost){0, 0};
     const larmor_shape shape = larmor_array_shape(kspace), places = larmor_array_shape(traj);
-    if (shape.ndim != 3 || places.ndim != 2 || places.dim[0] != shape.dim[0] || places.dim[1] != shape.dim[1])
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "navigators: kspace is %s and traj %s, expected [samples, lines, coils] and [samples, lines]",
-                        lmr_describe(kspace).s, lmr_describe(traj).s);
-    if (first < 0 || end < first || end > shape.dim[1])
-        return LMR_FAIL(LARMOR_ERR_ARG, "navigators: lines %lld to %lld, there are %lld", (long long)first,
-                        (long long)end, (long long)shape.dim[1]);
+    LMR_REFUSE(shape.ndim != 3 || places.ndim != 2 || places.dim[0] != shape.dim[0] || places.dim[1] != shape.dim[1],
+               LARMOR_ERR_SHAPE,
+               "navigators: kspace is %s and traj %s, expected [samples, lines, coils] and [samples, lines]",
+               lmr_describe(kspace).s, lmr_describe(traj).s);
+    LMR_REFUSE(first < 0 || end < first || end > shape.dim[1], LARMOR_ERR_ARG,
+               "navigators: lines %lld to %lld, there are %lld", (long long)first, (long long)end,
+               (long long)shape.dim[1]);
     const int64_t n = shape.dim[0], count = shape.dim[1], coils = shape.dim[2];
-    LMR_HEAP double *k = NULL;
     double reach = 0;
-    LMR_HEAP float *y = NULL;
-    LMR_HEAP double complex *p = NULL, *d = NULL;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
-    LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &y));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(float, y, larmor_array_download(kspace, LARMOR_C64, &y));
     for (int64_t i = 0; i < n * count; i++) reach = fmax(reach, fabs(k[i]));
     const int64_t nx = (int64_t)fmin(4 * MOST_SIDE, 2 * ceil(reach) + 2);
-    p = lmr_new(nx * count, sizeof *p);
-    d = calloc((size_t)nx, sizeof *d);
-    if (!p || !d) LMR_TRY(LMR_NO_MEMORY());
+    LMR_HEAP LMR_NEW(double complex, p, nx *count);
+    LMR_HEAP LMR_NEW_ZEROS(double complex, d, nx);
     for (int64_t c = 0; c < coils; c++) {
         for (int64_t i = first; i < end; i++)
             project(y + 2 * n * (i + count * c), k + n * i, 1, n, nx, (double)nx / 2, p + nx * i);

@@ -107,9 +107,7 @@ static larmor_status make_taps(const response *r, int out, int in, int64_t count
                                larmor_device *host, int64_t taps, kernel *k)
 {
     const double delay = mean_delay(r, out, in), step = 1 / ((double)count * r->dwell);
-    LMR_HEAP double complex *time = NULL;
     LMR_HEAP LMR_NEW(double complex, spectrum, count);
-    LMR_OWNED(larmor_array) *x = NULL, *y = NULL;
     for (int64_t i = 0; i < count; i++) {
         const double hz = step * (double)(i < (count + 1) / 2 ? i : i - count);
         const double complex wrong = between(r, out, in, delay, hz) - (out == in && !r->is_phase);
@@ -117,12 +115,11 @@ static larmor_status make_taps(const response *r, int out, int in, int64_t count
     }
     k->gain = creal(hermitian(r, out, in, 0));
     k->moment = first_moment(r, out, in, delay) / r->dwell;
-    k->tap = lmr_new(taps, sizeof *k->tap);
-    if (!k->tap) return LMR_NO_MEMORY();
-    LMR_TRY(larmor_array_upload(host, LARMOR_C128, LARMOR_SHAPE(count), LARMOR_C128, spectrum, &x));
-    LMR_TRY(larmor_array_create(host, LARMOR_C128, LARMOR_SHAPE(count), &y));
+    LMR_ALLOCATE(k->tap, taps);
+    LMR_OWN(larmor_array, x, larmor_array_upload(host, LARMOR_C128, LARMOR_SHAPE(count), LARMOR_C128, spectrum, &x));
+    LMR_OWN(larmor_array, y, larmor_array_create(host, LARMOR_C128, LARMOR_SHAPE(count), &y));
     LMR_TRY(larmor_op_adjoint(inverse, x, y));
-    LMR_TRY(larmor_array_download(y, LARMOR_C128, &time));
+    LMR_OWN_MEMORY(double complex, time, larmor_array_download(y, LARMOR_C128, &time));
     for (int64_t i = 0; i < taps; i++) {
         const int64_t lag = i - taps / 2;
         k->tap[i] = creal(time[(lag + count) % count]) / (double)count;
@@ -248,11 +245,9 @@ static int64_t frequencies_for(const convolution *c, const response *r)
 
 static larmor_status make_kernels(convolution *c, const response *r)
 {
-    LMR_OWNED(larmor_device) *host = NULL;
-    LMR_OWNED(larmor_op) *inverse = NULL;
     const int64_t count = frequencies_for(c, r);
-    LMR_TRY(larmor_device_open("cpu", &host));
-    LMR_TRY(larmor_op_fft(host, LARMOR_C128, LARMOR_SHAPE(count), 1, NULL, &inverse));
+    LMR_OWN(larmor_device, host, larmor_device_open("cpu", &host));
+    LMR_OWN(larmor_op, inverse, larmor_op_fft(host, LARMOR_C128, LARMOR_SHAPE(count), 1, NULL, &inverse));
     for (int a = 0; a < (r->is_phase ? 1 : c->axes); a++)
         for (int b = 0; b < c->axes; b++)
             if (a == b || r->crossed || r->is_phase)
@@ -285,22 +280,21 @@ larmor_status larmor_girf_phase_check(const larmor_array *x)
 static larmor_status check(const larmor_array *traj, const larmor_girf *g)
 {
     const larmor_shape t = larmor_array_shape(traj);
-    if (!traj || t.ndim != 3 || t.dim[0] < 1 || t.dim[0] > 3 || !lmr_is_real(larmor_array_dtype(traj)))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "girf: trajectory is %s, expected real [nd, samples, readouts]",
-                        traj ? lmr_describe(traj).s : "missing");
+    LMR_REFUSE(!traj || t.ndim != 3 || t.dim[0] < 1 || t.dim[0] > 3 || !lmr_is_real(larmor_array_dtype(traj)),
+               LARMOR_ERR_SHAPE, "girf: trajectory is %s, expected real [nd, samples, readouts]",
+               traj ? lmr_describe(traj).s : "missing");
     LMR_TRY(larmor_girf_check(g->response));
-    if (!(g->spacing_hz > 0) || !isfinite(g->spacing_hz) || !(g->dwell_s > 0) || !isfinite(g->dwell_s))
-        return LMR_FAIL(LARMOR_ERR_ARG, "girf: frequencies are %g Hz apart and samples %g s, expected more than 0",
-                        g->spacing_hz, g->dwell_s);
+    LMR_REFUSE(!(g->spacing_hz > 0) || !isfinite(g->spacing_hz) || !(g->dwell_s > 0) || !isfinite(g->dwell_s),
+               LARMOR_ERR_ARG, "girf: frequencies are %g Hz apart and samples %g s, expected more than 0",
+               g->spacing_hz, g->dwell_s);
     return LARMOR_OK;
 }
 
 static larmor_status expect_finite(const response *r, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
-        if (!isfinite(creal(r->at[i])) || !isfinite(cimag(r->at[i])))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "girf: the response is not finite at frequency %lld",
-                            (long long)(i % r->n));
+        LMR_REFUSE(!isfinite(creal(r->at[i])) || !isfinite(cimag(r->at[i])), LARMOR_ERR_NUMERIC,
+                   "girf: the response is not finite at frequency %lld", (long long)(i % r->n));
     return LARMOR_OK;
 }
 
@@ -316,18 +310,15 @@ static larmor_status respond(const larmor_array *traj, const larmor_girf *girf, 
                   .is_phase = is_phase,
                   .spacing = girf->spacing_hz,
                   .dwell = girf->dwell_s};
-    LMR_HEAP double *from = NULL;
-    LMR_HEAP double complex *at = NULL;
     turn_axes(&c, girf);
-    if (c.axes > r.axes)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "girf: the response is that of %d axes, the trajectory needs %d", r.axes,
-                        c.axes);
+    LMR_REFUSE(c.axes > r.axes, LARMOR_ERR_SHAPE, "girf: the response is that of %d axes, the trajectory needs %d",
+               r.axes, c.axes);
     c.taps = 2 * (c.n > LEAST_TAPS ? c.n : LEAST_TAPS) + 1;
-    LMR_TRY(larmor_array_download(girf->response, LARMOR_C128, &at));
+    LMR_OWN_MEMORY(double complex, at, larmor_array_download(girf->response, LARMOR_C128, &at));
     r.at = at;
     LMR_TRY(expect_finite(&r, larmor_array_count(girf->response)));
     LMR_TRY(make_kernels(&c, &r));
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &from));
+    LMR_OWN_MEMORY(double, from, larmor_array_download(traj, LARMOR_F64, &from));
     LMR_ALLOCATE_ZEROS(*to, (size_t)(is_phase ? c.n * shape.dim[2] : larmor_array_count(traj)) + 1);
     c.from = from;
     c.to = *to;
@@ -337,24 +328,22 @@ static larmor_status respond(const larmor_array *traj, const larmor_girf *girf, 
 
 larmor_status larmor_girf_apply(const larmor_array *traj, const larmor_girf *girf, larmor_array **corrected)
 {
-    LMR_HEAP double *to = NULL;
     LMR_NEED_OUT(corrected);
     LMR_NEED(girf);
     LMR_TRY(check(traj, girf));
-    LMR_TRY(respond(traj, girf, 0, correct_readout, &to));
+    LMR_OWN_MEMORY(double, to, respond(traj, girf, 0, correct_readout, &to));
     return larmor_array_upload(larmor_array_device(traj), LARMOR_F64, larmor_array_shape(traj), LARMOR_F64, to,
                                corrected);
 }
 
 larmor_status larmor_girf_phase(const larmor_array *traj, const larmor_girf *girf, larmor_array **phase)
 {
-    LMR_HEAP double *to = NULL;
     LMR_NEED_OUT(phase);
     LMR_NEED(girf);
     LMR_TRY(larmor_girf_phase_check(girf->response));
     LMR_TRY(check(traj, girf));
     const larmor_shape shape = larmor_array_shape(traj);
-    LMR_TRY(respond(traj, girf, 1, phase_of_readout, &to));
+    LMR_OWN_MEMORY(double, to, respond(traj, girf, 1, phase_of_readout, &to));
     return larmor_array_upload(larmor_array_device(traj), LARMOR_F64, LARMOR_SHAPE(shape.dim[1], shape.dim[2]),
                                LARMOR_F64, to, phase);
 }

@@ -39,28 +39,23 @@ static larmor_status transform(const larmor_array *k, int64_t n, double complex 
 {
     const larmor_shape shape = larmor_array_shape(k);
     const int64_t samples = shape.dim[0], lines = larmor_array_count(k) / samples;
-    LMR_HEAP double *value = NULL;
-    LMR_OWNED(larmor_device) *host = NULL;
-    LMR_OWNED(larmor_op) *F = NULL;
-    LMR_OWNED(larmor_array) *x = NULL, *y = NULL;
     LMR_HEAP double complex *rate = NULL;
     int64_t count;
     if (lmr_mul(n, lines, &count)) rate = lmr_new(count, sizeof *rate);
     if (!rate) return LMR_NO_MEMORY();
-    LMR_TRY(larmor_array_download(k, LARMOR_F64, &value));
+    LMR_OWN_MEMORY(double, value, larmor_array_download(k, LARMOR_F64, &value));
     for (int64_t i = 0; i < samples * lines; i++)
-        if (!isfinite(value[i]))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "girf: sample %lld of pulse %lld is not finite",
-                            (long long)(i % samples), (long long)(i / samples % shape.dim[1]));
+        LMR_REFUSE(!isfinite(value[i]), LARMOR_ERR_NUMERIC, "girf: sample %lld of pulse %lld is not finite",
+                   (long long)(i % samples), (long long)(i / samples % shape.dim[1]));
     for (int64_t i = 0; i < count; i++) {
         const int64_t j = i % n;
         const double *line = value + samples * (i / n);
         rate[i] = j + 1 < samples ? line[j + 1] - line[j] : 0;
     }
-    LMR_TRY(larmor_device_open("cpu", &host));
-    LMR_TRY(larmor_op_fft(host, LARMOR_C128, LARMOR_SHAPE(n, lines), 1, NULL, &F));
-    LMR_TRY(larmor_array_upload(host, LARMOR_C128, LARMOR_SHAPE(n, lines), LARMOR_C128, rate, &x));
-    LMR_TRY(larmor_array_create(host, LARMOR_C128, LARMOR_SHAPE(n, lines), &y));
+    LMR_OWN(larmor_device, host, larmor_device_open("cpu", &host));
+    LMR_OWN(larmor_op, F, larmor_op_fft(host, LARMOR_C128, LARMOR_SHAPE(n, lines), 1, NULL, &F));
+    LMR_OWN(larmor_array, x, larmor_array_upload(host, LARMOR_C128, LARMOR_SHAPE(n, lines), LARMOR_C128, rate, &x));
+    LMR_OWN(larmor_array, y, larmor_array_create(host, LARMOR_C128, LARMOR_SHAPE(n, lines), &y));
     LMR_TRY(larmor_op_forward(F, x, y));
     return larmor_array_download(y, LARMOR_C128, spectrum);
 }
@@ -111,7 +106,7 @@ static larmor_status find_band(spectra *s, double least)
     for (int a = 0; a < s->axes; a++) {
         double most = 0;
         for (int64_t f = 0; f <= s->n / 2; f++) most = fmax(most, power(s, a, f));
-        if (!(most > 0)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "girf: no pulse drives axis %d", a);
+        LMR_REFUSE(!(most > 0), LARMOR_ERR_NUMERIC, "girf: no pulse drives axis %d", a);
         s->limit[a] = least * most;
         const int64_t end = end_of_band(s, a);
         if (end < s->band) s->band = end;
@@ -133,10 +128,8 @@ static larmor_status solve(spectra *s, int64_t f, double complex inverse[MOST_AX
     for (int i = 0; i < n * s->terms; i++)
         rest[i] = s->rows[n * s->terms * f + i] - (i / n < n ? gram[i % n + n * (i / n)] : 0);
     LMR_TRY(lmr_lapack_inverse(n, inverse, &solved));
-    if (!solved)
-        return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                        "girf: pulses do not tell the axes apart at frequency %lld; drive one axis at a time",
-                        (long long)f);
+    LMR_REFUSE(!solved, LARMOR_ERR_NUMERIC,
+               "girf: pulses do not tell the axes apart at frequency %lld; drive one axis at a time", (long long)f);
     for (int t = 0; t < s->terms; t++)
         for (int a = 0; a < n; a++) {
             H[t + s->terms * a] = t == a;
@@ -190,20 +183,19 @@ static larmor_status check(const larmor_array *nominal, const larmor_array *meas
     const int fits = a.ndim == 3 && b.ndim == 3 && a.dim[0] == b.dim[0] && a.dim[1] == b.dim[1] && a.dim[0] > 1 &&
                      a.dim[1] >= 1 && a.dim[1] <= MOST_PULSES && a.dim[2] >= 1 && a.dim[2] <= MOST_AXES &&
                      (b.dim[2] == a.dim[2] || b.dim[2] == a.dim[2] + 1);
-    if (!fits || lmr_is_complex(larmor_array_dtype(nominal)) || lmr_is_complex(larmor_array_dtype(measured)))
-        return LMR_FAIL(
-            LARMOR_ERR_SHAPE,
-            "girf: pulses are %s and measurements %s, expected real [samples, pulses, 1 to 3 axes] and as "
-            "many numbers, or those of order 0 after them",
-            lmr_describe(nominal).s, lmr_describe(measured).s);
-    if (!(o->dwell_s > 0 && isfinite(o->dwell_s)) || !(o->least >= 0 && o->least < 1) ||
-        !(o->resolution_hz >= 0 && o->resolution_hz * o->dwell_s < 0.1))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "girf: dwell_s %g, least %g and resolution_hz %g, expected a time, a part and a tenth of the "
-                        "sampling rate at most",
-                        o->dwell_s, o->least, o->resolution_hz);
-    if (wants_b0 && b.dim[2] == a.dim[2])
-        return LMR_FAIL(LARMOR_ERR_ARG, "girf: order 0 is asked for, but it was not measured");
+    LMR_REFUSE(!fits || lmr_is_complex(larmor_array_dtype(nominal)) || lmr_is_complex(larmor_array_dtype(measured)),
+               LARMOR_ERR_SHAPE,
+               "girf: pulses are %s and measurements %s, expected real [samples, pulses, 1 to 3 axes] and as "
+               "many numbers, or those of order 0 after them",
+               lmr_describe(nominal).s, lmr_describe(measured).s);
+    LMR_REFUSE(!(o->dwell_s > 0 && isfinite(o->dwell_s)) || !(o->least >= 0 && o->least < 1) ||
+                   !(o->resolution_hz >= 0 && o->resolution_hz * o->dwell_s < 0.1),
+               LARMOR_ERR_ARG,
+               "girf: dwell_s %g, least %g and resolution_hz %g, expected a time, a part and a tenth of the "
+               "sampling rate at most",
+               o->dwell_s, o->least, o->resolution_hz);
+    LMR_REFUSE(wants_b0 && b.dim[2] == a.dim[2], LARMOR_ERR_ARG,
+               "girf: order 0 is asked for, but it was not measured");
     return LARMOR_OK;
 }
 
@@ -262,9 +254,6 @@ larmor_status larmor_girf_measure(const larmor_array *nominal, const larmor_arra
     larmor_device *dev = larmor_array_device(nominal);
     if (b0) LMR_TRY(store(&s, dev, s.axes, s.axes, b0));
     const larmor_status st = store(&s, dev, 0, s.axes - 1, response);
-    if (st && b0) {
-        larmor_array_free(*b0);
-        *b0 = NULL;
-    }
+    if (st && b0) LMR_CLEAR(*b0);
     return st;
 }

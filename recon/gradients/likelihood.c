@@ -46,7 +46,7 @@ static larmor_status factorise(double *K, int64_t m, double *log_determinant)
     for (int64_t i = 0; i < m; i++) {
         double *row = K + m * i;
         subtract_rows(row + i, m - i, K + i, m, K + i, m, i);
-        if (!(row[i] > 0)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: the covariance of samples is singular");
+        LMR_REFUSE(!(row[i] > 0), LARMOR_ERR_NUMERIC, "delays: the covariance of samples is singular");
         const double root = sqrt(row[i]);
         for (int64_t j = i; j < m; j++) row[j] /= root;
         memset(row, 0, sizeof *row * (size_t)i);
@@ -137,7 +137,7 @@ larmor_status lmr_likelihood_of(const lmr_sampled *s, double size, double noise,
     memcpy(A, s->value, sizeof *A * (size_t)(m * s->columns));
     solve(U, m, A, s->columns);
     const double misfit = dot(s->value, A, m * s->columns);
-    if (!(misfit > 0)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: the samples are zero or not finite");
+    LMR_REFUSE(!(misfit > 0), LARMOR_ERR_NUMERIC, "delays: the samples are zero or not finite");
     out->value = (double)m * coils * log(misfit) + coils * log_determinant;
     if (!out->by_place) return LARMOR_OK;
     invert(U, m, row);

@@ -149,8 +149,7 @@ static int64_t spread(int64_t i, int64_t count)
 
 static void forget_spokes(lmr_spokes *s)
 {
-    free(s->spoke);
-    s->spoke = NULL;
+    LMR_CLEAR(s->spoke);
     s->count = s->tried = s->stride = s->total = s->through = 0;
 }
 

@@ -33,11 +33,10 @@ static int find_axis(const double *k, int nd)
 larmor_status larmor_ghost_turned(const larmor_array *traj, unsigned char *turned, int64_t *count)
 {
     int64_t forward, backward, first = 0;
-    LMR_HEAP double *k = NULL;
     LMR_NEED(traj, turned, count);
     *count = 0;
     LMR_TRY(larmor_ghost_lines(traj, &forward, &backward));
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     const larmor_shape shape = larmor_array_shape(traj);
     const int nd = (int)shape.dim[0];
     const int64_t line = nd * shape.dim[1], lines = shape.dim[2];

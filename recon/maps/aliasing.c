@@ -37,8 +37,7 @@ static larmor_nufft_opts spread_nufft(int nd, const int64_t n[3])
 /* points <- points times a factor for each axis. */
 static larmor_status scale_points(const lmr_centre *c, const double factor[3], larmor_array **points)
 {
-    LMR_HEAP double *k = NULL;
-    LMR_TRY(larmor_array_download(c->points, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(c->points, LARMOR_F64, &k));
     for (int64_t j = 0; j < c->m; j++)
         for (int d = 0; d < c->nd; d++) k[j * c->nd + d] *= factor[d];
     return larmor_array_upload(c->dev, LARMOR_F64, LARMOR_SHAPE(c->nd, c->m), LARMOR_F64, k, points);
@@ -51,13 +50,12 @@ static larmor_status make_spread(const lmr_centre *c, const double encoded[3], c
     const larmor_nufft_opts opts = spread_nufft(c->nd, n);
     const double doubled[3] = {2 * encoded[0], 2 * encoded[1], 2 * encoded[2]};
     LMR_OWNED(larmor_array) *own = NULL, *points = NULL, *weights = NULL, *samples = NULL;
-    LMR_OWNED(larmor_op) *F = NULL;
     LMR_TRY(scale_points(c, encoded, &own));
     LMR_TRY(scale_points(c, doubled, &points));
     LMR_TRY(lmr_density_pipe(own, larmor_shape_of(c->nd, n), 0, LMR_MAPS_DENSITY_TOL, &weights));
     LMR_TRY(c->kernels->taper(c->dev->ctx, c->nd, c->m, c->points->data, c->radius, weights->data));
     LMR_TRY(larmor_array_convert(weights, LARMOR_C64, &samples));
-    LMR_TRY(larmor_op_nufft(c->dev, &opts, points, &F));
+    LMR_OWN(larmor_op, F, larmor_op_nufft(c->dev, &opts, points, &F));
     LMR_TRY(larmor_array_create(c->dev, LARMOR_C64, larmor_op_in_shape(F), spread));
     return larmor_op_adjoint(F, samples, *spread);
 }
@@ -95,9 +93,8 @@ larmor_status larmor_calibration_aliasing(const larmor_array *traj, larmor_shape
     *aliasing = INFINITY;
     double part[3] = {1, 1, 1}, radius[3] = {0.5, 0.5, 0.5};
     int64_t n[3];
-    LMR_OWNED(larmor_array) *k = NULL, *spread = NULL;
     LMR_FREED_BY(lmr_centre_free) lmr_centre c = {.dev = NULL};
-    LMR_TRY(lmr_input_traj("calibration aliasing", traj, image, &k));
+    LMR_OWN(larmor_array, k, lmr_input_traj("calibration aliasing", traj, image, &k));
     sides_of(image, n);
     for (int d = 0; d < image.ndim; d++) {
         if (encoded && encoded[d] > 0) part[d] = encoded[d];
@@ -105,6 +102,6 @@ larmor_status larmor_calibration_aliasing(const larmor_array *traj, larmor_shape
     }
     LMR_TRY(lmr_centre_select(k, LARMOR_C64, radius, &c));
     if (!c.m) return LARMOR_OK;
-    LMR_TRY(make_spread(&c, part, n, &spread));
+    LMR_OWN(larmor_array, spread, make_spread(&c, part, n, &spread));
     return judge(spread, image.ndim, n, aliasing);
 }

@@ -21,8 +21,8 @@ larmor_status lmr_centre_select(const larmor_array *k, larmor_dtype dtype, const
     c->samples = larmor_array_count(k) / c->nd;
     void *index;
     int64_t bytes;
-    if (!lmr_mul(c->samples, (int64_t)sizeof *c->index, &bytes))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: %lld samples are too many", (long long)c->samples);
+    LMR_REFUSE(!lmr_mul(c->samples, (int64_t)sizeof *c->index, &bytes), LARMOR_ERR_SHAPE,
+               "coils: %lld samples are too many", (long long)c->samples);
     LMR_TRY(lmr_recon_kernels_of(k->dev, dtype, &c->kernels));
     LMR_TRY(c->dev->be->alloc(c->dev->ctx, (size_t)bytes, &index));
     c->index = index;
@@ -87,11 +87,9 @@ static double cell_weight(const lmr_centre *c, const cells *a, int64_t cell)
 larmor_status lmr_part_sampled(const lmr_centre *c, const double encoded[3], double *part)
 {
     const cells a = cells_of(c, encoded);
-    LMR_HEAP double *k = NULL;
     double all = 0, sampled = 0;
-    LMR_TRY(larmor_array_download(c->points, LARMOR_F64, &k));
-    LMR_HEAP unsigned char *hit = calloc((size_t)a.total, 1);
-    if (!hit) return LMR_NO_MEMORY();
+    LMR_OWN_MEMORY(double, k, larmor_array_download(c->points, LARMOR_F64, &k));
+    LMR_HEAP LMR_NEW_ZEROS(unsigned char, hit, a.total);
     for (int64_t j = 0; j < c->m; j++)
         for (int side = -1; side <= 1; side += 2) { /* a point between two cells is in both */
             const int64_t cell = cell_at(c, &a, k + j * c->nd, side * border);

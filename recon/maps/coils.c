@@ -74,10 +74,9 @@ static larmor_status grid_images(const larmor_array *kspace, int64_t coils, cons
     *images = NULL;
     const lmr_centre *c = &cal->centre;
     const larmor_nufft_opts opts = grid_nufft(c->nd, cal->n, coils, kspace->dtype);
-    LMR_OWNED(larmor_op) *F = NULL;
     LMR_OWNED(larmor_array) *values = NULL, *grid = NULL, *line = NULL;
     LMR_TRY(lmr_centre_gather(c, cal->weights, kspace, coils, &values));
-    LMR_TRY(lmr_op_fourier(c->dev, &opts, c->points, &F));
+    LMR_OWN(larmor_op, F, lmr_op_fourier(c->dev, &opts, c->points, &F));
     LMR_TRY(larmor_array_create(c->dev, kspace->dtype, larmor_op_in_shape(F), &grid));
     LMR_TRY(larmor_op_adjoint(F, values, grid));
     LMR_TRY(larmor_array_reshape(grid, LARMOR_SHAPE(larmor_array_count(grid) / coils, coils), &line));
@@ -87,24 +86,23 @@ static larmor_status grid_images(const larmor_array *kspace, int64_t coils, cons
 static larmor_status check(const larmor_array *kspace, const larmor_array *traj, larmor_shape image,
                            const larmor_coils_opts *o)
 {
-    if (!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim < 2)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: k-space is %s, expected complex [samples, readouts, coils]",
-                        lmr_describe(kspace).s);
+    LMR_REFUSE(!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim < 2, LARMOR_ERR_SHAPE,
+               "coils: k-space is %s, expected complex [samples, readouts, coils]", lmr_describe(kspace).s);
     const int64_t coils = kspace->shape.dim[kspace->shape.ndim - 1];
     LMR_TRY(lmr_expect("coils", "k-space", kspace, traj->dev, kspace->dtype,
                        larmor_shape_append(lmr_weights_shape(traj), coils)));
-    if (coils < 1) return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: k-space has no coils, expected at least 1");
+    LMR_REFUSE(coils < 1, LARMOR_ERR_SHAPE, "coils: k-space has no coils, expected at least 1");
     for (int d = 0; d < 3; d++)
-        if (!(o->encoded[d] >= 0 && o->encoded[d] < 1e3))
-            return LMR_FAIL(LARMOR_ERR_ARG, "coils: encoded field of view %g along axis %d, expected 0 to 1000",
-                            o->encoded[d], d);
+        LMR_REFUSE(!(o->encoded[d] >= 0 && o->encoded[d] < 1e3), LARMOR_ERR_ARG,
+                   "coils: encoded field of view %g along axis %d, expected 0 to 1000", o->encoded[d], d);
     const int64_t last = image.dim[image.ndim - 1];
-    if (o->first < 0 || o->planes < 0 || o->first > last || o->planes > last - o->first || (o->first && !o->planes))
-        return LMR_FAIL(LARMOR_ERR_ARG, "coils: %lld planes from %lld on, expected some of %lld",
-                        (long long)o->planes, (long long)o->first, (long long)last);
-    if (o->calibration < 0 || o->window < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "coils: calibration %lld and window %lld, expected at least 0",
-                        (long long)o->calibration, (long long)o->window);
+    LMR_REFUSE(o->first < 0 || o->planes < 0 || o->first > last || o->planes > last - o->first ||
+                   (o->first && !o->planes),
+               LARMOR_ERR_ARG, "coils: %lld planes from %lld on, expected some of %lld", (long long)o->planes,
+               (long long)o->first, (long long)last);
+    LMR_REFUSE(o->calibration < 0 || o->window < 0, LARMOR_ERR_ARG,
+               "coils: calibration %lld and window %lld, expected at least 0", (long long)o->calibration,
+               (long long)o->window);
     return LARMOR_OK;
 }
 
@@ -133,10 +131,9 @@ larmor_status larmor_coils_density(const larmor_array *traj, larmor_shape image,
                                    larmor_array **density)
 {
     LMR_NEED_OUT(density);
-    if (opts && opts->calibration < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "coils: calibration %lld, expected at least 0", (long long)opts->calibration);
-    LMR_OWNED(larmor_array) *k = NULL;
-    LMR_TRY(lmr_input_traj("coils", traj, image, &k));
+    LMR_REFUSE(opts && opts->calibration < 0, LARMOR_ERR_ARG, "coils: calibration %lld, expected at least 0",
+               (long long)opts->calibration);
+    LMR_OWN(larmor_array, k, lmr_input_traj("coils", traj, image, &k));
     LMR_FREED_BY(calibration_free) calibration c = {.n = {1, 1, 1}};
     LMR_TRY(take_centre(k, LARMOR_C64, image, opts, &c));
     LMR_TRY(find_density(NULL, &c));
@@ -179,8 +176,7 @@ larmor_status larmor_coils_estimate(const larmor_array *kspace, const larmor_arr
     LMR_TRY(lmr_maps_interpolate_planes(low, c.n, o.first, image.dim[image.ndim - 1], out));
     judged.warning = warning_of(&judged);
     if (report) *report = judged;
-    *maps = out;
-    out = NULL;
+    LMR_HAND_ON(*maps, out);
     return LARMOR_OK;
 }
 

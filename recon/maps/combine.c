@@ -48,9 +48,8 @@ static larmor_status find_maps(const larmor_array *x, larmor_shape image, larmor
     const larmor_coils_opts opts = {.calibration = SIDE};
     const larmor_nufft_opts fourier = fourier_of(image, x->shape.dim[image.ndim], x->dtype);
     LMR_OWNED(larmor_array) *places = NULL, *kspace = NULL, *weights = NULL;
-    LMR_OWNED(larmor_op) *F = NULL;
     LMR_TRY(make_places(x->dev, centre, &places));
-    LMR_TRY(larmor_op_cartesian(x->dev, &fourier, places, &F));
+    LMR_OWN(larmor_op, F, larmor_op_cartesian(x->dev, &fourier, places, &F));
     LMR_TRY(larmor_array_create(x->dev, x->dtype, larmor_op_out_shape(F), &kspace));
     LMR_TRY(larmor_op_forward(F, x, kspace));
     LMR_TRY(larmor_array_create(x->dev, LARMOR_F64, LARMOR_SHAPE(larmor_shape_count(centre), 1), &weights));
@@ -61,18 +60,14 @@ static larmor_status find_maps(const larmor_array *x, larmor_shape image, larmor
 larmor_status larmor_coils_combine(const larmor_array *images, larmor_array **combined)
 {
     LMR_NEED_OUT(combined);
-    if (!images || !lmr_is_complex(images->dtype) || images->shape.ndim < 3 || images->shape.ndim > 4)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "combine: got %s, expected complex [x, y(, z), coils]",
-                        lmr_describe(images).s);
+    LMR_REFUSE(!images || !lmr_is_complex(images->dtype) || images->shape.ndim < 3 || images->shape.ndim > 4,
+               LARMOR_ERR_SHAPE, "combine: got %s, expected complex [x, y(, z), coils]", lmr_describe(images).s);
     const larmor_shape image = larmor_shape_of(images->shape.ndim - 1, images->shape.dim);
-    LMR_OWNED(larmor_array) *maps = NULL, *out = NULL;
-    LMR_OWNED(larmor_op) *S = NULL;
-    LMR_TRY(find_maps(images, image, &maps));
-    LMR_TRY(larmor_op_coils(maps, &S));
-    LMR_TRY(larmor_array_create(images->dev, images->dtype, image, &out));
+    LMR_OWN(larmor_array, maps, find_maps(images, image, &maps));
+    LMR_OWN(larmor_op, S, larmor_op_coils(maps, &S));
+    LMR_OWN(larmor_array, out, larmor_array_create(images->dev, images->dtype, image, &out));
     LMR_TRY(larmor_op_adjoint(S, images, out));
-    *combined = out;
-    out = NULL;
+    LMR_HAND_ON(*combined, out);
     return LARMOR_OK;
 }
 

@@ -102,20 +102,17 @@ static sizes sizes_of(const int64_t side[3], int64_t coils, larmor_shape image, 
 static larmor_status take_region(const larmor_array *region, const sizes *s, larmor_array **data,
                                  larmor_array **mixing)
 {
-    LMR_OWNED(larmor_array) *in_double = NULL, *flat = NULL;
     double size, part;
-    LMR_TRY(larmor_array_create(region->dev, LARMOR_C128, region->shape, &in_double));
+    LMR_OWN(larmor_array, in_double, larmor_array_create(region->dev, LARMOR_C128, region->shape, &in_double));
     LMR_TRY(region->dev->be->convert(region->dev->ctx, larmor_array_count(region), region->dtype, region->data,
                                      LARMOR_C128, in_double->data));
     LMR_TRY(larmor_nrm2(in_double, &size));
-    if (!(size > 0 && isfinite(size)))
-        LMR_TRY(LMR_FAIL(LARMOR_ERR_NUMERIC,
-                         "espirit: the calibration region has energy %g, expected a finite number > 0", size));
+    LMR_REFUSE(!(size > 0 && isfinite(size)), LARMOR_ERR_NUMERIC,
+               "espirit: the calibration region has energy %g, expected a finite number > 0", size);
     LMR_TRY(larmor_axpby(1 / size, in_double, 0, in_double));
-    LMR_TRY(larmor_array_reshape(in_double, LARMOR_SHAPE(product(s->side), s->all), &flat));
+    LMR_OWN(larmor_array, flat, larmor_array_reshape(in_double, LARMOR_SHAPE(product(s->side), s->all), &flat));
     if (s->coils == s->all) {
-        *data = flat;
-        flat = NULL;
+        LMR_HAND_ON(*data, flat);
     } else {
         LMR_TRY(lmr_mix_coils(flat, product(s->side), s->all, s->coils, mixing, data, &part));
     }
@@ -127,10 +124,9 @@ static larmor_status make_reference(const larmor_array *data, const sizes *s, la
 {
     const lmr_recon_kernels *kernels;
     larmor_device *dev = data->dev;
-    LMR_OWNED(larmor_array) *values = NULL;
     LMR_TRY(lmr_recon_kernels_of(dev, LARMOR_C128, &kernels));
     LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(s->coils, s->coils), reference));
-    LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(s->coils), &values));
+    LMR_OWN(larmor_array, values, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(s->coils), &values));
     LMR_TRY(kernels->covariance(dev->ctx, product(s->side), s->coils, data->data, (*reference)->data));
     return lmr_la_of(*reference)->heev(dev->ctx, s->coils, 1, 1, (*reference)->data, values->data);
 }
@@ -161,8 +157,7 @@ static void finder_free(finder *f)
 static larmor_status make_waves(const finder *f, const double fov[3], int d, larmor_array **wave)
 {
     const int64_t kernel = f->s->kernel[d], lags = 2 * kernel - 1, n = f->s->grid[d];
-    LMR_HEAP double complex *e = malloc((size_t)(lags * n) * sizeof *e);
-    if (!e) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double complex, e, lags *n);
     for (int64_t i = 0; i < n; i++)
         for (int64_t l = 0; l < lags; l++) {
             const double at = (double)(i - n / 2) / (double)n / (fov[d] > 0 ? fov[d] : 1);
@@ -266,10 +261,10 @@ static larmor_status unmix(finder *f, const larmor_array *mixing)
 static larmor_status interpolate_values(const finder *f, int set, double complex **value)
 {
     const sizes *s = f->s;
-    LMR_OWNED(larmor_array) *low = NULL, *high = NULL;
-    LMR_TRY(larmor_array_upload(f->dev, LARMOR_C128, LARMOR_SHAPE(s->pixels), LARMOR_F64, f->value + s->pixels * set,
+    LMR_OWN(larmor_array, low,
+            larmor_array_upload(f->dev, LARMOR_C128, LARMOR_SHAPE(s->pixels), LARMOR_F64, f->value + s->pixels * set,
                                 &low));
-    LMR_TRY(larmor_array_create(f->dev, LARMOR_C128, larmor_shape_append(s->part, 1), &high));
+    LMR_OWN(larmor_array, high, larmor_array_create(f->dev, LARMOR_C128, larmor_shape_append(s->part, 1), &high));
     LMR_TRY(lmr_maps_resize(low, s->grid, s->first, s->image.dim[s->image.ndim - 1], high));
     LMR_TRY(larmor_array_download(high, LARMOR_C128, value));
     for (int64_t p = 0; p < larmor_shape_count(s->part); p++) (*value)[p] = fmin(fmax(creal((*value)[p]), 0), 1);
@@ -334,45 +329,42 @@ static void judge(const finder *f, const larmor_espirit_opts *o, larmor_espirit_
 
 static larmor_status check(const larmor_array *region, larmor_shape image, const larmor_espirit_opts *o)
 {
-    if (image.ndim < 1 || image.ndim > 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "espirit: image has %d dimensions, expected 1 to 3", image.ndim);
-    if (!region || !lmr_is_complex(region->dtype) || region->shape.ndim != image.ndim + 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "espirit: the region is %s, expected complex, %d dimensions and coils",
-                        lmr_describe(region).s, image.ndim);
-    if (region->shape.dim[image.ndim] < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "espirit: the region has no coils, expected at least 1");
+    LMR_REFUSE(image.ndim < 1 || image.ndim > 3, LARMOR_ERR_SHAPE,
+               "espirit: image has %d dimensions, expected 1 to 3", image.ndim);
+    LMR_REFUSE(!region || !lmr_is_complex(region->dtype) || region->shape.ndim != image.ndim + 1, LARMOR_ERR_SHAPE,
+               "espirit: the region is %s, expected complex, %d dimensions and coils", lmr_describe(region).s,
+               image.ndim);
+    LMR_REFUSE(region->shape.dim[image.ndim] < 1, LARMOR_ERR_SHAPE,
+               "espirit: the region has no coils, expected at least 1");
     for (int d = 0; d < image.ndim; d++) {
-        if (image.dim[d] < 1 || region->shape.dim[d] < 1)
-            return LMR_FAIL(LARMOR_ERR_SHAPE, "espirit: %lld voxels and %lld samples along axis %d, expected some",
-                            (long long)image.dim[d], (long long)region->shape.dim[d], d);
-        if (image.dim[d] > 1 && region->shape.dim[d] <= LEAST_KERNEL)
-            return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                            "espirit: the calibration region has %lld samples along axis %d, expected at least "
-                            "%d; maps by nlinv need no region",
-                            (long long)region->shape.dim[d], d, LEAST_KERNEL + 1);
-        if (!(o->kernel[d] >= 0 && o->kernel[d] <= 32))
-            return LMR_FAIL(LARMOR_ERR_ARG, "espirit: kernel %lld along axis %d, expected 0 to 32",
-                            (long long)o->kernel[d], d);
-        if (!(o->fov[d] >= 0 && o->fov[d] < 1e3))
-            return LMR_FAIL(LARMOR_ERR_ARG, "espirit: field of view %g along axis %d, expected 0 to 1000", o->fov[d],
-                            d);
+        LMR_REFUSE(image.dim[d] < 1 || region->shape.dim[d] < 1, LARMOR_ERR_SHAPE,
+                   "espirit: %lld voxels and %lld samples along axis %d, expected some", (long long)image.dim[d],
+                   (long long)region->shape.dim[d], d);
+        LMR_REFUSE(image.dim[d] > 1 && region->shape.dim[d] <= LEAST_KERNEL, LARMOR_ERR_NUMERIC,
+                   "espirit: the calibration region has %lld samples along axis %d, expected at least "
+                   "%d; maps by nlinv need no region",
+                   (long long)region->shape.dim[d], d, LEAST_KERNEL + 1);
+        LMR_REFUSE(!(o->kernel[d] >= 0 && o->kernel[d] <= 32), LARMOR_ERR_ARG,
+                   "espirit: kernel %lld along axis %d, expected 0 to 32", (long long)o->kernel[d], d);
+        LMR_REFUSE(!(o->fov[d] >= 0 && o->fov[d] < 1e3), LARMOR_ERR_ARG,
+                   "espirit: field of view %g along axis %d, expected 0 to 1000", o->fov[d], d);
     }
-    if (!(o->threshold >= 0 && o->threshold < 1))
-        return LMR_FAIL(LARMOR_ERR_ARG, "espirit: threshold %g, expected 0 to 1", o->threshold);
-    if (!(o->cropped_below >= 0 && o->cropped_below < 1))
-        return LMR_FAIL(LARMOR_ERR_ARG, "espirit: cropped below %g, expected 0 to 1", o->cropped_below);
+    LMR_REFUSE(!(o->threshold >= 0 && o->threshold < 1), LARMOR_ERR_ARG, "espirit: threshold %g, expected 0 to 1",
+               o->threshold);
+    LMR_REFUSE(!(o->cropped_below >= 0 && o->cropped_below < 1), LARMOR_ERR_ARG,
+               "espirit: cropped below %g, expected 0 to 1", o->cropped_below);
     const int64_t last = image.dim[image.ndim - 1];
-    if (o->first < 0 || o->planes < 0 || o->first > last || o->planes > last - o->first || (o->first && !o->planes))
-        return LMR_FAIL(LARMOR_ERR_ARG, "espirit: %lld planes from %lld on, expected some of %lld",
-                        (long long)o->planes, (long long)o->first, (long long)last);
-    if (o->coils < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "espirit: %lld mixtures of coils, expected at least 0", (long long)o->coils);
-    if (o->sets < 0 || o->sets > 2 || o->sets > region->shape.dim[image.ndim])
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "espirit: %d sets of maps of %lld coils, expected 1 or 2, and no more than coils", o->sets,
-                        (long long)region->shape.dim[image.ndim]);
-    if (o->crop < LARMOR_CROP_DEFAULT || o->crop > LARMOR_CROP_NONE)
-        return LMR_FAIL(LARMOR_ERR_ARG, "espirit: crop %d is unknown", (int)o->crop);
+    LMR_REFUSE(o->first < 0 || o->planes < 0 || o->first > last || o->planes > last - o->first ||
+                   (o->first && !o->planes),
+               LARMOR_ERR_ARG, "espirit: %lld planes from %lld on, expected some of %lld", (long long)o->planes,
+               (long long)o->first, (long long)last);
+    LMR_REFUSE(o->coils < 0, LARMOR_ERR_ARG, "espirit: %lld mixtures of coils, expected at least 0",
+               (long long)o->coils);
+    LMR_REFUSE(o->sets < 0 || o->sets > 2 || o->sets > region->shape.dim[image.ndim], LARMOR_ERR_ARG,
+               "espirit: %d sets of maps of %lld coils, expected 1 or 2, and no more than coils", o->sets,
+               (long long)region->shape.dim[image.ndim]);
+    LMR_REFUSE(o->crop < LARMOR_CROP_DEFAULT || o->crop > LARMOR_CROP_NONE, LARMOR_ERR_ARG,
+               "espirit: crop %d is unknown", (int)o->crop);
     return LARMOR_OK;
 }
 
@@ -382,13 +374,11 @@ static larmor_status find_space(finder *f, const larmor_array *region, const lar
 {
     const sizes *s = f->s;
     lmr_windows w = {.coils = s->coils};
-    LMR_OWNED(larmor_array) *data = NULL;
-    LMR_HEAP void *host = NULL;
     memcpy(w.side, s->side, sizeof w.side);
     memcpy(w.kernel, s->kernel, sizeof w.kernel);
-    LMR_TRY(take_region(region, s, &data, mixing));
+    LMR_OWN(larmor_array, data, take_region(region, s, &data, mixing));
     LMR_TRY(make_reference(data, s, &f->reference));
-    LMR_TRY(larmor_array_download(data, LARMOR_C128, &host));
+    LMR_OWN_MEMORY(void, host, larmor_array_download(data, LARMOR_C128, &host));
     w.data = host;
     return lmr_windows_space(f->dev, &w, o->threshold > 0 ? o->threshold : default_threshold, &f->lags, signal);
 }

@@ -145,9 +145,8 @@ static larmor_status count_signal(const larmor_array *values, const lmr_windows 
     *signal = 0;
     for (int64_t i = 0; i < rows; i++) *signal += value[i] > least;
     free(value);
-    if (!(largest > 0 && isfinite(largest)))
-        return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                        "espirit: the calibration region has energy %g, expected a finite number > 0", largest);
+    LMR_REFUSE(!(largest > 0 && isfinite(largest)), LARMOR_ERR_NUMERIC,
+               "espirit: the calibration region has energy %g, expected a finite number > 0", largest);
     if (*signal) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_NUMERIC, "espirit: the calibration region is noise alone, no signal is above it");
 }
@@ -182,16 +181,14 @@ static larmor_status project(const larmor_array *vectors, const lmr_windows *w, 
     const int64_t coils = w->coils, places = windows_places(w), rows = places * coils;
     const int64_t count = lmr_windows_lags(w);
     const float complex *first = (const float complex *)vectors->data + rows * (rows - signal);
-    LMR_OWNED(larmor_array) *block = NULL;
     LMR_HEAP void *all = calloc((size_t)(coils * coils * count), sizeof(double complex));
     lag_sums sums = {.w = w, .lags = all};
     if (!all) return LMR_NO_MEMORY();
-    LMR_TRY(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(rows, places), &block));
+    LMR_OWN(larmor_array, block, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(rows, places), &block));
     for (sums.j = 0; sums.j < coils; sums.j++) {
-        LMR_HEAP void *host = NULL;
         LMR_TRY(lmr_la_of(vectors)->gemm(dev->ctx, 'N', 'C', rows, places, signal, first, rows,
                                          first + places * sums.j, rows, block->data, rows));
-        LMR_TRY(larmor_array_download(block, LARMOR_C64, &host));
+        LMR_OWN_MEMORY(void, host, larmor_array_download(block, LARMOR_C64, &host));
         sums.projector = host;
         LMR_TRY(lmr_parallel(lmr_device_threads(dev), coils, sum_lags, &sums));
     }
@@ -202,11 +199,10 @@ larmor_status lmr_windows_space(larmor_device *dev, const lmr_windows *w, double
                                 int64_t *signal)
 {
     const int64_t rows = windows_places(w) * w->coils;
-    LMR_OWNED(larmor_array) *matrix = NULL, *values = NULL;
     *lags = NULL;
-    LMR_TRY(make_gram(dev, w, &matrix));
+    LMR_OWN(larmor_array, matrix, make_gram(dev, w, &matrix));
     LMR_TRY(lmr_go_on());
-    LMR_TRY(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(rows), &values));
+    LMR_OWN(larmor_array, values, larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(rows), &values));
     LMR_TRY(lmr_la_of(matrix)->heev(dev->ctx, rows, 1, 1, matrix->data, values->data));
     LMR_TRY(count_signal(values, w, threshold, signal));
     LMR_TRY(lmr_go_on());

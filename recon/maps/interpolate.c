@@ -75,10 +75,9 @@ larmor_status lmr_maps_interpolate_planes(const larmor_array *low, const int64_t
     const int nd = maps->shape.ndim - 1;
     const larmor_shape image = larmor_shape_of(nd, maps->shape.dim);
     const int64_t voxels = larmor_shape_count(image);
-    LMR_OWNED(larmor_array) *energy = NULL;
     LMR_TRY(lmr_recon_kernels_of(maps->dev, maps->dtype, &kernels));
     LMR_TRY(lmr_maps_resize(low, n, first, planes, maps));
-    LMR_TRY(larmor_array_create(maps->dev, maps->dtype, image, &energy));
+    LMR_OWN(larmor_array, energy, larmor_array_create(maps->dev, maps->dtype, image, &energy));
     LMR_TRY(
         lmr_vec_of(maps)->combine(maps->dev->ctx, voxels, maps->shape.dim[nd], maps->data, maps->data, energy->data));
     LMR_TRY(kernels->power(maps->dev->ctx, voxels, -1, 0, energy->data));

@@ -33,9 +33,9 @@ static larmor_status check_opts(const larmor_nlinv_opts *o)
                   {"inner", o->inner, 1, 1e6},          {"inner_tol", o->inner_tol, 0, 1},
                   {"least_gain", o->least_gain, -1, 1}, {"side", (double)o->side, 0, 1e9}};
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-        if (!(ranges[i].value >= ranges[i].low && ranges[i].value <= ranges[i].high))
-            return LMR_FAIL(LARMOR_ERR_ARG, "nlinv: %s is %g, expected %g to %g", ranges[i].name, ranges[i].value,
-                            ranges[i].low, ranges[i].high);
+        LMR_REFUSE(!(ranges[i].value >= ranges[i].low && ranges[i].value <= ranges[i].high), LARMOR_ERR_ARG,
+                   "nlinv: %s is %g, expected %g to %g", ranges[i].name, ranges[i].value, ranges[i].low,
+                   ranges[i].high);
     return LARMOR_OK;
 }
 
@@ -58,15 +58,14 @@ larmor_status lmr_newton_opts(const larmor_nlinv_opts *given, larmor_nlinv_opts 
 larmor_status lmr_newton_check(const larmor_array *kspace, const larmor_array *traj, larmor_shape image,
                                const larmor_array *weights)
 {
-    if (!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim != 3 || kspace->shape.dim[2] < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "nlinv: kspace is %s, expected complex [samples, readouts, coils]",
-                        kspace ? lmr_describe(kspace).s : "missing");
+    LMR_REFUSE(!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim != 3 || kspace->shape.dim[2] < 1,
+               LARMOR_ERR_SHAPE, "nlinv: kspace is %s, expected complex [samples, readouts, coils]",
+               kspace ? lmr_describe(kspace).s : "missing");
     const larmor_shape samples = larmor_shape_of(2, kspace->shape.dim);
-    if (image.ndim < 2)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "nlinv: image has %d dimensions, expected 2 or 3", image.ndim);
-    if (!traj || traj->shape.ndim != 3 || !larmor_shape_equal(lmr_weights_shape(traj), samples))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "nlinv: traj is %s, expected [%d, samples, readouts] of kspace %s",
-                        traj ? lmr_describe(traj).s : "missing", image.ndim, lmr_describe(kspace).s);
+    LMR_REFUSE(image.ndim < 2, LARMOR_ERR_SHAPE, "nlinv: image has %d dimensions, expected 2 or 3", image.ndim);
+    LMR_REFUSE(!traj || traj->shape.ndim != 3 || !larmor_shape_equal(lmr_weights_shape(traj), samples),
+               LARMOR_ERR_SHAPE, "nlinv: traj is %s, expected [%d, samples, readouts] of kspace %s",
+               traj ? lmr_describe(traj).s : "missing", image.ndim, lmr_describe(kspace).s);
     if (!weights) return LARMOR_OK;
     return lmr_expect("nlinv", "weight array", weights, kspace->dev, weights->dtype, samples);
 }
@@ -76,8 +75,7 @@ larmor_status lmr_newton_check(const larmor_array *kspace, const larmor_array *t
 /* y <- w y */
 static larmor_status weigh(const larmor_array *weights, larmor_array *y)
 {
-    LMR_OWNED(larmor_array) *w = NULL;
-    LMR_TRY(larmor_array_convert(weights, y->dtype, &w));
+    LMR_OWN(larmor_array, w, larmor_array_convert(weights, y->dtype, &w));
     return larmor_mul(w, 0, y);
 }
 
@@ -87,19 +85,16 @@ static larmor_status grid(lmr_newton *s, const larmor_array *kspace, const larmo
     const larmor_shape image = s->model.image;
     larmor_nufft_opts nufft = {
         .ndim = image.ndim, .batch = s->model.coils, .tol = s->o.nufft_tol, .dtype = kspace->dtype};
-    LMR_OWNED(larmor_array) *y = NULL;
-    LMR_OWNED(larmor_op) *F = NULL;
     double dot[2];
     for (int d = 0; d < image.ndim; d++) nufft.modes[d] = image.dim[d];
-    LMR_TRY(larmor_array_create(kspace->dev, kspace->dtype, kspace->shape, &y));
+    LMR_OWN(larmor_array, y, larmor_array_create(kspace->dev, kspace->dtype, kspace->shape, &y));
     LMR_TRY(larmor_copy(kspace, y));
     if (s->o.weights) LMR_TRY(weigh(s->o.weights, y));
     LMR_TRY(larmor_dot(kspace, y, dot));
     s->square = dot[0];
-    if (!(s->square > 0) || !isfinite(s->square))
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "nlinv: the samples' energy is %g, expected a finite number > 0",
-                        s->square);
-    LMR_TRY(larmor_op_nufft(kspace->dev, &nufft, traj, &F));
+    LMR_REFUSE(!(s->square > 0) || !isfinite(s->square), LARMOR_ERR_NUMERIC,
+               "nlinv: the samples' energy is %g, expected a finite number > 0", s->square);
+    LMR_OWN(larmor_op, F, larmor_op_nufft(kspace->dev, &nufft, traj, &F));
     return larmor_op_adjoint(F, y, s->data);
 }
 
@@ -176,7 +171,7 @@ static larmor_status residual(lmr_newton *s)
     LMR_TRY(real_dot(n->sum, s->data, &like));
     LMR_TRY(real_dot(n->sum, n->backprojected, &own));
     s->report.residual = sqrt(fmax(0, s->square - 2 * like + own) / s->square);
-    if (!isfinite(own)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "nlinv: the iterate is not finite; check the samples");
+    LMR_REFUSE(!isfinite(own), LARMOR_ERR_NUMERIC, "nlinv: the iterate is not finite; check the samples");
     return larmor_axpby(1, s->data, -1, n->backprojected);
 }
 

@@ -49,9 +49,8 @@ static larmor_status select_samples(const lmr_newton *s, const larmor_array *ksp
     double radius[3] = {0.5, 0.5, 0.5};
     for (int d = 0; d < low.ndim; d++) radius[d] = (double)low.dim[d] / 2;
     LMR_TRY(lmr_centre_select(traj, kspace->dtype, radius, centre));
-    if (!centre->m)
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "nlinv: no samples within %g/FOV of the centre of k-space; raise side",
-                        radius[0]);
+    LMR_REFUSE(!centre->m, LARMOR_ERR_NUMERIC, "nlinv: no samples within %g/FOV of the centre of k-space; raise side",
+               radius[0]);
     LMR_TRY(larmor_array_create(kspace->dev, LARMOR_F64, LARMOR_SHAPE(centre->m), &c->ones));
     LMR_TRY(larmor_fill(c->ones, 1));
     LMR_TRY(lmr_centre_gather(centre, c->ones, kspace, coils, &c->values));
@@ -68,18 +67,16 @@ static larmor_status enlarge(const larmor_array *found, larmor_shape low, larmor
 {
     larmor_shape shape = found->shape;
     int64_t n[3] = {1, 1, 1};
-    LMR_OWNED(larmor_array) *in_double = NULL, *out = NULL, *joined = NULL;
     for (int d = 0; d < image.ndim; d++) {
         n[d] = low.dim[d];
         shape.dim[d] = image.dim[d];
     }
     const int64_t count = larmor_shape_count(shape) / larmor_shape_count(image); /* coils of all sets */
-    LMR_TRY(larmor_array_convert(found, LARMOR_C128, &in_double));
-    LMR_TRY(larmor_array_create(found->dev, found->dtype, shape, &out));
-    LMR_TRY(larmor_array_reshape(out, larmor_shape_append(image, count), &joined));
+    LMR_OWN(larmor_array, in_double, larmor_array_convert(found, LARMOR_C128, &in_double));
+    LMR_OWN(larmor_array, out, larmor_array_create(found->dev, found->dtype, shape, &out));
+    LMR_OWN(larmor_array, joined, larmor_array_reshape(out, larmor_shape_append(image, count), &joined));
     LMR_TRY(lmr_maps_interpolate(in_double, n, joined));
-    *maps = out;
-    out = NULL;
+    LMR_HAND_ON(*maps, out);
     return LARMOR_OK;
 }
 
@@ -87,10 +84,9 @@ static larmor_status invert_low(lmr_newton *s, const larmor_array *kspace, const
                                 larmor_shape image, larmor_array **maps)
 {
     LMR_FREED_BY(selection_free) selection c = {.ones = NULL};
-    LMR_OWNED(larmor_array) *found = NULL;
     LMR_TRY(select_samples(s, kspace, traj, low, &c));
     s->o.weights = c.weights;
-    LMR_TRY(invert(s, c.kspace, c.traj, low, NULL, &found));
+    LMR_OWN(larmor_array, found, invert(s, c.kspace, c.traj, low, NULL, &found));
     return enlarge(found, low, image, maps);
 }
 
@@ -109,9 +105,8 @@ larmor_status larmor_nlinv(const larmor_array *kspace, const larmor_array *traj,
     LMR_TRY(lmr_newton_check(kspace, traj, image, s.o.weights));
     const larmor_shape low = low_shape(&s.o, image);
     const int is_whole = larmor_shape_equal(low, image);
-    if (x && !is_whole)
-        return LMR_FAIL(LARMOR_ERR_ARG, "nlinv: side %lld, expected at least as many as the image has, or no image",
-                        (long long)s.o.side);
+    LMR_REFUSE(x && !is_whole, LARMOR_ERR_ARG,
+               "nlinv: side %lld, expected at least as many as the image has, or no image", (long long)s.o.side);
     LMR_TRY(lmr_input_traj("nlinv", traj, image, &points));
     if (s.o.weights) LMR_TRY(lmr_input_real("nlinv", "weights", s.o.weights, &weights));
     s.o.weights = weights;

@@ -53,9 +53,7 @@ static void sizes_of(const larmor_problem *p, const larmor_nlinv_opts *o, lmr_nl
     n->image = n->fine = n->box = p->image;
     n->coils = p->coils;
     n->sets = o->sets > 0 ? o->sets : 1;
-    for (int d = 0; d < p->image.ndim; d++) {
-        n->fine.dim[d] = p->image.dim[d] > 1 ? 2 * p->image.dim[d] : 1;
-    }
+    for (int d = 0; d < p->image.ndim; d++) n->fine.dim[d] = p->image.dim[d] > 1 ? 2 * p->image.dim[d] : 1;
     for (int d = 0; d < p->image.ndim; d++) n->box.dim[d] = box_of(o, p->image.dim[d], longest_of(p->image));
     n->voxels = larmor_shape_count(n->image);
     n->modes = larmor_shape_count(n->box);
@@ -75,8 +73,7 @@ static larmor_nufft_opts nufft_of(const larmor_problem *p, const larmor_nlinv_op
 static larmor_status make_weights(const larmor_nlinv_opts *o, lmr_nlinv *n)
 {
     const int64_t longest = longest_of(n->image);
-    LMR_HEAP double *w = malloc((size_t)(2 * n->modes) * sizeof *w);
-    if (!w) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, w, 2 * n->modes);
     for (int64_t i = 0; i < n->modes; i++) {
         double square = 0;
         int64_t rest = i;
@@ -251,9 +248,8 @@ larmor_status lmr_nlinv_at(lmr_nlinv *n, const larmor_array *unknowns)
 {
     LMR_TRY(larmor_copy(unknowns, n->at));
     for (int64_t m = 0; m < n->sets; m++) {
-        LMR_OWNED(larmor_array) *x = NULL;
         LMR_TRY(synthesise(n, coefficients_in(n, n->at, m), maps_of_set(n, m)));
-        LMR_TRY(image_in(n, n->at, m, &x));
+        LMR_OWN(larmor_array, x, image_in(n, n->at, m, &x));
         LMR_TRY(add_product(n, m, x, n->sum));
     }
     return LARMOR_OK;
@@ -263,9 +259,8 @@ larmor_status lmr_nlinv_at(lmr_nlinv *n, const larmor_array *unknowns)
 static larmor_status derivative(lmr_nlinv *n, const larmor_array *d)
 {
     for (int64_t m = 0; m < n->sets; m++) {
-        LMR_OWNED(larmor_array) *dx = NULL, *x = NULL;
-        LMR_TRY(image_in(n, d, m, &dx));
-        LMR_TRY(image_in(n, n->at, m, &x));
+        LMR_OWN(larmor_array, dx, image_in(n, d, m, &dx));
+        LMR_OWN(larmor_array, x, image_in(n, n->at, m, &x));
         LMR_TRY(add_product(n, m, dx, n->sum));
         LMR_TRY(synthesise(n, coefficients_in(n, d, m), n->one->data));
         LMR_TRY(larmor_mul(x, 0, n->one));
@@ -277,9 +272,8 @@ static larmor_status derivative(lmr_nlinv *n, const larmor_array *d)
 larmor_status lmr_nlinv_adjoint(lmr_nlinv *n, const larmor_array *y, larmor_array *z)
 {
     for (int64_t m = 0; m < n->sets; m++) {
-        LMR_OWNED(larmor_array) *x = NULL, *zx = NULL;
-        LMR_TRY(image_in(n, n->at, m, &x));
-        LMR_TRY(image_in(n, z, m, &zx));
+        LMR_OWN(larmor_array, x, image_in(n, n->at, m, &x));
+        LMR_OWN(larmor_array, zx, image_in(n, z, m, &zx));
         LMR_TRY(lmr_vec_of(y)->combine(n->dev->ctx, n->voxels, n->coils, maps_of_set(n, m), y->data, zx->data));
         LMR_TRY(larmor_copy(y, n->one));
         LMR_TRY(larmor_mul(x, 1, n->one));
@@ -301,8 +295,7 @@ larmor_status lmr_nlinv_normal(lmr_nlinv *n, const larmor_array *d, larmor_array
 /* signs [image...], (-1)^i along each axis. */
 static larmor_status make_signs(const lmr_nlinv *n, larmor_array **signs)
 {
-    LMR_HEAP double *s = malloc((size_t)(2 * n->voxels) * sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, s, 2 * n->voxels);
     for (int64_t i = 0; i < n->voxels; i++) {
         int64_t odd = 0, rest = i;
         for (int d = 0; d < n->image.ndim; d++) {
@@ -376,8 +369,7 @@ done:
     if (st) {
         if (x) larmor_array_free(*x);
         if (x) *x = NULL;
-        larmor_array_free(*maps);
-        *maps = NULL;
+        LMR_CLEAR(*maps);
     }
     return st;
 }

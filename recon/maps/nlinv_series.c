@@ -40,10 +40,10 @@ static larmor_status fill_opts(const larmor_nlinv_series_opts *given, larmor_nli
     if (o->damping == 0) o->damping = DAMPING;
     if (o->damping < 0) o->damping = 0;
     if (!o->median) o->median = 1;
-    if (!(o->damping <= 1)) return LMR_FAIL(LARMOR_ERR_ARG, "nlinv: damping is %g, expected at most 1", o->damping);
-    if (o->median < 1 || o->median > MOST_OF_MEDIAN)
-        return LMR_FAIL(LARMOR_ERR_ARG, "nlinv: median is %d, expected 1 to %d", o->median, MOST_OF_MEDIAN);
-    if (o->all.side || o->all.weights) return LMR_FAIL(LARMOR_ERR_ARG, "nlinv: side and weights are not for frames");
+    LMR_REFUSE(!(o->damping <= 1), LARMOR_ERR_ARG, "nlinv: damping is %g, expected at most 1", o->damping);
+    LMR_REFUSE(o->median < 1 || o->median > MOST_OF_MEDIAN, LARMOR_ERR_ARG, "nlinv: median is %d, expected 1 to %d",
+               o->median, MOST_OF_MEDIAN);
+    LMR_REFUSE(o->all.side || o->all.weights, LARMOR_ERR_ARG, "nlinv: side and weights are not for frames");
     return LARMOR_OK;
 }
 
@@ -61,8 +61,8 @@ larmor_status larmor_nlinv_series_create(larmor_shape image, const larmor_nlinv_
     each.alpha = o.alpha;
     each.reduction = o.reduction;
     LMR_TRY(lmr_newton_opts(&each, &each));
-    if (image.ndim < 2 || image.ndim > 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "nlinv: image has %d dimensions, expected 2 or 3", image.ndim);
+    LMR_REFUSE(image.ndim < 2 || image.ndim > 3, LARMOR_ERR_SHAPE, "nlinv: image has %d dimensions, expected 2 or 3",
+               image.ndim);
     LMR_NEW_ZEROS(larmor_nlinv_series, made, 1);
     made->o = o;
     made->s.o = first;
@@ -96,12 +96,10 @@ static larmor_status keep(larmor_nlinv_series *f)
 {
     lmr_newton *s = &f->s;
     if (f->before) return larmor_copy(s->x, f->before);
-    LMR_OWNED(larmor_array) *before = NULL;
-    LMR_TRY(larmor_array_create(s->x->dev, s->x->dtype, s->x->shape, &before));
+    LMR_OWN(larmor_array, before, larmor_array_create(s->x->dev, s->x->dtype, s->x->shape, &before));
     LMR_TRY(larmor_array_create(s->x->dev, s->x->dtype, s->x->shape, &s->centre));
     LMR_TRY(larmor_copy(s->x, before));
-    f->before = before;
-    before = NULL;
+    LMR_HAND_ON(f->before, before);
     s->o.steps = f->o.steps;
     s->o.inner = f->o.inner;
     s->o.alpha = f->o.alpha;
@@ -132,9 +130,7 @@ static const double *find_median(const larmor_nlinv_series *f, int64_t i, int64_
 static larmor_status take_median(larmor_nlinv_series *f, larmor_array *x)
 {
     const int64_t numbers = larmor_array_count(x), place = f->frames % f->o.median;
-    LMR_HEAP double *median = lmr_new(2 * numbers, sizeof *median);
-    LMR_OWNED(larmor_array) *made = NULL;
-    if (!median) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, median, 2 * numbers);
     double *now = NULL;
     LMR_TRY(larmor_array_download(x, LARMOR_C128, &now));
     free(f->last[place]);
@@ -143,7 +139,7 @@ static larmor_status take_median(larmor_nlinv_series *f, larmor_array *x)
     const int64_t count = f->frames < f->o.median ? f->frames : f->o.median;
     for (int64_t i = 0; i < numbers; i++)
         memcpy(median + 2 * i, find_median(f, i, count) + 2 * i, 2 * sizeof *median);
-    LMR_TRY(larmor_array_upload(x->dev, x->dtype, x->shape, LARMOR_C128, median, &made));
+    LMR_OWN(larmor_array, made, larmor_array_upload(x->dev, x->dtype, x->shape, LARMOR_C128, median, &made));
     return larmor_copy(made, x);
 }
 
@@ -180,13 +176,12 @@ larmor_status larmor_nlinv_series_add(larmor_nlinv_series *series, const larmor_
                                       const larmor_array *traj, larmor_array **x, larmor_array **maps,
                                       larmor_nlinv_report *report)
 {
-    LMR_OWNED(larmor_array) *points = NULL;
     if (x) *x = NULL;
     if (maps) *maps = NULL;
     if (report) *report = (larmor_nlinv_report){0};
     LMR_NEED(series);
     LMR_TRY(check_frame(series, kspace, traj));
-    LMR_TRY(lmr_input_traj("nlinv", traj, series->image, &points));
+    LMR_OWN(larmor_array, points, lmr_input_traj("nlinv", traj, series->image, &points));
     lmr_newton *s = &series->s;
     const larmor_status st = solve(series, kspace, points, x, maps);
     if (st && !series->before) { /* the next frame is the first */

@@ -20,8 +20,7 @@ static larmor_status sum_magnitudes(larmor_array *set, larmor_array *d)
         st = larmor_array_part(set, c, 1, LARMOR_SHAPE(voxels), &one);
         if (!st) st = larmor_abs(one, size);
         if (!st) st = larmor_axpby(1 / sqrt((double)coils), size, 1, d);
-        larmor_array_free(one);
-        one = NULL;
+        LMR_CLEAR(one);
     }
     larmor_array_free(size);
     return st;
@@ -34,13 +33,12 @@ static larmor_status combine_body(larmor_array *set, larmor_array *d)
     const int64_t voxels = set->shape.dim[0], coils = set->shape.dim[1];
     const lmr_recon_kernels *kernels;
     LMR_OWNED(larmor_array) *vectors = NULL, *values = NULL, *factors = NULL;
-    LMR_HEAP double complex *v = NULL;
     LMR_TRY(lmr_recon_kernels_of(dev, set->dtype, &kernels));
     LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), &vectors));
     LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(coils), &values));
     LMR_TRY(kernels->covariance(dev->ctx, voxels, coils, set->data, vectors->data));
     LMR_TRY(lmr_la_of(vectors)->heev(dev->ctx, coils, 1, 1, vectors->data, values->data));
-    LMR_TRY(larmor_array_download(vectors, LARMOR_C128, &v));
+    LMR_OWN_MEMORY(double complex, v, larmor_array_download(vectors, LARMOR_C128, &v));
     double complex *last = v + coils * (coils - 1);
     for (int64_t c = 0; c < coils; c++) last[c] = conj(last[c]);
     LMR_TRY(larmor_array_upload(dev, set->dtype, LARMOR_SHAPE(coils), LARMOR_C128, last, &factors));
@@ -62,8 +60,7 @@ static larmor_status invert(larmor_array **d, double least)
     }
     larmor_device *dev = (*d)->dev;
     const larmor_dtype dtype = (*d)->dtype;
-    larmor_array_free(*d);
-    *d = NULL;
+    LMR_CLEAR(*d);
     const larmor_status st = larmor_array_upload(dev, dtype, LARMOR_SHAPE(voxels), LARMOR_C128, x, d);
     free(x);
     return st;
@@ -72,14 +69,12 @@ static larmor_status invert(larmor_array **d, double least)
 static larmor_status check(const larmor_array *maps, int sets, larmor_normalise_mode mode)
 {
     const int least = sets > 1 ? 3 : 2;
-    if (mode < LARMOR_NORMALISE_RSS || mode > LARMOR_NORMALISE_BODY || sets < 1)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "normalise: %d sets and mode %d, expected 1 or more and one of the known modes", sets,
-                        (int)mode);
-    if (!maps || !lmr_is_complex(maps->dtype) || maps->shape.ndim < least ||
-        (sets > 1 && maps->shape.dim[maps->shape.ndim - 1] != sets))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "normalise: maps are %s, expected complex [image..., coils%s]",
-                        lmr_describe(maps).s, sets > 1 ? ", sets" : "");
+    LMR_REFUSE(mode < LARMOR_NORMALISE_RSS || mode > LARMOR_NORMALISE_BODY || sets < 1, LARMOR_ERR_ARG,
+               "normalise: %d sets and mode %d, expected 1 or more and one of the known modes", sets, (int)mode);
+    LMR_REFUSE(!maps || !lmr_is_complex(maps->dtype) || maps->shape.ndim < least ||
+                   (sets > 1 && maps->shape.dim[maps->shape.ndim - 1] != sets),
+               LARMOR_ERR_SHAPE, "normalise: maps are %s, expected complex [image..., coils%s]", lmr_describe(maps).s,
+               sets > 1 ? ", sets" : "");
     return LARMOR_OK;
 }
 
@@ -90,10 +85,9 @@ larmor_status larmor_maps_normalise(larmor_array *maps, int sets, larmor_normali
     const int64_t count = larmor_array_count(maps);
     const int64_t voxels = coils ? count / coils / sets : 0;
     if (mode == LARMOR_NORMALISE_RSS || !count) return LARMOR_OK;
-    LMR_OWNED(larmor_array) *flat = NULL, *first = NULL, *d = NULL;
-    LMR_TRY(larmor_array_reshape(maps, LARMOR_SHAPE(voxels, coils * sets), &flat));
-    LMR_TRY(larmor_array_slice(flat, 0, coils, &first));
-    LMR_TRY(larmor_array_create(maps->dev, maps->dtype, LARMOR_SHAPE(voxels), &d));
+    LMR_OWN(larmor_array, flat, larmor_array_reshape(maps, LARMOR_SHAPE(voxels, coils * sets), &flat));
+    LMR_OWN(larmor_array, first, larmor_array_slice(flat, 0, coils, &first));
+    LMR_OWN(larmor_array, d, larmor_array_create(maps->dev, maps->dtype, LARMOR_SHAPE(voxels), &d));
     LMR_TRY(mode == LARMOR_NORMALISE_SUM ? sum_magnitudes(first, d) : combine_body(first, d));
     LMR_TRY(invert(&d, mode == LARMOR_NORMALISE_BODY ? min_body_part : 0));
     return larmor_mul(d, 0, flat);

@@ -112,12 +112,10 @@ static larmor_status select_samples(const larmor_array *k, larmor_dtype dtype, c
     corner_radius(s->most, encoded, nd, radius);
     for (int d = 0; d < nd && image; d++) radius[d] = fmin(radius[d], (double)image->dim[d] / 2);
     lmr_centre_free(&s->centre);
-    free(s->k);
-    s->k = NULL;
+    LMR_CLEAR(s->k);
     LMR_TRY(lmr_centre_select(k, dtype, radius, &s->centre));
-    if (!s->centre.m)
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "calibration region: no samples within %g/FOV of the centre of k-space",
-                        radius[0]);
+    LMR_REFUSE(!s->centre.m, LARMOR_ERR_NUMERIC,
+               "calibration region: no samples within %g/FOV of the centre of k-space", radius[0]);
     return larmor_array_download(s->centre.points, LARMOR_F64, &s->k);
 }
 
@@ -211,10 +209,9 @@ static int64_t samples_of(const box *b)
 static larmor_status values_of(const search *s, const larmor_array *kspace, int64_t coils, double complex **values)
 {
     const lmr_centre *c = &s->centre;
-    LMR_OWNED(larmor_array) *ones = NULL, *gathered = NULL;
-    LMR_TRY(larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m), &ones));
+    LMR_OWN(larmor_array, ones, larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m), &ones));
     LMR_TRY(larmor_fill(ones, 1));
-    LMR_TRY(lmr_centre_gather(c, ones, kspace, coils, &gathered));
+    LMR_OWN(larmor_array, gathered, lmr_centre_gather(c, ones, kspace, coils, &gathered));
     return larmor_array_download(gathered, LARMOR_C128, values);
 }
 
@@ -272,17 +269,15 @@ static larmor_status solver_create(const search *s, const int64_t n[3], int64_t 
     const larmor_nufft_opts nufft = low_nufft(c->nd, n, count, dtype);
     const larmor_fft_opts fft = {.centred = 1};
     LMR_OWNED(larmor_array) *weights = NULL;
-    LMR_OWNED(larmor_op) *F = NULL, *W = NULL, *WF = NULL, *N = NULL;
-    LMR_HEAP double *root = NULL;
     v->image = larmor_shape_append(larmor_shape_of(c->nd, n), count);
     LMR_TRY(lmr_density_pipe(c->points, larmor_shape_of(c->nd, n), 0, LMR_MAPS_DENSITY_TOL, &weights));
-    LMR_TRY(larmor_array_download(weights, LARMOR_F64, &root));
+    LMR_OWN_MEMORY(double, root, larmor_array_download(weights, LARMOR_F64, &root));
     for (int64_t j = 0; j < c->m; j++) root[j] = sqrt(root[j]);
     LMR_TRY(larmor_array_upload(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m), LARMOR_F64, root, &v->root));
-    LMR_TRY(larmor_op_nufft(c->dev, &nufft, c->points, &F));
-    LMR_TRY(larmor_op_weights(v->root, dtype, count, &W));
-    LMR_TRY(larmor_op_chain(W, F, &WF));
-    LMR_TRY(larmor_op_toeplitz(c->dev, &nufft, c->points, weights, &N));
+    LMR_OWN(larmor_op, F, larmor_op_nufft(c->dev, &nufft, c->points, &F));
+    LMR_OWN(larmor_op, W, larmor_op_weights(v->root, dtype, count, &W));
+    LMR_OWN(larmor_op, WF, larmor_op_chain(W, F, &WF));
+    LMR_OWN(larmor_op, N, larmor_op_toeplitz(c->dev, &nufft, c->points, weights, &N));
     LMR_TRY(larmor_op_with_normal(WF, N, &v->A));
     return larmor_op_fft(c->dev, dtype, v->image, (1u << c->nd) - 1, &fft, &v->transform);
 }
@@ -294,11 +289,10 @@ static larmor_status solve_coils(const search *s, const solver *v, larmor_array 
     const lmr_centre *c = &s->centre;
     const int64_t voxels = larmor_shape_count(v->image) / count;
     const larmor_solve_opts opts = {.max_iter = SOLVE_ITERS, .tol = 1e-4, .lambda = damping * (double)voxels};
-    LMR_OWNED(larmor_array) *few = NULL, *data = NULL, *x = NULL, *k = NULL;
-    LMR_TRY(larmor_array_slice(kspace, first, count, &few));
-    LMR_TRY(lmr_centre_gather(c, v->root, few, count, &data));
-    LMR_TRY(larmor_array_create(c->dev, kspace->dtype, v->image, &x));
-    LMR_TRY(larmor_array_create(c->dev, kspace->dtype, v->image, &k));
+    LMR_OWN(larmor_array, few, larmor_array_slice(kspace, first, count, &few));
+    LMR_OWN(larmor_array, data, lmr_centre_gather(c, v->root, few, count, &data));
+    LMR_OWN(larmor_array, x, larmor_array_create(c->dev, kspace->dtype, v->image, &x));
+    LMR_OWN(larmor_array, k, larmor_array_create(c->dev, kspace->dtype, v->image, &k));
     LMR_TRY(larmor_cg(v->A, data, x, &opts, NULL));
     LMR_TRY(larmor_op_forward(v->transform, x, k));
     return larmor_array_download(k, LARMOR_C128, values);
@@ -339,22 +333,19 @@ static larmor_status solve(const search *s, const box *b, larmor_array *kspace, 
 
 static larmor_status check(const larmor_array *kspace, const larmor_array *traj, const larmor_region_opts *o)
 {
-    if (!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim < 2)
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "calibration region: k-space is %s, expected complex [samples, readouts, coils]",
-                        lmr_describe(kspace).s);
+    LMR_REFUSE(!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim < 2, LARMOR_ERR_SHAPE,
+               "calibration region: k-space is %s, expected complex [samples, readouts, coils]",
+               lmr_describe(kspace).s);
     const int64_t coils = kspace->shape.dim[kspace->shape.ndim - 1];
     LMR_TRY(lmr_expect("calibration region", "k-space", kspace, traj->dev, kspace->dtype,
                        larmor_shape_append(lmr_weights_shape(traj), coils)));
-    if (coils < 1) return LMR_FAIL(LARMOR_ERR_SHAPE, "calibration region: k-space has no coils, expected at least 1");
+    LMR_REFUSE(coils < 1, LARMOR_ERR_SHAPE, "calibration region: k-space has no coils, expected at least 1");
     for (int d = 0; d < 3; d++) {
-        if (!(o->encoded[d] >= 0 && o->encoded[d] < 1e3))
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "calibration region: encoded field of view %g along axis %d, expected 0 to 1000",
-                            o->encoded[d], d);
-        if (!(o->side[d] >= 0 && o->side[d] <= 4096))
-            return LMR_FAIL(LARMOR_ERR_ARG, "calibration region: side %lld along axis %d, expected 0 to 4096",
-                            (long long)o->side[d], d);
+        LMR_REFUSE(!(o->encoded[d] >= 0 && o->encoded[d] < 1e3), LARMOR_ERR_ARG,
+                   "calibration region: encoded field of view %g along axis %d, expected 0 to 1000", o->encoded[d],
+                   d);
+        LMR_REFUSE(!(o->side[d] >= 0 && o->side[d] <= 4096), LARMOR_ERR_ARG,
+                   "calibration region: side %lld along axis %d, expected 0 to 4096", (long long)o->side[d], d);
     }
     return LARMOR_OK;
 }
@@ -393,8 +384,7 @@ larmor_status larmor_calibration_region(const larmor_array *kspace, const larmor
     if (region) *region = NULL;
     if (report) *report = (larmor_region_report){.samples = 0};
     const larmor_region_opts o = opts ? *opts : (larmor_region_opts){{0}, {0}};
-    LMR_OWNED(larmor_array) *k = NULL;
-    LMR_TRY(lmr_input_traj("calibration region", traj, image, &k));
+    LMR_OWN(larmor_array, k, lmr_input_traj("calibration region", traj, image, &k));
     LMR_FREED_BY(search_free) search s = {.hits = NULL};
     double encoded[3];
     LMR_TRY(check(kspace, traj, &o));

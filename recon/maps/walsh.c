@@ -144,8 +144,7 @@ static larmor_status covariances(smoother *s, const larmor_array *images)
 static larmor_status expect_energy(const smoother *s)
 {
     const int64_t coils = s->coils;
-    double complex *sum = malloc((size_t)(coils * coils) * sizeof *sum);
-    if (!sum) return LMR_NO_MEMORY();
+    LMR_NEW(double complex, sum, coils *coils);
     const double complex *from = (const double complex *)s->cov->data + coils * coils * s->pixels;
     double energy = 0;
     larmor_status st = s->dev->be->copy(s->dev->ctx, LMR_TO_HOST, sum, from, (size_t)(coils * coils) * sizeof *sum);
@@ -181,18 +180,16 @@ static larmor_status dominant(const larmor_array *images, const int64_t n[3], in
 {
     *maps = NULL;
     larmor_device *dev = images->dev;
-    LMR_OWNED(larmor_array) *out = NULL, *values = NULL;
     LMR_FREED_BY(smoother_free) smoother s = {0};
     LMR_TRY(smoother_create(dev, n, coils, window, &s));
     LMR_TRY(covariances(&s, images));
     LMR_TRY(expect_energy(&s));
-    LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(coils, s.pixels + 1), &values));
+    LMR_OWN(larmor_array, values, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(coils, s.pixels + 1), &values));
     LMR_TRY(lmr_la_of(s.cov)->heev(dev->ctx, coils, s.pixels + 1, 1, s.cov->data, values->data));
     if (dominance) LMR_TRY(measure_dominance(&s, values, dominance));
-    LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(s.pixels, coils), &out));
+    LMR_OWN(larmor_array, out, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(s.pixels, coils), &out));
     LMR_TRY(s.kernels->align(dev->ctx, s.pixels, coils, s.cov->data, out->data));
-    *maps = out;
-    out = NULL;
+    LMR_HAND_ON(*maps, out);
     return LARMOR_OK;
 }
 
@@ -207,17 +204,15 @@ larmor_status lmr_mix_coils(const larmor_array *images, int64_t fine, int64_t co
 {
     larmor_device *dev = images->dev;
     const lmr_la *la = lmr_la_of(images);
-    LMR_OWNED(larmor_array) *values = NULL;
-    LMR_HEAP double *value = NULL;
     double all = 0;
     LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), vectors));
-    LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(coils), &values));
+    LMR_OWN(larmor_array, values, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(coils), &values));
     LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(fine, kept), mixed));
     LMR_TRY(la->gemm(dev->ctx, 'C', 'N', coils, coils, fine, images->data, fine, images->data, fine, (*vectors)->data,
                      coils));
     LMR_TRY(lmr_go_on());
     LMR_TRY(la->heev(dev->ctx, coils, 1, 1, (*vectors)->data, values->data));
-    LMR_TRY(larmor_array_download(values, LARMOR_F64, &value));
+    LMR_OWN_MEMORY(double, value, larmor_array_download(values, LARMOR_F64, &value));
     *part = 0;
     for (int64_t c = 0; c < coils; c++) {
         all += value[c];
@@ -244,8 +239,7 @@ larmor_status lmr_walsh(const larmor_array *images, const int64_t n[3], int64_t 
     const double complex *last = (const double complex *)vectors->data + coils * (coils - MOST_COILS);
     LMR_TRY(lmr_la_of(few)->gemm(dev->ctx, 'N', 'C', s.pixels, coils, MOST_COILS, few->data, s.pixels, last, coils,
                                  out->data, s.pixels));
-    *maps = out;
-    out = NULL;
+    LMR_HAND_ON(*maps, out);
     return LARMOR_OK;
 }
 

@@ -67,13 +67,12 @@ static larmor_status derive(const search *s, int q, float **out)
     const int p = number_of(scan, q);
     LMR_FREED_BY(lmr_motion_fit_free) lmr_motion_fit fit = {.A = NULL};
     LMR_HEAP double *poses = lmr_new((int64_t)LARMOR_POSE * scan->states, sizeof *poses);
-    LMR_OWNED(larmor_array) *moved = NULL;
     *out = NULL;
     if (!poses) return LMR_NO_MEMORY();
     memcpy(poses, s->poses, LARMOR_POSE * (size_t)scan->states * sizeof *poses);
     for (int m = 1; m < scan->states; m++) poses[LARMOR_POSE * m + p] += s->step[p];
     LMR_TRY(lmr_motion_fit_open(scan, s->level, poses, s->weights, 0, &fit));
-    LMR_TRY(larmor_array_create(scan->dev, LARMOR_C64, larmor_array_shape(s->r), &moved));
+    LMR_OWN(larmor_array, moved, larmor_array_create(scan->dev, LARMOR_C64, larmor_array_shape(s->r), &moved));
     LMR_TRY(larmor_op_forward(fit.A, s->x, moved));
     LMR_TRY(larmor_axpby(-1, fit.y, 1, moved));
     LMR_TRY(larmor_axpby(-1 / s->step[p], s->r, 1 / s->step[p], moved));
@@ -130,8 +129,7 @@ static larmor_status fill_normal(search *s, const lmr_motion_fit *fit, float *co
     if (!sums) return LMR_NO_MEMORY();
     LMR_TRY(larmor_array_download(s->r, LARMOR_C64, (void *)&r));
     for (int i = 0; i < n; i++) {
-        LMR_HEAP float *column = NULL;
-        LMR_TRY(project(s, fit, J[i % numbers], 1 + i / numbers, &column));
+        LMR_OWN_MEMORY(float, column, project(s, fit, J[i % numbers], 1 + i / numbers, &column));
         for (int q = 0; q < numbers; q++) {
             memset(sums, 0, (size_t)states * sizeof *sums);
             dot_by_state(s, column, J[q], sums);
@@ -274,22 +272,20 @@ static larmor_status predict(const lmr_motion_scan *s, const lmr_motion_level *l
                              double *energy)
 {
     LMR_FREED_BY(lmr_motion_fit_free) lmr_motion_fit kept = {.A = NULL}, held = {.A = NULL};
-    LMR_OWNED(larmor_array) *x = NULL, *r = NULL;
-    LMR_HEAP float *left = NULL;
     double largest, cost, size;
     LMR_TRY(lmr_motion_fit_open(s, l, poses, l->kept, 0, &kept));
     LMR_TRY(larmor_opnorm(kept.A, POWER_STEPS, &largest));
     lmr_motion_fit_free(&kept);
     LMR_TRY(lmr_motion_fit_open(s, l, poses, l->kept, LAMBDA * largest, &kept));
-    LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, l->image, &x));
-    LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, larmor_array_shape(l->kspace), &r));
+    LMR_OWN(larmor_array, x, larmor_array_create(s->dev, LARMOR_C64, l->image, &x));
+    LMR_OWN(larmor_array, r, larmor_array_create(s->dev, LARMOR_C64, larmor_array_shape(l->kspace), &r));
     LMR_TRY(lmr_motion_fit_solve(&kept, LAMBDA * largest, SOLVE_STEPS, x, r, &cost));
     LMR_TRY(lmr_motion_fit_open(s, l, poses, l->held, 0, &held));
     LMR_TRY(larmor_op_forward(held.A, x, r));
     LMR_TRY(larmor_axpby(-1, held.y, 1, r));
     LMR_TRY(larmor_nrm2(held.y, &size));
     *energy = size * size;
-    LMR_TRY(larmor_array_download(r, LARMOR_C64, (void *)&left));
+    LMR_OWN_MEMORY(float, left, larmor_array_download(r, LARMOR_C64, (void *)&left));
     for (int64_t j = 0; j < s->readouts * s->coils; j++) error[j] = 0;
     for (int64_t i = 0; i < 2 * l->samples * s->readouts * s->coils; i++)
         error[i / 2 / l->samples] += (double)left[i] * left[i];
@@ -406,8 +402,7 @@ static larmor_status search_levels(const lmr_motion_scan *s, const larmor_array 
     const double *reach = s->nd == 3 ? reaches_3d : reaches;
     const int levels = (int)(s->nd == 3 ? sizeof reaches_3d / sizeof *reaches_3d : sizeof reaches / sizeof *reaches);
     LMR_FREED_BY(lmr_motion_level_free) lmr_motion_level level = {.reach = 0};
-    LMR_HEAP double *k = NULL;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     const double most = farthest(k, s->nd, larmor_array_count(traj) / s->nd);
     for (int i = 0; i < levels && (!i || reach[i - 1] < most); i++) {
         lmr_motion_level_free(&level);
@@ -433,17 +428,16 @@ static larmor_status check(const larmor_array *kspace, const larmor_array *traj,
 {
     LMR_NEED(kspace, traj, maps, fov_mm);
     const larmor_shape t = traj->shape, y = kspace->shape, m = maps->shape;
-    if (t.ndim != 3 || t.dim[0] < 2 || t.dim[0] > 3 || y.ndim != 3 || y.dim[0] != t.dim[1] || y.dim[1] != t.dim[2] ||
-        m.ndim != t.dim[0] + 1 || m.dim[m.ndim - 1] != y.dim[2] || !lmr_is_complex(kspace->dtype) ||
-        !lmr_is_complex(maps->dtype) || !lmr_is_real(traj->dtype))
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "motion: k-space is %s, trajectory %s, maps %s; expected complex [samples, readouts, coils], "
-                        "real [2 or 3, samples, readouts] and complex [image..., coils]",
-                        lmr_describe(kspace).s, lmr_describe(traj).s, lmr_describe(maps).s);
-    if (states < 2 || states > MOST_STATES || states * LEAST_READOUTS > t.dim[2])
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "motion: got %d states of %lld readouts, expected 2 to %d of at least %d readouts each",
-                        states, (long long)t.dim[2], MOST_STATES, LEAST_READOUTS);
+    LMR_REFUSE(t.ndim != 3 || t.dim[0] < 2 || t.dim[0] > 3 || y.ndim != 3 || y.dim[0] != t.dim[1] ||
+                   y.dim[1] != t.dim[2] || m.ndim != t.dim[0] + 1 || m.dim[m.ndim - 1] != y.dim[2] ||
+                   !lmr_is_complex(kspace->dtype) || !lmr_is_complex(maps->dtype) || !lmr_is_real(traj->dtype),
+               LARMOR_ERR_SHAPE,
+               "motion: k-space is %s, trajectory %s, maps %s; expected complex [samples, readouts, coils], "
+               "real [2 or 3, samples, readouts] and complex [image..., coils]",
+               lmr_describe(kspace).s, lmr_describe(traj).s, lmr_describe(maps).s);
+    LMR_REFUSE(states < 2 || states > MOST_STATES || states * LEAST_READOUTS > t.dim[2], LARMOR_ERR_ARG,
+               "motion: got %d states of %lld readouts, expected 2 to %d of at least %d readouts each", states,
+               (long long)t.dim[2], MOST_STATES, LEAST_READOUTS);
     return lmr_rigid_check("motion", (int)t.dim[0], fov_mm);
 }
 
@@ -475,11 +469,10 @@ larmor_status larmor_motion_find(const larmor_array *kspace, const larmor_array 
     LMR_HEAP int *state = lmr_new(s.readouts, sizeof *state);
     LMR_HEAP unsigned char *is_held = lmr_new(s.readouts, 1);
     LMR_HEAP double *poses = calloc((size_t)s.states * LARMOR_POSE, sizeof *poses);
-    LMR_HEAP float *host = NULL;
     if (!state || !is_held || !poses) return LMR_NO_MEMORY();
     for (int64_t j = 0; j < s.readouts; j++) state[j] = (int)(j * s.states / s.readouts);
     for (int d = 0; d < nd; d++) s.n[d] = maps->shape.dim[d];
-    LMR_TRY(larmor_array_download(maps, LARMOR_C64, (void *)&host));
+    LMR_OWN_MEMORY(float, host, larmor_array_download(maps, LARMOR_C64, (void *)&host));
     LMR_TRY(lmr_maps_extend(s.n, s.coils, host));
     s.state = state;
     s.maps = host;

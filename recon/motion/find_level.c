@@ -73,22 +73,19 @@ larmor_status lmr_motion_level_open(const lmr_motion_scan *s, const larmor_array
                                     double reach, lmr_motion_level *l)
 {
     const int64_t samples = larmor_array_shape(traj).dim[1];
-    LMR_HEAP double *k = NULL;
-    LMR_HEAP float *y = NULL;
     int64_t first;
     *l = (lmr_motion_level){.reach = reach, .n = {1, 1, 1}};
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     find_window(k, s->nd, samples, s->readouts, reach, &first, &l->samples);
-    if (!l->samples) return LMR_FAIL(LARMOR_ERR_NUMERIC, "motion: no sample is within %g/FOV of k = 0", reach);
+    LMR_REFUSE(!l->samples, LARMOR_ERR_NUMERIC, "motion: no sample is within %g/FOV of k = 0", reach);
     for (int d = 0; d < s->nd; d++) {
         l->n[d] = 2 * (int64_t)ceil(reach) + MARGIN;
         if (l->n[d] < LEAST_SIDE) l->n[d] = LEAST_SIDE;
     }
     l->image = larmor_shape_of(s->nd, l->n);
-    LMR_HEAP double *near = lmr_new(l->samples * s->readouts * s->nd, sizeof *near);
-    LMR_HEAP float *seen = lmr_new(l->samples * s->readouts * s->coils, 2 * sizeof *seen);
-    if (!near || !seen) return LMR_NO_MEMORY();
-    LMR_TRY(larmor_array_download(kspace, LARMOR_C64, (void *)&y));
+    LMR_HEAP LMR_NEW(double, near, l->samples * s->readouts * s->nd);
+    LMR_HEAP LMR_NEW(float, seen, 2 * l->samples * s->readouts * s->coils);
+    LMR_OWN_MEMORY(float, y, larmor_array_download(kspace, LARMOR_C64, (void *)&y));
     cut((const char *)k, sizeof *k * (size_t)s->nd, samples, s->readouts, first, l->samples, (char *)near);
     cut((const char *)y, 2 * sizeof *y, samples, s->readouts * s->coils, first, l->samples, (char *)seen);
     LMR_TRY(larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(s->nd, l->samples, s->readouts), LARMOR_F64, near,
@@ -129,18 +126,16 @@ static larmor_status maps_in(const lmr_motion_scan *s, const lmr_motion_level *l
 static larmor_status make_fit(const lmr_motion_scan *s, const lmr_motion_level *l, const double *poses,
                               const larmor_array *weights, double lambda, larmor_array **maps, lmr_motion_fit *f)
 {
-    LMR_OWNED(larmor_array) *motion = NULL, *moved = NULL;
-    LMR_OWNED(larmor_circulant) *C = NULL;
     for (int m = 0; m < s->states; m++) LMR_TRY(maps_in(s, l, poses + LARMOR_POSE * m, &maps[m]));
-    LMR_TRY(poses_of_readouts(s, poses, &motion));
+    LMR_OWN(larmor_array, motion, poses_of_readouts(s, poses, &motion));
     LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, larmor_array_shape(l->kspace), &f->y));
     LMR_TRY(larmor_copy(l->kspace, f->y));
-    LMR_TRY(larmor_motion_apply(f->y, l->traj, motion, s->fov_mm, &moved));
+    LMR_OWN(larmor_array, moved, larmor_motion_apply(f->y, l->traj, motion, s->fov_mm, &moved));
     LMR_TRY(larmor_sense_weigh(weights, f->y));
     const larmor_sense_opts opts = {.traj = moved, .weights = weights, .nufft_tol = NUFFT_ERROR, .toeplitz = -1};
     LMR_TRY(larmor_op_sense_states(maps, s->states, s->state, &opts, &f->A));
     if (!(lambda > 0)) return LARMOR_OK;
-    LMR_TRY(larmor_circulant_create(maps[0], moved, weights, l->image, LARMOR_C64, &C));
+    LMR_OWN(larmor_circulant, C, larmor_circulant_create(maps[0], moved, weights, l->image, LARMOR_C64, &C));
     return larmor_circulant_inverse(C, lambda, NULL, 0, &f->M);
 }
 

@@ -98,7 +98,7 @@ larmor_status lmr_maps_extend(const int64_t n[3], int64_t coils, float *maps)
         known[i] = is_zero(&g, i) ? UNKNOWN : KNOWN;
         zeros += known[i] == UNKNOWN;
     }
-    if (zeros == g.voxels) return LMR_FAIL(LARMOR_ERR_NUMERIC, "motion: coil maps are zero at all voxels");
+    LMR_REFUSE(zeros == g.voxels, LARMOR_ERR_NUMERIC, "motion: coil maps are zero at all voxels");
     g.known = known;
     g.next = next;
     if (zeros) grow(&g);
@@ -183,9 +183,8 @@ larmor_status larmor_maps_move(const larmor_array *maps, const double *pose, con
     LMR_NEED(maps, pose, fov_mm);
     const larmor_shape shape = larmor_array_shape(maps);
     const int nd = shape.ndim - 1;
-    if (!lmr_is_complex(maps->dtype) || nd < 2 || nd > 3 || larmor_array_count(maps) < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "motion: maps are %s, expected complex [x, y, coils] or [x, y, z, coils]",
-                        lmr_describe(maps).s);
+    LMR_REFUSE(!lmr_is_complex(maps->dtype) || nd < 2 || nd > 3 || larmor_array_count(maps) < 1, LARMOR_ERR_SHAPE,
+               "motion: maps are %s, expected complex [x, y, coils] or [x, y, z, coils]", lmr_describe(maps).s);
     double turn[9], shift[3];
     LMR_TRY(larmor_pose_map(pose, nd, fov_mm, turn, shift)); /* which checks it */
     const int64_t n[3] = {shape.dim[0], shape.dim[1], nd > 2 ? shape.dim[2] : 1};

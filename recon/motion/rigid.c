@@ -40,13 +40,12 @@ void lmr_rigid_of(const double pose[LARMOR_POSE], int nd, const double *fov_mm, 
 static larmor_status check_pose(const char *who, int64_t row, const double pose[LARMOR_POSE])
 {
     for (int p = 0; p < LARMOR_POSE; p++) {
-        if (!isfinite(pose[p]))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "%s: row %lld holds a number that is not finite", who,
-                            (long long)row);
-        if (fabs(pose[p]) > (p < 3 ? MAX_SHIFT_MM : MAX_ROTATION_DEG))
-            return LMR_FAIL(LARMOR_ERR_ARG, "%s: row %lld has %s of %g, expected at most %g %s", who, (long long)row,
-                            p < 3 ? "a shift" : "a rotation", pose[p], p < 3 ? MAX_SHIFT_MM : MAX_ROTATION_DEG,
-                            p < 3 ? "mm" : "degrees");
+        LMR_REFUSE(!isfinite(pose[p]), LARMOR_ERR_NUMERIC, "%s: row %lld holds a number that is not finite", who,
+                   (long long)row);
+        LMR_REFUSE(fabs(pose[p]) > (p < 3 ? MAX_SHIFT_MM : MAX_ROTATION_DEG), LARMOR_ERR_ARG,
+                   "%s: row %lld has %s of %g, expected at most %g %s", who, (long long)row,
+                   p < 3 ? "a shift" : "a rotation", pose[p], p < 3 ? MAX_SHIFT_MM : MAX_ROTATION_DEG,
+                   p < 3 ? "mm" : "degrees");
     }
     return LARMOR_OK;
 }
@@ -86,10 +85,10 @@ double lmr_rigid_distance(const double a[LARMOR_POSE], const double b[LARMOR_POS
 
 larmor_status lmr_rigid_check(const char *who, int nd, const double *fov_mm)
 {
-    if (nd < 2 || nd > 3) return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: got %d dimensions, expected 2 or 3", who, nd);
+    LMR_REFUSE(nd < 2 || nd > 3, LARMOR_ERR_SHAPE, "%s: got %d dimensions, expected 2 or 3", who, nd);
     for (int d = 0; d < nd; d++)
-        if (!(fov_mm[d] > 0 && isfinite(fov_mm[d])))
-            return LMR_FAIL(LARMOR_ERR_ARG, "%s: got a field of view of %g mm, expected more than 0", who, fov_mm[d]);
+        LMR_REFUSE(!(fov_mm[d] > 0 && isfinite(fov_mm[d])), LARMOR_ERR_ARG,
+                   "%s: got a field of view of %g mm, expected more than 0", who, fov_mm[d]);
     return LARMOR_OK;
 }
 
@@ -97,21 +96,20 @@ larmor_status lmr_rigid_check(const char *who, int nd, const double *fov_mm)
 
 larmor_status lmr_poses_read(const char *who, const larmor_array *motion, int64_t readouts, double **poses)
 {
-    LMR_HEAP double *columns = NULL;
     *poses = NULL;
-    if (!motion) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no poses given, expected real [readouts, 6]", who);
+    LMR_REFUSE(!motion, LARMOR_ERR_ARG, "%s: no poses given, expected real [readouts, 6]", who);
     const larmor_shape shape = larmor_array_shape(motion);
-    if (!lmr_is_real(motion->dtype) || shape.ndim != 2 || shape.dim[0] != readouts || shape.dim[1] != LARMOR_POSE)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: poses are %s, expected real [%lld, 6]", who, lmr_describe(motion).s,
-                        (long long)readouts);
-    LMR_TRY(larmor_array_download(motion, LARMOR_F64, &columns));
+    LMR_REFUSE(!lmr_is_real(motion->dtype) || shape.ndim != 2 || shape.dim[0] != readouts ||
+                   shape.dim[1] != LARMOR_POSE,
+               LARMOR_ERR_SHAPE, "%s: poses are %s, expected real [%lld, 6]", who, lmr_describe(motion).s,
+               (long long)readouts);
+    LMR_OWN_MEMORY(double, columns, larmor_array_download(motion, LARMOR_F64, &columns));
     LMR_HEAP LMR_NEW(double, rows, readouts *LARMOR_POSE);
     for (int64_t j = 0; j < readouts; j++) {
         for (int p = 0; p < LARMOR_POSE; p++) rows[LARMOR_POSE * j + p] = columns[j + readouts * p];
         LMR_TRY(check_pose(who, j, rows + LARMOR_POSE * j));
     }
-    *poses = rows;
-    rows = NULL;
+    LMR_HAND_ON(*poses, rows);
     return LARMOR_OK;
 }
 
@@ -120,10 +118,9 @@ static larmor_status check_begin(const double *begin, int64_t rows)
 {
     for (int64_t i = 0; i < rows; i++) {
         const double least = i ? begin[i - 1] : -1;
-        if (!(begin[i] > least) || begin[i] != floor(begin[i]) || (!i && begin[i] != 0))
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "motion: row %lld begins at readout %g, expected whole numbers that ascend, from 0",
-                            (long long)i, begin[i]);
+        LMR_REFUSE(!(begin[i] > least) || begin[i] != floor(begin[i]) || (!i && begin[i] != 0), LARMOR_ERR_ARG,
+                   "motion: row %lld begins at readout %g, expected whole numbers that ascend, from 0", (long long)i,
+                   begin[i]);
     }
     return LARMOR_OK;
 }
@@ -135,12 +132,12 @@ larmor_status larmor_motion_rows(const larmor_array *rows, int64_t readouts, lar
     const larmor_shape shape = larmor_array_shape(rows);
     const int64_t count = shape.ndim > 0 ? shape.dim[0] : 0;
     const int begins = shape.ndim == 2 && shape.dim[1] == LARMOR_POSE + 1;
-    if (!lmr_is_real(rows->dtype) || shape.ndim != 2 || (shape.dim[1] != LARMOR_POSE && !begins) || count < 1 ||
-        (!begins && count != 1 && count != readouts))
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "motion: the array is %s, expected real [%lld, 6], one row for each readout, or [rows, 7], "
-                        "the first number of which is the readout from which on a row holds",
-                        lmr_describe(rows).s, (long long)readouts);
+    LMR_REFUSE(!lmr_is_real(rows->dtype) || shape.ndim != 2 || (shape.dim[1] != LARMOR_POSE && !begins) ||
+                   count < 1 || (!begins && count != 1 && count != readouts),
+               LARMOR_ERR_SHAPE,
+               "motion: the array is %s, expected real [%lld, 6], one row for each readout, or [rows, 7], "
+               "the first number of which is the readout from which on a row holds",
+               lmr_describe(rows).s, (long long)readouts);
     LMR_HEAP double *given = NULL, *out = lmr_new(readouts * LARMOR_POSE, sizeof *out);
     if (!out) return LMR_NO_MEMORY();
     LMR_TRY(larmor_array_download(rows, LARMOR_F64, &given));
@@ -191,16 +188,15 @@ larmor_status larmor_motion_apply(larmor_array *kspace, const larmor_array *traj
     LMR_NEED_OUT(moved);
     LMR_NEED(traj, fov_mm);
     const larmor_shape shape = larmor_array_shape(traj);
-    if (!lmr_is_real(traj->dtype) || shape.ndim != 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "motion: trajectory is %s, expected real [nd, samples, readouts]",
-                        lmr_describe(traj).s);
+    LMR_REFUSE(!lmr_is_real(traj->dtype) || shape.ndim != 3, LARMOR_ERR_SHAPE,
+               "motion: trajectory is %s, expected real [nd, samples, readouts]", lmr_describe(traj).s);
     const int64_t nd = shape.dim[0], samples = shape.dim[1], readouts = shape.dim[2], count = samples * readouts;
     LMR_TRY(lmr_rigid_check("motion", (int)nd, fov_mm));
     const larmor_shape given = kspace ? larmor_array_shape(kspace) : shape;
-    if (kspace &&
-        (!lmr_is_complex(kspace->dtype) || given.ndim < 2 || given.dim[0] != samples || given.dim[1] != readouts))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "motion: k-space is %s, expected complex [%lld, %lld, coils]",
-                        lmr_describe(kspace).s, (long long)samples, (long long)readouts);
+    LMR_REFUSE(kspace && (!lmr_is_complex(kspace->dtype) || given.ndim < 2 || given.dim[0] != samples ||
+                          given.dim[1] != readouts),
+               LARMOR_ERR_SHAPE, "motion: k-space is %s, expected complex [%lld, %lld, coils]",
+               lmr_describe(kspace).s, (long long)samples, (long long)readouts);
     LMR_HEAP double *poses = NULL, *k = NULL, *phase = lmr_new(2 * count, sizeof *phase);
     LMR_OWNED(larmor_array) *factor = NULL;
     if (!phase) return LMR_NO_MEMORY();

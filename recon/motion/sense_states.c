@@ -24,9 +24,9 @@ static void drop_states(states *s)
 static larmor_status find_runs(states *s, const int *state, int64_t *own)
 {
     for (int64_t j = 0; j < s->readouts; j++) {
-        if (state[j] < 0 || state[j] >= s->count)
-            return LMR_FAIL(LARMOR_ERR_ARG, "sense states: readout %lld is in state %d, expected 0 to %d",
-                            (long long)j, state[j], s->count - 1);
+        LMR_REFUSE(state[j] < 0 || state[j] >= s->count, LARMOR_ERR_ARG,
+                   "sense states: readout %lld is in state %d, expected 0 to %d", (long long)j, state[j],
+                   s->count - 1);
         lmr_runs *runs = &s->runs;
         if (!runs->count || runs->run[runs->count - 1].state != state[j])
             runs->run[runs->count++] = (lmr_run){.state = state[j], .first = j, .own = own[state[j]]};
@@ -70,9 +70,8 @@ static larmor_status make_state(states *s, int m, int64_t own, larmor_array *map
                                 const larmor_sense_opts *opts)
 {
     LMR_OWNED(larmor_array) *traj = NULL, *weights = NULL;
-    LMR_OWNED(larmor_segments) *segments = NULL;
     larmor_sense_opts of_state = *opts;
-    LMR_TRY(segments_of(s, m, own, opts->off_resonance, each, &segments));
+    LMR_OWN(larmor_segments, segments, segments_of(s, m, own, opts->off_resonance, each, &segments));
     of_state.off_resonance = segments;
     LMR_TRY(take_readouts(s, m, opts->traj->shape.dim[0], own, opts->traj, &traj));
     if (opts->weights) LMR_TRY(take_readouts(s, m, 0, own, opts->weights, &weights));
@@ -83,17 +82,16 @@ static larmor_status make_state(states *s, int m, int64_t own, larmor_array *map
 
 static larmor_status check(larmor_array *const *maps, int count, const int *state, const larmor_sense_opts *opts)
 {
-    if (!maps || !state || count < 1 || !opts || !opts->traj)
-        return LMR_FAIL(LARMOR_ERR_ARG, "sense states: maps, states of readouts and a trajectory are needed");
-    if (opts->displacement) return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "sense states: got displacement, expected none");
+    LMR_REFUSE(!maps || !state || count < 1 || !opts || !opts->traj, LARMOR_ERR_ARG,
+               "sense states: maps, states of readouts and a trajectory are needed");
+    LMR_REFUSE(opts->displacement, LARMOR_ERR_UNSUPPORTED, "sense states: got displacement, expected none");
     const larmor_shape shape = opts->traj->shape;
-    if (shape.ndim != 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "sense states: trajectory is %s, expected [nd, samples, readouts]",
-                        lmr_describe(opts->traj).s);
+    LMR_REFUSE(shape.ndim != 3, LARMOR_ERR_SHAPE, "sense states: trajectory is %s, expected [nd, samples, readouts]",
+               lmr_describe(opts->traj).s);
     for (int m = 0; m < count; m++) {
-        if (!maps[m] || maps[m]->shape.ndim != shape.dim[0] + 1)
-            return LMR_FAIL(LARMOR_ERR_SHAPE, "sense states: maps %d are %s, expected %d dimensions and coils", m,
-                            maps[m] ? lmr_describe(maps[m]).s : "missing", (int)shape.dim[0]);
+        LMR_REFUSE(!maps[m] || maps[m]->shape.ndim != shape.dim[0] + 1, LARMOR_ERR_SHAPE,
+                   "sense states: maps %d are %s, expected %d dimensions and coils", m,
+                   maps[m] ? lmr_describe(maps[m]).s : "missing", (int)shape.dim[0]);
         LMR_TRY(lmr_expect("sense states", "maps", maps[m], maps[0]->dev, maps[0]->dtype, maps[0]->shape));
     }
     if (opts->weights)
@@ -112,7 +110,7 @@ static larmor_status make_all(states *s, larmor_array *const *maps, larmor_segme
     if (!own) return LMR_NO_MEMORY();
     LMR_TRY(find_runs(s, state, own));
     for (int m = 0; m < s->count; m++) {
-        if (!own[m]) return LMR_FAIL(LARMOR_ERR_ARG, "sense states: state %d has no readout, expected some", m);
+        LMR_REFUSE(!own[m], LARMOR_ERR_ARG, "sense states: state %d has no readout, expected some", m);
         LMR_TRY(make_state(s, m, own[m], maps[m], segments, &next));
         if (!made++) *toeplitz = larmor_sense_uses_toeplitz(s->op[m]);
         if (!*toeplitz) next.toeplitz = -1;
@@ -135,9 +133,8 @@ larmor_status larmor_op_sense_states_of(larmor_array *const *maps, larmor_segmen
     LMR_TRY(check(maps, count, state, opts));
     s.samples = opts->traj->shape.dim[1];
     s.readouts = opts->traj->shape.dim[2];
-    s.op = calloc((size_t)count, sizeof *s.op);
-    s.runs.run = lmr_new(s.readouts, sizeof *s.runs.run);
-    if (!s.op || !s.runs.run) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(s.op, count);
+    LMR_ALLOCATE(s.runs.run, s.readouts);
     LMR_TRY(make_all(&s, maps, segments, state, opts, &toeplitz));
     const lmr_runs runs = s.runs;
     const larmor_shape out = LARMOR_SHAPE(s.samples, s.readouts, maps[0]->shape.dim[maps[0]->shape.ndim - 1]);

@@ -93,14 +93,11 @@ larmor_status larmor_motion_states_find(const larmor_array *motion, int nd, cons
     *states = (larmor_motion_states){.count = 0};
     LMR_NEED(motion, fov_mm);
     LMR_TRY(lmr_rigid_check("motion states", nd, fov_mm));
-    if (!(tolerance_mm > 0) || most < 1)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "motion states: got a tolerance of %g mm and at most %d, expected more than 0", tolerance_mm,
-                        most);
+    LMR_REFUSE(!(tolerance_mm > 0) || most < 1, LARMOR_ERR_ARG,
+               "motion states: got a tolerance of %g mm and at most %d, expected more than 0", tolerance_mm, most);
     const larmor_shape shape = larmor_array_shape(motion);
     const int64_t readouts = shape.ndim > 0 ? shape.dim[0] : 0;
-    LMR_HEAP double *poses = NULL;
-    LMR_TRY(lmr_poses_read("motion states", motion, readouts, &poses));
+    LMR_OWN_MEMORY(double, poses, lmr_poses_read("motion states", motion, readouts, &poses));
     clustering c = {.poses = poses, .readouts = readouts, .nd = nd, .most = most};
     for (int d = 0; d < nd; d++) c.radius_mm = fmax(c.radius_mm, fov_mm[d] / 2);
     const int64_t room = readouts < most ? readouts : most;

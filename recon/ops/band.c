@@ -26,14 +26,12 @@ static larmor_status make_mask(larmor_device *dev, larmor_shape shape, unsigned 
 larmor_status larmor_band_limit(larmor_array *x, unsigned axes)
 {
     const larmor_fft_opts opts = {.unitary = 1, .centred = 1};
-    LMR_OWNED(larmor_array) *mask = NULL, *y = NULL;
-    LMR_OWNED(larmor_op) *F = NULL, *M = NULL, *MF = NULL;
-    if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "band: an image is needed");
-    LMR_TRY(larmor_op_fft(x->dev, x->dtype, x->shape, axes, &opts, &F));
-    LMR_TRY(make_mask(x->dev, x->shape, axes, &mask));
-    LMR_TRY(larmor_op_mask(mask, x->dtype, &M));
-    LMR_TRY(larmor_op_chain(M, F, &MF));
-    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &y));
+    LMR_REFUSE(!x, LARMOR_ERR_ARG, "band: an image is needed");
+    LMR_OWN(larmor_op, F, larmor_op_fft(x->dev, x->dtype, x->shape, axes, &opts, &F));
+    LMR_OWN(larmor_array, mask, make_mask(x->dev, x->shape, axes, &mask));
+    LMR_OWN(larmor_op, M, larmor_op_mask(mask, x->dtype, &M));
+    LMR_OWN(larmor_op, MF, larmor_op_chain(M, F, &MF));
+    LMR_OWN(larmor_array, y, larmor_array_create(x->dev, x->dtype, x->shape, &y));
     LMR_TRY(larmor_op_normal(MF, x, y)); /* F^H M^2 F, and M^2 = M */
     return larmor_copy(y, x);
 }

@@ -41,7 +41,7 @@ larmor_status larmor_traj_is_cartesian(const larmor_array *traj, double tol, int
     LMR_NEED(is_grid);
     *is_grid = 0;
     LMR_NEED(traj);
-    if (!(tol >= 0)) return LMR_FAIL(LARMOR_ERR_ARG, "cartesian: tol is %g, expected at least 0", tol);
+    LMR_REFUSE(!(tol >= 0), LARMOR_ERR_ARG, "cartesian: tol is %g, expected at least 0", tol);
     larmor_array *real;
     LMR_TRY(lmr_input_real("cartesian", "trajectory", traj, &real));
     larmor_status st = LARMOR_OK;
@@ -92,15 +92,14 @@ static larmor_status make_sizes(const larmor_nufft_opts *given, design *d)
                   .n = {1, 1, 1},
                   .cells = 1,
                   .batch = opts->batch > 0 ? opts->batch : 1};
-    if (d->nd < 1 || d->nd > 3 || opts->batch < 0 || opts->sign > 0)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "cartesian: ndim is %d, batch %lld and sign %d, expected 1 to 3, at least 0 and not positive",
-                        d->nd, (long long)opts->batch, opts->sign);
+    LMR_REFUSE(d->nd < 1 || d->nd > 3 || opts->batch < 0 || opts->sign > 0, LARMOR_ERR_ARG,
+               "cartesian: ndim is %d, batch %lld and sign %d, expected 1 to 3, at least 0 and not positive", d->nd,
+               (long long)opts->batch, opts->sign);
     for (int i = 0; i < d->nd; i++) {
         d->n[i] = opts->modes[i];
-        if (d->n[i] < 1 || !lmr_mul(d->cells, d->n[i], &d->cells) || d->cells > INT64_C(1) << 54)
-            return LMR_FAIL(LARMOR_ERR_ARG, "cartesian: modes[%d] is %lld, expected at least 1 and not too many", i,
-                            (long long)d->n[i]);
+        LMR_REFUSE(d->n[i] < 1 || !lmr_mul(d->cells, d->n[i], &d->cells) || d->cells > INT64_C(1) << 54,
+                   LARMOR_ERR_ARG, "cartesian: modes[%d] is %lld, expected at least 1 and not too many", i,
+                   (long long)d->n[i]);
     }
     d->dtype = opts->dtype == LARMOR_F64 || opts->dtype == LARMOR_C128 ? LARMOR_C128 : LARMOR_C64;
     d->image = larmor_shape_of(d->nd, d->n);
@@ -112,13 +111,12 @@ static larmor_status make_sizes(const larmor_nufft_opts *given, design *d)
 static larmor_status make_design(const larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
                                  design *d)
 {
-    if (!dev || !opts || !traj)
-        return LMR_FAIL(LARMOR_ERR_ARG, "cartesian: a device, options and a trajectory are needed");
+    LMR_REFUSE(!dev || !opts || !traj, LARMOR_ERR_ARG, "cartesian: a device, options and a trajectory are needed");
     LMR_TRY(make_sizes(opts, d));
     const larmor_shape points = larmor_array_shape(traj);
-    if (points.ndim < 2 || points.ndim >= LARMOR_MAX_DIMS || points.dim[0] != d->nd)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "cartesian: traj is %s, expected [%d, samples, readouts] or [%d, points]",
-                        lmr_describe(traj).s, d->nd, d->nd);
+    LMR_REFUSE(points.ndim < 2 || points.ndim >= LARMOR_MAX_DIMS || points.dim[0] != d->nd, LARMOR_ERR_SHAPE,
+               "cartesian: traj is %s, expected [%d, samples, readouts] or [%d, points]", lmr_describe(traj).s, d->nd,
+               d->nd);
     d->samples = larmor_shape_of(points.ndim - 1, points.dim + 1);
     d->m = larmor_shape_count(d->samples);
     if (d->is_batch) d->samples = larmor_shape_append(d->samples, d->batch);
@@ -129,35 +127,24 @@ static larmor_status make_design(const larmor_device *dev, const larmor_nufft_op
  * free. */
 static larmor_status find_cells(const larmor_array *traj, const design *d, int origin, int64_t **cell)
 {
-    larmor_array *real;
-    double *k = NULL;
     *cell = NULL;
-    LMR_TRY(lmr_input_real("cartesian", "trajectory", traj, &real));
-    larmor_status st;
-    LMR_OR(done, larmor_array_download(real, LARMOR_F64, &k));
-    *cell = lmr_new(d->m + 1, sizeof **cell);
-    if (!*cell) LMR_OR(done, LMR_NO_MEMORY());
+    LMR_OWN(larmor_array, real, lmr_input_real("cartesian", "trajectory", traj, &real));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(real, LARMOR_F64, &k));
+    LMR_HEAP LMR_NEW(int64_t, cells, d->m + 1);
     for (int64_t j = 0; j < d->m; j++) {
         const double *at = k + j * d->nd;
-        if (off_grid(at, d->nd, d->tol) || !(fabs(at[0]) < 0x1p52)) {
-            st = LMR_FAIL(LARMOR_ERR_ARG, "cartesian: sample %lld is at %g, %g, %g, not on the grid to %.1e",
-                          (long long)j, at[0], d->nd > 1 ? at[1] : 0, d->nd > 2 ? at[2] : 0, d->tol);
-            goto done;
-        }
+        LMR_REFUSE(off_grid(at, d->nd, d->tol) || !(fabs(at[0]) < 0x1p52), LARMOR_ERR_ARG,
+                   "cartesian: sample %lld is at %g, %g, %g, not on the grid to %.1e", (long long)j, at[0],
+                   d->nd > 1 ? at[1] : 0, d->nd > 2 ? at[2] : 0, d->tol);
         int64_t index = 0;
         for (int i = d->nd - 1; i >= 0; i--) {
             const double n = (double)d->n[i], turned = nearbyint(at[i]) + (double)(origin * (d->n[i] / 2));
             index = index * d->n[i] + (int64_t)(turned - n * floor(turned / n));
         }
-        (*cell)[j] = index;
+        cells[j] = index;
     }
-done:
-    if (st) {
-        free(*cell);
-        *cell = NULL;
-    }
-    LMR_FREE(k, real);
-    return st;
+    LMR_HAND_ON(*cell, cells);
+    return LARMOR_OK;
 }
 
 /* ---- forward and adjoint ---- */
@@ -182,9 +169,7 @@ static void destroy(void *self)
 {
     cartesian *c = self;
     if (!c) return;
-    for (int64_t t = 0; c->turn && t < c->turns; t++) {
-        LMR_FREE(c->turn[t].sample, c->turn[t].factor);
-    }
+    for (int64_t t = 0; c->turn && t < c->turns; t++) LMR_FREE(c->turn[t].sample, c->turn[t].factor);
     LMR_FREE(c->turn, c->cell, c->ones, c->spectrum, c->more, c->traj, c->normal, c->fft);
     free(c);
 }
@@ -242,13 +227,10 @@ static larmor_status make_turn(larmor_device *dev, const int64_t *cell, const de
 
 static larmor_status make_turns(larmor_device *dev, const int64_t *cell, const design *d, cartesian *c)
 {
-    LMR_HEAP int64_t *work = NULL;
-    LMR_HEAP double *factor = NULL;
     LMR_TRY(count_turns(cell, d, &c->turns));
-    c->turn = calloc((size_t)c->turns + 1, sizeof *c->turn);
-    work = lmr_new(2 * d->cells, sizeof *work);
-    factor = lmr_new(d->cells, sizeof *factor);
-    if (!c->turn || !work || !factor) LMR_TRY(LMR_NO_MEMORY());
+    LMR_ALLOCATE_ZEROS(c->turn, c->turns + 1);
+    LMR_HEAP LMR_NEW(int64_t, work, 2 * d->cells);
+    LMR_HEAP LMR_NEW(double, factor, d->cells);
     for (int64_t t = 0; t < c->turns; t++)
         LMR_TRY(make_turn(dev, cell, d, t, work, work + d->cells, factor, &c->turn[t]));
     return LARMOR_OK;
@@ -283,16 +265,14 @@ static larmor_status sum_weights(const larmor_array *traj, const larmor_array *w
 {
     LMR_OWNED(larmor_array) *real = NULL;
     LMR_HEAP double *w = NULL;
-    LMR_HEAP int64_t *cell = NULL;
     *sum = NULL;
-    LMR_TRY(find_cells(traj, d, 0, &cell));
+    LMR_OWN_MEMORY(int64_t, cell, find_cells(traj, d, 0, &cell));
     if (weights) {
         LMR_TRY(lmr_input_real("cartesian", "weights", weights, &real));
         LMR_TRY(lmr_expect("cartesian", "weight array", real, traj->dev, LARMOR_F64, lmr_weights_shape(traj)));
         LMR_TRY(larmor_array_download(real, LARMOR_F64, &w));
     }
-    *sum = lmr_new(d->cells, sizeof **sum);
-    if (!*sum) LMR_TRY(LMR_NO_MEMORY());
+    LMR_ALLOCATE(*sum, d->cells);
     for (int64_t i = 0; i < d->cells; i++) (*sum)[i] = 0;
     for (int64_t j = 0; j < d->m; j++) (*sum)[cell[j]] += w ? w[j] : 1;
     return LARMOR_OK;
@@ -319,27 +299,21 @@ larmor_status larmor_op_cartesian_normal(larmor_device *dev, const larmor_nufft_
     static const larmor_op_impl impl = {"cartesian-normal", apply, apply, NULL, normal_destroy};
     LMR_NEED_OUT(N);
     design d;
-    double *sum = NULL;
     LMR_OWNED(larmor_array) *cells = NULL;
     LMR_TRY(make_design(dev, opts, traj, &d));
-    LMR_NEW_ZEROS(normal, n, 1);
+    LMR_MAKE(normal, n, normal_destroy);
     n->dev = dev;
     n->conv = dev->be->conv[lmr_precision(d.dtype)];
-    larmor_status st;
-    LMR_OR(done, sum_weights(traj, weights, &d, &sum));
+    LMR_OWN_MEMORY(double, sum, sum_weights(traj, weights, &d, &sum));
     if (all_equal(sum, d.cells)) {
         n->factor = sum[0] * (double)d.cells;
     } else {
-        LMR_OR(done, larmor_array_upload(dev, d.dtype, LARMOR_SHAPE(d.cells), LARMOR_F64, sum, &cells));
+        LMR_TRY(larmor_array_upload(dev, d.dtype, LARMOR_SHAPE(d.cells), LARMOR_F64, sum, &cells));
         const lmr_conv_shape shape = conv_shape(&d);
-        LMR_OR(done, n->conv->plan(dev->ctx, &shape, &n->plan));
-        LMR_OR(done, n->conv->set(dev->ctx, n->plan, 0, 1, 0, cells->data));
+        LMR_TRY(n->conv->plan(dev->ctx, &shape, &n->plan));
+        LMR_TRY(n->conv->set(dev->ctx, n->plan, 0, 1, 0, cells->data));
     }
-    LMR_OR(done, larmor_op_create(dev, &impl, n, d.dtype, d.image, d.image, N));
-done:
-    free(sum);
-    if (st) normal_destroy(n);
-    return st;
+    return lmr_hand_on(&n_made, larmor_op_create(dev, &impl, n, d.dtype, d.image, d.image, N));
 }
 
 /* Made at its first use: most users have a normal map of their own. */
@@ -356,30 +330,24 @@ larmor_status larmor_op_cartesian(larmor_device *dev, const larmor_nufft_opts *o
     static const larmor_op_impl impl = {"cartesian", forward, adjoint, normal_map, destroy};
     LMR_NEED_OUT(A);
     design d;
-    int64_t *cell = NULL;
     LMR_TRY(make_design(dev, opts, traj, &d));
-    LMR_NEW_ZEROS(cartesian, c, 1);
+    LMR_MAKE(cartesian, c, destroy);
     const larmor_fft_opts centred = {.centred = 1};
-    larmor_status st;
     c->cells = d.cells;
     c->m = d.m;
     c->batch = d.batch;
     c->traj = larmor_array_ref(traj);
-    LMR_OR(done, lmr_nufft_read_options(opts, &c->opts));
-    LMR_OR(done, lmr_recon_kernels_of(dev, d.dtype, &c->kernels));
-    LMR_OR(done, find_cells(traj, &d, 1, &cell));
-    LMR_OR(done, make_turns(dev, cell, &d, c));
-    LMR_OR(done, larmor_array_upload(dev, LARMOR_I64, LARMOR_SHAPE(d.m), LARMOR_I64, cell, &c->cell));
-    LMR_OR(done, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(d.m), &c->ones));
-    LMR_OR(done, larmor_fill(c->ones, 1));
-    LMR_OR(done, larmor_array_create(dev, d.dtype, d.image, &c->spectrum));
-    if (c->turns > 1) LMR_OR(done, larmor_array_create(dev, d.dtype, d.image, &c->more));
-    LMR_OR(done, larmor_op_fft(dev, d.dtype, d.image, (1u << d.nd) - 1, &centred, &c->fft));
-    LMR_OR(done, larmor_op_create(dev, &impl, c, d.dtype, d.image, d.samples, A));
-done:
-    free(cell);
-    if (st) destroy(c);
-    return st;
+    LMR_TRY(lmr_nufft_read_options(opts, &c->opts));
+    LMR_TRY(lmr_recon_kernels_of(dev, d.dtype, &c->kernels));
+    LMR_OWN_MEMORY(int64_t, cell, find_cells(traj, &d, 1, &cell));
+    LMR_TRY(make_turns(dev, cell, &d, c));
+    LMR_TRY(larmor_array_upload(dev, LARMOR_I64, LARMOR_SHAPE(d.m), LARMOR_I64, cell, &c->cell));
+    LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(d.m), &c->ones));
+    LMR_TRY(larmor_fill(c->ones, 1));
+    LMR_TRY(larmor_array_create(dev, d.dtype, d.image, &c->spectrum));
+    if (c->turns > 1) LMR_TRY(larmor_array_create(dev, d.dtype, d.image, &c->more));
+    LMR_TRY(larmor_op_fft(dev, d.dtype, d.image, (1u << d.nd) - 1, &centred, &c->fft));
+    return lmr_hand_on(&c_made, larmor_op_create(dev, &impl, c, d.dtype, d.image, d.samples, A));
 }
 
 /* On a device that counts. */

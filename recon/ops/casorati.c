@@ -46,8 +46,8 @@ static larmor_status set_blocks(casorati *s, larmor_shape shape, const larmor_ca
     for (int d = 0; d < 3; d++) {
         const int64_t n = d < s->ndim ? shape.dim[d] : 1;
         const int64_t block = d < s->ndim && o->block[d] ? o->block[d] : 8;
-        if (block < 1)
-            return LMR_FAIL(LARMOR_ERR_ARG, "casorati: block[%d] is %lld, expected at least 1", d, (long long)block);
+        LMR_REFUSE(block < 1, LARMOR_ERR_ARG, "casorati: block[%d] is %lld, expected at least 1", d,
+                   (long long)block);
         s->cut.dim[d] = n;
         s->cut.block[d] = block < n ? block : n;
         s->cut.count[d] = (n + s->cut.block[d] - 1) / s->cut.block[d];
@@ -59,13 +59,12 @@ static larmor_status set_blocks(casorati *s, larmor_shape shape, const larmor_ca
 larmor_status larmor_op_casorati(larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
                                  const larmor_casorati_opts *opts, larmor_op **C)
 {
-    if (!C) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_casorati: C is NULL");
+    LMR_REFUSE(!C, LARMOR_ERR_ARG, "larmor_op_casorati: C is NULL");
     *C = NULL;
-    if (!dev || !lmr_is_complex(dtype))
-        return LMR_FAIL(LARMOR_ERR_ARG, "casorati: a device and a complex type are needed");
-    if (shape.ndim < 2 || shape.ndim > 4 || larmor_shape_count(shape) < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "casorati: got %s, expected an image of 1 to 3 dimensions and frames",
-                        lmr_describe_as(dev, dtype, shape).s);
+    LMR_REFUSE(!dev || !lmr_is_complex(dtype), LARMOR_ERR_ARG, "casorati: a device and a complex type are needed");
+    LMR_REFUSE(shape.ndim < 2 || shape.ndim > 4 || larmor_shape_count(shape) < 1, LARMOR_ERR_SHAPE,
+               "casorati: got %s, expected an image of 1 to 3 dimensions and frames",
+               lmr_describe_as(dev, dtype, shape).s);
     LMR_MAKE(casorati, s, free);
     LMR_TRY(set_blocks(s, shape, opts ? opts : &(larmor_casorati_opts){{0}, {0}}));
     LMR_TRY(lmr_series_kernels_of(dev, dtype, &s->kernels));

@@ -41,10 +41,9 @@ static const larmor_op_impl impl = {"coils", forward, adjoint, NULL, destroy};
 larmor_status larmor_op_coils(larmor_array *maps, larmor_op **S)
 {
     LMR_NEED_OUT(S);
-    if (!maps) return LMR_FAIL(LARMOR_ERR_ARG, "coils: no maps given, expected [image..., coils]");
+    LMR_REFUSE(!maps, LARMOR_ERR_ARG, "coils: no maps given, expected [image..., coils]");
     const int ndim = maps->shape.ndim - 1;
-    if (ndim < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: maps are %s, expected [image..., coils]", lmr_describe(maps).s);
+    LMR_REFUSE(ndim < 1, LARMOR_ERR_SHAPE, "coils: maps are %s, expected [image..., coils]", lmr_describe(maps).s);
     LMR_NEW(coils, s, 1);
     const larmor_shape image = larmor_shape_of(ndim, maps->shape.dim);
     *s = (coils){larmor_array_ref(maps), larmor_shape_count(image), maps->shape.dim[ndim]};

@@ -115,7 +115,7 @@ static larmor_status write_phases(int64_t n, double _Complex *q)
 {
     const int64_t c = n / 2, whole = 2 * n;
     int64_t square;
-    if (!lmr_mul(c, c, &square)) return LMR_FAIL(LARMOR_ERR_SHAPE, "fft: %lld numbers are too many", (long long)n);
+    LMR_REFUSE(!lmr_mul(c, c, &square), LARMOR_ERR_SHAPE, "fft: %lld numbers are too many", (long long)n);
     int64_t phase = (whole - square % whole) % whole;
     for (int64_t i = 0; i < n; i++) {
         const double angle = 3.14159265358979323846 * (double)phase / (double)n;

@@ -48,9 +48,8 @@ static larmor_status part_of(const frames *s, const larmor_array *x, int in_kspa
 
 static larmor_status do_frame(const pass *p, int i)
 {
-    LMR_OWNED(larmor_array) *from = NULL, *to = NULL;
-    LMR_TRY(part_of(p->all, p->a, p->a_samples, i, &from));
-    LMR_TRY(part_of(p->all, p->b, p->b_samples, i, &to));
+    LMR_OWN(larmor_array, from, part_of(p->all, p->a, p->a_samples, i, &from));
+    LMR_OWN(larmor_array, to, part_of(p->all, p->b, p->b_samples, i, &to));
     return p->f(p->all->op[i], from, to);
 }
 
@@ -116,20 +115,19 @@ static larmor_status check(larmor_op *const *ops, int count, int *ragged, int64_
 {
     *ragged = 0;
     *total = 0;
-    if (!ops || count < 1)
-        return LMR_FAIL(LARMOR_ERR_ARG, "frames: got %d operators, expected at least 1", ops ? count : 0);
+    LMR_REFUSE(!ops || count < 1, LARMOR_ERR_ARG, "frames: got %d operators, expected at least 1", ops ? count : 0);
     for (int i = 0; i < count; i++) {
-        if (!ops[i]) return LMR_FAIL(LARMOR_ERR_ARG, "frames: operator %d is NULL", i);
+        LMR_REFUSE(!ops[i], LARMOR_ERR_ARG, "frames: operator %d is NULL", i);
         const larmor_shape in = larmor_op_in_shape(ops[i]), out = larmor_op_out_shape(ops[i]);
-        if (larmor_op_device(ops[i]) != larmor_op_device(ops[0]) ||
-            larmor_op_dtype(ops[i]) != larmor_op_dtype(ops[0]) || !larmor_shape_equal(in, larmor_op_in_shape(ops[0])))
-            return LMR_FAIL(
-                LARMOR_ERR_SHAPE, "frames: input of operator %d is %s, expected %s as of the first", i,
-                lmr_describe_as(larmor_op_device(ops[i]), larmor_op_dtype(ops[i]), in).s,
-                lmr_describe_as(larmor_op_device(ops[0]), larmor_op_dtype(ops[0]), larmor_op_in_shape(ops[0])).s);
+        LMR_REFUSE(larmor_op_device(ops[i]) != larmor_op_device(ops[0]) ||
+                       larmor_op_dtype(ops[i]) != larmor_op_dtype(ops[0]) ||
+                       !larmor_shape_equal(in, larmor_op_in_shape(ops[0])),
+                   LARMOR_ERR_SHAPE, "frames: input of operator %d is %s, expected %s as of the first", i,
+                   lmr_describe_as(larmor_op_device(ops[i]), larmor_op_dtype(ops[i]), in).s,
+                   lmr_describe_as(larmor_op_device(ops[0]), larmor_op_dtype(ops[0]), larmor_op_in_shape(ops[0])).s);
         *ragged |= !larmor_shape_equal(out, larmor_op_out_shape(ops[0]));
-        if (__builtin_add_overflow(*total, larmor_shape_count(out), total))
-            return LMR_FAIL(LARMOR_ERR_SHAPE, "frames: the samples of all frames are too many");
+        LMR_REFUSE(__builtin_add_overflow(*total, larmor_shape_count(out), total), LARMOR_ERR_SHAPE,
+                   "frames: the samples of all frames are too many");
     }
     return LARMOR_OK;
 }
@@ -151,22 +149,16 @@ static larmor_status make(larmor_op *const *ops, int count, int apart, larmor_op
     LMR_TRY(check(ops, count, &ragged, &total));
     const larmor_shape in = larmor_shape_append(larmor_op_in_shape(ops[0]), count);
     const larmor_shape out = ragged ? LARMOR_SHAPE(total) : larmor_shape_append(larmor_op_out_shape(ops[0]), count);
-    frames *s = calloc(1, sizeof *s);
-    larmor_status st;
-    if (!s) return LMR_NO_MEMORY();
-    s->op = calloc((size_t)count, sizeof(larmor_op *));
-    if (ragged) s->first = calloc((size_t)count, sizeof *s->first);
-    if (!s->op || (ragged && !s->first)) LMR_OR(fail, LMR_NO_MEMORY());
+    LMR_MAKE(frames, s, destroy);
+    LMR_ALLOCATE_ZEROS(s->op, count);
+    if (ragged) LMR_ALLOCATE_ZEROS(s->first, count);
     s->count = count;
     s->threads = apart ? takers(larmor_op_device(ops[0]), larmor_op_in_shape(ops[0]), count) : 1;
     for (int i = 0; i < count; i++) s->op[i] = larmor_op_ref(ops[i]);
     for (int i = 1; ragged && i < count; i++)
         s->first[i] = s->first[i - 1] + larmor_shape_count(larmor_op_out_shape(ops[i - 1]));
-    LMR_OR(fail, larmor_op_create(larmor_op_device(ops[0]), &impl, s, larmor_op_dtype(ops[0]), in, out, A));
-    return LARMOR_OK;
-fail:
-    destroy(s);
-    return st;
+    return lmr_hand_on(&s_made,
+                       larmor_op_create(larmor_op_device(ops[0]), &impl, s, larmor_op_dtype(ops[0]), in, out, A));
 }
 
 larmor_status larmor_op_frames(larmor_op *const *ops, int count, larmor_op **A)

@@ -60,17 +60,15 @@ static larmor_status find_axes(const char *who, larmor_shape shape, unsigned axe
         if (g->row == 1 && length > 1) g->row = length;
         if (lmr_has_axis(axes, d)) {
             const double h = spacing ? spacing[d] : 1;
-            if (!(h > 0) || !isfinite(h))
-                return LMR_FAIL(LARMOR_ERR_ARG, "%s: spacing is %g along axis %d, expected a finite number > 0", who,
-                                h, d);
+            LMR_REFUSE(!(h > 0) || !isfinite(h), LARMOR_ERR_ARG,
+                       "%s: spacing is %g along axis %d, expected a finite number > 0", who, h, d);
             const int a = g->axes.count++;
             g->axes.step[a] = length == 1 ? g->n : step; /* one place has no neighbour, wherever */
             g->axes.length[a] = length;
             g->axes.weight[a] = 1 / h;
             g->axes.cyclic[a] = lmr_has_axis(cyclic, d) && length > 2;
-            if (g->axes.cyclic[a] && step == 1)
-                return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "%s: axis %d is cyclic, expected a longer one before it", who,
-                                d);
+            LMR_REFUSE(g->axes.cyclic[a] && step == 1, LARMOR_ERR_UNSUPPORTED,
+                       "%s: axis %d is cyclic, expected a longer one before it", who, d);
         }
         step *= length;
     }
@@ -82,10 +80,9 @@ static larmor_status create(const larmor_op_impl *impl, larmor_device *dev, larm
 {
     *op = NULL;
     LMR_TRY(lmr_check_axes(impl->name, dev, dtype, shape, axes));
-    if (!axes) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no axes given, expected at least one", impl->name);
-    if (shape.ndim == LARMOR_MAX_DIMS)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the image has %d dimensions, expected at most %d", impl->name,
-                        shape.ndim, LARMOR_MAX_DIMS - 1);
+    LMR_REFUSE(!axes, LARMOR_ERR_ARG, "%s: no axes given, expected at least one", impl->name);
+    LMR_REFUSE(shape.ndim == LARMOR_MAX_DIMS, LARMOR_ERR_SHAPE,
+               "%s: the image has %d dimensions, expected at most %d", impl->name, shape.ndim, LARMOR_MAX_DIMS - 1);
     LMR_MAKE(gradient, g, free);
     LMR_TRY(find_axes(impl->name, shape, axes, cyclic, spacing, g));
     LMR_TRY(lmr_sparse_kernels_of(dev, dtype, &g->kernels));

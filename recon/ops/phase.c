@@ -40,9 +40,9 @@ larmor_status larmor_op_phase(larmor_array *phase, double imaginary, larmor_op *
 {
     static const larmor_op_impl impl = {"phase", forward, adjoint, NULL, destroy};
     LMR_NEED_OUT(P);
-    if (!phase) return LMR_FAIL(LARMOR_ERR_ARG, "phase: no phase given, expected [image...]");
-    if (!(imaginary >= 0 && imaginary <= 1))
-        return LMR_FAIL(LARMOR_ERR_ARG, "phase: imaginary is %g, expected 0 to 1", imaginary);
+    LMR_REFUSE(!phase, LARMOR_ERR_ARG, "phase: no phase given, expected [image...]");
+    LMR_REFUSE(!(imaginary >= 0 && imaginary <= 1), LARMOR_ERR_ARG, "phase: imaginary is %g, expected 0 to 1",
+               imaginary);
     LMR_MAKE(turned, t, destroy);
     *t = (turned){.phase = larmor_array_ref(phase), .imaginary = imaginary};
     LMR_TRY(larmor_array_create(phase->dev, phase->dtype, phase->shape, &t->work));

@@ -117,9 +117,9 @@ static larmor_status op_samples(larmor_array *maps, const larmor_problem *p, con
 larmor_status larmor_sense_weigh(const larmor_array *weights, larmor_array *kspace)
 {
     if (!weights) return LARMOR_OK;
-    if (!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim < 2)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "sense: k-space is %s, expected complex [samples, readouts, coils]",
-                        kspace ? lmr_describe(kspace).s : "missing");
+    LMR_REFUSE(!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim < 2, LARMOR_ERR_SHAPE,
+               "sense: k-space is %s, expected complex [samples, readouts, coils]",
+               kspace ? lmr_describe(kspace).s : "missing");
     const int last = kspace->shape.ndim - 1;
     LMR_OWNED(larmor_array) *root = NULL, *factor = NULL;
     LMR_TRY(root_of(weights, kspace->dev, kspace->dtype, larmor_shape_of(last, kspace->shape.dim), &root));
@@ -352,15 +352,11 @@ static larmor_status choose_toeplitz(larmor_device *dev, const larmor_problem *p
 static larmor_status race(const larmor_problem *p, larmor_op *Q, larmor_op **T)
 {
     int quicker;
-    LMR_OWNED(larmor_array) *x = NULL, *y = NULL;
-    LMR_TRY(larmor_array_create(larmor_op_device(Q), p->dtype, larmor_op_in_shape(Q), &x));
-    LMR_TRY(larmor_array_create(larmor_op_device(Q), p->dtype, larmor_op_in_shape(Q), &y));
+    LMR_OWN(larmor_array, x, larmor_array_create(larmor_op_device(Q), p->dtype, larmor_op_in_shape(Q), &x));
+    LMR_OWN(larmor_array, y, larmor_array_create(larmor_op_device(Q), p->dtype, larmor_op_in_shape(Q), &y));
     LMR_TRY(lmr_vec_of(x)->random(x->dev->ctx, larmor_array_count(x), 1, x->data));
     LMR_TRY(lmr_toeplitz_race(*T, Q, x, y, &quicker));
-    if (!quicker) {
-        larmor_op_free(*T);
-        *T = NULL;
-    }
+    if (!quicker) LMR_CLEAR(*T);
     return LARMOR_OK;
 }
 
@@ -425,21 +421,20 @@ done:
 
 larmor_status lmr_sense_check(larmor_array *maps, const larmor_sense_opts *opts, larmor_problem *p)
 {
-    if (!opts || !opts->traj) return LMR_FAIL(LARMOR_ERR_ARG, "sense: no trajectory given, expected opts.traj");
-    if (opts->block < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "sense: block is %lld coils, expected at least 0", (long long)opts->block);
-    if (opts->iters < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "sense: iters is %lld, expected at least 0", (long long)opts->iters);
+    LMR_REFUSE(!opts || !opts->traj, LARMOR_ERR_ARG, "sense: no trajectory given, expected opts.traj");
+    LMR_REFUSE(opts->block < 0, LARMOR_ERR_ARG, "sense: block is %lld coils, expected at least 0",
+               (long long)opts->block);
+    LMR_REFUSE(opts->iters < 0, LARMOR_ERR_ARG, "sense: iters is %lld, expected at least 0", (long long)opts->iters);
     larmor_op *S;
     LMR_TRY(larmor_op_coils(maps, &S)); /* which checks them */
     larmor_op_free(S);
     const int64_t points = opts->traj->shape.ndim > 0 ? opts->traj->shape.dim[0] : 0;
     const int has_sets = maps->shape.ndim == points + 2, ndim = maps->shape.ndim - 1 - has_sets;
-    if (ndim > 3 || larmor_array_count(maps) < 1 || (points >= 1 && points <= 3 && ndim != points))
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "sense: maps are %s, expected 1 to 3 dimensions, as many as the trajectory has, coils, and "
-                        "sets if any; the trajectory is %s",
-                        lmr_describe(maps).s, lmr_describe(opts->traj).s);
+    LMR_REFUSE(ndim > 3 || larmor_array_count(maps) < 1 || (points >= 1 && points <= 3 && ndim != points),
+               LARMOR_ERR_SHAPE,
+               "sense: maps are %s, expected 1 to 3 dimensions, as many as the trajectory has, coils, and "
+               "sets if any; the trajectory is %s",
+               lmr_describe(maps).s, lmr_describe(opts->traj).s);
     *p = (larmor_problem){.image = larmor_shape_of(ndim, maps->shape.dim),
                           .samples = points > 0 ? larmor_array_count(opts->traj) / points : 0,
                           .coils = maps->shape.dim[ndim],

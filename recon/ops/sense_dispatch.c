@@ -9,7 +9,7 @@
 larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A)
 {
     larmor_problem p;
-    if (!A) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_sense: A is NULL");
+    LMR_REFUSE(!A, LARMOR_ERR_ARG, "larmor_op_sense: A is NULL");
     *A = NULL;
     LMR_TRY(lmr_sense_check(maps, opts, &p));
     const int devices = lmr_sense_devices(maps->dev, p.coils, p.sets, opts);

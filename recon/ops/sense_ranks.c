@@ -58,8 +58,7 @@ static larmor_status spread(larmor_ranks *ranks, larmor_array *all_maps, const i
     for (int i = 1; i < ranks->count; i++) {
         int64_t first;
         const int64_t own = coils_of(ranks, all_maps->shape.dim[all_maps->shape.ndim - 1], i, &first);
-        LMR_OWNED(larmor_array) *part = NULL;
-        LMR_TRY(larmor_array_slice(all_maps, first, own, &part));
+        LMR_OWN(larmor_array, part, larmor_array_slice(all_maps, first, own, &part));
         LMR_TRY(lmr_ranks_pass(ranks, 0, i, part));
     }
     return LARMOR_OK;
@@ -151,8 +150,8 @@ static larmor_status serve_one(larmor_device *dev, larmor_ranks *ranks, int *end
     if (fits) memcpy(&r, data, (size_t)bytes);
     free(data);
     if (*end) return LARMOR_OK;
-    if (!fits || (r.head.task == LMR_ROW_MAKE) != (bytes == sizeof r))
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "an order of rank 0 is not what was expected");
+    LMR_REFUSE(!fits || (r.head.task == LMR_ROW_MAKE) != (bytes == sizeof r), LARMOR_ERR_FORMAT,
+               "an order of rank 0 is not what was expected");
     return r.head.task == LMR_ROW_MAKE ? make_row(dev, ranks, &r) : lmr_rows_serve(ranks, &r.head);
 }
 
@@ -160,8 +159,8 @@ larmor_status larmor_sense_share(larmor_device *dev, larmor_ranks *ranks)
 {
     int end = 0;
     LMR_NEED(dev, ranks);
-    if (larmor_device_members(dev))
-        return LMR_FAIL(LARMOR_ERR_ARG, "sense: one device for each rank expected, got %s", larmor_device_spec(dev));
+    LMR_REFUSE(larmor_device_members(dev), LARMOR_ERR_ARG, "sense: one device for each rank expected, got %s",
+               larmor_device_spec(dev));
     if (ranks->number == 0) {
         lmr_ranks_take(ranks, dev);
         return LARMOR_OK;

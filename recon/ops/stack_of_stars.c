@@ -107,10 +107,9 @@ static larmor_status find_layers(const larmor_array *traj, int64_t nz, layers *a
     const larmor_status st = larmor_array_download(in_double, LARMOR_F64, &a->k);
     larmor_array_free(in_double);
     if (st) return st;
-    a->list = lmr_new(readouts, sizeof *a->list);
-    a->first = lmr_new(nz + 1, sizeof *a->first);
-    a->set = lmr_new(nz, sizeof *a->set);
-    if (!a->list || !a->first || !a->set) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(a->list, readouts);
+    LMR_ALLOCATE(a->first, nz + 1);
+    LMR_ALLOCATE(a->set, nz);
     for (int64_t r = 0; r < readouts; r++) {
         a->list[r] = (readout){a->k + 3 * samples * r, samples, 0, r};
         if (find_partition(&a->list[r], nz, sample)) {
@@ -129,12 +128,11 @@ static int is_three_dimensional(const larmor_array *traj)
 
 larmor_status larmor_traj_is_stack(const larmor_array *traj, int64_t nz, int *is_stack, int64_t *sets)
 {
-    if (!is_stack) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_traj_is_stack: is_stack is NULL");
+    LMR_REFUSE(!is_stack, LARMOR_ERR_ARG, "larmor_traj_is_stack: is_stack is NULL");
     *is_stack = 0;
     if (sets) *sets = 0;
-    if (nz < 1)
-        return LMR_FAIL(LARMOR_ERR_ARG, "stack of stars: got %lld partitions, expected at least 1", (long long)nz);
-    if (!traj) return LMR_FAIL(LARMOR_ERR_ARG, "stack of stars: no trajectory given");
+    LMR_REFUSE(nz < 1, LARMOR_ERR_ARG, "stack of stars: got %lld partitions, expected at least 1", (long long)nz);
+    LMR_REFUSE(!traj, LARMOR_ERR_ARG, "stack of stars: no trajectory given");
     if (!is_three_dimensional(traj)) return LARMOR_OK;
     LMR_FREED_BY(free_layers) layers a = {0};
     int64_t wrong, sample;
@@ -268,14 +266,12 @@ static larmor_status make_plan(const stack *s, const larmor_nufft_opts *opts, co
     o.ndim = 2;
     o.modes[2] = 0;
     o.batch = h->partitions;
-    LMR_HEAP double *k = lmr_new(2 * s->samples * h->readouts, sizeof *k);
-    LMR_OWNED(larmor_array) *traj = NULL;
-    if (!k) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, k, 2 * s->samples * h->readouts);
     for (int64_t r = 0; r < h->readouts; r++)
         for (int64_t i = 0; i < s->samples; i++)
             for (int d = 0; d < 2; d++) k[d + 2 * (i + s->samples * r)] = a->list[a->first[p] + r].k[3 * i + d];
     const larmor_shape shape = LARMOR_SHAPE(2, s->samples, h->readouts);
-    LMR_TRY(larmor_array_upload(s->dev, LARMOR_F64, shape, LARMOR_F64, k, &traj));
+    LMR_OWN(larmor_array, traj, larmor_array_upload(s->dev, LARMOR_F64, shape, LARMOR_F64, k, &traj));
     return lmr_measure_is(s->dev) ? lmr_op_fourier(s->dev, &o, traj, &h->F)
                                   : larmor_op_nufft(s->dev, &o, traj, &h->F);
 }
@@ -343,21 +339,20 @@ static larmor_status make_stack(larmor_device *dev, const larmor_nufft_opts *o, 
 static larmor_status check(const larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
                            larmor_nufft_opts *o)
 {
-    if (!dev || !opts || !traj)
-        return LMR_FAIL(LARMOR_ERR_ARG, "stack of stars: a device, options and a trajectory are needed");
+    LMR_REFUSE(!dev || !opts || !traj, LARMOR_ERR_ARG,
+               "stack of stars: a device, options and a trajectory are needed");
     LMR_TRY(lmr_nufft_read_options(opts, o));
     o->sign = o->sign ? o->sign : -1;
     o->dtype = lmr_precision(o->dtype) == LMR_F64 ? LARMOR_C128 : LARMOR_C64;
-    if (o->ndim != 3 || o->modes[0] < 1 || o->modes[1] < 1 || o->modes[2] < 1 || o->batch < 0 ||
-        larmor_shape_count(LARMOR_SHAPE(o->modes[0], o->modes[1], o->modes[2], o->batch)) < 0)
-        return LMR_FAIL(
-            LARMOR_ERR_ARG, "stack of stars: got %d dimensions of %lld x %lld x %lld modes, batch %lld; expected 3",
-            o->ndim, (long long)o->modes[0], (long long)o->modes[1], (long long)o->modes[2], (long long)o->batch);
-    if (o->sign != 1 && o->sign != -1)
-        return LMR_FAIL(LARMOR_ERR_ARG, "stack of stars: sign is %d, expected -1 or 1", o->sign);
-    if (!is_three_dimensional(traj))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "stack of stars: trajectory is %s, expected [3, samples, readouts]",
-                        lmr_describe(traj).s);
+    LMR_REFUSE(o->ndim != 3 || o->modes[0] < 1 || o->modes[1] < 1 || o->modes[2] < 1 || o->batch < 0 ||
+                   larmor_shape_count(LARMOR_SHAPE(o->modes[0], o->modes[1], o->modes[2], o->batch)) < 0,
+               LARMOR_ERR_ARG,
+               "stack of stars: got %d dimensions of %lld x %lld x %lld modes, batch %lld; expected 3", o->ndim,
+               (long long)o->modes[0], (long long)o->modes[1], (long long)o->modes[2], (long long)o->batch);
+    LMR_REFUSE(o->sign != 1 && o->sign != -1, LARMOR_ERR_ARG, "stack of stars: sign is %d, expected -1 or 1",
+               o->sign);
+    LMR_REFUSE(!is_three_dimensional(traj), LARMOR_ERR_SHAPE,
+               "stack of stars: trajectory is %s, expected [3, samples, readouts]", lmr_describe(traj).s);
     return LARMOR_OK;
 }
 
@@ -373,7 +368,7 @@ static larmor_status no_stack(const layers *a, int64_t wrong, int64_t sample)
 larmor_status larmor_op_stack_of_stars(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
                                        larmor_op **A)
 {
-    if (!A) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_stack_of_stars: A is NULL");
+    LMR_REFUSE(!A, LARMOR_ERR_ARG, "larmor_op_stack_of_stars: A is NULL");
     *A = NULL;
     larmor_nufft_opts o;
     LMR_TRY(check(dev, opts, traj, &o));
@@ -402,7 +397,6 @@ larmor_status larmor_stack_of_stars_memory(const larmor_device *dev, const larmo
 {
     larmor_nufft_opts o;
     LMR_FREED_BY(free_layers) layers a = {0};
-    LMR_OWNED(larmor_device) *counts = NULL;
     stack *s;
     int64_t wrong, sample;
     LMR_NEED(bytes);
@@ -410,7 +404,7 @@ larmor_status larmor_stack_of_stars_memory(const larmor_device *dev, const larmo
     LMR_TRY(check(dev, opts, traj, &o));
     LMR_TRY(find_layers(traj, o.modes[2], &a, &wrong, &sample));
     if (wrong >= 0) LMR_TRY(no_stack(&a, wrong, sample));
-    LMR_TRY(lmr_recon_measure(dev, &counts));
+    LMR_OWN(larmor_device, counts, lmr_recon_measure(dev, &counts));
     lmr_measure_begin(counts);
     const larmor_status st = make_stack(counts, &o, &a, traj->shape.dim[1], &s);
     if (s) destroy(s);

@@ -48,8 +48,7 @@ static const larmor_op_impl impl = {"subspace", forward, adjoint, normal, destro
 /* By way of the host: a basis is small. */
 static larmor_status conjugate_of(larmor_array *x, larmor_array **out)
 {
-    LMR_HEAP double _Complex *host = NULL;
-    LMR_TRY(larmor_array_download(x, LARMOR_C128, &host));
+    LMR_OWN_MEMORY(double _Complex, host, larmor_array_download(x, LARMOR_C128, &host));
     for (int64_t i = 0; i < larmor_array_count(x); i++) host[i] = conj(host[i]);
     return larmor_array_upload(x->dev, x->dtype, x->shape, LARMOR_C128, host, out);
 }
@@ -70,18 +69,16 @@ static larmor_status prepare(subspace *s, larmor_device *dev, larmor_dtype dtype
 larmor_status larmor_op_subspace(larmor_device *dev, larmor_dtype dtype, larmor_shape image, larmor_array *basis,
                                  larmor_op **B)
 {
-    if (!B) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_subspace: B is NULL");
+    LMR_REFUSE(!B, LARMOR_ERR_ARG, "larmor_op_subspace: B is NULL");
     *B = NULL;
-    if (!dev || !lmr_is_complex(dtype))
-        return LMR_FAIL(LARMOR_ERR_ARG, "subspace: a device and a complex type are needed");
-    if (!basis || basis->shape.ndim != 2 || basis->shape.dim[0] < 1 || basis->shape.dim[1] < 1 ||
-        (basis->dtype == LARMOR_C128 && dtype == LARMOR_C64))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "subspace: basis is %s, expected %s [frames, coefficients]",
-                        lmr_describe(basis).s, larmor_dtype_name(dtype));
+    LMR_REFUSE(!dev || !lmr_is_complex(dtype), LARMOR_ERR_ARG, "subspace: a device and a complex type are needed");
+    LMR_REFUSE(!basis || basis->shape.ndim != 2 || basis->shape.dim[0] < 1 || basis->shape.dim[1] < 1 ||
+                   (basis->dtype == LARMOR_C128 && dtype == LARMOR_C64),
+               LARMOR_ERR_SHAPE, "subspace: basis is %s, expected %s [frames, coefficients]", lmr_describe(basis).s,
+               larmor_dtype_name(dtype));
     const int64_t voxels = larmor_shape_count(image);
-    if (voxels < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "subspace: image is %s, expected at least one voxel",
-                        lmr_describe_as(dev, dtype, image).s);
+    LMR_REFUSE(voxels < 1, LARMOR_ERR_SHAPE, "subspace: image is %s, expected at least one voxel",
+               lmr_describe_as(dev, dtype, image).s);
     LMR_MAKE(subspace, s, destroy);
     s->voxels = voxels;
     s->frames = basis->shape.dim[0];

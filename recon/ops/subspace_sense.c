@@ -70,10 +70,9 @@ static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
     const subspace_sense *s = self;
     const larmor_shape image = larmor_op_in_shape(s->A);
     for (int64_t k = 0; k < s->rank; k++) {
-        LMR_OWNED(larmor_array) *one = NULL;
         LMR_TRY(take_factor(s, k));
         LMR_TRY(weigh(s, 1, y, s->more));
-        LMR_TRY(larmor_array_part(x, k, 1, image, &one));
+        LMR_OWN(larmor_array, one, larmor_array_part(x, k, 1, image, &one));
         LMR_TRY(larmor_op_adjoint(s->A, s->more, one));
     }
     return LARMOR_OK;
@@ -94,9 +93,8 @@ static larmor_status normal_block(const subspace_sense *s, larmor_op *T, int64_t
     void *ctx = x->dev->ctx;
     const void *maps = at(s->maps, first * s->voxels);
     const int64_t images = s->voxels * count;
-    LMR_OWNED(larmor_array) *from = NULL, *to = NULL;
-    LMR_TRY(larmor_array_part(s->before, 0, count * s->rank, larmor_op_in_shape(T), &from));
-    LMR_TRY(larmor_array_part(s->after, 0, count * s->rank, larmor_op_in_shape(T), &to));
+    LMR_OWN(larmor_array, from, larmor_array_part(s->before, 0, count * s->rank, larmor_op_in_shape(T), &from));
+    LMR_OWN(larmor_array, to, larmor_array_part(s->after, 0, count * s->rank, larmor_op_in_shape(T), &to));
     for (int64_t k = 0; k < s->rank; k++)
         LMR_TRY(vec->expand(ctx, s->voxels, count, maps, at(x, k * s->voxels), at(from, k * images)));
     LMR_TRY(larmor_op_forward(T, from, to));
@@ -198,9 +196,8 @@ larmor_status larmor_subspace_sense_memory(const larmor_device *dev, const larmo
     double total;
     LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
-    if (coefficients < 1 || coefficients > LMR_CONV_MOST_MIXED)
-        return LMR_FAIL(LARMOR_ERR_ARG, "subspace: %lld coefficients, expected 1 to %d", (long long)coefficients,
-                        LMR_CONV_MOST_MIXED);
+    LMR_REFUSE(coefficients < 1 || coefficients > LMR_CONV_MOST_MIXED, LARMOR_ERR_ARG,
+               "subspace: %lld coefficients, expected 1 to %d", (long long)coefficients, LMR_CONV_MOST_MIXED);
     const int toeplitz = wants_toeplitz(p, opts, coefficients, is_complex);
     LMR_TRY(count_bytes(dev, p, opts, coefficients, is_complex, toeplitz, &total));
     return lmr_bytes_store(total, bytes);
@@ -244,16 +241,15 @@ static larmor_status make_normal(subspace_sense *s, const larmor_problem *p, con
 
 static larmor_status check(const larmor_array *maps, const larmor_array *factors, const larmor_sense_opts *opts)
 {
-    if (!maps || !factors || !opts || !opts->traj)
-        return LMR_FAIL(LARMOR_ERR_ARG, "subspace: maps, factors and opts.traj are needed");
+    LMR_REFUSE(!maps || !factors || !opts || !opts->traj, LARMOR_ERR_ARG,
+               "subspace: maps, factors and opts.traj are needed");
     const larmor_shape traj = opts->traj->shape;
     const int64_t rank = factors->shape.ndim > 0 ? factors->shape.dim[factors->shape.ndim - 1] : 0;
-    if (rank < 1 || rank > LMR_CONV_MOST_MIXED)
-        return LMR_FAIL(LARMOR_ERR_ARG, "subspace: %lld coefficients, expected 1 to %d", (long long)rank,
-                        LMR_CONV_MOST_MIXED);
-    if (traj.ndim < 2 || traj.ndim >= LARMOR_MAX_DIMS || maps->shape.ndim != traj.dim[0] + 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "subspace: maps are %s, expected [image..., coils] for the trajectory %s",
-                        lmr_describe(maps).s, lmr_describe(opts->traj).s);
+    LMR_REFUSE(rank < 1 || rank > LMR_CONV_MOST_MIXED, LARMOR_ERR_ARG,
+               "subspace: %lld coefficients, expected 1 to %d", (long long)rank, LMR_CONV_MOST_MIXED);
+    LMR_REFUSE(traj.ndim < 2 || traj.ndim >= LARMOR_MAX_DIMS || maps->shape.ndim != traj.dim[0] + 1, LARMOR_ERR_SHAPE,
+               "subspace: maps are %s, expected [image..., coils] for the trajectory %s", lmr_describe(maps).s,
+               lmr_describe(opts->traj).s);
     return lmr_expect("subspace", "array of factors", factors, maps->dev, factors->dtype,
                       larmor_shape_append(lmr_weights_shape(opts->traj), rank));
 }
@@ -263,10 +259,10 @@ larmor_status larmor_op_subspace_sense(larmor_array *maps, const larmor_array *f
 {
     static const larmor_op_impl plain = {"subspace sense", forward, adjoint, NULL, destroy};
     static const larmor_op_impl quick = {"subspace sense", forward, adjoint, normal, destroy};
-    if (!A) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_subspace_sense: A is NULL");
+    LMR_REFUSE(!A, LARMOR_ERR_ARG, "larmor_op_subspace_sense: A is NULL");
     *A = NULL;
     LMR_TRY(check(maps, factors, opts));
-    if (opts->displacement) return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "subspace sense: not with a displacement");
+    LMR_REFUSE(opts->displacement, LARMOR_ERR_UNSUPPORTED, "subspace sense: not with a displacement");
     const larmor_sense_opts one = without_toeplitz(opts);
     const larmor_shape shape = factors->shape;
     const int ndim = maps->shape.ndim - 1;

@@ -119,9 +119,8 @@ static const larmor_op_impl impl = {"wavelet", forward, adjoint, normal, destroy
 larmor_status larmor_op_wavelet_shift(larmor_op *W, const int64_t shift[3])
 {
     wavelet *w = lmr_op_self(W, forward);
-    if (!w || !shift)
-        return LMR_FAIL(LARMOR_ERR_ARG, "wavelet: shift of %s, expected three numbers for a wavelet transform",
-                        W ? larmor_op_name(W) : "NULL");
+    LMR_REFUSE(!w || !shift, LARMOR_ERR_ARG, "wavelet: shift of %s, expected three numbers for a wavelet transform",
+               W ? larmor_op_name(W) : "NULL");
     LMR_TRY(lmr_gate_enter(lmr_op_gate(W)));
     memcpy(w->shift, shift, sizeof w->shift);
     lmr_gate_leave(lmr_op_gate(W));
@@ -146,14 +145,11 @@ static larmor_status check(larmor_shape shape, const larmor_wavelet_opts *opts, 
 {
     int count = 0;
     for (int d = 0; d < shape.ndim; d++) count += lmr_has_axis(axes, d);
-    if (opts->order < 0 || opts->order > LMR_DAUBECHIES)
-        return LMR_FAIL(LARMOR_ERR_ARG, "wavelet: order is %d, expected 1 to %d vanishing moments, or 0 for 2",
-                        opts->order, LMR_DAUBECHIES);
-    if (opts->levels < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "wavelet: %d levels, expected at least 1, or 0 for the default",
-                        opts->levels);
-    if (count > AXES)
-        return LMR_FAIL(LARMOR_ERR_ARG, "wavelet: axes are 0x%x, expected at most %d of them", axes, AXES);
+    LMR_REFUSE(opts->order < 0 || opts->order > LMR_DAUBECHIES, LARMOR_ERR_ARG,
+               "wavelet: order is %d, expected 1 to %d vanishing moments, or 0 for 2", opts->order, LMR_DAUBECHIES);
+    LMR_REFUSE(opts->levels < 0, LARMOR_ERR_ARG, "wavelet: %d levels, expected at least 1, or 0 for the default",
+               opts->levels);
+    LMR_REFUSE(count > AXES, LARMOR_ERR_ARG, "wavelet: axes are 0x%x, expected at most %d of them", axes, AXES);
     return LARMOR_OK;
 }
 

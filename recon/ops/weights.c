@@ -55,22 +55,20 @@ larmor_status lmr_weights_copy(const char *who, const char *what, const larmor_a
 {
     *copy = NULL;
     const lmr_sparse_kernels *kernels;
-    LMR_OWNED(larmor_array) *in_double = NULL, *converted = NULL, *out = NULL;
     int64_t index;
     double value;
-    LMR_TRY(lmr_input_real(who, what, weights_, &in_double));
+    LMR_OWN(larmor_array, in_double, lmr_input_real(who, what, weights_, &in_double));
     LMR_TRY(lmr_find_outlier(in_double, 0, &index, &value));
     if (index >= 0) {
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: element %lld of the %s is %g, expected at least 0", who,
                         (long long)index, what, value);
     }
     LMR_TRY(lmr_sparse_kernels_of(in_double->dev, dtype, &kernels));
-    LMR_TRY(larmor_array_convert(in_double, lmr_real_of(dtype), &converted));
-    LMR_TRY(larmor_array_create(in_double->dev, lmr_real_of(dtype), in_double->shape, &out));
+    LMR_OWN(larmor_array, converted, larmor_array_convert(in_double, lmr_real_of(dtype), &converted));
+    LMR_OWN(larmor_array, out, larmor_array_create(in_double->dev, lmr_real_of(dtype), in_double->shape, &out));
     LMR_TRY(larmor_copy(converted, out));
     if (root) LMR_TRY(kernels->root(out->dev->ctx, larmor_array_count(out), out->data));
-    *copy = out;
-    out = NULL;
+    LMR_HAND_ON(*copy, out);
     return LARMOR_OK;
 }
 
@@ -78,17 +76,16 @@ static larmor_status op_of(const char *name, const char *what, const larmor_arra
                            int64_t batch, larmor_op **op)
 {
     *op = NULL;
-    LMR_OWNED(larmor_array) *w = NULL;
-    if (!lmr_is_complex(dtype))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: dtype is %s, expected c64 or c128", name, larmor_dtype_name(dtype));
-    LMR_TRY(lmr_weights_copy(name, what, given, dtype, 0, &w));
+    LMR_REFUSE(!lmr_is_complex(dtype), LARMOR_ERR_ARG, "%s: dtype is %s, expected c64 or c128", name,
+               larmor_dtype_name(dtype));
+    LMR_OWN(larmor_array, w, lmr_weights_copy(name, what, given, dtype, 0, &w));
     return lmr_op_weigh(name, w, dtype, batch, op);
 }
 
 larmor_status larmor_op_weights(larmor_array *w, larmor_dtype dtype, int64_t batch, larmor_op **W)
 {
     LMR_NEED_OUT(W);
-    if (batch < 0) return LMR_FAIL(LARMOR_ERR_ARG, "weights: batch is %lld, expected at least 0", (long long)batch);
+    LMR_REFUSE(batch < 0, LARMOR_ERR_ARG, "weights: batch is %lld, expected at least 0", (long long)batch);
     return op_of("weights", "weights", w, dtype, batch, W);
 }
 

@@ -87,10 +87,9 @@ larmor_status lmr_object_support(larmor_array *energy, double most, double *supp
     const lmr_recon_kernels *kernels;
     const int64_t voxels = larmor_array_count(energy);
     void *ctx = energy->dev->ctx;
-    LMR_OWNED(larmor_array) *mask = NULL;
     double norm = 0;
     LMR_TRY(lmr_recon_kernels_of(energy->dev, energy->dtype, &kernels));
-    LMR_TRY(larmor_array_create(energy->dev, energy->dtype, energy->shape, &mask));
+    LMR_OWN(larmor_array, mask, larmor_array_create(energy->dev, energy->dtype, energy->shape, &mask));
     LMR_TRY(larmor_axpby(1, energy, 0, mask));
     LMR_TRY(kernels->power(ctx, voxels, -2, MIN_COIL_ENERGY * most, mask->data));
     LMR_TRY(larmor_mul(energy, 0, mask));
@@ -121,9 +120,7 @@ static larmor_status support_of(larmor_array *maps, larmor_shape image, larmor_a
     *support = NULL;
     larmor_status st = lmr_circulant_energy(maps, image, support, &most);
     if (!st) st = lmr_object_support(*support, most, support_voxels);
-    if (!st) return LARMOR_OK;
-    larmor_array_free(*support);
-    *support = NULL;
+    if (st) LMR_CLEAR(*support);
     return st;
 }
 
@@ -184,8 +181,7 @@ static larmor_status correlate_coils(larmor_array *maps, larmor_shape grid, larm
         LMR_TRY(lmr_go_on());
         LMR_TRY(larmor_array_part(maps, c, 1, grid, &one));
         LMR_TRY(lmr_autocorrelation_add(&a, one));
-        larmor_array_free(one);
-        one = NULL;
+        LMR_CLEAR(one);
     }
     return lmr_autocorrelation_end(&a, sum);
 }
@@ -219,8 +215,7 @@ static larmor_status coil_autocorrelation(larmor_device *dev, larmor_array *maps
     LMR_TRY(correlate_coils(own ? own : coarse, grid, &small));
     LMR_TRY(lmr_circulant_resize(small, lmr_doubled(image), &on_doubled));
     LMR_TRY(larmor_axpby(scale, on_doubled, 0, on_doubled));
-    *sum = on_doubled;
-    on_doubled = NULL;
+    LMR_HAND_ON(*sum, on_doubled);
     return LARMOR_OK;
 }
 
@@ -243,9 +238,8 @@ static larmor_status begin_circulant(larmor_device *dev, larmor_array *maps, lar
 /* C of the point spread function psf, which is overwritten. */
 static larmor_status make(larmor_array *maps, larmor_array *psf, larmor_shape image, larmor_circulant **out)
 {
-    LMR_OWNED(larmor_array) *sum = NULL;
     LMR_MAKE(larmor_circulant, c, circulant_destroy);
-    LMR_TRY(begin_circulant(psf->dev, maps, image, psf->dtype, c, &sum));
+    LMR_OWN(larmor_array, sum, begin_circulant(psf->dev, maps, image, psf->dtype, c, &sum));
     LMR_TRY(find_eigenvalues(psf, sum, c, c->eigenvalues));
     LMR_TRY(measure_eigenvalues(c));
     *out = c;
@@ -256,20 +250,17 @@ static larmor_status make(larmor_array *maps, larmor_array *psf, larmor_shape im
 static larmor_status spread_of(const larmor_array *maps, const larmor_array *traj, const larmor_array *weights,
                                larmor_shape image, larmor_dtype dtype, larmor_array **psf)
 {
-    LMR_OWNED(larmor_array) *k = NULL;
-    LMR_OWNED(larmor_op) *F = NULL;
-    LMR_TRY(lmr_precond_inputs("circulant", maps, traj, weights, image, dtype, &k));
-    LMR_TRY(lmr_doubled_fourier(k, dtype, image, &F));
+    LMR_OWN(larmor_array, k, lmr_precond_inputs("circulant", maps, traj, weights, image, dtype, &k));
+    LMR_OWN(larmor_op, F, lmr_doubled_fourier(k, dtype, image, &F));
     return lmr_point_spread(F, k, weights, dtype, image, psf);
 }
 
 larmor_status larmor_circulant_create(larmor_array *maps, const larmor_array *traj, const larmor_array *weights,
                                       larmor_shape image, larmor_dtype dtype, larmor_circulant **out)
 {
-    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "circulant: out is NULL");
+    LMR_REFUSE(!out, LARMOR_ERR_ARG, "circulant: out is NULL");
     *out = NULL;
-    LMR_OWNED(larmor_array) *psf = NULL;
-    LMR_TRY(spread_of(maps, traj, weights, image, dtype, &psf));
+    LMR_OWN(larmor_array, psf, spread_of(maps, traj, weights, image, dtype, &psf));
     return make(maps, psf, image, out);
 }
 
@@ -290,15 +281,13 @@ larmor_status larmor_circulant_of_spread(larmor_array *maps, const larmor_array 
         odd = image.dim[d] % 2 != 0;
         image.dim[d] /= 2;
     }
-    if (odd || !lmr_is_complex(spread->dtype))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "circulant: the point spread function is %s, expected complex [2 image...]",
-                        lmr_describe(spread).s);
+    LMR_REFUSE(odd || !lmr_is_complex(spread->dtype), LARMOR_ERR_SHAPE,
+               "circulant: the point spread function is %s, expected complex [2 image...]", lmr_describe(spread).s);
     if (maps) {
         const int64_t coils = maps->shape.ndim == image.ndim + 1 ? maps->shape.dim[image.ndim] : 1;
         LMR_TRY(lmr_expect("circulant", "maps", maps, spread->dev, spread->dtype, larmor_shape_append(image, coils)));
     }
-    LMR_OWNED(larmor_array) *psf = NULL;
-    LMR_TRY(copy_of(spread, &psf));
+    LMR_OWN(larmor_array, psf, copy_of(spread, &psf));
     return make(maps, psf, image, C);
 }
 
@@ -324,9 +313,8 @@ larmor_status larmor_circulant_create_frames(larmor_array *maps, larmor_array *c
 {
     LMR_NEED_OUT(C);
     LMR_OWNED(larmor_array) *sum = NULL, *k = NULL;
-    if (!traj || frames < 1)
-        return LMR_FAIL(LARMOR_ERR_ARG, "circulant: %lld frames, expected at least 1 with a trajectory each",
-                        (long long)frames);
+    LMR_REFUSE(!traj || frames < 1, LARMOR_ERR_ARG,
+               "circulant: %lld frames, expected at least 1 with a trajectory each", (long long)frames);
     LMR_TRY(lmr_precond_inputs("circulant", maps, traj[0], weights ? weights[0] : NULL, image, dtype, &k));
     LMR_MAKE(larmor_circulant, c, circulant_destroy);
     LMR_TRY(begin_circulant(traj[0]->dev, maps, image, dtype, c, &sum));
@@ -410,8 +398,7 @@ static larmor_status filter_images(const inverse *m, larmor_array *y)
 static larmor_status make_factors(const inverse *m, int64_t first)
 {
     const larmor_shape some = m->factors->shape;
-    LMR_OWNED(larmor_array) *own = NULL;
-    LMR_TRY(larmor_array_part(m->each, first, m->at_once, some, &own));
+    LMR_OWN(larmor_array, own, larmor_array_part(m->each, first, m->at_once, some, &own));
     LMR_TRY(larmor_fill(m->factors, m->added));
     LMR_TRY(larmor_axpby(1, own, 1, m->factors));
     LMR_TRY(lmr_circulant_invert(m->scale, m->factors));
@@ -425,9 +412,8 @@ static larmor_status filter_whole(const inverse *m, larmor_array *y)
     if (!m->each && (!is_series || m->at_once == some.dim[last])) return filter_images(m, y);
     some.dim[last] = m->at_once;
     for (int64_t i = 0; i < y->shape.dim[last]; i += m->at_once) {
-        LMR_OWNED(larmor_array) *images = NULL;
         if (m->each) LMR_TRY(make_factors(m, i));
-        LMR_TRY(larmor_array_part(y, i, m->at_once, some, &images));
+        LMR_OWN(larmor_array, images, larmor_array_part(y, i, m->at_once, some, &images));
         LMR_TRY(filter_images(m, images));
     }
     return LARMOR_OK;
@@ -465,18 +451,16 @@ static larmor_status support_everywhere(const larmor_circulant *c, larmor_array 
     const lmr_recon_kernels *kernels;
     const larmor_array *from = c->support;
     const int64_t voxels = larmor_array_count(from);
-    LMR_OWNED(larmor_array) *mask = NULL, *out = NULL;
     *support = NULL;
     LMR_TRY(lmr_recon_kernels_of(from->dev, from->dtype, &kernels));
-    LMR_TRY(copy_of(from, &mask));
+    LMR_OWN(larmor_array, mask, copy_of(from, &mask));
     LMR_TRY(kernels->power(from->dev->ctx, voxels, -2, 0, mask->data));
     LMR_TRY(larmor_mul(from, 0, mask)); /* 1 where E is not 0 */
-    LMR_TRY(larmor_array_create(from->dev, from->dtype, from->shape, &out));
+    LMR_OWN(larmor_array, out, larmor_array_create(from->dev, from->dtype, from->shape, &out));
     LMR_TRY(larmor_fill(out, sqrt(c->square)));
     LMR_TRY(larmor_axpby(-sqrt(c->square), mask, 1, out));
     LMR_TRY(larmor_axpby(1, from, 1, out));
-    *support = out;
-    out = NULL;
+    LMR_HAND_ON(*support, out);
     return LARMOR_OK;
 }
 
@@ -484,14 +468,13 @@ static larmor_status support_everywhere(const larmor_circulant *c, larmor_array 
  * middle. */
 static larmor_status add_penalty(larmor_op *K, double penalty, larmor_array *sum)
 {
-    LMR_OWNED(larmor_array) *point = NULL, *line = NULL, *one = NULL, *response = NULL;
     int64_t middle = 0;
     for (int d = sum->shape.ndim - 1; d >= 0; d--) middle = middle * sum->shape.dim[d] + sum->shape.dim[d] / 2;
-    LMR_TRY(larmor_array_create(sum->dev, sum->dtype, sum->shape, &point));
-    LMR_TRY(larmor_array_reshape(point, LARMOR_SHAPE(larmor_array_count(sum)), &line));
-    LMR_TRY(larmor_array_slice(line, middle, 1, &one));
+    LMR_OWN(larmor_array, point, larmor_array_create(sum->dev, sum->dtype, sum->shape, &point));
+    LMR_OWN(larmor_array, line, larmor_array_reshape(point, LARMOR_SHAPE(larmor_array_count(sum)), &line));
+    LMR_OWN(larmor_array, one, larmor_array_slice(line, middle, 1, &one));
     LMR_TRY(larmor_fill(one, 1));
-    LMR_TRY(larmor_array_create(sum->dev, sum->dtype, sum->shape, &response));
+    LMR_OWN(larmor_array, response, larmor_array_create(sum->dev, sum->dtype, sum->shape, &response));
     LMR_TRY(larmor_op_normal(K, point, response));
     LMR_TRY(circulant_fft(point, -1));
     LMR_TRY(circulant_fft(response, -1));
@@ -519,13 +502,12 @@ static larmor_status make_inverse(const larmor_circulant *c, double lambda, larm
                                   double floor, int64_t frames, larmor_op **M)
 {
     static const larmor_op_impl impl = {"circulant", inverse_apply, inverse_apply, NULL, inverse_destroy};
-    if (!M) return LMR_FAIL(LARMOR_ERR_ARG, "circulant: M is NULL");
+    LMR_REFUSE(!M, LARMOR_ERR_ARG, "circulant: M is NULL");
     *M = NULL;
-    if (!c || !(lambda >= 0) || !isfinite(lambda) || !(penalty >= 0) || !isfinite(penalty))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "circulant: lambda is %g and penalty %g, expected finite numbers >= 0, and a circulant",
-                        lambda, penalty);
-    if (c->slabs && penalty > 0) return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "circulant: no penalty in slabs");
+    LMR_REFUSE(!c || !(lambda >= 0) || !isfinite(lambda) || !(penalty >= 0) || !isfinite(penalty), LARMOR_ERR_ARG,
+               "circulant: lambda is %g and penalty %g, expected finite numbers >= 0, and a circulant", lambda,
+               penalty);
+    LMR_REFUSE(c->slabs && penalty > 0, LARMOR_ERR_UNSUPPORTED, "circulant: no penalty in slabs");
     const larmor_array *d = c->eigenvalues;
     const double whole = c->mean > 0 ? c->mean : 1;
     const int everywhere = penalty > 0;
@@ -563,22 +545,21 @@ larmor_status larmor_circulant_inverse_frames(const larmor_circulant *c, double 
                                               int64_t frames, larmor_op **M)
 {
     if (M) *M = NULL;
-    if (frames < 1) return LMR_FAIL(LARMOR_ERR_ARG, "circulant: %lld frames, expected at least 1", (long long)frames);
-    if (c && c->slabs) return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "circulant: no frames in slabs");
+    LMR_REFUSE(frames < 1, LARMOR_ERR_ARG, "circulant: %lld frames, expected at least 1", (long long)frames);
+    LMR_REFUSE(c && c->slabs, LARMOR_ERR_UNSUPPORTED, "circulant: no frames in slabs");
     return make_inverse(c, lambda, NULL, penalty, FLOOR_OVER_MEAN, frames, M);
 }
 
 larmor_status larmor_circulant_noise(const larmor_circulant *c, double lambda, const larmor_array *folded,
                                      double *norm)
 {
-    LMR_OWNED(larmor_op) *M = NULL;
     LMR_OWNED(larmor_array) *image = NULL;
     LMR_NEED(norm);
     *norm = 0;
-    if (!c || !folded) return LMR_FAIL(LARMOR_ERR_ARG, "circulant noise: a circulant and A^H e are needed");
+    LMR_REFUSE(!c || !folded, LARMOR_ERR_ARG, "circulant noise: a circulant and A^H e are needed");
     const larmor_shape shape = folded->shape;
     const int64_t frames = shape.ndim > c->image.ndim ? shape.dim[shape.ndim - 1] : 0;
-    LMR_TRY(make_inverse(c, lambda, NULL, 0, NOISE_FLOOR_OVER_MEAN, frames, &M));
+    LMR_OWN(larmor_op, M, make_inverse(c, lambda, NULL, 0, NOISE_FLOOR_OVER_MEAN, frames, &M));
     LMR_TRY(larmor_array_create(folded->dev, folded->dtype, shape, &image));
     LMR_TRY(larmor_op_forward(M, folded, image));
     return larmor_nrm2(image, norm);

@@ -34,8 +34,7 @@ static larmor_status correlate(sums *s, larmor_array *maps, larmor_shape image, 
             LMR_TRY(larmor_array_part(maps, d, 1, image, &other));
             LMR_TRY(larmor_copy(mine, product));
             LMR_TRY(larmor_mul(other, 1, product));
-            larmor_array_free(other);
-            other = NULL;
+            LMR_CLEAR(other);
         } else {
             LMR_TRY(larmor_fill(product, 1));
         }
@@ -49,13 +48,12 @@ static larmor_status weigh(sums *s, larmor_array *maps, larmor_shape image, larm
                            double lambda, double *p)
 {
     LMR_OWNED(larmor_array) *sum = NULL, *mine = NULL;
-    LMR_HEAP double complex *host = NULL;
     double norm = sqrt((double)larmor_shape_count(image));
     LMR_TRY(correlate(s, maps, image, dtype, c));
     LMR_TRY(lmr_autocorrelation_end(&s->correlation, &sum));
     LMR_TRY(larmor_mul(s->psf, 0, sum));
     LMR_TRY(larmor_op_forward(s->F, sum, s->values));
-    LMR_TRY(larmor_array_download(s->values, LARMOR_C128, &host));
+    LMR_OWN_MEMORY(double complex, host, larmor_array_download(s->values, LARMOR_C128, &host));
     if (maps) LMR_TRY(larmor_array_part(maps, c, 1, image, &mine));
     if (maps) LMR_TRY(larmor_nrm2(mine, &norm));
     const double own = norm * norm; /* G_ii */
@@ -70,11 +68,10 @@ static larmor_status weigh(sums *s, larmor_array *maps, larmor_shape image, larm
 larmor_status larmor_precondition_kspace(larmor_array *maps, const larmor_array *traj, larmor_shape image,
                                          larmor_dtype dtype, double lambda, larmor_array **p)
 {
-    if (!p) return LMR_FAIL(LARMOR_ERR_ARG, "k-space preconditioner: p is NULL");
+    LMR_REFUSE(!p, LARMOR_ERR_ARG, "k-space preconditioner: p is NULL");
     *p = NULL;
-    if (!(lambda >= 0) || !isfinite(lambda))
-        return LMR_FAIL(LARMOR_ERR_ARG, "k-space preconditioner: lambda is %g, expected a finite number >= 0",
-                        lambda);
+    LMR_REFUSE(!(lambda >= 0) || !isfinite(lambda), LARMOR_ERR_ARG,
+               "k-space preconditioner: lambda is %g, expected a finite number >= 0", lambda);
     LMR_OWNED(larmor_array) *k = NULL;
     LMR_HEAP double *host = NULL;
     LMR_FREED_BY(sums_free) sums s = {0};
@@ -83,7 +80,7 @@ larmor_status larmor_precondition_kspace(larmor_array *maps, const larmor_array 
     const int64_t m = larmor_shape_count(shape);
     const int64_t coils = maps ? maps->shape.dim[image.ndim] : 1;
     if (maps) shape = larmor_shape_append(shape, coils);
-    if (!(host = lmr_new(larmor_shape_count(shape), sizeof *host))) LMR_TRY(LMR_NO_MEMORY());
+    if (!(host = lmr_new(larmor_shape_count(shape), sizeof *host))) return LMR_NO_MEMORY();
     LMR_TRY(lmr_doubled_fourier(k, dtype, image, &s.F));
     LMR_TRY(lmr_point_spread(s.F, k, NULL, dtype, image, &s.psf));
     LMR_TRY(larmor_array_create(k->dev, dtype, LARMOR_SHAPE(m), &s.values));

@@ -17,32 +17,24 @@ larmor_status lmr_precond_inputs(const char *who, const larmor_array *maps, cons
                                  larmor_array **k)
 {
     *k = NULL;
-    if (!lmr_is_complex(dtype))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: dtype is %s, expected c64 or c128", who, larmor_dtype_name(dtype));
-    larmor_array *points, *real = NULL;
-    LMR_TRY(lmr_input_traj(who, traj, image, &points));
-    larmor_status st = LARMOR_OK;
+    LMR_REFUSE(!lmr_is_complex(dtype), LARMOR_ERR_ARG, "%s: dtype is %s, expected c64 or c128", who,
+               larmor_dtype_name(dtype));
+    LMR_OWN(larmor_array, points, lmr_input_traj(who, traj, image, &points));
     int64_t index;
     double value;
     if (maps) {
         const int64_t coils = maps->shape.ndim == image.ndim + 1 ? maps->shape.dim[image.ndim] : 1;
-        LMR_OR(fail, lmr_expect(who, "maps", maps, points->dev, dtype, larmor_shape_append(image, coils)));
+        LMR_TRY(lmr_expect(who, "maps", maps, points->dev, dtype, larmor_shape_append(image, coils)));
     }
     if (weights) {
-        LMR_OR(fail, lmr_input_real(who, "weights", weights, &real));
-        LMR_OR(fail, lmr_expect(who, "weight array", real, points->dev, LARMOR_F64, lmr_weights_shape(traj)));
-        LMR_OR(fail, lmr_find_outlier(real, 0, &index, &value));
-        if (index >= 0) {
-            st = LMR_FAIL(LARMOR_ERR_ARG, "%s: weight %lld is %g, expected at least 0", who, (long long)index, value);
-            goto fail;
-        }
+        LMR_OWN(larmor_array, real, lmr_input_real(who, "weights", weights, &real));
+        LMR_TRY(lmr_expect(who, "weight array", real, points->dev, LARMOR_F64, lmr_weights_shape(traj)));
+        LMR_TRY(lmr_find_outlier(real, 0, &index, &value));
+        LMR_REFUSE(index >= 0, LARMOR_ERR_ARG, "%s: weight %lld is %g, expected at least 0", who, (long long)index,
+                   value);
     }
-    larmor_array_free(real);
-    *k = points;
+    LMR_HAND_ON(*k, points);
     return LARMOR_OK;
-fail:
-    LMR_FREE(real, points);
-    return st;
 }
 
 /* A preconditioner need not be exact. */
@@ -58,10 +50,9 @@ larmor_status lmr_doubled_fourier(const larmor_array *k, larmor_dtype dtype, lar
     const lmr_recon_kernels *kernels;
     const int64_t m = larmor_array_count(k) / image.ndim;
     const larmor_nufft_opts opts = doubled_opts(dtype, image);
-    LMR_OWNED(larmor_array) *points = NULL;
     *F = NULL;
     LMR_TRY(lmr_recon_kernels_of(k->dev, dtype, &kernels));
-    LMR_TRY(larmor_array_create(k->dev, LARMOR_F64, LARMOR_SHAPE(image.ndim, m), &points));
+    LMR_OWN(larmor_array, points, larmor_array_create(k->dev, LARMOR_F64, LARMOR_SHAPE(image.ndim, m), &points));
     LMR_TRY(kernels->pick(k->dev->ctx, image.ndim, m, NULL, 2, k->data, points->data)); /* field doubled */
     return lmr_op_fourier(k->dev, &opts, points, F);
 }
@@ -70,24 +61,18 @@ larmor_status lmr_point_spread(larmor_op *F, const larmor_array *k, const larmor
                                larmor_shape image, larmor_array **t)
 {
     LMR_OWNED(larmor_array) *values = NULL, *out = NULL;
-    larmor_status st;
     *t = NULL;
     if (weights) {
-        larmor_array *line;
-        LMR_OR(done, larmor_array_reshape(weights, LARMOR_SHAPE(larmor_array_count(weights)), &line));
-        st = larmor_array_convert(line, dtype, &values);
-        larmor_array_free(line);
-        LMR_OR(done, st);
+        LMR_OWN(larmor_array, line, larmor_array_reshape(weights, LARMOR_SHAPE(larmor_array_count(weights)), &line));
+        LMR_TRY(larmor_array_convert(line, dtype, &values));
     } else {
-        LMR_OR(done, larmor_array_create(k->dev, dtype, LARMOR_SHAPE(larmor_array_count(k) / image.ndim), &values));
-        LMR_OR(done, larmor_fill(values, 1));
+        LMR_TRY(larmor_array_create(k->dev, dtype, LARMOR_SHAPE(larmor_array_count(k) / image.ndim), &values));
+        LMR_TRY(larmor_fill(values, 1));
     }
-    LMR_OR(done, larmor_array_create(k->dev, dtype, lmr_doubled(image), &out));
-    LMR_OR(done, larmor_op_adjoint(F, values, out));
-    *t = out;
-    out = NULL;
-done:
-    return st;
+    LMR_TRY(larmor_array_create(k->dev, dtype, lmr_doubled(image), &out));
+    LMR_TRY(larmor_op_adjoint(F, values, out));
+    LMR_HAND_ON(*t, out);
+    return LARMOR_OK;
 }
 
 /* What moves index 0 to N: exp(i pi) to the sum of frequencies, for each dimension. */
@@ -137,18 +122,16 @@ larmor_status lmr_autocorrelation_add(lmr_autocorrelation *a, const larmor_array
 larmor_status lmr_autocorrelation_end(lmr_autocorrelation *a, larmor_array **sum)
 {
     const lmr_sparse_kernels *kernels;
-    LMR_OWNED(larmor_array) *out = NULL;
     int64_t dim[3];
     *sum = NULL;
     dims_of(a->power->shape, dim);
     LMR_TRY(lmr_sparse_kernels_of(a->dev, a->power->dtype, &kernels));
-    LMR_TRY(larmor_array_create(a->dev, a->power->dtype, a->power->shape, &out));
+    LMR_OWN(larmor_array, out, larmor_array_create(a->dev, a->power->dtype, a->power->shape, &out));
     const double scale = 1 / (double)larmor_array_count(out);
     LMR_TRY(kernels->modulate(a->dev->ctx, dim, 1, a->phases->data, 0, scale, a->power->data, out->data));
     LMR_TRY(larmor_zero(a->power));
     LMR_TRY(lmr_fft_of(out)->exec(a->dev->ctx, a->fft, 1, out->data));
-    *sum = out;
-    out = NULL;
+    LMR_HAND_ON(*sum, out);
     return LARMOR_OK;
 }
 

@@ -27,13 +27,11 @@ static larmor_status penalise(void *self, double sigma, const larmor_array *x, l
 {
     static const larmor_op_impl identity = {"identity", same, same, same, NULL};
     const by_penalty *p = self;
-    LMR_OWNED(larmor_op) *I = NULL;
-    LMR_OWNED(larmor_regulariser) *r = NULL;
     const larmor_solve_opts opts = {.max_iter = STEPS, .tol = DENOISED_TOL, .largest = 1};
     LMR_TRY(larmor_copy(x, z));
     if (!(sigma > 0)) return LARMOR_OK;
-    LMR_TRY(larmor_op_create(x->dev, &identity, NULL, x->dtype, x->shape, x->shape, &I));
-    LMR_TRY(larmor_regulariser_create(x->dev, p->name, NULL, x->dtype, x->shape, &r));
+    LMR_OWN(larmor_op, I, larmor_op_create(x->dev, &identity, NULL, x->dtype, x->shape, x->shape, &I));
+    LMR_OWN(larmor_regulariser, r, larmor_regulariser_create(x->dev, p->name, NULL, x->dtype, x->shape, &r));
     LMR_TRY(larmor_regulariser_set_weight(r, sigma * p->weight));
     return larmor_regularised(I, x, r, z, &opts, NULL);
 }
@@ -48,9 +46,9 @@ larmor_status larmor_denoiser_named(const char *name, double weight, larmor_deno
 {
     larmor_penalties unused;
     LMR_NEED_OUT(d);
-    if (!name) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_denoiser_named: name is NULL");
-    if (!(weight >= 0) || !isfinite(weight))
-        return LMR_FAIL(LARMOR_ERR_ARG, "prior %s: weight is %g, expected a finite number >= 0", name, weight);
+    LMR_REFUSE(!name, LARMOR_ERR_ARG, "larmor_denoiser_named: name is NULL");
+    LMR_REFUSE(!(weight >= 0) || !isfinite(weight), LARMOR_ERR_ARG,
+               "prior %s: weight is %g, expected a finite number >= 0", name, weight);
     LMR_TRY(larmor_regulariser_read(name, &unused));
     by_penalty *p = calloc(1, sizeof *p);
     if (p) p->name = strdup(name);

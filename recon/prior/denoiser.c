@@ -19,11 +19,10 @@ struct larmor_denoiser {
 larmor_status larmor_denoiser_create(const larmor_denoiser_impl *impl, void *self, larmor_denoiser **out)
 {
     LMR_NEED_OUT(out);
-    if (!impl || !impl->name || !impl->apply)
-        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_denoiser_create: a name and apply are needed");
-    if (impl->form < LARMOR_DENOISE_COMPLEX || impl->form > LARMOR_DENOISE_MAGNITUDE)
-        return LMR_FAIL(LARMOR_ERR_ARG, "prior %s: form is %d, expected 0 to %d", impl->name, (int)impl->form,
-                        LARMOR_DENOISE_MAGNITUDE);
+    LMR_REFUSE(!impl || !impl->name || !impl->apply, LARMOR_ERR_ARG,
+               "larmor_denoiser_create: a name and apply are needed");
+    LMR_REFUSE(impl->form < LARMOR_DENOISE_COMPLEX || impl->form > LARMOR_DENOISE_MAGNITUDE, LARMOR_ERR_ARG,
+               "prior %s: form is %d, expected 0 to %d", impl->name, (int)impl->form, LARMOR_DENOISE_MAGNITUDE);
     LMR_NEW_ZEROS(larmor_denoiser, d, 1);
     d->impl = *impl;
     d->self = self;
@@ -35,14 +34,13 @@ larmor_status larmor_denoiser_create(const larmor_denoiser_impl *impl, void *sel
 
 static larmor_status check(const larmor_denoiser *d, double sigma, const larmor_array *x, const larmor_array *z)
 {
-    if (!d || !x || !z) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_denoiser_apply: a denoiser, x and z are needed");
-    if (!(sigma >= 0) || !isfinite(sigma))
-        return LMR_FAIL(LARMOR_ERR_ARG, "prior %s: sigma is %g, expected a finite number >= 0", d->impl.name, sigma);
-    if (!lmr_is_complex(x->dtype))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "prior %s: x is %s, expected complex numbers", d->impl.name,
-                        lmr_describe(x).s);
-    if (x->data == z->data && larmor_array_count(x))
-        return LMR_FAIL(LARMOR_ERR_ARG, "prior %s: x and z are one array, expected two", d->impl.name);
+    LMR_REFUSE(!d || !x || !z, LARMOR_ERR_ARG, "larmor_denoiser_apply: a denoiser, x and z are needed");
+    LMR_REFUSE(!(sigma >= 0) || !isfinite(sigma), LARMOR_ERR_ARG,
+               "prior %s: sigma is %g, expected a finite number >= 0", d->impl.name, sigma);
+    LMR_REFUSE(!lmr_is_complex(x->dtype), LARMOR_ERR_SHAPE, "prior %s: x is %s, expected complex numbers",
+               d->impl.name, lmr_describe(x).s);
+    LMR_REFUSE(x->data == z->data && larmor_array_count(x), LARMOR_ERR_ARG,
+               "prior %s: x and z are one array, expected two", d->impl.name);
     return lmr_expect(d->impl.name, "output", z, x->dev, x->dtype, x->shape);
 }
 

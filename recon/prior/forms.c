@@ -15,9 +15,8 @@ LMR_OWNS(larmor_prox, larmor_prox_free)
 static larmor_status channels(const larmor_array *x, larmor_array **view)
 {
     larmor_shape shape = {.ndim = x->shape.ndim + 1, .dim = {2}};
-    if (shape.ndim > LARMOR_MAX_DIMS)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "channels: x is %s, expected at most %d dimensions", lmr_describe(x).s,
-                        LARMOR_MAX_DIMS - 1);
+    LMR_REFUSE(shape.ndim > LARMOR_MAX_DIMS, LARMOR_ERR_SHAPE, "channels: x is %s, expected at most %d dimensions",
+               lmr_describe(x).s, LARMOR_MAX_DIMS - 1);
     memcpy(shape.dim + 1, x->shape.dim, sizeof *shape.dim * (size_t)x->shape.ndim);
     void *data = larmor_array_count(x) ? x->data : NULL;
     return larmor_array_wrap(x->dev, lmr_real_of(x->dtype), shape, data, NULL, NULL, view);
@@ -26,9 +25,8 @@ static larmor_status channels(const larmor_array *x, larmor_array **view)
 static larmor_status by_channels(const larmor_denoiser_impl *impl, void *self, double sigma, const larmor_array *x,
                                  larmor_array *z)
 {
-    LMR_OWNED(larmor_array) *in = NULL, *out = NULL;
-    LMR_TRY(channels(x, &in));
-    LMR_TRY(channels(z, &out));
+    LMR_OWN(larmor_array, in, channels(x, &in));
+    LMR_OWN(larmor_array, out, channels(z, &out));
     return impl->apply(self, sigma, in, out);
 }
 
@@ -40,13 +38,11 @@ enum { PASSES = 4 };
 /* x <- exp(i arg x), where |x| is more than 1e-8 of the norm; less below. */
 static larmor_status keep_phase(larmor_array *x)
 {
-    LMR_OWNED(larmor_array) *rest = NULL;
-    LMR_OWNED(larmor_prox) *l1 = NULL;
     double norm;
     LMR_TRY(larmor_nrm2(x, &norm));
     if (norm == 0) return LARMOR_OK;
-    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &rest));
-    LMR_TRY(larmor_prox_l1(x->dev, 1, x->dtype, x->shape, &l1));
+    LMR_OWN(larmor_array, rest, larmor_array_create(x->dev, x->dtype, x->shape, &rest));
+    LMR_OWN(larmor_prox, l1, larmor_prox_l1(x->dev, 1, x->dtype, x->shape, &l1));
     LMR_TRY(larmor_axpby(1 / norm, x, 0, x));
     for (int i = 0; i < PASSES; i++) {
         LMR_TRY(larmor_prox_apply(l1, 1 / LESS_BY_PASS, x, rest));
@@ -58,9 +54,8 @@ static larmor_status keep_phase(larmor_array *x)
 static larmor_status by_magnitude(const larmor_denoiser_impl *impl, void *self, double sigma, const larmor_array *x,
                                   larmor_array *z)
 {
-    LMR_OWNED(larmor_array) *magnitude = NULL, *phase = NULL;
-    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &magnitude));
-    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &phase));
+    LMR_OWN(larmor_array, magnitude, larmor_array_create(x->dev, x->dtype, x->shape, &magnitude));
+    LMR_OWN(larmor_array, phase, larmor_array_create(x->dev, x->dtype, x->shape, &phase));
     LMR_TRY(larmor_abs(x, magnitude));
     LMR_TRY(larmor_zero(z));
     LMR_TRY(impl->apply(self, sigma, magnitude, z));
@@ -116,14 +111,14 @@ static void put_channels_first(larmor_dl_tensor *t)
 larmor_status larmor_array_tensor(const larmor_array *x, larmor_denoiser_form form, int64_t *shape, int64_t *strides,
                                   larmor_dl_tensor *t)
 {
-    if (!x || !shape || !strides || !t)
-        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_array_tensor: x, shape, strides and tensor are needed");
+    LMR_REFUSE(!x || !shape || !strides || !t, LARMOR_ERR_ARG,
+               "larmor_array_tensor: x, shape, strides and tensor are needed");
     const int is_complex = lmr_is_complex(x->dtype);
     const int is_channels = form == LARMOR_DENOISE_CHANNELS, is_real_part = form == LARMOR_DENOISE_MAGNITUDE;
     const int has_channels = !is_complex && x->shape.ndim > 0 && x->shape.dim[0] == 2;
-    if (x->dtype == LARMOR_I64 || (is_channels && !has_channels) || (is_real_part && !is_complex))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "larmor_array_tensor: x is %s, expected %s", lmr_describe(x).s,
-                        is_channels ? "real numbers [2, image...]" : "complex numbers");
+    LMR_REFUSE(x->dtype == LARMOR_I64 || (is_channels && !has_channels) || (is_real_part && !is_complex),
+               LARMOR_ERR_SHAPE, "larmor_array_tensor: x is %s, expected %s", lmr_describe(x).s,
+               is_channels ? "real numbers [2, image...]" : "complex numbers");
     const size_t bytes = larmor_dtype_size(x->dtype) / (is_real_part ? 2 : 1);
     *t = (larmor_dl_tensor){.data = x->data, .device = device_of(x), .shape = shape, .strides = strides};
     t->dtype = (larmor_dl_type){

@@ -52,9 +52,8 @@ static larmor_status denoise(void *self, double sigma, const larmor_array *x, la
     LMR_TRY(larmor_device_sync(x->dev));
     const int failed = p->table->denoise(p->self, sigma, &in, &out, message, sizeof message);
     cut(message);
-    if (failed)
-        return LMR_FAIL(LARMOR_ERR_BACKEND, "prior %s: %s", p->path,
-                        *message ? message : "it failed without a message");
+    LMR_REFUSE(failed, LARMOR_ERR_BACKEND, "prior %s: %s", p->path,
+               *message ? message : "it failed without a message");
     if (is_kept(&out, &before, shape[2])) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_SHAPE, "prior %s: its result has another shape or memory, expected that of z as given",
                     p->path);
@@ -82,42 +81,38 @@ static larmor_status find(const char *text, char *path)
     char given[PATH_MAX];
     const char *argument = argument_of(text);
     const int length = argument ? (int)(argument - 1 - text) : (int)strlen(text);
-    if (length >= PATH_MAX) return LMR_FAIL(LARMOR_ERR_ARG, "prior: its path has %d characters", length);
+    LMR_REFUSE(length >= PATH_MAX, LARMOR_ERR_ARG, "prior: its path has %d characters", length);
     snprintf(given, sizeof given, "%.*s", length, text);
-    if (!realpath(given, path) || stat(path, &info))
-        return LMR_FAIL(LARMOR_ERR_IO, "prior %s: %s; give the path of a shared object", given,
-                        lmr_system_text(errno));
-    if (!S_ISREG(info.st_mode))
-        return LMR_FAIL(LARMOR_ERR_IO, "prior %s: it is no regular file; give the path of a shared object", given);
+    LMR_REFUSE(!realpath(given, path) || stat(path, &info), LARMOR_ERR_IO,
+               "prior %s: %s; give the path of a shared object", given, lmr_system_text(errno));
+    LMR_REFUSE(!S_ISREG(info.st_mode), LARMOR_ERR_IO,
+               "prior %s: it is no regular file; give the path of a shared object", given);
     return LARMOR_OK;
 }
 
 static larmor_status check_table(const larmor_prior_table *table, const char *path)
 {
-    if (table->abi != LARMOR_PRIOR_ABI || table->size < sizeof *table)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "prior %s: it has ABI %u and a table of %u bytes, expected %u and %zu; build it with this "
-                        "larmor's larmor/prior.h",
-                        path, (unsigned)table->abi, (unsigned)table->size, LARMOR_PRIOR_ABI, sizeof *table);
-    if (!table->name || !table->open || !table->denoise)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "prior %s: its table lacks a name, open or denoise", path);
+    LMR_REFUSE(table->abi != LARMOR_PRIOR_ABI || table->size < sizeof *table, LARMOR_ERR_UNSUPPORTED,
+               "prior %s: it has ABI %u and a table of %u bytes, expected %u and %zu; build it with this "
+               "larmor's larmor/prior.h",
+               path, (unsigned)table->abi, (unsigned)table->size, LARMOR_PRIOR_ABI, sizeof *table);
+    LMR_REFUSE(!table->name || !table->open || !table->denoise, LARMOR_ERR_UNSUPPORTED,
+               "prior %s: its table lacks a name, open or denoise", path);
     return LARMOR_OK;
 }
 
 /* It stays loaded: its threads may outlive any close. */
 static larmor_status load(const char *path, const larmor_prior_table **table)
 {
-    if (getauxval(AT_SECURE))
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "prior %s: a program with more rights than its user loads no plugins",
-                        path);
+    LMR_REFUSE(getauxval(AT_SECURE), LARMOR_ERR_UNSUPPORTED,
+               "prior %s: a program with more rights than its user loads no plugins", path);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *reason = dlerror();
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "prior: cannot load %s", reason ? reason : path);
     }
     *table = dlsym(library, SYMBOL);
-    if (!*table)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "prior %s: it is no plugin of larmor, as it has no " SYMBOL, path);
+    LMR_REFUSE(!*table, LARMOR_ERR_UNSUPPORTED, "prior %s: it is no plugin of larmor, as it has no " SYMBOL, path);
     return check_table(*table, path);
 }
 
@@ -132,9 +127,7 @@ larmor_status larmor_prior_open(const char *text, larmor_denoiser **d)
     const char *argument = argument_of(text);
     const int failed = p->table->open(argument ? argument : "", &p->self, message, sizeof message);
     cut(message);
-    if (failed)
-        return LMR_FAIL(LARMOR_ERR_ARG, "prior %s: %s", p->path,
-                        *message ? message : "open failed without a message");
+    LMR_REFUSE(failed, LARMOR_ERR_ARG, "prior %s: %s", p->path, *message ? message : "open failed without a message");
     snprintf(p->said, sizeof p->said, "%.60s (%s)", p->table->name, p->path);
     const larmor_denoiser_impl impl = {.name = p->said,
                                        .apply = denoise,

@@ -32,23 +32,22 @@ static larmor_status precondition(lmr_pnp *s)
 static larmor_status check(larmor_op *A, const larmor_array *b, const larmor_denoiser *d, const larmor_array *x,
                            const larmor_pnp_opts *o)
 {
-    if (!d) return LMR_FAIL(LARMOR_ERR_ARG, "pnp: a denoiser is needed");
+    LMR_REFUSE(!d, LARMOR_ERR_ARG, "pnp: a denoiser is needed");
     LMR_TRY(lmr_run_check("pnp", A, b, x,
                           &(larmor_solve_opts){.max_iter = o->max_iter, .tol = o->tol, .inner = o->inner}));
     LMR_TRY(lmr_expect("pnp", "x", x, larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A)));
-    if (o->method < LARMOR_PNP_ADMM || o->method > LARMOR_PNP_FISTA)
-        return LMR_FAIL(LARMOR_ERR_ARG, "pnp: method is %d, expected 0 to %d", (int)o->method, LARMOR_PNP_FISTA);
-    if (o->falling < 0) return LMR_FAIL(LARMOR_ERR_ARG, "pnp: falling is %d, expected at least 0", o->falling);
-    if (!(o->sigma > 0) || !isfinite(o->sigma))
-        return LMR_FAIL(LARMOR_ERR_ARG, "pnp: sigma is %g, expected a finite number > 0", o->sigma);
+    LMR_REFUSE(o->method < LARMOR_PNP_ADMM || o->method > LARMOR_PNP_FISTA, LARMOR_ERR_ARG,
+               "pnp: method is %d, expected 0 to %d", (int)o->method, LARMOR_PNP_FISTA);
+    LMR_REFUSE(o->falling < 0, LARMOR_ERR_ARG, "pnp: falling is %d, expected at least 0", o->falling);
+    LMR_REFUSE(!(o->sigma > 0) || !isfinite(o->sigma), LARMOR_ERR_ARG,
+               "pnp: sigma is %g, expected a finite number > 0", o->sigma);
     const double at_least_0[] = {o->noise, o->first, o->weight, o->deviation, o->largest};
     const char *const what[] = {"noise", "first", "weight", "deviation", "largest"};
     for (int i = 0; i < 5; i++)
-        if (!(at_least_0[i] >= 0) || !isfinite(at_least_0[i]))
-            return LMR_FAIL(LARMOR_ERR_ARG, "pnp: %s is %g, expected a finite number >= 0", what[i], at_least_0[i]);
-    if (o->first > 0 && o->first < o->sigma)
-        return LMR_FAIL(LARMOR_ERR_ARG, "pnp: first is %g, expected at least sigma, %g, to which it falls", o->first,
-                        o->sigma);
+        LMR_REFUSE(!(at_least_0[i] >= 0) || !isfinite(at_least_0[i]), LARMOR_ERR_ARG,
+                   "pnp: %s is %g, expected a finite number >= 0", what[i], at_least_0[i]);
+    LMR_REFUSE(o->first > 0 && o->first < o->sigma, LARMOR_ERR_ARG,
+               "pnp: first is %g, expected at least sigma, %g, to which it falls", o->first, o->sigma);
     return LARMOR_OK;
 }
 

@@ -12,9 +12,8 @@ static larmor_status read_box(const char *text, size_t length, larmor_constraint
     char *end = NULL;
     const double low = strtod(text, &end);
     const double high = *end == ',' ? strtod(end + 1, &end) : NAN;
-    if (end != text + length || !(low <= high))
-        return LMR_FAIL(LARMOR_ERR_ARG, "constraint: got box:%.*s, expected two numbers in order, box:0,2",
-                        (int)length, text);
+    LMR_REFUSE(end != text + length || !(low <= high), LARMOR_ERR_ARG,
+               "constraint: got box:%.*s, expected two numbers in order, box:0,2", (int)length, text);
     c->low = fmax(c->low, low);
     c->high = fmin(c->high, high);
     c->real = 1;
@@ -59,8 +58,8 @@ larmor_status larmor_constraint_read(const char *text, larmor_constraint *c)
         at += length;
         if (!*at) break;
     }
-    if (!(c->low <= c->high))
-        return LMR_FAIL(LARMOR_ERR_ARG, "constraint: \"%s\" leaves no number, from %g to %g", text, c->low, c->high);
+    LMR_REFUSE(!(c->low <= c->high), LARMOR_ERR_ARG, "constraint: \"%s\" leaves no number, from %g to %g", text,
+               c->low, c->high);
     return LARMOR_OK;
 }
 
@@ -103,7 +102,7 @@ larmor_status larmor_prox_constraint(larmor_device *dev, const larmor_constraint
     larmor_prox *box = NULL;
     LMR_TRY(lmr_prox_begin("constraint", dev, 0, dtype, p));
     LMR_NEED(c);
-    if (!c->real && !mask) return LMR_FAIL(LARMOR_ERR_ARG, "constraint: neither real nor a mask");
+    LMR_REFUSE(!c->real && !mask, LARMOR_ERR_ARG, "constraint: neither real nor a mask");
     if (!c->real) return larmor_prox_support(mask, dtype, shape, p);
     LMR_TRY(larmor_prox_box(dev, c->low, c->high, dtype, shape, &box));
     if (!mask) {

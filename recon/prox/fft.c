@@ -5,15 +5,14 @@
 static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, larmor_dtype dtype,
                           larmor_shape shape, larmor_penalty *made)
 {
-    if (shape.ndim < 1) return LMR_FAIL(LARMOR_ERR_SHAPE, "fft: the image has no dimensions");
+    LMR_REFUSE(shape.ndim < 1, LARMOR_ERR_SHAPE, "fft: the image has no dimensions");
     const larmor_fft_opts unitary = {.unitary = 1};
     const unsigned last = 1u << (shape.ndim - 1), every = 2 * last - 1;
     unsigned axes = o->axes ? o->axes : every;
     if (o->series && !o->axes && o->time >= 0) axes = last;
     if (o->series && o->time < 0) axes &= ~last; /* images that nothing couples */
-    if (!axes)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "fft: got %s, expected a dimension to transform along",
-                        lmr_describe_as(dev, dtype, shape).s);
+    LMR_REFUSE(!axes, LARMOR_ERR_SHAPE, "fft: got %s, expected a dimension to transform along",
+               lmr_describe_as(dev, dtype, shape).s);
     LMR_TRY(larmor_op_fft(dev, dtype, shape, axes, &unitary, &made->K));
     return larmor_prox_l1(dev, 1, dtype, shape, &made->g);
 }

@@ -57,9 +57,8 @@ larmor_status larmor_prox_group_l1(larmor_device *dev, double weight, larmor_dty
                                    larmor_prox **p)
 {
     LMR_TRY(lmr_prox_begin("group l1", dev, weight, dtype, p));
-    if (larmor_shape_count(shape) < 0 || shape.ndim < 1 || shape.dim[shape.ndim - 1] < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "group l1: got %s, expected groups in the last dimension",
-                        lmr_describe_as(dev, dtype, shape).s);
+    LMR_REFUSE(larmor_shape_count(shape) < 0 || shape.ndim < 1 || shape.dim[shape.ndim - 1] < 1, LARMOR_ERR_SHAPE,
+               "group l1: got %s, expected groups in the last dimension", lmr_describe_as(dev, dtype, shape).s);
     return create(dev, "group l1", weight, shape.dim[shape.ndim - 1], dtype, shape, p);
 }
 

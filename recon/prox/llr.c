@@ -69,9 +69,9 @@ static larmor_status make_coils(larmor_device *dev, const larmor_regulariser_opt
 {
     int64_t side[3];
     for (int d = 0; d < 3; d++) side[d] = o->block[d] ? o->block[d] : SIDE_OF_COILS;
-    if (shape.ndim < 2 || shape.dim[shape.ndim - 1] < 2)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "clear: got %s, expected [image..., coils] with 2 coils or more",
-                        lmr_describe_as(dev, dtype, shape).s);
+    LMR_REFUSE(shape.ndim < 2 || shape.dim[shape.ndim - 1] < 2, LARMOR_ERR_SHAPE,
+               "clear: got %s, expected [image..., coils] with 2 coils or more",
+               lmr_describe_as(dev, dtype, shape).s);
     return make_blocks(dev, side, SHIFTS, 0, dtype, shape, made);
 }
 

@@ -16,21 +16,20 @@ static const lmr_regulariser_kind *kind_of(const lmr_terms *terms, int i)
 
 static larmor_status check(const char *name, const larmor_regulariser_opts *o)
 {
-    if (isnan(o->lambda) || isinf(o->lambda))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: lambda is %g, expected a finite number", name, o->lambda);
-    if (isnan(o->time) || isinf(o->time))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: the weight of time is %g, expected a finite number", name, o->time);
-    if (!(o->ratio >= 0) || isinf(o->ratio))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: ratio is %g, expected a finite number >= 0", name, o->ratio);
+    LMR_REFUSE(isnan(o->lambda) || isinf(o->lambda), LARMOR_ERR_ARG, "%s: lambda is %g, expected a finite number",
+               name, o->lambda);
+    LMR_REFUSE(isnan(o->time) || isinf(o->time), LARMOR_ERR_ARG,
+               "%s: the weight of time is %g, expected a finite number", name, o->time);
+    LMR_REFUSE(!(o->ratio >= 0) || isinf(o->ratio), LARMOR_ERR_ARG, "%s: ratio is %g, expected a finite number >= 0",
+               name, o->ratio);
     for (int d = 0; d < 3; d++)
-        if (o->block[d] < 0)
-            return LMR_FAIL(LARMOR_ERR_ARG, "%s: block[%d] is %lld, expected at least 1, or 0 for the default", name,
-                            d, (long long)o->block[d]);
+        LMR_REFUSE(o->block[d] < 0, LARMOR_ERR_ARG,
+                   "%s: block[%d] is %lld, expected at least 1, or 0 for the default", name, d,
+                   (long long)o->block[d]);
     for (int d = 0; d < 3; d++)
-        if (!(o->voxel[d] >= 0) || isinf(o->voxel[d]))
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "%s: voxel[%d] is %g, expected a finite number > 0, or 0 where all are alike", name, d,
-                            o->voxel[d]);
+        LMR_REFUSE(!(o->voxel[d] >= 0) || isinf(o->voxel[d]), LARMOR_ERR_ARG,
+                   "%s: voxel[%d] is %g, expected a finite number > 0, or 0 where all are alike", name, d,
+                   o->voxel[d]);
     return LARMOR_OK;
 }
 
@@ -38,7 +37,7 @@ static larmor_status check(const char *name, const larmor_regulariser_opts *o)
 static larmor_status find(const char *name, const larmor_regulariser_opts *opts, larmor_shape shape, lmr_terms *terms)
 {
     LMR_TRY(lmr_terms_read(name, terms));
-    if (larmor_shape_count(shape) < 0) return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the image has no possible shape", name);
+    LMR_REFUSE(larmor_shape_count(shape) < 0, LARMOR_ERR_SHAPE, "%s: the image has no possible shape", name);
     return check(name, opts);
 }
 
@@ -126,13 +125,12 @@ static larmor_status make(larmor_regulariser *r, const lmr_terms *terms, const l
 larmor_status larmor_regulariser_create(larmor_device *dev, const char *name, const larmor_regulariser_opts *opts,
                                         larmor_dtype dtype, larmor_shape shape, larmor_regulariser **out)
 {
-    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "regulariser: r is NULL");
+    LMR_REFUSE(!out, LARMOR_ERR_ARG, "regulariser: r is NULL");
     *out = NULL;
     lmr_terms terms;
     const larmor_regulariser_opts o = opts ? *opts : (larmor_regulariser_opts){0};
     LMR_TRY(find(name, &o, shape, &terms));
-    if (!dev || !lmr_is_complex(dtype))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: a device and a complex type are needed", name);
+    LMR_REFUSE(!dev || !lmr_is_complex(dtype), LARMOR_ERR_ARG, "%s: a device and a complex type are needed", name);
     LMR_NEW_ZEROS(larmor_regulariser, r, 1);
     snprintf(r->name, sizeof r->name, "%s", name);
     r->dev = lmr_device_ref(dev);
@@ -162,9 +160,9 @@ double larmor_regulariser_weight(const larmor_regulariser *r)
 
 larmor_status larmor_regulariser_set_weight(larmor_regulariser *r, double weight)
 {
-    if (!r) return LMR_FAIL(LARMOR_ERR_ARG, "regulariser: r is NULL");
-    if (!(weight >= 0) || isinf(weight))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: the weight is %g, expected a finite number >= 0", r->kind.name, weight);
+    LMR_REFUSE(!r, LARMOR_ERR_ARG, "regulariser: r is NULL");
+    LMR_REFUSE(!(weight >= 0) || isinf(weight), LARMOR_ERR_ARG, "%s: the weight is %g, expected a finite number >= 0",
+               r->kind.name, weight);
     r->fixed = weight;
     return LARMOR_OK;
 }

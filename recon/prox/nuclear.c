@@ -12,9 +12,8 @@ typedef struct nuclear {
 static larmor_status nuclear_apply(void *self, double t, const larmor_array *x, larmor_array *z)
 {
     const nuclear *s = self;
-    LMR_OWNED(larmor_array) *from = NULL, *to = NULL;
-    LMR_TRY(larmor_array_reshape(x, s->shape, &from));
-    LMR_TRY(larmor_array_reshape(z, s->shape, &to));
+    LMR_OWN(larmor_array, from, larmor_array_reshape(x, s->shape, &from));
+    LMR_OWN(larmor_array, to, larmor_array_reshape(z, s->shape, &to));
     LMR_TRY(lmr_shrink_singular(t * s->weight, from, s->shrunk, NULL));
     return larmor_copy(s->shrunk, to); /* z may be x, and shrinkage is not in place */
 }
@@ -22,8 +21,7 @@ static larmor_status nuclear_apply(void *self, double t, const larmor_array *x, 
 static larmor_status nuclear_value(void *self, const larmor_array *x, double *g)
 {
     const nuclear *s = self;
-    LMR_OWNED(larmor_array) *from = NULL;
-    LMR_TRY(larmor_array_reshape(x, s->shape, &from));
+    LMR_OWN(larmor_array, from, larmor_array_reshape(x, s->shape, &from));
     LMR_TRY(lmr_shrink_singular(0, from, NULL, g));
     *g *= s->weight;
     return LARMOR_OK;
@@ -40,9 +38,8 @@ larmor_status larmor_prox_nuclear(larmor_device *dev, double weight, larmor_dtyp
 {
     static const larmor_prox_impl impl = {"nuclear", nuclear_apply, nuclear_value, nuclear_destroy};
     LMR_TRY(lmr_prox_begin("nuclear", dev, weight, dtype, p));
-    if (shape.ndim != 2 && shape.ndim != 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "nuclear: got %s, expected [m, n] or [m, n, matrices]",
-                        lmr_describe_as(dev, dtype, shape).s);
+    LMR_REFUSE(shape.ndim != 2 && shape.ndim != 3, LARMOR_ERR_SHAPE,
+               "nuclear: got %s, expected [m, n] or [m, n, matrices]", lmr_describe_as(dev, dtype, shape).s);
     LMR_MAKE(nuclear, s, nuclear_destroy);
     s->weight = weight;
     s->shape = shape.ndim == 3 ? shape : larmor_shape_append(shape, 1);

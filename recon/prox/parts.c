@@ -22,8 +22,7 @@ static larmor_status add_forward(void *self LMR_UNUSED, const larmor_array *z, l
 {
     const int count = count_of(z);
     for (int i = 0; i < count; i++) {
-        LMR_OWNED(larmor_array) *part = NULL;
-        LMR_TRY(view(z, i, larmor_array_shape(x), &part));
+        LMR_OWN(larmor_array, part, view(z, i, larmor_array_shape(x), &part));
         LMR_TRY(larmor_axpby(sqrt(1. / count), part, i > 0, x));
     }
     return LARMOR_OK;
@@ -33,8 +32,7 @@ static larmor_status add_adjoint(void *self LMR_UNUSED, const larmor_array *x, l
 {
     const int count = count_of(z);
     for (int i = 0; i < count; i++) {
-        LMR_OWNED(larmor_array) *part = NULL;
-        LMR_TRY(view(z, i, larmor_array_shape(x), &part));
+        LMR_OWN(larmor_array, part, view(z, i, larmor_array_shape(x), &part));
         LMR_TRY(larmor_axpby(sqrt(1. / count), x, 0, part));
     }
     return LARMOR_OK;
@@ -50,27 +48,24 @@ typedef struct one {
 static larmor_status one_forward(void *self, const larmor_array *z, larmor_array *y)
 {
     const one *s = self;
-    LMR_OWNED(larmor_array) *part = NULL;
-    LMR_TRY(view(z, s->i, larmor_op_in_shape(s->K), &part));
+    LMR_OWN(larmor_array, part, view(z, s->i, larmor_op_in_shape(s->K), &part));
     return larmor_op_forward(s->K, part, y);
 }
 
 static larmor_status one_adjoint(void *self, const larmor_array *y, larmor_array *z)
 {
     const one *s = self;
-    LMR_OWNED(larmor_array) *part = NULL;
     LMR_TRY(larmor_zero(z));
-    LMR_TRY(view(z, s->i, larmor_op_in_shape(s->K), &part));
+    LMR_OWN(larmor_array, part, view(z, s->i, larmor_op_in_shape(s->K), &part));
     return larmor_op_adjoint(s->K, y, part);
 }
 
 static larmor_status one_normal(void *self, const larmor_array *z, larmor_array *y)
 {
     const one *s = self;
-    LMR_OWNED(larmor_array) *from = NULL, *to = NULL;
     LMR_TRY(larmor_zero(y));
-    LMR_TRY(view(z, s->i, larmor_op_in_shape(s->K), &from));
-    LMR_TRY(view(y, s->i, larmor_op_in_shape(s->K), &to));
+    LMR_OWN(larmor_array, from, view(z, s->i, larmor_op_in_shape(s->K), &from));
+    LMR_OWN(larmor_array, to, view(y, s->i, larmor_op_in_shape(s->K), &to));
     return larmor_op_normal(s->K, from, to);
 }
 

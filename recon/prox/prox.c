@@ -20,25 +20,23 @@ struct larmor_prox {
 larmor_status lmr_prox_begin(const char *name, const larmor_device *dev, double weight, larmor_dtype dtype,
                              larmor_prox **p)
 {
-    if (!p) return LMR_FAIL(LARMOR_ERR_ARG, "%s: p is NULL", name);
+    LMR_REFUSE(!p, LARMOR_ERR_ARG, "%s: p is NULL", name);
     *p = NULL;
-    if (!dev || !lmr_is_complex(dtype))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: a device and a complex type are needed", name);
-    if (!(weight >= 0) || !isfinite(weight))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: weight is %g, expected a finite number >= 0", name, weight);
+    LMR_REFUSE(!dev || !lmr_is_complex(dtype), LARMOR_ERR_ARG, "%s: a device and a complex type are needed", name);
+    LMR_REFUSE(!(weight >= 0) || !isfinite(weight), LARMOR_ERR_ARG, "%s: weight is %g, expected a finite number >= 0",
+               name, weight);
     return LARMOR_OK;
 }
 
 larmor_status larmor_prox_create(larmor_device *dev, const larmor_prox_impl *impl, void *self, larmor_dtype dtype,
                                  larmor_shape shape, larmor_prox **out)
 {
-    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_prox_create: p is NULL");
+    LMR_REFUSE(!out, LARMOR_ERR_ARG, "larmor_prox_create: p is NULL");
     *out = NULL;
-    if (!dev || !impl || !impl->name || !impl->apply || !impl->value)
-        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_prox_create: a device, a name, apply and value are needed");
-    if (!lmr_is_complex(dtype))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: dtype is %s, expected c64 or c128", impl->name,
-                        larmor_dtype_name(dtype));
+    LMR_REFUSE(!dev || !impl || !impl->name || !impl->apply || !impl->value, LARMOR_ERR_ARG,
+               "larmor_prox_create: a device, a name, apply and value are needed");
+    LMR_REFUSE(!lmr_is_complex(dtype), LARMOR_ERR_ARG, "%s: dtype is %s, expected c64 or c128", impl->name,
+               larmor_dtype_name(dtype));
     LMR_NEW_ZEROS(larmor_prox, p, 1);
     p->dev = lmr_device_ref(dev);
     p->impl = *impl;
@@ -53,9 +51,9 @@ larmor_status larmor_prox_create(larmor_device *dev, const larmor_prox_impl *imp
 
 larmor_status larmor_prox_apply(larmor_prox *p, double t, const larmor_array *x, larmor_array *z)
 {
-    if (!p) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_prox_apply: p is NULL");
-    if (!(t > 0) || !isfinite(t))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: step is %g, expected a finite number > 0", p->impl.name, t);
+    LMR_REFUSE(!p, LARMOR_ERR_ARG, "larmor_prox_apply: p is NULL");
+    LMR_REFUSE(!(t > 0) || !isfinite(t), LARMOR_ERR_ARG, "%s: step is %g, expected a finite number > 0", p->impl.name,
+               t);
     LMR_TRY(lmr_expect(p->impl.name, "input", x, p->dev, p->dtype, p->shape));
     LMR_TRY(lmr_expect(p->impl.name, "output", z, p->dev, p->dtype, p->shape));
     LMR_TRY(lmr_gate_enter(&p->gate));
@@ -66,7 +64,7 @@ larmor_status larmor_prox_apply(larmor_prox *p, double t, const larmor_array *x,
 
 larmor_status larmor_prox_value(larmor_prox *p, const larmor_array *x, double *g)
 {
-    if (!p || !g) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_prox_value: p and g are needed");
+    LMR_REFUSE(!p || !g, LARMOR_ERR_ARG, "larmor_prox_value: p and g are needed");
     LMR_TRY(lmr_expect(p->impl.name, "input", x, p->dev, p->dtype, p->shape));
     LMR_TRY(lmr_gate_enter(&p->gate));
     const larmor_status st = p->impl.value(p->self, x, g);

@@ -24,7 +24,7 @@ larmor_status larmor_prox_box(larmor_device *dev, double low, double high, larmo
 {
     static const larmor_prox_impl impl = {"box", box_apply, lmr_prox_no_value, free};
     LMR_TRY(lmr_prox_begin("box", dev, 0, dtype, p));
-    if (!(low <= high)) return LMR_FAIL(LARMOR_ERR_ARG, "box: from %g to %g, expected bounds in order", low, high);
+    LMR_REFUSE(!(low <= high), LARMOR_ERR_ARG, "box: from %g to %g, expected bounds in order", low, high);
     LMR_MAKE(box, s, free);
     *s = (box){.low = low, .high = high};
     LMR_TRY(lmr_sparse_kernels_of(dev, dtype, &s->kernels));
@@ -55,11 +55,10 @@ static void support_destroy(void *self)
 /* A copy of 0 and 1. */
 static larmor_status take_mask(const larmor_array *mask, larmor_dtype dtype, larmor_array **own)
 {
-    LMR_HEAP double *value = NULL;
-    LMR_TRY(larmor_array_download(mask, LARMOR_F64, &value));
+    LMR_OWN_MEMORY(double, value, larmor_array_download(mask, LARMOR_F64, &value));
     for (int64_t i = 0; i < larmor_array_count(mask); i++) {
-        if (!isfinite(value[i]))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "support: number %lld of the mask is not finite", (long long)i);
+        LMR_REFUSE(!isfinite(value[i]), LARMOR_ERR_NUMERIC, "support: number %lld of the mask is not finite",
+                   (long long)i);
         value[i] = value[i] != 0;
     }
     return larmor_array_upload(mask->dev, lmr_real_of(dtype), mask->shape, LARMOR_F64, value, own);
@@ -69,12 +68,11 @@ larmor_status larmor_prox_support(const larmor_array *mask, larmor_dtype dtype, 
 {
     static const larmor_prox_impl impl = {"support", support_apply, lmr_prox_no_value, support_destroy};
     LMR_TRY(lmr_prox_begin("support", mask ? mask->dev : NULL, 0, dtype, p));
-    if (lmr_is_complex(mask->dtype)) return LMR_FAIL(LARMOR_ERR_ARG, "support: the mask is complex");
+    LMR_REFUSE(lmr_is_complex(mask->dtype), LARMOR_ERR_ARG, "support: the mask is complex");
     int leads = mask->shape.ndim <= shape.ndim;
     for (int d = 0; d < mask->shape.ndim && leads; d++) leads = mask->shape.dim[d] == shape.dim[d];
-    if (!leads)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "support: the mask is %s, expected the leading dimensions of %s",
-                        lmr_describe(mask).s, lmr_describe_as(mask->dev, dtype, shape).s);
+    LMR_REFUSE(!leads, LARMOR_ERR_SHAPE, "support: the mask is %s, expected the leading dimensions of %s",
+               lmr_describe(mask).s, lmr_describe_as(mask->dev, dtype, shape).s);
     LMR_MAKE(support, s, support_destroy);
     LMR_TRY(lmr_sparse_kernels_of(mask->dev, dtype, &s->kernels));
     LMR_TRY(take_mask(mask, dtype, &s->mask));

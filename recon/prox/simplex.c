@@ -76,8 +76,8 @@ larmor_status larmor_prox_simplex(larmor_device *dev, double sum, larmor_dtype d
 {
     static const larmor_prox_impl impl = {"simplex", simplex_apply, lmr_prox_no_value, simplex_destroy};
     LMR_TRY(lmr_prox_begin("simplex", dev, 0, dtype, p));
-    if (!(sum > 0 && isfinite(sum)))
-        return LMR_FAIL(LARMOR_ERR_ARG, "simplex: the sum is %g, expected a finite number > 0", sum);
+    LMR_REFUSE(!(sum > 0 && isfinite(sum)), LARMOR_ERR_ARG, "simplex: the sum is %g, expected a finite number > 0",
+               sum);
     LMR_MAKE(simplex, s, simplex_destroy);
     s->sum = sum;
     LMR_TRY(lmr_sparse_kernels_of(dev, dtype, &s->kernels));

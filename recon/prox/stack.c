@@ -29,9 +29,8 @@ static larmor_status stack_apply(void *self, double t, const larmor_array *x, la
     const stack *s = self;
     int64_t first = 0;
     for (int i = 0; i < s->count; first += last_of(s->part[i++])) {
-        LMR_OWNED(larmor_array) *from = NULL, *to = NULL;
-        LMR_TRY(range(s->part[i], x, first, &from));
-        LMR_TRY(range(s->part[i], z, first, &to));
+        LMR_OWN(larmor_array, from, range(s->part[i], x, first, &from));
+        LMR_OWN(larmor_array, to, range(s->part[i], z, first, &to));
         LMR_TRY(larmor_prox_apply(s->part[i], t, from, to));
     }
     return LARMOR_OK;
@@ -43,9 +42,8 @@ static larmor_status stack_value(void *self, const larmor_array *x, double *g)
     int64_t first = 0;
     *g = 0;
     for (int i = 0; i < s->count; first += last_of(s->part[i++])) {
-        LMR_OWNED(larmor_array) *from = NULL;
         double one;
-        LMR_TRY(range(s->part[i], x, first, &from));
+        LMR_OWN(larmor_array, from, range(s->part[i], x, first, &from));
         LMR_TRY(larmor_prox_value(s->part[i], from, &one));
         *g += one;
     }
@@ -64,13 +62,14 @@ static larmor_status stacked_shape(larmor_prox *const *parts, int count, larmor_
     *shape = larmor_prox_shape(parts[0]);
     for (int i = 0; i < count; i++) {
         const larmor_shape one = larmor_prox_shape(parts[i]);
-        if (one.ndim < 1 || one.ndim != shape->ndim || larmor_prox_device(parts[i]) != larmor_prox_device(parts[0]) ||
-            larmor_prox_dtype(parts[i]) != larmor_prox_dtype(parts[0]))
-            return LMR_FAIL(LARMOR_ERR_SHAPE, "stack: part %d has another type, device or number of dimensions", i);
+        LMR_REFUSE(one.ndim < 1 || one.ndim != shape->ndim ||
+                       larmor_prox_device(parts[i]) != larmor_prox_device(parts[0]) ||
+                       larmor_prox_dtype(parts[i]) != larmor_prox_dtype(parts[0]),
+                   LARMOR_ERR_SHAPE, "stack: part %d has another type, device or number of dimensions", i);
         for (int d = 0; d < one.ndim - 1; d++)
-            if (one.dim[d] != shape->dim[d])
-                return LMR_FAIL(LARMOR_ERR_SHAPE, "stack: part %d has size %lld in dimension %d, expected %lld", i,
-                                (long long)one.dim[d], d, (long long)shape->dim[d]);
+            LMR_REFUSE(one.dim[d] != shape->dim[d], LARMOR_ERR_SHAPE,
+                       "stack: part %d has size %lld in dimension %d, expected %lld", i, (long long)one.dim[d], d,
+                       (long long)shape->dim[d]);
         if (i) shape->dim[shape->ndim - 1] += one.dim[one.ndim - 1];
     }
     return LARMOR_OK;
@@ -79,11 +78,10 @@ static larmor_status stacked_shape(larmor_prox *const *parts, int count, larmor_
 larmor_status larmor_prox_stack(larmor_prox *const *parts, int count, larmor_prox **p)
 {
     static const larmor_prox_impl impl = {"stack", stack_apply, stack_value, stack_destroy};
-    if (!p) return LMR_FAIL(LARMOR_ERR_ARG, "stack: p is NULL");
+    LMR_REFUSE(!p, LARMOR_ERR_ARG, "stack: p is NULL");
     *p = NULL;
-    if (!parts || count < 1) return LMR_FAIL(LARMOR_ERR_ARG, "stack: got %d parts, expected at least 1", count);
-    for (int i = 0; i < count; i++)
-        if (!parts[i]) return LMR_FAIL(LARMOR_ERR_ARG, "stack: part %d is NULL", i);
+    LMR_REFUSE(!parts || count < 1, LARMOR_ERR_ARG, "stack: got %d parts, expected at least 1", count);
+    for (int i = 0; i < count; i++) LMR_REFUSE(!parts[i], LARMOR_ERR_ARG, "stack: part %d is NULL", i);
     larmor_shape shape;
     LMR_TRY(stacked_shape(parts, count, &shape));
     stack *s = calloc(1, sizeof *s + (size_t)count * sizeof(larmor_prox *));

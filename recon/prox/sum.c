@@ -32,8 +32,7 @@ static larmor_status rows_forward(void *self, const larmor_array *x, larmor_arra
 {
     const rows *s = self;
     for (int i = 0; i < s->count; i++) {
-        LMR_OWNED(larmor_array) *part = NULL;
-        LMR_TRY(view(y, &s->range[i], &part));
+        LMR_OWN(larmor_array, part, view(y, &s->range[i], &part));
         if (s->K[i])
             LMR_TRY(larmor_op_forward(s->K[i], x, part));
         else
@@ -47,8 +46,7 @@ static larmor_status rows_adjoint(void *self, const larmor_array *y, larmor_arra
 {
     const rows *s = self;
     for (int i = 0; i < s->count; i++) {
-        LMR_OWNED(larmor_array) *part = NULL;
-        LMR_TRY(view(y, &s->range[i], &part));
+        LMR_OWN(larmor_array, part, view(y, &s->range[i], &part));
         if (s->K[i]) LMR_TRY(larmor_op_adjoint(s->K[i], part, s->one));
         LMR_TRY(larmor_axpby(s->range[i].scale, s->K[i] ? s->one : part, i > 0, x));
     }
@@ -92,9 +90,9 @@ static larmor_status make_rows(larmor_device *dev, larmor_dtype dtype, larmor_sh
     int64_t first = 0;
     larmor_op *E = NULL;
     for (int i = 0; i < s->count; i++) {
-        if (E && parts[i].penalty.E)
-            return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "regulariser: two penalties have a variable beside the image; "
-                                                    "leave one out");
+        LMR_REFUSE(E && parts[i].penalty.E, LARMOR_ERR_UNSUPPORTED,
+                   "regulariser: two penalties have a variable beside the image; "
+                   "leave one out");
         if (parts[i].penalty.E) E = parts[i].penalty.E;
     }
     const larmor_shape in = E ? larmor_op_in_shape(E) : shape;
@@ -111,23 +109,20 @@ static larmor_status make_rows(larmor_device *dev, larmor_dtype dtype, larmor_sh
 
 static larmor_status reshaped_forward(void *self, const larmor_array *x, larmor_array *y)
 {
-    LMR_OWNED(larmor_array) *seen = NULL;
-    LMR_TRY(larmor_array_reshape(x, larmor_op_in_shape(self), &seen));
+    LMR_OWN(larmor_array, seen, larmor_array_reshape(x, larmor_op_in_shape(self), &seen));
     return larmor_op_forward(self, seen, y);
 }
 
 static larmor_status reshaped_adjoint(void *self, const larmor_array *y, larmor_array *x)
 {
-    LMR_OWNED(larmor_array) *seen = NULL;
-    LMR_TRY(larmor_array_reshape(x, larmor_op_in_shape(self), &seen));
+    LMR_OWN(larmor_array, seen, larmor_array_reshape(x, larmor_op_in_shape(self), &seen));
     return larmor_op_adjoint(self, y, seen);
 }
 
 static larmor_status reshaped_normal(void *self, const larmor_array *x, larmor_array *z)
 {
-    LMR_OWNED(larmor_array) *seen = NULL, *made = NULL;
-    LMR_TRY(larmor_array_reshape(x, larmor_op_in_shape(self), &seen));
-    LMR_TRY(larmor_array_reshape(z, larmor_op_in_shape(self), &made));
+    LMR_OWN(larmor_array, seen, larmor_array_reshape(x, larmor_op_in_shape(self), &seen));
+    LMR_OWN(larmor_array, made, larmor_array_reshape(z, larmor_op_in_shape(self), &made));
     return larmor_op_normal(self, seen, made);
 }
 
@@ -162,9 +157,8 @@ static larmor_status sum_apply(void *self, double t, const larmor_array *x, larm
     const sum *s = self;
     for (int i = 0; i < s->count; i++) {
         const double scale = s->range[i].scale;
-        LMR_OWNED(larmor_array) *from = NULL, *to = NULL;
-        LMR_TRY(view(x, &s->range[i], &from));
-        LMR_TRY(view(z, &s->range[i], &to));
+        LMR_OWN(larmor_array, from, view(x, &s->range[i], &from));
+        LMR_OWN(larmor_array, to, view(z, &s->range[i], &to));
         if (scale != 1) LMR_TRY(larmor_axpby(1 / scale, from, 0, to));
         LMR_TRY(larmor_prox_apply(s->g[i], t * s->ratio[i] / (scale * scale), scale != 1 ? to : from, to));
         if (scale != 1) LMR_TRY(larmor_axpby(scale, to, 0, to));
@@ -178,9 +172,8 @@ static larmor_status sum_value(void *self, const larmor_array *x, double *g)
     const sum *s = self;
     *g = 0;
     for (int i = 0; i < s->count; i++) {
-        LMR_OWNED(larmor_array) *from = NULL;
         double one;
-        LMR_TRY(view(x, &s->range[i], &from));
+        LMR_OWN(larmor_array, from, view(x, &s->range[i], &from));
         LMR_TRY(larmor_prox_value(s->g[i], from, &one));
         *g += s->ratio[i] / s->range[i].scale * one;
     }

@@ -18,15 +18,13 @@ static const char *name_at(int i)
 
 static larmor_status read_axes(const char *name, const char *text, unsigned *axes)
 {
-    if (!*text)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: no dimensions behind the colon, expected some of x, y, z, t, h and b",
-                        name);
+    LMR_REFUSE(!*text, LARMOR_ERR_ARG, "%s: no dimensions behind the colon, expected some of x, y, z, t, h and b",
+               name);
     for (const char *c = text; *c; c++) {
         const char *letter = strchr(letters, *c);
         const unsigned bit = letter ? 1u << (letter - letters) : 0;
-        if (!bit || *axes & bit)
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "%s: dimensions are \"%s\", expected some of x, y, z, t, h and b, each once", name, text);
+        LMR_REFUSE(!bit || *axes & bit, LARMOR_ERR_ARG,
+                   "%s: dimensions are \"%s\", expected some of x, y, z, t, h and b, each once", name, text);
         *axes |= bit;
     }
     return LARMOR_OK;
@@ -36,8 +34,8 @@ static larmor_status read_ratio(const char *name, const char *text, double *rati
 {
     char *end;
     *ratio = strtod(text, &end);
-    if (end == text || *end || !(*ratio > 0) || isinf(*ratio))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: the ratio is \"%s\", expected a finite number > 0", name, text);
+    LMR_REFUSE(end == text || *end || !(*ratio > 0) || isinf(*ratio), LARMOR_ERR_ARG,
+               "%s: the ratio is \"%s\", expected a finite number > 0", name, text);
     return LARMOR_OK;
 }
 
@@ -50,8 +48,8 @@ static larmor_status read_term(char *text, lmr_term *term)
     if (axes) *axes++ = 0;
     LMR_TRY(lmr_find_name("regulariser", text, name_at, &term->entry));
     if (axes) LMR_TRY(read_axes(text, axes, &term->axes));
-    if (axes && !(larmor_regulariser_entry(term->entry).takes & LARMOR_TAKES_AXES))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: got dimensions \"%s\", it takes none", text, axes);
+    LMR_REFUSE(axes && !(larmor_regulariser_entry(term->entry).takes & LARMOR_TAKES_AXES), LARMOR_ERR_ARG,
+               "%s: got dimensions \"%s\", it takes none", text, axes);
     return ratio ? read_ratio(text, ratio, &term->ratio) : LARMOR_OK;
 }
 
@@ -59,29 +57,26 @@ larmor_status lmr_terms_read(const char *text, lmr_terms *terms)
 {
     char copy[LMR_TERMS_ROOM];
     *terms = (lmr_terms){.count = 0};
-    if (!text) return LMR_FAIL(LARMOR_ERR_ARG, "regulariser: the name is NULL");
-    if (strlen(text) >= sizeof copy)
-        return LMR_FAIL(LARMOR_ERR_ARG, "regulariser: got a name of %zu characters, expected at most %d",
-                        strlen(text), LMR_TERMS_ROOM - 1);
+    LMR_REFUSE(!text, LARMOR_ERR_ARG, "regulariser: the name is NULL");
+    LMR_REFUSE(strlen(text) >= sizeof copy, LARMOR_ERR_ARG,
+               "regulariser: got a name of %zu characters, expected at most %d", strlen(text), LMR_TERMS_ROOM - 1);
     memcpy(copy, text, strlen(text) + 1);
     for (char *at = copy, *next; at; at = next) {
         next = strchr(at, '+');
         if (next) *next++ = 0;
-        if (terms->count == LMR_MAX_TERMS)
-            return LMR_FAIL(LARMOR_ERR_ARG, "regulariser: got \"%s\", expected at most %d penalties", text,
-                            LMR_MAX_TERMS);
+        LMR_REFUSE(terms->count == LMR_MAX_TERMS, LARMOR_ERR_ARG,
+                   "regulariser: got \"%s\", expected at most %d penalties", text, LMR_MAX_TERMS);
         lmr_term *term = &terms->term[terms->count];
         LMR_TRY(read_term(at, term));
         for (int i = 0; i < terms->count; i++)
-            if (terms->term[i].entry == term->entry && terms->term[i].axes == term->axes)
-                return LMR_FAIL(LARMOR_ERR_ARG, "regulariser: \"%s\" has %s twice; leave one out", text, at);
+            LMR_REFUSE(terms->term[i].entry == term->entry && terms->term[i].axes == term->axes, LARMOR_ERR_ARG,
+                       "regulariser: \"%s\" has %s twice; leave one out", text, at);
         terms->count++;
     }
     for (int i = 0; i < terms->count && terms->count > 1; i++)
-        if (larmor_regulariser_entry(terms->term[i].entry).takes & LARMOR_OF_COILS)
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "regulariser: \"%s\" has %s in a sum, which is of coil images; leave it out", text,
-                            name_at(terms->term[i].entry));
+        LMR_REFUSE(larmor_regulariser_entry(terms->term[i].entry).takes & LARMOR_OF_COILS, LARMOR_ERR_ARG,
+                   "regulariser: \"%s\" has %s in a sum, which is of coil images; leave it out", text,
+                   name_at(terms->term[i].entry));
     return LARMOR_OK;
 }
 
@@ -113,9 +108,9 @@ static larmor_status split_series(const char *name, const larmor_regulariser_opt
     int64_t frames = 1;
     const int last = shape->ndim - 1;
     for (int d = 0; d < 3; d++) frames *= all->frames[d];
-    if (last < 0 || last + 3 > LARMOR_MAX_DIMS || frames != shape->dim[last])
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the series has %lld frames, its dimensions have %lld", name,
-                        (long long)(last < 0 ? 0 : shape->dim[last]), (long long)frames);
+    LMR_REFUSE(last < 0 || last + 3 > LARMOR_MAX_DIMS || frames != shape->dim[last], LARMOR_ERR_SHAPE,
+               "%s: the series has %lld frames, its dimensions have %lld", name,
+               (long long)(last < 0 ? 0 : shape->dim[last]), (long long)frames);
     for (int d = 0; d < 3; d++) shape->dim[last + d] = all->frames[d];
     shape->ndim = last + 3;
     return LARMOR_OK;
@@ -147,10 +142,8 @@ larmor_status lmr_terms_opts(const lmr_terms *terms, int i, const larmor_regular
     for (int d = 0; letters[d]; d++) {
         if (!(term->axes >> d & 1)) continue;
         const int at = dimension_of(opts, d, axes);
-        if (at < 0)
-            return LMR_FAIL(LARMOR_ERR_ARG, "%s: the image has no dimension %c, but %d of them%s",
-                            name_at(term->entry), letters[d], axes,
-                            d < LMR_TIME_AXIS ? "" : " and its series others");
+        LMR_REFUSE(at < 0, LARMOR_ERR_ARG, "%s: the image has no dimension %c, but %d of them%s",
+                   name_at(term->entry), letters[d], axes, d < LMR_TIME_AXIS ? "" : " and its series others");
         opts->axes |= 1u << at;
     }
     return LARMOR_OK;

@@ -76,16 +76,14 @@ static larmor_status make_K(larmor_device *dev, larmor_dtype dtype, larmor_shape
 
 static larmor_status select_forward(void *self LMR_UNUSED, const larmor_array *z, larmor_array *x)
 {
-    LMR_OWNED(larmor_array) *first = NULL;
-    LMR_TRY(larmor_array_part(z, 0, 1, larmor_array_shape(x), &first));
+    LMR_OWN(larmor_array, first, larmor_array_part(z, 0, 1, larmor_array_shape(x), &first));
     return larmor_copy(first, x);
 }
 
 static larmor_status select_adjoint(void *self LMR_UNUSED, const larmor_array *x, larmor_array *z)
 {
-    LMR_OWNED(larmor_array) *first = NULL;
     LMR_TRY(larmor_zero(z));
-    LMR_TRY(larmor_array_part(z, 0, 1, larmor_array_shape(x), &first));
+    LMR_OWN(larmor_array, first, larmor_array_part(z, 0, 1, larmor_array_shape(x), &first));
     return larmor_copy(x, first);
 }
 
@@ -97,9 +95,8 @@ static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, 
     static const larmor_op_impl select = {"select", select_forward, select_adjoint, NULL, NULL};
     const double ratio = o->ratio == 0 ? 2 : o->ratio;
     const int axes = shape.ndim - (o->series != 0), pairs = axes * (axes + 1) / 2;
-    if (axes < 1 || axes > 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "tgv: got %s%s, expected images of 1 to 3 dimensions",
-                        o->series ? "a series, " : "", lmr_describe_as(dev, dtype, shape).s);
+    LMR_REFUSE(axes < 1 || axes > 3, LARMOR_ERR_SHAPE, "tgv: got %s%s, expected images of 1 to 3 dimensions",
+               o->series ? "a series, " : "", lmr_describe_as(dev, dtype, shape).s);
     double spacing[LARMOR_MAX_DIMS];
     lmr_regulariser_spacing(o, axes, spacing);
     LMR_TRY(make_K(dev, dtype, shape, axes, spacing, &made->K));

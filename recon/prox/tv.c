@@ -35,9 +35,8 @@ static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, 
 {
     double spacing[LARMOR_MAX_DIMS];
     const unsigned axes = axes_of(o, shape, spacing);
-    if (!axes)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "tv: got %s, expected at least one dimension to take differences along",
-                        lmr_describe_as(dev, dtype, shape).s);
+    LMR_REFUSE(!axes, LARMOR_ERR_SHAPE, "tv: got %s, expected at least one dimension to take differences along",
+               lmr_describe_as(dev, dtype, shape).s);
     unsigned cyclic = 0;
     for (int d = 0; d < 3 && o->frames[0]; d++)
         if (o->letter[d] == 'h') cyclic |= 1u << (shape.ndim - 3 + d);

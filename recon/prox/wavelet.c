@@ -22,8 +22,7 @@ static larmor_status frame_forward(void *self, const larmor_array *x, larmor_arr
 {
     shifted *s = self;
     for (int i = 0; i < SHIFTS; i++) {
-        LMR_OWNED(larmor_array) *part = NULL;
-        LMR_TRY(larmor_array_part(y, i, 1, larmor_array_shape(x), &part));
+        LMR_OWN(larmor_array, part, larmor_array_part(y, i, 1, larmor_array_shape(x), &part));
         LMR_TRY(set_shift(s, i));
         LMR_TRY(larmor_op_forward(s->W, x, part));
     }
@@ -34,8 +33,7 @@ static larmor_status frame_adjoint(void *self, const larmor_array *y, larmor_arr
 {
     shifted *s = self;
     for (int i = 0; i < SHIFTS; i++) {
-        LMR_OWNED(larmor_array) *part = NULL;
-        LMR_TRY(larmor_array_part(y, i, 1, larmor_array_shape(x), &part));
+        LMR_OWN(larmor_array, part, larmor_array_part(y, i, 1, larmor_array_shape(x), &part));
         LMR_TRY(set_shift(s, i));
         LMR_TRY(larmor_op_adjoint(s->W, part, s->back));
         LMR_TRY(larmor_axpby(1 / sqrt(SHIFTS), s->back, i > 0, x));
@@ -59,9 +57,9 @@ static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, 
 {
     static const larmor_op_impl impl = {"wavelets", frame_forward, frame_adjoint, frame_normal, frame_destroy};
     const int ndim = shape.ndim - (o->series != 0);
-    if (!o->axes && (ndim < 1 || ndim > 3))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "wavelet: got %s%s, expected images of 1 to 3 dimensions",
-                        o->series ? "a series, " : "", lmr_describe_as(dev, dtype, shape).s);
+    LMR_REFUSE(!o->axes && (ndim < 1 || ndim > 3), LARMOR_ERR_SHAPE,
+               "wavelet: got %s%s, expected images of 1 to 3 dimensions", o->series ? "a series, " : "",
+               lmr_describe_as(dev, dtype, shape).s);
     larmor_wavelet_opts wavelets = {.axes = o->axes};
     for (int d = 0; d < ndim && o->series && !o->axes; d++)
         if (shape.dim[d] > 1 || ndim == 1) wavelets.axes |= 1u << d;

@@ -57,8 +57,8 @@ static larmor_status check_curves(const number *curves, int64_t count, double *l
 {
     *largest = 0;
     for (int64_t i = 0; i < count; i++) {
-        if (!isfinite(creal(curves[i])) || !isfinite(cimag(curves[i])))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "basis: number %lld of the curves is not finite", (long long)i);
+        LMR_REFUSE(!isfinite(creal(curves[i])) || !isfinite(cimag(curves[i])), LARMOR_ERR_NUMERIC,
+                   "basis: number %lld of the curves is not finite", (long long)i);
         *largest = fmax(*largest, cabs(curves[i]));
     }
     if (*largest > 0) return LARMOR_OK;
@@ -100,30 +100,26 @@ larmor_status larmor_basis_of_curves(larmor_array *curves, int64_t rank, double 
 {
     LMR_NEED_OUT(basis);
     LMR_NEED(curves);
-    if (curves->shape.ndim != 2 || larmor_array_count(curves) < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "basis: curves are %s, expected [frames, curves]", lmr_describe(curves).s);
+    LMR_REFUSE(curves->shape.ndim != 2 || larmor_array_count(curves) < 1, LARMOR_ERR_SHAPE,
+               "basis: curves are %s, expected [frames, curves]", lmr_describe(curves).s);
     const int64_t frames = curves->shape.dim[0], count = curves->shape.dim[1];
     const int by_frames = frames <= count;
     const int64_t size = by_frames ? frames : count;
-    if (rank < 0 || rank > size)
-        return LMR_FAIL(LARMOR_ERR_ARG, "basis: rank is %lld, expected 1 to %lld for curves %s", (long long)rank,
-                        (long long)size, lmr_describe(curves).s);
-    if (!(energy >= 0 && energy <= 1))
-        return LMR_FAIL(LARMOR_ERR_ARG, "basis: energy is %g, expected a part of 1", energy);
-    if (size > MOST)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "basis: curves are %s, expected at most %d frames or %d curves",
-                        lmr_describe(curves).s, MOST, MOST);
+    LMR_REFUSE(rank < 0 || rank > size, LARMOR_ERR_ARG, "basis: rank is %lld, expected 1 to %lld for curves %s",
+               (long long)rank, (long long)size, lmr_describe(curves).s);
+    LMR_REFUSE(!(energy >= 0 && energy <= 1), LARMOR_ERR_ARG, "basis: energy is %g, expected a part of 1", energy);
+    LMR_REFUSE(size > MOST, LARMOR_ERR_SHAPE, "basis: curves are %s, expected at most %d frames or %d curves",
+               lmr_describe(curves).s, MOST, MOST);
     LMR_HEAP number *host = NULL, *vectors = calloc((size_t)(size * size), sizeof *vectors), *out = NULL;
     LMR_HEAP double *values = calloc((size_t)size, sizeof *values);
     double largest;
-    if (!vectors || !values) LMR_TRY(LMR_NO_MEMORY());
+    if (!vectors || !values) return LMR_NO_MEMORY();
     LMR_TRY(larmor_array_download(curves, LARMOR_C128, &host));
     LMR_TRY(check_curves(host, frames * count, &largest));
     for (int64_t i = 0; i < frames * count; i++) host[i] /= largest; /* so that squares are no trouble */
     LMR_TRY(diagonalise(host, frames, count, by_frames, vectors, values));
     if (!rank) rank = enough(values, size, energy > 0 ? energy : MIN_ENERGY_PART);
-    out = calloc((size_t)(frames * rank), sizeof *out);
-    if (!out) LMR_TRY(LMR_NO_MEMORY());
+    LMR_ALLOCATE_ZEROS(out, frames * rank);
     take_vectors(host, frames, count, by_frames, vectors, size, rank, out);
     if (kept) *kept = part_of(values, size, rank);
     return upload(out, curves->dev, LARMOR_C128, LARMOR_SHAPE(frames, rank), basis);
@@ -137,14 +133,14 @@ static larmor_status check_basis(const number *basis, int64_t frames, int64_t ra
     *is_complex = 0;
     for (int64_t i = 0; i < frames * rank; i++) {
         *is_complex |= cimag(basis[i]) != 0;
-        if (!isfinite(creal(basis[i])) || !isfinite(cimag(basis[i])))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "basis: coefficient %lld of frame %lld is not finite",
-                            (long long)(i / frames), (long long)(i % frames));
+        LMR_REFUSE(!isfinite(creal(basis[i])) || !isfinite(cimag(basis[i])), LARMOR_ERR_NUMERIC,
+                   "basis: coefficient %lld of frame %lld is not finite", (long long)(i / frames),
+                   (long long)(i % frames));
     }
     for (int64_t r = 0; r < readouts; r++)
-        if (frame[r] < 0 || frame[r] >= frames)
-            return LMR_FAIL(LARMOR_ERR_ARG, "basis: readout %lld is of frame %d, the basis has %lld", (long long)r,
-                            frame[r], (long long)frames);
+        LMR_REFUSE(frame[r] < 0 || frame[r] >= frames, LARMOR_ERR_ARG,
+                   "basis: readout %lld is of frame %d, the basis has %lld", (long long)r, frame[r],
+                   (long long)frames);
     return LARMOR_OK;
 }
 
@@ -153,10 +149,10 @@ static larmor_status spread(const number *basis, int64_t frames, const int *fram
 {
     const int64_t samples = factors->shape.dim[0], readouts = factors->shape.dim[1];
     const int is_complex = lmr_is_complex(factors->dtype);
-    double *column = malloc((size_t)(samples * readouts) * (is_complex ? sizeof(number) : sizeof(double)) + 1);
-    larmor_status st = column ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t k = 0; k < factors->shape.dim[2] && !st; k++) {
-        larmor_array *to = NULL, *from = NULL;
+    LMR_HEAP double *column =
+        malloc((size_t)(samples * readouts) * (is_complex ? sizeof(number) : sizeof(double)) + 1);
+    if (!column) return LMR_NO_MEMORY();
+    for (int64_t k = 0; k < factors->shape.dim[2]; k++) {
         for (int64_t i = 0; i < samples * readouts; i++) {
             const number b = basis[frame[i / samples] + frames * k];
             if (is_complex)
@@ -164,17 +160,14 @@ static larmor_status spread(const number *basis, int64_t frames, const int *fram
             else
                 column[i] = creal(b);
         }
-        st = larmor_array_slice(factors, k, 1, &to);
-        if (!st)
-            st = larmor_array_upload(factors->dev, factors->dtype, to->shape, is_complex ? LARMOR_C128 : LARMOR_F64,
-                                     column, &from);
-        if (!st)
-            st = factors->dev->be->copy(factors->dev->ctx, LMR_ON_DEVICE, to->data, from->data,
-                                        larmor_array_bytes(to));
-        LMR_FREE(from, to);
+        LMR_OWN(larmor_array, to, larmor_array_slice(factors, k, 1, &to));
+        LMR_OWN(larmor_array, from,
+                larmor_array_upload(factors->dev, factors->dtype, to->shape, is_complex ? LARMOR_C128 : LARMOR_F64,
+                                    column, &from));
+        LMR_TRY(
+            factors->dev->be->copy(factors->dev->ctx, LMR_ON_DEVICE, to->data, from->data, larmor_array_bytes(to)));
     }
-    free(column);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status larmor_basis_factors(larmor_array *basis, const int *frame, int64_t readouts, int64_t samples,
@@ -182,28 +175,20 @@ larmor_status larmor_basis_factors(larmor_array *basis, const int *frame, int64_
 {
     LMR_NEED_OUT(factors);
     LMR_NEED(basis, frame, dev);
-    if (basis->shape.ndim != 2 || larmor_array_count(basis) < 1 || readouts < 1 || samples < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "basis: is %s for %lld readouts of %lld samples, expected [frames, coefficients]",
-                        lmr_describe(basis).s, (long long)readouts, (long long)samples);
-    if (!lmr_is_complex(dtype)) return LMR_FAIL(LARMOR_ERR_ARG, "basis: a complex type is needed");
+    LMR_REFUSE(basis->shape.ndim != 2 || larmor_array_count(basis) < 1 || readouts < 1 || samples < 1,
+               LARMOR_ERR_SHAPE, "basis: is %s for %lld readouts of %lld samples, expected [frames, coefficients]",
+               lmr_describe(basis).s, (long long)readouts, (long long)samples);
+    LMR_REFUSE(!lmr_is_complex(dtype), LARMOR_ERR_ARG, "basis: a complex type is needed");
     const int64_t frames = basis->shape.dim[0], rank = basis->shape.dim[1];
     int64_t count;
-    if (!lmr_mul(samples, readouts, &count) || !lmr_mul(count, rank, &count) || count > INT64_C(1) << 48)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "basis: too many samples");
-    number *host = NULL;
+    LMR_REFUSE(!lmr_mul(samples, readouts, &count) || !lmr_mul(count, rank, &count) || count > INT64_C(1) << 48,
+               LARMOR_ERR_SHAPE, "basis: too many samples");
     int is_complex;
-    larmor_status st;
-    LMR_OR(done, larmor_array_download(basis, LARMOR_C128, &host));
-    LMR_OR(done, check_basis(host, frames, rank, frame, readouts, &is_complex));
-    LMR_OR(done, larmor_array_create(dev, is_complex ? dtype : lmr_real_of(dtype),
-                                     LARMOR_SHAPE(samples, readouts, rank), factors));
-    st = spread(host, frames, frame, *factors);
-    if (st) {
-        larmor_array_free(*factors);
-        *factors = NULL;
-    }
-done:
-    free(host);
+    LMR_OWN_MEMORY(number, host, larmor_array_download(basis, LARMOR_C128, &host));
+    LMR_TRY(check_basis(host, frames, rank, frame, readouts, &is_complex));
+    LMR_TRY(larmor_array_create(dev, is_complex ? dtype : lmr_real_of(dtype), LARMOR_SHAPE(samples, readouts, rank),
+                                factors));
+    const larmor_status st = spread(host, frames, frame, *factors);
+    if (st) LMR_CLEAR(*factors);
     return st;
 }

@@ -57,7 +57,7 @@ static larmor_status take_centre(const larmor_array *kspace, const larmor_array 
     LMR_HEAP double *k = NULL, *near = lmr_new(2 * points, sizeof *near), *w = lmr_new(points, sizeof *w);
     LMR_HEAP float *x = NULL, *y = lmr_new(2 * points, sizeof *y);
     int64_t count = 0;
-    if (!near || !w || !y) LMR_TRY(LMR_NO_MEMORY());
+    if (!near || !w || !y) return LMR_NO_MEMORY();
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
     LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &x));
     const float *coil = x + 2 * points * strongest(x, points, shape.dim[2]);
@@ -71,9 +71,7 @@ static larmor_status take_centre(const larmor_array *kspace, const larmor_array 
         y[2 * count + 1] = coil[2 * i + 1];
         count++;
     }
-    if (!count)
-        LMR_TRY(
-            LMR_FAIL(LARMOR_ERR_NUMERIC, "trajectory consistency: no sample within %g/FOV of the centre", radius));
+    LMR_REFUSE(!count, LARMOR_ERR_NUMERIC, "trajectory consistency: no sample within %g/FOV of the centre", radius);
     return upload(traj->dev, count, near, w, y, c);
 }
 
@@ -81,18 +79,16 @@ static larmor_status take_centre(const larmor_array *kspace, const larmor_array 
 static larmor_status residual_of(const centre *c, double *residual)
 {
     larmor_device *dev = c->traj->dev;
-    LMR_OWNED(larmor_array) *one = NULL, *x = NULL, *rest = NULL;
-    LMR_OWNED(larmor_op) *A = NULL;
     double size, left;
     const larmor_sense_opts sense = {.traj = c->traj, .weights = c->weights, .nufft_tol = 1e-4, .toeplitz = -1};
     const larmor_solve_opts solve = {.max_iter = ITERS, .tol = 1e-3};
-    LMR_TRY(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SIDE, SIDE, 1), &one));
+    LMR_OWN(larmor_array, one, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SIDE, SIDE, 1), &one));
     LMR_TRY(larmor_fill(one, 1));
-    LMR_TRY(larmor_op_sense(one, &sense, &A));
-    LMR_TRY(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SIDE, SIDE), &x));
+    LMR_OWN(larmor_op, A, larmor_op_sense(one, &sense, &A));
+    LMR_OWN(larmor_array, x, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SIDE, SIDE), &x));
     LMR_TRY(larmor_zero(x));
     LMR_TRY(larmor_cg(A, c->kspace, x, &solve, NULL));
-    LMR_TRY(larmor_array_create(dev, LARMOR_C64, larmor_array_shape(c->kspace), &rest));
+    LMR_OWN(larmor_array, rest, larmor_array_create(dev, LARMOR_C64, larmor_array_shape(c->kspace), &rest));
     LMR_TRY(larmor_op_forward(A, x, rest));
     LMR_TRY(larmor_axpby(-1, c->kspace, 1, rest));
     LMR_TRY(larmor_nrm2(rest, &left));
@@ -106,15 +102,15 @@ larmor_status larmor_traj_consistency(const larmor_array *kspace, const larmor_a
     LMR_NEED(kspace, traj, residual);
     *residual = 0;
     const larmor_shape data = larmor_array_shape(kspace), points = larmor_array_shape(traj);
-    if (data.ndim != 3 || points.ndim != 3 || points.dim[0] != 2 || points.dim[1] != data.dim[0] ||
-        points.dim[2] != data.dim[1])
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "trajectory consistency: kspace is %s and the trajectory %s, expected [samples, readouts, "
-                        "coils] and [2, samples, readouts]",
-                        lmr_describe(kspace).s, lmr_describe(traj).s);
-    if (data.dim[1] < FEWEST)
-        return LMR_FAIL(LARMOR_ERR_ARG, "trajectory consistency: %lld readouts do not tell, at least %d expected",
-                        (long long)data.dim[1], FEWEST);
+    LMR_REFUSE(data.ndim != 3 || points.ndim != 3 || points.dim[0] != 2 || points.dim[1] != data.dim[0] ||
+                   points.dim[2] != data.dim[1],
+               LARMOR_ERR_SHAPE,
+               "trajectory consistency: kspace is %s and the trajectory %s, expected [samples, readouts, "
+               "coils] and [2, samples, readouts]",
+               lmr_describe(kspace).s, lmr_describe(traj).s);
+    LMR_REFUSE(data.dim[1] < FEWEST, LARMOR_ERR_ARG,
+               "trajectory consistency: %lld readouts do not tell, at least %d expected", (long long)data.dim[1],
+               FEWEST);
     LMR_FREED_BY(centre_free) centre c = {NULL, NULL, NULL};
     LMR_TRY(take_centre(kspace, traj, fmin(MAX_RADIUS, (double)data.dim[1] / READOUTS_PER_RADIUS), &c));
     return residual_of(&c, residual);

@@ -99,14 +99,11 @@ larmor_status larmor_traj_coverage(const larmor_array *traj, larmor_coverage *co
     LMR_NEED(coverage);
     *coverage = (larmor_coverage){{0}, {0}, {0}};
     const int nd = traj && traj->shape.ndim > 1 && traj->shape.dim[0] <= 3 ? (int)traj->shape.dim[0] : 0;
-    if (nd < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "coverage: trajectory is %s, expected [1 to 3, samples, readouts]",
-                        traj ? lmr_describe(traj).s : "missing");
-    LMR_OWNED(larmor_array) *k = NULL;
-    LMR_TRY(lmr_input_real("coverage", "trajectory", traj, &k));
+    LMR_REFUSE(nd < 1, LARMOR_ERR_SHAPE, "coverage: trajectory is %s, expected [1 to 3, samples, readouts]",
+               traj ? lmr_describe(traj).s : "missing");
+    LMR_OWN(larmor_array, k, lmr_input_real("coverage", "trajectory", traj, &k));
     const int64_t m = larmor_array_count(k) / nd;
-    LMR_HEAP double *point = NULL;
-    LMR_TRY(larmor_array_download(k, LARMOR_F64, &point));
+    LMR_OWN_MEMORY(double, point, larmor_array_download(k, LARMOR_F64, &point));
     LMR_TRY(find_reach(point, nd, m, lmr_device_threads(traj->dev), coverage));
     for (int d = 0; d < nd; d++) LMR_TRY(judge(point, nd, m, d, coverage));
     return LARMOR_OK;

@@ -23,10 +23,9 @@ static larmor_status covariance(const larmor_array *noise, int64_t m, int64_t co
     for (int64_t i = 0; i < coils * coils; i++) cov[i] /= (double)(m - 1);
     for (int64_t i = 0; i < coils; i++) {
         const double variance = creal(cov[i + i * coils]);
-        if (!(variance > 0) || !isfinite(variance))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                            "noise: coil %lld has variance %g, expected a finite number > 0; leave the coil out",
-                            (long long)i, variance);
+        LMR_REFUSE(!(variance > 0) || !isfinite(variance), LARMOR_ERR_NUMERIC,
+                   "noise: coil %lld has variance %g, expected a finite number > 0; leave the coil out", (long long)i,
+                   variance);
     }
     return LARMOR_OK;
 }
@@ -45,11 +44,10 @@ static larmor_status inverse_root(int64_t coils, double scale, double complex *c
 {
     int solved;
     LMR_TRY(lmr_lapack_inverse_cholesky(coils, cov, &solved));
-    if (!solved)
-        return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                        "noise: the covariance of %lld coils is singular, expected independent "
-                        "samples and coils; leave out copies of either, or all by opts.no_whitening",
-                        (long long)coils);
+    LMR_REFUSE(!solved, LARMOR_ERR_NUMERIC,
+               "noise: the covariance of %lld coils is singular, expected independent "
+               "samples and coils; leave out copies of either, or all by opts.no_whitening",
+               (long long)coils);
     for (int64_t j = 0; j < coils; j++)
         for (int64_t i = 0; i < coils; i++) cov[i + j * coils] = i < j ? 0 : scale * sqrt(2) * cov[i + j * coils];
     return LARMOR_OK;
@@ -58,15 +56,14 @@ static larmor_status inverse_root(int64_t coils, double scale, double complex *c
 larmor_status larmor_noise_whitening(const larmor_array *noise, double scale, larmor_array **W)
 {
     LMR_NEED_OUT(W);
-    if (!noise || !lmr_is_complex(noise->dtype) || noise->shape.ndim != 2 || noise->shape.dim[1] < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "noise: noise is %s, expected complex [samples, coils]",
-                        noise ? lmr_describe(noise).s : "missing");
-    if (!(scale > 0) || !isfinite(scale))
-        return LMR_FAIL(LARMOR_ERR_ARG, "noise: scale is %g, expected a finite number > 0", scale);
+    LMR_REFUSE(!noise || !lmr_is_complex(noise->dtype) || noise->shape.ndim != 2 || noise->shape.dim[1] < 1,
+               LARMOR_ERR_SHAPE, "noise: noise is %s, expected complex [samples, coils]",
+               noise ? lmr_describe(noise).s : "missing");
+    LMR_REFUSE(!(scale > 0) || !isfinite(scale), LARMOR_ERR_ARG, "noise: scale is %g, expected a finite number > 0",
+               scale);
     const int64_t m = noise->shape.dim[0], coils = noise->shape.dim[1];
-    if (m < 2)
-        return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                        "noise: %lld samples, expected at least 2; opts.no_whitening leaves them out", (long long)m);
+    LMR_REFUSE(m < 2, LARMOR_ERR_NUMERIC,
+               "noise: %lld samples, expected at least 2; opts.no_whitening leaves them out", (long long)m);
     LMR_HEAP LMR_NEW(double complex, cov, coils *coils);
     LMR_OWNED(larmor_array) *in_double = NULL;
     LMR_TRY(covariance(noise, m, coils, cov));
@@ -81,20 +78,16 @@ larmor_status larmor_noise_colouring(const larmor_array *W, larmor_array **C)
 {
     LMR_NEED_OUT(C);
     const int64_t coils = W && W->shape.ndim == 2 ? W->shape.dim[0] : 0;
-    if (coils < 1 || !lmr_is_complex(W->dtype) || W->shape.dim[1] != coils)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "noise: W is %s, expected complex [coils, coils]",
-                        W ? lmr_describe(W).s : "missing");
+    LMR_REFUSE(coils < 1 || !lmr_is_complex(W->dtype) || W->shape.dim[1] != coils, LARMOR_ERR_SHAPE,
+               "noise: W is %s, expected complex [coils, coils]", W ? lmr_describe(W).s : "missing");
     int solved = 1;
-    LMR_OWNED(larmor_array) *in_double = NULL;
     LMR_HEAP LMR_NEW(double complex, inverse, coils *coils);
-    LMR_TRY(larmor_array_convert(W, LARMOR_C128, &in_double));
+    LMR_OWN(larmor_array, in_double, larmor_array_convert(W, LARMOR_C128, &in_double));
     LMR_TRY(larmor_array_read(in_double, inverse, larmor_array_bytes(in_double)));
-    larmor_array_free(in_double);
-    in_double = NULL;
+    LMR_CLEAR(in_double);
     LMR_TRY(lmr_lapack_inverse(coils, inverse, &solved));
-    if (!solved)
-        LMR_TRY(LMR_FAIL(LARMOR_ERR_NUMERIC, "noise: W of %lld coils has no inverse, expected a whitening matrix",
-                         (long long)coils));
+    LMR_REFUSE(!solved, LARMOR_ERR_NUMERIC, "noise: W of %lld coils has no inverse, expected a whitening matrix",
+               (long long)coils);
     LMR_TRY(larmor_array_create(W->dev, LARMOR_C128, W->shape, &in_double));
     LMR_TRY(larmor_array_write(in_double, inverse, larmor_array_bytes(in_double)));
     return larmor_array_convert(in_double, W->dtype, C);
@@ -120,14 +113,13 @@ static larmor_status whiten_rows(const larmor_array *W, larmor_array *kspace, in
 
 larmor_status larmor_whiten(const larmor_array *W, larmor_array *kspace)
 {
-    if (!W || !kspace) return LMR_FAIL(LARMOR_ERR_ARG, "whiten: a matrix and k-space are needed");
+    LMR_REFUSE(!W || !kspace, LARMOR_ERR_ARG, "whiten: a matrix and k-space are needed");
     const int last = kspace->shape.ndim - 1;
     const int64_t coils = last < 0 ? 0 : kspace->shape.dim[last];
     LMR_TRY(lmr_expect("whiten", "matrix", W, kspace->dev, kspace->dtype, LARMOR_SHAPE(coils, coils)));
     const int64_t samples = larmor_shape_count(larmor_shape_of(last, kspace->shape.dim));
     const int64_t most = samples < ROWS ? samples : ROWS;
-    LMR_OWNED(larmor_array) *mixed = NULL;
-    LMR_TRY(larmor_array_create(kspace->dev, kspace->dtype, LARMOR_SHAPE(most, coils), &mixed));
+    LMR_OWN(larmor_array, mixed, larmor_array_create(kspace->dev, kspace->dtype, LARMOR_SHAPE(most, coils), &mixed));
     for (int64_t first = 0; first < samples; first += ROWS)
         LMR_TRY(whiten_rows(W, kspace, samples, first, samples - first < ROWS ? samples - first : ROWS, mixed));
     return LARMOR_OK;
@@ -135,9 +127,9 @@ larmor_status larmor_whiten(const larmor_array *W, larmor_array *kspace)
 
 larmor_status larmor_noise_fill(larmor_array *x, double deviation, uint64_t seed)
 {
-    if (!x || !lmr_is_complex(x->dtype)) return LMR_FAIL(LARMOR_ERR_ARG, "noise: a complex array is needed");
-    if (!(deviation >= 0) || !isfinite(deviation))
-        return LMR_FAIL(LARMOR_ERR_ARG, "noise: the deviation is %g, expected a finite number >= 0", deviation);
+    LMR_REFUSE(!x || !lmr_is_complex(x->dtype), LARMOR_ERR_ARG, "noise: a complex array is needed");
+    LMR_REFUSE(!(deviation >= 0) || !isfinite(deviation), LARMOR_ERR_ARG,
+               "noise: the deviation is %g, expected a finite number >= 0", deviation);
     LMR_TRY(lmr_random_fill(x, seed));
     return larmor_axpby(sqrt(3.) * deviation, x, 0, x); /* uniform in (-1, 1) has variance 1/3 */
 }

@@ -274,14 +274,13 @@ larmor_status larmor_noise_level(larmor_array *kspace, const larmor_array *traj,
 {
     LMR_NEED(deviation);
     *deviation = 0;
-    if (!kspace || kspace->dtype != LARMOR_C64 || kspace->shape.ndim != 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "noise level: k-space is %s, expected c64 [samples, readouts, coils]",
-                        kspace ? lmr_describe(kspace).s : "missing");
-    if (!traj || traj->shape.ndim != 3 || traj->shape.dim[1] != kspace->shape.dim[0] ||
-        traj->shape.dim[2] != kspace->shape.dim[1])
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "noise level: trajectory is %s, expected real [nd, samples, readouts]",
-                        traj ? lmr_describe(traj).s : "missing");
-    LMR_HEAP double *k = NULL;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_REFUSE(!kspace || kspace->dtype != LARMOR_C64 || kspace->shape.ndim != 3, LARMOR_ERR_SHAPE,
+               "noise level: k-space is %s, expected c64 [samples, readouts, coils]",
+               kspace ? lmr_describe(kspace).s : "missing");
+    LMR_REFUSE(!traj || traj->shape.ndim != 3 || traj->shape.dim[1] != kspace->shape.dim[0] ||
+                   traj->shape.dim[2] != kspace->shape.dim[1],
+               LARMOR_ERR_SHAPE, "noise level: trajectory is %s, expected real [nd, samples, readouts]",
+               traj ? lmr_describe(traj).s : "missing");
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     return level_of(kspace, k, (int)traj->shape.dim[0], deviation);
 }

@@ -70,9 +70,7 @@ static void search_free(search *s)
 {
     lmr_centre_free(&s->centre);
     LMR_FREE(s->root_weights, s->gridding, s->weights, s->data, s->left, s->image, s->k, s->root);
-    for (int d = 0; d < 3; d++) {
-        LMR_FREE(s->row[d], s->noise[d]);
-    }
+    for (int d = 0; d < 3; d++) LMR_FREE(s->row[d], s->noise[d]);
 }
 
 /* ---- sizes ---- */
@@ -121,20 +119,19 @@ static larmor_status weigh(search *s)
 static larmor_status compress(search *s, int64_t coils, larmor_array *all)
 {
     const lmr_centre *c = &s->centre;
-    LMR_OWNED(larmor_array) *vectors = NULL, *values = NULL, *mix = NULL;
     const size_t bytes = (size_t)(coils * coils) * sizeof(double complex);
     LMR_HEAP double complex *v = malloc(2 * bytes);
     if (!v) return LMR_NO_MEMORY();
     double complex *W = v + coils * coils;
-    LMR_TRY(larmor_array_create(c->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), &vectors));
-    LMR_TRY(larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(coils), &values));
+    LMR_OWN(larmor_array, vectors, larmor_array_create(c->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), &vectors));
+    LMR_OWN(larmor_array, values, larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(coils), &values));
     LMR_TRY(c->kernels->covariance(c->dev->ctx, c->m, coils, all->data, vectors->data));
     LMR_TRY(lmr_la_of(vectors)->heev(c->dev->ctx, coils, 1, 1, vectors->data, values->data));
     LMR_TRY(larmor_array_read(vectors, v, bytes));
     for (int64_t i = 0; i < coils; i++) /* the largest eigenvalue is the last */
         for (int64_t j = 0; j < coils; j++) W[i + j * coils] = conj(v[j + (coils - 1 - i) * coils]);
     LMR_TRY(larmor_array_write(vectors, W, bytes));
-    LMR_TRY(larmor_array_convert(vectors, all->dtype, &mix));
+    LMR_OWN(larmor_array, mix, larmor_array_convert(vectors, all->dtype, &mix));
     return larmor_whiten(mix, all);
 }
 
@@ -162,18 +159,14 @@ static larmor_status add_noise(const search *s)
 {
     double size = 0;
     uint64_t state = 1;
-    float complex *noise = malloc((size_t)s->centre.m * sizeof *noise);
-    larmor_array *to = NULL;
-    larmor_status st = noise ? larmor_nrm2(s->data, &size) : LMR_NO_MEMORY();
-    for (int64_t c = s->coils; c < s->channels && !st; c++) {
+    LMR_HEAP LMR_NEW(float complex, noise, s->centre.m);
+    LMR_TRY(larmor_nrm2(s->data, &size));
+    for (int64_t c = s->coils; c < s->channels; c++) {
         fill_noise(s, size * size / (double)s->coils, &state, noise);
-        st = larmor_array_slice(s->data, c, 1, &to);
-        if (!st) st = larmor_array_write(to, noise, (size_t)s->centre.m * sizeof *noise);
-        larmor_array_free(to);
-        to = NULL;
+        LMR_OWN(larmor_array, to, larmor_array_slice(s->data, c, 1, &to));
+        LMR_TRY(larmor_array_write(to, noise, (size_t)s->centre.m * sizeof *noise));
     }
-    free(noise);
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status gather(search *s, const larmor_array *kspace, int64_t coils)
@@ -206,8 +199,7 @@ static larmor_status scaled_points(const search *s, const double factor[3], larm
 static larmor_status nufft_of(const search *s, const double factor[3], larmor_op **F, larmor_op **normal)
 {
     const larmor_nufft_opts opts = nufft_opts(s->centre.nd, s->centre.radius, factor, s->channels);
-    LMR_OWNED(larmor_array) *points = NULL;
-    LMR_TRY(scaled_points(s, factor, &points));
+    LMR_OWN(larmor_array, points, scaled_points(s, factor, &points));
     LMR_TRY(larmor_op_nufft(s->centre.dev, &opts, points, F));
     if (normal) LMR_TRY(larmor_op_toeplitz(s->centre.dev, &opts, points, s->weights, normal));
     return LARMOR_OK;
@@ -221,18 +213,16 @@ static larmor_status open_larger(search *s)
     const lmr_centre *c = &s->centre;
     const double larger[3] = {s->reach, s->reach, s->reach};
     LMR_OWNED(larmor_array) *taper = NULL;
-    LMR_OWNED(larmor_op) *F = NULL, *W = NULL;
     LMR_TRY(larmor_array_upload(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m), LARMOR_F64, s->root, &taper));
     LMR_TRY(c->kernels->taper(c->dev->ctx, c->nd, c->m, c->points->data, c->radius, taper->data));
-    LMR_TRY(nufft_of(s, larger, &F, NULL));
-    LMR_TRY(larmor_op_weights(taper, LARMOR_C64, s->channels, &W));
+    LMR_OWN(larmor_op, F, nufft_of(s, larger, &F, NULL));
+    LMR_OWN(larmor_op, W, larmor_op_weights(taper, LARMOR_C64, s->channels, &W));
     LMR_TRY(larmor_op_chain(W, F, &s->gridding));
     LMR_TRY(larmor_array_create(c->dev, LARMOR_C64, larmor_op_in_shape(F), &s->image));
     for (int d = 0; d < 3; d++) {
         s->side[d] = d < c->nd ? s->image->shape.dim[d] : 1;
-        s->row[d] = calloc((size_t)s->side[d], sizeof *s->row[d]);
-        s->noise[d] = calloc((size_t)s->side[d], sizeof *s->noise[d]);
-        if (!s->row[d] || !s->noise[d]) LMR_TRY(LMR_NO_MEMORY());
+        LMR_ALLOCATE_ZEROS(s->row[d], s->side[d]);
+        LMR_ALLOCATE_ZEROS(s->noise[d], s->side[d]);
     }
     return LARMOR_OK;
 }
@@ -296,12 +286,11 @@ static larmor_status grid(search *s, const larmor_array *values, double *inside)
 static larmor_status fit(search *s, const double factor[3])
 {
     LMR_OWNED(larmor_op) *F = NULL, *WF = NULL, *normal = NULL, *A = NULL;
-    LMR_OWNED(larmor_array) *x = NULL;
     const larmor_solve_opts solve = {.max_iter = FIT_ITERS, .tol = 1e-3};
     LMR_TRY(nufft_of(s, factor, &F, &normal));
     LMR_TRY(larmor_op_chain(s->root_weights, F, &WF));
     LMR_TRY(larmor_op_with_normal(WF, normal, &A));
-    LMR_TRY(larmor_array_create(s->centre.dev, LARMOR_C64, larmor_op_in_shape(A), &x));
+    LMR_OWN(larmor_array, x, larmor_array_create(s->centre.dev, LARMOR_C64, larmor_op_in_shape(A), &x));
     const larmor_status solved = larmor_cg(A, s->data, x, &solve, NULL);
     if (solved != LARMOR_ERR_NUMERIC) LMR_TRY(solved); /* then x is the best there was */
     LMR_TRY(larmor_op_forward(A, x, s->left));
@@ -376,10 +365,9 @@ static beyond look(const search *s, int d, const double factor[3], double level,
 /* Of channels of `left` over those of the data: sums of squares. */
 static larmor_status part_left(const search *s, int64_t first, int64_t count, double *part)
 {
-    LMR_OWNED(larmor_array) *before = NULL, *after = NULL;
     double size = 0, after_size = 0;
-    LMR_TRY(larmor_array_slice(s->data, first, count, &before));
-    LMR_TRY(larmor_array_slice(s->left, first, count, &after));
+    LMR_OWN(larmor_array, before, larmor_array_slice(s->data, first, count, &before));
+    LMR_OWN(larmor_array, after, larmor_array_slice(s->left, first, count, &after));
     LMR_TRY(larmor_nrm2(before, &size));
     LMR_TRY(larmor_nrm2(after, &after_size));
     *part = size > 0 ? after_size * after_size / (size * size) : 0;
@@ -462,12 +450,11 @@ static larmor_status enlarge(search *s, larmor_extent *extent)
 /* The noise as at the rim of k-space, where there is least signal. */
 static larmor_status find_noise(search *s, const larmor_array *kspace, const larmor_array *traj)
 {
-    LMR_OWNED(larmor_array) *single = NULL, *first = NULL;
     double deviation = 0, size = 0, weights = 0;
     if (kspace->shape.ndim != 3) return LARMOR_OK; /* no readouts */
-    LMR_TRY(larmor_array_convert(kspace, LARMOR_C64, &single));
+    LMR_OWN(larmor_array, single, larmor_array_convert(kspace, LARMOR_C64, &single));
     LMR_TRY(larmor_noise_level(single, traj, &deviation));
-    LMR_TRY(larmor_array_slice(s->data, 0, s->coils, &first));
+    LMR_OWN(larmor_array, first, larmor_array_slice(s->data, 0, s->coils, &first));
     LMR_TRY(larmor_nrm2(first, &size));
     for (int64_t j = 0; j < s->centre.m; j++) weights += s->root[j] * s->root[j];
     if (size > 0) s->noise_part = 2 * deviation * deviation * weights * (double)s->coils / (size * size);
@@ -515,11 +502,10 @@ larmor_status larmor_field_of_view_extent(const larmor_array *kspace, const larm
     if (opts) s.opts = *opts;
     if (s.opts.most == 0) s.opts.most = MOST;
     if (s.opts.threshold == 0) s.opts.threshold = 0.03;
-    if (!(s.opts.most > 1 && s.opts.most <= 4) || !(s.opts.threshold > 0))
-        return LMR_FAIL(LARMOR_ERR_ARG, "extent: most %g and threshold %g, expected 1 < most <= 4 and threshold > 0",
-                        s.opts.most, s.opts.threshold);
-    LMR_OWNED(larmor_array) *k = NULL;
-    LMR_TRY(lmr_input_traj("extent", traj, image, &k));
+    LMR_REFUSE(!(s.opts.most > 1 && s.opts.most <= 4) || !(s.opts.threshold > 0), LARMOR_ERR_ARG,
+               "extent: most %g and threshold %g, expected 1 < most <= 4 and threshold > 0", s.opts.most,
+               s.opts.threshold);
+    LMR_OWN(larmor_array, k, lmr_input_traj("extent", traj, image, &k));
     const larmor_shape shape = lmr_weights_shape(traj);
     const int64_t coils = kspace->shape.ndim > shape.ndim ? kspace->shape.dim[shape.ndim] : 1;
     LMR_TRY(lmr_expect("extent", "k-space", kspace, traj->dev, kspace->dtype, larmor_shape_append(shape, coils)));

@@ -12,13 +12,12 @@
 
 static larmor_status check(const larmor_array *x, const double reach[3])
 {
-    if (!x || !lmr_is_complex(x->dtype) || x->shape.ndim < 1 || x->shape.ndim > 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "phase: image is %s, expected complex of 1 to 3 dimensions",
-                        x ? lmr_describe(x).s : "missing");
+    LMR_REFUSE(!x || !lmr_is_complex(x->dtype) || x->shape.ndim < 1 || x->shape.ndim > 3, LARMOR_ERR_SHAPE,
+               "phase: image is %s, expected complex of 1 to 3 dimensions", x ? lmr_describe(x).s : "missing");
     LMR_NEED(reach);
     for (int d = 0; d < x->shape.ndim; d++)
-        if (!(reach[d] >= 0))
-            return LMR_FAIL(LARMOR_ERR_ARG, "phase: reach %g along axis %d, expected at least 0", reach[d], d);
+        LMR_REFUSE(!(reach[d] >= 0), LARMOR_ERR_ARG, "phase: reach %g along axis %d, expected at least 0", reach[d],
+                   d);
     return LARMOR_OK;
 }
 
@@ -50,19 +49,16 @@ static larmor_status make_window(const larmor_array *x, const double reach[3], i
 static larmor_status centre_of(const larmor_array *x, const double reach[3], int taper, larmor_array **out)
 {
     const larmor_fft_opts opts = {.unitary = 1, .centred = 1};
-    LMR_OWNED(larmor_array) *mask = NULL, *k = NULL, *kept = NULL;
-    LMR_OWNED(larmor_op) *F = NULL, *M = NULL;
     *out = NULL;
-    LMR_TRY(make_window(x, reach, taper, &mask));
-    LMR_TRY(larmor_op_fft(x->dev, x->dtype, x->shape, (1u << x->shape.ndim) - 1, &opts, &F));
-    LMR_TRY(larmor_op_mask(mask, x->dtype, &M));
-    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &k));
-    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &kept));
+    LMR_OWN(larmor_array, mask, make_window(x, reach, taper, &mask));
+    LMR_OWN(larmor_op, F, larmor_op_fft(x->dev, x->dtype, x->shape, (1u << x->shape.ndim) - 1, &opts, &F));
+    LMR_OWN(larmor_op, M, larmor_op_mask(mask, x->dtype, &M));
+    LMR_OWN(larmor_array, k, larmor_array_create(x->dev, x->dtype, x->shape, &k));
+    LMR_OWN(larmor_array, kept, larmor_array_create(x->dev, x->dtype, x->shape, &kept));
     LMR_TRY(larmor_op_forward(F, x, k));
     LMR_TRY(larmor_op_forward(M, k, kept));
     LMR_TRY(larmor_op_adjoint(F, kept, k));
-    *out = k;
-    k = NULL;
+    LMR_HAND_ON(*out, k);
     return LARMOR_OK;
 }
 
@@ -91,11 +87,10 @@ larmor_status larmor_off_phase(const larmor_array *x, const double reach[3], con
     LMR_NEED(off, all);
     LMR_TRY(check(x, reach));
     LMR_TRY(lmr_expect("phase", "phase", phase, x->dev, x->dtype, x->shape));
-    LMR_OWNED(larmor_array) *centre = NULL, *along = NULL;
-    LMR_TRY(centre_of(x, reach, 0, &centre));
+    LMR_OWN(larmor_array, centre, centre_of(x, reach, 0, &centre));
     LMR_TRY(larmor_nrm2(centre, all));
     LMR_TRY(larmor_mul(phase, 1, centre));
-    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &along));
+    LMR_OWN(larmor_array, along, larmor_array_create(x->dev, x->dtype, x->shape, &along));
     LMR_TRY(larmor_real(centre, along));
     LMR_TRY(larmor_axpby(-1, along, 1, centre));
     return larmor_nrm2(centre, off);

@@ -67,9 +67,8 @@ static larmor_status gather(forecast *f, const larmor_array *kspace, larmor_shap
     f->image = image;
     for (int d = 0; d < image.ndim; d++) radius[d] = fmin(max_side, (double)image.dim[d]) / 2;
     LMR_TRY(lmr_centre_select(f->k, kspace->dtype, radius, c));
-    if (!c->m)
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "field of view: no samples within %g/FOV of the centre of k-space",
-                        radius[0]);
+    LMR_REFUSE(!c->m, LARMOR_ERR_NUMERIC, "field of view: no samples within %g/FOV of the centre of k-space",
+               radius[0]);
     LMR_TRY(larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m), &f->ones));
     LMR_TRY(larmor_fill(f->ones, 1));
     LMR_TRY(lmr_centre_gather(c, f->ones, kspace, f->coils, &f->values));
@@ -142,9 +141,8 @@ static larmor_status subtract(const forecast *f, const larmor_array *traj, const
 {
     const larmor_shape low = x->shape;
     const larmor_nufft_opts opts = nufft_opts(low, f->coils, maps->dtype);
-    LMR_OWNED(larmor_op) *F = NULL;
     LMR_TRY(larmor_mul(x, 0, maps));
-    LMR_TRY(larmor_op_nufft(maps->dev, &opts, traj, &F));
+    LMR_OWN(larmor_op, F, larmor_op_nufft(maps->dev, &opts, traj, &F));
     LMR_TRY(larmor_array_create(maps->dev, maps->dtype, f->kspace->shape, left));
     LMR_TRY(larmor_op_forward(F, maps, *left));
     return larmor_axpby(-1, f->kspace, 1, *left);
@@ -167,13 +165,12 @@ static larmor_status predict(const forecast *f, const larmor_array *weights, dou
 {
     const larmor_nlinv_opts opts = {.weights = weights, .steps = STEPS, .nufft_tol = nufft_tol};
     LMR_OWNED(larmor_array) *traj = NULL, *x = NULL, *maps = NULL, *left = NULL;
-    LMR_HEAP double *w = NULL;
     double measured, missed;
     LMR_TRY(lmr_go_on());
     LMR_TRY(scaled_points(f, factor, &traj));
     LMR_TRY(larmor_nlinv(f->kspace, traj, low_shape(f->image, factor), &opts, &x, &maps, NULL));
     LMR_TRY(subtract(f, traj, x, maps, &left));
-    LMR_TRY(larmor_array_download(weights, LARMOR_F64, &w));
+    LMR_OWN_MEMORY(double, w, larmor_array_download(weights, LARMOR_F64, &w));
     LMR_TRY(energy_left_out(f->kspace, w, &measured));
     LMR_TRY(energy_left_out(left, w, &missed));
     *error = measured > 0 ? sqrt(missed / measured) : 1;
@@ -184,8 +181,7 @@ static larmor_status compare(const forecast *f, larmor_prediction *prediction)
 {
     double error[FACTORS][CHOICES], gain[CHOICES];
     for (int c = 0; c < CHOICES; c++) {
-        LMR_OWNED(larmor_array) *weights = NULL;
-        LMR_TRY(choose(f, (uint64_t)c + 1, &weights));
+        LMR_OWN(larmor_array, weights, choose(f, (uint64_t)c + 1, &weights));
         for (int i = 0; i < FACTORS; i++) LMR_TRY(predict(f, weights, factors[i], &error[i][c]));
     }
     prediction->gain = INFINITY;
@@ -205,14 +201,13 @@ larmor_status larmor_predict_field_of_view(const larmor_array *kspace, const lar
 {
     LMR_NEED(prediction);
     *prediction = (larmor_prediction){.factor = 1, .gain = 1};
-    if (!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim != 3 || kspace->shape.dim[2] < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "field of view: kspace is %s, expected complex [samples, readouts, coils]",
-                        kspace ? lmr_describe(kspace).s : "missing");
-    if (image.ndim < 2 || !traj || traj->shape.ndim != 3 ||
-        !larmor_shape_equal(lmr_weights_shape(traj), larmor_shape_of(2, kspace->shape.dim)))
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "field of view: traj is %s, expected [2 or 3, samples, readouts] of kspace %s",
-                        traj ? lmr_describe(traj).s : "missing", lmr_describe(kspace).s);
+    LMR_REFUSE(!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim != 3 || kspace->shape.dim[2] < 1,
+               LARMOR_ERR_SHAPE, "field of view: kspace is %s, expected complex [samples, readouts, coils]",
+               kspace ? lmr_describe(kspace).s : "missing");
+    LMR_REFUSE(image.ndim < 2 || !traj || traj->shape.ndim != 3 ||
+                   !larmor_shape_equal(lmr_weights_shape(traj), larmor_shape_of(2, kspace->shape.dim)),
+               LARMOR_ERR_SHAPE, "field of view: traj is %s, expected [2 or 3, samples, readouts] of kspace %s",
+               traj ? lmr_describe(traj).s : "missing", lmr_describe(kspace).s);
     LMR_FREED_BY(forecast_free) forecast f = {.coils = 0};
     LMR_TRY(lmr_input_traj("field of view", traj, image, &f.k));
     LMR_TRY(gather(&f, kspace, image));

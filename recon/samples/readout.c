@@ -120,8 +120,7 @@ static larmor_status cutter_create(const larmor_array *kspace, const places *p, 
     const larmor_shape wide = LARMOR_SHAPE(p->from, readouts), narrow = LARMOR_SHAPE(p->to, readouts);
     const larmor_fft_opts centred = {.centred = 1};
     larmor_device *dev = kspace->dev;
-    LMR_HEAP int64_t *index = lmr_new(whole > kept ? whole : kept, sizeof *index);
-    if (!index) LMR_TRY(LMR_NO_MEMORY());
+    LMR_HEAP LMR_NEW(int64_t, index, whole > kept ? whole : kept);
     for (int64_t i = 0; i < whole; i++) index[i] = -1;
     for (int64_t i = 0; i < p->count * readouts; i++) index[i / p->count * p->from + place[i] + p->from / 2] = i;
     LMR_TRY(mover_create(dev, index, p->from, readouts, 1 / (double)p->from, &c->in));
@@ -180,16 +179,16 @@ static larmor_status cut_traj(const larmor_array *traj, const double *k, int64_t
 
 static larmor_status check(const larmor_array *kspace, const larmor_array *traj, double part)
 {
-    if (!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim != 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "crop readouts: k-space is %s, expected complex [samples, readouts, coils]",
-                        kspace ? lmr_describe(kspace).s : "missing");
-    if (!traj || !lmr_is_real(traj->dtype) || traj->shape.ndim != 3 || traj->dev != kspace->dev ||
-        traj->shape.dim[0] > 3 || traj->shape.dim[1] != kspace->shape.dim[0] ||
-        traj->shape.dim[2] != kspace->shape.dim[1])
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "crop readouts: trajectory is %s, expected real [nd, samples, readouts]",
-                        traj ? lmr_describe(traj).s : "missing");
-    if (!(part > 0 && part < 1e6))
-        return LMR_FAIL(LARMOR_ERR_ARG, "crop readouts: part is %g, expected a positive number", part);
+    LMR_REFUSE(!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim != 3, LARMOR_ERR_SHAPE,
+               "crop readouts: k-space is %s, expected complex [samples, readouts, coils]",
+               kspace ? lmr_describe(kspace).s : "missing");
+    LMR_REFUSE(!traj || !lmr_is_real(traj->dtype) || traj->shape.ndim != 3 || traj->dev != kspace->dev ||
+                   traj->shape.dim[0] > 3 || traj->shape.dim[1] != kspace->shape.dim[0] ||
+                   traj->shape.dim[2] != kspace->shape.dim[1],
+               LARMOR_ERR_SHAPE, "crop readouts: trajectory is %s, expected real [nd, samples, readouts]",
+               traj ? lmr_describe(traj).s : "missing");
+    LMR_REFUSE(!(part > 0 && part < 1e6), LARMOR_ERR_ARG, "crop readouts: part is %g, expected a positive number",
+               part);
     return LARMOR_OK;
 }
 
@@ -199,31 +198,21 @@ larmor_status larmor_crop_readouts(const larmor_array *kspace, const larmor_arra
     LMR_NEED(cropped, cropped_traj);
     *cropped = *cropped_traj = NULL;
     LMR_TRY(check(kspace, traj, part));
-    LMR_OWNED(larmor_array) *real = NULL;
-    double *k = NULL;
-    int64_t *place = NULL;
     places p = {0};
-    larmor_status st;
-    LMR_OR(done, lmr_input_real("crop readouts", "trajectory", traj, &real));
-    LMR_OR(done, larmor_array_download(real, LARMOR_F64, &k));
-    place = lmr_new(traj->shape.dim[1] * traj->shape.dim[2], sizeof *place);
-    if (!place) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, find_places(k, &traj->shape, place, &p));
-    LMR_OR(done, find_sizes(part, &p));
+    LMR_OWN(larmor_array, real, lmr_input_real("crop readouts", "trajectory", traj, &real));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(real, LARMOR_F64, &k));
+    LMR_HEAP LMR_NEW(int64_t, place, traj->shape.dim[1] * traj->shape.dim[2]);
+    LMR_TRY(find_places(k, &traj->shape, place, &p));
+    LMR_TRY(find_sizes(part, &p));
     const double of = (double)p.to / (double)p.from;
     const int64_t first = (int64_t)ceil((double)p.first * of - POSITION_TOLERANCE);
     const int64_t count = (int64_t)floor((double)(p.first + p.count - 1) * of + POSITION_TOLERANCE) - first + 1;
-    if (count < 1) LMR_OR(done, refuse(0, "has no sample on the part of its field of view"));
-    LMR_OR(done, larmor_array_create(kspace->dev, kspace->dtype,
-                                     LARMOR_SHAPE(count, kspace->shape.dim[1], kspace->shape.dim[2]), cropped));
-    LMR_OR(done, cut_coils(kspace, &p, place, first, count, *cropped));
-    LMR_OR(done, cut_traj(traj, k, first, count, cropped_traj));
+    if (count < 1) LMR_TRY(refuse(0, "has no sample on the part of its field of view"));
+    const larmor_shape shape = LARMOR_SHAPE(count, kspace->shape.dim[1], kspace->shape.dim[2]);
+    LMR_OWN(larmor_array, out, larmor_array_create(kspace->dev, kspace->dtype, shape, &out));
+    LMR_TRY(cut_coils(kspace, &p, place, first, count, out));
+    LMR_TRY(cut_traj(traj, k, first, count, cropped_traj));
     if (noise) *noise = sqrt(of);
-done:
-    LMR_FREE(place, k);
-    if (st) {
-        larmor_array_free(*cropped);
-        *cropped = NULL;
-    }
-    return st;
+    LMR_HAND_ON(*cropped, out);
+    return LARMOR_OK;
 }

@@ -20,13 +20,12 @@ larmor_status larmor_ring_energies(const larmor_array *x, int rings, const unsig
     LMR_NEED(x, ring, sum);
     const lmr_recon_kernels *kernels;
     const larmor_shape shape = larmor_array_shape(x);
-    if (rings < 1 || rings > MOST_RINGS)
-        return LMR_FAIL(LARMOR_ERR_ARG, "ring energies: %d rings, expected 1 to %d", rings, MOST_RINGS);
-    if (shape.ndim < 2 || shape.ndim > 3 || !lmr_is_complex(larmor_array_dtype(x)))
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "ring energies: samples are %s, expected complex [samples, readouts] or [samples, readouts, "
-                        "coils]",
-                        lmr_describe(x).s);
+    LMR_REFUSE(rings < 1 || rings > MOST_RINGS, LARMOR_ERR_ARG, "ring energies: %d rings, expected 1 to %d", rings,
+               MOST_RINGS);
+    LMR_REFUSE(shape.ndim < 2 || shape.ndim > 3 || !lmr_is_complex(larmor_array_dtype(x)), LARMOR_ERR_SHAPE,
+               "ring energies: samples are %s, expected complex [samples, readouts] or [samples, readouts, "
+               "coils]",
+               lmr_describe(x).s);
     LMR_TRY(check_rings(ring, shape.dim[0] * shape.dim[1], rings));
     LMR_TRY(lmr_recon_kernels_of(x->dev, x->dtype, &kernels));
     return kernels->energies(x->dev->ctx, shape.dim[0], shape.dim[1], shape.ndim > 2 ? shape.dim[2] : 1, rings, ring,

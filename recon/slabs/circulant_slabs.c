@@ -52,9 +52,8 @@ static larmor_status shrink_planes(const making *m, int64_t coil, larmor_array *
 {
     const larmor_shape slab = LARMOR_SHAPE(m->n[0], m->n[1], m->own);
     const larmor_shape to = LARMOR_SHAPE(m->coarse.dim[0], m->coarse.dim[1], m->own);
-    LMR_OWNED(larmor_array) *one = NULL;
     *planes = NULL;
-    LMR_TRY(larmor_array_part(m->maps, coil, 1, slab, &one));
+    LMR_OWN(larmor_array, one, larmor_array_part(m->maps, coil, 1, slab, &one));
     return lmr_circulant_resize(one, to, planes);
 }
 
@@ -73,9 +72,8 @@ static larmor_status pass_planes(const making *m, int i, int to, larmor_array *p
 /* `all` [coarse0, coarse1, n2] of one coil to its place among those that this rank keeps. */
 static larmor_status keep_coil(making *m, int64_t coil, larmor_array *all)
 {
-    LMR_OWNED(larmor_array) *small = NULL, *place = NULL;
-    LMR_TRY(lmr_circulant_resize(all, m->coarse, &small));
-    LMR_TRY(larmor_array_part(m->kept, coil / m->ranks->count, 1, m->coarse, &place));
+    LMR_OWN(larmor_array, small, lmr_circulant_resize(all, m->coarse, &small));
+    LMR_OWN(larmor_array, place, larmor_array_part(m->kept, coil / m->ranks->count, 1, m->coarse, &place));
     return larmor_copy(small, place);
 }
 
@@ -117,21 +115,18 @@ static larmor_status see_kept(making *m)
         st = lmr_circulant_energy(m->kept, m->coarse, &energy, &most);
     else
         st = larmor_array_create(m->maps->dev, m->maps->dtype, m->coarse, &energy);
-    LMR_OR(done, sum_of_all(m->ranks, st, energy));
-    LMR_OR(done, lmr_recon_kernels_of(energy->dev, energy->dtype, &kernels));
-    LMR_OR(done, kernels->largest(energy->dev->ctx, larmor_array_count(energy), energy->data, &most));
-    LMR_OR(done, lmr_object_support(energy, most, &support_voxels));
-    if (m->kept_coils) st = larmor_mul(energy, 0, m->kept);
-done:
-    return st;
+    LMR_TRY(sum_of_all(m->ranks, st, energy));
+    LMR_TRY(lmr_recon_kernels_of(energy->dev, energy->dtype, &kernels));
+    LMR_TRY(kernels->largest(energy->dev->ctx, larmor_array_count(energy), energy->data, &most));
+    LMR_TRY(lmr_object_support(energy, most, &support_voxels));
+    return m->kept_coils ? larmor_mul(energy, 0, m->kept) : LARMOR_OK;
 }
 
 static larmor_status correlate_kept(const making *m, lmr_autocorrelation *a)
 {
     for (int64_t c = 0; c < m->kept_coils; c++) {
-        LMR_OWNED(larmor_array) *one = NULL;
         LMR_TRY(lmr_go_on());
-        LMR_TRY(larmor_array_part(m->kept, c, 1, m->coarse, &one));
+        LMR_OWN(larmor_array, one, larmor_array_part(m->kept, c, 1, m->coarse, &one));
         LMR_TRY(lmr_autocorrelation_add(a, one));
     }
     return LARMOR_OK;
@@ -163,17 +158,15 @@ static larmor_status correlate_maps(making *m)
     for (int64_t c = 0; c < m->coils; c++) LMR_TRY(share_coil(m, c));
     LMR_TRY(see_kept(m));
     const larmor_status st = correlate(m);
-    larmor_array_free(m->kept);
-    m->kept = NULL;
+    LMR_CLEAR(m->kept);
     return st;
 }
 
 /* That of the planes `first` and the following of the doubled volume, but for the coarse grid's scale. */
 static larmor_status correlation_of(const making *m, int64_t first, int64_t count, larmor_array **a)
 {
-    LMR_OWNED(larmor_array) *planes = NULL;
     *a = NULL;
-    LMR_TRY(larmor_array_slice(m->line, first, count, &planes));
+    LMR_OWN(larmor_array, planes, larmor_array_slice(m->line, first, count, &planes));
     return lmr_circulant_resize(planes, LARMOR_SHAPE(2 * m->n[0], 2 * m->n[1], count), a);
 }
 
@@ -246,23 +239,20 @@ static larmor_status respond(making *m, double support_voxels)
 static larmor_status transform(const making *m, larmor_circulant *c)
 {
     const lmr_recon_kernels *kernels;
-    LMR_OWNED(larmor_array) *cells = NULL;
-    larmor_status st = lmr_slab_fft_create(m->maps->dev, m->ranks, m->maps->dtype, m->n, &c->slabs);
+    const larmor_status st = lmr_slab_fft_create(m->maps->dev, m->ranks, m->maps->dtype, m->n, &c->slabs);
     LMR_TRY(lmr_ranks_agree(m->ranks, st, NULL, NULL));
     const larmor_shape shape = LARMOR_SHAPE(m->n[2], 1, c->slabs->transpose.own_lines);
-    LMR_OR(done, lmr_slab_fft_forward(c->slabs, m->response, LARMOR_OK));
-    LMR_OR(done, larmor_array_create(m->maps->dev, m->maps->dtype, shape, &c->eigenvalues));
-    LMR_OR(done, larmor_array_part(c->slabs->b, 0, larmor_shape_count(shape), shape, &cells));
-    LMR_OR(done, larmor_copy(cells, c->eigenvalues));
-    LMR_OR(done, lmr_recon_kernels_of(cells->dev, cells->dtype, &kernels));
-    LMR_OR(done, kernels->largest(cells->dev->ctx, larmor_shape_count(shape), c->eigenvalues->data, &c->largest));
-    LMR_OR(done, lmr_ranks_most(m->ranks, &c->largest));
-    LMR_OR(done, lmr_circulant_mean(c));
-    if (!isfinite(c->largest) || !isfinite(c->mean))
-        st = LMR_FAIL(LARMOR_ERR_NUMERIC, "circulant: the largest eigenvalue is %g; look for NaN or Inf in the maps",
-                      c->largest);
-done:
-    return st;
+    LMR_TRY(lmr_slab_fft_forward(c->slabs, m->response, LARMOR_OK));
+    LMR_TRY(larmor_array_create(m->maps->dev, m->maps->dtype, shape, &c->eigenvalues));
+    LMR_OWN(larmor_array, cells, larmor_array_part(c->slabs->b, 0, larmor_shape_count(shape), shape, &cells));
+    LMR_TRY(larmor_copy(cells, c->eigenvalues));
+    LMR_TRY(lmr_recon_kernels_of(cells->dev, cells->dtype, &kernels));
+    LMR_TRY(kernels->largest(cells->dev->ctx, larmor_shape_count(shape), c->eigenvalues->data, &c->largest));
+    LMR_TRY(lmr_ranks_most(m->ranks, &c->largest));
+    LMR_TRY(lmr_circulant_mean(c));
+    LMR_REFUSE(!isfinite(c->largest) || !isfinite(c->mean), LARMOR_ERR_NUMERIC,
+               "circulant: the largest eigenvalue is %g; look for NaN or Inf in the maps", c->largest);
+    return LARMOR_OK;
 }
 
 static larmor_status make(making *m, const larmor_array *traj, larmor_circulant *c)
@@ -275,20 +265,19 @@ static larmor_status make(making *m, const larmor_array *traj, larmor_circulant 
     LMR_TRY(larmor_array_create(m->maps->dev, m->maps->dtype, c->image, &m->response));
     LMR_TRY(respond(m, c->support_voxels));
     lmr_lags_end(&m->points); /* before the next that take much */
-    larmor_array_free(m->line);
-    m->line = NULL;
+    LMR_CLEAR(m->line);
     return transform(m, c);
 }
 
 static larmor_status check_arguments(larmor_ranks *ranks, const larmor_array *maps, int64_t planes,
                                      const larmor_array *traj)
 {
-    if (!maps || !traj) return LMR_FAIL(LARMOR_ERR_ARG, "circulant: slabs: maps and a trajectory are needed");
+    LMR_REFUSE(!maps || !traj, LARMOR_ERR_ARG, "circulant: slabs: maps and a trajectory are needed");
     const int64_t own = lmr_slab_share(planes, ranks->count, ranks->number, NULL);
-    if (!lmr_is_complex(maps->dtype) || maps->shape.ndim != 4 || maps->shape.dim[2] != own || planes < ranks->count ||
-        larmor_array_count(maps) < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "circulant: slabs: maps are %s, expected complex [n0, n1, %lld, coils]",
-                        lmr_describe(maps).s, (long long)own);
+    LMR_REFUSE(!lmr_is_complex(maps->dtype) || maps->shape.ndim != 4 || maps->shape.dim[2] != own ||
+                   planes < ranks->count || larmor_array_count(maps) < 1,
+               LARMOR_ERR_SHAPE, "circulant: slabs: maps are %s, expected complex [n0, n1, %lld, coils]",
+               lmr_describe(maps).s, (long long)own);
     const larmor_nufft_opts opts = {
         .ndim = 3, .modes = {maps->shape.dim[0], maps->shape.dim[1], planes}, .tol = ROUGH, .dtype = maps->dtype};
     return lmr_slabs_expect("circulant", maps->dev, ranks, &opts, traj);
@@ -329,9 +318,8 @@ larmor_status larmor_circulant_slabs_memory(const larmor_device *dev, int ranks,
 {
     LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
-    if (ranks < 1 || p->image.ndim != 3)
-        return LMR_FAIL(LARMOR_ERR_ARG, "circulant: slabs: got %d ranks and %d dimensions, expected 1 at least and 3",
-                        ranks, p->image.ndim);
+    LMR_REFUSE(ranks < 1 || p->image.ndim != 3, LARMOR_ERR_ARG,
+               "circulant: slabs: got %d ranks and %d dimensions, expected 1 at least and 3", ranks, p->image.ndim);
     const int64_t *n = p->image.dim, own = (n[2] + ranks - 1) / ranks,
                   count = (own + pieces_of(own) - 1) / pieces_of(own);
     const double size = (double)larmor_dtype_size(p->dtype);

@@ -10,8 +10,7 @@ LMR_OWNS(larmor_nufft, larmor_nufft_free)
 void lmr_lags_end(lmr_lag_points *p)
 {
     lmr_seen_free(&p->box);
-    larmor_array_free(p->values);
-    p->values = NULL;
+    LMR_CLEAR(p->values);
 }
 
 larmor_status lmr_lags_begin(larmor_device *dev, const larmor_array *traj, const larmor_array *weights,
@@ -30,7 +29,6 @@ static larmor_status lags_of(const lmr_lag_points *p, const larmor_nufft_opts *p
     const int64_t centre = first - modes[2] + count / 2;
     const double stretch[3] = {2, 2, (double)count / (double)modes[2]};
     larmor_nufft_opts opts = *psf;
-    LMR_OWNED(larmor_nufft) *plan = NULL;
     if (!p->box.count) return larmor_zero(lags);
     opts.modes[2] = count;
     LMR_TRY(lmr_seen_move(&p->box, stretch, psf->sign * (double)centre / (double)modes[2]));
@@ -40,7 +38,7 @@ static larmor_status lags_of(const lmr_lag_points *p, const larmor_nufft_opts *p
     else
         LMR_TRY(larmor_fill(p->values, 1));
     LMR_TRY(larmor_mul(p->box.phases, 0, p->values));
-    LMR_TRY(larmor_nufft_create(p->box.points->dev, &opts, &plan));
+    LMR_OWN(larmor_nufft, plan, larmor_nufft_create(p->box.points->dev, &opts, &plan));
     LMR_TRY(larmor_nufft_set_points(plan, p->box.points, NULL));
     return larmor_nufft_execute(plan, p->values, lags);
 }

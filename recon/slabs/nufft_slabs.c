@@ -81,11 +81,10 @@ static larmor_status planes_of(const volume *v, const larmor_array *x, int64_t b
 /* y[b] <- y[b] + the samples of the view's slab. */
 static larmor_status add_samples(const volume *v, const view *w, int64_t b, const larmor_array *y)
 {
-    LMR_OWNED(larmor_array) *one = NULL;
     if (!w->F) return LARMOR_OK;
     LMR_TRY(larmor_op_forward(w->F, w->slab, w->values));
     LMR_TRY(larmor_mul(w->box.phases, 0, w->values));
-    LMR_TRY(samples_of(v, y, b, &one));
+    LMR_OWN(larmor_array, one, samples_of(v, y, b, &one));
     return larmor_axpby(1, w->values, 1, one);
 }
 
@@ -103,8 +102,7 @@ static larmor_status fold_samples(const volume *v, const view *w, int64_t b, con
 
 static larmor_status copy_planes(const volume *v, const view *w, int64_t b, const larmor_array *x, int to_slab)
 {
-    LMR_OWNED(larmor_array) *one = NULL;
-    LMR_TRY(planes_of(v, x, b, &one));
+    LMR_OWN(larmor_array, one, planes_of(v, x, b, &one));
     return to_slab ? larmor_copy(one, w->slab) : larmor_copy(w->slab, one);
 }
 
@@ -185,8 +183,6 @@ larmor_status larmor_op_nufft_slabs(larmor_device *dev, larmor_ranks *ranks, con
     LMR_NEED_OUT(F);
     LMR_NEED(ranks);
     const larmor_status st = lmr_ranks_agree(ranks, make(dev, ranks, opts, traj, F), NULL, NULL);
-    if (!st) return LARMOR_OK;
-    larmor_op_free(*F);
-    *F = NULL;
+    if (st) LMR_CLEAR(*F);
     return st;
 }

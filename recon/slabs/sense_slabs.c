@@ -22,18 +22,18 @@ static larmor_nufft_opts nufft_of(const int64_t modes[3], double tol, larmor_dty
 static larmor_status check_arguments(const larmor_ranks *ranks, const larmor_array *maps, int64_t planes,
                                      const larmor_sense_opts *opts)
 {
-    if (!maps || !opts || !opts->traj)
-        return LMR_FAIL(LARMOR_ERR_ARG, "sense: slabs: maps and options with a trajectory are needed");
-    if (opts->displacement) return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "sense: slabs: not with a displacement");
-    if (opts->off_resonance) return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "sense: slabs: not with off-resonance");
-    if (planes < ranks->count)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "sense: slabs: %lld planes for %d ranks, expected one for each at least",
-                        (long long)planes, ranks->count);
+    LMR_REFUSE(!maps || !opts || !opts->traj, LARMOR_ERR_ARG,
+               "sense: slabs: maps and options with a trajectory are needed");
+    LMR_REFUSE(opts->displacement, LARMOR_ERR_UNSUPPORTED, "sense: slabs: not with a displacement");
+    LMR_REFUSE(opts->off_resonance, LARMOR_ERR_UNSUPPORTED, "sense: slabs: not with off-resonance");
+    LMR_REFUSE(planes < ranks->count, LARMOR_ERR_SHAPE,
+               "sense: slabs: %lld planes for %d ranks, expected one for each at least", (long long)planes,
+               ranks->count);
     const int64_t own = lmr_slab_share(planes, ranks->count, ranks->number, NULL);
-    if (!lmr_is_complex(maps->dtype) || maps->shape.ndim != 4 || maps->shape.dim[2] != own ||
-        larmor_array_count(maps) < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "sense: slabs: maps are %s, expected complex [n0, n1, %lld, coils]",
-                        lmr_describe(maps).s, (long long)own);
+    LMR_REFUSE(!lmr_is_complex(maps->dtype) || maps->shape.ndim != 4 || maps->shape.dim[2] != own ||
+                   larmor_array_count(maps) < 1,
+               LARMOR_ERR_SHAPE, "sense: slabs: maps are %s, expected complex [n0, n1, %lld, coils]",
+               lmr_describe(maps).s, (long long)own);
     return LARMOR_OK;
 }
 
@@ -41,8 +41,7 @@ static larmor_status check_arguments(const larmor_ranks *ranks, const larmor_arr
 static larmor_status make_coils(larmor_array *maps, int64_t coils, larmor_op **S)
 {
     for (int64_t c = 0; c < coils; c++) {
-        LMR_OWNED(larmor_array) *one = NULL;
-        LMR_TRY(larmor_array_slice(maps, c, 1, &one));
+        LMR_OWN(larmor_array, one, larmor_array_slice(maps, c, 1, &one));
         LMR_TRY(larmor_op_coils(one, &S[c]));
     }
     return LARMOR_OK;
@@ -66,14 +65,12 @@ static larmor_status join(larmor_array *maps, larmor_op *F, larmor_op *T, larmor
 static larmor_status weigh(const larmor_array *weights, larmor_dtype dtype, larmor_op *F, larmor_op **P)
 {
     const larmor_shape samples = larmor_op_out_shape(F);
-    LMR_OWNED(larmor_array) *root = NULL;
-    LMR_OWNED(larmor_op) *W = NULL;
     *P = weights ? NULL : larmor_op_ref(F);
     if (!weights) return LARMOR_OK;
     LMR_TRY(lmr_expect("sense", "weight array", weights, larmor_op_device(F), weights->dtype,
                        larmor_shape_of(samples.ndim - 1, samples.dim)));
-    LMR_TRY(lmr_weights_copy("sense", "weights", weights, dtype, 1, &root));
-    LMR_TRY(lmr_op_weigh("weights", root, dtype, 1, &W));
+    LMR_OWN(larmor_array, root, lmr_weights_copy("sense", "weights", weights, dtype, 1, &root));
+    LMR_OWN(larmor_op, W, lmr_op_weigh("weights", root, dtype, 1, &W));
     return larmor_op_chain(W, F, P);
 }
 
@@ -93,10 +90,7 @@ larmor_status larmor_op_sense_slabs(larmor_ranks *ranks, larmor_array *maps, int
     LMR_OR(done, lmr_ranks_agree(ranks, weigh(opts->weights, maps->dtype, F, &P), NULL, NULL));
     st = lmr_ranks_agree(ranks, join(maps, P, T, A), NULL, NULL);
 done:
-    if (st) {
-        larmor_op_free(*A);
-        *A = NULL;
-    }
+    if (st) LMR_CLEAR(*A);
     return st;
 }
 
@@ -153,9 +147,8 @@ larmor_status larmor_sense_slabs_memory(const larmor_device *dev, int ranks, con
     LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
     if (kept) *kept = 0;
-    if (ranks < 1 || p->image.ndim != 3)
-        return LMR_FAIL(LARMOR_ERR_ARG, "sense: slabs: got %d ranks and %d dimensions, expected 1 at least and 3",
-                        ranks, p->image.ndim);
+    LMR_REFUSE(ranks < 1 || p->image.ndim != 3, LARMOR_ERR_ARG,
+               "sense: slabs: got %d ranks and %d dimensions, expected 1 at least and 3", ranks, p->image.ndim);
     const double tol = opts ? opts->nufft_tol : 0;
     const double size = (double)larmor_dtype_size(p->dtype);
     const int64_t modes[3] = {p->image.dim[0], p->image.dim[1], largest(p->image.dim[2], ranks)};

@@ -71,8 +71,7 @@ static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
     const stage *s = t->on;
     LMR_TRY(take_turn(t));
     for (int b = 0; b < s->blocks; b++) {
-        LMR_OWNED(larmor_array) *part = NULL;
-        LMR_TRY(larmor_array_slice(y, b * s->block, s->block, &part));
+        LMR_OWN(larmor_array, part, larmor_array_slice(y, b * s->block, s->block, &part));
         LMR_TRY(larmor_op_forward(s->S[b], x, s->images));
         LMR_TRY(larmor_nufft_execute(s->plan, s->images, part));
         if (t->root) LMR_TRY(weigh(t, part, part));
@@ -93,9 +92,8 @@ static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
     const stage *s = t->on;
     LMR_TRY(take_turn(t));
     for (int b = 0; b < s->blocks; b++) {
-        LMR_OWNED(larmor_array) *part = NULL, *room = NULL;
-        LMR_TRY(larmor_array_slice(y, b * s->block, s->block, &part));
-        LMR_TRY(room_like(t, part, &room));
+        LMR_OWN(larmor_array, part, larmor_array_slice(y, b * s->block, s->block, &part));
+        LMR_OWN(larmor_array, room, room_like(t, part, &room));
         if (t->root) LMR_TRY(weigh(t, part, room));
         LMR_TRY(larmor_nufft_execute_adjoint(s->plan, t->root ? room : part, s->images));
         LMR_TRY(combine(s, b, x));
@@ -108,9 +106,8 @@ static larmor_status normal(void *self, const larmor_array *x, larmor_array *z)
     const turn *t = self;
     const stage *s = t->on;
     const int64_t count = larmor_array_count(t->traj) / larmor_array_shape(t->traj).dim[0] * s->block;
-    LMR_OWNED(larmor_array) *room = NULL;
     LMR_TRY(take_turn(t));
-    LMR_TRY(larmor_array_part(s->samples, 0, count, LARMOR_SHAPE(count), &room));
+    LMR_OWN(larmor_array, room, larmor_array_part(s->samples, 0, count, LARMOR_SHAPE(count), &room));
     for (int b = 0; b < s->blocks; b++) {
         LMR_TRY(larmor_op_forward(s->S[b], x, s->images));
         LMR_TRY(larmor_nufft_execute(s->plan, s->images, room));
@@ -200,9 +197,9 @@ static larmor_status check(larmor_array *maps, const larmor_sense_opts *opts, in
     for (int i = 0; i < frames; i++) {
         larmor_problem own;
         LMR_TRY(lmr_sense_check(maps, &opts[i], &own));
-        if (opts[i].off_resonance || opts[i].displacement || own.sets)
-            return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "sense: frames in turn have no segments, no displacement and one "
-                                                    "set of maps");
+        LMR_REFUSE(opts[i].off_resonance || opts[i].displacement || own.sets, LARMOR_ERR_UNSUPPORTED,
+                   "sense: frames in turn have no segments, no displacement and one "
+                   "set of maps");
         if (i && own.samples <= p->samples) continue;
         *p = own;
         *most = i;
@@ -215,7 +212,7 @@ larmor_status larmor_op_sense_turns(larmor_array *maps, const larmor_sense_opts 
     larmor_problem p;
     int most = 0;
     LMR_NEED_OUT(A);
-    if (!opts || frames < 1) return LMR_FAIL(LARMOR_ERR_ARG, "sense: got %d frames, expected at least 1", frames);
+    LMR_REFUSE(!opts || frames < 1, LARMOR_ERR_ARG, "sense: got %d frames, expected at least 1", frames);
     LMR_TRY(check(maps, opts, frames, &p, &most));
     larmor_op **ops = calloc((size_t)frames, sizeof *ops);
     stage *s = calloc(1, sizeof *s);

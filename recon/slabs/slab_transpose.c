@@ -22,9 +22,8 @@ larmor_status lmr_slab_transpose_make(larmor_ranks *ranks, int64_t side, int64_t
     *t = (lmr_slab_transpose){.ranks = ranks, .side = side, .planes = planes};
     t->own_planes = lmr_slab_share(planes, count, ranks->number, NULL);
     t->own_lines = lmr_slab_share(side, count, ranks->number, NULL);
-    t->of_planes = calloc((size_t)count, sizeof *t->of_planes);
-    t->of_lines = calloc((size_t)count, sizeof *t->of_lines);
-    if (!t->of_planes || !t->of_lines) return LMR_NO_MEMORY();
+    LMR_ALLOCATE_ZEROS(t->of_planes, count);
+    LMR_ALLOCATE_ZEROS(t->of_lines, count);
     for (int i = 0; i < count; i++) {
         t->of_planes[i] = lmr_slab_share(side, count, i, NULL) * t->own_planes * size;
         t->of_lines[i] = lmr_slab_share(planes, count, i, NULL) * t->own_lines * size;

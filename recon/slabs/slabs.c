@@ -31,8 +31,8 @@ int64_t lmr_slab_lines(const larmor_device *dev)
 larmor_status larmor_ranks_part(const larmor_ranks *ranks, int64_t all, int64_t *first, int64_t *count)
 {
     LMR_NEED(first, count);
-    if (all < 0 || all > INT64_C(1) << 40)
-        return LMR_FAIL(LARMOR_ERR_ARG, "ranks: a part of %lld, expected 0 to 2^40", (long long)all);
+    LMR_REFUSE(all < 0 || all > INT64_C(1) << 40, LARMOR_ERR_ARG, "ranks: a part of %lld, expected 0 to 2^40",
+               (long long)all);
     *count = lmr_slab_share(all, larmor_ranks_count(ranks), larmor_ranks_number(ranks), first);
     return LARMOR_OK;
 }
@@ -60,8 +60,7 @@ larmor_status lmr_seen_move(const lmr_seen_points *box, const double stretch[3],
     const int is_double = box->traj->dtype == LARMOR_F64;
     const double none[3] = {0, 0, 0};
     const lmr_nufft_phases moved = {.ndim = 3, .by = {0, 0, by}};
-    if (!kernels)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "slabs: %s has no kernels of the NUFFT", larmor_device_spec(dev));
+    LMR_REFUSE(!kernels, LARMOR_ERR_UNSUPPORTED, "slabs: %s has no kernels of the NUFFT", larmor_device_spec(dev));
     if (!box->count) return LARMOR_OK;
     LMR_TRY(kernels->rescale(dev->ctx, 3, box->count, is_double, box->traj->data, none, stretch, box->points->data));
     return kernels->phases(dev->ctx, &moved, box->count, is_double, box->traj->data, box->phases->data);
@@ -72,19 +71,18 @@ larmor_status lmr_seen_move(const lmr_seen_points *box, const double stretch[3],
 larmor_status lmr_slabs_expect(const char *what, const larmor_device *dev, const larmor_ranks *ranks,
                                const larmor_nufft_opts *opts, const larmor_array *traj)
 {
-    if (!dev || !ranks || !opts || !traj)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: slabs: a device, ranks, options and traj are needed", what);
-    if (opts->ndim != 3 || opts->batch < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: slabs: got ndim %d, batch %lld, expected 3, and at least 0", what,
-                        opts->ndim, (long long)opts->batch);
+    LMR_REFUSE(!dev || !ranks || !opts || !traj, LARMOR_ERR_ARG,
+               "%s: slabs: a device, ranks, options and traj are needed", what);
+    LMR_REFUSE(opts->ndim != 3 || opts->batch < 0, LARMOR_ERR_ARG,
+               "%s: slabs: got ndim %d, batch %lld, expected 3, and at least 0", what, opts->ndim,
+               (long long)opts->batch);
     for (int d = 0; d < 3; d++)
-        if (opts->modes[d] < 1 || opts->modes[d] > 1 << 16)
-            return LMR_FAIL(LARMOR_ERR_ARG, "%s: modes[%d]: got %lld, expected 1 .. 65536", what, d,
-                            (long long)opts->modes[d]);
-    if (!(opts->tol >= 0 && opts->tol < 1))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: tol: got %g, expected 0 < tol < 1", what, opts->tol);
-    if (traj->dev != dev || !lmr_is_real(traj->dtype) || traj->shape.ndim < 2 || traj->shape.dim[0] != 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: traj is %s, expected real [3, samples, readouts] or [3, points]", what,
-                        lmr_describe(traj).s);
+        LMR_REFUSE(opts->modes[d] < 1 || opts->modes[d] > 1 << 16, LARMOR_ERR_ARG,
+                   "%s: modes[%d]: got %lld, expected 1 .. 65536", what, d, (long long)opts->modes[d]);
+    LMR_REFUSE(!(opts->tol >= 0 && opts->tol < 1), LARMOR_ERR_ARG, "%s: tol: got %g, expected 0 < tol < 1", what,
+               opts->tol);
+    LMR_REFUSE(traj->dev != dev || !lmr_is_real(traj->dtype) || traj->shape.ndim < 2 || traj->shape.dim[0] != 3,
+               LARMOR_ERR_SHAPE, "%s: traj is %s, expected real [3, samples, readouts] or [3, points]", what,
+               lmr_describe(traj).s);
     return LARMOR_OK;
 }

@@ -50,8 +50,7 @@ static larmor_status make_stages(larmor_device *dev, larmor_ranks *ranks, larmor
     const int precision = lmr_precision(dtype);
     *s = (stages){.dev = dev, .dtype = dtype, .fft = dev->be->fft[precision]};
     s->kernels = LMR_KERNELS(dev, nufft, LMR_NUFFT_ABI, precision);
-    if (!s->kernels)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "toeplitz: %s has no kernels for it", larmor_device_spec(dev));
+    LMR_REFUSE(!s->kernels, LARMOR_ERR_UNSUPPORTED, "toeplitz: %s has no kernels for it", larmor_device_spec(dev));
     LMR_TRY(lmr_sparse_kernels_of(dev, dtype, &s->sparse));
     LMR_TRY(lmr_slab_transpose_make(ranks, cells[0] * cells[1], modes[2], dtype, &s->transpose));
     s->plane = (lmr_nufft_geometry){.ndim = 2,
@@ -205,14 +204,13 @@ static larmor_status keep_spectrum(const stages *s, int64_t first, int64_t count
                                    larmor_array *spectrum)
 {
     const int64_t numbers = s->line.cells[0] * count;
-    LMR_OWNED(larmor_array) *part = NULL, *real = NULL, *to = NULL;
-    LMR_HEAP double *values = NULL;
-    LMR_TRY(larmor_array_slice(s->lines, 0, count, &part));
-    LMR_TRY(larmor_array_download(part, LARMOR_C128, &values));
+    LMR_OWN(larmor_array, part, larmor_array_slice(s->lines, 0, count, &part));
+    LMR_OWN_MEMORY(double, values, larmor_array_download(part, LARMOR_C128, &values));
     for (int64_t i = 0; i < numbers; i++) values[i] = scale * values[2 * i];
-    LMR_TRY(larmor_array_upload(s->dev, spectrum->dtype, LARMOR_SHAPE(s->line.cells[0], count), LARMOR_F64, values,
+    LMR_OWN(larmor_array, real,
+            larmor_array_upload(s->dev, spectrum->dtype, LARMOR_SHAPE(s->line.cells[0], count), LARMOR_F64, values,
                                 &real));
-    LMR_TRY(larmor_array_slice(spectrum, first, count, &to));
+    LMR_OWN(larmor_array, to, larmor_array_slice(spectrum, first, count, &to));
     return s->dev->be->copy(s->dev->ctx, LMR_ON_DEVICE, to->data, real->data, larmor_array_bytes(to));
 }
 
@@ -230,12 +228,11 @@ static larmor_status spectrum_of_lines(const stages *s, double scale, larmor_arr
 /* 1 for each lag but the first, -n, which meets no two voxels. */
 static larmor_status make_edges(larmor_device *dev, const int64_t lags[3], larmor_array **edges)
 {
-    LMR_OWNED(larmor_array) *first = NULL;
     int64_t longest = lags[0] > lags[1] ? lags[0] : lags[1];
     if (lags[2] > longest) longest = lags[2];
     LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(longest), edges));
     LMR_TRY(larmor_fill(*edges, 1));
-    LMR_TRY(larmor_array_slice(*edges, 0, 1, &first));
+    LMR_OWN(larmor_array, first, larmor_array_slice(*edges, 0, 1, &first));
     return larmor_fill(first, 0);
 }
 
@@ -287,8 +284,8 @@ static larmor_status check_arguments(const larmor_device *dev, const larmor_rank
 {
     LMR_TRY(lmr_slabs_expect("toeplitz", dev, ranks, opts, traj));
     if (!weights) return LARMOR_OK;
-    if (!lmr_is_real(weights->dtype))
-        return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: weights are %s, expected real ones", lmr_describe(weights).s);
+    LMR_REFUSE(!lmr_is_real(weights->dtype), LARMOR_ERR_ARG, "toeplitz: weights are %s, expected real ones",
+               lmr_describe(weights).s);
     return lmr_expect("toeplitz", "weight array", weights, traj->dev, weights->dtype, lmr_weights_shape(traj));
 }
 

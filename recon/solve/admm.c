@@ -48,8 +48,7 @@ enum {
 static larmor_status make_inverse(lmr_admm *s)
 {
     if (!s->make) return LARMOR_OK; /* M is the caller's, or NULL */
-    larmor_op_free(s->M);
-    s->M = NULL;
+    LMR_CLEAR(s->M);
     return s->make(s->maker, s->penalty, &s->M);
 }
 
@@ -104,10 +103,8 @@ static larmor_status solve_x(lmr_admm *s, larmor_array *x)
         LMR_TRY(lmr_real_dot(s->p, s->Np, &curvature));
         LMR_TRY(lmr_real_dot(s->p, s->Kp, &other));
         const double all = curvature + s->penalty * other;
-        if (!(curvature > -1e-5 * all && all > 0))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                            "admm: p^H A^H A p is %g, expected at least 0; A's normal map is not positive",
-                            curvature);
+        LMR_REFUSE(!(curvature > -1e-5 * all && all > 0), LARMOR_ERR_NUMERIC,
+                   "admm: p^H A^H A p is %g, expected at least 0; A's normal map is not positive", curvature);
         const double step = rm / all;
         LMR_TRY(larmor_axpby(step, s->p, 1, x));
         LMR_TRY(larmor_axpby(step, s->Np, 1, s->Nx));
@@ -391,7 +388,7 @@ larmor_status larmor_admm(larmor_op *A, const larmor_array *b, larmor_op *K, lar
                           const larmor_solve_opts *opts, larmor_report *report)
 {
     const larmor_solve_opts o = opts ? *opts : (larmor_solve_opts){0};
-    if (!g) return LMR_FAIL(LARMOR_ERR_ARG, "admm: a proximal map is needed");
+    LMR_REFUSE(!g, LARMOR_ERR_ARG, "admm: a proximal map is needed");
     LMR_TRY(lmr_run_check("admm", A, b, x, &o));
     const image_problem image = {o.circulant, K, o.lambda};
     lmr_admm s = {.make = o.circulant ? image_inverse : NULL, .maker = &image};

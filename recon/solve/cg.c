@@ -220,11 +220,10 @@ static larmor_status start(larmor_op *A, const larmor_array *x, double lambda, s
         LMR_TRY(larmor_axpby(-1, s->q, 1, s->r));
     }
     LMR_TRY(larmor_nrm2(s->r, &s->residual));
-    if (!isfinite(s->rhs) || !isfinite(s->residual))
-        return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                        "cg: |A^H b| is %g and the start's residual %g, expected finite numbers; "
-                        "look for NaN or Inf in the data, the maps and the start",
-                        s->rhs, s->residual);
+    LMR_REFUSE(!isfinite(s->rhs) || !isfinite(s->residual), LARMOR_ERR_NUMERIC,
+               "cg: |A^H b| is %g and the start's residual %g, expected finite numbers; "
+               "look for NaN or Inf in the data, the maps and the start",
+               s->rhs, s->residual);
     s->best_residual = s->residual;
     s->best_objective = s->objective;
     LMR_TRY(precondition(s));
@@ -294,10 +293,9 @@ static larmor_status iterate(larmor_op *A, larmor_array *x, const larmor_solve_o
         }
         LMR_TRY(step(A, o, x, s, &done));
         if (done) break;
-        if (!(s->residual <= DIVERGENCE_FACTOR * fmax(s->rhs, s->best_residual)))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                            "cg: diverges: residual %.3e after %d iterations, smallest %.3e; raise lambda",
-                            s->residual / s->rhs, s->iters, s->best_residual / s->rhs);
+        LMR_REFUSE(!(s->residual <= DIVERGENCE_FACTOR * fmax(s->rhs, s->best_residual)), LARMOR_ERR_NUMERIC,
+                   "cg: diverges: residual %.3e after %d iterations, smallest %.3e; raise lambda",
+                   s->residual / s->rhs, s->iters, s->best_residual / s->rhs);
         LMR_TRY(judge(o, s));
         look_ahead(s);
         if (s->residual < s->best_residual) {
@@ -324,12 +322,11 @@ static larmor_status check(larmor_op *A, const larmor_array *b, const larmor_arr
 {
     LMR_TRY(lmr_run_check("cg", A, b, x, o));
     LMR_TRY(lmr_expect("cg", "x", x, larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A)));
-    if (!(o->error >= 0)) return LMR_FAIL(LARMOR_ERR_ARG, "cg: error is %g, expected at least 0", o->error);
-    if (o->error > 0 && !o->judge && !o->precondition)
-        return LMR_FAIL(LARMOR_ERR_ARG, "cg: error needs judge or precondition");
-    if (!(o->change >= 0) || !(o->relative >= 0) || !(o->noise >= 0))
-        return LMR_FAIL(LARMOR_ERR_ARG, "cg: change is %g, relative %g and noise %g, expected at least 0", o->change,
-                        o->relative, o->noise);
+    LMR_REFUSE(!(o->error >= 0), LARMOR_ERR_ARG, "cg: error is %g, expected at least 0", o->error);
+    LMR_REFUSE(o->error > 0 && !o->judge && !o->precondition, LARMOR_ERR_ARG,
+               "cg: error needs judge or precondition");
+    LMR_REFUSE(!(o->change >= 0) || !(o->relative >= 0) || !(o->noise >= 0), LARMOR_ERR_ARG,
+               "cg: change is %g, relative %g and noise %g, expected at least 0", o->change, o->relative, o->noise);
     return LARMOR_OK;
 }
 
@@ -398,11 +395,10 @@ larmor_status larmor_cg(larmor_op *A, const larmor_array *b, larmor_array *x, co
 
 larmor_status larmor_cg_memory(larmor_dtype dtype, larmor_shape x, int64_t *bytes)
 {
-    LMR_OWNED(larmor_device) *dev = NULL;
     LMR_FREED_BY(lmr_measure_problem_free) lmr_measure_problem m = {.A = NULL};
     LMR_NEED(bytes);
     *bytes = 0;
-    LMR_TRY(lmr_recon_measure(NULL, &dev));
+    LMR_OWN(larmor_device, dev, lmr_recon_measure(NULL, &dev));
     LMR_TRY(lmr_measure_problem_create(dev, dtype, x, &m));
     lmr_measure_begin(dev);
     LMR_TRY(larmor_cg(m.A, m.b, m.x, &(larmor_solve_opts){.max_iter = 1, .precondition = m.A}, NULL));

@@ -114,9 +114,9 @@ larmor_status larmor_fista(larmor_op *A, const larmor_array *b, larmor_prox *g, 
                            const larmor_solve_opts *opts, larmor_report *report)
 {
     lmr_run run;
-    if (!g) return LMR_FAIL(LARMOR_ERR_ARG, "fista: a proximal map is needed");
-    if (opts && opts->precondition)
-        return LMR_FAIL(LARMOR_ERR_ARG, "fista: a preconditioner changes the proximal map; larmor_pdhg takes one");
+    LMR_REFUSE(!g, LARMOR_ERR_ARG, "fista: a proximal map is needed");
+    LMR_REFUSE(opts && opts->precondition, LARMOR_ERR_ARG,
+               "fista: a preconditioner changes the proximal map; larmor_pdhg takes one");
     larmor_status st = lmr_run_begin("fista", A, b, x, opts, DEFAULT_ITERS, 1e-4, report, &run);
     if (st) return st;
     state s = {.g = g, .plain = run.o.no_momentum};

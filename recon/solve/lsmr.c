@@ -71,11 +71,11 @@ static larmor_status next_left(state *s, int check)
         LMR_TRY(larmor_dot(s->Wp, s->samples, product));
         if (s->root > 0) LMR_TRY(larmor_dot(s->q, s->v, image));
         const double forward = product[0] + s->root * image[0];
-        if (!(hypot(forward - s->alpha, product[1] + s->root * image[1]) <= 0.01 * s->alpha))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                            "lsmr: <u, A v> is %g and <A^H u, v> %g, expected the same; is the adjoint that of the "
-                            "forward map, and is all of it finite?",
-                            forward, s->alpha);
+        LMR_REFUSE(!(hypot(forward - s->alpha, product[1] + s->root * image[1]) <= 0.01 * s->alpha),
+                   LARMOR_ERR_NUMERIC,
+                   "lsmr: <u, A v> is %g and <A^H u, v> %g, expected the same; is the adjoint that of the "
+                   "forward map, and is all of it finite?",
+                   forward, s->alpha);
     }
     LMR_TRY(larmor_axpby(1, s->samples, -s->alpha, s->p));
     if (s->root > 0) LMR_TRY(larmor_axpby(s->root, s->v, -s->alpha, s->q));
@@ -154,10 +154,9 @@ static larmor_status iterate(lmr_run *run, state *s, const larmor_array *b, larm
     while (run->iters < run->o.max_iter && run->residual > run->o.tol) {
         LMR_TRY(next_left(s, run->iters == 0));
         if (s->beta > 0) LMR_TRY(next_right(s, s->beta));
-        if (!isfinite(s->beta) || !isfinite(s->alpha))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                            "lsmr: |u| is %g and |v| %g after %d iterations, expected finite numbers", s->beta,
-                            s->alpha, run->iters);
+        LMR_REFUSE(!isfinite(s->beta) || !isfinite(s->alpha), LARMOR_ERR_NUMERIC,
+                   "lsmr: |u| is %g and |v| %g after %d iterations, expected finite numbers", s->beta, s->alpha,
+                   run->iters);
         if (s->beta == 0) s->alpha = 0; /* the space is exhausted: this step ends it */
         LMR_TRY(update(s, x, &objective));
         LMR_TRY(lmr_run_step(run, x, fabs(s->zetabar) / s->rhs, objective));
@@ -171,8 +170,8 @@ static larmor_status convert_weights(larmor_op *A, const larmor_array *weights, 
     *out = NULL;
     if (!weights) return LARMOR_OK;
     const larmor_dtype dtype = larmor_array_dtype(weights);
-    if (dtype == LARMOR_C64 || dtype == LARMOR_C128)
-        return LMR_FAIL(LARMOR_ERR_ARG, "lsmr: weights are %s, expected real ones", larmor_dtype_name(dtype));
+    LMR_REFUSE(dtype == LARMOR_C64 || dtype == LARMOR_C128, LARMOR_ERR_ARG,
+               "lsmr: weights are %s, expected real ones", larmor_dtype_name(dtype));
     return larmor_array_convert(weights, larmor_op_dtype(A), out); /* only referenced */
 }
 

@@ -12,13 +12,12 @@ larmor_status larmor_opnorm(larmor_op *A, int iters, double *largest)
 {
     LMR_NEED(largest);
     *largest = 0;
-    if (!A) return LMR_FAIL(LARMOR_ERR_ARG, "opnorm: no operator given");
-    if (iters < 0) return LMR_FAIL(LARMOR_ERR_ARG, "opnorm: %d iterations asked for, expected at least 0", iters);
+    LMR_REFUSE(!A, LARMOR_ERR_ARG, "opnorm: no operator given");
+    LMR_REFUSE(iters < 0, LARMOR_ERR_ARG, "opnorm: %d iterations asked for, expected at least 0", iters);
     if (iters == 0) iters = DEFAULT_ITERS;
-    LMR_OWNED(larmor_array) *x = NULL, *y = NULL;
     double norm, value = 0;
-    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
-    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &y));
+    LMR_OWN(larmor_array, x, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
+    LMR_OWN(larmor_array, y, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &y));
     LMR_TRY(lmr_random_fill(x, 1));
     LMR_TRY(larmor_nrm2(x, &norm));
     for (int i = 0; i < iters && norm > 0; i++) {

@@ -156,7 +156,7 @@ larmor_status larmor_pdhg(larmor_op *A, const larmor_array *b, larmor_op *K, lar
                           const larmor_solve_opts *opts, larmor_report *report)
 {
     lmr_run run;
-    if (!g) return LMR_FAIL(LARMOR_ERR_ARG, "pdhg: a proximal map is needed");
+    LMR_REFUSE(!g, LARMOR_ERR_ARG, "pdhg: a proximal map is needed");
     larmor_status st = lmr_run_begin("pdhg", A, b, x, opts, DEFAULT_ITERS, 1e-4, report, &run);
     if (st) return st;
     state s = {.K = K, .g = g, .M = run.o.precondition};

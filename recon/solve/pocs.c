@@ -38,8 +38,7 @@ static larmor_status to_data(larmor_op *A, const larmor_array *b, const larmor_a
 larmor_status larmor_pocs(larmor_op *A, const larmor_array *b, larmor_array *phase, larmor_array *x,
                           const larmor_solve_opts *opts, larmor_report *report)
 {
-    if (!A || !b || !phase || !x)
-        return LMR_FAIL(LARMOR_ERR_ARG, "pocs: an operator, data, a phase and x are needed");
+    LMR_REFUSE(!A || !b || !phase || !x, LARMOR_ERR_ARG, "pocs: an operator, data, a phase and x are needed");
     const larmor_solve_opts o = opts ? *opts : (larmor_solve_opts){.tol = 0};
     const int most = o.max_iter > 0 ? o.max_iter : DEFAULT_ITERS;
     const double tol = o.tol == 0 ? MAX_REL_CHANGE : o.tol;

@@ -39,9 +39,8 @@ struct larmor_posterior {
 static larmor_status split(const larmor_posterior *p, const larmor_array *y, larmor_array **top, larmor_array **below)
 {
     const int64_t data = larmor_shape_count(larmor_op_out_shape(p->A));
-    LMR_OWNED(larmor_array) *first = NULL, *second = NULL;
-    LMR_TRY(larmor_array_slice(y, 0, data, &first));
-    LMR_TRY(larmor_array_slice(y, data, larmor_array_count(y) - data, &second));
+    LMR_OWN(larmor_array, first, larmor_array_slice(y, 0, data, &first));
+    LMR_OWN(larmor_array, second, larmor_array_slice(y, data, larmor_array_count(y) - data, &second));
     LMR_TRY(larmor_array_reshape(first, larmor_op_out_shape(p->A), top));
     const larmor_status st = larmor_array_reshape(second, larmor_array_shape(p->root), below);
     if (st) larmor_array_free(*top);
@@ -74,11 +73,10 @@ static larmor_status stacked_adjoint(void *self, const larmor_array *y, larmor_a
 static larmor_status stacked_normal(void *self, const larmor_array *x, larmor_array *z)
 {
     const larmor_posterior *p = self;
-    LMR_OWNED(larmor_array) *more = NULL;
     LMR_TRY(lmr_map(p->K, x, p->Kx));
     LMR_TRY(larmor_mul(p->root, 0, p->Kx));
     LMR_TRY(larmor_mul(p->root, 1, p->Kx));
-    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &more));
+    LMR_OWN(larmor_array, more, larmor_array_create(x->dev, x->dtype, x->shape, &more));
     LMR_TRY(lmr_map_back(p->K, p->Kx, more));
     LMR_TRY(larmor_op_normal(p->A, x, z));
     return larmor_axpby(1, more, 1, z);
@@ -89,8 +87,7 @@ static larmor_status stacked_normal(void *self, const larmor_array *x, larmor_ar
 /* x <- near normal numbers, of this deviation of the real and of the imaginary part. */
 static larmor_status fill_normal(larmor_posterior *p, larmor_array *x)
 {
-    LMR_OWNED(larmor_array) *one = NULL;
-    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &one));
+    LMR_OWN(larmor_array, one, larmor_array_create(x->dev, x->dtype, x->shape, &one));
     for (int i = 0; i < FILLS; i++) {
         LMR_TRY(larmor_noise_fill(one, p->deviation / sqrt(FILLS), p->seed + ++p->drawn));
         LMR_TRY(larmor_axpby(1, one, i > 0, x));
@@ -132,14 +129,12 @@ static void limit(double *precision, int64_t count)
  * Kyung et al., Bayesian Anal. 5, 369 (2010). *mean <- that of the precisions. */
 static larmor_status draw_precisions(larmor_posterior *p, const larmor_array *x, double *mean)
 {
-    LMR_HEAP double *z = NULL, *precision = NULL;
     LMR_TRY(lmr_map(p->K, x, p->Kx));
-    LMR_TRY(larmor_array_download(p->Kx, LARMOR_C128, &z));
+    LMR_OWN_MEMORY(double, z, larmor_array_download(p->Kx, LARMOR_C128, &z));
     const int64_t all = larmor_array_count(p->Kx), count = all / p->groups;
     const double variance = p->deviation * p->deviation, m = p->weight * p->scale / variance;
     uint64_t state = p->seed + (++p->drawn << 32);
-    precision = malloc((size_t)(count + 1) * sizeof *precision);
-    if (!precision) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, precision, count + 1);
     for (int64_t i = 0; i < count; i++) {
         double square = 0;
         for (int64_t g = 0; g < p->groups; g++)
@@ -154,8 +149,7 @@ static larmor_status draw_precisions(larmor_posterior *p, const larmor_array *x,
         z[2 * i] = sqrt(precision[i % count]);
         z[2 * i + 1] = 0;
     }
-    LMR_OWNED(larmor_array) *root = NULL;
-    LMR_TRY(larmor_array_upload(p->Kx->dev, p->Kx->dtype, p->Kx->shape, LARMOR_C128, z, &root));
+    LMR_OWN(larmor_array, root, larmor_array_upload(p->Kx->dev, p->Kx->dtype, p->Kx->shape, LARMOR_C128, z, &root));
     return larmor_copy(root, p->root);
 }
 
@@ -173,8 +167,7 @@ static larmor_status draw_data(larmor_posterior *p)
 /* b <- b - B x: what is left to find is of the noise's size. */
 static larmor_status subtract_start(larmor_posterior *p, const larmor_array *x)
 {
-    LMR_OWNED(larmor_array) *known = NULL;
-    LMR_TRY(larmor_array_create(p->b->dev, p->b->dtype, p->b->shape, &known));
+    LMR_OWN(larmor_array, known, larmor_array_create(p->b->dev, p->b->dtype, p->b->shape, &known));
     LMR_TRY(larmor_op_forward(p->B, x, known));
     return larmor_axpby(-1, known, 1, p->b);
 }
@@ -191,18 +184,16 @@ static larmor_status precondition(const larmor_posterior *p, double mean, larmor
 
 larmor_status larmor_posterior_next(larmor_posterior *p, larmor_array *x)
 {
-    LMR_OWNED(larmor_op) *M = NULL;
-    LMR_OWNED(larmor_array) *step = NULL;
     double mean = p ? p->weight : 0;
-    if (!p || !x) return LMR_FAIL(LARMOR_ERR_ARG, "posterior: p and x are needed");
+    LMR_REFUSE(!p || !x, LARMOR_ERR_ARG, "posterior: p and x are needed");
     LMR_TRY(
         lmr_expect("posterior", "image", x, larmor_op_device(p->A), larmor_op_dtype(p->A), larmor_op_in_shape(p->A)));
     if (p->groups) LMR_TRY(draw_precisions(p, x, &mean));
     LMR_TRY(draw_data(p));
-    LMR_TRY(precondition(p, mean, &M));
+    LMR_OWN(larmor_op, M, precondition(p, mean, &M));
     const larmor_solve_opts o = {.max_iter = p->max_iter, .tol = -1, .relative = MAX_REL_CHANGE, .precondition = M};
     LMR_TRY(subtract_start(p, x));
-    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &step));
+    LMR_OWN(larmor_array, step, larmor_array_create(x->dev, x->dtype, x->shape, &step));
     LMR_TRY(larmor_cg(p->B, p->b, step, &o, NULL));
     return larmor_axpby(1, step, 1, x);
 }
@@ -224,10 +215,9 @@ static larmor_status begin(larmor_posterior *p)
 static larmor_status take_prior(larmor_posterior *p)
 {
     if (!p->r) return LARMOR_OK;
-    if (p->r->penalty.E || !lmr_prox_magnitudes(p->r->penalty.g, &p->scale, &p->groups))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "posterior: %s is no sum of magnitudes; tv, wavelet and conjugate gradients have samples",
-                        p->r->kind.name);
+    LMR_REFUSE(p->r->penalty.E || !lmr_prox_magnitudes(p->r->penalty.g, &p->scale, &p->groups), LARMOR_ERR_ARG,
+               "posterior: %s is no sum of magnitudes; tv, wavelet and conjugate gradients have samples",
+               p->r->kind.name);
     p->K = p->r->penalty.K;
     return LARMOR_OK;
 }
@@ -237,14 +227,12 @@ larmor_status larmor_posterior_create(larmor_op *A, const larmor_array *b, const
 {
     LMR_NEED(out);
     *out = NULL;
-    if (!A || !b || !opts) return LMR_FAIL(LARMOR_ERR_ARG, "posterior: A, b and opts are needed");
+    LMR_REFUSE(!A || !b || !opts, LARMOR_ERR_ARG, "posterior: A, b and opts are needed");
     LMR_TRY(lmr_expect("posterior", "data", b, larmor_op_device(A), larmor_op_dtype(A), larmor_op_out_shape(A)));
-    if (!(opts->weight > 0) || isinf(opts->weight) || !(opts->deviation > 0) || isinf(opts->deviation))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "posterior: a weight of %g and a deviation of %g, expected finite numbers above 0",
-                        opts->weight, opts->deviation);
-    if (opts->max_iter < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "posterior: max_iter is %d, expected at least 0", opts->max_iter);
+    LMR_REFUSE(!(opts->weight > 0) || isinf(opts->weight) || !(opts->deviation > 0) || isinf(opts->deviation),
+               LARMOR_ERR_ARG, "posterior: a weight of %g and a deviation of %g, expected finite numbers above 0",
+               opts->weight, opts->deviation);
+    LMR_REFUSE(opts->max_iter < 0, LARMOR_ERR_ARG, "posterior: max_iter is %d, expected at least 0", opts->max_iter);
     LMR_NEW_ZEROS(larmor_posterior, p, 1);
     *p = (larmor_posterior){.A = larmor_op_ref(A),
                             .r = r,

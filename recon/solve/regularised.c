@@ -17,9 +17,8 @@
 /* The norm of |x|^2 / size^2 of a part of x. */
 static larmor_status norm_of_squares(const larmor_array *x, double size, double *norm)
 {
-    LMR_OWNED(larmor_array) *unit = NULL, *square = NULL;
-    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &unit));
-    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &square));
+    LMR_OWN(larmor_array, unit, larmor_array_create(x->dev, x->dtype, x->shape, &unit));
+    LMR_OWN(larmor_array, square, larmor_array_create(x->dev, x->dtype, x->shape, &square));
     LMR_TRY(larmor_axpby(1 / size, x, 0, unit));
     LMR_TRY(larmor_copy(unit, square));
     LMR_TRY(larmor_mul(unit, 1, square));
@@ -30,20 +29,17 @@ larmor_status lmr_typical(const larmor_array *x, double *magnitude)
 {
     enum { AT_ONCE = 1 << 22 };
     const int64_t count = larmor_array_count(x);
-    LMR_OWNED(larmor_array) *line = NULL;
     double norm, fourth = 0;
     *magnitude = 0;
     LMR_TRY(larmor_nrm2(x, &norm));
-    if (!isfinite(norm))
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "lambda: |A^H b| is %g, expected a finite number; look for NaN or Inf",
-                        norm);
+    LMR_REFUSE(!isfinite(norm), LARMOR_ERR_NUMERIC,
+               "lambda: |A^H b| is %g, expected a finite number; look for NaN or Inf", norm);
     if (norm == 0) return LARMOR_OK;
-    LMR_TRY(larmor_array_reshape(x, LARMOR_SHAPE(count), &line));
+    LMR_OWN(larmor_array, line, larmor_array_reshape(x, LARMOR_SHAPE(count), &line));
     for (int64_t first = 0; first < count; first += AT_ONCE) {
         const int64_t some = count - first < AT_ONCE ? count - first : AT_ONCE;
-        LMR_OWNED(larmor_array) *part = NULL;
         double own;
-        LMR_TRY(larmor_array_part(line, first, some, LARMOR_SHAPE(some), &part));
+        LMR_OWN(larmor_array, part, larmor_array_part(line, first, some, LARMOR_SHAPE(some), &part));
         LMR_TRY(norm_of_squares(part, norm, &own));
         fourth = hypot(fourth, own);
     }
@@ -55,9 +51,8 @@ larmor_status larmor_lambda_unit(larmor_op *A, const larmor_array *b, double *un
 {
     LMR_NEED(unit);
     *unit = 0;
-    if (!A || !b) return LMR_FAIL(LARMOR_ERR_ARG, "lambda: A and b are needed");
-    LMR_OWNED(larmor_array) *r = NULL;
-    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &r));
+    LMR_REFUSE(!A || !b, LARMOR_ERR_ARG, "lambda: A and b are needed");
+    LMR_OWN(larmor_array, r, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &r));
     LMR_TRY(larmor_op_adjoint(A, b, r));
     return lmr_typical(r, unit);
 }
@@ -138,16 +133,11 @@ static larmor_status precondition_extended(const larmor_regulariser *r, larmor_o
 {
     static const larmor_op_impl impl = {"extended", extended_apply, extended_apply, NULL, extended_destroy};
     const larmor_shape shape = larmor_op_in_shape(r->penalty.E);
-    LMR_NEW_ZEROS(extended, s, 1);
+    LMR_MAKE(extended, s, extended_destroy);
     *s = (extended){.E = larmor_op_ref(r->penalty.E), .M = larmor_op_ref(M), .rest = rest};
-    larmor_status st;
-    LMR_OR(fail, larmor_array_create(r->dev, r->dtype, r->shape, &s->x));
-    LMR_OR(fail, larmor_array_create(r->dev, r->dtype, r->shape, &s->y));
-    LMR_OR(fail, larmor_op_create(r->dev, &impl, s, r->dtype, shape, shape, out));
-    return LARMOR_OK;
-fail:
-    extended_destroy(s);
-    return st;
+    LMR_TRY(larmor_array_create(r->dev, r->dtype, r->shape, &s->x));
+    LMR_TRY(larmor_array_create(r->dev, r->dtype, r->shape, &s->y));
+    return lmr_hand_on(&s_made, larmor_op_create(r->dev, &impl, s, r->dtype, shape, shape, out));
 }
 
 larmor_status lmr_regularised_inverse(const void *regularised, double penalty, larmor_op **M)
@@ -189,7 +179,7 @@ larmor_status lmr_regularised_settings(larmor_op *A, larmor_solve_opts *o, lmr_r
 larmor_status lmr_regularised_check(const larmor_op *A, const larmor_array *b, const larmor_regulariser *r,
                                     const larmor_array *x)
 {
-    if (!A || !b || !r || !x) return LMR_FAIL(LARMOR_ERR_ARG, "regularised: A, b, r and x are needed");
+    LMR_REFUSE(!A || !b || !r || !x, LARMOR_ERR_ARG, "regularised: A, b, r and x are needed");
     return lmr_expect(r->kind.name, "image", x, r->dev, r->dtype, r->shape);
 }
 
@@ -265,11 +255,10 @@ static larmor_status circulant_of(larmor_device *dev, larmor_dtype dtype, larmor
 static larmor_status run_to_measure(larmor_device *dev, larmor_regulariser *r, int series)
 {
     LMR_FREED_BY(lmr_measure_problem_free) lmr_measure_problem m = {.A = NULL};
-    LMR_OWNED(larmor_circulant) *C = NULL;
     larmor_shape image = r->shape;
     image.ndim -= series && image.ndim > 0;
     LMR_TRY(lmr_measure_problem_create(dev, r->dtype, r->shape, &m));
-    LMR_TRY(circulant_of(dev, r->dtype, image, &C));
+    LMR_OWN(larmor_circulant, C, circulant_of(dev, r->dtype, image, &C));
     lmr_measure_begin(dev);
     return larmor_regularised(m.A, m.b, r, m.x, &(larmor_solve_opts){.max_iter = 3, .tol = -1, .circulant = C}, NULL);
 }
@@ -278,16 +267,14 @@ larmor_status larmor_regularised_memory(const char *name, const larmor_regularis
                                         larmor_shape shape, int64_t *bytes)
 {
     larmor_regulariser_opts o = opts ? *opts : (larmor_regulariser_opts){0};
-    LMR_OWNED(larmor_device) *dev = NULL;
     LMR_OWNED(larmor_prox) *set = NULL;
-    LMR_OWNED(larmor_regulariser) *r = NULL;
     LMR_NEED(bytes);
     *bytes = 0;
     o.lambda = 1;
-    LMR_TRY(lmr_recon_measure(NULL, &dev));
+    LMR_OWN(larmor_device, dev, lmr_recon_measure(NULL, &dev));
     if (o.set) LMR_TRY(larmor_prox_l1(dev, 1, dtype, shape, &set));
     o.set = set;
-    LMR_TRY(larmor_regulariser_create(dev, name, &o, dtype, shape, &r));
+    LMR_OWN(larmor_regulariser, r, larmor_regulariser_create(dev, name, &o, dtype, shape, &r));
     const double kept = lmr_measure_held(dev);
     LMR_TRY(run_to_measure(dev, r, o.series));
     return lmr_bytes_store(kept + lmr_measure_peak(dev), bytes);

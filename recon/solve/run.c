@@ -15,10 +15,7 @@ larmor_status lmr_arrays_create(larmor_op *A, larmor_shape shape, int count, lar
     for (int i = 0; i < count; i++) {
         const larmor_status st = larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), shape, arrays[i]);
         if (!st) continue;
-        while (i-- > 0) {
-            larmor_array_free(*arrays[i]);
-            *arrays[i] = NULL;
-        }
+        while (i-- > 0) LMR_CLEAR(*arrays[i]);
         return st;
     }
     return LARMOR_OK;
@@ -121,8 +118,7 @@ fail:
 
 void lmr_data_free(lmr_data *f)
 {
-    larmor_array_free(f->rhs);
-    f->rhs = NULL;
+    LMR_CLEAR(f->rhs);
 }
 
 larmor_status lmr_data_normal(const lmr_data *f, const larmor_array *x, larmor_array *z)
@@ -185,16 +181,14 @@ larmor_status lmr_state_resume(const lmr_state *s, const larmor_solve_opts *o, i
 larmor_status lmr_run_check(const char *name, larmor_op *A, const larmor_array *b, const larmor_array *x,
                             const larmor_solve_opts *o)
 {
-    if (!A || !b || !x) return LMR_FAIL(LARMOR_ERR_ARG, "%s: A, b and x are needed", name);
-    if (o->max_iter < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: max_iter is %d, expected at least 0", name, o->max_iter);
-    if (o->inner < 0) return LMR_FAIL(LARMOR_ERR_ARG, "%s: inner is %d, expected at least 0", name, o->inner);
+    LMR_REFUSE(!A || !b || !x, LARMOR_ERR_ARG, "%s: A, b and x are needed", name);
+    LMR_REFUSE(o->max_iter < 0, LARMOR_ERR_ARG, "%s: max_iter is %d, expected at least 0", name, o->max_iter);
+    LMR_REFUSE(o->inner < 0, LARMOR_ERR_ARG, "%s: inner is %d, expected at least 0", name, o->inner);
     const double at_least_0[] = {o->lambda, o->largest, o->penalty};
     const char *const what[] = {"lambda", "largest", "penalty"};
     for (int i = 0; i < 3; i++)
-        if (!(at_least_0[i] >= 0) || !isfinite(at_least_0[i]))
-            return LMR_FAIL(LARMOR_ERR_ARG, "%s: %s is %g, expected a finite number >= 0", name, what[i],
-                            at_least_0[i]);
+        LMR_REFUSE(!(at_least_0[i] >= 0) || !isfinite(at_least_0[i]), LARMOR_ERR_ARG,
+                   "%s: %s is %g, expected a finite number >= 0", name, what[i], at_least_0[i]);
     return isnan(o->tol) ? LMR_FAIL(LARMOR_ERR_ARG, "%s: tol is not a number", name) : LARMOR_OK;
 }
 
@@ -224,10 +218,8 @@ static larmor_status keep(lmr_run *run, const larmor_array *x)
 
 larmor_status lmr_run_start(lmr_run *run, const larmor_array *x, double objective, double ceiling)
 {
-    if (isnan(objective))
-        return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                        "%s: the start's objective is not a number; look for NaN or Inf in the start and the maps",
-                        run->name);
+    LMR_REFUSE(isnan(objective), LARMOR_ERR_NUMERIC,
+               "%s: the start's objective is not a number; look for NaN or Inf in the start and the maps", run->name);
     run->objective = objective;
     run->residual = 1;
     run->limit = 10 * (isfinite(objective) ? fmax(objective, ceiling) : INFINITY);
@@ -253,8 +245,8 @@ larmor_status lmr_run_report(const lmr_state *state, const larmor_solve_opts *o,
                                       .seconds = lmr_seconds() - begin,
                                       .x = x,
                                       .state = &state->list};
-    if (o->monitor && o->monitor(o->user, &progress))
-        return LMR_FAIL(LARMOR_STOPPED, "%s: stopped by the caller after %d iterations", state->list.solver, iters);
+    LMR_REFUSE(o->monitor && o->monitor(o->user, &progress), LARMOR_STOPPED,
+               "%s: stopped by the caller after %d iterations", state->list.solver, iters);
     return lmr_go_on();
 }
 
@@ -263,11 +255,10 @@ larmor_status lmr_run_step(lmr_run *run, const larmor_array *x, double residual,
     run->iters++;
     run->residual = residual;
     run->objective = objective;
-    if (isnan(residual) || isnan(objective) || objective > run->limit)
-        return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                        "%s: diverges: objective %.3e after %d iterations, smallest %.3e; A's normal map is not "
-                        "positive, or not that of its forward map",
-                        run->name, objective, run->iters, run->best_objective);
+    LMR_REFUSE(isnan(residual) || isnan(objective) || objective > run->limit, LARMOR_ERR_NUMERIC,
+               "%s: diverges: objective %.3e after %d iterations, smallest %.3e; A's normal map is not "
+               "positive, or not that of its forward map",
+               run->name, objective, run->iters, run->best_objective);
     if (objective <= run->best_objective) LMR_TRY(keep(run, x));
     return lmr_run_report(&run->state, &run->o, run->iters, residual, objective, run->begin, x);
 }

@@ -64,16 +64,15 @@ int lmr_traj_has_pattern(const larmor_traj_opts *o)
 static larmor_status check_pattern(const lmr_traj_plan *plan)
 {
     const larmor_traj_opts *o = &plan->opts;
-    if (plan->readouts || o->undersampling != 1)
-        return LMR_FAIL(LARMOR_ERR_ARG, "traj: cartesian got readouts or undersampling beside acceleration, "
-                                        "calibration or partial Fourier; leave one of them out");
+    LMR_REFUSE(plan->readouts || o->undersampling != 1, LARMOR_ERR_ARG,
+               "traj: cartesian got readouts or undersampling beside acceleration, "
+               "calibration or partial Fourier; leave one of them out");
     for (int d = 0; d < 2; d++)
-        if (o->acceleration[d] > o->matrix[1 + d] || o->calibration[d] > o->matrix[1 + d])
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "traj: cartesian got acceleration %lld and %lld calibration lines along %c, expected at "
-                            "most its %lld lines",
-                            (long long)(o->acceleration[d] ? o->acceleration[d] : 1), (long long)o->calibration[d],
-                            "yz"[d], (long long)o -> matrix[1 + d]);
+        LMR_REFUSE(o->acceleration[d] > o->matrix[1 + d] || o->calibration[d] > o->matrix[1 + d], LARMOR_ERR_ARG,
+                   "traj: cartesian got acceleration %lld and %lld calibration lines along %c, expected at "
+                   "most its %lld lines",
+                   (long long)(o->acceleration[d] ? o->acceleration[d] : 1), (long long)o->calibration[d], "yz"[d],
+                   (long long)o -> matrix[1 + d]);
     return LARMOR_OK;
 }
 
@@ -113,10 +112,9 @@ static larmor_status size(lmr_traj_plan *plan)
         plan->readouts = fill_pattern(plan, NULL);
     }
     if (!plan->readouts) LMR_TRY(lmr_traj_readouts((double)lines, plan->opts.undersampling, &plan->readouts));
-    if (plan->readouts > lines)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "traj: cartesian got %lld readouts, expected at most the %lld lines of the matrix",
-                        (long long)plan->readouts, (long long)lines);
+    LMR_REFUSE(plan->readouts > lines, LARMOR_ERR_ARG,
+               "traj: cartesian got %lld readouts, expected at most the %lld lines of the matrix",
+               (long long)plan->readouts, (long long)lines);
     return LARMOR_OK;
 }
 

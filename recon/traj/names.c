@@ -32,30 +32,24 @@ larmor_traj_info larmor_traj_entry(int i)
 static larmor_status check(const larmor_traj_opts *o)
 {
     for (int d = 0; d < 3; d++)
-        if (o->matrix[d] < (d == 0) || o->matrix[d] > 32768)
-            return LMR_FAIL(LARMOR_ERR_ARG, "traj: got matrix %lld x %lld x %lld, expected sizes of 1 to 32768",
-                            (long long)o->matrix[0], (long long)o->matrix[1], (long long)o->matrix[2]);
+        LMR_REFUSE(o->matrix[d] < (d == 0) || o->matrix[d] > 32768, LARMOR_ERR_ARG,
+                   "traj: got matrix %lld x %lld x %lld, expected sizes of 1 to 32768", (long long)o->matrix[0],
+                   (long long)o->matrix[1], (long long)o->matrix[2]);
     const int64_t most = INT64_C(1) << 31;
-    if (o->readouts < 0 || o->readouts > most)
-        return LMR_FAIL(LARMOR_ERR_ARG, "traj: got %lld readouts, expected 1 to 2^31, or 0 for as many as are needed",
-                        (long long)o->readouts);
-    if (o->samples < 0 || o->samples > most)
-        return LMR_FAIL(LARMOR_ERR_ARG, "traj: got %lld samples, expected 1 to 2^31, or 0 for as many as are needed",
-                        (long long)o->samples);
-    if (o->tiny < 0 || o->tiny > 1000000)
-        return LMR_FAIL(LARMOR_ERR_ARG, "traj: got tiny %lld, expected the index of a golden angle, 1, 2, ...",
-                        (long long)o->tiny);
-    if (o->density != 0 && !(o->density >= 1 && o->density <= 8))
-        return LMR_FAIL(LARMOR_ERR_ARG, "traj: got density %g, expected 1 (Archimedean) to 8 (dense centre)",
-                        o->density);
-    if (o->first < 0 || o->first > INT64_C(1) << 40)
-        return LMR_FAIL(LARMOR_ERR_ARG, "traj: got %lld readouts before the first, expected 0 to 2^40",
-                        (long long)o->first);
-    if (o->repetition < 0 || o->repetition > INT64_C(1) << 30)
-        return LMR_FAIL(LARMOR_ERR_ARG, "traj: got repetition %lld, expected 0 to 2^30", (long long)o->repetition);
-    if (o->undersampling != 0 && !(o->undersampling > 0 && o->undersampling <= 1e9))
-        return LMR_FAIL(LARMOR_ERR_ARG, "traj: got undersampling %g, expected a factor above 0, 1 for none",
-                        o->undersampling);
+    LMR_REFUSE(o->readouts < 0 || o->readouts > most, LARMOR_ERR_ARG,
+               "traj: got %lld readouts, expected 1 to 2^31, or 0 for as many as are needed", (long long)o->readouts);
+    LMR_REFUSE(o->samples < 0 || o->samples > most, LARMOR_ERR_ARG,
+               "traj: got %lld samples, expected 1 to 2^31, or 0 for as many as are needed", (long long)o->samples);
+    LMR_REFUSE(o->tiny < 0 || o->tiny > 1000000, LARMOR_ERR_ARG,
+               "traj: got tiny %lld, expected the index of a golden angle, 1, 2, ...", (long long)o->tiny);
+    LMR_REFUSE(o->density != 0 && !(o->density >= 1 && o->density <= 8), LARMOR_ERR_ARG,
+               "traj: got density %g, expected 1 (Archimedean) to 8 (dense centre)", o->density);
+    LMR_REFUSE(o->first < 0 || o->first > INT64_C(1) << 40, LARMOR_ERR_ARG,
+               "traj: got %lld readouts before the first, expected 0 to 2^40", (long long)o->first);
+    LMR_REFUSE(o->repetition < 0 || o->repetition > INT64_C(1) << 30, LARMOR_ERR_ARG,
+               "traj: got repetition %lld, expected 0 to 2^30", (long long)o->repetition);
+    LMR_REFUSE(o->undersampling != 0 && !(o->undersampling > 0 && o->undersampling <= 1e9), LARMOR_ERR_ARG,
+               "traj: got undersampling %g, expected a factor above 0, 1 for none", o->undersampling);
     return LARMOR_OK;
 }
 
@@ -63,18 +57,15 @@ static larmor_status check(const larmor_traj_opts *o)
 static larmor_status check_pattern(const lmr_traj *kind, const larmor_traj_opts *o)
 {
     for (int d = 0; d < 2; d++)
-        if (o->acceleration[d] < 0 || o->calibration[d] < 0)
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "traj: got acceleration %lld and %lld calibration lines, expected numbers >= 0",
-                            (long long)o->acceleration[d], (long long)o->calibration[d]);
-    if (o->partial_fourier != 0 && !(o->partial_fourier > 0.5 && o->partial_fourier <= 1))
-        return LMR_FAIL(LARMOR_ERR_ARG, "traj: got a partial Fourier factor of %g, expected more than 1/2, at most 1",
-                        o->partial_fourier);
-    if (!kind->info.lines && lmr_traj_has_pattern(o))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "traj: %s got acceleration, calibration lines or partial Fourier, which are for cartesian; "
-                        "use undersampling",
-                        kind->info.name);
+        LMR_REFUSE(o->acceleration[d] < 0 || o->calibration[d] < 0, LARMOR_ERR_ARG,
+                   "traj: got acceleration %lld and %lld calibration lines, expected numbers >= 0",
+                   (long long)o->acceleration[d], (long long)o->calibration[d]);
+    LMR_REFUSE(o->partial_fourier != 0 && !(o->partial_fourier > 0.5 && o->partial_fourier <= 1), LARMOR_ERR_ARG,
+               "traj: got a partial Fourier factor of %g, expected more than 1/2, at most 1", o->partial_fourier);
+    LMR_REFUSE(!kind->info.lines && lmr_traj_has_pattern(o), LARMOR_ERR_ARG,
+               "traj: %s got acceleration, calibration lines or partial Fourier, which are for cartesian; "
+               "use undersampling",
+               kind->info.name);
     return LARMOR_OK;
 }
 
@@ -90,7 +81,7 @@ larmor_status larmor_traj_create(larmor_device *dev, const char *name, const lar
     int entry;
     LMR_TRY(lmr_find_name("traj", name, name_at, &entry));
     const lmr_traj *kind = table[entry];
-    if (!opts) return LMR_FAIL(LARMOR_ERR_ARG, "traj: got no options, expected at least the matrix");
+    LMR_REFUSE(!opts, LARMOR_ERR_ARG, "traj: got no options, expected at least the matrix");
     LMR_TRY(check(opts));
     LMR_TRY(check_pattern(kind, opts));
     lmr_traj_plan plan = {*opts, 0, opts->samples, opts->readouts, lmr_device_threads(dev)};

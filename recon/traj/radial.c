@@ -43,9 +43,9 @@ static larmor_status plane_size(lmr_traj_plan *plan)
 static larmor_status radial_size(lmr_traj_plan *plan)
 {
     LMR_TRY(lmr_traj_flat(plan, "radial", "stars or koosh"));
-    if (plan->opts.tiny > 1)
-        return LMR_FAIL(LARMOR_ERR_ARG, "traj: radial got tiny %lld, but its spokes are uniform over pi; use golden",
-                        (long long)plan->opts.tiny);
+    LMR_REFUSE(plan->opts.tiny > 1, LARMOR_ERR_ARG,
+               "traj: radial got tiny %lld, but its spokes are uniform over pi; use golden",
+               (long long)plan->opts.tiny);
     return plane_size(plan);
 }
 
@@ -95,9 +95,9 @@ static larmor_status ball_size(const char *name, lmr_traj_plan *plan)
     const int64_t *n = plan->opts.matrix;
     int64_t most;
     plan->nd = 3;
-    if (n[2] == 1)
-        return LMR_FAIL(LARMOR_ERR_ARG, "traj: %s got matrix %lld x %lld x 1, expected three dimensions; use golden",
-                        name, (long long)n[0], (long long)n[1]);
+    LMR_REFUSE(n[2] == 1, LARMOR_ERR_ARG,
+               "traj: %s got matrix %lld x %lld x 1, expected three dimensions; use golden", name, (long long)n[0],
+               (long long)n[1]);
     most = n[0] > n[1] ? n[0] : n[1];
     most = most > n[2] ? most : n[2];
     if (!plan->samples) plan->samples = 2 * n[0];

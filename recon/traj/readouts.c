@@ -6,10 +6,8 @@
 larmor_status lmr_traj_readouts(double count, double undersampling, int64_t *readouts)
 {
     const double n = fmax(1, ceil(count / undersampling - 1e-9)); /* 64 / 2 lines are 32, whatever the rounding */
-    if (!(n <= 0x1p31))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "traj: got undersampling %g, which asks for %g readouts, expected at most 2^31",
-                        undersampling, n);
+    LMR_REFUSE(!(n <= 0x1p31), LARMOR_ERR_ARG,
+               "traj: got undersampling %g, which asks for %g readouts, expected at most 2^31", undersampling, n);
     *readouts = (int64_t)n;
     return LARMOR_OK;
 }

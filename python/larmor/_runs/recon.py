@@ -605,7 +605,6 @@ def _images_of(result: Any) -> Iterator[tuple[Any, dict[str, Any], dict[str, Any
     report = _structs.to_dict(ffi.addressof(result[0], "report"))
     report["message"] = message(result.report.message)
     report["warnings"] = _warnings(ffi.addressof(result[0], "report"))
-    report["doubts"] = report["warnings"]  # deprecated: its name until the next version
     if result.report.status and not result.count:
         raise error(result.report.status, report["message"])
     for i in range(result.count):
