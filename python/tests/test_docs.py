@@ -31,7 +31,8 @@ PAGES = [path for path in (*FIRST, *sorted(DOCS.glob("*.md")), *REFERENCE)
 OF_THE_SITE = [path for path in PAGES  # which scripts/docs.sh runs, too
                if path == FIRST[1] or any(path.match(f"docs/{pattern}") for pattern in stage.RUN)]
 LONG = [DOCS / f"{name}.md" for name in ("cartesian", "choosing", "compression", "delays", "dicom", "dynamics",
-                                         "live", "off_resonance", "phantoms", "pictures", "reference/priors", "report",
+                                         "live", "off_resonance", "phantoms", "pictures", "reference/priors",
+                                         "report",
                                          "scans_beyond", "scans_images")]
 
 

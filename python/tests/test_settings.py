@@ -126,7 +126,8 @@ def test_frames_are_in_the_file_of_options_and_the_run_by_it_is_the_same(tmp_pat
     path, run = tmp_path / "scan.h5", tmp_path / "run.toml"
     readouts = 600 if "breath" in frames else 120
     larmor.Simulation((16, 16), traj={"readouts": readouts}, coils=1, snr=50, tr_ms=20,
-                      breath={"rate": 15, "size": 30}, heart={"rate": 60, "size": 0.3}, waveforms="triggers").write(path)
+                      breath={"rate": 15, "size": 30}, heart={"rate": 60, "size": 0.3},
+                      waveforms="triggers").write(path)
     if "phases" in frames:
         with pytest.raises(larmor.ArgumentError, match="stamp"):
             larmor.recon(path, method="grid", frames=frames)
