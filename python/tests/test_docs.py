@@ -30,8 +30,9 @@ PAGES = [path for path in (*FIRST, *sorted(DOCS.glob("*.md")), *REFERENCE)
          if blocks.blocks(path.read_text())]
 OF_THE_SITE = [path for path in PAGES  # which scripts/docs.sh runs, too
                if path == FIRST[1] or any(path.match(f"docs/{pattern}") for pattern in stage.RUN)]
-LONG = [DOCS / f"{name}.md" for name in ("cartesian", "choosing", "compression", "delays", "dicom", "dynamics", "live",
-                                         "off_resonance", "phantoms", "pictures", "reference/priors", "report",
+LONG = [DOCS / f"{name}.md" for name in ("cartesian", "choosing", "compression", "delays", "dicom", "dynamics",
+                                         "live", "off_resonance", "phantoms", "pictures", "reference/priors",
+                                         "report",
                                          "scans_beyond", "scans_images")]
 
 

@@ -72,7 +72,7 @@ def test_a_text_that_is_no_value_is_refused_with_what_may_be(scan, options, line
 
 
 def test_a_run_is_repeated_from_the_file_of_its_options(scan, tmp_path):
-    first = larmor.recon(scan, method="tv", iters=5, lam="noise:2", delays="off", oversample=(1, 1.25), toeplitz="off")
+    first = larmor.recon(scan, method="tv", iters=5, lam="noise:2", oversample=(1, 1.25), toeplitz="off")
     first.write_settings(tmp_path / "run.toml")
     options = larmor.read_settings(tmp_path / "run.toml")
     assert options["lam"] == "noise:2"
@@ -125,8 +125,9 @@ def test_every_option_and_value_is_the_same_after_a_file(tmp_path):
 def test_frames_are_in_the_file_of_options_and_the_run_by_it_is_the_same(tmp_path, frames, options):
     path, run = tmp_path / "scan.h5", tmp_path / "run.toml"
     readouts = 600 if "breath" in frames else 120
-    larmor.Simulation((16, 16), traj={"readouts": readouts}, coils=1, snr=50, tr_ms=20, breath={"rate": 15, "size": 30},
-                      heart={"rate": 60, "size": 0.3}, waveforms="triggers").write(path)
+    larmor.Simulation((16, 16), traj={"readouts": readouts}, coils=1, snr=50, tr_ms=20,
+                      breath={"rate": 15, "size": 30}, heart={"rate": 60, "size": 0.3},
+                      waveforms="triggers").write(path)
     if "phases" in frames:
         with pytest.raises(larmor.ArgumentError, match="stamp"):
             larmor.recon(path, method="grid", frames=frames)

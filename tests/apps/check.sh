@@ -95,12 +95,12 @@ found 0 note calibration gaps.h5
 expect 0 phantom -o partial.h5 --traj cartesian --matrix 32 --coils 4 --partial-fourier 0.6 --snr 40 -q
 found 0 note partial-fourier partial.h5
 printed '^note: partial-fourier: .*: recon fills it in [(]--partial-fourier[)][.]$'
-expect 0 phantom -o late.h5 --matrix 48 --coils 4 --delays 8,8 --snr 40 -q
+expect 0 phantom -o late.h5 --matrix 32 --coils 4 --delays 8,8 --snr 40 -q
 found 0 warning centre late.h5
-expect 0 phantom -o delay.h5 --traj radial --matrix 64 --coils 4 --delays 1,-0.5 --snr 40 -q
+expect 0 phantom -o delay.h5 --traj radial --matrix 48 --coils 4 --delays 1,-0.5 --snr 40 -q
 found 0 note delays delay.h5
 printed 'late by samples: (1.0|0.9)[0-9] along x, -0.(5|4)[0-9] along y'
-expect 0 phantom -o silent.h5 --matrix 48 --coils 4 --noise 0.05 -q
+expect 0 phantom -o silent.h5 --matrix 32 --coils 4 --noise 0.05 -q
 found 0 warning noise-level silent.h5
 
 # A matrix that the header claims costs nothing; --memory is that of recon.

@@ -55,8 +55,8 @@ expect 0 compare truth.c.npy truth.npy --tol 0
 expect 0 compare maps.c.npy maps.npy --tol 0
 same convert truth@ OUT.npy
 few='--method cg --lambda 1e-3 --iters 4'
-same recon scan.h5 --maps maps@ $few -o OUT.npy
-same recon scan.h5 --maps maps.npy $few --b0 field@ -o OUT.npy
+same recon scan.h5 --delays off --memory 1G --maps maps@ $few -o OUT.npy
+same recon scan.h5 --delays off --memory 1G --maps maps.npy $few --b0 field@ -o OUT.npy
 same nufft --type 2 --modes 16,16 -t points@ truth@ -o OUT.npy
 expect 0 nufft --type 2 --modes 16,16 -t points.npy truth.npy -o k.npy -q
 order k.npy k.c.npy
@@ -76,8 +76,8 @@ save("basis.npy", (3, 3), [.5, .5, .7, .6, .4, -.7, .6, -.8, .1])
 save("girf.npy", (33, 3), [1 - abs(i - 16) / (40 + 20 * axis) + .01j * (i - 16) for axis in range(3) for i in range(33)])
 PYTHON
 for array in basis girf; do order $array.npy $array.c.npy; done
-for option in basis dictionary; do same recon scan.h5 --maps maps.npy --spokes-per-frame 8 --$option basis@ --lambda 1e-3 -o OUT.npy; done
-same recon scan.h5 --maps maps.npy $few --girf girf@ --girf-spacing 1000 --delays off -o OUT.npy
+for option in basis dictionary; do same recon scan.h5 --delays off --memory 1G --maps maps.npy --spokes-per-frame 8 --$option basis@ --lambda 1e-3 -o OUT.npy; done
+same recon scan.h5 --delays off --memory 1G --maps maps.npy $few --girf girf@ --girf-spacing 1000 -o OUT.npy
 
 # BART's arrays as a scan.
 expect 0 convert --traj points.npy --kspace k.npy -o f.h5 -q

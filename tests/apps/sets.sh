@@ -12,8 +12,8 @@ cat maps.cfl maps.cfl >twice.cfl
 for name in empty twice; do
     printf '# Dimensions\n64 64 1 4 2 1 1 1 1 1 1 1 1 1 1 1\n' >$name.hdr
 done
-close='--lambda 1e-6 --tol 1e-6 --iters 100'
-for method in grid "cg $close" "cg $close --toeplitz off --memory 9M" "cg $close --eps 1e-7" "tv --lambda 1e-5 --tol 1e-4"; do
+close="--lambda 1e-6 --tol 1e-6 --iters 100 --delays off"
+for method in grid "cg $close" "cg $close --toeplitz off --memory 9M" "cg $close --eps 1e-7" "tv --lambda 1e-5 --tol 1e-4 --delays off"; do
     # shellcheck disable=SC2086 # words are meant
     expect 0 recon scan.h5 -o one.npy --maps maps.cfl --method $method --precond none --force -q
     for name in empty twice; do

@@ -11,7 +11,7 @@ dims() {
 image() {
     name=$1
     shift
-    expect 0 recon "$name.h5" -o "$name-image.h5" --maps "$name-maps.cfl" --delays off -q --force
+    expect 0 recon "$name.h5" -o "$name-image.h5" --maps "$name-maps.cfl" --delays off --memory 1G -q --force
     expect 0 compare "$name-image.h5" "$name-truth.h5" "$@"
     cut -d' ' -f2 out
 }

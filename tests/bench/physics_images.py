@@ -120,15 +120,15 @@ def nrmse(larmor, scan, options):
     return float(run(larmor, "compare", "image.h5", "truth.h5").split()[1])
 
 
-def measure(larmor, where, fault, model, without, seed):
+def measure(larmor, where, fault, model, without, seed, more):
     girf = prepare(larmor, where, fault)
     if "--girf" in model:
         model = girf
     common = ["-q", "--force", "--snr", "30", "--seed", str(seed), *where.split()]
     run(larmor, "phantom", "-o", "plain.h5", "--truth", "truth.h5", "--maps", "maps.cfl", *common)
     run(larmor, "phantom", "-o", "fault.h5", *fault.split(), *common)
-    best, wrong = nrmse(larmor, "plain.h5", "--concomitant off"), nrmse(larmor, "fault.h5", without)
-    return best, wrong, nrmse(larmor, "fault.h5", model)
+    best = nrmse(larmor, "plain.h5", f"--concomitant off {more}")
+    return best, nrmse(larmor, "fault.h5", f"{without} {more}"), nrmse(larmor, "fault.h5", f"{model} {more}")
 
 
 def main():
@@ -137,6 +137,7 @@ def main():
     parser.add_argument("words", nargs="*")
     parser.add_argument("-s", "--seeds", default="1,5")
     parser.add_argument("--most", type=float, help="fail where the last column is more, or a fault costs less")
+    parser.add_argument("--options", default="", help="of all reconstructions, beside those of the model")
     args = parser.parse_intermixed_args()
     larmor = str(pathlib.Path(args.larmor).resolve())
     failed = False
@@ -147,7 +148,8 @@ def main():
             kind = KINDS[where.split()[1]]
             if args.words and not any(word in f"{name}, {kind}" for word in args.words):
                 continue
-            found = [measure(larmor, where, fault, model, without, seed) for seed in args.seeds.split(",")]
+            found = [measure(larmor, where, fault, model, without, seed, args.options)
+                     for seed in args.seeds.split(",")]
             cells = [", ".join(f"{one[i]:.3g}".replace("0.", ".", 1) for one in found) for i in range(3)]
             failed |= any(one[2] > (args.most or 9e9) * one[0] or one[1] < (args.most or 0) * one[2] for one in found)
             ratio = ", ".join(f"{one[2] / one[0]:.2f}" for one in found)

@@ -170,7 +170,8 @@ static void solve(larmor_source *source, larmor_array *maps, double lambda, int 
                                     .lambda = lambda,
                                     .iters = iters,
                                     .tol = 1e-9,
-                                    .delays = LARMOR_DELAYS_OFF};
+                                    .delays = LARMOR_DELAYS_OFF,
+                                    .memory = INT64_C(1) << 30}; /* no other descriptions are tried */
     assert_ok(larmor_recon_create(source, dev, &opts, &recon));
     assert_ok(larmor_recon_run(recon, 0, result));
 }

@@ -66,6 +66,7 @@ static float complex *image_by(const stored *s, int series, larmor_recon_opts op
     opts.size = sizeof opts;
     opts.method = "cg";
     opts.delays = LARMOR_DELAYS_OFF;
+    opts.memory = INT64_C(1) << 30; /* no other descriptions of the scan are tried */
     assert_ok(larmor_recon_create(s->source, dev, &opts, &recon));
     assert_ok(larmor_recon_run(recon, series, &result));
     assert_int_equal(result.count, 1);

@@ -76,7 +76,8 @@ static larmor_recon_result image_of(larmor_source *source, larmor_array *maps, c
                                     .method = method,
                                     .lambda_mode = LARMOR_LAMBDA_RELATIVE,
                                     .lambda = 1e-5,
-                                    .delays = LARMOR_DELAYS_OFF};
+                                    .delays = LARMOR_DELAYS_OFF,
+                                    .memory = INT64_C(1) << 30}; /* no other descriptions are tried */
     assert_ok(larmor_recon_create(source, dev, &opts, &recon));
     assert_ok(larmor_recon_run(recon, 0, &result));
     assert_int_equal(result.count, 1);
