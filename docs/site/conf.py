@@ -114,7 +114,8 @@ def one_tree(app, name, _template, context, _doctree):  # type: ignore[no-untype
         up = "../" * name.count("/")
         for link in tree.find_all("a"):
             here = link["href"] == app.builder.get_target_uri(name)
-            link["href"] = "#" if here else up + link["href"]
+            if "://" not in link["href"]:
+                link["href"] = "#" if here else up + link["href"]
             for element in (link, *link.find_parents(["li", "ul"])) if here else ():
                 element["class"] = [*element.get("class", []), "current"]
         return str(tree)

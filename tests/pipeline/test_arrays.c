@@ -15,7 +15,7 @@ TEST(the_arrays_are_left_as_they_are)
     OWNED(scan) s = scan_of(COILS, 1, 1e-4);
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(500, COILS), &s.arrays.noise));
     assert_ok(larmor_noise_fill(s.arrays.noise, 1e-4, 3));
-    const larmor_recon_opts opts = KNOWN(.maps = s.maps, .weighted = 1);
+    const larmor_recon_opts opts = OPTS(.maps = s.maps, .weighted = 1); /* samples are kept between stages */
     const size_t bytes = larmor_array_bytes(s.image[0].kspace), traj_bytes = larmor_array_bytes(s.image[0].traj);
     OWNED(float) *before = values_of(s.image[0].kspace), *traj = values_of(s.image[0].traj),
                  *maps = values_of(s.maps);

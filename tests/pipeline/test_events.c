@@ -164,10 +164,10 @@ TEST(every_answer_may_stop_a_reconstruction)
     OWNED(scan) s = scan_of(COILS, 1, 1e-4);
     /* the last one alone searches for delays, as most answers would else be asked for there */
     const larmor_recon_opts methods[] = {
-        KNOWN(.maps = s.maps, .iters = 20, .tol = -1, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3, ),
-        KNOWN(.method = "tgv", .maps = s.maps, .iters = 4, .lambda_mode = LARMOR_LAMBDA_NOISE, .lambda = 1, ),
+        KNOWN(.maps = s.maps, .iters = 20, .tol = -1, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3),
+        KNOWN(.method = "tgv", .maps = s.maps, .iters = 4, .lambda_mode = LARMOR_LAMBDA_NOISE, .lambda = 1),
         KNOWN(.method = "grid", .density = LARMOR_DENSITY_PIPE),
-        KNOWN(.iters = 4),
+        OPTS(.iters = 4),
     };
     for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
         asked a = {0, 0};

@@ -74,9 +74,9 @@ TEST(holes_up_to_two_cycles_are_filled)
 {
     for (int coils = 1; coils <= COILS; coils += COILS - 1) {
         notes n;
-        const double right = error_with(coils, 0, KNOWN(), &n);
+        const double right = error_with(coils, 0, OPTS(), &n);
         assert_null(strstr(n.text, "hole"));
-        const double error = error_with(coils, 2, KNOWN(), &n);
+        const double error = error_with(coils, 2, OPTS(), &n);
         print_message("%d coils: error %.4f, without a hole %.4f\n", coils, error, right);
         assert_true(error < 1.1 * right);
         assert_noted(n, filled);
@@ -87,7 +87,7 @@ TEST(holes_up_to_two_cycles_are_filled)
 TEST(wider_holes_are_said)
 {
     notes n;
-    error_with(COILS, 3, KNOWN(), &n);
+    error_with(COILS, 3, OPTS(), &n);
     assert_noted(n, warned);
     assert_noted(n, "is not filled, as objects determine holes up to 2 cycles");
     assert_null(strstr(n.text, filled));
@@ -115,7 +115,7 @@ TEST(what_does_not_fill_a_hole_is_said)
 TEST(a_centre_that_is_sampled_has_no_hole)
 {
     notes n;
-    error_with(COILS, 0.5, KNOWN(), &n);
+    error_with(COILS, 0.5, OPTS(), &n);
     assert_null(strstr(n.text, "hole"));
     assert_noted(n, "method from the data");
 }

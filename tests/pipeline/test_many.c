@@ -35,7 +35,7 @@ static int64_t allocated(void)
 /* The image of the first series on this device, to be freed. */
 static float *image_of(const scan *s, larmor_device *on, const char *method, int64_t *count)
 {
-    const larmor_recon_opts opts = KNOWN(.method = method, .iters = strcmp(method, "grid") ? 4 : 0);
+    const larmor_recon_opts opts = OPTS(.method = method, .iters = strcmp(method, "grid") ? 4 : 0);
     larmor_scan_arrays arrays = s->arrays;
     larmor_source *source;
     OWNED(larmor_recon) *recon;
@@ -57,8 +57,8 @@ static void fail_once(const scan *s)
     OWNED(larmor_recon) *recon;
     larmor_recon_result result;
     notes n = {.stop_at = "operator"};
-    const larmor_recon_opts wrong = KNOWN(.method = "grid", .maps = s->truth),
-                            stopped = KNOWN(.listener = take_note, .user = &n);
+    const larmor_recon_opts wrong = OPTS(.method = "grid", .maps = s->truth),
+                            stopped = OPTS(.listener = take_note, .user = &n);
     assert_true(try_recon(s, &wrong, &recon) != LARMOR_OK);
     assert_null(recon);
     assert_ok(try_recon(s, &stopped, &recon));

@@ -109,7 +109,7 @@ TEST(an_image_of_noise_alone_does_not_decide_for_the_others)
                 if (!of_all(at_once == 1 + (m + slices) % 2, 1)) continue;
                 OWNED(scan) s = scan_of(COILS, 2, 1e-3);
                 OWNED(scan) own = scan_of(COILS, 2, 1e-3);
-                const larmor_recon_opts opts = KNOWN(.method = methods[m], .at_once = at_once);
+                const larmor_recon_opts opts = OPTS(.method = methods[m], .at_once = at_once);
                 assert_ok(larmor_fill(s.image[0].kspace, 0));
                 assert_ok(larmor_phantom_noise(s.image[0].kspace, 1e-3, 7));
                 for (int i = 0; i < 2; i++) s.image[i].meta.slice = slices ? i : 0;

@@ -52,7 +52,7 @@ static larmor_status reconstruct(larmor_device *on, job *j)
     OWNED(larmor_recon) *recon = NULL;
     OWNED(larmor_recon_result) result = {0};
     const larmor_recon_opts opts =
-        KNOWN(.method = j->method, .iters = strcmp(j->method, "grid") ? 8 : 0, .eps = j->eps);
+        OPTS(.method = j->method, .iters = strcmp(j->method, "grid") ? 8 : 0, .eps = j->eps);
     larmor_status st = larmor_raw_open(scan_file, NULL, &raw);
     if (!st) st = larmor_source_of_raw(raw, scan_file, &source);
     if (!st) st = larmor_recon_create(source, on, &opts, &recon);

@@ -166,7 +166,7 @@ class Reconstruction:
 
     def write_settings(self, path: Path) -> None:
         """The options that are texts or numbers, those of frames and bins among them, as a file for
-        `larmor.read_settings` and `larmor recon --config`."""
+        `larmor.read_settings` and `larmor recon --config`. Arrays are left out, and so are delays that are given."""
         pathlib.Path(path).write_text(_settings_line(self.provenance["settings"]) + "\n", encoding="utf-8")
 
     def write(self, path: Path, *, force: bool = False, magnitude: bool = False, phase: bool = False,
@@ -380,6 +380,8 @@ def _settings_of(opts: Any) -> dict[str, str]:
             values.append(text(line))
         if values[0] != values[1]:
             changed[name] = values[0]
+    if opts.delays == lib.LARMOR_DELAYS_OFF:  # which the library has no text for, as numbers depend on the scan
+        changed["delays"] = "off"
     return changed
 
 
@@ -409,10 +411,10 @@ def _settings_line(settings: Mapping[str, str]) -> str:
     line, opts = ffi.new("char[8192]"), ffi.new("larmor_recon_opts *")
     opts.size = ffi.sizeof("larmor_recon_opts")
     for name, value in settings.items():
-        if name not in FRAMING:
+        if name not in (*FRAMING, "delays"):
             check(lib.larmor_setting_set(opts, name.encode(), value.encode()))
     pairs = [(ffi.new("char[]", name.replace("_", "-").encode()), ffi.new("char[]", settings[name].encode()))
-             for name in FRAMING if name in settings]
+             for name in (*FRAMING, "delays") if name in settings]
     keys, values = ffi.new("char *[]", [key for key, _ in pairs]), ffi.new("char *[]", [value for _, value in pairs])
     others = ffi.new("larmor_notes *", {"keys": keys, "values": values, "count": len(pairs)})
     check(lib.larmor_settings_write(opts, others, line, len(line)))
