@@ -53,14 +53,15 @@ static void free_sums(sums *s)
     LMR_FREE(s->gram, s->rhs, s->power, s->product);
 }
 
-/* 1 if no readout is straight: a shift along a straight one is a frequency, and has a comparison of its own. */
+/* 1 if no readout is straight: a shift along a straight one is a frequency, and has a comparison of its own. Of two
+ * dimensions alone: a readout of one partition cannot tell a shift across partitions from a phase. */
 static larmor_status are_curved(const larmor_array *traj, int *curved)
 {
     const larmor_shape shape = larmor_array_shape(traj);
     const int64_t nd = shape.dim[0], n = shape.dim[1];
     LMR_HEAP double *k = NULL;
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, (void *)&k));
-    *curved = 1;
+    *curved = nd == 2;
     for (int64_t r = 0; r < shape.dim[2]; r++) {
         const double *first = k + nd * n * r, *middle = first + nd * (n / 2), *last = first + nd * (n - 1);
         double away = 0, from[2] = {0}, between = 0;

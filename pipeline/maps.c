@@ -178,9 +178,12 @@ static larmor_status make_espirit(const lmr_maps_task *t, larmor_array **maps, l
     LMR_OWNED(larmor_array) *region = NULL;
     if (t->image.ndim > 2 && !job->facts->sets && !strcmp(job->settings->maps_method, "auto"))
         LMR_TRY(region_of_volume(t, &region_of, &region, &found, &why));
-    else
-        LMR_TRY(
-            larmor_calibration_region(t->samples->kspace, t->samples->traj, t->image, &region_of, &region, &found));
+    else {
+        const larmor_status st =
+            larmor_calibration_region(t->samples->kspace, t->samples->traj, t->image, &region_of, &region, &found);
+        why = "the calibration region cannot be solved for";
+        if (st && !(st == LARMOR_ERR_NUMERIC && lmr_maps_give_way(job))) return st;
+    }
     if (!region) {
         lmr_log(job->events, "coil maps: by Walsh's method, as %s", why);
         return walsh_in_sets(t, maps, report);

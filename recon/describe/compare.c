@@ -100,7 +100,8 @@ static int is_moved_as_whole(const search *s, int mirrored)
         for (int64_t d = 0; d < scan->nd; d++) most = fmax(most, fabs(from[d]));
     }
     const double size = hypot(re, im);
-    if (!(size > 0)) return 0;
+    const int is_turned = sign < 0 || re < 0 || fabs(im) > MOST_APART * size;
+    if (!(size > 0) || !is_turned) return 0; /* where it is not, little may be what another description changes */
     for (int64_t i = 0; i < scan->n * scan->readouts; i++) {
         const double *to = s->k + scan->nd * i, *from = scan->k + scan->nd * i;
         apart = fmax(apart, fabs(to[0] - (re * from[0] - sign * im * from[1]) / size));

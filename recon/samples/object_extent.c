@@ -407,8 +407,8 @@ static int step_towards(const search *s, const beyond along[3], double most, dou
     for (int d = 0; d < s->centre.nd; d++) {
         if (!(along[d].signal > 0) || along[d].signal < as_much * most) continue;
         const double most_to = factor[d] + largest_step, to = fmax(2 * along[d].to, factor[d] + least_step);
-        is_far |= to > most_to;
         factor[d] = fmin(fmin(to, most_to), s->opts.most);
+        is_far |= to > most_to && factor[d] < s->opts.most;
     }
     return is_far;
 }
