@@ -17,42 +17,41 @@
 #define GZIP_WINDOW (15 + 16)
 #define MOST_AT_ONCE (1 << 30)
 
-static larmor_status make_header(const lmr_volumes *v, const int64_t dim[3], nifti_1_header *header)
+/* By an image of its own: the library's does not look whether there was memory for it. */
+static nifti_1_header make_header(const lmr_volumes *v, const int64_t dim[3])
 {
-    nifti_image *n = nifti_simple_init_nim();
-    if (!n) return LMR_NO_MEMORY();
+    nifti_image n = {.ndim = 0};
     mat44 ras = {{{0}}};
     for (int c = 0; c < 4; c++)
         for (int k = 0; k < 3; k++) ras.m[k][c] = (float)(k < 2 ? -v->affine[k][c] : v->affine[k][c]);
     ras.m[3][3] = 1;
-    n->sto_xyz = n->qto_xyz = ras;
-    nifti_mat44_to_quatern(ras, &n->quatern_b, &n->quatern_c, &n->quatern_d, &n->qoffset_x, &n->qoffset_y,
-                           &n->qoffset_z, NULL, NULL, NULL, &n->qfac);
-    n->qform_code = n->sform_code = NIFTI_XFORM_SCANNER_ANAT; /* matrices of code 0 would not be filled in */
-    n->ndim = n->dim[0] = v->volumes > 1 ? 4 : 3;
-    n->nx = n->dim[1] = (int)dim[0];
-    n->ny = n->dim[2] = (int)dim[1];
-    n->nz = n->dim[3] = (int)dim[2] * v->slices;
-    n->nt = n->dim[4] = v->volumes;
+    n.sto_xyz = n.qto_xyz = ras;
+    nifti_mat44_to_quatern(ras, &n.quatern_b, &n.quatern_c, &n.quatern_d, &n.qoffset_x, &n.qoffset_y, &n.qoffset_z,
+                           NULL, NULL, NULL, &n.qfac);
+    n.qform_code = n.sform_code = NIFTI_XFORM_SCANNER_ANAT; /* matrices of code 0 would not be filled in */
+    n.ndim = n.dim[0] = v->volumes > 1 ? 4 : 3;
+    n.nx = n.dim[1] = (int)dim[0];
+    n.ny = n.dim[2] = (int)dim[1];
+    n.nz = n.dim[3] = (int)dim[2] * v->slices;
+    n.nt = n.dim[4] = v->volumes;
     for (int c = 0; c < 3; c++)
-        n->pixdim[c + 1] = (float)sqrt(pow(v->affine[0][c], 2) + pow(v->affine[1][c], 2) + pow(v->affine[2][c], 2));
-    n->dx = n->pixdim[1];
-    n->dy = n->pixdim[2];
-    n->dz = n->pixdim[3];
-    n->dt = n->pixdim[4] = v->step_s > 0 ? (float)v->step_s : 1;
-    if (v->step_s > 0) n->time_units = NIFTI_UNITS_SEC;
-    n->datatype = DT_FLOAT32;
-    n->nbyper = 4;
-    n->nifti_type = NIFTI_FTYPE_NIFTI1_1;
-    n->iname_offset = DATA_OFFSET;
-    n->xyz_units = NIFTI_UNITS_MM;
-    n->scl_slope = 1;
-    n->scl_inter = 0;
-    snprintf(n->descrip, sizeof n->descrip, "larmor%s", v->slices > 1 ? ", 2D slices" : "");
-    *header = nifti_convert_nim2nhdr(n);
-    if (v->place_unknown) header->qform_code = header->sform_code = NIFTI_XFORM_UNKNOWN;
-    nifti_image_free(n);
-    return LARMOR_OK;
+        n.pixdim[c + 1] = (float)sqrt(pow(v->affine[0][c], 2) + pow(v->affine[1][c], 2) + pow(v->affine[2][c], 2));
+    n.dx = n.pixdim[1];
+    n.dy = n.pixdim[2];
+    n.dz = n.pixdim[3];
+    n.dt = n.pixdim[4] = v->step_s > 0 ? (float)v->step_s : 1;
+    if (v->step_s > 0) n.time_units = NIFTI_UNITS_SEC;
+    n.datatype = DT_FLOAT32;
+    n.nbyper = 4;
+    n.nifti_type = NIFTI_FTYPE_NIFTI1_1;
+    n.iname_offset = DATA_OFFSET;
+    n.xyz_units = NIFTI_UNITS_MM;
+    n.scl_slope = 1;
+    n.scl_inter = 0;
+    snprintf(n.descrip, sizeof n.descrip, "larmor%s", v->slices > 1 ? ", 2D slices" : "");
+    nifti_1_header header = nifti_convert_nim2nhdr(&n);
+    if (v->place_unknown) header.qform_code = header.sform_code = NIFTI_XFORM_UNKNOWN;
+    return header;
 }
 
 static larmor_status compress_to(z_stream *z, lmr_bytes *packed, const void *data, size_t bytes, int last)
@@ -90,8 +89,7 @@ static lmr_as written_as(const lmr_images *images)
 static larmor_status emit(larmor_output *out, const lmr_images *images, const lmr_volumes *v, z_stream *z,
                           lmr_bytes *packed)
 {
-    nifti_1_header header;
-    LMR_TRY(make_header(v, images->dim, &header));
+    const nifti_1_header header = make_header(v, images->dim);
     unsigned char start[DATA_OFFSET] = {0};
     memcpy(start, &header, sizeof header);
     LMR_TRY(z ? compress_to(z, packed, start, sizeof start, 0) : lmr_output_put(out, 0, start, sizeof start));
