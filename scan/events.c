@@ -9,10 +9,11 @@
 #include "core/clock.h"
 #include "core/status.h"
 
-/* All series are taken to be equally long. done: how many are, with the part of the one that is not. */
+/* All series are taken to be equally long. done: how many are, with the part of the one that is not. What is solved
+ * once more does not take back what was said. */
 static void send(lmr_events *e, larmor_event *event, double done)
 {
-    if (e->count > 0) event->fraction = fmin(done / e->count, 1);
+    if (e->count > 0) event->fraction = e->reached = fmax(e->reached, fmin(done / e->count, 1));
     const double here = e->count > 0 ? event->fraction - (double)e->kept / e->count : 0; /* done by this process */
     if (here > 0) event->remaining = (lmr_seconds() - e->began) * (1 - event->fraction) / here;
     if (e->listener(e->user, event)) e->stopped = 1;

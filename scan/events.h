@@ -15,6 +15,7 @@ typedef struct lmr_events {
     int is_contradicted; /* 1: a warning has said that the samples fit another description */
     double energy;       /* what the objective of a step is multiplied by: to the samples' own unit */
     double began;        /* when the first series began; 0 before */
+    double reached;      /* the fraction that was said last */
 } lmr_events;
 
 /* A line for the log, and one that should be read. */

@@ -197,8 +197,10 @@ static larmor_status decide_by_lead(larmor_recon *r, int series)
     const larmor_status st =
         r->devices ? lmr_devices_solve(r, r->list.lead, &result) : solve(r, r->list.lead, &result);
     const int stopped = r->events.stopped;
+    const double reached = r->events.reached;
     r->events = before;
     r->events.stopped = stopped;
+    r->events.reached = reached;
     return st == LARMOR_ERR_NUMERIC ? LARMOR_OK : st;
 }
 

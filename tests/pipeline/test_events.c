@@ -1,4 +1,5 @@
 /* scan/events.c and pipeline/report.c. SPDX-License-Identifier: Apache-2.0 */
+#include "scan/events.h"
 #include "tests/pipeline/scan.h"
 
 TEST(stages_are_told_in_their_order)
@@ -75,6 +76,21 @@ TEST(steps_count_towards_all_series)
     assert_int_equal(n.series, 2);
     assert_true(n.fraction > 0.5);
     larmor_recon_result_free(&result);
+}
+
+TEST(what_is_solved_once_more_takes_back_no_progress)
+{
+    notes n = {.text = ""};
+    lmr_events e = {.listener = take_note, .user = &n, .energy = 1};
+    lmr_begin_series(&e, 1, 2);
+    lmr_monitor(&e, &(larmor_progress){.iter = 8, .max_iter = 10});
+    assert_at_most(fabs(n.fraction - 0.4), 1e-12);
+    lmr_monitor(&e, &(larmor_progress){.iter = 1, .max_iter = 10});
+    assert_at_most(fabs(n.fraction - 0.4), 1e-12);
+    lmr_end_series(&e);
+    lmr_begin_series(&e, 2, 2);
+    lmr_monitor(&e, &(larmor_progress){.iter = 1, .max_iter = 10});
+    assert_at_most(fabs(n.fraction - 0.55), 1e-12);
 }
 
 TEST(before_there_is_an_iterate_a_stop_leaves_nothing)

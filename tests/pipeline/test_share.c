@@ -281,7 +281,8 @@ static void exchange_readouts(double *k, int number)
 TEST(another_trajectory_among_them_is_taken_as_it_is)
 {
     void (*const how[])(double *k, int number) = {move_by_a_bit, exchange_readouts, spoil};
-    const larmor_recon_opts opts = SHARE_OPTS(.at_once = 1, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3);
+    const larmor_recon_opts opts =
+        SHARE_OPTS(.at_once = 1, .maps_method = "walsh", .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3);
     static outcome together, alone;
     for (size_t h = 0; h < sizeof how / sizeof *how; h++) {
         OWNED(scan) s = alike(IMAGES);
