@@ -16,7 +16,8 @@ typedef struct scan {
 
 #define OPTS(...) ((larmor_recon_opts){.size = sizeof(larmor_recon_opts), ##__VA_ARGS__})
 /* Of a scan that is what it is said to be: no delays are looked for, and with a limit of memory no other descriptions
- * of it are tried, which takes most of the time of an image so small. */
+ * of it are tried, which takes most of the time of an image so small. Samples are not kept between stages then: laws
+ * of what is the default have OPTS. */
 #define KNOWN(...) OPTS(.delays = LARMOR_DELAYS_OFF, .memory = INT64_C(1) << 30, ##__VA_ARGS__)
 
 /* Repetitions of one slice, angles going on; sigma: of the noise. */
