@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "common.h"
 
+#include <dlfcn.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +100,22 @@ static int is_alone(void)
     return running - 1 <= cores() / 8;
 }
 
+/* OpenBLAS takes kernels without AVX for processors that are newer than itself (driver/others/dynamic.c), 2 to 5 times
+ * slower than the newest ones that such a processor has the instructions of. */
+static void choose_blas_kernels(void)
+{
+#if defined(__x86_64__)
+    const char *(*name)(void);
+    *(void **)&name = dlsym(RTLD_DEFAULT, "openblas_get_corename");
+    if (!name || strcmp(name(), "Prescott") || !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+        return;
+    const int has_512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+                        __builtin_cpu_supports("avx512cd");
+    setenv("OPENBLAS_CORETYPE", has_512 ? "SkylakeX" : "Haswell", 0);
+#endif
+}
+
 /* GNU's threads look a tenth of a millisecond long for new work before they sleep, as waking them takes as long; or
  * ten times that where nobody else wants the cores (docs/records/performance.md). */
 void app_sleep_when_idle(char **argv)
@@ -108,6 +125,7 @@ void app_sleep_when_idle(char **argv)
     if (setenv("GOMP_SPINCOUNT", is_alone() ? "30000" : "3000", 1)) return;
     /* larmor shares the work among threads itself, and each thread of OpenBLAS takes 128 MiB of addresses */
     if (setenv("OPENBLAS_NUM_THREADS", "1", 0)) return;
+    choose_blas_kernels();
     app_start_anew(argv, environ);
 }
 

@@ -68,7 +68,7 @@ int64_t R(lmr_lane_room)(const lmr_lane_axes *axes)
 {
     const lmr_lane_axis *a = axes->axis, *last = axes->axis + axes->count - 1;
     const int64_t longest = a->n > last->n ? a->n : last->n;
-    return 2 * LMR_LANES * (2 * longest + (axes->count > 1 ? a->n * lmr_lane_pitch(last) : 0));
+    return 2 * LMR_LANES * (2 * longest + (axes->count > 1 ? last->keep * lmr_lane_pitch(a) : 0));
 }
 
 lmr_lane_filter R(lmr_lane_best)(void)

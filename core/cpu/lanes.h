@@ -34,10 +34,10 @@ typedef void (*lmr_lane_filter)(const lmr_lane_axes *axes, const real *spectrum,
 
 extern const lmr_lane_filter R(lmr_lanes_base), R(lmr_lanes_avx2), R(lmr_lanes_avx512);
 
-/* Cells from one line of the last axis to the next: odd, so that they do not share a cache's set. */
-static inline int64_t lmr_lane_pitch(const lmr_lane_axis *last)
+/* Cells from one column of the first axis to the next: odd, so that they do not share a cache's set. */
+static inline int64_t lmr_lane_pitch(const lmr_lane_axis *first)
 {
-    return last->keep | 1;
+    return first->n | 1;
 }
 
 /* 1 if n has no prime factor that is too large. */
