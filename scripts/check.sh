@@ -78,7 +78,11 @@ if [ "${2:-}" = library ]; then
 fi
 # shellcheck disable=SC2086 # words are meant
 cmake --build --preset "$preset" -j "$jobs" $targets
-[ "$preset" != cpu ] || scripts/lint_python.sh
+lint=
+if [ "$preset" = cpu ]; then # beside the tests: it has one thread, and waits for PyPI
+    scripts/lint_python.sh >build/lint.log 2>&1 &
+    lint=$!
+fi
 case $preset in
 cuda) which="-L cuda" ;;
 asan | tsan)
@@ -100,4 +104,6 @@ if [ "$preset" = cpu ]; then
 fi
 # One more than there are processors: some tests wait for a server or a file.
 # shellcheck disable=SC2086 # words are meant
-ctest --preset "$preset" -j $((jobs + 1)) $which
+ctest --preset "$preset" -j $((jobs + 1)) $which || failed=$?
+[ -z "$lint" ] || wait $lint || { cat build/lint.log && exit 1; }
+exit "${failed:-0}"
