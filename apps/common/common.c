@@ -100,8 +100,8 @@ static int is_alone(void)
     return running - 1 <= cores() / 8;
 }
 
-/* OpenBLAS takes kernels without AVX for processors that are newer than itself (driver/others/dynamic.c), 2 to 5 times
- * slower than the newest ones that such a processor has the instructions of. */
+/* OpenBLAS takes kernels without AVX for processors that are newer than itself (driver/others/dynamic.c), 2 to 5
+ * times slower than the newest ones that such a processor has the instructions of. */
 static void choose_blas_kernels(void)
 {
 #if defined(__x86_64__)

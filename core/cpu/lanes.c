@@ -181,8 +181,8 @@ INLINE int is_half(const lmr_lane_axis *a)
     return 2 * a->keep <= a->n;
 }
 
-/* All passes, from x by way of the two of room to `to`, or where that is NULL, to one of them, which is returned. x may
- * be one of them, and to. is.half, is.scaled: of the first pass; is.less: of the last one. */
+/* All passes, from x by way of the two of room to `to`, or where that is NULL, to one of them, which is returned.
+ * x may be one of them, and to. is.half, is.scaled: of the first pass; is.less: of the last one. */
 INLINE real *transform(const way is, const lmr_lane_axis *a, const real *factors, const real *x, real *const room[2],
                        real *to)
 {
@@ -257,8 +257,8 @@ static void store(int64_t count, int64_t stride, const real *restrict cells, con
     }
 }
 
-/* Cells of the plane's columns, `apart` from each other, to a line, and the other way. Those of the next column, which
- * follow them, are asked for. */
+/* Cells of the plane's columns, `apart` from each other, to a line, and the other way. Those of the next column,
+ * which follow them, are asked for. */
 static void gather(int64_t count, int64_t apart, const real *restrict from, real *restrict to)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -275,7 +275,8 @@ static void scatter(int64_t count, int64_t apart, const real *restrict from, rea
 static void filter(const lmr_lane_axes *f, const real *spectrum, real *grid, real *memory)
 {
     const lmr_lane_axis *a = f->axis, *last = f->axis + f->count - 1;
-    const int64_t longest = a->n > last->n ? a->n : last->n, column = 2 * f->stride[1], pitch = lmr_lane_pitch(a);
+    const int64_t longest = a->n > last->n ? a->n : last->n;
+    const int64_t column = 2 * f->stride[1], pitch = lmr_lane_pitch(a);
     real *const room[2] = {memory, memory + longest * CELL}, *plane = memory + 2 * longest * CELL; /* [keep, pitch] */
     if (f->count == 1) {
         load(a->keep, f->stride[0], grid, grid + 2 * LANES, room[0]);
