@@ -36,6 +36,7 @@ typedef struct frames {
     int64_t frames, readouts, frame_room, readout_room;
     int64_t left, empty; /* readouts that are left out; frames without any */
     int64_t unstamped;   /* readouts without a time stamp, whose time is that between others */
+    int shuffled;        /* 1: readouts of an image are counted by their time stamps, not as they come */
     int64_t partitions;  /* of the image that has the most; 1 where none is a stack */
 } frames;
 
@@ -186,6 +187,7 @@ typedef struct image {
     timed *at;           /* [group.readouts], in the order of acquisition */
     int clock;           /* 1: the time stamps differ */
     int64_t unstamped;   /* readouts that have none, while others do */
+    int shuffled;        /* 1: all have one, and they do not follow each other as the readouts do */
     int next;            /* the number of its next frame */
 } image;
 
@@ -194,8 +196,10 @@ static larmor_status read_clock(const frames *f, image *m)
     const int64_t count = m->group.readouts;
     LMR_HEAP LMR_NEW(double, ms, count + 1);
     m->unstamped = lmr_stamps_read(m->stamp, count, f->opts.tick_ms, ms, &m->clock);
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count; i++) {
         m->at[i] = (timed){ms[i], i, ms[i], f->opts.tick_ms * m->stamp[i].physiology[f->opts.gate], 0};
+        m->shuffled |= m->clock && !m->unstamped && i > 0 && ms[i] < ms[i - 1];
+    }
     return LARMOR_OK;
 }
 
@@ -291,7 +295,8 @@ static larmor_status find_partitions(const image *m, lmr_ranked **by_kz, int64_t
     return LARMOR_OK;
 }
 
-/* Which spoke of its partition each readout is; the readouts are then in the order of spokes. */
+/* Which spoke of its partition each readout is, by the time stamps where they say another order than the file has; the
+ * readouts are then in the order of spokes. */
 static larmor_status number_spokes(frames *f, image *m, int64_t *spokes)
 {
     const int64_t all = m->group.readouts;
@@ -299,13 +304,14 @@ static larmor_status number_spokes(frames *f, image *m, int64_t *spokes)
     LMR_OWN_MEMORY(lmr_ranked, list, find_partitions(m, &list, &partitions, spokes));
     for (int64_t first = 0, end = 0; first < all; first = end) {
         end = partitions > 1 ? end_of_partition(list, first, all) : all;
-        for (int64_t i = first; i < end; i++) list[i].value = 0;
+        for (int64_t i = first; i < end; i++) list[i].value = m->shuffled ? m->at[list[i].index].acquired_ms : 0;
         lmr_sort_ranked(list + first, end - first);
         for (int64_t i = first; i < end; i++)
             m->at[list[i].index].key = (double)((i - first) * *spokes / (end - first));
     }
     qsort(m->at, (size_t)all, sizeof *m->at, lmr_by_rank);
     if (partitions > f->partitions) f->partitions = partitions;
+    f->shuffled |= m->shuffled;
     return LARMOR_OK;
 }
 
@@ -509,6 +515,7 @@ static void report(frames *f)
         snprintf(text, room, "%lld of %lld readouts, one every %g", count, (long long)o->spokes, o->step);
     else
         snprintf(text, room, "%lld of %g ms, one every %g ms", count, o->ms, o->step);
+    if (f->shuffled) lmr_append(text, room, ", in the order of their time stamps, in which they do not come");
     if (left) lmr_append(text, room, "; %lld readouts left out", left);
     if (empty) lmr_append(text, room, "; %lld have no readouts and are left out", empty);
 }

@@ -295,6 +295,31 @@ TEST(frames_follow_the_clock_over_midnight_and_over_pauses)
     assert_int_equal(meta.repetition, 4);
 }
 
+/* Readouts that come backwards; ticks that two of them share leave these as they come. */
+TEST(frames_of_some_readouts_are_in_the_order_of_their_time_stamps)
+{
+    larmor_stamp stamps[ALL] = {{0}};
+    for (uint32_t i = 0; i < ALL; i++) stamps[i].time = 7000 + 4 * (ALL - 1 - i);
+    for (int is_known = 0; is_known < 2; is_known++) {
+        if (!is_known) stamps[3].time = 0;
+        OWNED(scan) one = long_scan(stamps);
+        OWNED(larmor_source) *frames = frames_of(&one, (larmor_frames_opts){.spokes = 10});
+        if (!is_known)
+            expect_range(frames, 0, 0, 10);
+        else
+            expect_readouts(
+                frames, 0, 10,
+                (int[]){ALL - 1, ALL - 2, ALL - 3, ALL - 4, ALL - 5, ALL - 6, ALL - 7, ALL - 8, ALL - 9, ALL - 10});
+        assert_int_equal(strstr(larmor_source_describe(frames).frames_report, "in the order of their time") != NULL,
+                         is_known);
+        stamps[3].time = 7000 + 4 * (ALL - 4);
+    }
+    for (uint32_t i = 0; i < ALL; i++) stamps[i].time = 7000 + i / 3;
+    OWNED(scan) one = long_scan(stamps);
+    OWNED(larmor_source) *frames = frames_of(&one, (larmor_frames_opts){.spokes = 10});
+    expect_range(frames, 1, 10, 20);
+}
+
 /* Every second stamp is missing, those of the first readouts, and those of the second half. */
 TEST(readouts_without_a_stamp_are_taken_between_the_others)
 {
