@@ -42,9 +42,10 @@ static void print_geometry(const larmor_image_info *image)
         printf("%s %c (%.4g, %.4g, %.4g)", d ? "," : "", "xyz"[d], axes[d][0], axes[d][1], axes[d][2]);
     putchar('\n');
     printf("voxels:");
-    /* several images of a series may be the last axis, and the field of view is that of one */
+    /* several images of a series may be the last axis, but of DICOM, and the field of view is that of one */
     const int last = image->shape.ndim - 1;
-    const int own = last + !(image->images > 1 && image->shape.dim[last] == image->images);
+    const int several = image->images > 1 && image->shape.dim[last] == image->images && strcmp(image->format, "DICOM");
+    const int own = last + !several;
     for (int d = 0; d < image->shape.ndim && d < 3; d++)
         printf("%s %.6g", d ? " x" : "", m->fov_mm[d] / (double)(d < own ? image->shape.dim[d] : 1));
     printf(" mm\n");

@@ -168,10 +168,7 @@ LARMOR_API larmor_status larmor_noise_colouring(const larmor_array *W, larmor_ar
  * It is found from the median of differences along the readouts at the rim of k-space, beyond 0.9 of its radius,
  * where signal is least and smooth. Readouts that have few samples there are used further in. The differences are
  * of the third order, or, where most samples are at most 0.6 cycles per field of view apart, of the eighth, by
- * which less of the object passes. Signal that is left makes the estimate too large. Of readouts that are not
- * oversampled, several coils' windows of five samples beyond half of the radius tell the noise below it, by their
- * covariance matrix's smallest eigenvalues: where that is less than 0.6 of the differences' it is the estimate,
- * which is then up to a third too small where the coils' noise is correlated.
+ * which less of the object passes. Signal that is left makes the estimate too large, never too small.
  *
  * kspace     c64 [samples, readouts, coils], of readouts in their order.
  * traj       [nd, samples, readouts].

@@ -9,7 +9,6 @@
 #include "core/select.h"
 #include "larmor/recon.h"
 #include "recon/inputs.h"
-#include "recon/samples/noise_windows.h"
 
 /* The outer samples of k-space, where there is the least signal: those beyond this part of the largest |k|, or
  * further in by this step at a time where readouts have too few of them. */
@@ -21,14 +20,9 @@
  * part of what the steps resolve, and the noise beyond it remains: of the voxel at its edge 1/16 of the signal
  * passes at a half, where the third order lets a third pass. Their weights are binomial coefficients. */
 #define OVERSAMPLED_STEP 0.6
-/* Of others much of the signal may pass: windows of samples beyond this part of the largest |k| tell the noise of
- * several coils below it. That counts where it is less than this part of the differences', as noise that coils
- * share makes it too small by up to a third. */
-#define WINDOWS_RADIUS 0.5
-#define WINDOWS_COUNT_BELOW 0.6
 enum { ORDER = 3, OVERSAMPLED_ORDER = 8, MOST_ORDER = 8 };
 /* At most so many differences a coil, and at least about so many; steps that are looked at. */
-enum { MOST = 1 << 17, LEAST = 400, LOOKED_AT = 4096, MOST_WINDOWS = 2048 };
+enum { MOST = 1 << 17, LEAST = 400, LOOKED_AT = 4096 };
 
 /* weight[0] .. weight[order]: of samples in a difference of this order. The sum of their squares is returned. */
 static double weights_of(int order, float weight[MOST_ORDER + 1])
@@ -126,16 +120,15 @@ static float usual_step(const points *p)
     return count ? lmr_select_f32(steps, count, count / 2) : 1;
 }
 
-/* How many runs there are here, and on all ranks, where each has a part; beyond this part of the largest |k|, or
- * further in. */
-static larmor_status outer_runs(larmor_ranks *ranks, points *p, double radius, int64_t *own, double *all)
+/* How many runs there are here, and on all ranks, where each has a part. */
+static larmor_status outer_runs(larmor_ranks *ranks, points *p, int64_t *own, double *all)
 {
     double most = 0;
     larmor_status st = lmr_parallel(p->threads, p->readouts, find_most, p);
     for (int64_t r = 0; r < p->readouts; r++) most = fmax(most, p->most[r]);
     LMR_TRY(lmr_ranks_most(ranks, &most));
     *all = 0;
-    for (double part = radius; part > -OUTER_RADIUS_STEP / 2 && *all < LEAST; part -= OUTER_RADIUS_STEP) {
+    for (double part = OUTER_RADIUS; part > -OUTER_RADIUS_STEP / 2 && *all < LEAST; part -= OUTER_RADIUS_STEP) {
         p->limit = part * part * most;
         if (!st) st = lmr_parallel(p->threads, p->readouts, count_runs, p);
         *own = 0;
@@ -230,64 +223,33 @@ static larmor_status prepare(room *w, points *of, int64_t own, larmor_array *ksp
     return read_runs(w, of, kspace);
 }
 
-/* Runs of so many samples, at most about `most` of all ranks' together. */
-static larmor_status take_runs(larmor_array *kspace, points *of, int64_t own, double all, int64_t most, room *w)
-{
-    int64_t before = 0;
-    if (kspace->dev->whole) LMR_TRY(lmr_ranks_before(kspace->dev->whole, own, &before));
-    of->before[0] = before;
-    for (int64_t r = 0; r < of->readouts; r++) of->before[r + 1] += of->before[r];
-    of->step = 1 + (int64_t)all / most;
-    LMR_FREE(of->first, w->y);
-    of->first = NULL;
-    w->y = NULL;
-    return prepare(w, of, own, kspace);
-}
-
-/* deviation <- what windows of all coils say, where that is clearly less. of_coils: by differences. */
-static larmor_status look_below(larmor_array *kspace, points *of, room *w, const double *of_coils, double *deviation)
-{
-    const int64_t coils = kspace->shape.dim[2];
-    larmor_ranks *ranks = kspace->dev->whole;
-    int64_t own;
-    double all, ratio;
-    of->order = LMR_NOISE_WINDOW - 1;
-    LMR_TRY(outer_runs(ranks, of, WINDOWS_RADIUS, &own, &all));
-    larmor_status st = take_runs(kspace, of, own, all, MOST_WINDOWS, w);
-    if (ranks) st = lmr_ranks_agree(ranks, st, NULL, NULL);
-    LMR_TRY(st);
-    LMR_TRY(lmr_noise_below_signal(kspace->dev, ranks, coils, w->runs, w->y, of_coils, &ratio));
-    if (ratio < WINDOWS_COUNT_BELOW) *deviation *= ratio;
-    return LARMOR_OK;
-}
-
 static larmor_status level_with(larmor_array *kspace, points *of, room *w, double *deviation)
 {
     const int64_t coils = kspace->shape.dim[2];
     larmor_ranks *ranks = kspace->dev->whole;
-    int64_t own;
+    int64_t own, before = 0;
     double all, sum = 0, step = (double)usual_step(of);
     float weight[MOST_ORDER + 1];
-    LMR_HEAP LMR_NEW_ZEROS(double, of_coils, coils);
     LMR_TRY(lmr_ranks_lead(ranks, &step));
     of->order = step <= OVERSAMPLED_STEP ? OVERSAMPLED_ORDER : ORDER;
-    LMR_TRY(outer_runs(ranks, of, OUTER_RADIUS, &own, &all));
+    LMR_TRY(outer_runs(ranks, of, &own, &all));
     if (all == 0 && of->order > ORDER) { /* readouts are too short */
         of->order = ORDER;
-        LMR_TRY(outer_runs(ranks, of, OUTER_RADIUS, &own, &all));
+        LMR_TRY(outer_runs(ranks, of, &own, &all));
     }
     const double squares = weights_of(of->order, weight);
-    const larmor_status st = take_runs(kspace, of, own, all, MOST / 2, w);
+    if (ranks) LMR_TRY(lmr_ranks_before(ranks, own, &before));
+    of->before[0] = before;
+    for (int64_t r = 0; r < of->readouts; r++) of->before[r + 1] += of->before[r];
+    of->step = 1 + 2 * (int64_t)all / MOST;
+    const larmor_status st = prepare(w, of, own, kspace);
     for (int64_t c = 0; c < coils; c++) {
         const float *y = w->runs && !st ? w->y + 2 * (of->order + 1) * w->runs * c : NULL;
         int64_t used = y ? differences_of(y, w->runs, of->order, weight, w->differences) : 0;
         LMR_TRY(gather(ranks, kspace->dev, st, &used, w->differences));
-        if (used && !larmor_ranks_number(ranks)) of_coils[c] = deviation_of(used, w->differences, squares);
-        LMR_TRY(lmr_ranks_lead(ranks, &of_coils[c]));
-        sum += pow(of_coils[c], 2);
+        if (used && !larmor_ranks_number(ranks)) sum += pow(deviation_of(used, w->differences, squares), 2);
     }
     *deviation = coils > 0 ? sqrt(sum / (double)coils) : 0;
-    if (of->order == ORDER && coils > 1 && *deviation > 0) LMR_TRY(look_below(kspace, of, w, of_coils, deviation));
     return lmr_ranks_lead(ranks, deviation);
 }
 

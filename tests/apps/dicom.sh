@@ -67,6 +67,14 @@ END
 [ "$(find slices.dcm -name 'PH_*.dcm' | wc -l)" -eq 12 ] || fail "slices.dcm: phases"
 [ "$(find volume.c.dcm -type f | wc -l)" -eq 4 ] || fail "volume.c.dcm"
 
+# As many images as slices: the size of a voxel is that of .nii.
+expect 0 phantom -o equal.h5 --matrix 16 --slices 2 --repetitions 2 -q
+expect 0 recon equal.h5 -m grid -q -o equal.nii -o equal.dcm
+expect 0 info equal.nii
+grep '^voxels' out >voxels
+expect 0 info equal.dcm
+grep -Fxq "$(cat voxels)" out || fail "equal.dcm: $(grep '^voxels' out), of .nii $(cat voxels)"
+
 expect 0 convert one.i.h5 y.dcm --dicom-phase -q
 rm y.dcm
 expect 5 convert one.i.h5 y.dcm --dicom-phase
