@@ -30,7 +30,7 @@ enum {
 #define MIN_PART_OF_ANY .93
 
 /* Of the sum of magnitudes that a phase and a shift leave: with less, lines are read from the wrong end. */
-#define MAX_REVERSED .98
+#define MAX_REVERSED .975
 
 typedef struct image { /* of the other source */
     int64_t readouts;

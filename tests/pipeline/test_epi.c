@@ -502,11 +502,8 @@ TEST(flags_of_lines_in_reverse_that_are_wrong_are_named)
             int said = 0;
             for (int i = 0; i < MATRIX; i++) list[i] = (readout){.ky = i, .back = i % 2 * back};
             OWNED(stored) s = stored_readouts(list, MATRIX, RECEIVERS);
-            const larmor_recon_opts opts = {.size = sizeof opts,
-                                            .no_ghost = no_ghost,
-                                            .method = "cg",
-                                            .listener = count_reversed,
-                                            .user = &said};
+            const larmor_recon_opts opts = {
+                .size = sizeof opts, .no_ghost = no_ghost, .method = "cg", .listener = count_reversed, .user = &said};
             OWNED(larmor_recon) *recon;
             assert_ok(larmor_recon_create(s.source, dev, &opts, &recon));
             assert_int_equal(said, back > 2);
