@@ -9,6 +9,7 @@
 #include "core/select.h"
 #include "larmor/recon.h"
 #include "recon/inputs.h"
+#include "recon/samples/noise_windows.h"
 
 /* The outer samples of k-space, where there is the least signal: those beyond this part of the largest |k|, or
  * further in by this step at a time where readouts have too few of them. */
@@ -282,5 +283,10 @@ larmor_status larmor_noise_level(larmor_array *kspace, const larmor_array *traj,
                LARMOR_ERR_SHAPE, "noise level: trajectory is %s, expected real [nd, samples, readouts]",
                traj ? lmr_describe(traj).s : "missing");
     LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
-    return level_of(kspace, k, (int)traj->shape.dim[0], deviation);
+    LMR_TRY(level_of(kspace, k, (int)traj->shape.dim[0], deviation));
+    if (kspace->dev->whole) return LARMOR_OK; /* lines of other ranks are not at hand */
+    double by_windows;
+    LMR_TRY(lmr_noise_of_windows(kspace, k, (int)traj->shape.dim[0], &by_windows));
+    if (by_windows < *deviation || (*deviation == 0 && by_windows < INFINITY)) *deviation = by_windows;
+    return LARMOR_OK;
 }
