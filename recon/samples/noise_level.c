@@ -9,7 +9,6 @@
 #include "core/select.h"
 #include "larmor/recon.h"
 #include "recon/inputs.h"
-#include "recon/samples/noise_windows.h"
 
 /* The outer samples of k-space, where there is the least signal: those beyond this part of the largest |k|, or
  * further in by this step at a time where readouts have too few of them. */
@@ -271,22 +270,23 @@ static larmor_status level_of(larmor_array *kspace, const double *k, int nd, dou
     return st;
 }
 
+larmor_status lmr_expect_readouts(const char *who, const larmor_array *kspace, const larmor_array *traj)
+{
+    LMR_REFUSE(!kspace || kspace->dtype != LARMOR_C64 || kspace->shape.ndim != 3, LARMOR_ERR_SHAPE,
+               "%s: k-space is %s, expected c64 [samples, readouts, coils]", who,
+               kspace ? lmr_describe(kspace).s : "missing");
+    LMR_REFUSE(!traj || traj->shape.ndim != 3 || traj->shape.dim[1] != kspace->shape.dim[0] ||
+                   traj->shape.dim[2] != kspace->shape.dim[1],
+               LARMOR_ERR_SHAPE, "%s: trajectory is %s, expected real [nd, samples, readouts]", who,
+               traj ? lmr_describe(traj).s : "missing");
+    return LARMOR_OK;
+}
+
 larmor_status larmor_noise_level(larmor_array *kspace, const larmor_array *traj, double *deviation)
 {
     LMR_NEED(deviation);
     *deviation = 0;
-    LMR_REFUSE(!kspace || kspace->dtype != LARMOR_C64 || kspace->shape.ndim != 3, LARMOR_ERR_SHAPE,
-               "noise level: k-space is %s, expected c64 [samples, readouts, coils]",
-               kspace ? lmr_describe(kspace).s : "missing");
-    LMR_REFUSE(!traj || traj->shape.ndim != 3 || traj->shape.dim[1] != kspace->shape.dim[0] ||
-                   traj->shape.dim[2] != kspace->shape.dim[1],
-               LARMOR_ERR_SHAPE, "noise level: trajectory is %s, expected real [nd, samples, readouts]",
-               traj ? lmr_describe(traj).s : "missing");
+    LMR_TRY(lmr_expect_readouts("noise level", kspace, traj));
     LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
-    LMR_TRY(level_of(kspace, k, (int)traj->shape.dim[0], deviation));
-    if (kspace->dev->whole) return LARMOR_OK; /* lines of other ranks are not at hand */
-    double by_windows;
-    LMR_TRY(lmr_noise_of_windows(kspace, k, (int)traj->shape.dim[0], &by_windows));
-    if (by_windows < *deviation || (*deviation == 0 && by_windows < INFINITY)) *deviation = by_windows;
-    return LARMOR_OK;
+    return level_of(kspace, k, (int)traj->shape.dim[0], deviation);
 }

@@ -2,8 +2,6 @@
  * (Uecker et al., Magn. Reson. Med. 71, 990 (2014)): with G their Gram matrix and e one of their samples, v = G^-1 e
  * is a combination of samples that has next to nothing of the object, and v^H G v / |v|^2 the power of the noise.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "recon/samples/noise_windows.h"
-
 #include <complex.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,6 +9,7 @@
 #include "core/device.h"
 #include "core/owned.h"
 #include "core/status.h"
+#include "larmor/recon.h"
 #include "recon/inputs.h"
 #include "recon/lapack.h"
 
@@ -231,18 +230,15 @@ static void free_windows(windows *w)
     free(w->at);
 }
 
-larmor_status lmr_noise_of_windows(larmor_array *kspace, const double *k, int nd, double *deviation)
+static larmor_status level_of(larmor_array *kspace, grid *g, double *deviation)
 {
-    const larmor_shape shape = larmor_array_shape(kspace);
-    const int64_t coils = shape.dim[2], together = coils < TOGETHER ? coils : TOGETHER;
-    LMR_FREED_BY(free_grid) grid g = {.k = k, .nd = nd, .n = shape.dim[0]};
+    const int64_t coils = kspace->shape.dim[2], together = coils < TOGETHER ? coils : TOGETHER;
     LMR_FREED_BY(free_windows) windows w = {.side = coils > 1 ? SIDE : SIDE_OF_ONE};
     double power[TOGETHER], sum = 0;
-    *deviation = INFINITY;
-    if (nd < 2 || nd > 3 || g.n < w.side || coils < 1) return LARMOR_OK;
-    LMR_TRY(find_lines(shape.dim[1], &g));
-    if (g.count < w.side) return LARMOR_OK;
-    LMR_TRY(choose_windows(&g, &w));
+    if (g->nd < 2 || g->n < w.side) return LARMOR_OK;
+    LMR_TRY(find_lines(kspace->shape.dim[1], g));
+    if (g->count < w.side) return LARMOR_OK;
+    LMR_TRY(choose_windows(g, &w));
     if (w.count < LEAST_OVER_COLUMNS * w.side * w.side) return LARMOR_OK;
     LMR_OWN_MEMORY(float complex, y, gather(&w, kspace, &y));
     for (int64_t c = 0; c < coils; c += together) {
@@ -251,6 +247,18 @@ larmor_status lmr_noise_of_windows(larmor_array *kspace, const double *k, int nd
         LMR_TRY(powers_of(&w, y + w.side * w.side * w.count * first, together, power));
         for (int64_t j = c - first; j < together; j++) sum += power[j];
     }
-    *deviation = sqrt(sum / (double)coils / 2);
+    *deviation = isfinite(sum) ? sqrt(sum / (double)coils / 2) : 0;
     return LARMOR_OK;
+}
+
+larmor_status larmor_noise_of_lines(larmor_array *kspace, const larmor_array *traj, double *deviation)
+{
+    LMR_NEED(deviation);
+    *deviation = 0;
+    LMR_TRY(lmr_expect_readouts("noise of lines", kspace, traj));
+    if (kspace->dev->whole || kspace->shape.dim[2] < 1) return LARMOR_OK; /* lines of other ranks are not at hand */
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_FREED_BY(free_grid)
+    grid g = {.k = k, .nd = (int)traj->shape.dim[0], .n = kspace->shape.dim[0]};
+    return level_of(kspace, &g, deviation);
 }
