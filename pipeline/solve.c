@@ -52,8 +52,7 @@ static larmor_status noise_level(const lmr_job *job, const lmr_frame *frame, dou
     return larmor_noise_level(frame->samples.kspace, frame->samples.traj, deviation);
 }
 
-/* The same of lines, of whose noise more can be known. A search by samples held out begins at the larger level, which
- * keeps its weights from being too small where samples are far from those held out (docs/records/noise.md). */
+/* The same of lines, of whose noise more can be known (docs/records/noise.md). */
 static larmor_status noise_of_lines(const lmr_job *job, const lmr_frame *frame, double *deviation)
 {
     const lmr_cartesian *c = &frame->cartesian;
@@ -160,6 +159,16 @@ static int determines(const lmr_job *job, const lmr_frame *frames, int count, co
     int all = !job->facts->basis && !lmr_is_partial(coverage);
     for (int i = 0; i < count; i++) all &= box_part(&frames[i]) > 0 && box_part(&frames[i]) >= least;
     return all;
+}
+
+/* 1 if images are better by the noise as it is than by the level from differences, which has some of the object: of all
+ * of a grid, and of one coil's lines that leave others out. What lies beyond a box of fewer lines is filled in too
+ * slowly at the smaller weights, and a search by samples held out begins at too small ones. */
+static int noise_is_known(const lmr_job *job, const lmr_frame *frames, int count, const larmor_coverage *coverage)
+{
+    const double part = box_part(frames);
+    if (determines(job, frames, count, coverage)) return part >= 1;
+    return part == 0 && predicts_nothing(job, frames, count);
 }
 
 /* 1 if noise is added to samples in place of holding some out. Frames of a series predict each other's. */
@@ -562,7 +571,7 @@ static larmor_status solve_frames(lmr_job *job, lmr_frame *frames, int count, la
     if (job->found.method.kind == LMR_METHOD_GRID) return grid(job, frames, x, result);
     if (job->found.method.kind == LMR_METHOD_NLINV) return lmr_nlinv_frames(job, frames, count, x, result);
     const int direct = count == 1 && lmr_cartesian_is_direct(job, frames, &result->coverage);
-    const int known = determines(job, frames, count, &result->coverage) || predicts_nothing(job, frames, count);
+    const int known = noise_is_known(job, frames, count, &result->coverage);
     if (direct || !shares_noise(job, frames, count, &result->coverage))
         LMR_TRY(known ? noise_of_lines(job, &frames[0], &noise) : noise_level(job, &frames[0], &noise));
     if (direct) LMR_TRY(solve_directly(job, frames, noise, &little, x, result));
