@@ -127,12 +127,13 @@ static larmor_status compare_lines(larmor_recon *r, const larmor_samples *sample
     larmor_description found;
     LMR_TRY(compare_by(larmor_compare_lines, samples, &found));
     look_at_echoes(r, &found);
-    if (!found.is_clear || !on_grid) return LARMOR_OK;
-    lmr_warn(
-        &r->events,
-        "the samples fit better with %s: windows of k-space are more alike by a factor of %.2g. Check which lines "
-        "are flagged as reversed, whether the object moved, the centre of readouts and the phase correction.",
-        found.name, exp(found.misfit - found.better));
+    if (!found.is_clear || (!on_grid && r->facts.info.traj_stored)) return LARMOR_OK;
+    if (!r->events.is_contradicted) /* images of lines in reverse have not said so before */
+        lmr_warn(&r->events,
+                 "the samples fit better with %s: windows of k-space are more alike by a factor of %.2g. Check which "
+                 "lines are flagged as reversed, whether the object moved, the centre of readouts and the phase "
+                 "correction.",
+                 found.name, exp(found.misfit - found.better));
     if (!found.leaves_out) keep_one_set(r);
     return LARMOR_OK;
 }

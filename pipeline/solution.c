@@ -244,16 +244,11 @@ static larmor_status solve_cg(const lmr_job *job, lmr_solution *p, larmor_solve_
     return LARMOR_OK;
 }
 
-/* Of the weight that the noise lets expect, where samples of one coil on a grid predict no others. On 26 such scenes
- * (scripts/measure/scenes.py, seeds 201 to 215: lines and Poisson discs of R = 2, SNR 5 to none) tv has 1.07 times
- * the least error of three methods and six weights there (1.31 at most), 1.11 at the whole, 1.23 at the weight by
- * samples held out. */
-#define ONE_COIL_WEIGHT_FACTOR 0.7
-
 /* 1 if the weight is that expected from the noise, or in units of it. */
 static int by_noise(const lmr_job *job, const larmor_recon_report *result)
 {
-    return job->settings->opts.lambda_mode == LARMOR_LAMBDA_NOISE || result->lambda_from == LARMOR_LAMBDA_FROM_NOISE;
+    return job->settings->opts.lambda_mode == LARMOR_LAMBDA_NOISE ||
+           result->lambda_from == LARMOR_LAMBDA_FROM_NOISE || result->lambda_from == LARMOR_LAMBDA_OF_ONE_COIL;
 }
 
 int lmr_solution_predicts_none(const lmr_job *job, const larmor_choice *choice)
@@ -309,10 +304,6 @@ static larmor_status search_weight(const lmr_job *job, lmr_solution *p, const la
         }
     } else if (result->lambda_from == LARMOR_LAMBDA_NONE) {
         result->weight = TIKHONOV_FLOOR * unit;
-    } else if (result->lambda_from == LARMOR_LAMBDA_OF_ONE_COIL) {
-        LMR_TRY(lmr_solution_noise(job, p));
-        LMR_TRY(larmor_weight_of_noise(p->A, p->b, p->noise, r, &result->weight));
-        result->weight *= ONE_COIL_WEIGHT_FACTOR;
     } else if (by_noise(job, result)) {
         LMR_TRY(lmr_solution_noise(job, p));
         LMR_TRY(larmor_weight_of_noise(p->A, p->b, p->noise, r, &result->weight));

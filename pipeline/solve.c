@@ -52,6 +52,18 @@ static larmor_status noise_level(const lmr_job *job, const lmr_frame *frame, dou
     return larmor_noise_level(frame->samples.kspace, frame->samples.traj, deviation);
 }
 
+/* The same of lines, of whose noise more can be known (docs/records/noise.md). */
+static larmor_status noise_of_lines(const lmr_job *job, const lmr_frame *frame, double *deviation)
+{
+    const lmr_cartesian *c = &frame->cartesian;
+    double of_lines = c->level_of_lines * job->found.scale;
+    LMR_TRY(noise_level(job, frame, deviation));
+    if (job->facts->whitening || !c->on_grid) return LARMOR_OK;
+    if (!(c->level > 0)) LMR_TRY(larmor_noise_of_lines(frame->samples.kspace, frame->samples.traj, &of_lines));
+    if (of_lines > 0 && !(of_lines > *deviation)) *deviation = of_lines;
+    return LARMOR_OK;
+}
+
 /* The last iterate of a failed solver is the image, unless it is zero or not finite. */
 static larmor_status accept_last_iterate(larmor_status st, const larmor_array *x, larmor_recon_report *result)
 {
@@ -147,6 +159,16 @@ static int determines(const lmr_job *job, const lmr_frame *frames, int count, co
     int all = !job->facts->basis && !lmr_is_partial(coverage);
     for (int i = 0; i < count; i++) all &= box_part(&frames[i]) > 0 && box_part(&frames[i]) >= least;
     return all;
+}
+
+/* 1 if images are better by the noise as it is than by the level from differences, which has some of the object: of all
+ * of a grid, and of one coil's lines that leave others out. What lies beyond a box of fewer lines is filled in too
+ * slowly at the smaller weights, and a search by samples held out begins at too small ones. */
+static int noise_is_known(const lmr_job *job, const lmr_frame *frames, int count, const larmor_coverage *coverage)
+{
+    const double part = box_part(frames);
+    if (determines(job, frames, count, coverage)) return part >= 1;
+    return part == 0 && predicts_nothing(job, frames, count);
 }
 
 /* 1 if noise is added to samples in place of holding some out. Frames of a series predict each other's. */
@@ -381,7 +403,7 @@ static int shares_noise(const lmr_job *job, const lmr_frame *frames, int count, 
 static larmor_status grid(lmr_job *job, lmr_frame *frame, larmor_array **x, larmor_recon_report *result)
 {
     double noise = 0;
-    if (!job->settings->opts.no_maps) LMR_TRY(noise_level(job, frame, &noise));
+    if (!job->settings->opts.no_maps) LMR_TRY(noise_of_lines(job, frame, &noise));
     result->noise = noise;
     LMR_TRY(lmr_grid_frame(job, frame, x));
     return job->settings->opts.no_maps ? LARMOR_OK
@@ -549,7 +571,9 @@ static larmor_status solve_frames(lmr_job *job, lmr_frame *frames, int count, la
     if (job->found.method.kind == LMR_METHOD_GRID) return grid(job, frames, x, result);
     if (job->found.method.kind == LMR_METHOD_NLINV) return lmr_nlinv_frames(job, frames, count, x, result);
     const int direct = count == 1 && lmr_cartesian_is_direct(job, frames, &result->coverage);
-    if (direct || !shares_noise(job, frames, count, &result->coverage)) LMR_TRY(noise_level(job, &frames[0], &noise));
+    const int known = noise_is_known(job, frames, count, &result->coverage);
+    if (direct || !shares_noise(job, frames, count, &result->coverage))
+        LMR_TRY(known ? noise_of_lines(job, &frames[0], &noise) : noise_level(job, &frames[0], &noise));
     if (direct) LMR_TRY(solve_directly(job, frames, noise, &little, x, result));
     if (*x) return LARMOR_OK;
     const int is_open = lmr_method_is_open(job, result), may_be_linear = direct && is_open;

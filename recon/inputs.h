@@ -21,5 +21,9 @@ larmor_status lmr_input_traj(const char *who, const larmor_array *traj, larmor_s
  */
 larmor_status lmr_find_outlier(const larmor_array *x, double low, int64_t *index, double *value);
 
+/* Refuses all but k-space c64 [samples, readouts, coils] and a trajectory [nd, samples, readouts] of it. Errors:
+ * LARMOR_ERR_SHAPE. */
+larmor_status lmr_expect_readouts(const char *who, const larmor_array *kspace, const larmor_array *traj);
+
 /* The shape of traj without its first dimension: one weight per sample. */
 larmor_shape lmr_weights_shape(const larmor_array *traj);

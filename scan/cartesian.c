@@ -155,7 +155,7 @@ static int is_delayed(const lmr_job *job, int encoding, const lmr_cartesian *c)
 /* The noise in the readouts before their oversampling goes: what is beyond the grid's field of view is noise
  * alone. */
 static larmor_status measure_level(const larmor_encoding *e, const larmor_grid *grid, const larmor_samples *samples,
-                                   double *level)
+                                   double *level, double *of_lines)
 {
     const larmor_shape shape = larmor_array_shape(samples->traj);
     larmor_array *traj = NULL;
@@ -167,6 +167,7 @@ static larmor_status measure_level(const larmor_encoding *e, const larmor_grid *
         larmor_array_upload(larmor_array_device(samples->traj), LARMOR_F64, shape, LARMOR_F64, k, &traj);
     free(k);
     if (!st) st = larmor_noise_level(samples->kspace, traj, level);
+    if (!st) st = larmor_noise_of_lines(samples->kspace, traj, of_lines);
     larmor_array_free(traj);
     return st;
 }
@@ -176,13 +177,14 @@ static larmor_status crop(const lmr_job *job, const larmor_encoding *e, const la
                           larmor_samples *samples, lmr_cartesian *c)
 {
     larmor_array *kspace, *traj;
-    double *k, level = 0;
+    double *k, level = 0, of_lines = 0;
     LMR_TRY(larmor_sample_faults_find(samples->kspace, samples->traj, e->matrix,
                                       &c->faults)); /* k in cycles of the encoded field of view */
-    if (!job->facts->whitening) LMR_TRY(measure_level(e, grid, samples, &level));
+    if (!job->facts->whitening) LMR_TRY(measure_level(e, grid, samples, &level, &of_lines));
     LMR_TRY(larmor_crop_readouts(samples->kspace, samples->traj, grid->fov_mm[0] / e->fov_mm[0], &kspace, &traj,
                                  &c->deviation));
     c->level = level * c->deviation;
+    c->level_of_lines = of_lines * c->deviation;
     LMR_FREE(samples->kspace, samples->traj);
     samples->kspace = kspace;
     samples->traj = traj;

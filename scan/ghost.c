@@ -29,6 +29,9 @@ enum {
  * one shift. Scans with a ghost: from .96 on, without one: up to .90. */
 #define MIN_PART_OF_ANY .93
 
+/* Of the sum of magnitudes that a phase and a shift leave: with less, lines are read from the wrong end. */
+#define MAX_REVERSED .975
+
 typedef struct image { /* of the other source */
     int64_t readouts;
     larmor_ghost *of;      /* [readouts], or NULL: it is not corrected */
@@ -187,6 +190,7 @@ typedef struct found {
     larmor_ghost mean, rest; /* of all readouts; what the image says beyond navigators */
     larmor_ghost_report report;
     int64_t navigators, shots;
+    int is_reversed; /* 1: lines of one direction are read from the wrong end, and nothing is corrected */
 } found;
 
 static void average(image *m)
@@ -235,13 +239,17 @@ static void add_to(larmor_ghost *of, int64_t count, const larmor_ghost *rest)
     }
 }
 
+static int is_reversed(const larmor_ghost_report *report)
+{
+    return report->forward && report->reversed < MAX_REVERSED * report->after;
+}
+
 /* m->turned of lines that all go one way, if a ghost shows it in a coarse image; else NULL. */
 static larmor_status find_turned(const larmor_recon *r, int group, const larmor_array *kspace,
-                                 const larmor_array *traj, image *m)
+                                 const larmor_array *traj, image *m, found *f)
 {
     larmor_shape coarse = lmr_grid_shape(&r->facts.grid[group]);
     larmor_ghost ghost;
-    larmor_ghost_report report;
     int64_t count;
     int is_called_epi, shows;
     for (int d = 0; d < coarse.ndim; d++)
@@ -249,12 +257,12 @@ static larmor_status find_turned(const larmor_recon *r, int group, const larmor_
     m->turned = lmr_new(larmor_array_shape(traj).dim[2] + 1, 1);
     if (!m->turned) return LMR_NO_MEMORY();
     LMR_TRY(larmor_ghost_turned(traj, m->turned, &count));
-    LMR_TRY(larmor_ghost_estimate(kspace, traj, m->turned, coarse, NULL, &ghost, &report));
+    LMR_TRY(larmor_ghost_estimate(kspace, traj, m->turned, coarse, NULL, &ghost, &f->report));
     may_be_turned(r, group, &is_called_epi);
-    shows = count && report.is_clear;
-    const double gain = report.before - report.after;
-    if (!is_called_epi)
-        shows &= gain > MIN_GAIN_TURNED * report.before && gain > MIN_PART_OF_ANY * (report.before - report.any);
+    f->is_reversed = count && is_reversed(&f->report);
+    shows = count && f->report.is_clear && !f->is_reversed;
+    const double before = f->report.before, gain = before - f->report.after;
+    if (!is_called_epi) shows &= gain > MIN_GAIN_TURNED * before && gain > MIN_PART_OF_ANY * (before - f->report.any);
     if (!shows) free_image(m);
     return LARMOR_OK;
 }
@@ -268,7 +276,7 @@ static larmor_status find_one(const larmor_recon *r, int group, kind of, image *
     LMR_TRY(lmr_source_samples(r->facts.source, group, &all, 0, r->facts.info.coils, r->facts.dev, &x));
     if (!x.traj) return LARMOR_OK;
     LMR_TRY(larmor_samples_align(&x, &kspace, &traj));
-    if (of == ONE_WAY) LMR_TRY(find_turned(r, group, kspace, traj, m));
+    if (of == ONE_WAY) LMR_TRY(find_turned(r, group, kspace, traj, m, f));
     if (of == ONE_WAY && !m->turned) return LARMOR_OK;
     m->readouts = readouts_of_samples(&x);
     m->fov_mm = grid->fov_mm[0];
@@ -276,6 +284,11 @@ static larmor_status find_one(const larmor_recon *r, int group, kind of, image *
     if (!m->turned) LMR_TRY(ask_navigators(r, group, m, f)); /* turned ones do not say which */
     LMR_TRY(larmor_ghost_estimate(kspace, traj, m->turned, lmr_grid_shape(grid), f->navigators ? m->of : NULL,
                                   &f->rest, &f->report));
+    f->is_reversed = is_reversed(&f->report);
+    if (f->is_reversed) {
+        free_image(m);
+        return LARMOR_OK;
+    }
     if (f->navigators && f->report.spacing > MAX_LINE_DISTANCE) f->rest = (larmor_ghost){0, 0};
     add_to(m->of, m->readouts, &f->rest);
     if (m->of_calibration) add_to(m->of_calibration, m->calibration, &f->rest);
@@ -329,7 +342,8 @@ enum { ENOUGH = 8, CONTRASTS = 64 };
 
 static larmor_status find_all(larmor_recon *r, ghosts *g, int64_t *count)
 {
-    int uncorrected = 0, turned = 0, others[CONTRASTS] = {0};
+    int uncorrected = 0, turned = 0, reversed = 0, others[CONTRASTS] = {0};
+    double less = 1;
     for (int i = 0; i < r->list.groups; i++) {
         const int index = r->list.group[i];
         larmor_group group;
@@ -339,6 +353,7 @@ static larmor_status find_all(larmor_recon *r, ghosts *g, int64_t *count)
         int *const of_contrast = &others[(group.contrast + 8 * group.encoding) % CONTRASTS];
         if (*of_contrast >= ENOUGH) continue;
         larmor_status st = find_kind(r, index, group.readouts, &of);
+        f.is_reversed = 0;
         if (!st && of != OTHERS) st = find_one(r, index, of, &g->image[index], &f);
         *of_contrast += !st && of != BOTH_WAYS && !g->image[index].of;
         const int is_left = st == LARMOR_ERR_UNSUPPORTED || (!st && of == BOTH_WAYS && !f.report.forward);
@@ -348,6 +363,10 @@ static larmor_status find_all(larmor_recon *r, ghosts *g, int64_t *count)
             continue;
         }
         LMR_TRY(st);
+        if (f.is_reversed) {
+            reversed++;
+            less = fmin(less, f.report.reversed / f.report.after);
+        }
         if (!g->image[index].of) continue;
         turned += of == ONE_WAY;
         if (++*count <= MOST_LOGGED) log_ghost(r, &group, &f);
@@ -360,6 +379,13 @@ static larmor_status find_all(larmor_recon *r, ghosts *g, int64_t *count)
             "its neighbours; taken for echo-planar lines that were turned as they were stored, and corrected "
             "(opts.no_ghost: not)",
             turned, turned == 1 ? "" : "s");
+    if (reversed) {
+        r->events.is_contradicted = 1;
+        lmr_warn(&r->events,
+                 "the samples of %d image%s fit better with every second line reversed: the sum of the image's "
+                 "magnitudes is %.2g %% smaller. Check which lines are flagged as reversed (flag 22).",
+                 reversed, reversed == 1 ? "" : "s", 100 * (1 - less));
+    }
     if (uncorrected)
         lmr_warn(
             &r->events,

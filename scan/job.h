@@ -36,6 +36,7 @@ typedef struct lmr_cartesian {
     int shifted;      /* 1: its lines were shifted by the delays, and coordinates stay */
     larmor_sample_faults faults; /* of the samples as they were acquired */
     double level; /* of the noise in the samples, before whitening and the job's scale, as measured with it; 0: not */
+    double level_of_lines; /* the same by larmor_noise_of_lines */
 } lmr_cartesian;
 
 /* The inputs of one image, which belong to their maker. */

@@ -18,8 +18,11 @@ typedef struct larmor_ghost_report {
     int64_t forward, backward; /* lines of each direction; both 0 where readouts are no lines of both directions */
     double spacing;            /* of the lines, in 1/FOV, on average */
     double before,
-        after;    /* sum of the magnitudes of the coils' images, per voxel, as given and with what was found */
-    double any;   /* the same with any phase at each place along lines, if `turned` is given: a ghost needs no more */
+        after;  /* sum of the magnitudes of the coils' images, per voxel, as given and with what was found */
+    double any; /* the same with any phase at each place along lines, if `turned` is given: a ghost needs no more */
+    double
+        reversed; /* the same as `after` with each backward line read from its other end: less than that where lines
+                      * are not stored as they are described */
     int is_clear; /* 1: that sum becomes smaller than chance makes it */
 } larmor_ghost_report;
 

@@ -176,6 +176,15 @@ LARMOR_API larmor_status larmor_noise_colouring(const larmor_array *W, larmor_ar
  * Errors     LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_noise_level(larmor_array *kspace, const larmor_array *traj, double *deviation);
 
+/* The same of lines along one axis at even distances, by how well samples are predicted from those around them, in
+ * windows of 5 x 5 samples of up to 4 coils, or of 7 x 7 of one: an object that does not fill the field of view, and
+ * coils that are smooth, leave combinations of samples that hold noise alone. With several coils it is near the
+ * noise however little there is; of one coil whose object fills the field of view signal is left, too.
+ *
+ * deviation  0 where too few lines lie beside each other, or ranks have parts of them.
+ * Errors     as above. */
+LARMOR_API larmor_status larmor_noise_of_lines(larmor_array *kspace, const larmor_array *traj, double *deviation);
+
 typedef struct larmor_coils_opts { /* zero means default */
     int64_t calibration; /* side of the centre of k-space that is used, in samples of 1/FOV; default 32, at most N */
     int64_t window;    /* side of the neighbourhood that shares a covariance, in calibration pixels; default 3, odd */

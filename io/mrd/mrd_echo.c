@@ -90,12 +90,17 @@ static double find_peak(const double *energy, int64_t n, double *peak)
 
 /* ---- along readouts ---- */
 
+static int alike_but_contrast(const lmr_mrd_head *x, const lmr_mrd_head *y)
+{
+    return x->encoding == y->encoding && x->samples == y->samples && x->discard_pre == y->discard_pre &&
+           x->discard_post == y->discard_post && x->center_sample == y->center_sample &&
+           !((x->flags ^ y->flags) & LARMOR_ACQ_REVERSE);
+}
+
 static int alike(const larmor_raw *raw, int64_t a, int64_t b)
 {
     const lmr_mrd_head *x = &raw->head[a], *y = &raw->head[b];
-    return x->encoding == y->encoding && x->samples == y->samples && x->discard_pre == y->discard_pre &&
-           x->discard_post == y->discard_post && x->center_sample == y->center_sample &&
-           x->counter[LMR_CONTRAST] == y->counter[LMR_CONTRAST] && !((x->flags ^ y->flags) & LARMOR_ACQ_REVERSE);
+    return alike_but_contrast(x, y) && x->counter[LMR_CONTRAST] == y->counter[LMR_CONTRAST];
 }
 
 static int is_line(const larmor_raw *raw, int64_t i, int encoding)
@@ -277,6 +282,19 @@ static void warn_of_counting(larmor_raw *raw, int encoding, const classes *all, 
                      of_encoding(raw, encoding, &in), (long long)readouts, names[counting]);
 }
 
+/* The first contrast of those whose heads are alike: its centre is that of all of them. A gradient of the field moves
+ * later echoes along the line, which is the phase between the contrasts' images and no other centre. */
+static int lead_of(const larmor_raw *raw, const classes *all, int c)
+{
+    const lmr_mrd_head *h = &raw->head[all->of[c].first];
+    int lead = c;
+    for (int i = 0; i < all->count; i++) {
+        const lmr_mrd_head *other = &raw->head[all->of[i].first], *best = &raw->head[all->of[lead].first];
+        if (alike_but_contrast(h, other) && other->counter[LMR_CONTRAST] < best->counter[LMR_CONTRAST]) lead = i;
+    }
+    return lead;
+}
+
 /* Echoes that lie at different places of the line in lines of both directions make a ghost. */
 static void warn_of_ghost(larmor_raw *raw, int encoding, const classes *all, const lmr_mrd_place *place)
 {
@@ -284,7 +302,7 @@ static void warn_of_ghost(larmor_raw *raw, int encoding, const classes *all, con
     lmr_text in;
     for (int c = 0; c < all->count; c++) {
         const double off = all->of[c].echo - place[c].sample;
-        if (isnan(off) || place[c].is_echo) continue;
+        if (isnan(off) || place[c].is_echo || lead_of(raw, all, c) != c) continue;
         if (all->of[c].reversed)
             backward = off;
         else
@@ -342,10 +360,12 @@ larmor_status lmr_mrd_find_echoes(larmor_raw *raw, int encoding)
         warn_of_counting(raw, encoding, all, counting);
         for (int c = 0; c < all->count; c++) {
             const lmr_mrd_head *h = &raw->head[all->of[c].first];
+            if (lead_of(raw, all, c) != c) continue;
             const int said =
                 all->of[c].reversed && h->center_sample ? lmr_mrd_counted(counting, h) : h->center_sample;
             place[c] = place_centre(raw, encoding, &all->of[c], said, epi, spans, gradient);
         }
+        for (int c = 0; c < all->count; c++) place[c] = place[lead_of(raw, all, c)];
         if (!is_matched) warn_of_ghost(raw, encoding, all, place);
         raw->traj_of[encoding].echo = middle_echo(raw, all);
         for (int64_t i = 0; i < raw->info.acquisitions; i++) {

@@ -38,7 +38,7 @@ static int is_placed(const lmr_mrd_head *h)
 
 typedef struct slice { /* of an encoding */
     int encoding, number;
-    double place[3];
+    double place[6]; /* position and direction, 0 where it has none */
 } slice;
 
 static int by_slice(const void *left, const void *right)
@@ -52,7 +52,7 @@ static int by_place(const void *left, const void *right)
 {
     const slice *a = left, *b = right;
     if (a->encoding != b->encoding) return a->encoding - b->encoding;
-    for (int d = 0; d < 3; d++)
+    for (int d = 0; d < 6; d++)
         if (a->place[d] != b->place[d]) return a->place[d] < b->place[d] ? -1 : 1;
     return a->number - b->number;
 }
@@ -61,6 +61,7 @@ static int same_place(const slice *a, const slice *b)
 {
     int same = a->encoding == b->encoding;
     for (int d = 0; d < 3; d++) same &= fabs(a->place[d] - b->place[d]) <= SAME_MM;
+    for (int d = 3; d < 6; d++) same &= fabs(a->place[d] - b->place[d]) <= TURNED;
     return same;
 }
 
@@ -74,6 +75,7 @@ static larmor_status check_slices(larmor_raw *raw)
         const lmr_mrd_head *h = &raw->head[raw->order[raw->first_in_order[g]]];
         all[g] = (slice){.encoding = raw->group[g].encoding, .number = raw->group[g].slice};
         for (int d = 0; d < 3; d++) all[g].place[d] = isfinite(h->position[d]) ? (double)h->position[d] : 0;
+        for (int d = 0; d < 3 && lmr_mrd_is_oriented(h); d++) all[g].place[3 + d] = (double)h->slice_dir[d];
     }
     qsort(all, (size_t)raw->info.groups, sizeof *all, by_slice);
     for (int g = 0; g < raw->info.groups; g++)

@@ -74,6 +74,14 @@ def noise_level(kspace: ArrayLike, traj: ArrayLike) -> float:
     return float(level[0])
 
 
+def noise_of_lines(kspace: ArrayLike, traj: ArrayLike) -> float:
+    """The same of parallel lines at even distances, by how well samples predict those beside them; 0 of others."""
+    on = _arrays.device("cpu")
+    level = ffi.new("double *")
+    check(lib.larmor_noise_of_lines(_wrapped(np.asarray(kspace, np.complex64), on), _points(traj, on), level))
+    return float(level[0])
+
+
 def compression(kspace: ArrayLike, traj: ArrayLike | None = None, *, radius: float = 16, coils: int = 0,
                 energy: float = 0) -> Complexes:
     """The matrix [virtual coils, coils] that mixes coils into few, by the samples within `radius` of the centre.

@@ -311,6 +311,20 @@ static double search(const images *m, larmor_ghost *best)
     return least;
 }
 
+/* Lines read from their other end have their image mirrored along them. */
+static void reverse_backward(const images *m)
+{
+    for (int64_t c = 0; c < m->coils; c++)
+        for (int64_t v = 1; v < m->nx - v; v++)
+            for (int64_t u = 0; u < m->ny; u++) {
+                float complex *a = m->of[1] + u + m->ny * (v + m->nx * c);
+                float complex *b = m->of[1] + u + m->ny * (m->nx - v + m->nx * c);
+                const float complex kept = *a;
+                *a = *b;
+                *b = kept;
+            }
+}
+
 /* 1 if the object that a phase and a shift make is at both edges across the lines, with nothing in the middle. */
 static int wraps(const images *m, const larmor_ghost *g)
 {
@@ -381,9 +395,11 @@ larmor_status larmor_ghost_estimate(const larmor_array *kspace, const larmor_arr
     report->after = search(&m, &best);
     if (turned) report->any = sum_of_any(&m);
     report->is_clear = report->after < (1 - min_gain) * report->before;
-    if (!report->is_clear) return LARMOR_OK;
-    *found = best;
-    if (!known && report->spacing < max_spacing && wraps(&m, &best)) found->phase += best.phase > 0 ? -M_PI : M_PI;
+    if (report->is_clear) *found = best;
+    if (report->is_clear && !known && report->spacing < max_spacing && wraps(&m, &best))
+        found->phase += best.phase > 0 ? -M_PI : M_PI;
+    reverse_backward(&m);
+    report->reversed = search(&m, &best);
     return LARMOR_OK;
 }
 

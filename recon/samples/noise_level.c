@@ -270,17 +270,23 @@ static larmor_status level_of(larmor_array *kspace, const double *k, int nd, dou
     return st;
 }
 
+larmor_status lmr_expect_readouts(const char *who, const larmor_array *kspace, const larmor_array *traj)
+{
+    LMR_REFUSE(!kspace || kspace->dtype != LARMOR_C64 || kspace->shape.ndim != 3, LARMOR_ERR_SHAPE,
+               "%s: k-space is %s, expected c64 [samples, readouts, coils]", who,
+               kspace ? lmr_describe(kspace).s : "missing");
+    LMR_REFUSE(!traj || traj->shape.ndim != 3 || traj->shape.dim[1] != kspace->shape.dim[0] ||
+                   traj->shape.dim[2] != kspace->shape.dim[1],
+               LARMOR_ERR_SHAPE, "%s: trajectory is %s, expected real [nd, samples, readouts]", who,
+               traj ? lmr_describe(traj).s : "missing");
+    return LARMOR_OK;
+}
+
 larmor_status larmor_noise_level(larmor_array *kspace, const larmor_array *traj, double *deviation)
 {
     LMR_NEED(deviation);
     *deviation = 0;
-    LMR_REFUSE(!kspace || kspace->dtype != LARMOR_C64 || kspace->shape.ndim != 3, LARMOR_ERR_SHAPE,
-               "noise level: k-space is %s, expected c64 [samples, readouts, coils]",
-               kspace ? lmr_describe(kspace).s : "missing");
-    LMR_REFUSE(!traj || traj->shape.ndim != 3 || traj->shape.dim[1] != kspace->shape.dim[0] ||
-                   traj->shape.dim[2] != kspace->shape.dim[1],
-               LARMOR_ERR_SHAPE, "noise level: trajectory is %s, expected real [nd, samples, readouts]",
-               traj ? lmr_describe(traj).s : "missing");
+    LMR_TRY(lmr_expect_readouts("noise level", kspace, traj));
     LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     return level_of(kspace, k, (int)traj->shape.dim[0], deviation);
 }

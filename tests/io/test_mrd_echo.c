@@ -225,6 +225,30 @@ WITH_SCAN(a_centre_that_is_not_the_echo_s_is_said_and_replaced)
     }
 }
 
+/* A gradient of the field makes the echo of the second contrast later: contrasts of one header have one centre, that
+ * of the first one, as their phases are compared. center: of all headers, 32 is right. */
+WITH_SCAN(later_contrasts_have_the_centre_of_the_first_one)
+{
+    static const int centers[] = {32, 20};
+    for (int i = 0; i < 2; i++)
+        for (int last = 0; last < 2; last++) {
+            OWNED(scan) *s = empty_scan(&lines);
+            for (int l = 0; l < 2 * LINES; l++) {
+                const int contrast = l / LINES ^ last; /* the first contrast may be stored last */
+                add_line(s, l % LINES, l % LINES, 0, 32, centers[i], 5 * contrast);
+                s->r[l].head.idx.contrast = (uint16_t)contrast;
+            }
+            OWNED(larmor_raw) *raw = written(s);
+            const char *said = larmor_raw_describe(raw).warnings;
+            assert_int_equal(strstr(said, "48 readouts of 96 samples") != NULL, i == 1);
+            assert_null(strstr(said, "echo is at 37"));
+            for (int g = 0; g < 2; g++) {
+                OWNED(larmor_samples) x = samples_of(raw, g, 0);
+                for (int t = 0; t < 96; t++) assert_at_most(fabs(traj(&x)[2 * t] - (t - 32)), 1e-9);
+            }
+        }
+}
+
 /* Two samples off: said, but the header stays; one off: nothing. */
 WITH_SCAN(small_differences_leave_the_header_s_centre)
 {

@@ -76,6 +76,31 @@ WITH_SCAN(geometry_comes_from_the_first_imaging_readout_of_the_group)
     larmor_raw_free(raw);
 }
 
+/* A localizer has slices of three orientations through one point; of them the last two are one. */
+WITH_SCAN(slices_through_one_point_that_are_turned_lie_elsewhere)
+{
+    for (int same = 0; same < 2; same++) {
+        OWNED(scan) *s = radial_scan(4, 1);
+        for (int i = 0; i < 4; i++) {
+            ISMRMRD_AcquisitionHeader *h = &s->r[i].head;
+            const int along = same && i == 3 ? 1 : i % 3; /* of the slice's direction */
+            h->idx.slice = (uint16_t)i;
+            h->position[2] = i == 3 && !same ? 10 : 0;
+            for (int d = 0; d < 3; d++) {
+                h->read_dir[d] = d == (along + 1) % 3;
+                h->phase_dir[d] = d == (along + 2) % 3;
+                h->slice_dir[d] = d == along;
+            }
+        }
+        write_scan(s);
+        OWNED(larmor_raw) *raw = opened_with(&(larmor_raw_opts){.join = "none"});
+        assert_string_equal(larmor_raw_describe(raw).warnings,
+                            same ? "2 of 4 slices are at the same position as another one: where they lie is not "
+                                   "known, which is what NIfTI files say (code 0).\n"
+                                 : "");
+    }
+}
+
 /* Two slices 5 mm apart, then with one thing wrong each. */
 WITH_SCAN(a_place_that_the_scan_does_not_say_is_a_warning)
 {

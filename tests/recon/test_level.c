@@ -73,6 +73,62 @@ TEST(short_readouts_have_a_level_too)
     for (int i = 0; i < 4; i++) assert_at_most(fabs(level_of(20, samples[i], 300, 0, noise) - 1), 0.1);
 }
 
+/* Lines of an ellipse of .7 by .5 fields of view that coils see with waves of half a period, every second one stored
+ * backwards; `step` lines from one to the next. */
+static double level_of_lines(int n, int coils, int step, double signal, int of_lines)
+{
+    const int count = n / step;
+    OWNED(double) *k = malloc(sizeof *k * 2 * (size_t)(n * count));
+    OWNED(cplx) *y = malloc(sizeof *y * (size_t)(n * count * coils));
+    uint64_t seed = 5;
+    double level;
+    for (int i = 0; i < n * count; i++) {
+        const int line = i / n, at = line % 2 ? n - 1 - i % n : i % n;
+        k[2 * i] = at - n / 2;
+        k[2 * i + 1] = step * line - n / 2;
+    }
+    for (int i = 0; i < n * count * coils; i++) {
+        y[i] = gaussian(&seed);
+        for (int side = -1; side < 2 && coils > 1; side += 2) {
+            const double *at = k + 2 * (i % (n * count)), turn = 2 * M_PI * (double)(i / (n * count)) / coils;
+            const double r =
+                2 * M_PI * hypot(.35 * (at[0] + side * .5 * cos(turn)), .25 * (at[1] + side * .5 * sin(turn)));
+            y[i] += signal * (r > 0 ? j1(r) / r : 0.5) * cexp(I * (double)side * turn);
+        }
+        if (coils > 1) continue;
+        const double r = 2 * M_PI * hypot(.35 * k[2 * i], .25 * k[2 * i + 1]);
+        y[i] += signal * (r > 0 ? j1(r) / r : 0.5);
+    }
+    OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, n, count), k);
+    OWNED(larmor_array) *kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(n, count, coils), y);
+    if (of_lines)
+        assert_ok(larmor_noise_of_lines(kspace, traj, &level));
+    else
+        assert_ok(larmor_noise_level(kspace, traj, &level));
+    return level;
+}
+
+/* Differences have 50 times the noise and more where there is so little. */
+TEST(of_lines_it_is_the_deviation_however_little_noise_there_is)
+{
+    static const double signal[] = {0, 1e3, 1e5};
+    for (int i = 0; i < 3; i++)
+        for (int step = 1; step <= 2; step++)
+            assert_at_most(fabs(level_of_lines(48, 6, step, signal[i], 1) - 1), 0.1);
+    for (int i = 0; i < 2; i++) assert_at_most(fabs(level_of_lines(48, 1, 1, signal[i], 1) - 1), 0.1);
+    assert_true(level_of_lines(48, 6, 1, 1e5, 0) > 50);
+}
+
+TEST(of_spokes_there_is_no_level_of_lines)
+{
+    double *k = radial_points(48, 48, 60), level;
+    OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, 48, 60), k);
+    OWNED(larmor_array) *kspace = zeros(LARMOR_C64, LARMOR_SHAPE(48, 60, 2));
+    free(k);
+    assert_ok(larmor_noise_of_lines(kspace, traj, &level));
+    assert_true(level == 0);
+}
+
 TEST(what_does_not_fit_is_refused)
 {
     OWNED(larmor_array) *kspace = zeros(LARMOR_C64, LARMOR_SHAPE(8, 2, 1)),
@@ -80,4 +136,5 @@ TEST(what_does_not_fit_is_refused)
     double level;
     assert_refused(larmor_noise_level(kspace, traj, &level), LARMOR_ERR_SHAPE, "noise level: trajectory is");
     assert_refused(larmor_noise_level(NULL, traj, &level), LARMOR_ERR_SHAPE, "noise level: k-space is missing");
+    assert_refused(larmor_noise_of_lines(kspace, traj, &level), LARMOR_ERR_SHAPE, "noise of lines: trajectory is");
 }
