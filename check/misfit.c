@@ -16,6 +16,7 @@
 #include "core/ranks/ranks.h"
 #include "core/status.h"
 #include "pipeline/problem.h"
+#include "recon/solve/solve.h"
 
 #define PROBE_CHANGE_OVER_NOISE 5e-3 /* of the noise that is left: what a step of the probe adds, at its end */
 #define PROBE_WEIGHT 1e-3            /* of a mean eigenvalue: the weight of the probe where there is no noise */
@@ -39,14 +40,6 @@ static void free_probe(probe *w)
     larmor_array_free(w->r);
 }
 
-static larmor_status real_dot(const larmor_array *x, const larmor_array *y, double *real)
-{
-    double both[2];
-    LMR_TRY(larmor_dot(x, y, both));
-    *real = both[0];
-    return LARMOR_OK;
-}
-
 /* That of the solver; of another penalty that of a Gaussian prior with the image's own power. */
 static larmor_status find_weight(const lmr_solved *s, const larmor_array *e, probe *w)
 {
@@ -61,7 +54,7 @@ static larmor_status find_weight(const lmr_solved *s, const larmor_array *e, pro
     if (w->weight > 0) return LARMOR_OK;
     LMR_TRY(larmor_nrm2(w->r, &of_rhs));
     LMR_TRY(larmor_op_normal(s->A, w->r, w->q));
-    LMR_TRY(real_dot(w->r, w->q, &product));
+    LMR_TRY(lmr_real_dot(w->r, w->q, &product));
     w->weight = of_rhs > 0 ? PROBE_WEIGHT * product / (of_rhs * of_rhs) : 0;
     return LARMOR_OK;
 }
@@ -90,11 +83,11 @@ static larmor_status sum_steps(const lmr_solved *s, probe *w, double all, double
     *sum = 0;
     if (w->M) LMR_TRY(larmor_op_forward(w->M, w->r, w->z));
     LMR_TRY(larmor_copy(w->z, w->p));
-    LMR_TRY(real_dot(w->r, w->z, &rho));
+    LMR_TRY(lmr_real_dot(w->r, w->z, &rho));
     for (int i = 0; i < PROBE_STEPS && rho > 0; i++) {
         LMR_TRY(larmor_op_normal(s->A, w->p, w->q));
         LMR_TRY(larmor_axpby(w->weight, w->p, 1, w->q));
-        LMR_TRY(real_dot(w->p, w->q, &curvature));
+        LMR_TRY(lmr_real_dot(w->p, w->q, &curvature));
         if (!(curvature > 0)) break;
         before = added;
         added = rho / curvature * rho;
@@ -102,7 +95,7 @@ static larmor_status sum_steps(const lmr_solved *s, probe *w, double all, double
         if (added < PROBE_CHANGE_OVER_NOISE * (all - *sum)) break;
         LMR_TRY(larmor_axpby(-rho / curvature, w->q, 1, w->r));
         if (w->M) LMR_TRY(larmor_op_forward(w->M, w->r, w->z));
-        LMR_TRY(real_dot(w->r, w->z, &next));
+        LMR_TRY(lmr_real_dot(w->r, w->z, &next));
         LMR_TRY(larmor_axpby(1, w->z, next / rho, w->p));
         rho = next;
     }
@@ -253,14 +246,11 @@ static larmor_status unweigh(const lmr_frame *frame)
 static larmor_status taken_directly(const lmr_job *job, const lmr_frame *frame, double *taken)
 {
     const larmor_shape image = lmr_grid_shape(&frame->grid);
-    larmor_array *ones;
     double norm;
-    LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_C64, image, &ones));
-    larmor_status st = larmor_fill(ones, 1);
-    if (!st) st = larmor_clear_unseen(job->found.maps.array, ones);
-    if (!st) st = larmor_nrm2(ones, &norm);
-    larmor_array_free(ones);
-    LMR_TRY(st);
+    LMR_OWN(larmor_array, ones, larmor_array_create(job->facts->dev, LARMOR_C64, image, &ones));
+    LMR_TRY(larmor_fill(ones, 1));
+    LMR_TRY(larmor_clear_unseen(job->found.maps.array, ones));
+    LMR_TRY(larmor_nrm2(ones, &norm));
     const double places =
         (double)larmor_array_count(frame->samples.kspace) / job->facts->coils / (double)frame->cartesian.repeats;
     *taken = fmin(norm * norm, places) / (double)larmor_array_count(frame->samples.kspace);
