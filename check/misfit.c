@@ -16,7 +16,6 @@
 #include "core/ranks/ranks.h"
 #include "core/status.h"
 #include "pipeline/problem.h"
-#include "recon/solve/solve.h"
 
 #define PROBE_CHANGE_OVER_NOISE 5e-3 /* of the noise that is left: what a step of the probe adds, at its end */
 #define PROBE_WEIGHT 1e-3            /* of a mean eigenvalue: the weight of the probe where there is no noise */
@@ -40,6 +39,14 @@ static void free_probe(probe *w)
     larmor_array_free(w->r);
 }
 
+static larmor_status real_dot(const larmor_array *x, const larmor_array *y, double *real)
+{
+    double both[2];
+    LMR_TRY(larmor_dot(x, y, both));
+    *real = both[0];
+    return LARMOR_OK;
+}
+
 /* That of the solver; of another penalty that of a Gaussian prior with the image's own power. */
 static larmor_status find_weight(const lmr_solved *s, const larmor_array *e, probe *w)
 {
@@ -54,7 +61,7 @@ static larmor_status find_weight(const lmr_solved *s, const larmor_array *e, pro
     if (w->weight > 0) return LARMOR_OK;
     LMR_TRY(larmor_nrm2(w->r, &of_rhs));
     LMR_TRY(larmor_op_normal(s->A, w->r, w->q));
-    LMR_TRY(lmr_real_dot(w->r, w->q, &product));
+    LMR_TRY(real_dot(w->r, w->q, &product));
     w->weight = of_rhs > 0 ? PROBE_WEIGHT * product / (of_rhs * of_rhs) : 0;
     return LARMOR_OK;
 }
@@ -83,11 +90,11 @@ static larmor_status sum_steps(const lmr_solved *s, probe *w, double all, double
     *sum = 0;
     if (w->M) LMR_TRY(larmor_op_forward(w->M, w->r, w->z));
     LMR_TRY(larmor_copy(w->z, w->p));
-    LMR_TRY(lmr_real_dot(w->r, w->z, &rho));
+    LMR_TRY(real_dot(w->r, w->z, &rho));
     for (int i = 0; i < PROBE_STEPS && rho > 0; i++) {
         LMR_TRY(larmor_op_normal(s->A, w->p, w->q));
         LMR_TRY(larmor_axpby(w->weight, w->p, 1, w->q));
-        LMR_TRY(lmr_real_dot(w->p, w->q, &curvature));
+        LMR_TRY(real_dot(w->p, w->q, &curvature));
         if (!(curvature > 0)) break;
         before = added;
         added = rho / curvature * rho;
@@ -95,7 +102,7 @@ static larmor_status sum_steps(const lmr_solved *s, probe *w, double all, double
         if (added < PROBE_CHANGE_OVER_NOISE * (all - *sum)) break;
         LMR_TRY(larmor_axpby(-rho / curvature, w->q, 1, w->r));
         if (w->M) LMR_TRY(larmor_op_forward(w->M, w->r, w->z));
-        LMR_TRY(lmr_real_dot(w->r, w->z, &next));
+        LMR_TRY(real_dot(w->r, w->z, &next));
         LMR_TRY(larmor_axpby(1, w->z, next / rho, w->p));
         rho = next;
     }

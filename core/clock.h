@@ -13,7 +13,7 @@ static inline double lmr_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Wait for news, whose clock is the usual one, for so many milliseconds at most; the lock is held before and after. */
+/* Wait for news, whose clock is the usual one, for so many milliseconds at most; the lock is held. */
 static inline void lmr_wait_ms(pthread_cond_t *news, pthread_mutex_t *lock, int ms)
 {
     struct timespec until;

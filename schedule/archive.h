@@ -1,5 +1,6 @@
 /* Numbers and arrays to and from a checkpoint, by one sequence of calls that says what it holds. A checkpoint is not
- * trusted: all sizes are this program's own, and numbers that anything follows from are in a range. SPDX-License-Identifier: Apache-2.0 */
+ * trusted: all sizes are this program's own, and numbers that anything follows from are in a range.
+ * SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 #include "core/checkpoint.h"
