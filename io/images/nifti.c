@@ -148,11 +148,13 @@ static larmor_status write_either(larmor_output *out, const lmr_images *images, 
 {
     lmr_volumes v;
     int64_t bytes;
-    LMR_TRY(arrange(out->path, images, &v, &bytes));
-    LMR_HEAP int *order = v.order;
-    if (!gzipped) LMR_TRY(lmr_output_reserve(out, 0, bytes + DATA_OFFSET));
-    LMR_TRY(gzipped ? emit_gzipped(out, images, &v) : emit(out, images, &v, NULL, NULL));
-    return out->parts > 1 ? lmr_sidecar(out, images, &v) : LARMOR_OK;
+    larmor_status st = arrange(out->path, images, &v, &bytes);
+    if (st) return st;
+    if (!gzipped) st = lmr_output_reserve(out, 0, bytes + DATA_OFFSET);
+    if (!st) st = gzipped ? emit_gzipped(out, images, &v) : emit(out, images, &v, NULL, NULL);
+    if (!st && out->parts > 1) st = lmr_sidecar(out, images, &v);
+    free(v.order);
+    return st;
 }
 
 static larmor_status write_plain(larmor_output *out, const lmr_images *images)

@@ -254,12 +254,13 @@ static lmr_mrd_place place_centre(larmor_raw *raw, int encoding, const class *of
     return moves ? (lmr_mrd_place){(int32_t)lround(of->echo), 1} : said;
 }
 
-static void free_classes(void *self)
+static void free_classes(classes *all)
 {
-    classes *all = self;
-    for (int c = 0; c < all->count; c++) free(all->of[c].profile);
+    for (int c = 0; all && c < all->count; c++) free(all->of[c].profile);
     free(all);
 }
+
+LMR_OWNS(classes, free_classes)
 
 /* How centres are counted is said where it is not as the standard says and matters. */
 static void warn_of_counting(larmor_raw *raw, int encoding, const classes *all, int counting)
@@ -332,7 +333,7 @@ larmor_status lmr_mrd_find_echoes(larmor_raw *raw, int encoding)
 {
     const char *type = raw->header.encoding[encoding].space.trajectory;
     const int epi = !strcmp(type, "epi"), spans = !epi && strcmp(type, "cartesian") != 0;
-    LMR_MAKE(classes, all, free_classes);
+    LMR_FREED_BY(lmr_drop_classes) LMR_NEW_ZEROS(classes, all, 1);
     lmr_mrd_place place[MOST_CLASSES];
     int counting = LMR_COUNTED_IN_TIME, is_matched = 0;
     LMR_TRY(find_classes(raw, encoding, all));
