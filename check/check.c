@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "check/findings.h"
+#include "core/owned.h"
 #include "core/status.h"
 
 /* Errors first, then warnings, then notes, each in the order in which they were found. */
@@ -75,6 +76,9 @@ static void judge_bands(const larmor_raw *raw, const larmor_source *source, lmr_
 
 /* ---- what recon would do ---- */
 
+LMR_OWNS(larmor_recon, larmor_recon_free)
+LMR_OWNS(larmor_source, larmor_source_free)
+
 static int same_plan(const larmor_recon_plan *a, const larmor_recon_plan *b)
 {
     int same = a->first.encoding == b->first.encoding && a->bytes == b->bytes;
@@ -117,26 +121,25 @@ static larmor_status plan(larmor_source *source, larmor_device *dev, int64_t mem
                                     .memory = memory,
                                     .oversample = {1},
                                     .delays = LARMOR_DELAYS_OFF}; /* both are looked for by themselves */
-    larmor_recon *recon;
+    LMR_OWNED(larmor_recon) *recon = NULL;
     larmor_recon_plan one, other;
-    larmor_status st = larmor_recon_create(source, dev, &opts, &recon);
+    const larmor_status st = larmor_recon_create(source, dev, &opts, &recon);
     if (st == LARMOR_STOPPED) return st;
     if (st) {
         lmr_note(f, LARMOR_ERROR, "plan", "recon would refuse it: %s", larmor_last_error());
         return LARMOR_OK;
     }
     const int count = larmor_recon_series(recon);
-    for (int first = 0, end; first < count && !st; first = end) {
-        st = larmor_recon_describe(recon, first, &one);
-        for (end = first + 1; end < count && !st; end++) {
-            st = larmor_recon_describe(recon, end, &other);
+    for (int first = 0, end; first < count; first = end) {
+        LMR_TRY(larmor_recon_describe(recon, first, &one));
+        for (end = first + 1; end < count; end++) {
+            LMR_TRY(larmor_recon_describe(recon, end, &other));
             if (!same_plan(&one, &other)) break;
         }
-        if (!st) note_plan(&one, first, end, f);
-        if (!st && !strcmp(one.maps_method, "nlinv")) note_gaps(f);
+        note_plan(&one, first, end, f);
+        if (!strcmp(one.maps_method, "nlinv")) note_gaps(f);
     }
-    larmor_recon_free(recon);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- all of it ---- */
@@ -150,21 +153,17 @@ static const char *without_path(const char *message, const char *path)
 
 static larmor_status look(larmor_raw *raw, const char *path, larmor_device *dev, int64_t memory, lmr_findings *f)
 {
-    larmor_source *source = NULL;
-    larmor_status st;
-    LMR_OR(done, lmr_check_heads(raw, f));
-    st = larmor_source_of_raw(raw, path, &source);
+    LMR_OWNED(larmor_source) *source = NULL;
+    LMR_TRY(lmr_check_heads(raw, f));
+    const larmor_status st = larmor_source_of_raw(raw, path, &source);
     if (st == LARMOR_ERR_FORMAT || st == LARMOR_ERR_ARG || st == LARMOR_ERR_UNSUPPORTED) {
         lmr_note(f, LARMOR_ERROR, "multiband", "recon would refuse it: %s", without_path(larmor_last_error(), path));
         return LARMOR_OK;
     }
-    if (st) goto done;
+    LMR_TRY(st);
     judge_bands(raw, source, f);
-    LMR_OR(done, lmr_check_samples(source, dev, f));
-    st = plan(source, dev, memory, f);
-done:
-    larmor_source_free(source);
-    return st;
+    LMR_TRY(lmr_check_samples(source, dev, f));
+    return plan(source, dev, memory, f);
 }
 
 larmor_status larmor_check(const char *path, const larmor_raw_opts *opts, larmor_device *dev, larmor_findings *out)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "check/findings.h"
+#include "core/owned.h"
 #include "core/status.h"
 
 typedef long long ll;
@@ -143,13 +144,12 @@ static void judge(const tally *t, lmr_findings *f)
 larmor_status lmr_check_heads(const larmor_raw *raw, lmr_findings *f)
 {
     const larmor_raw_info info = larmor_raw_describe(raw);
-    tally t = {.place = malloc(3 * 65536 * sizeof(double))};
-    if (!t.place) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, place, 3 * 65536);
+    tally t = {.place = place};
     for (int i = 0; i < 3 * 65536; i++) t.place[i] = NAN;
     check_noise(&info, f);
-    larmor_status st = check_groups(raw, &info, f);
-    if (!st) st = take(raw, &info, &t);
-    if (!st) judge(&t, f);
-    free(t.place);
-    return st;
+    LMR_TRY(check_groups(raw, &info, f));
+    LMR_TRY(take(raw, &info, &t));
+    judge(&t, f);
+    return LARMOR_OK;
 }

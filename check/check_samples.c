@@ -95,10 +95,9 @@ static larmor_status check_delays(const view *v, lmr_findings *f)
     larmor_delays found;
     char list[64];
     int length = 0;
-    larmor_array *kspace = NULL, *traj = NULL;
+    LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL;
     larmor_status st = larmor_samples_align(&v->s, &kspace, &traj);
     if (!st) st = larmor_delays_estimate(kspace, traj, &opts, &found);
-    LMR_FREE(traj, kspace);
     if (st == LARMOR_STOPPED || st == LARMOR_ERR_MEMORY) return st;
     if (st == LARMOR_ERR_UNSUPPORTED) { /* said as well, so that silence means none */
         const char *why = strstr(larmor_last_error(), ": ");
@@ -242,23 +241,20 @@ static larmor_status check_undersampling(const view *v, int calibrated, lmr_find
 /* The level of each coil's noise, from its own samples, and of its signal in the centre. */
 static larmor_status check_coils(const view *v, int whitened, lmr_findings *f)
 {
-    double *noise = lmr_new(2 * v->coils, sizeof *noise);
-    double *sorted = noise ? noise + v->coils : NULL;
-    double *signal = calloc((size_t)v->coils + 1, sizeof *signal);
-    larmor_status st = noise && signal ? LARMOR_OK : LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, noise, v->coils);
+    LMR_HEAP LMR_NEW(double, sorted, v->coils);
+    LMR_HEAP LMR_NEW_ZEROS(double, signal, v->coils);
     double all = 0;
-    for (int64_t c = 0; c < v->coils && !st; c++) {
-        larmor_array *one = NULL;
-        st = larmor_array_slice(v->s.kspace, c, 1, &one);
-        if (!st) st = larmor_noise_level(one, v->s.traj, &noise[c]);
-        larmor_array_free(one);
-        if (st) break;
+    for (int64_t c = 0; c < v->coils; c++) {
+        LMR_OWN(larmor_array, one, larmor_array_slice(v->s.kspace, c, 1, &one));
+        LMR_TRY(larmor_noise_level(one, v->s.traj, &noise[c]));
         sorted[c] = noise[c];
         for (int64_t i = 0; i < v->points; i++) signal[c] = fmax(signal[c], magnitude(v, i, c));
         all = fmax(all, signal[c]);
     }
-    const double typical = st ? 0 : quantile(sorted, v->coils, .5);
-    for (int64_t c = 0; c < v->coils && !st && typical > 0; c++) {
+    const double typical = quantile(sorted, v->coils, .5);
+    if (!(typical > 0)) return LARMOR_OK;
+    for (int64_t c = 0; c < v->coils; c++) {
         if (!whitened && (noise[c] > 10 * typical || noise[c] < .1 * typical))
             lmr_note(f, LARMOR_WARNING, "coil-noise",
                      "noise of coil %lld is %.3g of the others', and no noise scan tells its weight.", (ll)c,
@@ -268,12 +264,10 @@ static larmor_status check_coils(const view *v, int whitened, lmr_findings *f)
                      "coil %lld holds noise alone: its largest sample is %.3g times it.", (ll)c,
                      signal[c] / noise[c]);
     }
-    if (!st && typical > 0)
-        lmr_note(f, all < 20 * typical ? LARMOR_WARNING : LARMOR_NOTE, "noise-level",
-                 "noise %.3g a sample at the rim of k-space, the largest sample is %.3g times that%s", typical,
-                 all / typical, all < 20 * typical ? ": there is hardly any signal." : ".");
-    LMR_FREE(signal, noise);
-    return st;
+    lmr_note(f, all < 20 * typical ? LARMOR_WARNING : LARMOR_NOTE, "noise-level",
+             "noise %.3g a sample at the rim of k-space, the largest sample is %.3g times that%s", typical,
+             all / typical, all < 20 * typical ? ": there is hardly any signal." : ".");
+    return LARMOR_OK;
 }
 
 /* Level of the noise after whitening by the noise scan, 1 if that fits the data. */

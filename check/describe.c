@@ -189,13 +189,11 @@ static larmor_status compare_given(larmor_recon *r, int index, const larmor_arra
 {
     lmr_job *job = &r->job;
     const larmor_shape shape = larmor_shape_append(lmr_grid_shape(&job->facts->grid[index]), job->facts->info.coils);
-    larmor_array *view;
     larmor_description found;
-    LMR_TRY(larmor_array_reshape(job->facts->given, shape, &view));
-    const larmor_status st = larmor_compare_maps(region, fov, view, &found);
-    larmor_array_free(view);
-    if (!st) report_maps(r, &found);
-    return st;
+    LMR_OWN(larmor_array, view, larmor_array_reshape(job->facts->given, shape, &view));
+    LMR_TRY(larmor_compare_maps(region, fov, view, &found));
+    report_maps(r, &found);
+    return LARMOR_OK;
 }
 
 static larmor_status compare_coils(larmor_recon *r, const larmor_array *region)

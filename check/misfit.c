@@ -253,14 +253,11 @@ static larmor_status unweigh(const lmr_frame *frame)
 static larmor_status taken_directly(const lmr_job *job, const lmr_frame *frame, double *taken)
 {
     const larmor_shape image = lmr_grid_shape(&frame->grid);
-    larmor_array *ones;
     double norm;
-    LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_C64, image, &ones));
-    larmor_status st = larmor_fill(ones, 1);
-    if (!st) st = larmor_clear_unseen(job->found.maps.array, ones);
-    if (!st) st = larmor_nrm2(ones, &norm);
-    larmor_array_free(ones);
-    LMR_TRY(st);
+    LMR_OWN(larmor_array, ones, larmor_array_create(job->facts->dev, LARMOR_C64, image, &ones));
+    LMR_TRY(larmor_fill(ones, 1));
+    LMR_TRY(larmor_clear_unseen(job->found.maps.array, ones));
+    LMR_TRY(larmor_nrm2(ones, &norm));
     const double places =
         (double)larmor_array_count(frame->samples.kspace) / job->facts->coils / (double)frame->cartesian.repeats;
     *taken = fmin(norm * norm, places) / (double)larmor_array_count(frame->samples.kspace);

@@ -8,49 +8,32 @@ enum { MOST_STEPS = 100, MOST_LEVELS = 20 };
 #define LEVEL_FACTOR 1.5 /* the most that it is moved by */
 #define NEAR_LEVEL 0.01  /* of the noise */
 
-/* exp(-x) I0(x) and exp(-x) I1(x), x >= 0: Abramowitz and Stegun 9.8.1 to 9.8.4, to 2e-7. */
-static double bessel_i0(double x)
+/* The sum of c_k t^k. */
+static double polynomial(const double *c, int terms, double t)
 {
-    if (x < 3.75) {
-        const double t = x * x / (3.75 * 3.75);
-        return exp(-x) *
-               (1 + t * (3.5156229 +
-                         t * (3.0899424 + t * (1.2067492 + t * (0.2659732 + t * (0.0360768 + t * 0.0045813))))));
-    }
-    const double t = 3.75 / x;
-    return (0.39894228 +
-            t * (0.01328592 +
-                 t * (0.00225319 +
-                      t * (-0.00157565 +
-                           t * (0.00916281 +
-                                t * (-0.02057706 + t * (0.02635537 + t * (-0.01647633 + t * 0.00392377)))))))) /
-           sqrt(x);
+    double sum = c[terms - 1];
+    for (int k = terms - 2; k >= 0; k--) sum = c[k] + t * sum;
+    return sum;
 }
 
-static double bessel_i1(double x)
+/* exp(-x) I_n(x), n 0 or 1, x >= 0: Abramowitz and Stegun 9.8.1 to 9.8.4, to 2e-7. */
+static double bessel(int n, double x)
 {
-    if (x < 3.75) {
-        const double t = x * x / (3.75 * 3.75);
-        return exp(-x) * x *
-               (0.5 +
-                t * (0.87890594 +
-                     t * (0.51498869 + t * (0.15084934 + t * (0.02658733 + t * (0.00301532 + t * 0.00032411))))));
-    }
-    const double t = 3.75 / x;
-    return (0.39894228 +
-            t * (-0.03988024 +
-                 t * (-0.00362018 +
-                      t * (0.00163801 +
-                           t * (-0.01031555 +
-                                t * (0.02282967 + t * (-0.02895312 + t * (0.01787654 - t * 0.00420059)))))))) /
-           sqrt(x);
+    static const double near[2][7] = {{1, 3.5156229, 3.0899424, 1.2067492, 0.2659732, 0.0360768, 0.0045813},
+                                      {0.5, 0.87890594, 0.51498869, 0.15084934, 0.02658733, 0.00301532, 0.00032411}};
+    static const double far[2][9] = {{0.39894228, 0.01328592, 0.00225319, -0.00157565, 0.00916281, -0.02057706,
+                                      0.02635537, -0.01647633, 0.00392377},
+                                     {0.39894228, -0.03988024, -0.00362018, 0.00163801, -0.01031555, 0.02282967,
+                                      -0.02895312, 0.01787654, -0.00420059}};
+    if (x >= 3.75) return polynomial(far[n], 9, 3.75 / x) / sqrt(x);
+    return exp(-x) * (n ? x : 1) * polynomial(near[n], 7, x * x / (3.75 * 3.75));
 }
 
 /* The mean of a magnitude `a` with this noise, and its derivative by `a`. */
 static double rician_mean(double a, double noise, double *slope)
 {
     const double x = a * a / (2 * noise * noise), root = sqrt(M_PI / 2);
-    const double i0 = bessel_i0(x / 2), i1 = bessel_i1(x / 2);
+    const double i0 = bessel(0, x / 2), i1 = bessel(1, x / 2);
     *slope = root * a / (2 * noise) * (i0 + i1);
     return noise * root * ((1 + x) * i0 + x * i1);
 }

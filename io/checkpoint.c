@@ -50,19 +50,17 @@ static larmor_status check_first(const file *f, const lmr_source *source)
 
 static larmor_status check_sum(const file *f)
 {
-    unsigned char last[LAST], *part = malloc(AT_A_TIME);
+    LMR_HEAP LMR_NEW(unsigned char, part, AT_A_TIME);
+    unsigned char last[LAST];
     uint32_t sum = (uint32_t)crc32(0, NULL, 0);
     const int64_t end = f->kept.size - LAST;
-    larmor_status st = part ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t at = 0; at < end && !st; at += AT_A_TIME) {
+    for (int64_t at = 0; at < end; at += AT_A_TIME) {
         const size_t now = (size_t)(end - at < AT_A_TIME ? end - at : AT_A_TIME);
-        st = lmr_source_read(&f->kept, at, part, now);
-        if (!st) sum = (uint32_t)crc32_z(sum, part, now);
+        LMR_TRY(lmr_source_read(&f->kept, at, part, now));
+        sum = (uint32_t)crc32_z(sum, part, now);
     }
-    free(part);
-    if (!st) st = lmr_source_read(&f->kept, end, last, LAST);
-    if (!st && lmr_little_endian(last, LAST) != sum) return damaged(f, "its checksum is wrong");
-    return st;
+    LMR_TRY(lmr_source_read(&f->kept, end, last, LAST));
+    return lmr_little_endian(last, LAST) == sum ? LARMOR_OK : damaged(f, "its checksum is wrong");
 }
 
 /* The file of the checkpoint before must not be anything else, because it will be replaced. */

@@ -7,10 +7,13 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <time.h>
+
+#include "core/clock.h"
 
 /* A thread is worth its start from about so many bytes on. */
 #define LEAST ((int64_t)8 << 20)
+
+enum { BETWEEN_ASKING_MS = 20 };
 
 typedef struct shared {
     lmr_part_work work;
@@ -83,14 +86,7 @@ static void wait_for_all(shared *all)
 {
     pthread_mutex_lock(&all->lock);
     while (all->running) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += 20000000;
-        if (until.tv_nsec >= 1000000000) {
-            until.tv_nsec -= 1000000000;
-            until.tv_sec++;
-        }
-        pthread_cond_timedwait(&all->ended, &all->lock, &until);
+        lmr_wait_ms(&all->ended, &all->lock, BETWEEN_ASKING_MS);
         if (lmr_stop_asked()) atomic_store(&all->stop, 1);
     }
     pthread_mutex_unlock(&all->lock);

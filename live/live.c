@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "core/status.h"
 #include "live/source.h"
 #include "live/window.h"
@@ -141,12 +142,10 @@ void larmor_live_free(larmor_live *l)
 static larmor_status open_scan(larmor_live *l)
 {
     const int64_t count = l->noise.count + l->last.count;
-    LMR_NEW(larmor_acquisition, all, count);
+    LMR_HEAP LMR_NEW(larmor_acquisition, all, count);
     for (int64_t i = 0; i < count; i++)
         all[i] = i < l->noise.count ? l->noise.each[i] : l->last.each[i - l->noise.count];
-    const larmor_status st = lmr_live_source_set(&l->scan, l->xml, l->bytes, all, count, &l->opts.raw);
-    free(all);
-    return st;
+    return lmr_live_source_set(&l->scan, l->xml, l->bytes, all, count, &l->opts.raw);
 }
 
 static larmor_status run(larmor_live *l, larmor_recon_result *result)

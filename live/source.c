@@ -12,16 +12,10 @@ static larmor_status samples_of_present(void *self, int group, const larmor_grid
     return lmr_source_samples(s->present, group, grid, calibration, coils, dev, out);
 }
 
-static larmor_status open_source(lmr_live_source *s)
-{
-    larmor_source_impl impl = lmr_source_before_another;
-    impl.samples = samples_of_present;
-    return larmor_source_create("scan", &impl, s, &s->source);
-}
-
 larmor_status lmr_live_source_set(lmr_live_source *s, const char *xml, int64_t bytes, const larmor_acquisition *each,
                                   int64_t count, const larmor_raw_opts *opts)
 {
+    static const larmor_source_impl impl = {.samples = samples_of_present};
     larmor_raw *raw;
     larmor_source *present;
     if (s->raw)
@@ -44,7 +38,7 @@ larmor_status lmr_live_source_set(lmr_live_source *s, const char *xml, int64_t b
     larmor_raw_free(s->raw);
     s->present = present;
     s->raw = raw;
-    return s->source ? LARMOR_OK : open_source(s);
+    return s->source ? LARMOR_OK : lmr_source_create_before(&s->present, &impl, s, &s->source);
 }
 
 void lmr_live_source_free(lmr_live_source *s)

@@ -5,7 +5,7 @@
 #include "larmor/pipeline.h"
 
 typedef struct lmr_live_source {
-    larmor_source *present; /* first, as that of lmr_source_before_another */
+    larmor_source *present; /* what has the samples */
     larmor_raw *raw;        /* that it reads */
     larmor_source *source;  /* what a reconstruction reads */
 } lmr_live_source;

@@ -194,7 +194,7 @@ larmor_status lmr_noise_linear(const lmr_noisy *n, lmr_noise_samples *how, doubl
     LMR_TRY(take_shared(n, by, deviation[0], &how->shared));
     how->left_out = !how->shared && !how->may_take;
     if (how->shared || how->left_out) return LARMOR_OK;
-    larmor_status st = how->averages ? lmr_noisy_room(n, &each.real) : LARMOR_OK;
+    larmor_status st = how->averages ? lmr_noisy_room(n, 1, &each.real) : LARMOR_OK;
     if (!st) st = add_samples(n, weight, how, &each);
     if (!st && how->averages) st = average_all(n, unit, each.real, deviation, &how->width);
     lmr_free_each((void **)each.real, n->images);

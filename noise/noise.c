@@ -140,8 +140,8 @@ static larmor_status find_maps(const lmr_noisy *n, int averages, int takes, cons
     double **deviation = NULL, **unit = NULL;
     const int has_unit = !n->job->facts->basis && !n->job->facts->sets;
     const double began = lmr_seconds();
-    larmor_status st = lmr_noisy_room(n, &deviation);
-    if (!st && has_unit) st = lmr_noisy_room(n, &unit);
+    larmor_status st = lmr_noisy_room(n, 1, &deviation);
+    if (!st && has_unit) st = lmr_noisy_room(n, 1, &unit);
     if (!st && has_unit) st = lmr_noise_unit(n, unit);
     if (!st && maps->way == LARMOR_NOISE_EXACT) st = lmr_noise_exact(n, deviation);
     if (!st && maps->way == LARMOR_NOISE_LINEAR) st = find_linear(n, averages, takes, unit, deviation, maps);

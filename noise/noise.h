@@ -33,8 +33,8 @@ larmor_status lmr_noisy_open(lmr_job *job, const larmor_recon *recon, int series
                              lmr_noisy *n);
 void lmr_noisy_close(lmr_noisy *n);
 
-/* [images] of room for a number of each of their voxels, which are zero. */
-larmor_status lmr_noisy_room(const lmr_noisy *n, double ***room);
+/* [images] of room for so many numbers of each of their voxels, which are zero. */
+larmor_status lmr_noisy_room(const lmr_noisy *n, int numbers, double ***room);
 void lmr_free_each(void **each, int count);
 
 /* A map like the image. */

@@ -91,11 +91,11 @@ void lmr_free_each(void **each, int count)
     free(each);
 }
 
-larmor_status lmr_noisy_room(const lmr_noisy *n, double ***room)
+larmor_status lmr_noisy_room(const lmr_noisy *n, int numbers, double ***room)
 {
     LMR_ALLOCATE_ZEROS(*room, n->images);
     for (int i = 0; i < n->images; i++) {
-        (*room)[i] = calloc((size_t)n->voxels[i] + 1, sizeof ***room);
+        (*room)[i] = calloc((size_t)n->voxels[i] + 1, (size_t)numbers * sizeof ***room);
         if (!(*room)[i]) return LMR_NO_MEMORY();
     }
     return LARMOR_OK;

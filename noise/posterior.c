@@ -85,11 +85,7 @@ static larmor_status add_sample(void *user, int image, const float *value)
 static larmor_status draw(drawing *d, int samples)
 {
     const lmr_noisy *n = d->n;
-    LMR_ALLOCATE_ZEROS(d->sum, n->images);
-    for (int i = 0; i < n->images; i++) {
-        d->sum[i] = calloc((size_t)n->voxels[i] + 1, SUMS * sizeof **d->sum);
-        if (!d->sum[i]) return LMR_NO_MEMORY();
-    }
+    LMR_TRY(lmr_noisy_room(n, SUMS, &d->sum));
     LMR_TRY(open_chain(d));
     const int before = d->r ? BEFORE_CHAIN : BEFORE_GAUSSIAN;
     const int all = before + samples;

@@ -294,15 +294,11 @@ static larmor_status find_responses(probing *p)
     const lmr_noisy *n = p->n;
     p->intensity = calloc((size_t)n->images, sizeof *p->intensity);
     p->more = calloc((size_t)n->count, sizeof(larmor_array *));
-    p->base = calloc((size_t)n->images, sizeof *p->base);
-    if (!p->intensity || !p->more || !p->base) return LMR_NO_MEMORY();
-    for (int i = 0; i < n->images; i++) {
-        p->base[i] = calloc((size_t)n->voxels[i] + 1, 2 * sizeof **p->base);
-        if (!p->base[i]) return LMR_NO_MEMORY();
-    }
-    LMR_TRY(lmr_noisy_room(n, &p->height));
-    LMR_TRY(lmr_noisy_room(n, &p->sum));
-    LMR_TRY(lmr_noisy_room(n, &p->count));
+    if (!p->intensity || !p->more) return LMR_NO_MEMORY();
+    LMR_TRY(lmr_noisy_room(n, 2, &p->base));
+    LMR_TRY(lmr_noisy_room(n, 1, &p->height));
+    LMR_TRY(lmr_noisy_room(n, 1, &p->sum));
+    LMR_TRY(lmr_noisy_room(n, 1, &p->count));
     LMR_TRY(find_intensities(p));
     LMR_TRY(lmr_repeat_begin(n, &p->repeat));
     for (p->probe = -1; p->probe < p->probes; p->probe++) LMR_TRY(solve_probe(p));

@@ -168,8 +168,10 @@ static larmor_status add_curved(const larmor_phantom_field *f, int ndim, const i
     return add_dipole(f, ndim, n, place, hz);
 }
 
+typedef double *places[3];
+
 /* Where the voxels of each axis of a field of view of this extent are; to be freed. */
-static larmor_status find_places(int ndim, const int64_t n[3], double extent, double *place[3])
+static larmor_status find_places(int ndim, const int64_t n[3], double extent, places place)
 {
     for (int d = 0; d < ndim; d++) {
         LMR_ALLOCATE(place[d], n[d]);
@@ -178,9 +180,9 @@ static larmor_status find_places(int ndim, const int64_t n[3], double extent, do
     return LARMOR_OK;
 }
 
-static void free_places(double *place[3])
+static void free_places(places *place)
 {
-    for (int d = 0; d < 3; d++) free(place[d]);
+    for (int d = 0; d < 3; d++) free((*place)[d]);
 }
 
 larmor_status larmor_phantom_field_map(const larmor_phantom_field *field, larmor_device *dev, larmor_dtype dtype,
@@ -192,19 +194,17 @@ larmor_status larmor_phantom_field_map(const larmor_phantom_field *field, larmor
                larmor_dtype_name(dtype));
     LMR_TRY(lmr_image_check("phantom field", shape.ndim == 3 ? 3 : 2, LARMOR_C64, shape));
     LMR_TRY(check(field));
-    double *place[3] = {NULL}, *host = lmr_new(larmor_shape_count(shape), sizeof *host);
-    larmor_status st = host ? find_places(shape.ndim, shape.dim, 1, place) : LMR_NO_MEMORY();
-    for (int64_t i = 0; !st && i < larmor_shape_count(shape); i++) {
+    LMR_FREED_BY(free_places) places place = {NULL};
+    LMR_HEAP LMR_NEW(double, host, larmor_shape_count(shape));
+    LMR_TRY(find_places(shape.ndim, shape.dim, 1, place));
+    for (int64_t i = 0; i < larmor_shape_count(shape); i++) {
         int64_t rest = i;
         host[i] = field->hz;
         for (int d = 0; d < shape.ndim; rest /= shape.dim[d], d++)
             host[i] += field->gradient[d] * place[d][rest % shape.dim[d]];
     }
-    if (!st) st = add_curved(field, shape.ndim, shape.dim, place, host);
-    if (!st) st = larmor_array_upload(dev, dtype, shape, LARMOR_F64, host, map);
-    free_places(place);
-    free(host);
-    return st;
+    LMR_TRY(add_curved(field, shape.ndim, shape.dim, place, host));
+    return larmor_array_upload(dev, dtype, shape, LARMOR_F64, host, map);
 }
 
 /* ---- its waves ---- */
@@ -284,24 +284,22 @@ static larmor_status try_grid(const larmor_phantom_field *f, double longest, int
 {
     const int64_t points = power(n, e->ndim), sides[3] = {n, n, n};
     const int all = n / 2 - 1;
-    double *place[3] = {NULL};
+    LMR_FREED_BY(free_places) places place = {NULL};
     e->n = n;
-    e->hz = lmr_new(points, sizeof *e->hz);
-    e->turn = lmr_new(n, sizeof *e->turn);
-    double(*wave)[2] = lmr_new(points, sizeof *wave), (*spare)[2] = lmr_new(points, sizeof *spare);
-    larmor_status st = e->hz && e->turn && wave && spare ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st) st = find_places(e->ndim, sides, 2 * ROOM, place);
-    if (!st) memset(e->hz, 0, (size_t)points * sizeof *e->hz);
-    if (!st) st = add_curved(f, e->ndim, sides, place, e->hz);
-    for (int j = 0; !st && j < n; j++) {
+    LMR_ALLOCATE_ZEROS(e->hz, points);
+    LMR_ALLOCATE(e->turn, n);
+    LMR_HEAP double(*wave)[2] = lmr_new(points, sizeof *wave);
+    LMR_HEAP double(*spare)[2] = lmr_new(points, sizeof *spare);
+    if (!wave || !spare) return LMR_NO_MEMORY();
+    LMR_TRY(find_places(e->ndim, sides, 2 * ROOM, place));
+    LMR_TRY(add_curved(f, e->ndim, sides, place, e->hz));
+    for (int j = 0; j < n; j++) {
         e->turn[j][0] = cos(2 * M_PI * j / n);
         e->turn[j][1] = -sin(2 * M_PI * j / n);
     }
-    if (!st) find_waves(e, all, longest, wave, spare);
-    if (!st) e->most = reach_of(e, all, (const double(*)[2])wave);
-    free_places(place);
-    LMR_FREE(wave, spare);
-    return st;
+    find_waves(e, all, longest, wave, spare);
+    e->most = reach_of(e, all, (const double(*)[2])wave);
+    return LARMOR_OK;
 }
 
 /* longest: the largest |t|. Free e in any case. */

@@ -27,7 +27,7 @@ enum { MOST_SHIFTS = 1024 };
 #define ADD_LINE(m, ...) lmr_append((m)->info.warnings, sizeof(m)->info.warnings, __VA_ARGS__)
 
 typedef struct multiband {
-    larmor_source *inner; /* first: lmr_source_before_another */
+    larmor_source *inner;
     int bands, shifts, turns;
     int solid;                /* 1: the inner images are volumes of the slices, so that kz is theirs */
     int by_header;            /* 1: the options are the header's */
@@ -273,28 +273,30 @@ static larmor_status readouts_of(void *self, int group, const int64_t *readout, 
     return st;
 }
 
-static larmor_status times_of(void *self, int group, const int64_t *readout, int64_t count, const larmor_grid *grid,
-                              larmor_device *dev, larmor_array **times)
+typedef larmor_status ask(const larmor_source *s, int group, const int64_t *readout, int64_t count,
+                          const larmor_grid *grid, larmor_device *dev, larmor_array **x);
+
+static larmor_status ask_inner(const multiband *m, ask *of_inner, int group, const int64_t *readout, int64_t count,
+                               const larmor_grid *grid, larmor_device *dev, larmor_array **x)
 {
-    const multiband *m = self;
     larmor_grid flat;
     double scale;
     int inner = 0;
     LMR_TRY(inner_of(m, group, &inner));
     LMR_TRY(flat_grid(m, inner, grid, &flat, &scale));
-    return lmr_source_times(m->inner, inner, readout, count, &flat, dev, times);
+    return of_inner(m->inner, inner, readout, count, &flat, dev, x);
+}
+
+static larmor_status times_of(void *self, int group, const int64_t *readout, int64_t count, const larmor_grid *grid,
+                              larmor_device *dev, larmor_array **times)
+{
+    return ask_inner(self, lmr_source_times, group, readout, count, grid, dev, times);
 }
 
 static larmor_status phases_of(void *self, int group, const int64_t *readout, int64_t count, const larmor_grid *grid,
                                larmor_device *dev, larmor_array **phases)
 {
-    const multiband *m = self;
-    larmor_grid flat;
-    double scale;
-    int inner = 0;
-    LMR_TRY(inner_of(m, group, &inner));
-    LMR_TRY(flat_grid(m, inner, grid, &flat, &scale));
-    return lmr_source_phases(m->inner, inner, readout, count, &flat, dev, phases);
+    return ask_inner(self, lmr_source_phases, group, readout, count, grid, dev, phases);
 }
 
 static larmor_status fingerprint_of(void *self, uint64_t *fingerprint)
@@ -534,22 +536,21 @@ larmor_status larmor_source_of_multiband(larmor_source *inner, const larmor_mult
     LMR_NEED(inner);
     const multiband *before = lmr_source_self(inner, &own_describe);
     if (before) inner = before->inner;
-    larmor_source_impl impl = lmr_source_before_another;
-    impl.describe = describe;
-    impl.encoding = encoding_of;
-    impl.group = group_of;
-    impl.meta = meta_of;
-    impl.samples = samples_of;
-    impl.stamps = stamps_of;
-    impl.readouts = lmr_source_has_readouts(inner) ? readouts_of : NULL;
-    impl.times = times_of;
-    impl.phases = phases_of;
-    impl.fingerprint = fingerprint_of;
-    impl.destroy = destroy;
+    larmor_source_impl impl = {.describe = describe,
+                               .encoding = encoding_of,
+                               .group = group_of,
+                               .meta = meta_of,
+                               .samples = samples_of,
+                               .stamps = stamps_of,
+                               .times = times_of,
+                               .phases = phases_of,
+                               .fingerprint = fingerprint_of,
+                               .destroy = destroy};
+    if (lmr_source_has_readouts(inner)) impl.readouts = readouts_of;
     LMR_NEW_ZEROS(multiband, m, 1);
     m->inner = larmor_source_ref(inner);
     larmor_status st = take_options(m, opts);
-    if (!st) st = larmor_source_create(lmr_source_name(inner), &impl, m, source);
+    if (!st) st = lmr_source_create_before(&m->inner, &impl, m, source);
     if (st)
         destroy(m);
     else if (lmr_source_any_thread(inner))

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/owned.h"
 #include "core/status.h"
 #include "physics/multiband_phases.h"
 #include "physics/terms.h"
@@ -29,22 +30,19 @@ static int is_oriented(const larmor_image_meta *m)
 static larmor_status take_values(const larmor_array *map, const char *option, const char *name, int64_t count,
                                  double *value)
 {
-    double *values, most = 0, imaginary = 0;
-    LMR_TRY(larmor_array_download(map, LARMOR_C128, &values));
-    larmor_status st = LARMOR_OK;
-    for (int64_t i = 0; i < count && !st; i++) {
+    double most = 0, imaginary = 0;
+    LMR_OWN_MEMORY(double, values, larmor_array_download(map, LARMOR_C128, &values));
+    for (int64_t i = 0; i < count; i++) {
         value[i] = values[2 * i];
         most = fmax(most, fabs(value[i]));
         imaginary = fmax(imaginary, fabs(values[2 * i + 1]));
-        if (!isfinite(value[i]) || !isfinite(values[2 * i + 1]))
-            st = LMR_FAIL(LARMOR_ERR_NUMERIC, "opts.%s %s: voxel %lld is not finite.", option, name, (long long)i);
+        LMR_REFUSE(!isfinite(value[i]) || !isfinite(values[2 * i + 1]), LARMOR_ERR_NUMERIC,
+                   "opts.%s %s: voxel %lld is not finite.", option, name, (long long)i);
     }
-    free(values);
-    if (!st && imaginary > MAX_IMAGINARY_PART * most)
-        st = LMR_FAIL(LARMOR_ERR_NUMERIC,
-                      "opts.%s %s: the values have imaginary parts, up to %g; a map of real numbers expected.",
-                      option, name, imaginary);
-    return st;
+    LMR_REFUSE(imaginary > MAX_IMAGINARY_PART * most, LARMOR_ERR_NUMERIC,
+               "opts.%s %s: the values have imaginary parts, up to %g; a map of real numbers expected.", option, name,
+               imaginary);
+    return LARMOR_OK;
 }
 
 larmor_status lmr_map_open(const larmor_array *map, const char *option, const char *name,

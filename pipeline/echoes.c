@@ -11,6 +11,8 @@
 
 enum { ROUNDS = 2, MOST_ROUNDS = 10 };
 
+LMR_OWNS(larmor_recon, larmor_recon_free)
+
 typedef struct echoes {
     larmor_source *source;
     larmor_device *dev;
@@ -110,19 +112,15 @@ static larmor_status keep(echoes *s, larmor_recon_result *result)
 
 static larmor_status make_images(echoes *s, larmor_array *b0)
 {
-    larmor_recon *recon = NULL;
     s->opts.b0 = b0;
     free_images(s);
-    LMR_TRY(larmor_recon_create(s->source, s->dev, &s->opts, &recon));
-    larmor_status st = LARMOR_OK;
-    for (int i = 0; i < larmor_recon_series(recon) && !st; i++) {
-        larmor_recon_result result;
-        st = larmor_recon_run(recon, i, &result);
-        if (!st) st = keep(s, &result);
-        larmor_recon_result_free(&result);
+    LMR_OWN(larmor_recon, recon, larmor_recon_create(s->source, s->dev, &s->opts, &recon));
+    for (int i = 0; i < larmor_recon_series(recon); i++) {
+        LMR_FREED_BY(larmor_recon_result_free) larmor_recon_result result = {.count = 0};
+        LMR_TRY(larmor_recon_run(recon, i, &result));
+        LMR_TRY(keep(s, &result));
     }
-    larmor_recon_free(recon);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- maps ---- */
@@ -131,9 +129,7 @@ static larmor_status make_images(echoes *s, larmor_array *b0)
 static larmor_status stack_echoes(const echoes *s, int slice, larmor_array **stack, double *seconds, int *count,
                                   larmor_image_meta *meta)
 {
-    larmor_array *part = NULL;
     larmor_shape shape = {0};
-    larmor_status st = LARMOR_OK;
     *count = 0;
     *stack = NULL;
     for (int i = 0; i < s->images; i++) {
@@ -155,33 +151,28 @@ static larmor_status stack_echoes(const echoes *s, int slice, larmor_array **sta
     if (!*count) return LARMOR_OK;
     LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, larmor_shape_append(shape, *count), stack));
     int to = 0;
-    for (int i = 0; i < s->images && !st; i++) {
+    for (int i = 0; i < s->images; i++) {
         if (s->image[i].meta.slice != slice) continue;
-        st = larmor_array_part(*stack, to++, 1, shape, &part);
-        if (!st) st = larmor_copy(s->image[i].data, part);
-        LMR_CLEAR(part);
+        LMR_OWN(larmor_array, part, larmor_array_part(*stack, to++, 1, shape, &part));
+        LMR_TRY(larmor_copy(s->image[i].data, part));
     }
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status map_of_slice(echoes *s, int slice, larmor_field_maps *maps)
 {
-    larmor_array *stack;
+    LMR_OWNED(larmor_array) *stack = NULL;
     double seconds[LARMOR_MAX_ECHOES];
     int count;
     larmor_recon_image *image = &maps->image[maps->count];
     larmor_field_map_report *report = &maps->report[maps->count];
-    larmor_status st = stack_echoes(s, slice, &stack, seconds, &count, &image->meta);
-    if (st || !count) {
-        larmor_array_free(stack);
-        return st;
-    }
+    LMR_TRY(stack_echoes(s, slice, &stack, seconds, &count, &image->meta));
+    if (!count) return LARMOR_OK;
     const int ndim = larmor_array_shape(stack).ndim - 1;
     larmor_field_map_opts opts = s->map;
     for (int d = 0; d < ndim && !(s->map.spacing[0] > 0); d++)
         opts.spacing[d] = image->meta.fov_mm[d] / (double)larmor_array_shape(stack).dim[d];
-    st = larmor_field_map(stack, ndim, seconds, &opts, &image->data, report);
-    larmor_array_free(stack);
+    const larmor_status st = larmor_field_map(stack, ndim, seconds, &opts, &image->data, report);
     if (st) return lmr_fail_in(st, lmr_source_name(s->source));
     image->meta.contrast = image->meta.set = 0;
     maps->count++;
@@ -196,23 +187,18 @@ static larmor_status map_of_slice(echoes *s, int slice, larmor_field_maps *maps)
 /* All slices by their numbers; zero where there is none. */
 static larmor_status stack_maps(const echoes *s, larmor_field_maps *maps)
 {
-    larmor_array *part = NULL;
     const larmor_shape shape = larmor_array_shape(maps->image[0].data);
     const larmor_shape all = shape.ndim < 3 ? larmor_shape_append(shape, s->slices) : shape;
     LMR_REFUSE(shape.ndim == 3 && s->slices > 1 && maps->count > 1, LARMOR_ERR_UNSUPPORTED,
                "%s: field maps of several volumes at once; choose one by opts.only.slice.",
                lmr_source_name(s->source));
     LMR_TRY(larmor_array_create(s->dev, LARMOR_F32, all, &maps->all));
-    larmor_status st = LARMOR_OK;
-    for (int i = 0; i < maps->count && !st; i++) {
-        if (shape.ndim < 3)
-            st = larmor_array_part(maps->all, maps->image[i].meta.slice, 1, shape, &part);
-        else
-            part = larmor_array_ref(maps->all);
-        if (!st) st = larmor_copy(maps->image[i].data, part);
-        LMR_CLEAR(part);
+    for (int i = 0; i < maps->count; i++) {
+        const int slice = shape.ndim < 3 ? maps->image[i].meta.slice : 0;
+        LMR_OWN(larmor_array, part, larmor_array_part(maps->all, slice, 1, shape, &part));
+        LMR_TRY(larmor_copy(maps->image[i].data, part));
     }
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status make_maps(echoes *s, larmor_field_maps *maps)

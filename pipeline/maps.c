@@ -394,17 +394,15 @@ static larmor_status find_gaps(const larmor_array *traj, const double encoded[3]
 {
     const larmor_shape shape = larmor_array_shape(traj);
     const int64_t nd = shape.dim[0], n = shape.dim[1], lines = larmor_array_count(traj) / (nd * n);
-    double *k, *at = malloc((size_t)(lines + 1) * sizeof *at);
-    larmor_status st = at ? larmor_array_download(traj, LARMOR_F64, &k) : LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, at, lines);
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     *gaps = 0;
-    for (int64_t d = 1; d < nd && !st; d++) {
+    for (int64_t d = 1; d < nd; d++) {
         for (int64_t i = 0; i < lines; i++) at[i] = k[d + nd * (n / 2 + n * i)] * encoded[d];
         lmr_sort_f64(at, lines);
         for (int64_t i = 1; i < lines; i++) *gaps |= at[i] - at[i - 1] > 1.5;
     }
-    if (!st) free(k);
-    free(at);
-    return st;
+    return LARMOR_OK;
 }
 
 /* Above these nonlinear inversion was better than maps from the centre of k-space. */

@@ -158,18 +158,13 @@ static larmor_status measure_level(const larmor_encoding *e, const larmor_grid *
                                    double *level, double *of_lines)
 {
     const larmor_shape shape = larmor_array_shape(samples->traj);
-    larmor_array *traj = NULL;
-    double *k;
-    LMR_TRY(larmor_array_download(samples->traj, LARMOR_F64, &k));
+    larmor_device *dev = larmor_array_device(samples->traj);
+    LMR_OWN_MEMORY(double, k, larmor_array_download(samples->traj, LARMOR_F64, &k));
     for (int64_t i = 0; i < larmor_array_count(samples->traj); i++)
         k[i] *= grid->fov_mm[i % shape.dim[0]] / e->fov_mm[i % shape.dim[0]];
-    larmor_status st =
-        larmor_array_upload(larmor_array_device(samples->traj), LARMOR_F64, shape, LARMOR_F64, k, &traj);
-    free(k);
-    if (!st) st = larmor_noise_level(samples->kspace, traj, level);
-    if (!st) st = larmor_noise_of_lines(samples->kspace, traj, of_lines);
-    larmor_array_free(traj);
-    return st;
+    LMR_OWN(larmor_array, traj, larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, k, &traj));
+    LMR_TRY(larmor_noise_level(samples->kspace, traj, level));
+    return larmor_noise_of_lines(samples->kspace, traj, of_lines);
 }
 
 /* The readouts on the grid's field of view, the other coordinates in cycles of it, too. */
@@ -177,7 +172,7 @@ static larmor_status crop(const lmr_job *job, const larmor_encoding *e, const la
                           larmor_samples *samples, lmr_cartesian *c)
 {
     larmor_array *kspace, *traj;
-    double *k, level = 0, of_lines = 0;
+    double level = 0, of_lines = 0;
     LMR_TRY(larmor_sample_faults_find(samples->kspace, samples->traj, e->matrix,
                                       &c->faults)); /* k in cycles of the encoded field of view */
     if (!job->facts->whitening) LMR_TRY(measure_level(e, grid, samples, &level, &of_lines));
@@ -188,14 +183,12 @@ static larmor_status crop(const lmr_job *job, const larmor_encoding *e, const la
     LMR_FREE(samples->kspace, samples->traj);
     samples->kspace = kspace;
     samples->traj = traj;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     for (int64_t i = 0; i < larmor_array_count(traj); i++) {
         const int d = (int)(i % grid->ndim);
         if (d > 0) k[i] *= grid->fov_mm[d] / e->fov_mm[d];
     }
-    const larmor_status st = larmor_array_write(traj, k, larmor_array_bytes(traj));
-    free(k);
-    return st;
+    return larmor_array_write(traj, k, larmor_array_bytes(traj));
 }
 
 /* cropped: 1 if the samples were read and cropped; 0 if they are to be read as they are. */
@@ -230,6 +223,11 @@ typedef struct choice {
     int64_t *sample;
     int64_t count, samples, readouts;
 } choice;
+
+static void free_choice(choice *x)
+{
+    free(x->sample);
+}
 
 /* Beyond the grid: k = n/2 of an even n is its other edge, and taken where that is not sampled. */
 static int is_outside(const double *k, const larmor_grid *grid, const int *edge)
@@ -303,6 +301,11 @@ typedef struct places {
     int32_t *count; /* [voxels] */
     int64_t low[3], high[3], most;
 } places;
+
+static void free_places(places *x)
+{
+    free(x->count);
+}
 
 static int64_t place_of(const double *k, const larmor_grid *grid)
 {
@@ -380,27 +383,23 @@ static larmor_status take_grid(const larmor_grid *grid, double *k, larmor_sample
     const larmor_shape shape = larmor_array_shape(samples->kspace);
     larmor_device *dev = larmor_array_device(samples->kspace);
     const int nd = grid->ndim;
-    choice chosen = {.sample = NULL};
-    places p = {NULL, {0}, {0}, 0};
-    larmor_array *traj = NULL;
-    larmor_status st;
+    LMR_FREED_BY(free_choice) choice chosen = {.sample = NULL};
+    LMR_FREED_BY(free_places) places p = {NULL, {0}, {0}, 0};
+    larmor_array *traj;
     for (int64_t i = 0; i < shape.dim[0] * shape.dim[1] * nd; i++) k[i] = nearbyint(k[i]);
-    LMR_OR(done, choose(k, grid, shape.dim[0], shape.dim[1], &chosen));
-    if (!chosen.count) {
-        st = LMR_FAIL(LARMOR_ERR_FORMAT, "no sample lies within the k-space of matrix %lld x %lld x %lld",
-                      (long long)grid->matrix[0], (long long)grid->matrix[1], (long long)grid->matrix[2]);
-        goto done;
-    }
+    LMR_TRY(choose(k, grid, shape.dim[0], shape.dim[1], &chosen));
+    LMR_REFUSE(!chosen.count, LARMOR_ERR_FORMAT, "no sample lies within the k-space of matrix %lld x %lld x %lld",
+               (long long)grid->matrix[0], (long long)grid->matrix[1], (long long)grid->matrix[2]);
     if (chosen.count < shape.dim[0] * shape.dim[1]) {
         samples->outside += shape.dim[0] * shape.dim[1] - chosen.count;
-        LMR_OR(done, keep_chosen(&chosen, samples));
+        LMR_TRY(keep_chosen(&chosen, samples));
         keep_steps(&chosen, shape.dim[0], samples);
         for (int64_t i = 0; i < chosen.count; i++)
             memmove(k + i * nd, k + chosen.sample[i] * nd, sizeof *k * (size_t)nd);
     }
-    LMR_OR(done, count_places(k, chosen.count, grid, &p));
-    LMR_OR(done, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(nd, chosen.samples, chosen.readouts), LARMOR_F64,
-                                     k, &traj));
+    LMR_TRY(count_places(k, chosen.count, grid, &p));
+    LMR_TRY(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(nd, chosen.samples, chosen.readouts), LARMOR_F64, k,
+                                &traj));
     larmor_array_free(samples->traj);
     samples->traj = traj;
     c->on_grid = 1;
@@ -409,9 +408,7 @@ static larmor_status take_grid(const larmor_grid *grid, double *k, larmor_sample
     c->aliased = is_aliased(k, chosen.count, nd);
     memcpy(c->low, p.low, sizeof c->low);
     memcpy(c->high, p.high, sizeof c->high);
-done:
-    LMR_FREE(p.count, chosen.sample);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status lmr_cartesian_samples(const lmr_job *job, int index, int calibration, larmor_samples *samples,
@@ -445,20 +442,14 @@ larmor_status lmr_cartesian_density(const larmor_samples *samples, const larmor_
 {
     const larmor_shape shape = larmor_array_shape(samples->traj);
     const int64_t m = shape.dim[1] * shape.dim[2];
-    double *k, *share = NULL;
-    places p = {NULL, {0}, {0}, 0};
-    larmor_status st;
+    LMR_FREED_BY(free_places) places p = {NULL, {0}, {0}, 0};
     *w = NULL;
-    LMR_TRY(larmor_array_download(samples->traj, LARMOR_F64, &k));
-    LMR_OR(done, count_places(k, m, grid, &p));
-    share = malloc(sizeof *share * (size_t)m + 1);
-    if (!share) LMR_OR(done, LMR_NO_MEMORY());
+    LMR_OWN_MEMORY(double, k, larmor_array_download(samples->traj, LARMOR_F64, &k));
+    LMR_TRY(count_places(k, m, grid, &p));
+    LMR_HEAP LMR_NEW(double, share, m);
     for (int64_t j = 0; j < m; j++) share[j] = 1. / p.count[place_of(k + j * grid->ndim, grid)];
-    st = larmor_array_upload(larmor_array_device(samples->traj), LARMOR_F64, LARMOR_SHAPE(shape.dim[1], shape.dim[2]),
-                             LARMOR_F64, share, w);
-done:
-    LMR_FREE(share, p.count, k);
-    return st;
+    return larmor_array_upload(larmor_array_device(samples->traj), LARMOR_F64,
+                               LARMOR_SHAPE(shape.dim[1], shape.dim[2]), LARMOR_F64, share, w);
 }
 
 /* ---- images without a solver ---- */

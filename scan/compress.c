@@ -40,18 +40,16 @@ static larmor_status mix_sets(const lmr_job *job, int back, larmor_array *maps, 
     larmor_shape shape = larmor_array_shape(maps);
     if (!job->facts->sets) return mix(job, back, maps, mixed);
     shape.dim[shape.ndim - 2] = back ? job->facts->info.coils : job->facts->coils;
-    LMR_TRY(larmor_array_create(job->facts->dev, larmor_array_dtype(maps), shape, mixed));
-    larmor_status st = LARMOR_OK;
-    for (int m = 0; m < job->facts->sets && !st; m++) {
-        larmor_array *set = NULL, *from = NULL, *to = NULL;
-        st = lmr_one_of(maps, m, &from);
-        if (!st) st = mix(job, back, from, &set);
-        if (!st) st = lmr_one_of(*mixed, m, &to);
-        if (!st) st = larmor_copy(set, to);
-        LMR_FREE(to, from, set);
+    *mixed = NULL;
+    LMR_OWN(larmor_array, all, larmor_array_create(job->facts->dev, larmor_array_dtype(maps), shape, &all));
+    for (int m = 0; m < job->facts->sets; m++) {
+        LMR_OWN(larmor_array, from, lmr_one_of(maps, m, &from));
+        LMR_OWN(larmor_array, set, mix(job, back, from, &set));
+        LMR_OWN(larmor_array, to, lmr_one_of(all, m, &to));
+        LMR_TRY(larmor_copy(set, to));
     }
-    if (st) LMR_CLEAR(*mixed);
-    return st;
+    LMR_HAND_ON(*mixed, all);
+    return LARMOR_OK;
 }
 
 larmor_status lmr_compress_maps(const lmr_job *job, larmor_array **maps)

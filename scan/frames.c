@@ -538,19 +538,19 @@ static larmor_status check(const larmor_frames_opts *o)
     return LARMOR_OK;
 }
 
+static const larmor_source_impl impl = {.describe = describe,
+                                        .group = group_of,
+                                        .samples = samples_of,
+                                        .meta = meta_of,
+                                        .destroy = destroy,
+                                        .fingerprint = fingerprint_of,
+                                        .stamps = stamps_of,
+                                        .readouts = readouts_of,
+                                        .times = times_of,
+                                        .phases = phases_of};
+
 static larmor_status make_source(larmor_source *inner, const frames *asked, larmor_source **source)
 {
-    larmor_source_impl impl = lmr_source_before_another;
-    impl.describe = describe;
-    impl.group = group_of;
-    impl.samples = samples_of;
-    impl.meta = meta_of;
-    impl.destroy = destroy;
-    impl.fingerprint = fingerprint_of;
-    impl.stamps = stamps_of;
-    impl.readouts = readouts_of;
-    impl.times = times_of;
-    impl.phases = phases_of;
     larmor_status st = LARMOR_OK;
     LMR_NEW(frames, f, 1);
     *f = *asked;
@@ -566,7 +566,7 @@ static larmor_status make_source(larmor_source *inner, const frames *asked, larm
             memcpy(f->info.bins_letter, f->bins.letter, sizeof f->info.bins_letter);
         }
         report(f);
-        st = larmor_source_create(lmr_source_name(inner), &impl, f, source);
+        st = lmr_source_create_before(&f->inner, &impl, f, source);
     }
     if (st)
         destroy(f);

@@ -397,10 +397,7 @@ static larmor_status find_all(larmor_recon *r, ghosts *g, int64_t *count)
 
 larmor_status lmr_ghosts_find(larmor_recon *r)
 {
-    larmor_source_impl impl = lmr_source_before_another;
-    impl.samples = samples_of;
-    impl.readouts = readouts_of;
-    impl.destroy = destroy;
+    static const larmor_source_impl impl = {.samples = samples_of, .readouts = readouts_of, .destroy = destroy};
     larmor_source *corrected = NULL;
     int64_t count = 0;
     if (r->settings.opts.no_ghost || r->settings.opts.delays == LARMOR_DELAYS_GIVEN ||
@@ -412,7 +409,7 @@ larmor_status lmr_ghosts_find(larmor_recon *r)
     g->inner = larmor_source_ref(r->facts.source);
     g->image = calloc((size_t)g->images + 1, sizeof *g->image);
     larmor_status st = g->image ? find_all(r, g, &count) : LMR_NO_MEMORY();
-    if (!st && count) st = larmor_source_create(lmr_source_name(g->inner), &impl, g, &corrected);
+    if (!st && count) st = lmr_source_create_before(&g->inner, &impl, g, &corrected);
     if (!corrected) {
         destroy(g);
         return st;

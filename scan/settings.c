@@ -28,6 +28,14 @@ larmor_status lmr_options_copy(const larmor_recon_opts *given, larmor_recon_opts
     return LARMOR_OK;
 }
 
+larmor_array **lmr_settings_array(larmor_recon_opts *o, int i)
+{
+    larmor_array **const arrays[] = {&o->maps,           &o->b0,           &o->basis,         &o->girf,
+                                     &o->t2star,         &o->phase_terms,  &o->girf_b0,       &o->support,
+                                     &o->gradient_field, &o->displacement, &o->motion_fields, &o->motion};
+    return i < (int)(sizeof arrays / sizeof *arrays) ? arrays[i] : NULL;
+}
+
 larmor_regulariser_info lmr_regulariser_named(const char *name)
 {
     larmor_penalties p;
@@ -369,20 +377,10 @@ static larmor_status take_motion(larmor_recon_opts *o)
 larmor_status lmr_settings_read(const larmor_recon_opts *opts, const larmor_raw_info *scan, lmr_settings *s)
 {
     larmor_recon_opts *o = &s->opts;
+    larmor_array **array;
     LMR_TRY(lmr_options_copy(opts, o));
     LMR_TRY(take_penalties(o));
-    larmor_array_ref(o->support);
-    larmor_array_ref(o->motion);
-    larmor_array_ref(o->maps);
-    larmor_array_ref(o->b0);
-    larmor_array_ref(o->t2star);
-    larmor_array_ref(o->phase_terms);
-    larmor_array_ref(o->gradient_field);
-    larmor_array_ref(o->displacement);
-    larmor_array_ref(o->motion_fields);
-    larmor_array_ref(o->basis);
-    larmor_array_ref(o->girf);
-    larmor_array_ref(o->girf_b0);
+    for (int i = 0; (array = lmr_settings_array(o, i)); i++) larmor_array_ref(*array);
     if (o->checkpoint) larmor_checkpoint_ref(o->checkpoint);
     larmor_denoiser_ref(o->prior);
     LMR_TRY(take_support(o));
@@ -417,9 +415,9 @@ larmor_status larmor_settings_check(const larmor_recon_opts *opts, const char *l
 void lmr_settings_free(lmr_settings *s)
 {
     larmor_recon_opts *o = &s->opts;
+    larmor_array **array;
     LMR_FREE(s->method, s->maps_name, s->maps_method, s->b0_name, s->t2star_name, s->constraint);
-    LMR_FREE(o->maps, o->b0, o->t2star, o->phase_terms, o->gradient_field, o->displacement);
-    LMR_FREE(o->motion_fields, o->basis, o->girf, o->girf_b0, o->support, o->motion);
+    for (int i = 0; (array = lmr_settings_array(o, i)); i++) larmor_array_free(*array);
     larmor_checkpoint_free(s->opts.checkpoint);
     larmor_denoiser_free(s->opts.prior);
     *s = (lmr_settings){.method = NULL};

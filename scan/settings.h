@@ -26,6 +26,10 @@ typedef struct lmr_settings {
  * that the caller does not know are. Pointers stay the caller's. */
 larmor_status lmr_options_copy(const larmor_recon_opts *given, larmor_recon_opts *opts);
 
+/* Where array number i of the options is, of those that settings have references to and images depend on; NULL past
+ * the last. */
+larmor_array **lmr_settings_array(larmor_recon_opts *opts, int i);
+
 /* The regulariser of that name, or several with + between, without help; or one without a name. */
 larmor_regulariser_info lmr_regulariser_named(const char *name);
 

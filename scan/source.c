@@ -17,6 +17,7 @@
 struct larmor_source {
     larmor_source_impl impl;
     void *self;
+    larmor_source *const *inner; /* that it stands before, which has what impl lacks; or NULL */
     char *name;
     pthread_mutex_t *turn; /* held during a call, unless several are fine: the devices of a group read in turn */
     int corrects_ghosts;
@@ -41,13 +42,12 @@ struct larmor_source {
         return asked_;                                                                                               \
     } while (0)
 
-larmor_status larmor_source_create(const char *name, const larmor_source_impl *impl, void *self,
-                                   larmor_source **source)
+/* s is from here on the one of those before each other that has the function, or the last of them. */
+#define TO_OWNER(s, function)                                                                                        \
+    while (!(s)->impl.function && (s)->inner) (s) = *(s)->inner
+
+static larmor_status create(const char *name, const larmor_source_impl *impl, void *self, larmor_source **source)
 {
-    LMR_REFUSE(!source, LARMOR_ERR_ARG, "source: nowhere to put it");
-    *source = NULL;
-    LMR_REFUSE(!name || !impl || !impl->describe || !impl->encoding || !impl->group || !impl->samples || !impl->meta,
-               LARMOR_ERR_ARG, "source: a name, describe, encoding, group, samples and meta expected");
     larmor_source *s = calloc(1, sizeof *s);
     if (s) s->name = strdup(name);
     if (s) s->turn = malloc(sizeof(pthread_mutex_t));
@@ -66,6 +66,25 @@ larmor_status larmor_source_create(const char *name, const larmor_source_impl *i
     pthread_mutexattr_destroy(&recursive);
     atomic_init(&s->refs, 1);
     *source = s;
+    return LARMOR_OK;
+}
+
+larmor_status larmor_source_create(const char *name, const larmor_source_impl *impl, void *self,
+                                   larmor_source **source)
+{
+    LMR_REFUSE(!source, LARMOR_ERR_ARG, "source: nowhere to put it");
+    *source = NULL;
+    LMR_REFUSE(!name || !impl || !impl->describe || !impl->encoding || !impl->group || !impl->samples || !impl->meta,
+               LARMOR_ERR_ARG, "source: a name, describe, encoding, group, samples and meta expected");
+    return create(name, impl, self, source);
+}
+
+larmor_status lmr_source_create_before(larmor_source *const *inner, const larmor_source_impl *impl, void *self,
+                                       larmor_source **source)
+{
+    *source = NULL;
+    LMR_TRY(create((*inner)->name, impl, self, source));
+    (*source)->inner = inner;
     return LARMOR_OK;
 }
 
@@ -125,22 +144,27 @@ const char *lmr_source_name(const larmor_source *s)
 larmor_raw_info larmor_source_describe(const larmor_source *source)
 {
     larmor_raw_info info = {0};
-    if (source) IN_TURN(source, source->impl.describe(source->self), info);
+    if (!source) return info;
+    TO_OWNER(source, describe);
+    IN_TURN(source, source->impl.describe(source->self), info);
     return info;
 }
 
 larmor_status lmr_source_encoding(const larmor_source *s, int encoding, larmor_encoding *out)
 {
+    TO_OWNER(s, encoding);
     ASK(s, s->impl.encoding(s->self, encoding, out));
 }
 
 larmor_status lmr_source_group(const larmor_source *s, int group, larmor_group *out)
 {
+    TO_OWNER(s, group);
     ASK(s, s->impl.group(s->self, group, out));
 }
 
 larmor_status lmr_source_meta(const larmor_source *s, int group, larmor_image_meta *meta)
 {
+    TO_OWNER(s, meta);
     ASK(s, s->impl.meta(s->self, group, meta));
 }
 
@@ -164,6 +188,7 @@ static larmor_status hash_lists(const larmor_source *s, uint64_t *hash)
 larmor_status lmr_source_fingerprint(const larmor_source *s, uint64_t *fingerprint)
 {
     *fingerprint = 0;
+    TO_OWNER(s, fingerprint);
     if (!s->impl.fingerprint) return hash_lists(s, fingerprint);
     ASK(s, s->impl.fingerprint(s->self, fingerprint));
 }
@@ -210,7 +235,9 @@ int lmr_source_has_readouts(const larmor_source *s)
 
 larmor_status lmr_source_stamps(const larmor_source *s, int group, larmor_stamp *stamps)
 {
-    LMR_REFUSE(!s->impl.stamps || !s->impl.readouts, LARMOR_ERR_ARG,
+    const int has_readouts = lmr_source_has_readouts(s);
+    TO_OWNER(s, stamps);
+    LMR_REFUSE(!has_readouts || !s->impl.stamps || !s->impl.readouts, LARMOR_ERR_ARG,
                "%s: the source cannot give single readouts, so no frames can be cut from it", s->name);
     ASK(s, s->impl.stamps(s->self, group, stamps));
 }
@@ -281,31 +308,36 @@ larmor_status lmr_source_readouts(const larmor_source *s, int group, const int64
     ASK(s, s->impl.readouts(s->self, group, readout, count, grid, dev, out));
 }
 
+/* What has answered with st is an array of numbers on the device, or none. */
+static larmor_status check_numbers(const larmor_source *s, const char *what, larmor_status st,
+                                   const larmor_device *dev, larmor_array **x)
+{
+    if (!st) st = lmr_expect(s->name, what, *x, dev, LARMOR_F64, larmor_array_shape(*x));
+    if (st) LMR_CLEAR(*x);
+    return st;
+}
+
 larmor_status lmr_source_times(const larmor_source *s, int group, const int64_t *readout, int64_t count,
                                const larmor_grid *grid, larmor_device *dev, larmor_array **times)
 {
+    larmor_status st;
     *times = NULL;
+    TO_OWNER(s, times);
     LMR_REFUSE(!s->impl.times, LARMOR_ERR_UNSUPPORTED, "%s: the source does not know when its samples were taken",
                s->name);
-    larmor_status st;
     IN_TURN(s, s->impl.times(s->self, group, readout, count, grid, dev, times), st);
-    LMR_TRY(st);
-    st = lmr_expect(s->name, "times", *times, dev, LARMOR_F64, larmor_array_shape(*times));
-    if (st) LMR_CLEAR(*times);
-    return st;
+    return check_numbers(s, "times", st, dev, times);
 }
 
 larmor_status lmr_source_phases(const larmor_source *s, int group, const int64_t *readout, int64_t count,
                                 const larmor_grid *grid, larmor_device *dev, larmor_array **phases)
 {
-    *phases = NULL;
-    LMR_REFUSE(!s->impl.phases, LARMOR_ERR_UNSUPPORTED, "%s: the source has no phases", s->name);
     larmor_status st;
+    *phases = NULL;
+    TO_OWNER(s, phases);
+    LMR_REFUSE(!s->impl.phases, LARMOR_ERR_UNSUPPORTED, "%s: the source has no phases", s->name);
     IN_TURN(s, s->impl.phases(s->self, group, readout, count, grid, dev, phases), st);
-    LMR_TRY(st);
-    st = lmr_expect(s->name, "phases", *phases, dev, LARMOR_F64, larmor_array_shape(*phases));
-    if (st) LMR_CLEAR(*phases);
-    return st;
+    return check_numbers(s, "phases", st, dev, phases);
 }
 
 larmor_status lmr_source_navigators(const larmor_source *s, int group, const larmor_grid *grid, larmor_device *dev,
@@ -319,12 +351,14 @@ larmor_status lmr_source_navigators(const larmor_source *s, int group, const lar
 larmor_status lmr_source_noise(const larmor_source *s, larmor_device *dev, larmor_array **noise)
 {
     *noise = NULL;
+    TO_OWNER(s, noise);
     if (s->impl.noise) ASK(s, s->impl.noise(s->self, dev, noise));
     return LARMOR_OK;
 }
 
 larmor_status lmr_source_keep_coils(const larmor_source *s, larmor_array *all, int axis, larmor_array **kept)
 {
+    TO_OWNER(s, keep_coils);
     if (s->impl.keep_coils) ASK(s, s->impl.keep_coils(s->self, all, axis, kept));
     *kept = larmor_array_ref(all);
     return LARMOR_OK;
@@ -332,6 +366,7 @@ larmor_status lmr_source_keep_coils(const larmor_source *s, larmor_array *all, i
 
 larmor_status lmr_source_restore_coils(const larmor_source *s, larmor_array *kept, int axis, larmor_array **all)
 {
+    TO_OWNER(s, restore_coils);
     if (s->impl.restore_coils) ASK(s, s->impl.restore_coils(s->self, kept, axis, all));
     *all = larmor_array_ref(kept);
     return LARMOR_OK;
@@ -341,80 +376,3 @@ void *lmr_source_self(const larmor_source *s, const larmor_source_impl *impl)
 {
     return s->impl.describe == impl->describe ? s->self : NULL;
 }
-
-/* ---- what stands before another source ---- */
-
-/* self points to a structure that begins with it */
-static const larmor_source *inner(void *self)
-{
-    return *(larmor_source **)self;
-}
-
-static larmor_raw_info describe_inner(void *self)
-{
-    return larmor_source_describe(inner(self));
-}
-
-static larmor_status encoding_of_inner(void *self, int encoding, larmor_encoding *out)
-{
-    return lmr_source_encoding(inner(self), encoding, out);
-}
-
-static larmor_status group_of_inner(void *self, int group, larmor_group *out)
-{
-    return lmr_source_group(inner(self), group, out);
-}
-
-static larmor_status meta_of_inner(void *self, int group, larmor_image_meta *meta)
-{
-    return lmr_source_meta(inner(self), group, meta);
-}
-
-static larmor_status noise_of_inner(void *self, larmor_device *dev, larmor_array **noise)
-{
-    return lmr_source_noise(inner(self), dev, noise);
-}
-
-static larmor_status keep_coils_of_inner(void *self, larmor_array *all, int axis, larmor_array **kept)
-{
-    return lmr_source_keep_coils(inner(self), all, axis, kept);
-}
-
-static larmor_status restore_coils_of_inner(void *self, larmor_array *kept, int axis, larmor_array **all)
-{
-    return lmr_source_restore_coils(inner(self), kept, axis, all);
-}
-
-static larmor_status fingerprint_of_inner(void *self, uint64_t *fingerprint)
-{
-    return lmr_source_fingerprint(inner(self), fingerprint);
-}
-
-static larmor_status stamps_of_inner(void *self, int group, larmor_stamp *stamps)
-{
-    return lmr_source_stamps(inner(self), group, stamps);
-}
-
-static larmor_status times_of_inner(void *self, int group, const int64_t *readout, int64_t count,
-                                    const larmor_grid *grid, larmor_device *dev, larmor_array **times)
-{
-    return lmr_source_times(inner(self), group, readout, count, grid, dev, times);
-}
-
-static larmor_status phases_of_inner(void *self, int group, const int64_t *readout, int64_t count,
-                                     const larmor_grid *grid, larmor_device *dev, larmor_array **phases)
-{
-    return lmr_source_phases(inner(self), group, readout, count, grid, dev, phases);
-}
-
-const larmor_source_impl lmr_source_before_another = {.describe = describe_inner,
-                                                      .encoding = encoding_of_inner,
-                                                      .group = group_of_inner,
-                                                      .meta = meta_of_inner,
-                                                      .noise = noise_of_inner,
-                                                      .keep_coils = keep_coils_of_inner,
-                                                      .restore_coils = restore_coils_of_inner,
-                                                      .fingerprint = fingerprint_of_inner,
-                                                      .stamps = stamps_of_inner,
-                                                      .times = times_of_inner,
-                                                      .phases = phases_of_inner};

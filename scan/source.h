@@ -3,9 +3,12 @@
 
 #include "larmor/pipeline.h"
 
-/* The functions of a source that stands before another one and passes on what it is asked, but for samples, readouts
- * and what else it puts in their place. Its own data begin with the other source. */
-extern const larmor_source_impl lmr_source_before_another;
+/* A source that stands before another one, whose name it has: what its table lacks is asked of that one, but for
+ * samples, readouts and navigators.
+ *
+ * inner  where the other one is, for as long as this one is there; it may be exchanged between calls. */
+larmor_status lmr_source_create_before(larmor_source *const *inner, const larmor_source_impl *impl, void *self,
+                                       larmor_source **source);
 
 /* Its own data, if it was made with the same describe; else NULL. */
 void *lmr_source_self(const larmor_source *s, const larmor_source_impl *impl);

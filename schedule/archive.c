@@ -42,18 +42,6 @@ larmor_status lmr_archive_number(lmr_archive *a, double *x)
     return lmr_archive_bytes(a, x, sizeof *x);
 }
 
-larmor_status lmr_archive_integers(lmr_archive *a, int low, int high, int *const *x)
-{
-    for (; *x; x++) LMR_TRY(lmr_archive_integer(a, *x, low, high));
-    return LARMOR_OK;
-}
-
-larmor_status lmr_archive_numbers(lmr_archive *a, double *const *x)
-{
-    for (; *x; x++) LMR_TRY(lmr_archive_number(a, *x));
-    return LARMOR_OK;
-}
-
 larmor_status lmr_archive_text(lmr_archive *a, char *text, size_t room)
 {
     LMR_TRY(lmr_archive_bytes(a, text, room));

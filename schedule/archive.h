@@ -1,5 +1,6 @@
 /* Numbers and arrays to and from a checkpoint, by one sequence of calls that says what it holds. A checkpoint is not
- * trusted: all sizes are this program's own, and numbers are in a range. SPDX-License-Identifier: Apache-2.0 */
+ * trusted: all sizes are this program's own, and numbers that anything follows from are in a range.
+ * SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 #include "core/checkpoint.h"
@@ -22,11 +23,6 @@ larmor_status lmr_archive_bytes(lmr_archive *a, void *x, size_t bytes);
 larmor_status lmr_archive_integer(lmr_archive *a, int *x, int low, int high);
 larmor_status lmr_archive_long(lmr_archive *a, int64_t *x, int64_t low, int64_t high);
 larmor_status lmr_archive_number(lmr_archive *a, double *x);
-/* Several, in turn; x ends in NULL. */
-larmor_status lmr_archive_integers(lmr_archive *a, int low, int high, int *const *x);
-larmor_status lmr_archive_numbers(lmr_archive *a, double *const *x);
-#define LMR_ARCHIVE_INTEGERS(a, low, high, ...) lmr_archive_integers(a, low, high, (int *const[]){__VA_ARGS__, NULL})
-#define LMR_ARCHIVE_NUMBERS(a, ...) lmr_archive_numbers(a, (double *const[]){__VA_ARGS__, NULL})
 larmor_status lmr_archive_text(lmr_archive *a, char *text, size_t room);
 
 /* The values of an array that is there; another type or shape is an error. */

@@ -19,7 +19,7 @@
 #define SAVE_INTERVAL_OVER_DURATION 9. /* times as long as saving took until it is done again: a tenth of the time */
 
 /* Of what follows, so that no other version reads it. The number tells the order of bytes, too. */
-enum { FORMAT = 0x1000a };
+enum { FORMAT = 0x1000b };
 
 enum { MOST_STEPS = 1000000000 }; /* of a solver, as of larmor_recon_opts */
 
@@ -47,115 +47,51 @@ struct lmr_kept {
 
 /* ---- what is in it ---- */
 
-static larmor_status choice_of(lmr_archive *a, larmor_choice *c)
+static larmor_status within(lmr_archive *a, int x, int low, int high)
 {
-    LMR_TRY(lmr_archive_number(a, &c->weight));
-    LMR_TRY(LMR_ARCHIVE_INTEGERS(a, 0, INT_MAX, &c->tried, &c->iters));
-    LMR_TRY(LMR_ARCHIVE_NUMBERS(a, &c->predicted, &c->misfit, &c->time_weight, &c->intensity));
-    for (int i = 0; i < LARMOR_MOST_PENALTIES; i++) LMR_TRY(lmr_archive_number(a, &c->ratios[i]));
-    LMR_TRY(lmr_archive_integer(a, &c->points, 0, LARMOR_CHOICE_POINTS));
-    for (int i = 0; i < c->points; i++) LMR_TRY(LMR_ARCHIVE_NUMBERS(a, &c->weights[i], &c->misfits[i]));
-    return lmr_archive_number(a, &c->seconds);
+    return x >= low && x <= high ? LARMOR_OK : lmr_archive_damaged(a, "a number is out of range");
 }
 
-static larmor_status method_of(lmr_archive *a, larmor_method_choice *m)
+static larmor_status ends(lmr_archive *a, const char *text, size_t room)
 {
-    int from = (int)m->from;
-    LMR_TRY(lmr_archive_text(a, m->name, sizeof m->name));
-    LMR_TRY(lmr_archive_integer(a, &from, LARMOR_METHOD_FROM_CALLER, LARMOR_METHOD_FROM_MODEL));
-    LMR_TRY(lmr_archive_integer(a, &m->compared, 0, LARMOR_METHODS_COMPARED));
-    m->from = (larmor_method_from)from;
-    for (int i = 0; i < m->compared; i++) {
-        LMR_TRY(lmr_archive_text(a, m->trial[i].name, sizeof m->trial[i].name));
-        LMR_TRY(LMR_ARCHIVE_NUMBERS(a, &m->trial[i].misfit, &m->trial[i].weight));
-    }
+    return memchr(text, 0, room) ? LARMOR_OK : lmr_archive_damaged(a, "a text has no end");
+}
+
+static larmor_status check_method(lmr_archive *a, const larmor_method_choice *m)
+{
+    LMR_TRY(ends(a, m->name, sizeof m->name));
+    LMR_TRY(within(a, (int)m->from, LARMOR_METHOD_FROM_CALLER, LARMOR_METHOD_FROM_MODEL));
+    LMR_TRY(within(a, m->compared, 0, LARMOR_METHODS_COMPARED));
+    for (int i = 0; i < m->compared; i++) LMR_TRY(ends(a, m->trial[i].name, sizeof m->trial[i].name));
     if (m->name[0] && strcmp(m->name, "cg") != 0 && strcmp(m->name, "grid") != 0 &&
         !lmr_regulariser_named(m->name).name)
         return lmr_archive_damaged(a, "a method has no known name");
     return LARMOR_OK;
 }
 
+/* Of what is kept as it lies in memory the rest relies on the texts' ends and on numbers that index or choose. */
 static larmor_status weight_of(lmr_archive *a, lmr_weight *w)
 {
-    LMR_TRY(LMR_ARCHIVE_NUMBERS(a, &w->weight, &w->noise, &w->unit, &w->data, &w->scale, &w->taken, &w->largest,
-                                &w->linear));
-    LMR_TRY(choice_of(a, &w->choice));
-    LMR_TRY(method_of(a, &w->method));
-    return lmr_archive_integer(a, &w->encoding, 0, INT_MAX);
-}
-
-static larmor_status solver_of(lmr_archive *a, larmor_report *s)
-{
-    int end = (int)s->end;
-    LMR_TRY(lmr_archive_integer(a, &s->iters, 0, INT_MAX));
-    LMR_TRY(LMR_ARCHIVE_NUMBERS(a, &s->residual, &s->objective, &s->seconds));
-    LMR_TRY(lmr_archive_integer(a, &end, LARMOR_END_TOLERANCE, LARMOR_END_PRECISION));
-    s->end = (larmor_end)end;
-    return LARMOR_OK;
-}
-
-static larmor_status findings_of(lmr_archive *a, larmor_recon_report *r)
-{
-    int warning = (int)r->maps.warning, partial = (int)r->partial_fourier;
-    LMR_TRY(LMR_ARCHIVE_NUMBERS(a, &r->maps.sampled, &r->maps.dominance));
-    LMR_TRY(lmr_archive_integer(a, &warning, LARMOR_MAPS_TRUSTED, LARMOR_MAPS_AMBIGUOUS));
-    r->maps.warning = (larmor_maps_warning)warning;
-    for (int d = 0; d < 3; d++) {
-        LMR_TRY(LMR_ARCHIVE_NUMBERS(a, &r->coverage.low[d], &r->coverage.high[d]));
-        LMR_TRY(lmr_archive_integer(a, &r->coverage.partial[d], 0, 1));
-        LMR_TRY(lmr_archive_long(a, &r->grid[d], 0, INT_MAX));
-    }
-    LMR_TRY(lmr_archive_integer(a, &partial, LARMOR_PARTIAL_AUTO, LARMOR_PARTIAL_ZERO));
-    r->partial_fourier = (larmor_partial_fourier)partial;
-    LMR_TRY(LMR_ARCHIVE_NUMBERS(a, &r->off_phase, &r->phase_misfit, &r->phase_misfit_noise));
-    LMR_TRY(LMR_ARCHIVE_INTEGERS(a, 0, 1, &r->made_traj, &r->constant));
-    LMR_TRY(lmr_archive_integer(a, &r->folded, 0, 7));
-    LMR_TRY(LMR_ARCHIVE_NUMBERS(a, &r->imaginary, &r->contradicted));
-    return lmr_archive_long(a, &r->outside, 0, INT64_MAX);
-}
-
-static larmor_status misfit_of(lmr_archive *a, larmor_misfit *m)
-{
-    LMR_TRY(LMR_ARCHIVE_INTEGERS(a, 0, 1, &m->measured, &m->fitted, &m->by_noise_scan));
-    LMR_TRY(LMR_ARCHIVE_NUMBERS(a, &m->relative, &m->beyond_noise, &m->beyond_model, &m->chi2, &m->samples,
-                                &m->freedom, &m->worst_readout_ratio, &m->worst_coil_misfit, &m->noise_ratio,
-                                &m->noise_excess));
-    for (int i = 0; i < LARMOR_MISFIT_RINGS; i++) LMR_TRY(lmr_archive_number(a, &m->by_radius[i]));
-    LMR_TRY(lmr_archive_long(a, &m->bad_readouts, 0, INT64_MAX));
-    LMR_TRY(lmr_archive_long(a, &m->worst_readout, -1, INT64_MAX));
-    LMR_TRY(LMR_ARCHIVE_INTEGERS(a, 0, INT_MAX, &m->bad_coils, &m->noisier_coils));
-    return lmr_archive_integer(a, &m->worst_coil, -1, INT_MAX);
-}
-
-static larmor_status faults_of(lmr_archive *a, larmor_sample_faults *f)
-{
-    int64_t *const counts[] = {&f->clipped,       &f->clipped_readout, &f->clipped_sample, &f->spikes,
-                               &f->spike_readout, &f->spike_sample,    &f->copied,         &f->copied_readout,
-                               &f->zeros,         &f->zeros_readout};
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) LMR_TRY(lmr_archive_long(a, counts[i], 0, INT64_MAX));
-    LMR_TRY(LMR_ARCHIVE_INTEGERS(a, 0, INT_MAX, &f->clipped_coil, &f->spike_coil, &f->noisy, &f->noisy_coil));
-    return LMR_ARCHIVE_NUMBERS(a, &f->clipped_value, &f->carrier, &f->carrier_frequency, &f->echo_distance);
+    LMR_TRY(lmr_archive_bytes(a, w, sizeof *w));
+    LMR_TRY(within(a, w->choice.points, 0, LARMOR_CHOICE_POINTS));
+    LMR_TRY(within(a, w->encoding, 0, INT_MAX));
+    return check_method(a, &w->method);
 }
 
 static larmor_status report_of(lmr_archive *a, larmor_recon_report *r)
 {
-    int status = (int)r->status, from = (int)r->lambda_from;
-    LMR_TRY(lmr_archive_integer(a, &status, LARMOR_OK, LARMOR_STOPPED));
-    LMR_TRY(lmr_archive_text(a, r->message, sizeof r->message));
-    LMR_TRY(lmr_archive_integer(a, &r->is_suspect, 0, 1));
-    LMR_TRY(solver_of(a, &r->solver));
-    LMR_TRY(lmr_archive_integer(a, &from, LARMOR_LAMBDA_FROM_CALLER, LARMOR_LAMBDA_OF_ONE_COIL));
-    r->status = (larmor_status)status;
-    r->lambda_from = (larmor_lambda_from)from;
-    LMR_TRY(LMR_ARCHIVE_NUMBERS(a, &r->lambda, &r->weight, &r->noise));
-    LMR_TRY(choice_of(a, &r->choice));
-    LMR_TRY(method_of(a, &r->method));
-    LMR_TRY(lmr_archive_number(a, &r->largest));
-    LMR_TRY(LMR_ARCHIVE_INTEGERS(a, 0, 1, &r->toeplitz, &r->preconditioned, &r->ffts, &r->direct));
-    LMR_TRY(findings_of(a, r));
-    LMR_TRY(misfit_of(a, &r->misfit));
-    LMR_TRY(faults_of(a, &r->faults));
-    return lmr_archive_number(a, &r->seconds);
+    LMR_TRY(lmr_archive_bytes(a, r, sizeof *r));
+    LMR_TRY(ends(a, r->message, sizeof r->message));
+    LMR_TRY(ends(a, r->device, sizeof r->device));
+    LMR_TRY(check_method(a, &r->method));
+    LMR_TRY(within(a, (int)r->status, LARMOR_OK, LARMOR_STOPPED));
+    LMR_TRY(within(a, (int)r->solver.end, LARMOR_END_TOLERANCE, LARMOR_END_PRECISION));
+    LMR_TRY(within(a, (int)r->lambda_from, LARMOR_LAMBDA_FROM_CALLER, LARMOR_LAMBDA_OF_ONE_COIL));
+    LMR_TRY(within(a, (int)r->maps.warning, LARMOR_MAPS_TRUSTED, LARMOR_MAPS_AMBIGUOUS));
+    LMR_TRY(within(a, (int)r->partial_fourier, LARMOR_PARTIAL_AUTO, LARMOR_PARTIAL_ZERO));
+    LMR_TRY(within(a, r->folded, 0, 7));
+    LMR_TRY(within(a, r->motion_rows, 0, LARMOR_MOST_MOTION_STATES));
+    return within(a, r->choice.points, 0, LARMOR_CHOICE_POINTS);
 }
 
 /* Room for the images of a series, with all but their values. */

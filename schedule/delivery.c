@@ -2,8 +2,8 @@
  * say, and has a series computed once more that guessed wrong. SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/clock.h"
 #include "core/status.h"
 #include "pipeline/weight.h"
 #include "schedule/devices.h"
@@ -32,12 +32,7 @@ static void pass_on(lmr_devices *d, const lmr_task *t)
 
 static void wait_for_news(lmr_devices *d)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += ASK_EVERY * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
-    pthread_cond_timedwait(&d->news, &d->lock, &until);
+    lmr_wait_ms(&d->news, &d->lock, ASK_EVERY);
     if (lmr_stop_asked()) d->stop = 1;
 }
 

@@ -7,13 +7,11 @@
 #include "schedule/archive.h"
 #include "schedule/checkpoint.h"
 
-static larmor_status hash_arrays(const larmor_recon_opts *o, uint64_t *hash)
+static larmor_status hash_arrays(larmor_recon_opts o, uint64_t *hash)
 {
-    const larmor_array *const arrays[] = {o->maps,    o->b0,          o->basis,          o->girf,
-                                          o->t2star,  o->phase_terms, o->gradient_field, o->displacement,
-                                          o->support, o->motion,      o->motion_fields,  o->girf_b0};
+    larmor_array **array;
     *hash = 0;
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) LMR_TRY(lmr_hash_array(arrays[i], hash));
+    for (int i = 0; (array = lmr_settings_array(&o, i)); i++) LMR_TRY(lmr_hash_array(*array, hash));
     return LARMOR_OK;
 }
 
@@ -40,7 +38,7 @@ larmor_status lmr_fingerprints_of(const larmor_recon *r, lmr_fingerprints *f)
 {
     f->plan = hash_plan(r);
     LMR_TRY(lmr_source_fingerprint(r->facts.source, &f->scan));
-    LMR_TRY(hash_arrays(&r->settings.opts, &f->options));
+    LMR_TRY(hash_arrays(r->settings.opts, &f->options));
     lmr_settings_hash(&r->settings.opts, &f->options);
     return LARMOR_OK;
 }

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/give.h"
 #include "core/owned.h"
 #include "stream/address.h"
@@ -158,13 +158,8 @@ static connection *find_place(larmor_server *s)
 
 static void wait_for_an_end(larmor_server *s)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += BETWEEN_ASKING_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
     pthread_mutex_lock(&s->lock);
-    pthread_cond_timedwait(&s->ended, &s->lock, &until);
+    lmr_wait_ms(&s->ended, &s->lock, BETWEEN_ASKING_MS);
     pthread_mutex_unlock(&s->lock);
 }
 

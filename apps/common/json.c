@@ -12,8 +12,7 @@ int json_is_written(void)
 
 void json_failure(const char *command, int code, const char *error)
 {
-    json j = {stdout, 0, 0};
-    json_open(&j, NULL, '{');
+    json j = json_begin();
     json_text(&j, "command", command);
     json_integer(&j, "exit_code", code);
     json_text(&j, "error", error);
@@ -69,6 +68,13 @@ static void begin_item(json *j, const char *name)
     if (!name) return;
     put_text(j->out, name);
     fputs(": ", j->out);
+}
+
+json json_begin(void)
+{
+    json j = {stdout, 0, 0};
+    json_open(&j, NULL, '{');
+    return j;
 }
 
 void json_open(json *j, const char *name, char bracket)

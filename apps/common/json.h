@@ -17,13 +17,16 @@ typedef struct json {
     int depth, items; /* items: whether the innermost container has any yet */
 } json;
 
-/* Values take the name under which they stand in an object, NULL in an array or at the top. */
 /* 1 once an object was written to stdout. */
 int json_is_written(void);
 
 /* What a command says that failed and has written no object of its own: {"command", "exit_code", "error"}. */
 void json_failure(const char *command, int code, const char *error);
 
+/* The object that a command prints, opened. */
+json json_begin(void);
+
+/* Values take the name under which they stand in an object, NULL in an array or at the top. */
 void json_open(json *j, const char *name, char bracket); /* '{' or '[' */
 void json_close(json *j, char bracket);                  /* '}' or ']'; the last one ends the line */
 void json_text(json *j, const char *name, const char *value);

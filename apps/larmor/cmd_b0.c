@@ -102,8 +102,7 @@ static void free_run(b0_run *r)
 
 static void report(const b0_run *r, double seconds)
 {
-    json j = {stdout, 0, 0};
-    json_open(&j, NULL, '{');
+    json j = json_begin();
     json_text(&j, "input", r->input);
     json_text(&j, "output", r->s->output);
     json_open(&j, "slices", '[');

@@ -40,8 +40,7 @@ static void print_text(const char *path, const larmor_findings *f)
 
 static void print_json(const char *path, const larmor_findings *f)
 {
-    json j = {stdout, 0, 0};
-    json_open(&j, NULL, '{');
+    json j = json_begin();
     json_text(&j, "file", path);
     json_flag(&j, "reconstructable", !f->errors);
     json_integer(&j, "errors", f->errors);

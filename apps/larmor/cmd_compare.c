@@ -85,8 +85,7 @@ static void print(const settings *s, const app_files *files, const larmor_compar
         if (t->row) print_rows(t);
         return;
     }
-    json j = {stdout, 0, 0};
-    json_open(&j, NULL, '{');
+    json j = json_begin();
     json_text(&j, "a", files->name[0]);
     json_text(&j, "b", files->name[1]);
     json_number(&j, "nrmse", d->nrmse);

@@ -24,8 +24,7 @@ static void print_text(const larmor_device_info *infos, int count)
 
 static void print_json(const larmor_device_info *infos, int count)
 {
-    json j = {stdout, 0, 0};
-    json_open(&j, NULL, '{');
+    json j = json_begin();
     json_open(&j, "devices", '[');
     for (int i = 0; i < count; i++) {
         json_open(&j, NULL, '{');

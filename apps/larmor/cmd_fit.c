@@ -171,8 +171,7 @@ static int write_maps(fit_run *r)
 
 static void report(const fit_run *r, const app_files *files, double seconds)
 {
-    json j = {stdout, 0, 0};
-    json_open(&j, NULL, '{');
+    json j = json_begin();
     json_text(&j, "input", files->name[0]);
     json_text(&j, "model", r->s->model);
     json_numbers(&j, "times_ms", r->in.ms, r->in.times);

@@ -154,8 +154,7 @@ static void report(const maps_run *r, double seconds)
 {
     const larmor_recon_report result = {.maps = r->report};
     char line[512];
-    json j = {stdout, 0, 0};
-    json_open(&j, NULL, '{');
+    json j = json_begin();
     json_text(&j, "input", r->input);
     json_text(&j, "output", r->s->output);
     json_text(&j, "method", r->plan.maps_method);

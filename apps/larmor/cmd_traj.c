@@ -55,8 +55,7 @@ static void print_delays(const settings *s, const larmor_grid *grid, const larmo
     const scan_delays_text text = scan_describe_delays(grid->ndim, found->delay);
     const scan_delays_text deviation = scan_describe_delays(grid->ndim, found->deviation);
     if (s->json) {
-        json j = {stdout, 0, 0};
-        json_open(&j, NULL, '{');
+        json j = json_begin();
         json_text(&j, "input", s->from);
         json_numbers(&j, "delays", found->delay, 6);
         json_numbers(&j, "deviations", found->deviation, 6);
@@ -120,9 +119,8 @@ static void print_sequence(const settings *s, const larmor_pulseq *sequence)
 {
     const larmor_pulseq_info info = larmor_pulseq_describe(sequence);
     char version[40];
-    json j = {stdout, 0, 0};
+    json j = json_begin();
     snprintf(version, sizeof version, "%d.%d.%d", info.version[0], info.version[1], info.version[2]);
-    json_open(&j, NULL, '{');
     json_text(&j, "input", s->given.seq);
     json_text(&j, "pulseq", version);
     json_text(&j, "name", info.name);

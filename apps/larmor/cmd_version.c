@@ -24,8 +24,7 @@ static int run(const void *given, const app_files *files APP_UNUSED)
         printf("%-10s%s\n", "sandbox", sandbox);
         return APP_DONE;
     }
-    json j = {stdout, 0, 0};
-    json_open(&j, NULL, '{');
+    json j = json_begin();
     json_text(&j, "larmor", larmor_version());
     for (int i = 0; i < PARTS; i++) json_text(&j, parts[i].name, parts[i].version);
     json_text(&j, "sandbox", sandbox);

@@ -206,8 +206,7 @@ static larmor_status match_and_fit(match_run *r)
 
 static void report(const match_run *r, const app_files *files, double seconds)
 {
-    json j = {stdout, 0, 0};
-    json_open(&j, NULL, '{');
+    json j = json_begin();
     json_text(&j, "input", files->name[0]);
     json_text(&j, "model", "dictionary");
     json_integer(&j, "entries", r->table.rows);

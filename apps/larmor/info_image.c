@@ -114,8 +114,7 @@ void info_sandbox_print(void)
 
 void info_image_json(const char *path, const larmor_image_info *image)
 {
-    json j = {stdout, 0, 0};
-    json_open(&j, NULL, '{');
+    json j = json_begin();
     json_text(&j, "file", path);
     json_text(&j, "format", image->format);
     if (*image->inside) json_text(&j, "inside", image->inside);

@@ -153,24 +153,15 @@ int recon_read_inputs(recon_run *r, larmor_recon_opts *opts)
     return APP_DONE;
 }
 
-void recon_free_inputs(larmor_recon_opts *opts)
+void recon_free_inputs(larmor_recon_opts *o)
 {
-    larmor_array_free(opts->maps);
-    larmor_array_free(opts->basis);
-    larmor_array_free(opts->b0);
-    larmor_array_free(opts->girf);
-    larmor_array_free(opts->girf_b0);
-    larmor_array_free(opts->t2star);
-    larmor_array_free(opts->phase_terms);
-    larmor_array_free(opts->gradient_field);
-    larmor_array_free(opts->displacement);
-    larmor_array_free(opts->motion_fields);
-    opts->motion_fields = NULL;
-    opts->t2star = opts->phase_terms = opts->gradient_field = opts->displacement = NULL;
-    larmor_array_free(opts->support);
-    larmor_array_free(opts->motion);
-    opts->support = opts->motion = NULL;
-    larmor_denoiser_free(opts->prior);
-    opts->prior = NULL;
-    opts->maps = opts->basis = opts->b0 = opts->girf = opts->girf_b0 = NULL;
+    larmor_array **const read[] = {&o->maps,           &o->b0,           &o->basis,         &o->girf,
+                                   &o->t2star,         &o->phase_terms,  &o->girf_b0,       &o->support,
+                                   &o->gradient_field, &o->displacement, &o->motion_fields, &o->motion};
+    for (size_t i = 0; i < sizeof read / sizeof *read; i++) {
+        larmor_array_free(*read[i]);
+        *read[i] = NULL;
+    }
+    larmor_denoiser_free(o->prior);
+    o->prior = NULL;
 }

@@ -233,8 +233,7 @@ static void report_bins(json *j, const larmor_bins_found *f)
 void recon_report(const recon_run *r, double seconds)
 {
     const larmor_raw_info info = larmor_raw_describe(r->raw);
-    json j = {stdout, 0, 0};
-    json_open(&j, NULL, '{');
+    json j = json_begin();
     json_text(&j, "input", r->input);
     json_open(&j, "outputs", '[');
     for (int i = 0; i < r->s->outputs.count; i++)

@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/clock.h"
 #include "core/device.h"
 #include "core/owned.h"
 #include "core/ranks/ranks.h"
@@ -129,12 +129,7 @@ static int is_there(void *link, int from, int tag)
 /* The lock is held here, but not while stop() is called, which may send and ask. */
 static int wait_or_stop(seat *me, int (*stop)(void *user), void *user)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += ASK_EVERY * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
-    pthread_cond_timedwait(&me->news, &me->room->lock, &until);
+    lmr_wait_ms(&me->news, &me->room->lock, ASK_EVERY);
     pthread_mutex_unlock(&me->room->lock);
     const int stops = stop(user);
     pthread_mutex_lock(&me->room->lock);

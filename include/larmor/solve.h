@@ -408,7 +408,7 @@ typedef struct larmor_choice {
     int points;       /* that the choice was made from: */
     double weights[LARMOR_CHOICE_POINTS], misfits[LARMOR_CHOICE_POINTS]; /* weights in order, and what they leave */
     double ratios[LARMOR_MOST_PENALTIES]; /* of several penalties, where the pipeline chose them; else 0 */
-    double parts[LARMOR_CHOICE_PARTS]; /* of misfit, by consecutive samples: how it varies; not kept by checkpoints */
+    double parts[LARMOR_CHOICE_PARTS];    /* of misfit, by consecutive samples: how it varies */
 } larmor_choice;
 
 /* The samples held out by themselves, times the roots of their factors: images are compared with them in a tenth of

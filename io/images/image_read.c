@@ -58,7 +58,7 @@ static void close_input(input *in)
     lmr_source_close(&in->source);
 }
 
-/* can: what the format must be able to do, of LMR_CAN_READ and so on. */
+/* can: what the format must be able to do, of LMR_CAN_READ and so on. `in` is to be closed in any case. */
 static larmor_status open_input(const char *path, unsigned can, input *in)
 {
     const lmr_format *named = lmr_format_of(path);
@@ -66,14 +66,11 @@ static larmor_status open_input(const char *path, unsigned can, input *in)
     if (named && named->inside) return lmr_unknown_suffix(path, 1);
     LMR_TRY(open_source(path, &in->source));
     in->format = lmr_format_of(in->source.path);
-    larmor_status st = LARMOR_OK;
-    if (!in->format || (in->format->can & can) != can) st = lmr_unknown_suffix(in->source.path, 1);
-    if (!st && in->format->second) st = open_second(in);
-    if (!st && in->format->can)
-        st = lmr_reader_start(&in->source, in->format->second ? &in->second : NULL, in->format->suffix, NULL,
-                              &in->reader);
-    if (st) close_input(in);
-    return st;
+    if (!in->format || (in->format->can & can) != can) return lmr_unknown_suffix(in->source.path, 1);
+    if (in->format->second) LMR_TRY(open_second(in));
+    if (!in->format->can) return LARMOR_OK;
+    return lmr_reader_start(&in->source, in->format->second ? &in->second : NULL, in->format->suffix, NULL,
+                            &in->reader);
 }
 
 /* ---- answers, which may be anything ---- */
@@ -251,12 +248,11 @@ static larmor_status read_header(input *in, lmr_image_list *list)
 larmor_status lmr_image_list_read(const char *path, larmor_device *dev, lmr_image_list *list)
 {
     *list = (lmr_image_list){.all = NULL};
-    input in;
+    LMR_FREED_BY(close_input) input in;
     LMR_TRY(open_input(path, LMR_CAN_READ | LMR_CAN_READ_META, &in));
     larmor_status st = read_list(&in, dev, list);
     if (!st) st = read_header(&in, list);
     list->format = in.format;
-    close_input(&in);
     if (st) lmr_image_list_free(list);
     return st;
 }
@@ -303,23 +299,18 @@ larmor_status larmor_image_read(const char *path, larmor_device *dev, larmor_arr
 {
     LMR_REFUSE(!image || !dev, LARMOR_ERR_ARG, "image: no device or no place for the result");
     *image = NULL;
-    input in;
+    LMR_FREED_BY(close_input) input in;
     LMR_TRY(open_input(path, LMR_CAN_READ, &in));
-    const larmor_status st = read_array(&in, dev, image);
-    close_input(&in);
-    return st;
+    return read_array(&in, dev, image);
 }
 
 larmor_status larmor_image_read_meta(const char *path, larmor_image_meta *meta)
 {
     LMR_REFUSE(!meta, LARMOR_ERR_ARG, "image: no place for the geometry");
     *meta = (larmor_image_meta){.fov_mm = {1, 1, 1}, .read_dir = {1}, .phase_dir = {0, 1}, .slice_dir = {0, 0, 1}};
-    input in;
+    LMR_FREED_BY(close_input) input in;
     LMR_TRY(open_input(path, LMR_CAN_READ, &in));
-    larmor_status st = LARMOR_OK;
-    if (in.format->can & LMR_CAN_READ_META) st = read_meta(&in, meta);
-    close_input(&in);
-    return st;
+    return in.format->can & LMR_CAN_READ_META ? read_meta(&in, meta) : LARMOR_OK;
 }
 
 static larmor_status find_range(const larmor_array *x, larmor_image_info *info)
@@ -352,16 +343,14 @@ static larmor_status look_into(input *in, larmor_device *dev, larmor_image_info 
 static larmor_status describe_file(const char *path, larmor_device *dev, larmor_image_info *out)
 {
     *out = (larmor_image_info){.images = 1};
-    input in;
+    LMR_FREED_BY(close_input) input in;
     LMR_TRY(open_input(path, 0, &in));
     snprintf(out->format, sizeof out->format, "%s", in.format->name);
     const unsigned can = in.format->can;
-    larmor_status st = can ? LARMOR_OK : lmr_unknown_suffix(path, 1);
-    if (can & LMR_CAN_READ) st = look_into(&in, dev, out);
-    if (!st && can & LMR_CAN_READ_META) st = read_meta(&in, &out->meta);
-    if (!st && can & LMR_CAN_DESCRIBE) st = read_rest(&in, out);
-    close_input(&in);
-    return st;
+    if (!can) return lmr_unknown_suffix(path, 1);
+    if (can & LMR_CAN_READ) LMR_TRY(look_into(&in, dev, out));
+    if (can & LMR_CAN_READ_META) LMR_TRY(read_meta(&in, &out->meta));
+    return can & LMR_CAN_DESCRIBE ? read_rest(&in, out) : LARMOR_OK;
 }
 
 /* ---- a folder of files, a slice each ---- */

@@ -9,6 +9,7 @@
 #define ZLIB_CONST /* what is compressed is read only */
 #include <zlib.h>
 
+#include "core/owned.h"
 #include "io/bytes.h"
 #include "io/images/volume.h"
 
@@ -94,34 +95,28 @@ static larmor_status emit(larmor_output *out, const lmr_images *images, const lm
     memcpy(start, &header, sizeof header);
     LMR_TRY(z ? compress_to(z, packed, start, sizeof start, 0) : lmr_output_put(out, 0, start, sizeof start));
     const size_t bytes = (size_t)images->voxels * sizeof(float);
-    float *voxels = malloc(bytes);
-    if (!voxels) return LMR_NO_MEMORY();
-    const lmr_as as = written_as(images);
-    larmor_status st = LARMOR_OK;
-    for (int i = 0; i < images->count && !st; i++) {
-        st = lmr_values(images->image[v->order[i]].data, as, voxels);
-        if (!st) st = lmr_finite(out, LARMOR_F32, voxels, images->voxels);
-        if (st) break;
-        st =
-            z ? compress_to(z, packed, voxels, bytes, i == images->count - 1) : lmr_output_put(out, 0, voxels, bytes);
+    LMR_HEAP LMR_NEW(float, voxels, images->voxels);
+    for (int i = 0; i < images->count; i++) {
+        const int last = i == images->count - 1;
+        LMR_TRY(lmr_values(images->image[v->order[i]].data, written_as(images), voxels));
+        LMR_TRY(lmr_finite(out, LARMOR_F32, voxels, images->voxels));
+        LMR_TRY(z ? compress_to(z, packed, voxels, bytes, last) : lmr_output_put(out, 0, voxels, bytes));
     }
-    free(voxels);
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status emit_gzipped(larmor_output *out, const lmr_images *images, const lmr_volumes *v)
 {
     z_stream z = {0};
-    lmr_bytes packed = {0};
+    LMR_FREED_BY(lmr_bytes_free) lmr_bytes packed = {0};
     if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         return LMR_NO_MEMORY();
-    larmor_status st = emit(out, images, v, &z, &packed);
+    const larmor_status st = emit(out, images, v, &z, &packed);
     deflateEnd(&z);
-    if (!st) st = lmr_bytes_end(&packed);
-    if (!st) st = lmr_output_reserve(out, 0, (int64_t)packed.size);
-    if (!st) st = lmr_output_put(out, 0, packed.data, packed.size);
-    lmr_bytes_free(&packed);
-    return st;
+    LMR_TRY(st);
+    LMR_TRY(lmr_bytes_end(&packed));
+    LMR_TRY(lmr_output_reserve(out, 0, (int64_t)packed.size));
+    return lmr_output_put(out, 0, packed.data, packed.size);
 }
 
 /* bytes: of the voxels. */
@@ -155,7 +150,7 @@ static larmor_status write_either(larmor_output *out, const lmr_images *images, 
     int64_t bytes;
     larmor_status st = arrange(out->path, images, &v, &bytes);
     if (st) return st;
-    if (!st && !gzipped) st = lmr_output_reserve(out, 0, bytes + DATA_OFFSET);
+    if (!gzipped) st = lmr_output_reserve(out, 0, bytes + DATA_OFFSET);
     if (!st) st = gzipped ? emit_gzipped(out, images, &v) : emit(out, images, &v, NULL, NULL);
     if (!st && out->parts > 1) st = lmr_sidecar(out, images, &v);
     free(v.order);

@@ -261,8 +261,11 @@ static lmr_mrd_place place_centre(larmor_raw *raw, int encoding, const class *of
 
 static void free_classes(classes *all)
 {
-    for (int c = 0; c < all->count; c++) free(all->of[c].profile);
+    for (int c = 0; all && c < all->count; c++) free(all->of[c].profile);
+    free(all);
 }
+
+LMR_OWNS(classes, free_classes)
 
 /* How centres are counted is said where it is not as the standard says and matters. */
 static void warn_of_counting(larmor_raw *raw, int encoding, const classes *all, int counting)
@@ -348,39 +351,33 @@ larmor_status lmr_mrd_find_echoes(larmor_raw *raw, int encoding)
 {
     const char *type = raw->header.encoding[encoding].space.trajectory;
     const int epi = !strcmp(type, "epi"), spans = !epi && strcmp(type, "cartesian") != 0;
-    classes *all = calloc(1, sizeof *all);
+    LMR_FREED_BY(lmr_drop_classes) LMR_NEW_ZEROS(classes, all, 1);
     lmr_mrd_place place[MOST_CLASSES];
-    if (!all) return LMR_NO_MEMORY();
-    larmor_status st = find_classes(raw, encoding, all);
     int counting = LMR_COUNTED_IN_TIME, is_matched = 0;
-    if (!st) st = find_echoes(raw, encoding, all);
-    const int gradient = !st && has_gradient(raw, encoding, all);
-    if (!st && !gradient) st = choose_counting(raw, encoding, epi, all, &counting, &is_matched);
-    if (!st) {
-        warn_of_counting(raw, encoding, all, counting);
-        for (int c = 0; c < all->count; c++) {
-            const lmr_mrd_head *h = &raw->head[all->of[c].first];
-            if (lead_of(raw, all, c) != c) continue;
-            const int said =
-                all->of[c].reversed && h->center_sample ? lmr_mrd_counted(counting, h) : h->center_sample;
-            place[c] = place_centre(raw, encoding, &all->of[c], said, epi, spans, gradient);
-        }
-        for (int c = 0; c < all->count; c++) place[c] = place[lead_of(raw, all, c)];
-        if (!is_matched) warn_of_ghost(raw, encoding, all, place);
-        raw->traj_of[encoding].echo = middle_echo(raw, all);
-        for (int64_t i = 0; i < raw->info.acquisitions; i++) {
-            if (!is_line(raw, i, encoding)) continue;
-            const int c = class_of(raw, all, i);
-            const lmr_mrd_head *h = &raw->head[i];
-            const int reversed = (h->flags & LARMOR_ACQ_REVERSE) && h->center_sample;
-            raw->readout[i].centre =
-                c < all->count ? place[c]
-                               : (lmr_mrd_place){reversed ? lmr_mrd_counted(counting, h) : h->center_sample, 0};
-        }
+    LMR_TRY(find_classes(raw, encoding, all));
+    LMR_TRY(find_echoes(raw, encoding, all));
+    const int gradient = has_gradient(raw, encoding, all);
+    if (!gradient) LMR_TRY(choose_counting(raw, encoding, epi, all, &counting, &is_matched));
+    warn_of_counting(raw, encoding, all, counting);
+    for (int c = 0; c < all->count; c++) {
+        const lmr_mrd_head *h = &raw->head[all->of[c].first];
+        if (lead_of(raw, all, c) != c) continue;
+        const int said = all->of[c].reversed && h->center_sample ? lmr_mrd_counted(counting, h) : h->center_sample;
+        place[c] = place_centre(raw, encoding, &all->of[c], said, epi, spans, gradient);
     }
-    free_classes(all);
-    free(all);
-    return st;
+    for (int c = 0; c < all->count; c++) place[c] = place[lead_of(raw, all, c)];
+    if (!is_matched) warn_of_ghost(raw, encoding, all, place);
+    raw->traj_of[encoding].echo = middle_echo(raw, all);
+    for (int64_t i = 0; i < raw->info.acquisitions; i++) {
+        if (!is_line(raw, i, encoding)) continue;
+        const int c = class_of(raw, all, i);
+        const lmr_mrd_head *h = &raw->head[i];
+        const int reversed = (h->flags & LARMOR_ACQ_REVERSE) && h->center_sample;
+        raw->readout[i].centre = c < all->count
+                                     ? place[c]
+                                     : (lmr_mrd_place){reversed ? lmr_mrd_counted(counting, h) : h->center_sample, 0};
+    }
+    return LARMOR_OK;
 }
 
 /* ---- across readouts ---- */

@@ -208,6 +208,8 @@ larmor_status larmor_raw_finish(larmor_raw_writer *writer)
     return st;
 }
 
+LMR_OWNS(larmor_raw_writer, larmor_raw_writer_free)
+
 larmor_status larmor_raw_copy(const larmor_raw *raw, int anonymous, larmor_output *out)
 {
     larmor_acquisition a;
@@ -223,21 +225,17 @@ larmor_status larmor_raw_copy(const larmor_raw *raw, int anonymous, larmor_outpu
         LMR_TRY(larmor_raw_acquisition(raw, i, &a));
         if (a.coils > scan.coils) scan.coils = a.coils;
     }
-    larmor_raw_writer *w;
-    LMR_TRY(larmor_raw_create(out, &scan, &w));
-    larmor_status st = LARMOR_OK;
-    for (int64_t i = 0; i < info.acquisitions && !st; i++) {
-        st = larmor_raw_acquisition(raw, i, &a);
-        if (!st && a.data) st = larmor_raw_append(w, &a);
+    LMR_OWN(larmor_raw_writer, w, larmor_raw_create(out, &scan, &w));
+    for (int64_t i = 0; i < info.acquisitions; i++) {
+        LMR_TRY(larmor_raw_acquisition(raw, i, &a));
+        if (a.data) LMR_TRY(larmor_raw_append(w, &a));
     }
-    for (int64_t i = 0; i < larmor_raw_waveforms(raw) && !st; i++) {
+    for (int64_t i = 0; i < larmor_raw_waveforms(raw); i++) {
         larmor_waveform wave;
-        st = larmor_raw_waveform(raw, i, &wave);
-        if (!st) st = larmor_raw_append_waveform(w, &wave);
+        LMR_TRY(larmor_raw_waveform(raw, i, &wave));
+        LMR_TRY(larmor_raw_append_waveform(w, &wave));
     }
-    if (!st) st = larmor_raw_finish(w);
-    larmor_raw_writer_free(w);
-    return st;
+    return larmor_raw_finish(w);
 }
 
 void larmor_raw_writer_free(larmor_raw_writer *writer)

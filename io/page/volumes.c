@@ -173,10 +173,9 @@ static larmor_status paint(const volume *v, const larmor_image *image, int64_t f
 {
     const int is_complex = lmr_is_complex(larmor_array_dtype(image->data));
     const int64_t numbers = larmor_array_count(image->data) * (is_complex ? 2 : 1);
-    float *values = malloc((size_t)numbers * sizeof *values);
-    larmor_status st =
-        values ? lmr_values(image->data, is_complex ? LMR_AS_COMPLEX : LMR_AS_REAL, values) : LMR_NO_MEMORY();
-    for (int64_t z = 0; z < v->nz && !st; z++) {
+    LMR_HEAP LMR_NEW(float, values, numbers);
+    LMR_TRY(lmr_values(image->data, is_complex ? LMR_AS_COMPLEX : LMR_AS_REAL, values));
+    for (int64_t z = 0; z < v->nz; z++) {
         const float *plane = values + z * (numbers / v->nz);
         const int64_t tile = first + z, width = t->columns * t->nx;
         unsigned char *corner = t->pixel + tile / t->columns * t->ny * width + tile % t->columns * t->nx;
@@ -187,8 +186,7 @@ static larmor_status paint(const volume *v, const larmor_image *image, int64_t f
                 corner[y * width + x] = grey_of(mean, largest, phase);
             }
     }
-    free(values);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ,"name":picture, or nothing where it is larger than `most`. */
@@ -198,23 +196,20 @@ static larmor_status add_picture(lmr_bytes *b, const char *name, const volume *v
     tiles t;
     if (!lay_out(v, shrink, stride, &t)) return LARMOR_OK;
     const int64_t width = t.columns * t.nx, height = t.rows * t.ny;
-    lmr_bytes picture = {0};
-    t.pixel = calloc((size_t)width, (size_t)height);
-    larmor_status st = t.pixel ? LARMOR_OK : LMR_NO_MEMORY();
+    LMR_FREED_BY(lmr_bytes_free) lmr_bytes picture = {0};
+    LMR_HEAP LMR_NEW_ZEROS(unsigned char, pixel, width *height);
+    t.pixel = pixel;
     int64_t tile = 0;
-    for (int f = 0; f < v->frames && !st; f += stride)
-        for (int s = 0; s < v->slices && !st; s++, tile += v->nz) {
+    for (int f = 0; f < v->frames; f += stride)
+        for (int s = 0; s < v->slices; s++, tile += v->nz) {
             const int i = v->image[f * v->slices + s];
-            if (i >= 0) st = paint(v, &image[i], tile, shrink, largest, phase, &t);
+            if (i >= 0) LMR_TRY(paint(v, &image[i], tile, shrink, largest, phase, &t));
         }
-    if (!st) st = lmr_json_picture(&picture, t.pixel, width, height, 1, most);
-    if (!st && picture.size) {
-        lmr_bytes_print(b, ",\n\"%s\":", name);
-        lmr_bytes_add(b, picture.data, picture.size);
-    }
-    free(t.pixel);
-    lmr_bytes_free(&picture);
-    return st;
+    LMR_TRY(lmr_json_picture(&picture, pixel, width, height, 1, most));
+    if (!picture.size) return LARMOR_OK;
+    lmr_bytes_print(b, ",\n\"%s\":", name);
+    lmr_bytes_add(b, picture.data, picture.size);
+    return LARMOR_OK;
 }
 
 /* ---- volumes ---- */
@@ -269,25 +264,24 @@ static larmor_status add_volume(lmr_bytes *b, const char *name, const volume *v,
     double largest = 0, window[2] = {0, 1};
     int64_t shrink = 1;
     int stride = 1;
-    lmr_bytes grey = {0}, phase = {0};
+    LMR_FREED_BY(lmr_bytes_free) lmr_bytes grey = {0}, phase = {0};
     while (v->image[any] < 0) any++;
     const larmor_image *first = &image[v->image[any]];
     const int is_complex = !magnitude && lmr_is_complex(larmor_array_dtype(first->data));
     const int64_t room = is_complex ? (int64_t)((1 - PHASE_PART) * (double)most) : most;
     LMR_TRY(find_largest(v, image, &largest));
     LMR_TRY(find_window(v, image, window));
-    larmor_status st = LARMOR_OK;
     for (;;) {
-        st = add_picture(&grey, "grey", v, image, shrink, stride, largest, 0, room);
-        if (st || grey.size) break;
+        LMR_TRY(add_picture(&grey, "grey", v, image, shrink, stride, largest, 0, room));
+        if (grey.size) break;
         if ((v->nx < v->ny ? v->nx : v->ny) / (2 * shrink) >= LEAST_SIDE || stride >= v->frames)
             shrink *= 2;
         else
             stride *= 2;
         if (shrink > v->nx && shrink > v->ny) break;
     }
-    if (!st && is_complex)
-        st = add_picture(&phase, "phase", v, image, shrink, stride, largest, 1, most - (int64_t)grey.size);
+    if (is_complex)
+        LMR_TRY(add_picture(&phase, "phase", v, image, shrink, stride, largest, 1, most - (int64_t)grey.size));
     lmr_bytes_print(b, "{");
     if (name) lmr_bytes_print(b, "\"name\":\"%s\",", name);
     lmr_bytes_print(b, "\"encoding\":%d,\"n\":[%" PRId64 ",%" PRId64 ",%" PRId64 "],\"shrink\":%" PRId64 ",",
@@ -304,9 +298,7 @@ static larmor_status add_volume(lmr_bytes *b, const char *name, const volume *v,
     lmr_bytes_add(b, grey.data, grey.size);
     lmr_bytes_add(b, phase.data, phase.size);
     lmr_bytes_print(b, "}");
-    lmr_bytes_free(&grey);
-    lmr_bytes_free(&phase);
-    return st;
+    return LARMOR_OK;
 }
 
 /* Voxels of all of them. */

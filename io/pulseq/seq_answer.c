@@ -10,13 +10,11 @@ static larmor_status parse(const lmr_input *input, seq *s)
 {
     static const unsigned char magic[8] = {1, 'p', 'u', 'l', 's', 'e', 'q', 2};
     const int64_t size = input->source.size;
-    LMR_NEW_ZEROS(char, data, (size_t)size + 1);
-    larmor_status st = lmr_source_read(&input->source, 0, data, (size_t)size);
-
+    LMR_HEAP LMR_NEW_ZEROS(char, data, (size_t)size + 1);
+    LMR_TRY(lmr_source_read(&input->source, 0, data, (size_t)size));
     const int is_binary = size >= 8 && !memcmp(data, magic, sizeof magic);
-    if (!st) st = is_binary ? seq_read_binary(s, (unsigned char *)data, size) : seq_read_text(s, data, size);
-    free(data);
-    return st ? st : seq_sort(s);
+    LMR_TRY(is_binary ? seq_read_binary(s, (unsigned char *)data, size) : seq_read_text(s, data, size));
+    return seq_sort(s);
 }
 
 larmor_status lmr_pulseq_answer(const lmr_input *input, const char *delays, lmr_reader_sequence *out)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "io/reader/parsers.h"
 
 #define DIMS 16
@@ -40,18 +41,16 @@ static larmor_status read_header(const lmr_input *input, int *count, int64_t dim
     LMR_REFUSE(!header, LARMOR_ERR_ARG, "%s: its .hdr is missing.", input->source.path);
     LMR_REFUSE(header->size > MAX_HEADER, LARMOR_ERR_FORMAT, "%s: larger than 65536 bytes, no header of a .cfl file.",
                header->path);
-    LMR_NEW_ZEROS(char, text, (size_t)header->size + 1);
-    larmor_status st = lmr_source_read(header, 0, text, (size_t)header->size);
-    if (!st) st = parse_dims(header->path, text, count, dims);
-    free(text);
+    LMR_HEAP LMR_NEW_ZEROS(char, text, (size_t)header->size + 1);
+    LMR_TRY(lmr_source_read(header, 0, text, (size_t)header->size));
+    LMR_TRY(parse_dims(header->path, text, count, dims));
     *bytes = 2 * sizeof(float);
-    for (int d = 0; !st && d < *count; d++)
-        if (!lmr_mul(*bytes, dims[d], bytes))
-            st = LMR_FAIL(LARMOR_ERR_FORMAT, "%s: the product of the dimensions passes 2^63.", header->path);
-    if (!st && *bytes != input->source.size)
-        st = LMR_FAIL(LARMOR_ERR_FORMAT, "%s: %" PRId64 " bytes, header says %" PRId64 ".", input->source.path,
-                      input->source.size, *bytes);
-    return st;
+    for (int d = 0; d < *count; d++)
+        LMR_REFUSE(!lmr_mul(*bytes, dims[d], bytes), LARMOR_ERR_FORMAT,
+                   "%s: the product of the dimensions passes 2^63.", header->path);
+    LMR_REFUSE(*bytes != input->source.size, LARMOR_ERR_FORMAT, "%s: %" PRId64 " bytes, header says %" PRId64 ".",
+               input->source.path, input->source.size, *bytes);
+    return LARMOR_OK;
 }
 
 static larmor_status read_array(const lmr_input *input, lmr_reader_array *array)

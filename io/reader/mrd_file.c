@@ -6,24 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/reader/h5.h"
-#include "io/reader/h5_dataset.h"
+#include "core/owned.h"
 #include "io/reader/h5_driver.h"
-#include "io/reader/mrd_types.h"
 
 enum { MOST_GROUPS = 64 }; /* of the root, that are looked into for a scan */
-
-struct lmr_mrd_file {
-    const lmr_source *source;
-    hid_t id;
-    char group[256];
-    lmr_dataset xml, data;
-    lmr_heap_ref xml_ref;
-    int64_t xml_bytes;
-    lmr_mrd_places places;
-    int is_array; /* 1: fastMRI's layout: data is [slices, coils, samples, lines], coils missing where there is one */
-    lmr_h5_print print;
-};
 
 /* ---- the group ---- */
 
@@ -129,24 +115,27 @@ static larmor_status find_xml(lmr_mrd_file *f)
     return LARMOR_OK;
 }
 
-larmor_status lmr_mrd_file_header_bytes(lmr_mrd_file *f, int64_t *bytes)
+static larmor_status fetch_xml(lmr_mrd_file *f, char *text)
 {
-    *bytes = f->xml_bytes;
-    return LARMOR_OK;
-}
-
-larmor_status lmr_mrd_file_header(lmr_mrd_file *f, char *text)
-{
+    const unsigned char *element;
+    const char *wrong;
     if (H5Tis_variable_str(f->xml.type) <= 0) {
-        const unsigned char *element;
         LMR_TRY(lmr_dataset_block(&f->xml, 0, &element));
         memcpy(text, element, (size_t)f->xml_bytes);
         return LARMOR_OK;
     }
-    const char *wrong;
     LMR_TRY(lmr_heap_fetch(f->source, f->xml_ref, 1, text, &wrong));
     if (!wrong) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged HDF5 structure (%s, %s). Copy it again.", wrong, f->xml.path);
+}
+
+larmor_status lmr_mrd_file_header(lmr_mrd_file *f, char **text)
+{
+    *text = NULL;
+    LMR_HEAP LMR_NEW_ZEROS(char, xml, f->xml_bytes + 1);
+    LMR_TRY(fetch_xml(f, xml));
+    LMR_HAND_ON(*text, xml);
+    return LARMOR_OK;
 }
 
 /* ---- the acquisitions ---- */
@@ -263,21 +252,6 @@ static void make_heads(const lmr_dataset *d, lmr_mrd_head *head)
     }
 }
 
-int lmr_mrd_file_is_array(const lmr_mrd_file *f)
-{
-    return f->is_array;
-}
-
-int lmr_mrd_file_lines(const lmr_mrd_file *f)
-{
-    return f->is_array ? (int)f->data.dim[f->data.rank - 1] : 0;
-}
-
-int lmr_mrd_file_samples(const lmr_mrd_file *f)
-{
-    return f->is_array ? (int)f->data.dim[f->data.rank - 2] : 0;
-}
-
 lmr_reader_place lmr_mrd_file_place(const lmr_mrd_file *f, int64_t i)
 {
     const lmr_dataset *d = &f->data;
@@ -353,34 +327,4 @@ void lmr_mrd_file_close(lmr_mrd_file *f)
     if (f->id > 0) lmr_h5_close_descriptor(f->id);
     lmr_h5_loud(f->print);
     free(f);
-}
-
-int64_t lmr_mrd_file_count(const lmr_mrd_file *f)
-{
-    return f->data.count;
-}
-
-const char *lmr_mrd_file_group(const lmr_mrd_file *f)
-{
-    return f->group;
-}
-
-const lmr_source *lmr_mrd_file_source(const lmr_mrd_file *f)
-{
-    return f->source;
-}
-
-int64_t lmr_mrd_file_id(const lmr_mrd_file *f)
-{
-    return f->id;
-}
-
-int lmr_mrd_file_is_unclosed(const lmr_mrd_file *f)
-{
-    return lmr_h5_is_unclosed(f->id);
-}
-
-int64_t lmr_mrd_file_claims(const lmr_mrd_file *f)
-{
-    return f->data.claimed;
 }

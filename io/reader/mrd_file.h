@@ -2,11 +2,24 @@
  * the caller's. SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
+#include "io/reader/h5.h"
+#include "io/reader/h5_dataset.h"
 #include "io/reader/h5_heap.h"
-#include "io/reader/mrd_head.h"
-#include "io/reader/protocol.h"
+#include "io/reader/mrd_types.h"
 
-typedef struct lmr_mrd_file lmr_mrd_file;
+typedef struct lmr_mrd_file {
+    const lmr_source *source;
+    hid_t id;        /* HDF5's identifier */
+    char group[256]; /* its path, from the root */
+    /* data.count: acquisitions up to the last chunk that was written and, after lmr_mrd_file_heads, to the last one
+     * that was; data.claimed: as many as the file has room for. */
+    lmr_dataset xml, data;
+    lmr_heap_ref xml_ref;
+    int64_t xml_bytes;
+    lmr_mrd_places places;
+    int is_array; /* 1: fastMRI's layout: data is [slices, coils, samples, lines], coils missing where there is one */
+    lmr_h5_print print;
+} lmr_mrd_file;
 
 typedef struct lmr_mrd_refs { /* where an acquisition's numbers are */
     lmr_heap_ref data, traj;
@@ -19,31 +32,11 @@ typedef struct lmr_mrd_refs { /* where an acquisition's numbers are */
 larmor_status lmr_mrd_file_open(const lmr_source *source, const char *group, lmr_mrd_file **out);
 void lmr_mrd_file_close(lmr_mrd_file *file); /* NULL is fine */
 
-/* Acquisitions up to the last chunk that was written and, after lmr_mrd_file_heads, to the last one that was; and
- * as many as the file has room for. */
-int64_t lmr_mrd_file_count(const lmr_mrd_file *file);
-int64_t lmr_mrd_file_claims(const lmr_mrd_file *file);
-
-/* The path of the group, from the root. */
-const char *lmr_mrd_file_group(const lmr_mrd_file *file);
-
-/* fastMRI's layout: 1 if the file has it; lines of a slice and samples of a line, else 0; where acquisition i is,
- * of slice i / lines. It is read where no group is asked for. */
-int lmr_mrd_file_is_array(const lmr_mrd_file *file);
-int lmr_mrd_file_lines(const lmr_mrd_file *file);
-int lmr_mrd_file_samples(const lmr_mrd_file *file);
+/* Of an array: where acquisition i is, of slice i / lines. It is read where no group is asked for. */
 lmr_reader_place lmr_mrd_file_place(const lmr_mrd_file *file, int64_t i);
 
-/* What the file's other parts are read by: where it is, and its HDF5 identifier. */
-const lmr_source *lmr_mrd_file_source(const lmr_mrd_file *file);
-int64_t lmr_mrd_file_id(const lmr_mrd_file *file);
-
-/* 1 if the program that wrote the file has not closed it. */
-int lmr_mrd_file_is_unclosed(const lmr_mrd_file *file);
-
-/* The XML header: its length, then its text into a buffer of that length. */
-larmor_status lmr_mrd_file_header_bytes(lmr_mrd_file *file, int64_t *bytes);
-larmor_status lmr_mrd_file_header(lmr_mrd_file *file, char *text);
+/* The XML header, xml_bytes and a 0 behind them, for the caller to free. */
+larmor_status lmr_mrd_file_header(lmr_mrd_file *file, char **text);
 
 /* The heads of all acquisitions and where their numbers are, `count` each. The numbers are as many as the head claims
  * and no more than the file can hold. Where nothing was written a head is zero but for `unwritten`. */

@@ -29,8 +29,8 @@ static larmor_status check_wave(int64_t i, const lmr_mrd_wave *w, uint32_t lengt
 static larmor_status open_waves(lmr_mrd_file *f, lmr_dataset *d, lmr_mrd_wave_places *places)
 {
     char path[288];
-    snprintf(path, sizeof path, "%s/waveforms", lmr_mrd_file_group(f));
-    LMR_TRY(lmr_dataset_open(lmr_mrd_file_source(f), (hid_t)lmr_mrd_file_id(f), path, "waveforms", d));
+    snprintf(path, sizeof path, "%s/waveforms", f->group);
+    LMR_TRY(lmr_dataset_open(f->source, f->id, path, "waveforms", d));
     if (!d->id || !d->count) return LARMOR_OK;
     LMR_REFUSE(d->rank != 1 || H5Tget_class(d->type) != H5T_COMPOUND, LARMOR_ERR_FORMAT,
                "waveforms: %s is %s, not MRD waveforms.", path, lmr_dataset_describe(d).s);
@@ -45,7 +45,7 @@ static larmor_status read_heads(lmr_mrd_file *f, const lmr_mrd_header *header, l
                                 const lmr_mrd_wave_places *places, lmr_mrd_waves *w)
 {
     const unsigned char *block = NULL;
-    const int64_t most = lmr_mrd_file_source(f)->size;
+    const int64_t most = f->source->size;
     LMR_ALLOCATE(w->wave, d->count);
     LMR_ALLOCATE(w->value, d->count);
     for (int64_t i = 0; i < d->count; i++) {
@@ -68,31 +68,23 @@ static larmor_status read_heads(lmr_mrd_file *f, const lmr_mrd_header *header, l
     return LARMOR_OK;
 }
 
-static void close_dataset(lmr_dataset *d)
-{
-    lmr_dataset_close(d);
-}
-
 static larmor_status read_header(lmr_mrd_file *f, lmr_mrd_header *header)
 {
-    int64_t bytes;
-    LMR_TRY(lmr_mrd_file_header_bytes(f, &bytes));
-    LMR_HEAP LMR_NEW_ZEROS(char, xml, (size_t)bytes + 1);
-    LMR_TRY(lmr_mrd_file_header(f, xml));
-    return lmr_mrd_header_parse(xml, bytes, header);
+    LMR_OWN_MEMORY(char, xml, lmr_mrd_file_header(f, &xml));
+    return lmr_mrd_header_parse(xml, f->xml_bytes, header);
 }
 
 larmor_status lmr_mrd_waves_find(lmr_mrd_file *f, lmr_mrd_waves *w)
 {
     LMR_FREED_BY(lmr_mrd_header_free) lmr_mrd_header header = {0};
-    LMR_FREED_BY(close_dataset) lmr_dataset d = {0};
+    LMR_FREED_BY(lmr_dataset_close) lmr_dataset d = {0};
     lmr_mrd_wave_places places;
     *w = (lmr_mrd_waves){.count = 0};
     LMR_TRY(open_waves(f, &d, &places));
     if (!d.id || !d.count) return LARMOR_OK;
     LMR_TRY(read_header(f, &header));
     LMR_TRY(read_heads(f, &header, &d, &places, w));
-    LMR_TRY(lmr_heap_find(lmr_mrd_file_source(f), w->value, w->count, sizeof(uint32_t)));
+    LMR_TRY(lmr_heap_find(f->source, w->value, w->count, sizeof(uint32_t)));
     for (int64_t i = 0; i < w->count; i++)
         LMR_REFUSE(w->value[i].wrong, LARMOR_ERR_FORMAT, "waveforms: damaged HDF5 structure (block %lld: %s).",
                    (long long)i, w->value[i].wrong);
@@ -104,8 +96,8 @@ larmor_status lmr_mrd_waves_copy(const lmr_mrd_file *f, const lmr_mrd_waves *w, 
     unsigned char *next = to;
     for (int64_t i = 0; i < w->count; i++) {
         const int64_t bytes = 4 * (int64_t)w->value[i].ref.length;
-        LMR_REFUSE(lmr_source_get(lmr_mrd_file_source(f), w->value[i].at, next, (size_t)bytes) != bytes,
-                   LARMOR_ERR_FORMAT, "waveforms: block %lld cannot be read.", (long long)i);
+        LMR_REFUSE(lmr_source_get(f->source, w->value[i].at, next, (size_t)bytes) != bytes, LARMOR_ERR_FORMAT,
+                   "waveforms: block %lld cannot be read.", (long long)i);
         next += bytes;
     }
     return LARMOR_OK;

@@ -13,7 +13,7 @@
 #include "io/mrd2/mrd2.h"
 #include "io/pulseq/seq_answer.h"
 #include "io/reader/compose.h"
-#include "io/reader/h5.h"
+#include "io/reader/h5_driver.h"
 #include "io/reader/mrd_file.h"
 #include "io/reader/mrd_waves.h"
 #include "io/reader/parsers.h"
@@ -189,22 +189,20 @@ static larmor_status open_mrd2(session *s, lmr_reader_scan *out)
 
 static larmor_status open_scan(session *s, const char *group, lmr_reader_scan *out)
 {
-    int64_t bytes;
     LMR_REFUSE(s->scan || s->twix || s->mrd2, LARMOR_ERR_ARG, "reader: the scan is open already");
     if (lmr_twix_is(&s->input.source)) return open_twix(s, group, out);
     if (lmr_mrd2_is(&s->input.source)) return open_mrd2(s, out);
     LMR_TRY(lmr_mrd_file_open(&s->input.source, group, &s->scan));
-    LMR_TRY(lmr_mrd_file_header_bytes(s->scan, &bytes));
-    LMR_HEAP LMR_NEW_ZEROS(char, xml, (size_t)bytes + 1);
-    LMR_TRY(lmr_mrd_file_header(s->scan, xml));
-    LMR_TRY(share_header(s, xml, bytes, out));
-    out->acquisitions = lmr_mrd_file_count(s->scan);
-    out->is_unclosed = lmr_mrd_file_is_unclosed(s->scan);
-    out->claimed = lmr_mrd_file_claims(s->scan);
-    out->is_array = lmr_mrd_file_is_array(s->scan);
-    out->lines = lmr_mrd_file_lines(s->scan);
-    out->samples = lmr_mrd_file_samples(s->scan);
-    snprintf(out->group, sizeof out->group, "%s", lmr_mrd_file_group(s->scan));
+    LMR_OWN_MEMORY(char, xml, lmr_mrd_file_header(s->scan, &xml));
+    LMR_TRY(share_header(s, xml, s->scan->xml_bytes, out));
+    const lmr_dataset *d = &s->scan->data;
+    out->acquisitions = d->count;
+    out->is_unclosed = lmr_h5_is_unclosed(s->scan->id);
+    out->claimed = d->claimed;
+    out->is_array = s->scan->is_array;
+    out->lines = out->is_array ? (int)d->dim[d->rank - 1] : 0;
+    out->samples = out->is_array ? (int)d->dim[d->rank - 2] : 0;
+    snprintf(out->group, sizeof out->group, "%s", s->scan->group);
     return LARMOR_OK;
 }
 
@@ -218,7 +216,7 @@ static larmor_status share_heads(session *s)
         return LARMOR_OK;
     }
     LMR_REFUSE(!s->scan || s->refs, LARMOR_ERR_ARG, "reader: the scan is not open or was read already");
-    const int64_t count = lmr_mrd_file_count(s->scan);
+    const int64_t count = s->scan->data.count;
     LMR_ALLOCATE(s->refs, count);
     LMR_TRY(room(s, count * (int64_t)sizeof(lmr_mrd_head), &memory));
     return lmr_mrd_file_heads(s->scan, memory, s->refs);
@@ -242,7 +240,7 @@ static larmor_status share_places(session *s)
 {
     void *memory;
     LMR_REFUSE(!s->head && (!s->scan || !s->refs), LARMOR_ERR_ARG, "reader: the scan is not open");
-    const int64_t count = s->head ? s->count : lmr_mrd_file_count(s->scan);
+    const int64_t count = s->head ? s->count : s->scan->data.count;
     LMR_TRY(room(s, count * (int64_t)sizeof(lmr_reader_place), &memory));
     take_memory(s);
     LMR_REFUSE(s->lost, LARMOR_ERR_IO, "reader: nobody says what is wanted");
@@ -250,9 +248,9 @@ static larmor_status share_places(session *s)
     for (int64_t i = 0; s->head && i < count; i++)
         if (place[i].data) place[i] = s->place[i];
     if (s->head) return LARMOR_OK;
-    for (int64_t i = 0; lmr_mrd_file_is_array(s->scan) && i < count; i++)
+    for (int64_t i = 0; s->scan->is_array && i < count; i++)
         if (place[i].data) place[i] = lmr_mrd_file_place(s->scan, i);
-    if (lmr_mrd_file_is_array(s->scan)) return LARMOR_OK;
+    if (s->scan->is_array) return LARMOR_OK;
     int64_t wanted = 0;
     for (int64_t i = 0; i < count; i++) wanted += place[i].data != 0;
     LMR_HEAP LMR_NEW(lmr_heap_value, values, 2 * wanted);
@@ -294,7 +292,7 @@ static larmor_status share_waves(session *s, lmr_reader_waves *out)
     void *memory;
     if (s->mrd2) return share_waves_of_mrd2(s, out);
     if (s->twix) return share_blocks(s, s->twix->wave, s->twix->waves, &s->twix->wave_data, out);
-    if (!s->scan || lmr_mrd_file_is_array(s->scan)) return LARMOR_OK;
+    if (!s->scan || s->scan->is_array) return LARMOR_OK;
     LMR_TRY(lmr_mrd_waves_find(s->scan, &waves));
     if (!waves.count) return LARMOR_OK;
     const size_t heads = (size_t)waves.count * sizeof *waves.wave;

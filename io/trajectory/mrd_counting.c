@@ -268,24 +268,22 @@ static void choose(const row *all, int64_t rows, lmr_mrd_match *out)
 
 larmor_status lmr_mrd_match_directions(const larmor_raw *raw, int encoding, int preset, lmr_mrd_match *out)
 {
-    int64_t *line = NULL, lines, rows = 0, reversed = 0, seen = 0, compared = 0;
+    int64_t lines, rows = 0, reversed = 0, seen = 0, compared = 0;
     *out = (lmr_mrd_match){.counting = preset};
-    larmor_status st = sort_lines(raw, encoding, &line, &lines);
-    row *all = st ? NULL : lmr_new(MOST_LINES, sizeof *all);
-    if (!st && !all) st = LMR_NO_MEMORY();
-    for (int64_t i = 0; !st && i < lines; i++) reversed += is_reversed(&raw->head[line[i]]);
+    LMR_OWN_MEMORY(int64_t, line, sort_lines(raw, encoding, &line, &lines));
+    LMR_HEAP LMR_NEW(row, all, MOST_LINES);
+    for (int64_t i = 0; i < lines; i++) reversed += is_reversed(&raw->head[line[i]]);
     const pairs p = {raw, line, lines};
     const int64_t stride = (reversed + MOST_LINES - 1) / MOST_LINES;
-    for (int64_t i = 0; !st && i < lines; i++) {
+    for (int64_t i = 0; i < lines; i++) {
         if (!is_reversed(&raw->head[line[i]]) || seen++ % stride) continue;
-        st = lmr_go_on();
+        LMR_TRY(lmr_go_on());
         if (!compare_line(&p, i, &all[rows])) continue;
         compared++;
         rows += stands_out(&all[rows]);
     }
-    if (!st) rows = average_rows(all, rows);
+    rows = average_rows(all, rows);
     out->is_apart = compared < MIN_LINES;
-    if (!st && rows >= MIN_LINES) choose(all, rows, out);
-    LMR_FREE(all, line);
-    return st;
+    if (rows >= MIN_LINES) choose(all, rows, out);
+    return LARMOR_OK;
 }

@@ -95,22 +95,18 @@ static larmor_status find_exact(larmor_simulation *s, int repetition, int contra
     const int is_other = !s->o.same_angles && !s->info.is_cartesian && repetition != s->repetition;
     const int moves = lmr_simulation_moves(s) || lmr_simulation_beats(s) || s->o.motion_fields;
     const int changes = is_other || (moves && repetition != s->repetition);
-    larmor_array *traj = NULL, *exact = NULL;
+    LMR_OWNED(larmor_array) *traj = NULL, *exact = NULL;
     larmor_traj_opts opts = s->o.traj;
     if (!changes && contrast == s->contrast) return LARMOR_OK;
     opts.repetition += repetition;
     if (is_other) LMR_TRY(larmor_traj_create(s->dev, s->o.trajectory, &opts, &traj));
-    const larmor_status st = exact_kspace(s, traj ? traj : s->traj, s->backward, repetition, contrast, &exact);
-    if (st) {
-        LMR_FREE(exact, traj);
-        return st;
-    }
+    LMR_TRY(exact_kspace(s, traj ? traj : s->traj, s->backward, repetition, contrast, &exact));
     if (traj) {
         larmor_array_free(s->traj);
-        s->traj = traj;
+        LMR_HAND_ON(s->traj, traj);
     }
     larmor_array_free(s->exact);
-    s->exact = exact;
+    LMR_HAND_ON(s->exact, exact);
     s->repetition = repetition;
     s->contrast = contrast;
     return LARMOR_OK;
@@ -141,26 +137,22 @@ larmor_status lmr_simulation_navigators(larmor_simulation *s, int slice, int rep
 {
     const int64_t count = s->epi.navigators, image = image_of(s, slice, repetition, contrast);
     const uint64_t seed = s->o.seed + 1 + (uint64_t)(image * s->epi.shots + shot) + (UINT64_C(1) << 33);
-    unsigned char *backward = lmr_new(count, sizeof *backward);
-    int64_t *shots = lmr_new(count, sizeof *shots);
-    larmor_array *exact = NULL;
-    larmor_status st = backward && shots ? LARMOR_OK : LMR_NO_MEMORY();
+    LMR_OWNED(larmor_array) *lines = NULL, *exact = NULL, *samples = NULL;
     *kspace = *traj = NULL;
-    for (int64_t i = 0; i < count && !st; i++) {
+    LMR_HEAP LMR_NEW(unsigned char, backward, count);
+    LMR_HEAP LMR_NEW(int64_t, shots, count);
+    for (int64_t i = 0; i < count; i++) {
         backward[i] = i % 2 == 1;
         shots[i] = shot;
     }
-    if (!st) st = lmr_epi_navigator_lines(s, traj);
-    if (!st) st = exact_kspace(s, *traj, backward, repetition, contrast, &exact);
-    if (!st)
-        st = larmor_array_create(s->dev, LARMOR_C64, LARMOR_SHAPE(s->info.samples, count, s->info.coils), kspace);
-    if (!st) st = add_noise(s, exact, lmr_simulation_density(s, slice), seed, *kspace);
-    if (!st) st = lmr_epi_turn(s, image, shots, backward, *kspace);
-    LMR_FREE(exact, shots, backward);
-    if (!st) return LARMOR_OK;
-    LMR_FREE(*kspace, *traj);
-    *kspace = *traj = NULL;
-    return st;
+    LMR_TRY(lmr_epi_navigator_lines(s, &lines));
+    LMR_TRY(exact_kspace(s, lines, backward, repetition, contrast, &exact));
+    LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, LARMOR_SHAPE(s->info.samples, count, s->info.coils), &samples));
+    LMR_TRY(add_noise(s, exact, lmr_simulation_density(s, slice), seed, samples));
+    LMR_TRY(lmr_epi_turn(s, image, shots, backward, samples));
+    LMR_HAND_ON(*kspace, samples);
+    LMR_HAND_ON(*traj, lines);
+    return LARMOR_OK;
 }
 
 larmor_status lmr_simulation_samples(larmor_simulation *s, int slice, int repetition, int contrast, int calibration,

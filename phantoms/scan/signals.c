@@ -89,16 +89,14 @@ static larmor_status species(const larmor_simulation *s, int fat, const larmor_a
                              float **host)
 {
     double density[LARMOR_TISSUES];
-    larmor_phantom *object = NULL;
     LMR_OWNED(larmor_array) *made = NULL;
     fill_densities(fat, density);
-    LMR_TRY(object_of(s, density, &object));
-    larmor_status st = s->o.field ? larmor_phantom_kspace_off_resonance(object, traj, &s->field, times, s->o.coils,
-                                                                        LARMOR_C64, &made)
-                                  : larmor_phantom_kspace(object, traj, s->o.coils, LARMOR_C64, &made);
-    larmor_phantom_free(object);
-    if (!st) st = larmor_array_download(made, LARMOR_C64, host);
-    return st;
+    LMR_OWN(larmor_phantom, object, object_of(s, density, &object));
+    if (s->o.field)
+        LMR_TRY(larmor_phantom_kspace_off_resonance(object, traj, &s->field, times, s->o.coils, LARMOR_C64, &made));
+    else
+        LMR_TRY(larmor_phantom_kspace(object, traj, s->o.coils, LARMOR_C64, &made));
+    return larmor_array_download(made, LARMOR_C64, host);
 }
 
 larmor_status lmr_signals_water_fat(const larmor_simulation *s, const larmor_array *traj, const double *seconds,
@@ -133,16 +131,11 @@ static larmor_status picture_of(const larmor_simulation *s, const double *densit
 {
     const larmor_shape shape = larmor_shape_of(s->info.ndim, s->info.matrix);
     const int64_t voxels = larmor_shape_count(shape);
-    larmor_phantom *object;
-    LMR_OWNED(larmor_array) *image = NULL;
-    LMR_HEAP double *both = NULL;
-    LMR_TRY(object_of(s, density, &object));
-    larmor_status st = larmor_phantom_image(object, s->dev, LARMOR_C128, shape, &image);
-    larmor_phantom_free(object);
-    if (!st) st = larmor_array_download(image, LARMOR_C128, &both);
-    *values = st ? NULL : lmr_new(voxels, sizeof **values);
-    if (st) return st;
-    if (!*values) return LMR_NO_MEMORY();
+    *values = NULL;
+    LMR_OWN(larmor_phantom, object, object_of(s, density, &object));
+    LMR_OWN(larmor_array, image, larmor_phantom_image(object, s->dev, LARMOR_C128, shape, &image));
+    LMR_OWN_MEMORY(double, both, larmor_array_download(image, LARMOR_C128, &both));
+    LMR_ALLOCATE(*values, voxels);
     for (int64_t i = 0; i < voxels; i++) (*values)[i] = both[2 * i];
     return LARMOR_OK;
 }

@@ -231,12 +231,9 @@ larmor_status lmr_simulation_object(const larmor_simulation *s, int repetition, 
 /* Slices that are excited together are planes of a solid object. */
 static larmor_status create_phantom(larmor_simulation *s)
 {
-    larmor_phantom *plain;
-    LMR_TRY(larmor_phantom_create(s->o.phantom, s->o.bands ? 3 : s->info.ndim, &plain));
-    const larmor_status st =
-        larmor_phantom_change(plain, &(larmor_phantom_state){.size = s->o.object_size}, &s->phantom);
-    larmor_phantom_free(plain);
-    return st;
+    const int ndim = s->o.bands ? 3 : (int)s->info.ndim;
+    LMR_OWN(larmor_phantom, plain, larmor_phantom_create(s->o.phantom, ndim, &plain));
+    return larmor_phantom_change(plain, &(larmor_phantom_state){.size = s->o.object_size}, &s->phantom);
 }
 
 /* ---- geometry ---- */

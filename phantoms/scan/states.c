@@ -35,19 +35,17 @@ static larmor_status average(const larmor_simulation *s, const larmor_phantom *o
 {
     const larmor_shape shape = larmor_shape_of(s->info.ndim, s->info.matrix);
     const int64_t used = count < SAMPLED ? count : SAMPLED;
-    larmor_array *sum = NULL;
-    larmor_status st = larmor_array_create(s->dev, LARMOR_C64, shape, &sum);
-    if (!st) st = larmor_zero(sum);
-    for (int64_t i = 0; i < used && !st; i++) {
-        LMR_OWNED(larmor_phantom) *now = NULL;
-        LMR_OWNED(larmor_array) *one = NULL;
-        st = lmr_go_on();
-        if (!st)
-            st = lmr_simulation_object_at(s, object, seconds_of(s, member[(2 * i + 1) * count / (2 * used)]), &now);
-        if (!st) st = larmor_phantom_bandlimited(now, s->dev, LARMOR_C64, shape, &one);
-        if (!st) st = larmor_axpby(1 / (double)used, one, 1, sum);
+    LMR_OWN(larmor_array, sum, larmor_array_create(s->dev, LARMOR_C64, shape, &sum));
+    LMR_TRY(larmor_zero(sum));
+    for (int64_t i = 0; i < used; i++) {
+        const double seconds = seconds_of(s, member[(2 * i + 1) * count / (2 * used)]);
+        LMR_TRY(lmr_go_on());
+        LMR_OWN(larmor_phantom, now, lmr_simulation_object_at(s, object, seconds, &now));
+        LMR_OWN(larmor_array, one, larmor_phantom_bandlimited(now, s->dev, LARMOR_C64, shape, &one));
+        LMR_TRY(larmor_axpby(1 / (double)used, one, 1, sum));
     }
-    return LMR_GIVE(image, sum, larmor_array_free, st);
+    LMR_HAND_ON(*image, sum);
+    return LARMOR_OK;
 }
 
 static larmor_status fill(const larmor_simulation *s, int hearts, int breaths, larmor_expected *e)

@@ -289,15 +289,13 @@ static larmor_status look_up(const larmor_circulant *c, int i, int64_t own, int6
     larmor_ranks *ranks = c->slabs->transpose.ranks;
     const larmor_array *d = c->eigenvalues;
     const larmor_shape shape = LARMOR_SHAPE(c->slabs->n[2], 1, lines);
-    larmor_array *some = NULL;
-    larmor_status st = ranks->number == i ? larmor_array_slice(d, own, lines, &some)
-                                          : larmor_array_create(d->dev, d->dtype, shape, &some);
+    LMR_OWNED(larmor_array) *some = NULL;
+    const larmor_status st = ranks->number == i ? larmor_array_slice(d, own, lines, &some)
+                                                : larmor_array_create(d->dev, d->dtype, shape, &some);
     *density = NULL;
-    st = lmr_ranks_agree(ranks, st, NULL, NULL);
-    if (!st) st = lmr_ranks_spread(ranks, i, some);
-    if (!st) st = larmor_array_download(some, LARMOR_C128, density);
-    larmor_array_free(some);
-    return st;
+    LMR_TRY(lmr_ranks_agree(ranks, st, NULL, NULL));
+    LMR_TRY(lmr_ranks_spread(ranks, i, some));
+    return larmor_array_download(some, LARMOR_C128, density);
 }
 
 static larmor_status weigh_sorted(const larmor_circulant *c, const lmr_ranked *held, int64_t count, double *factors)
@@ -336,22 +334,20 @@ larmor_status larmor_hold_out(const larmor_array *traj, const larmor_array *weig
     LMR_NEED(kept, factors);
     *kept = *factors = NULL;
     LMR_REFUSE(!C, LARMOR_ERR_ARG, "hold out: a circulant is needed");
-    LMR_OWNED(larmor_array) *points_array = NULL, *own = NULL;
-    double *k = NULL, *keep = NULL, *count = NULL;
-    larmor_status st;
-    LMR_OR(done, lmr_input_traj("hold out", traj, C->image, &points_array));
+    LMR_OWNED(larmor_array) *own = NULL;
+    LMR_OWN(larmor_array, points_array, lmr_input_traj("hold out", traj, C->image, &points_array));
     const larmor_shape shape = lmr_weights_shape(points_array);
-    LMR_OR(done, larmor_array_create(traj->dev, LARMOR_F64, shape, kept));
-    LMR_OR(done, larmor_array_create(traj->dev, LARMOR_F64, shape, factors));
+    LMR_OWN(larmor_array, made, larmor_array_create(traj->dev, LARMOR_F64, shape, &made));
+    LMR_OWN(larmor_array, of_made, larmor_array_create(traj->dev, LARMOR_F64, shape, &of_made));
     if (weights) {
-        LMR_OR(done, lmr_expect("hold out", "weights", weights, traj->dev, weights->dtype, shape));
-        LMR_OR(done, lmr_input_real("hold out", "weights", weights, &own));
+        LMR_TRY(lmr_expect("hold out", "weights", weights, traj->dev, weights->dtype, shape));
+        LMR_TRY(lmr_input_real("hold out", "weights", weights, &own));
     } else {
-        LMR_OR(done, larmor_fill(*kept, 1));
+        LMR_TRY(larmor_fill(made, 1));
     }
-    LMR_OR(done, larmor_array_download(points_array, LARMOR_F64, &k));
-    LMR_OR(done, larmor_array_download(own ? own : *kept, LARMOR_F64, &keep));
-    LMR_OR(done, larmor_array_download(*factors, LARMOR_F64, &count));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(points_array, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, keep, larmor_array_download(own ? own : made, LARMOR_F64, &keep));
+    LMR_OWN_MEMORY(double, count, larmor_array_download(of_made, LARMOR_F64, &count));
     const points p = {.k = k,
                       .nd = (int)traj->shape.dim[0],
                       .samples = shape.dim[0],
@@ -359,15 +355,11 @@ larmor_status larmor_hold_out(const larmor_array *traj, const larmor_array *weig
                       .dev = traj->dev,
                       .ranks = C->slabs ? C->slabs->transpose.ranks : NULL,
                       .threads = lmr_device_threads(traj->dev)};
-    LMR_OR(done, hold_out(&p, seed, keep, count));
-    LMR_OR(done, C->slabs ? weigh_held_of_slabs(&p, C, count) : weigh_held(&p, C, count));
-    LMR_OR(done, larmor_array_write(*kept, keep, larmor_array_bytes(*kept)));
-    st = larmor_array_write(*factors, count, larmor_array_bytes(*factors));
-done:
-    LMR_FREE(k, keep, count);
-    if (st) {
-        LMR_FREE(*kept, *factors);
-        *kept = *factors = NULL;
-    }
-    return st;
+    LMR_TRY(hold_out(&p, seed, keep, count));
+    LMR_TRY(C->slabs ? weigh_held_of_slabs(&p, C, count) : weigh_held(&p, C, count));
+    LMR_TRY(larmor_array_write(made, keep, larmor_array_bytes(made)));
+    LMR_TRY(larmor_array_write(of_made, count, larmor_array_bytes(of_made)));
+    LMR_HAND_ON(*kept, made);
+    LMR_HAND_ON(*factors, of_made);
+    return LARMOR_OK;
 }

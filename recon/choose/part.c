@@ -76,17 +76,11 @@ static larmor_status gather(const indices *h, const void *index, const larmor_ar
 static larmor_status gather_both(const indices *h, const larmor_array *b, const larmor_array *noise,
                                  larmor_shape shape, larmor_held_part *part)
 {
-    larmor_device *dev = b->dev;
-    const size_t bytes = sizeof *h->index * (size_t)h->count;
-    LMR_OWNED(larmor_array) *root = NULL;
-    void *index = NULL;
-    LMR_TRY(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(h->count), LARMOR_F64, h->root, &root));
-    LMR_TRY(dev->be->alloc(dev->ctx, bytes, &index));
-    larmor_status st = dev->be->copy(dev->ctx, LMR_TO_DEVICE, index, h->index, bytes);
-    if (!st) st = gather(h, index, root, b, shape, &part->b);
-    if (!st && noise) st = gather(h, index, root, noise, shape, &part->noise);
-    dev->be->release(dev->ctx, index);
-    return st;
+    const larmor_shape points = LARMOR_SHAPE(h->count);
+    LMR_OWN(larmor_array, root, larmor_array_upload(b->dev, LARMOR_F64, points, LARMOR_F64, h->root, &root));
+    LMR_OWN(larmor_array, index, larmor_array_upload(b->dev, LARMOR_I64, points, LARMOR_I64, h->index, &index));
+    LMR_TRY(gather(h, index->data, root, b, shape, &part->b));
+    return noise ? gather(h, index->data, root, noise, shape, &part->noise) : LARMOR_OK;
 }
 
 static larmor_status check(const larmor_array *maps, const larmor_sense_opts *sense, const larmor_array *b,

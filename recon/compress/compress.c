@@ -179,21 +179,18 @@ static larmor_status mix(const larmor_array *M, const larmor_array *x, larmor_ar
     const int64_t rows = M->shape.dim[0], columns = M->shape.dim[1];
     const int64_t samples = larmor_shape_count(larmor_shape_of(last, x->shape.dim));
     const size_t size = larmor_dtype_size(x->dtype);
-    LMR_OWNED(larmor_array) *matrix = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_array_convert(M, x->dtype, &matrix));
-    LMR_OR(done,
-           larmor_array_create(x->dev, x->dtype, larmor_shape_append(larmor_shape_of(last, x->shape.dim), rows), y));
+    const larmor_shape shape = larmor_shape_append(larmor_shape_of(last, x->shape.dim), rows);
+    LMR_OWN(larmor_array, matrix, larmor_array_convert(M, x->dtype, &matrix));
+    LMR_OWN(larmor_array, mixed, larmor_array_create(x->dev, x->dtype, shape, &mixed));
     for (int64_t first = 0; first < samples; first += AT_A_TIME) {
         const int64_t count = samples - first < AT_A_TIME ? samples - first : AT_A_TIME;
         const size_t at = (size_t)first * size;
-        LMR_OR(done, lmr_go_on());
-        LMR_OR(done, lmr_la_of(x)->gemm(x->dev->ctx, 'N', 'T', count, rows, columns, (const char *)x->data + at,
-                                        samples, matrix->data, rows, (char *)(*y)->data + at, samples));
+        LMR_TRY(lmr_go_on());
+        LMR_TRY(lmr_la_of(x)->gemm(x->dev->ctx, 'N', 'T', count, rows, columns, (const char *)x->data + at, samples,
+                                   matrix->data, rows, (char *)mixed->data + at, samples));
     }
-done:
-    if (st) LMR_CLEAR(*y);
-    return st;
+    LMR_HAND_ON(*y, mixed);
+    return LARMOR_OK;
 }
 
 /* C and x fit, x having as many coils as C has in this dimension, and a place for each of C's matrices. */

@@ -151,23 +151,18 @@ static larmor_status mix_lines(const larmor_array *M, const larmor_array *x, con
     const int64_t fits = AT_A_TIME / l->places;
     const int64_t most = fits < 1 ? 1 : fits;
     larmor_shape shape = x->shape;
-    LMR_OWNED(larmor_array) *matrix = NULL;
-    block b = {0};
-    larmor_status st;
     shape.dim[shape.ndim - 1] = M->shape.dim[0];
-    LMR_OR(done, larmor_array_convert(M, x->dtype, &matrix));
-    LMR_OR(done, larmor_array_create(x->dev, x->dtype, shape, y));
+    LMR_OWN(larmor_array, matrix, larmor_array_convert(M, x->dtype, &matrix));
+    LMR_OWN(larmor_array, mixed, larmor_array_create(x->dev, x->dtype, shape, &mixed));
     for (int64_t first = 0; first < l->lines; first += most) {
         const int64_t count = l->lines - first < most ? l->lines - first : most;
-        LMR_OR(done, lmr_go_on());
-        block_free(&b);
-        LMR_OR(done, block_create(matrix, x, l, first, count, transforms, &b));
-        LMR_OR(done, do_block(matrix, x, l, first, &b, *y));
+        LMR_FREED_BY(block_free) block b = {0};
+        LMR_TRY(lmr_go_on());
+        LMR_TRY(block_create(matrix, x, l, first, count, transforms, &b));
+        LMR_TRY(do_block(matrix, x, l, first, &b, mixed));
     }
-done:
-    block_free(&b);
-    if (st) LMR_CLEAR(*y);
-    return st;
+    LMR_HAND_ON(*y, mixed);
+    return LARMOR_OK;
 }
 
 larmor_status lmr_mix_places(const larmor_array *M, const larmor_array *x, larmor_array **y)

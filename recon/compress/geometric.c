@@ -48,36 +48,28 @@ static larmor_status read_centre(const larmor_array *kspace, const larmor_array 
     const int64_t nd = traj->shape.dim[0], coils = kspace->shape.dim[2];
     const larmor_shape image = {.ndim = (int)nd, .dim = {1, 1, 1}};
     const double radii[3] = {radius, radius, radius};
-    LMR_OWNED(larmor_array) *points = NULL, *ones = NULL, *values = NULL;
-    double *k = NULL;
-    lmr_centre centre = {0};
-    larmor_status st;
+    LMR_FREED_BY(lmr_centre_free) lmr_centre centre = {0};
+    LMR_OWNED(larmor_array) *values = NULL;
     *s = (centre_samples){.coils = coils};
-    LMR_OR(done, lmr_input_traj("coils", traj, image, &points));
-    LMR_OR(done, lmr_centre_select(points, kspace->dtype, radii, &centre));
-    if (!centre.m) goto done;
-    LMR_OR(done, larmor_array_create(kspace->dev, LARMOR_F64, LARMOR_SHAPE(centre.m), &ones));
-    LMR_OR(done, larmor_fill(ones, 1));
-    LMR_OR(done, centre.kernels->taper(kspace->dev->ctx, (int)nd, centre.m, centre.points->data, radii, ones->data));
-    LMR_OR(done, lmr_centre_gather(&centre, ones, kspace, coils, &values));
-    LMR_OR(done, larmor_array_download(values, LARMOR_C128, &s->values));
-    LMR_OR(done, larmor_array_download(ones, LARMOR_F64, &s->weight));
-    LMR_OR(done, larmor_array_download(centre.points, LARMOR_F64, &k));
+    LMR_OWN(larmor_array, points, lmr_input_traj("coils", traj, image, &points));
+    LMR_TRY(lmr_centre_select(points, kspace->dtype, radii, &centre));
+    if (!centre.m) return LARMOR_OK;
+    LMR_OWN(larmor_array, ones, larmor_array_create(kspace->dev, LARMOR_F64, LARMOR_SHAPE(centre.m), &ones));
+    LMR_TRY(larmor_fill(ones, 1));
+    LMR_TRY(centre.kernels->taper(kspace->dev->ctx, (int)nd, centre.m, centre.points->data, radii, ones->data));
+    LMR_TRY(lmr_centre_gather(&centre, ones, kspace, coils, &values));
+    LMR_TRY(larmor_array_download(values, LARMOR_C128, &s->values));
+    LMR_TRY(larmor_array_download(ones, LARMOR_F64, &s->weight));
+    LMR_OWN(larmor_array, chosen, larmor_array_slice(centre.index, 0, centre.m, &chosen));
+    LMR_TRY(larmor_array_download(chosen, LARMOR_I64, &s->readout));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(centre.points, LARMOR_F64, &k));
     s->m = centre.m;
-    s->k = lmr_new(s->m, sizeof *s->k);
-    s->readout = lmr_new(s->m, sizeof *s->readout);
-    if (!s->k || !s->readout) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, kspace->dev->be->copy(kspace->dev->ctx, LMR_TO_HOST, s->readout, centre.index,
-                                       (size_t)s->m * sizeof *s->readout));
+    LMR_ALLOCATE(s->k, s->m);
     for (int64_t j = 0; j < s->m; j++) {
         s->k[j] = k[nd * j];
         s->readout[j] /= traj->shape.dim[1];
     }
-done:
-    free(k);
-    lmr_centre_free(&centre);
-    if (st) centre_samples_free(s);
-    return st;
+    return LARMOR_OK;
 }
 
 /* line [places, coils] <- the transform of samples first .. last - 1, of one readout; its norm is theirs. */

@@ -214,6 +214,11 @@ typedef struct polygon {
     int count;
 } polygon;
 
+static void polygon_free(polygon *p)
+{
+    LMR_FREE(p->corner, p->spare);
+}
+
 static larmor_status make_room(polygon *cell, const lmr_neighbours *near, int64_t points)
 {
     int64_t most = 0;
@@ -314,20 +319,19 @@ static int is_open(const cells *c, const hull *h, int64_t i, const polygon *cell
 /* Areas of the cells of different points in the plane. */
 static larmor_status measure(cells *c)
 {
-    lmr_neighbours near;
-    hull h = {{0, 0}, NULL, NULL, 0};
-    polygon cell = {NULL, NULL, 0};
-    larmor_status st;
-    LMR_OR(done, lmr_delaunay(c->count, &c->at->x, &near));
-    LMR_OR(done, make_hull(c, &h));
-    LMR_OR(done, make_room(&cell, &near, c->count));
+    LMR_FREED_BY(lmr_neighbours_free) lmr_neighbours near = {NULL, NULL};
+    LMR_FREED_BY(hull_free) hull h = {{0, 0}, NULL, NULL, 0};
+    LMR_FREED_BY(polygon_free) polygon cell = {NULL, NULL, 0};
+    LMR_TRY(lmr_delaunay(c->count, &c->at->x, &near));
+    LMR_TRY(make_hull(c, &h));
+    LMR_TRY(make_room(&cell, &near, c->count));
     double extent = 0;
     for (int64_t i = 0; i < h.count; i++) {
         const point p = c->at[h.corner[i]];
         extent = fmax(extent, hypot(p.x - h.centre.x, p.y - h.centre.y));
     }
     for (int64_t i = 0; i < c->count; i++) {
-        if (i % 4096 == 0) LMR_OR(done, lmr_go_on());
+        if (i % 4096 == 0) LMR_TRY(lmr_go_on());
         make_cell(c->at, &near, i, 4 * extent, &cell);
         if (is_open(c, &h, i, &cell)) {
             make_cell(c->at, &near, i, farthest_neighbour(c, &near, i), &cell);
@@ -335,11 +339,7 @@ static larmor_status measure(cells *c)
         }
         c->area[i] = area_of(&cell);
     }
-done:
-    lmr_neighbours_free(&near);
-    hull_free(&h);
-    LMR_FREE(cell.corner, cell.spare);
-    return st;
+    return LARMOR_OK;
 }
 
 /* Weights w of samples in a plane. */

@@ -45,9 +45,10 @@ static larmor_status take_centre(const lmr_scan *scan, lmr_scan *centre)
 {
     const int nd = scan->nd;
     const int64_t points = scan->n * scan->readouts;
-    int64_t *from = lmr_new(points, sizeof *from), *count = lmr_new(scan->readouts, sizeof *count), most = 1;
-    larmor_status st = from && count ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t r = 0; r < scan->readouts && !st; r++) {
+    int64_t most = 1;
+    LMR_HEAP LMR_NEW(int64_t, from, points);
+    LMR_HEAP LMR_NEW(int64_t, count, scan->readouts);
+    for (int64_t r = 0; r < scan->readouts; r++) {
         const double *before = NULL;
         count[r] = 0;
         for (int64_t i = 0; i < scan->n; i++) {
@@ -69,9 +70,9 @@ static larmor_status take_centre(const lmr_scan *scan, lmr_scan *centre)
     centre->spacing = 0;
     centre->k = lmr_new(nd * most * scan->readouts, sizeof *centre->k);
     centre->x = calloc((size_t)(2 * most * scan->readouts * scan->coils), sizeof *centre->x);
-    if (!st && (!centre->k || !centre->x)) st = LMR_NO_MEMORY();
-    for (int64_t i = 0; i < nd * most * scan->readouts && !st; i++) centre->k[i] = far_away;
-    for (int64_t r = 0; r < scan->readouts && !st; r++)
+    if (!centre->k || !centre->x) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < nd * most * scan->readouts; i++) centre->k[i] = far_away;
+    for (int64_t r = 0; r < scan->readouts; r++)
         for (int64_t j = 0; j < count[r]; j++) {
             const int64_t i = from[scan->n * r + j] + scan->n * r, to = j + most * r;
             memcpy(centre->k + nd * to, scan->k + nd * i, (size_t)nd * sizeof *centre->k);
@@ -79,8 +80,7 @@ static larmor_status take_centre(const lmr_scan *scan, lmr_scan *centre)
                 memcpy(centre->x + 2 * (to + most * scan->readouts * c), scan->x + 2 * (i + points * c),
                        2 * sizeof *centre->x);
         }
-    LMR_FREE(count, from);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- a motion ---- */

@@ -148,21 +148,17 @@ larmor_status lmr_unwrap(const int64_t dim[3], const double *weight, double *cyc
     const int64_t count = dim[0] * dim[1] * dim[2], step[3] = {1, dim[0], dim[0] * dim[1]};
     int64_t inside = 0;
     for (int64_t i = 0; i < count; i++) inside += weight[i] > 0;
-    edge *list = malloc((size_t)(3 * inside + 1) * sizeof *list);
-    double *of_voxel = malloc((size_t)(count + 1) * sizeof *of_voxel);
-    forest f = {.parent = malloc((size_t)(count + 1) * sizeof *f.parent),
-                .shift = calloc((size_t)count + 1, sizeof *f.shift)};
-    larmor_status st = list && of_voxel && f.parent && f.shift ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st) {
-        for (int64_t i = 0; i < count; i++) f.parent[i] = i;
-        const int64_t edges = list_edges(dim, step, weight, cycles, of_voxel, list);
-        qsort(list, (size_t)edges, sizeof *list, most_reliable_first);
-        for (int64_t e = 0; e < edges; e++) {
-            const int64_t i = list[e].from / 3;
-            join(&f, cycles, i, i + step[list[e].from % 3]);
-        }
-        st = number_regions(&f, count, weight, cycles, region, regions);
+    LMR_HEAP LMR_NEW(edge, list, 3 * inside);
+    LMR_HEAP LMR_NEW(double, of_voxel, count);
+    LMR_HEAP LMR_NEW(int64_t, parent, count);
+    LMR_HEAP LMR_NEW_ZEROS(int32_t, shift, count);
+    forest f = {.parent = parent, .shift = shift};
+    for (int64_t i = 0; i < count; i++) f.parent[i] = i;
+    const int64_t edges = list_edges(dim, step, weight, cycles, of_voxel, list);
+    qsort(list, (size_t)edges, sizeof *list, most_reliable_first);
+    for (int64_t e = 0; e < edges; e++) {
+        const int64_t i = list[e].from / 3;
+        join(&f, cycles, i, i + step[list[e].from % 3]);
     }
-    LMR_FREE(f.shift, f.parent, of_voxel, list);
-    return st;
+    return number_regions(&f, count, weight, cycles, region, regions);
 }

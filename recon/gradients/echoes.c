@@ -94,28 +94,25 @@ static int make_echo(const lmr_spokes *s, const lmr_spoke *p, int64_t first, int
 
 static larmor_status make_echoes(lmr_spokes *s, const larmor_array *kspace, const lmr_spoke *spoke, int64_t count)
 {
-    int64_t *first = lmr_new(2 * count, sizeof *first), *length = first + count, *index = NULL, total = 0;
+    LMR_HEAP LMR_NEW(int64_t, first, 2 * count);
+    int64_t *const length = first + count, total = 0;
     lmr_complex_samples x = {0};
-    larmor_status st = LARMOR_OK;
-    if (!first) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < count; i++) {
         find_range(s, &spoke[i], &first[i], &length[i]);
         total += length[i];
     }
-    index = lmr_new(total, sizeof *index);
-    s->echo = lmr_new(count, sizeof *s->echo);
-    if (!index || !s->echo) LMR_OR(done, LMR_NO_MEMORY());
+    LMR_HEAP LMR_NEW(int64_t, index, total);
+    LMR_ALLOCATE(s->echo, count);
     for (int64_t i = 0, at = 0; i < count; at += length[i++])
         for (int64_t j = 0; j < length[i]; j++) index[at + j] = s->samples * spoke[i].readout + first[i] + j;
-    LMR_OR(done, lmr_spokes_fetch(s, kspace, index, total, &x));
+    LMR_TRY(lmr_spokes_fetch(s, kspace, index, total, &x));
     for (int64_t i = 0, at = 0; i < count; at += length[i++]) {
         const double middle = middle_of(&x, at, length[i]);
         s->echoes += make_echo(s, &spoke[i], first[i], length[i], middle, &s->echo[s->echoes]);
     }
     s->echoes_tried = count;
-done:
-    LMR_FREE(x.value, index, first);
-    return st;
+    free(x.value);
+    return LARMOR_OK;
 }
 
 larmor_status lmr_echoes(lmr_spokes *s, const larmor_array *kspace, const lmr_spoke *spoke, int64_t count)

@@ -10,22 +10,15 @@ larmor_status lmr_spokes_fetch(const lmr_spokes *s, const larmor_array *kspace, 
 {
     larmor_device *dev = kspace->dev;
     const lmr_recon_kernels *kernels;
-    LMR_OWNED(larmor_array) *one = NULL, *picked = NULL;
-    void *on_device = NULL;
+    const larmor_shape points = LARMOR_SHAPE(total);
     const int64_t coils = kspace->shape.ndim > 2 ? kspace->shape.dim[2] : 1;
-    const size_t bytes = sizeof *index * (size_t)total;
-    larmor_status st;
     *out = (lmr_complex_samples){.total = total, .coils = coils};
-    LMR_OR(done, lmr_recon_kernels_of(dev, kspace->dtype, &kernels));
-    LMR_OR(done, dev->be->alloc(dev->ctx, bytes, &on_device));
-    LMR_OR(done, dev->be->copy(dev->ctx, LMR_TO_DEVICE, on_device, index, bytes));
-    LMR_OR(done, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(total), &one));
-    LMR_OR(done, larmor_fill(one, 1));
-    LMR_OR(done, larmor_array_create(dev, kspace->dtype, LARMOR_SHAPE(total, coils), &picked));
-    LMR_OR(done, kernels->gather(dev->ctx, s->samples * s->readouts, total, coils, on_device, one->data, kspace->data,
-                                 picked->data));
-    LMR_OR(done, larmor_array_download(picked, LARMOR_C128, &out->value));
-done:
-    if (on_device) dev->be->release(dev->ctx, on_device);
-    return st;
+    LMR_TRY(lmr_recon_kernels_of(dev, kspace->dtype, &kernels));
+    LMR_OWN(larmor_array, which, larmor_array_upload(dev, LARMOR_I64, points, LARMOR_I64, index, &which));
+    LMR_OWN(larmor_array, one, larmor_array_create(dev, LARMOR_F64, points, &one));
+    LMR_TRY(larmor_fill(one, 1));
+    LMR_OWN(larmor_array, picked, larmor_array_create(dev, kspace->dtype, LARMOR_SHAPE(total, coils), &picked));
+    LMR_TRY(kernels->gather(dev->ctx, s->samples * s->readouts, total, coils, which->data, one->data, kspace->data,
+                            picked->data));
+    return larmor_array_download(picked, LARMOR_C128, &out->value);
 }

@@ -10,8 +10,9 @@ typedef struct lmr_centre {
     const lmr_recon_kernels *kernels;
     int nd;
     double radius[3];
-    int64_t samples, m, *index; /* of the scan; of them; [m] on the device */
-    larmor_array *points;       /* f64 [nd, m] */
+    int64_t samples, m;   /* of the scan; of them */
+    larmor_array *index;  /* i64 [samples], of which m say which those are */
+    larmor_array *points; /* f64 [nd, m] */
 } lmr_centre;
 
 /* Choose the samples with sum_d (k_d / radius_d)^2 < 1.

@@ -52,7 +52,7 @@ static larmor_status weigh(const larmor_array *weights, const larmor_array *dens
         LMR_TRY(lmr_input_real("coils", "weights", weights, &all));
         LMR_TRY(lmr_expect("coils", "weight array", weights, c->dev, weights->dtype, shape));
         LMR_TRY(larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m), &cal->weights));
-        LMR_TRY(c->kernels->pick(c->dev->ctx, 1, c->m, c->index, 1, all->data, cal->weights->data));
+        LMR_TRY(c->kernels->pick(c->dev->ctx, 1, c->m, c->index->data, 1, all->data, cal->weights->data));
     } else {
         LMR_TRY(find_density(density, cal));
     }

@@ -243,16 +243,15 @@ static larmor_status unmix(finder *f, const larmor_array *mixing)
     const sizes *s = f->s;
     if (!mixing) return LARMOR_OK;
     const double complex *last = (const double complex *)mixing->data + s->all * (s->all - s->coils);
-    larmor_array *all;
-    LMR_TRY(larmor_array_create(f->dev, LARMOR_C128, LARMOR_SHAPE(s->pixels, s->all, s->sets), &all));
-    larmor_status st = LARMOR_OK;
-    for (int set = 0; set < s->sets && !st; set++)
-        st = lmr_la_of(all)->gemm(f->dev->ctx, 'N', 'C', s->pixels, s->all, s->coils,
-                                  (double complex *)f->low->data + s->pixels * s->coils * set, s->pixels, last,
-                                  s->all, (double complex *)all->data + s->pixels * s->all * set, s->pixels);
+    const larmor_shape shape = LARMOR_SHAPE(s->pixels, s->all, s->sets);
+    LMR_OWN(larmor_array, all, larmor_array_create(f->dev, LARMOR_C128, shape, &all));
+    for (int set = 0; set < s->sets; set++)
+        LMR_TRY(lmr_la_of(all)->gemm(f->dev->ctx, 'N', 'C', s->pixels, s->all, s->coils,
+                                     (double complex *)f->low->data + s->pixels * s->coils * set, s->pixels, last,
+                                     s->all, (double complex *)all->data + s->pixels * s->all * set, s->pixels));
     larmor_array_free(f->low);
-    f->low = all;
-    return st;
+    LMR_HAND_ON(f->low, all);
+    return LARMOR_OK;
 }
 
 /* ---- the image's grid ---- */

@@ -110,14 +110,13 @@ static void fill_pair(void *self, int64_t pair)
 static larmor_status make_gram(larmor_device *dev, const lmr_windows *w, larmor_array **matrix)
 {
     const int64_t rows = windows_places(w) * w->coils;
-    gram g = {.w = w, .matrix = calloc((size_t)(rows * rows), sizeof *g.matrix)};
     *matrix = NULL;
-    if (!g.matrix) return LMR_NO_MEMORY();
-    larmor_status st = lmr_parallel(lmr_device_threads(dev), w->coils * (w->coils + 1) / 2, fill_pair, &g);
-    if (!st && g.no_memory) st = LMR_NO_MEMORY();
-    if (!st) st = larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(rows, rows), LARMOR_C64, g.matrix, matrix);
-    free(g.matrix);
-    return st;
+    LMR_HEAP float complex *sums = calloc((size_t)(rows * rows), sizeof *sums);
+    gram g = {.w = w, .matrix = sums};
+    if (!sums) return LMR_NO_MEMORY();
+    LMR_TRY(lmr_parallel(lmr_device_threads(dev), w->coils * (w->coils + 1) / 2, fill_pair, &g));
+    if (g.no_memory) return LMR_NO_MEMORY();
+    return larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(rows, rows), LARMOR_C64, sums, matrix);
 }
 
 /* ---- its space ---- */

@@ -8,6 +8,7 @@
 #include "core/owned.h"
 #include "core/random.h"
 #include "recon/inputs.h"
+#include "recon/solve/solve.h"
 
 /* Root mean square of the coil images, added over the coils, that the data are scaled to: the images begin at 1, and
  * maps are then of that size. */
@@ -115,15 +116,11 @@ static larmor_status begin(lmr_newton *s)
 {
     const lmr_nlinv *n = &s->model;
     const int64_t images = n->sets * n->voxels, set = n->coils * n->modes;
-    larmor_array *part;
-    LMR_TRY(larmor_array_slice(s->x, 0, images, &part));
-    larmor_status st = larmor_fill(part, 1);
-    larmor_array_free(part);
-    if (st || n->sets == 1) return st;
-    LMR_TRY(larmor_array_slice(s->x, images + set, (n->sets - 1) * set, &part));
-    st = lmr_random_fill(part, SEED);
-    larmor_array_free(part);
-    return st;
+    LMR_OWN(larmor_array, of_images, larmor_array_slice(s->x, 0, images, &of_images));
+    LMR_TRY(larmor_fill(of_images, 1));
+    if (n->sets == 1) return LARMOR_OK;
+    LMR_OWN(larmor_array, others, larmor_array_slice(s->x, images + set, (n->sets - 1) * set, &others));
+    return lmr_random_fill(others, SEED);
 }
 
 static larmor_status prepare(lmr_newton *s, const larmor_array *kspace, const larmor_array *traj, larmor_shape image)
@@ -152,14 +149,6 @@ larmor_status lmr_newton_take(lmr_newton *s, const larmor_array *kspace, const l
 
 /* ---- a step ---- */
 
-static larmor_status real_dot(const larmor_array *x, const larmor_array *y, double *value)
-{
-    double dot[2];
-    LMR_TRY(larmor_dot(x, y, dot));
-    *value = dot[0];
-    return LARMOR_OK;
-}
-
 /* At x: backprojected <- F^H W (y - F s x), and what is left of the data. */
 static larmor_status residual(lmr_newton *s)
 {
@@ -168,8 +157,8 @@ static larmor_status residual(lmr_newton *s)
     LMR_TRY(lmr_nlinv_at(n, s->x));
     LMR_TRY(larmor_op_forward(n->T, n->sum, n->backprojected));
     LMR_TRY(larmor_axpby(n->scale, n->backprojected, 0, n->backprojected));
-    LMR_TRY(real_dot(n->sum, s->data, &like));
-    LMR_TRY(real_dot(n->sum, n->backprojected, &own));
+    LMR_TRY(lmr_real_dot(n->sum, s->data, &like));
+    LMR_TRY(lmr_real_dot(n->sum, n->backprojected, &own));
     s->report.residual = sqrt(fmax(0, s->square - 2 * like + own) / s->square);
     LMR_REFUSE(!isfinite(own), LARMOR_ERR_NUMERIC, "nlinv: the iterate is not finite; check the samples");
     return larmor_axpby(1, s->data, -1, n->backprojected);
@@ -181,17 +170,17 @@ static larmor_status solve(lmr_newton *s, double alpha)
     double first, now, curvature;
     LMR_TRY(larmor_zero(s->dx));
     LMR_TRY(larmor_copy(s->rhs, s->p));
-    LMR_TRY(real_dot(s->rhs, s->rhs, &first));
+    LMR_TRY(lmr_real_dot(s->rhs, s->rhs, &first));
     now = first;
     for (int i = 0; i < s->o.inner && now > s->o.inner_tol * s->o.inner_tol * first; i++) {
         const double before = now;
         LMR_TRY(lmr_nlinv_normal(&s->model, s->p, s->q));
         LMR_TRY(larmor_axpby(alpha, s->p, 1, s->q));
-        LMR_TRY(real_dot(s->p, s->q, &curvature));
+        LMR_TRY(lmr_real_dot(s->p, s->q, &curvature));
         if (!(curvature > 0)) break; /* rounding is all that is left */
         LMR_TRY(larmor_axpby(now / curvature, s->p, 1, s->dx));
         LMR_TRY(larmor_axpby(-now / curvature, s->q, 1, s->rhs));
-        LMR_TRY(real_dot(s->rhs, s->rhs, &now));
+        LMR_TRY(lmr_real_dot(s->rhs, s->rhs, &now));
         LMR_TRY(larmor_axpby(1, s->rhs, now / before, s->p));
         s->report.inner++;
     }

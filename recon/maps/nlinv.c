@@ -58,7 +58,7 @@ static larmor_status select_samples(const lmr_newton *s, const larmor_array *ksp
     LMR_TRY(larmor_array_reshape(centre->points, LARMOR_SHAPE(low.ndim, centre->m, 1), &c->traj));
     if (!s->o.weights) return LARMOR_OK;
     LMR_TRY(larmor_array_create(kspace->dev, LARMOR_F64, LARMOR_SHAPE(centre->m, 1), &c->weights));
-    return centre->kernels->pick(kspace->dev->ctx, 1, centre->m, centre->index, 1, s->o.weights->data,
+    return centre->kernels->pick(kspace->dev->ctx, 1, centre->m, centre->index->data, 1, s->o.weights->data,
                                  c->weights->data);
 }
 

@@ -320,15 +320,12 @@ static larmor_status energy_power(const lmr_nlinv *n, int halves, larmor_array *
 static larmor_status finish(lmr_nlinv *n, int64_t set, const larmor_array *signs, double scale, larmor_array *factor,
                             larmor_array *x, larmor_array *maps)
 {
-    larmor_array *image;
     if (x) {
         LMR_TRY(energy_power(n, 1, factor));
-        LMR_TRY(image_in(n, n->at, set, &image));
-        larmor_status st = larmor_axpby(scale, image, 0, x);
-        larmor_array_free(image);
-        if (!st) st = larmor_mul(signs, 0, x);
-        if (!st) st = larmor_mul(factor, 0, x);
-        LMR_TRY(st);
+        LMR_OWN(larmor_array, image, image_in(n, n->at, set, &image));
+        LMR_TRY(larmor_axpby(scale, image, 0, x));
+        LMR_TRY(larmor_mul(signs, 0, x));
+        LMR_TRY(larmor_mul(factor, 0, x));
     }
     LMR_TRY(energy_power(n, -1, factor));
     const size_t bytes = larmor_array_bytes(maps);
@@ -351,27 +348,21 @@ larmor_status lmr_nlinv_result(lmr_nlinv *n, double scale, larmor_array **x, lar
     const larmor_shape images = n->sets > 1 ? larmor_shape_append(n->image, n->sets) : n->image;
     larmor_shape all = larmor_shape_append(n->image, n->coils);
     const larmor_shape one = all;
-    LMR_OWNED(larmor_array) *signs = NULL, *factor = NULL, *of_x = NULL, *of_maps = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *factor = NULL, *made = NULL, *image = NULL;
     if (n->sets > 1) all = larmor_shape_append(all, n->sets);
-    LMR_OR(done, make_signs(n, &signs));
-    LMR_OR(done, larmor_array_create(n->dev, n->dtype, n->image, &factor));
-    if (x) LMR_OR(done, larmor_array_create(n->dev, n->dtype, images, x));
-    LMR_OR(done, larmor_array_create(n->dev, n->dtype, all, maps));
+    LMR_OWN(larmor_array, signs, make_signs(n, &signs));
+    LMR_TRY(larmor_array_create(n->dev, n->dtype, n->image, &factor));
+    if (x) LMR_TRY(larmor_array_create(n->dev, n->dtype, images, &image));
+    LMR_TRY(larmor_array_create(n->dev, n->dtype, all, &made));
     for (int64_t m = 0; m < n->sets; m++) {
-        LMR_FREE(of_x, of_maps);
-        of_x = of_maps = NULL;
-        if (x) LMR_OR(done, of_set(n, *x, m, n->image, &of_x));
-        LMR_OR(done, of_set(n, *maps, m, one, &of_maps));
-        LMR_OR(done, finish(n, m, signs, scale, factor, of_x, of_maps));
+        LMR_OWNED(larmor_array) *of_x = NULL, *of_maps = NULL;
+        if (x) LMR_TRY(of_set(n, image, m, n->image, &of_x));
+        LMR_TRY(of_set(n, made, m, one, &of_maps));
+        LMR_TRY(finish(n, m, signs, scale, factor, of_x, of_maps));
     }
-done:
-    if (st) {
-        if (x) larmor_array_free(*x);
-        if (x) *x = NULL;
-        LMR_CLEAR(*maps);
-    }
-    return st;
+    if (x) LMR_HAND_ON(*x, image);
+    LMR_HAND_ON(*maps, made);
+    return LARMOR_OK;
 }
 
 /* ---- memory ---- */

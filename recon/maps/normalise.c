@@ -14,16 +14,13 @@ static const double min_body_part = 0.1;
 static larmor_status sum_magnitudes(larmor_array *set, larmor_array *d)
 {
     const int64_t voxels = set->shape.dim[0], coils = set->shape.dim[1];
-    larmor_array *one = NULL, *size = NULL;
-    larmor_status st = larmor_array_create(set->dev, set->dtype, LARMOR_SHAPE(voxels), &size);
-    for (int64_t c = 0; c < coils && !st; c++) {
-        st = larmor_array_part(set, c, 1, LARMOR_SHAPE(voxels), &one);
-        if (!st) st = larmor_abs(one, size);
-        if (!st) st = larmor_axpby(1 / sqrt((double)coils), size, 1, d);
-        LMR_CLEAR(one);
+    LMR_OWN(larmor_array, size, larmor_array_create(set->dev, set->dtype, LARMOR_SHAPE(voxels), &size));
+    for (int64_t c = 0; c < coils; c++) {
+        LMR_OWN(larmor_array, one, larmor_array_part(set, c, 1, LARMOR_SHAPE(voxels), &one));
+        LMR_TRY(larmor_abs(one, size));
+        LMR_TRY(larmor_axpby(1 / sqrt((double)coils), size, 1, d));
     }
-    larmor_array_free(size);
-    return st;
+    return LARMOR_OK;
 }
 
 /* d <- the combination of coils with the conjugated dominant eigenvector of their covariance. */
@@ -49,9 +46,8 @@ static larmor_status combine_body(larmor_array *set, larmor_array *d)
 /* d <- 1 / max(|d|, least times the largest), 0 where d is 0. */
 static larmor_status invert(larmor_array **d, double least)
 {
-    double complex *x;
     double largest = 0;
-    LMR_TRY(larmor_array_download(*d, LARMOR_C128, &x));
+    LMR_OWN_MEMORY(double complex, x, larmor_array_download(*d, LARMOR_C128, &x));
     const int64_t voxels = larmor_array_count(*d);
     for (int64_t i = 0; i < voxels; i++) largest = fmax(largest, cabs(x[i]));
     for (int64_t i = 0; i < voxels; i++) {
@@ -61,9 +57,7 @@ static larmor_status invert(larmor_array **d, double least)
     larmor_device *dev = (*d)->dev;
     const larmor_dtype dtype = (*d)->dtype;
     LMR_CLEAR(*d);
-    const larmor_status st = larmor_array_upload(dev, dtype, LARMOR_SHAPE(voxels), LARMOR_C128, x, d);
-    free(x);
-    return st;
+    return larmor_array_upload(dev, dtype, LARMOR_SHAPE(voxels), LARMOR_C128, x, d);
 }
 
 static larmor_status check(const larmor_array *maps, int sets, larmor_normalise_mode mode)

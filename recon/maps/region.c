@@ -313,20 +313,16 @@ static larmor_status solve(const search *s, const box *b, larmor_array *kspace, 
     const lmr_centre *c = &s->centre;
     const int64_t size = samples_of(b);
     int64_t n[3];
-    larmor_status st = LARMOR_OK;
     low_size(c->radius, c->nd, n);
-    for (int64_t first = 0; first < coils && !st; first += COILS_TOGETHER) {
+    for (int64_t first = 0; first < coils; first += COILS_TOGETHER) {
         const int64_t count = coils - first < COILS_TOGETHER ? coils - first : COILS_TOGETHER;
-        solver v = {0};
-        double complex *values = NULL;
-        st = solver_create(s, n, count, kspace->dtype, &v);
-        if (!st) st = solve_coils(s, &v, kspace, first, count, &values);
-        for (int64_t i = 0; i < count && !st; i++)
+        LMR_FREED_BY(solver_free) solver v = {0};
+        LMR_TRY(solver_create(s, n, count, kspace->dtype, &v));
+        LMR_OWN_MEMORY(double complex, values, solve_coils(s, &v, kspace, first, count, &values));
+        for (int64_t i = 0; i < count; i++)
             copy_box(b, n, values + n[0] * n[1] * n[2] * i, region + size * (first + i));
-        free(values);
-        solver_free(&v);
     }
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- the whole ---- */

@@ -144,16 +144,14 @@ static larmor_status covariances(smoother *s, const larmor_array *images)
 static larmor_status expect_energy(const smoother *s)
 {
     const int64_t coils = s->coils;
-    LMR_NEW(double complex, sum, coils *coils);
+    LMR_HEAP LMR_NEW(double complex, sum, coils *coils);
     const double complex *from = (const double complex *)s->cov->data + coils * coils * s->pixels;
     double energy = 0;
-    larmor_status st = s->dev->be->copy(s->dev->ctx, LMR_TO_HOST, sum, from, (size_t)(coils * coils) * sizeof *sum);
-    for (int64_t c = 0; c < coils && !st; c++) energy += creal(sum[c * (coils + 1)]);
-    free(sum);
-    if (!st && !(energy > 0 && isfinite(energy)))
-        st = LMR_FAIL(LARMOR_ERR_NUMERIC, "coils: the centre of k-space has energy %g, expected a finite number > 0",
-                      energy);
-    return st;
+    LMR_TRY(s->dev->be->copy(s->dev->ctx, LMR_TO_HOST, sum, from, (size_t)(coils * coils) * sizeof *sum));
+    for (int64_t c = 0; c < coils; c++) energy += creal(sum[c * (coils + 1)]);
+    LMR_REFUSE(!(energy > 0 && isfinite(energy)), LARMOR_ERR_NUMERIC,
+               "coils: the centre of k-space has energy %g, expected a finite number > 0", energy);
+    return LARMOR_OK;
 }
 
 /* ---- dominant vectors ---- */

@@ -441,15 +441,6 @@ static larmor_status check(const larmor_array *kspace, const larmor_array *traj,
     return lmr_rigid_check("motion", (int)t.dim[0], fov_mm);
 }
 
-static larmor_status give_poses(const lmr_motion_scan *s, const double *poses, int is_still, larmor_array **motion)
-{
-    LMR_HEAP LMR_NEW(double, rows, s->readouts *LARMOR_POSE);
-    for (int64_t j = 0; j < s->readouts; j++)
-        for (int p = 0; p < LARMOR_POSE; p++)
-            rows[j + s->readouts * p] = is_still ? 0 : poses[LARMOR_POSE * s->state[j] + p];
-    return larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(s->readouts, LARMOR_POSE), LARMOR_F64, rows, motion);
-}
-
 larmor_status larmor_motion_find(const larmor_array *kspace, const larmor_array *traj, const larmor_array *maps,
                                  const double *fov_mm, int states, larmor_array **motion, larmor_motion_found *found)
 {
@@ -479,5 +470,5 @@ larmor_status larmor_motion_find(const larmor_array *kspace, const larmor_array 
     s.is_held = is_held;
     hold_out(&s);
     LMR_TRY(search_levels(&s, kspace, traj, poses, found));
-    return give_poses(&s, poses, !found->helps, motion);
+    return lmr_motion_poses(&s, found->helps ? poses : NULL, motion);
 }

@@ -29,6 +29,9 @@ void lmr_motion_level_free(lmr_motion_level *level);
 larmor_status lmr_motion_level_open(const lmr_motion_scan *scan, const larmor_array *kspace, const larmor_array *traj,
                                     double reach, lmr_motion_level *level);
 
+/* f64 [readouts, 6], the pose of each readout's state; poses NULL: at rest. */
+larmor_status lmr_motion_poses(const lmr_motion_scan *scan, const double *poses, larmor_array **motion);
+
 /* Operator and samples, with the roots of weights, in the frame of an object in poses [6, states]. */
 typedef struct lmr_motion_fit {
     larmor_op *A, *M; /* M: the preconditioner, or NULL */

@@ -103,11 +103,12 @@ void lmr_motion_fit_free(lmr_motion_fit *f)
     *f = (lmr_motion_fit){.A = NULL};
 }
 
-static larmor_status poses_of_readouts(const lmr_motion_scan *s, const double *poses, larmor_array **motion)
+larmor_status lmr_motion_poses(const lmr_motion_scan *s, const double *poses, larmor_array **motion)
 {
     LMR_HEAP LMR_NEW(double, rows, s->readouts *LARMOR_POSE);
     for (int64_t j = 0; j < s->readouts; j++)
-        for (int p = 0; p < LARMOR_POSE; p++) rows[j + s->readouts * p] = poses[LARMOR_POSE * s->state[j] + p];
+        for (int p = 0; p < LARMOR_POSE; p++)
+            rows[j + s->readouts * p] = poses ? poses[LARMOR_POSE * s->state[j] + p] : 0;
     return larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(s->readouts, LARMOR_POSE), LARMOR_F64, rows, motion);
 }
 
@@ -127,7 +128,7 @@ static larmor_status make_fit(const lmr_motion_scan *s, const lmr_motion_level *
                               const larmor_array *weights, double lambda, larmor_array **maps, lmr_motion_fit *f)
 {
     for (int m = 0; m < s->states; m++) LMR_TRY(maps_in(s, l, poses + LARMOR_POSE * m, &maps[m]));
-    LMR_OWN(larmor_array, motion, poses_of_readouts(s, poses, &motion));
+    LMR_OWN(larmor_array, motion, lmr_motion_poses(s, poses, &motion));
     LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, larmor_array_shape(l->kspace), &f->y));
     LMR_TRY(larmor_copy(l->kspace, f->y));
     LMR_OWN(larmor_array, moved, larmor_motion_apply(f->y, l->traj, motion, s->fov_mm, &moved));

@@ -42,21 +42,15 @@ larmor_status larmor_traj_is_cartesian(const larmor_array *traj, double tol, int
     *is_grid = 0;
     LMR_NEED(traj);
     LMR_REFUSE(!(tol >= 0), LARMOR_ERR_ARG, "cartesian: tol is %g, expected at least 0", tol);
-    larmor_array *real;
-    LMR_TRY(lmr_input_real("cartesian", "trajectory", traj, &real));
-    larmor_status st = LARMOR_OK;
+    LMR_OWN(larmor_array, real, lmr_input_real("cartesian", "trajectory", traj, &real));
     const int last = real->shape.ndim - 1;
     int good = last > 0 && larmor_array_count(real) > 0;
-    for (int i = 0; i < FEW && good && !st; i++) { /* most others are known by a few of their readouts */
-        larmor_array *one;
-        st = larmor_array_slice(real, i * (real->shape.dim[last] - 1) / (FEW - 1), 1, &one);
-        if (st) break;
-        st = look(one, tol, &good);
-        larmor_array_free(one);
+    for (int i = 0; i < FEW && good; i++) { /* most others are known by a few of their readouts */
+        const int64_t at = i * (real->shape.dim[last] - 1) / (FEW - 1);
+        LMR_OWN(larmor_array, one, larmor_array_slice(real, at, 1, &one));
+        LMR_TRY(look(one, tol, &good));
     }
-    if (good && !st) st = look(real, tol, is_grid);
-    larmor_array_free(real);
-    return st;
+    return good ? look(real, tol, is_grid) : LARMOR_OK;
 }
 
 static double tolerance(const larmor_nufft_opts *opts)

@@ -40,11 +40,9 @@ static larmor_status find_stack(const larmor_array *traj, const larmor_problem *
     *is_stack = 0;
     if (p->image.ndim != 3 || traj->shape.ndim != 3 || traj->shape.dim[2] < 1) return LARMOR_OK;
     for (int i = 0; i < FEW; i++) {
-        larmor_array *one;
-        LMR_TRY(larmor_array_slice(traj, i * (traj->shape.dim[2] - 1) / (FEW - 1), 1, &one));
-        const larmor_status st = larmor_traj_is_stack(one, p->image.dim[2], is_stack, NULL);
-        larmor_array_free(one);
-        if (st || !*is_stack) return st;
+        LMR_OWN(larmor_array, one, larmor_array_slice(traj, i * (traj->shape.dim[2] - 1) / (FEW - 1), 1, &one));
+        LMR_TRY(larmor_traj_is_stack(one, p->image.dim[2], is_stack, NULL));
+        if (!*is_stack) return LARMOR_OK;
     }
     return larmor_traj_is_stack(traj, p->image.dim[2], is_stack, NULL);
 }

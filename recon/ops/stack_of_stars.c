@@ -102,11 +102,8 @@ static larmor_status find_layers(const larmor_array *traj, int64_t nz, layers *a
     const int64_t samples = traj->shape.dim[1], readouts = traj->shape.dim[2];
     *a = (layers){.nz = nz, .readouts = readouts};
     *wrong = -1;
-    larmor_array *in_double;
-    LMR_TRY(lmr_input_real("stack of stars", "trajectory", traj, &in_double));
-    const larmor_status st = larmor_array_download(in_double, LARMOR_F64, &a->k);
-    larmor_array_free(in_double);
-    if (st) return st;
+    LMR_OWN(larmor_array, in_double, lmr_input_real("stack of stars", "trajectory", traj, &in_double));
+    LMR_TRY(larmor_array_download(in_double, LARMOR_F64, &a->k));
     LMR_ALLOCATE(a->list, readouts);
     LMR_ALLOCATE(a->first, nz + 1);
     LMR_ALLOCATE(a->set, nz);

@@ -55,11 +55,8 @@ static larmor_status conjugate_of(larmor_array *x, larmor_array **out)
 
 static larmor_status prepare(subspace *s, larmor_device *dev, larmor_dtype dtype, larmor_array *basis)
 {
-    larmor_array *here;
-    LMR_TRY(larmor_array_to(basis, dev, &here));
-    larmor_status st = larmor_array_convert(here, dtype, &s->basis);
-    larmor_array_free(here);
-    if (st) return st;
+    LMR_OWN(larmor_array, here, larmor_array_to(basis, dev, &here));
+    LMR_TRY(larmor_array_convert(here, dtype, &s->basis));
     LMR_TRY(conjugate_of(s->basis, &s->conjugate));
     LMR_TRY(larmor_array_create(dev, dtype, LARMOR_SHAPE(s->rank, s->rank), &s->gram));
     return lmr_la_of(s->gram)->gemm(dev->ctx, 'T', 'N', s->rank, s->rank, s->frames, s->basis->data, s->frames,

@@ -53,14 +53,11 @@ static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
     const subspace_sense *s = self;
     const larmor_shape image = larmor_op_in_shape(s->A);
     for (int64_t k = 0; k < s->rank; k++) {
-        larmor_array *one;
-        LMR_TRY(larmor_array_part(x, k, 1, image, &one));
-        larmor_status st = larmor_op_forward(s->A, one, s->more);
-        larmor_array_free(one);
-        if (!st) st = take_factor(s, k);
-        if (!st) st = weigh(s, 0, s->more, k ? s->more : y);
-        if (!st && k) st = larmor_axpby(1, s->more, 1, y);
-        LMR_TRY(st);
+        LMR_OWN(larmor_array, one, larmor_array_part(x, k, 1, image, &one));
+        LMR_TRY(larmor_op_forward(s->A, one, s->more));
+        LMR_TRY(take_factor(s, k));
+        LMR_TRY(weigh(s, 0, s->more, k ? s->more : y));
+        if (k) LMR_TRY(larmor_axpby(1, s->more, 1, y));
     }
     return LARMOR_OK;
 }

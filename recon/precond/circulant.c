@@ -137,32 +137,6 @@ static larmor_status find_support(larmor_array *maps, larmor_shape image, larmor
     return LARMOR_OK;
 }
 
-larmor_status lmr_circulant_resize(larmor_array *x, larmor_shape to, larmor_array **y)
-{
-    const lmr_recon_kernels *kernels;
-    *y = NULL;
-    LMR_TRY(lmr_recon_kernels_of(x->dev, x->dtype, &kernels));
-    larmor_array *from = larmor_array_ref(x), *next;
-    for (int d = 0; d < to.ndim; d++) {
-        larmor_shape shape = from->shape;
-        int64_t dim[3] = {1, shape.dim[d], 1};
-        for (int e = 0; e < shape.ndim; e++)
-            if (e != d) dim[e < d ? 0 : 2] *= shape.dim[e];
-        if (shape.dim[d] == to.dim[d]) continue;
-        shape.dim[d] = to.dim[d];
-        larmor_status st = larmor_array_create(x->dev, x->dtype, shape, &next);
-        if (!st) st = kernels->resize(x->dev->ctx, dim, to.dim[d], from->data, next->data);
-        larmor_array_free(from);
-        from = next;
-        if (st) {
-            larmor_array_free(from);
-            return st;
-        }
-    }
-    *y = from;
-    return LARMOR_OK;
-}
-
 larmor_shape lmr_circulant_coarse(larmor_shape image)
 {
     for (int d = 0; d < image.ndim; d++)
@@ -206,14 +180,14 @@ static larmor_status coil_autocorrelation(larmor_device *dev, larmor_array *maps
         LMR_TRY(larmor_array_create(dev, dtype, larmor_shape_append(grid, 1), &constant));
         LMR_TRY(larmor_fill(constant, 1));
     }
-    LMR_TRY(lmr_circulant_resize(maps ? maps : constant, grid, &coarse));
+    LMR_TRY(larmor_resize(maps ? maps : constant, grid, &coarse));
     if (maps) {
         LMR_TRY(support_of(coarse, grid, &support, &support_voxels));
         if (coarse == maps) LMR_TRY(copy_of(maps, &own));
         LMR_TRY(larmor_mul(support, 0, own ? own : coarse));
     }
     LMR_TRY(correlate_coils(own ? own : coarse, grid, &small));
-    LMR_TRY(lmr_circulant_resize(small, lmr_doubled(image), &on_doubled));
+    LMR_TRY(larmor_resize(small, lmr_doubled(image), &on_doubled));
     LMR_TRY(larmor_axpby(scale, on_doubled, 0, on_doubled));
     LMR_HAND_ON(*sum, on_doubled);
     return LARMOR_OK;

@@ -27,9 +27,6 @@ larmor_status lmr_circulant_energy(const larmor_array *maps, larmor_shape image,
  * theirs. */
 larmor_status lmr_object_support(larmor_array *energy, double most, double *support_voxels);
 
-/* y <- x [..., last], interpolated over the same field of view to `to` in the dimensions of that. */
-larmor_status lmr_circulant_resize(larmor_array *x, larmor_shape to, larmor_array **y);
-
 /* The grid of the autocorrelation. Maps are smooth, so that few voxels are enough. */
 larmor_shape lmr_circulant_coarse(larmor_shape image);
 

@@ -5,6 +5,8 @@
 
 /* ---- K: [x, v] to [grad x - v, E v] ---- */
 
+LMR_OWNS(larmor_prox, larmor_prox_free)
+
 typedef struct second_order {
     larmor_op *gradient, *symmetrised;
     larmor_shape image, field, tensor;
@@ -101,13 +103,9 @@ static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, 
     lmr_regulariser_spacing(o, axes, spacing);
     LMR_TRY(make_K(dev, dtype, shape, axes, spacing, &made->K));
     LMR_TRY(larmor_op_create(dev, &select, NULL, dtype, larmor_op_in_shape(made->K), shape, &made->E));
-    larmor_prox *part[2] = {NULL, NULL};
-    larmor_status st = larmor_prox_group_l1(dev, 1, dtype, larmor_shape_append(shape, axes), &part[0]);
-    if (!st) st = larmor_prox_group_l1(dev, ratio, dtype, larmor_shape_append(shape, pairs), &part[1]);
-    if (!st) st = larmor_prox_stack(part, 2, &made->g);
-    larmor_prox_free(part[0]);
-    larmor_prox_free(part[1]);
-    return st;
+    LMR_OWN(larmor_prox, first, larmor_prox_group_l1(dev, 1, dtype, larmor_shape_append(shape, axes), &first));
+    LMR_OWN(larmor_prox, second, larmor_prox_group_l1(dev, ratio, dtype, larmor_shape_append(shape, pairs), &second));
+    return larmor_prox_stack((larmor_prox *[]){first, second}, 2, &made->g);
 }
 
 const lmr_regulariser_kind lmr_regulariser_tgv = {

@@ -13,13 +13,10 @@
 static larmor_status covariance(const larmor_array *noise, int64_t m, int64_t coils, double complex *cov)
 {
     const lmr_recon_kernels *kernels;
-    larmor_array *sums;
     LMR_TRY(lmr_recon_kernels_of(noise->dev, noise->dtype, &kernels));
-    LMR_TRY(larmor_array_create(noise->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), &sums));
-    larmor_status st = kernels->covariance(noise->dev->ctx, m, coils, noise->data, sums->data);
-    if (!st) st = larmor_array_read(sums, cov, larmor_array_bytes(sums));
-    larmor_array_free(sums);
-    LMR_TRY(st);
+    LMR_OWN(larmor_array, sums, larmor_array_create(noise->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), &sums));
+    LMR_TRY(kernels->covariance(noise->dev->ctx, m, coils, noise->data, sums->data));
+    LMR_TRY(larmor_array_read(sums, cov, larmor_array_bytes(sums)));
     for (int64_t i = 0; i < coils * coils; i++) cov[i] /= (double)(m - 1);
     for (int64_t i = 0; i < coils; i++) {
         const double variance = creal(cov[i + i * coils]);

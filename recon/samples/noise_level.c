@@ -156,15 +156,14 @@ static int64_t differences_of(const float *y, int64_t runs, int order, const flo
 static larmor_status pass_differences(larmor_ranks *ranks, larmor_device *dev, int i, int64_t count, int64_t *used,
                                       float *differences)
 {
-    larmor_array *pairs = NULL;
     if (!count || (ranks->number && ranks->number != i)) return LARMOR_OK;
-    LMR_TRY(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(count / 2), LARMOR_C64,
-                                ranks->number ? differences : differences + *used, &pairs));
-    larmor_status st = lmr_ranks_pass(ranks, i, 0, pairs);
-    if (!st && !ranks->number) st = larmor_array_read(pairs, differences + *used, larmor_array_bytes(pairs));
-    larmor_array_free(pairs);
-    if (!ranks->number) *used += count;
-    return st;
+    float *own = ranks->number ? differences : differences + *used;
+    LMR_OWN(larmor_array, pairs,
+            larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(count / 2), LARMOR_C64, own, &pairs));
+    LMR_TRY(lmr_ranks_pass(ranks, i, 0, pairs));
+    if (ranks->number) return LARMOR_OK;
+    *used += count;
+    return larmor_array_read(pairs, own, larmor_array_bytes(pairs));
 }
 
 /* All ranks' differences to rank 0. own: how it went here before. */

@@ -66,19 +66,13 @@ larmor_status larmor_centre_phase(const larmor_array *x, const double reach[3], 
 {
     LMR_NEED_OUT(phase);
     LMR_TRY(check(x, reach));
-    larmor_array *low;
-    double _Complex *p;
-    LMR_TRY(centre_of(x, reach, 1, &low));
-    larmor_status st = larmor_array_download(low, LARMOR_C128, &p);
-    larmor_array_free(low);
-    LMR_TRY(st);
+    LMR_OWN(larmor_array, low, centre_of(x, reach, 1, &low));
+    LMR_OWN_MEMORY(double _Complex, p, larmor_array_download(low, LARMOR_C128, &p));
     for (int64_t i = 0; i < larmor_array_count(x); i++) {
         const double size = cabs(p[i]);
         p[i] = size > 0 && isfinite(size) ? p[i] / size : 1;
     }
-    st = larmor_array_upload(x->dev, x->dtype, x->shape, LARMOR_C128, p, phase);
-    free(p);
-    return st;
+    return larmor_array_upload(x->dev, x->dtype, x->shape, LARMOR_C128, p, phase);
 }
 
 larmor_status larmor_off_phase(const larmor_array *x, const double reach[3], const larmor_array *phase, double *off,

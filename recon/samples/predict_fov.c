@@ -115,7 +115,7 @@ static larmor_status choose(const forecast *f, uint64_t choice, larmor_array **w
     leave_out(k, c->nd, samples, readouts, choice, kept);
     LMR_TRY(larmor_array_upload(c->dev, LARMOR_F64, LARMOR_SHAPE(c->samples), LARMOR_F64, kept, &all));
     LMR_TRY(larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m, 1), weights));
-    return c->kernels->pick(c->dev->ctx, 1, c->m, c->index, 1, all->data, (*weights)->data);
+    return c->kernels->pick(c->dev->ctx, 1, c->m, c->index->data, 1, all->data, (*weights)->data);
 }
 
 /* ---- prediction ---- */

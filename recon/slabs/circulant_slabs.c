@@ -54,7 +54,7 @@ static larmor_status shrink_planes(const making *m, int64_t coil, larmor_array *
     const larmor_shape to = LARMOR_SHAPE(m->coarse.dim[0], m->coarse.dim[1], m->own);
     *planes = NULL;
     LMR_OWN(larmor_array, one, larmor_array_part(m->maps, coil, 1, slab, &one));
-    return lmr_circulant_resize(one, to, planes);
+    return larmor_resize(one, to, planes);
 }
 
 /* Rank i's planes to their place in `all` of rank `to`, which has room for those of the volume. */
@@ -72,7 +72,7 @@ static larmor_status pass_planes(const making *m, int i, int to, larmor_array *p
 /* `all` [coarse0, coarse1, n2] of one coil to its place among those that this rank keeps. */
 static larmor_status keep_coil(making *m, int64_t coil, larmor_array *all)
 {
-    LMR_OWN(larmor_array, small, lmr_circulant_resize(all, m->coarse, &small));
+    LMR_OWN(larmor_array, small, larmor_resize(all, m->coarse, &small));
     LMR_OWN(larmor_array, place, larmor_array_part(m->kept, coil / m->ranks->count, 1, m->coarse, &place));
     return larmor_copy(small, place);
 }
@@ -143,7 +143,7 @@ static larmor_status correlate(making *m)
     LMR_OR(done, sum_of_all(m->ranks, st, a.power));
     LMR_OR(done, lmr_autocorrelation_end(&a, &sum));
     lmr_autocorrelation_free(&a);
-    st = lmr_circulant_resize(sum, to, &m->line);
+    st = larmor_resize(sum, to, &m->line);
 done:
     lmr_autocorrelation_free(&a);
     return st;
@@ -167,7 +167,7 @@ static larmor_status correlation_of(const making *m, int64_t first, int64_t coun
 {
     *a = NULL;
     LMR_OWN(larmor_array, planes, larmor_array_slice(m->line, first, count, &planes));
-    return lmr_circulant_resize(planes, LARMOR_SHAPE(2 * m->n[0], 2 * m->n[1], count), a);
+    return larmor_resize(planes, LARMOR_SHAPE(2 * m->n[0], 2 * m->n[1], count), a);
 }
 
 /* ---- lags, folded ---- */

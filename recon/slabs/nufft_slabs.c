@@ -91,13 +91,11 @@ static larmor_status add_samples(const volume *v, const view *w, int64_t b, cons
 /* The view's slab <- what this rank's samples y[b] give it. */
 static larmor_status fold_samples(const volume *v, const view *w, int64_t b, const larmor_array *y)
 {
-    larmor_array *one;
     if (!w->F) return larmor_zero(w->slab);
-    LMR_TRY(samples_of(v, y, b, &one));
-    larmor_status st = larmor_copy(one, w->values);
-    larmor_array_free(one);
-    if (!st) st = larmor_mul(w->box.phases, 0, w->values);
-    return st ? st : larmor_op_adjoint(w->F, w->values, w->slab);
+    LMR_OWN(larmor_array, one, samples_of(v, y, b, &one));
+    LMR_TRY(larmor_copy(one, w->values));
+    LMR_TRY(larmor_mul(w->box.phases, 0, w->values));
+    return larmor_op_adjoint(w->F, w->values, w->slab);
 }
 
 static larmor_status copy_planes(const volume *v, const view *w, int64_t b, const larmor_array *x, int to_slab)

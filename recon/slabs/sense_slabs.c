@@ -78,18 +78,16 @@ larmor_status larmor_op_sense_slabs(larmor_ranks *ranks, larmor_array *maps, int
                                     const larmor_sense_opts *opts, larmor_op **A)
 {
     LMR_OWNED(larmor_op) *F = NULL, *P = NULL, *T = NULL;
-    larmor_status st;
     LMR_NEED_OUT(A);
     LMR_NEED(ranks);
     LMR_TRY(lmr_ranks_agree(ranks, check_arguments(ranks, maps, planes, opts), NULL, NULL));
     const int64_t modes[3] = {maps->shape.dim[0], maps->shape.dim[1], planes};
     const larmor_nufft_opts nufft = nufft_of(modes, opts->nufft_tol, maps->dtype);
     if (opts->toeplitz >= 0)
-        LMR_OR(done, larmor_op_toeplitz_slabs(maps->dev, ranks, &nufft, opts->traj, opts->weights, &T));
-    LMR_OR(done, larmor_op_nufft_slabs(maps->dev, ranks, &nufft, opts->traj, &F));
-    LMR_OR(done, lmr_ranks_agree(ranks, weigh(opts->weights, maps->dtype, F, &P), NULL, NULL));
-    st = lmr_ranks_agree(ranks, join(maps, P, T, A), NULL, NULL);
-done:
+        LMR_TRY(larmor_op_toeplitz_slabs(maps->dev, ranks, &nufft, opts->traj, opts->weights, &T));
+    LMR_TRY(larmor_op_nufft_slabs(maps->dev, ranks, &nufft, opts->traj, &F));
+    LMR_TRY(lmr_ranks_agree(ranks, weigh(opts->weights, maps->dtype, F, &P), NULL, NULL));
+    const larmor_status st = lmr_ranks_agree(ranks, join(maps, P, T, A), NULL, NULL);
     if (st) LMR_CLEAR(*A);
     return st;
 }

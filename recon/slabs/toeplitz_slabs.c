@@ -180,11 +180,9 @@ static larmor_status gather_piece(larmor_ranks *ranks, const lmr_lag_points *p, 
     int64_t first, from;
     const int64_t all = lmr_slab_share(2 * modes[2], ranks->count, i, &first);
     const int64_t count = lmr_slab_share(all, lmr_slab_pieces(all), piece, &from);
-    larmor_array *lags = NULL;
-    larmor_status st = i == ranks->number ? larmor_array_slice(own, from, count, &lags) : LARMOR_OK;
-    st = lmr_lags_sum(ranks, p, psf, modes, first + from, count, i, st, lags);
-    larmor_array_free(lags);
-    return st;
+    LMR_OWNED(larmor_array) *lags = NULL;
+    const larmor_status st = i == ranks->number ? larmor_array_slice(own, from, count, &lags) : LARMOR_OK;
+    return lmr_lags_sum(ranks, p, psf, modes, first + from, count, i, st, lags);
 }
 
 /* own [2 n0, 2 n1, own lags] <- the lags of this rank's slab, from the points of all. */

@@ -24,14 +24,9 @@ static void fetch(const lmr_source *source, int64_t count, const lmr_mrd_refs *r
 
 static void look(const lmr_source *source, lmr_mrd_file *file)
 {
-    const int64_t count = lmr_mrd_file_count(file);
-    int64_t bytes = 0;
-    if (!lmr_mrd_file_header_bytes(file, &bytes) && bytes >= 0) {
-        char *text = malloc((size_t)bytes + 1);
-        FUZZ_CHECK(text);
-        lmr_mrd_file_header(file, text);
-        free(text);
-    }
+    const int64_t count = file->data.count;
+    char *text;
+    if (!lmr_mrd_file_header(file, &text)) free(text);
     FUZZ_CHECK(count > 0);
     if (count > MOST_ACQUISITIONS) return;
     lmr_mrd_head *head = malloc(sizeof *head * (size_t)count);

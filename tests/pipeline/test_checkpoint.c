@@ -154,6 +154,9 @@ static void same(const outcome *a, const outcome *b)
         assert_memory_equal(&x->report.coverage, &y->report.coverage, sizeof x->report.coverage);
         assert_true(x->report.maps.sampled == y->report.maps.sampled);
         assert_true(x->report.maps.dominance == y->report.maps.dominance);
+        assert_true(x->report.image_noise == y->report.image_noise);
+        assert_true(x->report.solver.left == y->report.solver.left);
+        assert_string_equal(x->report.device, y->report.device);
     }
 }
 
