@@ -9,7 +9,7 @@ scan() {
 
 # decided WANTED WHERE: of the scan, which is then in the log.
 decided() {
-    expect 0 recon "$1" -o image.h5 --force --maps maps.cfl --method cg --lambda 1e-3 --iters 3 --delays off --oversample 1
+    reconstruct "$1" -o image.h5 --force --maps maps.cfl --method cg --lambda 1e-3 --iters 3 --oversample 1
     cp err log
     line='^concomitant fields: up to [0-9.]* rad at [0-9.]* T, by the trajectory and the image'"'"'s place: they are'
     numbers='misfit [0-9.e-]* with them, [0-9.e-]* without, log odds -\{0,1\}[0-9.e+]*'

@@ -68,7 +68,7 @@ grep -q '^motion: up to [0-9.]* mm and [0-9.]* degrees$' log || fail "one coil: 
 expect 0 phantom -q --force -o still.h5 --snr 30 --coils 3 $spokes
 # shellcheck disable=SC2086
 expect 0 phantom -q --force -o moved.h5 --snr 30 --coils 3 --motion poses.txt $spokes
-expect 0 recon still.h5 -o truth.h5 --force --method cg --lambda 2e-3 --memory 1G
+reconstruct still.h5 -o truth.h5 --force --method cg --lambda 2e-3
 far=$(nrmse moved.h5)
 at_most "$(nrmse moved.h5 --motion poses.txt)" "$far" 0.5 "maps from the data"
 
@@ -118,19 +118,19 @@ expect 0 phantom -q --force -o still.h5 --snr 30 --coils 3 $spokes
 printf 'readout,x,y,z,rx,ry,rz\n0,0,0,0,0,0,0 # at rest\n\n55,4,-3,0,0,0,10\n' >short.csv
 awk 'BEGIN { for (j = 0; j < 110; j++) print j < 55 ? "0 0 0 0 0 0" : "4\t-3\t0 0 0 10" }' >long.txt
 for file in short.csv long.txt; do
-    expect 0 recon still.h5 -o "$file.npy" --force --motion "$file" --method cg --lambda 1e-3 --memory 1G --delays off
+    reconstruct still.h5 -o "$file.npy" --force --motion "$file" --method cg --lambda 1e-3
 done
 cmp short.csv.npy long.txt.npy || fail "one pose is another by two files"
 # A pose that begins after the last readout is none, which is said.
 printf '0,0,0,0,0,0,0\n55,4,-3,0,0,0,10\n110,9,9,0,0,0,20\n' >late.csv
-expect 0 recon still.h5 -o late.npy --motion late.csv --method cg --lambda 1e-3 --memory 1G --delays off
+reconstruct still.h5 -o late.npy --motion late.csv --method cg --lambda 1e-3
 grep -q 'motion: 1 of 3 poses are left out, as they begin at readout 110 or later, and images have 110 readouts at most' err ||
     fail "$last: $(cat err)"
 cmp late.npy short.csv.npy || fail "a pose after the last readout changes the image"
 echo 0 0 0 0 0 0 >rest.txt
-expect 0 recon still.h5 -o rest.npy --motion rest.txt --method cg --lambda 1e-3 --memory 1G --delays off --json
+reconstruct still.h5 -o rest.npy --motion rest.txt --method cg --lambda 1e-3 --json
 grep -q '"motion_states": 1' out || fail "$last: $(cat out)"
-expect 0 recon still.h5 -o plain.npy --method cg --lambda 1e-3 --memory 1G --delays off
+reconstruct still.h5 -o plain.npy --method cg --lambda 1e-3
 cmp rest.npy plain.npy || fail "an object at rest is another by a file"
 
 # says PATTERN: the last line.
