@@ -36,7 +36,7 @@ scene "spokes" 30 6 2.5 --traj golden --matrix 64 --readouts 110 --coils 3
 in_all scene "spokes" 10 6 1.5 --traj golden --matrix 64 --readouts 110 --coils 3 --seed 5
 rows 24 3 turn >poses.txt
 in_all scene "spiral arms" 30 3 2.5 --traj spiral --matrix 64 --readouts 24 --coils 3
-scene "spiral arms" 10 3 1.5 --traj spiral --matrix 64 --readouts 24 --coils 3 --seed 7
+scene "spiral arms" 10 3 1.5 --traj spiral --matrix 48 --readouts 24 --coils 3 --seed 7
 rows 500 2 blocks >poses.txt
 in_all scene "spokes in space" 30 2 1.3 --traj koosh --matrix 16 --readouts 500 --coils 3 --phantom texture
 rows 500 4 blocks >poses.txt
@@ -46,8 +46,8 @@ awk 'BEGIN { for (j = 0; j < 64; j++) { s = int(j / 22); print 5 * s, -4 * s, 0,
 scene "lines" 30 3 2 --traj cartesian --matrix 64 --coils 4
 
 # A penalty, one coil, and poses of which none is like another.
-awk 'BEGIN { for (j = 0; j < 110; j++) print 8 * sin(j / 20), j / 20, 0, 0, 0, 12 * sin(j / 30) }' >poses.txt
-spokes="--traj golden --matrix 64 --readouts 110"
+awk 'BEGIN { for (j = 0; j < 84; j++) print 8 * sin(j / 20), j / 20, 0, 0, 0, 12 * sin(j / 30) }' >poses.txt
+spokes="--traj golden --matrix 48 --readouts 84"
 # shellcheck disable=SC2086
 expect 0 phantom -q --force -o still.h5 --truth truth.h5 --maps maps.cfl --snr 30 --coils 3 $spokes
 # shellcheck disable=SC2086
@@ -104,8 +104,8 @@ grep -q "^motion: none in 2 groups of readouts: " log || fail "24 arms, at rest:
 # Most of what eight held-out readouts tell is of one group.
 printf '%s\n' 0,0,0,0,0,0,0 12,2,1,0,0,0,5 24,4,0,0,0,0,2 36,-11,9,0,0,0,8 >given.txt
 in_all found "few spokes" 4 --traj golden --matrix 32 --readouts 48 --coils 4 --snr 300 --phantom texture
-printf '%s\n' 0,0,0,0,0,0,0 28,4,-3,0,0,0,5 55,-3,6,0,0,0,-8 83,7,2,0,0,0,10 >given.txt
-found "spokes with noise" 4 --traj golden --matrix 64 --readouts 110 --coils 3 --snr 10 --seed 4
+printf '%s\n' 0,0,0,0,0,0,0 21,4,-3,0,0,0,5 42,-3,6,0,0,0,-8 63,7,2,0,0,0,10 >given.txt
+found "spokes with noise" 4 --traj golden --matrix 48 --readouts 84 --coils 3 --snr 10 --seed 4
 worse=1.1
 printf '%s\n' 0,0,0,0,0,0,0 250,9,-7,8,4,-6,7 >given.txt
 in_all found "spokes in space" 2 --traj koosh --matrix 16 --readouts 500 --coils 3 --snr 30

@@ -6,7 +6,7 @@ server=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true; rm -rf "$folder"' EXIT
 
 phantom() {
-    expect 0 phantom -q --force -o scan.h5 --truth truth.h5 --maps maps.cfl --matrix 32 --coils 8 --phantom texture "$@"
+    expect 0 phantom -q --force -o scan.h5 --truth truth.h5 --maps maps.cfl --matrix 24 --coils 8 --phantom texture "$@"
 }
 
 recon_options="--delays off --memory 1G" compare_options="--inside 2"
@@ -18,13 +18,13 @@ scene() {
     phantom --multiband "$1" --traj $3 # unquoted: an option with it
     at_most "$(nrmse scan.h5 --multiband "$2" --lambda 1e-6)" "$4" 1 "$name"
 }
-scene 3 -40,0,40 "spiral --readouts 16" 0.02
+scene 3 -40,0,40 "spiral --readouts 12" 0.02
 in_all scene 4 -60,-20,20,60 "radial --readouts 80" 0.02
 scene 2 -20,20 cartesian 0.02
 
 # Slices at once are no worse than one after the other in the same time, where each of N has a part of the time and so
 # sqrt(N) times the noise: what the coils lose by separating them is less (docs/records/multiband.md).
-for scene in "spiral 16 2 -20,20 10 7.071" "golden 100 3 -40,0,40 10 5.774" "golden 100 3 -40,0,40 30 17.32"; do
+for scene in "spiral 12 2 -20,20 10 7.071" "golden 75 3 -40,0,40 10 5.774" "golden 75 3 -40,0,40 30 17.32"; do
     case $scene in golden*30*) ;; *) [ -n "$every" ] || continue ;; esac
     # shellcheck disable=SC2086
     set -- $scene
@@ -36,7 +36,7 @@ done
 grep -q '^multiband: 3 slices at -40, 0, 40 mm, whose phases are 2 pi s j / 3$' log || fail "$(cat log)"
 
 # Maps from the data: as good where the centre of k-space tells the slices apart, and a warning where it does not.
-phantom --multiband 2 --traj golden --readouts 100 --snr 30 --oblique
+phantom --multiband 2 --traj golden --readouts 75 --snr 30 --oblique
 reconstruct scan.h5 -o image.h5 --force --method cg --multiband -20,20
 expect 0 compare image.h5 truth.h5 --magnitude
 nrmse_at_most 0.08
@@ -50,7 +50,7 @@ reconstruct scan.h5 -o image.h5 --force --method cg --multiband -40,0,40
 grep -q 'coil maps cannot be trusted' err || fail "$last: $(cat err)"
 
 # The header is enough, also for maps and in a stream; what differs from it is a warning.
-phantom --multiband 3 --traj spiral --readouts 16 --snr 30 --caipi 6
+phantom --multiband 3 --traj spiral --readouts 12 --snr 30 --caipi 6
 reconstruct scan.h5 -o given.npy --maps maps.cfl --method cg --lambda 1e-3 --multiband -40,0,40 --multiband-phase caipi:6
 ! grep -q '^warning: multiband' err || fail "$last: options and header agree: $(cat err)"
 reconstruct scan.h5 -o own.npy --maps maps.cfl --method cg --lambda 1e-3
@@ -90,8 +90,8 @@ in_file() {
     grep -q "^warning: multiband: the header has slices whose phases are 2 pi s j / $shifts: those of each readout that are given are taken\.\$" err ||
         fail "$last: $(cat err)"
 }
-in_file -20,20 2 32 --multiband 2 --traj cartesian --snr 100
-in_file -40,0,40 6 16 --multiband 3 --traj spiral --readouts 16 --snr 30 --caipi 6
+in_file -20,20 2 24 --multiband 2 --traj cartesian --snr 100
+in_file -40,0,40 6 12 --multiband 3 --traj spiral --readouts 12 --snr 30 --caipi 6
 
 expect 0 info scan.h5
 grep -q '^  multiband:    factor 3, dZ -40, 0, 40 mm, deltaKz -0.5, calibration other by encoding 0$' out || fail "$(cat out)"
@@ -104,9 +104,9 @@ reconstruct scan.h5 -o other.npy --force --method cg --lambda 1e-3 --multiband -
 grep -q '^warning: multiband: 2 slices are asked for, the header has a multiband_factor of 3: the options are taken.$' err ||
     fail "$last: $(cat err)"
 reconstruct scan.h5 -o sum.cfl --method cg --lambda 1e-3 --multiband off
-[ "$(sed -n 2p sum.hdr | cut -d' ' -f1-3)" = "32 32 1" ] || fail "$last: $(cat sum.hdr)"
+[ "$(sed -n 2p sum.hdr | cut -d' ' -f1-3)" = "24 24 1" ] || fail "$last: $(cat sum.hdr)"
 expect 0 maps scan.h5 -o own.cfl
-[ "$(sed -n 2p own.hdr | cut -d' ' -f1-4)" = "32 32 3 8" ] || fail "$last: $(cat own.hdr)"
+[ "$(sed -n 2p own.hdr | cut -d' ' -f1-4)" = "24 24 3 8" ] || fail "$last: $(cat own.hdr)"
 "$LARMOR" serve --port 0 -q >line 2>/dev/null &
 server=$!
 until_true "the line that says where it listens" test -s line
@@ -142,7 +142,7 @@ expect 2 recon scan.h5 -o image.h5 --multiband 0,40 --multiband-phase caipi:0
 said 'larmor: --multiband-phase caipi:0: a number from 1 to 1024, or of the other sign, expected after caipi:.'
 expect 2 recon scan.h5 -o image.h5 --multiband-phase caipi:3
 said 'larmor: --multiband-phase: has no effect without --multiband.'
-expect 2 recon scan.h5 -o image.h5 --multiband 0,40 --matrix 32,32,6
+expect 2 recon scan.h5 -o image.h5 --multiband 0,40 --matrix 24,24,6
 grep -q 'scan.h5: --matrix, --fov and --oversample: z are 2 separate slices, nothing lies between them; give the other axes alone' err ||
     fail "$last: $(cat err)"
 expect 3 recon scan.h5 -o image.h5 --multiband 0,40 --multiband-phase maps.cfl
