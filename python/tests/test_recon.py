@@ -575,7 +575,8 @@ def test_phases_in_the_rows_of_a_trajectory_are_those_of_an_array(tmp_path):
     phases[1:4] = 0
     simulation = larmor.Simulation((24, 24), "spiral", phase_terms=phases, phase_rows=True, **options)
     simulation.write(tmp_path / "rows.h5")
-    common = {"maps": simulation.maps(), "method": "cg", "lam": 1e-3, "iterations": 6, "delays": "off", "memory": "1G"}
+    common = {"maps": simulation.maps(), "method": "cg", "lam": 1e-3, "iterations": 6, "delays": "off",
+              "memory": "1G"}
     scan = larmor.Scan(tmp_path / "rows.h5", phase_terms="trajectory")
     assert scan.info["phase_terms"] == 9
     assert np.abs(scan.phase_terms() - phases).max() < 1e-3

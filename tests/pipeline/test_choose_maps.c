@@ -21,7 +21,8 @@ static int is_volume(const scene *c)
 static scan scan_of_scene(const scene *c, int64_t lines)
 {
     const int nd = is_volume(c) ? 3 : 2;
-    const int64_t usual = nd > 2 ? MATRIX_3D : MATRIX, n = c->traj.matrix[0] ? c->traj.matrix[0] : usual;
+    const int64_t usual = nd > 2 ? MATRIX_3D : MATRIX;
+    const int64_t n = c->traj.matrix[0] ? c->traj.matrix[0] : usual;
     const int64_t planes = c->traj.matrix[2] ? c->traj.matrix[2] : n;
     const int64_t side[3] = {n, n, nd > 2 ? planes : 0};
     const larmor_shape image = larmor_shape_of(nd, side);
@@ -101,7 +102,8 @@ static const char by_missing_lines[] =
 
 TEST(every_second_line_without_calibration_lines_is_inverted)
 {
-    const scene c = {"cartesian", "shepp-logan", {.matrix = {64, 64}, .acceleration = {2, 1}}, 2e-4, by_missing_lines, 1.4};
+    const scene c = {"cartesian", "shepp-logan",    {.matrix = {64, 64}, .acceleration = {2, 1}},
+                     2e-4,        by_missing_lines, 1.4};
     expect_nearly_the_true_maps(&c);
 }
 
@@ -221,7 +223,8 @@ TEST(maps_of_spokes_are_as_good_as_the_true_ones)
 /* What folds along spokes of one sample a voxel is in the covariances of Walsh's neighbourhoods, and in no window. */
 TEST(spokes_of_one_sample_a_voxel_have_better_maps_than_those_of_walsh)
 {
-    const scene c = {"golden", "shepp-logan", {.matrix = {64, 64}, .undersampling = 2, .samples = 64}, 2e-4, off_the_grid, 1.3};
+    const scene c = {"golden", "shepp-logan", {.matrix = {64, 64}, .undersampling = 2, .samples = 64},
+                     2e-4,     off_the_grid,  1.3};
     expect_nearly_the_true_maps_of_lines(&c, 0, 0.9);
 }
 
