@@ -60,7 +60,7 @@ TEST(volumes_are_gridded_by_the_weights_that_are_nearer_to_the_object)
 /* Of a volume of more than 64^3 voxels the centre is compared; the weights are those of all samples. */
 TEST(large_volumes_are_compared_by_their_centre)
 {
-    const larmor_traj_opts opts = {.matrix = {68, 64, 62}, .readouts = 20};
+    const larmor_traj_opts opts = {.matrix = {68, 64, 62}, .readouts = 100};
     const larmor_shape shape = {3, {68, 64, 62}};
     OWNED(larmor_array) *traj, *w, *pipe;
     OWNED(double) *chosen, *all;
