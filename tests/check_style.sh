@@ -65,11 +65,13 @@ sources \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) |
     sort | python3 -c '
 import re, sys
 
-TOKEN = re.compile(r"""\s+|//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\x27(?:\\.|[^\x27\\\n])*\x27|[A-Za-z_]\w*|
-                       \.?\d(?:[eEpP][+-]|[\w.\x27])*|->|\+\+|--|::|.""", re.S | re.X)
+# Behind blanks and comments, of which the file has none at its end; lines are counted where something is found.
+TOKEN = re.compile(r"""(?:\s+|//[^\n]*|/\*.*?\*/)*("(?:\\.|[^"\\\n])*"|\x27(?:\\.|[^\x27\\\n])*\x27|[A-Za-z_]\w*|
+                       \.?\d(?:[eEpP][+-]|[\w.\x27])*|->|\+\+|--|::|.)""", re.S | re.X)
 TYPES = set("int double float char void long short unsigned signed const static struct enum union auto extern inline "
             "volatile typedef constexpr template using register bool".split())
 HEADS = {"if", "for", "while", "switch"}
+MARKS = set("()[]{};,:?") | {"else", "do"}
 BLOCK, EXPRESSION, OTHER = range(3)
 
 
@@ -80,12 +82,7 @@ def tokens(text, is_cuda):
         text = re.sub(r"\btemplate <[^<>]*>", lambda m: m.group(0).replace(",", " "), text)
         for _ in range(4):
             text = re.sub(r"(?<=\w)<[\w\s:,*()&+-]*>", lambda m: re.sub(r"[<>,]", "_", m.group(0)), text)
-    found, line = [], 1
-    for token in TOKEN.findall(text):
-        if not token.isspace() and token[:2] not in ("//", "/*"):
-            found.append((token, line))
-        line += token.count("\n")
-    return found
+    return [(m[1], m.start(1)) for m in TOKEN.finditer(text + ";")], text
 
 
 def declares(words):
@@ -100,8 +97,10 @@ def declares(words):
 def check(name, text):
     found, stack, start, commas, closed = [], [], 0, False, None
     ternaries = [0]  # of the expressions that are open, by depth
-    list_ = tokens(text, name.endswith((".cu", ".cuh")))
-    for i, (token, line) in enumerate(list_):
+    list_, text = tokens(text, name.endswith((".cu", ".cuh")))
+    for i, (token, at) in enumerate(list_):
+        if token not in MARKS:
+            continue
         before = list_[i - 1][0] if i else ";"
         in_block = not stack or stack[-1][0] == BLOCK
         if token in ("(", "["):
@@ -149,9 +148,9 @@ def check(name, text):
             while not ternaries[depth] and depth and stack[depth - 1][0] == EXPRESSION:
                 depth -= 1
             if ternaries[depth]:
-                found.append((line, "a ternary within a ternary"))
+                found.append((at, "a ternary within a ternary"))
             ternaries[-1] += 1
-    return found
+    return [(text.count("\n", 0, at) + 1, what) for at, what in found]
 
 
 wrong = 0

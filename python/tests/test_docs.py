@@ -31,9 +31,9 @@ PAGES = [path for path in (*FIRST, *sorted(DOCS.glob("*.md")), *REFERENCE)
 OF_THE_SITE = [path for path in PAGES  # which scripts/docs.sh runs, too
                if path == FIRST[1] or any(path.match(f"docs/{pattern}") for pattern in stage.RUN)]
 LONG = [DOCS / f"{name}.md" for name in ("cartesian", "choosing", "compression", "delays", "dicom", "dynamics",
-                                         "live", "off_resonance", "phantoms", "pictures", "reference/priors",
-                                         "report",
-                                         "scans_beyond", "scans_images")]
+                                         "live", "methods", "off_resonance", "outputs", "phantoms", "pictures",
+                                         "reference/priors", "regularisers", "report", "scans_beyond", "scans_coils",
+                                         "scans_given", "scans_images", "scans_units")]
 
 
 @pytest.mark.parametrize(("ci", "code"), [(None, 0), ("", 0), ("true", 1)])

@@ -554,7 +554,7 @@ def test_slices_that_are_excited_together_are_a_volume_of_them(tmp_path):
     simulation.write(tmp_path / "scan.h5")
     truth = simulation.expected()[0][0]
     maps = simulation.maps()
-    common = {"maps": maps, "method": "cg", "lam": 1e-5, "delays": "off", "device": "cpu"}
+    common = {"maps": maps, "method": "cg", "lam": 1e-5, "delays": "off", "memory": "1G", "device": "cpu"}
     cycled = larmor.recon(tmp_path / "scan.h5", multiband={"offset_mm": [-40, 0, 40]}, **common).images[0]
     phase = 2 * np.pi * np.outer(np.arange(3), np.arange(60)) / 3
     asked = {"offset_mm": [-40, 0, 40], "phase": phase}
@@ -575,7 +575,8 @@ def test_phases_in_the_rows_of_a_trajectory_are_those_of_an_array(tmp_path):
     phases[1:4] = 0
     simulation = larmor.Simulation((24, 24), "spiral", phase_terms=phases, phase_rows=True, **options)
     simulation.write(tmp_path / "rows.h5")
-    common = {"maps": simulation.maps(), "method": "cg", "lam": 1e-3, "iterations": 6, "delays": "off"}
+    common = {"maps": simulation.maps(), "method": "cg", "lam": 1e-3, "iterations": 6, "delays": "off",
+              "memory": "1G"}
     scan = larmor.Scan(tmp_path / "rows.h5", phase_terms="trajectory")
     assert scan.info["phase_terms"] == 9
     assert np.abs(scan.phase_terms() - phases).max() < 1e-3
@@ -599,7 +600,7 @@ def test_phases_in_the_rows_of_a_trajectory_are_those_of_an_array(tmp_path):
 def test_slices_that_are_left_out_are_an_image_of_their_sum(tmp_path):
     simulation = larmor.Simulation((24, 24), "golden", traj={"readouts": 40}, coils=4, phantom="texture", bands=3)
     simulation.write(tmp_path / "scan.h5")
-    common = {"method": "cg", "lam": 1e-3, "iterations": 6, "delays": "off", "device": "cpu"}
+    common = {"method": "cg", "lam": 1e-3, "iterations": 6, "delays": "off", "memory": "1G", "device": "cpu"}
     slices = larmor.recon(larmor.Scan(tmp_path / "scan.h5"), **common).images[0]
     together = larmor.recon(larmor.Scan(tmp_path / "scan.h5", multiband_left_out=1), **common).images[0]
     assert slices.shape == (3, 24, 24)
@@ -611,7 +612,7 @@ def test_phases_of_slices_may_be_any_and_places_uneven():
     traj = simulation.samples().traj
     maps = simulation.maps()
     cycles = 2 * np.pi * np.outer(np.arange(3), np.arange(40)) / 3
-    common = {"maps": maps, "method": "cg", "lam": 1e-4, "delays": "off", "device": "cpu"}
+    common = {"maps": maps, "method": "cg", "lam": 1e-4, "delays": "off", "memory": "1G", "device": "cpu"}
     alone = [larmor.linop.sense(maps[:, s], traj) for s in range(3)]
     x = simulation.expected()[0][0]
     phase = cycles + np.random.default_rng(4).uniform(-1, 1, cycles.shape)

@@ -9,7 +9,7 @@ scan() {
 
 # decided WANTED WHERE: of the scan, which is then in the log.
 decided() {
-    expect 0 recon "$1" -o image.h5 --force --maps maps.cfl --method cg --lambda 1e-3 --iters 3 --delays off --oversample 1
+    reconstruct "$1" -o image.h5 --force --maps maps.cfl --method cg --lambda 1e-3 --iters 3 --oversample 1
     cp err log
     line='^concomitant fields: up to [0-9.]* rad at [0-9.]* T, by the trajectory and the image'"'"'s place: they are'
     numbers='misfit [0-9.e-]* with them, [0-9.e-]* without, log odds -\{0,1\}[0-9.e+]*'
@@ -29,7 +29,7 @@ both --traj spiral --matrix 48 --readouts 8 --dwell 2 --position 0,0,100 --field
 snr=30
 # shellcheck disable=SC2086
 both $spokes --oblique --position 20,30,120 --dwell 0.5 --field-strength 1.5
-both --traj koosh --matrix 10,10,10 --dwell 4 --field-strength 0.008 --undersampling 2
+both --traj koosh --matrix 8,8,8 --dwell 4 --field-strength 0.008 --undersampling 2
 grep -q '^model: ' log && fail "$last: a model without terms: $(cat log)"
 
 # What the file says of the place is wrong: the image is as near to the truth as the better of both.

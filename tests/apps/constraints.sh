@@ -37,7 +37,7 @@ awk -v a="$plain" -v b="$held" 'BEGIN { exit !(b < 0.7 * a) }' || fail "cg: $pla
 
 # error OPTION...: of an image by cg.
 error() {
-    expect 0 recon other.h5 -o x.cfl --force --delays off --memory 1G --maps other_maps.cfl -m cg -q "$@"
+    reconstruct other.h5 -o x.cfl --force --maps other_maps.cfl -m cg -q "$@"
     expect 0 compare x.cfl other.cfl
     cut -d' ' -f2 out
 }
@@ -52,11 +52,11 @@ for traj in "spiral --matrix 40 --undersampling 2" "koosh --matrix 14,14,14 --un
         awk -v a="$plain" -v b="$real" 'BEGIN { exit !(b < 0.96 * a) }' || fail "$traj, $snr: $plain, real $real"
         # What the samples contradict is said, and nothing else is.
         if [ "$traj/$snr" = "spiral --matrix 40 --undersampling 2/40" ]; then
-            expect 0 recon other.h5 -o x.cfl --force --delays off --memory 1G --maps other_maps.cfl -m tv --constraint nonnegative -q
+            reconstruct other.h5 -o x.cfl --force --maps other_maps.cfl -m tv --constraint nonnegative -q
             grep -q "the samples contradict --constraint: images that are held to it leave [0-9]* % more of the samples " err || fail "$last: expected a contradiction"
         fi
         [ $snr -eq 10 ] || continue
-        expect 0 recon other.h5 -o x.cfl --force --delays off --memory 1G --maps other_maps.cfl -m cg --constraint nonnegative -q
+        reconstruct other.h5 -o x.cfl --force --maps other_maps.cfl -m cg --constraint nonnegative -q
         ! grep -q contradict err || fail "$last: nothing contradicts the set"
         held=$(error --constraint nonnegative)
         awk -v a="$plain" -v b="$held" 'BEGIN { exit !(b < 0.9 * a) }' || fail "$traj: $plain, nonnegative $held"
@@ -65,7 +65,7 @@ done
 
 # Frames that are solved together.
 expect 0 phantom -o series.h5 --maps m.cfl --traj golden --matrix 32 --readouts 13 --repetitions 4 --coils 4 --snr 10 -q
-expect 0 recon series.h5 -o s.cfl --maps m.cfl --reg tv:xy --reg tv:t --constraint nonnegative -q
+reconstruct series.h5 -o s.cfl --maps m.cfl --reg tv:xy --reg tv:t --constraint nonnegative -q
 holds s.cfl '$1 >= 0 && $2 == 0'
 
 # refused OPTIONS MESSAGE [CODE]

@@ -10,8 +10,8 @@ quick="--method cg --lambda 1e-4 --iters 20 -q"
 expect 0 phantom -o scan.h5 --traj cartesian --matrix 64 --coils 4 --snr 50 -q
 "$MAKE_TWIX" scan.h5 meas.dat
 cp meas.dat before.dat
-expect 0 recon scan.h5 $quick -o image.npy
-expect 0 recon meas.dat $quick -o same.npy
+reconstruct scan.h5 $quick -o image.npy
+reconstruct meas.dat $quick -o same.npy
 expect 0 compare image.npy same.npy --tol 1e-6
 
 expect 0 info meas.dat
@@ -27,7 +27,7 @@ expect 0 convert meas.dat all.h5 --measurement all
 expect 3 info all_1.h5
 said "larmor: all_1.h5: no acquisitions left after flags (1 read, 1 noise)."
 expect 0 convert meas.dat one.h5
-expect 0 recon all_2.h5 $quick -o all.npy
+reconstruct all_2.h5 $quick -o all.npy
 expect 0 compare image.npy all.npy --tol 1e-6
 grep -q 'Doe' all_2.h5 || fail "the patient's name is not what the file says"
 expect 0 convert meas.dat anonymous.h5 --anonymous
@@ -44,7 +44,7 @@ said_like "^larmor: one.h5: "
 
 # A scan's arrays make the same scan, and its arrays again the same bytes.
 expect 0 phantom -o golden.h5 --traj golden --matrix 48 --coils 3 --snr 50 --noise-scan 500 -q
-expect 0 recon golden.h5 $quick -o golden.npy
+reconstruct golden.h5 $quick -o golden.npy
 for suffix in npy cfl; do
     expect 0 convert golden.h5 --save-kspace k.$suffix --save-traj t.$suffix --save-noise n.$suffix
     space=$(sed -n 's/.*coils; //p' err)

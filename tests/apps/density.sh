@@ -11,14 +11,14 @@ for method in auto ramp voronoi spiral pipe; do
     grep -qE '^wrote .*: weights of 96 x 76 samples, their sum is 1[78][0-9]{2}' err || fail "$method: the area of the disc expected"
     expect 0 dcf --traj traj.npy --matrix 48 -o "traj-$method.npy" --method "$method"
     expect 0 compare "scan-$method.npy" "traj-$method.npy" --tol 0.02 # a reflection may be just outwards, or not
-    expect 0 recon scan.h5 -o "$method.h5" --method grid --dcf "$method" --maps maps.cfl --save-density "recon-$method.npy" -q
+    reconstruct scan.h5 -o "$method.h5" --method grid --dcf "$method" --maps maps.cfl --save-density "recon-$method.npy" -q
     expect 0 compare "scan-$method.npy" "recon-$method.npy" --tol 1e-6
     expect 0 compare "$method.h5" truth.h5 --inside 2
     nrmse_at_most 0.08
 done
 
 # The default says what it takes, once for all images.
-expect 0 recon scan.h5 -o default.h5 --method grid --maps maps.cfl
+reconstruct scan.h5 -o default.h5 --method grid --maps maps.cfl
 [ "$(grep -c '^density: pipe, for all images$' err)" = 1 ] || fail "one line of the density expected"
 expect 0 compare default.h5 pipe.h5 --tol 1e-6
 

@@ -31,27 +31,27 @@ same_volume() {
 while read -r name flags; do
     # shellcheck disable=SC2086 # words are meant
     expect 0 phantom -o "$name.h5" --coils 2 --snr 30 -q $flags
-    expect 0 recon "$name.h5" -m grid -q -o "$name.i.h5" -o "$name.nii" -o "$name.dcm/" --dicom-phase
+    reconstruct "$name.h5" -m grid -q -o "$name.i.h5" -o "$name.nii" -o "$name.dcm/" --dicom-phase
     valid "$name.dcm"
     same_volume "$name.dcm" "$name.nii"
     # one file for all slices
     mkdir "$name.one"
-    expect 0 recon "$name.h5" -m grid -q -o "$name.one/x.dcm"
+    reconstruct "$name.h5" -m grid -q -o "$name.one/x.dcm"
     valid "$name.one"
     same_volume "$name.one" "$name.nii"
     # and one for their phases, which dcm2niix takes for such
     mkdir "$name.both"
-    expect 0 recon "$name.h5" -m grid -q -o "$name.both/x.dcm" --dicom-phase
+    reconstruct "$name.h5" -m grid -q -o "$name.both/x.dcm" --dicom-phase
     cmp "$name.one/x.dcm" "$name.both/x.dcm" || fail "$name: phases change the magnitudes"
     valid "$name.both"
     mkdir "$name.phase"
     mv "$name.both/x_phase.dcm" "$name.phase"
     case $name in slices) ;; *)
-        expect 0 recon "$name.h5" -m grid -q --bids-dir "$name.set" -o sub-1_part-phase_T1w.nii
+        reconstruct "$name.h5" -m grid -q --bids-dir "$name.set" -o sub-1_part-phase_T1w.nii
         same_volume "$name.phase" "$name.set/sub-1/anat/sub-1_part-phase_T1w.nii" 2 ;;
     esac
     # a rerun, from an image or with another name, has the same bytes
-    expect 0 recon "$name.h5" -m grid -q -o "$name.again.dcm/" --dicom-phase
+    reconstruct "$name.h5" -m grid -q -o "$name.again.dcm/" --dicom-phase
     diff -r "$name.dcm" "$name.again.dcm" || fail "$name: a rerun wrote other files"
     expect 0 convert "$name.i.h5" "$name.c.dcm/" -q
     valid "$name.c.dcm"

@@ -34,7 +34,7 @@ scene() {
 }
 scene 30 1.9 --traj golden --matrix 40 --readouts 60
 grep -q '^displacement: voxels are up to [0-9.]* mm from where images show them, by the gradients' log || fail "$(cat log)"
-expect 0 recon bent.h5 -o raw.h5 --maps maps.cfl --method cg --delays off
+reconstruct bent.h5 -o raw.h5 --maps maps.cfl --method cg
 expect 0 warp raw.h5 -o warped.h5 --gradient-field bent.grad
 at_least "$(distance raw.h5)" "$best" 1.9 "finished, without a warp"
 at_most "$(distance warped.h5)" "$best" 1.15 "finished, with a warp"
@@ -52,8 +52,8 @@ expect 0 phantom -q --force -o plain.h5 --truth truth.h5 --maps maps.cfl --snr 3
     --matrix 40 --readouts 60
 expect 0 phantom -q --force -o bent.h5 --snr 30 --coils 6 --phantom texture --gradient-field bent.grad --traj golden --matrix 40 \
     --readouts 60
-expect 0 recon plain.h5 -o truth.h5 --force --method cg --delays off
-expect 0 recon bent.h5 -o image.h5 --force --method cg --delays off --gradient-field bent.grad
+reconstruct plain.h5 -o truth.h5 --force --method cg
+reconstruct bent.h5 -o image.h5 --force --method cg --gradient-field bent.grad
 at_most "$(distance image.h5)" 0.1 1 "maps from the data"
 
 # Off-resonance, coils and displacement at once, of an image that could not be warped after.

@@ -10,7 +10,7 @@ within() {
     name=$1 limit=$2
     shift 2
     expect 0 phantom -o "$name.h5" --truth "$name-truth.h5" --maps "$name-maps.cfl" -q "$@"
-    expect 0 recon "$name.h5" -o "$name-image.h5" --maps "$name-maps.cfl" -q
+    reconstruct "$name.h5" -o "$name-image.h5" --maps "$name-maps.cfl" -q
     expect 0 compare "$name-image.h5" "$name-truth.h5" --tol "$limit"
     echo "$name: $(cat out), at most $limit"
 }
@@ -32,7 +32,7 @@ small="--traj golden --matrix 32 --coils 2 --maps maps.cfl -q --force"
 for units in 1/fov norm pm1 rad 1/m rad/m 1/mm; do
     # shellcheck disable=SC2086 # words are meant
     expect 0 phantom -o units.h5 --units "$units" $small
-    expect 0 recon units.h5 -o units.npy --maps maps.cfl --method grid -q --force
+    reconstruct units.h5 -o units.npy --maps maps.cfl --method grid -q --force
     [ "$units" != 1/fov ] || cp units.npy one.npy
     expect 0 compare units.npy one.npy --tol 1e-5
 done
@@ -45,7 +45,7 @@ cmp threads1.npy threads2.npy || fail "2 threads change the image"
 cmp threads1.npy threads3.npy || fail "3 threads change the image"
 
 # Gridding works too, and iterations may be stopped.
-expect 0 recon golden.h5 -o grid.h5 --method grid -q
+reconstruct golden.h5 -o grid.h5 --method grid -q
 expect 0 compare grid.h5 golden-truth.h5 --magnitude --tol 0.2
-expect 0 recon golden.h5 -o short.h5 --iters 2
+reconstruct golden.h5 -o short.h5 --iters 2
 grep -q golden.h5 err || fail "a log expected"

@@ -72,14 +72,14 @@ expect 2 convert truth.h5 x.png --window 0.3
 said 'larmor: --window "0.3": LOW,HIGH of numbers from -1e+15 to 1e+15 expected.'
 expect 2 convert truth.h5 x.nii --window 0,1
 said 'larmor: --window: has no effect with x.nii; it is an option of a .png, a .gif, a .dcm or a .dcm/.'
-expect 0 recon a.h5 -o same.npy -o same.png --window 0.05,0.2
+reconstruct a.h5 -o same.npy -o same.png --window 0.05,0.2
 grep -q '^wrote same.png (1 image, black 0.05, white 0.2)$' err || fail "$last: the window is not said: $(cat err)"
 expect 2 recon a.h5 -o same.npy --window 0,1
 said 'larmor: --window: has no effect with --output same.npy; it is an option of a .png, a .gif, a .dcm or a .dcm/.'
 
 # Planes, colours and films are for pictures, and rates for films alone.
 expect 0 convert truth.h5 truth.gif --planes --color --fps 5
-expect 0 recon a.h5 -o film.gif -o film.png --color --maps walsh --save-maps maps.png
+reconstruct a.h5 -o film.gif -o film.png --color --maps walsh --save-maps maps.png
 expect 2 convert truth.h5 x.nii --color
 said 'larmor: --color: has no effect with x.nii; it is an option of a .png or a .gif.'
 expect 2 convert truth.h5 x.png --fps 5
@@ -131,7 +131,7 @@ expect 1 phantom -o a.h5/x.h5
 
 # Inside what spokes sample the image of a scan without noise is right; in the corners of k-space it need not be.
 expect 0 phantom -o spokes.h5 --truth spokes-truth.h5 --maps spokes-maps.cfl --matrix 32 -q
-expect 0 recon spokes.h5 -o spokes.cfl --maps spokes-maps.cfl -q
+reconstruct spokes.h5 -o spokes.cfl --maps spokes-maps.cfl -q
 expect 0 compare spokes.cfl spokes-truth.h5 --inside 2 --tol 0.03
 expect 1 compare spokes.cfl spokes-truth.h5 --tol 0.06
 expect 2 compare spokes.cfl spokes-truth.h5 --inside 3

@@ -17,11 +17,11 @@ expect 0 phantom -o scan.h5 --traj golden --matrix 64 --coils 4 --snr 100 --dela
 expect 0 traj --from scan.h5 --delays -o right.npy
 for file in right.npy right.cfl; do
     [ $file = right.npy ] || expect 0 traj --from scan.h5 --delays -o right.cfl
-    expect 0 recon scan.h5 --traj $file --delays off $quick --maps maps.npy -o image.npy --force
+    reconstruct scan.h5 --traj $file $quick --maps maps.npy -o image.npy --force
     grep -q "^trajectory: $file, 101 readouts of 128 samples, for each but noise" err || fail "the log does not name $file"
     near image.npy 0.12
 done
-expect 0 recon scan.h5 --delays off $quick --maps maps.npy -o wrong.npy -q
+reconstruct scan.h5 $quick --maps maps.npy -o wrong.npy -q
 ! (near wrong.npy 0.3 >/dev/null) || fail "the stored trajectory was right"
 
 # Another scan's, which says its unit; a fixed unit that it is not.
@@ -47,7 +47,7 @@ said "larmor: absent.npy: no such file."
 expect 0 phantom -o coils.h5 --matrix 64 --coils 8 --maps coils.npy -q
 expect 3 recon played.h5 -o none.npy -q
 grep -q "Give it by --traj, or store it in the acquisitions." err || fail "$last: it does not name --traj"
-expect 0 recon played.h5 --seq played.seq $quick --maps coils.npy -o played_image.h5
+reconstruct played.h5 --seq played.seq $quick --maps coils.npy -o played_image.h5
 grep -q "^played.seq: Pulseq 1.5.1, 100 ADC events of 6400 samples, 100 excitations" err || fail "the log does not say it"
 grep -q "^trajectory: played.seq, 100 readouts of 64 samples, for each acquisition" err || fail "the log does not say it"
 expect 0 compare played_image.h5 played_truth.h5
@@ -56,19 +56,19 @@ awk '/^nrmse/ && $2 <= .12 { good = 1 } END { exit !good }' out || fail "$last: 
 # Where the sequence resolves more than the header of the protocol that ran it, the matrix is that of the sequence, up
 # to twice the header's.
 "$MAKE_SCAN" sequence44 coarse.h5 coarse_truth.h5
-expect 0 recon coarse.h5 --seq played.seq $quick --maps coils.npy -o coarse_image.h5
+reconstruct coarse.h5 --seq played.seq $quick --maps coils.npy -o coarse_image.h5
 grep -q "^warning: the sequence reaches 32/FOV along x, more than the header's matrix of 44 resolves: 64 is taken.$" err ||
     fail "$last: it does not say that the matrix is another"
 expect 0 compare coarse_image.h5 played_image.h5 --tol 0
 "$MAKE_SCAN" sequence30 coarser.h5 coarse_truth.h5
-expect 0 recon coarser.h5 --seq played.seq $quick -o coarser_image.h5
+reconstruct coarser.h5 --seq played.seq $quick -o coarser_image.h5
 grep -q "^warning: the sequence reaches 32/FOV along x, far more than the header's matrix of 30 resolves, which stays" err ||
     fail "$last: it does not say what it leaves out"
 
 # The trajectory of a sequence as a file is the same.
 expect 0 traj --seq played.seq -o played.npy --times times.npy --json
 grep -q '"pulseq": "1.5.1"' out || fail "$last: no version"
-expect 0 recon played.h5 --traj played.npy --traj-times times.npy $quick --maps coils.npy -o again.h5 -q
+reconstruct played.h5 --traj played.npy --traj-times times.npy $quick --maps coils.npy -o again.h5 -q
 expect 0 compare played_image.h5 again.h5 --tol 0.01
 expect 2 recon played.h5 --traj played.npy --seq played.seq -o none.npy
 said "larmor: --traj and --seq exclude each other; give one of them."

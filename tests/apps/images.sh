@@ -17,7 +17,7 @@ size() {
 while read -r name flags; do
     # shellcheck disable=SC2086 # words are meant
     expect 0 phantom -o "$name.h5" --coils 1 --snr 30 -q $flags
-    expect 0 recon "$name.h5" -m grid -q -o "$name.i.h5" -o "$name.nii" -o "$name.npy" -o "$name.cfl"
+    reconstruct "$name.h5" -m grid -q -o "$name.i.h5" -o "$name.nii" -o "$name.npy" -o "$name.cfl"
     mkdir "$name"
     for to in h5 nii nii.gz npy cfl png; do expect 0 convert "$name.i.h5" "$name/a.$to" -q; done
     cmp "$name.npy" "$name/a.npy" || fail "$name: .npy of convert is not that of recon"

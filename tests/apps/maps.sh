@@ -10,10 +10,10 @@ expect 0 phantom -o few.h5 --traj spiral --undersampling 2 --matrix 48 --coils 6
 set -- maps.cfl maps.npy
 for how in walsh "espirit" "espirit --crop soft" "espirit --map-sets 2" "walsh --normalise sum" "espirit --normalise body"; do
     # shellcheck disable=SC2086 # words are meant
-    expect 0 recon lines.h5 -o own.npy --lambda 1e-3 --tol 1e-6 --precond none --maps $how --force -q
+    reconstruct lines.h5 -o own.npy --lambda 1e-3 --tol 1e-6 --precond none --maps $how --force -q
     # shellcheck disable=SC2086
     expect 0 maps lines.h5 -o "$1" --method $how --force -q
-    expect 0 recon lines.h5 -o given.npy --lambda 1e-3 --tol 1e-6 --precond none --maps "$1" --force -q
+    reconstruct lines.h5 -o given.npy --lambda 1e-3 --tol 1e-6 --precond none --maps "$1" --force -q
     expect 0 compare given.npy own.npy --tol 1e-3
     set -- "$2" "$1"
 done
@@ -46,7 +46,7 @@ PYTHON
 
 # What auto chooses, and why.
 chosen() {
-    expect 0 recon "$1" -o image.npy --force --method cg --lambda 1e-3 --delays off --memory 1G
+    reconstruct "$1" -o image.npy --force --method cg --lambda 1e-3
 }
 chosen lines.h5
 grep -q '^coil maps: by ESPIRiT, as lines are missing$' err || fail "auto: $(cat err)"
@@ -62,7 +62,7 @@ grep -q '^coil maps: by nonlinear inversion, as the centre of k-space is undersa
 
 # An object that is half as large again as the field of view folds along the phase encoding.
 expect 0 phantom -o folded.h5 --traj cartesian --matrix 48 --coils 8 --object-size 1.6 --snr 30 -q
-expect 0 recon folded.h5 -o image.npy --force
+reconstruct folded.h5 -o image.npy --force
 grep -q 'two sets of maps are found$' err || fail "auto: $(cat err)"
 expect 0 maps lines.h5 -o auto.npy --json --force
 grep -q '"method": "espirit"' out || fail "maps --json: $(cat out)"

@@ -7,7 +7,7 @@
 expect 0 phantom -o scan.h5 --truth truth.h5 --maps maps.cfl --traj golden --matrix 64 --readouts 30 --coils 4 \
     --noise 2e-4 -q
 error() {
-    expect 0 recon scan.h5 -o "$1.h5" --maps maps.cfl --method "$1" -q
+    reconstruct scan.h5 -o "$1.h5" --maps maps.cfl --method "$1" -q
     expect 0 compare "$1.h5" truth.h5
     cut -d' ' -f2 out
 }
@@ -19,7 +19,7 @@ for method in tv tgv wavelet; do
 done
 
 # The log says how it went, and the weight in both units; so does the report.
-expect 0 recon scan.h5 -o log.h5 --maps maps.cfl --method tv --json
+reconstruct scan.h5 -o log.h5 --maps maps.cfl --method tv --json
 grep -q '^tv on cpu.*lambda from the data' err || fail "lambda from the data expected in the log"
 grep -qE '^image 1 of 1: noise [0-9.e-]+ a sample, measured from' err || fail "the noise expected in the log"
 grep -qE '^image 1 of 1: lambda [0-9.e-]+, chosen from the samples, in [0-9]+ steps?' err || fail "the chosen lambda expected in the log"
@@ -32,7 +32,7 @@ set -- tv tgv wavelet
 for flags in "--lambda 0" "--lambda 1e-12" "--lambda 1e6" "--lambda 1e5" "--eps 0.1" "--tol 0" \
     "--weighted" "--eps 1e-9" "--toeplitz on --weighted" "--toeplitz off"; do
     # shellcheck disable=SC2086 # words are meant
-    expect 0 recon scan.h5 -o flags.npy --maps maps.cfl --method "$1" $flags --iters 5 -q --force
+    reconstruct scan.h5 -o flags.npy --maps maps.cfl --method "$1" $flags --iters 5 -q --force
     set -- "$2" "$3" "$1"
 done
 
@@ -41,14 +41,14 @@ expect 0 phantom -o series.h5 --truth series-truth.h5 --maps series-maps.cfl --t
     --coils 4 --noise 1e-4 --slices 2 --repetitions 3 -q
 for method in llr "tv --joint" "tv --joint --time-weight 4" "llr --block 4"; do
     # shellcheck disable=SC2086 # words are meant
-    expect 0 recon series.h5 -o together.h5 --maps series-maps.cfl --method $method --force
+    reconstruct series.h5 -o together.h5 --maps series-maps.cfl --method $method --force
     grep -q 'series 1 of 2, 3 images' err || fail "$method: two series expected"
     grep -q 'wrote together.h5 (6 images)' err || fail "$method: six images expected"
     expect 0 compare together.h5 series-truth.h5
     echo "$method: $(cat out)"
 done
 # The report and the file's provenance tell of each image, in the order of the images.
-expect 0 recon series.h5 -o each.h5 --maps series-maps.cfl --tol 1e-3 --json -q
+reconstruct series.h5 -o each.h5 --maps series-maps.cfl --tol 1e-3 --json -q
 printed '^  "images": 6,$'
 [ "$(awk '/^    \{/ { n = 0 } /"(slice|repetition)":/ { printf "%s", $2 } /"repetition":/ { print "" }' out | tr '\n' ' ')" = \
     "0,0, 0,1, 0,2, 1,0, 1,1, 1,2, " ] || fail "the report does not tell of each image"
@@ -62,8 +62,8 @@ sort noted | cmp -s - reported-sorted || fail "reported $(tr '\n' ' ' <reported)
 expect 0 info each.h5
 printed "^LarmorIterations: $(head -n 1 reported)\$"
 
-expect 0 recon series.h5 -o one.h5 --maps series-maps.cfl --method tv --repetition 1 --slice 1 -q
-expect 0 recon series.h5 -o joint.h5 --maps series-maps.cfl --method tv --joint --repetition 1 --slice 1 -q
+reconstruct series.h5 -o one.h5 --maps series-maps.cfl --method tv --repetition 1 --slice 1 -q
+reconstruct series.h5 -o joint.h5 --maps series-maps.cfl --method tv --joint --repetition 1 --slice 1 -q
 expect 0 compare one.h5 joint.h5 --tol 1e-6
 
 # One frame is no series.

@@ -36,7 +36,7 @@ for way in spike clip; do
         # shellcheck disable=SC2086
         expect 0 phantom -o $way.h5 --traj $traj --matrix 48 --coils 4 --snr 40 --force -q
         "$SPOIL" $way.h5 $way
-        expect 0 recon $way.h5 -o $way.npy --force -q
+        reconstruct $way.h5 -o $way.npy --force -q
         grep -q "^warning: image 1 of 1: $text" err || fail "$traj: $text expected"
     done
 done
@@ -57,7 +57,7 @@ printed '^note: calibration: the centre of k-space has gaps: recon finds maps by
 
 # The noise is that of a sample as it was acquired, with and without a noise scan, oversampled or not, of few lines.
 noise_of() {
-    expect 0 recon noisy.h5 -o noisy.npy --json --force
+    reconstruct noisy.h5 -o noisy.npy --json --force
     awk -F': ' '/^  "noise"/ { exit !($2 + 0 >= '"$1"' && $2 + 0 <= '"$2"') }' out || fail "$last: noise of $1 to $2 expected"
 }
 expect 0 phantom -o noisy.h5 --traj cartesian --matrix 64 --samples 128 --coils 6 --noise 5e-4 --acceleration 4 \

@@ -36,7 +36,7 @@ scene "spokes" 30 6 2.5 --traj golden --matrix 64 --readouts 110 --coils 3
 in_all scene "spokes" 10 6 1.5 --traj golden --matrix 64 --readouts 110 --coils 3 --seed 5
 rows 24 3 turn >poses.txt
 in_all scene "spiral arms" 30 3 2.5 --traj spiral --matrix 64 --readouts 24 --coils 3
-scene "spiral arms" 10 3 1.5 --traj spiral --matrix 64 --readouts 24 --coils 3 --seed 7
+scene "spiral arms" 10 3 1.5 --traj spiral --matrix 48 --readouts 24 --coils 3 --seed 7
 rows 500 2 blocks >poses.txt
 in_all scene "spokes in space" 30 2 1.3 --traj koosh --matrix 16 --readouts 500 --coils 3 --phantom texture
 rows 500 4 blocks >poses.txt
@@ -46,8 +46,8 @@ awk 'BEGIN { for (j = 0; j < 64; j++) { s = int(j / 22); print 5 * s, -4 * s, 0,
 scene "lines" 30 3 2 --traj cartesian --matrix 64 --coils 4
 
 # A penalty, one coil, and poses of which none is like another.
-awk 'BEGIN { for (j = 0; j < 110; j++) print 8 * sin(j / 20), j / 20, 0, 0, 0, 12 * sin(j / 30) }' >poses.txt
-spokes="--traj golden --matrix 64 --readouts 110"
+awk 'BEGIN { for (j = 0; j < 84; j++) print 8 * sin(j / 20), j / 20, 0, 0, 0, 12 * sin(j / 30) }' >poses.txt
+spokes="--traj golden --matrix 48 --readouts 84"
 # shellcheck disable=SC2086
 expect 0 phantom -q --force -o still.h5 --truth truth.h5 --maps maps.cfl --snr 30 --coils 3 $spokes
 # shellcheck disable=SC2086
@@ -68,7 +68,7 @@ grep -q '^motion: up to [0-9.]* mm and [0-9.]* degrees$' log || fail "one coil: 
 expect 0 phantom -q --force -o still.h5 --snr 30 --coils 3 $spokes
 # shellcheck disable=SC2086
 expect 0 phantom -q --force -o moved.h5 --snr 30 --coils 3 --motion poses.txt $spokes
-expect 0 recon still.h5 -o truth.h5 --force --method cg --lambda 2e-3 --memory 1G
+reconstruct still.h5 -o truth.h5 --force --method cg --lambda 2e-3
 far=$(nrmse moved.h5)
 at_most "$(nrmse moved.h5 --motion poses.txt)" "$far" 0.5 "maps from the data"
 
@@ -104,8 +104,8 @@ grep -q "^motion: none in 2 groups of readouts: " log || fail "24 arms, at rest:
 # Most of what eight held-out readouts tell is of one group.
 printf '%s\n' 0,0,0,0,0,0,0 12,2,1,0,0,0,5 24,4,0,0,0,0,2 36,-11,9,0,0,0,8 >given.txt
 in_all found "few spokes" 4 --traj golden --matrix 32 --readouts 48 --coils 4 --snr 300 --phantom texture
-printf '%s\n' 0,0,0,0,0,0,0 28,4,-3,0,0,0,5 55,-3,6,0,0,0,-8 83,7,2,0,0,0,10 >given.txt
-found "spokes with noise" 4 --traj golden --matrix 64 --readouts 110 --coils 3 --snr 10 --seed 4
+printf '%s\n' 0,0,0,0,0,0,0 21,4,-3,0,0,0,5 42,-3,6,0,0,0,-8 63,7,2,0,0,0,10 >given.txt
+found "spokes with noise" 4 --traj golden --matrix 48 --readouts 84 --coils 3 --snr 10 --seed 4
 worse=1.1
 printf '%s\n' 0,0,0,0,0,0,0 250,9,-7,8,4,-6,7 >given.txt
 in_all found "spokes in space" 2 --traj koosh --matrix 16 --readouts 500 --coils 3 --snr 30
@@ -118,19 +118,19 @@ expect 0 phantom -q --force -o still.h5 --snr 30 --coils 3 $spokes
 printf 'readout,x,y,z,rx,ry,rz\n0,0,0,0,0,0,0 # at rest\n\n55,4,-3,0,0,0,10\n' >short.csv
 awk 'BEGIN { for (j = 0; j < 110; j++) print j < 55 ? "0 0 0 0 0 0" : "4\t-3\t0 0 0 10" }' >long.txt
 for file in short.csv long.txt; do
-    expect 0 recon still.h5 -o "$file.npy" --force --motion "$file" --method cg --lambda 1e-3 --memory 1G --delays off
+    reconstruct still.h5 -o "$file.npy" --force --motion "$file" --method cg --lambda 1e-3
 done
 cmp short.csv.npy long.txt.npy || fail "one pose is another by two files"
 # A pose that begins after the last readout is none, which is said.
 printf '0,0,0,0,0,0,0\n55,4,-3,0,0,0,10\n110,9,9,0,0,0,20\n' >late.csv
-expect 0 recon still.h5 -o late.npy --motion late.csv --method cg --lambda 1e-3 --memory 1G --delays off
+reconstruct still.h5 -o late.npy --motion late.csv --method cg --lambda 1e-3
 grep -q 'motion: 1 of 3 poses are left out, as they begin at readout 110 or later, and images have 110 readouts at most' err ||
     fail "$last: $(cat err)"
 cmp late.npy short.csv.npy || fail "a pose after the last readout changes the image"
 echo 0 0 0 0 0 0 >rest.txt
-expect 0 recon still.h5 -o rest.npy --motion rest.txt --method cg --lambda 1e-3 --memory 1G --delays off --json
+reconstruct still.h5 -o rest.npy --motion rest.txt --method cg --lambda 1e-3 --json
 grep -q '"motion_states": 1' out || fail "$last: $(cat out)"
-expect 0 recon still.h5 -o plain.npy --method cg --lambda 1e-3 --memory 1G --delays off
+reconstruct still.h5 -o plain.npy --method cg --lambda 1e-3
 cmp rest.npy plain.npy || fail "an object at rest is another by a file"
 
 # says PATTERN: the last line.

@@ -6,7 +6,7 @@ server=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true; rm -rf "$folder"' EXIT
 
 phantom() {
-    expect 0 phantom -q --force -o scan.h5 --truth truth.h5 --maps maps.cfl --matrix 32 --coils 8 --phantom texture "$@"
+    expect 0 phantom -q --force -o scan.h5 --truth truth.h5 --maps maps.cfl --matrix 24 --coils 8 --phantom texture "$@"
 }
 
 recon_options="--delays off --memory 1G" compare_options="--inside 2"
@@ -18,13 +18,13 @@ scene() {
     phantom --multiband "$1" --traj $3 # unquoted: an option with it
     at_most "$(nrmse scan.h5 --multiband "$2" --lambda 1e-6)" "$4" 1 "$name"
 }
-scene 3 -40,0,40 "spiral --readouts 16" 0.02
+scene 3 -40,0,40 "spiral --readouts 12" 0.02
 in_all scene 4 -60,-20,20,60 "radial --readouts 80" 0.02
 scene 2 -20,20 cartesian 0.02
 
 # Slices at once are no worse than one after the other in the same time, where each of N has a part of the time and so
 # sqrt(N) times the noise: what the coils lose by separating them is less (docs/records/multiband.md).
-for scene in "spiral 16 2 -20,20 10 7.071" "golden 100 3 -40,0,40 10 5.774" "golden 100 3 -40,0,40 30 17.32"; do
+for scene in "spiral 12 2 -20,20 10 7.071" "golden 75 3 -40,0,40 10 5.774" "golden 75 3 -40,0,40 30 17.32"; do
     case $scene in golden*30*) ;; *) [ -n "$every" ] || continue ;; esac
     # shellcheck disable=SC2086
     set -- $scene
@@ -36,8 +36,8 @@ done
 grep -q '^multiband: 3 slices at -40, 0, 40 mm, whose phases are 2 pi s j / 3$' log || fail "$(cat log)"
 
 # Maps from the data: as good where the centre of k-space tells the slices apart, and a warning where it does not.
-phantom --multiband 2 --traj golden --readouts 100 --snr 30 --oblique
-expect 0 recon scan.h5 -o image.h5 --force --method cg --multiband -20,20
+phantom --multiband 2 --traj golden --readouts 75 --snr 30 --oblique
+reconstruct scan.h5 -o image.h5 --force --method cg --multiband -20,20
 expect 0 compare image.h5 truth.h5 --magnitude
 nrmse_at_most 0.08
 expect 0 info truth.h5
@@ -46,22 +46,22 @@ expect 0 info image.h5
 grep -E '^(field|centre|axes)' out >got
 cmp -s expected got || fail "places: $(cat got), expected $(cat expected)"
 phantom --multiband 3 --traj cartesian --snr 30
-expect 0 recon scan.h5 -o image.h5 --force --method cg --multiband -40,0,40
+reconstruct scan.h5 -o image.h5 --force --method cg --multiband -40,0,40
 grep -q 'coil maps cannot be trusted' err || fail "$last: $(cat err)"
 
 # The header is enough, also for maps and in a stream; what differs from it is a warning.
-phantom --multiband 3 --traj spiral --readouts 16 --snr 30 --caipi 6
-expect 0 recon scan.h5 -o given.npy --maps maps.cfl --method cg --lambda 1e-3 --multiband -40,0,40 --multiband-phase caipi:6
+phantom --multiband 3 --traj spiral --readouts 12 --snr 30 --caipi 6
+reconstruct scan.h5 -o given.npy --maps maps.cfl --method cg --lambda 1e-3 --multiband -40,0,40 --multiband-phase caipi:6
 ! grep -q '^warning: multiband' err || fail "$last: options and header agree: $(cat err)"
-expect 0 recon scan.h5 -o own.npy --maps maps.cfl --method cg --lambda 1e-3
+reconstruct scan.h5 -o own.npy --maps maps.cfl --method cg --lambda 1e-3
 grep -q '^multiband: 3 slices at -40, 0, 40 mm, whose phases are 2 pi s j / 6, by the header$' err || fail "$(cat err)"
 cmp given.npy own.npy || fail "$last: the image is that of the options"
-expect 0 recon scan.h5 -o other.npy --maps maps.cfl --method cg --lambda 1e-3 --multiband -40,0,40
+reconstruct scan.h5 -o other.npy --maps maps.cfl --method cg --lambda 1e-3 --multiband -40,0,40
 grep -q "^warning: multiband: the header has slices whose phases are 2 pi s j / 6: the options are taken.$" err ||
     fail "$last: $(cat err)"
 ! cmp -s other.npy own.npy || fail "$last: the options are taken"
 ! grep -q '^warning: multiband: phases of the other sign' err || fail "$last: neither sign is right: $(cat err)"
-expect 0 recon scan.h5 -o other.npy --force --maps maps.cfl --method cg --lambda 1e-3 --multiband -40,0,40 --multiband-phase caipi:-6
+reconstruct scan.h5 -o other.npy --force --maps maps.cfl --method cg --lambda 1e-3 --multiband -40,0,40 --multiband-phase caipi:-6
 grep -q '^warning: multiband: phases of the other sign explain the samples better: ' err || fail "$last: $(cat err)"
 
 # Phases in a file that are those of the header but for rounding and whole turns are no other ones, and lines stay on
@@ -79,19 +79,19 @@ in_file() {
     shift 3
     phantom "$@"
     slices=$(($(printf %s "$places" | tr -dc , | wc -c) + 1))
-    expect 0 recon scan.h5 -o header.npy --force --maps maps.cfl --method cg --lambda 1e-3 --iters 10
+    reconstruct scan.h5 -o header.npy --force --maps maps.cfl --method cg --lambda 1e-3 --iters 10
     "$PYTHON" phases.py "$readouts" "$slices" "$shifts" 0 phases.npy
     expect 0 recon scan.h5 -o image.npy --force --maps maps.cfl --method cg --lambda 1e-3 --iters 10 --multiband "$places" --multiband-phase phases.npy
     ! grep '^warning' err || fail "$last: phases of the file are those of the header"
     expect 0 compare image.npy header.npy
     nrmse_at_most 1e-4
     "$PYTHON" phases.py "$readouts" "$slices" "$shifts" 1 phases.npy
-    expect 0 recon scan.h5 -o image.npy --force --maps maps.cfl --method cg --lambda 1e-3 --iters 10 --multiband "$places" --multiband-phase phases.npy
+    reconstruct scan.h5 -o image.npy --force --maps maps.cfl --method cg --lambda 1e-3 --iters 10 --multiband "$places" --multiband-phase phases.npy
     grep -q "^warning: multiband: the header has slices whose phases are 2 pi s j / $shifts: those of each readout that are given are taken\.\$" err ||
         fail "$last: $(cat err)"
 }
-in_file -20,20 2 32 --multiband 2 --traj cartesian --snr 100
-in_file -40,0,40 6 16 --multiband 3 --traj spiral --readouts 16 --snr 30 --caipi 6
+in_file -20,20 2 24 --multiband 2 --traj cartesian --snr 100
+in_file -40,0,40 6 12 --multiband 3 --traj spiral --readouts 12 --snr 30 --caipi 6
 
 expect 0 info scan.h5
 grep -q '^  multiband:    factor 3, dZ -40, 0, 40 mm, deltaKz -0.5, calibration other by encoding 0$' out || fail "$(cat out)"
@@ -100,13 +100,13 @@ expect 0 info scan.h5 --json
 grep -q '"multiband": "3 slices at -40, 0, 40 mm, whose phases are 2 pi s j / 6, by the header"' out || fail "$(cat out)"
 expect 0 check scan.h5
 grep -q '^note: multiband: 3 slices at -40, 0, 40 mm, whose phases are 2 pi s j / 6, by the header$' out || fail "$(cat out)"
-expect 0 recon scan.h5 -o other.npy --force --method cg --lambda 1e-3 --multiband -20,20
+reconstruct scan.h5 -o other.npy --force --method cg --lambda 1e-3 --multiband -20,20
 grep -q '^warning: multiband: 2 slices are asked for, the header has a multiband_factor of 3: the options are taken.$' err ||
     fail "$last: $(cat err)"
-expect 0 recon scan.h5 -o sum.cfl --method cg --lambda 1e-3 --multiband off
-[ "$(sed -n 2p sum.hdr | cut -d' ' -f1-3)" = "32 32 1" ] || fail "$last: $(cat sum.hdr)"
+reconstruct scan.h5 -o sum.cfl --method cg --lambda 1e-3 --multiband off
+[ "$(sed -n 2p sum.hdr | cut -d' ' -f1-3)" = "24 24 1" ] || fail "$last: $(cat sum.hdr)"
 expect 0 maps scan.h5 -o own.cfl
-[ "$(sed -n 2p own.hdr | cut -d' ' -f1-4)" = "32 32 3 8" ] || fail "$last: $(cat own.hdr)"
+[ "$(sed -n 2p own.hdr | cut -d' ' -f1-4)" = "24 24 3 8" ] || fail "$last: $(cat own.hdr)"
 "$LARMOR" serve --port 0 -q >line 2>/dev/null &
 server=$!
 until_true "the line that says where it listens" test -s line
@@ -142,7 +142,7 @@ expect 2 recon scan.h5 -o image.h5 --multiband 0,40 --multiband-phase caipi:0
 said 'larmor: --multiband-phase caipi:0: a number from 1 to 1024, or of the other sign, expected after caipi:.'
 expect 2 recon scan.h5 -o image.h5 --multiband-phase caipi:3
 said 'larmor: --multiband-phase: has no effect without --multiband.'
-expect 2 recon scan.h5 -o image.h5 --multiband 0,40 --matrix 32,32,6
+expect 2 recon scan.h5 -o image.h5 --multiband 0,40 --matrix 24,24,6
 grep -q 'scan.h5: --matrix, --fov and --oversample: z are 2 separate slices, nothing lies between them; give the other axes alone' err ||
     fail "$last: $(cat err)"
 expect 3 recon scan.h5 -o image.h5 --multiband 0,40 --multiband-phase maps.cfl

@@ -5,7 +5,7 @@
 
 # image_error METHOD
 image_error() {
-    expect 0 recon scan.h5 -o image.cfl --maps maps.cfl -m "$1" --json --force
+    reconstruct scan.h5 -o image.cfl --maps maps.cfl -m "$1" --json --force
     expect 0 compare image.cfl truth.h5
     cut -d' ' -f2 out
 }
@@ -26,20 +26,20 @@ scene tv:xy l1 --phantom disc --traj spiral --matrix 48 --undersampling 3 --snr 
 scene tv:xy tv:t --traj golden --matrix 32 --readouts 13 --repetitions 8 --contrast 0.5 --snr 20
 
 # The last scene's frames were solved together; log and report have the ratios, and they make the same image again.
-expect 0 recon scan.h5 -o chosen.cfl --maps maps.cfl -m tv:xy+tv:t --json
+reconstruct scan.h5 -o chosen.cfl --maps maps.cfl -m tv:xy+tv:t --json
 grep -q '^series 1 of 1, 8 images: the penalties weigh tv:xy=1+tv:t=[0-9.]*, chosen from the samples' err ||
     fail "the ratios expected in the log"
 name=$(sed -n 's/^  "method": "\(.*\)",$/\1/p' out) lambda=$(sed -n 's/^  "lambda": \([^,]*\),$/\1/p' out)
 grep -q '"ratios": \[1, ' out || fail "ratios expected in the report"
-expect 0 recon scan.h5 -o again.cfl --maps maps.cfl -m "$name" --lambda "$lambda" -q
+reconstruct scan.h5 -o again.cfl --maps maps.cfl -m "$name" --lambda "$lambda" -q
 expect 0 compare again.cfl chosen.cfl --tol 1e-3
 
 # Penalties that are listed one by one, on the command line or in a file, are their sum.
-expect 0 recon scan.h5 -o one.cfl --maps maps.cfl -m tv:xy+tv:t=4 -q
-expect 0 recon scan.h5 -o two.cfl --maps maps.cfl --reg tv:xy --reg tv:t=4 -q
+reconstruct scan.h5 -o one.cfl --maps maps.cfl -m tv:xy+tv:t=4 -q
+reconstruct scan.h5 -o two.cfl --maps maps.cfl --reg tv:xy --reg tv:t=4 -q
 cmp one.cfl two.cfl || fail "--reg twice: not the image of the sum"
 echo 'reg = ["tv:xy", "tv:t=4"]' >reg.toml
-expect 0 recon scan.h5 -o three.cfl --maps maps.cfl --config reg.toml -q
+reconstruct scan.h5 -o three.cfl --maps maps.cfl --config reg.toml -q
 cmp one.cfl three.cfl || fail "reg in a file: not the image of the sum"
 expect 2 recon scan.h5 -o x.cfl --maps maps.cfl -m tv --reg l1 -q
 grep -q -- "--reg: is not for --method tv, whose place it takes; leave one out." err || fail "--method and --reg"

@@ -12,7 +12,7 @@ within() {
 error() {
     truth=$1
     shift
-    expect 0 recon "$@" -o image.npy --force --lambda 1e-4
+    reconstruct "$@" -o image.npy --force --lambda 1e-4
     cp err log
     expect 0 compare image.npy "$truth" --inside 2
     cut -d' ' -f2 out
@@ -39,18 +39,18 @@ for format in npy cfl; do
         expect 0 phantom -o other.h5 --matrix $n --readouts 4 --coils 6 --maps m$n.$format -q --force
         expect 3 recon scan.h5 --maps m$n.$format -o none.npy -q
         said "larmor: m$n.$format: maps of ${n}x$n voxels without a field of view, and the grid has 32x32 voxels over 256 x 256 x 5 mm. Say what the maps cover (--maps-fov X,Y,Z in mm), and they are interpolated."
-        expect 0 recon scan.h5 --maps m$n.h5 -m grid -o h5.npy -q --force
+        reconstruct scan.h5 --maps m$n.h5 -m grid -o h5.npy -q --force
         for fov in 256 256,256 256,256,5; do
-            expect 0 recon scan.h5 --maps m$n.$format --maps-fov $fov -m grid -o told.npy -q --force
+            reconstruct scan.h5 --maps m$n.$format --maps-fov $fov -m grid -o told.npy -q --force
             expect 0 compare told.npy h5.npy --tol 1e-5
         done
     done
 done
 # Those of encodedSpace's matrix cover it, whatever the matrix of the image; that is said.
 expect 0 phantom -o other.h5 --matrix 32 --readouts 4 --coils 6 --maps m32.npy -q --force
-expect 0 recon scan.h5 --matrix 20 --maps m32.npy -m grid -o taken.npy
+reconstruct scan.h5 --matrix 20 --maps m32.npy -m grid -o taken.npy
 grep -q '^coil maps: m32.npy has no field of view, and is taken to cover that of encodedSpace, whose matrix it has$' err || fail "the log does not say it: $(cat err)"
-expect 0 recon scan.h5 --matrix 20 --maps m32.h5 -m grid -o stated.npy -q
+reconstruct scan.h5 --matrix 20 --maps m32.h5 -m grid -o stated.npy -q
 expect 0 compare taken.npy stated.npy --tol 1e-5
 [ ! -e none.npy ] || fail "a refused command left a file"
 expect 2 recon scan.h5 --maps-fov 256 -o none.npy -q
@@ -60,10 +60,10 @@ for fov in 0 -1 nan inf 256,256,256,256 x; do expect 2 recon scan.h5 --maps m48.
 # Maps that reach beyond the field of view do so in the image's voxels, whatever their own.
 expect 0 phantom -o wide.h5 --traj cartesian --matrix 32 --samples 64 --coils 6 --object-size 1.4 --truth wide.npy \
     --maps own.npy --maps-matrix 64,64 -q
-expect 0 recon wide.h5 --maps own.npy --maps-fov 512 -o right.npy -q
+reconstruct wide.h5 --maps own.npy --maps-fov 512 -o right.npy -q
 expect 0 phantom -o other.h5 --traj cartesian --matrix 48 --samples 96 --coils 6 --object-size 1.4 --maps fine.npy \
     --maps-matrix 96,96 -q --force
-expect 0 recon wide.h5 --maps fine.npy --maps-fov 512 -o fine-image.npy -q
+reconstruct wide.h5 --maps fine.npy --maps-fov 512 -o fine-image.npy -q
 expect 0 compare fine-image.npy right.npy --tol 0.02
 
 # In three dimensions.
@@ -83,5 +83,5 @@ for file in magnitude.nii magnitude.npy magnitude.cfl; do
 done
 expect 0 phantom -o one.h5 --matrix 32 --readouts 24 --coils 1 --maps one.npy -q
 expect 0 convert one.npy one.nii -q
-expect 0 recon one.h5 --maps one.nii -o one-image.npy -q
+reconstruct one.h5 --maps one.nii -o one-image.npy -q
 [ ! -e none.npy ] || fail "a refused command left a file"

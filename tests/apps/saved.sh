@@ -6,25 +6,25 @@
 # Few noise samples make a whitening matrix that mixes the coils, so that maps which were whitened twice would show.
 expect 0 phantom -o scan.h5 --traj golden --matrix 64 --coils 5 --noise 1e-4 --noise-scan 40 -q
 for maps in maps.cfl maps.npy maps.h5; do
-    expect 0 recon scan.h5 -o own.npy --lambda 1e-3 --save-maps $maps --force
+    reconstruct scan.h5 -o own.npy --lambda 1e-3 --save-maps $maps --force
     grep -q "^wrote $maps: the maps of 5 coils$" err || fail "$last: not said"
-    expect 0 recon scan.h5 -o given.npy --lambda 1e-3 --maps $maps --force -q
+    reconstruct scan.h5 -o given.npy --lambda 1e-3 --maps $maps --force -q
     expect 0 compare given.npy own.npy --tol 2e-4
 done
 expect 0 compare maps.npy maps.cfl --tol 1e-7
 expect 0 compare maps.h5 maps.cfl --tol 1e-7
 [ "$(sed -n 2p maps.hdr | cut -d' ' -f1-5)" = "64 64 1 5 1" ] || fail "maps.hdr: $(cat maps.hdr)"
 expect 0 phantom -o volume.h5 --traj koosh --matrix 16 --coils 3 -q
-expect 0 recon volume.h5 -o own.npy --lambda 1e-3 --save-maps volume.cfl --force -q
+reconstruct volume.h5 -o own.npy --lambda 1e-3 --save-maps volume.cfl --force -q
 [ "$(sed -n 2p volume.hdr | cut -d' ' -f1-5)" = "16 16 16 3 1" ] || fail "volume.hdr: $(cat volume.hdr)"
-expect 0 recon volume.h5 -o given.npy --lambda 1e-3 --maps volume.cfl --force -q
+reconstruct volume.h5 -o given.npy --lambda 1e-3 --maps volume.cfl --force -q
 expect 0 compare given.npy own.npy --tol 2e-4
 
 # A coil that was left out has a map of zeros: the file counts channels as the scan does.
 expect 0 phantom -o dead.h5 --traj golden --matrix 64 --coils 5 --noise 1e-4 --noise-scan 40 --dead-coils 3 --noiseless-coils 3 -q
-expect 0 recon dead.h5 -o own.npy --lambda 1e-3 --save-maps maps.cfl --force
+reconstruct dead.h5 -o own.npy --lambda 1e-3 --save-maps maps.cfl --force
 grep -q "^wrote maps.cfl: the maps of 4 coils, zeros for 1 left out$" err || fail "$last: not said"
-expect 0 recon dead.h5 -o given.npy --lambda 1e-3 --maps maps.cfl --force -q
+reconstruct dead.h5 -o given.npy --lambda 1e-3 --maps maps.cfl --force -q
 expect 0 compare given.npy own.npy --tol 2e-4
 [ "$(sed -n 2p maps.hdr | cut -d' ' -f1-5)" = "64 64 1 5 1" ] || fail "maps.hdr: $(cat maps.hdr)"
 
@@ -39,19 +39,19 @@ sum_of() {
 }
 for way in "--method grid --dcf pipe" "--method grid" "--weighted"; do
     # shellcheck disable=SC2086 # words are meant
-    expect 0 recon scan.h5 -o x.npy --save-density density.npy $way --force -q
+    reconstruct scan.h5 -o x.npy --save-density density.npy $way --force -q
     sum=$(sum_of density.npy)
     awk -v sum="$sum" 'BEGIN { area = 3.14159265 * 32 * 32; exit !(sum > 0.95 * area && sum < 1.05 * area) }' ||
         fail "$last: the weights sum up to $sum"
 done
-expect 0 recon scan.h5 -o x.npy --save-density density.cfl --method grid --force -q
+reconstruct scan.h5 -o x.npy --save-density density.cfl --method grid --force -q
 [ "$(sed -n 2p density.hdr | cut -d' ' -f1-4)" = "1 128 101 1" ] || fail "density.hdr: $(cat density.hdr)"
 
 # What does not go together.
 expect 0 phantom -o many.h5 --matrix 32 --coils 2 --slices 3 --repetitions 2 -q
 expect 2 recon many.h5 -o x.npy --save-maps m.npy --force -q
 said 'larmor: --save-maps: many.h5 has maps for each of 3 slices; choose one by --slice or --encoding.'
-expect 0 recon many.h5 -o x.npy --save-maps m.npy --slice 1 --force -q
+reconstruct many.h5 -o x.npy --save-maps m.npy --slice 1 --force -q
 expect 2 recon many.h5 -o x.npy --save-density d.npy --slice 1 --method grid --force -q
 said 'larmor: --save-density: many.h5 has weights for each of 2 images; choose one by --slice, --repetition and so on.'
 expect 2 recon scan.h5 -o x.npy --save-density d.npy --force

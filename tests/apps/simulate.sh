@@ -11,7 +11,7 @@ dims() {
 image() {
     name=$1
     shift
-    expect 0 recon "$name.h5" -o "$name-image.h5" --maps "$name-maps.cfl" --delays off --memory 1G -q --force
+    reconstruct "$name.h5" -o "$name-image.h5" --maps "$name-maps.cfl" -q --force
     expect 0 compare "$name-image.h5" "$name-truth.h5" "$@"
     cut -d' ' -f2 out
 }
@@ -37,12 +37,12 @@ for traj in radial golden spiral stars koosh; do
 done
 simulate still --traj golden --matrix 32 --readouts 20 --repetitions 2
 for repetition in 0 1; do
-    expect 0 recon still.h5 -o "still$repetition.npy" --maps still-maps.cfl --repetition $repetition -q
+    reconstruct still.h5 -o "still$repetition.npy" --maps still-maps.cfl --repetition $repetition -q
 done
 ! cmp -s still0.npy still1.npy || fail "two repetitions made one image, so their angles are the same"
 simulate same --traj golden --matrix 32 --readouts 20 --repetitions 2 --same-angles
 for repetition in 0 1; do
-    expect 0 recon same.h5 -o "same$repetition.npy" --maps same-maps.cfl --repetition $repetition -q
+    reconstruct same.h5 -o "same$repetition.npy" --maps same-maps.cfl --repetition $repetition -q
 done
 cmp same0.npy same1.npy || fail "--same-angles: two repetitions of one object differ"
 
@@ -50,7 +50,7 @@ cmp same0.npy same1.npy || fail "--same-angles: two repetitions of one object di
 simulate moving --matrix 32 --repetitions 3 --drift 15,-10 --rotation 40 --breathing 8 --breathing-period 4 --contrast 0.5
 image moving --tol 0.14 >error
 for repetition in 0 1 2; do
-    expect 0 recon moving.h5 -o one.npy --maps moving-maps.cfl --repetition $repetition -q --force
+    reconstruct moving.h5 -o one.npy --maps moving-maps.cfl --repetition $repetition -q --force
     expect 0 phantom -o other.h5 --truth other.npy --matrix 32 -q --force
     if [ $repetition -eq 0 ]; then
         expect 0 compare one.npy other.npy --tol 0.14

@@ -74,6 +74,12 @@ expect() {
     [ "$code" -eq "$wanted" ] || fail "$last: exit code $code, expected $wanted"
 }
 
+# reconstruct ARGUMENTS...: by recon, of a scan that is what it is said to be: no delays are looked for, and with a limit of
+# memory no other descriptions of it are tried, which takes most of the time of an image so small.
+reconstruct() {
+    expect 0 recon "$@" --delays off --memory 1G
+}
+
 # The error stream is this one line.
 said() {
     without_progress

@@ -36,7 +36,7 @@ done
 
 # Triggers; the report says what bins rest on.
 expect 0 phantom -o beats.h5 --matrix 16 --readouts 1000 --coils 2 --tr 20 --heart 80,0.3 --waveforms triggers -q
-expect 0 recon beats.h5 -o b.nii --bins heart:3 --method grid --json
+reconstruct beats.h5 -o b.nii --bins heart:3 --method grid --json
 grep -q '"from": "the triggers of the ECG, channel 1"' out || fail "$last: the triggers in the report expected"
 
 # What is not there is refused, and nothing is written.
@@ -53,13 +53,13 @@ for file in g.nii g.svg g.png g.h5; do [ ! -e $file ] || fail "an output of a re
 # The method that bins choose by themselves is in the report.
 expect 0 phantom -o small.h5 --matrix 8 --readouts 600 --tr 20 --coils 2 --breath 20,10 --heart 70,0.3 \
     --waveforms triggers -q
-expect 0 recon small.h5 -o small.npy --bins heart:2,breath:2 --json
+reconstruct small.h5 -o small.npy --bins heart:2,breath:2 --json
 grep -q '"method_from": *"bins"' out || fail "$last: method_from of the report"
 grep -q '"readouts_left_out": *0' out || fail "$last: readouts_left_out of the report"
-expect 0 recon small.h5 -o small.npy --bins heart:6,breath:4 --json -f
+reconstruct small.h5 -o small.npy --bins heart:6,breath:4 --json -f
 grep -q '"method": *"tv:xy+tv:h=2+tv:b=1.33"' out || fail "$last: finer bins weigh more"
 # The weight that half of the bins predict best with is that of all: as if it were given.
 grep -q '^lambda: searched in 12 of 24 bins, those in the middle along the second dimension$' err || fail "$last: $(cat err)"
 weight=$(sed -n 's/.*: lambda \([0-9.e+-]*\), chosen from the samples.*/\1/p' err)
-expect 0 recon small.h5 -o given.npy --bins heart:6,breath:4 --joint --method tv:xy+tv:h=2+tv:b=1.33 --lambda "$weight"
+reconstruct small.h5 -o given.npy --bins heart:6,breath:4 --joint --method tv:xy+tv:h=2+tv:b=1.33 --lambda "$weight"
 expect 0 compare given.npy small.npy --tol 5e-3

@@ -28,7 +28,7 @@ for method in $names; do
     *) maps="--maps maps.cfl" ;;
     esac
     # shellcheck disable=SC2086 # words are meant
-    if "$LARMOR" recon scan.h5 -o "$method.h5" $maps --method "$method" -q 2>err; then
+    if "$LARMOR" recon scan.h5 -o "$method.h5" $maps --method "$method" -q --delays off --memory 1G 2>err; then
         expect 0 compare "$method.h5" "$method.h5"
     else
         fail "recon --method $method: $(cat err)"
@@ -38,18 +38,18 @@ choices traj --traj
 for traj in $names; do
     expect 0 traj -o traj.npy --traj "$traj" --matrix 16 --force -q
     expect 0 phantom -o one.h5 --truth truth.h5 --maps one.cfl --traj "$traj" --matrix 16 --coils 3 --force -q
-    expect 0 recon one.h5 -o one-image.h5 --maps one.cfl --force -q
+    reconstruct one.h5 -o one-image.h5 --maps one.cfl --force -q
     expect 0 compare one-image.h5 truth.h5 --magnitude --tol 0.4
 done
 choices phantom --phantom
 for phantom in $names; do
     expect 0 phantom -o one.h5 --phantom "$phantom" --matrix 16 --coils 2 --force -q
 done
-expect 0 recon one.h5 -o one-image.h5 --maps none --method grid --force -q
+reconstruct one.h5 -o one-image.h5 --maps none --method grid --force -q
 choices phantom --units
 for unit in $names; do
     expect 0 phantom -o unit.h5 --matrix 16 --coils 2 --phantom disc --units "$unit" --force -q
-    expect 0 recon unit.h5 -o unit-image.h5 --maps none --method grid --traj-units "$unit" --force -q
+    reconstruct unit.h5 -o unit-image.h5 --maps none --method grid --traj-units "$unit" --force -q
     expect 0 compare unit-image.h5 one-image.h5 --tol 1e-3
 done
 choices recon --output
@@ -63,7 +63,7 @@ for suffix in $names; do
         continue
         ;;
     esac
-    expect 0 recon scan.h5 -o "image$suffix" --maps maps.cfl --method grid --force -q
+    reconstruct scan.h5 -o "image$suffix" --maps maps.cfl --method grid --force -q
     [ -s "image$suffix" ] || fail "no image$suffix"
     "$LARMOR" info "image$suffix" >out 2>err || # what is written only is not described
         grep -q 'the suffix names no format that can be read' err || fail "info image$suffix: $(cat err)"
