@@ -161,9 +161,9 @@ static int determines(const lmr_job *job, const lmr_frame *frames, int count, co
     return all;
 }
 
-/* 1 if images are better by the noise as it is than by the level from differences, which has some of the object: of all
- * of a grid, and of one coil's lines that leave others out. What lies beyond a box of fewer lines is filled in too
- * slowly at the smaller weights, and a search by samples held out begins at too small ones. */
+/* 1 if images are better by the noise as it is than by the level from differences, which has some of the object:
+ * of all of a grid, and of one coil's lines that leave others out. What lies beyond a box of fewer lines is filled in
+ * too slowly at the smaller weights, and a search by samples held out begins at too small ones. */
 static int noise_is_known(const lmr_job *job, const lmr_frame *frames, int count, const larmor_coverage *coverage)
 {
     const double part = box_part(frames);

@@ -136,8 +136,9 @@ __all__ = ["ArgumentError", "BackendError", "CoilMaps", "Device", "Error", "Exis
            "find_motion", "fit", "fit_dictionary", "fit_spread", "fit_table", "girf", "girf_measure", "girf_phase",
            "gradient_displacement", "gradient_field", "is_cartesian", "is_stack", "linop", "live", "motion_states",
            "move_maps", "moved", "nlinv", "noise_level", "noise_of_lines", "normalise", "nufft", "off_phase",
-           "phantom", "phantom_coils", "phantom_field_map", "phantom_kspace", "phantom_noise_level", "phantoms", "plan",
-           "predict_field_of_view", "prior", "prox", "read", "read_images", "read_meta", "read_settings", "read_traj",
+           "phantom", "phantom_coils", "phantom_field_map", "phantom_kspace", "phantom_noise_level", "phantoms",
+           "plan", "predict_field_of_view", "prior", "prox", "read", "read_images", "read_meta", "read_settings",
+           "read_traj",
            "recon", "reconstruct", "resize", "scan_of", "settings", "solid_harmonics", "solve", "stack_images",
            "stats", "traj", "trajectories", "view", "warp", "whiten", "whitening", "write", "write_images",
            "write_scan", "write_traj"]

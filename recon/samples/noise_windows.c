@@ -18,8 +18,8 @@
 enum { SIDE = 5, SIDE_OF_ONE = 7, TOGETHER = 4 };
 enum { MOST_WINDOWS = 1200, LEAST_OVER_COLUMNS = 2 };
 
-/* Windows beyond this part of the largest coordinates are taken, or further in by this step at a time, where signal is
- * least. */
+/* Windows beyond this part of the largest coordinates are taken, or further in by this step at a time, where signal
+ * is least. */
 #define OUTER_PART 0.9
 #define OUTER_STEP 0.1
 
@@ -232,7 +232,8 @@ static void free_windows(windows *w)
 
 static larmor_status level_of(larmor_array *kspace, grid *g, double *deviation)
 {
-    const int64_t coils = kspace->shape.dim[2], together = coils < TOGETHER ? coils : TOGETHER;
+    const int64_t coils = kspace->shape.dim[2];
+    const int64_t together = coils < TOGETHER ? coils : TOGETHER;
     LMR_FREED_BY(free_windows) windows w = {.side = coils > 1 ? SIDE : SIDE_OF_ONE};
     double power[TOGETHER], sum = 0;
     if (g->nd < 2 || g->n < w.side) return LARMOR_OK;

@@ -83,7 +83,8 @@ static double level_of_lines(int n, int coils, int step, double signal, int of_l
     uint64_t seed = 5;
     double level;
     for (int i = 0; i < n * count; i++) {
-        const int line = i / n, at = line % 2 ? n - 1 - i % n : i % n;
+        const int line = i / n;
+        const int at = line % 2 ? n - 1 - i % n : i % n;
         k[2 * i] = at - n / 2;
         k[2 * i + 1] = step * line - n / 2;
     }
