@@ -295,8 +295,8 @@ static larmor_status find_partitions(const image *m, lmr_ranked **by_kz, int64_t
     return LARMOR_OK;
 }
 
-/* Which spoke of its partition each readout is, by the time stamps where they say another order than the file has; the
- * readouts are then in the order of spokes. */
+/* Which spoke of its partition each readout is, by the time stamps where they say another order than the file has;
+ * the readouts are then in the order of spokes. */
 static larmor_status number_spokes(frames *f, image *m, int64_t *spokes)
 {
     const int64_t all = m->group.readouts;

@@ -44,7 +44,8 @@ static void print_geometry(const larmor_image_info *image)
     printf("voxels:");
     /* several images of a series may be the last axis, but of DICOM, and the field of view is that of one */
     const int last = image->shape.ndim - 1;
-    const int several = image->images > 1 && image->shape.dim[last] == image->images && strcmp(image->format, "DICOM");
+    const int several =
+        image->images > 1 && image->shape.dim[last] == image->images && strcmp(image->format, "DICOM");
     const int own = last + !several;
     for (int d = 0; d < image->shape.ndim && d < 3; d++)
         printf("%s %.6g", d ? " x" : "", m->fov_mm[d] / (double)(d < own ? image->shape.dim[d] : 1));
