@@ -253,13 +253,14 @@ static larmor_status are_lines(const larmor_array *traj, int *lines)
     return LARMOR_OK;
 }
 
-static larmor_status judge_inversion(const lmr_maps_task *t, double residual, larmor_coils_report *report)
+larmor_status lmr_maps_judge_inversion(const larmor_array *traj, larmor_shape image, const double encoded[3],
+                                       double residual, larmor_coils_report *report)
 {
     double aliasing;
     int lines = 0;
-    LMR_TRY(larmor_calibration_aliasing(t->samples->traj, t->image, t->encoded, &aliasing));
+    LMR_TRY(larmor_calibration_aliasing(traj, image, encoded, &aliasing));
     report->sampled = 1 / (1 + aliasing);
-    if (report->sampled < min_sampled_of_lines) LMR_TRY(are_lines(t->samples->traj, &lines));
+    if (report->sampled < min_sampled_of_lines) LMR_TRY(are_lines(traj, &lines));
     report->dominance = fmax(0, 1 - residual * residual);
     report->warning = LARMOR_MAPS_TRUSTED;
     if (report->sampled < (lines ? min_sampled_of_lines : min_sampled))
@@ -282,7 +283,7 @@ static larmor_status make_nlinv(const lmr_maps_task *t, larmor_array **maps, lar
     lmr_log(job->events,
             "coil maps: nonlinear inversion, %d Newton steps of %d iterations in all, residual %.3g, %.2f s", r.steps,
             r.inner, r.residual, r.seconds);
-    const larmor_status judged = judge_inversion(t, r.residual, report);
+    const larmor_status judged = lmr_maps_judge_inversion(t->samples->traj, t->image, t->encoded, r.residual, report);
     if (!judged) return LARMOR_OK;
     LMR_CLEAR(*maps);
     return judged;

@@ -4,6 +4,7 @@
 
 #include "core/owned.h"
 #include "core/status.h"
+#include "pipeline/maps.h"
 #include "pipeline/subspace.h"
 
 /* Frames whose readouts together give the image that the first one is held to. */
@@ -75,6 +76,15 @@ static larmor_status run(const lmr_job *job, const lmr_frame *frames, int count,
     return LARMOR_OK;
 }
 
+/* An image that no other one is held to is judged by its own samples, as maps by inversion are. */
+static larmor_status judge(const lmr_frame *frame, larmor_recon_report *result)
+{
+    double encoded[3];
+    lmr_maps_encoded(&frame->encoding, &frame->grid, encoded);
+    return lmr_maps_judge_inversion(frame->samples.traj, lmr_grid_shape(&frame->grid), encoded,
+                                    result->solver.residual, &result->maps);
+}
+
 larmor_status lmr_nlinv_frames(lmr_job *job, const lmr_frame *frames, int count, larmor_array **x,
                                larmor_recon_report *result)
 {
@@ -87,6 +97,7 @@ larmor_status lmr_nlinv_frames(lmr_job *job, const lmr_frame *frames, int count,
     if (count > 1) st = begin(job, frames, count < FIRST_TOGETHER ? count : FIRST_TOGETHER, series);
     if (!st) st = run(job, frames, count, series, x, result);
     if (!job->found.follow.on) larmor_nlinv_series_free(series);
+    if (!st && count == 1 && !job->found.follow.on && job->facts->coils > 1) st = judge(frames, result);
     if (st) LMR_CLEAR(*x);
     return st;
 }

@@ -116,13 +116,14 @@ static larmor_status find_in_data(larmor_recon *r, int encoding, larmor_delays *
 }
 
 /* Samples; gradients are late by up to 10 us, and compensated for by a bit too much at most. Simulated scans: -1
- * to 7.6. */
+ * to 7.6. Readouts that begin at other samples may be up to MAX_LATE_SAMPLES early as well: what fits beyond that has
+ * another cause, such as arms that contradict each other, and its correction does harm. */
 #define MAX_EARLY_SAMPLES 3
 #define MAX_LATE_SAMPLES 15
 #define MAX_COUPLING_SAMPLES 3
 
 /* Corrected, or not: so much is no delay of gradients. */
-static void warn_of_unlikely(larmor_recon *r, const larmor_delays *found)
+static void warn_of_unlikely(larmor_recon *r, const larmor_delays *found, int is_corrected)
 {
     double early = 0, late = 0, coupled = 0;
     for (int e = 0; e < 3; e++) {
@@ -134,8 +135,16 @@ static void warn_of_unlikely(larmor_recon *r, const larmor_delays *found)
     lmr_warn(
         &r->events,
         "no gradients are %s by %.3g samples: readouts begin at other samples than the trajectory says, or it is not "
-        "theirs, or the samples are not of one object. opts.delays off corrects nothing.",
-        early > fmax(late, coupled) ? "early" : "late", fmax(early, fmax(late, coupled)));
+        "theirs, or the samples are not of one object. %s",
+        early > fmax(late, coupled) ? "early" : "late", fmax(early, fmax(late, coupled)),
+        is_corrected ? "opts.delays off corrects nothing." : "Nothing is corrected; opts.delays can be given.");
+}
+
+static int is_possible(const larmor_delays *found)
+{
+    double most = 0;
+    for (int e = 0; e < 6; e++) most = fmax(most, fabs(found->delay[e]));
+    return most <= MAX_LATE_SAMPLES;
 }
 
 static larmor_status find_for(larmor_recon *r, int encoding)
@@ -143,12 +152,16 @@ static larmor_status find_for(larmor_recon *r, int encoding)
     larmor_delays *to = &r->facts.delays[encoding], found = {.significant = 0};
     const larmor_status st = find_in_data(r, encoding, &found);
     if (st == LARMOR_STOPPED || st == LARMOR_ERR_MEMORY) return st;
+    const int group = st || !found.significant ? -1 : group_with_most(r, encoding, 0);
+    const int is_looked_at = group >= 0 && !counts_lines(&r->job, group),
+              is_corrected = !is_looked_at || is_possible(&found);
+    if (!is_corrected) warn_of_unlikely(r, &found, 0);
+    found.significant &= is_corrected;
     lmr_report_delays(r, encoding, &found, st);
     if (st || !found.significant) return LARMOR_OK;
     *to = found;
     for (int e = 0; e < 6; e++) to->delay[e] = delay_resolution * round(found.delay[e] / delay_resolution);
-    const int group = group_with_most(r, encoding, 0);
-    if (group >= 0 && !counts_lines(&r->job, group)) warn_of_unlikely(r, to);
+    if (is_looked_at) warn_of_unlikely(r, to, 1);
     return LARMOR_OK;
 }
 

@@ -224,27 +224,35 @@ TEST(readouts_of_different_lengths_are_delayed_and_searched_one_by_one)
     for (int e = 0; e < 6; e++) assert_at_most(fabs(found.delay[e] - delay[e]), 0.01);
 }
 
-/* Spokes whose samples were taken `by` samples later than the trajectory says; 1 if that is warned of. */
-static int warns_of_delay(double by)
+/* Spokes of so many samples, which were taken `by` samples later than the trajectory says; 1 if that is warned of, 2 if
+ * it is not corrected, too. */
+static int warns_of_delay(int samples, double by)
 {
-    OWNED(scan) s = scan_of(COILS, 1, 1e-4);
+    OWNED(scan) s = scan_of(COILS, 1, 0);
     notes n = {.text = ""};
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg", .listener = take_note, .user = &n);
+    const larmor_traj_opts finer = {.matrix = {N, N}, .readouts = SPOKES, .samples = samples};
     OWNED(double) *k;
+    larmor_array_free(s.image[0].traj);
+    larmor_array_free(s.image[0].kspace);
+    assert_ok(larmor_traj_create(dev, "golden", &finer, &s.image[0].traj));
+    assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, COILS, LARMOR_C64, &s.image[0].kspace));
     assert_ok(larmor_array_download(s.image[0].traj, LARMOR_F64, &k));
     for (int64_t r = 0; r < SPOKES; r++) {
-        double *line = k + 2 * SAMPLES * r, step[2] = {line[2] - line[0], line[3] - line[1]};
-        for (int64_t i = 0; i < 2 * SAMPLES; i++) line[i] += by * step[i % 2];
+        double *line = k + 2 * samples * r, step[2] = {line[2] - line[0], line[3] - line[1]};
+        for (int64_t i = 0; i < 2 * samples; i++) line[i] += by * step[i % 2];
     }
     assert_ok(larmor_array_write(s.image[0].traj, k, larmor_array_bytes(s.image[0].traj)));
     OWNED(larmor_recon_result) result = result_of(&s, &opts);
-    assert_noted(n, "delays: the gradients are late by");
-    return strstr(n.text, "no gradients are early by") != NULL;
+    const int corrects = strstr(n.text, "delays: the gradients are late by") != NULL;
+    assert_true(corrects != (strstr(n.text, "Nothing is corrected") != NULL));
+    return (strstr(n.text, "no gradients are early by") != NULL) + !corrects;
 }
 
 TEST(delays_that_no_gradients_have_are_a_warning)
 {
-    assert_false(warns_of_delay(2));
-    assert_false(warns_of_delay(-1));
-    assert_true(warns_of_delay(-5));
+    assert_int_equal(warns_of_delay(SAMPLES, 2), 0);
+    assert_int_equal(warns_of_delay(SAMPLES, -1), 0);
+    assert_int_equal(warns_of_delay(SAMPLES, -5), 1);
+    assert_int_equal(warns_of_delay(16 * N, -17), 2);
 }
