@@ -36,8 +36,8 @@ void lmr_maps_radius(const lmr_job *job, larmor_shape image, const double encode
 /* The field of view that was encoded, as part of the image's. */
 void lmr_maps_encoded(const larmor_encoding *encoding, const larmor_grid *grid, double encoded[3]);
 
-/* How far maps by nonlinear inversion of these readouts can be trusted. encoded: as that of a task. residual: what the
- * inversion left, relative. */
+/* How far maps by nonlinear inversion of these readouts can be trusted. encoded: as that of a task. residual: what
+ * the inversion left, relative. */
 larmor_status lmr_maps_judge_inversion(const larmor_array *traj, larmor_shape image, const double encoded[3],
                                        double residual, larmor_coils_report *report);
 

@@ -224,8 +224,8 @@ TEST(readouts_of_different_lengths_are_delayed_and_searched_one_by_one)
     for (int e = 0; e < 6; e++) assert_at_most(fabs(found.delay[e] - delay[e]), 0.01);
 }
 
-/* Spokes of so many samples, which were taken `by` samples later than the trajectory says; 1 if that is warned of, 2 if
- * it is not corrected, too. */
+/* Spokes of so many samples, which were taken `by` samples later than the trajectory says; 1 if that is warned of,
+ * 2 if it is not corrected, too. */
 static int warns_of_delay(int samples, double by)
 {
     OWNED(scan) s = scan_of(COILS, 1, 0);
