@@ -395,9 +395,9 @@ static larmor_status find_gaps(const larmor_array *traj, const double encoded[3]
 {
     const larmor_shape shape = larmor_array_shape(traj);
     const int64_t nd = shape.dim[0], n = shape.dim[1], lines = larmor_array_count(traj) / (nd * n);
+    *gaps = 0;
     LMR_HEAP LMR_NEW(double, at, lines);
     LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
-    *gaps = 0;
     for (int64_t d = 1; d < nd; d++) {
         for (int64_t i = 0; i < lines; i++) at[i] = k[d + nd * (n / 2 + n * i)] * encoded[d];
         lmr_sort_f64(at, lines);

@@ -52,6 +52,9 @@ static larmor_status noise_level(const lmr_job *job, const lmr_frame *frame, dou
     return larmor_noise_level(frame->samples.kspace, frame->samples.traj, deviation);
 }
 
+/* Noise that coils share makes the level of lines too small, to .59 of it in scans of four, where that of differences is right. */
+#define MAX_OF_LINES 0.55
+
 /* The same of lines, of whose noise more can be known (docs/records/noise.md). */
 static larmor_status noise_of_lines(const lmr_job *job, const lmr_frame *frame, double *deviation)
 {
@@ -60,7 +63,7 @@ static larmor_status noise_of_lines(const lmr_job *job, const lmr_frame *frame, 
     LMR_TRY(noise_level(job, frame, deviation));
     if (job->facts->whitening || !c->on_grid) return LARMOR_OK;
     if (!(c->level > 0)) LMR_TRY(larmor_noise_of_lines(frame->samples.kspace, frame->samples.traj, &of_lines));
-    if (of_lines > 0 && !(of_lines > *deviation)) *deviation = of_lines;
+    if (of_lines > 0 && of_lines < (job->facts->coils > 1 ? MAX_OF_LINES : 1) * *deviation) *deviation = of_lines;
     return LARMOR_OK;
 }
 

@@ -49,7 +49,8 @@ struct lmr_kept {
 
 static larmor_status within(lmr_archive *a, int x, int low, int high)
 {
-    return x >= low && x <= high ? LARMOR_OK : lmr_archive_damaged(a, "a number is out of range");
+    return a->way != LMR_GET || (x >= low && x <= high) ? LARMOR_OK
+                                                        : lmr_archive_damaged(a, "a number is out of range");
 }
 
 static larmor_status ends(lmr_archive *a, const char *text, size_t room)

@@ -78,11 +78,6 @@ if [ "${2:-}" = library ]; then
 fi
 # shellcheck disable=SC2086 # words are meant
 cmake --build --preset "$preset" -j "$jobs" $targets
-lint=
-if [ "$preset" = cpu ]; then # beside the tests: it has one thread, and waits for PyPI
-    scripts/lint_python.sh >build/lint.log 2>&1 &
-    lint=$!
-fi
 case $preset in
 cuda) which="-L cuda" ;;
 asan | tsan)
@@ -101,6 +96,11 @@ if [ "$preset" = cpu ]; then
             echo "tests/long.txt: there is no test $name" && exit 1
         }
     done
+fi
+lint=
+if [ "$preset" = cpu ]; then # beside the tests: it has one thread, and waits for PyPI
+    scripts/lint_python.sh >build/lint.log 2>&1 &
+    lint=$!
 fi
 # One more than there are processors: some tests wait for a server or a file.
 # shellcheck disable=SC2086 # words are meant

@@ -85,17 +85,18 @@ static larmor_status print_run(const larmor_raw *raw, int first, int end)
 {
     int low[COUNTERS], high[COUNTERS], counter[COUNTERS];
     larmor_group g;
-    TRY(larmor_raw_group(raw, first, &g));
+    larmor_status st = larmor_raw_group(raw, first, &g);
     counters_of(&g, low);
     counters_of(&g, high);
-    for (int i = first; i < end; i++) {
-        TRY(larmor_raw_group(raw, i, &g));
+    for (int i = first; i < end && !st; i++) {
+        st = larmor_raw_group(raw, i, &g);
         counters_of(&g, counter);
         for (int k = 0; k < COUNTERS; k++) {
             if (counter[k] < low[k]) low[k] = counter[k];
             if (counter[k] > high[k]) high[k] = counter[k];
         }
     }
+    if (st) return st;
     if (end - first > 1)
         printf("groups %d to %d:", first, end - 1);
     else
@@ -113,17 +114,21 @@ static larmor_status print_run(const larmor_raw *raw, int first, int end)
 
 static larmor_status print_groups(const larmor_raw *raw, int count)
 {
-    for (int first = 0, end; first < count; first = end) {
+    larmor_status st = LARMOR_OK;
+    for (int first = 0, end; first < count && !st; first = end) {
         larmor_group g, other;
-        TRY(larmor_raw_group(raw, first, &g));
-        for (end = first + 1; end < count; end++) {
-            TRY(larmor_raw_group(raw, end, &other));
+        st = larmor_raw_group(raw, first, &g);
+        for (end = first + 1; end < count && !st; end++) {
+            st = larmor_raw_group(raw, end, &other);
             if (!alike(&g, &other)) break;
         }
-        const int step = end - first >= FEWEST ? end - first : 1;
-        for (int i = first; i < end; i += step) TRY(print_run(raw, i, i + step));
+        if (st) break;
+        if (end - first >= FEWEST)
+            st = print_run(raw, first, end);
+        else
+            for (int i = first; i < end && !st; i++) st = print_run(raw, i, i + 1);
     }
-    return LARMOR_OK;
+    return st;
 }
 
 /* ---- what recon would do ---- */
@@ -215,13 +220,14 @@ static larmor_status print_text(const char *path, larmor_raw *raw)
 {
     const larmor_raw_info r = larmor_raw_describe(raw);
     print_counts(path, &r);
-    for (int i = 0; i < r.encodings; i++) TRY(print_encoding(raw, i));
-    TRY(print_groups(raw, r.groups));
+    larmor_status st = LARMOR_OK;
+    for (int i = 0; !st && i < r.encodings; i++) st = print_encoding(raw, i);
+    if (!st) st = print_groups(raw, r.groups);
     const larmor_raw_info taken = describe(path, raw);
     if (*taken.bands_report) printf("multiband: %s\n", taken.bands_report);
     printf("recon would make %d image%s, %s\n", taken.groups, app_s(taken.groups),
            r.noise ? "whitening the coils first" : "without whitening");
-    return print_plans(path, raw);
+    return st ? st : print_plans(path, raw);
 }
 
 static void write_bands(json *j, const larmor_multiband_header *m)
@@ -238,12 +244,14 @@ static void write_bands(json *j, const larmor_multiband_header *m)
 
 static larmor_status write_encodings(json *j, const larmor_raw *raw, int count)
 {
+    larmor_status st = LARMOR_OK;
     json_open(j, "encodings", '[');
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; !st && i < count; i++) {
         larmor_encoding e;
         larmor_grid grid;
-        TRY(larmor_raw_encoding(raw, i, &e));
-        TRY(larmor_raw_grid(raw, i, NULL, &grid));
+        st = larmor_raw_encoding(raw, i, &e);
+        if (!st) st = larmor_raw_grid(raw, i, NULL, &grid);
+        if (st) break;
         json_open(j, NULL, '{');
         json_text(j, "trajectory", e.trajectory);
         json_integer(j, "dimensions", e.ndim);
@@ -257,15 +265,17 @@ static larmor_status write_encodings(json *j, const larmor_raw *raw, int count)
         json_close(j, '}');
     }
     json_close(j, ']');
-    return LARMOR_OK;
+    return st;
 }
 
 static larmor_status write_groups(json *j, const larmor_raw *raw, int count)
 {
+    larmor_status st = LARMOR_OK;
     json_open(j, "groups", '[');
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; !st && i < count; i++) {
         larmor_group g;
-        TRY(larmor_raw_group(raw, i, &g));
+        st = larmor_raw_group(raw, i, &g);
+        if (st) break;
         json_open(j, NULL, '{');
         json_integer(j, "encoding", g.encoding);
         json_integer(j, "slice", g.slice);
@@ -280,18 +290,20 @@ static larmor_status write_groups(json *j, const larmor_raw *raw, int count)
         json_close(j, '}');
     }
     json_close(j, ']');
-    return LARMOR_OK;
+    return st;
 }
 
 static larmor_status write_plans(json *j, const char *path, larmor_raw *raw)
 {
-    APP_OWNED(larmor_recon) *recon = NULL;
+    larmor_recon *recon;
     larmor_recon_plan plan;
+    larmor_status st = LARMOR_OK;
     json_open(j, "plans", '[');
     if (plan_recon(path, raw, &recon))
         json_text(j, NULL, app_line_in_options(larmor_last_error()).s); /* why it would be refused */
-    for (int i = 0; i < larmor_recon_series(recon); i++) {
-        TRY(larmor_recon_describe(recon, i, &plan));
+    for (int i = 0; !st && i < larmor_recon_series(recon); i++) {
+        st = larmor_recon_describe(recon, i, &plan);
+        if (st) break;
         json_open(j, NULL, '{');
         json_text(j, "method", plan.method);
         json_integers(j, "grid", plan.grid.matrix, 3);
@@ -300,13 +312,15 @@ static larmor_status write_plans(json *j, const char *path, larmor_raw *raw)
         json_close(j, '}');
     }
     json_close(j, ']');
-    return LARMOR_OK;
+    larmor_recon_free(recon);
+    return st;
 }
 
 static larmor_status write_json(const char *path, larmor_raw *raw)
 {
     const larmor_raw_info r = larmor_raw_describe(raw);
-    json j = json_begin();
+    json j = {stdout, 0, 0};
+    json_open(&j, NULL, '{');
     json_text(&j, "file", path);
     json_integer(&j, "acquisitions", r.acquisitions);
     json_integer(&j, "imaging", r.imaging);
@@ -335,11 +349,11 @@ static larmor_status write_json(const char *path, larmor_raw *raw)
     json_integer(&j, "images", taken.groups);
     json_text(&j, "multiband", taken.bands_report);
     info_sandbox_json(&j);
-    TRY(write_encodings(&j, raw, r.encodings));
-    TRY(write_groups(&j, raw, r.groups));
-    TRY(write_plans(&j, path, raw));
+    larmor_status st = write_encodings(&j, raw, r.encodings);
+    if (!st) st = write_groups(&j, raw, r.groups);
+    if (!st) st = write_plans(&j, path, raw);
     json_close(&j, '}');
-    return LARMOR_OK;
+    return st;
 }
 
 /* Scans are .h5 or .mrd files, or have any other name; the suffixes of the other formats are of images alone. */

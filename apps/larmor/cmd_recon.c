@@ -66,10 +66,11 @@ static app_option options[] = {
         "how the NUFFT's grid is chosen; measurements are remembered in a file (default: estimate, without the file)",
         .choices = "estimate|measure|exhaustive", .member = "effort"),
     SETTING(repeatable),
-    OPTION(APP_INTEGER, spokes_per_frame, 0, "spokes-per-frame", "N",
-           "make frames out of each image: N readouts each, in the order of acquisition; in a stack of stars N of "
-           "each partition",
-           .low = 1, .high = 1 << 28, .member = "spokes", .heading = "Frames and bases in time"),
+    OPTION(
+        APP_INTEGER, spokes_per_frame, 0, "spokes-per-frame", "N",
+        "make frames out of each image: N readouts each, by time stamp where all have one; in a stack of stars N of "
+        "each partition",
+        .low = 1, .high = 1 << 28, .member = "spokes", .heading = "Frames and bases in time"),
     OPTION(APP_NUMBER, frame_time, 0, "frame-time", "MS", "the same by time stamps: so many ms each", .low = 1e-3,
            .high = 1e9, .member = "ms"),
     OPTION(

@@ -178,8 +178,9 @@ LARMOR_API larmor_status larmor_noise_level(larmor_array *kspace, const larmor_a
 
 /* The same of lines along one axis at even distances, by how well samples are predicted from those around them, in
  * windows of 5 x 5 samples of up to 4 coils, or of 7 x 7 of one: an object that does not fill the field of view, and
- * coils that are smooth, leave combinations of samples that hold noise alone. With several coils it is near the
- * noise however little there is; of one coil whose object fills the field of view signal is left, too.
+ * coils that are smooth, leave combinations of samples that hold noise alone. With six coils it was within a tenth of
+ * the noise however little there was, with two up to 2.4 times it (docs/records/noise.md); of one coil whose object
+ * fills the field of view more signal is left.
  *
  * deviation  0 where too few lines lie beside each other, or ranks have parts of them.
  * Errors     as above. */

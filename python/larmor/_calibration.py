@@ -75,7 +75,7 @@ def noise_level(kspace: ArrayLike, traj: ArrayLike) -> float:
 
 
 def noise_of_lines(kspace: ArrayLike, traj: ArrayLike) -> float:
-    """The same of parallel lines at even distances, by how well samples predict those beside them; 0 of others."""
+    """The noise of parallel lines at even distances, by how well samples predict those beside them; 0 of others."""
     on = _arrays.device("cpu")
     level = ffi.new("double *")
     check(lib.larmor_noise_of_lines(_wrapped(np.asarray(kspace, np.complex64), on), _points(traj, on), level))

@@ -18,7 +18,7 @@
 #define MIN_SHARE .8   /* of the readouts, which have their largest power at that frequency */
 #define MAX_LOCKED .5  /* of 1: phases from line to line, which are all alike for a small object */
 #define CROOKED 1e-8   /* of 1: what the product of directions of two lines lacks; that of two spokes lacks more */
-enum { TAIL = 64, TAILS = 64, BINS = 2 * TAIL, LEAST_TAIL = 12, PEAK = 5, SLOW = 3 };
+enum { TAIL = 64, TAILS = 64, BINS = 2 * TAIL, LEAST_TAIL = 12, LEAST_TAILS = 4, PEAK = 5, SLOW = 3 };
 
 /* The length of the tails, at which end they are, and how far apart the readouts are that they are of. */
 typedef struct tails {
@@ -196,7 +196,8 @@ static larmor_status find_locked(const tails *t, const larmor_array *kspace, con
     return LARMOR_OK;
 }
 
-/* A carrier is one frequency in all readouts, where the object's edges are at as many as there are readouts. */
+/* A carrier is one frequency in all readouts, where the object's edges are at as many as there are readouts: few of
+ * them, or readouts that follow each other in one, tell nothing. */
 larmor_status lmr_carrier_find(const larmor_array *kspace, const float *radius, const double *k, int nd,
                                double *carrier, double *frequency)
 {
@@ -205,7 +206,7 @@ larmor_status lmr_carrier_find(const larmor_array *kspace, const float *radius, 
     double level[BINS], others = 0, locked;
     int peak = 0;
     *carrier = *frequency = 0;
-    if (t.length < LEAST_TAIL) return LARMOR_OK;
+    if (t.length < LEAST_TAIL || t.count < LEAST_TAILS) return LARMOR_OK;
     LMR_HEAP LMR_NEW_ZEROS(double, spectrum, BINS *TAILS);
     LMR_TRY(find_spectrum(&t, kspace, spectrum));
     find_levels(&t, spectrum, level);

@@ -311,14 +311,15 @@ static double search(const images *m, larmor_ghost *best)
     return least;
 }
 
-/* Lines read from their other end have their image mirrored along them. */
+/* Lines read from their other end have their image mirrored along them, about the voxel nx / 2. */
 static void reverse_backward(const images *m)
 {
+    const int64_t sum = m->nx / 2 * 2;
     for (int64_t c = 0; c < m->coils; c++)
-        for (int64_t v = 1; v < m->nx - v; v++)
+        for (int64_t v = sum - m->nx + 1; v < sum - v; v++)
             for (int64_t u = 0; u < m->ny; u++) {
                 float complex *a = m->of[1] + u + m->ny * (v + m->nx * c);
-                float complex *b = m->of[1] + u + m->ny * (m->nx - v + m->nx * c);
+                float complex *b = m->of[1] + u + m->ny * (sum - v + m->nx * c);
                 const float complex kept = *a;
                 *a = *b;
                 *b = kept;
@@ -398,6 +399,7 @@ larmor_status larmor_ghost_estimate(const larmor_array *kspace, const larmor_arr
     if (report->is_clear) *found = best;
     if (report->is_clear && !known && report->spacing < max_spacing && wraps(&m, &best))
         found->phase += best.phase > 0 ? -M_PI : M_PI;
+    if (report == &unused) return LARMOR_OK;
     reverse_backward(&m);
     report->reversed = search(&m, &best);
     return LARMOR_OK;

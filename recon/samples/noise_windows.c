@@ -15,8 +15,9 @@
 
 /* Sides of windows of several coils, which predict one another, and of one. Tuned with the numbers below on ellipses
  * of 24 x 24 to 64 x 64 voxels, 1, 2 and 6 coils (docs/records/noise.md). */
-enum { SIDE = 5, SIDE_OF_ONE = 7, TOGETHER = 4 };
-enum { MOST_WINDOWS = 1200, LEAST_OVER_COLUMNS = 2 };
+/* Each image of a series is asked: so many coils at most, some of them where there are more. */
+enum { SIDE = 5, SIDE_OF_ONE = 7, TOGETHER = 4, MOST_COILS = 2 * TOGETHER };
+enum { MOST_WINDOWS = 900, LEAST_OVER_COLUMNS = 2 };
 
 /* Windows beyond this part of the largest coordinates are taken, or further in by this step at a time, where signal
  * is least. */
@@ -81,7 +82,8 @@ static larmor_status find_lines(int64_t readouts, grid *g)
     qsort(g->line, (size_t)g->count, sizeof *g->line, by_place);
     g->apart = INFINITY;
     for (int64_t i = 0; i < g->count; i++) {
-        const line *before = &g->line[kept - 1], *now = &g->line[i];
+        const line *now = &g->line[i];
+        const line *before = kept ? &g->line[kept - 1] : now;
         const double gap = kept ? now->across[0] - before->across[0] : INFINITY;
         if (kept && now->across[1] == before->across[1]) {
             if (gap < MAX_UNEVEN) continue;
@@ -178,22 +180,43 @@ static larmor_status gather(const windows *w, larmor_array *kspace, float comple
     return larmor_array_download(values, LARMOR_C64, (void *)y);
 }
 
+/* The root mean square of each coil's samples, by which they are divided: what predicts others costs as much noise in
+ * each of them. */
+static void find_scales(const windows *w, const float complex *y, int64_t coils, double *scale)
+{
+    const int64_t all = w->side * w->side * w->count;
+    for (int64_t c = 0; c < coils; c++) {
+        double sum = 0;
+        for (int64_t i = 0; i < all; i++) sum += pow(cabs((double complex)y[i + all * c]), 2);
+        scale[c] = sum > 0 ? sqrt(sum / (double)all) : 1;
+    }
+}
+
+/* to[0 .. j] <- to + one[0 .. j] conj(one[j]), without the questions for infinity of C's product. */
+static void add_product(const double complex *one, int64_t j, double complex *to)
+{
+    const double re = creal(one[j]), im = cimag(one[j]);
+    for (int64_t i = 0; i <= j; i++) {
+        const double a = creal(one[i]), b = cimag(one[i]);
+        to[i] += CMPLX(a * re + b * im, b * re - a * im);
+    }
+}
+
 /* G [columns, columns], its upper triangle, of a window's samples of some coils from the first on; windows that were
  * filled up with zeros are left out. */
-static int64_t add_windows(const windows *w, const float complex *y, int64_t coils, double complex *G,
-                           double complex *one)
+static int64_t add_windows(const windows *w, const float complex *y, int64_t coils, const double *scale,
+                           double complex *G, double complex *one)
 {
     const int64_t of_coil = w->side * w->side, columns = of_coil * coils;
     int64_t used = 0;
     for (int64_t n = 0; n < w->count; n++) {
         int empty = 0;
         for (int64_t j = 0; j < columns; j++) {
-            one[j] = (double complex)y[j % of_coil + of_coil * (n + w->count * (j / of_coil))];
+            one[j] = (double complex)y[j % of_coil + of_coil * (n + w->count * (j / of_coil))] / scale[j / of_coil];
             empty |= one[j] == 0;
         }
         if (empty) continue;
-        for (int64_t j = 0; j < columns; j++)
-            for (int64_t i = 0; i <= j; i++) G[i + columns * j] += one[i] * conj(one[j]);
+        for (int64_t j = 0; j < columns; j++) add_product(one, j, G + columns * j);
         used++;
     }
     return used;
@@ -206,7 +229,9 @@ static larmor_status powers_of(const windows *w, const float complex *y, int64_t
     int solved = 0;
     LMR_HEAP LMR_NEW_ZEROS(double complex, G, columns *columns);
     LMR_HEAP LMR_NEW(double complex, one, columns);
-    const int64_t used = add_windows(w, y, coils, G, one);
+    double scale[TOGETHER];
+    find_scales(w, y, coils, scale);
+    const int64_t used = add_windows(w, y, coils, scale, G, one);
     for (int64_t j = 0; j < columns; j++)
         for (int64_t i = 0; i < j; i++) G[j + columns * i] = conj(G[i + columns * j]);
     if (used >= LEAST_OVER_COLUMNS * columns) LMR_TRY(lmr_lapack_inverse(columns, G, &solved));
@@ -215,7 +240,9 @@ static larmor_status powers_of(const windows *w, const float complex *y, int64_t
         const double complex *v = G + columns * middle;
         double square = 0;
         for (int64_t i = 0; i < columns; i++) square += pow(cabs(v[i]), 2);
-        power[c] = solved && square > 0 ? creal(v[middle]) / square / (double)(used - columns) : INFINITY;
+        power[c] = solved && creal(v[middle]) > 0
+                       ? pow(scale[c], 2) * creal(v[middle]) / square / (double)(used - columns)
+                       : INFINITY;
     }
     return LARMOR_OK;
 }
@@ -233,22 +260,25 @@ static void free_windows(windows *w)
 static larmor_status level_of(larmor_array *kspace, grid *g, double *deviation)
 {
     const int64_t coils = kspace->shape.dim[2];
+    const int64_t looked_at = coils < MOST_COILS ? coils : MOST_COILS;
     const int64_t together = coils < TOGETHER ? coils : TOGETHER;
     LMR_FREED_BY(free_windows) windows w = {.side = coils > 1 ? SIDE : SIDE_OF_ONE};
     double power[TOGETHER], sum = 0;
-    if (g->nd < 2 || g->n < w.side) return LARMOR_OK;
+    int64_t count = 0;
+    if (g->nd < 2 || g->nd > 3 || g->n < w.side) return LARMOR_OK;
     LMR_TRY(find_lines(kspace->shape.dim[1], g));
     if (g->count < w.side) return LARMOR_OK;
     LMR_TRY(choose_windows(g, &w));
     if (w.count < LEAST_OVER_COLUMNS * w.side * w.side) return LARMOR_OK;
     LMR_OWN_MEMORY(float complex, y, gather(&w, kspace, &y));
-    for (int64_t c = 0; c < coils; c += together) {
-        const int64_t first = c + together > coils ? coils - together : c;
+    for (int64_t c = 0; c < looked_at; c += together) {
+        const int64_t first = c + together >= looked_at ? coils - together : c;
         LMR_TRY(lmr_go_on());
         LMR_TRY(powers_of(&w, y + w.side * w.side * w.count * first, together, power));
-        for (int64_t j = c - first; j < together; j++) sum += power[j];
+        for (int64_t j = 0; j < together; j++) sum += power[j];
+        count += together;
     }
-    *deviation = isfinite(sum) ? sqrt(sum / (double)coils / 2) : 0;
+    *deviation = isfinite(sum) ? sqrt(sum / (double)count / 2) : 0;
     return LARMOR_OK;
 }
 
@@ -257,7 +287,8 @@ larmor_status larmor_noise_of_lines(larmor_array *kspace, const larmor_array *tr
     LMR_NEED(deviation);
     *deviation = 0;
     LMR_TRY(lmr_expect_readouts("noise of lines", kspace, traj));
-    if (kspace->dev->whole || kspace->shape.dim[2] < 1) return LARMOR_OK; /* lines of other ranks are not at hand */
+    if (kspace->dev->whole || kspace->shape.dim[2] < 1 || kspace->shape.dim[1] < 1)
+        return LARMOR_OK; /* lines of other ranks are not at hand */
     LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     LMR_FREED_BY(free_grid)
     grid g = {.k = k, .nd = (int)traj->shape.dim[0], .n = kspace->shape.dim[0]};

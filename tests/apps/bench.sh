@@ -81,17 +81,17 @@ expect 0 nufft --device cpu --threads 1 --repeats 1 --matrix gnufftw --scale 1e-
 printed '^3D 62x62x62 cones M=15 type 2 single 1e-02 at 1.25 '
 
 # Neighbours of a sweep share points, data and sums: each has the error that it has alone.
-sweep="--device cpu --threads 1 --repeats 1 --matrix gnufftw --scale 1e-3 --undersampling 1 --modes 62 --upsample 1.25 --tol 1e-3"
+sweep="--device cpu --threads 1 --repeats 1 --matrix gnufftw --scale 1e-3 --undersampling 1 --modes 62 --upsample 1.25"
 error_of() { awk -v label="$1" 'index($0, label " ") == 1 { print $NF }' "$2"; }
 # shellcheck disable=SC2086
 expect 0 nufft $sweep
 cp out swept
-[ "$(grep -c '^3D .* type ' swept)" -eq 16 ] || fail "$last: 16 cases expected"
-for case in 'koosh 1 1e-03' 'cones 2 1e-03'; do
+[ "$(grep -c '^3D .* type ' swept)" -eq 32 ] || fail "$last: 32 cases expected"
+for case in 'koosh 1 1e-03' 'stars 1 1e-02' 'cones 2 1e-02' 'uniform 2 1e-03'; do
     # shellcheck disable=SC2086
     set -- $case
     # shellcheck disable=SC2086
-    expect 0 nufft $sweep --distribution $1 --type $2
+    expect 0 nufft $sweep --distribution $1 --type $2 --tol $3
     [ "$(grep -c '^3D .* type ' out)" -eq 2 ] || fail "$last: two cases expected"
     label=$(grep -o "^3D .* $1 .* type $2 single $3 at 1.25" out)
     alone=$(error_of "$label" out)

@@ -23,7 +23,7 @@ found() {
 spoiled() {
     way=$1
     shift
-    expect 0 phantom -o "$way.h5" --traj golden --matrix 24 --coils 4 --snr 40 -q "$@"
+    expect 0 phantom -o "$way.h5" --traj golden --matrix 32 --coils 4 --snr 40 -q "$@"
     "$SPOIL" "$way.h5" "$way"
 }
 
@@ -37,7 +37,7 @@ expect 0 phantom -o series.h5 --matrix 32 --snr 30 --coils 4 --noise-scan 2000 -
 clean series.h5
 
 # Calibration lines of their own, as between the few lines of the image.
-expect 0 phantom -o separate.h5 --traj cartesian --matrix 48 --acceleration 3 --calibration-lines 16 --calibration separate --snr 30 \
+expect 0 phantom -o separate.h5 --traj cartesian --matrix 64 --acceleration 3 --calibration-lines 16 --calibration separate --snr 30 \
     --coils 8 --noise-scan 2000 -q
 clean separate.h5
 
@@ -71,7 +71,7 @@ expect 0 phantom -o short.h5 --matrix 32 --coils 8 --snr 40 --noise-scan 20 -q
 found 0 warning noise-scan short.h5
 spoiled spike
 found 0 warning spikes spike.h5
-printed 'the largest in readout 5, sample 12, coil 0'
+printed 'the largest in readout 5, sample 16, coil 0'
 spoiled clip
 found 0 warning clipping clip.h5
 spoiled crooked
@@ -81,11 +81,11 @@ spoiled moved
 found 0 warning geometry moved.h5
 spoiled stopped --repetitions 3
 found 0 warning incomplete stopped.h5
-expect 0 phantom -o large.h5 --matrix 24 --coils 4 --object-size 1.3 --snr 40 -q
+expect 0 phantom -o large.h5 --matrix 32 --coils 4 --object-size 1.3 --snr 40 -q
 found 0 warning field-of-view large.h5
-expect 0 phantom -o arms.h5 --traj spiral --matrix 32 --coils 6 --undersampling 2 --object-size 1.3 -q
+expect 0 phantom -o arms.h5 --traj spiral --matrix 48 --coils 6 --undersampling 2 --object-size 1.3 -q
 found 0 warning field-of-view arms.h5
-expect 0 phantom -o arms.h5 --traj spiral --matrix 32 --coils 6 --undersampling 2 --force -q
+expect 0 phantom -o arms.h5 --traj spiral --matrix 48 --coils 6 --undersampling 2 --force -q
 expect 0 check arms.h5
 ! grep -q ': field-of-view: ' out || fail "arms.h5: an object within the field of view is taken for a larger one"
 expect 0 phantom -o few.h5 --matrix 64 --coils 2 --readouts 12 --snr 40 -q
@@ -95,12 +95,12 @@ found 0 note calibration gaps.h5
 expect 0 phantom -o partial.h5 --traj cartesian --matrix 32 --coils 4 --partial-fourier 0.6 --snr 40 -q
 found 0 note partial-fourier partial.h5
 printed '^note: partial-fourier: .*: recon fills it in [(]--partial-fourier[)][.]$'
-expect 0 phantom -o late.h5 --matrix 24 --coils 4 --delays 8,8 --snr 40 -q
+expect 0 phantom -o late.h5 --matrix 32 --coils 4 --delays 8,8 --snr 40 -q
 found 0 warning centre late.h5
-expect 0 phantom -o delay.h5 --traj radial --matrix 32 --coils 4 --delays 1,-0.5 --snr 40 -q
+expect 0 phantom -o delay.h5 --traj radial --matrix 48 --coils 4 --delays 1,-0.5 --snr 40 -q
 found 0 note delays delay.h5
 printed 'late by samples: (1.0|0.9)[0-9] along x, -0.(5|4)[0-9] along y'
-expect 0 phantom -o silent.h5 --matrix 24 --coils 4 --noise 0.05 -q
+expect 0 phantom -o silent.h5 --matrix 32 --coils 4 --noise 0.05 -q
 found 0 warning noise-level silent.h5
 
 # A matrix that the header claims costs nothing; --memory is that of recon.

@@ -10,7 +10,7 @@ within() {
     name=$1 limit=$2
     shift 2
     expect 0 phantom -o "$name.h5" --truth "$name-truth.h5" --maps "$name-maps.cfl" -q "$@"
-    reconstruct "$name.h5" -o "$name-image.h5" --maps "$name-maps.cfl" -q
+    expect 0 recon "$name.h5" -o "$name-image.h5" --maps "$name-maps.cfl" -q
     expect 0 compare "$name-image.h5" "$name-truth.h5" --tol "$limit"
     echo "$name: $(cat out), at most $limit"
 }

@@ -322,7 +322,7 @@ static double error_of_lossy_slice(const scene *c, int beside)
         s.image[0] = other.image[0];
         other.image[0] = whole;
     }
-    const larmor_recon_opts opts = KNOWN(.method = "cg");
+    const larmor_recon_opts opts = KNOWN();
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     OWNED(larmor_recon_result) result;
     OWNED(larmor_array) *shaded;
