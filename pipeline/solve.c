@@ -52,7 +52,8 @@ static larmor_status noise_level(const lmr_job *job, const lmr_frame *frame, dou
     return larmor_noise_level(frame->samples.kspace, frame->samples.traj, deviation);
 }
 
-/* Noise that coils share makes the level of lines too small, to .59 of it in scans of four, where that of differences is right. */
+/* Noise that coils share makes the level of lines too small, to .59 of it in scans of four, where that of
+ * differences is right. */
 #define MAX_OF_LINES 0.55
 
 /* The same of lines, of whose noise more can be known (docs/records/noise.md). */
