@@ -189,9 +189,10 @@ TEST(an_offset_of_all_samples_is_found_and_none_in_a_right_scan)
             }
 }
 
-/* A point at a place, in parts of the field of view, in coils alike but for their phase. */
-static larmor_sample_faults faults_of_point(const char *traj, int size, int length, const double place[2],
-                                            double noise, int coils, double amplitude)
+/* A point at a place, in parts of the field of view, in coils alike but for their phase. joined: readouts follow each
+ * other in one, as those that differ in length do. */
+static larmor_sample_faults faults_of_readouts(const char *traj, int size, int length, const double place[2],
+                                               double noise, int coils, double amplitude, int joined)
 {
     const int64_t matrix[3] = {size, size, 1};
     const larmor_traj_opts opts = {.matrix = {size, size}, .samples = length};
@@ -211,8 +212,21 @@ static larmor_sample_faults faults_of_point(const char *traj, int size, int leng
     assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(shape.dim[1], shape.dim[2], coils), LARMOR_C64, x,
                                   &samples));
     assert_ok(larmor_phantom_noise(samples, noise, 5));
+    if (joined) {
+        OWNED(larmor_array) *at_all, *all;
+        assert_ok(larmor_array_reshape(k, LARMOR_SHAPE(2, points, 1), &at_all));
+        assert_ok(larmor_array_reshape(samples, LARMOR_SHAPE(points, 1, coils), &all));
+        assert_ok(larmor_sample_faults_find(all, at_all, matrix, &found));
+        return found;
+    }
     assert_ok(larmor_sample_faults_find(samples, k, matrix, &found));
     return found;
+}
+
+static larmor_sample_faults faults_of_point(const char *traj, int size, int length, const double place[2],
+                                            double noise, int coils, double amplitude)
+{
+    return faults_of_readouts(traj, size, length, place, noise, coils, amplitude, 0);
 }
 
 /* Its k-space is as flat as noise, and each line has one frequency. */
@@ -232,6 +246,7 @@ TEST(a_small_object_is_no_carrier_and_neither_it_nor_noise_has_an_echo_elsewhere
     for (int i = 0; i < 16; i++) {
         const double place[2] = {0.2 * cos(M_PI * i / 8), 0.2 * sin(M_PI * i / 8)};
         assert_true(faults_of_point("radial", 32, i % 2 ? 64 : 40, place, 0.02, 1, 1).carrier == 0);
+        assert_true(faults_of_readouts("radial", 32, 96, place, 0.002, 1, 1, 1).carrier == 0);
     }
 }
 
