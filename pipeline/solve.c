@@ -43,31 +43,6 @@
 #define MAX_ENLARGEMENT                                                                                              \
     1.01 /* of the encoded field of view, for a grid on which samples are 1/FOV apart; not measured */
 
-/* Whitened data have noise of a known deviation; of others it is measured, before they are weighted. */
-static larmor_status noise_level(const lmr_job *job, const lmr_frame *frame, double *deviation)
-{
-    const lmr_cartesian *c = &frame->cartesian;
-    *deviation = job->facts->whitening ? c->deviation : c->level * job->found.scale;
-    if (*deviation > 0) return LARMOR_OK;
-    return larmor_noise_level(frame->samples.kspace, frame->samples.traj, deviation);
-}
-
-/* Noise that coils share makes the level of lines too small, to .59 of it in scans of four, where that of
- * differences is right. */
-#define MAX_OF_LINES 0.55
-
-/* The same of lines, of whose noise more can be known (docs/records/noise.md). */
-static larmor_status noise_of_lines(const lmr_job *job, const lmr_frame *frame, double *deviation)
-{
-    const lmr_cartesian *c = &frame->cartesian;
-    double of_lines = c->level_of_lines * job->found.scale;
-    LMR_TRY(noise_level(job, frame, deviation));
-    if (job->facts->whitening || !c->on_grid) return LARMOR_OK;
-    if (!(c->level > 0)) LMR_TRY(larmor_noise_of_lines(frame->samples.kspace, frame->samples.traj, &of_lines));
-    if (of_lines > 0 && of_lines < (job->facts->coils > 1 ? MAX_OF_LINES : 1) * *deviation) *deviation = of_lines;
-    return LARMOR_OK;
-}
-
 /* The last iterate of a failed solver is the image, unless it is zero or not finite. */
 static larmor_status accept_last_iterate(larmor_status st, const larmor_array *x, larmor_recon_report *result)
 {
@@ -407,7 +382,7 @@ static int shares_noise(const lmr_job *job, const lmr_frame *frames, int count, 
 static larmor_status grid(lmr_job *job, lmr_frame *frame, larmor_array **x, larmor_recon_report *result)
 {
     double noise = 0;
-    if (!job->settings->opts.no_maps) LMR_TRY(noise_of_lines(job, frame, &noise));
+    if (!job->settings->opts.no_maps) LMR_TRY(lmr_noise_of_lines(job, frame, &noise));
     result->noise = noise;
     LMR_TRY(lmr_grid_frame(job, frame, x));
     return job->settings->opts.no_maps ? LARMOR_OK
@@ -577,7 +552,7 @@ static larmor_status solve_frames(lmr_job *job, lmr_frame *frames, int count, la
     const int direct = count == 1 && lmr_cartesian_is_direct(job, frames, &result->coverage);
     const int known = noise_is_known(job, frames, count, &result->coverage);
     if (direct || !shares_noise(job, frames, count, &result->coverage))
-        LMR_TRY(known ? noise_of_lines(job, &frames[0], &noise) : noise_level(job, &frames[0], &noise));
+        LMR_TRY(known ? lmr_noise_of_lines(job, &frames[0], &noise) : lmr_noise_level(job, &frames[0], &noise));
     if (direct) LMR_TRY(solve_directly(job, frames, noise, &little, x, result));
     if (*x) return LARMOR_OK;
     const int is_open = lmr_method_is_open(job, result), may_be_linear = direct && is_open;
