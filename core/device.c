@@ -304,13 +304,17 @@ larmor_device *larmor_device_member(const larmor_device *dev, int i)
     return dev && i >= 0 && i < dev->members ? dev->member[i] : NULL;
 }
 
+int lmr_device_has_memory_of(const larmor_device *dev, const larmor_device *other)
+{
+    return dev->be == &lmr_cpu_backend || !strcmp(dev->spec, other->spec);
+}
+
 int lmr_device_sharers(const larmor_device *dev)
 {
     int most = 1;
     for (int i = 0; i < dev->members; i++) {
         int alike = 0;
-        for (int j = 0; j < dev->members; j++)
-            alike += dev->member[i]->be == &lmr_cpu_backend || !strcmp(dev->member[i]->spec, dev->member[j]->spec);
+        for (int j = 0; j < dev->members; j++) alike += lmr_device_has_memory_of(dev->member[i], dev->member[j]);
         if (alike > most) most = alike;
     }
     return most;

@@ -42,6 +42,9 @@ static inline const void *lmr_kernels_of(const larmor_device *on, const char *la
     return precision == LMR_F64 ? cpu_f64 : cpu_f32;
 }
 
+/* 1 if both are parts of one processor, or the same GPU, and so have one memory. */
+int lmr_device_has_memory_of(const larmor_device *dev, const larmor_device *other);
+
 /* How many members share one processor or one GPU, and so its memory: 1 for a single device. */
 int lmr_device_sharers(const larmor_device *dev);
 

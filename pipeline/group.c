@@ -97,6 +97,7 @@ static larmor_status open_frame(lmr_job *job, int index, int may_be_empty, lmr_f
     result->made_traj |= made;
     result->ffts = frame->cartesian.on_grid;
     if (!job->settings->opts.no_maps) LMR_OR(fail, make_maps(job, index, frame));
+    lmr_sample_cache_clear(job->caches);
     result->maps = job->found.maps.report;
     LMR_OR(fail, lmr_motion_lay_out(job, frame));
     if (!job->facts->basis) LMR_OR(fail, lmr_find_segments(job, &index, 1, samples->traj, &frame->segments));

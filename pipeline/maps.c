@@ -19,6 +19,7 @@
 #include "pipeline/slice_maps.h"
 #include "scan/cartesian.h"
 #include "scan/compress.h"
+#include "scan/sample_cache.h"
 #include "scan/trajectory.h"
 
 /* ---- methods ---- */
@@ -344,16 +345,24 @@ void lmr_maps_radius(const lmr_job *job, larmor_shape image, const double encode
     for (int d = 0; d < 3; d++) radius[d] = fmax(radius[d], corners[d]);
 }
 
-/* The task of a group: own are its readouts for calibration, to be freed, if it has any. */
+/* The task of a group: own are its readouts for calibration, to be freed, if it has any. is_whole: samples are those
+ * of the whole image that the group is a frame of. */
 static larmor_status begin_task(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
-                                const larmor_samples *samples, lmr_maps_task *task, larmor_samples *own)
+                                const larmor_samples *samples, int is_whole, lmr_maps_task *task, larmor_samples *own)
 {
     larmor_encoding encoding;
     lmr_cartesian unused;
+    int taken, known;
     *own = (larmor_samples){0};
     *task = (lmr_maps_task){.job = job, .samples = samples, .image = lmr_grid_shape(grid), .apart = grid->apart[2]};
     LMR_TRY(lmr_source_encoding(job->facts->source, group->encoding, &encoding));
     lmr_maps_encoded(&encoding, grid, task->encoded);
+    if (is_whole) return LARMOR_OK;
+    if (lmr_averages(job)) LMR_TRY(lmr_sample_cache_take(job, index, 1, own, &known, &unused, &taken));
+    if (own->kspace) {
+        task->samples = own;
+        return LARMOR_OK;
+    }
     LMR_TRY(lmr_cartesian_samples(job, index, 1, own, &unused));
     const int made = own->kspace && !own->traj && job->facts->info.averaged; /* the image's own readouts */
     if (made)
@@ -422,7 +431,7 @@ larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, 
     LMR_FREED_BY(larmor_samples_free) larmor_samples own = {0};
     lmr_maps_task task;
     *survey = (lmr_calibration_survey){.side = 0};
-    LMR_TRY(begin_task(job, index, group, grid, samples, &task, &own));
+    LMR_TRY(begin_task(job, index, group, grid, samples, lmr_averages(job), &task, &own));
     survey->straight = !larmor_density_ramp(task.samples->traj, task.image, &ramp);
     LMR_CLEAR(ramp);
     larmor_status st = find_gaps(samples->traj, task.encoded, &survey->gaps);
@@ -450,7 +459,7 @@ larmor_status lmr_maps_region(lmr_job *job, int index, const larmor_group *group
     larmor_samples own;
     lmr_maps_task task;
     *region = NULL;
-    larmor_status st = begin_task(job, index, group, grid, samples, &task, &own);
+    larmor_status st = begin_task(job, index, group, grid, samples, lmr_averages(job), &task, &own);
     const larmor_region_opts opts = region_opts(job, task.encoded);
     if (!st)
         st = larmor_calibration_region(task.samples->kspace, task.samples->traj, task.image, &opts, region, found);
@@ -492,7 +501,7 @@ static larmor_status find_maps(lmr_job *job, int index, const larmor_group *grou
     lmr_maps_task task;
     LMR_FREED_BY(larmor_samples_free) larmor_samples own = {0};
     LMR_TRY(lmr_enter(job->events, "coil maps"));
-    LMR_TRY(begin_task(job, index, group, grid, samples, &task, &own));
+    LMR_TRY(begin_task(job, index, group, grid, samples, 0, &task, &own));
     if (task.samples == samples) task.cached = cached;
     LMR_TRY(method->make(&task, &job->found.maps.array, &job->found.maps.report));
     if (job->settings->opts.normalise)

@@ -73,7 +73,7 @@ larmor_status lmr_sample_cache_take(lmr_job *job, int index, int calibration, la
     struct lmr_sample_cache *k = job->caches->samples;
     origin now;
     *taken = 0;
-    if (!k) return LARMOR_OK;
+    if (!k || (k->from.calibration && !calibration)) return LARMOR_OK; /* those of all frames stay for their maps */
     LMR_TRY(origin_of(job, index, calibration, &now));
     if (same(&k->from, &now) && (job->found.scale == 0 || job->found.scale == k->scale)) {
         lmr_scale_take(job, k->scale);
@@ -104,7 +104,7 @@ static int has_room(const lmr_job *job, const larmor_samples *samples)
 {
     int64_t available, total;
     const double bytes = (double)bytes_of(samples);
-    if (job->facts->slabs || larmor_device_members(job->facts->dev) || !job->caches->keep_samples) return 0;
+    if (job->facts->slabs || !job->caches->keep_samples) return 0;
     return !larmor_device_memory(job->facts->dev, &available, &total) && ROOM * bytes <= (double)available;
 }
 
@@ -173,8 +173,7 @@ larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples
     return read_samples(job, index, 0, samples, made, cartesian);
 }
 
-/* Of what a source is asked for the whole image. */
-static int averages(const lmr_job *job)
+int lmr_averages(const lmr_job *job)
 {
     return job->facts->info.averaged > 0 && !job->facts->info.calibration;
 }
@@ -182,10 +181,10 @@ static int averages(const lmr_job *job)
 larmor_status lmr_group_average(lmr_job *job, int index, larmor_samples *samples, int *made, lmr_cartesian *cartesian)
 {
     lmr_scale_begin(job);
-    return read_samples(job, index, averages(job), samples, made, cartesian);
+    return read_samples(job, index, lmr_averages(job), samples, made, cartesian);
 }
 
 void lmr_samples_release(lmr_job *job, int index, larmor_samples *samples, int made, const lmr_cartesian *cartesian)
 {
-    lmr_sample_cache_keep(job, index, averages(job), samples, made, cartesian);
+    lmr_sample_cache_keep(job, index, lmr_averages(job), samples, made, cartesian);
 }

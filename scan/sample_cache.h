@@ -6,7 +6,8 @@
 
 /* *taken <- 1, and samples, made and c as lmr_group_samples had them, if those of this group are there and nothing
  * that they depend on has changed since but that they are to be compressed, which is done. Those that are there and
- * no longer hold are freed. calibration: as of a source. */
+ * no longer hold are freed, but for those of all frames, of which a frame's own are asked. calibration: as of a
+ * source. */
 larmor_status lmr_sample_cache_take(lmr_job *job, int index, int calibration, larmor_samples *samples, int *made,
                                     lmr_cartesian *c, int *taken);
 
@@ -25,7 +26,10 @@ void lmr_sample_cache_clear(lmr_caches *caches);
 larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples, int *made,
                                 lmr_cartesian *cartesian);
 
-/* The same of the whole image that a frame was cut from; of a group that is no frame, its own. */
+/* 1 if groups are frames whose maps are those of the whole image that they were cut from. */
+int lmr_averages(const lmr_job *job);
+
+/* The samples of the whole image that a frame was cut from; of a group that is no frame, its own. */
 larmor_status lmr_group_average(lmr_job *job, int index, larmor_samples *samples, int *made,
                                 lmr_cartesian *cartesian);
 

@@ -71,7 +71,8 @@ larmor_status lmr_recon_begin(larmor_recon *r, larmor_source *source, larmor_dev
     }
     LMR_TRY(lmr_prepare(r));
     LMR_TRY(lmr_devices_open(r));
-    if (r->devices) lmr_sample_cache_clear(&r->caches);
+    if (r->devices && (larmor_device_members(r->facts.dev) || !lmr_averages(&r->job)))
+        lmr_sample_cache_clear(&r->caches);
     LMR_TRY(lmr_keep_open(r, &maps_from, &weights_from));
     r->maps_before = maps_from;
     return r->facts.slabs ? LARMOR_OK : lmr_group_restore(&r->job, maps_from, weights_from);

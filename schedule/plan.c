@@ -415,15 +415,18 @@ void lmr_plan_free(lmr_plan *plan)
     *plan = (lmr_plan){.bytes = NULL};
 }
 
-/* What is free on the device; of a group, what the least of its members may use. */
-static larmor_status available_of(larmor_device *dev, int64_t *bytes)
+/* What is free on the device; of a group, what the least of its members may use. What is kept is in the plan, or
+ * freed before; it is on the first of the members. */
+static larmor_status available_of(larmor_device *dev, int64_t kept, int64_t *bytes)
 {
     const int members = larmor_device_members(dev);
     int64_t total;
     LMR_TRY(larmor_device_memory(dev, bytes, &total));
+    if (*bytes) *bytes += kept;
     for (int i = 0; i < members; i++) {
         int64_t own;
         LMR_TRY(larmor_device_memory(larmor_device_member(dev, i), &own, &total));
+        if (own && lmr_device_has_memory_of(larmor_device_member(dev, i), larmor_device_member(dev, 0))) own += kept;
         if (own < *bytes) *bytes = own;
     }
     if (members) *bytes /= lmr_device_sharers(dev);
@@ -442,8 +445,7 @@ larmor_status lmr_plan_make(const lmr_job *job, int64_t memory, const lmr_series
                        .share = list->series > 1 && !job->facts->slabs ? LMR_MAX_CACHED_TRAJECTORIES : 0,
                        .compare = job->facts->automatic ? 0 : -1,
                        .choose = lmr_chooses(job) ? 0 : -1};
-    if (!memory) LMR_TRY(available_of(job->facts->dev, &plan->limit));
-    if (!memory && plan->limit) plan->limit += lmr_sample_cache_bytes(job); /* in the plan, or freed before */
+    if (!memory) LMR_TRY(available_of(job->facts->dev, lmr_sample_cache_bytes(job), &plan->limit));
     lmr_scan_facts facts = *job->facts;
     lmr_job of_one = *job;
     of_one.facts = &facts; /* what takes whole series is planned for a member, what shares coils for the group */

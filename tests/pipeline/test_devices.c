@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 
+#include "scan/source.h"
 #include "schedule/task.h"
 #include "tests/pipeline/scan.h"
 
@@ -135,6 +136,74 @@ static void expect_same(const scan *s, larmor_recon_opts opts, const int *order,
         }
         if (is_cpu()) assert_string_equal(all.lines, one.lines);
     }
+}
+
+/* A scan whose readouts are counted as they are read. */
+typedef struct counted {
+    larmor_source *inner;
+    int64_t readouts;
+} counted;
+
+static larmor_status count_samples(void *self, int group, const larmor_grid *grid, int calibration, larmor_device *on,
+                                   larmor_samples *out)
+{
+    counted *c = self;
+    const int64_t coils = larmor_source_describe(c->inner).coils;
+    const larmor_status st = lmr_source_samples(c->inner, group, grid, calibration, coils, on, out);
+    if (!st && out->kspace) c->readouts += larmor_array_shape(out->kspace).dim[1];
+    return st;
+}
+
+static larmor_status count_readouts(void *self, int group, const int64_t *readout, int64_t count,
+                                    const larmor_grid *grid, larmor_device *on, larmor_samples *out)
+{
+    counted *c = self;
+    c->readouts += count;
+    return lmr_source_readouts(c->inner, group, readout, count, grid, on, out);
+}
+
+/* Readouts that are read before the first image of one device or several, and in all; spokes: of a frame, 0: of one
+ * image. */
+static void count_on(const char *spec, const scan *s, int spokes, int64_t *before, int64_t *all)
+{
+    static const larmor_source_impl counts = {.samples = count_samples, .readouts = count_readouts};
+    larmor_scan_arrays arrays = s->arrays;
+    counted c = {.inner = NULL};
+    const larmor_frames_opts frames = {.spokes = spokes};
+    OWNED(larmor_source) *scanned = NULL, *counting = NULL, *cut = NULL;
+    larmor_device *on;
+    OWNED(larmor_recon) *recon = NULL;
+    arrays.image = s->image;
+    assert_ok(larmor_source_of_arrays(&arrays, &scanned));
+    c.inner = scanned;
+    assert_ok(lmr_source_create_before(&c.inner, &counts, &c, &counting));
+    if (spokes) assert_ok(larmor_source_of_frames(counting, &frames, &cut));
+    assert_ok(larmor_device_open(spec, &on));
+    assert_ok(larmor_recon_create(spokes ? cut : counting, on, &OPTS(.method = "cg", .iters = 2), &recon));
+    larmor_device_free(on);
+    *before = c.readouts;
+    for (int i = 0; i < larmor_recon_series(recon); i++) {
+        OWNED(larmor_recon_result) result;
+        assert_ok(larmor_recon_run(recon, i, &result));
+    }
+    *all = c.readouts;
+}
+
+/* Some are looked at by themselves before that. */
+enum { ALONE = 8 };
+
+TEST(readouts_are_read_once_for_all_that_is_looked_at_on_several_devices_as_on_one)
+{
+    OWNED(scan) s = scan_of(COILS, 1, 1e-3);
+    int64_t before, all;
+    for (int several = 0; several < 2; several++) {
+        count_on(several ? group(0) : alone(), &s, 0, &before, &all);
+        assert_in_range(before, SPOKES, SPOKES + ALONE);
+        assert_int_equal(all, before);
+    }
+    count_on(alone(), &s, SPOKES / 3, &before, &all);
+    assert_in_range(before, SPOKES, 2 * SPOKES - 1);
+    assert_int_equal(all - before, SPOKES); /* frames; their maps have what was read before */
 }
 
 static const int in_order[] = {0, 1, 2, 3, -1};
