@@ -168,6 +168,18 @@ static larmor_status find_first(const points *p, int64_t before, int64_t all, in
                             distinct);
 }
 
+typedef struct counting {
+    const points *p;
+    int whole;
+    double *own; /* of each readout its parts, and 0 */
+} counting;
+
+static void count_parts(void *self, int64_t readout)
+{
+    const counting *c = self;
+    c->own[2 * readout] = (double)divide(c->p, readout, AS_IT_IS, c->whole, 0, 0, NULL);
+}
+
 /* The number of the first part of each readout of this rank: those that are nearly the same have the same. */
 static larmor_status number_parts(const points *p, int64_t before, int64_t all, const int64_t *first, int whole,
                                   int64_t *number)
@@ -177,7 +189,7 @@ static larmor_status number_parts(const points *p, int64_t before, int64_t all, 
     const larmor_status st = own && begin ? LARMOR_OK : LMR_NO_MEMORY();
     if (p->ranks) LMR_TRY(lmr_ranks_agree(p->ranks, st, NULL, NULL));
     LMR_TRY(st);
-    for (int64_t r = 0; r < p->readouts; r++) own[2 * r] = (double)divide(p, r, AS_IT_IS, whole, 0, 0, NULL);
+    LMR_TRY(lmr_parallel(p->threads, p->readouts, count_parts, &(counting){p, whole, own}));
     LMR_OWN_MEMORY(double, parts, gather(p, before, all, 1, own, &parts));
     for (int64_t r = 0, next = 0; r < all; r++) {
         begin[r] = first[r] == r ? next : begin[first[r]];

@@ -6,6 +6,7 @@
 
 #include "core/device.h"
 #include "core/owned.h"
+#include "core/parallel.h"
 #include "larmor/recon.h"
 #include "recon/inputs.h"
 
@@ -20,28 +21,68 @@ static void free_indices(indices *h)
     LMR_FREE(h->index, h->factors, h->root, h->weights, h->k);
 }
 
-/* Whole readouts keep their shape, which tells what their trajectory is. */
-static int64_t count_readouts(const double *factors, larmor_shape shape)
+/* All samples, readout by readout. */
+typedef struct choice {
+    const double *factors, *k, *weights; /* weights: or NULL */
+    int64_t nd, samples, readouts;
+    int64_t *first; /* [readouts + 1] of the samples held out, the first one of each readout */
+    indices *held;
+} choice;
+
+static void count_held(void *self, int64_t readout)
 {
-    int64_t whole = 0;
-    const int64_t samples = shape.dim[0], all = larmor_shape_count(shape);
-    for (int64_t first = 0; first < all; first += samples) {
-        int64_t own = 0;
-        for (int64_t i = first; i < first + samples; i++) own += factors[i] > 0;
-        if (own && own != samples) return 1;
-        whole += own == samples;
+    const choice *c = self;
+    const double *f = c->factors + readout * c->samples;
+    int64_t count = 0;
+    for (int64_t i = 0; i < c->samples; i++) count += f[i] > 0;
+    c->first[readout + 1] = count;
+}
+
+static void take_held(void *self, int64_t readout)
+{
+    const choice *c = self;
+    indices *h = c->held;
+    int64_t j = c->first[readout];
+    for (int64_t i = readout * c->samples; i < (readout + 1) * c->samples; i++) {
+        const double f = c->factors[i];
+        if (!(f > 0)) continue;
+        h->index[j] = i;
+        h->factors[j] = f;
+        h->root[j] = sqrt(f);
+        h->weights[j] = f * (c->weights ? c->weights[i] : 1);
+        memcpy(h->k + j * c->nd, c->k + i * c->nd, (size_t)c->nd * sizeof *h->k);
+        j++;
     }
-    return whole;
+}
+
+/* Counts become places. Whole readouts keep their shape, which tells what their trajectory is. */
+static void lay_out(const choice *c)
+{
+    int is_whole = 1;
+    int64_t whole = 0;
+    for (int64_t r = 0; r < c->readouts; r++) {
+        const int64_t count = c->first[r + 1];
+        is_whole &= !count || count == c->samples;
+        whole += count > 0;
+        c->first[r + 1] += c->first[r];
+    }
+    c->held->count = c->first[c->readouts];
+    c->held->readouts = is_whole ? whole : 1;
 }
 
 static larmor_status find_held(const larmor_sense_opts *sense, const larmor_array *factors, indices *h)
 {
-    LMR_HEAP double *f = NULL, *k = NULL, *w = NULL;
-    const int64_t all = larmor_array_count(factors), nd = sense->traj->shape.dim[0];
-    LMR_TRY(larmor_array_download(factors, LARMOR_F64, &f));
-    LMR_TRY(larmor_array_download(sense->traj, LARMOR_F64, &k));
+    const int threads = lmr_device_threads(factors->dev);
+    const larmor_shape shape = factors->shape;
+    const int64_t nd = sense->traj->shape.dim[0], readouts = larmor_shape_count(shape) / shape.dim[0];
+    LMR_HEAP double *w = NULL;
+    LMR_OWN_MEMORY(double, f, larmor_array_download(factors, LARMOR_F64, &f));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(sense->traj, LARMOR_F64, &k));
     if (sense->weights) LMR_TRY(larmor_array_download(sense->weights, LARMOR_F64, &w));
-    for (int64_t i = 0; i < all; i++) h->count += f[i] > 0;
+    LMR_HEAP LMR_NEW_ZEROS(int64_t, first, readouts + 1);
+    choice c = {f, k, w, nd, shape.dim[0], readouts, first, h};
+    LMR_TRY(lmr_parallel(threads, readouts, count_held, &c));
+    lay_out(&c);
     const size_t room = sizeof(double) * (size_t)h->count + 1;
     h->index = malloc(room);
     h->factors = malloc(room);
@@ -49,17 +90,7 @@ static larmor_status find_held(const larmor_sense_opts *sense, const larmor_arra
     h->weights = malloc(room);
     h->k = malloc((size_t)nd * room);
     if (!h->index || !h->factors || !h->root || !h->weights || !h->k) return LMR_NO_MEMORY();
-    for (int64_t i = 0, j = 0; i < all; i++) {
-        if (!(f[i] > 0)) continue;
-        h->index[j] = i;
-        h->factors[j] = f[i];
-        h->root[j] = sqrt(f[i]);
-        h->weights[j] = f[i] * (w ? w[i] : 1);
-        memcpy(h->k + j * nd, k + i * nd, (size_t)nd * sizeof *k);
-        j++;
-    }
-    h->readouts = count_readouts(f, factors->shape);
-    return LARMOR_OK;
+    return lmr_parallel(threads, readouts, take_held, &c);
 }
 
 /* The samples held out of all coils, times the roots of their factors. */

@@ -135,43 +135,72 @@ static int64_t power(int64_t side, int nd)
     return cells;
 }
 
-/* How many readouts visit a cell within the reach, on average over all of its cells. */
-static double count_visits(const lmr_scan *scan, double reach, int64_t side, int64_t *last)
+enum { SHARES = 16 }; /* of readouts, by several threads */
+
+typedef struct visiting {
+    const lmr_scan *scan;
+    double reach;
+    int64_t side, cells;
+    int64_t *last; /* [cells, SHARES] the readout that visited a cell last, or -1 */
+    int64_t visits[SHARES];
+} visiting;
+
+static void visit_share(void *self, int64_t share)
 {
-    const int64_t cells = power(side, scan->nd);
-    const double unit_ball[4] = {0, 2, M_PI, 4 * M_PI / 3};
-    const double volume = unit_ball[scan->nd] * pow(reach, scan->nd);
-    int64_t visits = 0;
-    for (int64_t i = 0; i < cells; i++) last[i] = -1;
-    for (int64_t r = 0; r < scan->readouts; r++)
+    visiting *v = self;
+    const lmr_scan *scan = v->scan;
+    int64_t *last = v->last + v->cells * share, visits = 0;
+    for (int64_t i = 0; i < v->cells; i++) last[i] = -1;
+    for (int64_t r = scan->readouts * share / SHARES; r < scan->readouts * (share + 1) / SHARES; r++)
         for (int64_t i = scan->near[r].first; i < scan->near[r].end; i++) {
-            const int64_t cell = cell_of(scan->nd, scan->k + scan->nd * (i + scan->n * r), reach, side);
+            const int64_t cell = cell_of(scan->nd, scan->k + scan->nd * (i + scan->n * r), v->reach, v->side);
             if (cell < 0 || last[cell] == r) continue;
             last[cell] = r;
             visits++;
         }
-    return (double)visits / volume;
+    v->visits[share] = visits;
+}
+
+/* 1 if as many readouts visit a cell within the reach, on average over all of its cells. */
+static larmor_status has_visits(visiting *v, double reach, double enough, int *has)
+{
+    const int nd = v->scan->nd;
+    const double unit_ball[4] = {0, 2, M_PI, 4 * M_PI / 3};
+    const double volume = unit_ball[nd] * pow(reach, nd);
+    int64_t visits = 0;
+    v->reach = reach;
+    LMR_TRY(lmr_parallel(lmr_device_threads(v->scan->dev), SHARES, visit_share, v));
+    for (int i = 0; i < SHARES; i++) visits += v->visits[i];
+    *has = !((double)visits / volume < enough);
+    return LARMOR_OK;
+}
+
+/* Shrinks the reach until cells are visited often enough, or it is below the least one. */
+static larmor_status shrink_reach(visiting *v, double enough, double *reach)
+{
+    for (int has = 0; *reach >= least_reach; *reach *= shrink) {
+        LMR_TRY(has_visits(v, *reach, enough, &has));
+        if (has) return LARMOR_OK;
+    }
+    return LARMOR_OK;
 }
 
 static larmor_status find_reach(lmr_scan *scan)
 {
-    const int64_t side = 2 * (int64_t)ceil(most_reach[scan->nd]) + 3;
-    LMR_NEW(int64_t, last, power(side, scan->nd));
-    double reach = most_reach[scan->nd];
-    const double widest = reach;
+    const int64_t side = 2 * (int64_t)ceil(most_reach[scan->nd]) + 3, cells = power(side, scan->nd);
+    const double widest = most_reach[scan->nd];
     const double unknowns[] = {1, 2, pow(LMR_FIT_WIDER, scan->nd)}; /* over those of one image */
-    double *const to[] = {&scan->reach, &scan->reach_of_two, &scan->reach_of_wide};
+    double *const to[] = {&scan->reach, &scan->reach_of_two, &scan->reach_of_wide}, reach = widest;
+    LMR_HEAP LMR_NEW(int64_t, last, cells * SHARES);
+    visiting v = {.scan = scan, .side = side, .cells = cells, .last = last};
     for (int i = 0; i < 3; i++) {
-        while (reach >= least_reach && count_visits(scan, reach, side, last) < unknowns[i] * enough_visits)
-            reach *= shrink;
+        LMR_TRY(shrink_reach(&v, unknowns[i] * enough_visits, &reach));
         *to[i] = reach >= least_reach ? reach : 0;
     }
-    if (scan->reach < small_reach) {
-        for (reach = widest; reach >= least_reach && count_visits(scan, reach, side, last) < few_visits;)
-            reach *= shrink;
-        scan->reach = reach >= least_reach ? reach : 0;
-    }
-    free(last);
+    if (scan->reach >= small_reach) return LARMOR_OK;
+    reach = widest;
+    LMR_TRY(shrink_reach(&v, few_visits, &reach));
+    scan->reach = reach >= least_reach ? reach : 0;
     return LARMOR_OK;
 }
 

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/device.h"
 #include "core/owned.h"
+#include "core/parallel.h"
 #include "larmor/maps.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
@@ -81,20 +83,55 @@ static int64_t cell_of(const box *all, int nd, const int64_t at[3])
 }
 
 /* A sample fills its own cell and neighbours that it is near to. */
-static void hit(search *s, const double *k)
+static void hit(const search *s, const double *k, int64_t *hits)
 {
     const int nd = s->centre.nd;
     const double far = s->cartesian ? 0 : cell_reach;
+    int64_t side[2][3];
+    for (int d = 0; d < nd; d++) {
+        const double place = k[d] / s->spacing[d];
+        side[0][d] = (int64_t)floor(place - far + .5);
+        side[1][d] = (int64_t)floor(place + far + .5);
+    }
     for (int corner = 0; corner < 1 << nd; corner++) {
         int64_t at[3];
-        for (int d = 0; d < nd; d++) {
-            const double shift = corner >> d & 1 ? far : -far;
-            at[d] = (int64_t)floor(k[d] / s->spacing[d] + shift + .5);
-        }
+        for (int d = 0; d < nd; d++) at[d] = side[corner >> d & 1][d];
         const int64_t cell = cell_of(&s->all, nd, at);
-        if (cell >= 0) s->hits[cell]++;
+        if (cell >= 0) hits[cell]++;
         if (s->cartesian) return;
     }
+}
+
+enum { LEAST_SHARE = 1 << 14 }; /* samples of one thread, and no fewer than cells */
+
+/* Samples in shares, each of which has counts of its own. */
+typedef struct shares {
+    const search *s;
+    int64_t cells, count;
+    int64_t *hits; /* [cells, count] */
+} shares;
+
+static void hit_share(void *self, int64_t i)
+{
+    const shares *all = self;
+    const search *s = all->s;
+    const int64_t end = s->centre.m * (i + 1) / all->count;
+    for (int64_t j = s->centre.m * i / all->count; j < end; j++)
+        hit(s, s->k + j * s->centre.nd, all->hits + all->cells * i);
+}
+
+/* How many samples fall into each cell. */
+static larmor_status count_hits(search *s, int64_t cells)
+{
+    const int threads = lmr_device_threads(s->centre.dev);
+    const int64_t least = cells > LEAST_SHARE ? cells : LEAST_SHARE, most = s->centre.m / least + 1;
+    shares all = {.s = s, .cells = cells, .count = threads < most ? threads : most};
+    LMR_ALLOCATE_ZEROS(s->hits, cells);
+    LMR_HEAP LMR_NEW_ZEROS(int64_t, hits, cells * all.count);
+    all.hits = hits;
+    LMR_TRY(lmr_parallel(threads, all.count, hit_share, &all));
+    for (int64_t i = 0; i < cells * all.count; i++) s->hits[i % cells] += hits[i];
+    return LARMOR_OK;
 }
 
 /* Of an ellipsoid that holds the corners of a region with so many samples along each axis. */
@@ -141,9 +178,7 @@ static larmor_status find_samples(const larmor_array *k, larmor_dtype dtype, lar
         s->all.low[d] = -(s->all.side[d] / 2);
         cells *= s->all.side[d];
     }
-    LMR_ALLOCATE_ZEROS(s->hits, cells);
-    for (int64_t j = 0; j < s->centre.m; j++) hit(s, s->k + j * nd);
-    return LARMOR_OK;
+    return count_hits(s, cells);
 }
 
 /* ---- the box ---- */
