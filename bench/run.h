@@ -6,7 +6,7 @@
 #include "peer.h"
 #include "timing.h"
 
-#define BENCH_MOST_PEERS 12
+#define BENCH_MOST_PEERS 16
 
 typedef struct bench_timing {
     char name[32]; /* "larmor", or the peer's method: "default", "method 2", "method 1, batches of 8" */
