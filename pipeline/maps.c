@@ -193,7 +193,7 @@ static larmor_status make_espirit(const lmr_maps_task *t, larmor_array **maps, l
     opts.first = t->first;
     opts.planes = t->planes;
     /* eigenvalues of a region that was solved for are below 1 within the object, too, where data are missing */
-    if (!opts.crop) opts.crop = found.cartesian ? LARMOR_CROP_HARD : LARMOR_CROP_NONE;
+    if (!opts.crop) opts.crop = found.cartesian ? LARMOR_CROP_NOISE : LARMOR_CROP_NONE;
     LMR_TRY(espirit_of_signal(job, region, t->image, &opts, maps, &r));
     if (!*maps) {
         lmr_log(job->events, "coil maps: by Walsh's method, as the calibration region has no signal above its noise");

@@ -192,10 +192,11 @@ static const lmr_setting table[] = {
                 "espirit, nlinv: sets of maps; a second one takes what folds within the field of view; auto: 2 if it "
                 "folds"))),
     NUMBER(
-        crop, INT, LARMOR_CROP_DEFAULT, LARMOR_CROP_NONE,
-        TEXT(CHOICE, "crop", "HOW", "maps", CHOICES("auto|soft|hard|none", "auto"),
-             HELP("espirit: maps where the eigenvalue shows no signal: soft (weighted down), hard (zero) or none (as "
-                  "elsewhere); auto: hard for samples on a grid, else none"))),
+        crop, INT, LARMOR_CROP_DEFAULT, LARMOR_CROP_NOISE,
+        TEXT(CHOICE, "crop", "HOW", "maps", CHOICES("auto|soft|hard|none|noise", "auto"),
+             HELP("espirit: maps where the eigenvalue shows no signal: soft (weighted down), hard (zero), none (as "
+                  "elsewhere) or noise (zero where the calibration region shows noise alone, too); auto: noise for "
+                  "samples on a grid, else none"))),
     NUMBER(
         normalise, INT, LARMOR_NORMALISE_RSS, LARMOR_NORMALISE_BODY,
         TEXT(CHOICE, "normalise", "BY", "maps", CHOICES("rss|sum|body", "rss"),

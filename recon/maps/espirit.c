@@ -13,6 +13,7 @@
 #include "recon/maps/hankel.h"
 #include "recon/maps/interpolate.h"
 #include "recon/maps/region.h"
+#include "recon/maps/shown.h"
 #include "recon/maps/walsh.h"
 
 /* Samples, 6 as BART's ecalib has; in 3D 5 give maps as good in a third of the time (docs/records/maps.md). */
@@ -143,6 +144,7 @@ typedef struct finder {
     larmor_array *matrix, *values, *aligned; /* of a block */
     larmor_array *low;                       /* [pixels, coils, sets] */
     double *value;                           /* [pixels, sets], the largest first */
+    unsigned char *shown;                    /* [pixels] or NULL */
 } finder;
 
 static void finder_free(finder *f)
@@ -151,6 +153,7 @@ static void finder_free(finder *f)
                                     f->plane[1], f->matrix,    f->values,  f->aligned, f->low};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) larmor_array_free(arrays[i]);
     free(f->value);
+    free(f->shown);
 }
 
 /* exp(2 pi i l r) of all differences of places and all positions r along an axis. */
@@ -280,15 +283,14 @@ static double soft_step(double value, double threshold)
 
 static int is_cropped(const larmor_espirit_opts *o)
 {
-    return o->crop == LARMOR_CROP_SOFT || o->crop == LARMOR_CROP_HARD;
+    return o->crop == LARMOR_CROP_SOFT || o->crop == LARMOR_CROP_HARD || o->crop == LARMOR_CROP_NOISE;
 }
 
 static double weight_of(const larmor_espirit_opts *o, double value)
 {
     const double threshold = o->cropped_below > 0 ? o->cropped_below : default_crop;
     if (o->crop == LARMOR_CROP_SOFT) return soft_step(value, threshold);
-    if (o->crop == LARMOR_CROP_HARD) return value > threshold;
-    return 1;
+    return is_cropped(o) ? value > threshold : 1;
 }
 
 /* maps of a set, [part..., coils], <- its vectors on the image's grid, with unit norm; of cropped ones times the
@@ -362,7 +364,7 @@ static larmor_status check(const larmor_array *region, larmor_shape image, const
     LMR_REFUSE(o->sets < 0 || o->sets > 2 || o->sets > region->shape.dim[image.ndim], LARMOR_ERR_ARG,
                "espirit: %d sets of maps of %lld coils, expected 1 or 2, and no more than coils", o->sets,
                (long long)region->shape.dim[image.ndim]);
-    LMR_REFUSE(o->crop < LARMOR_CROP_DEFAULT || o->crop > LARMOR_CROP_NONE, LARMOR_ERR_ARG,
+    LMR_REFUSE(o->crop < LARMOR_CROP_DEFAULT || o->crop > LARMOR_CROP_NOISE, LARMOR_ERR_ARG,
                "espirit: crop %d is unknown", (int)o->crop);
     return LARMOR_OK;
 }
@@ -373,13 +375,18 @@ static larmor_status find_space(finder *f, const larmor_array *region, const lar
 {
     const sizes *s = f->s;
     lmr_windows w = {.coils = s->coils};
+    double noise;
     memcpy(w.side, s->side, sizeof w.side);
     memcpy(w.kernel, s->kernel, sizeof w.kernel);
     LMR_OWN(larmor_array, data, take_region(region, s, &data, mixing));
     LMR_TRY(make_reference(data, s, &f->reference));
     LMR_OWN_MEMORY(void, host, larmor_array_download(data, LARMOR_C128, &host));
     w.data = host;
-    return lmr_windows_space(f->dev, &w, o->threshold > 0 ? o->threshold : default_threshold, &f->lags, signal);
+    LMR_TRY(
+        lmr_windows_space(f->dev, &w, o->threshold > 0 ? o->threshold : default_threshold, &f->lags, signal, &noise));
+    if (o->crop != LARMOR_CROP_NOISE) return LARMOR_OK;
+    LMR_ALLOCATE(f->shown, s->pixels);
+    return lmr_region_shown(&w, noise, o->fov, s->grid, f->shown);
 }
 
 /* All sets of maps, and their eigenvalues. */
@@ -396,6 +403,12 @@ static larmor_status finish(const finder *f, const larmor_espirit_opts *o, larmo
             LMR_TRY(larmor_array_upload(f->dev, values->dtype, s->part, LARMOR_C128, value, &one));
             LMR_TRY(larmor_array_part(values, set, 1, s->part, &part));
             LMR_TRY(larmor_copy(one, part));
+        }
+        if (f->shown && !set) {
+            free(value);
+            value = NULL;
+            for (int64_t p = 0; p < s->pixels; p++) f->value[p] = f->shown[p] ? 1 : f->value[p];
+            LMR_TRY(interpolate_values(f, set, &value));
         }
         LMR_TRY(larmor_array_part(sets, set, 1, larmor_shape_append(s->part, s->all), &own));
         LMR_TRY(finish_set(f, o, set, value, own));

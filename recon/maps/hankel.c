@@ -121,26 +121,30 @@ static larmor_status make_gram(larmor_device *dev, const lmr_windows *w, larmor_
 
 /* ---- its space ---- */
 
-/* The largest eigenvalue that noise alone makes, from the median of all, most of which are of noise. Rows that are
- * about independent have eigenvalues by the law of Marchenko and Pastur (Math. USSR Sb. 1, 457 (1967)), whose
+/* The sum of noise alone over all windows, from the median of all eigenvalues, most of which are of noise. Rows that
+ * are about independent have eigenvalues by the law of Marchenko and Pastur (Math. USSR Sb. 1, 457 (1967)), whose
  * upper edge is (1 + sqrt(rows / windows))^2 and whose median is fitted to 5 %. */
-static double noise_edge(const double *value, int64_t rows, int64_t windows)
+static double noise_of(const double *value, int64_t rows, int64_t windows)
 {
     const int64_t rank = rows < windows ? rows : windows; /* the others are 0 */
     const double ratio = (double)rows / (double)windows;
     const double median = ratio < 1 ? 1 - ratio / 3 : ratio - 1. / 3;
-    return fmax(value[rows - 1 - rank / 2], 0) / median * pow(1 + sqrt(ratio), 2);
+    return fmax(value[rows - 1 - rank / 2], 0) / median;
 }
 
 /* Eigenvalues above the threshold, and above what is noise. */
-static larmor_status count_signal(const larmor_array *values, const lmr_windows *w, double threshold, int64_t *signal)
+static larmor_status count_signal(const larmor_array *values, const lmr_windows *w, double threshold, int64_t *signal,
+                                  double *noise)
 {
     const int64_t rows = larmor_array_count(values);
     int64_t windows = 1;
     double *value;
     for (int d = 0; d < 3; d++) windows *= w->side[d] - w->kernel[d] + 1;
     LMR_TRY(larmor_array_download(values, LARMOR_F64, &value));
-    const double largest = value[rows - 1], least = fmax(threshold * largest, noise_edge(value, rows, windows));
+    const double largest = value[rows - 1], sum = noise_of(value, rows, windows);
+    const double edge = sum * pow(1 + sqrt((double)rows / (double)windows), 2);
+    const double least = fmax(threshold * largest, edge);
+    *noise = sum / (double)windows;
     *signal = 0;
     for (int64_t i = 0; i < rows; i++) *signal += value[i] > least;
     free(value);
@@ -195,7 +199,7 @@ static larmor_status project(const larmor_array *vectors, const lmr_windows *w, 
 }
 
 larmor_status lmr_windows_space(larmor_device *dev, const lmr_windows *w, double threshold, larmor_array **lags,
-                                int64_t *signal)
+                                int64_t *signal, double *noise)
 {
     const int64_t rows = windows_places(w) * w->coils;
     *lags = NULL;
@@ -203,7 +207,7 @@ larmor_status lmr_windows_space(larmor_device *dev, const lmr_windows *w, double
     LMR_TRY(lmr_go_on());
     LMR_OWN(larmor_array, values, larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(rows), &values));
     LMR_TRY(lmr_la_of(matrix)->heev(dev->ctx, rows, 1, 1, matrix->data, values->data));
-    LMR_TRY(count_signal(values, w, threshold, signal));
+    LMR_TRY(count_signal(values, w, threshold, signal, noise));
     LMR_TRY(lmr_go_on());
     return project(matrix, w, *signal, lags);
 }

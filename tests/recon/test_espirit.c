@@ -236,7 +236,7 @@ TEST(planes_of_maps_are_those_of_the_whole)
 {
     static const int64_t side[2] = {12, 52};
     for (int i = 0; i < 2; i++)
-        for (int crop = LARMOR_CROP_SOFT; crop <= LARMOR_CROP_NONE; crop++) {
+        for (int crop = LARMOR_CROP_SOFT; crop <= LARMOR_CROP_NOISE; crop++) {
             const int64_t n = side[i], first = n / 3, planes = n / 4, plane = n * n;
             const larmor_shape image = LARMOR_SHAPE(n, n, n);
             const larmor_espirit_opts all = {.kernel = {3, 3, 3}, .crop = (larmor_crop_mode)crop};
@@ -327,7 +327,7 @@ TEST(what_makes_no_sense_is_refused)
                    {{.fov = {-1}}, "espirit: field of view -1 along axis 0"},
                    {{.cropped_below = NAN}, "espirit: cropped below nan"},
                    {{.coils = -1}, "espirit: -1 mixtures of coils"},
-                   {{.crop = LARMOR_CROP_NONE + 1}, "espirit: crop 4 is unknown"}};
+                   {{.crop = LARMOR_CROP_NOISE + 1}, "espirit: crop 5 is unknown"}};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         assert_refused(larmor_espirit(zero, image, &refused[i].opts, &maps, NULL, NULL), LARMOR_ERR_ARG,
                        refused[i].says);
