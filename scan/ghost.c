@@ -22,6 +22,10 @@ enum {
 #define MAX_LINE_DISTANCE 1.5
 #define DEGREES (180 / M_PI)
 
+/* The same of lines that the header does not call echo-planar: of 60 right scans whose lines were 2 to 4 apart three
+ * had a ghost of some 80 degrees, all with 3 and 4. */
+#define MAX_TURNED_DISTANCE 2.5
+
 /* Of the sum of magnitudes: by less no lines were turned that the header does not call echo-planar. */
 #define MIN_GAIN_TURNED .012
 
@@ -262,7 +266,9 @@ static larmor_status find_turned(const larmor_recon *r, int group, const larmor_
     f->is_reversed = count && is_reversed(&f->report);
     shows = count && f->report.is_clear && !f->is_reversed;
     const double before = f->report.before, gain = before - f->report.after;
-    if (!is_called_epi) shows &= gain > MIN_GAIN_TURNED * before && gain > MIN_PART_OF_ANY * (before - f->report.any);
+    if (!is_called_epi)
+        shows &= f->report.spacing < MAX_TURNED_DISTANCE && gain > MIN_GAIN_TURNED * before &&
+                 gain > MIN_PART_OF_ANY * (before - f->report.any);
     if (!shows) free_image(m);
     return LARMOR_OK;
 }

@@ -187,6 +187,40 @@ TEST(eigenvalues_are_near_1_where_there_is_signal_and_crops_follow_them)
     }
 }
 
+TEST(a_crop_by_noise_takes_what_a_hard_one_does_but_for_places_that_the_region_shows)
+{
+    const larmor_shape image = LARMOR_SHAPE(48, 48);
+    const int64_t voxels = 48 * 48;
+    const double sigma[] = {1e-6, 3e-2}; /* of the largest sample */
+    for (int i = 0; i < 2; i++) {
+        OWNED(larmor_array) *region = exact_region(2, square, 1, LARMOR_C128);
+        OWNED(cplx) *samples = values_of(region);
+        double largest = 0;
+        for (int64_t j = 0; j < 24 * 24 * COILS; j++) largest = fmax(largest, cabs(samples[j]));
+        OWNED(cplx) *noise = random_values(24 * 24 * COILS, 3);
+        for (int64_t j = 0; j < 24 * 24 * COILS; j++) samples[j] += sigma[i] * largest * noise[j];
+        OWNED(larmor_array) *noisy = complex_array(LARMOR_C128, LARMOR_SHAPE(24, 24, COILS), samples);
+        const larmor_espirit_opts hard = {.crop = LARMOR_CROP_HARD}, by_noise = {.crop = LARMOR_CROP_NOISE};
+        OWNED(found) a = find(noisy, image, &hard), b = find(noisy, image, &by_noise);
+        int more = 0, zeros = 0;
+        for (int64_t p = 0; p < voxels; p++) {
+            double kept[2] = {0, 0}, r[2];
+            for (int d = 0; d < 2; d++) r[d] = position(image, p, d);
+            for (int c = 0; c < COILS; c++) {
+                kept[0] += pow(cabs(a.maps[p + voxels * c]), 2);
+                kept[1] += pow(cabs(b.maps[p + voxels * c]), 2);
+            }
+            assert_true(kept[1] > 0.5 || kept[0] < 0.5);
+            if (object(r, 2) > 0.01) assert_true(i || kept[1] > 0.5);
+            more += kept[1] > kept[0] + 0.5;
+            zeros += kept[1] < 0.5;
+        }
+        assert_memory_equal(a.values, b.values, sizeof *a.values * (size_t)voxels);
+        assert_true(more > 20);
+        assert_true(i ? zeros > 1000 : zeros < 20); /* without noise the region shows all of the image */
+    }
+}
+
 /* Every second sample of a field of view that is twice as wide: halves of the object lie on each other. */
 TEST(an_object_that_folds_needs_two_sets_which_hold_both_coils)
 {
