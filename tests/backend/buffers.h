@@ -9,7 +9,6 @@
 #include "tests/support/test.h"
 
 typedef double _Complex cx;
-ENDS_BY(free, cx)
 
 static const double epsilon[LMR_PRECISIONS] = {6e-8, 1.2e-16};
 
@@ -36,7 +35,7 @@ static inline void *upload(int precision, const cx *values, int64_t n)
     void *ptr;
     const size_t bytes = (size_t)n * element(precision);
     assert_ok(dev->be->alloc(dev->ctx, bytes, &ptr));
-    OWNED(float) *in_single = malloc((size_t)n * 8 + 1);
+    HEAP float *in_single = malloc((size_t)n * 8 + 1);
     assert_non_null(in_single);
     for (int64_t i = 0; i < n; i++) {
         in_single[2 * i] = (float)creal(values[i]);
@@ -56,7 +55,7 @@ static inline cx *download(int precision, const void *ptr, int64_t n)
         assert_ok(dev->be->copy(dev->ctx, LMR_TO_HOST, values, ptr, bytes));
         return values;
     }
-    OWNED(float) *in_single = malloc(bytes + 1);
+    HEAP float *in_single = malloc(bytes + 1);
     assert_non_null(in_single);
     assert_ok(dev->be->copy(dev->ctx, LMR_TO_HOST, in_single, ptr, bytes));
     for (int64_t i = 0; i < n; i++) values[i] = (double)in_single[2 * i] + I * (double)in_single[2 * i + 1];
@@ -68,10 +67,12 @@ static inline void release(void *ptr)
     dev->be->release(dev->ctx, ptr);
 }
 
+ENDS_BY(release, void)
+
 /* The device's values are the expected ones, to `roundings` roundings of the largest. */
 static inline void assert_close(int precision, const void *ptr, const cx *expected, int64_t n, double roundings)
 {
-    OWNED(cx) *got = download(precision, ptr, n);
+    HEAP cx *got = download(precision, ptr, n);
     double scale = 0, error = 0;
     for (int64_t i = 0; i < n; i++) scale = fmax(scale, cabs(expected[i]));
     for (int64_t i = 0; i < n; i++) {

@@ -11,7 +11,6 @@
 #include "tests/support/test.h"
 
 typedef double _Complex cx;
-ENDS_BY(free, cx)
 
 /* ---- a dense matrix as an operator; it counts the calls and can be wrong on purpose ---- */
 
@@ -215,9 +214,9 @@ TEST(maps_that_ran_once_need_no_more_memory)
     lmr_backend full = *real;
     full.alloc = no_memory_left;
     for (int i = 0; i < 4; i++) {
-        larmor_array *x = vector(3, 1);
-        larmor_array *y = vector(i == 1 || i == 2 ? 6 : 3, 1);
-        larmor_array *z = vector(3, 2);
+        OWNED(larmor_array) *x = vector(3, 1);
+        OWNED(larmor_array) *y = vector(i == 1 || i == 2 ? 6 : 3, 1);
+        OWNED(larmor_array) *z = vector(3, 2);
         for (int call = 0; call < 2; call++) {
             if (call) dev->be = &full;
             assert_ok(larmor_op_forward(all[i], x, y));
@@ -225,9 +224,6 @@ TEST(maps_that_ran_once_need_no_more_memory)
             assert_ok(larmor_op_normal(all[i], x, z));
         }
         dev->be = real;
-        larmor_array_free(z);
-        larmor_array_free(y);
-        larmor_array_free(x);
         larmor_op_free(all[i]);
     }
     larmor_op_free(A);
@@ -570,15 +566,12 @@ TEST(a_failure_inside_comes_out_of_every_composition)
     assert_ok(lmr_op_blocks("blocks", (larmor_op *[]){A, F}, (larmor_op *[]){F, A}, 2, NULL, &all[1]));
     assert_ok(larmor_op_stack((larmor_op *[]){A, F}, 2, &all[2]));
     for (int i = 0; i < 3; i++) {
-        larmor_array *x = vector(3, 1);
-        larmor_array *y = vector(i ? 6 : 3, 1);
-        larmor_array *z = vector(3, 2);
+        OWNED(larmor_array) *x = vector(3, 1);
+        OWNED(larmor_array) *y = vector(i ? 6 : 3, 1);
+        OWNED(larmor_array) *z = vector(3, 2);
         assert_refused(larmor_op_forward(all[i], x, y), LARMOR_ERR_NUMERIC, "failing on purpose");
         assert_refused(larmor_op_adjoint(all[i], y, x), LARMOR_ERR_NUMERIC, "failing on purpose");
         assert_refused(larmor_op_normal(all[i], x, z), LARMOR_ERR_NUMERIC, "failing on purpose");
-        larmor_array_free(z);
-        larmor_array_free(y);
-        larmor_array_free(x);
         larmor_op_free(all[i]);
     }
     larmor_op_free(F);

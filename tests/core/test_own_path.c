@@ -124,7 +124,7 @@ TEST(a_path_without_room_is_none)
     char path[PATH_MAX];
     assert_true(lmr_own_path(LMR_FOLDER_AS_LOADED, "below", path, sizeof path));
     const size_t length = strlen(path);
-    OWNED(char) *exact = malloc(length + 1);
+    HEAP char *exact = malloc(length + 1);
     assert_non_null(exact);
     assert_true(lmr_own_path(LMR_FOLDER_AS_LOADED, "below", exact, length + 1));
     assert_string_equal(exact, path);

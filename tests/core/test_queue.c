@@ -83,7 +83,7 @@ TEST(a_processor_says_that_it_cannot_record)
 
 TEST(graphs_used_wrongly_are_refused)
 {
-    larmor_graph *graph = (larmor_graph *)&graph;
+    OWNED(larmor_graph) *graph = (larmor_graph *)&graph;
     larmor_timer *timer;
     double seconds;
     assert_refused(larmor_graph_begin(NULL), LARMOR_ERR_ARG, "a device is needed");
@@ -102,7 +102,6 @@ TEST(graphs_used_wrongly_are_refused)
     assert_ok(larmor_graph_end(dev, &graph)); /* an empty one */
     assert_ok(larmor_graph_launch(graph));
     assert_ok(larmor_device_sync(dev));
-    larmor_graph_free(graph);
     larmor_timer_free(timer);
 }
 
@@ -119,7 +118,8 @@ static float first_of(larmor_array *x)
 TEST(what_cannot_be_recorded_is_told_and_leaves_the_device_usable)
 {
     if (!can_record()) skip();
-    larmor_array *x = numbers(1), *y = numbers(1), *fresh = NULL;
+    OWNED(larmor_array) *x = numbers(1), *y = numbers(1);
+    larmor_array *fresh = NULL;
     float one[2] = {1, 0};
     double sum[2];
     assert_ok(larmor_array_write(x, one, sizeof one));
@@ -140,15 +140,14 @@ TEST(what_cannot_be_recorded_is_told_and_leaves_the_device_usable)
         work(x, y, 1);
         assert_true(first_of(y) == (float)(what + 2));
     }
-    larmor_array_free(x);
-    larmor_array_free(y);
 }
 
 TEST(arrays_freed_while_recording_are_given_back_after)
 {
     if (!can_record()) skip();
-    larmor_array *x = numbers(1), *y = numbers(1), *old = numbers(1 << 20);
-    larmor_graph *graph;
+    OWNED(larmor_array) *x = numbers(1), *y = numbers(1);
+    larmor_array *old = numbers(1 << 20);
+    OWNED(larmor_graph) *graph;
     float one[2] = {1, 0};
     assert_ok(larmor_array_write(x, one, sizeof one));
     work(x, y, 1);
@@ -158,7 +157,4 @@ TEST(arrays_freed_while_recording_are_given_back_after)
     assert_ok(larmor_graph_end(dev, &graph));
     for (int i = 0; i < 3; i++) assert_ok(larmor_graph_launch(graph));
     assert_true(first_of(y) == 7);
-    larmor_graph_free(graph);
-    larmor_array_free(x);
-    larmor_array_free(y);
 }

@@ -59,11 +59,10 @@ static larmor_status follow_scene(int scene)
     if (st == LARMOR_STOPPED) return scene == MISFIT ? LARMOR_OK : st;
     while (!st) {
         lmr_row_order o;
-        void *data;
+        HEAP void *data;
         int64_t bytes;
         LMR_TRY(ranks->by->receive(ranks->link, 0, LMR_TAG_ORDER, NULL, NULL, &data, &bytes));
         if (bytes == sizeof o) memcpy(&o, data, sizeof o);
-        free(data);
         if (bytes != sizeof o) return LARMOR_ERR_FORMAT; /* rank 0 has ended */
         LMR_TRY(lmr_rows_serve(ranks, &o));
         if (o.task == LMR_ROW_FREE) return LARMOR_OK;
@@ -94,7 +93,7 @@ static void expect_equal(larmor_op *together, larmor_op *apart, map apply, larmo
 {
     for (uint64_t round = 0; round < 2; round++) {
         OWNED(larmor_array) *x = random_of(in, 100 + round), *y = random_of(out, 1), *z = random_of(out, 2);
-        OWNED(float) *a, *b;
+        HEAP float *a, *b;
         assert_ok(apply(together, x, y));
         assert_ok(apply(apart, x, z));
         assert_ok(larmor_array_download(y, LARMOR_C64, &a));
@@ -107,7 +106,8 @@ static void expect_equal(larmor_op *together, larmor_op *apart, map apply, larmo
 TEST(all_maps_are_those_of_rows_in_one_process)
 {
     for (int scene = 0; scene < SIZES; scene++) {
-        larmor_op *here[16], *apart, *together;
+        OWNED(larmor_op) *apart, *together;
+        larmor_op *here[16];
         const int count = larmor_ranks_count(ranks);
         for (int i = 0; i < count; i++) here[i] = row_of(scene, i);
         assert_ok(larmor_op_stack(here, count, &together));
@@ -119,8 +119,6 @@ TEST(all_maps_are_those_of_rows_in_one_process)
         expect_equal(together, apart, larmor_op_forward, in, out);
         expect_equal(together, apart, larmor_op_adjoint, out, in);
         expect_equal(together, apart, larmor_op_normal, in, in);
-        larmor_op_free(together);
-        larmor_op_free(apart);
     }
 }
 

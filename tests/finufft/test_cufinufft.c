@@ -9,7 +9,6 @@
 #include "tests/support/test.h"
 
 typedef double complex cx;
-ENDS_BY(free, cx)
 
 enum { M = 70, TARGETS = 45, BATCH = 3, MOST = 12 * 10 * 8 };
 
@@ -178,7 +177,7 @@ static int run_float(const problem *p, const addresses *a)
 static double error_of(const problem *p, const memory *m)
 {
     const int outputs = p->ntrans * (p->type == 2 ? M : count_of_modes(p));
-    OWNED(cx) *found, *expected = malloc((size_t)outputs * sizeof *expected);
+    HEAP cx *found, *expected = malloc((size_t)outputs * sizeof *expected);
     double difference = 0, size = 0;
     assert_non_null(expected);
     sum(p, expected);

@@ -45,8 +45,8 @@ TEST_IN(bins_of_a_twix_file_rest_on_the_scanners_triggers_and_its_belt, make_fol
     twix_packet(&file, 0, 160);
     twix_end(&file);
     put_file(in_folder("meas.dat"), file.data, file.bytes);
-    larmor_raw *raw;
-    larmor_source *source, *bins;
+    OWNED(larmor_raw) *raw;
+    OWNED(larmor_source) *source, *bins;
     larmor_bins_found found;
     assert_ok(larmor_raw_open(in_folder("meas.dat"), NULL, &raw));
     assert_ok(larmor_source_of_raw(raw, "meas.dat", &source));
@@ -58,7 +58,4 @@ TEST_IN(bins_of_a_twix_file_rest_on_the_scanners_triggers_and_its_belt, make_fol
     assert_at_most(fabs(found.breath_rate - 15), 0.3);
     assert_int_equal(found.bins, 4);
     assert_int_equal(found.empty, 0);
-    larmor_source_free(bins);
-    larmor_source_free(source);
-    larmor_raw_free(raw);
 }

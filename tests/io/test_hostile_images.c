@@ -41,7 +41,7 @@ static void put_cfl(const char *dims, size_t bytes)
     char text[512];
     const int length = snprintf(text, sizeof text, "# Dimensions\n%s\n", dims);
     put_file(in_folder("k.hdr"), text, (size_t)length);
-    OWNED(void) *zeros = calloc(bytes + 1, 1);
+    HEAP void *zeros = calloc(bytes + 1, 1);
     put_file(in_folder("k.cfl"), zeros, bytes);
 }
 
@@ -70,7 +70,7 @@ IN_FOLDER(cfl_that_disagrees_with_its_header_is_refused)
     refused(path, LARMOR_ERR_FORMAT, "k.cfl: has more than 8 dimensions larger than 1.");
     put_file(in_folder("k.hdr"), "128 128\n", 8);
     refused(path, LARMOR_ERR_FORMAT, "k.hdr: no line \"# Dimensions\".");
-    OWNED(char) *large = calloc(70000, 1);
+    HEAP char *large = calloc(70000, 1);
     put_file(in_folder("k.hdr"), large, 70000);
     refused(path, LARMOR_ERR_FORMAT, "k.hdr: larger than 65536 bytes");
     remove(in_folder("k.hdr"));

@@ -77,7 +77,7 @@ IN_FOLDER(hdf5_images_keep_each_its_place_its_counters_and_its_signs)
         assert_place(m->fov_mm, n->fov_mm);
         assert_place(m->slice_dir, n->slice_dir);
         assert_int_equal(larmor_array_dtype(set.image[i].data), LARMOR_F32);
-        OWNED(float) *v = values_of(set.image[i].data);
+        HEAP float *v = values_of(set.image[i].data);
         assert_memory_equal(v, i ? s.value[i] : minus, sizeof minus);
     }
 }
@@ -99,7 +99,7 @@ IN_FOLDER(images_stack_by_position_and_counters_whatever_their_order)
         OWNED(larmor_array) *x;
         assert_ok(larmor_images_stack(c ? shuffled : s.image, IMAGES, &x));
         assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(NX, NY, SLICES, ECHOES * REPETITIONS)));
-        OWNED(float) *v = values_of(x);
+        HEAP float *v = values_of(x);
         for (int i = 0; i < IMAGES; i++)
             assert_memory_equal(v + (size_t)i * NX * NY, expected(&s, i / SLICES, i % SLICES), sizeof s.value[0]);
     }
@@ -124,7 +124,7 @@ IN_FOLDER(every_format_gives_the_same_volumes_back)
             assert_int_equal(second.has_geometry, again < 3);
             assert_ok(larmor_images_stack(second.image, second.count, &x));
             assert_int_equal(larmor_array_count(x), IMAGES * NX * NY);
-            OWNED(float) *magnitude = values_of(x);
+            HEAP float *magnitude = values_of(x);
             const int step = larmor_array_dtype(x) == LARMOR_C64 ? 2 : 1; /* a .cfl holds complex numbers alone */
             for (int i = 0; i < IMAGES; i++)
                 for (int v = 0; v < NX * NY; v++)
@@ -165,11 +165,10 @@ IN_FOLDER(bart_gets_the_counters_in_its_dimensions)
     make_scene(&s);
     write_images(in_folder("x.cfl"), s.image, IMAGES);
     size_t bytes;
-    char *header = (char *)get_file(in_folder("x.hdr"), &bytes);
+    HEAP char *header = (char *)get_file(in_folder("x.hdr"), &bytes);
     static const char wanted[] = "# Dimensions\n4 3 1 1 1 2 1 1 1 1 2 1 1 3 1 1\n";
     assert_int_equal(bytes, sizeof wanted - 1);
     assert_memory_equal(header, wanted, bytes);
-    free(header);
     assert_ok(larmor_images_read(in_folder("x.cfl"), dev, &set));
     assert_int_equal(set.count, IMAGES);
     assert_int_equal(set.has_geometry, 0);
@@ -179,7 +178,7 @@ IN_FOLDER(bart_gets_the_counters_in_its_dimensions)
         assert_int_equal(m->contrast, i % ECHOES);
         assert_int_equal(m->repetition, i / ECHOES % REPETITIONS);
         assert_int_equal(m->slice, i / ECHOES / REPETITIONS);
-        OWNED(float) *v = values_of(set.image[i].data);
+        HEAP float *v = values_of(set.image[i].data);
         for (int k = 0; k < NX * NY; k++)
             assert_true(v[2 * k] == expected(&s, m->contrast * REPETITIONS + m->repetition, m->slice)[k]);
     }
@@ -205,9 +204,8 @@ IN_FOLDER(planes_that_are_not_parallel_come_back_from_hdf5)
     for (int i = 0; i < 3; i++) assert_place(set.image[i].meta.read_dir, s.image[i].meta.read_dir);
     assert_ok(larmor_images_stack(set.image, 3, &x));
     assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(NX, NY, 3)));
-    float *v = values_of(x);
+    HEAP float *v = values_of(x);
     assert_memory_equal(v, s.value, 3 * sizeof s.value[0]);
-    free(v);
     larmor_array_free(x);
     assert_ok(larmor_output_open(in_folder("x.nii"), 0, &out));
     assert_refused(larmor_image_write(out, set.image, 3, NULL), LARMOR_ERR_ARG, "is not parallel to the first");

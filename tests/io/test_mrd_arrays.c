@@ -41,8 +41,8 @@ static void assert_reads_again(larmor_array *kspace, larmor_array *traj, int nd)
     OWNED(larmor_raw) *raw;
     larmor_grid grid;
     OWNED(larmor_samples) samples;
-    OWNED(float) *x, *y;
-    OWNED(double) *k, *points;
+    HEAP float *x, *y;
+    HEAP double *k, *points;
     const int64_t given = larmor_array_shape(traj).dim[0];
     assert_ok(larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
     assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));

@@ -13,7 +13,7 @@ const char *__lsan_default_suppressions(void)
 /* OK or one line that names the file; a result that is OK can be used. */
 static int survives(void)
 {
-    larmor_raw *raw;
+    OWNED(larmor_raw) *raw;
     larmor_samples s;
     larmor_grid grid;
     const int64_t before = open_objects();
@@ -27,7 +27,6 @@ static int survives(void)
     }
     assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
     if (!larmor_raw_samples(raw, 0, &grid, 0, dev, &s)) larmor_samples_free(&s);
-    larmor_raw_free(raw);
     return 1;
 }
 

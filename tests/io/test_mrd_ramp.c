@@ -105,7 +105,7 @@ WITH_SCAN(navigators_belong_to_the_lines_of_their_shot)
     assert_int_equal(n.shots, 2);
     assert_true(n.first[0] == 0 && n.first[1] == 3 && n.first[2] == 6);
     for (int r = 0; r < LINES; r++) assert_int_equal(n.shot[r], r / (LINES / 2));
-    OWNED(double) *at = NULL;
+    HEAP double *at = NULL;
     assert_ok(larmor_array_download(n.traj, LARMOR_F64, &at));
     for (int l = 0; l < 6; l++)
         for (int t = 1; t < LINE; t++)
@@ -198,9 +198,8 @@ WITH_SCAN(ramps_by_hand_are_those_of_the_header)
                            "gradient of 100 + 350 + 100 us, samples of 4 us from 19 us on"));
     larmor_raw_free(raw);
     raw = opened_with(&(larmor_raw_opts){.ramp = "even"});
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     for (int t = 0; t < LINE; t++) assert_at_most(fabs(traj(&x)[2 * t] - (t - LINE / 2)), 1e-9);
-    larmor_samples_free(&x);
     larmor_raw_free(raw);
 }
 

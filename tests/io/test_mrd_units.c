@@ -508,11 +508,9 @@ WITH_SCAN(components_must_agree)
     s = radial_scan(2, 1);
     const int i = add_readout(s, 32, 1, 0);
     s->r[i].head.flags = LARMOR_ACQ_CALIBRATION;
-    larmor_raw *raw = written(s);
-    larmor_samples x = samples_of(raw, 0, 1);
+    OWNED(larmor_raw) *raw = written(s);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 1);
     assert_int_equal(larmor_array_count(x.kspace), 32);
     assert_null(x.traj);
-    larmor_samples_free(&x);
-    larmor_raw_free(raw);
     free_scan(s);
 }

@@ -139,7 +139,7 @@ IN_FOLDER(header_has_what_the_schema_asks_for)
     ISMRMRD_Dataset d;
     assert_int_equal(ismrmrd_init_dataset(&d, path, "dataset"), ISMRMRD_NOERROR);
     assert_int_equal(ismrmrd_open_dataset(&d, false), ISMRMRD_NOERROR);
-    char *xml = ismrmrd_read_header(&d);
+    HEAP char *xml = ismrmrd_read_header(&d);
     assert_non_null(xml);
     assert_within(xml, "<ismrmrdHeader xmlns=\"http://www.ismrm.org/ISMRMRD\">");
     assert_within(xml, "<patientPosition>HFS</patientPosition>");
@@ -160,7 +160,6 @@ IN_FOLDER(header_has_what_the_schema_asks_for)
     assert_within(xml, "<accelerationFactor><kspace_encoding_step_1>3</kspace_encoding_step_1>"
                        "<kspace_encoding_step_2>1</kspace_encoding_step_2></accelerationFactor>");
     assert_within(xml, "<calibrationMode>embedded</calibrationMode>");
-    free(xml);
     ismrmrd_close_dataset(&d);
 }
 
@@ -360,8 +359,8 @@ IN_FOLDER(larmor_reads_what_it_wrote)
     assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
     assert_ok(larmor_raw_samples(raw, 0, &grid, 0, dev, &samples));
     assert_true(larmor_shape_equal(larmor_array_shape(samples.kspace), LARMOR_SHAPE(LINE, READOUTS, 2)));
-    OWNED(float) *k = values_of(samples.kspace);
-    OWNED(double) *t = values_of(samples.traj);
+    HEAP float *k = values_of(samples.kspace);
+    HEAP double *t = values_of(samples.traj);
     for (int r = 0; r < READOUTS; r++) {
         assert_int_equal(samples.step1[r], r);
         for (int coil = 0; coil < 2; coil++)

@@ -159,7 +159,7 @@ IN_FOLDER(coil_maps_are_a_picture_in_colours)
 
 IN_FOLDER(png_of_zeros_is_black_and_outliers_do_not_darken)
 {
-    OWNED(float) *v = calloc(10000, sizeof *v);
+    HEAP float *v = calloc(10000, sizeof *v);
     larmor_array *x = real_array(LARMOR_SHAPE(100, 100), v);
     assert_ok(write_image(in_folder("zero.png"), 0, x, NULL));
     picture p = read_png(in_folder("zero.png"));
@@ -186,7 +186,7 @@ IN_FOLDER(png_of_zeros_is_black_and_outliers_do_not_darken)
 
 IN_FOLDER(png_of_one_bright_voxel_shows_it)
 {
-    OWNED(float) *v = calloc(10000, sizeof *v);
+    HEAP float *v = calloc(10000, sizeof *v);
     v[7] = 1e-20f;
     OWNED(larmor_array) *x = real_array(LARMOR_SHAPE(100, 100), v);
     assert_ok(write_image(in_folder("x.png"), 0, x, NULL));
@@ -270,7 +270,7 @@ IN_FOLDER(png_window_is_what_it_is_told)
 /* Some images [64, 64(, nz)] of zeros, one bright voxel in the last corner. */
 static larmor_array *nearly_empty(int64_t nz)
 {
-    OWNED(float) *v = calloc((size_t)(SIDE * SIDE * nz), sizeof *v);
+    HEAP float *v = calloc((size_t)(SIDE * SIDE * nz), sizeof *v);
     v[SIDE * SIDE * nz - 1] = 1;
     larmor_array *x = real_array(nz > 1 ? LARMOR_SHAPE(SIDE, SIDE, nz) : LARMOR_SHAPE(SIDE, SIDE), v);
     return x;

@@ -32,7 +32,7 @@ IN_FOLDER(what_is_saved_is_read_again_with_as_many_components_as_asked_for)
             save(name, traj);
             for (int asked = 1; asked <= 3; asked++) {
                 OWNED(larmor_array) *read;
-                OWNED(double) *k;
+                HEAP double *k;
                 assert_ok(larmor_traj_read(in_folder(name), asked, dev, &read));
                 assert_true(larmor_shape_equal(larmor_array_shape(read), LARMOR_SHAPE(asked, SAMPLES, READOUTS)));
                 assert_ok(larmor_array_download(read, LARMOR_F64, &k));

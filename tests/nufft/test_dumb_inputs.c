@@ -42,9 +42,8 @@ static double _Complex in[MOST], out[2][MOST];
 static void fill_input(void)
 {
     uint64_t seed = 17;
-    double _Complex *x = random_values(MOST, LARMOR_C128, &seed);
+    HEAP double _Complex *x = random_values(MOST, LARMOR_C128, &seed);
     memcpy(in, x, sizeof in);
-    free(x);
 }
 
 TEST(no_points_give_zeros)
@@ -130,10 +129,10 @@ TEST(a_huge_batch_of_a_tiny_transform_is_right)
         o.batch = BATCH;
         o.tol = 1e-4;
         o.dtype = LARMOR_C64;
-        larmor_nufft *plan;
+        OWNED(larmor_nufft) *plan;
         OWNED(larmor_array) *x, *y, *k;
         const double points[2] = {0, 0.5};
-        double _Complex *all = malloc(2 * BATCH * sizeof *all);
+        HEAP double _Complex *all = malloc(2 * BATCH * sizeof *all);
         assert_ok(larmor_nufft_create(dev, &o, &plan));
         k = points_on_device(1, 2, points);
         assert_ok(larmor_nufft_set_points(plan, k, type == 3 ? k : NULL));
@@ -144,8 +143,6 @@ TEST(a_huge_batch_of_a_tiny_transform_is_right)
         to_host(y, all);
         /* types 1 and 3: a point at 0 gives its value everywhere; type 2: mode -1 gives its value at 0 */
         for (int b = 0; b < BATCH; b++) assert_at_most(cabs(all[2 * b] - b % 100), 1e-4 * 200);
-        larmor_nufft_free(plan);
-        free(all);
     }
 }
 

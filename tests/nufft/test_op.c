@@ -5,7 +5,7 @@ static larmor_array *random_traj(int ndim, const int64_t *modes, int64_t samples
 {
     uint64_t state = 31;
     larmor_array *traj;
-    OWNED(double) *points = malloc((size_t)(ndim * samples * readouts) * sizeof *points);
+    HEAP double *points = malloc((size_t)(ndim * samples * readouts) * sizeof *points);
     for (int64_t i = 0; i < ndim * samples * readouts; i++)
         points[i] = test_random(&state) * (double)modes[i % ndim] / 2;
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(ndim, samples, readouts), &traj));

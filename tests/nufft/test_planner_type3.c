@@ -24,13 +24,12 @@ TEST(type_3_is_timed_and_keeps_the_tolerance)
                 assert_at_most(info.error, opts.tol);
                 for (int i = 0; i < 2; i++) {
                     const int64_t n = i ? s.m : s.n;
-                    double _Complex *out = malloc((size_t)n * sizeof *out);
+                    HEAP double _Complex *out = malloc((size_t)n * sizeof *out);
                     assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(n), &y[i]));
                     assert_ok((i ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, s.input[i], y[i]));
                     to_host(y[i], out);
                     assert_at_most(relative_l2(n, out, s.truth[i]), opts.tol);
                     larmor_array_free(y[i]);
-                    free(out);
                 }
             }
     }

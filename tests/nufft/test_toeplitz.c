@@ -8,7 +8,6 @@
 #include "tests/nufft/direct.h"
 
 typedef double _Complex cplx;
-ENDS_BY(free, cplx)
 
 typedef struct scan {
     larmor_nufft_opts opts;
@@ -118,8 +117,8 @@ TEST(it_is_adjoint_of_forward_within_twice_the_tolerance)
             const double tol = tolerances[c / 6][c % 3];
             const int weighted = c / 3 % 2;
             OWNED(scan) s = make_scan(opts_of(i, 2, tol, c / 6 ? LARMOR_C128 : LARMOR_C64), 60, 31);
-            OWNED(cplx) *x = random_values(s.count, s.opts.dtype, &s.seed),
-                        *expected = malloc((size_t)s.count * sizeof *x), *got = malloc((size_t)s.count * sizeof *x);
+            HEAP cplx *x = random_values(s.count, s.opts.dtype, &s.seed),
+                      *expected = malloc((size_t)s.count * sizeof *x), *got = malloc((size_t)s.count * sizeof *x);
             OWNED(larmor_op) *N;
             assert_ok(larmor_op_toeplitz(dev, &s.opts, s.traj, weighted ? s.weights : NULL, &N));
             apply(N, x, got);
@@ -135,7 +134,7 @@ TEST(it_is_adjoint_of_forward_within_twice_the_tolerance)
 static void direct_normal(const scan *s, const cplx *x, cplx *out)
 {
     const larmor_nufft_opts *o = &s->opts;
-    OWNED(cplx) *y = malloc((size_t)s->m * sizeof *y);
+    HEAP cplx *y = malloc((size_t)s->m * sizeof *y);
     const int sign = o->sign ? o->sign : -1;
     direct_nufft(2, sign, o->ndim, o->modes, s->m, s->points, x, y);
     for (int64_t j = 0; j < s->m; j++) y[j] *= s->weight[j];
@@ -148,8 +147,8 @@ TEST(it_is_the_direct_sum_to_near_rounding_for_either_sign)
         for (int sign = -1; sign <= 1; sign += 2) {
             OWNED(scan) s = make_scan(opts_of(i, 0, 1e-12, LARMOR_C128), 10, 7);
             s.opts.sign = sign;
-            OWNED(cplx) *x = random_values(s.count, LARMOR_C128, &s.seed),
-                        *expected = malloc((size_t)s.count * sizeof *x), *got = malloc((size_t)s.count * sizeof *x);
+            HEAP cplx *x = random_values(s.count, LARMOR_C128, &s.seed),
+                      *expected = malloc((size_t)s.count * sizeof *x), *got = malloc((size_t)s.count * sizeof *x);
             OWNED(larmor_op) *N;
             assert_ok(larmor_op_toeplitz(dev, &s.opts, s.traj, s.weights, &N));
             direct_normal(&s, x, expected);
@@ -202,8 +201,8 @@ TEST(a_batch_is_a_loop_of_single_ones)
             scan s = make_scan(opts_of(i, batch, 1e-4, LARMOR_C64), 20, 3), one = s;
             one.opts.batch = 0;
             const int64_t each = s.count / batch;
-            OWNED(cplx) *x = random_values(s.count, LARMOR_C64, &s.seed), *all = malloc((size_t)s.count * sizeof *x),
-                        *single = malloc((size_t)each * sizeof *x);
+            HEAP cplx *x = random_values(s.count, LARMOR_C64, &s.seed), *all = malloc((size_t)s.count * sizeof *x),
+                      *single = malloc((size_t)each * sizeof *x);
             OWNED(larmor_op) *N, *N1;
             assert_ok(larmor_op_toeplitz(dev, &s.opts, s.traj, NULL, &N));
             assert_ok(larmor_op_toeplitz(dev, &one.opts, s.traj, NULL, &N1));
@@ -295,7 +294,7 @@ static void direct_mixed(const scan *s, const cplx *factors, const cplx *x, cplx
     const int64_t batch = o->batch ? o->batch : 1;
     const int64_t voxels = s->count / batch;
     const int64_t m = s->m;
-    OWNED(cplx) *y = malloc((size_t)m * sizeof *y), *one = malloc((size_t)m * sizeof *one);
+    HEAP cplx *y = malloc((size_t)m * sizeof *y), *one = malloc((size_t)m * sizeof *one);
     assert_true(y && one);
     for (int64_t b = 0; b < batch; b++) {
         memset(y, 0, (size_t)m * sizeof *y);
@@ -319,10 +318,10 @@ TEST(mixed_images_have_the_normal_map_of_their_weighted_sums)
             larmor_nufft_opts o = opts_of(i, c == 1 ? 0 : 2, tol, in_double ? LARMOR_C128 : LARMOR_C64);
             OWNED(scan) s = make_scan(o, 20, 11);
             const int64_t many = s.count * MIXED;
-            OWNED(cplx) *x = random_values(many, o.dtype, &s.seed),
-                        *factors = random_values(s.m * MIXED, o.dtype, &s.seed);
-            OWNED(cplx) *expected = malloc((size_t)many * sizeof *x), *got = malloc((size_t)many * sizeof *x);
-            OWNED(double) *real = malloc((size_t)(s.m * MIXED) * sizeof *real);
+            HEAP cplx *x = random_values(many, o.dtype, &s.seed),
+                      *factors = random_values(s.m * MIXED, o.dtype, &s.seed);
+            HEAP cplx *expected = malloc((size_t)many * sizeof *x), *got = malloc((size_t)many * sizeof *x);
+            HEAP double *real = malloc((size_t)(s.m * MIXED) * sizeof *real);
             assert_true(expected && got && real);
             for (int64_t j = 0; j < s.m * MIXED; j++) {
                 real[j] = creal(factors[j]);

@@ -23,7 +23,7 @@ static inline larmor_array *points_within(int nd, int64_t count, double reach, u
 {
     larmor_array *traj;
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(nd, count, 1), &traj));
-    OWNED(double) *k = calloc((size_t)(nd * count), sizeof *k);
+    HEAP double *k = calloc((size_t)(nd * count), sizeof *k);
     assert_non_null(k);
     for (int64_t i = nd; i < nd * count; i++) k[i] = reach * test_random(&seed);
     assert_ok(larmor_array_write(traj, k, larmor_array_bytes(traj)));

@@ -139,8 +139,8 @@ static inline float *values_of(const larmor_array *x)
 /* The scan's image as a file of one channel more, which has no signal. */
 static inline void write_file(const scan *s, const char *path)
 {
-    larmor_output *out;
-    larmor_raw_writer *writer;
+    OWNED(larmor_output) *out;
+    OWNED(larmor_raw_writer) *writer;
     larmor_scan header = {.coils = COILS + 1, .readouts = SPOKES};
     larmor_encoding *e = &header.encoding;
     *e = (larmor_encoding){.trajectory = "goldenangle", .ndim = 2};
@@ -151,7 +151,7 @@ static inline void write_file(const scan *s, const char *path)
     assert_ok(larmor_output_open(path, 1, &out));
     assert_ok(larmor_raw_create(out, &header, &writer));
     float *all = values_of(s->image[0].kspace), data[2 * SAMPLES * (COILS + 1)] = {0}, traj[2 * SAMPLES];
-    OWNED(double) *k = (double *)values_of(s->image[0].traj);
+    HEAP double *k = (double *)values_of(s->image[0].traj);
     for (int i = 0; i < SPOKES; i++) {
         for (int c = 0; c < COILS; c++)
             memcpy(data + 2 * SAMPLES * c, all + 2 * SAMPLES * (i + SPOKES * c), 2 * SAMPLES * sizeof *data);
@@ -167,8 +167,6 @@ static inline void write_file(const scan *s, const char *path)
         assert_ok(larmor_raw_append(writer, &a));
     }
     assert_ok(larmor_raw_finish(writer));
-    larmor_raw_writer_free(writer);
-    larmor_output_free(out);
     free(all);
 }
 

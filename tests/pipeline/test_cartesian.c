@@ -27,7 +27,8 @@ static const larmor_phantom_phase none = {0, {0}};
 /* Each coil's transform by a NUFFT in double precision, combined by the maps. */
 static larmor_array *combined(const scan *s, larmor_shape image)
 {
-    larmor_array *maps, *kspace, *x, *moved;
+    OWNED(larmor_array) *maps, *kspace, *moved;
+    larmor_array *x;
     OWNED(larmor_op) *A;
     assert_ok(larmor_array_convert(s->maps, LARMOR_C128, &maps));
     assert_ok(larmor_array_convert(s->image[0].kspace, LARMOR_C128, &kspace));
@@ -39,9 +40,6 @@ static larmor_array *combined(const scan *s, larmor_shape image)
     assert_string_not_equal(larmor_op_name(A), "sense-cartesian");
     assert_ok(larmor_op_adjoint(A, kspace, x));
     assert_ok(larmor_divide_by_energy(maps, x));
-    larmor_array_free(moved);
-    larmor_array_free(kspace);
-    larmor_array_free(maps);
     return x;
 }
 
@@ -163,7 +161,7 @@ static scan jittered_lines(int lines, double jitter)
     scan s = lines_scan(&(larmor_traj_opts){.matrix = {SIDE, SIDE}}, &none, 0);
     larmor_readouts *r = &s.image[0];
     OWNED(larmor_array) *alone;
-    double *points;
+    HEAP double *points;
     uint32_t state = 1;
     assert_ok(larmor_array_download(r->traj, LARMOR_F64, (void *)&points));
     larmor_array_free(r->traj);
@@ -179,7 +177,6 @@ static scan jittered_lines(int lines, double jitter)
     assert_ok(larmor_phantom_kspace(s.phantom, r->traj, 0, LARMOR_C64, &alone));
     assert_ok(larmor_phantom_noise(alone, 3e-4, 1));
     assert_ok(larmor_array_reshape(alone, larmor_shape_append(larmor_array_shape(alone), 1), &r->kspace));
-    free(points);
     return s;
 }
 
@@ -302,7 +299,7 @@ static void append_line(larmor_raw_writer *w, const store *how, int64_t samples,
                         int average)
 {
     const int64_t kept = samples - how->first;
-    OWNED(float) *data = malloc(2 * sizeof *data * (size_t)(kept * COILS));
+    HEAP float *data = malloc(2 * sizeof *data * (size_t)(kept * COILS));
     uint64_t seed = (uint64_t)step + 1;
     const int turned = how->reverse && step % 2;
     assert_non_null(data);
@@ -338,11 +335,11 @@ static void write_scan(const char *path, const larmor_phantom *phantom, const st
                                       .coils = COILS,
                                       .readouts = LINES,
                                       .averages = how->averages};
-    OWNED(double) *k = malloc(2 * sizeof *k * (size_t)(samples * LINES));
+    HEAP double *k = malloc(2 * sizeof *k * (size_t)(samples * LINES));
     OWNED(larmor_array) *traj, *kspace;
     OWNED(larmor_output) *out;
     OWNED(larmor_raw_writer) *w;
-    OWNED(float) *values;
+    HEAP float *values;
     assert_non_null(k);
     for (int64_t i = 0; i < samples * LINES; i++) {
         k[2 * i] = (double)(i % samples - samples / 2) / how->oversampling;

@@ -35,9 +35,8 @@ static scan scan_of_scene(const scene *c, int64_t lines)
     assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, image, NULL, RING, &s.maps));
     assert_ok(larmor_traj_create(dev, c->trajectory, &opts, &s.image[0].traj));
     if (lines) {
-        larmor_array *all = s.image[0].traj;
+        OWNED(larmor_array) *all = s.image[0].traj;
         assert_ok(larmor_array_slice(all, (MATRIX - lines) / 2, lines, &s.image[0].traj));
-        larmor_array_free(all);
     }
     assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, RING, LARMOR_C64, &s.image[0].kspace));
     assert_ok(larmor_phantom_noise(s.image[0].kspace, c->sigma, 1));
@@ -113,7 +112,7 @@ static scan scan_without_line(int k)
     const scene c = {"cartesian", "shepp-logan", {.readouts = 0}, 2e-4, NULL, 0};
     scan s = scan_of_scene(&c, 0);
     larmor_readouts *r = &s.image[0];
-    OWNED(double) *places = malloc(sizeof *places * 2 * MATRIX * (MATRIX - 1));
+    HEAP double *places = malloc(sizeof *places * 2 * MATRIX * (MATRIX - 1));
     for (int i = 0; i < MATRIX * (MATRIX - 1); i++) {
         const int line = i / MATRIX - MATRIX / 2;
         places[2 * i] = i % MATRIX - MATRIX / 2;
@@ -280,7 +279,7 @@ static notes notes_of_lines(double size, int reversed)
     assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
     assert_ok(larmor_traj_create(dev, "cartesian", &grid, &s.image[0].traj));
     assert_ok(larmor_array_create(dev, LARMOR_F64, larmor_array_shape(s.image[0].traj), &wider));
-    OWNED(double) *k = (double *)values_of(s.image[0].traj);
+    HEAP double *k = (double *)values_of(s.image[0].traj);
     for (int64_t i = 0; i < larmor_array_count(wider); i++) k[i] *= size;
     for (int64_t r = 0; r < MATRIX && reversed; r += 2)
         for (int64_t i = 0; i < MATRIX; i++) k[2 * (i + MATRIX * r)] *= -1;
@@ -311,7 +310,7 @@ static double error_of_lossy_slice(const scene *c, int beside)
     scene lossy = *c;
     lossy.traj.acceleration[0] = lossy.traj.acceleration[0] ? 2 : 0;
     lossy.traj.undersampling = lossy.traj.acceleration[0] ? 0 : 2;
-    scan other = scan_of_scene(&lossy, 0);
+    OWNED(scan) other = scan_of_scene(&lossy, 0);
     s.arrays.images = 1 + beside;
     if (beside) {
         s.image[1] = other.image[0];
@@ -338,7 +337,6 @@ static double error_of_lossy_slice(const scene *c, int beside)
     assert_ok(larmor_abs(result.image[0].data, result.image[0].data));
     const double error = difference(result.image[0].data, shaded);
     if (beside) other.arrays.images = 0;
-    free_scan(&other);
     return error;
 }
 

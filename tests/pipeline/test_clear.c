@@ -12,7 +12,7 @@ static scan undersampled(int lines, int R, double sigma, uint64_t seed)
     larmor_readouts *r = &s.image[0];
     larmor_array_free(r->kspace);
     larmor_array_free(r->traj);
-    OWNED(double) *k = calloc((size_t)2 * N * N, sizeof *k);
+    HEAP double *k = calloc((size_t)2 * N * N, sizeof *k);
     int64_t count = 0;
     uint64_t state = seed;
     for (int y = -N / 2; y < N / 2 && lines; y++) {

@@ -89,8 +89,8 @@ TEST(sets_of_maps_are_compressed_one_by_one)
     const larmor_recon_opts opts = KNOWN(.maps = both, .method = "grid"),
                             off = KNOWN(.maps = both, .method = "grid", .compress = -1);
     assert_at_most(magnitudes_apart(&s, &opts, &off), 0.01);
-    larmor_recon *recon = recon_of(&s, &opts);
-    larmor_recon_result result;
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
+    OWNED(larmor_recon_result) result;
     OWNED(larmor_array) *maps, *first, *second;
     assert_ok(larmor_recon_run(recon, 0, &result));
     assert_ok(larmor_recon_maps(recon, &maps, NULL));
@@ -100,8 +100,6 @@ TEST(sets_of_maps_are_compressed_one_by_one)
     assert_at_most(difference(first, s.maps), 0.15); /* beyond the object virtual coils hold less */
     assert_ok(larmor_axpby(1 / 0.3, second, 0, second));
     assert_at_most(difference(second, first), 1e-5);
-    larmor_recon_result_free(&result);
-    larmor_recon_free(recon);
     larmor_array_free(both);
 }
 

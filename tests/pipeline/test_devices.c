@@ -54,8 +54,8 @@ static int listen(void *user, const larmor_event *e)
 static larmor_recon *open_on(const char *spec, const scan *s, larmor_recon_opts opts, outcome *o)
 {
     larmor_scan_arrays arrays = s->arrays;
-    larmor_source *source;
-    larmor_device *on;
+    OWNED(larmor_source) *source;
+    OWNED(larmor_device) *on;
     larmor_recon *recon;
     arrays.image = s->image;
     opts.listener = listen;
@@ -64,8 +64,6 @@ static larmor_recon *open_on(const char *spec, const scan *s, larmor_recon_opts 
     assert_ok(larmor_source_of_arrays(&arrays, &source));
     assert_ok(larmor_device_open(spec, &on));
     assert_ok(larmor_recon_create(source, on, &opts, &recon));
-    larmor_source_free(source);
-    larmor_device_free(on);
     return recon;
 }
 
@@ -408,9 +406,9 @@ static int at_once(const scan *s, larmor_recon_opts opts)
 {
     outcome o = {.runs = 0};
     larmor_scan_arrays arrays = s->arrays;
-    larmor_source *source;
-    larmor_device *on;
-    larmor_recon *recon;
+    OWNED(larmor_source) *source;
+    OWNED(larmor_device) *on;
+    OWNED(larmor_recon) *recon;
     int count = 1, threads = 3;
     arrays.image = s->image;
     opts.listener = listen_for_plan;
@@ -421,9 +419,6 @@ static int at_once(const scan *s, larmor_recon_opts opts)
     const char *said = strstr(o.lines, "; ");
     if (said) assert_int_equal(sscanf(said, "; %d images at the same time, %d thread", &count, &threads), 2);
     assert_int_equal(threads, 3 / count);
-    larmor_recon_free(recon);
-    larmor_source_free(source);
-    larmor_device_free(on);
     return count;
 }
 

@@ -152,7 +152,7 @@ static int ask(void *user)
 /* All of a reconstruction. What came of it is a whole image, or an iterate, or nothing. */
 static larmor_status reconstruct(const scan *s, const larmor_recon_opts *opts, int *interrupted)
 {
-    larmor_recon *recon;
+    OWNED(larmor_recon) *recon;
     larmor_recon_result result;
     double norm;
     *interrupted = 0;
@@ -171,7 +171,6 @@ static larmor_status reconstruct(const scan *s, const larmor_recon_opts *opts, i
         assert_int_equal(result.count, 0);
     }
     larmor_recon_result_free(&result);
-    larmor_recon_free(recon);
     return st;
 }
 

@@ -120,13 +120,11 @@ TEST(the_maps_of_frames_are_those_of_all_spokes)
     larmor_array *maps[2];
     for (int i = 0; i < 2; i++) {
         const larmor_recon_opts opts = KNOWN(.method = "cg", .iters = 1);
-        larmor_recon *recon;
-        larmor_recon_result result;
+        OWNED(larmor_recon) *recon;
+        OWNED(larmor_recon_result) result;
         assert_ok(larmor_recon_create(source[i], dev, &opts, &recon));
         assert_ok(larmor_recon_run(recon, i * 4, &result));
         assert_ok(larmor_recon_maps(recon, &maps[i], NULL));
-        larmor_recon_result_free(&result);
-        larmor_recon_free(recon);
         larmor_source_free(source[i]);
     }
     const double d = difference(maps[1], maps[0]);
@@ -193,8 +191,8 @@ TEST(the_samples_of_a_frame_are_those_of_its_readouts)
     assert_ok(lmr_source_grid(whole, 0, NULL, &grid));
     assert_ok(lmr_source_samples(whole, 0, &grid, 0, COILS, dev, &all));
     assert_ok(lmr_source_samples(frames, 3, &grid, 0, COILS, dev, &some));
-    OWNED(float) *a = values_of(all.kspace), *b = values_of(some.kspace);
-    OWNED(double) *k = (double *)values_of(all.traj), *l = (double *)values_of(some.traj);
+    HEAP float *a = values_of(all.kspace), *b = values_of(some.kspace);
+    HEAP double *k = (double *)values_of(all.traj), *l = (double *)values_of(some.traj);
     for (int c = 0; c < COILS; c++)
         assert_memory_equal(a + 2 * SAMPLES * (15 + ALL * c), b + 2 * SAMPLES * 7 * c, 2 * SAMPLES * 7 * sizeof *a);
     assert_memory_equal(k + 2 * SAMPLES * 15, l, 2 * SAMPLES * 7 * sizeof *k);

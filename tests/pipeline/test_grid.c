@@ -54,7 +54,7 @@ static scan wide_object(int images)
     scan s = scan_of(COILS, images, 0);
     for (int i = 0; i < 2; i++) s.arrays.matrix[i] = N * 3 / 4;
     for (int i = 0; i < images; i++) {
-        OWNED(double) *k = (double *)values_of(s.image[i].traj);
+        HEAP double *k = (double *)values_of(s.image[i].traj);
         for (int j = 0; j < 2 * SAMPLES * SPOKES; j++) k[j] *= 0.75;
         assert_ok(larmor_array_write(s.image[i].traj, k, larmor_array_bytes(s.image[i].traj)));
     }
@@ -149,7 +149,7 @@ static larmor_array *maps_of(larmor_shape shape)
 {
     larmor_array *maps;
     const int64_t count = larmor_shape_count(shape);
-    OWNED(float) *value = calloc((size_t)count, 2 * sizeof *value);
+    HEAP float *value = calloc((size_t)count, 2 * sizeof *value);
     assert_non_null(value);
     for (int64_t i = 0; i < count; i++) value[2 * i + 1] = 0.5f; /* with a phase */
     assert_ok(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, value, &maps));

@@ -63,7 +63,7 @@ TEST(large_volumes_are_compared_by_their_centre)
     const larmor_traj_opts opts = {.matrix = {68, 64, 62}, .readouts = 100};
     const larmor_shape shape = {3, {68, 64, 62}};
     OWNED(larmor_array) *traj, *w, *pipe;
-    OWNED(double) *chosen, *all;
+    HEAP double *chosen, *all;
     const char *taken;
     assert_ok(larmor_traj_create(dev, "koosh", &opts, &traj));
     assert_ok(larmor_density_auto(traj, shape, &taken, &w));

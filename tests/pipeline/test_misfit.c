@@ -38,7 +38,7 @@ TEST(it_is_the_residual_of_a_direct_computation)
         OWNED(larmor_array) *r = left_over(&s, result.image[0].data);
         assert_true(m->measured && m->fitted);
         assert_at_most(fabs(m->relative / (norm_of(r) / norm_of(s.image[0].kspace)) - 1), 1e-3);
-        OWNED(float) *left = values_of(r), *b = values_of(s.image[0].kspace);
+        HEAP float *left = values_of(r), *b = values_of(s.image[0].kspace);
         double *k, rings[2][LARMOR_MISFIT_RINGS] = {{0}};
         assert_ok(larmor_array_download(s.image[0].traj, LARMOR_F64, &k));
         for (int64_t j = 0; j < (int64_t)SAMPLES * SPOKES * COILS; j++) {
@@ -134,7 +134,7 @@ TEST(the_noise_of_samples_1_fov_apart_is_what_the_image_leaves_and_that_of_other
 /* Numbers of one readout, or of one coil, turned about. */
 static void turn(larmor_array *kspace, int64_t first, int64_t count)
 {
-    OWNED(float) *x = values_of(kspace);
+    HEAP float *x = values_of(kspace);
     for (int64_t i = 2 * first; i < 2 * (first + count); i++) x[i] = -x[i];
     assert_ok(larmor_array_write(kspace, x, larmor_array_bytes(kspace)));
 }
@@ -142,7 +142,7 @@ static void turn(larmor_array *kspace, int64_t first, int64_t count)
 /* |x - mean of x| / |x| */
 static double around_the_mean(const larmor_array *x)
 {
-    OWNED(float) *v = values_of(x);
+    HEAP float *v = values_of(x);
     const int64_t count = larmor_array_count(x);
     double sum[2] = {0}, size = 0;
     for (int64_t i = 0; i < 2 * count; i++) {
@@ -164,7 +164,7 @@ static scan scan_of_a_constant(void)
     scan s = scan_of(1, 1, 0);
     for (int i = 1; i < SPOKES; i += 2) turn(s.image[0].kspace, (int64_t)SAMPLES * i, SAMPLES);
     float *x = values_of(s.image[0].kspace), most = 0;
-    OWNED(double) *k = (double *)values_of(s.image[0].traj);
+    HEAP double *k = (double *)values_of(s.image[0].traj);
     for (int j = 0; j < SAMPLES * SPOKES; j++) most = fmaxf(most, hypotf(x[2 * j], x[2 * j + 1]));
     for (int j = 0; j < SAMPLES * SPOKES; j++)
         x[2 * j] += (float)((double)most * sinc(k[2 * j]) * sinc(k[2 * j + 1]));
@@ -236,7 +236,7 @@ static larmor_recon_report report_of_lines(const larmor_traj_opts *lines, double
     assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
     assert_ok(larmor_traj_create(dev, "cartesian", lines, &s.image[0].traj));
     assert_ok(larmor_array_create(dev, LARMOR_F64, larmor_array_shape(s.image[0].traj), &wider));
-    OWNED(double) *k = (double *)values_of(s.image[0].traj);
+    HEAP double *k = (double *)values_of(s.image[0].traj);
     for (int64_t i = 0; i < larmor_array_count(wider); i++) k[i] *= size;
     assert_ok(larmor_array_write(wider, k, larmor_array_bytes(wider)));
     assert_ok(larmor_phantom_kspace(s.phantom, wider, coils, LARMOR_C64, &s.image[0].kspace));
@@ -343,7 +343,7 @@ TEST(samples_that_are_not_explained_get_a_warning)
     }
     OWNED(scan) s = scan_of(COILS, 1, 1e-3);
     const larmor_recon_opts opts = KNOWN(.maps = s.maps, .oversample = {1});
-    OWNED(double) *k;
+    HEAP double *k;
     assert_ok(larmor_array_download(s.image[0].traj, LARMOR_F64, &k));
     for (int64_t i = 0; i < larmor_array_count(s.image[0].traj); i++) k[i] *= i % 2 ? 0.6 : 1;
     assert_ok(larmor_array_write(s.image[0].traj, k, larmor_array_bytes(s.image[0].traj)));
@@ -381,7 +381,7 @@ TEST(samples_that_are_no_measurement_are_named)
     for (spoiling how = NOTHING; how <= QUIET; how++) {
         OWNED(scan) s = scan_of(COILS, 1, 1e-3);
         const larmor_recon_opts opts = KNOWN(.maps = s.maps, .oversample = {1});
-        OWNED(float) *x = values_of(s.image[0].kspace);
+        HEAP float *x = values_of(s.image[0].kspace);
         for (int c = 0; c < COILS; c++)
             for (int r = 0; r < SPOKES; r++)
                 for (int i = 0; i < SAMPLES; i++) spoil(how, x + 2 * SAMPLES * SPOKES * c, c, r, i);
@@ -423,7 +423,7 @@ static double noise_ratio(const char *traj, int readouts, double sigma, double f
     const larmor_recon_opts opts = KNOWN(.oversample = {1});
     char line[64];
     OWNED(scan) s = scan_on(traj, readouts, sigma);
-    OWNED(float) *noise = values_of(s.arrays.noise);
+    HEAP float *noise = values_of(s.arrays.noise);
     for (int64_t i = 0; i < 2 * (int64_t)NOISE_SAMPLES * COILS; i++) noise[i] *= (float)factor;
     assert_ok(larmor_array_write(s.arrays.noise, noise, larmor_array_bytes(s.arrays.noise)));
     OWNED(larmor_recon_result) result = result_of(&s, &opts);

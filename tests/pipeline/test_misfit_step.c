@@ -33,8 +33,8 @@ static scan arms_with(const fault *f, double noise)
     larmor_array_free(r->traj);
     assert_ok(larmor_traj_create(dev, "spiral", &opts, &r->traj));
     assert_ok(larmor_phantom_kspace(s.phantom, r->traj, COILS, LARMOR_C64, &r->kspace));
-    OWNED(float) *x = values_of(r->kspace);
-    OWNED(double) *k = (double *)values_of(r->traj);
+    HEAP float *x = values_of(r->kspace);
+    HEAP double *k = (double *)values_of(r->traj);
     for (int c = 0; c < COILS; c++)
         for (int a = 0; a < arms; a++)
             for (int i = 0; i < POINTS; i++)

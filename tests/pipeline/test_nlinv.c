@@ -66,13 +66,13 @@ enum { FRAMES = 3 };
 static void add_all(larmor_nlinv_series *series, const scan *s)
 {
     const int64_t own = SAMPLES * SPOKES, points = FRAMES * own;
-    OWNED(float) *all = malloc(sizeof *all * (size_t)(2 * points * COILS));
-    OWNED(double) *k = malloc(sizeof *k * (size_t)(2 * points));
+    HEAP float *all = malloc(sizeof *all * (size_t)(2 * points * COILS));
+    HEAP double *k = malloc(sizeof *k * (size_t)(2 * points));
     OWNED(larmor_array) *kspace = NULL, *traj = NULL;
     assert_true(all && k);
     for (int i = 0; i < FRAMES; i++) {
-        OWNED(float) *y = NULL;
-        OWNED(double) *at = NULL;
+        HEAP float *y = NULL;
+        HEAP double *at = NULL;
         assert_ok(larmor_array_download(s->image[i].kspace, LARMOR_C64, &y));
         assert_ok(larmor_array_download(s->image[i].traj, LARMOR_F64, &at));
         memcpy(k + 2 * i * own, at, sizeof *k * (size_t)(2 * own));

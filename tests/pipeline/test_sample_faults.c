@@ -6,13 +6,13 @@
  * and coils, with a phase of its own in each. */
 static larmor_sample_faults faults_with(double amplitude, double frequency)
 {
-    scan s = scan_of(COILS, 1, 1e-4);
+    OWNED(scan) s = scan_of(COILS, 1, 1e-4);
     larmor_sample_faults found;
     const int64_t matrix[3] = {N, N, 1};
     const larmor_readouts *r = &s.image[0];
     const larmor_shape shape = larmor_array_shape(r->kspace);
-    larmor_array *kspace;
-    float *x;
+    OWNED(larmor_array) *kspace;
+    HEAP float *x;
     double size;
     assert_ok(larmor_nrm2(r->kspace, &size));
     size /= sqrt((double)larmor_array_count(r->kspace));
@@ -25,9 +25,6 @@ static larmor_sample_faults faults_with(double amplitude, double frequency)
     assert_ok(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, x, &kspace));
     const larmor_samples samples = {.kspace = kspace, .traj = r->traj};
     assert_ok(larmor_sample_faults_find(samples.kspace, samples.traj, matrix, &found));
-    larmor_array_free(kspace);
-    free(x);
-    free_scan(&s);
     return found;
 }
 
@@ -49,13 +46,12 @@ static larmor_sample_faults faults_of(const char *traj, int coils, double noise,
     const int64_t matrix[3] = {N, N, 1};
     const larmor_traj_opts opts = {.matrix = {N, N}};
     larmor_sample_faults found;
-    larmor_phantom *phantom;
+    OWNED(larmor_phantom) *phantom;
     OWNED(larmor_array) *k, *samples;
-    OWNED(float) *x;
+    HEAP float *x;
     assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_traj_create(dev, traj, &opts, &k));
     assert_ok(larmor_phantom_kspace(phantom, k, coils, LARMOR_C64, &samples));
-    larmor_phantom_free(phantom);
     if (noise > 0) assert_ok(larmor_phantom_noise(samples, noise, seed));
     assert_ok(larmor_array_download(samples, LARMOR_C64, &x));
     change(x, larmor_array_count(samples) / coils, coils, number);
@@ -199,10 +195,10 @@ static larmor_sample_faults faults_of_readouts(const char *traj, int size, int l
     larmor_sample_faults found;
     OWNED(larmor_array) *k, *samples;
     assert_ok(larmor_traj_create(dev, traj, &opts, &k));
-    OWNED(double) *at = (double *)values_of(k);
+    HEAP double *at = (double *)values_of(k);
     const larmor_shape shape = larmor_array_shape(k);
     const int64_t points = shape.dim[1] * shape.dim[2];
-    OWNED(float) *x = calloc((size_t)(2 * points * coils), sizeof *x);
+    HEAP float *x = calloc((size_t)(2 * points * coils), sizeof *x);
     for (int64_t i = 0; i < points * coils; i++) {
         const double *p = at + 2 * (i % points);
         const double phase = (double)(i / points) - 2 * M_PI * (place[0] * p[0] + place[1] * p[1]);

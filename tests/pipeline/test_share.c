@@ -40,7 +40,7 @@ static scan alike(int images)
 static void change(scan *s, int image, void (*how)(double *k, int number), int number)
 {
     larmor_readouts *r = &s->image[image];
-    OWNED(double) *k;
+    HEAP double *k;
     assert_ok(larmor_array_download(r->traj, LARMOR_F64, &k));
     how(k, number);
     const larmor_shape shape = larmor_array_shape(r->traj);
@@ -90,8 +90,8 @@ static void run(const char *spec, const scan *s, const larmor_recon_opts *opts, 
 {
     larmor_scan_arrays arrays = s->arrays;
     OWNED(larmor_source) *source;
-    larmor_device *on;
-    larmor_recon *recon;
+    OWNED(larmor_device) *on;
+    OWNED(larmor_recon) *recon;
     larmor_recon_result result;
     arrays.image = s->image;
     *o = (outcome){.hits = 0};
@@ -113,8 +113,6 @@ static void run(const char *spec, const scan *s, const larmor_recon_opts *opts, 
             o->hits -= lmr_trajectory_cache_hits(job->caches->trajectories); /* are counted */
         count_use(job, o);
     }
-    larmor_recon_free(recon);
-    larmor_device_free(on);
 }
 
 static double apart_by(const float *x, const float *y)
@@ -197,7 +195,7 @@ TEST(scans_of_all_kinds_are_those_without_sharing)
     double hz[N * N * IMAGES], t[SAMPLES * SPOKES];
     for (int i = 0; i < N * N * IMAGES; i++) hz[i] = 100.0 * (i % N) / N * (1 + i / (N * N));
     for (int i = 0; i < SAMPLES * SPOKES; i++) t[i] = 8e-3 * (i % SAMPLES) / SAMPLES;
-    larmor_array *b0, *times, *one;
+    OWNED(larmor_array) *b0, *times, *one;
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(N, N, IMAGES), LARMOR_F64, hz, &b0));
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(SAMPLES, SPOKES), LARMOR_F64, t, &times));
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(IMAGES / 2, 1), LARMOR_F64, basis, &one));
@@ -231,9 +229,6 @@ TEST(scans_of_all_kinds_are_those_without_sharing)
                              kinds[i].opts.partial_fourier == LARMOR_PARTIAL_ZERO ? IMAGES : 0);
         }
     }
-    larmor_array_free(one);
-    larmor_array_free(times);
-    larmor_array_free(b0);
 }
 
 /* In a scan of its own there is nothing to share. To the bit; on a GPU, where sums are taken in any order and the
@@ -390,7 +385,7 @@ static lmr_cached *find(const lmr_job *job, const lmr_frame *frame)
 TEST(samples_of_another_layout_have_nothing_in_common)
 {
     OWNED(scan) s = alike(1);
-    larmor_array *line, *more;
+    OWNED(larmor_array) *line, *more;
     const lmr_settings settings = {.eps = 1e-5};
     const lmr_scan_facts facts = {.dev = dev};
     lmr_caches caches = {.trajectories = NULL};
@@ -423,8 +418,6 @@ TEST(samples_of_another_layout_have_nothing_in_common)
     other.samples.kspace = more;
     assert_ptr_not_equal(find(&job, &other), first);
     assert_ptr_equal(find(&job, &frame), first); /* was asked for in between, so that it stayed */
-    larmor_array_free(more);
-    larmor_array_free(line);
     lmr_caches_close(&caches);
 }
 

@@ -49,7 +49,7 @@ typedef struct scene {
 
 static void make(scene *s)
 {
-    larmor_phantom *phantom;
+    OWNED(larmor_phantom) *phantom;
     const larmor_scan_arrays arrays = {.matrix = {SIDE, SIDE, SIDE}, .image = s->image, .images = s->images};
     assert_ok(larmor_phantom_create("shepp-logan", 3, &phantom));
     for (int i = 0; i < s->images; i++) {
@@ -60,7 +60,6 @@ static void make(scene *s)
         if (s->noise > 0) assert_ok(larmor_phantom_noise(r->kspace, s->noise, 1 + (uint64_t)i));
         r->meta.repetition = i;
     }
-    larmor_phantom_free(phantom);
     assert_ok(larmor_source_of_arrays(&arrays, &s->source));
 }
 
@@ -134,7 +133,7 @@ static void expect_alike(const scene *s)
     assert_true(plan.bytes <= plan.limit);
     for (int i = 0; i < s->images; i++) {
         larmor_recon_report of_whole, of_slabs;
-        OWNED(float) *x = run(whole, i, &of_whole), *y = run(slabs, i, &of_slabs);
+        HEAP float *x = run(whole, i, &of_whole), *y = run(slabs, i, &of_slabs);
         print_message("%s, %d slabs, image %d: lambda %.4g and %.4g, %d and %d iterations, %.2g apart\n", s->name,
                       s->slabs, i, of_whole.lambda, of_slabs.lambda, of_whole.solver.iters, of_slabs.solver.iters,
                       apart_by(y, x));
@@ -183,7 +182,7 @@ static larmor_array *delayed(const larmor_array *traj, double by)
     const larmor_shape shape = larmor_array_shape(traj);
     const int64_t samples = shape.dim[1];
     larmor_array *out;
-    OWNED(double) *k;
+    HEAP double *k;
     assert_ok(larmor_array_download(traj, LARMOR_F64, &k));
     for (int64_t r = 0; r < shape.dim[2]; r++) {
         double *of = k + 3 * samples * r, along[3], size = 0;
@@ -214,9 +213,9 @@ TEST(coils_are_compressed_and_delays_found_in_slabs_as_in_the_whole)
 {
     const larmor_recon_opts opts = OPTS(.method = "cg", .calibration = 8, .oversample = {1, 1, 1});
     larmor_readouts readouts;
-    larmor_source *source = late_scan(&readouts);
-    larmor_recon *whole, *slabs;
-    larmor_device *group;
+    OWNED(larmor_source) *source = late_scan(&readouts);
+    OWNED(larmor_recon) *whole, *slabs;
+    OWNED(larmor_device) *group;
     larmor_recon_plan of_whole, of_slabs;
     larmor_recon_report whole_report, slabs_report;
     assert_ok(larmor_device_open("cpu:1,1", &group));
@@ -233,15 +232,9 @@ TEST(coils_are_compressed_and_delays_found_in_slabs_as_in_the_whole)
     assert_at_most(fabs(of_slabs.compressed_energy - of_whole.compressed_energy), 1e-6);
     assert_true(fabs(of_whole.delay[0]) > 0.1);
     for (int e = 0; e < 6; e++) assert_at_most(fabs(of_slabs.delay[e] - of_whole.delay[e]), 2e-3);
-    float *x = run(whole, 0, &whole_report), *y = run(slabs, 0, &slabs_report);
+    HEAP float *x = run(whole, 0, &whole_report), *y = run(slabs, 0, &slabs_report);
     assert_at_most(fabs(slabs_report.lambda / whole_report.lambda - 1), OF_WEIGHT);
     assert_at_most(apart_by(y, x), OF_IMAGE);
-    free(x);
-    free(y);
-    larmor_recon_free(slabs);
-    larmor_recon_free(whole);
-    larmor_device_free(group);
-    larmor_source_free(source);
     larmor_array_free(readouts.kspace);
     larmor_array_free(readouts.traj);
 }

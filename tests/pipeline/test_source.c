@@ -127,9 +127,9 @@ static int images_from_other_threads(const larmor_recon_opts *opts)
     fake f = good();
     f.images = 5;
     f.caller = pthread_self();
-    larmor_source *source;
-    larmor_recon *recon;
-    larmor_device *processor;
+    OWNED(larmor_source) *source;
+    OWNED(larmor_recon) *recon;
+    OWNED(larmor_device) *processor;
     assert_ok(larmor_device_open("cpu:2", &processor));
     assert_ok(larmor_source_create("fake.dat", &whole, &f, &source));
     assert_ok(larmor_recon_create(source, processor, opts, &recon));
@@ -137,9 +137,6 @@ static int images_from_other_threads(const larmor_recon_opts *opts)
         OWNED(larmor_recon_result) result;
         assert_ok(larmor_recon_run(recon, i, &result));
     }
-    larmor_recon_free(recon);
-    larmor_source_free(source);
-    larmor_device_free(processor);
     return f.elsewhere;
 }
 
@@ -191,8 +188,8 @@ static void to_single(larmor_array **traj)
 {
     larmor_array *single;
     assert_ok(larmor_array_create(dev, LARMOR_F32, larmor_array_shape(*traj), &single));
-    OWNED(double) *k = (double *)values_of(*traj);
-    OWNED(float) *rounded = values_of(single);
+    HEAP double *k = (double *)values_of(*traj);
+    HEAP float *rounded = values_of(single);
     for (int i = 0; i < 2 * SAMPLES * SPOKES; i++) rounded[i] = (float)k[i];
     assert_ok(larmor_array_write(single, rounded, larmor_array_bytes(single)));
     larmor_array_free(*traj);
@@ -204,12 +201,12 @@ TEST(a_file_and_its_arrays_give_the_same_image)
     char folder[] = "/tmp/larmor-test-XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/scan.h5", folder);
-    scan s = scan_of(COILS, 1, 1e-4);
-    larmor_raw *raw;
-    larmor_source *source;
-    larmor_recon *recon;
-    larmor_recon_result result;
-    larmor_array *wide, *some, *maps;
+    OWNED(scan) s = scan_of(COILS, 1, 1e-4);
+    OWNED(larmor_raw) *raw;
+    OWNED(larmor_source) *source;
+    OWNED(larmor_recon) *recon;
+    OWNED(larmor_recon_result) result;
+    OWNED(larmor_array) *wide, *some, *maps;
     notes n = {.text = ""};
     write_file(&s, path);
     to_single(&s.image[0].traj);
@@ -224,7 +221,7 @@ TEST(a_file_and_its_arrays_give_the_same_image)
                             of_arrays = KNOWN(.maps = s.maps);
     assert_ok(larmor_recon_create(source, dev, &of_file, &recon));
     assert_ok(larmor_recon_run(recon, 0, &result));
-    larmor_recon_result expected = result_of(&s, &of_arrays);
+    OWNED(larmor_recon_result) expected = result_of(&s, &of_arrays);
     const double apart = difference(result.image[0].data, expected.image[0].data);
     assert_true(is_cpu() ? apart == 0 : apart < 1e-3);
     assert_noted(n, "W:channel 4 has no signal");
@@ -232,20 +229,9 @@ TEST(a_file_and_its_arrays_give_the_same_image)
     /* and are given out as they came, with zeros for it */
     assert_ok(larmor_recon_maps(recon, &maps, NULL));
     assert_int_equal(larmor_array_shape(maps).dim[2], COILS + 1);
-    float *got = values_of(maps), *given = values_of(s.maps);
+    HEAP float *got = values_of(maps), *given = values_of(s.maps);
     assert_memory_equal(got, given, larmor_array_bytes(s.maps));
     for (int i = 0; i < 2 * N * N; i++) assert_true(got[2 * N * N * COILS + i] == 0);
-    free(got);
-    free(given);
-    larmor_array_free(maps);
-    larmor_array_free(some);
-    larmor_array_free(wide);
-    larmor_recon_result_free(&result);
-    larmor_recon_result_free(&expected);
-    larmor_recon_free(recon);
-    larmor_source_free(source);
-    larmor_raw_free(raw);
-    free_scan(&s);
     remove(path);
     rmdir(folder);
 }
@@ -272,21 +258,16 @@ TEST(samples_conjugated_in_the_file_and_while_it_is_read_give_the_image)
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/scan.h5", folder);
     snprintf(other, sizeof other, "%s/conjugated.h5", folder);
-    scan s = scan_of(COILS, 1, 1e-4);
-    larmor_recon_result plain = result_of_file(&s, path, 0);
-    float *values = values_of(s.image[0].kspace);
+    OWNED(scan) s = scan_of(COILS, 1, 1e-4);
+    OWNED(larmor_recon_result) plain = result_of_file(&s, path, 0);
+    HEAP float *values = values_of(s.image[0].kspace);
     for (int64_t i = 1; i < 2 * larmor_array_count(s.image[0].kspace); i += 2) values[i] = -values[i];
     assert_ok(larmor_array_write(s.image[0].kspace, values, larmor_array_bytes(s.image[0].kspace)));
-    larmor_recon_result back = result_of_file(&s, other, 1);
+    OWNED(larmor_recon_result) back = result_of_file(&s, other, 1);
     assert_at_most(difference(back.image[0].data, plain.image[0].data), is_cpu() ? 0 : 1e-5);
     remove(other);
-    larmor_recon_result mirrored = result_of_file(&s, other, 0);
+    OWNED(larmor_recon_result) mirrored = result_of_file(&s, other, 0);
     assert_true(difference(mirrored.image[0].data, plain.image[0].data) > 0.3);
-    larmor_recon_result_free(&plain);
-    larmor_recon_result_free(&back);
-    larmor_recon_result_free(&mirrored);
-    free(values);
-    free_scan(&s);
     remove(path);
     remove(other);
     rmdir(folder);
@@ -337,8 +318,8 @@ static int reads_of(const scan *s, const larmor_recon_opts *opts, larmor_recon_r
                                      .samples = inner_samples,
                                      .meta = inner_meta};
     counted c = {.read = 0};
-    larmor_source *source;
-    larmor_recon *recon;
+    OWNED(larmor_source) *source;
+    OWNED(larmor_recon) *recon;
     assert_ok(larmor_source_of_arrays(&s->arrays, &c.inner));
     assert_ok(larmor_source_create("counted", &impl, &c, &source));
     assert_ok(larmor_recon_create(source, dev, opts, &recon));
@@ -346,8 +327,6 @@ static int reads_of(const scan *s, const larmor_recon_opts *opts, larmor_recon_r
         if (i) larmor_recon_result_free(result);
         assert_ok(larmor_recon_run(recon, i, result));
     }
-    larmor_recon_free(recon);
-    larmor_source_free(source);
     larmor_source_free(c.inner);
     return c.read;
 }

@@ -166,7 +166,7 @@ TEST(coefficients_are_images_of_their_own_and_give_the_frames)
                             many = KNOWN(.maps = s.maps, .basis = s.basis, .basis_frames = 1);
     OWNED(larmor_recon_result) x = run(&s, &few), frames = run(&s, &many);
     assert_int_equal(x.count, RANK);
-    OWNED(float) *basis = values_of(s.basis);
+    HEAP float *basis = values_of(s.basis);
     for (int t = 0; t < FRAMES; t++) {
         const double *b = (const double *)basis;
         OWNED(larmor_array) *sum;

@@ -107,7 +107,7 @@ static larmor_status try_samples(spokes *s, larmor_samples *x)
 
 static void expect_the_true_one(spokes s)
 {
-    larmor_samples x;
+    OWNED(larmor_samples) x;
     double *k, worst = 0;
     assert_ok(try_samples(&s, &x));
     assert_ok(larmor_array_download(x.traj, LARMOR_F64, &k));
@@ -115,7 +115,6 @@ static void expect_the_true_one(spokes s)
     for (int i = 0; i < s.nd * SAMPLES * s.readouts; i++) worst = fmax(worst, fabs(k[i] - s.k[i]));
     assert_at_most(worst, 1e-3); /* angles are given with few digits here */
     free(k);
-    larmor_samples_free(&x);
     free(s.k);
 }
 
@@ -157,7 +156,7 @@ TEST(what_counters_do_not_define_is_refused)
 TEST(a_trajectory_that_is_not_the_datas_leaves_a_residual)
 {
     spokes s = spokes_of(2, "radial", 111.2461180, 45), other = spokes_of(2, "radial", 112, 45);
-    larmor_samples x;
+    OWNED(larmor_samples) x;
     OWNED(larmor_array) *wrong;
     double own, another;
     assert_ok(try_samples(&s, &x));
@@ -166,7 +165,6 @@ TEST(a_trajectory_that_is_not_the_datas_leaves_a_residual)
     assert_ok(larmor_traj_consistency(x.kspace, wrong, &another));
     assert_at_most(own, 0.05);
     assert_at_most(0.2, another);
-    larmor_samples_free(&x);
     free(other.k);
     free(s.k);
 }
@@ -178,7 +176,7 @@ enum { LENGTHS = 12, LONG = 96 };
 /* Spokes of LONG samples that lose some at their end, one after the other. */
 static void cut(larmor_array *traj, larmor_array *kspace, larmor_samples *s)
 {
-    OWNED(double) *k, *y;
+    HEAP double *k, *y;
     int64_t total = 0;
     assert_ok(larmor_array_download(traj, LARMOR_F64, &k));
     assert_ok(larmor_array_download(kspace, LARMOR_C128, &y));
@@ -204,7 +202,7 @@ TEST(readouts_of_different_lengths_are_delayed_and_searched_one_by_one)
     OWNED(larmor_phantom) *phantom;
     OWNED(larmor_samples) s;
     larmor_delays found;
-    OWNED(double) *whole, *each;
+    HEAP double *whole, *each;
     assert_ok(larmor_traj_create(dev, "golden", &opts, &traj));
     assert_ok(larmor_traj_delay(traj, delay, NULL, &late));
     assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
@@ -232,7 +230,7 @@ static int warns_of_delay(int samples, double by)
     notes n = {.text = ""};
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg", .listener = take_note, .user = &n);
     const larmor_traj_opts finer = {.matrix = {N, N}, .readouts = SPOKES, .samples = samples};
-    OWNED(double) *k;
+    HEAP double *k;
     larmor_array_free(s.image[0].traj);
     larmor_array_free(s.image[0].kspace);
     assert_ok(larmor_traj_create(dev, "golden", &finer, &s.image[0].traj));

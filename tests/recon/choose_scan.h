@@ -49,7 +49,7 @@ static inline scan scan_of(const design *d, double relative)
     scan s = {.image = larmor_shape_of(ndim, d->matrix)};
     const int64_t voxels = larmor_shape_count(s.image);
     double size;
-    OWNED(cplx) *maps = malloc((size_t)(voxels * COILS) * sizeof *maps);
+    HEAP cplx *maps = malloc((size_t)(voxels * COILS) * sizeof *maps);
     s.voxels = voxels;
     s.truth = calloc((size_t)voxels, sizeof *s.truth);
     assert_ok(larmor_traj_create(dev, d->traj, &opts, &s.traj));

@@ -53,7 +53,7 @@ static inline scan scan_of(larmor_shape image, int64_t samples, int64_t readouts
     const int64_t m = samples * readouts;
     scan s = {.problem = {.image = image, .samples = m, .coils = coils, .dtype = dtype}};
     const double extent = (double)image.dim[0];
-    OWNED(double) *k;
+    HEAP double *k;
     if (image.ndim == 2)
         k = radial_points(extent, samples, readouts);
     else

@@ -9,7 +9,6 @@
 #include "tests/support/test.h"
 
 typedef double complex cplx;
-ENDS_BY(free, cplx)
 
 static inline cplx *random_values(int64_t count, uint64_t seed)
 {
@@ -27,11 +26,10 @@ static inline larmor_array *complex_array(larmor_dtype dtype, larmor_shape shape
     larmor_array *x;
     assert_ok(larmor_array_create(dev, dtype, shape, &x));
     const int64_t count = larmor_array_count(x);
-    float complex *in_single = malloc((size_t)(count + 1) * sizeof *in_single);
+    HEAP float complex *in_single = malloc((size_t)(count + 1) * sizeof *in_single);
     assert_non_null(in_single);
     for (int64_t i = 0; i < count; i++) in_single[i] = (float complex)values[i];
     assert_ok(larmor_array_write(x, dtype == LARMOR_C128 ? (const void *)values : in_single, larmor_array_bytes(x)));
-    free(in_single);
     return x;
 }
 
@@ -55,7 +53,7 @@ static inline cplx *values_of(const larmor_array *x)
 {
     const int64_t count = larmor_array_count(x);
     cplx *values = malloc((size_t)(count + 1) * sizeof *values);
-    OWNED(void) *host = malloc(larmor_array_bytes(x) + 1);
+    HEAP void *host = malloc(larmor_array_bytes(x) + 1);
     assert_true(values && host);
     assert_ok(larmor_array_read(x, host, larmor_array_bytes(x)));
     for (int64_t i = 0; i < count; i++) switch (larmor_array_dtype(x)) {
@@ -96,7 +94,7 @@ static inline double normal_apart(larmor_op *A)
     const larmor_dtype dtype = larmor_op_dtype(A);
     const larmor_shape shape = larmor_op_in_shape(A);
     const int64_t count = larmor_shape_count(shape);
-    OWNED(cplx) *x = random_values(count, 1);
+    HEAP cplx *x = random_values(count, 1);
     OWNED(larmor_array) *in = complex_array(dtype, shape, x), *y = zeros(dtype, larmor_op_out_shape(A));
     OWNED(larmor_array) *z = zeros(dtype, shape), *normal = zeros(dtype, shape);
     assert_ok(larmor_fill(y, NAN));
@@ -105,7 +103,7 @@ static inline double normal_apart(larmor_op *A)
     assert_ok(larmor_op_adjoint(A, y, z));
     assert_ok(larmor_op_normal(A, in, normal));
     assert_ok(larmor_op_normal(A, in, normal));
-    OWNED(cplx) *expected = values_of(z), *got = values_of(normal);
+    HEAP cplx *expected = values_of(z), *got = values_of(normal);
     const double apart = difference(got, expected, count);
     return apart;
 }

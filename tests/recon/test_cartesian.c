@@ -41,8 +41,8 @@ TEST(it_is_the_fourier_sum_to_rounding)
         const int64_t voxels = larmor_shape_count(image);
         const larmor_nufft_opts opts = opts_of(g, LARMOR_C128);
         double *k = points_of(g), error;
-        OWNED(cplx) *x = random_values(voxels * BATCH, 1),
-                    *expected = malloc((size_t)(g->m * BATCH) * sizeof *expected);
+        HEAP cplx *x = random_values(voxels * BATCH, 1),
+                  *expected = malloc((size_t)(g->m * BATCH) * sizeof *expected);
         assert_non_null(expected);
         for (int b = 0; b < BATCH; b++) direct_forward(x + voxels * b, image, k, g->m, expected + g->m * b);
         OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(g->nd, g->m), k);
@@ -51,7 +51,7 @@ TEST(it_is_the_fourier_sum_to_rounding)
         OWNED(larmor_op) *A;
         assert_ok(larmor_op_cartesian(dev, &opts, traj, &A));
         assert_ok(larmor_op_forward(A, in, out));
-        OWNED(cplx) *got = values_of(out);
+        HEAP cplx *got = values_of(out);
         assert_at_most(difference(got, expected, g->m * BATCH), 1e-13);
         assert_ok(larmor_op_adjoint_error(A, 5, &error));
         assert_at_most(error, 1e-13);
@@ -67,12 +67,12 @@ TEST(the_weighted_normal_map_counts_each_sample_with_its_weight)
     const larmor_shape image = larmor_shape_of(g->nd, g->n);
     const larmor_nufft_opts opts = opts_of(g, LARMOR_C128);
     const int64_t half = g->m / 2, voxels = larmor_shape_count(image);
-    OWNED(double) *k = points_of(g), *w = calloc((size_t)g->m, sizeof *w);
+    HEAP double *k = points_of(g), *w = calloc((size_t)g->m, sizeof *w);
     assert_non_null(w);
     for (int64_t j = 0; j < half; j++) w[j] = 2;
     OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(g->nd, g->m), k),
                         *weights = real_array(LARMOR_SHAPE(g->m), w), *part;
-    OWNED(cplx) *values = random_values(voxels * BATCH, 3);
+    HEAP cplx *values = random_values(voxels * BATCH, 3);
     OWNED(larmor_array) *x = complex_array(LARMOR_C128, larmor_shape_append(image, BATCH), values);
     OWNED(larmor_array) *a = zeros(LARMOR_C128, larmor_array_shape(x)),
                         *b = zeros(LARMOR_C128, larmor_array_shape(x));
@@ -82,7 +82,7 @@ TEST(the_weighted_normal_map_counts_each_sample_with_its_weight)
     assert_ok(larmor_op_cartesian(dev, &opts, part, &A));
     assert_ok(larmor_op_forward(N, x, a));
     assert_ok(larmor_op_normal(A, x, b));
-    OWNED(cplx) *got = values_of(a), *once = values_of(b);
+    HEAP cplx *got = values_of(a), *once = values_of(b);
     for (int64_t i = 0; i < voxels * BATCH; i++) once[i] *= 2;
     assert_at_most(difference(got, once, voxels * BATCH), 1e-13);
 }
@@ -93,7 +93,7 @@ TEST(sense_takes_ffts_where_all_samples_are_on_the_grid)
     OWNED(larmor_array) *traj, *maps = zeros(LARMOR_C64, LARMOR_SHAPE(8, 6, 3));
     larmor_op *A;
     assert_ok(larmor_traj_create(dev, "cartesian", &lines, &traj));
-    OWNED(cplx) *values = random_values(8 * 6 * 3, 8);
+    HEAP cplx *values = random_values(8 * 6 * 3, 8);
     OWNED(larmor_array) *other = complex_array(LARMOR_C64, LARMOR_SHAPE(8, 6, 3), values);
     assert_ok(larmor_copy(other, maps));
     for (int block = 0; block < 3; block++)
@@ -114,7 +114,7 @@ TEST(sense_takes_ffts_where_all_samples_are_on_the_grid)
 
 TEST(the_phase_of_an_image_needs_a_reach)
 {
-    OWNED(cplx) *values = random_values(64, 1);
+    HEAP cplx *values = random_values(64, 1);
     OWNED(larmor_array) *x = complex_array(LARMOR_C64, LARMOR_SHAPE(8, 8), values), *phase;
     const double reach[3] = {2, 2, 0};
     double off, all;

@@ -61,7 +61,7 @@ static void scale(larmor_array *x, double factor)
 
 static double error_of(const scan *s, const larmor_array *x)
 {
-    OWNED(cplx) *got = values_of(x);
+    HEAP cplx *got = values_of(x);
     const double error = difference(got, s->truth, s->voxels);
     return error;
 }
@@ -374,7 +374,7 @@ TEST(noise_has_the_deviation_asked_for_and_is_the_same_for_a_seed)
     OWNED(larmor_array) *x = zeros(LARMOR_C64, LARMOR_SHAPE(MANY)), *y = zeros(LARMOR_C128, LARMOR_SHAPE(MANY));
     assert_ok(larmor_noise_fill(x, 0.3, 5));
     assert_ok(larmor_noise_fill(y, 0.3, 5));
-    OWNED(cplx) *a = values_of(x), *b = values_of(y);
+    HEAP cplx *a = values_of(x), *b = values_of(y);
     assert_at_most(difference(a, b, MANY), 1e-6);
     double re = 0, im = 0, both = 0, mean = 0;
     for (int i = 0; i < MANY; i++) {
@@ -395,7 +395,7 @@ TEST(noise_has_the_deviation_asked_for_and_is_the_same_for_a_seed)
 /* Signal that the maps do not describe, as it folds in from beyond the field of view: at two edges. */
 static void add_folded(scan *s, double amplitude)
 {
-    OWNED(cplx) *maps = values_of(s->maps), *x = calloc((size_t)s->voxels, sizeof *x);
+    HEAP cplx *maps = values_of(s->maps), *x = calloc((size_t)s->voxels, sizeof *x);
     OWNED(larmor_op) *A;
     for (int64_t i = 0; i < s->voxels * COILS; i++) maps[i] = conj(maps[i]);
     for (int64_t i = 0; i < s->voxels; i++) x[i] = amplitude * (fabs(position(s->image, i, 1)) > 0.44);

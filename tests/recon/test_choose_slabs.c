@@ -26,7 +26,7 @@ static larmor_array *part_of(const larmor_array *x, int d, int64_t first, int64_
     larmor_shape shape = larmor_array_shape(x);
     const int64_t all = shape.dim[d];
     int64_t before = 1, after = 1;
-    OWNED(double) *values, *part;
+    HEAP double *values, *part;
     larmor_array *y;
     const larmor_dtype from = larmor_array_dtype(x) == LARMOR_F64 ? LARMOR_F64 : LARMOR_C128;
     for (int e = 0; e < shape.ndim; e++) *(e < d ? &before : &after) *= e == d ? 1 : shape.dim[e];

@@ -20,9 +20,9 @@ static larmor_array *begin_later(larmor_array *traj, int64_t first)
 {
     const larmor_shape s = larmor_array_shape(traj);
     const int64_t nd = s.dim[0], n = s.dim[1], rest = n - first;
-    OWNED(double) *k;
+    HEAP double *k;
     assert_ok(larmor_array_download(traj, LARMOR_F64, &k));
-    OWNED(double) *part = malloc((size_t)(nd * rest * s.dim[2]) * sizeof *part);
+    HEAP double *part = malloc((size_t)(nd * rest * s.dim[2]) * sizeof *part);
     assert_non_null(part);
     for (int64_t r = 0; r < s.dim[2]; r++)
         for (int64_t i = 0; i < nd * rest; i++)
@@ -188,7 +188,7 @@ TEST(spokes_that_contradict_each_other_have_no_delays)
         const scene *s = &scenes[i / 2];
         OWNED(larmor_array) *traj, *kspace, *changed;
         larmor_delays found;
-        OWNED(double) *y;
+        HEAP double *y;
         simulate(s, &traj, &kspace);
         const larmor_shape shape = larmor_array_shape(kspace);
         const int64_t n = shape.dim[0], readouts = shape.dim[1];
@@ -211,7 +211,7 @@ static larmor_array *drifting(const larmor_array *kspace, double from)
 {
     const larmor_shape shape = larmor_array_shape(kspace);
     const int64_t n = shape.dim[0], readouts = shape.dim[1];
-    OWNED(double) *y;
+    HEAP double *y;
     larmor_array *changed;
     assert_ok(larmor_array_download(kspace, LARMOR_C128, &y));
     for (int64_t j = 0; j < 2 * larmor_array_count(kspace); j++)
@@ -416,7 +416,7 @@ typedef struct epi {
  * them. */
 static larmor_array *zigzag(const epi *s)
 {
-    OWNED(double) *k = malloc((size_t)(2 * s->samples * s->matrix) * sizeof *k);
+    HEAP double *k = malloc((size_t)(2 * s->samples * s->matrix) * sizeof *k);
     assert_non_null(k);
     for (int64_t r = 0; r < s->matrix; r++)
         for (int64_t i = 0; i < s->samples; i++) {
@@ -486,7 +486,7 @@ static double likelihood(double *place, const double *value, int64_t m, double s
 {
     const lmr_sampled s = {.nd = 2, .m = m, .columns = 4, .place = place, .value = value};
     lmr_likelihood out = {.by_place = by_place};
-    OWNED(double) *work = malloc((size_t)lmr_likelihood_work(m, 4) * sizeof *work);
+    HEAP double *work = malloc((size_t)lmr_likelihood_work(m, 4) * sizeof *work);
     assert_non_null(work);
     assert_ok(lmr_likelihood_of(&s, size, noise, work, &out));
     if (by) {

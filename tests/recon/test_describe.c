@@ -93,11 +93,10 @@ TEST(a_contrast_that_falls_is_no_shift_of_readouts)
         assert_ok(larmor_traj_create(dev, "koosh", &opts, &traj));
         assert_ok(larmor_phantom_create(phantom_of[p], 3, &phantom));
         assert_ok(larmor_phantom_kspace(phantom, traj, COILS, LARMOR_C64, &kspace));
-        float *x;
+        HEAP float *x;
         assert_ok(larmor_array_download(kspace, LARMOR_C64, &x));
         for (int64_t i = 0; i < 2 * 36 * 600 * COILS; i++) x[i] *= i / 2 / 36 % 600 < 300 ? 1.f : 0.5f;
         assert_ok(larmor_array_write(kspace, x, larmor_array_bytes(kspace)));
-        free(x);
         assert_ok(larmor_phantom_noise(kspace, 2e-5, 1));
         assert_ok(larmor_compare_descriptions(kspace, traj, &found));
         assert_false(found.is_clear && strstr(found.name, "samples later"));
@@ -122,14 +121,14 @@ static larmor_array *sampled_with_arms(const double *k)
 {
     const double size = 0.12, body = 0.8, away = 0.62; /* in fields of view */
     const double amplitude = 2 * pow(size / body, 2);
-    OWNED(double) *smaller = spokes_of(0), *larger = spokes_of(0);
+    HEAP double *smaller = spokes_of(0), *larger = spokes_of(0);
     for (int64_t j = 0; j < 2 * SAMPLES * SPOKES; j++) {
         smaller[j] = size * k[j];
         larger[j] = body * k[j];
     }
     larmor_array *kspace = sampled(larger, 1e-5);
     OWNED(larmor_array) *arm = sampled(smaller, 0);
-    OWNED(float) *x = NULL, *y = NULL;
+    HEAP float *x = NULL, *y = NULL;
     assert_ok(larmor_array_download(kspace, LARMOR_C64, &x));
     assert_ok(larmor_array_download(arm, LARMOR_C64, &y));
     for (int64_t j = 0; j < (int64_t)SAMPLES * SPOKES * COILS; j++) {
@@ -145,7 +144,7 @@ static larmor_array *sampled_with_arms(const double *k)
 /* Golden spokes in the opposite order are the same ones mirrored, and the arms then lie along the diagonals. */
 TEST(a_trajectory_that_is_mirrored_as_a_whole_is_no_other_description)
 {
-    OWNED(double) *k = spokes_of(111.2461180);
+    HEAP double *k = spokes_of(111.2461180);
     OWNED(larmor_array) *kspace = sampled_with_arms(k), *traj = upload(k);
     larmor_description found;
     assert_ok(larmor_compare_descriptions(kspace, traj, &found));
@@ -202,10 +201,10 @@ TEST(other_angles_are_named)
 /* What is found for an object that is shifted along x and y by `shift` fields of view at a time from 0 to 1. */
 static larmor_description found_moving(double (*shift)(double time), double noise)
 {
-    OWNED(double) *k = spokes_of(111.2461180);
+    HEAP double *k = spokes_of(111.2461180);
     OWNED(larmor_array) *kspace = sampled(k, noise), *traj = upload(k);
     larmor_description found;
-    OWNED(float) *x;
+    HEAP float *x;
     assert_ok(larmor_array_download(kspace, LARMOR_C64, &x));
     for (int c = 0; c < COILS; c++)
         for (int r = 0; r < SPOKES; r++)
@@ -293,11 +292,11 @@ TEST(an_object_that_turns_is_named)
 /* Each readout is of an object somewhere else. */
 TEST(an_object_that_never_rests_is_explained_by_no_image)
 {
-    OWNED(double) *k = spokes_of(111.2461180);
+    HEAP double *k = spokes_of(111.2461180);
     OWNED(larmor_array) *kspace = sampled(k, 1e-4), *traj = upload(k);
     larmor_description still, moving;
     uint32_t chance = 7;
-    OWNED(float) *x;
+    HEAP float *x;
     assert_ok(larmor_compare_descriptions(kspace, traj, &still));
     assert_ok(larmor_array_download(kspace, LARMOR_C64, &x));
     for (int r = 0; r < SPOKES; r++) {
@@ -326,7 +325,7 @@ TEST(an_object_that_never_rests_is_explained_by_no_image)
 TEST(arms_of_a_spiral_with_swapped_axes_are_named)
 {
     enum { ARMS = 12, POINTS = 320 };
-    OWNED(double) *is = malloc(sizeof *is * 2 * POINTS * ARMS), *said = malloc(sizeof *said * 2 * POINTS * ARMS);
+    HEAP double *is = malloc(sizeof *is * 2 * POINTS * ARMS), *said = malloc(sizeof *said * 2 * POINTS * ARMS);
     for (int a = 0; a < ARMS; a++)
         for (int i = 0; i < POINTS; i++) {
             double *k = is + 2 * (i + POINTS * a), *s = said + 2 * (i + POINTS * a);
@@ -379,7 +378,7 @@ enum { MAP_COILS = 4 };
 /* What is found where the samples of one coil are conjugated; below 0: of none. */
 static larmor_description found_for_coils(int conjugated, double noise)
 {
-    OWNED(double) *k = spokes_of(111.2461180);
+    HEAP double *k = spokes_of(111.2461180);
     OWNED(larmor_phantom) *phantom;
     OWNED(larmor_array) *traj = upload(k), *kspace, *region;
     larmor_region_report report;
@@ -388,7 +387,7 @@ static larmor_description found_for_coils(int conjugated, double noise)
     assert_ok(larmor_phantom_kspace(phantom, traj, MAP_COILS, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_noise(kspace, noise, 1));
     const int64_t points = larmor_array_count(kspace) / MAP_COILS;
-    OWNED(float) *x = malloc((size_t)(2 * points * MAP_COILS) * sizeof *x);
+    HEAP float *x = malloc((size_t)(2 * points * MAP_COILS) * sizeof *x);
     assert_non_null(x);
     assert_ok(larmor_array_read(kspace, x, larmor_array_bytes(kspace)));
     for (int64_t i = points * conjugated; i >= 0 && i < points * (conjugated + 1); i++) x[2 * i + 1] *= -1;
@@ -418,7 +417,7 @@ static larmor_description found_in_centre(const char *name, int coils, int side,
     OWNED(larmor_phantom) *phantom;
     OWNED(larmor_array) *traj, *kspace;
     larmor_description found;
-    OWNED(double) *k = malloc(sizeof *k * (size_t)(2 * side * side));
+    HEAP double *k = malloc(sizeof *k * (size_t)(2 * side * side));
     assert_non_null(k);
     for (int i = 0; i < side * side; i++) {
         k[2 * i] = i % side - side / 2;
@@ -427,7 +426,7 @@ static larmor_description found_in_centre(const char *name, int coils, int side,
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, side, side), LARMOR_F64, k, &traj));
     assert_ok(larmor_phantom_create(name, 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
-    OWNED(float) *x = malloc(larmor_array_bytes(kspace));
+    HEAP float *x = malloc(larmor_array_bytes(kspace));
     assert_non_null(x);
     assert_ok(larmor_array_read(kspace, x, larmor_array_bytes(kspace)));
     const int64_t points = (int64_t)side * side;
@@ -463,7 +462,7 @@ static larmor_description found_for_maps(void (*change)(float *maps))
     OWNED(larmor_array) *traj = upload(k), *kspace, *region, *maps, *changed;
     larmor_region_report report;
     larmor_description found;
-    OWNED(float) *s;
+    HEAP float *s;
     assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, MAP_COILS, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(N, N), NULL, MAP_COILS, &maps));

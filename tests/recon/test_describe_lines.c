@@ -9,7 +9,7 @@ enum { N = 48, LINES = 40 };
  * described: whether the trajectory says that they go backwards. */
 static larmor_description found_for_lines(int described, double late, int coils)
 {
-    OWNED(double) *is = malloc(sizeof *is * 2 * N * LINES), *said = malloc(sizeof *said * 2 * N * LINES);
+    HEAP double *is = malloc(sizeof *is * 2 * N * LINES), *said = malloc(sizeof *said * 2 * N * LINES);
     OWNED(larmor_phantom) *phantom;
     larmor_array *traj, *kspace;
     larmor_description found;
@@ -53,8 +53,8 @@ TEST(lines_that_are_described_wrongly_are_named)
 /* The energy of echoes far from the centre of lines, or of golden-angle spokes that are described as lines. */
 static double far_echo_of(int spokes, double sigma)
 {
-    OWNED(double) *is = malloc(sizeof *is * 2 * N * LINES), *said = malloc(sizeof *said * 2 * N * LINES);
-    larmor_phantom *phantom;
+    HEAP double *is = malloc(sizeof *is * 2 * N * LINES), *said = malloc(sizeof *said * 2 * N * LINES);
+    OWNED(larmor_phantom) *phantom;
     larmor_array *traj, *kspace;
     larmor_description found;
     for (int r = 0; r < LINES; r++)
@@ -76,7 +76,6 @@ static double far_echo_of(int spokes, double sigma)
     assert_ok(larmor_compare_lines(kspace, traj, &found));
     larmor_array_free(traj);
     larmor_array_free(kspace);
-    larmor_phantom_free(phantom);
     return found.far_echo;
 }
 
@@ -92,11 +91,11 @@ TEST(spokes_that_are_described_as_lines_all_have_the_echo)
  * The object is `size` times the phantom. */
 static larmor_description found_for_step(double shift, double gain, double size, double noise, int coils)
 {
-    OWNED(double) *k = malloc(sizeof *k * 2 * N * LINES), *is = malloc(sizeof *k * 2 * N * LINES);
-    larmor_phantom *phantom;
+    HEAP double *k = malloc(sizeof *k * 2 * N * LINES), *is = malloc(sizeof *k * 2 * N * LINES);
+    OWNED(larmor_phantom) *phantom;
     larmor_array *traj, *kspace;
     larmor_description found;
-    float *x;
+    HEAP float *x;
     for (int i = 0; i < N * LINES; i++) {
         k[2 * i] = i % N - N / 2;
         k[2 * i + 1] = i / N - LINES / 2;
@@ -121,8 +120,6 @@ static larmor_description found_for_step(double shift, double gain, double size,
     assert_ok(larmor_compare_lines(kspace, traj, &found));
     larmor_array_free(traj);
     larmor_array_free(kspace);
-    larmor_phantom_free(phantom);
-    free(x);
     return found;
 }
 
@@ -159,7 +156,7 @@ TEST(an_object_that_folds_has_no_step)
 /* Lines without those from -4/FOV to -1/FOV. */
 static larmor_description found_with_gap(int coils, double noise)
 {
-    OWNED(double) *k = malloc(sizeof *k * 2 * N * (LINES - 4));
+    HEAP double *k = malloc(sizeof *k * 2 * N * (LINES - 4));
     OWNED(larmor_phantom) *phantom;
     OWNED(larmor_array) *traj, *kspace;
     larmor_description found;

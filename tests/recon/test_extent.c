@@ -74,7 +74,7 @@ static larmor_extent extent_of(const scan *s, const blob *object, int coils, int
     const int nd = (int)shape.dim[0];
     const int64_t m = shape.dim[1] * shape.dim[2];
     double *k = malloc(larmor_array_bytes(traj)), energy = 0;
-    OWNED(cplx) *y = calloc((size_t)(m * coils), sizeof *y);
+    HEAP cplx *y = calloc((size_t)(m * coils), sizeof *y);
     assert_true(k && y);
     assert_ok(larmor_array_read(traj, k, larmor_array_bytes(traj)));
     for (int c = 0; c < silent; c++)

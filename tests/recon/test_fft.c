@@ -59,7 +59,7 @@ static cplx *direct(larmor_shape shape, unsigned axes, larmor_fft_opts opts, int
 
 static void expect(int p, const larmor_array *x, const cplx *expected)
 {
-    OWNED(cplx) *got = values_of(x);
+    HEAP cplx *got = values_of(x);
     assert_at_most(difference(got, expected, larmor_array_count(x)), limit[p]);
 }
 
@@ -72,8 +72,8 @@ TEST(both_directions_are_the_sums_of_their_definition)
         const unsigned axes = cases[c / 8].axes;
         OWNED(larmor_op) *F;
         assert_ok(larmor_op_fft(dev, type[p], shape, axes, &opts, &F));
-        OWNED(cplx) *x = random_values(larmor_shape_count(shape), 1);
-        OWNED(cplx) *forward = direct(shape, axes, opts, -1, x), *adjoint = direct(shape, axes, opts, 1, x);
+        HEAP cplx *x = random_values(larmor_shape_count(shape), 1);
+        HEAP cplx *forward = direct(shape, axes, opts, -1, x), *adjoint = direct(shape, axes, opts, 1, x);
         OWNED(larmor_array) *in = complex_array(type[p], shape, x), *out = zeros(type[p], shape);
         assert_ok(larmor_op_forward(F, in, out));
         expect(p, out, forward);
@@ -110,7 +110,7 @@ TEST(a_view_that_begins_anywhere_can_be_transformed)
 {
     OWNED(larmor_op) *F;
     assert_ok(larmor_op_fft(dev, LARMOR_C64, LARMOR_SHAPE(5, 5, 1), 3, NULL, &F));
-    OWNED(cplx) *x = random_values(25, 4), *expected = direct(LARMOR_SHAPE(5, 5), 3, (larmor_fft_opts){0}, -1, x);
+    HEAP cplx *x = random_values(25, 4), *expected = direct(LARMOR_SHAPE(5, 5), 3, (larmor_fft_opts){0}, -1, x);
     OWNED(larmor_array) *in = complex_array(LARMOR_C64, LARMOR_SHAPE(5, 5, 1), x);
     OWNED(larmor_array) *all = zeros(LARMOR_C64, LARMOR_SHAPE(5, 5, 3)), *middle;
     assert_ok(larmor_array_slice(all, 1, 1, &middle)); /* 200 bytes from the beginning */

@@ -8,7 +8,7 @@ enum { NX = 6, NY = 5, VOXELS = NX * NY, FRAMES = 3, MOST = 12 };
 static void random_ops(larmor_dtype dtype, const int samples[FRAMES], larmor_op *ops[FRAMES])
 {
     for (int t = 0; t < FRAMES; t++) {
-        OWNED(double) *k = random_points(LARMOR_SHAPE(NX, NY), samples[t], (uint64_t)t + 1);
+        HEAP double *k = random_points(LARMOR_SHAPE(NX, NY), samples[t], (uint64_t)t + 1);
         OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, samples[t]), k);
         assert_ok(larmor_op_nufft(
             dev, &(larmor_nufft_opts){.ndim = 2, .modes = {NX, NY}, .tol = 1e-4, .dtype = dtype}, traj, &ops[t]));
@@ -29,12 +29,12 @@ static void expect_frame_by_frame(const int samples[FRAMES], larmor_shape out)
     assert_ok(larmor_op_frames(ops, FRAMES, &A));
     assert_true(larmor_shape_equal(larmor_op_in_shape(A), LARMOR_SHAPE(NX, NY, FRAMES)));
     assert_true(larmor_shape_equal(larmor_op_out_shape(A), out));
-    OWNED(cplx) *x = random_values(VOXELS * FRAMES, 4);
+    HEAP cplx *x = random_values(VOXELS * FRAMES, 4);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, larmor_op_in_shape(A), x), *y = zeros(LARMOR_C128, out);
     OWNED(larmor_array) *z = zeros(LARMOR_C128, larmor_op_in_shape(A));
     assert_ok(larmor_op_forward(A, in, y));
     assert_ok(larmor_op_adjoint(A, y, z));
-    OWNED(cplx) *got = values_of(y), *back = values_of(z);
+    HEAP cplx *got = values_of(y), *back = values_of(z);
     for (int t = 0, first = 0; t < FRAMES; first += samples[t++]) {
         OWNED(larmor_array) *one = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY), x + VOXELS * t);
         OWNED(larmor_array) *samples_of_one = zeros(LARMOR_C128, LARMOR_SHAPE(samples[t]));
@@ -93,7 +93,7 @@ TEST(the_operators_own_normal_maps_survive)
     larmor_op_free(N);
     ops[1] = with;
     assert_ok(larmor_op_frames(ops, FRAMES, &A));
-    OWNED(cplx) *x = random_values(VOXELS * FRAMES, 4);
+    HEAP cplx *x = random_values(VOXELS * FRAMES, 4);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, larmor_op_in_shape(A), x);
     OWNED(larmor_array) *y = zeros(LARMOR_C128, larmor_op_out_shape(A)),
                         *z = zeros(LARMOR_C128, larmor_op_in_shape(A));
@@ -101,7 +101,7 @@ TEST(the_operators_own_normal_maps_survive)
     assert_ok(larmor_op_forward(A, in, y));
     assert_ok(larmor_op_adjoint(A, y, z));
     assert_ok(larmor_op_normal(A, in, normal));
-    OWNED(cplx) *got = values_of(normal), *expected = values_of(z);
+    HEAP cplx *got = values_of(normal), *expected = values_of(z);
     for (int v = 0; v < VOXELS; v++) expected[VOXELS + v] = 3 * x[VOXELS + v];
     assert_at_most(difference(got, expected, VOXELS * FRAMES), 1e-15);
     larmor_op_free(A);
@@ -117,7 +117,7 @@ TEST(frames_apart_give_the_same_bits)
         larmor_op *ops[MANY], *A[2];
         for (int t = 0; t < MANY; t++) {
             const int64_t samples = ragged ? 5 + t : 9;
-            OWNED(double) *k = random_points(LARMOR_SHAPE(NX, NY), samples, (uint64_t)t + 1);
+            HEAP double *k = random_points(LARMOR_SHAPE(NX, NY), samples, (uint64_t)t + 1);
             OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, samples), k);
             const larmor_nufft_opts opts = {.ndim = 2, .modes = {NX, NY}, .tol = 1e-4, .dtype = dtype[c % 2]};
             OWNED(larmor_op) *F, *N;

@@ -23,7 +23,7 @@ static void expect_products(int p, larmor_op *op, int64_t batch)
                                   larmor_array *) = {larmor_op_forward, larmor_op_adjoint, larmor_op_normal};
     for (int map = 0; map < 3; map++) {
         assert_ok(maps[map](op, in, out));
-        OWNED(cplx) *got = values_of(out);
+        HEAP cplx *got = values_of(out);
         assert_at_most(difference(got, map < 2 ? once : twice, N * batch), limit[p]);
     }
     free(x);
@@ -61,7 +61,7 @@ TEST(roots_of_weights_are_a_copy)
         OWNED(larmor_array) *weights = real_array(LARMOR_SHAPE(N), w), *root;
         assert_ok(lmr_weights_copy("test", "weights", weights, type[p], 1, &root));
         assert_int_equal(larmor_array_dtype(root), p ? LARMOR_F64 : LARMOR_F32);
-        OWNED(cplx) *got = values_of(root), *kept = values_of(weights);
+        HEAP cplx *got = values_of(root), *kept = values_of(weights);
         for (int i = 0; i < N; i++) {
             assert_at_most(cabs(got[i] - sqrt(w[i])), limit[p]);
             assert_true(creal(kept[i]) == w[i]);

@@ -39,10 +39,8 @@ static larmor_segments *segments_of(int side)
     assert_non_null(map);
     for (int i = 0; i < voxels; i++) map[i] = 204.8 * i / voxels;
     for (int i = 0; i < 400; i++) t[i] = 5e-5 * i;
-    larmor_array *field = real_array(LARMOR_SHAPE(side, side), map), *times = real_array(LARMOR_SHAPE(400), t);
+    OWNED(larmor_array) *field = real_array(LARMOR_SHAPE(side, side), map), *times = real_array(LARMOR_SHAPE(400), t);
     assert_ok(larmor_segments_create(field, times, NULL, &segments));
-    larmor_array_free(times);
-    larmor_array_free(field);
     free(map);
     return segments;
 }
@@ -56,10 +54,8 @@ static larmor_segments *model_of(int side)
     assert_non_null(map);
     for (int i = 0; i < voxels; i++) map[i] = 2 * M_PI * 204.8 * i / voxels;
     for (int i = 0; i < 400; i++) t[i] = 5e-5 * i;
-    larmor_array *field = real_array(LARMOR_SHAPE(side, side), map), *times = real_array(LARMOR_SHAPE(400), t);
+    OWNED(larmor_array) *field = real_array(LARMOR_SHAPE(side, side), map), *times = real_array(LARMOR_SHAPE(400), t);
     assert_ok(larmor_segments_of_terms(&(larmor_model_term){field, times, 0}, 1, NULL, &segments));
-    larmor_array_free(times);
-    larmor_array_free(field);
     free(map);
     return segments;
 }
@@ -226,11 +222,10 @@ TEST(displaced_voxels_in_sense_are_in_the_estimate)
     only_for_processors();
     for (int c = 0; c < 4; c++) {
         OWNED(scan) s = scan_of(LARMOR_SHAPE(64, 64), 400, 16, 5, c / 2 ? LARMOR_C128 : LARMOR_C64, 0);
-        double *d = calloc(2 * 64 * 64, sizeof *d);
+        HEAP double *d = calloc(2 * 64 * 64, sizeof *d);
         assert_non_null(d);
         for (int i = 0; i < 2 * 64 * 64; i++) d[i] = 3 * sin(.01 * i);
         OWNED(larmor_array) *moved = real_array(LARMOR_SHAPE(64, 64, 2), d);
-        free(d);
         const larmor_sense_opts opts = {.traj = s.traj, .displacement = moved, .block = c % 2 ? 2 : 0};
         larmor_op *A;
         int64_t estimate;

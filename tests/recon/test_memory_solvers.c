@@ -131,7 +131,7 @@ TEST(the_choice_of_the_weight_takes_no_more_than_estimated)
     for (int c = 0; c < 2; c++) {
         OWNED(scan) s = scan_of(LARMOR_SHAPE(64, 48), 128, 60, 4, LARMOR_C64, 0);
         const larmor_shape image = s.problem.image;
-        larmor_array *x = zeros(LARMOR_C64, image), *kept, *factors, *all;
+        OWNED(larmor_array) *x = zeros(LARMOR_C64, image), *kept, *factors, *all;
         larmor_held_out out = {.noise = zeros(LARMOR_C64, larmor_array_shape(s.kspace))};
         larmor_circulant *C;
         larmor_regulariser *r = NULL;
@@ -164,11 +164,7 @@ TEST(the_choice_of_the_weight_takes_no_more_than_estimated)
         larmor_circulant_free(C);
         larmor_op_free(A);
         larmor_op_free(out.A);
-        larmor_array_free(x);
         larmor_array_free(out.noise);
-        larmor_array_free(kept);
-        larmor_array_free(factors);
-        larmor_array_free(all);
     }
 }
 
@@ -181,7 +177,7 @@ TEST(the_choice_for_a_series_takes_four_images_less)
     const larmor_shape images = larmor_shape_append(s.problem.image, FRAMES);
     const larmor_regulariser_opts opts = {.series = 1, .frames = {3, 2, 1}, .letter = {'h', 'b', 't'}};
     larmor_op *ops[FRAMES], *kept[FRAMES];
-    larmor_array *weights, *factors;
+    OWNED(larmor_array) *weights, *factors;
     larmor_held_out out = {.A = NULL};
     int64_t solver, beside;
     OWNED(larmor_array) *x = zeros(LARMOR_C64, images), *one = zeros(LARMOR_C64, s.problem.image);
@@ -219,8 +215,6 @@ TEST(the_choice_for_a_series_takes_four_images_less)
         larmor_op_free(kept[t]);
     }
     larmor_op_free(out.A);
-    larmor_array_free(weights);
-    larmor_array_free(factors);
 }
 
 TEST(impossible_sizes_are_refused)

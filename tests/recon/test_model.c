@@ -55,7 +55,7 @@ static void add_term(scene *s, int is_decay, const double *space, const double *
 
 static void add_kind(scene *s, int kind, double seconds)
 {
-    double *space = numbers(s->voxels), *time = numbers(s->m);
+    HEAP double *space = numbers(s->voxels), *time = numbers(s->m);
     for (int64_t i = 0; i < s->voxels; i++) {
         const double *r = s->position + 3 * i, *h = s->h + i;
         const double far = (r[0] - .02) * (r[0] - .02) + (r[1] - .07) * (r[1] - .07) + r[2] * r[2];
@@ -72,8 +72,6 @@ static void add_kind(scene *s, int kind, double seconds)
         time[j] = value[kind];
     }
     add_term(s, kind == DECAY, space, time);
-    free(space);
-    free(time);
 }
 
 static scene new_scene(int nd, int64_t n, larmor_dtype dtype, double tol, int64_t samples, int64_t readouts)
@@ -109,7 +107,7 @@ static double error_of(const scene *s, double bound, larmor_segments_info *info)
 {
     OWNED(larmor_segments) *segments;
     OWNED(larmor_op) *A;
-    OWNED(cplx) *x = random_values(s->voxels, 3), *expected = random_values(s->m, 0);
+    HEAP cplx *x = random_values(s->voxels, 3), *expected = random_values(s->m, 0);
     const int nd = s->shape.ndim;
     assert_ok(larmor_segments_of_terms(s->term, s->terms, &(larmor_off_resonance_opts){.error = bound}, &segments));
     assert_ok(larmor_segments_describe(segments, info));
@@ -123,7 +121,7 @@ static double error_of(const scene *s, double bound, larmor_segments_info *info)
                         *out = zeros(larmor_op_dtype(A), LARMOR_SHAPE(s->samples, s->readouts));
     assert_ok(larmor_fill(out, NAN));
     assert_ok(larmor_op_forward(A, in, out));
-    OWNED(cplx) *got = values_of(out);
+    HEAP cplx *got = values_of(out);
     return difference(got, expected, s->m);
 }
 
@@ -150,14 +148,12 @@ TEST(each_term_and_all_of_them_are_within_the_bound_of_the_sum)
 /* Some of all voxels, or of all samples, have a phase of their own, of up to 3 rad. */
 static void add_rare_phase(scene *s, int is_of_place)
 {
-    double *space = numbers(s->voxels), *time = numbers(s->m);
+    HEAP double *space = numbers(s->voxels), *time = numbers(s->m);
     const int64_t all = is_of_place ? s->voxels : s->m;
     for (int64_t i = 0; i < s->voxels; i++) space[i] = is_of_place ? 0 : s->position[3 * i] / .1;
     for (int64_t j = 0; j < s->m; j++) time[j] = is_of_place ? (double)(j % s->samples) / (double)s->samples : 0;
     for (int n = 1; n <= 3; n++) (is_of_place ? space : time)[all * n / 4 + 7 * n] = n;
     add_term(s, 0, space, time);
-    free(space);
-    free(time);
 }
 
 TEST(a_few_voxels_or_samples_with_a_phase_of_their_own_are_within_the_bound)
@@ -181,10 +177,9 @@ TEST(a_field_alone_needs_no_more_products_than_segments_and_has_their_phases)
     add_kind(&s, FIELD, 20e-3);
     OWNED(larmor_segments) *by_terms, *by_time;
     larmor_segments_info terms, time;
-    double *hz = numbers(s.voxels);
+    HEAP double *hz = numbers(s.voxels);
     for (int64_t i = 0; i < s.voxels; i++) hz[i] = s.space[0][i] / (2 * M_PI);
     OWNED(larmor_array) *field = real_array(s.shape, hz);
-    free(hz);
     assert_ok(larmor_segments_of_terms(s.term, 1, NULL, &by_terms));
     assert_ok(larmor_segments_create(field, s.term[0].time, NULL, &by_time));
     assert_ok(larmor_segments_describe(by_terms, &terms));
@@ -193,12 +188,12 @@ TEST(a_field_alone_needs_no_more_products_than_segments_and_has_their_phases)
     OWNED(larmor_op) *A, *B;
     assert_ok(larmor_op_segments(s.F, by_terms, &A));
     assert_ok(larmor_op_segments(s.F, by_time, &B));
-    OWNED(cplx) *x = random_values(s.voxels, 3);
+    HEAP cplx *x = random_values(s.voxels, 3);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, s.shape, x), *y = zeros(LARMOR_C128, larmor_op_out_shape(A)),
                         *z = zeros(LARMOR_C128, larmor_op_out_shape(A));
     assert_ok(larmor_op_forward(A, in, y));
     assert_ok(larmor_op_forward(B, in, z));
-    OWNED(cplx) *got = values_of(y), *expected = values_of(z);
+    HEAP cplx *got = values_of(y), *expected = values_of(z);
     assert_at_most(difference(got, expected, s.m), 2e-3);
 }
 
@@ -233,7 +228,7 @@ TEST(the_normal_map_of_products_by_kernels_is_the_adjoint_of_the_weighted_sample
             OWNED(scene) s = new_scene(nd, nd == 3 ? 9 : 24, LARMOR_C128, 1e-9, 60, 5);
             OWNED(larmor_segments) *segments = segments_of(&s, kind);
             OWNED(larmor_op) *A, *N;
-            OWNED(cplx) *x = random_values(s.voxels, 3);
+            HEAP cplx *x = random_values(s.voxels, 3);
             double *of_sample = numbers(s.m), error;
             for (int64_t j = 0; j < s.m; j++) of_sample[j] = 1 + .5 * sin((double)j);
             OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(nd, s.samples, s.readouts), s.k),
@@ -252,7 +247,7 @@ TEST(the_normal_map_of_products_by_kernels_is_the_adjoint_of_the_weighted_sample
             assert_ok(larmor_op_adjoint(A, y, z));
             assert_ok(larmor_fill(got, NAN));
             assert_ok(larmor_op_forward(N, in, got));
-            OWNED(cplx) *by_kernels = values_of(got), *by_samples = values_of(z);
+            HEAP cplx *by_kernels = values_of(got), *by_samples = values_of(z);
             assert_at_most(difference(by_kernels, by_samples, s.voxels), 1e-7);
             assert_ok(larmor_op_adjoint_error(N, 5, &error));
             assert_at_most(error, 1e-13);
@@ -285,7 +280,7 @@ TEST(terms_multiply_and_times_that_repeat_count_once)
     OWNED(scene) one = new_scene(2, 24, LARMOR_C128, 1e-9, 60, 5), two = new_scene(2, 24, LARMOR_C128, 1e-9, 60, 5);
     larmor_segments_info first, second;
     add_kind(&one, FIELD, 20e-3);
-    double *half = numbers(one.voxels), *back = numbers(one.m);
+    HEAP double *half = numbers(one.voxels), *back = numbers(one.m);
     for (int64_t i = 0; i < one.voxels; i++) half[i] = .5 * one.space[0][i];
     for (int64_t j = 0; j < one.m; j++) back[j] = -one.time[0][j];
     add_term(&two, 0, half, one.time[0]);
@@ -295,8 +290,6 @@ TEST(terms_multiply_and_times_that_repeat_count_once)
     assert_at_most(error_of(&two, 1e-4, &second), 1.2e-4);
     assert_int_equal(first.segments, second.segments);
     assert_at_most(fabs(first.error / second.error - 1), 1e-6);
-    free(half);
-    free(back);
 }
 
 /* A cube of 20 cm, a field, second and third order */
@@ -343,7 +336,7 @@ TEST(a_sum_is_the_same_by_any_number_of_threads)
     for (int k = 0; k < KINDS; k++) add_kind(&s, k, 20e-3);
     double error[2] = {0};
     for (int i = 0; i < 2; i++) {
-        larmor_device *other;
+        OWNED(larmor_device) *other;
         OWNED(larmor_segments) *segments;
         assert_ok(larmor_device_open(i ? "cpu:3" : "cpu:1", &other));
         larmor_model_term term[KINDS];
@@ -364,7 +357,6 @@ TEST(a_sum_is_the_same_by_any_number_of_threads)
             larmor_array_free(made[2 * l]);
             larmor_array_free(made[2 * l + 1]);
         }
-        larmor_device_free(other);
     }
     assert_true(error[0] > 0 && error[0] == error[1]);
 }
@@ -383,7 +375,7 @@ TEST(harmonics_are_those_of_laplace_and_of_their_order)
     OWNED(larmor_array) *position = real_array(LARMOR_SHAPE(3, POINTS, 2), at), *h;
     assert_ok(larmor_solid_harmonics(position, 3, &h));
     assert_true(larmor_shape_equal(larmor_array_shape(h), LARMOR_SHAPE(POINTS, 2, 16)));
-    OWNED(cplx) *all = values_of(h);
+    HEAP cplx *all = values_of(h);
     for (int l = 0; l < LARMOR_HARMONICS; l++) {
         const cplx *value = all + 2 * POINTS * l;
         const int order = (l >= 1) + (l >= 4) + (l >= 9);
@@ -408,7 +400,7 @@ TEST(constant_gradients_have_the_concomitant_phase_of_the_formula)
                         *position = real_array(LARMOR_SHAPE(3, 1), r);
     assert_ok(larmor_concomitant_phase(traj, dwell, tesla, 0, &time));
     assert_ok(larmor_concomitant_places(position, &places));
-    OWNED(cplx) *phase = values_of(time), *h = values_of(places);
+    HEAP cplx *phase = values_of(time), *h = values_of(places);
     for (int j = 0; j < SAMPLES * READOUTS; j++) {
         const double *a = g[j / SAMPLES], t = dwell * (j % SAMPLES), b = 2 * tesla;
         const double field = (a[0] * a[0] + a[1] * a[1]) * r[2] * r[2] / b +

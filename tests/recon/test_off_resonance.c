@@ -55,7 +55,7 @@ TEST(it_is_the_sum_with_the_phase_of_the_field)
         larmor_op_off_resonance(s.F, s.field_array, s.times_array, &(larmor_off_resonance_opts){.error = 1e-5}, &A));
     assert_ok(larmor_fill(out, NAN));
     assert_ok(larmor_op_forward(A, in, out));
-    OWNED(cplx) *got = values_of(out);
+    HEAP cplx *got = values_of(out);
     assert_at_most(difference(got, expected, M * COILS), 1e-5);
     free(x);
 }
@@ -70,7 +70,7 @@ static double worst(const scan *s, larmor_op *A)
         OWNED(larmor_array) *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY), x),
                             *out = zeros(LARMOR_C128, larmor_op_out_shape(A));
         assert_ok(larmor_op_forward(A, in, out));
-        OWNED(cplx) *got = values_of(out);
+        HEAP cplx *got = values_of(out);
         for (int j = 0; j < M; j++) most = fmax(most, cabs(got[j] - signal_of(s, i, j)));
     }
     return most;
@@ -116,7 +116,7 @@ TEST(a_constant_frequency_is_one_segment_and_a_pure_phase)
     OWNED(scan) s = random_scan(LARMOR_C128, 1e-6, COILS);
     for (int i = 0; i < VOXELS; i++) s.field[i] = -123.25;
     OWNED(larmor_array) *field = real_array(LARMOR_SHAPE(NX, NY), s.field);
-    OWNED(cplx) *x = random_values(VOXELS * COILS, 3);
+    HEAP cplx *x = random_values(VOXELS * COILS, 3);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, COILS), x);
     OWNED(larmor_array) *out = zeros(LARMOR_C128, larmor_op_out_shape(s.F));
     larmor_segments_info found;
@@ -124,10 +124,10 @@ TEST(a_constant_frequency_is_one_segment_and_a_pure_phase)
     assert_int_equal(found.segments, 1);
     assert_at_most(found.error, 1e-13);
     assert_ok(larmor_op_forward(s.F, in, out));
-    OWNED(cplx) *expected = values_of(out);
+    HEAP cplx *expected = values_of(out);
     for (int j = 0; j < M * COILS; j++) expected[j] *= cexp(2 * M_PI * I * -123.25 * s.times[j % M]);
     assert_ok(larmor_op_forward(A, in, out));
-    OWNED(cplx) *got = values_of(out);
+    HEAP cplx *got = values_of(out);
     assert_at_most(difference(got, expected, M * COILS), 1e-13);
 }
 
@@ -215,7 +215,7 @@ TEST(sense_has_the_phases_between_coils_and_samples)
     for (int c = 0; c < 4; c++) {
         OWNED(scan) s = random_scan(LARMOR_C128, 1e-9, COILS);
         enum { MANY = 3 };
-        OWNED(cplx) *m = random_values(VOXELS * MANY, 11), *x = random_values(VOXELS, 12);
+        HEAP cplx *m = random_values(VOXELS * MANY, 11), *x = random_values(VOXELS, 12);
         OWNED(larmor_array) *maps = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, MANY), m);
         OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, SAMPLES, READOUTS), s.k);
         OWNED(larmor_array) *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY), x);

@@ -37,7 +37,7 @@ TEST(more_steps_come_closer_from_below)
 
 TEST(two_runs_agree_to_the_last_bit)
 {
-    OWNED(cplx) *d = random_values(33, 7);
+    HEAP cplx *d = random_values(33, 7);
     OWNED(larmor_op) *D = diagonal(LARMOR_C64, d, 33);
     double first, second;
     assert_ok(larmor_opnorm(D, 9, &first));

@@ -17,7 +17,7 @@ TEST(a_preconditioner_saves_iterations_and_keeps_the_solution)
     int iters[2];
     cplx *got[2];
     for (int with = 0; with < 2; with++) {
-        proximal t;
+        OWNED(proximal) t;
         begin(&t, 0);
         cplx inverse[COLUMNS];
         for (int j = 0; j < COLUMNS; j++) { /* Jacobi's, of columns of very different length */
@@ -33,7 +33,6 @@ TEST(a_preconditioner_saves_iterations_and_keeps_the_solution)
         assert_ok(SOLVE(t.p.A, t.p.b, t.g, t.p.x, &opts, &report));
         iters[with] = report.iters;
         got[with] = values_of(t.p.x);
-        end(&t);
     }
     assert_true(iters[1] < iters[0] / 2);
     assert_at_most(difference(got[1], got[0], COLUMNS), 1e-6);

@@ -32,7 +32,7 @@ static moments moments_of(larmor_posterior *p, larmor_array *x, int before, int 
     for (int i = 0; i < before; i++) assert_ok(larmor_posterior_next(p, x));
     for (int i = 0; i < samples; i++) {
         assert_ok(larmor_posterior_next(p, x));
-        OWNED(cplx) *value = values_of(x);
+        HEAP cplx *value = values_of(x);
         const double *part = (const double *)value;
         for (int64_t j = 0; j < 2 * larmor_array_count(x); j++) {
             m.mean[j] += part[j] / samples;
@@ -56,8 +56,8 @@ TEST(intervals_of_95_percent_cover_as_many_truths_of_a_gaussian_prior)
     uint64_t seed = 11;
     int covered = 0;
     for (int t = 0; t < TRUTHS; t++) {
-        problem p = random_problem(DATA, IMAGE);
-        OWNED(cplx) *truth = calloc(IMAGE, sizeof *truth), *b = calloc(DATA, sizeof *b);
+        OWNED(problem) p = random_problem(DATA, IMAGE);
+        HEAP cplx *truth = calloc(IMAGE, sizeof *truth), *b = calloc(DATA, sizeof *b);
         for (int j = 0; j < IMAGE; j++) truth[j] = complex_normal(SIGMA / sqrt(WEIGHT), &seed);
         for (int i = 0; i < DATA; i++) {
             b[i] = complex_normal(SIGMA, &seed);
@@ -73,7 +73,6 @@ TEST(intervals_of_95_percent_cover_as_many_truths_of_a_gaussian_prior)
             covered += covers(&m, 2 * j, creal(truth[j]));
             covered += covers(&m, 2 * j + 1, cimag(truth[j]));
         }
-        free_problem(&p);
     }
     const double part = covered / (2. * TRUTHS * IMAGE);
     if (fabs(part - 0.95) > 0.02) fail_msg("%g of the truths are covered", part);
@@ -82,9 +81,9 @@ TEST(intervals_of_95_percent_cover_as_many_truths_of_a_gaussian_prior)
 TEST(the_mean_of_gaussian_samples_is_the_image_of_conjugate_gradients)
 {
     enum { SAMPLES = 4000 };
-    problem p = random_problem(DATA, IMAGE);
+    OWNED(problem) p = random_problem(DATA, IMAGE);
     p.A = matrix_op(&p.m);
-    OWNED(cplx) *expected = calloc(IMAGE, sizeof *expected);
+    HEAP cplx *expected = calloc(IMAGE, sizeof *expected);
     solve_directly(&p.m, p.rhs, WEIGHT, expected);
     OWNED(larmor_posterior) *chain;
     const larmor_posterior_opts opts = {.weight = WEIGHT, .deviation = SIGMA};
@@ -94,7 +93,6 @@ TEST(the_mean_of_gaussian_samples_is_the_image_of_conjugate_gradients)
         assert_at_most(fabs(m.mean[2 * j] - creal(expected[j])), 4 * m.deviation[2 * j] / sqrt(SAMPLES));
         assert_at_most(fabs(m.mean[2 * j + 1] - cimag(expected[j])), 4 * m.deviation[2 * j + 1] / sqrt(SAMPLES));
     }
-    free_problem(&p);
 }
 
 /* Two voxels that are measured as they are: their difference u has the density
@@ -151,7 +149,7 @@ TEST(samples_of_total_variation_have_the_moments_of_their_density)
         expect_differences(d, mean, deviation);
         for (int s = 0; s < SAMPLES; s++) {
             assert_ok(larmor_posterior_next(chain, x));
-            OWNED(cplx) *value = values_of(x);
+            HEAP cplx *value = values_of(x);
             const cplx u = value[1] - value[0];
             sum[0] += creal(u) / SAMPLES;
             sum[1] += cimag(u) / SAMPLES;

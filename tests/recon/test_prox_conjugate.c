@@ -18,7 +18,7 @@ static cplx *applied(larmor_prox *p, larmor_dtype dtype, larmor_shape shape, dou
     assert_ok(larmor_prox_apply(p, t, from, to));
     assert_ok(larmor_prox_apply(p, t, from, from)); /* in place it is the same */
     cplx *z = values_of(to);
-    OWNED(cplx) *same = values_of(from);
+    HEAP cplx *same = values_of(from);
     for (int64_t i = 0; i < larmor_shape_count(shape); i++) assert_true(same[i] == z[i]);
     return z;
 }
@@ -29,7 +29,7 @@ TEST(the_conjugate_of_a_square_has_the_minimum_that_defines_it_and_is_the_square
         OWNED(larmor_prox) *square, *p;
         assert_ok(larmor_prox_square(dev, 0.4, both[i], SHAPE, &square));
         assert_ok(larmor_prox_conjugate(square, &p));
-        OWNED(cplx) *x = random_values(COUNT, 3), *z = applied(p, both[i], SHAPE, 0.7, x);
+        HEAP cplx *x = random_values(COUNT, 3), *z = applied(p, both[i], SHAPE, 0.7, x);
         for (int j = 0; j < COUNT; j++)
             assert_at_most(cabs(z[j] - x[j] / (1 + 0.7 / 0.4)), rounding(both[i]) * cabs(x[j]));
         const double expected = squares(x, COUNT) / (2 * 0.4);
@@ -45,8 +45,8 @@ TEST(conjugates_of_norms_are_projections_onto_balls)
         assert_ok(larmor_prox_l2(dev, 0.5, both[i], SHAPE, &l2));
         assert_ok(larmor_prox_conjugate(l1, &largest));
         assert_ok(larmor_prox_conjugate(l2, &ball));
-        OWNED(cplx) *x = random_values(COUNT, 3), *a = applied(largest, both[i], SHAPE, 0.3, x),
-                    *b = applied(ball, both[i], SHAPE, 0.3, x);
+        HEAP cplx *x = random_values(COUNT, 3), *a = applied(largest, both[i], SHAPE, 0.3, x),
+                  *b = applied(ball, both[i], SHAPE, 0.3, x);
         const double norm = sqrt(squares(x, COUNT));
         for (int j = 0; j < COUNT; j++) {
             const double magnitude = cabs(x[j]);
@@ -64,8 +64,8 @@ TEST(the_conjugate_of_the_conjugate_is_the_function)
     assert_ok(larmor_prox_group_l1(dev, 0.5, LARMOR_C128, SHAPE, &g));
     assert_ok(larmor_prox_conjugate(g, &once));
     assert_ok(larmor_prox_conjugate(once, &twice));
-    OWNED(cplx) *x = random_values(COUNT, 8), *a = applied(g, LARMOR_C128, SHAPE, 0.9, x),
-                *b = applied(twice, LARMOR_C128, SHAPE, 0.9, x);
+    HEAP cplx *x = random_values(COUNT, 8), *a = applied(g, LARMOR_C128, SHAPE, 0.9, x),
+              *b = applied(twice, LARMOR_C128, SHAPE, 0.9, x);
     assert_at_most(difference(a, b, COUNT), 1e-13);
     free(expect_minimum(g, LARMOR_C128, SHAPE, 0.9, 8));
 }
@@ -92,7 +92,7 @@ TEST(the_simplex_holds_real_numbers_of_its_sum_and_the_nearest_of_them)
         const larmor_dtype dtype = both[i % 2];
         OWNED(larmor_prox) *p;
         assert_ok(larmor_prox_simplex(dev, sum, dtype, SHAPE, &p));
-        OWNED(cplx) *x = random_values(COUNT, 20 + (uint64_t)i), *z = applied(p, dtype, SHAPE, 0.7, x);
+        HEAP cplx *x = random_values(COUNT, 20 + (uint64_t)i), *z = applied(p, dtype, SHAPE, 0.7, x);
         double total = 0, along = 0, most = -INFINITY;
         for (int j = 0; j < COUNT; j++) {
             assert_true(cimag(z[j]) == 0 && creal(z[j]) >= 0);
@@ -102,7 +102,7 @@ TEST(the_simplex_holds_real_numbers_of_its_sum_and_the_nearest_of_them)
         }
         assert_at_most(fabs(total - sum), (dtype == LARMOR_C128 ? 1e-13 : 1e-5) * fmax(sum, 1));
         assert_at_most(most - along, (dtype == LARMOR_C128 ? 1e-11 : 1e-4) * sum * fmax(sum, 1));
-        OWNED(cplx) *again = applied(p, dtype, SHAPE, 0.7, z);
+        HEAP cplx *again = applied(p, dtype, SHAPE, 0.7, z);
         assert_at_most(difference(again, z, COUNT), dtype == LARMOR_C128 ? 1e-13 : 1e-5);
     }
 }

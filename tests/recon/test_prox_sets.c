@@ -13,7 +13,7 @@ static cplx *applied(larmor_prox *p, larmor_dtype dtype, const cplx *x)
     assert_ok(larmor_prox_apply(p, 0.7, from, to));
     assert_ok(larmor_prox_apply(p, 0.7, from, from)); /* in place it is the same */
     cplx *z = values_of(to);
-    OWNED(cplx) *same = values_of(from);
+    HEAP cplx *same = values_of(from);
     for (int i = 0; i < COUNT; i++) assert_true(same[i] == z[i]);
     return z;
 }
@@ -21,8 +21,8 @@ static cplx *applied(larmor_prox *p, larmor_dtype dtype, const cplx *x)
 /* Twice is once, and |P x - P y|^2 <= re <P x - P y, x - y>, which projections onto convex sets fulfil. */
 static void expect_projection(larmor_prox *p, larmor_dtype dtype)
 {
-    OWNED(cplx) *x = random_values(COUNT, 3), *y = random_values(COUNT, 4);
-    OWNED(cplx) *a = applied(p, dtype, x), *b = applied(p, dtype, y), *again = applied(p, dtype, a);
+    HEAP cplx *x = random_values(COUNT, 3), *y = random_values(COUNT, 4);
+    HEAP cplx *a = applied(p, dtype, x), *b = applied(p, dtype, y), *again = applied(p, dtype, a);
     assert_at_most(difference(again, a, COUNT), 0);
     double square = 0, product = 0;
     for (int i = 0; i < COUNT; i++) {
@@ -41,7 +41,7 @@ TEST(a_box_holds_real_parts_between_its_bounds)
         const double low = bounds[i / 2][0], high = bounds[i / 2][1];
         assert_ok(larmor_prox_box(dev, low, high, both[i % 2], SHAPE, &p));
         if (low < high) expect_projection(p, both[i % 2]);
-        OWNED(cplx) *x = random_values(COUNT, 9), *z = applied(p, both[i % 2], x);
+        HEAP cplx *x = random_values(COUNT, 9), *z = applied(p, both[i % 2], x);
         for (int j = 0; j < COUNT; j++) {
             assert_true(cimag(z[j]) == 0);
             assert_at_most(fabs(creal(z[j]) - fmin(fmax(creal(x[j]), low), high)), 1e-7);
@@ -58,7 +58,7 @@ TEST(a_support_holds_what_its_mask_has_and_nothing_else)
         OWNED(larmor_prox) *p;
         assert_ok(larmor_prox_support(m, both[i], SHAPE, &p));
         expect_projection(p, both[i]);
-        OWNED(cplx) *x = random_values(COUNT, 9), *z = applied(p, both[i], x);
+        HEAP cplx *x = random_values(COUNT, 9), *z = applied(p, both[i], x);
         for (int j = 0; j < COUNT; j++) assert_at_most(cabs(z[j] - (mask[j % 20] != 0 ? x[j] : 0)), 1e-7);
     }
 }
@@ -69,7 +69,7 @@ TEST(the_norm_and_its_square_have_the_minimum_that_defines_them)
         OWNED(larmor_prox) *norm, *square;
         assert_ok(larmor_prox_l2(dev, 0.6, both[i], SHAPE, &norm));
         assert_ok(larmor_prox_square(dev, 0.6, both[i], SHAPE, &square));
-        OWNED(cplx) *x = random_values(COUNT, 3);
+        HEAP cplx *x = random_values(COUNT, 3);
         const double size = sqrt(squares(x, COUNT));
         assert_at_most(fabs(value_at(norm, both[i], SHAPE, x) - 0.6 * size), 1e-6 * size);
         assert_at_most(fabs(value_at(square, both[i], SHAPE, x) - 0.3 * size * size), 1e-6 * size * size);
@@ -78,13 +78,13 @@ TEST(the_norm_and_its_square_have_the_minimum_that_defines_them)
     }
     OWNED(larmor_prox) *strong;
     assert_ok(larmor_prox_l2(dev, 1e6, LARMOR_C128, SHAPE, &strong));
-    OWNED(cplx) *x = random_values(COUNT, 3), *z = applied(strong, LARMOR_C128, x);
+    HEAP cplx *x = random_values(COUNT, 3), *z = applied(strong, LARMOR_C128, x);
     assert_true(squares(z, COUNT) == 0);
 }
 
 TEST(a_function_that_is_moved_has_the_minimum_that_defines_it)
 {
-    OWNED(cplx) *centre = random_values(COUNT, 77);
+    HEAP cplx *centre = random_values(COUNT, 77);
     OWNED(larmor_array) *c = complex_array(LARMOR_C128, SHAPE, centre);
     OWNED(larmor_prox) *l1, *p;
     assert_ok(larmor_prox_l1(dev, 0.5, LARMOR_C128, SHAPE, &l1));

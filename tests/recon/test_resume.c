@@ -184,7 +184,7 @@ TEST(a_run_that_is_stopped_anywhere_and_resumed_ends_as_one_that_was_not)
 TEST(without_a_state_the_run_begins_at_x)
 {
     for (int which = 0; which < SOLVERS; which++) {
-        OWNED(cplx) *expected, *got;
+        HEAP cplx *expected, *got;
         larmor_report report;
         assert_ok(solve(which, &(larmor_solve_opts){0}, &expected, &report));
         assert_ok(solve(which, &(larmor_solve_opts){.resume = do_not}, &got, &report));
@@ -195,7 +195,7 @@ TEST(without_a_state_the_run_begins_at_x)
 TEST(a_state_that_cannot_be_had_is_an_error)
 {
     for (int which = 0; which < SOLVERS; which++) {
-        OWNED(cplx) *got;
+        HEAP cplx *got;
         larmor_report report;
         assert_refused(solve(which, &(larmor_solve_opts){.resume = fail_to}, &got, &report), LARMOR_ERR_FORMAT,
                        "the state is damaged");
@@ -213,7 +213,7 @@ static larmor_status penalised(const char *name, larmor_solve_opts o, cplx **x, 
     const int series = (listed.takes & LARMOR_NEEDS_SERIES) != 0;
     const larmor_shape shape = series ? LARMOR_SHAPE(SIDE, SIDE, FRAMES) : LARMOR_SHAPE(SIDE, SIDE);
     const int64_t count = larmor_shape_count(shape);
-    OWNED(cplx) *factors = random_values((int)count, 3), *rhs = random_values((int)count, 4);
+    HEAP cplx *factors = random_values((int)count, 3), *rhs = random_values((int)count, 4);
     OWNED(larmor_array) *d = complex_array(LARMOR_C128, shape, factors), *b = complex_array(LARMOR_C128, shape, rhs),
                         *image = zeros(LARMOR_C128, shape);
     OWNED(larmor_op) *A;

@@ -21,7 +21,7 @@ static larmor_array *part_of(const larmor_array *x, int64_t before, int64_t all,
                              larmor_shape shape)
 {
     const int64_t last = larmor_array_count(x) / (before * all);
-    OWNED(double) *values, *part = malloc((size_t)(2 * before * count * last + 1) * sizeof *part);
+    HEAP double *values, *part = malloc((size_t)(2 * before * count * last + 1) * sizeof *part);
     larmor_array *y;
     assert_non_null(part);
     assert_ok(larmor_array_download(x, LARMOR_C128, &values));

@@ -9,7 +9,7 @@ TEST(partitions_go_by_planes_and_the_rest_by_the_volume)
     enum { NZ = 4, SPOKES = 5, ALL = NZ * SPOKES };
     const larmor_shape image = LARMOR_SHAPE(10, 8, NZ);
     const larmor_nufft_opts nufft = {.ndim = 3, .modes = {10, 8, NZ}, .batch = COILS, .dtype = LARMOR_C128};
-    OWNED(cplx) *maps = random_values(10 * 8 * NZ * COILS, 1), *values = random_values(10 * 8 * NZ, 2);
+    HEAP cplx *maps = random_values(10 * 8 * NZ * COILS, 1), *values = random_values(10 * 8 * NZ, 2);
     OWNED(larmor_array) *m = complex_array(LARMOR_C128, larmor_shape_append(image, COILS), maps);
     OWNED(larmor_array) *x = complex_array(LARMOR_C128, image, values);
     for (int t = 0; t < 3; t++) {
@@ -27,7 +27,7 @@ TEST(partitions_go_by_planes_and_the_rest_by_the_volume)
         OWNED(larmor_array) *y = zeros(LARMOR_C128, LARMOR_SHAPE(SAMPLES, ALL, COILS));
         assert_ok(larmor_op_sense(m, &(larmor_sense_opts){.traj = traj, .nufft_tol = 1e-6, .toeplitz = -1}, &A));
         assert_ok(larmor_op_forward(A, x, y));
-        OWNED(cplx) *got = values_of(y);
+        HEAP cplx *got = values_of(y);
         assert_ok(larmor_op_coils(m, &S));
         larmor_nufft_opts opts = nufft;
         opts.tol = 1e-6;
@@ -37,11 +37,10 @@ TEST(partitions_go_by_planes_and_the_rest_by_the_volume)
         for (int i = 0; i < 2 && F[i]; i++) {
             assert_ok(larmor_op_chain(F[i], S, &chain));
             assert_ok(larmor_op_forward(chain, x, y));
-            cplx *expected = values_of(y);
+            HEAP cplx *expected = values_of(y);
             assert_at_most(difference(got, expected, SAMPLES * ALL * COILS), 2e-6);
             if (is_cpu) /* the same bits say which way was taken */
                 assert_int_equal(!memcmp(got, expected, sizeof *got * SAMPLES * ALL * COILS), i == planes);
-            free(expected);
             larmor_op_free(chain);
             larmor_op_free(F[i]);
         }
@@ -58,7 +57,7 @@ TEST(toeplitz_is_chosen_where_it_pays)
     } cases[] = {{32, 4, 40000, 30, 1}, {32, 4, 40000, 0, 1}, {32, 1, 40000, 1, 0}, {128, 2, 50, 30, 0}};
     for (int i = 0; i < 4; i++) {
         const larmor_shape image = LARMOR_SHAPE(cases[i].side, cases[i].side);
-        OWNED(double) *k = random_points(image, cases[i].samples, 2);
+        HEAP double *k = random_points(image, cases[i].samples, 2);
         OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, cases[i].samples, 1), k);
         OWNED(larmor_array) *maps = zeros(LARMOR_C64, larmor_shape_append(image, cases[i].coils));
         OWNED(larmor_op) *A;
@@ -204,9 +203,9 @@ TEST(other_maps_make_the_operator_of_these_maps)
         larmor_shape shape = s.maps_shape, in = s.image;
         if (sets > 1) shape = larmor_shape_append(shape, sets);
         if (sets > 1) in = larmor_shape_append(in, sets);
-        OWNED(cplx) *first = random_values(larmor_shape_count(shape), 11),
-                    *then = random_values(larmor_shape_count(shape), 12);
-        OWNED(cplx) *values = random_values(larmor_shape_count(in), 13);
+        HEAP cplx *first = random_values(larmor_shape_count(shape), 11),
+                  *then = random_values(larmor_shape_count(shape), 12);
+        HEAP cplx *values = random_values(larmor_shape_count(in), 13);
         OWNED(larmor_array) *before = complex_array(dtype, shape, first), *after = complex_array(dtype, shape, then);
         OWNED(larmor_array) *x = complex_array(dtype, in, values);
         larmor_op *A, *B;
@@ -214,7 +213,7 @@ TEST(other_maps_make_the_operator_of_these_maps)
         free(all_maps(A, x)); /* whose work arrays are not empty */
         assert_ok(larmor_sense_set_maps(A, after));
         assert_ok(larmor_op_sense(after, &opts, &B));
-        OWNED(cplx) *got = all_maps(A, x), *expected = all_maps(B, x);
+        HEAP cplx *got = all_maps(A, x), *expected = all_maps(B, x);
         const int64_t voxels = larmor_shape_count(in), count = M * COILS + 2 * voxels;
         if (is_processor()) assert_memory_equal(got, expected, sizeof *got * (size_t)count);
         assert_at_most(difference(got, expected, count), 1e-5);
@@ -225,7 +224,7 @@ TEST(other_maps_make_the_operator_of_these_maps)
         assert_ok(larmor_sense_coil_images(B, y, images));
         larmor_op_free(B);
         assert_ok(larmor_sense_combine(A, images, z));
-        OWNED(cplx) *two = values_of(z);
+        HEAP cplx *two = values_of(z);
         if (is_processor()) assert_memory_equal(two, expected + M * COILS, sizeof *two * (size_t)voxels);
         assert_at_most(difference(two, expected + M * COILS, voxels), 1e-5);
 
@@ -233,7 +232,7 @@ TEST(other_maps_make_the_operator_of_these_maps)
         assert_int_equal(larmor_sense_set_maps(A, fewer), LARMOR_ERR_SHAPE);
         assert_int_equal(larmor_sense_coil_images(A, y, fewer), LARMOR_ERR_SHAPE);
         assert_int_equal(larmor_sense_combine(A, fewer, z), LARMOR_ERR_SHAPE);
-        OWNED(cplx) *still = all_maps(A, x);
+        HEAP cplx *still = all_maps(A, x);
         assert_at_most(difference(still, expected, count), 1e-5);
         larmor_op_free(A);
     }

@@ -50,7 +50,7 @@ static void make_points(series *s)
 /* A block that moves to and fro, beside one that does not. */
 static larmor_array *moving_image(void)
 {
-    OWNED(cplx) *x = calloc(N * N * FRAMES, sizeof *x);
+    HEAP cplx *x = calloc(N * N * FRAMES, sizeof *x);
     for (int f = 0; f < FRAMES; f++)
         for (int i = 0; i < N * N; i++) {
             const double u = i % N, v = (double)(i / N) - 2 * sin(2 * M_PI * f / FRAMES);

@@ -43,7 +43,7 @@ static double *points_of(const design *g)
 
 static larmor_array *traj_of(const design *g)
 {
-    OWNED(double) *k = points_of(g);
+    HEAP double *k = points_of(g);
     larmor_array *traj = real_array(LARMOR_SHAPE(3, SAMPLES, g->readouts), k);
     return traj;
 }
@@ -60,9 +60,9 @@ TEST(it_is_the_fourier_sum_in_the_order_of_the_readouts)
         const larmor_shape image = LARMOR_SHAPE(NX, NY, g->nz);
         const int64_t voxels = larmor_shape_count(image), m = SAMPLES * g->readouts;
         const larmor_nufft_opts opts = opts_of(g, LARMOR_C128, 1e-10);
-        OWNED(double) *k = points_of(g);
-        OWNED(cplx) *x = random_values(voxels * BATCH, 1),
-                    *expected = malloc((size_t)(m * BATCH + 1) * sizeof *expected);
+        HEAP double *k = points_of(g);
+        HEAP cplx *x = random_values(voxels * BATCH, 1),
+                  *expected = malloc((size_t)(m * BATCH + 1) * sizeof *expected);
         assert_non_null(expected);
         for (int b = 0; b < BATCH; b++) direct_forward(x + voxels * b, image, k, m, expected + m * b);
         OWNED(larmor_array) *traj = traj_of(g),
@@ -71,7 +71,7 @@ TEST(it_is_the_fourier_sum_in_the_order_of_the_readouts)
         OWNED(larmor_op) *A;
         assert_ok(larmor_op_stack_of_stars(dev, &opts, traj, &A));
         assert_ok(larmor_op_forward(A, in, out));
-        OWNED(cplx) *got = values_of(out);
+        HEAP cplx *got = values_of(out);
         if (m) assert_at_most(difference(got, expected, m * BATCH), 1e-9);
     }
 }
@@ -154,7 +154,7 @@ TEST(a_stack_is_known_by_its_kz_and_its_sets_of_angles)
         assert_int_equal(is, 1);
         assert_int_equal(sets, designs[i].sets);
     }
-    OWNED(double) *k = points_of(&designs[0]);
+    HEAP double *k = points_of(&designs[0]);
     k[3 * (5 * SAMPLES + 2) + 2] += 9e-6; /* what a change of units may leave */
     larmor_array *traj = real_array(LARMOR_SHAPE(3, SAMPLES, 8), k);
     assert_ok(larmor_traj_is_stack(traj, 4, &is, NULL));
@@ -175,7 +175,7 @@ TEST(what_is_no_stack_is_named)
 {
     larmor_op *A;
     const larmor_nufft_opts opts = opts_of(&designs[0], LARMOR_C64, 0);
-    OWNED(double) *k = points_of(&designs[0]);
+    HEAP double *k = points_of(&designs[0]);
     k[3 * (5 * SAMPLES + 2) + 2] = 0.25;
     k[3 * (6 * SAMPLES) + 2] = 0.5;
     larmor_array *traj = real_array(LARMOR_SHAPE(3, SAMPLES, 8), k);

@@ -81,7 +81,7 @@ static double *apply_slab(const scene *s, larmor_op *N)
     OWNED(larmor_array) *x, *y;
     double *all, *values;
     const larmor_shape shape = larmor_op_in_shape(N);
-    OWNED(double) *part = malloc((size_t)larmor_shape_count(shape) * 2 * sizeof *part + 1);
+    HEAP double *part = malloc((size_t)larmor_shape_count(shape) * 2 * sizeof *part + 1);
     assert_non_null(part);
     assert_ok(larmor_array_download(s->x, LARMOR_C128, &all));
     cut(s, all, part);
@@ -98,8 +98,9 @@ static void expect_whole(const scene *s, larmor_op *N, int weighted, double tol)
 {
     const int64_t count = 2 * larmor_shape_count(larmor_op_in_shape(N)), all = 2 * larmor_array_count(s->x);
     OWNED(larmor_op) *whole = whole_of(s, weighted);
-    double *expected = apply_whole(s, whole), *got = apply_slab(s, N), *again = apply_slab(s, N), error = 0, size = 0;
-    OWNED(double) *slab = malloc((size_t)count * sizeof *slab + 1);
+    HEAP double *expected = apply_whole(s, whole), *got = apply_slab(s, N), *again = apply_slab(s, N);
+    double error = 0, size = 0;
+    HEAP double *slab = malloc((size_t)count * sizeof *slab + 1);
     assert_non_null(slab);
     cut(s, expected, slab);
     for (int64_t i = 0; i < all; i++) size += expected[i] * expected[i];
@@ -107,9 +108,6 @@ static void expect_whole(const scene *s, larmor_op *N, int weighted, double tol)
     assert_at_most(error, tol * tol * size);
     assert_true(size > 0);
     assert_memory_equal(got, again, (size_t)count * sizeof *got);
-    free(again);
-    free(got);
-    free(expected);
 }
 
 /* The points of this rank. */

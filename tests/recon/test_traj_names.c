@@ -41,7 +41,7 @@ TEST(every_trajectory_stays_within_the_matrix)
                 assert_int_equal(shape.ndim, 3);
                 assert_int_equal(nd, info.solid || m > 1 ? 3 : 2);
                 if (samples) assert_int_equal(shape.dim[1], samples);
-                OWNED(double) *k = points_of(traj);
+                HEAP double *k = points_of(traj);
                 for (int64_t i = 0; i < larmor_array_count(traj); i++) {
                     const double half = (double)n[i % nd] / 2;
                     if (!(k[i] >= -half && k[i] < half))
@@ -122,7 +122,7 @@ TEST(a_trajectory_is_the_same_on_every_device_with_any_number_of_threads)
             assert_ok(larmor_traj_create(dev, info.name, &of, &traj));
             assert_ok(larmor_traj_create(others[i], info.name, &of, &other));
             assert_true(larmor_shape_equal(larmor_array_shape(traj), larmor_array_shape(other)));
-            OWNED(double) *k = points_of(traj), *same = points_of(other);
+            HEAP double *k = points_of(traj), *same = points_of(other);
             assert_memory_equal(k, same, larmor_array_bytes(traj));
         }
     larmor_device_free(others[0]);
@@ -140,7 +140,7 @@ TEST(the_centre_of_kspace_is_sampled_exactly_by_every_readout_through_it)
             const larmor_shape shape = larmor_array_shape(traj);
             assert_int_equal(shape.dim[1], samples);
             assert_int_equal(shape.dim[2], 13);
-            OWNED(double) *k = points_of(traj);
+            HEAP double *k = points_of(traj);
             const int64_t nd = shape.dim[0];
             const int64_t centre = t == 2 ? 0 : samples / 2;
             for (int64_t j = 0; j < 13; j++)

@@ -73,9 +73,9 @@ WITH_SCAN(sessions_are_side_by_side_and_give_the_same_images)
 {
     served s;
     larmor_stream *slow, *fast, *gone;
-    larmor_response got;
+    OWNED(larmor_response) got;
     const larmor_session_opts ours = quick();
-    images want = expected(&ours.job.recon);
+    OWNED(images) want = expected(&ours.job.recon);
     serve(&s, "127.0.0.1:0", 4);
     assert_null(strstr(larmor_server_address(s.server), ":0 "));
     assert_ok(larmor_stream_connect(larmor_server_address(s.server), NULL, &slow));
@@ -93,18 +93,15 @@ WITH_SCAN(sessions_are_side_by_side_and_give_the_same_images)
     send_half(slow, 1);
     send_text(slow, LARMOR_MESSAGE_CLOSE, NULL);
     for (int i = 0; i < 4; i++) {
-        float *v;
+        HEAP float *v;
         assert_same_bits(want.data[i], wait_for(slow, LARMOR_MESSAGE_IMAGE, NULL, NULL).image.data);
         assert_ok(larmor_array_download(got.image[i].data, LARMOR_C64, &v));
         assert_same_bits(want.data[i], v);
-        free(v);
     }
     wait_for(slow, LARMOR_MESSAGE_CLOSE, NULL, NULL);
     larmor_stream_free(slow);
     stop(&s);
     assert_int_equal(s.ended, 3);
-    larmor_response_free(&got);
-    free_images(&want);
 }
 
 WITH_SCAN(more_clients_than_sessions_wait_for_their_turn)
@@ -147,13 +144,12 @@ WITH_SCAN(a_session_that_cannot_begin_is_told_and_closed)
 WITH_SCAN(a_server_that_stops_ends_its_sessions)
 {
     served s;
-    larmor_stream *client;
+    OWNED(larmor_stream) *client;
     serve(&s, "127.0.0.1:0", 2);
     assert_ok(larmor_stream_connect(larmor_server_address(s.server), NULL, &client));
     send_text(client, LARMOR_MESSAGE_CONFIG_FILE, "larmor");
     send_text(client, LARMOR_MESSAGE_HEADER, "<never completed>");
     stop(&s);
-    larmor_stream_free(client);
 }
 
 WITH_SCAN(a_unix_socket_is_for_its_owner_and_goes_with_the_server)
