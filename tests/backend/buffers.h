@@ -20,8 +20,7 @@ static inline size_t element(int precision)
 /* n complex numbers in [-1, 1)^2 that both precisions hold exactly. */
 static inline cx *random_values(int64_t n, uint64_t seed)
 {
-    cx *v = malloc((size_t)n * sizeof *v + 1);
-    assert_non_null(v);
+    NEW(cx, v, n);
     uint64_t state = seed * 7919 + 1;
     for (int64_t i = 0; i < n; i++) {
         const double re = (float)test_random(&state);
@@ -48,8 +47,7 @@ static inline void *upload(int precision, const cx *values, int64_t n)
 
 static inline cx *download(int precision, const void *ptr, int64_t n)
 {
-    cx *values = malloc((size_t)n * sizeof *values + 1);
-    assert_non_null(values);
+    NEW(cx, values, n);
     const size_t bytes = (size_t)n * element(precision);
     if (precision == LMR_F64) {
         assert_ok(dev->be->copy(dev->ctx, LMR_TO_HOST, values, ptr, bytes));

@@ -90,8 +90,7 @@ TEST(heev_gives_orthonormal_vectors_with_ascending_values)
             OWNED(void) *da = upload(p, upper, total);
             assert_ok(dev->be->la[p]->heev(dev->ctx, n, batch, 1, da, dw));
             HEAP cx *v = download(p, da, total), *raw = download(p, dw, n * batch);
-            HEAP double *w = malloc((size_t)(n * batch) * sizeof *w);
-            assert_non_null(w);
+            HEAP NEW(double, w, n *batch);
             for (int64_t i = 0; i < n * batch; i++) /* w is real: two values in each complex number */
                 w[i] = i & 1 ? cimag(raw[i / 2]) : creal(raw[i / 2]);
             for (int64_t m = 0; m < batch; m++) {

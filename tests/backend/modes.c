@@ -69,8 +69,7 @@ static void *upload_real(int precision, const double *x, int64_t n)
 
 static cx *not_a_number(int64_t n)
 {
-    cx *x = malloc((size_t)n * sizeof *x);
-    assert_non_null(x);
+    NEW(cx, x, n);
     for (int64_t i = 0; i < n; i++) x[i] = CMPLX(NAN, NAN);
     return x;
 }

@@ -28,8 +28,7 @@ static double *download(larmor_dtype type, const void *ptr, int64_t n)
 static void *upload(larmor_dtype type, const double *values, int64_t n)
 {
     void *ptr;
-    HEAP float *in_single = malloc((size_t)(n + 1) * sizeof *in_single);
-    assert_non_null(in_single);
+    HEAP NEW(float, in_single, n + 1);
     for (int64_t i = 0; i < n; i++) in_single[i] = (float)values[i];
     const int is_double = lmr_precision(type) == LMR_F64;
     const size_t bytes = (size_t)n * (is_double ? 8 : 4);
@@ -45,8 +44,7 @@ TEST(conversion_rounds_to_nearest_and_adds_imaginary_zeros)
         if (lmr_is_complex(from) && !lmr_is_complex(to)) continue;
         const int64_t n = sizes[c / TYPES / TYPES], in = parts_of(from), out = parts_of(to);
         uint64_t seed = 5;
-        HEAP double *x = malloc((size_t)(2 * n + 1) * sizeof *x);
-        assert_non_null(x);
+        HEAP NEW(double, x, 2 * n + 1);
         for (int64_t i = 0; i < in * n; i++) x[i] = test_random(&seed);
         void *dx = upload(from, x, in * n), *dy;
         assert_ok(dev->be->alloc(dev->ctx, (size_t)n * larmor_dtype_size(to), &dy));

@@ -99,8 +99,7 @@ TEST(expand_multiplies_each_channel_and_combine_is_its_adjoint)
             HEAP cx *d = random_values(n * nc, 6), *x = random_values(n, 7), *y = random_values(n * nc, 8);
             OWNED(void) *dd = upload(p, d, n * nc), *dx = upload(p, x, n);
             void *dy = upload(p, y, n * nc);
-            HEAP cx *sum = calloc((size_t)n + 1, sizeof *sum);
-            assert_non_null(sum);
+            HEAP NEW_ZEROS(cx, sum, (size_t)n + 1);
             for (int64_t i = 0; i < n * nc; i++) sum[i % n] += conj(d[i]) * y[i];
             assert_ok(dev->be->vec[p]->expand(dev->ctx, n, nc, dd, dx, dy));
             for (int64_t i = 0; i < n * nc; i++) {

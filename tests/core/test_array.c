@@ -204,10 +204,9 @@ TEST(upload_and_download_convert_between_the_hosts_type_and_the_arrays)
     const double v[3] = {1.5, -2, 0.25};
     larmor_array *x;
     HEAP double *back;
-    HEAP float _Complex *in_single;
     assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(3), LARMOR_F64, v, &x));
     assert_values(x, (float[]){1.5F, 0, -2, 0, 0.25F, 0}, 24);
-    assert_ok(larmor_array_download(x, LARMOR_C64, &in_single));
+    OWN_MEMORY(float _Complex, *in_single, larmor_array_download(x, LARMOR_C64, &in_single));
     for (int i = 0; i < 3; i++) assert_true(crealf(in_single[i]) == (float)v[i] && cimagf(in_single[i]) == 0);
     back = (double *)&back;
     assert_refused(larmor_array_download(x, LARMOR_F64, &back), LARMOR_ERR_ARG, "c64 [3]");
@@ -412,8 +411,7 @@ TEST(mismatched_shapes_are_named_in_the_message)
 
 TEST(real_arrays_other_types_and_other_devices_do_not_mix)
 {
-    OWNED(larmor_device) *other;
-    assert_ok(larmor_device_open("cpu:2", &other));
+    OWN(larmor_device, *other, larmor_device_open("cpu:2", &other));
     OWNED(larmor_array) *x = make(LARMOR_C64, LARMOR_SHAPE(2), NULL),
                         *in_double = make(LARMOR_C128, LARMOR_SHAPE(2), NULL),
                         *real = make(LARMOR_F32, LARMOR_SHAPE(2), NULL), *far;

@@ -17,8 +17,7 @@ static larmor_op *row_on(larmor_device *on, uint64_t seed, int count)
 {
     larmor_op *ops[2] = {NULL, NULL}, *row;
     for (int i = 0; i < count; i++) {
-        OWNED(larmor_array) *d;
-        assert_ok(larmor_array_create(on, LARMOR_C64, LARMOR_SHAPE(N, 1), &d));
+        OWN(larmor_array, *d, larmor_array_create(on, LARMOR_C64, LARMOR_SHAPE(N, 1), &d));
         assert_ok(lmr_random_fill(d, seed + (uint64_t)i));
         assert_ok(larmor_op_diag(d, &ops[i]));
     }

@@ -75,9 +75,8 @@ TEST(the_peak_is_the_largest_sum_that_was_held_at_a_time)
 TEST(numbers_that_are_read_are_0_and_norms_are_1)
 {
     OWNED(larmor_device) *counting = opened(NULL);
-    OWNED(larmor_array) *x;
     double host[6] = {1, 2, 3, 4, 5, 6}, norm;
-    assert_ok(larmor_array_create(counting, LARMOR_C128, LARMOR_SHAPE(3), &x));
+    OWN(larmor_array, *x, larmor_array_create(counting, LARMOR_C128, LARMOR_SHAPE(3), &x));
     assert_ok(larmor_array_write(x, host, sizeof host));
     assert_ok(larmor_array_read(x, host, sizeof host));
     for (int i = 0; i < 6; i++) assert_true(host[i] == 0);
@@ -109,10 +108,9 @@ TEST(an_operator_takes_what_it_is_made_with_until_it_is_freed)
 {
     OWNED(larmor_device) *counting = opened(dev);
     larmor_op *A;
-    OWNED(larmor_array) *x, *y;
     const larmor_shape in = LARMOR_SHAPE(4), out = LARMOR_SHAPE(3, 2);
-    assert_ok(larmor_array_create(counting, LARMOR_C64, in, &x));
-    assert_ok(larmor_array_create(counting, LARMOR_C64, out, &y));
+    OWN(larmor_array, *x, larmor_array_create(counting, LARMOR_C64, in, &x));
+    OWN(larmor_array, *y, larmor_array_create(counting, LARMOR_C64, out, &y));
     lmr_measure_begin(counting);
     assert_ok(lmr_measure_op(counting, 1e9, LARMOR_C64, in, out, &A));
     assert_bytes(lmr_measure_held(counting), 1e9, 1);

@@ -354,8 +354,7 @@ static larmor_status end_of_calls(void *self, const larmor_array *y, larmor_arra
 TEST(an_operator_may_use_itself)
 {
     static const larmor_op_impl own_impl = {"own", call_myself, end_of_calls, NULL, NULL};
-    OWNED(larmor_op) *op;
-    assert_ok(larmor_op_create(dev, &own_impl, &op, LARMOR_C128, LARMOR_SHAPE(2), LARMOR_SHAPE(2), &op));
+    OWN(larmor_op, *op, larmor_op_create(dev, &own_impl, &op, LARMOR_C128, LARMOR_SHAPE(2), LARMOR_SHAPE(2), &op));
     OWNED(larmor_array) *x = vector(2, 5), *y = vector(2, 6);
     assert_ok(larmor_op_forward(op, x, y));
 }
@@ -510,14 +509,13 @@ TEST(columns_are_the_operators_beside_each_other)
 TEST(a_diagonal_multiplies_and_its_adjoint_conjugates)
 {
     larmor_array *d = vector(4, 9);
-    OWNED(larmor_op) *D;
     cx v[8], diagonal[8][8] = {{0}}, normal[8][8] = {{0}};
     assert_ok(larmor_array_read(d, v, larmor_array_bytes(d)));
     for (int i = 0; i < 4; i++) {
         diagonal[i][i] = v[i];
         normal[i][i] = v[i] * conj(v[i]);
     }
-    assert_ok(larmor_op_diag(d, &D));
+    OWN(larmor_op, *D, larmor_op_diag(d, &D));
     larmor_array_free(d);
     assert_is(D, larmor_op_forward, 4, 4, diagonal);
     assert_is(D, larmor_op_normal, 4, 4, normal);

@@ -39,10 +39,9 @@ TEST(a_timer_measures_from_its_last_start_and_goes_on)
 TEST(a_timer_keeps_its_device_alive)
 {
     larmor_device *own;
-    OWNED(larmor_timer) *timer;
     double seconds = -1;
     assert_ok(larmor_device_open(larmor_device_spec(dev), &own));
-    assert_ok(larmor_timer_create(own, &timer));
+    OWN(larmor_timer, *timer, larmor_timer_create(own, &timer));
     larmor_device_free(own);
     assert_ok(larmor_timer_start(timer));
     assert_ok(larmor_timer_stop(timer, &seconds));
@@ -108,8 +107,7 @@ TEST(graphs_used_wrongly_are_refused)
 static float first_of(larmor_array *x)
 {
     float value[2];
-    OWNED(larmor_array) *one;
-    assert_ok(larmor_array_slice(x, 0, 1, &one));
+    OWN(larmor_array, *one, larmor_array_slice(x, 0, 1, &one));
     assert_ok(larmor_array_read(one, value, sizeof value));
     return value[0];
 }
@@ -147,14 +145,13 @@ TEST(arrays_freed_while_recording_are_given_back_after)
     if (!can_record()) skip();
     OWNED(larmor_array) *x = numbers(1), *y = numbers(1);
     larmor_array *old = numbers(1 << 20);
-    OWNED(larmor_graph) *graph;
     float one[2] = {1, 0};
     assert_ok(larmor_array_write(x, one, sizeof one));
     work(x, y, 1);
     assert_ok(larmor_graph_begin(dev));
     larmor_array_free(old);
     work(x, y, 2);
-    assert_ok(larmor_graph_end(dev, &graph));
+    OWN(larmor_graph, *graph, larmor_graph_end(dev, &graph));
     for (int i = 0; i < 3; i++) assert_ok(larmor_graph_launch(graph));
     assert_true(first_of(y) == 7);
 }

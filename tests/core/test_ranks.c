@@ -12,8 +12,7 @@ static larmor_op *diagonals(int64_t n, uint64_t seed, int count)
 {
     larmor_op *ops[2] = {NULL, NULL}, *row;
     for (int i = 0; i < count; i++) {
-        OWNED(larmor_array) *d;
-        assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(n, 1), &d));
+        OWN(larmor_array, *d, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(n, 1), &d));
         assert_ok(lmr_random_fill(d, seed + (uint64_t)i));
         assert_ok(larmor_op_diag(d, &ops[i]));
     }
@@ -46,8 +45,7 @@ static larmor_op *row_of(int scene, int rank)
 static larmor_status join(int scene, larmor_op **op)
 {
     OWNED(larmor_op) *row = row_of(scene, larmor_ranks_number(ranks));
-    const larmor_status st = lmr_rows_join(ranks, scene, LARMOR_OK, row, op);
-    return st;
+    return lmr_rows_join(ranks, scene, LARMOR_OK, row, op);
 }
 
 /* ---- the other ranks ---- */
@@ -93,11 +91,10 @@ static void expect_equal(larmor_op *together, larmor_op *apart, map apply, larmo
 {
     for (uint64_t round = 0; round < 2; round++) {
         OWNED(larmor_array) *x = random_of(in, 100 + round), *y = random_of(out, 1), *z = random_of(out, 2);
-        HEAP float *a, *b;
         assert_ok(apply(together, x, y));
         assert_ok(apply(apart, x, z));
-        assert_ok(larmor_array_download(y, LARMOR_C64, &a));
-        assert_ok(larmor_array_download(z, LARMOR_C64, &b));
+        OWN_MEMORY(float, *a, larmor_array_download(y, LARMOR_C64, &a));
+        OWN_MEMORY(float, *b, larmor_array_download(z, LARMOR_C64, &b));
         assert_memory_equal(a, b, larmor_array_bytes(y));
     }
 }
@@ -106,13 +103,12 @@ static void expect_equal(larmor_op *together, larmor_op *apart, map apply, larmo
 TEST(all_maps_are_those_of_rows_in_one_process)
 {
     for (int scene = 0; scene < SIZES; scene++) {
-        OWNED(larmor_op) *apart, *together;
         larmor_op *here[16];
         const int count = larmor_ranks_count(ranks);
         for (int i = 0; i < count; i++) here[i] = row_of(scene, i);
-        assert_ok(larmor_op_stack(here, count, &together));
+        OWN(larmor_op, *together, larmor_op_stack(here, count, &together));
         for (int i = 0; i < count; i++) larmor_op_free(here[i]);
-        assert_ok(join(scene, &apart));
+        OWN(larmor_op, *apart, join(scene, &apart));
         const larmor_shape in = larmor_op_in_shape(together), out = larmor_op_out_shape(together);
         assert_true(larmor_shape_equal(in, larmor_op_in_shape(apart)));
         assert_true(larmor_shape_equal(out, larmor_op_out_shape(apart)));
@@ -125,8 +121,7 @@ TEST(all_maps_are_those_of_rows_in_one_process)
 TEST(the_error_of_a_row_is_returned_with_its_rank_and_the_next_call_works)
 {
     char expected[64];
-    OWNED(larmor_op) *A;
-    assert_ok(join(FAILING, &A));
+    OWN(larmor_op, *A, join(FAILING, &A));
     OWNED(larmor_array) *x = random_of(larmor_op_in_shape(A), 1), *y = random_of(larmor_op_out_shape(A), 1),
                         *z = random_of(larmor_op_in_shape(A), 1);
     snprintf(expected, sizeof expected, "rank %d: this row cannot", larmor_ranks_count(ranks) - 1);

@@ -38,8 +38,7 @@ static inline int by_size(const void *a, const void *b)
 
 static inline double median(const double *x, int count)
 {
-    HEAP double *sorted = malloc((size_t)count * sizeof *sorted);
-    assert_non_null(sorted);
+    HEAP NEW(double, sorted, count);
     memcpy(sorted, x, (size_t)count * sizeof *x);
     qsort(sorted, (size_t)count, sizeof *sorted, by_size);
     return sorted[count / 2];

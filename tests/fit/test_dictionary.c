@@ -5,8 +5,7 @@ enum { ENTRIES = 5000, VOXELS = 3000, TIMES = 12, COEFFICIENTS = 4 }; /* more th
 
 static cplx *random_values(int64_t count, uint64_t seed)
 {
-    cplx *values = malloc((size_t)count * sizeof *values);
-    assert_non_null(values);
+    NEW(cplx, values, count);
     for (int64_t i = 0; i < count; i++) {
         const double re = test_random(&seed);
         values[i] = re + I * test_random(&seed);
@@ -33,10 +32,9 @@ static cplx basis_at(int64_t t, int64_t k)
 
 static void assert_found(larmor_array *entry, larmor_array *m0, larmor_array *match, double tol)
 {
-    HEAP int64_t *e;
     HEAP cplx *m;
     HEAP double *c;
-    assert_ok(larmor_array_download(entry, LARMOR_I64, &e));
+    OWN_MEMORY(int64_t, *e, larmor_array_download(entry, LARMOR_I64, &e));
     assert_ok(larmor_array_download(m0, LARMOR_C128, &m));
     assert_ok(larmor_array_download(match, LARMOR_F64, &c));
     for (int64_t i = 0; i < VOXELS; i++) {
@@ -83,9 +81,8 @@ TEST(voxels_without_signal_have_no_entry)
     const cplx x[] = {0, 1, 0, 2}, d[] = {1, 1, 0, 2};
     OWNED(larmor_array) *images = array_of(x, LARMOR_SHAPE(2, 2)), *dictionary = array_of(d, LARMOR_SHAPE(2, 2));
     OWNED(larmor_array) *entry = NULL, *m0 = NULL, *match = NULL;
-    HEAP int64_t *e;
     assert_ok(larmor_fit_dictionary(images, dictionary, NULL, NULL, &entry, &m0, &match));
-    assert_ok(larmor_array_download(entry, LARMOR_I64, &e));
+    OWN_MEMORY(int64_t, *e, larmor_array_download(entry, LARMOR_I64, &e));
     assert_int_equal(e[0], -1);
     assert_int_equal(e[1], 1);
 }

@@ -134,8 +134,7 @@ static larmor_array *turned(const larmor_array *images, const double *ms, double
 {
     const int64_t count = larmor_array_count(images), voxels = count / TIMES;
     larmor_array *other;
-    HEAP cplx *x;
-    assert_ok(larmor_array_download(images, LARMOR_C128, &x));
+    OWN_MEMORY(cplx, *x, larmor_array_download(images, LARMOR_C128, &x));
     for (int64_t i = 0; i < count; i++)
         x[i] *= cexp(I * (angle ? angle[i / voxels] : 2 * M_PI * hz * ms[i / voxels] / 1000));
     assert_ok(larmor_array_upload(dev, LARMOR_C64, larmor_array_shape(images), LARMOR_C128, x, &other));
@@ -255,8 +254,7 @@ TEST(what_cannot_be_fitted_is_0_and_counted)
     larmor_array *made;
     assert_ok(larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(2, 3), LARMOR_F64, x, &made));
     images = made;
-    OWNED(larmor_fit_maps) maps;
-    assert_ok(larmor_fit(images, LARMOR_FIT_T2, ms, NULL, &maps));
+    OWN(larmor_fit_maps, maps, larmor_fit(images, LARMOR_FIT_T2, ms, NULL, &maps));
     HEAP double *T = numbers(maps.map[0].value), *bar = numbers(maps.map[0].deviation);
     assert_int_equal(maps.inside, 2);
     assert_int_equal(maps.failed, 1);

@@ -33,8 +33,7 @@ static double truth_two(int64_t i)
 
 static larmor_array *make_dictionary(void)
 {
-    HEAP cplx *d = malloc((size_t)ENTRIES * TIMES * sizeof *d);
-    assert_non_null(d);
+    HEAP NEW(cplx, d, (size_t)ENTRIES * TIMES);
     for (int64_t i = 0; i < ENTRIES * TIMES; i++)
         d[i] = signal_of(one_of(i % ENTRIES), two_of(i % ENTRIES), (int)(i / ENTRIES));
     return array_of(d, LARMOR_SHAPE(ENTRIES, TIMES));

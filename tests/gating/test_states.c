@@ -83,8 +83,7 @@ static void images_of(larmor_source *source, const scan *s, const char *method, 
     OWNED(larmor_recon) *recon = NULL;
     assert_ok(begin(source, s, method, &recon));
     for (int i = 0, series = 0; series < larmor_recon_series(recon); series++) {
-        OWNED(larmor_recon_result) r;
-        assert_ok(larmor_recon_run(recon, series, &r));
+        OWN(larmor_recon_result, r, larmor_recon_run(recon, series, &r));
         for (int k = 0; k < r.count; k++) image[i++] = larmor_array_ref(r.image[k].data);
     }
 }
@@ -195,7 +194,6 @@ TEST(a_strong_penalty_along_the_heart_makes_its_phases_alike_and_leaves_the_brea
 {
     OWNED(scan) s = scan_of();
     OWNED(larmor_source) *bins = bins_of(&s, 3, 2);
-    OWNED(larmor_recon) *recon;
     OWNED(larmor_recon_result) r;
     const larmor_recon_opts opts = {.size = sizeof opts,
                                     .method = "tv:h",
@@ -203,7 +201,7 @@ TEST(a_strong_penalty_along_the_heart_makes_its_phases_alike_and_leaves_the_brea
                                     .maps = s.maps,
                                     .lambda_mode = LARMOR_LAMBDA_RELATIVE,
                                     .lambda = 1};
-    assert_ok(larmor_recon_create(bins, dev, &opts, &recon));
+    OWN(larmor_recon, *recon, larmor_recon_create(bins, dev, &opts, &recon));
     assert_ok(larmor_recon_run(recon, 0, &r));
     assert_int_equal(r.count, 6);
     const double heart_apart = difference(r.image[1].data, r.image[0].data);
@@ -229,7 +227,6 @@ static int listen_to(void *user, const larmor_event *e)
 /* The value of the functional after so many iterations. */
 static double objective_after(larmor_source *bins, const scan *s, const char *method, int iters, told *t)
 {
-    OWNED(larmor_recon) *recon;
     OWNED(larmor_recon_result) r;
     const larmor_recon_opts opts = {.size = sizeof opts,
                                     .method = method,
@@ -241,7 +238,7 @@ static double objective_after(larmor_source *bins, const scan *s, const char *me
                                     .tol = 1e-9,
                                     .listener = listen_to,
                                     .user = t};
-    assert_ok(larmor_recon_create(bins, dev, &opts, &recon));
+    OWN(larmor_recon, *recon, larmor_recon_create(bins, dev, &opts, &recon));
     assert_ok(larmor_recon_run(recon, 0, &r));
     return r.report.solver.objective;
 }

@@ -45,10 +45,9 @@ TEST_IN(bins_of_a_twix_file_rest_on_the_scanners_triggers_and_its_belt, make_fol
     twix_packet(&file, 0, 160);
     twix_end(&file);
     put_file(in_folder("meas.dat"), file.data, file.bytes);
-    OWNED(larmor_raw) *raw;
     OWNED(larmor_source) *source, *bins;
     larmor_bins_found found;
-    assert_ok(larmor_raw_open(in_folder("meas.dat"), NULL, &raw));
+    OWN(larmor_raw, *raw, larmor_raw_open(in_folder("meas.dat"), NULL, &raw));
     assert_ok(larmor_source_of_raw(raw, "meas.dat", &source));
     const larmor_bins_opts opts = {.heart = 2, .breath = 2, .way = LARMOR_GATING_WAVEFORMS, .waveforms = raw};
     assert_ok(larmor_source_of_bins(source, dev, &opts, &found, &bins));

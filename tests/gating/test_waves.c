@@ -380,13 +380,12 @@ IN_FOLDER(images_of_bins_are_nearer_to_the_true_states_than_the_static_image_ove
         OWNED(scan) s = scan_of(&subjects[i]);
         OWNED(larmor_source) *bins = NULL;
         OWNED(larmor_array) *maps = NULL;
-        OWNED(larmor_expected) truth;
         larmor_image_meta meta;
         const int64_t matrix[3] = {0};
         const larmor_bins_opts opts = {.heart = 3, .breath = 3, .way = LARMOR_GATING_AUTO, .waveforms = s.raw};
         assert_ok(larmor_source_of_bins(s.source, dev, &opts, NULL, &bins));
         assert_ok(larmor_simulation_maps(s.made, matrix, &maps, &meta));
-        assert_ok(larmor_simulation_states(s.made, 3, 3, &truth));
+        OWN(larmor_expected, truth, larmor_simulation_states(s.made, 3, 3, &truth));
         OWNED(larmor_recon) *of_bins = recon_of(bins, maps), *of_all = recon_of(s.source, maps);
         larmor_recon_result whole, r;
         assert_ok(larmor_recon_run(of_all, 0, &whole));
@@ -439,16 +438,14 @@ IN_FOLDER(each_bin_is_nearer_to_its_state_than_the_static_image_also_where_it_la
         OWNED(scan) s = scan_of(&scene[i].u);
         OWNED(larmor_source) *bins = bins_of(&s);
         OWNED(larmor_array) *maps = NULL;
-        OWNED(larmor_expected) truth;
         larmor_image_meta meta;
         const int64_t matrix[3] = {0};
         assert_ok(larmor_simulation_maps(s.made, matrix, &maps, &meta));
-        assert_ok(larmor_simulation_states(s.made, 3, 3, &truth));
+        OWN(larmor_expected, truth, larmor_simulation_states(s.made, 3, 3, &truth));
         OWNED(larmor_recon) *joint = open_recon(bins, maps, 0), *of_all = recon_of(s.source, maps);
-        OWNED(larmor_recon_result) whole, r;
-        assert_ok(larmor_recon_run(of_all, 0, &whole));
+        OWN(larmor_recon_result, whole, larmor_recon_run(of_all, 0, &whole));
         assert_int_equal(larmor_recon_series(joint), 1);
-        assert_ok(larmor_recon_run(joint, 0, &r));
+        OWN(larmor_recon_result, r, larmor_recon_run(joint, 0, &r));
         assert_int_equal(r.count, 9);
         assert_string_equal(r.report.method.name,
                             scene[i].u.matrix[2] > 1 ? "tv:xyz+tv:h=1+tv:b=1" : "tv:xy+tv:h=1+tv:b=1");
@@ -517,8 +514,7 @@ IN_FOLDER(where_all_bins_do_not_fit_those_of_each_state_of_the_breath_are_a_seri
         assert_int_equal(plan.first.repetition, 2);
         assert_true(plan.bytes <= memory);
         if (split > 1) continue;
-        OWNED(larmor_recon_result) r;
-        assert_ok(larmor_recon_run(recon, 2, &r));
+        OWN(larmor_recon_result, r, larmor_recon_run(recon, 2, &r));
         assert_int_equal(r.count, 3);
     }
     assert_true(split > 0);

@@ -136,8 +136,7 @@ static inline larmor_status write_image(const char *path, int force, const larmo
     const larmor_status opened = larmor_output_open(path, force, &out);
     if (opened) return opened;
     const larmor_image image = {.data = x, .meta = meta ? *meta : (larmor_image_meta){.slice = 0}};
-    const larmor_status st = larmor_image_write(out, &image, 1, NULL);
-    return st;
+    return larmor_image_write(out, &image, 1, NULL);
 }
 
 #define IN_FOLDER(claim) TEST_IN(claim, make_folder, remove_folder)

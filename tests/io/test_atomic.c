@@ -60,8 +60,7 @@ IN_FOLDER(long_name_is_refused)
     strcpy(name + 247, ".h5");
     refused(in_folder(name), 0, LARMOR_ERR_IO, "the name has 250 characters, at most ");
     strcpy(name + 200, ".h5");
-    OWNED(larmor_output) *out;
-    assert_ok(larmor_output_open(in_folder(name), 0, &out));
+    OWN(larmor_output, *out, larmor_output_open(in_folder(name), 0, &out));
 }
 
 IN_FOLDER(existing_file_needs_force)
@@ -117,8 +116,7 @@ IN_FOLDER(what_is_reserved_and_not_written_is_given_back)
         assert_true(s.st_size < 100000 && s.st_blocks * 512 < 200000);
         larmor_output_free(out);
         if (packed && i == 3) continue;
-        OWNED(larmor_array) *y;
-        assert_ok(larmor_image_read(named("out", suffixes[i]), dev, &y));
+        OWN(larmor_array, *y, larmor_image_read(named("out", suffixes[i]), dev, &y));
     }
 }
 
@@ -138,8 +136,7 @@ IN_FOLDER(more_than_the_disk_has_is_refused_with_both_figures)
 
 IN_FOLDER(space_is_refused_before_anything_is_written)
 {
-    OWNED(larmor_output) *out;
-    assert_ok(larmor_output_open(in_folder("x.h5"), 0, &out));
+    OWN(larmor_output, *out, larmor_output_open(in_folder("x.h5"), 0, &out));
     limit_files(1 << 20);
     const larmor_status st = larmor_output_reserve(out, LARMOR_C64, LARMOR_SHAPE(1024, 1024), 0);
     limit_files(RLIM_INFINITY);
@@ -155,8 +152,7 @@ IN_FOLDER(values_that_are_not_finite_are_refused_by_every_format)
         float host[24] = {1};
         host[10] = spoiled[k][0];
         host[11] = spoiled[k][1];
-        OWNED(larmor_array) *x;
-        assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(4, 3), &x));
+        OWN(larmor_array, *x, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(4, 3), &x));
         assert_ok(larmor_array_write(x, host, sizeof host));
         for (size_t i = 0; i < SUFFIXES; i++) {
             const char *suffix = suffixes[i];
@@ -380,8 +376,7 @@ IN_FOLDER(killed_writers_leave_whole_files)
         size_t bytes;
         free(get_file(path, &bytes));
         assert_int_equal(bytes, whole);
-        OWNED(larmor_array) *y;
-        assert_ok(larmor_image_read(path, dev, &y));
+        OWN(larmor_array, *y, larmor_image_read(path, dev, &y));
     }
     assert_ok(write_image(path, 1, x, NULL));
     assert_int_equal(files_in_folder(), 1);

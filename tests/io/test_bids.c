@@ -104,8 +104,7 @@ static int has(const char *path, const char *part)
     HEAP char *text = (char *)get_file(path, &bytes);
     HEAP char *whole = malloc(bytes + 1);
     snprintf(whole, bytes + 1, "%.*s", (int)bytes, text);
-    const int found = strstr(whole, part) != NULL;
-    return found;
+    return strstr(whole, part) != NULL;
 }
 
 IN_FOLDER(what_describes_a_set_is_written_once_unless_it_is_replaced)

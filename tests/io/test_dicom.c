@@ -53,8 +53,7 @@ static larmor_status write_images(const char *name, int force, const larmor_imag
     OWNED(larmor_output) *out;
     const larmor_status opened = larmor_output_open(in_folder(name), force, &out);
     if (opened) return opened;
-    const larmor_status st = larmor_image_write(out, images, count, opts);
-    return st;
+    return larmor_image_write(out, images, count, opts);
 }
 
 static dicom *open_file(const char *folder_name, const char *kind, int number)

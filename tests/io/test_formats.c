@@ -17,8 +17,7 @@ static void assert_same(const larmor_array *x, const larmor_array *y)
 
 static void save(const char *path, const larmor_array *x)
 {
-    OWNED(larmor_output) *out;
-    assert_ok(larmor_output_open(path, 1, &out));
+    OWN(larmor_output, *out, larmor_output_open(path, 1, &out));
     assert_ok(larmor_array_save(out, x));
 }
 
@@ -124,8 +123,7 @@ IN_FOLDER(npy_of_a_number_is_an_array_of_one)
     assert_non_null(one);
     memcpy(one, "()   ", 5);
     put_file(in_folder("c.npy"), file, bytes);
-    OWNED(larmor_array) *x;
-    assert_ok(larmor_image_read(in_folder("c.npy"), dev, &x));
+    OWN(larmor_array, *x, larmor_image_read(in_folder("c.npy"), dev, &x));
     assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(1)));
 }
 
@@ -337,9 +335,8 @@ IN_FOLDER(every_format_saves_arrays_bit_for_bit_or_refuses_them)
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(3, 4, 1, 2), 4), *y;
     larmor_format_info info;
     for (int i = 0; (info = larmor_format_entry(i)).suffix; i++) {
-        OWNED(larmor_output) *out;
         if (has_no_plugin(info)) continue;
-        assert_ok(larmor_output_open(path_of(info), 0, &out));
+        OWN(larmor_output, *out, larmor_output_open(path_of(info), 0, &out));
         if (info.saves) {
             assert_ok(larmor_array_save(out, x));
             assert_ok(larmor_image_read(path_of(info), dev, &y));

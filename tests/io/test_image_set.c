@@ -42,8 +42,7 @@ ENDS_ITSELF_BY(free_scene, scene)
 
 static void write_images(const char *path, const larmor_image *images, int count)
 {
-    OWNED(larmor_output) *out;
-    assert_ok(larmor_output_open(path, 1, &out));
+    OWN(larmor_output, *out, larmor_output_open(path, 1, &out));
     assert_ok(larmor_image_write(out, images, count, NULL));
 }
 
@@ -55,7 +54,6 @@ static void assert_place(const double got[3], const double expected[3])
 IN_FOLDER(hdf5_images_keep_each_its_place_its_counters_and_its_signs)
 {
     OWNED(scene) s;
-    OWNED(larmor_image_set) set;
     make_scene(&s);
     larmor_array *negative;
     float minus[NX * NY];
@@ -64,7 +62,7 @@ IN_FOLDER(hdf5_images_keep_each_its_place_its_counters_and_its_signs)
     larmor_array_free(s.image[0].data);
     s.image[0].data = negative;
     write_images(in_folder("x.h5"), s.image, IMAGES);
-    assert_ok(larmor_images_read(in_folder("x.h5"), dev, &set));
+    OWN(larmor_image_set, set, larmor_images_read(in_folder("x.h5"), dev, &set));
     assert_int_equal(set.count, IMAGES);
     assert_int_equal(set.has_geometry, 1);
     for (int i = 0; i < IMAGES; i++) {
@@ -96,8 +94,7 @@ IN_FOLDER(images_stack_by_position_and_counters_whatever_their_order)
     larmor_image shuffled[IMAGES];
     for (int i = 0; i < IMAGES; i++) shuffled[i] = s.image[5 * i % IMAGES];
     for (int c = 0; c < 2; c++) {
-        OWNED(larmor_array) *x;
-        assert_ok(larmor_images_stack(c ? shuffled : s.image, IMAGES, &x));
+        OWN(larmor_array, *x, larmor_images_stack(c ? shuffled : s.image, IMAGES, &x));
         assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(NX, NY, SLICES, ECHOES * REPETITIONS)));
         HEAP float *v = values_of(x);
         for (int i = 0; i < IMAGES; i++)
@@ -113,14 +110,13 @@ IN_FOLDER(every_format_gives_the_same_volumes_back)
     make_scene(&s);
     for (int f = 0; f < 5; f++)
         for (int again = 0; again < 5; again++) {
-            OWNED(larmor_image_set) set, second;
             OWNED(larmor_array) *x;
             char other[16];
             write_images(in_folder(names[f]), s.image, IMAGES);
-            assert_ok(larmor_images_read(in_folder(names[f]), dev, &set));
+            OWN(larmor_image_set, set, larmor_images_read(in_folder(names[f]), dev, &set));
             snprintf(other, sizeof other, "again%s", names[again] + 1);
             write_images(in_folder(other), set.image, set.count);
-            assert_ok(larmor_images_read(in_folder(other), dev, &second));
+            OWN(larmor_image_set, second, larmor_images_read(in_folder(other), dev, &second));
             assert_int_equal(second.has_geometry, again < 3);
             assert_ok(larmor_images_stack(second.image, second.count, &x));
             assert_int_equal(larmor_array_count(x), IMAGES * NX * NY);
@@ -161,7 +157,6 @@ IN_FOLDER(geometry_is_that_of_a_direct_write_whatever_the_way)
 IN_FOLDER(bart_gets_the_counters_in_its_dimensions)
 {
     OWNED(scene) s;
-    OWNED(larmor_image_set) set;
     make_scene(&s);
     write_images(in_folder("x.cfl"), s.image, IMAGES);
     size_t bytes;
@@ -169,7 +164,7 @@ IN_FOLDER(bart_gets_the_counters_in_its_dimensions)
     static const char wanted[] = "# Dimensions\n4 3 1 1 1 2 1 1 1 1 2 1 1 3 1 1\n";
     assert_int_equal(bytes, sizeof wanted - 1);
     assert_memory_equal(header, wanted, bytes);
-    assert_ok(larmor_images_read(in_folder("x.cfl"), dev, &set));
+    OWN(larmor_image_set, set, larmor_images_read(in_folder("x.cfl"), dev, &set));
     assert_int_equal(set.count, IMAGES);
     assert_int_equal(set.has_geometry, 0);
     assert_int_equal(set.has_counters, 1);
@@ -188,7 +183,6 @@ IN_FOLDER(bart_gets_the_counters_in_its_dimensions)
 IN_FOLDER(planes_that_are_not_parallel_come_back_from_hdf5)
 {
     OWNED(scene) s;
-    OWNED(larmor_image_set) set;
     OWNED(larmor_output) *out;
     larmor_array *x;
     make_scene(&s);
@@ -200,7 +194,7 @@ IN_FOLDER(planes_that_are_not_parallel_come_back_from_hdf5)
         }
     }
     write_images(in_folder("x.h5"), s.image, 3);
-    assert_ok(larmor_images_read(in_folder("x.h5"), dev, &set));
+    OWN(larmor_image_set, set, larmor_images_read(in_folder("x.h5"), dev, &set));
     for (int i = 0; i < 3; i++) assert_place(set.image[i].meta.read_dir, s.image[i].meta.read_dir);
     assert_ok(larmor_images_stack(set.image, 3, &x));
     assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(NX, NY, 3)));

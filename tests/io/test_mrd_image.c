@@ -47,8 +47,7 @@ static void write_two(const char *path, const larmor_array *const x[2], const la
 {
     larmor_image images[2] = {{.data = x[0], .meta = meta}, {.data = x[1], .meta = meta}};
     images[1].meta.repetition = 7;
-    OWNED(larmor_output) *out;
-    assert_ok(larmor_output_open(path, 1, &out));
+    OWN(larmor_output, *out, larmor_output_open(path, 1, &out));
     assert_ok(larmor_image_write(out, images, 2, opts));
 }
 
@@ -194,8 +193,7 @@ static void append_image(ISMRMRD_Dataset *dataset, const char *series, int type,
 
 static void assert_read(const char *path, larmor_shape shape, float re, float im)
 {
-    OWNED(larmor_array) *x;
-    assert_ok(larmor_image_read(path, dev, &x));
+    OWN(larmor_array, *x, larmor_image_read(path, dev, &x));
     assert_int_equal(larmor_array_dtype(x), LARMOR_C64);
     assert_true(larmor_shape_equal(larmor_array_shape(x), shape));
     HEAP float *v = values_of(x);
@@ -266,8 +264,7 @@ static void write_numbers(hid_t type, const hsize_t *chunk, int filters)
 
 static void assert_numbers(void)
 {
-    OWNED(larmor_array) *x;
-    assert_ok(larmor_image_read(in_folder("n.h5"), dev, &x));
+    OWN(larmor_array, *x, larmor_image_read(in_folder("n.h5"), dev, &x));
     assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(8, 7, 3, 2)));
     HEAP float *v = values_of(x);
     for (int i = 0; i < 336; i++) assert_true(v[2 * i] == (float)(i % 100) && v[2 * i + 1] == 0);

@@ -99,9 +99,8 @@ WITH_SCAN(navigators_belong_to_the_lines_of_their_shot)
     assert_int_equal(info.imaging, LINES);
     assert_string_equal(info.dropped_report, "");
     larmor_grid grid;
-    OWNED(larmor_navigators) n;
     assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
-    assert_ok(larmor_raw_navigators(raw, 0, &grid, dev, &n));
+    OWN(larmor_navigators, n, larmor_raw_navigators(raw, 0, &grid, dev, &n));
     assert_int_equal(n.shots, 2);
     assert_true(n.first[0] == 0 && n.first[1] == 3 && n.first[2] == 6);
     for (int r = 0; r < LINES; r++) assert_int_equal(n.shot[r], r / (LINES / 2));
@@ -138,9 +137,8 @@ static void expect_shots_of_reference(int is_first)
     free_scan(s);
     OWNED(larmor_raw) *raw = opened_with(NULL);
     larmor_grid grid;
-    OWNED(larmor_navigators) n;
     assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
-    assert_ok(larmor_raw_navigators(raw, 0, &grid, dev, &n));
+    OWN(larmor_navigators, n, larmor_raw_navigators(raw, 0, &grid, dev, &n));
     assert_int_equal(n.shots, 2);
     assert_true(n.first[0] == 0 && n.first[1] == 3 && n.first[2] == 6);
     for (int r = 0; r < LINES / 2; r++) assert_int_equal(n.shot[r], is_first ? 1 : 0);

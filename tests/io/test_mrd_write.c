@@ -216,9 +216,8 @@ IN_FOLDER(values_out_of_range_are_refused_by_name)
 
 IN_FOLDER(scan_that_the_header_cannot_hold_is_refused)
 {
-    OWNED(larmor_output) *out, *png;
     larmor_raw_writer *writer;
-    assert_ok(larmor_output_open(in_folder("scan.h5"), 0, &out));
+    OWN(larmor_output, *out, larmor_output_open(in_folder("scan.h5"), 0, &out));
     larmor_scan s = scan;
     s.encoding.matrix[1] = 0;
     assert_refused(larmor_raw_create(out, &s, &writer), LARMOR_ERR_ARG,
@@ -238,7 +237,7 @@ IN_FOLDER(scan_that_the_header_cannot_hold_is_refused)
     s = scan;
     s.readouts = 70000;
     assert_refused(larmor_raw_create(out, &s, &writer), LARMOR_ERR_ARG, "a counter of the scan runs to 70000");
-    assert_ok(larmor_output_open(in_folder("scan.png"), 0, &png));
+    OWN(larmor_output, *png, larmor_output_open(in_folder("scan.png"), 0, &png));
     assert_refused(larmor_raw_create(png, &scan, &writer), LARMOR_ERR_ARG, "raw data go to .h5 files, not .png");
 }
 
@@ -351,10 +350,9 @@ IN_FOLDER(larmor_reads_what_it_wrote)
     larmor_raw_writer_free(writer);
     larmor_output_free(out);
 
-    OWNED(larmor_raw) *raw;
     larmor_grid grid;
     OWNED(larmor_samples) samples;
-    assert_ok(larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
+    OWN(larmor_raw, *raw, larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
     assert_string_equal(larmor_raw_describe(raw).traj_units, "1/fov");
     assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
     assert_ok(larmor_raw_samples(raw, 0, &grid, 0, dev, &samples));

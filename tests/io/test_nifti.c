@@ -179,8 +179,7 @@ IN_FOLDER(slices_are_sorted_by_position_with_the_step_between_them)
     const double expected[3][4] = {
         {-.9, .96, -4.5 * .64, -lps[0]}, {-1.2, -.72, 4.5 * .48, -lps[1]}, {0, 1.6, 4.5 * .6, lps[2]}};
     assert_affine(in_folder("x.nii"), expected);
-    OWNED(larmor_array) *y;
-    assert_ok(larmor_image_read(in_folder("x.nii"), dev, &y));
+    OWN(larmor_array, *y, larmor_image_read(in_folder("x.nii"), dev, &y));
     assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(8, 6, 4)));
     HEAP float *v = values_of(y);
     const float order[4] = {3, 1, 4, 2};
@@ -192,8 +191,7 @@ IN_FOLDER(repetitions_become_the_fourth_dimension)
     const double along[6] = {3, 0, 6, 0, 3, 6};
     const int repetition[6] = {1, 1, 1, 0, 0, 0};
     assert_ok(write_slices(in_folder("x.nii.gz"), 6, along, repetition, 0));
-    OWNED(larmor_array) *y;
-    assert_ok(larmor_image_read(in_folder("x.nii.gz"), dev, &y));
+    OWN(larmor_array, *y, larmor_image_read(in_folder("x.nii.gz"), dev, &y));
     assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(8, 6, 3, 2)));
     HEAP float *v = values_of(y);
     const float order[6] = {4, 5, 6, 2, 1, 3};
@@ -222,8 +220,7 @@ IN_FOLDER(slices_of_other_orientation_are_refused)
     images[1].meta.slice = 1;
     images[1].meta.read_dir[0] = 1;
     images[1].meta.read_dir[1] = 0;
-    OWNED(larmor_output) *out;
-    assert_ok(larmor_output_open(in_folder("x.nii"), 0, &out));
+    OWN(larmor_output, *out, larmor_output_open(in_folder("x.nii"), 0, &out));
     assert_refused(larmor_image_write(out, images, 2, NULL), LARMOR_ERR_ARG, "image 2 is not parallel to the first");
 }
 

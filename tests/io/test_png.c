@@ -31,8 +31,7 @@ static larmor_array *real_array(larmor_shape shape, const float *values)
 
 static larmor_status write_with(const char *path, const larmor_array *x, const larmor_write_opts *opts)
 {
-    OWNED(larmor_output) *out;
-    assert_ok(larmor_output_open(path, 1, &out));
+    OWN(larmor_output, *out, larmor_output_open(path, 1, &out));
     const larmor_status st = larmor_image_write(out, &(larmor_image){.data = x}, 1, opts);
     return st;
 }
@@ -80,8 +79,7 @@ IN_FOLDER(three_planes_meet_in_the_middle_voxel_in_the_proportions_of_space)
     OWNED(larmor_array) *x = real_array(LARMOR_SHAPE(NX, NY, NZ), v);
     const larmor_image image = {.data = x, .meta = {.fov_mm = {NX, NY, 2 * NZ}}};
     const larmor_write_opts opts = {.planes = 1, .window = {0, 255}};
-    OWNED(larmor_output) *out;
-    assert_ok(larmor_output_open(in_folder("x.png"), 0, &out));
+    OWN(larmor_output, *out, larmor_output_open(in_folder("x.png"), 0, &out));
     assert_ok(larmor_image_write(out, &image, 1, &opts));
     const picture p = read_png(in_folder("x.png"));
     assert_int_equal(p.width, 3 * TILE);
@@ -136,9 +134,8 @@ IN_FOLDER(coil_maps_are_a_picture_in_colours)
         v[2 * i] = i < 4 ? -1.f : 0.f; /* coil 0: pi; coils 1 and 2: pi/2 and -pi/2 */
         v[2 * i + 1] = (float)((i >= 4) - 2 * (i >= 8));
     }
-    OWNED(larmor_array) *maps;
     OWNED(larmor_output) *out;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(2, 2, 3), &maps));
+    OWN(larmor_array, *maps, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(2, 2, 3), &maps));
     assert_ok(larmor_array_write(maps, v, sizeof v));
     assert_ok(larmor_output_open(in_folder("maps.png"), 0, &out));
     assert_ok(larmor_maps_save(out, maps, NULL));

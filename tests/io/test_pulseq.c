@@ -258,8 +258,7 @@ static double k_after(const char *columns)
     add_pulse_shapes();
     OWNED(larmor_pulseq) *q = opened(NULL);
     OWNED(larmor_trajectory) t = trajectory(q);
-    const double k = t.k[0];
-    return k;
+    return t.k[0];
 }
 
 IN_FOLDER(excitation_begins_and_refocusing_negates)

@@ -195,9 +195,8 @@ WITH_SCAN(what_is_no_trajectory_of_the_scan_is_refused)
 
 static void save(const char *name, int64_t a, int64_t b, int64_t c, const double *values)
 {
-    OWNED(larmor_array) *x;
     OWNED(larmor_output) *out;
-    assert_ok(
+    OWN(larmor_array, *x,
         larmor_array_upload(dev, LARMOR_F64, c ? LARMOR_SHAPE(a, b, c) : LARMOR_SHAPE(a, b), LARMOR_F64, values, &x));
     assert_ok(larmor_output_open(in_folder(name), 1, &out));
     assert_ok(larmor_array_save(out, x));

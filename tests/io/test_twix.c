@@ -376,8 +376,7 @@ TEST_IN(physiology_of_vd_is_read_as_waveforms_and_written_with_the_scan, make_fo
     assert_ok(larmor_output_open(in_folder("copy.h5"), 1, &out));
     assert_ok(larmor_raw_copy(raw, 0, out));
     larmor_output_free(out);
-    OWNED(larmor_raw) *copy;
-    assert_ok(larmor_raw_open(in_folder("copy.h5"), &(larmor_raw_opts){.as_stored = 1}, &copy));
+    OWN(larmor_raw, *copy, larmor_raw_open(in_folder("copy.h5"), &(larmor_raw_opts){.as_stored = 1}, &copy));
     expect_physiology(copy);
 }
 

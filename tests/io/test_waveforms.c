@@ -36,9 +36,8 @@ static void write_blocks(const char *to)
                                   .slice_dir = {0, 0, 1},
                                   .data = data,
                                   .traj = traj};
-    OWNED(larmor_output) *out;
     OWNED(larmor_raw_writer) *writer;
-    assert_ok(larmor_output_open(to, 0, &out));
+    OWN(larmor_output, *out, larmor_output_open(to, 0, &out));
     assert_ok(larmor_raw_create(out, &described, &writer));
     assert_ok(larmor_raw_append(writer, &a));
     for (int b = 0; b < BLOCKS; b++) {

@@ -117,8 +117,7 @@ static inline larmor_array *to_device(larmor_dtype dtype, int64_t n, const doubl
 
 static inline void to_host(larmor_array *x, double _Complex *out)
 {
-    OWNED(larmor_array) *in_double;
-    assert_ok(larmor_array_convert(x, LARMOR_C128, &in_double));
+    OWN(larmor_array, *in_double, larmor_array_convert(x, LARMOR_C128, &in_double));
     assert_ok(larmor_array_read(in_double, out, larmor_array_bytes(in_double)));
 }
 
@@ -272,9 +271,8 @@ static inline larmor_status sweep3_run(const sweep3 *s, double tol, double upsam
     if (!st) st = larmor_nufft_set_points(plan, s->on_device[0], s->on_device[1]);
     for (int i = 0; i < 2 && !st; i++) {
         const int64_t to = i ? s->m : s->n;
-        OWNED(larmor_array) *y;
         HEAP double _Complex *out = malloc((size_t)to * sizeof *out);
-        assert_ok(larmor_array_create(dev, s->dtype, LARMOR_SHAPE(to), &y));
+        OWN(larmor_array, *y, larmor_array_create(dev, s->dtype, LARMOR_SHAPE(to), &y));
         assert_ok((i ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, s->input[i], y));
         to_host(y, out);
         error[i] = relative_l2(to, out, s->truth[i]);

@@ -17,8 +17,7 @@ typedef struct transform {
 /* Uniform in a box of these sizes about the centre. */
 static larmor_array *random_points_on_device(int ndim, const int64_t *size, int64_t m, uint64_t *state)
 {
-    HEAP double *points = malloc((size_t)(m * ndim) * sizeof *points);
-    assert_non_null(points);
+    HEAP NEW(double, points, m *ndim);
     for (int64_t i = 0; i < m * ndim; i++) points[i] = test_random(state) * (double)size[i % ndim] / 2;
     larmor_array *k = points_on_device(ndim, m, points);
     return k;
@@ -66,8 +65,7 @@ static void fill(const transform *t, uint64_t *state)
 
 static double _Complex *result(const transform *t)
 {
-    double _Complex *y = malloc((size_t)t->n_out * sizeof *y);
-    assert_non_null(y);
+    NEW(double _Complex, y, (size_t)t->n_out);
     to_host(t->out, y);
     return y;
 }
@@ -75,7 +73,6 @@ static double _Complex *result(const transform *t)
 /* The graph's output for inputs that came after the recording is that of a plain execute. */
 static void check_replay(transform *t, uint64_t *state)
 {
-    OWNED(larmor_graph) *graph;
     const double rounding = t->dtype == LARMOR_C64 ? 5e-6 : 2e-14; /* tiles are added in any order */
     fill(t, state);
     assert_ok(larmor_nufft_execute(t->plan, t->in, t->out)); /* so that its code is loaded */
@@ -83,7 +80,7 @@ static void check_replay(transform *t, uint64_t *state)
     assert_ok(larmor_device_sync(dev));
     assert_ok(larmor_graph_begin(dev));
     assert_ok(larmor_nufft_execute(t->plan, t->in, t->out));
-    assert_ok(larmor_graph_end(dev, &graph));
+    OWN(larmor_graph, *graph, larmor_graph_end(dev, &graph));
     HEAP double _Complex *untouched = result(t);
     for (int64_t i = 0; i < t->n_out; i++) assert_true(untouched[i] == 0);
     for (int round = 0; round < 2; round++) {
@@ -144,9 +141,8 @@ TEST(a_pair_and_algebra_between_are_recorded_together)
     uint64_t seed = 50;
     if (cannot_record()) return;
     OWNED(transform) t = transform_create(2, 2, LARMOR_C64, 1, 1000, &seed);
-    OWNED(larmor_array) *back;
     OWNED(larmor_graph) *graph;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(t.n_in), &back));
+    OWN(larmor_array, *back, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(t.n_in), &back));
     HEAP double _Complex *recorded = malloc((size_t)t.n_in * sizeof *recorded),
                          *plain = malloc((size_t)t.n_in * sizeof *plain);
     for (int recording = 0; recording < 2; recording++) { /* back <- A^H A x + x / 2 */

@@ -233,10 +233,10 @@ TEST(points_may_be_single_or_double_in_plans_of_either_precision)
         for (int i = 0; i < M; i++) in_double[i] = single[i] = (float)(test_random(&seed) * N / 2);
         double _Complex *in = random_values(M, dtype, &seed), out[2][N];
         for (int k = 0; k < 2; k++) {
-            OWNED(larmor_nufft) *plan;
             OWNED(larmor_array) *points, *x = to_device(dtype, M, in), *y;
-            assert_ok(larmor_nufft_create(
-                dev, &(larmor_nufft_opts){.type = 1, .ndim = 1, .modes = {N}, .dtype = dtype}, &plan));
+            OWN(larmor_nufft, *plan,
+                larmor_nufft_create(dev, &(larmor_nufft_opts){.type = 1, .ndim = 1, .modes = {N}, .dtype = dtype},
+                                    &plan));
             assert_ok(larmor_array_create(dev, k ? LARMOR_F64 : LARMOR_F32, LARMOR_SHAPE(1, M), &points));
             assert_ok(larmor_array_write(points, k ? (void *)in_double : (void *)single, larmor_array_bytes(points)));
             assert_ok(larmor_array_create(dev, dtype, LARMOR_SHAPE(N), &y));
@@ -323,9 +323,8 @@ TEST(results_do_not_depend_on_the_number_of_threads)
             HEAP double _Complex *several = random_values(M, LARMOR_C64, &seed);
             for (int type = 1; type <= 2; type++)
                 for (int threads = 2; threads <= 5; threads += 3) {
-                    OWNED(larmor_device) *cpu1, *cpus;
-                    assert_ok(larmor_device_open("cpu:1", &cpu1));
-                    assert_ok(larmor_device_open(threads == 2 ? "cpu:2" : "cpu:5", &cpus));
+                    OWN(larmor_device, *cpu1, larmor_device_open("cpu:1", &cpu1));
+                    OWN(larmor_device, *cpus, larmor_device_open(threads == 2 ? "cpu:2" : "cpu:5", &cpus));
                     apply(cpu1, options(type, ndim, modes, 1e-4, LARMOR_C64), M, points, 0, in, one);
                     apply(cpus, options(type, ndim, modes, 1e-4, LARMOR_C64), M, points, 0, in, several);
                     assert_memory_equal(one, several, (size_t)(type == 1 ? n : M) * sizeof *one);
@@ -381,8 +380,7 @@ TEST(the_error_on_a_long_line_is_that_on_a_short_one)
             truth[j] += value * cexp(-2 * 3.14159265358979323846 * I * part);
         }
     }
-    OWNED(larmor_nufft) *plan;
-    assert_ok(larmor_nufft_create(dev, &o, &plan));
+    OWN(larmor_nufft, *plan, larmor_nufft_create(dev, &o, &plan));
     OWNED(larmor_array) *k = points_on_device(1, M, points), *x = to_device(LARMOR_C128, n, in), *y;
     assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(M), &y));
     assert_ok(larmor_nufft_set_points(plan, k, NULL));
@@ -463,9 +461,8 @@ TEST(arrays_that_do_not_fit_are_refused)
 TEST(the_grid_is_even_smooth_and_as_large_as_asked)
 {
     for (int64_t modes = 1; modes < 300; modes += 13) {
-        OWNED(larmor_nufft) *plan;
         const larmor_nufft_opts o = {.type = 1, .ndim = 1, .modes = {modes}, .upsample = 1.3, .tol = 1e-3};
-        assert_ok(larmor_nufft_create(dev, &o, &plan));
+        OWN(larmor_nufft, *plan, larmor_nufft_create(dev, &o, &plan));
         const larmor_nufft_info info = larmor_nufft_describe(plan);
         int64_t rest = info.grid[0];
         assert_int_equal(rest % 2, 0);

@@ -162,8 +162,7 @@ TEST(forward_and_adjoint_are_adjoint_to_each_other)
             o.batch = 2;
             o.tol = 1e-2;
             OWNED(larmor_array) *k = make_points(ndim, o.modes, POINTS, &seed);
-            OWNED(larmor_op) *A;
-            assert_ok(larmor_op_nufft(dev, &o, k, &A));
+            OWN(larmor_op, *A, larmor_op_nufft(dev, &o, k, &A));
             assert_ok(larmor_op_adjoint_error(A, 4, &error));
             assert_at_most(error, 1e-14);
         }
@@ -178,9 +177,8 @@ static void check_least(larmor_nufft_opts o, int64_t m)
     HEAP double *points = malloc((size_t)(m * o.ndim) * sizeof *points);
     for (int64_t i = 0; i < m * o.ndim; i++) points[i] = 0.5 * test_random(&seed) * (double)o.modes[i % o.ndim];
     OWNED(larmor_array) *k = points_on_device(o.ndim, m, points);
-    OWNED(larmor_nufft) *plan;
     assert_ok(larmor_nufft_least_tol(dev, &o, &o.tol));
-    assert_ok(larmor_nufft_create(dev, &o, &plan));
+    OWN(larmor_nufft, *plan, larmor_nufft_create(dev, &o, &plan));
     assert_ok(larmor_nufft_set_points(plan, k, NULL));
     for (int type = 1; type <= 2; type++) {
         const int64_t from = type == 1 ? m : count;
@@ -239,8 +237,7 @@ TEST(a_repeatable_device_gives_the_same_bits_in_every_run)
     larmor_device *const usual = dev;
     if (is_processor()) assert_ok(larmor_device_open("cpu:2", &dev)); /* also where the usual one has one thread */
     larmor_array *all = make_points(3, (int64_t[]){20, 18, 16}, POINTS_IN_ALL, &seed), *k;
-    HEAP double *at;
-    assert_ok(larmor_array_download(all, LARMOR_F64, (void *)&at));
+    OWN_MEMORY(double, *at, larmor_array_download(all, LARMOR_F64, (void *)&at));
     for (int64_t i = 0; i < 3 * POINTS_IN_ALL; i++) /* a part of them in a few cells, as where spokes cross */
         if (i / 3 % IN_THE_CENTRE == 0) at[i] *= 0.02;
     assert_ok(larmor_array_upload(dev, larmor_array_dtype(all), larmor_array_shape(all), LARMOR_F64, at, &k));
@@ -277,9 +274,8 @@ TEST(a_repeatable_device_gives_the_same_bits_in_every_run)
         o.type = 2;
         memcpy(o.modes, (int64_t[]){20, 18, 16}, sizeof o.modes);
         plan = make_plan(o, LARMOR_PRECOMPUTE_AUTO, k);
-        OWNED(larmor_array) *values, *modes;
-        assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(POINTS_IN_ALL), &values));
-        assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(20, 18, 16), &modes));
+        OWN(larmor_array, *values, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(POINTS_IN_ALL), &values));
+        OWN(larmor_array, *modes, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(20, 18, 16), &modes));
         assert_ok(larmor_nufft_execute(plan, modes, values));
         assert_refused(larmor_nufft_execute_adjoint(plan, values, modes), LARMOR_ERR_UNSUPPORTED,
                        "nufft: this plan adds in any order");
@@ -393,8 +389,7 @@ TEST(automatic_is_none_and_says_so)
 {
     for (int type = 1; type <= 3; type++) {
         larmor_nufft_opts o = options(type, 2, LARMOR_C64);
-        OWNED(larmor_nufft) *plan;
-        assert_ok(larmor_nufft_create(dev, &o, &plan));
+        OWN(larmor_nufft, *plan, larmor_nufft_create(dev, &o, &plan));
         assert_int_equal(larmor_nufft_describe(plan).precompute, LARMOR_PRECOMPUTE_NONE);
     }
 }

@@ -160,8 +160,7 @@ static double *line_of(int shape, const char *spec, int64_t m, const double *poi
     g.window = window;
     g.batch = BATCH;
     g.tiles = shape;
-    OWNED(larmor_device) *on;
-    assert_ok(larmor_device_open(spec, &on));
+    OWN(larmor_device, *on, larmor_device_open(spec, &on));
     void *sorted;
     int64_t bad;
     assert_ok(lmr_cpu_nufft_f64.sort(on->ctx, &g, m, 1, points, &bad, &sorted));

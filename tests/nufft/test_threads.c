@@ -216,13 +216,12 @@ TEST(threads_that_share_a_plan_or_an_operator_get_what_one_gets)
         pthread_t thread[GUESTS];
         guest g[GUESTS];
         job alone = job_of(kind);
-        OWNED(larmor_device) *on;
         OWNED(larmor_nufft) *plan = NULL;
         OWNED(larmor_op) *op = NULL;
         OWNED(larmor_array) *points = NULL, *x = NULL;
         run(&alone);
         assert_int_equal(alone.st, LARMOR_OK);
-        assert_ok(larmor_device_open(alone.device, &on));
+        OWN(larmor_device, *on, larmor_device_open(alone.device, &on));
         if (alone.toeplitz) {
             assert_ok(points_of(&alone, on, &points));
             assert_ok(larmor_op_toeplitz(on, &alone.opts, points, NULL, &op));

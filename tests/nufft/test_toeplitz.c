@@ -77,9 +77,8 @@ static void apply(larmor_op *A, const cplx *x, cplx *out)
 /* out <- F^H W F x on the host, of the operator larmor_op_nufft. */
 static void adjoint_of_forward(const scan *s, int weighted, const cplx *x, cplx *out)
 {
-    OWNED(larmor_op) *F;
     OWNED(larmor_array) *w = NULL;
-    assert_ok(larmor_op_nufft(dev, &s->opts, s->traj, &F));
+    OWN(larmor_op, *F, larmor_op_nufft(dev, &s->opts, s->traj, &F));
     OWNED(larmor_array) *in = shaped(F, x), *y = zeros(larmor_op_dtype(F), larmor_op_out_shape(F));
     assert_ok(larmor_op_forward(F, in, y));
     for (int64_t b = 0; weighted && b < (s->opts.batch ? s->opts.batch : 1); b++) {
@@ -89,9 +88,8 @@ static void adjoint_of_forward(const scan *s, int weighted, const cplx *x, cplx 
             assert_ok(larmor_array_slice(y, b, 1, &coil));
         else
             coil = larmor_array_ref(y);
-        OWNED(larmor_array) *flat, *flat_w;
-        assert_ok(larmor_array_reshape(coil, LARMOR_SHAPE(s->m), &flat));
-        assert_ok(larmor_array_reshape(w, LARMOR_SHAPE(s->m), &flat_w));
+        OWN(larmor_array, *flat, larmor_array_reshape(coil, LARMOR_SHAPE(s->m), &flat));
+        OWN(larmor_array, *flat_w, larmor_array_reshape(w, LARMOR_SHAPE(s->m), &flat_w));
         assert_ok(larmor_mul(flat_w, 0, flat));
     }
     assert_ok(larmor_op_adjoint(F, y, in));
@@ -119,8 +117,7 @@ TEST(it_is_adjoint_of_forward_within_twice_the_tolerance)
             OWNED(scan) s = make_scan(opts_of(i, 2, tol, c / 6 ? LARMOR_C128 : LARMOR_C64), 60, 31);
             HEAP cplx *x = random_values(s.count, s.opts.dtype, &s.seed),
                       *expected = malloc((size_t)s.count * sizeof *x), *got = malloc((size_t)s.count * sizeof *x);
-            OWNED(larmor_op) *N;
-            assert_ok(larmor_op_toeplitz(dev, &s.opts, s.traj, weighted ? s.weights : NULL, &N));
+            OWN(larmor_op, *N, larmor_op_toeplitz(dev, &s.opts, s.traj, weighted ? s.weights : NULL, &N));
             apply(N, x, got);
             adjoint_of_forward(&s, weighted, x, expected);
             const double error = relative_l2(s.count, got, expected);
@@ -149,8 +146,7 @@ TEST(it_is_the_direct_sum_to_near_rounding_for_either_sign)
             s.opts.sign = sign;
             HEAP cplx *x = random_values(s.count, LARMOR_C128, &s.seed),
                       *expected = malloc((size_t)s.count * sizeof *x), *got = malloc((size_t)s.count * sizeof *x);
-            OWNED(larmor_op) *N;
-            assert_ok(larmor_op_toeplitz(dev, &s.opts, s.traj, s.weights, &N));
+            OWN(larmor_op, *N, larmor_op_toeplitz(dev, &s.opts, s.traj, s.weights, &N));
             direct_normal(&s, x, expected);
             apply(N, x, got);
             assert_at_most(relative_l2(s.count, got, expected), 1e-12);
@@ -162,9 +158,8 @@ TEST(it_is_self_adjoint_to_rounding)
     for (int i = 0; i < SIZES; i++)
         for (int p = 0; p < 2; p++) {
             OWNED(scan) s = make_scan(opts_of(i, 3, p ? 1e-6 : 1e-3, p ? LARMOR_C128 : LARMOR_C64), 40, 5);
-            OWNED(larmor_op) *N;
             double error;
-            assert_ok(larmor_op_toeplitz(dev, &s.opts, s.traj, s.weights, &N));
+            OWN(larmor_op, *N, larmor_op_toeplitz(dev, &s.opts, s.traj, s.weights, &N));
             assert_ok(larmor_op_adjoint_error(N, 3, &error));
             assert_at_most(error, p ? 1e-15 : 1e-6);
         }
@@ -176,10 +171,9 @@ TEST(it_is_positive_semidefinite_to_the_tolerance)
     enum { VOXELS = 63 };
     OWNED(scan) s =
         make_scan((larmor_nufft_opts){.ndim = 2, .modes = {9, 7}, .tol = 1e-12, .dtype = LARMOR_C128}, 10, 2);
-    OWNED(larmor_op) *N;
     cplx x[VOXELS], column[VOXELS * VOXELS];
     double value[VOXELS];
-    assert_ok(larmor_op_toeplitz(dev, &s.opts, s.traj, s.weights, &N));
+    OWN(larmor_op, *N, larmor_op_toeplitz(dev, &s.opts, s.traj, s.weights, &N));
     for (int k = 0; k < VOXELS; k++) {
         memset(x, 0, sizeof x);
         x[k] = 1;
@@ -203,9 +197,8 @@ TEST(a_batch_is_a_loop_of_single_ones)
             const int64_t each = s.count / batch;
             HEAP cplx *x = random_values(s.count, LARMOR_C64, &s.seed), *all = malloc((size_t)s.count * sizeof *x),
                       *single = malloc((size_t)each * sizeof *x);
-            OWNED(larmor_op) *N, *N1;
-            assert_ok(larmor_op_toeplitz(dev, &s.opts, s.traj, NULL, &N));
-            assert_ok(larmor_op_toeplitz(dev, &one.opts, s.traj, NULL, &N1));
+            OWN(larmor_op, *N, larmor_op_toeplitz(dev, &s.opts, s.traj, NULL, &N));
+            OWN(larmor_op, *N1, larmor_op_toeplitz(dev, &one.opts, s.traj, NULL, &N1));
             apply(N, x, all);
             for (int b = 0; b < batch; b++) {
                 apply(N1, x + b * each, single);
@@ -270,13 +263,14 @@ static larmor_status after_a_while(void *self, const larmor_array *x, larmor_arr
 
 TEST(the_race_is_won_by_what_takes_no_time)
 {
-    OWNED(larmor_op) *quick, *slow;
     OWNED(larmor_array) *x = zeros(LARMOR_C64, LARMOR_SHAPE(8)), *y = zeros(LARMOR_C64, LARMOR_SHAPE(8));
     int quicker;
-    assert_ok(larmor_op_create(dev, &(larmor_op_impl){"quick", at_once, at_once, at_once, NULL}, NULL, LARMOR_C64,
-                               LARMOR_SHAPE(8), LARMOR_SHAPE(8), &quick));
-    assert_ok(larmor_op_create(dev, &(larmor_op_impl){"slow", after_a_while, after_a_while, after_a_while, NULL},
-                               NULL, LARMOR_C64, LARMOR_SHAPE(8), LARMOR_SHAPE(8), &slow));
+    OWN(larmor_op, *quick,
+        larmor_op_create(dev, &(larmor_op_impl){"quick", at_once, at_once, at_once, NULL}, NULL, LARMOR_C64,
+                         LARMOR_SHAPE(8), LARMOR_SHAPE(8), &quick));
+    OWN(larmor_op, *slow,
+        larmor_op_create(dev, &(larmor_op_impl){"slow", after_a_while, after_a_while, after_a_while, NULL}, NULL,
+                         LARMOR_C64, LARMOR_SHAPE(8), LARMOR_SHAPE(8), &slow));
     assert_ok(lmr_toeplitz_race(quick, slow, x, y, &quicker));
     assert_int_equal(quicker, 1);
     assert_ok(lmr_toeplitz_race(slow, quick, x, y, &quicker));
@@ -327,11 +321,11 @@ TEST(mixed_images_have_the_normal_map_of_their_weighted_sums)
                 real[j] = creal(factors[j]);
                 if (!is_complex) factors[j] = real[j];
             }
-            OWNED(larmor_array) *b;
             OWNED(larmor_op) *N;
-            assert_ok(larmor_array_upload(dev, is_complex ? LARMOR_C128 : LARMOR_F64, LARMOR_SHAPE(20, 11, MIXED),
-                                          is_complex ? LARMOR_C128 : LARMOR_F64,
-                                          is_complex ? (void *)factors : (void *)real, &b));
+            OWN(larmor_array, *b,
+                larmor_array_upload(dev, is_complex ? LARMOR_C128 : LARMOR_F64, LARMOR_SHAPE(20, 11, MIXED),
+                                    is_complex ? LARMOR_C128 : LARMOR_F64,
+                                    is_complex ? (void *)factors : (void *)real, &b));
             assert_ok(larmor_op_toeplitz_mixed(dev, &o, s.traj, s.weights, b, &N));
             apply(N, x, got);
             direct_mixed(&s, factors, x, expected);

@@ -370,7 +370,6 @@ static void *save_some(void *arg)
 TEST_IN(nothing_is_lost_where_several_save_at_a_time, set_up, NULL)
 {
     writer w[WRITERS];
-    OWNED(larmor_device) *own;
     larmor_wisdom_report report;
     for (int i = 0; i < WRITERS; i++) {
         w[i].first = 10 + i * ENTRIES;
@@ -380,7 +379,7 @@ TEST_IN(nothing_is_lost_where_several_save_at_a_time, set_up, NULL)
         pthread_join(w[i].thread, NULL);
         assert_int_equal(w[i].st, LARMOR_OK);
     }
-    assert_ok(larmor_device_open("cpu:1", &own));
+    OWN(larmor_device, *own, larmor_device_open("cpu:1", &own));
     assert_ok(larmor_wisdom_load(own, file, &report));
     assert_int_equal(report.used, WRITERS * ENTRIES);
 }
@@ -408,9 +407,8 @@ static pid_t start_writer(int first, int count)
 
 static void assert_whole_with(int first, int count)
 {
-    OWNED(larmor_device) *own;
     larmor_wisdom_report report;
-    assert_ok(larmor_device_open("cpu:1", &own));
+    OWN(larmor_device, *own, larmor_device_open("cpu:1", &own));
     assert_ok(larmor_wisdom_load(own, file, &report));
     assert_int_equal(report.corrupt, 0);
     for (int i = 0; i < count; i++) {

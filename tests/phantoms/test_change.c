@@ -17,10 +17,9 @@ static larmor_phantom *changed(const char *name, int ndim, larmor_phantom_state 
 /* k-space of a phantom at given points [nd, POINTS], which it frees. */
 static double complex *kspace_at(larmor_phantom *p, const double *k, int coils)
 {
-    OWNED(larmor_array) *traj, *y;
-    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(p->ndim, POINTS, 1), &traj));
+    OWN(larmor_array, *traj, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(p->ndim, POINTS, 1), &traj));
     assert_ok(larmor_array_write(traj, k, larmor_array_bytes(traj)));
-    assert_ok(larmor_phantom_kspace(p, traj, coils, LARMOR_C128, &y));
+    OWN(larmor_array, *y, larmor_phantom_kspace(p, traj, coils, LARMOR_C128, &y));
     double complex *v = values_of(y);
     larmor_phantom_free(p);
     return v;
@@ -109,9 +108,8 @@ TEST(coils_stand_around_a_larger_object)
 
         const larmor_shape shape = ndim == 2 ? LARMOR_SHAPE(12, 9) : LARMOR_SHAPE(6, 5, 7);
         OWNED(larmor_phantom) *p = changed("shepp-logan", ndim, large);
-        OWNED(larmor_array) *around, *plain;
-        assert_ok(larmor_phantom_coils_around(p, dev, LARMOR_C128, shape, extent, COILS, &around));
-        assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C128, shape, NULL, COILS, &plain));
+        OWN(larmor_array, *around, larmor_phantom_coils_around(p, dev, LARMOR_C128, shape, extent, COILS, &around));
+        OWN(larmor_array, *plain, larmor_phantom_coils_around(NULL, dev, LARMOR_C128, shape, NULL, COILS, &plain));
         HEAP double complex *u = values_of(around), *v = values_of(plain);
         for (int64_t j = 0; j < larmor_array_count(plain); j++) assert_at_most(cabs(u[j] - v[j]), 1e-14);
     }

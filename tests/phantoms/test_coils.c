@@ -3,8 +3,7 @@
 
 static double complex *maps_of(larmor_shape shape, int coils)
 {
-    OWNED(larmor_array) *maps;
-    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C128, shape, NULL, coils, &maps));
+    OWN(larmor_array, *maps, larmor_phantom_coils_around(NULL, dev, LARMOR_C128, shape, NULL, coils, &maps));
     assert_true(larmor_shape_equal(larmor_array_shape(maps), larmor_shape_append(shape, coils)));
     double complex *s = values_of(maps);
     return s;
@@ -13,9 +12,8 @@ static double complex *maps_of(larmor_shape shape, int coils)
 /* 1 where the phantom is. */
 static unsigned char *support_of(const char *name, larmor_shape shape)
 {
-    OWNED(larmor_phantom) *p;
     OWNED(larmor_array) *image;
-    assert_ok(larmor_phantom_create(name, shape.ndim, &p));
+    OWN(larmor_phantom, *p, larmor_phantom_create(name, shape.ndim, &p));
     p->parts = 1; /* the skull, filled */
     assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, shape, &image));
     HEAP double complex *v = values_of(image);
@@ -103,10 +101,9 @@ TEST(a_coil_fades_with_the_distance)
 
 TEST(maps_do_not_depend_on_threads)
 {
-    OWNED(larmor_device) *one, *three;
     OWNED(larmor_array) *a, *b;
-    assert_ok(larmor_device_open("cpu:1", &one));
-    assert_ok(larmor_device_open("cpu:3", &three));
+    OWN(larmor_device, *one, larmor_device_open("cpu:1", &one));
+    OWN(larmor_device, *three, larmor_device_open("cpu:3", &three));
     assert_ok(larmor_phantom_coils_around(NULL, one, LARMOR_C128, LARMOR_SHAPE(9, 8, 7), NULL, 5, &a));
     assert_ok(larmor_phantom_coils_around(NULL, three, LARMOR_C128, LARMOR_SHAPE(9, 8, 7), NULL, 5, &b));
     HEAP double complex *u = values_of(a), *v = values_of(b);

@@ -10,10 +10,9 @@ enum { DWELL_US = 80 };
 
 static float complex *samples_of(const larmor_simulation_opts *opts, larmor_array **traj)
 {
-    OWNED(larmor_simulation) *s;
     OWNED(larmor_array) *kspace;
     float complex *host;
-    assert_ok(larmor_simulation_create(dev, opts, &s));
+    OWN(larmor_simulation, *s, larmor_simulation_create(dev, opts, &s));
     assert_ok(larmor_simulation_samples(s, 0, 0, 0, &kspace, traj));
     assert_ok(larmor_array_download(kspace, LARMOR_C64, (void *)&host));
     return host;
@@ -23,14 +22,13 @@ static float complex *samples_of(const larmor_simulation_opts *opts, larmor_arra
 static float complex *expected_of(const larmor_array *traj, double ms, const larmor_phantom_field *field)
 {
     double density[LARMOR_TISSUES];
-    OWNED(larmor_phantom) *object;
     OWNED(larmor_array) *kspace, *times;
     float complex *host;
     const larmor_shape shape = larmor_array_shape(traj);
     double seconds[256];
     for (int64_t i = 0; i < shape.dim[1]; i++) seconds[i] = 1e-6 * DWELL_US * (double)(i - shape.dim[1] / 2);
     for (int i = 0; i < LARMOR_TISSUES; i++) density[i] = larmor_phantom_tissue(i).density * exp(-ms / t2star[i]);
-    assert_ok(larmor_phantom_of_tissues((int)shape.dim[0], density, &object));
+    OWN(larmor_phantom, *object, larmor_phantom_of_tissues((int)shape.dim[0], density, &object));
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(shape.dim[1]), LARMOR_F64, seconds, &times));
     assert_ok(larmor_phantom_kspace_off_resonance(object, traj, field, times, 2, LARMOR_C64, &kspace));
     assert_ok(larmor_array_download(kspace, LARMOR_C64, (void *)&host));
@@ -93,12 +91,11 @@ TEST(the_map_has_the_t2star_of_each_tissue_in_voxels_within_it)
                                          .object_size = 0.9,
                                          .t2stars = LARMOR_TISSUES,
                                          .t2star_ms = t2star};
-    OWNED(larmor_simulation) *s;
     OWNED(larmor_array) *ms;
     OWNED(larmor_truth) truth;
     larmor_image_meta meta;
     HEAP float *map, *tissue;
-    assert_ok(larmor_simulation_create(dev, &opts, &s));
+    OWN(larmor_simulation, *s, larmor_simulation_create(dev, &opts, &s));
     assert_ok(larmor_simulation_t2star(s, &ms, &meta));
     assert_true(meta.fov_mm[0] == 256 && larmor_array_shape(ms).dim[1] == 48);
     assert_ok(larmor_array_download(ms, LARMOR_F32, &map));

@@ -5,9 +5,8 @@ TEST(a_voxel_holds_the_share_of_it_that_is_covered)
 {
     /* an ellipse against a plain count of 4 x 4 points in each voxel */
     enum { NX = 31, NY = 24 };
-    OWNED(larmor_phantom) *p;
     OWNED(larmor_array) *image;
-    assert_ok(larmor_phantom_create("disc", 2, &p));
+    OWN(larmor_phantom, *p, larmor_phantom_create("disc", 2, &p));
     assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, LARMOR_SHAPE(NX, NY), &image));
     HEAP double complex *v = values_of(image);
     for (int i = 0; i < NX * NY; i++) {
@@ -25,9 +24,8 @@ TEST(a_voxel_holds_the_share_of_it_that_is_covered)
 TEST(the_mean_of_the_picture_is_the_integral)
 {
     for (int ndim = 2; ndim <= 3; ndim++) {
-        OWNED(larmor_phantom) *p;
         OWNED(larmor_array) *image, *traj = points_within(ndim, 1, 0, 1), *y;
-        assert_ok(larmor_phantom_create("shepp-logan", ndim, &p));
+        OWN(larmor_phantom, *p, larmor_phantom_create("shepp-logan", ndim, &p));
         assert_ok(larmor_phantom_image(p, dev, LARMOR_C128,
                                        ndim == 2 ? LARMOR_SHAPE(256, 200) : LARMOR_SHAPE(48, 65, 40), &image));
         assert_ok(larmor_phantom_kspace(p, traj, 0, LARMOR_C128, &y));
@@ -46,16 +44,14 @@ static void assert_coefficients(larmor_shape shape, const larmor_phantom_phase *
 {
     const int nd = shape.ndim;
     const int64_t count = larmor_shape_count(shape);
-    OWNED(larmor_phantom) *p;
     OWNED(larmor_array) *image, *traj, *y;
-    assert_ok(larmor_phantom_create("shepp-logan", nd, &p));
+    OWN(larmor_phantom, *p, larmor_phantom_create("shepp-logan", nd, &p));
     if (phase)
         assert_ok(larmor_phantom_bandlimited_phase(p, phase, dev, dtype, shape, &image));
     else
         assert_ok(larmor_phantom_bandlimited(p, dev, dtype, shape, &image));
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(nd, count, 1), &traj));
-    HEAP double *k = calloc((size_t)(nd * count), sizeof *k);
-    assert_non_null(k);
+    HEAP NEW_ZEROS(double, k, nd *count);
     for (int64_t j = 0; j < count; j++)
         for (int64_t d = 0, rest = j; d < nd; rest /= shape.dim[d], d++)
             k[d + nd * j] = (double)(rest % shape.dim[d] - shape.dim[d] / 2);
@@ -91,9 +87,8 @@ TEST(the_bandlimited_picture_has_the_exact_coefficients)
 TEST(the_bandlimited_picture_looks_like_the_averaged_one)
 {
     enum { N = 256 };
-    OWNED(larmor_phantom) *p;
     OWNED(larmor_array) *averaged, *limited;
-    assert_ok(larmor_phantom_create("disc", 2, &p));
+    OWN(larmor_phantom, *p, larmor_phantom_create("disc", 2, &p));
     assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, LARMOR_SHAPE(N, N), &averaged));
     assert_ok(larmor_phantom_bandlimited(p, dev, LARMOR_C128, LARMOR_SHAPE(N, N), &limited));
     HEAP double complex *a = values_of(averaged), *b = values_of(limited);
@@ -117,10 +112,9 @@ TEST(what_is_beyond_the_field_of_view_does_not_fold)
 {
     const larmor_shape shapes[] = {LARMOR_SHAPE(64, 63), LARMOR_SHAPE(24, 25, 20)};
     for (int i = 0; i < 2; i++) {
-        OWNED(larmor_phantom) *plain, *p;
         OWNED(larmor_array) *averaged, *limited;
-        assert_ok(larmor_phantom_create("disc", shapes[i].ndim, &plain));
-        assert_ok(larmor_phantom_change(plain, &(larmor_phantom_state){.size = 2, .degrees = 20}, &p));
+        OWN(larmor_phantom, *plain, larmor_phantom_create("disc", shapes[i].ndim, &plain));
+        OWN(larmor_phantom, *p, larmor_phantom_change(plain, &(larmor_phantom_state){.size = 2, .degrees = 20}, &p));
         assert_true(lmr_phantom_extent(p) > 0.65);
         assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, shapes[i], &averaged));
         assert_ok(larmor_phantom_bandlimited(p, dev, LARMOR_C128, shapes[i], &limited));
@@ -135,10 +129,9 @@ TEST(what_is_beyond_the_field_of_view_does_not_fold)
 
 TEST(pictures_do_not_depend_on_threads)
 {
-    OWNED(larmor_phantom) *p;
     OWNED(larmor_device) *one, *three;
     OWNED(larmor_array) *a, *b;
-    assert_ok(larmor_phantom_create("shepp-logan", 3, &p));
+    OWN(larmor_phantom, *p, larmor_phantom_create("shepp-logan", 3, &p));
     assert_ok(larmor_device_open("cpu:1", &one));
     assert_ok(larmor_device_open("cpu:3", &three));
     assert_ok(larmor_phantom_image(p, one, LARMOR_C64, LARMOR_SHAPE(20, 21, 22), &a));
@@ -149,9 +142,8 @@ TEST(pictures_do_not_depend_on_threads)
 
 TEST(shapes_that_do_not_fit_are_refused)
 {
-    OWNED(larmor_phantom) *p;
     larmor_array *x;
-    assert_ok(larmor_phantom_create("disc", 2, &p));
+    OWN(larmor_phantom, *p, larmor_phantom_create("disc", 2, &p));
     assert_refused(larmor_phantom_image(p, dev, LARMOR_C64, LARMOR_SHAPE(8, 8, 8), &x), LARMOR_ERR_SHAPE,
                    "phantom image: got an image of 3 dimensions, expected 2");
     assert_null(x);

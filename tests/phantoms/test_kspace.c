@@ -13,8 +13,7 @@ static larmor_phantom *phantom(const char *name, int ndim)
 
 static double complex *kspace_of(const larmor_phantom *p, larmor_array *traj, int coils)
 {
-    OWNED(larmor_array) *y;
-    assert_ok(larmor_phantom_kspace(p, traj, coils, LARMOR_C128, &y));
+    OWN(larmor_array, *y, larmor_phantom_kspace(p, traj, coils, LARMOR_C128, &y));
     double complex *v = values_of(y);
     return v;
 }
@@ -285,12 +284,10 @@ TEST(a_curved_field_is_integrated_to_1e_5_of_the_largest_sample)
     const double seconds[SAMPLES] = {0, -3e-3, 2e-3, 8e-3, 15e-3};
     OWNED(larmor_phantom) *p = phantom("disc", 2);
     OWNED(larmor_array) *times, *traj = points_within(2, SAMPLES, 12, 5);
-    OWNED(lmr_coils) coils;
-    assert_ok(lmr_coils_create(2, COILS, p->reach, &coils));
+    OWN(lmr_coils, coils, lmr_coils_create(2, COILS, p->reach, &coils));
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(SAMPLES), LARMOR_F64, seconds, &times));
     double *k = coordinates_of(traj), peak = 0;
-    HEAP quadrature *q = calloc(1, sizeof *q);
-    assert_non_null(q);
+    HEAP NEW_ZEROS(quadrature, q, 1);
     prepare(p, &coils, q);
     for (int i = 0; i < 200; i++) peak = fmax(peak, dipole_at(0, i / 200.));
     for (int i = 0; i < 3; i++) {
@@ -316,9 +313,8 @@ TEST(shims_and_dipoles_are_fields_that_a_magnet_can_have)
     enum { SIDE = 64 };
     for (int i = 0; i < 3; i++) {
         OWNED(larmor_array) *map;
-        HEAP double *f;
         assert_ok(larmor_phantom_field_map(&fields[i], dev, LARMOR_F64, LARMOR_SHAPE(SIDE, SIDE, SIDE), &map));
-        assert_ok(larmor_array_download(map, LARMOR_F64, &f));
+        OWN_MEMORY(double, *f, larmor_array_download(map, LARMOR_F64, &f));
         for (int at = 24; at < 42; at += 4) {
             const int64_t steps[] = {1, SIDE, SIDE * SIDE}, here = at + SIDE * (at + 3) + SIDE * SIDE * (at - 2);
             double sum = 0, size = 0;
@@ -357,8 +353,7 @@ TEST(fields_that_cannot_be_simulated_are_refused)
     for (int i = 0; i < 3; i++)
         assert_refused(larmor_phantom_kspace_off_resonance(p, traj, &refused[i].field, times, 1, LARMOR_C64, &y),
                        LARMOR_ERR_ARG, refused[i].text);
-    OWNED(larmor_phantom) *large;
-    assert_ok(larmor_phantom_change(p, &(larmor_phantom_state){.size = 1.3}, &large));
+    OWN(larmor_phantom, *large, larmor_phantom_change(p, &(larmor_phantom_state){.size = 1.3}, &large));
     assert_refused(larmor_phantom_kspace_off_resonance(large, traj, &refused[3].field, times, 1, LARMOR_C64, &y),
                    LARMOR_ERR_ARG, "enlarged 1.3 times");
 }
@@ -367,16 +362,15 @@ TEST(times_are_those_of_samples_or_of_all_readouts)
 {
     const larmor_phantom_field field = {.hz = 100};
     OWNED(larmor_phantom) *p = phantom("disc", 2);
-    OWNED(larmor_array) *traj, *each, *all, *wrong, *a;
     larmor_array *b;
     const double t[3] = {0, 1e-3, 2e-3}, repeated[6] = {0, 1e-3, 2e-3, 0, 1e-3, 2e-3};
-    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2, 3, 2), &traj));
-    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(3), &each));
-    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(3, 2), &all));
-    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2), &wrong));
+    OWN(larmor_array, *traj, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2, 3, 2), &traj));
+    OWN(larmor_array, *each, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(3), &each));
+    OWN(larmor_array, *all, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(3, 2), &all));
+    OWN(larmor_array, *wrong, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2), &wrong));
     assert_ok(larmor_array_write(each, t, sizeof t));
     assert_ok(larmor_array_write(all, repeated, sizeof repeated));
-    assert_ok(larmor_phantom_kspace_off_resonance(p, traj, &field, each, 0, LARMOR_C128, &a));
+    OWN(larmor_array, *a, larmor_phantom_kspace_off_resonance(p, traj, &field, each, 0, LARMOR_C128, &a));
     assert_ok(larmor_phantom_kspace_off_resonance(p, traj, &field, all, 0, LARMOR_C128, &b));
     HEAP double complex *u = values_of(a), *v = values_of(b);
     assert_memory_equal(u, v, larmor_array_bytes(a));
@@ -430,9 +424,8 @@ TEST(precision_and_threads_do_not_change_the_answer)
     assert_ok(larmor_phantom_kspace(p, traj, 4, LARMOR_C64, &single));
     const char *spec[] = {"cpu:1", "cpu:2", "cpu:3"};
     for (int i = 0; i < 3; i++) {
-        OWNED(larmor_device) *other;
         OWNED(larmor_array) *there;
-        assert_ok(larmor_device_open(spec[i], &other));
+        OWN(larmor_device, *other, larmor_device_open(spec[i], &other));
         assert_ok(larmor_array_to(traj, other, &there));
         assert_ok(larmor_phantom_kspace(p, there, 4, LARMOR_C128, &y[i]));
     }
@@ -465,10 +458,9 @@ TEST(kspace_has_the_shape_of_the_trajectory_and_the_coils)
 TEST(what_does_not_fit_is_refused)
 {
     OWNED(larmor_phantom) *p = phantom("disc", 2);
-    OWNED(larmor_array) *flat, *solid;
     larmor_array *y;
-    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2, 4, 4), &flat));
-    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(3, 4, 4), &solid));
+    OWN(larmor_array, *flat, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2, 4, 4), &flat));
+    OWN(larmor_array, *solid, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(3, 4, 4), &solid));
     assert_refused(larmor_phantom_kspace(p, solid, 0, LARMOR_C64, &y), LARMOR_ERR_SHAPE,
                    "phantom kspace: trajectory is f64 [3, 4, 4]");
     assert_null(y);

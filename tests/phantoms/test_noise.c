@@ -5,8 +5,7 @@ enum { COUNT = 200000 };
 
 static double complex *noise(larmor_device *where, larmor_dtype dtype, double sigma, uint64_t seed)
 {
-    OWNED(larmor_array) *x;
-    assert_ok(larmor_array_create(where, dtype, LARMOR_SHAPE(COUNT), &x));
+    OWN(larmor_array, *x, larmor_array_create(where, dtype, LARMOR_SHAPE(COUNT), &x));
     assert_ok(larmor_phantom_noise(x, sigma, seed));
     double complex *v = values_of(x);
     return v;
@@ -41,8 +40,7 @@ TEST(the_same_seed_gives_the_same_noise_for_any_number_of_threads)
     HEAP double complex *first = noise(dev, LARMOR_C128, 1, 42);
     const char *spec[] = {"cpu:1", "cpu:3"};
     for (int i = 0; i < 2; i++) {
-        OWNED(larmor_device) *other;
-        assert_ok(larmor_device_open(spec[i], &other));
+        OWN(larmor_device, *other, larmor_device_open(spec[i], &other));
         HEAP double complex *again = noise(other, LARMOR_C128, 1, 42);
         assert_memory_equal(first, again, COUNT * sizeof *first);
     }
@@ -67,8 +65,7 @@ TEST(different_seeds_give_unrelated_noise)
 TEST(noise_is_added_in_proportion_to_sigma)
 {
     double complex *unit = noise(dev, LARMOR_C128, 1, 5), some[3] = {1, 2 - 3 * I, -4 * I};
-    OWNED(larmor_array) *x;
-    assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(3), &x));
+    OWN(larmor_array, *x, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(3), &x));
     assert_ok(larmor_array_write(x, some, sizeof some));
     assert_ok(larmor_phantom_noise(x, 0.25, 5));
     double complex *v = values_of(x);
@@ -84,9 +81,8 @@ TEST(noise_is_added_in_proportion_to_sigma)
 
 TEST(noise_that_makes_no_sense_is_refused)
 {
-    OWNED(larmor_array) *real, *x;
-    assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(3), &real));
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(3), &x));
+    OWN(larmor_array, *real, larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(3), &real));
+    OWN(larmor_array, *x, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(3), &x));
     assert_refused(larmor_phantom_noise(real, 1, 0), LARMOR_ERR_ARG, "phantom noise: got f32 [3]");
     assert_refused(larmor_phantom_noise(x, -1, 0), LARMOR_ERR_ARG,
                    "phantom noise: got sigma -1, expected a number >= 0");
@@ -111,10 +107,9 @@ TEST(an_image_has_the_signal_to_noise_ratio_that_was_asked_for)
 {
     enum { N = 24, COILS = 3, ROUNDS = 4 };
     const double snr = 7;
-    OWNED(larmor_phantom) *p;
     OWNED(larmor_array) *picture, *maps;
     double sigma;
-    assert_ok(larmor_phantom_create("texture", 2, &p));
+    OWN(larmor_phantom, *p, larmor_phantom_create("texture", 2, &p));
     assert_ok(larmor_phantom_noise_level(p, dev, LARMOR_SHAPE(N, N), COILS, snr, &sigma));
     assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, LARMOR_SHAPE(N, N), &picture));
     assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C128, LARMOR_SHAPE(N, N), NULL, COILS, &maps));
@@ -123,8 +118,7 @@ TEST(an_image_has_the_signal_to_noise_ratio_that_was_asked_for)
     double square[N * N] = {0}, ratio = 0, largest = 0;
     int inside = 0;
     for (uint64_t round = 0; round < ROUNDS; round++) { /* of noise alone, combined with the true maps */
-        OWNED(larmor_array) *noise;
-        assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(N * N, COILS), &noise));
+        OWN(larmor_array, *noise, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(N * N, COILS), &noise));
         assert_ok(larmor_phantom_noise(noise, sigma, round));
         HEAP double complex *y = values_of(noise);
         for (int c = 0; c < COILS; c++) image_of(y + N * N * c, N, x[c]);
@@ -156,9 +150,8 @@ TEST(an_image_has_the_signal_to_noise_ratio_that_was_asked_for)
 
 TEST(a_ratio_of_signal_to_noise_is_above_zero)
 {
-    OWNED(larmor_phantom) *p;
     double sigma = 1;
-    assert_ok(larmor_phantom_create("disc", 2, &p));
+    OWN(larmor_phantom, *p, larmor_phantom_create("disc", 2, &p));
     assert_refused(larmor_phantom_noise_level(p, dev, LARMOR_SHAPE(8, 8), 0, 0, &sigma), LARMOR_ERR_ARG,
                    "phantom noise: got a signal-to-noise ratio of 0, expected a number > 0");
     assert_refused(larmor_phantom_noise_level(p, dev, LARMOR_SHAPE(8, 8, 8), 0, 5, &sigma), LARMOR_ERR_SHAPE,

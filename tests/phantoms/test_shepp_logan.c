@@ -10,9 +10,8 @@ typedef struct spot {
 
 static void assert_densities(int ndim, const spot *spots, int count)
 {
-    OWNED(larmor_phantom) *p;
     OWNED(larmor_array) *image;
-    assert_ok(larmor_phantom_create("shepp-logan", ndim, &p));
+    OWN(larmor_phantom, *p, larmor_phantom_create("shepp-logan", ndim, &p));
     const int64_t dims[3] = {N, N, N};
     assert_ok(larmor_phantom_image(p, dev, LARMOR_C64, larmor_shape_of(ndim, dims), &image));
     HEAP double complex *v = values_of(image);

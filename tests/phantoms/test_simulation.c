@@ -171,7 +171,6 @@ TEST(late_gradients_move_the_samples_and_not_the_stored_trajectory)
     late.delay[1] = -0.25;
     OWNED(larmor_simulation) *a = simulation_of(&nominal), *b = simulation_of(&late);
     OWNED(larmor_array) *kspace, *traj, *moved, *expected;
-    OWNED(larmor_phantom) *phantom;
     int64_t count;
     HEAP double *k, *nominal_k;
     HEAP float complex *x = samples_of(b, 0, 0, 0, &count, &k), *y;
@@ -179,7 +178,7 @@ TEST(late_gradients_move_the_samples_and_not_the_stored_trajectory)
     assert_memory_equal(k, nominal_k, 2 * (size_t)count * sizeof *k);
     assert_ok(larmor_simulation_samples(a, 0, 0, 0, &kspace, &traj));
     assert_ok(larmor_traj_delay(traj, late.delay, NULL, &moved));
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, moved, 0, LARMOR_C64, &expected));
     assert_ok(larmor_array_download(expected, LARMOR_C64, (void *)&y));
     assert_memory_equal(x, y, (size_t)count * sizeof *x);
@@ -198,13 +197,11 @@ TEST(echo_planar_lines_differ_by_a_phase_and_a_shift)
     const larmor_simulation_opts opts = {.trajectory = "cartesian", .traj = {.matrix = {16, LINES}}, .epi = &epi};
     OWNED(larmor_simulation) *s = simulation_of(&opts);
     OWNED(larmor_array) *kspace, *traj, *moved, *expected;
-    OWNED(larmor_phantom) *phantom;
-    HEAP double *k;
     HEAP float complex *x, *y;
     assert_ok(larmor_simulation_samples(s, 0, 0, 0, &kspace, &traj));
     const int64_t n = larmor_array_shape(traj).dim[1];
     assert_int_equal(n, 24);
-    assert_ok(larmor_array_download(traj, LARMOR_F64, &k));
+    OWN_MEMORY(double, *k, larmor_array_download(traj, LARMOR_F64, &k));
     assert_ok(larmor_array_download(kspace, LARMOR_C64, (void *)&x));
     for (int64_t j = 0; j < LINES; j++) {
         const int backward = j % (LINES / SHOTS) == 1;
@@ -215,7 +212,7 @@ TEST(echo_planar_lines_differ_by_a_phase_and_a_shift)
         for (int64_t i = 0; i < n; i++) k[2 * (i + n * j)] += backward ? -.25 : .25;
     }
     assert_ok(larmor_array_upload(dev, LARMOR_F64, larmor_array_shape(traj), LARMOR_F64, k, &moved));
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, moved, 0, LARMOR_C64, &expected));
     assert_ok(larmor_array_download(expected, LARMOR_C64, (void *)&y));
     for (int64_t i = 0; i < n * LINES; i++) {
@@ -229,10 +226,8 @@ TEST(echo_planar_lines_differ_by_a_phase_and_a_shift)
 
 static larmor_status save(larmor_simulation *s, const char *name)
 {
-    OWNED(larmor_output) *out;
-    assert_ok(larmor_output_open(in_folder(name), 1, &out));
-    const larmor_status st = larmor_simulation_save(s, out);
-    return st;
+    OWN(larmor_output, *out, larmor_output_open(in_folder(name), 1, &out));
+    return larmor_simulation_save(s, out);
 }
 
 IN_FOLDER(the_file_has_the_samples_of_each_image_and_its_trajectory)
@@ -246,23 +241,21 @@ IN_FOLDER(the_file_has_the_samples_of_each_image_and_its_trajectory)
                                          .slices = 2,
                                          .repetitions = 2};
     OWNED(larmor_simulation) *s = simulation_of(&opts);
-    OWNED(larmor_raw) *raw;
     assert_ok(save(s, "scan.h5"));
-    assert_ok(larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
+    OWN(larmor_raw, *raw, larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_true(info.groups == 4 && info.imaging == 12 && info.noise_samples == 50 && info.coils == 3);
     assert_string_equal(info.traj_units, "rad/m");
     for (int g = 0; g < 4; g++) {
         larmor_group group;
         larmor_grid grid;
-        OWNED(larmor_samples) samples;
         int64_t count;
         HEAP double *k, *points;
         HEAP float complex *y;
         assert_ok(larmor_raw_group(raw, g, &group));
         HEAP float complex *x = samples_of(s, group.slice, group.repetition, 0, &count, &k);
         assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
-        assert_ok(larmor_raw_samples(raw, g, &grid, 0, dev, &samples));
+        OWN(larmor_samples, samples, larmor_raw_samples(raw, g, &grid, 0, dev, &samples));
         assert_int_equal(larmor_array_count(samples.kspace), count);
         assert_ok(larmor_array_download(samples.kspace, LARMOR_C64, (void *)&y));
         assert_ok(larmor_array_download(samples.traj, LARMOR_F64, &points));
@@ -308,9 +301,8 @@ static void assert_loops(const larmor_simulation_opts *opts)
     static const loop loops[] = {
         {1, 2, in_partition}, {7, 8, in_slice}, {9, 10, in_contrast}, {13, 14, in_repetition}};
     OWNED(larmor_simulation) *s = simulation_of(opts);
-    OWNED(larmor_raw) *raw;
     assert_ok(save(s, "scan.h5"));
-    assert_ok(larmor_raw_open(in_folder("scan.h5"), &(larmor_raw_opts){.as_stored = 1}, &raw));
+    OWN(larmor_raw, *raw, larmor_raw_open(in_folder("scan.h5"), &(larmor_raw_opts){.as_stored = 1}, &raw));
     const int64_t count = larmor_raw_describe(raw).acquisitions;
     HEAP larmor_acquisition *a = calloc((size_t)count, sizeof *a);
     int64_t images = 0;
@@ -416,16 +408,15 @@ TEST(maps_and_field_are_those_of_the_phantom)
     OWNED(larmor_simulation) *s = simulation_of(&opts);
     OWNED(larmor_array) *maps, *wide, *expected, *hz, *expected_hz;
     larmor_image_meta meta;
-    HEAP float complex *x, *y, *w;
     HEAP float *f, *g;
     assert_ok(larmor_simulation_maps(s, NULL, &maps, &meta));
     assert_true(meta.fov_mm[0] == 256 && meta.fov_mm[1] == 192 && meta.fov_mm[2] == 5);
     assert_ok(larmor_simulation_maps(s, larger, &wide, &meta));
     assert_true(meta.fov_mm[0] == 512 && meta.fov_mm[1] == 192);
     assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(16, 12), NULL, 3, &expected));
-    assert_ok(larmor_array_download(maps, LARMOR_C64, (void *)&x));
-    assert_ok(larmor_array_download(wide, LARMOR_C64, (void *)&w));
-    assert_ok(larmor_array_download(expected, LARMOR_C64, (void *)&y));
+    OWN_MEMORY(float complex, *x, larmor_array_download(maps, LARMOR_C64, (void *)&x));
+    OWN_MEMORY(float complex, *w, larmor_array_download(wide, LARMOR_C64, (void *)&w));
+    OWN_MEMORY(float complex, *y, larmor_array_download(expected, LARMOR_C64, (void *)&y));
     for (int i = 0; i < 3 * 16 * 12; i++) {
         const float complex in_the_middle = w[i % 16 + 8 + 32 * (i / 16)];
         assert_true(x[i] == (i < 2 * 16 * 12 ? y[i] : 0));

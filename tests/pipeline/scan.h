@@ -115,8 +115,7 @@ static inline int has_warning(const larmor_recon_report *report, const char *tex
 static inline double error_of(const scan *s, const larmor_recon_opts *opts)
 {
     OWNED(larmor_recon_result) result = result_of(s, opts);
-    const double error = difference(result.image[0].data, s->truth);
-    return error;
+    return difference(result.image[0].data, s->truth);
 }
 
 /* How far the images of two sets of options are from each other. */
@@ -124,8 +123,7 @@ static inline double apart(const scan *a, const larmor_recon_opts *opts, const s
                            const larmor_recon_opts *other)
 {
     OWNED(larmor_recon_result) x = result_of(a, opts), y = result_of(b, other);
-    const double d = difference(x.image[0].data, y.image[0].data);
-    return d;
+    return difference(x.image[0].data, y.image[0].data);
 }
 
 static inline float *values_of(const larmor_array *x)
@@ -139,7 +137,6 @@ static inline float *values_of(const larmor_array *x)
 /* The scan's image as a file of one channel more, which has no signal. */
 static inline void write_file(const scan *s, const char *path)
 {
-    OWNED(larmor_output) *out;
     OWNED(larmor_raw_writer) *writer;
     larmor_scan header = {.coils = COILS + 1, .readouts = SPOKES};
     larmor_encoding *e = &header.encoding;
@@ -148,7 +145,7 @@ static inline void write_file(const scan *s, const char *path)
         e->matrix[d] = e->recon_matrix[d] = d < 2 ? N : 1;
         e->fov_mm[d] = e->recon_fov_mm[d] = d < 2 ? N : 1;
     }
-    assert_ok(larmor_output_open(path, 1, &out));
+    OWN(larmor_output, *out, larmor_output_open(path, 1, &out));
     assert_ok(larmor_raw_create(out, &header, &writer));
     float *all = values_of(s->image[0].kspace), data[2 * SAMPLES * (COILS + 1)] = {0}, traj[2 * SAMPLES];
     HEAP double *k = (double *)values_of(s->image[0].traj);

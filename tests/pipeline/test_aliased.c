@@ -29,14 +29,13 @@ static larmor_array *take_waves(int beyond)
 static scan scan_of_lines(int64_t step, double sigma, uint64_t seed)
 {
     const larmor_traj_opts lines = {.matrix = {N, N}, .acceleration = {step, 1}};
-    OWNED(larmor_op) *A;
     OWNED(larmor_array) *sums;
     scan s = {.arrays = {.matrix = {N, N}, .trajectory = "cartesian", .images = 1}, .maps = take_waves(0)};
     assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
     assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, LARMOR_SHAPE(N, N), &s.truth));
     assert_ok(larmor_traj_create(dev, "cartesian", &lines, &s.image[0].traj));
     const larmor_sense_opts sense = {.traj = s.image[0].traj};
-    assert_ok(larmor_op_sense(s.maps, &sense, &A));
+    OWN(larmor_op, *A, larmor_op_sense(s.maps, &sense, &A));
     assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_op_out_shape(A), &s.image[0].kspace));
     assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_op_out_shape(A), &sums));
     assert_ok(larmor_op_forward(A, s.truth, sums));
@@ -111,13 +110,12 @@ static void reach_beyond(scan *s)
 {
     enum { ROWS = 8 };
     OWNED(larmor_array) *maps = take_waves(N), *outside, *sums;
-    OWNED(larmor_op) *A;
     HEAP float *x = values_of(s->truth);
     const larmor_sense_opts sense = {.traj = s->image[0].traj};
     memmove(x, x + N * N, sizeof *x * 2 * ROWS * N);
     memset(x + 2 * ROWS * N, 0, sizeof *x * 2 * (N - ROWS) * N);
     assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(N, N), LARMOR_C64, x, &outside));
-    assert_ok(larmor_op_sense(maps, &sense, &A));
+    OWN(larmor_op, *A, larmor_op_sense(maps, &sense, &A));
     assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_op_out_shape(A), &sums));
     assert_ok(larmor_op_forward(A, outside, sums));
     assert_ok(larmor_axpby(0.3 / (N * N), sums, 1, s->image[0].kspace));
@@ -153,7 +151,6 @@ TEST(what_is_folded_is_not_fitted_beyond_the_lines_that_are_sampled)
 /* Gaussians of 3 voxels, of which next to nothing lies beyond 8 / FOV, in the place of the object. */
 static void take_smooth_object(scan *s)
 {
-    OWNED(larmor_op) *A;
     HEAP float *x = values_of(s->truth);
     const larmor_sense_opts sense = {.traj = s->image[0].traj};
     for (int i = 0; i < N * N; i++) {
@@ -163,7 +160,7 @@ static void take_smooth_object(scan *s)
         x[2 * i + 1] = 0;
     }
     assert_ok(larmor_array_write(s->truth, x, larmor_array_bytes(s->truth)));
-    assert_ok(larmor_op_sense(s->maps, &sense, &A));
+    OWN(larmor_op, *A, larmor_op_sense(s->maps, &sense, &A));
     assert_ok(larmor_op_forward(A, s->truth, s->image[0].kspace));
     assert_ok(larmor_axpby(1. / (N * N), s->image[0].kspace, 0, s->image[0].kspace));
 }

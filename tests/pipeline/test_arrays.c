@@ -148,8 +148,7 @@ TEST(a_point_that_is_not_finite_spoils_its_image_alone)
     assert_ok(larmor_array_write(s.image[0].traj, k, larmor_array_bytes(s.image[0].traj)));
     const larmor_recon_opts opts = KNOWN(.maps = s.maps, .method = "grid");
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
-    OWNED(larmor_recon_result) result;
-    assert_ok(larmor_recon_run(recon, 0, &result));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
     assert_int_equal(result.report.status, LARMOR_ERR_NUMERIC);
     assert_int_equal(result.count, 0);
     assert_string_equal(result.report.message, "arrays: trajectory: point 3 is not finite");
@@ -166,8 +165,7 @@ TEST(samples_that_are_not_finite_spoil_their_image_alone_and_noise_that_is_not_i
     assert_ok(larmor_array_write(s.image[0].kspace, y, larmor_array_bytes(s.image[0].kspace)));
     const larmor_recon_opts opts = KNOWN(.maps = s.maps, .method = "grid");
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
-    OWNED(larmor_recon_result) result;
-    assert_ok(larmor_recon_run(recon, 0, &result));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
     assert_int_equal(result.report.status, LARMOR_ERR_NUMERIC);
     assert_string_equal(result.report.message, "arrays: kspace: 2 values are not finite, the first at [3, 0, 0].");
     assert_ok(larmor_recon_run(recon, 1, &result));
@@ -377,11 +375,10 @@ TEST(channels_without_signal_or_noise_are_left_out_as_those_of_files_are)
 static larmor_array *samples_of_some(scan *s)
 {
     static const int64_t some[] = {3, 4, 9};
-    OWNED(larmor_source) *source;
     larmor_grid grid;
     OWNED(larmor_samples) x;
     s->arrays.image = s->image;
-    assert_ok(larmor_source_of_arrays(&s->arrays, &source));
+    OWN(larmor_source, *source, larmor_source_of_arrays(&s->arrays, &source));
     assert_ok(lmr_source_grid(source, 0, NULL, &grid));
     assert_ok(lmr_source_readouts(source, 0, some, 3, &grid, dev, &x));
     return larmor_array_ref(x.kspace);
@@ -399,9 +396,8 @@ TEST(maps_of_arrays_are_given_out_with_zeros_for_channels_that_are_left_out)
 {
     OWNED(scan) wide = scan_with_dead_channels();
     OWNED(larmor_recon) *recon = recon_of(&wide, &KNOWN(.maps = wide.maps, .method = "grid"));
-    OWNED(larmor_recon_result) result;
     OWNED(larmor_array) *maps;
-    assert_ok(larmor_recon_run(recon, 0, &result));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
     assert_ok(larmor_recon_maps(recon, &maps, NULL));
     assert_int_equal(larmor_array_shape(maps).dim[2], COILS + 2);
     HEAP float *got = values_of(maps);

@@ -29,7 +29,6 @@ ENDS_ITSELF_BY(free_scene, scene)
 static scene scene_of(const char *trajectory, int readouts, int shifts, double snr, uint64_t seed)
 {
     scene s = {.kspace = NULL};
-    OWNED(larmor_simulation) *simulation;
     const larmor_simulation_opts opts = {.trajectory = trajectory,
                                          .traj = {.matrix = {N, N}, .readouts = readouts},
                                          .phantom = "texture",
@@ -39,11 +38,10 @@ static scene scene_of(const char *trajectory, int readouts, int shifts, double s
                                          .snr = snr,
                                          .seed = seed};
     larmor_image_meta meta;
-    assert_ok(larmor_simulation_create(dev, &opts, &simulation));
+    OWN(larmor_simulation, *simulation, larmor_simulation_create(dev, &opts, &simulation));
     assert_ok(larmor_simulation_samples(simulation, 0, 0, 0, &s.kspace, &s.traj));
     assert_ok(larmor_simulation_maps(simulation, NULL, &s.maps, &meta));
-    OWNED(larmor_expected) expected;
-    assert_ok(larmor_simulation_expect(simulation, &expected));
+    OWN(larmor_expected, expected, larmor_simulation_expect(simulation, &expected));
     s.truth = larmor_array_ref(expected.image[0].data);
     s.inner = slice_of(s.kspace, s.traj, N);
     return s;

@@ -355,8 +355,7 @@ static larmor_status try_with(const scan *s, larmor_recon_opts opts, place *p)
     OWNED(larmor_checkpoint) *c = checkpoint_of(p);
     OWNED(larmor_recon) *recon;
     opts.checkpoint = c;
-    const larmor_status st = try_recon(s, &opts, &recon);
-    return st;
+    return try_recon(s, &opts, &recon);
 }
 
 TEST(a_checkpoint_of_another_scan_is_refused)
@@ -371,8 +370,7 @@ TEST(a_checkpoint_of_another_scan_is_refused)
         "opts.checkpoint memory: belongs to another scan, or to one that was changed since. Choose another "
         "name, or delete it to start again.");
     larmor_array *traj = s.image[1].traj;
-    HEAP double *values;
-    assert_ok(larmor_array_download(traj, LARMOR_F64, &values));
+    OWN_MEMORY(double, *values, larmor_array_download(traj, LARMOR_F64, &values));
     values[77] += 1e-9;
     assert_ok(larmor_array_write(traj, values, larmor_array_bytes(traj)));
     assert_refused(try_with(&s, opts, &p), LARMOR_ERR_FORMAT, "another scan");

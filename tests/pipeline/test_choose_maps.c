@@ -46,17 +46,15 @@ static scan scan_of_scene(const scene *c, int64_t lines)
 /* How far the magnitude of the image is from the phantom's, both with the coils' root sum of squares. */
 static double error_with(const scan *s, const larmor_recon_opts *opts)
 {
-    OWNED(larmor_array) *shaded;
     OWNED(larmor_recon_result) result = result_of(s, opts);
     larmor_array *x = result.image[0].data;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_array_shape(s->truth), &shaded));
+    OWN(larmor_array, *shaded, larmor_array_create(dev, LARMOR_C64, larmor_array_shape(s->truth), &shaded));
     assert_ok(larmor_root_sum_of_squares(s->maps, shaded));
     if (opts->maps) assert_ok(larmor_mul(shaded, 0, x));
     assert_ok(larmor_mul(s->truth, 0, shaded));
     assert_ok(larmor_abs(shaded, shaded));
     assert_ok(larmor_abs(x, x));
-    const double error = difference(x, shaded);
-    return error;
+    return difference(x, shaded);
 }
 
 /* of_walsh: the most of the error, in units of that with Walsh's maps; 0: it is not compared. */
@@ -275,10 +273,9 @@ static notes notes_of_lines(double size, int reversed)
     const larmor_traj_opts grid = {.matrix = {MATRIX, MATRIX}};
     notes n = {.text = ""};
     const larmor_recon_opts opts = OPTS(.method = "cg", .listener = take_note, .user = &n);
-    OWNED(larmor_array) *wider;
     assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
     assert_ok(larmor_traj_create(dev, "cartesian", &grid, &s.image[0].traj));
-    assert_ok(larmor_array_create(dev, LARMOR_F64, larmor_array_shape(s.image[0].traj), &wider));
+    OWN(larmor_array, *wider, larmor_array_create(dev, LARMOR_F64, larmor_array_shape(s.image[0].traj), &wider));
     HEAP double *k = (double *)values_of(s.image[0].traj);
     for (int64_t i = 0; i < larmor_array_count(wider); i++) k[i] *= size;
     for (int64_t r = 0; r < MATRIX && reversed; r += 2)
@@ -323,13 +320,11 @@ static double error_of_lossy_slice(const scene *c, int beside)
     }
     const larmor_recon_opts opts = KNOWN();
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
-    OWNED(larmor_recon_result) result;
     OWNED(larmor_array) *shaded;
     for (int i = 0; i < beside; i++) {
-        OWNED(larmor_recon_result) first;
-        assert_ok(larmor_recon_run(recon, i, &first));
+        OWN(larmor_recon_result, first, larmor_recon_run(recon, i, &first));
     }
-    assert_ok(larmor_recon_run(recon, beside, &result));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, beside, &result));
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(MATRIX, MATRIX), &shaded));
     assert_ok(larmor_root_sum_of_squares(s.maps, shaded));
     assert_ok(larmor_mul(s.truth, 0, shaded));

@@ -25,13 +25,12 @@ typedef struct stored {
 static stored stored_scan(const larmor_simulation_opts *opts)
 {
     stored s = {.folder = "/tmp/larmor-test-XXXXXX"};
-    OWNED(larmor_simulation) *simulation;
     larmor_output *out;
     larmor_image_meta meta;
     OWNED(larmor_expected) expected;
     assert_non_null(mkdtemp(s.folder));
     snprintf(s.path, sizeof s.path, "%s/scan.h5", s.folder);
-    assert_ok(larmor_simulation_create(dev, opts, &simulation));
+    OWN(larmor_simulation, *simulation, larmor_simulation_create(dev, opts, &simulation));
     assert_ok(larmor_output_open(s.path, 1, &out));
     assert_ok(larmor_simulation_save(simulation, out));
     assert_ok(larmor_simulation_maps(simulation, NULL, &s.maps, &meta));
@@ -58,14 +57,13 @@ ENDS_ITSELF_BY(free_stored, stored)
 /* The image of a series by some options. */
 static float complex *image_by(const stored *s, int series, larmor_recon_opts opts)
 {
-    OWNED(larmor_recon) *recon;
     OWNED(larmor_recon_result) result;
     float complex *image;
     opts.size = sizeof opts;
     opts.method = "cg";
     opts.delays = LARMOR_DELAYS_OFF;
     opts.memory = INT64_C(1) << 30; /* no other descriptions of the scan are tried */
-    assert_ok(larmor_recon_create(s->source, dev, &opts, &recon));
+    OWN(larmor_recon, *recon, larmor_recon_create(s->source, dev, &opts, &recon));
     assert_ok(larmor_recon_run(recon, series, &result));
     assert_int_equal(result.count, 1);
     assert_ok(larmor_array_download(result.image[0].data, LARMOR_C64, (void *)&image));
@@ -80,10 +78,9 @@ static float complex *image_of(const stored *s, int series, int no_ghost)
 /* What the image has beside the truth, along the truth `moved` lines away, relative to the object. */
 static double ghost_of(const float complex *image, const larmor_array *truth, int moved)
 {
-    HEAP float complex *t;
     double complex along = 0, apart = 0;
     double power = 0;
-    assert_ok(larmor_array_download(truth, LARMOR_C64, (void *)&t));
+    OWN_MEMORY(float complex, *t, larmor_array_download(truth, LARMOR_C64, (void *)&t));
     for (int i = 0; i < MATRIX * MATRIX; i++) {
         along += conj((double complex)t[i]) * (double complex)image[i];
         power += cabs((double complex)t[i]) * cabs((double complex)t[i]);
@@ -201,10 +198,9 @@ TEST(the_phase_of_a_shot_is_that_of_its_navigators)
     OWNED(stored) s = stored_scan(&opts);
     larmor_encoding encoding;
     larmor_grid grid;
-    OWNED(larmor_navigators) lines;
     assert_ok(larmor_raw_encoding(s.raw, 0, &encoding));
     assert_ok(larmor_encoding_grid(&encoding, NULL, &grid));
-    assert_ok(larmor_raw_navigators(s.raw, 0, &grid, dev, &lines));
+    OWN(larmor_navigators, lines, larmor_raw_navigators(s.raw, 0, &grid, dev, &lines));
     assert_int_equal(lines.shots, 3);
     for (int i = 0; i < 3; i++) {
         larmor_ghost found;
@@ -217,10 +213,9 @@ TEST(the_phase_of_a_shot_is_that_of_its_navigators)
 /* NRMSE after the best complex scale. */
 static double error_of(const float complex *image, const larmor_array *truth)
 {
-    HEAP float complex *t;
     double complex along = 0;
     double power = 0, of_truth = 0;
-    assert_ok(larmor_array_download(truth, LARMOR_C64, (void *)&t));
+    OWN_MEMORY(float complex, *t, larmor_array_download(truth, LARMOR_C64, (void *)&t));
     for (int i = 0; i < MATRIX * MATRIX; i++) {
         along += conj((double complex)image[i]) * (double complex)t[i];
         power += cabs((double complex)image[i]) * cabs((double complex)image[i]);
@@ -342,7 +337,6 @@ static stored stored_readouts(const readout *list, int count, int coils)
                               .repetitions = 1};
     larmor_output *out;
     larmor_raw_writer *writer;
-    OWNED(larmor_phantom) *phantom;
     OWNED(larmor_array) *traj, *kspace;
     HEAP float complex *y;
     HEAP double *k = malloc(sizeof *k * 2 * SAMPLES * (size_t)count);
@@ -350,7 +344,7 @@ static stored stored_readouts(const readout *list, int count, int coils)
     assert_true(k && samples);
     place_samples(list, count, k);
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, count), LARMOR_F64, k, &traj));
-    assert_ok(larmor_phantom_create("texture", 2, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("texture", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_bandlimited(phantom, dev, LARMOR_C64, LARMOR_SHAPE(MATRIX, MATRIX), &s.truth));
     assert_ok(larmor_array_download(kspace, LARMOR_C64, (void *)&y));
@@ -487,8 +481,7 @@ TEST(flags_of_lines_in_reverse_that_are_wrong_are_named)
             OWNED(stored) s = stored_readouts(list, MATRIX, RECEIVERS);
             const larmor_recon_opts opts = {
                 .size = sizeof opts, .no_ghost = no_ghost, .method = "cg", .listener = count_reversed, .user = &said};
-            OWNED(larmor_recon) *recon;
-            assert_ok(larmor_recon_create(s.source, dev, &opts, &recon));
+            OWN(larmor_recon, *recon, larmor_recon_create(s.source, dev, &opts, &recon));
             assert_int_equal(said, back > 2);
         }
 }
@@ -512,11 +505,10 @@ static int add_shot(readout *list, int count, int first, int step, int lines, co
 static double error_of_magnitudes(float complex *image, const stored *s)
 {
     OWNED(larmor_array) *maps, *truth;
-    HEAP float complex *m, *t;
     assert_ok(
         larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(MATRIX, MATRIX), NULL, RECEIVERS, &maps));
-    assert_ok(larmor_array_download(maps, LARMOR_C64, (void *)&m));
-    assert_ok(larmor_array_download(s->truth, LARMOR_C64, (void *)&t));
+    OWN_MEMORY(float complex, *m, larmor_array_download(maps, LARMOR_C64, (void *)&m));
+    OWN_MEMORY(float complex, *t, larmor_array_download(s->truth, LARMOR_C64, (void *)&t));
     for (int i = 0; i < MATRIX * MATRIX; i++) {
         double power = 0;
         for (int c = 0; c < RECEIVERS; c++) power += pow(cabs((double complex)m[i + MATRIX * MATRIX * c]), 2);

@@ -119,11 +119,10 @@ TEST(without_memory_for_it_the_grid_stays_small)
 static larmor_prediction prediction_of(double size, int coils)
 {
     const larmor_traj_opts arms = {.matrix = {48, 48}, .undersampling = 2};
-    OWNED(larmor_phantom) *plain, *phantom;
     OWNED(larmor_array) *traj, *kspace;
     larmor_prediction found, none;
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &plain));
-    assert_ok(larmor_phantom_change(plain, &(larmor_phantom_state){.size = size}, &phantom));
+    OWN(larmor_phantom, *plain, larmor_phantom_create("shepp-logan", 2, &plain));
+    OWN(larmor_phantom, *phantom, larmor_phantom_change(plain, &(larmor_phantom_state){.size = size}, &phantom));
     assert_ok(larmor_traj_create(dev, "spiral", &arms, &traj));
     assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
     assert_ok(larmor_predict_field_of_view(kspace, traj, LARMOR_SHAPE(48, 48), &found));

@@ -257,10 +257,9 @@ TEST(a_second_set_of_maps_without_signal_changes_nothing)
     OWNED(scan) s = scan_of(COILS, 1, 1e-5);
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(800, COILS), &s.arrays.noise));
     assert_ok(larmor_noise_fill(s.arrays.noise, 1e-5, 3));
-    OWNED(larmor_array) *two, *first, *as_first;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, 1, COILS, 2), &two));
-    assert_ok(larmor_array_slice(two, 0, 1, &first));
-    assert_ok(larmor_array_reshape(first, LARMOR_SHAPE(N, N, COILS), &as_first));
+    OWN(larmor_array, *two, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, 1, COILS, 2), &two));
+    OWN(larmor_array, *first, larmor_array_slice(two, 0, 1, &first));
+    OWN(larmor_array, *as_first, larmor_array_reshape(first, LARMOR_SHAPE(N, N, COILS), &as_first));
     assert_ok(larmor_copy(s.maps, as_first));
     for (int grid = 0; grid < 2; grid++) {
         const larmor_recon_opts ordinary = KNOWN(.maps = s.maps, .method = grid ? "grid" : "cg", .precondition = -1,
@@ -277,10 +276,9 @@ TEST(a_second_set_of_maps_without_signal_changes_nothing)
 TEST(lambda_is_chosen_by_the_first_set)
 {
     OWNED(scan) s = scan_of(COILS, 2, 1e-3);
-    OWNED(larmor_array) *two, *first, *as_first;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, 1, COILS, 2), &two));
-    assert_ok(larmor_array_slice(two, 0, 1, &first));
-    assert_ok(larmor_array_reshape(first, LARMOR_SHAPE(N, N, COILS), &as_first));
+    OWN(larmor_array, *two, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, 1, COILS, 2), &two));
+    OWN(larmor_array, *first, larmor_array_slice(two, 0, 1, &first));
+    OWN(larmor_array, *as_first, larmor_array_reshape(first, LARMOR_SHAPE(N, N, COILS), &as_first));
     assert_ok(larmor_copy(s.maps, as_first));
     notes n = {.text = ""};
     const larmor_recon_opts soft = KNOWN(.maps = two, .listener = take_note, .user = &n),
@@ -325,10 +323,9 @@ TEST(whitening_uses_the_noise_scan)
     OWNED(scan) s = scan_of(COILS, 1, 0);
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(4000, COILS), &s.arrays.noise));
     for (int c = 0; c < COILS; c++) {
-        OWNED(larmor_array) *data, *noise;
         const double sigma = c ? 1e-4 : 2e-2;
-        assert_ok(larmor_array_slice(s.image[0].kspace, c, 1, &data));
-        assert_ok(larmor_array_slice(s.arrays.noise, c, 1, &noise));
+        OWN(larmor_array, *data, larmor_array_slice(s.image[0].kspace, c, 1, &data));
+        OWN(larmor_array, *noise, larmor_array_slice(s.arrays.noise, c, 1, &noise));
         assert_ok(larmor_phantom_noise(data, sigma, 5 + (uint64_t)c));
         assert_ok(larmor_noise_fill(noise, sigma, 10 + (uint64_t)c));
     }

@@ -60,8 +60,7 @@ static double error_with(int coils, double first, larmor_recon_opts opts, notes 
     opts.user = n;
     opts.delays = LARMOR_DELAYS_OFF;
     OWNED(larmor_recon_result) result = result_of(&s, &opts);
-    const double error = magnitude_error(result.image[0].data, &s, coils);
-    return error;
+    return magnitude_error(result.image[0].data, &s, coils);
 }
 
 static const char warned[] = "W:k-space has a hole in its centre: no sample is nearer",
@@ -142,8 +141,7 @@ static double error_beside_whole(int slices, int at, notes *n)
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     double error = 0;
     for (int i = 0; i < 2; i++) {
-        OWNED(larmor_recon_result) result;
-        assert_ok(larmor_recon_run(recon, i, &result));
+        OWN(larmor_recon_result, result, larmor_recon_run(recon, i, &result));
         if (i == at) error = magnitude_error(result.image[0].data, &s, COILS);
     }
     return error;

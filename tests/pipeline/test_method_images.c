@@ -31,8 +31,7 @@ static larmor_array *poisson_disc(const larmor_array *lines, double spread)
         order[i] = order[j];
         order[j] = other;
     }
-    HEAP double *chosen = malloc((size_t)(line * all.dim[2]) * sizeof *chosen);
-    assert_non_null(chosen);
+    HEAP NEW(double, chosen, line *all.dim[2]);
     for (int64_t i = 0; i < all.dim[2]; i++) {
         const double *at = k + line * order[i];
         const double z = ndim > 2 ? at[2] : 0;

@@ -86,9 +86,8 @@ static larmor_recon_result image_of(larmor_source *source, larmor_array *maps, c
 
 static double error_of(const scene *s, const larmor_recon_result *result)
 {
-    OWNED(larmor_expected) expected;
     larmor_comparison c;
-    assert_ok(larmor_simulation_expect(s->simulation, &expected));
+    OWN(larmor_expected, expected, larmor_simulation_expect(s->simulation, &expected));
     assert_ok(larmor_compare(result->image[0].data, expected.image[0].data, &(larmor_compare_opts){.inside = 2}, &c));
     assert_at_most(hypot(c.factor[0] - 1, c.factor[1]), 0.01); /* in the unit of the density */
     return c.nrmse;
@@ -378,7 +377,6 @@ static double error_by_header(scene *s, const stored *all, const char *calibrati
 {
     OWNED(larmor_raw) *raw = NULL;
     OWNED(larmor_source) *source = source_by_header(all, calibration, &raw);
-    OWNED(larmor_expected) expected;
     larmor_comparison c;
     *info = larmor_source_describe(source);
     assert_int_equal(info->groups, 1);
@@ -393,7 +391,7 @@ static double error_by_header(scene *s, const stored *all, const char *calibrati
                                     .delays = LARMOR_DELAYS_OFF};
     assert_ok(larmor_recon_create(source, dev, &opts, &recon));
     assert_ok(larmor_recon_run(recon, 0, &result));
-    assert_ok(larmor_simulation_expect(s->simulation, &expected));
+    OWN(larmor_expected, expected, larmor_simulation_expect(s->simulation, &expected));
     assert_ok(
         larmor_compare(result.image[0].data, expected.image[0].data, &(larmor_compare_opts){.magnitude = 1}, &c));
     return c.nrmse;

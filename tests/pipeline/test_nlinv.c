@@ -5,16 +5,14 @@
 /* How far the image is from the truth with the shading that maps of unit energy leave. */
 static double shaded_error(const scan *s, const larmor_recon_opts *opts)
 {
-    OWNED(larmor_array) *shaded;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N), &shaded));
+    OWN(larmor_array, *shaded, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N), &shaded));
     assert_ok(larmor_root_sum_of_squares(s->maps, shaded));
     OWNED(larmor_recon_result) result = result_of(s, opts);
     if (opts->maps) assert_ok(larmor_mul(shaded, 0, result.image[0].data));
     assert_ok(larmor_mul(s->truth, 0, shaded));
     assert_ok(larmor_abs(shaded, shaded));
     assert_ok(larmor_abs(result.image[0].data, result.image[0].data));
-    const double error = difference(result.image[0].data, shaded);
-    return error;
+    return difference(result.image[0].data, shaded);
 }
 
 TEST(its_maps_are_nearly_as_good_as_the_true_ones)

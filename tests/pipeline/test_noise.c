@@ -42,14 +42,13 @@ static void expect_that_of_runs(scan (*make)(void), larmor_recon_opts opts, int 
     OWNED(scan) s = noisy(make);
     opts.maps = s.maps;
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
-    OWNED(larmor_recon_result) result;
     OWNED(larmor_noise_maps) maps;
     if (!is_cpu()) { /* where a small image takes as long as a large one */
         samples = samples ? FEW_SAMPLES : 0;
         runs = FEWEST_RUNS;
         off = 0.15;
     }
-    assert_ok(larmor_recon_run(recon, 0, &result));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
     assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = samples}, &maps));
     assert_int_equal(maps.way, way);
     assert_int_equal(maps.count, result.count);
@@ -128,9 +127,8 @@ static float *map_beside(scan (*make)(void), larmor_recon_opts opts, larmor_arra
     opts.maps = s.maps;
     opts.no_whitening = 1;
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
-    OWNED(larmor_recon_result) result;
     OWNED(larmor_noise_maps) maps;
-    assert_ok(larmor_recon_run(recon, 0, &result));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
     assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = SAMPLES_OF_NOISE}, &maps));
     assert_int_equal(maps.way, way);
     assert_int_equal(maps.measured, !noise);
@@ -240,8 +238,7 @@ TEST(g_of_every_other_line_is_that_of_two_voxels_that_fold)
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg", AT(1e-7));
     OWNED(larmor_recon_result) result;
     OWNED(larmor_recon) *recon = run_of(&s, &opts, &result);
-    OWNED(larmor_noise_maps) maps;
-    assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = 300}, &maps));
+    OWN(larmor_noise_maps, maps, larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = 300}, &maps));
     HEAP float *g = values_of(maps.map[0].g), *m = values_of(s.maps);
     double expected[N * N];
     for (int64_t v = 0; v < N * N; v++) expected[v] = g_of(m, v % N, v / N);
@@ -274,9 +271,8 @@ static void expect_quick_as_many(scan (*make)(void))
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg", AT(1e-2));
     OWNED(larmor_recon_result) result;
     OWNED(larmor_recon) *recon = run_of(&s, &opts, &result);
-    OWNED(larmor_noise_maps) quick, many;
-    assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = 96}, &many));
-    assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.quick = 1}, &quick));
+    OWN(larmor_noise_maps, many, larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = 96}, &many));
+    OWN(larmor_noise_maps, quick, larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.quick = 1}, &quick));
     assert_int_equal(quick.way, LARMOR_NOISE_LINEAR);
     assert_int_equal(quick.samples, 1);
     assert_true(quick.width > 1 && quick.width < 8 && many.width == 0);
@@ -302,8 +298,7 @@ static void expect_quick(larmor_recon_opts opts, int count)
     opts.maps = s.maps;
     OWNED(larmor_recon_result) result;
     OWNED(larmor_recon) *recon = run_of(&s, &opts, &result);
-    OWNED(larmor_noise_maps) maps;
-    assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.quick = 1}, &maps));
+    OWN(larmor_noise_maps, maps, larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.quick = 1}, &maps));
     assert_int_equal(maps.count, count);
     if (count) assert_true(maps.way == LARMOR_NOISE_EXACT && maps.samples == 0 && maps.width == 0 && maps.snr > 0);
     OWNED(larmor_noise_maps) cheap;
@@ -353,9 +348,8 @@ TEST(a_map_of_a_penalty_is_said_to_be_left_out)
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "tv", AT(1e-3));
     const larmor_noise_opts quick = {.quick = 1}, cheap = {.quick = LARMOR_QUICK_IF_CHEAP};
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
-    OWNED(larmor_recon_result) result;
     OWNED(larmor_noise_maps) asked, maps;
-    assert_ok(larmor_recon_run(recon, 0, &result));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
     assert_ok(larmor_recon_noise(recon, 0, &result, &cheap, &maps));
     assert_true(maps.count == 0 && maps.left_out > 1);
     assert_ok(larmor_recon_noise(recon, 0, &result, &quick, &asked));
@@ -368,8 +362,7 @@ TEST(g_of_all_lines_is_one)
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg");
     OWNED(larmor_recon_result) result;
     OWNED(larmor_recon) *recon = run_of(&s, &opts, &result);
-    OWNED(larmor_noise_maps) maps;
-    assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.only_exact = 1}, &maps));
+    OWN(larmor_noise_maps, maps, larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.only_exact = 1}, &maps));
     assert_int_equal(maps.count, 1);
     HEAP float *g = values_of(maps.map[0].g);
     for (int64_t v = 0; v < N * N; v++) assert_true(fabs(g[v] - 1) < 1e-4);
@@ -506,9 +499,8 @@ TEST(images_after_a_map_are_those_without_it)
     if (!is_cpu()) skip();
     for (int with = 0; with < 2; with++) {
         OWNED(larmor_recon) *recon = recon_of(&s, &opts);
-        OWNED(larmor_recon_result) first;
         OWNED(larmor_noise_maps) maps = {.count = 0};
-        assert_ok(larmor_recon_run(recon, 0, &first));
+        OWN(larmor_recon_result, first, larmor_recon_run(recon, 0, &first));
         if (with) assert_ok(larmor_recon_noise(recon, 0, &first, &(larmor_noise_opts){.samples = 3}, &maps));
         assert_ok(larmor_recon_run(recon, 1, &result[with]));
     }
@@ -529,11 +521,10 @@ TEST(images_of_one_trajectory_share_a_map)
     assert_ok(larmor_axpby(1, s.image[1].kspace, 1, s.image[1].kspace)); /* twice the signal and the noise */
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg", .at_once = 1, AT(1e-3));
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
-    OWNED(larmor_recon_result) first, second;
     OWNED(larmor_noise_maps) a, b;
-    assert_ok(larmor_recon_run(recon, 0, &first));
+    OWN(larmor_recon_result, first, larmor_recon_run(recon, 0, &first));
     assert_ok(larmor_recon_noise(recon, 0, &first, &(larmor_noise_opts){.samples = 4}, &a));
-    assert_ok(larmor_recon_run(recon, 1, &second));
+    OWN(larmor_recon_result, second, larmor_recon_run(recon, 1, &second));
     assert_ok(larmor_recon_noise(recon, 1, &second, &(larmor_noise_opts){.samples = 4}, &b));
     assert_int_equal(a.shared, 0);
     assert_int_equal(b.shared, 1);
@@ -545,16 +536,14 @@ TEST(images_of_one_trajectory_share_a_map)
 TEST(signal_to_noise_is_the_magnitude_over_the_deviation)
 {
     const float image[] = {3, 4, 0, 1, 5, 12}, deviation[] = {2, 0, 13}, expected[] = {2.5f, 0, 1};
-    OWNED(larmor_array) *x, *d, *snr;
-    assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(3), LARMOR_C64, image, &x));
-    assert_ok(larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(3), LARMOR_F32, deviation, &d));
-    assert_ok(larmor_snr_map(x, d, &snr));
+    OWN(larmor_array, *x, larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(3), LARMOR_C64, image, &x));
+    OWN(larmor_array, *d, larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(3), LARMOR_F32, deviation, &d));
+    OWN(larmor_array, *snr, larmor_snr_map(x, d, &snr));
     HEAP float *value = values_of(snr);
     for (int i = 0; i < 3; i++) assert_true(fabsf(value[i] - expected[i]) < 1e-6f);
     larmor_array *none;
     assert_refused(larmor_snr_map(x, x, &none), LARMOR_ERR_ARG, "deviation: it is complex, and has to be real");
-    OWNED(larmor_array) *part;
-    assert_ok(larmor_array_slice(d, 0, 2, &part));
+    OWN(larmor_array, *part, larmor_array_slice(d, 0, 2, &part));
     assert_refused(larmor_snr_map(x, part, &none), LARMOR_ERR_SHAPE, "deviation: its shape is not that of the image");
 }
 
@@ -563,20 +552,18 @@ TEST(calls_without_a_map_are_refused)
     OWNED(scan) s = noisy(two_frames);
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg"), rss = OPTS(.no_maps = 1, .method = "grid");
     OWNED(larmor_recon) *recon = recon_of(&s, &opts), *without = recon_of(&s, &rss);
-    OWNED(larmor_recon_result) result, other;
     OWNED(larmor_noise_maps) maps;
-    assert_ok(larmor_recon_run(recon, 0, &result));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
     assert_refused(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = 1}, &maps), LARMOR_ERR_ARG,
                    "noise.samples: 1 is not from 2 to 65536");
     assert_refused(larmor_recon_noise(recon, 1, &result, NULL, &maps), LARMOR_ERR_ARG,
                    "noise: series 1 is not the last one that was run");
-    assert_ok(larmor_recon_run(without, 0, &other));
+    OWN(larmor_recon_result, other, larmor_recon_run(without, 0, &other));
     assert_refused(larmor_recon_noise(without, 0, &other, NULL, &maps), LARMOR_ERR_ARG,
                    "noise: without coil maps the image is no linear one of its samples");
     const larmor_recon_opts inversion = OPTS(.method = "nlinv");
     OWNED(larmor_recon) *together = recon_of(&s, &inversion);
-    OWNED(larmor_recon_result) frame;
-    assert_ok(larmor_recon_run(together, 0, &frame));
+    OWN(larmor_recon_result, frame, larmor_recon_run(together, 0, &frame));
     assert_refused(larmor_recon_noise(together, 0, &frame, NULL, &maps), LARMOR_ERR_ARG,
                    "noise: nlinv finds image and coil maps together, of which there is no map");
     assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.only_exact = 1}, &maps));

@@ -58,10 +58,9 @@ TEST(posteriors_are_refused_where_there_are_none)
     const larmor_recon_opts grid = OPTS(.maps = s.maps, .method = "grid"),
                             tgv = OPTS(.maps = s.maps, .method = "tgv");
     OWNED(larmor_recon) *a = recon_of(&s, &grid), *b = recon_of(&s, &tgv);
-    OWNED(larmor_recon_result) first, second;
     OWNED(larmor_posterior_maps) maps;
-    assert_ok(larmor_recon_run(a, 0, &first));
-    assert_ok(larmor_recon_run(b, 0, &second));
+    OWN(larmor_recon_result, first, larmor_recon_run(a, 0, &first));
+    OWN(larmor_recon_result, second, larmor_recon_run(b, 0, &second));
     assert_refused(larmor_recon_posterior(a, 0, &first, 0, &maps), LARMOR_ERR_ARG,
                    "posterior: images by gridding, which has no prior, have no samples");
     assert_refused(larmor_recon_posterior(b, 0, &second, 4, &maps), LARMOR_ERR_ARG,

@@ -12,11 +12,10 @@ static larmor_sample_faults faults_with(double amplitude, double frequency)
     const larmor_readouts *r = &s.image[0];
     const larmor_shape shape = larmor_array_shape(r->kspace);
     OWNED(larmor_array) *kspace;
-    HEAP float *x;
     double size;
     assert_ok(larmor_nrm2(r->kspace, &size));
     size /= sqrt((double)larmor_array_count(r->kspace));
-    assert_ok(larmor_array_download(r->kspace, LARMOR_C64, &x));
+    OWN_MEMORY(float, *x, larmor_array_download(r->kspace, LARMOR_C64, &x));
     for (int64_t i = 0; i < larmor_array_count(r->kspace); i++) {
         const double phase = 2 * M_PI * frequency * (double)(i % shape.dim[0]) + (double)(i / shape.dim[0]);
         x[2 * i] += (float)(amplitude * size * cos(phase));
@@ -46,10 +45,9 @@ static larmor_sample_faults faults_of(const char *traj, int coils, double noise,
     const int64_t matrix[3] = {N, N, 1};
     const larmor_traj_opts opts = {.matrix = {N, N}};
     larmor_sample_faults found;
-    OWNED(larmor_phantom) *phantom;
     OWNED(larmor_array) *k, *samples;
     HEAP float *x;
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_traj_create(dev, traj, &opts, &k));
     assert_ok(larmor_phantom_kspace(phantom, k, coils, LARMOR_C64, &samples));
     if (noise > 0) assert_ok(larmor_phantom_noise(samples, noise, seed));
@@ -193,8 +191,7 @@ static larmor_sample_faults faults_of_readouts(const char *traj, int size, int l
     const int64_t matrix[3] = {size, size, 1};
     const larmor_traj_opts opts = {.matrix = {size, size}, .samples = length};
     larmor_sample_faults found;
-    OWNED(larmor_array) *k, *samples;
-    assert_ok(larmor_traj_create(dev, traj, &opts, &k));
+    OWN(larmor_array, *k, larmor_traj_create(dev, traj, &opts, &k));
     HEAP double *at = (double *)values_of(k);
     const larmor_shape shape = larmor_array_shape(k);
     const int64_t points = shape.dim[1] * shape.dim[2];
@@ -205,13 +202,13 @@ static larmor_sample_faults faults_of_readouts(const char *traj, int size, int l
         x[2 * i] = (float)(amplitude * cos(phase));
         x[2 * i + 1] = (float)(amplitude * sin(phase));
     }
-    assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(shape.dim[1], shape.dim[2], coils), LARMOR_C64, x,
-                                  &samples));
+    OWN(larmor_array, *samples,
+        larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(shape.dim[1], shape.dim[2], coils), LARMOR_C64, x,
+                            &samples));
     assert_ok(larmor_phantom_noise(samples, noise, 5));
     if (joined) {
-        OWNED(larmor_array) *at_all, *all;
-        assert_ok(larmor_array_reshape(k, LARMOR_SHAPE(2, points, 1), &at_all));
-        assert_ok(larmor_array_reshape(samples, LARMOR_SHAPE(points, 1, coils), &all));
+        OWN(larmor_array, *at_all, larmor_array_reshape(k, LARMOR_SHAPE(2, points, 1), &at_all));
+        OWN(larmor_array, *all, larmor_array_reshape(samples, LARMOR_SHAPE(points, 1, coils), &all));
         assert_ok(larmor_sample_faults_find(all, at_all, matrix, &found));
         return found;
     }

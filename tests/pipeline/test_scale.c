@@ -155,9 +155,8 @@ TEST(images_of_any_magnitude_share_a_scan)
         const larmor_recon_opts opts = KNOWN(.method = grid ? "grid" : "cg", .maps = plain.maps);
         OWNED(larmor_recon) *of_plain = recon_of(&plain, &opts), *recon = recon_of(&s, &opts);
         for (int i = 0; i < 3; i++) {
-            OWNED(larmor_recon_result) expected, result;
-            assert_ok(larmor_recon_run(of_plain, i, &expected));
-            assert_ok(larmor_recon_run(recon, i, &result));
+            OWN(larmor_recon_result, expected, larmor_recon_run(of_plain, i, &expected));
+            OWN(larmor_recon_result, result, larmor_recon_run(recon, i, &result));
             assert_int_equal(result.count, 1);
             /* each chooses its own weight, where the others of an ordinary scan take that of the first */
             assert_at_most(off_by(result.image[0].data, factor[i], expected.image[0].data), grid ? 1e-5 : 0.05);
@@ -174,9 +173,8 @@ TEST(an_image_of_samples_of_zeros_is_zeros_beside_the_others)
         const larmor_recon_opts opts = KNOWN(.method = methods[m]);
         OWNED(larmor_recon) *recon = recon_of(&s, &opts);
         for (int i = 0; i < 3; i++) {
-            OWNED(larmor_recon_result) result;
             double size;
-            assert_ok(larmor_recon_run(recon, i, &result));
+            OWN(larmor_recon_result, result, larmor_recon_run(recon, i, &result));
             assert_int_equal(result.count, 1);
             assert_int_equal(result.report.status, LARMOR_OK);
             assert_true(larmor_shape_equal(larmor_array_shape(result.image[0].data), LARMOR_SHAPE(N, N)));

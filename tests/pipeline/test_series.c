@@ -40,11 +40,10 @@ TEST(joint_images_of_a_slice_are_one_series)
     for (int i = 0; i < 2; i++) {
         const larmor_recon_opts opts = KNOWN(.method = methods[i], .joint = 1, .iters = 2, .maps = s.maps);
         OWNED(larmor_recon) *recon = recon_of(&s, &opts);
-        OWNED(larmor_recon_result) result;
         assert_int_equal(larmor_recon_series(recon), 2);
         expect_plan(recon, 0, "series 1 of 2, 2 images", 2, 0, 0);
         expect_plan(recon, 1, "series 2 of 2, 2 images", 2, 1, 0);
-        assert_ok(larmor_recon_run(recon, 1, &result));
+        OWN(larmor_recon_result, result, larmor_recon_run(recon, 1, &result));
         assert_int_equal(result.count, 2);
         assert_int_equal(result.image[0].group, 1);
         assert_int_equal(result.image[1].group, 3);

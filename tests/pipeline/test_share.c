@@ -40,8 +40,7 @@ static scan alike(int images)
 static void change(scan *s, int image, void (*how)(double *k, int number), int number)
 {
     larmor_readouts *r = &s->image[image];
-    HEAP double *k;
-    assert_ok(larmor_array_download(r->traj, LARMOR_F64, &k));
+    OWN_MEMORY(double, *k, larmor_array_download(r->traj, LARMOR_F64, &k));
     how(k, number);
     const larmor_shape shape = larmor_array_shape(r->traj);
     larmor_array_free(r->traj);
@@ -89,13 +88,12 @@ static void count_use(const lmr_job *job, outcome *o)
 static void run(const char *spec, const scan *s, const larmor_recon_opts *opts, outcome *o)
 {
     larmor_scan_arrays arrays = s->arrays;
-    OWNED(larmor_source) *source;
     OWNED(larmor_device) *on;
     OWNED(larmor_recon) *recon;
     larmor_recon_result result;
     arrays.image = s->image;
     *o = (outcome){.hits = 0};
-    assert_ok(larmor_source_of_arrays(&arrays, &source));
+    OWN(larmor_source, *source, larmor_source_of_arrays(&arrays, &source));
     assert_ok(larmor_device_open(spec, &on));
     assert_ok(larmor_recon_create(source, on, opts, &recon));
     for (int i = 0; i < larmor_recon_series(recon); i++) {
@@ -385,7 +383,6 @@ static lmr_cached *find(const lmr_job *job, const lmr_frame *frame)
 TEST(samples_of_another_layout_have_nothing_in_common)
 {
     OWNED(scan) s = alike(1);
-    OWNED(larmor_array) *line, *more;
     const lmr_settings settings = {.eps = 1e-5};
     const lmr_scan_facts facts = {.dev = dev};
     lmr_caches caches = {.trajectories = NULL};
@@ -409,11 +406,11 @@ TEST(samples_of_another_layout_have_nothing_in_common)
     other.grid.fov_mm[0] = 2;
     assert_ptr_not_equal(find(&job, &other), first);
     assert_ptr_equal(find(&job, &frame), first);
-    assert_ok(larmor_array_reshape(s.image[0].traj, LARMOR_SHAPE(2, SAMPLES * SPOKES, 1), &line));
+    OWN(larmor_array, *line, larmor_array_reshape(s.image[0].traj, LARMOR_SHAPE(2, SAMPLES * SPOKES, 1), &line));
     other = frame;
     other.samples.traj = line; /* the same numbers */
     assert_ptr_not_equal(find(&job, &other), first);
-    assert_ok(larmor_array_slice(s.image[0].kspace, 0, 2, &more));
+    OWN(larmor_array, *more, larmor_array_slice(s.image[0].kspace, 0, 2, &more));
     other = frame;
     other.samples.kspace = more;
     assert_ptr_not_equal(find(&job, &other), first);

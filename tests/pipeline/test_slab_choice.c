@@ -49,9 +49,8 @@ typedef struct scene {
 
 static void make(scene *s)
 {
-    OWNED(larmor_phantom) *phantom;
     const larmor_scan_arrays arrays = {.matrix = {SIDE, SIDE, SIDE}, .image = s->image, .images = s->images};
-    assert_ok(larmor_phantom_create("shepp-logan", 3, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 3, &phantom));
     for (int i = 0; i < s->images; i++) {
         larmor_readouts *r = &s->image[i];
         r->traj = s->traj ? named_traj(s->traj, s->readouts, i) : spirals_traj(s->readouts, i);
@@ -103,8 +102,7 @@ static larmor_recon *begin_slabs(const scene *s, larmor_recon_plan *plan)
 
 static float *run(larmor_recon *recon, int series, larmor_recon_report *report)
 {
-    OWNED(larmor_recon_result) result;
-    assert_ok(larmor_recon_run(recon, series, &result));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, series, &result));
     float *values = values_of(result.image[0].data);
     *report = result.report;
     return values;
@@ -182,8 +180,7 @@ static larmor_array *delayed(const larmor_array *traj, double by)
     const larmor_shape shape = larmor_array_shape(traj);
     const int64_t samples = shape.dim[1];
     larmor_array *out;
-    HEAP double *k;
-    assert_ok(larmor_array_download(traj, LARMOR_F64, &k));
+    OWN_MEMORY(double, *k, larmor_array_download(traj, LARMOR_F64, &k));
     for (int64_t r = 0; r < shape.dim[2]; r++) {
         double *of = k + 3 * samples * r, along[3], size = 0;
         for (int d = 0; d < 3; d++) along[d] = of[3 * (samples - 1) + d] - of[d];
@@ -197,11 +194,10 @@ static larmor_array *delayed(const larmor_array *traj, double by)
 static larmor_source *late_scan(larmor_readouts *r)
 {
     const larmor_scan_arrays arrays = {.matrix = {SIDE, SIDE, SIDE}, .image = r, .images = 1};
-    OWNED(larmor_phantom) *phantom;
     larmor_source *source;
     *r = (larmor_readouts){.traj = named_traj("koosh", 600, 0)};
     OWNED(larmor_array) *traj = delayed(r->traj, 0.3);
-    assert_ok(larmor_phantom_create("shepp-logan", 3, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 3, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, MANY_CHANNELS, LARMOR_C64, &r->kspace));
     assert_ok(larmor_phantom_noise(r->kspace, 3e-4, 1));
     assert_ok(larmor_source_of_arrays(&arrays, &source));
@@ -214,13 +210,11 @@ TEST(coils_are_compressed_and_delays_found_in_slabs_as_in_the_whole)
     const larmor_recon_opts opts = OPTS(.method = "cg", .calibration = 8, .oversample = {1, 1, 1});
     larmor_readouts readouts;
     OWNED(larmor_source) *source = late_scan(&readouts);
-    OWNED(larmor_recon) *whole, *slabs;
-    OWNED(larmor_device) *group;
     larmor_recon_plan of_whole, of_slabs;
     larmor_recon_report whole_report, slabs_report;
-    assert_ok(larmor_device_open("cpu:1,1", &group));
-    assert_ok(larmor_recon_create(source, group, &opts, &slabs));
-    assert_ok(larmor_recon_create(source, dev, &opts, &whole));
+    OWN(larmor_device, *group, larmor_device_open("cpu:1,1", &group));
+    OWN(larmor_recon, *slabs, larmor_recon_create(source, group, &opts, &slabs));
+    OWN(larmor_recon, *whole, larmor_recon_create(source, dev, &opts, &whole));
     slabs->slabs_from = LMR_SLABS_OF_ONE_COIL;
     assert_ok(lmr_slab_threads_open(slabs, source, group, &opts));
     assert_ok(larmor_recon_describe(whole, 0, &of_whole));

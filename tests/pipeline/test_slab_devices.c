@@ -87,11 +87,10 @@ typedef struct volume {
 
 static void make_volume(volume *v)
 {
-    OWNED(larmor_phantom) *phantom;
     const int64_t n = side();
     const larmor_scan_arrays arrays = {.matrix = {n, n, n}, .image = v->image, .images = 2};
     *v = (volume){.shy = {.first = pthread_self()}};
-    assert_ok(larmor_phantom_create("shepp-logan", 3, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 3, &phantom));
     for (int i = 0; i < 2; i++) {
         const larmor_traj_opts opts = {.matrix = {n, n, n}, .readouts = readouts(), .samples = 2 * n, .first = i};
         larmor_readouts *r = &v->image[i];
@@ -144,13 +143,11 @@ static int listen(void *user, const larmor_event *e)
 
 static larmor_status try_on(const char *spec, const volume *v, larmor_recon_opts opts, heard *h, larmor_recon **recon)
 {
-    OWNED(larmor_device) *on;
     h->caller = pthread_self();
     opts.listener = listen;
     opts.user = h;
-    assert_ok(larmor_device_open(spec, &on));
-    const larmor_status st = larmor_recon_create(v->source, on, &opts, recon);
-    return st;
+    OWN(larmor_device, *on, larmor_device_open(spec, &on));
+    return larmor_recon_create(v->source, on, &opts, recon);
 }
 
 static const char *devices(int count)
@@ -202,8 +199,7 @@ static int64_t scarce(const volume *v, int count)
 
 static float *run(larmor_recon *recon, int series, larmor_recon_report *report)
 {
-    OWNED(larmor_recon_result) result;
-    assert_ok(larmor_recon_run(recon, series, &result));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, series, &result));
     assert_int_equal(result.count, 1);
     float *values = values_of(result.image[0].data);
     if (report) *report = result.report;

@@ -127,15 +127,12 @@ static int images_from_other_threads(const larmor_recon_opts *opts)
     fake f = good();
     f.images = 5;
     f.caller = pthread_self();
-    OWNED(larmor_source) *source;
     OWNED(larmor_recon) *recon;
-    OWNED(larmor_device) *processor;
-    assert_ok(larmor_device_open("cpu:2", &processor));
-    assert_ok(larmor_source_create("fake.dat", &whole, &f, &source));
+    OWN(larmor_device, *processor, larmor_device_open("cpu:2", &processor));
+    OWN(larmor_source, *source, larmor_source_create("fake.dat", &whole, &f, &source));
     assert_ok(larmor_recon_create(source, processor, opts, &recon));
     for (int i = 0; i < 5; i++) {
-        OWNED(larmor_recon_result) result;
-        assert_ok(larmor_recon_run(recon, i, &result));
+        OWN(larmor_recon_result, result, larmor_recon_run(recon, i, &result));
     }
     return f.elsewhere;
 }
@@ -202,7 +199,6 @@ TEST(a_file_and_its_arrays_give_the_same_image)
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/scan.h5", folder);
     OWNED(scan) s = scan_of(COILS, 1, 1e-4);
-    OWNED(larmor_raw) *raw;
     OWNED(larmor_source) *source;
     OWNED(larmor_recon) *recon;
     OWNED(larmor_recon_result) result;
@@ -210,7 +206,7 @@ TEST(a_file_and_its_arrays_give_the_same_image)
     notes n = {.text = ""};
     write_file(&s, path);
     to_single(&s.image[0].traj);
-    assert_ok(larmor_raw_open(path, NULL, &raw));
+    OWN(larmor_raw, *raw, larmor_raw_open(path, NULL, &raw));
     assert_ok(larmor_source_of_raw(raw, path, &source));
     /* maps of all channels, of which the last is left out */
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, COILS + 1), &wide));
@@ -239,12 +235,11 @@ TEST(a_file_and_its_arrays_give_the_same_image)
 /* The image of a file of this scan. */
 static larmor_recon_result result_of_file(const scan *s, const char *path, int conjugate)
 {
-    OWNED(larmor_raw) *raw;
     OWNED(larmor_source) *source;
     OWNED(larmor_recon) *recon;
     larmor_recon_result result;
     write_file(s, path);
-    assert_ok(larmor_raw_open(path, &(larmor_raw_opts){.conjugate = conjugate}, &raw));
+    OWN(larmor_raw, *raw, larmor_raw_open(path, &(larmor_raw_opts){.conjugate = conjugate}, &raw));
     assert_ok(larmor_source_of_raw(raw, path, &source));
     assert_ok(larmor_recon_create(source, dev, &KNOWN(.method = "grid"), &recon));
     assert_ok(larmor_recon_run(recon, 0, &result));
@@ -318,10 +313,9 @@ static int reads_of(const scan *s, const larmor_recon_opts *opts, larmor_recon_r
                                      .samples = inner_samples,
                                      .meta = inner_meta};
     counted c = {.read = 0};
-    OWNED(larmor_source) *source;
     OWNED(larmor_recon) *recon;
     assert_ok(larmor_source_of_arrays(&s->arrays, &c.inner));
-    assert_ok(larmor_source_create("counted", &impl, &c, &source));
+    OWN(larmor_source, *source, larmor_source_create("counted", &impl, &c, &source));
     assert_ok(larmor_recon_create(source, dev, opts, &recon));
     for (int i = 0; i < s->arrays.images; i++) {
         if (i) larmor_recon_result_free(result);

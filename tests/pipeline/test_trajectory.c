@@ -98,18 +98,15 @@ static larmor_status try_samples(spokes *s, larmor_samples *x)
 {
     static const larmor_source_impl impl = {
         .describe = describe, .encoding = encoding, .group = group, .samples = samples, .meta = meta};
-    OWNED(larmor_source) *source;
     larmor_grid grid;
-    assert_ok(larmor_source_create("spokes", &impl, s, &source));
-    const larmor_status st = larmor_source_samples(source, 0, NULL, dev, &grid, x);
-    return st;
+    OWN(larmor_source, *source, larmor_source_create("spokes", &impl, s, &source));
+    return larmor_source_samples(source, 0, NULL, dev, &grid, x);
 }
 
 static void expect_the_true_one(spokes s)
 {
-    OWNED(larmor_samples) x;
     double *k, worst = 0;
-    assert_ok(try_samples(&s, &x));
+    OWN(larmor_samples, x, try_samples(&s, &x));
     assert_ok(larmor_array_download(x.traj, LARMOR_F64, &k));
     assert_int_equal(larmor_array_count(x.traj), s.nd * SAMPLES * s.readouts);
     for (int i = 0; i < s.nd * SAMPLES * s.readouts; i++) worst = fmax(worst, fabs(k[i] - s.k[i]));
@@ -156,10 +153,9 @@ TEST(what_counters_do_not_define_is_refused)
 TEST(a_trajectory_that_is_not_the_datas_leaves_a_residual)
 {
     spokes s = spokes_of(2, "radial", 111.2461180, 45), other = spokes_of(2, "radial", 112, 45);
-    OWNED(larmor_samples) x;
     OWNED(larmor_array) *wrong;
     double own, another;
-    assert_ok(try_samples(&s, &x));
+    OWN(larmor_samples, x, try_samples(&s, &x));
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, 45), LARMOR_F64, other.k, &wrong));
     assert_ok(larmor_traj_consistency(x.kspace, x.traj, &own));
     assert_ok(larmor_traj_consistency(x.kspace, wrong, &another));
@@ -176,10 +172,9 @@ enum { LENGTHS = 12, LONG = 96 };
 /* Spokes of LONG samples that lose some at their end, one after the other. */
 static void cut(larmor_array *traj, larmor_array *kspace, larmor_samples *s)
 {
-    HEAP double *k, *y;
     int64_t total = 0;
-    assert_ok(larmor_array_download(traj, LARMOR_F64, &k));
-    assert_ok(larmor_array_download(kspace, LARMOR_C128, &y));
+    OWN_MEMORY(double, *k, larmor_array_download(traj, LARMOR_F64, &k));
+    OWN_MEMORY(double, *y, larmor_array_download(kspace, LARMOR_C128, &y));
     *s = (larmor_samples){.readouts = LENGTHS, .first = malloc((LENGTHS + 1) * sizeof *s->first)};
     assert_non_null(s->first);
     for (int64_t r = 0; r < LENGTHS; r++) {
@@ -199,13 +194,12 @@ TEST(readouts_of_different_lengths_are_delayed_and_searched_one_by_one)
     const double delay[6] = {1.4, -0.6, 0, 0.3};
     const larmor_traj_opts opts = {.matrix = {48, 48, 1}, .readouts = LENGTHS, .samples = LONG};
     OWNED(larmor_array) *traj, *late, *kspace, *own, *aligned, *beside;
-    OWNED(larmor_phantom) *phantom;
     OWNED(larmor_samples) s;
     larmor_delays found;
     HEAP double *whole, *each;
     assert_ok(larmor_traj_create(dev, "golden", &opts, &traj));
     assert_ok(larmor_traj_delay(traj, delay, NULL, &late));
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, late, 1, LARMOR_C64, &kspace));
     cut(traj, kspace, &s);
     assert_ok(larmor_samples_delay(&s, delay, NULL, &own));
@@ -230,12 +224,11 @@ static int warns_of_delay(int samples, double by)
     notes n = {.text = ""};
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg", .listener = take_note, .user = &n);
     const larmor_traj_opts finer = {.matrix = {N, N}, .readouts = SPOKES, .samples = samples};
-    HEAP double *k;
     larmor_array_free(s.image[0].traj);
     larmor_array_free(s.image[0].kspace);
     assert_ok(larmor_traj_create(dev, "golden", &finer, &s.image[0].traj));
     assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, COILS, LARMOR_C64, &s.image[0].kspace));
-    assert_ok(larmor_array_download(s.image[0].traj, LARMOR_F64, &k));
+    OWN_MEMORY(double, *k, larmor_array_download(s.image[0].traj, LARMOR_F64, &k));
     for (int64_t r = 0; r < SPOKES; r++) {
         double *line = k + 2 * samples * r, step[2] = {line[2] - line[0], line[3] - line[1]};
         for (int64_t i = 0; i < 2 * samples; i++) line[i] += by * step[i % 2];

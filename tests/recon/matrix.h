@@ -7,12 +7,10 @@
 static inline larmor_status write_values(larmor_array *x, const cplx *values)
 {
     const int64_t count = larmor_array_count(x);
-    HEAP float complex *in_single = malloc((size_t)(count + 1) * sizeof *in_single);
-    assert_non_null(in_single);
+    HEAP NEW(float complex, in_single, count + 1);
     for (int64_t i = 0; i < count; i++) in_single[i] = (float complex)values[i];
-    const larmor_status st = larmor_array_write(
-        x, larmor_array_dtype(x) == LARMOR_C128 ? (const void *)values : in_single, larmor_array_bytes(x));
-    return st;
+    return larmor_array_write(x, larmor_array_dtype(x) == LARMOR_C128 ? (const void *)values : in_single,
+                              larmor_array_bytes(x));
 }
 
 typedef struct matrix {
@@ -34,8 +32,7 @@ static inline larmor_status matrix_forward(void *self, const larmor_array *x, la
         m->nan_after = 1;
         out[0] = NAN;
     }
-    const larmor_status st = write_values(y, out);
-    return st;
+    return write_values(y, out);
 }
 
 static inline larmor_status matrix_adjoint(void *self, const larmor_array *y, larmor_array *x)
@@ -45,8 +42,7 @@ static inline larmor_status matrix_adjoint(void *self, const larmor_array *y, la
     HEAP cplx *in = values_of(y), *out = calloc((size_t)m->columns, sizeof *out);
     for (int j = 0; j < m->columns; j++)
         for (int i = 0; i < m->rows; i++) out[j] += conj(m->back[i + m->rows * j]) * in[i];
-    const larmor_status st = write_values(x, out);
-    return st;
+    return write_values(x, out);
 }
 
 static inline larmor_op *matrix_op(matrix *m)
@@ -171,8 +167,7 @@ static inline larmor_status lasso_apply(void *self, double t, const larmor_array
         const double size = cabs(values[i]);
         values[i] *= size > t * l->weight ? 1 - t * l->weight / size : 0;
     }
-    const larmor_status st = write_values(z, values);
-    return st;
+    return write_values(z, values);
 }
 
 static inline larmor_status lasso_value(void *self, const larmor_array *x, double *g)

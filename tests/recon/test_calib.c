@@ -37,8 +37,7 @@ ENDS_ITSELF_BY(free_scan, scan)
 
 static cplx *estimate(const scan *s, const larmor_array *weights, const larmor_coils_opts *opts)
 {
-    OWNED(larmor_array) *maps;
-    assert_ok(larmor_coils_estimate(s->kspace, s->traj, weights, s->image, opts, &maps, NULL));
+    OWN(larmor_array, *maps, larmor_coils_estimate(s->kspace, s->traj, weights, s->image, opts, &maps, NULL));
     assert_true(larmor_shape_equal(larmor_array_shape(maps), larmor_shape_append(s->image, COILS)));
     assert_int_equal(larmor_array_dtype(maps), larmor_array_dtype(s->kspace));
     cplx *values = values_of(maps);
@@ -48,8 +47,7 @@ static cplx *estimate(const scan *s, const larmor_array *weights, const larmor_c
 TEST(maps_of_smooth_coils_are_found_in_2d)
 {
     OWNED(scan) s = radial_scan();
-    OWNED(larmor_array) *ramp;
-    assert_ok(larmor_density_ramp(s.traj, s.image, &ramp));
+    OWN(larmor_array, *ramp, larmor_density_ramp(s.traj, s.image, &ramp));
     HEAP cplx *own = estimate(&s, NULL, NULL), *given = estimate(&s, ramp, NULL);
     assert_at_most(map_error_of(s.image, own, 0.2), 0.04);
     assert_at_most(map_error_of(s.image, given, 0.2), 0.04);
@@ -261,9 +259,8 @@ TEST(maps_by_the_density_of_their_trajectory_are_those_without)
     OWNED(scan) s = radial_scan();
     const larmor_coils_opts plain = {.calibration = 20};
     larmor_coils_opts opts = plain;
-    OWNED(larmor_array) *density, *other;
     larmor_array *maps;
-    assert_ok(larmor_coils_density(s.traj, s.image, &plain, &density));
+    OWN(larmor_array, *density, larmor_coils_density(s.traj, s.image, &plain, &density));
     opts.density = density;
     HEAP cplx *expected = estimate(&s, NULL, &plain);
     for (int i = 0; i < 2; i++) {
@@ -275,7 +272,7 @@ TEST(maps_by_the_density_of_their_trajectory_are_those_without)
     opts.calibration = 24;
     assert_refused(larmor_coils_estimate(s.kspace, s.traj, NULL, s.image, &opts, &maps, NULL), LARMOR_ERR_SHAPE,
                    "coils: density array is f64");
-    assert_ok(larmor_coils_density(s.traj, s.image, NULL, &other));
+    OWN(larmor_array, *other, larmor_coils_density(s.traj, s.image, NULL, &other));
     assert_true(larmor_array_count(other) > larmor_array_count(density));
     assert_refused(larmor_coils_density(s.traj, s.image, &(larmor_coils_opts){.calibration = -1}, &maps),
                    LARMOR_ERR_ARG, "coils: calibration -1");

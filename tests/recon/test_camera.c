@@ -78,8 +78,7 @@ TEST(known_coefficients_are_found_to_rounding)
 TEST(signals_give_what_their_phases_give)
 {
     OWNED(scene) s = scene_of(3);
-    HEAP cplx *signal = malloc(COUNT * PROBES * sizeof *signal);
-    assert_non_null(signal);
+    HEAP NEW(cplx, signal, COUNT * PROBES);
     for (int i = 0; i < COUNT * PROBES; i++) signal[i] = 3 * cexp(-I * s.phase[i]);
     OWNED(larmor_array) *x = complex_array(LARMOR_C128, LARMOR_SHAPE(SAMPLES, READOUTS, PROBES), signal);
     OWNED(larmor_array) *phase = phases_of(&s), *places = real_array(LARMOR_SHAPE(3, PROBES), s.position);

@@ -20,8 +20,7 @@ enum { DESIGNS = sizeof designs / sizeof *designs };
 static double *points_of(const design *g)
 {
     uint64_t seed = 11;
-    double *k = malloc((size_t)(g->nd * g->m) * sizeof *k);
-    assert_non_null(k);
+    NEW(double, k, g->nd * g->m);
     for (int64_t i = 0; i < g->nd * g->m; i++)
         k[i] = nearbyint((double)g->n[i % g->nd] * (g->repeats > 1 ? 0.3 : 0.7) * test_random(&seed));
     return k;
@@ -48,8 +47,7 @@ TEST(it_is_the_fourier_sum_to_rounding)
         OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(g->nd, g->m), k);
         OWNED(larmor_array) *in = complex_array(LARMOR_C128, larmor_shape_append(image, BATCH), x);
         OWNED(larmor_array) *out = zeros(LARMOR_C128, LARMOR_SHAPE(g->m, BATCH));
-        OWNED(larmor_op) *A;
-        assert_ok(larmor_op_cartesian(dev, &opts, traj, &A));
+        OWN(larmor_op, *A, larmor_op_cartesian(dev, &opts, traj, &A));
         assert_ok(larmor_op_forward(A, in, out));
         HEAP cplx *got = values_of(out);
         assert_at_most(difference(got, expected, g->m * BATCH), 1e-13);
@@ -76,10 +74,9 @@ TEST(the_weighted_normal_map_counts_each_sample_with_its_weight)
     OWNED(larmor_array) *x = complex_array(LARMOR_C128, larmor_shape_append(image, BATCH), values);
     OWNED(larmor_array) *a = zeros(LARMOR_C128, larmor_array_shape(x)),
                         *b = zeros(LARMOR_C128, larmor_array_shape(x));
-    OWNED(larmor_op) *N, *A;
     assert_ok(larmor_array_slice(traj, 0, half, &part));
-    assert_ok(larmor_op_cartesian_normal(dev, &opts, traj, weights, &N));
-    assert_ok(larmor_op_cartesian(dev, &opts, part, &A));
+    OWN(larmor_op, *N, larmor_op_cartesian_normal(dev, &opts, traj, weights, &N));
+    OWN(larmor_op, *A, larmor_op_cartesian(dev, &opts, part, &A));
     assert_ok(larmor_op_forward(N, x, a));
     assert_ok(larmor_op_normal(A, x, b));
     HEAP cplx *got = values_of(a), *once = values_of(b);
@@ -105,8 +102,7 @@ TEST(sense_takes_ffts_where_all_samples_are_on_the_grid)
             assert_at_most(normal_apart(A), 1e-5);
             larmor_op_free(A);
         }
-    OWNED(larmor_array) *delayed;
-    assert_ok(larmor_traj_delay(traj, (double[6]){1e-3}, NULL, &delayed));
+    OWN(larmor_array, *delayed, larmor_traj_delay(traj, (double[6]){1e-3}, NULL, &delayed));
     assert_ok(larmor_op_sense(maps, &(larmor_sense_opts){.traj = delayed}, &A));
     assert_string_not_equal(larmor_op_name(A), "sense-cartesian");
     larmor_op_free(A);

@@ -40,8 +40,7 @@ static cplx *naive_blocks(const cut *c, const int64_t shift[3], const cplx *x)
         while (count[d] * block[d] < n[d]) count[d]++;
     }
     const int64_t voxels = n[0] * n[1] * n[2], inside = block[0] * block[1] * block[2];
-    cplx *y = calloc((size_t)larmor_shape_count(c->out), sizeof *y);
-    assert_non_null(y);
+    NEW_ZEROS(cplx, y, (size_t)larmor_shape_count(c->out));
     for (int64_t t = 0; t < frames; t++)
         for (int64_t i = 0; i < voxels; i++) {
             int64_t rest = i, v = 0, b = 0, vs = 1, bs = 1;
@@ -77,8 +76,7 @@ TEST(voxels_go_to_the_blocks_of_the_shifted_tiling_and_back)
 {
     for (int i = 0; i < CUTS; i++)
         for (int p = 0; p < 2; p++) {
-            OWNED(larmor_op) *C;
-            assert_ok(larmor_op_casorati(dev, type[p], cuts[i].shape, &cuts[i].opts, &C));
+            OWN(larmor_op, *C, larmor_op_casorati(dev, type[p], cuts[i].shape, &cuts[i].opts, &C));
             assert_true(larmor_shape_equal(larmor_op_out_shape(C), cuts[i].out));
             expect_blocks(&cuts[i], type[p], limit[p], C, cuts[i].opts.shift);
         }
@@ -88,9 +86,8 @@ TEST(it_is_an_isometry_with_an_exact_adjoint)
 {
     for (int i = 0; i < CUTS; i++)
         for (int p = 0; p < 2; p++) {
-            OWNED(larmor_op) *C;
             double error, before, after;
-            assert_ok(larmor_op_casorati(dev, type[p], cuts[i].shape, &cuts[i].opts, &C));
+            OWN(larmor_op, *C, larmor_op_casorati(dev, type[p], cuts[i].shape, &cuts[i].opts, &C));
             assert_ok(larmor_op_adjoint_error(C, 3, &error));
             assert_at_most(error, limit[p]);
             HEAP cplx *x = random_values(larmor_shape_count(cuts[i].shape), 2);

@@ -30,9 +30,8 @@ TEST(as_many_iterations_as_distinct_eigenvalues_are_enough)
                         *x = zeros(LARMOR_C128, LARMOR_SHAPE(N));
     HEAP cplx *rhs = random_values(N, 3);
     OWNED(larmor_array) *b = complex_array(LARMOR_C128, LARMOR_SHAPE(N), rhs);
-    OWNED(larmor_op) *D;
     larmor_report report;
-    assert_ok(larmor_op_diag(diagonal, &D));
+    OWN(larmor_op, *D, larmor_op_diag(diagonal, &D));
     assert_ok(larmor_cg(D, b, x, &(larmor_solve_opts){.tol = 1e-12}, &report));
     assert_int_equal(report.iters, DISTINCT);
 }
@@ -206,9 +205,8 @@ TEST(at_the_floor_of_its_rounding_it_ends_well)
         const larmor_dtype dtype = with ? LARMOR_C128 : LARMOR_C64;
         OWNED(larmor_array) *diagonal = complex_array(dtype, LARMOR_SHAPE(N), d), *x = zeros(dtype, LARMOR_SHAPE(N));
         OWNED(larmor_array) *b = complex_array(dtype, LARMOR_SHAPE(N), rhs);
-        OWNED(larmor_op) *D;
         larmor_report report;
-        assert_ok(larmor_op_diag(diagonal, &D));
+        OWN(larmor_op, *D, larmor_op_diag(diagonal, &D));
         assert_ok(larmor_cg(D, b, x, &(larmor_solve_opts){.max_iter = 2000, .tol = -1}, &report));
         HEAP cplx *got = values_of(x);
         assert_at_most(difference(got, x0, N / 4), 1e-2); /* what the data determine well */
@@ -241,8 +239,7 @@ static void solve_to(int n, double decades, double change, double relative, cplx
     OWNED(larmor_array) *diagonal = complex_array(LARMOR_C128, LARMOR_SHAPE(n), d),
                         *x = zeros(LARMOR_C128, LARMOR_SHAPE(n));
     OWNED(larmor_array) *b = complex_array(LARMOR_C128, LARMOR_SHAPE(n), rhs);
-    OWNED(larmor_op) *D;
-    assert_ok(larmor_op_diag(diagonal, &D));
+    OWN(larmor_op, *D, larmor_op_diag(diagonal, &D));
     const larmor_solve_opts opts = {.max_iter = 5000, .tol = -1, .change = change, .relative = relative};
     assert_ok(larmor_cg(D, b, x, &opts, report));
     HEAP cplx *got = values_of(x);
@@ -367,10 +364,9 @@ TEST(the_inverse_as_preconditioner_needs_one_iteration)
                         *x = zeros(LARMOR_C128, LARMOR_SHAPE(N));
     OWNED(larmor_array) *m = complex_array(LARMOR_C128, LARMOR_SHAPE(N), inverse);
     OWNED(larmor_array) *b = complex_array(LARMOR_C128, LARMOR_SHAPE(N), rhs);
-    OWNED(larmor_op) *D, *M;
     larmor_report plain, report;
-    assert_ok(larmor_op_diag(diagonal, &D));
-    assert_ok(larmor_op_diag(m, &M));
+    OWN(larmor_op, *D, larmor_op_diag(diagonal, &D));
+    OWN(larmor_op, *M, larmor_op_diag(m, &M));
     larmor_solve_opts opts = {.max_iter = 100, .tol = 1e-12, .lambda = 0.5};
     assert_ok(larmor_cg(D, b, x, &opts, &plain));
     assert_true(plain.iters > 10);
@@ -388,8 +384,7 @@ TEST(a_preconditioner_that_is_not_positive_is_refused)
     p.A = matrix_op(&p.m);
     const cplx d[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
     OWNED(larmor_array) *diagonal = complex_array(LARMOR_C128, LARMOR_SHAPE(8), d);
-    OWNED(larmor_op) *M;
-    assert_ok(larmor_op_diag(diagonal, &M));
+    OWN(larmor_op, *M, larmor_op_diag(diagonal, &M));
     assert_refused(larmor_cg(p.A, p.b, p.x, &(larmor_solve_opts){.precondition = M}, NULL), LARMOR_ERR_NUMERIC,
                    "must be positive definite");
 }

@@ -94,13 +94,12 @@ TEST(as_many_virtual_coils_as_sources_hold_everything)
                             *R = covariance_of(x);
         const larmor_compression_opts opts = {.energy = 1 - 1e-12};
         larmor_compression_report report;
-        OWNED(larmor_array) *C, *few, *back;
-        assert_ok(larmor_compression(R, &opts, &C, &report));
+        OWN(larmor_array, *C, larmor_compression(R, &opts, &C, &report));
         assert_int_equal(report.coils, rank);
         assert_true(report.energy > 1 - 1e-12);
-        assert_ok(larmor_compress_coils(C, x, &few));
+        OWN(larmor_array, *few, larmor_compress_coils(C, x, &few));
         assert_int_equal(larmor_array_shape(few).dim[2], rank);
-        assert_ok(larmor_expand_coils(C, few, &back));
+        OWN(larmor_array, *back, larmor_expand_coils(C, few, &back));
         HEAP cplx *got = values_of(back);
         assert_at_most(difference(got, y, M * COILS), 1e-12);
     }
@@ -116,8 +115,7 @@ TEST(the_rows_are_orthonormal_and_the_kept_energy_is_what_is_said)
     for (int coils = 1; coils <= COILS; coils++) {
         const larmor_compression_opts opts = {.coils = coils};
         larmor_compression_report report;
-        OWNED(larmor_array) *C, *few;
-        assert_ok(larmor_compression(R, &opts, &C, &report));
+        OWN(larmor_array, *C, larmor_compression(R, &opts, &C, &report));
         HEAP cplx *c = values_of(C);
         for (int i = 0; i < coils; i++)
             for (int j = 0; j < coils; j++) {
@@ -125,7 +123,7 @@ TEST(the_rows_are_orthonormal_and_the_kept_energy_is_what_is_said)
                 for (int l = 0; l < COILS; l++) sum += c[i + coils * l] * conj(c[j + coils * l]);
                 assert_at_most(cabs(sum - (i == j)), 1e-13);
             }
-        assert_ok(larmor_compress_coils(C, x, &few));
+        OWN(larmor_array, *few, larmor_compress_coils(C, x, &few));
         assert_ok(larmor_nrm2(few, &kept));
         assert_at_most(fabs(report.energy - kept * kept / (all * all)), 1e-12);
         assert_true(report.energy > before);

@@ -22,8 +22,7 @@ static larmor_status twice(void *self, double sigma, const larmor_array *x, larm
     assert_non_null(numbers);
     assert_ok(larmor_array_read(x, numbers, larmor_array_bytes(x)));
     for (int i = 0; i < 2 * VOXELS; i++) numbers[i] *= 2;
-    const larmor_status st = larmor_array_write(z, numbers, larmor_array_bytes(z));
-    return st;
+    return larmor_array_write(z, numbers, larmor_array_bytes(z));
 }
 
 TEST(each_form_gets_its_numbers_and_gives_back_those_of_the_image)

@@ -36,8 +36,7 @@ TEST(ramp_weights_of_spokes_grow_with_the_radius_and_sum_to_the_disc)
 /* Rays in random directions, samples at radius (start + i) step: [nd, n, rays] */
 static double *rays_from_the_centre(int nd, int64_t n, int64_t rays, double start, double step)
 {
-    double *k = malloc((size_t)(nd * n * rays) * sizeof *k);
-    assert_non_null(k);
+    NEW(double, k, nd *n *rays);
     uint64_t seed = 1;
     for (int64_t r = 0; r < rays; r++) {
         const double u[3] = {test_random(&seed), test_random(&seed), nd == 3 ? test_random(&seed) : 0};

@@ -10,8 +10,7 @@ typedef larmor_status (*density)(const larmor_array *traj, larmor_shape image, l
 static double *weights_of(density make, const double *k, int64_t n, int64_t readouts)
 {
     OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, n, readouts), k), *w;
-    double *values = malloc((size_t)(n * readouts) * sizeof *values);
-    assert_non_null(values);
+    NEW(double, values, n *readouts);
     assert_ok(make(traj, image, &w));
     assert_true(larmor_shape_equal(larmor_array_shape(w), LARMOR_SHAPE(n, readouts)));
     assert_ok(larmor_array_read(w, values, larmor_array_bytes(w)));
@@ -35,8 +34,7 @@ static double worst_difference(const double *a, const double *b, int64_t count)
 /* Arms from the centre to radius 16, rotated copies: [2, n, arms] */
 static double *spiral_points(int64_t n, int64_t arms, double growth)
 {
-    double *k = malloc((size_t)(2 * n * arms) * sizeof *k);
-    assert_non_null(k);
+    NEW(double, k, 2 * n * arms);
     for (int64_t j = 0; j < n * arms; j++) {
         const double t = (double)(j % n) / (double)(n - 1), radius = 16 * pow(t, growth);
         const double angle = 2 * M_PI * (radius + (double)(j / n)) / (double)arms;
@@ -285,8 +283,7 @@ TEST(weights_have_the_precision_of_the_trajectory)
     const density each[] = {larmor_density_voronoi, larmor_density_spiral};
     for (int i = 0; i < 2; i++) {
         HEAP double *w = weights_of(each[i], k, 64, 12), *v;
-        OWNED(larmor_array) *single;
-        assert_ok(each[i](in_single, image, &single));
+        OWN(larmor_array, *single, each[i](in_single, image, &single));
         assert_int_equal(larmor_array_dtype(single), LARMOR_F32);
         assert_ok(larmor_array_download(single, LARMOR_F64, &v));
         assert_at_most(worst_difference(v, w, 64 * 12), 1e-4);

@@ -10,7 +10,6 @@ enum { N = 48, LINES = 40 };
 static larmor_description found_for_lines(int described, double late, int coils)
 {
     HEAP double *is = malloc(sizeof *is * 2 * N * LINES), *said = malloc(sizeof *said * 2 * N * LINES);
-    OWNED(larmor_phantom) *phantom;
     larmor_array *traj, *kspace;
     larmor_description found;
     for (int r = 0; r < LINES; r++)
@@ -22,7 +21,7 @@ static larmor_description found_for_lines(int described, double late, int coils)
             s[1] = k[1] = r - LINES / 2;
         }
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, is, &traj));
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_noise(kspace, 2e-4, 1));
     larmor_array_free(traj);
@@ -54,7 +53,6 @@ TEST(lines_that_are_described_wrongly_are_named)
 static double far_echo_of(int spokes, double sigma)
 {
     HEAP double *is = malloc(sizeof *is * 2 * N * LINES), *said = malloc(sizeof *said * 2 * N * LINES);
-    OWNED(larmor_phantom) *phantom;
     larmor_array *traj, *kspace;
     larmor_description found;
     for (int r = 0; r < LINES; r++)
@@ -68,7 +66,7 @@ static double far_echo_of(int spokes, double sigma)
             k[1] = (i - N / 2) * sin(angle);
         }
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, is, &traj));
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, 3, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_noise(kspace, sigma, 1));
     larmor_array_free(traj);
@@ -92,7 +90,6 @@ TEST(spokes_that_are_described_as_lines_all_have_the_echo)
 static larmor_description found_for_step(double shift, double gain, double size, double noise, int coils)
 {
     HEAP double *k = malloc(sizeof *k * 2 * N * LINES), *is = malloc(sizeof *k * 2 * N * LINES);
-    OWNED(larmor_phantom) *phantom;
     larmor_array *traj, *kspace;
     larmor_description found;
     HEAP float *x;
@@ -103,7 +100,7 @@ static larmor_description found_for_step(double shift, double gain, double size,
         is[2 * i + 1] = size * k[2 * i + 1];
     }
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, is, &traj));
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_noise(kspace, noise, 1));
     larmor_array_free(traj);
@@ -157,7 +154,6 @@ TEST(an_object_that_folds_has_no_step)
 static larmor_description found_with_gap(int coils, double noise)
 {
     HEAP double *k = malloc(sizeof *k * 2 * N * (LINES - 4));
-    OWNED(larmor_phantom) *phantom;
     OWNED(larmor_array) *traj, *kspace;
     larmor_description found;
     for (int i = 0; i < N * (LINES - 4); i++) {
@@ -166,7 +162,7 @@ static larmor_description found_with_gap(int coils, double noise)
         k[2 * i + 1] = line < -4 ? line : line + 4;
     }
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES - 4), LARMOR_F64, k, &traj));
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_noise(kspace, noise, 1));
     assert_ok(larmor_compare_lines(kspace, traj, &found));

@@ -7,8 +7,7 @@
 
 static double *numbers(int64_t count)
 {
-    double *x = calloc((size_t)count + 1, sizeof *x);
-    assert_non_null(x);
+    NEW_ZEROS(double, x, (size_t)count + 1);
     return x;
 }
 
@@ -54,8 +53,7 @@ static double nufft_error(larmor_shape shape, double rough, larmor_dtype dtype, 
     HEAP cplx *x = random_values(BATCH * voxels, 3), *expected = random_values(BATCH * M, 0);
     OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(nd, M / 4, 4), k), *moved;
     moved = real_array(larmor_shape_append(shape, nd), d);
-    OWNED(larmor_op) *A;
-    assert_ok(larmor_op_nufft_displaced(dev, &opts, traj, moved, &A));
+    OWN(larmor_op, *A, larmor_op_nufft_displaced(dev, &opts, traj, moved, &A));
     OWNED(larmor_array) *in = complex_array(dtype, larmor_op_in_shape(A), x), *out;
     assert_true(larmor_shape_equal(larmor_op_out_shape(A), LARMOR_SHAPE(M / 4, 4, BATCH)));
     out = zeros(dtype, larmor_op_out_shape(A));
@@ -64,8 +62,7 @@ static double nufft_error(larmor_shape shape, double rough, larmor_dtype dtype, 
     HEAP cplx *got = values_of(out);
     assert_ok(larmor_op_adjoint_error(A, 5, adjoint));
     assert_at_most(normal_apart(A), dtype == LARMOR_C128 ? 1e-13 : 1e-5);
-    const double error = difference(got, expected, BATCH * M);
-    return error;
+    return difference(got, expected, BATCH * M);
 }
 
 TEST(a_nufft_of_displaced_voxels_is_its_direct_sum_and_its_adjoint_the_transpose)
@@ -92,9 +89,8 @@ TEST(without_displacement_it_is_the_nufft_of_the_grid)
     OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, M), k), *none = real_array(LARMOR_SHAPE(24, 20, 2), d);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, shape, x), *a = zeros(LARMOR_C128, LARMOR_SHAPE(M)),
                         *b = zeros(LARMOR_C128, LARMOR_SHAPE(M));
-    OWNED(larmor_op) *A, *B;
-    assert_ok(larmor_op_nufft_displaced(dev, &opts, traj, none, &A));
-    assert_ok(larmor_op_nufft(dev, &opts, traj, &B));
+    OWN(larmor_op, *A, larmor_op_nufft_displaced(dev, &opts, traj, none, &A));
+    OWN(larmor_op, *B, larmor_op_nufft(dev, &opts, traj, &B));
     assert_ok(larmor_op_forward(A, in, a));
     assert_ok(larmor_op_forward(B, in, b));
     HEAP cplx *one = values_of(a), *two = values_of(b);
@@ -134,8 +130,7 @@ static void assert_sense(larmor_shape shape, int64_t block)
                                     .displacement = moved,
                                     .block = block,
                                     .toeplitz = 1};
-    OWNED(larmor_op) *A;
-    assert_ok(larmor_op_sense(s, &opts, &A));
+    OWN(larmor_op, *A, larmor_op_sense(s, &opts, &A));
     larmor_segments_free(sum);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, shape, x), *y = zeros(LARMOR_C128, larmor_op_out_shape(A));
     assert_ok(larmor_op_forward(A, in, y));
@@ -294,11 +289,10 @@ TEST(an_image_that_is_distorted_and_corrected_is_the_image)
         x[i] = exp(-60 * (r[0] * r[0] + r[1] * r[1])) * cexp(I * 10 * r[0]);
     }
     OWNED(larmor_array) *image = complex_array(LARMOR_C128, shape, x), *moved = real_array(LARMOR_SHAPE(N, N, 2), d);
-    OWNED(larmor_array) *back, *distorted, *corrected;
     const larmor_warp_opts opts = {.jacobian = 1};
-    assert_ok(larmor_displacement_inverse(moved, &back));
-    assert_ok(larmor_warp(image, back, &opts, &distorted));
-    assert_ok(larmor_warp(distorted, moved, &opts, &corrected));
+    OWN(larmor_array, *back, larmor_displacement_inverse(moved, &back));
+    OWN(larmor_array, *distorted, larmor_warp(image, back, &opts, &distorted));
+    OWN(larmor_array, *corrected, larmor_warp(distorted, moved, &opts, &corrected));
     HEAP cplx *bent = values_of(distorted), *got = values_of(corrected);
     for (int64_t i = 0; i < VOXELS; i++) {
         sums[0] += cabs(x[i]);
@@ -334,8 +328,7 @@ static void displacement_at(const larmor_array *field, const double at[3], doubl
                                     .read_dir = {1, 0, 0},
                                     .phase_dir = {0, 1, 0},
                                     .slice_dir = {0, 0, 1}};
-    OWNED(larmor_array) *made;
-    assert_ok(larmor_gradient_displacement(field, &meta, LARMOR_SHAPE(1, 1, 1), &made));
+    OWN(larmor_array, *made, larmor_gradient_displacement(field, &meta, LARMOR_SHAPE(1, 1, 1), &made));
     HEAP cplx *value = values_of(made);
     for (int a = 0; a < 3; a++) d[a] = creal(value[a]);
 }

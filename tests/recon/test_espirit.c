@@ -9,8 +9,7 @@
 static double *grid_points(int nd, const int64_t side[3], double spacing)
 {
     const int64_t m = side[0] * side[1] * side[2];
-    double *k = malloc((size_t)(m * nd) * sizeof *k);
-    assert_non_null(k);
+    NEW(double, k, m *nd);
     for (int64_t j = 0; j < m; j++) {
         const int64_t at[3] = {j % side[0], j / side[0] % side[1], j / side[0] / side[1]};
         for (int d = 0; d < nd; d++) k[j * nd + d] = (double)(at[d] - side[d] / 2) * spacing;
@@ -58,10 +57,9 @@ static const int64_t cube[3] = {10, 10, 10};
 
 static double aliasing_of(const char *name, larmor_traj_opts opts, const double *encoded)
 {
-    OWNED(larmor_array) *traj;
     double aliasing;
     opts.matrix[0] = opts.matrix[1] = 64;
-    assert_ok(larmor_traj_create(dev, name, &opts, &traj));
+    OWN(larmor_array, *traj, larmor_traj_create(dev, name, &opts, &traj));
     assert_ok(larmor_calibration_aliasing(traj, LARMOR_SHAPE(64, 64), encoded, &aliasing));
     return aliasing;
 }

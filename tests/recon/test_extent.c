@@ -66,10 +66,9 @@ enum { SCANS = sizeof scans / sizeof *scans, SEEING = SCANS - 2 };
  * deviation relative to the root mean square of the samples. */
 static larmor_extent extent_of(const scan *s, const blob *object, int coils, int silent, double noise)
 {
-    OWNED(larmor_array) *traj;
     larmor_extent extent;
     uint64_t seed = 7;
-    assert_ok(larmor_traj_create(dev, s->name, &s->opts, &traj));
+    OWN(larmor_array, *traj, larmor_traj_create(dev, s->name, &s->opts, &traj));
     const larmor_shape shape = larmor_array_shape(traj);
     const int nd = (int)shape.dim[0];
     const int64_t m = shape.dim[1] * shape.dim[2];

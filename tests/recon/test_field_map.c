@@ -18,8 +18,7 @@ static double centred(int64_t i, int64_t n)
 
 static object *make_object(int ndim, double slope, double curve, double offset)
 {
-    object *o = calloc(1, sizeof *o);
-    assert_non_null(o);
+    NEW_ZEROS(object, o, 1);
     *o = (object){.dim = {N, N, ndim == 3 ? NZ : 1}, .ndim = ndim};
     o->count = o->dim[0] * o->dim[1] * o->dim[2];
     for (int64_t i = 0; i < o->count; i++) {

@@ -120,9 +120,8 @@ TEST(frames_apart_give_the_same_bits)
             HEAP double *k = random_points(LARMOR_SHAPE(NX, NY), samples, (uint64_t)t + 1);
             OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, samples), k);
             const larmor_nufft_opts opts = {.ndim = 2, .modes = {NX, NY}, .tol = 1e-4, .dtype = dtype[c % 2]};
-            OWNED(larmor_op) *F, *N;
-            assert_ok(larmor_op_nufft(dev, &opts, traj, &F));
-            assert_ok(larmor_op_toeplitz(dev, &opts, traj, NULL, &N));
+            OWN(larmor_op, *F, larmor_op_nufft(dev, &opts, traj, &F));
+            OWN(larmor_op, *N, larmor_op_toeplitz(dev, &opts, traj, NULL, &N));
             assert_ok(larmor_op_with_normal(F, N, &ops[t]));
         }
         assert_ok(larmor_op_frames(ops, MANY, &A[0]));
@@ -193,8 +192,7 @@ TEST(unusable_operators_are_named)
     larmor_op *gap[] = {ops[0], NULL};
     assert_refused(larmor_op_frames(gap, 2, &A), LARMOR_ERR_ARG, "frames: operator 1 is NULL");
     OWNED(larmor_array) *d = zeros(LARMOR_C128, LARMOR_SHAPE(NY, NX));
-    OWNED(larmor_op) *D;
-    assert_ok(larmor_op_diag(d, &D));
+    OWN(larmor_op, *D, larmor_op_diag(d, &D));
     larmor_op *mixed[] = {ops[0], D};
     assert_refused(larmor_op_frames(mixed, 2, &A), LARMOR_ERR_SHAPE, "frames: input of operator 1 is c128 [5, 6] on");
     assert_null(A);

@@ -46,8 +46,7 @@ static larmor_array *transformed(const larmor_array *x)
     const larmor_fft_opts centred = {.centred = 1, .unitary = 1};
     const larmor_shape shape = larmor_array_shape(x);
     larmor_array *y = zeros(LARMOR_C128, shape);
-    OWNED(larmor_op) *F;
-    assert_ok(larmor_op_fft(dev, LARMOR_C128, shape, 3, &centred, &F));
+    OWN(larmor_op, *F, larmor_op_fft(dev, LARMOR_C128, shape, 3, &centred, &F));
     assert_ok(larmor_op_forward(F, x, y));
     return y;
 }
@@ -123,8 +122,7 @@ static double lost(const larmor_array *C, const cplx *images)
     assert_ok(larmor_compress_coils(C, x, &few));
     assert_ok(larmor_expand_coils(C, few, &back));
     HEAP cplx *got = values_of(back);
-    const double part = difference(got, images, SIZE);
-    return part;
+    return difference(got, images, SIZE);
 }
 
 TEST(as_many_coils_hold_more_than_those_of_one_matrix)

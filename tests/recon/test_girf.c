@@ -114,8 +114,7 @@ TEST(a_delay_is_that_of_larmor_traj_delay)
     const char *names[] = {"golden", "koosh", "spiral"};
     for (int i = 0; i < 3; i++) {
         OWNED(larmor_array) *traj = make(names[i], 5, i == 2 ? 700 : 64);
-        OWNED(larmor_array) *delayed;
-        assert_ok(larmor_traj_delay(traj, delay, NULL, &delayed));
+        OWN(larmor_array, *delayed, larmor_traj_delay(traj, delay, NULL, &delayed));
         HEAP double *k = values(delayed), *made = apply(traj, pure_delay, 0, 0);
         /* curved readouts begin with a kink, which the two interpolate differently */
         assert_at_most(farthest(traj, k, made, i == 2 ? 20 : 0), i == 2 ? 2e-3 : 1e-9);
@@ -159,8 +158,7 @@ TEST(a_low_pass_gives_the_solution_of_its_differential_equation)
         expected[2 * i] = 1 - (cos(w * t) + x * sin(w * t)) / (1 + x * x) - exp(-t / tau) * x * x / (1 + x * x);
         expected[2 * i + 1] = -2 * expected[2 * i];
     }
-    OWNED(larmor_array) *traj;
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, 1), LARMOR_F64, k, &traj));
+    OWN(larmor_array, *traj, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, 1), LARMOR_F64, k, &traj));
     HEAP double *made = apply(traj, low_pass, 0, 0);
     assert_at_most(farthest(traj, expected, made, 0), 1e-3);
     assert_true(farthest(traj, k, made, 0) > 0.2);
@@ -214,8 +212,7 @@ TEST(the_phase_of_order_0_is_what_a_filter_of_first_order_makes_of_all_axes)
         const larmor_girf girf = {
             .response = response, .spacing_hz = spacing, .dwell_s = dwell, .fov = {0.5, 0.5, 0.5}};
         const larmor_array *nominal = rests ? arms : traj;
-        OWNED(larmor_array) *phase;
-        assert_ok(larmor_girf_phase(nominal, &girf, &phase));
+        OWN(larmor_array, *phase, larmor_girf_phase(nominal, &girf, &phase));
         const int64_t n = larmor_array_shape(phase).dim[0], count = larmor_array_count(phase);
         HEAP double *k = values(nominal), *got = values(phase);
         HEAP double *expected = calloc((size_t)count, sizeof *k);
@@ -254,11 +251,10 @@ TEST(a_transverse_trajectory_takes_a_response_of_two_axes_and_gets_what_one_of_t
     assert_ok(larmor_girf_apply(traj, &girf, &by_two));
     girf.response = three;
     assert_ok(larmor_girf_apply(traj, &girf, &by_three));
-    HEAP double *of_two, *of_three, *nominal;
     double moved = 0;
-    assert_ok(larmor_array_download(by_two, LARMOR_F64, &of_two));
-    assert_ok(larmor_array_download(by_three, LARMOR_F64, &of_three));
-    assert_ok(larmor_array_download(traj, LARMOR_F64, &nominal));
+    OWN_MEMORY(double, *of_two, larmor_array_download(by_two, LARMOR_F64, &of_two));
+    OWN_MEMORY(double, *of_three, larmor_array_download(by_three, LARMOR_F64, &of_three));
+    OWN_MEMORY(double, *nominal, larmor_array_download(traj, LARMOR_F64, &nominal));
     for (int64_t i = 0; i < larmor_array_count(traj); i++) {
         assert_at_most(fabs(of_two[i] - of_three[i]), 1e-12);
         moved = fmax(moved, fabs(of_two[i] - nominal[i]));

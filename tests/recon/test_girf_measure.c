@@ -104,8 +104,7 @@ TEST(a_known_filter_is_found_with_its_leaks_and_order_0_over_the_band_of_the_pul
 /* x [SAMPLES, PULSES, columns] <- each pulse and half of one of another axis and duration. */
 static void mix(double *x, int columns)
 {
-    HEAP double *from = malloc((size_t)(SAMPLES * PULSES * columns) * sizeof *from);
-    assert_non_null(from);
+    HEAP NEW(double, from, SAMPLES *PULSES *columns);
     memcpy(from, x, (size_t)(SAMPLES * PULSES * columns) * sizeof *from);
     for (int64_t i = 0; i < (int64_t)SAMPLES * PULSES * columns; i++) {
         const int64_t pulse = i / SAMPLES % PULSES, other = ((pulse / EACH + 1) % AXES) * EACH + (pulse + 1) % EACH;

@@ -97,9 +97,8 @@ static void expect_forward_and_adjoint(constructor *create, void direct(const ax
                                        int p, int spaced)
 {
     const axes a = axes_of(c, spaced);
-    OWNED(larmor_op) *op;
     double error;
-    assert_ok(create(dev, type[p], cases[c].shape, cases[c].axes, spaced ? spacing : NULL, &op));
+    OWN(larmor_op, *op, create(dev, type[p], cases[c].shape, cases[c].axes, spaced ? spacing : NULL, &op));
     const int64_t in_count = larmor_shape_count(larmor_op_in_shape(op));
     const int64_t out_count = larmor_shape_count(larmor_op_out_shape(op));
     HEAP cplx *x = random_values(in_count, 1), *y = random_values(out_count, 2);

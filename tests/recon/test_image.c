@@ -102,8 +102,7 @@ static cplx wave(int64_t i, int64_t n)
 /* [nx, ny] of the product of two waves. */
 static cplx *waves(int64_t nx, int64_t ny)
 {
-    cplx *x = malloc((size_t)(nx * ny) * sizeof *x);
-    assert_non_null(x);
+    NEW(cplx, x, nx * ny);
     for (int64_t i = 0; i < nx * ny; i++) x[i] = wave(i % nx, nx) * wave(i / nx, ny);
     return x;
 }
@@ -150,8 +149,7 @@ TEST(arrays_that_do_not_fit_are_named)
     assert_refused(larmor_divide_by_energy(NULL, x), LARMOR_ERR_SHAPE, "divide by energy: maps are NULL");
     assert_refused(larmor_crop(x, LARMOR_SHAPE(2), 1, &y), LARMOR_ERR_SHAPE, "crop: got c64 [4, 3]");
     assert_refused(larmor_resize_band(x, LARMOR_SHAPE(2), &y), LARMOR_ERR_SHAPE, "resize: got c64 [4, 3]");
-    OWNED(larmor_array) *none;
-    assert_ok(larmor_array_create(larmor_array_device(x), LARMOR_C64, LARMOR_SHAPE(4, 0), &none));
+    OWN(larmor_array, *none, larmor_array_create(larmor_array_device(x), LARMOR_C64, LARMOR_SHAPE(4, 0), &none));
     assert_refused(larmor_resize(none, LARMOR_SHAPE(2, 2), &y), LARMOR_ERR_SHAPE, "expected voxels in dimension 1");
     assert_refused(larmor_resize_band(none, LARMOR_SHAPE(2, 2), &y), LARMOR_ERR_SHAPE,
                    "expected voxels in dimension 1");

@@ -27,8 +27,7 @@ static void expect(int p, const larmor_array *x, const cplx *expected)
 TEST(the_first_outlier_is_found)
 {
     enum { N = 100000 };
-    HEAP double *x = calloc(N, sizeof *x);
-    assert_non_null(x);
+    HEAP NEW_ZEROS(double, x, N);
     const double bad[] = {NAN, INFINITY, -INFINITY, -1};
     for (int c = 0; c < 5; c++) {
         if (c < 4) x[70001] = x[90000] = bad[c];
@@ -141,8 +140,7 @@ TEST(covariances_are_sums_over_samples_and_products_come_in_pairs)
         assert_ok(table(p)->products(dev->ctx, M, 2, 4, in->data, y->data));
         expect(p, y, products);
         OWNED(larmor_array) *all = zeros(type[p], LARMOR_SHAPE(COILS, COILS, M + 1));
-        HEAP cplx *scattered = calloc(COILS * COILS * (M + 1), sizeof *scattered);
-        assert_non_null(scattered);
+        HEAP NEW_ZEROS(cplx, scattered, COILS * COILS * (M + 1));
         for (int i = 0; i < 4 * M; i++) {
             const int at = left[2 + i / M] + COILS * right[2 + i / M];
             scattered[at + COILS * COILS * (i % M)] = products[i];

@@ -32,9 +32,8 @@ static void expect_products(int p, larmor_op *op, int64_t batch)
 TEST(a_mask_multiplies_the_image)
 {
     for (int p = 0; p < 2; p++) {
-        OWNED(larmor_op) *M;
         OWNED(larmor_array) *mask = real_array(LARMOR_SHAPE(4, 3), w);
-        assert_ok(larmor_op_mask(mask, type[p], &M));
+        OWN(larmor_op, *M, larmor_op_mask(mask, type[p], &M));
         assert_ok(larmor_zero(mask)); /* it has a copy */
         assert_true(larmor_shape_equal(larmor_op_out_shape(M), LARMOR_SHAPE(4, 3)));
         expect_products(p, M, 1);
@@ -44,9 +43,8 @@ TEST(a_mask_multiplies_the_image)
 TEST(weights_multiply_every_channel)
 {
     for (int c = 0; c < 4; c++) {
-        OWNED(larmor_op) *W;
         OWNED(larmor_array) *weights = real_array(LARMOR_SHAPE(6, 2), w);
-        assert_ok(larmor_op_weights(weights, type[c % 2], c / 2 ? CHANNELS : 0, &W));
+        OWN(larmor_op, *W, larmor_op_weights(weights, type[c % 2], c / 2 ? CHANNELS : 0, &W));
         assert_int_equal(larmor_op_in_shape(W).ndim, c / 2 ? 3 : 2);
         expect_products(c % 2, W, c / 2 ? CHANNELS : 1);
         double error;

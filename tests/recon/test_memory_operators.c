@@ -222,8 +222,7 @@ TEST(displaced_voxels_in_sense_are_in_the_estimate)
     only_for_processors();
     for (int c = 0; c < 4; c++) {
         OWNED(scan) s = scan_of(LARMOR_SHAPE(64, 64), 400, 16, 5, c / 2 ? LARMOR_C128 : LARMOR_C64, 0);
-        HEAP double *d = calloc(2 * 64 * 64, sizeof *d);
-        assert_non_null(d);
+        HEAP NEW_ZEROS(double, d, 2 * 64 * 64);
         for (int i = 0; i < 2 * 64 * 64; i++) d[i] = 3 * sin(.01 * i);
         OWNED(larmor_array) *moved = real_array(LARMOR_SHAPE(64, 64, 2), d);
         const larmor_sense_opts opts = {.traj = s.traj, .displacement = moved, .block = c % 2 ? 2 : 0};
@@ -247,11 +246,10 @@ TEST(a_stack_of_planes_takes_no_more_than_estimated)
             OWNED(scan) s = scan_case(c);
             const int64_t *n = s.problem.image.dim;
             const larmor_nufft_opts opts = {.ndim = 3, .modes = {n[0], n[1], n[2]}, .batch = batch, .tol = 1e-4};
-            OWNED(larmor_op) *A;
             int64_t estimate;
             assert_ok(larmor_stack_of_stars_memory(dev, &opts, s.traj, &estimate));
             begin();
-            assert_ok(larmor_op_stack_of_stars(dev, &opts, s.traj, &A));
+            OWN(larmor_op, *A, larmor_op_stack_of_stars(dev, &opts, s.traj, &A));
             OWNED(larmor_array) *x = zeros(LARMOR_C64, larmor_op_in_shape(A)),
                                 *y = zeros(LARMOR_C64, larmor_op_out_shape(A));
             const int64_t vectors = (int64_t)(larmor_array_bytes(x) + larmor_array_bytes(y));

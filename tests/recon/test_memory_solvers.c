@@ -80,13 +80,12 @@ static void regulariser_is_estimated(const char *name, int series)
         OWNED(scan) s = scan_of(image, 128, 60, 1, dtype, 0);
         larmor_solve_opts solve = {.max_iter = 4, .tol = -1};
         OWNED(larmor_circulant) *C = NULL;
-        OWNED(larmor_regulariser) *r;
         int64_t estimate;
         if (c % 2) assert_ok(larmor_circulant_create(s.maps, s.traj, NULL, image, dtype, &C));
         solve.circulant = C;
         assert_ok(larmor_regularised_memory(name, &opts, dtype, shape, &estimate));
         begin();
-        assert_ok(larmor_regulariser_create(dev, name, &opts, dtype, shape, &r));
+        OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, name, &opts, dtype, shape, &r));
         assert_ok(larmor_regularised(A, b, r, x, &solve, NULL));
         expect_estimate(name, estimate, 0, C ? 1.15 : 1.6);
     }
@@ -113,9 +112,8 @@ TEST(conjugate_gradients_take_no_more_than_estimated)
     const larmor_shape shape = LARMOR_SHAPE(300, 200);
     for (int preconditioned = 0; preconditioned < 2; preconditioned++) {
         OWNED(vectors) v = warm_vectors(shape);
-        OWNED(larmor_op) *M;
         assert_ok(larmor_fill(v.x, 1));
-        assert_ok(larmor_op_diag(v.x, &M));
+        OWN(larmor_op, *M, larmor_op_diag(v.x, &M));
         const larmor_solve_opts opts = {.max_iter = 3, .tol = -1, .precondition = preconditioned ? M : NULL};
         int64_t estimate;
         assert_ok(larmor_cg_memory(LARMOR_C64, shape, &estimate));
@@ -181,11 +179,10 @@ TEST(the_choice_for_a_series_takes_four_images_less)
     larmor_held_out out = {.A = NULL};
     int64_t solver, beside;
     OWNED(larmor_array) *x = zeros(LARMOR_C64, images), *one = zeros(LARMOR_C64, s.problem.image);
-    OWNED(larmor_circulant) *C;
     OWNED(larmor_regulariser) *r;
     OWNED(larmor_op) *A;
     larmor_choice choice;
-    assert_ok(larmor_circulant_create(s.maps, s.traj, NULL, s.problem.image, LARMOR_C64, &C));
+    OWN(larmor_circulant, *C, larmor_circulant_create(s.maps, s.traj, NULL, s.problem.image, LARMOR_C64, &C));
     assert_ok(larmor_hold_out(s.traj, NULL, C, 3, &weights, &factors));
     for (int t = 0; t < FRAMES; t++) {
         ops[t] = warm_sense(&s, NULL, one);

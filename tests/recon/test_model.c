@@ -35,8 +35,7 @@ ENDS_ITSELF_BY(free_scene, scene)
 
 static double *numbers(int64_t count)
 {
-    double *x = calloc((size_t)count, sizeof *x);
-    assert_non_null(x);
+    NEW_ZEROS(double, x, count);
     return x;
 }
 
@@ -106,12 +105,11 @@ static cplx factor_of(const scene *s, int64_t i, int64_t j)
 static double error_of(const scene *s, double bound, larmor_segments_info *info)
 {
     OWNED(larmor_segments) *segments;
-    OWNED(larmor_op) *A;
     HEAP cplx *x = random_values(s->voxels, 3), *expected = random_values(s->m, 0);
     const int nd = s->shape.ndim;
     assert_ok(larmor_segments_of_terms(s->term, s->terms, &(larmor_off_resonance_opts){.error = bound}, &segments));
     assert_ok(larmor_segments_describe(segments, info));
-    assert_ok(larmor_op_segments(s->F, segments, &A));
+    OWN(larmor_op, *A, larmor_op_segments(s->F, segments, &A));
     for (int64_t j = 0; j < s->m; j++) {
         expected[j] = 0;
         for (int64_t i = 0; i < s->voxels; i++)
@@ -175,19 +173,17 @@ TEST(a_field_alone_needs_no_more_products_than_segments_and_has_their_phases)
 {
     OWNED(scene) s = new_scene(2, 24, LARMOR_C128, 1e-9, 300, 2);
     add_kind(&s, FIELD, 20e-3);
-    OWNED(larmor_segments) *by_terms, *by_time;
     larmor_segments_info terms, time;
     HEAP double *hz = numbers(s.voxels);
     for (int64_t i = 0; i < s.voxels; i++) hz[i] = s.space[0][i] / (2 * M_PI);
     OWNED(larmor_array) *field = real_array(s.shape, hz);
-    assert_ok(larmor_segments_of_terms(s.term, 1, NULL, &by_terms));
-    assert_ok(larmor_segments_create(field, s.term[0].time, NULL, &by_time));
+    OWN(larmor_segments, *by_terms, larmor_segments_of_terms(s.term, 1, NULL, &by_terms));
+    OWN(larmor_segments, *by_time, larmor_segments_create(field, s.term[0].time, NULL, &by_time));
     assert_ok(larmor_segments_describe(by_terms, &terms));
     assert_ok(larmor_segments_describe(by_time, &time));
     assert_true(terms.segments <= time.segments);
-    OWNED(larmor_op) *A, *B;
-    assert_ok(larmor_op_segments(s.F, by_terms, &A));
-    assert_ok(larmor_op_segments(s.F, by_time, &B));
+    OWN(larmor_op, *A, larmor_op_segments(s.F, by_terms, &A));
+    OWN(larmor_op, *B, larmor_op_segments(s.F, by_time, &B));
     HEAP cplx *x = random_values(s.voxels, 3);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, s.shape, x), *y = zeros(LARMOR_C128, larmor_op_out_shape(A)),
                         *z = zeros(LARMOR_C128, larmor_op_out_shape(A));
@@ -202,10 +198,9 @@ TEST(the_adjoint_is_exact_in_both_precisions)
     for (int p = 0; p < 2; p++) {
         OWNED(scene) s = new_scene(2, 24, p ? LARMOR_C128 : LARMOR_C64, 1e-4, 60, 5);
         for (int k = 0; k < KINDS; k++) add_kind(&s, k, 20e-3);
-        OWNED(larmor_segments) *segments;
         OWNED(larmor_op) *A;
         double error;
-        assert_ok(larmor_segments_of_terms(s.term, s.terms, NULL, &segments));
+        OWN(larmor_segments, *segments, larmor_segments_of_terms(s.term, s.terms, NULL, &segments));
         assert_ok(larmor_op_segments(s.F, segments, &A));
         assert_ok(larmor_op_adjoint_error(A, 5, &error));
         assert_at_most(error, p ? 1e-13 : 3e-6);
@@ -227,7 +222,6 @@ TEST(the_normal_map_of_products_by_kernels_is_the_adjoint_of_the_weighted_sample
         for (int kind = ORDER2; kind < KINDS; kind++) {
             OWNED(scene) s = new_scene(nd, nd == 3 ? 9 : 24, LARMOR_C128, 1e-9, 60, 5);
             OWNED(larmor_segments) *segments = segments_of(&s, kind);
-            OWNED(larmor_op) *A, *N;
             HEAP cplx *x = random_values(s.voxels, 3);
             double *of_sample = numbers(s.m), error;
             for (int64_t j = 0; j < s.m; j++) of_sample[j] = 1 + .5 * sin((double)j);
@@ -239,8 +233,8 @@ TEST(the_normal_map_of_products_by_kernels_is_the_adjoint_of_the_weighted_sample
             const int64_t n = s.shape.dim[0];
             const larmor_nufft_opts opts = {.ndim = nd, .modes = {n, n, n}, .tol = 1e-9, .dtype = LARMOR_C128};
             free(of_sample);
-            assert_ok(larmor_op_segments(s.F, segments, &A));
-            assert_ok(larmor_op_segments_toeplitz(&opts, traj, weights, segments, &N));
+            OWN(larmor_op, *A, larmor_op_segments(s.F, segments, &A));
+            OWN(larmor_op, *N, larmor_op_segments_toeplitz(&opts, traj, weights, segments, &N));
             assert_ok(larmor_array_convert(weights, LARMOR_C128, &factor));
             assert_ok(larmor_op_forward(A, in, y));
             assert_ok(larmor_mul(factor, 0, y));
@@ -264,11 +258,10 @@ TEST(sense_takes_kernels_where_products_are_few)
         OWNED(scene) s = new_scene(nd, nd == 3 ? 9 : 24, LARMOR_C64, 1e-4, 400, nd == 3 ? 5 : 10);
         for (int k = 0; of[i].kind == KINDS && k < DECAY; k++) add_kind(&s, k, 20e-3);
         OWNED(larmor_segments) *segments = segments_of(&s, of[i].kind == KINDS ? DECAY : of[i].kind);
-        OWNED(larmor_op) *A;
         OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(nd, s.samples, s.readouts), s.k),
                             *maps = zeros(LARMOR_C64, larmor_shape_append(s.shape, 4));
         assert_ok(larmor_fill(maps, 1));
-        assert_ok(
+        OWN(larmor_op, *A,
             larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj, .off_resonance = segments, .iters = 30}, &A));
         assert_int_equal(larmor_sense_uses_toeplitz(A), of[i].is_toeplitz);
     }
@@ -336,9 +329,8 @@ TEST(a_sum_is_the_same_by_any_number_of_threads)
     for (int k = 0; k < KINDS; k++) add_kind(&s, k, 20e-3);
     double error[2] = {0};
     for (int i = 0; i < 2; i++) {
-        OWNED(larmor_device) *other;
         OWNED(larmor_segments) *segments;
-        assert_ok(larmor_device_open(i ? "cpu:3" : "cpu:1", &other));
+        OWN(larmor_device, *other, larmor_device_open(i ? "cpu:3" : "cpu:1", &other));
         larmor_model_term term[KINDS];
         larmor_array *made[2 * KINDS];
         for (int l = 0; l < KINDS; l++) {

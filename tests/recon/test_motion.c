@@ -117,8 +117,7 @@ static cplx *seen_by_scanner(const scene *s, const cplx *x, int field)
 {
     const int64_t m = SAMPLES * s->readouts;
     const int nd = s->image.ndim;
-    cplx *y = calloc((size_t)(m * COILS), sizeof *y);
-    assert_non_null(y);
+    NEW_ZEROS(cplx, y, m * COILS);
     for (int64_t j = 0; j < m; j++)
         for (int64_t i = 0; i < s->voxels; i++) {
             const double u[3] = {position(s->image, i, 0), position(s->image, i, 1),

@@ -42,9 +42,8 @@ static scene scene_of(larmor_dtype dtype, int spokes)
     OWNED(larmor_array) *maps = complex_array(dtype, LARMOR_SHAPE(N, N, COILS), s.maps);
     OWNED(larmor_array) *x = complex_array(dtype, LARMOR_SHAPE(N, N), s.object);
     const larmor_sense_opts opts = {.traj = s.traj, .nufft_tol = 1e-6};
-    OWNED(larmor_op) *A;
     s.kspace = zeros(dtype, LARMOR_SHAPE(SAMPLES, spokes, COILS));
-    assert_ok(larmor_op_sense(maps, &opts, &A));
+    OWN(larmor_op, *A, larmor_op_sense(maps, &opts, &A));
     assert_ok(larmor_op_forward(A, x, s.kspace));
     return s;
 }
@@ -69,8 +68,7 @@ static double products_apart(const scene *s, const larmor_array *x, const larmor
             for (int m = 0; m < sets; m++)
                 got[i + VOXELS * c] += image[i + VOXELS * m] * map[i + VOXELS * (c + COILS * m)];
         }
-    const double apart = difference(got, expected, VOXELS * COILS);
-    return apart;
+    return difference(got, expected, VOXELS * COILS);
 }
 
 /* ---- the model ---- */
@@ -155,8 +153,7 @@ TEST(image_and_maps_explain_undersampled_data)
 TEST(maps_are_those_of_the_coils_where_the_object_is)
 {
     OWNED(scene) s = scene_of(LARMOR_C64, SPOKES);
-    OWNED(larmor_array) *maps;
-    assert_ok(larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), NULL, NULL, &maps, NULL));
+    OWN(larmor_array, *maps, larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), NULL, NULL, &maps, NULL));
     HEAP cplx *map = values_of(maps);
     double apart = 0, all = 0;
     for (int v = 0; v < VOXELS; v++) {
@@ -226,8 +223,7 @@ TEST(two_sets_explain_what_folds_and_one_does_not)
         k[2 * i] = i % N - N / 2;
         k[2 * i + 1] = i / N - N / 2;
     }
-    HEAP cplx *folded = calloc(VOXELS * COILS, sizeof *folded);
-    assert_non_null(folded);
+    HEAP NEW_ZEROS(cplx, folded, VOXELS * COILS);
     for (int c = 0; c < COILS; c++) /* a second object, through the maps of half a field of view away */
         for (int i = 0; i < VOXELS; i++) {
             const int far = (i + N * (N / 2)) % VOXELS;
@@ -236,10 +232,9 @@ TEST(two_sets_explain_what_folds_and_one_does_not)
         }
     OWNED(larmor_array) *images = complex_array(LARMOR_C64, LARMOR_SHAPE(N, N, COILS), folded);
     const larmor_nufft_opts nufft = {.ndim = 2, .modes = {N, N}, .batch = COILS, .tol = 1e-5, .dtype = LARMOR_C64};
-    OWNED(larmor_op) *F;
     s.traj = real_array(LARMOR_SHAPE(2, N, N), k);
     s.kspace = zeros(LARMOR_C64, LARMOR_SHAPE(N, N, COILS));
-    assert_ok(larmor_op_nufft(dev, &nufft, s.traj, &F));
+    OWN(larmor_op, *F, larmor_op_nufft(dev, &nufft, s.traj, &F));
     assert_ok(larmor_op_forward(F, images, s.kspace));
     double residual[2];
     for (int sets = 1; sets <= 2; sets++) {

@@ -76,16 +76,15 @@ static double root_sum_of_squares(const cplx *maps, int coils, int i)
 static void shoot(const scene *s, int i, larmor_array *all, const cplx *maps, frame *f)
 {
     OWNED(larmor_array) *at = NULL, *seen = NULL, *truth = NULL;
-    OWNED(larmor_phantom) *phantom, *now, *before_coils;
     larmor_phantom_state state = state_at(s, i);
     double sigma;
     assert_ok(larmor_array_slice(all, (int64_t)i * s->spokes, s->spokes, &at));
     f->traj = turned(at, 0);
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
-    assert_ok(larmor_phantom_change(phantom, &state, &now));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
+    OWN(larmor_phantom, *now, larmor_phantom_change(phantom, &state, &now));
     /* An object that is turned, seen by spokes that are turned as much, is at rest, and the coils turn back. */
     state.degrees += coil_angle(s, i);
-    assert_ok(larmor_phantom_change(phantom, &state, &before_coils));
+    OWN(larmor_phantom, *before_coils, larmor_phantom_change(phantom, &state, &before_coils));
     seen = turned(at, coil_angle(s, i));
     assert_ok(larmor_phantom_kspace(before_coils, seen, s->coils, LARMOR_C64, &f->kspace));
     assert_ok(larmor_phantom_noise_level(phantom, dev, LARMOR_SHAPE(N, N), s->coils, s->snr, &sigma));
@@ -107,8 +106,7 @@ static frame *frames_of(const scene *s)
     const larmor_traj_opts opts = {.matrix = {N, N}, .readouts = (int64_t)s->spokes * FRAMES};
     OWNED(larmor_array) *all = NULL;
     HEAP cplx *maps = coils_of(s);
-    frame *f = calloc(FRAMES, sizeof *f);
-    assert_non_null(f);
+    NEW_ZEROS(frame, f, FRAMES);
     assert_ok(larmor_traj_create(dev, "golden", &opts, &all));
     for (int i = 0; i < FRAMES; i++) shoot(s, i, all, maps, &f[i]);
     return f;

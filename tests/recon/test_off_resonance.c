@@ -50,8 +50,7 @@ TEST(it_is_the_sum_with_the_phase_of_the_field)
             for (int i = 0; i < VOXELS; i++) expected[j + M * c] += signal_of(&s, i, j) * x[i + VOXELS * c];
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, COILS), x);
     OWNED(larmor_array) *out = zeros(LARMOR_C128, LARMOR_SHAPE(SAMPLES, READOUTS, COILS));
-    OWNED(larmor_op) *A;
-    assert_ok(
+    OWN(larmor_op, *A,
         larmor_op_off_resonance(s.F, s.field_array, s.times_array, &(larmor_off_resonance_opts){.error = 1e-5}, &A));
     assert_ok(larmor_fill(out, NAN));
     assert_ok(larmor_op_forward(A, in, out));
@@ -80,9 +79,8 @@ static double worst(const scan *s, larmor_op *A)
 static larmor_op *described(const scan *s, const larmor_array *field, const larmor_off_resonance_opts *opts,
                             larmor_segments_info *info)
 {
-    OWNED(larmor_segments) *segments;
     larmor_op *A;
-    assert_ok(larmor_segments_create(field, s->times_array, opts, &segments));
+    OWN(larmor_segments, *segments, larmor_segments_create(field, s->times_array, opts, &segments));
     assert_ok(larmor_segments_describe(segments, info));
     assert_ok(larmor_op_segments(s->F, segments, &A));
     return A;
@@ -142,10 +140,9 @@ TEST(a_constant_frequency_is_one_term_of_the_toeplitz_normal_map)
         OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, SAMPLES, READOUTS), s.k);
         const larmor_nufft_opts nufft = {
             .ndim = 2, .modes = {NX, NY}, .batch = COILS, .tol = 1e-9, .dtype = LARMOR_C128};
-        OWNED(larmor_segments) *segments;
         larmor_segments_info info;
         OWNED(larmor_op) *A, *N, *both;
-        assert_ok(larmor_segments_create(field, s.times_array, NULL, &segments));
+        OWN(larmor_segments, *segments, larmor_segments_create(field, s.times_array, NULL, &segments));
         assert_ok(larmor_op_segments(s.F, segments, &A));
         assert_ok(larmor_op_segments_toeplitz(&nufft, traj, NULL, segments, &N));
         assert_ok(larmor_segments_describe(segments, &info));
@@ -160,9 +157,8 @@ TEST(the_adjoint_is_exact_and_the_normal_map_follows)
     for (int p = 0; p < 2; p++) {
         const larmor_dtype dtype = p ? LARMOR_C128 : LARMOR_C64;
         OWNED(scan) s = random_scan(dtype, 1e-4, COILS);
-        OWNED(larmor_op) *A;
         double error;
-        assert_ok(larmor_op_off_resonance(s.F, s.field_array, s.times_array, NULL, &A));
+        OWN(larmor_op, *A, larmor_op_off_resonance(s.F, s.field_array, s.times_array, NULL, &A));
         assert_ok(larmor_op_adjoint_error(A, 5, &error));
         assert_at_most(error, p ? 1e-14 : 2e-6);
         assert_at_most(normal_apart(A), p ? 1e-14 : 1e-6);
@@ -186,10 +182,9 @@ TEST(the_toeplitz_normal_map_is_that_of_the_operator_to_its_own_error)
         const larmor_nufft_opts nufft = {
             .ndim = 2, .modes = {NX, NY}, .batch = COILS, .tol = 1e-9, .dtype = LARMOR_C128};
         const larmor_off_resonance_opts opts = {.error = 1e-5, .normal_error = bound};
-        OWNED(larmor_segments) *segments;
         larmor_segments_info info;
         OWNED(larmor_op) *A, *W, *WA, *N, *both;
-        assert_ok(larmor_segments_create(s.field_array, s.times_array, &opts, &segments));
+        OWN(larmor_segments, *segments, larmor_segments_create(s.field_array, s.times_array, &opts, &segments));
         assert_ok(larmor_segments_describe(segments, &info));
         assert_int_equal(info.terms, 0);
         assert_ok(larmor_op_segments(s.F, segments, &A));
@@ -219,11 +214,10 @@ TEST(sense_has_the_phases_between_coils_and_samples)
         OWNED(larmor_array) *maps = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, MANY), m);
         OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, SAMPLES, READOUTS), s.k);
         OWNED(larmor_array) *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY), x);
-        OWNED(larmor_segments) *segments;
         OWNED(larmor_op) *A;
-        assert_ok(larmor_segments_create(s.field_array, s.times_array,
-                                         &(larmor_off_resonance_opts){.error = 1e-5, .normal_error = 1e-5},
-                                         &segments));
+        OWN(larmor_segments, *segments,
+            larmor_segments_create(s.field_array, s.times_array,
+                                   &(larmor_off_resonance_opts){.error = 1e-5, .normal_error = 1e-5}, &segments));
         const larmor_sense_opts opts = {.traj = traj,
                                         .nufft_tol = 1e-9,
                                         .off_resonance = segments,
@@ -252,8 +246,7 @@ TEST(times_of_one_readout_stand_for_all)
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, COILS), x);
     for (int i = 0; i < 2; i++) {
         OWNED(larmor_array) *out = zeros(LARMOR_C128, larmor_op_out_shape(s.F));
-        OWNED(larmor_op) *A;
-        assert_ok(larmor_op_off_resonance(s.F, s.field_array, i ? one : all, NULL, &A));
+        OWN(larmor_op, *A, larmor_op_off_resonance(s.F, s.field_array, i ? one : all, NULL, &A));
         assert_ok(larmor_op_forward(A, in, out));
         y[i] = values_of(out);
     }

@@ -26,8 +26,7 @@ TEST(a_preconditioner_saves_iterations_and_keeps_the_solution)
         }
         t.l.weight = 0.05;
         OWNED(larmor_array) *d = complex_array(LARMOR_C128, LARMOR_SHAPE(COLUMNS), inverse);
-        OWNED(larmor_op) *M;
-        assert_ok(larmor_op_diag(d, &M));
+        OWN(larmor_op, *M, larmor_op_diag(d, &M));
         larmor_report report;
         const larmor_solve_opts opts = {.max_iter = 20000, .tol = 1e-10, .precondition = with ? M : NULL};
         assert_ok(SOLVE(t.p.A, t.p.b, t.g, t.p.x, &opts, &report));

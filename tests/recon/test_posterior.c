@@ -65,9 +65,8 @@ TEST(intervals_of_95_percent_cover_as_many_truths_of_a_gaussian_prior)
         }
         p.A = matrix_op(&p.m);
         assert_ok(write_values(p.b, b));
-        OWNED(larmor_posterior) *chain;
         const larmor_posterior_opts opts = {.weight = WEIGHT, .deviation = SIGMA, .seed = 1000u * (uint64_t)t};
-        assert_ok(larmor_posterior_create(p.A, p.b, NULL, &opts, &chain));
+        OWN(larmor_posterior, *chain, larmor_posterior_create(p.A, p.b, NULL, &opts, &chain));
         const moments m = moments_of(chain, p.x, 0, SAMPLES);
         for (int j = 0; j < IMAGE; j++) {
             covered += covers(&m, 2 * j, creal(truth[j]));
@@ -85,9 +84,8 @@ TEST(the_mean_of_gaussian_samples_is_the_image_of_conjugate_gradients)
     p.A = matrix_op(&p.m);
     HEAP cplx *expected = calloc(IMAGE, sizeof *expected);
     solve_directly(&p.m, p.rhs, WEIGHT, expected);
-    OWNED(larmor_posterior) *chain;
     const larmor_posterior_opts opts = {.weight = WEIGHT, .deviation = SIGMA};
-    assert_ok(larmor_posterior_create(p.A, p.b, NULL, &opts, &chain));
+    OWN(larmor_posterior, *chain, larmor_posterior_create(p.A, p.b, NULL, &opts, &chain));
     const moments m = moments_of(chain, p.x, 0, SAMPLES);
     for (int j = 0; j < IMAGE; j++) {
         assert_at_most(fabs(m.mean[2 * j] - creal(expected[j])), 4 * m.deviation[2 * j] / sqrt(SAMPLES));
@@ -140,10 +138,9 @@ TEST(samples_of_total_variation_have_the_moments_of_their_density)
         OWNED(larmor_op) *A = identity(shape);
         OWNED(larmor_array) *b = complex_array(LARMOR_C128, shape, (cplx[]){-d / 2, d / 2});
         OWNED(larmor_array) *x = zeros(LARMOR_C128, shape);
-        OWNED(larmor_regulariser) *tv;
         OWNED(larmor_posterior) *chain;
         const larmor_posterior_opts opts = {.weight = WEIGHT, .deviation = SIGMA, .seed = 7};
-        assert_ok(larmor_regulariser_create(dev, "tv", NULL, LARMOR_C128, shape, &tv));
+        OWN(larmor_regulariser, *tv, larmor_regulariser_create(dev, "tv", NULL, LARMOR_C128, shape, &tv));
         assert_ok(larmor_posterior_create(A, b, tv, &opts, &chain));
         double mean[2], deviation[2], sum[2] = {0}, square[2] = {0};
         expect_differences(d, mean, deviation);
@@ -171,10 +168,9 @@ TEST(posteriors_that_have_no_samples_are_refused)
     const larmor_shape shape = LARMOR_SHAPE(8, 8);
     OWNED(larmor_op) *A = identity(shape);
     OWNED(larmor_array) *b = zeros(LARMOR_C128, shape);
-    OWNED(larmor_regulariser) *tgv;
     larmor_posterior *p;
     larmor_posterior_opts opts = {.weight = WEIGHT, .deviation = SIGMA};
-    assert_ok(larmor_regulariser_create(dev, "tgv", NULL, LARMOR_C128, shape, &tgv));
+    OWN(larmor_regulariser, *tgv, larmor_regulariser_create(dev, "tgv", NULL, LARMOR_C128, shape, &tgv));
     assert_refused(larmor_posterior_create(A, b, tgv, &opts, &p), LARMOR_ERR_ARG,
                    "posterior: tgv is no sum of magnitudes; tv, wavelet and conjugate gradients have samples");
     opts.weight = 0;
@@ -185,8 +181,7 @@ TEST(posteriors_that_have_no_samples_are_refused)
     opts = (larmor_posterior_opts){.weight = 1, .deviation = 1};
     OWNED(larmor_array) *other = zeros(LARMOR_C128, LARMOR_SHAPE(9, 8));
     assert_refused(larmor_posterior_create(A, other, NULL, &opts, &p), LARMOR_ERR_SHAPE, "posterior: data is");
-    OWNED(larmor_posterior) *chain;
-    assert_ok(larmor_posterior_create(A, b, NULL, &opts, &chain));
+    OWN(larmor_posterior, *chain, larmor_posterior_create(A, b, NULL, &opts, &chain));
     assert_refused(larmor_posterior_next(chain, other), LARMOR_ERR_SHAPE, "posterior: image is");
     assert_refused(larmor_posterior_next(NULL, other), LARMOR_ERR_ARG, "posterior: p and x are needed");
 }

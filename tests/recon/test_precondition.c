@@ -138,8 +138,7 @@ static double wave_error(larmor_op *M, const sense *p, const double *e, int64_t 
     OWNED(larmor_array) *x = complex_array(LARMOR_C128, p->image, in), *y = zeros(LARMOR_C128, p->image);
     assert_ok(larmor_op_forward(M, x, y));
     HEAP cplx *got = values_of(y);
-    const double error = difference(got, expected, p->voxels);
-    return error;
+    return difference(got, expected, p->voxels);
 }
 
 TEST(the_circulant_is_the_nearest_one_to_what_coils_see)
@@ -199,8 +198,7 @@ static larmor_status around_forward(void *self, const larmor_array *x, larmor_ar
     const int64_t n = larmor_array_shape(x).dim[0], count = larmor_array_count(x);
     HEAP cplx *in = values_of(x), *out = malloc((size_t)count * sizeof *out);
     for (int64_t i = 0; i < count; i++) out[i] = in[i / n * n + (i + 1) % n] - in[i];
-    const larmor_status st = larmor_array_write(y, out, larmor_array_bytes(y));
-    return st;
+    return larmor_array_write(y, out, larmor_array_bytes(y));
 }
 
 static larmor_status around_adjoint(void *self, const larmor_array *y, larmor_array *x)
@@ -209,8 +207,7 @@ static larmor_status around_adjoint(void *self, const larmor_array *y, larmor_ar
     const int64_t n = larmor_array_shape(x).dim[0], count = larmor_array_count(x);
     HEAP cplx *in = values_of(y), *out = malloc((size_t)count * sizeof *out);
     for (int64_t i = 0; i < count; i++) out[i] = in[i / n * n + (i + n - 1) % n] - in[i];
-    const larmor_status st = larmor_array_write(x, out, larmor_array_bytes(x));
-    return st;
+    return larmor_array_write(x, out, larmor_array_bytes(x));
 }
 
 TEST(a_penalty_adds_the_symbol_of_its_operator)
@@ -255,8 +252,7 @@ static double frame_error(larmor_op *of_series, larmor_op *of_frame, larmor_shap
     assert_ok(larmor_op_forward(of_series, x, y));
     assert_ok(larmor_op_forward(of_frame, own, image_of));
     HEAP cplx *all = values_of(y), *expected = values_of(image_of);
-    const double error = difference(all + frame * voxels, expected, voxels);
-    return error;
+    return difference(all + frame * voxels, expected, voxels);
 }
 
 TEST(with_a_penalty_each_frame_has_its_own_circulant_and_without_one_their_mean)
@@ -414,10 +410,9 @@ TEST(weights_in_kspace_bring_lsmr_closer_to_the_truth_in_as_many_iterations)
 {
     OWNED(scan) s = radial_scan(LARMOR_C64);
     const larmor_shape image = larmor_op_in_shape(s.A);
-    OWNED(larmor_array) *p;
     double error[2];
     HEAP cplx *truth = values_of(s.truth);
-    assert_ok(larmor_precondition_kspace(s.maps, s.traj, image, LARMOR_C64, 0, &p));
+    OWN(larmor_array, *p, larmor_precondition_kspace(s.maps, s.traj, image, LARMOR_C64, 0, &p));
     for (int with = 0; with < 2; with++) {
         OWNED(larmor_array) *x = zeros(LARMOR_C64, image);
         const larmor_solve_opts opts = {.max_iter = 6, .tol = -1, .weights = with ? p : NULL};
@@ -433,12 +428,11 @@ TEST(a_circulant_saves_steps_of_admm)
     OWNED(scan) s = radial_scan(LARMOR_C64);
     const larmor_shape image = larmor_op_in_shape(s.A);
     OWNED(larmor_array) *x = zeros(LARMOR_C64, image);
-    OWNED(larmor_circulant) *C;
     OWNED(larmor_op) *K;
     OWNED(larmor_prox) *g;
     larmor_report plain, fast;
     larmor_solve_opts opts = {.max_iter = 12, .tol = -1, .inner = 1, .largest = s.largest};
-    assert_ok(larmor_circulant_create(s.maps, s.traj, NULL, image, LARMOR_C64, &C));
+    OWN(larmor_circulant, *C, larmor_circulant_create(s.maps, s.traj, NULL, image, LARMOR_C64, &C));
     assert_ok(larmor_op_gradient(dev, LARMOR_C64, image, 3, NULL, &K));
     assert_ok(larmor_prox_group_l1(dev, 1e-5 * s.largest, LARMOR_C64, larmor_op_out_shape(K), &g));
     assert_ok(larmor_admm(s.A, s.kspace, K, g, x, &opts, &plain));
@@ -450,9 +444,8 @@ TEST(a_circulant_saves_steps_of_admm)
 
 static cplx *inverse_of_ones(larmor_circulant *C, const sense *p)
 {
-    OWNED(larmor_op) *M;
     OWNED(larmor_array) *x, *y;
-    assert_ok(larmor_circulant_inverse(C, 0.1, NULL, 0, &M));
+    OWN(larmor_op, *M, larmor_circulant_inverse(C, 0.1, NULL, 0, &M));
     assert_ok(larmor_array_create(dev, LARMOR_C128, p->image, &x));
     assert_ok(larmor_array_create(dev, LARMOR_C128, p->image, &y));
     assert_ok(larmor_fill(x, 1));
@@ -468,12 +461,10 @@ TEST(a_circulant_is_that_of_its_point_spread_function)
     for (int64_t i = 0; i < q.voxels * COILS; i++) q.s[i] *= i % 7 ? I : 0.5;
     OWNED(larmor_array) *more = complex_array(LARMOR_C128, larmor_shape_append(q.image, COILS), q.s);
     larmor_array *const maps[] = {p.maps, more, NULL, p.maps};
-    OWNED(larmor_array) *spread;
-    assert_ok(larmor_circulant_spread(p.traj, p.weights, p.image, LARMOR_C128, &spread));
+    OWN(larmor_array, *spread, larmor_circulant_spread(p.traj, p.weights, p.image, LARMOR_C128, &spread));
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
-        OWNED(larmor_circulant) *C, *own;
-        assert_ok(larmor_circulant_of_spread(maps[i], spread, &C));
-        assert_ok(larmor_circulant_create(maps[i], p.traj, p.weights, p.image, LARMOR_C128, &own));
+        OWN(larmor_circulant, *C, larmor_circulant_of_spread(maps[i], spread, &C));
+        OWN(larmor_circulant, *own, larmor_circulant_create(maps[i], p.traj, p.weights, p.image, LARMOR_C128, &own));
         HEAP cplx *got = inverse_of_ones(C, &p), *expected = inverse_of_ones(own, &p);
         if (!strncmp(larmor_device_spec(dev), "cpu", 3))
             assert_memory_equal(got, expected, sizeof *got * (size_t)p.voxels);
@@ -501,9 +492,8 @@ TEST(the_noise_of_an_image_is_that_of_its_solution)
     HEAP cplx *noise = random_values(3 * V, 4);
     OWNED(larmor_array) *one = complex_array(LARMOR_C128, image, noise),
                         *three = complex_array(LARMOR_C128, series, noise);
-    OWNED(larmor_circulant) *C;
     double norm, size;
-    assert_ok(larmor_circulant_create(NULL, traj, NULL, image, LARMOR_C128, &C));
+    OWN(larmor_circulant, *C, larmor_circulant_create(NULL, traj, NULL, image, LARMOR_C128, &C));
     assert_ok(larmor_circulant_noise(C, lambda, one, &norm));
     assert_ok(larmor_nrm2(one, &size));
     assert_at_most(fabs(norm * (1.01 * V + lambda) / size - 1), 1e-3);

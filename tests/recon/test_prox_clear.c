@@ -142,9 +142,8 @@ TEST(coil_images_are_those_of_least_nuclear_norms_by_direct_sums)
     cplx reference[N];
     solve(&p, weight, reference);
     OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, POINTS, 1), p.k);
-    OWNED(larmor_op) *F;
     OWNED(larmor_regulariser) *r;
-    assert_ok(larmor_op_nufft(dev, &nufft, traj, &F));
+    OWN(larmor_op, *F, larmor_op_nufft(dev, &nufft, traj, &F));
     OWNED(larmor_array) *b = complex_array(LARMOR_C128, larmor_op_out_shape(F), p.b), *x = zeros(LARMOR_C128, IMAGES);
     const larmor_regulariser_opts blocks = {.block = {BLOCK, BLOCK, 1}};
     assert_ok(larmor_regulariser_create(dev, "clear", &blocks, LARMOR_C128, IMAGES, &r));

@@ -150,10 +150,9 @@ static problem problem_of(larmor_shape shape)
     }
     OWNED(larmor_array) *mask = real_array(shape, kept), *x = complex_array(LARMOR_C128, shape, truth),
                         *e = complex_array(LARMOR_C128, shape, noise);
-    OWNED(larmor_op) *M, *F;
     const larmor_fft_opts unitary = {.unitary = 1};
-    assert_ok(larmor_op_mask(mask, LARMOR_C128, &M));
-    assert_ok(larmor_op_fft(dev, LARMOR_C128, shape, 3, &unitary, &F));
+    OWN(larmor_op, *M, larmor_op_mask(mask, LARMOR_C128, &M));
+    OWN(larmor_op, *F, larmor_op_fft(dev, LARMOR_C128, shape, 3, &unitary, &F));
     assert_ok(larmor_op_chain(M, F, &p.A));
     p.b = zeros(LARMOR_C128, shape);
     assert_ok(larmor_axpby(0.1, e, 1, x));

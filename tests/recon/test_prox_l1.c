@@ -10,8 +10,7 @@ static const larmor_dtype both[] = {LARMOR_C64, LARMOR_C128};
 TEST(l1_is_the_sum_of_magnitudes)
 {
     for (int i = 0; i < 2; i++) {
-        OWNED(larmor_prox) *p;
-        assert_ok(larmor_prox_l1(dev, 0.7, both[i], SHAPE, &p));
+        OWN(larmor_prox, *p, larmor_prox_l1(dev, 0.7, both[i], SHAPE, &p));
         HEAP cplx *x = random_values(60, 3);
         double sum = 0;
         for (int j = 0; j < 60; j++) sum += 0.7 * cabs(x[j]);
@@ -22,8 +21,7 @@ TEST(l1_is_the_sum_of_magnitudes)
 
 TEST(l1_shrinks_every_number_by_weight_times_step)
 {
-    OWNED(larmor_prox) *p;
-    assert_ok(larmor_prox_l1(dev, 0.5, LARMOR_C128, LARMOR_SHAPE(3), &p));
+    OWN(larmor_prox, *p, larmor_prox_l1(dev, 0.5, LARMOR_C128, LARMOR_SHAPE(3), &p));
     const cplx x[3] = {3 + 4 * I, 0.1, -2 * I};
     OWNED(larmor_array) *a = complex_array(LARMOR_C128, LARMOR_SHAPE(3), x);
     assert_ok(larmor_prox_apply(p, 2, a, a));
@@ -35,8 +33,7 @@ TEST(l1_shrinks_every_number_by_weight_times_step)
 TEST(groups_are_those_of_the_last_dimension)
 {
     for (int i = 0; i < 2; i++) {
-        OWNED(larmor_prox) *p;
-        assert_ok(larmor_prox_group_l1(dev, 0.7, both[i], SHAPE, &p));
+        OWN(larmor_prox, *p, larmor_prox_group_l1(dev, 0.7, both[i], SHAPE, &p));
         HEAP cplx *x = random_values(60, 3);
         double sum = 0;
         for (int j = 0; j < 20; j++)

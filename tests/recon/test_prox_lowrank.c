@@ -61,8 +61,7 @@ TEST(a_series_costs_the_sum_of_its_singular_values)
 TEST(its_proximal_map_lowers_each_singular_value_alike_down_to_0)
 {
     const double unit = sqrt(VOXELS) + sqrt(FRAMES);
-    OWNED(larmor_regulariser) *r;
-    assert_ok(larmor_regulariser_create(dev, "lowrank", NULL, LARMOR_C128, SERIES, &r));
+    OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, "lowrank", NULL, LARMOR_C128, SERIES, &r));
     const larmor_penalty p = larmor_regulariser_penalty(r);
     for (int i = 0; i < 2; i++) {
         const double by = i ? 3 : 1;
@@ -107,12 +106,11 @@ static cplx *solve_pair(larmor_regulariser *r, const cplx *x, larmor_shape shape
 TEST(a_background_of_low_rank_and_sparse_frequencies_come_apart)
 {
     HEAP cplx *L = malloc(N * sizeof *L), *S = malloc(N * sizeof *S), *x = malloc(N * sizeof *x);
-    OWNED(larmor_regulariser) *r;
     double value;
     make_low_rank(30, 20, L);
     make_sparse(N / 33, S);
     for (int i = 0; i < N; i++) x[i] = L[i] + S[i];
-    assert_ok(larmor_regulariser_create(dev, "lowrank-sparse", NULL, LARMOR_C128, SERIES, &r));
+    OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, "lowrank-sparse", NULL, LARMOR_C128, SERIES, &r));
     HEAP cplx *pair = solve_pair(r, x, SERIES, 1e-3, 0, &value);
     assert_at_most(difference(pair, L, N), 0.05);
     assert_at_most(difference(pair + N, S, N), 0.1);
@@ -124,9 +122,8 @@ static void functional_has_its_least_value(const char *name, double ratio)
     enum { SIDE = 6, FEW = 4, COUNT = SIDE * SIDE * FEW };
     const larmor_shape small = LARMOR_SHAPE(SIDE, SIDE, FEW);
     HEAP cplx *x = random_values(COUNT, 9);
-    OWNED(larmor_regulariser) *r;
     double value, reference;
-    assert_ok(
+    OWN(larmor_regulariser, *r,
         larmor_regulariser_create(dev, name, &(larmor_regulariser_opts){.ratio = ratio}, LARMOR_C128, small, &r));
     HEAP cplx *pair = solve_pair(r, x, small, 0.1, 0, &value), *other = solve_pair(r, x, small, 0.1, 1, &reference);
     assert_at_most(fabs(value / reference - 1), 1e-4);
@@ -151,10 +148,10 @@ TEST(a_pair_costs_the_singular_values_of_one_and_the_frequencies_of_the_other)
     make_sparse(1, z + N);
     for (int i = 0; i < 2 * N; i++) z[i] *= sqrt(2);
     for (int i = 0; i < 2; i++) {
-        OWNED(larmor_regulariser) *r;
         double value;
-        assert_ok(larmor_regulariser_create(dev, "lowrank-sparse", &(larmor_regulariser_opts){.ratio = i ? 3 : 0},
-                                            LARMOR_C128, SERIES, &r));
+        OWN(larmor_regulariser, *r,
+            larmor_regulariser_create(dev, "lowrank-sparse", &(larmor_regulariser_opts){.ratio = i ? 3 : 0},
+                                      LARMOR_C128, SERIES, &r));
         const larmor_penalty p = larmor_regulariser_penalty(r);
         OWNED(larmor_array) *in = complex_array(LARMOR_C128, larmor_op_in_shape(p.E), z),
                             *y = zeros(LARMOR_C128, larmor_op_out_shape(p.K));
@@ -181,10 +178,9 @@ static void make_scales(double voxel, double block, cplx *z)
 TEST(parts_cost_the_singular_values_of_blocks_of_their_size)
 {
     HEAP cplx *z = malloc(3 * N * sizeof *z);
-    OWNED(larmor_regulariser) *r;
     double value;
     make_scales(3, 4, z);
-    assert_ok(larmor_regulariser_create(dev, "lowrank-multiscale", NULL, LARMOR_C128, SERIES, &r));
+    OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, "lowrank-multiscale", NULL, LARMOR_C128, SERIES, &r));
     const larmor_penalty p = larmor_regulariser_penalty(r);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, larmor_op_in_shape(p.E), z),
                         *y = zeros(LARMOR_C128, larmor_op_out_shape(p.K));

@@ -233,10 +233,9 @@ static cplx *reconstruct(int entry, const scan *s, double data, double gain, int
     const int series = is_series(entry);
     const larmor_shape shape = shape_of(entry);
     OWNED(larmor_op) *A, *one;
-    OWNED(larmor_circulant) *C;
     OWNED(larmor_regulariser) *r;
     assert_ok(larmor_op_sense(sense, &(larmor_sense_opts){.traj = traj, .nufft_tol = 1e-12}, &one));
-    assert_ok(larmor_circulant_create(sense, traj, NULL, IMAGE, LARMOR_C128, &C));
+    OWN(larmor_circulant, *C, larmor_circulant_create(sense, traj, NULL, IMAGE, LARMOR_C128, &C));
     if (series) {
         assert_ok(larmor_op_frames((larmor_op *[]){one, one}, FRAMES, &A));
         HEAP cplx *twice = malloc(sizeof *twice * 2 * COILS * (size_t)m);
@@ -309,9 +308,8 @@ TEST(no_data_make_no_image)
         const larmor_shape shape = shape_of(i);
         OWNED(larmor_op) *A = identity(LARMOR_C64, shape);
         OWNED(larmor_array) *b = zeros(LARMOR_C64, shape), *x = zeros(LARMOR_C64, shape);
-        OWNED(larmor_regulariser) *r;
         double norm;
-        assert_ok(larmor_regulariser_create(dev, name_at(i), NULL, LARMOR_C64, shape, &r));
+        OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, name_at(i), NULL, LARMOR_C64, shape, &r));
         assert_ok(larmor_regularised(A, b, r, x, NULL, NULL));
         assert_ok(larmor_nrm2(x, &norm));
         assert_true(norm == 0 && larmor_regulariser_weight(r) == 0);
@@ -338,11 +336,10 @@ TEST(the_monitor_sees_images_and_can_stop)
         OWNED(larmor_op) *A = identity(LARMOR_C64, IMAGE);
         HEAP cplx *values = random_values(N * N, 2);
         OWNED(larmor_array) *b = complex_array(LARMOR_C64, IMAGE, values), *x = zeros(LARMOR_C64, IMAGE);
-        OWNED(larmor_regulariser) *r;
         larmor_report report;
         seen s = {.stop_at = 3};
         double norm;
-        assert_ok(larmor_regulariser_create(dev, name_at(i), NULL, LARMOR_C64, IMAGE, &r));
+        OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, name_at(i), NULL, LARMOR_C64, IMAGE, &r));
         const larmor_solve_opts solve = {.monitor = watch, .user = &s, .tol = -1};
         assert_int_equal(larmor_regularised(A, b, r, x, &solve, &report), LARMOR_STOPPED);
         assert_int_equal(s.calls, 3);
@@ -385,10 +382,9 @@ static larmor_end end_of(larmor_dtype dtype, double weight, int resolve)
     }
     OWNED(larmor_array) *mask = complex_array(dtype, shape, measured), *b = complex_array(dtype, shape, object),
                         *x = zeros(dtype, shape);
-    OWNED(larmor_op) *A;
     OWNED(larmor_regulariser) *r;
     larmor_report report;
-    assert_ok(larmor_op_diag(mask, &A));
+    OWN(larmor_op, *A, larmor_op_diag(mask, &A));
     assert_ok(larmor_regulariser_create(dev, "tv", NULL, dtype, shape, &r));
     assert_ok(larmor_regulariser_set_weight(r, weight));
     assert_ok(larmor_regularised(A, b, r, x, &(larmor_solve_opts){.resolve = resolve, .tol = -1}, &report));
@@ -407,8 +403,7 @@ TEST(what_does_not_fit_is_refused)
 {
     OWNED(larmor_op) *A = identity(LARMOR_C64, IMAGE);
     larmor_array *b = zeros(LARMOR_C64, IMAGE), *x = zeros(LARMOR_C64, LARMOR_SHAPE(N, N - 1));
-    OWNED(larmor_regulariser) *r;
-    assert_ok(larmor_regulariser_create(dev, "tv", NULL, LARMOR_C64, IMAGE, &r));
+    OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, "tv", NULL, LARMOR_C64, IMAGE, &r));
     assert_refused(larmor_regularised(A, b, r, x, NULL, NULL), LARMOR_ERR_SHAPE, "tv: image is c64 [16, 15]");
     assert_refused(larmor_regularised(A, b, NULL, x, NULL, NULL), LARMOR_ERR_ARG,
                    "regularised: A, b, r and x are needed");

@@ -127,9 +127,8 @@ TEST(operators_along_the_dimensions_of_a_series_have_their_adjoints_and_normal_m
 {
     static const char *const names[] = {"tv:h", "tv:xhb", "tv:xy+tv:h+tv:b", "fft:h+wavelet:b=2+tv:t"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        OWNED(larmor_regulariser) *r;
         double error;
-        assert_ok(larmor_regulariser_create(dev, names[i], &states, LARMOR_C128, STATES_SHAPE, &r));
+        OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, names[i], &states, LARMOR_C128, STATES_SHAPE, &r));
         assert_ok(larmor_op_adjoint_error(larmor_regulariser_penalty(r).K, 3, &error));
         assert_at_most(error, 1e-13);
         assert_at_most(normal_apart(larmor_regulariser_penalty(r).K), 1e-13);
@@ -168,10 +167,9 @@ static problem problem_of(larmor_shape shape)
     }
     OWNED(larmor_array) *mask = real_array(shape, kept), *x = complex_array(LARMOR_C128, shape, truth),
                         *e = complex_array(LARMOR_C128, shape, noise);
-    OWNED(larmor_op) *M, *F;
     const larmor_fft_opts unitary = {.unitary = 1};
-    assert_ok(larmor_op_mask(mask, LARMOR_C128, &M));
-    assert_ok(larmor_op_fft(dev, LARMOR_C128, shape, 3, &unitary, &F));
+    OWN(larmor_op, *M, larmor_op_mask(mask, LARMOR_C128, &M));
+    OWN(larmor_op, *F, larmor_op_fft(dev, LARMOR_C128, shape, 3, &unitary, &F));
     assert_ok(larmor_op_chain(M, F, &p.A));
     p.b = zeros(LARMOR_C128, shape);
     assert_ok(larmor_axpby(0.1, e, 1, x));

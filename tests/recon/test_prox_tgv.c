@@ -12,9 +12,8 @@ static void ramp(cplx *x)
 /* With v the gradient of x both terms vanish. */
 TEST(an_affine_ramp_costs_nothing)
 {
-    OWNED(larmor_regulariser) *r;
     OWNED(larmor_op) *G;
-    assert_ok(larmor_regulariser_create(dev, "tgv", NULL, LARMOR_C128, SHAPE, &r));
+    OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, "tgv", NULL, LARMOR_C128, SHAPE, &r));
     assert_ok(larmor_op_gradient(dev, LARMOR_C128, SHAPE, 3, NULL, &G));
     const larmor_penalty p = larmor_regulariser_penalty(r);
     cplx x[NX * NY], z[3 * NX * NY];
@@ -47,9 +46,9 @@ TEST(the_ratio_weighs_the_second_term)
 {
     double g[2];
     for (int i = 0; i < 2; i++) {
-        OWNED(larmor_regulariser) *r;
-        assert_ok(larmor_regulariser_create(dev, "tgv", &(larmor_regulariser_opts){.ratio = i ? 5 : 0}, LARMOR_C128,
-                                            SHAPE, &r));
+        OWN(larmor_regulariser, *r,
+            larmor_regulariser_create(dev, "tgv", &(larmor_regulariser_opts){.ratio = i ? 5 : 0}, LARMOR_C128, SHAPE,
+                                      &r));
         const larmor_penalty p = larmor_regulariser_penalty(r);
         cplx z[3 * NX * NY] = {0};
         z[NX * NY + 3 * NX + 4] = 1; /* v alone: the first term is 1 */

@@ -9,8 +9,7 @@ TEST(its_transforms_are_a_tight_frame)
     for (int i = 0; i < 2; i++) {
         const larmor_dtype dtype = i ? LARMOR_C128 : LARMOR_C64;
         const double limit = i ? 1e-14 : 1e-6;
-        OWNED(larmor_regulariser) *r;
-        assert_ok(larmor_regulariser_create(dev, "wavelet", NULL, dtype, SHAPE, &r));
+        OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, "wavelet", NULL, dtype, SHAPE, &r));
         larmor_op *K = larmor_regulariser_penalty(r).K;
         double error;
         assert_ok(larmor_op_adjoint_error(K, 3, &error));
@@ -32,9 +31,8 @@ TEST(images_of_a_series_are_transformed_by_themselves)
     enum { IMAGES = 3 };
     const larmor_regulariser_opts opts = {.series = 1};
     const larmor_shape shape = LARMOR_SHAPE(16, 12, IMAGES);
-    OWNED(larmor_regulariser) *one, *all;
-    assert_ok(larmor_regulariser_create(dev, "wavelet", NULL, LARMOR_C128, SHAPE, &one));
-    assert_ok(larmor_regulariser_create(dev, "wavelet", &opts, LARMOR_C128, shape, &all));
+    OWN(larmor_regulariser, *one, larmor_regulariser_create(dev, "wavelet", NULL, LARMOR_C128, SHAPE, &one));
+    OWN(larmor_regulariser, *all, larmor_regulariser_create(dev, "wavelet", &opts, LARMOR_C128, shape, &all));
     const larmor_penalty single = larmor_regulariser_penalty(one), series = larmor_regulariser_penalty(all);
     HEAP cplx *x = random_values(N * IMAGES, 11);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, shape, x),
@@ -54,9 +52,8 @@ TEST(images_of_a_series_are_transformed_by_themselves)
 
 TEST(its_penalty_is_the_mean_of_four_shifts)
 {
-    OWNED(larmor_regulariser) *r;
     OWNED(larmor_op) *W;
-    assert_ok(larmor_regulariser_create(dev, "wavelet", NULL, LARMOR_C128, SHAPE, &r));
+    OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, "wavelet", NULL, LARMOR_C128, SHAPE, &r));
     assert_ok(larmor_op_wavelet(dev, LARMOR_C128, SHAPE, NULL, &W));
     const larmor_penalty penalty = larmor_regulariser_penalty(r);
     HEAP cplx *x = random_values(N, 9);

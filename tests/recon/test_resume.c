@@ -104,12 +104,10 @@ static larmor_status by_weighted_lsmr(problem *p, larmor_prox *g, const larmor_s
     (void)g;
     double w[ROWS];
     for (int i = 0; i < ROWS; i++) w[i] = 1 + 0.1 * i;
-    OWNED(larmor_array) *weights;
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(ROWS), LARMOR_F64, w, &weights));
+    OWN(larmor_array, *weights, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(ROWS), LARMOR_F64, w, &weights));
     larmor_solve_opts own = *o;
     own.weights = weights;
-    const larmor_status st = larmor_lsmr(p->A, p->b, p->x, &own, report);
-    return st;
+    return larmor_lsmr(p->A, p->b, p->x, &own, report);
 }
 
 static larmor_status by_admm(problem *p, larmor_prox *g, const larmor_solve_opts *o, larmor_report *report)
@@ -144,12 +142,11 @@ static larmor_status solve(int which, const larmor_solve_opts *given, cplx **x, 
 {
     OWNED(problem) p = slow_problem();
     p.A = matrix_op(&p.m);
-    OWNED(larmor_prox) *g;
     larmor_solve_opts o = *given;
     o.max_iter = ITERS;
     o.tol = -1;
     o.lambda = 1e-3;
-    assert_ok(larmor_prox_l1(dev, 0.3, LARMOR_C128, LARMOR_SHAPE(COLUMNS), &g));
+    OWN(larmor_prox, *g, larmor_prox_l1(dev, 0.3, LARMOR_C128, LARMOR_SHAPE(COLUMNS), &g));
     const larmor_status st = solvers[which](&p, g, &o, report);
     *x = values_of(p.x);
     return st;
@@ -184,10 +181,9 @@ TEST(a_run_that_is_stopped_anywhere_and_resumed_ends_as_one_that_was_not)
 TEST(without_a_state_the_run_begins_at_x)
 {
     for (int which = 0; which < SOLVERS; which++) {
-        HEAP cplx *expected, *got;
         larmor_report report;
-        assert_ok(solve(which, &(larmor_solve_opts){0}, &expected, &report));
-        assert_ok(solve(which, &(larmor_solve_opts){.resume = do_not}, &got, &report));
+        OWN_MEMORY(cplx, *expected, solve(which, &(larmor_solve_opts){0}, &expected, &report));
+        OWN_MEMORY(cplx, *got, solve(which, &(larmor_solve_opts){.resume = do_not}, &got, &report));
         assert_at_most(difference(got, expected, COLUMNS), 0);
     }
 }
@@ -216,11 +212,10 @@ static larmor_status penalised(const char *name, larmor_solve_opts o, cplx **x, 
     HEAP cplx *factors = random_values((int)count, 3), *rhs = random_values((int)count, 4);
     OWNED(larmor_array) *d = complex_array(LARMOR_C128, shape, factors), *b = complex_array(LARMOR_C128, shape, rhs),
                         *image = zeros(LARMOR_C128, shape);
-    OWNED(larmor_op) *A;
     OWNED(larmor_regulariser) *r;
     o.max_iter = ITERS;
     o.tol = -1;
-    assert_ok(larmor_op_diag(d, &A));
+    OWN(larmor_op, *A, larmor_op_diag(d, &A));
     assert_ok(larmor_regulariser_create(dev, name, &(larmor_regulariser_opts){.series = series, .lambda = 0.3},
                                         LARMOR_C128, shape, &r));
     const larmor_status st = larmor_regularised(A, b, r, image, &o, report);

@@ -65,10 +65,9 @@ typedef larmor_status (*map)(larmor_op *A, const larmor_array *x, larmor_array *
 /* What comes out for x of that seed, to be freed. */
 static float *apply(larmor_op *A, map what, larmor_shape in, larmor_shape out, int64_t *count)
 {
-    OWNED(larmor_array) *x, *y;
     float *values;
-    assert_ok(larmor_array_create(larmor_op_device(A), LARMOR_C64, in, &x));
-    assert_ok(larmor_array_create(larmor_op_device(A), LARMOR_C64, out, &y));
+    OWN(larmor_array, *x, larmor_array_create(larmor_op_device(A), LARMOR_C64, in, &x));
+    OWN(larmor_array, *y, larmor_array_create(larmor_op_device(A), LARMOR_C64, out, &y));
     assert_ok(lmr_random_fill(x, 17));
     assert_ok(what(A, x, y));
     assert_ok(larmor_array_download(y, LARMOR_C64, &values));
@@ -118,10 +117,9 @@ static int64_t own_coils(int64_t all)
 /* A rank computes the rows of its coils alone: the memory of less than all is planned. */
 TEST(less_memory_is_planned_for_the_coils_of_a_rank)
 {
-    OWNED(larmor_device) *alone;
     const larmor_problem p = {.image = LARMOR_SHAPE(64, 64), .samples = 4096, .coils = 32, .dtype = LARMOR_C64};
     int64_t here, apart;
-    assert_ok(larmor_device_open("cpu:1", &alone));
+    OWN(larmor_device, *alone, larmor_device_open("cpu:1", &alone));
     assert_ok(larmor_sense_memory(alone, &p, NULL, &here));
     assert_ok(larmor_sense_memory(dev, &p, NULL, &apart));
     assert_true(apart < here);
@@ -151,8 +149,7 @@ TEST(what_is_wrong_on_all_is_said_once_and_the_next_operator_is_made)
 
 TEST(a_group_of_devices_is_refused)
 {
-    OWNED(larmor_device) *group;
-    assert_ok(larmor_device_open("cpu:1,1", &group));
+    OWN(larmor_device, *group, larmor_device_open("cpu:1,1", &group));
     assert_refused(larmor_sense_share(group, ranks), LARMOR_ERR_ARG, "one device for each rank");
 }
 

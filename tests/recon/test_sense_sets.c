@@ -45,9 +45,8 @@ TEST(several_sets_of_maps_are_a_sum_of_operators)
                                         .block = c / 3 % (COILS + 1),
                                         .toeplitz = c / 3 / (COILS + 1) ? 1 : -1};
         OWNED(sets) all = random_sets(&s, LARMOR_C128, &opts);
-        OWNED(larmor_op) *A;
         double error;
-        assert_ok(larmor_op_sense(all.maps, &opts, &A));
+        OWN(larmor_op, *A, larmor_op_sense(all.maps, &opts, &A));
         const larmor_shape in = larmor_shape_append(s.image, SETS);
         assert_true(larmor_shape_equal(larmor_op_in_shape(A), in));
         assert_true(larmor_shape_equal(larmor_op_out_shape(A), s.kspace_shape));
@@ -91,11 +90,10 @@ TEST(two_sets_unfold_what_one_cannot)
     OWNED(larmor_array) *X = complex_array(LARMOR_C128, in, x), *y = zeros(LARMOR_C128, s.kspace_shape);
     OWNED(larmor_array) *found = zeros(LARMOR_C128, in), *single = zeros(LARMOR_C128, s.image);
     OWNED(larmor_array) *rest = zeros(LARMOR_C128, s.kspace_shape);
-    OWNED(larmor_op) *A, *B;
     larmor_report report;
     double left = 0, all = 0;
-    assert_ok(larmor_op_sense(both, &opts, &A));
-    assert_ok(larmor_op_sense(one, &opts, &B));
+    OWN(larmor_op, *A, larmor_op_sense(both, &opts, &A));
+    OWN(larmor_op, *B, larmor_op_sense(one, &opts, &B));
     assert_ok(larmor_op_forward(A, X, y));
     assert_ok(larmor_cg(A, y, found, &solve, &report));
     HEAP cplx *got = values_of(found);

@@ -151,8 +151,7 @@ TEST(all_points_may_be_on_one_rank)
     s.point = 0;
     s.points = is_last ? POINTS : 0;
     assert_ok(larmor_array_to(s.traj[0], dev, &traj));
-    OWNED(larmor_array) *own;
-    assert_ok(larmor_array_slice(traj, 0, s.points, &own));
+    OWN(larmor_array, *own, larmor_array_slice(traj, 0, s.points, &own));
     y[0] = random_array(s.alone, LARMOR_SHAPE(POINTS), 6);
     y[1] = part_of(y[0], 1, POINTS, 0, s.points, LARMOR_SHAPE(s.points));
     assert_ok(larmor_op_nufft(s.alone, &opts, s.traj[0], &F[0]));
@@ -258,8 +257,7 @@ TEST(what_one_rank_cannot_do_all_refuse_with_its_message)
     /* where one rank is not well in the place of a sum, and of an operator */
     const larmor_nufft_opts nufft = {.type = 2, .ndim = 3, .modes = {NX, NY, NZ}, .tol = 1e-5, .dtype = LARMOR_C128};
     assert_ok(larmor_op_nufft_slabs(dev, ranks, &nufft, s.traj[1], &F));
-    OWNED(larmor_array) *y;
-    assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(s.points), &y));
+    OWN(larmor_array, *y, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(s.points), &y));
     assert_ok(larmor_ranks_sum_over(dev, ranks));
     for (int k = 0; k < 2; k++) {
         larmor_status st;

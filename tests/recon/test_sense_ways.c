@@ -60,8 +60,7 @@ TEST(toeplitz_is_chosen_where_it_pays)
         HEAP double *k = random_points(image, cases[i].samples, 2);
         OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, cases[i].samples, 1), k);
         OWNED(larmor_array) *maps = zeros(LARMOR_C64, larmor_shape_append(image, cases[i].coils));
-        OWNED(larmor_op) *A;
-        assert_ok(larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj, .iters = cases[i].iters}, &A));
+        OWN(larmor_op, *A, larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj, .iters = cases[i].iters}, &A));
         assert_int_equal(larmor_sense_uses_toeplitz(A), cases[i].expected);
     }
 }
@@ -74,14 +73,13 @@ TEST(what_is_timed_is_adjoint_of_forward_still)
         for (int i = 0; i < 2; i++)
             for (int toeplitz = -1; toeplitz <= 1; toeplitz++) {
                 OWNED(scan) s = random_scan(LARMOR_C128, LARMOR_SHAPE(10, 7), 1e-10);
-                OWNED(larmor_op) *A;
                 const larmor_sense_opts opts = {.traj = s.traj,
                                                 .weights = i ? s.weights_array : NULL,
                                                 .nufft_tol = 1e-8,
                                                 .block = block[i],
                                                 .toeplitz = toeplitz,
                                                 .effort = (larmor_plan_effort)effort};
-                assert_ok(larmor_op_sense(s.maps_array, &opts, &A));
+                OWN(larmor_op, *A, larmor_op_sense(s.maps_array, &opts, &A));
                 if (toeplitz) assert_int_equal(larmor_sense_uses_toeplitz(A), toeplitz > 0);
                 const larmor_shape image = larmor_op_in_shape(A);
                 OWNED(larmor_array) *x = zeros(LARMOR_C128, image), *y = zeros(LARMOR_C128, larmor_op_out_shape(A)),
@@ -241,9 +239,8 @@ TEST(other_maps_make_the_operator_of_these_maps)
 TEST(operators_of_another_kind_get_no_other_maps)
 {
     OWNED(scan) s = random_scan(LARMOR_C64, LARMOR_SHAPE(9, 8), 1e-5);
-    OWNED(larmor_op) *S;
     OWNED(larmor_array) *x = zeros(LARMOR_C64, s.image);
-    assert_ok(larmor_op_coils(s.maps_array, &S));
+    OWN(larmor_op, *S, larmor_op_coils(s.maps_array, &S));
     assert_int_equal(larmor_sense_set_maps(S, s.maps_array), LARMOR_ERR_UNSUPPORTED);
     assert_int_equal(larmor_sense_coil_images(S, s.maps_array, s.maps_array), LARMOR_ERR_UNSUPPORTED);
     assert_refused(larmor_sense_combine(S, s.maps_array, x), LARMOR_ERR_UNSUPPORTED,

@@ -105,8 +105,7 @@ TEST(phases_are_products_of_those_of_each_axis)
         const int p = c % 2, conjugate = c / 2 % 2;
         const int64_t *n = dim[c / 4], batch = 2, total = n[0] * n[1] * n[2] * batch;
         HEAP cplx *x = random_values(total, 4), *q = random_values(n[0] + n[1] + n[2], 5);
-        HEAP cplx *expected = malloc((size_t)total * sizeof *expected);
-        assert_non_null(expected);
+        HEAP NEW(cplx, expected, total);
         for (int64_t i = 0; i < total; i++) {
             const cplx f = q[i % n[0]] * q[n[0] + i / n[0] % n[1]] * q[n[0] + n[1] + i / n[0] / n[1] % n[2]];
             expected[i] = 0.3 * (conjugate ? conj(f) : f) * x[i];

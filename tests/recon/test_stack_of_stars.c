@@ -29,8 +29,7 @@ enum { DESIGNS = sizeof designs / sizeof *designs };
 
 static double *points_of(const design *g)
 {
-    double *k = malloc((size_t)(3 * SAMPLES * g->readouts + 1) * sizeof *k);
-    assert_non_null(k);
+    NEW(double, k, 3 * SAMPLES * g->readouts + 1);
     for (int j = 0; j < SAMPLES * g->readouts; j++) {
         const int r = j / SAMPLES;
         const double t = (double)(j % SAMPLES) - 3.3;
@@ -68,8 +67,7 @@ TEST(it_is_the_fourier_sum_in_the_order_of_the_readouts)
         OWNED(larmor_array) *traj = traj_of(g),
                             *in = complex_array(LARMOR_C128, larmor_shape_append(image, BATCH), x);
         OWNED(larmor_array) *out = zeros(LARMOR_C128, LARMOR_SHAPE(SAMPLES, g->readouts, BATCH));
-        OWNED(larmor_op) *A;
-        assert_ok(larmor_op_stack_of_stars(dev, &opts, traj, &A));
+        OWN(larmor_op, *A, larmor_op_stack_of_stars(dev, &opts, traj, &A));
         assert_ok(larmor_op_forward(A, in, out));
         HEAP cplx *got = values_of(out);
         if (m) assert_at_most(difference(got, expected, m * BATCH), 1e-9);
@@ -120,9 +118,8 @@ TEST(the_adjoint_is_exact_and_the_normal_map_follows)
         const larmor_dtype dtype = c % 2 ? LARMOR_C128 : LARMOR_C64;
         const larmor_nufft_opts opts = opts_of(g, dtype, 1e-4);
         OWNED(larmor_array) *traj = traj_of(g);
-        OWNED(larmor_op) *A;
         double error;
-        assert_ok(larmor_op_stack_of_stars(dev, &opts, traj, &A));
+        OWN(larmor_op, *A, larmor_op_stack_of_stars(dev, &opts, traj, &A));
         assert_ok(larmor_op_adjoint_error(A, 5, &error));
         assert_at_most(error, c % 2 ? 1e-14 : 1e-6);
         assert_at_most(normal_apart(A), c % 2 ? 1e-14 : 1e-6);
@@ -134,9 +131,8 @@ TEST(without_readouts_the_adjoint_is_zero)
     const design *g = &designs[DESIGNS - 1];
     const larmor_nufft_opts opts = opts_of(g, LARMOR_C64, 1e-4);
     OWNED(larmor_array) *traj = traj_of(g);
-    OWNED(larmor_op) *A;
     double size;
-    assert_ok(larmor_op_stack_of_stars(dev, &opts, traj, &A));
+    OWN(larmor_op, *A, larmor_op_stack_of_stars(dev, &opts, traj, &A));
     OWNED(larmor_array) *y = zeros(LARMOR_C64, larmor_op_out_shape(A)), *x = zeros(LARMOR_C64, larmor_op_in_shape(A));
     assert_ok(larmor_fill(x, NAN));
     assert_ok(larmor_op_adjoint(A, y, x));

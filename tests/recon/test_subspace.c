@@ -63,8 +63,7 @@ TEST(a_basis_is_taken_to_a_wider_type_but_not_a_narrower_one)
     HEAP cplx *basis = random_values(FRAMES * RANK, 1);
     OWNED(larmor_array) *b = complex_array(LARMOR_C64, LARMOR_SHAPE(FRAMES, RANK), basis);
     OWNED(larmor_array) *in_double = complex_array(LARMOR_C128, LARMOR_SHAPE(FRAMES, RANK), basis);
-    OWNED(larmor_op) *B;
-    assert_ok(larmor_op_subspace(dev, LARMOR_C128, LARMOR_SHAPE(5, 4), b, &B));
+    OWN(larmor_op, *B, larmor_op_subspace(dev, LARMOR_C128, LARMOR_SHAPE(5, 4), b, &B));
     assert_int_equal(larmor_op_dtype(B), LARMOR_C128);
     larmor_op *none;
     assert_refused(larmor_op_subspace(dev, LARMOR_C64, LARMOR_SHAPE(5, 4), in_double, &none), LARMOR_ERR_SHAPE,

@@ -65,8 +65,7 @@ static larmor_array *random_array(larmor_dtype dtype, larmor_shape shape, uint64
 static double apart(const larmor_array *a, const larmor_array *b)
 {
     HEAP cplx *x = values_of(a), *y = values_of(b);
-    const double d = difference(x, y, larmor_array_count(a));
-    return d;
+    return difference(x, y, larmor_array_count(a));
 }
 
 /* y(:, r, :) of each readout is that of SENSE of its frame, sum_k basis(frame, k) x_k. */
@@ -85,8 +84,7 @@ TEST(each_readout_measures_its_frame)
         assert_ok(larmor_op_forward(A, x, y));
         cplx *got = values_of(y), expected[M * COILS];
         for (int t = 0; t < FRAMES; t++) {
-            OWNED(larmor_array) *image;
-            assert_ok(larmor_array_part(frames, t, 1, s.image, &image));
+            OWN(larmor_array, *image, larmor_array_part(frames, t, 1, s.image, &image));
             assert_ok(larmor_op_forward(one, image, y));
             HEAP cplx *values = values_of(y);
             for (int c = 0; c < COILS; c++)
@@ -150,9 +148,8 @@ TEST(with_off_resonance_it_is_the_sum_with_the_phase_of_the_field)
     for (int is_complex = 0; is_complex < 2; is_complex++) {
         OWNED(scan) s = scan_of(LARMOR_C128, LARMOR_SHAPE(8, 7), is_complex);
         field f = field_of(&s, 1e-5);
-        OWNED(larmor_op) *A;
         const larmor_sense_opts opts = {.traj = s.traj, .nufft_tol = 1e-9, .off_resonance = f.segments};
-        assert_ok(larmor_op_subspace_sense(s.maps, s.factors, &opts, &A));
+        OWN(larmor_op, *A, larmor_op_subspace_sense(s.maps, s.factors, &opts, &A));
         OWNED(larmor_array) *x = random_array(LARMOR_C128, s.images, 5),
                             *y = zeros(LARMOR_C128, larmor_op_out_shape(A));
         HEAP cplx *maps = values_of(s.maps), *basis = values_of(s.basis), *k = values_of(s.traj), *in = values_of(x);
@@ -181,7 +178,6 @@ TEST(with_off_resonance_the_normal_map_is_the_adjoint_after_the_forward_map)
         const larmor_dtype dtype = in_double ? LARMOR_C128 : LARMOR_C64;
         OWNED(scan) s = scan_of(dtype, solid ? LARMOR_SHAPE(5, 6, 4) : LARMOR_SHAPE(9, 8), is_complex);
         field f = field_of(&s, 1e-4);
-        OWNED(larmor_op) *A;
         double error;
         const larmor_sense_opts opts = {.traj = s.traj,
                                         .weights = weighted ? s.weights : NULL,
@@ -189,7 +185,7 @@ TEST(with_off_resonance_the_normal_map_is_the_adjoint_after_the_forward_map)
                                         .block = c >> 4 & 1 ? 2 : 0,
                                         .nufft_tol = 1e-5,
                                         .off_resonance = f.segments};
-        assert_ok(larmor_op_subspace_sense(s.maps, s.factors, &opts, &A));
+        OWN(larmor_op, *A, larmor_op_subspace_sense(s.maps, s.factors, &opts, &A));
         assert_true(larmor_subspace_uses_toeplitz(A));
         assert_ok(larmor_op_adjoint_error(A, 7, &error));
         assert_at_most(error, in_double ? 1e-13 : 4e-6);

@@ -68,9 +68,8 @@ static void cut(const scene *s, const double *from, double *to)
 
 static double *apply_whole(const scene *s, larmor_op *N)
 {
-    OWNED(larmor_array) *y;
     double *values;
-    assert_ok(larmor_array_create(dev, s->opts.dtype, larmor_array_shape(s->x), &y));
+    OWN(larmor_array, *y, larmor_array_create(dev, s->opts.dtype, larmor_array_shape(s->x), &y));
     assert_ok(larmor_op_forward(N, s->x, y));
     assert_ok(larmor_array_download(y, LARMOR_C128, &values));
     return values;
@@ -81,8 +80,7 @@ static double *apply_slab(const scene *s, larmor_op *N)
     OWNED(larmor_array) *x, *y;
     double *all, *values;
     const larmor_shape shape = larmor_op_in_shape(N);
-    HEAP double *part = malloc((size_t)larmor_shape_count(shape) * 2 * sizeof *part + 1);
-    assert_non_null(part);
+    HEAP NEW(double, part, (size_t)larmor_shape_count(shape) * 2);
     assert_ok(larmor_array_download(s->x, LARMOR_C128, &all));
     cut(s, all, part);
     assert_ok(larmor_array_upload(dev, s->opts.dtype, shape, LARMOR_C128, part, &x));
@@ -100,8 +98,7 @@ static void expect_whole(const scene *s, larmor_op *N, int weighted, double tol)
     OWNED(larmor_op) *whole = whole_of(s, weighted);
     HEAP double *expected = apply_whole(s, whole), *got = apply_slab(s, N), *again = apply_slab(s, N);
     double error = 0, size = 0;
-    HEAP double *slab = malloc((size_t)count * sizeof *slab + 1);
-    assert_non_null(slab);
+    HEAP NEW(double, slab, count);
     cut(s, expected, slab);
     for (int64_t i = 0; i < all; i++) size += expected[i] * expected[i];
     for (int64_t i = 0; i < count; i++) error += (got[i] - slab[i]) * (got[i] - slab[i]);

@@ -4,8 +4,7 @@
 
 static double *make(const char *name, const larmor_traj_opts *opts, larmor_shape *shape)
 {
-    OWNED(larmor_array) *traj;
-    assert_ok(larmor_traj_create(dev, name, opts, &traj));
+    OWN(larmor_array, *traj, larmor_traj_create(dev, name, opts, &traj));
     *shape = larmor_array_shape(traj);
     double *k = malloc(larmor_array_bytes(traj));
     assert_non_null(k);

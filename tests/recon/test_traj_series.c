@@ -5,9 +5,8 @@
 
 static double *make(const char *name, larmor_traj_opts opts, int64_t first, larmor_shape *shape)
 {
-    OWNED(larmor_array) *traj;
     opts.first = first;
-    assert_ok(larmor_traj_create(dev, name, &opts, &traj));
+    OWN(larmor_array, *traj, larmor_traj_create(dev, name, &opts, &traj));
     *shape = larmor_array_shape(traj);
     double *k = malloc(larmor_array_bytes(traj));
     assert_non_null(k);
@@ -92,9 +91,8 @@ TEST(a_start_out_of_range_is_refused)
 
 static double *delayed(const char *name, larmor_traj_opts opts, const double delay[6], larmor_shape *shape)
 {
-    OWNED(larmor_array) *traj, *late;
-    assert_ok(larmor_traj_create(dev, name, &opts, &traj));
-    assert_ok(larmor_traj_delay(traj, delay, NULL, &late));
+    OWN(larmor_array, *traj, larmor_traj_create(dev, name, &opts, &traj));
+    OWN(larmor_array, *late, larmor_traj_delay(traj, delay, NULL, &late));
     *shape = larmor_array_shape(late);
     double *k = malloc(larmor_array_bytes(late));
     assert_non_null(k);
@@ -128,11 +126,11 @@ TEST(a_coupling_shifts_each_axis_by_what_the_other_does)
     const double S[3][3] = {{0.7, 0.4, -0.3}, {0.4, -1.3, 0.2}, {-0.3, 0.2, 2.25}};
     const char *names[] = {"golden", "koosh"};
     for (int i = 0; i < 2; i++) {
-        OWNED(larmor_array) *traj, *late;
         HEAP double *k, *moved;
-        assert_ok(larmor_traj_create(dev, names[i], &(larmor_traj_opts){.matrix = {16}, .samples = 20, .readouts = 7},
-                                     &traj));
-        assert_ok(larmor_traj_delay(traj, delay, fov, &late));
+        OWN(larmor_array, *traj,
+            larmor_traj_create(dev, names[i], &(larmor_traj_opts){.matrix = {16}, .samples = 20, .readouts = 7},
+                               &traj));
+        OWN(larmor_array, *late, larmor_traj_delay(traj, delay, fov, &late));
         assert_ok(larmor_array_download(traj, LARMOR_F64, &k));
         assert_ok(larmor_array_download(late, LARMOR_F64, &moved));
         const larmor_shape s = larmor_array_shape(traj);

@@ -42,8 +42,7 @@ static void split_line(int order, int64_t n, int64_t step, cplx *x)
 {
     const double *h = lmr_daubechies[order - 1];
     const int64_t m = n - n % 2, low = n - n / 2;
-    HEAP cplx *y = calloc((size_t)n, sizeof *y);
-    assert_non_null(y);
+    HEAP NEW_ZEROS(cplx, y, n);
     for (int64_t k = 0; k < m / 2; k++)
         for (int t = 0; t < 2 * order; t++) {
             const cplx v = x[step * mod(2 * k + t - (order - 1), m)];
@@ -76,8 +75,7 @@ static cplx *rolled(larmor_shape shape, int axis, int64_t shift, const cplx *x)
     const int64_t count = larmor_shape_count(shape), n = shape.dim[axis];
     int64_t step = 1;
     for (int d = 0; d < axis; d++) step *= shape.dim[d];
-    cplx *y = malloc((size_t)count * sizeof *y);
-    assert_non_null(y);
+    NEW(cplx, y, count);
     for (int64_t i = 0; i < count; i++) {
         const int64_t at = i / step % n;
         y[i] = x[i + step * (mod(at + shift, n) - at)];
@@ -90,8 +88,7 @@ static cplx *direct(larmor_shape shape, larmor_wavelet_opts o, int64_t least, co
 {
     const int64_t count = larmor_shape_count(shape);
     int64_t extent[LARMOR_MAX_DIMS];
-    cplx *y = malloc((size_t)count * sizeof *y);
-    assert_non_null(y);
+    NEW(cplx, y, count);
     memcpy(y, x, (size_t)count * sizeof *y);
     memcpy(extent, shape.dim, sizeof extent);
     for (int d = 0, a = 0; d < shape.ndim; d++)
@@ -200,8 +197,7 @@ TEST(the_defaults_are_four_taps_on_all_axes_down_to_sixteen_numbers)
                 {{2, {7, 6}}, {2, 0, 0x3, {0}}, 8}};
     for (int i = 0; i < 3; i++) {
         const larmor_shape shape = each[i].shape;
-        OWNED(larmor_op) *W;
-        assert_ok(larmor_op_wavelet(dev, LARMOR_C128, shape, NULL, &W));
+        OWN(larmor_op, *W, larmor_op_wavelet(dev, LARMOR_C128, shape, NULL, &W));
         HEAP cplx *x = random_values(larmor_shape_count(shape), 4),
                   *expected = direct(shape, each[i].opts, each[i].least, x);
         OWNED(larmor_array) *in = complex_array(LARMOR_C128, shape, x), *out = zeros(LARMOR_C128, shape);

@@ -18,9 +18,8 @@ static larmor_raw *scan; /* as it is stored */
 /* A scan of these options, stored and opened. */
 static inline void open_simulated(const larmor_simulation_opts *opts)
 {
-    OWNED(larmor_simulation) *simulation;
     larmor_output *out;
-    assert_ok(larmor_simulation_create(dev, opts, &simulation));
+    OWN(larmor_simulation, *simulation, larmor_simulation_create(dev, opts, &simulation));
     assert_ok(larmor_output_open(in_folder("scan.h5"), 1, &out));
     assert_ok(larmor_simulation_save(simulation, out));
     larmor_output_free(out);
@@ -151,14 +150,12 @@ typedef struct images {
 
 static inline images reconstruct(larmor_raw *raw, const larmor_recon_opts *opts)
 {
-    OWNED(larmor_source) *source;
     OWNED(larmor_recon) *recon;
     images all = {0};
-    assert_ok(larmor_source_of_raw(raw, "scan", &source));
+    OWN(larmor_source, *source, larmor_source_of_raw(raw, "scan", &source));
     assert_ok(larmor_recon_create(source, dev, opts, &recon));
     for (int s = 0; s < larmor_recon_series(recon); s++) {
-        OWNED(larmor_recon_result) result;
-        assert_ok(larmor_recon_run(recon, s, &result));
+        OWN(larmor_recon_result, result, larmor_recon_run(recon, s, &result));
         for (int i = 0; i < result.count; i++) all.data[all.count++] = larmor_array_ref(result.image[i].data);
     }
     return all;
@@ -166,8 +163,7 @@ static inline images reconstruct(larmor_raw *raw, const larmor_recon_opts *opts)
 
 static inline images expected(const larmor_recon_opts *opts)
 {
-    OWNED(larmor_raw) *raw;
-    assert_ok(larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
+    OWN(larmor_raw, *raw, larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
     const images all = reconstruct(raw, opts);
     return all;
 }
@@ -181,8 +177,7 @@ ENDS_ITSELF_BY(free_images, images)
 
 static inline void assert_same_bits(const larmor_array *image, const void *pixels)
 {
-    HEAP float *v;
-    assert_ok(larmor_array_download(image, LARMOR_C64, &v));
+    OWN_MEMORY(float, *v, larmor_array_download(image, LARMOR_C64, &v));
     assert_memory_equal(v, pixels, (size_t)larmor_array_count(image) * 2 * sizeof *v);
 }
 

@@ -16,9 +16,8 @@ static int make_moving(void **state)
                                          .coils = COILS,
                                          .snr = 40};
     const int failed = make_folder(state);
-    OWNED(larmor_simulation) *simulation;
     larmor_output *out;
-    assert_ok(larmor_simulation_create(dev, &opts, &simulation));
+    OWN(larmor_simulation, *simulation, larmor_simulation_create(dev, &opts, &simulation));
     assert_ok(larmor_output_open(in_folder("moving.h5"), 1, &out));
     assert_ok(larmor_simulation_save(simulation, out));
     assert_ok(larmor_simulation_expect(simulation, &truth));
@@ -76,12 +75,11 @@ static int run(const larmor_live_opts *opts, int64_t end_, int64_t bright_from, 
     int count = 0;
     for (int64_t i = 0; i < end_; i++) {
         larmor_acquisition a = readout(i);
-        OWNED(larmor_recon_result) result;
         const int64_t numbers = 2 * (int64_t)a.samples * a.coils;
         HEAP float *data = malloc((size_t)numbers * sizeof *data);
         for (int64_t k = 0; k < numbers; k++) data[k] = a.data[k] * (i >= bright_from ? 2.F : 1.F);
         a.data = data;
-        assert_ok(larmor_live_add(live, &a, &result));
+        OWN(larmor_recon_result, result, larmor_live_add(live, &a, &result));
         if (result.count) {
             count++;
             assert_int_equal((i + 1 - FIRST) % opts->every, 0);

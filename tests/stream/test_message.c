@@ -325,13 +325,12 @@ static int wants_to_stop(void *user)
 WITH_ENDS(waiting_ends_when_the_caller_asks_and_after_the_time_that_was_allowed)
 {
     larmor_message m;
-    OWNED(larmor_stream) *impatient;
     int asked = 0;
     larmor_stop_when(wants_to_stop, &asked);
     const larmor_status stopped = larmor_stream_receive(right, &m);
     larmor_stop_when(NULL, NULL);
     assert_int_equal(stopped, LARMOR_STOPPED);
-    assert_ok(
+    OWN(larmor_stream, *impatient,
         larmor_stream_create(ends[1], ends[1], &(larmor_stream_opts){.idle_s = 1e-3, .keep_open = 1}, &impatient));
     assert_refused(larmor_stream_receive(impatient, &m), LARMOR_ERR_IO,
                    "stream: nothing has come or gone for 0.001 s.");

@@ -73,7 +73,6 @@ WITH_SCAN(sessions_are_side_by_side_and_give_the_same_images)
 {
     served s;
     larmor_stream *slow, *fast, *gone;
-    OWNED(larmor_response) got;
     const larmor_session_opts ours = quick();
     OWNED(images) want = expected(&ours.job.recon);
     serve(&s, "127.0.0.1:0", 4);
@@ -87,15 +86,14 @@ WITH_SCAN(sessions_are_side_by_side_and_give_the_same_images)
     send_half(gone, 0);
     larmor_stream_free(gone);
     assert_ok(larmor_stream_connect(larmor_server_address(s.server), NULL, &fast));
-    assert_ok(larmor_stream_request(fast, &(larmor_request){.raw = scan}, dev, &got));
+    OWN(larmor_response, got, larmor_stream_request(fast, &(larmor_request){.raw = scan}, dev, &got));
     larmor_stream_free(fast);
     assert_int_equal(got.count, 4);
     send_half(slow, 1);
     send_text(slow, LARMOR_MESSAGE_CLOSE, NULL);
     for (int i = 0; i < 4; i++) {
-        HEAP float *v;
         assert_same_bits(want.data[i], wait_for(slow, LARMOR_MESSAGE_IMAGE, NULL, NULL).image.data);
-        assert_ok(larmor_array_download(got.image[i].data, LARMOR_C64, &v));
+        OWN_MEMORY(float, *v, larmor_array_download(got.image[i].data, LARMOR_C64, &v));
         assert_same_bits(want.data[i], v);
     }
     wait_for(slow, LARMOR_MESSAGE_CLOSE, NULL, NULL);
@@ -144,9 +142,8 @@ WITH_SCAN(a_session_that_cannot_begin_is_told_and_closed)
 WITH_SCAN(a_server_that_stops_ends_its_sessions)
 {
     served s;
-    OWNED(larmor_stream) *client;
     serve(&s, "127.0.0.1:0", 2);
-    assert_ok(larmor_stream_connect(larmor_server_address(s.server), NULL, &client));
+    OWN(larmor_stream, *client, larmor_stream_connect(larmor_server_address(s.server), NULL, &client));
     send_text(client, LARMOR_MESSAGE_CONFIG_FILE, "larmor");
     send_text(client, LARMOR_MESSAGE_HEADER, "<never completed>");
     stop(&s);

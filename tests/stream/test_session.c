@@ -25,8 +25,7 @@ WITH_SCAN(images_are_those_of_the_file_bit_for_bit)
     assert_int_equal(l.report.acquisitions, larmor_raw_describe(scan).acquisitions);
     assert_int_equal(l.report.images, 4);
     for (int i = 0; i < want.count; i++) {
-        HEAP float *v;
-        assert_ok(larmor_array_download(got.image[i].data, LARMOR_C64, &v));
+        OWN_MEMORY(float, *v, larmor_array_download(got.image[i].data, LARMOR_C64, &v));
         assert_same_bits(want.data[i], v);
         assert_int_equal(got.image[i].meta.slice, i / 2);
         assert_int_equal(got.image[i].meta.repetition, i % 2);
@@ -45,7 +44,6 @@ static int is_last_of(int64_t i, int by_slice)
 /* The images of a part of the readouts, with the noise. */
 static images images_of(int64_t first, int64_t end_, const larmor_recon_opts *opts)
 {
-    OWNED(larmor_raw) *raw;
     int64_t n = 0;
     HEAP larmor_acquisition *a = calloc((size_t)end_, sizeof *a);
     for (int64_t i = 0; i < end_; i++) {
@@ -53,7 +51,7 @@ static images images_of(int64_t first, int64_t end_, const larmor_recon_opts *op
         n += i >= first || a[n].flags & LARMOR_ACQ_NOISE;
     }
     const char *xml = larmor_raw_xml(scan);
-    assert_ok(larmor_raw_of_acquisitions(xml, (int64_t)strlen(xml), a, n, NULL, &raw));
+    OWN(larmor_raw, *raw, larmor_raw_of_acquisitions(xml, (int64_t)strlen(xml), a, n, NULL, &raw));
     const images all = reconstruct(raw, opts);
     return all;
 }
@@ -153,7 +151,6 @@ static void assert_whole_numbers(const char *config, const char *bits, int most)
     }
     send_text(l.client, LARMOR_MESSAGE_CLOSE, NULL);
     for (; count < want.count; count++) {
-        HEAP float *v;
         const larmor_message m = wait_for(l.client, LARMOR_MESSAGE_IMAGE, NULL, NULL);
         assert_int_equal(m.image.type, LARMOR_PIXEL_INT16);
         assert_int_equal(m.image.kind, 1);
@@ -167,7 +164,7 @@ static void assert_whole_numbers(const char *config, const char *bits, int most)
         assert_non_null(scale);
         if (!count) ratio = atof(scale + 31);
         assert_true(ratio > 0 && atof(scale + 31) == ratio);
-        assert_ok(larmor_array_download(want.data[count], LARMOR_C64, &v));
+        OWN_MEMORY(float, *v, larmor_array_download(want.data[count], LARMOR_C64, &v));
         const int16_t *pixel = m.image.data;
         for (int64_t i = 0; i < larmor_array_count(want.data[count]); i++) {
             assert_at_most(fabs(pixel[i] - ratio * hypot((double)v[2 * i], (double)v[2 * i + 1])), 0.501);

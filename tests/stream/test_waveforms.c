@@ -26,21 +26,19 @@ static int make_beating(void **state)
 /* The bins of a scan by gridding. */
 static images bins_of(larmor_raw *raw, const larmor_bins_opts *bins)
 {
-    OWNED(larmor_source) *source, *sorted;
     OWNED(larmor_recon) *recon;
     larmor_bins_found found;
     larmor_bins_opts own = *bins;
     const larmor_session_opts opts = quick();
     images all = {0};
     own.waveforms = raw;
-    assert_ok(larmor_source_of_raw(raw, "scan", &source));
-    assert_ok(larmor_source_of_bins(source, dev, &own, &found, &sorted));
+    OWN(larmor_source, *source, larmor_source_of_raw(raw, "scan", &source));
+    OWN(larmor_source, *sorted, larmor_source_of_bins(source, dev, &own, &found, &sorted));
     assert_int_equal(found.heart_from, LARMOR_GATED_BY_WAVEFORM);
     assert_int_equal(found.breath_from, LARMOR_GATED_BY_WAVEFORM);
     assert_ok(larmor_recon_create(sorted, dev, &opts.job.recon, &recon));
     for (int s = 0; s < larmor_recon_series(recon); s++) {
-        OWNED(larmor_recon_result) result;
-        assert_ok(larmor_recon_run(recon, s, &result));
+        OWN(larmor_recon_result, result, larmor_recon_run(recon, s, &result));
         for (int i = 0; i < result.count; i++) all.data[all.count++] = larmor_array_ref(result.image[i].data);
     }
     return all;
@@ -60,8 +58,7 @@ static void assert_same_images(const images *want, const larmor_response *got)
 {
     assert_int_equal(got->count, want->count);
     for (int i = 0; i < want->count; i++) {
-        HEAP float *v;
-        assert_ok(larmor_array_download(got->image[i].data, LARMOR_C64, &v));
+        OWN_MEMORY(float, *v, larmor_array_download(got->image[i].data, LARMOR_C64, &v));
         assert_same_bits(want->data[i], v);
         assert_int_equal(got->image[i].meta.phase, i % 2);
         assert_int_equal(got->image[i].meta.repetition, i / 2);
@@ -122,7 +119,6 @@ static void send_scan(larmor_stream *to, const larmor_waveform *damaged)
 
 WITH_BEATS(a_scan_that_is_taken_from_a_stream_has_its_waveforms)
 {
-    OWNED(larmor_raw) *raw;
     int fd[2];
     line l = {.spec = ""};
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
@@ -133,7 +129,7 @@ WITH_BEATS(a_scan_that_is_taken_from_a_stream_has_its_waveforms)
         send_scan(l.client, NULL);
         _exit(0);
     }
-    assert_ok(larmor_stream_take_scan(l.stream, 0, NULL, &raw));
+    OWN(larmor_raw, *raw, larmor_stream_take_scan(l.stream, 0, NULL, &raw));
     assert_int_equal(larmor_raw_waveforms(raw), larmor_raw_waveforms(scan));
     for (int64_t i = 0; i < larmor_raw_waveforms(raw); i++) {
         larmor_waveform a, b;
@@ -145,8 +141,7 @@ WITH_BEATS(a_scan_that_is_taken_from_a_stream_has_its_waveforms)
     }
     OWNED(images) want = bins_of_file(), got = bins_of(raw, &two_by_two);
     for (int i = 0; i < 4; i++) {
-        HEAP float *v;
-        assert_ok(larmor_array_download(got.data[i], LARMOR_C64, &v));
+        OWN_MEMORY(float, *v, larmor_array_download(got.data[i], LARMOR_C64, &v));
         assert_same_bits(want.data[i], v);
     }
     larmor_stream_free(l.client);
