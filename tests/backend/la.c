@@ -124,8 +124,6 @@ TEST(heev_gives_the_same_values_without_vectors)
             }
             assert_true(largest > 0);
             assert_at_most(apart / largest, 10 * (double)n * epsilon[p]);
-            free(w[0]);
-            free(w[1]);
-            free(a);
+            LMR_FREE(w[0], w[1], a);
         }
 }

@@ -121,8 +121,7 @@ TEST(rows_are_copied_and_what_is_between_them_stays)
             wrong += to[i] != (row < rows && at < WIDTH ? from[row * FROM + at] : 255);
         }
         assert_int_equal(wrong, 0);
-        free(from);
-        free(to);
+        LMR_FREE(from, to);
     }
 }
 

@@ -117,8 +117,7 @@ TEST(a_slice_shares_storage_and_keeps_it_alive)
     assert_ok(larmor_array_slice(view, 1, 1, &inner));
     assert_ok(larmor_zero(inner));
     assert_values(x, (float[]){0, 1, 2, 3, 0, 0}, 24);
-    larmor_array_free(x);
-    larmor_array_free(view);
+    LMR_FREE(x, view);
     assert_values(inner, (float[]){0, 0}, 8);
     larmor_array_free(inner);
 }
@@ -239,9 +238,7 @@ TEST(whole_numbers_are_stored_exactly_and_never_made_of_others)
     assert_values(in_double, (double[]){-3, -3, -3}, 24);
     assert_refused(larmor_array_convert(in_double, LARMOR_I64, &none), LARMOR_ERR_ARG, "f64 [3]");
     assert_refused(larmor_axpby(1, y, 1, y), LARMOR_ERR_SHAPE, "expected a complex array");
-    larmor_array_free(in_double);
-    larmor_array_free(y);
-    larmor_array_free(x);
+    LMR_FREE(in_double, y, x);
 }
 
 /* ---- memory of the caller's ---- */

@@ -65,18 +65,16 @@ static void copy_program(const char *to)
     assert_int_equal(chmod(to, 0755), 0);
 }
 
-static int make_places(void **state)
+static int make_places(void **state LMR_UNUSED)
 {
-    (void)state;
     assert_non_null(mkdtemp(root));
     assert_int_equal(mkdir(in_root("lib"), 0755), 0);
     copy_program(in_root("lib/program"));
     return 0;
 }
 
-static int remove_places(void **state)
+static int remove_places(void **state LMR_UNUSED)
 {
-    (void)state;
     unlink(in_root("link"));
     unlink(in_root("lib/program"));
     rmdir(in_root("lib"));

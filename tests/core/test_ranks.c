@@ -21,11 +21,8 @@ static larmor_op *diagonals(int64_t n, uint64_t seed, int count)
     return row;
 }
 
-static larmor_status fails(void *self, const larmor_array *x, larmor_array *y)
+static larmor_status fails(void *self LMR_UNUSED, const larmor_array *x LMR_UNUSED, larmor_array *y LMR_UNUSED)
 {
-    (void)self;
-    (void)x;
-    (void)y;
     return larmor_fail(LARMOR_ERR_NUMERIC, "this row cannot");
 }
 
@@ -57,7 +54,7 @@ static larmor_status follow_scene(int scene)
     if (st == LARMOR_STOPPED) return scene == MISFIT ? LARMOR_OK : st;
     while (!st) {
         lmr_row_order o;
-        HEAP void *data;
+        HEAP void *data = NULL;
         int64_t bytes;
         LMR_TRY(ranks->by->receive(ranks->link, 0, LMR_TAG_ORDER, NULL, NULL, &data, &bytes));
         if (bytes == sizeof o) memcpy(&o, data, sizeof o);

@@ -130,12 +130,9 @@ static memory place(const problem *p)
 
 static void discard(const memory *m)
 {
-    for (int d = 0; d < 3; d++) {
-        larmor_array_free(m->x[d]);
-        larmor_array_free(m->s[d]);
-    }
-    larmor_array_free(m->at_points);
-    larmor_array_free(m->at_modes);
+    for (int d = 0; d < 3; d++)
+        LMR_FREE(m->x[d], m->s[d]);
+    LMR_FREE(m->at_points, m->at_modes);
 }
 
 /* The addresses of a problem's arrays; NULL beyond its dimensions. */

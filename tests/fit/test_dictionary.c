@@ -32,11 +32,9 @@ static cplx basis_at(int64_t t, int64_t k)
 
 static void assert_found(larmor_array *entry, larmor_array *m0, larmor_array *match, double tol)
 {
-    HEAP cplx *m;
-    HEAP double *c;
     OWN_MEMORY(int64_t, *e, larmor_array_download(entry, LARMOR_I64, &e));
-    assert_ok(larmor_array_download(m0, LARMOR_C128, &m));
-    assert_ok(larmor_array_download(match, LARMOR_F64, &c));
+    OWN_MEMORY(cplx, *m, larmor_array_download(m0, LARMOR_C128, &m));
+    OWN_MEMORY(double, *c, larmor_array_download(match, LARMOR_F64, &c));
     for (int64_t i = 0; i < VOXELS; i++) {
         assert_int_equal(e[i], entry_of(i));
         assert_at_most(cabs(m[i] - factor_of(i)), tol * cabs(factor_of(i)));

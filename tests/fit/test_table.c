@@ -71,9 +71,7 @@ typedef struct found {
 
 static void free_found(found *f)
 {
-    free(f->value);
-    free(f->deviation);
-    free(f->m0);
+    LMR_FREE(f->value, f->deviation, f->m0);
 }
 ENDS_ITSELF_BY(free_found, found)
 

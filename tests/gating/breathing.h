@@ -23,10 +23,7 @@ typedef struct seen {
 
 static inline void free_seen(seen *s)
 {
-    larmor_array_free(s->centre);
-    free(s->direction);
-    free(s->when);
-    free(s->breath);
+    LMR_FREE(s->centre, s->direction, s->when, s->breath);
 }
 
 ENDS_ITSELF_BY(free_seen, seen)

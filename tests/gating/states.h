@@ -34,11 +34,10 @@ static inline larmor_array *object_over(const motion *m, larmor_shape shape, con
         const larmor_phantom_state state = state_at(m, readout[i * count / SAMPLED]);
         assert_ok(larmor_phantom_change(still, &state, &now));
         OWN(larmor_array, *image, larmor_phantom_bandlimited(now, dev, LARMOR_C64, shape, &image));
-        if (!sum) {
-            sum = image;
-            continue;
-        }
-        assert_ok(larmor_axpby(1, image, 1, sum));
+        if (sum)
+            assert_ok(larmor_axpby(1, image, 1, sum));
+        else
+            sum = larmor_array_ref(image);
     }
     assert_ok(larmor_axpby(1. / SAMPLED, sum, 0, sum));
     return sum;

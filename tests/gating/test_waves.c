@@ -123,10 +123,9 @@ IN_FOLDER(what_the_file_has_no_waveform_of_is_found_in_the_samples_or_refused)
     OWNED(scan) s = scan_of(&u);
     larmor_bins_found found;
     larmor_source *bins;
-    larmor_gating_trace t = trace_of(&s, LARMOR_GATING_AUTO, &found);
+    OWNED(larmor_gating_trace) t = trace_of(&s, LARMOR_GATING_AUTO, &found);
     assert_true(found.heart_from == LARMOR_GATED_BY_SAMPLES && found.breath_from == LARMOR_GATED_BY_SAMPLES);
     assert_true(t.heart.triggers > 25 && t.heart.triggers < 40 && t.breath.points == READOUTS && !t.breath.trigger);
-    larmor_gating_trace_free(&t);
     const larmor_bins_opts opts = {.heart = 2, .way = LARMOR_GATING_WAVEFORMS, .waveforms = s.raw};
     assert_refused(larmor_source_of_bins(s.source, dev, &opts, &found, &bins), LARMOR_ERR_ARG,
                    "bins: no waveform of the heart; the file has none.");

@@ -23,9 +23,8 @@ static inline const char *in_folder(const char *name)
     return path;
 }
 
-static inline int make_folder(void **state)
+static inline int make_folder(void **state LMR_UNUSED)
 {
-    (void)state;
     snprintf(folder, sizeof folder, "/tmp/larmor-test-XXXXXX");
     return mkdtemp(folder) ? 0 : -1;
 }
@@ -49,9 +48,8 @@ static inline void empty_folder(const char *path)
     rmdir(path);
 }
 
-static inline int remove_folder(void **state)
+static inline int remove_folder(void **state LMR_UNUSED)
 {
-    (void)state;
     chmod(folder, 0700);
     DIR *d = opendir(folder);
     if (!d) return -1;

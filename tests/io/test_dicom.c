@@ -322,8 +322,7 @@ IN_FOLDER(a_rerun_writes_the_same_bytes_and_other_options_other_uids)
                   *new = get_file(in_folder("b.dcm/IM_000001.dcm"), &again);
     assert_int_equal(bytes, again);
     assert_memory_equal(old, new, bytes);
-    free(old);
-    free(new);
+    LMR_FREE(old, new);
     assert_ok(write_images("b.dcm/", 1, &other, 1, &none));
     take_uid("a.dcm", IMAGE_UID, a);
     take_uid("b.dcm", IMAGE_UID, b);

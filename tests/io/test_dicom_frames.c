@@ -150,8 +150,7 @@ IN_FOLDER(one_file_is_the_same_bytes_again)
     unsigned char *a = get_file(in_folder("x.dcm"), &bytes[0]), *b = get_file(in_folder("y.dcm"), &bytes[1]);
     assert_int_equal(bytes[0], bytes[1]);
     assert_memory_equal(a, b, bytes[0]);
-    free(a);
-    free(b);
+    LMR_FREE(a, b);
 }
 
 static void assert_described(const char *name, const series *s)

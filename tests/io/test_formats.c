@@ -139,8 +139,7 @@ IN_FOLDER(cfl_keeps_complex_arrays_bit_for_bit_with_inner_ones)
     static const char expected[] = "# Dimensions\n6 5 1 3 1 1 1 1 1 1 1 1 1 1 1 1\n";
     assert_int_equal(bytes, sizeof expected - 1);
     assert_memory_equal(header, expected, bytes);
-    free(header);
-    larmor_array_free(x);
+    LMR_FREE(header, x);
 }
 
 /* Maps of [nx, ny, coils] have a 1 for z before their coils, and are read back as they are written. */
@@ -160,8 +159,7 @@ IN_FOLDER(maps_of_a_slice_have_their_coils_in_the_dimension_of_bart)
     assert_ok(larmor_image_read(in_folder("maps.cfl"), dev, &y));
     assert_ok(larmor_array_reshape(flat, LARMOR_SHAPE(6, 5, 1, 3), &x));
     assert_same(x, y);
-    larmor_array_free(y);
-    larmor_array_free(x);
+    LMR_FREE(y, x);
     assert_ok(larmor_output_open(in_folder("maps.npy"), 0, &out));
     assert_ok(larmor_maps_save(out, flat, NULL));
     larmor_output_free(out);
@@ -173,8 +171,7 @@ IN_FOLDER(maps_of_a_slice_have_their_coils_in_the_dimension_of_bart)
     assert_refused(larmor_maps_save(out, x, NULL), LARMOR_ERR_SHAPE,
                    "expected [nx, ny, coils], [nx, ny, nz, coils] or [nx, ny, nz, coils, sets]");
     larmor_output_free(out);
-    larmor_array_free(x);
-    larmor_array_free(flat);
+    LMR_FREE(x, flat);
 }
 
 IN_FOLDER(maps_are_an_image_of_each_coil_in_hdf5)

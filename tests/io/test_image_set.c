@@ -110,7 +110,6 @@ IN_FOLDER(every_format_gives_the_same_volumes_back)
     make_scene(&s);
     for (int f = 0; f < 5; f++)
         for (int again = 0; again < 5; again++) {
-            OWNED(larmor_array) *x;
             char other[16];
             write_images(in_folder(names[f]), s.image, IMAGES);
             OWN(larmor_image_set, set, larmor_images_read(in_folder(names[f]), dev, &set));
@@ -118,7 +117,7 @@ IN_FOLDER(every_format_gives_the_same_volumes_back)
             write_images(in_folder(other), set.image, set.count);
             OWN(larmor_image_set, second, larmor_images_read(in_folder(other), dev, &second));
             assert_int_equal(second.has_geometry, again < 3);
-            assert_ok(larmor_images_stack(second.image, second.count, &x));
+            OWN(larmor_array, *x, larmor_images_stack(second.image, second.count, &x));
             assert_int_equal(larmor_array_count(x), IMAGES * NX * NY);
             HEAP float *magnitude = values_of(x);
             const int step = larmor_array_dtype(x) == LARMOR_C64 ? 2 : 1; /* a .cfl holds complex numbers alone */
@@ -140,10 +139,8 @@ IN_FOLDER(geometry_is_that_of_a_direct_write_whatever_the_way)
     assert_ok(larmor_image_read_meta(in_folder("direct.nii"), &direct));
     assert_true(fabs(direct.fov_mm[2] - 18) < 1e-4);
     for (int i = 1; i < 5; i++) {
-        larmor_image_set set;
-        assert_ok(larmor_images_read(in_folder(way[i - 1]), dev, &set));
+        OWN(larmor_image_set, set, larmor_images_read(in_folder(way[i - 1]), dev, &set));
         write_images(in_folder(way[i]), set.image, set.count);
-        larmor_images_free(&set);
         assert_ok(larmor_image_read_meta(in_folder(way[i]), &there));
         assert_place(there.fov_mm, direct.fov_mm);
         assert_place(there.position_mm, direct.position_mm);
@@ -183,7 +180,6 @@ IN_FOLDER(bart_gets_the_counters_in_its_dimensions)
 IN_FOLDER(planes_that_are_not_parallel_come_back_from_hdf5)
 {
     OWNED(scene) s;
-    OWNED(larmor_output) *out;
     larmor_array *x;
     make_scene(&s);
     for (int i = 0; i < 3; i++) {
@@ -201,6 +197,6 @@ IN_FOLDER(planes_that_are_not_parallel_come_back_from_hdf5)
     HEAP float *v = values_of(x);
     assert_memory_equal(v, s.value, 3 * sizeof s.value[0]);
     larmor_array_free(x);
-    assert_ok(larmor_output_open(in_folder("x.nii"), 0, &out));
+    OWN(larmor_output, *out, larmor_output_open(in_folder("x.nii"), 0, &out));
     assert_refused(larmor_image_write(out, set.image, 3, NULL), LARMOR_ERR_ARG, "is not parallel to the first");
 }

@@ -37,17 +37,15 @@ static larmor_status save(const larmor_array *kspace, const larmor_array *traj, 
 static void assert_reads_again(larmor_array *kspace, larmor_array *traj, int nd)
 {
     larmor_grid grid;
-    OWNED(larmor_samples) samples;
-    HEAP float *x, *y;
     HEAP double *k, *points;
     const int64_t given = larmor_array_shape(traj).dim[0];
     OWN(larmor_raw, *raw, larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
     assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
-    assert_ok(larmor_raw_samples(raw, 0, &grid, 0, dev, &samples));
+    OWN(larmor_samples, samples, larmor_raw_samples(raw, 0, &grid, 0, dev, &samples));
     assert_true(larmor_shape_equal(larmor_array_shape(samples.traj), LARMOR_SHAPE(nd, SAMPLES, READOUTS)));
     assert_true(larmor_shape_equal(larmor_array_shape(samples.kspace), LARMOR_SHAPE(SAMPLES, READOUTS, COILS)));
-    assert_ok(larmor_array_download(kspace, LARMOR_C64, &x));
-    assert_ok(larmor_array_download(samples.kspace, LARMOR_C64, &y));
+    OWN_MEMORY(float, *x, larmor_array_download(kspace, LARMOR_C64, &x));
+    OWN_MEMORY(float, *y, larmor_array_download(samples.kspace, LARMOR_C64, &y));
     assert_memory_equal(x, y, 2 * POINTS * COILS * sizeof *x);
     assert_ok(larmor_array_download(traj, LARMOR_F64, &k));
     assert_ok(larmor_array_download(samples.traj, LARMOR_F64, &points));
@@ -154,9 +152,8 @@ static larmor_status append(const larmor_acquisitions *all, int finish)
                                            .trajectory = "other",
                                            .ndim = 2},
                               .coils = COILS};
-    OWNED(larmor_raw_writer) *writer;
     OWN(larmor_output, *out, larmor_output_open(in_folder("scan.h5"), 1, &out));
-    assert_ok(larmor_raw_create(out, &scan, &writer));
+    OWN(larmor_raw_writer, *writer, larmor_raw_create(out, &scan, &writer));
     larmor_status st = larmor_raw_append_arrays(writer, all);
     if (!st && finish) st = larmor_raw_finish(writer);
     return st;

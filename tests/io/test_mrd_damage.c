@@ -80,8 +80,7 @@ WITH_SCAN(flipped_bits_never_crash)
             assert_memory_equal(left, bad, bytes);
             free(left);
         }
-        free(good);
-        free(bad);
+        LMR_FREE(good, bad);
     }
     assert_in_range(refused_count, total / 20, total);
 }
@@ -146,8 +145,7 @@ WITH_SCAN(forged_references_are_refused)
         snprintf(line, sizeof line, "damaged HDF5 structure (acquisition 0: %s). Copy it again.", sizes[k].line);
         refused(line);
     }
-    free(good);
-    free(bad);
+    LMR_FREE(good, bad);
 }
 
 WITH_SCAN(checksums_are_verified)
@@ -233,7 +231,6 @@ WITH_SCAN(forged_chunk_lengths_are_refused)
             else
                 refused(line);
         }
-        free(good);
-        free(bad);
+        LMR_FREE(good, bad);
     }
 }

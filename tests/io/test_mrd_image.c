@@ -108,8 +108,7 @@ IN_FOLDER(reference_library_reads_every_header_field_and_value)
         ismrmrd_cleanup_image(&image);
     }
     assert_int_equal(ismrmrd_close_dataset(&dataset), ISMRMRD_NOERROR);
-    larmor_array_free(x[0]);
-    larmor_array_free(x[1]);
+    LMR_FREE(x[0], x[1]);
 }
 
 IN_FOLDER(magnitude_and_real_images_are_marked_as_such)
@@ -154,9 +153,7 @@ IN_FOLDER(larmor_reads_its_own_images_bit_for_bit)
     assert_ok(write_image(in_folder("one.h5"), 0, x[0], &meta));
     assert_ok(larmor_image_read(in_folder("one.h5"), dev, &y));
     assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(6, 5, 4)));
-    larmor_array_free(y);
-    larmor_array_free(x[0]);
-    larmor_array_free(x[1]);
+    LMR_FREE(y, x[0], x[1]);
 
     larmor_image_meta m;
     assert_ok(larmor_image_read_meta(in_folder("x.h5"), &m));
@@ -313,8 +310,7 @@ IN_FOLDER(reading_does_not_change_the_file)
     assert_int_equal(n, m);
     assert_memory_equal(a, b, n);
     assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
-    free(a);
-    free(b);
+    LMR_FREE(a, b);
 }
 
 IN_FOLDER(flipped_bit_in_the_image_is_found_by_the_checksum)
@@ -330,9 +326,7 @@ IN_FOLDER(flipped_bit_in_the_image_is_found_by_the_checksum)
     put_file(in_folder("flip.h5"), f, n);
     assert_refused(larmor_image_read(in_folder("flip.h5"), dev, &y), LARMOR_ERR_FORMAT,
                    "damaged data (checksum wrong, element 0). Copy it again.");
-    free(f);
-    free(v);
-    larmor_array_free(x);
+    LMR_FREE(f, v, x);
 }
 
 IN_FOLDER(counters_that_do_not_fit_are_refused)

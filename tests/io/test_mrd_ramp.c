@@ -79,7 +79,7 @@ WITH_SCAN(navigators_belong_to_the_lines_of_their_shot)
     static const space epi = {{LINE, LINES, 1}, {64, 48, 1}, {384, 144, 5}, {192, 144, 5}, "epi", ""};
     const gradient flat = {1, 1000, 1, 100, 4};
     double k[LINE];
-    scan *s = empty_scan(&epi);
+    OWNED(scan) *s = empty_scan(&epi);
     place_samples(&flat, 0, k);
     for (int shot = 0; shot < 2; shot++) {
         for (int l = 0; l < 3; l++) {
@@ -92,7 +92,6 @@ WITH_SCAN(navigators_belong_to_the_lines_of_their_shot)
         }
     }
     write_scan(s);
-    free_scan(s);
     OWNED(larmor_raw) *raw = opened_with(NULL);
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_int_equal(info.navigators, 6);
@@ -117,7 +116,7 @@ static void expect_shots_of_reference(int is_first)
     static const space epi = {{LINE, LINES, 1}, {64, 48, 1}, {384, 144, 5}, {192, 144, 5}, "epi", ""};
     const gradient flat = {1, 1000, 1, 100, 4};
     double k[LINE];
-    scan *s = empty_scan(&epi);
+    OWNED(scan) *s = empty_scan(&epi);
     place_samples(&flat, 0, k);
     for (int part = 0; part < 2; part++) {
         const int is_reference = part != is_first;
@@ -134,7 +133,6 @@ static void expect_shots_of_reference(int is_first)
         }
     }
     write_scan(s);
-    free_scan(s);
     OWNED(larmor_raw) *raw = opened_with(NULL);
     larmor_grid grid;
     assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));

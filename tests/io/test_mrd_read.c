@@ -132,8 +132,7 @@ WITH_SCAN(reading_leaves_the_file_as_it_was)
     assert_int_equal(before, after);
     assert_memory_equal(a, b, before);
     chmod(path, 0600);
-    free(a);
-    free(b);
+    LMR_FREE(a, b);
 }
 
 WITH_SCAN(discards_apply_to_data_and_trajectory_of_each_readout)
@@ -283,8 +282,7 @@ WITH_SCAN(a_coil_without_noise_is_left_out_with_a_warning)
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(5, 3), &maps));
     assert_int_equal(larmor_raw_keep_coils(raw, maps, 1, &kept), LARMOR_ERR_SHAPE);
     assert_null(kept);
-    larmor_array_free(maps);
-    larmor_array_free(noise);
+    LMR_FREE(maps, noise);
     larmor_raw_free(raw);
     free_scan(s);
     s = scan_with_bad_coils(0);

@@ -351,11 +351,10 @@ IN_FOLDER(larmor_reads_what_it_wrote)
     larmor_output_free(out);
 
     larmor_grid grid;
-    OWNED(larmor_samples) samples;
     OWN(larmor_raw, *raw, larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
     assert_string_equal(larmor_raw_describe(raw).traj_units, "1/fov");
     assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
-    assert_ok(larmor_raw_samples(raw, 0, &grid, 0, dev, &samples));
+    OWN(larmor_samples, samples, larmor_raw_samples(raw, 0, &grid, 0, dev, &samples));
     assert_true(larmor_shape_equal(larmor_array_shape(samples.kspace), LARMOR_SHAPE(LINE, READOUTS, 2)));
     HEAP float *k = values_of(samples.kspace);
     HEAP double *t = values_of(samples.traj);

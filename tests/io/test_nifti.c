@@ -130,16 +130,14 @@ IN_FOLDER(values_come_back_with_and_without_gzip)
         assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(8, 6, 5)));
         float *v = values_of(y);
         for (int i = 0; i < 240; i++) assert_at_most(fabs(v[i] - hypot(zv[2 * i], zv[2 * i + 1])), 1e-7);
-        free(v);
-        larmor_array_free(y);
+        LMR_FREE(v, y);
 
         assert_ok(write_image(in_folder(names[f]), 1, r, NULL)); /* real values keep their sign */
         assert_ok(larmor_image_read(in_folder(names[f]), dev, &y));
         v = values_of(y);
         assert_int_equal(larmor_array_bytes(y), larmor_array_bytes(r));
         assert_memory_equal(v, rv, larmor_array_bytes(r));
-        free(v);
-        larmor_array_free(y);
+        LMR_FREE(v, y);
     }
     larmor_array_free(z);
 }

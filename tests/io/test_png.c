@@ -134,10 +134,9 @@ IN_FOLDER(coil_maps_are_a_picture_in_colours)
         v[2 * i] = i < 4 ? -1.f : 0.f; /* coil 0: pi; coils 1 and 2: pi/2 and -pi/2 */
         v[2 * i + 1] = (float)((i >= 4) - 2 * (i >= 8));
     }
-    OWNED(larmor_output) *out;
     OWN(larmor_array, *maps, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(2, 2, 3), &maps));
     assert_ok(larmor_array_write(maps, v, sizeof v));
-    assert_ok(larmor_output_open(in_folder("maps.png"), 0, &out));
+    OWN(larmor_output, *out, larmor_output_open(in_folder("maps.png"), 0, &out));
     assert_ok(larmor_maps_save(out, maps, NULL));
     png_image image = {.version = PNG_IMAGE_VERSION};
     assert_true(png_image_begin_read_from_file(&image, in_folder("maps.png")));
@@ -161,8 +160,7 @@ IN_FOLDER(png_of_zeros_is_black_and_outliers_do_not_darken)
     assert_ok(write_image(in_folder("zero.png"), 0, x, NULL));
     picture p = read_png(in_folder("zero.png"));
     for (int i = 0; i < 10000; i++) assert_int_equal(p.pixel[i], 0);
-    free(p.pixel);
-    larmor_array_free(x);
+    LMR_FREE(p.pixel, x);
 
     for (int i = 0; i < 10000; i++) v[i] = 1;
     v[0] = 1e30f;
@@ -177,8 +175,7 @@ IN_FOLDER(png_of_zeros_is_black_and_outliers_do_not_darken)
     assert_int_equal(p.pixel[2], 255);
     assert_at_most(abs(p.pixel[3] - 127), 2);
     assert_at_most(255 - p.pixel[5000], 2);
-    free(p.pixel);
-    larmor_array_free(x);
+    LMR_FREE(p.pixel, x);
 }
 
 IN_FOLDER(png_of_one_bright_voxel_shows_it)

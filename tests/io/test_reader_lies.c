@@ -7,14 +7,13 @@ static const char lie[] = "its reader gave an answer that cannot be true: the fi
 
 WITH_FAKE(a_reader_that_tells_the_truth_is_believed)
 {
-    OWNED(larmor_samples) samples;
     larmor_grid grid;
     float x[2 * 16 * 4];
     OWN(larmor_raw, *raw, larmor_raw_open(file_for("honest", "scan.h5"), NULL, &raw));
     assert_int_equal(larmor_raw_describe(raw).acquisitions, 4);
     assert_string_equal(larmor_raw_xml(raw), "<ismrmrdHeader/>");
     assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
-    assert_ok(larmor_raw_samples(raw, 0, &grid, 0, dev, &samples));
+    OWN(larmor_samples, samples, larmor_raw_samples(raw, 0, &grid, 0, dev, &samples));
     assert_ok(larmor_array_read(samples.kspace, x, sizeof x));
     for (int k = 0; k < 16 * 4; k++) assert_true(x[2 * k] == (float)(1 + k % 16) && x[2 * k + 1] == 0);
 }
@@ -143,12 +142,11 @@ WITH_FAKE(lies_about_images_are_refused)
 static larmor_status compose(const char *way, char *target, size_t room)
 {
     static const float values[4] = {1, 2, 3, 4};
-    OWNED(larmor_output) *out;
     snprintf(target, room, "%s/%s.h5", folder, way);
     put_file(target, "older", 5);
     OWN(larmor_array, *x, larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(2, 2), LARMOR_F32, values, &x));
     const larmor_image image = {.data = x};
-    assert_ok(larmor_output_open(target, 1, &out));
+    OWN(larmor_output, *out, larmor_output_open(target, 1, &out));
     return larmor_image_write(out, &image, 1, NULL);
 }
 

@@ -89,12 +89,11 @@ WITH_SCAN(each_image_takes_a_trajectory_of_fewer_readouts)
     OWNED(scan) *s = plain_scan(0, 2 * SPOKES);
     for (int i = 0; i < s->count; i++) s->r[i].head.idx.slice = (uint16_t)(i % 2);
     write_scan(s);
-    larmor_raw *raw = opened_given(spokes(SPOKES, SAMPLES));
+    OWNED(larmor_raw) *raw = opened_given(spokes(SPOKES, SAMPLES));
     assert_int_equal(larmor_raw_describe(raw).groups, 2);
     for (int g = 0; g < 2; g++)
         for (int r = 0; r < SPOKES; r++) expect_spoke(raw, g, r, r, 0);
     assert_non_null(strstr(larmor_raw_describe(raw).traj_given, "for each acquisition of 2 images"));
-    larmor_raw_free(raw);
     for (int i = 0; i < s->count; i++) s->r[i].head.idx.slice = (uint16_t)(i > SPOKES);
     write_scan(s);
     refused_with(
@@ -110,9 +109,8 @@ WITH_SCAN(a_long_readout_is_that_of_consecutive_acquisitions)
     larmor_trajectory *t = spokes(SPOKES, SAMPLES);
     t->readouts = SPOKES / 4;
     for (int r = 0; r <= SPOKES / 4; r++) first[r] = (int64_t)4 * r * SAMPLES;
-    larmor_raw *raw = opened_given(t);
+    OWNED(larmor_raw) *raw = opened_given(t);
     for (int r = 0; r < SPOKES; r++) expect_spoke(raw, 0, r, r, 0);
-    larmor_raw_free(raw);
     first[1] += 1; /* within an acquisition */
     larmor_raw *none;
     assert_refused(larmor_raw_open(path, &(larmor_raw_opts){.trajectory = t}, &none), LARMOR_ERR_SHAPE,
@@ -129,10 +127,9 @@ WITH_SCAN(times_and_weights_go_with_the_samples)
     larmor_raw *raw = opened_given(t);
     larmor_samples samples = samples_of(raw, 0, 0);
     larmor_grid grid;
-    larmor_array *times;
     assert_int_equal(larmor_raw_describe(raw).density_stored, 1);
     assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
-    assert_ok(larmor_raw_times(raw, 0, NULL, 0, &grid, dev, &times));
+    OWN(larmor_array, *times, larmor_raw_times(raw, 0, NULL, 0, &grid, dev, &times));
     bring_to_host(&times);
     for (int r = 0; r < SPOKES; r++)
         for (int i = 0; i < SAMPLES - 4; i++) {
@@ -140,7 +137,6 @@ WITH_SCAN(times_and_weights_go_with_the_samples)
             assert_true(((const double *)larmor_array_data(times))[r * (SAMPLES - 4) + i] == expected);
             assert_true(((const double *)larmor_array_data(samples.density))[r * (SAMPLES - 4) + i] == expected);
         }
-    larmor_array_free(times);
     larmor_samples_free(&samples);
     const uint64_t before = larmor_raw_fingerprint(raw);
     larmor_raw_free(raw);
@@ -195,10 +191,9 @@ WITH_SCAN(what_is_no_trajectory_of_the_scan_is_refused)
 
 static void save(const char *name, int64_t a, int64_t b, int64_t c, const double *values)
 {
-    OWNED(larmor_output) *out;
     OWN(larmor_array, *x,
         larmor_array_upload(dev, LARMOR_F64, c ? LARMOR_SHAPE(a, b, c) : LARMOR_SHAPE(a, b), LARMOR_F64, values, &x));
-    assert_ok(larmor_output_open(in_folder(name), 1, &out));
+    OWN(larmor_output, *out, larmor_output_open(in_folder(name), 1, &out));
     assert_ok(larmor_array_save(out, x));
 }
 
@@ -243,13 +238,11 @@ WITH_SCAN(another_scan_gives_its_trajectory_per_metre)
     assert_int_equal(t.dims, 2);
     for (int i = 0; i < 2 * SAMPLES; i++)
         assert_at_most(fabs(t.k[2 * SAMPLES + i] - (double)traj_of(s, 1)[i] / .192), 1e-9);
-    larmor_raw *raw = opened_given(&t), *stored = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_given(&t), *stored = opened_with(NULL);
     larmor_samples a = samples_of(raw, 0, 0), b = samples_of(stored, 0, 0);
     for (int i = 0; i < 2 * SPOKES * SAMPLES; i++) assert_at_most(fabs(traj(&a)[i] - traj(&b)[i]), 1e-5);
     larmor_samples_free(&a);
     larmor_samples_free(&b);
-    larmor_raw_free(raw);
-    larmor_raw_free(stored);
     larmor_trajectory_free(&t);
     free_scan(s);
     s = plain_scan(0, SPOKES);

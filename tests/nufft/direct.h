@@ -175,15 +175,9 @@ static inline sweep sweep_create(int ndim, larmor_dtype dtype)
 
 static inline void sweep_free(sweep *s)
 {
-    for (int i = 0; i < 2; i++) {
-        free(s->truth[i]);
-        larmor_array_free(s->input[i]);
-        larmor_array_free(s->output[i]);
-    }
-    free(s->points);
-    free(s->values);
-    free(s->coefficients);
-    larmor_array_free(s->on_device);
+    for (int i = 0; i < 2; i++)
+        LMR_FREE(s->truth[i], s->input[i], s->output[i]);
+    LMR_FREE(s->points, s->values, s->coefficients, s->on_device);
 }
 
 ENDS_ITSELF_BY(sweep_free, sweep)
@@ -249,14 +243,9 @@ static inline sweep3 sweep3_create(int ndim, larmor_dtype dtype)
 
 static inline void sweep3_free(sweep3 *s)
 {
-    for (int i = 0; i < 2; i++) {
-        free(s->values[i]);
-        free(s->truth[i]);
-        larmor_array_free(s->on_device[i]);
-        larmor_array_free(s->input[i]);
-    }
-    free(s->points);
-    free(s->targets);
+    for (int i = 0; i < 2; i++)
+        LMR_FREE(s->values[i], s->truth[i], s->on_device[i], s->input[i]);
+    LMR_FREE(s->points, s->targets);
 }
 
 ENDS_ITSELF_BY(sweep3_free, sweep3)

@@ -34,9 +34,7 @@ static inline problem problem_of(larmor_nufft_opts opts, int64_t m)
 
 static inline void problem_free(problem *p)
 {
-    larmor_array_free(p->points);
-    free(p->host);
-    free(p->in);
+    LMR_FREE(p->points, p->host, p->in);
 }
 
 ENDS_ITSELF_BY(problem_free, problem)

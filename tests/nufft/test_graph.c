@@ -47,8 +47,7 @@ static transform transform_create(int type, int ndim, larmor_dtype dtype, int64_
 
 static void transform_free(transform *t)
 {
-    larmor_array_free(t->in);
-    larmor_array_free(t->out);
+    LMR_FREE(t->in, t->out);
     larmor_nufft_free(t->plan);
 }
 

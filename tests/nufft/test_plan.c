@@ -38,8 +38,7 @@ static void apply(larmor_device *device, larmor_nufft_opts o, int64_t m, const d
     assert_ok(larmor_array_create(dev, o.dtype, LARMOR_SHAPE((to_modes ? mode_count : m), batch), &y));
     assert_ok((adjoint ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, x, y));
     to_host(y, out);
-    larmor_array_free(x);
-    larmor_array_free(y);
+    LMR_FREE(x, y);
     larmor_nufft_free(plan);
     dev = before;
 }
@@ -329,8 +328,7 @@ TEST(results_do_not_depend_on_the_number_of_threads)
                     apply(cpus, options(type, ndim, modes, 1e-4, LARMOR_C64), M, points, 0, in, several);
                     assert_memory_equal(one, several, (size_t)(type == 1 ? n : M) * sizeof *one);
                 }
-            free(in);
-            free(one);
+            LMR_FREE(in, one);
         }
 }
 
@@ -356,8 +354,7 @@ TEST(points_of_a_lattice_keep_the_tolerance)
                     assert_at_most(relative_l2(n, out, truth), tol);
                 }
             }
-            free(in);
-            free(out);
+            LMR_FREE(in, out);
         }
 }
 

@@ -13,9 +13,7 @@ static double _Complex *result_of(larmor_nufft *plan, const larmor_nufft_opts *o
     larmor_array *from = to_device(o->dtype, in, x), *to = to_device(o->dtype, out, y); /* not zero before */
     assert_ok(larmor_nufft_execute(plan, from, to));
     to_host(to, y);
-    larmor_array_free(from);
-    larmor_array_free(to);
-    free(x);
+    LMR_FREE(from, to, x);
     *count = out;
     return y;
 }
@@ -325,8 +323,7 @@ TEST(indices_of_64_bits_give_what_those_of_32_give)
     for (int type = 1; type <= 2; type++) {
         long_index[type - 1] = run_open_plan(&plan, type, &count);
         assert_at_most(relative_l2(count, long_index[type - 1], short_index[type - 1]), is_processor() ? 0 : 1e-6);
-        free(short_index[type - 1]);
-        free(long_index[type - 1]);
+        LMR_FREE(short_index[type - 1], long_index[type - 1]);
     }
 }
 

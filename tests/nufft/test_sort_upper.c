@@ -58,14 +58,13 @@ TEST(transforms_of_many_points_are_direct_sums)
             for (int64_t j = 0; j < in_count; j++) values[j] = test_random(&seed) + I * test_random(&seed);
             direct_nufft(type, 1, ndim, n, M, points, values, wanted);
             OWNED(larmor_array) *at, *in, *out;
-            HEAP double *found;
             assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(ndim, M), LARMOR_F64, points, &at));
             assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(in_count), LARMOR_C128, values, &in));
             assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(out_count), &out));
             OWN(larmor_nufft, *plan, larmor_nufft_create(dev, &o, &plan));
             assert_ok(larmor_nufft_set_points(plan, at, NULL));
             assert_ok(larmor_nufft_execute(plan, in, out));
-            assert_ok(larmor_array_download(out, LARMOR_C128, (void **)&found));
+            OWN_MEMORY(double, *found, larmor_array_download(out, LARMOR_C128, (void **)&found));
             double off = 0, all = 0;
             for (int64_t j = 0; j < out_count; j++) {
                 off += pow(found[2 * j] - creal(wanted[j]), 2) + pow(found[2 * j + 1] - cimag(wanted[j]), 2);

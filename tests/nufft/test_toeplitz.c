@@ -43,10 +43,7 @@ static scan make_scan(larmor_nufft_opts o, int64_t samples, int64_t readouts)
 
 static void free_scan(scan *s)
 {
-    larmor_array_free(s->traj);
-    larmor_array_free(s->weights);
-    free(s->points);
-    free(s->weight);
+    LMR_FREE(s->traj, s->weights, s->points, s->weight);
 }
 
 ENDS_ITSELF_BY(free_scan, scan)
@@ -249,9 +246,8 @@ TEST(inputs_that_do_not_fit_are_refused)
 
 /* ---- the choice ---- */
 
-static larmor_status at_once(void *self, const larmor_array *x, larmor_array *y)
+static larmor_status at_once(void *self LMR_UNUSED, const larmor_array *x, larmor_array *y)
 {
-    (void)self;
     return larmor_copy(x, y);
 }
 
@@ -321,12 +317,11 @@ TEST(mixed_images_have_the_normal_map_of_their_weighted_sums)
                 real[j] = creal(factors[j]);
                 if (!is_complex) factors[j] = real[j];
             }
-            OWNED(larmor_op) *N;
             OWN(larmor_array, *b,
                 larmor_array_upload(dev, is_complex ? LARMOR_C128 : LARMOR_F64, LARMOR_SHAPE(20, 11, MIXED),
                                     is_complex ? LARMOR_C128 : LARMOR_F64,
                                     is_complex ? (void *)factors : (void *)real, &b));
-            assert_ok(larmor_op_toeplitz_mixed(dev, &o, s.traj, s.weights, b, &N));
+            OWN(larmor_op, *N, larmor_op_toeplitz_mixed(dev, &o, s.traj, s.weights, b, &N));
             apply(N, x, got);
             direct_mixed(&s, factors, x, expected);
             const double error = relative_l2(many, got, expected);

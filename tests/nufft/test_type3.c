@@ -32,8 +32,7 @@ static problem problem_create(int ndim, int64_t m, double at, double points, int
 
 static void problem_free(problem *p)
 {
-    free(p->points);
-    free(p->targets);
+    LMR_FREE(p->points, p->targets);
 }
 
 ENDS_ITSELF_BY(problem_free, problem)
@@ -416,8 +415,7 @@ TEST(grids_without_room_are_refused_with_their_sizes)
     problem p = problem_create(3, 5, 1e200, 1, 6, 1e200, 1);
     larmor_array *x = points_on_device(3, p.m, p.points), *s = points_on_device(3, p.n, p.targets);
     assert_refused(larmor_nufft_set_points(plan, x, s), LARMOR_ERR_ARG, "their product overflows");
-    larmor_array_free(x);
-    larmor_array_free(s);
+    LMR_FREE(x, s);
     problem_free(&p);
     larmor_nufft_free(plan);
     assert_ok(larmor_nufft_create(dev, &(larmor_nufft_opts){.type = 3, .ndim = 1}, &plan));
@@ -426,8 +424,7 @@ TEST(grids_without_room_are_refused_with_their_sizes)
     s = points_on_device(1, p.n, p.targets);
     assert_refused(larmor_nufft_set_points(plan, x, s), LARMOR_ERR_MEMORY,
                    "points and targets are too far apart: type 3 needs a grid of ");
-    larmor_array_free(x);
-    larmor_array_free(s);
+    LMR_FREE(x, s);
     problem_free(&p);
     larmor_nufft_free(plan);
 }
@@ -453,11 +450,7 @@ TEST(what_does_not_fit_is_refused)
     assert_ok(larmor_nufft_execute(plan, values, out));
     assert_refused(larmor_nufft_execute_adjoint(plan, values, out), LARMOR_ERR_SHAPE,
                    "values at the targets are c64 [5]");
-    larmor_array_free(points);
-    larmor_array_free(targets);
-    larmor_array_free(flat);
-    larmor_array_free(values);
-    larmor_array_free(out);
+    LMR_FREE(points, targets, flat, values, out);
     larmor_nufft_free(plan);
     const larmor_nufft_opts o = {.type = 3, .ndim = 2, .tol = 1e-9};
     assert_refused(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_NUMERIC,

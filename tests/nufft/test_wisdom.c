@@ -15,9 +15,8 @@
 
 static char folder[] = "/tmp/larmor_wisdom_XXXXXX", file[64];
 
-static int set_up(void **state)
+static int set_up(void **state LMR_UNUSED)
 {
-    (void)state;
     larmor_wisdom_forget(dev);
     unlink(file);
     return 0;

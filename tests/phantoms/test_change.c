@@ -60,8 +60,7 @@ TEST(a_turned_object_has_a_turned_kspace)
         double complex *a = kspace_at(changed(names[i / 2], ndim, (larmor_phantom_state){.degrees = degrees}), k, 0);
         HEAP double complex *b = kspace_at(changed(names[i / 2], ndim, (larmor_phantom_state){0}), back, 0);
         for (int j = 0; j < POINTS; j++) assert_at_most(cabs(a[j] - b[j]), 1e-14);
-        free(a);
-        free(k);
+        LMR_FREE(a, k);
     }
 }
 

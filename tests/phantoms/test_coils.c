@@ -12,10 +12,9 @@ static double complex *maps_of(larmor_shape shape, int coils)
 /* 1 where the phantom is. */
 static unsigned char *support_of(const char *name, larmor_shape shape)
 {
-    OWNED(larmor_array) *image;
     OWN(larmor_phantom, *p, larmor_phantom_create(name, shape.ndim, &p));
     p->parts = 1; /* the skull, filled */
-    assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, shape, &image));
+    OWN(larmor_array, *image, larmor_phantom_image(p, dev, LARMOR_C128, shape, &image));
     HEAP double complex *v = values_of(image);
     const int64_t n = larmor_shape_count(shape);
     unsigned char *inside = malloc((size_t)n);
@@ -101,11 +100,10 @@ TEST(a_coil_fades_with_the_distance)
 
 TEST(maps_do_not_depend_on_threads)
 {
-    OWNED(larmor_array) *a, *b;
     OWN(larmor_device, *one, larmor_device_open("cpu:1", &one));
     OWN(larmor_device, *three, larmor_device_open("cpu:3", &three));
-    assert_ok(larmor_phantom_coils_around(NULL, one, LARMOR_C128, LARMOR_SHAPE(9, 8, 7), NULL, 5, &a));
-    assert_ok(larmor_phantom_coils_around(NULL, three, LARMOR_C128, LARMOR_SHAPE(9, 8, 7), NULL, 5, &b));
+    OWN(larmor_array, *a, larmor_phantom_coils_around(NULL, one, LARMOR_C128, LARMOR_SHAPE(9, 8, 7), NULL, 5, &a));
+    OWN(larmor_array, *b, larmor_phantom_coils_around(NULL, three, LARMOR_C128, LARMOR_SHAPE(9, 8, 7), NULL, 5, &b));
     HEAP double complex *u = values_of(a), *v = values_of(b);
     assert_memory_equal(u, v, larmor_array_bytes(a));
 }

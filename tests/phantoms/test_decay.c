@@ -10,10 +10,9 @@ enum { DWELL_US = 80 };
 
 static float complex *samples_of(const larmor_simulation_opts *opts, larmor_array **traj)
 {
-    OWNED(larmor_array) *kspace;
     float complex *host;
     OWN(larmor_simulation, *s, larmor_simulation_create(dev, opts, &s));
-    assert_ok(larmor_simulation_samples(s, 0, 0, 0, &kspace, traj));
+    OWN(larmor_array, *kspace, larmor_simulation_samples(s, 0, 0, 0, &kspace, traj));
     assert_ok(larmor_array_download(kspace, LARMOR_C64, (void *)&host));
     return host;
 }
@@ -91,15 +90,13 @@ TEST(the_map_has_the_t2star_of_each_tissue_in_voxels_within_it)
                                          .object_size = 0.9,
                                          .t2stars = LARMOR_TISSUES,
                                          .t2star_ms = t2star};
-    OWNED(larmor_array) *ms;
-    OWNED(larmor_truth) truth;
     larmor_image_meta meta;
     HEAP float *map, *tissue;
     OWN(larmor_simulation, *s, larmor_simulation_create(dev, &opts, &s));
-    assert_ok(larmor_simulation_t2star(s, &ms, &meta));
+    OWN(larmor_array, *ms, larmor_simulation_t2star(s, &ms, &meta));
     assert_true(meta.fov_mm[0] == 256 && larmor_array_shape(ms).dim[1] == 48);
     assert_ok(larmor_array_download(ms, LARMOR_F32, &map));
-    assert_ok(larmor_simulation_truth(s, &truth));
+    OWN(larmor_truth, truth, larmor_simulation_truth(s, &truth));
     assert_string_equal(truth.name[truth.count - 1], "tissue");
     assert_ok(larmor_array_download(truth.map[truth.count - 1].data, LARMOR_F32, &tissue));
     int within = 0;

@@ -5,9 +5,8 @@ TEST(a_voxel_holds_the_share_of_it_that_is_covered)
 {
     /* an ellipse against a plain count of 4 x 4 points in each voxel */
     enum { NX = 31, NY = 24 };
-    OWNED(larmor_array) *image;
     OWN(larmor_phantom, *p, larmor_phantom_create("disc", 2, &p));
-    assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, LARMOR_SHAPE(NX, NY), &image));
+    OWN(larmor_array, *image, larmor_phantom_image(p, dev, LARMOR_C128, LARMOR_SHAPE(NX, NY), &image));
     HEAP double complex *v = values_of(image);
     for (int i = 0; i < NX * NY; i++) {
         int inside = 0;
@@ -87,10 +86,9 @@ TEST(the_bandlimited_picture_has_the_exact_coefficients)
 TEST(the_bandlimited_picture_looks_like_the_averaged_one)
 {
     enum { N = 256 };
-    OWNED(larmor_array) *averaged, *limited;
     OWN(larmor_phantom, *p, larmor_phantom_create("disc", 2, &p));
-    assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, LARMOR_SHAPE(N, N), &averaged));
-    assert_ok(larmor_phantom_bandlimited(p, dev, LARMOR_C128, LARMOR_SHAPE(N, N), &limited));
+    OWN(larmor_array, *averaged, larmor_phantom_image(p, dev, LARMOR_C128, LARMOR_SHAPE(N, N), &averaged));
+    OWN(larmor_array, *limited, larmor_phantom_bandlimited(p, dev, LARMOR_C128, LARMOR_SHAPE(N, N), &limited));
     HEAP double complex *a = values_of(averaged), *b = values_of(limited);
     double square = 0;
     int smooth = 0;
@@ -112,12 +110,11 @@ TEST(what_is_beyond_the_field_of_view_does_not_fold)
 {
     const larmor_shape shapes[] = {LARMOR_SHAPE(64, 63), LARMOR_SHAPE(24, 25, 20)};
     for (int i = 0; i < 2; i++) {
-        OWNED(larmor_array) *averaged, *limited;
         OWN(larmor_phantom, *plain, larmor_phantom_create("disc", shapes[i].ndim, &plain));
         OWN(larmor_phantom, *p, larmor_phantom_change(plain, &(larmor_phantom_state){.size = 2, .degrees = 20}, &p));
         assert_true(lmr_phantom_extent(p) > 0.65);
-        assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, shapes[i], &averaged));
-        assert_ok(larmor_phantom_bandlimited(p, dev, LARMOR_C128, shapes[i], &limited));
+        OWN(larmor_array, *averaged, larmor_phantom_image(p, dev, LARMOR_C128, shapes[i], &averaged));
+        OWN(larmor_array, *limited, larmor_phantom_bandlimited(p, dev, LARMOR_C128, shapes[i], &limited));
         assert_true(larmor_shape_equal(larmor_array_shape(limited), shapes[i]));
         HEAP double complex *a = values_of(averaged), *b = values_of(limited);
         const int64_t count = larmor_array_count(averaged);
@@ -129,13 +126,11 @@ TEST(what_is_beyond_the_field_of_view_does_not_fold)
 
 TEST(pictures_do_not_depend_on_threads)
 {
-    OWNED(larmor_device) *one, *three;
-    OWNED(larmor_array) *a, *b;
     OWN(larmor_phantom, *p, larmor_phantom_create("shepp-logan", 3, &p));
-    assert_ok(larmor_device_open("cpu:1", &one));
-    assert_ok(larmor_device_open("cpu:3", &three));
-    assert_ok(larmor_phantom_image(p, one, LARMOR_C64, LARMOR_SHAPE(20, 21, 22), &a));
-    assert_ok(larmor_phantom_image(p, three, LARMOR_C64, LARMOR_SHAPE(20, 21, 22), &b));
+    OWN(larmor_device, *one, larmor_device_open("cpu:1", &one));
+    OWN(larmor_device, *three, larmor_device_open("cpu:3", &three));
+    OWN(larmor_array, *a, larmor_phantom_image(p, one, LARMOR_C64, LARMOR_SHAPE(20, 21, 22), &a));
+    OWN(larmor_array, *b, larmor_phantom_image(p, three, LARMOR_C64, LARMOR_SHAPE(20, 21, 22), &b));
     HEAP double complex *u = values_of(a), *v = values_of(b);
     for (int i = 0; i < 20 * 21 * 22; i++) assert_true(u[i] == v[i]);
 }

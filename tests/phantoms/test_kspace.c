@@ -424,9 +424,8 @@ TEST(precision_and_threads_do_not_change_the_answer)
     assert_ok(larmor_phantom_kspace(p, traj, 4, LARMOR_C64, &single));
     const char *spec[] = {"cpu:1", "cpu:2", "cpu:3"};
     for (int i = 0; i < 3; i++) {
-        OWNED(larmor_array) *there;
         OWN(larmor_device, *other, larmor_device_open(spec[i], &other));
-        assert_ok(larmor_array_to(traj, other, &there));
+        OWN(larmor_array, *there, larmor_array_to(traj, other, &there));
         assert_ok(larmor_phantom_kspace(p, there, 4, LARMOR_C128, &y[i]));
     }
     HEAP double complex *a = values_of(y[0]), *b = values_of(y[1]), *c = values_of(y[2]), *s = values_of(single);
@@ -446,13 +445,11 @@ TEST(kspace_has_the_shape_of_the_trajectory_and_the_coils)
     larmor_array_free(y);
     assert_ok(larmor_phantom_kspace(p, traj, 3, LARMOR_C64, &y));
     assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(5, 7, 3)));
-    larmor_array_free(y);
-    larmor_array_free(traj);
+    LMR_FREE(y, traj);
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2, 5, 0), &traj));
     assert_ok(larmor_phantom_kspace(p, traj, 3, LARMOR_C64, &y));
     assert_int_equal(larmor_array_count(y), 0);
-    larmor_array_free(y);
-    larmor_array_free(traj);
+    LMR_FREE(y, traj);
 }
 
 TEST(what_does_not_fit_is_refused)

@@ -75,8 +75,7 @@ TEST(noise_is_added_in_proportion_to_sigma)
     assert_ok(larmor_phantom_noise(x, 0, 5));
     v = values_of(x);
     assert_memory_equal(v, some, sizeof some);
-    free(v);
-    free(unit);
+    LMR_FREE(v, unit);
 }
 
 TEST(noise_that_makes_no_sense_is_refused)

@@ -10,10 +10,9 @@ typedef struct spot {
 
 static void assert_densities(int ndim, const spot *spots, int count)
 {
-    OWNED(larmor_array) *image;
     OWN(larmor_phantom, *p, larmor_phantom_create("shepp-logan", ndim, &p));
     const int64_t dims[3] = {N, N, N};
-    assert_ok(larmor_phantom_image(p, dev, LARMOR_C64, larmor_shape_of(ndim, dims), &image));
+    OWN(larmor_array, *image, larmor_phantom_image(p, dev, LARMOR_C64, larmor_shape_of(ndim, dims), &image));
     HEAP double complex *v = values_of(image);
     for (int i = 0; i < count; i++) {
         const int64_t x = lround((spots[i].x + 1) * N / 2), y = lround((1 - spots[i].y) * N / 2);

@@ -105,8 +105,7 @@ TEST(noise_is_added_to_the_coils_that_have_some_and_dead_ones_have_nothing_else)
         if (!noiseless[c]) assert_at_most(fabs(deviation / 1e-3 - 1), 0.08);
         assert_true((signal == 0) == dead[c]);
     }
-    free(x);
-    free(exact);
+    LMR_FREE(x, exact);
 }
 
 TEST(slices_have_less_density_and_other_noise)
@@ -116,8 +115,7 @@ TEST(slices_have_less_density_and_other_noise)
     int64_t count;
     float complex *first = samples_of(s, 0, 0, 0, &count, NULL), *second = samples_of(s, 1, 0, 0, &count, NULL);
     for (int64_t i = 0; i < count; i++) assert_true(second[i] == 0.75f * first[i]);
-    free(second);
-    free(first);
+    LMR_FREE(second, first);
     larmor_simulation_free(s);
     opts.noise = 1e-3;
     opts.phantom = "disc";
@@ -133,8 +131,7 @@ TEST(slices_have_less_density_and_other_noise)
     }
     assert_at_most(fabs(sqrt(square / 4 / (double)count) / 1e-3 - 1), 0.3); /* two independent ones */
     assert_at_most(fabs(sum / (double)count), 1e-3);
-    free(second);
-    free(first);
+    LMR_FREE(second, first);
     larmor_simulation_free(s);
 }
 
@@ -197,12 +194,11 @@ TEST(echo_planar_lines_differ_by_a_phase_and_a_shift)
     const larmor_simulation_opts opts = {.trajectory = "cartesian", .traj = {.matrix = {16, LINES}}, .epi = &epi};
     OWNED(larmor_simulation) *s = simulation_of(&opts);
     OWNED(larmor_array) *kspace, *traj, *moved, *expected;
-    HEAP float complex *x, *y;
     assert_ok(larmor_simulation_samples(s, 0, 0, 0, &kspace, &traj));
     const int64_t n = larmor_array_shape(traj).dim[1];
     assert_int_equal(n, 24);
     OWN_MEMORY(double, *k, larmor_array_download(traj, LARMOR_F64, &k));
-    assert_ok(larmor_array_download(kspace, LARMOR_C64, (void *)&x));
+    OWN_MEMORY(float complex, *x, larmor_array_download(kspace, LARMOR_C64, (void *)&x));
     for (int64_t j = 0; j < LINES; j++) {
         const int backward = j % (LINES / SHOTS) == 1;
         assert_true(k[2 * n * j + 1] == (double)(line[j] - LINES / 2));
@@ -214,7 +210,7 @@ TEST(echo_planar_lines_differ_by_a_phase_and_a_shift)
     assert_ok(larmor_array_upload(dev, LARMOR_F64, larmor_array_shape(traj), LARMOR_F64, k, &moved));
     OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, moved, 0, LARMOR_C64, &expected));
-    assert_ok(larmor_array_download(expected, LARMOR_C64, (void *)&y));
+    OWN_MEMORY(float complex, *y, larmor_array_download(expected, LARMOR_C64, (void *)&y));
     for (int64_t i = 0; i < n * LINES; i++) {
         const int64_t j = i / n;
         const double angle = (j % (LINES / SHOTS) == 1 ? -.5 : .5) * (0.6 + (j >= LINES / SHOTS ? 0.2 : 0));
@@ -251,13 +247,12 @@ IN_FOLDER(the_file_has_the_samples_of_each_image_and_its_trajectory)
         larmor_grid grid;
         int64_t count;
         HEAP double *k, *points;
-        HEAP float complex *y;
         assert_ok(larmor_raw_group(raw, g, &group));
         HEAP float complex *x = samples_of(s, group.slice, group.repetition, 0, &count, &k);
         assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
         OWN(larmor_samples, samples, larmor_raw_samples(raw, g, &grid, 0, dev, &samples));
         assert_int_equal(larmor_array_count(samples.kspace), count);
-        assert_ok(larmor_array_download(samples.kspace, LARMOR_C64, (void *)&y));
+        OWN_MEMORY(float complex, *y, larmor_array_download(samples.kspace, LARMOR_C64, (void *)&y));
         assert_ok(larmor_array_download(samples.traj, LARMOR_F64, &points));
         assert_memory_equal(x, y, (size_t)count * sizeof *x);
         for (int64_t i = 0; i < larmor_array_count(samples.traj); i++) assert_at_most(fabs(k[i] - points[i]), 1e-5);
@@ -408,7 +403,6 @@ TEST(maps_and_field_are_those_of_the_phantom)
     OWNED(larmor_simulation) *s = simulation_of(&opts);
     OWNED(larmor_array) *maps, *wide, *expected, *hz, *expected_hz;
     larmor_image_meta meta;
-    HEAP float *f, *g;
     assert_ok(larmor_simulation_maps(s, NULL, &maps, &meta));
     assert_true(meta.fov_mm[0] == 256 && meta.fov_mm[1] == 192 && meta.fov_mm[2] == 5);
     assert_ok(larmor_simulation_maps(s, larger, &wide, &meta));
@@ -424,8 +418,8 @@ TEST(maps_and_field_are_those_of_the_phantom)
     }
     assert_ok(larmor_simulation_field(s, &hz, &meta));
     assert_ok(larmor_phantom_field_map(&field, dev, LARMOR_F32, LARMOR_SHAPE(16, 12), &expected_hz));
-    assert_ok(larmor_array_download(hz, LARMOR_F32, &f));
-    assert_ok(larmor_array_download(expected_hz, LARMOR_F32, &g));
+    OWN_MEMORY(float, *f, larmor_array_download(hz, LARMOR_F32, &f));
+    OWN_MEMORY(float, *g, larmor_array_download(expected_hz, LARMOR_F32, &g));
     assert_memory_equal(f, g, 16 * 12 * sizeof *f);
 }
 

@@ -41,15 +41,10 @@ static inline scan scan_of(int coils, int images, double sigma)
 static inline void free_scan(scan *s)
 {
     for (int i = 0; i < s->arrays.images; i++) {
-        larmor_array_free(s->image[i].kspace);
-        larmor_array_free(s->image[i].traj);
-        larmor_array_free(s->image[i].density);
-        larmor_array_free(s->image[i].calibration);
-        larmor_array_free(s->image[i].calibration_traj);
+        LMR_FREE(s->image[i].kspace, s->image[i].traj, s->image[i].density, s->image[i].calibration);
+        LMR_FREE(s->image[i].calibration_traj);
     }
-    larmor_array_free(s->truth);
-    larmor_array_free(s->maps);
-    larmor_array_free(s->arrays.noise);
+    LMR_FREE(s->truth, s->maps, s->arrays.noise);
     larmor_phantom_free(s->phantom);
 }
 
@@ -137,7 +132,6 @@ static inline float *values_of(const larmor_array *x)
 /* The scan's image as a file of one channel more, which has no signal. */
 static inline void write_file(const scan *s, const char *path)
 {
-    OWNED(larmor_raw_writer) *writer;
     larmor_scan header = {.coils = COILS + 1, .readouts = SPOKES};
     larmor_encoding *e = &header.encoding;
     *e = (larmor_encoding){.trajectory = "goldenangle", .ndim = 2};
@@ -146,7 +140,7 @@ static inline void write_file(const scan *s, const char *path)
         e->fov_mm[d] = e->recon_fov_mm[d] = d < 2 ? N : 1;
     }
     OWN(larmor_output, *out, larmor_output_open(path, 1, &out));
-    assert_ok(larmor_raw_create(out, &header, &writer));
+    OWN(larmor_raw_writer, *writer, larmor_raw_create(out, &header, &writer));
     float *all = values_of(s->image[0].kspace), data[2 * SAMPLES * (COILS + 1)] = {0}, traj[2 * SAMPLES];
     HEAP double *k = (double *)values_of(s->image[0].traj);
     for (int i = 0; i < SPOKES; i++) {

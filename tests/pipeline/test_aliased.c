@@ -29,7 +29,6 @@ static larmor_array *take_waves(int beyond)
 static scan scan_of_lines(int64_t step, double sigma, uint64_t seed)
 {
     const larmor_traj_opts lines = {.matrix = {N, N}, .acceleration = {step, 1}};
-    OWNED(larmor_array) *sums;
     scan s = {.arrays = {.matrix = {N, N}, .trajectory = "cartesian", .images = 1}, .maps = take_waves(0)};
     assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
     assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, LARMOR_SHAPE(N, N), &s.truth));
@@ -37,7 +36,7 @@ static scan scan_of_lines(int64_t step, double sigma, uint64_t seed)
     const larmor_sense_opts sense = {.traj = s.image[0].traj};
     OWN(larmor_op, *A, larmor_op_sense(s.maps, &sense, &A));
     assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_op_out_shape(A), &s.image[0].kspace));
-    assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_op_out_shape(A), &sums));
+    OWN(larmor_array, *sums, larmor_array_create(dev, LARMOR_C64, larmor_op_out_shape(A), &sums));
     assert_ok(larmor_op_forward(A, s.truth, sums));
     assert_ok(larmor_axpby(1. / (N * N), sums, 0, s.image[0].kspace));
     assert_ok(larmor_phantom_noise(s.image[0].kspace, sigma, seed));

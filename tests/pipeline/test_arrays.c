@@ -376,11 +376,10 @@ static larmor_array *samples_of_some(scan *s)
 {
     static const int64_t some[] = {3, 4, 9};
     larmor_grid grid;
-    OWNED(larmor_samples) x;
     s->arrays.image = s->image;
     OWN(larmor_source, *source, larmor_source_of_arrays(&s->arrays, &source));
     assert_ok(lmr_source_grid(source, 0, NULL, &grid));
-    assert_ok(lmr_source_readouts(source, 0, some, 3, &grid, dev, &x));
+    OWN(larmor_samples, x, lmr_source_readouts(source, 0, some, 3, &grid, dev, &x));
     return larmor_array_ref(x.kspace);
 }
 
@@ -396,9 +395,8 @@ TEST(maps_of_arrays_are_given_out_with_zeros_for_channels_that_are_left_out)
 {
     OWNED(scan) wide = scan_with_dead_channels();
     OWNED(larmor_recon) *recon = recon_of(&wide, &KNOWN(.maps = wide.maps, .method = "grid"));
-    OWNED(larmor_array) *maps;
     OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
-    assert_ok(larmor_recon_maps(recon, &maps, NULL));
+    OWN(larmor_array, *maps, larmor_recon_maps(recon, &maps, NULL));
     assert_int_equal(larmor_array_shape(maps).dim[2], COILS + 2);
     HEAP float *got = values_of(maps);
     for (int c = 0; c < COILS + 2; c++) {

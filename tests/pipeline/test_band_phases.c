@@ -18,10 +18,7 @@ typedef struct scene {
 static void free_scene(scene *s)
 {
     larmor_source_free(s->inner);
-    larmor_array_free(s->maps);
-    larmor_array_free(s->truth);
-    larmor_array_free(s->traj);
-    larmor_array_free(s->kspace);
+    LMR_FREE(s->maps, s->truth, s->traj, s->kspace);
 }
 
 ENDS_ITSELF_BY(free_scene, scene)

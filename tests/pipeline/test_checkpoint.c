@@ -62,8 +62,7 @@ static larmor_status commit(void *self)
 static larmor_status clear_place(void *self)
 {
     place *p = self;
-    free(p->kept);
-    free(p->next);
+    LMR_FREE(p->kept, p->next);
     p->kept = p->next = NULL;
     p->bytes = 0;
     return LARMOR_OK;
@@ -95,10 +94,9 @@ static void free_outcome(outcome *o)
 ENDS_ITSELF_BY(free_outcome, outcome)
 
 /* As if the process had ended there. */
-static int is_killed(void *user, const larmor_event *e)
+static int is_killed(void *user, const larmor_event *e LMR_UNUSED)
 {
     const place *p = user;
-    (void)e;
     return p->most && p->saves >= p->most;
 }
 
@@ -279,10 +277,8 @@ TEST(maps_and_density_are_those_of_the_last_series)
     assert_int_equal(larmor_array_count(density[0]), larmor_array_count(density[1]));
     HEAP float *x = values_of(density[0]), *y = values_of(density[1]);
     if (is_cpu()) assert_memory_equal(x, y, larmor_array_bytes(density[0]));
-    for (int i = 0; i < 2; i++) {
-        larmor_array_free(maps[i]);
-        larmor_array_free(density[i]);
-    }
+    for (int i = 0; i < 2; i++)
+        LMR_FREE(maps[i], density[i]);
     clear_place(&p);
 }
 

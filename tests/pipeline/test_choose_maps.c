@@ -116,8 +116,7 @@ static scan scan_without_line(int k)
         places[2 * i] = i % MATRIX - MATRIX / 2;
         places[2 * i + 1] = line < k ? line : line + 1;
     }
-    larmor_array_free(r->kspace);
-    larmor_array_free(r->traj);
+    LMR_FREE(r->kspace, r->traj);
     assert_ok(
         larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, MATRIX, MATRIX - 1), LARMOR_F64, places, &r->traj));
     assert_ok(larmor_phantom_kspace(s.phantom, r->traj, RING, LARMOR_C64, &r->kspace));
@@ -320,12 +319,11 @@ static double error_of_lossy_slice(const scene *c, int beside)
     }
     const larmor_recon_opts opts = KNOWN();
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
-    OWNED(larmor_array) *shaded;
     for (int i = 0; i < beside; i++) {
         OWN(larmor_recon_result, first, larmor_recon_run(recon, i, &first));
     }
     OWN(larmor_recon_result, result, larmor_recon_run(recon, beside, &result));
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(MATRIX, MATRIX), &shaded));
+    OWN(larmor_array, *shaded, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(MATRIX, MATRIX), &shaded));
     assert_ok(larmor_root_sum_of_squares(s.maps, shaded));
     assert_ok(larmor_mul(s.truth, 0, shaded));
     assert_ok(larmor_abs(shaded, shaded));

@@ -88,12 +88,11 @@ TEST(sets_of_maps_are_compressed_one_by_one)
                             off = KNOWN(.maps = both, .method = "grid", .compress = -1);
     assert_at_most(magnitudes_apart(&s, &opts, &off), 0.01);
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
-    OWNED(larmor_array) *maps, *first, *second;
     OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
-    assert_ok(larmor_recon_maps(recon, &maps, NULL));
+    OWN(larmor_array, *maps, larmor_recon_maps(recon, &maps, NULL));
     assert_int_equal(larmor_array_shape(maps).dim[2], MANY);
-    assert_ok(larmor_array_part(maps, 0, 1, LARMOR_SHAPE(N, N, MANY), &first));
-    assert_ok(larmor_array_part(maps, 1, 1, LARMOR_SHAPE(N, N, MANY), &second));
+    OWN(larmor_array, *first, larmor_array_part(maps, 0, 1, LARMOR_SHAPE(N, N, MANY), &first));
+    OWN(larmor_array, *second, larmor_array_part(maps, 1, 1, LARMOR_SHAPE(N, N, MANY), &second));
     assert_at_most(difference(first, s.maps), 0.15); /* beyond the object virtual coils hold less */
     assert_ok(larmor_axpby(1 / 0.3, second, 0, second));
     assert_at_most(difference(second, first), 1e-5);

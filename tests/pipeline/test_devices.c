@@ -54,14 +54,13 @@ static int listen(void *user, const larmor_event *e)
 static larmor_recon *open_on(const char *spec, const scan *s, larmor_recon_opts opts, outcome *o)
 {
     larmor_scan_arrays arrays = s->arrays;
-    OWNED(larmor_device) *on;
     larmor_recon *recon;
     arrays.image = s->image;
     opts.listener = listen;
     opts.user = o;
     o->caller = pthread_self();
     OWN(larmor_source, *source, larmor_source_of_arrays(&arrays, &source));
-    assert_ok(larmor_device_open(spec, &on));
+    OWN(larmor_device, *on, larmor_device_open(spec, &on));
     assert_ok(larmor_recon_create(source, on, &opts, &recon));
     return recon;
 }
@@ -302,8 +301,7 @@ TEST(the_maps_of_the_last_series_can_be_had)
         maps[g] = values_of(x);
     }
     assert_at_most(apart_by(maps[1], maps[0]), is_cpu() ? 0 : 1e-3);
-    free(maps[0]);
-    free(maps[1]);
+    LMR_FREE(maps[0], maps[1]);
 }
 
 TEST(a_listener_that_stops_gets_the_iterate_and_can_go_on)
@@ -325,9 +323,8 @@ TEST(a_listener_that_stops_gets_the_iterate_and_can_go_on)
 
 static int asked;
 
-static int stop_asked(void *user)
+static int stop_asked(void *user LMR_UNUSED)
 {
-    (void)user;
     return asked++ > 0;
 }
 
@@ -403,15 +400,13 @@ static int at_once(const scan *s, larmor_recon_opts opts)
 {
     outcome o = {.runs = 0};
     larmor_scan_arrays arrays = s->arrays;
-    OWNED(larmor_device) *on;
-    OWNED(larmor_recon) *recon;
     int count = 1, threads = 3;
     arrays.image = s->image;
     opts.listener = listen_for_plan;
     opts.user = &o;
     OWN(larmor_source, *source, larmor_source_of_arrays(&arrays, &source));
-    assert_ok(larmor_device_open("cpu:3", &on));
-    assert_ok(larmor_recon_create(source, on, &opts, &recon));
+    OWN(larmor_device, *on, larmor_device_open("cpu:3", &on));
+    OWN(larmor_recon, *recon, larmor_recon_create(source, on, &opts, &recon));
     const char *said = strstr(o.lines, "; ");
     if (said) assert_int_equal(sscanf(said, "; %d images at the same time, %d thread", &count, &threads), 2);
     assert_int_equal(threads, 3 / count);

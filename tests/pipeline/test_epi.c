@@ -27,14 +27,13 @@ static stored stored_scan(const larmor_simulation_opts *opts)
     stored s = {.folder = "/tmp/larmor-test-XXXXXX"};
     larmor_output *out;
     larmor_image_meta meta;
-    OWNED(larmor_expected) expected;
     assert_non_null(mkdtemp(s.folder));
     snprintf(s.path, sizeof s.path, "%s/scan.h5", s.folder);
     OWN(larmor_simulation, *simulation, larmor_simulation_create(dev, opts, &simulation));
     assert_ok(larmor_output_open(s.path, 1, &out));
     assert_ok(larmor_simulation_save(simulation, out));
     assert_ok(larmor_simulation_maps(simulation, NULL, &s.maps, &meta));
-    assert_ok(larmor_simulation_expect(simulation, &expected));
+    OWN(larmor_expected, expected, larmor_simulation_expect(simulation, &expected));
     s.truth = larmor_array_ref(expected.image[0].data);
     larmor_output_free(out);
     assert_ok(larmor_raw_open(s.path, NULL, &s.raw));
@@ -46,8 +45,7 @@ static void free_stored(stored *s)
 {
     larmor_source_free(s->source);
     larmor_raw_free(s->raw);
-    larmor_array_free(s->truth);
-    larmor_array_free(s->maps);
+    LMR_FREE(s->truth, s->maps);
     assert_int_equal(unlink(s->path), 0);
     assert_int_equal(rmdir(s->folder), 0);
 }
@@ -57,14 +55,13 @@ ENDS_ITSELF_BY(free_stored, stored)
 /* The image of a series by some options. */
 static float complex *image_by(const stored *s, int series, larmor_recon_opts opts)
 {
-    OWNED(larmor_recon_result) result;
     float complex *image;
     opts.size = sizeof opts;
     opts.method = "cg";
     opts.delays = LARMOR_DELAYS_OFF;
     opts.memory = INT64_C(1) << 30; /* no other descriptions of the scan are tried */
     OWN(larmor_recon, *recon, larmor_recon_create(s->source, dev, &opts, &recon));
-    assert_ok(larmor_recon_run(recon, series, &result));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, series, &result));
     assert_int_equal(result.count, 1);
     assert_ok(larmor_array_download(result.image[0].data, LARMOR_C64, (void *)&image));
     return image;
@@ -338,7 +335,6 @@ static stored stored_readouts(const readout *list, int count, int coils)
     larmor_output *out;
     larmor_raw_writer *writer;
     OWNED(larmor_array) *traj, *kspace;
-    HEAP float complex *y;
     HEAP double *k = malloc(sizeof *k * 2 * SAMPLES * (size_t)count);
     HEAP float *samples = malloc(sizeof *samples * 2 * SAMPLES * (size_t)receivers);
     assert_true(k && samples);
@@ -347,7 +343,7 @@ static stored stored_readouts(const readout *list, int count, int coils)
     OWN(larmor_phantom, *phantom, larmor_phantom_create("texture", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_bandlimited(phantom, dev, LARMOR_C64, LARMOR_SHAPE(MATRIX, MATRIX), &s.truth));
-    assert_ok(larmor_array_download(kspace, LARMOR_C64, (void *)&y));
+    OWN_MEMORY(float complex, *y, larmor_array_download(kspace, LARMOR_C64, (void *)&y));
     assert_non_null(mkdtemp(s.folder));
     snprintf(s.path, sizeof s.path, "%s/scan.h5", s.folder);
     assert_ok(larmor_output_open(s.path, 1, &out));

@@ -217,8 +217,7 @@ TEST(partial_fourier_that_is_not_filled_in_gets_a_warning)
     OWNED(scan) s = scan_of(COILS, 1, 0);
     const larmor_traj_opts lines = {.matrix = {N, N}, .partial_fourier = 0.6};
     larmor_readouts *r = &s.image[0];
-    larmor_array_free(r->traj);
-    larmor_array_free(r->kspace);
+    LMR_FREE(r->traj, r->kspace);
     assert_ok(larmor_traj_create(dev, "cartesian", &lines, &r->traj));
     assert_ok(larmor_phantom_kspace(s.phantom, r->traj, COILS, LARMOR_C64, &r->kspace));
     s.arrays.trajectory = "cartesian";

@@ -67,14 +67,13 @@ static void append_spoke(larmor_raw_writer *w, const scan *s, const store *how, 
 static void write_spokes(const scan *s, const store *how, const char *path)
 {
     larmor_scan header = {.coils = COILS, .readouts = SPOKES};
-    OWNED(larmor_raw_writer) *w;
     header.encoding = (larmor_encoding){
         .matrix = {N, N, 1}, .recon_matrix = {N, N, 1}, .fov_mm = {N, N, 1}, .recon_fov_mm = {N, N, 1}, .ndim = 2};
     snprintf(header.encoding.trajectory, sizeof header.encoding.trajectory, "%s",
              how->type ? how->type : "goldenangle");
     HEAP float *all = values_of(s->image[0].kspace);
     OWN(larmor_output, *out, larmor_output_open(path, 1, &out));
-    assert_ok(larmor_raw_create(out, &header, &w));
+    OWN(larmor_raw_writer, *w, larmor_raw_create(out, &header, &w));
     for (int r = 0; r < SPOKES; r++) append_spoke(w, s, how, r, all);
     assert_ok(larmor_raw_finish(w));
 }
@@ -97,11 +96,9 @@ static larmor_array *image_of(const scan *s, const store *how)
     const larmor_recon_opts opts = OPTS(.maps = s->maps, .method = "cg", .iters = 8, .lambda = 1e-3,
                                         .lambda_mode = LARMOR_LAMBDA_RELATIVE, .delays = LARMOR_DELAYS_OFF);
     OWNED(larmor_raw) *raw = stored_scan(s, how);
-    OWNED(larmor_recon) *recon;
-    OWNED(larmor_recon_result) result;
     OWN(larmor_source, *source, larmor_source_of_raw(raw, "scan", &source));
-    assert_ok(larmor_recon_create(source, dev, &opts, &recon));
-    assert_ok(larmor_recon_run(recon, 0, &result));
+    OWN(larmor_recon, *recon, larmor_recon_create(source, dev, &opts, &recon));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
     larmor_array *image = larmor_array_ref(result.image[0].data);
     return image;
 }

@@ -105,8 +105,7 @@ TEST(each_readout_of_a_frame_keeps_its_own_time)
     }
     larmor_source_free(frames);
     larmor_source_free(images);
-    larmor_array_free(b0);
-    larmor_array_free(one.image[0].times);
+    LMR_FREE(b0, one.image[0].times);
     for (int i = 0; i < 2; i++) larmor_array_free(two.image[i].times);
 }
 
@@ -117,16 +116,14 @@ TEST(the_maps_of_frames_are_those_of_all_spokes)
     larmor_array *maps[2];
     for (int i = 0; i < 2; i++) {
         const larmor_recon_opts opts = KNOWN(.method = "cg", .iters = 1);
-        OWNED(larmor_recon_result) result;
         OWN(larmor_recon, *recon, larmor_recon_create(source[i], dev, &opts, &recon));
-        assert_ok(larmor_recon_run(recon, i * 4, &result));
+        OWN(larmor_recon_result, result, larmor_recon_run(recon, i * 4, &result));
         assert_ok(larmor_recon_maps(recon, &maps[i], NULL));
         larmor_source_free(source[i]);
     }
     const double d = difference(maps[1], maps[0]);
     if (is_cpu() ? d != 0 : d > 1e-3) fail_msg("%g", d);
-    larmor_array_free(maps[0]);
-    larmor_array_free(maps[1]);
+    LMR_FREE(maps[0], maps[1]);
 }
 
 /* Frame `frame` has these readouts, whose numbers are their steps. */

@@ -11,9 +11,7 @@ static void expect_the_same_from_counters(const char *kind, const char *traj)
     OWNED(scan) with = scan_of(COILS, 1, 0), without = scan_of(COILS, 1, 0);
     const larmor_traj_opts opts = {.matrix = {N, N}, .readouts = SPOKES, .samples = SAMPLES};
     larmor_readouts *r = &with.image[0], *bare = &without.image[0];
-    larmor_array_free(r->traj);
-    larmor_array_free(r->kspace);
-    larmor_array_free(bare->kspace);
+    LMR_FREE(r->traj, r->kspace, bare->kspace);
     assert_ok(larmor_traj_create(dev, traj, &opts, &r->traj));
     assert_ok(larmor_phantom_kspace(with.phantom, r->traj, COILS, LARMOR_C64, &r->kspace));
     larmor_array_free(bare->traj);
@@ -87,8 +85,7 @@ TEST(a_spiral_has_a_density_of_its_own)
     OWNED(scan) s = scan_of(COILS, 1, 0);
     const larmor_traj_opts spiral = {.matrix = {N, N}};
     larmor_readouts *r = &s.image[0];
-    larmor_array_free(r->traj);
-    larmor_array_free(r->kspace);
+    LMR_FREE(r->traj, r->kspace);
     assert_ok(larmor_traj_create(dev, "spiral", &spiral, &r->traj));
     assert_ok(larmor_phantom_kspace(s.phantom, r->traj, COILS, LARMOR_C64, &r->kspace));
     s.arrays.trajectory = "spiral";
@@ -115,8 +112,7 @@ TEST(density_weights_are_given_to_who_asks)
     HEAP float *a = values_of(ramp), *b = values_of(kept);
     assert_int_equal(larmor_array_bytes(ramp), larmor_array_bytes(kept));
     assert_memory_equal(a, b, larmor_array_bytes(ramp));
-    larmor_array_free(kept);
-    larmor_array_free(ramp);
+    LMR_FREE(kept, ramp);
     larmor_recon_result_free(&result);
     larmor_recon_free(recon);
 
@@ -144,10 +140,8 @@ TEST(a_single_coil_needs_no_maps)
 {
     OWNED(scan) s = scan_of(1, 1, 0);
     larmor_array_free(s.image[0].kspace);
-    larmor_array *alone;
-    assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, 0, LARMOR_C64, &alone));
+    OWN(larmor_array, *alone, larmor_phantom_kspace(s.phantom, s.image[0].traj, 0, LARMOR_C64, &alone));
     assert_ok(larmor_array_reshape(alone, LARMOR_SHAPE(SAMPLES, SPOKES, 1), &s.image[0].kspace));
-    larmor_array_free(alone);
     notes n = {.text = ""};
     const larmor_recon_opts cg = KNOWN(.listener = take_note, .user = &n), grid = KNOWN(.method = "grid");
     assert_at_most(error_of(&s, &cg), 0.2);
@@ -172,10 +166,9 @@ TEST(estimated_maps_give_the_same_image_again)
     assert_int_equal(larmor_array_shape(maps).dim[2], COILS);
     assert_true(meta.fov_mm[0] == N);
     const larmor_recon_opts again = KNOWN(.method = "grid", .maps = maps);
-    larmor_recon_result second = result_of(&s, &again);
+    OWNED(larmor_recon_result) second = result_of(&s, &again);
     assert_at_most(difference(second.image[0].data, result.image[0].data), 1e-5);
     larmor_recon_result_free(&result);
-    larmor_recon_result_free(&second);
     larmor_array_free(maps);
     larmor_recon_free(recon);
 
@@ -206,8 +199,7 @@ TEST(calibration_readouts_give_the_maps)
     for (int i = 0; i < 2; i++) {
         const larmor_traj_opts opts = {.matrix = {N, N}, .readouts = 6, .samples = SAMPLES};
         larmor_readouts *r = &s.image[i];
-        larmor_array_free(r->kspace);
-        larmor_array_free(r->traj);
+        LMR_FREE(r->kspace, r->traj);
         assert_ok(larmor_traj_create(dev, "golden", &opts, &r->traj));
         assert_ok(larmor_phantom_kspace(s.phantom, r->traj, COILS, LARMOR_C64, &r->kspace));
     }
@@ -221,16 +213,14 @@ TEST(calibration_readouts_give_the_maps)
     assert_ok(larmor_recon_maps(of_full, &wanted, NULL));
     assert_at_most(difference(maps, wanted), is_cpu() ? 1e-6 : 1e-3);
     assert_int_equal(result.report.maps.warning, LARMOR_MAPS_TRUSTED);
-    larmor_array_free(maps);
-    larmor_array_free(wanted);
+    LMR_FREE(maps, wanted);
     larmor_recon_result_free(&result);
     larmor_recon_result_free(&expected);
     larmor_recon_free(recon);
     larmor_recon_free(of_full);
 
     /* without it they cannot be trusted, which is said once; and so few spokes are gridded to no image */
-    larmor_array_free(s.image[1].calibration);
-    larmor_array_free(s.image[1].calibration_traj);
+    LMR_FREE(s.image[1].calibration, s.image[1].calibration_traj);
     s.image[1].calibration = s.image[1].calibration_traj = NULL;
     notes n = {.text = ""};
     const larmor_recon_opts noted = KNOWN(.method = "grid", .oversample = {1}, .listener = take_note, .user = &n);

@@ -145,8 +145,7 @@ static void leave_out_partitions(scan *s, int coils)
         if (k[line * r + 2] <= MOST) memmove(k + line * taken++, k + line * r, (size_t)line * sizeof *k);
     assert_ok(
         larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(3, shape.dim[1], taken), LARMOR_F64, k, &s->image[0].traj));
-    larmor_array_free(all);
-    larmor_array_free(s->image[0].kspace);
+    LMR_FREE(all, s->image[0].kspace);
     assert_ok(larmor_phantom_kspace(s->phantom, s->image[0].traj, coils, LARMOR_C64, &s->image[0].kspace));
 }
 

@@ -19,9 +19,7 @@ typedef struct scene {
 static void free_scene(scene *s)
 {
     larmor_source_free(s->inner);
-    larmor_array_free(s->maps);
-    larmor_array_free(s->traj);
-    larmor_array_free(s->kspace);
+    LMR_FREE(s->maps, s->traj, s->kspace);
     larmor_simulation_free(s->simulation);
 }
 

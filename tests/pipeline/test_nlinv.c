@@ -35,8 +35,7 @@ TEST(an_image_by_it_whose_centre_is_undersampled_is_not_trusted)
         const larmor_recon_opts opts = OPTS(.method = "nlinv");
         if (part) {
             const larmor_traj_opts two = {.matrix = {N, N}, .readouts = 2, .samples = SAMPLES};
-            larmor_array_free(s.image[0].traj);
-            larmor_array_free(s.image[0].kspace);
+            LMR_FREE(s.image[0].traj, s.image[0].kspace);
             assert_ok(larmor_traj_create(dev, "golden", &two, &s.image[0].traj));
             assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, COILS, LARMOR_C64, &s.image[0].kspace));
         }

@@ -348,11 +348,10 @@ TEST(a_map_of_a_penalty_is_said_to_be_left_out)
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "tv", AT(1e-3));
     const larmor_noise_opts quick = {.quick = 1}, cheap = {.quick = LARMOR_QUICK_IF_CHEAP};
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
-    OWNED(larmor_noise_maps) asked, maps;
     OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
-    assert_ok(larmor_recon_noise(recon, 0, &result, &cheap, &maps));
+    OWN(larmor_noise_maps, maps, larmor_recon_noise(recon, 0, &result, &cheap, &maps));
     assert_true(maps.count == 0 && maps.left_out > 1);
-    assert_ok(larmor_recon_noise(recon, 0, &result, &quick, &asked));
+    OWN(larmor_noise_maps, asked, larmor_recon_noise(recon, 0, &result, &quick, &asked));
     assert_true(asked.count == 0 && asked.left_out == 0);
 }
 
@@ -486,8 +485,7 @@ TEST(the_map_is_the_same_whenever_it_is_made)
         value[i] = values_of(maps.map[0].deviation);
     }
     assert_memory_equal(value[0], value[1], N * N * sizeof(float));
-    free(value[0]);
-    free(value[1]);
+    LMR_FREE(value[0], value[1]);
 }
 
 /* What the map of one series teaches is not handed on to the next. */
@@ -513,19 +511,17 @@ TEST(images_after_a_map_are_those_without_it)
 TEST(images_of_one_trajectory_share_a_map)
 {
     OWNED(scan) s = scan_of(COILS, 2, 0);
-    larmor_array_free(s.image[1].traj);
-    larmor_array_free(s.image[1].kspace);
+    LMR_FREE(s.image[1].traj, s.image[1].kspace);
     s.image[1].traj = larmor_array_ref(s.image[0].traj);
     assert_ok(larmor_phantom_kspace(s.phantom, s.image[1].traj, COILS, LARMOR_C64, &s.image[1].kspace));
     add_noise(&s, SIGMA, 5);
     assert_ok(larmor_axpby(1, s.image[1].kspace, 1, s.image[1].kspace)); /* twice the signal and the noise */
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg", .at_once = 1, AT(1e-3));
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
-    OWNED(larmor_noise_maps) a, b;
     OWN(larmor_recon_result, first, larmor_recon_run(recon, 0, &first));
-    assert_ok(larmor_recon_noise(recon, 0, &first, &(larmor_noise_opts){.samples = 4}, &a));
+    OWN(larmor_noise_maps, a, larmor_recon_noise(recon, 0, &first, &(larmor_noise_opts){.samples = 4}, &a));
     OWN(larmor_recon_result, second, larmor_recon_run(recon, 1, &second));
-    assert_ok(larmor_recon_noise(recon, 1, &second, &(larmor_noise_opts){.samples = 4}, &b));
+    OWN(larmor_noise_maps, b, larmor_recon_noise(recon, 1, &second, &(larmor_noise_opts){.samples = 4}, &b));
     assert_int_equal(a.shared, 0);
     assert_int_equal(b.shared, 1);
     HEAP float *x = values_of(a.map[0].deviation), *y = values_of(b.map[0].deviation);

@@ -45,13 +45,11 @@ static larmor_sample_faults faults_of(const char *traj, int coils, double noise,
     const int64_t matrix[3] = {N, N, 1};
     const larmor_traj_opts opts = {.matrix = {N, N}};
     larmor_sample_faults found;
-    OWNED(larmor_array) *k, *samples;
-    HEAP float *x;
     OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
-    assert_ok(larmor_traj_create(dev, traj, &opts, &k));
-    assert_ok(larmor_phantom_kspace(phantom, k, coils, LARMOR_C64, &samples));
+    OWN(larmor_array, *k, larmor_traj_create(dev, traj, &opts, &k));
+    OWN(larmor_array, *samples, larmor_phantom_kspace(phantom, k, coils, LARMOR_C64, &samples));
     if (noise > 0) assert_ok(larmor_phantom_noise(samples, noise, seed));
-    assert_ok(larmor_array_download(samples, LARMOR_C64, &x));
+    OWN_MEMORY(float, *x, larmor_array_download(samples, LARMOR_C64, &x));
     change(x, larmor_array_count(samples) / coils, coils, number);
     assert_ok(larmor_array_write(samples, x, larmor_array_bytes(samples)));
     assert_ok(larmor_sample_faults_find(samples, k, matrix, &found));
@@ -125,12 +123,8 @@ TEST(a_coil_with_signal_and_twelve_times_the_noise_of_others_is_named_and_none_o
                               "recon weigh it; else leave out what has hardly any signal.");
 }
 
-static void keep(float *x, int64_t points, int coils, double number)
+static void keep(float *x LMR_UNUSED, int64_t points LMR_UNUSED, int coils LMR_UNUSED, double number LMR_UNUSED)
 {
-    (void)x;
-    (void)points;
-    (void)coils;
-    (void)number;
 }
 
 /* A constant of this part of the largest value, of another phase in each coil. */

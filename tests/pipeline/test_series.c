@@ -128,11 +128,9 @@ TEST(delays_are_those_of_images_with_signal)
 {
     for (int noisy = 0; noisy < 2; noisy++) {
         OWNED(scan) s = scan_of(COILS, 2, 0);
-        larmor_array *moved;
-        assert_ok(larmor_traj_delay(s.image[!noisy].traj, (double[6]){.7, .7}, NULL, &moved));
+        OWN(larmor_array, *moved, larmor_traj_delay(s.image[!noisy].traj, (double[6]){.7, .7}, NULL, &moved));
         larmor_array_free(s.image[!noisy].kspace);
         assert_ok(larmor_phantom_kspace(s.phantom, moved, COILS, LARMOR_C64, &s.image[!noisy].kspace));
-        larmor_array_free(moved);
         assert_ok(larmor_fill(s.image[noisy].kspace, 0));
         for (int i = 0; i < 2; i++) assert_ok(larmor_phantom_noise(s.image[i].kspace, 1e-3, 3 + (uint64_t)i));
         const larmor_recon_opts opts = OPTS(.method = "grid");

@@ -88,14 +88,12 @@ static void count_use(const lmr_job *job, outcome *o)
 static void run(const char *spec, const scan *s, const larmor_recon_opts *opts, outcome *o)
 {
     larmor_scan_arrays arrays = s->arrays;
-    OWNED(larmor_device) *on;
-    OWNED(larmor_recon) *recon;
     larmor_recon_result result;
     arrays.image = s->image;
     *o = (outcome){.hits = 0};
     OWN(larmor_source, *source, larmor_source_of_arrays(&arrays, &source));
-    assert_ok(larmor_device_open(spec, &on));
-    assert_ok(larmor_recon_create(source, on, opts, &recon));
+    OWN(larmor_device, *on, larmor_device_open(spec, &on));
+    OWN(larmor_recon, *recon, larmor_recon_create(source, on, opts, &recon));
     for (int i = 0; i < larmor_recon_series(recon); i++) {
         assert_ok(larmor_recon_run(recon, i, &result));
         o->report[i] = result.report;
@@ -324,12 +322,10 @@ TEST(weights_that_a_caller_changes_are_his_own)
     for (int spoilt = 0; spoilt < 2; spoilt++) {
         OWNED(larmor_recon) *recon = recon_of(&s, &opts);
         larmor_recon_result result;
-        larmor_array *weights;
         assert_ok(larmor_recon_run(recon, 0, &result));
         larmor_recon_result_free(&result);
-        assert_ok(larmor_recon_density(recon, &weights));
+        OWN(larmor_array, *weights, larmor_recon_density(recon, &weights));
         if (spoilt) assert_ok(larmor_fill(weights, 3));
-        larmor_array_free(weights);
         assert_ok(larmor_recon_run(recon, 1, &result));
         assert_ok(larmor_array_read(result.image[0].data, spoilt ? second : first, sizeof first));
         larmor_recon_result_free(&result);

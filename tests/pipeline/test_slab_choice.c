@@ -65,10 +65,8 @@ static void make(scene *s)
 static void clear(scene *s)
 {
     larmor_source_free(s->source);
-    for (int i = 0; i < s->images; i++) {
-        larmor_array_free(s->image[i].kspace);
-        larmor_array_free(s->image[i].traj);
-    }
+    for (int i = 0; i < s->images; i++)
+        LMR_FREE(s->image[i].kspace, s->image[i].traj);
 }
 
 static larmor_recon *begin(const scene *s, const char *spec, int64_t memory, larmor_recon_plan *plan)
@@ -229,6 +227,5 @@ TEST(coils_are_compressed_and_delays_found_in_slabs_as_in_the_whole)
     HEAP float *x = run(whole, 0, &whole_report), *y = run(slabs, 0, &slabs_report);
     assert_at_most(fabs(slabs_report.lambda / whole_report.lambda - 1), OF_WEIGHT);
     assert_at_most(apart_by(y, x), OF_IMAGE);
-    larmor_array_free(readouts.kspace);
-    larmor_array_free(readouts.traj);
+    LMR_FREE(readouts.kspace, readouts.traj);
 }

@@ -107,10 +107,8 @@ static void free_volume(volume *v)
 {
     larmor_source_free(v->source);
     larmor_source_free(v->shy.inner);
-    for (int i = 0; i < 2; i++) {
-        larmor_array_free(v->image[i].kspace);
-        larmor_array_free(v->image[i].traj);
-    }
+    for (int i = 0; i < 2; i++)
+        LMR_FREE(v->image[i].kspace, v->image[i].traj);
 }
 
 ENDS_ITSELF_BY(free_volume, volume)
@@ -258,8 +256,7 @@ TEST(the_image_of_devices_that_hold_slabs_is_that_of_one_that_holds_all)
                 first = values;
         }
     }
-    free(whole[0]);
-    free(whole[1]);
+    LMR_FREE(whole[0], whole[1]);
 }
 
 TEST(the_error_of_a_device_is_one_of_the_call_and_the_next_one_works)

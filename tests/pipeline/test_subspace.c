@@ -53,14 +53,9 @@ static series series_of(double sigma)
 
 static void free_series(series *s)
 {
-    for (int t = 0; t < FRAMES; t++) {
-        larmor_array_free(s->image[t].kspace);
-        larmor_array_free(s->image[t].traj);
-        larmor_array_free(s->image[t].density);
-        larmor_array_free(s->truth[t]);
-    }
-    larmor_array_free(s->basis);
-    larmor_array_free(s->maps);
+    for (int t = 0; t < FRAMES; t++)
+        LMR_FREE(s->image[t].kspace, s->image[t].traj, s->image[t].density, s->truth[t]);
+    LMR_FREE(s->basis, s->maps);
     larmor_phantom_free(s->still);
     larmor_phantom_free(s->changed);
 }
@@ -205,8 +200,7 @@ TEST(frames_of_other_lengths_are_taken)
     assert_ok(larmor_phantom_kspace(s.still, traj, COILS, LARMOR_C64, &kspace));
     OWN(larmor_array, *other, larmor_phantom_kspace(s.changed, traj, COILS, LARMOR_C64, &other));
     assert_ok(larmor_axpby(strength(3), other, 1 - strength(3), kspace));
-    larmor_array_free(r->kspace);
-    larmor_array_free(r->traj);
+    LMR_FREE(r->kspace, r->traj);
     r->kspace = kspace;
     r->traj = traj;
     assert_at_most(error_of_frames(&s, &opts), 1.2 * before);

@@ -12,16 +12,14 @@ typedef struct spokes {
     double *k;        /* [nd, SAMPLES, readouts] */
 } spokes;
 
-static larmor_raw_info describe(void *self)
+static larmor_raw_info describe(void *self LMR_UNUSED)
 {
-    (void)self;
     return (larmor_raw_info){.channels = 2, .coils = 2, .encodings = 1, .groups = 1, .magnitude = 1};
 }
 
-static larmor_status encoding(void *self, int index, larmor_encoding *out)
+static larmor_status encoding(void *self, int index LMR_UNUSED, larmor_encoding *out)
 {
     const spokes *s = self;
-    (void)index;
     const int64_t z = s->nd == 3 ? PLANES : 1;
     *out = (larmor_encoding){.matrix = {N, N, z},
                              .recon_matrix = {N, N, z},
@@ -33,23 +31,20 @@ static larmor_status encoding(void *self, int index, larmor_encoding *out)
     return LARMOR_OK;
 }
 
-static larmor_status group(void *self, int index, larmor_group *out)
+static larmor_status group(void *self, int index LMR_UNUSED, larmor_group *out)
 {
     const spokes *s = self;
-    (void)index;
     *out = (larmor_group){
         .readouts = s->readouts, .samples = SAMPLES, .total = SAMPLES * (int64_t)s->readouts, .regular = 1};
     return LARMOR_OK;
 }
 
-static larmor_status samples(void *self, int index, const larmor_grid *grid, int calibration, larmor_device *on,
-                             larmor_samples *out)
+static larmor_status samples(void *self, int index LMR_UNUSED, const larmor_grid *grid LMR_UNUSED, int calibration,
+                             larmor_device *on, larmor_samples *out)
 {
     const spokes *s = self;
     larmor_phantom *phantom;
     larmor_array *traj;
-    (void)index;
-    (void)grid;
     *out = (larmor_samples){0};
     if (calibration) return LARMOR_OK;
     assert_ok(larmor_phantom_create("shepp-logan", s->nd, &phantom));
@@ -66,10 +61,8 @@ static larmor_status samples(void *self, int index, const larmor_grid *grid, int
     return LARMOR_OK;
 }
 
-static larmor_status meta(void *self, int index, larmor_image_meta *out)
+static larmor_status meta(void *self LMR_UNUSED, int index LMR_UNUSED, larmor_image_meta *out)
 {
-    (void)self;
-    (void)index;
     *out = (larmor_image_meta){.slice = 0};
     return LARMOR_OK;
 }
@@ -111,8 +104,7 @@ static void expect_the_true_one(spokes s)
     assert_int_equal(larmor_array_count(x.traj), s.nd * SAMPLES * s.readouts);
     for (int i = 0; i < s.nd * SAMPLES * s.readouts; i++) worst = fmax(worst, fabs(k[i] - s.k[i]));
     assert_at_most(worst, 1e-3); /* angles are given with few digits here */
-    free(k);
-    free(s.k);
+    LMR_FREE(k, s.k);
 }
 
 TEST(data_tell_which_usual_angle_it_is)
@@ -161,8 +153,7 @@ TEST(a_trajectory_that_is_not_the_datas_leaves_a_residual)
     assert_ok(larmor_traj_consistency(x.kspace, wrong, &another));
     assert_at_most(own, 0.05);
     assert_at_most(0.2, another);
-    free(other.k);
-    free(s.k);
+    LMR_FREE(other.k, s.k);
 }
 
 /* ---- readouts of different lengths ---- */
@@ -196,15 +187,14 @@ TEST(readouts_of_different_lengths_are_delayed_and_searched_one_by_one)
     OWNED(larmor_array) *traj, *late, *kspace, *own, *aligned, *beside;
     OWNED(larmor_samples) s;
     larmor_delays found;
-    HEAP double *whole, *each;
     assert_ok(larmor_traj_create(dev, "golden", &opts, &traj));
     assert_ok(larmor_traj_delay(traj, delay, NULL, &late));
     OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, late, 1, LARMOR_C64, &kspace));
     cut(traj, kspace, &s);
     assert_ok(larmor_samples_delay(&s, delay, NULL, &own));
-    assert_ok(larmor_array_download(late, LARMOR_F64, &whole));
-    assert_ok(larmor_array_download(own, LARMOR_F64, &each));
+    OWN_MEMORY(double, *whole, larmor_array_download(late, LARMOR_F64, &whole));
+    OWN_MEMORY(double, *each, larmor_array_download(own, LARMOR_F64, &each));
     for (int64_t r = 0; r < LENGTHS; r++)
         for (int64_t i = 0; i < 2 * (s.first[r + 1] - s.first[r]); i++)
             assert_at_most(fabs(each[2 * s.first[r] + i] - whole[2 * LONG * r + i]), 1e-9);
@@ -224,8 +214,7 @@ static int warns_of_delay(int samples, double by)
     notes n = {.text = ""};
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg", .listener = take_note, .user = &n);
     const larmor_traj_opts finer = {.matrix = {N, N}, .readouts = SPOKES, .samples = samples};
-    larmor_array_free(s.image[0].traj);
-    larmor_array_free(s.image[0].kspace);
+    LMR_FREE(s.image[0].traj, s.image[0].kspace);
     assert_ok(larmor_traj_create(dev, "golden", &finer, &s.image[0].traj));
     assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, COILS, LARMOR_C64, &s.image[0].kspace));
     OWN_MEMORY(double, *k, larmor_array_download(s.image[0].traj, LARMOR_F64, &k));

@@ -102,11 +102,7 @@ static inline problem random_problem(int rows, int columns)
 
 static inline void free_problem(problem *p)
 {
-    larmor_op_free(p->A);
-    larmor_array_free(p->b);
-    larmor_array_free(p->x);
-    free(p->values);
-    free(p->rhs);
+    LMR_FREE(p->A, p->b, p->x, p->values, p->rhs);
 }
 
 ENDS_ITSELF_BY(free_problem, problem)

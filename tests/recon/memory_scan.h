@@ -68,10 +68,7 @@ static inline scan scan_of(larmor_shape image, int64_t samples, int64_t readouts
 
 static inline void free_scan(scan *s)
 {
-    larmor_array_free(s->traj);
-    larmor_array_free(s->weights);
-    larmor_array_free(s->maps);
-    larmor_array_free(s->kspace);
+    LMR_FREE(s->traj, s->weights, s->maps, s->kspace);
 }
 
 ENDS_ITSELF_BY(free_scan, scan)

@@ -19,8 +19,7 @@ static void begin(proximal *t, int single)
     t->p = random_problem(ROWS, COLUMNS);
     t->p.m.single = single;
     if (single) {
-        larmor_array_free(t->p.b);
-        larmor_array_free(t->p.x);
+        LMR_FREE(t->p.b, t->p.x);
         t->p.b = complex_array(LARMOR_C64, LARMOR_SHAPE(ROWS), t->p.rhs);
         t->p.x = zeros(LARMOR_C64, LARMOR_SHAPE(COLUMNS));
     }

@@ -27,10 +27,7 @@ static scan radial_scan(void)
 
 static void free_scan(scan *s)
 {
-    larmor_array_free(s->traj);
-    larmor_array_free(s->kspace);
-    free(s->k);
-    free(s->y);
+    LMR_FREE(s->traj, s->kspace, s->k, s->y);
 }
 
 ENDS_ITSELF_BY(free_scan, scan)
@@ -82,9 +79,7 @@ TEST(maps_of_many_channels_are_those_of_the_coils_that_they_mix)
         }
     assert_at_most(fabs(cabs(along) / (double)voxels - 1), 1e-9); /* but for one phase of all */
     assert_at_most(fabs(many.dominance - few.dominance), 1e-9);
-    larmor_array_free(maps);
-    larmor_array_free(mixed);
-    free(y);
+    LMR_FREE(maps, mixed, y);
 }
 
 /* y[o] = sum_t taps[t] x[stride o + shift + (t - count / 2) step], 0 beyond the ends of x. */
@@ -229,8 +224,7 @@ TEST(the_number_of_threads_does_not_change_a_bit)
     }
     dev = usual;
     assert_at_most(difference(maps[1], maps[0], 64 * 50 * COILS), 0);
-    free(maps[0]);
-    free(maps[1]);
+    LMR_FREE(maps[0], maps[1]);
 }
 
 TEST(data_without_a_centre_or_signal_are_refused)

@@ -10,8 +10,7 @@ typedef struct scene {
 
 static void free_scene(scene *s)
 {
-    free(s->terms);
-    free(s->phase);
+    LMR_FREE(s->terms, s->phase);
 }
 
 ENDS_ITSELF_BY(free_scene, scene)

@@ -145,9 +145,7 @@ TEST(noise_is_not_taken_for_signal)
     opts = (larmor_compression_opts){.energy = 0.99999};
     assert_ok(larmor_compression(R, &opts, &C, &report)); /* who does not know of it keeps it */
     assert_int_equal(report.coils, COILS);
-    larmor_array_free(C);
-    larmor_array_free(R);
-    larmor_array_free(x);
+    LMR_FREE(C, R, x);
 }
 
 TEST(what_makes_no_sense_is_refused)

@@ -245,14 +245,12 @@ TEST(what_cannot_tell_of_delays_is_refused)
     assert_refused(larmor_delays_estimate(traj, traj, NULL, &found), LARMOR_ERR_SHAPE, "delays: k-space is f64");
     assert_refused(larmor_delays_estimate(kspace, kspace, NULL, &found), LARMOR_ERR_SHAPE,
                    "delays: trajectory is c64");
-    larmor_array_free(kspace);
-    larmor_array_free(traj);
+    LMR_FREE(kspace, traj);
     s = (scene){"cartesian", {32, 32, 1}, 0, 64, 0, 2, 0, 0, {0}};
     simulate(&s, &traj, &kspace);
     assert_refused(larmor_delays_estimate(kspace, traj, NULL, &found), LARMOR_ERR_UNSUPPORTED,
                    "different angles none");
-    larmor_array_free(kspace);
-    larmor_array_free(traj);
+    LMR_FREE(kspace, traj);
 }
 
 /* ---- spirals ---- */
@@ -347,10 +345,8 @@ static larmor_array *off_resonant(larmor_array *traj, int coils, double snr, dou
     assert_ok(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C128, y[0], &both));
     assert_ok(larmor_phantom_noise_level(plain, dev, LARMOR_SHAPE(48, 48), coils, snr > 0 ? snr : 1, &sigma));
     if (snr > 0) assert_ok(larmor_phantom_noise(both, sigma, 7));
-    for (int p = 0; p < 2; p++) {
-        free(y[p]);
-        larmor_array_free(part[p]);
-    }
+    for (int p = 0; p < 2; p++)
+        LMR_FREE(y[p], part[p]);
     larmor_phantom_free(plain);
     return both;
 }

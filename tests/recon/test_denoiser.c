@@ -45,10 +45,8 @@ TEST(each_form_gets_its_numbers_and_gives_back_those_of_the_image)
         }
 }
 
-static larmor_status halve(void *self, double sigma, const larmor_array *x, larmor_array *z)
+static larmor_status halve(void *self LMR_UNUSED, double sigma LMR_UNUSED, const larmor_array *x, larmor_array *z)
 {
-    (void)self;
-    (void)sigma;
     return larmor_axpby(0.5, x, 0, z);
 }
 

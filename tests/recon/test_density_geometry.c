@@ -170,9 +170,7 @@ TEST(samples_without_a_plane_are_refused)
     assert_refused(larmor_density_voronoi(cloud, LARMOR_SHAPE(8, 8, 8), &w), LARMOR_ERR_ARG,
                    "use larmor_density_pipe");
     assert_null(w);
-    larmor_array_free(one);
-    larmor_array_free(traj);
-    free(scattered);
+    LMR_FREE(one, traj, scattered);
 }
 
 /* ---- spirals ---- */

@@ -67,11 +67,10 @@ TEST(even_arms_of_a_spiral_are_in_their_order)
 {
     for (int arms = 8; arms <= 24; arms += of_all(16, 8)) {
         const larmor_traj_opts opts = {.matrix = {128, 128}, .readouts = arms};
-        OWNED(larmor_array) *traj, *kspace;
         larmor_description found;
-        assert_ok(larmor_traj_create(dev, "spiral", &opts, &traj));
+        OWN(larmor_array, *traj, larmor_traj_create(dev, "spiral", &opts, &traj));
         OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
-        assert_ok(larmor_phantom_kspace(phantom, traj, 8, LARMOR_C64, &kspace));
+        OWN(larmor_array, *kspace, larmor_phantom_kspace(phantom, traj, 8, LARMOR_C64, &kspace));
         assert_ok(larmor_phantom_noise(kspace, 3e-5, 1));
         assert_ok(larmor_compare_descriptions(kspace, traj, &found));
         assert_true(found.reach > 0);
@@ -85,11 +84,10 @@ TEST(a_contrast_that_falls_is_no_shift_of_readouts)
     static const char *const phantom_of[] = {"texture", "shepp-logan"};
     const larmor_traj_opts opts = {.matrix = {18, 18, 18}, .readouts = 600, .samples = 36};
     for (int p = of_all(1, 0); p < 2; p++) {
-        OWNED(larmor_array) *traj, *kspace;
         larmor_description found;
-        assert_ok(larmor_traj_create(dev, "koosh", &opts, &traj));
+        OWN(larmor_array, *traj, larmor_traj_create(dev, "koosh", &opts, &traj));
         OWN(larmor_phantom, *phantom, larmor_phantom_create(phantom_of[p], 3, &phantom));
-        assert_ok(larmor_phantom_kspace(phantom, traj, COILS, LARMOR_C64, &kspace));
+        OWN(larmor_array, *kspace, larmor_phantom_kspace(phantom, traj, COILS, LARMOR_C64, &kspace));
         OWN_MEMORY(float, *x, larmor_array_download(kspace, LARMOR_C64, &x));
         for (int64_t i = 0; i < 2 * 36 * 600 * COILS; i++) x[i] *= i / 2 / 36 % 600 < 300 ? 1.f : 0.5f;
         assert_ok(larmor_array_write(kspace, x, larmor_array_bytes(kspace)));
@@ -343,8 +341,7 @@ TEST(arms_of_a_spiral_with_swapped_axes_are_named)
         assert_at_most(3, found.reach);
         assert_int_equal(found.is_clear, wrong);
         if (wrong) assert_non_null(strstr(found.name, "every second readout with x and y swapped"));
-        larmor_array_free(traj);
-        larmor_array_free(kspace);
+        LMR_FREE(traj, kspace);
     }
 }
 
@@ -403,7 +400,6 @@ TEST(a_coil_whose_samples_are_conjugated_is_named_and_others_are_not)
 /* Of the centre of a Cartesian scan, `side` samples along both axes. */
 static larmor_description found_in_centre(const char *name, int coils, int side, int conjugated)
 {
-    OWNED(larmor_array) *traj, *kspace;
     larmor_description found;
     HEAP double *k = malloc(sizeof *k * (size_t)(2 * side * side));
     assert_non_null(k);
@@ -411,9 +407,9 @@ static larmor_description found_in_centre(const char *name, int coils, int side,
         k[2 * i] = i % side - side / 2;
         k[2 * i + 1] = i / side - side / 2;
     }
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, side, side), LARMOR_F64, k, &traj));
+    OWN(larmor_array, *traj, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, side, side), LARMOR_F64, k, &traj));
     OWN(larmor_phantom, *phantom, larmor_phantom_create(name, 2, &phantom));
-    assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
+    OWN(larmor_array, *kspace, larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
     HEAP float *x = malloc(larmor_array_bytes(kspace));
     assert_non_null(x);
     assert_ok(larmor_array_read(kspace, x, larmor_array_bytes(kspace)));
@@ -449,13 +445,12 @@ static larmor_description found_for_maps(void (*change)(float *maps))
     OWNED(larmor_array) *traj = upload(k), *kspace, *region, *maps, *changed;
     larmor_region_report report;
     larmor_description found;
-    HEAP float *s;
     OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, MAP_COILS, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(N, N), NULL, MAP_COILS, &maps));
     assert_ok(larmor_calibration_region(kspace, traj, LARMOR_SHAPE(N, N), NULL, &region, &report));
     memcpy(fov, report.fov, sizeof fov);
-    assert_ok(larmor_array_download(maps, LARMOR_C64, &s));
+    OWN_MEMORY(float, *s, larmor_array_download(maps, LARMOR_C64, &s));
     change(s);
     assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(N, N, MAP_COILS), LARMOR_C64, s, &changed));
     assert_ok(larmor_compare_maps(region, fov, changed, &found));
@@ -463,9 +458,8 @@ static larmor_description found_for_maps(void (*change)(float *maps))
     return found;
 }
 
-static void keep(float *s)
+static void keep(float *s LMR_UNUSED)
 {
-    (void)s;
 }
 
 static void conjugate(float *s)

@@ -28,8 +28,7 @@ static larmor_description found_for_lines(int described, double late, int coils)
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, said, &traj));
     assert_ok(larmor_compare_lines(kspace, traj, &found));
     assert_at_most(10, found.reach);
-    larmor_array_free(traj);
-    larmor_array_free(kspace);
+    LMR_FREE(traj, kspace);
     return found;
 }
 
@@ -72,8 +71,7 @@ static double far_echo_of(int spokes, double sigma)
     larmor_array_free(traj);
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, said, &traj));
     assert_ok(larmor_compare_lines(kspace, traj, &found));
-    larmor_array_free(traj);
-    larmor_array_free(kspace);
+    LMR_FREE(traj, kspace);
     return found.far_echo;
 }
 
@@ -92,7 +90,6 @@ static larmor_description found_for_step(double shift, double gain, double size,
     HEAP double *k = malloc(sizeof *k * 2 * N * LINES), *is = malloc(sizeof *k * 2 * N * LINES);
     larmor_array *traj, *kspace;
     larmor_description found;
-    HEAP float *x;
     for (int i = 0; i < N * LINES; i++) {
         k[2 * i] = i % N - N / 2;
         k[2 * i + 1] = i / N - LINES / 2;
@@ -105,7 +102,7 @@ static larmor_description found_for_step(double shift, double gain, double size,
     assert_ok(larmor_phantom_noise(kspace, noise, 1));
     larmor_array_free(traj);
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, k, &traj));
-    assert_ok(larmor_array_download(kspace, LARMOR_C64, &x));
+    OWN_MEMORY(float, *x, larmor_array_download(kspace, LARMOR_C64, &x));
     for (int i = 0; i < N * LINES * coils; i++) {
         const double *p = k + 2 * (i % (N * LINES)), turn = -2 * M_PI * shift * (p[0] + p[1]);
         const double re = gain * x[2 * i], im = gain * x[2 * i + 1];
@@ -115,8 +112,7 @@ static larmor_description found_for_step(double shift, double gain, double size,
     }
     assert_ok(larmor_array_write(kspace, x, larmor_array_bytes(kspace)));
     assert_ok(larmor_compare_lines(kspace, traj, &found));
-    larmor_array_free(traj);
-    larmor_array_free(kspace);
+    LMR_FREE(traj, kspace);
     return found;
 }
 

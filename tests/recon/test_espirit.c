@@ -44,8 +44,7 @@ static found find(larmor_array *region, larmor_shape image, const larmor_espirit
 
 static void free_found(found *f)
 {
-    free(f->maps);
-    free(f->values);
+    LMR_FREE(f->maps, f->values);
 }
 
 ENDS_ITSELF_BY(free_found, found)
@@ -349,8 +348,7 @@ static sampled sample(const double *k, int64_t n, int64_t lines)
 
 static void free_sampled(sampled *s)
 {
-    larmor_array_free(s->traj);
-    larmor_array_free(s->kspace);
+    LMR_FREE(s->traj, s->kspace);
 }
 
 ENDS_ITSELF_BY(free_sampled, sampled)
@@ -387,8 +385,7 @@ TEST(lines_on_the_grid_are_taken_as_they_are)
     free(expected);
     expected = coil_kspace(at, 2, 24 * 17);
     assert_at_most(difference(got, expected, 24 * 17 * COILS), 1e-6);
-    free(expected);
-    free(got);
+    LMR_FREE(expected, got);
 }
 
 TEST(samples_anywhere_are_solved_for_the_same_region)

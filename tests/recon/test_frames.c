@@ -75,9 +75,8 @@ TEST(the_adjoint_is_exact)
     }
 }
 
-static larmor_status triple(void *self, const larmor_array *x, larmor_array *y)
+static larmor_status triple(void *self LMR_UNUSED, const larmor_array *x, larmor_array *y)
 {
-    (void)self;
     return larmor_axpby(3, x, 0, y);
 }
 
@@ -89,8 +88,7 @@ TEST(the_operators_own_normal_maps_survive)
     assert_ok(larmor_op_create(dev, &impl, NULL, LARMOR_C128, LARMOR_SHAPE(NX, NY), LARMOR_SHAPE(NX, NY), &N));
     larmor_op *with;
     assert_ok(larmor_op_with_normal(ops[1], N, &with));
-    larmor_op_free(ops[1]);
-    larmor_op_free(N);
+    LMR_FREE(ops[1], N);
     ops[1] = with;
     assert_ok(larmor_op_frames(ops, FRAMES, &A));
     HEAP cplx *x = random_values(VOXELS * FRAMES, 4);
@@ -148,17 +146,14 @@ TEST(frames_apart_give_the_same_bits)
         const int64_t counts[3] = {larmor_shape_count(out), VOXELS * MANY, VOXELS * MANY};
         for (int k = 0; k < 3; k++) {
             assert_at_most(difference(got[1][k], got[0][k], (int)counts[k]), limit);
-            free(got[0][k]);
-            free(got[1][k]);
+            LMR_FREE(got[0][k], got[1][k]);
         }
         free(x);
     }
 }
 
-static larmor_status refuse(void *self, const larmor_array *x, larmor_array *y)
+static larmor_status refuse(void *self, const larmor_array *x LMR_UNUSED, larmor_array *y LMR_UNUSED)
 {
-    (void)x;
-    (void)y;
     return larmor_fail(LARMOR_ERR_NUMERIC, "frame %d is not for this", *(const int *)self);
 }
 

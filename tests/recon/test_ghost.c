@@ -72,9 +72,7 @@ static scan make_scan(const scene *s, uint64_t seed)
 
 static void free_scan(scan *s)
 {
-    larmor_array_free(s->kspace);
-    larmor_array_free(s->traj);
-    free(s->truth);
+    LMR_FREE(s->kspace, s->traj, s->truth);
 }
 
 ENDS_ITSELF_BY(free_scan, scan)

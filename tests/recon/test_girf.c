@@ -11,9 +11,8 @@ static const double spacing = 250, dwell = 4e-6;
 
 typedef double complex (*transfer)(double hz, int out, int in);
 
-static double complex identity(double hz, int out, int in)
+static double complex identity(double hz LMR_UNUSED, int out, int in)
 {
-    (void)hz;
     return out == in;
 }
 

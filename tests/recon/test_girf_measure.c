@@ -28,8 +28,7 @@ typedef struct scene {
 
 static void free_scene(scene *s)
 {
-    free(s->nominal);
-    free(s->measured);
+    LMR_FREE(s->nominal, s->measured);
 }
 
 ENDS_ITSELF_BY(free_scene, scene)

@@ -25,9 +25,7 @@ static void apply(larmor_op *A, const scan *s, const images *i)
 
 static void free_applied(larmor_op *A, images *i)
 {
-    larmor_op_free(A);
-    larmor_array_free(i->x);
-    larmor_array_free(i->z);
+    LMR_FREE(A, i->x, i->z);
 }
 
 /* A map of `side` x `side` up to about 205 Hz and readouts of 400 samples in 20 ms. */

@@ -33,10 +33,7 @@ static vectors warm_vectors(larmor_shape shape)
 
 static void free_vectors(vectors *v)
 {
-    larmor_op_free(v->A);
-    larmor_array_free(v->x);
-    larmor_array_free(v->b);
-    larmor_array_free(v->start);
+    LMR_FREE(v->A, v->x, v->b, v->start);
 }
 
 ENDS_ITSELF_BY(free_vectors, vectors)
@@ -160,9 +157,7 @@ TEST(the_choice_of_the_weight_takes_no_more_than_estimated)
                         -(int64_t)(larmor_array_bytes(kept) + larmor_array_bytes(factors)), 1.5);
         larmor_regulariser_free(r);
         larmor_circulant_free(C);
-        larmor_op_free(A);
-        larmor_op_free(out.A);
-        larmor_array_free(out.noise);
+        LMR_FREE(A, out.A, out.noise);
     }
 }
 
@@ -179,8 +174,6 @@ TEST(the_choice_for_a_series_takes_four_images_less)
     larmor_held_out out = {.A = NULL};
     int64_t solver, beside;
     OWNED(larmor_array) *x = zeros(LARMOR_C64, images), *one = zeros(LARMOR_C64, s.problem.image);
-    OWNED(larmor_regulariser) *r;
-    OWNED(larmor_op) *A;
     larmor_choice choice;
     OWN(larmor_circulant, *C, larmor_circulant_create(s.maps, s.traj, NULL, s.problem.image, LARMOR_C64, &C));
     assert_ok(larmor_hold_out(s.traj, NULL, C, 3, &weights, &factors));
@@ -188,7 +181,7 @@ TEST(the_choice_for_a_series_takes_four_images_less)
         ops[t] = warm_sense(&s, NULL, one);
         kept[t] = warm_sense(&s, weights, one);
     }
-    assert_ok(larmor_op_frames(ops, FRAMES, &A));
+    OWN(larmor_op, *A, larmor_op_frames(ops, FRAMES, &A));
     assert_ok(larmor_op_frames(kept, FRAMES, &out.A));
     OWNED(larmor_array) *b = zeros(LARMOR_C64, larmor_op_out_shape(A)),
                         *all = zeros(LARMOR_C64, larmor_op_out_shape(A)),
@@ -203,14 +196,12 @@ TEST(the_choice_for_a_series_takes_four_images_less)
     assert_ok(larmor_regularised_memory("tv:xy+tv:h+tv:b", &opts, LARMOR_C64, images, &solver));
     assert_ok(larmor_choose_memory(LARMOR_C64, images, larmor_array_shape(b), &beside));
     begin();
-    assert_ok(larmor_regulariser_create(dev, "tv:xy+tv:h+tv:b", &opts, LARMOR_C64, images, &r));
+    OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, "tv:xy+tv:h+tv:b", &opts, LARMOR_C64, images, &r));
     assert_ok(larmor_choose_weight(A, b, &out, C, r, NULL, &choice));
     assert_true(choice.tried > 1);
     expect_estimate("choice for a series", solver + beside - 4 * (int64_t)larmor_array_bytes(x), 0, 1.5);
-    for (int t = 0; t < FRAMES; t++) {
-        larmor_op_free(ops[t]);
-        larmor_op_free(kept[t]);
-    }
+    for (int t = 0; t < FRAMES; t++)
+        LMR_FREE(ops[t], kept[t]);
     larmor_op_free(out.A);
 }
 

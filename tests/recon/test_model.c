@@ -19,16 +19,9 @@ typedef struct scene {
 
 static void free_scene(scene *s)
 {
-    for (int l = 0; l < s->terms; l++) {
-        larmor_array_free(s->term[l].space);
-        larmor_array_free(s->term[l].time);
-        free(s->space[l]);
-        free(s->time[l]);
-    }
-    larmor_op_free(s->F);
-    free(s->k);
-    free(s->position);
-    free(s->h);
+    for (int l = 0; l < s->terms; l++)
+        LMR_FREE(s->term[l].space, s->term[l].time, s->space[l], s->time[l]);
+    LMR_FREE(s->F, s->k, s->position, s->h);
 }
 
 ENDS_ITSELF_BY(free_scene, scene)
@@ -198,10 +191,9 @@ TEST(the_adjoint_is_exact_in_both_precisions)
     for (int p = 0; p < 2; p++) {
         OWNED(scene) s = new_scene(2, 24, p ? LARMOR_C128 : LARMOR_C64, 1e-4, 60, 5);
         for (int k = 0; k < KINDS; k++) add_kind(&s, k, 20e-3);
-        OWNED(larmor_op) *A;
         double error;
         OWN(larmor_segments, *segments, larmor_segments_of_terms(s.term, s.terms, NULL, &segments));
-        assert_ok(larmor_op_segments(s.F, segments, &A));
+        OWN(larmor_op, *A, larmor_op_segments(s.F, segments, &A));
         assert_ok(larmor_op_adjoint_error(A, 5, &error));
         assert_at_most(error, p ? 1e-13 : 3e-6);
     }
@@ -329,7 +321,6 @@ TEST(a_sum_is_the_same_by_any_number_of_threads)
     for (int k = 0; k < KINDS; k++) add_kind(&s, k, 20e-3);
     double error[2] = {0};
     for (int i = 0; i < 2; i++) {
-        OWNED(larmor_segments) *segments;
         OWN(larmor_device, *other, larmor_device_open(i ? "cpu:3" : "cpu:1", &other));
         larmor_model_term term[KINDS];
         larmor_array *made[2 * KINDS];
@@ -342,13 +333,11 @@ TEST(a_sum_is_the_same_by_any_number_of_threads)
             term[l].time = made[2 * l + 1];
         }
         larmor_segments_info info;
-        assert_ok(larmor_segments_of_terms(term, KINDS, NULL, &segments));
+        OWN(larmor_segments, *segments, larmor_segments_of_terms(term, KINDS, NULL, &segments));
         assert_ok(larmor_segments_describe(segments, &info));
         error[i] = info.error;
-        for (int l = 0; l < KINDS; l++) {
-            larmor_array_free(made[2 * l]);
-            larmor_array_free(made[2 * l + 1]);
-        }
+        for (int l = 0; l < KINDS; l++)
+            LMR_FREE(made[2 * l], made[2 * l + 1]);
     }
     assert_true(error[0] > 0 && error[0] == error[1]);
 }

@@ -67,10 +67,7 @@ typedef struct scene {
 static void free_scene(scene *s)
 {
     for (int m = 0; m < s->states; m++) larmor_array_free(s->maps[m]);
-    larmor_array_free(s->traj);
-    larmor_array_free(s->motion);
-    free(s->k);
-    free(s->rows);
+    LMR_FREE(s->traj, s->motion, s->k, s->rows);
 }
 
 ENDS_ITSELF_BY(free_scene, scene)

@@ -13,10 +13,8 @@ typedef struct scene {
 
 static void free_scene(scene *s)
 {
-    for (int b = 0; b < BANDS; b++) {
-        larmor_op_free(s->A[b]);
-        free(s->maps[b]);
-    }
+    for (int b = 0; b < BANDS; b++)
+        LMR_FREE(s->A[b], s->maps[b]);
     larmor_array_free(s->phases);
 }
 

@@ -50,8 +50,7 @@ static scene scene_of(larmor_dtype dtype, int spokes)
 
 static void free_scene(scene *s)
 {
-    larmor_array_free(s->traj);
-    larmor_array_free(s->kspace);
+    LMR_FREE(s->traj, s->kspace);
 }
 
 ENDS_ITSELF_BY(free_scene, scene)

@@ -26,10 +26,7 @@ static scan random_scan(larmor_dtype dtype, double tol, int64_t coils)
 
 static void free_scan(scan *s)
 {
-    larmor_op_free(s->F);
-    larmor_array_free(s->field_array);
-    larmor_array_free(s->times_array);
-    free(s->k);
+    LMR_FREE(s->F, s->field_array, s->times_array, s->k);
 }
 
 ENDS_ITSELF_BY(free_scan, scan)
@@ -141,13 +138,12 @@ TEST(a_constant_frequency_is_one_term_of_the_toeplitz_normal_map)
         const larmor_nufft_opts nufft = {
             .ndim = 2, .modes = {NX, NY}, .batch = COILS, .tol = 1e-9, .dtype = LARMOR_C128};
         larmor_segments_info info;
-        OWNED(larmor_op) *A, *N, *both;
         OWN(larmor_segments, *segments, larmor_segments_create(field, s.times_array, NULL, &segments));
-        assert_ok(larmor_op_segments(s.F, segments, &A));
-        assert_ok(larmor_op_segments_toeplitz(&nufft, traj, NULL, segments, &N));
+        OWN(larmor_op, *A, larmor_op_segments(s.F, segments, &A));
+        OWN(larmor_op, *N, larmor_op_segments_toeplitz(&nufft, traj, NULL, segments, &N));
         assert_ok(larmor_segments_describe(segments, &info));
         assert_int_equal(info.terms, 1);
-        assert_ok(larmor_op_with_normal(A, N, &both));
+        OWN(larmor_op, *both, larmor_op_with_normal(A, N, &both));
         assert_at_most(normal_apart(both), 1e-8);
     }
 }
@@ -183,12 +179,11 @@ TEST(the_toeplitz_normal_map_is_that_of_the_operator_to_its_own_error)
             .ndim = 2, .modes = {NX, NY}, .batch = COILS, .tol = 1e-9, .dtype = LARMOR_C128};
         const larmor_off_resonance_opts opts = {.error = 1e-5, .normal_error = bound};
         larmor_segments_info info;
-        OWNED(larmor_op) *A, *W, *WA, *N, *both;
         OWN(larmor_segments, *segments, larmor_segments_create(s.field_array, s.times_array, &opts, &segments));
         assert_ok(larmor_segments_describe(segments, &info));
         assert_int_equal(info.terms, 0);
-        assert_ok(larmor_op_segments(s.F, segments, &A));
-        assert_ok(larmor_op_segments_toeplitz(&nufft, traj, c % 2 ? w : NULL, segments, &N));
+        OWN(larmor_op, *A, larmor_op_segments(s.F, segments, &A));
+        OWN(larmor_op, *N, larmor_op_segments_toeplitz(&nufft, traj, c % 2 ? w : NULL, segments, &N));
         assert_ok(larmor_segments_describe(segments, &info));
         assert_true(info.terms > info.segments / 2 && info.terms <= 2 * info.segments + 4);
         assert_at_most(info.terms_error, bound);
@@ -196,9 +191,9 @@ TEST(the_toeplitz_normal_map_is_that_of_the_operator_to_its_own_error)
         before = info.terms;
         for (int j = 0; j < M; j++) weights[j] = c % 2 ? sqrt(weights[j]) : 1;
         OWNED(larmor_array) *root = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), weights);
-        assert_ok(larmor_op_weights(root, LARMOR_C128, COILS, &W));
-        assert_ok(larmor_op_chain(W, A, &WA));
-        assert_ok(larmor_op_with_normal(WA, N, &both));
+        OWN(larmor_op, *W, larmor_op_weights(root, LARMOR_C128, COILS, &W));
+        OWN(larmor_op, *WA, larmor_op_chain(W, A, &WA));
+        OWN(larmor_op, *both, larmor_op_with_normal(WA, N, &both));
         assert_at_most(normal_apart(both), bound);
     }
 }
@@ -214,7 +209,6 @@ TEST(sense_has_the_phases_between_coils_and_samples)
         OWNED(larmor_array) *maps = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, MANY), m);
         OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, SAMPLES, READOUTS), s.k);
         OWNED(larmor_array) *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY), x);
-        OWNED(larmor_op) *A;
         OWN(larmor_segments, *segments,
             larmor_segments_create(s.field_array, s.times_array,
                                    &(larmor_off_resonance_opts){.error = 1e-5, .normal_error = 1e-5}, &segments));
@@ -223,7 +217,7 @@ TEST(sense_has_the_phases_between_coils_and_samples)
                                         .off_resonance = segments,
                                         .block = c % 2 ? 2 : 0,
                                         .toeplitz = c / 2 ? 1 : -1};
-        assert_ok(larmor_op_sense(maps, &opts, &A));
+        OWN(larmor_op, *A, larmor_op_sense(maps, &opts, &A));
         assert_int_equal(larmor_sense_uses_toeplitz(A), c / 2);
         OWNED(larmor_array) *out = zeros(LARMOR_C128, larmor_op_out_shape(A));
         assert_ok(larmor_op_forward(A, in, out));
@@ -251,9 +245,7 @@ TEST(times_of_one_readout_stand_for_all)
         y[i] = values_of(out);
     }
     assert_at_most(difference(y[1], y[0], M * COILS), 1e-15);
-    free(y[0]);
-    free(y[1]);
-    free(x);
+    LMR_FREE(y[0], y[1], x);
 }
 
 TEST(unusable_inputs_are_named)

@@ -64,9 +64,8 @@ TEST(operators_that_are_not_finite_are_refused)
     assert_refused(larmor_opnorm(D, -1, &largest), LARMOR_ERR_ARG, "opnorm: -1 iterations");
 }
 
-static int always(void *user)
+static int always(void *user LMR_UNUSED)
 {
-    (void)user;
     return 1;
 }
 

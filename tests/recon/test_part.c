@@ -72,8 +72,7 @@ static scan scan_of(const char *traj, int64_t readouts, double relative, int wei
 static void free_scan(scan *s)
 {
     larmor_held_part_free(&s->held.part);
-    larmor_array_free(s->folded);
-    larmor_op_free(s->held.A);
+    LMR_FREE(s->folded, s->held.A);
     larmor_circulant_free(s->C);
     larmor_op_free(s->A);
     larmor_array *const of[] = {s->traj, s->weights, s->maps, s->b, s->noise, s->kept, s->factors};

@@ -35,6 +35,5 @@ TEST(a_preconditioner_saves_iterations_and_keeps_the_solution)
     }
     assert_true(iters[1] < iters[0] / 2);
     assert_at_most(difference(got[1], got[0], COLUMNS), 1e-6);
-    free(got[0]);
-    free(got[1]);
+    LMR_FREE(got[0], got[1]);
 }

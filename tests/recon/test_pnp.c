@@ -37,10 +37,9 @@ typedef struct stepped {
     double step;
 } stepped;
 
-static larmor_status map(void *self, double sigma, const larmor_array *x, larmor_array *z)
+static larmor_status map(void *self, double sigma LMR_UNUSED, const larmor_array *x, larmor_array *z)
 {
     const stepped *s = self;
-    (void)sigma;
     return larmor_prox_apply(s->g, s->step, x, z);
 }
 
@@ -78,9 +77,8 @@ TEST(with_a_proximal_map_admm_and_fista_reach_the_minimiser_of_its_penalty)
 
 /* ---- linear denoisers ---- */
 
-static larmor_status multiply(void *self, double sigma, const larmor_array *x, larmor_array *z)
+static larmor_status multiply(void *self, double sigma LMR_UNUSED, const larmor_array *x, larmor_array *z)
 {
-    (void)sigma;
     return matrix_forward(self, x, z);
 }
 
@@ -154,19 +152,16 @@ TEST(red_with_a_linear_symmetric_denoiser_solves_its_linear_equations)
     }
 }
 
-static larmor_status keep(void *self, double sigma, const larmor_array *x, larmor_array *z)
+static larmor_status keep(void *self, double sigma LMR_UNUSED, const larmor_array *x, larmor_array *z)
 {
-    (void)sigma;
     if (self) ++*(int *)self;
     return larmor_copy(x, z);
 }
 
 /* Gives the noise, which is none. */
-static larmor_status find_none(void *self, double sigma, const larmor_array *x, larmor_array *z)
+static larmor_status find_none(void *self LMR_UNUSED, double sigma LMR_UNUSED, const larmor_array *x LMR_UNUSED,
+                               larmor_array *z)
 {
-    (void)self;
-    (void)sigma;
-    (void)x;
     return larmor_zero(z);
 }
 
@@ -293,10 +288,8 @@ TEST(what_a_denoiser_fails_with_ends_the_run_and_so_do_nan_and_the_monitor)
 }
 
 /* Twice as much of everything. */
-static larmor_status enlarge(void *self, double sigma, const larmor_array *x, larmor_array *z)
+static larmor_status enlarge(void *self LMR_UNUSED, double sigma LMR_UNUSED, const larmor_array *x, larmor_array *z)
 {
-    (void)self;
-    (void)sigma;
     return larmor_axpby(3, x, 0, z);
 }
 

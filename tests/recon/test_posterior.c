@@ -114,9 +114,8 @@ static void expect_differences(double d, double mean[2], double deviation[2])
     }
 }
 
-static larmor_status same(void *self, const larmor_array *x, larmor_array *y)
+static larmor_status same(void *self LMR_UNUSED, const larmor_array *x, larmor_array *y)
 {
-    (void)self;
     return larmor_copy(x, y);
 }
 
@@ -138,10 +137,9 @@ TEST(samples_of_total_variation_have_the_moments_of_their_density)
         OWNED(larmor_op) *A = identity(shape);
         OWNED(larmor_array) *b = complex_array(LARMOR_C128, shape, (cplx[]){-d / 2, d / 2});
         OWNED(larmor_array) *x = zeros(LARMOR_C128, shape);
-        OWNED(larmor_posterior) *chain;
         const larmor_posterior_opts opts = {.weight = WEIGHT, .deviation = SIGMA, .seed = 7};
         OWN(larmor_regulariser, *tv, larmor_regulariser_create(dev, "tv", NULL, LARMOR_C128, shape, &tv));
-        assert_ok(larmor_posterior_create(A, b, tv, &opts, &chain));
+        OWN(larmor_posterior, *chain, larmor_posterior_create(A, b, tv, &opts, &chain));
         double mean[2], deviation[2], sum[2] = {0}, square[2] = {0};
         expect_differences(d, mean, deviation);
         for (int s = 0; s < SAMPLES; s++) {

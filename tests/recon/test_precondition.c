@@ -52,13 +52,7 @@ static sense make(larmor_shape image, int coils, int weighted)
 
 static void drop(sense *p)
 {
-    larmor_array_free(p->traj);
-    larmor_array_free(p->weights);
-    larmor_array_free(p->maps);
-    free(p->k);
-    free(p->w);
-    free(p->s);
-    free(p->a);
+    LMR_FREE(p->traj, p->weights, p->maps, p->k, p->w, p->s, p->a);
 }
 
 ENDS_ITSELF_BY(drop, sense)
@@ -192,18 +186,16 @@ TEST(the_preconditioner_is_self_adjoint_and_positive)
 }
 
 /* Periodic differences along the first axis: a circulant itself. */
-static larmor_status around_forward(void *self, const larmor_array *x, larmor_array *y)
+static larmor_status around_forward(void *self LMR_UNUSED, const larmor_array *x, larmor_array *y)
 {
-    (void)self;
     const int64_t n = larmor_array_shape(x).dim[0], count = larmor_array_count(x);
     HEAP cplx *in = values_of(x), *out = malloc((size_t)count * sizeof *out);
     for (int64_t i = 0; i < count; i++) out[i] = in[i / n * n + (i + 1) % n] - in[i];
     return larmor_array_write(y, out, larmor_array_bytes(y));
 }
 
-static larmor_status around_adjoint(void *self, const larmor_array *y, larmor_array *x)
+static larmor_status around_adjoint(void *self LMR_UNUSED, const larmor_array *y, larmor_array *x)
 {
-    (void)self;
     const int64_t n = larmor_array_shape(x).dim[0], count = larmor_array_count(x);
     HEAP cplx *in = values_of(y), *out = malloc((size_t)count * sizeof *out);
     for (int64_t i = 0; i < count; i++) out[i] = in[i / n * n + (i + n - 1) % n] - in[i];
@@ -295,8 +287,7 @@ TEST(the_circulant_of_a_series_stands_for_the_mean_of_its_frames)
     assert_ok(larmor_circulant_inverse_frames(series, .3, 0, 2, &M));
     assert_ok(larmor_circulant_inverse_frames(joined, .3, 0, 1, &one));
     for (int i = 0; i < 2; i++) assert_at_most(frame_error(M, one, p.image, i), 1e-6);
-    larmor_op_free(M);
-    larmor_op_free(one);
+    LMR_FREE(M, one);
     larmor_circulant_free(joined);
     larmor_circulant_free(series);
     assert_refused(larmor_circulant_create_frames(p.maps, traj, NULL, 0, p.image, LARMOR_C128, &series),
@@ -373,11 +364,7 @@ static scan radial_scan(larmor_dtype dtype)
 
 static void free_scan(scan *s)
 {
-    larmor_array_free(s->traj);
-    larmor_array_free(s->maps);
-    larmor_array_free(s->truth);
-    larmor_array_free(s->kspace);
-    larmor_op_free(s->A);
+    LMR_FREE(s->traj, s->maps, s->truth, s->kspace, s->A);
 }
 
 ENDS_ITSELF_BY(free_scan, scan)
@@ -400,9 +387,7 @@ TEST(preconditioned_conjugate_gradients_need_a_third_fewer_iterations)
         assert_at_most(fabs(fast.objective / plain.objective - 1), 1e-2);
         HEAP cplx *a = values_of(x[0]), *b = values_of(x[1]);
         assert_at_most(difference(b, a, larmor_shape_count(image)), 0.02);
-        larmor_op_free(M);
-        larmor_array_free(x[0]);
-        larmor_array_free(x[1]);
+        LMR_FREE(M, x[0], x[1]);
     }
 }
 
@@ -428,13 +413,11 @@ TEST(a_circulant_saves_steps_of_admm)
     OWNED(scan) s = radial_scan(LARMOR_C64);
     const larmor_shape image = larmor_op_in_shape(s.A);
     OWNED(larmor_array) *x = zeros(LARMOR_C64, image);
-    OWNED(larmor_op) *K;
-    OWNED(larmor_prox) *g;
     larmor_report plain, fast;
     larmor_solve_opts opts = {.max_iter = 12, .tol = -1, .inner = 1, .largest = s.largest};
     OWN(larmor_circulant, *C, larmor_circulant_create(s.maps, s.traj, NULL, image, LARMOR_C64, &C));
-    assert_ok(larmor_op_gradient(dev, LARMOR_C64, image, 3, NULL, &K));
-    assert_ok(larmor_prox_group_l1(dev, 1e-5 * s.largest, LARMOR_C64, larmor_op_out_shape(K), &g));
+    OWN(larmor_op, *K, larmor_op_gradient(dev, LARMOR_C64, image, 3, NULL, &K));
+    OWN(larmor_prox, *g, larmor_prox_group_l1(dev, 1e-5 * s.largest, LARMOR_C64, larmor_op_out_shape(K), &g));
     assert_ok(larmor_admm(s.A, s.kspace, K, g, x, &opts, &plain));
     assert_ok(larmor_zero(x));
     opts.circulant = C;
@@ -444,10 +427,9 @@ TEST(a_circulant_saves_steps_of_admm)
 
 static cplx *inverse_of_ones(larmor_circulant *C, const sense *p)
 {
-    OWNED(larmor_array) *x, *y;
     OWN(larmor_op, *M, larmor_circulant_inverse(C, 0.1, NULL, 0, &M));
-    assert_ok(larmor_array_create(dev, LARMOR_C128, p->image, &x));
-    assert_ok(larmor_array_create(dev, LARMOR_C128, p->image, &y));
+    OWN(larmor_array, *x, larmor_array_create(dev, LARMOR_C128, p->image, &x));
+    OWN(larmor_array, *y, larmor_array_create(dev, LARMOR_C128, p->image, &y));
     assert_ok(larmor_fill(x, 1));
     assert_ok(larmor_op_forward(M, x, y));
     cplx *values = values_of(y);

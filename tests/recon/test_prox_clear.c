@@ -142,11 +142,10 @@ TEST(coil_images_are_those_of_least_nuclear_norms_by_direct_sums)
     cplx reference[N];
     solve(&p, weight, reference);
     OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, POINTS, 1), p.k);
-    OWNED(larmor_regulariser) *r;
     OWN(larmor_op, *F, larmor_op_nufft(dev, &nufft, traj, &F));
     OWNED(larmor_array) *b = complex_array(LARMOR_C128, larmor_op_out_shape(F), p.b), *x = zeros(LARMOR_C128, IMAGES);
     const larmor_regulariser_opts blocks = {.block = {BLOCK, BLOCK, 1}};
-    assert_ok(larmor_regulariser_create(dev, "clear", &blocks, LARMOR_C128, IMAGES, &r));
+    OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, "clear", &blocks, LARMOR_C128, IMAGES, &r));
     assert_ok(larmor_regulariser_set_weight(r, weight / unit));
     const larmor_solve_opts opts = {.max_iter = 2000, .tol = 1e-8, .inner = 8};
     assert_ok(larmor_regularised(F, b, r, x, &opts, NULL));

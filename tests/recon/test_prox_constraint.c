@@ -162,8 +162,7 @@ static problem problem_of(larmor_shape shape)
 
 static void free_problem(problem *p)
 {
-    larmor_op_free(p->A);
-    larmor_array_free(p->b);
+    LMR_FREE(p->A, p->b);
 }
 
 ENDS_ITSELF_BY(free_problem, problem)
@@ -202,11 +201,8 @@ static double least_of(const problem *p, const char *const *parts, int count, la
     }
     for (int i = 0; i < STEPS; i++) step(&r, 1 / (0.55 + sigma * bound), sigma);
     const double least = objective_of(&r);
-    for (int i = 0; i < r.rows; i++) {
-        larmor_op_free(r.row[i].K);
-        larmor_array_free(r.row[i].dual);
-        larmor_array_free(r.row[i].work);
-    }
+    for (int i = 0; i < r.rows; i++)
+        LMR_FREE(r.row[i].K, r.row[i].dual, r.row[i].work);
     for (int i = 0; i < 5; i++) larmor_array_free(*arrays[i]);
     larmor_op_free(r.A);
     for (int i = 0; i < count; i++) larmor_regulariser_free(one[i]);

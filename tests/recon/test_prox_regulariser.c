@@ -207,9 +207,7 @@ static scan make_scan(void)
 
 static void free_scan(scan *s)
 {
-    free(s->maps);
-    free(s->kspace);
-    free(s->k);
+    LMR_FREE(s->maps, s->kspace, s->k);
 }
 
 ENDS_ITSELF_BY(free_scan, scan)
@@ -233,7 +231,6 @@ static cplx *reconstruct(int entry, const scan *s, double data, double gain, int
     const int series = is_series(entry);
     const larmor_shape shape = shape_of(entry);
     OWNED(larmor_op) *A, *one;
-    OWNED(larmor_regulariser) *r;
     assert_ok(larmor_op_sense(sense, &(larmor_sense_opts){.traj = traj, .nufft_tol = 1e-12}, &one));
     OWN(larmor_circulant, *C, larmor_circulant_create(sense, traj, NULL, IMAGE, LARMOR_C128, &C));
     if (series) {
@@ -249,7 +246,7 @@ static cplx *reconstruct(int entry, const scan *s, double data, double gain, int
         all = larmor_array_ref(b);
     }
     x = zeros(LARMOR_C128, shape);
-    assert_ok(larmor_regulariser_create(dev, name_at(entry), NULL, LARMOR_C128, shape, &r));
+    OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, name_at(entry), NULL, LARMOR_C128, shape, &r));
     assert_ok(larmor_regularised(A, all, r, x, &(larmor_solve_opts){.circulant = C}, NULL));
     *weight = larmor_regulariser_weight(r);
     cplx *image = values_of(x);
@@ -382,10 +379,9 @@ static larmor_end end_of(larmor_dtype dtype, double weight, int resolve)
     }
     OWNED(larmor_array) *mask = complex_array(dtype, shape, measured), *b = complex_array(dtype, shape, object),
                         *x = zeros(dtype, shape);
-    OWNED(larmor_regulariser) *r;
     larmor_report report;
     OWN(larmor_op, *A, larmor_op_diag(mask, &A));
-    assert_ok(larmor_regulariser_create(dev, "tv", NULL, dtype, shape, &r));
+    OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, "tv", NULL, dtype, shape, &r));
     assert_ok(larmor_regulariser_set_weight(r, weight));
     assert_ok(larmor_regularised(A, b, r, x, &(larmor_solve_opts){.resolve = resolve, .tol = -1}, &report));
     return report.end;
@@ -411,6 +407,5 @@ TEST(what_does_not_fit_is_refused)
     larmor_array_free(x);
     x = zeros(LARMOR_C64, IMAGE);
     assert_refused(larmor_regularised(A, b, r, x, NULL, NULL), LARMOR_ERR_NUMERIC, "expected a finite number");
-    larmor_array_free(b);
-    larmor_array_free(x);
+    LMR_FREE(b, x);
 }

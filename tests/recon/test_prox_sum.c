@@ -179,8 +179,7 @@ static problem problem_of(larmor_shape shape)
 
 static void free_problem(problem *p)
 {
-    larmor_op_free(p->A);
-    larmor_array_free(p->b);
+    LMR_FREE(p->A, p->b);
 }
 
 ENDS_ITSELF_BY(free_problem, problem)

@@ -12,9 +12,8 @@ static void ramp(cplx *x)
 /* With v the gradient of x both terms vanish. */
 TEST(an_affine_ramp_costs_nothing)
 {
-    OWNED(larmor_op) *G;
     OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, "tgv", NULL, LARMOR_C128, SHAPE, &r));
-    assert_ok(larmor_op_gradient(dev, LARMOR_C128, SHAPE, 3, NULL, &G));
+    OWN(larmor_op, *G, larmor_op_gradient(dev, LARMOR_C128, SHAPE, 3, NULL, &G));
     const larmor_penalty p = larmor_regulariser_penalty(r);
     cplx x[NX * NY], z[3 * NX * NY];
     ramp(x);

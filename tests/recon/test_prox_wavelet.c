@@ -52,9 +52,8 @@ TEST(images_of_a_series_are_transformed_by_themselves)
 
 TEST(its_penalty_is_the_mean_of_four_shifts)
 {
-    OWNED(larmor_op) *W;
     OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, "wavelet", NULL, LARMOR_C128, SHAPE, &r));
-    assert_ok(larmor_op_wavelet(dev, LARMOR_C128, SHAPE, NULL, &W));
+    OWN(larmor_op, *W, larmor_op_wavelet(dev, LARMOR_C128, SHAPE, NULL, &W));
     const larmor_penalty penalty = larmor_regulariser_penalty(r);
     HEAP cplx *x = random_values(N, 9);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, SHAPE, x),

@@ -51,18 +51,14 @@ static larmor_status go_on(void *user, const larmor_solver_state *s, int *resume
     return LARMOR_OK;
 }
 
-static larmor_status do_not(void *user, const larmor_solver_state *s, int *resumed)
+static larmor_status do_not(void *user LMR_UNUSED, const larmor_solver_state *s LMR_UNUSED, int *resumed)
 {
-    (void)user;
-    (void)s;
     assert_int_equal(*resumed, 0);
     return LARMOR_OK;
 }
 
-static larmor_status fail_to(void *user, const larmor_solver_state *s, int *resumed)
+static larmor_status fail_to(void *user LMR_UNUSED, const larmor_solver_state *s LMR_UNUSED, int *resumed)
 {
-    (void)user;
-    (void)s;
     *resumed = 1;
     return larmor_fail(LARMOR_ERR_FORMAT, "the state is damaged");
 }
@@ -71,17 +67,15 @@ static larmor_status fail_to(void *user, const larmor_solver_state *s, int *resu
 
 typedef larmor_status (*solver)(problem *p, larmor_prox *g, const larmor_solve_opts *opts, larmor_report *report);
 
-static larmor_status by_cg(problem *p, larmor_prox *g, const larmor_solve_opts *o, larmor_report *report)
+static larmor_status by_cg(problem *p, larmor_prox *g LMR_UNUSED, const larmor_solve_opts *o, larmor_report *report)
 {
-    (void)g;
     return larmor_cg(p->A, p->b, p->x, o, report);
 }
 
 /* The preconditioner is half the identity. */
-static larmor_status by_preconditioned_cg(problem *p, larmor_prox *g, const larmor_solve_opts *o,
+static larmor_status by_preconditioned_cg(problem *p, larmor_prox *g LMR_UNUSED, const larmor_solve_opts *o,
                                           larmor_report *report)
 {
-    (void)g;
     cplx half[COLUMNS];
     for (int i = 0; i < COLUMNS; i++) half[i] = 0.5 + 0.02 * i;
     OWNED(larmor_array) *d = complex_array(LARMOR_C128, LARMOR_SHAPE(COLUMNS), half);
@@ -93,9 +87,8 @@ static larmor_status by_preconditioned_cg(problem *p, larmor_prox *g, const larm
     return st;
 }
 
-static larmor_status by_lsmr(problem *p, larmor_prox *g, const larmor_solve_opts *o, larmor_report *report)
+static larmor_status by_lsmr(problem *p, larmor_prox *g LMR_UNUSED, const larmor_solve_opts *o, larmor_report *report)
 {
-    (void)g;
     return larmor_lsmr(p->A, p->b, p->x, o, report);
 }
 
@@ -212,12 +205,12 @@ static larmor_status penalised(const char *name, larmor_solve_opts o, cplx **x, 
     HEAP cplx *factors = random_values((int)count, 3), *rhs = random_values((int)count, 4);
     OWNED(larmor_array) *d = complex_array(LARMOR_C128, shape, factors), *b = complex_array(LARMOR_C128, shape, rhs),
                         *image = zeros(LARMOR_C128, shape);
-    OWNED(larmor_regulariser) *r;
     o.max_iter = ITERS;
     o.tol = -1;
     OWN(larmor_op, *A, larmor_op_diag(d, &A));
-    assert_ok(larmor_regulariser_create(dev, name, &(larmor_regulariser_opts){.series = series, .lambda = 0.3},
-                                        LARMOR_C128, shape, &r));
+    OWN(larmor_regulariser, *r,
+        larmor_regulariser_create(dev, name, &(larmor_regulariser_opts){.series = series, .lambda = 0.3}, LARMOR_C128,
+                                  shape, &r));
     const larmor_status st = larmor_regularised(A, b, r, image, &o, report);
     *x = values_of(image);
     return st;

@@ -83,11 +83,7 @@ TEST(it_is_the_chain_of_a_nufft_with_a_toeplitz_normal_map_and_the_coils)
         larmor_op_free(A[i]);
     }
     assert_int_equal(larmor_sense_uses_toeplitz(chain), 0);
-    larmor_op_free(chain);
-    larmor_op_free(S);
-    larmor_op_free(FT);
-    larmor_op_free(T);
-    larmor_op_free(F);
+    LMR_FREE(chain, S, FT, T, F);
 }
 
 TEST(without_weights_they_are_one)
@@ -107,10 +103,8 @@ TEST(without_weights_they_are_one)
         values[i] = values_of(y[i]);
     }
     assert_at_most(difference(values[1], values[0], M * COILS), 0);
-    for (int i = 0; i < 2; i++) {
-        free(values[i]);
-        larmor_array_free(y[i]);
-    }
+    for (int i = 0; i < 2; i++)
+        LMR_FREE(values[i], y[i]);
 }
 
 TEST(unusable_inputs_are_named)

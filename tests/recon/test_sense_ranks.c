@@ -41,11 +41,8 @@ static scene make_scene(int64_t coils)
 
 static void free_scene(scene *s)
 {
-    for (int i = 0; i < 2; i++) {
-        larmor_array_free(s->maps[i]);
-        larmor_array_free(s->traj[i]);
-        larmor_array_free(s->weights[i]);
-    }
+    for (int i = 0; i < 2; i++)
+        LMR_FREE(s->maps[i], s->traj[i], s->weights[i]);
     larmor_device_free(s->alone);
 }
 

@@ -64,12 +64,8 @@ static scene make_scene(void)
 
 static void free_scene(scene *s)
 {
-    for (int i = 0; i < 2; i++) {
-        larmor_array_free(s->traj[i]);
-        larmor_array_free(s->maps[i]);
-        larmor_array_free(s->image[i]);
-        larmor_array_free(s->samples[i]);
-    }
+    for (int i = 0; i < 2; i++)
+        LMR_FREE(s->traj[i], s->maps[i], s->image[i], s->samples[i]);
     larmor_device_free(s->alone);
 }
 
@@ -118,10 +114,8 @@ static void expect_same_maps(const scene *s, larmor_op *const A[2], larmor_array
     }
     expect_samples(s, forward[0], forward[1], tol);
     expect_planes(s, adjoint[0], adjoint[1], tol);
-    for (int i = 0; i < 2; i++) {
-        larmor_array_free(forward[i]);
-        larmor_array_free(adjoint[i]);
-    }
+    for (int i = 0; i < 2; i++)
+        LMR_FREE(forward[i], adjoint[i]);
 }
 
 TEST(a_nufft_in_slabs_is_that_of_the_whole)
@@ -136,8 +130,7 @@ TEST(a_nufft_in_slabs_is_that_of_the_whole)
         assert_ok(larmor_op_nufft(s.alone, &signed_opts, s.traj[0], &F[0]));
         assert_ok(larmor_op_nufft_slabs(dev, ranks, &signed_opts, s.traj[1], &F[1]));
         expect_same_maps(&s, F, s.maps, s.samples, 1e-8);
-        larmor_op_free(F[0]);
-        larmor_op_free(F[1]);
+        LMR_FREE(F[0], F[1]);
     }
 }
 
@@ -157,10 +150,8 @@ TEST(all_points_may_be_on_one_rank)
     assert_ok(larmor_op_nufft(s.alone, &opts, s.traj[0], &F[0]));
     assert_ok(larmor_op_nufft_slabs(dev, ranks, &opts, own, &F[1]));
     expect_same_maps(&s, F, s.image, y, 1e-8);
-    for (int i = 0; i < 2; i++) {
-        larmor_op_free(F[i]);
-        larmor_array_free(y[i]);
-    }
+    for (int i = 0; i < 2; i++)
+        LMR_FREE(F[i], y[i]);
     larmor_array_free(traj);
 }
 
@@ -187,10 +178,8 @@ TEST(sense_in_slabs_is_that_of_the_whole)
             assert_ok(larmor_op_normal(A[i], s.image[i], z[i]));
         }
         expect_planes(&s, z[0], z[1], 1e-8);
-        for (int i = 0; i < 2; i++) {
-            larmor_array_free(z[i]);
-            larmor_op_free(A[i]);
-        }
+        for (int i = 0; i < 2; i++)
+            LMR_FREE(z[i], A[i]);
     }
 }
 
@@ -235,10 +224,8 @@ TEST(solvers_in_slabs_find_the_solution_of_the_whole)
     assert_ok(larmor_ranks_sum_over(dev, NULL));
     assert_at_most(fabs(largest[1] - largest[0]), 1e-8 * largest[0]);
     expect_planes(&s, x[0], x[1], 1e-7);
-    for (int i = 0; i < 2; i++) {
-        larmor_array_free(x[i]);
-        larmor_op_free(A[i]);
-    }
+    for (int i = 0; i < 2; i++)
+        LMR_FREE(x[i], A[i]);
 }
 
 /* Of the last rank alone, but all are told. */

@@ -38,13 +38,9 @@ static series series_of(larmor_dtype dtype, larmor_shape image, const int readou
 
 static void free_series(series *s)
 {
-    for (int t = 0; t < FRAMES; t++) {
-        larmor_array_free(s->traj[t]);
-        larmor_array_free(s->weights[t]);
-    }
-    larmor_array_free(s->maps);
-    larmor_op_free(s->apart);
-    larmor_op_free(s->in_turn);
+    for (int t = 0; t < FRAMES; t++)
+        LMR_FREE(s->traj[t], s->weights[t]);
+    LMR_FREE(s->maps, s->apart, s->in_turn);
 }
 
 ENDS_ITSELF_BY(free_series, series)

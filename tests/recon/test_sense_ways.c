@@ -41,11 +41,9 @@ TEST(partitions_go_by_planes_and_the_rest_by_the_volume)
             assert_at_most(difference(got, expected, SAMPLES * ALL * COILS), 2e-6);
             if (is_cpu) /* the same bits say which way was taken */
                 assert_int_equal(!memcmp(got, expected, sizeof *got * SAMPLES * ALL * COILS), i == planes);
-            larmor_op_free(chain);
-            larmor_op_free(F[i]);
+            LMR_FREE(chain, F[i]);
         }
-        larmor_op_free(S);
-        larmor_op_free(A);
+        LMR_FREE(S, A);
     }
 }
 
@@ -137,18 +135,13 @@ TEST(some_coils_at_a_time_give_the_same_to_rounding)
             back[i] = values_of(z);
             assert_ok(larmor_op_normal(A[i], in, z));
             normal[i] = values_of(z);
-            larmor_array_free(out);
-            larmor_array_free(z);
-            larmor_op_free(A[i]);
+            LMR_FREE(out, z, A[i]);
         }
         assert_at_most(difference(y[1], y[0], M * COILS), limit);
         assert_at_most(difference(back[1], back[0], 70), limit);
         assert_at_most(difference(normal[1], normal[0], 70), limit);
-        for (int i = 0; i < 2; i++) {
-            free(y[i]);
-            free(back[i]);
-            free(normal[i]);
-        }
+        for (int i = 0; i < 2; i++)
+            LMR_FREE(y[i], back[i], normal[i]);
         free(x);
     }
 }

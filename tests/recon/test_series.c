@@ -89,12 +89,7 @@ static void begin(series *s, double noise, uint64_t seed)
 static void end(series *s)
 {
     for (int f = 0; f < FRAMES; f++) larmor_array_free(s->traj[f]);
-    larmor_array_free(s->all);
-    larmor_array_free(s->share);
-    larmor_array_free(s->maps);
-    larmor_array_free(s->b);
-    larmor_op_free(s->A);
-    larmor_op_free(s->frames);
+    LMR_FREE(s->all, s->share, s->maps, s->b, s->A, s->frames);
     larmor_regulariser_free(s->r);
 }
 

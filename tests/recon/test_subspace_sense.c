@@ -32,11 +32,7 @@ static scan scan_of(larmor_dtype dtype, larmor_shape image, int is_complex)
 
 static void free_scan(scan *s)
 {
-    larmor_array_free(s->maps);
-    larmor_array_free(s->traj);
-    larmor_array_free(s->weights);
-    larmor_array_free(s->basis);
-    larmor_array_free(s->factors);
+    LMR_FREE(s->maps, s->traj, s->weights, s->basis, s->factors);
 }
 
 ENDS_ITSELF_BY(free_scan, scan)

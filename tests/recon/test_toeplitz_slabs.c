@@ -134,8 +134,7 @@ TEST(slabs_convolve_as_the_whole_does)
         make_scene(&s, cases[i].opts);
         larmor_op *N = slabs_of(&s, first, end, cases[i].weighted);
         expect_whole(&s, N, cases[i].weighted, cases[i].tol);
-        larmor_op_free(N);
-        larmor_array_free(s.x);
+        LMR_FREE(N, s.x);
     }
 }
 
@@ -146,8 +145,7 @@ TEST(all_points_may_be_on_one_rank)
     const int is_last = larmor_ranks_number(ranks) == larmor_ranks_count(ranks) - 1;
     larmor_op *N = slabs_of(&s, 0, is_last ? POINTS : 0, 1);
     expect_whole(&s, N, 1, 3e-6);
-    larmor_op_free(N);
-    larmor_array_free(s.x);
+    LMR_FREE(N, s.x);
 }
 
 TEST(parts_follow_each_other)

@@ -92,12 +92,11 @@ TEST(the_nufft_at_every_trajectory_has_its_adjoint)
 {
     larmor_traj_info info;
     for (int t = 0; (info = larmor_traj_entry(t)).name; t++) {
-        OWNED(larmor_op) *F;
         double error;
         OWN(larmor_array, *traj, larmor_traj_create(dev, info.name, &(larmor_traj_opts){.matrix = {12}}, &traj));
         larmor_nufft_opts opts = {.ndim = (int)larmor_array_shape(traj).dim[0], .dtype = LARMOR_C128};
         for (int d = 0; d < opts.ndim; d++) opts.modes[d] = 12;
-        assert_ok(larmor_op_nufft(dev, &opts, traj, &F));
+        OWN(larmor_op, *F, larmor_op_nufft(dev, &opts, traj, &F));
         assert_ok(larmor_op_adjoint_error(F, 1, &error));
         assert_at_most(error, 1e-11);
     }
@@ -121,8 +120,7 @@ TEST(a_trajectory_is_the_same_on_every_device_with_any_number_of_threads)
             HEAP double *k = points_of(traj), *same = points_of(other);
             assert_memory_equal(k, same, larmor_array_bytes(traj));
         }
-    larmor_device_free(others[0]);
-    larmor_device_free(others[1]);
+    LMR_FREE(others[0], others[1]);
 }
 
 TEST(the_centre_of_kspace_is_sampled_exactly_by_every_readout_through_it)

@@ -126,13 +126,12 @@ TEST(a_coupling_shifts_each_axis_by_what_the_other_does)
     const double S[3][3] = {{0.7, 0.4, -0.3}, {0.4, -1.3, 0.2}, {-0.3, 0.2, 2.25}};
     const char *names[] = {"golden", "koosh"};
     for (int i = 0; i < 2; i++) {
-        HEAP double *k, *moved;
         OWN(larmor_array, *traj,
             larmor_traj_create(dev, names[i], &(larmor_traj_opts){.matrix = {16}, .samples = 20, .readouts = 7},
                                &traj));
         OWN(larmor_array, *late, larmor_traj_delay(traj, delay, fov, &late));
-        assert_ok(larmor_array_download(traj, LARMOR_F64, &k));
-        assert_ok(larmor_array_download(late, LARMOR_F64, &moved));
+        OWN_MEMORY(double, *k, larmor_array_download(traj, LARMOR_F64, &k));
+        OWN_MEMORY(double, *moved, larmor_array_download(late, LARMOR_F64, &moved));
         const larmor_shape s = larmor_array_shape(traj);
         const int64_t nd = s.dim[0], n = s.dim[1];
         for (int64_t j = 0; j < nd * n * s.dim[2]; j++) {

@@ -150,10 +150,9 @@ typedef struct images {
 
 static inline images reconstruct(larmor_raw *raw, const larmor_recon_opts *opts)
 {
-    OWNED(larmor_recon) *recon;
     images all = {0};
     OWN(larmor_source, *source, larmor_source_of_raw(raw, "scan", &source));
-    assert_ok(larmor_recon_create(source, dev, opts, &recon));
+    OWN(larmor_recon, *recon, larmor_recon_create(source, dev, opts, &recon));
     for (int s = 0; s < larmor_recon_series(recon); s++) {
         OWN(larmor_recon_result, result, larmor_recon_run(recon, s, &result));
         for (int i = 0; i < result.count; i++) all.data[all.count++] = larmor_array_ref(result.image[i].data);

@@ -10,9 +10,8 @@
 static larmor_stream *left, *right;
 static int ends[2];
 
-static int make_ends(void **state)
+static int make_ends(void **state LMR_UNUSED)
 {
-    (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     assert_ok(larmor_stream_create(ends[0], ends[0], NULL, &left));
     assert_ok(
@@ -20,9 +19,8 @@ static int make_ends(void **state)
     return 0;
 }
 
-static int free_ends(void **state)
+static int free_ends(void **state LMR_UNUSED)
 {
-    (void)state;
     larmor_stream_free(left);
     larmor_stream_free(right);
     return 0;

@@ -15,23 +15,19 @@ static int wants_to_stop(void *user)
     return atomic_load(&((served *)user)->stops);
 }
 
-static larmor_status begin_session(void *user, int64_t number, larmor_session_opts *session)
+static larmor_status begin_session(void *user, int64_t number LMR_UNUSED, larmor_session_opts *session)
 {
     served *s = user;
-    (void)number;
     const larmor_session_opts ours = quick();
     if (atomic_load(&s->refuses)) return larmor_fail(LARMOR_ERR_MEMORY, "no more of them");
     *session = ours;
     return larmor_device_open("cpu:1", &session->job.dev);
 }
 
-static void end_session(void *user, int64_t number, larmor_session_opts *session, const larmor_session_report *report,
-                        larmor_status status)
+static void end_session(void *user, int64_t number LMR_UNUSED, larmor_session_opts *session,
+                        const larmor_session_report *report LMR_UNUSED, larmor_status status LMR_UNUSED)
 {
     served *s = user;
-    (void)number;
-    (void)report;
-    (void)status;
     larmor_device_free(session->job.dev);
     atomic_fetch_add(&s->ended, 1);
 }

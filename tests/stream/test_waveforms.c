@@ -26,7 +26,6 @@ static int make_beating(void **state)
 /* The bins of a scan by gridding. */
 static images bins_of(larmor_raw *raw, const larmor_bins_opts *bins)
 {
-    OWNED(larmor_recon) *recon;
     larmor_bins_found found;
     larmor_bins_opts own = *bins;
     const larmor_session_opts opts = quick();
@@ -36,7 +35,7 @@ static images bins_of(larmor_raw *raw, const larmor_bins_opts *bins)
     OWN(larmor_source, *sorted, larmor_source_of_bins(source, dev, &own, &found, &sorted));
     assert_int_equal(found.heart_from, LARMOR_GATED_BY_WAVEFORM);
     assert_int_equal(found.breath_from, LARMOR_GATED_BY_WAVEFORM);
-    assert_ok(larmor_recon_create(sorted, dev, &opts.job.recon, &recon));
+    OWN(larmor_recon, *recon, larmor_recon_create(sorted, dev, &opts.job.recon, &recon));
     for (int s = 0; s < larmor_recon_series(recon); s++) {
         OWN(larmor_recon_result, result, larmor_recon_run(recon, s, &result));
         for (int i = 0; i < result.count; i++) all.data[all.count++] = larmor_array_ref(result.image[i].data);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h" /* LMR_FREE */
 #include "larmor/larmor.h"
 
 /* OWNED(larmor_array) *x, *y; or OWNED(scan) s = scan_of(1); a local that nobody else ends. */

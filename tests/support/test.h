@@ -18,7 +18,7 @@
         if (ok_st_) fail_msg("%s: %s: %s", #call, larmor_status_name(ok_st_), larmor_last_error());                  \
     } while (0)
 
-/* Declare what is owned by the line that makes it: OWN(larmor_array, *x, larmor_array_create(dev, dtype, shape, &x)); */
+/* Declare what is owned by the line that makes it: OWN(larmor_raw, *raw, larmor_raw_open(path, NULL, &raw)); */
 #define OWN(type, name, call)                                                                                        \
     OWNED(type) name;                                                                                                \
     assert_ok(call)
