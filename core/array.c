@@ -184,8 +184,7 @@ void larmor_array_free(const larmor_array *array)
     } else {
         x->dev->be->release(x->dev->ctx, x->data);
     }
-    larmor_device_free(x->dev);
-    free(x);
+    LMR_FREE(x->dev, x);
 }
 
 static larmor_status make_view(const larmor_array *x, larmor_shape shape, size_t offset, larmor_array **out)
@@ -407,7 +406,6 @@ larmor_status larmor_array_expect_finite(const larmor_array *x, const char *name
 
 larmor_status larmor_array_to(const larmor_array *x, larmor_device *target, larmor_array **out)
 {
-    void *host;
     LMR_TRY(begin("larmor_array_to", x, out));
     LMR_REFUSE(!target, LARMOR_ERR_ARG, "larmor_array_to: a device is needed");
     if (x->dev == target) {
@@ -421,10 +419,8 @@ larmor_status larmor_array_to(const larmor_array *x, larmor_device *target, larm
         LMR_CLEAR(*out);
         return passed;
     }
-    LMR_TRY(read_all(x, &host));
-    const larmor_status st = write_all(target, x->dtype, x->shape, host, out);
-    free(host);
-    return st;
+    LMR_OWN_MEMORY(void, host, read_all(x, &host));
+    return write_all(target, x->dtype, x->shape, host, out);
 }
 
 larmor_status lmr_pass(const larmor_array *x, larmor_array *y)
