@@ -184,7 +184,8 @@ void larmor_array_free(const larmor_array *array)
     } else {
         x->dev->be->release(x->dev->ctx, x->data);
     }
-    LMR_FREE(x->dev, x);
+    larmor_device_free(x->dev);
+    free(x);
 }
 
 static larmor_status make_view(const larmor_array *x, larmor_shape shape, size_t offset, larmor_array **out)

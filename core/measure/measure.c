@@ -83,7 +83,8 @@ larmor_status lmr_measure_open(const larmor_device *like, lmr_measure_table *tab
     lmr_measure_counts *c = calloc(1, sizeof *c);
     larmor_device *dev = calloc(1, sizeof *dev);
     if (!c || !dev) {
-        LMR_FREE(c, dev);
+        free(c);
+        free(dev);
         return LMR_NO_MEMORY();
     }
     *c = (lmr_measure_counts){.be = backend, .like = like, .next = LMR_MEASURE_FIRST};
