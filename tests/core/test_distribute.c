@@ -42,8 +42,7 @@ static scene scene_on(larmor_device *const *devices, int count)
     }
     assert_ok(larmor_op_stack(here, ROWS, &s.together));
     assert_ok(larmor_op_distribute(dev, there, ROWS, &s.apart));
-    for (int i = 0; i < ROWS; i++)
-        LMR_FREE(here[i], there[i]);
+    for (int i = 0; i < ROWS; i++) LMR_FREE(here[i], there[i]);
     return s;
 }
 
@@ -119,8 +118,7 @@ TEST(the_error_of_a_row_is_returned_with_its_message_and_the_next_call_works)
     larmor_array *x = random_of(LARMOR_SHAPE(N, 1), 1), *y = random_of(LARMOR_SHAPE(N, 2), 1);
     for (int i = 0; i < 3; i++) assert_refused(larmor_op_forward(A, x, y), LARMOR_ERR_NUMERIC, "this row cannot");
     LMR_FREE(x, y, A);
-    for (int i = 0; i < 2; i++)
-        LMR_FREE(rows[i], other[i]);
+    for (int i = 0; i < 2; i++) LMR_FREE(rows[i], other[i]);
 }
 
 TEST(rows_that_do_not_fit_are_refused)

@@ -327,8 +327,7 @@ TEST(a_thread_that_waits_for_its_turn_can_be_stopped)
     atomic_store(&r.leave, 1);
     assert_int_equal(pthread_join(thread[0], NULL), 0);
     assert_int_equal(c[0].st, LARMOR_OK);
-    for (int i = 0; i < 2; i++)
-        LMR_FREE(c[i].x, c[i].y);
+    for (int i = 0; i < 2; i++) LMR_FREE(c[i].x, c[i].y);
 }
 
 static larmor_status call_myself(void *self, const larmor_array *x, larmor_array *y)
@@ -421,8 +420,7 @@ TEST(blocks_are_the_products_below_each_other)
         memcpy(tall[4], low[0], 3 * sizeof low[0]);
         assert_ok(lmr_op_blocks("mine", A, B, 2, own ? N : NULL, &S));
         assert_string_equal(larmor_op_name(S), "mine");
-        for (int i = 0; i < 2; i++)
-            LMR_FREE(A[i], B[i]);
+        for (int i = 0; i < 2; i++) LMR_FREE(A[i], B[i]);
         larmor_op_free(N);
         assert_is(S, larmor_op_forward, 7, 2, tall);
         assert_adjoint(S);

@@ -130,8 +130,7 @@ static memory place(const problem *p)
 
 static void discard(const memory *m)
 {
-    for (int d = 0; d < 3; d++)
-        LMR_FREE(m->x[d], m->s[d]);
+    for (int d = 0; d < 3; d++) LMR_FREE(m->x[d], m->s[d]);
     LMR_FREE(m->at_points, m->at_modes);
 }
 

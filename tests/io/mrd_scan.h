@@ -117,8 +117,7 @@ static inline void set_spoke(scan *s, int i, double angle, double edge_x, double
 
 static inline void free_scan(scan *s)
 {
-    for (int i = 0; s && i < s->count; i++)
-        LMR_FREE(s->r[i].traj.p, s->r[i].data.p);
+    for (int i = 0; s && i < s->count; i++) LMR_FREE(s->r[i].traj.p, s->r[i].data.p);
     free(s);
 }
 

@@ -175,8 +175,7 @@ static inline sweep sweep_create(int ndim, larmor_dtype dtype)
 
 static inline void sweep_free(sweep *s)
 {
-    for (int i = 0; i < 2; i++)
-        LMR_FREE(s->truth[i], s->input[i], s->output[i]);
+    for (int i = 0; i < 2; i++) LMR_FREE(s->truth[i], s->input[i], s->output[i]);
     LMR_FREE(s->points, s->values, s->coefficients, s->on_device);
 }
 
@@ -243,8 +242,7 @@ static inline sweep3 sweep3_create(int ndim, larmor_dtype dtype)
 
 static inline void sweep3_free(sweep3 *s)
 {
-    for (int i = 0; i < 2; i++)
-        LMR_FREE(s->values[i], s->truth[i], s->on_device[i], s->input[i]);
+    for (int i = 0; i < 2; i++) LMR_FREE(s->values[i], s->truth[i], s->on_device[i], s->input[i]);
     LMR_FREE(s->points, s->targets);
 }
 

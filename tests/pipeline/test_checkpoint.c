@@ -277,8 +277,7 @@ TEST(maps_and_density_are_those_of_the_last_series)
     assert_int_equal(larmor_array_count(density[0]), larmor_array_count(density[1]));
     HEAP float *x = values_of(density[0]), *y = values_of(density[1]);
     if (is_cpu()) assert_memory_equal(x, y, larmor_array_bytes(density[0]));
-    for (int i = 0; i < 2; i++)
-        LMR_FREE(maps[i], density[i]);
+    for (int i = 0; i < 2; i++) LMR_FREE(maps[i], density[i]);
     clear_place(&p);
 }
 

@@ -65,8 +65,7 @@ static void make(scene *s)
 static void clear(scene *s)
 {
     larmor_source_free(s->source);
-    for (int i = 0; i < s->images; i++)
-        LMR_FREE(s->image[i].kspace, s->image[i].traj);
+    for (int i = 0; i < s->images; i++) LMR_FREE(s->image[i].kspace, s->image[i].traj);
 }
 
 static larmor_recon *begin(const scene *s, const char *spec, int64_t memory, larmor_recon_plan *plan)

@@ -107,8 +107,7 @@ static void free_volume(volume *v)
 {
     larmor_source_free(v->source);
     larmor_source_free(v->shy.inner);
-    for (int i = 0; i < 2; i++)
-        LMR_FREE(v->image[i].kspace, v->image[i].traj);
+    for (int i = 0; i < 2; i++) LMR_FREE(v->image[i].kspace, v->image[i].traj);
 }
 
 ENDS_ITSELF_BY(free_volume, volume)

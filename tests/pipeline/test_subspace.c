@@ -53,8 +53,7 @@ static series series_of(double sigma)
 
 static void free_series(series *s)
 {
-    for (int t = 0; t < FRAMES; t++)
-        LMR_FREE(s->image[t].kspace, s->image[t].traj, s->image[t].density, s->truth[t]);
+    for (int t = 0; t < FRAMES; t++) LMR_FREE(s->image[t].kspace, s->image[t].traj, s->image[t].density, s->truth[t]);
     LMR_FREE(s->basis, s->maps);
     larmor_phantom_free(s->still);
     larmor_phantom_free(s->changed);

@@ -171,8 +171,7 @@ TEST(the_circulant_of_slabs_is_that_of_the_whole)
             assert_ok(larmor_op_forward(M[i], i ? own : x, y[i]));
         }
         expect_part(y[0], 2, s.first, y[1], 2e-4); /* of lags that are found to 1e-4 */
-        for (int i = 0; i < 2; i++)
-            LMR_FREE(M[i], y[i]);
+        for (int i = 0; i < 2; i++) LMR_FREE(M[i], y[i]);
     }
     larmor_op *M;
     assert_refused(larmor_circulant_inverse(s.C[1], 1, NULL, 1, &M), LARMOR_ERR_UNSUPPORTED, "no penalty in slabs");
@@ -205,8 +204,7 @@ TEST(the_same_samples_are_held_out)
         for (int i = 0; i < 2; i++) make_complex(&factors[i]);
         expect_part(kept[0], 1, s.readout, kept[1], 0);
         expect_part(factors[0], 1, s.readout, factors[1], 1e-3);
-        for (int i = 0; i < 2; i++)
-            LMR_FREE(kept[i], factors[i]);
+        for (int i = 0; i < 2; i++) LMR_FREE(kept[i], factors[i]);
     }
 }
 

@@ -345,8 +345,7 @@ static larmor_array *off_resonant(larmor_array *traj, int coils, double snr, dou
     assert_ok(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C128, y[0], &both));
     assert_ok(larmor_phantom_noise_level(plain, dev, LARMOR_SHAPE(48, 48), coils, snr > 0 ? snr : 1, &sigma));
     if (snr > 0) assert_ok(larmor_phantom_noise(both, sigma, 7));
-    for (int p = 0; p < 2; p++)
-        LMR_FREE(y[p], part[p]);
+    for (int p = 0; p < 2; p++) LMR_FREE(y[p], part[p]);
     larmor_phantom_free(plain);
     return both;
 }

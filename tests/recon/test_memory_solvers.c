@@ -200,8 +200,7 @@ TEST(the_choice_for_a_series_takes_four_images_less)
     assert_ok(larmor_choose_weight(A, b, &out, C, r, NULL, &choice));
     assert_true(choice.tried > 1);
     expect_estimate("choice for a series", solver + beside - 4 * (int64_t)larmor_array_bytes(x), 0, 1.5);
-    for (int t = 0; t < FRAMES; t++)
-        LMR_FREE(ops[t], kept[t]);
+    for (int t = 0; t < FRAMES; t++) LMR_FREE(ops[t], kept[t]);
     larmor_op_free(out.A);
 }
 

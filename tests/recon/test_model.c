@@ -19,8 +19,7 @@ typedef struct scene {
 
 static void free_scene(scene *s)
 {
-    for (int l = 0; l < s->terms; l++)
-        LMR_FREE(s->term[l].space, s->term[l].time, s->space[l], s->time[l]);
+    for (int l = 0; l < s->terms; l++) LMR_FREE(s->term[l].space, s->term[l].time, s->space[l], s->time[l]);
     LMR_FREE(s->F, s->k, s->position, s->h);
 }
 
@@ -336,8 +335,7 @@ TEST(a_sum_is_the_same_by_any_number_of_threads)
         OWN(larmor_segments, *segments, larmor_segments_of_terms(term, KINDS, NULL, &segments));
         assert_ok(larmor_segments_describe(segments, &info));
         error[i] = info.error;
-        for (int l = 0; l < KINDS; l++)
-            LMR_FREE(made[2 * l], made[2 * l + 1]);
+        for (int l = 0; l < KINDS; l++) LMR_FREE(made[2 * l], made[2 * l + 1]);
     }
     assert_true(error[0] > 0 && error[0] == error[1]);
 }

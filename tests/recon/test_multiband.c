@@ -13,8 +13,7 @@ typedef struct scene {
 
 static void free_scene(scene *s)
 {
-    for (int b = 0; b < BANDS; b++)
-        LMR_FREE(s->A[b], s->maps[b]);
+    for (int b = 0; b < BANDS; b++) LMR_FREE(s->A[b], s->maps[b]);
     larmor_array_free(s->phases);
 }
 

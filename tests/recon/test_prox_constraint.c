@@ -201,8 +201,7 @@ static double least_of(const problem *p, const char *const *parts, int count, la
     }
     for (int i = 0; i < STEPS; i++) step(&r, 1 / (0.55 + sigma * bound), sigma);
     const double least = objective_of(&r);
-    for (int i = 0; i < r.rows; i++)
-        LMR_FREE(r.row[i].K, r.row[i].dual, r.row[i].work);
+    for (int i = 0; i < r.rows; i++) LMR_FREE(r.row[i].K, r.row[i].dual, r.row[i].work);
     for (int i = 0; i < 5; i++) larmor_array_free(*arrays[i]);
     larmor_op_free(r.A);
     for (int i = 0; i < count; i++) larmor_regulariser_free(one[i]);

@@ -103,8 +103,7 @@ TEST(without_weights_they_are_one)
         values[i] = values_of(y[i]);
     }
     assert_at_most(difference(values[1], values[0], M * COILS), 0);
-    for (int i = 0; i < 2; i++)
-        LMR_FREE(values[i], y[i]);
+    for (int i = 0; i < 2; i++) LMR_FREE(values[i], y[i]);
 }
 
 TEST(unusable_inputs_are_named)

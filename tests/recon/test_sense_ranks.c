@@ -41,8 +41,7 @@ static scene make_scene(int64_t coils)
 
 static void free_scene(scene *s)
 {
-    for (int i = 0; i < 2; i++)
-        LMR_FREE(s->maps[i], s->traj[i], s->weights[i]);
+    for (int i = 0; i < 2; i++) LMR_FREE(s->maps[i], s->traj[i], s->weights[i]);
     larmor_device_free(s->alone);
 }
 

@@ -25,8 +25,7 @@ static sets random_sets(const scan *s, larmor_dtype dtype, const larmor_sense_op
 static void free_sets(sets *all)
 {
     larmor_array_free(all->maps);
-    for (int m = 0; m < SETS; m++)
-        LMR_FREE(all->own[m], all->A[m]);
+    for (int m = 0; m < SETS; m++) LMR_FREE(all->own[m], all->A[m]);
 }
 
 ENDS_ITSELF_BY(free_sets, sets)

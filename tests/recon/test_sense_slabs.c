@@ -64,8 +64,7 @@ static scene make_scene(void)
 
 static void free_scene(scene *s)
 {
-    for (int i = 0; i < 2; i++)
-        LMR_FREE(s->traj[i], s->maps[i], s->image[i], s->samples[i]);
+    for (int i = 0; i < 2; i++) LMR_FREE(s->traj[i], s->maps[i], s->image[i], s->samples[i]);
     larmor_device_free(s->alone);
 }
 
@@ -114,8 +113,7 @@ static void expect_same_maps(const scene *s, larmor_op *const A[2], larmor_array
     }
     expect_samples(s, forward[0], forward[1], tol);
     expect_planes(s, adjoint[0], adjoint[1], tol);
-    for (int i = 0; i < 2; i++)
-        LMR_FREE(forward[i], adjoint[i]);
+    for (int i = 0; i < 2; i++) LMR_FREE(forward[i], adjoint[i]);
 }
 
 TEST(a_nufft_in_slabs_is_that_of_the_whole)
@@ -150,8 +148,7 @@ TEST(all_points_may_be_on_one_rank)
     assert_ok(larmor_op_nufft(s.alone, &opts, s.traj[0], &F[0]));
     assert_ok(larmor_op_nufft_slabs(dev, ranks, &opts, own, &F[1]));
     expect_same_maps(&s, F, s.image, y, 1e-8);
-    for (int i = 0; i < 2; i++)
-        LMR_FREE(F[i], y[i]);
+    for (int i = 0; i < 2; i++) LMR_FREE(F[i], y[i]);
     larmor_array_free(traj);
 }
 
@@ -178,8 +175,7 @@ TEST(sense_in_slabs_is_that_of_the_whole)
             assert_ok(larmor_op_normal(A[i], s.image[i], z[i]));
         }
         expect_planes(&s, z[0], z[1], 1e-8);
-        for (int i = 0; i < 2; i++)
-            LMR_FREE(z[i], A[i]);
+        for (int i = 0; i < 2; i++) LMR_FREE(z[i], A[i]);
     }
 }
 
@@ -224,8 +220,7 @@ TEST(solvers_in_slabs_find_the_solution_of_the_whole)
     assert_ok(larmor_ranks_sum_over(dev, NULL));
     assert_at_most(fabs(largest[1] - largest[0]), 1e-8 * largest[0]);
     expect_planes(&s, x[0], x[1], 1e-7);
-    for (int i = 0; i < 2; i++)
-        LMR_FREE(x[i], A[i]);
+    for (int i = 0; i < 2; i++) LMR_FREE(x[i], A[i]);
 }
 
 /* Of the last rank alone, but all are told. */

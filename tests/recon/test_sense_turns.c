@@ -38,8 +38,7 @@ static series series_of(larmor_dtype dtype, larmor_shape image, const int readou
 
 static void free_series(series *s)
 {
-    for (int t = 0; t < FRAMES; t++)
-        LMR_FREE(s->traj[t], s->weights[t]);
+    for (int t = 0; t < FRAMES; t++) LMR_FREE(s->traj[t], s->weights[t]);
     LMR_FREE(s->maps, s->apart, s->in_turn);
 }
 

@@ -140,8 +140,7 @@ TEST(some_coils_at_a_time_give_the_same_to_rounding)
         assert_at_most(difference(y[1], y[0], M * COILS), limit);
         assert_at_most(difference(back[1], back[0], 70), limit);
         assert_at_most(difference(normal[1], normal[0], 70), limit);
-        for (int i = 0; i < 2; i++)
-            LMR_FREE(y[i], back[i], normal[i]);
+        for (int i = 0; i < 2; i++) LMR_FREE(y[i], back[i], normal[i]);
         free(x);
     }
 }

@@ -102,8 +102,7 @@ TEST(it_agrees_with_the_nufft_in_3d)
         }
         assert_at_most(difference(y[1], y[0], SAMPLES * g->readouts), 2e-5);
         assert_at_most(difference(z[1], z[0], NX * NY * g->nz), 4e-5);
-        for (int i = 0; i < 2; i++)
-            LMR_FREE(y[i], z[i]);
+        for (int i = 0; i < 2; i++) LMR_FREE(y[i], z[i]);
         free(x);
     }
 }
