@@ -187,12 +187,11 @@ static larmor_status sum_all_modes(const bench_case *c, const double *points, co
 #pragma omp parallel for schedule(dynamic) reduction(| : lacking)
     for (int i = 0; i < direct->count; i++) {
         const int64_t transform = direct->output[i] / c->points, j = direct->output[i] % c->points;
-        double _Complex *wave = malloc(waves * sizeof *wave);
+        APP_HEAP double _Complex *wave = malloc(waves * sizeof *wave);
         if (wave)
             direct->exact[i] = sum_modes(c, points + c->ndim * j, in, transform * bench_case_modes(c), wave);
         else
             lacking = 1;
-        free(wave);
     }
     return lacking ? NO_MEMORY() : LARMOR_OK;
 }

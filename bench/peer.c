@@ -90,8 +90,7 @@ static larmor_status put_column(const bench_case *c, const bench_data *data, lar
 {
     const int64_t count = larmor_array_count(x) / c->ndim;
     const double *from = larmor_array_data(x);
-    APP_OWNED(larmor_array) *host = NULL;
-    TRY(larmor_array_create(data->host, LARMOR_F64, LARMOR_SHAPE(count), &host));
+    APP_OWN(larmor_array, host, larmor_array_create(data->host, LARMOR_F64, LARMOR_SHAPE(count), &host));
     double *column = larmor_array_data(host);
 #pragma omp parallel for
     for (int64_t j = 0; j < count; j++) {

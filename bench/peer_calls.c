@@ -5,7 +5,6 @@
 #include "peer_calls.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,10 +145,9 @@ static larmor_status wait_for_all(const bench_peer_functions *f)
 
 static larmor_status start(bench_peer_functions *f)
 {
-    larmor_status st = LARMOR_OK;
-    for (int i = 0; i < 2 && !st; i++)
-        if (!f->event[i]) st = status_of("cudaEventCreate", f->cudaEventCreate(&f->event[i]));
-    return st ? st : status_of("cudaEventRecord", f->cudaEventRecord(f->event[0], NULL));
+    for (int i = 0; i < 2; i++)
+        if (!f->event[i]) TRY(status_of("cudaEventCreate", f->cudaEventCreate(&f->event[i])));
+    return status_of("cudaEventRecord", f->cudaEventRecord(f->event[0], NULL));
 }
 
 static larmor_status stop(const bench_peer_functions *f, double *seconds)

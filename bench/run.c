@@ -156,7 +156,7 @@ static larmor_status run_with_peer(own_subject *ours, bench_place *place, bench_
 {
     const bench_case *c = &result->c;
     bench_data *data = &place->data;
-    bench_peer_work work;
+    APP_FREED_BY(bench_peer_work_free) bench_peer_work work = {0};
     const bench_direct *of_peer = &place->direct;
     result->peers = 1;
     snprintf(result->peer[0].name, sizeof result->peer[0].name, "default");
@@ -178,7 +178,6 @@ static larmor_status run_with_peer(own_subject *ours, bench_place *place, bench_
     theirs.base.destroy(&theirs.base);
     own_destroy(&ours->base);
     if (!st) st = run_methods(place, &work, of_peer, result);
-    bench_peer_work_free(&work);
     return st;
 }
 

@@ -182,8 +182,8 @@ static larmor_status repeat_weak(const scaling_place *place, weak_job *job, int 
 larmor_status scaling_weak(scaling_place *place, const bench_case *c, int count, double *seconds)
 {
     const int here = place->ranks ? 1 : count;
-    weak_job *job = calloc((size_t)here, sizeof *job);
-    double *each = calloc((size_t)place->repeats, sizeof *each);
+    APP_HEAP weak_job *job = calloc((size_t)here, sizeof *job);
+    APP_HEAP double *each = calloc((size_t)place->repeats, sizeof *each);
     larmor_device *group = place->group[here - 1];
     larmor_status st = job && each ? LARMOR_OK : NO_MEMORY();
     for (int i = 0; i < here && !st; i++) {
@@ -197,8 +197,6 @@ larmor_status scaling_weak(scaling_place *place, const bench_case *c, int count,
         larmor_nufft_free(job[i].plan);
         bench_data_free(&job[i].data);
     }
-    free(each);
-    free(job);
     return st;
 }
 
@@ -266,9 +264,9 @@ static larmor_status run_all(larmor_recon *recon, double *seconds)
 larmor_status scaling_series(scaling_place *place, bench_case *c, int count, int images, int given, int iters,
                              double *seconds)
 {
-    scan s = {.host = NULL};
+    APP_FREED_BY(free_scan) scan s = {.host = NULL};
     larmor_recon *recon = NULL;
-    double *each = calloc((size_t)place->repeats, sizeof *each);
+    APP_HEAP double *each = calloc((size_t)place->repeats, sizeof *each);
     larmor_recon_opts opts = {.size = sizeof opts,
                               .iters = iters,
                               .tol = -1,
@@ -290,8 +288,6 @@ larmor_status scaling_series(scaling_place *place, bench_case *c, int count, int
     if (!st) *seconds = median(each, place->repeats);
 done:
     larmor_recon_free(recon);
-    free_scan(&s);
-    free(each);
     return st;
 }
 

@@ -1,7 +1,6 @@
 /* What the heads of a scan's readouts say, beyond what the reader of files has checked. SPDX-License-Identifier:
  * Apache-2.0 */
 #include <math.h>
-#include <stdlib.h>
 
 #include "check/findings.h"
 #include "core/owned.h"

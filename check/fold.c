@@ -3,7 +3,6 @@
 
 #include <complex.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/owned.h"
 #include "core/status.h"
@@ -36,10 +35,9 @@ larmor_status lmr_fold_find(const larmor_array *x, int ndim, int *axes)
     const int64_t count = larmor_array_count(x);
     double energy = 0;
     int64_t inner = 1;
-    float *values;
     const int wanted = *axes;
     *axes = 0;
-    LMR_TRY(larmor_array_download(x, LARMOR_C64, &values));
+    LMR_OWN_MEMORY(float, values, larmor_array_download(x, LARMOR_C64, &values));
     for (int64_t i = 0; i < 2 * count; i++) energy += (double)values[i] * values[i];
     for (int d = 0; d < ndim; d++) {
         const int64_t n = shape.dim[d];
@@ -47,7 +45,6 @@ larmor_status lmr_fold_find(const larmor_array *x, int ndim, int *axes)
         if (wanted >> d & 1 && goes_on(numbers, inner, n, count / inner / n, energy / (double)n)) *axes |= 1 << d;
         inner *= n;
     }
-    free(values);
     return LARMOR_OK;
 }
 

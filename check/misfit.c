@@ -139,10 +139,8 @@ static larmor_status sum_weights(const lmr_job *job, const lmr_frame *frames, in
     if (!frames[0].weights) return lmr_count_all(b, sum);
     *sum = 0;
     for (int i = 0; i < count; i++) {
-        double *w;
-        LMR_TRY(larmor_array_download(frames[i].weights, LARMOR_F64, &w));
+        LMR_OWN_MEMORY(double, w, larmor_array_download(frames[i].weights, LARMOR_F64, &w));
         for (int64_t j = 0; j < larmor_array_count(frames[i].weights); j++) *sum += job->facts->coils * w[j];
-        free(w);
     }
     return LARMOR_OK;
 }

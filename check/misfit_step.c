@@ -59,8 +59,7 @@ static larmor_status are_curved(const larmor_array *traj, int *curved)
 {
     const larmor_shape shape = larmor_array_shape(traj);
     const int64_t nd = shape.dim[0], n = shape.dim[1];
-    LMR_HEAP double *k = NULL;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, (void *)&k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, (void *)&k));
     *curved = nd == 2;
     for (int64_t r = 0; r < shape.dim[2]; r++) {
         const double *first = k + nd * n * r, *middle = first + nd * (n / 2), *last = first + nd * (n - 1);

@@ -407,7 +407,6 @@ larmor_status larmor_array_expect_finite(const larmor_array *x, const char *name
 
 larmor_status larmor_array_to(const larmor_array *x, larmor_device *target, larmor_array **out)
 {
-    void *host;
     LMR_TRY(begin("larmor_array_to", x, out));
     LMR_REFUSE(!target, LARMOR_ERR_ARG, "larmor_array_to: a device is needed");
     if (x->dev == target) {
@@ -421,10 +420,8 @@ larmor_status larmor_array_to(const larmor_array *x, larmor_device *target, larm
         LMR_CLEAR(*out);
         return passed;
     }
-    LMR_TRY(read_all(x, &host));
-    const larmor_status st = write_all(target, x->dtype, x->shape, host, out);
-    free(host);
-    return st;
+    LMR_OWN_MEMORY(void, host, read_all(x, &host));
+    return write_all(target, x->dtype, x->shape, host, out);
 }
 
 larmor_status lmr_pass(const larmor_array *x, larmor_array *y)

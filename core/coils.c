@@ -2,7 +2,6 @@
 #include "core/coils.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "core/array.h"
 #include "core/owned.h"

@@ -1,7 +1,6 @@
 /* The entries of a table by name. SPDX-License-Identifier: Apache-2.0 */
 #include "core/names.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "core/text.h"

@@ -1,6 +1,5 @@
 /* Beats that gaps of a waveform took, and the rate of the others. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/owned.h"
 #include "core/select.h"

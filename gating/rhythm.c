@@ -1,7 +1,6 @@
 /* A rhythm in channels: the combination of principal components whose spectrum is the most concentrated (Nikulin,
  * Nolte, Curio, NeuroImage 55, 1528, 2011), and its phase. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/owned.h"
 #include "core/status.h"

@@ -2,7 +2,6 @@
  * whole, and the one before it is kept. SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "larmor/checkpoint.h"
-#include "core/owned.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +12,7 @@
 #include <zlib.h>
 
 #include "core/atomic.h"
+#include "core/owned.h"
 #include "io/reader/source.h"
 
 #define PREVIOUS ".previous"
@@ -66,12 +66,10 @@ static larmor_status check_sum(const file *f)
 /* The file of the checkpoint before must not be anything else, because it will be replaced. */
 static larmor_status check_previous(const file *f)
 {
-    lmr_source previous;
+    LMR_FREED_BY(lmr_source_close) lmr_source previous = {0};
     if (access(f->previous, F_OK)) return LARMOR_OK;
     LMR_TRY(lmr_source_open(f->previous, "a checkpoint", &previous));
-    const larmor_status st = check_first(f, &previous);
-    lmr_source_close(&previous);
-    return st;
+    return check_first(f, &previous);
 }
 
 /* What is there, if it is a checkpoint. */

@@ -132,8 +132,7 @@ void larmor_live_free(larmor_live *l)
     lmr_live_source_free(&l->scan);
     lmr_window_free(&l->noise);
     lmr_window_free(&l->last);
-    free(l->xml);
-    free(l);
+    LMR_FREE(l->xml, l);
 }
 
 /* ---- the first image ---- */

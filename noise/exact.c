@@ -66,8 +66,7 @@ static larmor_status fill_roots(const lmr_noisy *n, larmor_array **x)
     LMR_HEAP double *value = NULL, *over_noise = NULL;
     LMR_OWN(larmor_array, one, larmor_array_create(job->facts->dev, LARMOR_C128, grid, &one));
     LMR_TRY(larmor_fill(one, 1));
-    LMR_OWNED(larmor_array) *maps = NULL;
-    LMR_TRY(larmor_array_convert(job->found.maps.array, LARMOR_C128, &maps));
+    LMR_OWN(larmor_array, maps, larmor_array_convert(job->found.maps.array, LARMOR_C128, &maps));
     LMR_TRY(larmor_divide_by_energy(maps, one));
     LMR_TRY(larmor_array_download(one, LARMOR_C128, &value));
     if (job->facts->colouring) {

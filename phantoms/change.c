@@ -3,7 +3,6 @@
 #include "phantoms/phantom.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/random.h"
 

@@ -133,7 +133,7 @@ static larmor_status add_dipole(const larmor_phantom_field *f, int ndim, const i
         for (int e = 0; e <= d; e++) count *= n[e];
         if (count > room) room = count;
     }
-    double complex *a = lmr_new(room, sizeof *a), *b = lmr_new(room, sizeof *b);
+    LMR_HEAP double complex *a = lmr_new(room, sizeof *a), *b = lmr_new(room, sizeof *b);
     const int created = a && b;
     const double scale = f->dipole / dipole_peak(ndim);
     for (int64_t i = 0; created && i < power(DIPOLE_SIDE, ndim); i++) {
@@ -150,7 +150,6 @@ static larmor_status add_dipole(const larmor_phantom_field *f, int ndim, const i
         b = spare;
     }
     for (int64_t i = 0; created && i < rows; i++) hz[i] += creal(a[i]);
-    LMR_FREE(b, a);
     return created ? LARMOR_OK : LMR_NO_MEMORY();
 }
 

@@ -58,13 +58,11 @@ larmor_status larmor_phantom_kspace_phase(const larmor_phantom *phantom, const l
     LMR_TRY(lmr_phase_waves(phase, &waves));
     larmor_device *dev = larmor_array_device(traj);
     larmor_array *sum = NULL, *plain;
-    double *k;
     LMR_TRY(larmor_phantom_kspace(phantom, traj, coils, dtype, &plain)); /* which checks the others */
     larmor_array_free(plain);
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     larmor_status st = LARMOR_OK;
     for (int n = -waves.most; n <= waves.most && !st; n++)
         st = add_wave(phantom, dev, k, larmor_array_shape(traj), &waves, n, coils, dtype, &sum);
-    free(k);
     return LMR_GIVE(kspace, sum, larmor_array_free, st);
 }

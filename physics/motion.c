@@ -93,7 +93,7 @@ static larmor_status find_states(const larmor_array *motion, const larmor_grid *
 larmor_status lmr_motion_count(const lmr_job *job, int index, int64_t readouts, int *count)
 {
     LMR_OWNED(larmor_array) *motion = NULL;
-    larmor_motion_states states;
+    LMR_FREED_BY(larmor_motion_states_free) larmor_motion_states states = {0};
     *count = 1;
     if (!has_states(job)) return LARMOR_OK;
     if (!job->settings->opts.motion) {
@@ -103,7 +103,6 @@ larmor_status lmr_motion_count(const lmr_job *job, int index, int64_t readouts, 
     LMR_TRY(poses_of(job, index, readouts, &motion));
     LMR_TRY(find_states(motion, &job->facts->grid[index], &states));
     *count = states.count;
-    larmor_motion_states_free(&states);
     return LARMOR_OK;
 }
 

@@ -1,7 +1,6 @@
 /* The sum of products for all that samples see beside the Fourier transform. SPDX-License-Identifier: Apache-2.0 */
 #include "physics/physics.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -161,12 +161,11 @@ static larmor_status stack_echoes(const echoes *s, int slice, larmor_array **sta
 
 static larmor_status map_of_slice(echoes *s, int slice, larmor_field_maps *maps)
 {
-    LMR_OWNED(larmor_array) *stack = NULL;
     double seconds[LARMOR_MAX_ECHOES];
     int count;
     larmor_recon_image *image = &maps->image[maps->count];
     larmor_field_map_report *report = &maps->report[maps->count];
-    LMR_TRY(stack_echoes(s, slice, &stack, seconds, &count, &image->meta));
+    LMR_OWN(larmor_array, stack, stack_echoes(s, slice, &stack, seconds, &count, &image->meta));
     if (!count) return LARMOR_OK;
     const int ndim = larmor_array_shape(stack).ndim - 1;
     larmor_field_map_opts opts = s->map;

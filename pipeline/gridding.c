@@ -62,15 +62,14 @@ static larmor_status grid_coils(lmr_job *job, const larmor_grid *grid, const lar
     larmor_nufft_opts opts = {.ndim = grid->ndim, .batch = count, .tol = job->settings->eps, .dtype = LARMOR_C64};
     memcpy(opts.modes, grid->matrix, sizeof opts.modes);
     LMR_OWNED(larmor_op) *F = NULL;
-    LMR_OWNED(larmor_array) *kspace = NULL, *part = NULL;
     int is_grid;
     LMR_TRY(larmor_traj_is_cartesian(samples->traj, 0, &is_grid));
     if (is_grid)
         LMR_TRY(larmor_op_cartesian(job->facts->dev, &opts, samples->traj, &F));
     else
         LMR_TRY(larmor_op_nufft(job->facts->dev, &opts, samples->traj, &F));
-    LMR_TRY(larmor_array_slice(samples->kspace, first, count, &kspace));
-    LMR_TRY(larmor_array_slice(images, 0, count, &part));
+    LMR_OWN(larmor_array, kspace, larmor_array_slice(samples->kspace, first, count, &kspace));
+    LMR_OWN(larmor_array, part, larmor_array_slice(images, 0, count, &part));
     return larmor_op_adjoint(F, kspace, part);
 }
 

@@ -385,7 +385,7 @@ static larmor_status find_folded(const lmr_maps_task *t, larmor_array *region, c
 {
     larmor_espirit_opts opts = {.sets = 1, .coils = FOLDED_COILS};
     larmor_espirit_report r;
-    larmor_array *maps;
+    LMR_OWNED(larmor_array) *maps = NULL;
     larmor_shape small = t->image;
     memcpy(opts.fov, found->fov, sizeof opts.fov);
     for (int d = 0; d < small.ndim; d++) {
@@ -395,7 +395,6 @@ static larmor_status find_folded(const lmr_maps_task *t, larmor_array *region, c
     const larmor_status st = larmor_espirit(region, small, &opts, &maps, NULL, &r);
     if (st) return st == LARMOR_ERR_NUMERIC ? LARMOR_OK : st;
     *folded = r.folded;
-    larmor_array_free(maps);
     return LARMOR_OK;
 }
 
@@ -456,7 +455,7 @@ larmor_status lmr_maps_region(lmr_job *job, int index, const larmor_group *group
                               const larmor_samples *samples, larmor_array **region, larmor_region_report *found)
 {
     double aliasing = 0;
-    larmor_samples own;
+    LMR_FREED_BY(larmor_samples_free) larmor_samples own = {0};
     lmr_maps_task task;
     *region = NULL;
     larmor_status st = begin_task(job, index, group, grid, samples, lmr_averages(job), &task, &own);
@@ -467,7 +466,6 @@ larmor_status lmr_maps_region(lmr_job *job, int index, const larmor_group *group
         st = larmor_calibration_aliasing(task.samples->traj, task.image, task.encoded, &aliasing);
     if (st || !(aliasing <= min_aliasing_3d)) LMR_CLEAR(*region);
     if (st == LARMOR_ERR_NUMERIC) st = LARMOR_OK;
-    larmor_samples_free(&own);
     return st;
 }
 

@@ -53,10 +53,9 @@ static larmor_status begin(const lmr_job *job, const lmr_frame *frames, int coun
 static larmor_status add(const lmr_job *job, const lmr_frame *frame, larmor_nlinv_series *series, larmor_array *to,
                          larmor_recon_report *result)
 {
-    LMR_OWNED(larmor_array) *kspace = NULL, *x = NULL;
     larmor_nlinv_report report;
-    LMR_TRY(larmor_array_convert(frame->samples.kspace, lmr_job_precision(job), &kspace));
-    LMR_TRY(larmor_nlinv_series_add(series, kspace, frame->samples.traj, &x, NULL, &report));
+    LMR_OWN(larmor_array, kspace, larmor_array_convert(frame->samples.kspace, lmr_job_precision(job), &kspace));
+    LMR_OWN(larmor_array, x, larmor_nlinv_series_add(series, kspace, frame->samples.traj, &x, NULL, &report));
     result->solver.iters += report.steps;
     result->solver.residual = report.residual;
     return larmor_copy(x, to);

@@ -317,15 +317,13 @@ static larmor_partial_fourier method_of(const lmr_job *job, double shortest, con
 static larmor_status are_lines(const lmr_job *job, const lmr_frame *frame, const larmor_coverage *c, int *lines)
 {
     const larmor_array *traj = frame->samples.traj;
-    double *k;
     *lines = 1;
     if (frame->cartesian.on_grid) return LARMOR_OK;
     *lines = !job->facts->physics && !job->facts->slabs;
     if (!*lines) return LARMOR_OK;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     for (int64_t i = 0, nd = larmor_array_shape(traj).dim[0]; i < larmor_array_count(traj); i++)
         if (c->partial[i % nd] && fabs(k[i] - nearbyint(k[i])) > GRID_TOLERANCE) *lines = 0;
-    free(k);
     return LARMOR_OK;
 }
 

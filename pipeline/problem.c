@@ -83,7 +83,7 @@ larmor_status lmr_problem_operator(const lmr_job *job, const lmr_frame *frames, 
 {
     *A = NULL;
     LMR_OWNED(larmor_array) *maps = NULL;
-    larmor_op **ops = calloc((size_t)count, sizeof *ops);
+    LMR_HEAP larmor_op **ops = calloc((size_t)count, sizeof *ops);
     larmor_status st;
     if (!ops) LMR_OR(done, LMR_NO_MEMORY());
     LMR_OR(done, maps_of(job, frames, &maps));
@@ -118,7 +118,6 @@ larmor_status lmr_problem_operator(const lmr_job *job, const lmr_frame *frames, 
     if (plain && !st) lmr_operator_cache_keep(job, frames, *A);
 done:
     for (int i = 0; ops && i < count; i++) larmor_op_free(ops[i]);
-    free(ops);
     return st;
 }
 

@@ -15,11 +15,10 @@ larmor_status lmr_basis_measure(lmr_scan_facts *facts)
 {
     const larmor_shape shape = larmor_array_shape(facts->basis);
     const int64_t frames = shape.dim[0], rank = shape.dim[1];
-    double _Complex *b;
     double norm, worst = 0;
     LMR_TRY(larmor_nrm2(facts->basis, &norm));
     LMR_REFUSE(!(norm > 0) || !isfinite(norm), LARMOR_ERR_NUMERIC, "opts.basis: is zero, or not finite.");
-    LMR_TRY(larmor_array_download(facts->basis, LARMOR_C128, &b));
+    LMR_OWN_MEMORY(double _Complex, b, larmor_array_download(facts->basis, LARMOR_C128, &b));
     facts->basis_scale = norm * norm / (double)rank;
     facts->basis_is_complex = 0;
     for (int64_t i = 0; i < frames * rank; i++) facts->basis_is_complex |= cimag(b[i]) != 0;
@@ -30,7 +29,6 @@ larmor_status lmr_basis_measure(lmr_scan_facts *facts)
             worst = fmax(worst, cabs(sum - (k == l ? facts->basis_scale : 0)));
         }
     facts->basis_skew = worst / facts->basis_scale;
-    free(b);
     return LARMOR_OK;
 }
 
@@ -162,12 +160,11 @@ static larmor_status states_operator(const lmr_job *job, const lmr_frame *frames
                                      larmor_op **A)
 {
     LMR_OWNED(larmor_op) *all = NULL;
-    larmor_op **ops = calloc((size_t)count, sizeof *ops);
+    LMR_HEAP larmor_op **ops = calloc((size_t)count, sizeof *ops);
     larmor_status st = ops ? LARMOR_OK : LMR_NO_MEMORY();
     for (int i = 0; i < count && !st; i++) st = state_of(job, &frames[i], maps, &ops[i]);
     if (!st) st = larmor_op_states(ops, count, &all);
     for (int i = 0; ops && i < count; i++) larmor_op_free(ops[i]);
-    free(ops);
     return st ? st : take_of_one(all, A);
 }
 
@@ -195,9 +192,8 @@ larmor_status lmr_subspace_operator(const lmr_job *job, const lmr_frame *frames,
 larmor_status lmr_subspace_frames(const lmr_job *job, const larmor_array *x, larmor_array **frames)
 {
     const larmor_shape shape = larmor_array_shape(x);
-    LMR_OWNED(larmor_array) *basis = NULL;
     *frames = NULL;
-    LMR_TRY(larmor_array_convert(job->facts->basis, larmor_array_dtype(x), &basis));
+    LMR_OWN(larmor_array, basis, larmor_array_convert(job->facts->basis, larmor_array_dtype(x), &basis));
     LMR_OWN(larmor_op, B,
             larmor_op_subspace(job->facts->dev, larmor_array_dtype(x), larmor_shape_of(shape.ndim - 1, shape.dim),
                                basis, &B));

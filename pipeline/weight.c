@@ -174,8 +174,8 @@ static larmor_status hold_out_of(const lmr_job *job, lmr_frame *frames, larmor_a
 larmor_status lmr_hold_out_frames(const lmr_job *job, const lmr_frame *frames, int count, const larmor_circulant *C,
                                   const larmor_array *b, larmor_held_out *held)
 {
-    lmr_frame *own = calloc((size_t)count, sizeof *own);
-    larmor_array **factors = calloc((size_t)count, sizeof *factors);
+    LMR_HEAP lmr_frame *own = calloc((size_t)count, sizeof *own);
+    LMR_HEAP larmor_array **factors = calloc((size_t)count, sizeof *factors);
     larmor_status st = own && factors ? LARMOR_OK : LMR_NO_MEMORY();
     if (!st) memcpy(own, frames, (size_t)count * sizeof *own);
     if (!st) st = hold_out_of(job, own, factors, count, C, b, held);
@@ -183,7 +183,6 @@ larmor_status lmr_hold_out_frames(const lmr_job *job, const lmr_frame *frames, i
         if (own[i].weights != frames[i].weights) larmor_array_free(own[i].weights);
         larmor_array_free(factors[i]);
     }
-    LMR_FREE(own, factors);
     return st;
 }
 
@@ -199,11 +198,10 @@ static int is_of_points(const lmr_job *job, const lmr_frame *frames, int count)
 larmor_status lmr_hold_part(const lmr_job *job, const lmr_frame *frames, int count, const larmor_array *b,
                             larmor_held_out *held)
 {
-    LMR_OWNED(larmor_array) *maps = NULL;
     if (lmr_solves_coils(job) || !is_of_points(job, frames, count)) return LARMOR_OK;
     larmor_sense_opts sense = lmr_frame_sense(job, frames, -1);
     if (frames->grid.ndim > 2) sense.block = 1; /* a grid takes more than so few samples do */
-    LMR_TRY(larmor_array_convert(job->found.maps.array, lmr_job_precision(job), &maps));
+    LMR_OWN(larmor_array, maps, larmor_array_convert(job->found.maps.array, lmr_job_precision(job), &maps));
     return larmor_hold_part(maps, &sense, b, held, &held->part);
 }
 

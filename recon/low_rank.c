@@ -20,11 +20,9 @@ static larmor_status sum_roots(const larmor_array *w, double *sum)
 {
     const int64_t s = w->shape.dim[0], count = w->shape.dim[1];
     const double floor = (double)s * DBL_EPSILON;
-    double *host;
-    LMR_TRY(larmor_array_download(w, LARMOR_F64, &host));
+    LMR_OWN_MEMORY(double, host, larmor_array_download(w, LARMOR_F64, &host));
     for (int64_t i = 0; i < s * count; i++)
         if (host[i] > floor * host[s - 1 + i / s * s]) *sum += sqrt(host[i]);
-    free(host);
     return LARMOR_OK;
 }
 

@@ -136,11 +136,9 @@ static larmor_status shift_delayed(const lmr_job *job, int encoding, larmor_samp
 {
     const double delay = job->facts->delays ? job->facts->delays[encoding].delay[0] : 0;
     const larmor_shape shape = larmor_array_shape(samples->traj);
-    double *k;
     if (!job->facts->delays || samples->first || job->facts->physics || leaves_grid(job, encoding)) return LARMOR_OK;
-    LMR_TRY(larmor_array_download(samples->traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(samples->traj, LARMOR_F64, &k));
     c->shifted = are_lines(k, shape.dim[0], shape.dim[1], shape.dim[2]);
-    free(k);
     return c->shifted && delay != 0 ? shift_lines(samples->kspace, delay) : LARMOR_OK;
 }
 

@@ -259,14 +259,12 @@ static larmor_status predicted_extent(larmor_recon *r, int group, const larmor_s
 static larmor_status reach_of(const larmor_samples *samples, const larmor_grid *grid, double *reach)
 {
     const int64_t count = larmor_array_count(samples->traj);
-    double *k;
-    LMR_TRY(larmor_array_download(samples->traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(samples->traj, LARMOR_F64, &k));
     *reach = 0;
     for (int64_t i = 0; i < count; i++) {
         const int d = (int)(i % grid->ndim);
         *reach = fmax(*reach, 2 * fabs(k[i]) / (double)grid->matrix[d]);
     }
-    free(k);
     return LARMOR_OK;
 }
 

@@ -183,9 +183,8 @@ larmor_status lmr_each_set(const lmr_job *job, larmor_array *x,
 {
     if (!job->facts->sets) return change(job->found.maps.array, x);
     for (int m = 0; m < job->facts->sets; m++) {
-        LMR_OWNED(larmor_array) *maps = NULL, *image = NULL;
-        LMR_TRY(lmr_one_of(job->found.maps.array, m, &maps));
-        LMR_TRY(lmr_one_of(x, m, &image));
+        LMR_OWN(larmor_array, maps, lmr_one_of(job->found.maps.array, m, &maps));
+        LMR_OWN(larmor_array, image, lmr_one_of(x, m, &image));
         LMR_TRY(change(maps, image));
     }
     return LARMOR_OK;

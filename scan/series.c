@@ -126,11 +126,10 @@ larmor_status lmr_series_gather(const lmr_job *job, const larmor_counters *only,
 {
     const size_t room = (size_t)job->facts->info.groups + 1;
     *list = (lmr_series){.group = calloc(room, sizeof *list->group), .first = calloc(room, sizeof *list->first)};
-    char *taken = calloc(room, 1);
+    LMR_HEAP char *taken = calloc(room, 1);
     larmor_status st = LARMOR_OK;
     if (!list->group || !list->first || !taken) st = LMR_NO_MEMORY();
     for (int i = 0; i < job->facts->info.groups && !st; i++) st = gather_from(job, only, i, taken, list);
-    free(taken);
     return st ? st : check(job, list);
 }
 

@@ -255,15 +255,13 @@ static larmor_status find_planes(const larmor_array *traj, larmor_stamp *stamps)
 {
     const larmor_shape shape = larmor_array_shape(traj);
     const int64_t samples = shape.dim[1], readouts = shape.dim[2];
-    double *k;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     for (int64_t i = 0; i < readouts; i++) {
         const double *kz = k + 3 * samples * i + 2;
         stamps[i].kz = kz[0];
         for (int64_t j = 0; j < samples; j++)
             if (!(fabs(kz[3 * j] - kz[0]) <= MAX_PLANE_DISTANCE)) stamps[i].kz = NAN;
     }
-    free(k);
     return LARMOR_OK;
 }
 

@@ -183,7 +183,7 @@ static larmor_status decide(larmor_device *dev, const plane *p, lmr_spoke_angles
     } else if (p->grid->ndim == 2) {
         st = decide_by_data(dev, p, first, s);
     } else {
-        larmor_samples one = {0};
+        LMR_FREED_BY(larmor_samples_free) larmor_samples one = {0};
         larmor_grid flat = *p->grid;
         flat.ndim = 2;
         st = take_partition(p, &one);
@@ -192,7 +192,6 @@ static larmor_status decide(larmor_device *dev, const plane *p, lmr_spoke_angles
         central.samples = &one;
         if (!st) central.readouts = larmor_array_shape(one.kspace).dim[1];
         if (!st) st = decide_by_data(dev, &central, first, s);
-        larmor_samples_free(&one);
     }
     s->decided = !st;
     return st;

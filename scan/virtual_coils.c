@@ -43,13 +43,12 @@ typedef struct knowledge {
 /* 1 if the readouts for calibration, if there are any, are on the grid. */
 static larmor_status calibration_on_grid(const lmr_job *job, int group, int *grid)
 {
-    larmor_samples samples = {0};
+    LMR_FREED_BY(larmor_samples_free) larmor_samples samples = {0};
     lmr_cartesian c;
     *grid = 1;
     if (!job->facts->info.calibration) return LARMOR_OK;
     LMR_TRY(lmr_cartesian_samples(job, group, 1, &samples, &c));
     if (samples.kspace) *grid = c.on_grid;
-    larmor_samples_free(&samples);
     return LARMOR_OK;
 }
 
@@ -72,7 +71,7 @@ static larmor_status look_along(const lmr_job *job, int group, const larmor_samp
 /* The same of a volume in slabs, whose readouts no rank holds. */
 static larmor_status look_at_slabs(lmr_job *job, int group, knowledge *k)
 {
-    larmor_array *kspace = NULL, *traj = NULL;
+    LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL;
     int64_t count = 0;
     double deviation = 1;
     lmr_scale_begin(job);
@@ -82,7 +81,6 @@ static larmor_status look_at_slabs(lmr_job *job, int group, knowledge *k)
     if (!st) st = larmor_coils_covariance(kspace, traj, CENTRE, unscaled, k->R, &count);
     k->opts.noise += 2 * deviation * deviation * unscaled * (double)count;
     k->opts.samples += (double)count;
-    LMR_FREE(kspace, traj);
     return st;
 }
 
@@ -184,7 +182,7 @@ static larmor_status choose(const larmor_recon *r, const knowledge *k, larmor_ar
 {
     larmor_compression_report each;
     larmor_compression_opts opts = k->each;
-    larmor_array *along;
+    LMR_OWNED(larmor_array) *along = NULL;
     LMR_TRY(larmor_compression(k->R, &k->opts, C, report));
     if (!k->grid) return LARMOR_OK;
     const double energy = opts.energy > 0 ? opts.energy : LARMOR_COMPRESSION_ENERGY;
@@ -196,7 +194,6 @@ static larmor_status choose(const larmor_recon *r, const knowledge *k, larmor_ar
         along = other;
         *report = each;
     }
-    larmor_array_free(along);
     return LARMOR_OK;
 }
 

@@ -1,6 +1,4 @@
 /* What a checkpoint must agree with: the scan, the options and the plan. SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
 #include "core/hash.h"
 #include "core/status.h"
 #include "scan/setting_table.h"

@@ -172,10 +172,8 @@ static larmor_status check_maps(larmor_recon *r)
 /* The caller's maps, on the device. */
 static larmor_status take_maps(larmor_recon *r)
 {
-    larmor_array *moved;
-    LMR_TRY(larmor_array_to(r->settings.opts.maps, r->facts.dev, &moved));
+    LMR_OWN(larmor_array, moved, larmor_array_to(r->settings.opts.maps, r->facts.dev, &moved));
     const larmor_status st = larmor_array_convert(moved, LARMOR_C64, &r->facts.given);
-    larmor_array_free(moved);
     return st ? st : check_maps(r);
 }
 
@@ -324,16 +322,14 @@ static int expected_coils(const larmor_recon *r)
 /* Whether each series fits by the job's method. */
 static larmor_status series_fit(larmor_recon *r, int *fit)
 {
-    lmr_series list = {.group = NULL};
-    lmr_plan plan = {.bytes = NULL};
+    LMR_FREED_BY(lmr_series_free) lmr_series list = {.group = NULL};
+    LMR_FREED_BY(lmr_plan_free) lmr_plan plan = {.bytes = NULL};
     const int coils = r->facts.coils;
     r->facts.coils = expected_coils(r);
     larmor_status st = lmr_series_gather(&r->job, &r->settings.only, &list);
     if (!st) st = lmr_plan_make(&r->job, r->settings.opts.memory, &list, &plan);
     r->facts.coils = coils;
     *fit = !st && !is_too_large(&plan) && plan.choose >= 0;
-    lmr_plan_free(&plan);
-    lmr_series_free(&list);
     return st;
 }
 

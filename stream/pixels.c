@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "io/bytes.h"
 
 /* As files of images have it (io/images/values.c), so that both are the same. */
@@ -15,11 +16,9 @@ static double magnitude(const float *v)
 
 larmor_status lmr_pixels_peak(const larmor_array *image, double *peak)
 {
-    float *v;
-    LMR_TRY(larmor_array_download(image, LARMOR_C64, &v));
+    LMR_OWN_MEMORY(float, v, larmor_array_download(image, LARMOR_C64, &v));
     *peak = 0;
     for (int64_t i = 0; i < larmor_array_count(image); i++) *peak = fmax(*peak, magnitude(v + 2 * i));
-    free(v);
     return LARMOR_OK;
 }
 
@@ -98,12 +97,11 @@ larmor_status lmr_pixels_send(lmr_pixels *p, larmor_stream *stream, const larmor
     static const larmor_pixel_type types[] = {LARMOR_PIXEL_INT16, LARMOR_PIXEL_FLOAT, LARMOR_PIXEL_COMPLEX};
     const larmor_shape shape = larmor_array_shape(image->data);
     const int64_t count = larmor_array_count(image->data);
-    lmr_bytes xml = {0};
-    float *v;
-    LMR_TRY(larmor_array_download(image->data, LARMOR_C64, &v));
+    LMR_FREED_BY(lmr_bytes_free) lmr_bytes xml = {0};
+    LMR_OWN_MEMORY(float, v, larmor_array_download(image->data, LARMOR_C64, &v));
     if (p->as == LARMOR_PIXELS_INT16) to_int16(p, v, count);
     if (p->as == LARMOR_PIXELS_FLOAT) to_magnitudes(v, count);
-    larmor_status st = make_attributes(p, &image->meta, &xml);
+    LMR_TRY(make_attributes(p, &image->meta, &xml));
     larmor_message m = {.kind = LARMOR_MESSAGE_IMAGE,
                         .image = {.meta = image->meta,
                                   .type = types[p->as],
@@ -115,10 +113,7 @@ larmor_status lmr_pixels_send(lmr_pixels *p, larmor_stream *stream, const larmor
                                   .data = v,
                                   .attributes = (const char *)xml.data}};
     for (int d = 0; d < shape.ndim && d < 3; d++) m.image.dim[d] = shape.dim[d];
-    if (!st) st = larmor_stream_send(stream, &m);
-    lmr_bytes_free(&xml);
-    free(v);
-    return st;
+    return larmor_stream_send(stream, &m);
 }
 
 /* ---- received ---- */

@@ -2,8 +2,6 @@
 #include "stream/readouts.h"
 #include "core/owned.h"
 
-#include <string.h>
-
 #define LAST_IN_SLICE LARMOR_ACQ_FLAG(8)
 #define LAST_IN_REPETITION LARMOR_ACQ_FLAG(14)
 

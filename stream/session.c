@@ -304,8 +304,7 @@ static larmor_status run_series(session *s, larmor_recon *recon, int series)
 
 static larmor_status run_recon(session *s, larmor_source *source)
 {
-    LMR_OWNED(larmor_recon) *recon = NULL;
-    LMR_TRY(after(s, larmor_recon_create(source, s->job.dev, &s->job.recon, &recon)));
+    LMR_OWN(larmor_recon, recon, after(s, larmor_recon_create(source, s->job.dev, &s->job.recon, &recon)));
     const int count = larmor_recon_series(recon);
     for (int i = 0; i < count; i++) LMR_TRY(run_series(s, recon, i));
     return LARMOR_OK;

@@ -52,10 +52,9 @@ void app_start_anew(char **argv, char **environment)
 void app_wait_for_no_memory(char **argv, char **environment)
 {
     if (!is_memory_limited() && !is_below(RLIMIT_NPROC, FEW_PROCESSES)) return;
-    char **changed = with_one_thread(environment);
+    APP_HEAP char **changed = with_one_thread(environment);
     if (!changed) return;
     app_start_anew(argv, changed);
-    free(changed);
 }
 
 /* ---- a library that asks for ever ---- */

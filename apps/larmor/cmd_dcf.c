@@ -81,11 +81,10 @@ static larmor_status read_scan(const settings *s, const char *path, larmor_devic
                                larmor_array **traj)
 {
     larmor_grid_opts grid_opts = {.oversample = {0}};
-    APP_OWNED(larmor_raw) *raw = NULL;
     APP_FREED_BY(larmor_samples_free) larmor_samples samples = {0};
     larmor_grid grid;
     for (int d = 0; d < s->matrix.count; d++) grid_opts.matrix[d] = (int64_t)s->matrix.value[d];
-    TRY(larmor_raw_open(path, &s->raw, &raw));
+    APP_OWN(larmor_raw, raw, larmor_raw_open(path, &s->raw, &raw));
     APP_OWN(larmor_source, source, larmor_source_of_raw(raw, path, &source));
     TRY(larmor_source_samples(source, (int)s->index, &grid_opts, dev, &grid, &samples));
     *image = larmor_shape_of(grid.ndim, grid.matrix);

@@ -295,7 +295,7 @@ static larmor_status write_groups(json *j, const larmor_raw *raw, int count)
 
 static larmor_status write_plans(json *j, const char *path, larmor_raw *raw)
 {
-    larmor_recon *recon;
+    APP_OWNED(larmor_recon) *recon = NULL;
     larmor_recon_plan plan;
     larmor_status st = LARMOR_OK;
     json_open(j, "plans", '[');
@@ -312,7 +312,6 @@ static larmor_status write_plans(json *j, const char *path, larmor_raw *raw)
         json_close(j, '}');
     }
     json_close(j, ']');
-    larmor_recon_free(recon);
     return st;
 }
 

@@ -222,12 +222,11 @@ static int serve_pipe(const settings *s, larmor_session_opts *session)
 {
     const larmor_stream_opts opts = {.idle_s = s->idle, .keep_open = 1, .name = "standard input"};
     larmor_session_report report = {0};
-    larmor_stream *stream;
+    APP_OWNED(larmor_stream) *stream = NULL;
     larmor_status st = larmor_stream_create(STDIN_FILENO, STDOUT_FILENO, &opts, &stream);
     if (!st) st = larmor_session_run(stream, session, &report);
     if (st) return app_fail(APP_RUN, st);
     log_end(0, &report, st);
-    larmor_stream_free(stream);
     return APP_DONE;
 }
 
@@ -260,7 +259,7 @@ static int keep_commands(const settings *s)
 static int run(const void *given, const app_files *files APP_UNUSED)
 {
     const settings *s = given;
-    larmor_session_opts session = {.job = {.recon = {.size = sizeof(larmor_recon_opts)}}};
+    APP_FREED_BY(close_client) larmor_session_opts session = {.job = {.recon = {.size = sizeof(larmor_recon_opts)}}};
     if (s->pipe && s->unix_socket)
         return app_refuse(APP_USAGE, "--pipe and --unix exclude each other; give one of them.");
     if (s->commands) return keep_commands(s);
@@ -273,7 +272,6 @@ static int run(const void *given, const app_files *files APP_UNUSED)
     }
     int code = try_options(s, &session);
     if (!code) code = s->pipe ? serve_pipe(s, &session) : serve_address(s);
-    close_client(&session);
     return code;
 }
 

@@ -161,12 +161,11 @@ static larmor_status trajectory_of_sequence(const settings *s, larmor_device *de
                                             larmor_array **times)
 {
     larmor_pulseq *sequence;
-    larmor_trajectory t;
+    APP_FREED_BY(larmor_trajectory_free) larmor_trajectory t = {0};
     TRY(given_sequence(&s->given, &sequence));
     if (s->json) print_sequence(s, sequence);
     larmor_status st = larmor_pulseq_trajectory(sequence, &t);
     if (!st) st = arrays_of(&t, dev, traj, times);
-    larmor_trajectory_free(&t);
     larmor_pulseq_free(sequence);
     return st;
 }

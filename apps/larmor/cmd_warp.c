@@ -81,9 +81,9 @@ static larmor_status in_voxels(const larmor_array *given, const larmor_image_met
 static larmor_status displacement_of(const work *w, const larmor_image_meta *meta, larmor_shape shape,
                                      larmor_array **d)
 {
-    APP_OWNED(larmor_array) *there = NULL;
-    TRY(w->given ? in_voxels(w->given, meta, shape, &there)
-                 : larmor_gradient_displacement(w->field, meta, shape, &there));
+    APP_OWN(larmor_array, there,
+            w->given ? in_voxels(w->given, meta, shape, &there)
+                     : larmor_gradient_displacement(w->field, meta, shape, &there));
     if (w->s->distort) return larmor_displacement_inverse(there, d);
     *d = there;
     there = NULL;

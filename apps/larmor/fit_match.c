@@ -182,9 +182,8 @@ static larmor_status write_column(match_run *r, int c)
 
 static larmor_status write_maps(match_run *r)
 {
-    APP_HEAP int64_t *entry = NULL;
     const int columns = r->table.columns;
-    TRY(larmor_array_download(r->entry, LARMOR_I64, &entry));
+    APP_OWN_MEMORY(int64_t, entry, larmor_array_download(r->entry, LARMOR_I64, &entry));
     for (int64_t i = 0; i < larmor_array_count(r->entry); i++) r->matched += entry[i] >= 0;
     for (int c = 0; c < columns; c++) TRY(write_column(r, c));
     TRY(fit_write_map(&r->in, r->m0, r->out[2 * columns]));

@@ -88,10 +88,9 @@ static larmor_status open_scan(const char *path, const larmor_raw_opts *opts, la
 int given_open(const char *path, const larmor_raw_opts *opts, const scan_given *given, larmor_raw **raw)
 {
     larmor_raw_opts all = *opts;
-    larmor_trajectory trajectory;
+    APP_FREED_BY(larmor_trajectory_free) larmor_trajectory trajectory = {0};
     int code = given_read(given, &all, &trajectory);
     const larmor_status st = code ? LARMOR_OK : open_scan(path, &all, raw);
     if (st) code = app_fail(APP_INPUT, st);
-    larmor_trajectory_free(&trajectory);
     return code;
 }

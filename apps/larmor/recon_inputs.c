@@ -11,12 +11,9 @@
 /* On the processor: what a GPU that fails holds is lost. */
 static larmor_status read_to_host(const char *path, larmor_array **array)
 {
-    larmor_device *host;
     *array = NULL;
-    TRY(larmor_device_open("cpu:1", &host));
-    const larmor_status read = app_read_array(path, host, array);
-    larmor_device_free(host);
-    return read;
+    APP_OWN(larmor_device, host, larmor_device_open("cpu:1", &host));
+    return app_read_array(path, host, array);
 }
 
 static larmor_status read_maps(const recon_run *r, larmor_recon_opts *opts)

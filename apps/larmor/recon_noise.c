@@ -111,7 +111,7 @@ static larmor_status take_noise(recon_run *r, int series, const larmor_recon_res
     const int quick = !wants_noise(r);
     const int how = strcmp(r->s->report_noise, "quick") != 0 ? LARMOR_QUICK_IF_CHEAP : 1;
     const larmor_noise_opts opts = {.samples = quick ? 0 : (int)r->s->noise_samples, .quick = quick ? how : 0};
-    larmor_noise_maps maps;
+    APP_FREED_BY(larmor_noise_maps_free) larmor_noise_maps maps = {0};
     if (quick && !shows_noise(r)) return LARMOR_OK;
     larmor_status st = larmor_recon_noise(r->recon, series, result, &opts, &maps);
     if (st && st != LARMOR_STOPPED && quick) return LARMOR_OK; /* nobody asked for it */
@@ -123,7 +123,6 @@ static larmor_status take_noise(recon_run *r, int series, const larmor_recon_res
             "are to take less than a tenth; --report-noise quick makes it",
             100 * maps.left_out);
     for (int i = 0; i < maps.count && !st; i++) st = keep(r, &result->image[i], &maps.map[i]);
-    larmor_noise_maps_free(&maps);
     return st;
 }
 

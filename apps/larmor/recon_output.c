@@ -281,8 +281,8 @@ static int write_all(recon_run *r)
 {
     const recon_settings *s = r->s;
     common_notes common;
-    note *notes = calloc((size_t)r->images, sizeof *notes);
-    larmor_notes *each = calloc((size_t)r->images, sizeof *each);
+    APP_HEAP note *notes = calloc((size_t)r->images, sizeof *notes);
+    APP_HEAP larmor_notes *each = calloc((size_t)r->images, sizeof *each);
     int code = notes && each ? APP_DONE : app_fail(APP_RUN, NO_MEMORY());
     for (int i = 0; i < r->images && !code; i++) {
         describe_image(r, &r->report[i], &notes[i]);
@@ -306,8 +306,6 @@ static int write_all(recon_run *r)
         if (!code) code = failed;
     }
     app_progress_end(&r->progress);
-    free(each);
-    free(notes);
     return code;
 }
 

@@ -208,14 +208,13 @@ static void close_solver(solver *s)
 static int heev_range(lapack_int n, int64_t first, int64_t last, int vectors, cplx *a, real *w)
 {
     const int64_t cells = (int64_t)n * n;
-    solver s;
+    LMR_FREED_BY(close_solver) solver s = {0};
     int failed = open_solver(n, vectors, &s);
     for (int64_t i = first; i < last && !failed; i++) {
         memcpy(s.matrix, a + i * cells, (size_t)cells * sizeof *a);
         failed = n < LARGE ? solve_small(&s, w + i * n) : solve_large(&s, w + i * n);
         if (vectors) memcpy(a + i * cells, n < LARGE ? s.out : s.matrix, (size_t)cells * sizeof *a);
     }
-    close_solver(&s);
     return failed;
 }
 

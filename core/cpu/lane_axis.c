@@ -1,6 +1,5 @@
 /* Plans of FFTs of columns, and which instructions they take. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/cpu/lanes.h"
 #include "core/owned.h"

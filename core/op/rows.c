@@ -22,9 +22,8 @@ typedef struct rows {
 static void free_rows(void *self)
 {
     rows *p = self;
-    for (int i = 0; p->row && i < p->count; i++) {
+    for (int i = 0; p->row && i < p->count; i++)
         LMR_FREE(p->row[i].A, p->row[i].B, p->row[i].between, p->row[i].after);
-    }
     LMR_FREE(p->N, p->between, p->after, p->one, p->row, p);
 }
 

@@ -67,7 +67,7 @@ static larmor_status make_thread(larmor_ranks *r, int number, int count)
 
 larmor_status lmr_ranks_of_threads(int count, larmor_ranks **ranks)
 {
-    void **links = calloc((size_t)count, sizeof *links);
+    LMR_HEAP void **links = calloc((size_t)count, sizeof *links);
     larmor_status st = links ? LARMOR_OK : LMR_NO_MEMORY();
     for (int i = 0; i < count; i++) {
         ranks[i] = calloc(1, sizeof **ranks);
@@ -79,7 +79,6 @@ larmor_status lmr_ranks_of_threads(int count, larmor_ranks **ranks)
         if (st && ranks[i]) free_ranks(ranks[i]);
         if (st) ranks[i] = NULL;
     }
-    free(links);
     return st;
 }
 

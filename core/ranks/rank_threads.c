@@ -150,12 +150,11 @@ static larmor_status receive(void *link, int from, int tag, int (*stop)(void *us
         else
             pthread_cond_wait(&me->news, &me->room->lock);
     }
-    message *m = at ? take_out(me, at) : NULL;
+    LMR_HEAP message *m = at ? take_out(me, at) : NULL;
     pthread_mutex_unlock(&me->room->lock);
     if (!m) return stops ? LARMOR_STOPPED : has_ended(from);
     *data = m->data;
     *bytes = m->bytes;
-    free(m);
     return LARMOR_OK;
 }
 

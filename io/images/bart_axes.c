@@ -69,7 +69,7 @@ static int fill_grid(const axis *axes, int number, int count, int *place)
         all *= axes[a].distinct;
     }
     if (all != count) return 0;
-    unsigned char *taken = calloc((size_t)count, 1);
+    LMR_HEAP unsigned char *taken = calloc((size_t)count, 1);
     int full = taken != NULL;
     for (int i = 0; i < count && full; i++) {
         int64_t at = 0, step = 1;
@@ -81,7 +81,6 @@ static int fill_grid(const axis *axes, int number, int count, int *place)
         full = !taken[at];
         taken[at] = 1;
     }
-    free(taken);
     return full;
 }
 

@@ -165,8 +165,8 @@ static larmor_status save_coils(larmor_output *out, const larmor_array *maps, co
 {
     const larmor_shape shape = larmor_array_shape(maps);
     const int coils = (int)shape.dim[shape.ndim - 1];
-    larmor_image *images = calloc((size_t)coils, sizeof *images);
-    larmor_array **view = calloc((size_t)coils, sizeof *view);
+    LMR_HEAP larmor_image *images = calloc((size_t)coils, sizeof *images);
+    LMR_HEAP larmor_array **view = calloc((size_t)coils, sizeof *view);
     larmor_status st = images && view ? LARMOR_OK : LMR_NO_MEMORY();
     for (int c = 0; c < coils && !st; c++) {
         st = larmor_array_part(maps, c, 1, larmor_shape_of(shape.ndim - 1, shape.dim), &view[c]);
@@ -175,7 +175,6 @@ static larmor_status save_coils(larmor_output *out, const larmor_array *maps, co
     }
     if (!st) st = write_coils(out, images, coils, shape.ndim > 3);
     for (int c = 0; view && c < coils; c++) larmor_array_free(view[c]);
-    LMR_FREE(view, images);
     return st;
 }
 

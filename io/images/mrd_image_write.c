@@ -133,14 +133,13 @@ static larmor_status write_images(larmor_output *out, const lmr_images *images)
 {
     const int is_complex = images->is_complex && !images->opts->magnitude;
     lmr_bytes work = {0};
-    lmr_h5_new file = {0};
+    LMR_FREED_BY(lmr_h5_end) lmr_h5_new file = {0};
     LMR_TRY(check_ranges(out->path, images));
     larmor_status st = describe(images, is_complex, &work);
     if (!st) st = lmr_h5_begin(out, (int64_t)work.size, &file);
     if (!st) st = lmr_h5_give(&file, LMR_ASK_IMAGES, &work);
     lmr_bytes_free(&work);
     if (!st) st = put_images(&file, images, is_complex);
-    lmr_h5_end(&file);
     return st ? st : lmr_images_read_back(out);
 }
 

@@ -277,11 +277,10 @@ larmor_status lmr_order(const lmr_images *images, lmr_volumes *v)
 {
     const int count = images->count;
     *v = (lmr_volumes){.slices = 1, .volumes = count};
-    item *items = calloc((size_t)count, sizeof *items);
+    LMR_HEAP item *items = calloc((size_t)count, sizeof *items);
     v->order = calloc((size_t)count, sizeof *v->order);
     if (!items || !v->order) {
-        LMR_FREE(items, v->order);
-        v->order = NULL;
+        LMR_CLEAR(v->order);
         return LMR_NO_MEMORY();
     }
     int one_place = 1, one_slice = 1;
@@ -294,7 +293,6 @@ larmor_status lmr_order(const lmr_images *images, lmr_volumes *v)
     if (odd) *v = (lmr_volumes){.slices = 1, .volumes = count, .order = v->order};
     for (int i = 0; i < count; i++) v->order[i] = odd ? i : items[i].index;
     if (!odd) find_times(images, v);
-    free(items);
     return LARMOR_OK;
 }
 

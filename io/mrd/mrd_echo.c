@@ -58,12 +58,10 @@ double lmr_mrd_energy(const larmor_raw *raw, int64_t i)
 /* The median of n values that are at least 0; below 0 if there is no memory. */
 static double median_of(const double *x, int64_t n)
 {
-    double *sorted = lmr_new(n, sizeof *sorted);
+    LMR_HEAP double *sorted = lmr_new(n, sizeof *sorted);
     if (!sorted) return -1;
     memcpy(sorted, x, (size_t)n * sizeof *sorted);
-    const double median = lmr_median_f64(sorted, n);
-    free(sorted);
-    return median;
+    return lmr_median_f64(sorted, n);
 }
 
 /* An object has its energy in neighbours, too: a spike, or a line that is loud, counts as so many times theirs. */

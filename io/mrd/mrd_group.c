@@ -180,11 +180,9 @@ static larmor_status judge_counters(larmor_raw *raw, const lmr_mrd_keyed *list, 
         if (limit >= 0 && c.high[k] > limit && (ask || !makes_images(k))) judge(raw, encoding, k, &c);
     }
     if (ask && raw->joined[encoding]) {
-        lmr_mrd_keyed *joined;
         int64_t count;
-        LMR_TRY(lmr_mrd_sort(raw, LMR_IMAGING, &joined, &count));
+        LMR_OWN_MEMORY(lmr_mrd_keyed, joined, lmr_mrd_sort(raw, LMR_IMAGING, &joined, &count));
         c = look(raw, joined, count, encoding);
-        free(joined);
     }
     if (ask && too_few_samples(raw, encoding, &c)) name_joinable(raw, encoding, &c);
     return LARMOR_OK;
@@ -349,9 +347,8 @@ static larmor_status name_missing(larmor_raw *raw)
 
 larmor_status lmr_mrd_group(larmor_raw *raw)
 {
-    lmr_mrd_keyed *s;
     int64_t n, groups = 0;
-    LMR_TRY(lmr_mrd_sort(raw, LMR_IMAGING, &s, &n));
+    LMR_OWN_MEMORY(lmr_mrd_keyed, s, lmr_mrd_sort(raw, LMR_IMAGING, &s, &n));
     for (int64_t r = 0; r < n; r = lmr_mrd_run(s, r, n)) groups++;
     raw->order = calloc((size_t)raw->info.imaging, sizeof *raw->order);
     raw->group = calloc((size_t)groups, sizeof *raw->group);
@@ -366,6 +363,5 @@ larmor_status lmr_mrd_group(larmor_raw *raw)
         r = end;
     }
     raw->info.groups = (int)groups;
-    free(s);
     return full ? name_missing(raw) : LMR_NO_MEMORY();
 }

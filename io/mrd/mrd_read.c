@@ -363,13 +363,12 @@ static int read_components(pieces *p, const larmor_raw *raw, const lmr_reader_pl
 {
     const int64_t samples = raw->head[i].samples, dims = raw->head[i].traj_dims;
     float *to = raw->traj + raw->readout[i].traj;
-    float *row = malloc((size_t)samples * sizeof *row + 1);
+    LMR_HEAP float *row = malloc((size_t)samples * sizeof *row + 1);
     int good = row && place[i].traj_step >= 0 && place[i].traj_step <= p->source->size;
     for (int64_t d = 0; good && d < dims; d++) {
         good = read_piece(p, place[i].traj + d * place[i].traj_step, row, 4 * samples);
         for (int64_t n = 0; good && n < samples; n++) to[n * dims + d] = row[n];
     }
-    free(row);
     return good;
 }
 
@@ -457,14 +456,13 @@ static larmor_status read_samples(const lmr_source *source, const larmor_raw_opt
 {
     const char *group = opts->group;
     lmr_reader *reader;
-    lmr_reader_place *place = NULL;
+    LMR_HEAP lmr_reader_place *place = NULL;
     LMR_TRY(check_group(group));
     LMR_TRY(lmr_reader_start(source, NULL, NULL, NULL, &reader));
     larmor_status st =
         read_structure(reader, source, group ? group + strspn(group, "/") : NULL, opts->as_stored, raw, &place);
     lmr_reader_end(reader);
     if (!st) st = fill_pools(raw, source, place);
-    free(place);
     return st;
 }
 

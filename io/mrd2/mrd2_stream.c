@@ -25,12 +25,10 @@ static int begin(lmr_mrd2 *m)
 
 int lmr_mrd2_is(const lmr_source *source)
 {
-    lmr_mrd2 *m = calloc(1, sizeof *m);
+    LMR_HEAP lmr_mrd2 *m = calloc(1, sizeof *m);
     if (!m) return 0;
     m->source = source;
-    const int is = begin(m);
-    free(m);
-    return is;
+    return begin(m);
 }
 
 /* ---- acquisitions ---- */

@@ -124,7 +124,7 @@ static larmor_status paint_maps(lmr_bytes *b, const float *values, const plane *
         const double value = hypot((double)values[2 * i], (double)values[2 * i + 1]);
         if (isfinite(value)) largest = fmax(largest, value);
     }
-    unsigned char *pixel = calloc((size_t)(3 * width), (size_t)(rows * p->height));
+    LMR_HEAP unsigned char *pixel = calloc((size_t)(3 * width), (size_t)(rows * p->height));
     larmor_status st = pixel ? LARMOR_OK : LMR_NO_MEMORY();
     for (int64_t c = 0; c < coils && !st; c++)
         paint_map(p, values + 2 * c * voxels, largest, width,
@@ -134,7 +134,6 @@ static larmor_status paint_maps(lmr_bytes *b, const float *values, const plane *
     const size_t before = b->size;
     if (!st) st = lmr_json_picture(b, pixel, width, rows * p->height, 3, MAPS_ROOM);
     lmr_bytes_print(b, b->size == before ? "null}" : "}");
-    free(pixel);
     return st;
 }
 
@@ -201,7 +200,6 @@ static void add_points(lmr_bytes *b, const double *k, int64_t nd, int64_t sample
 
 larmor_status lmr_page_trajectory(lmr_bytes *b, const larmor_array *traj)
 {
-    void *host;
     double most = 0;
     const larmor_shape s = traj ? larmor_array_shape(traj) : (larmor_shape){0};
     if (!traj || larmor_array_count(traj) < 1) {
@@ -210,7 +208,7 @@ larmor_status lmr_page_trajectory(lmr_bytes *b, const larmor_array *traj)
     }
     LMR_REFUSE(s.ndim < 2 || s.dim[0] < 1 || s.dim[0] > 3, LARMOR_ERR_SHAPE,
                "page: the trajectory is %s, expected [1 to 3, samples, readouts]", lmr_describe(traj).s);
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &host));
+    LMR_OWN_MEMORY(void, host, larmor_array_download(traj, LARMOR_F64, &host));
     const double *k = host;
     const int64_t nd = s.dim[0], all = larmor_array_count(traj) / nd;
     const int64_t readouts = s.ndim > 2 ? all / s.dim[1] : 1;
@@ -226,6 +224,5 @@ larmor_status lmr_page_trajectory(lmr_bytes *b, const larmor_array *traj)
     lmr_bytes_print(b, ",\"lines\":");
     add_points(b, k, nd, all / readouts, readouts, most > 0 ? most : 1);
     lmr_bytes_print(b, "}");
-    free(host);
     return LARMOR_OK;
 }

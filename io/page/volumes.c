@@ -313,7 +313,7 @@ static double count_voxels(const larmor_image *image, int images)
 static larmor_status add_volumes(lmr_bytes *b, const char *name, const larmor_image *image, int images, int magnitude,
                                  double each)
 {
-    unsigned char *is_taken = calloc((size_t)images + 1, 1);
+    LMR_HEAP unsigned char *is_taken = calloc((size_t)images + 1, 1);
     larmor_status st = is_taken ? LARMOR_OK : LMR_NO_MEMORY();
     for (int i = 0; i < images && !st; i++) {
         volume v;
@@ -324,7 +324,6 @@ static larmor_status add_volumes(lmr_bytes *b, const char *name, const larmor_im
         if (!st) st = add_volume(b, name, &v, image, magnitude, (int64_t)(each * voxels));
         free(v.image);
     }
-    free(is_taken);
     return st;
 }
 

@@ -27,8 +27,7 @@ static void end_probe(probe *p)
 {
     lmr_nufft_plan_free(p->plan);
     larmor_timer_free(p->timer);
-    larmor_array_free(p->values);
-    larmor_array_free(p->modes);
+    LMR_FREE(p->values, p->modes);
     lmr_nufft_detach(&p->on);
 }
 

@@ -372,9 +372,8 @@ done:
 
 static larmor_status read_file(const larmor_device *dev, const char *path, reading *r)
 {
-    char *text;
     size_t size;
-    LMR_TRY(slurp(path, &text, &size));
+    LMR_OWN_MEMORY(char, text, slurp(path, &text, &size));
     r->report.found = text != NULL;
     if (!text) return LARMOR_OK;
     const int cut = size > MOST_FILE;
@@ -383,7 +382,6 @@ static larmor_status read_file(const larmor_device *dev, const char *path, readi
         r->report.corrupt++;
     }
     read_lines(dev, text, size, r);
-    free(text);
     return LARMOR_OK;
 }
 
@@ -449,7 +447,7 @@ static void print_all(const larmor_device *dev, const wisdom *own, wisdom *all, 
 static larmor_status write_file(const larmor_device *dev, const char *path, wisdom *all)
 {
     enum { PATIENCE = 30 };
-    char *text = NULL;
+    LMR_HEAP char *text = NULL;
     size_t size = 0;
     larmor_output *out;
     larmor_status st = lmr_output_open(path, "", NULL, 1, PATIENCE, &out);
@@ -466,7 +464,6 @@ static larmor_status write_file(const larmor_device *dev, const char *path, wisd
     if (!st) st = lmr_output_put(out, 0, text, size);
     if (!st) st = lmr_output_commit(out);
     larmor_output_free(out);
-    free(text);
     return st;
 }
 

@@ -26,8 +26,7 @@ static larmor_status expect_begun(const larmor_array *rows, int64_t readouts)
 /* [6, readouts] */
 static larmor_status poses_of(const larmor_simulation *s, int64_t readouts, double **poses)
 {
-    LMR_OWNED(larmor_array) *motion = NULL;
-    LMR_TRY(larmor_motion_rows(s->o.motion, readouts, &motion));
+    LMR_OWN(larmor_array, motion, larmor_motion_rows(s->o.motion, readouts, &motion));
     LMR_TRY(expect_begun(s->o.motion, readouts));
     LMR_OWN_MEMORY(double, columns, larmor_array_download(motion, LARMOR_F64, &columns));
     LMR_ALLOCATE(*poses, readouts * LARMOR_POSE);

@@ -320,11 +320,9 @@ static larmor_status weigh_sorted(const larmor_circulant *c, const lmr_ranked *h
         for (int64_t own = 0; own < all; own += LINES) {
             const int64_t first = (before + own) * n2;
             const int64_t lines = all - own < LINES ? all - own : LINES;
-            double *density;
-            LMR_TRY(look_up(c, i, own, lines, &density));
+            LMR_OWN_MEMORY(double, density, look_up(c, i, own, lines, &density));
             for (; next < count && held[next].value < (double)(first + lines * n2); next++)
                 factors[held[next].index] = factor_of(c, density[2 * ((int64_t)held[next].value - first)]);
-            free(density);
         }
     }
     return LARMOR_OK;

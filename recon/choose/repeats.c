@@ -1,6 +1,5 @@
 /* Readouts whose trajectories are nearly the same. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/owned.h"
 #include "core/random.h"

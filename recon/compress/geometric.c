@@ -49,7 +49,6 @@ static larmor_status read_centre(const larmor_array *kspace, const larmor_array 
     const larmor_shape image = {.ndim = (int)nd, .dim = {1, 1, 1}};
     const double radii[3] = {radius, radius, radius};
     LMR_FREED_BY(lmr_centre_free) lmr_centre centre = {0};
-    LMR_OWNED(larmor_array) *values = NULL;
     *s = (centre_samples){.coils = coils};
     LMR_OWN(larmor_array, points, lmr_input_traj("coils", traj, image, &points));
     LMR_TRY(lmr_centre_select(points, kspace->dtype, radii, &centre));
@@ -57,7 +56,7 @@ static larmor_status read_centre(const larmor_array *kspace, const larmor_array 
     LMR_OWN(larmor_array, ones, larmor_array_create(kspace->dev, LARMOR_F64, LARMOR_SHAPE(centre.m), &ones));
     LMR_TRY(larmor_fill(ones, 1));
     LMR_TRY(centre.kernels->taper(kspace->dev->ctx, (int)nd, centre.m, centre.points->data, radii, ones->data));
-    LMR_TRY(lmr_centre_gather(&centre, ones, kspace, coils, &values));
+    LMR_OWN(larmor_array, values, lmr_centre_gather(&centre, ones, kspace, coils, &values));
     LMR_TRY(larmor_array_download(values, LARMOR_C128, &s->values));
     LMR_TRY(larmor_array_download(ones, LARMOR_F64, &s->weight));
     LMR_OWN(larmor_array, chosen, larmor_array_slice(centre.index, 0, centre.m, &chosen));
@@ -420,7 +419,7 @@ static larmor_status begin(const larmor_array *R, const double complex *values, 
 {
     const int64_t all = R->shape.dim[0], places = R->shape.dim[2];
     LMR_TRY(work_create(coils, places, w));
-    double complex *between = lmr_new(coils * all, sizeof *between);
+    LMR_HEAP double complex *between = lmr_new(coils * all, sizeof *between);
     if (!between) {
         work_free(w);
         return LMR_NO_MEMORY();
@@ -430,7 +429,6 @@ static larmor_status begin(const larmor_array *R, const double complex *values, 
                 w->part[p / places] + coils * coils * (p % places));
     for (int h = 0; h < PARTS; h++)
         for (int64_t i = 0; i < coils * coils * places; i++) w->whole[i] += w->part[h][i];
-    free(between);
     return LARMOR_OK;
 }
 

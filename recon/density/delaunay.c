@@ -95,12 +95,12 @@ static larmor_status make_lists(qhT *qh, int64_t points, lmr_neighbours *out)
 static larmor_status triangulate(int64_t count, const double *points, double moved, char *options, int *fault,
                                  lmr_neighbours *out)
 {
-    char *said = NULL;
+    LMR_HEAP char *said = NULL;
     size_t length = 0;
     larmor_status st = LARMOR_OK;
-    qhT *qh = calloc(1, sizeof *qh);
+    LMR_HEAP qhT *qh = calloc(1, sizeof *qh);
     FILE *messages = open_memstream(&said, &length);
-    double *copy = lmr_new(2 * count, sizeof *copy);
+    LMR_HEAP double *copy = lmr_new(2 * count, sizeof *copy);
     if (!qh || !messages || !copy) LMR_OR(done, LMR_NO_MEMORY());
     for (int64_t i = 0; i < 2 * count; i++)
         copy[i] = points[i] + moved * (2 * lmr_random_uniform(SEED, (uint64_t)i) - 1);
@@ -113,7 +113,6 @@ static larmor_status triangulate(int64_t count, const double *points, double mov
     qh_memfreeshort(qh, &kept, &bytes);
 done:
     if (messages) fclose(messages);
-    LMR_FREE(said, copy, qh);
     return st;
 }
 

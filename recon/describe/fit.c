@@ -397,13 +397,12 @@ larmor_status lmr_fit(const lmr_scan *scan, const lmr_candidate *a, lmr_effort e
     fitted->samples = c.count;
     for (int64_t i = 0; i < c.count && !st; i++) fitted->cells += c.w[i] * c.w[i];
     for (int m = 0; m < images && !st; m++) {
-        part p;
+        LMR_FREED_BY(part_close) part p = {0};
         st = part_open(scan, &c, field, m, &p);
         for (int64_t i = 0; i < coils && !st && p.count; i++) {
             st = load(scan, a, i, &p);
             if (!st) st = solve(&p, effort, &left, &fitted->energy);
         }
-        part_close(&p);
     }
     centre_close(&c);
     LMR_TRY(st);
@@ -417,9 +416,8 @@ larmor_status lmr_fit(const lmr_scan *scan, const lmr_candidate *a, lmr_effort e
 
 static larmor_status place_samples(const part *p, int64_t points, float *model, float *data)
 {
-    LMR_HEAP float *y = NULL, *rest = NULL;
-    LMR_TRY(larmor_array_download(p->kspace, LARMOR_C64, &y));
-    LMR_TRY(larmor_array_download(p->rest, LARMOR_C64, &rest));
+    LMR_OWN_MEMORY(float, y, larmor_array_download(p->kspace, LARMOR_C64, &y));
+    LMR_OWN_MEMORY(float, rest, larmor_array_download(p->rest, LARMOR_C64, &rest));
     memset(model, 0, (size_t)(2 * points) * sizeof *model);
     memset(data, 0, (size_t)(2 * points) * sizeof *data);
     for (int64_t i = 0; i < 2 * p->count; i++) {

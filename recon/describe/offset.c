@@ -3,7 +3,6 @@
 
 #include <complex.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/owned.h"
 #include "core/status.h"

@@ -80,7 +80,7 @@ static larmor_status find_object(work *w, double threshold)
 /* Regions too small to be trusted are no part of the object. */
 static larmor_status drop_islands(work *w)
 {
-    int64_t *size = calloc((size_t)w->regions + 1, sizeof *size);
+    LMR_HEAP int64_t *size = calloc((size_t)w->regions + 1, sizeof *size);
     int kept = 0;
     if (!size) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < w->count; i++)
@@ -92,7 +92,6 @@ static larmor_status drop_islands(work *w)
             w->weight[i] = 0;
         }
     w->regions = kept;
-    free(size);
     return LARMOR_OK;
 }
 

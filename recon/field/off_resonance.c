@@ -83,8 +83,8 @@ larmor_status larmor_segments_create(const larmor_array *field, const larmor_arr
 {
     LMR_NEED_OUT(segments);
     const larmor_off_resonance_opts o = opts ? *opts : (larmor_off_resonance_opts){0};
-    double *f = NULL;
-    int64_t *place = NULL;
+    LMR_HEAP double *f = NULL;
+    LMR_HEAP int64_t *place = NULL;
     LMR_TRY(check_arrays(field, times));
     LMR_TRY(check_opts(&o));
     larmor_segments *s = lmr_segments_new(field->dev, field->shape, times->shape);
@@ -92,7 +92,6 @@ larmor_status larmor_segments_create(const larmor_array *field, const larmor_arr
     s->normal_bound = o.normal_error > 0 ? o.normal_error : DEFAULT_NORMAL_ERROR;
     larmor_status st = find(s, field, times, &o, &f, &place);
     if (!st) st = upload(s, f, place);
-    LMR_FREE(place, f);
     return LMR_GIVE(segments, s, larmor_segments_free, st);
 }
 

@@ -187,11 +187,10 @@ static void free_basis(basis *b)
 static larmor_status find_basis(const lmr_exponential *e, const lmr_dense *dense, int most, const missed *also,
                                 basis *b)
 {
-    LMR_HEAP int64_t *place = NULL;
     int64_t m;
     const int64_t candidates = most > CANDIDATES / CANDIDATES_OF_PRODUCT ? CANDIDATES_OF_PRODUCT * most : CANDIDATES;
     int solved;
-    LMR_TRY(pick(e->voxels, most, 1, also->place, also->places, &place, &m));
+    LMR_OWN_MEMORY(int64_t, place, pick(e->voxels, most, 1, also->place, also->places, &place, &m));
     LMR_TRY(pick(e->times, candidates, 2, also->time, also->times, &b->time, &b->times));
     b->columns = (int)m;
     b->is_whole = m == e->voxels;
@@ -255,12 +254,13 @@ static void free_factors(factors *f)
 static larmor_status fit_both(const lmr_exponential *e, const lmr_dense *dense, const basis *b, int rank,
                               const missed *also, factors *f)
 {
-    LMR_HEAP int64_t *place = NULL;
     int64_t count;
     LMR_OWN_MEMORY(number, u, singular_vectors(dense, b, rank, &u));
     LMR_TRY(fit_factor(LMR_OF_PLACE, u, b->time, b->times, rank, &f->space));
-    LMR_TRY(pick(e->voxels, rank > CANDIDATES / CANDIDATES_OF_PRODUCT ? CANDIDATES_OF_PRODUCT * rank : CANDIDATES, 3,
-                 also->place, also->places, &place, &count));
+    LMR_OWN_MEMORY(int64_t, place,
+                   pick(e->voxels,
+                        rank > CANDIDATES / CANDIDATES_OF_PRODUCT ? CANDIDATES_OF_PRODUCT * rank : CANDIDATES, 3,
+                        also->place, also->places, &place, &count));
     LMR_HEAP LMR_NEW(float complex, space, count *rank);
     LMR_HEAP LMR_NEW(number, v, count * rank);
     LMR_TRY(lmr_factor_values(e, dense, &f->space, place, count, space));
@@ -479,7 +479,7 @@ static larmor_status refuse_terms(const lmr_exponential *e, double bound)
 
 larmor_status lmr_separate(const lmr_exponential *e, int rank, double bound, lmr_separated *found)
 {
-    lmr_dense dense;
+    LMR_FREED_BY(lmr_dense_close) lmr_dense dense = {0};
     larmor_status st;
     int columns = FIRST_COLUMNS;
     *found = (lmr_separated){.error = NAN};
@@ -498,6 +498,5 @@ larmor_status lmr_separate(const lmr_exponential *e, int rank, double bound, lmr
         st = refuse_terms(e, bound);
         break;
     }
-    lmr_dense_close(&dense);
     return st;
 }

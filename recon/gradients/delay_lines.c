@@ -142,7 +142,7 @@ static void take_central(lines *l, line *all, int64_t count)
 /* 1 if all readouts are parallel; of two directions are both. */
 static larmor_status find_lines(lines *l, int *all_parallel, int *both)
 {
-    line *all = lmr_new(l->readouts, sizeof *all);
+    LMR_HEAP line *all = lmr_new(l->readouts, sizeof *all);
     int64_t count = 0, forward = 0;
     const double *first = place(l, l->readouts / 2, 0), *last = place(l, l->readouts / 2, l->samples - 1);
     double size = 0;
@@ -165,7 +165,6 @@ static larmor_status find_lines(lines *l, int *all_parallel, int *both)
         }
         take_central(l, all, count);
     }
-    free(all);
     return LARMOR_OK;
 }
 

@@ -173,7 +173,7 @@ static void phase_of_readout(void *self, int64_t readout)
 {
     convolution *c = self;
     const double *from = c->from + c->nd * c->n * readout;
-    double *in = calloc((size_t)(4 * c->n + c->taps / 2), sizeof *in);
+    LMR_HEAP double *in = calloc((size_t)(4 * c->n + c->taps / 2), sizeof *in);
     if (!in) {
         c->failed = 1;
         return;
@@ -182,7 +182,6 @@ static void phase_of_readout(void *self, int64_t readout)
     for (int a = 0; a < c->axes; a++)
         convolve(c, &c->kernel[0][a], 0, lmr_rests_before(from, c->nd, c->n), in + c->n * a, in + 3 * c->n,
                  c->to + c->n * readout);
-    free(in);
 }
 
 static void correct_readout(void *self, int64_t readout)

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "core/status.h"
 #include "recon/gradients/minimise.h"
 #include "recon/gradients/spokes.h"
@@ -173,20 +174,19 @@ static int meet_pairs(const lmr_spokes *s, meeting *m)
 
 larmor_status lmr_intersections(const lmr_spokes *s, double delay[LMR_DELAYS])
 {
-    meeting *m = lmr_new(MOST_PAIRS, sizeof *m);
+    LMR_HEAP meeting *m = lmr_new(MOST_PAIRS, sizeof *m);
     memset(delay, 0, sizeof *delay * LMR_DELAYS);
     if (!m) return LMR_NO_MEMORY();
     const int pairs = meet_pairs(s, m);
     double step[3];
     physical(s, s->spoke[0].step, step);
     if (pairs >= LEAST_PAIRS) fit(m, pairs, sqrt(lmr_dot(s->nd, step, step)), delay);
-    free(m);
     return LARMOR_OK;
 }
 
 larmor_status lmr_intersections_agree(const lmr_spokes *s, const double delay[LMR_DELAYS], double *part)
 {
-    meeting *m = lmr_new(MOST_PAIRS, sizeof *m);
+    LMR_HEAP meeting *m = lmr_new(MOST_PAIRS, sizeof *m);
     *part = 0;
     if (!m) return LMR_NO_MEMORY();
     const int pairs = meet_pairs(s, m);
@@ -197,6 +197,5 @@ larmor_status lmr_intersections_agree(const lmr_spokes *s, const double delay[LM
             off = fmax(off, fabs(m[i].along[side] - lmr_dot(LMR_DELAYS, m[i].row[side], delay)) * unit);
         *part += off < max_residual ? 1. / pairs : 0;
     }
-    free(m);
     return LARMOR_OK;
 }

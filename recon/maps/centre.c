@@ -2,7 +2,6 @@
 #include "recon/maps/centre.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/owned.h"
 #include "recon/inputs.h"

@@ -299,12 +299,11 @@ static larmor_status finish_set(const finder *f, const larmor_espirit_opts *o, i
                                 larmor_array *maps)
 {
     const sizes *s = f->s;
-    LMR_OWNED(larmor_array) *low = NULL, *weight = NULL;
-    LMR_TRY(larmor_array_part(f->low, set, 1, LARMOR_SHAPE(s->pixels, s->all), &low));
+    LMR_OWN(larmor_array, low, larmor_array_part(f->low, set, 1, LARMOR_SHAPE(s->pixels, s->all), &low));
     LMR_TRY(lmr_maps_interpolate_planes(low, s->grid, s->first, s->image.dim[s->image.ndim - 1], maps));
     if (!is_cropped(o)) return LARMOR_OK;
     for (int64_t p = 0; p < larmor_shape_count(s->part); p++) value[p] = weight_of(o, creal(value[p]));
-    LMR_TRY(larmor_array_upload(f->dev, maps->dtype, s->part, LARMOR_C128, value, &weight));
+    LMR_OWN(larmor_array, weight, larmor_array_upload(f->dev, maps->dtype, s->part, LARMOR_C128, value, &weight));
     return larmor_mul(weight, 0, maps);
 }
 

@@ -94,7 +94,7 @@ static void fill_pair(void *self, int64_t pair)
     gram *g = self;
     const lmr_windows *w = g->w;
     int64_t i, j, lag[3];
-    double complex *z = malloc((size_t)(w->side[0] * w->side[1] * w->side[2]) * sizeof *z);
+    LMR_HEAP double complex *z = malloc((size_t)(w->side[0] * w->side[1] * w->side[2]) * sizeof *z);
     if (!z) {
         g->no_memory = 1;
         return;
@@ -103,7 +103,6 @@ static void fill_pair(void *self, int64_t pair)
     for (lag[2] = 1 - w->kernel[2]; lag[2] < w->kernel[2]; lag[2]++)
         for (lag[1] = 1 - w->kernel[1]; lag[1] < w->kernel[1]; lag[1]++)
             for (lag[0] = 1 - w->kernel[0]; lag[0] < w->kernel[0]; lag[0]++) correlate(g, i, j, lag, z);
-    free(z);
 }
 
 /* *matrix, c64 [rows, rows] on dev. */

@@ -256,8 +256,7 @@ static larmor_status take(const search *s, const box *b, const larmor_array *ksp
 {
     const lmr_centre *c = &s->centre;
     const int64_t size = samples_of(b);
-    double complex *values = NULL;
-    LMR_TRY(values_of(s, kspace, coils, &values));
+    LMR_OWN_MEMORY(double complex, values, values_of(s, kspace, coils, &values));
     for (int64_t j = 0; j < c->m; j++) {
         int64_t at[3] = {0, 0, 0};
         for (int d = 0; d < c->nd; d++) at[d] = (int64_t)round(s->k[j * c->nd + d] / s->spacing[d]);
@@ -265,7 +264,6 @@ static larmor_status take(const search *s, const box *b, const larmor_array *ksp
         if (to < 0) continue;
         for (int64_t i = 0; i < coils; i++) region[to + size * i] += values[j + c->m * i] / (double)s->hits[cell];
     }
-    free(values);
     return LARMOR_OK;
 }
 
@@ -399,10 +397,9 @@ static larmor_status fill_box(const search *s, const box *b, const larmor_array 
                               larmor_array **region)
 {
     const int64_t coils = kspace->shape.dim[kspace->shape.ndim - 1];
-    LMR_OWNED(larmor_array) *shared = NULL;
     LMR_HEAP double complex *values = NULL;
     LMR_ALLOCATE_ZEROS(values, samples_of(b) * coils);
-    LMR_TRY(larmor_array_reshape(kspace, kspace->shape, &shared));
+    LMR_OWN(larmor_array, shared, larmor_array_reshape(kspace, kspace->shape, &shared));
     LMR_TRY(s->cartesian ? take(s, b, kspace, coils, values) : solve(s, b, shared, coils, values));
     return larmor_array_upload(kspace->dev, kspace->dtype, larmor_shape_append(larmor_shape_of(nd, b->side), coils),
                                LARMOR_C128, values, region);

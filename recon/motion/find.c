@@ -125,9 +125,8 @@ static larmor_status fill_normal(search *s, const lmr_motion_fit *fit, float *co
 {
     const int numbers = s->scan->numbers, states = s->scan->states, n = s->unknowns;
     LMR_HEAP double *sums = lmr_new(states, sizeof *sums);
-    LMR_HEAP float *r = NULL;
     if (!sums) return LMR_NO_MEMORY();
-    LMR_TRY(larmor_array_download(s->r, LARMOR_C64, (void *)&r));
+    LMR_OWN_MEMORY(float, r, larmor_array_download(s->r, LARMOR_C64, (void *)&r));
     for (int i = 0; i < n; i++) {
         LMR_OWN_MEMORY(float, column, project(s, fit, J[i % numbers], 1 + i / numbers, &column));
         for (int q = 0; q < numbers; q++) {
@@ -183,7 +182,6 @@ static larmor_status try_step(search *s, const double *d, lmr_motion_fit *fit, i
     const lmr_motion_scan *scan = s->scan;
     LMR_FREED_BY(lmr_motion_fit_free) lmr_motion_fit next = {.A = NULL};
     LMR_HEAP double *poses = lmr_new((int64_t)LARMOR_POSE * scan->states, sizeof *poses);
-    LMR_OWNED(larmor_array) *x = NULL, *r = NULL;
     double cost;
     *is_better = 0;
     if (!poses) return LMR_NO_MEMORY();
@@ -194,8 +192,8 @@ static larmor_status try_step(search *s, const double *d, lmr_motion_fit *fit, i
         poses[LARMOR_POSE * (1 + i / scan->numbers) + p] += fmin(fmax(d[i], -most), most);
     }
     LMR_TRY(lmr_motion_fit_open(scan, s->level, poses, s->weights, s->lambda, &next));
-    LMR_TRY(larmor_array_create(scan->dev, LARMOR_C64, s->level->image, &x));
-    LMR_TRY(larmor_array_create(scan->dev, LARMOR_C64, larmor_array_shape(s->r), &r));
+    LMR_OWN(larmor_array, x, larmor_array_create(scan->dev, LARMOR_C64, s->level->image, &x));
+    LMR_OWN(larmor_array, r, larmor_array_create(scan->dev, LARMOR_C64, larmor_array_shape(s->r), &r));
     LMR_TRY(larmor_copy(s->x, x));
     LMR_TRY(lmr_motion_fit_solve(&next, s->lambda, SOLVE_STEPS, x, r, &cost));
     if (!(cost < s->cost)) return LARMOR_OK;

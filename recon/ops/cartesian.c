@@ -28,10 +28,8 @@ static int off_grid(const double *k, int64_t count, double tol)
 
 static larmor_status look(const larmor_array *traj, double tol, int *is_grid)
 {
-    double *k;
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     *is_grid = !off_grid(k, larmor_array_count(traj), tol);
-    free(k);
     return LARMOR_OK;
 }
 

@@ -37,9 +37,8 @@ larmor_status larmor_root_sum_of_squares(const larmor_array *coils, larmor_array
 larmor_status larmor_divide_by_energy(const larmor_array *maps, larmor_array *x)
 {
     const lmr_recon_kernels *kernels;
-    LMR_OWNED(larmor_array) *energy = NULL;
     double most;
-    LMR_TRY(energy_of("divide by energy", "maps", maps, x, &energy));
+    LMR_OWN(larmor_array, energy, energy_of("divide by energy", "maps", maps, x, &energy));
     const int64_t voxels = larmor_array_count(x);
     LMR_TRY(lmr_recon_kernels_of(x->dev, x->dtype, &kernels));
     LMR_TRY(kernels->largest(x->dev->ctx, voxels, energy->data, &most));

@@ -132,7 +132,7 @@ static larmor_status op_block(larmor_array *maps, const larmor_problem *p, int64
                               larmor_array *more, larmor_op **S)
 {
     const int sets = p->sets ? (int)p->sets : 1;
-    larmor_op **of_set = calloc((size_t)sets, sizeof *of_set);
+    LMR_HEAP larmor_op **of_set = calloc((size_t)sets, sizeof *of_set);
     LMR_OWNED(larmor_array) *set = NULL, *block = NULL;
     larmor_status st;
     *S = NULL;
@@ -154,7 +154,6 @@ static larmor_status op_block(larmor_array *maps, const larmor_problem *p, int64
     st = LARMOR_OK;
 done:
     for (int m = 0; of_set && m < sets; m++) larmor_op_free(of_set[m]);
-    free(of_set);
     return st;
 }
 

@@ -130,11 +130,10 @@ static larmor_status make_inputs(larmor_device *dev, const larmor_ranks *ranks, 
 /* What fails here is said by rank 0. */
 static larmor_status make_row(larmor_device *dev, larmor_ranks *ranks, const recipe *r)
 {
-    inputs in = {.maps = NULL};
+    LMR_FREED_BY(free_inputs) inputs in = {.maps = NULL};
     larmor_op *none;
     const larmor_status own = make_inputs(dev, ranks, r, &in);
     const larmor_status st = join(ranks, r, NULL, &in, own, &none);
-    free_inputs(&in);
     return st == LARMOR_STOPPED ? LARMOR_OK : st;
 }
 

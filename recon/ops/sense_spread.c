@@ -76,8 +76,8 @@ static larmor_status make_all(share *shares, int count)
 
 larmor_status lmr_sense_spread(larmor_array *maps, const larmor_sense_opts *opts, int count, larmor_op **A)
 {
-    share *shares = calloc((size_t)count, sizeof *shares);
-    larmor_op **ops = calloc((size_t)count, sizeof *ops);
+    LMR_HEAP share *shares = calloc((size_t)count, sizeof *shares);
+    LMR_HEAP larmor_op **ops = calloc((size_t)count, sizeof *ops);
     larmor_status st;
     if (!shares || !ops) LMR_OR(done, LMR_NO_MEMORY());
     for (int i = 0; i < count; i++) LMR_OR(done, copy_share(maps, opts, i, count, &shares[i]));
@@ -86,6 +86,5 @@ larmor_status lmr_sense_spread(larmor_array *maps, const larmor_sense_opts *opts
     st = larmor_op_distribute(maps->dev, ops, count, A);
 done:
     for (int i = 0; shares && i < count; i++) free_share(&shares[i]);
-    LMR_FREE(ops, shares);
     return st;
 }

@@ -168,9 +168,8 @@ typedef struct stack {
 static void destroy(void *self)
 {
     stack *s = self;
-    for (int64_t i = 0; s->sheet && i < s->sheets; i++) {
+    for (int64_t i = 0; s->sheet && i < s->sheets; i++)
         LMR_FREE(s->sheet[i].F, s->sheet[i].plane, s->sheet[i].factor, s->sheet[i].column);
-    }
     LMR_FREE(s->spectrum, s->images, s->values);
     s->fft->destroy(s->dev->ctx, s->fft_plan);
     LMR_FREE(s->dev, s->sheet, s);
@@ -205,9 +204,8 @@ static larmor_status each_sheet(stack *s, const void *from, void *to)
         LMR_TRY(lmr_go_on());
         const sheet *h = &s->sheet[i];
         const larmor_shape in = larmor_op_in_shape(h->F), out = larmor_op_out_shape(h->F);
-        LMR_OWNED(larmor_array) *images = NULL, *values = NULL;
-        LMR_TRY(larmor_array_part(s->images, 0, larmor_shape_count(in), in, &images));
-        LMR_TRY(larmor_array_part(s->values, 0, larmor_shape_count(out), out, &values));
+        LMR_OWN(larmor_array, images, larmor_array_part(s->images, 0, larmor_shape_count(in), in, &images));
+        LMR_OWN(larmor_array, values, larmor_array_part(s->values, 0, larmor_shape_count(out), out, &values));
         LMR_TRY(to ? sheet_forward(s, h, images, values, to) : sheet_adjoint(s, h, images, values, from));
     }
     return LARMOR_OK;
@@ -370,7 +368,7 @@ larmor_status larmor_op_stack_of_stars(larmor_device *dev, const larmor_nufft_op
     larmor_nufft_opts o;
     LMR_TRY(check(dev, opts, traj, &o));
     const int64_t samples = traj->shape.dim[1], readouts = traj->shape.dim[2];
-    layers a;
+    LMR_FREED_BY(free_layers) layers a = {0};
     int64_t wrong, sample;
     larmor_status st = find_layers(traj, o.modes[2], &a, &wrong, &sample);
     if (!st && wrong >= 0) st = no_stack(&a, wrong, sample);
@@ -383,7 +381,6 @@ larmor_status larmor_op_stack_of_stars(larmor_device *dev, const larmor_nufft_op
     }
     if (!st) st = larmor_op_create(dev, &impl, s, o.dtype, in, out, A);
     if (st && s) destroy(s);
-    free_layers(&a);
     return st;
 }
 

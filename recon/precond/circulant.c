@@ -351,13 +351,12 @@ typedef struct inverse {
 static larmor_status filter_slab(const inverse *m, larmor_array *y)
 {
     lmr_slab_fft *f = m->slabs;
-    larmor_array *cells = NULL;
+    LMR_OWNED(larmor_array) *cells = NULL;
     /* a rank that failed takes part in no exchange */
     LMR_TRY(lmr_ranks_agree(f->transpose.ranks, LARMOR_OK, NULL, NULL));
     larmor_status st = lmr_slab_fft_forward(f, y, LARMOR_OK);
     if (!st) st = larmor_array_part(f->b, 0, larmor_array_count(m->factors), m->factors->shape, &cells);
     if (!st) st = larmor_mul(m->factors, 0, cells);
-    larmor_array_free(cells);
     return lmr_slab_fft_back(f, y, st);
 }
 

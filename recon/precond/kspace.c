@@ -72,10 +72,9 @@ larmor_status larmor_precondition_kspace(larmor_array *maps, const larmor_array 
     *p = NULL;
     LMR_REFUSE(!(lambda >= 0) || !isfinite(lambda), LARMOR_ERR_ARG,
                "k-space preconditioner: lambda is %g, expected a finite number >= 0", lambda);
-    LMR_OWNED(larmor_array) *k = NULL;
     LMR_HEAP double *host = NULL;
     LMR_FREED_BY(sums_free) sums s = {0};
-    LMR_TRY(lmr_precond_inputs("k-space preconditioner", maps, traj, NULL, image, dtype, &k));
+    LMR_OWN(larmor_array, k, lmr_precond_inputs("k-space preconditioner", maps, traj, NULL, image, dtype, &k));
     larmor_shape shape = lmr_weights_shape(traj);
     const int64_t m = larmor_shape_count(shape);
     const int64_t coils = maps ? maps->shape.dim[image.ndim] : 1;

@@ -30,7 +30,7 @@ static int in_cone(const double *point, int nd, int d)
 /* The widest gap between samples along axis d, from low to high. */
 static larmor_status widest_gap(const double *point, int nd, int64_t m, int d, double low, double high, double *gap)
 {
-    double *along = malloc((size_t)(m + 2) * sizeof *along);
+    LMR_HEAP double *along = malloc((size_t)(m + 2) * sizeof *along);
     int64_t count = 2;
     if (!along) return LMR_NO_MEMORY();
     along[0] = low;
@@ -40,7 +40,6 @@ static larmor_status widest_gap(const double *point, int nd, int64_t m, int d, d
     lmr_sort_f64(along, count);
     *gap = 0;
     for (int64_t i = 1; i < count; i++) *gap = fmax(*gap, along[i] - along[i - 1]);
-    free(along);
     return LARMOR_OK;
 }
 

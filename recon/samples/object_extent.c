@@ -261,8 +261,7 @@ static void add_rows(const search *s, const float complex *x, double *const row[
 static larmor_status grid(search *s, const larmor_array *values, double *inside)
 {
     LMR_TRY(larmor_op_adjoint(s->gridding, values, s->image));
-    float complex *x;
-    LMR_TRY(larmor_array_download(s->image, LARMOR_C64, &x));
+    LMR_OWN_MEMORY(float complex, x, larmor_array_download(s->image, LARMOR_C64, &x));
     double within = 0;
     for (int d = 0; d < 3; d++) {
         memset(s->row[d], 0, (size_t)s->side[d] * sizeof *s->row[d]);
@@ -276,7 +275,6 @@ static larmor_status grid(search *s, const larmor_array *values, double *inside)
             add_rows(s, channel, s->noise, NULL);
     }
     if (inside) *inside = within;
-    free(x);
     return LARMOR_OK;
 }
 

@@ -151,13 +151,11 @@ static larmor_status subtract(const forecast *f, const larmor_array *traj, const
 /* Of y, [m, 1, coils], where the weights are 0: sum of squares. */
 static larmor_status energy_left_out(const larmor_array *y, const double *weights, double *energy)
 {
-    double complex *v;
     const int64_t m = y->shape.dim[0];
-    LMR_TRY(larmor_array_download(y, LARMOR_C128, &v));
+    LMR_OWN_MEMORY(double complex, v, larmor_array_download(y, LARMOR_C128, &v));
     *energy = 0;
     for (int64_t i = 0; i < larmor_array_count(y); i++)
         if (weights[i % m] == 0) *energy += pow(creal(v[i]), 2) + pow(cimag(v[i]), 2);
-    free(v);
     return LARMOR_OK;
 }
 

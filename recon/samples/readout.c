@@ -136,12 +136,10 @@ static larmor_status cutter_create(const larmor_array *kspace, const places *p, 
 /* One coil: [samples, readouts] to [kept, readouts]. */
 static larmor_status cut(const cutter *c, const larmor_array *from, larmor_array *to)
 {
-    larmor_array *cropped;
     LMR_TRY(move(&c->in, from, c->spectrum));
     LMR_TRY(larmor_op_adjoint(c->long_fft, c->spectrum, c->line));
-    LMR_TRY(larmor_crop(c->line, c->part->shape, 1, &cropped));
+    LMR_OWN(larmor_array, cropped, larmor_crop(c->line, c->part->shape, 1, &cropped));
     larmor_status st = larmor_op_forward(c->short_fft, cropped, c->part);
-    larmor_array_free(cropped);
     return st ? st : move(&c->out, c->part, to);
 }
 

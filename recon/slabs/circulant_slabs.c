@@ -82,7 +82,7 @@ static larmor_status share_coil(making *m, int64_t coil)
 {
     const int to = (int)(coil % m->ranks->count), mine = to == m->ranks->number;
     const larmor_shape shape = LARMOR_SHAPE(m->coarse.dim[0], m->coarse.dim[1], m->n[2]);
-    larmor_array *planes = NULL, *all = NULL;
+    LMR_OWNED(larmor_array) *planes = NULL, *all = NULL;
     larmor_status st = lmr_go_on();
     if (!st) st = shrink_planes(m, coil, &planes);
     if (!st && mine) st = larmor_array_create(m->maps->dev, m->maps->dtype, shape, &all);
@@ -92,7 +92,6 @@ static larmor_status share_coil(making *m, int64_t coil)
         if (!st) st = one;
     }
     if (!st && mine) st = keep_coil(m, coil, all);
-    LMR_FREE(all, planes);
     return st;
 }
 
@@ -211,12 +210,11 @@ static larmor_status add_piece(making *m, int i, int half, int piece, double sup
     const int64_t planes = lmr_slab_share(m->n[2], m->ranks->count, i, &first);
     const int64_t count = lmr_slab_share(planes, pieces_of(planes), piece, &from);
     const larmor_shape shape = LARMOR_SHAPE(psf.modes[0], psf.modes[1], count);
-    larmor_array *lags = NULL;
+    LMR_OWNED(larmor_array) *lags = NULL;
     if (!own) own = lmr_go_on();
     if (!own && i == m->ranks->number) own = larmor_array_create(m->maps->dev, m->maps->dtype, shape, &lags);
     own = lmr_lags_sum(m->ranks, &m->points, &psf, m->n, half * m->n[2] + first + from, count, i, own, lags);
     if (!own && lags) own = fold_in(m, from, count, half, support_voxels, lags);
-    larmor_array_free(lags);
     return own;
 }
 

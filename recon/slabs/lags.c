@@ -48,12 +48,11 @@ larmor_status lmr_lags_sum(larmor_ranks *ranks, const lmr_lag_points *p, const l
                            larmor_array *lags)
 {
     const larmor_shape shape = LARMOR_SHAPE(psf->modes[0], psf->modes[1], count);
-    larmor_array *part = NULL;
+    LMR_OWNED(larmor_array) *part = NULL;
     if (!own && lags) part = larmor_array_ref(lags);
     if (!own && !lags) own = larmor_array_create(p->values->dev, p->values->dtype, shape, &part);
     if (!own) own = lags_of(p, psf, modes, first, count, part);
     own = lmr_ranks_agree(ranks, own, NULL, NULL);
     if (!own) own = lmr_ranks_sum(ranks, to, part);
-    larmor_array_free(part);
     return own;
 }

@@ -108,7 +108,7 @@ static larmor_status copy_planes(const volume *v, const view *w, int64_t b, cons
 static larmor_status forward_slab(const volume *v, int i, const larmor_array *x, larmor_array *y)
 {
     larmor_ranks *r = v->ranks;
-    view w = {.F = NULL};
+    LMR_FREED_BY(free_view) view w = {.F = NULL};
     larmor_status own = i ? LARMOR_OK : larmor_zero(y);
     larmor_status st = LARMOR_OK;
     if (!own) own = look(v, i, 1, &w);
@@ -118,14 +118,13 @@ static larmor_status forward_slab(const volume *v, int i, const larmor_array *x,
         if (!st && w.planes) own = lmr_ranks_spread(r, i, w.slab);
         if (!st && !own) own = add_samples(v, &w, b, y);
     }
-    free_view(&w);
     return st ? st : own;
 }
 
 static larmor_status adjoint_slab(const volume *v, int i, const larmor_array *y, larmor_array *x)
 {
     larmor_ranks *r = v->ranks;
-    view w = {.F = NULL};
+    LMR_FREED_BY(free_view) view w = {.F = NULL};
     larmor_status own = look(v, i, -1, &w), st = LARMOR_OK;
     for (int64_t b = 0; b < v->batch && !st; b++) {
         if (!own) own = lmr_go_on();
@@ -134,7 +133,6 @@ static larmor_status adjoint_slab(const volume *v, int i, const larmor_array *y,
         if (!st && w.planes) own = lmr_ranks_sum(r, i, w.slab);
         if (!st && !own && r->number == i) own = copy_planes(v, &w, b, x, 0);
     }
-    free_view(&w);
     return st ? st : own;
 }
 

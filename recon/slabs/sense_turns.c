@@ -163,8 +163,7 @@ static larmor_status make_stage(larmor_array *maps, const larmor_problem *p, con
     s->blocks = (int)(p->coils / s->block);
     LMR_ALLOCATE_ZEROS(s->S, s->blocks);
     for (int b = 0; b < s->blocks; b++) {
-        LMR_OWNED(larmor_array) *block = NULL;
-        LMR_TRY(larmor_array_slice(maps, b * s->block, s->block, &block));
+        LMR_OWN(larmor_array, block, larmor_array_slice(maps, b * s->block, s->block, &block));
         LMR_TRY(larmor_op_coils(block, &s->S[b]));
     }
     LMR_TRY(larmor_array_create(maps->dev, p->dtype, larmor_shape_append(image, s->block), &s->images));

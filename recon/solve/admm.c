@@ -391,13 +391,12 @@ larmor_status larmor_admm(larmor_op *A, const larmor_array *b, larmor_op *K, lar
     LMR_REFUSE(!g, LARMOR_ERR_ARG, "admm: a proximal map is needed");
     LMR_TRY(lmr_run_check("admm", A, b, x, &o));
     const image_problem image = {o.circulant, K, o.lambda};
-    lmr_admm s = {.make = o.circulant ? image_inverse : NULL, .maker = &image};
+    LMR_FREED_BY(lmr_admm_free) lmr_admm s = {.make = o.circulant ? image_inverse : NULL, .maker = &image};
     larmor_status st = lmr_data_create("admm", A, b, o.lambda, &s.f);
     if (!st) st = lmr_admm_create(K, g, 1, &o, &s);
     if (!st)
         st = lmr_admm_run(&s, b, x, &o, report);
     else if (report)
         *report = (larmor_report){.objective = NAN};
-    lmr_admm_free(&s);
     return st;
 }

@@ -146,17 +146,15 @@ larmor_status lmr_regularised_inverse(const void *regularised, double penalty, l
     const larmor_regulariser *r = u->r;
     const int series = u->circulant->eigenvalues->shape.ndim < r->shape.ndim;
     const double curvature = r->kind.curvature * penalty;
-    larmor_op *one;
     if (!r->penalty.E && !series) return larmor_circulant_inverse(u->circulant, u->lambda, r->penalty.K, penalty, M);
-    LMR_TRY((u->by_mean ? lmr_circulant_inverse_by_mean : lmr_circulant_inverse_of)(u->circulant, u->lambda,
+    LMR_OWN(larmor_op, one,
+            (u->by_mean ? lmr_circulant_inverse_by_mean : lmr_circulant_inverse_of)(u->circulant, u->lambda,
                                                                                     curvature, r->shape, &one));
     if (!r->penalty.E) {
-        *M = one;
+        LMR_HAND_ON(*M, one);
         return LARMOR_OK;
     }
-    const larmor_status st = precondition_extended(r, one, r->kind.beside * penalty, M);
-    larmor_op_free(one);
-    return st;
+    return precondition_extended(r, one, r->kind.beside * penalty, M);
 }
 
 /* ---- the solution ---- */
@@ -222,7 +220,7 @@ larmor_status larmor_regularised(larmor_op *A, const larmor_array *b, larmor_reg
     if (report) *report = (larmor_report){0};
     LMR_TRY(lmr_regularised_check(A, b, r, x));
     larmor_solve_opts o = opts ? *opts : (larmor_solve_opts){0};
-    lmr_regularised u;
+    LMR_FREED_BY(lmr_regularised_free) lmr_regularised u = {0};
     double weight; /* other threads may use r, too */
     LMR_TRY(weigh(A, b, r, &weight));
     r->weight = weight;
@@ -230,7 +228,6 @@ larmor_status larmor_regularised(larmor_op *A, const larmor_array *b, larmor_reg
     if (!st) st = lmr_regularised_settings(A, &o, &u);
     if (!st) st = solve(b, r, weight, &o, &u, report);
     st = lmr_regularised_image(&u, st);
-    lmr_regularised_free(&u);
     return st;
 }
 

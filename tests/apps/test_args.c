@@ -17,9 +17,8 @@ static char names[OPTIONS][16];
 static app_option table[OPTIONS + 1];
 static const app_command command = {.name = "run", .usage = "", .options = table, .settings = sizeof(settings)};
 
-static int make_table(void **state)
+static int make_table(void **state LMR_UNUSED)
 {
-    (void)state;
     for (int i = 0; i < OPTIONS; i++) {
         snprintf(names[i], sizeof names[i], "option-%03d", i);
         table[i] = (app_option){.name = names[i], .type = APP_FLAG, .at = offsetof(settings, flag[i]), .help = ""};

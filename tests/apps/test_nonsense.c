@@ -59,7 +59,7 @@ static void expect_refusal(const app_command *c, const app_option *o, const char
     char text[256];
     snprintf(text, sizeof text, "%s", value ? value : "");
     char *arguments[] = {option, text, NULL};
-    OWNED(void) *settings = calloc(1, c->settings + 1);
+    HEAP void *settings = calloc(1, c->settings + 1);
     assert_non_null(settings);
     app_files files = {0};
     const int code = app_parse(c, value ? 2 : 1, arguments, settings, &files);
@@ -150,7 +150,7 @@ static void expect_taken(const app_command *c, const app_option *o, const char *
     snprintf(text, sizeof text, "%s", value);
     char a[] = "a", b[] = "b";
     char *arguments[] = {option, text, a, b, NULL};
-    OWNED(void) *settings = calloc(1, c->settings + 1);
+    HEAP void *settings = calloc(1, c->settings + 1);
     assert_non_null(settings);
     app_files files = {0};
     const int code = app_parse(c, 2 + (c->max_files > 2 ? 1 : c->max_files), arguments, settings, &files);

@@ -9,7 +9,6 @@
 #include "tests/support/test.h"
 
 typedef double _Complex cx;
-ENDS_BY(free, cx)
 
 static const double epsilon[LMR_PRECISIONS] = {6e-8, 1.2e-16};
 
@@ -21,8 +20,7 @@ static inline size_t element(int precision)
 /* n complex numbers in [-1, 1)^2 that both precisions hold exactly. */
 static inline cx *random_values(int64_t n, uint64_t seed)
 {
-    cx *v = malloc((size_t)n * sizeof *v + 1);
-    assert_non_null(v);
+    NEW(cx, v, n);
     uint64_t state = seed * 7919 + 1;
     for (int64_t i = 0; i < n; i++) {
         const double re = (float)test_random(&state);
@@ -36,7 +34,7 @@ static inline void *upload(int precision, const cx *values, int64_t n)
     void *ptr;
     const size_t bytes = (size_t)n * element(precision);
     assert_ok(dev->be->alloc(dev->ctx, bytes, &ptr));
-    OWNED(float) *in_single = malloc((size_t)n * 8 + 1);
+    HEAP float *in_single = malloc((size_t)n * 8 + 1);
     assert_non_null(in_single);
     for (int64_t i = 0; i < n; i++) {
         in_single[2 * i] = (float)creal(values[i]);
@@ -49,14 +47,13 @@ static inline void *upload(int precision, const cx *values, int64_t n)
 
 static inline cx *download(int precision, const void *ptr, int64_t n)
 {
-    cx *values = malloc((size_t)n * sizeof *values + 1);
-    assert_non_null(values);
+    NEW(cx, values, n);
     const size_t bytes = (size_t)n * element(precision);
     if (precision == LMR_F64) {
         assert_ok(dev->be->copy(dev->ctx, LMR_TO_HOST, values, ptr, bytes));
         return values;
     }
-    OWNED(float) *in_single = malloc(bytes + 1);
+    HEAP float *in_single = malloc(bytes + 1);
     assert_non_null(in_single);
     assert_ok(dev->be->copy(dev->ctx, LMR_TO_HOST, in_single, ptr, bytes));
     for (int64_t i = 0; i < n; i++) values[i] = (double)in_single[2 * i] + I * (double)in_single[2 * i + 1];
@@ -68,10 +65,12 @@ static inline void release(void *ptr)
     dev->be->release(dev->ctx, ptr);
 }
 
+ENDS_BY(release, void)
+
 /* The device's values are the expected ones, to `roundings` roundings of the largest. */
 static inline void assert_close(int precision, const void *ptr, const cx *expected, int64_t n, double roundings)
 {
-    OWNED(cx) *got = download(precision, ptr, n);
+    HEAP cx *got = download(precision, ptr, n);
     double scale = 0, error = 0;
     for (int64_t i = 0; i < n; i++) scale = fmax(scale, cabs(expected[i]));
     for (int64_t i = 0; i < n; i++) {

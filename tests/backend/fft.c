@@ -38,7 +38,7 @@ TEST(fft_is_the_dft_for_any_size_batch_and_sign)
             const int64_t *dim = cases[s / 2].dim, batch = cases[s / 2].batch;
             int64_t n = batch;
             for (int d = 0; d < ndim; d++) n *= dim[d];
-            OWNED(cx) *x = random_values(n, 16), *y = random_values(n, 17);
+            HEAP cx *x = random_values(n, 16), *y = random_values(n, 17);
             void *dx = upload(p, x, n), *plan;
             naive_dft(ndim, dim, batch, sign, x, y);
             assert_ok(dev->be->fft[p]->plan(dev->ctx, ndim, dim, batch, &plan));
@@ -62,7 +62,7 @@ TEST(fft_of_a_long_line_is_the_dft)
             const int64_t n = lengths[i], at[3] = {0, n / 3 + 1, n - 1};
             const int sign = (i + p) % 2 ? 1 : -1;
             const cx value[3] = {1, 0.5 - 2 * I, -1.5 * I};
-            OWNED(cx) *x = calloc((size_t)n, sizeof *x), *y = calloc((size_t)n, sizeof *y);
+            HEAP cx *x = calloc((size_t)n, sizeof *x), *y = calloc((size_t)n, sizeof *y);
             for (int j = 0; j < 3; j++) {
                 x[at[j]] = value[j];
                 for (int64_t k = 0; k < n; k++)
@@ -102,14 +102,12 @@ TEST(fft_is_the_same_to_the_bit_with_any_number_of_threads)
             const size_t size = p == LMR_F64 ? 16 : 8;
             int64_t n = cases[i].batch;
             for (int d = 0; d < cases[i].ndim; d++) n *= cases[i].dim[d];
-            OWNED(cx) *x = random_values(n, 19);
-            void *one = transform_with(1, p, cases[i].ndim, cases[i].dim, cases[i].batch, x, n);
+            HEAP cx *x = random_values(n, 19);
+            OWNED(void) *one = transform_with(1, p, cases[i].ndim, cases[i].dim, cases[i].batch, x, n);
             for (int threads = 2; threads <= 3; threads++) {
-                void *more = transform_with(threads, p, cases[i].ndim, cases[i].dim, cases[i].batch, x, n);
+                OWNED(void) *more = transform_with(threads, p, cases[i].ndim, cases[i].dim, cases[i].batch, x, n);
                 assert_memory_equal(one, more, (size_t)n * size);
-                release(more);
             }
-            release(one);
         }
 }
 
@@ -129,12 +127,11 @@ static int in_band(int ndim, const int64_t dim[3], const int64_t keep[3], int64_
 static void assert_close_in_band(int precision, int ndim, const int64_t dim[3], const int64_t keep[3], void *y,
                                  cx *expected, int64_t n, int64_t each)
 {
-    OWNED(cx) *got = download(precision, y, n);
+    HEAP cx *got = download(precision, y, n);
     for (int64_t i = 0; i < n; i++)
         if (!in_band(ndim, dim, keep, i % each)) got[i] = expected[i] = 0;
-    void *rest = upload(precision, got, n);
+    OWNED(void) *rest = upload(precision, got, n);
     assert_close(precision, rest, expected, n, 30);
-    release(rest);
 }
 
 TEST(a_band_of_the_fft_is_the_fft_of_zeros_around_it_or_a_part_of_its_result)
@@ -160,16 +157,16 @@ TEST(a_band_of_the_fft_is_the_fft_of_zeros_around_it_or_a_part_of_its_result)
             int64_t each = 1;
             for (int d = 0; d < ndim; d++) each *= dim[d];
             const int64_t n = each * batch;
-            OWNED(cx) *x = random_values(n, 18);
+            HEAP cx *x = random_values(n, 18);
             for (int64_t i = 0; i < n; i++)
                 if (!inward && !in_band(ndim, dim, keep, i % each)) x[i] = 0;
             void *dx = upload(p, x, n), *plan;
             assert_ok(dev->be->fft[p]->plan(dev->ctx, ndim, dim, batch, &plan));
             assert_ok(dev->be->fft[p]->exec(dev->ctx, plan, sign, dx));
-            OWNED(cx) *expected = download(p, dx, n);
+            HEAP cx *expected = download(p, dx, n);
             for (int64_t i = 0; i < n; i++)
                 if (unread && !in_band(ndim, dim, keep, i % each)) x[i] = NAN;
-            void *banded = upload(p, x, n);
+            OWNED(void) *banded = upload(p, x, n);
             assert_ok(dev->be->fft[p]->band(dev->ctx, plan, sign, inward, keep, banded));
             if (inward)
                 assert_close_in_band(p, ndim, dim, keep, banded, expected, n, each);
@@ -177,7 +174,6 @@ TEST(a_band_of_the_fft_is_the_fft_of_zeros_around_it_or_a_part_of_its_result)
                 assert_close(p, banded, expected, n, 30);
             dev->be->fft[p]->destroy(dev->ctx, plan);
             release(dx);
-            release(banded);
         }
 }
 
@@ -195,8 +191,8 @@ TEST(fft_of_long_lines_puts_a_frequency_into_its_cell_and_back)
         const int64_t *dim = cases[s].dim, batch = cases[s].batch, n = dim[0];
         const int64_t rows = cases[s].ndim > 1 ? dim[1] : 1;
         const int64_t total = n * rows * batch;
-        OWNED(cx) *x = malloc((size_t)total * sizeof *x), *y = calloc((size_t)total, sizeof *y),
-                  *back = malloc((size_t)total * sizeof *back);
+        HEAP cx *x = malloc((size_t)total * sizeof *x), *y = calloc((size_t)total, sizeof *y),
+                *back = malloc((size_t)total * sizeof *back);
         assert_true(x && y && back);
         for (int64_t i = 0; i < total; i++) { /* the same number in all rows of array b, along axis 0 frequency f */
             const int64_t f = (n / 3 + 7 * (i / (n * rows))) % n;
@@ -230,7 +226,7 @@ TEST(fft_does_not_depend_on_the_number_of_threads)
         for (int s = 0; s < (int)(sizeof cases / sizeof *cases); s++) {
             int64_t n = cases[s].batch;
             for (int d = 0; d < cases[s].ndim; d++) n *= cases[s].dim[d];
-            OWNED(cx) *x = random_values(n, 21), *first = NULL;
+            HEAP cx *x = random_values(n, 21), *first = NULL;
             for (int threads = 1; threads <= 5; threads++) {
                 void *ctx, *dx = upload(p, x, n), *plan;
                 assert_ok(dev->be->open(0, threads, &ctx));
@@ -304,7 +300,7 @@ static void naive_conv(const lmr_conv_shape *c, const cx *s, cx *x, cx *y)
 {
     const int64_t cells = product(c->ndim, c->dim), kept = product(c->ndim, c->keep);
     const int64_t n = c->mixed, batch = c->batch, all = cells * n * batch;
-    OWNED(cx) *grid = calloc((size_t)all + 1, sizeof *grid), *spectrum = calloc((size_t)all + 1, sizeof *spectrum);
+    HEAP cx *grid = calloc((size_t)all + 1, sizeof *grid), *spectrum = calloc((size_t)all + 1, sizeof *spectrum);
     assert_true(grid && spectrum);
     for (int64_t j = 0; j < n * batch; j++) corner(c, x + j * kept, grid + j * cells, 0);
     naive_dft(c->ndim, c->dim, n * batch, -1, grid, spectrum);
@@ -340,23 +336,23 @@ TEST(convolution_is_that_of_the_padded_arrays)
         const lmr_conv_shape *c = &cases[i];
         const int planes = lmr_conv_planes(c), which = c->spectra / 2; /* of one, or the middle one of three */
         const int64_t cells = product(c->ndim, c->dim), many = product(c->ndim, c->keep) * c->batch * c->mixed;
-        OWNED(cx) *s = random_values(cells * planes, 18), *x = random_values(many, 19), *y = random_values(many, 20);
+        HEAP cx *s = random_values(cells * planes, 18), *x = random_values(many, 19), *y = random_values(many, 20);
         naive_conv(c, s, x, y);
         for (int p = 0; p < LMR_PRECISIONS; p++) {
             const lmr_conv *conv = dev->be->conv[p];
-            void *dx = upload(p, x, many), *dy = upload(p, x, many), *plan;
+            OWNED(void) *dx = upload(p, x, many), *dy = upload(p, x, many);
+            void *plan;
             const double bytes = conv->bytes(dev->ctx, c);
             assert_ok(conv->plan(dev->ctx, c, &plan));
             for (int plane = 0; plane < planes; plane++) { /* from real and from imaginary parts in turn */
                 cx *values = s + plane * cells, *turned = random_values(cells, 21);
                 for (int64_t j = 0; j < cells; j++)
                     turned[j] = plane % 2 ? CMPLX(cimag(values[j]), creal(values[j])) : values[j];
-                void *dt = upload(p, turned, cells);
+                OWNED(void) *dt = upload(p, turned, cells);
                 assert_ok(conv->set(dev->ctx, plan, which * planes + plane, 0.25, plane % 2, dt));
                 for (int other = 0; other < c->spectra; other++)
                     if (other != which)
                         assert_ok(conv->set(dev->ctx, plan, other * planes + plane, 3.5 + other, plane % 2, dt));
-                release(dt);
                 free(turned);
             }
             assert_ok(conv->exec(dev->ctx, plan, which, dx, dy));
@@ -365,8 +361,6 @@ TEST(convolution_is_that_of_the_padded_arrays)
             assert_close(p, dx, y, many, 40);
             assert_true(bytes >= (double)(cells * planes * c->spectra) * (p == LMR_F64 ? 8 : 4));
             conv->destroy(dev->ctx, plan);
-            release(dx);
-            release(dy);
         }
     }
     dev->be->conv[0]->destroy(dev->ctx, NULL);
@@ -392,26 +386,21 @@ TEST(convolution_between_coils_is_that_of_each_coil)
             const lmr_conv_shape *c = &cases[i].shape;
             if (!conv->coils) continue;
             const int64_t cells = product(c->ndim, c->dim), one = product(c->ndim, c->keep), count = cases[i].count;
-            OWNED(cx) *s = random_values(cells, 31), *x = random_values(one, 32),
-                      *m = random_values(one * c->batch, 33);
-            void *ds = upload(p, s, cells), *dx = upload(p, x, one), *dm = upload(p, m, one * c->batch), *plan;
+            HEAP cx *s = random_values(cells, 31), *x = random_values(one, 32),
+                    *m = random_values(one * c->batch, 33);
+            OWNED(void) *ds = upload(p, s, cells), *dx = upload(p, x, one), *dm = upload(p, m, one * c->batch);
+            void *plan;
             for (int64_t j = count * one; j < one * c->batch; j++) m[j] = 0;
-            void *room = upload(p, m, one * c->batch), *dy = upload(p, x, one), *expected = upload(p, x, one);
+            OWNED(void) *room = upload(p, m, one * c->batch), *dy = upload(p, x, one), *expected = upload(p, x, one);
             assert_ok(conv->plan(dev->ctx, c, &plan));
             assert_ok(conv->set(dev->ctx, plan, 0, 0.25, 0, ds));
             assert_ok(vec->expand(dev->ctx, one, count, dm, dx, room));
             assert_ok(conv->exec(dev->ctx, plan, 0, room, room));
             assert_ok(vec->combine(dev->ctx, one, count, dm, room, expected));
             assert_ok(conv->coils(dev->ctx, plan, count, dm, dx, room, dy));
-            OWNED(cx) *got = download(p, dy, one), *wanted = download(p, expected, one);
+            HEAP cx *got = download(p, dy, one), *wanted = download(p, expected, one);
             assert_memory_equal(got, wanted, sizeof *got * (size_t)one);
             conv->destroy(dev->ctx, plan);
-            release(expected);
-            release(dy);
-            release(room);
-            release(dm);
-            release(dx);
-            release(ds);
         }
 }
 

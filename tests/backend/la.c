@@ -22,8 +22,8 @@ TEST(gemm_multiplies_with_every_operation_and_leading_dimension)
             const int64_t na = lda * (opa == 'N' ? k : m);
             const int64_t nb = ldb * (opb == 'N' ? n : k);
             const int64_t nc = ldc * n;
-            OWNED(cx) *a = random_values(na, 18), *b = random_values(nb, 19), *c = random_values(nc, 20);
-            void *da = upload(p, a, na), *db = upload(p, b, nb), *dc = upload(p, c, nc);
+            HEAP cx *a = random_values(na, 18), *b = random_values(nb, 19), *c = random_values(nc, 20);
+            OWNED(void) *da = upload(p, a, na), *db = upload(p, b, nb), *dc = upload(p, c, nc);
             for (int64_t i = 0; i < m; i++)
                 for (int64_t j = 0; j < n; j++) {
                     cx sum = 0;
@@ -32,9 +32,6 @@ TEST(gemm_multiplies_with_every_operation_and_leading_dimension)
                 }
             assert_ok(dev->be->la[p]->gemm(dev->ctx, opa, opb, m, n, k, da, lda, db, ldb, dc, ldc));
             assert_close(p, dc, c, nc, 40); /* the padding must be untouched */
-            release(da);
-            release(db);
-            release(dc);
         }
     assert_int_equal(dev->be->la[0]->gemm(dev->ctx, 'X', 'N', 1, 1, 1, NULL, 1, NULL, 1, NULL, 1), LARMOR_ERR_ARG);
 }
@@ -63,7 +60,7 @@ static cx *hermitian_matrices(int64_t n, int64_t batch, int64_t rank)
     cx *a = random_values(n * n * batch, 21);
     for (int64_t m = 0; m < batch; m++) {
         cx *matrix = a + m * n * n;
-        OWNED(cx) *v = random_values(n * (rank + 1), (unsigned)(23 + m));
+        HEAP cx *v = random_values(n * (rank + 1), (unsigned)(23 + m));
         for (int64_t i = 0; i < n; i++) {
             for (int64_t j = 0; rank && j <= i; j++) {
                 cx sum = 0;
@@ -85,24 +82,21 @@ TEST(heev_gives_orthonormal_vectors_with_ascending_values)
     for (int p = 0; p < LMR_PRECISIONS; p++)
         for (int s = 0; s < SETS; s++) {
             const int64_t n = orders[s], batch = batches[s], total = n * n * batch;
-            OWNED(cx) *a = hermitian_matrices(n, batch, ranks[s]);
-            void *dw = upload(p, a, n * batch);
-            OWNED(cx) *upper = random_values(total, 22);
+            HEAP cx *a = hermitian_matrices(n, batch, ranks[s]);
+            OWNED(void) *dw = upload(p, a, n * batch);
+            HEAP cx *upper = random_values(total, 22);
             for (int64_t i = 0; i < total; i++)
                 if (i % n <= i / n % n) upper[i] = a[i];
-            void *da = upload(p, upper, total);
+            OWNED(void) *da = upload(p, upper, total);
             assert_ok(dev->be->la[p]->heev(dev->ctx, n, batch, 1, da, dw));
-            OWNED(cx) *v = download(p, da, total), *raw = download(p, dw, n * batch);
-            OWNED(double) *w = malloc((size_t)(n * batch) * sizeof *w);
-            assert_non_null(w);
+            HEAP cx *v = download(p, da, total), *raw = download(p, dw, n * batch);
+            HEAP NEW(double, w, n *batch);
             for (int64_t i = 0; i < n * batch; i++) /* w is real: two values in each complex number */
                 w[i] = i & 1 ? cimag(raw[i / 2]) : creal(raw[i / 2]);
             for (int64_t m = 0; m < batch; m++) {
                 for (int64_t i = 1; i < n; i++) assert_true(w[m * n + i] >= w[m * n + i - 1]);
                 assert_at_most(eigen_error(n, a + m * n * n, v + m * n * n, w + m * n), 40 * (double)n * epsilon[p]);
             }
-            release(da);
-            release(dw);
         }
     assert_ok(dev->be->la[0]->heev(dev->ctx, 3, 0, 1, NULL, NULL));
 }
@@ -117,11 +111,9 @@ TEST(heev_gives_the_same_values_without_vectors)
             const int64_t n = orders[s], batch = batches[s];
             cx *a = hermitian_matrices(n, batch, ranks[s]), *w[2];
             for (int vectors = 0; vectors < 2; vectors++) {
-                void *dw = upload(p, a, n * batch), *da = upload(p, a, n * n * batch);
+                OWNED(void) *dw = upload(p, a, n * batch), *da = upload(p, a, n * n * batch);
                 assert_ok(dev->be->la[p]->heev(dev->ctx, n, batch, vectors, da, dw));
                 w[vectors] = download(p, dw, n * batch); /* two values in each number of the first half */
-                release(da);
-                release(dw);
             }
             double largest = 0, apart = 0;
             for (int64_t i = 0; i < n * batch; i++) {
@@ -132,8 +124,6 @@ TEST(heev_gives_the_same_values_without_vectors)
             }
             assert_true(largest > 0);
             assert_at_most(apart / largest, 10 * (double)n * epsilon[p]);
-            free(w[0]);
-            free(w[1]);
-            free(a);
+            LMR_FREE(w[0], w[1], a);
         }
 }

@@ -7,15 +7,13 @@ TEST(memory_is_zeroed_and_aligned)
     unsigned char host[4097];
     for (int i = 0; i < 8; i++) { /* the second time after blocks of that size were dirtied and released */
         const size_t n = bytes[i % 4];
-        void *ptr;
-        assert_ok(dev->be->alloc(dev->ctx, n, &ptr));
+        OWN(void, *ptr, dev->be->alloc(dev->ctx, n, &ptr));
         assert_int_equal((uintptr_t)ptr % 64, 0);
         memset(host, 0xff, sizeof host);
         assert_ok(dev->be->copy(dev->ctx, LMR_TO_HOST, host, ptr, n));
         for (size_t b = 0; b < n; b++) assert_int_equal(host[b], 0);
         memset(host, 0xff, sizeof host);
         assert_ok(dev->be->copy(dev->ctx, LMR_TO_DEVICE, ptr, host, n));
-        release(ptr);
     }
     release(NULL);
 }
@@ -23,31 +21,26 @@ TEST(memory_is_zeroed_and_aligned)
 TEST(zero_clears_the_asked_bytes_and_no_more)
 {
     unsigned char host[100];
-    void *ptr;
-    assert_ok(dev->be->alloc(dev->ctx, sizeof host, &ptr));
+    OWN(void, *ptr, dev->be->alloc(dev->ctx, sizeof host, &ptr));
     memset(host, 0xa5, sizeof host);
     assert_ok(dev->be->copy(dev->ctx, LMR_TO_DEVICE, ptr, host, sizeof host));
     assert_ok(dev->be->zero(dev->ctx, ptr, 37));
     assert_ok(dev->be->zero(dev->ctx, ptr, 0));
     assert_ok(dev->be->copy(dev->ctx, LMR_TO_HOST, host, ptr, sizeof host));
     for (size_t b = 0; b < sizeof host; b++) assert_int_equal(host[b], b < 37 ? 0 : 0xa5);
-    release(ptr);
 }
 
 TEST(copies_go_to_the_device_and_within_it_and_back)
 {
     unsigned char there[333], back[333] = {0};
-    void *a, *b;
     for (size_t i = 0; i < sizeof there; i++) there[i] = (unsigned char)(7 * i + 3);
-    assert_ok(dev->be->alloc(dev->ctx, sizeof there, &a));
-    assert_ok(dev->be->alloc(dev->ctx, sizeof there, &b));
+    OWN(void, *a, dev->be->alloc(dev->ctx, sizeof there, &a));
+    OWN(void, *b, dev->be->alloc(dev->ctx, sizeof there, &b));
     assert_ok(dev->be->copy(dev->ctx, LMR_TO_DEVICE, a, there, sizeof there));
     assert_ok(dev->be->copy(dev->ctx, LMR_ON_DEVICE, b, a, sizeof there));
     assert_ok(dev->be->sync(dev->ctx));
     assert_ok(dev->be->copy(dev->ctx, LMR_TO_HOST, back, b, sizeof there));
     assert_memory_equal(there, back, sizeof there);
-    release(a);
-    release(b);
 }
 
 /* Large ones go in pieces on a GPU, the last of which is not whole. */
@@ -55,12 +48,11 @@ TEST(large_copies_arrive_whole_and_leave_what_is_beside_them)
 {
     enum { MIB = 1 << 20, MOST = 37 * MIB + 4 };
     const size_t sizes[] = {8 * MIB - 4, 8 * MIB, 9 * MIB + 12, MOST};
-    uint32_t *there = malloc(MOST), *back = malloc(MOST + 8);
-    void *a;
+    HEAP uint32_t *there = malloc(MOST), *back = malloc(MOST + 8);
     assert_non_null(there);
     assert_non_null(back);
     for (uint32_t i = 0; i < MOST / 4; i++) there[i] = 2654435761u * i;
-    assert_ok(dev->be->alloc(dev->ctx, MOST + 8, &a));
+    OWN(void, *a, dev->be->alloc(dev->ctx, MOST + 8, &a));
     for (int i = 0; i < 4; i++) {
         memset(back, 0xa5, MOST + 8);
         assert_ok(dev->be->copy(dev->ctx, LMR_TO_DEVICE, a, back, MOST + 8));
@@ -73,9 +65,6 @@ TEST(large_copies_arrive_whole_and_leave_what_is_beside_them)
         assert_int_equal(back[0], 0xa5a5a5a5);
         assert_int_equal(back[1 + sizes[i] / 4], 0xa5a5a5a5);
     }
-    release(a);
-    free(back);
-    free(there);
 }
 
 /* On another handle of this device, and on every GPU where there are several. */
@@ -87,8 +76,7 @@ TEST(a_pass_comes_after_what_both_queues_have_and_before_what_they_get)
     static float there[2 * N], back[2 * N];
     for (int i = 0; i < 2 * N; i++) there[i] = (float)(i % 1000);
     for (int s = 0; s < 1 + is_gpu; s++) {
-        larmor_device *all;
-        assert_ok(larmor_device_open(specs[s], &all));
+        OWN(larmor_device, *all, larmor_device_open(specs[s], &all));
         const int members = larmor_device_members(all);
         for (int m = 0; m < (members ? members : 1); m++) {
             larmor_device *other = members ? larmor_device_member(all, m) : all;
@@ -110,7 +98,6 @@ TEST(a_pass_comes_after_what_both_queues_have_and_before_what_they_get)
             release(a);
             other->be->release(other->ctx, b);
         }
-        larmor_device_free(all);
     }
 }
 
@@ -120,11 +107,10 @@ TEST(rows_are_copied_and_what_is_between_them_stays)
     enum { WIDTH = 24, FROM = 40, TO = 56, MOST = 70000 };
     for (int64_t rows = 0; rows <= MOST; rows = 10 * rows + 7) {
         unsigned char *from = malloc((size_t)(FROM * (rows + 1))), *to = malloc((size_t)(TO * (rows + 1)));
-        void *a, *b;
         for (int64_t i = 0; i < FROM * (rows + 1); i++) from[i] = (unsigned char)(i % 251);
         memset(to, 255, (size_t)(TO * (rows + 1)));
-        assert_ok(dev->be->alloc(dev->ctx, (size_t)(FROM * (rows + 1)), &a));
-        assert_ok(dev->be->alloc(dev->ctx, (size_t)(TO * (rows + 1)), &b));
+        OWN(void, *a, dev->be->alloc(dev->ctx, (size_t)(FROM * (rows + 1)), &a));
+        OWN(void, *b, dev->be->alloc(dev->ctx, (size_t)(TO * (rows + 1)), &b));
         assert_ok(dev->be->copy(dev->ctx, LMR_TO_DEVICE, a, from, (size_t)(FROM * (rows + 1))));
         assert_ok(dev->be->copy(dev->ctx, LMR_TO_DEVICE, b, to, (size_t)(TO * (rows + 1))));
         assert_ok(dev->be->copy_rows(dev->ctx, b, TO, a, FROM, WIDTH, rows));
@@ -135,10 +121,7 @@ TEST(rows_are_copied_and_what_is_between_them_stays)
             wrong += to[i] != (row < rows && at < WIDTH ? from[row * FROM + at] : 255);
         }
         assert_int_equal(wrong, 0);
-        release(a);
-        release(b);
-        free(from);
-        free(to);
+        LMR_FREE(from, to);
     }
 }
 

@@ -58,7 +58,7 @@ static void by_whole_grids(const lmr_modes_shape *s, int to_modes, int sign, dou
 static void *upload_real(int precision, const double *x, int64_t n)
 {
     void *ptr;
-    OWNED(float) *single = malloc((size_t)n * sizeof *single);
+    HEAP float *single = malloc((size_t)n * sizeof *single);
     const size_t bytes = (size_t)n * element(precision) / 2;
     assert_non_null(single);
     for (int64_t i = 0; i < n; i++) single[i] = (float)x[i];
@@ -69,8 +69,7 @@ static void *upload_real(int precision, const double *x, int64_t n)
 
 static cx *not_a_number(int64_t n)
 {
-    cx *x = malloc((size_t)n * sizeof *x);
-    assert_non_null(x);
+    NEW(cx, x, n);
     for (int64_t i = 0; i < n; i++) x[i] = CMPLX(NAN, NAN);
     return x;
 }
@@ -81,8 +80,9 @@ static void check(int p, const lmr_modes_shape *s, int64_t planned, int to_modes
     const int64_t cells = product(s->ndim, s->cells) * s->batch, modes = product(s->ndim, s->modes) * s->batch;
     const int64_t from = to_modes ? cells : modes;
     const int64_t to = to_modes ? modes : cells;
-    OWNED(cx) *x = random_values(from, 31), *y = not_a_number(to);
-    void *dx = upload(p, x, from), *dy = upload(p, y, to), *plan;
+    HEAP cx *x = random_values(from, 31), *y = not_a_number(to);
+    OWNED(void) *dx = upload(p, x, from), *dy = upload(p, y, to);
+    void *plan;
     double *factor[3];
     void *on_device[3] = {NULL, NULL, NULL};
     uint64_t state = 77;
@@ -107,8 +107,6 @@ static void check(int p, const lmr_modes_shape *s, int64_t planned, int to_modes
         free(factor[d]);
         release(on_device[d]);
     }
-    release(dx);
-    release(dy);
 }
 
 TEST(modes_are_the_low_frequencies_of_the_whole_grid_times_their_factors)

@@ -37,8 +37,9 @@ TEST(a_graph_records_without_running_and_runs_at_each_launch)
     const lmr_vec *vec = dev->be->vec[LMR_F32];
     if (!g) skip();
     enum { N = 1000 };
-    OWNED(cx) *x = random_values(N, 31), *y = random_values(N, 32);
-    void *dx = upload(LMR_F32, x, N), *dy = upload(LMR_F32, y, N), *graph, *refused;
+    HEAP cx *x = random_values(N, 31), *y = random_values(N, 32);
+    OWNED(void) *dx = upload(LMR_F32, x, N), *dy = upload(LMR_F32, y, N);
+    void *graph, *refused;
     assert_ok(vec->axpby(dev->ctx, N, 0, dx, 1, dy)); /* so that its code is loaded */
     assert_ok(g->begin(dev->ctx));
     assert_ok(vec->axpby(dev->ctx, N, 0.5, dx, 1, dy));
@@ -61,6 +62,4 @@ TEST(a_graph_records_without_running_and_runs_at_each_launch)
     assert_close(LMR_F32, dy, y, N, 4);
     g->destroy(dev->ctx, graph);
     g->destroy(dev->ctx, NULL);
-    release(dx);
-    release(dy);
 }

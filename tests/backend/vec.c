@@ -12,13 +12,11 @@ TEST(axpby_is_a_x_plus_b_y)
         for (int s = 0; s < SIZES * 4; s++) {
             const int64_t n = sizes[s / 4];
             const double a = factors[s % 4][0], b = factors[s % 4][1];
-            OWNED(cx) *x = random_values(n, 1), *y = random_values(n, 2);
-            void *dx = upload(p, x, n), *dy = upload(p, y, n);
+            HEAP cx *x = random_values(n, 1), *y = random_values(n, 2);
+            OWNED(void) *dx = upload(p, x, n), *dy = upload(p, y, n);
             for (int64_t i = 0; i < n; i++) y[i] = a * x[i] + b * y[i];
             assert_ok(dev->be->vec[p]->axpby(dev->ctx, n, a, dx, b, dy));
             assert_close(p, dy, y, n, 4);
-            release(dx);
-            release(dy);
         }
 }
 
@@ -26,12 +24,11 @@ TEST(axpby_may_work_in_place)
 {
     for (int p = 0; p < LMR_PRECISIONS; p++) {
         const int64_t n = 40001;
-        OWNED(cx) *x = random_values(n, 3);
-        void *dx = upload(p, x, n);
+        HEAP cx *x = random_values(n, 3);
+        OWNED(void) *dx = upload(p, x, n);
         for (int64_t i = 0; i < n; i++) x[i] *= 0.5 - 2;
         assert_ok(dev->be->vec[p]->axpby(dev->ctx, n, 0.5, dx, -2, dx));
         assert_close(p, dx, x, n, 4);
-        release(dx);
     }
 }
 
@@ -39,11 +36,9 @@ TEST(axpby_with_b_zero_ignores_nan_in_y)
 {
     for (int p = 0; p < LMR_PRECISIONS; p++) {
         cx x[3] = {1, I, -2}, y[3] = {NAN, INFINITY, NAN * I};
-        void *dx = upload(p, x, 3), *dy = upload(p, y, 3);
+        OWNED(void) *dx = upload(p, x, 3), *dy = upload(p, y, 3);
         assert_ok(dev->be->vec[p]->axpby(dev->ctx, 3, 1, dx, 0, dy));
         assert_close(p, dy, x, 3, 0);
-        release(dx);
-        release(dy);
     }
 }
 
@@ -82,7 +77,7 @@ TEST(mul_multiplies_each_row_by_d_or_its_conjugate_also_in_place)
         for (int s = 0; s < SIZES * 16; s++) {
             const int64_t n = sizes[s / 16], all = n * rows[s % 16 / 4];
             const int conjugate = s & 1, in_place = s & 2;
-            cx *d = random_values(n, 4), *x = random_values(all, 5);
+            HEAP cx *d = random_values(n, 4), *x = random_values(all, 5);
             void *dd = upload(p, d, n);
             void *dx = upload(p, x, all);
             void *dy = in_place ? dx : upload(p, x, all);
@@ -91,8 +86,6 @@ TEST(mul_multiplies_each_row_by_d_or_its_conjugate_also_in_place)
             assert_close(p, dy, x, all, 4);
             release(dd);
             release(dx);
-            free(d);
-            free(x);
             if (!in_place) release(dy);
         }
 }
@@ -103,10 +96,10 @@ TEST(expand_multiplies_each_channel_and_combine_is_its_adjoint)
     for (int p = 0; p < LMR_PRECISIONS; p++)
         for (int s = 0; s < SIZES * 3; s++) {
             const int64_t n = sizes[s / 3], nc = channels[s % 3];
-            OWNED(cx) *d = random_values(n * nc, 6), *x = random_values(n, 7), *y = random_values(n * nc, 8);
-            void *dd = upload(p, d, n * nc), *dx = upload(p, x, n), *dy = upload(p, y, n * nc);
-            OWNED(cx) *sum = calloc((size_t)n + 1, sizeof *sum);
-            assert_non_null(sum);
+            HEAP cx *d = random_values(n * nc, 6), *x = random_values(n, 7), *y = random_values(n * nc, 8);
+            OWNED(void) *dd = upload(p, d, n * nc), *dx = upload(p, x, n);
+            void *dy = upload(p, y, n * nc);
+            HEAP NEW_ZEROS(cx, sum, (size_t)n + 1);
             for (int64_t i = 0; i < n * nc; i++) sum[i % n] += conj(d[i]) * y[i];
             assert_ok(dev->be->vec[p]->expand(dev->ctx, n, nc, dd, dx, dy));
             for (int64_t i = 0; i < n * nc; i++) {
@@ -119,8 +112,6 @@ TEST(expand_multiplies_each_channel_and_combine_is_its_adjoint)
             dy = upload(p, d, n * nc);
             assert_ok(dev->be->vec[p]->combine(dev->ctx, n, nc, dd, dy, dx));
             assert_close(p, dx, sum, n, 12);
-            release(dd);
-            release(dx);
             release(dy);
         }
 }
@@ -130,8 +121,8 @@ TEST(distance_is_the_squares_of_both_and_of_what_is_between_them)
     for (int p = 0; p < LMR_PRECISIONS; p++)
         for (int s = 0; s < SIZES; s++) {
             const int64_t n = sizes[s];
-            OWNED(cx) *x = random_values(n, 11), *y = random_values(n, 12);
-            void *dx = upload(p, x, n), *dy = upload(p, y, n);
+            HEAP cx *x = random_values(n, 11), *y = random_values(n, 12);
+            OWNED(void) *dx = upload(p, x, n), *dy = upload(p, y, n);
             long double sum[3] = {0};
             for (int64_t i = 0; i < n; i++) {
                 sum[0] += creal(x[i] * conj(x[i]));
@@ -141,8 +132,6 @@ TEST(distance_is_the_squares_of_both_and_of_what_is_between_them)
             double out[3] = {NAN, NAN, NAN};
             assert_ok(dev->be->vec[p]->distance(dev->ctx, n, dx, dy, out));
             for (int i = 0; i < 3; i++) assert_at_most(fabs(out[i] - (double)sum[i]), 4e-15 * (double)sum[i]);
-            release(dx);
-            release(dy);
         }
 }
 
@@ -151,8 +140,8 @@ TEST(dot_conjugates_its_first_vector_and_sums_in_double)
     for (int p = 0; p < LMR_PRECISIONS; p++)
         for (int s = 0; s < SIZES; s++) {
             const int64_t n = sizes[s];
-            OWNED(cx) *x = random_values(n, 9), *y = random_values(n, 10);
-            void *dx = upload(p, x, n), *dy = upload(p, y, n);
+            HEAP cx *x = random_values(n, 9), *y = random_values(n, 10);
+            OWNED(void) *dx = upload(p, x, n), *dy = upload(p, y, n);
             long double re = 0, im = 0, size = 0;
             for (int64_t i = 0; i < n; i++) {
                 const cx v = conj(x[i]) * y[i];
@@ -163,8 +152,6 @@ TEST(dot_conjugates_its_first_vector_and_sums_in_double)
             double out[2] = {NAN, NAN};
             assert_ok(dev->be->vec[p]->dot(dev->ctx, n, dx, dy, out));
             assert_at_most(hypot(out[0] - (double)re, out[1] - (double)im), 1e-15 * (double)size);
-            release(dx);
-            release(dy);
         }
 }
 
@@ -174,8 +161,8 @@ TEST(add_dot_is_a_sum_and_the_product_with_it)
         for (int s = 0; s < SIZES; s++) {
             const int64_t n = sizes[s];
             const double a = -0.75;
-            OWNED(cx) *x = random_values(n, 15), *y = random_values(n, 16);
-            void *dx = upload(p, x, n), *dy = upload(p, y, n);
+            HEAP cx *x = random_values(n, 15), *y = random_values(n, 16);
+            OWNED(void) *dx = upload(p, x, n), *dy = upload(p, y, n);
             long double re = 0, im = 0;
             double size = 0;
             for (int64_t i = 0; i < n; i++) {
@@ -189,8 +176,6 @@ TEST(add_dot_is_a_sum_and_the_product_with_it)
             assert_ok(dev->be->vec[p]->add_dot(dev->ctx, n, a, dx, dy, out));
             assert_close(p, dy, y, n, 4);
             assert_at_most(hypot(out[0] - (double)re, out[1] - (double)im), (p == LMR_F64 ? 4e-15 : 1e-6) * size);
-            release(dx);
-            release(dy);
         }
 }
 
@@ -201,10 +186,10 @@ TEST(advance_is_a_step_of_conjugate_gradients_and_keeps_what_was_before_it)
             const int64_t n = sizes[s / 2];
             const int keeps = s & 1;
             const double a = 0.375;
-            OWNED(cx) *x = random_values(n, 17), *r = random_values(n, 18), *way = random_values(n, 19);
-            OWNED(cx) *q = random_values(n, 20), *other = random_values(n, 21), *was = random_values(n, 17);
-            void *dx = upload(p, x, n), *dr = upload(p, r, n), *dp = upload(p, way, n), *dq = upload(p, q, n);
-            void *before = upload(p, other, n);
+            HEAP cx *x = random_values(n, 17), *r = random_values(n, 18), *way = random_values(n, 19);
+            HEAP cx *q = random_values(n, 20), *other = random_values(n, 21), *was = random_values(n, 17);
+            OWNED(void) *dx = upload(p, x, n), *dr = upload(p, r, n), *dp = upload(p, way, n), *dq = upload(p, q, n);
+            OWNED(void) *before = upload(p, other, n);
             double out[3] = {NAN, NAN, NAN};
             long double sum[3] = {0};
             for (int64_t i = 0; i < n; i++) {
@@ -220,11 +205,6 @@ TEST(advance_is_a_step_of_conjugate_gradients_and_keeps_what_was_before_it)
             assert_close(p, before, keeps ? was : other, n, 1);
             for (int i = 0; i < 3; i++)
                 assert_at_most(fabs(out[i] - (double)sum[i]), (p == LMR_F64 ? 4e-15 : 1e-6) * (double)sum[i]);
-            release(dx);
-            release(dr);
-            release(dp);
-            release(dq);
-            release(before);
         }
 }
 
@@ -233,8 +213,8 @@ TEST(dot_does_not_depend_on_the_number_of_threads)
     if (!dev->be->threads(dev->ctx)) skip();
     for (int p = 0; p < LMR_PRECISIONS; p++) {
         const int64_t n = 1000003;
-        OWNED(cx) *x = random_values(n, 11), *y = random_values(n, 12);
-        void *dx = upload(p, x, n), *dy = upload(p, y, n);
+        HEAP cx *x = random_values(n, 11), *y = random_values(n, 12);
+        OWNED(void) *dx = upload(p, x, n), *dy = upload(p, y, n);
         double first[2], out[2];
         for (int threads = 1; threads <= 7; threads += 2) {
             void *ctx;
@@ -243,8 +223,6 @@ TEST(dot_does_not_depend_on_the_number_of_threads)
             if (threads > 1) assert_memory_equal(first, out, sizeof out);
             dev->be->close(ctx);
         }
-        release(dx);
-        release(dy);
     }
 }
 
@@ -254,16 +232,15 @@ TEST(magnitude_and_real_part_have_no_imaginary_part_also_in_place)
         for (int s = 0; s < SIZES * 4; s++) {
             const int64_t n = sizes[s / 4];
             const int in_place = s & 1, real_part = s & 2;
-            OWNED(cx) *x = random_values(n, 14);
+            HEAP cx *x = random_values(n, 14);
             if (n == 1) x[0] = (3 - 4 * I) * (p == LMR_F64 ? 0x1p1000 : 0x1p100); /* whose square is not finite */
-            void *dx = upload(p, x, n);
+            OWNED(void) *dx = upload(p, x, n);
             void *dy = in_place ? dx : upload(p, x, n);
             for (int64_t i = 0; i < n; i++) x[i] = real_part ? creal(x[i]) : cabs(x[i]);
             const lmr_vec *vec = dev->be->vec[p];
             assert_ok((real_part ? vec->real_part : vec->magnitude)(dev->ctx, n, dx, dy));
             assert_close(p, dy, x, n, real_part ? 0 : 2);
             if (!in_place) release(dy);
-            release(dx);
         }
 }
 
@@ -275,14 +252,12 @@ TEST(axpby_complex_multiplies_by_complex_factors_and_with_b_zero_ignores_y)
             const int64_t n = sizes[s / 3];
             const double *a = factors[s % 3][0], *b = factors[s % 3][1];
             const int ignores = b[0] == 0 && b[1] == 0;
-            OWNED(cx) *x = random_values(n, 1), *y = random_values(n, 2);
+            HEAP cx *x = random_values(n, 1), *y = random_values(n, 2);
             if (n && ignores) y[0] = NAN;
-            void *dx = upload(p, x, n), *dy = upload(p, y, n);
+            OWNED(void) *dx = upload(p, x, n), *dy = upload(p, y, n);
             for (int64_t i = 0; i < n; i++)
                 y[i] = (a[0] + a[1] * I) * x[i] + (ignores ? 0 : (b[0] + b[1] * I) * y[i]);
             assert_ok(dev->be->vec[p]->axpby_complex(dev->ctx, n, a, dx, b, dy));
             assert_close(p, dy, y, n, 8);
-            release(dx);
-            release(dy);
         }
 }

@@ -7,7 +7,6 @@
 #include "tests/support/test.h"
 
 typedef double _Complex cx;
-ENDS_BY(free, cx)
 
 static larmor_array *make(larmor_dtype dtype, larmor_shape shape, const void *values)
 {
@@ -118,8 +117,7 @@ TEST(a_slice_shares_storage_and_keeps_it_alive)
     assert_ok(larmor_array_slice(view, 1, 1, &inner));
     assert_ok(larmor_zero(inner));
     assert_values(x, (float[]){0, 1, 2, 3, 0, 0}, 24);
-    larmor_array_free(x);
-    larmor_array_free(view);
+    LMR_FREE(x, view);
     assert_values(inner, (float[]){0, 0}, 8);
     larmor_array_free(inner);
 }
@@ -173,7 +171,8 @@ TEST(the_same_device_or_type_gives_the_array_itself)
 TEST(conversion_keeps_values_and_makes_real_parts)
 {
     const float v[2] = {1.5F, -2.25F};
-    larmor_array *x = make(LARMOR_F32, LARMOR_SHAPE(2), v), *in_double, *complex_x, *back;
+    OWNED(larmor_array) *x = make(LARMOR_F32, LARMOR_SHAPE(2), v), *in_double, *complex_x;
+    larmor_array *back;
     assert_ok(larmor_array_convert(x, LARMOR_F64, &in_double));
     assert_values(in_double, (double[]){1.5, -2.25}, 16);
     assert_ok(larmor_array_convert(x, LARMOR_C128, &complex_x));
@@ -183,9 +182,6 @@ TEST(conversion_keeps_values_and_makes_real_parts)
     larmor_array_free(back);
     assert_refused(larmor_array_convert(complex_x, LARMOR_F64, &back), LARMOR_ERR_ARG, "c128 [2] on");
     assert_null(back);
-    larmor_array_free(complex_x);
-    larmor_array_free(in_double);
-    larmor_array_free(x);
 }
 
 TEST(a_part_is_a_slice_in_another_shape)
@@ -206,21 +202,18 @@ TEST(upload_and_download_convert_between_the_hosts_type_and_the_arrays)
 {
     const double v[3] = {1.5, -2, 0.25};
     larmor_array *x;
-    double *back;
-    float _Complex *in_single;
+    HEAP double *back;
     assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(3), LARMOR_F64, v, &x));
     assert_values(x, (float[]){1.5F, 0, -2, 0, 0.25F, 0}, 24);
-    assert_ok(larmor_array_download(x, LARMOR_C64, &in_single));
+    OWN_MEMORY(float _Complex, *in_single, larmor_array_download(x, LARMOR_C64, &in_single));
     for (int i = 0; i < 3; i++) assert_true(crealf(in_single[i]) == (float)v[i] && cimagf(in_single[i]) == 0);
     back = (double *)&back;
     assert_refused(larmor_array_download(x, LARMOR_F64, &back), LARMOR_ERR_ARG, "c64 [3]");
     assert_null(back);
-    free(in_single);
     larmor_array_free(x);
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(3), LARMOR_F64, v, &x));
     assert_ok(larmor_array_download(x, LARMOR_F64, &back));
     assert_memory_equal(back, v, sizeof v);
-    free(back);
     larmor_array_free(x);
     assert_refused(larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(3), LARMOR_C64, v, &x), LARMOR_ERR_ARG,
                    "to f32");
@@ -245,9 +238,7 @@ TEST(whole_numbers_are_stored_exactly_and_never_made_of_others)
     assert_values(in_double, (double[]){-3, -3, -3}, 24);
     assert_refused(larmor_array_convert(in_double, LARMOR_I64, &none), LARMOR_ERR_ARG, "f64 [3]");
     assert_refused(larmor_axpby(1, y, 1, y), LARMOR_ERR_SHAPE, "expected a complex array");
-    larmor_array_free(in_double);
-    larmor_array_free(y);
-    larmor_array_free(x);
+    LMR_FREE(in_double, y, x);
 }
 
 /* ---- memory of the caller's ---- */
@@ -417,8 +408,7 @@ TEST(mismatched_shapes_are_named_in_the_message)
 
 TEST(real_arrays_other_types_and_other_devices_do_not_mix)
 {
-    larmor_device *other;
-    assert_ok(larmor_device_open("cpu:2", &other));
+    OWN(larmor_device, *other, larmor_device_open("cpu:2", &other));
     OWNED(larmor_array) *x = make(LARMOR_C64, LARMOR_SHAPE(2), NULL),
                         *in_double = make(LARMOR_C128, LARMOR_SHAPE(2), NULL),
                         *real = make(LARMOR_F32, LARMOR_SHAPE(2), NULL), *far;
@@ -428,7 +418,6 @@ TEST(real_arrays_other_types_and_other_devices_do_not_mix)
     assert_refused(larmor_axpby(1, x, 1, far), LARMOR_ERR_SHAPE, "on cpu:2");
     assert_refused(larmor_axpby(1, real, 1, real), LARMOR_ERR_SHAPE, "expected a complex array");
     assert_refused(larmor_nrm2(real, &norm), LARMOR_ERR_SHAPE, "f32 [2]");
-    larmor_device_free(other);
 }
 
 TEST(values_that_are_not_finite_are_counted_and_the_first_is_named)

@@ -70,25 +70,20 @@ TEST(the_least_limit_of_control_groups_counts)
 
 TEST(a_processor_opens_with_the_asked_threads)
 {
-    larmor_device *d;
-    assert_ok(larmor_device_open("cpu:3", &d));
+    OWN(larmor_device, *d, larmor_device_open("cpu:3", &d));
     assert_string_equal(larmor_device_spec(d), "cpu:3");
     assert_int_equal(lmr_device_threads(d), 3);
     assert_ok(larmor_device_sync(d));
-    larmor_device_free(d);
 }
 
 TEST(auto_and_null_resolve_to_a_name_that_opens_again)
 {
     const char *const specs[] = {"auto", NULL, "cpu"};
     for (int i = 0; i < 3; i++) {
-        larmor_device *d, *again;
-        assert_ok(larmor_device_open(specs[i], &d));
-        assert_ok(larmor_device_open(larmor_device_spec(d), &again));
+        OWN(larmor_device, *d, larmor_device_open(specs[i], &d));
+        OWN(larmor_device, *again, larmor_device_open(larmor_device_spec(d), &again));
         assert_string_equal(larmor_device_spec(d), larmor_device_spec(again));
         assert_true(lmr_device_threads(d) >= 1);
-        larmor_device_free(again);
-        larmor_device_free(d);
     }
 }
 
@@ -132,10 +127,9 @@ TEST(the_list_names_every_backend_with_a_reason_where_it_cannot_be_had)
     assert_ok(larmor_device_list(infos, 8, &count));
     assert_in_range(count, 2, 8);
     for (int i = 0; i < count; i++) {
-        larmor_device *d;
+        OWNED(larmor_device) *d;
         assert_int_equal(infos[i].available, !infos[i].reason[0]);
         assert_int_equal(infos[i].available, !larmor_device_open(infos[i].spec, &d));
-        larmor_device_free(d);
     }
     assert_string_equal(infos[0].spec, "cpu");
     assert_true(infos[0].threads >= 1 && infos[0].memory > 0 && infos[0].name[0]);
@@ -159,10 +153,9 @@ TEST(the_list_fills_no_more_than_there_is_room_for)
 TEST(a_device_lives_until_its_last_user_is_gone)
 {
     larmor_device *d;
-    OWNED(larmor_array) *x;
     double v[2] = {1, 2}, back[2] = {0};
     assert_ok(larmor_device_open("cpu:2", &d));
-    assert_ok(larmor_array_create(d, LARMOR_F64, LARMOR_SHAPE(2), &x));
+    OWN(larmor_array, *x, larmor_array_create(d, LARMOR_F64, LARMOR_SHAPE(2), &x));
     larmor_device_free(d);
     assert_ok(larmor_array_write(x, v, sizeof v));
     assert_ok(larmor_array_read(x, back, sizeof back));
@@ -180,44 +173,37 @@ TEST(several_names_open_a_group_in_their_order)
                   {"cpu:1,2,1", "cpu:1,2,1", {1, 2, 1}, 4},
                   {"cpu:2,cpu:2", "cpu:2,2", {2, 2}, 4}};
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
-        larmor_device *d, *again;
-        assert_ok(larmor_device_open(groups[g].asked, &d));
+        OWN(larmor_device, *d, larmor_device_open(groups[g].asked, &d));
         assert_string_equal(larmor_device_spec(d), groups[g].spec);
         assert_int_equal(lmr_device_threads(d), groups[g].all);
-        assert_ok(larmor_device_open(larmor_device_spec(d), &again));
+        OWN(larmor_device, *again, larmor_device_open(larmor_device_spec(d), &again));
         assert_int_equal(larmor_device_members(again), larmor_device_members(d));
         for (int i = 0; i < larmor_device_members(d); i++)
             assert_int_equal(lmr_device_threads(larmor_device_member(d, i)), groups[g].threads[i]);
         assert_null(larmor_device_member(d, larmor_device_members(d)));
         assert_null(larmor_device_member(d, -1));
         assert_int_equal(lmr_device_sharers(d), larmor_device_members(d));
-        larmor_device_free(again);
-        larmor_device_free(d);
     }
 }
 
 TEST(processors_without_a_number_share_the_cores)
 {
-    larmor_device *one, *two;
-    assert_ok(larmor_device_open("cpu", &one));
-    assert_ok(larmor_device_open("cpu,cpu", &two));
+    OWN(larmor_device, *one, larmor_device_open("cpu", &one));
+    OWN(larmor_device, *two, larmor_device_open("cpu,cpu", &two));
     const int cores = lmr_device_threads(one);
     assert_int_equal(lmr_device_threads(two), cores);
     for (int i = 0; i < 2; i++)
         assert_int_equal(lmr_device_threads(larmor_device_member(two, i)), cores > 1 ? cores / 2 : 1);
     assert_int_equal(larmor_device_members(one), 0);
     assert_null(larmor_device_member(one, 0));
-    larmor_device_free(two);
-    larmor_device_free(one);
 }
 
 /* Loops of the host are on all of its cores, whatever the device computes with. */
 TEST(a_gpu_has_the_cores_for_loops_on_the_host)
 {
-    larmor_device *cpu, *tried;
-    assert_ok(larmor_device_open("cpu", &cpu));
+    OWN(larmor_device, *cpu, larmor_device_open("cpu", &cpu));
     const char *spec = getenv("LARMOR_TEST_DEVICE");
-    assert_ok(larmor_device_open(spec ? spec : "cpu:2", &tried));
+    OWN(larmor_device, *tried, larmor_device_open(spec ? spec : "cpu:2", &tried));
     assert_int_equal(lmr_device_is_processor(cpu), 1);
     assert_int_equal(lmr_device_is_processor(tried), !strncmp(larmor_device_spec(tried), "cpu", 3));
     if (!lmr_device_is_processor(tried)) assert_int_equal(lmr_device_threads(tried), lmr_device_threads(cpu));
@@ -226,17 +212,14 @@ TEST(a_gpu_has_the_cores_for_loops_on_the_host)
     assert_int_equal(lmr_device_threads(cpu), threads > 1 ? threads / 2 : 1);
     lmr_device_share_threads(cpu, INT32_MAX);
     assert_int_equal(lmr_device_threads(cpu), 1);
-    larmor_device_free(tried);
-    larmor_device_free(cpu);
 }
 
 TEST(a_group_computes_as_one_device)
 {
     larmor_device *d;
-    OWNED(larmor_array) *x;
     double v[2] = {1, 2}, back[2] = {0};
     assert_ok(larmor_device_open("cpu:1,1", &d));
-    assert_ok(larmor_array_upload(d, LARMOR_F64, LARMOR_SHAPE(2), LARMOR_F64, v, &x));
+    OWN(larmor_array, *x, larmor_array_upload(d, LARMOR_F64, LARMOR_SHAPE(2), LARMOR_F64, v, &x));
     larmor_device_free(d);
     assert_ok(larmor_array_read(x, back, sizeof back));
     assert_memory_equal(v, back, sizeof v);
@@ -272,14 +255,11 @@ TEST(a_device_that_is_opened_meanwhile_is_the_one_asked_for)
     const char *const specs[] = {"cpu:3", "cpu:1,2", "auto", NULL};
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         larmor_opening *opening;
-        larmor_device *d, *alone;
         assert_ok(larmor_device_open_begin(specs[i], &opening));
-        assert_ok(larmor_device_open(specs[i], &alone));
-        assert_ok(larmor_device_open_end(opening, &d));
+        OWN(larmor_device, *alone, larmor_device_open(specs[i], &alone));
+        OWN(larmor_device, *d, larmor_device_open_end(opening, &d));
         assert_string_equal(larmor_device_spec(d), larmor_device_spec(alone));
         assert_string_equal(larmor_device_reason(d), larmor_device_reason(alone));
-        larmor_device_free(alone);
-        larmor_device_free(d);
     }
 }
 

@@ -17,8 +17,7 @@ static larmor_op *row_on(larmor_device *on, uint64_t seed, int count)
 {
     larmor_op *ops[2] = {NULL, NULL}, *row;
     for (int i = 0; i < count; i++) {
-        OWNED(larmor_array) *d;
-        assert_ok(larmor_array_create(on, LARMOR_C64, LARMOR_SHAPE(N, 1), &d));
+        OWN(larmor_array, *d, larmor_array_create(on, LARMOR_C64, LARMOR_SHAPE(N, 1), &d));
         assert_ok(lmr_random_fill(d, seed + (uint64_t)i));
         assert_ok(larmor_op_diag(d, &ops[i]));
     }
@@ -43,17 +42,13 @@ static scene scene_on(larmor_device *const *devices, int count)
     }
     assert_ok(larmor_op_stack(here, ROWS, &s.together));
     assert_ok(larmor_op_distribute(dev, there, ROWS, &s.apart));
-    for (int i = 0; i < ROWS; i++) {
-        larmor_op_free(here[i]);
-        larmor_op_free(there[i]);
-    }
+    for (int i = 0; i < ROWS; i++) LMR_FREE(here[i], there[i]);
     return s;
 }
 
 static void free_scene(scene *s)
 {
-    larmor_op_free(s->together);
-    larmor_op_free(s->apart);
+    LMR_FREE(s->together, s->apart);
 }
 
 ENDS_ITSELF_BY(free_scene, scene)
@@ -106,11 +101,8 @@ TEST(all_maps_are_those_of_rows_on_one_device)
     larmor_device_free(all);
 }
 
-static larmor_status fails(void *self, const larmor_array *x, larmor_array *y)
+static larmor_status fails(void *self LMR_UNUSED, const larmor_array *x LMR_UNUSED, larmor_array *y LMR_UNUSED)
 {
-    (void)self;
-    (void)x;
-    (void)y;
     return larmor_fail(LARMOR_ERR_NUMERIC, "this row cannot");
 }
 
@@ -125,13 +117,8 @@ TEST(the_error_of_a_row_is_returned_with_its_message_and_the_next_call_works)
     assert_ok(larmor_op_distribute(dev, rows, 2, &A));
     larmor_array *x = random_of(LARMOR_SHAPE(N, 1), 1), *y = random_of(LARMOR_SHAPE(N, 2), 1);
     for (int i = 0; i < 3; i++) assert_refused(larmor_op_forward(A, x, y), LARMOR_ERR_NUMERIC, "this row cannot");
-    larmor_array_free(x);
-    larmor_array_free(y);
-    larmor_op_free(A);
-    for (int i = 0; i < 2; i++) {
-        larmor_op_free(rows[i]);
-        larmor_device_free(other[i]);
-    }
+    LMR_FREE(x, y, A);
+    for (int i = 0; i < 2; i++) LMR_FREE(rows[i], other[i]);
 }
 
 TEST(rows_that_do_not_fit_are_refused)
@@ -155,9 +142,6 @@ TEST(rows_that_do_not_fit_are_refused)
     assert_refused(larmor_op_distribute(dev, NULL, 2, &A), LARMOR_ERR_ARG, "got 0 operators");
     assert_refused(larmor_op_distribute(NULL, &one, 1, &A), LARMOR_ERR_ARG, "dev");
     assert_refused(larmor_op_distribute(dev, &one, 1, NULL), LARMOR_ERR_ARG, "op");
-    larmor_op_free(one);
-    larmor_op_free(beside);
-    larmor_op_free(here);
-    larmor_op_free(shorter);
+    LMR_FREE(one, beside, here, shorter);
     for (int i = 0; i < 2; i++) larmor_device_free(other[i]);
 }

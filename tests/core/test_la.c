@@ -9,7 +9,6 @@
 #include "tests/support/test.h"
 
 typedef double _Complex cx;
-ENDS_BY(free, cx)
 
 /* Memory that ends, or begins, at a page that nobody may touch. */
 typedef struct fence {
@@ -78,7 +77,7 @@ enum { CALLERS = 300, ROUNDS = 3, ROWS = 48 };
 static void *call_often(void *arg)
 {
     int *wrong = arg;
-    OWNED(cx) *a = malloc(ROWS * ROWS * sizeof *a);
+    HEAP cx *a = malloc(ROWS * ROWS * sizeof *a);
     double w[ROWS];
     *wrong = !a;
     for (int i = 0; i < ROUNDS && !*wrong; i++) {

@@ -63,12 +63,7 @@ static scene make_scene(int count, const int64_t *first, const int64_t *second)
 
 static void free_scene(scene *s)
 {
-    free(s->axes.axis[0].roots);
-    free(s->axes.axis[1].roots);
-    free(s->spectrum);
-    free(s->grid);
-    free(s->room);
-    free(s->expected);
+    LMR_FREE(s->axes.axis[0].roots, s->axes.axis[1].roots, s->spectrum, s->grid, s->room, s->expected);
 }
 
 ENDS_ITSELF_BY(free_scene, scene)

@@ -21,7 +21,7 @@ static void assert_bytes(double counted, double bytes, int arrays)
 
 TEST(arrays_larger_than_any_memory_are_counted)
 {
-    larmor_device *counting = opened(NULL);
+    OWNED(larmor_device) *counting = opened(NULL);
     larmor_array *x, *y, *part;
     const larmor_shape shape = LARMOR_SHAPE(1000000, 1000, 100);
     assert_ok(larmor_array_create(counting, LARMOR_C64, shape, &x));
@@ -38,14 +38,13 @@ TEST(arrays_larger_than_any_memory_are_counted)
     larmor_array_free(y);
     assert_true(lmr_measure_held(counting) == 0);
     assert_bytes(lmr_measure_peak(counting), 2 * 8e11, 2);
-    larmor_device_free(counting);
 }
 
 /* In any order, more than the first table of them has. */
 TEST(the_peak_is_the_largest_sum_that_was_held_at_a_time)
 {
     enum { MOST = 300, STEPS = 20000 };
-    larmor_device *counting = opened(NULL);
+    OWNED(larmor_device) *counting = opened(NULL);
     larmor_array *live[MOST] = {NULL};
     double held = 0, peak = 0;
     int count = 0;
@@ -71,22 +70,18 @@ TEST(the_peak_is_the_largest_sum_that_was_held_at_a_time)
     assert_true(fabs(lmr_measure_peak(counting) - peak) <= MOST * HANDLE);
     assert_true(fabs(lmr_measure_held(counting) - held) <= MOST * HANDLE);
     for (int i = 0; i < MOST; i++) larmor_array_free(live[i]);
-    larmor_device_free(counting);
 }
 
 TEST(numbers_that_are_read_are_0_and_norms_are_1)
 {
-    larmor_device *counting = opened(NULL);
-    larmor_array *x;
+    OWNED(larmor_device) *counting = opened(NULL);
     double host[6] = {1, 2, 3, 4, 5, 6}, norm;
-    assert_ok(larmor_array_create(counting, LARMOR_C128, LARMOR_SHAPE(3), &x));
+    OWN(larmor_array, *x, larmor_array_create(counting, LARMOR_C128, LARMOR_SHAPE(3), &x));
     assert_ok(larmor_array_write(x, host, sizeof host));
     assert_ok(larmor_array_read(x, host, sizeof host));
     for (int i = 0; i < 6; i++) assert_true(host[i] == 0);
     assert_ok(larmor_nrm2(x, &norm));
     assert_true(norm == 1);
-    larmor_array_free(x);
-    larmor_device_free(counting);
 }
 
 /* An FFT's plan is as large as that of the device, which may be a GPU. */
@@ -94,7 +89,7 @@ TEST(plans_are_those_of_the_device_that_it_is_like)
 {
     const int64_t dim[3] = {120, 60, 1};
     for (int precision = 0; precision < LMR_PRECISIONS; precision++) {
-        larmor_device *counting = opened(dev), *any = opened(NULL);
+        OWNED(larmor_device) *counting = opened(dev), *any = opened(NULL);
         const lmr_fft *fft = counting->be->fft[precision];
         const double bytes = dev->be->fft[precision]->bytes(dev->ctx, 2, dim, 3);
         void *plan;
@@ -106,19 +101,16 @@ TEST(plans_are_those_of_the_device_that_it_is_like)
         assert_true(lmr_measure_held(counting) == 0);
         assert_true(fft->bytes(any->ctx, 2, dim, 3) == (precision == LMR_F64 ? 16 : 8) * 120. * 60 * 3);
         assert_int_equal(lmr_device_is_processor(counting), lmr_device_is_processor(dev));
-        larmor_device_free(any);
-        larmor_device_free(counting);
     }
 }
 
 TEST(an_operator_takes_what_it_is_made_with_until_it_is_freed)
 {
-    larmor_device *counting = opened(dev);
+    OWNED(larmor_device) *counting = opened(dev);
     larmor_op *A;
-    larmor_array *x, *y;
     const larmor_shape in = LARMOR_SHAPE(4), out = LARMOR_SHAPE(3, 2);
-    assert_ok(larmor_array_create(counting, LARMOR_C64, in, &x));
-    assert_ok(larmor_array_create(counting, LARMOR_C64, out, &y));
+    OWN(larmor_array, *x, larmor_array_create(counting, LARMOR_C64, in, &x));
+    OWN(larmor_array, *y, larmor_array_create(counting, LARMOR_C64, out, &y));
     lmr_measure_begin(counting);
     assert_ok(lmr_measure_op(counting, 1e9, LARMOR_C64, in, out, &A));
     assert_bytes(lmr_measure_held(counting), 1e9, 1);
@@ -129,30 +121,25 @@ TEST(an_operator_takes_what_it_is_made_with_until_it_is_freed)
     assert_true(lmr_measure_held(counting) == 0);
     assert_refused(lmr_measure_op(counting, 1e40, LARMOR_C64, in, out, &A), LARMOR_ERR_MEMORY, "so much memory");
     assert_null(A);
-    larmor_array_free(x);
-    larmor_array_free(y);
-    larmor_device_free(counting);
 }
 
 TEST(a_device_that_counts_is_told_from_others)
 {
-    larmor_device *counting = opened(dev);
+    OWNED(larmor_device) *counting = opened(dev);
     assert_true(lmr_measure_is(counting));
     assert_false(lmr_measure_is(dev));
     assert_true(lmr_measure_like(counting) == dev);
     assert_int_equal(lmr_measure_repeats(counting), 0);
     lmr_measure_set_repeats(counting, 3);
     assert_int_equal(lmr_measure_repeats(counting), 3);
-    larmor_device_free(counting);
 }
 
 TEST(what_no_address_reaches_is_refused)
 {
-    larmor_device *counting = opened(NULL);
+    OWNED(larmor_device) *counting = opened(NULL);
     larmor_array *x;
     assert_refused(larmor_array_create(counting, LARMOR_C64, LARMOR_SHAPE(INT64_C(1) << 56), &x), LARMOR_ERR_MEMORY,
                    "are more than any device has");
     assert_null(x);
     assert_true(lmr_measure_held(counting) == 0);
-    larmor_device_free(counting);
 }

@@ -11,7 +11,6 @@
 #include "tests/support/test.h"
 
 typedef double _Complex cx;
-ENDS_BY(free, cx)
 
 /* ---- a dense matrix as an operator; it counts the calls and can be wrong on purpose ---- */
 
@@ -172,23 +171,18 @@ TEST(every_map_refuses_arrays_that_share_memory)
             assert_ok(maps[m](all[i], part[0], part[2]));
         }
     for (int i = 0; i < 3; i++) larmor_array_free(part[i]);
-    larmor_array_free(room);
-    larmor_array_free(d);
+    LMR_FREE(room, d);
     for (int i = 5; i > 0; i--) larmor_op_free(all[i]);
-    larmor_op_free(B);
-    larmor_op_free(A);
+    LMR_FREE(B, A);
 }
 
-static larmor_status copy_map(void *self, const larmor_array *x, larmor_array *y)
+static larmor_status copy_map(void *self LMR_UNUSED, const larmor_array *x, larmor_array *y)
 {
-    (void)self;
     return larmor_copy(x, y);
 }
 
-static larmor_status no_memory_left(void *ctx, size_t bytes, void **ptr)
+static larmor_status no_memory_left(void *ctx LMR_UNUSED, size_t bytes LMR_UNUSED, void **ptr)
 {
-    (void)ctx;
-    (void)bytes;
     *ptr = NULL;
     return larmor_fail(LARMOR_ERR_MEMORY, "there is no memory left");
 }
@@ -215,9 +209,9 @@ TEST(maps_that_ran_once_need_no_more_memory)
     lmr_backend full = *real;
     full.alloc = no_memory_left;
     for (int i = 0; i < 4; i++) {
-        larmor_array *x = vector(3, 1);
-        larmor_array *y = vector(i == 1 || i == 2 ? 6 : 3, 1);
-        larmor_array *z = vector(3, 2);
+        OWNED(larmor_array) *x = vector(3, 1);
+        OWNED(larmor_array) *y = vector(i == 1 || i == 2 ? 6 : 3, 1);
+        OWNED(larmor_array) *z = vector(3, 2);
         for (int call = 0; call < 2; call++) {
             if (call) dev->be = &full;
             assert_ok(larmor_op_forward(all[i], x, y));
@@ -225,9 +219,6 @@ TEST(maps_that_ran_once_need_no_more_memory)
             assert_ok(larmor_op_normal(all[i], x, z));
         }
         dev->be = real;
-        larmor_array_free(z);
-        larmor_array_free(y);
-        larmor_array_free(x);
         larmor_op_free(all[i]);
     }
     larmor_op_free(A);
@@ -283,9 +274,8 @@ typedef struct caller {
     larmor_status st;
 } caller;
 
-static int stop_at_once(void *user)
+static int stop_at_once(void *user LMR_UNUSED)
 {
-    (void)user;
     return 1;
 }
 
@@ -315,8 +305,7 @@ TEST(threads_take_turns_in_an_operator_and_in_what_it_is_made_of)
     for (int i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_join(thread[i], NULL), 0);
         assert_int_equal(c[i].st, LARMOR_OK);
-        larmor_array_free(c[i].x);
-        larmor_array_free(c[i].y);
+        LMR_FREE(c[i].x, c[i].y);
     }
     assert_int_equal(r.most, 1);
 }
@@ -338,10 +327,7 @@ TEST(a_thread_that_waits_for_its_turn_can_be_stopped)
     atomic_store(&r.leave, 1);
     assert_int_equal(pthread_join(thread[0], NULL), 0);
     assert_int_equal(c[0].st, LARMOR_OK);
-    for (int i = 0; i < 2; i++) {
-        larmor_array_free(c[i].x);
-        larmor_array_free(c[i].y);
-    }
+    for (int i = 0; i < 2; i++) LMR_FREE(c[i].x, c[i].y);
 }
 
 static larmor_status call_myself(void *self, const larmor_array *x, larmor_array *y)
@@ -349,17 +335,15 @@ static larmor_status call_myself(void *self, const larmor_array *x, larmor_array
     return larmor_op_adjoint(*(larmor_op **)self, x, y);
 }
 
-static larmor_status end_of_calls(void *self, const larmor_array *y, larmor_array *x)
+static larmor_status end_of_calls(void *self LMR_UNUSED, const larmor_array *y, larmor_array *x)
 {
-    (void)self;
     return larmor_copy(y, x);
 }
 
 TEST(an_operator_may_use_itself)
 {
     static const larmor_op_impl own_impl = {"own", call_myself, end_of_calls, NULL, NULL};
-    OWNED(larmor_op) *op;
-    assert_ok(larmor_op_create(dev, &own_impl, &op, LARMOR_C128, LARMOR_SHAPE(2), LARMOR_SHAPE(2), &op));
+    OWN(larmor_op, *op, larmor_op_create(dev, &own_impl, &op, LARMOR_C128, LARMOR_SHAPE(2), LARMOR_SHAPE(2), &op));
     OWNED(larmor_array) *x = vector(2, 5), *y = vector(2, 6);
     assert_ok(larmor_op_forward(op, x, y));
 }
@@ -372,8 +356,7 @@ TEST(a_chain_is_the_product)
     larmor_op *A = make(&a, 5, 4, 1), *B = make(&b, 4, 3, 2), *AB;
     cx product[8][8], normal[8][8];
     assert_ok(larmor_op_chain(A, B, &AB));
-    larmor_op_free(B);
-    larmor_op_free(A);
+    LMR_FREE(B, A);
     multiply(5, 4, 3, a.a, 0, b.a, product);
     multiply(3, 5, 3, product, 1, product, normal);
     assert_is(AB, larmor_op_forward, 5, 3, product);
@@ -392,10 +375,7 @@ TEST(a_chain_uses_the_left_factors_own_normal)
     cx right[8][8], normal[8][8];
     assert_ok(larmor_op_with_normal(A, N, &A2)); /* deliberately not A^H A */
     assert_ok(larmor_op_chain(A2, B, &A2B));
-    larmor_op_free(A2);
-    larmor_op_free(N);
-    larmor_op_free(B);
-    larmor_op_free(A);
+    LMR_FREE(A2, N, B, A);
     multiply(4, 4, 3, n.a, 0, b.a, right);
     multiply(3, 4, 3, b.a, 1, right, normal);
     assert_is(A2B, larmor_op_normal, 3, 3, normal);
@@ -414,10 +394,7 @@ TEST(a_stack_puts_rows_below_each_other_and_adds_their_normals)
     assert_ok(larmor_op_with_normal(B, N, &B2));
     assert_ok(larmor_op_stack((larmor_op *[]){A, B2}, 2, &S));
     assert_true(larmor_shape_equal(larmor_op_out_shape(S), LARMOR_SHAPE(7)));
-    larmor_op_free(A);
-    larmor_op_free(B);
-    larmor_op_free(N);
-    larmor_op_free(B2);
+    LMR_FREE(A, B, N, B2);
     assert_is(S, larmor_op_forward, 7, 3, tall);
     multiply(3, 5, 3, a.a, 1, a.a, normal);
     for (int i = 0; i < 3; i++)
@@ -443,10 +420,7 @@ TEST(blocks_are_the_products_below_each_other)
         memcpy(tall[4], low[0], 3 * sizeof low[0]);
         assert_ok(lmr_op_blocks("mine", A, B, 2, own ? N : NULL, &S));
         assert_string_equal(larmor_op_name(S), "mine");
-        for (int i = 0; i < 2; i++) {
-            larmor_op_free(A[i]);
-            larmor_op_free(B[i]);
-        }
+        for (int i = 0; i < 2; i++) LMR_FREE(A[i], B[i]);
         larmor_op_free(N);
         assert_is(S, larmor_op_forward, 7, 2, tall);
         assert_adjoint(S);
@@ -479,8 +453,7 @@ TEST(blocks_hold_the_memory_of_one)
     assert_ok(larmor_op_normal(S, x, z));
     dev->be = real;
     assert_int_equal(allocations, 3); /* between, after N, and what a row adds */
-    larmor_op_free(S);
-    larmor_op_free(A);
+    LMR_FREE(S, A);
 }
 
 TEST(columns_are_the_operators_beside_each_other)
@@ -489,9 +462,7 @@ TEST(columns_are_the_operators_beside_each_other)
     larmor_op *A = make(&a, 4, 3, 1), *B = make(&b, 4, 3, 2), *C;
     larmor_array *more = vector(5, 1), *x = vector(6, 5), *y = vector(4, 1), *wide;
     assert_ok(lmr_op_columns((larmor_op *[]){A, B}, 2, more, &C));
-    larmor_op_free(A);
-    larmor_op_free(B);
-    larmor_array_free(more);
+    LMR_FREE(A, B, more);
     assert_true(larmor_shape_equal(larmor_op_in_shape(C), LARMOR_SHAPE(3, 2)));
     assert_ok(larmor_array_reshape(x, LARMOR_SHAPE(3, 2), &wide));
     assert_ok(larmor_op_forward(C, wide, y));
@@ -504,24 +475,20 @@ TEST(columns_are_the_operators_beside_each_other)
         assert_at_most(cabs(sum - out[i]), 1e-13);
     }
     assert_adjoint(C);
-    larmor_op_free(C);
-    larmor_array_free(wide);
-    larmor_array_free(y);
-    larmor_array_free(x);
+    LMR_FREE(C, wide, y, x);
     assert_int_equal(a.destroyed + b.destroyed, 2);
 }
 
 TEST(a_diagonal_multiplies_and_its_adjoint_conjugates)
 {
     larmor_array *d = vector(4, 9);
-    OWNED(larmor_op) *D;
     cx v[8], diagonal[8][8] = {{0}}, normal[8][8] = {{0}};
     assert_ok(larmor_array_read(d, v, larmor_array_bytes(d)));
     for (int i = 0; i < 4; i++) {
         diagonal[i][i] = v[i];
         normal[i][i] = v[i] * conj(v[i]);
     }
-    assert_ok(larmor_op_diag(d, &D));
+    OWN(larmor_op, *D, larmor_op_diag(d, &D));
     larmor_array_free(d);
     assert_is(D, larmor_op_forward, 4, 4, diagonal);
     assert_is(D, larmor_op_normal, 4, 4, normal);
@@ -544,19 +511,14 @@ TEST(parts_that_do_not_fit_are_refused)
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(4), &in_single));
     assert_ok(larmor_op_diag(in_single, &D));
     assert_refused(larmor_op_chain(A, D, &out), LARMOR_ERR_SHAPE, "both must agree");
-    larmor_op_free(D);
-    larmor_array_free(in_single);
+    LMR_FREE(D, in_single);
     assert_int_equal(a.destroyed + b.destroyed, 0);
-    larmor_op_free(A);
-    larmor_op_free(B);
+    LMR_FREE(A, B);
     assert_int_equal(a.destroyed + b.destroyed, 2);
 }
 
-static larmor_status failing(void *self, const larmor_array *x, larmor_array *y)
+static larmor_status failing(void *self LMR_UNUSED, const larmor_array *x LMR_UNUSED, larmor_array *y LMR_UNUSED)
 {
-    (void)self;
-    (void)x;
-    (void)y;
     return larmor_fail(LARMOR_ERR_NUMERIC, "failing on purpose");
 }
 
@@ -570,17 +532,13 @@ TEST(a_failure_inside_comes_out_of_every_composition)
     assert_ok(lmr_op_blocks("blocks", (larmor_op *[]){A, F}, (larmor_op *[]){F, A}, 2, NULL, &all[1]));
     assert_ok(larmor_op_stack((larmor_op *[]){A, F}, 2, &all[2]));
     for (int i = 0; i < 3; i++) {
-        larmor_array *x = vector(3, 1);
-        larmor_array *y = vector(i ? 6 : 3, 1);
-        larmor_array *z = vector(3, 2);
+        OWNED(larmor_array) *x = vector(3, 1);
+        OWNED(larmor_array) *y = vector(i ? 6 : 3, 1);
+        OWNED(larmor_array) *z = vector(3, 2);
         assert_refused(larmor_op_forward(all[i], x, y), LARMOR_ERR_NUMERIC, "failing on purpose");
         assert_refused(larmor_op_adjoint(all[i], y, x), LARMOR_ERR_NUMERIC, "failing on purpose");
         assert_refused(larmor_op_normal(all[i], x, z), LARMOR_ERR_NUMERIC, "failing on purpose");
-        larmor_array_free(z);
-        larmor_array_free(y);
-        larmor_array_free(x);
         larmor_op_free(all[i]);
     }
-    larmor_op_free(F);
-    larmor_op_free(A);
+    LMR_FREE(F, A);
 }

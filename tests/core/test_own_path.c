@@ -65,18 +65,16 @@ static void copy_program(const char *to)
     assert_int_equal(chmod(to, 0755), 0);
 }
 
-static int make_places(void **state)
+static int make_places(void **state LMR_UNUSED)
 {
-    (void)state;
     assert_non_null(mkdtemp(root));
     assert_int_equal(mkdir(in_root("lib"), 0755), 0);
     copy_program(in_root("lib/program"));
     return 0;
 }
 
-static int remove_places(void **state)
+static int remove_places(void **state LMR_UNUSED)
 {
-    (void)state;
     unlink(in_root("link"));
     unlink(in_root("lib/program"));
     rmdir(in_root("lib"));
@@ -124,7 +122,7 @@ TEST(a_path_without_room_is_none)
     char path[PATH_MAX];
     assert_true(lmr_own_path(LMR_FOLDER_AS_LOADED, "below", path, sizeof path));
     const size_t length = strlen(path);
-    OWNED(char) *exact = malloc(length + 1);
+    HEAP char *exact = malloc(length + 1);
     assert_non_null(exact);
     assert_true(lmr_own_path(LMR_FOLDER_AS_LOADED, "below", exact, length + 1));
     assert_string_equal(exact, path);

@@ -196,10 +196,9 @@ enum { ASKING = 8 };
 static void *ask_for_a_gpu(void *arg)
 {
     int *right = arg;
-    larmor_device *d;
+    OWNED(larmor_device) *d;
     if (larmor_device_open("cuda", &d)) return NULL;
     *right = !strcmp(larmor_device_spec(d), "cuda:1");
-    larmor_device_free(d);
     return NULL;
 }
 

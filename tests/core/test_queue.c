@@ -39,10 +39,9 @@ TEST(a_timer_measures_from_its_last_start_and_goes_on)
 TEST(a_timer_keeps_its_device_alive)
 {
     larmor_device *own;
-    OWNED(larmor_timer) *timer;
     double seconds = -1;
     assert_ok(larmor_device_open(larmor_device_spec(dev), &own));
-    assert_ok(larmor_timer_create(own, &timer));
+    OWN(larmor_timer, *timer, larmor_timer_create(own, &timer));
     larmor_device_free(own);
     assert_ok(larmor_timer_start(timer));
     assert_ok(larmor_timer_stop(timer, &seconds));
@@ -83,7 +82,7 @@ TEST(a_processor_says_that_it_cannot_record)
 
 TEST(graphs_used_wrongly_are_refused)
 {
-    larmor_graph *graph = (larmor_graph *)&graph;
+    OWNED(larmor_graph) *graph = (larmor_graph *)&graph;
     larmor_timer *timer;
     double seconds;
     assert_refused(larmor_graph_begin(NULL), LARMOR_ERR_ARG, "a device is needed");
@@ -102,15 +101,13 @@ TEST(graphs_used_wrongly_are_refused)
     assert_ok(larmor_graph_end(dev, &graph)); /* an empty one */
     assert_ok(larmor_graph_launch(graph));
     assert_ok(larmor_device_sync(dev));
-    larmor_graph_free(graph);
     larmor_timer_free(timer);
 }
 
 static float first_of(larmor_array *x)
 {
     float value[2];
-    OWNED(larmor_array) *one;
-    assert_ok(larmor_array_slice(x, 0, 1, &one));
+    OWN(larmor_array, *one, larmor_array_slice(x, 0, 1, &one));
     assert_ok(larmor_array_read(one, value, sizeof value));
     return value[0];
 }
@@ -119,7 +116,8 @@ static float first_of(larmor_array *x)
 TEST(what_cannot_be_recorded_is_told_and_leaves_the_device_usable)
 {
     if (!can_record()) skip();
-    larmor_array *x = numbers(1), *y = numbers(1), *fresh = NULL;
+    OWNED(larmor_array) *x = numbers(1), *y = numbers(1);
+    larmor_array *fresh = NULL;
     float one[2] = {1, 0};
     double sum[2];
     assert_ok(larmor_array_write(x, one, sizeof one));
@@ -140,25 +138,20 @@ TEST(what_cannot_be_recorded_is_told_and_leaves_the_device_usable)
         work(x, y, 1);
         assert_true(first_of(y) == (float)(what + 2));
     }
-    larmor_array_free(x);
-    larmor_array_free(y);
 }
 
 TEST(arrays_freed_while_recording_are_given_back_after)
 {
     if (!can_record()) skip();
-    larmor_array *x = numbers(1), *y = numbers(1), *old = numbers(1 << 20);
-    larmor_graph *graph;
+    OWNED(larmor_array) *x = numbers(1), *y = numbers(1);
+    larmor_array *old = numbers(1 << 20);
     float one[2] = {1, 0};
     assert_ok(larmor_array_write(x, one, sizeof one));
     work(x, y, 1);
     assert_ok(larmor_graph_begin(dev));
     larmor_array_free(old);
     work(x, y, 2);
-    assert_ok(larmor_graph_end(dev, &graph));
+    OWN(larmor_graph, *graph, larmor_graph_end(dev, &graph));
     for (int i = 0; i < 3; i++) assert_ok(larmor_graph_launch(graph));
     assert_true(first_of(y) == 7);
-    larmor_graph_free(graph);
-    larmor_array_free(x);
-    larmor_array_free(y);
 }

@@ -71,7 +71,7 @@ static float value_of(int rank, int64_t i)
 static larmor_array *array_of(larmor_device *on, int rank, int64_t count)
 {
     larmor_array *x = NULL;
-    OWNED(float) *values = malloc(2 * sizeof *values * (size_t)count);
+    HEAP float *values = malloc(2 * sizeof *values * (size_t)count);
     for (int64_t i = 0; i < 2 * count; i++) values[i] = value_of(rank, i);
     if (larmor_array_upload(on, LARMOR_C64, LARMOR_SHAPE(count), LARMOR_C64, values, &x)) x = NULL;
     return x;
@@ -86,11 +86,11 @@ static larmor_device *open_own(void)
 
 static void move_arrays(player *p)
 {
-    larmor_device *own = open_own();
+    OWNED(larmor_device) *own = open_own();
     const int last = p->count - 1;
     for (int round = 0; round < 2; round++) {
         larmor_array *x = array_of(own, p->number, NUMBERS);
-        OWNED(float) *all, *passed, *sum;
+        HEAP float *all, *passed, *sum;
         note(p, lmr_ranks_sum(p->ranks, last, x) != LARMOR_OK);
         note(p, larmor_array_download(x, LARMOR_C64, &sum) != LARMOR_OK);
         for (int64_t i = 0; i < 2 * NUMBERS && p->number == last; i++) {
@@ -111,7 +111,6 @@ static void move_arrays(player *p)
         for (int64_t i = 0; i < 2 * NUMBERS; i++) note(p, passed[i] != value_of(p->number ? p->number : last, i));
         larmor_array_free(x);
     }
-    larmor_device_free(own);
 }
 
 TEST(arrays_are_summed_sent_to_all_and_passed)
@@ -134,9 +133,9 @@ static void exchange_arrays(player *p)
         out += part_of(p->number, i);
         in += part_of(i, p->number);
     }
-    larmor_device *own = open_own();
+    OWNED(larmor_device) *own = open_own();
     OWNED(larmor_array) *from = array_of(own, p->number, out + 1), *to = array_of(own, 50, in + 1);
-    OWNED(float) *values;
+    HEAP float *values;
     for (int round = 0; round < 3; round++)
         note(p, lmr_ranks_exchange(p->ranks, from, sent, to, received) != LARMOR_OK);
     note(p, larmor_array_download(to, LARMOR_C64, &values) != LARMOR_OK);
@@ -146,7 +145,6 @@ static void exchange_arrays(player *p)
         for (int k = 0; k < p->number; k++) first += part_of(i, k);
         for (int64_t j = 0; j < 2 * part_of(i, p->number); j++) note(p, values[at++] != value_of(i, 2 * first + j));
     }
-    larmor_device_free(own);
 }
 
 TEST(each_gets_its_part_of_all)
@@ -215,7 +213,7 @@ static void wait_for_rank_1(player *p, int how)
 {
     larmor_device *own;
     const int64_t bytes = 1 << 20;
-    OWNED(char) *room = calloc(MOST, (size_t)bytes);
+    HEAP char *room = calloc(MOST, (size_t)bytes);
     const void *send[MOST];
     void *get[MOST], *data;
     int64_t some[MOST], any;

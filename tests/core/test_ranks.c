@@ -12,8 +12,7 @@ static larmor_op *diagonals(int64_t n, uint64_t seed, int count)
 {
     larmor_op *ops[2] = {NULL, NULL}, *row;
     for (int i = 0; i < count; i++) {
-        OWNED(larmor_array) *d;
-        assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(n, 1), &d));
+        OWN(larmor_array, *d, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(n, 1), &d));
         assert_ok(lmr_random_fill(d, seed + (uint64_t)i));
         assert_ok(larmor_op_diag(d, &ops[i]));
     }
@@ -22,11 +21,8 @@ static larmor_op *diagonals(int64_t n, uint64_t seed, int count)
     return row;
 }
 
-static larmor_status fails(void *self, const larmor_array *x, larmor_array *y)
+static larmor_status fails(void *self LMR_UNUSED, const larmor_array *x LMR_UNUSED, larmor_array *y LMR_UNUSED)
 {
-    (void)self;
-    (void)x;
-    (void)y;
     return larmor_fail(LARMOR_ERR_NUMERIC, "this row cannot");
 }
 
@@ -46,8 +42,7 @@ static larmor_op *row_of(int scene, int rank)
 static larmor_status join(int scene, larmor_op **op)
 {
     OWNED(larmor_op) *row = row_of(scene, larmor_ranks_number(ranks));
-    const larmor_status st = lmr_rows_join(ranks, scene, LARMOR_OK, row, op);
-    return st;
+    return lmr_rows_join(ranks, scene, LARMOR_OK, row, op);
 }
 
 /* ---- the other ranks ---- */
@@ -59,11 +54,10 @@ static larmor_status follow_scene(int scene)
     if (st == LARMOR_STOPPED) return scene == MISFIT ? LARMOR_OK : st;
     while (!st) {
         lmr_row_order o;
-        void *data;
+        HEAP void *data = NULL;
         int64_t bytes;
         LMR_TRY(ranks->by->receive(ranks->link, 0, LMR_TAG_ORDER, NULL, NULL, &data, &bytes));
         if (bytes == sizeof o) memcpy(&o, data, sizeof o);
-        free(data);
         if (bytes != sizeof o) return LARMOR_ERR_FORMAT; /* rank 0 has ended */
         LMR_TRY(lmr_rows_serve(ranks, &o));
         if (o.task == LMR_ROW_FREE) return LARMOR_OK;
@@ -94,11 +88,10 @@ static void expect_equal(larmor_op *together, larmor_op *apart, map apply, larmo
 {
     for (uint64_t round = 0; round < 2; round++) {
         OWNED(larmor_array) *x = random_of(in, 100 + round), *y = random_of(out, 1), *z = random_of(out, 2);
-        OWNED(float) *a, *b;
         assert_ok(apply(together, x, y));
         assert_ok(apply(apart, x, z));
-        assert_ok(larmor_array_download(y, LARMOR_C64, &a));
-        assert_ok(larmor_array_download(z, LARMOR_C64, &b));
+        OWN_MEMORY(float, *a, larmor_array_download(y, LARMOR_C64, &a));
+        OWN_MEMORY(float, *b, larmor_array_download(z, LARMOR_C64, &b));
         assert_memory_equal(a, b, larmor_array_bytes(y));
     }
 }
@@ -107,28 +100,25 @@ static void expect_equal(larmor_op *together, larmor_op *apart, map apply, larmo
 TEST(all_maps_are_those_of_rows_in_one_process)
 {
     for (int scene = 0; scene < SIZES; scene++) {
-        larmor_op *here[16], *apart, *together;
+        larmor_op *here[16];
         const int count = larmor_ranks_count(ranks);
         for (int i = 0; i < count; i++) here[i] = row_of(scene, i);
-        assert_ok(larmor_op_stack(here, count, &together));
+        OWN(larmor_op, *together, larmor_op_stack(here, count, &together));
         for (int i = 0; i < count; i++) larmor_op_free(here[i]);
-        assert_ok(join(scene, &apart));
+        OWN(larmor_op, *apart, join(scene, &apart));
         const larmor_shape in = larmor_op_in_shape(together), out = larmor_op_out_shape(together);
         assert_true(larmor_shape_equal(in, larmor_op_in_shape(apart)));
         assert_true(larmor_shape_equal(out, larmor_op_out_shape(apart)));
         expect_equal(together, apart, larmor_op_forward, in, out);
         expect_equal(together, apart, larmor_op_adjoint, out, in);
         expect_equal(together, apart, larmor_op_normal, in, in);
-        larmor_op_free(together);
-        larmor_op_free(apart);
     }
 }
 
 TEST(the_error_of_a_row_is_returned_with_its_rank_and_the_next_call_works)
 {
     char expected[64];
-    OWNED(larmor_op) *A;
-    assert_ok(join(FAILING, &A));
+    OWN(larmor_op, *A, join(FAILING, &A));
     OWNED(larmor_array) *x = random_of(larmor_op_in_shape(A), 1), *y = random_of(larmor_op_out_shape(A), 1),
                         *z = random_of(larmor_op_in_shape(A), 1);
     snprintf(expected, sizeof expected, "rank %d: this row cannot", larmor_ranks_count(ranks) - 1);

@@ -9,7 +9,6 @@
 #include "tests/support/test.h"
 
 typedef double complex cx;
-ENDS_BY(free, cx)
 
 enum { M = 70, TARGETS = 45, BATCH = 3, MOST = 12 * 10 * 8 };
 
@@ -131,12 +130,8 @@ static memory place(const problem *p)
 
 static void discard(const memory *m)
 {
-    for (int d = 0; d < 3; d++) {
-        larmor_array_free(m->x[d]);
-        larmor_array_free(m->s[d]);
-    }
-    larmor_array_free(m->at_points);
-    larmor_array_free(m->at_modes);
+    for (int d = 0; d < 3; d++) LMR_FREE(m->x[d], m->s[d]);
+    LMR_FREE(m->at_points, m->at_modes);
 }
 
 /* The addresses of a problem's arrays; NULL beyond its dimensions. */
@@ -178,7 +173,7 @@ static int run_float(const problem *p, const addresses *a)
 static double error_of(const problem *p, const memory *m)
 {
     const int outputs = p->ntrans * (p->type == 2 ? M : count_of_modes(p));
-    OWNED(cx) *found, *expected = malloc((size_t)outputs * sizeof *expected);
+    HEAP cx *found, *expected = malloc((size_t)outputs * sizeof *expected);
     double difference = 0, size = 0;
     assert_non_null(expected);
     sum(p, expected);

@@ -8,7 +8,6 @@
 #include "tests/support/test.h"
 
 typedef double complex cplx;
-ENDS_BY(free, cplx)
 ENDS_ITSELF_BY(larmor_fit_maps_free, larmor_fit_maps)
 
 static inline double gauss(uint64_t *seed)
@@ -39,8 +38,7 @@ static inline int by_size(const void *a, const void *b)
 
 static inline double median(const double *x, int count)
 {
-    OWNED(double) *sorted = malloc((size_t)count * sizeof *sorted);
-    assert_non_null(sorted);
+    HEAP NEW(double, sorted, count);
     memcpy(sorted, x, (size_t)count * sizeof *x);
     qsort(sorted, (size_t)count, sizeof *sorted, by_size);
     return sorted[count / 2];

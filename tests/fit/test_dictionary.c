@@ -5,8 +5,7 @@ enum { ENTRIES = 5000, VOXELS = 3000, TIMES = 12, COEFFICIENTS = 4 }; /* more th
 
 static cplx *random_values(int64_t count, uint64_t seed)
 {
-    cplx *values = malloc((size_t)count * sizeof *values);
-    assert_non_null(values);
+    NEW(cplx, values, count);
     for (int64_t i = 0; i < count; i++) {
         const double re = test_random(&seed);
         values[i] = re + I * test_random(&seed);
@@ -33,12 +32,9 @@ static cplx basis_at(int64_t t, int64_t k)
 
 static void assert_found(larmor_array *entry, larmor_array *m0, larmor_array *match, double tol)
 {
-    OWNED(int64_t) *e;
-    OWNED(cplx) *m;
-    OWNED(double) *c;
-    assert_ok(larmor_array_download(entry, LARMOR_I64, &e));
-    assert_ok(larmor_array_download(m0, LARMOR_C128, &m));
-    assert_ok(larmor_array_download(match, LARMOR_F64, &c));
+    OWN_MEMORY(int64_t, *e, larmor_array_download(entry, LARMOR_I64, &e));
+    OWN_MEMORY(cplx, *m, larmor_array_download(m0, LARMOR_C128, &m));
+    OWN_MEMORY(double, *c, larmor_array_download(match, LARMOR_F64, &c));
     for (int64_t i = 0; i < VOXELS; i++) {
         assert_int_equal(e[i], entry_of(i));
         assert_at_most(cabs(m[i] - factor_of(i)), tol * cabs(factor_of(i)));
@@ -48,7 +44,7 @@ static void assert_found(larmor_array *entry, larmor_array *m0, larmor_array *ma
 
 TEST(each_voxel_gets_its_entry_and_its_complex_factor)
 {
-    OWNED(cplx) *d = random_values(ENTRIES * TIMES, 1), *x = random_values(VOXELS * TIMES, 2);
+    HEAP cplx *d = random_values(ENTRIES * TIMES, 1), *x = random_values(VOXELS * TIMES, 2);
     for (int64_t i = 0; i < VOXELS * TIMES; i++)
         x[i] = factor_of(i % VOXELS) * d[entry_of(i % VOXELS) + ENTRIES * (i / VOXELS)];
     OWNED(larmor_array) *images = array_of(x, LARMOR_SHAPE(VOXELS / 10, 10, TIMES));
@@ -61,8 +57,8 @@ TEST(each_voxel_gets_its_entry_and_its_complex_factor)
 
 TEST(coefficients_of_a_basis_are_matched_as_the_frames_are)
 {
-    OWNED(cplx) *c = random_values(ENTRIES * COEFFICIENTS, 3), *d = random_values(ENTRIES * TIMES, 4);
-    OWNED(cplx) *b = random_values(TIMES * COEFFICIENTS, 5), *x = random_values(VOXELS * COEFFICIENTS, 6);
+    HEAP cplx *c = random_values(ENTRIES * COEFFICIENTS, 3), *d = random_values(ENTRIES * TIMES, 4);
+    HEAP cplx *b = random_values(TIMES * COEFFICIENTS, 5), *x = random_values(VOXELS * COEFFICIENTS, 6);
     for (int64_t i = 0; i < TIMES * COEFFICIENTS; i++) b[i] = basis_at(i % TIMES, i / TIMES);
     for (int64_t i = 0; i < ENTRIES * TIMES; i++) {
         d[i] = 0;
@@ -83,9 +79,8 @@ TEST(voxels_without_signal_have_no_entry)
     const cplx x[] = {0, 1, 0, 2}, d[] = {1, 1, 0, 2};
     OWNED(larmor_array) *images = array_of(x, LARMOR_SHAPE(2, 2)), *dictionary = array_of(d, LARMOR_SHAPE(2, 2));
     OWNED(larmor_array) *entry = NULL, *m0 = NULL, *match = NULL;
-    OWNED(int64_t) *e;
     assert_ok(larmor_fit_dictionary(images, dictionary, NULL, NULL, &entry, &m0, &match));
-    assert_ok(larmor_array_download(entry, LARMOR_I64, &e));
+    OWN_MEMORY(int64_t, *e, larmor_array_download(entry, LARMOR_I64, &e));
     assert_int_equal(e[0], -1);
     assert_int_equal(e[1], 1);
 }

@@ -51,7 +51,7 @@ TEST(signals_are_the_mean_of_spins_with_and_without_an_inversion)
     for (int k = 0; k < 2; k++) {
         const larmor_fisp s = make_sequence(k ? 20 : 0);
         OWNED(larmor_array) *rows = make_table(table), *signals = NULL;
-        OWNED(double) *found = NULL;
+        HEAP double *found = NULL;
         assert_ok(larmor_epg_fisp(rows, &s, &signals));
         assert_ok(larmor_array_download(signals, LARMOR_F64, &found));
         for (int e = 0; e < ENTRIES; e++) {

@@ -54,8 +54,8 @@ static larmor_array *make_images(const truth *t, double noise, cplx factor, int 
                                  uint64_t seed)
 {
     const int64_t voxels = GRID * draws;
-    OWNED(cplx) *x = malloc((size_t)(voxels * TIMES) * sizeof *x);
-    OWNED(double) *size = malloc((size_t)(voxels * TIMES) * sizeof *size);
+    HEAP cplx *x = malloc((size_t)(voxels * TIMES) * sizeof *x);
+    HEAP double *size = malloc((size_t)(voxels * TIMES) * sizeof *size);
     larmor_array *images;
     assert_true(x && size);
     for (int64_t i = 0; i < voxels * TIMES; i++) {
@@ -98,7 +98,7 @@ static double deviation(const double *x, int count)
 /* The largest relative error of the medians over the grid. */
 static double median_error(const larmor_fit_maps *maps, const truth *t)
 {
-    OWNED(double) *T = numbers(maps->map[0].value);
+    HEAP double *T = numbers(maps->map[0].value);
     double worst = 0;
     for (int g = 0; g < GRID; g++)
         worst = fmax(worst, fabs(median(T + (int64_t)g * draws, draws) / constant_of(t, g) - 1));
@@ -110,7 +110,7 @@ FEW(without_noise_complex_images_give_the_truth)
     for (int m = 0; m < MODELS; m++) {
         OWNED(larmor_array) *images = make_images(&truths[m], 0, 3 * cexp(0.7 * I), 0, truths[m].ms, 1);
         OWNED(larmor_fit_maps) maps = fit(images, &truths[m], 0);
-        OWNED(double) *M0 = numbers(maps.map[1].value);
+        HEAP double *M0 = numbers(maps.map[1].value);
         assert_int_equal(maps.failed, 0);
         assert_at_most(median_error(&maps, &truths[m]), 1e-5);
         for (int64_t i = 0; i < GRID * draws; i++) assert_at_most(fabs(M0[i] / 3 - 1), 1e-4);
@@ -134,12 +134,10 @@ static larmor_array *turned(const larmor_array *images, const double *ms, double
 {
     const int64_t count = larmor_array_count(images), voxels = count / TIMES;
     larmor_array *other;
-    cplx *x;
-    assert_ok(larmor_array_download(images, LARMOR_C128, &x));
+    OWN_MEMORY(cplx, *x, larmor_array_download(images, LARMOR_C128, &x));
     for (int64_t i = 0; i < count; i++)
         x[i] *= cexp(I * (angle ? angle[i / voxels] : 2 * M_PI * hz * ms[i / voxels] / 1000));
     assert_ok(larmor_array_upload(dev, LARMOR_C64, larmor_array_shape(images), LARMOR_C128, x, &other));
-    free(x);
     return other;
 }
 
@@ -178,7 +176,7 @@ TEST(error_bars_are_the_deviation_over_draws_of_noise)
             OWNED(larmor_array) *images = make_images(&truths[m], 0.005, cexp(I), 0, truths[m].ms, 11);
             OWNED(larmor_fit_maps) maps = fit(images, &truths[m], known ? 0.005 : 0);
             for (int k = 0; k < maps.count; k++) {
-                OWNED(double) *value = numbers(maps.map[k].value), *bar = numbers(maps.map[k].deviation);
+                HEAP double *value = numbers(maps.map[k].value), *bar = numbers(maps.map[k].deviation);
                 double ratio = 0;
                 for (int g = 0; g < GRID; g++)
                     ratio +=
@@ -224,8 +222,8 @@ FEW(a_factor_of_the_images_is_one_of_m0_and_of_no_time)
         OWNED(larmor_array) *a = make_images(&truths[m], 0.02, 1, 0, truths[m].ms, 3);
         OWNED(larmor_array) *b = make_images(&truths[m], 0.02, 50 * cexp(-2 * I), 0, truths[m].ms, 3);
         OWNED(larmor_fit_maps) x = fit(a, &truths[m], 0), y = fit(b, &truths[m], 0);
-        OWNED(double) *T = numbers(x.map[0].value), *U = numbers(y.map[0].value);
-        OWNED(double) *M = numbers(x.map[1].value), *N = numbers(y.map[1].value);
+        HEAP double *T = numbers(x.map[0].value), *U = numbers(y.map[0].value);
+        HEAP double *M = numbers(x.map[1].value), *N = numbers(y.map[1].value);
         for (int64_t i = 0; i < GRID * draws; i++) {
             assert_at_most(fabs(U[i] - T[i]), 1e-3 * T[i]);
             assert_at_most(fabs(N[i] - 50 * M[i]), 1e-3 * N[i]);
@@ -243,7 +241,7 @@ FEW(times_may_come_in_any_order)
         OWNED(larmor_array) *a = make_images(&truths[m], 0, 1, 1, truths[m].ms, 1);
         OWNED(larmor_array) *b = make_images(&turned, 0, 1, 1, ms, 1);
         OWNED(larmor_fit_maps) x = fit(a, &truths[m], 0), y = fit(b, &turned, 0);
-        OWNED(double) *T = numbers(x.map[0].value), *U = numbers(y.map[0].value);
+        HEAP double *T = numbers(x.map[0].value), *U = numbers(y.map[0].value);
         for (int64_t i = 0; i < GRID * draws; i++) assert_true(T[i] == U[i]);
     }
 }
@@ -256,9 +254,8 @@ TEST(what_cannot_be_fitted_is_0_and_counted)
     larmor_array *made;
     assert_ok(larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(2, 3), LARMOR_F64, x, &made));
     images = made;
-    OWNED(larmor_fit_maps) maps;
-    assert_ok(larmor_fit(images, LARMOR_FIT_T2, ms, NULL, &maps));
-    OWNED(double) *T = numbers(maps.map[0].value), *bar = numbers(maps.map[0].deviation);
+    OWN(larmor_fit_maps, maps, larmor_fit(images, LARMOR_FIT_T2, ms, NULL, &maps));
+    HEAP double *T = numbers(maps.map[0].value), *bar = numbers(maps.map[0].deviation);
     assert_int_equal(maps.inside, 2);
     assert_int_equal(maps.failed, 1);
     assert_true(T[0] == 0 && bar[0] == 0);

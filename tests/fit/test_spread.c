@@ -24,7 +24,7 @@ TEST(a_spread_is_the_mean_square_of_differences_beyond_both_deviations)
 {
     const double value[] = {0, 2, 9, 1, 5, 1}, deviation[] = {.5, 1, 0, .5, 1, 1};
     double ratio;
-    OWNED(double) *spread = spread_of(value, deviation, LARMOR_SHAPE(3, 2), &ratio);
+    HEAP double *spread = spread_of(value, deviation, LARMOR_SHAPE(3, 2), &ratio);
     const double expected[] = {sqrt((4 - 1.25 + 1 - .5) / 2),  sqrt((4 - 1.25 + 9 - 2) / 2),           0,
                                sqrt((1 - .5 + 16 - 1.25) / 2), sqrt((9 - 2 + 16 - 1.25 + 16 - 2) / 3), sqrt(16 - 2)};
     for (int i = 0; i < 6; i++) assert_at_most(fabs(spread[i] - expected[i]), 1e-6);
@@ -36,7 +36,7 @@ TEST(neighbours_lie_along_three_dimensions)
     double value[8] = {0}, deviation[8];
     for (int i = 0; i < 8; i++) deviation[i] = .1;
     value[7] = 3;
-    OWNED(double) *spread = spread_of(value, deviation, LARMOR_SHAPE(2, 2, 2), NULL);
+    HEAP double *spread = spread_of(value, deviation, LARMOR_SHAPE(2, 2, 2), NULL);
     assert_at_most(fabs(spread[7] - sqrt(9 - .02)), 1e-6);
     assert_at_most(fabs(spread[3] - sqrt((9 - .02 * 3) / 3)), 1e-6);
     assert_at_most(fabs(spread[0]), 1e-6);
@@ -44,12 +44,12 @@ TEST(neighbours_lie_along_three_dimensions)
 
 TEST(noise_alone_has_hardly_any)
 {
-    OWNED(double) *value = malloc(VOXELS * sizeof *value), *deviation = malloc(VOXELS * sizeof *deviation);
+    HEAP double *value = malloc(VOXELS * sizeof *value), *deviation = malloc(VOXELS * sizeof *deviation);
     for (uint64_t seed = 1; seed < 4; seed++) {
         uint64_t drawn = seed;
         double ratio, square = 0;
         for (int i = 0; i < VOXELS; i++) value[i] = (deviation[i] = 0.02 * (1 + i % SIDE)) * gauss(&drawn);
-        OWNED(double) *spread = spread_of(value, deviation, LARMOR_SHAPE(SIDE, SIDE), &ratio);
+        HEAP double *spread = spread_of(value, deviation, LARMOR_SHAPE(SIDE, SIDE), &ratio);
         for (int i = 0; i < VOXELS; i++) square += pow(spread[i] / deviation[i], 2) / VOXELS;
         assert_at_most(ratio, 0.5);
         assert_at_most(square, 1.2);
@@ -94,13 +94,13 @@ static double truth_at(int i)
 /* The part of voxels whose truth lies within 1.96 deviations, of noise alone and with the spread. */
 static void find_coverage(int blur, double noise, uint64_t seed, double *alone, double *with)
 {
-    OWNED(double) *truth = malloc(VOXELS * sizeof *truth), *value = malloc(VOXELS * sizeof *value),
-                  *deviation = malloc(VOXELS * sizeof *deviation);
+    HEAP double *truth = malloc(VOXELS * sizeof *truth), *value = malloc(VOXELS * sizeof *value),
+                *deviation = malloc(VOXELS * sizeof *deviation);
     for (int i = 0; i < VOXELS; i++) value[i] = truth[i] = truth_at(i);
     blur_along(blur, 1, value);
     blur_along(blur, SIDE, value);
     for (int i = 0; i < VOXELS; i++) value[i] += (deviation[i] = noise) * gauss(&seed);
-    OWNED(double) *spread = spread_of(value, deviation, LARMOR_SHAPE(SIDE, SIDE), NULL);
+    HEAP double *spread = spread_of(value, deviation, LARMOR_SHAPE(SIDE, SIDE), NULL);
     *alone = *with = 0;
     for (int i = 0; i < VOXELS; i++) {
         const double error = fabs(value[i] - truth[i]);

@@ -33,8 +33,7 @@ static double truth_two(int64_t i)
 
 static larmor_array *make_dictionary(void)
 {
-    OWNED(cplx) *d = malloc((size_t)ENTRIES * TIMES * sizeof *d);
-    assert_non_null(d);
+    HEAP NEW(cplx, d, (size_t)ENTRIES * TIMES);
     for (int64_t i = 0; i < ENTRIES * TIMES; i++)
         d[i] = signal_of(one_of(i % ENTRIES), two_of(i % ENTRIES), (int)(i / ENTRIES));
     return array_of(d, LARMOR_SHAPE(ENTRIES, TIMES));
@@ -54,7 +53,7 @@ static larmor_array *make_table(void)
 
 static larmor_array *make_images(double noise)
 {
-    OWNED(cplx) *x = malloc((size_t)VOXELS * TIMES * sizeof *x);
+    HEAP cplx *x = malloc((size_t)VOXELS * TIMES * sizeof *x);
     uint64_t seed = 5;
     assert_non_null(x);
     for (int64_t i = 0; i < VOXELS * TIMES; i++) {
@@ -72,9 +71,7 @@ typedef struct found {
 
 static void free_found(found *f)
 {
-    free(f->value);
-    free(f->deviation);
-    free(f->m0);
+    LMR_FREE(f->value, f->deviation, f->m0);
 }
 ENDS_ITSELF_BY(free_found, found)
 
@@ -133,7 +130,7 @@ TEST(along_a_column_without_neighbours_the_value_is_the_entrys_and_the_table_is_
     const int64_t last = 2;
     OWNED(larmor_array) *images = array_of(x, LARMOR_SHAPE(1, 2)), *dictionary = array_of(d, LARMOR_SHAPE(3, 2));
     OWNED(larmor_array) *table = NULL, *entry = NULL, *value = NULL, *deviation = NULL, *m0 = NULL;
-    OWNED(double) *v = NULL, *s = NULL;
+    HEAP double *v = NULL, *s = NULL;
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(3, 2), LARMOR_F64, values, &table));
     assert_ok(larmor_array_upload(dev, LARMOR_I64, LARMOR_SHAPE(1), LARMOR_I64, &last, &entry));
     assert_ok(larmor_fit_table(images, dictionary, NULL, table, entry, 0.1, NULL, &value, &deviation, &m0));

@@ -59,7 +59,7 @@ static cplx fat_at(double tesla, double seconds)
 
 static larmor_array *make_images(const scene *s)
 {
-    OWNED(cplx) *x = calloc((size_t)VOXELS * MOST_TIMES, sizeof *x);
+    HEAP cplx *x = calloc((size_t)VOXELS * MOST_TIMES, sizeof *x);
     uint64_t seed = s->seed;
     larmor_array *images;
     assert_non_null(x);
@@ -102,7 +102,7 @@ static larmor_fit_maps fit(const scene *s, int fat_above, const larmor_array *fi
 /* The largest distance of a region's median fraction from the truth. */
 static double median_error(const larmor_fit_maps *maps)
 {
-    OWNED(double) *fraction = numbers(maps->map[2].value);
+    HEAP double *fraction = numbers(maps->map[2].value);
     double worst = 0;
     for (int region = 0; region < REGIONS; region++) {
         double sorted[VOXELS];
@@ -117,7 +117,7 @@ static double median_error(const larmor_fit_maps *maps)
 /* The part of the body whose field is half of the distance of fat from water or more away. */
 static double swaps(const scene *s, const larmor_fit_maps *maps)
 {
-    OWNED(double) *field = numbers(maps->map[4].value);
+    HEAP double *field = numbers(maps->map[4].value);
     int count = 0, wrong = 0;
     for (int i = 0; i < VOXELS; i++) {
         if (region_of(i) < 0) continue;
@@ -130,7 +130,7 @@ static double swaps(const scene *s, const larmor_fit_maps *maps)
 /* The root mean square of errors over deviations of a map, without swaps. */
 static double relative_error(const scene *s, const larmor_fit_maps *maps, int map)
 {
-    OWNED(double) *value = numbers(maps->map[map].value), *deviation = numbers(maps->map[map].deviation);
+    HEAP double *value = numbers(maps->map[map].value), *deviation = numbers(maps->map[map].deviation);
     double sum = 0;
     int count = 0;
     for (int i = 0; i < VOXELS; i++) {
@@ -217,7 +217,7 @@ TEST(a_given_map_says_which_of_the_fields_that_regular_echoes_cannot_tell_apart_
     OWNED(larmor_array) *map = NULL;
     assert_ok(larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(N, N), LARMOR_F32, start, &map));
     OWNED(larmor_fit_maps) maps = fit(&s, 0, map);
-    OWNED(double) *field = numbers(maps.map[4].value);
+    HEAP double *field = numbers(maps.map[4].value);
     for (int i = 0; i < VOXELS; i++)
         if (region_of(i) >= 0) assert_at_most(fabs(field[i] - field_of(&s, i) - turn), 60);
 }

@@ -23,10 +23,7 @@ typedef struct seen {
 
 static inline void free_seen(seen *s)
 {
-    larmor_array_free(s->centre);
-    free(s->direction);
-    free(s->when);
-    free(s->breath);
+    LMR_FREE(s->centre, s->direction, s->when, s->breath);
 }
 
 ENDS_ITSELF_BY(free_seen, seen)
@@ -52,7 +49,7 @@ static inline seen watch(const subject *u)
     s.direction = calloc((size_t)(3 * n), sizeof(double));
     s.when = calloc((size_t)n, sizeof(double));
     s.breath = calloc((size_t)n, sizeof(double));
-    float *host = calloc((size_t)(2 * n * SUBJECT_COILS), sizeof *host);
+    HEAP float *host = calloc((size_t)(2 * n * SUBJECT_COILS), sizeof *host);
     assert_true(s.direction && s.when && s.breath && host);
     assert_ok(larmor_phantom_create("shepp-logan", u->ndim, &still));
     double level = 0;
@@ -60,7 +57,7 @@ static inline seen watch(const subject *u)
         larmor_phantom_state state = {0};
         OWNED(larmor_phantom) *now = NULL;
         OWNED(larmor_array) *traj = NULL, *k = NULL;
-        float *one = NULL;
+        HEAP float *one = NULL;
         double at[3];
         s.when[i] = u->tr * (double)i;
         aim(u->ndim, i, s.direction + 3 * i);
@@ -76,10 +73,8 @@ static inline seen watch(const subject *u)
             host[2 * (c * n + i) + 1] = one[2 * c + 1];
             level = fmax(level, hypot((double)one[2 * c], (double)one[2 * c + 1]));
         }
-        free(one);
     }
     assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(n, SUBJECT_COILS), LARMOR_C64, host, &s.centre));
-    free(host);
     if (u->noise > 0) assert_ok(larmor_phantom_noise(s.centre, u->noise * level, u->seed));
     return s;
 }

@@ -31,16 +31,13 @@ static inline larmor_array *object_over(const motion *m, larmor_shape shape, con
     assert_ok(larmor_phantom_create("shepp-logan", shape.ndim, &still));
     for (int i = 0; i < SAMPLED; i++) {
         OWNED(larmor_phantom) *now = NULL;
-        larmor_array *image;
         const larmor_phantom_state state = state_at(m, readout[i * count / SAMPLED]);
         assert_ok(larmor_phantom_change(still, &state, &now));
-        assert_ok(larmor_phantom_bandlimited(now, dev, LARMOR_C64, shape, &image));
-        if (!sum) {
-            sum = image;
-            continue;
-        }
-        assert_ok(larmor_axpby(1, image, 1, sum));
-        larmor_array_free(image);
+        OWN(larmor_array, *image, larmor_phantom_bandlimited(now, dev, LARMOR_C64, shape, &image));
+        if (sum)
+            assert_ok(larmor_axpby(1, image, 1, sum));
+        else
+            sum = larmor_array_ref(image);
     }
     assert_ok(larmor_axpby(1. / SAMPLED, sum, 0, sum));
     return sum;

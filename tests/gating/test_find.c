@@ -17,7 +17,7 @@ static double mean_rate(const larmor_phantom_cycle *cycle, double seconds)
 static void check_rates(const subject *u)
 {
     OWNED(seen) s = watch(u);
-    larmor_gating g = found_in(&s);
+    OWNED(larmor_gating) g = found_in(&s);
     const double b = mean_rate(&u->breath, u->seconds), h = mean_rate(&u->heart, u->seconds);
     const double c = correlation(g.breath.signal, s.breath, s.readouts);
     if (getenv("SHOW"))
@@ -30,7 +30,6 @@ static void check_rates(const subject *u)
                  "%g",
                  u->ndim, u->noise, u->delay, (int)u->seed, g.breath.rate, b, g.heart.rate, h, c,
                  g.breath.reliability, g.heart.reliability);
-    larmor_gating_free(&g);
 }
 
 static subject subject_of(int ndim, double breath, double heart, uint64_t seed)
@@ -66,10 +65,9 @@ static double reliability_of(const subject *u, int only_noise)
         assert_ok(larmor_zero(s.centre));
         assert_ok(larmor_phantom_noise(s.centre, 1, u->seed));
     }
-    larmor_gating g = found_in(&s);
+    OWNED(larmor_gating) g = found_in(&s);
     const double most = fmax(g.breath.reliability, g.heart.reliability);
     if (getenv("SHOW")) printf("%dD still: %.2f %.2f\n", u->ndim, g.breath.reliability, g.heart.reliability);
-    larmor_gating_free(&g);
     return most;
 }
 
@@ -93,7 +91,7 @@ TEST(what_cannot_be_gated_is_refused)
     u.tr = .1;
     OWNED(seen) s = watch(&u);
     OWNED(larmor_array) *one = NULL;
-    larmor_gating g;
+    OWNED(larmor_gating) g;
     float value[2] = {1, 0};
     assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(1, 1), LARMOR_C64, value, &one));
     assert_refused(larmor_gating_find(one, s.direction, s.when, &g), LARMOR_ERR_ARG,
@@ -112,5 +110,4 @@ TEST(what_cannot_be_gated_is_refused)
     assert_ok(larmor_fill(s.centre, 1));
     assert_ok(larmor_gating_find(s.centre, s.direction, s.when, &g));
     assert_true(g.breath.reliability == 0 && g.heart.reliability == 0);
-    larmor_gating_free(&g);
 }

@@ -95,7 +95,7 @@ static verdict judge(wave w, int samples, uint64_t lost)
 {
     OWNED(larmor_raw) *raw = file_with(w, samples, lost);
     OWNED(larmor_source) *source = NULL, *bins = NULL;
-    larmor_gating_trace t;
+    OWNED(larmor_gating_trace) t;
     larmor_bins_found found;
     verdict v = {.lines = 0};
     const larmor_bins_opts opts = {.heart = w == BELT ? 0 : BINS,
@@ -114,7 +114,6 @@ static verdict judge(wave w, int samples, uint64_t lost)
             "%d, blocks of %d, lost %08llx: rate %.4f, %.3f left out, %.4f wrong, reliability %.2f, %d of %d: %s\n",
             w, samples, (unsigned long long)lost, v.rate, v.left_out, v.wrong, v.reliable, v.warnings, v.lines,
             w == BELT ? found.breath_report : found.heart_report);
-    larmor_gating_trace_free(&t);
     return v;
 }
 
@@ -177,7 +176,7 @@ TEST(beats_are_found_in_noise_of_a_fifth_of_the_r_wave_and_none_in_noise_alone)
     for (uint64_t seed = 1; seed <= 3; seed++) {
         for (int n = 0; n < 4; n++) {
             lmr_track t = noisy_leads(n < 3, noise[n % 3], seed);
-            OWNED(double) *times = NULL;
+            HEAP double *times = NULL;
             int64_t count;
             double reliability;
             assert_ok(lmr_track_r_waves(&t, &times, &count, &reliability));

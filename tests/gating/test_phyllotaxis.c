@@ -15,10 +15,7 @@ typedef struct scan {
 static void free_scan(scan *s)
 {
     larmor_source_free(s->source);
-    larmor_array_free(s->kspace);
-    larmor_array_free(s->traj);
-    larmor_array_free(s->maps);
-    free(s->stamp);
+    LMR_FREE(s->kspace, s->traj, s->maps, s->stamp);
 }
 
 ENDS_ITSELF_BY(free_scan, scan)

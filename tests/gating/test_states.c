@@ -13,11 +13,7 @@ typedef struct scan {
 
 static void free_scan(scan *s)
 {
-    larmor_array_free(s->kspace);
-    larmor_array_free(s->traj);
-    larmor_array_free(s->maps);
-    larmor_array_free(s->phase);
-    larmor_array_free(s->shift);
+    LMR_FREE(s->kspace, s->traj, s->maps, s->phase, s->shift);
 }
 
 ENDS_ITSELF_BY(free_scan, scan)
@@ -83,8 +79,7 @@ static void images_of(larmor_source *source, const scan *s, const char *method, 
     OWNED(larmor_recon) *recon = NULL;
     assert_ok(begin(source, s, method, &recon));
     for (int i = 0, series = 0; series < larmor_recon_series(recon); series++) {
-        OWNED(larmor_recon_result) r;
-        assert_ok(larmor_recon_run(recon, series, &r));
+        OWN(larmor_recon_result, r, larmor_recon_run(recon, series, &r));
         for (int k = 0; k < r.count; k++) image[i++] = larmor_array_ref(r.image[k].data);
     }
 }
@@ -125,8 +120,7 @@ TEST(states_by_penalties_along_heart_and_breath_are_twice_as_near_as_the_static_
             printf("heart %d breath %d: %.3f; alone %.3f; static %.3f\n", i % HEART, i / HEART, own, single, still);
         else if (2 * own > still || own > single)
             fail_msg("bin %d: %g; alone %g, static %g", i, own, single, still);
-        larmor_array_free(joint[i]);
-        larmor_array_free(alone[i]);
+        LMR_FREE(joint[i], alone[i]);
     }
     larmor_array_free(all[0]);
 }
@@ -195,16 +189,14 @@ TEST(a_strong_penalty_along_the_heart_makes_its_phases_alike_and_leaves_the_brea
 {
     OWNED(scan) s = scan_of();
     OWNED(larmor_source) *bins = bins_of(&s, 3, 2);
-    OWNED(larmor_recon) *recon;
-    OWNED(larmor_recon_result) r;
     const larmor_recon_opts opts = {.size = sizeof opts,
                                     .method = "tv:h",
                                     .joint = 1,
                                     .maps = s.maps,
                                     .lambda_mode = LARMOR_LAMBDA_RELATIVE,
                                     .lambda = 1};
-    assert_ok(larmor_recon_create(bins, dev, &opts, &recon));
-    assert_ok(larmor_recon_run(recon, 0, &r));
+    OWN(larmor_recon, *recon, larmor_recon_create(bins, dev, &opts, &recon));
+    OWN(larmor_recon_result, r, larmor_recon_run(recon, 0, &r));
     assert_int_equal(r.count, 6);
     const double heart_apart = difference(r.image[1].data, r.image[0].data);
     const double breath_apart = difference(r.image[3].data, r.image[0].data);
@@ -229,8 +221,6 @@ static int listen_to(void *user, const larmor_event *e)
 /* The value of the functional after so many iterations. */
 static double objective_after(larmor_source *bins, const scan *s, const char *method, int iters, told *t)
 {
-    OWNED(larmor_recon) *recon;
-    OWNED(larmor_recon_result) r;
     const larmor_recon_opts opts = {.size = sizeof opts,
                                     .method = method,
                                     .joint = 1,
@@ -241,8 +231,8 @@ static double objective_after(larmor_source *bins, const scan *s, const char *me
                                     .tol = 1e-9,
                                     .listener = listen_to,
                                     .user = t};
-    assert_ok(larmor_recon_create(bins, dev, &opts, &recon));
-    assert_ok(larmor_recon_run(recon, 0, &r));
+    OWN(larmor_recon, *recon, larmor_recon_create(bins, dev, &opts, &recon));
+    OWN(larmor_recon_result, r, larmor_recon_run(recon, 0, &r));
     return r.report.solver.objective;
 }
 

@@ -45,20 +45,15 @@ TEST_IN(bins_of_a_twix_file_rest_on_the_scanners_triggers_and_its_belt, make_fol
     twix_packet(&file, 0, 160);
     twix_end(&file);
     put_file(in_folder("meas.dat"), file.data, file.bytes);
-    larmor_raw *raw;
-    larmor_source *source, *bins;
     larmor_bins_found found;
-    assert_ok(larmor_raw_open(in_folder("meas.dat"), NULL, &raw));
-    assert_ok(larmor_source_of_raw(raw, "meas.dat", &source));
+    OWN(larmor_raw, *raw, larmor_raw_open(in_folder("meas.dat"), NULL, &raw));
+    OWN(larmor_source, *source, larmor_source_of_raw(raw, "meas.dat", &source));
     const larmor_bins_opts opts = {.heart = 2, .breath = 2, .way = LARMOR_GATING_WAVEFORMS, .waveforms = raw};
-    assert_ok(larmor_source_of_bins(source, dev, &opts, &found, &bins));
+    OWN(larmor_source, *bins, larmor_source_of_bins(source, dev, &opts, &found, &bins));
     assert_string_equal(found.heart_report, "the triggers of the ECG, channel 1");
     assert_at_most(fabs(found.heart_rate - 75), 0.1);
     assert_int_equal(found.breath_from, LARMOR_GATED_BY_WAVEFORM);
     assert_at_most(fabs(found.breath_rate - 15), 0.3);
     assert_int_equal(found.bins, 4);
     assert_int_equal(found.empty, 0);
-    larmor_source_free(bins);
-    larmor_source_free(source);
-    larmor_raw_free(raw);
 }

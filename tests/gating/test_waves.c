@@ -103,7 +103,7 @@ IN_FOLDER(bins_by_waveforms_are_those_of_the_true_cycles_over_trajectories_seeds
         double heart, breath;
         larmor_bins_found found;
         OWNED(scan) s = scan_of(&subjects[i]);
-        larmor_gating_trace t = trace_of(&s, LARMOR_GATING_AUTO, &found);
+        OWNED(larmor_gating_trace) t = trace_of(&s, LARMOR_GATING_AUTO, &found);
         compare(&s, &t, &heart, &breath);
         const double beats = larmor_phantom_cycles(&s.heart, 30) * 2;
         if (getenv("SHOW")) printf("%zu: heart %.3f, breath %.3f: %s\n", i, heart, breath, found.heart_report);
@@ -114,7 +114,6 @@ IN_FOLDER(bins_by_waveforms_are_those_of_the_true_cycles_over_trajectories_seeds
                                                     ? "the triggers of the ECG, channel 1"
                                                     : "R waves of the ECG");
         assert_string_equal(found.breath_report, "the respiration");
-        larmor_gating_trace_free(&t);
     }
 }
 
@@ -124,10 +123,9 @@ IN_FOLDER(what_the_file_has_no_waveform_of_is_found_in_the_samples_or_refused)
     OWNED(scan) s = scan_of(&u);
     larmor_bins_found found;
     larmor_source *bins;
-    larmor_gating_trace t = trace_of(&s, LARMOR_GATING_AUTO, &found);
+    OWNED(larmor_gating_trace) t = trace_of(&s, LARMOR_GATING_AUTO, &found);
     assert_true(found.heart_from == LARMOR_GATED_BY_SAMPLES && found.breath_from == LARMOR_GATED_BY_SAMPLES);
     assert_true(t.heart.triggers > 25 && t.heart.triggers < 40 && t.breath.points == READOUTS && !t.breath.trigger);
-    larmor_gating_trace_free(&t);
     const larmor_bins_opts opts = {.heart = 2, .way = LARMOR_GATING_WAVEFORMS, .waveforms = s.raw};
     assert_refused(larmor_source_of_bins(s.source, dev, &opts, &found, &bins), LARMOR_ERR_ARG,
                    "bins: no waveform of the heart; the file has none.");
@@ -225,7 +223,7 @@ IN_FOLDER(r_waves_of_an_inverted_lead_are_found_where_they_are_and_t_waves_are_n
 {
     OWNED(larmor_raw) *raw = file_with(-1, 32, beats, breaths, NULL);
     OWNED(larmor_source) *source = NULL, *bins = NULL;
-    larmor_gating_trace t;
+    OWNED(larmor_gating_trace) t;
     larmor_bins_found found;
     assert_ok(larmor_source_of_raw(raw, "own.h5", &source));
     const larmor_bins_opts opts = {
@@ -237,7 +235,6 @@ IN_FOLDER(r_waves_of_an_inverted_lead_are_found_where_they_are_and_t_waves_are_n
         const double s = .02 * i, wave = cos(2 * M_PI * s / 4);
         if (fabs(wave) > .3) assert_int_equal(t.bin[i] / 4 == t.bin[200] / 4, wave > 0); /* readout 200: it is 1 */
     }
-    larmor_gating_trace_free(&t);
 }
 
 IN_FOLDER(r_waves_are_where_they_are_though_a_block_is_lost_repeated_or_other_its_stamp_wrong_or_a_clock_drifts)
@@ -264,7 +261,7 @@ IN_FOLDER(r_waves_are_where_they_are_though_a_block_is_lost_repeated_or_other_it
     for (size_t k = 0; k < sizeof scene / sizeof *scene; k++) {
         OWNED(larmor_raw) *raw = file_with(-1, 32, beats, breaths, &scene[k].fault);
         OWNED(larmor_source) *source = NULL, *bins = NULL;
-        larmor_gating_trace t;
+        OWNED(larmor_gating_trace) t;
         larmor_bins_found found;
         assert_ok(larmor_source_of_raw(raw, "own.h5", &source));
         const larmor_bins_opts opts = {.heart = 4, .way = LARMOR_GATING_WAVEFORMS, .waveforms = raw, .trace = &t};
@@ -278,7 +275,6 @@ IN_FOLDER(r_waves_are_where_they_are_though_a_block_is_lost_repeated_or_other_it
             const double off = remainder(t.heart.trigger[i] - .3, .8);
             if (!(fabs(off) < .011)) fail_msg("scene %zu: %g s off at %g s", k, off, t.heart.trigger[i]);
         }
-        larmor_gating_trace_free(&t);
     }
 }
 
@@ -350,13 +346,12 @@ IN_FOLDER(a_drawing_has_each_trigger_and_each_readout_and_goes_to_svg_alone)
     assert_ok(larmor_drawing_open(path, 0, &out));
     assert_ok(larmor_gating_draw(out, &t));
     larmor_output_free(out);
-    char *text = (char *)get_file(path, &bytes);
+    HEAP char *text = (char *)get_file(path, &bytes);
     text[bytes - 1] = 0;
     assert_int_equal(count_of(text, "<circle"), READOUTS);
     assert_int_equal(count_of(text, "<line"), 38); /* those of 0 to 29.98 s, from .3 on each .8 */
     assert_non_null(strstr(text, "heart: R waves of the ECG, 75.0 a minute, reliability "));
     assert_non_null(strstr(text, "breath: the respiration, "));
-    free(text);
     larmor_gating_trace_free(&t);
     assert_ok(larmor_drawing_open(in_folder("none.svg"), 0, &out));
     assert_refused(larmor_gating_draw(out, &t), LARMOR_ERR_ARG, "gating: there are no bins to draw");
@@ -384,13 +379,12 @@ IN_FOLDER(images_of_bins_are_nearer_to_the_true_states_than_the_static_image_ove
         OWNED(scan) s = scan_of(&subjects[i]);
         OWNED(larmor_source) *bins = NULL;
         OWNED(larmor_array) *maps = NULL;
-        larmor_expected truth;
         larmor_image_meta meta;
         const int64_t matrix[3] = {0};
         const larmor_bins_opts opts = {.heart = 3, .breath = 3, .way = LARMOR_GATING_AUTO, .waveforms = s.raw};
         assert_ok(larmor_source_of_bins(s.source, dev, &opts, NULL, &bins));
         assert_ok(larmor_simulation_maps(s.made, matrix, &maps, &meta));
-        assert_ok(larmor_simulation_states(s.made, 3, 3, &truth));
+        OWN(larmor_expected, truth, larmor_simulation_states(s.made, 3, 3, &truth));
         OWNED(larmor_recon) *of_bins = recon_of(bins, maps), *of_all = recon_of(s.source, maps);
         larmor_recon_result whole, r;
         assert_ok(larmor_recon_run(of_all, 0, &whole));
@@ -408,7 +402,6 @@ IN_FOLDER(images_of_bins_are_nearer_to_the_true_states_than_the_static_image_ove
         if (getenv("SHOW")) printf("%zu: %.3f of %.3f\n", i, own, all);
         const double least = subjects[i].matrix[2] > 1 ? 1.05 : 1.5; /* in space a voxel is as large as the breath */
         if (!(least * own < all)) fail_msg("subject %zu: %g, the static image %g", i, own, all);
-        larmor_expected_free(&truth);
     }
 }
 
@@ -444,16 +437,14 @@ IN_FOLDER(each_bin_is_nearer_to_its_state_than_the_static_image_also_where_it_la
         OWNED(scan) s = scan_of(&scene[i].u);
         OWNED(larmor_source) *bins = bins_of(&s);
         OWNED(larmor_array) *maps = NULL;
-        larmor_expected truth;
         larmor_image_meta meta;
         const int64_t matrix[3] = {0};
         assert_ok(larmor_simulation_maps(s.made, matrix, &maps, &meta));
-        assert_ok(larmor_simulation_states(s.made, 3, 3, &truth));
+        OWN(larmor_expected, truth, larmor_simulation_states(s.made, 3, 3, &truth));
         OWNED(larmor_recon) *joint = open_recon(bins, maps, 0), *of_all = recon_of(s.source, maps);
-        OWNED(larmor_recon_result) whole, r;
-        assert_ok(larmor_recon_run(of_all, 0, &whole));
+        OWN(larmor_recon_result, whole, larmor_recon_run(of_all, 0, &whole));
         assert_int_equal(larmor_recon_series(joint), 1);
-        assert_ok(larmor_recon_run(joint, 0, &r));
+        OWN(larmor_recon_result, r, larmor_recon_run(joint, 0, &r));
         assert_int_equal(r.count, 9);
         assert_string_equal(r.report.method.name,
                             scene[i].u.matrix[2] > 1 ? "tv:xyz+tv:h=1+tv:b=1" : "tv:xy+tv:h=1+tv:b=1");
@@ -473,7 +464,6 @@ IN_FOLDER(each_bin_is_nearer_to_its_state_than_the_static_image_also_where_it_la
             printf("scene %zu: %.3f of %.3f\n", i, own, all);
         else if (!(own < scene[i].most * all))
             fail_msg("scene %zu: %g, the static image %g", i, own, all);
-        larmor_expected_free(&truth);
     }
 }
 
@@ -523,8 +513,7 @@ IN_FOLDER(where_all_bins_do_not_fit_those_of_each_state_of_the_breath_are_a_seri
         assert_int_equal(plan.first.repetition, 2);
         assert_true(plan.bytes <= memory);
         if (split > 1) continue;
-        OWNED(larmor_recon_result) r;
-        assert_ok(larmor_recon_run(recon, 2, &r));
+        OWN(larmor_recon_result, r, larmor_recon_run(recon, 2, &r));
         assert_int_equal(r.count, 3);
     }
     assert_true(split > 0);
@@ -532,7 +521,7 @@ IN_FOLDER(where_all_bins_do_not_fit_those_of_each_state_of_the_breath_are_a_seri
 
 TEST(states_are_those_of_an_object_that_has_them_and_their_mean_is_the_object)
 {
-    larmor_expected truth;
+    OWNED(larmor_expected) truth;
     OWNED(larmor_simulation) *still = NULL, *beating = NULL;
     larmor_simulation_opts opts = {.traj = {.matrix = {16, 16}, .readouts = 400}, .tr_ms = 20};
     assert_ok(larmor_simulation_create(dev, &opts, &still));
@@ -547,5 +536,4 @@ TEST(states_are_those_of_an_object_that_has_them_and_their_mean_is_the_object)
     assert_true(difference(truth.image[0].data, truth.image[3].data) < .01);
     assert_true(difference(truth.image[1].data, truth.image[2].data) < .01);
     assert_true(difference(truth.image[0].data, truth.image[1].data) > .03);
-    larmor_expected_free(&truth);
 }

@@ -23,9 +23,8 @@ static inline const char *in_folder(const char *name)
     return path;
 }
 
-static inline int make_folder(void **state)
+static inline int make_folder(void **state LMR_UNUSED)
 {
-    (void)state;
     snprintf(folder, sizeof folder, "/tmp/larmor-test-XXXXXX");
     return mkdtemp(folder) ? 0 : -1;
 }
@@ -49,9 +48,8 @@ static inline void empty_folder(const char *path)
     rmdir(path);
 }
 
-static inline int remove_folder(void **state)
+static inline int remove_folder(void **state LMR_UNUSED)
 {
-    (void)state;
     chmod(folder, 0700);
     DIR *d = opendir(folder);
     if (!d) return -1;
@@ -107,7 +105,7 @@ static inline larmor_array *random_array(larmor_dtype dtype, larmor_shape shape,
     assert_ok(larmor_array_create(dev, dtype, shape, &x));
     const size_t bytes = larmor_array_bytes(x);
     const int is_double = dtype == LARMOR_F64 || dtype == LARMOR_C128;
-    OWNED(void) *host = malloc(bytes + 1);
+    HEAP void *host = malloc(bytes + 1);
     assert_non_null(host);
     for (size_t i = 0; i < bytes / (is_double ? sizeof(double) : sizeof(float)); i++) {
         if (is_double)
@@ -132,13 +130,11 @@ static inline void *values_of(const larmor_array *x)
 static inline larmor_status write_image(const char *path, int force, const larmor_array *x,
                                         const larmor_image_meta *meta)
 {
-    larmor_output *out;
+    OWNED(larmor_output) *out;
     const larmor_status opened = larmor_output_open(path, force, &out);
     if (opened) return opened;
     const larmor_image image = {.data = x, .meta = meta ? *meta : (larmor_image_meta){.slice = 0}};
-    const larmor_status st = larmor_image_write(out, &image, 1, NULL);
-    larmor_output_free(out);
-    return st;
+    return larmor_image_write(out, &image, 1, NULL);
 }
 
 #define IN_FOLDER(claim) TEST_IN(claim, make_folder, remove_folder)

@@ -117,10 +117,7 @@ static inline void set_spoke(scan *s, int i, double angle, double edge_x, double
 
 static inline void free_scan(scan *s)
 {
-    for (int i = 0; s && i < s->count; i++) {
-        free(s->r[i].traj.p);
-        free(s->r[i].data.p);
-    }
+    for (int i = 0; s && i < s->count; i++) LMR_FREE(s->r[i].traj.p, s->r[i].data.p);
     free(s);
 }
 
@@ -354,8 +351,7 @@ static inline void bring_to_host(larmor_array **x)
     if (!*x) return;
     assert_ok(larmor_device_open("cpu:1", &host));
     assert_ok(larmor_array_to(*x, host, &copy));
-    larmor_array_free(*x);
-    larmor_device_free(host);
+    LMR_FREE(*x, host);
     *x = copy;
 }
 

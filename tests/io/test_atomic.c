@@ -60,9 +60,7 @@ IN_FOLDER(long_name_is_refused)
     strcpy(name + 247, ".h5");
     refused(in_folder(name), 0, LARMOR_ERR_IO, "the name has 250 characters, at most ");
     strcpy(name + 200, ".h5");
-    larmor_output *out;
-    assert_ok(larmor_output_open(in_folder(name), 0, &out));
-    larmor_output_free(out);
+    OWN(larmor_output, *out, larmor_output_open(in_folder(name), 0, &out));
 }
 
 IN_FOLDER(existing_file_needs_force)
@@ -99,7 +97,7 @@ IN_FOLDER(symbolic_link_is_neither_followed_nor_replaced)
 
 IN_FOLDER(what_is_reserved_and_not_written_is_given_back)
 {
-    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1);
+    OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1);
     const larmor_shape large = LARMOR_SHAPE(512, 512, 4);
     for (size_t i = 0; i < SUFFIXES; i++) {
         larmor_output *out;
@@ -118,11 +116,8 @@ IN_FOLDER(what_is_reserved_and_not_written_is_given_back)
         assert_true(s.st_size < 100000 && s.st_blocks * 512 < 200000);
         larmor_output_free(out);
         if (packed && i == 3) continue;
-        larmor_array *y;
-        assert_ok(larmor_image_read(named("out", suffixes[i]), dev, &y));
-        larmor_array_free(y);
+        OWN(larmor_array, *y, larmor_image_read(named("out", suffixes[i]), dev, &y));
     }
-    larmor_array_free(x);
 }
 
 IN_FOLDER(more_than_the_disk_has_is_refused_with_both_figures)
@@ -141,15 +136,13 @@ IN_FOLDER(more_than_the_disk_has_is_refused_with_both_figures)
 
 IN_FOLDER(space_is_refused_before_anything_is_written)
 {
-    larmor_output *out;
-    assert_ok(larmor_output_open(in_folder("x.h5"), 0, &out));
+    OWN(larmor_output, *out, larmor_output_open(in_folder("x.h5"), 0, &out));
     limit_files(1 << 20);
     const larmor_status st = larmor_output_reserve(out, LARMOR_C64, LARMOR_SHAPE(1024, 1024), 0);
     limit_files(RLIM_INFINITY);
     assert_refused(st, LARMOR_ERR_IO, "x.h5: needs 8.0 MiB, files may have 1.0 MiB (ulimit -f); nothing written.");
     assert_refused(larmor_output_reserve(out, LARMOR_C64, LARMOR_SHAPE(INT64_C(1) << 60), 0), LARMOR_ERR_SHAPE,
                    "passes 2^62");
-    larmor_output_free(out);
 }
 
 IN_FOLDER(values_that_are_not_finite_are_refused_by_every_format)
@@ -159,8 +152,7 @@ IN_FOLDER(values_that_are_not_finite_are_refused_by_every_format)
         float host[24] = {1};
         host[10] = spoiled[k][0];
         host[11] = spoiled[k][1];
-        larmor_array *x;
-        assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(4, 3), &x));
+        OWN(larmor_array, *x, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(4, 3), &x));
         assert_ok(larmor_array_write(x, host, sizeof host));
         for (size_t i = 0; i < SUFFIXES; i++) {
             const char *suffix = suffixes[i];
@@ -170,7 +162,6 @@ IN_FOLDER(values_that_are_not_finite_are_refused_by_every_format)
             assert_non_null(strstr(larmor_last_error(), ": 1 value is not finite; nothing written."));
             assert_int_equal(files_in_folder(), 0);
         }
-        larmor_array_free(x);
     }
 }
 
@@ -256,7 +247,7 @@ IN_FOLDER(finished_file_has_the_mode_of_the_umask_and_a_growing_one_is_private)
 IN_FOLDER(a_file_that_replaces_another_has_the_mode_of_that)
 {
     const mode_t before = umask(022), modes[] = {0600, 0664, 0444, 04750};
-    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1);
+    OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1);
     for (int m = 0; m < 4; m++)
         for (int pair = 0; pair < 2; pair++) {
             const char *first = in_folder(pair ? "k.cfl" : "k.npy");
@@ -278,7 +269,6 @@ IN_FOLDER(a_file_that_replaces_another_has_the_mode_of_that)
             unlink(first);
             unlink(second);
         }
-    larmor_array_free(x);
     umask(before);
 }
 
@@ -286,18 +276,16 @@ IN_FOLDER(force_replaces_both_files_of_a_pair)
 {
     put_file(in_folder("k.cfl"), "old", 3);
     put_file(in_folder("k.hdr"), "old", 3);
-    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1), *y;
+    OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1), *y;
     assert_ok(write_image(in_folder("k.cfl"), 1, x, NULL));
     assert_int_equal(files_in_folder(), 2);
     assert_ok(larmor_image_read(in_folder("k.cfl"), dev, &y));
     assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(4, 3)));
-    larmor_array_free(x);
-    larmor_array_free(y);
 }
 
 IN_FOLDER(target_that_appears_meanwhile_is_kept_and_a_pair_is_taken_back)
 {
-    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1);
+    OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1);
     larmor_output *out;
     assert_ok(larmor_output_open(in_folder("k.cfl"), 0, &out));
     put_file(in_folder("k.hdr"), "other", 5);
@@ -318,12 +306,11 @@ IN_FOLDER(target_that_appears_meanwhile_is_kept_and_a_pair_is_taken_back)
     free(data);
     larmor_output_free(out);
     assert_int_equal(files_in_folder(), 2);
-    larmor_array_free(x);
 }
 
 IN_FOLDER(failing_write_keeps_the_old_file_in_every_format)
 {
-    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(128, 128), 1);
+    OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(128, 128), 1);
     for (size_t i = 0; i < SUFFIXES; i++) {
         const char *path = named("out", suffixes[i]);
         put_file(path, "old", 3);
@@ -339,18 +326,16 @@ IN_FOLDER(failing_write_keeps_the_old_file_in_every_format)
         free(data);
         remove(path);
     }
-    larmor_array_free(x);
 }
 
 IN_FOLDER(more_than_a_file_may_have_is_refused_with_both_figures)
 {
-    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(1024, 1024), 1);
+    OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(1024, 1024), 1);
     limit_files(1 << 20);
     assert_refused(write_image(in_folder("x.npy"), 0, x, NULL), LARMOR_ERR_IO,
                    "x.npy: needs 8.0 MiB, files may have 1.0 MiB (ulimit -f); nothing written.");
     limit_files(RLIM_INFINITY);
     assert_int_equal(files_in_folder(), 0);
-    larmor_array_free(x);
 }
 
 IN_FOLDER(write_that_fails_half_way_is_reported_with_its_reason)
@@ -358,11 +343,10 @@ IN_FOLDER(write_that_fails_half_way_is_reported_with_its_reason)
     put_file(in_folder("out.npy"), "old", 3);
     larmor_output *out;
     assert_ok(larmor_output_open(in_folder("out.npy"), 1, &out));
-    char *zeros = calloc(1, 1 << 16);
+    HEAP char *zeros = calloc(1, 1 << 16);
     limit_files(4096);
     const larmor_status st = lmr_output_put(out, 0, zeros, 1 << 16);
     limit_files(RLIM_INFINITY);
-    free(zeros);
     assert_int_equal(st, LARMOR_ERR_IO);
     assert_non_null(strstr(larmor_last_error(), "out.npy: cannot write (File too large); nothing written."));
     larmor_output_free(out);
@@ -372,7 +356,7 @@ IN_FOLDER(write_that_fails_half_way_is_reported_with_its_reason)
 /* Kill writers at random moments: the target is the old file or a whole new one, never something else. */
 IN_FOLDER(killed_writers_leave_whole_files)
 {
-    larmor_array *x = random_array(LARMOR_F32, LARMOR_SHAPE(512, 512), 1);
+    OWNED(larmor_array) *x = random_array(LARMOR_F32, LARMOR_SHAPE(512, 512), 1);
     const char *path = in_folder("out.npy");
     assert_ok(write_image(path, 0, x, NULL));
     size_t whole;
@@ -392,19 +376,16 @@ IN_FOLDER(killed_writers_leave_whole_files)
         size_t bytes;
         free(get_file(path, &bytes));
         assert_int_equal(bytes, whole);
-        larmor_array *y;
-        assert_ok(larmor_image_read(path, dev, &y));
-        larmor_array_free(y);
+        OWN(larmor_array, *y, larmor_image_read(path, dev, &y));
     }
     assert_ok(write_image(path, 1, x, NULL));
     assert_int_equal(files_in_folder(), 1);
-    larmor_array_free(x);
 }
 
 /* In a process of its own, whose outputs are abandoned for good. */
 IN_FOLDER(outputs_that_a_handler_abandons_leave_nothing_and_are_never_complete)
 {
-    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1);
+    OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1);
     put_file(in_folder("old.npy"), "old", 3);
     const pid_t child = fork();
     assert_true(child >= 0);
@@ -424,7 +405,6 @@ IN_FOLDER(outputs_that_a_handler_abandons_leave_nothing_and_are_never_complete)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_int_equal(files_in_folder(), 1);
-    larmor_array_free(x);
 }
 
 int main(void)

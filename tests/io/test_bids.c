@@ -93,22 +93,18 @@ TEST(a_name_says_which_part_of_complex_images_it_has)
 static void assert_text(const char *path, const char *expected)
 {
     size_t bytes;
-    char *text = (char *)get_file(path, &bytes);
+    HEAP char *text = (char *)get_file(path, &bytes);
     assert_int_equal(bytes, strlen(expected));
     assert_memory_equal(text, expected, bytes);
-    free(text);
 }
 
 static int has(const char *path, const char *part)
 {
     size_t bytes;
-    char *text = (char *)get_file(path, &bytes);
-    char *whole = malloc(bytes + 1);
+    HEAP char *text = (char *)get_file(path, &bytes);
+    HEAP char *whole = malloc(bytes + 1);
     snprintf(whole, bytes + 1, "%.*s", (int)bytes, text);
-    const int found = strstr(whole, part) != NULL;
-    free(whole);
-    free(text);
-    return found;
+    return strstr(whole, part) != NULL;
 }
 
 IN_FOLDER(what_describes_a_set_is_written_once_unless_it_is_replaced)

@@ -53,6 +53,8 @@ static void free_series(series *s)
     for (int i = 0; i < IMAGES; i++) larmor_array_free(s->data[i]);
 }
 
+ENDS_ITSELF_BY(free_series, series)
+
 static larmor_status write_series(const series *s, const char *name)
 {
     OWNED(larmor_output) *out = NULL;
@@ -62,7 +64,7 @@ static larmor_status write_series(const series *s, const char *name)
 
 IN_FOLDER(one_file_has_each_slice_at_its_place_with_its_time_and_echo)
 {
-    series s = make_series();
+    OWNED(series) s = make_series();
     assert_ok(write_series(&s, "x.dcm"));
     dicom *d = dicom_open(in_folder("x.dcm"));
     assert_non_null(d);
@@ -90,7 +92,6 @@ IN_FOLDER(one_file_has_each_slice_at_its_place_with_its_time_and_echo)
         }
     }
     dicom_close(d);
-    free_series(&s);
 }
 
 IN_FOLDER(phases_go_to_a_second_file_within_half_a_step)
@@ -131,28 +132,25 @@ IN_FOLDER(phases_go_to_a_second_file_within_half_a_step)
 IN_FOLDER(phases_of_real_images_and_of_other_formats_are_refused)
 {
     OWNED(larmor_output) *out = NULL, *folder_of = NULL;
-    series s = make_series();
+    OWNED(series) s = make_series();
     assert_ok(larmor_output_open(in_folder("x.dcm"), 0, &out));
     assert_ok(larmor_output_add_phase(out));
     assert_int_equal(larmor_image_write(out, s.image, IMAGES, NULL), LARMOR_ERR_ARG);
     assert_int_equal(files_in_folder(), 0);
     assert_ok(larmor_output_open(in_folder("y.dcm/"), 0, &folder_of));
     assert_int_equal(larmor_output_add_phase(folder_of), LARMOR_ERR_ARG);
-    free_series(&s);
 }
 
 IN_FOLDER(one_file_is_the_same_bytes_again)
 {
     size_t bytes[2];
-    series s = make_series();
+    OWNED(series) s = make_series();
     assert_ok(write_series(&s, "x.dcm"));
     assert_ok(write_series(&s, "y.dcm"));
     unsigned char *a = get_file(in_folder("x.dcm"), &bytes[0]), *b = get_file(in_folder("y.dcm"), &bytes[1]);
     assert_int_equal(bytes[0], bytes[1]);
     assert_memory_equal(a, b, bytes[0]);
-    free(a);
-    free(b);
-    free_series(&s);
+    LMR_FREE(a, b);
 }
 
 static void assert_described(const char *name, const series *s)
@@ -176,7 +174,7 @@ static void assert_described(const char *name, const series *s)
 
 IN_FOLDER(files_and_folders_tell_their_size_place_and_how_many_volumes_they_have)
 {
-    series s = make_series();
+    OWNED(series) s = make_series();
     assert_ok(write_series(&s, "one.dcm"));
     assert_ok(write_series(&s, "several.dcm/"));
     assert_described("one.dcm", &s);
@@ -189,12 +187,11 @@ IN_FOLDER(files_and_folders_tell_their_size_place_and_how_many_volumes_they_have
     assert_int_equal(mkdir(in_folder("empty.dcm"), 0700), 0);
     assert_refused(larmor_image_describe(in_folder("empty.dcm/"), dev, &info), LARMOR_ERR_FORMAT,
                    "holds no .dcm file");
-    free_series(&s);
 }
 
 IN_FOLDER(slices_that_are_no_volume_go_to_several_files)
 {
-    series s = make_series();
+    OWNED(series) s = make_series();
     int file[IMAGES], files;
     larmor_image_place place[IMAGES];
     for (int i = 0; i < IMAGES; i++) place[i] = (larmor_image_place){LARMOR_SHAPE(NX, NY), s.image[i].meta};
@@ -206,7 +203,6 @@ IN_FOLDER(slices_that_are_no_volume_go_to_several_files)
     assert_true(files > 1);
     assert_int_equal(write_series(&s, "x.dcm"), LARMOR_ERR_ARG);
     assert_int_equal(files_in_folder(), 0);
-    free_series(&s);
 }
 
 IN_FOLDER(cut_and_changed_files_do_no_harm)
@@ -214,7 +210,7 @@ IN_FOLDER(cut_and_changed_files_do_no_harm)
     static larmor_image_info info;
     size_t bytes;
     uint64_t seed = 5;
-    series s = make_series();
+    OWNED(series) s = make_series();
     assert_ok(write_series(&s, "x.dcm"));
     unsigned char *file = get_file(in_folder("x.dcm"), &bytes);
     const size_t head = bytes - IMAGES * NX * NY * sizeof(uint16_t);
@@ -232,5 +228,4 @@ IN_FOLDER(cut_and_changed_files_do_no_harm)
         file[at] = was;
     }
     free(file);
-    free_series(&s);
 }

@@ -11,18 +11,14 @@ static void assert_same(const larmor_array *x, const larmor_array *y)
 {
     assert_string_equal(larmor_dtype_name(larmor_array_dtype(x)), larmor_dtype_name(larmor_array_dtype(y)));
     assert_true(larmor_shape_equal(larmor_array_shape(x), larmor_array_shape(y)));
-    void *a = values_of(x), *b = values_of(y);
+    HEAP void *a = values_of(x), *b = values_of(y);
     assert_memory_equal(a, b, larmor_array_bytes(x));
-    free(a);
-    free(b);
 }
 
 static void save(const char *path, const larmor_array *x)
 {
-    larmor_output *out;
-    assert_ok(larmor_output_open(path, 1, &out));
+    OWN(larmor_output, *out, larmor_output_open(path, 1, &out));
     assert_ok(larmor_array_save(out, x));
-    larmor_output_free(out);
 }
 
 IN_FOLDER(npy_keeps_every_type_and_shape_bit_for_bit)
@@ -31,18 +27,16 @@ IN_FOLDER(npy_keeps_every_type_and_shape_bit_for_bit)
                                    LARMOR_SHAPE(2, 1, 2, 1, 2, 1, 2, 3)};
     for (size_t t = 0; t < 5; t++)
         for (size_t s = 0; s < 4; s++) {
-            larmor_array *x = random_array(dtypes[t], shapes[s], 3), *y;
+            OWNED(larmor_array) *x = random_array(dtypes[t], shapes[s], 3), *y;
             save(in_folder("x.npy"), x);
             assert_ok(larmor_image_read(in_folder("x.npy"), dev, &y));
             assert_same(x, y);
-            larmor_array_free(x);
-            larmor_array_free(y);
         }
 }
 
 IN_FOLDER(npy_header_is_numpys_own)
 {
-    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(5, 4), 3);
+    OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(5, 4), 3);
     save(in_folder("x.npy"), x);
     size_t bytes;
     unsigned char *data = get_file(in_folder("x.npy"), &bytes);
@@ -51,14 +45,13 @@ IN_FOLDER(npy_header_is_numpys_own)
     assert_memory_equal(data + 10, "{'descr': '<c8', 'fortran_order': True, 'shape': (5, 4), }", 58);
     assert_int_equal(data[127], '\n');
     free(data);
-    larmor_array_free(x);
 }
 
 /* What numpy.save writes of an array in C order, whose last axis is the fastest. */
 static void put_c_order(const char *path, const char *descr, size_t element, larmor_shape shape, const void *values)
 {
     const size_t bytes = (size_t)larmor_shape_count(shape) * element;
-    char *file = malloc(128 + bytes);
+    HEAP char *file = malloc(128 + bytes);
     assert_non_null(file);
     memset(file, ' ', 128);
     memcpy(file, "\x93NUMPY\x01\x00\x76\x00", 10);
@@ -68,7 +61,6 @@ static void put_c_order(const char *path, const char *descr, size_t element, lar
     file[127] = '\n';
     memcpy(file + 128, values, bytes);
     put_file(path, file, 128 + bytes);
-    free(file);
 }
 
 /* The index in C order of element i of an array whose dim[0] is the fastest. */
@@ -93,9 +85,8 @@ IN_FOLDER(npy_of_bool_and_uint8_are_numbers)
         assert_ok(larmor_image_read(in_folder("m.npy"), dev, &x));
         assert_int_equal(larmor_array_dtype(x), LARMOR_F32);
         assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(2, 3)));
-        float *own = values_of(x);
+        HEAP float *own = values_of(x);
         for (int64_t i = 0; i < 6; i++) assert_true(own[i] == value[in_c_order(LARMOR_SHAPE(2, 3), i)]);
-        free(own);
     }
 }
 
@@ -110,18 +101,14 @@ IN_FOLDER(npy_in_c_order_is_the_array_that_numpy_loads)
     for (size_t t = 0; t < 5; t++)
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
             const size_t element = larmor_dtype_size(dtypes[t]);
-            larmor_array *x = random_array(dtypes[t], shapes[s], 3), *y;
-            char *fortran = values_of(x), *c = malloc(larmor_array_bytes(x));
+            OWNED(larmor_array) *x = random_array(dtypes[t], shapes[s], 3), *y;
+            HEAP char *fortran = values_of(x), *c = malloc(larmor_array_bytes(x));
             assert_non_null(c);
             for (int64_t i = 0; i < larmor_array_count(x); i++)
                 memcpy(c + (size_t)in_c_order(shapes[s], i) * element, fortran + (size_t)i * element, element);
             put_c_order(in_folder("c.npy"), descr[t], element, shapes[s], c);
             assert_ok(larmor_image_read(in_folder("c.npy"), dev, &y));
             assert_same(x, y);
-            larmor_array_free(y);
-            larmor_array_free(x);
-            free(c);
-            free(fortran);
         }
 }
 
@@ -131,16 +118,13 @@ IN_FOLDER(npy_of_a_number_is_an_array_of_one)
     const float two = 2;
     put_c_order(in_folder("c.npy"), "<f4", 4, LARMOR_SHAPE(1), &two);
     size_t bytes;
-    char *file = (char *)get_file(in_folder("c.npy"), &bytes);
+    HEAP char *file = (char *)get_file(in_folder("c.npy"), &bytes);
     char *one = strstr(file + 10, "(1, )");
     assert_non_null(one);
     memcpy(one, "()   ", 5);
     put_file(in_folder("c.npy"), file, bytes);
-    free(file);
-    larmor_array *x;
-    assert_ok(larmor_image_read(in_folder("c.npy"), dev, &x));
+    OWN(larmor_array, *x, larmor_image_read(in_folder("c.npy"), dev, &x));
     assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(1)));
-    larmor_array_free(x);
 }
 
 IN_FOLDER(cfl_keeps_complex_arrays_bit_for_bit_with_inner_ones)
@@ -155,8 +139,7 @@ IN_FOLDER(cfl_keeps_complex_arrays_bit_for_bit_with_inner_ones)
     static const char expected[] = "# Dimensions\n6 5 1 3 1 1 1 1 1 1 1 1 1 1 1 1\n";
     assert_int_equal(bytes, sizeof expected - 1);
     assert_memory_equal(header, expected, bytes);
-    free(header);
-    larmor_array_free(x);
+    LMR_FREE(header, x);
 }
 
 /* Maps of [nx, ny, coils] have a 1 for z before their coils, and are read back as they are written. */
@@ -176,8 +159,7 @@ IN_FOLDER(maps_of_a_slice_have_their_coils_in_the_dimension_of_bart)
     assert_ok(larmor_image_read(in_folder("maps.cfl"), dev, &y));
     assert_ok(larmor_array_reshape(flat, LARMOR_SHAPE(6, 5, 1, 3), &x));
     assert_same(x, y);
-    larmor_array_free(y);
-    larmor_array_free(x);
+    LMR_FREE(y, x);
     assert_ok(larmor_output_open(in_folder("maps.npy"), 0, &out));
     assert_ok(larmor_maps_save(out, flat, NULL));
     larmor_output_free(out);
@@ -189,8 +171,7 @@ IN_FOLDER(maps_of_a_slice_have_their_coils_in_the_dimension_of_bart)
     assert_refused(larmor_maps_save(out, x, NULL), LARMOR_ERR_SHAPE,
                    "expected [nx, ny, coils], [nx, ny, nz, coils] or [nx, ny, nz, coils, sets]");
     larmor_output_free(out);
-    larmor_array_free(x);
-    larmor_array_free(flat);
+    LMR_FREE(x, flat);
 }
 
 IN_FOLDER(maps_are_an_image_of_each_coil_in_hdf5)
@@ -234,7 +215,7 @@ IN_FOLDER(trailing_ones_are_dropped)
 IN_FOLDER(several_images_are_stacked_last)
 {
     static const char *const names[] = {"x.cfl", "x.npy", "x.h5"};
-    larmor_array *all = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5, 3), 4);
+    OWNED(larmor_array) *all = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5, 3), 4);
     for (int by_slice = 0; by_slice < 2; by_slice++)
         for (int f = 0; f < 3; f++) {
             larmor_image images[3];
@@ -255,12 +236,10 @@ IN_FOLDER(several_images_are_stacked_last)
             assert_ok(larmor_image_write(out, images, 3, NULL));
             larmor_output_free(out);
             assert_ok(larmor_image_read(in_folder(names[f]), dev, &y));
-            void *a = values_of(all), *b = values_of(y);
+            HEAP void *a = values_of(all), *b = values_of(y);
             assert_int_equal(larmor_array_bytes(y), larmor_array_bytes(all));
             assert_memory_equal(a, b, larmor_array_bytes(all));
             if (f) assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(6, 5, 3)));
-            free(a);
-            free(b);
             larmor_array_free(y);
             if (!f) {
                 size_t bytes;
@@ -272,14 +251,13 @@ IN_FOLDER(several_images_are_stacked_last)
             }
             for (int i = 0; i < 3; i++) larmor_array_free(view[i]);
         }
-    larmor_array_free(all);
 }
 
 IN_FOLDER(magnitude_is_written_if_asked)
 {
     static const char *const names[] = {"x.cfl", "x.npy", "x.h5"};
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5), 4), *y;
-    float *v = values_of(x);
+    HEAP float *v = values_of(x);
     for (int f = 0; f < 3; f++) {
         larmor_output *out;
         assert_ok(larmor_output_open(in_folder(names[f]), 0, &out));
@@ -287,13 +265,11 @@ IN_FOLDER(magnitude_is_written_if_asked)
         larmor_output_free(out);
         assert_ok(larmor_image_read(in_folder(names[f]), dev, &y));
         const int step = larmor_array_dtype(y) == LARMOR_C64 ? 2 : 1;
-        float *m = values_of(y);
+        HEAP float *m = values_of(y);
         for (int i = 0; i < 30; i++) assert_at_most(fabs(m[step * i] - hypot(v[2 * i], v[2 * i + 1])), 1e-7);
         for (int i = 0; i < 30 && step == 2; i++) assert_true(m[2 * i + 1] == 0);
-        free(m);
         larmor_array_free(y);
     }
-    free(v);
     larmor_array_free(x);
 }
 
@@ -320,7 +296,7 @@ static int has_no_plugin(larmor_format_info info)
 IN_FOLDER(every_format_writes_images_and_reads_what_it_wrote)
 {
     larmor_array *x = random_array(LARMOR_F32, LARMOR_SHAPE(6, 5), 4), *y;
-    float *v = values_of(x);
+    HEAP float *v = values_of(x);
     larmor_format_info info;
     int count = 0, files = 0;
     for (; (info = larmor_format_entry(count)).suffix; count++) {
@@ -340,16 +316,14 @@ IN_FOLDER(every_format_writes_images_and_reads_what_it_wrote)
         assert_ok(larmor_image_read(path_of(info), dev, &y));
         assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(6, 5)));
         const int step = larmor_array_dtype(y) == LARMOR_C64 ? 2 : 1;
-        float *got = values_of(y);
+        HEAP float *got = values_of(y);
         for (int i = 0; i < 30; i++) assert_true(got[step * i] == v[i]);
-        free(got);
         larmor_array_free(y);
     }
     assert_true(count >= 6);
     assert_null(larmor_format_entry(-1).suffix);
     assert_null(larmor_format_of("image").suffix);
     assert_null(larmor_format_of(".npy").suffix);
-    free(v);
     larmor_array_free(x);
 }
 
@@ -358,9 +332,8 @@ IN_FOLDER(every_format_saves_arrays_bit_for_bit_or_refuses_them)
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(3, 4, 1, 2), 4), *y;
     larmor_format_info info;
     for (int i = 0; (info = larmor_format_entry(i)).suffix; i++) {
-        larmor_output *out;
         if (has_no_plugin(info)) continue;
-        assert_ok(larmor_output_open(path_of(info), 0, &out));
+        OWN(larmor_output, *out, larmor_output_open(path_of(info), 0, &out));
         if (info.saves) {
             assert_ok(larmor_array_save(out, x));
             assert_ok(larmor_image_read(path_of(info), dev, &y));
@@ -369,17 +342,16 @@ IN_FOLDER(every_format_saves_arrays_bit_for_bit_or_refuses_them)
         } else {
             assert_refused(larmor_array_save(out, x), LARMOR_ERR_ARG, "use one of .cfl, .npy");
         }
-        larmor_output_free(out);
     }
     larmor_array_free(x);
 }
 
 IN_FOLDER(images_that_do_not_fit_together_are_refused)
 {
-    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 4), 1);
-    larmor_array *y = random_array(LARMOR_C64, LARMOR_SHAPE(4, 5), 1);
-    larmor_array *z = random_array(LARMOR_F32, LARMOR_SHAPE(4, 4), 1);
-    larmor_array *line = random_array(LARMOR_F32, LARMOR_SHAPE(4), 1);
+    OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 4), 1);
+    OWNED(larmor_array) *y = random_array(LARMOR_C64, LARMOR_SHAPE(4, 5), 1);
+    OWNED(larmor_array) *z = random_array(LARMOR_F32, LARMOR_SHAPE(4, 4), 1);
+    OWNED(larmor_array) *line = random_array(LARMOR_F32, LARMOR_SHAPE(4), 1);
     larmor_output *out;
     assert_ok(larmor_output_open(in_folder("x.h5"), 0, &out));
     const larmor_image shapes[2] = {{.data = x}, {.data = y}}, types[2] = {{.data = x}, {.data = z}};
@@ -394,15 +366,11 @@ IN_FOLDER(images_that_do_not_fit_together_are_refused)
                    "keys or values");
     larmor_output_free(out);
     assert_int_equal(files_in_folder(), 0);
-    larmor_array_free(x);
-    larmor_array_free(y);
-    larmor_array_free(z);
-    larmor_array_free(line);
 }
 
 IN_FOLDER(formats_without_geometry_have_unit_voxels)
 {
-    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5, 4), 9);
+    OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5, 4), 9);
     static const char *const names[] = {"x.cfl", "x.npy"};
     for (int i = 0; i < 2; i++) {
         larmor_image_meta meta;
@@ -411,5 +379,4 @@ IN_FOLDER(formats_without_geometry_have_unit_voxels)
         assert_true(meta.fov_mm[0] == 6 && meta.fov_mm[1] == 5 && meta.fov_mm[2] == 4);
         assert_true(meta.read_dir[0] == 1 && meta.phase_dir[1] == 1 && meta.slice_dir[2] == 1);
     }
-    larmor_array_free(x);
 }

@@ -21,8 +21,7 @@ static void write_film(const char *path, int slices, const larmor_write_opts *op
         image[i] = (larmor_image){x, {.repetition = r, .slice = s, .position_mm = {0, 0, 5. * s}}};
         image[i].meta.time_stamp = (uint32_t)(1000 + STAMP * r);
     }
-    OWNED(larmor_output) *out;
-    assert_ok(larmor_output_open(path, 1, &out));
+    OWN(larmor_output, *out, larmor_output_open(path, 1, &out));
     assert_ok(larmor_image_write(out, image, FRAMES * slices, opts));
     for (int i = 0; i < FRAMES * slices; i++) larmor_array_free(lmr_mutable(image[i].data));
 }
@@ -92,11 +91,9 @@ IN_FOLDER(a_film_of_a_volume_goes_through_its_slices_and_in_colour_has_the_hue_o
 {
     float v[2 * SIDE * SIDE * 4] = {0};
     for (int i = 0; i < SIDE * SIDE * 4; i++) v[2 * i + i / (SIDE * SIDE) % 2] = i / (SIDE * SIDE) < 2 ? 1.f : -1.f;
-    OWNED(larmor_array) *x;
-    OWNED(larmor_output) *out;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SIDE, SIDE, 4), &x));
+    OWN(larmor_array, *x, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SIDE, SIDE, 4), &x));
     assert_ok(larmor_array_write(x, v, sizeof v));
-    assert_ok(larmor_output_open(in_folder("x.gif"), 0, &out));
+    OWN(larmor_output, *out, larmor_output_open(in_folder("x.gif"), 0, &out));
     assert_ok(larmor_image_write(out, &(larmor_image){.data = x}, 1, &(larmor_write_opts){.colour = 1}));
     GifFileType *gif = read_gif(in_folder("x.gif"));
     assert_int_equal(gif->ImageCount, 4);

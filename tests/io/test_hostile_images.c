@@ -41,7 +41,7 @@ static void put_cfl(const char *dims, size_t bytes)
     char text[512];
     const int length = snprintf(text, sizeof text, "# Dimensions\n%s\n", dims);
     put_file(in_folder("k.hdr"), text, (size_t)length);
-    OWNED(void) *zeros = calloc(bytes + 1, 1);
+    HEAP void *zeros = calloc(bytes + 1, 1);
     put_file(in_folder("k.cfl"), zeros, bytes);
 }
 
@@ -70,7 +70,7 @@ IN_FOLDER(cfl_that_disagrees_with_its_header_is_refused)
     refused(path, LARMOR_ERR_FORMAT, "k.cfl: has more than 8 dimensions larger than 1.");
     put_file(in_folder("k.hdr"), "128 128\n", 8);
     refused(path, LARMOR_ERR_FORMAT, "k.hdr: no line \"# Dimensions\".");
-    OWNED(char) *large = calloc(70000, 1);
+    HEAP char *large = calloc(70000, 1);
     put_file(in_folder("k.hdr"), large, 70000);
     refused(path, LARMOR_ERR_FORMAT, "k.hdr: larger than 65536 bytes");
     remove(in_folder("k.hdr"));
@@ -80,18 +80,16 @@ IN_FOLDER(cfl_that_disagrees_with_its_header_is_refused)
 IN_FOLDER(cfl_whose_header_has_the_line_ends_of_windows_is_read)
 {
     static const char header[] = "# Dimensions\r\n2 3 1\r\n";
-    OWNED(larmor_array) *a;
     put_cfl("2 3 1", 2 * 3 * 8);
     put_file(in_folder("k.hdr"), header, sizeof header - 1);
-    assert_ok(larmor_image_read(in_folder("k.cfl"), dev, &a));
+    OWN(larmor_array, *a, larmor_image_read(in_folder("k.cfl"), dev, &a));
     assert_true(larmor_shape_equal(larmor_array_shape(a), LARMOR_SHAPE(2, 3)));
 }
 
 IN_FOLDER(cfl_with_distant_dimensions_is_squeezed_to_eight)
 {
     put_cfl("2 1 1 3 1 1 1 1 1 1 4 1 1 5 1 1", 2 * 3 * 4 * 5 * 8);
-    OWNED(larmor_array) *x;
-    assert_ok(larmor_image_read(in_folder("k.cfl"), dev, &x));
+    OWN(larmor_array, *x, larmor_image_read(in_folder("k.cfl"), dev, &x));
     assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(2, 1, 3, 4, 5)));
 }
 
@@ -293,8 +291,7 @@ IN_FOLDER(h5_chunks_shorter_than_their_images_are_refused)
     H5Pset_alloc_time(plan, H5D_ALLOC_TIME_EARLY);
     put_series(H5T_NATIVE_FLOAT, 5, dim, plan);
     H5Pclose(plan);
-    OWNED(larmor_array) *x;
-    assert_ok(larmor_image_read(in_folder("s.h5"), dev, &x));
+    OWN(larmor_array, *x, larmor_image_read(in_folder("s.h5"), dev, &x));
     size_t bytes;
     unsigned char *file = get_file(in_folder("s.h5"), &bytes);
     unsigned char *length = file + first_chunk_length(file, bytes);

@@ -42,8 +42,7 @@ ENDS_ITSELF_BY(free_scene, scene)
 
 static void write_images(const char *path, const larmor_image *images, int count)
 {
-    OWNED(larmor_output) *out;
-    assert_ok(larmor_output_open(path, 1, &out));
+    OWN(larmor_output, *out, larmor_output_open(path, 1, &out));
     assert_ok(larmor_image_write(out, images, count, NULL));
 }
 
@@ -55,7 +54,6 @@ static void assert_place(const double got[3], const double expected[3])
 IN_FOLDER(hdf5_images_keep_each_its_place_its_counters_and_its_signs)
 {
     OWNED(scene) s;
-    OWNED(larmor_image_set) set;
     make_scene(&s);
     larmor_array *negative;
     float minus[NX * NY];
@@ -64,7 +62,7 @@ IN_FOLDER(hdf5_images_keep_each_its_place_its_counters_and_its_signs)
     larmor_array_free(s.image[0].data);
     s.image[0].data = negative;
     write_images(in_folder("x.h5"), s.image, IMAGES);
-    assert_ok(larmor_images_read(in_folder("x.h5"), dev, &set));
+    OWN(larmor_image_set, set, larmor_images_read(in_folder("x.h5"), dev, &set));
     assert_int_equal(set.count, IMAGES);
     assert_int_equal(set.has_geometry, 1);
     for (int i = 0; i < IMAGES; i++) {
@@ -77,7 +75,7 @@ IN_FOLDER(hdf5_images_keep_each_its_place_its_counters_and_its_signs)
         assert_place(m->fov_mm, n->fov_mm);
         assert_place(m->slice_dir, n->slice_dir);
         assert_int_equal(larmor_array_dtype(set.image[i].data), LARMOR_F32);
-        OWNED(float) *v = values_of(set.image[i].data);
+        HEAP float *v = values_of(set.image[i].data);
         assert_memory_equal(v, i ? s.value[i] : minus, sizeof minus);
     }
 }
@@ -96,10 +94,9 @@ IN_FOLDER(images_stack_by_position_and_counters_whatever_their_order)
     larmor_image shuffled[IMAGES];
     for (int i = 0; i < IMAGES; i++) shuffled[i] = s.image[5 * i % IMAGES];
     for (int c = 0; c < 2; c++) {
-        OWNED(larmor_array) *x;
-        assert_ok(larmor_images_stack(c ? shuffled : s.image, IMAGES, &x));
+        OWN(larmor_array, *x, larmor_images_stack(c ? shuffled : s.image, IMAGES, &x));
         assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(NX, NY, SLICES, ECHOES * REPETITIONS)));
-        OWNED(float) *v = values_of(x);
+        HEAP float *v = values_of(x);
         for (int i = 0; i < IMAGES; i++)
             assert_memory_equal(v + (size_t)i * NX * NY, expected(&s, i / SLICES, i % SLICES), sizeof s.value[0]);
     }
@@ -113,18 +110,16 @@ IN_FOLDER(every_format_gives_the_same_volumes_back)
     make_scene(&s);
     for (int f = 0; f < 5; f++)
         for (int again = 0; again < 5; again++) {
-            OWNED(larmor_image_set) set, second;
-            OWNED(larmor_array) *x;
             char other[16];
             write_images(in_folder(names[f]), s.image, IMAGES);
-            assert_ok(larmor_images_read(in_folder(names[f]), dev, &set));
+            OWN(larmor_image_set, set, larmor_images_read(in_folder(names[f]), dev, &set));
             snprintf(other, sizeof other, "again%s", names[again] + 1);
             write_images(in_folder(other), set.image, set.count);
-            assert_ok(larmor_images_read(in_folder(other), dev, &second));
+            OWN(larmor_image_set, second, larmor_images_read(in_folder(other), dev, &second));
             assert_int_equal(second.has_geometry, again < 3);
-            assert_ok(larmor_images_stack(second.image, second.count, &x));
+            OWN(larmor_array, *x, larmor_images_stack(second.image, second.count, &x));
             assert_int_equal(larmor_array_count(x), IMAGES * NX * NY);
-            OWNED(float) *magnitude = values_of(x);
+            HEAP float *magnitude = values_of(x);
             const int step = larmor_array_dtype(x) == LARMOR_C64 ? 2 : 1; /* a .cfl holds complex numbers alone */
             for (int i = 0; i < IMAGES; i++)
                 for (int v = 0; v < NX * NY; v++)
@@ -144,10 +139,8 @@ IN_FOLDER(geometry_is_that_of_a_direct_write_whatever_the_way)
     assert_ok(larmor_image_read_meta(in_folder("direct.nii"), &direct));
     assert_true(fabs(direct.fov_mm[2] - 18) < 1e-4);
     for (int i = 1; i < 5; i++) {
-        larmor_image_set set;
-        assert_ok(larmor_images_read(in_folder(way[i - 1]), dev, &set));
+        OWN(larmor_image_set, set, larmor_images_read(in_folder(way[i - 1]), dev, &set));
         write_images(in_folder(way[i]), set.image, set.count);
-        larmor_images_free(&set);
         assert_ok(larmor_image_read_meta(in_folder(way[i]), &there));
         assert_place(there.fov_mm, direct.fov_mm);
         assert_place(there.position_mm, direct.position_mm);
@@ -161,16 +154,14 @@ IN_FOLDER(geometry_is_that_of_a_direct_write_whatever_the_way)
 IN_FOLDER(bart_gets_the_counters_in_its_dimensions)
 {
     OWNED(scene) s;
-    OWNED(larmor_image_set) set;
     make_scene(&s);
     write_images(in_folder("x.cfl"), s.image, IMAGES);
     size_t bytes;
-    char *header = (char *)get_file(in_folder("x.hdr"), &bytes);
+    HEAP char *header = (char *)get_file(in_folder("x.hdr"), &bytes);
     static const char wanted[] = "# Dimensions\n4 3 1 1 1 2 1 1 1 1 2 1 1 3 1 1\n";
     assert_int_equal(bytes, sizeof wanted - 1);
     assert_memory_equal(header, wanted, bytes);
-    free(header);
-    assert_ok(larmor_images_read(in_folder("x.cfl"), dev, &set));
+    OWN(larmor_image_set, set, larmor_images_read(in_folder("x.cfl"), dev, &set));
     assert_int_equal(set.count, IMAGES);
     assert_int_equal(set.has_geometry, 0);
     assert_int_equal(set.has_counters, 1);
@@ -179,7 +170,7 @@ IN_FOLDER(bart_gets_the_counters_in_its_dimensions)
         assert_int_equal(m->contrast, i % ECHOES);
         assert_int_equal(m->repetition, i / ECHOES % REPETITIONS);
         assert_int_equal(m->slice, i / ECHOES / REPETITIONS);
-        OWNED(float) *v = values_of(set.image[i].data);
+        HEAP float *v = values_of(set.image[i].data);
         for (int k = 0; k < NX * NY; k++)
             assert_true(v[2 * k] == expected(&s, m->contrast * REPETITIONS + m->repetition, m->slice)[k]);
     }
@@ -189,8 +180,6 @@ IN_FOLDER(bart_gets_the_counters_in_its_dimensions)
 IN_FOLDER(planes_that_are_not_parallel_come_back_from_hdf5)
 {
     OWNED(scene) s;
-    OWNED(larmor_image_set) set;
-    OWNED(larmor_output) *out;
     larmor_array *x;
     make_scene(&s);
     for (int i = 0; i < 3; i++) {
@@ -201,14 +190,13 @@ IN_FOLDER(planes_that_are_not_parallel_come_back_from_hdf5)
         }
     }
     write_images(in_folder("x.h5"), s.image, 3);
-    assert_ok(larmor_images_read(in_folder("x.h5"), dev, &set));
+    OWN(larmor_image_set, set, larmor_images_read(in_folder("x.h5"), dev, &set));
     for (int i = 0; i < 3; i++) assert_place(set.image[i].meta.read_dir, s.image[i].meta.read_dir);
     assert_ok(larmor_images_stack(set.image, 3, &x));
     assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(NX, NY, 3)));
-    float *v = values_of(x);
+    HEAP float *v = values_of(x);
     assert_memory_equal(v, s.value, 3 * sizeof s.value[0]);
-    free(v);
     larmor_array_free(x);
-    assert_ok(larmor_output_open(in_folder("x.nii"), 0, &out));
+    OWN(larmor_output, *out, larmor_output_open(in_folder("x.nii"), 0, &out));
     assert_refused(larmor_image_write(out, set.image, 3, NULL), LARMOR_ERR_ARG, "is not parallel to the first");
 }

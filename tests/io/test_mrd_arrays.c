@@ -29,28 +29,23 @@ static larmor_array *numbered(larmor_shape shape)
 static larmor_status save(const larmor_array *kspace, const larmor_array *traj, const larmor_grid_opts *opts,
                           larmor_encoding *written)
 {
-    OWNED(larmor_output) *out;
-    assert_ok(larmor_output_open(in_folder("scan.h5"), 1, &out));
-    const larmor_status st = larmor_raw_save(out, kspace, traj, opts, written);
-    return st;
+    OWN(larmor_output, *out, larmor_output_open(in_folder("scan.h5"), 1, &out));
+    return larmor_raw_save(out, kspace, traj, opts, written);
 }
 
 /* Of what was saved: all samples and the nd components of the trajectory are those of the arrays. */
 static void assert_reads_again(larmor_array *kspace, larmor_array *traj, int nd)
 {
-    OWNED(larmor_raw) *raw;
     larmor_grid grid;
-    OWNED(larmor_samples) samples;
-    OWNED(float) *x, *y;
-    OWNED(double) *k, *points;
+    HEAP double *k, *points;
     const int64_t given = larmor_array_shape(traj).dim[0];
-    assert_ok(larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
+    OWN(larmor_raw, *raw, larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
     assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
-    assert_ok(larmor_raw_samples(raw, 0, &grid, 0, dev, &samples));
+    OWN(larmor_samples, samples, larmor_raw_samples(raw, 0, &grid, 0, dev, &samples));
     assert_true(larmor_shape_equal(larmor_array_shape(samples.traj), LARMOR_SHAPE(nd, SAMPLES, READOUTS)));
     assert_true(larmor_shape_equal(larmor_array_shape(samples.kspace), LARMOR_SHAPE(SAMPLES, READOUTS, COILS)));
-    assert_ok(larmor_array_download(kspace, LARMOR_C64, &x));
-    assert_ok(larmor_array_download(samples.kspace, LARMOR_C64, &y));
+    OWN_MEMORY(float, *x, larmor_array_download(kspace, LARMOR_C64, &x));
+    OWN_MEMORY(float, *y, larmor_array_download(samples.kspace, LARMOR_C64, &y));
     assert_memory_equal(x, y, 2 * POINTS * COILS * sizeof *x);
     assert_ok(larmor_array_download(traj, LARMOR_F64, &k));
     assert_ok(larmor_array_download(samples.traj, LARMOR_F64, &points));
@@ -108,10 +103,9 @@ IN_FOLDER(a_single_readout_of_one_coil_may_leave_its_ones_out)
     static const float data[2 * SAMPLES] = {1, 2, 3, 4, 5, 6, 7, 8};
     OWNED(larmor_array) *traj = made(LARMOR_F64, LARMOR_SHAPE(2, SAMPLES), k);
     OWNED(larmor_array) *kspace = made(LARMOR_C64, LARMOR_SHAPE(SAMPLES), data);
-    OWNED(larmor_raw) *raw;
     larmor_acquisition a;
     assert_ok(save(kspace, traj, NULL, NULL));
-    assert_ok(larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
+    OWN(larmor_raw, *raw, larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
     assert_ok(larmor_raw_acquisition(raw, 0, &a));
     assert_true(a.samples == SAMPLES && a.coils == 1 && a.traj_dims == 2);
     assert_memory_equal(a.data, data, sizeof data);
@@ -158,10 +152,8 @@ static larmor_status append(const larmor_acquisitions *all, int finish)
                                            .trajectory = "other",
                                            .ndim = 2},
                               .coils = COILS};
-    OWNED(larmor_output) *out;
-    OWNED(larmor_raw_writer) *writer;
-    assert_ok(larmor_output_open(in_folder("scan.h5"), 1, &out));
-    assert_ok(larmor_raw_create(out, &scan, &writer));
+    OWN(larmor_output, *out, larmor_output_open(in_folder("scan.h5"), 1, &out));
+    OWN(larmor_raw_writer, *writer, larmor_raw_create(out, &scan, &writer));
     larmor_status st = larmor_raw_append_arrays(writer, all);
     if (!st && finish) st = larmor_raw_finish(writer);
     return st;
@@ -197,9 +189,8 @@ IN_FOLDER(readouts_have_their_flags_stamps_and_counters_and_the_last_one_ends_th
                                                   .slice = 0,
                                                   .repetition = 0},
                                          .last = 1};
-        OWNED(larmor_raw) *raw;
         assert_ok(append(&all, 1));
-        assert_ok(larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
+        OWN(larmor_raw, *raw, larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
         assert_int_equal(larmor_raw_describe(raw).acquisitions, 4);
         larmor_stamp stamps[4];
         assert_ok(larmor_raw_stamps(raw, 0, stamps));

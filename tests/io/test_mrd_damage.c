@@ -13,7 +13,7 @@ const char *__lsan_default_suppressions(void)
 /* OK or one line that names the file; a result that is OK can be used. */
 static int survives(void)
 {
-    larmor_raw *raw;
+    OWNED(larmor_raw) *raw;
     larmor_samples s;
     larmor_grid grid;
     const int64_t before = open_objects();
@@ -27,7 +27,6 @@ static int survives(void)
     }
     assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
     if (!larmor_raw_samples(raw, 0, &grid, 0, dev, &s)) larmor_samples_free(&s);
-    larmor_raw_free(raw);
     return 1;
 }
 
@@ -81,8 +80,7 @@ WITH_SCAN(flipped_bits_never_crash)
             assert_memory_equal(left, bad, bytes);
             free(left);
         }
-        free(good);
-        free(bad);
+        LMR_FREE(good, bad);
     }
     assert_in_range(refused_count, total / 20, total);
 }
@@ -147,8 +145,7 @@ WITH_SCAN(forged_references_are_refused)
         snprintf(line, sizeof line, "damaged HDF5 structure (acquisition 0: %s). Copy it again.", sizes[k].line);
         refused(line);
     }
-    free(good);
-    free(bad);
+    LMR_FREE(good, bad);
 }
 
 WITH_SCAN(checksums_are_verified)
@@ -234,7 +231,6 @@ WITH_SCAN(forged_chunk_lengths_are_refused)
             else
                 refused(line);
         }
-        free(good);
-        free(bad);
+        LMR_FREE(good, bad);
     }
 }

@@ -142,13 +142,11 @@ static scan *lines_of(const space *e, int object, double noise, unsigned seed, i
 /* Where the first sample of the first line in reverse is read, and what warnings say of these lines. */
 static double first_of_reversed(scan *s, int *turned, int *is_delayed)
 {
-    larmor_raw *raw = written(s);
+    OWNED(larmor_raw) *raw = written(s);
     *turned = strstr(larmor_raw_describe(raw).warnings, "in reverse counts samples") != NULL;
     *is_delayed = strstr(larmor_raw_describe(raw).warnings, "echoes of lines in reverse") != NULL;
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     const double k = traj(&x)[2 * s->r[0].head.number_of_samples];
-    larmor_samples_free(&x);
-    larmor_raw_free(raw);
     free_scan(s);
     return k;
 }

@@ -196,7 +196,7 @@ WITH_SCAN(a_shift_moves_the_field_of_view)
         for (int i = 0; i < N && way; i++)
             for (int d = 0; d < 2; d++) s->r[i].head.position[d] = (float)mm[d];
         write_scan(s);
-        larmor_raw *plain = opened_with(NULL);
+        OWNED(larmor_raw) *plain = opened_with(NULL);
         larmor_raw *raw = opened_with(&(larmor_raw_opts){.shift_mm = {60, -20}});
         larmor_samples x = samples_of(plain, 0, 0), y = samples_of(raw, 0, 0);
         for (int64_t i = 0; i < 2 * 64 * N; i++) {
@@ -212,7 +212,6 @@ WITH_SCAN(a_shift_moves_the_field_of_view)
         assert_true(larmor_raw_fingerprint(raw) != larmor_raw_fingerprint(plain));
         larmor_samples_free(&x);
         larmor_samples_free(&y);
-        larmor_raw_free(plain);
         larmor_raw_free(raw);
         assert_int_equal(larmor_raw_open(path, &(larmor_raw_opts){.shift_mm = {NAN}}, &raw), LARMOR_ERR_ARG);
         assert_string_equal(larmor_last_error(), "shift: nan mm, a finite number expected.");

@@ -72,7 +72,7 @@ TEST(what_larmor_does_not_need_is_skipped_whatever_it_holds)
                      "</experimentalConditions><x>-1</x><trajectory>zigzag</trajectory>" GOOD)));
     assert_true(header.noise_bandwidth == 0.793);
     const size_t length = 200000; /* of a user parameter's name */
-    OWNED(char) *text = malloc(length + 4096);
+    HEAP char *text = malloc(length + 4096);
     int n = sprintf(text, "%s", "<ismrmrdHeader><userParameters><userParameterDouble><name>");
     memset(text + n, 'a', length);
     strcpy(text + n + length, "</name></userParameterDouble></userParameters>" GOOD "</ismrmrdHeader>");
@@ -262,7 +262,7 @@ TEST(depth_encodings_and_size_are_limited)
     for (int i = 0; i < 64; i++) strcat(deep, "\n<a>");
     refused(deep, "header line 65: more than 64 levels of tags.");
 
-    OWNED(char) *many = calloc(65, sizeof GOOD + 16);
+    HEAP char *many = calloc(65, sizeof GOOD + 16);
     strcpy(many, "<ismrmrdHeader>");
     for (int i = 0; i < 65; i++) strcat(many, GOOD);
     strcat(many, "</ismrmrdHeader>");
@@ -278,7 +278,7 @@ TEST(every_cut_of_a_header_is_refused)
     const char text[] = HEADER(GOOD);
     const size_t end = strlen(text) - 1; /* the last character is a newline */
     for (size_t n = 0; n < end; n++) {
-        OWNED(char) *cut = calloc(n + 1, 1); /* so that a read past the end is seen */
+        HEAP char *cut = calloc(n + 1, 1); /* so that a read past the end is seen */
         memcpy(cut, text, n);
         assert_int_equal(parse_bytes(cut, n), LARMOR_ERR_FORMAT);
     }

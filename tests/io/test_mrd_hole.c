@@ -25,14 +25,13 @@ static scan *center_out(int dims, double first)
 static void assert_hole(scan *s, const char *said)
 {
     write_scan(s);
-    larmor_raw *raw = opened_with(&(larmor_raw_opts){.join = "none"});
+    OWNED(larmor_raw) *raw = opened_with(&(larmor_raw_opts){.join = "none"});
     const char *warnings = larmor_raw_describe(raw).warnings;
     const char *found = strstr(warnings, "k-space has a hole in its centre: ");
     assert_int_equal(found != NULL, said != NULL);
     if (said) assert_non_null(strstr(found, said));
     if (said && strstr(said, "no sample")) assert_true(larmor_raw_describe(raw).hole > .9);
     if (!said) assert_true(larmor_raw_describe(raw).hole == 0);
-    larmor_raw_free(raw);
     free_scan(s);
 }
 
@@ -90,7 +89,7 @@ WITH_SCAN(a_hole_of_one_image_is_said_where_others_have_none)
         "0 of contrast 0, phase 0, repetition 1, set 0: large and"};
     for (int way = 0; way < 4; way++) {
         const int lines = way >= 2, is_missing = way % 2;
-        scan *s = lines ? empty_scan(&plane) : center_out(2, 0);
+        OWNED(scan) *s = lines ? empty_scan(&plane) : center_out(2, 0);
         for (int l = 0; l < 32 && lines; l++)
             for (int repetition = 0; repetition < 2; repetition++) {
                 if (is_missing && repetition && l > 13 && l < 18) continue;
@@ -118,6 +117,5 @@ WITH_SCAN(a_hole_of_one_image_is_said_where_others_have_none)
             assert_ok(larmor_raw_group(raw, g, &group));
             assert_at_most(fabs(group.hole - 2 * (g && is_missing && !lines)), 1e-5);
         }
-        free_scan(s);
     }
 }

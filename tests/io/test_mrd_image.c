@@ -47,8 +47,7 @@ static void write_two(const char *path, const larmor_array *const x[2], const la
 {
     larmor_image images[2] = {{.data = x[0], .meta = meta}, {.data = x[1], .meta = meta}};
     images[1].meta.repetition = 7;
-    OWNED(larmor_output) *out;
-    assert_ok(larmor_output_open(path, 1, &out));
+    OWN(larmor_output, *out, larmor_output_open(path, 1, &out));
     assert_ok(larmor_image_write(out, images, 2, opts));
 }
 
@@ -65,9 +64,8 @@ IN_FOLDER(reference_library_reads_every_header_field_and_value)
     ISMRMRD_Dataset dataset;
     open_copy(in_folder("x.h5"), &dataset);
     assert_int_equal(ismrmrd_get_number_of_images(&dataset, "image_0"), 2);
-    char *header = ismrmrd_read_header(&dataset);
+    HEAP char *header = ismrmrd_read_header(&dataset);
     assert_string_equal(header, "<ismrmrdHeader/>");
-    free(header);
     for (uint32_t i = 0; i < 2; i++) {
         ISMRMRD_Image image;
         ismrmrd_init_image(&image);
@@ -105,14 +103,12 @@ IN_FOLDER(reference_library_reads_every_header_field_and_value)
                                                        "<value>1 &lt; 2 &amp; ? &quot;quoted&quot;</value>"));
         assert_non_null(strstr(image.attribute_string, i ? "<name>Iterations</name><value>12</value>"
                                                          : "<name>Iterations</name><value>7</value>"));
-        void *v = values_of(x[i]);
+        HEAP void *v = values_of(x[i]);
         assert_memory_equal(image.data, v, larmor_array_bytes(x[i]));
-        free(v);
         ismrmrd_cleanup_image(&image);
     }
     assert_int_equal(ismrmrd_close_dataset(&dataset), ISMRMRD_NOERROR);
-    larmor_array_free(x[0]);
-    larmor_array_free(x[1]);
+    LMR_FREE(x[0], x[1]);
 }
 
 IN_FOLDER(magnitude_and_real_images_are_marked_as_such)
@@ -129,14 +125,12 @@ IN_FOLDER(magnitude_and_real_images_are_marked_as_such)
         assert_int_equal(ismrmrd_read_image(&dataset, "image_0", 0, &image), ISMRMRD_NOERROR);
         assert_int_equal(image.head.data_type, ISMRMRD_FLOAT);
         assert_int_equal(image.head.image_type, magnitude ? ISMRMRD_IMTYPE_MAGNITUDE : ISMRMRD_IMTYPE_REAL);
-        float *zv = values_of(z);
-        double *rv = values_of(r);
+        HEAP float *zv = values_of(z);
+        HEAP double *rv = values_of(r);
         for (int i = 0; i < 30; i++) {
             const double expected = magnitude ? hypot(zv[2 * i], zv[2 * i + 1]) : (double)(float)rv[i];
             assert_at_most(fabs(((const float *)image.data)[i] - expected), magnitude ? 1e-7 : 0);
         }
-        free(zv);
-        free(rv);
         ismrmrd_cleanup_image(&image);
         ismrmrd_close_dataset(&dataset);
     }
@@ -149,20 +143,17 @@ IN_FOLDER(larmor_reads_its_own_images_bit_for_bit)
     write_two(in_folder("x.h5"), (const larmor_array *const *)x, NULL);
     assert_ok(larmor_image_read(in_folder("x.h5"), dev, &y));
     assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(6, 5, 4, 2)));
-    char *all = values_of(y);
+    HEAP char *all = values_of(y);
     for (int i = 0; i < 2; i++) {
-        OWNED(void) *v = values_of(x[i]);
+        HEAP void *v = values_of(x[i]);
         assert_memory_equal(all + (size_t)i * larmor_array_bytes(x[i]), v, larmor_array_bytes(x[i]));
     }
-    free(all);
     larmor_array_free(y);
 
     assert_ok(write_image(in_folder("one.h5"), 0, x[0], &meta));
     assert_ok(larmor_image_read(in_folder("one.h5"), dev, &y));
     assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(6, 5, 4)));
-    larmor_array_free(y);
-    larmor_array_free(x[0]);
-    larmor_array_free(x[1]);
+    LMR_FREE(y, x[0], x[1]);
 
     larmor_image_meta m;
     assert_ok(larmor_image_read_meta(in_folder("x.h5"), &m));
@@ -199,11 +190,10 @@ static void append_image(ISMRMRD_Dataset *dataset, const char *series, int type,
 
 static void assert_read(const char *path, larmor_shape shape, float re, float im)
 {
-    OWNED(larmor_array) *x;
-    assert_ok(larmor_image_read(path, dev, &x));
+    OWN(larmor_array, *x, larmor_image_read(path, dev, &x));
     assert_int_equal(larmor_array_dtype(x), LARMOR_C64);
     assert_true(larmor_shape_equal(larmor_array_shape(x), shape));
-    OWNED(float) *v = values_of(x);
+    HEAP float *v = values_of(x);
     assert_true(v[2] == re && v[3] == im);
 }
 
@@ -271,10 +261,9 @@ static void write_numbers(hid_t type, const hsize_t *chunk, int filters)
 
 static void assert_numbers(void)
 {
-    OWNED(larmor_array) *x;
-    assert_ok(larmor_image_read(in_folder("n.h5"), dev, &x));
+    OWN(larmor_array, *x, larmor_image_read(in_folder("n.h5"), dev, &x));
     assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(8, 7, 3, 2)));
-    OWNED(float) *v = values_of(x);
+    HEAP float *v = values_of(x);
     for (int i = 0; i < 336; i++) assert_true(v[2 * i] == (float)(i % 100) && v[2 * i + 1] == 0);
 }
 
@@ -321,8 +310,7 @@ IN_FOLDER(reading_does_not_change_the_file)
     assert_int_equal(n, m);
     assert_memory_equal(a, b, n);
     assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
-    free(a);
-    free(b);
+    LMR_FREE(a, b);
 }
 
 IN_FOLDER(flipped_bit_in_the_image_is_found_by_the_checksum)
@@ -338,9 +326,7 @@ IN_FOLDER(flipped_bit_in_the_image_is_found_by_the_checksum)
     put_file(in_folder("flip.h5"), f, n);
     assert_refused(larmor_image_read(in_folder("flip.h5"), dev, &y), LARMOR_ERR_FORMAT,
                    "damaged data (checksum wrong, element 0). Copy it again.");
-    free(f);
-    free(v);
-    larmor_array_free(x);
+    LMR_FREE(f, v, x);
 }
 
 IN_FOLDER(counters_that_do_not_fit_are_refused)

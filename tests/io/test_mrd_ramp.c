@@ -79,7 +79,7 @@ WITH_SCAN(navigators_belong_to_the_lines_of_their_shot)
     static const space epi = {{LINE, LINES, 1}, {64, 48, 1}, {384, 144, 5}, {192, 144, 5}, "epi", ""};
     const gradient flat = {1, 1000, 1, 100, 4};
     double k[LINE];
-    scan *s = empty_scan(&epi);
+    OWNED(scan) *s = empty_scan(&epi);
     place_samples(&flat, 0, k);
     for (int shot = 0; shot < 2; shot++) {
         for (int l = 0; l < 3; l++) {
@@ -92,20 +92,18 @@ WITH_SCAN(navigators_belong_to_the_lines_of_their_shot)
         }
     }
     write_scan(s);
-    free_scan(s);
     OWNED(larmor_raw) *raw = opened_with(NULL);
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_int_equal(info.navigators, 6);
     assert_int_equal(info.imaging, LINES);
     assert_string_equal(info.dropped_report, "");
     larmor_grid grid;
-    OWNED(larmor_navigators) n;
     assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
-    assert_ok(larmor_raw_navigators(raw, 0, &grid, dev, &n));
+    OWN(larmor_navigators, n, larmor_raw_navigators(raw, 0, &grid, dev, &n));
     assert_int_equal(n.shots, 2);
     assert_true(n.first[0] == 0 && n.first[1] == 3 && n.first[2] == 6);
     for (int r = 0; r < LINES; r++) assert_int_equal(n.shot[r], r / (LINES / 2));
-    OWNED(double) *at = NULL;
+    HEAP double *at = NULL;
     assert_ok(larmor_array_download(n.traj, LARMOR_F64, &at));
     for (int l = 0; l < 6; l++)
         for (int t = 1; t < LINE; t++)
@@ -118,7 +116,7 @@ static void expect_shots_of_reference(int is_first)
     static const space epi = {{LINE, LINES, 1}, {64, 48, 1}, {384, 144, 5}, {192, 144, 5}, "epi", ""};
     const gradient flat = {1, 1000, 1, 100, 4};
     double k[LINE];
-    scan *s = empty_scan(&epi);
+    OWNED(scan) *s = empty_scan(&epi);
     place_samples(&flat, 0, k);
     for (int part = 0; part < 2; part++) {
         const int is_reference = part != is_first;
@@ -135,12 +133,10 @@ static void expect_shots_of_reference(int is_first)
         }
     }
     write_scan(s);
-    free_scan(s);
     OWNED(larmor_raw) *raw = opened_with(NULL);
     larmor_grid grid;
-    OWNED(larmor_navigators) n;
     assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
-    assert_ok(larmor_raw_navigators(raw, 0, &grid, dev, &n));
+    OWN(larmor_navigators, n, larmor_raw_navigators(raw, 0, &grid, dev, &n));
     assert_int_equal(n.shots, 2);
     assert_true(n.first[0] == 0 && n.first[1] == 3 && n.first[2] == 6);
     for (int r = 0; r < LINES / 2; r++) assert_int_equal(n.shot[r], is_first ? 1 : 0);
@@ -198,9 +194,8 @@ WITH_SCAN(ramps_by_hand_are_those_of_the_header)
                            "gradient of 100 + 350 + 100 us, samples of 4 us from 19 us on"));
     larmor_raw_free(raw);
     raw = opened_with(&(larmor_raw_opts){.ramp = "even"});
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     for (int t = 0; t < LINE; t++) assert_at_most(fabs(traj(&x)[2 * t] - (t - LINE / 2)), 1e-9);
-    larmor_samples_free(&x);
     larmor_raw_free(raw);
 }
 

@@ -132,8 +132,7 @@ WITH_SCAN(reading_leaves_the_file_as_it_was)
     assert_int_equal(before, after);
     assert_memory_equal(a, b, before);
     chmod(path, 0600);
-    free(a);
-    free(b);
+    LMR_FREE(a, b);
 }
 
 WITH_SCAN(discards_apply_to_data_and_trajectory_of_each_readout)
@@ -200,8 +199,7 @@ WITH_SCAN(noise_scans_of_any_length_come_as_one_matrix)
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_int_equal(info.noise_samples, 16);
     assert_true(info.noise_dwell_us == 20 && info.dwell_us == 4 && info.noise_bandwidth == 0.793);
-    OWNED(larmor_array) *noise;
-    assert_ok(larmor_raw_noise(raw, dev, &noise));
+    OWN(larmor_array, *noise, larmor_raw_noise(raw, dev, &noise));
     assert_shape(noise, LARMOR_SHAPE(16, 2));
     bring_to_host(&noise);
     const float *x = larmor_array_data(noise);
@@ -284,8 +282,7 @@ WITH_SCAN(a_coil_without_noise_is_left_out_with_a_warning)
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(5, 3), &maps));
     assert_int_equal(larmor_raw_keep_coils(raw, maps, 1, &kept), LARMOR_ERR_SHAPE);
     assert_null(kept);
-    larmor_array_free(maps);
-    larmor_array_free(noise);
+    LMR_FREE(maps, noise);
     larmor_raw_free(raw);
     free_scan(s);
     s = scan_with_bad_coils(0);
@@ -306,16 +303,15 @@ WITH_SCAN(of_all_channels_those_that_are_kept_are_chosen)
     OWNED(scan) *s = radial_scan(4, 4);
     for (int i = 0; i < 4; i++) memset(data_of(s, i) + 2 * 64, 0, 2 * 64 * sizeof(float));
     OWNED(larmor_raw) *raw = written(s);
-    OWNED(larmor_array) *maps, *kept, *same;
     const float values[] = {1, 2, 3, 4, 5, 6, 7, 8};
-    assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(2, 4), &maps));
+    OWN(larmor_array, *maps, larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(2, 4), &maps));
     assert_ok(larmor_array_write(maps, values, sizeof values));
-    assert_ok(larmor_raw_keep_coils(raw, maps, 1, &kept));
+    OWN(larmor_array, *kept, larmor_raw_keep_coils(raw, maps, 1, &kept));
     bring_to_host(&kept);
     assert_shape(kept, LARMOR_SHAPE(2, 3));
     const float *x = larmor_array_data(kept);
     assert_true(x[0] == 1 && x[1] == 2 && x[2] == 5 && x[3] == 6 && x[4] == 7 && x[5] == 8);
-    assert_ok(larmor_raw_keep_coils(raw, kept, 1, &same)); /* of the right number already */
+    OWN(larmor_array, *same, larmor_raw_keep_coils(raw, kept, 1, &same)); /* of the right number already */
     assert_ptr_equal(kept, same);
 }
 

@@ -23,8 +23,7 @@ static void end_refused(const char *line)
     unsigned char *b = get_file(path, &after);
     assert_int_equal(before, after);
     assert_memory_equal(a, b, before);
-    free(a);
-    free(b);
+    LMR_FREE(a, b);
 }
 
 static void add_dataset(const char *name, hid_t type, int rank, const hsize_t *dims, hid_t list)
@@ -245,7 +244,7 @@ WITH_SCAN(links_and_storage_outside_the_file_are_refused)
 
 WITH_SCAN(odd_headers_are_refused)
 {
-    scan *s = radial_scan(2, 1);
+    OWNED(scan) *s = radial_scan(2, 1);
     write_scan_as(s, &(layout){.xml_elements = 3});
     refused("/dataset/xml holds 3 elements, 1 expected.");
     *s->xml = '\0';
@@ -256,7 +255,6 @@ WITH_SCAN(odd_headers_are_refused)
     strcpy(s->xml, "<ismrmrdHeader>\n<encoding>\n</ismrmrdHeader>");
     write_scan(s);
     refused("header line 2: tag <encoding> not closed.");
-    free_scan(s);
 
     begin("xml");
     add_dataset("dataset/xml", H5T_NATIVE_INT, 1, (hsize_t[]){1}, H5P_DEFAULT);

@@ -157,12 +157,11 @@ WITH_SCAN(cycles_per_centimetre_are_found_where_they_alone_end_at_the_edge)
 WITH_SCAN(a_part_of_k_space_is_recognised_by_its_sample_step)
 {
     scan *s = spokes_in("1/fov", &plane64, 2, 32, .5); /* a step of 1 / FOV */
-    larmor_raw *raw = written(s);
+    OWNED(larmor_raw) *raw = written(s);
     assert_report(raw, "1/FOV (kmax 16.0 of 32), confidence low");
     assert_warned(
         raw, "trajectory units are taken to be 1/fov, by the distance of samples alone: k-space ends at 0.5, 0.5 of "
              "the edge along x, y. opts.traj_units says it.\n");
-    larmor_raw_free(raw);
     free_scan(s);
     s = spokes_in("1/fov", &plane64, 2, 320, .5); /* steps of .1 / FOV say nothing */
     write_scan(s);
@@ -508,11 +507,9 @@ WITH_SCAN(components_must_agree)
     s = radial_scan(2, 1);
     const int i = add_readout(s, 32, 1, 0);
     s->r[i].head.flags = LARMOR_ACQ_CALIBRATION;
-    larmor_raw *raw = written(s);
-    larmor_samples x = samples_of(raw, 0, 1);
+    OWNED(larmor_raw) *raw = written(s);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 1);
     assert_int_equal(larmor_array_count(x.kspace), 32);
     assert_null(x.traj);
-    larmor_samples_free(&x);
-    larmor_raw_free(raw);
     free_scan(s);
 }

@@ -139,7 +139,7 @@ IN_FOLDER(header_has_what_the_schema_asks_for)
     ISMRMRD_Dataset d;
     assert_int_equal(ismrmrd_init_dataset(&d, path, "dataset"), ISMRMRD_NOERROR);
     assert_int_equal(ismrmrd_open_dataset(&d, false), ISMRMRD_NOERROR);
-    char *xml = ismrmrd_read_header(&d);
+    HEAP char *xml = ismrmrd_read_header(&d);
     assert_non_null(xml);
     assert_within(xml, "<ismrmrdHeader xmlns=\"http://www.ismrm.org/ISMRMRD\">");
     assert_within(xml, "<patientPosition>HFS</patientPosition>");
@@ -160,7 +160,6 @@ IN_FOLDER(header_has_what_the_schema_asks_for)
     assert_within(xml, "<accelerationFactor><kspace_encoding_step_1>3</kspace_encoding_step_1>"
                        "<kspace_encoding_step_2>1</kspace_encoding_step_2></accelerationFactor>");
     assert_within(xml, "<calibrationMode>embedded</calibrationMode>");
-    free(xml);
     ismrmrd_close_dataset(&d);
 }
 
@@ -217,9 +216,8 @@ IN_FOLDER(values_out_of_range_are_refused_by_name)
 
 IN_FOLDER(scan_that_the_header_cannot_hold_is_refused)
 {
-    OWNED(larmor_output) *out, *png;
     larmor_raw_writer *writer;
-    assert_ok(larmor_output_open(in_folder("scan.h5"), 0, &out));
+    OWN(larmor_output, *out, larmor_output_open(in_folder("scan.h5"), 0, &out));
     larmor_scan s = scan;
     s.encoding.matrix[1] = 0;
     assert_refused(larmor_raw_create(out, &s, &writer), LARMOR_ERR_ARG,
@@ -239,7 +237,7 @@ IN_FOLDER(scan_that_the_header_cannot_hold_is_refused)
     s = scan;
     s.readouts = 70000;
     assert_refused(larmor_raw_create(out, &s, &writer), LARMOR_ERR_ARG, "a counter of the scan runs to 70000");
-    assert_ok(larmor_output_open(in_folder("scan.png"), 0, &png));
+    OWN(larmor_output, *png, larmor_output_open(in_folder("scan.png"), 0, &png));
     assert_refused(larmor_raw_create(png, &scan, &writer), LARMOR_ERR_ARG, "raw data go to .h5 files, not .png");
 }
 
@@ -352,16 +350,14 @@ IN_FOLDER(larmor_reads_what_it_wrote)
     larmor_raw_writer_free(writer);
     larmor_output_free(out);
 
-    OWNED(larmor_raw) *raw;
     larmor_grid grid;
-    OWNED(larmor_samples) samples;
-    assert_ok(larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
+    OWN(larmor_raw, *raw, larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
     assert_string_equal(larmor_raw_describe(raw).traj_units, "1/fov");
     assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
-    assert_ok(larmor_raw_samples(raw, 0, &grid, 0, dev, &samples));
+    OWN(larmor_samples, samples, larmor_raw_samples(raw, 0, &grid, 0, dev, &samples));
     assert_true(larmor_shape_equal(larmor_array_shape(samples.kspace), LARMOR_SHAPE(LINE, READOUTS, 2)));
-    OWNED(float) *k = values_of(samples.kspace);
-    OWNED(double) *t = values_of(samples.traj);
+    HEAP float *k = values_of(samples.kspace);
+    HEAP double *t = values_of(samples.traj);
     for (int r = 0; r < READOUTS; r++) {
         assert_int_equal(samples.step1[r], r);
         for (int coil = 0; coil < 2; coil++)

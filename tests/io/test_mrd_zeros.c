@@ -24,8 +24,7 @@ WITH_SCAN(a_noise_readout_is_noise_whatever_else_its_flags_say)
         assert_int_equal(info.imaging, SPOKES - 1);
         assert_int_equal(info.dropped, 0);
         assert_string_equal(info.warnings, "");
-        OWNED(larmor_array) *noise;
-        assert_ok(larmor_raw_noise(raw, dev, &noise));
+        OWN(larmor_array, *noise, larmor_raw_noise(raw, dev, &noise));
         bring_to_host(&noise);
         assert_true(((const float *)larmor_array_data(noise))[0] == 4);
     }

@@ -122,7 +122,7 @@ IN_FOLDER(values_come_back_with_and_without_gzip)
     static const char *const names[] = {"x.nii", "x.nii.gz"};
     larmor_array *z = random_array(LARMOR_C64, LARMOR_SHAPE(8, 6, 5), 1), *y;
     OWNED(larmor_array) *r = random_array(LARMOR_F32, LARMOR_SHAPE(70, 60), 1);
-    OWNED(float) *zv = values_of(z), *rv = values_of(r);
+    HEAP float *zv = values_of(z), *rv = values_of(r);
     for (int f = 0; f < 2; f++) {
         assert_ok(write_image(in_folder(names[f]), 1, z, &oblique));
         assert_ok(larmor_image_read(in_folder(names[f]), dev, &y));
@@ -130,16 +130,14 @@ IN_FOLDER(values_come_back_with_and_without_gzip)
         assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(8, 6, 5)));
         float *v = values_of(y);
         for (int i = 0; i < 240; i++) assert_at_most(fabs(v[i] - hypot(zv[2 * i], zv[2 * i + 1])), 1e-7);
-        free(v);
-        larmor_array_free(y);
+        LMR_FREE(v, y);
 
         assert_ok(write_image(in_folder(names[f]), 1, r, NULL)); /* real values keep their sign */
         assert_ok(larmor_image_read(in_folder(names[f]), dev, &y));
         v = values_of(y);
         assert_int_equal(larmor_array_bytes(y), larmor_array_bytes(r));
         assert_memory_equal(v, rv, larmor_array_bytes(r));
-        free(v);
-        larmor_array_free(y);
+        LMR_FREE(v, y);
     }
     larmor_array_free(z);
 }
@@ -179,10 +177,9 @@ IN_FOLDER(slices_are_sorted_by_position_with_the_step_between_them)
     const double expected[3][4] = {
         {-.9, .96, -4.5 * .64, -lps[0]}, {-1.2, -.72, 4.5 * .48, -lps[1]}, {0, 1.6, 4.5 * .6, lps[2]}};
     assert_affine(in_folder("x.nii"), expected);
-    OWNED(larmor_array) *y;
-    assert_ok(larmor_image_read(in_folder("x.nii"), dev, &y));
+    OWN(larmor_array, *y, larmor_image_read(in_folder("x.nii"), dev, &y));
     assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(8, 6, 4)));
-    OWNED(float) *v = values_of(y);
+    HEAP float *v = values_of(y);
     const float order[4] = {3, 1, 4, 2};
     for (int s = 0; s < 4; s++) assert_true(v[48 * s] == order[s] && v[48 * s + 47] == order[s]);
 }
@@ -192,10 +189,9 @@ IN_FOLDER(repetitions_become_the_fourth_dimension)
     const double along[6] = {3, 0, 6, 0, 3, 6};
     const int repetition[6] = {1, 1, 1, 0, 0, 0};
     assert_ok(write_slices(in_folder("x.nii.gz"), 6, along, repetition, 0));
-    OWNED(larmor_array) *y;
-    assert_ok(larmor_image_read(in_folder("x.nii.gz"), dev, &y));
+    OWN(larmor_array, *y, larmor_image_read(in_folder("x.nii.gz"), dev, &y));
     assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(8, 6, 3, 2)));
-    OWNED(float) *v = values_of(y);
+    HEAP float *v = values_of(y);
     const float order[6] = {4, 5, 6, 2, 1, 3};
     for (int s = 0; s < 6; s++) assert_true(v[48 * s] == order[s]);
 }
@@ -222,8 +218,7 @@ IN_FOLDER(slices_of_other_orientation_are_refused)
     images[1].meta.slice = 1;
     images[1].meta.read_dir[0] = 1;
     images[1].meta.read_dir[1] = 0;
-    OWNED(larmor_output) *out;
-    assert_ok(larmor_output_open(in_folder("x.nii"), 0, &out));
+    OWN(larmor_output, *out, larmor_output_open(in_folder("x.nii"), 0, &out));
     assert_refused(larmor_image_write(out, images, 2, NULL), LARMOR_ERR_ARG, "image 2 is not parallel to the first");
 }
 
@@ -296,11 +291,10 @@ IN_FOLDER(a_series_has_its_time_step_in_seconds)
         assert_at_most(fabs((double)h.pixdim[4] - (cases[c].step_s > 0 ? cases[c].step_s : 1)), 1e-6);
         assert_int_equal(h.units & 0x38, cases[c].step_s > 0 ? 8 : 0); /* NIfTI's code of seconds */
         size_t bytes;
-        char *json = (char *)get_file(in_folder("x.json"), &bytes);
+        HEAP char *json = (char *)get_file(in_folder("x.json"), &bytes);
         json[bytes - 1] = 0;
         assert_true(cases[c].times ? strstr(json, cases[c].times) != NULL
                                    : !strstr(json, "\"RepetitionTime\"") && !strstr(json, "Timing"));
-        free(json);
     }
 }
 
@@ -319,7 +313,7 @@ IN_FOLDER(integers_are_scaled_to_real_numbers)
     for (int i = 0; i < 48; i++) memcpy(f + 352 + 2 * i, &(int16_t){(int16_t)(i - 20)}, 2);
     put_file(in_folder("i.nii"), f, bytes);
     assert_ok(larmor_image_read(in_folder("i.nii"), dev, &y));
-    OWNED(float) *v = values_of(y);
+    HEAP float *v = values_of(y);
     for (int i = 0; i < 48; i++) assert_true(v[i] == .5f * (float)(i - 20) + 10);
     free(f);
 }

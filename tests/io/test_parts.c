@@ -44,20 +44,17 @@ TEST(the_first_failure_is_reported_whichever_comes_first)
         }
 }
 
-static larmor_status wait_for_stop(void *user, int part, int64_t first, int64_t end)
+static larmor_status wait_for_stop(void *user, int part, int64_t first LMR_UNUSED, int64_t end LMR_UNUSED)
 {
     const int callers_ends = *(int *)user;
-    (void)first;
-    (void)end;
     if (callers_ends && !part) return LARMOR_OK;
     for (;;) LMR_TRY(lmr_go_on());
 }
 
 static int times_asked;
 
-static int stop_soon(void *user)
+static int stop_soon(void *user LMR_UNUSED)
 {
-    (void)user;
     return times_asked++ > 5;
 }
 

@@ -31,8 +31,7 @@ static larmor_array *real_array(larmor_shape shape, const float *values)
 
 static larmor_status write_with(const char *path, const larmor_array *x, const larmor_write_opts *opts)
 {
-    OWNED(larmor_output) *out;
-    assert_ok(larmor_output_open(path, 1, &out));
+    OWN(larmor_output, *out, larmor_output_open(path, 1, &out));
     const larmor_status st = larmor_image_write(out, &(larmor_image){.data = x}, 1, opts);
     return st;
 }
@@ -80,8 +79,7 @@ IN_FOLDER(three_planes_meet_in_the_middle_voxel_in_the_proportions_of_space)
     OWNED(larmor_array) *x = real_array(LARMOR_SHAPE(NX, NY, NZ), v);
     const larmor_image image = {.data = x, .meta = {.fov_mm = {NX, NY, 2 * NZ}}};
     const larmor_write_opts opts = {.planes = 1, .window = {0, 255}};
-    OWNED(larmor_output) *out;
-    assert_ok(larmor_output_open(in_folder("x.png"), 0, &out));
+    OWN(larmor_output, *out, larmor_output_open(in_folder("x.png"), 0, &out));
     assert_ok(larmor_image_write(out, &image, 1, &opts));
     const picture p = read_png(in_folder("x.png"));
     assert_int_equal(p.width, 3 * TILE);
@@ -136,11 +134,9 @@ IN_FOLDER(coil_maps_are_a_picture_in_colours)
         v[2 * i] = i < 4 ? -1.f : 0.f; /* coil 0: pi; coils 1 and 2: pi/2 and -pi/2 */
         v[2 * i + 1] = (float)((i >= 4) - 2 * (i >= 8));
     }
-    OWNED(larmor_array) *maps;
-    OWNED(larmor_output) *out;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(2, 2, 3), &maps));
+    OWN(larmor_array, *maps, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(2, 2, 3), &maps));
     assert_ok(larmor_array_write(maps, v, sizeof v));
-    assert_ok(larmor_output_open(in_folder("maps.png"), 0, &out));
+    OWN(larmor_output, *out, larmor_output_open(in_folder("maps.png"), 0, &out));
     assert_ok(larmor_maps_save(out, maps, NULL));
     png_image image = {.version = PNG_IMAGE_VERSION};
     assert_true(png_image_begin_read_from_file(&image, in_folder("maps.png")));
@@ -159,13 +155,12 @@ IN_FOLDER(coil_maps_are_a_picture_in_colours)
 
 IN_FOLDER(png_of_zeros_is_black_and_outliers_do_not_darken)
 {
-    OWNED(float) *v = calloc(10000, sizeof *v);
+    HEAP float *v = calloc(10000, sizeof *v);
     larmor_array *x = real_array(LARMOR_SHAPE(100, 100), v);
     assert_ok(write_image(in_folder("zero.png"), 0, x, NULL));
     picture p = read_png(in_folder("zero.png"));
     for (int i = 0; i < 10000; i++) assert_int_equal(p.pixel[i], 0);
-    free(p.pixel);
-    larmor_array_free(x);
+    LMR_FREE(p.pixel, x);
 
     for (int i = 0; i < 10000; i++) v[i] = 1;
     v[0] = 1e30f;
@@ -180,13 +175,12 @@ IN_FOLDER(png_of_zeros_is_black_and_outliers_do_not_darken)
     assert_int_equal(p.pixel[2], 255);
     assert_at_most(abs(p.pixel[3] - 127), 2);
     assert_at_most(255 - p.pixel[5000], 2);
-    free(p.pixel);
-    larmor_array_free(x);
+    LMR_FREE(p.pixel, x);
 }
 
 IN_FOLDER(png_of_one_bright_voxel_shows_it)
 {
-    OWNED(float) *v = calloc(10000, sizeof *v);
+    HEAP float *v = calloc(10000, sizeof *v);
     v[7] = 1e-20f;
     OWNED(larmor_array) *x = real_array(LARMOR_SHAPE(100, 100), v);
     assert_ok(write_image(in_folder("x.png"), 0, x, NULL));
@@ -270,7 +264,7 @@ IN_FOLDER(png_window_is_what_it_is_told)
 /* Some images [64, 64(, nz)] of zeros, one bright voxel in the last corner. */
 static larmor_array *nearly_empty(int64_t nz)
 {
-    OWNED(float) *v = calloc((size_t)(SIDE * SIDE * nz), sizeof *v);
+    HEAP float *v = calloc((size_t)(SIDE * SIDE * nz), sizeof *v);
     v[SIDE * SIDE * nz - 1] = 1;
     larmor_array *x = real_array(nz > 1 ? LARMOR_SHAPE(SIDE, SIDE, nz) : LARMOR_SHAPE(SIDE, SIDE), v);
     return x;

@@ -98,7 +98,7 @@ static void write_simple(int minor, int revision)
 
 static void expect_simple(const larmor_pulseq *q)
 {
-    larmor_trajectory t = trajectory(q);
+    OWNED(larmor_trajectory) t = trajectory(q);
     assert_int_equal(t.dims, 2);
     assert_int_equal(t.readouts, 1);
     assert_int_equal(t.first[1], 20);
@@ -109,7 +109,6 @@ static void expect_simple(const larmor_pulseq *q)
         assert_at_most(fabs(t.k[2 * i + 1] + 500 * 300e-6), 1e-13);
         assert_at_most(fabs(t.time_s[i] - (600e-6 + 150e-6 + s - 70e-6)), 1e-15);
     }
-    larmor_trajectory_free(&t);
 }
 
 IN_FOLDER(every_version_gives_the_same_samples)
@@ -117,7 +116,7 @@ IN_FOLDER(every_version_gives_the_same_samples)
     static const int version[][2] = {{2, 0}, {2, 1}, {3, 0}, {3, 1}, {4, 0}, {4, 1}, {4, 2}, {5, 0}, {5, 1}, {5, 2}};
     for (size_t v = 0; v < sizeof version / sizeof *version; v++) {
         write_simple(version[v][0], version[v][1]);
-        larmor_pulseq *q = opened(NULL);
+        OWNED(larmor_pulseq) *q = opened(NULL);
         const larmor_pulseq_info info = larmor_pulseq_describe(q);
         assert_int_equal(info.version[1], version[v][0]);
         assert_int_equal(info.version[2], version[v][1]);
@@ -126,7 +125,6 @@ IN_FOLDER(every_version_gives_the_same_samples)
         assert_at_most(fabs(info.fov_mm[1] - 250), 1e-12);
         assert_at_most(fabs(info.duration_s - 1e-3), 1e-15);
         expect_simple(q);
-        larmor_pulseq_free(q);
     }
 }
 
@@ -258,12 +256,9 @@ static double k_after(const char *columns)
     add_pulses(5);
     add("[TRAP]\n1 1000 100 100 100 0\n\n[ADC]\n1 1 100000 200 0 0 0 0 0\n\n");
     add_pulse_shapes();
-    larmor_pulseq *q = opened(NULL);
-    larmor_trajectory t = trajectory(q);
-    const double k = t.k[0];
-    larmor_trajectory_free(&t);
-    larmor_pulseq_free(q);
-    return k;
+    OWNED(larmor_pulseq) *q = opened(NULL);
+    OWNED(larmor_trajectory) t = trajectory(q);
+    return t.k[0];
 }
 
 IN_FOLDER(excitation_begins_and_refocusing_negates)
@@ -283,16 +278,14 @@ IN_FOLDER(k_counts_from_the_centre_of_a_pulse_within_a_gradient)
         add_pulses(5);
         add("[TRAP]\n1 1000 10 380 10 0\n\n[ADC]\n1 30 10000 50 0 0 0 0 0\n\n");
         add_pulse_shapes();
-        larmor_pulseq *q = opened(NULL);
-        larmor_trajectory t = trajectory(q);
+        OWNED(larmor_pulseq) *q = opened(NULL);
+        OWNED(larmor_trajectory) t = trajectory(q);
         for (int i = 0; i < 30; i++) {
             const double at = 50e-6 + 10e-6 * (i + .5), k = 1000 * (at - 5e-6), centre = 1000 * 65e-6;
             double expected = k;
             if (at > 70e-6) expected = pulse == 1 ? k - centre : k - 2 * centre;
             assert_at_most(fabs(t.k[2 * i] - expected), 1e-13);
         }
-        larmor_trajectory_free(&t);
-        larmor_pulseq_free(q);
     }
 }
 
@@ -304,9 +297,8 @@ static larmor_trajectory along_y(int minor, const char *gradient, const char *sh
     begin(minor, 0);
     add("[BLOCKS]\n1 10 0 0 1 0 1 0\n\n[GRADIENTS]\n%s\n\n%s\n\n[SHAPES]\n\n%s\n", gradient,
         minor == 5 ? "[ADC]\n1 20 5000 0 0 0 0 0 0" : "[ADC]\n1 20 5000 0 0 0", shapes);
-    larmor_pulseq *q = opened(NULL);
+    OWNED(larmor_pulseq) *q = opened(NULL);
     larmor_trajectory t = trajectory(q);
-    larmor_pulseq_free(q);
     return t;
 }
 
@@ -317,7 +309,7 @@ IN_FOLDER(shaped_gradients_are_linear_between_centres_and_ends)
         "shape_id 1\nnum_samples 10\n0.1\n0.3\n0.5\n0.7\n0.9\n0.9\n0.7\n0.5\n0.3\n0.1\n",
         "shape_id 1\nnum_samples 10\n0.1\n0.2\n0.2\n2\n0\n-0.2\n-0.2\n2\n\n"}; /* and the same, packed */
     for (int packed = 0; packed < 2; packed++) {
-        larmor_trajectory t = along_y(5, "1 2000 0 0 1 0 0", shapes[packed]);
+        OWNED(larmor_trajectory) t = along_y(5, "1 2000 0 0 1 0 0", shapes[packed]);
         for (int i = 0; i < 20; i++) {
             const double at = 5e-6 * (i + .5), half = 50e-6, rest = 100e-6 - at;
             double expected = at <= half ? 1000 * at * at / half : 2000 * half - 1000 * rest * rest / half;
@@ -326,7 +318,6 @@ IN_FOLDER(shaped_gradients_are_linear_between_centres_and_ends)
             expected -= 2000 * (.5 * cut * cut / half + .1 * after - .5 * after * after / half);
             assert_at_most(fabs(t.k[2 * i + 1] - expected), 1e-9);
         }
-        larmor_trajectory_free(&t);
     }
 }
 
@@ -359,12 +350,11 @@ IN_FOLDER(before_1_5_a_gradient_begins_where_the_last_ended_and_is_continued_to_
     add("[BLOCKS]\n1 2 0 0 1 0 0 0\n2 2 0 0 2 0 0 0\n3 1 0 0 0 0 1 0\n\n[GRADIENTS]\n1 1000 1 0 0\n2 1000 2 0 0\n\n"
         "[ADC]\n1 1 1000 0 0 0\n\n[SHAPES]\n\nshape_id 1\nnum_samples 2\n0.5\n0.7\n\nshape_id 2\nnum_samples "
         "2\n0.9\n0.3\n");
-    larmor_pulseq *q = opened(NULL);
+    OWNED(larmor_pulseq) *q = opened(NULL);
     t = trajectory(q);
     const double first = 250 * 5e-6 + 600 * 10e-6 + 750 * 5e-6, second = 850 * 5e-6 + 600 * 10e-6 + 150 * 5e-6;
     assert_at_most(fabs(t.k[1] - (first + second)), 1e-12);
     larmor_trajectory_free(&t);
-    larmor_pulseq_free(q);
 }
 
 /* ---- extensions ---- */
@@ -385,16 +375,14 @@ IN_FOLDER(a_rotation_is_that_of_the_blocks_gradients)
     const double length = sqrt(about_z[0] * about_z[0] + about_z[3] * about_z[3]);
     add("2 %.12g 0 0 %.12g\n\n", about_z[0], about_z[3]);
     add_pulse_shapes();
-    larmor_pulseq *s = opened(NULL);
-    larmor_trajectory t = trajectory(s);
+    OWNED(larmor_pulseq) *s = opened(NULL);
+    OWNED(larmor_trajectory) t = trajectory(s);
     const double turned = 2 * atan2(about_z[3] / length, about_z[0] / length), m = 200e-6;
     assert_int_equal(t.dims, 2);             /* one sample */
     const double begun = .5 * 1e7 * .25e-12; /* of block 4, half a us */
     assert_at_most(fabs(t.k[0] - m * (4000 + 1000 * cos(turned)) - begun), 1e-9);
     assert_at_most(fabs(t.k[1] - m * (1000 + 1000 * sin(turned)) - 2 * begun), 1e-9);
     assert_at_most(fabs(larmor_pulseq_describe(s).kmax[2] - m * 2000), 1e-9);
-    larmor_trajectory_free(&t);
-    larmor_pulseq_free(s);
 }
 
 static int label_of(const larmor_pulseq *q, int64_t readout, const char *name)
@@ -415,7 +403,7 @@ IN_FOLDER(labels_are_set_then_counted_before_the_samples_take_them)
     add("[EXTENSIONS]\n1 2 1 2\n2 1 1 5\n3 2 2 0\n4 1 3 0\n5 1 2 0\n\nextension LABELSET 1\n1 7 LIN\n2 1 NAV\n3 -3 "
         "PAR\n\n"
         "extension LABELINC 2\n1 1 LIN\n2 5 LIN\n\nextension TRIGGERS 3\n1 1 1 0 10\n");
-    larmor_pulseq *q = opened(NULL);
+    OWNED(larmor_pulseq) *q = opened(NULL);
     static const struct {
         const char *name;
         int at[3];
@@ -425,7 +413,6 @@ IN_FOLDER(labels_are_set_then_counted_before_the_samples_take_them)
     assert_null(larmor_pulseq_label(LARMOR_PULSEQ_LABELS));
     larmor_pulseq_readout r;
     assert_refused(larmor_pulseq_readout_at(q, 3, &r), LARMOR_ERR_ARG, "pulseq: readout 3, the sequence has 3");
-    larmor_pulseq_free(q);
 }
 
 IN_FOLDER(soft_delays_stretch_their_blocks)
@@ -461,8 +448,8 @@ IN_FOLDER(phases_of_events_and_the_shift_that_their_frequencies_are)
     add("[SHAPES]\n\nshape_id 1\nnum_samples %d\n0\n0.01\n0.01\n%d\n", N, N - 3);
     for (int p = 0; p < 3; p++) {
         const larmor_pulseq_opts opts = {.adc_phases = (larmor_pulseq_phases)p};
-        larmor_pulseq *q = opened(&opts);
-        larmor_trajectory t = trajectory(q);
+        OWNED(larmor_pulseq) *q = opened(&opts);
+        OWNED(larmor_trajectory) t = trajectory(q);
         const larmor_pulseq_info info = larmor_pulseq_describe(q);
         assert_at_most(fabs(info.shift_mm[0] - 500), 1e-3);
         assert_at_most(fabs(info.shift_mm[1] - 250), 1e-3);
@@ -472,8 +459,6 @@ IN_FOLDER(phases_of_events_and_the_shift_that_their_frequencies_are)
             const double received = .5 + 2 * M_PI * 500 * 10e-6 * (i + .5);
             assert_at_most(fabs(t.phase[i] - (.01 * i + (p == LARMOR_PHASES_ALL ? received : 0))), 1e-12);
         }
-        larmor_trajectory_free(&t);
-        larmor_pulseq_free(q);
     }
 }
 
@@ -545,10 +530,9 @@ IN_FOLDER(extensions_that_go_round_end)
     refused(LARMOR_ERR_FORMAT, ": block 3: extensions that go round in a circle.");
     write_simple(5, 0);
     replace("[TRAP]", "extension FANCY 4\n1 2 three\n\n[TRAP]");
-    larmor_pulseq *q = opened(NULL);
+    OWNED(larmor_pulseq) *q = opened(NULL);
     assert_string_equal(larmor_pulseq_describe(q).warnings, "its extension FANCY is not known and left out.\n");
     expect_simple(q);
-    larmor_pulseq_free(q);
 }
 
 /* Mutants end with a sequence whose numbers are finite, or with a line. */
@@ -565,7 +549,7 @@ IN_FOLDER(mutants_end_with_a_result_or_a_line)
     size[1] = binary_bytes;
     memcpy(seed[1], binary, size[1]);
     for (int m = 0; m < 2 * MUTANTS; m++) {
-        larmor_pulseq *q;
+        OWNED(larmor_pulseq) *q;
         larmor_trajectory t;
         const size_t bytes = size[m % 2];
         memcpy(mutant, seed[m % 2], bytes);
@@ -586,6 +570,5 @@ IN_FOLDER(mutants_end_with_a_result_or_a_line)
             for (int64_t i = 0; i < t.dims * t.first[t.readouts]; i++) assert_true(isfinite(t.k[i]));
             larmor_trajectory_free(&t);
         }
-        larmor_pulseq_free(q);
     }
 }

@@ -171,9 +171,8 @@ WITH_REAL(a_child_of_the_program_is_left_alone)
     assert_int_equal(WEXITSTATUS(status), 7);
 }
 
-static int die_at_once(void *user)
+static int die_at_once(void *user LMR_UNUSED)
 {
-    (void)user;
     return raise(SIGALRM);
 }
 

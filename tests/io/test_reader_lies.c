@@ -7,19 +7,15 @@ static const char lie[] = "its reader gave an answer that cannot be true: the fi
 
 WITH_FAKE(a_reader_that_tells_the_truth_is_believed)
 {
-    larmor_raw *raw;
-    larmor_samples samples;
     larmor_grid grid;
     float x[2 * 16 * 4];
-    assert_ok(larmor_raw_open(file_for("honest", "scan.h5"), NULL, &raw));
+    OWN(larmor_raw, *raw, larmor_raw_open(file_for("honest", "scan.h5"), NULL, &raw));
     assert_int_equal(larmor_raw_describe(raw).acquisitions, 4);
     assert_string_equal(larmor_raw_xml(raw), "<ismrmrdHeader/>");
     assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
-    assert_ok(larmor_raw_samples(raw, 0, &grid, 0, dev, &samples));
+    OWN(larmor_samples, samples, larmor_raw_samples(raw, 0, &grid, 0, dev, &samples));
     assert_ok(larmor_array_read(samples.kspace, x, sizeof x));
     for (int k = 0; k < 16 * 4; k++) assert_true(x[2 * k] == (float)(1 + k % 16) && x[2 * k + 1] == 0);
-    larmor_samples_free(&samples);
-    larmor_raw_free(raw);
 }
 
 WITH_FAKE(lies_about_a_scan_are_refused)
@@ -146,17 +142,12 @@ WITH_FAKE(lies_about_images_are_refused)
 static larmor_status compose(const char *way, char *target, size_t room)
 {
     static const float values[4] = {1, 2, 3, 4};
-    larmor_array *x;
-    larmor_output *out;
     snprintf(target, room, "%s/%s.h5", folder, way);
     put_file(target, "older", 5);
-    assert_ok(larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(2, 2), LARMOR_F32, values, &x));
+    OWN(larmor_array, *x, larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(2, 2), LARMOR_F32, values, &x));
     const larmor_image image = {.data = x};
-    assert_ok(larmor_output_open(target, 1, &out));
-    const larmor_status st = larmor_image_write(out, &image, 1, NULL);
-    larmor_output_free(out);
-    larmor_array_free(x);
-    return st;
+    OWN(larmor_output, *out, larmor_output_open(target, 1, &out));
+    return larmor_image_write(out, &image, 1, NULL);
 }
 
 WITH_FAKE(a_composer_that_dies_or_lies_leaves_what_was_there)

@@ -47,9 +47,8 @@ WITH_REAL(reading_ends_at_any_question_whether_to_stop)
     for (; read_until(&(patience){.left = asked}, path, NULL); asked++) assert_true(asked < 1000);
     assert_true(asked > 4); /* of the reader's answers, samples and checks */
     free_scan(s);
-    OWNED(larmor_array) *x;
     larmor_output *out;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(8, 8), &x));
+    OWN(larmor_array, *x, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(8, 8), &x));
     assert_ok(larmor_fill(x, 1));
     const larmor_image image = {.data = x};
     assert_ok(larmor_output_open(in_folder("i.h5"), 0, &out));

@@ -16,8 +16,7 @@ static larmor_array *numbered(int nd)
 
 static void save(const char *name, const larmor_array *traj)
 {
-    OWNED(larmor_output) *out;
-    assert_ok(larmor_output_open(in_folder(name), 0, &out));
+    OWN(larmor_output, *out, larmor_output_open(in_folder(name), 0, &out));
     assert_ok(larmor_traj_save(out, traj));
 }
 
@@ -31,11 +30,9 @@ IN_FOLDER(what_is_saved_is_read_again_with_as_many_components_as_asked_for)
             snprintf(name, sizeof name, "t%d.%s", nd, suffix[f]);
             save(name, traj);
             for (int asked = 1; asked <= 3; asked++) {
-                OWNED(larmor_array) *read;
-                OWNED(double) *k;
-                assert_ok(larmor_traj_read(in_folder(name), asked, dev, &read));
+                OWN(larmor_array, *read, larmor_traj_read(in_folder(name), asked, dev, &read));
                 assert_true(larmor_shape_equal(larmor_array_shape(read), LARMOR_SHAPE(asked, SAMPLES, READOUTS)));
-                assert_ok(larmor_array_download(read, LARMOR_F64, &k));
+                OWN_MEMORY(double, *k, larmor_array_download(read, LARMOR_F64, &k));
                 for (int i = 0; i < POINTS; i++)
                     for (int d = 0; d < asked; d++) assert_true(k[i * asked + d] == (d < nd ? i + d / 8. : 0));
             }

@@ -41,45 +41,39 @@ static larmor_raw *opened_given(const larmor_trajectory *t)
 /* Readout r of the group is spoke `spoke`, from sample `skipped` on. */
 static void expect_spoke(const larmor_raw *raw, int group, int r, int spoke, int skipped)
 {
-    larmor_samples s = samples_of(raw, group, 0);
+    OWNED(larmor_samples) s = samples_of(raw, group, 0);
     const int64_t n = larmor_array_shape(s.traj).dim[1];
     for (int64_t i = 0; i < n; i++) {
         assert_true(traj(&s)[2 * (r * n + i)] == (double)(i + skipped - SAMPLES / 2));
         assert_true(traj(&s)[2 * (r * n + i) + 1] == spoke / 64.);
     }
-    larmor_samples_free(&s);
 }
 
 WITH_SCAN(readouts_are_those_of_acquisitions_or_of_those_without_noise)
 {
-    scan *s = plain_scan(2, SPOKES);
+    OWNED(scan) *s = plain_scan(2, SPOKES);
     write_scan(s);
-    larmor_raw *raw = opened_given(spokes(SPOKES, SAMPLES));
+    OWNED(larmor_raw) *raw = opened_given(spokes(SPOKES, SAMPLES));
     assert_string_equal(larmor_raw_describe(raw).traj_given, "k.npy, 12 readouts of 64 samples, for each but noise");
     assert_string_equal(larmor_raw_describe(raw).traj_report, "1/FOV (kmax 32.0 of 32), as given");
     for (int r = 0; r < SPOKES; r++) expect_spoke(raw, 0, r, r, 0);
     larmor_encoding e;
     assert_ok(larmor_raw_encoding(raw, 0, &e));
     assert_string_equal(e.trajectory, "other");
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
 WITH_SCAN(a_stored_trajectory_gives_way)
 {
-    scan *s = radial_scan(SPOKES, 1);
+    OWNED(scan) *s = radial_scan(SPOKES, 1);
     write_scan(s);
-    larmor_raw *stored = opened_with(NULL), *raw = opened_given(spokes(SPOKES, SAMPLES));
+    OWNED(larmor_raw) *stored = opened_with(NULL), *raw = opened_given(spokes(SPOKES, SAMPLES));
     assert_true(larmor_raw_fingerprint(stored) != larmor_raw_fingerprint(raw));
     expect_spoke(raw, 0, 3, 3, 0);
-    larmor_raw_free(stored);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
 WITH_SCAN(discarded_samples_may_be_left_out_of_the_trajectory)
 {
-    scan *s = plain_scan(0, SPOKES);
+    OWNED(scan) *s = plain_scan(0, SPOKES);
     for (int i = 0; i < SPOKES; i++) s->r[i].head.discard_pre = 4;
     write_scan(s);
     larmor_raw *raw = opened_given(spokes(SPOKES, SAMPLES));
@@ -88,49 +82,44 @@ WITH_SCAN(discarded_samples_may_be_left_out_of_the_trajectory)
     raw = opened_given(spokes(SPOKES, SAMPLES - 4));
     expect_spoke(raw, 0, 2, 2, 2); /* whose middle is two samples earlier */
     larmor_raw_free(raw);
-    free_scan(s);
 }
 
 WITH_SCAN(each_image_takes_a_trajectory_of_fewer_readouts)
 {
-    scan *s = plain_scan(0, 2 * SPOKES);
+    OWNED(scan) *s = plain_scan(0, 2 * SPOKES);
     for (int i = 0; i < s->count; i++) s->r[i].head.idx.slice = (uint16_t)(i % 2);
     write_scan(s);
-    larmor_raw *raw = opened_given(spokes(SPOKES, SAMPLES));
+    OWNED(larmor_raw) *raw = opened_given(spokes(SPOKES, SAMPLES));
     assert_int_equal(larmor_raw_describe(raw).groups, 2);
     for (int g = 0; g < 2; g++)
         for (int r = 0; r < SPOKES; r++) expect_spoke(raw, g, r, r, 0);
     assert_non_null(strstr(larmor_raw_describe(raw).traj_given, "for each acquisition of 2 images"));
-    larmor_raw_free(raw);
     for (int i = 0; i < s->count; i++) s->r[i].head.idx.slice = (uint16_t)(i > SPOKES);
     write_scan(s);
     refused_with(
         &(larmor_raw_opts){.trajectory = spokes(SPOKES, SAMPLES)}, LARMOR_ERR_SHAPE,
         "trajectory k.npy has 12 readouts of 64 samples, which fit neither all 24 acquisitions of 64 samples nor "
         "the 24 acquisitions of 64 that make images.");
-    free_scan(s);
 }
 
 WITH_SCAN(a_long_readout_is_that_of_consecutive_acquisitions)
 {
-    scan *s = plain_scan(0, SPOKES);
+    OWNED(scan) *s = plain_scan(0, SPOKES);
     write_scan(s);
     larmor_trajectory *t = spokes(SPOKES, SAMPLES);
     t->readouts = SPOKES / 4;
     for (int r = 0; r <= SPOKES / 4; r++) first[r] = (int64_t)4 * r * SAMPLES;
-    larmor_raw *raw = opened_given(t);
+    OWNED(larmor_raw) *raw = opened_given(t);
     for (int r = 0; r < SPOKES; r++) expect_spoke(raw, 0, r, r, 0);
-    larmor_raw_free(raw);
     first[1] += 1; /* within an acquisition */
     larmor_raw *none;
     assert_refused(larmor_raw_open(path, &(larmor_raw_opts){.trajectory = t}, &none), LARMOR_ERR_SHAPE,
                    "3 readouts of 255 to 257 samples");
-    free_scan(s);
 }
 
 WITH_SCAN(times_and_weights_go_with_the_samples)
 {
-    scan *s = plain_scan(1, SPOKES);
+    OWNED(scan) *s = plain_scan(1, SPOKES);
     for (int i = 0; i <= SPOKES; i++) s->r[i].head.discard_pre = 4;
     write_scan(s);
     larmor_trajectory *t = spokes(SPOKES, SAMPLES);
@@ -138,10 +127,9 @@ WITH_SCAN(times_and_weights_go_with_the_samples)
     larmor_raw *raw = opened_given(t);
     larmor_samples samples = samples_of(raw, 0, 0);
     larmor_grid grid;
-    larmor_array *times;
     assert_int_equal(larmor_raw_describe(raw).density_stored, 1);
     assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
-    assert_ok(larmor_raw_times(raw, 0, NULL, 0, &grid, dev, &times));
+    OWN(larmor_array, *times, larmor_raw_times(raw, 0, NULL, 0, &grid, dev, &times));
     bring_to_host(&times);
     for (int r = 0; r < SPOKES; r++)
         for (int i = 0; i < SAMPLES - 4; i++) {
@@ -149,7 +137,6 @@ WITH_SCAN(times_and_weights_go_with_the_samples)
             assert_true(((const double *)larmor_array_data(times))[r * (SAMPLES - 4) + i] == expected);
             assert_true(((const double *)larmor_array_data(samples.density))[r * (SAMPLES - 4) + i] == expected);
         }
-    larmor_array_free(times);
     larmor_samples_free(&samples);
     const uint64_t before = larmor_raw_fingerprint(raw);
     larmor_raw_free(raw);
@@ -157,19 +144,18 @@ WITH_SCAN(times_and_weights_go_with_the_samples)
     raw = opened_given(t);
     assert_true(larmor_raw_fingerprint(raw) != before);
     larmor_raw_free(raw);
-    free_scan(s);
 }
 
 WITH_SCAN(phases_are_turned_back)
 {
-    scan *s = plain_scan(0, SPOKES);
+    OWNED(scan) *s = plain_scan(0, SPOKES);
     write_scan(s);
     larmor_trajectory *t = spokes(SPOKES, SAMPLES);
     for (int i = 0; i < SPOKES * SAMPLES; i++) beside[i] = .01 * i;
     t->phase = beside;
     for (int conjugate = 0; conjugate < 2; conjugate++) {
-        larmor_raw *raw = opened_with(&(larmor_raw_opts){.trajectory = t, .conjugate = conjugate});
-        larmor_samples samples = samples_of(raw, 0, 0);
+        OWNED(larmor_raw) *raw = opened_with(&(larmor_raw_opts){.trajectory = t, .conjugate = conjugate});
+        OWNED(larmor_samples) samples = samples_of(raw, 0, 0);
         for (int i = 0; i < SPOKES * SAMPLES; i++) {
             const float *x = data_of(s, i / SAMPLES) + 2 * (i % SAMPLES);
             const double re = (double)x[0];
@@ -178,15 +164,12 @@ WITH_SCAN(phases_are_turned_back)
             assert_at_most(fabs((double)kspace(&samples)[2 * i] - (c * re - d * im)), 1e-5);
             assert_at_most(fabs((double)kspace(&samples)[2 * i + 1] - (c * im + d * re)), 1e-5);
         }
-        larmor_samples_free(&samples);
-        larmor_raw_free(raw);
     }
-    free_scan(s);
 }
 
 WITH_SCAN(what_is_no_trajectory_of_the_scan_is_refused)
 {
-    scan *s = plain_scan(0, SPOKES);
+    OWNED(scan) *s = plain_scan(0, SPOKES);
     write_scan(s);
     larmor_trajectory *t = spokes(SPOKES, SAMPLES);
     const larmor_raw_opts opts = {.trajectory = t};
@@ -202,21 +185,16 @@ WITH_SCAN(what_is_no_trajectory_of_the_scan_is_refused)
     refused_with(&opts, LARMOR_ERR_ARG, "trajectory k.npy: readout 1 has no samples");
     spokes(SPOKES, SAMPLES)->k = NULL;
     refused_with(&opts, LARMOR_ERR_ARG, "trajectory k.npy: no readouts, or the first does not begin at 0");
-    free_scan(s);
 }
 
 /* ---- files ---- */
 
 static void save(const char *name, int64_t a, int64_t b, int64_t c, const double *values)
 {
-    larmor_array *x;
-    larmor_output *out;
-    assert_ok(
+    OWN(larmor_array, *x,
         larmor_array_upload(dev, LARMOR_F64, c ? LARMOR_SHAPE(a, b, c) : LARMOR_SHAPE(a, b), LARMOR_F64, values, &x));
-    assert_ok(larmor_output_open(in_folder(name), 1, &out));
+    OWN(larmor_output, *out, larmor_output_open(in_folder(name), 1, &out));
     assert_ok(larmor_array_save(out, x));
-    larmor_output_free(out);
-    larmor_array_free(x);
 }
 
 WITH_SCAN(a_file_gives_readouts_times_and_weights)
@@ -260,13 +238,11 @@ WITH_SCAN(another_scan_gives_its_trajectory_per_metre)
     assert_int_equal(t.dims, 2);
     for (int i = 0; i < 2 * SAMPLES; i++)
         assert_at_most(fabs(t.k[2 * SAMPLES + i] - (double)traj_of(s, 1)[i] / .192), 1e-9);
-    larmor_raw *raw = opened_given(&t), *stored = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_given(&t), *stored = opened_with(NULL);
     larmor_samples a = samples_of(raw, 0, 0), b = samples_of(stored, 0, 0);
     for (int i = 0; i < 2 * SPOKES * SAMPLES; i++) assert_at_most(fabs(traj(&a)[i] - traj(&b)[i]), 1e-5);
     larmor_samples_free(&a);
     larmor_samples_free(&b);
-    larmor_raw_free(raw);
-    larmor_raw_free(stored);
     larmor_trajectory_free(&t);
     free_scan(s);
     s = plain_scan(0, SPOKES);
@@ -298,12 +274,11 @@ static larmor_trajectory *sequence(int dims, int lines, const double (*place)[2]
 
 static larmor_raw *played(const space *header, const larmor_trajectory *t)
 {
-    scan *s = empty_scan(header);
+    OWNED(scan) *s = empty_scan(header);
     for (int i = 0; i < 2; i++) s->r[add_readout(s, 200, 1, 0)].head.flags = LARMOR_ACQ_NOISE;
     for (int i = 0; i < t->readouts; i++) add_readout(s, SAMPLES, 1, 0);
     write_scan(s);
     larmor_raw *raw = opened_given(t);
-    free_scan(s);
     return raw;
 }
 
@@ -321,23 +296,21 @@ WITH_SCAN(an_echo_planar_scan_has_the_matrix_of_its_sequence_over_the_fields_of_
 {
     static const space header = {{96, 48, 1}, {48, 48, 1}, {384, 192, 5}, {192, 192, 5}, "epi", ""};
     static const double lines[5][2] = {{-32, 0}, {-16, 0}, {0, 0}, {16, 0}, {31, 0}};
-    larmor_raw *raw = played(&header, sequence(2, 5, lines, 32));
+    OWNED(larmor_raw) *raw = played(&header, sequence(2, 5, lines, 32));
     assert_matrix(raw, (int64_t[]){128, 64, 1}, (int64_t[]){64, 64, 1});
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_true(info.imaging == 5 && info.noise == 2);
     assert_non_null(strstr(info.warnings, "the sequence reaches 64/FOV along x, more than the header's matrix of 96 "
                                           "resolves: 128 is taken."));
     assert_non_null(strstr(info.warnings, "along y, more than the header's matrix of 48 resolves: 64 is taken."));
-    larmor_raw_free(raw);
 }
 
 WITH_SCAN(a_volume_has_the_partitions_of_its_sequence)
 {
     static const space header = {{48, 64, 6}, {48, 64, 6}, {192, 192, 40}, {192, 192, 40}, "cartesian", ""};
     static const double lines[6][2] = {{-32, -4}, {0, -4}, {31, 0}, {-32, 0}, {0, 3}, {31, 3}};
-    larmor_raw *raw = played(&header, sequence(3, 6, lines, 32));
+    OWNED(larmor_raw) *raw = played(&header, sequence(3, 6, lines, 32));
     assert_matrix(raw, (int64_t[]){64, 64, 8}, (int64_t[]){64, 64, 8});
-    larmor_raw_free(raw);
 }
 
 WITH_SCAN(a_header_keeps_its_matrix_where_the_sequence_reaches_less_or_far_more)

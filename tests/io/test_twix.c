@@ -376,10 +376,8 @@ TEST_IN(physiology_of_vd_is_read_as_waveforms_and_written_with_the_scan, make_fo
     assert_ok(larmor_output_open(in_folder("copy.h5"), 1, &out));
     assert_ok(larmor_raw_copy(raw, 0, out));
     larmor_output_free(out);
-    larmor_raw *copy;
-    assert_ok(larmor_raw_open(in_folder("copy.h5"), &(larmor_raw_opts){.as_stored = 1}, &copy));
+    OWN(larmor_raw, *copy, larmor_raw_open(in_folder("copy.h5"), &(larmor_raw_opts){.as_stored = 1}, &copy));
     expect_physiology(copy);
-    larmor_raw_free(copy);
 }
 
 /* Each byte of a packet's layout, set to what it is not: the scan is read, with that packet's waveforms or

@@ -36,10 +36,8 @@ static void write_blocks(const char *to)
                                   .slice_dir = {0, 0, 1},
                                   .data = data,
                                   .traj = traj};
-    larmor_output *out;
-    larmor_raw_writer *writer;
-    assert_ok(larmor_output_open(to, 0, &out));
-    assert_ok(larmor_raw_create(out, &described, &writer));
+    OWN(larmor_output, *out, larmor_output_open(to, 0, &out));
+    OWN(larmor_raw_writer, *writer, larmor_raw_create(out, &described, &writer));
     assert_ok(larmor_raw_append(writer, &a));
     for (int b = 0; b < BLOCKS; b++) {
         uint32_t values[SAMPLES * CHANNELS];
@@ -53,8 +51,6 @@ static void write_blocks(const char *to)
         assert_ok(larmor_raw_append_waveform(writer, &w));
     }
     assert_ok(larmor_raw_finish(writer));
-    larmor_raw_writer_free(writer);
-    larmor_output_free(out);
 }
 
 static void assert_blocks(const larmor_raw *raw)

@@ -9,7 +9,6 @@
 #include "tests/support/test.h"
 
 typedef long double _Complex direct_cplx;
-ENDS_BY(free, direct_cplx)
 
 /* exp(sign 2 pi i k r / N) for all modes of a dimension; the phase is reduced to one cycle before it meets pi. */
 static inline void direct_phases(double k, int64_t modes, int sign, direct_cplx *out)
@@ -30,7 +29,7 @@ static inline void direct_nufft(int type, int sign, int ndim, const int64_t mode
     const int64_t n1 = ndim > 1 ? modes[1] : 1;
     const int64_t n2 = ndim > 2 ? modes[2] : 1;
     const int64_t count = n0 * n1 * n2;
-    OWNED(direct_cplx) *e = malloc((size_t)(n0 + n1 + n2) * sizeof *e), *sum = calloc((size_t)count, sizeof *sum);
+    HEAP direct_cplx *e = malloc((size_t)(n0 + n1 + n2) * sizeof *e), *sum = calloc((size_t)count, sizeof *sum);
     for (int64_t j = 0; j < m; j++) {
         direct_cplx *ex = e, *ey = e + n0, *ez = e + n0 + n1, value = 0;
         ey[0] = ez[0] = 1;
@@ -118,8 +117,7 @@ static inline larmor_array *to_device(larmor_dtype dtype, int64_t n, const doubl
 
 static inline void to_host(larmor_array *x, double _Complex *out)
 {
-    OWNED(larmor_array) *in_double;
-    assert_ok(larmor_array_convert(x, LARMOR_C128, &in_double));
+    OWN(larmor_array, *in_double, larmor_array_convert(x, LARMOR_C128, &in_double));
     assert_ok(larmor_array_read(in_double, out, larmor_array_bytes(in_double)));
 }
 
@@ -177,15 +175,8 @@ static inline sweep sweep_create(int ndim, larmor_dtype dtype)
 
 static inline void sweep_free(sweep *s)
 {
-    for (int i = 0; i < 2; i++) {
-        free(s->truth[i]);
-        larmor_array_free(s->input[i]);
-        larmor_array_free(s->output[i]);
-    }
-    free(s->points);
-    free(s->values);
-    free(s->coefficients);
-    larmor_array_free(s->on_device);
+    for (int i = 0; i < 2; i++) LMR_FREE(s->truth[i], s->input[i], s->output[i]);
+    LMR_FREE(s->points, s->values, s->coefficients, s->on_device);
 }
 
 ENDS_ITSELF_BY(sweep_free, sweep)
@@ -196,7 +187,7 @@ static inline larmor_status sweep_run(const sweep *s, double tol, double upsampl
 {
     larmor_nufft_opts opts = {.type = 1, .ndim = s->ndim, .tol = tol, .upsample = upsample, .dtype = s->dtype};
     memcpy(opts.modes, s->modes, sizeof opts.modes);
-    larmor_nufft *plan;
+    OWNED(larmor_nufft) *plan;
     const larmor_status st = larmor_nufft_create(dev, &opts, &plan);
     if (st) return st;
     *info = larmor_nufft_describe(plan);
@@ -205,12 +196,10 @@ static inline larmor_status sweep_run(const sweep *s, double tol, double upsampl
     assert_ok(larmor_nufft_execute_adjoint(plan, s->input[1], s->output[1]));
     for (int i = 0; i < 2; i++) {
         const int64_t n = i ? s->m : s->mode_count;
-        double _Complex *x = malloc((size_t)n * sizeof *x);
+        HEAP double _Complex *x = malloc((size_t)n * sizeof *x);
         to_host(s->output[i], x);
         error[i] = relative_l2(n, x, s->truth[i]);
-        free(x);
     }
-    larmor_nufft_free(plan);
     return LARMOR_OK;
 }
 
@@ -253,14 +242,8 @@ static inline sweep3 sweep3_create(int ndim, larmor_dtype dtype)
 
 static inline void sweep3_free(sweep3 *s)
 {
-    for (int i = 0; i < 2; i++) {
-        free(s->values[i]);
-        free(s->truth[i]);
-        larmor_array_free(s->on_device[i]);
-        larmor_array_free(s->input[i]);
-    }
-    free(s->points);
-    free(s->targets);
+    for (int i = 0; i < 2; i++) LMR_FREE(s->values[i], s->truth[i], s->on_device[i], s->input[i]);
+    LMR_FREE(s->points, s->targets);
 }
 
 ENDS_ITSELF_BY(sweep3_free, sweep3)
@@ -275,13 +258,11 @@ static inline larmor_status sweep3_run(const sweep3 *s, double tol, double upsam
     if (!st) st = larmor_nufft_set_points(plan, s->on_device[0], s->on_device[1]);
     for (int i = 0; i < 2 && !st; i++) {
         const int64_t to = i ? s->m : s->n;
-        OWNED(larmor_array) *y;
-        double _Complex *out = malloc((size_t)to * sizeof *out);
-        assert_ok(larmor_array_create(dev, s->dtype, LARMOR_SHAPE(to), &y));
+        HEAP double _Complex *out = malloc((size_t)to * sizeof *out);
+        OWN(larmor_array, *y, larmor_array_create(dev, s->dtype, LARMOR_SHAPE(to), &y));
         assert_ok((i ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, s->input[i], y));
         to_host(y, out);
         error[i] = relative_l2(to, out, s->truth[i]);
-        free(out);
     }
     if (!st) *info = larmor_nufft_describe(plan);
     return st;

@@ -40,8 +40,7 @@ static inline larmor_nufft_info apply(larmor_nufft_opts o, const double *points,
     const int to_modes = (o.type == 1) != (adjoint != 0);
     const int64_t batch = o.batch ? o.batch : 1;
     const int64_t modes = o.type == 3 ? M : count_of(o.modes);
-    OWNED(larmor_nufft) *plan;
-    assert_ok(larmor_nufft_create(dev, &o, &plan));
+    OWN(larmor_nufft, *plan, larmor_nufft_create(dev, &o, &plan));
     OWNED(larmor_array) *k = points_on_device(o.ndim, M, points);
     OWNED(larmor_array) *x = to_device(o.dtype, batch * (o.type == 3 || to_modes ? M : modes), in);
     OWNED(larmor_array) *y;

@@ -34,9 +34,7 @@ static inline problem problem_of(larmor_nufft_opts opts, int64_t m)
 
 static inline void problem_free(problem *p)
 {
-    larmor_array_free(p->points);
-    free(p->host);
-    free(p->in);
+    LMR_FREE(p->points, p->host, p->in);
 }
 
 ENDS_ITSELF_BY(problem_free, problem)
@@ -67,14 +65,12 @@ static inline double _Complex *execute(larmor_nufft *plan, const problem *p, int
 static inline void expect_tolerance(larmor_nufft *plan, const problem *p)
 {
     int64_t n;
-    double _Complex *out = execute(plan, p, &n), *truth = malloc((size_t)n * sizeof *truth);
+    HEAP double _Complex *out = execute(plan, p, &n), *truth = malloc((size_t)n * sizeof *truth);
     int64_t modes[3] = {1, 1, 1};
     for (int d = 0; d < p->opts.ndim; d++) modes[d] = p->opts.modes[d];
     direct_nufft(p->opts.type, p->opts.type == 1 ? 1 : -1, p->opts.ndim, modes, p->m, p->host, p->in, truth);
     assert_at_most(relative_l2(n, out, truth), p->opts.tol);
     assert_at_most(larmor_nufft_describe(plan).error, p->opts.tol);
-    free(out);
-    free(truth);
 }
 
 /* Of the measurement that a plan for p would look up. */

@@ -36,7 +36,7 @@ static inline int64_t mode_count(const larmor_nufft_opts *o)
 static inline larmor_array *make_points(int ndim, const int64_t *modes, int64_t m, uint64_t *state)
 {
     static const double edges[] = {0.5, -0.5, 0.4999, -0.4999, 0, 3.5, -7.49};
-    OWNED(double) *x = malloc((size_t)(m * ndim + 1) * sizeof *x);
+    HEAP double *x = malloc((size_t)(m * ndim + 1) * sizeof *x);
     for (int64_t i = 0; i < m * ndim; i++) {
         const double n = (double)modes[i % ndim];
         const int64_t j = i / ndim;

@@ -21,13 +21,12 @@ TEST(points_have_each_coordinate_times_its_factor)
         for (int is_double = 0; is_double < 2; is_double++)
             for (int scaled = 0; scaled < 2; scaled++) {
                 larmor_array *apart[3] = {NULL, NULL, NULL}, *points;
-                OWNED(double) *found;
                 for (int d = 0; d < ndim; d++) apart[d] = upload(is_double ? LARMOR_F64 : LARMOR_F32, M, x[d]);
                 assert_ok(larmor_nufft_join_coordinates(ndim, (const larmor_array *const *)apart,
                                                         scaled ? scale : NULL, &points));
                 assert_true(larmor_shape_equal(larmor_array_shape(points), LARMOR_SHAPE(ndim, M)));
                 assert_int_equal(larmor_array_dtype(points), LARMOR_F64);
-                assert_ok(larmor_array_download(points, LARMOR_F64, &found));
+                OWN_MEMORY(double, *found, larmor_array_download(points, LARMOR_F64, &found));
                 for (int i = 0; i < M * ndim; i++)
                     assert_true(found[i] == x[i % ndim][i / ndim] * (scaled ? scale[i % ndim] : 1));
                 larmor_array_free(points);
@@ -41,13 +40,12 @@ enum { SIDE = 24 };
 static double *transform(larmor_nufft *plan, const larmor_array *points, larmor_array *const *apart,
                          const double *scale, int64_t count)
 {
-    OWNED(larmor_array) *values, *modes;
     double numbers[2 * M], *found;
     for (int i = 0; i < 2 * M; i++) numbers[i] = cos(i);
     assert_ok(points ? larmor_nufft_set_points(plan, points, NULL)
                      : larmor_nufft_set_coordinates(plan, (const larmor_array *const *)apart, scale));
-    assert_ok(larmor_array_upload(dev, LARMOR_C128, LARMOR_SHAPE(M), LARMOR_C128, numbers, &values));
-    assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(count), &modes));
+    OWN(larmor_array, *values, larmor_array_upload(dev, LARMOR_C128, LARMOR_SHAPE(M), LARMOR_C128, numbers, &values));
+    OWN(larmor_array, *modes, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(count), &modes));
     assert_ok(larmor_nufft_execute(plan, values, modes));
     assert_ok(larmor_array_download(modes, LARMOR_C128, &found));
     return found;
@@ -75,8 +73,8 @@ TEST(a_plan_takes_coordinates_that_lie_apart_as_it_takes_points)
         assert_ok(larmor_nufft_join_coordinates(ndim, (const larmor_array *const *)apart, scale, &points));
         larmor_nufft *plan;
         assert_ok(larmor_nufft_create(dev, &o, &plan));
-        OWNED(double) *a = transform(plan, points, apart, scale, count);
-        OWNED(double) *b = transform(plan, NULL, apart, scale, count);
+        HEAP double *a = transform(plan, points, apart, scale, count);
+        HEAP double *b = transform(plan, NULL, apart, scale, count);
         /* a GPU adds in another order each time; timing may choose another width, which holds the tolerance */
         const double bound = i == 12 ? 1e-8 : 1e-10;
         double most = 0;
@@ -95,14 +93,13 @@ TEST(coordinates_that_are_refused_leave_the_plan_as_it_was)
     for (int i = 0; i < M; i++) x[i] = y[i] = 7 * test_random(&seed);
     y[M - 2] = NAN;
     OWNED(larmor_array) *good = upload(LARMOR_F32, M, x), *bad = upload(LARMOR_F32, M, y);
-    larmor_nufft *plan, *type3;
     const larmor_nufft_opts o = {
         .size = sizeof o, .type = 1, .ndim = 2, .modes = {SIDE, SIDE}, .tol = 1e-6, .dtype = LARMOR_C128};
     const larmor_nufft_opts o3 = {.size = sizeof o3, .type = 3, .ndim = 2, .tol = 1e-6, .dtype = LARMOR_C128};
-    assert_ok(larmor_nufft_create(dev, &o, &plan));
-    assert_ok(larmor_nufft_create(dev, &o3, &type3));
+    OWN(larmor_nufft, *plan, larmor_nufft_create(dev, &o, &plan));
+    OWN(larmor_nufft, *type3, larmor_nufft_create(dev, &o3, &type3));
     larmor_array *const apart[] = {good, good};
-    OWNED(double) *before = transform(plan, NULL, apart, NULL, SIDE * SIDE), *after, *numbers = calloc(2 * M, 8);
+    HEAP double *before = transform(plan, NULL, apart, NULL, SIDE * SIDE), *after, *numbers = calloc(2 * M, 8);
     assert_refused(larmor_nufft_set_coordinates(plan, (const larmor_array *[]){good, bad}, NULL), LARMOR_ERR_NUMERIC,
                    "point 2998 is not finite");
     assert_refused(larmor_nufft_set_coordinates(plan, (const larmor_array *[]){good, NULL}, NULL), LARMOR_ERR_ARG,
@@ -111,22 +108,18 @@ TEST(coordinates_that_are_refused_leave_the_plan_as_it_was)
                    "a plan is needed");
     assert_refused(larmor_nufft_set_coordinates(type3, (const larmor_array *[]){good, good}, NULL), LARMOR_ERR_ARG,
                    "type 3");
-    OWNED(larmor_array) *values, *modes;
     for (int i = 0; i < 2 * M; i++) numbers[i] = cos(i);
-    assert_ok(larmor_array_upload(dev, LARMOR_C128, LARMOR_SHAPE(M), LARMOR_C128, numbers, &values));
-    assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(SIDE * SIDE), &modes));
+    OWN(larmor_array, *values, larmor_array_upload(dev, LARMOR_C128, LARMOR_SHAPE(M), LARMOR_C128, numbers, &values));
+    OWN(larmor_array, *modes, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(SIDE * SIDE), &modes));
     assert_ok(larmor_nufft_execute(plan, values, modes));
     assert_ok(larmor_array_download(modes, LARMOR_C128, &after));
     for (int k = 0; k < 2 * SIDE * SIDE; k++) assert_at_most(fabs(after[k] - before[k]), 1e-9 * M);
-    larmor_nufft_free(plan);
-    larmor_nufft_free(type3);
 }
 
 TEST(no_coordinates_are_no_points)
 {
-    OWNED(larmor_array) *none, *points;
-    assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(0), &none));
-    assert_ok(larmor_nufft_join_coordinates(2, (const larmor_array *[]){none, none}, NULL, &points));
+    OWN(larmor_array, *none, larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(0), &none));
+    OWN(larmor_array, *points, larmor_nufft_join_coordinates(2, (const larmor_array *[]){none, none}, NULL, &points));
     assert_true(larmor_shape_equal(larmor_array_shape(points), LARMOR_SHAPE(2, 0)));
 }
 

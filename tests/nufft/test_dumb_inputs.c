@@ -22,16 +22,14 @@ static int64_t modes_of(const larmor_nufft_opts *o)
 static void both(const larmor_nufft_opts *o, int64_t m, const double *points, const double _Complex *in,
                  double _Complex out[2][MOST])
 {
-    OWNED(larmor_nufft) *plan;
-    assert_ok(larmor_nufft_create(dev, o, &plan));
+    OWN(larmor_nufft, *plan, larmor_nufft_create(dev, o, &plan));
     OWNED(larmor_array) *k = points_on_device(o->ndim, m, points);
     assert_ok(larmor_nufft_set_points(plan, k, o->type == 3 ? k : NULL));
     for (int adjoint = 0; adjoint < 2; adjoint++) {
         const int64_t n = o->type == 3 ? m : modes_of(o);
         const int to_modes = (o->type == 1) != (adjoint == 1);
         OWNED(larmor_array) *x = to_device(o->dtype, to_modes ? m : n, in);
-        OWNED(larmor_array) *y;
-        assert_ok(larmor_array_create(dev, o->dtype, LARMOR_SHAPE(to_modes ? n : m), &y));
+        OWN(larmor_array, *y, larmor_array_create(dev, o->dtype, LARMOR_SHAPE(to_modes ? n : m), &y));
         assert_ok((adjoint ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, x, y));
         to_host(y, out[adjoint]);
     }
@@ -42,9 +40,8 @@ static double _Complex in[MOST], out[2][MOST];
 static void fill_input(void)
 {
     uint64_t seed = 17;
-    double _Complex *x = random_values(MOST, LARMOR_C128, &seed);
+    HEAP double _Complex *x = random_values(MOST, LARMOR_C128, &seed);
     memcpy(in, x, sizeof in);
-    free(x);
 }
 
 TEST(no_points_give_zeros)
@@ -130,11 +127,10 @@ TEST(a_huge_batch_of_a_tiny_transform_is_right)
         o.batch = BATCH;
         o.tol = 1e-4;
         o.dtype = LARMOR_C64;
-        larmor_nufft *plan;
         OWNED(larmor_array) *x, *y, *k;
         const double points[2] = {0, 0.5};
-        double _Complex *all = malloc(2 * BATCH * sizeof *all);
-        assert_ok(larmor_nufft_create(dev, &o, &plan));
+        HEAP double _Complex *all = malloc(2 * BATCH * sizeof *all);
+        OWN(larmor_nufft, *plan, larmor_nufft_create(dev, &o, &plan));
         k = points_on_device(1, 2, points);
         assert_ok(larmor_nufft_set_points(plan, k, type == 3 ? k : NULL));
         for (int i = 0; i < 2 * BATCH; i++) all[i] = i % 2 ? 0 : i / 2 % 100;
@@ -144,8 +140,6 @@ TEST(a_huge_batch_of_a_tiny_transform_is_right)
         to_host(y, all);
         /* types 1 and 3: a point at 0 gives its value everywhere; type 2: mode -1 gives its value at 0 */
         for (int b = 0; b < BATCH; b++) assert_at_most(cabs(all[2 * b] - b % 100), 1e-4 * 200);
-        larmor_nufft_free(plan);
-        free(all);
     }
 }
 
@@ -157,8 +151,7 @@ TEST(points_that_are_not_finite_are_named)
             for (int i = 0; i < 3; i++) {
                 const larmor_nufft_opts o = options(type, ndim, 8);
                 double points[30] = {0};
-                OWNED(larmor_nufft) *plan;
-                assert_ok(larmor_nufft_create(dev, &o, &plan));
+                OWN(larmor_nufft, *plan, larmor_nufft_create(dev, &o, &plan));
                 OWNED(larmor_array) *good = points_on_device(ndim, 10, points);
                 points[4 * ndim + ndim - 1] = bad[i];
                 OWNED(larmor_array) *k = points_on_device(ndim, 10, points);
@@ -261,9 +254,8 @@ TEST(nulls_are_refused_and_freed)
     larmor_wisdom_forget(NULL);
 
     larmor_nufft *plan = (larmor_nufft *)&plan;
-    OWNED(larmor_array) *x;
     const larmor_nufft_opts o = options(1, 1, 8);
-    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(1, 3), &x));
+    OWN(larmor_array, *x, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(1, 3), &x));
     assert_refused(larmor_nufft_create(dev, &o, NULL), LARMOR_ERR_ARG, "plan is NULL");
     assert_refused(larmor_nufft_create(NULL, &o, &plan), LARMOR_ERR_ARG, "a device and options are needed");
     assert_null(plan);

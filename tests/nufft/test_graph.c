@@ -17,8 +17,7 @@ typedef struct transform {
 /* Uniform in a box of these sizes about the centre. */
 static larmor_array *random_points_on_device(int ndim, const int64_t *size, int64_t m, uint64_t *state)
 {
-    OWNED(double) *points = malloc((size_t)(m * ndim) * sizeof *points);
-    assert_non_null(points);
+    HEAP NEW(double, points, m *ndim);
     for (int64_t i = 0; i < m * ndim; i++) points[i] = test_random(state) * (double)size[i % ndim] / 2;
     larmor_array *k = points_on_device(ndim, m, points);
     return k;
@@ -48,8 +47,7 @@ static transform transform_create(int type, int ndim, larmor_dtype dtype, int64_
 
 static void transform_free(transform *t)
 {
-    larmor_array_free(t->in);
-    larmor_array_free(t->out);
+    LMR_FREE(t->in, t->out);
     larmor_nufft_free(t->plan);
 }
 
@@ -58,17 +56,15 @@ ENDS_ITSELF_BY(transform_free, transform)
 /* New contents for the input, in place. */
 static void fill(const transform *t, uint64_t *state)
 {
-    double _Complex *x = random_values(t->n_in, t->dtype, state);
+    HEAP double _Complex *x = random_values(t->n_in, t->dtype, state);
     OWNED(larmor_array) *fresh = to_device(t->dtype, t->n_in, x);
     assert_ok(larmor_copy(fresh, t->in));
     assert_ok(larmor_device_sync(dev));
-    free(x);
 }
 
 static double _Complex *result(const transform *t)
 {
-    double _Complex *y = malloc((size_t)t->n_out * sizeof *y);
-    assert_non_null(y);
+    NEW(double _Complex, y, (size_t)t->n_out);
     to_host(t->out, y);
     return y;
 }
@@ -76,7 +72,6 @@ static double _Complex *result(const transform *t)
 /* The graph's output for inputs that came after the recording is that of a plain execute. */
 static void check_replay(transform *t, uint64_t *state)
 {
-    OWNED(larmor_graph) *graph;
     const double rounding = t->dtype == LARMOR_C64 ? 5e-6 : 2e-14; /* tiles are added in any order */
     fill(t, state);
     assert_ok(larmor_nufft_execute(t->plan, t->in, t->out)); /* so that its code is loaded */
@@ -84,20 +79,17 @@ static void check_replay(transform *t, uint64_t *state)
     assert_ok(larmor_device_sync(dev));
     assert_ok(larmor_graph_begin(dev));
     assert_ok(larmor_nufft_execute(t->plan, t->in, t->out));
-    assert_ok(larmor_graph_end(dev, &graph));
-    double _Complex *untouched = result(t);
+    OWN(larmor_graph, *graph, larmor_graph_end(dev, &graph));
+    HEAP double _Complex *untouched = result(t);
     for (int64_t i = 0; i < t->n_out; i++) assert_true(untouched[i] == 0);
-    free(untouched);
     for (int round = 0; round < 2; round++) {
         fill(t, state);
         assert_ok(larmor_graph_launch(graph));
-        double _Complex *replayed = result(t);
+        HEAP double _Complex *replayed = result(t);
         assert_ok(larmor_zero(t->out));
         assert_ok(larmor_nufft_execute(t->plan, t->in, t->out));
-        double _Complex *plain = result(t);
+        HEAP double _Complex *plain = result(t);
         assert_at_most(relative_l2(t->n_out, replayed, plain), rounding);
-        free(replayed);
-        free(plain);
     }
 }
 
@@ -147,12 +139,11 @@ TEST(a_pair_and_algebra_between_are_recorded_together)
 {
     uint64_t seed = 50;
     if (cannot_record()) return;
-    transform t = transform_create(2, 2, LARMOR_C64, 1, 1000, &seed);
-    OWNED(larmor_array) *back;
-    larmor_graph *graph;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(t.n_in), &back));
-    double _Complex *recorded = malloc((size_t)t.n_in * sizeof *recorded),
-                    *plain = malloc((size_t)t.n_in * sizeof *plain);
+    OWNED(transform) t = transform_create(2, 2, LARMOR_C64, 1, 1000, &seed);
+    OWNED(larmor_graph) *graph;
+    OWN(larmor_array, *back, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(t.n_in), &back));
+    HEAP double _Complex *recorded = malloc((size_t)t.n_in * sizeof *recorded),
+                         *plain = malloc((size_t)t.n_in * sizeof *plain);
     for (int recording = 0; recording < 2; recording++) { /* back <- A^H A x + x / 2 */
         fill(&t, &seed);
         if (recording) assert_ok(larmor_graph_begin(dev));
@@ -168,32 +159,25 @@ TEST(a_pair_and_algebra_between_are_recorded_together)
     assert_ok(larmor_axpby(0.5, t.in, 1, back));
     to_host(back, plain);
     assert_at_most(relative_l2(t.n_in, recorded, plain), 5e-6);
-    larmor_graph_free(graph);
-    transform_free(&t);
-    free(recorded);
-    free(plain);
 }
 
 TEST(points_cannot_be_set_while_recording_and_the_plan_keeps_its_own)
 {
     uint64_t seed = 60;
     if (cannot_record()) return;
-    transform t = transform_create(1, 2, LARMOR_C64, 1, 500, &seed);
+    OWNED(transform) t = transform_create(1, 2, LARMOR_C64, 1, 500, &seed);
     larmor_graph *graph = (larmor_graph *)&graph;
     double point[4] = {1, 2, 3, 4};
     OWNED(larmor_array) *k = points_on_device(2, 2, point);
     fill(&t, &seed);
     assert_ok(larmor_nufft_execute(t.plan, t.in, t.out));
-    double _Complex *before = result(&t);
+    HEAP double _Complex *before = result(&t);
     assert_ok(larmor_graph_begin(dev));
     assert_int_not_equal(larmor_nufft_set_points(t.plan, k, NULL), LARMOR_OK);
     assert_int_not_equal(larmor_graph_end(dev, &graph), LARMOR_OK);
     assert_null(graph);
     assert_ok(larmor_nufft_execute(t.plan, t.in, t.out));
-    double _Complex *after = result(&t);
+    HEAP double _Complex *after = result(&t);
     assert_at_most(relative_l2(t.n_out, after, before), 1e-6);
     check_replay(&t, &seed);
-    transform_free(&t);
-    free(before);
-    free(after);
 }

@@ -5,7 +5,7 @@ static larmor_array *random_traj(int ndim, const int64_t *modes, int64_t samples
 {
     uint64_t state = 31;
     larmor_array *traj;
-    OWNED(double) *points = malloc((size_t)(ndim * samples * readouts) * sizeof *points);
+    HEAP double *points = malloc((size_t)(ndim * samples * readouts) * sizeof *points);
     for (int64_t i = 0; i < ndim * samples * readouts; i++)
         points[i] = test_random(&state) * (double)modes[i % ndim] / 2;
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(ndim, samples, readouts), &traj));
@@ -26,9 +26,8 @@ TEST(forward_and_adjoint_are_adjoint_to_rounding)
                                        .dtype = precision ? LARMOR_C128 : LARMOR_C64};
                 memcpy(o.modes, sizes[ndim - 1], sizeof o.modes);
                 OWNED(larmor_array) *traj = random_traj(ndim, o.modes, 500, 100);
-                OWNED(larmor_op) *A;
                 double error;
-                assert_ok(larmor_op_nufft(dev, &o, traj, &A));
+                OWN(larmor_op, *A, larmor_op_nufft(dev, &o, traj, &A));
                 assert_ok(larmor_op_adjoint_error(A, 17 + (uint64_t)i, &error));
                 assert_at_most(error, precision ? 1e-14 : 1e-6);
             }
@@ -48,9 +47,8 @@ TEST(wide_windows_at_a_low_upsampling_are_adjoint_to_rounding_where_tol_leaves_r
                     o.dtype = LARMOR_C128;
                     memcpy(o.modes, sizes[ndim - 1], sizeof o.modes);
                     OWNED(larmor_array) *traj = random_traj(ndim, o.modes, 200, 4);
-                    OWNED(larmor_op) *A;
                     double error;
-                    assert_ok(larmor_op_nufft(dev, &o, traj, &A));
+                    OWN(larmor_op, *A, larmor_op_nufft(dev, &o, traj, &A));
                     assert_ok(larmor_op_adjoint_error(A, 17, &error));
                     assert_at_most(error, limits[k]);
                 }
@@ -80,13 +78,12 @@ TEST(forward_is_the_direct_sum_with_a_minus_sign)
 {
     const larmor_nufft_opts o = {.ndim = 2, .modes = {9, 8}, .tol = 1e-10, .dtype = LARMOR_C128};
     OWNED(larmor_array) *traj = random_traj(2, o.modes, 11, 3), *y;
-    OWNED(larmor_op) *A;
     uint64_t seed = 3;
     double points[2 * 33];
     double _Complex *x = random_values(72, LARMOR_C128, &seed), truth[33], got[33];
     assert_ok(larmor_array_read(traj, points, sizeof points));
     direct_nufft(2, -1, 2, o.modes, 33, points, x, truth);
-    assert_ok(larmor_op_nufft(dev, &o, traj, &A));
+    OWN(larmor_op, *A, larmor_op_nufft(dev, &o, traj, &A));
     OWNED(larmor_array) *in = to_device(LARMOR_C128, 72, x), *image;
     assert_ok(larmor_array_reshape(in, LARMOR_SHAPE(9, 8), &image));
     assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(11, 3), &y));

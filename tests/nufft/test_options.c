@@ -20,7 +20,7 @@ TEST(fft_order_is_the_centred_one_rotated)
                 const int64_t *n = o.modes, count = count_of(n);
                 const int to_modes = (type == 1) != adjoint;
                 uint64_t seed = 3;
-                OWNED(double) *points = random_points(&o);
+                HEAP double *points = random_points(&o);
                 double _Complex *in = random_values(MOST, LARMOR_C128, &seed), permuted[MOST], a[MOST], b[MOST];
                 for (int64_t i = 0; i < MOST; i++) permuted[i] = in[i];
                 int64_t to[MOST];
@@ -47,7 +47,7 @@ TEST(spreading_sums_the_window_around_each_point)
             o.spread_only = 1;
             o.modes[0] = n;
             o.mode_order = order ? LARMOR_MODES_FFT : LARMOR_MODES_CENTRED;
-            OWNED(double) *points = calloc(M, sizeof *points);
+            HEAP double *points = calloc(M, sizeof *points);
             points[0] = 7;
             points[1] = 3.25 + 10 * (double)n;
             double _Complex in[M] = {1}, out[41];
@@ -81,12 +81,12 @@ TEST(interpolation_alone_is_the_transpose_of_spreading_alone)
             o.batch = 3;
             const int64_t count = 3 * count_of(o.modes);
             uint64_t seed = 5;
-            OWNED(double) *points = random_points(&o);
-            double _Complex *x = random_values(3 * M, LARMOR_C128, &seed),
-                            *y = random_values(count, LARMOR_C128, &seed);
+            HEAP double *points = random_points(&o);
+            HEAP double _Complex *x = random_values(3 * M, LARMOR_C128, &seed),
+                                 *y = random_values(count, LARMOR_C128, &seed);
             double _Complex *sx = random_values(count, LARMOR_C128, &seed), left = 0, right = 0;
-            double _Complex *sy = random_values(3 * M, LARMOR_C128, &seed),
-                            *again = random_values(3 * M, LARMOR_C128, &seed);
+            HEAP double _Complex *sy = random_values(3 * M, LARMOR_C128, &seed),
+                                 *again = random_values(3 * M, LARMOR_C128, &seed);
             apply(o, points, 0, x, sx);
             apply(o, points, 1, y, sy);
             for (int64_t i = 0; i < count; i++) left += conj(sx[i]) * y[i];
@@ -95,11 +95,7 @@ TEST(interpolation_alone_is_the_transpose_of_spreading_alone)
             o.type = 2;
             apply(o, points, 0, y, again);
             assert_memory_equal(sy, again, 3 * M * sizeof *sy);
-            free(x);
-            free(y);
             free(sx);
-            free(sy);
-            free(again);
         }
 }
 
@@ -118,7 +114,7 @@ TEST(the_sign_conjugates)
     for (int type = 1; type <= 3; type++) {
         larmor_nufft_opts o = options(type, 2, 1e-9);
         uint64_t seed = 6;
-        OWNED(double) *points = random_points(&o);
+        HEAP double *points = random_points(&o);
         double _Complex *in = random_values(18 * 15, LARMOR_C128, &seed), plus[18 * 15], minus[18 * 15],
                         usual[18 * 15];
         const int64_t n = type == 1 ? 18 * 15 : M;
@@ -146,10 +142,10 @@ TEST(any_number_of_transforms_may_share_a_pass)
         const int64_t n_in = BATCH * (type == 1 ? M : 18 * 15);
         const int64_t n_out = BATCH * (type == 1 ? 18 * 15 : M);
         uint64_t seed = 7;
-        OWNED(double) *points = random_points(&o);
-        double _Complex *in = random_values(n_in, LARMOR_C128, &seed),
-                        *one = random_values(n_out, LARMOR_C128, &seed);
-        double _Complex *several = random_values(n_out, LARMOR_C128, &seed);
+        HEAP double *points = random_points(&o);
+        HEAP double _Complex *in = random_values(n_in, LARMOR_C128, &seed),
+                             *one = random_values(n_out, LARMOR_C128, &seed);
+        HEAP double _Complex *several = random_values(n_out, LARMOR_C128, &seed);
         o.max_batch = 1;
         assert_int_equal(apply(o, points, 0, in, one).per_pass, 1);
         for (o.max_batch = 2; o.max_batch < 10; o.max_batch++) {
@@ -157,9 +153,6 @@ TEST(any_number_of_transforms_may_share_a_pass)
             assert_true(per_pass <= o.max_batch && per_pass <= BATCH && per_pass > 1);
             assert_at_most(relative_l2(n_out, several, one), 1e-14);
         }
-        free(in);
-        free(one);
-        free(several);
     }
 }
 
@@ -171,7 +164,7 @@ TEST(threads_change_nothing_but_their_number)
     for (int type = 1; type <= 3; type++) {
         larmor_nufft_opts o = options(type, 2, 1e-9);
         uint64_t seed = 8;
-        OWNED(double) *points = random_points(&o);
+        HEAP double *points = random_points(&o);
         double _Complex *in = random_values(18 * 15, LARMOR_C128, &seed), all[18 * 15], few[18 * 15];
         assert_int_equal(apply(o, points, 0, in, all).threads, 3);
         for (o.threads = 1; o.threads <= 3; o.threads++) {
@@ -199,7 +192,7 @@ TEST(every_method_gives_the_same_on_a_gpu)
             larmor_nufft_opts o = options(type, ndim, 1e-9);
             const int64_t n = type == 1 ? count_of(o.modes) : M;
             uint64_t seed = 9;
-            OWNED(double) *points = random_points(&o);
+            HEAP double *points = random_points(&o);
             double _Complex *in = random_values(8 * 9 * 7, LARMOR_C128, &seed), usual[8 * 9 * 7], out[8 * 9 * 7];
             const larmor_nufft_info chosen = apply(o, points, 0, in, usual);
             assert_true(chosen.spread_method != LARMOR_NUFFT_AUTO && chosen.interp_method != LARMOR_NUFFT_AUTO);
@@ -226,7 +219,7 @@ TEST(a_processor_has_one_method_and_orders_points_by_itself)
     larmor_nufft_opts o = options(2, 2, 1e-6);
     o.sort = LARMOR_NUFFT_SORT_ON;
     uint64_t seed = 4;
-    OWNED(double) *points = random_points(&o);
+    HEAP double *points = random_points(&o);
     double _Complex *in = random_values(18 * 15, LARMOR_C128, &seed), out[M];
     const larmor_nufft_info info = apply(o, points, 0, in, out);
     assert_true(info.spread_method == LARMOR_NUFFT_AUTO && info.interp_method == LARMOR_NUFFT_AUTO);
@@ -249,7 +242,7 @@ TEST(a_caller_s_stream_gives_the_same)
         larmor_nufft_opts o = options(type, 2, 1e-9);
         o.batch = 2;
         uint64_t seed = 8;
-        OWNED(double) *points = random_points(&o);
+        HEAP double *points = random_points(&o);
         double _Complex *in = random_values(2 * 18 * 15, LARMOR_C128, &seed), own[2 * 18 * 15], other[2 * 18 * 15];
         const size_t bytes = 2 * (size_t)(type == 1 ? 18 * 15 : M) * sizeof *own;
         apply(o, points, 0, in, own);

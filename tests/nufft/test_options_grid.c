@@ -43,7 +43,7 @@ TEST(grid_width_and_tiles_are_those_asked_for_and_keep_the_tolerance)
                 const larmor_nufft_opts plain = options(type, ndim, 1e-6), o = with(plain, e);
                 const int64_t n = type == 1 ? count_of(o.modes) : M;
                 uint64_t seed = 12;
-                OWNED(double) *points = random_points(&o);
+                HEAP double *points = random_points(&o);
                 double _Complex *in = random_values(MOST, LARMOR_C128, &seed), out[MOST], truth[MOST];
                 const larmor_nufft_info info = apply(o, points, 0, in, out);
                 for (int d = 0; d < ndim && e.grid[0]; d++) assert_int_equal(info.grid[d], e.grid[d]);
@@ -68,18 +68,15 @@ TEST(shapes_of_tiles_differ_in_rounding_only)
             const int64_t count = count_of(o.modes);
             const int64_t n = type == 1 ? count : M;
             uint64_t seed = 13;
-            OWNED(double) *points = random_points(&o);
-            double _Complex *in = random_values(count, LARMOR_C128, &seed),
-                            *usual = random_values(count, LARMOR_C128, &seed),
-                            *out = random_values(count, LARMOR_C128, &seed);
+            HEAP double *points = random_points(&o);
+            HEAP double _Complex *in = random_values(count, LARMOR_C128, &seed),
+                                 *usual = random_values(count, LARMOR_C128, &seed),
+                                 *out = random_values(count, LARMOR_C128, &seed);
             assert_int_equal(apply(o, points, 0, in, usual).tiles, 1);
             for (o.tiles = 1; o.tiles <= 3; o.tiles++) {
                 assert_int_equal(apply(o, points, 0, in, out).tiles, o.tiles);
                 assert_at_most(relative_l2(n, out, usual), 1e-13);
             }
-            free(in);
-            free(usual);
-            free(out);
         }
 }
 
@@ -88,7 +85,7 @@ TEST(spreading_alone_takes_the_width_that_is_asked_for)
     larmor_nufft_opts o = options(1, 1, 1e-4);
     o.spread_only = 1;
     o.modes[0] = 64;
-    OWNED(double) *points = calloc(M, sizeof *points);
+    HEAP double *points = calloc(M, sizeof *points);
     double _Complex in[M] = {1}, out[64];
     for (o.width = 8; o.width <= 16; o.width++) {
         assert_int_equal(apply(o, points, 0, in, out).width, o.width);

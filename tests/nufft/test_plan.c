@@ -38,8 +38,7 @@ static void apply(larmor_device *device, larmor_nufft_opts o, int64_t m, const d
     assert_ok(larmor_array_create(dev, o.dtype, LARMOR_SHAPE((to_modes ? mode_count : m), batch), &y));
     assert_ok((adjoint ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, x, y));
     to_host(y, out);
-    larmor_array_free(x);
-    larmor_array_free(y);
+    LMR_FREE(x, y);
     larmor_nufft_free(plan);
     dev = before;
 }
@@ -55,8 +54,8 @@ static void check_against_direct(int ndim, const int64_t sizes[3], int64_t m, co
         count *= sizes[d];
     }
     const int64_t most = m > count ? m : count;
-    double _Complex *in = random_values(most, dtype, &state), *truth = random_values(most, dtype, &state);
-    double _Complex *out = random_values(most, dtype, &state);
+    HEAP double _Complex *in = random_values(most, dtype, &state), *truth = random_values(most, dtype, &state);
+    HEAP double _Complex *out = random_values(most, dtype, &state);
     for (int type = 1; type <= 2; type++)
         for (int sign = -1; sign <= 1; sign += 2) {
             direct_nufft(type, sign, ndim, modes, m, points, in, truth);
@@ -69,9 +68,6 @@ static void check_against_direct(int ndim, const int64_t sizes[3], int64_t m, co
             apply(dev, o, m, points, 1, in, out);
             assert_at_most(relative_l2(type == 1 ? count : m, out, truth), limit);
         }
-    free(in);
-    free(truth);
-    free(out);
 }
 
 /* ---- accuracy ---- */
@@ -84,7 +80,7 @@ TEST(odd_prime_and_tiny_sizes_are_right)
     uint64_t seed = 5;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const int ndim = (int)sizes[i][0];
-        OWNED(double) *points = random_points(ndim, sizes[i] + 1, 40, &seed);
+        HEAP double *points = random_points(ndim, sizes[i] + 1, 40, &seed);
         check_against_direct(ndim, sizes[i] + 1, 40, points, 1e-10, LARMOR_C128, 1e-10);
         check_against_direct(ndim, sizes[i] + 1, 40, points, 1e-4, LARMOR_C64, 1e-4);
     }
@@ -96,7 +92,7 @@ TEST(grids_of_many_tiles_are_right)
     uint64_t seed = 6;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const int ndim = (int)sizes[i][0];
-        OWNED(double) *points = random_points(ndim, sizes[i] + 1, 60, &seed);
+        HEAP double *points = random_points(ndim, sizes[i] + 1, 60, &seed);
         check_against_direct(ndim, sizes[i] + 1, 60, points, 1e-9, LARMOR_C128, 1e-9);
     }
 }
@@ -107,7 +103,7 @@ TEST(clustered_points_are_right)
     uint64_t seed = 8;
     for (int ndim = 1; ndim <= 3; ndim++) {
         const int64_t m = 4000;
-        OWNED(double) *points = random_points(ndim, sizes[ndim - 1] + 1, m, &seed);
+        HEAP double *points = random_points(ndim, sizes[ndim - 1] + 1, m, &seed);
         for (int64_t i = 0; i < (m - 300) * ndim; i++) points[i] *= 0.01; /* all but 300 in the centre */
         check_against_direct(ndim, sizes[ndim - 1] + 1, m, points, 1e-5, LARMOR_C64, 1e-5);
         check_against_direct(ndim, sizes[ndim - 1] + 1, m, points, 1e-11, LARMOR_C128, 1e-11);
@@ -125,14 +121,14 @@ TEST(many_points_are_the_sum_of_their_parts)
     uint64_t seed = 10;
     for (int ndim = 2; ndim <= 3; ndim++) {
         const int64_t *modes = sizes[ndim - 2], count = modes[0] * modes[1] * modes[2];
-        OWNED(double) *points = random_points(ndim, modes, most, &seed);
+        HEAP double *points = random_points(ndim, modes, most, &seed);
         for (int64_t i = 0; i < (most - most / 250) * ndim; i++) points[i] *= 0.15;
-        double _Complex *values = random_values(most, LARMOR_C64, &seed);
-        double _Complex *coefficients = random_values(count, LARMOR_C64, &seed);
-        double _Complex *at_points = random_values(most, LARMOR_C64, &seed);
-        double _Complex *parts = random_values(most, LARMOR_C64, &seed);
-        double _Complex *all = random_values(count, LARMOR_C64, &seed);
-        double _Complex *sum = calloc((size_t)count, sizeof *sum), *part = calloc((size_t)count, sizeof *part);
+        HEAP double _Complex *values = random_values(most, LARMOR_C64, &seed);
+        HEAP double _Complex *coefficients = random_values(count, LARMOR_C64, &seed);
+        HEAP double _Complex *at_points = random_values(most, LARMOR_C64, &seed);
+        HEAP double _Complex *parts = random_values(most, LARMOR_C64, &seed);
+        HEAP double _Complex *all = random_values(count, LARMOR_C64, &seed);
+        HEAP double _Complex *sum = calloc((size_t)count, sizeof *sum), *part = calloc((size_t)count, sizeof *part);
         larmor_nufft_opts to_modes = options(1, ndim, modes, 1e-5, LARMOR_C64);
         larmor_nufft_opts to_points = options(2, ndim, modes, 1e-5, LARMOR_C64);
         to_modes.upsample = to_points.upsample = 2; /* one grid for any number of points */
@@ -146,13 +142,6 @@ TEST(many_points_are_the_sum_of_their_parts)
         }
         assert_at_most(relative_l2(count, all, sum), 5e-6);
         assert_at_most(relative_l2(most, at_points, parts), 1e-6);
-        free(values);
-        free(coefficients);
-        free(at_points);
-        free(parts);
-        free(all);
-        free(sum);
-        free(part);
     }
 }
 
@@ -160,7 +149,7 @@ TEST(a_long_single_precision_transform_has_no_coordinate_rounding_floor)
 {
     const int64_t modes[3] = {20000, 1, 1};
     uint64_t seed = 9;
-    OWNED(double) *points = random_points(1, modes, 16, &seed);
+    HEAP double *points = random_points(1, modes, 16, &seed);
     check_against_direct(1, modes, 16, points, 1e-6, LARMOR_C64, 1e-6);
     check_against_direct(1, modes, 16, points, 1e-13, LARMOR_C128, 1e-13);
 }
@@ -194,12 +183,12 @@ TEST(points_on_the_borders_of_cells_are_right_by_every_method_and_tile)
         for (int type = 1; type <= 2; type++) {
             larmor_nufft_opts o = options(type, ndim, sizes[ndim - 1], 1e-8, LARMOR_C128);
             o.upsample = 1.3; /* with which grid and window are the same for any points */
-            OWNED(double) *points = border_points(&o, M, &seed);
+            HEAP double *points = border_points(&o, M, &seed);
             const int64_t modes = sizes[ndim - 1][0] * sizes[ndim - 1][1] * sizes[ndim - 1][2];
             const int64_t most = modes > M ? modes : M;
-            double _Complex *in = random_values(most, LARMOR_C128, &seed),
-                            *truth = random_values(most, o.dtype, &seed);
-            double _Complex *out = random_values(most, LARMOR_C128, &seed);
+            HEAP double _Complex *in = random_values(most, LARMOR_C128, &seed),
+                                 *truth = random_values(most, o.dtype, &seed);
+            HEAP double _Complex *out = random_values(most, LARMOR_C128, &seed);
             direct_nufft(type, type == 1 ? 1 : -1, ndim, sizes[ndim - 1], M, points, in, truth);
             for (int method = LARMOR_NUFFT_AUTO; method <= methods; method++)
                 for (o.tiles = 0; o.tiles <= 3; o.tiles++) {
@@ -208,9 +197,6 @@ TEST(points_on_the_borders_of_cells_are_right_by_every_method_and_tile)
                     assert_at_most(relative_l2(type == 1 ? modes : M, out, truth),
                                    3e-8); /* where aliases are largest */
                 }
-            free(in);
-            free(truth);
-            free(out);
         }
 }
 
@@ -218,7 +204,7 @@ TEST(points_are_folded_to_the_period)
 {
     const int64_t modes[3] = {24, 15, 1}, m = 64;
     uint64_t seed = 3;
-    OWNED(double) *points = random_points(2, modes, m, &seed), *far = malloc((size_t)(2 * m) * sizeof *far);
+    HEAP double *points = random_points(2, modes, m, &seed), *far = malloc((size_t)(2 * m) * sizeof *far);
     for (int64_t i = 0; i < 2 * m; i++) {
         points[i] = rint(points[i] * 0x1p20) * 0x1p-20; /* so that the shift below is exact */
         far[i] = points[i] + (double)modes[i % 2] * (double)(i % 9 - 4) * 1000;
@@ -246,10 +232,10 @@ TEST(points_may_be_single_or_double_in_plans_of_either_precision)
         for (int i = 0; i < M; i++) in_double[i] = single[i] = (float)(test_random(&seed) * N / 2);
         double _Complex *in = random_values(M, dtype, &seed), out[2][N];
         for (int k = 0; k < 2; k++) {
-            OWNED(larmor_nufft) *plan;
             OWNED(larmor_array) *points, *x = to_device(dtype, M, in), *y;
-            assert_ok(larmor_nufft_create(
-                dev, &(larmor_nufft_opts){.type = 1, .ndim = 1, .modes = {N}, .dtype = dtype}, &plan));
+            OWN(larmor_nufft, *plan,
+                larmor_nufft_create(dev, &(larmor_nufft_opts){.type = 1, .ndim = 1, .modes = {N}, .dtype = dtype},
+                                    &plan));
             assert_ok(larmor_array_create(dev, k ? LARMOR_F64 : LARMOR_F32, LARMOR_SHAPE(1, M), &points));
             assert_ok(larmor_array_write(points, k ? (void *)in_double : (void *)single, larmor_array_bytes(points)));
             assert_ok(larmor_array_create(dev, dtype, LARMOR_SHAPE(N), &y));
@@ -277,7 +263,7 @@ TEST(no_points_give_zero_modes)
 TEST(points_that_are_not_finite_are_named_and_leave_the_plan_as_it_was)
 {
     enum { M = 20000 };
-    OWNED(double) *points = calloc(2 * M, sizeof *points);
+    HEAP double *points = calloc(2 * M, sizeof *points);
     OWNED(larmor_nufft) *plan;
     assert_ok(larmor_nufft_create(dev, &(larmor_nufft_opts){.type = 1, .ndim = 2, .modes = {8, 8}}, &plan));
     OWNED(larmor_array) *good = points_on_device(2, 3, points), *values, *out;
@@ -301,13 +287,13 @@ TEST(a_batch_is_the_single_transforms)
     enum { BATCH = 11, M = 700, N = 20 * 18 };
     const int64_t modes[3] = {20, 18, 1};
     uint64_t seed = 12;
-    OWNED(double) *points = random_points(2, modes, M, &seed);
+    HEAP double *points = random_points(2, modes, M, &seed);
     for (int type = 1; type <= 2; type++) {
         const int64_t n_in = type == 1 ? M : N;
         const int64_t n_out = type == 1 ? N : M;
-        double _Complex *in = random_values(BATCH * n_in, LARMOR_C128, &seed);
-        double _Complex *out = random_values(BATCH * n_out, LARMOR_C128, &seed);
-        double _Complex *single = random_values(n_out, LARMOR_C128, &seed);
+        HEAP double _Complex *in = random_values(BATCH * n_in, LARMOR_C128, &seed);
+        HEAP double _Complex *out = random_values(BATCH * n_out, LARMOR_C128, &seed);
+        HEAP double _Complex *single = random_values(n_out, LARMOR_C128, &seed);
         larmor_nufft_opts o = options(type, 2, modes, 1e-9, LARMOR_C128);
         o.batch = BATCH;
         apply(dev, o, M, points, 0, in, out);
@@ -316,9 +302,6 @@ TEST(a_batch_is_the_single_transforms)
             apply(dev, o, M, points, 0, in + b * n_in, single);
             assert_at_most(relative_l2(n_out, out + b * n_out, single), 1e-14);
         }
-        free(in);
-        free(out);
-        free(single);
     }
 }
 
@@ -332,25 +315,20 @@ TEST(results_do_not_depend_on_the_number_of_threads)
             const int64_t *modes = sizes[ndim - 1] + 1;
             const int64_t n = modes[0] * (ndim > 1 ? modes[1] : 1) * (ndim > 2 ? modes[2] : 1);
             uint64_t seed = 77;
-            OWNED(double) *points = random_points(ndim, modes, M, &seed);
+            HEAP double *points = random_points(ndim, modes, M, &seed);
             if (clustered)
                 for (int64_t i = 0; i < M * ndim / 2; i++) points[i] *= 0.02;
             double _Complex *in = random_values(M, LARMOR_C64, &seed), *one = random_values(M, LARMOR_C64, &seed);
-            double _Complex *several = random_values(M, LARMOR_C64, &seed);
+            HEAP double _Complex *several = random_values(M, LARMOR_C64, &seed);
             for (int type = 1; type <= 2; type++)
                 for (int threads = 2; threads <= 5; threads += 3) {
-                    larmor_device *cpu1, *cpus;
-                    assert_ok(larmor_device_open("cpu:1", &cpu1));
-                    assert_ok(larmor_device_open(threads == 2 ? "cpu:2" : "cpu:5", &cpus));
+                    OWN(larmor_device, *cpu1, larmor_device_open("cpu:1", &cpu1));
+                    OWN(larmor_device, *cpus, larmor_device_open(threads == 2 ? "cpu:2" : "cpu:5", &cpus));
                     apply(cpu1, options(type, ndim, modes, 1e-4, LARMOR_C64), M, points, 0, in, one);
                     apply(cpus, options(type, ndim, modes, 1e-4, LARMOR_C64), M, points, 0, in, several);
                     assert_memory_equal(one, several, (size_t)(type == 1 ? n : M) * sizeof *one);
-                    larmor_device_free(cpu1);
-                    larmor_device_free(cpus);
                 }
-            free(in);
-            free(one);
-            free(several);
+            LMR_FREE(in, one);
         }
 }
 
@@ -365,10 +343,10 @@ TEST(points_of_a_lattice_keep_the_tolerance)
             const int64_t n = modes[0] * (ndim > 1 ? modes[1] : 1) * (ndim > 2 ? modes[2] : 1);
             const int64_t m = n;
             uint64_t seed = 55;
-            OWNED(double) *points = random_points(ndim, modes, m, &seed);
+            HEAP double *points = random_points(ndim, modes, m, &seed);
             for (int64_t j = 0; j < m * ndim; j++) points[j] = half ? floor(points[j]) + 0.5 : rint(points[j]);
             double _Complex *in = random_values(n, LARMOR_C128, &seed), *out = random_values(n, LARMOR_C128, &seed);
-            double _Complex *truth = random_values(n, LARMOR_C128, &seed);
+            HEAP double _Complex *truth = random_values(n, LARMOR_C128, &seed);
             for (int type = 1; type <= 2; type++) {
                 direct_nufft(type, type == 1 ? 1 : -1, ndim, modes, m, points, in, truth);
                 for (double tol = 1e-5; tol > 1e-12; tol /= 10) {
@@ -376,9 +354,7 @@ TEST(points_of_a_lattice_keep_the_tolerance)
                     assert_at_most(relative_l2(n, out, truth), tol);
                 }
             }
-            free(in);
-            free(out);
-            free(truth);
+            LMR_FREE(in, out);
         }
 }
 
@@ -389,7 +365,7 @@ TEST(the_error_on_a_long_line_is_that_on_a_short_one)
     const int64_t n = 4000000;
     const larmor_nufft_opts o = {.type = 2, .ndim = 1, .modes = {n}, .tol = 1e-14, .dtype = LARMOR_C128};
     uint64_t seed = 91;
-    OWNED(double) *points = random_points(1, &n, M, &seed);
+    HEAP double *points = random_points(1, &n, M, &seed);
     double _Complex *in = calloc((size_t)n, sizeof *in), out[M], truth[M] = {0};
     for (int i = 0; i < MODES; i++) {
         const int64_t mode = (int64_t)((test_random(&seed) + 1) / 2 * (double)n);
@@ -401,15 +377,13 @@ TEST(the_error_on_a_long_line_is_that_on_a_short_one)
             truth[j] += value * cexp(-2 * 3.14159265358979323846 * I * part);
         }
     }
-    larmor_nufft *plan;
-    assert_ok(larmor_nufft_create(dev, &o, &plan));
+    OWN(larmor_nufft, *plan, larmor_nufft_create(dev, &o, &plan));
     OWNED(larmor_array) *k = points_on_device(1, M, points), *x = to_device(LARMOR_C128, n, in), *y;
     assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(M), &y));
     assert_ok(larmor_nufft_set_points(plan, k, NULL));
     assert_ok(larmor_nufft_execute(plan, x, y));
     to_host(y, out);
     assert_at_most(relative_l2(M, out, truth), o.tol);
-    larmor_nufft_free(plan);
     free(in);
 }
 
@@ -484,9 +458,8 @@ TEST(arrays_that_do_not_fit_are_refused)
 TEST(the_grid_is_even_smooth_and_as_large_as_asked)
 {
     for (int64_t modes = 1; modes < 300; modes += 13) {
-        OWNED(larmor_nufft) *plan;
         const larmor_nufft_opts o = {.type = 1, .ndim = 1, .modes = {modes}, .upsample = 1.3, .tol = 1e-3};
-        assert_ok(larmor_nufft_create(dev, &o, &plan));
+        OWN(larmor_nufft, *plan, larmor_nufft_create(dev, &o, &plan));
         const larmor_nufft_info info = larmor_nufft_describe(plan);
         int64_t rest = info.grid[0];
         assert_int_equal(rest % 2, 0);

@@ -68,12 +68,10 @@ TEST(results_are_those_of_a_plan_with_the_same_factor_asked_for)
             p.opts.upsample = fmin(larmor_nufft_describe(chosen).upsample, 2.5); /* beyond it by rounding up */
             OWNED(larmor_nufft) *asked = plan_of(&p);
             int64_t n;
-            double _Complex *a = execute(chosen, &p, &n), *b = execute(asked, &p, &n);
+            HEAP double _Complex *a = execute(chosen, &p, &n), *b = execute(asked, &p, &n);
             expect_same_grid(chosen, asked);
             /* on a GPU they agree far better than the tolerance, and not to rounding */
             assert_at_most(relative_l2(n, a, b), dev->be->threads(dev->ctx) ? 1e-14 : 1e-11);
-            free(a);
-            free(b);
         }
 }
 
@@ -224,25 +222,20 @@ TEST(measured_plans_keep_the_tolerance_and_are_remembered)
 TEST(a_batch_is_tuned_and_its_results_are_those_of_the_estimate)
 {
     larmor_wisdom_forget(dev);
-    problem p =
+    OWNED(problem) p =
         problem_of((larmor_nufft_opts){.type = 1, .ndim = 2, .modes = {30, 20}, .batch = 5, .tol = 1e-10}, 500);
-    larmor_nufft *estimate = plan_of(&p);
+    OWNED(larmor_nufft) *estimate = plan_of(&p);
     p.opts.effort = LARMOR_PLAN_EXHAUSTIVE;
-    larmor_nufft *tuned = plan_of(&p);
+    OWNED(larmor_nufft) *tuned = plan_of(&p);
     int64_t n;
-    double _Complex *a = execute(estimate, &p, &n), *b = execute(tuned, &p, &n);
+    HEAP double _Complex *a = execute(estimate, &p, &n), *b = execute(tuned, &p, &n);
     assert_at_most(relative_l2(n, b, a), 2e-10);
-    free(a);
-    free(b);
-    larmor_nufft_free(estimate);
-    larmor_nufft_free(tuned);
-    problem_free(&p);
     larmor_wisdom_forget(dev);
 }
 
 TEST(wisdom_that_would_break_the_tolerance_is_not_followed)
 {
-    problem p = problem_of(
+    OWNED(problem) p = problem_of(
         (larmor_nufft_opts){.type = 1, .ndim = 2, .modes = {32, 32}, .tol = 1e-9, .effort = LARMOR_PLAN_MEASURE},
         1500);
     const lmr_wisdom_key key = key_of(&p);
@@ -270,26 +263,24 @@ TEST(wisdom_that_would_break_the_tolerance_is_not_followed)
     lmr_wisdom_plan right = {
         .effort = LARMOR_PLAN_MEASURE, .cells = {64, 64, 1}, .width = 12, .precompute = LARMOR_PRECOMPUTE_NONE};
     lmr_wisdom_add(dev, &key, &right);
-    larmor_nufft *plan = plan_of(&p);
+    OWNED(larmor_nufft) *plan = plan_of(&p);
     assert_int_equal(larmor_nufft_describe(plan).source, LARMOR_PLAN_BY_WISDOM);
     assert_int_equal(larmor_nufft_describe(plan).width, 12);
     expect_tolerance(plan, &p);
-    larmor_nufft_free(plan);
-    problem_free(&p);
     larmor_wisdom_forget(dev);
 }
 
 TEST(wisdom_does_not_change_what_is_asked_for)
 {
     larmor_wisdom_forget(dev);
-    problem p = problem_of((larmor_nufft_opts){.type = 1,
-                                               .ndim = 2,
-                                               .modes = {32, 32},
-                                               .tol = 1e-6,
-                                               .upsample = 1.5,
-                                               .max_batch = 1,
-                                               .effort = LARMOR_PLAN_MEASURE},
-                           1500);
+    OWNED(problem) p = problem_of((larmor_nufft_opts){.type = 1,
+                                                      .ndim = 2,
+                                                      .modes = {32, 32},
+                                                      .tol = 1e-6,
+                                                      .upsample = 1.5,
+                                                      .max_batch = 1,
+                                                      .effort = LARMOR_PLAN_MEASURE},
+                                  1500);
     lmr_wisdom_key key = key_of(&p);
     key.upsample = 1.5;
     key.max_batch = 1;
@@ -326,40 +317,35 @@ TEST(wisdom_does_not_change_what_is_asked_for)
         if (i == 2) assert_int_equal(info.width, 10);
         if (i == 3) assert_int_equal(info.tiles, 3);
     }
-    problem_free(&p);
     larmor_wisdom_forget(dev);
 }
 
 TEST(a_search_that_was_less_thorough_is_not_enough)
 {
     larmor_wisdom_forget(dev);
-    problem p = problem_of(
+    OWNED(problem) p = problem_of(
         (larmor_nufft_opts){.type = 1, .ndim = 2, .modes = {16, 16}, .tol = 1e-4, .effort = LARMOR_PLAN_MEASURE},
         1500);
-    larmor_nufft *measured = plan_of(&p);
+    OWNED(larmor_nufft) *measured = plan_of(&p);
     p.opts.effort = LARMOR_PLAN_EXHAUSTIVE;
-    larmor_nufft *searched = plan_of(&p);
+    OWNED(larmor_nufft) *searched = plan_of(&p);
     p.opts.effort = LARMOR_PLAN_MEASURE;
-    larmor_nufft *again = plan_of(&p);
+    OWNED(larmor_nufft) *again = plan_of(&p);
     assert_int_equal(larmor_nufft_describe(measured).source, LARMOR_PLAN_BY_MEASUREMENT);
     assert_int_equal(larmor_nufft_describe(searched).source, LARMOR_PLAN_BY_MEASUREMENT);
     assert_int_equal(larmor_nufft_describe(again).source, LARMOR_PLAN_BY_WISDOM);
     expect_same_grid(searched, again);
-    larmor_nufft_free(measured);
-    larmor_nufft_free(searched);
-    larmor_nufft_free(again);
-    problem_free(&p);
     larmor_wisdom_forget(dev);
 }
 
 TEST(points_set_again_are_planned_as_the_first_time)
 {
     larmor_wisdom_forget(dev);
-    problem p = problem_of(
+    OWNED(problem) p = problem_of(
         (larmor_nufft_opts){
             .type = 2, .ndim = 2, .modes = {40, 40}, .batch = 4, .tol = 1e-5, .effort = LARMOR_PLAN_MEASURE},
         3000);
-    larmor_nufft *plan = plan_of(&p);
+    OWNED(larmor_nufft) *plan = plan_of(&p);
     const larmor_nufft_info first = larmor_nufft_describe(plan);
     assert_ok(larmor_nufft_set_points(plan, p.points, NULL));
     const larmor_nufft_info second = larmor_nufft_describe(plan);
@@ -370,26 +356,21 @@ TEST(points_set_again_are_planned_as_the_first_time)
     assert_int_equal(first.per_pass, second.per_pass);
     assert_int_equal(first.spread_method, second.spread_method);
     assert_int_equal(first.interp_method, second.interp_method);
-    larmor_nufft_free(plan);
-    problem_free(&p);
     larmor_wisdom_forget(dev);
 }
 
 TEST(wisdom_of_uniform_points_is_not_for_crowded_ones)
 {
     larmor_wisdom_forget(dev);
-    problem p = problem_of(
+    OWNED(problem) p = problem_of(
         (larmor_nufft_opts){.type = 1, .ndim = 2, .modes = {32, 32}, .tol = 1e-6, .effort = LARMOR_PLAN_MEASURE},
         1500);
-    larmor_nufft *uniform = plan_of(&p);
+    OWNED(larmor_nufft) *uniform = plan_of(&p);
     for (int64_t i = 0; i < 2 * p.m; i++) p.host[i] *= 0.1;
     assert_ok(larmor_array_write(p.points, p.host, (size_t)p.m * 2 * sizeof(double)));
-    larmor_nufft *crowded = plan_of(&p);
+    OWNED(larmor_nufft) *crowded = plan_of(&p);
     assert_int_equal(larmor_nufft_describe(crowded).source, LARMOR_PLAN_BY_MEASUREMENT);
     expect_tolerance(crowded, &p);
-    larmor_nufft_free(uniform);
-    larmor_nufft_free(crowded);
-    problem_free(&p);
     larmor_wisdom_forget(dev);
 }
 
@@ -404,11 +385,9 @@ TEST(a_calibrated_device_still_keeps_the_tolerance)
         assert_non_null(s);
         for (int d = 0; d < 3; d++) assert_true(s->points[0][d] > 0 && s->points[1][d] > 0 && s->grid[d] > 0);
     }
-    problem p = problem_of((larmor_nufft_opts){.type = 2, .ndim = 2, .modes = {24, 31}, .tol = 1e-7}, 3000);
-    larmor_nufft *plan = plan_of(&p);
+    OWNED(problem) p = problem_of((larmor_nufft_opts){.type = 2, .ndim = 2, .modes = {24, 31}, .tol = 1e-7}, 3000);
+    OWNED(larmor_nufft) *plan = plan_of(&p);
     expect_tolerance(plan, &p);
-    larmor_nufft_free(plan);
-    problem_free(&p);
     larmor_wisdom_forget(dev);
 }
 
@@ -418,12 +397,10 @@ TEST(a_calibration_moves_the_balance_between_points_and_grid)
     lmr_nufft_scales slow_points = {{{100, 100, 100}, {100, 100, 100}}, {1, 1, 1}},
                      slow_grid = {{{1, 1, 1}, {1, 1, 1}}, {100, 100, 100}};
     assert_ok(lmr_wisdom_set_scales(dev, LMR_F64, &slow_points));
-    larmor_nufft *a = plan_of(&p);
+    OWNED(larmor_nufft) *a = plan_of(&p);
     assert_ok(lmr_wisdom_set_scales(dev, LMR_F64, &slow_grid));
-    larmor_nufft *b = plan_of(&p);
+    OWNED(larmor_nufft) *b = plan_of(&p);
     assert_true(cells_of(a) > cells_of(b));
-    larmor_nufft_free(a);
-    larmor_nufft_free(b);
     problem_free(&p);
     larmor_wisdom_forget(dev);
 }

@@ -56,13 +56,13 @@ TEST(a_form_that_is_asked_for_is_kept_whatever_the_effort)
 
 TEST(a_form_comes_from_wisdom_only_where_these_points_leave_it_the_memory)
 {
-    problem many = one_grid(0);
+    OWNED(problem) many = one_grid(0);
     many.opts.precompute = LARMOR_PRECOMPUTE_FULL;
     larmor_nufft *full = plan_of(&many);
     const larmor_nufft_info all = larmor_nufft_describe(full);
     larmor_nufft_free(full);
     many.opts.precompute = LARMOR_PRECOMPUTE_AUTO;
-    problem few = problem_of(many.opts, 1100); /* of the same power of two */
+    OWNED(problem) few = problem_of(many.opts, 1100); /* of the same power of two */
     const lmr_wisdom_plan known = {.effort = LARMOR_PLAN_MEASURE,
                                    .cells = {all.grid[0], all.grid[1], 1},
                                    .width = all.width,
@@ -77,20 +77,16 @@ TEST(a_form_comes_from_wisdom_only_where_these_points_leave_it_the_memory)
     key.method = (int)few.opts.method;
     key.tiles = few.opts.tiles;
     lmr_wisdom_add(dev, &key, &known);
-    larmor_nufft *fits = plan_of(&few);
+    OWNED(larmor_nufft) *fits = plan_of(&few);
     const larmor_nufft_info info = larmor_nufft_describe(fits);
     assert_int_equal(info.source, LARMOR_PLAN_BY_WISDOM);
     assert_int_equal(info.precompute, LARMOR_PRECOMPUTE_FULL);
     assert_true(info.precompute_bytes > 0 && info.precompute_bytes <= few.opts.precompute_memory);
     expect_tolerance(fits, &few);
-    larmor_nufft *too_many = plan_of(&many);
+    OWNED(larmor_nufft) *too_many = plan_of(&many);
     assert_int_equal(larmor_nufft_describe(too_many).source, LARMOR_PLAN_BY_MEASUREMENT);
     assert_true(larmor_nufft_describe(too_many).precompute != LARMOR_PRECOMPUTE_FULL);
     expect_tolerance(too_many, &many);
-    larmor_nufft_free(fits);
-    larmor_nufft_free(too_many);
-    problem_free(&many);
-    problem_free(&few);
     larmor_wisdom_forget(dev);
 }
 

@@ -13,9 +13,7 @@ static double _Complex *result_of(larmor_nufft *plan, const larmor_nufft_opts *o
     larmor_array *from = to_device(o->dtype, in, x), *to = to_device(o->dtype, out, y); /* not zero before */
     assert_ok(larmor_nufft_execute(plan, from, to));
     to_host(to, y);
-    larmor_array_free(from);
-    larmor_array_free(to);
-    free(x);
+    LMR_FREE(from, to, x);
     *count = out;
     return y;
 }
@@ -25,17 +23,15 @@ static void compare_forms(larmor_nufft_opts o, int64_t m, const larmor_array *k,
 {
     int64_t count;
     larmor_nufft *plan = make_plan(o, LARMOR_PRECOMPUTE_NONE, k);
-    double _Complex *truth = result_of(plan, &o, m, &count);
+    HEAP double _Complex *truth = result_of(plan, &o, m, &count);
     larmor_nufft_free(plan);
     for (int i = 0; i < 2; i++) {
         plan = make_plan(o, forms[i], k);
         assert_int_equal(larmor_nufft_describe(plan).precompute, forms[i]);
-        double _Complex *y = result_of(plan, &o, m, &count);
+        HEAP double _Complex *y = result_of(plan, &o, m, &count);
         assert_at_most(relative_l2(count, y, truth), rounding);
         larmor_nufft_free(plan);
-        free(y);
     }
-    free(truth);
 }
 
 /* At points over all of k-space. */
@@ -164,8 +160,7 @@ TEST(forward_and_adjoint_are_adjoint_to_each_other)
             o.batch = 2;
             o.tol = 1e-2;
             OWNED(larmor_array) *k = make_points(ndim, o.modes, POINTS, &seed);
-            OWNED(larmor_op) *A;
-            assert_ok(larmor_op_nufft(dev, &o, k, &A));
+            OWN(larmor_op, *A, larmor_op_nufft(dev, &o, k, &A));
             assert_ok(larmor_op_adjoint_error(A, 4, &error));
             assert_at_most(error, 1e-14);
         }
@@ -177,27 +172,23 @@ static void check_least(larmor_nufft_opts o, int64_t m)
     uint64_t seed = 5;
     int64_t count = 1;
     for (int d = 0; d < o.ndim; d++) count *= o.modes[d];
-    OWNED(double) *points = malloc((size_t)(m * o.ndim) * sizeof *points);
+    HEAP double *points = malloc((size_t)(m * o.ndim) * sizeof *points);
     for (int64_t i = 0; i < m * o.ndim; i++) points[i] = 0.5 * test_random(&seed) * (double)o.modes[i % o.ndim];
     OWNED(larmor_array) *k = points_on_device(o.ndim, m, points);
-    OWNED(larmor_nufft) *plan;
     assert_ok(larmor_nufft_least_tol(dev, &o, &o.tol));
-    assert_ok(larmor_nufft_create(dev, &o, &plan));
+    OWN(larmor_nufft, *plan, larmor_nufft_create(dev, &o, &plan));
     assert_ok(larmor_nufft_set_points(plan, k, NULL));
     for (int type = 1; type <= 2; type++) {
         const int64_t from = type == 1 ? m : count;
         const int64_t to = type == 1 ? count : m;
-        double _Complex *in = random_values(from, o.dtype, &seed), *out = random_values(to, o.dtype, &seed),
-                        *truth = malloc((size_t)to * sizeof *truth);
+        HEAP double _Complex *in = random_values(from, o.dtype, &seed), *out = random_values(to, o.dtype, &seed),
+                             *truth = malloc((size_t)to * sizeof *truth);
         OWNED(larmor_array) *x = to_device(o.dtype, from, in), *y = to_device(o.dtype, to, out);
         direct_nufft(type, type == 1 ? 1 : -1, o.ndim, o.modes, m, points, in, truth);
         assert_ok((type == 1 ? larmor_nufft_execute : larmor_nufft_execute_adjoint)(plan, x, y));
         to_host(y, out);
         /* what is left there is rounding, whose size differs a little between FFTs */
         assert_at_most(relative_l2(to, out, truth), 1.05 * o.tol);
-        free(in);
-        free(out);
-        free(truth);
     }
 }
 
@@ -222,19 +213,17 @@ TEST(type_1_of_the_full_form_is_the_same_to_the_bit_in_every_run)
     int64_t count;
     OWNED(larmor_array) *k = make_points(2, o.modes, 5000, &seed);
     larmor_nufft *plan = make_plan(o, LARMOR_PRECOMPUTE_FULL, k);
-    double _Complex *first = result_of(plan, &o, 5000, &count);
+    HEAP double _Complex *first = result_of(plan, &o, 5000, &count);
     for (int run = 0; run < 4; run++) {
         if (run > 1) { /* other threads, or the same matrix made anew */
             larmor_nufft_free(plan);
             if (is_processor()) o.threads = 1;
             plan = make_plan(o, LARMOR_PRECOMPUTE_FULL, k);
         }
-        double _Complex *again = result_of(plan, &o, 5000, &count);
+        HEAP double _Complex *again = result_of(plan, &o, 5000, &count);
         assert_memory_equal(first, again, (size_t)count * sizeof *again);
-        free(again);
     }
     larmor_nufft_free(plan);
-    free(first);
 }
 
 /* With the options' defaults: a GPU takes the full form, a processor has the same bits anyway. */
@@ -246,16 +235,14 @@ TEST(a_repeatable_device_gives_the_same_bits_in_every_run)
     larmor_device *const usual = dev;
     if (is_processor()) assert_ok(larmor_device_open("cpu:2", &dev)); /* also where the usual one has one thread */
     larmor_array *all = make_points(3, (int64_t[]){20, 18, 16}, POINTS_IN_ALL, &seed), *k;
-    double *at;
-    assert_ok(larmor_array_download(all, LARMOR_F64, (void *)&at));
+    OWN_MEMORY(double, *at, larmor_array_download(all, LARMOR_F64, (void *)&at));
     for (int64_t i = 0; i < 3 * POINTS_IN_ALL; i++) /* a part of them in a few cells, as where spokes cross */
         if (i / 3 % IN_THE_CENTRE == 0) at[i] *= 0.02;
     assert_ok(larmor_array_upload(dev, larmor_array_dtype(all), larmor_array_shape(all), LARMOR_F64, at, &k));
-    free(at);
     larmor_array_free(all);
     larmor_device_set_repeatable(dev, 1);
     for (int precision = 0; precision < 2; precision++) {
-        double _Complex *first = NULL;
+        HEAP double _Complex *first = NULL;
         for (int run = 0; run < 5; run++) {
             larmor_nufft_opts o = options(1, 3, precision ? LARMOR_C128 : LARMOR_C64);
             memcpy(o.modes, (int64_t[]){20, 18, 16}, sizeof o.modes);
@@ -268,7 +255,6 @@ TEST(a_repeatable_device_gives_the_same_bits_in_every_run)
             if (first) free(again);
             if (!first) first = again;
         }
-        free(first);
     }
     larmor_nufft *plan;
     larmor_nufft_opts o = options(1, 3, LARMOR_C64);
@@ -286,9 +272,8 @@ TEST(a_repeatable_device_gives_the_same_bits_in_every_run)
         o.type = 2;
         memcpy(o.modes, (int64_t[]){20, 18, 16}, sizeof o.modes);
         plan = make_plan(o, LARMOR_PRECOMPUTE_AUTO, k);
-        OWNED(larmor_array) *values, *modes;
-        assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(POINTS_IN_ALL), &values));
-        assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(20, 18, 16), &modes));
+        OWN(larmor_array, *values, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(POINTS_IN_ALL), &values));
+        OWN(larmor_array, *modes, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(20, 18, 16), &modes));
         assert_ok(larmor_nufft_execute(plan, modes, values));
         assert_refused(larmor_nufft_execute_adjoint(plan, values, modes), LARMOR_ERR_UNSUPPORTED,
                        "nufft: this plan adds in any order");
@@ -338,8 +323,7 @@ TEST(indices_of_64_bits_give_what_those_of_32_give)
     for (int type = 1; type <= 2; type++) {
         long_index[type - 1] = run_open_plan(&plan, type, &count);
         assert_at_most(relative_l2(count, long_index[type - 1], short_index[type - 1]), is_processor() ? 0 : 1e-6);
-        free(short_index[type - 1]);
-        free(long_index[type - 1]);
+        LMR_FREE(short_index[type - 1], long_index[type - 1]);
     }
 }
 
@@ -351,11 +335,9 @@ TEST(no_points_are_no_trouble)
             int64_t count;
             o.batch = batch;
             OWNED(larmor_array) *k = points_on_device(2, 0, NULL);
-            larmor_nufft *plan = make_plan(o, forms[i], k);
-            double _Complex *y = result_of(plan, &o, 0, &count);
+            OWNED(larmor_nufft) *plan = make_plan(o, forms[i], k);
+            HEAP double _Complex *y = result_of(plan, &o, 0, &count);
             for (int64_t c = 0; c < count; c++) assert_true(y[c] == 0);
-            larmor_nufft_free(plan);
-            free(y);
         }
 }
 
@@ -368,16 +350,12 @@ TEST(points_can_be_set_again_and_a_failure_changes_nothing)
         o.precompute_memory = 1 << 20;
         OWNED(larmor_array) *few = make_points(2, o.modes, 60, &seed), *k = make_points(2, o.modes, 200, &seed),
                             *many = make_points(2, o.modes, 50000, &seed);
-        larmor_nufft *fresh = make_plan(o, forms[i], k), *plan = make_plan(o, forms[i], few);
+        OWNED(larmor_nufft) *fresh = make_plan(o, forms[i], k), *plan = make_plan(o, forms[i], few);
         assert_ok(larmor_nufft_set_points(plan, k, NULL));
         assert_refused(larmor_nufft_set_points(plan, many, NULL), LARMOR_ERR_MEMORY, "precompute_memory");
-        double _Complex *expected = result_of(fresh, &o, 200, &count), *got = result_of(plan, &o, 200, &count);
+        HEAP double _Complex *expected = result_of(fresh, &o, 200, &count), *got = result_of(plan, &o, 200, &count);
         assert_at_most(relative_l2(count, got, expected), 1e-15);
         assert_int_equal(larmor_nufft_describe(plan).precompute_bytes, larmor_nufft_describe(fresh).precompute_bytes);
-        larmor_nufft_free(plan);
-        larmor_nufft_free(fresh);
-        free(expected);
-        free(got);
     }
 }
 
@@ -408,8 +386,7 @@ TEST(automatic_is_none_and_says_so)
 {
     for (int type = 1; type <= 3; type++) {
         larmor_nufft_opts o = options(type, 2, LARMOR_C64);
-        OWNED(larmor_nufft) *plan;
-        assert_ok(larmor_nufft_create(dev, &o, &plan));
+        OWN(larmor_nufft, *plan, larmor_nufft_create(dev, &o, &plan));
         assert_int_equal(larmor_nufft_describe(plan).precompute, LARMOR_PRECOMPUTE_NONE);
     }
 }

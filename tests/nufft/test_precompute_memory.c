@@ -77,8 +77,7 @@ TEST(described_bytes_are_allocated)
         OWNED(larmor_array) *k = make_points(2, o.modes, 4000, &seed);
         for (int made = 0; made < 2; made++) {
             o.precompute = made ? forms[i] : LARMOR_PRECOMPUTE_NONE;
-            OWNED(larmor_nufft) *plan;
-            assert_ok(larmor_nufft_create(dev, &o, &plan));
+            OWN(larmor_nufft, *plan, larmor_nufft_create(dev, &o, &plan));
             const long long before = atomic_load(&asked);
             assert_ok(larmor_nufft_set_points(plan, k, NULL));
             took[made] = atomic_load(&asked) - before;
@@ -118,11 +117,10 @@ TEST(a_form_beyond_the_limit_is_refused_with_its_bytes)
     uint64_t seed = 14;
     for (int i = 0; i < 2; i++) {
         larmor_nufft_opts o = options(1, 2, LARMOR_C64);
-        OWNED(larmor_nufft) *plan;
         OWNED(larmor_array) *k = make_points(2, o.modes, POINTS, &seed);
         o.precompute = forms[i];
         o.precompute_memory = 5000;
-        assert_ok(larmor_nufft_create(dev, &o, &plan));
+        OWN(larmor_nufft, *plan, larmor_nufft_create(dev, &o, &plan));
         const larmor_nufft_info info = larmor_nufft_describe(plan);
         const larmor_status st = larmor_nufft_set_points(plan, k, NULL);
         assert_int_equal(st, LARMOR_ERR_MEMORY);

@@ -7,8 +7,6 @@
 #include "nufft/cpu/tiles.h"
 #include "tests/support/test.h"
 
-ENDS_BY(free, lmr_place_job)
-
 /* SIDE: rows are whole vectors, as those of tiles are. */
 enum { POINTS = 5, VALUES = POINTS + 1, BATCH = 3, SIDE = 24, CELLS = SIDE * SIDE * SIDE };
 
@@ -20,7 +18,6 @@ typedef struct problem {
     real values[2 * BATCH * VALUES];
     _Alignas(64) real cells[BATCH * (2 * CELLS + DOUBLED_PITCH)];
 } problem;
-ENDS_BY(free, problem)
 
 static problem *make_problem(int ndim, int width, int degree, int in_order)
 {
@@ -104,10 +101,10 @@ static void check_rows(const lmr_rows *rows, int interp, int in_order)
 {
     for (int ndim = 1; ndim <= 3; ndim++)
         for (int width = 2; width <= 16; width++) {
-            OWNED(problem) *p = make_problem(ndim, width, width < 12 ? width + 2 : 5, in_order);
+            HEAP problem *p = make_problem(ndim, width, width < 12 ? width + 2 : 5, in_order);
             const size_t value_count = sizeof p->values / sizeof *p->values;
             const size_t cell_count = sizeof p->cells / sizeof *p->cells;
-            OWNED(double) *values = malloc(value_count * sizeof *values), *cells = malloc(cell_count * sizeof *cells);
+            HEAP double *values = malloc(value_count * sizeof *values), *cells = malloc(cell_count * sizeof *cells);
             for (size_t i = 0; i < value_count; i++) values[i] = p->values[i];
             for (size_t i = 0; i < cell_count; i++) cells[i] = p->cells[i];
             plain_rows(p, interp, values, cells);
@@ -135,7 +132,7 @@ static double position(int i, int64_t cells, int64_t modes, int width, uint64_t 
 static void check_place(const lmr_rows *rows, int64_t cells, int64_t modes, int64_t tiles, int width)
 {
     uint64_t state = 3;
-    OWNED(lmr_place_job) *job = calloc(1, sizeof *job);
+    HEAP lmr_place_job *job = calloc(1, sizeof *job);
     const long double scale = (long double)cells / (long double)modes, half = 0.5L * width;
     job->ndim = 1;
     job->count = PLACE_BLOCK;
@@ -194,7 +191,7 @@ static void place_line(const lmr_rows *rows, const double *k, lmr_place_job *job
 /* Half of the blocks have a point beyond 2^52, where they are folded one by one. */
 static void check_fold(const lmr_rows *rows)
 {
-    OWNED(lmr_place_job) *far = calloc(1, sizeof *far), *near = calloc(1, sizeof *near);
+    HEAP lmr_place_job *far = calloc(1, sizeof *far), *near = calloc(1, sizeof *near);
     uint64_t state = 11;
     for (int round = 0; round < 40; round++) {
         double k[PLACE_BLOCK], folded[PLACE_BLOCK];
@@ -217,7 +214,7 @@ static void check_fold(const lmr_rows *rows)
 /* Tiles that are counted before points are moved are those where they go, on the edges of cells, too. */
 static void check_tiles_alone(const lmr_rows *rows)
 {
-    OWNED(lmr_place_job) *all = calloc(1, sizeof *all), *tiles = calloc(1, sizeof *tiles);
+    HEAP lmr_place_job *all = calloc(1, sizeof *all), *tiles = calloc(1, sizeof *tiles);
     uint64_t state = 12;
     double k[PLACE_BLOCK];
     for (int i = 0; i < PLACE_BLOCK; i++) k[i] = position(i, 162, 101, 4, &state);
@@ -275,7 +272,7 @@ TEST(the_avx512_rows_are_the_definition)
 #if defined(__x86_64__)
 static void check_same_bits(int ndim, int width, int interp)
 {
-    OWNED(problem) *a = make_problem(ndim, width, width + 2, 0), *b = make_problem(ndim, width, width + 2, 0);
+    HEAP problem *a = make_problem(ndim, width, width + 2, 0), *b = make_problem(ndim, width, width + 2, 0);
     (interp ? R(lmr_rows_avx2).interp : R(lmr_rows_avx2).spread)(&a->job);
     (interp ? R(lmr_rows_avx512).interp : R(lmr_rows_avx512).spread)(&b->job);
     assert_memory_equal(a->values, b->values, sizeof a->values);

@@ -77,14 +77,12 @@ TEST(tiles_of_one_colour_touch_no_cell_twice)
 {
     for (int i = 0; i < CASES; i++) {
         const lmr_nufft_geometry g = geometry(cases[i].ndim, cases[i].width, cases[i].cells);
-        double *points = make_points(&g, 3000, 0);
+        HEAP double *points = make_points(&g, 3000, 0);
         lmr_points *p = sort_points(&g, 3000, points);
-        int *cells = calloc((size_t)(g.cells[0] * g.cells[1] * g.cells[2]), sizeof *cells);
+        HEAP int *cells = calloc((size_t)(g.cells[0] * g.cells[1] * g.cells[2]), sizeof *cells);
         for (int c = 0; c < COLOURS; c++)
             for (int64_t k = p->light_first[c]; k < p->light_first[c + 1]; k++)
                 assert_int_equal(mark_box(&g, p, p->light[k], c + 1, cells), 0);
-        free(cells);
-        free(points);
         lmr_cpu_nufft_f64.release(dev->ctx, p);
     }
 }
@@ -94,9 +92,9 @@ TEST(every_point_is_in_its_tile_and_at_its_place)
     for (int i = 0; i < CASES; i++) {
         const int64_t m = 5000;
         const lmr_nufft_geometry g = geometry(cases[i].ndim, cases[i].width, cases[i].cells);
-        double *points = make_points(&g, m, 1);
+        HEAP double *points = make_points(&g, m, 1);
         lmr_points *p = sort_points(&g, m, points);
-        int *seen = calloc((size_t)m, sizeof *seen);
+        HEAP int *seen = calloc((size_t)m, sizeof *seen);
         assert_int_equal(p->first[p->tile_count], m);
         for (int64_t tile = 0; tile < p->tile_count; tile++)
             for (int64_t k = p->first[tile]; k < p->first[tile + 1]; k++) {
@@ -116,8 +114,6 @@ TEST(every_point_is_in_its_tile_and_at_its_place)
                 }
             }
         for (int64_t j = 0; j < m; j++) assert_int_equal(seen[j], 1);
-        free(seen);
-        free(points);
         lmr_cpu_nufft_f64.release(dev->ctx, p);
     }
 }
@@ -137,7 +133,7 @@ TEST(the_points_of_a_tile_are_by_bins_and_else_in_their_old_order)
     for (int i = 0; i < CASES; i++) {
         const int64_t m = 30000;
         const lmr_nufft_geometry g = geometry(cases[i].ndim, cases[i].width, cases[i].cells);
-        double *points = make_points(&g, m, 1);
+        HEAP double *points = make_points(&g, m, 1);
         lmr_points *p = sort_points(&g, m, points);
         binned += p->binned;
         for (int64_t tile = 0; tile < p->tile_count; tile++)
@@ -146,7 +142,6 @@ TEST(the_points_of_a_tile_are_by_bins_and_else_in_their_old_order)
                 if (p->binned && (k - p->first[tile]) % BIN_POINTS == 0) continue;
                 assert_true(before < bin || (before == bin && lmr_index_of(p, k - 1) < lmr_index_of(p, k)));
             }
-        free(points);
         lmr_cpu_nufft_f64.release(dev->ctx, p);
     }
     assert_true(binned > 0 && binned < CASES);
@@ -165,8 +160,7 @@ static double *line_of(int shape, const char *spec, int64_t m, const double *poi
     g.window = window;
     g.batch = BATCH;
     g.tiles = shape;
-    larmor_device *on;
-    assert_ok(larmor_device_open(spec, &on));
+    OWN(larmor_device, *on, larmor_device_open(spec, &on));
     void *sorted;
     int64_t bad;
     assert_ok(lmr_cpu_nufft_f64.sort(on->ctx, &g, m, 1, points, &bad, &sorted));
@@ -178,7 +172,6 @@ static double *line_of(int shape, const char *spec, int64_t m, const double *poi
         assert_ok(lmr_cpu_nufft_f64.interp(on->ctx, &g, sorted, BATCH, from, to));
     *in_order = ((lmr_points *)sorted)->in_order;
     lmr_cpu_nufft_f64.release(on->ctx, sorted);
-    larmor_device_free(on);
     free(from);
     return to;
 }
@@ -187,13 +180,13 @@ TEST(a_short_line_is_not_sorted_and_gives_the_same_as_tiles_on_any_number_of_thr
 {
     const int64_t m = 20000, cells[3] = {5000, 1, 1};
     const lmr_nufft_geometry g = geometry(1, 7, cells);
-    OWNED(double) *points = make_points(&g, m, 0);
+    HEAP double *points = make_points(&g, m, 0);
     for (int spread = 0; spread < 2; spread++) {
         const size_t count = 2 * 2 * (size_t)(spread ? 5000 : m);
         int in_order, sorted;
-        OWNED(double) *one = line_of(0, "cpu:1", m, points, spread, &in_order);
-        OWNED(double) *three = line_of(0, "cpu:3", m, points, spread, &in_order);
-        OWNED(double) *tiled = line_of(1, "cpu:3", m, points, spread, &sorted);
+        HEAP double *one = line_of(0, "cpu:1", m, points, spread, &in_order);
+        HEAP double *three = line_of(0, "cpu:3", m, points, spread, &in_order);
+        HEAP double *tiled = line_of(1, "cpu:3", m, points, spread, &sorted);
         assert_true(in_order && !sorted);
         assert_memory_equal(one, three, count * sizeof *one);
         for (size_t i = 0; i < count; i++) assert_at_most(fabs(one[i] - tiled[i]), 1e-12 * (1 + fabs(tiled[i])) * 30);
@@ -204,7 +197,7 @@ TEST(the_first_point_that_is_not_finite_is_found_without_sorting)
 {
     const int64_t m = 20000, cells[3] = {5000, 1, 1};
     const lmr_nufft_geometry g = geometry(1, 7, cells);
-    OWNED(double) *points = make_points(&g, m, 0);
+    HEAP double *points = make_points(&g, m, 0);
     void *sorted;
     int64_t bad;
     points[17001] = NAN;
@@ -237,7 +230,7 @@ TEST(coordinates_that_lie_apart_are_sorted_as_points_are)
     for (int i = 0; i < CASES; i++) {
         const int64_t m = 5000;
         const lmr_nufft_geometry g = geometry(cases[i].ndim, cases[i].width, cases[i].cells);
-        OWNED(double) *points = make_points(&g, m, 1), *apart = malloc((size_t)(m * g.ndim) * sizeof *apart);
+        HEAP double *points = make_points(&g, m, 1), *apart = malloc((size_t)(m * g.ndim) * sizeof *apart);
         for (int64_t j = 0; j < m * g.ndim; j++) apart[j % g.ndim * m + j / g.ndim] = points[j] / 4;
         lmr_points *p = sort_points(&g, m, points);
         void *q;
@@ -259,11 +252,11 @@ TEST(points_take_the_memory_of_the_previous_ones_unless_one_is_not_finite)
     for (int i = 0; i < CASES; i++) {
         const int64_t m = 5000;
         const lmr_nufft_geometry g = geometry(cases[i].ndim, cases[i].width, cases[i].cells);
-        OWNED(double) *apart = make_points(&g, m, 1);
+        HEAP double *apart = make_points(&g, m, 1);
         lmr_points *first, *next, *none;
         int64_t bad;
         assert_ok(sort_apart(&g, m, apart, 1, NULL, &bad, (void **)&first));
-        OWNED(char) *before = malloc(bytes_of(first));
+        HEAP char *before = malloc(bytes_of(first));
         const void *memory = first->points, *buffer = first->buffer;
         memcpy(before, memory, bytes_of(first));
         apart[m - 3] = NAN;
@@ -290,9 +283,9 @@ TEST(the_work_covers_every_point_once)
     for (int i = 0; i < CASES; i++) {
         const int64_t m = 20000;
         const lmr_nufft_geometry g = geometry(cases[i].ndim, cases[i].width, cases[i].cells);
-        double *points = make_points(&g, m, 1);
+        HEAP double *points = make_points(&g, m, 1);
         lmr_points *p = sort_points(&g, m, points);
-        int *spread = calloc((size_t)m, sizeof *spread), *interp = calloc((size_t)m, sizeof *interp);
+        HEAP int *spread = calloc((size_t)m, sizeof *spread), *interp = calloc((size_t)m, sizeof *interp);
         for (int64_t k = 0; k < p->light_first[COLOURS]; k++)
             for (int64_t j = p->first[p->light[k]]; j < p->first[p->light[k] + 1]; j++) spread[j]++;
         for (int64_t k = 0; k < p->heavies; k++)
@@ -301,9 +294,6 @@ TEST(the_work_covers_every_point_once)
             for (int64_t j = 0; j < p->chunks[k].count; j++) interp[p->chunks[k].first + j]++;
         for (int64_t j = 0; j < m; j++) assert_int_equal(spread[j] + 2 * interp[j], p->in_order ? 2 : 3);
         assert_true(p->in_order || p->heavies > 0);
-        free(spread);
-        free(interp);
-        free(points);
         lmr_cpu_nufft_f64.release(dev->ctx, p);
     }
 }

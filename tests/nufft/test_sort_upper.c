@@ -13,8 +13,8 @@ TEST(an_index_has_64_bits_where_points_are_many)
         const int64_t firsts[] = {0, 17, (INT64_C(1) << 32) - 2, (INT64_C(5) << 40) + 3};
         for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++) {
             lmr_points p = {.point_size = lmr_point_size(ndim, 0, 1), .upper = lmr_point_upper(ndim)};
-            OWNED(char) *room = malloc(8 * p.point_size);
-            lmr_place_job *job = calloc(1, sizeof *job);
+            HEAP char *room = malloc(8 * p.point_size);
+            HEAP lmr_place_job *job = calloc(1, sizeof *job);
             int64_t counts[1] = {1};
             p.points = room;
             job->ndim = ndim;
@@ -26,7 +26,6 @@ TEST(an_index_has_64_bits_where_points_are_many)
                 assert_int_equal(lmr_index_of(&p, 1 + k), firsts[i] + k);
                 assert_true(lmr_point_of(room, p.point_size, 1 + k)->t[ndim - 1] == (real)k);
             }
-            free(job);
         }
     }
 }
@@ -59,22 +58,19 @@ TEST(transforms_of_many_points_are_direct_sums)
             for (int64_t j = 0; j < in_count; j++) values[j] = test_random(&seed) + I * test_random(&seed);
             direct_nufft(type, 1, ndim, n, M, points, values, wanted);
             OWNED(larmor_array) *at, *in, *out;
-            larmor_nufft *plan;
-            OWNED(double) *found;
             assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(ndim, M), LARMOR_F64, points, &at));
             assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(in_count), LARMOR_C128, values, &in));
             assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(out_count), &out));
-            assert_ok(larmor_nufft_create(dev, &o, &plan));
+            OWN(larmor_nufft, *plan, larmor_nufft_create(dev, &o, &plan));
             assert_ok(larmor_nufft_set_points(plan, at, NULL));
             assert_ok(larmor_nufft_execute(plan, in, out));
-            assert_ok(larmor_array_download(out, LARMOR_C128, (void **)&found));
+            OWN_MEMORY(double, *found, larmor_array_download(out, LARMOR_C128, (void **)&found));
             double off = 0, all = 0;
             for (int64_t j = 0; j < out_count; j++) {
                 off += pow(found[2 * j] - creal(wanted[j]), 2) + pow(found[2 * j + 1] - cimag(wanted[j]), 2);
                 all += pow(cabs(wanted[j]), 2);
             }
             assert_at_most(sqrt(off / all), 1e-4);
-            larmor_nufft_free(plan);
         }
 }
 

@@ -9,7 +9,7 @@ static lmr_survey survey_of(int ndim, int64_t m, const double *k)
 {
     lmr_survey in_double, in_single;
     OWNED(larmor_array) *points = points_on_device(ndim, m, k), *singles;
-    OWNED(float) *copy = malloc((size_t)(m * ndim) * sizeof *copy + 1);
+    HEAP float *copy = malloc((size_t)(m * ndim) * sizeof *copy + 1);
     for (int64_t i = 0; i < m * ndim; i++) copy[i] = (float)k[i];
     assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(ndim, m), &singles));
     assert_ok(larmor_array_write(singles, copy, larmor_array_bytes(singles)));
@@ -34,7 +34,7 @@ TEST(uniform_points_are_neither_crowded_nor_ordered)
 {
     for (int ndim = 1; ndim <= 3; ndim++)
         for (int64_t m = 800; m <= 50000; m *= 5) {
-            OWNED(double) *k = random_points(ndim, m, 1, ndim - 2);
+            HEAP double *k = random_points(ndim, m, 1, ndim - 2);
             const lmr_survey s = survey_of(ndim, m, k);
             assert_int_equal(s.crowding, 0);
             assert_int_equal(s.ordered, 0);
@@ -44,7 +44,7 @@ TEST(uniform_points_are_neither_crowded_nor_ordered)
 TEST(an_eighth_of_the_period_is_eight_times_as_crowded_in_each_dimension)
 {
     for (int ndim = 1; ndim <= 3; ndim++) {
-        OWNED(double) *k = random_points(ndim, 20000, 0.125, 0.0625); /* whole bins */
+        HEAP double *k = random_points(ndim, 20000, 0.125, 0.0625); /* whole bins */
         assert_int_equal(survey_of(ndim, 20000, k).crowding, 3 * ndim);
     }
 }
@@ -52,7 +52,7 @@ TEST(an_eighth_of_the_period_is_eight_times_as_crowded_in_each_dimension)
 TEST(points_along_a_line_are_ordered_until_they_are_shuffled)
 {
     const int64_t m = 30000;
-    OWNED(double) *k = malloc((size_t)m * 2 * sizeof *k);
+    HEAP double *k = malloc((size_t)m * 2 * sizeof *k);
     for (int64_t i = 0; i < m; i++) {
         const int64_t readout = i / 300, sample = i % 300;
         k[2 * i] = ((double)sample / 300 - 0.5) * (double)modes[0];

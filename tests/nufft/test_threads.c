@@ -54,7 +54,7 @@ static larmor_status numbers(larmor_device *on, larmor_dtype dtype, larmor_shape
     if (st) return st;
     const int64_t bytes = (int64_t)larmor_array_bytes(*x);
     const int single = dtype == LARMOR_C64;
-    OWNED(char) *values = malloc((size_t)bytes);
+    HEAP char *values = malloc((size_t)bytes);
     for (int64_t i = 0; i < bytes / (single ? 4 : 8); i++) {
         const double value = scale * test_random(&seed);
         if (single)
@@ -107,7 +107,7 @@ static larmor_status execute_toeplitz(const job *j, larmor_device *on)
 static void *run(void *arg)
 {
     job *j = arg;
-    larmor_device *on = NULL;
+    OWNED(larmor_device) *on = NULL;
     j->st = larmor_device_open(j->device, &on);
     for (int i = 0; i < ROUNDS && !j->st; i++) {
         OWNED(larmor_nufft) *plan = NULL;
@@ -118,7 +118,6 @@ static void *run(void *arg)
         j->st = larmor_nufft_create(on, &j->opts, &plan);
         if (!j->st) j->st = execute(plan, j, on);
     }
-    larmor_device_free(on);
     return NULL;
 }
 
@@ -217,13 +216,12 @@ TEST(threads_that_share_a_plan_or_an_operator_get_what_one_gets)
         pthread_t thread[GUESTS];
         guest g[GUESTS];
         job alone = job_of(kind);
-        larmor_device *on;
-        larmor_nufft *plan = NULL;
-        larmor_op *op = NULL;
-        larmor_array *points = NULL, *x = NULL;
+        OWNED(larmor_nufft) *plan = NULL;
+        OWNED(larmor_op) *op = NULL;
+        OWNED(larmor_array) *points = NULL, *x = NULL;
         run(&alone);
         assert_int_equal(alone.st, LARMOR_OK);
-        assert_ok(larmor_device_open(alone.device, &on));
+        OWN(larmor_device, *on, larmor_device_open(alone.device, &on));
         if (alone.toeplitz) {
             assert_ok(points_of(&alone, on, &points));
             assert_ok(larmor_op_toeplitz(on, &alone.opts, points, NULL, &op));
@@ -241,11 +239,6 @@ TEST(threads_that_share_a_plan_or_an_operator_get_what_one_gets)
             assert_memory_equal(g[i].j.out, alone.out, (size_t)alone.bytes);
             free(g[i].j.out);
         }
-        larmor_array_free(x);
-        larmor_array_free(points);
-        larmor_op_free(op);
-        larmor_nufft_free(plan);
-        larmor_device_free(on);
         free(alone.out);
     }
 }

@@ -8,7 +8,6 @@
 #include "tests/nufft/direct.h"
 
 typedef double _Complex cplx;
-ENDS_BY(free, cplx)
 
 typedef struct scan {
     larmor_nufft_opts opts;
@@ -44,10 +43,7 @@ static scan make_scan(larmor_nufft_opts o, int64_t samples, int64_t readouts)
 
 static void free_scan(scan *s)
 {
-    larmor_array_free(s->traj);
-    larmor_array_free(s->weights);
-    free(s->points);
-    free(s->weight);
+    LMR_FREE(s->traj, s->weights, s->points, s->weight);
 }
 
 ENDS_ITSELF_BY(free_scan, scan)
@@ -78,9 +74,8 @@ static void apply(larmor_op *A, const cplx *x, cplx *out)
 /* out <- F^H W F x on the host, of the operator larmor_op_nufft. */
 static void adjoint_of_forward(const scan *s, int weighted, const cplx *x, cplx *out)
 {
-    OWNED(larmor_op) *F;
     OWNED(larmor_array) *w = NULL;
-    assert_ok(larmor_op_nufft(dev, &s->opts, s->traj, &F));
+    OWN(larmor_op, *F, larmor_op_nufft(dev, &s->opts, s->traj, &F));
     OWNED(larmor_array) *in = shaped(F, x), *y = zeros(larmor_op_dtype(F), larmor_op_out_shape(F));
     assert_ok(larmor_op_forward(F, in, y));
     for (int64_t b = 0; weighted && b < (s->opts.batch ? s->opts.batch : 1); b++) {
@@ -90,9 +85,8 @@ static void adjoint_of_forward(const scan *s, int weighted, const cplx *x, cplx 
             assert_ok(larmor_array_slice(y, b, 1, &coil));
         else
             coil = larmor_array_ref(y);
-        OWNED(larmor_array) *flat, *flat_w;
-        assert_ok(larmor_array_reshape(coil, LARMOR_SHAPE(s->m), &flat));
-        assert_ok(larmor_array_reshape(w, LARMOR_SHAPE(s->m), &flat_w));
+        OWN(larmor_array, *flat, larmor_array_reshape(coil, LARMOR_SHAPE(s->m), &flat));
+        OWN(larmor_array, *flat_w, larmor_array_reshape(w, LARMOR_SHAPE(s->m), &flat_w));
         assert_ok(larmor_mul(flat_w, 0, flat));
     }
     assert_ok(larmor_op_adjoint(F, y, in));
@@ -118,10 +112,9 @@ TEST(it_is_adjoint_of_forward_within_twice_the_tolerance)
             const double tol = tolerances[c / 6][c % 3];
             const int weighted = c / 3 % 2;
             OWNED(scan) s = make_scan(opts_of(i, 2, tol, c / 6 ? LARMOR_C128 : LARMOR_C64), 60, 31);
-            OWNED(cplx) *x = random_values(s.count, s.opts.dtype, &s.seed),
-                        *expected = malloc((size_t)s.count * sizeof *x), *got = malloc((size_t)s.count * sizeof *x);
-            OWNED(larmor_op) *N;
-            assert_ok(larmor_op_toeplitz(dev, &s.opts, s.traj, weighted ? s.weights : NULL, &N));
+            HEAP cplx *x = random_values(s.count, s.opts.dtype, &s.seed),
+                      *expected = malloc((size_t)s.count * sizeof *x), *got = malloc((size_t)s.count * sizeof *x);
+            OWN(larmor_op, *N, larmor_op_toeplitz(dev, &s.opts, s.traj, weighted ? s.weights : NULL, &N));
             apply(N, x, got);
             adjoint_of_forward(&s, weighted, x, expected);
             const double error = relative_l2(s.count, got, expected);
@@ -135,7 +128,7 @@ TEST(it_is_adjoint_of_forward_within_twice_the_tolerance)
 static void direct_normal(const scan *s, const cplx *x, cplx *out)
 {
     const larmor_nufft_opts *o = &s->opts;
-    OWNED(cplx) *y = malloc((size_t)s->m * sizeof *y);
+    HEAP cplx *y = malloc((size_t)s->m * sizeof *y);
     const int sign = o->sign ? o->sign : -1;
     direct_nufft(2, sign, o->ndim, o->modes, s->m, s->points, x, y);
     for (int64_t j = 0; j < s->m; j++) y[j] *= s->weight[j];
@@ -148,10 +141,9 @@ TEST(it_is_the_direct_sum_to_near_rounding_for_either_sign)
         for (int sign = -1; sign <= 1; sign += 2) {
             OWNED(scan) s = make_scan(opts_of(i, 0, 1e-12, LARMOR_C128), 10, 7);
             s.opts.sign = sign;
-            OWNED(cplx) *x = random_values(s.count, LARMOR_C128, &s.seed),
-                        *expected = malloc((size_t)s.count * sizeof *x), *got = malloc((size_t)s.count * sizeof *x);
-            OWNED(larmor_op) *N;
-            assert_ok(larmor_op_toeplitz(dev, &s.opts, s.traj, s.weights, &N));
+            HEAP cplx *x = random_values(s.count, LARMOR_C128, &s.seed),
+                      *expected = malloc((size_t)s.count * sizeof *x), *got = malloc((size_t)s.count * sizeof *x);
+            OWN(larmor_op, *N, larmor_op_toeplitz(dev, &s.opts, s.traj, s.weights, &N));
             direct_normal(&s, x, expected);
             apply(N, x, got);
             assert_at_most(relative_l2(s.count, got, expected), 1e-12);
@@ -163,9 +155,8 @@ TEST(it_is_self_adjoint_to_rounding)
     for (int i = 0; i < SIZES; i++)
         for (int p = 0; p < 2; p++) {
             OWNED(scan) s = make_scan(opts_of(i, 3, p ? 1e-6 : 1e-3, p ? LARMOR_C128 : LARMOR_C64), 40, 5);
-            OWNED(larmor_op) *N;
             double error;
-            assert_ok(larmor_op_toeplitz(dev, &s.opts, s.traj, s.weights, &N));
+            OWN(larmor_op, *N, larmor_op_toeplitz(dev, &s.opts, s.traj, s.weights, &N));
             assert_ok(larmor_op_adjoint_error(N, 3, &error));
             assert_at_most(error, p ? 1e-15 : 1e-6);
         }
@@ -177,10 +168,9 @@ TEST(it_is_positive_semidefinite_to_the_tolerance)
     enum { VOXELS = 63 };
     OWNED(scan) s =
         make_scan((larmor_nufft_opts){.ndim = 2, .modes = {9, 7}, .tol = 1e-12, .dtype = LARMOR_C128}, 10, 2);
-    OWNED(larmor_op) *N;
     cplx x[VOXELS], column[VOXELS * VOXELS];
     double value[VOXELS];
-    assert_ok(larmor_op_toeplitz(dev, &s.opts, s.traj, s.weights, &N));
+    OWN(larmor_op, *N, larmor_op_toeplitz(dev, &s.opts, s.traj, s.weights, &N));
     for (int k = 0; k < VOXELS; k++) {
         memset(x, 0, sizeof x);
         x[k] = 1;
@@ -202,11 +192,10 @@ TEST(a_batch_is_a_loop_of_single_ones)
             scan s = make_scan(opts_of(i, batch, 1e-4, LARMOR_C64), 20, 3), one = s;
             one.opts.batch = 0;
             const int64_t each = s.count / batch;
-            OWNED(cplx) *x = random_values(s.count, LARMOR_C64, &s.seed), *all = malloc((size_t)s.count * sizeof *x),
-                        *single = malloc((size_t)each * sizeof *x);
-            OWNED(larmor_op) *N, *N1;
-            assert_ok(larmor_op_toeplitz(dev, &s.opts, s.traj, NULL, &N));
-            assert_ok(larmor_op_toeplitz(dev, &one.opts, s.traj, NULL, &N1));
+            HEAP cplx *x = random_values(s.count, LARMOR_C64, &s.seed), *all = malloc((size_t)s.count * sizeof *x),
+                      *single = malloc((size_t)each * sizeof *x);
+            OWN(larmor_op, *N, larmor_op_toeplitz(dev, &s.opts, s.traj, NULL, &N));
+            OWN(larmor_op, *N1, larmor_op_toeplitz(dev, &one.opts, s.traj, NULL, &N1));
             apply(N, x, all);
             for (int b = 0; b < batch; b++) {
                 apply(N1, x + b * each, single);
@@ -257,9 +246,8 @@ TEST(inputs_that_do_not_fit_are_refused)
 
 /* ---- the choice ---- */
 
-static larmor_status at_once(void *self, const larmor_array *x, larmor_array *y)
+static larmor_status at_once(void *self LMR_UNUSED, const larmor_array *x, larmor_array *y)
 {
-    (void)self;
     return larmor_copy(x, y);
 }
 
@@ -271,13 +259,14 @@ static larmor_status after_a_while(void *self, const larmor_array *x, larmor_arr
 
 TEST(the_race_is_won_by_what_takes_no_time)
 {
-    OWNED(larmor_op) *quick, *slow;
     OWNED(larmor_array) *x = zeros(LARMOR_C64, LARMOR_SHAPE(8)), *y = zeros(LARMOR_C64, LARMOR_SHAPE(8));
     int quicker;
-    assert_ok(larmor_op_create(dev, &(larmor_op_impl){"quick", at_once, at_once, at_once, NULL}, NULL, LARMOR_C64,
-                               LARMOR_SHAPE(8), LARMOR_SHAPE(8), &quick));
-    assert_ok(larmor_op_create(dev, &(larmor_op_impl){"slow", after_a_while, after_a_while, after_a_while, NULL},
-                               NULL, LARMOR_C64, LARMOR_SHAPE(8), LARMOR_SHAPE(8), &slow));
+    OWN(larmor_op, *quick,
+        larmor_op_create(dev, &(larmor_op_impl){"quick", at_once, at_once, at_once, NULL}, NULL, LARMOR_C64,
+                         LARMOR_SHAPE(8), LARMOR_SHAPE(8), &quick));
+    OWN(larmor_op, *slow,
+        larmor_op_create(dev, &(larmor_op_impl){"slow", after_a_while, after_a_while, after_a_while, NULL}, NULL,
+                         LARMOR_C64, LARMOR_SHAPE(8), LARMOR_SHAPE(8), &slow));
     assert_ok(lmr_toeplitz_race(quick, slow, x, y, &quicker));
     assert_int_equal(quicker, 1);
     assert_ok(lmr_toeplitz_race(slow, quick, x, y, &quicker));
@@ -295,7 +284,7 @@ static void direct_mixed(const scan *s, const cplx *factors, const cplx *x, cplx
     const int64_t batch = o->batch ? o->batch : 1;
     const int64_t voxels = s->count / batch;
     const int64_t m = s->m;
-    OWNED(cplx) *y = malloc((size_t)m * sizeof *y), *one = malloc((size_t)m * sizeof *one);
+    HEAP cplx *y = malloc((size_t)m * sizeof *y), *one = malloc((size_t)m * sizeof *one);
     assert_true(y && one);
     for (int64_t b = 0; b < batch; b++) {
         memset(y, 0, (size_t)m * sizeof *y);
@@ -319,21 +308,20 @@ TEST(mixed_images_have_the_normal_map_of_their_weighted_sums)
             larmor_nufft_opts o = opts_of(i, c == 1 ? 0 : 2, tol, in_double ? LARMOR_C128 : LARMOR_C64);
             OWNED(scan) s = make_scan(o, 20, 11);
             const int64_t many = s.count * MIXED;
-            OWNED(cplx) *x = random_values(many, o.dtype, &s.seed),
-                        *factors = random_values(s.m * MIXED, o.dtype, &s.seed);
-            OWNED(cplx) *expected = malloc((size_t)many * sizeof *x), *got = malloc((size_t)many * sizeof *x);
-            OWNED(double) *real = malloc((size_t)(s.m * MIXED) * sizeof *real);
+            HEAP cplx *x = random_values(many, o.dtype, &s.seed),
+                      *factors = random_values(s.m * MIXED, o.dtype, &s.seed);
+            HEAP cplx *expected = malloc((size_t)many * sizeof *x), *got = malloc((size_t)many * sizeof *x);
+            HEAP double *real = malloc((size_t)(s.m * MIXED) * sizeof *real);
             assert_true(expected && got && real);
             for (int64_t j = 0; j < s.m * MIXED; j++) {
                 real[j] = creal(factors[j]);
                 if (!is_complex) factors[j] = real[j];
             }
-            OWNED(larmor_array) *b;
-            OWNED(larmor_op) *N;
-            assert_ok(larmor_array_upload(dev, is_complex ? LARMOR_C128 : LARMOR_F64, LARMOR_SHAPE(20, 11, MIXED),
-                                          is_complex ? LARMOR_C128 : LARMOR_F64,
-                                          is_complex ? (void *)factors : (void *)real, &b));
-            assert_ok(larmor_op_toeplitz_mixed(dev, &o, s.traj, s.weights, b, &N));
+            OWN(larmor_array, *b,
+                larmor_array_upload(dev, is_complex ? LARMOR_C128 : LARMOR_F64, LARMOR_SHAPE(20, 11, MIXED),
+                                    is_complex ? LARMOR_C128 : LARMOR_F64,
+                                    is_complex ? (void *)factors : (void *)real, &b));
+            OWN(larmor_op, *N, larmor_op_toeplitz_mixed(dev, &o, s.traj, s.weights, b, &N));
             apply(N, x, got);
             direct_mixed(&s, factors, x, expected);
             const double error = relative_l2(many, got, expected);

@@ -32,8 +32,7 @@ static problem problem_create(int ndim, int64_t m, double at, double points, int
 
 static void problem_free(problem *p)
 {
-    free(p->points);
-    free(p->targets);
+    LMR_FREE(p->points, p->targets);
 }
 
 ENDS_ITSELF_BY(problem_free, problem)
@@ -68,8 +67,8 @@ static void check(const problem *p, double tol, larmor_dtype dtype, double limit
 {
     const int64_t most = p->m > p->n ? p->m : p->n;
     uint64_t state = 5;
-    double _Complex *in = random_values(most, dtype, &state), *out = random_values(most, dtype, &state);
-    double _Complex *truth = random_values(most, dtype, &state);
+    HEAP double _Complex *in = random_values(most, dtype, &state), *out = random_values(most, dtype, &state);
+    HEAP double _Complex *truth = random_values(most, dtype, &state);
     for (int sign = -1; sign <= 1; sign += 2) {
         OWNED(larmor_nufft) *plan = plan_for(p, (larmor_nufft_opts){.sign = sign, .tol = tol, .dtype = dtype});
         for (int adjoint = 0; adjoint < 2; adjoint++) {
@@ -83,9 +82,6 @@ static void check(const problem *p, double tol, larmor_dtype dtype, double limit
             assert_at_most(relative_l2(to, out, truth) * fmin(1, sqrt(size / (norm * (double)to))), limit);
         }
     }
-    free(in);
-    free(out);
-    free(truth);
 }
 
 /* ---- accuracy ---- */
@@ -208,22 +204,18 @@ TEST(boxes_far_from_the_origin_cost_neither_accuracy_nor_grid)
 TEST(type_1_and_2_problems_give_the_same_as_type_1_and_2)
 {
     enum { N = 24, M = 90 };
-    problem p = problem_create(1, M, 0, N / 2.0, N, 0, 0);
+    OWNED(problem) p = problem_create(1, M, 0, N / 2.0, N, 0, 0);
     for (int r = 0; r < N; r++) p.targets[r] = (r - N / 2) / (double)N;
     uint64_t seed = 8;
-    double _Complex *in = random_values(M, LARMOR_C128, &seed), *out = random_values(M, LARMOR_C128, &seed);
+    HEAP double _Complex *in = random_values(M, LARMOR_C128, &seed), *out = random_values(M, LARMOR_C128, &seed);
     double _Complex truth[M];
-    larmor_nufft *plan = plan_for(&p, (larmor_nufft_opts){.sign = 1, .tol = 1e-11, .dtype = LARMOR_C128});
+    OWNED(larmor_nufft) *plan = plan_for(&p, (larmor_nufft_opts){.sign = 1, .tol = 1e-11, .dtype = LARMOR_C128});
     direct_nufft(1, 1, 1, (int64_t[]){N, 1, 1}, M, p.points, in, truth);
     apply(plan, &p, LARMOR_C128, 0, in, out);
     assert_at_most(relative_l2(N, out, truth), 1e-11);
     direct_nufft(2, -1, 1, (int64_t[]){N, 1, 1}, M, p.points, in, truth);
     apply(plan, &p, LARMOR_C128, 1, in, out);
     assert_at_most(relative_l2(M, out, truth), 1e-11);
-    larmor_nufft_free(plan);
-    problem_free(&p);
-    free(in);
-    free(out);
 }
 
 /* ---- degenerate extents ---- */
@@ -274,12 +266,12 @@ TEST(the_adjoint_is_the_conjugate_transpose_to_rounding)
     for (int ndim = 1; ndim <= 3; ndim++)
         for (int precision = 0; precision < 2; precision++) {
             const larmor_dtype dtype = precision ? LARMOR_C128 : LARMOR_C64;
-            problem p = problem_create(ndim, 300, 0.4, 2, 250, 3, 3);
+            OWNED(problem) p = problem_create(ndim, 300, 0.4, 2, 250, 3, 3);
             uint64_t seed = 21;
-            double _Complex *x = random_values(300, dtype, &seed), *y = random_values(250, dtype, &seed);
-            double _Complex *ax = random_values(250, dtype, &seed), *ay = random_values(300, dtype, &seed);
+            HEAP double _Complex *x = random_values(300, dtype, &seed), *y = random_values(250, dtype, &seed);
+            HEAP double _Complex *ax = random_values(250, dtype, &seed), *ay = random_values(300, dtype, &seed);
             /* a tolerance far above rounding: the pair must be exact all the same */
-            larmor_nufft *plan = plan_for(&p, (larmor_nufft_opts){.tol = 1e-2, .dtype = dtype});
+            OWNED(larmor_nufft) *plan = plan_for(&p, (larmor_nufft_opts){.tol = 1e-2, .dtype = dtype});
             apply(plan, &p, dtype, 0, x, ax);
             apply(plan, &p, dtype, 1, y, ay);
             double _Complex left = 0, right = 0;
@@ -291,12 +283,6 @@ TEST(the_adjoint_is_the_conjugate_transpose_to_rounding)
             }
             for (int i = 0; i < 300; i++) right += conj(x[i]) * ay[i];
             assert_at_most(cabs(left - right), (precision ? 1e-15 : 5e-7) * sqrt(norm_ax * norm_y));
-            larmor_nufft_free(plan);
-            problem_free(&p);
-            free(x);
-            free(y);
-            free(ax);
-            free(ay);
         }
 }
 
@@ -309,7 +295,7 @@ TEST(a_batch_is_the_single_transforms)
         for (int64_t most = 0; most <= 20; most += 4) {
             const int64_t from = adjoint ? N : M;
             const int64_t to = adjoint ? M : N;
-            double _Complex *in = random_values(BATCH * from, LARMOR_C128, &seed);
+            HEAP double _Complex *in = random_values(BATCH * from, LARMOR_C128, &seed);
             double _Complex *out = random_values(BATCH * to, LARMOR_C128, &seed), single[M];
             p.batch = BATCH;
             larmor_nufft *plan =
@@ -326,17 +312,16 @@ TEST(a_batch_is_the_single_transforms)
                 assert_at_most(relative_l2(to, out + b * to, single), dev->be->threads(dev->ctx) ? 2e-15 : 1e-13);
             }
             larmor_nufft_free(plan);
-            free(in);
             free(out);
         }
 }
 
 TEST(points_can_be_set_again_and_a_failure_leaves_the_plan_as_it_was)
 {
-    problem first = problem_create(2, 50, 0, 1, 40, 0, 3), second = problem_create(2, 70, 5, 4, 20, 1, 2);
+    OWNED(problem) first = problem_create(2, 50, 0, 1, 40, 0, 3), second = problem_create(2, 70, 5, 4, 20, 1, 2);
     uint64_t seed = 3;
     double _Complex *in = random_values(70, LARMOR_C128, &seed), out[70], truth[70];
-    larmor_nufft *plan = plan_for(&first, (larmor_nufft_opts){.tol = 1e-9, .dtype = LARMOR_C128});
+    OWNED(larmor_nufft) *plan = plan_for(&first, (larmor_nufft_opts){.tol = 1e-9, .dtype = LARMOR_C128});
     for (int round = 0; round < 3; round++) {
         problem *p = round == 1 ? &second : &first;
         OWNED(larmor_array) *points = points_on_device(2, p->m, p->points),
@@ -352,9 +337,6 @@ TEST(points_can_be_set_again_and_a_failure_leaves_the_plan_as_it_was)
         apply(plan, p, LARMOR_C128, 0, in, out);
         assert_at_most(relative_l2(p->n, out, truth), 1e-9);
     }
-    larmor_nufft_free(plan);
-    problem_free(&first);
-    problem_free(&second);
     free(in);
 }
 
@@ -393,25 +375,20 @@ TEST(results_do_not_depend_on_the_number_of_threads)
     enum { M = 20000, N = 15000 };
     if (strncmp(larmor_device_spec(dev), "cpu", 3) != 0) skip();
     larmor_device *const before = dev;
-    problem p = problem_create(2, M, 0.3, 5, N, 1, 8);
+    OWNED(problem) p = problem_create(2, M, 0.3, 5, N, 1, 8);
     uint64_t seed = 77;
-    double _Complex *in = random_values(M, LARMOR_C64, &seed), *one = random_values(M, LARMOR_C64, &seed);
-    double _Complex *several = random_values(M, LARMOR_C64, &seed);
+    HEAP double _Complex *in = random_values(M, LARMOR_C64, &seed), *one = random_values(M, LARMOR_C64, &seed);
+    HEAP double _Complex *several = random_values(M, LARMOR_C64, &seed);
     for (int adjoint = 0; adjoint < 2; adjoint++) {
         for (int threads = 1; threads <= 5; threads += 4) {
             assert_ok(larmor_device_open(threads == 1 ? "cpu:1" : "cpu:5", &dev));
-            larmor_nufft *plan = plan_for(&p, (larmor_nufft_opts){.tol = 1e-4});
+            OWNED(larmor_nufft) *plan = plan_for(&p, (larmor_nufft_opts){.tol = 1e-4});
             apply(plan, &p, LARMOR_C64, adjoint, in, threads == 1 ? one : several);
-            larmor_nufft_free(plan);
             larmor_device_free(dev);
         }
         assert_memory_equal(one, several, (adjoint ? M : N) * sizeof *one);
     }
     dev = before;
-    problem_free(&p);
-    free(in);
-    free(one);
-    free(several);
 }
 
 /* ---- refusals ---- */
@@ -438,8 +415,7 @@ TEST(grids_without_room_are_refused_with_their_sizes)
     problem p = problem_create(3, 5, 1e200, 1, 6, 1e200, 1);
     larmor_array *x = points_on_device(3, p.m, p.points), *s = points_on_device(3, p.n, p.targets);
     assert_refused(larmor_nufft_set_points(plan, x, s), LARMOR_ERR_ARG, "their product overflows");
-    larmor_array_free(x);
-    larmor_array_free(s);
+    LMR_FREE(x, s);
     problem_free(&p);
     larmor_nufft_free(plan);
     assert_ok(larmor_nufft_create(dev, &(larmor_nufft_opts){.type = 3, .ndim = 1}, &plan));
@@ -448,8 +424,7 @@ TEST(grids_without_room_are_refused_with_their_sizes)
     s = points_on_device(1, p.n, p.targets);
     assert_refused(larmor_nufft_set_points(plan, x, s), LARMOR_ERR_MEMORY,
                    "points and targets are too far apart: type 3 needs a grid of ");
-    larmor_array_free(x);
-    larmor_array_free(s);
+    LMR_FREE(x, s);
     problem_free(&p);
     larmor_nufft_free(plan);
 }
@@ -475,11 +450,7 @@ TEST(what_does_not_fit_is_refused)
     assert_ok(larmor_nufft_execute(plan, values, out));
     assert_refused(larmor_nufft_execute_adjoint(plan, values, out), LARMOR_ERR_SHAPE,
                    "values at the targets are c64 [5]");
-    larmor_array_free(points);
-    larmor_array_free(targets);
-    larmor_array_free(flat);
-    larmor_array_free(values);
-    larmor_array_free(out);
+    LMR_FREE(points, targets, flat, values, out);
     larmor_nufft_free(plan);
     const larmor_nufft_opts o = {.type = 3, .ndim = 2, .tol = 1e-9};
     assert_refused(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_NUMERIC,

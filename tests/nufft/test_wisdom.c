@@ -15,9 +15,8 @@
 
 static char folder[] = "/tmp/larmor_wisdom_XXXXXX", file[64];
 
-static int set_up(void **state)
+static int set_up(void **state LMR_UNUSED)
 {
-    (void)state;
     larmor_wisdom_forget(dev);
     unlink(file);
     return 0;
@@ -308,7 +307,7 @@ TEST_IN(binary_and_endless_files_do_no_harm, set_up, NULL)
 {
     const size_t size = (size_t)6 << 20;
     uint64_t seed = 3;
-    char *text = malloc(size);
+    HEAP char *text = malloc(size);
     for (size_t i = 0; i < size; i++) text[i] = (char)(int)(127 * test_random(&seed));
     write_text(text, size);
     larmor_wisdom_report report = load();
@@ -322,7 +321,6 @@ TEST_IN(binary_and_endless_files_do_no_harm, set_up, NULL)
     memset(text, 0, size);
     write_text(text, size);
     assert_int_equal(load().used, 0);
-    free(text);
     write_text("", 0);
     report = load();
     assert_int_equal(report.found, 1);
@@ -357,7 +355,7 @@ typedef struct writer {
 static void *save_some(void *arg)
 {
     writer *w = arg;
-    larmor_device *own;
+    OWNED(larmor_device) *own;
     w->st = larmor_device_open("cpu:1", &own);
     for (int i = 0; i < ENTRIES && !w->st; i++) {
         const lmr_wisdom_key key = key_of(w->first + i);
@@ -365,14 +363,12 @@ static void *save_some(void *arg)
         w->st = larmor_wisdom_save(own, file);
         larmor_wisdom_forget(own);
     }
-    larmor_device_free(own);
     return NULL;
 }
 
 TEST_IN(nothing_is_lost_where_several_save_at_a_time, set_up, NULL)
 {
     writer w[WRITERS];
-    larmor_device *own;
     larmor_wisdom_report report;
     for (int i = 0; i < WRITERS; i++) {
         w[i].first = 10 + i * ENTRIES;
@@ -382,10 +378,9 @@ TEST_IN(nothing_is_lost_where_several_save_at_a_time, set_up, NULL)
         pthread_join(w[i].thread, NULL);
         assert_int_equal(w[i].st, LARMOR_OK);
     }
-    assert_ok(larmor_device_open("cpu:1", &own));
+    OWN(larmor_device, *own, larmor_device_open("cpu:1", &own));
     assert_ok(larmor_wisdom_load(own, file, &report));
     assert_int_equal(report.used, WRITERS * ENTRIES);
-    larmor_device_free(own);
 }
 
 /* ---- processes ---- */
@@ -411,16 +406,14 @@ static pid_t start_writer(int first, int count)
 
 static void assert_whole_with(int first, int count)
 {
-    larmor_device *own;
     larmor_wisdom_report report;
-    assert_ok(larmor_device_open("cpu:1", &own));
+    OWN(larmor_device, *own, larmor_device_open("cpu:1", &own));
     assert_ok(larmor_wisdom_load(own, file, &report));
     assert_int_equal(report.corrupt, 0);
     for (int i = 0; i < count; i++) {
         const lmr_wisdom_key key = key_of(first + i);
         if (!lmr_wisdom_find(own, &key, 1)) fail_msg("entry %d is lost", first + i);
     }
-    larmor_device_free(own);
 }
 
 TEST_IN(nothing_is_lost_where_several_processes_save_at_a_time, set_up, NULL)

@@ -10,8 +10,7 @@
 /* A complex array's elements in double, to be freed. */
 static inline double complex *values_of(larmor_array *x)
 {
-    OWNED(larmor_array) *in_double;
-    assert_ok(larmor_array_convert(x, LARMOR_C128, &in_double));
+    OWN(larmor_array, *in_double, larmor_array_convert(x, LARMOR_C128, &in_double));
     double complex *host = malloc(larmor_array_bytes(in_double) + 1);
     assert_non_null(host);
     assert_ok(larmor_array_read(in_double, host, larmor_array_bytes(in_double)));
@@ -23,8 +22,7 @@ static inline larmor_array *points_within(int nd, int64_t count, double reach, u
 {
     larmor_array *traj;
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(nd, count, 1), &traj));
-    OWNED(double) *k = calloc((size_t)(nd * count), sizeof *k);
-    assert_non_null(k);
+    HEAP NEW_ZEROS(double, k, nd *count);
     for (int64_t i = nd; i < nd * count; i++) k[i] = reach * test_random(&seed);
     assert_ok(larmor_array_write(traj, k, larmor_array_bytes(traj)));
     return traj;

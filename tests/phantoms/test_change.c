@@ -17,10 +17,9 @@ static larmor_phantom *changed(const char *name, int ndim, larmor_phantom_state 
 /* k-space of a phantom at given points [nd, POINTS], which it frees. */
 static double complex *kspace_at(larmor_phantom *p, const double *k, int coils)
 {
-    OWNED(larmor_array) *traj, *y;
-    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(p->ndim, POINTS, 1), &traj));
+    OWN(larmor_array, *traj, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(p->ndim, POINTS, 1), &traj));
     assert_ok(larmor_array_write(traj, k, larmor_array_bytes(traj)));
-    assert_ok(larmor_phantom_kspace(p, traj, coils, LARMOR_C128, &y));
+    OWN(larmor_array, *y, larmor_phantom_kspace(p, traj, coils, LARMOR_C128, &y));
     double complex *v = values_of(y);
     larmor_phantom_free(p);
     return v;
@@ -40,11 +39,9 @@ TEST(a_larger_object_has_a_narrower_and_higher_kspace)
         const int ndim = 2 + i % 2;
         double *k = random_points(ndim, 30), scaled[3 * POINTS];
         for (int j = 0; j < ndim * POINTS; j++) scaled[j] = size * k[j];
-        double complex *a = kspace_at(changed(names[i / 2], ndim, (larmor_phantom_state){.size = size}), k, 0);
-        double complex *b = kspace_at(changed(names[i / 2], ndim, (larmor_phantom_state){0}), scaled, 0);
+        HEAP double complex *a = kspace_at(changed(names[i / 2], ndim, (larmor_phantom_state){.size = size}), k, 0);
+        HEAP double complex *b = kspace_at(changed(names[i / 2], ndim, (larmor_phantom_state){0}), scaled, 0);
         for (int j = 0; j < POINTS; j++) assert_at_most(cabs(a[j] - pow(size, ndim) * b[j]), 1e-14);
-        free(b);
-        free(a);
         free(k);
     }
 }
@@ -61,11 +58,9 @@ TEST(a_turned_object_has_a_turned_kspace)
             back[ndim * j + 1] = c * k[ndim * j + 1] - s * k[ndim * j];
         }
         double complex *a = kspace_at(changed(names[i / 2], ndim, (larmor_phantom_state){.degrees = degrees}), k, 0);
-        double complex *b = kspace_at(changed(names[i / 2], ndim, (larmor_phantom_state){0}), back, 0);
+        HEAP double complex *b = kspace_at(changed(names[i / 2], ndim, (larmor_phantom_state){0}), back, 0);
         for (int j = 0; j < POINTS; j++) assert_at_most(cabs(a[j] - b[j]), 1e-14);
-        free(b);
-        free(a);
-        free(k);
+        LMR_FREE(a, k);
     }
 }
 
@@ -74,16 +69,14 @@ TEST(a_moved_object_has_a_linear_phase)
     const larmor_phantom_state moved = {.shift = {0.05, -0.02, 0.03}};
     for (int i = 0; i < 6; i++) {
         const int ndim = 2 + i % 2;
-        OWNED(double) *k = random_points(ndim, 60);
-        double complex *a = kspace_at(changed(names[i / 2], ndim, moved), k, 0);
-        double complex *b = kspace_at(changed(names[i / 2], ndim, (larmor_phantom_state){0}), k, 0);
+        HEAP double *k = random_points(ndim, 60);
+        HEAP double complex *a = kspace_at(changed(names[i / 2], ndim, moved), k, 0);
+        HEAP double complex *b = kspace_at(changed(names[i / 2], ndim, (larmor_phantom_state){0}), k, 0);
         for (int j = 0; j < POINTS; j++) {
             double cycles = 0;
             for (int d = 0; d < ndim; d++) cycles += k[ndim * j + d] * moved.shift[d];
             assert_at_most(cabs(a[j] - b[j] * cexp(-2 * M_PI * I * cycles)), 1e-14);
         }
-        free(b);
-        free(a);
     }
 }
 
@@ -92,11 +85,9 @@ TEST(contrast_is_density_that_one_part_gains)
     const double areas[] = {M_PI * 0.21 * 0.25 / 4, M_PI * 0.12 * 0.09, M_PI * 0.3 * 0.22};
     const double k[2 * POINTS] = {0};
     for (int i = 0; i < 3; i++) {
-        double complex *a = kspace_at(changed(names[i], 2, (larmor_phantom_state){.contrast = 0.7}), k, 0);
-        double complex *b = kspace_at(changed(names[i], 2, (larmor_phantom_state){0}), k, 0);
+        HEAP double complex *a = kspace_at(changed(names[i], 2, (larmor_phantom_state){.contrast = 0.7}), k, 0);
+        HEAP double complex *b = kspace_at(changed(names[i], 2, (larmor_phantom_state){0}), k, 0);
         assert_at_most(cabs(a[0] - b[0] - 0.7 * areas[i]), 1e-15);
-        free(b);
-        free(a);
     }
 }
 
@@ -109,22 +100,17 @@ TEST(coils_stand_around_a_larger_object)
         const larmor_phantom_state large = {.size = size};
         double *k = random_points(ndim, 20), scaled[3 * POINTS];
         for (int j = 0; j < ndim * POINTS; j++) scaled[j] = size * k[j];
-        double complex *a = kspace_at(changed("shepp-logan", ndim, large), k, COILS);
-        double complex *b = kspace_at(changed("shepp-logan", ndim, (larmor_phantom_state){0}), scaled, COILS);
+        HEAP double complex *a = kspace_at(changed("shepp-logan", ndim, large), k, COILS);
+        HEAP double complex *b = kspace_at(changed("shepp-logan", ndim, (larmor_phantom_state){0}), scaled, COILS);
         for (int j = 0; j < POINTS * COILS; j++) assert_at_most(cabs(a[j] - pow(size, ndim) * b[j]), 1e-14);
-        free(b);
-        free(a);
         free(k);
 
         const larmor_shape shape = ndim == 2 ? LARMOR_SHAPE(12, 9) : LARMOR_SHAPE(6, 5, 7);
         OWNED(larmor_phantom) *p = changed("shepp-logan", ndim, large);
-        OWNED(larmor_array) *around, *plain;
-        assert_ok(larmor_phantom_coils_around(p, dev, LARMOR_C128, shape, extent, COILS, &around));
-        assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C128, shape, NULL, COILS, &plain));
-        double complex *u = values_of(around), *v = values_of(plain);
+        OWN(larmor_array, *around, larmor_phantom_coils_around(p, dev, LARMOR_C128, shape, extent, COILS, &around));
+        OWN(larmor_array, *plain, larmor_phantom_coils_around(NULL, dev, LARMOR_C128, shape, NULL, COILS, &plain));
+        HEAP double complex *u = values_of(around), *v = values_of(plain);
         for (int64_t j = 0; j < larmor_array_count(plain); j++) assert_at_most(cabs(u[j] - v[j]), 1e-14);
-        free(v);
-        free(u);
     }
 }
 
@@ -134,11 +120,9 @@ TEST(maps_of_more_voxels_reach_further)
     OWNED(larmor_array) *around, *plain;
     assert_ok(larmor_phantom_coils_around(p, dev, LARMOR_C128, LARMOR_SHAPE(24, 8), (double[]){2, 1}, 3, &around));
     assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C128, LARMOR_SHAPE(12, 8), NULL, 3, &plain));
-    double complex *u = values_of(around), *v = values_of(plain);
+    HEAP double complex *u = values_of(around), *v = values_of(plain);
     for (int line = 0; line < 24; line++)
         for (int x = 0; x < 12; x++) assert_at_most(cabs(u[x + 6 + 24 * line] - v[x + 12 * line]), 1e-14);
-    free(v);
-    free(u);
     larmor_array *none;
     assert_refused(larmor_phantom_coils_around(p, dev, LARMOR_C128, LARMOR_SHAPE(4, 4), (double[]){1, 0}, 3, &none),
                    LARMOR_ERR_ARG, "phantom coils: got an extent of 0, expected more than 0, at most 100");
@@ -193,7 +177,7 @@ TEST(planes_of_a_solid_phantom_are_it_together_seen_by_the_same_coils)
     enum { PLANES = 1200, COILS = 3 };
     for (int i = 0; i < 3; i++) {
         OWNED(larmor_phantom) *solid = NULL;
-        OWNED(double) *k = random_points(3, 8);
+        HEAP double *k = random_points(3, 8);
         double flat[2 * POINTS];
         double complex sum[POINTS * COILS] = {0};
         assert_ok(larmor_phantom_create(names[i], 3, &solid));
@@ -202,13 +186,13 @@ TEST(planes_of_a_solid_phantom_are_it_together_seen_by_the_same_coils)
             const double z = 1.2 * ((p + 0.5) / PLANES - 0.5);
             larmor_phantom *plane;
             assert_ok(larmor_phantom_plane(solid, z, &plane));
-            OWNED(void) *y = kspace_at(plane, flat, COILS);
+            HEAP void *y = kspace_at(plane, flat, COILS);
             for (int j = 0; j < POINTS * COILS; j++)
                 sum[j] += ((double complex *)y)[j] * cexp(-2 * M_PI * I * k[3 * (j % POINTS) + 2] * z) * 1.2 / PLANES;
         }
         larmor_phantom *copy;
         assert_ok(larmor_phantom_change(solid, &(larmor_phantom_state){0}, &copy));
-        OWNED(void) *expected = kspace_at(copy, k, COILS);
+        HEAP void *expected = kspace_at(copy, k, COILS);
         for (int j = 0; j < POINTS * COILS; j++) assert_at_most(cabs(sum[j] - ((double complex *)expected)[j]), 1e-5);
     }
 }

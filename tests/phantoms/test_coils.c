@@ -3,8 +3,7 @@
 
 static double complex *maps_of(larmor_shape shape, int coils)
 {
-    OWNED(larmor_array) *maps;
-    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C128, shape, NULL, coils, &maps));
+    OWN(larmor_array, *maps, larmor_phantom_coils_around(NULL, dev, LARMOR_C128, shape, NULL, coils, &maps));
     assert_true(larmor_shape_equal(larmor_array_shape(maps), larmor_shape_append(shape, coils)));
     double complex *s = values_of(maps);
     return s;
@@ -13,17 +12,14 @@ static double complex *maps_of(larmor_shape shape, int coils)
 /* 1 where the phantom is. */
 static unsigned char *support_of(const char *name, larmor_shape shape)
 {
-    OWNED(larmor_phantom) *p;
-    OWNED(larmor_array) *image;
-    assert_ok(larmor_phantom_create(name, shape.ndim, &p));
+    OWN(larmor_phantom, *p, larmor_phantom_create(name, shape.ndim, &p));
     p->parts = 1; /* the skull, filled */
-    assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, shape, &image));
-    double complex *v = values_of(image);
+    OWN(larmor_array, *image, larmor_phantom_image(p, dev, LARMOR_C128, shape, &image));
+    HEAP double complex *v = values_of(image);
     const int64_t n = larmor_shape_count(shape);
     unsigned char *inside = malloc((size_t)n);
     assert_non_null(inside);
     for (int64_t i = 0; i < n; i++) inside[i] = v[i] != 0;
-    free(v);
     return inside;
 }
 
@@ -36,7 +32,7 @@ TEST(the_coils_together_see_all_of_the_object)
         for (int which = 0; which < 2; which++) {
             unsigned char *inside = support_of(which ? "disc" : "shepp-logan", shape);
             for (int i = 0; i < 10; i++) {
-                double complex *s = maps_of(shape, counts[i]);
+                HEAP double complex *s = maps_of(shape, counts[i]);
                 double least = 1e9;
                 for (int64_t r = 0; r < n; r++) {
                     double sum = 0;
@@ -44,7 +40,6 @@ TEST(the_coils_together_see_all_of_the_object)
                     if (inside[r]) least = fmin(least, sum);
                 }
                 if (least < 0.2) fail_msg("%dD, %d coils: %g, expected at least 0.2", ndim, counts[i], least);
-                free(s);
             }
             free(inside);
         }
@@ -78,48 +73,39 @@ TEST(eight_coils_tell_apart_what_folds_onto_itself)
 {
     const larmor_shape shape = LARMOR_SHAPE(64, 64);
     unsigned char *inside = support_of("shepp-logan", shape);
-    double complex *s = maps_of(shape, 8);
+    HEAP double complex *s = maps_of(shape, 8);
     for (int axis = 0; axis < 2; axis++) assert_at_most(worst_g_factor(s, inside, 64, 8, axis), 1.2);
-    free(s);
     free(inside);
 }
 
 TEST(each_coil_of_a_ring_is_its_neighbour_turned)
 {
     enum { N = 33 }; /* odd: the grid cycles onto itself */
-    double complex *s = maps_of(LARMOR_SHAPE(N, N), 4);
+    HEAP double complex *s = maps_of(LARMOR_SHAPE(N, N), 4);
     for (int c = 0; c < 3; c++)
         for (int y = 0; y < N; y++)
             for (int x = 0; x < N; x++) {
                 const double complex rotated = s[(N - 1 - y) + N * x + N * N * (c + 1)]; /* (x, y) goes to (-y, x) */
                 assert_at_most(cabs(rotated - I * s[x + N * y + N * N * c]), 1e-14);
             }
-    free(s);
 }
 
 TEST(a_coil_fades_with_the_distance)
 {
     enum { N = 64 };
-    double complex *s = maps_of(LARMOR_SHAPE(N, N), 4); /* coil 0 is at the upper end of the diagonal */
+    HEAP double complex *s = maps_of(LARMOR_SHAPE(N, N), 4); /* coil 0 is at the upper end of the diagonal */
     for (int i = N / 4; i + 1 < N * 3 / 4; i++) assert_true(cabs(s[i * (N + 1)]) < cabs(s[(i + 1) * (N + 1)]));
     assert_at_most(cabs(s[(N / 4) * (N + 1)]), 0.1 * cabs(s[(N * 3 / 4) * (N + 1)]));
-    free(s);
 }
 
 TEST(maps_do_not_depend_on_threads)
 {
-    larmor_device *one, *three;
-    OWNED(larmor_array) *a, *b;
-    assert_ok(larmor_device_open("cpu:1", &one));
-    assert_ok(larmor_device_open("cpu:3", &three));
-    assert_ok(larmor_phantom_coils_around(NULL, one, LARMOR_C128, LARMOR_SHAPE(9, 8, 7), NULL, 5, &a));
-    assert_ok(larmor_phantom_coils_around(NULL, three, LARMOR_C128, LARMOR_SHAPE(9, 8, 7), NULL, 5, &b));
-    double complex *u = values_of(a), *v = values_of(b);
+    OWN(larmor_device, *one, larmor_device_open("cpu:1", &one));
+    OWN(larmor_device, *three, larmor_device_open("cpu:3", &three));
+    OWN(larmor_array, *a, larmor_phantom_coils_around(NULL, one, LARMOR_C128, LARMOR_SHAPE(9, 8, 7), NULL, 5, &a));
+    OWN(larmor_array, *b, larmor_phantom_coils_around(NULL, three, LARMOR_C128, LARMOR_SHAPE(9, 8, 7), NULL, 5, &b));
+    HEAP double complex *u = values_of(a), *v = values_of(b);
     assert_memory_equal(u, v, larmor_array_bytes(a));
-    free(v);
-    free(u);
-    larmor_device_free(three);
-    larmor_device_free(one);
 }
 
 TEST(coils_that_make_no_sense_are_refused)

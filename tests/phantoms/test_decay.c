@@ -10,11 +10,9 @@ enum { DWELL_US = 80 };
 
 static float complex *samples_of(const larmor_simulation_opts *opts, larmor_array **traj)
 {
-    OWNED(larmor_simulation) *s;
-    OWNED(larmor_array) *kspace;
     float complex *host;
-    assert_ok(larmor_simulation_create(dev, opts, &s));
-    assert_ok(larmor_simulation_samples(s, 0, 0, 0, &kspace, traj));
+    OWN(larmor_simulation, *s, larmor_simulation_create(dev, opts, &s));
+    OWN(larmor_array, *kspace, larmor_simulation_samples(s, 0, 0, 0, &kspace, traj));
     assert_ok(larmor_array_download(kspace, LARMOR_C64, (void *)&host));
     return host;
 }
@@ -23,18 +21,16 @@ static float complex *samples_of(const larmor_simulation_opts *opts, larmor_arra
 static float complex *expected_of(const larmor_array *traj, double ms, const larmor_phantom_field *field)
 {
     double density[LARMOR_TISSUES];
-    larmor_phantom *object;
     OWNED(larmor_array) *kspace, *times;
     float complex *host;
     const larmor_shape shape = larmor_array_shape(traj);
     double seconds[256];
     for (int64_t i = 0; i < shape.dim[1]; i++) seconds[i] = 1e-6 * DWELL_US * (double)(i - shape.dim[1] / 2);
     for (int i = 0; i < LARMOR_TISSUES; i++) density[i] = larmor_phantom_tissue(i).density * exp(-ms / t2star[i]);
-    assert_ok(larmor_phantom_of_tissues((int)shape.dim[0], density, &object));
+    OWN(larmor_phantom, *object, larmor_phantom_of_tissues((int)shape.dim[0], density, &object));
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(shape.dim[1]), LARMOR_F64, seconds, &times));
     assert_ok(larmor_phantom_kspace_off_resonance(object, traj, field, times, 2, LARMOR_C64, &kspace));
     assert_ok(larmor_array_download(kspace, LARMOR_C64, (void *)&host));
-    larmor_phantom_free(object);
     return host;
 }
 
@@ -49,16 +45,14 @@ static void assert_decays(const char *trajectory, const larmor_phantom_field *fi
                                          .t2stars = LARMOR_TISSUES,
                                          .t2star_ms = t2star};
     OWNED(larmor_array) *traj;
-    float complex *got = samples_of(&opts, &traj);
+    HEAP float complex *got = samples_of(&opts, &traj);
     const int64_t samples = larmor_array_shape(traj).dim[1], all = 2 * larmor_array_shape(traj).dim[2];
     for (int64_t i = 0; i < samples; i += 5) {
         const double ms = 1e-3 * DWELL_US * (double)(i - samples / 2);
-        float complex *expected = expected_of(traj, ms, field ? field : &(larmor_phantom_field){0});
+        HEAP float complex *expected = expected_of(traj, ms, field ? field : &(larmor_phantom_field){0});
         for (int64_t j = 0; j < all; j++)
             assert_at_most(cabsf(got[i + samples * j] - expected[i + samples * j]), field ? 1e-5 : 1e-7);
-        free(expected);
     }
-    free(got);
 }
 
 TEST(each_sample_is_that_of_tissues_whose_densities_have_decayed_until_then)
@@ -78,17 +72,15 @@ TEST(one_t2star_multiplies_the_samples_of_any_phantom)
                                    .coils = 2,
                                    .dwell_us = DWELL_US,
                                    .motion = motion};
-    float complex *still = samples_of(&opts, &traj);
+    HEAP float complex *still = samples_of(&opts, &traj);
     opts.t2stars = 1;
     opts.t2star_ms = &ms;
-    float complex *decayed = samples_of(&opts, &same);
+    HEAP float complex *decayed = samples_of(&opts, &same);
     const int64_t samples = larmor_array_shape(traj).dim[1];
     for (int64_t i = 0; i < samples * 5 * 2; i++) {
         const double t = 1e-3 * DWELL_US * (double)(i % samples - samples / 2);
         assert_at_most(cabsf(decayed[i] - still[i] * (float)exp(-t / ms)), 1e-6);
     }
-    free(decayed);
-    free(still);
 }
 
 TEST(the_map_has_the_t2star_of_each_tissue_in_voxels_within_it)
@@ -98,16 +90,13 @@ TEST(the_map_has_the_t2star_of_each_tissue_in_voxels_within_it)
                                          .object_size = 0.9,
                                          .t2stars = LARMOR_TISSUES,
                                          .t2star_ms = t2star};
-    OWNED(larmor_simulation) *s;
-    OWNED(larmor_array) *ms;
-    larmor_truth truth;
     larmor_image_meta meta;
-    OWNED(float) *map, *tissue;
-    assert_ok(larmor_simulation_create(dev, &opts, &s));
-    assert_ok(larmor_simulation_t2star(s, &ms, &meta));
+    HEAP float *map, *tissue;
+    OWN(larmor_simulation, *s, larmor_simulation_create(dev, &opts, &s));
+    OWN(larmor_array, *ms, larmor_simulation_t2star(s, &ms, &meta));
     assert_true(meta.fov_mm[0] == 256 && larmor_array_shape(ms).dim[1] == 48);
     assert_ok(larmor_array_download(ms, LARMOR_F32, &map));
-    assert_ok(larmor_simulation_truth(s, &truth));
+    OWN(larmor_truth, truth, larmor_simulation_truth(s, &truth));
     assert_string_equal(truth.name[truth.count - 1], "tissue");
     assert_ok(larmor_array_download(truth.map[truth.count - 1].data, LARMOR_F32, &tissue));
     int within = 0;
@@ -118,7 +107,6 @@ TEST(the_map_has_the_t2star_of_each_tissue_in_voxels_within_it)
         assert_true(map[i] >= 4 - 1e-4f && map[i] <= 25 + 1e-4f);
     }
     assert_true(within > 200 && map[0] == 12);
-    larmor_truth_free(&truth);
 }
 
 TEST(decay_that_makes_no_sense_is_refused)

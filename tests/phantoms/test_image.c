@@ -5,11 +5,9 @@ TEST(a_voxel_holds_the_share_of_it_that_is_covered)
 {
     /* an ellipse against a plain count of 4 x 4 points in each voxel */
     enum { NX = 31, NY = 24 };
-    OWNED(larmor_phantom) *p;
-    OWNED(larmor_array) *image;
-    assert_ok(larmor_phantom_create("disc", 2, &p));
-    assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, LARMOR_SHAPE(NX, NY), &image));
-    double complex *v = values_of(image);
+    OWN(larmor_phantom, *p, larmor_phantom_create("disc", 2, &p));
+    OWN(larmor_array, *image, larmor_phantom_image(p, dev, LARMOR_C128, LARMOR_SHAPE(NX, NY), &image));
+    HEAP double complex *v = values_of(image);
     for (int i = 0; i < NX * NY; i++) {
         int inside = 0;
         for (int s = 0; s < 16; s++) {
@@ -20,24 +18,21 @@ TEST(a_voxel_holds_the_share_of_it_that_is_covered)
         }
         assert_at_most(cabs(v[i] - inside / 16.0), 1e-15);
     }
-    free(v);
 }
 
 TEST(the_mean_of_the_picture_is_the_integral)
 {
     for (int ndim = 2; ndim <= 3; ndim++) {
-        OWNED(larmor_phantom) *p;
         OWNED(larmor_array) *image, *traj = points_within(ndim, 1, 0, 1), *y;
-        assert_ok(larmor_phantom_create("shepp-logan", ndim, &p));
+        OWN(larmor_phantom, *p, larmor_phantom_create("shepp-logan", ndim, &p));
         assert_ok(larmor_phantom_image(p, dev, LARMOR_C128,
                                        ndim == 2 ? LARMOR_SHAPE(256, 200) : LARMOR_SHAPE(48, 65, 40), &image));
         assert_ok(larmor_phantom_kspace(p, traj, 0, LARMOR_C128, &y));
-        double complex *v = values_of(image), *k = values_of(y), mean = 0;
+        HEAP double complex *v = values_of(image), *k = values_of(y);
+        double complex mean = 0;
         const int64_t n = larmor_array_count(image);
         for (int64_t i = 0; i < n; i++) mean += v[i] / (double)n;
         assert_at_most(cabs(mean - k[0]), 3e-5);
-        free(k);
-        free(v);
     }
 }
 
@@ -48,16 +43,14 @@ static void assert_coefficients(larmor_shape shape, const larmor_phantom_phase *
 {
     const int nd = shape.ndim;
     const int64_t count = larmor_shape_count(shape);
-    OWNED(larmor_phantom) *p;
     OWNED(larmor_array) *image, *traj, *y;
-    assert_ok(larmor_phantom_create("shepp-logan", nd, &p));
+    OWN(larmor_phantom, *p, larmor_phantom_create("shepp-logan", nd, &p));
     if (phase)
         assert_ok(larmor_phantom_bandlimited_phase(p, phase, dev, dtype, shape, &image));
     else
         assert_ok(larmor_phantom_bandlimited(p, dev, dtype, shape, &image));
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(nd, count, 1), &traj));
-    OWNED(double) *k = calloc((size_t)(nd * count), sizeof *k);
-    assert_non_null(k);
+    HEAP NEW_ZEROS(double, k, nd *count);
     for (int64_t j = 0; j < count; j++)
         for (int64_t d = 0, rest = j; d < nd; rest /= shape.dim[d], d++)
             k[d + nd * j] = (double)(rest % shape.dim[d] - shape.dim[d] / 2);
@@ -66,7 +59,7 @@ static void assert_coefficients(larmor_shape shape, const larmor_phantom_phase *
         assert_ok(larmor_phantom_kspace_phase(p, traj, phase, 0, LARMOR_C128, &y));
     else
         assert_ok(larmor_phantom_kspace(p, traj, 0, LARMOR_C128, &y));
-    double complex *x = values_of(image), *expected = values_of(y);
+    HEAP double complex *x = values_of(image), *expected = values_of(y);
     for (int64_t j = 0; j < count; j++) {
         double complex sum = 0;
         for (int64_t i = 0; i < count; i++) { /* k of element i, over N, is its place */
@@ -76,8 +69,6 @@ static void assert_coefficients(larmor_shape shape, const larmor_phantom_phase *
         }
         assert_at_most(cabs(sum / (double)count - expected[j]), limit);
     }
-    free(expected);
-    free(x);
 }
 
 TEST(the_bandlimited_picture_has_the_exact_coefficients)
@@ -95,12 +86,10 @@ TEST(the_bandlimited_picture_has_the_exact_coefficients)
 TEST(the_bandlimited_picture_looks_like_the_averaged_one)
 {
     enum { N = 256 };
-    larmor_phantom *p;
-    larmor_array *averaged, *limited;
-    assert_ok(larmor_phantom_create("disc", 2, &p));
-    assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, LARMOR_SHAPE(N, N), &averaged));
-    assert_ok(larmor_phantom_bandlimited(p, dev, LARMOR_C128, LARMOR_SHAPE(N, N), &limited));
-    double complex *a = values_of(averaged), *b = values_of(limited);
+    OWN(larmor_phantom, *p, larmor_phantom_create("disc", 2, &p));
+    OWN(larmor_array, *averaged, larmor_phantom_image(p, dev, LARMOR_C128, LARMOR_SHAPE(N, N), &averaged));
+    OWN(larmor_array, *limited, larmor_phantom_bandlimited(p, dev, LARMOR_C128, LARMOR_SHAPE(N, N), &limited));
+    HEAP double complex *a = values_of(averaged), *b = values_of(limited);
     double square = 0;
     int smooth = 0;
     for (int i = 0; i < N * N; i++) { /* at least 16 voxels from the rim, where the ringing has faded */
@@ -114,11 +103,6 @@ TEST(the_bandlimited_picture_looks_like_the_averaged_one)
     }
     assert_true(smooth > N * N / 2);
     assert_at_most(sqrt(square / smooth), 0.005);
-    free(b);
-    free(a);
-    larmor_array_free(limited);
-    larmor_array_free(averaged);
-    larmor_phantom_free(p);
 }
 
 /* The mean difference of the two pictures of a disc that reaches 1.3 times as far as the field of view. */
@@ -126,47 +110,35 @@ TEST(what_is_beyond_the_field_of_view_does_not_fold)
 {
     const larmor_shape shapes[] = {LARMOR_SHAPE(64, 63), LARMOR_SHAPE(24, 25, 20)};
     for (int i = 0; i < 2; i++) {
-        OWNED(larmor_phantom) *plain, *p;
-        OWNED(larmor_array) *averaged, *limited;
-        assert_ok(larmor_phantom_create("disc", shapes[i].ndim, &plain));
-        assert_ok(larmor_phantom_change(plain, &(larmor_phantom_state){.size = 2, .degrees = 20}, &p));
+        OWN(larmor_phantom, *plain, larmor_phantom_create("disc", shapes[i].ndim, &plain));
+        OWN(larmor_phantom, *p, larmor_phantom_change(plain, &(larmor_phantom_state){.size = 2, .degrees = 20}, &p));
         assert_true(lmr_phantom_extent(p) > 0.65);
-        assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, shapes[i], &averaged));
-        assert_ok(larmor_phantom_bandlimited(p, dev, LARMOR_C128, shapes[i], &limited));
+        OWN(larmor_array, *averaged, larmor_phantom_image(p, dev, LARMOR_C128, shapes[i], &averaged));
+        OWN(larmor_array, *limited, larmor_phantom_bandlimited(p, dev, LARMOR_C128, shapes[i], &limited));
         assert_true(larmor_shape_equal(larmor_array_shape(limited), shapes[i]));
-        double complex *a = values_of(averaged), *b = values_of(limited);
+        HEAP double complex *a = values_of(averaged), *b = values_of(limited);
         const int64_t count = larmor_array_count(averaged);
         double square = 0;
         for (int64_t j = 0; j < count; j++) square += pow(cabs(a[j] - b[j]), 2) / (double)count;
         assert_at_most(sqrt(square), 0.08); /* ringing; what folds would be 1 where it lies */
-        free(b);
-        free(a);
     }
 }
 
 TEST(pictures_do_not_depend_on_threads)
 {
-    OWNED(larmor_phantom) *p;
-    larmor_device *one, *three;
-    OWNED(larmor_array) *a, *b;
-    assert_ok(larmor_phantom_create("shepp-logan", 3, &p));
-    assert_ok(larmor_device_open("cpu:1", &one));
-    assert_ok(larmor_device_open("cpu:3", &three));
-    assert_ok(larmor_phantom_image(p, one, LARMOR_C64, LARMOR_SHAPE(20, 21, 22), &a));
-    assert_ok(larmor_phantom_image(p, three, LARMOR_C64, LARMOR_SHAPE(20, 21, 22), &b));
-    double complex *u = values_of(a), *v = values_of(b);
+    OWN(larmor_phantom, *p, larmor_phantom_create("shepp-logan", 3, &p));
+    OWN(larmor_device, *one, larmor_device_open("cpu:1", &one));
+    OWN(larmor_device, *three, larmor_device_open("cpu:3", &three));
+    OWN(larmor_array, *a, larmor_phantom_image(p, one, LARMOR_C64, LARMOR_SHAPE(20, 21, 22), &a));
+    OWN(larmor_array, *b, larmor_phantom_image(p, three, LARMOR_C64, LARMOR_SHAPE(20, 21, 22), &b));
+    HEAP double complex *u = values_of(a), *v = values_of(b);
     for (int i = 0; i < 20 * 21 * 22; i++) assert_true(u[i] == v[i]);
-    free(v);
-    free(u);
-    larmor_device_free(three);
-    larmor_device_free(one);
 }
 
 TEST(shapes_that_do_not_fit_are_refused)
 {
-    OWNED(larmor_phantom) *p;
     larmor_array *x;
-    assert_ok(larmor_phantom_create("disc", 2, &p));
+    OWN(larmor_phantom, *p, larmor_phantom_create("disc", 2, &p));
     assert_refused(larmor_phantom_image(p, dev, LARMOR_C64, LARMOR_SHAPE(8, 8, 8), &x), LARMOR_ERR_SHAPE,
                    "phantom image: got an image of 3 dimensions, expected 2");
     assert_null(x);

@@ -13,8 +13,7 @@ static larmor_phantom *phantom(const char *name, int ndim)
 
 static double complex *kspace_of(const larmor_phantom *p, larmor_array *traj, int coils)
 {
-    OWNED(larmor_array) *y;
-    assert_ok(larmor_phantom_kspace(p, traj, coils, LARMOR_C128, &y));
+    OWN(larmor_array, *y, larmor_phantom_kspace(p, traj, coils, LARMOR_C128, &y));
     double complex *v = values_of(y);
     return v;
 }
@@ -66,9 +65,9 @@ static double raster_error(const char *name, larmor_shape shape, int coils, doub
     const int64_t voxels = larmor_shape_count(shape);
     assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, shape, &picture));
     if (coils) assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C128, shape, NULL, coils, &maps));
-    double complex *v = values_of(picture);
-    double complex *s = coils ? values_of(maps) : NULL;
-    double complex *y = kspace_of(p, traj, coils);
+    HEAP double complex *v = values_of(picture);
+    HEAP double complex *s = coils ? values_of(maps) : NULL;
+    HEAP double complex *y = kspace_of(p, traj, coils);
     double *k = coordinates_of(traj), worst = 0;
     for (int64_t c = 0; c < (coils ? coils : 1); c++)
         for (int64_t j = 0; j < POINTS; j++) {
@@ -76,9 +75,6 @@ static double raster_error(const char *name, larmor_shape shape, int coils, doub
             worst = fmax(worst, cabs(y[j + POINTS * c] - expected));
         }
     free(k);
-    free(y);
-    free(s);
-    free(v);
     return worst;
 }
 
@@ -98,9 +94,8 @@ TEST(the_centre_of_kspace_is_the_integral_of_the_density)
     for (int i = 0; i < 3; i++) {
         OWNED(larmor_phantom) *p = phantom(known[i].name, known[i].ndim);
         OWNED(larmor_array) *traj = points_within(known[i].ndim, 1, 0, 1);
-        double complex *y = kspace_of(p, traj, 0);
+        HEAP double complex *y = kspace_of(p, traj, 0);
         assert_at_most(cabs(y[0] - known[i].integral), 1e-15);
-        free(y);
     }
 }
 
@@ -132,11 +127,11 @@ TEST(blobs_have_the_transform_of_gaussians)
     for (int ndim = 2; ndim <= 3; ndim++) {
         OWNED(larmor_phantom) *p = phantom("texture", ndim);
         OWNED(larmor_array) *traj = points_within(ndim, 200, 80, 6);
-        double complex *all = kspace_of(p, traj, 0);
+        HEAP double complex *all = kspace_of(p, traj, 0);
         const int blobs = p->blobs;
         p->blobs = 0;
-        double complex *parts = kspace_of(p, traj, 0);
-        OWNED(double) *k = coordinates_of(traj);
+        HEAP double complex *parts = kspace_of(p, traj, 0);
+        HEAP double *k = coordinates_of(traj);
         for (int j = 0; j < 200; j++) {
             double complex sum = 0;
             for (int i = 0; i < blobs; i++) {
@@ -152,8 +147,6 @@ TEST(blobs_have_the_transform_of_gaussians)
             }
             assert_at_most(cabs(all[j] - parts[j] - sum), 1e-16);
         }
-        free(parts);
-        free(all);
     }
 }
 
@@ -178,9 +171,9 @@ TEST(off_resonance_is_a_phase_that_grows_with_time)
         assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, shape, &picture));
         assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C128, shape, NULL, COILS, &maps));
         assert_ok(larmor_phantom_field_map(&field, dev, LARMOR_F64, shape, &map));
-        double complex *rho = values_of(picture), *s = values_of(maps), *f = values_of(map), *v = values_of(y);
-        double complex *dephased = malloc((size_t)voxels * sizeof *dephased);
-        OWNED(double) *k = coordinates_of(traj);
+        HEAP double complex *rho = values_of(picture), *s = values_of(maps), *f = values_of(map), *v = values_of(y);
+        HEAP double complex *dephased = malloc((size_t)voxels * sizeof *dephased);
+        HEAP double *k = coordinates_of(traj);
         assert_non_null(dephased);
         for (int c = 0; c < COILS; c++)
             for (int j = 0; j < SAMPLES; j++) {
@@ -189,11 +182,6 @@ TEST(off_resonance_is_a_phase_that_grows_with_time)
                 const double complex expected = integral(shape, dephased, s + voxels * c, k + shape.ndim * j);
                 assert_at_most(cabs(v[j + SAMPLES * c] - expected), 2e-4);
             }
-        free(dephased);
-        free(v);
-        free(f);
-        free(s);
-        free(rho);
     }
 }
 
@@ -262,8 +250,6 @@ typedef struct quadrature { /* over the disc */
     double complex coil[2][NODES];
 } quadrature;
 
-ENDS_BY(free, quadrature)
-
 static void prepare(const larmor_phantom *p, const lmr_coils *coils, quadrature *q)
 {
     const lmr_ellipsoid *e = &p->part[0];
@@ -298,25 +284,22 @@ TEST(a_curved_field_is_integrated_to_1e_5_of_the_largest_sample)
     const double seconds[SAMPLES] = {0, -3e-3, 2e-3, 8e-3, 15e-3};
     OWNED(larmor_phantom) *p = phantom("disc", 2);
     OWNED(larmor_array) *times, *traj = points_within(2, SAMPLES, 12, 5);
-    OWNED(lmr_coils) coils;
-    assert_ok(lmr_coils_create(2, COILS, p->reach, &coils));
+    OWN(lmr_coils, coils, lmr_coils_create(2, COILS, p->reach, &coils));
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(SAMPLES), LARMOR_F64, seconds, &times));
     double *k = coordinates_of(traj), peak = 0;
-    OWNED(quadrature) *q = calloc(1, sizeof *q);
-    assert_non_null(q);
+    HEAP NEW_ZEROS(quadrature, q, 1);
     prepare(p, &coils, q);
     for (int i = 0; i < 200; i++) peak = fmax(peak, dipole_at(0, i / 200.));
     for (int i = 0; i < 3; i++) {
         OWNED(larmor_array) *y;
         assert_ok(larmor_phantom_kspace_off_resonance(p, traj, &fields[i], times, COILS, LARMOR_C128, &y));
-        double complex *v = values_of(y);
+        HEAP double complex *v = values_of(y);
         for (int n = 0; n < NODES; n++) q->hz[n] = field_at(&fields[i], q->r[n], peak);
         for (int c = 0; c < COILS; c++)
             for (int j = 0; j < SAMPLES; j++) {
                 const double complex expected = disc_integral(q, c, k + 2 * j, seconds[j]);
                 assert_at_most(cabs(v[j + SAMPLES * c] - expected), 1e-5 * cabs(v[SAMPLES * c]));
             }
-        free(v);
     }
     free(k);
 }
@@ -330,9 +313,8 @@ TEST(shims_and_dipoles_are_fields_that_a_magnet_can_have)
     enum { SIDE = 64 };
     for (int i = 0; i < 3; i++) {
         OWNED(larmor_array) *map;
-        OWNED(double) *f;
         assert_ok(larmor_phantom_field_map(&fields[i], dev, LARMOR_F64, LARMOR_SHAPE(SIDE, SIDE, SIDE), &map));
-        assert_ok(larmor_array_download(map, LARMOR_F64, &f));
+        OWN_MEMORY(double, *f, larmor_array_download(map, LARMOR_F64, &f));
         for (int at = 24; at < 42; at += 4) {
             const int64_t steps[] = {1, SIDE, SIDE * SIDE}, here = at + SIDE * (at + 3) + SIDE * SIDE * (at - 2);
             double sum = 0, size = 0;
@@ -365,34 +347,32 @@ TEST(fields_that_cannot_be_simulated_are_refused)
                    {{.shim = {1, 0, 0}}, "an enlarged one"}};
     const double seconds = 1e-2;
     OWNED(larmor_phantom) *p = phantom("disc", 2);
-    larmor_array *times, *y, *traj = points_within(2, 1, 1, 5);
+    OWNED(larmor_array) *times, *traj = points_within(2, 1, 1, 5);
+    larmor_array *y;
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(1), LARMOR_F64, &seconds, &times));
     for (int i = 0; i < 3; i++)
         assert_refused(larmor_phantom_kspace_off_resonance(p, traj, &refused[i].field, times, 1, LARMOR_C64, &y),
                        LARMOR_ERR_ARG, refused[i].text);
-    OWNED(larmor_phantom) *large;
-    assert_ok(larmor_phantom_change(p, &(larmor_phantom_state){.size = 1.3}, &large));
+    OWN(larmor_phantom, *large, larmor_phantom_change(p, &(larmor_phantom_state){.size = 1.3}, &large));
     assert_refused(larmor_phantom_kspace_off_resonance(large, traj, &refused[3].field, times, 1, LARMOR_C64, &y),
                    LARMOR_ERR_ARG, "enlarged 1.3 times");
-    larmor_array_free(times);
-    larmor_array_free(traj);
 }
 
 TEST(times_are_those_of_samples_or_of_all_readouts)
 {
     const larmor_phantom_field field = {.hz = 100};
     OWNED(larmor_phantom) *p = phantom("disc", 2);
-    larmor_array *traj, *each, *all, *wrong, *a, *b;
+    larmor_array *b;
     const double t[3] = {0, 1e-3, 2e-3}, repeated[6] = {0, 1e-3, 2e-3, 0, 1e-3, 2e-3};
-    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2, 3, 2), &traj));
-    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(3), &each));
-    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(3, 2), &all));
-    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2), &wrong));
+    OWN(larmor_array, *traj, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2, 3, 2), &traj));
+    OWN(larmor_array, *each, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(3), &each));
+    OWN(larmor_array, *all, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(3, 2), &all));
+    OWN(larmor_array, *wrong, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2), &wrong));
     assert_ok(larmor_array_write(each, t, sizeof t));
     assert_ok(larmor_array_write(all, repeated, sizeof repeated));
-    assert_ok(larmor_phantom_kspace_off_resonance(p, traj, &field, each, 0, LARMOR_C128, &a));
+    OWN(larmor_array, *a, larmor_phantom_kspace_off_resonance(p, traj, &field, each, 0, LARMOR_C128, &a));
     assert_ok(larmor_phantom_kspace_off_resonance(p, traj, &field, all, 0, LARMOR_C128, &b));
-    double complex *u = values_of(a), *v = values_of(b);
+    HEAP double complex *u = values_of(a), *v = values_of(b);
     assert_memory_equal(u, v, larmor_array_bytes(a));
     for (int j = 0; j < 6; j++)
         assert_at_most(cabs(u[j] - M_PI * 0.3 * 0.22 * cexp(0.2 * M_PI * I * (j % 3))), 1e-15);
@@ -401,13 +381,6 @@ TEST(times_are_those_of_samples_or_of_all_readouts)
                    "phantom kspace: times are f64 [2]");
     assert_refused(larmor_phantom_field_map(&field, dev, LARMOR_C64, LARMOR_SHAPE(4, 4), &b), LARMOR_ERR_ARG,
                    "phantom field: got c64, expected f32 or f64");
-    free(v);
-    free(u);
-    larmor_array_free(a);
-    larmor_array_free(wrong);
-    larmor_array_free(all);
-    larmor_array_free(each);
-    larmor_array_free(traj);
 }
 
 TEST(a_real_density_has_a_conjugate_symmetric_kspace)
@@ -415,14 +388,12 @@ TEST(a_real_density_has_a_conjugate_symmetric_kspace)
     for (int ndim = 2; ndim <= 3; ndim++) {
         OWNED(larmor_phantom) *p = phantom("shepp-logan", ndim);
         OWNED(larmor_array) *traj = points_within(ndim, 100, 200, 3);
-        double complex *y = kspace_of(p, traj, 0);
-        OWNED(double) *k = coordinates_of(traj);
+        HEAP double complex *y = kspace_of(p, traj, 0);
+        HEAP double *k = coordinates_of(traj);
         for (int i = 0; i < 100 * ndim; i++) k[i] = -k[i];
         assert_ok(larmor_array_write(traj, k, larmor_array_bytes(traj)));
-        double complex *opposite = kspace_of(p, traj, 0);
+        HEAP double complex *opposite = kspace_of(p, traj, 0);
         for (int j = 0; j < 100; j++) assert_at_most(cabs(opposite[j] - conj(y[j])), 1e-16);
-        free(opposite);
-        free(y);
     }
 }
 
@@ -432,46 +403,36 @@ TEST(a_shifted_phantom_has_a_linear_phase)
     for (int ndim = 2; ndim <= 3; ndim++) {
         OWNED(larmor_phantom) *p = phantom("shepp-logan", ndim);
         OWNED(larmor_array) *traj = points_within(ndim, 100, 100, 4);
-        double complex *y = kspace_of(p, traj, 0);
+        HEAP double complex *y = kspace_of(p, traj, 0);
         for (int i = 0; i < p->parts; i++)
             for (int d = 0; d < ndim; d++) p->part[i].centre[d] += shift[d];
-        double complex *moved = kspace_of(p, traj, 0);
-        OWNED(double) *k = coordinates_of(traj);
+        HEAP double complex *moved = kspace_of(p, traj, 0);
+        HEAP double *k = coordinates_of(traj);
         for (int j = 0; j < 100; j++) {
             double cycles = 0;
             for (int d = 0; d < ndim; d++) cycles += k[ndim * j + d] * shift[d];
             assert_at_most(cabs(moved[j] - y[j] * cexp(-2 * M_PI * I * cycles)), 1e-14);
         }
-        free(moved);
-        free(y);
     }
 }
 
 TEST(precision_and_threads_do_not_change_the_answer)
 {
     OWNED(larmor_phantom) *p = phantom("shepp-logan", 2);
-    larmor_array *traj = points_within(2, 1000, 64, 5), *single, *y[3];
+    OWNED(larmor_array) *traj = points_within(2, 1000, 64, 5), *single;
+    larmor_array *y[3];
     assert_ok(larmor_phantom_kspace(p, traj, 4, LARMOR_C64, &single));
     const char *spec[] = {"cpu:1", "cpu:2", "cpu:3"};
     for (int i = 0; i < 3; i++) {
-        larmor_device *other;
-        OWNED(larmor_array) *there;
-        assert_ok(larmor_device_open(spec[i], &other));
-        assert_ok(larmor_array_to(traj, other, &there));
+        OWN(larmor_device, *other, larmor_device_open(spec[i], &other));
+        OWN(larmor_array, *there, larmor_array_to(traj, other, &there));
         assert_ok(larmor_phantom_kspace(p, there, 4, LARMOR_C128, &y[i]));
-        larmor_device_free(other);
     }
-    double complex *a = values_of(y[0]), *b = values_of(y[1]), *c = values_of(y[2]), *s = values_of(single);
+    HEAP double complex *a = values_of(y[0]), *b = values_of(y[1]), *c = values_of(y[2]), *s = values_of(single);
     assert_memory_equal(a, b, larmor_array_bytes(y[0]));
     assert_memory_equal(a, c, larmor_array_bytes(y[0]));
     for (int j = 0; j < 4000; j++) assert_at_most(cabs(s[j] - a[j]), 1e-7 * cabs(a[j]) + 1e-30);
-    free(s);
-    free(c);
-    free(b);
-    free(a);
     for (int i = 0; i < 3; i++) larmor_array_free(y[i]);
-    larmor_array_free(single);
-    larmor_array_free(traj);
 }
 
 TEST(kspace_has_the_shape_of_the_trajectory_and_the_coils)
@@ -484,21 +445,19 @@ TEST(kspace_has_the_shape_of_the_trajectory_and_the_coils)
     larmor_array_free(y);
     assert_ok(larmor_phantom_kspace(p, traj, 3, LARMOR_C64, &y));
     assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(5, 7, 3)));
-    larmor_array_free(y);
-    larmor_array_free(traj);
+    LMR_FREE(y, traj);
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2, 5, 0), &traj));
     assert_ok(larmor_phantom_kspace(p, traj, 3, LARMOR_C64, &y));
     assert_int_equal(larmor_array_count(y), 0);
-    larmor_array_free(y);
-    larmor_array_free(traj);
+    LMR_FREE(y, traj);
 }
 
 TEST(what_does_not_fit_is_refused)
 {
     OWNED(larmor_phantom) *p = phantom("disc", 2);
-    larmor_array *flat, *solid, *y;
-    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2, 4, 4), &flat));
-    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(3, 4, 4), &solid));
+    larmor_array *y;
+    OWN(larmor_array, *flat, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2, 4, 4), &flat));
+    OWN(larmor_array, *solid, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(3, 4, 4), &solid));
     assert_refused(larmor_phantom_kspace(p, solid, 0, LARMOR_C64, &y), LARMOR_ERR_SHAPE,
                    "phantom kspace: trajectory is f64 [3, 4, 4]");
     assert_null(y);
@@ -509,6 +468,4 @@ TEST(what_does_not_fit_is_refused)
     assert_refused(larmor_phantom_kspace(p, flat, -1, LARMOR_C64, &y), LARMOR_ERR_ARG, "got -1 coils");
     assert_refused(larmor_phantom_kspace(p, flat, 0, LARMOR_F64, &y), LARMOR_ERR_ARG,
                    "phantom kspace: got f64, expected c64 or c128");
-    larmor_array_free(solid);
-    larmor_array_free(flat);
 }

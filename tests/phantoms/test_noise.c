@@ -5,8 +5,7 @@ enum { COUNT = 200000 };
 
 static double complex *noise(larmor_device *where, larmor_dtype dtype, double sigma, uint64_t seed)
 {
-    OWNED(larmor_array) *x;
-    assert_ok(larmor_array_create(where, dtype, LARMOR_SHAPE(COUNT), &x));
+    OWN(larmor_array, *x, larmor_array_create(where, dtype, LARMOR_SHAPE(COUNT), &x));
     assert_ok(larmor_phantom_noise(x, sigma, seed));
     double complex *v = values_of(x);
     return v;
@@ -15,7 +14,7 @@ static double complex *noise(larmor_device *where, larmor_dtype dtype, double si
 /* Standard errors of these means over COUNT samples, times 5: all of them hold, or this generator is not Gaussian. */
 TEST(noise_has_the_moments_of_a_gaussian)
 {
-    double complex *v = noise(dev, LARMOR_C128, 3, 11);
+    HEAP double complex *v = noise(dev, LARMOR_C128, 3, 11);
     double mean = 0, square = 0, fourth = 0, cross = 0, next = 0, radius = 0;
     for (int i = 0; i < COUNT; i++) {
         const double re = creal(v[i]) / 3, im = cimag(v[i]) / 3;
@@ -34,25 +33,19 @@ TEST(noise_has_the_moments_of_a_gaussian)
     assert_at_most(fabs(cross / n), 5 / sqrt(n));
     assert_at_most(fabs(next / n), 5 / sqrt(n));
     assert_at_most(fabs(radius / n), 5 * sqrt(2 / n));
-    free(v);
 }
 
 TEST(the_same_seed_gives_the_same_noise_for_any_number_of_threads)
 {
-    double complex *first = noise(dev, LARMOR_C128, 1, 42);
+    HEAP double complex *first = noise(dev, LARMOR_C128, 1, 42);
     const char *spec[] = {"cpu:1", "cpu:3"};
     for (int i = 0; i < 2; i++) {
-        larmor_device *other;
-        assert_ok(larmor_device_open(spec[i], &other));
-        double complex *again = noise(other, LARMOR_C128, 1, 42);
+        OWN(larmor_device, *other, larmor_device_open(spec[i], &other));
+        HEAP double complex *again = noise(other, LARMOR_C128, 1, 42);
         assert_memory_equal(first, again, COUNT * sizeof *first);
-        free(again);
-        larmor_device_free(other);
     }
-    double complex *single = noise(dev, LARMOR_C64, 1, 42);
+    HEAP double complex *single = noise(dev, LARMOR_C64, 1, 42);
     for (int i = 0; i < COUNT; i++) assert_at_most(cabs(single[i] - first[i]), 1e-7 * cabs(first[i]) + 1e-30);
-    free(single);
-    free(first);
 }
 
 TEST(different_seeds_give_unrelated_noise)
@@ -72,8 +65,7 @@ TEST(different_seeds_give_unrelated_noise)
 TEST(noise_is_added_in_proportion_to_sigma)
 {
     double complex *unit = noise(dev, LARMOR_C128, 1, 5), some[3] = {1, 2 - 3 * I, -4 * I};
-    OWNED(larmor_array) *x;
-    assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(3), &x));
+    OWN(larmor_array, *x, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(3), &x));
     assert_ok(larmor_array_write(x, some, sizeof some));
     assert_ok(larmor_phantom_noise(x, 0.25, 5));
     double complex *v = values_of(x);
@@ -83,15 +75,13 @@ TEST(noise_is_added_in_proportion_to_sigma)
     assert_ok(larmor_phantom_noise(x, 0, 5));
     v = values_of(x);
     assert_memory_equal(v, some, sizeof some);
-    free(v);
-    free(unit);
+    LMR_FREE(v, unit);
 }
 
 TEST(noise_that_makes_no_sense_is_refused)
 {
-    OWNED(larmor_array) *real, *x;
-    assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(3), &real));
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(3), &x));
+    OWN(larmor_array, *real, larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(3), &real));
+    OWN(larmor_array, *x, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(3), &x));
     assert_refused(larmor_phantom_noise(real, 1, 0), LARMOR_ERR_ARG, "phantom noise: got f32 [3]");
     assert_refused(larmor_phantom_noise(x, -1, 0), LARMOR_ERR_ARG,
                    "phantom noise: got sigma -1, expected a number >= 0");
@@ -116,21 +106,20 @@ TEST(an_image_has_the_signal_to_noise_ratio_that_was_asked_for)
 {
     enum { N = 24, COILS = 3, ROUNDS = 4 };
     const double snr = 7;
-    larmor_phantom *p;
-    larmor_array *picture, *maps;
+    OWNED(larmor_array) *picture, *maps;
     double sigma;
-    assert_ok(larmor_phantom_create("texture", 2, &p));
+    OWN(larmor_phantom, *p, larmor_phantom_create("texture", 2, &p));
     assert_ok(larmor_phantom_noise_level(p, dev, LARMOR_SHAPE(N, N), COILS, snr, &sigma));
     assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, LARMOR_SHAPE(N, N), &picture));
     assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C128, LARMOR_SHAPE(N, N), NULL, COILS, &maps));
-    double complex *rho = values_of(picture), *s = values_of(maps), x[COILS][N * N];
+    HEAP double complex *rho = values_of(picture), *s = values_of(maps);
+    double complex x[COILS][N * N];
     double square[N * N] = {0}, ratio = 0, largest = 0;
     int inside = 0;
     for (uint64_t round = 0; round < ROUNDS; round++) { /* of noise alone, combined with the true maps */
-        OWNED(larmor_array) *noise;
-        assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(N * N, COILS), &noise));
+        OWN(larmor_array, *noise, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(N * N, COILS), &noise));
         assert_ok(larmor_phantom_noise(noise, sigma, round));
-        double complex *y = values_of(noise);
+        HEAP double complex *y = values_of(noise);
         for (int c = 0; c < COILS; c++) image_of(y + N * N * c, N, x[c]);
         for (int i = 0; i < N * N; i++) {
             double complex sum = 0;
@@ -141,7 +130,6 @@ TEST(an_image_has_the_signal_to_noise_ratio_that_was_asked_for)
             }
             square[i] += pow(creal(sum / energy), 2) * energy / ROUNDS;
         }
-        free(y);
     }
     double variance =
         0; /* of the combined image's real part, times sum_c |s_c|^2, which makes it the same everywhere */
@@ -157,18 +145,12 @@ TEST(an_image_has_the_signal_to_noise_ratio_that_was_asked_for)
         inside++;
     }
     assert_at_most(fabs(ratio / inside / snr - 1), 0.05);
-    free(s);
-    free(rho);
-    larmor_array_free(maps);
-    larmor_array_free(picture);
-    larmor_phantom_free(p);
 }
 
 TEST(a_ratio_of_signal_to_noise_is_above_zero)
 {
-    OWNED(larmor_phantom) *p;
     double sigma = 1;
-    assert_ok(larmor_phantom_create("disc", 2, &p));
+    OWN(larmor_phantom, *p, larmor_phantom_create("disc", 2, &p));
     assert_refused(larmor_phantom_noise_level(p, dev, LARMOR_SHAPE(8, 8), 0, 0, &sigma), LARMOR_ERR_ARG,
                    "phantom noise: got a signal-to-noise ratio of 0, expected a number > 0");
     assert_refused(larmor_phantom_noise_level(p, dev, LARMOR_SHAPE(8, 8, 8), 0, 5, &sigma), LARMOR_ERR_SHAPE,

@@ -5,8 +5,7 @@ TEST(all_phantoms_exist_in_two_and_three_dimensions)
 {
     const char *names[] = {"shepp-logan", "texture", "disc"};
     for (int i = 0; i < 6; i++) {
-        OWNED(larmor_phantom) *p;
-        assert_ok(larmor_phantom_create(names[i / 2], 2 + i % 2, &p));
+        OWN(larmor_phantom, *p, larmor_phantom_create(names[i / 2], 2 + i % 2, &p));
         assert_int_equal(p->ndim, 2 + i % 2);
         for (int j = 0; j < p->parts; j++) { /* nothing sticks out of the field of view */
             const lmr_ellipsoid *e = &p->part[j];

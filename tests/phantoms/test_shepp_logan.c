@@ -10,12 +10,10 @@ typedef struct spot {
 
 static void assert_densities(int ndim, const spot *spots, int count)
 {
-    OWNED(larmor_phantom) *p;
-    OWNED(larmor_array) *image;
-    assert_ok(larmor_phantom_create("shepp-logan", ndim, &p));
+    OWN(larmor_phantom, *p, larmor_phantom_create("shepp-logan", ndim, &p));
     const int64_t dims[3] = {N, N, N};
-    assert_ok(larmor_phantom_image(p, dev, LARMOR_C64, larmor_shape_of(ndim, dims), &image));
-    double complex *v = values_of(image);
+    OWN(larmor_array, *image, larmor_phantom_image(p, dev, LARMOR_C64, larmor_shape_of(ndim, dims), &image));
+    HEAP double complex *v = values_of(image);
     for (int i = 0; i < count; i++) {
         const int64_t x = lround((spots[i].x + 1) * N / 2), y = lround((1 - spots[i].y) * N / 2);
         const int64_t z = ndim == 3 ? lround((spots[i].z + 1) * N / 2) : 0;
@@ -24,7 +22,6 @@ static void assert_densities(int ndim, const spot *spots, int count)
             fail_msg("%dD at (%g, %g, %g): %g, expected %g", ndim, spots[i].x, spots[i].y, spots[i].z, got,
                      spots[i].density);
     }
-    free(v);
 }
 
 TEST(tissues_in_the_plane_have_tofts_densities)

@@ -28,11 +28,9 @@ static void assert_same(const larmor_simulation_opts *a, const larmor_simulation
 {
     OWNED(larmor_simulation) *one = simulation_of(a), *other = simulation_of(b);
     int64_t count, others;
-    float complex *x = samples_of(one, 0, 0, 0, &count, NULL), *y = samples_of(other, 0, 0, 0, &others, NULL);
+    HEAP float complex *x = samples_of(one, 0, 0, 0, &count, NULL), *y = samples_of(other, 0, 0, 0, &others, NULL);
     assert_int_equal(count, others);
     assert_memory_equal(x, y, (size_t)count * sizeof *x);
-    free(y);
-    free(x);
 }
 
 TEST(zero_options_are_the_documented_defaults)
@@ -50,14 +48,13 @@ TEST(zero_options_are_the_documented_defaults)
         .repetitions = 1,
         .breathing_period = 8};
     assert_same(&zero, &written);
-    larmor_simulation *s = simulation_of(&zero);
+    OWNED(larmor_simulation) *s = simulation_of(&zero);
     const larmor_simulation_info i = larmor_simulation_describe(s);
     assert_string_equal(i.trajectory, "golden");
     assert_string_equal(i.phantom, "shepp-logan");
     assert_true(i.ndim == 2 && i.coils == 1 && i.contrasts == 1 && i.slices == 1 && i.repetitions == 1);
     assert_true(i.matrix[0] == 128 && i.matrix[1] == 128 && i.matrix[2] == 1 && i.readouts == 3 && i.samples == 256);
     assert_true(i.noise == 0 && !i.is_cartesian);
-    larmor_simulation_free(s);
     assert_true(larmor_simulation_describe(NULL).samples == 0);
 }
 
@@ -77,15 +74,13 @@ TEST(options_are_copied)
                                    .readout_start_ms = &start_ms};
     OWNED(larmor_simulation) *s = simulation_of(&opts), *later = simulation_of(&opts);
     int64_t count;
-    float complex *x = samples_of(s, 0, 0, 1, &count, NULL);
+    HEAP float complex *x = samples_of(s, 0, 0, 1, &count, NULL);
     memset(dead, 1, sizeof dead);
     echo_ms[1] = start_ms = field.hz = 300;
     memcpy(name, "nothing", 8);
-    float complex *y = samples_of(later, 0, 0, 1, &count, NULL);
+    HEAP float complex *y = samples_of(later, 0, 0, 1, &count, NULL);
     assert_memory_equal(x, y, (size_t)count * sizeof *x);
     assert_string_equal(larmor_simulation_describe(later).phantom, "disc");
-    free(y);
-    free(x);
 }
 
 TEST(noise_is_added_to_the_coils_that_have_some_and_dead_ones_have_nothing_else)
@@ -110,8 +105,7 @@ TEST(noise_is_added_to_the_coils_that_have_some_and_dead_ones_have_nothing_else)
         if (!noiseless[c]) assert_at_most(fabs(deviation / 1e-3 - 1), 0.08);
         assert_true((signal == 0) == dead[c]);
     }
-    free(x);
-    free(exact);
+    LMR_FREE(x, exact);
 }
 
 TEST(slices_have_less_density_and_other_noise)
@@ -121,8 +115,7 @@ TEST(slices_have_less_density_and_other_noise)
     int64_t count;
     float complex *first = samples_of(s, 0, 0, 0, &count, NULL), *second = samples_of(s, 1, 0, 0, &count, NULL);
     for (int64_t i = 0; i < count; i++) assert_true(second[i] == 0.75f * first[i]);
-    free(second);
-    free(first);
+    LMR_FREE(second, first);
     larmor_simulation_free(s);
     opts.noise = 1e-3;
     opts.phantom = "disc";
@@ -138,8 +131,7 @@ TEST(slices_have_less_density_and_other_noise)
     }
     assert_at_most(fabs(sqrt(square / 4 / (double)count) / 1e-3 - 1), 0.3); /* two independent ones */
     assert_at_most(fabs(sum / (double)count), 1e-3);
-    free(second);
-    free(first);
+    LMR_FREE(second, first);
     larmor_simulation_free(s);
 }
 
@@ -159,13 +151,11 @@ TEST(any_image_can_be_asked_for_in_any_order)
         for (int i = 5; i >= 0; i--) {
             OWNED(larmor_simulation) *fresh = simulation_of(&opts);
             int64_t count;
-            OWNED(double) *k, *points;
-            float complex *x = samples_of(s, 0, i % 3, i / 3, &count, &k),
-                          *y = samples_of(fresh, 0, i % 3, i / 3, &count, &points);
+            HEAP double *k, *points;
+            HEAP float complex *x = samples_of(s, 0, i % 3, i / 3, &count, &k),
+                               *y = samples_of(fresh, 0, i % 3, i / 3, &count, &points);
             assert_memory_equal(x, y, (size_t)count * sizeof *x);
             assert_memory_equal(k, points, 2 * (size_t)count * sizeof *k);
-            free(y);
-            free(x);
         }
     }
 }
@@ -178,20 +168,17 @@ TEST(late_gradients_move_the_samples_and_not_the_stored_trajectory)
     late.delay[1] = -0.25;
     OWNED(larmor_simulation) *a = simulation_of(&nominal), *b = simulation_of(&late);
     OWNED(larmor_array) *kspace, *traj, *moved, *expected;
-    OWNED(larmor_phantom) *phantom;
     int64_t count;
-    OWNED(double) *k, *nominal_k;
-    float complex *x = samples_of(b, 0, 0, 0, &count, &k), *y;
+    HEAP double *k, *nominal_k;
+    HEAP float complex *x = samples_of(b, 0, 0, 0, &count, &k), *y;
     free(samples_of(a, 0, 0, 0, &count, &nominal_k));
     assert_memory_equal(k, nominal_k, 2 * (size_t)count * sizeof *k);
     assert_ok(larmor_simulation_samples(a, 0, 0, 0, &kspace, &traj));
     assert_ok(larmor_traj_delay(traj, late.delay, NULL, &moved));
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, moved, 0, LARMOR_C64, &expected));
     assert_ok(larmor_array_download(expected, LARMOR_C64, (void *)&y));
     assert_memory_equal(x, y, (size_t)count * sizeof *x);
-    free(y);
-    free(x);
 }
 
 /* The samples of each line are the phantom's k-space half of the shift away, turned by half of the phase, in the
@@ -207,14 +194,11 @@ TEST(echo_planar_lines_differ_by_a_phase_and_a_shift)
     const larmor_simulation_opts opts = {.trajectory = "cartesian", .traj = {.matrix = {16, LINES}}, .epi = &epi};
     OWNED(larmor_simulation) *s = simulation_of(&opts);
     OWNED(larmor_array) *kspace, *traj, *moved, *expected;
-    OWNED(larmor_phantom) *phantom;
-    OWNED(double) *k;
-    float complex *x, *y;
     assert_ok(larmor_simulation_samples(s, 0, 0, 0, &kspace, &traj));
     const int64_t n = larmor_array_shape(traj).dim[1];
     assert_int_equal(n, 24);
-    assert_ok(larmor_array_download(traj, LARMOR_F64, &k));
-    assert_ok(larmor_array_download(kspace, LARMOR_C64, (void *)&x));
+    OWN_MEMORY(double, *k, larmor_array_download(traj, LARMOR_F64, &k));
+    OWN_MEMORY(float complex, *x, larmor_array_download(kspace, LARMOR_C64, (void *)&x));
     for (int64_t j = 0; j < LINES; j++) {
         const int backward = j % (LINES / SHOTS) == 1;
         assert_true(k[2 * n * j + 1] == (double)(line[j] - LINES / 2));
@@ -224,26 +208,22 @@ TEST(echo_planar_lines_differ_by_a_phase_and_a_shift)
         for (int64_t i = 0; i < n; i++) k[2 * (i + n * j)] += backward ? -.25 : .25;
     }
     assert_ok(larmor_array_upload(dev, LARMOR_F64, larmor_array_shape(traj), LARMOR_F64, k, &moved));
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, moved, 0, LARMOR_C64, &expected));
-    assert_ok(larmor_array_download(expected, LARMOR_C64, (void *)&y));
+    OWN_MEMORY(float complex, *y, larmor_array_download(expected, LARMOR_C64, (void *)&y));
     for (int64_t i = 0; i < n * LINES; i++) {
         const int64_t j = i / n;
         const double angle = (j % (LINES / SHOTS) == 1 ? -.5 : .5) * (0.6 + (j >= LINES / SHOTS ? 0.2 : 0));
         assert_at_most(cabs((double complex)x[i] - (double complex)y[i] * cexp(I * angle)), 1e-6);
     }
-    free(y);
-    free(x);
 }
 
 /* ---- the file ---- */
 
 static larmor_status save(larmor_simulation *s, const char *name)
 {
-    OWNED(larmor_output) *out;
-    assert_ok(larmor_output_open(in_folder(name), 1, &out));
-    const larmor_status st = larmor_simulation_save(s, out);
-    return st;
+    OWN(larmor_output, *out, larmor_output_open(in_folder(name), 1, &out));
+    return larmor_simulation_save(s, out);
 }
 
 IN_FOLDER(the_file_has_the_samples_of_each_image_and_its_trajectory)
@@ -257,30 +237,25 @@ IN_FOLDER(the_file_has_the_samples_of_each_image_and_its_trajectory)
                                          .slices = 2,
                                          .repetitions = 2};
     OWNED(larmor_simulation) *s = simulation_of(&opts);
-    OWNED(larmor_raw) *raw;
     assert_ok(save(s, "scan.h5"));
-    assert_ok(larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
+    OWN(larmor_raw, *raw, larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_true(info.groups == 4 && info.imaging == 12 && info.noise_samples == 50 && info.coils == 3);
     assert_string_equal(info.traj_units, "rad/m");
     for (int g = 0; g < 4; g++) {
         larmor_group group;
         larmor_grid grid;
-        OWNED(larmor_samples) samples;
         int64_t count;
-        OWNED(double) *k, *points;
-        float complex *y;
+        HEAP double *k, *points;
         assert_ok(larmor_raw_group(raw, g, &group));
-        float complex *x = samples_of(s, group.slice, group.repetition, 0, &count, &k);
+        HEAP float complex *x = samples_of(s, group.slice, group.repetition, 0, &count, &k);
         assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
-        assert_ok(larmor_raw_samples(raw, g, &grid, 0, dev, &samples));
+        OWN(larmor_samples, samples, larmor_raw_samples(raw, g, &grid, 0, dev, &samples));
         assert_int_equal(larmor_array_count(samples.kspace), count);
-        assert_ok(larmor_array_download(samples.kspace, LARMOR_C64, (void *)&y));
+        OWN_MEMORY(float complex, *y, larmor_array_download(samples.kspace, LARMOR_C64, (void *)&y));
         assert_ok(larmor_array_download(samples.traj, LARMOR_F64, &points));
         assert_memory_equal(x, y, (size_t)count * sizeof *x);
         for (int64_t i = 0; i < larmor_array_count(samples.traj); i++) assert_at_most(fabs(k[i] - points[i]), 1e-5);
-        free(y);
-        free(x);
     }
 }
 
@@ -321,11 +296,10 @@ static void assert_loops(const larmor_simulation_opts *opts)
     static const loop loops[] = {
         {1, 2, in_partition}, {7, 8, in_slice}, {9, 10, in_contrast}, {13, 14, in_repetition}};
     OWNED(larmor_simulation) *s = simulation_of(opts);
-    OWNED(larmor_raw) *raw;
     assert_ok(save(s, "scan.h5"));
-    assert_ok(larmor_raw_open(in_folder("scan.h5"), &(larmor_raw_opts){.as_stored = 1}, &raw));
+    OWN(larmor_raw, *raw, larmor_raw_open(in_folder("scan.h5"), &(larmor_raw_opts){.as_stored = 1}, &raw));
     const int64_t count = larmor_raw_describe(raw).acquisitions;
-    larmor_acquisition *a = calloc((size_t)count, sizeof *a);
+    HEAP larmor_acquisition *a = calloc((size_t)count, sizeof *a);
     int64_t images = 0;
     for (int64_t i = 0; i < count; i++) {
         assert_ok(larmor_raw_acquisition(raw, i, &a[images]));
@@ -340,7 +314,6 @@ static void assert_loops(const larmor_simulation_opts *opts)
             assert_int_equal(!!(a[i].flags & LARMOR_ACQ_FLAG(loops[l].first)), begins);
             assert_int_equal(!!(a[i].flags & LARMOR_ACQ_FLAG(loops[l].last)), ends);
         }
-    free(a);
 }
 
 IN_FOLDER(the_first_and_the_last_readout_of_each_loop_have_their_flags)
@@ -402,7 +375,7 @@ TEST(images_that_are_alike_are_one_array_and_others_follow_the_object)
         assert_int_equal(expected.count, 6);
         const larmor_image *images = expected.image;
         for (int i = 0; i < 6; i++) {
-            float complex *x, *first, *still;
+            HEAP float complex *x, *first, *still;
             double difference = 0, motion = 0;
             assert_int_equal(images[i].meta.slice, i / 3);
             assert_int_equal(images[i].meta.repetition, i % 3);
@@ -415,9 +388,6 @@ TEST(images_that_are_alike_are_one_array_and_others_follow_the_object)
             for (int v = 0; v < 16 * 12; v++) difference += cabsf(x[v] - (i < 3 ? 1 : 0.75f) * first[v]);
             assert_true(difference == 0);
             assert_int_equal(images[i].data == images[i - i % 3].data, !moves || i % 3 == 0);
-            free(still);
-            free(first);
-            free(x);
         }
         larmor_expected_free(&expected);
         assert_true(!expected.image && !expected.count);
@@ -433,16 +403,14 @@ TEST(maps_and_field_are_those_of_the_phantom)
     OWNED(larmor_simulation) *s = simulation_of(&opts);
     OWNED(larmor_array) *maps, *wide, *expected, *hz, *expected_hz;
     larmor_image_meta meta;
-    float complex *x, *y, *w;
-    OWNED(float) *f, *g;
     assert_ok(larmor_simulation_maps(s, NULL, &maps, &meta));
     assert_true(meta.fov_mm[0] == 256 && meta.fov_mm[1] == 192 && meta.fov_mm[2] == 5);
     assert_ok(larmor_simulation_maps(s, larger, &wide, &meta));
     assert_true(meta.fov_mm[0] == 512 && meta.fov_mm[1] == 192);
     assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(16, 12), NULL, 3, &expected));
-    assert_ok(larmor_array_download(maps, LARMOR_C64, (void *)&x));
-    assert_ok(larmor_array_download(wide, LARMOR_C64, (void *)&w));
-    assert_ok(larmor_array_download(expected, LARMOR_C64, (void *)&y));
+    OWN_MEMORY(float complex, *x, larmor_array_download(maps, LARMOR_C64, (void *)&x));
+    OWN_MEMORY(float complex, *w, larmor_array_download(wide, LARMOR_C64, (void *)&w));
+    OWN_MEMORY(float complex, *y, larmor_array_download(expected, LARMOR_C64, (void *)&y));
     for (int i = 0; i < 3 * 16 * 12; i++) {
         const float complex in_the_middle = w[i % 16 + 8 + 32 * (i / 16)];
         assert_true(x[i] == (i < 2 * 16 * 12 ? y[i] : 0));
@@ -450,12 +418,9 @@ TEST(maps_and_field_are_those_of_the_phantom)
     }
     assert_ok(larmor_simulation_field(s, &hz, &meta));
     assert_ok(larmor_phantom_field_map(&field, dev, LARMOR_F32, LARMOR_SHAPE(16, 12), &expected_hz));
-    assert_ok(larmor_array_download(hz, LARMOR_F32, &f));
-    assert_ok(larmor_array_download(expected_hz, LARMOR_F32, &g));
+    OWN_MEMORY(float, *f, larmor_array_download(hz, LARMOR_F32, &f));
+    OWN_MEMORY(float, *g, larmor_array_download(expected_hz, LARMOR_F32, &g));
     assert_memory_equal(f, g, 16 * 12 * sizeof *f);
-    free(w);
-    free(y);
-    free(x);
 }
 
 TEST(what_makes_no_sense_is_refused)

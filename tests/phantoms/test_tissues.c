@@ -15,13 +15,11 @@ TEST(each_tissue_has_its_density_where_it_is_alone_and_tissues_have_names)
     for (int i = 0; i < LARMOR_TISSUES; i++) density[i] = 7 + i * i;
     assert_ok(larmor_phantom_of_tissues(2, density, &phantom));
     assert_ok(larmor_phantom_image(phantom, dev, LARMOR_C128, LARMOR_SHAPE(N, N), &image));
-    double *host;
-    assert_ok(larmor_array_download(image, LARMOR_C128, &host));
+    OWN_MEMORY(double, *host, larmor_array_download(image, LARMOR_C128, &host));
     for (int v = 0; v < N * N; v++)
         for (int i = 0; i < LARMOR_TISSUES; i++) seen[i] += fabs(host[2 * v] - density[i]) < 1e-9;
     for (int i = 0; i < LARMOR_TISSUES; i++) assert_true(seen[i] > 10 && larmor_phantom_tissue(i).name);
     assert_null(larmor_phantom_tissue(LARMOR_TISSUES).name);
-    free(host);
     density[2] = NAN;
     larmor_phantom *none;
     assert_refused(larmor_phantom_of_tissues(2, density, &none), LARMOR_ERR_ARG,
@@ -66,15 +64,14 @@ TEST(samples_of_water_and_fat_are_their_sum_at_the_time_of_each_sample_in_plane_
             OWNED(larmor_simulation) *s = simulation_of(LARMOR_SIGNAL_WATER_FAT, 1, ndim);
             OWNED(larmor_array) *y = NULL, *traj = NULL;
             double of[2][LARMOR_TISSUES];
-            float *host;
             for (int i = 0; i < LARMOR_TISSUES; i++) {
                 const larmor_tissue t = larmor_phantom_tissue(i);
                 of[0][i] = t.density * (1 - t.fat);
                 of[1][i] = t.density * t.fat;
             }
             assert_ok(larmor_simulation_samples(s, 0, 0, echo, &y, &traj));
-            assert_ok(larmor_array_download(y, LARMOR_C64, &host));
-            float *water = kspace_of(of[0], ndim, traj), *fat = kspace_of(of[1], ndim, traj);
+            OWN_MEMORY(float, *host, larmor_array_download(y, LARMOR_C64, &host));
+            HEAP float *water = kspace_of(of[0], ndim, traj), *fat = kspace_of(of[1], ndim, traj);
             for (int j = 0; j < 2 * READOUTS; j++)
                 for (int i = 0; i < SAMPLES; i++) { /* k = 0 is at the echo, at sample 16 */
                     const double ms = (echo ? 4 : 1.5) + .02 * (i - SAMPLES / 2);
@@ -86,9 +83,6 @@ TEST(samples_of_water_and_fat_are_their_sum_at_the_time_of_each_sample_in_plane_
                     const double complex all = sum * exp(-.05 * ms);
                     assert_true(cabs(all - (double)host[at] - I * (double)host[at + 1]) < 1e-6);
                 }
-            free(host);
-            free(water);
-            free(fat);
         }
 }
 
@@ -117,24 +111,19 @@ TEST(frames_of_fingerprinting_are_the_signals_of_the_pulses)
         tr[n] = 12;
     }
     const larmor_fisp sequence = {PULSES, degrees, tr, 3, 20};
-    double *signal;
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(LARMOR_TISSUES, 2), LARMOR_F64, t, &table));
     assert_ok(larmor_epg_fisp(table, &sequence, &signals));
-    assert_ok(larmor_array_download(signals, LARMOR_F64, &signal));
+    OWN_MEMORY(double, *signal, larmor_array_download(signals, LARMOR_F64, &signal));
     for (int n = 0; n < PULSES; n += 13) {
         OWNED(larmor_array) *y = NULL, *traj = NULL;
         double density[LARMOR_TISSUES];
-        float *host;
         for (int i = 0; i < LARMOR_TISSUES; i++)
             density[i] = larmor_phantom_tissue(i).density * signal[i + LARMOR_TISSUES * n];
         assert_ok(larmor_simulation_samples(s, 0, n, 0, &y, &traj));
-        assert_ok(larmor_array_download(y, LARMOR_C64, &host));
-        float *expected = kspace_of(density, 2, traj);
+        OWN_MEMORY(float, *host, larmor_array_download(y, LARMOR_C64, &host));
+        HEAP float *expected = kspace_of(density, 2, traj);
         for (int i = 0; i < 4 * SAMPLES * READOUTS; i++) assert_true(fabsf(host[i] - expected[i]) < 1e-6f);
-        free(host);
-        free(expected);
     }
-    free(signal);
 }
 
 TEST(the_truth_has_the_values_of_tissues_within_them_and_other_phantoms_have_none)

@@ -58,7 +58,7 @@ static inline int ascending(const void *a, const void *b)
 /* The median of a / b over the object. */
 static inline double median_ratio(const larmor_array *image, const float *a, const double *b)
 {
-    OWNED(float) *x = values_of(image);
+    HEAP float *x = values_of(image);
     const int64_t voxels = larmor_array_count(image);
     double *ratio = calloc((size_t)voxels, sizeof *ratio), most = 0;
     int count = 0;

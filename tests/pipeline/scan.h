@@ -41,15 +41,10 @@ static inline scan scan_of(int coils, int images, double sigma)
 static inline void free_scan(scan *s)
 {
     for (int i = 0; i < s->arrays.images; i++) {
-        larmor_array_free(s->image[i].kspace);
-        larmor_array_free(s->image[i].traj);
-        larmor_array_free(s->image[i].density);
-        larmor_array_free(s->image[i].calibration);
-        larmor_array_free(s->image[i].calibration_traj);
+        LMR_FREE(s->image[i].kspace, s->image[i].traj, s->image[i].density, s->image[i].calibration);
+        LMR_FREE(s->image[i].calibration_traj);
     }
-    larmor_array_free(s->truth);
-    larmor_array_free(s->maps);
-    larmor_array_free(s->arrays.noise);
+    LMR_FREE(s->truth, s->maps, s->arrays.noise);
     larmor_phantom_free(s->phantom);
 }
 
@@ -115,8 +110,7 @@ static inline int has_warning(const larmor_recon_report *report, const char *tex
 static inline double error_of(const scan *s, const larmor_recon_opts *opts)
 {
     OWNED(larmor_recon_result) result = result_of(s, opts);
-    const double error = difference(result.image[0].data, s->truth);
-    return error;
+    return difference(result.image[0].data, s->truth);
 }
 
 /* How far the images of two sets of options are from each other. */
@@ -124,8 +118,7 @@ static inline double apart(const scan *a, const larmor_recon_opts *opts, const s
                            const larmor_recon_opts *other)
 {
     OWNED(larmor_recon_result) x = result_of(a, opts), y = result_of(b, other);
-    const double d = difference(x.image[0].data, y.image[0].data);
-    return d;
+    return difference(x.image[0].data, y.image[0].data);
 }
 
 static inline float *values_of(const larmor_array *x)
@@ -139,8 +132,6 @@ static inline float *values_of(const larmor_array *x)
 /* The scan's image as a file of one channel more, which has no signal. */
 static inline void write_file(const scan *s, const char *path)
 {
-    larmor_output *out;
-    larmor_raw_writer *writer;
     larmor_scan header = {.coils = COILS + 1, .readouts = SPOKES};
     larmor_encoding *e = &header.encoding;
     *e = (larmor_encoding){.trajectory = "goldenangle", .ndim = 2};
@@ -148,10 +139,10 @@ static inline void write_file(const scan *s, const char *path)
         e->matrix[d] = e->recon_matrix[d] = d < 2 ? N : 1;
         e->fov_mm[d] = e->recon_fov_mm[d] = d < 2 ? N : 1;
     }
-    assert_ok(larmor_output_open(path, 1, &out));
-    assert_ok(larmor_raw_create(out, &header, &writer));
+    OWN(larmor_output, *out, larmor_output_open(path, 1, &out));
+    OWN(larmor_raw_writer, *writer, larmor_raw_create(out, &header, &writer));
     float *all = values_of(s->image[0].kspace), data[2 * SAMPLES * (COILS + 1)] = {0}, traj[2 * SAMPLES];
-    OWNED(double) *k = (double *)values_of(s->image[0].traj);
+    HEAP double *k = (double *)values_of(s->image[0].traj);
     for (int i = 0; i < SPOKES; i++) {
         for (int c = 0; c < COILS; c++)
             memcpy(data + 2 * SAMPLES * c, all + 2 * SAMPLES * (i + SPOKES * c), 2 * SAMPLES * sizeof *data);
@@ -167,8 +158,6 @@ static inline void write_file(const scan *s, const char *path)
         assert_ok(larmor_raw_append(writer, &a));
     }
     assert_ok(larmor_raw_finish(writer));
-    larmor_raw_writer_free(writer);
-    larmor_output_free(out);
     free(all);
 }
 

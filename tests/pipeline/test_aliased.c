@@ -29,16 +29,14 @@ static larmor_array *take_waves(int beyond)
 static scan scan_of_lines(int64_t step, double sigma, uint64_t seed)
 {
     const larmor_traj_opts lines = {.matrix = {N, N}, .acceleration = {step, 1}};
-    OWNED(larmor_op) *A;
-    OWNED(larmor_array) *sums;
     scan s = {.arrays = {.matrix = {N, N}, .trajectory = "cartesian", .images = 1}, .maps = take_waves(0)};
     assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
     assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, LARMOR_SHAPE(N, N), &s.truth));
     assert_ok(larmor_traj_create(dev, "cartesian", &lines, &s.image[0].traj));
     const larmor_sense_opts sense = {.traj = s.image[0].traj};
-    assert_ok(larmor_op_sense(s.maps, &sense, &A));
+    OWN(larmor_op, *A, larmor_op_sense(s.maps, &sense, &A));
     assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_op_out_shape(A), &s.image[0].kspace));
-    assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_op_out_shape(A), &sums));
+    OWN(larmor_array, *sums, larmor_array_create(dev, LARMOR_C64, larmor_op_out_shape(A), &sums));
     assert_ok(larmor_op_forward(A, s.truth, sums));
     assert_ok(larmor_axpby(1. / (N * N), sums, 0, s.image[0].kspace));
     assert_ok(larmor_phantom_noise(s.image[0].kspace, sigma, seed));
@@ -90,12 +88,12 @@ TEST(the_weight_of_regular_lines_is_near_the_best)
 /* The middle ones of the lines of a grid. */
 static void keep_middle(scan *s, int64_t count)
 {
-    larmor_array *lines = s->image[0].traj, *kspace = s->image[0].kspace;
+    OWNED(larmor_array) *lines = s->image[0].traj, *kspace = s->image[0].kspace;
     const larmor_shape all = larmor_array_shape(lines);
     const int64_t coils = larmor_array_count(kspace) / (all.dim[1] * all.dim[2]), first = (all.dim[2] - count) / 2;
     const int64_t a = 2 * all.dim[1], b = 2 * all.dim[1];
-    OWNED(double) *k = NULL;
-    OWNED(float) *y = values_of(kspace);
+    HEAP double *k = NULL;
+    HEAP float *y = values_of(kspace);
     assert_ok(larmor_array_download(lines, LARMOR_F64, &k));
     for (int64_t c = 0; c < coils; c++)
         memmove(y + b * count * c, y + b * (first + all.dim[2] * c), (size_t)(b * count) * sizeof *y);
@@ -103,8 +101,6 @@ static void keep_middle(scan *s, int64_t count)
                                   &s->image[0].traj));
     assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(all.dim[1], count, coils), LARMOR_C64, y,
                                   &s->image[0].kspace));
-    larmor_array_free(lines);
-    larmor_array_free(kspace);
 }
 
 /* The object goes on for eight voxels beyond the field of view, with .3 of its brightness, which are folded
@@ -113,13 +109,12 @@ static void reach_beyond(scan *s)
 {
     enum { ROWS = 8 };
     OWNED(larmor_array) *maps = take_waves(N), *outside, *sums;
-    OWNED(larmor_op) *A;
-    OWNED(float) *x = values_of(s->truth);
+    HEAP float *x = values_of(s->truth);
     const larmor_sense_opts sense = {.traj = s->image[0].traj};
     memmove(x, x + N * N, sizeof *x * 2 * ROWS * N);
     memset(x + 2 * ROWS * N, 0, sizeof *x * 2 * (N - ROWS) * N);
     assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(N, N), LARMOR_C64, x, &outside));
-    assert_ok(larmor_op_sense(maps, &sense, &A));
+    OWN(larmor_op, *A, larmor_op_sense(maps, &sense, &A));
     assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_op_out_shape(A), &sums));
     assert_ok(larmor_op_forward(A, outside, sums));
     assert_ok(larmor_axpby(0.3 / (N * N), sums, 1, s->image[0].kspace));
@@ -155,8 +150,7 @@ TEST(what_is_folded_is_not_fitted_beyond_the_lines_that_are_sampled)
 /* Gaussians of 3 voxels, of which next to nothing lies beyond 8 / FOV, in the place of the object. */
 static void take_smooth_object(scan *s)
 {
-    OWNED(larmor_op) *A;
-    OWNED(float) *x = values_of(s->truth);
+    HEAP float *x = values_of(s->truth);
     const larmor_sense_opts sense = {.traj = s->image[0].traj};
     for (int i = 0; i < N * N; i++) {
         const double across = i % N - N / 2, along = i / N - N / 2;
@@ -165,7 +159,7 @@ static void take_smooth_object(scan *s)
         x[2 * i + 1] = 0;
     }
     assert_ok(larmor_array_write(s->truth, x, larmor_array_bytes(s->truth)));
-    assert_ok(larmor_op_sense(s->maps, &sense, &A));
+    OWN(larmor_op, *A, larmor_op_sense(s->maps, &sense, &A));
     assert_ok(larmor_op_forward(A, s->truth, s->image[0].kspace));
     assert_ok(larmor_axpby(1. / (N * N), s->image[0].kspace, 0, s->image[0].kspace));
 }
@@ -211,8 +205,8 @@ TEST(with_little_noise_an_object_without_anything_beyond_middle_lines_is_by_one_
 
 static double of_magnitudes(const larmor_recon_result *x, const larmor_recon_result *y)
 {
-    OWNED(float) *a = values_of(x->image[0].data);
-    OWNED(float) *b = values_of(y->image[0].data);
+    HEAP float *a = values_of(x->image[0].data);
+    HEAP float *b = values_of(y->image[0].data);
     double apart = 0, whole = 0;
     for (int i = 0; i < N * N; i++) {
         const double size = hypot(b[2 * i], b[2 * i + 1]);

@@ -17,11 +17,10 @@ TEST(the_arrays_are_left_as_they_are)
     assert_ok(larmor_noise_fill(s.arrays.noise, 1e-4, 3));
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .weighted = 1); /* samples are kept between stages */
     const size_t bytes = larmor_array_bytes(s.image[0].kspace), traj_bytes = larmor_array_bytes(s.image[0].traj);
-    OWNED(float) *before = values_of(s.image[0].kspace), *traj = values_of(s.image[0].traj),
-                 *maps = values_of(s.maps);
+    HEAP float *before = values_of(s.image[0].kspace), *traj = values_of(s.image[0].traj), *maps = values_of(s.maps);
     OWNED(larmor_recon_result) result = result_of(&s, &opts);
-    OWNED(float) *after = values_of(s.image[0].kspace), *traj_after = values_of(s.image[0].traj),
-                 *maps_after = values_of(s.maps);
+    HEAP float *after = values_of(s.image[0].kspace), *traj_after = values_of(s.image[0].traj),
+               *maps_after = values_of(s.maps);
     assert_memory_equal(before, after, bytes);
     assert_memory_equal(traj, traj_after, traj_bytes);
     assert_memory_equal(maps, maps_after, larmor_array_bytes(s.maps));
@@ -43,7 +42,7 @@ TEST(the_type_of_numbers_and_the_unit_of_length_do_not_matter)
 static double part_along_y(const scan *s, const larmor_recon_opts *opts)
 {
     OWNED(larmor_recon_result) result = result_of(s, opts);
-    OWNED(float) *x = values_of(result.image[0].data);
+    HEAP float *x = values_of(result.image[0].data);
     double along[2] = {0};
     for (int y = 0; y + 1 < N; y++)
         for (int i = 0; i + 1 < N; i++) {
@@ -77,7 +76,7 @@ TEST(samples_beyond_the_k_space_of_the_grid_are_left_out)
     OWNED(scan) s = scan_of(COILS, 1, 0);
     assert_ok(larmor_density_ramp(s.image[0].traj, LARMOR_SHAPE(N, N), &s.image[0].density));
     const int small = N / 2;
-    OWNED(double) *k = (double *)values_of(s.image[0].traj);
+    HEAP double *k = (double *)values_of(s.image[0].traj);
     int64_t outside = 0;
     for (int i = 0; i < SAMPLES * SPOKES; i++)
         outside += fabs(k[2 * i]) > small / 2 + .5 || fabs(k[2 * i + 1]) > small / 2 + .5;
@@ -96,7 +95,7 @@ TEST(samples_beyond_the_k_space_of_the_grid_are_left_out)
 static int says_order_of_axes(int64_t x, int64_t y)
 {
     OWNED(scan) s = scan_of(COILS, 1, 0);
-    OWNED(double) *k = (double *)values_of(s.image[0].traj);
+    HEAP double *k = (double *)values_of(s.image[0].traj);
     notes n = {.text = ""};
     const larmor_recon_opts opts = OPTS(.method = "cg", .oversample = {1}, .listener = take_note, .user = &n);
     for (int i = 0; i < SAMPLES * SPOKES; i++) k[2 * i + 1] /= 2;
@@ -144,14 +143,12 @@ TEST(counters_and_geometry_come_with_the_image)
 TEST(a_point_that_is_not_finite_spoils_its_image_alone)
 {
     OWNED(scan) s = scan_of(COILS, 2, 0);
-    double *k = (double *)values_of(s.image[0].traj);
+    HEAP double *k = (double *)values_of(s.image[0].traj);
     k[7] = NAN;
     assert_ok(larmor_array_write(s.image[0].traj, k, larmor_array_bytes(s.image[0].traj)));
-    free(k);
     const larmor_recon_opts opts = KNOWN(.maps = s.maps, .method = "grid");
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
-    OWNED(larmor_recon_result) result;
-    assert_ok(larmor_recon_run(recon, 0, &result));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
     assert_int_equal(result.report.status, LARMOR_ERR_NUMERIC);
     assert_int_equal(result.count, 0);
     assert_string_equal(result.report.message, "arrays: trajectory: point 3 is not finite");
@@ -162,15 +159,13 @@ TEST(a_point_that_is_not_finite_spoils_its_image_alone)
 TEST(samples_that_are_not_finite_spoil_their_image_alone_and_noise_that_is_not_is_refused)
 {
     OWNED(scan) s = scan_of(COILS, 2, 0);
-    float *y = (float *)values_of(s.image[0].kspace);
+    HEAP float *y = (float *)values_of(s.image[0].kspace);
     y[6] = NAN;
     y[11] = INFINITY;
     assert_ok(larmor_array_write(s.image[0].kspace, y, larmor_array_bytes(s.image[0].kspace)));
-    free(y);
     const larmor_recon_opts opts = KNOWN(.maps = s.maps, .method = "grid");
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
-    OWNED(larmor_recon_result) result;
-    assert_ok(larmor_recon_run(recon, 0, &result));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
     assert_int_equal(result.report.status, LARMOR_ERR_NUMERIC);
     assert_string_equal(result.report.message, "arrays: kspace: 2 values are not finite, the first at [3, 0, 0].");
     assert_ok(larmor_recon_run(recon, 1, &result));
@@ -220,10 +215,9 @@ TEST(a_trajectory_in_another_unit_is_refused_and_a_short_one_is_a_warning)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         OWNED(scan) s = scan_of(COILS, 1, 0);
         larmor_source *source;
-        double *k = (double *)values_of(s.image[0].traj);
+        HEAP double *k = (double *)values_of(s.image[0].traj);
         for (int64_t j = 0; j < larmor_array_count(s.image[0].traj); j++) k[j] *= cases[i].scale;
         assert_ok(larmor_array_write(s.image[0].traj, k, larmor_array_bytes(s.image[0].traj)));
-        free(k);
         s.arrays.image = s.image;
         if (cases[i].refusal) {
             refuse(&s, LARMOR_ERR_FORMAT, cases[i].refusal);
@@ -311,9 +305,9 @@ TEST(what_does_not_fit_is_refused)
 static larmor_array *with_dead_channels(const larmor_array *x)
 {
     larmor_shape shape = larmor_array_shape(x);
-    OWNED(float) *coils = values_of(x);
+    HEAP float *coils = values_of(x);
     const int64_t each = 2 * larmor_shape_count(shape) / COILS;
-    float *channels = calloc((size_t)(each * (COILS + 2)), sizeof *channels);
+    HEAP float *channels = calloc((size_t)(each * (COILS + 2)), sizeof *channels);
     larmor_array *wide;
     assert_non_null(channels);
     memcpy(channels, coils, (size_t)(2 * each) * sizeof *channels);
@@ -321,7 +315,6 @@ static larmor_array *with_dead_channels(const larmor_array *x)
     shape.dim[shape.ndim - 1] = COILS + 2;
     assert_ok(larmor_array_create(dev, LARMOR_C64, shape, &wide));
     assert_ok(larmor_array_write(wide, channels, larmor_array_bytes(wide)));
-    free(channels);
     return wide;
 }
 
@@ -343,7 +336,7 @@ static scan noisy_scan(void)
 static scan scan_with_dead_channels(void)
 {
     scan s = noisy_scan();
-    larmor_array *all, *last;
+    OWNED(larmor_array) *all, *last;
     widen(&s.image[0].kspace);
     widen(&s.arrays.noise);
     widen(&s.maps);
@@ -351,8 +344,6 @@ static scan scan_with_dead_channels(void)
     assert_ok(larmor_array_slice(s.image[0].kspace, 0, 1, &all));
     assert_ok(larmor_array_slice(s.image[0].kspace, COILS + 1, 1, &last));
     assert_ok(larmor_copy(all, last));
-    larmor_array_free(all);
-    larmor_array_free(last);
     return s;
 }
 
@@ -384,13 +375,11 @@ TEST(channels_without_signal_or_noise_are_left_out_as_those_of_files_are)
 static larmor_array *samples_of_some(scan *s)
 {
     static const int64_t some[] = {3, 4, 9};
-    OWNED(larmor_source) *source;
     larmor_grid grid;
-    OWNED(larmor_samples) x;
     s->arrays.image = s->image;
-    assert_ok(larmor_source_of_arrays(&s->arrays, &source));
+    OWN(larmor_source, *source, larmor_source_of_arrays(&s->arrays, &source));
     assert_ok(lmr_source_grid(source, 0, NULL, &grid));
-    assert_ok(lmr_source_readouts(source, 0, some, 3, &grid, dev, &x));
+    OWN(larmor_samples, x, lmr_source_readouts(source, 0, some, 3, &grid, dev, &x));
     return larmor_array_ref(x.kspace);
 }
 
@@ -406,12 +395,10 @@ TEST(maps_of_arrays_are_given_out_with_zeros_for_channels_that_are_left_out)
 {
     OWNED(scan) wide = scan_with_dead_channels();
     OWNED(larmor_recon) *recon = recon_of(&wide, &KNOWN(.maps = wide.maps, .method = "grid"));
-    OWNED(larmor_recon_result) result;
-    OWNED(larmor_array) *maps;
-    assert_ok(larmor_recon_run(recon, 0, &result));
-    assert_ok(larmor_recon_maps(recon, &maps, NULL));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
+    OWN(larmor_array, *maps, larmor_recon_maps(recon, &maps, NULL));
     assert_int_equal(larmor_array_shape(maps).dim[2], COILS + 2);
-    OWNED(float) *got = values_of(maps);
+    HEAP float *got = values_of(maps);
     for (int c = 0; c < COILS + 2; c++) {
         int zero = 1;
         for (int i = 0; i < 2 * N * N; i++) zero &= got[2 * N * N * c + i] == 0;
@@ -437,8 +424,8 @@ TEST(a_noise_scan_without_noise_is_not_used_and_samples_without_signal_are_refus
 /* The noise scan of 500 samples as `readouts` ones of so many samples, each the first one plus a constant. */
 static void repeat_noise(scan *s, int64_t readouts, int64_t samples, float constant)
 {
-    OWNED(float) *all = values_of(s->arrays.noise);
-    OWNED(float) *made = malloc((size_t)(2 * readouts * samples * COILS) * sizeof *made);
+    HEAP float *all = values_of(s->arrays.noise);
+    HEAP float *made = malloc((size_t)(2 * readouts * samples * COILS) * sizeof *made);
     for (int64_t c = 0; c < COILS; c++)
         for (int64_t i = 0; i < 2 * readouts * samples; i++)
             made[2 * readouts * samples * c + i] = all[2 * 500 * c + i % (2 * samples)] + (i % 2 ? 0 : constant);

@@ -18,10 +18,7 @@ typedef struct scene {
 static void free_scene(scene *s)
 {
     larmor_source_free(s->inner);
-    larmor_array_free(s->maps);
-    larmor_array_free(s->truth);
-    larmor_array_free(s->traj);
-    larmor_array_free(s->kspace);
+    LMR_FREE(s->maps, s->truth, s->traj, s->kspace);
 }
 
 ENDS_ITSELF_BY(free_scene, scene)
@@ -29,7 +26,6 @@ ENDS_ITSELF_BY(free_scene, scene)
 static scene scene_of(const char *trajectory, int readouts, int shifts, double snr, uint64_t seed)
 {
     scene s = {.kspace = NULL};
-    larmor_simulation *simulation;
     const larmor_simulation_opts opts = {.trajectory = trajectory,
                                          .traj = {.matrix = {N, N}, .readouts = readouts},
                                          .phantom = "texture",
@@ -39,14 +35,11 @@ static scene scene_of(const char *trajectory, int readouts, int shifts, double s
                                          .snr = snr,
                                          .seed = seed};
     larmor_image_meta meta;
-    assert_ok(larmor_simulation_create(dev, &opts, &simulation));
+    OWN(larmor_simulation, *simulation, larmor_simulation_create(dev, &opts, &simulation));
     assert_ok(larmor_simulation_samples(simulation, 0, 0, 0, &s.kspace, &s.traj));
     assert_ok(larmor_simulation_maps(simulation, NULL, &s.maps, &meta));
-    larmor_expected expected;
-    assert_ok(larmor_simulation_expect(simulation, &expected));
+    OWN(larmor_expected, expected, larmor_simulation_expect(simulation, &expected));
     s.truth = larmor_array_ref(expected.image[0].data);
-    larmor_expected_free(&expected);
-    larmor_simulation_free(simulation);
     s.inner = slice_of(s.kspace, s.traj, N);
     return s;
 }
@@ -213,7 +206,7 @@ static larmor_array *samples_of(const scene *s, const double *phase)
 TEST(phases_of_any_kind_are_in_the_model_of_the_pipeline)
 {
     OWNED(scene) s = scene_of("cartesian", 0, 3, 0, 1);
-    OWNED(double) *phase = table_of(larmor_array_shape(s.kspace).dim[1], 3, 5);
+    HEAP double *phase = table_of(larmor_array_shape(s.kspace).dim[1], 3, 5);
     OWNED(larmor_array) *kspace = samples_of(&s, phase);
     OWNED(larmor_source) *source = source_of(kspace, s.traj, phase);
     OWNED(larmor_recon_result) result = {0};
@@ -228,7 +221,7 @@ static larmor_array *phantom_of(const scene *s, const double *phase)
     const larmor_shape shape = larmor_array_shape(s->kspace);
     const int64_t n = shape.dim[0], readouts = shape.dim[1];
     OWNED(larmor_phantom) *object = NULL;
-    OWNED(void) *one = malloc(larmor_array_bytes(s->kspace)), *sum = calloc(1, larmor_array_bytes(s->kspace));
+    HEAP void *one = malloc(larmor_array_bytes(s->kspace)), *sum = calloc(1, larmor_array_bytes(s->kspace));
     float complex *x = one, *y = sum;
     larmor_array *made;
     assert_ok(larmor_phantom_create("texture", 3, &object));
@@ -268,7 +261,7 @@ TEST(images_by_uneven_phases_are_as_good_as_those_by_even_ones)
     for (int t = 0; t < of_all(1, 3); t++) {
         OWNED(scene) s = scene_of(scan[t].trajectory, scan[t].readouts, 3, 0, 1);
         const int64_t readouts = larmor_array_shape(s.kspace).dim[1];
-        OWNED(double) *even = table_of(readouts, 0, 5), *uneven = table_of(readouts, 0.3, 5);
+        HEAP double *even = table_of(readouts, 0, 5), *uneven = table_of(readouts, 0.3, 5);
         const double by_even = error_of(&s, even, even), by_uneven = error_of(&s, uneven, uneven);
         assert_true(error_of(&s, uneven, even) > 1.2 * by_even);
         assert_at_most(by_uneven, 1.05 * by_even);
@@ -278,7 +271,7 @@ TEST(images_by_uneven_phases_are_as_good_as_those_by_even_ones)
 TEST(uneven_phases_are_refused_where_they_are_not_in_the_model)
 {
     OWNED(scene) s = scene_of("golden", 30, 3, 20, 1);
-    OWNED(double) *phase = table_of(30, 0.5, 5);
+    HEAP double *phase = table_of(30, 0.5, 5);
     OWNED(larmor_source) *volumes = source_of(s.kspace, s.traj, phase);
     OWNED(larmor_recon) *recon = NULL;
     assert_non_null(strstr(larmor_source_describe(volumes).bands_report,

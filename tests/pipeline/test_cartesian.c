@@ -27,21 +27,17 @@ static const larmor_phantom_phase none = {0, {0}};
 /* Each coil's transform by a NUFFT in double precision, combined by the maps. */
 static larmor_array *combined(const scan *s, larmor_shape image)
 {
-    larmor_array *maps, *kspace, *x, *moved;
-    OWNED(larmor_op) *A;
-    assert_ok(larmor_array_convert(s->maps, LARMOR_C128, &maps));
-    assert_ok(larmor_array_convert(s->image[0].kspace, LARMOR_C128, &kspace));
+    larmor_array *x;
+    OWN(larmor_array, *maps, larmor_array_convert(s->maps, LARMOR_C128, &maps));
+    OWN(larmor_array, *kspace, larmor_array_convert(s->image[0].kspace, LARMOR_C128, &kspace));
     assert_ok(larmor_array_create(dev, LARMOR_C128, image, &x));
-    assert_ok(
+    OWN(larmor_array, *moved,
         larmor_traj_delay(s->image[0].traj, (double[6]){1e-9}, NULL, &moved)); /* off the grid for the operator */
     const larmor_sense_opts opts = {.traj = moved, .nufft_tol = 1e-10, .toeplitz = -1};
-    assert_ok(larmor_op_sense(maps, &opts, &A));
+    OWN(larmor_op, *A, larmor_op_sense(maps, &opts, &A));
     assert_string_not_equal(larmor_op_name(A), "sense-cartesian");
     assert_ok(larmor_op_adjoint(A, kspace, x));
     assert_ok(larmor_divide_by_energy(maps, x));
-    larmor_array_free(moved);
-    larmor_array_free(kspace);
-    larmor_array_free(maps);
     return x;
 }
 
@@ -103,9 +99,8 @@ TEST(one_coil_on_the_grid_gives_its_fft_and_no_warnings)
     for (int i = 0; i < 2; i++) {
         char line[256];
         OWNED(scan) s = lines_scan(&lines[i], &none, 1e-3);
-        OWNED(larmor_array) *alone;
         larmor_op *F;
-        assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, 0, LARMOR_C64, &alone));
+        OWN(larmor_array, *alone, larmor_phantom_kspace(s.phantom, s.image[0].traj, 0, LARMOR_C64, &alone));
         assert_ok(larmor_phantom_noise(alone, 3e-4, 1));
         larmor_array_free(s.image[0].kspace);
         const larmor_shape shape = larmor_array_shape(alone);
@@ -115,10 +110,9 @@ TEST(one_coil_on_the_grid_gives_its_fft_and_no_warnings)
         assert_int_equal(larmor_recon_warning(&result.report, 0, line, sizeof line), 0);
         assert_int_equal(result.report.lambda_from, i ? LARMOR_LAMBDA_FROM_NOISE : LARMOR_LAMBDA_NONE);
         if (!i) {
-            OWNED(larmor_array) *x;
             const larmor_nufft_opts fourier = {.ndim = 2, .modes = {32, 32}};
             assert_ok(larmor_op_cartesian(dev, &fourier, s.image[0].traj, &F));
-            assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_shape_of(2, lines[i].matrix), &x));
+            OWN(larmor_array, *x, larmor_array_create(dev, LARMOR_C64, larmor_shape_of(2, lines[i].matrix), &x));
             assert_ok(larmor_op_adjoint(F, alone, x));
             double size, own;
             assert_ok(larmor_nrm2(x, &size));
@@ -141,8 +135,7 @@ TEST(one_coil_beside_the_grid_keeps_its_intensity)
     assert_ok(larmor_traj_delay(s.image[0].traj, (double[6]){0.2}, NULL, &moved));
     assert_ok(larmor_phantom_kspace(s.phantom, moved, 0, LARMOR_C64, &alone));
     assert_ok(larmor_phantom_noise(alone, 3e-4, 1));
-    larmor_array_free(s.image[0].traj);
-    larmor_array_free(s.image[0].kspace);
+    LMR_FREE(s.image[0].traj, s.image[0].kspace);
     s.image[0].traj = moved;
     assert_ok(larmor_array_reshape(alone, larmor_shape_append(larmor_array_shape(alone), 1), &s.image[0].kspace));
     larmor_array_free(alone);
@@ -162,12 +155,9 @@ static scan jittered_lines(int lines, double jitter)
     enum { SIDE = 32 };
     scan s = lines_scan(&(larmor_traj_opts){.matrix = {SIDE, SIDE}}, &none, 0);
     larmor_readouts *r = &s.image[0];
-    OWNED(larmor_array) *alone;
-    double *points;
     uint32_t state = 1;
-    assert_ok(larmor_array_download(r->traj, LARMOR_F64, (void *)&points));
-    larmor_array_free(r->traj);
-    larmor_array_free(r->kspace);
+    OWN_MEMORY(double, *points, larmor_array_download(r->traj, LARMOR_F64, (void *)&points));
+    LMR_FREE(r->traj, r->kspace);
     for (int i = 0; i < 2 * SIDE * SIDE; i++) {
         state = state * 1664525U + 1013904223U;
         points[i] = fmax(-SIDE / 2, fmin(SIDE / 2, points[i] + jitter * (state / 4294967296.0 - 0.5)));
@@ -176,10 +166,9 @@ static scan jittered_lines(int lines, double jitter)
     double *from = points + (int64_t)2 * SIDE * (SIDE - lines) / 2; /* those about the centre */
     assert_ok(larmor_array_create(dev, LARMOR_F64, some, &r->traj));
     assert_ok(larmor_array_write(r->traj, from, larmor_array_bytes(r->traj)));
-    assert_ok(larmor_phantom_kspace(s.phantom, r->traj, 0, LARMOR_C64, &alone));
+    OWN(larmor_array, *alone, larmor_phantom_kspace(s.phantom, r->traj, 0, LARMOR_C64, &alone));
     assert_ok(larmor_phantom_noise(alone, 3e-4, 1));
     assert_ok(larmor_array_reshape(alone, larmor_shape_append(larmor_array_shape(alone), 1), &r->kspace));
-    free(points);
     return s;
 }
 
@@ -302,7 +291,7 @@ static void append_line(larmor_raw_writer *w, const store *how, int64_t samples,
                         int average)
 {
     const int64_t kept = samples - how->first;
-    OWNED(float) *data = malloc(2 * sizeof *data * (size_t)(kept * COILS));
+    HEAP float *data = malloc(2 * sizeof *data * (size_t)(kept * COILS));
     uint64_t seed = (uint64_t)step + 1;
     const int turned = how->reverse && step % 2;
     assert_non_null(data);
@@ -338,11 +327,8 @@ static void write_scan(const char *path, const larmor_phantom *phantom, const st
                                       .coils = COILS,
                                       .readouts = LINES,
                                       .averages = how->averages};
-    OWNED(double) *k = malloc(2 * sizeof *k * (size_t)(samples * LINES));
+    HEAP double *k = malloc(2 * sizeof *k * (size_t)(samples * LINES));
     OWNED(larmor_array) *traj, *kspace;
-    OWNED(larmor_output) *out;
-    OWNED(larmor_raw_writer) *w;
-    OWNED(float) *values;
     assert_non_null(k);
     for (int64_t i = 0; i < samples * LINES; i++) {
         k[2 * i] = (double)(i % samples - samples / 2) / how->oversampling;
@@ -351,9 +337,9 @@ static void write_scan(const char *path, const larmor_phantom *phantom, const st
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, samples, LINES), LARMOR_F64, k, &traj));
     assert_ok(larmor_phantom_kspace(phantom, traj, COILS, LARMOR_C64, &kspace));
     assert_ok(larmor_axpby(1. / how->oversampling, kspace, 0, kspace)); /* density in the encoded field of view */
-    assert_ok(larmor_array_download(kspace, LARMOR_C64, &values));
-    assert_ok(larmor_output_open(path, 1, &out));
-    assert_ok(larmor_raw_create(out, &scan_of_file, &w));
+    OWN_MEMORY(float, *values, larmor_array_download(kspace, LARMOR_C64, &values));
+    OWN(larmor_output, *out, larmor_output_open(path, 1, &out));
+    OWN(larmor_raw_writer, *w, larmor_raw_create(out, &scan_of_file, &w));
     for (int average = 0; average < how->averages; average++)
         for (int step = 0; step < LINES; step++)
             append_line(w, how, samples, values + 2 * samples * step, step, average);
@@ -367,20 +353,16 @@ static larmor_array *image_of_file(const larmor_phantom *phantom, const store *h
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/scan.h5", folder);
     write_scan(path, phantom, how);
-    larmor_raw *raw;
     larmor_source *source;
     larmor_recon *recon;
-    larmor_recon_result result;
-    assert_ok(larmor_raw_open(path, NULL, &raw));
+    OWN(larmor_raw, *raw, larmor_raw_open(path, NULL, &raw));
     assert_ok(larmor_source_of_raw(raw, "scan", &source));
     assert_ok(larmor_recon_create(source, dev, opts, &recon));
-    assert_ok(larmor_recon_run(recon, 0, &result));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
     larmor_array *image = larmor_array_ref(result.image[0].data);
     *report = result.report;
-    larmor_recon_result_free(&result);
     larmor_recon_free(recon);
     larmor_source_free(source);
-    larmor_raw_free(raw);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(rmdir(folder), 0);
     return image;
@@ -400,10 +382,9 @@ TEST(storage_does_not_show_in_the_image)
         {{.oversampling = 2, .averages = 1, .first = 24}, 0.12}, /* 8 of 32 samples before the centre */
     };
     const store simple = {.oversampling = 1, .averages = 1};
-    OWNED(larmor_phantom) *phantom;
     OWNED(larmor_array) *maps;
     larmor_recon_report report;
-    assert_ok(larmor_phantom_create("texture", 2, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("texture", 2, &phantom));
     assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(N, LINES), NULL, COILS, &maps));
     const larmor_recon_opts opts = KNOWN(.method = "cg", .maps = maps);
     OWNED(larmor_array) *plain = image_of_file(phantom, &simple, &opts, &report);
@@ -424,12 +405,10 @@ TEST(an_image_of_a_part_is_that_part_of_the_image)
     static const store twice = {.oversampling = 2, .averages = 1};
     const larmor_recon_opts part = KNOWN(.method = "grid", .matrix = {40, 40}, .fov_mm = {200, 200});
     const larmor_recon_opts all = KNOWN(.method = "grid", .matrix = {64, 48}, .fov_mm = {320, 240});
-    OWNED(larmor_phantom) *phantom;
-    OWNED(larmor_array) *expected;
     larmor_recon_report report;
-    assert_ok(larmor_phantom_create("texture", 2, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("texture", 2, &phantom));
     OWNED(larmor_array) *image = image_of_file(phantom, &twice, &part, &report);
     OWNED(larmor_array) *whole = image_of_file(phantom, &twice, &all, &report);
-    assert_ok(larmor_crop(whole, LARMOR_SHAPE(40, 40), 1, &expected));
+    OWN(larmor_array, *expected, larmor_crop(whole, LARMOR_SHAPE(40, 40), 1, &expected));
     assert_at_most(difference(image, expected), 1e-5);
 }

@@ -62,8 +62,7 @@ static larmor_status commit(void *self)
 static larmor_status clear_place(void *self)
 {
     place *p = self;
-    free(p->kept);
-    free(p->next);
+    LMR_FREE(p->kept, p->next);
     p->kept = p->next = NULL;
     p->bytes = 0;
     return LARMOR_OK;
@@ -95,10 +94,9 @@ static void free_outcome(outcome *o)
 ENDS_ITSELF_BY(free_outcome, outcome)
 
 /* As if the process had ended there. */
-static int is_killed(void *user, const larmor_event *e)
+static int is_killed(void *user, const larmor_event *e LMR_UNUSED)
 {
     const place *p = user;
-    (void)e;
     return p->most && p->saves >= p->most;
 }
 
@@ -176,9 +174,8 @@ static void killed_anywhere(const scan *s, larmor_recon_opts opts, int points)
         outcome first = run_at(s, opts, &p, NULL);
         free_outcome(&first);
         p.most = 0;
-        outcome again = run_at(s, opts, &p, NULL);
+        OWNED(outcome) again = run_at(s, opts, &p, NULL);
         same(&again, &expected);
-        free_outcome(&again);
         clear_place(&p);
     }
     clear_place(&whole);
@@ -224,15 +221,13 @@ TEST(a_listener_that_stops_a_solver_loses_no_step)
     for (int at = 1; at <= 16; at += 3) {
         place p = {.saves = 0};
         notes first = {.stop_at_step = at}, again = {.resumed = 1};
-        outcome stopped = run_at(&s, opts, &p, &first);
+        OWNED(outcome) stopped = run_at(&s, opts, &p, &first);
         assert_int_equal(stopped.count, at > 8);
         assert_int_equal(p.saves, 1); /* the time for one is not come */
         assert_noted(first, "checkpoint memory: saved; the same command goes on from there");
-        outcome rest = run_at(&s, opts, &p, &again);
+        OWNED(outcome) rest = run_at(&s, opts, &p, &again);
         same(&rest, &expected);
         assert_int_equal(first.steps + again.steps, 16);
-        free_outcome(&stopped);
-        free_outcome(&rest);
         clear_place(&p);
     }
 }
@@ -280,14 +275,9 @@ TEST(maps_and_density_are_those_of_the_last_series)
     }
     assert_at_most(difference(maps[0], maps[1]), is_cpu() ? 0 : 1e-4);
     assert_int_equal(larmor_array_count(density[0]), larmor_array_count(density[1]));
-    float *x = values_of(density[0]), *y = values_of(density[1]);
+    HEAP float *x = values_of(density[0]), *y = values_of(density[1]);
     if (is_cpu()) assert_memory_equal(x, y, larmor_array_bytes(density[0]));
-    free(x);
-    free(y);
-    for (int i = 0; i < 2; i++) {
-        larmor_array_free(maps[i]);
-        larmor_array_free(density[i]);
-    }
+    for (int i = 0; i < 2; i++) LMR_FREE(maps[i], density[i]);
     clear_place(&p);
 }
 
@@ -296,7 +286,7 @@ TEST(a_series_that_is_run_again_is_computed)
     OWNED(scan) s = scan_of(COILS, 1, 1e-3);
     place p = {.saves = 0};
     larmor_recon_opts opts = OPTS(.method = "cg", .iters = 5, .tol = -1, .maps = s.maps, .checkpoint_every = -1);
-    outcome o = run_at(&s, opts, &p, NULL);
+    OWNED(outcome) o = run_at(&s, opts, &p, NULL);
     notes n = {.resumed = 1};
     larmor_recon_result result;
     larmor_checkpoint *c = checkpoint_of(&p);
@@ -312,7 +302,6 @@ TEST(a_series_that_is_run_again_is_computed)
     }
     larmor_recon_free(recon);
     larmor_checkpoint_free(c);
-    free_outcome(&o);
     clear_place(&p);
 }
 
@@ -361,8 +350,7 @@ static larmor_status try_with(const scan *s, larmor_recon_opts opts, place *p)
     OWNED(larmor_checkpoint) *c = checkpoint_of(p);
     OWNED(larmor_recon) *recon;
     opts.checkpoint = c;
-    const larmor_status st = try_recon(s, &opts, &recon);
-    return st;
+    return try_recon(s, &opts, &recon);
 }
 
 TEST(a_checkpoint_of_another_scan_is_refused)
@@ -370,20 +358,17 @@ TEST(a_checkpoint_of_another_scan_is_refused)
     const larmor_recon_opts opts = OPTS(.method = "cg", .iters = 3, .checkpoint_every = -1);
     place p = {.saves = 0};
     OWNED(scan) s = scan_of(COILS, 2, 1e-3), other = scan_of(COILS, 2, 1.001e-3);
-    outcome o = run_at(&s, opts, &p, NULL);
+    OWNED(outcome) o = run_at(&s, opts, &p, NULL);
     assert_ok(try_with(&s, opts, &p));
     assert_refused(
         try_with(&other, opts, &p), LARMOR_ERR_FORMAT,
         "opts.checkpoint memory: belongs to another scan, or to one that was changed since. Choose another "
         "name, or delete it to start again.");
     larmor_array *traj = s.image[1].traj;
-    double *values;
-    assert_ok(larmor_array_download(traj, LARMOR_F64, &values));
+    OWN_MEMORY(double, *values, larmor_array_download(traj, LARMOR_F64, &values));
     values[77] += 1e-9;
     assert_ok(larmor_array_write(traj, values, larmor_array_bytes(traj)));
     assert_refused(try_with(&s, opts, &p), LARMOR_ERR_FORMAT, "another scan");
-    free(values);
-    free_outcome(&o);
     clear_place(&p);
 }
 
@@ -415,7 +400,7 @@ TEST(a_checkpoint_of_other_options_is_refused)
         OPTS(.method = "cg", .iters = 3),
     };
     const size_t count = sizeof others / sizeof *others;
-    outcome o = run_at(&s, base, &p, NULL);
+    OWNED(outcome) o = run_at(&s, base, &p, NULL);
     for (size_t i = 0; i < count; i++) {
         larmor_recon_opts other = others[i];
         if (i < count - 2) other.delays = LARMOR_DELAYS_OFF; /* as of base */
@@ -431,7 +416,6 @@ TEST(a_checkpoint_of_other_options_is_refused)
         OPTS(.method = "cg", .iters = 3, .keep_density = 1, SHORT),
     };
     for (size_t i = 0; i < sizeof alike / sizeof *alike; i++) assert_ok(try_with(&s, alike[i], &p));
-    free_outcome(&o);
     clear_place(&p);
 }
 
@@ -441,7 +425,7 @@ TEST(a_checkpoint_of_another_plan_is_refused)
     place p = {.saves = 0};
     OWNED(scan) s = scan_of(COILS, 1, 1e-3);
     larmor_recon_opts opts = OPTS(.method = "cg", .iters = 3, .maps = s.maps, .checkpoint_every = -1, SHORT);
-    outcome o = run_at(&s, opts, &p, NULL);
+    OWNED(outcome) o = run_at(&s, opts, &p, NULL);
     larmor_recon *recon;
     larmor_recon_plan plan = {.block = 0}, little;
     assert_ok(try_recon(&s, &opts, &recon));
@@ -455,7 +439,6 @@ TEST(a_checkpoint_of_another_plan_is_refused)
             break;
     }
     assert_refused(try_with(&s, opts, &p), LARMOR_ERR_FORMAT, "another amount of memory was free");
-    free_outcome(&o);
     clear_place(&p);
 }
 

@@ -35,9 +35,8 @@ static scan scan_of_scene(const scene *c, int64_t lines)
     assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, image, NULL, RING, &s.maps));
     assert_ok(larmor_traj_create(dev, c->trajectory, &opts, &s.image[0].traj));
     if (lines) {
-        larmor_array *all = s.image[0].traj;
+        OWNED(larmor_array) *all = s.image[0].traj;
         assert_ok(larmor_array_slice(all, (MATRIX - lines) / 2, lines, &s.image[0].traj));
-        larmor_array_free(all);
     }
     assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, RING, LARMOR_C64, &s.image[0].kspace));
     assert_ok(larmor_phantom_noise(s.image[0].kspace, c->sigma, 1));
@@ -47,17 +46,15 @@ static scan scan_of_scene(const scene *c, int64_t lines)
 /* How far the magnitude of the image is from the phantom's, both with the coils' root sum of squares. */
 static double error_with(const scan *s, const larmor_recon_opts *opts)
 {
-    OWNED(larmor_array) *shaded;
     OWNED(larmor_recon_result) result = result_of(s, opts);
     larmor_array *x = result.image[0].data;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_array_shape(s->truth), &shaded));
+    OWN(larmor_array, *shaded, larmor_array_create(dev, LARMOR_C64, larmor_array_shape(s->truth), &shaded));
     assert_ok(larmor_root_sum_of_squares(s->maps, shaded));
     if (opts->maps) assert_ok(larmor_mul(shaded, 0, x));
     assert_ok(larmor_mul(s->truth, 0, shaded));
     assert_ok(larmor_abs(shaded, shaded));
     assert_ok(larmor_abs(x, x));
-    const double error = difference(x, shaded);
-    return error;
+    return difference(x, shaded);
 }
 
 /* of_walsh: the most of the error, in units of that with Walsh's maps; 0: it is not compared. */
@@ -113,14 +110,13 @@ static scan scan_without_line(int k)
     const scene c = {"cartesian", "shepp-logan", {.readouts = 0}, 2e-4, NULL, 0};
     scan s = scan_of_scene(&c, 0);
     larmor_readouts *r = &s.image[0];
-    OWNED(double) *places = malloc(sizeof *places * 2 * MATRIX * (MATRIX - 1));
+    HEAP double *places = malloc(sizeof *places * 2 * MATRIX * (MATRIX - 1));
     for (int i = 0; i < MATRIX * (MATRIX - 1); i++) {
         const int line = i / MATRIX - MATRIX / 2;
         places[2 * i] = i % MATRIX - MATRIX / 2;
         places[2 * i + 1] = line < k ? line : line + 1;
     }
-    larmor_array_free(r->kspace);
-    larmor_array_free(r->traj);
+    LMR_FREE(r->kspace, r->traj);
     assert_ok(
         larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, MATRIX, MATRIX - 1), LARMOR_F64, places, &r->traj));
     assert_ok(larmor_phantom_kspace(s.phantom, r->traj, RING, LARMOR_C64, &r->kspace));
@@ -314,11 +310,10 @@ static notes notes_of_lines(double size, int reversed)
     const larmor_traj_opts grid = {.matrix = {MATRIX, MATRIX}};
     notes n = {.text = ""};
     const larmor_recon_opts opts = OPTS(.method = "cg", .listener = take_note, .user = &n);
-    OWNED(larmor_array) *wider;
     assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
     assert_ok(larmor_traj_create(dev, "cartesian", &grid, &s.image[0].traj));
-    assert_ok(larmor_array_create(dev, LARMOR_F64, larmor_array_shape(s.image[0].traj), &wider));
-    OWNED(double) *k = (double *)values_of(s.image[0].traj);
+    OWN(larmor_array, *wider, larmor_array_create(dev, LARMOR_F64, larmor_array_shape(s.image[0].traj), &wider));
+    HEAP double *k = (double *)values_of(s.image[0].traj);
     for (int64_t i = 0; i < larmor_array_count(wider); i++) k[i] *= size;
     for (int64_t r = 0; r < MATRIX && reversed; r += 2)
         for (int64_t i = 0; i < MATRIX; i++) k[2 * (i + MATRIX * r)] *= -1;
@@ -349,7 +344,7 @@ static double error_of_lossy_slice(const scene *c, int beside)
     scene lossy = *c;
     lossy.traj.acceleration[0] = lossy.traj.acceleration[0] ? 2 : 0;
     lossy.traj.undersampling = lossy.traj.acceleration[0] ? 0 : 2;
-    scan other = scan_of_scene(&lossy, 0);
+    OWNED(scan) other = scan_of_scene(&lossy, 0);
     s.arrays.images = 1 + beside;
     if (beside) {
         s.image[1] = other.image[0];
@@ -362,21 +357,17 @@ static double error_of_lossy_slice(const scene *c, int beside)
     }
     const larmor_recon_opts opts = KNOWN();
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
-    OWNED(larmor_recon_result) result;
-    OWNED(larmor_array) *shaded;
     for (int i = 0; i < beside; i++) {
-        OWNED(larmor_recon_result) first;
-        assert_ok(larmor_recon_run(recon, i, &first));
+        OWN(larmor_recon_result, first, larmor_recon_run(recon, i, &first));
     }
-    assert_ok(larmor_recon_run(recon, beside, &result));
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(MATRIX, MATRIX), &shaded));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, beside, &result));
+    OWN(larmor_array, *shaded, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(MATRIX, MATRIX), &shaded));
     assert_ok(larmor_root_sum_of_squares(s.maps, shaded));
     assert_ok(larmor_mul(s.truth, 0, shaded));
     assert_ok(larmor_abs(shaded, shaded));
     assert_ok(larmor_abs(result.image[0].data, result.image[0].data));
     const double error = difference(result.image[0].data, shaded);
     if (beside) other.arrays.images = 0;
-    free_scan(&other);
     return error;
 }
 

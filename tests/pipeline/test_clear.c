@@ -10,9 +10,8 @@ static scan undersampled(int lines, int R, double sigma, uint64_t seed)
 {
     scan s = scan_of(COILS, 1, 0);
     larmor_readouts *r = &s.image[0];
-    larmor_array_free(r->kspace);
-    larmor_array_free(r->traj);
-    OWNED(double) *k = calloc((size_t)2 * N * N, sizeof *k);
+    LMR_FREE(r->kspace, r->traj);
+    HEAP double *k = calloc((size_t)2 * N * N, sizeof *k);
     int64_t count = 0;
     uint64_t state = seed;
     for (int y = -N / 2; y < N / 2 && lines; y++) {
@@ -86,8 +85,7 @@ TEST(frames_are_those_of_each_by_itself)
     OWNED(larmor_recon_result) first = {0}, both = {0};
     assert_ok(larmor_recon_run(recon, 0, &first));
     assert_ok(larmor_recon_run(recon, 1, &both));
-    larmor_array_free(second.image[0].kspace);
-    larmor_array_free(second.image[0].traj);
+    LMR_FREE(second.image[0].kspace, second.image[0].traj);
     second.image[0] = second.image[1];
     second.image[0].meta.repetition = 0;
     second.arrays.images = 1;

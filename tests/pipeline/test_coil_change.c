@@ -14,7 +14,7 @@ typedef struct fault {
 
 static larmor_array *golden_spokes(void)
 {
-    OWNED(double) *k = malloc(sizeof *k * 2 * SAMPLES * SPOKES);
+    HEAP double *k = malloc(sizeof *k * 2 * SAMPLES * SPOKES);
     larmor_array *traj;
     for (int r = 0; r < SPOKES; r++)
         for (int i = 0; i < SAMPLES; i++) {
@@ -40,7 +40,7 @@ static lmr_coil_change found_with(fault f, double noise, uint64_t seed)
 {
     OWNED(larmor_phantom) *phantom = NULL;
     OWNED(larmor_array) *traj = golden_spokes(), *kspace = NULL;
-    OWNED(float) *x = NULL;
+    HEAP float *x = NULL;
     lmr_coil_change found;
     assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, COILS, LARMOR_C64, &kspace));

@@ -17,8 +17,7 @@ static double magnitudes_apart(const scan *s, const larmor_recon_opts *a, const 
     OWNED(larmor_recon_result) x = result_of(s, a), y = result_of(s, b);
     assert_ok(larmor_abs(x.image[0].data, x.image[0].data));
     assert_ok(larmor_abs(y.image[0].data, y.image[0].data));
-    const double d = difference(x.image[0].data, y.image[0].data);
-    return d;
+    return difference(x.image[0].data, y.image[0].data);
 }
 
 TEST(many_coils_are_compressed_and_few_are_not)
@@ -65,9 +64,8 @@ TEST(saved_maps_give_the_same_image)
     const larmor_recon_opts opts = KNOWN(.method = "grid");
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     OWNED(larmor_recon_result) result, again;
-    OWNED(larmor_array) *maps;
     assert_ok(larmor_recon_run(recon, 0, &result));
-    assert_ok(larmor_recon_maps(recon, &maps, NULL));
+    OWN(larmor_array, *maps, larmor_recon_maps(recon, &maps, NULL));
     assert_int_equal(larmor_array_shape(maps).dim[2], MANY);
     larmor_recon_opts given = opts;
     given.maps = maps;
@@ -89,19 +87,15 @@ TEST(sets_of_maps_are_compressed_one_by_one)
     const larmor_recon_opts opts = KNOWN(.maps = both, .method = "grid"),
                             off = KNOWN(.maps = both, .method = "grid", .compress = -1);
     assert_at_most(magnitudes_apart(&s, &opts, &off), 0.01);
-    larmor_recon *recon = recon_of(&s, &opts);
-    larmor_recon_result result;
-    OWNED(larmor_array) *maps, *first, *second;
-    assert_ok(larmor_recon_run(recon, 0, &result));
-    assert_ok(larmor_recon_maps(recon, &maps, NULL));
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
+    OWN(larmor_array, *maps, larmor_recon_maps(recon, &maps, NULL));
     assert_int_equal(larmor_array_shape(maps).dim[2], MANY);
-    assert_ok(larmor_array_part(maps, 0, 1, LARMOR_SHAPE(N, N, MANY), &first));
-    assert_ok(larmor_array_part(maps, 1, 1, LARMOR_SHAPE(N, N, MANY), &second));
+    OWN(larmor_array, *first, larmor_array_part(maps, 0, 1, LARMOR_SHAPE(N, N, MANY), &first));
+    OWN(larmor_array, *second, larmor_array_part(maps, 1, 1, LARMOR_SHAPE(N, N, MANY), &second));
     assert_at_most(difference(first, s.maps), 0.15); /* beyond the object virtual coils hold less */
     assert_ok(larmor_axpby(1 / 0.3, second, 0, second));
     assert_at_most(difference(second, first), 1e-5);
-    larmor_recon_result_free(&result);
-    larmor_recon_free(recon);
     larmor_array_free(both);
 }
 

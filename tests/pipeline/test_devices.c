@@ -55,18 +55,14 @@ static int listen(void *user, const larmor_event *e)
 static larmor_recon *open_on(const char *spec, const scan *s, larmor_recon_opts opts, outcome *o)
 {
     larmor_scan_arrays arrays = s->arrays;
-    larmor_source *source;
-    larmor_device *on;
     larmor_recon *recon;
     arrays.image = s->image;
     opts.listener = listen;
     opts.user = o;
     o->caller = pthread_self();
-    assert_ok(larmor_source_of_arrays(&arrays, &source));
-    assert_ok(larmor_device_open(spec, &on));
+    OWN(larmor_source, *source, larmor_source_of_arrays(&arrays, &source));
+    OWN(larmor_device, *on, larmor_device_open(spec, &on));
     assert_ok(larmor_recon_create(source, on, &opts, &recon));
-    larmor_source_free(source);
-    larmor_device_free(on);
     return recon;
 }
 
@@ -366,17 +362,15 @@ TEST(the_maps_of_the_last_series_can_be_had)
         OWNED(outcome) o = {.runs = 0};
         OWNED(larmor_recon) *recon =
             open_on(g ? group(0) : alone(), &s, OPTS(.method = "grid", .keep_density = 1), &o);
-        OWNED(larmor_array) *x, *weights;
         run_one(recon, 0, &o);
         run_one(recon, 1, &o);
-        assert_ok(larmor_recon_maps(recon, &x, NULL));
-        assert_ok(larmor_recon_density(recon, &weights));
+        OWN(larmor_array, *x, larmor_recon_maps(recon, &x, NULL));
+        OWN(larmor_array, *weights, larmor_recon_density(recon, &weights));
         assert_int_equal(larmor_array_count(weights), SAMPLES * SPOKES);
         maps[g] = values_of(x);
     }
     assert_at_most(apart_by(maps[1], maps[0]), is_cpu() ? 0 : 1e-3);
-    free(maps[0]);
-    free(maps[1]);
+    LMR_FREE(maps[0], maps[1]);
 }
 
 TEST(a_listener_that_stops_gets_the_iterate_and_can_go_on)
@@ -398,9 +392,8 @@ TEST(a_listener_that_stops_gets_the_iterate_and_can_go_on)
 
 static int asked;
 
-static int stop_asked(void *user)
+static int stop_asked(void *user LMR_UNUSED)
 {
-    (void)user;
     return asked++ > 0;
 }
 
@@ -434,9 +427,8 @@ TEST(images_of_a_group_are_in_the_processors_memory)
     for (int images = 1; images < 3; images++) {
         OWNED(scan) s = scan_of(COILS, images, 1e-3);
         outcome o = {.runs = 0};
-        OWNED(larmor_recon_result) result;
         OWNED(larmor_recon) *recon = open_on(group(0), &s, OPTS(.method = "grid"), &o);
-        assert_ok(larmor_recon_run(recon, 0, &result));
+        OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
         assert_string_equal(larmor_device_spec(larmor_array_device(result.image[0].data)), "cpu:1");
     }
 }
@@ -477,22 +469,16 @@ static int at_once(const scan *s, larmor_recon_opts opts)
 {
     outcome o = {.runs = 0};
     larmor_scan_arrays arrays = s->arrays;
-    larmor_source *source;
-    larmor_device *on;
-    larmor_recon *recon;
     int count = 1, threads = 3;
     arrays.image = s->image;
     opts.listener = listen_for_plan;
     opts.user = &o;
-    assert_ok(larmor_source_of_arrays(&arrays, &source));
-    assert_ok(larmor_device_open("cpu:3", &on));
-    assert_ok(larmor_recon_create(source, on, &opts, &recon));
+    OWN(larmor_source, *source, larmor_source_of_arrays(&arrays, &source));
+    OWN(larmor_device, *on, larmor_device_open("cpu:3", &on));
+    OWN(larmor_recon, *recon, larmor_recon_create(source, on, &opts, &recon));
     const char *said = strstr(o.lines, "; ");
     if (said) assert_int_equal(sscanf(said, "; %d images at the same time, %d thread", &count, &threads), 2);
     assert_int_equal(threads, 3 / count);
-    larmor_recon_free(recon);
-    larmor_source_free(source);
-    larmor_device_free(on);
     return count;
 }
 

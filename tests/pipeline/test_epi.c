@@ -25,21 +25,17 @@ typedef struct stored {
 static stored stored_scan(const larmor_simulation_opts *opts)
 {
     stored s = {.folder = "/tmp/larmor-test-XXXXXX"};
-    larmor_simulation *simulation;
     larmor_output *out;
     larmor_image_meta meta;
-    larmor_expected expected;
     assert_non_null(mkdtemp(s.folder));
     snprintf(s.path, sizeof s.path, "%s/scan.h5", s.folder);
-    assert_ok(larmor_simulation_create(dev, opts, &simulation));
+    OWN(larmor_simulation, *simulation, larmor_simulation_create(dev, opts, &simulation));
     assert_ok(larmor_output_open(s.path, 1, &out));
     assert_ok(larmor_simulation_save(simulation, out));
     assert_ok(larmor_simulation_maps(simulation, NULL, &s.maps, &meta));
-    assert_ok(larmor_simulation_expect(simulation, &expected));
+    OWN(larmor_expected, expected, larmor_simulation_expect(simulation, &expected));
     s.truth = larmor_array_ref(expected.image[0].data);
-    larmor_expected_free(&expected);
     larmor_output_free(out);
-    larmor_simulation_free(simulation);
     assert_ok(larmor_raw_open(s.path, NULL, &s.raw));
     assert_ok(larmor_source_of_raw(s.raw, "scan", &s.source));
     return s;
@@ -49,8 +45,7 @@ static void free_stored(stored *s)
 {
     larmor_source_free(s->source);
     larmor_raw_free(s->raw);
-    larmor_array_free(s->truth);
-    larmor_array_free(s->maps);
+    LMR_FREE(s->truth, s->maps);
     assert_int_equal(unlink(s->path), 0);
     assert_int_equal(rmdir(s->folder), 0);
 }
@@ -60,15 +55,13 @@ ENDS_ITSELF_BY(free_stored, stored)
 /* The image of a series by some options. */
 static float complex *image_by(const stored *s, int series, larmor_recon_opts opts)
 {
-    OWNED(larmor_recon) *recon;
-    OWNED(larmor_recon_result) result;
     float complex *image;
     opts.size = sizeof opts;
     opts.method = "cg";
     opts.delays = LARMOR_DELAYS_OFF;
     opts.memory = INT64_C(1) << 30; /* no other descriptions of the scan are tried */
-    assert_ok(larmor_recon_create(s->source, dev, &opts, &recon));
-    assert_ok(larmor_recon_run(recon, series, &result));
+    OWN(larmor_recon, *recon, larmor_recon_create(s->source, dev, &opts, &recon));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, series, &result));
     assert_int_equal(result.count, 1);
     assert_ok(larmor_array_download(result.image[0].data, LARMOR_C64, (void *)&image));
     return image;
@@ -82,10 +75,9 @@ static float complex *image_of(const stored *s, int series, int no_ghost)
 /* What the image has beside the truth, along the truth `moved` lines away, relative to the object. */
 static double ghost_of(const float complex *image, const larmor_array *truth, int moved)
 {
-    float complex *t;
     double complex along = 0, apart = 0;
     double power = 0;
-    assert_ok(larmor_array_download(truth, LARMOR_C64, (void *)&t));
+    OWN_MEMORY(float complex, *t, larmor_array_download(truth, LARMOR_C64, (void *)&t));
     for (int i = 0; i < MATRIX * MATRIX; i++) {
         along += conj((double complex)t[i]) * (double complex)image[i];
         power += cabs((double complex)t[i]) * cabs((double complex)t[i]);
@@ -97,7 +89,6 @@ static double ghost_of(const float complex *image, const larmor_array *truth, in
                 (double complex)image[x + MATRIX * y] - along * (double complex)t[x + MATRIX * y];
             apart += conj((double complex)t[x + MATRIX * ((y + moved) % MATRIX)]) * left;
         }
-    free(t);
     return cabs(apart) / power / cabs(along);
 }
 
@@ -139,13 +130,11 @@ TEST(no_ghost_is_left_of_any_kind_of_shots)
         OWNED(stored) s = stored_scan(&opts);
         for (int i = 0; i < images; i++) {
             const int moved = MATRIX / (2 * shots * (int)cases[c].R);
-            float complex *corrected = image_of(&s, i, 0);
+            HEAP float complex *corrected = image_of(&s, i, 0);
             assert_at_most(ghost_of(corrected, s.truth, moved), 0.01);
-            free(corrected);
             if (c) continue;
-            float complex *as_given = image_of(&s, i, 1);
+            HEAP float complex *as_given = image_of(&s, i, 1);
             assert_true(ghost_of(as_given, s.truth, moved) > 0.05);
-            free(as_given);
         }
     }
 }
@@ -206,10 +195,9 @@ TEST(the_phase_of_a_shot_is_that_of_its_navigators)
     OWNED(stored) s = stored_scan(&opts);
     larmor_encoding encoding;
     larmor_grid grid;
-    OWNED(larmor_navigators) lines;
     assert_ok(larmor_raw_encoding(s.raw, 0, &encoding));
     assert_ok(larmor_encoding_grid(&encoding, NULL, &grid));
-    assert_ok(larmor_raw_navigators(s.raw, 0, &grid, dev, &lines));
+    OWN(larmor_navigators, lines, larmor_raw_navigators(s.raw, 0, &grid, dev, &lines));
     assert_int_equal(lines.shots, 3);
     for (int i = 0; i < 3; i++) {
         larmor_ghost found;
@@ -222,16 +210,14 @@ TEST(the_phase_of_a_shot_is_that_of_its_navigators)
 /* NRMSE after the best complex scale. */
 static double error_of(const float complex *image, const larmor_array *truth)
 {
-    float complex *t;
     double complex along = 0;
     double power = 0, of_truth = 0;
-    assert_ok(larmor_array_download(truth, LARMOR_C64, (void *)&t));
+    OWN_MEMORY(float complex, *t, larmor_array_download(truth, LARMOR_C64, (void *)&t));
     for (int i = 0; i < MATRIX * MATRIX; i++) {
         along += conj((double complex)image[i]) * (double complex)t[i];
         power += cabs((double complex)image[i]) * cabs((double complex)image[i]);
         of_truth += cabs((double complex)t[i]) * cabs((double complex)t[i]);
     }
-    free(t);
     return sqrt(fmax(0, 1 - cabs(along) * cabs(along) / power / of_truth));
 }
 
@@ -267,14 +253,11 @@ TEST(a_coarser_image_has_no_ghost_either)
             larmor_recon_opts off = cut;
             off.no_ghost = 1;
             const int64_t voxels = matrix[i][0] * matrix[i][1];
-            float complex *image = image_by(&s, 0, cut), *ghost = image_by(&s, 0, off);
-            float complex *right = image_by(&clean, 0, cut);
+            HEAP float complex *image = image_by(&s, 0, cut), *ghost = image_by(&s, 0, off);
+            HEAP float complex *right = image_by(&clean, 0, cut);
             const double left = difference_of(image, right, voxels), whole = difference_of(ghost, right, voxels);
             assert_at_most(left, 0.02);
             assert_true(whole > 5 * left);
-            free(right);
-            free(ghost);
-            free(image);
         }
     }
 }
@@ -289,9 +272,8 @@ TEST(lines_on_the_flat_top_leave_no_phase_across_the_image)
         opts.epi = &epi;
         opts.traj.samples = samples[i];
         OWNED(stored) s = stored_scan(&opts);
-        float complex *image = image_of(&s, 0, 0);
+        HEAP float complex *image = image_of(&s, 0, 0);
         assert_at_most(error_of(image, s.truth), 0.1);
-        free(image);
     }
 }
 
@@ -352,18 +334,16 @@ static stored stored_readouts(const readout *list, int count, int coils)
                               .repetitions = 1};
     larmor_output *out;
     larmor_raw_writer *writer;
-    OWNED(larmor_phantom) *phantom;
     OWNED(larmor_array) *traj, *kspace;
-    float complex *y;
-    OWNED(double) *k = malloc(sizeof *k * 2 * SAMPLES * (size_t)count);
-    OWNED(float) *samples = malloc(sizeof *samples * 2 * SAMPLES * (size_t)receivers);
+    HEAP double *k = malloc(sizeof *k * 2 * SAMPLES * (size_t)count);
+    HEAP float *samples = malloc(sizeof *samples * 2 * SAMPLES * (size_t)receivers);
     assert_true(k && samples);
     place_samples(list, count, k);
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, count), LARMOR_F64, k, &traj));
-    assert_ok(larmor_phantom_create("texture", 2, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("texture", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_bandlimited(phantom, dev, LARMOR_C64, LARMOR_SHAPE(MATRIX, MATRIX), &s.truth));
-    assert_ok(larmor_array_download(kspace, LARMOR_C64, (void *)&y));
+    OWN_MEMORY(float complex, *y, larmor_array_download(kspace, LARMOR_C64, (void *)&y));
     assert_non_null(mkdtemp(s.folder));
     snprintf(s.path, sizeof s.path, "%s/scan.h5", s.folder);
     assert_ok(larmor_output_open(s.path, 1, &out));
@@ -380,7 +360,6 @@ static stored stored_readouts(const readout *list, int count, int coils)
     assert_ok(larmor_raw_finish(writer));
     larmor_raw_writer_free(writer);
     larmor_output_free(out);
-    free(y);
     assert_ok(larmor_raw_open(s.path, NULL, &s.raw));
     assert_ok(larmor_source_of_raw(s.raw, "scan", &s.source));
     return s;
@@ -412,11 +391,9 @@ TEST(oversampled_lines_in_both_directions_leave_no_ghost)
     static const int discarded[] = {0, 0, 1, 9};
     for (int i = 0; i < 4; i++) {
         OWNED(stored) s = stored_lines(late[i], discarded[i]);
-        float complex *image = image_of(&s, 0, 0), *ghost = image_of(&s, 0, 1);
+        HEAP float complex *image = image_of(&s, 0, 0), *ghost = image_of(&s, 0, 1);
         assert_at_most(error_of(image, s.truth), 0.05);
         assert_true(error_of(ghost, s.truth) > 4 * error_of(image, s.truth));
-        free(ghost);
-        free(image);
     }
 }
 
@@ -461,12 +438,10 @@ TEST(lines_that_a_file_has_turned_without_a_flag_leave_no_ghost)
         OWNED(stored) s = lines_of(1.5, 0, 1, shots);
         int said = 0;
         const larmor_recon_opts by = {.maps = s.maps, .listener = count_turned, .user = &said};
-        float complex *image = image_by(&s, 0, by), *ghost = image_of(&s, 0, 1);
+        HEAP float complex *image = image_by(&s, 0, by), *ghost = image_of(&s, 0, 1);
         assert_at_most(error_of(image, s.truth), 0.05);
         assert_true(error_of(ghost, s.truth) > 4 * error_of(image, s.truth));
         assert_int_equal(said, 1);
-        free(ghost);
-        free(image);
     }
 }
 
@@ -477,11 +452,9 @@ TEST(cartesian_lines_in_one_direction_stay_as_they_are)
         OWNED(stored) s = lines_of(0, 0, 1, shots);
         int said = 0;
         const larmor_recon_opts by = {.maps = s.maps, .listener = count_turned, .user = &said};
-        float complex *image = image_by(&s, 0, by), *as_given = image_of(&s, 0, 1);
+        HEAP float complex *image = image_by(&s, 0, by), *as_given = image_of(&s, 0, 1);
         assert_int_equal(said, 0);
         assert_memory_equal(image, as_given, sizeof *image * MATRIX * MATRIX);
-        free(as_given);
-        free(image);
     }
 }
 
@@ -504,8 +477,7 @@ TEST(flags_of_lines_in_reverse_that_are_wrong_are_named)
             OWNED(stored) s = stored_readouts(list, MATRIX, RECEIVERS);
             const larmor_recon_opts opts = {
                 .size = sizeof opts, .no_ghost = no_ghost, .method = "cg", .listener = count_reversed, .user = &said};
-            OWNED(larmor_recon) *recon;
-            assert_ok(larmor_recon_create(s.source, dev, &opts, &recon));
+            OWN(larmor_recon, *recon, larmor_recon_create(s.source, dev, &opts, &recon));
             assert_int_equal(said, back > 2);
         }
 }
@@ -529,11 +501,10 @@ static int add_shot(readout *list, int count, int first, int step, int lines, co
 static double error_of_magnitudes(float complex *image, const stored *s)
 {
     OWNED(larmor_array) *maps, *truth;
-    float complex *m, *t;
     assert_ok(
         larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(MATRIX, MATRIX), NULL, RECEIVERS, &maps));
-    assert_ok(larmor_array_download(maps, LARMOR_C64, (void *)&m));
-    assert_ok(larmor_array_download(s->truth, LARMOR_C64, (void *)&t));
+    OWN_MEMORY(float complex, *m, larmor_array_download(maps, LARMOR_C64, (void *)&m));
+    OWN_MEMORY(float complex, *t, larmor_array_download(s->truth, LARMOR_C64, (void *)&t));
     for (int i = 0; i < MATRIX * MATRIX; i++) {
         double power = 0;
         for (int c = 0; c < RECEIVERS; c++) power += pow(cabs((double complex)m[i + MATRIX * MATRIX * c]), 2);
@@ -541,8 +512,6 @@ static double error_of_magnitudes(float complex *image, const stored *s)
         image[i] = cabsf(image[i]);
     }
     assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(MATRIX, MATRIX), LARMOR_C64, t, &truth));
-    free(m);
-    free(t);
     return error_of(image, truth);
 }
 
@@ -566,12 +535,10 @@ TEST(a_reference_of_another_ghost_dwell_time_or_number_of_shots_leaves_no_ghost)
                              &like);
         if (!of[i].is_last) count = add_shot(list, count, 0, 2, MATRIX / 2, &image_like);
         OWNED(stored) s = stored_readouts(list, count, RECEIVERS);
-        float complex *image = image_of(&s, 0, 0);
-        float complex *as_given = image_of(&s, 0, 1);
+        HEAP float complex *image = image_of(&s, 0, 0);
+        HEAP float complex *as_given = image_of(&s, 0, 1);
         const double left = error_of_magnitudes(image, &s), whole = error_of_magnitudes(as_given, &s);
         assert_at_most(left, 0.03);
         assert_true(whole > 4 * left);
-        free(as_given);
-        free(image);
     }
 }

@@ -152,7 +152,7 @@ static int ask(void *user)
 /* All of a reconstruction. What came of it is a whole image, or an iterate, or nothing. */
 static larmor_status reconstruct(const scan *s, const larmor_recon_opts *opts, int *interrupted)
 {
-    larmor_recon *recon;
+    OWNED(larmor_recon) *recon;
     larmor_recon_result result;
     double norm;
     *interrupted = 0;
@@ -171,7 +171,6 @@ static larmor_status reconstruct(const scan *s, const larmor_recon_opts *opts, i
         assert_int_equal(result.count, 0);
     }
     larmor_recon_result_free(&result);
-    larmor_recon_free(recon);
     return st;
 }
 
@@ -218,8 +217,7 @@ TEST(partial_fourier_that_is_not_filled_in_gets_a_warning)
     OWNED(scan) s = scan_of(COILS, 1, 0);
     const larmor_traj_opts lines = {.matrix = {N, N}, .partial_fourier = 0.6};
     larmor_readouts *r = &s.image[0];
-    larmor_array_free(r->traj);
-    larmor_array_free(r->kspace);
+    LMR_FREE(r->traj, r->kspace);
     assert_ok(larmor_traj_create(dev, "cartesian", &lines, &r->traj));
     assert_ok(larmor_phantom_kspace(s.phantom, r->traj, COILS, LARMOR_C64, &r->kspace));
     s.arrays.trajectory = "cartesian";

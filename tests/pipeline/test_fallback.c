@@ -83,8 +83,7 @@ TEST(a_gpu_that_does_not_fail_is_not_left)
 {
     static char image[N * N * 8];
     failing_gpu g = {.when = "never"};
-    OWNED(larmor_recon_result) result;
-    assert_ok(run_on("auto", &g, OPTS(.method = "grid"), 1, &result, image));
+    OWN(larmor_recon_result, result, run_on("auto", &g, OPTS(.method = "grid"), 1, &result, image));
     assert_string_equal(result.report.device, "cuda:0");
     assert_null(strstr(g.notes.text, "takes over"));
 }

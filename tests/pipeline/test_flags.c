@@ -30,7 +30,7 @@ static void append_spoke(larmor_raw_writer *w, const scan *s, const store *how, 
     const int stored = SAMPLES - how->early + (how->discards ? PRE + POST : 0);
     const int turned = how->reversed && readout % 2;
     float data[2 * LONGEST * COILS], traj[2 * LONGEST] = {0};
-    OWNED(double) *k = (double *)values_of(s->image[0].traj);
+    HEAP double *k = (double *)values_of(s->image[0].traj);
     for (int c = 0; c < COILS; c++)
         for (int i = 0; i < stored; i++) {
             const int from = sample_of(how, readout, stored, i), there = from >= how->early && from < SAMPLES;
@@ -67,15 +67,13 @@ static void append_spoke(larmor_raw_writer *w, const scan *s, const store *how, 
 static void write_spokes(const scan *s, const store *how, const char *path)
 {
     larmor_scan header = {.coils = COILS, .readouts = SPOKES};
-    OWNED(larmor_output) *out;
-    OWNED(larmor_raw_writer) *w;
     header.encoding = (larmor_encoding){
         .matrix = {N, N, 1}, .recon_matrix = {N, N, 1}, .fov_mm = {N, N, 1}, .recon_fov_mm = {N, N, 1}, .ndim = 2};
     snprintf(header.encoding.trajectory, sizeof header.encoding.trajectory, "%s",
              how->type ? how->type : "goldenangle");
-    OWNED(float) *all = values_of(s->image[0].kspace);
-    assert_ok(larmor_output_open(path, 1, &out));
-    assert_ok(larmor_raw_create(out, &header, &w));
+    HEAP float *all = values_of(s->image[0].kspace);
+    OWN(larmor_output, *out, larmor_output_open(path, 1, &out));
+    OWN(larmor_raw_writer, *w, larmor_raw_create(out, &header, &w));
     for (int r = 0; r < SPOKES; r++) append_spoke(w, s, how, r, all);
     assert_ok(larmor_raw_finish(w));
 }
@@ -98,12 +96,9 @@ static larmor_array *image_of(const scan *s, const store *how)
     const larmor_recon_opts opts = OPTS(.maps = s->maps, .method = "cg", .iters = 8, .lambda = 1e-3,
                                         .lambda_mode = LARMOR_LAMBDA_RELATIVE, .delays = LARMOR_DELAYS_OFF);
     OWNED(larmor_raw) *raw = stored_scan(s, how);
-    OWNED(larmor_source) *source;
-    OWNED(larmor_recon) *recon;
-    OWNED(larmor_recon_result) result;
-    assert_ok(larmor_source_of_raw(raw, "scan", &source));
-    assert_ok(larmor_recon_create(source, dev, &opts, &recon));
-    assert_ok(larmor_recon_run(recon, 0, &result));
+    OWN(larmor_source, *source, larmor_source_of_raw(raw, "scan", &source));
+    OWN(larmor_recon, *recon, larmor_recon_create(source, dev, &opts, &recon));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
     larmor_array *image = larmor_array_ref(result.image[0].data);
     return image;
 }
@@ -114,8 +109,7 @@ static double change_of(const store *how)
     const store simple = {.with_traj = 1, .early = how->early};
     OWNED(scan) s = scan_of(COILS, 1, 0);
     OWNED(larmor_array) *x = image_of(&s, how), *y = image_of(&s, &simple);
-    const double change = difference(x, y);
-    return change;
+    return difference(x, y);
 }
 
 #define SAME 1e-4 /* trajectories are stored in single precision */

@@ -29,8 +29,7 @@ static larmor_source *source_of(const scan *s)
 static larmor_status try_frames(const scan *s, const larmor_frames_opts *opts, larmor_source **frames)
 {
     OWNED(larmor_source) *whole = source_of(s);
-    const larmor_status st = larmor_source_of_frames(whole, opts, frames);
-    return st;
+    return larmor_source_of_frames(whole, opts, frames);
 }
 
 static larmor_source *frames_of(const scan *s, larmor_frames_opts opts)
@@ -43,15 +42,13 @@ static larmor_source *frames_of(const scan *s, larmor_frames_opts opts)
 /* How the images of two sources differ, all together. */
 static double images_apart(larmor_source *a, larmor_source *b, const larmor_recon_opts *opts)
 {
-    OWNED(larmor_recon) *x, *y;
     double most = 0;
-    assert_ok(larmor_recon_create(a, dev, opts, &x));
-    assert_ok(larmor_recon_create(b, dev, opts, &y));
+    OWN(larmor_recon, *x, larmor_recon_create(a, dev, opts, &x));
+    OWN(larmor_recon, *y, larmor_recon_create(b, dev, opts, &y));
     assert_int_equal(larmor_recon_series(x), larmor_recon_series(y));
     for (int i = 0; i < larmor_recon_series(x); i++) {
-        OWNED(larmor_recon_result) of_x, of_y;
-        assert_ok(larmor_recon_run(x, i, &of_x));
-        assert_ok(larmor_recon_run(y, i, &of_y));
+        OWN(larmor_recon_result, of_x, larmor_recon_run(x, i, &of_x));
+        OWN(larmor_recon_result, of_y, larmor_recon_run(y, i, &of_y));
         assert_int_equal(of_x.count, of_y.count);
         for (int j = 0; j < of_x.count; j++) {
             most = fmax(most, difference(of_x.image[j].data, of_y.image[j].data));
@@ -108,8 +105,7 @@ TEST(each_readout_of_a_frame_keeps_its_own_time)
     }
     larmor_source_free(frames);
     larmor_source_free(images);
-    larmor_array_free(b0);
-    larmor_array_free(one.image[0].times);
+    LMR_FREE(b0, one.image[0].times);
     for (int i = 0; i < 2; i++) larmor_array_free(two.image[i].times);
 }
 
@@ -120,30 +116,24 @@ TEST(the_maps_of_frames_are_those_of_all_spokes)
     larmor_array *maps[2];
     for (int i = 0; i < 2; i++) {
         const larmor_recon_opts opts = KNOWN(.method = "cg", .iters = 1);
-        larmor_recon *recon;
-        larmor_recon_result result;
-        assert_ok(larmor_recon_create(source[i], dev, &opts, &recon));
-        assert_ok(larmor_recon_run(recon, i * 4, &result));
+        OWN(larmor_recon, *recon, larmor_recon_create(source[i], dev, &opts, &recon));
+        OWN(larmor_recon_result, result, larmor_recon_run(recon, i * 4, &result));
         assert_ok(larmor_recon_maps(recon, &maps[i], NULL));
-        larmor_recon_result_free(&result);
-        larmor_recon_free(recon);
         larmor_source_free(source[i]);
     }
     const double d = difference(maps[1], maps[0]);
     if (is_cpu() ? d != 0 : d > 1e-3) fail_msg("%g", d);
-    larmor_array_free(maps[0]);
-    larmor_array_free(maps[1]);
+    LMR_FREE(maps[0], maps[1]);
 }
 
 /* Frame `frame` has these readouts, whose numbers are their steps. */
 static void expect_readouts(larmor_source *frames, int frame, int64_t count, const int *readout)
 {
     larmor_grid grid;
-    OWNED(larmor_samples) samples;
     larmor_group group;
     assert_ok(lmr_source_group(frames, frame, &group));
     assert_ok(lmr_source_grid(frames, 0, NULL, &grid));
-    assert_ok(lmr_source_samples(frames, frame, &grid, 0, COILS, dev, &samples));
+    OWN(larmor_samples, samples, lmr_source_samples(frames, frame, &grid, 0, COILS, dev, &samples));
     assert_int_equal(group.readouts, count);
     assert_int_equal(group.total, count * SAMPLES);
     assert_int_equal(larmor_array_shape(samples.kspace).dim[1], count);
@@ -174,8 +164,7 @@ TEST(where_nothing_is_chosen_differences_in_time_weigh_four_times_as_much)
         const larmor_recon_opts opts =
             KNOWN(.method = "tv", .joint = 1, .maps = one.maps, .iters = 5, .lambda_mode = LARMOR_LAMBDA_RELATIVE,
                   .lambda = 1e-2, .time_weight = weight[i]);
-        OWNED(larmor_recon) *recon;
-        assert_ok(larmor_recon_create(frames, dev, &opts, &recon));
+        OWN(larmor_recon, *recon, larmor_recon_create(frames, dev, &opts, &recon));
         assert_ok(larmor_recon_run(recon, 0, &result[i]));
     }
     assert_at_most(difference(result[0].image[1].data, result[1].image[1].data), is_cpu() ? 0 : 1e-4);
@@ -189,12 +178,11 @@ TEST(the_samples_of_a_frame_are_those_of_its_readouts)
     OWNED(larmor_source) *whole = source_of(&one),
                          *frames = frames_of(&one, (larmor_frames_opts){.spokes = 7, .step = 5});
     larmor_grid grid;
-    OWNED(larmor_samples) all, some;
     assert_ok(lmr_source_grid(whole, 0, NULL, &grid));
-    assert_ok(lmr_source_samples(whole, 0, &grid, 0, COILS, dev, &all));
-    assert_ok(lmr_source_samples(frames, 3, &grid, 0, COILS, dev, &some));
-    OWNED(float) *a = values_of(all.kspace), *b = values_of(some.kspace);
-    OWNED(double) *k = (double *)values_of(all.traj), *l = (double *)values_of(some.traj);
+    OWN(larmor_samples, all, lmr_source_samples(whole, 0, &grid, 0, COILS, dev, &all));
+    OWN(larmor_samples, some, lmr_source_samples(frames, 3, &grid, 0, COILS, dev, &some));
+    HEAP float *a = values_of(all.kspace), *b = values_of(some.kspace);
+    HEAP double *k = (double *)values_of(all.traj), *l = (double *)values_of(some.traj);
     for (int c = 0; c < COILS; c++)
         assert_memory_equal(a + 2 * SAMPLES * (15 + ALL * c), b + 2 * SAMPLES * 7 * c, 2 * SAMPLES * 7 * sizeof *a);
     assert_memory_equal(k + 2 * SAMPLES * 15, l, 2 * SAMPLES * 7 * sizeof *k);

@@ -54,7 +54,7 @@ static scan wide_object(int images)
     scan s = scan_of(COILS, images, 0);
     for (int i = 0; i < 2; i++) s.arrays.matrix[i] = N * 3 / 4;
     for (int i = 0; i < images; i++) {
-        OWNED(double) *k = (double *)values_of(s.image[i].traj);
+        HEAP double *k = (double *)values_of(s.image[i].traj);
         for (int j = 0; j < 2 * SAMPLES * SPOKES; j++) k[j] *= 0.75;
         assert_ok(larmor_array_write(s.image[i].traj, k, larmor_array_bytes(s.image[i].traj)));
     }
@@ -119,13 +119,11 @@ TEST(without_memory_for_it_the_grid_stays_small)
 static larmor_prediction prediction_of(double size, int coils)
 {
     const larmor_traj_opts arms = {.matrix = {48, 48}, .undersampling = 2};
-    OWNED(larmor_phantom) *plain, *phantom;
-    OWNED(larmor_array) *traj, *kspace;
     larmor_prediction found, none;
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &plain));
-    assert_ok(larmor_phantom_change(plain, &(larmor_phantom_state){.size = size}, &phantom));
-    assert_ok(larmor_traj_create(dev, "spiral", &arms, &traj));
-    assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
+    OWN(larmor_phantom, *plain, larmor_phantom_create("shepp-logan", 2, &plain));
+    OWN(larmor_phantom, *phantom, larmor_phantom_change(plain, &(larmor_phantom_state){.size = size}, &phantom));
+    OWN(larmor_array, *traj, larmor_traj_create(dev, "spiral", &arms, &traj));
+    OWN(larmor_array, *kspace, larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
     assert_ok(larmor_predict_field_of_view(kspace, traj, LARMOR_SHAPE(48, 48), &found));
     print_message("%g times as large, %d coils: %g, error %g, gain %g\n", size, coils, found.factor, found.error,
                   found.gain);
@@ -149,7 +147,7 @@ static larmor_array *maps_of(larmor_shape shape)
 {
     larmor_array *maps;
     const int64_t count = larmor_shape_count(shape);
-    OWNED(float) *value = calloc((size_t)count, 2 * sizeof *value);
+    HEAP float *value = calloc((size_t)count, 2 * sizeof *value);
     assert_non_null(value);
     for (int64_t i = 0; i < count; i++) value[2 * i + 1] = 0.5f; /* with a phase */
     assert_ok(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, value, &maps));
@@ -195,9 +193,7 @@ TEST(maps_that_lie_elsewhere_and_turned_have_the_value_of_their_place)
                                           .phase_dir = {maps_axis[1][0], maps_axis[1][1], 0},
                                           .slice_dir = {0, 0, 1}};
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
-    larmor_recon_result result;
-    assert_ok(larmor_recon_run(recon, 0, &result));
-    larmor_recon_result_free(&result);
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
     assert_ok(larmor_recon_maps(recon, &found, NULL));
     assert_ok(larmor_array_read(found, placed, sizeof placed));
     const int inside = 12; /* voxels from the middle that the maps cover, whatever the angle */
@@ -264,12 +260,10 @@ TEST(maps_that_do_not_fit_are_refused_by_their_name)
     assert_ok(larmor_axpby(1e-20, tiny, 0, tiny));
     opts = KNOWN(.maps = tiny);
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_NUMERIC, "expected about 1; scale them.");
-    larmor_array *magnitudes;
-    assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(N, N, COILS), &magnitudes));
+    OWN(larmor_array, *magnitudes, larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(N, N, COILS), &magnitudes));
     assert_ok(larmor_fill(magnitudes, 0.5));
     opts = KNOWN(.maps = magnitudes);
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_FORMAT, "maps: maps without phase");
-    larmor_array_free(magnitudes);
     opts = KNOWN(.maps = two, .method = "tgv", .precondition = 1);
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "is not for several sets of maps, and maps has 2");
     opts = KNOWN(.maps = two, .method = "tv", .joint = 1);

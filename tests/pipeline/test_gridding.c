@@ -30,8 +30,7 @@ static double error_by(const scan *s, larmor_density density, int *warned)
     const larmor_recon_opts opts = KNOWN(.maps = s->maps, .method = "grid", .density = density, .oversample = {1});
     OWNED(larmor_recon_result) result = result_of(s, &opts);
     *warned = has_warning(&result.report, "the gridded image does not explain its samples");
-    const double error = difference(result.image[0].data, s->truth);
-    return error;
+    return difference(result.image[0].data, s->truth);
 }
 
 /* A kooshball's angles are even in a cube alone, and phyllotaxis is not even; noise is little, and as loud as k-space
@@ -63,13 +62,12 @@ TEST(large_volumes_are_compared_by_their_centre)
     const larmor_traj_opts opts = {.matrix = {68, 64, 62}, .readouts = 100};
     const larmor_shape shape = {3, {68, 64, 62}};
     OWNED(larmor_array) *traj, *w, *pipe;
-    OWNED(double) *chosen, *all;
     const char *taken;
     assert_ok(larmor_traj_create(dev, "koosh", &opts, &traj));
     assert_ok(larmor_density_auto(traj, shape, &taken, &w));
     assert_string_equal(taken, "pipe");
     assert_ok(larmor_density_pipe(traj, shape, 0, &pipe));
-    assert_ok(larmor_array_download(w, LARMOR_F64, &chosen));
-    assert_ok(larmor_array_download(pipe, LARMOR_F64, &all));
+    OWN_MEMORY(double, *chosen, larmor_array_download(w, LARMOR_F64, &chosen));
+    OWN_MEMORY(double, *all, larmor_array_download(pipe, LARMOR_F64, &all));
     for (int64_t i = 0; i < larmor_array_count(w); i++) assert_at_most(fabs(chosen[i] / all[i] - 1), 1e-4);
 }

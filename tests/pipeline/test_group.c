@@ -11,15 +11,13 @@ static void expect_the_same_from_counters(const char *kind, const char *traj)
     OWNED(scan) with = scan_of(COILS, 1, 0), without = scan_of(COILS, 1, 0);
     const larmor_traj_opts opts = {.matrix = {N, N}, .readouts = SPOKES, .samples = SAMPLES};
     larmor_readouts *r = &with.image[0], *bare = &without.image[0];
-    larmor_array_free(r->traj);
-    larmor_array_free(r->kspace);
-    larmor_array_free(bare->kspace);
+    LMR_FREE(r->traj, r->kspace, bare->kspace);
     assert_ok(larmor_traj_create(dev, traj, &opts, &r->traj));
     assert_ok(larmor_phantom_kspace(with.phantom, r->traj, COILS, LARMOR_C64, &r->kspace));
     larmor_array_free(bare->traj);
     bare->traj = NULL;
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SAMPLES, SPOKES, COILS), &bare->kspace));
-    OWNED(float) *all = values_of(r->kspace), *turned = values_of(r->kspace);
+    HEAP float *all = values_of(r->kspace), *turned = values_of(r->kspace);
     int step1[SPOKES];
     for (int i = 0; i < SPOKES; i++) {
         step1[i] = (i * 7) % SPOKES; /* 7 and SPOKES have no common divisor */
@@ -87,8 +85,7 @@ TEST(a_spiral_has_a_density_of_its_own)
     OWNED(scan) s = scan_of(COILS, 1, 0);
     const larmor_traj_opts spiral = {.matrix = {N, N}};
     larmor_readouts *r = &s.image[0];
-    larmor_array_free(r->traj);
-    larmor_array_free(r->kspace);
+    LMR_FREE(r->traj, r->kspace);
     assert_ok(larmor_traj_create(dev, "spiral", &spiral, &r->traj));
     assert_ok(larmor_phantom_kspace(s.phantom, r->traj, COILS, LARMOR_C64, &r->kspace));
     s.arrays.trajectory = "spiral";
@@ -112,13 +109,10 @@ TEST(density_weights_are_given_to_who_asks)
     assert_refused(larmor_recon_density(recon, &kept), LARMOR_ERR_ARG, "no density weights of a series that was run");
     assert_ok(larmor_recon_run(recon, 0, &result));
     assert_ok(larmor_recon_density(recon, &kept));
-    float *a = values_of(ramp), *b = values_of(kept);
+    HEAP float *a = values_of(ramp), *b = values_of(kept);
     assert_int_equal(larmor_array_bytes(ramp), larmor_array_bytes(kept));
     assert_memory_equal(a, b, larmor_array_bytes(ramp));
-    free(a);
-    free(b);
-    larmor_array_free(kept);
-    larmor_array_free(ramp);
+    LMR_FREE(kept, ramp);
     larmor_recon_result_free(&result);
     larmor_recon_free(recon);
 
@@ -146,10 +140,8 @@ TEST(a_single_coil_needs_no_maps)
 {
     OWNED(scan) s = scan_of(1, 1, 0);
     larmor_array_free(s.image[0].kspace);
-    larmor_array *alone;
-    assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, 0, LARMOR_C64, &alone));
+    OWN(larmor_array, *alone, larmor_phantom_kspace(s.phantom, s.image[0].traj, 0, LARMOR_C64, &alone));
     assert_ok(larmor_array_reshape(alone, LARMOR_SHAPE(SAMPLES, SPOKES, 1), &s.image[0].kspace));
-    larmor_array_free(alone);
     notes n = {.text = ""};
     const larmor_recon_opts cg = KNOWN(.listener = take_note, .user = &n), grid = KNOWN(.method = "grid");
     assert_at_most(error_of(&s, &cg), 0.2);
@@ -174,10 +166,9 @@ TEST(estimated_maps_give_the_same_image_again)
     assert_int_equal(larmor_array_shape(maps).dim[2], COILS);
     assert_true(meta.fov_mm[0] == N);
     const larmor_recon_opts again = KNOWN(.method = "grid", .maps = maps);
-    larmor_recon_result second = result_of(&s, &again);
+    OWNED(larmor_recon_result) second = result_of(&s, &again);
     assert_at_most(difference(second.image[0].data, result.image[0].data), 1e-5);
     larmor_recon_result_free(&result);
-    larmor_recon_result_free(&second);
     larmor_array_free(maps);
     larmor_recon_free(recon);
 
@@ -194,7 +185,7 @@ TEST(without_maps_it_is_the_root_sum_of_squares)
     OWNED(scan) s = scan_of(1, 1, 0);
     const larmor_recon_opts rss = KNOWN(.method = "grid", .no_maps = 1), one = KNOWN(.method = "grid");
     OWNED(larmor_recon_result) a = result_of(&s, &rss), b = result_of(&s, &one);
-    OWNED(float) *magnitude = values_of(a.image[0].data), *complex = values_of(b.image[0].data);
+    HEAP float *magnitude = values_of(a.image[0].data), *complex = values_of(b.image[0].data);
     for (int i = 0; i < N * N; i++)
         assert_at_most(fabs(magnitude[2 * i] - hypot(complex[2 * i], complex[2 * i + 1])), 1e-5);
 }
@@ -208,8 +199,7 @@ TEST(calibration_readouts_give_the_maps)
     for (int i = 0; i < 2; i++) {
         const larmor_traj_opts opts = {.matrix = {N, N}, .readouts = 6, .samples = SAMPLES};
         larmor_readouts *r = &s.image[i];
-        larmor_array_free(r->kspace);
-        larmor_array_free(r->traj);
+        LMR_FREE(r->kspace, r->traj);
         assert_ok(larmor_traj_create(dev, "golden", &opts, &r->traj));
         assert_ok(larmor_phantom_kspace(s.phantom, r->traj, COILS, LARMOR_C64, &r->kspace));
     }
@@ -223,16 +213,14 @@ TEST(calibration_readouts_give_the_maps)
     assert_ok(larmor_recon_maps(of_full, &wanted, NULL));
     assert_at_most(difference(maps, wanted), is_cpu() ? 1e-6 : 1e-3);
     assert_int_equal(result.report.maps.warning, LARMOR_MAPS_TRUSTED);
-    larmor_array_free(maps);
-    larmor_array_free(wanted);
+    LMR_FREE(maps, wanted);
     larmor_recon_result_free(&result);
     larmor_recon_result_free(&expected);
     larmor_recon_free(recon);
     larmor_recon_free(of_full);
 
     /* without it they cannot be trusted, which is said once; and so few spokes are gridded to no image */
-    larmor_array_free(s.image[1].calibration);
-    larmor_array_free(s.image[1].calibration_traj);
+    LMR_FREE(s.image[1].calibration, s.image[1].calibration_traj);
     s.image[1].calibration = s.image[1].calibration_traj = NULL;
     notes n = {.text = ""};
     const larmor_recon_opts noted = KNOWN(.method = "grid", .oversample = {1}, .listener = take_note, .user = &n);
@@ -259,10 +247,9 @@ TEST(a_second_set_of_maps_without_signal_changes_nothing)
     OWNED(scan) s = scan_of(COILS, 1, 1e-5);
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(800, COILS), &s.arrays.noise));
     assert_ok(larmor_noise_fill(s.arrays.noise, 1e-5, 3));
-    OWNED(larmor_array) *two, *first, *as_first;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, 1, COILS, 2), &two));
-    assert_ok(larmor_array_slice(two, 0, 1, &first));
-    assert_ok(larmor_array_reshape(first, LARMOR_SHAPE(N, N, COILS), &as_first));
+    OWN(larmor_array, *two, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, 1, COILS, 2), &two));
+    OWN(larmor_array, *first, larmor_array_slice(two, 0, 1, &first));
+    OWN(larmor_array, *as_first, larmor_array_reshape(first, LARMOR_SHAPE(N, N, COILS), &as_first));
     assert_ok(larmor_copy(s.maps, as_first));
     for (int grid = 0; grid < 2; grid++) {
         const larmor_recon_opts ordinary = KNOWN(.maps = s.maps, .method = grid ? "grid" : "cg", .precondition = -1,
@@ -270,7 +257,7 @@ TEST(a_second_set_of_maps_without_signal_changes_nothing)
         larmor_recon_opts soft = ordinary;
         soft.maps = two;
         OWNED(larmor_recon_result) a = result_of(&s, &soft), b = result_of(&s, &ordinary);
-        OWNED(float) *magnitude = values_of(a.image[0].data), *complex = values_of(b.image[0].data);
+        HEAP float *magnitude = values_of(a.image[0].data), *complex = values_of(b.image[0].data);
         for (int i = 0; i < N * N; i++)
             assert_at_most(fabs(magnitude[2 * i] - hypot(complex[2 * i], complex[2 * i + 1])), 1e-4);
     }
@@ -279,10 +266,9 @@ TEST(a_second_set_of_maps_without_signal_changes_nothing)
 TEST(lambda_is_chosen_by_the_first_set)
 {
     OWNED(scan) s = scan_of(COILS, 2, 1e-3);
-    OWNED(larmor_array) *two, *first, *as_first;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, 1, COILS, 2), &two));
-    assert_ok(larmor_array_slice(two, 0, 1, &first));
-    assert_ok(larmor_array_reshape(first, LARMOR_SHAPE(N, N, COILS), &as_first));
+    OWN(larmor_array, *two, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, 1, COILS, 2), &two));
+    OWN(larmor_array, *first, larmor_array_slice(two, 0, 1, &first));
+    OWN(larmor_array, *as_first, larmor_array_reshape(first, LARMOR_SHAPE(N, N, COILS), &as_first));
     assert_ok(larmor_copy(s.maps, as_first));
     notes n = {.text = ""};
     const larmor_recon_opts soft = KNOWN(.maps = two, .listener = take_note, .user = &n),
@@ -327,10 +313,9 @@ TEST(whitening_uses_the_noise_scan)
     OWNED(scan) s = scan_of(COILS, 1, 0);
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(4000, COILS), &s.arrays.noise));
     for (int c = 0; c < COILS; c++) {
-        OWNED(larmor_array) *data, *noise;
         const double sigma = c ? 1e-4 : 2e-2;
-        assert_ok(larmor_array_slice(s.image[0].kspace, c, 1, &data));
-        assert_ok(larmor_array_slice(s.arrays.noise, c, 1, &noise));
+        OWN(larmor_array, *data, larmor_array_slice(s.image[0].kspace, c, 1, &data));
+        OWN(larmor_array, *noise, larmor_array_slice(s.arrays.noise, c, 1, &noise));
         assert_ok(larmor_phantom_noise(data, sigma, 5 + (uint64_t)c));
         assert_ok(larmor_noise_fill(noise, sigma, 10 + (uint64_t)c));
     }

@@ -37,8 +37,8 @@ static scan half_spokes(int coils, double first)
  * image from maps of the data has. */
 static double magnitude_error(const larmor_array *image, const scan *s, int coils)
 {
-    float complex *x = (float complex *)values_of(image), *t = (float complex *)values_of(s->truth);
-    float complex *maps = (float complex *)values_of(s->maps);
+    HEAP float complex *x = (float complex *)values_of(image), *t = (float complex *)values_of(s->truth);
+    HEAP float complex *maps = (float complex *)values_of(s->maps);
     double like = 0, own = 0, whole = 0;
     for (int i = 0; i < N * N; i++) {
         double energy = 0;
@@ -48,9 +48,6 @@ static double magnitude_error(const larmor_array *image, const scan *s, int coil
         own += pow(cabsf(x[i]), 2);
         whole += right * right;
     }
-    free(x);
-    free(t);
-    free(maps);
     return sqrt(fmax(0, 1 - like * like / (own * whole)));
 }
 
@@ -63,8 +60,7 @@ static double error_with(int coils, double first, larmor_recon_opts opts, notes 
     opts.user = n;
     opts.delays = LARMOR_DELAYS_OFF;
     OWNED(larmor_recon_result) result = result_of(&s, &opts);
-    const double error = magnitude_error(result.image[0].data, &s, coils);
-    return error;
+    return magnitude_error(result.image[0].data, &s, coils);
 }
 
 static const char warned[] = "W:k-space has a hole in its centre: no sample is nearer",
@@ -129,7 +125,7 @@ static int take_line(void *user, const larmor_event *e)
 /* Two images, of which the one with the hole is slice or repetition number `at`; the error of that one. */
 static double error_beside_whole(int slices, int at, notes *n)
 {
-    scan whole = half_spokes(COILS, 0), s = half_spokes(COILS, 2);
+    OWNED(scan) whole = half_spokes(COILS, 0), s = half_spokes(COILS, 2);
     const int other = 1 - at;
     s.arrays.images = 2;
     if (at) s.image[1] = s.image[0];
@@ -145,12 +141,9 @@ static double error_beside_whole(int slices, int at, notes *n)
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     double error = 0;
     for (int i = 0; i < 2; i++) {
-        OWNED(larmor_recon_result) result;
-        assert_ok(larmor_recon_run(recon, i, &result));
+        OWN(larmor_recon_result, result, larmor_recon_run(recon, i, &result));
         if (i == at) error = magnitude_error(result.image[0].data, &s, COILS);
     }
-    free_scan(&s);
-    free_scan(&whole);
     return error;
 }
 

@@ -38,13 +38,11 @@ static float *image_of(const scan *s, larmor_device *on, const char *method, int
     const larmor_recon_opts opts = OPTS(.method = method, .iters = strcmp(method, "grid") ? 4 : 0);
     larmor_scan_arrays arrays = s->arrays;
     larmor_source *source;
-    OWNED(larmor_recon) *recon;
-    OWNED(larmor_recon_result) result;
     arrays.image = s->image;
     assert_ok(larmor_source_of_arrays(&arrays, &source));
-    assert_ok(larmor_recon_create(source, on, &opts, &recon));
+    OWN(larmor_recon, *recon, larmor_recon_create(source, on, &opts, &recon));
     larmor_source_free(source);
-    assert_ok(larmor_recon_run(recon, 0, &result));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
     assert_true(result.count > 0);
     float *values = values_of(result.image[0].data);
     *count = 2 * larmor_array_count(result.image[0].data);

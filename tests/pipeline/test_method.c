@@ -48,8 +48,7 @@ static void turn_readouts(scan *s, int64_t every)
 {
     larmor_array *k = s->image[0].kspace;
     const larmor_shape shape = larmor_array_shape(k);
-    OWNED(float) *value;
-    assert_ok(larmor_array_download(k, LARMOR_C64, &value));
+    OWN_MEMORY(float, *value, larmor_array_download(k, LARMOR_C64, &value));
     const int64_t samples = shape.dim[0], all = larmor_shape_count(shape);
     for (int64_t i = 0; i < all; i++)
         for (int c = 0; i / samples % shape.dim[1] % every == 0 && c < 2; c++) value[2 * i + c] *= -1;
@@ -132,10 +131,9 @@ TEST(options_of_one_method_take_it)
         larmor_recon_plan plan;
         opts.maps = s.maps;
         OWNED(larmor_recon) *recon = recon_of(&s, &opts);
-        OWNED(larmor_recon_result) result;
         assert_ok(larmor_recon_describe(recon, 0, &plan));
         assert_string_equal(plan.method, cases[i].name);
-        assert_ok(larmor_recon_run(recon, 0, &result));
+        OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
         assert_string_equal(result.report.method.name, cases[i].name);
         assert_int_equal(result.report.method.from, LARMOR_METHOD_FROM_OPTIONS);
     }
@@ -176,13 +174,11 @@ TEST(without_memory_to_compare_it_is_cg)
         recon = recon_of(&s, &opts);
         assert_ok(larmor_recon_describe(recon, 0, &plan));
     }
-    larmor_recon_result result;
     assert_string_equal(plan.method, "cg");
     assert_true(plan.chooses);
-    assert_ok(larmor_recon_run(recon, 0, &result));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
     assert_string_equal(result.report.method.name, "cg");
     assert_int_equal(result.report.method.from, LARMOR_METHOD_FROM_MEMORY);
     assert_int_equal(result.report.lambda_from, LARMOR_LAMBDA_FROM_DATA);
-    larmor_recon_result_free(&result);
     larmor_recon_free(recon);
 }

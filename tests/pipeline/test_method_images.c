@@ -20,7 +20,7 @@ static larmor_array *poisson_disc(const larmor_array *lines, double spread)
     const larmor_shape all = larmor_array_shape(lines);
     const int ndim = (int)all.dim[0];
     const int64_t line = ndim * all.dim[1];
-    OWNED(double) *k = (double *)values_of(lines);
+    HEAP double *k = (double *)values_of(lines);
     int64_t *order = malloc((size_t)all.dim[2] * sizeof *order), taken = 0;
     uint64_t state = 1;
     larmor_array *some;
@@ -31,8 +31,7 @@ static larmor_array *poisson_disc(const larmor_array *lines, double spread)
         order[i] = order[j];
         order[j] = other;
     }
-    OWNED(double) *chosen = malloc((size_t)(line * all.dim[2]) * sizeof *chosen);
-    assert_non_null(chosen);
+    HEAP NEW(double, chosen, line *all.dim[2]);
     for (int64_t i = 0; i < all.dim[2]; i++) {
         const double *at = k + line * order[i];
         const double z = ndim > 2 ? at[2] : 0;
@@ -139,15 +138,14 @@ static void leave_out_partitions(scan *s, int coils)
     larmor_array *all = s->image[0].traj;
     const larmor_shape shape = larmor_array_shape(all);
     const int64_t line = 3 * shape.dim[1];
-    OWNED(double) *k = NULL;
+    HEAP double *k = NULL;
     int64_t taken = 0;
     assert_ok(larmor_array_download(all, LARMOR_F64, &k));
     for (int64_t r = 0; r < shape.dim[2]; r++)
         if (k[line * r + 2] <= MOST) memmove(k + line * taken++, k + line * r, (size_t)line * sizeof *k);
     assert_ok(
         larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(3, shape.dim[1], taken), LARMOR_F64, k, &s->image[0].traj));
-    larmor_array_free(all);
-    larmor_array_free(s->image[0].kspace);
+    LMR_FREE(all, s->image[0].kspace);
     assert_ok(larmor_phantom_kspace(s->phantom, s->image[0].traj, coils, LARMOR_C64, &s->image[0].kspace));
 }
 

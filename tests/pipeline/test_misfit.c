@@ -7,9 +7,8 @@ enum { NOISE_SAMPLES = 20000 };
 static larmor_array *left_over(const scan *s, const larmor_array *image)
 {
     const larmor_sense_opts opts = {.traj = s->image[0].traj, .nufft_tol = 1e-6};
-    OWNED(larmor_op) *A;
     larmor_array *x, *r;
-    assert_ok(larmor_op_sense(s->maps, &opts, &A));
+    OWN(larmor_op, *A, larmor_op_sense(s->maps, &opts, &A));
     assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_array_shape(image), &x));
     assert_ok(larmor_copy(image, x));
     assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_array_shape(s->image[0].kspace), &r));
@@ -38,7 +37,7 @@ TEST(it_is_the_residual_of_a_direct_computation)
         OWNED(larmor_array) *r = left_over(&s, result.image[0].data);
         assert_true(m->measured && m->fitted);
         assert_at_most(fabs(m->relative / (norm_of(r) / norm_of(s.image[0].kspace)) - 1), 1e-3);
-        OWNED(float) *left = values_of(r), *b = values_of(s.image[0].kspace);
+        HEAP float *left = values_of(r), *b = values_of(s.image[0].kspace);
         double *k, rings[2][LARMOR_MISFIT_RINGS] = {{0}};
         assert_ok(larmor_array_download(s.image[0].traj, LARMOR_F64, &k));
         for (int64_t j = 0; j < (int64_t)SAMPLES * SPOKES * COILS; j++) {
@@ -59,13 +58,12 @@ static scan scan_with(const char *name, const larmor_traj_opts *readouts, double
     larmor_traj_opts opts = *readouts;
     opts.matrix[0] = opts.matrix[1] = N;
     if (!strcmp(name, "cartesian")) opts.acceleration[0] = 2;
-    OWNED(larmor_op) *A;
     assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
     assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, LARMOR_SHAPE(N, N), &s.truth));
     assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(N, N), NULL, COILS, &s.maps));
     assert_ok(larmor_traj_create(dev, name, &opts, &s.image[0].traj));
     const larmor_sense_opts sense = {.traj = s.image[0].traj, .nufft_tol = 1e-6};
-    assert_ok(larmor_op_sense(s.maps, &sense, &A));
+    OWN(larmor_op, *A, larmor_op_sense(s.maps, &sense, &A));
     assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_op_out_shape(A), &s.image[0].kspace));
     assert_ok(larmor_op_forward(A, s.truth, s.image[0].kspace));
     assert_ok(larmor_axpby(1. / (N * N), s.image[0].kspace, 0, s.image[0].kspace));
@@ -134,7 +132,7 @@ TEST(the_noise_of_samples_1_fov_apart_is_what_the_image_leaves_and_that_of_other
 /* Numbers of one readout, or of one coil, turned about. */
 static void turn(larmor_array *kspace, int64_t first, int64_t count)
 {
-    OWNED(float) *x = values_of(kspace);
+    HEAP float *x = values_of(kspace);
     for (int64_t i = 2 * first; i < 2 * (first + count); i++) x[i] = -x[i];
     assert_ok(larmor_array_write(kspace, x, larmor_array_bytes(kspace)));
 }
@@ -142,7 +140,7 @@ static void turn(larmor_array *kspace, int64_t first, int64_t count)
 /* |x - mean of x| / |x| */
 static double around_the_mean(const larmor_array *x)
 {
-    OWNED(float) *v = values_of(x);
+    HEAP float *v = values_of(x);
     const int64_t count = larmor_array_count(x);
     double sum[2] = {0}, size = 0;
     for (int64_t i = 0; i < 2 * count; i++) {
@@ -164,7 +162,7 @@ static scan scan_of_a_constant(void)
     scan s = scan_of(1, 1, 0);
     for (int i = 1; i < SPOKES; i += 2) turn(s.image[0].kspace, (int64_t)SAMPLES * i, SAMPLES);
     float *x = values_of(s.image[0].kspace), most = 0;
-    OWNED(double) *k = (double *)values_of(s.image[0].traj);
+    HEAP double *k = (double *)values_of(s.image[0].traj);
     for (int j = 0; j < SAMPLES * SPOKES; j++) most = fmaxf(most, hypotf(x[2 * j], x[2 * j + 1]));
     for (int j = 0; j < SAMPLES * SPOKES; j++)
         x[2 * j] += (float)((double)most * sinc(k[2 * j]) * sinc(k[2 * j + 1]));
@@ -232,11 +230,10 @@ static larmor_recon_report report_of_lines(const larmor_traj_opts *lines, double
 {
     OWNED(scan) s = {.arrays = {.matrix = {N, N}, .trajectory = "cartesian", .images = 1}};
     const larmor_recon_opts opts = KNOWN(.oversample = {1});
-    OWNED(larmor_array) *wider;
     assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
     assert_ok(larmor_traj_create(dev, "cartesian", lines, &s.image[0].traj));
-    assert_ok(larmor_array_create(dev, LARMOR_F64, larmor_array_shape(s.image[0].traj), &wider));
-    OWNED(double) *k = (double *)values_of(s.image[0].traj);
+    OWN(larmor_array, *wider, larmor_array_create(dev, LARMOR_F64, larmor_array_shape(s.image[0].traj), &wider));
+    HEAP double *k = (double *)values_of(s.image[0].traj);
     for (int64_t i = 0; i < larmor_array_count(wider); i++) k[i] *= size;
     assert_ok(larmor_array_write(wider, k, larmor_array_bytes(wider)));
     assert_ok(larmor_phantom_kspace(s.phantom, wider, coils, LARMOR_C64, &s.image[0].kspace));
@@ -343,8 +340,7 @@ TEST(samples_that_are_not_explained_get_a_warning)
     }
     OWNED(scan) s = scan_of(COILS, 1, 1e-3);
     const larmor_recon_opts opts = KNOWN(.maps = s.maps, .oversample = {1});
-    OWNED(double) *k;
-    assert_ok(larmor_array_download(s.image[0].traj, LARMOR_F64, &k));
+    OWN_MEMORY(double, *k, larmor_array_download(s.image[0].traj, LARMOR_F64, &k));
     for (int64_t i = 0; i < larmor_array_count(s.image[0].traj); i++) k[i] *= i % 2 ? 0.6 : 1;
     assert_ok(larmor_array_write(s.image[0].traj, k, larmor_array_bytes(s.image[0].traj)));
     OWNED(larmor_recon_result) wrong = result_of(&s, &opts);
@@ -381,7 +377,7 @@ TEST(samples_that_are_no_measurement_are_named)
     for (spoiling how = NOTHING; how <= QUIET; how++) {
         OWNED(scan) s = scan_of(COILS, 1, 1e-3);
         const larmor_recon_opts opts = KNOWN(.maps = s.maps, .oversample = {1});
-        OWNED(float) *x = values_of(s.image[0].kspace);
+        HEAP float *x = values_of(s.image[0].kspace);
         for (int c = 0; c < COILS; c++)
             for (int r = 0; r < SPOKES; r++)
                 for (int i = 0; i < SAMPLES; i++) spoil(how, x + 2 * SAMPLES * SPOKES * c, c, r, i);
@@ -423,7 +419,7 @@ static double noise_ratio(const char *traj, int readouts, double sigma, double f
     const larmor_recon_opts opts = KNOWN(.oversample = {1});
     char line[64];
     OWNED(scan) s = scan_on(traj, readouts, sigma);
-    OWNED(float) *noise = values_of(s.arrays.noise);
+    HEAP float *noise = values_of(s.arrays.noise);
     for (int64_t i = 0; i < 2 * (int64_t)NOISE_SAMPLES * COILS; i++) noise[i] *= (float)factor;
     assert_ok(larmor_array_write(s.arrays.noise, noise, larmor_array_bytes(s.arrays.noise)));
     OWNED(larmor_recon_result) result = result_of(&s, &opts);
@@ -491,11 +487,10 @@ static larmor_recon_report report_of_maps(double size, double part, double noise
     const larmor_phantom_state state = {.size = size};
     const double extent[2] = {part, part};
     const int64_t voxels = llround(part * N);
-    OWNED(larmor_phantom) *object;
     OWNED(larmor_array) *maps;
     OWNED(scan) s = scan_of(COILS, 1, 0);
     for (int d = 0; d < 2; d++) s.arrays.fov_mm[d] = N;
-    assert_ok(larmor_phantom_change(s.phantom, &state, &object));
+    OWN(larmor_phantom, *object, larmor_phantom_change(s.phantom, &state, &object));
     larmor_array_free(s.image[0].kspace);
     assert_ok(larmor_phantom_kspace(object, s.image[0].traj, COILS, LARMOR_C64, &s.image[0].kspace));
     assert_ok(larmor_phantom_noise(s.image[0].kspace, noise * size * size / N, 1));

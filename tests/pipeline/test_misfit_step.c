@@ -29,12 +29,11 @@ static scan arms_with(const fault *f, double noise)
     const int arms = f->arms ? f->arms : ARMS;
     larmor_readouts *r = &s.image[0];
     const larmor_traj_opts opts = {.matrix = {N, N}, .readouts = arms, .samples = POINTS};
-    larmor_array_free(r->kspace);
-    larmor_array_free(r->traj);
+    LMR_FREE(r->kspace, r->traj);
     assert_ok(larmor_traj_create(dev, "spiral", &opts, &r->traj));
     assert_ok(larmor_phantom_kspace(s.phantom, r->traj, COILS, LARMOR_C64, &r->kspace));
-    OWNED(float) *x = values_of(r->kspace);
-    OWNED(double) *k = (double *)values_of(r->traj);
+    HEAP float *x = values_of(r->kspace);
+    HEAP double *k = (double *)values_of(r->traj);
     for (int c = 0; c < COILS; c++)
         for (int a = 0; a < arms; a++)
             for (int i = 0; i < POINTS; i++)

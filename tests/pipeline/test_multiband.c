@@ -19,9 +19,7 @@ typedef struct scene {
 static void free_scene(scene *s)
 {
     larmor_source_free(s->inner);
-    larmor_array_free(s->maps);
-    larmor_array_free(s->traj);
-    larmor_array_free(s->kspace);
+    LMR_FREE(s->maps, s->traj, s->kspace);
     larmor_simulation_free(s->simulation);
 }
 
@@ -41,7 +39,7 @@ static scene scene_of(const char *trajectory, int readouts, double turn)
     assert_ok(larmor_simulation_samples(s.simulation, 0, 0, 0, &s.kspace, &s.traj));
     assert_ok(larmor_simulation_maps(s.simulation, NULL, &s.maps, &meta));
     const int64_t samples = larmor_array_shape(s.kspace).dim[0];
-    OWNED(void) *host = malloc(larmor_array_bytes(s.kspace));
+    HEAP void *host = malloc(larmor_array_bytes(s.kspace));
     assert_ok(larmor_array_read(s.kspace, host, larmor_array_bytes(s.kspace)));
     float complex *y = host;
     for (int64_t i = 0; i < larmor_array_count(s.kspace); i++) {
@@ -56,7 +54,7 @@ static scene scene_of(const char *trajectory, int readouts, double turn)
 /* Of slices whose phases in readout j are turn j^2 + 2 pi s j / BANDS. */
 static larmor_array *phases_of(const scene *s, double turn)
 {
-    OWNED(double) *phase = calloc((size_t)(s->readouts * BANDS), sizeof *phase);
+    HEAP double *phase = calloc((size_t)(s->readouts * BANDS), sizeof *phase);
     larmor_array *x;
     for (int64_t i = 0; i < s->readouts * BANDS; i++) {
         const double j = (double)(i % s->readouts);
@@ -86,11 +84,9 @@ static larmor_recon_result image_of(larmor_source *source, larmor_array *maps, c
 
 static double error_of(const scene *s, const larmor_recon_result *result)
 {
-    larmor_expected expected;
     larmor_comparison c;
-    assert_ok(larmor_simulation_expect(s->simulation, &expected));
+    OWN(larmor_expected, expected, larmor_simulation_expect(s->simulation, &expected));
     assert_ok(larmor_compare(result->image[0].data, expected.image[0].data, &(larmor_compare_opts){.inside = 2}, &c));
-    larmor_expected_free(&expected);
     assert_at_most(hypot(c.factor[0] - 1, c.factor[1]), 0.01); /* in the unit of the density */
     return c.nrmse;
 }
@@ -213,8 +209,8 @@ static void blip(const scene *s, larmor_array **kspace, larmor_array **traj)
 {
     const larmor_shape shape = larmor_array_shape(s->kspace);
     const int64_t count = shape.dim[0] * shape.dim[1];
-    OWNED(double) *flat = malloc(larmor_array_bytes(s->traj)), *k = calloc((size_t)count * 3, sizeof *k);
-    OWNED(void) *one = malloc(larmor_array_bytes(s->kspace)), *sum = calloc(1, larmor_array_bytes(s->kspace));
+    HEAP double *flat = malloc(larmor_array_bytes(s->traj)), *k = calloc((size_t)count * 3, sizeof *k);
+    HEAP void *one = malloc(larmor_array_bytes(s->kspace)), *sum = calloc(1, larmor_array_bytes(s->kspace));
     float complex *x = one, *y = sum;
     larmor_phantom *object, *plane;
     larmor_array *alone;
@@ -295,8 +291,8 @@ static void append(stored *to, larmor_array *kspace, larmor_array *traj, double 
     const int are_lines = one.traj_dims < 0;
     const larmor_shape k = larmor_array_shape(kspace);
     const int64_t n = k.dim[0], readouts = k.dim[1], nd = larmor_array_shape(traj).dim[0];
-    OWNED(float) *y = malloc(larmor_array_bytes(kspace));
-    OWNED(double) *at = malloc(larmor_array_bytes(traj));
+    HEAP float *y = malloc(larmor_array_bytes(kspace));
+    HEAP double *at = malloc(larmor_array_bytes(traj));
     assert_ok(larmor_array_read(kspace, y, larmor_array_bytes(kspace)));
     assert_ok(larmor_array_read(traj, at, larmor_array_bytes(traj)));
     assert_true(n <= SAMPLES && to->count + readouts <= MOST);
@@ -379,7 +375,6 @@ static double error_by_header(scene *s, const stored *all, const char *calibrati
 {
     OWNED(larmor_raw) *raw = NULL;
     OWNED(larmor_source) *source = source_by_header(all, calibration, &raw);
-    larmor_expected expected;
     larmor_comparison c;
     *info = larmor_source_describe(source);
     assert_int_equal(info->groups, 1);
@@ -394,10 +389,9 @@ static double error_by_header(scene *s, const stored *all, const char *calibrati
                                     .delays = LARMOR_DELAYS_OFF};
     assert_ok(larmor_recon_create(source, dev, &opts, &recon));
     assert_ok(larmor_recon_run(recon, 0, &result));
-    assert_ok(larmor_simulation_expect(s->simulation, &expected));
+    OWN(larmor_expected, expected, larmor_simulation_expect(s->simulation, &expected));
     assert_ok(
         larmor_compare(result.image[0].data, expected.image[0].data, &(larmor_compare_opts){.magnitude = 1}, &c));
-    larmor_expected_free(&expected);
     return c.nrmse;
 }
 
@@ -405,7 +399,7 @@ static double error_by_header(scene *s, const stored *all, const char *calibrati
 TEST(scans_of_each_slice_alone_give_the_coil_maps)
 {
     OWNED(scene) s = scene_of("spiral", 12, 0);
-    OWNED(void) *memory = calloc(1, sizeof(stored));
+    HEAP void *memory = calloc(1, sizeof(stored));
     stored *all = memory;
     larmor_raw_info info;
     store(&s, 1e-3, (alone){0, "golden", 1, LARMOR_ACQ_CALIBRATION}, all);
@@ -423,7 +417,7 @@ TEST(scans_of_each_slice_alone_give_the_coil_maps)
 TEST(without_a_scan_at_a_slices_place_maps_come_from_the_data)
 {
     OWNED(scene) s = scene_of("golden", 90, 0);
-    OWNED(void) *memory = calloc(1, sizeof(stored));
+    HEAP void *memory = calloc(1, sizeof(stored));
     stored *all = memory;
     larmor_raw_info info;
     store(&s, 0, (alone){15, "golden", 1, LARMOR_ACQ_CALIBRATION}, all);
@@ -444,7 +438,7 @@ TEST(flagged_readouts_of_each_slice_give_the_coil_maps)
     } scenes[] = {{"spiral", "golden", 12, LARMOR_ACQ_CALIBRATION},
                   {"golden", "golden", 40, LARMOR_ACQ_CALIBRATION_AND_IMAGING},
                   {"cartesian", "cartesian", 0, LARMOR_ACQ_CALIBRATION}};
-    OWNED(void) *memory = calloc(1, sizeof(stored));
+    HEAP void *memory = calloc(1, sizeof(stored));
     for (int i = of_all(1, 0); i < 3; i++) {
         OWNED(scene) s = scene_of(scenes[i].scan, scenes[i].readouts ? scenes[i].readouts : N, 0);
         stored *all = memory;
@@ -462,7 +456,7 @@ TEST(flagged_readouts_of_each_slice_give_the_coil_maps)
 TEST(without_the_header_flagged_readouts_of_each_slice_are_left_out_or_images_as_is_asked)
 {
     OWNED(scene) s = scene_of("golden", 12, 0);
-    OWNED(void) *memory = calloc(1, sizeof(stored));
+    HEAP void *memory = calloc(1, sizeof(stored));
     stored *all = memory;
     for (int encoding = 0; encoding < 2; encoding++) {
         all->count = 0;
@@ -484,7 +478,7 @@ TEST(without_the_header_flagged_readouts_of_each_slice_are_left_out_or_images_as
 TEST(phases_of_an_array_are_of_the_readouts_of_images_and_not_of_references)
 {
     OWNED(scene) s = scene_of("spiral", 12, 0);
-    OWNED(void) *memory = calloc(1, sizeof(stored));
+    HEAP void *memory = calloc(1, sizeof(stored));
     stored *all = memory;
     store(&s, 1e-3, (alone){0, "golden", 0, LARMOR_ACQ_CALIBRATION}, all);
     OWNED(larmor_raw) *raw = NULL;
@@ -509,7 +503,7 @@ static void store_volume(scene *s, double shift, int uneven, stored *to)
     assert_ok(larmor_phantom_create("texture", 3, &object));
     assert_ok(larmor_traj_create(dev, "golden", &spokes, &flat));
     const int64_t n = larmor_array_shape(flat).dim[1], count = n * SPOKES * PARTITIONS;
-    OWNED(double) *in = malloc(larmor_array_bytes(flat)), *k = calloc((size_t)count * 3, sizeof *k);
+    HEAP double *in = malloc(larmor_array_bytes(flat)), *k = calloc((size_t)count * 3, sizeof *k);
     assert_ok(larmor_array_read(flat, in, larmor_array_bytes(flat)));
     for (int64_t i = 0; i < count; i++) {
         const int64_t p = i / (n * SPOKES), turn = uneven && p == 3;
@@ -520,7 +514,7 @@ static void store_volume(scene *s, double shift, int uneven, stored *to)
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(3, n, SPOKES * PARTITIONS), &traj));
     assert_ok(larmor_array_write(traj, k, larmor_array_bytes(traj)));
     assert_ok(larmor_phantom_kspace(object, traj, COILS, LARMOR_C64, &kspace));
-    OWNED(void) *host = malloc(larmor_array_bytes(kspace));
+    HEAP void *host = malloc(larmor_array_bytes(kspace));
     float complex *y = host;
     assert_ok(larmor_array_read(kspace, y, larmor_array_bytes(kspace)));
     for (int64_t i = 0; i < count * COILS; i++)
@@ -535,7 +529,7 @@ static void store_volume(scene *s, double shift, int uneven, stored *to)
 
 TEST(a_volume_of_all_slices_gives_the_coil_maps)
 {
-    OWNED(void) *memory = calloc(1, sizeof(stored));
+    HEAP void *memory = calloc(1, sizeof(stored));
     OWNED(scene) s = scene_of("spiral", 12, 0);
     larmor_raw_info info;
     store_volume(&s, 10, 0, memory);
@@ -549,7 +543,7 @@ TEST(a_volume_of_all_slices_gives_the_coil_maps)
 
 TEST(a_volume_that_is_no_stack_is_refused)
 {
-    OWNED(void) *memory = calloc(1, sizeof(stored));
+    HEAP void *memory = calloc(1, sizeof(stored));
     OWNED(scene) s = scene_of("spiral", 12, 0);
     OWNED(larmor_raw) *raw = NULL;
     OWNED(larmor_recon) *recon = NULL;

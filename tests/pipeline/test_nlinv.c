@@ -5,16 +5,14 @@
 /* How far the image is from the truth with the shading that maps of unit energy leave. */
 static double shaded_error(const scan *s, const larmor_recon_opts *opts)
 {
-    OWNED(larmor_array) *shaded;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N), &shaded));
+    OWN(larmor_array, *shaded, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N), &shaded));
     assert_ok(larmor_root_sum_of_squares(s->maps, shaded));
     OWNED(larmor_recon_result) result = result_of(s, opts);
     if (opts->maps) assert_ok(larmor_mul(shaded, 0, result.image[0].data));
     assert_ok(larmor_mul(s->truth, 0, shaded));
     assert_ok(larmor_abs(shaded, shaded));
     assert_ok(larmor_abs(result.image[0].data, result.image[0].data));
-    const double error = difference(result.image[0].data, shaded);
-    return error;
+    return difference(result.image[0].data, shaded);
 }
 
 TEST(its_maps_are_nearly_as_good_as_the_true_ones)
@@ -37,8 +35,7 @@ TEST(an_image_by_it_whose_centre_is_undersampled_is_not_trusted)
         const larmor_recon_opts opts = OPTS(.method = "nlinv");
         if (part) {
             const larmor_traj_opts two = {.matrix = {N, N}, .readouts = 2, .samples = SAMPLES};
-            larmor_array_free(s.image[0].traj);
-            larmor_array_free(s.image[0].kspace);
+            LMR_FREE(s.image[0].traj, s.image[0].kspace);
             assert_ok(larmor_traj_create(dev, "golden", &two, &s.image[0].traj));
             assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, COILS, LARMOR_C64, &s.image[0].kspace));
         }
@@ -66,13 +63,13 @@ enum { FRAMES = 3 };
 static void add_all(larmor_nlinv_series *series, const scan *s)
 {
     const int64_t own = SAMPLES * SPOKES, points = FRAMES * own;
-    OWNED(float) *all = malloc(sizeof *all * (size_t)(2 * points * COILS));
-    OWNED(double) *k = malloc(sizeof *k * (size_t)(2 * points));
+    HEAP float *all = malloc(sizeof *all * (size_t)(2 * points * COILS));
+    HEAP double *k = malloc(sizeof *k * (size_t)(2 * points));
     OWNED(larmor_array) *kspace = NULL, *traj = NULL;
     assert_true(all && k);
     for (int i = 0; i < FRAMES; i++) {
-        OWNED(float) *y = NULL;
-        OWNED(double) *at = NULL;
+        HEAP float *y = NULL;
+        HEAP double *at = NULL;
         assert_ok(larmor_array_download(s->image[i].kspace, LARMOR_C64, &y));
         assert_ok(larmor_array_download(s->image[i].traj, LARMOR_F64, &at));
         memcpy(k + 2 * i * own, at, sizeof *k * (size_t)(2 * own));

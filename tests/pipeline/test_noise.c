@@ -14,7 +14,7 @@ static double *deviation_of_runs(scan (*make)(void), larmor_recon_opts opts, con
 {
     double *sum = NULL, *squares = NULL;
     const int64_t voxels = larmor_array_count(base);
-    OWNED(float) *mean = values_of(base);
+    HEAP float *mean = values_of(base);
     sum = calloc((size_t)voxels, sizeof *sum);
     squares = calloc((size_t)voxels, sizeof *squares);
     for (int r = 0; r < runs; r++) {
@@ -22,7 +22,7 @@ static double *deviation_of_runs(scan (*make)(void), larmor_recon_opts opts, con
         add_noise(&s, sigma, 1000 + (uint64_t)r * 7919);
         opts.maps = s.maps;
         OWNED(larmor_recon_result) one = result_of(&s, &opts);
-        OWNED(float) *x = values_of(one.image[image].data);
+        HEAP float *x = values_of(one.image[image].data);
         for (int64_t v = 0; v < voxels; v++) {
             const double size = hypot(mean[2 * v], mean[2 * v + 1]);
             const double along = size > 0 ? (x[2 * v] * mean[2 * v] + x[2 * v + 1] * mean[2 * v + 1]) / size : 0;
@@ -42,21 +42,20 @@ static void expect_that_of_runs(scan (*make)(void), larmor_recon_opts opts, int 
     OWNED(scan) s = noisy(make);
     opts.maps = s.maps;
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
-    OWNED(larmor_recon_result) result;
     OWNED(larmor_noise_maps) maps;
     if (!is_cpu()) { /* where a small image takes as long as a large one */
         samples = samples ? FEW_SAMPLES : 0;
         runs = FEWEST_RUNS;
         off = 0.15;
     }
-    assert_ok(larmor_recon_run(recon, 0, &result));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
     assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = samples}, &maps));
     assert_int_equal(maps.way, way);
     assert_int_equal(maps.count, result.count);
     assert_true(maps.level > 0);
     for (int i = 0; i < maps.count; i++) {
-        OWNED(double) *expected = deviation_of_runs(make, opts, result.image[i].data, i, maps.level, runs);
-        OWNED(float) *found = values_of(maps.map[i].deviation);
+        HEAP double *expected = deviation_of_runs(make, opts, result.image[i].data, i, maps.level, runs);
+        HEAP float *found = values_of(maps.map[i].deviation);
         const double ratio = median_ratio(result.image[i].data, found, expected);
         if (!(fabs(ratio - 1) <= off)) fail_msg("image %d: the map is %g times the deviation", i, ratio);
     }
@@ -103,7 +102,6 @@ TEST(the_map_of_a_penalty_is_the_deviation_of_whole_reconstructions)
 
 enum { NOISE_SCAN = 2000 };
 typedef double _Complex cplx;
-ENDS_BY(free, cplx)
 
 /* Noise of a deviation of SIGMA times factor in the first coil, with half of it in the last one. */
 static larmor_array *make_noise_scan(double factor, double mixed)
@@ -112,7 +110,7 @@ static larmor_array *make_noise_scan(double factor, double mixed)
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(NOISE_SCAN, COILS), &noise));
     assert_ok(larmor_zero(noise));
     assert_ok(larmor_phantom_noise(noise, SIGMA, 77));
-    OWNED(float) *n = values_of(noise);
+    HEAP float *n = values_of(noise);
     for (int64_t i = 0; i < 2 * NOISE_SCAN; i++) {
         n[i] *= (float)factor;
         n[i + 2 * (int64_t)NOISE_SCAN * (COILS - 1)] += (float)mixed * n[i];
@@ -129,9 +127,8 @@ static float *map_beside(scan (*make)(void), larmor_recon_opts opts, larmor_arra
     opts.maps = s.maps;
     opts.no_whitening = 1;
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
-    OWNED(larmor_recon_result) result;
     OWNED(larmor_noise_maps) maps;
-    assert_ok(larmor_recon_run(recon, 0, &result));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
     assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = SAMPLES_OF_NOISE}, &maps));
     assert_int_equal(maps.way, way);
     assert_int_equal(maps.measured, !noise);
@@ -142,7 +139,7 @@ static float *map_beside(scan (*make)(void), larmor_recon_opts opts, larmor_arra
 static double *ratios_of(const larmor_array *maps, const larmor_array *noise)
 {
     const int64_t voxels = N * N;
-    OWNED(cplx) *m = NULL, *n = NULL;
+    HEAP cplx *m = NULL, *n = NULL;
     double *ratio = calloc((size_t)voxels, sizeof *ratio);
     assert_ok(larmor_array_download(maps, LARMOR_C128, (void *)&m));
     assert_ok(larmor_array_download(noise, LARMOR_C128, (void *)&n));
@@ -175,13 +172,13 @@ TEST(without_whitening_the_map_has_the_covariance_of_the_noise_scan)
 {
     OWNED(scan) s = all_lines();
     OWNED(larmor_array) *mixed = make_noise_scan(5, 0.5), *white = make_noise_scan(1, 0);
-    OWNED(double) *expected = ratios_of(s.maps, mixed), *plain = ratios_of(s.maps, white);
+    HEAP double *expected = ratios_of(s.maps, mixed), *plain = ratios_of(s.maps, white);
     for (int v = 0; v < N * N; v++) expected[v] = plain[v] > 0 ? expected[v] / plain[v] : 0;
     const larmor_recon_opts ways[] = {OPTS(.method = "cg", AS_IT_IS), OPTS(.method = "tv", AT(1e-7))};
     double largest;
     for (int i = 0; i < 2; i++) {
         const larmor_noise_way way = i ? LARMOR_NOISE_REPLICAS : LARMOR_NOISE_EXACT;
-        OWNED(float) *a = map_beside(all_lines, ways[i], mixed, way), *b = map_beside(all_lines, ways[i], white, way);
+        HEAP float *a = map_beside(all_lines, ways[i], mixed, way), *b = map_beside(all_lines, ways[i], white, way);
         assert_at_most(off_by(a, b, expected, &largest), i ? 0.15 : 1e-4);
         if (!i) assert_at_most(largest, 1e-3);
     }
@@ -191,8 +188,8 @@ TEST(without_whitening_the_map_is_in_the_unit_of_the_noise_scan)
 {
     const larmor_recon_opts opts = OPTS(.method = "cg", AT(1e-3));
     OWNED(larmor_array) *white = make_noise_scan(1, 0);
-    OWNED(float) *a = map_beside(spokes, opts, white, LARMOR_NOISE_LINEAR);
-    OWNED(float) *measured = map_beside(spokes, opts, NULL, LARMOR_NOISE_LINEAR);
+    HEAP float *a = map_beside(spokes, opts, white, LARMOR_NOISE_LINEAR);
+    HEAP float *measured = map_beside(spokes, opts, NULL, LARMOR_NOISE_LINEAR);
     double ones[N * N], largest;
     for (int v = 0; v < N * N; v++) ones[v] = 1;
     assert_at_most(off_by(a, measured, ones, &largest), 0.05);
@@ -241,9 +238,8 @@ TEST(g_of_every_other_line_is_that_of_two_voxels_that_fold)
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg", AT(1e-7));
     OWNED(larmor_recon_result) result;
     OWNED(larmor_recon) *recon = run_of(&s, &opts, &result);
-    OWNED(larmor_noise_maps) maps;
-    assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = 300}, &maps));
-    OWNED(float) *g = values_of(maps.map[0].g), *m = values_of(s.maps);
+    OWN(larmor_noise_maps, maps, larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = 300}, &maps));
+    HEAP float *g = values_of(maps.map[0].g), *m = values_of(s.maps);
     double expected[N * N];
     for (int64_t v = 0; v < N * N; v++) expected[v] = g_of(m, v % N, v / N);
     assert_true(expected[N * N / 2 + N / 4] > 1.01);
@@ -256,7 +252,7 @@ TEST(g_of_every_other_line_is_that_of_two_voxels_that_fold)
 /* Voxels of the object where two maps differ by at most so much, as a part of them. */
 static double part_within(const larmor_array *image, const float *a, const float *b, double off)
 {
-    OWNED(float) *x = values_of(image);
+    HEAP float *x = values_of(image);
     const int64_t voxels = larmor_array_count(image);
     double most = 0, inside = 0, near = 0;
     for (int64_t v = 0; v < voxels; v++) most = fmax(most, hypot(x[2 * v], x[2 * v + 1]));
@@ -275,14 +271,13 @@ static void expect_quick_as_many(scan (*make)(void))
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg", AT(1e-2));
     OWNED(larmor_recon_result) result;
     OWNED(larmor_recon) *recon = run_of(&s, &opts, &result);
-    OWNED(larmor_noise_maps) quick, many;
-    assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = 96}, &many));
-    assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.quick = 1}, &quick));
+    OWN(larmor_noise_maps, many, larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = 96}, &many));
+    OWN(larmor_noise_maps, quick, larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.quick = 1}, &quick));
     assert_int_equal(quick.way, LARMOR_NOISE_LINEAR);
     assert_int_equal(quick.samples, 1);
     assert_true(quick.width > 1 && quick.width < 8 && many.width == 0);
     if (!(fabs(quick.snr / many.snr - 1) < 0.1)) fail_msg("SNR %g in place of %g", quick.snr, many.snr);
-    OWNED(float) *a = values_of(quick.map[0].deviation), *b = values_of(many.map[0].deviation);
+    HEAP float *a = values_of(quick.map[0].deviation), *b = values_of(many.map[0].deviation);
     const double near = part_within(result.image[0].data, a, b, 0.25);
     if (!(near > 0.9)) fail_msg("%g of the voxels are within 25 %%", near);
 }
@@ -303,8 +298,7 @@ static void expect_quick(larmor_recon_opts opts, int count)
     opts.maps = s.maps;
     OWNED(larmor_recon_result) result;
     OWNED(larmor_recon) *recon = run_of(&s, &opts, &result);
-    OWNED(larmor_noise_maps) maps;
-    assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.quick = 1}, &maps));
+    OWN(larmor_noise_maps, maps, larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.quick = 1}, &maps));
     assert_int_equal(maps.count, count);
     if (count) assert_true(maps.way == LARMOR_NOISE_EXACT && maps.samples == 0 && maps.width == 0 && maps.snr > 0);
     OWNED(larmor_noise_maps) cheap;
@@ -354,12 +348,10 @@ TEST(a_map_of_a_penalty_is_said_to_be_left_out)
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "tv", AT(1e-3));
     const larmor_noise_opts quick = {.quick = 1}, cheap = {.quick = LARMOR_QUICK_IF_CHEAP};
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
-    OWNED(larmor_recon_result) result;
-    OWNED(larmor_noise_maps) asked, maps;
-    assert_ok(larmor_recon_run(recon, 0, &result));
-    assert_ok(larmor_recon_noise(recon, 0, &result, &cheap, &maps));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
+    OWN(larmor_noise_maps, maps, larmor_recon_noise(recon, 0, &result, &cheap, &maps));
     assert_true(maps.count == 0 && maps.left_out > 1);
-    assert_ok(larmor_recon_noise(recon, 0, &result, &quick, &asked));
+    OWN(larmor_noise_maps, asked, larmor_recon_noise(recon, 0, &result, &quick, &asked));
     assert_true(asked.count == 0 && asked.left_out == 0);
 }
 
@@ -369,10 +361,9 @@ TEST(g_of_all_lines_is_one)
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg");
     OWNED(larmor_recon_result) result;
     OWNED(larmor_recon) *recon = run_of(&s, &opts, &result);
-    OWNED(larmor_noise_maps) maps;
-    assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.only_exact = 1}, &maps));
+    OWN(larmor_noise_maps, maps, larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.only_exact = 1}, &maps));
     assert_int_equal(maps.count, 1);
-    OWNED(float) *g = values_of(maps.map[0].g);
+    HEAP float *g = values_of(maps.map[0].g);
     for (int64_t v = 0; v < N * N; v++) assert_true(fabs(g[v] - 1) < 1e-4);
 }
 
@@ -392,7 +383,7 @@ static void response_of(scan *s, larmor_recon_opts opts, const larmor_response_o
 TEST(a_point_of_all_lines_stays_one_and_keeps_what_its_weight_leaves)
 {
     OWNED(scan) s = noisy(all_lines);
-    OWNED(float) *m = values_of(s.maps);
+    HEAP float *m = values_of(s.maps);
     double energy[N * N] = {0};
     for (int64_t i = 0; i < (int64_t)2 * N * N * COILS; i++) energy[i / 2 % (N * N)] += m[i] * m[i];
     const double weight[] = {1e-6, 0.5};
@@ -400,7 +391,7 @@ TEST(a_point_of_all_lines_stays_one_and_keeps_what_its_weight_leaves)
         OWNED(larmor_response_maps) maps;
         OWNED(larmor_recon_result) result;
         response_of(&s, OPTS(.method = "cg", AT(weight[i])), &(larmor_response_opts){.probes = 64}, &maps, &result);
-        OWNED(float) *height = values_of(maps.map[0].height), *width = values_of(maps.map[0].width);
+        HEAP float *height = values_of(maps.map[0].height), *width = values_of(maps.map[0].width);
         for (int64_t v = 0; v < N * N; v++) {
             const double all = energy[v] * N * N, expected = all / (all + result.report.weight);
             const int64_t x = v % N, y = v / N;
@@ -433,7 +424,7 @@ TEST(the_height_that_tv_leaves_is_that_of_whole_reconstructions)
     OWNED(larmor_response_maps) maps;
     OWNED(larmor_recon_result) result;
     response_of(&s, opts, &(larmor_response_opts){.probes = 32, .contrast = 0.5}, &maps, &result);
-    OWNED(float) *x = values_of(result.image[0].data), *height = values_of(maps.map[0].height);
+    HEAP float *x = values_of(result.image[0].data), *height = values_of(maps.map[0].height);
     OWNED(larmor_op) *A = NULL;
     const larmor_sense_opts sense = {.traj = s.image[0].traj};
     assert_ok(larmor_op_sense(s.maps, &sense, &A));
@@ -455,7 +446,7 @@ TEST(the_height_that_tv_leaves_is_that_of_whole_reconstructions)
         larmor_recon_opts again = opts;
         again.maps = more.maps;
         OWNED(larmor_recon_result) with = result_of(&more, &again);
-        OWNED(float) *y = values_of(with.image[0].data);
+        HEAP float *y = values_of(with.image[0].data);
         of_runs += ((y[2 * v] - x[2 * v]) * x[2 * v] + (y[2 * v + 1] - x[2 * v + 1]) * x[2 * v + 1]) / size / high;
         of_map += height[v];
     }
@@ -494,8 +485,7 @@ TEST(the_map_is_the_same_whenever_it_is_made)
         value[i] = values_of(maps.map[0].deviation);
     }
     assert_memory_equal(value[0], value[1], N * N * sizeof(float));
-    free(value[0]);
-    free(value[1]);
+    LMR_FREE(value[0], value[1]);
 }
 
 /* What the map of one series teaches is not handed on to the next. */
@@ -507,13 +497,12 @@ TEST(images_after_a_map_are_those_without_it)
     if (!is_cpu()) skip();
     for (int with = 0; with < 2; with++) {
         OWNED(larmor_recon) *recon = recon_of(&s, &opts);
-        OWNED(larmor_recon_result) first;
         OWNED(larmor_noise_maps) maps = {.count = 0};
-        assert_ok(larmor_recon_run(recon, 0, &first));
+        OWN(larmor_recon_result, first, larmor_recon_run(recon, 0, &first));
         if (with) assert_ok(larmor_recon_noise(recon, 0, &first, &(larmor_noise_opts){.samples = 3}, &maps));
         assert_ok(larmor_recon_run(recon, 1, &result[with]));
     }
-    OWNED(float) *a = values_of(result[0].image[0].data), *b = values_of(result[1].image[0].data);
+    HEAP float *a = values_of(result[0].image[0].data), *b = values_of(result[1].image[0].data);
     assert_memory_equal(a, b, 2 * N * N * sizeof(float));
     for (int i = 0; i < 2; i++) larmor_recon_result_free(&result[i]);
 }
@@ -522,23 +511,20 @@ TEST(images_after_a_map_are_those_without_it)
 TEST(images_of_one_trajectory_share_a_map)
 {
     OWNED(scan) s = scan_of(COILS, 2, 0);
-    larmor_array_free(s.image[1].traj);
-    larmor_array_free(s.image[1].kspace);
+    LMR_FREE(s.image[1].traj, s.image[1].kspace);
     s.image[1].traj = larmor_array_ref(s.image[0].traj);
     assert_ok(larmor_phantom_kspace(s.phantom, s.image[1].traj, COILS, LARMOR_C64, &s.image[1].kspace));
     add_noise(&s, SIGMA, 5);
     assert_ok(larmor_axpby(1, s.image[1].kspace, 1, s.image[1].kspace)); /* twice the signal and the noise */
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg", .at_once = 1, AT(1e-3));
     OWNED(larmor_recon) *recon = recon_of(&s, &opts);
-    OWNED(larmor_recon_result) first, second;
-    OWNED(larmor_noise_maps) a, b;
-    assert_ok(larmor_recon_run(recon, 0, &first));
-    assert_ok(larmor_recon_noise(recon, 0, &first, &(larmor_noise_opts){.samples = 4}, &a));
-    assert_ok(larmor_recon_run(recon, 1, &second));
-    assert_ok(larmor_recon_noise(recon, 1, &second, &(larmor_noise_opts){.samples = 4}, &b));
+    OWN(larmor_recon_result, first, larmor_recon_run(recon, 0, &first));
+    OWN(larmor_noise_maps, a, larmor_recon_noise(recon, 0, &first, &(larmor_noise_opts){.samples = 4}, &a));
+    OWN(larmor_recon_result, second, larmor_recon_run(recon, 1, &second));
+    OWN(larmor_noise_maps, b, larmor_recon_noise(recon, 1, &second, &(larmor_noise_opts){.samples = 4}, &b));
     assert_int_equal(a.shared, 0);
     assert_int_equal(b.shared, 1);
-    OWNED(float) *x = values_of(a.map[0].deviation), *y = values_of(b.map[0].deviation);
+    HEAP float *x = values_of(a.map[0].deviation), *y = values_of(b.map[0].deviation);
     for (int64_t v = 0; v < N * N; v++) assert_true(fabs(y[v] / x[v] / (b.level / a.level) - 1) < 1e-5);
     assert_true(b.level > 1.8 * a.level && b.level < 2.2 * a.level);
 }
@@ -546,16 +532,14 @@ TEST(images_of_one_trajectory_share_a_map)
 TEST(signal_to_noise_is_the_magnitude_over_the_deviation)
 {
     const float image[] = {3, 4, 0, 1, 5, 12}, deviation[] = {2, 0, 13}, expected[] = {2.5f, 0, 1};
-    OWNED(larmor_array) *x, *d, *snr;
-    assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(3), LARMOR_C64, image, &x));
-    assert_ok(larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(3), LARMOR_F32, deviation, &d));
-    assert_ok(larmor_snr_map(x, d, &snr));
-    OWNED(float) *value = values_of(snr);
+    OWN(larmor_array, *x, larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(3), LARMOR_C64, image, &x));
+    OWN(larmor_array, *d, larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(3), LARMOR_F32, deviation, &d));
+    OWN(larmor_array, *snr, larmor_snr_map(x, d, &snr));
+    HEAP float *value = values_of(snr);
     for (int i = 0; i < 3; i++) assert_true(fabsf(value[i] - expected[i]) < 1e-6f);
     larmor_array *none;
     assert_refused(larmor_snr_map(x, x, &none), LARMOR_ERR_ARG, "deviation: it is complex, and has to be real");
-    OWNED(larmor_array) *part;
-    assert_ok(larmor_array_slice(d, 0, 2, &part));
+    OWN(larmor_array, *part, larmor_array_slice(d, 0, 2, &part));
     assert_refused(larmor_snr_map(x, part, &none), LARMOR_ERR_SHAPE, "deviation: its shape is not that of the image");
 }
 
@@ -564,20 +548,18 @@ TEST(calls_without_a_map_are_refused)
     OWNED(scan) s = noisy(two_frames);
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg"), rss = OPTS(.no_maps = 1, .method = "grid");
     OWNED(larmor_recon) *recon = recon_of(&s, &opts), *without = recon_of(&s, &rss);
-    OWNED(larmor_recon_result) result, other;
     OWNED(larmor_noise_maps) maps;
-    assert_ok(larmor_recon_run(recon, 0, &result));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
     assert_refused(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = 1}, &maps), LARMOR_ERR_ARG,
                    "noise.samples: 1 is not from 2 to 65536");
     assert_refused(larmor_recon_noise(recon, 1, &result, NULL, &maps), LARMOR_ERR_ARG,
                    "noise: series 1 is not the last one that was run");
-    assert_ok(larmor_recon_run(without, 0, &other));
+    OWN(larmor_recon_result, other, larmor_recon_run(without, 0, &other));
     assert_refused(larmor_recon_noise(without, 0, &other, NULL, &maps), LARMOR_ERR_ARG,
                    "noise: without coil maps the image is no linear one of its samples");
     const larmor_recon_opts inversion = OPTS(.method = "nlinv");
     OWNED(larmor_recon) *together = recon_of(&s, &inversion);
-    OWNED(larmor_recon_result) frame;
-    assert_ok(larmor_recon_run(together, 0, &frame));
+    OWN(larmor_recon_result, frame, larmor_recon_run(together, 0, &frame));
     assert_refused(larmor_recon_noise(together, 0, &frame, NULL, &maps), LARMOR_ERR_ARG,
                    "noise: nlinv finds image and coil maps together, of which there is no map");
     assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.only_exact = 1}, &maps));

@@ -360,8 +360,7 @@ TEST(arrays_that_are_not_finite_are_refused_by_name)
 {
     OWNED(scan) s = scan_of(2, 1, 0);
     double _Complex wrong[8] = {1, 1, 1, INFINITY};
-    OWNED(larmor_array) *array;
-    assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(4, 2), LARMOR_C128, wrong, &array));
+    OWN(larmor_array, *array, larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(4, 2), LARMOR_C128, wrong, &array));
     const struct {
         larmor_recon_opts opts;
         const char *line;

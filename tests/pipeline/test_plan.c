@@ -127,8 +127,7 @@ TEST(images_that_are_alike_need_alike)
     OWNED(scan) s = scan_of(COILS, 3, 0);
     larmor_array *few;
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SAMPLES, 2, COILS), &few));
-    larmor_array_free(s.image[2].kspace);
-    larmor_array_free(s.image[2].traj);
+    LMR_FREE(s.image[2].kspace, s.image[2].traj);
     s.image[2].kspace = few;
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, 2), &s.image[2].traj));
     const larmor_recon_opts opts = KNOWN(.maps = s.maps, .oversample = {1});

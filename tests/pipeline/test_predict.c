@@ -91,14 +91,12 @@ TEST(what_there_is_to_do_is_read_from_scan_and_options)
 static void expect_device(larmor_source *source, const char *spec, larmor_recon_opts opts, const char *start,
                           const char *device, const char *reason)
 {
-    larmor_device *on;
     assert_int_equal(start ? setenv("LARMOR_GPU_START", start, 1) : unsetenv("LARMOR_GPU_START"), 0);
-    assert_ok(larmor_recon_open_device(spec, source, &opts, &on));
+    OWN(larmor_device, *on, larmor_recon_open_device(spec, source, &opts, &on));
     if (strncmp(larmor_device_spec(on), device, strlen(device)) != 0)
         print_error("%s: %s\n", larmor_device_spec(on), larmor_device_reason(on));
     assert_int_equal(strncmp(larmor_device_spec(on), device, strlen(device)), 0);
     assert_non_null(strstr(larmor_device_reason(on), reason));
-    larmor_device_free(on);
 }
 
 TEST(auto_takes_the_processor_where_it_is_done_before_a_gpu_begins)

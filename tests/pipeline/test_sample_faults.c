@@ -6,17 +6,16 @@
  * and coils, with a phase of its own in each. */
 static larmor_sample_faults faults_with(double amplitude, double frequency)
 {
-    scan s = scan_of(COILS, 1, 1e-4);
+    OWNED(scan) s = scan_of(COILS, 1, 1e-4);
     larmor_sample_faults found;
     const int64_t matrix[3] = {N, N, 1};
     const larmor_readouts *r = &s.image[0];
     const larmor_shape shape = larmor_array_shape(r->kspace);
-    larmor_array *kspace;
-    float *x;
+    OWNED(larmor_array) *kspace;
     double size;
     assert_ok(larmor_nrm2(r->kspace, &size));
     size /= sqrt((double)larmor_array_count(r->kspace));
-    assert_ok(larmor_array_download(r->kspace, LARMOR_C64, &x));
+    OWN_MEMORY(float, *x, larmor_array_download(r->kspace, LARMOR_C64, &x));
     for (int64_t i = 0; i < larmor_array_count(r->kspace); i++) {
         const double phase = 2 * M_PI * frequency * (double)(i % shape.dim[0]) + (double)(i / shape.dim[0]);
         x[2 * i] += (float)(amplitude * size * cos(phase));
@@ -25,9 +24,6 @@ static larmor_sample_faults faults_with(double amplitude, double frequency)
     assert_ok(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, x, &kspace));
     const larmor_samples samples = {.kspace = kspace, .traj = r->traj};
     assert_ok(larmor_sample_faults_find(samples.kspace, samples.traj, matrix, &found));
-    larmor_array_free(kspace);
-    free(x);
-    free_scan(&s);
     return found;
 }
 
@@ -49,15 +45,11 @@ static larmor_sample_faults faults_of(const char *traj, int coils, double noise,
     const int64_t matrix[3] = {N, N, 1};
     const larmor_traj_opts opts = {.matrix = {N, N}};
     larmor_sample_faults found;
-    larmor_phantom *phantom;
-    OWNED(larmor_array) *k, *samples;
-    OWNED(float) *x;
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
-    assert_ok(larmor_traj_create(dev, traj, &opts, &k));
-    assert_ok(larmor_phantom_kspace(phantom, k, coils, LARMOR_C64, &samples));
-    larmor_phantom_free(phantom);
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
+    OWN(larmor_array, *k, larmor_traj_create(dev, traj, &opts, &k));
+    OWN(larmor_array, *samples, larmor_phantom_kspace(phantom, k, coils, LARMOR_C64, &samples));
     if (noise > 0) assert_ok(larmor_phantom_noise(samples, noise, seed));
-    assert_ok(larmor_array_download(samples, LARMOR_C64, &x));
+    OWN_MEMORY(float, *x, larmor_array_download(samples, LARMOR_C64, &x));
     change(x, larmor_array_count(samples) / coils, coils, number);
     assert_ok(larmor_array_write(samples, x, larmor_array_bytes(samples)));
     assert_ok(larmor_sample_faults_find(samples, k, matrix, &found));
@@ -131,12 +123,8 @@ TEST(a_coil_with_signal_and_twelve_times_the_noise_of_others_is_named_and_none_o
                               "recon weigh it; else leave out what has hardly any signal.");
 }
 
-static void keep(float *x, int64_t points, int coils, double number)
+static void keep(float *x LMR_UNUSED, int64_t points LMR_UNUSED, int coils LMR_UNUSED, double number LMR_UNUSED)
 {
-    (void)x;
-    (void)points;
-    (void)coils;
-    (void)number;
 }
 
 /* A constant of this part of the largest value, of another phase in each coil. */
@@ -197,25 +185,24 @@ static larmor_sample_faults faults_of_readouts(const char *traj, int size, int l
     const int64_t matrix[3] = {size, size, 1};
     const larmor_traj_opts opts = {.matrix = {size, size}, .samples = length};
     larmor_sample_faults found;
-    OWNED(larmor_array) *k, *samples;
-    assert_ok(larmor_traj_create(dev, traj, &opts, &k));
-    OWNED(double) *at = (double *)values_of(k);
+    OWN(larmor_array, *k, larmor_traj_create(dev, traj, &opts, &k));
+    HEAP double *at = (double *)values_of(k);
     const larmor_shape shape = larmor_array_shape(k);
     const int64_t points = shape.dim[1] * shape.dim[2];
-    OWNED(float) *x = calloc((size_t)(2 * points * coils), sizeof *x);
+    HEAP float *x = calloc((size_t)(2 * points * coils), sizeof *x);
     for (int64_t i = 0; i < points * coils; i++) {
         const double *p = at + 2 * (i % points);
         const double phase = (double)(i / points) - 2 * M_PI * (place[0] * p[0] + place[1] * p[1]);
         x[2 * i] = (float)(amplitude * cos(phase));
         x[2 * i + 1] = (float)(amplitude * sin(phase));
     }
-    assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(shape.dim[1], shape.dim[2], coils), LARMOR_C64, x,
-                                  &samples));
+    OWN(larmor_array, *samples,
+        larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(shape.dim[1], shape.dim[2], coils), LARMOR_C64, x,
+                            &samples));
     assert_ok(larmor_phantom_noise(samples, noise, 5));
     if (joined) {
-        OWNED(larmor_array) *at_all, *all;
-        assert_ok(larmor_array_reshape(k, LARMOR_SHAPE(2, points, 1), &at_all));
-        assert_ok(larmor_array_reshape(samples, LARMOR_SHAPE(points, 1, coils), &all));
+        OWN(larmor_array, *at_all, larmor_array_reshape(k, LARMOR_SHAPE(2, points, 1), &at_all));
+        OWN(larmor_array, *all, larmor_array_reshape(samples, LARMOR_SHAPE(points, 1, coils), &all));
         assert_ok(larmor_sample_faults_find(all, at_all, matrix, &found));
         return found;
     }

@@ -40,11 +40,10 @@ TEST(joint_images_of_a_slice_are_one_series)
     for (int i = 0; i < 2; i++) {
         const larmor_recon_opts opts = KNOWN(.method = methods[i], .joint = 1, .iters = 2, .maps = s.maps);
         OWNED(larmor_recon) *recon = recon_of(&s, &opts);
-        OWNED(larmor_recon_result) result;
         assert_int_equal(larmor_recon_series(recon), 2);
         expect_plan(recon, 0, "series 1 of 2, 2 images", 2, 0, 0);
         expect_plan(recon, 1, "series 2 of 2, 2 images", 2, 1, 0);
-        assert_ok(larmor_recon_run(recon, 1, &result));
+        OWN(larmor_recon_result, result, larmor_recon_run(recon, 1, &result));
         assert_int_equal(result.count, 2);
         assert_int_equal(result.image[0].group, 1);
         assert_int_equal(result.image[1].group, 3);
@@ -129,11 +128,9 @@ TEST(delays_are_those_of_images_with_signal)
 {
     for (int noisy = 0; noisy < 2; noisy++) {
         OWNED(scan) s = scan_of(COILS, 2, 0);
-        larmor_array *moved;
-        assert_ok(larmor_traj_delay(s.image[!noisy].traj, (double[6]){.7, .7}, NULL, &moved));
+        OWN(larmor_array, *moved, larmor_traj_delay(s.image[!noisy].traj, (double[6]){.7, .7}, NULL, &moved));
         larmor_array_free(s.image[!noisy].kspace);
         assert_ok(larmor_phantom_kspace(s.phantom, moved, COILS, LARMOR_C64, &s.image[!noisy].kspace));
-        larmor_array_free(moved);
         assert_ok(larmor_fill(s.image[noisy].kspace, 0));
         for (int i = 0; i < 2; i++) assert_ok(larmor_phantom_noise(s.image[i].kspace, 1e-3, 3 + (uint64_t)i));
         const larmor_recon_opts opts = OPTS(.method = "grid");

@@ -40,8 +40,7 @@ static scan alike(int images)
 static void change(scan *s, int image, void (*how)(double *k, int number), int number)
 {
     larmor_readouts *r = &s->image[image];
-    OWNED(double) *k;
-    assert_ok(larmor_array_download(r->traj, LARMOR_F64, &k));
+    OWN_MEMORY(double, *k, larmor_array_download(r->traj, LARMOR_F64, &k));
     how(k, number);
     const larmor_shape shape = larmor_array_shape(r->traj);
     larmor_array_free(r->traj);
@@ -89,15 +88,12 @@ static void count_use(const lmr_job *job, outcome *o)
 static void run(const char *spec, const scan *s, const larmor_recon_opts *opts, outcome *o)
 {
     larmor_scan_arrays arrays = s->arrays;
-    OWNED(larmor_source) *source;
-    larmor_device *on;
-    larmor_recon *recon;
     larmor_recon_result result;
     arrays.image = s->image;
     *o = (outcome){.hits = 0};
-    assert_ok(larmor_source_of_arrays(&arrays, &source));
-    assert_ok(larmor_device_open(spec, &on));
-    assert_ok(larmor_recon_create(source, on, opts, &recon));
+    OWN(larmor_source, *source, larmor_source_of_arrays(&arrays, &source));
+    OWN(larmor_device, *on, larmor_device_open(spec, &on));
+    OWN(larmor_recon, *recon, larmor_recon_create(source, on, opts, &recon));
     for (int i = 0; i < larmor_recon_series(recon); i++) {
         assert_ok(larmor_recon_run(recon, i, &result));
         o->report[i] = result.report;
@@ -113,8 +109,6 @@ static void run(const char *spec, const scan *s, const larmor_recon_opts *opts, 
             o->hits -= lmr_trajectory_cache_hits(job->caches->trajectories); /* are counted */
         count_use(job, o);
     }
-    larmor_recon_free(recon);
-    larmor_device_free(on);
 }
 
 static double apart_by(const float *x, const float *y)
@@ -197,7 +191,7 @@ TEST(scans_of_all_kinds_are_those_without_sharing)
     double hz[N * N * IMAGES], t[SAMPLES * SPOKES];
     for (int i = 0; i < N * N * IMAGES; i++) hz[i] = 100.0 * (i % N) / N * (1 + i / (N * N));
     for (int i = 0; i < SAMPLES * SPOKES; i++) t[i] = 8e-3 * (i % SAMPLES) / SAMPLES;
-    larmor_array *b0, *times, *one;
+    OWNED(larmor_array) *b0, *times, *one;
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(N, N, IMAGES), LARMOR_F64, hz, &b0));
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(SAMPLES, SPOKES), LARMOR_F64, t, &times));
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(IMAGES / 2, 1), LARMOR_F64, basis, &one));
@@ -231,9 +225,6 @@ TEST(scans_of_all_kinds_are_those_without_sharing)
                              kinds[i].opts.partial_fourier == LARMOR_PARTIAL_ZERO ? IMAGES : 0);
         }
     }
-    larmor_array_free(one);
-    larmor_array_free(times);
-    larmor_array_free(b0);
 }
 
 /* In a scan of its own there is nothing to share. To the bit; on a GPU, where sums are taken in any order and the
@@ -331,12 +322,10 @@ TEST(weights_that_a_caller_changes_are_his_own)
     for (int spoilt = 0; spoilt < 2; spoilt++) {
         OWNED(larmor_recon) *recon = recon_of(&s, &opts);
         larmor_recon_result result;
-        larmor_array *weights;
         assert_ok(larmor_recon_run(recon, 0, &result));
         larmor_recon_result_free(&result);
-        assert_ok(larmor_recon_density(recon, &weights));
+        OWN(larmor_array, *weights, larmor_recon_density(recon, &weights));
         if (spoilt) assert_ok(larmor_fill(weights, 3));
-        larmor_array_free(weights);
         assert_ok(larmor_recon_run(recon, 1, &result));
         assert_ok(larmor_array_read(result.image[0].data, spoilt ? second : first, sizeof first));
         larmor_recon_result_free(&result);
@@ -390,7 +379,6 @@ static lmr_cached *find(const lmr_job *job, const lmr_frame *frame)
 TEST(samples_of_another_layout_have_nothing_in_common)
 {
     OWNED(scan) s = alike(1);
-    larmor_array *line, *more;
     const lmr_settings settings = {.eps = 1e-5};
     const lmr_scan_facts facts = {.dev = dev};
     lmr_caches caches = {.trajectories = NULL};
@@ -414,17 +402,15 @@ TEST(samples_of_another_layout_have_nothing_in_common)
     other.grid.fov_mm[0] = 2;
     assert_ptr_not_equal(find(&job, &other), first);
     assert_ptr_equal(find(&job, &frame), first);
-    assert_ok(larmor_array_reshape(s.image[0].traj, LARMOR_SHAPE(2, SAMPLES * SPOKES, 1), &line));
+    OWN(larmor_array, *line, larmor_array_reshape(s.image[0].traj, LARMOR_SHAPE(2, SAMPLES * SPOKES, 1), &line));
     other = frame;
     other.samples.traj = line; /* the same numbers */
     assert_ptr_not_equal(find(&job, &other), first);
-    assert_ok(larmor_array_slice(s.image[0].kspace, 0, 2, &more));
+    OWN(larmor_array, *more, larmor_array_slice(s.image[0].kspace, 0, 2, &more));
     other = frame;
     other.samples.kspace = more;
     assert_ptr_not_equal(find(&job, &other), first);
     assert_ptr_equal(find(&job, &frame), first); /* was asked for in between, so that it stayed */
-    larmor_array_free(more);
-    larmor_array_free(line);
     lmr_caches_close(&caches);
 }
 

@@ -49,9 +49,8 @@ typedef struct scene {
 
 static void make(scene *s)
 {
-    larmor_phantom *phantom;
     const larmor_scan_arrays arrays = {.matrix = {SIDE, SIDE, SIDE}, .image = s->image, .images = s->images};
-    assert_ok(larmor_phantom_create("shepp-logan", 3, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 3, &phantom));
     for (int i = 0; i < s->images; i++) {
         larmor_readouts *r = &s->image[i];
         r->traj = s->traj ? named_traj(s->traj, s->readouts, i) : spirals_traj(s->readouts, i);
@@ -60,17 +59,13 @@ static void make(scene *s)
         if (s->noise > 0) assert_ok(larmor_phantom_noise(r->kspace, s->noise, 1 + (uint64_t)i));
         r->meta.repetition = i;
     }
-    larmor_phantom_free(phantom);
     assert_ok(larmor_source_of_arrays(&arrays, &s->source));
 }
 
 static void clear(scene *s)
 {
     larmor_source_free(s->source);
-    for (int i = 0; i < s->images; i++) {
-        larmor_array_free(s->image[i].kspace);
-        larmor_array_free(s->image[i].traj);
-    }
+    for (int i = 0; i < s->images; i++) LMR_FREE(s->image[i].kspace, s->image[i].traj);
 }
 
 static larmor_recon *begin(const scene *s, const char *spec, int64_t memory, larmor_recon_plan *plan)
@@ -104,8 +99,7 @@ static larmor_recon *begin_slabs(const scene *s, larmor_recon_plan *plan)
 
 static float *run(larmor_recon *recon, int series, larmor_recon_report *report)
 {
-    OWNED(larmor_recon_result) result;
-    assert_ok(larmor_recon_run(recon, series, &result));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, series, &result));
     float *values = values_of(result.image[0].data);
     *report = result.report;
     return values;
@@ -134,7 +128,7 @@ static void expect_alike(const scene *s)
     assert_true(plan.bytes <= plan.limit);
     for (int i = 0; i < s->images; i++) {
         larmor_recon_report of_whole, of_slabs;
-        OWNED(float) *x = run(whole, i, &of_whole), *y = run(slabs, i, &of_slabs);
+        HEAP float *x = run(whole, i, &of_whole), *y = run(slabs, i, &of_slabs);
         print_message("%s, %d slabs, image %d: lambda %.4g and %.4g, %d and %d iterations, %.2g apart\n", s->name,
                       s->slabs, i, of_whole.lambda, of_slabs.lambda, of_whole.solver.iters, of_slabs.solver.iters,
                       apart_by(y, x));
@@ -183,8 +177,7 @@ static larmor_array *delayed(const larmor_array *traj, double by)
     const larmor_shape shape = larmor_array_shape(traj);
     const int64_t samples = shape.dim[1];
     larmor_array *out;
-    OWNED(double) *k;
-    assert_ok(larmor_array_download(traj, LARMOR_F64, &k));
+    OWN_MEMORY(double, *k, larmor_array_download(traj, LARMOR_F64, &k));
     for (int64_t r = 0; r < shape.dim[2]; r++) {
         double *of = k + 3 * samples * r, along[3], size = 0;
         for (int d = 0; d < 3; d++) along[d] = of[3 * (samples - 1) + d] - of[d];
@@ -198,11 +191,10 @@ static larmor_array *delayed(const larmor_array *traj, double by)
 static larmor_source *late_scan(larmor_readouts *r)
 {
     const larmor_scan_arrays arrays = {.matrix = {SIDE, SIDE, SIDE}, .image = r, .images = 1};
-    OWNED(larmor_phantom) *phantom;
     larmor_source *source;
     *r = (larmor_readouts){.traj = named_traj("koosh", 600, 0)};
     OWNED(larmor_array) *traj = delayed(r->traj, 0.3);
-    assert_ok(larmor_phantom_create("shepp-logan", 3, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 3, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, MANY_CHANNELS, LARMOR_C64, &r->kspace));
     assert_ok(larmor_phantom_noise(r->kspace, 3e-4, 1));
     assert_ok(larmor_source_of_arrays(&arrays, &source));
@@ -214,14 +206,12 @@ TEST(coils_are_compressed_and_delays_found_in_slabs_as_in_the_whole)
 {
     const larmor_recon_opts opts = OPTS(.method = "cg", .calibration = 8, .oversample = {1, 1, 1});
     larmor_readouts readouts;
-    larmor_source *source = late_scan(&readouts);
-    larmor_recon *whole, *slabs;
-    larmor_device *group;
+    OWNED(larmor_source) *source = late_scan(&readouts);
     larmor_recon_plan of_whole, of_slabs;
     larmor_recon_report whole_report, slabs_report;
-    assert_ok(larmor_device_open("cpu:1,1", &group));
-    assert_ok(larmor_recon_create(source, group, &opts, &slabs));
-    assert_ok(larmor_recon_create(source, dev, &opts, &whole));
+    OWN(larmor_device, *group, larmor_device_open("cpu:1,1", &group));
+    OWN(larmor_recon, *slabs, larmor_recon_create(source, group, &opts, &slabs));
+    OWN(larmor_recon, *whole, larmor_recon_create(source, dev, &opts, &whole));
     slabs->slabs_from = LMR_SLABS_OF_ONE_COIL;
     assert_ok(lmr_slab_threads_open(slabs, source, group, &opts));
     assert_ok(larmor_recon_describe(whole, 0, &of_whole));
@@ -233,15 +223,8 @@ TEST(coils_are_compressed_and_delays_found_in_slabs_as_in_the_whole)
     assert_at_most(fabs(of_slabs.compressed_energy - of_whole.compressed_energy), 1e-6);
     assert_true(fabs(of_whole.delay[0]) > 0.1);
     for (int e = 0; e < 6; e++) assert_at_most(fabs(of_slabs.delay[e] - of_whole.delay[e]), 2e-3);
-    float *x = run(whole, 0, &whole_report), *y = run(slabs, 0, &slabs_report);
+    HEAP float *x = run(whole, 0, &whole_report), *y = run(slabs, 0, &slabs_report);
     assert_at_most(fabs(slabs_report.lambda / whole_report.lambda - 1), OF_WEIGHT);
     assert_at_most(apart_by(y, x), OF_IMAGE);
-    free(x);
-    free(y);
-    larmor_recon_free(slabs);
-    larmor_recon_free(whole);
-    larmor_device_free(group);
-    larmor_source_free(source);
-    larmor_array_free(readouts.kspace);
-    larmor_array_free(readouts.traj);
+    LMR_FREE(readouts.kspace, readouts.traj);
 }

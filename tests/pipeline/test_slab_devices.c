@@ -87,11 +87,10 @@ typedef struct volume {
 
 static void make_volume(volume *v)
 {
-    larmor_phantom *phantom;
     const int64_t n = side();
     const larmor_scan_arrays arrays = {.matrix = {n, n, n}, .image = v->image, .images = 2};
     *v = (volume){.shy = {.first = pthread_self()}};
-    assert_ok(larmor_phantom_create("shepp-logan", 3, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 3, &phantom));
     for (int i = 0; i < 2; i++) {
         const larmor_traj_opts opts = {.matrix = {n, n, n}, .readouts = readouts(), .samples = 2 * n, .first = i};
         larmor_readouts *r = &v->image[i];
@@ -100,7 +99,6 @@ static void make_volume(volume *v)
         assert_ok(larmor_phantom_noise(r->kspace, 1e-3, 1 + (uint64_t)i));
         r->meta.repetition = i;
     }
-    larmor_phantom_free(phantom);
     assert_ok(larmor_source_of_arrays(&arrays, &v->shy.inner));
     assert_ok(larmor_source_create("shy", &impl, &v->shy, &v->source));
 }
@@ -109,10 +107,7 @@ static void free_volume(volume *v)
 {
     larmor_source_free(v->source);
     larmor_source_free(v->shy.inner);
-    for (int i = 0; i < 2; i++) {
-        larmor_array_free(v->image[i].kspace);
-        larmor_array_free(v->image[i].traj);
-    }
+    for (int i = 0; i < 2; i++) LMR_FREE(v->image[i].kspace, v->image[i].traj);
 }
 
 ENDS_ITSELF_BY(free_volume, volume)
@@ -145,14 +140,11 @@ static int listen(void *user, const larmor_event *e)
 
 static larmor_status try_on(const char *spec, const volume *v, larmor_recon_opts opts, heard *h, larmor_recon **recon)
 {
-    larmor_device *on;
     h->caller = pthread_self();
     opts.listener = listen;
     opts.user = h;
-    assert_ok(larmor_device_open(spec, &on));
-    const larmor_status st = larmor_recon_create(v->source, on, &opts, recon);
-    larmor_device_free(on);
-    return st;
+    OWN(larmor_device, *on, larmor_device_open(spec, &on));
+    return larmor_recon_create(v->source, on, &opts, recon);
 }
 
 static const char *devices(int count)
@@ -166,13 +158,12 @@ static const char *devices(int count)
 static int slabs_with(const volume *v, int count, int64_t memory)
 {
     heard h = {.steps = 0};
-    larmor_recon *recon;
+    OWNED(larmor_recon) *recon;
     larmor_recon_plan plan;
     const larmor_status st = try_on(devices(count), v, VOLUME_OPTS(.memory = memory), &h, &recon);
     if (st == LARMOR_ERR_MEMORY) return -1;
     assert_ok(st);
     assert_ok(larmor_recon_describe(recon, 0, &plan));
-    larmor_recon_free(recon);
     return plan.slabs;
 }
 
@@ -205,8 +196,7 @@ static int64_t scarce(const volume *v, int count)
 
 static float *run(larmor_recon *recon, int series, larmor_recon_report *report)
 {
-    OWNED(larmor_recon_result) result;
-    assert_ok(larmor_recon_run(recon, series, &result));
+    OWN(larmor_recon_result, result, larmor_recon_run(recon, series, &result));
     assert_int_equal(result.count, 1);
     float *values = values_of(result.image[0].data);
     if (report) *report = result.report;
@@ -239,7 +229,7 @@ TEST(the_image_of_devices_that_hold_slabs_is_that_of_one_that_holds_all)
     larmor_recon_free(recon);
     for (int count = 2; count < 4; count++) {
         const int64_t memory = scarce(&v, count);
-        OWNED(float) *first = NULL;
+        HEAP float *first = NULL;
         for (int round = 0; round < 4 - count; round++) { /* the second round is of the first image alone */
             h = (heard){.steps = 0};
             assert_ok(try_on(devices(count), &v, VOLUME_OPTS(.memory = memory), &h, &recon));
@@ -247,7 +237,7 @@ TEST(the_image_of_devices_that_hold_slabs_is_that_of_one_that_holds_all)
             assert_int_equal(plan.slabs, count);
             assert_true(plan.bytes <= memory);
             float *values = run(recon, 0, &report);
-            float *second = round ? NULL : run(recon, 1, NULL); /* by the first one's maps */
+            HEAP float *second = round ? NULL : run(recon, 1, NULL); /* by the first one's maps */
             assert_refused(larmor_recon_maps(recon, &maps, NULL), LARMOR_ERR_UNSUPPORTED,
                            "each device has those of its planes");
             assert_string_equal(report.device, devices(count));
@@ -259,15 +249,13 @@ TEST(the_image_of_devices_that_hold_slabs_is_that_of_one_that_holds_all)
             assert_null(strstr(source + 1, "shy: ")); /* each line once */
             if (round) assert_at_most(apart_by(values, first), is_cpu() ? 0 : 1e-5);
             larmor_recon_free(recon);
-            free(second);
             if (round)
                 free(values);
             else
                 first = values;
         }
     }
-    free(whole[0]);
-    free(whole[1]);
+    LMR_FREE(whole[0], whole[1]);
 }
 
 TEST(the_error_of_a_device_is_one_of_the_call_and_the_next_one_works)
@@ -284,11 +272,11 @@ TEST(the_error_of_a_device_is_one_of_the_call_and_the_next_one_works)
     assert_null(recon);
     v.shy.fails = 0;
     assert_ok(try_on(devices(3), &v, VOLUME_OPTS(.memory = memory), &h, &recon));
-    OWNED(float) *whole = run(recon, 0, NULL);
+    HEAP float *whole = run(recon, 0, NULL);
     v.shy.fails = 1;
     assert_refused(larmor_recon_run(recon, 1, &result), LARMOR_ERR_IO, "rank 1: these readouts cannot be read");
     v.shy.fails = 0;
-    OWNED(float) *again = run(recon, 0, NULL);
+    HEAP float *again = run(recon, 0, NULL);
     assert_at_most(apart_by(again, whole), is_cpu() ? 0 : 1e-5);
 }
 

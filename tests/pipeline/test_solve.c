@@ -91,8 +91,6 @@ TEST(no_lambda_is_no_penalty)
 static void take_blobs(scan *s)
 {
     static double image[2 * N * N];
-    OWNED(larmor_array) *maps, *x;
-    OWNED(larmor_op) *A;
     for (int y = 0; y < N; y++)
         for (int i = 0; i < N; i++) {
             const double a = hypot(i - 13, y - 17) / 2.5, b = hypot(i - 19, y - 15) / 2;
@@ -100,12 +98,12 @@ static void take_blobs(scan *s)
             image[2 * (i + N * y) + 1] = .6 * exp(-b * b / 2);
         }
     larmor_array_free(s->truth);
-    assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(N, N), &x));
+    OWN(larmor_array, *x, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(N, N), &x));
     assert_ok(larmor_array_write(x, image, sizeof image));
     assert_ok(larmor_array_convert(x, LARMOR_C64, &s->truth));
-    assert_ok(larmor_array_convert(s->maps, LARMOR_C128, &maps));
+    OWN(larmor_array, *maps, larmor_array_convert(s->maps, LARMOR_C128, &maps));
     const larmor_sense_opts opts = {.traj = s->image[0].traj, .nufft_tol = 1e-12};
-    assert_ok(larmor_op_sense(maps, &opts, &A));
+    OWN(larmor_op, *A, larmor_op_sense(maps, &opts, &A));
     larmor_array_free(s->image[0].kspace);
     assert_ok(larmor_array_create(dev, LARMOR_C128, larmor_op_out_shape(A), &s->image[0].kspace));
     assert_ok(larmor_op_forward(A, x, s->image[0].kspace));

@@ -21,10 +21,8 @@ static larmor_raw_info describe(void *self)
     return (larmor_raw_info){.channels = 2, .coils = 2, .encodings = 1, .groups = f->images ? f->images : 1};
 }
 
-static larmor_status encoding(void *self, int encoding, larmor_encoding *out)
+static larmor_status encoding(void *self LMR_UNUSED, int encoding LMR_UNUSED, larmor_encoding *out)
 {
-    (void)self;
-    (void)encoding;
     *out = (larmor_encoding){.matrix = {8, 8, 1},
                              .recon_matrix = {8, 8, 1},
                              .fov_mm = {8, 8, 1},
@@ -34,19 +32,16 @@ static larmor_status encoding(void *self, int encoding, larmor_encoding *out)
     return LARMOR_OK;
 }
 
-static larmor_status group(void *self, int group, larmor_group *out)
+static larmor_status group(void *self LMR_UNUSED, int group, larmor_group *out)
 {
-    (void)self;
     *out = (larmor_group){.repetition = group, .readouts = 4, .samples = 8, .total = 32, .regular = 1};
     return LARMOR_OK;
 }
 
-static larmor_status samples(void *self, int group, const larmor_grid *grid, int calibration, larmor_device *on,
-                             larmor_samples *out)
+static larmor_status samples(void *self, int group LMR_UNUSED, const larmor_grid *grid LMR_UNUSED, int calibration,
+                             larmor_device *on, larmor_samples *out)
 {
     fake *f = self;
-    (void)group;
-    (void)grid;
     f->elsewhere += !pthread_equal(pthread_self(), f->caller);
     *out = (larmor_samples){0};
     if (calibration || f->empty) return LARMOR_OK;
@@ -56,10 +51,8 @@ static larmor_status samples(void *self, int group, const larmor_grid *grid, int
     return LARMOR_OK;
 }
 
-static larmor_status meta(void *self, int group, larmor_image_meta *out)
+static larmor_status meta(void *self LMR_UNUSED, int group LMR_UNUSED, larmor_image_meta *out)
 {
-    (void)self;
-    (void)group;
     *out = (larmor_image_meta){.slice = 0};
     return LARMOR_OK;
 }
@@ -76,14 +69,13 @@ static larmor_status run_fake(fake *f)
 {
     larmor_source *source;
     larmor_recon *recon;
-    larmor_recon_result result;
+    OWNED(larmor_recon_result) result;
     const larmor_recon_opts opts = KNOWN(.method = "grid", .no_maps = 1, .density = LARMOR_DENSITY_NONE);
     assert_ok(larmor_source_create("fake.dat", &whole, f, &source));
     assert_ok(larmor_recon_create(source, dev, &opts, &recon));
     larmor_source_free(source);
     assert_int_equal(f->destroyed, 0); /* the reconstruction keeps it */
     const larmor_status st = larmor_recon_run(recon, 0, &result);
-    larmor_recon_result_free(&result);
     larmor_recon_free(recon);
     assert_int_equal(f->destroyed, 1);
     return st;
@@ -127,19 +119,12 @@ static int images_from_other_threads(const larmor_recon_opts *opts)
     fake f = good();
     f.images = 5;
     f.caller = pthread_self();
-    larmor_source *source;
-    larmor_recon *recon;
-    larmor_device *processor;
-    assert_ok(larmor_device_open("cpu:2", &processor));
-    assert_ok(larmor_source_create("fake.dat", &whole, &f, &source));
-    assert_ok(larmor_recon_create(source, processor, opts, &recon));
+    OWN(larmor_device, *processor, larmor_device_open("cpu:2", &processor));
+    OWN(larmor_source, *source, larmor_source_create("fake.dat", &whole, &f, &source));
+    OWN(larmor_recon, *recon, larmor_recon_create(source, processor, opts, &recon));
     for (int i = 0; i < 5; i++) {
-        OWNED(larmor_recon_result) result;
-        assert_ok(larmor_recon_run(recon, i, &result));
+        OWN(larmor_recon_result, result, larmor_recon_run(recon, i, &result));
     }
-    larmor_recon_free(recon);
-    larmor_source_free(source);
-    larmor_device_free(processor);
     return f.elsewhere;
 }
 
@@ -191,8 +176,8 @@ static void to_single(larmor_array **traj)
 {
     larmor_array *single;
     assert_ok(larmor_array_create(dev, LARMOR_F32, larmor_array_shape(*traj), &single));
-    OWNED(double) *k = (double *)values_of(*traj);
-    OWNED(float) *rounded = values_of(single);
+    HEAP double *k = (double *)values_of(*traj);
+    HEAP float *rounded = values_of(single);
     for (int i = 0; i < 2 * SAMPLES * SPOKES; i++) rounded[i] = (float)k[i];
     assert_ok(larmor_array_write(single, rounded, larmor_array_bytes(single)));
     larmor_array_free(*traj);
@@ -204,17 +189,14 @@ TEST(a_file_and_its_arrays_give_the_same_image)
     char folder[] = "/tmp/larmor-test-XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/scan.h5", folder);
-    scan s = scan_of(COILS, 1, 1e-4);
-    larmor_raw *raw;
-    larmor_source *source;
-    larmor_recon *recon;
-    larmor_recon_result result;
-    larmor_array *wide, *some, *maps;
+    OWNED(scan) s = scan_of(COILS, 1, 1e-4);
+    OWNED(larmor_recon_result) result;
+    OWNED(larmor_array) *wide, *some, *maps;
     notes n = {.text = ""};
     write_file(&s, path);
     to_single(&s.image[0].traj);
-    assert_ok(larmor_raw_open(path, NULL, &raw));
-    assert_ok(larmor_source_of_raw(raw, path, &source));
+    OWN(larmor_raw, *raw, larmor_raw_open(path, NULL, &raw));
+    OWN(larmor_source, *source, larmor_source_of_raw(raw, path, &source));
     /* maps of all channels, of which the last is left out */
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, COILS + 1), &wide));
     assert_ok(larmor_fill(wide, 1));
@@ -222,9 +204,9 @@ TEST(a_file_and_its_arrays_give_the_same_image)
     assert_ok(larmor_copy(s.maps, some));
     const larmor_recon_opts of_file = KNOWN(.maps = wide, .listener = take_note, .user = &n),
                             of_arrays = KNOWN(.maps = s.maps);
-    assert_ok(larmor_recon_create(source, dev, &of_file, &recon));
+    OWN(larmor_recon, *recon, larmor_recon_create(source, dev, &of_file, &recon));
     assert_ok(larmor_recon_run(recon, 0, &result));
-    larmor_recon_result expected = result_of(&s, &of_arrays);
+    OWNED(larmor_recon_result) expected = result_of(&s, &of_arrays);
     const double apart = difference(result.image[0].data, expected.image[0].data);
     assert_true(is_cpu() ? apart == 0 : apart < 1e-3);
     assert_noted(n, "W:channel 4 has no signal");
@@ -232,20 +214,9 @@ TEST(a_file_and_its_arrays_give_the_same_image)
     /* and are given out as they came, with zeros for it */
     assert_ok(larmor_recon_maps(recon, &maps, NULL));
     assert_int_equal(larmor_array_shape(maps).dim[2], COILS + 1);
-    float *got = values_of(maps), *given = values_of(s.maps);
+    HEAP float *got = values_of(maps), *given = values_of(s.maps);
     assert_memory_equal(got, given, larmor_array_bytes(s.maps));
     for (int i = 0; i < 2 * N * N; i++) assert_true(got[2 * N * N * COILS + i] == 0);
-    free(got);
-    free(given);
-    larmor_array_free(maps);
-    larmor_array_free(some);
-    larmor_array_free(wide);
-    larmor_recon_result_free(&result);
-    larmor_recon_result_free(&expected);
-    larmor_recon_free(recon);
-    larmor_source_free(source);
-    larmor_raw_free(raw);
-    free_scan(&s);
     remove(path);
     rmdir(folder);
 }
@@ -253,14 +224,11 @@ TEST(a_file_and_its_arrays_give_the_same_image)
 /* The image of a file of this scan. */
 static larmor_recon_result result_of_file(const scan *s, const char *path, int conjugate)
 {
-    OWNED(larmor_raw) *raw;
-    OWNED(larmor_source) *source;
-    OWNED(larmor_recon) *recon;
     larmor_recon_result result;
     write_file(s, path);
-    assert_ok(larmor_raw_open(path, &(larmor_raw_opts){.conjugate = conjugate}, &raw));
-    assert_ok(larmor_source_of_raw(raw, path, &source));
-    assert_ok(larmor_recon_create(source, dev, &KNOWN(.method = "grid"), &recon));
+    OWN(larmor_raw, *raw, larmor_raw_open(path, &(larmor_raw_opts){.conjugate = conjugate}, &raw));
+    OWN(larmor_source, *source, larmor_source_of_raw(raw, path, &source));
+    OWN(larmor_recon, *recon, larmor_recon_create(source, dev, &KNOWN(.method = "grid"), &recon));
     assert_ok(larmor_recon_run(recon, 0, &result));
     assert_int_equal(result.count, 1);
     return result;
@@ -272,21 +240,16 @@ TEST(samples_conjugated_in_the_file_and_while_it_is_read_give_the_image)
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/scan.h5", folder);
     snprintf(other, sizeof other, "%s/conjugated.h5", folder);
-    scan s = scan_of(COILS, 1, 1e-4);
-    larmor_recon_result plain = result_of_file(&s, path, 0);
-    float *values = values_of(s.image[0].kspace);
+    OWNED(scan) s = scan_of(COILS, 1, 1e-4);
+    OWNED(larmor_recon_result) plain = result_of_file(&s, path, 0);
+    HEAP float *values = values_of(s.image[0].kspace);
     for (int64_t i = 1; i < 2 * larmor_array_count(s.image[0].kspace); i += 2) values[i] = -values[i];
     assert_ok(larmor_array_write(s.image[0].kspace, values, larmor_array_bytes(s.image[0].kspace)));
-    larmor_recon_result back = result_of_file(&s, other, 1);
+    OWNED(larmor_recon_result) back = result_of_file(&s, other, 1);
     assert_at_most(difference(back.image[0].data, plain.image[0].data), is_cpu() ? 0 : 1e-5);
     remove(other);
-    larmor_recon_result mirrored = result_of_file(&s, other, 0);
+    OWNED(larmor_recon_result) mirrored = result_of_file(&s, other, 0);
     assert_true(difference(mirrored.image[0].data, plain.image[0].data) > 0.3);
-    larmor_recon_result_free(&plain);
-    larmor_recon_result_free(&back);
-    larmor_recon_result_free(&mirrored);
-    free(values);
-    free_scan(&s);
     remove(path);
     remove(other);
     rmdir(folder);
@@ -337,17 +300,13 @@ static int reads_of(const scan *s, const larmor_recon_opts *opts, larmor_recon_r
                                      .samples = inner_samples,
                                      .meta = inner_meta};
     counted c = {.read = 0};
-    larmor_source *source;
-    larmor_recon *recon;
     assert_ok(larmor_source_of_arrays(&s->arrays, &c.inner));
-    assert_ok(larmor_source_create("counted", &impl, &c, &source));
-    assert_ok(larmor_recon_create(source, dev, opts, &recon));
+    OWN(larmor_source, *source, larmor_source_create("counted", &impl, &c, &source));
+    OWN(larmor_recon, *recon, larmor_recon_create(source, dev, opts, &recon));
     for (int i = 0; i < s->arrays.images; i++) {
         if (i) larmor_recon_result_free(result);
         assert_ok(larmor_recon_run(recon, i, result));
     }
-    larmor_recon_free(recon);
-    larmor_source_free(source);
     larmor_source_free(c.inner);
     return c.read;
 }

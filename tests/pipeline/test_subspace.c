@@ -32,10 +32,9 @@ static series series_of(double sigma)
     for (int t = 0; t < FRAMES; t++) {
         const larmor_traj_opts opts = {.matrix = {N, N}, .readouts = PER, .samples = SAMPLES, .first = t * PER};
         larmor_readouts *r = &s.image[t];
-        OWNED(larmor_array) *other;
         assert_ok(larmor_traj_create(dev, "golden", &opts, &r->traj));
         assert_ok(larmor_phantom_kspace(s.still, r->traj, COILS, LARMOR_C64, &r->kspace));
-        assert_ok(larmor_phantom_kspace(s.changed, r->traj, COILS, LARMOR_C64, &other));
+        OWN(larmor_array, *other, larmor_phantom_kspace(s.changed, r->traj, COILS, LARMOR_C64, &other));
         assert_ok(larmor_axpby(strength(t), other, 1 - strength(t), r->kspace));
         if (sigma > 0) assert_ok(larmor_phantom_noise(r->kspace, sigma, 1 + (uint64_t)t));
         r->meta.repetition = t;
@@ -54,14 +53,8 @@ static series series_of(double sigma)
 
 static void free_series(series *s)
 {
-    for (int t = 0; t < FRAMES; t++) {
-        larmor_array_free(s->image[t].kspace);
-        larmor_array_free(s->image[t].traj);
-        larmor_array_free(s->image[t].density);
-        larmor_array_free(s->truth[t]);
-    }
-    larmor_array_free(s->basis);
-    larmor_array_free(s->maps);
+    for (int t = 0; t < FRAMES; t++) LMR_FREE(s->image[t].kspace, s->image[t].traj, s->image[t].density, s->truth[t]);
+    LMR_FREE(s->basis, s->maps);
     larmor_phantom_free(s->still);
     larmor_phantom_free(s->changed);
 }
@@ -137,11 +130,10 @@ TEST(coefficients_are_by_tv_unless_an_option_is_of_cg)
 TEST(a_basis_that_does_not_describe_the_frames_gets_a_warning_and_no_empty_image_is_the_result)
 {
     OWNED(series) s = series_of(1e-4);
-    OWNED(larmor_array) *ones;
     char line[512];
     int warned = 0;
     for (int t = 1; t < FRAMES; t += 2) assert_ok(larmor_axpby(-1, s.image[t].kspace, 0, s.image[t].kspace));
-    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(FRAMES, 1), &ones));
+    OWN(larmor_array, *ones, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(FRAMES, 1), &ones));
     assert_ok(larmor_fill(ones, 1));
     static const char *const methods[] = {"cg", "tv", "wavelet"};
     for (int m = 0; m < 3; m++) {
@@ -166,11 +158,10 @@ TEST(coefficients_are_images_of_their_own_and_give_the_frames)
                             many = KNOWN(.maps = s.maps, .basis = s.basis, .basis_frames = 1);
     OWNED(larmor_recon_result) x = run(&s, &few), frames = run(&s, &many);
     assert_int_equal(x.count, RANK);
-    OWNED(float) *basis = values_of(s.basis);
+    HEAP float *basis = values_of(s.basis);
     for (int t = 0; t < FRAMES; t++) {
         const double *b = (const double *)basis;
-        OWNED(larmor_array) *sum;
-        assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N), &sum));
+        OWN(larmor_array, *sum, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N), &sum));
         for (int k = 0; k < RANK; k++) assert_ok(larmor_axpby(b[t + FRAMES * k], x.image[k].data, k > 0, sum));
         assert_at_most(difference(sum, frames.image[t].data), 1e-3); /* two runs of a GPU round differently */
     }
@@ -204,13 +195,11 @@ TEST(frames_of_other_lengths_are_taken)
     larmor_array *kspace, *traj;
     const larmor_traj_opts half = {.matrix = {N, N}, .readouts = PER + 2, .samples = SAMPLES / 2, .first = 3 * PER};
     larmor_readouts *r = &s.image[3];
-    OWNED(larmor_array) *other;
     assert_ok(larmor_traj_create(dev, "golden", &half, &traj));
     assert_ok(larmor_phantom_kspace(s.still, traj, COILS, LARMOR_C64, &kspace));
-    assert_ok(larmor_phantom_kspace(s.changed, traj, COILS, LARMOR_C64, &other));
+    OWN(larmor_array, *other, larmor_phantom_kspace(s.changed, traj, COILS, LARMOR_C64, &other));
     assert_ok(larmor_axpby(strength(3), other, 1 - strength(3), kspace));
-    larmor_array_free(r->kspace);
-    larmor_array_free(r->traj);
+    LMR_FREE(r->kspace, r->traj);
     r->kspace = kspace;
     r->traj = traj;
     assert_at_most(error_of_frames(&s, &opts), 1.2 * before);

@@ -12,16 +12,14 @@ typedef struct spokes {
     double *k;        /* [nd, SAMPLES, readouts] */
 } spokes;
 
-static larmor_raw_info describe(void *self)
+static larmor_raw_info describe(void *self LMR_UNUSED)
 {
-    (void)self;
     return (larmor_raw_info){.channels = 2, .coils = 2, .encodings = 1, .groups = 1, .magnitude = 1};
 }
 
-static larmor_status encoding(void *self, int index, larmor_encoding *out)
+static larmor_status encoding(void *self, int index LMR_UNUSED, larmor_encoding *out)
 {
     const spokes *s = self;
-    (void)index;
     const int64_t z = s->nd == 3 ? PLANES : 1;
     *out = (larmor_encoding){.matrix = {N, N, z},
                              .recon_matrix = {N, N, z},
@@ -33,23 +31,20 @@ static larmor_status encoding(void *self, int index, larmor_encoding *out)
     return LARMOR_OK;
 }
 
-static larmor_status group(void *self, int index, larmor_group *out)
+static larmor_status group(void *self, int index LMR_UNUSED, larmor_group *out)
 {
     const spokes *s = self;
-    (void)index;
     *out = (larmor_group){
         .readouts = s->readouts, .samples = SAMPLES, .total = SAMPLES * (int64_t)s->readouts, .regular = 1};
     return LARMOR_OK;
 }
 
-static larmor_status samples(void *self, int index, const larmor_grid *grid, int calibration, larmor_device *on,
-                             larmor_samples *out)
+static larmor_status samples(void *self, int index LMR_UNUSED, const larmor_grid *grid LMR_UNUSED, int calibration,
+                             larmor_device *on, larmor_samples *out)
 {
     const spokes *s = self;
     larmor_phantom *phantom;
     larmor_array *traj;
-    (void)index;
-    (void)grid;
     *out = (larmor_samples){0};
     if (calibration) return LARMOR_OK;
     assert_ok(larmor_phantom_create("shepp-logan", s->nd, &phantom));
@@ -66,10 +61,8 @@ static larmor_status samples(void *self, int index, const larmor_grid *grid, int
     return LARMOR_OK;
 }
 
-static larmor_status meta(void *self, int index, larmor_image_meta *out)
+static larmor_status meta(void *self LMR_UNUSED, int index LMR_UNUSED, larmor_image_meta *out)
 {
-    (void)self;
-    (void)index;
     *out = (larmor_image_meta){.slice = 0};
     return LARMOR_OK;
 }
@@ -98,25 +91,20 @@ static larmor_status try_samples(spokes *s, larmor_samples *x)
 {
     static const larmor_source_impl impl = {
         .describe = describe, .encoding = encoding, .group = group, .samples = samples, .meta = meta};
-    OWNED(larmor_source) *source;
     larmor_grid grid;
-    assert_ok(larmor_source_create("spokes", &impl, s, &source));
-    const larmor_status st = larmor_source_samples(source, 0, NULL, dev, &grid, x);
-    return st;
+    OWN(larmor_source, *source, larmor_source_create("spokes", &impl, s, &source));
+    return larmor_source_samples(source, 0, NULL, dev, &grid, x);
 }
 
 static void expect_the_true_one(spokes s)
 {
-    larmor_samples x;
     double *k, worst = 0;
-    assert_ok(try_samples(&s, &x));
+    OWN(larmor_samples, x, try_samples(&s, &x));
     assert_ok(larmor_array_download(x.traj, LARMOR_F64, &k));
     assert_int_equal(larmor_array_count(x.traj), s.nd * SAMPLES * s.readouts);
     for (int i = 0; i < s.nd * SAMPLES * s.readouts; i++) worst = fmax(worst, fabs(k[i] - s.k[i]));
     assert_at_most(worst, 1e-3); /* angles are given with few digits here */
-    free(k);
-    larmor_samples_free(&x);
-    free(s.k);
+    LMR_FREE(k, s.k);
 }
 
 TEST(data_tell_which_usual_angle_it_is)
@@ -157,18 +145,15 @@ TEST(what_counters_do_not_define_is_refused)
 TEST(a_trajectory_that_is_not_the_datas_leaves_a_residual)
 {
     spokes s = spokes_of(2, "radial", 111.2461180, 45), other = spokes_of(2, "radial", 112, 45);
-    larmor_samples x;
     OWNED(larmor_array) *wrong;
     double own, another;
-    assert_ok(try_samples(&s, &x));
+    OWN(larmor_samples, x, try_samples(&s, &x));
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, 45), LARMOR_F64, other.k, &wrong));
     assert_ok(larmor_traj_consistency(x.kspace, x.traj, &own));
     assert_ok(larmor_traj_consistency(x.kspace, wrong, &another));
     assert_at_most(own, 0.05);
     assert_at_most(0.2, another);
-    larmor_samples_free(&x);
-    free(other.k);
-    free(s.k);
+    LMR_FREE(other.k, s.k);
 }
 
 /* ---- readouts of different lengths ---- */
@@ -178,10 +163,9 @@ enum { LENGTHS = 12, LONG = 96 };
 /* Spokes of LONG samples that lose some at their end, one after the other. */
 static void cut(larmor_array *traj, larmor_array *kspace, larmor_samples *s)
 {
-    OWNED(double) *k, *y;
     int64_t total = 0;
-    assert_ok(larmor_array_download(traj, LARMOR_F64, &k));
-    assert_ok(larmor_array_download(kspace, LARMOR_C128, &y));
+    OWN_MEMORY(double, *k, larmor_array_download(traj, LARMOR_F64, &k));
+    OWN_MEMORY(double, *y, larmor_array_download(kspace, LARMOR_C128, &y));
     *s = (larmor_samples){.readouts = LENGTHS, .first = malloc((LENGTHS + 1) * sizeof *s->first)};
     assert_non_null(s->first);
     for (int64_t r = 0; r < LENGTHS; r++) {
@@ -201,18 +185,16 @@ TEST(readouts_of_different_lengths_are_delayed_and_searched_one_by_one)
     const double delay[6] = {1.4, -0.6, 0, 0.3};
     const larmor_traj_opts opts = {.matrix = {48, 48, 1}, .readouts = LENGTHS, .samples = LONG};
     OWNED(larmor_array) *traj, *late, *kspace, *own, *aligned, *beside;
-    OWNED(larmor_phantom) *phantom;
     OWNED(larmor_samples) s;
     larmor_delays found;
-    OWNED(double) *whole, *each;
     assert_ok(larmor_traj_create(dev, "golden", &opts, &traj));
     assert_ok(larmor_traj_delay(traj, delay, NULL, &late));
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, late, 1, LARMOR_C64, &kspace));
     cut(traj, kspace, &s);
     assert_ok(larmor_samples_delay(&s, delay, NULL, &own));
-    assert_ok(larmor_array_download(late, LARMOR_F64, &whole));
-    assert_ok(larmor_array_download(own, LARMOR_F64, &each));
+    OWN_MEMORY(double, *whole, larmor_array_download(late, LARMOR_F64, &whole));
+    OWN_MEMORY(double, *each, larmor_array_download(own, LARMOR_F64, &each));
     for (int64_t r = 0; r < LENGTHS; r++)
         for (int64_t i = 0; i < 2 * (s.first[r + 1] - s.first[r]); i++)
             assert_at_most(fabs(each[2 * s.first[r] + i] - whole[2 * LONG * r + i]), 1e-9);
@@ -232,12 +214,10 @@ static int warns_of_delay(int samples, double by)
     notes n = {.text = ""};
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg", .listener = take_note, .user = &n);
     const larmor_traj_opts finer = {.matrix = {N, N}, .readouts = SPOKES, .samples = samples};
-    OWNED(double) *k;
-    larmor_array_free(s.image[0].traj);
-    larmor_array_free(s.image[0].kspace);
+    LMR_FREE(s.image[0].traj, s.image[0].kspace);
     assert_ok(larmor_traj_create(dev, "golden", &finer, &s.image[0].traj));
     assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, COILS, LARMOR_C64, &s.image[0].kspace));
-    assert_ok(larmor_array_download(s.image[0].traj, LARMOR_F64, &k));
+    OWN_MEMORY(double, *k, larmor_array_download(s.image[0].traj, LARMOR_F64, &k));
     for (int64_t r = 0; r < SPOKES; r++) {
         double *line = k + 2 * samples * r, step[2] = {line[2] - line[0], line[3] - line[1]};
         for (int64_t i = 0; i < 2 * samples; i++) line[i] += by * step[i % 2];

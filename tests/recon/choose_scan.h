@@ -49,7 +49,7 @@ static inline scan scan_of(const design *d, double relative)
     scan s = {.image = larmor_shape_of(ndim, d->matrix)};
     const int64_t voxels = larmor_shape_count(s.image);
     double size;
-    OWNED(cplx) *maps = malloc((size_t)(voxels * COILS) * sizeof *maps);
+    HEAP cplx *maps = malloc((size_t)(voxels * COILS) * sizeof *maps);
     s.voxels = voxels;
     s.truth = calloc((size_t)voxels, sizeof *s.truth);
     assert_ok(larmor_traj_create(dev, d->traj, &opts, &s.traj));
@@ -86,13 +86,7 @@ static inline scan noisy_scan(double relative)
 
 static inline void free_scan(scan *s)
 {
-    larmor_op_free(s->held.A);
-    larmor_array_free(s->factors);
-    larmor_array_free(s->traj);
-    larmor_array_free(s->maps);
-    larmor_array_free(s->b);
-    larmor_array_free(s->noise);
-    larmor_op_free(s->A);
+    LMR_FREE(s->held.A, s->factors, s->traj, s->maps, s->b, s->noise, s->A);
     larmor_circulant_free(s->C);
     free(s->truth);
 }

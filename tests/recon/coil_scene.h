@@ -58,8 +58,7 @@ static inline cplx sensitivity(int coil, const double *r, int nd)
 
 static inline cplx *coil_kspace(const double *k, int nd, int64_t m)
 {
-    cplx *y = calloc((size_t)(m * COILS), sizeof *y);
-    assert_non_null(y);
+    NEW_ZEROS(cplx, y, m * COILS);
     for (int c = 0; c < COILS; c++)
         for (int w = 0; w < WAVES; w++)
             for (int64_t j = 0; j < m; j++) {

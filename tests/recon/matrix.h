@@ -7,13 +7,10 @@
 static inline larmor_status write_values(larmor_array *x, const cplx *values)
 {
     const int64_t count = larmor_array_count(x);
-    float complex *in_single = malloc((size_t)(count + 1) * sizeof *in_single);
-    assert_non_null(in_single);
+    HEAP NEW(float complex, in_single, count + 1);
     for (int64_t i = 0; i < count; i++) in_single[i] = (float complex)values[i];
-    const larmor_status st = larmor_array_write(
-        x, larmor_array_dtype(x) == LARMOR_C128 ? (const void *)values : in_single, larmor_array_bytes(x));
-    free(in_single);
-    return st;
+    return larmor_array_write(x, larmor_array_dtype(x) == LARMOR_C128 ? (const void *)values : in_single,
+                              larmor_array_bytes(x));
 }
 
 typedef struct matrix {
@@ -28,26 +25,24 @@ static inline larmor_status matrix_forward(void *self, const larmor_array *x, la
 {
     matrix *m = self;
     m->forwards++;
-    OWNED(cplx) *in = values_of(x), *out = calloc((size_t)m->rows, sizeof *out);
+    HEAP cplx *in = values_of(x), *out = calloc((size_t)m->rows, sizeof *out);
     for (int j = 0; j < m->columns; j++)
         for (int i = 0; i < m->rows; i++) out[i] += m->a[i + m->rows * j] * in[j];
     if (m->nan_after > 0 && --m->nan_after == 0) {
         m->nan_after = 1;
         out[0] = NAN;
     }
-    const larmor_status st = write_values(y, out);
-    return st;
+    return write_values(y, out);
 }
 
 static inline larmor_status matrix_adjoint(void *self, const larmor_array *y, larmor_array *x)
 {
     matrix *m = self;
     m->adjoints++;
-    OWNED(cplx) *in = values_of(y), *out = calloc((size_t)m->columns, sizeof *out);
+    HEAP cplx *in = values_of(y), *out = calloc((size_t)m->columns, sizeof *out);
     for (int j = 0; j < m->columns; j++)
         for (int i = 0; i < m->rows; i++) out[j] += conj(m->back[i + m->rows * j]) * in[i];
-    const larmor_status st = write_values(x, out);
-    return st;
+    return write_values(x, out);
 }
 
 static inline larmor_op *matrix_op(matrix *m)
@@ -63,7 +58,7 @@ static inline larmor_op *matrix_op(matrix *m)
 static inline void solve_directly(const matrix *m, const cplx *b, double lambda, cplx *x)
 {
     const int n = m->columns;
-    OWNED(cplx) *g = calloc((size_t)(n * (n + 1)), sizeof *g); /* row-major, the right side last */
+    HEAP cplx *g = calloc((size_t)(n * (n + 1)), sizeof *g); /* row-major, the right side last */
     for (int i = 0; i < n; i++) {
         for (int j = 0; j < n; j++)
             for (int r = 0; r < m->rows; r++)
@@ -107,11 +102,7 @@ static inline problem random_problem(int rows, int columns)
 
 static inline void free_problem(problem *p)
 {
-    larmor_op_free(p->A);
-    larmor_array_free(p->b);
-    larmor_array_free(p->x);
-    free(p->values);
-    free(p->rhs);
+    LMR_FREE(p->A, p->b, p->x, p->values, p->rhs);
 }
 
 ENDS_ITSELF_BY(free_problem, problem)
@@ -167,19 +158,18 @@ typedef struct lasso {
 static inline larmor_status lasso_apply(void *self, double t, const larmor_array *x, larmor_array *z)
 {
     const lasso *l = self;
-    OWNED(cplx) *values = values_of(x);
+    HEAP cplx *values = values_of(x);
     for (int64_t i = 0; i < larmor_array_count(x); i++) {
         const double size = cabs(values[i]);
         values[i] *= size > t * l->weight ? 1 - t * l->weight / size : 0;
     }
-    const larmor_status st = write_values(z, values);
-    return st;
+    return write_values(z, values);
 }
 
 static inline larmor_status lasso_value(void *self, const larmor_array *x, double *g)
 {
     lasso *l = self;
-    OWNED(cplx) *values = values_of(x);
+    HEAP cplx *values = values_of(x);
     *g = 0;
     for (int64_t i = 0; i < larmor_array_count(x); i++) *g += l->weight * cabs(values[i]);
     if (++l->calls >= l->nan_after && l->nan_after > 0) *g = NAN;

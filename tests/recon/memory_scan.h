@@ -19,8 +19,7 @@ typedef struct scan {
 /* Spokes through the centre in all directions, [3, n, spokes]: the tiles in the centre of the grid are crowded. */
 static inline double *koosh_points(double extent, int64_t n, int64_t spokes)
 {
-    double *k = malloc((size_t)(3 * n * spokes) * sizeof *k);
-    assert_non_null(k);
+    NEW(double, k, 3 * n * spokes);
     for (int64_t j = 0; j < n * spokes; j++) {
         const double z = ((double)(j / n) + 0.5) / (double)spokes, angle = 2.399963 * (double)(j / n);
         const double t = extent * ((double)(j % n) / (double)n - 0.5), r = sqrt(1 - z * z);
@@ -35,8 +34,7 @@ static inline double *koosh_points(double extent, int64_t n, int64_t spokes)
 static inline double *stack_points(larmor_shape image, int64_t n, int64_t spokes)
 {
     const int64_t nz = image.dim[2];
-    double *k = malloc((size_t)(3 * n * spokes) * sizeof *k);
-    assert_non_null(k);
+    NEW(double, k, 3 * n * spokes);
     for (int64_t j = 0; j < n * spokes; j++) {
         const double angle = 2.399963 * (double)(j / n / nz),
                      t = (double)image.dim[0] * ((double)(j % n) / (double)n - 0.5);
@@ -53,7 +51,7 @@ static inline scan scan_of(larmor_shape image, int64_t samples, int64_t readouts
     const int64_t m = samples * readouts;
     scan s = {.problem = {.image = image, .samples = m, .coils = coils, .dtype = dtype}};
     const double extent = (double)image.dim[0];
-    OWNED(double) *k;
+    HEAP double *k;
     if (image.ndim == 2)
         k = radial_points(extent, samples, readouts);
     else
@@ -70,10 +68,7 @@ static inline scan scan_of(larmor_shape image, int64_t samples, int64_t readouts
 
 static inline void free_scan(scan *s)
 {
-    larmor_array_free(s->traj);
-    larmor_array_free(s->weights);
-    larmor_array_free(s->maps);
-    larmor_array_free(s->kspace);
+    LMR_FREE(s->traj, s->weights, s->maps, s->kspace);
 }
 
 ENDS_ITSELF_BY(free_scan, scan)

@@ -25,13 +25,13 @@ static inline cplx *expect_minimum(larmor_prox *p, larmor_dtype dtype, larmor_sh
 {
     const int64_t n = larmor_shape_count(shape);
     const double rounding = dtype == LARMOR_C128 ? 1e-12 : 1e-5;
-    OWNED(cplx) *x = random_values(n, seed), *other = malloc((size_t)n * sizeof *other);
+    HEAP cplx *x = random_values(n, seed), *other = malloc((size_t)n * sizeof *other);
     OWNED(larmor_array) *from = complex_array(dtype, shape, x), *to = zeros(dtype, shape);
     assert_ok(larmor_prox_apply(p, t, from, to));
     cplx *z = values_of(to);
     const double least = value_at(p, dtype, shape, z) + distance_squared(z, x, n) / (2 * t);
     for (int trial = 0; trial < 40; trial++) {
-        OWNED(cplx) *step = random_values(n, seed + 1 + (uint64_t)trial);
+        HEAP cplx *step = random_values(n, seed + 1 + (uint64_t)trial);
         const double size = pow(10, -trial % 4);
         for (int64_t i = 0; i < n; i++) other[i] = (trial % 5 ? z[i] : 0) + size * step[i];
         const double there = value_at(p, dtype, shape, other) + distance_squared(other, x, n) / (2 * t);

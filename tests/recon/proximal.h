@@ -19,8 +19,7 @@ static void begin(proximal *t, int single)
     t->p = random_problem(ROWS, COLUMNS);
     t->p.m.single = single;
     if (single) {
-        larmor_array_free(t->p.b);
-        larmor_array_free(t->p.x);
+        LMR_FREE(t->p.b, t->p.x);
         t->p.b = complex_array(LARMOR_C64, LARMOR_SHAPE(ROWS), t->p.rhs);
         t->p.x = zeros(LARMOR_C64, LARMOR_SHAPE(COLUMNS));
     }
@@ -34,6 +33,8 @@ static void end(proximal *t)
     larmor_prox_free(t->g);
     free_problem(&t->p);
 }
+
+ENDS_ITSELF_BY(end, proximal)
 
 /* How far -(A^H (A x - b) + lambda x) is from the subgradients of weight |x|_1, relative to weight. */
 static double subgradient_error(const proximal *t, const cplx *x, double lambda)
@@ -64,12 +65,12 @@ static double objective_of(const proximal *t, const cplx *x, double lambda)
 TEST(the_solution_meets_the_conditions_of_optimality)
 {
     for (int single = 0; single < 2; single++) {
-        proximal t;
+        OWNED(proximal) t;
         begin(&t, single);
         const larmor_solve_opts opts = {.max_iter = 3000, .tol = -1, .lambda = 0.3};
         larmor_report report;
         assert_ok(SOLVE(t.p.A, t.p.b, t.g, t.p.x, &opts, &report));
-        cplx *got = values_of(t.p.x);
+        HEAP cplx *got = values_of(t.p.x);
         assert_at_most(fabs(report.objective / objective_of(&t, got, 0.3) - 1), single ? 1e-5 : 1e-12);
         int kept = 0;
         for (int i = 0; i < COLUMNS; i++) {
@@ -78,26 +79,23 @@ TEST(the_solution_meets_the_conditions_of_optimality)
         }
         assert_true(kept > 0 && kept < COLUMNS);
         assert_at_most(subgradient_error(&t, got, 0.3), single ? 1e-4 : 1e-6);
-        free(got);
-        end(&t);
     }
 }
 
 TEST(the_data_are_touched_once_and_then_the_normal_map_is_enough)
 {
-    proximal t;
+    OWNED(proximal) t;
     begin(&t, 0);
     const larmor_solve_opts opts = {.max_iter = 10, .tol = -1, .largest = 60, .inner = 2};
     assert_ok(SOLVE(t.p.A, t.p.b, t.g, t.p.x, &opts, NULL));
     assert_int_equal(t.p.m.adjoints, 1);
     assert_int_equal(t.p.m.forwards, 0);
     assert_true(t.p.m.normals >= 10 && t.p.m.normals <= 2 + NORMALS * 10); /* the start, and N x afresh */
-    end(&t);
 }
 
 TEST(data_of_zero_give_an_image_of_zero)
 {
-    proximal t;
+    OWNED(proximal) t;
     begin(&t, 0);
     assert_ok(larmor_zero(t.p.b));
     larmor_report report;
@@ -105,23 +103,19 @@ TEST(data_of_zero_give_an_image_of_zero)
     double norm;
     assert_ok(larmor_nrm2(t.p.x, &norm));
     assert_true(norm == 0 && report.objective == 0);
-    end(&t);
 }
 
 TEST(a_start_at_the_solution_stays_there)
 {
-    proximal t;
+    OWNED(proximal) t;
     begin(&t, 0);
     larmor_report first, again;
     const larmor_solve_opts opts = {.max_iter = 3000, .tol = 1e-12};
     assert_ok(SOLVE(t.p.A, t.p.b, t.g, t.p.x, &opts, &first));
-    cplx *before = values_of(t.p.x);
+    HEAP cplx *before = values_of(t.p.x);
     assert_ok(SOLVE(t.p.A, t.p.b, t.g, t.p.x, &opts, &again));
-    cplx *after = values_of(t.p.x);
+    HEAP cplx *after = values_of(t.p.x);
     assert_at_most(difference(after, before, COLUMNS), 1e-6);
-    free(before);
-    free(after);
-    end(&t);
 }
 
 typedef struct watch {
@@ -143,7 +137,7 @@ static int watching(void *user, const larmor_progress *p)
 
 TEST(the_monitor_sees_every_iteration_and_may_stop)
 {
-    proximal stopped, four;
+    OWNED(proximal) stopped, four;
     begin(&stopped, 0);
     begin(&four, 0);
     watch w = {.stop_at = 4};
@@ -155,33 +149,28 @@ TEST(the_monitor_sees_every_iteration_and_may_stop)
     assert_true(report.residual == w.last.residual && report.objective == w.last.objective);
     assert_int_equal(w.last.max_iter, 9);
     assert_ok(SOLVE(four.p.A, four.p.b, four.g, four.p.x, &(larmor_solve_opts){.max_iter = 4, .tol = -1}, NULL));
-    cplx *got = values_of(stopped.p.x), *expected = values_of(four.p.x);
+    HEAP cplx *got = values_of(stopped.p.x), *expected = values_of(four.p.x);
     assert_at_most(difference(got, expected, COLUMNS), 0);
     assert_at_most(fabs(report.objective - objective_of(&stopped, got, 0)), 1e-10 * report.objective);
-    free(expected);
-    free(got);
-    end(&stopped);
-    end(&four);
 }
 
 TEST(a_tolerance_stops_it)
 {
-    proximal t;
+    OWNED(proximal) t;
     begin(&t, 0);
     larmor_report report;
     assert_ok(SOLVE(t.p.A, t.p.b, t.g, t.p.x, &(larmor_solve_opts){.max_iter = 900, .tol = 1e-3}, &report));
     assert_true(report.iters > 1 && report.iters < 900);
     assert_at_most(report.residual, 1e-3);
-    end(&t);
 }
 
 /* A matrix that has nothing to do with A, and A with the wrong sign. */
 TEST(a_wrong_adjoint_is_an_error_and_the_best_iterate_is_given_back)
 {
     for (int negative = 0; negative < 2; negative++) {
-        proximal t;
+        OWNED(proximal) t;
         begin(&t, 0);
-        cplx *wrong = random_values(ROWS * COLUMNS, 9);
+        HEAP cplx *wrong = random_values(ROWS * COLUMNS, 9);
         for (int i = 0; i < ROWS * COLUMNS; i++) wrong[i] = negative ? -t.p.values[i] : 3 * wrong[i];
         t.p.m.back = wrong;
         larmor_report report;
@@ -190,18 +179,15 @@ TEST(a_wrong_adjoint_is_an_error_and_the_best_iterate_is_given_back)
         assert_int_equal(st, LARMOR_ERR_NUMERIC);
         assert_non_null(strstr(larmor_last_error(), NAME ": "));
         assert_non_null(strstr(larmor_last_error(), "normal map is not"));
-        cplx *got = values_of(t.p.x);
+        HEAP cplx *got = values_of(t.p.x);
         for (int i = 0; i < COLUMNS; i++) assert_true(isfinite(cabs(got[i])));
         assert_true(isfinite(report.objective) && report.iters < 5000);
-        free(got);
-        free(wrong);
-        end(&t);
     }
 }
 
 TEST(what_is_not_finite_is_an_error_and_never_in_the_result)
 {
-    proximal data, late, penalty;
+    OWNED(proximal) data, late, penalty;
     begin(&data, 0);
     begin(&late, 0);
     begin(&penalty, 0);
@@ -224,14 +210,11 @@ TEST(what_is_not_finite_is_an_error_and_never_in_the_result)
     assert_true(isfinite(norm));
     assert_ok(larmor_nrm2(penalty.p.x, &norm));
     assert_true(isfinite(norm));
-    end(&data);
-    end(&late);
-    end(&penalty);
 }
 
 TEST(options_that_make_no_sense_are_refused)
 {
-    proximal t;
+    OWNED(proximal) t;
     begin(&t, 0);
     assert_refused(SOLVE(t.p.A, t.p.b, t.g, t.p.x, &(larmor_solve_opts){.lambda = -1}, NULL), LARMOR_ERR_ARG,
                    NAME ": lambda is -1, expected");
@@ -242,7 +225,6 @@ TEST(options_that_make_no_sense_are_refused)
     assert_refused(SOLVE(t.p.A, t.p.x, t.g, t.p.x, NULL, NULL), LARMOR_ERR_SHAPE, "c128 [12]");
     assert_refused(SOLVE(NULL, t.p.b, t.g, t.p.x, NULL, NULL), LARMOR_ERR_ARG, NAME ": A, b and x are needed");
     assert_refused(SOLVE(t.p.A, t.p.b, NULL, t.p.x, NULL, NULL), LARMOR_ERR_ARG, NAME ": a proximal map is needed");
-    end(&t);
 }
 
 #endif

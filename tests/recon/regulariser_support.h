@@ -18,8 +18,7 @@ static inline cplx *denoise(const char *name, const larmor_regulariser_opts *opt
 {
     OWNED(larmor_op) *A = identity(LARMOR_C128, shape);
     OWNED(larmor_array) *data = complex_array(LARMOR_C128, shape, b), *x = zeros(LARMOR_C128, shape);
-    OWNED(larmor_regulariser) *r;
-    assert_ok(larmor_regulariser_create(dev, name, opts, LARMOR_C128, shape, &r));
+    OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, name, opts, LARMOR_C128, shape, &r));
     const larmor_solve_opts solve = {.max_iter = 300, .tol = 1e-7, .inner = 4, .penalty = 1};
     assert_ok(larmor_regularised(A, data, r, x, &solve, NULL));
     cplx *values = values_of(x);
@@ -30,8 +29,7 @@ static inline cplx *denoise(const char *name, const larmor_regulariser_opts *opt
 static inline double penalty_of(const char *name, const larmor_regulariser_opts *opts, larmor_shape shape,
                                 const cplx *x)
 {
-    OWNED(larmor_regulariser) *r;
-    assert_ok(larmor_regulariser_create(dev, name, opts, LARMOR_C128, shape, &r));
+    OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, name, opts, LARMOR_C128, shape, &r));
     const larmor_penalty p = larmor_regulariser_penalty(r);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, shape, x), *y = zeros(LARMOR_C128, larmor_prox_shape(p.g));
     double g;

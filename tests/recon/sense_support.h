@@ -34,12 +34,7 @@ static inline scan random_scan(larmor_dtype dtype, larmor_shape image, double to
 
 static inline void free_scan(scan *s)
 {
-    larmor_op_free(s->A);
-    larmor_array_free(s->maps_array);
-    larmor_array_free(s->traj);
-    larmor_array_free(s->weights_array);
-    free(s->maps);
-    free(s->k);
+    LMR_FREE(s->A, s->maps_array, s->traj, s->weights_array, s->maps, s->k);
 }
 
 ENDS_ITSELF_BY(free_scan, scan)

@@ -9,12 +9,10 @@
 #include "tests/support/test.h"
 
 typedef double complex cplx;
-ENDS_BY(free, cplx)
 
 static inline cplx *random_values(int64_t count, uint64_t seed)
 {
-    cplx *values = malloc((size_t)(count + 1) * sizeof *values);
-    assert_non_null(values);
+    NEW(cplx, values, count + 1);
     for (int64_t i = 0; i < count; i++) {
         const double re = test_random(&seed);
         values[i] = re + I * test_random(&seed);
@@ -27,11 +25,9 @@ static inline larmor_array *complex_array(larmor_dtype dtype, larmor_shape shape
     larmor_array *x;
     assert_ok(larmor_array_create(dev, dtype, shape, &x));
     const int64_t count = larmor_array_count(x);
-    float complex *in_single = malloc((size_t)(count + 1) * sizeof *in_single);
-    assert_non_null(in_single);
+    HEAP NEW(float complex, in_single, count + 1);
     for (int64_t i = 0; i < count; i++) in_single[i] = (float complex)values[i];
     assert_ok(larmor_array_write(x, dtype == LARMOR_C128 ? (const void *)values : in_single, larmor_array_bytes(x)));
-    free(in_single);
     return x;
 }
 
@@ -55,7 +51,7 @@ static inline cplx *values_of(const larmor_array *x)
 {
     const int64_t count = larmor_array_count(x);
     cplx *values = malloc((size_t)(count + 1) * sizeof *values);
-    OWNED(void) *host = malloc(larmor_array_bytes(x) + 1);
+    HEAP void *host = malloc(larmor_array_bytes(x) + 1);
     assert_true(values && host);
     assert_ok(larmor_array_read(x, host, larmor_array_bytes(x)));
     for (int64_t i = 0; i < count; i++) switch (larmor_array_dtype(x)) {
@@ -96,7 +92,7 @@ static inline double normal_apart(larmor_op *A)
     const larmor_dtype dtype = larmor_op_dtype(A);
     const larmor_shape shape = larmor_op_in_shape(A);
     const int64_t count = larmor_shape_count(shape);
-    OWNED(cplx) *x = random_values(count, 1);
+    HEAP cplx *x = random_values(count, 1);
     OWNED(larmor_array) *in = complex_array(dtype, shape, x), *y = zeros(dtype, larmor_op_out_shape(A));
     OWNED(larmor_array) *z = zeros(dtype, shape), *normal = zeros(dtype, shape);
     assert_ok(larmor_fill(y, NAN));
@@ -105,9 +101,8 @@ static inline double normal_apart(larmor_op *A)
     assert_ok(larmor_op_adjoint(A, y, z));
     assert_ok(larmor_op_normal(A, in, normal));
     assert_ok(larmor_op_normal(A, in, normal));
-    OWNED(cplx) *expected = values_of(z), *got = values_of(normal);
-    const double apart = difference(got, expected, count);
-    return apart;
+    HEAP cplx *expected = values_of(z), *got = values_of(normal);
+    return difference(got, expected, count);
 }
 
 /* Position of pixel i of an image along dimension d, in fields of view from its centre. */
@@ -147,8 +142,7 @@ static inline void direct_adjoint(const cplx *y, const double *k, int64_t m, lar
 /* m points uniform in [-n/2, n/2) in every dimension: [nd, m] */
 static inline double *random_points(larmor_shape image, int64_t m, uint64_t seed)
 {
-    double *k = malloc((size_t)(m * image.ndim) * sizeof *k);
-    assert_non_null(k);
+    NEW(double, k, m *image.ndim);
     for (int64_t i = 0; i < m * image.ndim; i++) k[i] = (double)image.dim[i % image.ndim] / 2 * test_random(&seed);
     return k;
 }
@@ -156,8 +150,7 @@ static inline double *random_points(larmor_shape image, int64_t m, uint64_t seed
 /* Spokes uniform over half a circle, n samples each at k = -extent/2 + i extent/n: [2, n, spokes] */
 static inline double *radial_points(double extent, int64_t n, int64_t spokes)
 {
-    double *k = malloc((size_t)(2 * n * spokes) * sizeof *k);
-    assert_non_null(k);
+    NEW(double, k, 2 * n * spokes);
     for (int64_t j = 0; j < n * spokes; j++) {
         const double angle = M_PI * (double)(j / n) / (double)spokes;
         const double t = extent * ((double)(j % n) / (double)n - 0.5);

@@ -21,7 +21,7 @@ TEST(waves_inside_the_ellipse_stay_and_others_go)
             const int inside = 4. * kx * kx / (NX * NX) + 4. * ky * ky / (NY * NY) < 1;
             OWNED(larmor_array) *before = wave(kx, ky), *after = wave(kx, ky);
             assert_ok(larmor_band_limit(after, 3));
-            OWNED(cplx) *was = values_of(before), *is = values_of(after);
+            HEAP cplx *was = values_of(before), *is = values_of(after);
             double left = 0, changed = 0;
             for (int i = 0; i < NX * NY * IMAGES; i++) {
                 left = fmax(left, cabs(is[i]));

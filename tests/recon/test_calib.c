@@ -27,18 +27,14 @@ static scan radial_scan(void)
 
 static void free_scan(scan *s)
 {
-    larmor_array_free(s->traj);
-    larmor_array_free(s->kspace);
-    free(s->k);
-    free(s->y);
+    LMR_FREE(s->traj, s->kspace, s->k, s->y);
 }
 
 ENDS_ITSELF_BY(free_scan, scan)
 
 static cplx *estimate(const scan *s, const larmor_array *weights, const larmor_coils_opts *opts)
 {
-    OWNED(larmor_array) *maps;
-    assert_ok(larmor_coils_estimate(s->kspace, s->traj, weights, s->image, opts, &maps, NULL));
+    OWN(larmor_array, *maps, larmor_coils_estimate(s->kspace, s->traj, weights, s->image, opts, &maps, NULL));
     assert_true(larmor_shape_equal(larmor_array_shape(maps), larmor_shape_append(s->image, COILS)));
     assert_int_equal(larmor_array_dtype(maps), larmor_array_dtype(s->kspace));
     cplx *values = values_of(maps);
@@ -48,9 +44,8 @@ static cplx *estimate(const scan *s, const larmor_array *weights, const larmor_c
 TEST(maps_of_smooth_coils_are_found_in_2d)
 {
     OWNED(scan) s = radial_scan();
-    OWNED(larmor_array) *ramp;
-    assert_ok(larmor_density_ramp(s.traj, s.image, &ramp));
-    OWNED(cplx) *own = estimate(&s, NULL, NULL), *given = estimate(&s, ramp, NULL);
+    OWN(larmor_array, *ramp, larmor_density_ramp(s.traj, s.image, &ramp));
+    HEAP cplx *own = estimate(&s, NULL, NULL), *given = estimate(&s, ramp, NULL);
     assert_at_most(map_error_of(s.image, own, 0.2), 0.04);
     assert_at_most(map_error_of(s.image, given, 0.2), 0.04);
 }
@@ -71,10 +66,10 @@ TEST(maps_of_many_channels_are_those_of_the_coils_that_they_mix)
     larmor_array *mixed = complex_array(LARMOR_C128, LARMOR_SHAPE(SAMPLES, SPOKES, CHANNELS), y), *maps;
     larmor_coils_report few, many;
     assert_ok(larmor_coils_estimate(mixed, s.traj, NULL, s.image, NULL, &maps, &many));
-    OWNED(cplx) *b = values_of(maps);
+    HEAP cplx *b = values_of(maps);
     larmor_array_free(maps);
     assert_ok(larmor_coils_estimate(s.kspace, s.traj, NULL, s.image, NULL, &maps, &few));
-    OWNED(cplx) *a = values_of(maps);
+    HEAP cplx *a = values_of(maps);
     for (int64_t c = 0; c < CHANNELS; c++)
         for (int64_t v = 0; v < voxels; v++) {
             cplx sum = 0;
@@ -84,9 +79,7 @@ TEST(maps_of_many_channels_are_those_of_the_coils_that_they_mix)
         }
     assert_at_most(fabs(cabs(along) / (double)voxels - 1), 1e-9); /* but for one phase of all */
     assert_at_most(fabs(many.dominance - few.dominance), 1e-9);
-    larmor_array_free(maps);
-    larmor_array_free(mixed);
-    free(y);
+    LMR_FREE(maps, mixed, y);
 }
 
 /* y[o] = sum_t taps[t] x[stride o + shift + (t - count / 2) step], 0 beyond the ends of x. */
@@ -112,7 +105,7 @@ TEST(a_map_is_the_dominant_vector_of_the_covariance_under_its_window)
     for (int t = 0; t < WINDOW; t++) taps[t] = pow(sin(M_PI * (t + 1) / (WINDOW + 1)), 2);
     for (int n = MOST - 1; n <= MOST; n++) {
         cplx R[2][2][MOST];
-        OWNED(cplx) *x = random_values(4 * n, 5);
+        HEAP cplx *x = random_values(4 * n, 5);
         for (int i = 0; i < 2; i++)
             for (int j = 0; j < 2; j++) {
                 cplx product[2 * MOST], y[MOST], z[MOST];
@@ -129,7 +122,7 @@ TEST(a_map_is_the_dominant_vector_of_the_covariance_under_its_window)
             }
         OWNED(larmor_array) *images = complex_array(LARMOR_C128, LARMOR_SHAPE(2 * n, 2), x), *maps;
         assert_ok(lmr_walsh(images, (int64_t[]){n, 1, 1}, 2, WINDOW - 1, NULL, &maps)); /* a centre is added */
-        OWNED(cplx) *u = values_of(maps);
+        HEAP cplx *u = values_of(maps);
         for (int v = 0; v < n; v++) {
             const cplx a = u[v], b = u[v + n];
             const cplx Ra = R[0][0][v] * a + R[0][1][v] * b, Rb = R[1][0][v] * a + R[1][1][v] * b;
@@ -144,7 +137,7 @@ TEST(odd_sizes_are_as_good_as_even_ones)
 {
     enum { SAMPLES = 128, SPOKES = 64 };
     OWNED(scan) s = scan_of(LARMOR_SHAPE(63, 51), radial_points(63, SAMPLES, SPOKES), SAMPLES, SPOKES, LARMOR_C64);
-    OWNED(cplx) *maps = estimate(&s, NULL, &(larmor_coils_opts){.calibration = 31});
+    HEAP cplx *maps = estimate(&s, NULL, &(larmor_coils_opts){.calibration = 31});
     assert_at_most(map_error_of(s.image, maps, 0.2), 0.04);
 }
 
@@ -159,7 +152,7 @@ TEST(maps_of_smooth_coils_are_found_in_3d)
         k[3 * j + 2] = t * z;
     }
     OWNED(scan) s = scan_of(LARMOR_SHAPE(28, 24, 30), k, N, RAYS, LARMOR_C128);
-    OWNED(cplx) *maps = estimate(&s, NULL, &(larmor_coils_opts){.calibration = 24});
+    HEAP cplx *maps = estimate(&s, NULL, &(larmor_coils_opts){.calibration = 24});
     assert_at_most(map_error_of(s.image, maps, 0.2), 0.06);
 }
 
@@ -170,14 +163,14 @@ TEST(an_image_of_one_pixel_across_is_no_trouble)
     for (int j = 0; j < SAMPLES * SPOKES; j++) s.k[2 * j + 1] = 0;
     larmor_array_free(s.traj);
     s.traj = real_array(LARMOR_SHAPE(2, SAMPLES, SPOKES), s.k);
-    OWNED(cplx) *maps = estimate(&s, NULL, NULL);
+    HEAP cplx *maps = estimate(&s, NULL, NULL);
     for (int i = 0; i < 64 * COILS; i++) assert_true(isfinite(cabs(maps[i])));
 }
 
 TEST(maps_have_unit_norm_everywhere_and_go_on_smoothly_outside)
 {
     OWNED(scan) s = radial_scan();
-    OWNED(cplx) *maps = estimate(&s, NULL, NULL);
+    HEAP cplx *maps = estimate(&s, NULL, NULL);
     const int64_t voxels = larmor_shape_count(s.image), nx = s.image.dim[0];
     double roughest = 0;
     for (int64_t i = 0; i < voxels; i++) {
@@ -195,25 +188,25 @@ TEST(maps_have_unit_norm_everywhere_and_go_on_smoothly_outside)
 TEST(the_phase_of_the_object_is_not_in_the_maps)
 {
     OWNED(scan) s = radial_scan();
-    OWNED(cplx) *maps = estimate(&s, NULL, NULL);
+    HEAP cplx *maps = estimate(&s, NULL, NULL);
     const int64_t m = larmor_array_count(s.kspace);
     for (int64_t i = 0; i < m; i++) s.y[i] *= -3 + 4 * I;
     larmor_array_free(s.kspace);
     s.kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(128, 64, COILS), s.y);
-    OWNED(cplx) *rephased = estimate(&s, NULL, NULL);
+    HEAP cplx *rephased = estimate(&s, NULL, NULL);
     assert_at_most(difference(rephased, maps, larmor_shape_count(s.image) * COILS), 3e-4);
 }
 
 TEST(only_the_centre_of_k_space_matters)
 {
     OWNED(scan) s = radial_scan();
-    OWNED(cplx) *maps = estimate(&s, NULL, &(larmor_coils_opts){.calibration = 20});
+    HEAP cplx *maps = estimate(&s, NULL, &(larmor_coils_opts){.calibration = 20});
     for (int64_t j = 0; j < 128 * 64; j++)
         for (int c = 0; c < COILS; c++)
             if (hypot(s.k[2 * j], s.k[2 * j + 1]) >= 10) s.y[j + 128 * 64 * c] = 1e6;
     larmor_array_free(s.kspace);
     s.kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(128, 64, COILS), s.y);
-    OWNED(cplx) *same = estimate(&s, NULL, &(larmor_coils_opts){.calibration = 20});
+    HEAP cplx *same = estimate(&s, NULL, &(larmor_coils_opts){.calibration = 20});
     /* a GPU's sums round differently every time */
     assert_at_most(difference(same, maps, larmor_shape_count(s.image) * COILS), 1e-4);
 }
@@ -225,15 +218,13 @@ TEST(the_number_of_threads_does_not_change_a_bit)
     cplx *maps[2];
     for (int i = 0; i < 2; i++) {
         assert_ok(larmor_device_open(spec[i], &dev));
-        scan s = radial_scan();
+        OWNED(scan) s = radial_scan();
         maps[i] = estimate(&s, NULL, NULL);
-        free_scan(&s);
         larmor_device_free(dev);
     }
     dev = usual;
     assert_at_most(difference(maps[1], maps[0], 64 * 50 * COILS), 0);
-    free(maps[0]);
-    free(maps[1]);
+    LMR_FREE(maps[0], maps[1]);
 }
 
 TEST(data_without_a_centre_or_signal_are_refused)
@@ -262,12 +253,12 @@ TEST(maps_by_the_density_of_their_trajectory_are_those_without)
     OWNED(scan) s = radial_scan();
     const larmor_coils_opts plain = {.calibration = 20};
     larmor_coils_opts opts = plain;
-    larmor_array *density, *other, *maps;
-    assert_ok(larmor_coils_density(s.traj, s.image, &plain, &density));
+    larmor_array *maps;
+    OWN(larmor_array, *density, larmor_coils_density(s.traj, s.image, &plain, &density));
     opts.density = density;
-    OWNED(cplx) *expected = estimate(&s, NULL, &plain);
+    HEAP cplx *expected = estimate(&s, NULL, &plain);
     for (int i = 0; i < 2; i++) {
-        OWNED(cplx) *got = estimate(&s, NULL, &opts);
+        HEAP cplx *got = estimate(&s, NULL, &opts);
         if (!strncmp(larmor_device_spec(dev), "cpu", 3))
             assert_memory_equal(got, expected, sizeof *got * 64 * 50 * COILS);
         assert_at_most(difference(got, expected, 64 * 50 * COILS), 1e-3);
@@ -275,7 +266,7 @@ TEST(maps_by_the_density_of_their_trajectory_are_those_without)
     opts.calibration = 24;
     assert_refused(larmor_coils_estimate(s.kspace, s.traj, NULL, s.image, &opts, &maps, NULL), LARMOR_ERR_SHAPE,
                    "coils: density array is f64");
-    assert_ok(larmor_coils_density(s.traj, s.image, NULL, &other));
+    OWN(larmor_array, *other, larmor_coils_density(s.traj, s.image, NULL, &other));
     assert_true(larmor_array_count(other) > larmor_array_count(density));
     assert_refused(larmor_coils_density(s.traj, s.image, &(larmor_coils_opts){.calibration = -1}, &maps),
                    LARMOR_ERR_ARG, "coils: calibration -1");
@@ -284,8 +275,6 @@ TEST(maps_by_the_density_of_their_trajectory_are_those_without)
     assert_refused(larmor_coils_density(far, s.image, NULL, &maps), LARMOR_ERR_NUMERIC,
                    "coils: no samples within 16");
     assert_null(maps);
-    larmor_array_free(other);
-    larmor_array_free(density);
 }
 
 /* ---- trust ---- */

@@ -10,8 +10,7 @@ typedef struct scene {
 
 static void free_scene(scene *s)
 {
-    free(s->terms);
-    free(s->phase);
+    LMR_FREE(s->terms, s->phase);
 }
 
 ENDS_ITSELF_BY(free_scene, scene)
@@ -32,7 +31,7 @@ static scene scene_of(int order)
     }
     places = real_array(LARMOR_SHAPE(3, PROBES), s.position);
     assert_ok(larmor_solid_harmonics(places, order, &harmonics));
-    OWNED(double) *h = NULL;
+    HEAP double *h = NULL;
     assert_ok(larmor_array_download(harmonics, LARMOR_F64, &h));
     for (int l = 0; l < (order + 1) * (order + 1); l++) {
         const double size = sizes[(l > 0) + (l > 3) + (l > 8)];
@@ -66,7 +65,7 @@ TEST(known_coefficients_are_found_to_rounding)
         OWNED(scene) s = scene_of(order);
         OWNED(larmor_array) *phase = phases_of(&s);
         larmor_camera_report report;
-        OWNED(double) *found = fit(&s, phase, order, order == 3 ? 16 : 9, &report);
+        HEAP double *found = fit(&s, phase, order, order == 3 ? 16 : 9, &report);
         for (int i = 0; i < COUNT * (order + 1) * (order + 1); i++)
             assert_at_most(fabs(found[i] - s.terms[i]), 1e-10 * 2000);
         assert_at_most(report.residual, 1e-10);
@@ -78,8 +77,7 @@ TEST(known_coefficients_are_found_to_rounding)
 TEST(signals_give_what_their_phases_give)
 {
     OWNED(scene) s = scene_of(3);
-    OWNED(cplx) *signal = malloc(COUNT * PROBES * sizeof *signal);
-    assert_non_null(signal);
+    HEAP NEW(cplx, signal, COUNT * PROBES);
     for (int i = 0; i < COUNT * PROBES; i++) signal[i] = 3 * cexp(-I * s.phase[i]);
     OWNED(larmor_array) *x = complex_array(LARMOR_C128, LARMOR_SHAPE(SAMPLES, READOUTS, PROBES), signal);
     OWNED(larmor_array) *phase = phases_of(&s), *places = real_array(LARMOR_SHAPE(3, PROBES), s.position);
@@ -105,7 +103,7 @@ TEST(deviations_are_those_of_noise)
     }
     OWNED(larmor_array) *phase = phases_of(&s);
     larmor_camera_report report;
-    OWNED(double) *found = fit(&s, phase, 3, 16, &report);
+    HEAP double *found = fit(&s, phase, 3, 16, &report);
     for (int l = 0; l < 16; l++) {
         double sum = 0;
         for (int j = 0; j < COUNT; j++) sum += pow(found[j + COUNT * l] - s.terms[j + COUNT * l], 2);
@@ -151,7 +149,7 @@ TEST(a_trajectory_is_the_terms_of_first_order_in_fields_of_view)
     const double fov[2] = {.2, .3}, direction[2][3] = {{0, 1, 0}, {.6, 0, .8}};
     OWNED(scene) s = scene_of(1);
     OWNED(larmor_array) *terms = real_array(LARMOR_SHAPE(SAMPLES, READOUTS, 9), s.terms), *traj = NULL;
-    OWNED(double) *k = NULL;
+    HEAP double *k = NULL;
     assert_ok(larmor_camera_traj(terms, direction, fov, 2, &traj));
     assert_ok(larmor_array_download(traj, LARMOR_F64, &k));
     for (int j = 0; j < COUNT; j++) {

@@ -20,8 +20,7 @@ enum { DESIGNS = sizeof designs / sizeof *designs };
 static double *points_of(const design *g)
 {
     uint64_t seed = 11;
-    double *k = malloc((size_t)(g->nd * g->m) * sizeof *k);
-    assert_non_null(k);
+    NEW(double, k, g->nd * g->m);
     for (int64_t i = 0; i < g->nd * g->m; i++)
         k[i] = nearbyint((double)g->n[i % g->nd] * (g->repeats > 1 ? 0.3 : 0.7) * test_random(&seed));
     return k;
@@ -41,17 +40,16 @@ TEST(it_is_the_fourier_sum_to_rounding)
         const int64_t voxels = larmor_shape_count(image);
         const larmor_nufft_opts opts = opts_of(g, LARMOR_C128);
         double *k = points_of(g), error;
-        OWNED(cplx) *x = random_values(voxels * BATCH, 1),
-                    *expected = malloc((size_t)(g->m * BATCH) * sizeof *expected);
+        HEAP cplx *x = random_values(voxels * BATCH, 1),
+                  *expected = malloc((size_t)(g->m * BATCH) * sizeof *expected);
         assert_non_null(expected);
         for (int b = 0; b < BATCH; b++) direct_forward(x + voxels * b, image, k, g->m, expected + g->m * b);
         OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(g->nd, g->m), k);
         OWNED(larmor_array) *in = complex_array(LARMOR_C128, larmor_shape_append(image, BATCH), x);
         OWNED(larmor_array) *out = zeros(LARMOR_C128, LARMOR_SHAPE(g->m, BATCH));
-        OWNED(larmor_op) *A;
-        assert_ok(larmor_op_cartesian(dev, &opts, traj, &A));
+        OWN(larmor_op, *A, larmor_op_cartesian(dev, &opts, traj, &A));
         assert_ok(larmor_op_forward(A, in, out));
-        OWNED(cplx) *got = values_of(out);
+        HEAP cplx *got = values_of(out);
         assert_at_most(difference(got, expected, g->m * BATCH), 1e-13);
         assert_ok(larmor_op_adjoint_error(A, 5, &error));
         assert_at_most(error, 1e-13);
@@ -67,22 +65,21 @@ TEST(the_weighted_normal_map_counts_each_sample_with_its_weight)
     const larmor_shape image = larmor_shape_of(g->nd, g->n);
     const larmor_nufft_opts opts = opts_of(g, LARMOR_C128);
     const int64_t half = g->m / 2, voxels = larmor_shape_count(image);
-    OWNED(double) *k = points_of(g), *w = calloc((size_t)g->m, sizeof *w);
+    HEAP double *k = points_of(g), *w = calloc((size_t)g->m, sizeof *w);
     assert_non_null(w);
     for (int64_t j = 0; j < half; j++) w[j] = 2;
     OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(g->nd, g->m), k),
                         *weights = real_array(LARMOR_SHAPE(g->m), w), *part;
-    OWNED(cplx) *values = random_values(voxels * BATCH, 3);
+    HEAP cplx *values = random_values(voxels * BATCH, 3);
     OWNED(larmor_array) *x = complex_array(LARMOR_C128, larmor_shape_append(image, BATCH), values);
     OWNED(larmor_array) *a = zeros(LARMOR_C128, larmor_array_shape(x)),
                         *b = zeros(LARMOR_C128, larmor_array_shape(x));
-    OWNED(larmor_op) *N, *A;
     assert_ok(larmor_array_slice(traj, 0, half, &part));
-    assert_ok(larmor_op_cartesian_normal(dev, &opts, traj, weights, &N));
-    assert_ok(larmor_op_cartesian(dev, &opts, part, &A));
+    OWN(larmor_op, *N, larmor_op_cartesian_normal(dev, &opts, traj, weights, &N));
+    OWN(larmor_op, *A, larmor_op_cartesian(dev, &opts, part, &A));
     assert_ok(larmor_op_forward(N, x, a));
     assert_ok(larmor_op_normal(A, x, b));
-    OWNED(cplx) *got = values_of(a), *once = values_of(b);
+    HEAP cplx *got = values_of(a), *once = values_of(b);
     for (int64_t i = 0; i < voxels * BATCH; i++) once[i] *= 2;
     assert_at_most(difference(got, once, voxels * BATCH), 1e-13);
 }
@@ -93,7 +90,7 @@ TEST(sense_takes_ffts_where_all_samples_are_on_the_grid)
     OWNED(larmor_array) *traj, *maps = zeros(LARMOR_C64, LARMOR_SHAPE(8, 6, 3));
     larmor_op *A;
     assert_ok(larmor_traj_create(dev, "cartesian", &lines, &traj));
-    OWNED(cplx) *values = random_values(8 * 6 * 3, 8);
+    HEAP cplx *values = random_values(8 * 6 * 3, 8);
     OWNED(larmor_array) *other = complex_array(LARMOR_C64, LARMOR_SHAPE(8, 6, 3), values);
     assert_ok(larmor_copy(other, maps));
     for (int block = 0; block < 3; block++)
@@ -105,8 +102,7 @@ TEST(sense_takes_ffts_where_all_samples_are_on_the_grid)
             assert_at_most(normal_apart(A), 1e-5);
             larmor_op_free(A);
         }
-    OWNED(larmor_array) *delayed;
-    assert_ok(larmor_traj_delay(traj, (double[6]){1e-3}, NULL, &delayed));
+    OWN(larmor_array, *delayed, larmor_traj_delay(traj, (double[6]){1e-3}, NULL, &delayed));
     assert_ok(larmor_op_sense(maps, &(larmor_sense_opts){.traj = delayed}, &A));
     assert_string_not_equal(larmor_op_name(A), "sense-cartesian");
     larmor_op_free(A);
@@ -114,7 +110,7 @@ TEST(sense_takes_ffts_where_all_samples_are_on_the_grid)
 
 TEST(the_phase_of_an_image_needs_a_reach)
 {
-    OWNED(cplx) *values = random_values(64, 1);
+    HEAP cplx *values = random_values(64, 1);
     OWNED(larmor_array) *x = complex_array(LARMOR_C64, LARMOR_SHAPE(8, 8), values), *phase;
     const double reach[3] = {2, 2, 0};
     double off, all;

@@ -40,8 +40,7 @@ static cplx *naive_blocks(const cut *c, const int64_t shift[3], const cplx *x)
         while (count[d] * block[d] < n[d]) count[d]++;
     }
     const int64_t voxels = n[0] * n[1] * n[2], inside = block[0] * block[1] * block[2];
-    cplx *y = calloc((size_t)larmor_shape_count(c->out), sizeof *y);
-    assert_non_null(y);
+    NEW_ZEROS(cplx, y, (size_t)larmor_shape_count(c->out));
     for (int64_t t = 0; t < frames; t++)
         for (int64_t i = 0; i < voxels; i++) {
             int64_t rest = i, v = 0, b = 0, vs = 1, bs = 1;
@@ -61,15 +60,15 @@ static cplx *naive_blocks(const cut *c, const int64_t shift[3], const cplx *x)
 static void expect_blocks(const cut *c, larmor_dtype dtype, double most, larmor_op *C, const int64_t shift[3])
 {
     const int64_t count = larmor_shape_count(c->shape);
-    OWNED(cplx) *x = random_values(count, 1), *expected = naive_blocks(c, shift, x);
+    HEAP cplx *x = random_values(count, 1), *expected = naive_blocks(c, shift, x);
     OWNED(larmor_array) *in = complex_array(dtype, c->shape, x), *out = zeros(dtype, c->out),
                         *z = zeros(dtype, c->shape);
     assert_ok(larmor_fill(out, NAN));
     assert_ok(larmor_op_forward(C, in, out));
-    OWNED(cplx) *got = values_of(out);
+    HEAP cplx *got = values_of(out);
     assert_at_most(difference(got, expected, larmor_shape_count(c->out)), most);
     assert_ok(larmor_op_adjoint(C, out, z));
-    OWNED(cplx) *back = values_of(z);
+    HEAP cplx *back = values_of(z);
     assert_at_most(difference(back, x, count), most);
 }
 
@@ -77,8 +76,7 @@ TEST(voxels_go_to_the_blocks_of_the_shifted_tiling_and_back)
 {
     for (int i = 0; i < CUTS; i++)
         for (int p = 0; p < 2; p++) {
-            OWNED(larmor_op) *C;
-            assert_ok(larmor_op_casorati(dev, type[p], cuts[i].shape, &cuts[i].opts, &C));
+            OWN(larmor_op, *C, larmor_op_casorati(dev, type[p], cuts[i].shape, &cuts[i].opts, &C));
             assert_true(larmor_shape_equal(larmor_op_out_shape(C), cuts[i].out));
             expect_blocks(&cuts[i], type[p], limit[p], C, cuts[i].opts.shift);
         }
@@ -88,12 +86,11 @@ TEST(it_is_an_isometry_with_an_exact_adjoint)
 {
     for (int i = 0; i < CUTS; i++)
         for (int p = 0; p < 2; p++) {
-            OWNED(larmor_op) *C;
             double error, before, after;
-            assert_ok(larmor_op_casorati(dev, type[p], cuts[i].shape, &cuts[i].opts, &C));
+            OWN(larmor_op, *C, larmor_op_casorati(dev, type[p], cuts[i].shape, &cuts[i].opts, &C));
             assert_ok(larmor_op_adjoint_error(C, 3, &error));
             assert_at_most(error, limit[p]);
-            OWNED(cplx) *x = random_values(larmor_shape_count(cuts[i].shape), 2);
+            HEAP cplx *x = random_values(larmor_shape_count(cuts[i].shape), 2);
             OWNED(larmor_array) *in = complex_array(type[p], cuts[i].shape, x), *z = zeros(type[p], cuts[i].shape);
             OWNED(larmor_array) *out = zeros(type[p], cuts[i].out);
             assert_ok(larmor_op_forward(C, in, out));
@@ -101,7 +98,7 @@ TEST(it_is_an_isometry_with_an_exact_adjoint)
             assert_ok(larmor_nrm2(out, &after));
             assert_at_most(fabs(after / before - 1), 1e-14);
             assert_ok(larmor_op_normal(C, in, z));
-            OWNED(cplx) *got = values_of(z);
+            HEAP cplx *got = values_of(z);
             assert_at_most(difference(got, x, larmor_shape_count(cuts[i].shape)), limit[p]);
         }
 }
@@ -157,11 +154,11 @@ static void expect_shrunken(int p, int64_t m, int64_t n, double t, double most)
 {
     const int64_t s = m < n ? m : n;
     const int64_t count = m * n * MATRICES;
-    OWNED(cplx) *x = calloc((size_t)count, sizeof *x), *expected = calloc((size_t)count, sizeof *expected);
+    HEAP cplx *x = calloc((size_t)count, sizeof *x), *expected = calloc((size_t)count, sizeof *expected);
     double sum = 0, got_sum;
     assert_true(x && expected && s <= MOST);
     for (int b = 0; b < MATRICES; b++) {
-        OWNED(cplx) *u = random_columns(m, s, (uint64_t)b + 1), *v = random_columns(n, s, (uint64_t)b + 100);
+        HEAP cplx *u = random_columns(m, s, (uint64_t)b + 1), *v = random_columns(n, s, (uint64_t)b + 100);
         double value[MOST];
         for (int64_t k = 0; k < s; k++) {
             value[k] = b == 3 && k >= s / 2 ? 0 : 0.1 * b + ldexp(1, -(int)k);
@@ -175,7 +172,7 @@ static void expect_shrunken(int p, int64_t m, int64_t n, double t, double most)
     OWNED(larmor_array) *out = zeros(type[p], LARMOR_SHAPE(m, n, MATRICES));
     assert_ok(larmor_fill(out, NAN));
     assert_ok(lmr_shrink_singular(t, in, out, &got_sum));
-    OWNED(cplx) *got = values_of(out);
+    HEAP cplx *got = values_of(out);
     assert_at_most(difference(got, expected, count), most);
     assert_at_most(fabs(got_sum - sum) / sum, p ? 5e-8 : 1e-6); /* the smallest cannot be distinguished from 0 */
     double alone;
@@ -197,7 +194,8 @@ TEST(singular_values_shrink_by_the_threshold)
 TEST(rounding_is_not_a_singular_value)
 {
     enum { M = 64, N = 16 };
-    cplx *u = random_values(M, 1), *v = random_values(N, 2), x[M * N];
+    HEAP cplx *u = random_values(M, 1), *v = random_values(N, 2);
+    cplx x[M * N];
     double square_u = 0, square_v = 0, sum;
     for (int i = 0; i < M; i++) square_u += pow(cabs(u[i]), 2);
     for (int j = 0; j < N; j++) square_v += pow(cabs(v[j]), 2);
@@ -205,14 +203,12 @@ TEST(rounding_is_not_a_singular_value)
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, LARMOR_SHAPE(M, N, 1), x);
     assert_ok(lmr_shrink_singular(0, in, NULL, &sum));
     assert_at_most(fabs(sum / sqrt(square_u * square_v) - 1), 1e-14);
-    free(u);
-    free(v);
 }
 
 TEST(a_threshold_above_the_largest_leaves_exact_zeros)
 {
     for (int p = 0; p < 2; p++) {
-        OWNED(cplx) *x = random_values(12 * 5 * 2, 1);
+        HEAP cplx *x = random_values(12 * 5 * 2, 1);
         OWNED(larmor_array) *in = complex_array(type[p], LARMOR_SHAPE(12, 5, 2), x);
         OWNED(larmor_array) *out = complex_array(type[p], LARMOR_SHAPE(12, 5, 2), x);
         double size;

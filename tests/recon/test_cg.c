@@ -12,7 +12,7 @@ TEST(it_solves_the_regularised_normal_equations)
         larmor_report report;
         const larmor_solve_opts opts = {.max_iter = 40, .tol = 1e-13, .lambda = lambda[i]};
         assert_ok(larmor_cg(p.A, p.b, p.x, &opts, &report));
-        OWNED(cplx) *got = values_of(p.x);
+        HEAP cplx *got = values_of(p.x);
         assert_at_most(difference(got, expected, 8), 1e-11);
         assert_at_most(report.residual, 1e-13);
         assert_true(report.seconds >= 0);
@@ -28,11 +28,10 @@ TEST(as_many_iterations_as_distinct_eigenvalues_are_enough)
     for (int i = 0; i < N; i++) d[i] = 1 + i % DISTINCT;
     OWNED(larmor_array) *diagonal = complex_array(LARMOR_C128, LARMOR_SHAPE(N), d),
                         *x = zeros(LARMOR_C128, LARMOR_SHAPE(N));
-    OWNED(cplx) *rhs = random_values(N, 3);
+    HEAP cplx *rhs = random_values(N, 3);
     OWNED(larmor_array) *b = complex_array(LARMOR_C128, LARMOR_SHAPE(N), rhs);
-    OWNED(larmor_op) *D;
     larmor_report report;
-    assert_ok(larmor_op_diag(diagonal, &D));
+    OWN(larmor_op, *D, larmor_op_diag(diagonal, &D));
     assert_ok(larmor_cg(D, b, x, &(larmor_solve_opts){.tol = 1e-12}, &report));
     assert_int_equal(report.iters, DISTINCT);
 }
@@ -45,7 +44,7 @@ TEST(a_heavy_lambda_leaves_the_adjoint_over_lambda)
     OWNED(larmor_array) *y = zeros(LARMOR_C128, LARMOR_SHAPE(8));
     assert_ok(larmor_op_adjoint(p.A, p.b, y));
     assert_ok(larmor_cg(p.A, p.b, p.x, &(larmor_solve_opts){.lambda = lambda}, NULL));
-    OWNED(cplx) *expected = values_of(y), *got = values_of(p.x);
+    HEAP cplx *expected = values_of(y), *got = values_of(p.x);
     for (int i = 0; i < 8; i++) got[i] *= lambda;
     assert_at_most(difference(got, expected, 8), 1e-7);
 }
@@ -54,7 +53,7 @@ TEST(data_of_zero_give_an_image_of_zero)
 {
     OWNED(problem) p = random_problem(20, 8);
     p.A = matrix_op(&p.m);
-    OWNED(cplx) *start = random_values(8, 4);
+    HEAP cplx *start = random_values(8, 4);
     assert_ok(larmor_array_write(p.x, start, 8 * sizeof *start));
     assert_ok(larmor_zero(p.b));
     larmor_report report;
@@ -79,17 +78,15 @@ TEST(the_solution_as_start_needs_no_iteration)
 /* As the solution at a small weight is, where a search goes on to a large one. */
 TEST(a_start_far_from_the_solution_is_no_divergence)
 {
-    problem p = random_problem(20, 8);
+    OWNED(problem) p = random_problem(20, 8);
     p.A = matrix_op(&p.m);
     cplx solution[8], far[8];
     solve_directly(&p.m, p.rhs, 0.1, solution);
     for (int i = 0; i < 8; i++) far[i] = 1e5 * (1 + i);
     assert_ok(larmor_array_write(p.x, far, sizeof far));
     assert_ok(larmor_cg(p.A, p.b, p.x, &(larmor_solve_opts){.lambda = 0.1, .tol = 1e-10, .max_iter = 100}, NULL));
-    cplx *got = values_of(p.x);
+    HEAP cplx *got = values_of(p.x);
     assert_at_most(difference(got, solution, 8), 1e-8);
-    free(got);
-    free_problem(&p);
 }
 
 TEST(going_on_past_convergence_does_no_harm)
@@ -99,7 +96,7 @@ TEST(going_on_past_convergence_does_no_harm)
     cplx expected[8];
     solve_directly(&p.m, p.rhs, 0, expected);
     assert_ok(larmor_cg(p.A, p.b, p.x, &(larmor_solve_opts){.max_iter = 400, .tol = -1}, NULL));
-    OWNED(cplx) *got = values_of(p.x);
+    HEAP cplx *got = values_of(p.x);
     assert_at_most(difference(got, expected, 8), 1e-11);
 }
 
@@ -135,7 +132,7 @@ TEST(the_monitor_sees_every_iteration_and_may_stop)
     assert_refused(larmor_cg(stopped.A, stopped.b, stopped.x, &opts, &report), LARMOR_STOPPED, "after 3 iterations");
     assert_int_equal(report.iters, 3);
     assert_ok(larmor_cg(three.A, three.b, three.x, &(larmor_solve_opts){.max_iter = 3, .tol = -1}, NULL));
-    OWNED(cplx) *got = values_of(stopped.x), *expected = values_of(three.x);
+    HEAP cplx *got = values_of(stopped.x), *expected = values_of(three.x);
     assert_at_most(difference(got, expected, 8), 0);
 }
 
@@ -176,7 +173,7 @@ TEST(a_wrong_adjoint_diverges_and_the_best_iterate_is_given_back)
     assert_refused(larmor_cg(p.A, p.b, p.x, &opts, &report), LARMOR_ERR_NUMERIC, "cg: diverges: residual");
     assert_true(report.iters > 5 && report.iters < 100000);
     assert_true(best.best < 1 && report.residual == best.best);
-    OWNED(cplx) *got = values_of(p.x);
+    HEAP cplx *got = values_of(p.x);
     assert_at_most(difference(got, best.x, 8), 0);
     free(p.m.back);
 }
@@ -199,7 +196,7 @@ TEST(residuals_that_grow_for_a_while_are_no_divergence)
 TEST(at_the_floor_of_its_rounding_it_ends_well)
 {
     enum { N = 200 };
-    OWNED(cplx) *d = calloc(N, sizeof *d), *x0 = random_values(N, 5), *rhs = calloc(N, sizeof *rhs);
+    HEAP cplx *d = calloc(N, sizeof *d), *x0 = random_values(N, 5), *rhs = calloc(N, sizeof *rhs);
     for (int i = 0; i < N; i++) {
         d[i] = pow(10, -5. * i / N);
         rhs[i] = d[i] * x0[i];
@@ -208,11 +205,10 @@ TEST(at_the_floor_of_its_rounding_it_ends_well)
         const larmor_dtype dtype = with ? LARMOR_C128 : LARMOR_C64;
         OWNED(larmor_array) *diagonal = complex_array(dtype, LARMOR_SHAPE(N), d), *x = zeros(dtype, LARMOR_SHAPE(N));
         OWNED(larmor_array) *b = complex_array(dtype, LARMOR_SHAPE(N), rhs);
-        OWNED(larmor_op) *D;
         larmor_report report;
-        assert_ok(larmor_op_diag(diagonal, &D));
+        OWN(larmor_op, *D, larmor_op_diag(diagonal, &D));
         assert_ok(larmor_cg(D, b, x, &(larmor_solve_opts){.max_iter = 2000, .tol = -1}, &report));
-        OWNED(cplx) *got = values_of(x);
+        HEAP cplx *got = values_of(x);
         assert_at_most(difference(got, x0, N / 4), 1e-2); /* what the data determine well */
         assert_at_most(report.residual, 1e-3);
     }
@@ -234,8 +230,8 @@ TEST(the_end_says_why)
 static void solve_to(int n, double decades, double change, double relative, cplx *apart, larmor_report *report,
                      double *distance, double *size)
 {
-    OWNED(cplx) *d = calloc((size_t)n, sizeof *d), *solution = random_values(n, 5),
-                *rhs = calloc((size_t)n, sizeof *rhs);
+    HEAP cplx *d = calloc((size_t)n, sizeof *d), *solution = random_values(n, 5),
+              *rhs = calloc((size_t)n, sizeof *rhs);
     for (int i = 0; i < n; i++) {
         d[i] = pow(10, -decades / 2 * i / n);
         rhs[i] = d[i] * solution[i];
@@ -243,11 +239,10 @@ static void solve_to(int n, double decades, double change, double relative, cplx
     OWNED(larmor_array) *diagonal = complex_array(LARMOR_C128, LARMOR_SHAPE(n), d),
                         *x = zeros(LARMOR_C128, LARMOR_SHAPE(n));
     OWNED(larmor_array) *b = complex_array(LARMOR_C128, LARMOR_SHAPE(n), rhs);
-    OWNED(larmor_op) *D;
-    assert_ok(larmor_op_diag(diagonal, &D));
+    OWN(larmor_op, *D, larmor_op_diag(diagonal, &D));
     const larmor_solve_opts opts = {.max_iter = 5000, .tol = -1, .change = change, .relative = relative};
     assert_ok(larmor_cg(D, b, x, &opts, report));
-    OWNED(cplx) *got = values_of(x);
+    HEAP cplx *got = values_of(x);
     *distance = *size = 0;
     for (int i = 0; i < n; i++) {
         apart[i] = got[i] - solution[i];
@@ -369,10 +364,9 @@ TEST(the_inverse_as_preconditioner_needs_one_iteration)
                         *x = zeros(LARMOR_C128, LARMOR_SHAPE(N));
     OWNED(larmor_array) *m = complex_array(LARMOR_C128, LARMOR_SHAPE(N), inverse);
     OWNED(larmor_array) *b = complex_array(LARMOR_C128, LARMOR_SHAPE(N), rhs);
-    OWNED(larmor_op) *D, *M;
     larmor_report plain, report;
-    assert_ok(larmor_op_diag(diagonal, &D));
-    assert_ok(larmor_op_diag(m, &M));
+    OWN(larmor_op, *D, larmor_op_diag(diagonal, &D));
+    OWN(larmor_op, *M, larmor_op_diag(m, &M));
     larmor_solve_opts opts = {.max_iter = 100, .tol = 1e-12, .lambda = 0.5};
     assert_ok(larmor_cg(D, b, x, &opts, &plain));
     assert_true(plain.iters > 10);
@@ -390,8 +384,7 @@ TEST(a_preconditioner_that_is_not_positive_is_refused)
     p.A = matrix_op(&p.m);
     const cplx d[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
     OWNED(larmor_array) *diagonal = complex_array(LARMOR_C128, LARMOR_SHAPE(8), d);
-    OWNED(larmor_op) *M;
-    assert_ok(larmor_op_diag(diagonal, &M));
+    OWN(larmor_op, *M, larmor_op_diag(diagonal, &M));
     assert_refused(larmor_cg(p.A, p.b, p.x, &(larmor_solve_opts){.precondition = M}, NULL), LARMOR_ERR_NUMERIC,
                    "must be positive definite");
 }

@@ -61,9 +61,8 @@ static void scale(larmor_array *x, double factor)
 
 static double error_of(const scan *s, const larmor_array *x)
 {
-    OWNED(cplx) *got = values_of(x);
-    const double error = difference(got, s->truth, s->voxels);
-    return error;
+    HEAP cplx *got = values_of(x);
+    return difference(got, s->truth, s->voxels);
 }
 
 /* The image at a given weight. */
@@ -71,8 +70,7 @@ static larmor_array *image_of(const scan *s, const char *name, double weight)
 {
     larmor_array *x = zeros(LARMOR_C64, s->image);
     if (name) {
-        OWNED(larmor_regulariser) *r;
-        assert_ok(larmor_regulariser_create(dev, name, NULL, LARMOR_C64, s->image, &r));
+        OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, name, NULL, LARMOR_C64, s->image, &r));
         assert_ok(larmor_regulariser_set_weight(r, weight));
         assert_ok(larmor_regularised(s->A, s->b, r, x, &(larmor_solve_opts){.circulant = s->C, .tol = 3e-3}, NULL));
     } else {
@@ -85,8 +83,7 @@ static larmor_array *image_of(const scan *s, const char *name, double weight)
 static double given(const scan *s, const char *name, double weight)
 {
     OWNED(larmor_array) *x = image_of(s, name, weight);
-    const double error = error_of(s, x);
-    return error;
+    return error_of(s, x);
 }
 
 /* The image's projection on the truth, relative to it. */
@@ -326,8 +323,7 @@ TEST(without_noise_the_weight_is_smaller_and_the_image_right)
 /* Of cg, and of total variation. */
 static void expected(const scan *s, double weight[2])
 {
-    OWNED(larmor_regulariser) *tv;
-    assert_ok(larmor_regulariser_create(dev, "tv", NULL, LARMOR_C64, s->image, &tv));
+    OWN(larmor_regulariser, *tv, larmor_regulariser_create(dev, "tv", NULL, LARMOR_C64, s->image, &tv));
     for (int p = 0; p < 2; p++) assert_ok(larmor_weight_of_noise(s->A, s->b, s->noise, p ? tv : NULL, &weight[p]));
     assert_refused(larmor_weight_of_noise(s->A, s->b, NULL, tv, &(double){0}), LARMOR_ERR_ARG, "weight of noise: ");
 }
@@ -374,7 +370,7 @@ TEST(noise_has_the_deviation_asked_for_and_is_the_same_for_a_seed)
     OWNED(larmor_array) *x = zeros(LARMOR_C64, LARMOR_SHAPE(MANY)), *y = zeros(LARMOR_C128, LARMOR_SHAPE(MANY));
     assert_ok(larmor_noise_fill(x, 0.3, 5));
     assert_ok(larmor_noise_fill(y, 0.3, 5));
-    OWNED(cplx) *a = values_of(x), *b = values_of(y);
+    HEAP cplx *a = values_of(x), *b = values_of(y);
     assert_at_most(difference(a, b, MANY), 1e-6);
     double re = 0, im = 0, both = 0, mean = 0;
     for (int i = 0; i < MANY; i++) {
@@ -395,13 +391,12 @@ TEST(noise_has_the_deviation_asked_for_and_is_the_same_for_a_seed)
 /* Signal that the maps do not describe, as it folds in from beyond the field of view: at two edges. */
 static void add_folded(scan *s, double amplitude)
 {
-    OWNED(cplx) *maps = values_of(s->maps), *x = calloc((size_t)s->voxels, sizeof *x);
-    OWNED(larmor_op) *A;
+    HEAP cplx *maps = values_of(s->maps), *x = calloc((size_t)s->voxels, sizeof *x);
     for (int64_t i = 0; i < s->voxels * COILS; i++) maps[i] = conj(maps[i]);
     for (int64_t i = 0; i < s->voxels; i++) x[i] = amplitude * (fabs(position(s->image, i, 1)) > 0.44);
     OWNED(larmor_array) *other = complex_array(LARMOR_C64, larmor_shape_append(s->image, COILS), maps);
     OWNED(larmor_array) *outside = complex_array(LARMOR_C64, s->image, x), *folded = zeros(LARMOR_C64, s->b->shape);
-    assert_ok(larmor_op_sense(other, &(larmor_sense_opts){.traj = s->traj}, &A));
+    OWN(larmor_op, *A, larmor_op_sense(other, &(larmor_sense_opts){.traj = s->traj}, &A));
     assert_ok(larmor_op_forward(A, outside, folded));
     assert_ok(larmor_axpby(1, folded, 1, s->b));
 }
@@ -437,14 +432,13 @@ TEST(of_one_coil_all_noise_is_in_the_image_and_none_is_left)
 {
     OWNED(scan) s = scan_of(&cartesian, 0.1);
     OWNED(larmor_array) *one, *b, *noise, *factors;
-    OWNED(larmor_op) *A;
     double factor;
     assert_ok(larmor_array_slice(s.maps, 0, 1, &one));
     assert_ok(larmor_array_slice(s.b, 0, 1, &b));
     assert_ok(larmor_array_slice(s.noise, 0, 1, &noise));
     factors = zeros(LARMOR_C64, b->shape);
     assert_ok(larmor_fill(factors, 1));
-    assert_ok(larmor_op_sense(one, &(larmor_sense_opts){.traj = s.traj}, &A));
+    OWN(larmor_op, *A, larmor_op_sense(one, &(larmor_sense_opts){.traj = s.traj}, &A));
     scale(noise, 100);
     assert_ok(larmor_noise_left(A, b, noise, factors, &factor));
     assert_true(factor == 1);

@@ -26,7 +26,7 @@ static larmor_array *part_of(const larmor_array *x, int d, int64_t first, int64_
     larmor_shape shape = larmor_array_shape(x);
     const int64_t all = shape.dim[d];
     int64_t before = 1, after = 1;
-    OWNED(double) *values, *part;
+    HEAP double *values, *part;
     larmor_array *y;
     const larmor_dtype from = larmor_array_dtype(x) == LARMOR_F64 ? LARMOR_F64 : LARMOR_C128;
     for (int e = 0; e < shape.ndim; e++) *(e < d ? &before : &after) *= e == d ? 1 : shape.dim[e];
@@ -136,10 +136,7 @@ static scene make_scene(int64_t readouts)
 static void free_scene(scene *s)
 {
     for (int i = 0; i < 2; i++) {
-        larmor_array_free(s->traj[i]);
-        larmor_array_free(s->maps[i]);
-        larmor_array_free(s->b[i]);
-        larmor_array_free(s->noise[i]);
+        LMR_FREE(s->traj[i], s->maps[i], s->b[i], s->noise[i]);
         larmor_circulant_free(s->C[i]);
         larmor_op_free(s->A[i]);
     }
@@ -174,10 +171,7 @@ TEST(the_circulant_of_slabs_is_that_of_the_whole)
             assert_ok(larmor_op_forward(M[i], i ? own : x, y[i]));
         }
         expect_part(y[0], 2, s.first, y[1], 2e-4); /* of lags that are found to 1e-4 */
-        for (int i = 0; i < 2; i++) {
-            larmor_op_free(M[i]);
-            larmor_array_free(y[i]);
-        }
+        for (int i = 0; i < 2; i++) LMR_FREE(M[i], y[i]);
     }
     larmor_op *M;
     assert_refused(larmor_circulant_inverse(s.C[1], 1, NULL, 1, &M), LARMOR_ERR_UNSUPPORTED, "no penalty in slabs");
@@ -210,10 +204,7 @@ TEST(the_same_samples_are_held_out)
         for (int i = 0; i < 2; i++) make_complex(&factors[i]);
         expect_part(kept[0], 1, s.readout, kept[1], 0);
         expect_part(factors[0], 1, s.readout, factors[1], 1e-3);
-        for (int i = 0; i < 2; i++) {
-            larmor_array_free(kept[i]);
-            larmor_array_free(factors[i]);
-        }
+        for (int i = 0; i < 2; i++) LMR_FREE(kept[i], factors[i]);
     }
 }
 

@@ -5,7 +5,7 @@ static const larmor_shape image = {2, {5, 3}}, stack = {3, {5, 3, 4}};
 
 static larmor_op *random_coils(larmor_dtype dtype, uint64_t seed)
 {
-    OWNED(cplx) *values = random_values(60, seed);
+    HEAP cplx *values = random_values(60, seed);
     larmor_array *maps = complex_array(dtype, stack, values);
     larmor_op *S;
     assert_ok(larmor_op_coils(maps, &S));
@@ -16,14 +16,13 @@ static larmor_op *random_coils(larmor_dtype dtype, uint64_t seed)
 TEST(every_coil_sees_the_image_times_its_map)
 {
     OWNED(larmor_op) *S = random_coils(LARMOR_C128, 1);
-    cplx *maps = random_values(60, 1), *x = random_values(15, 2), expected[60];
+    HEAP cplx *maps = random_values(60, 1), *x = random_values(15, 2);
+    cplx expected[60];
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, image, x), *out = zeros(LARMOR_C128, stack);
     assert_ok(larmor_op_forward(S, in, out));
     for (int i = 0; i < 60; i++) expected[i] = maps[i] * x[i % 15];
-    OWNED(cplx) *got = values_of(out);
+    HEAP cplx *got = values_of(out);
     assert_at_most(difference(got, expected, 60), 1e-15);
-    free(x);
-    free(maps);
 }
 
 TEST(the_adjoint_is_exact)
@@ -41,17 +40,16 @@ TEST(the_adjoint_is_exact)
 TEST(the_normal_map_multiplies_by_the_sum_of_squares)
 {
     OWNED(larmor_op) *S = random_coils(LARMOR_C128, 5);
-    cplx *maps = random_values(60, 5), *x = random_values(15, 6), expected[15];
+    HEAP cplx *maps = random_values(60, 5), *x = random_values(15, 6);
+    cplx expected[15];
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, image, x), *out = zeros(LARMOR_C128, image);
     assert_ok(larmor_op_normal(S, in, out));
     for (int i = 0; i < 15; i++) {
         expected[i] = 0;
         for (int c = 0; c < 4; c++) expected[i] += pow(cabs(maps[i + 15 * c]), 2) * x[i];
     }
-    OWNED(cplx) *got = values_of(out);
+    HEAP cplx *got = values_of(out);
     assert_at_most(difference(got, expected, 15), 1e-15);
-    free(x);
-    free(maps);
 }
 
 TEST(maps_without_a_coil_dimension_are_refused)

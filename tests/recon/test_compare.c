@@ -38,7 +38,8 @@ TEST(what_is_orthogonal_to_the_image_is_the_error)
 
 TEST(magnitudes_are_compared_where_asked_for_or_where_one_image_has_no_phase)
 {
-    cplx *x = random_values(ALL, 1), *y = random_values(ALL, 2), size[ALL];
+    HEAP cplx *x = random_values(ALL, 1), *y = random_values(ALL, 2);
+    cplx size[ALL];
     for (int i = 0; i < ALL; i++) {
         size[i] = cabs(x[i]);
         y[i] = 2 * size[i] * y[i] / cabs(y[i]);
@@ -52,8 +53,6 @@ TEST(magnitudes_are_compared_where_asked_for_or_where_one_image_has_no_phase)
     assert_int_equal(compared(a, m, NULL).without_phase, 2);
     assert_int_equal(compared(m, a, NULL).without_phase, 1);
     assert_at_most(compared(m, a, NULL).nrmse, 1e-15);
-    free(y);
-    free(x);
 }
 
 TEST(an_image_is_its_transpose_once_two_dimensions_are_swapped)

@@ -7,7 +7,7 @@ enum { COILS = 6, SAMPLES = 40, READOUTS = 7, M = SAMPLES * READOUTS };
 /* Signals of `rank` sources in all coils, the sources less and less strong: [SAMPLES, READOUTS, COILS]. */
 static cplx *dependent(int rank, double noise, uint64_t seed)
 {
-    OWNED(cplx) *mix = random_values(COILS * COILS, seed), *source = random_values(COILS * M, seed + 1);
+    HEAP cplx *mix = random_values(COILS * COILS, seed), *source = random_values(COILS * M, seed + 1);
     cplx *y = random_values(COILS * M, seed + 2);
     for (int c = 0; c < COILS; c++)
         for (int t = 0; t < M; t++) {
@@ -39,7 +39,7 @@ TEST(the_covariance_is_the_sum_of_products_of_coils)
         assert_ok(larmor_coils_covariance(x, NULL, 0, 1, R, NULL)); /* it adds */
         assert_ok(larmor_coils_covariance(x, NULL, 0, 1.5, R, &count));
         assert_int_equal(count, M);
-        OWNED(cplx) *got = values_of(R);
+        HEAP cplx *got = values_of(R);
         assert_at_most(difference(got, expected, COILS * COILS), limit[p]);
     }
     free(y);
@@ -49,20 +49,20 @@ TEST(the_covariance_is_the_sum_of_products_of_coils)
 TEST(the_covariance_of_many_samples_is_that_sum_too)
 {
     enum { MANY = 40000, FEW_COILS = 2 };
-    OWNED(cplx) *y = random_values(MANY * FEW_COILS, 3);
+    HEAP cplx *y = random_values(MANY * FEW_COILS, 3);
     cplx expected[FEW_COILS * FEW_COILS] = {0};
     for (int i = 0; i < FEW_COILS * FEW_COILS; i++)
         for (int t = 0; t < MANY; t++) expected[i] += y[t + MANY * (i % 2)] * conj(y[t + MANY * (i / 2)]);
     OWNED(larmor_array) *x = complex_array(LARMOR_C128, LARMOR_SHAPE(MANY, 1, FEW_COILS), y);
     OWNED(larmor_array) *R = zeros(LARMOR_C128, LARMOR_SHAPE(FEW_COILS, FEW_COILS));
     assert_ok(larmor_coils_covariance(x, NULL, 0, 1, R, NULL));
-    OWNED(cplx) *got = values_of(R);
+    HEAP cplx *got = values_of(R);
     assert_at_most(difference(got, expected, FEW_COILS * FEW_COILS), 1e-12);
 }
 
 TEST(with_a_trajectory_only_the_centre_counts)
 {
-    OWNED(cplx) *y = dependent(COILS, 0, 3);
+    HEAP cplx *y = dependent(COILS, 0, 3);
     double k[2 * M], out[2 * M];
     int inside = 0;
     for (int t = 0; t < M; t++) {
@@ -80,7 +80,7 @@ TEST(with_a_trajectory_only_the_centre_counts)
     int64_t count;
     assert_ok(larmor_coils_covariance(x, traj, 8, 1, R, &count));
     assert_int_equal(count, inside);
-    OWNED(cplx) *got = values_of(R);
+    HEAP cplx *got = values_of(R);
     for (int i = 0; i < COILS * COILS; i++) assert_true(isfinite(cabs(got[i])));
     assert_ok(larmor_coils_covariance(x, far, 8, 0, R, &count)); /* none there: all */
     assert_int_equal(count, M);
@@ -89,26 +89,25 @@ TEST(with_a_trajectory_only_the_centre_counts)
 TEST(as_many_virtual_coils_as_sources_hold_everything)
 {
     for (int rank = 1; rank <= COILS; rank++) {
-        OWNED(cplx) *y = dependent(rank, 0, 5);
+        HEAP cplx *y = dependent(rank, 0, 5);
         OWNED(larmor_array) *x = complex_array(LARMOR_C128, LARMOR_SHAPE(SAMPLES, READOUTS, COILS), y),
                             *R = covariance_of(x);
         const larmor_compression_opts opts = {.energy = 1 - 1e-12};
         larmor_compression_report report;
-        OWNED(larmor_array) *C, *few, *back;
-        assert_ok(larmor_compression(R, &opts, &C, &report));
+        OWN(larmor_array, *C, larmor_compression(R, &opts, &C, &report));
         assert_int_equal(report.coils, rank);
         assert_true(report.energy > 1 - 1e-12);
-        assert_ok(larmor_compress_coils(C, x, &few));
+        OWN(larmor_array, *few, larmor_compress_coils(C, x, &few));
         assert_int_equal(larmor_array_shape(few).dim[2], rank);
-        assert_ok(larmor_expand_coils(C, few, &back));
-        OWNED(cplx) *got = values_of(back);
+        OWN(larmor_array, *back, larmor_expand_coils(C, few, &back));
+        HEAP cplx *got = values_of(back);
         assert_at_most(difference(got, y, M * COILS), 1e-12);
     }
 }
 
 TEST(the_rows_are_orthonormal_and_the_kept_energy_is_what_is_said)
 {
-    OWNED(cplx) *y = dependent(COILS, 0, 7);
+    HEAP cplx *y = dependent(COILS, 0, 7);
     OWNED(larmor_array) *x = complex_array(LARMOR_C128, LARMOR_SHAPE(SAMPLES, READOUTS, COILS), y),
                         *R = covariance_of(x);
     double all, before = 0, kept;
@@ -116,16 +115,15 @@ TEST(the_rows_are_orthonormal_and_the_kept_energy_is_what_is_said)
     for (int coils = 1; coils <= COILS; coils++) {
         const larmor_compression_opts opts = {.coils = coils};
         larmor_compression_report report;
-        OWNED(larmor_array) *C, *few;
-        assert_ok(larmor_compression(R, &opts, &C, &report));
-        OWNED(cplx) *c = values_of(C);
+        OWN(larmor_array, *C, larmor_compression(R, &opts, &C, &report));
+        HEAP cplx *c = values_of(C);
         for (int i = 0; i < coils; i++)
             for (int j = 0; j < coils; j++) {
                 cplx sum = 0;
                 for (int l = 0; l < COILS; l++) sum += c[i + coils * l] * conj(c[j + coils * l]);
                 assert_at_most(cabs(sum - (i == j)), 1e-13);
             }
-        assert_ok(larmor_compress_coils(C, x, &few));
+        OWN(larmor_array, *few, larmor_compress_coils(C, x, &few));
         assert_ok(larmor_nrm2(few, &kept));
         assert_at_most(fabs(report.energy - kept * kept / (all * all)), 1e-12);
         assert_true(report.energy > before);
@@ -135,7 +133,7 @@ TEST(the_rows_are_orthonormal_and_the_kept_energy_is_what_is_said)
 
 TEST(noise_is_not_taken_for_signal)
 {
-    OWNED(cplx) *y = dependent(2, 0.05, 9);
+    HEAP cplx *y = dependent(2, 0.05, 9);
     larmor_array *x = complex_array(LARMOR_C128, LARMOR_SHAPE(SAMPLES, READOUTS, COILS), y), *R = covariance_of(x),
                  *C;
     const double variance = 0.05 * 0.05 * 2 / 3; /* uniform in both parts */
@@ -147,9 +145,7 @@ TEST(noise_is_not_taken_for_signal)
     opts = (larmor_compression_opts){.energy = 0.99999};
     assert_ok(larmor_compression(R, &opts, &C, &report)); /* who does not know of it keeps it */
     assert_int_equal(report.coils, COILS);
-    larmor_array_free(C);
-    larmor_array_free(R);
-    larmor_array_free(x);
+    LMR_FREE(C, R, x);
 }
 
 TEST(what_makes_no_sense_is_refused)

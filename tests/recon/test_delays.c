@@ -20,10 +20,8 @@ static larmor_array *begin_later(larmor_array *traj, int64_t first)
 {
     const larmor_shape s = larmor_array_shape(traj);
     const int64_t nd = s.dim[0], n = s.dim[1], rest = n - first;
-    OWNED(double) *k;
-    assert_ok(larmor_array_download(traj, LARMOR_F64, &k));
-    OWNED(double) *part = malloc((size_t)(nd * rest * s.dim[2]) * sizeof *part);
-    assert_non_null(part);
+    OWN_MEMORY(double, *k, larmor_array_download(traj, LARMOR_F64, &k));
+    HEAP NEW(double, part, nd *rest *s.dim[2]);
     for (int64_t r = 0; r < s.dim[2]; r++)
         for (int64_t i = 0; i < nd * rest; i++)
             part[nd * rest * r + i] = (r % 2 ? -1 : 1) * k[nd * (n * r + first) + i];
@@ -37,12 +35,11 @@ static void simulate(const scene *s, larmor_array **traj, larmor_array **kspace)
 {
     const larmor_traj_opts opts = {
         .matrix = {s->matrix[0], s->matrix[1], s->matrix[2]}, .readouts = s->readouts, .samples = s->samples};
-    OWNED(larmor_array) *late;
     OWNED(larmor_phantom) *plain, *phantom;
     double sigma;
     assert_ok(larmor_traj_create(dev, s->name, &opts, traj));
     if (s->first) *traj = begin_later(*traj, s->first);
-    assert_ok(larmor_traj_delay(*traj, s->delay, NULL, &late));
+    OWN(larmor_array, *late, larmor_traj_delay(*traj, s->delay, NULL, &late));
     const int nd = (int)larmor_array_shape(*traj).dim[0];
     assert_ok(larmor_phantom_create("shepp-logan", nd, &plain));
     assert_ok(larmor_phantom_change(plain, &(larmor_phantom_state){.size = s->size > 0 ? s->size : 1}, &phantom));
@@ -134,13 +131,12 @@ TEST(late_spokes_from_the_centre_do_not_move_before_they_start)
     enum { N = 16 };
     static const double late[6] = {1.5, 0.5};
     double k[2 * N], *moved;
-    OWNED(larmor_array) *traj, *delayed;
     for (int i = 0; i < N; i++) {
         k[2 * i] = i / 2.;
         k[2 * i + 1] = -k[2 * i];
     }
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, 1), LARMOR_F64, k, &traj));
-    assert_ok(larmor_traj_delay(traj, late, NULL, &delayed));
+    OWN(larmor_array, *traj, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, 1), LARMOR_F64, k, &traj));
+    OWN(larmor_array, *delayed, larmor_traj_delay(traj, late, NULL, &delayed));
     assert_ok(larmor_array_download(delayed, LARMOR_F64, &moved));
     for (int i = 0; i < N; i++) {
         assert_at_most(fabs(moved[2 * i] - fmax(0, i - 1.5) / 2), 1e-9);
@@ -188,11 +184,10 @@ TEST(spokes_that_contradict_each_other_have_no_delays)
         const scene *s = &scenes[i / 2];
         OWNED(larmor_array) *traj, *kspace, *changed;
         larmor_delays found;
-        OWNED(double) *y;
         simulate(s, &traj, &kspace);
         const larmor_shape shape = larmor_array_shape(kspace);
         const int64_t n = shape.dim[0], readouts = shape.dim[1];
-        assert_ok(larmor_array_download(kspace, LARMOR_C128, &y));
+        OWN_MEMORY(double, *y, larmor_array_download(kspace, LARMOR_C128, &y));
         for (int64_t j = 0; j < larmor_array_count(kspace); j++) {
             const double r = (double)(j / n % readouts);
             const double phase = i % 2 ? r * r : 0;
@@ -211,9 +206,8 @@ static larmor_array *drifting(const larmor_array *kspace, double from)
 {
     const larmor_shape shape = larmor_array_shape(kspace);
     const int64_t n = shape.dim[0], readouts = shape.dim[1];
-    OWNED(double) *y;
     larmor_array *changed;
-    assert_ok(larmor_array_download(kspace, LARMOR_C128, &y));
+    OWN_MEMORY(double, *y, larmor_array_download(kspace, LARMOR_C128, &y));
     for (int64_t j = 0; j < 2 * larmor_array_count(kspace); j++)
         y[j] *= from + (1 - from) * (double)(j / 2 / n % readouts) / (double)(readouts - 1);
     assert_ok(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C128, y, &changed));
@@ -251,14 +245,12 @@ TEST(what_cannot_tell_of_delays_is_refused)
     assert_refused(larmor_delays_estimate(traj, traj, NULL, &found), LARMOR_ERR_SHAPE, "delays: k-space is f64");
     assert_refused(larmor_delays_estimate(kspace, kspace, NULL, &found), LARMOR_ERR_SHAPE,
                    "delays: trajectory is c64");
-    larmor_array_free(kspace);
-    larmor_array_free(traj);
+    LMR_FREE(kspace, traj);
     s = (scene){"cartesian", {32, 32, 1}, 0, 64, 0, 2, 0, 0, {0}};
     simulate(&s, &traj, &kspace);
     assert_refused(larmor_delays_estimate(kspace, traj, NULL, &found), LARMOR_ERR_UNSUPPORTED,
                    "different angles none");
-    larmor_array_free(kspace);
-    larmor_array_free(traj);
+    LMR_FREE(kspace, traj);
 }
 
 /* ---- spirals ---- */
@@ -297,14 +289,13 @@ static larmor_delays find_in_space(int is_stack, int coils, double snr, const do
     const int64_t arms = is_stack ? 96 : 400;
     double *k = malloc((size_t)(3 * SAMPLES * arms) * sizeof *k), sigma;
     OWNED(larmor_array) *traj, *late, *kspace;
-    OWNED(larmor_phantom) *phantom;
     larmor_delays found;
     assert_non_null(k);
     for (int64_t j = 0; j < SAMPLES * arms; j++)
         arm_in_space(is_stack, j / SAMPLES, (double)(j % SAMPLES) / SAMPLES, k + 3 * j);
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(3, SAMPLES, arms), LARMOR_F64, k, &traj));
     assert_ok(larmor_traj_delay(traj, delay, NULL, &late));
-    assert_ok(larmor_phantom_create("shepp-logan", 3, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 3, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, late, coils, LARMOR_C64, &kspace));
     if (snr > 0) {
         assert_ok(larmor_phantom_noise_level(phantom, dev, LARMOR_SHAPE(24, 24, 24), coils, snr, &sigma));
@@ -354,10 +345,7 @@ static larmor_array *off_resonant(larmor_array *traj, int coils, double snr, dou
     assert_ok(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C128, y[0], &both));
     assert_ok(larmor_phantom_noise_level(plain, dev, LARMOR_SHAPE(48, 48), coils, snr > 0 ? snr : 1, &sigma));
     if (snr > 0) assert_ok(larmor_phantom_noise(both, sigma, 7));
-    for (int p = 0; p < 2; p++) {
-        free(y[p]);
-        larmor_array_free(part[p]);
-    }
+    for (int p = 0; p < 2; p++) LMR_FREE(y[p], part[p]);
     larmor_phantom_free(plain);
     return both;
 }
@@ -374,9 +362,8 @@ TEST(no_delays_of_spirals_are_claimed_where_there_are_none)
                                        .readouts = i % 2 ? arms : arms / 2,
                                        .density = density[i / 2 % 3],
                                        .samples = 3000 / arms};
-        OWNED(larmor_array) *traj;
         larmor_delays found;
-        assert_ok(larmor_traj_create(dev, "spiral", &opts, &traj));
+        OWN(larmor_array, *traj, larmor_traj_create(dev, "spiral", &opts, &traj));
         OWNED(larmor_array) *kspace = off_resonant(traj, coils, snr[i % 3], i % 2 ? 6e-4 : 0);
         assert_ok(larmor_delays_estimate(kspace, traj, NULL, &found));
         assert_int_equal(found.significant, 0);
@@ -390,13 +377,12 @@ TEST(readouts_at_rest_in_the_centre_do_not_move_before_they_start)
     enum { N = 24 };
     static const double late[6] = {1.5, 0.5};
     double k[2 * N], *moved;
-    OWNED(larmor_array) *traj, *delayed;
     for (int i = 0; i < N; i++) { /* a ramp of 4 samples to x and against y, then a plateau */
         k[2 * i] = i < 4 ? i * i / 8. : i - 2;
         k[2 * i + 1] = -k[2 * i];
     }
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, 1), LARMOR_F64, k, &traj));
-    assert_ok(larmor_traj_delay(traj, late, NULL, &delayed));
+    OWN(larmor_array, *traj, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, 1), LARMOR_F64, k, &traj));
+    OWN(larmor_array, *delayed, larmor_traj_delay(traj, late, NULL, &delayed));
     assert_ok(larmor_array_download(delayed, LARMOR_F64, &moved));
     assert_true(moved[0] == 0 && moved[2] == 0 && moved[1] == 0);
     for (int i = 0; i < N; i++) assert_true(moved[2 * i] >= 0 && moved[2 * i + 1] <= 0);
@@ -416,8 +402,7 @@ typedef struct epi {
  * them. */
 static larmor_array *zigzag(const epi *s)
 {
-    OWNED(double) *k = malloc((size_t)(2 * s->samples * s->matrix) * sizeof *k);
-    assert_non_null(k);
+    HEAP NEW(double, k, 2 * s->samples * s->matrix);
     for (int64_t r = 0; r < s->matrix; r++)
         for (int64_t i = 0; i < s->samples; i++) {
             const double t = ((double)i + (s->ramped ? 0.5 : 0)) / (double)s->samples;
@@ -439,11 +424,10 @@ static larmor_delays find_lines(const epi *s)
 {
     const double delay[6] = {s->late, s->late};
     OWNED(larmor_array) *traj = zigzag(s), *late, *kspace;
-    OWNED(larmor_phantom) *phantom;
     larmor_delays found;
     double sigma;
     assert_ok(larmor_traj_delay(traj, delay, NULL, &late));
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, late, s->coils, LARMOR_C64, &kspace));
     if (s->snr > 0) {
         assert_ok(
@@ -486,8 +470,7 @@ static double likelihood(double *place, const double *value, int64_t m, double s
 {
     const lmr_sampled s = {.nd = 2, .m = m, .columns = 4, .place = place, .value = value};
     lmr_likelihood out = {.by_place = by_place};
-    OWNED(double) *work = malloc((size_t)lmr_likelihood_work(m, 4) * sizeof *work);
-    assert_non_null(work);
+    HEAP NEW(double, work, (size_t)lmr_likelihood_work(m, 4));
     assert_ok(lmr_likelihood_of(&s, size, noise, work, &out));
     if (by) {
         by[0] = out.by_size;

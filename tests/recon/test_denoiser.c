@@ -12,26 +12,24 @@ static larmor_status twice(void *self, double sigma, const larmor_array *x, larm
     const larmor_denoiser_form form = *(larmor_denoiser_form *)self;
     const larmor_shape shape = larmor_array_shape(x), two = LARMOR_SHAPE(2, NX, NY), one = LARMOR_SHAPE(NX, NY);
     const int is_real = larmor_array_dtype(x) == LARMOR_F64;
-    OWNED(cplx) *values = values_of(x);
+    HEAP cplx *values = values_of(x);
     assert_true(sigma == 0.25);
     assert_true(is_real == (form == LARMOR_DENOISE_CHANNELS));
     assert_true(larmor_shape_equal(shape, is_real ? two : one));
     for (int i = 0; i < VOXELS && form == LARMOR_DENOISE_MAGNITUDE; i++)
         assert_true(cimag(values[i]) == 0 && creal(values[i]) >= 0);
-    double *numbers = malloc(larmor_array_bytes(x));
+    HEAP double *numbers = malloc(larmor_array_bytes(x));
     assert_non_null(numbers);
     assert_ok(larmor_array_read(x, numbers, larmor_array_bytes(x)));
     for (int i = 0; i < 2 * VOXELS; i++) numbers[i] *= 2;
-    const larmor_status st = larmor_array_write(z, numbers, larmor_array_bytes(z));
-    free(numbers);
-    return st;
+    return larmor_array_write(z, numbers, larmor_array_bytes(z));
 }
 
 TEST(each_form_gets_its_numbers_and_gives_back_those_of_the_image)
 {
     for (larmor_denoiser_form form = LARMOR_DENOISE_COMPLEX; form <= LARMOR_DENOISE_MAGNITUDE; form++)
         for (int is_residual = 0; is_residual < 2; is_residual++) {
-            OWNED(cplx) *values = random_values(VOXELS, 3);
+            HEAP cplx *values = random_values(VOXELS, 3);
             OWNED(larmor_denoiser) *d = NULL;
             values[4] *= 1e-4; /* dark, but with a phase */
             values[7] = 0;
@@ -41,22 +39,20 @@ TEST(each_form_gets_its_numbers_and_gives_back_those_of_the_image)
                 .name = "twice", .apply = twice, .form = form, .is_residual = is_residual};
             assert_ok(larmor_denoiser_create(&impl, &form, &d));
             assert_ok(larmor_denoiser_apply(d, 0.25, x, z));
-            OWNED(cplx) *got = values_of(z);
+            HEAP cplx *got = values_of(z);
             for (int i = 0; i < VOXELS; i++)
                 assert_at_most(cabs(got[i] - (is_residual ? -1 : 2) * values[i]), 1e-9 * cabs(values[i]));
         }
 }
 
-static larmor_status halve(void *self, double sigma, const larmor_array *x, larmor_array *z)
+static larmor_status halve(void *self LMR_UNUSED, double sigma LMR_UNUSED, const larmor_array *x, larmor_array *z)
 {
-    (void)self;
-    (void)sigma;
     return larmor_axpby(0.5, x, 0, z);
 }
 
 TEST(phases_of_single_precision_are_kept_by_magnitudes)
 {
-    OWNED(cplx) *values = random_values(VOXELS, 3);
+    HEAP cplx *values = random_values(VOXELS, 3);
     OWNED(larmor_denoiser) *d = NULL;
     values[4] *= 1e-3;
     OWNED(larmor_array) *x = complex_array(LARMOR_C64, LARMOR_SHAPE(NX, NY), values);
@@ -64,13 +60,13 @@ TEST(phases_of_single_precision_are_kept_by_magnitudes)
     const larmor_denoiser_impl impl = {.name = "halve", .apply = halve, .form = LARMOR_DENOISE_MAGNITUDE};
     assert_ok(larmor_denoiser_create(&impl, NULL, &d));
     assert_ok(larmor_denoiser_apply(d, 1, x, z));
-    OWNED(cplx) *got = values_of(z);
+    HEAP cplx *got = values_of(z);
     for (int i = 0; i < VOXELS; i++) assert_at_most(cabs(got[i] - values[i] / 2), 1e-5);
 }
 
 TEST(a_named_denoiser_is_the_proximal_map_of_its_penalty)
 {
-    OWNED(cplx) *values = random_values(VOXELS, 5);
+    HEAP cplx *values = random_values(VOXELS, 5);
     OWNED(larmor_array) *x = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY), values);
     OWNED(larmor_array) *z = zeros(LARMOR_C128, LARMOR_SHAPE(NX, NY));
     OWNED(larmor_array) *expected = zeros(LARMOR_C128, LARMOR_SHAPE(NX, NY));
@@ -122,7 +118,7 @@ static double real_at(const larmor_dl_tensor *t, int64_t channel, int64_t j, int
 
 TEST(tensors_have_the_numbers_of_the_array_in_numpys_order)
 {
-    OWNED(cplx) *values = random_values(VOXELS, 9);
+    HEAP cplx *values = random_values(VOXELS, 9);
     OWNED(larmor_array) *x = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY), values);
     OWNED(larmor_array) *channels = NULL;
     int64_t shape[LARMOR_MAX_DIMS], strides[LARMOR_MAX_DIMS];

@@ -16,12 +16,12 @@ static double sum_of(const larmor_array *w)
 TEST(ramp_weights_of_spokes_grow_with_the_radius_and_sum_to_the_disc)
 {
     enum { SPOKES = 40, N = 64 };
-    OWNED(double) *k = radial_points(32, N, SPOKES);
+    HEAP double *k = radial_points(32, N, SPOKES);
     OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, N, SPOKES), k), *w;
     assert_ok(larmor_density_ramp(traj, image, &w));
     assert_true(larmor_shape_equal(larmor_array_shape(w), LARMOR_SHAPE(N, SPOKES)));
     assert_int_equal(larmor_array_dtype(w), LARMOR_F64);
-    OWNED(cplx) *values = values_of(w);
+    HEAP cplx *values = values_of(w);
     const double step = 0.5;
     for (int j = 0; j < N * SPOKES; j++) {
         const double radius = hypot(k[2 * j], k[2 * j + 1]);
@@ -36,8 +36,7 @@ TEST(ramp_weights_of_spokes_grow_with_the_radius_and_sum_to_the_disc)
 /* Rays in random directions, samples at radius (start + i) step: [nd, n, rays] */
 static double *rays_from_the_centre(int nd, int64_t n, int64_t rays, double start, double step)
 {
-    double *k = malloc((size_t)(nd * n * rays) * sizeof *k);
-    assert_non_null(k);
+    NEW(double, k, nd *n *rays);
     uint64_t seed = 1;
     for (int64_t r = 0; r < rays; r++) {
         const double u[3] = {test_random(&seed), test_random(&seed), nd == 3 ? test_random(&seed) : 0};
@@ -54,7 +53,7 @@ TEST(ramp_weights_of_rays_from_the_centre_sum_to_the_disc_and_the_ball)
     const double start[] = {0, 0.5, 0.8}, step = 0.4; /* a late start leaves its first sample more of the centre */
     for (int nd = 2; nd <= 3; nd++)
         for (int i = 0; i < 3; i++) {
-            OWNED(double) *k = rays_from_the_centre(nd, N, RAYS, start[i], step);
+            HEAP double *k = rays_from_the_centre(nd, N, RAYS, start[i], step);
             OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(nd, N, RAYS), k), *w;
             assert_ok(larmor_density_ramp(traj, larmor_shape_of(nd, (int64_t[]){32, 32, 32}), &w));
             const double edge = (start[i] + N - 0.5) * step;
@@ -73,7 +72,7 @@ TEST(ramp_weights_do_not_depend_on_the_order_along_a_spoke)
     OWNED(larmor_array) *reversed = real_array(LARMOR_SHAPE(2, N, SPOKES), back), *v;
     assert_ok(larmor_density_ramp(traj, image, &w));
     assert_ok(larmor_density_ramp(reversed, image, &v));
-    OWNED(cplx) *a = values_of(w), *b = values_of(v);
+    HEAP cplx *a = values_of(w), *b = values_of(v);
     for (int j = 0; j < N * SPOKES; j++) assert_at_most(cabs(a[j] - b[j / N * N + N - 1 - j % N]), 1e-13);
     free(k);
 }
@@ -125,7 +124,8 @@ static cplx object_kspace(const double k[2])
 /* |gridded - object| / |object| over the inner three quarters of the field of view. */
 static double gridding_error(const larmor_array *w, const double *k, int64_t m)
 {
-    cplx *weights = values_of(w), *y = malloc((size_t)m * sizeof *y), x[32 * 32];
+    HEAP cplx *weights = values_of(w), *y = malloc((size_t)m * sizeof *y);
+    cplx x[32 * 32];
     for (int64_t j = 0; j < m; j++) y[j] = weights[j] * object_kspace(k + 2 * j);
     direct_adjoint(y, k, m, image, x);
     double error = 0, size = 0;
@@ -135,8 +135,6 @@ static double gridding_error(const larmor_array *w, const double *k, int64_t m)
         error += pow(cabs(x[i] - object(r)), 2);
         size += pow(object(r), 2);
     }
-    free(y);
-    free(weights);
     return sqrt(error / size);
 }
 
@@ -151,7 +149,7 @@ TEST(gridding_of_spokes_has_unit_gain_whatever_their_number)
 {
     for (int spokes = 52; spokes <= 104; spokes += 52)
         for (int ramp = 0; ramp < 2; ramp++) {
-            OWNED(double) *k = radial_points(32, 64, spokes);
+            HEAP double *k = radial_points(32, 64, spokes);
             expect_unit_gain(ramp, k, 64, spokes, ramp ? 0.02 : 0.006);
         }
 }
@@ -159,7 +157,7 @@ TEST(gridding_of_spokes_has_unit_gain_whatever_their_number)
 TEST(gridding_of_spiral_arms_has_unit_gain)
 {
     enum { ARMS = 8, N = 700 };
-    OWNED(double) *k = malloc(2 * ARMS * N * sizeof *k);
+    HEAP double *k = malloc(2 * ARMS * N * sizeof *k);
     for (int j = 0; j < ARMS * N; j++) {
         const double t = (double)(j % N) / (N - 1), radius = 16 * pow(t, 1.4), angle = 2 * M_PI * radius / ARMS;
         k[2 * j] = radius * cos(angle + 2 * M_PI * (j / N) / ARMS);
@@ -191,20 +189,20 @@ TEST(pipe_weights_of_a_cartesian_grid_are_one)
     }
     OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, 32, 32), k), *w;
     assert_ok(larmor_density_pipe(traj, image, 15, &w));
-    OWNED(cplx) *values = values_of(w);
+    HEAP cplx *values = values_of(w);
     for (int j = 0; j < 32 * 32; j++) assert_at_most(cabs(values[j] - 1), 1e-3);
 }
 
 TEST(samples_taken_twice_share_their_weight)
 {
-    OWNED(double) *once = radial_points(32, 64, 20), *twice = malloc(4 * 64 * 20 * sizeof *twice);
+    HEAP double *once = radial_points(32, 64, 20), *twice = malloc(4 * 64 * 20 * sizeof *twice);
     memcpy(twice, once, 2 * 64 * 20 * sizeof *once);
     memcpy(twice + 2 * 64 * 20, once, 2 * 64 * 20 * sizeof *once);
     OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, 64, 20), once), *w;
     OWNED(larmor_array) *both = real_array(LARMOR_SHAPE(2, 64, 40), twice), *half;
     assert_ok(larmor_density_pipe(traj, image, 10, &w));
     assert_ok(larmor_density_pipe(both, image, 10, &half));
-    OWNED(cplx) *a = values_of(w), *b = values_of(half);
+    HEAP cplx *a = values_of(w), *b = values_of(half);
     for (int j = 0; j < 2 * 64 * 20; j++) b[j] *= 2;
     assert_at_most(difference(b, a, 64 * 20), 1e-3);
     assert_at_most(difference(b + 64 * 20, a, 64 * 20), 1e-3);
@@ -219,7 +217,7 @@ TEST(weights_are_finite_and_not_negative_for_any_samples)
     for (int i = 0; i < 2; i++) {
         OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, M, 1), k[i]), *w;
         assert_ok(larmor_density_pipe(traj, image, 40, &w));
-        OWNED(cplx) *values = values_of(w);
+        HEAP cplx *values = values_of(w);
         for (int j = 0; j < M; j++) assert_true(isfinite(creal(values[j])) && creal(values[j]) >= 0);
     }
     free(scattered);
@@ -228,7 +226,7 @@ TEST(weights_are_finite_and_not_negative_for_any_samples)
 TEST(no_sample_weighs_more_than_one_alone)
 {
     enum { SCATTERED = 500, CLUMP = 40000, M = SCATTERED + CLUMP };
-    OWNED(double) *far = random_points(image, SCATTERED, 4), *k = calloc(2 * M, sizeof *k);
+    HEAP double *far = random_points(image, SCATTERED, 4), *k = calloc(2 * M, sizeof *k);
     memcpy(k, far, 2 * SCATTERED * sizeof *k); /* the rest sit in the centre and drown them at first */
     OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, M, 1), k), *single = real_array(LARMOR_SHAPE(2, 1, 1), k);
     larmor_array *w, *alone;
@@ -236,7 +234,7 @@ TEST(no_sample_weighs_more_than_one_alone)
     const double limit = sum_of(alone);
     for (int iters = 1; iters <= 3; iters++) {
         assert_ok(larmor_density_pipe(traj, image, iters, &w));
-        OWNED(cplx) *values = values_of(w);
+        HEAP cplx *values = values_of(w);
         for (int j = 0; j < M; j++) assert_at_most(creal(values[j]), 1.001 * limit);
         larmor_array_free(w);
     }
@@ -245,7 +243,7 @@ TEST(no_sample_weighs_more_than_one_alone)
 
 TEST(trajectories_in_single_precision_give_the_same_weights)
 {
-    OWNED(double) *k = radial_points(32, 64, 10);
+    HEAP double *k = radial_points(32, 64, 10);
     OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, 64, 10), k),
                         *in_single = zeros(LARMOR_F32, LARMOR_SHAPE(2, 64, 10));
     float singles[2 * 64 * 10];
@@ -256,7 +254,7 @@ TEST(trajectories_in_single_precision_give_the_same_weights)
         assert_ok(ramp ? larmor_density_ramp(traj, image, &w) : larmor_density_pipe(traj, image, 5, &w));
         assert_ok(ramp ? larmor_density_ramp(in_single, image, &v) : larmor_density_pipe(in_single, image, 5, &v));
         assert_int_equal(larmor_array_dtype(v), LARMOR_F32);
-        OWNED(cplx) *a = values_of(v), *b = values_of(w);
+        HEAP cplx *a = values_of(v), *b = values_of(w);
         assert_at_most(difference(a, b, 640), 1e-5);
     }
 }
@@ -281,7 +279,7 @@ TEST(one_and_three_dimensions_work_as_well)
 
 TEST(unusable_trajectories_are_named)
 {
-    OWNED(double) *k = radial_points(32, 8, 4);
+    HEAP double *k = radial_points(32, 8, 4);
     larmor_array *w, *traj = real_array(LARMOR_SHAPE(2, 8, 4), k);
     assert_refused(larmor_density_pipe(traj, LARMOR_SHAPE(8, 8, 8), 0, &w), LARMOR_ERR_SHAPE,
                    "trajectory is f64 [2, 8, 4]");

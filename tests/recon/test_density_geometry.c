@@ -10,8 +10,7 @@ typedef larmor_status (*density)(const larmor_array *traj, larmor_shape image, l
 static double *weights_of(density make, const double *k, int64_t n, int64_t readouts)
 {
     OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, n, readouts), k), *w;
-    double *values = malloc((size_t)(n * readouts) * sizeof *values);
-    assert_non_null(values);
+    NEW(double, values, n *readouts);
     assert_ok(make(traj, image, &w));
     assert_true(larmor_shape_equal(larmor_array_shape(w), LARMOR_SHAPE(n, readouts)));
     assert_ok(larmor_array_read(w, values, larmor_array_bytes(w)));
@@ -35,8 +34,7 @@ static double worst_difference(const double *a, const double *b, int64_t count)
 /* Arms from the centre to radius 16, rotated copies: [2, n, arms] */
 static double *spiral_points(int64_t n, int64_t arms, double growth)
 {
-    double *k = malloc((size_t)(2 * n * arms) * sizeof *k);
-    assert_non_null(k);
+    NEW(double, k, 2 * n * arms);
     for (int64_t j = 0; j < n * arms; j++) {
         const double t = (double)(j % n) / (double)(n - 1), radius = 16 * pow(t, growth);
         const double angle = 2 * M_PI * (radius + (double)(j / n)) / (double)arms;
@@ -58,7 +56,7 @@ TEST(cells_of_a_lattice_have_its_area_at_the_rim_as_well)
         k[2 * j] = cos(turn) * x - sin(turn) * y;
         k[2 * j + 1] = sin(turn) * x + cos(turn) * y;
     }
-    OWNED(double) *w = weights_of(larmor_density_voronoi, k, NX, NY);
+    HEAP double *w = weights_of(larmor_density_voronoi, k, NX, NY);
     for (int j = 0; j < NX * NY; j++) assert_at_most(fabs(w[j] - dx * dy), 1e-6);
 }
 
@@ -66,14 +64,14 @@ TEST(cells_of_a_lattice_have_its_area_at_the_rim_as_well)
 TEST(cells_of_spokes_agree_with_the_ramp)
 {
     enum { SPOKES = 60, N = 65 };
-    OWNED(double) *k = malloc(2 * SPOKES * N * sizeof *k);
+    HEAP double *k = malloc(2 * SPOKES * N * sizeof *k);
     for (int j = 0; j < SPOKES * N; j++) {
         const double t = 0.5 * (j % N - N / 2), angle = M_PI * (j / N) / SPOKES;
         k[2 * j] = t * cos(angle);
         k[2 * j + 1] = t * sin(angle);
     }
-    OWNED(double) *w = weights_of(larmor_density_voronoi, k, N, SPOKES),
-                  *ramp = weights_of(larmor_density_ramp, k, N, SPOKES);
+    HEAP double *w = weights_of(larmor_density_voronoi, k, N, SPOKES),
+                *ramp = weights_of(larmor_density_ramp, k, N, SPOKES);
     for (int j = 0; j < SPOKES * N; j++) assert_at_most(fabs(w[j] / ramp[j] - 1), 0.01);
     /* the rim is a polygon about a circle of 16.25 */
     const double circle = M_PI * 16.25 * 16.25, polygon = 2 * SPOKES * 16.25 * 16.25 * tan(M_PI / (2 * SPOKES));
@@ -85,13 +83,13 @@ TEST(cells_of_golden_spokes_fill_the_disc)
 {
     enum { N = 64 };
     for (int spokes = 5; spokes <= 89; spokes += 21) {
-        OWNED(double) *k = radial_points(32, N, spokes);
+        HEAP double *k = radial_points(32, N, spokes);
         for (int j = 0; j < spokes * N; j++) {
             const double t = 0.5 * (j % N - N / 2), angle = M_PI / 1.618033988749895 * (j / N);
             k[2 * j] = t * cos(angle);
             k[2 * j + 1] = t * sin(angle);
         }
-        OWNED(double) *w = weights_of(larmor_density_voronoi, k, N, spokes);
+        HEAP double *w = weights_of(larmor_density_voronoi, k, N, spokes);
         for (int j = 0; j < spokes * N; j++) assert_true(w[j] >= 0);
         /* one end of a spoke is at 16, the other at 15.5; few spokes make corners beyond the circle */
         const double sum = sum_of(w, spokes * N) / (M_PI * 16 * 16);
@@ -104,8 +102,8 @@ TEST(samples_that_coincide_share_their_cell)
     enum { M = 300 };
     double *once = random_points(image, M, 7), thrice[6 * M];
     for (int copy = 0; copy < 3; copy++) memcpy(thrice + copy * 2 * M, once, 2 * M * sizeof *once);
-    OWNED(double) *w = weights_of(larmor_density_voronoi, once, M, 1),
-                  *third = weights_of(larmor_density_voronoi, thrice, M, 3);
+    HEAP double *w = weights_of(larmor_density_voronoi, once, M, 1),
+                *third = weights_of(larmor_density_voronoi, thrice, M, 3);
     for (int i = 0; i < 3 * M; i++) assert_at_most(fabs(3 * third[i] - w[i % M]), 1e-9);
     free(once);
 }
@@ -116,7 +114,7 @@ TEST(cells_are_what_is_nearest)
 {
     enum { M = 60, FINE = 700 };
     double *k = random_points(image, M, 11), counted[M] = {0};
-    OWNED(double) *w = weights_of(larmor_density_voronoi, k, M, 1);
+    HEAP double *w = weights_of(larmor_density_voronoi, k, M, 1);
     unsigned char open[M] = {0};
     const double step = 48. / FINE;
     for (int i = 0; i < FINE * FINE; i++) {
@@ -148,10 +146,10 @@ TEST(partitions_have_the_cells_of_their_plane_times_their_length)
         k[3 * j + 1] = plane[2 * (j % M) + 1];
         k[3 * j + 2] = z[j / M];
     }
-    OWNED(double) *flat = weights_of(larmor_density_voronoi, plane, M, 1);
+    HEAP double *flat = weights_of(larmor_density_voronoi, plane, M, 1);
     OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(3, M, PLANES), k), *w;
     assert_ok(larmor_density_voronoi(traj, LARMOR_SHAPE(32, 32, 4), &w));
-    OWNED(cplx) *values = values_of(w);
+    HEAP cplx *values = values_of(w);
     for (int j = 0; j < M * PLANES; j++)
         assert_at_most(fabs(creal(values[j]) - length[j / M] * flat[j % M]), 1e-9 + 1e-9 * flat[j % M]);
     free(plane);
@@ -172,9 +170,7 @@ TEST(samples_without_a_plane_are_refused)
     assert_refused(larmor_density_voronoi(cloud, LARMOR_SHAPE(8, 8, 8), &w), LARMOR_ERR_ARG,
                    "use larmor_density_pipe");
     assert_null(w);
-    larmor_array_free(one);
-    larmor_array_free(traj);
-    free(scattered);
+    LMR_FREE(one, traj, scattered);
 }
 
 /* ---- spirals ---- */
@@ -185,7 +181,7 @@ TEST(rings_of_a_spiral_sum_to_the_disc)
     for (int g = 0; g < 3; g++)
         for (int arms = 1; arms <= 9; arms += 4) {
             enum { N = 500 };
-            OWNED(double) *k = spiral_points(N, arms, growth[g]), *w = weights_of(larmor_density_spiral, k, N, arms);
+            HEAP double *k = spiral_points(N, arms, growth[g]), *w = weights_of(larmor_density_spiral, k, N, arms);
             const double last = 16 + (16 - hypot(k[2 * (N - 2)], k[2 * (N - 2) + 1])) / 2;
             assert_at_most(fabs(sum_of(w, N * arms) / (M_PI * last * last) - 1), 1e-9);
         }
@@ -201,9 +197,9 @@ TEST(a_spiral_weighs_alike_inwards_and_outwards)
         const int arm = j / (2 * N), i = j % (2 * N);
         memcpy(both + 2 * j, (i < N ? in : k) + 2 * (arm * N + i % N), 2 * sizeof *both);
     }
-    OWNED(double) *w = weights_of(larmor_density_spiral, k, N, ARMS),
-                  *v = weights_of(larmor_density_spiral, in, N, ARMS);
-    OWNED(double) *u = weights_of(larmor_density_spiral, both, 2 * N, ARMS);
+    HEAP double *w = weights_of(larmor_density_spiral, k, N, ARMS),
+                *v = weights_of(larmor_density_spiral, in, N, ARMS);
+    HEAP double *u = weights_of(larmor_density_spiral, both, 2 * N, ARMS);
     for (int j = 0; j < N * ARMS; j++) assert_at_most(fabs(v[j / N * N + N - 1 - j % N] - w[j]), 1e-9);
     assert_at_most(fabs(sum_of(u, 2 * N * ARMS) - sum_of(w, N * ARMS)), 1e-6); /* twice as many arms share the disc */
     for (int i = 1; i < N; i++) assert_at_most(fabs(2 * u[N + i] - w[i]), 1e-9);
@@ -214,8 +210,8 @@ TEST(a_spiral_weighs_alike_inwards_and_outwards)
 TEST(rings_of_a_spiral_agree_with_its_cells)
 {
     enum { N = 1500, ARMS = 4 };
-    OWNED(double) *k = spiral_points(N, ARMS, 0.5), *rings = weights_of(larmor_density_spiral, k, N, ARMS);
-    OWNED(double) *cells = weights_of(larmor_density_voronoi, k, N, ARMS);
+    HEAP double *k = spiral_points(N, ARMS, 0.5), *rings = weights_of(larmor_density_spiral, k, N, ARMS);
+    HEAP double *cells = weights_of(larmor_density_voronoi, k, N, ARMS);
     for (int j = 0; j < N * ARMS; j++) {
         const double radius = hypot(k[2 * j], k[2 * j + 1]);
         if (radius > 4 && radius < 15) assert_at_most(fabs(cells[j] / rings[j] - 1), 0.05);
@@ -251,7 +247,7 @@ static const char *taken_for(const double *k, int64_t n, int64_t readouts, densi
     const char *taken;
     assert_ok(larmor_density_auto(traj, image, &taken, &w));
     assert_ok(same(traj, image, &v));
-    OWNED(cplx) *a = values_of(w), *b = values_of(v);
+    HEAP cplx *a = values_of(w), *b = values_of(v);
     assert_at_most(difference(a, b, n * readouts), 1e-6); /* atomics of a GPU add in any order */
     return taken;
 }
@@ -266,9 +262,9 @@ static larmor_status pipe_by_default(const larmor_array *traj, larmor_shape shap
 TEST(the_choice_follows_the_point_spread_function)
 {
     enum { N = 64 };
-    OWNED(double) *even = radial_points(32, N, 25), *all = radial_points(32, N, 52), *oval = radial_points(32, N, 52);
+    HEAP double *even = radial_points(32, N, 25), *all = radial_points(32, N, 52), *oval = radial_points(32, N, 52);
     for (int j = 0; j < 52 * N; j++) oval[2 * j + 1] *= 0.6; /* a wider field of view along x */
-    OWNED(double) *arms = spiral_points(600, 8, 0.7);
+    HEAP double *arms = spiral_points(600, 8, 0.7);
     assert_string_equal(taken_for(even, N, 25, larmor_density_ramp), "ramp");
     assert_string_equal(taken_for(oval, N, 52, pipe_by_default), "pipe");
     assert_string_equal(taken_for(all, N, 52, pipe_by_default), "pipe");
@@ -277,16 +273,15 @@ TEST(the_choice_follows_the_point_spread_function)
 
 TEST(weights_have_the_precision_of_the_trajectory)
 {
-    OWNED(double) *k = radial_points(32, 64, 12);
+    HEAP double *k = radial_points(32, 64, 12);
     OWNED(larmor_array) *in_single = zeros(LARMOR_F32, LARMOR_SHAPE(2, 64, 12));
     float singles[2 * 64 * 12];
     for (int i = 0; i < 2 * 64 * 12; i++) singles[i] = (float)k[i];
     assert_ok(larmor_array_write(in_single, singles, sizeof singles));
     const density each[] = {larmor_density_voronoi, larmor_density_spiral};
     for (int i = 0; i < 2; i++) {
-        OWNED(double) *w = weights_of(each[i], k, 64, 12), *v;
-        OWNED(larmor_array) *single;
-        assert_ok(each[i](in_single, image, &single));
+        HEAP double *w = weights_of(each[i], k, 64, 12), *v;
+        OWN(larmor_array, *single, each[i](in_single, image, &single));
         assert_int_equal(larmor_array_dtype(single), LARMOR_F32);
         assert_ok(larmor_array_download(single, LARMOR_F64, &v));
         assert_at_most(worst_difference(v, w, 64 * 12), 1e-4);

@@ -30,9 +30,8 @@ static larmor_array *upload(const double *k)
 /* Samples of the phantom with some noise where k has them. */
 static larmor_array *sampled(const double *k, double noise)
 {
-    OWNED(larmor_phantom) *phantom;
     larmor_array *traj = upload(k), *kspace;
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, COILS, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_noise(kspace, noise, 1));
     larmor_array_free(traj);
@@ -68,12 +67,10 @@ TEST(even_arms_of_a_spiral_are_in_their_order)
 {
     for (int arms = 8; arms <= 24; arms += of_all(16, 8)) {
         const larmor_traj_opts opts = {.matrix = {128, 128}, .readouts = arms};
-        OWNED(larmor_phantom) *phantom;
-        OWNED(larmor_array) *traj, *kspace;
         larmor_description found;
-        assert_ok(larmor_traj_create(dev, "spiral", &opts, &traj));
-        assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
-        assert_ok(larmor_phantom_kspace(phantom, traj, 8, LARMOR_C64, &kspace));
+        OWN(larmor_array, *traj, larmor_traj_create(dev, "spiral", &opts, &traj));
+        OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
+        OWN(larmor_array, *kspace, larmor_phantom_kspace(phantom, traj, 8, LARMOR_C64, &kspace));
         assert_ok(larmor_phantom_noise(kspace, 3e-5, 1));
         assert_ok(larmor_compare_descriptions(kspace, traj, &found));
         assert_true(found.reach > 0);
@@ -87,17 +84,13 @@ TEST(a_contrast_that_falls_is_no_shift_of_readouts)
     static const char *const phantom_of[] = {"texture", "shepp-logan"};
     const larmor_traj_opts opts = {.matrix = {18, 18, 18}, .readouts = 600, .samples = 36};
     for (int p = of_all(1, 0); p < 2; p++) {
-        OWNED(larmor_phantom) *phantom;
-        OWNED(larmor_array) *traj, *kspace;
         larmor_description found;
-        assert_ok(larmor_traj_create(dev, "koosh", &opts, &traj));
-        assert_ok(larmor_phantom_create(phantom_of[p], 3, &phantom));
-        assert_ok(larmor_phantom_kspace(phantom, traj, COILS, LARMOR_C64, &kspace));
-        float *x;
-        assert_ok(larmor_array_download(kspace, LARMOR_C64, &x));
+        OWN(larmor_array, *traj, larmor_traj_create(dev, "koosh", &opts, &traj));
+        OWN(larmor_phantom, *phantom, larmor_phantom_create(phantom_of[p], 3, &phantom));
+        OWN(larmor_array, *kspace, larmor_phantom_kspace(phantom, traj, COILS, LARMOR_C64, &kspace));
+        OWN_MEMORY(float, *x, larmor_array_download(kspace, LARMOR_C64, &x));
         for (int64_t i = 0; i < 2 * 36 * 600 * COILS; i++) x[i] *= i / 2 / 36 % 600 < 300 ? 1.f : 0.5f;
         assert_ok(larmor_array_write(kspace, x, larmor_array_bytes(kspace)));
-        free(x);
         assert_ok(larmor_phantom_noise(kspace, 2e-5, 1));
         assert_ok(larmor_compare_descriptions(kspace, traj, &found));
         assert_false(found.is_clear && strstr(found.name, "samples later"));
@@ -122,14 +115,14 @@ static larmor_array *sampled_with_arms(const double *k)
 {
     const double size = 0.12, body = 0.8, away = 0.62; /* in fields of view */
     const double amplitude = 2 * pow(size / body, 2);
-    OWNED(double) *smaller = spokes_of(0), *larger = spokes_of(0);
+    HEAP double *smaller = spokes_of(0), *larger = spokes_of(0);
     for (int64_t j = 0; j < 2 * SAMPLES * SPOKES; j++) {
         smaller[j] = size * k[j];
         larger[j] = body * k[j];
     }
     larmor_array *kspace = sampled(larger, 1e-5);
     OWNED(larmor_array) *arm = sampled(smaller, 0);
-    OWNED(float) *x = NULL, *y = NULL;
+    HEAP float *x = NULL, *y = NULL;
     assert_ok(larmor_array_download(kspace, LARMOR_C64, &x));
     assert_ok(larmor_array_download(arm, LARMOR_C64, &y));
     for (int64_t j = 0; j < (int64_t)SAMPLES * SPOKES * COILS; j++) {
@@ -145,7 +138,7 @@ static larmor_array *sampled_with_arms(const double *k)
 /* Golden spokes in the opposite order are the same ones mirrored, and the arms then lie along the diagonals. */
 TEST(a_trajectory_that_is_mirrored_as_a_whole_is_no_other_description)
 {
-    OWNED(double) *k = spokes_of(111.2461180);
+    HEAP double *k = spokes_of(111.2461180);
     OWNED(larmor_array) *kspace = sampled_with_arms(k), *traj = upload(k);
     larmor_description found;
     assert_ok(larmor_compare_descriptions(kspace, traj, &found));
@@ -202,11 +195,10 @@ TEST(other_angles_are_named)
 /* What is found for an object that is shifted along x and y by `shift` fields of view at a time from 0 to 1. */
 static larmor_description found_moving(double (*shift)(double time), double noise)
 {
-    OWNED(double) *k = spokes_of(111.2461180);
+    HEAP double *k = spokes_of(111.2461180);
     OWNED(larmor_array) *kspace = sampled(k, noise), *traj = upload(k);
     larmor_description found;
-    OWNED(float) *x;
-    assert_ok(larmor_array_download(kspace, LARMOR_C64, &x));
+    OWN_MEMORY(float, *x, larmor_array_download(kspace, LARMOR_C64, &x));
     for (int c = 0; c < COILS; c++)
         for (int r = 0; r < SPOKES; r++)
             for (int i = 0; i < SAMPLES; i++) {
@@ -293,13 +285,12 @@ TEST(an_object_that_turns_is_named)
 /* Each readout is of an object somewhere else. */
 TEST(an_object_that_never_rests_is_explained_by_no_image)
 {
-    OWNED(double) *k = spokes_of(111.2461180);
+    HEAP double *k = spokes_of(111.2461180);
     OWNED(larmor_array) *kspace = sampled(k, 1e-4), *traj = upload(k);
     larmor_description still, moving;
     uint32_t chance = 7;
-    OWNED(float) *x;
     assert_ok(larmor_compare_descriptions(kspace, traj, &still));
-    assert_ok(larmor_array_download(kspace, LARMOR_C64, &x));
+    OWN_MEMORY(float, *x, larmor_array_download(kspace, LARMOR_C64, &x));
     for (int r = 0; r < SPOKES; r++) {
         double shift[2];
         for (int d = 0; d < 2; d++) {
@@ -326,7 +317,7 @@ TEST(an_object_that_never_rests_is_explained_by_no_image)
 TEST(arms_of_a_spiral_with_swapped_axes_are_named)
 {
     enum { ARMS = 12, POINTS = 320 };
-    OWNED(double) *is = malloc(sizeof *is * 2 * POINTS * ARMS), *said = malloc(sizeof *said * 2 * POINTS * ARMS);
+    HEAP double *is = malloc(sizeof *is * 2 * POINTS * ARMS), *said = malloc(sizeof *said * 2 * POINTS * ARMS);
     for (int a = 0; a < ARMS; a++)
         for (int i = 0; i < POINTS; i++) {
             double *k = is + 2 * (i + POINTS * a), *s = said + 2 * (i + POINTS * a);
@@ -338,11 +329,10 @@ TEST(arms_of_a_spiral_with_swapped_axes_are_named)
         }
     for (int wrong = 0; wrong < 2; wrong++) {
         larmor_array *traj, *kspace;
-        OWNED(larmor_phantom) *phantom;
         larmor_description found;
         const larmor_shape shape = LARMOR_SHAPE(2, POINTS, ARMS);
         assert_ok(larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, is, &traj));
-        assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+        OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
         assert_ok(larmor_phantom_kspace(phantom, traj, COILS, LARMOR_C64, &kspace));
         assert_ok(larmor_phantom_noise(kspace, 1e-4, 1));
         larmor_array_free(traj);
@@ -351,24 +341,21 @@ TEST(arms_of_a_spiral_with_swapped_axes_are_named)
         assert_at_most(3, found.reach);
         assert_int_equal(found.is_clear, wrong);
         if (wrong) assert_non_null(strstr(found.name, "every second readout with x and y swapped"));
-        larmor_array_free(traj);
-        larmor_array_free(kspace);
+        LMR_FREE(traj, kspace);
     }
 }
 
 TEST(what_cannot_be_compared_says_so)
 {
     larmor_description found;
-    OWNED(larmor_array) *kspace, *traj;
     double k[2 * SAMPLES * 2] = {0};
     for (int i = 0; i < SAMPLES; i++) k[2 * i] = k[2 * (SAMPLES + i) + 1] = (i - SAMPLES / 2) / 2.;
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, 2), LARMOR_F64, k, &traj));
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SAMPLES, 2, COILS), &kspace));
+    OWN(larmor_array, *traj, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, 2), LARMOR_F64, k, &traj));
+    OWN(larmor_array, *kspace, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SAMPLES, 2, COILS), &kspace));
     assert_ok(larmor_fill(kspace, 1));
     assert_ok(larmor_compare_descriptions(kspace, traj, &found));
     assert_true(found.reach == 0 && !found.is_clear);
-    OWNED(larmor_array) *other;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SAMPLES, 3, COILS), &other));
+    OWN(larmor_array, *other, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SAMPLES, 3, COILS), &other));
     assert_int_equal(larmor_compare_descriptions(other, traj, &found), LARMOR_ERR_SHAPE);
 }
 
@@ -379,17 +366,15 @@ enum { MAP_COILS = 4 };
 /* What is found where the samples of one coil are conjugated; below 0: of none. */
 static larmor_description found_for_coils(int conjugated, double noise)
 {
-    OWNED(double) *k = spokes_of(111.2461180);
-    OWNED(larmor_phantom) *phantom;
+    HEAP double *k = spokes_of(111.2461180);
     OWNED(larmor_array) *traj = upload(k), *kspace, *region;
     larmor_region_report report;
     larmor_description found;
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, MAP_COILS, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_noise(kspace, noise, 1));
     const int64_t points = larmor_array_count(kspace) / MAP_COILS;
-    OWNED(float) *x = malloc((size_t)(2 * points * MAP_COILS) * sizeof *x);
-    assert_non_null(x);
+    HEAP NEW(float, x, 2 * points * MAP_COILS);
     assert_ok(larmor_array_read(kspace, x, larmor_array_bytes(kspace)));
     for (int64_t i = points * conjugated; i >= 0 && i < points * (conjugated + 1); i++) x[2 * i + 1] *= -1;
     assert_ok(larmor_array_write(kspace, x, larmor_array_bytes(kspace)));
@@ -415,19 +400,17 @@ TEST(a_coil_whose_samples_are_conjugated_is_named_and_others_are_not)
 /* Of the centre of a Cartesian scan, `side` samples along both axes. */
 static larmor_description found_in_centre(const char *name, int coils, int side, int conjugated)
 {
-    OWNED(larmor_phantom) *phantom;
-    OWNED(larmor_array) *traj, *kspace;
     larmor_description found;
-    OWNED(double) *k = malloc(sizeof *k * (size_t)(2 * side * side));
+    HEAP double *k = malloc(sizeof *k * (size_t)(2 * side * side));
     assert_non_null(k);
     for (int i = 0; i < side * side; i++) {
         k[2 * i] = i % side - side / 2;
         k[2 * i + 1] = i / side - side / 2;
     }
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, side, side), LARMOR_F64, k, &traj));
-    assert_ok(larmor_phantom_create(name, 2, &phantom));
-    assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
-    OWNED(float) *x = malloc(larmor_array_bytes(kspace));
+    OWN(larmor_array, *traj, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, side, side), LARMOR_F64, k, &traj));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create(name, 2, &phantom));
+    OWN(larmor_array, *kspace, larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
+    HEAP float *x = malloc(larmor_array_bytes(kspace));
     assert_non_null(x);
     assert_ok(larmor_array_read(kspace, x, larmor_array_bytes(kspace)));
     const int64_t points = (int64_t)side * side;
@@ -459,17 +442,15 @@ TEST(coils_of_a_symmetric_object_are_not_taken_for_conjugated_ones)
 static larmor_description found_for_maps(void (*change)(float *maps))
 {
     double *k = spokes_of(111.2461180), fov[3];
-    OWNED(larmor_phantom) *phantom;
     OWNED(larmor_array) *traj = upload(k), *kspace, *region, *maps, *changed;
     larmor_region_report report;
     larmor_description found;
-    OWNED(float) *s;
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, MAP_COILS, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(N, N), NULL, MAP_COILS, &maps));
     assert_ok(larmor_calibration_region(kspace, traj, LARMOR_SHAPE(N, N), NULL, &region, &report));
     memcpy(fov, report.fov, sizeof fov);
-    assert_ok(larmor_array_download(maps, LARMOR_C64, &s));
+    OWN_MEMORY(float, *s, larmor_array_download(maps, LARMOR_C64, &s));
     change(s);
     assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(N, N, MAP_COILS), LARMOR_C64, s, &changed));
     assert_ok(larmor_compare_maps(region, fov, changed, &found));
@@ -477,9 +458,8 @@ static larmor_description found_for_maps(void (*change)(float *maps))
     return found;
 }
 
-static void keep(float *s)
+static void keep(float *s LMR_UNUSED)
 {
-    (void)s;
 }
 
 static void conjugate(float *s)
@@ -528,7 +508,6 @@ static larmor_description found_for_central(int64_t lines)
 {
     enum { MOST = 6 };
     float at[2 * N * MOST];
-    OWNED(larmor_phantom) *phantom;
     OWNED(larmor_array) *traj, *kspace, *region, *maps;
     larmor_region_report report;
     larmor_description found;
@@ -537,7 +516,7 @@ static larmor_description found_for_central(int64_t lines)
         at[2 * i + 1] = (float)(i / N - lines / 2);
     }
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, lines), LARMOR_F32, at, &traj));
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, MAP_COILS, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(N, N), NULL, MAP_COILS, &maps));
     assert_ok(larmor_calibration_region(kspace, traj, LARMOR_SHAPE(N, N), NULL, &region, &report));

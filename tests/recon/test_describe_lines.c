@@ -9,8 +9,7 @@ enum { N = 48, LINES = 40 };
  * described: whether the trajectory says that they go backwards. */
 static larmor_description found_for_lines(int described, double late, int coils)
 {
-    OWNED(double) *is = malloc(sizeof *is * 2 * N * LINES), *said = malloc(sizeof *said * 2 * N * LINES);
-    OWNED(larmor_phantom) *phantom;
+    HEAP double *is = malloc(sizeof *is * 2 * N * LINES), *said = malloc(sizeof *said * 2 * N * LINES);
     larmor_array *traj, *kspace;
     larmor_description found;
     for (int r = 0; r < LINES; r++)
@@ -22,15 +21,14 @@ static larmor_description found_for_lines(int described, double late, int coils)
             s[1] = k[1] = r - LINES / 2;
         }
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, is, &traj));
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_noise(kspace, 2e-4, 1));
     larmor_array_free(traj);
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, said, &traj));
     assert_ok(larmor_compare_lines(kspace, traj, &found));
     assert_at_most(10, found.reach);
-    larmor_array_free(traj);
-    larmor_array_free(kspace);
+    LMR_FREE(traj, kspace);
     return found;
 }
 
@@ -53,8 +51,7 @@ TEST(lines_that_are_described_wrongly_are_named)
 /* The energy of echoes far from the centre of lines, or of golden-angle spokes that are described as lines. */
 static double far_echo_of(int spokes, double sigma)
 {
-    OWNED(double) *is = malloc(sizeof *is * 2 * N * LINES), *said = malloc(sizeof *said * 2 * N * LINES);
-    larmor_phantom *phantom;
+    HEAP double *is = malloc(sizeof *is * 2 * N * LINES), *said = malloc(sizeof *said * 2 * N * LINES);
     larmor_array *traj, *kspace;
     larmor_description found;
     for (int r = 0; r < LINES; r++)
@@ -68,15 +65,13 @@ static double far_echo_of(int spokes, double sigma)
             k[1] = (i - N / 2) * sin(angle);
         }
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, is, &traj));
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, 3, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_noise(kspace, sigma, 1));
     larmor_array_free(traj);
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, said, &traj));
     assert_ok(larmor_compare_lines(kspace, traj, &found));
-    larmor_array_free(traj);
-    larmor_array_free(kspace);
-    larmor_phantom_free(phantom);
+    LMR_FREE(traj, kspace);
     return found.far_echo;
 }
 
@@ -92,11 +87,9 @@ TEST(spokes_that_are_described_as_lines_all_have_the_echo)
  * The object is `size` times the phantom. */
 static larmor_description found_for_step(double shift, double gain, double size, double noise, int coils)
 {
-    OWNED(double) *k = malloc(sizeof *k * 2 * N * LINES), *is = malloc(sizeof *k * 2 * N * LINES);
-    larmor_phantom *phantom;
+    HEAP double *k = malloc(sizeof *k * 2 * N * LINES), *is = malloc(sizeof *k * 2 * N * LINES);
     larmor_array *traj, *kspace;
     larmor_description found;
-    float *x;
     for (int i = 0; i < N * LINES; i++) {
         k[2 * i] = i % N - N / 2;
         k[2 * i + 1] = i / N - LINES / 2;
@@ -104,12 +97,12 @@ static larmor_description found_for_step(double shift, double gain, double size,
         is[2 * i + 1] = size * k[2 * i + 1];
     }
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, is, &traj));
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_noise(kspace, noise, 1));
     larmor_array_free(traj);
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, k, &traj));
-    assert_ok(larmor_array_download(kspace, LARMOR_C64, &x));
+    OWN_MEMORY(float, *x, larmor_array_download(kspace, LARMOR_C64, &x));
     for (int i = 0; i < N * LINES * coils; i++) {
         const double *p = k + 2 * (i % (N * LINES)), turn = -2 * M_PI * shift * (p[0] + p[1]);
         const double re = gain * x[2 * i], im = gain * x[2 * i + 1];
@@ -119,10 +112,7 @@ static larmor_description found_for_step(double shift, double gain, double size,
     }
     assert_ok(larmor_array_write(kspace, x, larmor_array_bytes(kspace)));
     assert_ok(larmor_compare_lines(kspace, traj, &found));
-    larmor_array_free(traj);
-    larmor_array_free(kspace);
-    larmor_phantom_free(phantom);
-    free(x);
+    LMR_FREE(traj, kspace);
     return found;
 }
 
@@ -159,8 +149,7 @@ TEST(an_object_that_folds_has_no_step)
 /* Lines without those from -4/FOV to -1/FOV. */
 static larmor_description found_with_gap(int coils, double noise)
 {
-    OWNED(double) *k = malloc(sizeof *k * 2 * N * (LINES - 4));
-    OWNED(larmor_phantom) *phantom;
+    HEAP double *k = malloc(sizeof *k * 2 * N * (LINES - 4));
     OWNED(larmor_array) *traj, *kspace;
     larmor_description found;
     for (int i = 0; i < N * (LINES - 4); i++) {
@@ -169,7 +158,7 @@ static larmor_description found_with_gap(int coils, double noise)
         k[2 * i + 1] = line < -4 ? line : line + 4;
     }
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES - 4), LARMOR_F64, k, &traj));
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_noise(kspace, noise, 1));
     assert_ok(larmor_compare_lines(kspace, traj, &found));

@@ -7,8 +7,7 @@
 
 static double *numbers(int64_t count)
 {
-    double *x = calloc((size_t)count + 1, sizeof *x);
-    assert_non_null(x);
+    NEW_ZEROS(double, x, (size_t)count + 1);
     return x;
 }
 
@@ -50,22 +49,20 @@ static double nufft_error(larmor_shape shape, double rough, larmor_dtype dtype, 
     const int64_t voxels = larmor_shape_count(shape);
     larmor_nufft_opts opts = {.ndim = nd, .batch = BATCH, .tol = tol, .dtype = dtype};
     for (int a = 0; a < nd; a++) opts.modes[a] = shape.dim[a];
-    OWNED(double) *d = displacement_of(shape, rough), *k = random_points(shape, M, 2);
-    OWNED(cplx) *x = random_values(BATCH * voxels, 3), *expected = random_values(BATCH * M, 0);
+    HEAP double *d = displacement_of(shape, rough), *k = random_points(shape, M, 2);
+    HEAP cplx *x = random_values(BATCH * voxels, 3), *expected = random_values(BATCH * M, 0);
     OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(nd, M / 4, 4), k), *moved;
     moved = real_array(larmor_shape_append(shape, nd), d);
-    OWNED(larmor_op) *A;
-    assert_ok(larmor_op_nufft_displaced(dev, &opts, traj, moved, &A));
+    OWN(larmor_op, *A, larmor_op_nufft_displaced(dev, &opts, traj, moved, &A));
     OWNED(larmor_array) *in = complex_array(dtype, larmor_op_in_shape(A), x), *out;
     assert_true(larmor_shape_equal(larmor_op_out_shape(A), LARMOR_SHAPE(M / 4, 4, BATCH)));
     out = zeros(dtype, larmor_op_out_shape(A));
     assert_ok(larmor_op_forward(A, in, out));
     for (int b = 0; b < BATCH; b++) direct(x + b * voxels, shape, d, k, M, expected + b * M);
-    OWNED(cplx) *got = values_of(out);
+    HEAP cplx *got = values_of(out);
     assert_ok(larmor_op_adjoint_error(A, 5, adjoint));
     assert_at_most(normal_apart(A), dtype == LARMOR_C128 ? 1e-13 : 1e-5);
-    const double error = difference(got, expected, BATCH * M);
-    return error;
+    return difference(got, expected, BATCH * M);
 }
 
 TEST(a_nufft_of_displaced_voxels_is_its_direct_sum_and_its_adjoint_the_transpose)
@@ -87,17 +84,16 @@ TEST(without_displacement_it_is_the_nufft_of_the_grid)
     enum { M = 300 };
     const larmor_shape shape = LARMOR_SHAPE(24, 20);
     const larmor_nufft_opts opts = {.ndim = 2, .modes = {24, 20}, .tol = 1e-11, .dtype = LARMOR_C128};
-    OWNED(double) *k = random_points(shape, M, 2), *d = numbers(2 * 24 * 20);
-    OWNED(cplx) *x = random_values(24 * 20, 3);
+    HEAP double *k = random_points(shape, M, 2), *d = numbers(2 * 24 * 20);
+    HEAP cplx *x = random_values(24 * 20, 3);
     OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, M), k), *none = real_array(LARMOR_SHAPE(24, 20, 2), d);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, shape, x), *a = zeros(LARMOR_C128, LARMOR_SHAPE(M)),
                         *b = zeros(LARMOR_C128, LARMOR_SHAPE(M));
-    OWNED(larmor_op) *A, *B;
-    assert_ok(larmor_op_nufft_displaced(dev, &opts, traj, none, &A));
-    assert_ok(larmor_op_nufft(dev, &opts, traj, &B));
+    OWN(larmor_op, *A, larmor_op_nufft_displaced(dev, &opts, traj, none, &A));
+    OWN(larmor_op, *B, larmor_op_nufft(dev, &opts, traj, &B));
     assert_ok(larmor_op_forward(A, in, a));
     assert_ok(larmor_op_forward(B, in, b));
-    OWNED(cplx) *one = values_of(a), *two = values_of(b);
+    HEAP cplx *one = values_of(a), *two = values_of(b);
     assert_at_most(difference(one, two, M), 1e-10);
 }
 
@@ -106,10 +102,10 @@ static void assert_sense(larmor_shape shape, int64_t block)
 {
     enum { M = 240, COILS = 3, SAMPLES = 60 };
     const int64_t voxels = larmor_shape_count(shape), nd = shape.ndim;
-    OWNED(double) *d = displacement_of(shape, 0), *k = random_points(shape, M, 2), *w = numbers(M);
-    OWNED(double) *hz = numbers(voxels), *rate = numbers(voxels), *time = numbers(M);
-    OWNED(cplx) *x = random_values(voxels, 3), *maps = random_values(voxels * COILS, 4);
-    OWNED(cplx) *expected = random_values(M * COILS, 0), *seen = random_values(voxels, 0), *one = random_values(M, 0);
+    HEAP double *d = displacement_of(shape, 0), *k = random_points(shape, M, 2), *w = numbers(M);
+    HEAP double *hz = numbers(voxels), *rate = numbers(voxels), *time = numbers(M);
+    HEAP cplx *x = random_values(voxels, 3), *maps = random_values(voxels * COILS, 4);
+    HEAP cplx *expected = random_values(M * COILS, 0), *seen = random_values(voxels, 0), *one = random_values(M, 0);
     for (int64_t i = 0; i < voxels; i++) {
         hz[i] = 2 * M_PI * 80 * cos(4 * position(shape, i, 0));
         rate[i] = 20 + 10 * sin(5 * position(shape, i, 1));
@@ -134,8 +130,7 @@ static void assert_sense(larmor_shape shape, int64_t block)
                                     .displacement = moved,
                                     .block = block,
                                     .toeplitz = 1};
-    OWNED(larmor_op) *A;
-    assert_ok(larmor_op_sense(s, &opts, &A));
+    OWN(larmor_op, *A, larmor_op_sense(s, &opts, &A));
     larmor_segments_free(sum);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, shape, x), *y = zeros(LARMOR_C128, larmor_op_out_shape(A));
     assert_ok(larmor_op_forward(A, in, y));
@@ -146,7 +141,7 @@ static void assert_sense(larmor_shape shape, int64_t block)
             direct(seen, shape, d, k + nd * j, 1, &one[j]);
             expected[j + M * c] = sqrt(w[j]) * one[j];
         }
-    OWNED(cplx) *got = values_of(y);
+    HEAP cplx *got = values_of(y);
     double adjoint;
     assert_at_most(difference(got, expected, M * COILS), 1e-5);
     assert_ok(larmor_op_adjoint_error(A, 5, &adjoint));
@@ -164,7 +159,7 @@ TEST(sense_has_coils_weights_displacement_off_resonance_and_decay_at_once)
 TEST(a_displacement_that_does_not_fit_is_refused)
 {
     const larmor_nufft_opts opts = {.ndim = 2, .modes = {6, 5}};
-    OWNED(double) *k = random_points(LARMOR_SHAPE(6, 5), 8, 1), *d = numbers(60);
+    HEAP double *k = random_points(LARMOR_SHAPE(6, 5), 8, 1), *d = numbers(60);
     OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, 8), k), *turned = real_array(LARMOR_SHAPE(2, 6, 5), d);
     OWNED(larmor_array) *not_real = zeros(LARMOR_C64, LARMOR_SHAPE(6, 5, 2)), *holds_nan;
     larmor_op *A;
@@ -192,7 +187,7 @@ TEST(the_jacobian_of_a_linear_displacement_is_its_determinant)
 {
     const double m[3][3] = {{.1, .05, -.02}, {.03, -.08, .04}, {-.06, .02, .07}};
     const larmor_shape shape = LARMOR_SHAPE(5, 4, 3);
-    OWNED(double) *d = numbers(180);
+    HEAP double *d = numbers(180);
     for (int64_t i = 0; i < 180; i++) {
         const int64_t v = i % 60, r[3] = {v % 5, v / 5 % 4, v / 20};
         for (int e = 0; e < 3; e++) d[i] += m[i / 60][e] * (double)r[e];
@@ -201,7 +196,7 @@ TEST(the_jacobian_of_a_linear_displacement_is_its_determinant)
         1.1 * (.92 * 1.07 - .04 * .02) - .05 * (.03 * 1.07 + .04 * .06) - .02 * (.03 * .02 + .92 * .06);
     OWNED(larmor_array) *moved = real_array(larmor_shape_append(shape, 3), d), *jacobian;
     assert_ok(larmor_displacement_jacobian(moved, &jacobian));
-    OWNED(cplx) *j = values_of(jacobian);
+    HEAP cplx *j = values_of(jacobian);
     for (int i = 0; i < 60; i++) assert_at_most(cabs(j[i] - expected), 1e-12);
 }
 
@@ -210,10 +205,10 @@ TEST(the_inverse_of_a_displacement_leads_back)
 {
     const larmor_shape shape = LARMOR_SHAPE(40, 32);
     const int64_t voxels = 40 * 32;
-    OWNED(double) *d = displacement_of(shape, 0), *there = numbers(2 * voxels);
+    HEAP double *d = displacement_of(shape, 0), *there = numbers(2 * voxels);
     OWNED(larmor_array) *moved = real_array(LARMOR_SHAPE(40, 32, 2), d), *inverse, *back;
     assert_ok(larmor_displacement_inverse(moved, &inverse));
-    OWNED(cplx) *e = values_of(inverse);
+    HEAP cplx *e = values_of(inverse);
     for (int64_t i = 0; i < voxels; i++) {
         double r[3] = {0}, at[2];
         for (int a = 0; a < 2; a++) {
@@ -235,11 +230,11 @@ TEST(a_warped_image_of_few_frequencies_is_that_image_at_the_displaced_voxels)
 {
     enum { X = 20, Y = 15, VOXELS = X * Y, MORE = 2 };
     const larmor_shape shape = LARMOR_SHAPE(X, Y);
-    OWNED(double) *d = displacement_of(shape, 1);
-    OWNED(cplx) *x = random_values(VOXELS * MORE, 0), *expected = random_values(VOXELS * MORE, 0);
+    HEAP double *d = displacement_of(shape, 1);
+    HEAP cplx *x = random_values(VOXELS * MORE, 0), *expected = random_values(VOXELS * MORE, 0);
     OWNED(larmor_array) *moved = real_array(LARMOR_SHAPE(X, Y, 2), d), *jacobian;
     assert_ok(larmor_displacement_jacobian(moved, &jacobian));
-    OWNED(cplx) *j = values_of(jacobian);
+    HEAP cplx *j = values_of(jacobian);
     for (int64_t i = 0; i < VOXELS * MORE; i++) {
         const double r[2] = {position(shape, i % VOXELS, 0), position(shape, i % VOXELS, 1)};
         const double at[2] = {r[0] + d[i % VOXELS] / X, r[1] + d[i % VOXELS + VOXELS] / Y};
@@ -252,14 +247,14 @@ TEST(a_warped_image_of_few_frequencies_is_that_image_at_the_displaced_voxels)
     }
     OWNED(larmor_array) *image = complex_array(LARMOR_C128, LARMOR_SHAPE(X, Y, MORE), x), *warped;
     assert_ok(larmor_warp(image, moved, &(larmor_warp_opts){.jacobian = 1}, &warped));
-    OWNED(cplx) *got = values_of(warped);
+    HEAP cplx *got = values_of(warped);
     assert_at_most(difference(got, expected, VOXELS * MORE), 1e-8);
 }
 
 TEST(cubic_warps_keep_parabolas_and_the_type_of_the_image)
 {
     enum { N = 12 };
-    OWNED(double) *d = numbers(N * N * 2), *x = numbers(N * N);
+    HEAP double *d = numbers(N * N * 2), *x = numbers(N * N);
     for (int i = 0; i < N * N; i++) {
         x[i] = 1 + .5 * (i % N) - .1 * (i % N) * (i % N) + .3 * (i / N);
         d[i] = .37;
@@ -268,7 +263,7 @@ TEST(cubic_warps_keep_parabolas_and_the_type_of_the_image)
     OWNED(larmor_array) *image = real_array(LARMOR_SHAPE(N, N), x), *moved = real_array(LARMOR_SHAPE(N, N, 2), d), *y;
     assert_ok(larmor_warp(image, moved, &(larmor_warp_opts){.by = LARMOR_WARP_CUBIC}, &y));
     assert_int_equal(larmor_array_dtype(y), LARMOR_F64);
-    OWNED(cplx) *got = values_of(y);
+    HEAP cplx *got = values_of(y);
     for (int i = 0; i < N * N; i++) {
         const double u = i % N + .37, v = i / N - .61;
         if (u < 1 || u > N - 2 || v < 1 || v > N - 2) continue;
@@ -286,20 +281,19 @@ TEST(an_image_that_is_distorted_and_corrected_is_the_image)
 {
     enum { N = 48, VOXELS = N * N };
     const larmor_shape shape = LARMOR_SHAPE(N, N);
-    OWNED(double) *d = displacement_of(shape, 0);
-    OWNED(cplx) *x = random_values(VOXELS, 0);
+    HEAP double *d = displacement_of(shape, 0);
+    HEAP cplx *x = random_values(VOXELS, 0);
     double sums[2] = {0};
     for (int64_t i = 0; i < VOXELS; i++) {
         const double r[2] = {position(shape, i, 0), position(shape, i, 1)};
         x[i] = exp(-60 * (r[0] * r[0] + r[1] * r[1])) * cexp(I * 10 * r[0]);
     }
     OWNED(larmor_array) *image = complex_array(LARMOR_C128, shape, x), *moved = real_array(LARMOR_SHAPE(N, N, 2), d);
-    OWNED(larmor_array) *back, *distorted, *corrected;
     const larmor_warp_opts opts = {.jacobian = 1};
-    assert_ok(larmor_displacement_inverse(moved, &back));
-    assert_ok(larmor_warp(image, back, &opts, &distorted));
-    assert_ok(larmor_warp(distorted, moved, &opts, &corrected));
-    OWNED(cplx) *bent = values_of(distorted), *got = values_of(corrected);
+    OWN(larmor_array, *back, larmor_displacement_inverse(moved, &back));
+    OWN(larmor_array, *distorted, larmor_warp(image, back, &opts, &distorted));
+    OWN(larmor_array, *corrected, larmor_warp(distorted, moved, &opts, &corrected));
+    HEAP cplx *bent = values_of(distorted), *got = values_of(corrected);
     for (int64_t i = 0; i < VOXELS; i++) {
         sums[0] += cabs(x[i]);
         sums[1] += cabs(bent[i]);
@@ -334,9 +328,8 @@ static void displacement_at(const larmor_array *field, const double at[3], doubl
                                     .read_dir = {1, 0, 0},
                                     .phase_dir = {0, 1, 0},
                                     .slice_dir = {0, 0, 1}};
-    OWNED(larmor_array) *made;
-    assert_ok(larmor_gradient_displacement(field, &meta, LARMOR_SHAPE(1, 1, 1), &made));
-    OWNED(cplx) *value = values_of(made);
+    OWN(larmor_array, *made, larmor_gradient_displacement(field, &meta, LARMOR_SHAPE(1, 1, 1), &made));
+    HEAP cplx *value = values_of(made);
     for (int a = 0; a < 3; a++) d[a] = creal(value[a]);
 }
 
@@ -381,7 +374,7 @@ TEST(displacements_are_in_voxels_along_the_axes_of_the_image)
                                     .slice_dir = {-s, 0, c}};
     OWNED(larmor_array) *field = field_of(plain), *made;
     assert_ok(larmor_gradient_displacement(field, &meta, LARMOR_SHAPE(20, 10), &made));
-    OWNED(cplx) *value = values_of(made);
+    HEAP cplx *value = values_of(made);
     const int64_t i = 4 + 20 * 7;
     const double u = -6 * .01, v = 2 * .015;
     const double place[3] = {at[0] + u * c, at[1] + v, at[2] + u * s};

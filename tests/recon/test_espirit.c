@@ -9,8 +9,7 @@
 static double *grid_points(int nd, const int64_t side[3], double spacing)
 {
     const int64_t m = side[0] * side[1] * side[2];
-    double *k = malloc((size_t)(m * nd) * sizeof *k);
-    assert_non_null(k);
+    NEW(double, k, m *nd);
     for (int64_t j = 0; j < m; j++) {
         const int64_t at[3] = {j % side[0], j / side[0] % side[1], j / side[0] / side[1]};
         for (int d = 0; d < nd; d++) k[j * nd + d] = (double)(at[d] - side[d] / 2) * spacing;
@@ -21,8 +20,8 @@ static double *grid_points(int nd, const int64_t side[3], double spacing)
 /* The scene's exact k-space on such a grid, [side..., COILS]. */
 static larmor_array *exact_region(int nd, const int64_t side[3], double spacing, larmor_dtype dtype)
 {
-    OWNED(double) *k = grid_points(nd, side, spacing);
-    OWNED(cplx) *y = coil_kspace(k, nd, side[0] * side[1] * side[2]);
+    HEAP double *k = grid_points(nd, side, spacing);
+    HEAP cplx *y = coil_kspace(k, nd, side[0] * side[1] * side[2]);
     larmor_array *region = complex_array(dtype, larmor_shape_append(larmor_shape_of(nd, side), COILS), y);
     return region;
 }
@@ -45,8 +44,7 @@ static found find(larmor_array *region, larmor_shape image, const larmor_espirit
 
 static void free_found(found *f)
 {
-    free(f->maps);
-    free(f->values);
+    LMR_FREE(f->maps, f->values);
 }
 
 ENDS_ITSELF_BY(free_found, found)
@@ -58,10 +56,9 @@ static const int64_t cube[3] = {10, 10, 10};
 
 static double aliasing_of(const char *name, larmor_traj_opts opts, const double *encoded)
 {
-    OWNED(larmor_array) *traj;
     double aliasing;
     opts.matrix[0] = opts.matrix[1] = 64;
-    assert_ok(larmor_traj_create(dev, name, &opts, &traj));
+    OWN(larmor_array, *traj, larmor_traj_create(dev, name, &opts, &traj));
     assert_ok(larmor_calibration_aliasing(traj, LARMOR_SHAPE(64, 64), encoded, &aliasing));
     return aliasing;
 }
@@ -109,7 +106,7 @@ static larmor_array *doubled_region(void)
 {
     const int64_t samples = square[0] * square[1];
     OWNED(larmor_array) *region = exact_region(2, square, 1, LARMOR_C128);
-    OWNED(cplx) *once = values_of(region), *twice = malloc(2 * COILS * (size_t)samples * sizeof *twice);
+    HEAP cplx *once = values_of(region), *twice = malloc(2 * COILS * (size_t)samples * sizeof *twice);
     assert_non_null(twice);
     for (int64_t i = 0; i < COILS * samples; i++) {
         twice[i] = once[i];
@@ -149,9 +146,9 @@ TEST(maps_of_many_voxels_are_interpolated_and_still_the_coils)
 TEST(the_grid_of_the_samples_may_be_finer_than_that_of_the_image)
 {
     const int64_t side[3] = {40, 24, 1};
-    OWNED(double) *k = grid_points(2, side, 1);
+    HEAP double *k = grid_points(2, side, 1);
     for (int64_t j = 0; j < side[0] * side[1]; j++) k[2 * j] /= 2;
-    OWNED(cplx) *y = coil_kspace(k, 2, side[0] * side[1]);
+    HEAP cplx *y = coil_kspace(k, 2, side[0] * side[1]);
     OWNED(larmor_array) *region = complex_array(LARMOR_C128, LARMOR_SHAPE(side[0], side[1], COILS), y);
     const larmor_espirit_opts opts = {.fov = {2, 1}};
     OWNED(found) f = find(region, LARMOR_SHAPE(40, 40), &opts);
@@ -226,9 +223,9 @@ TEST(an_object_that_folds_needs_two_sets_which_hold_both_coils)
 {
     const larmor_shape half = LARMOR_SHAPE(16, 32);
     const int64_t voxels = 16 * 32;
-    OWNED(double) *k = grid_points(2, square, 1);
+    HEAP double *k = grid_points(2, square, 1);
     for (int64_t j = 0; j < 24 * 24; j++) k[2 * j] *= 2;
-    OWNED(cplx) *y = coil_kspace(k, 2, 24 * 24);
+    HEAP cplx *y = coil_kspace(k, 2, 24 * 24);
     OWNED(larmor_array) *region = complex_array(LARMOR_C128, LARMOR_SHAPE(24, 24, COILS), y);
     const larmor_espirit_opts opts = {.sets = 2, .threshold = 1e-7}; /* the coils differ by little */
     OWNED(found) f = find(region, half, &opts);
@@ -377,7 +374,7 @@ typedef struct sampled {
 /* The scene's samples at points [2, n, lines]. */
 static sampled sample(const double *k, int64_t n, int64_t lines)
 {
-    OWNED(cplx) *y = coil_kspace(k, 2, n * lines);
+    HEAP cplx *y = coil_kspace(k, 2, n * lines);
     const sampled s = {real_array(LARMOR_SHAPE(2, n, lines), k),
                        complex_array(LARMOR_C64, LARMOR_SHAPE(n, lines, COILS), y)};
     return s;
@@ -385,8 +382,7 @@ static sampled sample(const double *k, int64_t n, int64_t lines)
 
 static void free_sampled(sampled *s)
 {
-    larmor_array_free(s->traj);
-    larmor_array_free(s->kspace);
+    LMR_FREE(s->traj, s->kspace);
 }
 
 ENDS_ITSELF_BY(free_sampled, sampled)
@@ -395,7 +391,7 @@ ENDS_ITSELF_BY(free_sampled, sampled)
 TEST(lines_on_the_grid_are_taken_as_they_are)
 {
     enum { N = 48 };
-    OWNED(double) *k = malloc(2 * N * (N + 1) * sizeof *k);
+    HEAP double *k = malloc(2 * N * (N + 1) * sizeof *k);
     int64_t lines = 0;
     for (int64_t ky = -24; ky <= 24; ky++) {
         const int64_t line = ky < 24 ? ky : 2;
@@ -423,14 +419,13 @@ TEST(lines_on_the_grid_are_taken_as_they_are)
     free(expected);
     expected = coil_kspace(at, 2, 24 * 17);
     assert_at_most(difference(got, expected, 24 * 17 * COILS), 1e-6);
-    free(expected);
-    free(got);
+    LMR_FREE(expected, got);
 }
 
 TEST(samples_anywhere_are_solved_for_the_same_region)
 {
     enum { SAMPLES = 128, SPOKES = 80 };
-    OWNED(double) *k = radial_points(64, SAMPLES, SPOKES);
+    HEAP double *k = radial_points(64, SAMPLES, SPOKES);
     OWNED(sampled) s = sample(k, SAMPLES, SPOKES);
     OWNED(larmor_array) *region, *exact;
     larmor_region_report report;
@@ -439,7 +434,7 @@ TEST(samples_anywhere_are_solved_for_the_same_region)
     assert_false(report.cartesian);
     const int64_t side[3] = {16, 16, 1};
     exact = exact_region(2, side, 1, LARMOR_C64);
-    OWNED(cplx) *a = values_of(region), *b = values_of(exact);
+    HEAP cplx *a = values_of(region), *b = values_of(exact);
     assert_true(larmor_shape_equal(larmor_array_shape(region), larmor_array_shape(exact)));
     assert_at_most(difference(a, b, 16 * 16 * COILS), 0.02);
 }
@@ -447,7 +442,7 @@ TEST(samples_anywhere_are_solved_for_the_same_region)
 TEST(the_region_of_few_spokes_is_smaller)
 {
     enum { SAMPLES = 128, SPOKES = 13 };
-    OWNED(double) *k = radial_points(64, SAMPLES, SPOKES);
+    HEAP double *k = radial_points(64, SAMPLES, SPOKES);
     OWNED(sampled) s = sample(k, SAMPLES, SPOKES);
     OWNED(larmor_array) *region;
     assert_ok(larmor_calibration_region(s.kspace, s.traj, LARMOR_SHAPE(64, 64), NULL, &region, NULL));
@@ -458,7 +453,7 @@ TEST(a_region_that_nobody_wants_has_the_same_report)
 {
     enum { SAMPLES = 128 };
     for (int spokes = 13; spokes <= 80; spokes += 67) {
-        OWNED(double) *k = radial_points(64, SAMPLES, spokes);
+        HEAP double *k = radial_points(64, SAMPLES, spokes);
         OWNED(sampled) s = sample(k, SAMPLES, spokes);
         OWNED(larmor_array) *region;
         larmor_region_report wanted, got;
@@ -474,11 +469,11 @@ TEST(a_region_that_nobody_wants_has_the_same_report)
 TEST(each_normalisation_keeps_its_own_sum)
 {
     enum { VOXELS = 60 };
-    OWNED(cplx) *random = random_values(VOXELS * COILS * 2, 3);
+    HEAP cplx *random = random_values(VOXELS * COILS * 2, 3);
     const larmor_normalise_mode mode[] = {LARMOR_NORMALISE_RSS, LARMOR_NORMALISE_SUM, LARMOR_NORMALISE_BODY};
     for (int i = 0; i < 6; i++) {
         const int sets = 1 + i / 3, all = VOXELS * COILS * sets;
-        OWNED(cplx) *x = malloc((size_t)all * sizeof *x);
+        HEAP cplx *x = malloc((size_t)all * sizeof *x);
         for (int j = 0; j < all; j++) /* a body coil that sees all, and a voxel of zeros */
             x[j] = j % VOXELS ? 2 + random[j] : 0;
         OWNED(larmor_array) *maps = complex_array(LARMOR_C128, LARMOR_SHAPE(12, 5, COILS, sets), x), *of_one = NULL;

@@ -66,15 +66,14 @@ enum { SCANS = sizeof scans / sizeof *scans, SEEING = SCANS - 2 };
  * deviation relative to the root mean square of the samples. */
 static larmor_extent extent_of(const scan *s, const blob *object, int coils, int silent, double noise)
 {
-    OWNED(larmor_array) *traj;
     larmor_extent extent;
     uint64_t seed = 7;
-    assert_ok(larmor_traj_create(dev, s->name, &s->opts, &traj));
+    OWN(larmor_array, *traj, larmor_traj_create(dev, s->name, &s->opts, &traj));
     const larmor_shape shape = larmor_array_shape(traj);
     const int nd = (int)shape.dim[0];
     const int64_t m = shape.dim[1] * shape.dim[2];
     double *k = malloc(larmor_array_bytes(traj)), energy = 0;
-    OWNED(cplx) *y = calloc((size_t)(m * coils), sizeof *y);
+    HEAP cplx *y = calloc((size_t)(m * coils), sizeof *y);
     assert_true(k && y);
     assert_ok(larmor_array_read(traj, k, larmor_array_bytes(traj)));
     for (int c = 0; c < silent; c++)

@@ -37,7 +37,7 @@ TEST(a_survey_finds_spikes_the_largest_parts_the_energies_and_readouts_that_repe
 {
     for (int c = 0; c < 4; c++) {
         const int p = c % 2, in_parts = c / 2;
-        OWNED(cplx) *x = noise_with_spikes();
+        HEAP cplx *x = noise_with_spikes();
         float radius[POINTS];
         double level[RINGS * COILS], energy[POINTS];
         unsigned char repeats[READOUTS];
@@ -89,7 +89,7 @@ TEST(parts_at_the_ceiling_are_listed_in_order_and_only_counted_where_there_is_no
     enum { ROOM = 6 };
     const int64_t at[] = {3, 2 * POINTS - 1, 401, 400, 7000};
     for (int p = 0; p < 2; p++) {
-        OWNED(cplx) *x = random_values(POINTS * COILS, 6);
+        HEAP cplx *x = random_values(POINTS * COILS, 6);
         const float limit[COILS] = {10, 10, INFINITY};
         lmr_part part[ROOM * COILS];
         int64_t count[COILS];
@@ -110,7 +110,7 @@ TEST(parts_at_the_ceiling_are_listed_in_order_and_only_counted_where_there_is_no
 TEST(energies_are_summed_by_ring_readout_and_coil)
 {
     for (int p = 0; p < 2; p++) {
-        OWNED(cplx) *x = random_values(POINTS * COILS, 7);
+        HEAP cplx *x = random_values(POINTS * COILS, 7);
         unsigned char ring[POINTS];
         double sum[RINGS * READOUTS * COILS], expected[RINGS * READOUTS * COILS] = {0};
         for (int i = 0; i < POINTS; i++) ring[i] = (unsigned char)(i * 7 % N * RINGS / N);

@@ -59,7 +59,7 @@ static cplx *direct(larmor_shape shape, unsigned axes, larmor_fft_opts opts, int
 
 static void expect(int p, const larmor_array *x, const cplx *expected)
 {
-    OWNED(cplx) *got = values_of(x);
+    HEAP cplx *got = values_of(x);
     assert_at_most(difference(got, expected, larmor_array_count(x)), limit[p]);
 }
 
@@ -70,10 +70,9 @@ TEST(both_directions_are_the_sums_of_their_definition)
         const larmor_fft_opts opts = {.unitary = c / 2 % 2, .centred = c / 4 % 2};
         const larmor_shape shape = cases[c / 8].shape;
         const unsigned axes = cases[c / 8].axes;
-        OWNED(larmor_op) *F;
-        assert_ok(larmor_op_fft(dev, type[p], shape, axes, &opts, &F));
-        OWNED(cplx) *x = random_values(larmor_shape_count(shape), 1);
-        OWNED(cplx) *forward = direct(shape, axes, opts, -1, x), *adjoint = direct(shape, axes, opts, 1, x);
+        OWN(larmor_op, *F, larmor_op_fft(dev, type[p], shape, axes, &opts, &F));
+        HEAP cplx *x = random_values(larmor_shape_count(shape), 1);
+        HEAP cplx *forward = direct(shape, axes, opts, -1, x), *adjoint = direct(shape, axes, opts, 1, x);
         OWNED(larmor_array) *in = complex_array(type[p], shape, x), *out = zeros(type[p], shape);
         assert_ok(larmor_op_forward(F, in, out));
         expect(p, out, forward);
@@ -88,8 +87,7 @@ TEST(a_unitary_transform_keeps_the_norm_and_its_normal_map_is_none)
     const larmor_shape shape = LARMOR_SHAPE(9, 4, 6);
     for (int c = 0; c < 8; c++) {
         const int p = c % 2, unitary = c / 2 % 2;
-        OWNED(larmor_op) *F;
-        assert_ok(larmor_op_fft(dev, type[p], shape, 5, &(larmor_fft_opts){unitary, c / 4}, &F));
+        OWN(larmor_op, *F, larmor_op_fft(dev, type[p], shape, 5, &(larmor_fft_opts){unitary, c / 4}, &F));
         cplx *x = random_values(216, 2), expected[216];
         OWNED(larmor_array) *in = complex_array(type[p], shape, x), *out = zeros(type[p], shape);
         double before, after, error;
@@ -108,9 +106,8 @@ TEST(a_unitary_transform_keeps_the_norm_and_its_normal_map_is_none)
 
 TEST(a_view_that_begins_anywhere_can_be_transformed)
 {
-    OWNED(larmor_op) *F;
-    assert_ok(larmor_op_fft(dev, LARMOR_C64, LARMOR_SHAPE(5, 5, 1), 3, NULL, &F));
-    OWNED(cplx) *x = random_values(25, 4), *expected = direct(LARMOR_SHAPE(5, 5), 3, (larmor_fft_opts){0}, -1, x);
+    OWN(larmor_op, *F, larmor_op_fft(dev, LARMOR_C64, LARMOR_SHAPE(5, 5, 1), 3, NULL, &F));
+    HEAP cplx *x = random_values(25, 4), *expected = direct(LARMOR_SHAPE(5, 5), 3, (larmor_fft_opts){0}, -1, x);
     OWNED(larmor_array) *in = complex_array(LARMOR_C64, LARMOR_SHAPE(5, 5, 1), x);
     OWNED(larmor_array) *all = zeros(LARMOR_C64, LARMOR_SHAPE(5, 5, 3)), *middle;
     assert_ok(larmor_array_slice(all, 1, 1, &middle)); /* 200 bytes from the beginning */
@@ -120,8 +117,7 @@ TEST(a_view_that_begins_anywhere_can_be_transformed)
 
 TEST(an_image_without_numbers_has_a_transform_without_numbers)
 {
-    OWNED(larmor_op) *F;
-    assert_ok(larmor_op_fft(dev, LARMOR_C64, LARMOR_SHAPE(4, 0, 3), 7, NULL, &F));
+    OWN(larmor_op, *F, larmor_op_fft(dev, LARMOR_C64, LARMOR_SHAPE(4, 0, 3), 7, NULL, &F));
     OWNED(larmor_array) *x = zeros(LARMOR_C64, LARMOR_SHAPE(4, 0, 3)), *y = zeros(LARMOR_C64, LARMOR_SHAPE(4, 0, 3));
     assert_ok(larmor_op_forward(F, x, y));
 }

@@ -10,7 +10,6 @@ typedef struct object {
     int ndim;
     double f[MOST], magnitude[MOST];
 } object;
-ENDS_BY(free, object)
 
 static double centred(int64_t i, int64_t n)
 {
@@ -19,8 +18,7 @@ static double centred(int64_t i, int64_t n)
 
 static object *make_object(int ndim, double slope, double curve, double offset)
 {
-    object *o = calloc(1, sizeof *o);
-    assert_non_null(o);
+    NEW_ZEROS(object, o, 1);
     *o = (object){.dim = {N, N, ndim == 3 ? NZ : 1}, .ndim = ndim};
     o->count = o->dim[0] * o->dim[1] * o->dim[2];
     for (int64_t i = 0; i < o->count; i++) {
@@ -34,7 +32,7 @@ static object *make_object(int ndim, double slope, double curve, double offset)
 /* With a phase of the object's own and noise of this deviation. */
 static larmor_array *make_echoes(const object *o, int echoes, const double *t, double noise)
 {
-    OWNED(cplx) *x = malloc((size_t)(o->count * echoes) * sizeof *x);
+    HEAP cplx *x = malloc((size_t)(o->count * echoes) * sizeof *x);
     uint64_t seed = 3;
     assert_non_null(x);
     for (int64_t j = 0; j < o->count * echoes; j++) {
@@ -51,7 +49,7 @@ static larmor_array *make_echoes(const object *o, int echoes, const double *t, d
 /* Root mean square of map - truth where the object is. */
 static double error_of(const object *o, const larmor_array *map)
 {
-    OWNED(cplx) *got = values_of(map);
+    HEAP cplx *got = values_of(map);
     double sum = 0, count = 0;
     for (int64_t i = 0; i < o->count; i++) {
         if (!(o->magnitude[i] > 0)) continue;
@@ -74,10 +72,10 @@ static larmor_array *map_of(const object *o, int echoes, const double *t, double
 
 TEST(a_phase_that_rises_is_a_positive_frequency)
 {
-    OWNED(object) *o = make_object(2, 0, 0, 37);
+    HEAP object *o = make_object(2, 0, 0, 37);
     const double t[] = {2e-3, 5e-3};
     OWNED(larmor_array) *map = map_of(o, 2, t, 0, NULL, NULL);
-    OWNED(cplx) *got = values_of(map);
+    HEAP cplx *got = values_of(map);
     for (int64_t i = 0; i < o->count; i++) assert_at_most(fabs(creal(got[i]) - 37), 1e-3); /* outside, too */
 }
 
@@ -85,7 +83,7 @@ TEST(wraps_in_space_are_undone_in_two_and_three_dimensions)
 {
     const double t[] = {1e-3, 6e-3}; /* 200 Hz: the object spans 480 */
     for (int ndim = 2; ndim < 4; ndim++) {
-        OWNED(object) *o = make_object(ndim, 300, 120, 20);
+        HEAP object *o = make_object(ndim, 300, 120, 20);
         larmor_field_map_report report;
         OWNED(larmor_array) *map = map_of(o, 2, t, 0, &(larmor_field_map_opts){.smooth = 0.5}, &report);
         assert_at_most(error_of(o, map), 0.5);
@@ -99,7 +97,7 @@ TEST(wraps_in_space_are_undone_in_two_and_three_dimensions)
 TEST(noise_is_smoothed_away_by_confidence)
 {
     const double t[] = {1e-3, 3e-3};
-    OWNED(object) *o = make_object(2, 150, 60, -10);
+    HEAP object *o = make_object(2, 150, 60, -10);
     OWNED(larmor_array) *rough = map_of(o, 2, t, 0.05, &(larmor_field_map_opts){.smooth = -1}, NULL);
     OWNED(larmor_array) *usual = map_of(o, 2, t, 0.05, NULL, NULL);
     assert_true(error_of(o, rough) > 5); /* phases of the dark part are off by 0.1 and more */
@@ -108,7 +106,7 @@ TEST(noise_is_smoothed_away_by_confidence)
 
 TEST(echoes_further_apart_make_it_exact_in_any_order)
 {
-    OWNED(object) *o = make_object(2, 150, 60, -10);
+    HEAP object *o = make_object(2, 150, 60, -10);
     const double near[] = {1e-3, 2.5e-3}, far[ECHOES] = {21e-3, 1e-3, 2.5e-3, 9e-3}; /* wraps in time */
     const larmor_field_map_opts opts = {.smooth = -1};
     OWNED(larmor_array) *two = map_of(o, 2, near, 0.01, &opts, NULL),
@@ -120,7 +118,7 @@ TEST(echoes_further_apart_make_it_exact_in_any_order)
 TEST(parts_that_do_not_touch_continue_each_other)
 {
     const double t[] = {1e-3, 6e-3};
-    OWNED(object) *o = make_object(2, 250, 0, 0);
+    HEAP object *o = make_object(2, 250, 0, 0);
     for (int64_t i = 0; i < o->count; i++)
         if (i % N > 16 && i % N < 20) o->magnitude[i] = 0;
     larmor_field_map_report report;
@@ -132,10 +130,10 @@ TEST(parts_that_do_not_touch_continue_each_other)
 TEST(beyond_the_object_it_goes_on_and_stays_in_range)
 {
     const double t[] = {1e-3, 3e-3};
-    OWNED(object) *o = make_object(2, 100, 0, 0);
+    HEAP object *o = make_object(2, 100, 0, 0);
     larmor_field_map_report report;
     OWNED(larmor_array) *map = map_of(o, 2, t, 0.01, NULL, &report);
-    OWNED(cplx) *got = values_of(map);
+    HEAP cplx *got = values_of(map);
     for (int64_t i = 0; i < o->count; i++)
         assert_true(creal(got[i]) > report.low - 1e-3 && creal(got[i]) < report.high + 1e-3);
     assert_true(creal(got[N / 2 * N + N - 1]) > 60); /* the edge at +x, where the object ends at 80 */
@@ -145,8 +143,9 @@ TEST(beyond_the_object_it_goes_on_and_stays_in_range)
 TEST(unusable_echoes_are_named)
 {
     const double t[] = {1e-3, 3e-3}, same[] = {1e-3, 1e-3}, nan[] = {1e-3, NAN};
-    OWNED(object) *o = make_object(2, 100, 0, 0);
-    larmor_array *x = make_echoes(o, 2, t, 0), *map, *none = zeros(LARMOR_C64, LARMOR_SHAPE(N, N, 2));
+    HEAP object *o = make_object(2, 100, 0, 0);
+    OWNED(larmor_array) *x = make_echoes(o, 2, t, 0), *none = zeros(LARMOR_C64, LARMOR_SHAPE(N, N, 2));
+    larmor_array *map;
     assert_refused(larmor_field_map(x, 2, same, NULL, &map, NULL), LARMOR_ERR_ARG,
                    "field map: two echoes have the same time, 1 ms");
     assert_null(map);
@@ -160,6 +159,4 @@ TEST(unusable_echoes_are_named)
                    "field map: the echoes show no object");
     assert_ok(larmor_fill(none, INFINITY));
     assert_refused(larmor_field_map(none, 2, t, NULL, &map, NULL), LARMOR_ERR_NUMERIC, "not finite at element 0");
-    larmor_array_free(none);
-    larmor_array_free(x);
 }

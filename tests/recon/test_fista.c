@@ -19,7 +19,7 @@ static problem box_problem(larmor_prox **box)
 static double value_in_box(larmor_prox *box, problem *p)
 {
     assert_ok(larmor_prox_apply(box, 1, p->x, p->x)); /* others' iterates are near it */
-    OWNED(cplx) *x = values_of(p->x);
+    HEAP cplx *x = values_of(p->x);
     return misfit(&p->m, p->rhs, x) / 2;
 }
 
@@ -29,7 +29,7 @@ TEST(in_a_box_it_is_nearer_to_the_optimum_than_admm_and_pdhg_after_as_many_norma
     double value[4];
     for (int solver = 0; solver < 4; solver++) {
         OWNED(larmor_prox) *box = NULL;
-        problem p = box_problem(&box);
+        OWNED(problem) p = box_problem(&box);
         p.A = normal_matrix_op(&p.m);
         const larmor_solve_opts opts = {.max_iter = solver == 1 ? MAPS / 2 : MAPS, .tol = -1, .inner = 2};
         const larmor_solve_opts optimum = {.max_iter = 200000, .tol = 1e-13};
@@ -38,7 +38,6 @@ TEST(in_a_box_it_is_nearer_to_the_optimum_than_admm_and_pdhg_after_as_many_norma
         if (solver == 2) assert_ok(larmor_pdhg(p.A, p.b, NULL, box, p.x, &opts, NULL));
         if (solver == 3) assert_ok(larmor_fista(p.A, p.b, box, p.x, &optimum, NULL));
         value[solver] = value_in_box(box, &p);
-        free_problem(&p);
     }
     const double left = value[0] - value[3];
     assert_true(left >= -1e-9 * value[3]);
@@ -50,11 +49,11 @@ TEST(in_a_box_it_is_nearer_to_the_optimum_than_admm_and_pdhg_after_as_many_norma
 TEST(in_a_box_the_solution_meets_the_conditions_of_optimality)
 {
     OWNED(larmor_prox) *box = NULL;
-    problem p = box_problem(&box);
+    OWNED(problem) p = box_problem(&box);
     p.A = normal_matrix_op(&p.m);
     const larmor_solve_opts opts = {.max_iter = 100000, .tol = 1e-13};
     assert_ok(larmor_fista(p.A, p.b, box, p.x, &opts, NULL));
-    OWNED(cplx) *x = values_of(p.x);
+    HEAP cplx *x = values_of(p.x);
     int at_bounds = 0;
     for (int j = 0; j < 30; j++) {
         cplx slope = 0;
@@ -73,7 +72,6 @@ TEST(in_a_box_the_solution_meets_the_conditions_of_optimality)
         at_bounds += v == -0.2 || v == 0.3;
     }
     assert_true(at_bounds > 3 && at_bounds < 27);
-    free_problem(&p);
 }
 
 TEST(without_momentum_the_optimum_is_the_same_and_farther_away)
@@ -81,13 +79,12 @@ TEST(without_momentum_the_optimum_is_the_same_and_farther_away)
     double value[4]; /* with and without momentum, after 100 steps and at the end */
     for (int i = 0; i < 4; i++) {
         OWNED(larmor_prox) *box = NULL;
-        problem p = box_problem(&box);
+        OWNED(problem) p = box_problem(&box);
         p.A = normal_matrix_op(&p.m);
         const larmor_solve_opts opts = {
             .max_iter = i < 2 ? 100 : 200000, .tol = i < 2 ? -1 : 1e-13, .no_momentum = i % 2};
         assert_ok(larmor_fista(p.A, p.b, box, p.x, &opts, NULL));
         value[i] = value_in_box(box, &p);
-        free_problem(&p);
     }
     if (!(value[0] < value[1] && value[3] < value[1] && fabs(value[3] - value[2]) < 1e-6 * value[2]))
         fail_msg("after 100 steps %.12g and %.12g, at the end %.12g and %.12g", value[0], value[1], value[2],
@@ -96,12 +93,11 @@ TEST(without_momentum_the_optimum_is_the_same_and_farther_away)
 
 TEST(a_preconditioner_is_refused)
 {
-    proximal t;
+    OWNED(proximal) t;
     begin(&t, 0);
     const larmor_solve_opts opts = {.precondition = t.p.A};
     assert_refused(larmor_fista(t.p.A, t.p.b, t.g, t.p.x, &opts, NULL), LARMOR_ERR_ARG,
                    "fista: a preconditioner changes the proximal map; larmor_pdhg takes one");
     assert_refused(larmor_fista(t.p.A, t.p.b, NULL, t.p.x, NULL, NULL), LARMOR_ERR_ARG,
                    "fista: a proximal map is needed");
-    end(&t);
 }

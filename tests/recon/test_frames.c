@@ -8,7 +8,7 @@ enum { NX = 6, NY = 5, VOXELS = NX * NY, FRAMES = 3, MOST = 12 };
 static void random_ops(larmor_dtype dtype, const int samples[FRAMES], larmor_op *ops[FRAMES])
 {
     for (int t = 0; t < FRAMES; t++) {
-        OWNED(double) *k = random_points(LARMOR_SHAPE(NX, NY), samples[t], (uint64_t)t + 1);
+        HEAP double *k = random_points(LARMOR_SHAPE(NX, NY), samples[t], (uint64_t)t + 1);
         OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, samples[t]), k);
         assert_ok(larmor_op_nufft(
             dev, &(larmor_nufft_opts){.ndim = 2, .modes = {NX, NY}, .tol = 1e-4, .dtype = dtype}, traj, &ops[t]));
@@ -29,12 +29,12 @@ static void expect_frame_by_frame(const int samples[FRAMES], larmor_shape out)
     assert_ok(larmor_op_frames(ops, FRAMES, &A));
     assert_true(larmor_shape_equal(larmor_op_in_shape(A), LARMOR_SHAPE(NX, NY, FRAMES)));
     assert_true(larmor_shape_equal(larmor_op_out_shape(A), out));
-    OWNED(cplx) *x = random_values(VOXELS * FRAMES, 4);
+    HEAP cplx *x = random_values(VOXELS * FRAMES, 4);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, larmor_op_in_shape(A), x), *y = zeros(LARMOR_C128, out);
     OWNED(larmor_array) *z = zeros(LARMOR_C128, larmor_op_in_shape(A));
     assert_ok(larmor_op_forward(A, in, y));
     assert_ok(larmor_op_adjoint(A, y, z));
-    OWNED(cplx) *got = values_of(y), *back = values_of(z);
+    HEAP cplx *got = values_of(y), *back = values_of(z);
     for (int t = 0, first = 0; t < FRAMES; first += samples[t++]) {
         OWNED(larmor_array) *one = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY), x + VOXELS * t);
         OWNED(larmor_array) *samples_of_one = zeros(LARMOR_C128, LARMOR_SHAPE(samples[t]));
@@ -75,9 +75,8 @@ TEST(the_adjoint_is_exact)
     }
 }
 
-static larmor_status triple(void *self, const larmor_array *x, larmor_array *y)
+static larmor_status triple(void *self LMR_UNUSED, const larmor_array *x, larmor_array *y)
 {
-    (void)self;
     return larmor_axpby(3, x, 0, y);
 }
 
@@ -89,11 +88,10 @@ TEST(the_operators_own_normal_maps_survive)
     assert_ok(larmor_op_create(dev, &impl, NULL, LARMOR_C128, LARMOR_SHAPE(NX, NY), LARMOR_SHAPE(NX, NY), &N));
     larmor_op *with;
     assert_ok(larmor_op_with_normal(ops[1], N, &with));
-    larmor_op_free(ops[1]);
-    larmor_op_free(N);
+    LMR_FREE(ops[1], N);
     ops[1] = with;
     assert_ok(larmor_op_frames(ops, FRAMES, &A));
-    OWNED(cplx) *x = random_values(VOXELS * FRAMES, 4);
+    HEAP cplx *x = random_values(VOXELS * FRAMES, 4);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, larmor_op_in_shape(A), x);
     OWNED(larmor_array) *y = zeros(LARMOR_C128, larmor_op_out_shape(A)),
                         *z = zeros(LARMOR_C128, larmor_op_in_shape(A));
@@ -101,7 +99,7 @@ TEST(the_operators_own_normal_maps_survive)
     assert_ok(larmor_op_forward(A, in, y));
     assert_ok(larmor_op_adjoint(A, y, z));
     assert_ok(larmor_op_normal(A, in, normal));
-    OWNED(cplx) *got = values_of(normal), *expected = values_of(z);
+    HEAP cplx *got = values_of(normal), *expected = values_of(z);
     for (int v = 0; v < VOXELS; v++) expected[VOXELS + v] = 3 * x[VOXELS + v];
     assert_at_most(difference(got, expected, VOXELS * FRAMES), 1e-15);
     larmor_op_free(A);
@@ -117,12 +115,11 @@ TEST(frames_apart_give_the_same_bits)
         larmor_op *ops[MANY], *A[2];
         for (int t = 0; t < MANY; t++) {
             const int64_t samples = ragged ? 5 + t : 9;
-            OWNED(double) *k = random_points(LARMOR_SHAPE(NX, NY), samples, (uint64_t)t + 1);
+            HEAP double *k = random_points(LARMOR_SHAPE(NX, NY), samples, (uint64_t)t + 1);
             OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, samples), k);
             const larmor_nufft_opts opts = {.ndim = 2, .modes = {NX, NY}, .tol = 1e-4, .dtype = dtype[c % 2]};
-            OWNED(larmor_op) *F, *N;
-            assert_ok(larmor_op_nufft(dev, &opts, traj, &F));
-            assert_ok(larmor_op_toeplitz(dev, &opts, traj, NULL, &N));
+            OWN(larmor_op, *F, larmor_op_nufft(dev, &opts, traj, &F));
+            OWN(larmor_op, *N, larmor_op_toeplitz(dev, &opts, traj, NULL, &N));
             assert_ok(larmor_op_with_normal(F, N, &ops[t]));
         }
         assert_ok(larmor_op_frames(ops, MANY, &A[0]));
@@ -149,17 +146,14 @@ TEST(frames_apart_give_the_same_bits)
         const int64_t counts[3] = {larmor_shape_count(out), VOXELS * MANY, VOXELS * MANY};
         for (int k = 0; k < 3; k++) {
             assert_at_most(difference(got[1][k], got[0][k], (int)counts[k]), limit);
-            free(got[0][k]);
-            free(got[1][k]);
+            LMR_FREE(got[0][k], got[1][k]);
         }
         free(x);
     }
 }
 
-static larmor_status refuse(void *self, const larmor_array *x, larmor_array *y)
+static larmor_status refuse(void *self, const larmor_array *x LMR_UNUSED, larmor_array *y LMR_UNUSED)
 {
-    (void)x;
-    (void)y;
     return larmor_fail(LARMOR_ERR_NUMERIC, "frame %d is not for this", *(const int *)self);
 }
 
@@ -193,8 +187,7 @@ TEST(unusable_operators_are_named)
     larmor_op *gap[] = {ops[0], NULL};
     assert_refused(larmor_op_frames(gap, 2, &A), LARMOR_ERR_ARG, "frames: operator 1 is NULL");
     OWNED(larmor_array) *d = zeros(LARMOR_C128, LARMOR_SHAPE(NY, NX));
-    OWNED(larmor_op) *D;
-    assert_ok(larmor_op_diag(d, &D));
+    OWN(larmor_op, *D, larmor_op_diag(d, &D));
     larmor_op *mixed[] = {ops[0], D};
     assert_refused(larmor_op_frames(mixed, 2, &A), LARMOR_ERR_SHAPE, "frames: input of operator 1 is c128 [5, 6] on");
     assert_null(A);

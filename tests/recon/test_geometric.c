@@ -46,8 +46,7 @@ static larmor_array *transformed(const larmor_array *x)
     const larmor_fft_opts centred = {.centred = 1, .unitary = 1};
     const larmor_shape shape = larmor_array_shape(x);
     larmor_array *y = zeros(LARMOR_C128, shape);
-    OWNED(larmor_op) *F;
-    assert_ok(larmor_op_fft(dev, LARMOR_C128, shape, 3, &centred, &F));
+    OWN(larmor_op, *F, larmor_op_fft(dev, LARMOR_C128, shape, 3, &centred, &F));
     assert_ok(larmor_op_forward(F, x, y));
     return y;
 }
@@ -73,11 +72,11 @@ static larmor_array *matrices(const cplx *images, int64_t n, const larmor_compre
 TEST(the_rows_are_orthonormal_at_each_place)
 {
     const int64_t places[] = {1, 7, N, PLACES, 50};
-    OWNED(cplx) *images = ring_images(.01, 3);
+    HEAP cplx *images = ring_images(.01, 3);
     for (int p = 0; p < 5; p++) {
         const larmor_compression_opts opts = {.coils = 3};
         OWNED(larmor_array) *C = matrices(images, places[p], &opts, NULL);
-        OWNED(cplx) *c = values_of(C);
+        HEAP cplx *c = values_of(C);
         for (int64_t at = 0; at < places[p]; at++)
             for (int i = 0; i < 3; i++)
                 for (int j = 0; j < 3; j++) {
@@ -91,20 +90,20 @@ TEST(the_rows_are_orthonormal_at_each_place)
 
 TEST(samples_of_virtual_coils_are_those_of_their_images)
 {
-    OWNED(cplx) *images = ring_images(.01, 3);
+    HEAP cplx *images = ring_images(.01, 3);
     const larmor_compression_opts opts = {.coils = 4};
     OWNED(larmor_array) *C = matrices(images, N, &opts, NULL), *x = image_array(images), *kspace = transformed(x);
     OWNED(larmor_array) *traj = lines_of(0), *few, *expected, *got;
     assert_ok(larmor_compress_coils(C, x, &few));
     expected = transformed(few);
     assert_ok(larmor_compress_readouts(C, kspace, traj, &got));
-    OWNED(cplx) *a = values_of(got), *b = values_of(expected);
+    HEAP cplx *a = values_of(got), *b = values_of(expected);
     assert_at_most(difference(a, b, N * LINES * 4), 1e-12);
 }
 
 TEST(all_coils_come_back_whole)
 {
-    OWNED(cplx) *images = ring_images(.01, 3);
+    HEAP cplx *images = ring_images(.01, 3);
     const larmor_compression_opts opts = {.coils = COILS};
     larmor_compression_report report;
     OWNED(larmor_array) *C = matrices(images, N, &opts, &report), *x = image_array(images), *few, *back;
@@ -112,7 +111,7 @@ TEST(all_coils_come_back_whole)
     assert_true(report.energy > 1 - 1e-12);
     assert_ok(larmor_compress_coils(C, x, &few));
     assert_ok(larmor_expand_coils(C, few, &back));
-    OWNED(cplx) *got = values_of(back);
+    HEAP cplx *got = values_of(back);
     assert_at_most(difference(got, images, SIZE), 1e-12);
 }
 
@@ -122,14 +121,13 @@ static double lost(const larmor_array *C, const cplx *images)
     OWNED(larmor_array) *x = image_array(images), *few, *back;
     assert_ok(larmor_compress_coils(C, x, &few));
     assert_ok(larmor_expand_coils(C, few, &back));
-    OWNED(cplx) *got = values_of(back);
-    const double part = difference(got, images, SIZE);
-    return part;
+    HEAP cplx *got = values_of(back);
+    return difference(got, images, SIZE);
 }
 
 TEST(as_many_coils_hold_more_than_those_of_one_matrix)
 {
-    OWNED(cplx) *images = ring_images(0, 3);
+    HEAP cplx *images = ring_images(0, 3);
     OWNED(larmor_array) *x = image_array(images), *R = zeros(LARMOR_C128, LARMOR_SHAPE(COILS, COILS));
     assert_ok(larmor_coils_covariance(x, NULL, 0, 1, R, NULL));
     for (int coils = 1; coils <= 4; coils++) {
@@ -147,12 +145,12 @@ TEST(as_many_coils_hold_more_than_those_of_one_matrix)
  * over. */
 TEST(flips_change_nothing)
 {
-    OWNED(cplx) *images = ring_images(.01, 3), *mirrored = ring_images(.01, 3), *reversed;
+    HEAP cplx *images = ring_images(.01, 3), *mirrored = ring_images(.01, 3), *reversed;
     const larmor_compression_opts opts = {.coils = 4};
     larmor_compression_report upright, turned;
     OWNED(larmor_array) *up = lines_of(0), *down = lines_of(1), *C = matrices(images, N, &opts, &upright);
     OWNED(larmor_array) *x = image_array(images), *kspace = transformed(x), *from_up, *from_down;
-    OWNED(cplx) *k = values_of(kspace);
+    HEAP cplx *k = values_of(kspace);
     reversed = values_of(kspace);
     for (int t = 0; t < SIZE; t++) {
         reversed[t] = k[t / N * N + N - 1 - t % N];
@@ -161,10 +159,10 @@ TEST(flips_change_nothing)
     OWNED(larmor_array) *back = image_array(reversed);
     assert_ok(larmor_compress_readouts(C, kspace, up, &from_up));
     assert_ok(larmor_compress_readouts(C, back, down, &from_down));
-    OWNED(cplx) *a = values_of(from_up), *b = values_of(from_down);
+    HEAP cplx *a = values_of(from_up), *b = values_of(from_down);
     for (int t = 0; t < N * LINES * 4; t++) assert_at_most(cabs(b[t] - a[t / N * N + N - 1 - t % N]), 1e-12);
     OWNED(larmor_array) *R = along_of(back, down, NULL), *same = along_of(kspace, up, NULL);
-    OWNED(cplx) *first = values_of(R), *second = values_of(same);
+    HEAP cplx *first = values_of(R), *second = values_of(same);
     assert_at_most(difference(first, second, COILS * COILS * PLACES * LARMOR_GEOMETRIC_PARTS), 1e-12);
     OWNED(larmor_array) *M = matrices(mirrored, N, &opts, &turned);
     assert_at_most(fabs(turned.energy - upright.energy), .1 * (1 - upright.energy));
@@ -175,18 +173,19 @@ TEST(flips_change_nothing)
 TEST(matrices_change_little_from_place_to_place)
 {
     enum { FINE = 4 * N };
-    OWNED(cplx) *images = ring_images(.001, 3);
+    HEAP cplx *images = ring_images(.001, 3);
     const larmor_compression_opts opts = {.coils = 4};
     OWNED(larmor_array) *C = matrices(images, FINE, &opts, NULL);
-    OWNED(cplx) *c = values_of(C);
+    HEAP cplx *c = values_of(C);
     for (int64_t at = FINE / 8; at < FINE * 7 / 8; at++)
         assert_at_most(difference(c + 4 * COILS * at, c + 4 * COILS * (at - 1), 4 * COILS), .15);
 }
 
 TEST(noise_is_not_taken_for_signal)
 {
-    OWNED(cplx) *images = ring_images(1, 3);
-    larmor_array *x = image_array(images), *kspace = transformed(x), *traj = lines_of(0), *C;
+    HEAP cplx *images = ring_images(1, 3);
+    OWNED(larmor_array) *x = image_array(images), *kspace = transformed(x), *traj = lines_of(0);
+    larmor_array *C;
     double count;
     OWNED(larmor_array) *R = along_of(kspace, traj, &count);
     larmor_compression_opts opts = {.energy = .99, .noise = 2. / 3 * count, .samples = count};
@@ -198,15 +197,13 @@ TEST(noise_is_not_taken_for_signal)
     larmor_array_free(C);
     assert_in_range(told.coils, 2, 4);
     assert_true(unaware.coils > told.coils);
-    larmor_array_free(traj);
-    larmor_array_free(kspace);
-    larmor_array_free(x);
 }
 
 TEST(what_makes_no_sense_is_refused)
 {
     OWNED(larmor_array) *R = zeros(LARMOR_C128, LARMOR_SHAPE(COILS, COILS, PLACES, LARMOR_GEOMETRIC_PARTS));
-    larmor_array *x = zeros(LARMOR_C64, LARMOR_SHAPE(N, LINES, COILS)), *traj = lines_of(0), *C, *y;
+    OWNED(larmor_array) *x = zeros(LARMOR_C64, LARMOR_SHAPE(N, LINES, COILS)), *traj = lines_of(0);
+    larmor_array *C, *y;
     OWNED(larmor_array) *matrix = zeros(LARMOR_C128, LARMOR_SHAPE(3, COILS, N));
     OWNED(larmor_array) *fewer = zeros(LARMOR_C128, LARMOR_SHAPE(3, COILS, N / 2));
     double off[2 * N * LINES] = {.5};
@@ -223,6 +220,4 @@ TEST(what_makes_no_sense_is_refused)
     assert_refused(larmor_compress_readouts(R, x, traj, &y), LARMOR_ERR_SHAPE, "[virtual coils, coils, places]");
     assert_refused(larmor_compress_coils(fewer, x, &y), LARMOR_ERR_SHAPE, "expected complex [12, ..., 10]");
     assert_null(y);
-    larmor_array_free(traj);
-    larmor_array_free(x);
 }

@@ -47,8 +47,8 @@ static scan make_scan(const scene *s, uint64_t seed)
 {
     scan out = {.lines = s->lines};
     const int64_t m = (int64_t)SAMPLES * s->lines;
-    OWNED(cplx) *y = malloc((size_t)(m * COILS) * sizeof *y);
-    OWNED(double) *k = malloc((size_t)(2 * m) * sizeof *k);
+    HEAP cplx *y = malloc((size_t)(m * COILS) * sizeof *y);
+    HEAP double *k = malloc((size_t)(2 * m) * sizeof *k);
     out.truth = malloc((size_t)(m * COILS) * sizeof *out.truth);
     assert_true(y && k && out.truth);
     const double noise = s->noise * cabs(signal_at(0, 0, 0));
@@ -72,9 +72,7 @@ static scan make_scan(const scene *s, uint64_t seed)
 
 static void free_scan(scan *s)
 {
-    larmor_array_free(s->kspace);
-    larmor_array_free(s->traj);
-    free(s->truth);
+    LMR_FREE(s->kspace, s->traj, s->truth);
 }
 
 ENDS_ITSELF_BY(free_scan, scan)
@@ -132,7 +130,7 @@ TEST(corrected_lines_are_those_without_a_ghost)
         larmor_ghost all[N];
         for (int l = 0; l < N; l++) all[l] = (larmor_ghost){s.phase, s.shift};
         assert_ok(larmor_ghost_correct(x.kspace, x.traj, NULL, all));
-        OWNED(cplx) *y = values_of(x.kspace);
+        HEAP cplx *y = values_of(x.kspace);
         double *k = NULL, error = 0, size = 0;
         assert_ok(larmor_array_download(x.traj, LARMOR_F64, &k));
         for (int64_t i = 0; i < (int64_t)SAMPLES * N; i++)
@@ -189,7 +187,7 @@ TEST(readouts_that_are_no_lines_of_both_directions_stay_as_they_are)
                 k[2 * (i + SAMPLES * l) + 1] = spokes ? at * sin(angle) : l - 8;
             }
         OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, SAMPLES, 16), k);
-        OWNED(cplx) *y = random_values(SAMPLES * 16, 3);
+        HEAP cplx *y = random_values(SAMPLES * 16, 3);
         OWNED(larmor_array) *kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(SAMPLES, 16, 1), y);
         larmor_ghost found, all[16];
         larmor_ghost_report report;
@@ -197,7 +195,7 @@ TEST(readouts_that_are_no_lines_of_both_directions_stay_as_they_are)
         assert_ok(larmor_ghost_estimate(kspace, traj, NULL, LARMOR_SHAPE(N, N), NULL, &found, &report));
         assert_true(report.forward == 0 && report.backward == 0 && found.phase == 0 && found.shift == 0);
         assert_ok(larmor_ghost_correct(kspace, traj, NULL, all));
-        OWNED(cplx) *after = values_of(kspace);
+        HEAP cplx *after = values_of(kspace);
         for (int i = 0; i < SAMPLES * 16; i++) assert_at_most(cabs(after[i] - y[i]), 1e-6);
     }
 }
@@ -249,8 +247,8 @@ TEST(the_ghost_of_turned_lines_is_that_of_lines_as_acquired)
 {
     const scene s = {0, .7, -.6, 0, N, -N / 2};
     OWNED(scan) x = make_scan(&s, 1);
-    OWNED(cplx) *y = values_of(x.kspace);
-    double *k = NULL;
+    HEAP cplx *y = values_of(x.kspace);
+    HEAP double *k = NULL;
     unsigned char turned[N];
     larmor_ghost found;
     int64_t count;
@@ -274,5 +272,4 @@ TEST(the_ghost_of_turned_lines_is_that_of_lines_as_acquired)
     assert_int_equal(count, N / 2);
     assert_ok(larmor_ghost_estimate(kspace, traj, turned, LARMOR_SHAPE(N, N), NULL, &found, NULL));
     assert_at_most(ghost_left(&s, &found), .01);
-    free(k);
 }

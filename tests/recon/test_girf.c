@@ -11,9 +11,8 @@ static const double spacing = 250, dwell = 4e-6;
 
 typedef double complex (*transfer)(double hz, int out, int in);
 
-static double complex identity(double hz, int out, int in)
+static double complex identity(double hz LMR_UNUSED, int out, int in)
 {
-    (void)hz;
     return out == in;
 }
 
@@ -100,9 +99,9 @@ TEST(perfect_gradients_change_nothing)
     const char *names[] = {"golden", "koosh", "spiral"};
     for (int i = 0; i < 3; i++) {
         OWNED(larmor_array) *traj = make(names[i], 5, 300);
-        OWNED(double) *k = values(traj);
+        HEAP double *k = values(traj);
         for (int crossed = 0; crossed < 2; crossed++) {
-            OWNED(double) *made = apply(traj, identity, crossed, crossed ? 30 : 0);
+            HEAP double *made = apply(traj, identity, crossed, crossed ? 30 : 0);
             assert_at_most(farthest(traj, k, made, 0), 1e-9);
         }
     }
@@ -114,9 +113,8 @@ TEST(a_delay_is_that_of_larmor_traj_delay)
     const char *names[] = {"golden", "koosh", "spiral"};
     for (int i = 0; i < 3; i++) {
         OWNED(larmor_array) *traj = make(names[i], 5, i == 2 ? 700 : 64);
-        OWNED(larmor_array) *delayed;
-        assert_ok(larmor_traj_delay(traj, delay, NULL, &delayed));
-        OWNED(double) *k = values(delayed), *made = apply(traj, pure_delay, 0, 0);
+        OWN(larmor_array, *delayed, larmor_traj_delay(traj, delay, NULL, &delayed));
+        HEAP double *k = values(delayed), *made = apply(traj, pure_delay, 0, 0);
         /* curved readouts begin with a kink, which the two interpolate differently */
         assert_at_most(farthest(traj, k, made, i == 2 ? 20 : 0), i == 2 ? 2e-3 : 1e-9);
     }
@@ -129,7 +127,7 @@ TEST(a_delay_of_arms_from_the_centre_lets_them_wait_there)
     OWNED(larmor_array) *traj = make("spiral", 6, 0);
     const larmor_shape shape = larmor_array_shape(traj);
     const int64_t n = shape.dim[1];
-    OWNED(double) *k = values(traj), *got = apply(traj, two_samples, 0, 0);
+    HEAP double *k = values(traj), *got = apply(traj, two_samples, 0, 0);
     double begin = 0, most = 0;
     for (int64_t j = 0; j < shape.dim[2]; j++)
         for (int64_t i = 0; i + 4 < n; i++)
@@ -159,9 +157,8 @@ TEST(a_low_pass_gives_the_solution_of_its_differential_equation)
         expected[2 * i] = 1 - (cos(w * t) + x * sin(w * t)) / (1 + x * x) - exp(-t / tau) * x * x / (1 + x * x);
         expected[2 * i + 1] = -2 * expected[2 * i];
     }
-    OWNED(larmor_array) *traj;
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, 1), LARMOR_F64, k, &traj));
-    OWNED(double) *made = apply(traj, low_pass, 0, 0);
+    OWN(larmor_array, *traj, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, 1), LARMOR_F64, k, &traj));
+    HEAP double *made = apply(traj, low_pass, 0, 0);
     assert_at_most(farthest(traj, expected, made, 0), 1e-3);
     assert_true(farthest(traj, k, made, 0) > 0.2);
 }
@@ -169,7 +166,7 @@ TEST(a_low_pass_gives_the_solution_of_its_differential_equation)
 TEST(what_leaks_to_another_axis_moves_it)
 {
     OWNED(larmor_array) *traj = make("golden", 7, 64);
-    OWNED(double) *k = values(traj), *made = apply(traj, leak, 1, 0);
+    HEAP double *k = values(traj), *made = apply(traj, leak, 1, 0);
     for (int64_t i = 0; i < 64 * 7; i++) {
         const int64_t first = i / 64 * 64;
         const double step = k[2 * (first + 1) + 1] - k[2 * first + 1];
@@ -184,7 +181,7 @@ TEST(directions_choose_the_axes)
     const double delay[6] = {late[1], late[0], late[2]};
     OWNED(larmor_array) *traj = make("golden", 7, 64), *delayed;
     assert_ok(larmor_traj_delay(traj, delay, NULL, &delayed));
-    OWNED(double) *k = values(delayed), *made = apply(traj, pure_delay, 0, 90);
+    HEAP double *k = values(delayed), *made = apply(traj, pure_delay, 0, 90);
     assert_at_most(farthest(traj, k, made, 0), 1e-9);
 }
 
@@ -214,11 +211,10 @@ TEST(the_phase_of_order_0_is_what_a_filter_of_first_order_makes_of_all_axes)
         const larmor_girf girf = {
             .response = response, .spacing_hz = spacing, .dwell_s = dwell, .fov = {0.5, 0.5, 0.5}};
         const larmor_array *nominal = rests ? arms : traj;
-        OWNED(larmor_array) *phase;
-        assert_ok(larmor_girf_phase(nominal, &girf, &phase));
+        OWN(larmor_array, *phase, larmor_girf_phase(nominal, &girf, &phase));
         const int64_t n = larmor_array_shape(phase).dim[0], count = larmor_array_count(phase);
-        OWNED(double) *k = values(nominal), *got = values(phase);
-        OWNED(double) *expected = calloc((size_t)count, sizeof *k);
+        HEAP double *k = values(nominal), *got = values(phase);
+        HEAP double *expected = calloc((size_t)count, sizeof *k);
         for (int64_t r = 0; r < count / n; r++)
             for (int d = 0; d < 2; d++) follow(k + 2 * n * r + d, n, 2, rests, 2 * C[d], T, expected + n * r);
         double most = 0;
@@ -254,18 +250,15 @@ TEST(a_transverse_trajectory_takes_a_response_of_two_axes_and_gets_what_one_of_t
     assert_ok(larmor_girf_apply(traj, &girf, &by_two));
     girf.response = three;
     assert_ok(larmor_girf_apply(traj, &girf, &by_three));
-    double *of_two, *of_three, *nominal, moved = 0;
-    assert_ok(larmor_array_download(by_two, LARMOR_F64, &of_two));
-    assert_ok(larmor_array_download(by_three, LARMOR_F64, &of_three));
-    assert_ok(larmor_array_download(traj, LARMOR_F64, &nominal));
+    double moved = 0;
+    OWN_MEMORY(double, *of_two, larmor_array_download(by_two, LARMOR_F64, &of_two));
+    OWN_MEMORY(double, *of_three, larmor_array_download(by_three, LARMOR_F64, &of_three));
+    OWN_MEMORY(double, *nominal, larmor_array_download(traj, LARMOR_F64, &nominal));
     for (int64_t i = 0; i < larmor_array_count(traj); i++) {
         assert_at_most(fabs(of_two[i] - of_three[i]), 1e-12);
         moved = fmax(moved, fabs(of_two[i] - nominal[i]));
     }
     assert_true(moved > .1);
-    free(of_two);
-    free(of_three);
-    free(nominal);
     girf.response = two;
     const double tilt[3][3] = {{.8, 0, .6}, {0, 1, 0}, {-.6, 0, .8}};
     memcpy(girf.axes, tilt, sizeof tilt);
@@ -275,7 +268,8 @@ TEST(a_transverse_trajectory_takes_a_response_of_two_axes_and_gets_what_one_of_t
 
 TEST(what_is_no_response_is_refused)
 {
-    larmor_array *traj = make("koosh", 5, 16), *two = response_of(identity, 2, 0), *made;
+    OWNED(larmor_array) *traj = make("koosh", 5, 16), *two = response_of(identity, 2, 0);
+    larmor_array *made;
     larmor_girf girf = {.response = two, .spacing_hz = 0, .dwell_s = dwell};
     assert_refused(larmor_girf_apply(traj, &girf, &made), LARMOR_ERR_ARG, "girf: frequencies are 0 Hz apart");
     girf.spacing_hz = 1;
@@ -284,6 +278,4 @@ TEST(what_is_no_response_is_refused)
     girf.response = traj;
     assert_refused(larmor_girf_apply(traj, &girf, &made), LARMOR_ERR_SHAPE, "girf: response is f64");
     assert_refused(larmor_girf_apply(two, &girf, &made), LARMOR_ERR_SHAPE, "girf: trajectory is c128");
-    larmor_array_free(two);
-    larmor_array_free(traj);
 }

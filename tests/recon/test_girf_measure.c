@@ -28,8 +28,7 @@ typedef struct scene {
 
 static void free_scene(scene *s)
 {
-    free(s->nominal);
-    free(s->measured);
+    LMR_FREE(s->nominal, s->measured);
 }
 
 ENDS_ITSELF_BY(free_scene, scene)
@@ -73,7 +72,7 @@ static double error_of(const scene *s, double least, larmor_girf_report *report,
                                   &b0, report));
     assert_ok(larmor_girf_check(response));
     const int64_t n = larmor_array_shape(response).dim[0];
-    OWNED(cplx) *H = values_of(response), *zero = values_of(b0);
+    HEAP cplx *H = values_of(response), *zero = values_of(b0);
     double most = 0;
     for (int a = 0; a < AXES; a++) rms[a] = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -104,8 +103,7 @@ TEST(a_known_filter_is_found_with_its_leaks_and_order_0_over_the_band_of_the_pul
 /* x [SAMPLES, PULSES, columns] <- each pulse and half of one of another axis and duration. */
 static void mix(double *x, int columns)
 {
-    OWNED(double) *from = malloc((size_t)(SAMPLES * PULSES * columns) * sizeof *from);
-    assert_non_null(from);
+    HEAP NEW(double, from, SAMPLES *PULSES *columns);
     memcpy(from, x, (size_t)(SAMPLES * PULSES * columns) * sizeof *from);
     for (int64_t i = 0; i < (int64_t)SAMPLES * PULSES * columns; i++) {
         const int64_t pulse = i / SAMPLES % PULSES, other = ((pulse / EACH + 1) % AXES) * EACH + (pulse + 1) % EACH;
@@ -134,7 +132,7 @@ TEST(noise_deviates_as_the_residuals_say)
 
 static double largest(const larmor_array *a, const larmor_array *b)
 {
-    OWNED(cplx) *x = values_of(a), *y = values_of(b);
+    HEAP cplx *x = values_of(a), *y = values_of(b);
     double most = 0;
     for (int64_t i = 0; i < larmor_array_count(a); i++) most = fmax(most, cabs(x[i] - y[i]));
     return most;
@@ -152,7 +150,7 @@ TEST(trajectories_by_a_measured_response_are_those_of_the_gradients)
                                   &(larmor_girf_opts){.dwell_s = dwell, .least = 1e-5, .resolution_hz = 400},
                                   &response, NULL, &report));
     const int64_t n = larmor_array_shape(response).dim[0];
-    OWNED(cplx) *known = calloc((size_t)(n * AXES * AXES), sizeof *known);
+    HEAP cplx *known = calloc((size_t)(n * AXES * AXES), sizeof *known);
     for (int64_t i = 0; i < n * AXES * AXES; i++)
         known[i] = transfer((double)(i % n - n / 2) * report.spacing_hz, (int)(i / n % AXES), (int)(i / n / AXES));
     OWNED(larmor_array) *truth = complex_array(LARMOR_C128, LARMOR_SHAPE(n, AXES, AXES), known);

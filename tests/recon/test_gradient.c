@@ -72,7 +72,7 @@ static void direct_symmetrised(const axes *a, const cplx *v, cplx *y)
 /* |got - expected|, relative to the largest difference possible: expected may be all zeros */
 static void expect(int p, const larmor_array *x, const cplx *expected)
 {
-    OWNED(cplx) *got = values_of(x);
+    HEAP cplx *got = values_of(x);
     double most = 0;
     for (int64_t i = 0; i < larmor_array_count(x); i++) most = fmax(most, cabs(got[i] - expected[i]));
     assert_at_most(most, 8 * limit[p]);
@@ -86,7 +86,7 @@ static void expect_normal(larmor_op *op, int p, const larmor_array *x, const lar
     assert_ok(larmor_array_create(dev, type[p], larmor_op_in_shape(op), &adjoint));
     assert_ok(larmor_op_normal(op, x, normal));
     assert_ok(larmor_op_adjoint(op, y, adjoint));
-    OWNED(cplx) *expected = values_of(adjoint);
+    HEAP cplx *expected = values_of(adjoint);
     expect(p, normal, expected);
 }
 
@@ -97,12 +97,11 @@ static void expect_forward_and_adjoint(constructor *create, void direct(const ax
                                        int p, int spaced)
 {
     const axes a = axes_of(c, spaced);
-    OWNED(larmor_op) *op;
     double error;
-    assert_ok(create(dev, type[p], cases[c].shape, cases[c].axes, spaced ? spacing : NULL, &op));
+    OWN(larmor_op, *op, create(dev, type[p], cases[c].shape, cases[c].axes, spaced ? spacing : NULL, &op));
     const int64_t in_count = larmor_shape_count(larmor_op_in_shape(op));
     const int64_t out_count = larmor_shape_count(larmor_op_out_shape(op));
-    OWNED(cplx) *x = random_values(in_count, 1), *y = random_values(out_count, 2);
+    HEAP cplx *x = random_values(in_count, 1), *y = random_values(out_count, 2);
     OWNED(larmor_array) *in = complex_array(type[p], larmor_op_in_shape(op), x);
     OWNED(larmor_array) *out = complex_array(type[p], larmor_op_out_shape(op), y); /* what it held must not matter */
     assert_ok(larmor_op_forward(op, in, out));
@@ -180,7 +179,7 @@ TEST(the_symmetrised_gradient_of_a_gradient_holds_second_differences)
     OWNED(larmor_array) *image = complex_array(LARMOR_C128, shape, square);
     OWNED(larmor_array) *tensor = zeros(LARMOR_C128, larmor_op_out_shape(EG));
     assert_ok(larmor_op_forward(EG, image, tensor));
-    OWNED(cplx) *h = values_of(tensor);
+    HEAP cplx *h = values_of(tensor);
     for (int i = 0; i < N * N; i++)
         if (i % N > 0 && i % N < N - 1 && i / N > 0 && i / N < N - 1) {
             assert_at_most(cabs(h[i] - 6), 1e-12);

@@ -6,11 +6,11 @@ static void check_held(const double *points, int64_t samples, int64_t readouts, 
 {
     OWNED(scan) s = noisy_scan(0);
     OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, samples, readouts), points), *kept, *factors;
-    OWNED(double) *w = malloc((size_t)(samples * readouts) * sizeof *w);
+    HEAP double *w = malloc((size_t)(samples * readouts) * sizeof *w);
     for (int64_t i = 0; i < samples * readouts; i++) w[i] = 0.5;
     OWNED(larmor_array) *weights = real_array(LARMOR_SHAPE(samples, readouts), w);
     assert_ok(larmor_hold_out(traj, weights, s.C, 3, &kept, &factors));
-    OWNED(double) *f = malloc((size_t)(samples * readouts) * sizeof *f);
+    HEAP double *f = malloc((size_t)(samples * readouts) * sizeof *f);
     assert_ok(larmor_array_read(kept, w, larmor_array_bytes(kept)));
     assert_ok(larmor_array_read(factors, f, larmor_array_bytes(factors)));
     const int64_t count = samples * readouts / step;
@@ -71,11 +71,11 @@ TEST(parts_of_readouts_that_repeat_or_lie_within_a_quarter_of_each_other_are_hel
     for (int d = 0; d < 2; d++)
         for (int a = 0; a < 2; a++) {
             const int64_t arms = distinct[d], all = SAMPLES * arms;
-            OWNED(double) *one = radial_points(N, SAMPLES, arms);
-            OWNED(double) *k = malloc((size_t)(2 * all * TIMES) * sizeof *k);
+            HEAP double *one = radial_points(N, SAMPLES, arms);
+            HEAP double *k = malloc((size_t)(2 * all * TIMES) * sizeof *k);
             for (int64_t i = 0; i < 2 * all * TIMES; i++)
                 k[i] = one[i % (2 * all)] + (i % 2 == 0 && i >= 2 * all ? apart[a] : 0);
-            OWNED(double) *held = held_of(k, SAMPLES, TIMES * arms);
+            HEAP double *held = held_of(k, SAMPLES, TIMES * arms);
             int64_t count = 0;
             for (int64_t i = 0; i < all; i++) count += held[i] > 0;
             assert_true(count > all / 20 && count < all / 5);
@@ -91,14 +91,14 @@ TEST(readouts_that_repeat_others_in_the_opposite_direction_are_held_out_with_the
     enum { SAMPLES = 2 * N, ARMS = 40 };
     static const double centre[] = {N, N - .5, N - 1};
     for (int c = 0; c < 3; c++) {
-        OWNED(double) *k = malloc((size_t)(4 * SAMPLES * ARMS) * sizeof *k);
+        HEAP double *k = malloc((size_t)(4 * SAMPLES * ARMS) * sizeof *k);
         for (int64_t i = 0; i < 2 * SAMPLES * ARMS; i++) {
             const double angle = 2.4 * (double)(i / SAMPLES % ARMS);
             const double way = i < SAMPLES * ARMS ? 1 : -1;
             k[2 * i] = way * ((double)(i % SAMPLES) - centre[c]) / 2 * cos(angle);
             k[2 * i + 1] = way * ((double)(i % SAMPLES) - centre[c]) / 2 * sin(angle);
         }
-        OWNED(double) *held = held_of(k, SAMPLES, 2 * ARMS);
+        HEAP double *held = held_of(k, SAMPLES, 2 * ARMS);
         int64_t alone = 0, count = 0;
         for (int64_t i = 0; i < SAMPLES * ARMS; i++) {
             const int64_t opposite = (int64_t)(2 * centre[c]) - i % SAMPLES;
@@ -115,25 +115,23 @@ TEST(readouts_that_repeat_others_in_the_opposite_direction_are_held_out_with_the
 TEST(whole_readouts_are_held_out_where_fewer_than_half_repeat_others)
 {
     enum { SAMPLES = 2 * N, ARMS = 40, AGAIN = 30 };
-    OWNED(double) *one = radial_points(N, SAMPLES, ARMS);
-    double *k = malloc((size_t)(2 * SAMPLES * (ARMS + AGAIN)) * sizeof *k);
+    HEAP double *one = radial_points(N, SAMPLES, ARMS);
+    HEAP double *k = malloc((size_t)(2 * SAMPLES * (ARMS + AGAIN)) * sizeof *k);
     for (int64_t i = 0; i < 2 * SAMPLES * (ARMS + AGAIN); i++) k[i] = one[i % (2 * SAMPLES * ARMS)];
-    OWNED(double) *held = held_of(k, SAMPLES, ARMS + AGAIN);
+    HEAP double *held = held_of(k, SAMPLES, ARMS + AGAIN);
     assert_int_equal(partly_held(held, SAMPLES, ARMS + AGAIN), 0);
     assert_memory_not_equal(held, held + SAMPLES * ARMS, SAMPLES * AGAIN * sizeof *held);
-    free(k);
 }
 
 /* Beyond that they are apart: there are twice as many parts, of which a tenth is held out. */
 TEST(readouts_further_apart_are_held_out_each_by_itself)
 {
     enum { SAMPLES = 2 * N, ARMS = 40 };
-    double *one = radial_points(N, SAMPLES, ARMS);
-    OWNED(double) *k = malloc((size_t)(4 * SAMPLES * ARMS) * sizeof *k);
+    HEAP double *one = radial_points(N, SAMPLES, ARMS);
+    HEAP double *k = malloc((size_t)(4 * SAMPLES * ARMS) * sizeof *k);
     for (int64_t i = 0; i < 4 * SAMPLES * ARMS; i++)
         k[i] = one[i % (2 * SAMPLES * ARMS)] + (i % 2 == 0 && i >= 2 * SAMPLES * ARMS ? 0.26 : 0);
     check_held(k, SAMPLES, 2 * ARMS, SAMPLES);
-    OWNED(double) *held = held_of(k, SAMPLES, 2 * ARMS);
+    HEAP double *held = held_of(k, SAMPLES, 2 * ARMS);
     assert_memory_not_equal(held, held + SAMPLES * ARMS, SAMPLES * ARMS * sizeof *held);
-    free(one);
 }

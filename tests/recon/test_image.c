@@ -15,7 +15,7 @@ TEST(root_sum_of_squares_is_that)
         OWNED(larmor_array) *c = complex_array(dtype[p], larmor_shape_append(image, COILS), coils),
                             *x = zeros(dtype[p], image);
         assert_ok(larmor_root_sum_of_squares(c, x));
-        OWNED(cplx) *got = values_of(x);
+        HEAP cplx *got = values_of(x);
         assert_at_most(difference(got, expected, 63), limit[p]);
         free(coils);
     }
@@ -24,8 +24,7 @@ TEST(root_sum_of_squares_is_that)
 TEST(division_by_energy_undoes_the_combination_of_coils_and_clears_what_no_coil_sees)
 {
     const larmor_shape image = LARMOR_SHAPE(6, 5, 4);
-    OWNED(cplx) *maps = random_values(120 * COILS, 2), *truth = random_values(120, 3),
-                *sum = calloc(120, sizeof *sum);
+    HEAP cplx *maps = random_values(120 * COILS, 2), *truth = random_values(120, 3), *sum = calloc(120, sizeof *sum);
     assert_non_null(sum);
     for (int c = 0; c < COILS; c++) {
         maps[7 + 120 * c] = 0;
@@ -36,14 +35,14 @@ TEST(division_by_energy_undoes_the_combination_of_coils_and_clears_what_no_coil_
     OWNED(larmor_array) *s = complex_array(LARMOR_C128, larmor_shape_append(image, COILS), maps);
     OWNED(larmor_array) *x = complex_array(LARMOR_C128, image, sum);
     assert_ok(larmor_divide_by_energy(s, x));
-    OWNED(cplx) *got = values_of(x);
+    HEAP cplx *got = values_of(x);
     assert_at_most(difference(got, truth, 120), 1e-14);
 }
 
 TEST(what_no_coil_sees_is_cleared_and_nothing_else)
 {
     const larmor_shape image = LARMOR_SHAPE(6, 5, 4);
-    OWNED(cplx) *maps = random_values(120 * COILS, 2), *values = random_values(120, 3);
+    HEAP cplx *maps = random_values(120 * COILS, 2), *values = random_values(120, 3);
     for (int c = 0; c < COILS; c++) {
         maps[7 + 120 * c] = maps[119 + 120 * c] = 0;
         maps[8 + 120 * c] *= 1e-9;
@@ -54,7 +53,7 @@ TEST(what_no_coil_sees_is_cleared_and_nothing_else)
                         *other = zeros(LARMOR_C128, LARMOR_SHAPE(6, 5));
     assert_ok(larmor_clear_unseen(s, x));
     values[7] = values[119] = 0;
-    OWNED(cplx) *got = values_of(x);
+    HEAP cplx *got = values_of(x);
     assert_true(got[7] == 0 && got[119] == 0);
     assert_at_most(difference(got, values, 120), 1e-15);
     assert_refused(larmor_clear_unseen(s, other), LARMOR_ERR_SHAPE, "clear unseen: ");
@@ -75,11 +74,11 @@ TEST(crop_keeps_the_centre_and_surrounds_it_with_zeros)
         const int nd = t % 3 + 1;
         const larmor_shape in = larmor_shape_of(nd, from), out = larmor_shape_of(nd, to);
         const int64_t n = larmor_shape_count(out);
-        OWNED(cplx) *values = random_values(larmor_shape_count(in), 4);
+        HEAP cplx *values = random_values(larmor_shape_count(in), 4);
         OWNED(larmor_array) *x = complex_array(LARMOR_C128, in, values), *y;
         assert_ok(larmor_crop(x, out, 2.5, &y));
         assert_true(larmor_shape_equal(larmor_array_shape(y), out));
-        OWNED(cplx) *got = values_of(y);
+        HEAP cplx *got = values_of(y);
         for (int64_t i = 0; i < n; i++) {
             int64_t rest = i, at = 0, step = 1;
             for (int d = 0; d < nd; d++) {
@@ -103,8 +102,7 @@ static cplx wave(int64_t i, int64_t n)
 /* [nx, ny] of the product of two waves. */
 static cplx *waves(int64_t nx, int64_t ny)
 {
-    cplx *x = malloc((size_t)(nx * ny) * sizeof *x);
-    assert_non_null(x);
+    NEW(cplx, x, nx * ny);
     for (int64_t i = 0; i < nx * ny; i++) x[i] = wave(i % nx, nx) * wave(i / nx, ny);
     return x;
 }
@@ -116,10 +114,10 @@ TEST(other_voxels_of_a_band_are_the_same_image)
         for (int to = 0; to < 3; to++) {
             const larmor_shape a = LARMOR_SHAPE(sizes[from][0], sizes[from][1]);
             const larmor_shape b = LARMOR_SHAPE(sizes[to][0], sizes[to][1]);
-            OWNED(cplx) *x = waves(a.dim[0], a.dim[1]), *expected = waves(b.dim[0], b.dim[1]);
+            HEAP cplx *x = waves(a.dim[0], a.dim[1]), *expected = waves(b.dim[0], b.dim[1]);
             OWNED(larmor_array) *in = complex_array(LARMOR_C128, a, x), *out;
             assert_ok(larmor_resize_band(in, b, &out));
-            OWNED(cplx) *got = values_of(out);
+            HEAP cplx *got = values_of(out);
             assert_at_most(difference(got, expected, larmor_shape_count(b)), 1e-12);
         }
 }
@@ -127,38 +125,34 @@ TEST(other_voxels_of_a_band_are_the_same_image)
 TEST(maps_with_other_voxels_are_about_the_same_in_every_coil)
 {
     enum { FROM = 40, TO = 56 };
-    OWNED(cplx) *x = malloc(sizeof *x * FROM * FROM * 2);
+    HEAP cplx *x = malloc(sizeof *x * FROM * FROM * 2);
     assert_non_null(x);
     for (int64_t i = 0; i < FROM * FROM * 2; i++)
         x[i] = (double)(1 + i / (FROM * FROM)) * wave(i % FROM, FROM) * wave(i / FROM % FROM, FROM);
-    larmor_array *in = complex_array(LARMOR_C128, LARMOR_SHAPE(FROM, FROM, 2), x), *out;
+    OWNED(larmor_array) *in = complex_array(LARMOR_C128, LARMOR_SHAPE(FROM, FROM, 2), x), *out;
     assert_ok(larmor_resize(in, LARMOR_SHAPE(TO, TO), &out));
-    OWNED(cplx) *got = values_of(out);
+    HEAP cplx *got = values_of(out);
     for (int64_t i = 0; i < TO * TO * 2; i++) {
         const int64_t u = i % TO, v = i / TO % TO, edge = 3;
         const cplx expected = (double)(1 + i / (TO * TO)) * wave(u, TO) * wave(v, TO);
         if (u < edge || v < edge || u >= TO - edge || v >= TO - edge) continue;
         assert_at_most(cabs(got[i] - expected), 0.03);
     }
-    larmor_array_free(out);
-    larmor_array_free(in);
 }
 
 TEST(arrays_that_do_not_fit_are_named)
 {
-    larmor_array *coils = zeros(LARMOR_C64, LARMOR_SHAPE(4, 4, 2)), *x = zeros(LARMOR_C64, LARMOR_SHAPE(4, 3)), *y;
+    OWNED(larmor_array) *coils = zeros(LARMOR_C64, LARMOR_SHAPE(4, 4, 2)), *x = zeros(LARMOR_C64, LARMOR_SHAPE(4, 3));
+    larmor_array *y;
     assert_refused(larmor_root_sum_of_squares(coils, x), LARMOR_ERR_SHAPE,
                    "root sum of squares: coil images is c64 [4, 4, 2]");
     assert_refused(larmor_divide_by_energy(NULL, x), LARMOR_ERR_SHAPE, "divide by energy: maps are NULL");
     assert_refused(larmor_crop(x, LARMOR_SHAPE(2), 1, &y), LARMOR_ERR_SHAPE, "crop: got c64 [4, 3]");
     assert_refused(larmor_resize_band(x, LARMOR_SHAPE(2), &y), LARMOR_ERR_SHAPE, "resize: got c64 [4, 3]");
-    OWNED(larmor_array) *none;
-    assert_ok(larmor_array_create(larmor_array_device(x), LARMOR_C64, LARMOR_SHAPE(4, 0), &none));
+    OWN(larmor_array, *none, larmor_array_create(larmor_array_device(x), LARMOR_C64, LARMOR_SHAPE(4, 0), &none));
     assert_refused(larmor_resize(none, LARMOR_SHAPE(2, 2), &y), LARMOR_ERR_SHAPE, "expected voxels in dimension 1");
     assert_refused(larmor_resize_band(none, LARMOR_SHAPE(2, 2), &y), LARMOR_ERR_SHAPE,
                    "expected voxels in dimension 1");
     assert_refused(larmor_resize(x, LARMOR_SHAPE(2, 2, 2), &y), LARMOR_ERR_SHAPE, "resize: got c64 [4, 3]");
     assert_null(y);
-    larmor_array_free(coils);
-    larmor_array_free(x);
 }

@@ -20,15 +20,14 @@ static larmor_array *floats(int64_t count, const double *values)
 
 static void expect(int p, const larmor_array *x, const cplx *expected)
 {
-    OWNED(cplx) *got = values_of(x);
+    HEAP cplx *got = values_of(x);
     assert_at_most(difference(got, expected, larmor_array_count(x)), limit[p]);
 }
 
 TEST(the_first_outlier_is_found)
 {
     enum { N = 100000 };
-    OWNED(double) *x = calloc(N, sizeof *x);
-    assert_non_null(x);
+    HEAP NEW_ZEROS(double, x, N);
     const double bad[] = {NAN, INFINITY, -INFINITY, -1};
     for (int c = 0; c < 5; c++) {
         if (c < 4) x[70001] = x[90000] = bad[c];
@@ -61,8 +60,8 @@ TEST(samples_are_selected_in_order_picked_weighted_and_tapered)
     }
     for (int p = 0; p < 2; p++) {
         const lmr_recon_kernels *kernels = table(p);
-        OWNED(cplx) *y = random_values(M * COILS, 3), *chosen = malloc((size_t)(count * COILS) * sizeof *chosen);
-        OWNED(cplx) *in_double = malloc((size_t)(ND * count) * sizeof *in_double);
+        HEAP cplx *y = random_values(M * COILS, 3), *chosen = malloc((size_t)(count * COILS) * sizeof *chosen);
+        HEAP cplx *in_double = malloc((size_t)(ND * count) * sizeof *in_double);
         assert_true(chosen && in_double);
         for (int64_t i = 0; i < count * COILS; i++) chosen[i] = w[i % count] * y[index[i % count] + M * (i / count)];
         OWNED(larmor_array) *points = real_array(LARMOR_SHAPE(ND, M), k), *where = zeros(LARMOR_F64, LARMOR_SHAPE(M));
@@ -87,7 +86,7 @@ TEST(samples_are_selected_in_order_picked_weighted_and_tapered)
 TEST(weights_are_balanced_by_the_density_they_give)
 {
     for (int p = 0; p < 2; p++) {
-        OWNED(cplx) *g = random_values(M, 4), *expected = random_values(M, 5);
+        HEAP cplx *g = random_values(M, 4), *expected = random_values(M, 5);
         double w[M];
         uint64_t seed = 6;
         for (int j = 0; j < M; j++) w[j] = 2 + test_random(&seed);
@@ -126,7 +125,8 @@ TEST(covariances_are_sums_over_samples_and_products_come_in_pairs)
     enum { PAIRS = COILS * (COILS + 1) / 2 };
     static const int left[PAIRS] = {0, 0, 1, 0, 1, 2}, right[PAIRS] = {0, 1, 1, 2, 2, 2};
     for (int p = 0; p < 2; p++) {
-        cplx *x = random_values(M * COILS, 7), cov[COILS * COILS] = {0}, *products = malloc(4 * M * sizeof *products);
+        HEAP cplx *x = random_values(M * COILS, 7), *products = malloc(4 * M * sizeof *products);
+        cplx cov[COILS * COILS] = {0};
         assert_non_null(products);
         OWNED(larmor_array) *in = complex_array(type[p], LARMOR_SHAPE(M, COILS), x);
         OWNED(larmor_array) *sums = zeros(LARMOR_C128, LARMOR_SHAPE(COILS, COILS)),
@@ -140,8 +140,7 @@ TEST(covariances_are_sums_over_samples_and_products_come_in_pairs)
         assert_ok(table(p)->products(dev->ctx, M, 2, 4, in->data, y->data));
         expect(p, y, products);
         OWNED(larmor_array) *all = zeros(type[p], LARMOR_SHAPE(COILS, COILS, M + 1));
-        OWNED(cplx) *scattered = calloc(COILS * COILS * (M + 1), sizeof *scattered);
-        assert_non_null(scattered);
+        HEAP NEW_ZEROS(cplx, scattered, COILS * COILS * (M + 1));
         for (int i = 0; i < 4 * M; i++) {
             const int at = left[2 + i / M] + COILS * right[2 + i / M];
             scattered[at + COILS * COILS * (i % M)] = products[i];
@@ -149,8 +148,6 @@ TEST(covariances_are_sums_over_samples_and_products_come_in_pairs)
         }
         assert_ok(table(p)->scatter(dev->ctx, M, COILS, 2, 4, y->data, all->data));
         expect(p, all, scattered);
-        free(x);
-        free(products);
     }
 }
 
@@ -220,7 +217,7 @@ TEST(interpolation_is_exact_for_parabolas)
         OWNED(larmor_array) *in = complex_array(type[p], LARMOR_SHAPE(inner, LENGTH, OUTER), x);
         OWNED(larmor_array) *out = zeros(type[p], LARMOR_SHAPE(inner, n, OUTER));
         assert_ok(table(p)->resize(dev->ctx, dim, n, in->data, out->data));
-        OWNED(cplx) *y = values_of(out);
+        HEAP cplx *y = values_of(out);
         for (int64_t i = 0; i < inner * n * OUTER; i++) {
             const double t = (double)(i / inner % n - n / 2) * LENGTH / (double)n;
             if (fabs(t) > 3.9) continue;
@@ -235,7 +232,7 @@ TEST(powers_are_of_the_real_part_above_a_limit_and_the_largest_is_found)
     const int halves[] = {1, -1, -2};
     for (int c = 0; c < 3 * 2; c++) {
         const int p = c % 2;
-        OWNED(cplx) *x = random_values(M, 10), *y = random_values(M, 11);
+        HEAP cplx *x = random_values(M, 10), *y = random_values(M, 11);
         double most = 0, found;
         x[17] = 0.25;
         x[18] = NAN;

@@ -16,7 +16,7 @@ static double level_of_disc(double radius, double matrix, int64_t n, int64_t spo
     double *k = radial_points(matrix, n, spokes), level;
     const int64_t all = n * spokes;
     uint64_t seed = 11;
-    OWNED(cplx) *y = malloc((size_t)(all * COILS) * sizeof *y);
+    HEAP cplx *y = malloc((size_t)(all * COILS) * sizeof *y);
     for (int64_t i = 0; i < all * COILS; i++) {
         const double *at = k + 2 * (i % all), r = 2 * M_PI * radius * hypot(at[0], at[1]);
         y[i] = signal * radius * radius * (r > 0 ? j1(r) / r : 0.5) * cexp(-2 * M_PI * I * 0.1 * at[0]) +
@@ -78,8 +78,8 @@ TEST(short_readouts_have_a_level_too)
 static double level_of_lines(int n, int coils, int step, double signal, int of_lines)
 {
     const int count = n / step;
-    OWNED(double) *k = malloc(sizeof *k * 2 * (size_t)(n * count));
-    OWNED(cplx) *y = malloc(sizeof *y * (size_t)(n * count * coils));
+    HEAP double *k = malloc(sizeof *k * 2 * (size_t)(n * count));
+    HEAP cplx *y = malloc(sizeof *y * (size_t)(n * count * coils));
     uint64_t seed = 5;
     double level;
     for (int i = 0; i < n * count; i++) {

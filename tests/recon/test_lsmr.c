@@ -14,7 +14,7 @@ TEST(it_solves_the_regularised_least_squares_problem)
         larmor_report report;
         const larmor_solve_opts opts = {.max_iter = 60, .tol = 1e-13, .lambda = lambda[i]};
         assert_ok(larmor_lsmr(p.A, p.b, p.x, &opts, &report));
-        OWNED(cplx) *got = values_of(p.x);
+        HEAP cplx *got = values_of(p.x);
         assert_at_most(difference(got, expected, COLUMNS), 1e-11);
         const double objective = misfit(&p.m, p.rhs, expected) + lambda[i] * squares(expected, COLUMNS);
         assert_at_most(fabs(report.objective / objective - 1), 1e-10);
@@ -32,7 +32,7 @@ TEST(single_precision_gets_as_far_as_it_can)
     cplx expected[COLUMNS];
     solve_directly(&p.m, p.rhs, 0, expected);
     assert_ok(larmor_lsmr(p.A, b, x, &(larmor_solve_opts){.max_iter = 30, .tol = -1}, NULL));
-    OWNED(cplx) *got = values_of(x);
+    HEAP cplx *got = values_of(x);
     assert_at_most(difference(got, expected, COLUMNS), 1e-5);
 }
 
@@ -53,7 +53,7 @@ TEST(weights_make_it_the_weighted_problem)
     larmor_report report;
     const larmor_solve_opts opts = {.max_iter = 60, .tol = 1e-13, .lambda = 0.7, .weights = weights};
     assert_ok(larmor_lsmr(p.A, p.b, p.x, &opts, &report));
-    OWNED(cplx) *got = values_of(p.x);
+    HEAP cplx *got = values_of(p.x);
     assert_at_most(difference(got, expected, COLUMNS), 1e-10);
     const double objective = misfit(&m, rhs, expected) + 0.7 * squares(expected, COLUMNS);
     assert_at_most(fabs(report.objective / objective - 1), 1e-10);
@@ -68,7 +68,7 @@ TEST(any_start_leads_to_the_same_solution)
     assert_ok(larmor_array_write(p.x, far, COLUMNS * sizeof *far));
     larmor_solve_opts opts = {.max_iter = 60, .tol = 1e-13, .lambda = 0.5};
     assert_ok(larmor_lsmr(p.A, p.b, p.x, &opts, NULL));
-    OWNED(cplx) *got = values_of(p.x);
+    HEAP cplx *got = values_of(p.x);
     assert_at_most(difference(got, expected, COLUMNS), 1e-11);
     larmor_report report;
     opts.tol = 1e-6; /* and at the solution there is nothing to do */
@@ -81,7 +81,7 @@ TEST(any_start_leads_to_the_same_solution)
 static int checking(void *user, const larmor_progress *p)
 {
     const problem *q = user;
-    OWNED(cplx) *x = values_of(p->x);
+    HEAP cplx *x = values_of(p->x);
     assert_at_most(fabs(p->objective / (misfit(&q->m, q->rhs, x) + 0.5 * squares(x, COLUMNS)) - 1), 1e-10);
     cplx r[ROWS];
     for (int i = 0; i < ROWS; i++) {

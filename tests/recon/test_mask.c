@@ -23,7 +23,7 @@ static void expect_products(int p, larmor_op *op, int64_t batch)
                                   larmor_array *) = {larmor_op_forward, larmor_op_adjoint, larmor_op_normal};
     for (int map = 0; map < 3; map++) {
         assert_ok(maps[map](op, in, out));
-        OWNED(cplx) *got = values_of(out);
+        HEAP cplx *got = values_of(out);
         assert_at_most(difference(got, map < 2 ? once : twice, N * batch), limit[p]);
     }
     free(x);
@@ -32,9 +32,8 @@ static void expect_products(int p, larmor_op *op, int64_t batch)
 TEST(a_mask_multiplies_the_image)
 {
     for (int p = 0; p < 2; p++) {
-        OWNED(larmor_op) *M;
         OWNED(larmor_array) *mask = real_array(LARMOR_SHAPE(4, 3), w);
-        assert_ok(larmor_op_mask(mask, type[p], &M));
+        OWN(larmor_op, *M, larmor_op_mask(mask, type[p], &M));
         assert_ok(larmor_zero(mask)); /* it has a copy */
         assert_true(larmor_shape_equal(larmor_op_out_shape(M), LARMOR_SHAPE(4, 3)));
         expect_products(p, M, 1);
@@ -44,9 +43,8 @@ TEST(a_mask_multiplies_the_image)
 TEST(weights_multiply_every_channel)
 {
     for (int c = 0; c < 4; c++) {
-        OWNED(larmor_op) *W;
         OWNED(larmor_array) *weights = real_array(LARMOR_SHAPE(6, 2), w);
-        assert_ok(larmor_op_weights(weights, type[c % 2], c / 2 ? CHANNELS : 0, &W));
+        OWN(larmor_op, *W, larmor_op_weights(weights, type[c % 2], c / 2 ? CHANNELS : 0, &W));
         assert_int_equal(larmor_op_in_shape(W).ndim, c / 2 ? 3 : 2);
         expect_products(c % 2, W, c / 2 ? CHANNELS : 1);
         double error;
@@ -61,7 +59,7 @@ TEST(roots_of_weights_are_a_copy)
         OWNED(larmor_array) *weights = real_array(LARMOR_SHAPE(N), w), *root;
         assert_ok(lmr_weights_copy("test", "weights", weights, type[p], 1, &root));
         assert_int_equal(larmor_array_dtype(root), p ? LARMOR_F64 : LARMOR_F32);
-        OWNED(cplx) *got = values_of(root), *kept = values_of(weights);
+        HEAP cplx *got = values_of(root), *kept = values_of(weights);
         for (int i = 0; i < N; i++) {
             assert_at_most(cabs(got[i] - sqrt(w[i])), limit[p]);
             assert_true(creal(kept[i]) == w[i]);

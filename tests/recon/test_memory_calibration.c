@@ -10,11 +10,10 @@ TEST(density_takes_no_more_than_estimated)
     only_for_processors();
     for (int c = 0; c < CASES; c++) {
         OWNED(scan) s = scan_case(c);
-        OWNED(larmor_array) *w;
         int64_t estimate;
         assert_ok(larmor_density_memory(dev, &s.problem, &estimate));
         begin();
-        assert_ok(larmor_density_pipe(s.traj, s.problem.image, 1, &w));
+        OWN(larmor_array, *w, larmor_density_pipe(s.traj, s.problem.image, 1, &w));
         expect_estimate(cases[c].name, estimate, (int64_t)larmor_array_bytes(w), 2.3);
     }
 }
@@ -24,11 +23,10 @@ TEST(coil_maps_take_no_more_than_estimated)
     only_for_processors();
     for (int c = 0; c < CASES; c++) {
         OWNED(scan) s = scan_case(c);
-        OWNED(larmor_array) *maps;
         int64_t estimate;
         assert_ok(larmor_coils_memory(dev, &s.problem, NULL, &estimate));
         begin();
-        assert_ok(larmor_coils_estimate(s.kspace, s.traj, NULL, s.problem.image, NULL, &maps, NULL));
+        OWN(larmor_array, *maps, larmor_coils_estimate(s.kspace, s.traj, NULL, s.problem.image, NULL, &maps, NULL));
         const int64_t result = (int64_t)larmor_array_bytes(maps);
         expect_estimate(cases[c].name, estimate + result, 0, 5); /* all samples might be in the centre */
     }
@@ -40,13 +38,12 @@ TEST(combining_coils_takes_no_more_than_estimated)
     for (int c = 0; c < CASES; c++) {
         OWNED(scan) s = scan_case(c);
         const larmor_shape shape = larmor_shape_append(s.problem.image, s.problem.coils);
-        OWNED(larmor_array) *images, *combined;
         int64_t estimate;
-        assert_ok(larmor_array_create(dev, s.problem.dtype, shape, &images));
+        OWN(larmor_array, *images, larmor_array_create(dev, s.problem.dtype, shape, &images));
         assert_ok(larmor_fill(images, 1));
         assert_ok(larmor_coils_combine_memory(dev, &s.problem, &estimate));
         begin();
-        assert_ok(larmor_coils_combine(images, &combined));
+        OWN(larmor_array, *combined, larmor_coils_combine(images, &combined));
         expect_estimate(cases[c].name, estimate, 0, 3);
     }
 }
@@ -83,11 +80,10 @@ TEST(maps_of_many_channels_take_no_more_than_estimated)
 {
     only_for_processors();
     OWNED(scan) s = scan_of(LARMOR_SHAPE(12, 12), 24, 16, 200, LARMOR_C64, 0);
-    OWNED(larmor_array) *maps;
     int64_t estimate;
     assert_ok(larmor_coils_memory(dev, &s.problem, NULL, &estimate));
     begin();
-    assert_ok(larmor_coils_estimate(s.kspace, s.traj, NULL, s.problem.image, NULL, &maps, NULL));
+    OWN(larmor_array, *maps, larmor_coils_estimate(s.kspace, s.traj, NULL, s.problem.image, NULL, &maps, NULL));
     expect_estimate("200 channels", estimate + (int64_t)larmor_array_bytes(maps), 0, 2);
 }
 
@@ -131,11 +127,10 @@ TEST(inversion_of_less_resolution_takes_no_more_than_estimated)
     for (int c = 0; c < CASES; c++) {
         OWNED(scan) s = scan_case(c);
         const larmor_nlinv_opts opts = {.steps = 1, .inner = 1, .weights = s.weights, .side = 6};
-        OWNED(larmor_array) *maps;
         int64_t estimate;
         assert_ok(larmor_nlinv_memory(dev, &s.problem, &opts, &estimate));
         begin();
-        assert_ok(larmor_nlinv(s.kspace, s.traj, s.problem.image, &opts, NULL, &maps, NULL));
+        OWN(larmor_array, *maps, larmor_nlinv(s.kspace, s.traj, s.problem.image, &opts, NULL, &maps, NULL));
         const int64_t result = (int64_t)larmor_array_bytes(maps);
         expect_estimate(cases[c].name, estimate + result, 0, 12); /* all samples might be in the centre */
     }

@@ -25,9 +25,7 @@ static void apply(larmor_op *A, const scan *s, const images *i)
 
 static void free_applied(larmor_op *A, images *i)
 {
-    larmor_op_free(A);
-    larmor_array_free(i->x);
-    larmor_array_free(i->z);
+    LMR_FREE(A, i->x, i->z);
 }
 
 /* A map of `side` x `side` up to about 205 Hz and readouts of 400 samples in 20 ms. */
@@ -39,10 +37,8 @@ static larmor_segments *segments_of(int side)
     assert_non_null(map);
     for (int i = 0; i < voxels; i++) map[i] = 204.8 * i / voxels;
     for (int i = 0; i < 400; i++) t[i] = 5e-5 * i;
-    larmor_array *field = real_array(LARMOR_SHAPE(side, side), map), *times = real_array(LARMOR_SHAPE(400), t);
+    OWNED(larmor_array) *field = real_array(LARMOR_SHAPE(side, side), map), *times = real_array(LARMOR_SHAPE(400), t);
     assert_ok(larmor_segments_create(field, times, NULL, &segments));
-    larmor_array_free(times);
-    larmor_array_free(field);
     free(map);
     return segments;
 }
@@ -56,10 +52,8 @@ static larmor_segments *model_of(int side)
     assert_non_null(map);
     for (int i = 0; i < voxels; i++) map[i] = 2 * M_PI * 204.8 * i / voxels;
     for (int i = 0; i < 400; i++) t[i] = 5e-5 * i;
-    larmor_array *field = real_array(LARMOR_SHAPE(side, side), map), *times = real_array(LARMOR_SHAPE(400), t);
+    OWNED(larmor_array) *field = real_array(LARMOR_SHAPE(side, side), map), *times = real_array(LARMOR_SHAPE(400), t);
     assert_ok(larmor_segments_of_terms(&(larmor_model_term){field, times, 0}, 1, NULL, &segments));
-    larmor_array_free(times);
-    larmor_array_free(field);
     free(map);
     return segments;
 }
@@ -226,11 +220,9 @@ TEST(displaced_voxels_in_sense_are_in_the_estimate)
     only_for_processors();
     for (int c = 0; c < 4; c++) {
         OWNED(scan) s = scan_of(LARMOR_SHAPE(64, 64), 400, 16, 5, c / 2 ? LARMOR_C128 : LARMOR_C64, 0);
-        double *d = calloc(2 * 64 * 64, sizeof *d);
-        assert_non_null(d);
+        HEAP NEW_ZEROS(double, d, 2 * 64 * 64);
         for (int i = 0; i < 2 * 64 * 64; i++) d[i] = 3 * sin(.01 * i);
         OWNED(larmor_array) *moved = real_array(LARMOR_SHAPE(64, 64, 2), d);
-        free(d);
         const larmor_sense_opts opts = {.traj = s.traj, .displacement = moved, .block = c % 2 ? 2 : 0};
         larmor_op *A;
         int64_t estimate;
@@ -252,11 +244,10 @@ TEST(a_stack_of_planes_takes_no_more_than_estimated)
             OWNED(scan) s = scan_case(c);
             const int64_t *n = s.problem.image.dim;
             const larmor_nufft_opts opts = {.ndim = 3, .modes = {n[0], n[1], n[2]}, .batch = batch, .tol = 1e-4};
-            OWNED(larmor_op) *A;
             int64_t estimate;
             assert_ok(larmor_stack_of_stars_memory(dev, &opts, s.traj, &estimate));
             begin();
-            assert_ok(larmor_op_stack_of_stars(dev, &opts, s.traj, &A));
+            OWN(larmor_op, *A, larmor_op_stack_of_stars(dev, &opts, s.traj, &A));
             OWNED(larmor_array) *x = zeros(LARMOR_C64, larmor_op_in_shape(A)),
                                 *y = zeros(LARMOR_C64, larmor_op_out_shape(A));
             const int64_t vectors = (int64_t)(larmor_array_bytes(x) + larmor_array_bytes(y));

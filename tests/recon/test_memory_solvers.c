@@ -33,10 +33,7 @@ static vectors warm_vectors(larmor_shape shape)
 
 static void free_vectors(vectors *v)
 {
-    larmor_op_free(v->A);
-    larmor_array_free(v->x);
-    larmor_array_free(v->b);
-    larmor_array_free(v->start);
+    LMR_FREE(v->A, v->x, v->b, v->start);
 }
 
 ENDS_ITSELF_BY(free_vectors, vectors)
@@ -80,13 +77,12 @@ static void regulariser_is_estimated(const char *name, int series)
         OWNED(scan) s = scan_of(image, 128, 60, 1, dtype, 0);
         larmor_solve_opts solve = {.max_iter = 4, .tol = -1};
         OWNED(larmor_circulant) *C = NULL;
-        OWNED(larmor_regulariser) *r;
         int64_t estimate;
         if (c % 2) assert_ok(larmor_circulant_create(s.maps, s.traj, NULL, image, dtype, &C));
         solve.circulant = C;
         assert_ok(larmor_regularised_memory(name, &opts, dtype, shape, &estimate));
         begin();
-        assert_ok(larmor_regulariser_create(dev, name, &opts, dtype, shape, &r));
+        OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, name, &opts, dtype, shape, &r));
         assert_ok(larmor_regularised(A, b, r, x, &solve, NULL));
         expect_estimate(name, estimate, 0, C ? 1.15 : 1.6);
     }
@@ -113,9 +109,8 @@ TEST(conjugate_gradients_take_no_more_than_estimated)
     const larmor_shape shape = LARMOR_SHAPE(300, 200);
     for (int preconditioned = 0; preconditioned < 2; preconditioned++) {
         OWNED(vectors) v = warm_vectors(shape);
-        OWNED(larmor_op) *M;
         assert_ok(larmor_fill(v.x, 1));
-        assert_ok(larmor_op_diag(v.x, &M));
+        OWN(larmor_op, *M, larmor_op_diag(v.x, &M));
         const larmor_solve_opts opts = {.max_iter = 3, .tol = -1, .precondition = preconditioned ? M : NULL};
         int64_t estimate;
         assert_ok(larmor_cg_memory(LARMOR_C64, shape, &estimate));
@@ -131,7 +126,7 @@ TEST(the_choice_of_the_weight_takes_no_more_than_estimated)
     for (int c = 0; c < 2; c++) {
         OWNED(scan) s = scan_of(LARMOR_SHAPE(64, 48), 128, 60, 4, LARMOR_C64, 0);
         const larmor_shape image = s.problem.image;
-        larmor_array *x = zeros(LARMOR_C64, image), *kept, *factors, *all;
+        OWNED(larmor_array) *x = zeros(LARMOR_C64, image), *kept, *factors, *all;
         larmor_held_out out = {.noise = zeros(LARMOR_C64, larmor_array_shape(s.kspace))};
         larmor_circulant *C;
         larmor_regulariser *r = NULL;
@@ -162,13 +157,7 @@ TEST(the_choice_of_the_weight_takes_no_more_than_estimated)
                         -(int64_t)(larmor_array_bytes(kept) + larmor_array_bytes(factors)), 1.5);
         larmor_regulariser_free(r);
         larmor_circulant_free(C);
-        larmor_op_free(A);
-        larmor_op_free(out.A);
-        larmor_array_free(x);
-        larmor_array_free(out.noise);
-        larmor_array_free(kept);
-        larmor_array_free(factors);
-        larmor_array_free(all);
+        LMR_FREE(A, out.A, out.noise);
     }
 }
 
@@ -181,21 +170,18 @@ TEST(the_choice_for_a_series_takes_four_images_less)
     const larmor_shape images = larmor_shape_append(s.problem.image, FRAMES);
     const larmor_regulariser_opts opts = {.series = 1, .frames = {3, 2, 1}, .letter = {'h', 'b', 't'}};
     larmor_op *ops[FRAMES], *kept[FRAMES];
-    larmor_array *weights, *factors;
+    OWNED(larmor_array) *weights, *factors;
     larmor_held_out out = {.A = NULL};
     int64_t solver, beside;
     OWNED(larmor_array) *x = zeros(LARMOR_C64, images), *one = zeros(LARMOR_C64, s.problem.image);
-    OWNED(larmor_circulant) *C;
-    OWNED(larmor_regulariser) *r;
-    OWNED(larmor_op) *A;
     larmor_choice choice;
-    assert_ok(larmor_circulant_create(s.maps, s.traj, NULL, s.problem.image, LARMOR_C64, &C));
+    OWN(larmor_circulant, *C, larmor_circulant_create(s.maps, s.traj, NULL, s.problem.image, LARMOR_C64, &C));
     assert_ok(larmor_hold_out(s.traj, NULL, C, 3, &weights, &factors));
     for (int t = 0; t < FRAMES; t++) {
         ops[t] = warm_sense(&s, NULL, one);
         kept[t] = warm_sense(&s, weights, one);
     }
-    assert_ok(larmor_op_frames(ops, FRAMES, &A));
+    OWN(larmor_op, *A, larmor_op_frames(ops, FRAMES, &A));
     assert_ok(larmor_op_frames(kept, FRAMES, &out.A));
     OWNED(larmor_array) *b = zeros(LARMOR_C64, larmor_op_out_shape(A)),
                         *all = zeros(LARMOR_C64, larmor_op_out_shape(A)),
@@ -210,17 +196,12 @@ TEST(the_choice_for_a_series_takes_four_images_less)
     assert_ok(larmor_regularised_memory("tv:xy+tv:h+tv:b", &opts, LARMOR_C64, images, &solver));
     assert_ok(larmor_choose_memory(LARMOR_C64, images, larmor_array_shape(b), &beside));
     begin();
-    assert_ok(larmor_regulariser_create(dev, "tv:xy+tv:h+tv:b", &opts, LARMOR_C64, images, &r));
+    OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, "tv:xy+tv:h+tv:b", &opts, LARMOR_C64, images, &r));
     assert_ok(larmor_choose_weight(A, b, &out, C, r, NULL, &choice));
     assert_true(choice.tried > 1);
     expect_estimate("choice for a series", solver + beside - 4 * (int64_t)larmor_array_bytes(x), 0, 1.5);
-    for (int t = 0; t < FRAMES; t++) {
-        larmor_op_free(ops[t]);
-        larmor_op_free(kept[t]);
-    }
+    for (int t = 0; t < FRAMES; t++) LMR_FREE(ops[t], kept[t]);
     larmor_op_free(out.A);
-    larmor_array_free(weights);
-    larmor_array_free(factors);
 }
 
 TEST(impossible_sizes_are_refused)

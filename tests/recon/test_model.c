@@ -19,24 +19,15 @@ typedef struct scene {
 
 static void free_scene(scene *s)
 {
-    for (int l = 0; l < s->terms; l++) {
-        larmor_array_free(s->term[l].space);
-        larmor_array_free(s->term[l].time);
-        free(s->space[l]);
-        free(s->time[l]);
-    }
-    larmor_op_free(s->F);
-    free(s->k);
-    free(s->position);
-    free(s->h);
+    for (int l = 0; l < s->terms; l++) LMR_FREE(s->term[l].space, s->term[l].time, s->space[l], s->time[l]);
+    LMR_FREE(s->F, s->k, s->position, s->h);
 }
 
 ENDS_ITSELF_BY(free_scene, scene)
 
 static double *numbers(int64_t count)
 {
-    double *x = calloc((size_t)count, sizeof *x);
-    assert_non_null(x);
+    NEW_ZEROS(double, x, count);
     return x;
 }
 
@@ -55,7 +46,7 @@ static void add_term(scene *s, int is_decay, const double *space, const double *
 
 static void add_kind(scene *s, int kind, double seconds)
 {
-    double *space = numbers(s->voxels), *time = numbers(s->m);
+    HEAP double *space = numbers(s->voxels), *time = numbers(s->m);
     for (int64_t i = 0; i < s->voxels; i++) {
         const double *r = s->position + 3 * i, *h = s->h + i;
         const double far = (r[0] - .02) * (r[0] - .02) + (r[1] - .07) * (r[1] - .07) + r[2] * r[2];
@@ -72,8 +63,6 @@ static void add_kind(scene *s, int kind, double seconds)
         time[j] = value[kind];
     }
     add_term(s, kind == DECAY, space, time);
-    free(space);
-    free(time);
 }
 
 static scene new_scene(int nd, int64_t n, larmor_dtype dtype, double tol, int64_t samples, int64_t readouts)
@@ -108,12 +97,11 @@ static cplx factor_of(const scene *s, int64_t i, int64_t j)
 static double error_of(const scene *s, double bound, larmor_segments_info *info)
 {
     OWNED(larmor_segments) *segments;
-    OWNED(larmor_op) *A;
-    OWNED(cplx) *x = random_values(s->voxels, 3), *expected = random_values(s->m, 0);
+    HEAP cplx *x = random_values(s->voxels, 3), *expected = random_values(s->m, 0);
     const int nd = s->shape.ndim;
     assert_ok(larmor_segments_of_terms(s->term, s->terms, &(larmor_off_resonance_opts){.error = bound}, &segments));
     assert_ok(larmor_segments_describe(segments, info));
-    assert_ok(larmor_op_segments(s->F, segments, &A));
+    OWN(larmor_op, *A, larmor_op_segments(s->F, segments, &A));
     for (int64_t j = 0; j < s->m; j++) {
         expected[j] = 0;
         for (int64_t i = 0; i < s->voxels; i++)
@@ -123,7 +111,7 @@ static double error_of(const scene *s, double bound, larmor_segments_info *info)
                         *out = zeros(larmor_op_dtype(A), LARMOR_SHAPE(s->samples, s->readouts));
     assert_ok(larmor_fill(out, NAN));
     assert_ok(larmor_op_forward(A, in, out));
-    OWNED(cplx) *got = values_of(out);
+    HEAP cplx *got = values_of(out);
     return difference(got, expected, s->m);
 }
 
@@ -150,14 +138,12 @@ TEST(each_term_and_all_of_them_are_within_the_bound_of_the_sum)
 /* Some of all voxels, or of all samples, have a phase of their own, of up to 3 rad. */
 static void add_rare_phase(scene *s, int is_of_place)
 {
-    double *space = numbers(s->voxels), *time = numbers(s->m);
+    HEAP double *space = numbers(s->voxels), *time = numbers(s->m);
     const int64_t all = is_of_place ? s->voxels : s->m;
     for (int64_t i = 0; i < s->voxels; i++) space[i] = is_of_place ? 0 : s->position[3 * i] / .1;
     for (int64_t j = 0; j < s->m; j++) time[j] = is_of_place ? (double)(j % s->samples) / (double)s->samples : 0;
     for (int n = 1; n <= 3; n++) (is_of_place ? space : time)[all * n / 4 + 7 * n] = n;
     add_term(s, 0, space, time);
-    free(space);
-    free(time);
 }
 
 TEST(a_few_voxels_or_samples_with_a_phase_of_their_own_are_within_the_bound)
@@ -179,26 +165,23 @@ TEST(a_field_alone_needs_no_more_products_than_segments_and_has_their_phases)
 {
     OWNED(scene) s = new_scene(2, 24, LARMOR_C128, 1e-9, 300, 2);
     add_kind(&s, FIELD, 20e-3);
-    OWNED(larmor_segments) *by_terms, *by_time;
     larmor_segments_info terms, time;
-    double *hz = numbers(s.voxels);
+    HEAP double *hz = numbers(s.voxels);
     for (int64_t i = 0; i < s.voxels; i++) hz[i] = s.space[0][i] / (2 * M_PI);
     OWNED(larmor_array) *field = real_array(s.shape, hz);
-    free(hz);
-    assert_ok(larmor_segments_of_terms(s.term, 1, NULL, &by_terms));
-    assert_ok(larmor_segments_create(field, s.term[0].time, NULL, &by_time));
+    OWN(larmor_segments, *by_terms, larmor_segments_of_terms(s.term, 1, NULL, &by_terms));
+    OWN(larmor_segments, *by_time, larmor_segments_create(field, s.term[0].time, NULL, &by_time));
     assert_ok(larmor_segments_describe(by_terms, &terms));
     assert_ok(larmor_segments_describe(by_time, &time));
     assert_true(terms.segments <= time.segments);
-    OWNED(larmor_op) *A, *B;
-    assert_ok(larmor_op_segments(s.F, by_terms, &A));
-    assert_ok(larmor_op_segments(s.F, by_time, &B));
-    OWNED(cplx) *x = random_values(s.voxels, 3);
+    OWN(larmor_op, *A, larmor_op_segments(s.F, by_terms, &A));
+    OWN(larmor_op, *B, larmor_op_segments(s.F, by_time, &B));
+    HEAP cplx *x = random_values(s.voxels, 3);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, s.shape, x), *y = zeros(LARMOR_C128, larmor_op_out_shape(A)),
                         *z = zeros(LARMOR_C128, larmor_op_out_shape(A));
     assert_ok(larmor_op_forward(A, in, y));
     assert_ok(larmor_op_forward(B, in, z));
-    OWNED(cplx) *got = values_of(y), *expected = values_of(z);
+    HEAP cplx *got = values_of(y), *expected = values_of(z);
     assert_at_most(difference(got, expected, s.m), 2e-3);
 }
 
@@ -207,11 +190,9 @@ TEST(the_adjoint_is_exact_in_both_precisions)
     for (int p = 0; p < 2; p++) {
         OWNED(scene) s = new_scene(2, 24, p ? LARMOR_C128 : LARMOR_C64, 1e-4, 60, 5);
         for (int k = 0; k < KINDS; k++) add_kind(&s, k, 20e-3);
-        OWNED(larmor_segments) *segments;
-        OWNED(larmor_op) *A;
         double error;
-        assert_ok(larmor_segments_of_terms(s.term, s.terms, NULL, &segments));
-        assert_ok(larmor_op_segments(s.F, segments, &A));
+        OWN(larmor_segments, *segments, larmor_segments_of_terms(s.term, s.terms, NULL, &segments));
+        OWN(larmor_op, *A, larmor_op_segments(s.F, segments, &A));
         assert_ok(larmor_op_adjoint_error(A, 5, &error));
         assert_at_most(error, p ? 1e-13 : 3e-6);
     }
@@ -232,8 +213,7 @@ TEST(the_normal_map_of_products_by_kernels_is_the_adjoint_of_the_weighted_sample
         for (int kind = ORDER2; kind < KINDS; kind++) {
             OWNED(scene) s = new_scene(nd, nd == 3 ? 9 : 24, LARMOR_C128, 1e-9, 60, 5);
             OWNED(larmor_segments) *segments = segments_of(&s, kind);
-            OWNED(larmor_op) *A, *N;
-            OWNED(cplx) *x = random_values(s.voxels, 3);
+            HEAP cplx *x = random_values(s.voxels, 3);
             double *of_sample = numbers(s.m), error;
             for (int64_t j = 0; j < s.m; j++) of_sample[j] = 1 + .5 * sin((double)j);
             OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(nd, s.samples, s.readouts), s.k),
@@ -244,15 +224,15 @@ TEST(the_normal_map_of_products_by_kernels_is_the_adjoint_of_the_weighted_sample
             const int64_t n = s.shape.dim[0];
             const larmor_nufft_opts opts = {.ndim = nd, .modes = {n, n, n}, .tol = 1e-9, .dtype = LARMOR_C128};
             free(of_sample);
-            assert_ok(larmor_op_segments(s.F, segments, &A));
-            assert_ok(larmor_op_segments_toeplitz(&opts, traj, weights, segments, &N));
+            OWN(larmor_op, *A, larmor_op_segments(s.F, segments, &A));
+            OWN(larmor_op, *N, larmor_op_segments_toeplitz(&opts, traj, weights, segments, &N));
             assert_ok(larmor_array_convert(weights, LARMOR_C128, &factor));
             assert_ok(larmor_op_forward(A, in, y));
             assert_ok(larmor_mul(factor, 0, y));
             assert_ok(larmor_op_adjoint(A, y, z));
             assert_ok(larmor_fill(got, NAN));
             assert_ok(larmor_op_forward(N, in, got));
-            OWNED(cplx) *by_kernels = values_of(got), *by_samples = values_of(z);
+            HEAP cplx *by_kernels = values_of(got), *by_samples = values_of(z);
             assert_at_most(difference(by_kernels, by_samples, s.voxels), 1e-7);
             assert_ok(larmor_op_adjoint_error(N, 5, &error));
             assert_at_most(error, 1e-13);
@@ -269,11 +249,10 @@ TEST(sense_takes_kernels_where_products_are_few)
         OWNED(scene) s = new_scene(nd, nd == 3 ? 9 : 24, LARMOR_C64, 1e-4, 400, nd == 3 ? 5 : 10);
         for (int k = 0; of[i].kind == KINDS && k < DECAY; k++) add_kind(&s, k, 20e-3);
         OWNED(larmor_segments) *segments = segments_of(&s, of[i].kind == KINDS ? DECAY : of[i].kind);
-        OWNED(larmor_op) *A;
         OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(nd, s.samples, s.readouts), s.k),
                             *maps = zeros(LARMOR_C64, larmor_shape_append(s.shape, 4));
         assert_ok(larmor_fill(maps, 1));
-        assert_ok(
+        OWN(larmor_op, *A,
             larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj, .off_resonance = segments, .iters = 30}, &A));
         assert_int_equal(larmor_sense_uses_toeplitz(A), of[i].is_toeplitz);
     }
@@ -285,7 +264,7 @@ TEST(terms_multiply_and_times_that_repeat_count_once)
     OWNED(scene) one = new_scene(2, 24, LARMOR_C128, 1e-9, 60, 5), two = new_scene(2, 24, LARMOR_C128, 1e-9, 60, 5);
     larmor_segments_info first, second;
     add_kind(&one, FIELD, 20e-3);
-    double *half = numbers(one.voxels), *back = numbers(one.m);
+    HEAP double *half = numbers(one.voxels), *back = numbers(one.m);
     for (int64_t i = 0; i < one.voxels; i++) half[i] = .5 * one.space[0][i];
     for (int64_t j = 0; j < one.m; j++) back[j] = -one.time[0][j];
     add_term(&two, 0, half, one.time[0]);
@@ -295,8 +274,6 @@ TEST(terms_multiply_and_times_that_repeat_count_once)
     assert_at_most(error_of(&two, 1e-4, &second), 1.2e-4);
     assert_int_equal(first.segments, second.segments);
     assert_at_most(fabs(first.error / second.error - 1), 1e-6);
-    free(half);
-    free(back);
 }
 
 /* A cube of 20 cm, a field, second and third order */
@@ -343,9 +320,7 @@ TEST(a_sum_is_the_same_by_any_number_of_threads)
     for (int k = 0; k < KINDS; k++) add_kind(&s, k, 20e-3);
     double error[2] = {0};
     for (int i = 0; i < 2; i++) {
-        larmor_device *other;
-        OWNED(larmor_segments) *segments;
-        assert_ok(larmor_device_open(i ? "cpu:3" : "cpu:1", &other));
+        OWN(larmor_device, *other, larmor_device_open(i ? "cpu:3" : "cpu:1", &other));
         larmor_model_term term[KINDS];
         larmor_array *made[2 * KINDS];
         for (int l = 0; l < KINDS; l++) {
@@ -357,14 +332,10 @@ TEST(a_sum_is_the_same_by_any_number_of_threads)
             term[l].time = made[2 * l + 1];
         }
         larmor_segments_info info;
-        assert_ok(larmor_segments_of_terms(term, KINDS, NULL, &segments));
+        OWN(larmor_segments, *segments, larmor_segments_of_terms(term, KINDS, NULL, &segments));
         assert_ok(larmor_segments_describe(segments, &info));
         error[i] = info.error;
-        for (int l = 0; l < KINDS; l++) {
-            larmor_array_free(made[2 * l]);
-            larmor_array_free(made[2 * l + 1]);
-        }
-        larmor_device_free(other);
+        for (int l = 0; l < KINDS; l++) LMR_FREE(made[2 * l], made[2 * l + 1]);
     }
     assert_true(error[0] > 0 && error[0] == error[1]);
 }
@@ -383,7 +354,7 @@ TEST(harmonics_are_those_of_laplace_and_of_their_order)
     OWNED(larmor_array) *position = real_array(LARMOR_SHAPE(3, POINTS, 2), at), *h;
     assert_ok(larmor_solid_harmonics(position, 3, &h));
     assert_true(larmor_shape_equal(larmor_array_shape(h), LARMOR_SHAPE(POINTS, 2, 16)));
-    OWNED(cplx) *all = values_of(h);
+    HEAP cplx *all = values_of(h);
     for (int l = 0; l < LARMOR_HARMONICS; l++) {
         const cplx *value = all + 2 * POINTS * l;
         const int order = (l >= 1) + (l >= 4) + (l >= 9);
@@ -408,7 +379,7 @@ TEST(constant_gradients_have_the_concomitant_phase_of_the_formula)
                         *position = real_array(LARMOR_SHAPE(3, 1), r);
     assert_ok(larmor_concomitant_phase(traj, dwell, tesla, 0, &time));
     assert_ok(larmor_concomitant_places(position, &places));
-    OWNED(cplx) *phase = values_of(time), *h = values_of(places);
+    HEAP cplx *phase = values_of(time), *h = values_of(places);
     for (int j = 0; j < SAMPLES * READOUTS; j++) {
         const double *a = g[j / SAMPLES], t = dwell * (j % SAMPLES), b = 2 * tesla;
         const double field = (a[0] * a[0] + a[1] * a[1]) * r[2] * r[2] / b +

@@ -67,10 +67,7 @@ typedef struct scene {
 static void free_scene(scene *s)
 {
     for (int m = 0; m < s->states; m++) larmor_array_free(s->maps[m]);
-    larmor_array_free(s->traj);
-    larmor_array_free(s->motion);
-    free(s->k);
-    free(s->rows);
+    LMR_FREE(s->traj, s->motion, s->k, s->rows);
 }
 
 ENDS_ITSELF_BY(free_scene, scene)
@@ -85,7 +82,7 @@ static scene new_scene(larmor_shape image, int states, const int *state, int64_t
     s.rows = poses_of(states, state, readouts, (uint64_t)(states + image.ndim), s.pose);
     s.traj = real_array(LARMOR_SHAPE(image.ndim, SAMPLES, readouts), s.k);
     s.motion = real_array(LARMOR_SHAPE(readouts, 6), s.rows);
-    OWNED(cplx) *map = random_values(s.voxels * COILS, 1);
+    HEAP cplx *map = random_values(s.voxels * COILS, 1);
     for (int m = 0; m < states; m++) {
         for (int64_t i = 0; i < s.voxels; i++) {
             const double u[3] = {position(image, i, 0), position(image, i, 1),
@@ -117,8 +114,7 @@ static cplx *seen_by_scanner(const scene *s, const cplx *x, int field)
 {
     const int64_t m = SAMPLES * s->readouts;
     const int nd = s->image.ndim;
-    cplx *y = calloc((size_t)(m * COILS), sizeof *y);
-    assert_non_null(y);
+    NEW_ZEROS(cplx, y, m * COILS);
     for (int64_t j = 0; j < m; j++)
         for (int64_t i = 0; i < s->voxels; i++) {
             const double u[3] = {position(s->image, i, 0), position(s->image, i, 1),
@@ -147,13 +143,13 @@ static const int at_rest[MOST_READOUTS] = {0};
 static void check_direct_sum(larmor_shape image, int states, const int *state)
 {
     OWNED(scene) s = new_scene(image, states, state, MOST_READOUTS, LARMOR_C128);
-    OWNED(cplx) *x = random_values(s.voxels, 3), *y = seen_by_scanner(&s, x, NO_FIELD);
+    HEAP cplx *x = random_values(s.voxels, 3), *y = seen_by_scanner(&s, x, NO_FIELD);
     OWNED(larmor_array) *kspace = complex_array(LARMOR_C128, LARMOR_SHAPE(SAMPLES, MOST_READOUTS, COILS), y), *moved;
     assert_ok(larmor_motion_apply(kspace, s.traj, s.motion, fov_mm, &moved));
     OWNED(larmor_op) *A = op_of(&s, moved, NULL, -1);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, image, x), *out = zeros(LARMOR_C128, larmor_op_out_shape(A));
     assert_ok(larmor_op_forward(A, in, out));
-    OWNED(cplx) *got = values_of(out), *expected = values_of(kspace);
+    HEAP cplx *got = values_of(out), *expected = values_of(kspace);
     assert_at_most(difference(got, expected, SAMPLES * MOST_READOUTS * COILS), 1e-9);
 }
 
@@ -243,7 +239,7 @@ TEST(fields_that_move_with_the_object_and_fields_that_stay_are_those_of_the_sum)
     for (int i = 0; i < 8; i++) {
         const int field = i & 2 ? STAYS : MOVES;
         OWNED(scene) s = new_scene(images[i & 1], 3, in_turn, MOST_READOUTS, LARMOR_C128);
-        OWNED(cplx) *x = random_values(s.voxels, 3), *y = seen_by_scanner(&s, x, field);
+        HEAP cplx *x = random_values(s.voxels, 3), *y = seen_by_scanner(&s, x, field);
         OWNED(larmor_array) *kspace = complex_array(LARMOR_C128, LARMOR_SHAPE(SAMPLES, MOST_READOUTS, COILS), y),
                             *moved;
         double error;
@@ -252,7 +248,7 @@ TEST(fields_that_move_with_the_object_and_fields_that_stay_are_those_of_the_sum)
         OWNED(larmor_array) *in = complex_array(LARMOR_C128, s.image, x),
                             *out = zeros(LARMOR_C128, larmor_op_out_shape(A));
         assert_ok(larmor_op_forward(A, in, out));
-        OWNED(cplx) *got = values_of(out), *expected = values_of(kspace);
+        HEAP cplx *got = values_of(out), *expected = values_of(kspace);
         assert_at_most(difference(got, expected, SAMPLES * MOST_READOUTS * COILS), 2e-6);
         assert_ok(larmor_op_adjoint_error(A, 1, &error));
         assert_at_most(error, 1e-13);
@@ -284,13 +280,13 @@ TEST(weights_of_states_are_those_of_their_readouts)
     for (int j = 0; j < SAMPLES * MOST_READOUTS; j++) w[j] = 1 + j;
     OWNED(larmor_array) *weights = real_array(LARMOR_SHAPE(SAMPLES, MOST_READOUTS), w);
     OWNED(larmor_op) *A = op_of(&s, s.traj, NULL, -1), *B = op_of(&s, s.traj, weights, -1);
-    OWNED(cplx) *x = random_values(s.voxels, 3);
+    HEAP cplx *x = random_values(s.voxels, 3);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, s.image, x),
                         *plain = zeros(LARMOR_C128, larmor_op_out_shape(A));
     OWNED(larmor_array) *weighted = zeros(LARMOR_C128, larmor_op_out_shape(A));
     assert_ok(larmor_op_forward(A, in, plain));
     assert_ok(larmor_op_forward(B, in, weighted));
-    OWNED(cplx) *y = values_of(plain), *got = values_of(weighted);
+    HEAP cplx *y = values_of(plain), *got = values_of(weighted);
     for (int64_t j = 0; j < m * COILS; j++) y[j] *= sqrt(w[j % m]);
     assert_at_most(difference(got, y, m * COILS), 1e-13);
 }
@@ -302,12 +298,12 @@ TEST(one_state_is_sense)
     OWNED(larmor_op) *A = NULL, *S = NULL;
     assert_ok(larmor_op_sense_states(s.maps, 1, at_rest, &opts, &A));
     assert_ok(larmor_op_sense(s.maps[0], &opts, &S));
-    OWNED(cplx) *x = random_values(s.voxels, 3);
+    HEAP cplx *x = random_values(s.voxels, 3);
     OWNED(larmor_array) *in = complex_array(LARMOR_C64, s.image, x), *a = zeros(LARMOR_C64, larmor_op_out_shape(A));
     OWNED(larmor_array) *b = zeros(LARMOR_C64, larmor_op_out_shape(A));
     assert_ok(larmor_op_forward(A, in, a));
     assert_ok(larmor_op_forward(S, in, b));
-    OWNED(cplx) *got = values_of(a), *expected = values_of(b);
+    HEAP cplx *got = values_of(a), *expected = values_of(b);
     assert_at_most(difference(got, expected, SAMPLES * MOST_READOUTS * COILS), 0);
 }
 
@@ -333,7 +329,7 @@ TEST(a_pose_turns_about_x_then_y_then_z_and_then_shifts)
 
 static larmor_array *rows_of(int64_t count, int columns, const double *rows)
 {
-    OWNED(double) *by_column = malloc(sizeof *by_column * (size_t)count * (size_t)columns);
+    HEAP double *by_column = malloc(sizeof *by_column * (size_t)count * (size_t)columns);
     assert_non_null(by_column);
     for (int64_t i = 0; i < count; i++)
         for (int p = 0; p < columns; p++) by_column[i + count * p] = rows[columns * i + p];
@@ -346,15 +342,15 @@ TEST(rows_hold_for_a_readout_each_or_from_a_readout_on_or_for_all)
     const double from[] = {0, 1, 2, 3, 4, 5, 6, 3, 10, 20, 30, 40, 50, 60, 4, 7, 7, 7, 7, 7, 7};
     OWNED(larmor_array) *rows = rows_of(3, 7, from), *motion, *again, *one, *all;
     assert_ok(larmor_motion_rows(rows, 6, &motion));
-    OWNED(cplx) *got = values_of(motion);
+    HEAP cplx *got = values_of(motion);
     const double expected[6] = {2, 2, 2, 20, 7, 7};
     for (int j = 0; j < 6; j++) assert_true(creal(got[j + 6]) == expected[j]);
     assert_ok(larmor_motion_rows(motion, 6, &again));
-    OWNED(cplx) *same = values_of(again);
+    HEAP cplx *same = values_of(again);
     assert_at_most(difference(same, got, 36), 0);
     one = rows_of(1, 6, from + 1);
     assert_ok(larmor_motion_rows(one, 5, &all));
-    OWNED(cplx) *alike = values_of(all);
+    HEAP cplx *alike = values_of(all);
     for (int j = 0; j < 5; j++) assert_true(creal(alike[j + 5 * 5]) == 6);
 }
 
@@ -423,7 +419,7 @@ TEST(moved_maps_are_those_of_the_coils_where_the_object_is)
     for (int i = 0; i < 2; i++) {
         OWNED(scene) s = new_scene(images[i], 2, in_groups, 5, LARMOR_C128);
         const double rest[6] = {0};
-        OWNED(cplx) *map = random_values(s.voxels * COILS, 1);
+        HEAP cplx *map = random_values(s.voxels * COILS, 1);
         for (int64_t v = 0; v < s.voxels; v++) {
             const double u[3] = {position(s.image, v, 0), position(s.image, v, 1), i ? position(s.image, v, 2) : 0};
             for (int c = 0; c < COILS; c++) map[v + s.voxels * c] = coil(c, u);
@@ -431,10 +427,10 @@ TEST(moved_maps_are_those_of_the_coils_where_the_object_is)
         OWNED(larmor_array) *maps = complex_array(LARMOR_C128, larmor_shape_append(s.image, COILS), map), *same,
                             *moved;
         assert_ok(larmor_maps_move(maps, rest, fov_mm, &same));
-        OWNED(cplx) *unmoved = values_of(same);
+        HEAP cplx *unmoved = values_of(same);
         assert_at_most(difference(unmoved, map, s.voxels * COILS), 1e-7);
         assert_ok(larmor_maps_move(maps, s.pose, fov_mm, &moved));
-        OWNED(cplx) *got = values_of(moved), *expected = values_of(s.maps[0]);
+        HEAP cplx *got = values_of(moved), *expected = values_of(s.maps[0]);
         for (int64_t v = 0; v < s.voxels * COILS; v++) { /* where the object is within the field of view */
             double size = 0;
             for (int d = 0; d < s.image.ndim; d++) size += pow(position(s.image, v % s.voxels, d), 2);
@@ -447,7 +443,7 @@ TEST(moved_maps_are_those_of_the_coils_where_the_object_is)
 TEST(maps_go_on_where_all_coils_are_zero)
 {
     enum { N = 16 };
-    OWNED(cplx) *map = random_values(N * N * 2, 1);
+    HEAP cplx *map = random_values(N * N * 2, 1);
     for (int i = 0; i < N * N; i++) {
         const int inside = i % N > 3 && i % N < 10;
         map[i] = inside ? 2 : 0;
@@ -456,7 +452,7 @@ TEST(maps_go_on_where_all_coils_are_zero)
     const double rest[6] = {0};
     OWNED(larmor_array) *maps = complex_array(LARMOR_C64, LARMOR_SHAPE(N, N, 2), map), *out, *none;
     assert_ok(larmor_maps_move(maps, rest, fov_mm, &out));
-    OWNED(cplx) *got = values_of(out);
+    HEAP cplx *got = values_of(out);
     for (int i = 0; i < N * N; i++) assert_at_most(cabs(got[i] - 2) + cabs(got[i + N * N] + I), 1e-6);
     OWNED(larmor_array) *zero = zeros(LARMOR_C64, LARMOR_SHAPE(N, N, 2));
     assert_refused(larmor_maps_move(zero, rest, fov_mm, &none), LARMOR_ERR_NUMERIC,

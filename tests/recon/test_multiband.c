@@ -13,10 +13,7 @@ typedef struct scene {
 
 static void free_scene(scene *s)
 {
-    for (int b = 0; b < BANDS; b++) {
-        larmor_op_free(s->A[b]);
-        free(s->maps[b]);
-    }
+    for (int b = 0; b < BANDS; b++) LMR_FREE(s->A[b], s->maps[b]);
     larmor_array_free(s->phases);
 }
 
@@ -58,11 +55,11 @@ TEST(samples_are_the_sum_over_slices_each_with_its_maps_and_the_phases_of_its_re
     OWNED(scene) s = new_scene();
     OWNED(larmor_op) *A = NULL;
     assert_ok(larmor_op_multiband(s.A, BANDS, s.phases, &A));
-    OWNED(cplx) *in = random_values(N * N * BANDS, 5);
+    HEAP cplx *in = random_values(N * N * BANDS, 5);
     OWNED(larmor_array) *x = complex_array(LARMOR_C128, LARMOR_SHAPE(N, N, BANDS), in);
     OWNED(larmor_array) *y = zeros(LARMOR_C128, LARMOR_SHAPE(SAMPLES, READOUTS, COILS));
     assert_ok(larmor_op_forward(A, x, y));
-    OWNED(cplx) *out = values_of(y);
+    HEAP cplx *out = values_of(y);
     double wrong = 0, all = 0;
     for (int c = 0; c < COILS; c++)
         for (int j = 0; j < READOUTS; j++)
@@ -101,7 +98,7 @@ TEST(conjugate_gradients_separate_the_slices)
     s.phases = real_array(LARMOR_SHAPE(MANY, BANDS), phase);
     OWNED(larmor_op) *A = NULL;
     assert_ok(larmor_op_multiband(s.A, BANDS, s.phases, &A));
-    OWNED(cplx) *in = random_values(N * N * BANDS, 5);
+    HEAP cplx *in = random_values(N * N * BANDS, 5);
     OWNED(larmor_array) *x = complex_array(LARMOR_C128, LARMOR_SHAPE(N, N, BANDS), in);
     OWNED(larmor_array) *y = zeros(LARMOR_C128, larmor_op_out_shape(A)),
                         *found = zeros(LARMOR_C128, LARMOR_SHAPE(N, N, BANDS));
@@ -150,7 +147,7 @@ TEST(helices_through_a_slab_are_readouts_like_others)
     enum { VOXELS = N * N * SLAB, MANY = ALONG * LINES, WAVE_COILS = 4 };
     static double k[3 * MANY];
     static cplx samples[MANY * WAVE_COILS];
-    OWNED(cplx) *in = random_values(VOXELS, 5), *map = random_values(VOXELS * WAVE_COILS, 6);
+    HEAP cplx *in = random_values(VOXELS, 5), *map = random_values(VOXELS * WAVE_COILS, 6);
     fill_helices(k);
     for (int j = 0; j < MANY; j++)
         for (int v = 0; v < VOXELS; v++) {

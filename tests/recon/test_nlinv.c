@@ -37,22 +37,20 @@ static scene scene_of(larmor_dtype dtype, int spokes)
 {
     scene s;
     draw(&s);
-    OWNED(double) *k = radial_points(N, SAMPLES, spokes);
+    HEAP double *k = radial_points(N, SAMPLES, spokes);
     s.traj = real_array(LARMOR_SHAPE(2, SAMPLES, spokes), k);
     OWNED(larmor_array) *maps = complex_array(dtype, LARMOR_SHAPE(N, N, COILS), s.maps);
     OWNED(larmor_array) *x = complex_array(dtype, LARMOR_SHAPE(N, N), s.object);
     const larmor_sense_opts opts = {.traj = s.traj, .nufft_tol = 1e-6};
-    OWNED(larmor_op) *A;
     s.kspace = zeros(dtype, LARMOR_SHAPE(SAMPLES, spokes, COILS));
-    assert_ok(larmor_op_sense(maps, &opts, &A));
+    OWN(larmor_op, *A, larmor_op_sense(maps, &opts, &A));
     assert_ok(larmor_op_forward(A, x, s.kspace));
     return s;
 }
 
 static void free_scene(scene *s)
 {
-    larmor_array_free(s->traj);
-    larmor_array_free(s->kspace);
+    LMR_FREE(s->traj, s->kspace);
 }
 
 ENDS_ITSELF_BY(free_scene, scene)
@@ -60,8 +58,8 @@ ENDS_ITSELF_BY(free_scene, scene)
 /* How far the coil images x_m s_cm, summed over sets, are from those of the scene, where the object is. */
 static double products_apart(const scene *s, const larmor_array *x, const larmor_array *maps, int sets)
 {
-    OWNED(cplx) *image = values_of(x), *map = values_of(maps), *got = calloc(VOXELS * COILS, sizeof *got),
-                *expected = calloc(VOXELS * COILS, sizeof *expected);
+    HEAP cplx *image = values_of(x), *map = values_of(maps), *got = calloc(VOXELS * COILS, sizeof *got),
+              *expected = calloc(VOXELS * COILS, sizeof *expected);
     assert_true(got && expected);
     for (int c = 0; c < COILS; c++)
         for (int i = 0; i < VOXELS; i++) {
@@ -69,8 +67,7 @@ static double products_apart(const scene *s, const larmor_array *x, const larmor
             for (int m = 0; m < sets; m++)
                 got[i + VOXELS * c] += image[i + VOXELS * m] * map[i + VOXELS * (c + COILS * m)];
         }
-    const double apart = difference(got, expected, VOXELS * COILS);
-    return apart;
+    return difference(got, expected, VOXELS * COILS);
 }
 
 /* ---- the model ---- */
@@ -89,7 +86,7 @@ static lmr_nlinv model_of(const scene *s, larmor_dtype dtype, int sets)
 static larmor_array *unknowns_of(const lmr_nlinv *n, uint64_t seed)
 {
     const int64_t count = lmr_nlinv_unknowns(n);
-    OWNED(cplx) *values = random_values(count, seed);
+    HEAP cplx *values = random_values(count, seed);
     larmor_array *x = complex_array(n->dtype, LARMOR_SHAPE(count), values);
     return x;
 }
@@ -102,12 +99,12 @@ TEST(the_derivative_is_the_limit_of_differences)
         OWNED(larmor_array) *x = unknowns_of(&n, 1), *d = unknowns_of(&n, 2), *z = unknowns_of(&n, 3);
         const double h = 1e-5;
         assert_ok(lmr_nlinv_at(&n, x));
-        OWNED(cplx) *here = values_of(n.sum);
+        HEAP cplx *here = values_of(n.sum);
         assert_ok(lmr_nlinv_normal(&n, d, z)); /* the derivative along d stays in sum */
-        OWNED(cplx) *along = values_of(n.sum);
+        HEAP cplx *along = values_of(n.sum);
         assert_ok(larmor_axpby(h, d, 1, x));
         assert_ok(lmr_nlinv_at(&n, x));
-        OWNED(cplx) *there = values_of(n.sum);
+        HEAP cplx *there = values_of(n.sum);
         for (int i = 0; i < VOXELS * COILS; i++) there[i] = (there[i] - here[i]) / h;
         assert_at_most(difference(there, along, VOXELS * COILS), 1e-4);
     }
@@ -119,7 +116,7 @@ TEST(the_adjoint_belongs_to_the_derivative)
     for (int sets = 1; sets <= 2; sets++) {
         OWNED(lmr_nlinv) n = model_of(&s, LARMOR_C128, sets);
         OWNED(larmor_array) *x = unknowns_of(&n, 1), *d = unknowns_of(&n, 2), *z = unknowns_of(&n, 3);
-        OWNED(cplx) *values = random_values(VOXELS * COILS, 4);
+        HEAP cplx *values = random_values(VOXELS * COILS, 4);
         OWNED(larmor_array) *y = complex_array(LARMOR_C128, LARMOR_SHAPE(N, N, COILS), values);
         double left[2], right[2];
         assert_ok(lmr_nlinv_at(&n, x));
@@ -143,7 +140,7 @@ TEST(image_and_maps_explain_undersampled_data)
         assert_ok(larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), NULL, &x, &maps, &report));
         assert_at_most(report.residual, 0.03);
         assert_at_most(products_apart(&s, x, maps, 1), 0.12);
-        OWNED(cplx) *map = values_of(maps);
+        HEAP cplx *map = values_of(maps);
         for (int v = 0; v < VOXELS; v++) {
             double energy = 0;
             for (int c = 0; c < COILS; c++) energy += pow(cabs(map[v + VOXELS * c]), 2);
@@ -155,9 +152,8 @@ TEST(image_and_maps_explain_undersampled_data)
 TEST(maps_are_those_of_the_coils_where_the_object_is)
 {
     OWNED(scene) s = scene_of(LARMOR_C64, SPOKES);
-    larmor_array *maps;
-    assert_ok(larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), NULL, NULL, &maps, NULL));
-    OWNED(cplx) *map = values_of(maps);
+    OWN(larmor_array, *maps, larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), NULL, NULL, &maps, NULL));
+    HEAP cplx *map = values_of(maps);
     double apart = 0, all = 0;
     for (int v = 0; v < VOXELS; v++) {
         cplx along = 0;
@@ -171,7 +167,6 @@ TEST(maps_are_those_of_the_coils_where_the_object_is)
         all += energy;
     }
     assert_at_most(sqrt(apart / all), 0.03);
-    larmor_array_free(maps);
 }
 
 /* Of maps of unit norm: sqrt(1 - mean |a^H b|^2) over the object. */
@@ -196,7 +191,7 @@ TEST(maps_of_less_resolution_are_nearly_those_of_all)
     larmor_array *x, *maps, *few;
     assert_ok(larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), NULL, NULL, &maps, NULL));
     assert_ok(larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), &low, NULL, &few, NULL));
-    OWNED(cplx) *a = values_of(maps), *b = values_of(few);
+    HEAP cplx *a = values_of(maps), *b = values_of(few);
     assert_at_most(directions_apart(&s, a, b), 0.05);
     larmor_array_free(few);
     assert_refused(larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), &low, &x, &few, NULL), LARMOR_ERR_ARG,
@@ -213,7 +208,7 @@ TEST(the_unit_of_the_samples_does_not_matter)
     assert_ok(larmor_axpby(1e6, s.kspace, 0, s.kspace));
     assert_ok(larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), &opts, &other, &same, NULL));
     assert_ok(larmor_axpby(1e6, x, 0, x));
-    OWNED(cplx) *a = values_of(x), *b = values_of(other);
+    HEAP cplx *a = values_of(x), *b = values_of(other);
     assert_at_most(difference(a, b, VOXELS), 1e-3);
 }
 
@@ -227,8 +222,7 @@ TEST(two_sets_explain_what_folds_and_one_does_not)
         k[2 * i] = i % N - N / 2;
         k[2 * i + 1] = i / N - N / 2;
     }
-    OWNED(cplx) *folded = calloc(VOXELS * COILS, sizeof *folded);
-    assert_non_null(folded);
+    HEAP NEW_ZEROS(cplx, folded, VOXELS * COILS);
     for (int c = 0; c < COILS; c++) /* a second object, through the maps of half a field of view away */
         for (int i = 0; i < VOXELS; i++) {
             const int far = (i + N * (N / 2)) % VOXELS;
@@ -237,10 +231,9 @@ TEST(two_sets_explain_what_folds_and_one_does_not)
         }
     OWNED(larmor_array) *images = complex_array(LARMOR_C64, LARMOR_SHAPE(N, N, COILS), folded);
     const larmor_nufft_opts nufft = {.ndim = 2, .modes = {N, N}, .batch = COILS, .tol = 1e-5, .dtype = LARMOR_C64};
-    OWNED(larmor_op) *F;
     s.traj = real_array(LARMOR_SHAPE(2, N, N), k);
     s.kspace = zeros(LARMOR_C64, LARMOR_SHAPE(N, N, COILS));
-    assert_ok(larmor_op_nufft(dev, &nufft, s.traj, &F));
+    OWN(larmor_op, *F, larmor_op_nufft(dev, &nufft, s.traj, &F));
     assert_ok(larmor_op_forward(F, images, s.kspace));
     double residual[2];
     for (int sets = 1; sets <= 2; sets++) {

@@ -55,7 +55,7 @@ static double coil_angle(const scene *s, int i)
 /* k turned by so many degrees. */
 static larmor_array *turned(const larmor_array *traj, double degrees)
 {
-    OWNED(double) *k = NULL;
+    HEAP double *k = NULL;
     const double c = cos(degrees * M_PI / 180), s = sin(degrees * M_PI / 180);
     assert_ok(larmor_array_download(traj, LARMOR_F64, &k));
     for (int64_t i = 0; i < larmor_array_count(traj); i += 2) {
@@ -76,26 +76,22 @@ static double root_sum_of_squares(const cplx *maps, int coils, int i)
 static void shoot(const scene *s, int i, larmor_array *all, const cplx *maps, frame *f)
 {
     OWNED(larmor_array) *at = NULL, *seen = NULL, *truth = NULL;
-    larmor_phantom *phantom, *now, *before_coils;
     larmor_phantom_state state = state_at(s, i);
     double sigma;
     assert_ok(larmor_array_slice(all, (int64_t)i * s->spokes, s->spokes, &at));
     f->traj = turned(at, 0);
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
-    assert_ok(larmor_phantom_change(phantom, &state, &now));
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
+    OWN(larmor_phantom, *now, larmor_phantom_change(phantom, &state, &now));
     /* An object that is turned, seen by spokes that are turned as much, is at rest, and the coils turn back. */
     state.degrees += coil_angle(s, i);
-    assert_ok(larmor_phantom_change(phantom, &state, &before_coils));
+    OWN(larmor_phantom, *before_coils, larmor_phantom_change(phantom, &state, &before_coils));
     seen = turned(at, coil_angle(s, i));
     assert_ok(larmor_phantom_kspace(before_coils, seen, s->coils, LARMOR_C64, &f->kspace));
     assert_ok(larmor_phantom_noise_level(phantom, dev, LARMOR_SHAPE(N, N), s->coils, s->snr, &sigma));
     assert_ok(larmor_phantom_noise(f->kspace, sigma, 1 + (uint64_t)i));
     assert_ok(larmor_phantom_bandlimited(now, dev, LARMOR_C128, LARMOR_SHAPE(N, N), &truth));
-    OWNED(cplx) *values = values_of(truth);
+    HEAP cplx *values = values_of(truth);
     for (int v = 0; v < VOXELS; v++) f->truth[v] = cabs(values[v]) * root_sum_of_squares(maps, s->coils, v);
-    larmor_phantom_free(phantom);
-    larmor_phantom_free(now);
-    larmor_phantom_free(before_coils);
 }
 
 static cplx *coils_of(const scene *s)
@@ -109,9 +105,8 @@ static frame *frames_of(const scene *s)
 {
     const larmor_traj_opts opts = {.matrix = {N, N}, .readouts = (int64_t)s->spokes * FRAMES};
     OWNED(larmor_array) *all = NULL;
-    OWNED(cplx) *maps = coils_of(s);
-    frame *f = calloc(FRAMES, sizeof *f);
-    assert_non_null(f);
+    HEAP cplx *maps = coils_of(s);
+    NEW_ZEROS(frame, f, FRAMES);
     assert_ok(larmor_traj_create(dev, "golden", &opts, &all));
     for (int i = 0; i < FRAMES; i++) shoot(s, i, all, maps, &f[i]);
     return f;
@@ -120,7 +115,7 @@ static frame *frames_of(const scene *s)
 /* Of magnitudes at the best scale; each is first multiplied by `shading`, or NULL. */
 static double error_of(const larmor_array *image, const double *shading, const double *truth)
 {
-    OWNED(cplx) *x = values_of(image);
+    HEAP cplx *x = values_of(image);
     double xx = 0, xt = 0, tt = 0;
     for (int i = 0; i < VOXELS; i++) {
         const double a = cabs(x[i]) * (shading ? shading[i] : 1);
@@ -143,7 +138,7 @@ static double alone_by_nlinv(const frame *f)
 /* With the true maps, and after the number of steps that is best. */
 static double alone_by_cg(const scene *s, const frame *f)
 {
-    OWNED(cplx) *values = coils_of(s);
+    HEAP cplx *values = coils_of(s);
     OWNED(larmor_array) *maps = complex_array(LARMOR_C64, LARMOR_SHAPE(N, N, s->coils), values);
     OWNED(larmor_op) *A = NULL;
     const larmor_sense_opts opts = {.traj = f->traj, .nufft_tol = 1e-5};
@@ -166,12 +161,12 @@ static void add_beginning(larmor_nlinv_series *series, const frame *f, int coils
 {
     const larmor_shape one = larmor_array_shape(f->kspace);
     const int64_t samples = one.dim[0] * one.dim[1], points = BEGIN * samples;
-    OWNED(cplx) *all = malloc(sizeof *all * (size_t)(points * coils));
-    OWNED(double) *k = malloc(sizeof *k * (size_t)(2 * points));
+    HEAP cplx *all = malloc(sizeof *all * (size_t)(points * coils));
+    HEAP double *k = malloc(sizeof *k * (size_t)(2 * points));
     assert_true(all && k);
     for (int i = 0; i < BEGIN; i++) {
-        OWNED(cplx) *y = values_of(f[i].kspace);
-        OWNED(double) *at = NULL;
+        HEAP cplx *y = values_of(f[i].kspace);
+        HEAP double *at = NULL;
         assert_ok(larmor_array_download(f[i].traj, LARMOR_F64, &at));
         memcpy(k + 2 * i * samples, at, sizeof *k * (size_t)(2 * samples));
         for (int c = 0; c < coils; c++)
@@ -222,8 +217,8 @@ TEST(a_frame_of_a_large_weight_is_the_one_before_damped_in_image_and_maps)
     OWNED(larmor_array) *x = NULL, *y = NULL, *maps = NULL, *same = NULL;
     assert_ok(larmor_nlinv_series_add(series, f[1].kspace, f[1].traj, &x, &maps, NULL));
     assert_ok(larmor_nlinv_series_add(series, f[2].kspace, f[2].traj, &y, &same, NULL));
-    OWNED(cplx) *before = values_of(x), *after = values_of(y), *maps_before = values_of(maps),
-                *maps_after = values_of(same);
+    HEAP cplx *before = values_of(x), *after = values_of(y), *maps_before = values_of(maps),
+              *maps_after = values_of(same);
     for (int i = 0; i < VOXELS; i++) before[i] *= 0.7 * 0.7;
     assert_at_most(difference(after, before, VOXELS), 1e-4);
     assert_at_most(difference(maps_after, maps_before, (int64_t)VOXELS * s.coils), 1e-4);
@@ -247,14 +242,14 @@ TEST(coils_that_turn_by_one_have_the_maps_of_their_neighbours_at_the_end)
     const scene s = {17, 8, 60, REST, 1};
     OWNED(frame) *f = frames_of(&s);
     OWNED(larmor_nlinv_series) *series = begun(NULL, &s, f);
-    OWNED(cplx) *first = NULL, *last = NULL;
+    HEAP cplx *first = NULL, *last = NULL;
     for (int i = 0; i < FRAMES; i++) {
         OWNED(larmor_array) *x = NULL, *maps = NULL;
         assert_ok(larmor_nlinv_series_add(series, f[i].kspace, f[i].traj, &x, &maps, NULL));
         if (i == 0) first = values_of(maps);
         if (i == FRAMES - 1) last = values_of(maps);
     }
-    OWNED(cplx) *true_maps = coils_of(&s);
+    HEAP cplx *true_maps = coils_of(&s);
     double same = 0, next = 0, previous = 0;
     for (int c = 0; c < s.coils; c++) {
         same += alike(last + VOXELS * c, first + VOXELS * c) / s.coils;
@@ -293,7 +288,7 @@ TEST(a_voxel_of_a_median_has_the_median_magnitude_of_the_last_frames_of_an_even_
         assert_ok(larmor_nlinv_series_add(plain, f[i].kspace, f[i].traj, &x, NULL, NULL));
         assert_ok(larmor_nlinv_series_add(median, f[i].kspace, f[i].traj, &y, NULL, NULL));
         last[i] = values_of(x);
-        OWNED(cplx) *got = values_of(y);
+        HEAP cplx *got = values_of(y);
         const int count = i + 1 < MEDIAN ? i + 1 : MEDIAN;
         for (int v = 0; v < VOXELS; v++) {
             cplx sorted[MEDIAN];
@@ -329,7 +324,7 @@ TEST(a_frame_that_fails_leaves_the_series_as_it_was)
                    "expected 8 coils, type and device of the first frame");
     assert_ok(larmor_nlinv_series_add(stumbling, f->kspace, f->traj, &y, NULL, NULL));
     assert_ok(larmor_nlinv_series_add(straight, f->kspace, f->traj, &x, NULL, NULL));
-    OWNED(cplx) *got = values_of(y), *expected = values_of(x);
+    HEAP cplx *got = values_of(y), *expected = values_of(x);
     if (is_cpu()) assert_memory_equal(got, expected, VOXELS * sizeof *got);
     for (int v = 0; v < VOXELS; v++) assert_true(cabs(got[v] - expected[v]) < 1e-2 * cabs(expected[v]) + 1e-3);
 }

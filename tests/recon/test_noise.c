@@ -62,7 +62,7 @@ TEST(its_own_noise_becomes_white_to_rounding)
             OWNED(larmor_array) *n = complex_array(dtype[i], LARMOR_SHAPE(M, COILS), noise), *W;
             assert_ok(larmor_noise_whitening(n, scale[s], &W));
             assert_ok(larmor_whiten(W, n));
-            OWNED(cplx) *white = values_of(n);
+            HEAP cplx *white = values_of(n);
             covariance(white, M, COILS, cov);
             /* variance 1 in each part is 2 together; scale is an amplitude */
             assert_at_most(from_identity(cov, COILS, 2 * scale[s] * scale[s]), limit[i]);
@@ -75,20 +75,19 @@ TEST(data_with_another_dwell_time_have_unit_noise_after_scaling)
     enum { MANY = 20000 };
     const double dwell = 2.4, noise_dwell = 20, bandwidth = 0.793;
     const double scale = sqrt(dwell / noise_dwell * bandwidth);
-    cplx *scan = coupled_noise(MANY, COILS, 2), *data = coupled_noise(MANY, COILS, 3), cov[COILS * COILS];
+    HEAP cplx *scan = coupled_noise(MANY, COILS, 2), *data = coupled_noise(MANY, COILS, 3);
+    cplx cov[COILS * COILS];
     for (int i = 0; i < MANY * COILS; i++) data[i] /= scale; /* a wider band has more noise */
     OWNED(larmor_array) *n = complex_array(LARMOR_C64, LARMOR_SHAPE(MANY, COILS), scan), *W;
     OWNED(larmor_array) *y = complex_array(LARMOR_C64, LARMOR_SHAPE(100, MANY / 100, COILS), data);
     assert_ok(larmor_noise_whitening(n, scale, &W));
     assert_ok(larmor_whiten(W, y));
-    OWNED(cplx) *white = values_of(y);
+    HEAP cplx *white = values_of(y);
     covariance(white, MANY, COILS, cov);
     assert_at_most(from_identity(cov, COILS, 2), 5 / sqrt(MANY));
     double real = 0;
     for (int i = 0; i < MANY * COILS; i++) real += pow(creal(white[i]), 2) / (MANY * COILS);
     assert_at_most(fabs(real - 1), 0.02);
-    free(data);
-    free(scan);
 }
 
 TEST(few_samples_keep_the_variances_and_shrink_the_correlations)
@@ -100,7 +99,7 @@ TEST(few_samples_keep_the_variances_and_shrink_the_correlations)
         if (i % (COILS + 1)) cov[i] /= 1 + (double)COILS / FEW;
     OWNED(larmor_array) *n = complex_array(LARMOR_C128, LARMOR_SHAPE(FEW, COILS), noise), *W;
     assert_ok(larmor_noise_whitening(n, 1, &W));
-    OWNED(cplx) *w = values_of(W);
+    HEAP cplx *w = values_of(W);
     for (int i = 0; i < COILS; i++)
         for (int j = 0; j < COILS; j++)
             for (int a = 0; a < COILS; a++)
@@ -112,7 +111,7 @@ TEST(few_samples_keep_the_variances_and_shrink_the_correlations)
 
 TEST(noise_that_cannot_be_used_is_named)
 {
-    OWNED(cplx) *noise = coupled_noise(M, COILS, 5);
+    HEAP cplx *noise = coupled_noise(M, COILS, 5);
     larmor_array *W, *one = complex_array(LARMOR_C64, LARMOR_SHAPE(1, COILS), noise);
     assert_refused(larmor_noise_whitening(one, 1, &W), LARMOR_ERR_NUMERIC, "noise: 1 samples, expected at least 2");
     for (int64_t t = 0; t < M; t++) noise[t + M * 3] = noise[t + M * 1];
@@ -133,14 +132,14 @@ TEST(colouring_takes_whitening_back)
 {
     const larmor_dtype dtype[] = {LARMOR_C64, LARMOR_C128};
     const double limit[] = {1e-5, 1e-13};
-    OWNED(cplx) *noise = coupled_noise(M, COILS, 1);
+    HEAP cplx *noise = coupled_noise(M, COILS, 1);
     for (int i = 0; i < 2; i++) {
         OWNED(larmor_array) *n = complex_array(dtype[i], LARMOR_SHAPE(M, COILS), noise), *W, *C;
         assert_ok(larmor_noise_whitening(n, 0.3, &W));
         assert_ok(larmor_noise_colouring(W, &C));
         assert_ok(larmor_whiten(W, n));
         assert_ok(larmor_whiten(C, n));
-        OWNED(cplx) *back = values_of(n);
+        HEAP cplx *back = values_of(n);
         double rest = 0, all = 0;
         for (int j = 0; j < M * COILS; j++) {
             rest += pow(cabs(back[j] - noise[j]), 2);
@@ -161,15 +160,15 @@ TEST(colouring_takes_whitening_back)
 TEST(whitening_mixes_the_coils_of_every_sample)
 {
     enum { SAMPLES = 70001, N = 3 }; /* more than are mixed at a time */
-    OWNED(cplx) *data = random_values(SAMPLES * N, 6), *w = random_values(N * N, 7);
-    OWNED(cplx) *expected = calloc(SAMPLES * N, sizeof *expected);
+    HEAP cplx *data = random_values(SAMPLES * N, 6), *w = random_values(N * N, 7);
+    HEAP cplx *expected = calloc(SAMPLES * N, sizeof *expected);
     for (int64_t t = 0; t < SAMPLES; t++)
         for (int i = 0; i < N; i++)
             for (int j = 0; j < N; j++) expected[t + SAMPLES * i] += w[i + N * j] * data[t + SAMPLES * j];
     OWNED(larmor_array) *W = complex_array(LARMOR_C128, LARMOR_SHAPE(N, N), w);
     OWNED(larmor_array) *y = complex_array(LARMOR_C128, LARMOR_SHAPE(SAMPLES, 1, N), data);
     assert_ok(larmor_whiten(W, y));
-    OWNED(cplx) *got = values_of(y);
+    HEAP cplx *got = values_of(y);
     assert_at_most(difference(got, expected, SAMPLES * N), 1e-15);
     OWNED(larmor_array) *other = zeros(LARMOR_C128, LARMOR_SHAPE(4, 2));
     assert_refused(larmor_whiten(W, other), LARMOR_ERR_SHAPE, "whiten: matrix is c128 [3, 3]");

@@ -26,10 +26,7 @@ static scan random_scan(larmor_dtype dtype, double tol, int64_t coils)
 
 static void free_scan(scan *s)
 {
-    larmor_op_free(s->F);
-    larmor_array_free(s->field_array);
-    larmor_array_free(s->times_array);
-    free(s->k);
+    LMR_FREE(s->F, s->field_array, s->times_array, s->k);
 }
 
 ENDS_ITSELF_BY(free_scan, scan)
@@ -50,12 +47,11 @@ TEST(it_is_the_sum_with_the_phase_of_the_field)
             for (int i = 0; i < VOXELS; i++) expected[j + M * c] += signal_of(&s, i, j) * x[i + VOXELS * c];
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, COILS), x);
     OWNED(larmor_array) *out = zeros(LARMOR_C128, LARMOR_SHAPE(SAMPLES, READOUTS, COILS));
-    OWNED(larmor_op) *A;
-    assert_ok(
+    OWN(larmor_op, *A,
         larmor_op_off_resonance(s.F, s.field_array, s.times_array, &(larmor_off_resonance_opts){.error = 1e-5}, &A));
     assert_ok(larmor_fill(out, NAN));
     assert_ok(larmor_op_forward(A, in, out));
-    OWNED(cplx) *got = values_of(out);
+    HEAP cplx *got = values_of(out);
     assert_at_most(difference(got, expected, M * COILS), 1e-5);
     free(x);
 }
@@ -70,7 +66,7 @@ static double worst(const scan *s, larmor_op *A)
         OWNED(larmor_array) *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY), x),
                             *out = zeros(LARMOR_C128, larmor_op_out_shape(A));
         assert_ok(larmor_op_forward(A, in, out));
-        OWNED(cplx) *got = values_of(out);
+        HEAP cplx *got = values_of(out);
         for (int j = 0; j < M; j++) most = fmax(most, cabs(got[j] - signal_of(s, i, j)));
     }
     return most;
@@ -80,9 +76,8 @@ static double worst(const scan *s, larmor_op *A)
 static larmor_op *described(const scan *s, const larmor_array *field, const larmor_off_resonance_opts *opts,
                             larmor_segments_info *info)
 {
-    OWNED(larmor_segments) *segments;
     larmor_op *A;
-    assert_ok(larmor_segments_create(field, s->times_array, opts, &segments));
+    OWN(larmor_segments, *segments, larmor_segments_create(field, s->times_array, opts, &segments));
     assert_ok(larmor_segments_describe(segments, info));
     assert_ok(larmor_op_segments(s->F, segments, &A));
     return A;
@@ -116,7 +111,7 @@ TEST(a_constant_frequency_is_one_segment_and_a_pure_phase)
     OWNED(scan) s = random_scan(LARMOR_C128, 1e-6, COILS);
     for (int i = 0; i < VOXELS; i++) s.field[i] = -123.25;
     OWNED(larmor_array) *field = real_array(LARMOR_SHAPE(NX, NY), s.field);
-    OWNED(cplx) *x = random_values(VOXELS * COILS, 3);
+    HEAP cplx *x = random_values(VOXELS * COILS, 3);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, COILS), x);
     OWNED(larmor_array) *out = zeros(LARMOR_C128, larmor_op_out_shape(s.F));
     larmor_segments_info found;
@@ -124,10 +119,10 @@ TEST(a_constant_frequency_is_one_segment_and_a_pure_phase)
     assert_int_equal(found.segments, 1);
     assert_at_most(found.error, 1e-13);
     assert_ok(larmor_op_forward(s.F, in, out));
-    OWNED(cplx) *expected = values_of(out);
+    HEAP cplx *expected = values_of(out);
     for (int j = 0; j < M * COILS; j++) expected[j] *= cexp(2 * M_PI * I * -123.25 * s.times[j % M]);
     assert_ok(larmor_op_forward(A, in, out));
-    OWNED(cplx) *got = values_of(out);
+    HEAP cplx *got = values_of(out);
     assert_at_most(difference(got, expected, M * COILS), 1e-13);
 }
 
@@ -142,15 +137,13 @@ TEST(a_constant_frequency_is_one_term_of_the_toeplitz_normal_map)
         OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, SAMPLES, READOUTS), s.k);
         const larmor_nufft_opts nufft = {
             .ndim = 2, .modes = {NX, NY}, .batch = COILS, .tol = 1e-9, .dtype = LARMOR_C128};
-        OWNED(larmor_segments) *segments;
         larmor_segments_info info;
-        OWNED(larmor_op) *A, *N, *both;
-        assert_ok(larmor_segments_create(field, s.times_array, NULL, &segments));
-        assert_ok(larmor_op_segments(s.F, segments, &A));
-        assert_ok(larmor_op_segments_toeplitz(&nufft, traj, NULL, segments, &N));
+        OWN(larmor_segments, *segments, larmor_segments_create(field, s.times_array, NULL, &segments));
+        OWN(larmor_op, *A, larmor_op_segments(s.F, segments, &A));
+        OWN(larmor_op, *N, larmor_op_segments_toeplitz(&nufft, traj, NULL, segments, &N));
         assert_ok(larmor_segments_describe(segments, &info));
         assert_int_equal(info.terms, 1);
-        assert_ok(larmor_op_with_normal(A, N, &both));
+        OWN(larmor_op, *both, larmor_op_with_normal(A, N, &both));
         assert_at_most(normal_apart(both), 1e-8);
     }
 }
@@ -160,9 +153,8 @@ TEST(the_adjoint_is_exact_and_the_normal_map_follows)
     for (int p = 0; p < 2; p++) {
         const larmor_dtype dtype = p ? LARMOR_C128 : LARMOR_C64;
         OWNED(scan) s = random_scan(dtype, 1e-4, COILS);
-        OWNED(larmor_op) *A;
         double error;
-        assert_ok(larmor_op_off_resonance(s.F, s.field_array, s.times_array, NULL, &A));
+        OWN(larmor_op, *A, larmor_op_off_resonance(s.F, s.field_array, s.times_array, NULL, &A));
         assert_ok(larmor_op_adjoint_error(A, 5, &error));
         assert_at_most(error, p ? 1e-14 : 2e-6);
         assert_at_most(normal_apart(A), p ? 1e-14 : 1e-6);
@@ -186,14 +178,12 @@ TEST(the_toeplitz_normal_map_is_that_of_the_operator_to_its_own_error)
         const larmor_nufft_opts nufft = {
             .ndim = 2, .modes = {NX, NY}, .batch = COILS, .tol = 1e-9, .dtype = LARMOR_C128};
         const larmor_off_resonance_opts opts = {.error = 1e-5, .normal_error = bound};
-        OWNED(larmor_segments) *segments;
         larmor_segments_info info;
-        OWNED(larmor_op) *A, *W, *WA, *N, *both;
-        assert_ok(larmor_segments_create(s.field_array, s.times_array, &opts, &segments));
+        OWN(larmor_segments, *segments, larmor_segments_create(s.field_array, s.times_array, &opts, &segments));
         assert_ok(larmor_segments_describe(segments, &info));
         assert_int_equal(info.terms, 0);
-        assert_ok(larmor_op_segments(s.F, segments, &A));
-        assert_ok(larmor_op_segments_toeplitz(&nufft, traj, c % 2 ? w : NULL, segments, &N));
+        OWN(larmor_op, *A, larmor_op_segments(s.F, segments, &A));
+        OWN(larmor_op, *N, larmor_op_segments_toeplitz(&nufft, traj, c % 2 ? w : NULL, segments, &N));
         assert_ok(larmor_segments_describe(segments, &info));
         assert_true(info.terms > info.segments / 2 && info.terms <= 2 * info.segments + 4);
         assert_at_most(info.terms_error, bound);
@@ -201,9 +191,9 @@ TEST(the_toeplitz_normal_map_is_that_of_the_operator_to_its_own_error)
         before = info.terms;
         for (int j = 0; j < M; j++) weights[j] = c % 2 ? sqrt(weights[j]) : 1;
         OWNED(larmor_array) *root = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), weights);
-        assert_ok(larmor_op_weights(root, LARMOR_C128, COILS, &W));
-        assert_ok(larmor_op_chain(W, A, &WA));
-        assert_ok(larmor_op_with_normal(WA, N, &both));
+        OWN(larmor_op, *W, larmor_op_weights(root, LARMOR_C128, COILS, &W));
+        OWN(larmor_op, *WA, larmor_op_chain(W, A, &WA));
+        OWN(larmor_op, *both, larmor_op_with_normal(WA, N, &both));
         assert_at_most(normal_apart(both), bound);
     }
 }
@@ -215,21 +205,19 @@ TEST(sense_has_the_phases_between_coils_and_samples)
     for (int c = 0; c < 4; c++) {
         OWNED(scan) s = random_scan(LARMOR_C128, 1e-9, COILS);
         enum { MANY = 3 };
-        OWNED(cplx) *m = random_values(VOXELS * MANY, 11), *x = random_values(VOXELS, 12);
+        HEAP cplx *m = random_values(VOXELS * MANY, 11), *x = random_values(VOXELS, 12);
         OWNED(larmor_array) *maps = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, MANY), m);
         OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, SAMPLES, READOUTS), s.k);
         OWNED(larmor_array) *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY), x);
-        OWNED(larmor_segments) *segments;
-        OWNED(larmor_op) *A;
-        assert_ok(larmor_segments_create(s.field_array, s.times_array,
-                                         &(larmor_off_resonance_opts){.error = 1e-5, .normal_error = 1e-5},
-                                         &segments));
+        OWN(larmor_segments, *segments,
+            larmor_segments_create(s.field_array, s.times_array,
+                                   &(larmor_off_resonance_opts){.error = 1e-5, .normal_error = 1e-5}, &segments));
         const larmor_sense_opts opts = {.traj = traj,
                                         .nufft_tol = 1e-9,
                                         .off_resonance = segments,
                                         .block = c % 2 ? 2 : 0,
                                         .toeplitz = c / 2 ? 1 : -1};
-        assert_ok(larmor_op_sense(maps, &opts, &A));
+        OWN(larmor_op, *A, larmor_op_sense(maps, &opts, &A));
         assert_int_equal(larmor_sense_uses_toeplitz(A), c / 2);
         OWNED(larmor_array) *out = zeros(LARMOR_C128, larmor_op_out_shape(A));
         assert_ok(larmor_op_forward(A, in, out));
@@ -252,15 +240,12 @@ TEST(times_of_one_readout_stand_for_all)
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, COILS), x);
     for (int i = 0; i < 2; i++) {
         OWNED(larmor_array) *out = zeros(LARMOR_C128, larmor_op_out_shape(s.F));
-        OWNED(larmor_op) *A;
-        assert_ok(larmor_op_off_resonance(s.F, s.field_array, i ? one : all, NULL, &A));
+        OWN(larmor_op, *A, larmor_op_off_resonance(s.F, s.field_array, i ? one : all, NULL, &A));
         assert_ok(larmor_op_forward(A, in, out));
         y[i] = values_of(out);
     }
     assert_at_most(difference(y[1], y[0], M * COILS), 1e-15);
-    free(y[0]);
-    free(y[1]);
-    free(x);
+    LMR_FREE(y[0], y[1], x);
 }
 
 TEST(unusable_inputs_are_named)

@@ -52,8 +52,7 @@ static void make_fourier(operators *all)
     for (int toeplitz = -1; toeplitz < 2; toeplitz += 2)
         assert_ok(larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj, .toeplitz = toeplitz}, next(all)));
     assert_ok(larmor_op_sense(sets, &block, next(all)));
-    larmor_array_free(sets);
-    larmor_array_free(weights);
+    LMR_FREE(sets, weights);
     assert_ok(larmor_op_stack_of_stars(dev, &thick, stars, next(all)));
     assert_ok(larmor_op_off_resonance(all->op[1], field, times, NULL, next(all)));
 }
@@ -109,9 +108,8 @@ TEST(none_works_in_place_and_each_says_so)
 
 static const char *running;
 
-static larmor_status no_memory_left(void *ctx, size_t bytes, void **ptr)
+static larmor_status no_memory_left(void *ctx LMR_UNUSED, size_t bytes, void **ptr)
 {
-    (void)ctx;
     *ptr = NULL;
     return larmor_fail(LARMOR_ERR_MEMORY, "%s asks for %zu bytes", running, bytes);
 }

@@ -37,7 +37,7 @@ TEST(more_steps_come_closer_from_below)
 
 TEST(two_runs_agree_to_the_last_bit)
 {
-    OWNED(cplx) *d = random_values(33, 7);
+    HEAP cplx *d = random_values(33, 7);
     OWNED(larmor_op) *D = diagonal(LARMOR_C64, d, 33);
     double first, second;
     assert_ok(larmor_opnorm(D, 9, &first));
@@ -64,9 +64,8 @@ TEST(operators_that_are_not_finite_are_refused)
     assert_refused(larmor_opnorm(D, -1, &largest), LARMOR_ERR_ARG, "opnorm: -1 iterations");
 }
 
-static int always(void *user)
+static int always(void *user LMR_UNUSED)
 {
-    (void)user;
     return 1;
 }
 

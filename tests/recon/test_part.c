@@ -51,7 +51,7 @@ static scan scan_of(const char *traj, int64_t readouts, double relative, int wei
     assert_ok(larmor_traj_create(dev, traj, &opts, &s.traj));
     const larmor_shape all = larmor_array_shape(s.traj), shape = LARMOR_SHAPE(all.dim[1], all.dim[2]);
     if (weighted) {
-        OWNED(double) *w = malloc(sizeof *w * (size_t)larmor_shape_count(shape));
+        HEAP double *w = malloc(sizeof *w * (size_t)larmor_shape_count(shape));
         for (int64_t i = 0; i < larmor_shape_count(shape); i++) w[i] = i % 7 ? 0.5 + (double)(i % 3) : 0;
         s.weights = real_array(shape, w);
     }
@@ -72,8 +72,7 @@ static scan scan_of(const char *traj, int64_t readouts, double relative, int wei
 static void free_scan(scan *s)
 {
     larmor_held_part_free(&s->held.part);
-    larmor_array_free(s->folded);
-    larmor_op_free(s->held.A);
+    LMR_FREE(s->folded, s->held.A);
     larmor_circulant_free(s->C);
     larmor_op_free(s->A);
     larmor_array *const of[] = {s->traj, s->weights, s->maps, s->b, s->noise, s->kept, s->factors};
@@ -85,7 +84,7 @@ ENDS_ITSELF_BY(free_scan, scan)
 /* sqrt(f) x of the samples with f > 0, from all of them. */
 static cplx *expected_of(const scan *s, const larmor_array *x, int64_t *count)
 {
-    OWNED(cplx) *all = values_of(x), *f = values_of(s->factors);
+    HEAP cplx *all = values_of(x), *f = values_of(s->factors);
     const int64_t samples = larmor_array_count(s->factors);
     cplx *to = malloc(sizeof *to * (size_t)(samples * COILS));
     *count = 0;
@@ -97,7 +96,7 @@ static cplx *expected_of(const scan *s, const larmor_array *x, int64_t *count)
 static void expect_part(const scan *s, const larmor_array *all, const larmor_array *part, double tol)
 {
     int64_t count;
-    OWNED(cplx) *expected = expected_of(s, all, &count), *got = values_of(part);
+    HEAP cplx *expected = expected_of(s, all, &count), *got = values_of(part);
     assert_int_equal(larmor_array_count(part), count);
     assert_true(count > 0);
     assert_at_most(difference(got, expected, count), tol);

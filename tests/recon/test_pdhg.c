@@ -17,7 +17,7 @@ TEST(a_preconditioner_saves_iterations_and_keeps_the_solution)
     int iters[2];
     cplx *got[2];
     for (int with = 0; with < 2; with++) {
-        proximal t;
+        OWNED(proximal) t;
         begin(&t, 0);
         cplx inverse[COLUMNS];
         for (int j = 0; j < COLUMNS; j++) { /* Jacobi's, of columns of very different length */
@@ -26,17 +26,14 @@ TEST(a_preconditioner_saves_iterations_and_keeps_the_solution)
         }
         t.l.weight = 0.05;
         OWNED(larmor_array) *d = complex_array(LARMOR_C128, LARMOR_SHAPE(COLUMNS), inverse);
-        OWNED(larmor_op) *M;
-        assert_ok(larmor_op_diag(d, &M));
+        OWN(larmor_op, *M, larmor_op_diag(d, &M));
         larmor_report report;
         const larmor_solve_opts opts = {.max_iter = 20000, .tol = 1e-10, .precondition = with ? M : NULL};
         assert_ok(SOLVE(t.p.A, t.p.b, t.g, t.p.x, &opts, &report));
         iters[with] = report.iters;
         got[with] = values_of(t.p.x);
-        end(&t);
     }
     assert_true(iters[1] < iters[0] / 2);
     assert_at_most(difference(got[1], got[0], COLUMNS), 1e-6);
-    free(got[0]);
-    free(got[1]);
+    LMR_FREE(got[0], got[1]);
 }

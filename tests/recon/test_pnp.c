@@ -37,10 +37,9 @@ typedef struct stepped {
     double step;
 } stepped;
 
-static larmor_status map(void *self, double sigma, const larmor_array *x, larmor_array *z)
+static larmor_status map(void *self, double sigma LMR_UNUSED, const larmor_array *x, larmor_array *z)
 {
     const stepped *s = self;
-    (void)sigma;
     return larmor_prox_apply(s->g, s->step, x, z);
 }
 
@@ -48,7 +47,7 @@ static void expect_minimiser(larmor_pnp_method method, int prox, double weight_o
 {
     OWNED(larmor_prox) *g = prox_number(prox);
     OWNED(larmor_denoiser) *d = NULL;
-    problem p = random_problem(ROWS, COLUMNS);
+    OWNED(problem) p = random_problem(ROWS, COLUMNS);
     p.A = normal_matrix_op(&p.m);
     OWNED(larmor_array) *least = zeros(LARMOR_C128, LARMOR_SHAPE(COLUMNS));
     const larmor_solve_opts best = {.max_iter = 20000, .tol = 1e-12};
@@ -64,7 +63,6 @@ static void expect_minimiser(larmor_pnp_method method, int prox, double weight_o
     assert_at_most(distance(p.x, least), 1e-6);
     assert_int_equal(info.end, LARMOR_PNP_END_TOLERANCE);
     assert_true(info.weight == weight);
-    free_problem(&p);
 }
 
 TEST(with_a_proximal_map_admm_and_fista_reach_the_minimiser_of_its_penalty)
@@ -79,16 +77,15 @@ TEST(with_a_proximal_map_admm_and_fista_reach_the_minimiser_of_its_penalty)
 
 /* ---- linear denoisers ---- */
 
-static larmor_status multiply(void *self, double sigma, const larmor_array *x, larmor_array *z)
+static larmor_status multiply(void *self, double sigma LMR_UNUSED, const larmor_array *x, larmor_array *z)
 {
-    (void)sigma;
     return matrix_forward(self, x, z);
 }
 
 /* S in the rows below A, and W = I - S^H S, whose eigenvalues are from 0 to 1. */
 static void fill_linear(cplx *stacked, const cplx *a, double lambda, cplx *W)
 {
-    OWNED(cplx) *S = random_values(COLUMNS * COLUMNS, 7);
+    HEAP cplx *S = random_values(COLUMNS * COLUMNS, 7);
     const int rows = ROWS + COLUMNS;
     double size = 0;
     for (int i = 0; i < COLUMNS * COLUMNS; i++) size += creal(S[i] * conj(S[i]));
@@ -106,8 +103,8 @@ static void fill_linear(cplx *stacked, const cplx *a, double lambda, cplx *W)
 /* (A^H A + lambda (I - W)) x = A^H b, by Gaussian elimination. */
 static larmor_array *solve_linear(const cplx *a, const cplx *b, double lambda, cplx *W)
 {
-    OWNED(cplx) *stacked = random_values((ROWS + COLUMNS) * COLUMNS, 1);
-    OWNED(cplx) *rhs = calloc(ROWS + COLUMNS, sizeof *rhs);
+    HEAP cplx *stacked = random_values((ROWS + COLUMNS) * COLUMNS, 1);
+    HEAP cplx *rhs = calloc(ROWS + COLUMNS, sizeof *rhs);
     cplx x[COLUMNS];
     fill_linear(stacked, a, lambda, W);
     for (int i = 0; i < ROWS; i++) rhs[i] = b[i];
@@ -135,10 +132,10 @@ TEST(red_with_a_linear_symmetric_denoiser_solves_its_linear_equations)
 {
     for (int run = 0; run < 4; run++) {
         const double lambda = run < 2 ? 3 : 40;
-        OWNED(cplx) *W = random_values(COLUMNS * COLUMNS, 1);
+        HEAP cplx *W = random_values(COLUMNS * COLUMNS, 1);
         OWNED(larmor_denoiser) *d = NULL;
         matrix linear = {.rows = COLUMNS, .columns = COLUMNS, .a = W, .back = W};
-        problem p = random_problem(ROWS, COLUMNS);
+        OWNED(problem) p = random_problem(ROWS, COLUMNS);
         p.A = normal_matrix_op(&p.m);
         OWNED(larmor_array) *expected = solve_linear(p.values, p.rhs, lambda, W);
         OWNED(larmor_op) *M = run % 2 ? diagonal_inverse(&p.m, lambda) : NULL;
@@ -152,23 +149,19 @@ TEST(red_with_a_linear_symmetric_denoiser_solves_its_linear_equations)
         assert_ok(larmor_denoiser_create(&impl, &linear, &d));
         assert_ok(larmor_solve_pnp(p.A, p.b, d, p.x, &opts, NULL));
         assert_at_most(distance(p.x, expected), 1e-8);
-        free_problem(&p);
     }
 }
 
-static larmor_status keep(void *self, double sigma, const larmor_array *x, larmor_array *z)
+static larmor_status keep(void *self, double sigma LMR_UNUSED, const larmor_array *x, larmor_array *z)
 {
-    (void)sigma;
     if (self) ++*(int *)self;
     return larmor_copy(x, z);
 }
 
 /* Gives the noise, which is none. */
-static larmor_status find_none(void *self, double sigma, const larmor_array *x, larmor_array *z)
+static larmor_status find_none(void *self LMR_UNUSED, double sigma LMR_UNUSED, const larmor_array *x LMR_UNUSED,
+                               larmor_array *z)
 {
-    (void)self;
-    (void)sigma;
-    (void)x;
     return larmor_zero(z);
 }
 
@@ -178,7 +171,7 @@ TEST(a_denoiser_that_keeps_everything_gives_least_squares_by_each_method)
         const larmor_denoiser_impl impl = {
             .name = "keep", .apply = run % 2 ? find_none : keep, .is_residual = run % 2};
         OWNED(larmor_denoiser) *d = NULL;
-        problem p = random_problem(ROWS, COLUMNS);
+        OWNED(problem) p = random_problem(ROWS, COLUMNS);
         cplx x[COLUMNS];
         p.A = normal_matrix_op(&p.m);
         solve_directly(&p.m, p.rhs, 0, x);
@@ -188,7 +181,6 @@ TEST(a_denoiser_that_keeps_everything_gives_least_squares_by_each_method)
         assert_ok(larmor_denoiser_create(&impl, NULL, &d));
         assert_ok(larmor_solve_pnp(p.A, p.b, d, p.x, &opts, NULL));
         assert_at_most(distance(p.x, expected), 1e-7);
-        free_problem(&p);
     }
 }
 
@@ -214,7 +206,7 @@ TEST(sigma_falls_by_one_factor_to_the_one_that_is_asked_for)
 {
     for (int method = 0; method < METHODS; method++) {
         OWNED(larmor_denoiser) *d = NULL;
-        problem p = random_problem(ROWS, COLUMNS);
+        OWNED(problem) p = random_problem(ROWS, COLUMNS);
         p.A = normal_matrix_op(&p.m);
         seen s = {.calls = 0};
         const larmor_pnp_opts opts = {.method = (larmor_pnp_method)method,
@@ -233,7 +225,6 @@ TEST(sigma_falls_by_one_factor_to_the_one_that_is_asked_for)
         assert_int_equal(info.denoised, 6);
         if (method == LARMOR_PNP_FISTA) assert_true(info.weight > 0.99 * largest_of(p.A) && s.sigma[5] < 1);
         assert_at_most(fabs(info.weight * s.sigma[5] * s.sigma[5] - 4), 1e-12);
-        free_problem(&p);
     }
 }
 
@@ -241,7 +232,7 @@ TEST(it_ends_where_the_residual_is_the_noise_and_not_before)
 {
     for (int method = 0; method < METHODS; method++) {
         OWNED(larmor_denoiser) *d = NULL;
-        problem p = random_problem(ROWS, COLUMNS);
+        OWNED(problem) p = random_problem(ROWS, COLUMNS);
         p.A = normal_matrix_op(&p.m);
         cplx x[COLUMNS];
         double b;
@@ -253,7 +244,7 @@ TEST(it_ends_where_the_residual_is_the_noise_and_not_before)
         seen s = {.calls = 0};
         assert_ok(larmor_denoiser_create(&recorder, &s, &d));
         assert_ok(larmor_solve_pnp(p.A, p.b, d, p.x, &opts, &info));
-        OWNED(cplx) *got = values_of(p.x);
+        HEAP cplx *got = values_of(p.x);
         assert_int_equal(info.end, LARMOR_PNP_END_NOISE);
         assert_at_most(info.residual, noise);
         assert_at_most(fabs(info.residual - sqrt(misfit(&p.m, p.rhs, got))), 1e-9 * b);
@@ -261,7 +252,6 @@ TEST(it_ends_where_the_residual_is_the_noise_and_not_before)
         assert_ok(larmor_zero(p.x));
         if (opts.max_iter > 0) assert_ok(larmor_solve_pnp(p.A, p.b, d, p.x, &opts, &before));
         if (opts.max_iter > 0) assert_true(before.residual > noise && before.end == LARMOR_PNP_END_ITERATIONS);
-        free_problem(&p);
     }
 }
 
@@ -273,7 +263,7 @@ static int stop_at_3(void *user, const larmor_progress *progress)
 
 TEST(what_a_denoiser_fails_with_ends_the_run_and_so_do_nan_and_the_monitor)
 {
-    problem p = random_problem(ROWS, COLUMNS);
+    OWNED(problem) p = random_problem(ROWS, COLUMNS);
     p.A = normal_matrix_op(&p.m);
     for (int method = 0; method < METHODS; method++) {
         OWNED(larmor_denoiser) *d = NULL;
@@ -295,14 +285,11 @@ TEST(what_a_denoiser_fails_with_ends_the_run_and_so_do_nan_and_the_monitor)
                        "pnp: stopped by the caller after 3 iterations");
         assert_int_equal(last, 3);
     }
-    free_problem(&p);
 }
 
 /* Twice as much of everything. */
-static larmor_status enlarge(void *self, double sigma, const larmor_array *x, larmor_array *z)
+static larmor_status enlarge(void *self LMR_UNUSED, double sigma LMR_UNUSED, const larmor_array *x, larmor_array *z)
 {
-    (void)self;
-    (void)sigma;
     return larmor_axpby(3, x, 0, z);
 }
 
@@ -311,14 +298,13 @@ TEST(a_denoiser_that_enlarges_is_found_to_diverge)
     const larmor_denoiser_impl impl = {.name = "enlarge", .apply = enlarge};
     for (int method = 0; method < METHODS; method++) {
         OWNED(larmor_denoiser) *d = NULL;
-        problem p = random_problem(ROWS, COLUMNS);
+        OWNED(problem) p = random_problem(ROWS, COLUMNS);
         p.A = normal_matrix_op(&p.m);
         const larmor_pnp_opts opts = {
             .method = (larmor_pnp_method)method, .max_iter = 500, .sigma = 1, .weight = 3 * largest_of(p.A)};
         assert_ok(larmor_denoiser_create(&impl, NULL, &d));
         assert_refused(larmor_solve_pnp(p.A, p.b, d, p.x, &opts, NULL), LARMOR_ERR_NUMERIC,
                        "pnp: diverges with prior enlarge");
-        free_problem(&p);
     }
 }
 
@@ -326,7 +312,7 @@ TEST(numbers_out_of_range_are_refused_in_a_line)
 {
     OWNED(larmor_denoiser) *d = NULL;
     OWNED(larmor_array) *other = zeros(LARMOR_C128, LARMOR_SHAPE(COLUMNS + 1));
-    problem p = random_problem(ROWS, COLUMNS);
+    OWNED(problem) p = random_problem(ROWS, COLUMNS);
     p.A = normal_matrix_op(&p.m);
     seen s = {.calls = 0};
     assert_ok(larmor_denoiser_create(&recorder, &s, &d));
@@ -348,5 +334,4 @@ TEST(numbers_out_of_range_are_refused_in_a_line)
     const larmor_pnp_opts fine = {.sigma = 1};
     assert_refused(larmor_solve_pnp(p.A, p.b, d, other, &fine, NULL), LARMOR_ERR_SHAPE, "x");
     assert_int_equal(s.calls, 0);
-    free_problem(&p);
 }

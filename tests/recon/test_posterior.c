@@ -32,7 +32,7 @@ static moments moments_of(larmor_posterior *p, larmor_array *x, int before, int 
     for (int i = 0; i < before; i++) assert_ok(larmor_posterior_next(p, x));
     for (int i = 0; i < samples; i++) {
         assert_ok(larmor_posterior_next(p, x));
-        OWNED(cplx) *value = values_of(x);
+        HEAP cplx *value = values_of(x);
         const double *part = (const double *)value;
         for (int64_t j = 0; j < 2 * larmor_array_count(x); j++) {
             m.mean[j] += part[j] / samples;
@@ -56,8 +56,8 @@ TEST(intervals_of_95_percent_cover_as_many_truths_of_a_gaussian_prior)
     uint64_t seed = 11;
     int covered = 0;
     for (int t = 0; t < TRUTHS; t++) {
-        problem p = random_problem(DATA, IMAGE);
-        OWNED(cplx) *truth = calloc(IMAGE, sizeof *truth), *b = calloc(DATA, sizeof *b);
+        OWNED(problem) p = random_problem(DATA, IMAGE);
+        HEAP cplx *truth = calloc(IMAGE, sizeof *truth), *b = calloc(DATA, sizeof *b);
         for (int j = 0; j < IMAGE; j++) truth[j] = complex_normal(SIGMA / sqrt(WEIGHT), &seed);
         for (int i = 0; i < DATA; i++) {
             b[i] = complex_normal(SIGMA, &seed);
@@ -65,15 +65,13 @@ TEST(intervals_of_95_percent_cover_as_many_truths_of_a_gaussian_prior)
         }
         p.A = matrix_op(&p.m);
         assert_ok(write_values(p.b, b));
-        OWNED(larmor_posterior) *chain;
         const larmor_posterior_opts opts = {.weight = WEIGHT, .deviation = SIGMA, .seed = 1000u * (uint64_t)t};
-        assert_ok(larmor_posterior_create(p.A, p.b, NULL, &opts, &chain));
+        OWN(larmor_posterior, *chain, larmor_posterior_create(p.A, p.b, NULL, &opts, &chain));
         const moments m = moments_of(chain, p.x, 0, SAMPLES);
         for (int j = 0; j < IMAGE; j++) {
             covered += covers(&m, 2 * j, creal(truth[j]));
             covered += covers(&m, 2 * j + 1, cimag(truth[j]));
         }
-        free_problem(&p);
     }
     const double part = covered / (2. * TRUTHS * IMAGE);
     if (fabs(part - 0.95) > 0.02) fail_msg("%g of the truths are covered", part);
@@ -82,19 +80,17 @@ TEST(intervals_of_95_percent_cover_as_many_truths_of_a_gaussian_prior)
 TEST(the_mean_of_gaussian_samples_is_the_image_of_conjugate_gradients)
 {
     enum { SAMPLES = 4000 };
-    problem p = random_problem(DATA, IMAGE);
+    OWNED(problem) p = random_problem(DATA, IMAGE);
     p.A = matrix_op(&p.m);
-    OWNED(cplx) *expected = calloc(IMAGE, sizeof *expected);
+    HEAP cplx *expected = calloc(IMAGE, sizeof *expected);
     solve_directly(&p.m, p.rhs, WEIGHT, expected);
-    OWNED(larmor_posterior) *chain;
     const larmor_posterior_opts opts = {.weight = WEIGHT, .deviation = SIGMA};
-    assert_ok(larmor_posterior_create(p.A, p.b, NULL, &opts, &chain));
+    OWN(larmor_posterior, *chain, larmor_posterior_create(p.A, p.b, NULL, &opts, &chain));
     const moments m = moments_of(chain, p.x, 0, SAMPLES);
     for (int j = 0; j < IMAGE; j++) {
         assert_at_most(fabs(m.mean[2 * j] - creal(expected[j])), 4 * m.deviation[2 * j] / sqrt(SAMPLES));
         assert_at_most(fabs(m.mean[2 * j + 1] - cimag(expected[j])), 4 * m.deviation[2 * j + 1] / sqrt(SAMPLES));
     }
-    free_problem(&p);
 }
 
 /* Two voxels that are measured as they are: their difference u has the density
@@ -118,9 +114,8 @@ static void expect_differences(double d, double mean[2], double deviation[2])
     }
 }
 
-static larmor_status same(void *self, const larmor_array *x, larmor_array *y)
+static larmor_status same(void *self LMR_UNUSED, const larmor_array *x, larmor_array *y)
 {
-    (void)self;
     return larmor_copy(x, y);
 }
 
@@ -142,16 +137,14 @@ TEST(samples_of_total_variation_have_the_moments_of_their_density)
         OWNED(larmor_op) *A = identity(shape);
         OWNED(larmor_array) *b = complex_array(LARMOR_C128, shape, (cplx[]){-d / 2, d / 2});
         OWNED(larmor_array) *x = zeros(LARMOR_C128, shape);
-        OWNED(larmor_regulariser) *tv;
-        OWNED(larmor_posterior) *chain;
         const larmor_posterior_opts opts = {.weight = WEIGHT, .deviation = SIGMA, .seed = 7};
-        assert_ok(larmor_regulariser_create(dev, "tv", NULL, LARMOR_C128, shape, &tv));
-        assert_ok(larmor_posterior_create(A, b, tv, &opts, &chain));
+        OWN(larmor_regulariser, *tv, larmor_regulariser_create(dev, "tv", NULL, LARMOR_C128, shape, &tv));
+        OWN(larmor_posterior, *chain, larmor_posterior_create(A, b, tv, &opts, &chain));
         double mean[2], deviation[2], sum[2] = {0}, square[2] = {0};
         expect_differences(d, mean, deviation);
         for (int s = 0; s < SAMPLES; s++) {
             assert_ok(larmor_posterior_next(chain, x));
-            OWNED(cplx) *value = values_of(x);
+            HEAP cplx *value = values_of(x);
             const cplx u = value[1] - value[0];
             sum[0] += creal(u) / SAMPLES;
             sum[1] += cimag(u) / SAMPLES;
@@ -173,10 +166,9 @@ TEST(posteriors_that_have_no_samples_are_refused)
     const larmor_shape shape = LARMOR_SHAPE(8, 8);
     OWNED(larmor_op) *A = identity(shape);
     OWNED(larmor_array) *b = zeros(LARMOR_C128, shape);
-    OWNED(larmor_regulariser) *tgv;
     larmor_posterior *p;
     larmor_posterior_opts opts = {.weight = WEIGHT, .deviation = SIGMA};
-    assert_ok(larmor_regulariser_create(dev, "tgv", NULL, LARMOR_C128, shape, &tgv));
+    OWN(larmor_regulariser, *tgv, larmor_regulariser_create(dev, "tgv", NULL, LARMOR_C128, shape, &tgv));
     assert_refused(larmor_posterior_create(A, b, tgv, &opts, &p), LARMOR_ERR_ARG,
                    "posterior: tgv is no sum of magnitudes; tv, wavelet and conjugate gradients have samples");
     opts.weight = 0;
@@ -187,8 +179,7 @@ TEST(posteriors_that_have_no_samples_are_refused)
     opts = (larmor_posterior_opts){.weight = 1, .deviation = 1};
     OWNED(larmor_array) *other = zeros(LARMOR_C128, LARMOR_SHAPE(9, 8));
     assert_refused(larmor_posterior_create(A, other, NULL, &opts, &p), LARMOR_ERR_SHAPE, "posterior: data is");
-    OWNED(larmor_posterior) *chain;
-    assert_ok(larmor_posterior_create(A, b, NULL, &opts, &chain));
+    OWN(larmor_posterior, *chain, larmor_posterior_create(A, b, NULL, &opts, &chain));
     assert_refused(larmor_posterior_next(chain, other), LARMOR_ERR_SHAPE, "posterior: image is");
     assert_refused(larmor_posterior_next(NULL, other), LARMOR_ERR_ARG, "posterior: p and x are needed");
 }

@@ -52,14 +52,10 @@ static sense make(larmor_shape image, int coils, int weighted)
 
 static void drop(sense *p)
 {
-    larmor_array_free(p->traj);
-    larmor_array_free(p->weights);
-    larmor_array_free(p->maps);
-    free(p->k);
-    free(p->w);
-    free(p->s);
-    free(p->a);
+    LMR_FREE(p->traj, p->weights, p->maps, p->k, p->w, p->s, p->a);
 }
+
+ENDS_ITSELF_BY(drop, sense)
 
 /* exp(2 pi i m . x / N) of frequency number m at voxel x */
 static cplx wave(larmor_shape image, int64_t m, int64_t x)
@@ -128,16 +124,15 @@ static double *nearest(const sense *p, int channels, const double *e)
 static double wave_error(larmor_op *M, const sense *p, const double *e, int64_t m, double factor)
 {
     const size_t bytes = (size_t)p->voxels * sizeof(cplx);
-    OWNED(cplx) *in = malloc(bytes), *expected = malloc(bytes);
+    HEAP cplx *in = malloc(bytes), *expected = malloc(bytes);
     for (int64_t i = 0; i < p->voxels; i++) {
         in[i] = e[i] > 0 ? wave(p->image, m, i) / e[i] : 1;
         expected[i] = e[i] * wave(p->image, m, i) / factor;
     }
     OWNED(larmor_array) *x = complex_array(LARMOR_C128, p->image, in), *y = zeros(LARMOR_C128, p->image);
     assert_ok(larmor_op_forward(M, x, y));
-    OWNED(cplx) *got = values_of(y);
-    const double error = difference(got, expected, p->voxels);
-    return error;
+    HEAP cplx *got = values_of(y);
+    return difference(got, expected, p->voxels);
 }
 
 TEST(the_circulant_is_the_nearest_one_to_what_coils_see)
@@ -146,46 +141,40 @@ TEST(the_circulant_is_the_nearest_one_to_what_coils_see)
     for (int c = 0; c < 12; c++) {
         const int coils = c % 2 ? COILS : 0;
         const int weighted = c / 6;
-        sense p = make(image[c / 2 % 3], coils, weighted);
+        OWNED(sense) p = make(image[c / 2 % 3], coils, weighted);
         int64_t in_support;
-        double *e = object_support(&p);
-        double *d = nearest(&p, coils ? coils : 1, e);
+        HEAP double *e = object_support(&p);
+        HEAP double *d = nearest(&p, coils ? coils : 1, e);
         const double mean = mean_of(d, p.voxels), lambda = 0.2 * mean, square = mean_square(e, p.voxels, &in_support);
         larmor_op *M;
         assert_ok(precondition_circulant(p.maps, p.traj, p.weights, p.image, LARMOR_C128, lambda, &M));
         for (int64_t m = 0; m < p.voxels; m += 3) /* waves times E are what it is known by */
             assert_at_most(wave_error(M, &p, e, m, d[m] + square * lambda + 0.1 * mean), 1e-3);
         larmor_op_free(M);
-        free(d);
-        free(e);
-        drop(&p);
     }
 }
 
 TEST(smooth_maps_on_a_coarse_grid_are_enough)
 {
-    sense p = make((larmor_shape){1, {150}}, COILS, 0);
-    double *e = object_support(&p), *d = nearest(&p, COILS, e);
+    OWNED(sense) p = make((larmor_shape){1, {150}}, COILS, 0);
+    HEAP double *e = object_support(&p), *d = nearest(&p, COILS, e);
     const double mean = mean_of(d, p.voxels);
     larmor_op *M;
     assert_ok(precondition_circulant(p.maps, p.traj, NULL, p.image, LARMOR_C128, 0, &M));
     for (int64_t m = 0; m < p.voxels; m++) assert_at_most(wave_error(M, &p, e, m, d[m] + 0.1 * mean), 0.05);
     larmor_op_free(M);
-    free(d);
-    free(e);
-    drop(&p);
 }
 
 TEST(the_preconditioner_is_self_adjoint_and_positive)
 {
-    sense p = make((larmor_shape){2, {6, 5}}, COILS, 1);
+    OWNED(sense) p = make((larmor_shape){2, {6, 5}}, COILS, 1);
     larmor_op *M;
     assert_ok(precondition_circulant(p.maps, p.traj, p.weights, p.image, LARMOR_C128, 0, &M));
     double error;
     assert_ok(larmor_op_adjoint_error(M, 1, &error));
     assert_at_most(error, 1e-12);
     for (uint64_t seed = 1; seed < 9; seed++) {
-        OWNED(cplx) *values = random_values(p.voxels, seed);
+        HEAP cplx *values = random_values(p.voxels, seed);
         OWNED(larmor_array) *x = complex_array(LARMOR_C128, p.image, values), *y = zeros(LARMOR_C128, p.image);
         double product[2];
         assert_ok(larmor_op_forward(M, x, y));
@@ -194,36 +183,31 @@ TEST(the_preconditioner_is_self_adjoint_and_positive)
         assert_at_most(fabs(product[1]), 1e-6 * product[0]);
     }
     larmor_op_free(M);
-    drop(&p);
 }
 
 /* Periodic differences along the first axis: a circulant itself. */
-static larmor_status around_forward(void *self, const larmor_array *x, larmor_array *y)
+static larmor_status around_forward(void *self LMR_UNUSED, const larmor_array *x, larmor_array *y)
 {
-    (void)self;
     const int64_t n = larmor_array_shape(x).dim[0], count = larmor_array_count(x);
-    OWNED(cplx) *in = values_of(x), *out = malloc((size_t)count * sizeof *out);
+    HEAP cplx *in = values_of(x), *out = malloc((size_t)count * sizeof *out);
     for (int64_t i = 0; i < count; i++) out[i] = in[i / n * n + (i + 1) % n] - in[i];
-    const larmor_status st = larmor_array_write(y, out, larmor_array_bytes(y));
-    return st;
+    return larmor_array_write(y, out, larmor_array_bytes(y));
 }
 
-static larmor_status around_adjoint(void *self, const larmor_array *y, larmor_array *x)
+static larmor_status around_adjoint(void *self LMR_UNUSED, const larmor_array *y, larmor_array *x)
 {
-    (void)self;
     const int64_t n = larmor_array_shape(x).dim[0], count = larmor_array_count(x);
-    OWNED(cplx) *in = values_of(y), *out = malloc((size_t)count * sizeof *out);
+    HEAP cplx *in = values_of(y), *out = malloc((size_t)count * sizeof *out);
     for (int64_t i = 0; i < count; i++) out[i] = in[i / n * n + (i + n - 1) % n] - in[i];
-    const larmor_status st = larmor_array_write(x, out, larmor_array_bytes(x));
-    return st;
+    return larmor_array_write(x, out, larmor_array_bytes(x));
 }
 
 TEST(a_penalty_adds_the_symbol_of_its_operator)
 {
     static const larmor_op_impl impl = {"around", around_forward, around_adjoint, NULL, NULL};
-    sense p = make((larmor_shape){2, {6, 5}}, COILS, 0);
+    OWNED(sense) p = make((larmor_shape){2, {6, 5}}, COILS, 0);
     int64_t in_support;
-    double *e = object_support(&p), *d = nearest(&p, COILS, e);
+    HEAP double *e = object_support(&p), *d = nearest(&p, COILS, e);
     const double mean = mean_of(d, p.voxels), penalty = 3 * mean, square = mean_square(e, p.voxels, &in_support);
     larmor_circulant *C;
     larmor_op *K, *M;
@@ -239,15 +223,12 @@ TEST(a_penalty_adds_the_symbol_of_its_operator)
     }
     larmor_op_free(K);
     larmor_circulant_free(C);
-    free(d);
-    free(e);
-    drop(&p);
 }
 
 /* Points of another frame. */
 static larmor_array *other_points(const sense *p)
 {
-    OWNED(double) *k = random_points(p->image, SAMPLES, 17);
+    HEAP double *k = random_points(p->image, SAMPLES, 17);
     return real_array(LARMOR_SHAPE(p->image.ndim, SAMPLES), k);
 }
 
@@ -256,20 +237,19 @@ static double frame_error(larmor_op *of_series, larmor_op *of_frame, larmor_shap
 {
     const int64_t voxels = larmor_shape_count(image);
     const larmor_shape series = larmor_shape_append(image, 2), one = larmor_shape_append(image, 1);
-    OWNED(cplx) *values = random_values(2 * voxels, 5);
+    HEAP cplx *values = random_values(2 * voxels, 5);
     OWNED(larmor_array) *x = complex_array(LARMOR_C128, series, values), *y = zeros(LARMOR_C128, series);
     OWNED(larmor_array) *own = complex_array(LARMOR_C128, one, values + frame * voxels);
     OWNED(larmor_array) *image_of = zeros(LARMOR_C128, one);
     assert_ok(larmor_op_forward(of_series, x, y));
     assert_ok(larmor_op_forward(of_frame, own, image_of));
-    OWNED(cplx) *all = values_of(y), *expected = values_of(image_of);
-    const double error = difference(all + frame * voxels, expected, voxels);
-    return error;
+    HEAP cplx *all = values_of(y), *expected = values_of(image_of);
+    return difference(all + frame * voxels, expected, voxels);
 }
 
 TEST(with_a_penalty_each_frame_has_its_own_circulant_and_without_one_their_mean)
 {
-    sense p = make((larmor_shape){2, {6, 5}}, COILS, 0);
+    OWNED(sense) p = make((larmor_shape){2, {6, 5}}, COILS, 0);
     OWNED(larmor_array) *other = other_points(&p);
     larmor_array *traj[2] = {p.traj, other};
     larmor_circulant *series, *own[2];
@@ -287,15 +267,14 @@ TEST(with_a_penalty_each_frame_has_its_own_circulant_and_without_one_their_mean)
     larmor_op_free(M);
     for (int i = 0; i < 2; i++) larmor_circulant_free(own[i]);
     larmor_circulant_free(series);
-    drop(&p);
 }
 
 TEST(the_circulant_of_a_series_stands_for_the_mean_of_its_frames)
 {
-    sense p = make((larmor_shape){2, {6, 5}}, COILS, 0);
+    OWNED(sense) p = make((larmor_shape){2, {6, 5}}, COILS, 0);
     OWNED(larmor_array) *other = other_points(&p);
-    OWNED(double) *k = malloc(sizeof *k * 4 * SAMPLES), *half = malloc(sizeof *half * 2 * SAMPLES);
-    OWNED(double) *rest = random_points(p.image, SAMPLES, 17);
+    HEAP double *k = malloc(sizeof *k * 4 * SAMPLES), *half = malloc(sizeof *half * 2 * SAMPLES);
+    HEAP double *rest = random_points(p.image, SAMPLES, 17);
     larmor_array *traj[2] = {p.traj, other};
     larmor_circulant *series, *joined;
     larmor_op *M, *one;
@@ -308,13 +287,11 @@ TEST(the_circulant_of_a_series_stands_for_the_mean_of_its_frames)
     assert_ok(larmor_circulant_inverse_frames(series, .3, 0, 2, &M));
     assert_ok(larmor_circulant_inverse_frames(joined, .3, 0, 1, &one));
     for (int i = 0; i < 2; i++) assert_at_most(frame_error(M, one, p.image, i), 1e-6);
-    larmor_op_free(M);
-    larmor_op_free(one);
+    LMR_FREE(M, one);
     larmor_circulant_free(joined);
     larmor_circulant_free(series);
     assert_refused(larmor_circulant_create_frames(p.maps, traj, NULL, 0, p.image, LARMOR_C128, &series),
                    LARMOR_ERR_ARG, "circulant: 0 frames, expected at least 1 with a trajectory each");
-    drop(&p);
 }
 
 /* |P (G + lambda) - I|^2 in row r, G = A A^H */
@@ -336,12 +313,12 @@ TEST(the_weights_in_kspace_minimise_the_frobenius_norm)
         const int coils = c % 2 ? COILS : 0;
         const int rows = SAMPLES * (coils ? coils : 1);
         const double lambda = c / 6 ? 5 : 0;
-        sense p = make(image[c / 2 % 3], coils, 0);
-        larmor_array *weights;
+        OWNED(sense) p = make(image[c / 2 % 3], coils, 0);
+        OWNED(larmor_array) *weights;
         assert_ok(larmor_precondition_kspace(p.maps, p.traj, p.image, LARMOR_C128, lambda, &weights));
         const larmor_shape expected = coils ? LARMOR_SHAPE(SAMPLES, COILS) : LARMOR_SHAPE(SAMPLES);
         assert_true(larmor_shape_equal(larmor_array_shape(weights), expected));
-        cplx *got = values_of(weights);
+        HEAP cplx *got = values_of(weights);
         for (int r = 0; r < rows; r += 7) {
             /* a parabola: its lowest point is found from three values */
             const double e0 = row_error(&p, rows, r, lambda, 0), e1 = row_error(&p, rows, r, lambda, 1),
@@ -349,9 +326,6 @@ TEST(the_weights_in_kspace_minimise_the_frobenius_norm)
             const double bend = (e2 - 2 * e1 + e0) / 2, slope = e1 - e0 - bend;
             assert_at_most(fabs(creal(got[r]) / (-slope / (2 * bend)) - 1), 1e-3);
         }
-        free(got);
-        larmor_array_free(weights);
-        drop(&p);
     }
 }
 
@@ -367,9 +341,9 @@ static scan radial_scan(larmor_dtype dtype)
     enum { N = 64, SPOKES = 40 };
     scan s;
     const larmor_shape image = {2, {N, N}};
-    OWNED(double) *k = radial_points(N, 2 * N, SPOKES);
+    HEAP double *k = radial_points(N, 2 * N, SPOKES);
     s.traj = real_array(LARMOR_SHAPE(2, 2 * N, SPOKES), k);
-    OWNED(cplx) *x = calloc(N * N, sizeof *x), *maps = malloc(N * N * COILS * sizeof *maps);
+    HEAP cplx *x = calloc(N * N, sizeof *x), *maps = malloc(N * N * COILS * sizeof *maps);
     for (int i = 0; i < N * N; i++) {
         const double u = position(image, i, 0), v = position(image, i, 1);
         x[i] = (hypot(u, v) < 0.4) + (hypot(u - 0.1, v) < 0.1);
@@ -390,11 +364,7 @@ static scan radial_scan(larmor_dtype dtype)
 
 static void free_scan(scan *s)
 {
-    larmor_array_free(s->traj);
-    larmor_array_free(s->maps);
-    larmor_array_free(s->truth);
-    larmor_array_free(s->kspace);
-    larmor_op_free(s->A);
+    LMR_FREE(s->traj, s->maps, s->truth, s->kspace, s->A);
 }
 
 ENDS_ITSELF_BY(free_scan, scan)
@@ -415,13 +385,9 @@ TEST(preconditioned_conjugate_gradients_need_a_third_fewer_iterations)
         assert_ok(larmor_cg(s.A, s.kspace, x[1], &opts, &fast));
         assert_true(3 * fast.iters <= 2 * plain.iters);
         assert_at_most(fabs(fast.objective / plain.objective - 1), 1e-2);
-        cplx *a = values_of(x[0]), *b = values_of(x[1]);
+        HEAP cplx *a = values_of(x[0]), *b = values_of(x[1]);
         assert_at_most(difference(b, a, larmor_shape_count(image)), 0.02);
-        free(a);
-        free(b);
-        larmor_op_free(M);
-        larmor_array_free(x[0]);
-        larmor_array_free(x[1]);
+        LMR_FREE(M, x[0], x[1]);
     }
 }
 
@@ -429,15 +395,14 @@ TEST(weights_in_kspace_bring_lsmr_closer_to_the_truth_in_as_many_iterations)
 {
     OWNED(scan) s = radial_scan(LARMOR_C64);
     const larmor_shape image = larmor_op_in_shape(s.A);
-    OWNED(larmor_array) *p;
     double error[2];
-    OWNED(cplx) *truth = values_of(s.truth);
-    assert_ok(larmor_precondition_kspace(s.maps, s.traj, image, LARMOR_C64, 0, &p));
+    HEAP cplx *truth = values_of(s.truth);
+    OWN(larmor_array, *p, larmor_precondition_kspace(s.maps, s.traj, image, LARMOR_C64, 0, &p));
     for (int with = 0; with < 2; with++) {
         OWNED(larmor_array) *x = zeros(LARMOR_C64, image);
         const larmor_solve_opts opts = {.max_iter = 6, .tol = -1, .weights = with ? p : NULL};
         assert_ok(larmor_lsmr(s.A, s.kspace, x, &opts, NULL));
-        OWNED(cplx) *got = values_of(x);
+        HEAP cplx *got = values_of(x);
         error[with] = difference(got, truth, larmor_shape_count(image));
     }
     assert_at_most(error[1], 0.6 * error[0]);
@@ -448,14 +413,11 @@ TEST(a_circulant_saves_steps_of_admm)
     OWNED(scan) s = radial_scan(LARMOR_C64);
     const larmor_shape image = larmor_op_in_shape(s.A);
     OWNED(larmor_array) *x = zeros(LARMOR_C64, image);
-    OWNED(larmor_circulant) *C;
-    OWNED(larmor_op) *K;
-    OWNED(larmor_prox) *g;
     larmor_report plain, fast;
     larmor_solve_opts opts = {.max_iter = 12, .tol = -1, .inner = 1, .largest = s.largest};
-    assert_ok(larmor_circulant_create(s.maps, s.traj, NULL, image, LARMOR_C64, &C));
-    assert_ok(larmor_op_gradient(dev, LARMOR_C64, image, 3, NULL, &K));
-    assert_ok(larmor_prox_group_l1(dev, 1e-5 * s.largest, LARMOR_C64, larmor_op_out_shape(K), &g));
+    OWN(larmor_circulant, *C, larmor_circulant_create(s.maps, s.traj, NULL, image, LARMOR_C64, &C));
+    OWN(larmor_op, *K, larmor_op_gradient(dev, LARMOR_C64, image, 3, NULL, &K));
+    OWN(larmor_prox, *g, larmor_prox_group_l1(dev, 1e-5 * s.largest, LARMOR_C64, larmor_op_out_shape(K), &g));
     assert_ok(larmor_admm(s.A, s.kspace, K, g, x, &opts, &plain));
     assert_ok(larmor_zero(x));
     opts.circulant = C;
@@ -465,11 +427,9 @@ TEST(a_circulant_saves_steps_of_admm)
 
 static cplx *inverse_of_ones(larmor_circulant *C, const sense *p)
 {
-    OWNED(larmor_op) *M;
-    OWNED(larmor_array) *x, *y;
-    assert_ok(larmor_circulant_inverse(C, 0.1, NULL, 0, &M));
-    assert_ok(larmor_array_create(dev, LARMOR_C128, p->image, &x));
-    assert_ok(larmor_array_create(dev, LARMOR_C128, p->image, &y));
+    OWN(larmor_op, *M, larmor_circulant_inverse(C, 0.1, NULL, 0, &M));
+    OWN(larmor_array, *x, larmor_array_create(dev, LARMOR_C128, p->image, &x));
+    OWN(larmor_array, *y, larmor_array_create(dev, LARMOR_C128, p->image, &y));
     assert_ok(larmor_fill(x, 1));
     assert_ok(larmor_op_forward(M, x, y));
     cplx *values = values_of(y);
@@ -479,17 +439,15 @@ static cplx *inverse_of_ones(larmor_circulant *C, const sense *p)
 /* Used for several maps, and for one coil. */
 TEST(a_circulant_is_that_of_its_point_spread_function)
 {
-    sense p = make((larmor_shape){2, {16, 15}}, COILS, 1), q = make((larmor_shape){2, {16, 15}}, COILS, 1);
+    OWNED(sense) p = make((larmor_shape){2, {16, 15}}, COILS, 1), q = make((larmor_shape){2, {16, 15}}, COILS, 1);
     for (int64_t i = 0; i < q.voxels * COILS; i++) q.s[i] *= i % 7 ? I : 0.5;
-    larmor_array *more = complex_array(LARMOR_C128, larmor_shape_append(q.image, COILS), q.s);
+    OWNED(larmor_array) *more = complex_array(LARMOR_C128, larmor_shape_append(q.image, COILS), q.s);
     larmor_array *const maps[] = {p.maps, more, NULL, p.maps};
-    larmor_array *spread;
-    assert_ok(larmor_circulant_spread(p.traj, p.weights, p.image, LARMOR_C128, &spread));
+    OWN(larmor_array, *spread, larmor_circulant_spread(p.traj, p.weights, p.image, LARMOR_C128, &spread));
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
-        OWNED(larmor_circulant) *C, *own;
-        assert_ok(larmor_circulant_of_spread(maps[i], spread, &C));
-        assert_ok(larmor_circulant_create(maps[i], p.traj, p.weights, p.image, LARMOR_C128, &own));
-        OWNED(cplx) *got = inverse_of_ones(C, &p), *expected = inverse_of_ones(own, &p);
+        OWN(larmor_circulant, *C, larmor_circulant_of_spread(maps[i], spread, &C));
+        OWN(larmor_circulant, *own, larmor_circulant_create(maps[i], p.traj, p.weights, p.image, LARMOR_C128, &own));
+        HEAP cplx *got = inverse_of_ones(C, &p), *expected = inverse_of_ones(own, &p);
         if (!strncmp(larmor_device_spec(dev), "cpu", 3))
             assert_memory_equal(got, expected, sizeof *got * (size_t)p.voxels);
         assert_at_most(difference(got, expected, p.voxels), 1e-12);
@@ -499,10 +457,6 @@ TEST(a_circulant_is_that_of_its_point_spread_function)
                    "circulant: the point spread function is c128 [16, 15, 3] on");
     assert_refused(larmor_circulant_of_spread(spread, spread, &C), LARMOR_ERR_SHAPE,
                    "circulant: maps is c128 [32, 30]");
-    larmor_array_free(spread);
-    larmor_array_free(more);
-    drop(&q);
-    drop(&p);
 }
 
 /* All points of the grid as often as eigenvalues need: A^H A is V times the identity. */
@@ -517,12 +471,11 @@ TEST(the_noise_of_an_image_is_that_of_its_solution)
     }
     const larmor_shape image = {2, {NX, NY}}, series = {3, {NX, NY, 3}};
     OWNED(larmor_array) *traj = real_array((larmor_shape){3, {2, V, 1}}, k);
-    OWNED(cplx) *noise = random_values(3 * V, 4);
+    HEAP cplx *noise = random_values(3 * V, 4);
     OWNED(larmor_array) *one = complex_array(LARMOR_C128, image, noise),
                         *three = complex_array(LARMOR_C128, series, noise);
-    OWNED(larmor_circulant) *C;
     double norm, size;
-    assert_ok(larmor_circulant_create(NULL, traj, NULL, image, LARMOR_C128, &C));
+    OWN(larmor_circulant, *C, larmor_circulant_create(NULL, traj, NULL, image, LARMOR_C128, &C));
     assert_ok(larmor_circulant_noise(C, lambda, one, &norm));
     assert_ok(larmor_nrm2(one, &size));
     assert_at_most(fabs(norm * (1.01 * V + lambda) / size - 1), 1e-3);
@@ -535,7 +488,7 @@ TEST(the_noise_of_an_image_is_that_of_its_solution)
 
 TEST(what_does_not_fit_is_refused)
 {
-    sense p = make((larmor_shape){2, {6, 5}}, COILS, 1);
+    OWNED(sense) p = make((larmor_shape){2, {6, 5}}, COILS, 1);
     larmor_op *M;
     larmor_array *w;
     const larmor_shape other = {2, {5, 6}}, line = {1, {6}};
@@ -550,10 +503,8 @@ TEST(what_does_not_fit_is_refused)
     assert_refused(larmor_precondition_kspace(NULL, p.traj, p.image, LARMOR_F64, 0, &w), LARMOR_ERR_ARG,
                    "k-space preconditioner: dtype is f64");
     p.w[4] = -1;
-    larmor_array *negative = real_array(LARMOR_SHAPE(SAMPLES), p.w);
+    OWNED(larmor_array) *negative = real_array(LARMOR_SHAPE(SAMPLES), p.w);
     assert_refused(precondition_circulant(p.maps, p.traj, negative, p.image, LARMOR_C128, 0, &M), LARMOR_ERR_ARG,
                    "circulant: weight 4 is -1");
     assert_null(M);
-    larmor_array_free(negative);
-    drop(&p);
 }

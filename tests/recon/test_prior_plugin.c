@@ -19,17 +19,17 @@ static larmor_status halved(const char *argument, larmor_array *x, larmor_array 
 
 TEST(a_plugin_gets_the_array_and_its_result_is_the_image)
 {
-    OWNED(cplx) *values = random_values(COUNT, 1);
+    HEAP cplx *values = random_values(COUNT, 1);
     OWNED(larmor_array) *x = complex_array(LARMOR_C64, LARMOR_SHAPE(3, 2), values);
     OWNED(larmor_array) *z = zeros(LARMOR_C64, LARMOR_SHAPE(3, 2));
     assert_ok(halved("", x, z));
-    OWNED(cplx) *got = values_of(z);
+    HEAP cplx *got = values_of(z);
     for (int i = 0; i < COUNT; i++) assert_at_most(cabs(got[i] - values[i] / 2), 1e-7);
 }
 
 TEST(what_a_plugin_does_wrong_is_an_error_in_one_line)
 {
-    OWNED(cplx) *values = random_values(COUNT, 1);
+    HEAP cplx *values = random_values(COUNT, 1);
     OWNED(larmor_array) *x = complex_array(LARMOR_C64, LARMOR_SHAPE(3, 2), values);
     OWNED(larmor_array) *z = zeros(LARMOR_C64, LARMOR_SHAPE(3, 2));
     assert_refused(halved("fails", x, z), LARMOR_ERR_BACKEND, "half.so: the network has no weights");

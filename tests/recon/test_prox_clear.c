@@ -17,7 +17,7 @@ typedef struct problem {
 static void make_problem(problem *p)
 {
     uint64_t seed = 4;
-    OWNED(cplx) *noise = random_values(POINTS * COILS, 5);
+    HEAP cplx *noise = random_values(POINTS * COILS, 5);
     for (int j = 0; j < 2 * POINTS; j++) p->k[j] = 3.9 * test_random(&seed);
     memset(p->b, 0, sizeof p->b);
     for (int j = 0; j < POINTS; j++)
@@ -142,16 +142,14 @@ TEST(coil_images_are_those_of_least_nuclear_norms_by_direct_sums)
     cplx reference[N];
     solve(&p, weight, reference);
     OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, POINTS, 1), p.k);
-    OWNED(larmor_op) *F;
-    OWNED(larmor_regulariser) *r;
-    assert_ok(larmor_op_nufft(dev, &nufft, traj, &F));
+    OWN(larmor_op, *F, larmor_op_nufft(dev, &nufft, traj, &F));
     OWNED(larmor_array) *b = complex_array(LARMOR_C128, larmor_op_out_shape(F), p.b), *x = zeros(LARMOR_C128, IMAGES);
     const larmor_regulariser_opts blocks = {.block = {BLOCK, BLOCK, 1}};
-    assert_ok(larmor_regulariser_create(dev, "clear", &blocks, LARMOR_C128, IMAGES, &r));
+    OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, "clear", &blocks, LARMOR_C128, IMAGES, &r));
     assert_ok(larmor_regulariser_set_weight(r, weight / unit));
     const larmor_solve_opts opts = {.max_iter = 2000, .tol = 1e-8, .inner = 8};
     assert_ok(larmor_regularised(F, b, r, x, &opts, NULL));
-    OWNED(cplx) *images = values_of(x);
+    HEAP cplx *images = values_of(x);
     assert_at_most(difference(images, reference, N), 1e-5);
     assert_at_most(fabs(value(&p, images, weight) / value(&p, reference, weight) - 1), 1e-6);
     cplx none[N] = {0};
@@ -170,7 +168,7 @@ TEST(coils_of_one_sensitivity_each_cost_the_norm_of_their_images)
 
 TEST(blocks_have_three_voxels_a_side_where_nothing_else_is_asked_for)
 {
-    OWNED(cplx) *x = random_values(N, 2);
+    HEAP cplx *x = random_values(N, 2);
     const larmor_regulariser_opts three = {.block = {3, 3, 3}}, eight = {.block = {8, 8, 8}};
     const double cost = penalty_of("clear", NULL, IMAGES, x);
     assert_true(cost == penalty_of("llr", &three, IMAGES, x));

@@ -50,12 +50,11 @@ TEST(the_projection_on_box_and_support_is_both)
     double inside[COUNT];
     for (int i = 0; i < COUNT; i++) inside[i] = i % 3 > 0;
     OWNED(larmor_array) *mask = real_array(IMAGE, inside);
-    OWNED(cplx) *values = random_values(COUNT, 3);
+    HEAP cplx *values = random_values(COUNT, 3);
     OWNED(larmor_array) *x = complex_array(LARMOR_C128, IMAGE, values);
-    larmor_prox *p = set_of("box:-0.5,0.25+support", mask, IMAGE);
+    OWNED(larmor_prox) *p = set_of("box:-0.5,0.25+support", mask, IMAGE);
     assert_ok(larmor_prox_apply(p, 1, x, x));
-    larmor_prox_free(p);
-    OWNED(cplx) *found = values_of(x);
+    HEAP cplx *found = values_of(x);
     for (int i = 0; i < COUNT; i++)
         assert_true(found[i] == (inside[i] > 0 ? fmin(0.25, fmax(-0.5, creal(values[i]))) : 0));
 }
@@ -143,18 +142,17 @@ static problem problem_of(larmor_shape shape)
 {
     problem p = {.shape = shape};
     const int count = (int)larmor_shape_count(shape);
-    OWNED(double) *kept = calloc((size_t)count, sizeof *kept);
-    OWNED(cplx) *truth = malloc((size_t)count * sizeof *truth), *noise = random_values(count, 6);
+    HEAP double *kept = calloc((size_t)count, sizeof *kept);
+    HEAP cplx *truth = malloc((size_t)count * sizeof *truth), *noise = random_values(count, 6);
     for (int i = 0; i < count; i++) {
         kept[i] = i * 37 % COUNT < KEPT;
         truth[i] = hypot(i % N - 4, i / N % N - 5) < 3 + 0.5 * (i / COUNT) ? 1 + 0.2 * I : -0.2;
     }
     OWNED(larmor_array) *mask = real_array(shape, kept), *x = complex_array(LARMOR_C128, shape, truth),
                         *e = complex_array(LARMOR_C128, shape, noise);
-    OWNED(larmor_op) *M, *F;
     const larmor_fft_opts unitary = {.unitary = 1};
-    assert_ok(larmor_op_mask(mask, LARMOR_C128, &M));
-    assert_ok(larmor_op_fft(dev, LARMOR_C128, shape, 3, &unitary, &F));
+    OWN(larmor_op, *M, larmor_op_mask(mask, LARMOR_C128, &M));
+    OWN(larmor_op, *F, larmor_op_fft(dev, LARMOR_C128, shape, 3, &unitary, &F));
     assert_ok(larmor_op_chain(M, F, &p.A));
     p.b = zeros(LARMOR_C128, shape);
     assert_ok(larmor_axpby(0.1, e, 1, x));
@@ -164,8 +162,7 @@ static problem problem_of(larmor_shape shape)
 
 static void free_problem(problem *p)
 {
-    larmor_op_free(p->A);
-    larmor_array_free(p->b);
+    LMR_FREE(p->A, p->b);
 }
 
 ENDS_ITSELF_BY(free_problem, problem)
@@ -204,11 +201,7 @@ static double least_of(const problem *p, const char *const *parts, int count, la
     }
     for (int i = 0; i < STEPS; i++) step(&r, 1 / (0.55 + sigma * bound), sigma);
     const double least = objective_of(&r);
-    for (int i = 0; i < r.rows; i++) {
-        larmor_op_free(r.row[i].K);
-        larmor_array_free(r.row[i].dual);
-        larmor_array_free(r.row[i].work);
-    }
+    for (int i = 0; i < r.rows; i++) LMR_FREE(r.row[i].K, r.row[i].dual, r.row[i].work);
     for (int i = 0; i < 5; i++) larmor_array_free(*arrays[i]);
     larmor_op_free(r.A);
     for (int i = 0; i < count; i++) larmor_regulariser_free(one[i]);
@@ -226,7 +219,7 @@ static double found_by_larmor(const problem *p, const char *name, larmor_prox *s
     assert_ok(larmor_regulariser_create(dev, name, &opts, LARMOR_C128, p->shape, &r));
     assert_ok(larmor_regulariser_set_weight(r, WEIGHT));
     assert_ok(larmor_regularised(p->A, p->b, r, x, &solve, &report));
-    OWNED(cplx) *values = values_of(x);
+    HEAP cplx *values = values_of(x);
     for (int64_t i = 0; set && i < larmor_shape_count(p->shape); i++)
         assert_true(creal(values[i]) >= 0 && cimag(values[i]) == 0);
     return report.objective;
@@ -238,9 +231,8 @@ static void compare(const problem *p, const char *const *parts, int count)
     for (int i = 0; i < count; i++)
         snprintf(name + strlen(name), sizeof name - strlen(name), "%s%s", i ? "+" : "", parts[i]);
     for (int held = 0; held < 2; held++) {
-        larmor_prox *set = held ? set_of("nonnegative", NULL, p->shape) : NULL;
+        OWNED(larmor_prox) *set = held ? set_of("nonnegative", NULL, p->shape) : NULL;
         const double least = least_of(p, parts, count, set), found = found_by_larmor(p, name, set);
-        larmor_prox_free(set);
         if (!(fabs(found / least - 1) < 1e-4))
             fail_msg("%s%s: %.9g, by the reference %.9g", name, held ? ", nonnegative" : "", found, least);
     }
@@ -265,7 +257,7 @@ TEST(so_have_three_of_a_series)
 TEST(a_set_holds_without_any_weight_and_in_a_single_penalty)
 {
     OWNED(problem) p = problem_of(IMAGE);
-    larmor_prox *set = set_of("nonnegative", NULL, IMAGE);
+    OWNED(larmor_prox) *set = set_of("nonnegative", NULL, IMAGE);
     const larmor_regulariser_opts opts = {.set = set, .lambda = -1};
     OWNED(larmor_regulariser) *r = NULL;
     OWNED(larmor_array) *x = zeros(LARMOR_C128, IMAGE), *y = zeros(LARMOR_C128, IMAGE);
@@ -273,11 +265,10 @@ TEST(a_set_holds_without_any_weight_and_in_a_single_penalty)
     assert_ok(larmor_regulariser_create(dev, "tv", &opts, LARMOR_C128, IMAGE, &r));
     assert_ok(larmor_regularised(p.A, p.b, r, x, &solve, NULL));
     assert_ok(larmor_fista(p.A, p.b, set, y, &solve, NULL));
-    larmor_prox_free(set);
     /* many images have the least misfit: their samples are alike */
     OWNED(larmor_array) *Ax = zeros(LARMOR_C128, IMAGE), *Ay = zeros(LARMOR_C128, IMAGE);
     assert_ok(larmor_op_forward(p.A, x, Ax));
     assert_ok(larmor_op_forward(p.A, y, Ay));
-    OWNED(cplx) *a = values_of(Ax), *b = values_of(Ay);
+    HEAP cplx *a = values_of(Ax), *b = values_of(Ay);
     assert_at_most(difference(a, b, COUNT), 1e-3);
 }

@@ -10,9 +10,8 @@ static const larmor_dtype both[] = {LARMOR_C64, LARMOR_C128};
 TEST(l1_is_the_sum_of_magnitudes)
 {
     for (int i = 0; i < 2; i++) {
-        OWNED(larmor_prox) *p;
-        assert_ok(larmor_prox_l1(dev, 0.7, both[i], SHAPE, &p));
-        OWNED(cplx) *x = random_values(60, 3);
+        OWN(larmor_prox, *p, larmor_prox_l1(dev, 0.7, both[i], SHAPE, &p));
+        HEAP cplx *x = random_values(60, 3);
         double sum = 0;
         for (int j = 0; j < 60; j++) sum += 0.7 * cabs(x[j]);
         assert_at_most(fabs(value_at(p, both[i], SHAPE, x) - sum), 1e-6 * sum);
@@ -22,12 +21,11 @@ TEST(l1_is_the_sum_of_magnitudes)
 
 TEST(l1_shrinks_every_number_by_weight_times_step)
 {
-    OWNED(larmor_prox) *p;
-    assert_ok(larmor_prox_l1(dev, 0.5, LARMOR_C128, LARMOR_SHAPE(3), &p));
+    OWN(larmor_prox, *p, larmor_prox_l1(dev, 0.5, LARMOR_C128, LARMOR_SHAPE(3), &p));
     const cplx x[3] = {3 + 4 * I, 0.1, -2 * I};
     OWNED(larmor_array) *a = complex_array(LARMOR_C128, LARMOR_SHAPE(3), x);
     assert_ok(larmor_prox_apply(p, 2, a, a));
-    OWNED(cplx) *z = values_of(a);
+    HEAP cplx *z = values_of(a);
     const cplx expected[3] = {2.4 + 3.2 * I, 0, -1 * I};
     assert_at_most(difference(z, expected, 3), 1e-15);
 }
@@ -35,9 +33,8 @@ TEST(l1_shrinks_every_number_by_weight_times_step)
 TEST(groups_are_those_of_the_last_dimension)
 {
     for (int i = 0; i < 2; i++) {
-        OWNED(larmor_prox) *p;
-        assert_ok(larmor_prox_group_l1(dev, 0.7, both[i], SHAPE, &p));
-        OWNED(cplx) *x = random_values(60, 3);
+        OWN(larmor_prox, *p, larmor_prox_group_l1(dev, 0.7, both[i], SHAPE, &p));
+        HEAP cplx *x = random_values(60, 3);
         double sum = 0;
         for (int j = 0; j < 20; j++)
             sum += 0.7 * sqrt(pow(cabs(x[j]), 2) + pow(cabs(x[j + 20]), 2) + pow(cabs(x[j + 40]), 2));
@@ -53,7 +50,7 @@ TEST(a_stack_treats_every_range_by_its_own_part)
     assert_ok(larmor_prox_l1(dev, 2, LARMOR_C128, LARMOR_SHAPE(5, 4, 1), &part[1]));
     assert_ok(larmor_prox_stack(part, 2, &stack));
     assert_true(larmor_shape_equal(larmor_prox_shape(stack), SHAPE));
-    OWNED(cplx) *x = random_values(60, 31), *z = expect_minimum(stack, LARMOR_C128, SHAPE, 0.3, 31);
+    HEAP cplx *x = random_values(60, 31), *z = expect_minimum(stack, LARMOR_C128, SHAPE, 0.3, 31);
     assert_at_most(fabs(value_at(stack, LARMOR_C128, SHAPE, x) -
                         value_at(part[0], LARMOR_C128, LARMOR_SHAPE(5, 4, 2), x) -
                         value_at(part[1], LARMOR_C128, LARMOR_SHAPE(5, 4, 1), x + 40)),

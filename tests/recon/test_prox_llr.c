@@ -29,7 +29,7 @@ TEST(a_noisy_series_of_rank_1_comes_closer_to_the_truth)
     cplx truth[N], *noise = random_values(N, 5), b[N];
     rank_1(truth);
     for (int i = 0; i < N; i++) b[i] = truth[i] + 0.3 * noise[i];
-    OWNED(cplx) *x = denoise("llr", &(larmor_regulariser_opts){.lambda = 0.1}, SERIES, b);
+    HEAP cplx *x = denoise("llr", &(larmor_regulariser_opts){.lambda = 0.1}, SERIES, b);
     assert_at_most(difference(x, truth, N), 0.75 * difference(b, truth, N));
     free(noise);
 }
@@ -37,7 +37,7 @@ TEST(a_noisy_series_of_rank_1_comes_closer_to_the_truth)
 /* Pure noise of deviation s is all gone at lambda somewhat above s, whatever the block and the number of frames. */
 TEST(lambda_means_the_same_for_all_blocks)
 {
-    OWNED(cplx) *noise = random_values(N, 6);
+    HEAP cplx *noise = random_values(N, 6);
     const double deviation = sqrt(2 / 3.), unit = sqrt(28 / 45. / (2 / 3.)); /* E|b|^4 = 28/45 */
     for (int64_t block = 2; block <= 8; block *= 2) {
         const larmor_regulariser_opts opts = {.lambda = 1.6 * deviation / unit, .block = {block, block, block}};

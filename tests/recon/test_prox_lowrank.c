@@ -10,7 +10,7 @@ static const double pi = 3.14159265358979323846;
 /* Orthonormal courses in time that no frequency has to itself. */
 static void make_courses(cplx v[RANK][FRAMES])
 {
-    OWNED(cplx) *values = random_values(RANK * FRAMES, 3);
+    HEAP cplx *values = random_values(RANK * FRAMES, 3);
     for (int k = 0; k < RANK; k++) {
         double norm = 0;
         memcpy(v[k], values + (ptrdiff_t)k * FRAMES, sizeof v[k]);
@@ -52,7 +52,7 @@ static void make_sparse(int count, cplx *x)
 
 TEST(a_series_costs_the_sum_of_its_singular_values)
 {
-    OWNED(cplx) *x = malloc(N * sizeof *x);
+    HEAP cplx *x = malloc(N * sizeof *x);
     make_low_rank(5, 2, x);
     const double cost = penalty_of("lowrank", NULL, SERIES, x);
     assert_at_most(fabs(cost / ((sqrt(VOXELS) + sqrt(FRAMES)) * 7) - 1), 1e-7);
@@ -61,18 +61,17 @@ TEST(a_series_costs_the_sum_of_its_singular_values)
 TEST(its_proximal_map_lowers_each_singular_value_alike_down_to_0)
 {
     const double unit = sqrt(VOXELS) + sqrt(FRAMES);
-    OWNED(larmor_regulariser) *r;
-    assert_ok(larmor_regulariser_create(dev, "lowrank", NULL, LARMOR_C128, SERIES, &r));
+    OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, "lowrank", NULL, LARMOR_C128, SERIES, &r));
     const larmor_penalty p = larmor_regulariser_penalty(r);
     for (int i = 0; i < 2; i++) {
         const double by = i ? 3 : 1;
-        OWNED(cplx) *x = malloc(N * sizeof *x), *expected = malloc(N * sizeof *expected);
+        HEAP cplx *x = malloc(N * sizeof *x), *expected = malloc(N * sizeof *expected);
         make_low_rank(5, 2, x);
         make_low_rank(5 - by, fmax(0, 2 - by), expected);
         OWNED(larmor_array) *in = complex_array(LARMOR_C128, larmor_prox_shape(p.g), x),
                             *out = zeros(LARMOR_C128, larmor_prox_shape(p.g));
         assert_ok(larmor_prox_apply(p.g, by / unit, in, out));
-        OWNED(cplx) *got = values_of(out);
+        HEAP cplx *got = values_of(out);
         assert_at_most(difference(got, expected, N), 1e-12);
     }
 }
@@ -83,7 +82,7 @@ static cplx *solve_pair(larmor_regulariser *r, const cplx *x, larmor_shape shape
 {
     const larmor_penalty p = larmor_regulariser_penalty(r);
     const int64_t count = larmor_shape_count(shape);
-    OWNED(cplx) *scaled = malloc((size_t)count * sizeof *scaled);
+    HEAP cplx *scaled = malloc((size_t)count * sizeof *scaled);
     for (int64_t i = 0; i < count; i++) scaled[i] = x[i] / weight;
     OWNED(larmor_array) *b = complex_array(LARMOR_C128, shape, scaled),
                         *z = zeros(LARMOR_C128, larmor_op_in_shape(p.E)),
@@ -106,14 +105,13 @@ static cplx *solve_pair(larmor_regulariser *r, const cplx *x, larmor_shape shape
 
 TEST(a_background_of_low_rank_and_sparse_frequencies_come_apart)
 {
-    OWNED(cplx) *L = malloc(N * sizeof *L), *S = malloc(N * sizeof *S), *x = malloc(N * sizeof *x);
-    OWNED(larmor_regulariser) *r;
+    HEAP cplx *L = malloc(N * sizeof *L), *S = malloc(N * sizeof *S), *x = malloc(N * sizeof *x);
     double value;
     make_low_rank(30, 20, L);
     make_sparse(N / 33, S);
     for (int i = 0; i < N; i++) x[i] = L[i] + S[i];
-    assert_ok(larmor_regulariser_create(dev, "lowrank-sparse", NULL, LARMOR_C128, SERIES, &r));
-    OWNED(cplx) *pair = solve_pair(r, x, SERIES, 1e-3, 0, &value);
+    OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, "lowrank-sparse", NULL, LARMOR_C128, SERIES, &r));
+    HEAP cplx *pair = solve_pair(r, x, SERIES, 1e-3, 0, &value);
     assert_at_most(difference(pair, L, N), 0.05);
     assert_at_most(difference(pair + N, S, N), 0.1);
 }
@@ -123,12 +121,11 @@ static void functional_has_its_least_value(const char *name, double ratio)
 {
     enum { SIDE = 6, FEW = 4, COUNT = SIDE * SIDE * FEW };
     const larmor_shape small = LARMOR_SHAPE(SIDE, SIDE, FEW);
-    OWNED(cplx) *x = random_values(COUNT, 9);
-    OWNED(larmor_regulariser) *r;
+    HEAP cplx *x = random_values(COUNT, 9);
     double value, reference;
-    assert_ok(
+    OWN(larmor_regulariser, *r,
         larmor_regulariser_create(dev, name, &(larmor_regulariser_opts){.ratio = ratio}, LARMOR_C128, small, &r));
-    OWNED(cplx) *pair = solve_pair(r, x, small, 0.1, 0, &value), *other = solve_pair(r, x, small, 0.1, 1, &reference);
+    HEAP cplx *pair = solve_pair(r, x, small, 0.1, 0, &value), *other = solve_pair(r, x, small, 0.1, 1, &reference);
     assert_at_most(fabs(value / reference - 1), 1e-4);
 }
 
@@ -146,15 +143,15 @@ TEST(the_functional_of_several_scales_has_its_least_value)
 TEST(a_pair_costs_the_singular_values_of_one_and_the_frequencies_of_the_other)
 {
     const double ratios[] = {2 + 2 * sqrt((double)FRAMES / VOXELS), 3};
-    OWNED(cplx) *z = malloc(2 * N * sizeof *z);
+    HEAP cplx *z = malloc(2 * N * sizeof *z);
     make_low_rank(5, 2, z);
     make_sparse(1, z + N);
     for (int i = 0; i < 2 * N; i++) z[i] *= sqrt(2);
     for (int i = 0; i < 2; i++) {
-        OWNED(larmor_regulariser) *r;
         double value;
-        assert_ok(larmor_regulariser_create(dev, "lowrank-sparse", &(larmor_regulariser_opts){.ratio = i ? 3 : 0},
-                                            LARMOR_C128, SERIES, &r));
+        OWN(larmor_regulariser, *r,
+            larmor_regulariser_create(dev, "lowrank-sparse", &(larmor_regulariser_opts){.ratio = i ? 3 : 0},
+                                      LARMOR_C128, SERIES, &r));
         const larmor_penalty p = larmor_regulariser_penalty(r);
         OWNED(larmor_array) *in = complex_array(LARMOR_C128, larmor_op_in_shape(p.E), z),
                             *y = zeros(LARMOR_C128, larmor_op_out_shape(p.K));
@@ -180,11 +177,10 @@ static void make_scales(double voxel, double block, cplx *z)
 /* The block lies in four of those half a block away, each with half of its norm. */
 TEST(parts_cost_the_singular_values_of_blocks_of_their_size)
 {
-    OWNED(cplx) *z = malloc(3 * N * sizeof *z);
-    OWNED(larmor_regulariser) *r;
+    HEAP cplx *z = malloc(3 * N * sizeof *z);
     double value;
     make_scales(3, 4, z);
-    assert_ok(larmor_regulariser_create(dev, "lowrank-multiscale", NULL, LARMOR_C128, SERIES, &r));
+    OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, "lowrank-multiscale", NULL, LARMOR_C128, SERIES, &r));
     const larmor_penalty p = larmor_regulariser_penalty(r);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, larmor_op_in_shape(p.E), z),
                         *y = zeros(LARMOR_C128, larmor_op_out_shape(p.K));

@@ -79,7 +79,7 @@ TEST(every_operator_has_its_adjoint)
 
 static larmor_array *random_array(larmor_shape shape, double size, unsigned seed)
 {
-    OWNED(cplx) *values = random_values((int)larmor_shape_count(shape), seed);
+    HEAP cplx *values = random_values((int)larmor_shape_count(shape), seed);
     for (int64_t i = 0; i < larmor_shape_count(shape); i++) values[i] *= size;
     larmor_array *x = complex_array(LARMOR_C128, shape, values);
     return x;
@@ -102,7 +102,8 @@ TEST(every_proximal_map_gives_the_least_of_its_sum)
     for (int i = 0; name_at(i); i++) {
         const part p = part_of(i);
         const double t = 0.2;
-        larmor_array *x = random_array(p.shape, 1, 5), *z = zeros(LARMOR_C128, p.shape), *near;
+        OWNED(larmor_array) *x = random_array(p.shape, 1, 5), *z = zeros(LARMOR_C128, p.shape);
+        larmor_array *near;
         assert_ok(larmor_prox_apply(p.p.g, t, x, z));
         const double least = moreau(&p, t, x, z);
         assert_true(least < moreau(&p, t, x, x));
@@ -112,8 +113,6 @@ TEST(every_proximal_map_gives_the_least_of_its_sum)
             assert_true(least <= moreau(&p, t, x, near) * (1 + 1e-12));
             larmor_array_free(near);
         }
-        larmor_array_free(z);
-        larmor_array_free(x);
         larmor_regulariser_free(p.r);
     }
 }
@@ -159,12 +158,12 @@ TEST(every_penalty_takes_noise_off_a_disc)
     for (int i = 0; name_at(i); i++) {
         const larmor_shape shape = shape_of(i);
         const int count = (int)larmor_shape_count(shape);
-        OWNED(cplx) *noisy = random_values(count, 11), *truth = malloc((size_t)count * sizeof *truth);
+        HEAP cplx *noisy = random_values(count, 11), *truth = malloc((size_t)count * sizeof *truth);
         for (int j = 0; j < count; j++) {
             truth[j] = hypot(j % N - 7, j / N % N - 8) < 5 ? 1 : 0;
             noisy[j] = truth[j] + 0.2 * noisy[j];
         }
-        OWNED(cplx) *image = denoise(name_at(i), &(larmor_regulariser_opts){.lambda = 0.1}, shape, noisy);
+        HEAP cplx *image = denoise(name_at(i), &(larmor_regulariser_opts){.lambda = 0.1}, shape, noisy);
         assert_at_most(difference(image, truth, count), 0.9 * difference(noisy, truth, count));
     }
 }
@@ -195,8 +194,8 @@ typedef struct scan {
 static scan make_scan(void)
 {
     scan s = {random_values(N * N * COILS, 1), malloc(sizeof(cplx) * M * COILS), random_points(IMAGE, M, 2)};
-    OWNED(cplx) *truth = malloc(sizeof *truth * N * N), *seen = malloc(sizeof *seen * N * N),
-                *noise = random_values(M * COILS, 3);
+    HEAP cplx *truth = malloc(sizeof *truth * N * N), *seen = malloc(sizeof *seen * N * N),
+              *noise = random_values(M * COILS, 3);
     for (int i = 0; i < N * N; i++) truth[i] = hypot(i % N - 7, i / N - 8) < 5 ? 1 + 0.5 * I : 0.1;
     for (int c = 0; c < COILS; c++) {
         for (int i = 0; i < N * N; i++) seen[i] = s.maps[i + N * N * c] * truth[i];
@@ -208,9 +207,7 @@ static scan make_scan(void)
 
 static void free_scan(scan *s)
 {
-    free(s->maps);
-    free(s->kspace);
-    free(s->k);
+    LMR_FREE(s->maps, s->kspace, s->k);
 }
 
 ENDS_ITSELF_BY(free_scan, scan)
@@ -220,8 +217,8 @@ static cplx *reconstruct(int entry, const scan *s, double data, double gain, int
 {
     const int64_t m = (int64_t)M * times;
     const larmor_shape kspace = LARMOR_SHAPE(SAMPLES, READOUTS * times, COILS);
-    OWNED(double) *k = malloc(sizeof *k * 2 * (size_t)m);
-    OWNED(cplx) *y = malloc(sizeof *y * COILS * (size_t)m), *maps = malloc(sizeof *maps * N * N * COILS);
+    HEAP double *k = malloc(sizeof *k * 2 * (size_t)m);
+    HEAP cplx *y = malloc(sizeof *y * COILS * (size_t)m), *maps = malloc(sizeof *maps * N * N * COILS);
     for (int t = 0; t < times; t++) {
         memcpy(k + 2 * M * t, s->k, sizeof *k * 2 * M);
         for (int c = 0; c < COILS; c++)
@@ -234,13 +231,11 @@ static cplx *reconstruct(int entry, const scan *s, double data, double gain, int
     const int series = is_series(entry);
     const larmor_shape shape = shape_of(entry);
     OWNED(larmor_op) *A, *one;
-    OWNED(larmor_circulant) *C;
-    OWNED(larmor_regulariser) *r;
     assert_ok(larmor_op_sense(sense, &(larmor_sense_opts){.traj = traj, .nufft_tol = 1e-12}, &one));
-    assert_ok(larmor_circulant_create(sense, traj, NULL, IMAGE, LARMOR_C128, &C));
+    OWN(larmor_circulant, *C, larmor_circulant_create(sense, traj, NULL, IMAGE, LARMOR_C128, &C));
     if (series) {
         assert_ok(larmor_op_frames((larmor_op *[]){one, one}, FRAMES, &A));
-        OWNED(cplx) *twice = malloc(sizeof *twice * 2 * COILS * (size_t)m);
+        HEAP cplx *twice = malloc(sizeof *twice * 2 * COILS * (size_t)m);
         for (int64_t j = 0; j < COILS * m; j++) {
             twice[j] = y[j];
             twice[j + COILS * m] = 0.8 * y[j];
@@ -251,7 +246,7 @@ static cplx *reconstruct(int entry, const scan *s, double data, double gain, int
         all = larmor_array_ref(b);
     }
     x = zeros(LARMOR_C128, shape);
-    assert_ok(larmor_regulariser_create(dev, name_at(entry), NULL, LARMOR_C128, shape, &r));
+    OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, name_at(entry), NULL, LARMOR_C128, shape, &r));
     assert_ok(larmor_regularised(A, all, r, x, &(larmor_solve_opts){.circulant = C}, NULL));
     *weight = larmor_regulariser_weight(r);
     cplx *image = values_of(x);
@@ -264,8 +259,8 @@ static void expect_same_image(double data, double gain, int times, double heavie
     for (int i = 0; name_at(i); i++) {
         const int64_t count = larmor_shape_count(shape_of(i));
         double before, after;
-        OWNED(cplx) *once = reconstruct(i, &s, 1, 1, 1, &before),
-                    *again = reconstruct(i, &s, data, gain, times, &after);
+        HEAP cplx *once = reconstruct(i, &s, 1, 1, 1, &before),
+                  *again = reconstruct(i, &s, data, gain, times, &after);
         for (int64_t j = 0; j < count; j++) again[j] /= data;
         assert_at_most(difference(again, once, count), 1e-6);
         assert_at_most(fabs(after / before - heavier), 1e-9 * heavier);
@@ -293,7 +288,7 @@ TEST(empty_space_leaves_the_unit_alone)
     double unit[2];
     for (int i = 0; i < 2; i++) {
         const larmor_shape shape = LARMOR_SHAPE(i ? 100 : 10);
-        OWNED(cplx) *b = calloc(100, sizeof *b), *some = random_values(10, 4);
+        HEAP cplx *b = calloc(100, sizeof *b), *some = random_values(10, 4);
         memcpy(b, some, 10 * sizeof *b);
         OWNED(larmor_op) *A = identity(LARMOR_C128, shape);
         OWNED(larmor_array) *data = complex_array(LARMOR_C128, shape, b);
@@ -310,9 +305,8 @@ TEST(no_data_make_no_image)
         const larmor_shape shape = shape_of(i);
         OWNED(larmor_op) *A = identity(LARMOR_C64, shape);
         OWNED(larmor_array) *b = zeros(LARMOR_C64, shape), *x = zeros(LARMOR_C64, shape);
-        OWNED(larmor_regulariser) *r;
         double norm;
-        assert_ok(larmor_regulariser_create(dev, name_at(i), NULL, LARMOR_C64, shape, &r));
+        OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, name_at(i), NULL, LARMOR_C64, shape, &r));
         assert_ok(larmor_regularised(A, b, r, x, NULL, NULL));
         assert_ok(larmor_nrm2(x, &norm));
         assert_true(norm == 0 && larmor_regulariser_weight(r) == 0);
@@ -337,13 +331,12 @@ TEST(the_monitor_sees_images_and_can_stop)
     for (int i = 0; name_at(i); i++) {
         if (is_series(i)) continue;
         OWNED(larmor_op) *A = identity(LARMOR_C64, IMAGE);
-        OWNED(cplx) *values = random_values(N * N, 2);
+        HEAP cplx *values = random_values(N * N, 2);
         OWNED(larmor_array) *b = complex_array(LARMOR_C64, IMAGE, values), *x = zeros(LARMOR_C64, IMAGE);
-        OWNED(larmor_regulariser) *r;
         larmor_report report;
         seen s = {.stop_at = 3};
         double norm;
-        assert_ok(larmor_regulariser_create(dev, name_at(i), NULL, LARMOR_C64, IMAGE, &r));
+        OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, name_at(i), NULL, LARMOR_C64, IMAGE, &r));
         const larmor_solve_opts solve = {.monitor = watch, .user = &s, .tol = -1};
         assert_int_equal(larmor_regularised(A, b, r, x, &solve, &report), LARMOR_STOPPED);
         assert_int_equal(s.calls, 3);
@@ -386,11 +379,9 @@ static larmor_end end_of(larmor_dtype dtype, double weight, int resolve)
     }
     OWNED(larmor_array) *mask = complex_array(dtype, shape, measured), *b = complex_array(dtype, shape, object),
                         *x = zeros(dtype, shape);
-    OWNED(larmor_op) *A;
-    OWNED(larmor_regulariser) *r;
     larmor_report report;
-    assert_ok(larmor_op_diag(mask, &A));
-    assert_ok(larmor_regulariser_create(dev, "tv", NULL, dtype, shape, &r));
+    OWN(larmor_op, *A, larmor_op_diag(mask, &A));
+    OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, "tv", NULL, dtype, shape, &r));
     assert_ok(larmor_regulariser_set_weight(r, weight));
     assert_ok(larmor_regularised(A, b, r, x, &(larmor_solve_opts){.resolve = resolve, .tol = -1}, &report));
     return report.end;
@@ -408,8 +399,7 @@ TEST(what_does_not_fit_is_refused)
 {
     OWNED(larmor_op) *A = identity(LARMOR_C64, IMAGE);
     larmor_array *b = zeros(LARMOR_C64, IMAGE), *x = zeros(LARMOR_C64, LARMOR_SHAPE(N, N - 1));
-    larmor_regulariser *r;
-    assert_ok(larmor_regulariser_create(dev, "tv", NULL, LARMOR_C64, IMAGE, &r));
+    OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, "tv", NULL, LARMOR_C64, IMAGE, &r));
     assert_refused(larmor_regularised(A, b, r, x, NULL, NULL), LARMOR_ERR_SHAPE, "tv: image is c64 [16, 15]");
     assert_refused(larmor_regularised(A, b, NULL, x, NULL, NULL), LARMOR_ERR_ARG,
                    "regularised: A, b, r and x are needed");
@@ -417,7 +407,5 @@ TEST(what_does_not_fit_is_refused)
     larmor_array_free(x);
     x = zeros(LARMOR_C64, IMAGE);
     assert_refused(larmor_regularised(A, b, r, x, NULL, NULL), LARMOR_ERR_NUMERIC, "expected a finite number");
-    larmor_regulariser_free(r);
-    larmor_array_free(b);
-    larmor_array_free(x);
+    LMR_FREE(b, x);
 }

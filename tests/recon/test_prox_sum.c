@@ -69,7 +69,7 @@ TEST(the_normal_map_of_a_sum_is_the_adjoint_after_the_forward_map)
 
 TEST(a_sum_has_the_value_of_its_parts_times_their_ratios)
 {
-    OWNED(cplx) *x = random_values(COUNT * FRAMES, 4);
+    HEAP cplx *x = random_values(COUNT * FRAMES, 4);
     const larmor_regulariser_opts series = {.series = 1};
     const double parts = penalty_of("tv:xy", &series, SERIES, x) + 4 * penalty_of("tv:t", NULL, SERIES, x) +
                          0.5 * penalty_of("llr", NULL, SERIES, x);
@@ -113,7 +113,7 @@ static double steps_between(const cplx *x, int step, int length, int wraps)
 
 TEST(differences_along_the_heart_wrap_and_those_along_breath_and_time_do_not)
 {
-    OWNED(cplx) *x = random_values(COUNT * STATES, 9);
+    HEAP cplx *x = random_values(COUNT * STATES, 9);
     assert_at_most(fabs(penalty_of("tv:h", &states, STATES_SHAPE, x) / steps_between(x, 1, HEART, 1) - 1), 1e-13);
     assert_at_most(fabs(penalty_of("tv:b", &states, STATES_SHAPE, x) / steps_between(x, HEART, BREATH, 0) - 1),
                    1e-13);
@@ -127,9 +127,8 @@ TEST(operators_along_the_dimensions_of_a_series_have_their_adjoints_and_normal_m
 {
     static const char *const names[] = {"tv:h", "tv:xhb", "tv:xy+tv:h+tv:b", "fft:h+wavelet:b=2+tv:t"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        OWNED(larmor_regulariser) *r;
         double error;
-        assert_ok(larmor_regulariser_create(dev, names[i], &states, LARMOR_C128, STATES_SHAPE, &r));
+        OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, names[i], &states, LARMOR_C128, STATES_SHAPE, &r));
         assert_ok(larmor_op_adjoint_error(larmor_regulariser_penalty(r).K, 3, &error));
         assert_at_most(error, 1e-13);
         assert_at_most(normal_apart(larmor_regulariser_penalty(r).K), 1e-13);
@@ -159,8 +158,8 @@ static problem problem_of(larmor_shape shape)
 {
     problem p = {.shape = shape};
     const int count = (int)larmor_shape_count(shape);
-    OWNED(double) *kept = calloc((size_t)count, sizeof *kept);
-    OWNED(cplx) *truth = malloc((size_t)count * sizeof *truth), *noise = random_values(count, 6);
+    HEAP double *kept = calloc((size_t)count, sizeof *kept);
+    HEAP cplx *truth = malloc((size_t)count * sizeof *truth), *noise = random_values(count, 6);
     for (int i = 0; i < count; i++) {
         const double radius = 4 + 0.5 * (i / COUNT);
         kept[i] = i * 37 % COUNT < KEPT;
@@ -168,10 +167,9 @@ static problem problem_of(larmor_shape shape)
     }
     OWNED(larmor_array) *mask = real_array(shape, kept), *x = complex_array(LARMOR_C128, shape, truth),
                         *e = complex_array(LARMOR_C128, shape, noise);
-    OWNED(larmor_op) *M, *F;
     const larmor_fft_opts unitary = {.unitary = 1};
-    assert_ok(larmor_op_mask(mask, LARMOR_C128, &M));
-    assert_ok(larmor_op_fft(dev, LARMOR_C128, shape, 3, &unitary, &F));
+    OWN(larmor_op, *M, larmor_op_mask(mask, LARMOR_C128, &M));
+    OWN(larmor_op, *F, larmor_op_fft(dev, LARMOR_C128, shape, 3, &unitary, &F));
     assert_ok(larmor_op_chain(M, F, &p.A));
     p.b = zeros(LARMOR_C128, shape);
     assert_ok(larmor_axpby(0.1, e, 1, x));
@@ -181,8 +179,7 @@ static problem problem_of(larmor_shape shape)
 
 static void free_problem(problem *p)
 {
-    larmor_op_free(p->A);
-    larmor_array_free(p->b);
+    LMR_FREE(p->A, p->b);
 }
 
 ENDS_ITSELF_BY(free_problem, problem)
@@ -199,7 +196,7 @@ static cplx *solution(const problem *p, const char *name, double weight)
 
 static void alike(const problem *p, const char *a, double wa, const char *b, double wb, double most)
 {
-    OWNED(cplx) *x = solution(p, a, wa), *y = solution(p, b, wb);
+    HEAP cplx *x = solution(p, a, wa), *y = solution(p, b, wb);
     assert_at_most(difference(x, y, larmor_shape_count(p->shape)), most);
 }
 
@@ -242,7 +239,7 @@ static cplx *matrix_of(larmor_op *A)
         unit[i] = 1;
         OWNED(larmor_array) *x = complex_array(LARMOR_C128, IMAGE, unit), *y = zeros(LARMOR_C128, IMAGE);
         assert_ok(larmor_op_forward(A, x, y));
-        OWNED(cplx) *values = values_of(y);
+        HEAP cplx *values = values_of(y);
         memcpy(columns + (ptrdiff_t)i * COUNT, values, sizeof *values * COUNT);
     }
     return columns;
@@ -304,13 +301,13 @@ TEST(the_functional_of_l1_and_tv_has_its_least_value)
     enum { STEPS = 4000 };
     const double weight = 0.1, ratios[] = {0.5, 4};
     OWNED(problem) p = problem_of(IMAGE);
-    OWNED(cplx) *A = matrix_of(p.A), *b = values_of(p.b);
+    HEAP cplx *A = matrix_of(p.A), *b = values_of(p.b);
     for (int c = 0; c < 2; c++) {
         char name[32];
         cplx x[COUNT] = {0}, dual[COUNT][2] = {{0}};
         for (int i = 0; i < STEPS; i++) condat_step(A, b, weight * ratios[c], weight, x, dual);
         snprintf(name, sizeof name, "tv:xy+l1=%g", ratios[c]);
-        OWNED(cplx) *image = solution(&p, name, weight);
+        HEAP cplx *image = solution(&p, name, weight);
         const double least = functional(A, b, weight * ratios[c], weight, x),
                      found = functional(A, b, weight * ratios[c], weight, image);
         assert_at_most(fabs(found / least - 1), 1e-4);

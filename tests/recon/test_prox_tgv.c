@@ -12,17 +12,15 @@ static void ramp(cplx *x)
 /* With v the gradient of x both terms vanish. */
 TEST(an_affine_ramp_costs_nothing)
 {
-    OWNED(larmor_regulariser) *r;
-    OWNED(larmor_op) *G;
-    assert_ok(larmor_regulariser_create(dev, "tgv", NULL, LARMOR_C128, SHAPE, &r));
-    assert_ok(larmor_op_gradient(dev, LARMOR_C128, SHAPE, 3, NULL, &G));
+    OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, "tgv", NULL, LARMOR_C128, SHAPE, &r));
+    OWN(larmor_op, *G, larmor_op_gradient(dev, LARMOR_C128, SHAPE, 3, NULL, &G));
     const larmor_penalty p = larmor_regulariser_penalty(r);
     cplx x[NX * NY], z[3 * NX * NY];
     ramp(x);
     OWNED(larmor_array) *image = complex_array(LARMOR_C128, SHAPE, x),
                         *field = zeros(LARMOR_C128, LARMOR_SHAPE(NX, NY, 2));
     assert_ok(larmor_op_forward(G, image, field));
-    OWNED(cplx) *v = values_of(field);
+    HEAP cplx *v = values_of(field);
     memcpy(z, x, sizeof x);
     memcpy(z + NX * NY, v, 2 * sizeof x);
     OWNED(larmor_array) *extended = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, 3), z),
@@ -38,7 +36,7 @@ TEST(it_leaves_ramps_alone_where_total_variation_does_not)
     cplx b[NX * NY];
     ramp(b);
     const larmor_regulariser_opts opts = {.lambda = 0.3};
-    OWNED(cplx) *tgv = denoise("tgv", &opts, SHAPE, b), *tv = denoise("tv", &opts, SHAPE, b);
+    HEAP cplx *tgv = denoise("tgv", &opts, SHAPE, b), *tv = denoise("tv", &opts, SHAPE, b);
     assert_at_most(difference(tgv, b, NX * NY), 1e-3);
     assert_at_most(0.1, difference(tv, b, NX * NY));
 }
@@ -47,9 +45,9 @@ TEST(the_ratio_weighs_the_second_term)
 {
     double g[2];
     for (int i = 0; i < 2; i++) {
-        OWNED(larmor_regulariser) *r;
-        assert_ok(larmor_regulariser_create(dev, "tgv", &(larmor_regulariser_opts){.ratio = i ? 5 : 0}, LARMOR_C128,
-                                            SHAPE, &r));
+        OWN(larmor_regulariser, *r,
+            larmor_regulariser_create(dev, "tgv", &(larmor_regulariser_opts){.ratio = i ? 5 : 0}, LARMOR_C128, SHAPE,
+                                      &r));
         const larmor_penalty p = larmor_regulariser_penalty(r);
         cplx z[3 * NX * NY] = {0};
         z[NX * NY + 3 * NX + 4] = 1; /* v alone: the first term is 1 */
@@ -70,9 +68,9 @@ TEST(of_a_series_each_image_is_by_itself)
     ramp(b);
     for (int i = 0; i < COUNT; i++) b[i] += 0.5 * (i % 7 == 3);
     for (int i = 0; i < COUNT; i++) b[2 * COUNT - 1 - i] = I * b[i];
-    OWNED(cplx) *series = denoise("tgv", &both, LARMOR_SHAPE(NX, NY, 2), b);
+    HEAP cplx *series = denoise("tgv", &both, LARMOR_SHAPE(NX, NY, 2), b);
     for (int i = 0; i < 2; i++) {
-        OWNED(cplx) *alone = denoise("tgv", &one, SHAPE, b + (ptrdiff_t)i * COUNT);
+        HEAP cplx *alone = denoise("tgv", &one, SHAPE, b + (ptrdiff_t)i * COUNT);
         assert_at_most(difference(series + (ptrdiff_t)i * COUNT, alone, COUNT), 1e-3);
         assert_at_most(0.01, difference(alone, b + (ptrdiff_t)i * COUNT, COUNT));
     }

@@ -13,7 +13,7 @@ TEST(a_constant_costs_nothing)
 TEST(it_is_the_sum_of_the_lengths_of_gradients)
 {
     enum { NX = 5, NY = 4, NZ = 3 };
-    OWNED(cplx) *x = random_values(NX * NY * NZ, 4);
+    HEAP cplx *x = random_values(NX * NY * NZ, 4);
     double sum = 0;
     for (int z = 0; z < NZ; z++)
         for (int y = 0; y < NY; y++)
@@ -71,7 +71,7 @@ TEST(a_huge_lambda_leaves_the_mean)
     cplx *b = random_values(48, 6), mean = 0, expected[48];
     for (int i = 0; i < 48; i++) mean += b[i] / 48;
     for (int i = 0; i < 48; i++) expected[i] = mean;
-    OWNED(cplx) *x = denoise("tv", &(larmor_regulariser_opts){.lambda = 5}, LARMOR_SHAPE(8, 6), b);
+    HEAP cplx *x = denoise("tv", &(larmor_regulariser_opts){.lambda = 5}, LARMOR_SHAPE(8, 6), b);
     assert_at_most(difference(x, expected, 48), 1e-2);
     free(b);
 }
@@ -84,7 +84,7 @@ TEST(edges_stay_and_noise_goes)
         truth[i] = i % N < N / 3 ? 1 : 2;
         b[i] = truth[i] + 0.2 * noise[i];
     }
-    OWNED(cplx) *x = denoise("tv", &(larmor_regulariser_opts){.lambda = 0.15}, LARMOR_SHAPE(N, N), b);
+    HEAP cplx *x = denoise("tv", &(larmor_regulariser_opts){.lambda = 0.15}, LARMOR_SHAPE(N, N), b);
     assert_at_most(difference(x, truth, N * N), 0.4 * difference(b, truth, N * N));
     assert_at_most(0.7, creal(x[N / 3 + N * N / 2] - x[N / 3 - 1 + N * N / 2]));
     free(noise);
@@ -99,6 +99,6 @@ TEST(a_step_is_lowered_by_the_weight)
         b[i] = i < 10 ? 1 : 3;
         expected[i] = i < 10 ? 1 + weight / 10 : 3 - weight / 10;
     }
-    OWNED(cplx) *x = denoise("tv", &(larmor_regulariser_opts){.lambda = lambda}, LARMOR_SHAPE(20), b);
+    HEAP cplx *x = denoise("tv", &(larmor_regulariser_opts){.lambda = lambda}, LARMOR_SHAPE(20), b);
     assert_at_most(difference(x, expected, 20), 1e-5);
 }

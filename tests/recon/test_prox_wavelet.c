@@ -9,19 +9,18 @@ TEST(its_transforms_are_a_tight_frame)
     for (int i = 0; i < 2; i++) {
         const larmor_dtype dtype = i ? LARMOR_C128 : LARMOR_C64;
         const double limit = i ? 1e-14 : 1e-6;
-        OWNED(larmor_regulariser) *r;
-        assert_ok(larmor_regulariser_create(dev, "wavelet", NULL, dtype, SHAPE, &r));
+        OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, "wavelet", NULL, dtype, SHAPE, &r));
         larmor_op *K = larmor_regulariser_penalty(r).K;
         double error;
         assert_ok(larmor_op_adjoint_error(K, 3, &error));
         assert_at_most(error, limit);
-        OWNED(cplx) *x = random_values(N, 7);
+        HEAP cplx *x = random_values(N, 7);
         OWNED(larmor_array) *in = complex_array(dtype, SHAPE, x), *c = zeros(dtype, larmor_op_out_shape(K)),
                             *out = zeros(dtype, SHAPE), *normal = zeros(dtype, SHAPE);
         assert_ok(larmor_op_forward(K, in, c));
         assert_ok(larmor_op_adjoint(K, c, out));
         assert_ok(larmor_op_normal(K, in, normal));
-        OWNED(cplx) *back = values_of(out), *same = values_of(normal);
+        HEAP cplx *back = values_of(out), *same = values_of(normal);
         assert_at_most(difference(back, x, N), 10 * limit);
         assert_at_most(difference(same, x, N), 10 * limit);
     }
@@ -32,11 +31,10 @@ TEST(images_of_a_series_are_transformed_by_themselves)
     enum { IMAGES = 3 };
     const larmor_regulariser_opts opts = {.series = 1};
     const larmor_shape shape = LARMOR_SHAPE(16, 12, IMAGES);
-    OWNED(larmor_regulariser) *one, *all;
-    assert_ok(larmor_regulariser_create(dev, "wavelet", NULL, LARMOR_C128, SHAPE, &one));
-    assert_ok(larmor_regulariser_create(dev, "wavelet", &opts, LARMOR_C128, shape, &all));
+    OWN(larmor_regulariser, *one, larmor_regulariser_create(dev, "wavelet", NULL, LARMOR_C128, SHAPE, &one));
+    OWN(larmor_regulariser, *all, larmor_regulariser_create(dev, "wavelet", &opts, LARMOR_C128, shape, &all));
     const larmor_penalty single = larmor_regulariser_penalty(one), series = larmor_regulariser_penalty(all);
-    OWNED(cplx) *x = random_values(N * IMAGES, 11);
+    HEAP cplx *x = random_values(N * IMAGES, 11);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, shape, x),
                         *c = zeros(LARMOR_C128, larmor_op_out_shape(series.K));
     double g, sum = 0, each;
@@ -54,12 +52,10 @@ TEST(images_of_a_series_are_transformed_by_themselves)
 
 TEST(its_penalty_is_the_mean_of_four_shifts)
 {
-    OWNED(larmor_regulariser) *r;
-    OWNED(larmor_op) *W;
-    assert_ok(larmor_regulariser_create(dev, "wavelet", NULL, LARMOR_C128, SHAPE, &r));
-    assert_ok(larmor_op_wavelet(dev, LARMOR_C128, SHAPE, NULL, &W));
+    OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, "wavelet", NULL, LARMOR_C128, SHAPE, &r));
+    OWN(larmor_op, *W, larmor_op_wavelet(dev, LARMOR_C128, SHAPE, NULL, &W));
     const larmor_penalty penalty = larmor_regulariser_penalty(r);
-    OWNED(cplx) *x = random_values(N, 9);
+    HEAP cplx *x = random_values(N, 9);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, SHAPE, x),
                         *c = zeros(LARMOR_C128, larmor_op_out_shape(penalty.K)), *y = zeros(LARMOR_C128, SHAPE);
     double g, sum = 0;
@@ -68,7 +64,7 @@ TEST(its_penalty_is_the_mean_of_four_shifts)
     for (int s = 0; s < 4; s++) {
         assert_ok(larmor_op_wavelet_shift(W, (int64_t[]){s, s, 0}));
         assert_ok(larmor_op_forward(W, in, y));
-        OWNED(cplx) *values = values_of(y);
+        HEAP cplx *values = values_of(y);
         for (int i = 0; i < N; i++) sum += cabs(values[i]) / 4;
     }
     assert_at_most(fabs(g - sum), 1e-12 * sum);

@@ -51,18 +51,14 @@ static larmor_status go_on(void *user, const larmor_solver_state *s, int *resume
     return LARMOR_OK;
 }
 
-static larmor_status do_not(void *user, const larmor_solver_state *s, int *resumed)
+static larmor_status do_not(void *user LMR_UNUSED, const larmor_solver_state *s LMR_UNUSED, int *resumed)
 {
-    (void)user;
-    (void)s;
     assert_int_equal(*resumed, 0);
     return LARMOR_OK;
 }
 
-static larmor_status fail_to(void *user, const larmor_solver_state *s, int *resumed)
+static larmor_status fail_to(void *user LMR_UNUSED, const larmor_solver_state *s LMR_UNUSED, int *resumed)
 {
-    (void)user;
-    (void)s;
     *resumed = 1;
     return larmor_fail(LARMOR_ERR_FORMAT, "the state is damaged");
 }
@@ -71,17 +67,15 @@ static larmor_status fail_to(void *user, const larmor_solver_state *s, int *resu
 
 typedef larmor_status (*solver)(problem *p, larmor_prox *g, const larmor_solve_opts *opts, larmor_report *report);
 
-static larmor_status by_cg(problem *p, larmor_prox *g, const larmor_solve_opts *o, larmor_report *report)
+static larmor_status by_cg(problem *p, larmor_prox *g LMR_UNUSED, const larmor_solve_opts *o, larmor_report *report)
 {
-    (void)g;
     return larmor_cg(p->A, p->b, p->x, o, report);
 }
 
 /* The preconditioner is half the identity. */
-static larmor_status by_preconditioned_cg(problem *p, larmor_prox *g, const larmor_solve_opts *o,
+static larmor_status by_preconditioned_cg(problem *p, larmor_prox *g LMR_UNUSED, const larmor_solve_opts *o,
                                           larmor_report *report)
 {
-    (void)g;
     cplx half[COLUMNS];
     for (int i = 0; i < COLUMNS; i++) half[i] = 0.5 + 0.02 * i;
     OWNED(larmor_array) *d = complex_array(LARMOR_C128, LARMOR_SHAPE(COLUMNS), half);
@@ -93,9 +87,8 @@ static larmor_status by_preconditioned_cg(problem *p, larmor_prox *g, const larm
     return st;
 }
 
-static larmor_status by_lsmr(problem *p, larmor_prox *g, const larmor_solve_opts *o, larmor_report *report)
+static larmor_status by_lsmr(problem *p, larmor_prox *g LMR_UNUSED, const larmor_solve_opts *o, larmor_report *report)
 {
-    (void)g;
     return larmor_lsmr(p->A, p->b, p->x, o, report);
 }
 
@@ -104,12 +97,10 @@ static larmor_status by_weighted_lsmr(problem *p, larmor_prox *g, const larmor_s
     (void)g;
     double w[ROWS];
     for (int i = 0; i < ROWS; i++) w[i] = 1 + 0.1 * i;
-    OWNED(larmor_array) *weights;
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(ROWS), LARMOR_F64, w, &weights));
+    OWN(larmor_array, *weights, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(ROWS), LARMOR_F64, w, &weights));
     larmor_solve_opts own = *o;
     own.weights = weights;
-    const larmor_status st = larmor_lsmr(p->A, p->b, p->x, &own, report);
-    return st;
+    return larmor_lsmr(p->A, p->b, p->x, &own, report);
 }
 
 static larmor_status by_admm(problem *p, larmor_prox *g, const larmor_solve_opts *o, larmor_report *report)
@@ -144,12 +135,11 @@ static larmor_status solve(int which, const larmor_solve_opts *given, cplx **x, 
 {
     OWNED(problem) p = slow_problem();
     p.A = matrix_op(&p.m);
-    OWNED(larmor_prox) *g;
     larmor_solve_opts o = *given;
     o.max_iter = ITERS;
     o.tol = -1;
     o.lambda = 1e-3;
-    assert_ok(larmor_prox_l1(dev, 0.3, LARMOR_C128, LARMOR_SHAPE(COLUMNS), &g));
+    OWN(larmor_prox, *g, larmor_prox_l1(dev, 0.3, LARMOR_C128, LARMOR_SHAPE(COLUMNS), &g));
     const larmor_status st = solvers[which](&p, g, &o, report);
     *x = values_of(p.x);
     return st;
@@ -184,10 +174,9 @@ TEST(a_run_that_is_stopped_anywhere_and_resumed_ends_as_one_that_was_not)
 TEST(without_a_state_the_run_begins_at_x)
 {
     for (int which = 0; which < SOLVERS; which++) {
-        OWNED(cplx) *expected, *got;
         larmor_report report;
-        assert_ok(solve(which, &(larmor_solve_opts){0}, &expected, &report));
-        assert_ok(solve(which, &(larmor_solve_opts){.resume = do_not}, &got, &report));
+        OWN_MEMORY(cplx, *expected, solve(which, &(larmor_solve_opts){0}, &expected, &report));
+        OWN_MEMORY(cplx, *got, solve(which, &(larmor_solve_opts){.resume = do_not}, &got, &report));
         assert_at_most(difference(got, expected, COLUMNS), 0);
     }
 }
@@ -195,7 +184,7 @@ TEST(without_a_state_the_run_begins_at_x)
 TEST(a_state_that_cannot_be_had_is_an_error)
 {
     for (int which = 0; which < SOLVERS; which++) {
-        OWNED(cplx) *got;
+        HEAP cplx *got;
         larmor_report report;
         assert_refused(solve(which, &(larmor_solve_opts){.resume = fail_to}, &got, &report), LARMOR_ERR_FORMAT,
                        "the state is damaged");
@@ -213,16 +202,15 @@ static larmor_status penalised(const char *name, larmor_solve_opts o, cplx **x, 
     const int series = (listed.takes & LARMOR_NEEDS_SERIES) != 0;
     const larmor_shape shape = series ? LARMOR_SHAPE(SIDE, SIDE, FRAMES) : LARMOR_SHAPE(SIDE, SIDE);
     const int64_t count = larmor_shape_count(shape);
-    OWNED(cplx) *factors = random_values((int)count, 3), *rhs = random_values((int)count, 4);
+    HEAP cplx *factors = random_values((int)count, 3), *rhs = random_values((int)count, 4);
     OWNED(larmor_array) *d = complex_array(LARMOR_C128, shape, factors), *b = complex_array(LARMOR_C128, shape, rhs),
                         *image = zeros(LARMOR_C128, shape);
-    OWNED(larmor_op) *A;
-    OWNED(larmor_regulariser) *r;
     o.max_iter = ITERS;
     o.tol = -1;
-    assert_ok(larmor_op_diag(d, &A));
-    assert_ok(larmor_regulariser_create(dev, name, &(larmor_regulariser_opts){.series = series, .lambda = 0.3},
-                                        LARMOR_C128, shape, &r));
+    OWN(larmor_op, *A, larmor_op_diag(d, &A));
+    OWN(larmor_regulariser, *r,
+        larmor_regulariser_create(dev, name, &(larmor_regulariser_opts){.series = series, .lambda = 0.3}, LARMOR_C128,
+                                  shape, &r));
     const larmor_status st = larmor_regularised(A, b, r, image, &o, report);
     *x = values_of(image);
     return st;

@@ -5,7 +5,8 @@
 static void expect_direct_sum(larmor_shape image)
 {
     OWNED(scan) s = random_scan(LARMOR_C128, image, 1e-10);
-    cplx *x = random_values(s.voxels, 4), *seen = malloc((size_t)s.voxels * sizeof *seen), expected[M * COILS];
+    HEAP cplx *x = random_values(s.voxels, 4), *seen = malloc((size_t)s.voxels * sizeof *seen);
+    cplx expected[M * COILS];
     for (int c = 0; c < COILS; c++) {
         for (int64_t i = 0; i < s.voxels; i++) seen[i] = s.maps[i + s.voxels * c] * x[i];
         direct_forward(seen, image, s.k, M, expected + M * c);
@@ -13,10 +14,8 @@ static void expect_direct_sum(larmor_shape image)
     }
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, image, x), *out = zeros(LARMOR_C128, s.kspace_shape);
     assert_ok(larmor_op_forward(s.A, in, out));
-    OWNED(cplx) *got = values_of(out);
+    HEAP cplx *got = values_of(out);
     assert_at_most(difference(got, expected, M * COILS), 2e-10);
-    free(seen);
-    free(x);
 }
 
 TEST(it_is_the_weighted_fourier_sum_of_the_coil_images_in_2d)
@@ -73,22 +72,18 @@ TEST(it_is_the_chain_of_a_nufft_with_a_toeplitz_normal_map_and_the_coils)
     assert_ok(larmor_op_with_normal(F, T, &FT));
     assert_ok(larmor_op_coils(s.maps_array, &S));
     assert_ok(larmor_op_chain(FT, S, &chain));
-    OWNED(cplx) *x = random_values(70, 6);
+    HEAP cplx *x = random_values(70, 6);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, s.image, x), *z = zeros(LARMOR_C128, s.image);
     assert_ok(larmor_op_normal(chain, in, z));
-    OWNED(cplx) *expected = values_of(z);
+    HEAP cplx *expected = values_of(z);
     for (int i = 0; i < 2; i++) {
         assert_ok(larmor_op_normal(A[i], in, z));
-        OWNED(cplx) *got = values_of(z);
+        HEAP cplx *got = values_of(z);
         assert_at_most(difference(got, expected, 70), i ? 2e-10 : 1e-14);
         larmor_op_free(A[i]);
     }
     assert_int_equal(larmor_sense_uses_toeplitz(chain), 0);
-    larmor_op_free(chain);
-    larmor_op_free(S);
-    larmor_op_free(FT);
-    larmor_op_free(T);
-    larmor_op_free(F);
+    LMR_FREE(chain, S, FT, T, F);
 }
 
 TEST(without_weights_they_are_one)
@@ -97,7 +92,7 @@ TEST(without_weights_they_are_one)
     double ones[M];
     for (int j = 0; j < M; j++) ones[j] = 1;
     OWNED(larmor_array) *w = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), ones);
-    OWNED(cplx) *x = random_values(70, 6);
+    HEAP cplx *x = random_values(70, 6);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, s.image, x);
     larmor_array *y[2] = {zeros(LARMOR_C128, s.kspace_shape), zeros(LARMOR_C128, s.kspace_shape)};
     cplx *values[2];
@@ -108,10 +103,7 @@ TEST(without_weights_they_are_one)
         values[i] = values_of(y[i]);
     }
     assert_at_most(difference(values[1], values[0], M * COILS), 0);
-    for (int i = 0; i < 2; i++) {
-        free(values[i]);
-        larmor_array_free(y[i]);
-    }
+    for (int i = 0; i < 2; i++) LMR_FREE(values[i], y[i]);
 }
 
 TEST(unusable_inputs_are_named)
@@ -151,14 +143,14 @@ TEST(data_are_weighed_by_the_root_of_the_weights)
     const larmor_dtype dtype[] = {LARMOR_C64, LARMOR_C128};
     for (int p = 0; p < 2; p++) {
         OWNED(scan) s = random_scan(dtype[p], LARMOR_SHAPE(10, 7), 1e-5);
-        OWNED(cplx) *values = random_values(M * COILS, 5);
+        HEAP cplx *values = random_values(M * COILS, 5);
         OWNED(larmor_array) *b = complex_array(dtype[p], s.kspace_shape, values);
         assert_ok(larmor_sense_weigh(NULL, b));
-        OWNED(cplx) *same = values_of(b);
+        HEAP cplx *same = values_of(b);
         assert_at_most(difference(same, values, M * COILS), 1e-7);
         assert_ok(larmor_sense_weigh(s.weights_array, b));
         for (int i = 0; i < M * COILS; i++) values[i] *= sqrt(s.weights[i % M]);
-        OWNED(cplx) *got = values_of(b);
+        HEAP cplx *got = values_of(b);
         assert_at_most(difference(got, values, M * COILS), p ? 1e-15 : 2e-7);
         assert_true(got[7] == 0);
     }
@@ -168,7 +160,7 @@ TEST(data_are_weighed_by_the_root_of_the_weights)
 TEST(weights_do_not_move_the_solution_of_data_that_fit)
 {
     OWNED(scan) s = random_scan(LARMOR_C128, LARMOR_SHAPE(5, 4), 1e-10);
-    OWNED(cplx) *truth = random_values(s.voxels, 4);
+    HEAP cplx *truth = random_values(s.voxels, 4);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, s.image, truth), *b = zeros(LARMOR_C128, s.kspace_shape);
     OWNED(larmor_array) *x = zeros(LARMOR_C128, s.image);
     OWNED(larmor_op) *plain;
@@ -176,6 +168,6 @@ TEST(weights_do_not_move_the_solution_of_data_that_fit)
     assert_ok(larmor_op_forward(plain, in, b));
     assert_ok(larmor_sense_weigh(s.weights_array, b));
     assert_ok(larmor_cg(s.A, b, x, &(larmor_solve_opts){.max_iter = 200, .tol = 1e-10}, NULL));
-    OWNED(cplx) *got = values_of(x);
+    HEAP cplx *got = values_of(x);
     assert_at_most(difference(got, truth, s.voxels), 1e-6);
 }

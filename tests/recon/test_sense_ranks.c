@@ -41,11 +41,7 @@ static scene make_scene(int64_t coils)
 
 static void free_scene(scene *s)
 {
-    for (int i = 0; i < 2; i++) {
-        larmor_array_free(s->maps[i]);
-        larmor_array_free(s->traj[i]);
-        larmor_array_free(s->weights[i]);
-    }
+    for (int i = 0; i < 2; i++) LMR_FREE(s->maps[i], s->traj[i], s->weights[i]);
     larmor_device_free(s->alone);
 }
 
@@ -65,10 +61,9 @@ typedef larmor_status (*map)(larmor_op *A, const larmor_array *x, larmor_array *
 /* What comes out for x of that seed, to be freed. */
 static float *apply(larmor_op *A, map what, larmor_shape in, larmor_shape out, int64_t *count)
 {
-    OWNED(larmor_array) *x, *y;
     float *values;
-    assert_ok(larmor_array_create(larmor_op_device(A), LARMOR_C64, in, &x));
-    assert_ok(larmor_array_create(larmor_op_device(A), LARMOR_C64, out, &y));
+    OWN(larmor_array, *x, larmor_array_create(larmor_op_device(A), LARMOR_C64, in, &x));
+    OWN(larmor_array, *y, larmor_array_create(larmor_op_device(A), LARMOR_C64, out, &y));
     assert_ok(lmr_random_fill(x, 17));
     assert_ok(what(A, x, y));
     assert_ok(larmor_array_download(y, LARMOR_C64, &values));
@@ -79,8 +74,8 @@ static float *apply(larmor_op *A, map what, larmor_shape in, larmor_shape out, i
 static void expect_close(larmor_op *shared, larmor_op *alone, map what, larmor_shape in, larmor_shape out)
 {
     int64_t count;
-    OWNED(float) *a = apply(alone, what, in, out, &count), *b = apply(shared, what, in, out, &count);
-    OWNED(float) *again = apply(shared, what, in, out, &count);
+    HEAP float *a = apply(alone, what, in, out, &count), *b = apply(shared, what, in, out, &count);
+    HEAP float *again = apply(shared, what, in, out, &count);
     double error = 0, size = 0;
     for (int64_t i = 0; i < count; i++) {
         error += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
@@ -118,10 +113,9 @@ static int64_t own_coils(int64_t all)
 /* A rank computes the rows of its coils alone: the memory of less than all is planned. */
 TEST(less_memory_is_planned_for_the_coils_of_a_rank)
 {
-    larmor_device *alone;
     const larmor_problem p = {.image = LARMOR_SHAPE(64, 64), .samples = 4096, .coils = 32, .dtype = LARMOR_C64};
     int64_t here, apart;
-    assert_ok(larmor_device_open("cpu:1", &alone));
+    OWN(larmor_device, *alone, larmor_device_open("cpu:1", &alone));
     assert_ok(larmor_sense_memory(alone, &p, NULL, &here));
     assert_ok(larmor_sense_memory(dev, &p, NULL, &apart));
     assert_true(apart < here);
@@ -129,7 +123,6 @@ TEST(less_memory_is_planned_for_the_coils_of_a_rank)
         .image = p.image, .samples = p.samples, .coils = own_coils(p.coils), .dtype = p.dtype};
     assert_ok(larmor_sense_memory(alone, &own, NULL, &here));
     assert_int_equal(apart, here); /* rank 0 copies neither maps nor points */
-    larmor_device_free(alone);
 }
 
 TEST(too_few_coils_are_not_shared)
@@ -152,10 +145,8 @@ TEST(what_is_wrong_on_all_is_said_once_and_the_next_operator_is_made)
 
 TEST(a_group_of_devices_is_refused)
 {
-    larmor_device *group;
-    assert_ok(larmor_device_open("cpu:1,1", &group));
+    OWN(larmor_device, *group, larmor_device_open("cpu:1,1", &group));
     assert_refused(larmor_sense_share(group, ranks), LARMOR_ERR_ARG, "one device for each rank");
-    larmor_device_free(group);
 }
 
 int main(void)

@@ -21,7 +21,7 @@ static larmor_array *part_of(const larmor_array *x, int64_t before, int64_t all,
                              larmor_shape shape)
 {
     const int64_t last = larmor_array_count(x) / (before * all);
-    OWNED(double) *values, *part = malloc((size_t)(2 * before * count * last + 1) * sizeof *part);
+    HEAP double *values, *part = malloc((size_t)(2 * before * count * last + 1) * sizeof *part);
     larmor_array *y;
     assert_non_null(part);
     assert_ok(larmor_array_download(x, LARMOR_C128, &values));
@@ -64,12 +64,7 @@ static scene make_scene(void)
 
 static void free_scene(scene *s)
 {
-    for (int i = 0; i < 2; i++) {
-        larmor_array_free(s->traj[i]);
-        larmor_array_free(s->maps[i]);
-        larmor_array_free(s->image[i]);
-        larmor_array_free(s->samples[i]);
-    }
+    for (int i = 0; i < 2; i++) LMR_FREE(s->traj[i], s->maps[i], s->image[i], s->samples[i]);
     larmor_device_free(s->alone);
 }
 
@@ -118,10 +113,7 @@ static void expect_same_maps(const scene *s, larmor_op *const A[2], larmor_array
     }
     expect_samples(s, forward[0], forward[1], tol);
     expect_planes(s, adjoint[0], adjoint[1], tol);
-    for (int i = 0; i < 2; i++) {
-        larmor_array_free(forward[i]);
-        larmor_array_free(adjoint[i]);
-    }
+    for (int i = 0; i < 2; i++) LMR_FREE(forward[i], adjoint[i]);
 }
 
 TEST(a_nufft_in_slabs_is_that_of_the_whole)
@@ -136,8 +128,7 @@ TEST(a_nufft_in_slabs_is_that_of_the_whole)
         assert_ok(larmor_op_nufft(s.alone, &signed_opts, s.traj[0], &F[0]));
         assert_ok(larmor_op_nufft_slabs(dev, ranks, &signed_opts, s.traj[1], &F[1]));
         expect_same_maps(&s, F, s.maps, s.samples, 1e-8);
-        larmor_op_free(F[0]);
-        larmor_op_free(F[1]);
+        LMR_FREE(F[0], F[1]);
     }
 }
 
@@ -151,17 +142,13 @@ TEST(all_points_may_be_on_one_rank)
     s.point = 0;
     s.points = is_last ? POINTS : 0;
     assert_ok(larmor_array_to(s.traj[0], dev, &traj));
-    OWNED(larmor_array) *own;
-    assert_ok(larmor_array_slice(traj, 0, s.points, &own));
+    OWN(larmor_array, *own, larmor_array_slice(traj, 0, s.points, &own));
     y[0] = random_array(s.alone, LARMOR_SHAPE(POINTS), 6);
     y[1] = part_of(y[0], 1, POINTS, 0, s.points, LARMOR_SHAPE(s.points));
     assert_ok(larmor_op_nufft(s.alone, &opts, s.traj[0], &F[0]));
     assert_ok(larmor_op_nufft_slabs(dev, ranks, &opts, own, &F[1]));
     expect_same_maps(&s, F, s.image, y, 1e-8);
-    for (int i = 0; i < 2; i++) {
-        larmor_op_free(F[i]);
-        larmor_array_free(y[i]);
-    }
+    for (int i = 0; i < 2; i++) LMR_FREE(F[i], y[i]);
     larmor_array_free(traj);
 }
 
@@ -188,10 +175,7 @@ TEST(sense_in_slabs_is_that_of_the_whole)
             assert_ok(larmor_op_normal(A[i], s.image[i], z[i]));
         }
         expect_planes(&s, z[0], z[1], 1e-8);
-        for (int i = 0; i < 2; i++) {
-            larmor_array_free(z[i]);
-            larmor_op_free(A[i]);
-        }
+        for (int i = 0; i < 2; i++) LMR_FREE(z[i], A[i]);
     }
 }
 
@@ -236,10 +220,7 @@ TEST(solvers_in_slabs_find_the_solution_of_the_whole)
     assert_ok(larmor_ranks_sum_over(dev, NULL));
     assert_at_most(fabs(largest[1] - largest[0]), 1e-8 * largest[0]);
     expect_planes(&s, x[0], x[1], 1e-7);
-    for (int i = 0; i < 2; i++) {
-        larmor_array_free(x[i]);
-        larmor_op_free(A[i]);
-    }
+    for (int i = 0; i < 2; i++) LMR_FREE(x[i], A[i]);
 }
 
 /* Of the last rank alone, but all are told. */
@@ -258,8 +239,7 @@ TEST(what_one_rank_cannot_do_all_refuse_with_its_message)
     /* where one rank is not well in the place of a sum, and of an operator */
     const larmor_nufft_opts nufft = {.type = 2, .ndim = 3, .modes = {NX, NY, NZ}, .tol = 1e-5, .dtype = LARMOR_C128};
     assert_ok(larmor_op_nufft_slabs(dev, ranks, &nufft, s.traj[1], &F));
-    OWNED(larmor_array) *y;
-    assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(s.points), &y));
+    OWN(larmor_array, *y, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(s.points), &y));
     assert_ok(larmor_ranks_sum_over(dev, ranks));
     for (int k = 0; k < 2; k++) {
         larmor_status st;

@@ -14,13 +14,13 @@ typedef struct series {
 static series series_of(larmor_dtype dtype, larmor_shape image, const int readouts[FRAMES], int weighted,
                         int64_t block, double tol)
 {
-    OWNED(cplx) *maps = random_values(larmor_shape_count(image) * COILS, 1);
+    HEAP cplx *maps = random_values(larmor_shape_count(image) * COILS, 1);
     series s = {.maps = complex_array(dtype, larmor_shape_append(image, COILS), maps)};
     larmor_sense_opts opts[FRAMES] = {{.traj = NULL}};
     larmor_op *ops[FRAMES];
     for (int t = 0; t < FRAMES; t++) {
         const int m = 6 * readouts[t];
-        OWNED(double) *k = random_points(image, m, (uint64_t)t + 2), *w = malloc((size_t)m * sizeof *w);
+        HEAP double *k = random_points(image, m, (uint64_t)t + 2), *w = malloc((size_t)m * sizeof *w);
         uint64_t seed = (uint64_t)t + 9;
         for (int j = 0; j < m; j++) w[j] = 1 + test_random(&seed);
         w[3] = 0;
@@ -38,13 +38,8 @@ static series series_of(larmor_dtype dtype, larmor_shape image, const int readou
 
 static void free_series(series *s)
 {
-    for (int t = 0; t < FRAMES; t++) {
-        larmor_array_free(s->traj[t]);
-        larmor_array_free(s->weights[t]);
-    }
-    larmor_array_free(s->maps);
-    larmor_op_free(s->apart);
-    larmor_op_free(s->in_turn);
+    for (int t = 0; t < FRAMES; t++) LMR_FREE(s->traj[t], s->weights[t]);
+    LMR_FREE(s->maps, s->apart, s->in_turn);
 }
 
 ENDS_ITSELF_BY(free_series, series)
@@ -57,12 +52,12 @@ typedef larmor_status (*map)(larmor_op *A, const larmor_array *x, larmor_array *
 static void expect_same(const series *s, map f, larmor_shape in, larmor_shape out, double tol)
 {
     const int64_t count = larmor_shape_count(out);
-    OWNED(cplx) *x = random_values(larmor_shape_count(in), 5);
+    HEAP cplx *x = random_values(larmor_shape_count(in), 5);
     OWNED(larmor_array) *from = complex_array(LARMOR_C128, in, x), *a = zeros(LARMOR_C128, out),
                         *b = zeros(LARMOR_C128, out);
     assert_ok(f(s->apart, from, a));
     assert_ok(f(s->in_turn, from, b));
-    OWNED(cplx) *expected = values_of(a), *got = values_of(b);
+    HEAP cplx *expected = values_of(a), *got = values_of(b);
     assert_at_most(difference(got, expected, count), tol);
 }
 

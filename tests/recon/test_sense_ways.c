@@ -9,7 +9,7 @@ TEST(partitions_go_by_planes_and_the_rest_by_the_volume)
     enum { NZ = 4, SPOKES = 5, ALL = NZ * SPOKES };
     const larmor_shape image = LARMOR_SHAPE(10, 8, NZ);
     const larmor_nufft_opts nufft = {.ndim = 3, .modes = {10, 8, NZ}, .batch = COILS, .dtype = LARMOR_C128};
-    OWNED(cplx) *maps = random_values(10 * 8 * NZ * COILS, 1), *values = random_values(10 * 8 * NZ, 2);
+    HEAP cplx *maps = random_values(10 * 8 * NZ * COILS, 1), *values = random_values(10 * 8 * NZ, 2);
     OWNED(larmor_array) *m = complex_array(LARMOR_C128, larmor_shape_append(image, COILS), maps);
     OWNED(larmor_array) *x = complex_array(LARMOR_C128, image, values);
     for (int t = 0; t < 3; t++) {
@@ -27,7 +27,7 @@ TEST(partitions_go_by_planes_and_the_rest_by_the_volume)
         OWNED(larmor_array) *y = zeros(LARMOR_C128, LARMOR_SHAPE(SAMPLES, ALL, COILS));
         assert_ok(larmor_op_sense(m, &(larmor_sense_opts){.traj = traj, .nufft_tol = 1e-6, .toeplitz = -1}, &A));
         assert_ok(larmor_op_forward(A, x, y));
-        OWNED(cplx) *got = values_of(y);
+        HEAP cplx *got = values_of(y);
         assert_ok(larmor_op_coils(m, &S));
         larmor_nufft_opts opts = nufft;
         opts.tol = 1e-6;
@@ -37,16 +37,13 @@ TEST(partitions_go_by_planes_and_the_rest_by_the_volume)
         for (int i = 0; i < 2 && F[i]; i++) {
             assert_ok(larmor_op_chain(F[i], S, &chain));
             assert_ok(larmor_op_forward(chain, x, y));
-            cplx *expected = values_of(y);
+            HEAP cplx *expected = values_of(y);
             assert_at_most(difference(got, expected, SAMPLES * ALL * COILS), 2e-6);
             if (is_cpu) /* the same bits say which way was taken */
                 assert_int_equal(!memcmp(got, expected, sizeof *got * SAMPLES * ALL * COILS), i == planes);
-            free(expected);
-            larmor_op_free(chain);
-            larmor_op_free(F[i]);
+            LMR_FREE(chain, F[i]);
         }
-        larmor_op_free(S);
-        larmor_op_free(A);
+        LMR_FREE(S, A);
     }
 }
 
@@ -58,11 +55,10 @@ TEST(toeplitz_is_chosen_where_it_pays)
     } cases[] = {{32, 4, 40000, 30, 1}, {32, 4, 40000, 0, 1}, {32, 1, 40000, 1, 0}, {128, 2, 50, 30, 0}};
     for (int i = 0; i < 4; i++) {
         const larmor_shape image = LARMOR_SHAPE(cases[i].side, cases[i].side);
-        OWNED(double) *k = random_points(image, cases[i].samples, 2);
+        HEAP double *k = random_points(image, cases[i].samples, 2);
         OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, cases[i].samples, 1), k);
         OWNED(larmor_array) *maps = zeros(LARMOR_C64, larmor_shape_append(image, cases[i].coils));
-        OWNED(larmor_op) *A;
-        assert_ok(larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj, .iters = cases[i].iters}, &A));
+        OWN(larmor_op, *A, larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj, .iters = cases[i].iters}, &A));
         assert_int_equal(larmor_sense_uses_toeplitz(A), cases[i].expected);
     }
 }
@@ -75,14 +71,13 @@ TEST(what_is_timed_is_adjoint_of_forward_still)
         for (int i = 0; i < 2; i++)
             for (int toeplitz = -1; toeplitz <= 1; toeplitz++) {
                 OWNED(scan) s = random_scan(LARMOR_C128, LARMOR_SHAPE(10, 7), 1e-10);
-                OWNED(larmor_op) *A;
                 const larmor_sense_opts opts = {.traj = s.traj,
                                                 .weights = i ? s.weights_array : NULL,
                                                 .nufft_tol = 1e-8,
                                                 .block = block[i],
                                                 .toeplitz = toeplitz,
                                                 .effort = (larmor_plan_effort)effort};
-                assert_ok(larmor_op_sense(s.maps_array, &opts, &A));
+                OWN(larmor_op, *A, larmor_op_sense(s.maps_array, &opts, &A));
                 if (toeplitz) assert_int_equal(larmor_sense_uses_toeplitz(A), toeplitz > 0);
                 const larmor_shape image = larmor_op_in_shape(A);
                 OWNED(larmor_array) *x = zeros(LARMOR_C128, image), *y = zeros(LARMOR_C128, larmor_op_out_shape(A)),
@@ -140,18 +135,12 @@ TEST(some_coils_at_a_time_give_the_same_to_rounding)
             back[i] = values_of(z);
             assert_ok(larmor_op_normal(A[i], in, z));
             normal[i] = values_of(z);
-            larmor_array_free(out);
-            larmor_array_free(z);
-            larmor_op_free(A[i]);
+            LMR_FREE(out, z, A[i]);
         }
         assert_at_most(difference(y[1], y[0], M * COILS), limit);
         assert_at_most(difference(back[1], back[0], 70), limit);
         assert_at_most(difference(normal[1], normal[0], 70), limit);
-        for (int i = 0; i < 2; i++) {
-            free(y[i]);
-            free(back[i]);
-            free(normal[i]);
-        }
+        for (int i = 0; i < 2; i++) LMR_FREE(y[i], back[i], normal[i]);
         free(x);
     }
 }
@@ -204,9 +193,9 @@ TEST(other_maps_make_the_operator_of_these_maps)
         larmor_shape shape = s.maps_shape, in = s.image;
         if (sets > 1) shape = larmor_shape_append(shape, sets);
         if (sets > 1) in = larmor_shape_append(in, sets);
-        OWNED(cplx) *first = random_values(larmor_shape_count(shape), 11),
-                    *then = random_values(larmor_shape_count(shape), 12);
-        OWNED(cplx) *values = random_values(larmor_shape_count(in), 13);
+        HEAP cplx *first = random_values(larmor_shape_count(shape), 11),
+                  *then = random_values(larmor_shape_count(shape), 12);
+        HEAP cplx *values = random_values(larmor_shape_count(in), 13);
         OWNED(larmor_array) *before = complex_array(dtype, shape, first), *after = complex_array(dtype, shape, then);
         OWNED(larmor_array) *x = complex_array(dtype, in, values);
         larmor_op *A, *B;
@@ -214,7 +203,7 @@ TEST(other_maps_make_the_operator_of_these_maps)
         free(all_maps(A, x)); /* whose work arrays are not empty */
         assert_ok(larmor_sense_set_maps(A, after));
         assert_ok(larmor_op_sense(after, &opts, &B));
-        OWNED(cplx) *got = all_maps(A, x), *expected = all_maps(B, x);
+        HEAP cplx *got = all_maps(A, x), *expected = all_maps(B, x);
         const int64_t voxels = larmor_shape_count(in), count = M * COILS + 2 * voxels;
         if (is_processor()) assert_memory_equal(got, expected, sizeof *got * (size_t)count);
         assert_at_most(difference(got, expected, count), 1e-5);
@@ -225,7 +214,7 @@ TEST(other_maps_make_the_operator_of_these_maps)
         assert_ok(larmor_sense_coil_images(B, y, images));
         larmor_op_free(B);
         assert_ok(larmor_sense_combine(A, images, z));
-        OWNED(cplx) *two = values_of(z);
+        HEAP cplx *two = values_of(z);
         if (is_processor()) assert_memory_equal(two, expected + M * COILS, sizeof *two * (size_t)voxels);
         assert_at_most(difference(two, expected + M * COILS, voxels), 1e-5);
 
@@ -233,7 +222,7 @@ TEST(other_maps_make_the_operator_of_these_maps)
         assert_int_equal(larmor_sense_set_maps(A, fewer), LARMOR_ERR_SHAPE);
         assert_int_equal(larmor_sense_coil_images(A, y, fewer), LARMOR_ERR_SHAPE);
         assert_int_equal(larmor_sense_combine(A, fewer, z), LARMOR_ERR_SHAPE);
-        OWNED(cplx) *still = all_maps(A, x);
+        HEAP cplx *still = all_maps(A, x);
         assert_at_most(difference(still, expected, count), 1e-5);
         larmor_op_free(A);
     }
@@ -242,9 +231,8 @@ TEST(other_maps_make_the_operator_of_these_maps)
 TEST(operators_of_another_kind_get_no_other_maps)
 {
     OWNED(scan) s = random_scan(LARMOR_C64, LARMOR_SHAPE(9, 8), 1e-5);
-    OWNED(larmor_op) *S;
     OWNED(larmor_array) *x = zeros(LARMOR_C64, s.image);
-    assert_ok(larmor_op_coils(s.maps_array, &S));
+    OWN(larmor_op, *S, larmor_op_coils(s.maps_array, &S));
     assert_int_equal(larmor_sense_set_maps(S, s.maps_array), LARMOR_ERR_UNSUPPORTED);
     assert_int_equal(larmor_sense_coil_images(S, s.maps_array, s.maps_array), LARMOR_ERR_UNSUPPORTED);
     assert_refused(larmor_sense_combine(S, s.maps_array, x), LARMOR_ERR_UNSUPPORTED,

@@ -50,7 +50,7 @@ static void make_points(series *s)
 /* A block that moves to and fro, beside one that does not. */
 static larmor_array *moving_image(void)
 {
-    OWNED(cplx) *x = calloc(N * N * FRAMES, sizeof *x);
+    HEAP cplx *x = calloc(N * N * FRAMES, sizeof *x);
     for (int f = 0; f < FRAMES; f++)
         for (int i = 0; i < N * N; i++) {
             const double u = i % N, v = (double)(i / N) - 2 * sin(2 * M_PI * f / FRAMES);
@@ -89,12 +89,7 @@ static void begin(series *s, double noise, uint64_t seed)
 static void end(series *s)
 {
     for (int f = 0; f < FRAMES; f++) larmor_array_free(s->traj[f]);
-    larmor_array_free(s->all);
-    larmor_array_free(s->share);
-    larmor_array_free(s->maps);
-    larmor_array_free(s->b);
-    larmor_op_free(s->A);
-    larmor_op_free(s->frames);
+    LMR_FREE(s->all, s->share, s->maps, s->b, s->A, s->frames);
     larmor_regulariser_free(s->r);
 }
 

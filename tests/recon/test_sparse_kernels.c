@@ -16,7 +16,7 @@ static const lmr_sparse_kernels *table(int p)
 
 static void expect(int p, const larmor_array *x, const cplx *expected)
 {
-    OWNED(cplx) *got = values_of(x);
+    HEAP cplx *got = values_of(x);
     assert_at_most(difference(got, expected, larmor_array_count(x)), limit[p]);
 }
 
@@ -41,7 +41,7 @@ TEST(groups_are_shrunk_by_their_norm)
     for (int c = 0; c < 2 * SIZES; c++) {
         const int p = c % 2;
         const int64_t n = sizes[c / 2].n, groups = sizes[c / 2].groups;
-        OWNED(cplx) *x = random_values(n * groups, 1), *small = malloc((size_t)(n * groups + 1) * sizeof *small);
+        HEAP cplx *x = random_values(n * groups, 1), *small = malloc((size_t)(n * groups + 1) * sizeof *small);
         assert_non_null(small);
         if (n > 1) x[1] = 0; /* a zero, alone or in its group */
         for (int64_t i = 0; i < n * groups; i++) {
@@ -60,7 +60,7 @@ TEST(groups_are_shrunk_by_their_norm)
 TEST(shrinking_by_nothing_keeps_all)
 {
     for (int p = 0; p < 2; p++) {
-        OWNED(cplx) *x = random_values(20, 9);
+        HEAP cplx *x = random_values(20, 9);
         x[3] = x[13] = 0; /* a group of zeros */
         OWNED(larmor_array) *in = complex_array(type[p], LARMOR_SHAPE(10, 2), x);
         assert_ok(table(p)->shrink_groups(dev->ctx, 10, 2, 0, in->data, in->data));
@@ -74,7 +74,7 @@ TEST(a_number_that_is_none_stays_so)
     for (int p = 0; p < 2; p++) {
         OWNED(larmor_array) *a = complex_array(type[p], LARMOR_SHAPE(2, 2), x);
         assert_ok(table(p)->shrink_groups(dev->ctx, 2, 2, 1, a->data, a->data));
-        OWNED(cplx) *y = values_of(a);
+        HEAP cplx *y = values_of(a);
         assert_true(isnan(creal(y[1])) && !isnan(creal(y[0])) && !isnan(creal(y[2])));
     }
 }
@@ -84,9 +84,9 @@ TEST(norms_are_summed_in_double)
     for (int c = 0; c < 2 * SIZES; c++) {
         const int p = c % 2;
         const int64_t n = sizes[c / 2].n, groups = sizes[c / 2].groups;
-        OWNED(cplx) *x = random_values(n * groups, 3);
+        HEAP cplx *x = random_values(n * groups, 3);
         OWNED(larmor_array) *in = complex_array(type[p], LARMOR_SHAPE(n, groups), x);
-        OWNED(cplx) *rounded = values_of(in);
+        HEAP cplx *rounded = values_of(in);
         double expected = 0, sum, again;
         for (int64_t i = 0; i < n; i++) expected += norm_of(rounded, n, groups, i);
         assert_ok(table(p)->sum_norms(dev->ctx, n, groups, in->data, &sum));
@@ -104,9 +104,8 @@ TEST(phases_are_products_of_those_of_each_axis)
     for (int c = 0; c < 3 * 4; c++) {
         const int p = c % 2, conjugate = c / 2 % 2;
         const int64_t *n = dim[c / 4], batch = 2, total = n[0] * n[1] * n[2] * batch;
-        OWNED(cplx) *x = random_values(total, 4), *q = random_values(n[0] + n[1] + n[2], 5);
-        OWNED(cplx) *expected = malloc((size_t)total * sizeof *expected);
-        assert_non_null(expected);
+        HEAP cplx *x = random_values(total, 4), *q = random_values(n[0] + n[1] + n[2], 5);
+        HEAP NEW(cplx, expected, total);
         for (int64_t i = 0; i < total; i++) {
             const cplx f = q[i % n[0]] * q[n[0] + i / n[0] % n[1]] * q[n[0] + n[1] + i / n[0] / n[1] % n[2]];
             expected[i] = 0.3 * (conjugate ? conj(f) : f) * x[i];
@@ -127,7 +126,7 @@ TEST(transposing_moves_every_number_to_its_mirrored_place)
     for (int c = 0; c < 7 * 2; c++) {
         const int p = c % 2;
         const int64_t *n = dim[c / 2], total = n[0] * n[1] * n[2];
-        OWNED(cplx) *x = random_values(total, 6), *expected = malloc((size_t)(total + 1) * sizeof *expected);
+        HEAP cplx *x = random_values(total, 6), *expected = malloc((size_t)(total + 1) * sizeof *expected);
         assert_non_null(expected);
         for (int64_t i = 0; i < total; i++) {
             const int64_t a = i % n[0], b = i / n[0] % n[1], k = i / n[0] / n[1];
@@ -144,7 +143,7 @@ TEST(a_box_is_copied_and_nothing_around_it)
 {
     const lmr_box box = {.ndim = 3, .dim = {7, 6, 5}, .extent = {3, 6, 2}};
     for (int p = 0; p < 2; p++) {
-        OWNED(cplx) *x = random_values(210, 7), *y = random_values(210, 8);
+        HEAP cplx *x = random_values(210, 7), *y = random_values(210, 8);
         OWNED(larmor_array) *in = complex_array(type[p], LARMOR_SHAPE(210), x);
         OWNED(larmor_array) *out = complex_array(type[p], LARMOR_SHAPE(210), y);
         for (int i = 0; i < 210; i++)

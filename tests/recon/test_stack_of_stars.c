@@ -29,8 +29,7 @@ enum { DESIGNS = sizeof designs / sizeof *designs };
 
 static double *points_of(const design *g)
 {
-    double *k = malloc((size_t)(3 * SAMPLES * g->readouts + 1) * sizeof *k);
-    assert_non_null(k);
+    NEW(double, k, 3 * SAMPLES * g->readouts + 1);
     for (int j = 0; j < SAMPLES * g->readouts; j++) {
         const int r = j / SAMPLES;
         const double t = (double)(j % SAMPLES) - 3.3;
@@ -43,7 +42,7 @@ static double *points_of(const design *g)
 
 static larmor_array *traj_of(const design *g)
 {
-    OWNED(double) *k = points_of(g);
+    HEAP double *k = points_of(g);
     larmor_array *traj = real_array(LARMOR_SHAPE(3, SAMPLES, g->readouts), k);
     return traj;
 }
@@ -60,18 +59,17 @@ TEST(it_is_the_fourier_sum_in_the_order_of_the_readouts)
         const larmor_shape image = LARMOR_SHAPE(NX, NY, g->nz);
         const int64_t voxels = larmor_shape_count(image), m = SAMPLES * g->readouts;
         const larmor_nufft_opts opts = opts_of(g, LARMOR_C128, 1e-10);
-        OWNED(double) *k = points_of(g);
-        OWNED(cplx) *x = random_values(voxels * BATCH, 1),
-                    *expected = malloc((size_t)(m * BATCH + 1) * sizeof *expected);
+        HEAP double *k = points_of(g);
+        HEAP cplx *x = random_values(voxels * BATCH, 1),
+                  *expected = malloc((size_t)(m * BATCH + 1) * sizeof *expected);
         assert_non_null(expected);
         for (int b = 0; b < BATCH; b++) direct_forward(x + voxels * b, image, k, m, expected + m * b);
         OWNED(larmor_array) *traj = traj_of(g),
                             *in = complex_array(LARMOR_C128, larmor_shape_append(image, BATCH), x);
         OWNED(larmor_array) *out = zeros(LARMOR_C128, LARMOR_SHAPE(SAMPLES, g->readouts, BATCH));
-        OWNED(larmor_op) *A;
-        assert_ok(larmor_op_stack_of_stars(dev, &opts, traj, &A));
+        OWN(larmor_op, *A, larmor_op_stack_of_stars(dev, &opts, traj, &A));
         assert_ok(larmor_op_forward(A, in, out));
-        OWNED(cplx) *got = values_of(out);
+        HEAP cplx *got = values_of(out);
         if (m) assert_at_most(difference(got, expected, m * BATCH), 1e-9);
     }
 }
@@ -104,10 +102,7 @@ TEST(it_agrees_with_the_nufft_in_3d)
         }
         assert_at_most(difference(y[1], y[0], SAMPLES * g->readouts), 2e-5);
         assert_at_most(difference(z[1], z[0], NX * NY * g->nz), 4e-5);
-        for (int i = 0; i < 2; i++) {
-            free(y[i]);
-            free(z[i]);
-        }
+        for (int i = 0; i < 2; i++) LMR_FREE(y[i], z[i]);
         free(x);
     }
 }
@@ -120,9 +115,8 @@ TEST(the_adjoint_is_exact_and_the_normal_map_follows)
         const larmor_dtype dtype = c % 2 ? LARMOR_C128 : LARMOR_C64;
         const larmor_nufft_opts opts = opts_of(g, dtype, 1e-4);
         OWNED(larmor_array) *traj = traj_of(g);
-        OWNED(larmor_op) *A;
         double error;
-        assert_ok(larmor_op_stack_of_stars(dev, &opts, traj, &A));
+        OWN(larmor_op, *A, larmor_op_stack_of_stars(dev, &opts, traj, &A));
         assert_ok(larmor_op_adjoint_error(A, 5, &error));
         assert_at_most(error, c % 2 ? 1e-14 : 1e-6);
         assert_at_most(normal_apart(A), c % 2 ? 1e-14 : 1e-6);
@@ -134,9 +128,8 @@ TEST(without_readouts_the_adjoint_is_zero)
     const design *g = &designs[DESIGNS - 1];
     const larmor_nufft_opts opts = opts_of(g, LARMOR_C64, 1e-4);
     OWNED(larmor_array) *traj = traj_of(g);
-    OWNED(larmor_op) *A;
     double size;
-    assert_ok(larmor_op_stack_of_stars(dev, &opts, traj, &A));
+    OWN(larmor_op, *A, larmor_op_stack_of_stars(dev, &opts, traj, &A));
     OWNED(larmor_array) *y = zeros(LARMOR_C64, larmor_op_out_shape(A)), *x = zeros(LARMOR_C64, larmor_op_in_shape(A));
     assert_ok(larmor_fill(x, NAN));
     assert_ok(larmor_op_adjoint(A, y, x));
@@ -154,7 +147,7 @@ TEST(a_stack_is_known_by_its_kz_and_its_sets_of_angles)
         assert_int_equal(is, 1);
         assert_int_equal(sets, designs[i].sets);
     }
-    OWNED(double) *k = points_of(&designs[0]);
+    HEAP double *k = points_of(&designs[0]);
     k[3 * (5 * SAMPLES + 2) + 2] += 9e-6; /* what a change of units may leave */
     larmor_array *traj = real_array(LARMOR_SHAPE(3, SAMPLES, 8), k);
     assert_ok(larmor_traj_is_stack(traj, 4, &is, NULL));
@@ -175,7 +168,7 @@ TEST(what_is_no_stack_is_named)
 {
     larmor_op *A;
     const larmor_nufft_opts opts = opts_of(&designs[0], LARMOR_C64, 0);
-    OWNED(double) *k = points_of(&designs[0]);
+    HEAP double *k = points_of(&designs[0]);
     k[3 * (5 * SAMPLES + 2) + 2] = 0.25;
     k[3 * (6 * SAMPLES) + 2] = 0.5;
     larmor_array *traj = real_array(LARMOR_SHAPE(3, SAMPLES, 8), k);

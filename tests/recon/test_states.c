@@ -7,8 +7,8 @@ enum { NX = 6, NY = 5, VOXELS = NX * NY, COILS = 2, STATES = 3, MOST = 60 };
 static larmor_op *random_op(int64_t samples, int64_t readouts, int64_t coils, uint64_t seed)
 {
     larmor_op *A;
-    OWNED(double) *k = random_points(LARMOR_SHAPE(NX, NY), samples * readouts, seed);
-    OWNED(cplx) *s = random_values(VOXELS * coils, seed + 10);
+    HEAP double *k = random_points(LARMOR_SHAPE(NX, NY), samples * readouts, seed);
+    HEAP cplx *s = random_values(VOXELS * coils, seed + 10);
     OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, samples, readouts), k);
     OWNED(larmor_array) *maps = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, coils), s);
     assert_ok(larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj, .toeplitz = -1}, &A));
@@ -23,7 +23,7 @@ static void expect_each_state(const int64_t samples[STATES], const int64_t reado
     assert_ok(larmor_op_states(ops, STATES, &A));
     assert_true(larmor_shape_equal(larmor_op_out_shape(A), out));
     const int64_t all = out.dim[0] * out.dim[1];
-    OWNED(cplx) *x = random_values(VOXELS, 4), *of_y = random_values(all * COILS, 5);
+    HEAP cplx *x = random_values(VOXELS, 4), *of_y = random_values(all * COILS, 5);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY), x), *y = zeros(LARMOR_C128, out);
     OWNED(larmor_array) *given = complex_array(LARMOR_C128, out, of_y),
                         *back = zeros(LARMOR_C128, LARMOR_SHAPE(NX, NY));
@@ -31,7 +31,7 @@ static void expect_each_state(const int64_t samples[STATES], const int64_t reado
     assert_ok(larmor_op_forward(A, in, y));
     assert_ok(larmor_op_adjoint(A, given, back));
     assert_ok(larmor_op_normal(A, in, both));
-    OWNED(cplx) *got = values_of(y), *z = values_of(back), *n = values_of(both);
+    HEAP cplx *got = values_of(y), *z = values_of(back), *n = values_of(both);
     cplx sum[VOXELS] = {0}, squares[VOXELS] = {0};
     for (int64_t m = 0, first = 0; m < STATES; first += samples[m] * readouts[m], m++) {
         const int64_t own = samples[m] * readouts[m];
@@ -41,13 +41,13 @@ static void expect_each_state(const int64_t samples[STATES], const int64_t reado
         OWNED(larmor_array) *other = complex_array(LARMOR_C128, larmor_op_out_shape(ops[m]), part);
         OWNED(larmor_array) *image = zeros(LARMOR_C128, LARMOR_SHAPE(NX, NY));
         assert_ok(larmor_op_forward(ops[m], in, one));
-        OWNED(cplx) *expected = values_of(one);
+        HEAP cplx *expected = values_of(one);
         for (int c = 0; c < COILS; c++)
             assert_at_most(difference(got + first + all * c, expected + own * c, own), 1e-14);
         assert_ok(larmor_op_adjoint(ops[m], other, image));
-        OWNED(cplx) *adjoint = values_of(image);
+        HEAP cplx *adjoint = values_of(image);
         assert_ok(larmor_op_normal(ops[m], in, image));
-        OWNED(cplx) *normal = values_of(image);
+        HEAP cplx *normal = values_of(image);
         for (int i = 0; i < VOXELS; i++) {
             sum[i] += adjoint[i];
             squares[i] += normal[i];

@@ -15,7 +15,8 @@ static larmor_op *subspace(larmor_dtype dtype, const cplx *basis)
 
 TEST(frames_are_sums_of_coefficients_times_the_basis)
 {
-    cplx *basis = random_values(FRAMES * RANK, 1), *x = random_values(VOXELS * RANK, 2), expected[VOXELS * FRAMES];
+    HEAP cplx *basis = random_values(FRAMES * RANK, 1), *x = random_values(VOXELS * RANK, 2);
+    cplx expected[VOXELS * FRAMES];
     for (int t = 0; t < FRAMES; t++)
         for (int v = 0; v < VOXELS; v++) {
             expected[v + VOXELS * t] = 0;
@@ -26,16 +27,14 @@ TEST(frames_are_sums_of_coefficients_times_the_basis)
         OWNED(larmor_array) *in = complex_array(type[p], LARMOR_SHAPE(5, 4, RANK), x);
         OWNED(larmor_array) *out = zeros(type[p], LARMOR_SHAPE(5, 4, FRAMES));
         assert_ok(larmor_op_forward(B, in, out));
-        OWNED(cplx) *got = values_of(out);
+        HEAP cplx *got = values_of(out);
         assert_at_most(difference(got, expected, VOXELS * FRAMES), limit[p]);
     }
-    free(x);
-    free(basis);
 }
 
 TEST(the_adjoint_is_exact)
 {
-    OWNED(cplx) *basis = random_values(FRAMES * RANK, 1);
+    HEAP cplx *basis = random_values(FRAMES * RANK, 1);
     for (int p = 0; p < 2; p++) {
         double error;
         OWNED(larmor_op) *B = subspace(type[p], basis);
@@ -46,7 +45,7 @@ TEST(the_adjoint_is_exact)
 
 TEST(the_normal_map_is_the_adjoint_after_the_forward_map)
 {
-    OWNED(cplx) *basis = random_values(FRAMES * RANK, 1), *x = random_values(VOXELS * RANK, 2);
+    HEAP cplx *basis = random_values(FRAMES * RANK, 1), *x = random_values(VOXELS * RANK, 2);
     OWNED(larmor_op) *B = subspace(LARMOR_C128, basis);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, LARMOR_SHAPE(5, 4, RANK), x);
     OWNED(larmor_array) *y = zeros(LARMOR_C128, LARMOR_SHAPE(5, 4, FRAMES)),
@@ -55,17 +54,16 @@ TEST(the_normal_map_is_the_adjoint_after_the_forward_map)
     assert_ok(larmor_op_forward(B, in, y));
     assert_ok(larmor_op_adjoint(B, y, z));
     assert_ok(larmor_op_normal(B, in, normal));
-    OWNED(cplx) *expected = values_of(z), *got = values_of(normal);
+    HEAP cplx *expected = values_of(z), *got = values_of(normal);
     assert_at_most(difference(got, expected, VOXELS * RANK), 1e-14);
 }
 
 TEST(a_basis_is_taken_to_a_wider_type_but_not_a_narrower_one)
 {
-    OWNED(cplx) *basis = random_values(FRAMES * RANK, 1);
+    HEAP cplx *basis = random_values(FRAMES * RANK, 1);
     OWNED(larmor_array) *b = complex_array(LARMOR_C64, LARMOR_SHAPE(FRAMES, RANK), basis);
     OWNED(larmor_array) *in_double = complex_array(LARMOR_C128, LARMOR_SHAPE(FRAMES, RANK), basis);
-    OWNED(larmor_op) *B;
-    assert_ok(larmor_op_subspace(dev, LARMOR_C128, LARMOR_SHAPE(5, 4), b, &B));
+    OWN(larmor_op, *B, larmor_op_subspace(dev, LARMOR_C128, LARMOR_SHAPE(5, 4), b, &B));
     assert_int_equal(larmor_op_dtype(B), LARMOR_C128);
     larmor_op *none;
     assert_refused(larmor_op_subspace(dev, LARMOR_C64, LARMOR_SHAPE(5, 4), in_double, &none), LARMOR_ERR_SHAPE,

@@ -15,7 +15,7 @@ static scan scan_of(larmor_dtype dtype, larmor_shape image, int is_complex)
 {
     scan s = {.image = image, .images = larmor_shape_append(image, RANK)};
     const larmor_shape maps = larmor_shape_append(image, COILS);
-    OWNED(cplx) *values = random_values(larmor_shape_count(maps), 1), *basis = random_values(FRAMES * RANK, 2);
+    HEAP cplx *values = random_values(larmor_shape_count(maps), 1), *basis = random_values(FRAMES * RANK, 2);
     double *k = random_points(image, M, 3), weight[M];
     uint64_t seed = 4;
     for (int j = 0; j < M; j++) weight[j] = 1.5 + test_random(&seed);
@@ -32,11 +32,7 @@ static scan scan_of(larmor_dtype dtype, larmor_shape image, int is_complex)
 
 static void free_scan(scan *s)
 {
-    larmor_array_free(s->maps);
-    larmor_array_free(s->traj);
-    larmor_array_free(s->weights);
-    larmor_array_free(s->basis);
-    larmor_array_free(s->factors);
+    LMR_FREE(s->maps, s->traj, s->weights, s->basis, s->factors);
 }
 
 ENDS_ITSELF_BY(free_scan, scan)
@@ -57,16 +53,15 @@ static larmor_op *op_of(const scan *s, int weighted, int toeplitz, int64_t block
 /* x, random */
 static larmor_array *random_array(larmor_dtype dtype, larmor_shape shape, uint64_t seed)
 {
-    OWNED(cplx) *values = random_values(larmor_shape_count(shape), seed);
+    HEAP cplx *values = random_values(larmor_shape_count(shape), seed);
     larmor_array *x = complex_array(dtype, shape, values);
     return x;
 }
 
 static double apart(const larmor_array *a, const larmor_array *b)
 {
-    OWNED(cplx) *x = values_of(a), *y = values_of(b);
-    const double d = difference(x, y, larmor_array_count(a));
-    return d;
+    HEAP cplx *x = values_of(a), *y = values_of(b);
+    return difference(x, y, larmor_array_count(a));
 }
 
 /* y(:, r, :) of each readout is that of SENSE of its frame, sum_k basis(frame, k) x_k. */
@@ -85,10 +80,9 @@ TEST(each_readout_measures_its_frame)
         assert_ok(larmor_op_forward(A, x, y));
         cplx *got = values_of(y), expected[M * COILS];
         for (int t = 0; t < FRAMES; t++) {
-            OWNED(larmor_array) *image;
-            assert_ok(larmor_array_part(frames, t, 1, s.image, &image));
+            OWN(larmor_array, *image, larmor_array_part(frames, t, 1, s.image, &image));
             assert_ok(larmor_op_forward(one, image, y));
-            OWNED(cplx) *values = values_of(y);
+            HEAP cplx *values = values_of(y);
             for (int c = 0; c < COILS; c++)
                 for (int r = 0; r < READOUTS; r++)
                     for (int i = 0; i < SAMPLES && frame[r] == t; i++)
@@ -150,13 +144,11 @@ TEST(with_off_resonance_it_is_the_sum_with_the_phase_of_the_field)
     for (int is_complex = 0; is_complex < 2; is_complex++) {
         OWNED(scan) s = scan_of(LARMOR_C128, LARMOR_SHAPE(8, 7), is_complex);
         field f = field_of(&s, 1e-5);
-        OWNED(larmor_op) *A;
         const larmor_sense_opts opts = {.traj = s.traj, .nufft_tol = 1e-9, .off_resonance = f.segments};
-        assert_ok(larmor_op_subspace_sense(s.maps, s.factors, &opts, &A));
+        OWN(larmor_op, *A, larmor_op_subspace_sense(s.maps, s.factors, &opts, &A));
         OWNED(larmor_array) *x = random_array(LARMOR_C128, s.images, 5),
                             *y = zeros(LARMOR_C128, larmor_op_out_shape(A));
-        OWNED(cplx) *maps = values_of(s.maps), *basis = values_of(s.basis), *k = values_of(s.traj),
-                    *in = values_of(x);
+        HEAP cplx *maps = values_of(s.maps), *basis = values_of(s.basis), *k = values_of(s.traj), *in = values_of(x);
         cplx expected[M * COILS] = {0};
         const int voxels = (int)larmor_shape_count(s.image);
         for (int j = 0; j < M; j++) {
@@ -169,7 +161,7 @@ TEST(with_off_resonance_it_is_the_sum_with_the_phase_of_the_field)
             }
         }
         assert_ok(larmor_op_forward(A, x, y));
-        OWNED(cplx) *got = values_of(y);
+        HEAP cplx *got = values_of(y);
         assert_at_most(difference(got, expected, M * COILS), 2e-5);
         larmor_segments_free(f.segments);
     }
@@ -182,7 +174,6 @@ TEST(with_off_resonance_the_normal_map_is_the_adjoint_after_the_forward_map)
         const larmor_dtype dtype = in_double ? LARMOR_C128 : LARMOR_C64;
         OWNED(scan) s = scan_of(dtype, solid ? LARMOR_SHAPE(5, 6, 4) : LARMOR_SHAPE(9, 8), is_complex);
         field f = field_of(&s, 1e-4);
-        OWNED(larmor_op) *A;
         double error;
         const larmor_sense_opts opts = {.traj = s.traj,
                                         .weights = weighted ? s.weights : NULL,
@@ -190,7 +181,7 @@ TEST(with_off_resonance_the_normal_map_is_the_adjoint_after_the_forward_map)
                                         .block = c >> 4 & 1 ? 2 : 0,
                                         .nufft_tol = 1e-5,
                                         .off_resonance = f.segments};
-        assert_ok(larmor_op_subspace_sense(s.maps, s.factors, &opts, &A));
+        OWN(larmor_op, *A, larmor_op_subspace_sense(s.maps, s.factors, &opts, &A));
         assert_true(larmor_subspace_uses_toeplitz(A));
         assert_ok(larmor_op_adjoint_error(A, 7, &error));
         assert_at_most(error, in_double ? 1e-13 : 4e-6);
@@ -221,7 +212,7 @@ TEST(what_does_not_fit_is_refused)
 /* [frames, curves] sums of two functions of time and a weak third one. */
 static larmor_array *curves_of(int frames, int curves, int is_complex)
 {
-    OWNED(cplx) *values = malloc(sizeof *values * (size_t)(frames * curves));
+    HEAP cplx *values = malloc(sizeof *values * (size_t)(frames * curves));
     assert_non_null(values);
     for (int c = 0; c < curves; c++)
         for (int t = 0; t < frames; t++) {
@@ -243,7 +234,7 @@ TEST(a_basis_is_orthonormal_and_holds_the_energy_that_it_says)
             double kept, all = 0, held = 0;
             assert_ok(larmor_basis_of_curves(curves, rank, 0, &basis, &kept));
             assert_int_equal(larmor_array_dtype(basis), is_complex ? LARMOR_C128 : LARMOR_F64);
-            OWNED(cplx) *d = values_of(curves), *b = values_of(basis);
+            HEAP cplx *d = values_of(curves), *b = values_of(basis);
             for (int k = 0; k < rank; k++)
                 for (int l = 0; l < rank; l++) {
                     cplx sum = 0;

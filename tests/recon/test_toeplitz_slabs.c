@@ -68,9 +68,8 @@ static void cut(const scene *s, const double *from, double *to)
 
 static double *apply_whole(const scene *s, larmor_op *N)
 {
-    OWNED(larmor_array) *y;
     double *values;
-    assert_ok(larmor_array_create(dev, s->opts.dtype, larmor_array_shape(s->x), &y));
+    OWN(larmor_array, *y, larmor_array_create(dev, s->opts.dtype, larmor_array_shape(s->x), &y));
     assert_ok(larmor_op_forward(N, s->x, y));
     assert_ok(larmor_array_download(y, LARMOR_C128, &values));
     return values;
@@ -81,8 +80,7 @@ static double *apply_slab(const scene *s, larmor_op *N)
     OWNED(larmor_array) *x, *y;
     double *all, *values;
     const larmor_shape shape = larmor_op_in_shape(N);
-    OWNED(double) *part = malloc((size_t)larmor_shape_count(shape) * 2 * sizeof *part + 1);
-    assert_non_null(part);
+    HEAP NEW(double, part, (size_t)larmor_shape_count(shape) * 2);
     assert_ok(larmor_array_download(s->x, LARMOR_C128, &all));
     cut(s, all, part);
     assert_ok(larmor_array_upload(dev, s->opts.dtype, shape, LARMOR_C128, part, &x));
@@ -98,18 +96,15 @@ static void expect_whole(const scene *s, larmor_op *N, int weighted, double tol)
 {
     const int64_t count = 2 * larmor_shape_count(larmor_op_in_shape(N)), all = 2 * larmor_array_count(s->x);
     OWNED(larmor_op) *whole = whole_of(s, weighted);
-    double *expected = apply_whole(s, whole), *got = apply_slab(s, N), *again = apply_slab(s, N), error = 0, size = 0;
-    OWNED(double) *slab = malloc((size_t)count * sizeof *slab + 1);
-    assert_non_null(slab);
+    HEAP double *expected = apply_whole(s, whole), *got = apply_slab(s, N), *again = apply_slab(s, N);
+    double error = 0, size = 0;
+    HEAP NEW(double, slab, count);
     cut(s, expected, slab);
     for (int64_t i = 0; i < all; i++) size += expected[i] * expected[i];
     for (int64_t i = 0; i < count; i++) error += (got[i] - slab[i]) * (got[i] - slab[i]);
     assert_at_most(error, tol * tol * size);
     assert_true(size > 0);
     assert_memory_equal(got, again, (size_t)count * sizeof *got);
-    free(again);
-    free(got);
-    free(expected);
 }
 
 /* The points of this rank. */
@@ -139,8 +134,7 @@ TEST(slabs_convolve_as_the_whole_does)
         make_scene(&s, cases[i].opts);
         larmor_op *N = slabs_of(&s, first, end, cases[i].weighted);
         expect_whole(&s, N, cases[i].weighted, cases[i].tol);
-        larmor_op_free(N);
-        larmor_array_free(s.x);
+        LMR_FREE(N, s.x);
     }
 }
 
@@ -151,8 +145,7 @@ TEST(all_points_may_be_on_one_rank)
     const int is_last = larmor_ranks_number(ranks) == larmor_ranks_count(ranks) - 1;
     larmor_op *N = slabs_of(&s, 0, is_last ? POINTS : 0, 1);
     expect_whole(&s, N, 1, 3e-6);
-    larmor_op_free(N);
-    larmor_array_free(s.x);
+    LMR_FREE(N, s.x);
 }
 
 TEST(parts_follow_each_other)

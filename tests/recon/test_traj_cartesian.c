@@ -4,8 +4,7 @@
 
 static double *make(const larmor_traj_opts *opts, larmor_shape *shape)
 {
-    OWNED(larmor_array) *traj;
-    assert_ok(larmor_traj_create(dev, "cartesian", opts, &traj));
+    OWN(larmor_array, *traj, larmor_traj_create(dev, "cartesian", opts, &traj));
     *shape = larmor_array_shape(traj);
     double *k = malloc(larmor_array_bytes(traj));
     assert_non_null(k);
@@ -20,7 +19,7 @@ TEST(every_integer_of_the_matrix_is_sampled_in_order)
         larmor_traj_opts opts = {0};
         memcpy(opts.matrix, matrix[m], sizeof opts.matrix);
         larmor_shape s;
-        OWNED(double) *k = make(&opts, &s);
+        HEAP double *k = make(&opts, &s);
         const int64_t *n = matrix[m];
         const int64_t nz = n[2] > 1 ? n[2] : 1;
         const int64_t nd = n[2] > 1 ? 3 : 2;
@@ -37,7 +36,7 @@ TEST(fewer_lines_are_evenly_spread_and_keep_the_centre)
 {
     for (int64_t lines = 1; lines <= 32; lines++) {
         larmor_shape s;
-        OWNED(double) *k = make(&(larmor_traj_opts){.matrix = {4, 32}, .readouts = lines}, &s);
+        HEAP double *k = make(&(larmor_traj_opts){.matrix = {4, 32}, .readouts = lines}, &s);
         int seen[32] = {0}, gap = 0, widest = 0;
         for (int64_t j = 0; j < lines; j++) seen[(int)k[2 * 4 * j + 1] + 16]++;
         assert_int_equal(seen[16], 1);
@@ -53,7 +52,7 @@ TEST(fewer_lines_are_evenly_spread_and_keep_the_centre)
 TEST(more_samples_make_a_finer_line)
 {
     larmor_shape s;
-    OWNED(double) *k = make(&(larmor_traj_opts){.matrix = {8, 2}, .samples = 16}, &s);
+    HEAP double *k = make(&(larmor_traj_opts){.matrix = {8, 2}, .samples = 16}, &s);
     for (int i = 0; i < 16; i++) assert_true(k[2 * i] == -4 + 0.5 * i);
 }
 
@@ -69,7 +68,7 @@ TEST(more_lines_than_there_are_is_refused)
 static void count_roles(const larmor_traj_opts *opts, int count[4])
 {
     larmor_shape s;
-    OWNED(double) *k = make(opts, &s);
+    HEAP double *k = make(opts, &s);
     memset(count, 0, 4 * sizeof *count);
     for (int64_t j = 0; j < s.dim[2]; j++) {
         const double *line = k + s.dim[0] * s.dim[1] * j;

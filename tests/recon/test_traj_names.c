@@ -31,8 +31,7 @@ TEST(every_trajectory_stays_within_the_matrix)
             for (int64_t samples = 0; samples < 12; samples += 11) {
                 larmor_traj_opts opts = {.samples = samples};
                 memcpy(opts.matrix, matrix[m], sizeof opts.matrix);
-                OWNED(larmor_array) *traj;
-                assert_ok(larmor_traj_create(dev, info.name, &opts, &traj));
+                OWN(larmor_array, *traj, larmor_traj_create(dev, info.name, &opts, &traj));
                 assert_int_equal(larmor_array_dtype(traj), LARMOR_F64);
                 const larmor_shape shape = larmor_array_shape(traj);
                 const int64_t nd = shape.dim[0];
@@ -41,7 +40,7 @@ TEST(every_trajectory_stays_within_the_matrix)
                 assert_int_equal(shape.ndim, 3);
                 assert_int_equal(nd, info.solid || m > 1 ? 3 : 2);
                 if (samples) assert_int_equal(shape.dim[1], samples);
-                OWNED(double) *k = points_of(traj);
+                HEAP double *k = points_of(traj);
                 for (int64_t i = 0; i < larmor_array_count(traj); i++) {
                     const double half = (double)n[i % nd] / 2;
                     if (!(k[i] >= -half && k[i] < half))
@@ -55,8 +54,7 @@ TEST(every_trajectory_samples_the_centre_and_nine_tenths_of_the_way_to_the_rim)
 {
     larmor_traj_info info;
     for (int t = 0; (info = larmor_traj_entry(t)).name; t++) {
-        OWNED(larmor_array) *traj;
-        assert_ok(larmor_traj_create(dev, info.name, &(larmor_traj_opts){.matrix = {24}}, &traj));
+        OWN(larmor_array, *traj, larmor_traj_create(dev, info.name, &(larmor_traj_opts){.matrix = {24}}, &traj));
         const int64_t nd = larmor_array_shape(traj).dim[0], points = larmor_array_count(traj) / nd;
         double *k = points_of(traj), nearest = INFINITY, reach[3] = {0};
         for (int64_t i = 0; i < points; i++) {
@@ -94,13 +92,11 @@ TEST(the_nufft_at_every_trajectory_has_its_adjoint)
 {
     larmor_traj_info info;
     for (int t = 0; (info = larmor_traj_entry(t)).name; t++) {
-        OWNED(larmor_array) *traj;
-        OWNED(larmor_op) *F;
         double error;
-        assert_ok(larmor_traj_create(dev, info.name, &(larmor_traj_opts){.matrix = {12}}, &traj));
+        OWN(larmor_array, *traj, larmor_traj_create(dev, info.name, &(larmor_traj_opts){.matrix = {12}}, &traj));
         larmor_nufft_opts opts = {.ndim = (int)larmor_array_shape(traj).dim[0], .dtype = LARMOR_C128};
         for (int d = 0; d < opts.ndim; d++) opts.modes[d] = 12;
-        assert_ok(larmor_op_nufft(dev, &opts, traj, &F));
+        OWN(larmor_op, *F, larmor_op_nufft(dev, &opts, traj, &F));
         assert_ok(larmor_op_adjoint_error(F, 1, &error));
         assert_at_most(error, 1e-11);
     }
@@ -115,18 +111,16 @@ TEST(a_trajectory_is_the_same_on_every_device_with_any_number_of_threads)
     larmor_traj_info info;
     for (int t = 0; (info = larmor_traj_entry(t)).name; t++)
         for (int i = 0; i < 2; i++) {
-            OWNED(larmor_array) *traj, *other;
             larmor_traj_opts of = opts;
             if (takes_solid(info.name)) of.matrix[2] = 10;
             if (info.lines) of.readouts = 5;
-            assert_ok(larmor_traj_create(dev, info.name, &of, &traj));
-            assert_ok(larmor_traj_create(others[i], info.name, &of, &other));
+            OWN(larmor_array, *traj, larmor_traj_create(dev, info.name, &of, &traj));
+            OWN(larmor_array, *other, larmor_traj_create(others[i], info.name, &of, &other));
             assert_true(larmor_shape_equal(larmor_array_shape(traj), larmor_array_shape(other)));
-            OWNED(double) *k = points_of(traj), *same = points_of(other);
+            HEAP double *k = points_of(traj), *same = points_of(other);
             assert_memory_equal(k, same, larmor_array_bytes(traj));
         }
-    larmor_device_free(others[0]);
-    larmor_device_free(others[1]);
+    LMR_FREE(others[0], others[1]);
 }
 
 TEST(the_centre_of_kspace_is_sampled_exactly_by_every_readout_through_it)
@@ -134,13 +128,13 @@ TEST(the_centre_of_kspace_is_sampled_exactly_by_every_readout_through_it)
     const char *names[] = {"radial", "golden", "spiral", "koosh", "phyllotaxis"};
     for (int t = 0; t < 5; t++)
         for (int64_t samples = 20; samples <= 21; samples++) {
-            OWNED(larmor_array) *traj;
-            assert_ok(larmor_traj_create(
-                dev, names[t], &(larmor_traj_opts){.matrix = {24}, .samples = samples, .readouts = 13}, &traj));
+            OWN(larmor_array, *traj,
+                larmor_traj_create(dev, names[t],
+                                   &(larmor_traj_opts){.matrix = {24}, .samples = samples, .readouts = 13}, &traj));
             const larmor_shape shape = larmor_array_shape(traj);
             assert_int_equal(shape.dim[1], samples);
             assert_int_equal(shape.dim[2], 13);
-            OWNED(double) *k = points_of(traj);
+            HEAP double *k = points_of(traj);
             const int64_t nd = shape.dim[0];
             const int64_t centre = t == 2 ? 0 : samples / 2;
             for (int64_t j = 0; j < 13; j++)
@@ -153,10 +147,9 @@ TEST(undersampling_divides_the_default_number_of_readouts)
     const char *name;
     for (int t = 0; (name = larmor_traj_entry(t).name); t++) {
         larmor_traj_opts opts = {.matrix = {64, 64, takes_solid(name) ? 8 : 1}};
-        OWNED(larmor_array) *full, *some;
-        assert_ok(larmor_traj_create(dev, name, &opts, &full));
+        OWN(larmor_array, *full, larmor_traj_create(dev, name, &opts, &full));
         opts.undersampling = 4;
-        assert_ok(larmor_traj_create(dev, name, &opts, &some));
+        OWN(larmor_array, *some, larmor_traj_create(dev, name, &opts, &some));
         const larmor_shape a = larmor_array_shape(full), b = larmor_array_shape(some);
         assert_int_equal(a.dim[1], b.dim[1]);
         assert_at_most(fabs((double)a.dim[2] / 4 - (double)b.dim[2]), 8);

@@ -4,8 +4,7 @@
 
 static double *make(const char *name, const larmor_traj_opts *opts, larmor_shape *shape)
 {
-    OWNED(larmor_array) *traj;
-    assert_ok(larmor_traj_create(dev, name, opts, &traj));
+    OWN(larmor_array, *traj, larmor_traj_create(dev, name, opts, &traj));
     *shape = larmor_array_shape(traj);
     double *k = malloc(larmor_array_bytes(traj));
     assert_non_null(k);
@@ -29,7 +28,7 @@ static double rotation(double from, double to)
 TEST(spokes_are_sampled_evenly_from_minus_half_the_matrix)
 {
     larmor_shape s;
-    OWNED(double) *k = make("radial", &(larmor_traj_opts){.matrix = {48}, .samples = 100, .readouts = 7}, &s);
+    HEAP double *k = make("radial", &(larmor_traj_opts){.matrix = {48}, .samples = 100, .readouts = 7}, &s);
     for (int j = 0; j < 7; j++)
         for (int i = 0; i < 100; i++) {
             const double r = -24 + 0.48 * i, angle = M_PI * j / 7;
@@ -41,7 +40,7 @@ TEST(spokes_are_sampled_evenly_from_minus_half_the_matrix)
 TEST(default_spokes_are_at_most_one_apart_at_the_rim)
 {
     larmor_shape s;
-    OWNED(double) *k = make("radial", &(larmor_traj_opts){.matrix = {64}}, &s);
+    HEAP double *k = make("radial", &(larmor_traj_opts){.matrix = {64}}, &s);
     assert_int_equal(s.dim[1], 128);
     assert_at_most(fabs(rotation(angle_of(k, 128, 0), angle_of(k, 128, 1))) * 32, 1);
     assert_true((double)(s.dim[2] - 1) < M_PI * 32); /* and no more of them than needed */
@@ -55,7 +54,7 @@ TEST(golden_spokes_are_the_golden_angle_apart)
     } published[] = {{0, 111.2461}, {1, 111.2461}, {2, 68.7539}, {3, 49.7508}, {5, 32.0397}, {7, 23.6281}};
     for (int t = 0; t < 6; t++) {
         larmor_shape s;
-        OWNED(double) *k =
+        HEAP double *k =
             make("golden", &(larmor_traj_opts){.matrix = {32}, .readouts = 500, .tiny = published[t].tiny}, &s);
         for (int64_t j = 0; j + 1 < 500; j++) {
             const double step = rotation(angle_of(k, s.dim[1], j), angle_of(k, s.dim[1], j + 1)) * 180 / M_PI;
@@ -68,7 +67,7 @@ TEST(golden_spokes_are_the_golden_angle_apart)
 TEST(a_longer_voxel_stretches_the_spokes)
 {
     larmor_shape s;
-    OWNED(double) *k = make("golden", &(larmor_traj_opts){.matrix = {64, 32}, .samples = 64, .readouts = 20}, &s);
+    HEAP double *k = make("golden", &(larmor_traj_opts){.matrix = {64, 32}, .samples = 64, .readouts = 20}, &s);
     for (int j = 0; j < 20; j++) assert_at_most(fabs(hypot(k[128 * j] / 32, k[128 * j + 1] / 16) - 1), 1e-14);
 }
 
@@ -83,7 +82,7 @@ TEST(koosh_directions_are_uniform_over_the_half_sphere)
 {
     enum { SPOKES = 4000, BANDS = 10, SECTORS = 20 };
     larmor_shape s;
-    OWNED(double) *k = make("koosh", &(larmor_traj_opts){.matrix = {32}, .samples = 8, .readouts = SPOKES}, &s);
+    HEAP double *k = make("koosh", &(larmor_traj_opts){.matrix = {32}, .samples = 8, .readouts = SPOKES}, &s);
     int box[BANDS * SECTORS] = {0};
     double moment[3][3] = {{0}};
     for (int j = 0; j < SPOKES; j++) {
@@ -104,7 +103,7 @@ TEST(koosh_directions_are_uniform_over_the_half_sphere)
 TEST(default_koosh_spokes_cover_the_sphere)
 {
     larmor_shape s;
-    OWNED(double) *k = make("koosh", &(larmor_traj_opts){.matrix = {16}}, &s);
+    HEAP double *k = make("koosh", &(larmor_traj_opts){.matrix = {16}}, &s);
     assert_int_equal(s.dim[1], 32);
     assert_int_equal(s.dim[2], (int64_t)ceil(2 * M_PI * 8 * 8)); /* one per unit of the half sphere's area */
 }
@@ -113,7 +112,7 @@ TEST(phyllotaxis_has_a_spoke_along_z_in_each_22_and_the_others_turn_by_the_golde
 {
     enum { EACH = 22, LEAVES = 13, SPOKES = EACH * LEAVES, POINTS = (EACH - 1) * LEAVES };
     larmor_shape s;
-    OWNED(double) *k = make("phyllotaxis", &(larmor_traj_opts){.matrix = {32}, .samples = 8, .readouts = SPOKES}, &s);
+    HEAP double *k = make("phyllotaxis", &(larmor_traj_opts){.matrix = {32}, .samples = 8, .readouts = SPOKES}, &s);
     const double golden = M_PI * (3 - sqrt(5));
     for (int j = 0; j < SPOKES; j++) {
         double u[3];

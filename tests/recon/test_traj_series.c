@@ -5,9 +5,8 @@
 
 static double *make(const char *name, larmor_traj_opts opts, int64_t first, larmor_shape *shape)
 {
-    OWNED(larmor_array) *traj;
     opts.first = first;
-    assert_ok(larmor_traj_create(dev, name, &opts, &traj));
+    OWN(larmor_array, *traj, larmor_traj_create(dev, name, &opts, &traj));
     *shape = larmor_array_shape(traj);
     double *k = malloc(larmor_array_bytes(traj));
     assert_non_null(k);
@@ -23,11 +22,11 @@ TEST(golden_angles_and_means_go_on)
         larmor_traj_opts opts = {.matrix = {10}, .samples = 6, .readouts = N, .tiny = i == 2 ? 5 : 0};
         larmor_shape s;
         opts.readouts = REPETITIONS * N;
-        OWNED(double) *all = make(names[i], opts, 0, &s);
+        HEAP double *all = make(names[i], opts, 0, &s);
         const size_t each = (size_t)(s.dim[0] * s.dim[1] * N);
         opts.readouts = N;
         for (int r = 0; r < REPETITIONS; r++) {
-            OWNED(double) *k = make(names[i], opts, (int64_t)r * N, &s);
+            HEAP double *k = make(names[i], opts, (int64_t)r * N, &s);
             assert_memory_equal(k, all + each * (size_t)r, each * sizeof *k);
         }
     }
@@ -37,10 +36,10 @@ TEST(the_stars_of_a_stack_go_on)
 {
     enum { SPOKES = 7, NZ = 3, SAMPLES = 8 };
     larmor_shape s;
-    OWNED(double) *stack =
+    HEAP double *stack =
         make("stars", (larmor_traj_opts){.matrix = {8, 8, NZ}, .samples = SAMPLES, .readouts = SPOKES},
              2 * SPOKES * NZ, &s);
-    OWNED(double) *star =
+    HEAP double *star =
         make("golden", (larmor_traj_opts){.matrix = {8}, .samples = SAMPLES, .readouts = SPOKES}, 2 * SPOKES, &s);
     for (int i = 0; i < SAMPLES * SPOKES * NZ; i++)
         for (int d = 0; d < 2; d++) assert_true(stack[3 * i + d] == star[2 * (i % (SAMPLES * SPOKES)) + d]);
@@ -63,7 +62,7 @@ TEST(even_spokes_and_arms_turn_into_the_gaps)
         for (int r = 0; r < REPETITIONS; r++) {
             larmor_shape s;
             const larmor_traj_opts opts = {.matrix = {24}, .samples = 50, .readouts = N};
-            OWNED(double) *k = make(names[i], opts, (int64_t)r * N, &s), *still = make(names[i], opts, 0, &s);
+            HEAP double *k = make(names[i], opts, (int64_t)r * N, &s), *still = make(names[i], opts, 0, &s);
             for (int j = 0; j < N; j++) {
                 const double moved = remainder(angle_at(k, &s, j) - angle_at(still, &s, j), 2 * M_PI) / spacing;
                 assert_at_most(fabs(moved - fmod(r * 0.6180339887498949, 1)), 1e-9);
@@ -78,8 +77,8 @@ TEST(even_spokes_and_arms_turn_into_the_gaps)
 TEST(cartesian_lines_stay)
 {
     larmor_shape s;
-    OWNED(double) *a = make("cartesian", (larmor_traj_opts){.matrix = {4, 6}}, 0, &s);
-    OWNED(double) *b = make("cartesian", (larmor_traj_opts){.matrix = {4, 6}}, 12, &s);
+    HEAP double *a = make("cartesian", (larmor_traj_opts){.matrix = {4, 6}}, 0, &s);
+    HEAP double *b = make("cartesian", (larmor_traj_opts){.matrix = {4, 6}}, 12, &s);
     assert_memory_equal(a, b, (size_t)larmor_shape_count(s) * sizeof *a);
 }
 
@@ -92,9 +91,8 @@ TEST(a_start_out_of_range_is_refused)
 
 static double *delayed(const char *name, larmor_traj_opts opts, const double delay[6], larmor_shape *shape)
 {
-    OWNED(larmor_array) *traj, *late;
-    assert_ok(larmor_traj_create(dev, name, &opts, &traj));
-    assert_ok(larmor_traj_delay(traj, delay, NULL, &late));
+    OWN(larmor_array, *traj, larmor_traj_create(dev, name, &opts, &traj));
+    OWN(larmor_array, *late, larmor_traj_delay(traj, delay, NULL, &late));
     *shape = larmor_array_shape(late);
     double *k = malloc(larmor_array_bytes(late));
     assert_non_null(k);
@@ -110,7 +108,7 @@ TEST(a_late_gradient_shifts_straight_readouts_exactly)
         for (int64_t samples = 3; samples < 40; samples += 7) {
             const larmor_traj_opts opts = {.matrix = {16}, .samples = samples, .readouts = 5};
             larmor_shape s;
-            OWNED(double) *late = delayed(names[i], opts, delay, &s), *k = make(names[i], opts, 0, &s);
+            HEAP double *late = delayed(names[i], opts, delay, &s), *k = make(names[i], opts, 0, &s);
             const int64_t nd = s.dim[0], n = s.dim[1];
             for (int64_t j = 0; j < larmor_shape_count(s); j++) {
                 const int64_t d = j % nd, readout = j / (nd * n);
@@ -128,13 +126,12 @@ TEST(a_coupling_shifts_each_axis_by_what_the_other_does)
     const double S[3][3] = {{0.7, 0.4, -0.3}, {0.4, -1.3, 0.2}, {-0.3, 0.2, 2.25}};
     const char *names[] = {"golden", "koosh"};
     for (int i = 0; i < 2; i++) {
-        OWNED(larmor_array) *traj, *late;
-        OWNED(double) *k, *moved;
-        assert_ok(larmor_traj_create(dev, names[i], &(larmor_traj_opts){.matrix = {16}, .samples = 20, .readouts = 7},
-                                     &traj));
-        assert_ok(larmor_traj_delay(traj, delay, fov, &late));
-        assert_ok(larmor_array_download(traj, LARMOR_F64, &k));
-        assert_ok(larmor_array_download(late, LARMOR_F64, &moved));
+        OWN(larmor_array, *traj,
+            larmor_traj_create(dev, names[i], &(larmor_traj_opts){.matrix = {16}, .samples = 20, .readouts = 7},
+                               &traj));
+        OWN(larmor_array, *late, larmor_traj_delay(traj, delay, fov, &late));
+        OWN_MEMORY(double, *k, larmor_array_download(traj, LARMOR_F64, &k));
+        OWN_MEMORY(double, *moved, larmor_array_download(late, LARMOR_F64, &moved));
         const larmor_shape s = larmor_array_shape(traj);
         const int64_t nd = s.dim[0], n = s.dim[1];
         for (int64_t j = 0; j < nd * n * s.dim[2]; j++) {
@@ -152,9 +149,9 @@ TEST(a_late_gradient_keeps_to_a_curved_readout)
     larmor_shape s, dense;
     const double half[6] = {0.5, 0.5}; /* half a sample is one of the doubled number */
     larmor_traj_opts opts = {.matrix = {32}, .samples = 700, .readouts = 4};
-    OWNED(double) *late = delayed("spiral", opts, half, &s);
+    HEAP double *late = delayed("spiral", opts, half, &s);
     opts.samples = 1400;
-    OWNED(double) *k = make("spiral", opts, 0, &dense);
+    HEAP double *k = make("spiral", opts, 0, &dense);
     for (int64_t readout = 0; readout < 4; readout++)
         for (int64_t i = 20; i < 700; i++)
             for (int d = 0; d < 2; d++)

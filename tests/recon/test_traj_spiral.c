@@ -4,8 +4,7 @@
 
 static double *make(const larmor_traj_opts *opts, larmor_shape *shape)
 {
-    OWNED(larmor_array) *traj;
-    assert_ok(larmor_traj_create(dev, "spiral", opts, &traj));
+    OWN(larmor_array, *traj, larmor_traj_create(dev, "spiral", opts, &traj));
     *shape = larmor_array_shape(traj);
     double *k = malloc(larmor_array_bytes(traj));
     assert_non_null(k);
@@ -39,7 +38,7 @@ TEST(arms_are_at_most_one_apart)
         larmor_shape s;
         double *k = make(&cases[t], &s), worst = 0;
         const int64_t n = s.dim[1];
-        OWNED(double) *angle = calloc((size_t)n, sizeof *angle), *radius = calloc((size_t)n, sizeof *radius);
+        HEAP double *angle = calloc((size_t)n, sizeof *angle), *radius = calloc((size_t)n, sizeof *radius);
         assert_non_null(angle);
         assert_non_null(radius);
         polar(k, n, angle, radius);
@@ -76,7 +75,7 @@ TEST(arms_reach_the_rim)
 {
     for (int t = 0; t < CASES; t++) {
         larmor_shape s;
-        OWNED(double) *k = make(&cases[t], &s);
+        HEAP double *k = make(&cases[t], &s);
         const double *last = k + 2 * (s.dim[1] - 1), rim = (double)cases[t].matrix[0] / 2;
         const double reach = hypot(last[0], last[1]);
         assert_true(reach < rim);
@@ -88,7 +87,7 @@ TEST(the_radius_grows_with_the_angle_to_the_power_of_the_density)
 {
     for (int t = 0; t < CASES; t++) {
         larmor_shape s;
-        OWNED(double) *k = make(&cases[t], &s);
+        HEAP double *k = make(&cases[t], &s);
         const int64_t n = s.dim[1];
         const double density = cases[t].density > 0 ? cases[t].density : 1;
         const double rim = (double)cases[t].matrix[0] / 2;
@@ -105,7 +104,7 @@ TEST(the_radius_grows_with_the_angle_to_the_power_of_the_density)
 TEST(all_arms_are_the_first_one_turned)
 {
     larmor_shape s;
-    OWNED(double) *k = make(&(larmor_traj_opts){.matrix = {40}, .readouts = 6}, &s);
+    HEAP double *k = make(&(larmor_traj_opts){.matrix = {40}, .readouts = 6}, &s);
     for (int64_t j = 0; j < 6; j++)
         for (int64_t i = 0; i < s.dim[1]; i++) {
             const double *first = k + 2 * i, *other = k + 2 * (i + s.dim[1] * j), c = cos(M_PI / 3 * (double)j),
@@ -118,8 +117,8 @@ TEST(all_arms_are_the_first_one_turned)
 TEST(few_samples_still_lie_on_the_spiral_and_reach_out)
 {
     larmor_shape s;
-    OWNED(double) *k = make(&(larmor_traj_opts){.matrix = {64}, .readouts = 1, .samples = 4}, &s);
-    OWNED(double) *full = make(&(larmor_traj_opts){.matrix = {64}, .readouts = 1}, &s);
+    HEAP double *k = make(&(larmor_traj_opts){.matrix = {64}, .readouts = 1, .samples = 4}, &s);
+    HEAP double *full = make(&(larmor_traj_opts){.matrix = {64}, .readouts = 1}, &s);
     for (int64_t i = 0; i < 4; i++) { /* at quarters of the length: where the full spiral is then, or beside it */
         const int64_t at = i * s.dim[1] / 4;
         assert_at_most(hypot(k[2 * i] - full[2 * at], k[2 * i + 1] - full[2 * at + 1]), 0.51);

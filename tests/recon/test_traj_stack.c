@@ -5,11 +5,10 @@
 TEST(every_partition_holds_the_same_golden_star)
 {
     enum { SPOKES = 11, SAMPLES = 20, NZ = 5 };
-    OWNED(larmor_array) *stack, *star;
     larmor_traj_opts opts = {.matrix = {16, 16, NZ}, .samples = SAMPLES, .readouts = SPOKES, .tiny = 3};
-    assert_ok(larmor_traj_create(dev, "stars", &opts, &stack));
+    OWN(larmor_array, *stack, larmor_traj_create(dev, "stars", &opts, &stack));
     opts.matrix[2] = 1;
-    assert_ok(larmor_traj_create(dev, "golden", &opts, &star));
+    OWN(larmor_array, *star, larmor_traj_create(dev, "golden", &opts, &star));
     assert_true(larmor_shape_equal(larmor_array_shape(stack), LARMOR_SHAPE(3, SAMPLES, SPOKES * NZ)));
     static double k[3 * SAMPLES * SPOKES * NZ], flat[2 * SAMPLES * SPOKES];
     assert_ok(larmor_array_read(stack, k, sizeof k));
@@ -23,10 +22,9 @@ TEST(every_partition_holds_the_same_golden_star)
 
 TEST(a_single_partition_is_a_star_in_the_plane)
 {
-    OWNED(larmor_array) *stack, *star;
     const larmor_traj_opts opts = {.matrix = {16}, .readouts = 9};
-    assert_ok(larmor_traj_create(dev, "stars", &opts, &stack));
-    assert_ok(larmor_traj_create(dev, "golden", &opts, &star));
+    OWN(larmor_array, *stack, larmor_traj_create(dev, "stars", &opts, &stack));
+    OWN(larmor_array, *star, larmor_traj_create(dev, "golden", &opts, &star));
     assert_true(larmor_shape_equal(larmor_array_shape(stack), LARMOR_SHAPE(2, 32, 9)));
     static double a[2 * 32 * 9], b[2 * 32 * 9];
     assert_ok(larmor_array_read(stack, a, sizeof a));

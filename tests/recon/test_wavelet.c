@@ -42,8 +42,7 @@ static void split_line(int order, int64_t n, int64_t step, cplx *x)
 {
     const double *h = lmr_daubechies[order - 1];
     const int64_t m = n - n % 2, low = n - n / 2;
-    OWNED(cplx) *y = calloc((size_t)n, sizeof *y);
-    assert_non_null(y);
+    HEAP NEW_ZEROS(cplx, y, n);
     for (int64_t k = 0; k < m / 2; k++)
         for (int t = 0; t < 2 * order; t++) {
             const cplx v = x[step * mod(2 * k + t - (order - 1), m)];
@@ -76,8 +75,7 @@ static cplx *rolled(larmor_shape shape, int axis, int64_t shift, const cplx *x)
     const int64_t count = larmor_shape_count(shape), n = shape.dim[axis];
     int64_t step = 1;
     for (int d = 0; d < axis; d++) step *= shape.dim[d];
-    cplx *y = malloc((size_t)count * sizeof *y);
-    assert_non_null(y);
+    NEW(cplx, y, count);
     for (int64_t i = 0; i < count; i++) {
         const int64_t at = i / step % n;
         y[i] = x[i + step * (mod(at + shift, n) - at)];
@@ -90,8 +88,7 @@ static cplx *direct(larmor_shape shape, larmor_wavelet_opts o, int64_t least, co
 {
     const int64_t count = larmor_shape_count(shape);
     int64_t extent[LARMOR_MAX_DIMS];
-    cplx *y = malloc((size_t)count * sizeof *y);
-    assert_non_null(y);
+    NEW(cplx, y, count);
     memcpy(y, x, (size_t)count * sizeof *y);
     memcpy(extent, shape.dim, sizeof extent);
     for (int d = 0, a = 0; d < shape.ndim; d++)
@@ -117,7 +114,7 @@ static cplx *direct(larmor_shape shape, larmor_wavelet_opts o, int64_t least, co
 
 static void expect(int p, const larmor_array *x, const cplx *expected)
 {
-    OWNED(cplx) *got = values_of(x);
+    HEAP cplx *got = values_of(x);
     assert_at_most(difference(got, expected, larmor_array_count(x)), limit[p]);
 }
 
@@ -156,8 +153,8 @@ TEST(coefficients_are_those_of_every_line_filtered_level_by_level)
         const larmor_shape shape = cases[c / 2].shape;
         const larmor_wavelet_opts opts = cases[c / 2].opts;
         OWNED(larmor_op) *W = wavelet_of(p, shape, opts);
-        OWNED(cplx) *x = random_values(larmor_shape_count(shape), 1),
-                    *expected = direct(shape, opts, 2 * opts.order, x);
+        HEAP cplx *x = random_values(larmor_shape_count(shape), 1),
+                  *expected = direct(shape, opts, 2 * opts.order, x);
         OWNED(larmor_array) *in = complex_array(type[p], shape, x), *out = zeros(type[p], shape);
         assert_ok(larmor_op_forward(W, in, out));
         expect(p, out, expected);
@@ -171,7 +168,7 @@ TEST(the_adjoint_is_the_inverse_on_both_sides)
         const int p = c % 2;
         const larmor_shape shape = cases[c / 2].shape;
         OWNED(larmor_op) *W = wavelet_of(p, shape, cases[c / 2].opts);
-        OWNED(cplx) *x = random_values(larmor_shape_count(shape), 2);
+        HEAP cplx *x = random_values(larmor_shape_count(shape), 2);
         OWNED(larmor_array) *in = complex_array(type[p], shape, x);
         OWNED(larmor_array) *out = zeros(type[p], shape), *back = zeros(type[p], shape);
         double error;
@@ -200,10 +197,9 @@ TEST(the_defaults_are_four_taps_on_all_axes_down_to_sixteen_numbers)
                 {{2, {7, 6}}, {2, 0, 0x3, {0}}, 8}};
     for (int i = 0; i < 3; i++) {
         const larmor_shape shape = each[i].shape;
-        OWNED(larmor_op) *W;
-        assert_ok(larmor_op_wavelet(dev, LARMOR_C128, shape, NULL, &W));
-        OWNED(cplx) *x = random_values(larmor_shape_count(shape), 4),
-                    *expected = direct(shape, each[i].opts, each[i].least, x);
+        OWN(larmor_op, *W, larmor_op_wavelet(dev, LARMOR_C128, shape, NULL, &W));
+        HEAP cplx *x = random_values(larmor_shape_count(shape), 4),
+                  *expected = direct(shape, each[i].opts, each[i].least, x);
         OWNED(larmor_array) *in = complex_array(LARMOR_C128, shape, x), *out = zeros(LARMOR_C128, shape);
         assert_ok(larmor_op_forward(W, in, out));
         expect(1, out, expected);
@@ -220,7 +216,7 @@ TEST(polynomials_leave_no_details_away_from_the_edges)
         OWNED(larmor_array) *in = complex_array(LARMOR_C128, LARMOR_SHAPE(N), x),
                             *out = zeros(LARMOR_C128, LARMOR_SHAPE(N));
         assert_ok(larmor_op_forward(W, in, out));
-        OWNED(cplx) *y = values_of(out);
+        HEAP cplx *y = values_of(out);
         for (int k = order; k < N / 2 - order; k++) assert_at_most(cabs(y[N / 2 + k]), 1e-13);
     }
 }
@@ -253,11 +249,11 @@ TEST(averaged_over_all_shifts_denoising_does_not_see_where_the_image_is)
     OWNED(larmor_op) *W = wavelet_of(1, shape, (larmor_wavelet_opts){.order = 1, .levels = 2}), *same, *chain;
     assert_ok(larmor_op_fft(dev, LARMOR_C128, shape, 0, NULL, &same)); /* the identity */
     assert_ok(larmor_op_chain(same, W, &chain));
-    OWNED(cplx) *x = random_values(128, 5), *y = denoised(W, chain, shape, period, x);
+    HEAP cplx *x = random_values(128, 5), *y = denoised(W, chain, shape, period, x);
     for (int64_t shift = 1; shift < 4; shift++)
         for (int axis = 0; axis < 2; axis++) {
-            OWNED(cplx) *moved = rolled(shape, axis, shift, x), *expected = rolled(shape, axis, shift, y);
-            OWNED(cplx) *got = denoised(W, chain, shape, period, moved);
+            HEAP cplx *moved = rolled(shape, axis, shift, x), *expected = rolled(shape, axis, shift, y);
+            HEAP cplx *got = denoised(W, chain, shape, period, moved);
             assert_at_most(difference(got, expected, 128), 1e-14);
         }
     assert_true(difference(y, x, 128) > 0.1); /* it did something */

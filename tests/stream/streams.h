@@ -18,13 +18,11 @@ static larmor_raw *scan; /* as it is stored */
 /* A scan of these options, stored and opened. */
 static inline void open_simulated(const larmor_simulation_opts *opts)
 {
-    larmor_simulation *simulation;
     larmor_output *out;
-    assert_ok(larmor_simulation_create(dev, opts, &simulation));
+    OWN(larmor_simulation, *simulation, larmor_simulation_create(dev, opts, &simulation));
     assert_ok(larmor_output_open(in_folder("scan.h5"), 1, &out));
     assert_ok(larmor_simulation_save(simulation, out));
     larmor_output_free(out);
-    larmor_simulation_free(simulation);
     assert_ok(larmor_raw_open(in_folder("scan.h5"), &(larmor_raw_opts){.as_stored = 1}, &scan));
 }
 
@@ -152,28 +150,20 @@ typedef struct images {
 
 static inline images reconstruct(larmor_raw *raw, const larmor_recon_opts *opts)
 {
-    larmor_source *source;
-    larmor_recon *recon;
     images all = {0};
-    assert_ok(larmor_source_of_raw(raw, "scan", &source));
-    assert_ok(larmor_recon_create(source, dev, opts, &recon));
+    OWN(larmor_source, *source, larmor_source_of_raw(raw, "scan", &source));
+    OWN(larmor_recon, *recon, larmor_recon_create(source, dev, opts, &recon));
     for (int s = 0; s < larmor_recon_series(recon); s++) {
-        larmor_recon_result result;
-        assert_ok(larmor_recon_run(recon, s, &result));
+        OWN(larmor_recon_result, result, larmor_recon_run(recon, s, &result));
         for (int i = 0; i < result.count; i++) all.data[all.count++] = larmor_array_ref(result.image[i].data);
-        larmor_recon_result_free(&result);
     }
-    larmor_recon_free(recon);
-    larmor_source_free(source);
     return all;
 }
 
 static inline images expected(const larmor_recon_opts *opts)
 {
-    larmor_raw *raw;
-    assert_ok(larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
+    OWN(larmor_raw, *raw, larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
     const images all = reconstruct(raw, opts);
-    larmor_raw_free(raw);
     return all;
 }
 
@@ -182,12 +172,12 @@ static inline void free_images(images *all)
     for (int i = 0; i < all->count; i++) larmor_array_free(all->data[i]);
 }
 
+ENDS_ITSELF_BY(free_images, images)
+
 static inline void assert_same_bits(const larmor_array *image, const void *pixels)
 {
-    float *v;
-    assert_ok(larmor_array_download(image, LARMOR_C64, &v));
+    OWN_MEMORY(float, *v, larmor_array_download(image, LARMOR_C64, &v));
     assert_memory_equal(v, pixels, (size_t)larmor_array_count(image) * 2 * sizeof *v);
-    free(v);
 }
 
 #endif

@@ -16,14 +16,12 @@ static int make_moving(void **state)
                                          .coils = COILS,
                                          .snr = 40};
     const int failed = make_folder(state);
-    larmor_simulation *simulation;
     larmor_output *out;
-    assert_ok(larmor_simulation_create(dev, &opts, &simulation));
+    OWN(larmor_simulation, *simulation, larmor_simulation_create(dev, &opts, &simulation));
     assert_ok(larmor_output_open(in_folder("moving.h5"), 1, &out));
     assert_ok(larmor_simulation_save(simulation, out));
     assert_ok(larmor_simulation_expect(simulation, &truth));
     larmor_output_free(out);
-    larmor_simulation_free(simulation);
     assert_ok(larmor_raw_open(in_folder("moving.h5"), &(larmor_raw_opts){.as_stored = 1}, &moving));
     return failed;
 }
@@ -58,8 +56,8 @@ static larmor_acquisition readout(int64_t i)
 /* 1 - |<a, b>| / (|a| |b|) of magnitudes, as neither phase nor scale is that of the truth. */
 static double from_truth(const larmor_array *image)
 {
-    OWNED(float) *x = values_of(image);
-    OWNED(float) *y = values_of(truth.image[0].data);
+    HEAP float *x = values_of(image);
+    HEAP float *y = values_of(truth.image[0].data);
     double xy = 0, xx = 0, yy = 0;
     for (int i = 0; i < SIDE * SIDE; i++) {
         const double a = hypot(x[2 * i], x[2 * i + 1]), b = hypot(y[2 * i], y[2 * i + 1]);
@@ -77,19 +75,17 @@ static int run(const larmor_live_opts *opts, int64_t end_, int64_t bright_from, 
     int count = 0;
     for (int64_t i = 0; i < end_; i++) {
         larmor_acquisition a = readout(i);
-        larmor_recon_result result;
         const int64_t numbers = 2 * (int64_t)a.samples * a.coils;
-        OWNED(float) *data = malloc((size_t)numbers * sizeof *data);
+        HEAP float *data = malloc((size_t)numbers * sizeof *data);
         for (int64_t k = 0; k < numbers; k++) data[k] = a.data[k] * (i >= bright_from ? 2.F : 1.F);
         a.data = data;
-        assert_ok(larmor_live_add(live, &a, &result));
+        OWN(larmor_recon_result, result, larmor_live_add(live, &a, &result));
         if (result.count) {
             count++;
             assert_int_equal((i + 1 - FIRST) % opts->every, 0);
             larmor_array_free(*x);
             *x = larmor_array_ref(result.image[0].data);
         }
-        larmor_recon_result_free(&result);
     }
     larmor_live_free(live);
     return count;

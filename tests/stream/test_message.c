@@ -10,9 +10,8 @@
 static larmor_stream *left, *right;
 static int ends[2];
 
-static int make_ends(void **state)
+static int make_ends(void **state LMR_UNUSED)
 {
-    (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     assert_ok(larmor_stream_create(ends[0], ends[0], NULL, &left));
     assert_ok(
@@ -20,9 +19,8 @@ static int make_ends(void **state)
     return 0;
 }
 
-static int free_ends(void **state)
+static int free_ends(void **state LMR_UNUSED)
 {
-    (void)state;
     larmor_stream_free(left);
     larmor_stream_free(right);
     return 0;
@@ -325,17 +323,15 @@ static int wants_to_stop(void *user)
 WITH_ENDS(waiting_ends_when_the_caller_asks_and_after_the_time_that_was_allowed)
 {
     larmor_message m;
-    larmor_stream *impatient;
     int asked = 0;
     larmor_stop_when(wants_to_stop, &asked);
     const larmor_status stopped = larmor_stream_receive(right, &m);
     larmor_stop_when(NULL, NULL);
     assert_int_equal(stopped, LARMOR_STOPPED);
-    assert_ok(
+    OWN(larmor_stream, *impatient,
         larmor_stream_create(ends[1], ends[1], &(larmor_stream_opts){.idle_s = 1e-3, .keep_open = 1}, &impatient));
     assert_refused(larmor_stream_receive(impatient, &m), LARMOR_ERR_IO,
                    "stream: nothing has come or gone for 0.001 s.");
-    larmor_stream_free(impatient);
 }
 
 WITH_ENDS(what_does_not_fit_into_a_message_is_not_sent)

@@ -15,23 +15,19 @@ static int wants_to_stop(void *user)
     return atomic_load(&((served *)user)->stops);
 }
 
-static larmor_status begin_session(void *user, int64_t number, larmor_session_opts *session)
+static larmor_status begin_session(void *user, int64_t number LMR_UNUSED, larmor_session_opts *session)
 {
     served *s = user;
-    (void)number;
     const larmor_session_opts ours = quick();
     if (atomic_load(&s->refuses)) return larmor_fail(LARMOR_ERR_MEMORY, "no more of them");
     *session = ours;
     return larmor_device_open("cpu:1", &session->job.dev);
 }
 
-static void end_session(void *user, int64_t number, larmor_session_opts *session, const larmor_session_report *report,
-                        larmor_status status)
+static void end_session(void *user, int64_t number LMR_UNUSED, larmor_session_opts *session,
+                        const larmor_session_report *report LMR_UNUSED, larmor_status status LMR_UNUSED)
 {
     served *s = user;
-    (void)number;
-    (void)report;
-    (void)status;
     larmor_device_free(session->job.dev);
     atomic_fetch_add(&s->ended, 1);
 }
@@ -73,9 +69,8 @@ WITH_SCAN(sessions_are_side_by_side_and_give_the_same_images)
 {
     served s;
     larmor_stream *slow, *fast, *gone;
-    larmor_response got;
     const larmor_session_opts ours = quick();
-    images want = expected(&ours.job.recon);
+    OWNED(images) want = expected(&ours.job.recon);
     serve(&s, "127.0.0.1:0", 4);
     assert_null(strstr(larmor_server_address(s.server), ":0 "));
     assert_ok(larmor_stream_connect(larmor_server_address(s.server), NULL, &slow));
@@ -87,24 +82,20 @@ WITH_SCAN(sessions_are_side_by_side_and_give_the_same_images)
     send_half(gone, 0);
     larmor_stream_free(gone);
     assert_ok(larmor_stream_connect(larmor_server_address(s.server), NULL, &fast));
-    assert_ok(larmor_stream_request(fast, &(larmor_request){.raw = scan}, dev, &got));
+    OWN(larmor_response, got, larmor_stream_request(fast, &(larmor_request){.raw = scan}, dev, &got));
     larmor_stream_free(fast);
     assert_int_equal(got.count, 4);
     send_half(slow, 1);
     send_text(slow, LARMOR_MESSAGE_CLOSE, NULL);
     for (int i = 0; i < 4; i++) {
-        float *v;
         assert_same_bits(want.data[i], wait_for(slow, LARMOR_MESSAGE_IMAGE, NULL, NULL).image.data);
-        assert_ok(larmor_array_download(got.image[i].data, LARMOR_C64, &v));
+        OWN_MEMORY(float, *v, larmor_array_download(got.image[i].data, LARMOR_C64, &v));
         assert_same_bits(want.data[i], v);
-        free(v);
     }
     wait_for(slow, LARMOR_MESSAGE_CLOSE, NULL, NULL);
     larmor_stream_free(slow);
     stop(&s);
     assert_int_equal(s.ended, 3);
-    larmor_response_free(&got);
-    free_images(&want);
 }
 
 WITH_SCAN(more_clients_than_sessions_wait_for_their_turn)
@@ -147,13 +138,11 @@ WITH_SCAN(a_session_that_cannot_begin_is_told_and_closed)
 WITH_SCAN(a_server_that_stops_ends_its_sessions)
 {
     served s;
-    larmor_stream *client;
     serve(&s, "127.0.0.1:0", 2);
-    assert_ok(larmor_stream_connect(larmor_server_address(s.server), NULL, &client));
+    OWN(larmor_stream, *client, larmor_stream_connect(larmor_server_address(s.server), NULL, &client));
     send_text(client, LARMOR_MESSAGE_CONFIG_FILE, "larmor");
     send_text(client, LARMOR_MESSAGE_HEADER, "<never completed>");
     stop(&s);
-    larmor_stream_free(client);
 }
 
 WITH_SCAN(a_unix_socket_is_for_its_owner_and_goes_with_the_server)

@@ -10,11 +10,11 @@ static void request(line *l, const char *parameters, larmor_response *got)
 WITH_SCAN(images_are_those_of_the_file_bit_for_bit)
 {
     line l;
-    larmor_response got;
+    OWNED(larmor_response) got;
     larmor_session_opts opts = quick();
     opts.job.recon.method = "cg";
     opts.job.recon.iters = 4;
-    images want = expected(&opts.job.recon);
+    OWNED(images) want = expected(&opts.job.recon);
     begin(&l, opts);
     request(&l, NULL, &got);
     end(&l);
@@ -25,15 +25,11 @@ WITH_SCAN(images_are_those_of_the_file_bit_for_bit)
     assert_int_equal(l.report.acquisitions, larmor_raw_describe(scan).acquisitions);
     assert_int_equal(l.report.images, 4);
     for (int i = 0; i < want.count; i++) {
-        float *v;
-        assert_ok(larmor_array_download(got.image[i].data, LARMOR_C64, &v));
+        OWN_MEMORY(float, *v, larmor_array_download(got.image[i].data, LARMOR_C64, &v));
         assert_same_bits(want.data[i], v);
-        free(v);
         assert_int_equal(got.image[i].meta.slice, i / 2);
         assert_int_equal(got.image[i].meta.repetition, i % 2);
     }
-    larmor_response_free(&got);
-    free_images(&want);
 }
 
 static int is_last_of(int64_t i, int by_slice)
@@ -48,18 +44,15 @@ static int is_last_of(int64_t i, int by_slice)
 /* The images of a part of the readouts, with the noise. */
 static images images_of(int64_t first, int64_t end_, const larmor_recon_opts *opts)
 {
-    larmor_raw *raw;
     int64_t n = 0;
-    larmor_acquisition *a = calloc((size_t)end_, sizeof *a);
+    HEAP larmor_acquisition *a = calloc((size_t)end_, sizeof *a);
     for (int64_t i = 0; i < end_; i++) {
         a[n] = acquisition(i);
         n += i >= first || a[n].flags & LARMOR_ACQ_NOISE;
     }
     const char *xml = larmor_raw_xml(scan);
-    assert_ok(larmor_raw_of_acquisitions(xml, (int64_t)strlen(xml), a, n, NULL, &raw));
-    free(a);
+    OWN(larmor_raw, *raw, larmor_raw_of_acquisitions(xml, (int64_t)strlen(xml), a, n, NULL, &raw));
     const images all = reconstruct(raw, opts);
-    larmor_raw_free(raw);
     return all;
 }
 
@@ -108,13 +101,12 @@ WITH_SCAN(a_repetition_comes_when_its_last_readout_was_sent)
 WITH_SCAN(what_no_flag_completes_comes_at_the_end)
 {
     line l;
-    larmor_response got;
+    OWNED(larmor_response) got;
     begin(&l, quick());
     request(&l, "{\"parameters\":{\"images\":\"slice\"}}", &got);
     end(&l);
     assert_ok(l.status);
     assert_int_equal(got.count, 4);
-    larmor_response_free(&got);
 }
 
 /* The attributes have this value, which follows its name. */
@@ -143,7 +135,7 @@ static void assert_whole_numbers(const char *config, const char *bits, int most)
     double ratio = 0;
     int count = 0, largest = 0;
     larmor_session_opts opts = quick();
-    images want = expected(&opts.job.recon);
+    OWNED(images) want = expected(&opts.job.recon);
     begin(&l, opts);
     char window[2][80];
     snprintf(window[0], sizeof window[0], "<name>WindowCenter</name><value>%d</value>", (most + 1) / 2);
@@ -159,7 +151,6 @@ static void assert_whole_numbers(const char *config, const char *bits, int most)
     }
     send_text(l.client, LARMOR_MESSAGE_CLOSE, NULL);
     for (; count < want.count; count++) {
-        float *v;
         const larmor_message m = wait_for(l.client, LARMOR_MESSAGE_IMAGE, NULL, NULL);
         assert_int_equal(m.image.type, LARMOR_PIXEL_INT16);
         assert_int_equal(m.image.kind, 1);
@@ -173,19 +164,17 @@ static void assert_whole_numbers(const char *config, const char *bits, int most)
         assert_non_null(scale);
         if (!count) ratio = atof(scale + 31);
         assert_true(ratio > 0 && atof(scale + 31) == ratio);
-        assert_ok(larmor_array_download(want.data[count], LARMOR_C64, &v));
+        OWN_MEMORY(float, *v, larmor_array_download(want.data[count], LARMOR_C64, &v));
         const int16_t *pixel = m.image.data;
         for (int64_t i = 0; i < larmor_array_count(want.data[count]); i++) {
             assert_at_most(fabs(pixel[i] - ratio * hypot((double)v[2 * i], (double)v[2 * i + 1])), 0.501);
             if (pixel[i] > largest) largest = pixel[i];
         }
-        free(v);
     }
     assert_int_equal(largest, most);
     wait_for(l.client, LARMOR_MESSAGE_CLOSE, NULL, NULL);
     end(&l);
     assert_ok(l.status);
-    free_images(&want);
 }
 
 WITH_SCAN(images_in_whole_numbers_have_one_scale_and_what_a_host_needs)

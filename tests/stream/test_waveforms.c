@@ -26,27 +26,20 @@ static int make_beating(void **state)
 /* The bins of a scan by gridding. */
 static images bins_of(larmor_raw *raw, const larmor_bins_opts *bins)
 {
-    larmor_source *source, *sorted;
-    larmor_recon *recon;
     larmor_bins_found found;
     larmor_bins_opts own = *bins;
     const larmor_session_opts opts = quick();
     images all = {0};
     own.waveforms = raw;
-    assert_ok(larmor_source_of_raw(raw, "scan", &source));
-    assert_ok(larmor_source_of_bins(source, dev, &own, &found, &sorted));
+    OWN(larmor_source, *source, larmor_source_of_raw(raw, "scan", &source));
+    OWN(larmor_source, *sorted, larmor_source_of_bins(source, dev, &own, &found, &sorted));
     assert_int_equal(found.heart_from, LARMOR_GATED_BY_WAVEFORM);
     assert_int_equal(found.breath_from, LARMOR_GATED_BY_WAVEFORM);
-    assert_ok(larmor_recon_create(sorted, dev, &opts.job.recon, &recon));
+    OWN(larmor_recon, *recon, larmor_recon_create(sorted, dev, &opts.job.recon, &recon));
     for (int s = 0; s < larmor_recon_series(recon); s++) {
-        larmor_recon_result result;
-        assert_ok(larmor_recon_run(recon, s, &result));
+        OWN(larmor_recon_result, result, larmor_recon_run(recon, s, &result));
         for (int i = 0; i < result.count; i++) all.data[all.count++] = larmor_array_ref(result.image[i].data);
-        larmor_recon_result_free(&result);
     }
-    larmor_recon_free(recon);
-    larmor_source_free(sorted);
-    larmor_source_free(source);
     return all;
 }
 
@@ -64,10 +57,8 @@ static void assert_same_images(const images *want, const larmor_response *got)
 {
     assert_int_equal(got->count, want->count);
     for (int i = 0; i < want->count; i++) {
-        float *v;
-        assert_ok(larmor_array_download(got->image[i].data, LARMOR_C64, &v));
+        OWN_MEMORY(float, *v, larmor_array_download(got->image[i].data, LARMOR_C64, &v));
         assert_same_bits(want->data[i], v);
-        free(v);
         assert_int_equal(got->image[i].meta.phase, i % 2);
         assert_int_equal(got->image[i].meta.repetition, i / 2);
     }
@@ -90,10 +81,10 @@ WITH_BEATS(bins_by_waveforms_that_are_sent_are_those_of_the_file_bit_for_bit)
 {
     line l;
     told t = {0};
-    larmor_response got;
+    OWNED(larmor_response) got;
     larmor_session_opts opts = quick();
     opts.job.bins = two_by_two;
-    images want = bins_of_file();
+    OWNED(images) want = bins_of_file();
     begin(&l, opts);
     assert_ok(larmor_stream_request(l.client, &(larmor_request){.raw = scan, .log = hear, .user = &t}, dev, &got));
     end(&l);
@@ -103,8 +94,6 @@ WITH_BEATS(bins_by_waveforms_that_are_sent_are_those_of_the_file_bit_for_bit)
     assert_int_equal(t.breath, 1);
     assert_int_equal(t.bins, 1);
     assert_int_equal(t.warnings, 0);
-    larmor_response_free(&got);
-    free_images(&want);
 }
 
 /* As a scanner sends them: readouts, and now and then a block of each waveform. */
@@ -129,7 +118,6 @@ static void send_scan(larmor_stream *to, const larmor_waveform *damaged)
 
 WITH_BEATS(a_scan_that_is_taken_from_a_stream_has_its_waveforms)
 {
-    larmor_raw *raw;
     int fd[2];
     line l = {.spec = ""};
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
@@ -140,7 +128,7 @@ WITH_BEATS(a_scan_that_is_taken_from_a_stream_has_its_waveforms)
         send_scan(l.client, NULL);
         _exit(0);
     }
-    assert_ok(larmor_stream_take_scan(l.stream, 0, NULL, &raw));
+    OWN(larmor_raw, *raw, larmor_stream_take_scan(l.stream, 0, NULL, &raw));
     assert_int_equal(larmor_raw_waveforms(raw), larmor_raw_waveforms(scan));
     for (int64_t i = 0; i < larmor_raw_waveforms(raw); i++) {
         larmor_waveform a, b;
@@ -150,16 +138,11 @@ WITH_BEATS(a_scan_that_is_taken_from_a_stream_has_its_waveforms)
         b.data = a.data;
         assert_memory_equal(&a, &b, sizeof a);
     }
-    images want = bins_of_file(), got = bins_of(raw, &two_by_two);
+    OWNED(images) want = bins_of_file(), got = bins_of(raw, &two_by_two);
     for (int i = 0; i < 4; i++) {
-        float *v;
-        assert_ok(larmor_array_download(got.data[i], LARMOR_C64, &v));
+        OWN_MEMORY(float, *v, larmor_array_download(got.data[i], LARMOR_C64, &v));
         assert_same_bits(want.data[i], v);
-        free(v);
     }
-    free_images(&want);
-    free_images(&got);
-    larmor_raw_free(raw);
     larmor_stream_free(l.client);
     larmor_stream_free(l.stream);
 }
@@ -186,7 +169,7 @@ WITH_BEATS(bins_exclude_frames_and_images_of_the_last_readouts)
 {
     for (int frames = 0; frames < 2; frames++) {
         line l;
-        larmor_response got;
+        OWNED(larmor_response) got;
         larmor_session_opts opts = quick();
         opts.job.bins = two_by_two;
         if (frames)
@@ -202,7 +185,6 @@ WITH_BEATS(bins_exclude_frames_and_images_of_the_last_readouts)
                                        ? "session: bins of heart and breath, and frames; one of them expected"
                                        : "session: bins of heart and breath, and images of the last readouts; one of "
                                          "them expected");
-        larmor_response_free(&got);
     }
 }
 

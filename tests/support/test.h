@@ -18,6 +18,22 @@
         if (ok_st_) fail_msg("%s: %s: %s", #call, larmor_status_name(ok_st_), larmor_last_error());                  \
     } while (0)
 
+/* Declare what is owned by the line that makes it: OWN(larmor_raw, *raw, larmor_raw_open(path, NULL, &raw)); */
+#define OWN(type, name, call)                                                                                        \
+    OWNED(type) name;                                                                                                \
+    assert_ok(call)
+#define OWN_MEMORY(type, name, call)                                                                                 \
+    HEAP type name;                                                                                                  \
+    assert_ok(call)
+
+/* Memory for so many: HEAP NEW(double, values, count); */
+#define NEW(type, name, count)                                                                                       \
+    type *name = malloc((size_t)(count) * sizeof *(name) + 1);                                                       \
+    assert_non_null(name)
+#define NEW_ZEROS(type, name, count)                                                                                 \
+    type *name = calloc((size_t)(count) + 1, sizeof *(name));                                                        \
+    assert_non_null(name)
+
 /* The call fails with this status and its message contains this text. */
 #define assert_refused(call, status, text)                                                                           \
     do {                                                                                                             \

@@ -17,13 +17,12 @@ int main(int argc, char **argv)
     if (argc != 2) return 2;
     (void)make_scan_folder;
     static const space plane = {{16, 16, 1}, {16, 16, 1}, {160, 160, 5}, {160, 160, 5}, "radial", ""};
-    scan *s = empty_scan(&plane);
+    OWNED(scan) *s = empty_scan(&plane);
     for (int i = 0; i < 12; i++) set_spoke(s, add_readout(s, 16, 2, 2), M_PI * i / 12, 8, 8);
     for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) {
         if (seeds[i].blanks) sprintf(s->xml + strlen(s->xml), "%*s", seeds[i].blanks, "");
         if (snprintf(path, sizeof path, "%s/%s.h5", argv[1], seeds[i].name) >= (int)sizeof path) return 2;
         write_scan_as(s, &seeds[i].how);
     }
-    free_scan(s);
     return 0;
 }
