@@ -63,7 +63,7 @@ static larmor_status noise_of_lines(const lmr_job *job, const lmr_frame *frame, 
     double of_lines = c->level_of_lines * job->found.scale;
     LMR_TRY(noise_level(job, frame, deviation));
     if (job->facts->whitening || !c->on_grid) return LARMOR_OK;
-    if (!(c->level > 0)) LMR_TRY(larmor_noise_of_lines(frame->samples.kspace, frame->samples.traj, &of_lines));
+    if (!(c->level > 0)) LMR_TRY(larmor_noise_of_lines(frame->samples.kspace, frame->samples.traj, &of_lines, NULL));
     if (of_lines > 0 && of_lines < (job->facts->coils > 1 ? MAX_OF_LINES : 1) * *deviation) *deviation = of_lines;
     return LARMOR_OK;
 }

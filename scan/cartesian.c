@@ -164,7 +164,7 @@ static larmor_status measure_level(const larmor_encoding *e, const larmor_grid *
         k[i] *= grid->fov_mm[i % shape.dim[0]] / e->fov_mm[i % shape.dim[0]];
     LMR_OWN(larmor_array, traj, larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, k, &traj));
     LMR_TRY(larmor_noise_level(samples->kspace, traj, level));
-    return larmor_noise_of_lines(samples->kspace, traj, of_lines);
+    return larmor_noise_of_lines(samples->kspace, traj, of_lines, NULL);
 }
 
 /* The readouts on the grid's field of view, the other coordinates in cycles of it, too. */

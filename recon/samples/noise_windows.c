@@ -257,10 +257,11 @@ static void free_windows(windows *w)
     free(w->at);
 }
 
-static larmor_status level_of(larmor_array *kspace, grid *g, double *deviation)
+/* of_coil: NULL where some coils are enough. */
+static larmor_status level_of(larmor_array *kspace, grid *g, double *deviation, double *of_coil)
 {
     const int64_t coils = kspace->shape.dim[2];
-    const int64_t looked_at = coils < MOST_COILS ? coils : MOST_COILS;
+    const int64_t looked_at = of_coil || coils < MOST_COILS ? coils : MOST_COILS;
     const int64_t together = coils < TOGETHER ? coils : TOGETHER;
     LMR_FREED_BY(free_windows) windows w = {.side = coils > 1 ? SIDE : SIDE_OF_ONE};
     double power[TOGETHER], sum = 0;
@@ -276,13 +277,15 @@ static larmor_status level_of(larmor_array *kspace, grid *g, double *deviation)
         LMR_TRY(lmr_go_on());
         LMR_TRY(powers_of(&w, y + w.side * w.side * w.count * first, together, power));
         for (int64_t j = 0; j < together; j++) sum += power[j];
+        for (int64_t j = 0; j < together && of_coil; j++) of_coil[first + j] = sqrt(power[j] / 2);
         count += together;
     }
     *deviation = isfinite(sum) ? sqrt(sum / (double)count / 2) : 0;
     return LARMOR_OK;
 }
 
-larmor_status larmor_noise_of_lines(larmor_array *kspace, const larmor_array *traj, double *deviation)
+larmor_status larmor_noise_of_lines(larmor_array *kspace, const larmor_array *traj, double *deviation,
+                                    double *of_coil)
 {
     LMR_NEED(deviation);
     *deviation = 0;
@@ -292,5 +295,5 @@ larmor_status larmor_noise_of_lines(larmor_array *kspace, const larmor_array *tr
     LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     LMR_FREED_BY(free_grid)
     grid g = {.k = k, .nd = (int)traj->shape.dim[0], .n = kspace->shape.dim[0]};
-    return level_of(kspace, &g, deviation);
+    return level_of(kspace, &g, deviation, of_coil);
 }
