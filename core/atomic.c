@@ -193,13 +193,13 @@ static larmor_status check_targets(const larmor_output *out)
         }
         LMR_REFUSE(out->inside, LARMOR_ERR_EXISTS,
                    "%s: a folder is to be written, and this is none; choose another name.", out->path);
-        LMR_REFUSE(S_ISDIR(s.st_mode), LARMOR_ERR_EXISTS, "%s: %s%sis a folder; choose another name.", out->path, which,
-                   p ? " " : "");
-        if (S_ISLNK(s.st_mode)) /* neither is its target written, which may be anything, nor is it replaced */
-            return LMR_FAIL(LARMOR_ERR_EXISTS, "%s: %s%sis a symbolic link; name the file that it points to.", out->path,
-                            which, p ? " " : "");
-        LMR_REFUSE(!S_ISREG(s.st_mode), LARMOR_ERR_EXISTS, "%s: %s%sis not a regular file (device or pipe).", out->path,
+        LMR_REFUSE(S_ISDIR(s.st_mode), LARMOR_ERR_EXISTS, "%s: %s%sis a folder; choose another name.", out->path,
                    which, p ? " " : "");
+        if (S_ISLNK(s.st_mode)) /* neither is its target written, which may be anything, nor is it replaced */
+            return LMR_FAIL(LARMOR_ERR_EXISTS, "%s: %s%sis a symbolic link; name the file that it points to.",
+                            out->path, which, p ? " " : "");
+        LMR_REFUSE(!S_ISREG(s.st_mode), LARMOR_ERR_EXISTS, "%s: %s%sis not a regular file (device or pipe).",
+                   out->path, which, p ? " " : "");
         LMR_REFUSE(!out->force, LARMOR_ERR_EXISTS, "%s: %s%sexists already; opts.force overwrites it", out->path,
                    which, p ? " " : "");
     }

@@ -197,8 +197,8 @@ static larmor_status look_at_series(const lmr_job *job, const int *group, int co
     return LARMOR_OK;
 }
 
-/* The mean power at each place along readouts is that of all places where there is noise alone, to so many deviations
- * of the mean of as many numbers as readouts and coils have there: of 128 places one is above in one of 3000 images. */
+/* Where there is noise alone the mean power at each place along readouts is that of all places, to so many deviations
+ * of the mean of as many numbers as readouts and coils have there. */
 #define NOISE_DEVIATIONS 5
 
 /* power[0 .. n-1] += at each place along the readouts of a coil, over the mean of all; y [n, readouts] complex. */
