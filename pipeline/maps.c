@@ -390,16 +390,15 @@ static larmor_status folded_of(const lmr_maps_task *t, const larmor_array *regio
     return LARMOR_OK;
 }
 
-/* The region's coils over the deviation of their noise; *scaled: 1 if that is known. */
-static larmor_status scale_by_noise(const lmr_maps_task *t, larmor_array *region, int *scaled)
+/* The region's coils over the deviation of their noise, where that is known. */
+static larmor_status scale_by_noise(const lmr_maps_task *t, larmor_array *region)
 {
     const larmor_shape shape = larmor_array_shape(region);
     const int64_t coils = shape.dim[shape.ndim - 1];
     double level;
     LMR_HEAP LMR_NEW(double, of_coil, coils);
     LMR_TRY(larmor_noise_of_lines(t->samples->kspace, t->samples->traj, &level, of_coil));
-    *scaled = level > 0;
-    for (int64_t c = 0; c < coils && *scaled; c++) {
+    for (int64_t c = 0; c < coils && level > 0; c++) {
         LMR_OWN(larmor_array, one, lmr_one_of(region, c, &one));
         if (of_coil[c] > 0) LMR_TRY(larmor_axpby(level / of_coil[c], one, 0, one));
     }
@@ -411,12 +410,10 @@ static larmor_status scale_by_noise(const lmr_maps_task *t, larmor_array *region
 static larmor_status find_folded(const lmr_maps_task *t, larmor_array *region, const larmor_region_report *found,
                                  double *folded)
 {
-    int scaled;
     LMR_TRY(folded_of(t, region, found, folded));
     if (t->job->facts->whitening || *folded == 0) return LARMOR_OK;
-    LMR_TRY(scale_by_noise(t, region, &scaled));
-    if (scaled) LMR_TRY(folded_of(t, region, found, folded));
-    return LARMOR_OK;
+    LMR_TRY(scale_by_noise(t, region));
+    return folded_of(t, region, found, folded);
 }
 
 /* 1 if lines are missing between others: readouts along x whose distance along another axis is more than one step. */

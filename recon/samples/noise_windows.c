@@ -17,7 +17,7 @@
  * of 24 x 24 to 64 x 64 voxels, 1, 2 and 6 coils (docs/records/noise.md). */
 /* Each image of a series is asked: so many coils at most, some of them where there are more. */
 enum { SIDE = 5, SIDE_OF_ONE = 7, TOGETHER = 4, MOST_COILS = 2 * TOGETHER };
-enum { MOST_WINDOWS = 900, LEAST_OVER_COLUMNS = 2 };
+enum { MOST_WINDOWS = 900, LEAST_OVER_COLUMNS = 2, WELL_OVER_COLUMNS = 3 };
 
 /* Windows beyond this part of the largest coordinates are taken, or further in by this step at a time, where signal
  * is least. */
@@ -262,7 +262,7 @@ static larmor_status level_of(larmor_array *kspace, grid *g, double *deviation, 
 {
     const int64_t coils = kspace->shape.dim[2];
     const int64_t looked_at = of_coil || coils < MOST_COILS ? coils : MOST_COILS;
-    const int64_t together = coils < TOGETHER ? coils : TOGETHER;
+    int64_t together = coils < TOGETHER ? coils : TOGETHER;
     LMR_FREED_BY(free_windows) windows w = {.side = coils > 1 ? SIDE : SIDE_OF_ONE};
     double power[TOGETHER], sum = 0;
     int64_t count = 0;
@@ -270,7 +270,8 @@ static larmor_status level_of(larmor_array *kspace, grid *g, double *deviation, 
     LMR_TRY(find_lines(kspace->shape.dim[1], g));
     if (g->count < w.side) return LARMOR_OK;
     LMR_TRY(choose_windows(g, &w));
-    if (w.count < LEAST_OVER_COLUMNS * w.side * w.side) return LARMOR_OK;
+    while (together > 2 && w.count < WELL_OVER_COLUMNS * w.side * w.side * together) together--;
+    if (w.count < LEAST_OVER_COLUMNS * w.side * w.side * together) return LARMOR_OK;
     LMR_OWN_MEMORY(float complex, y, gather(&w, kspace, &y));
     for (int64_t c = 0; c < looked_at; c += together) {
         const int64_t first = c + together >= looked_at ? coils - together : c;
