@@ -107,6 +107,22 @@ TEST(every_second_line_without_calibration_lines_is_inverted)
     expect_nearly_the_true_maps(&c);
 }
 
+/* Differences along lines have several times the noise. */
+TEST(the_noise_of_lines_that_leave_others_out_is_that_by_which_they_predict_each_other)
+{
+    for (double sigma = 1e-5; sigma > 5e-7; sigma /= 10) {
+        const scene c = {"cartesian", "shepp-logan", {.acceleration = {2, 1}}, sigma, NULL, 0};
+        OWNED(scan) s = scan_of_scene(&c, 0);
+        notes n = {.text = ""};
+        const larmor_recon_opts opts = KNOWN(.maps = s.maps, .method = "tv", .listener = take_note, .user = &n);
+        OWNED(larmor_recon_result) result = result_of(&s, &opts);
+        const larmor_recon_report *r = &result.report;
+        assert_at_most(fabs(r->noise / sigma - 1), 0.2);
+        assert_true(r->misfit.noise_excess > 2);
+        assert_noted(n, "a sample at most: samples beside each other have signal in their differences, which say");
+    }
+}
+
 /* All lines but that at k. */
 static scan scan_without_line(int k)
 {

@@ -131,23 +131,6 @@ TEST(the_noise_of_samples_1_fov_apart_is_what_the_image_leaves_and_that_of_other
         }
 }
 
-/* Every second line, whose differences have 2 to 200 times the noise. */
-TEST(the_noise_of_lines_that_leave_others_out_is_that_by_which_they_predict_each_other)
-{
-    for (double sigma = 1e-4; sigma > 1e-7; sigma /= 100) {
-        OWNED(scan) s = scan_with("cartesian", &(larmor_traj_opts){.acceleration = {2, 1}}, sigma);
-        larmor_array_free(s.arrays.noise);
-        s.arrays.noise = NULL;
-        notes n = {.text = ""};
-        const larmor_recon_opts opts = KNOWN(.maps = s.maps, .method = "tv", .listener = take_note, .user = &n);
-        OWNED(larmor_recon_result) result = result_of(&s, &opts);
-        const larmor_recon_report *r = &result.report;
-        assert_at_most(fabs(r->noise / sigma - 1), 0.2);
-        assert_true(r->misfit.noise_excess > 2);
-        assert_noted(n, "a sample at most: samples beside each other have signal in their differences, which say");
-    }
-}
-
 /* Numbers of one readout, or of one coil, turned about. */
 static void turn(larmor_array *kspace, int64_t first, int64_t count)
 {
