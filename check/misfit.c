@@ -302,11 +302,17 @@ done:
 #define LEAST_CHI2 0.8
 #define MIN_FREEDOM 200. /* numbers, so that chance is a tenth of it */
 
-void lmr_misfit_lower_noise(const lmr_job *job, larmor_recon_report *result)
+void lmr_misfit_set_noise(double less, larmor_recon_report *result)
 {
     larmor_misfit *m = &result->misfit;
-    if (job->facts->whitening || !(m->chi2 > 0) || m->chi2 >= LEAST_CHI2 || m->freedom < MIN_FREEDOM) return;
-    m->noise_excess = 1 / sqrt(m->chi2);
-    result->noise *= sqrt(m->chi2);
+    m->noise_excess = fmax(m->noise_excess, 1) * result->noise / less;
     m->chi2 = 0;
+    result->noise = less;
+}
+
+void lmr_misfit_lower_noise(const lmr_job *job, larmor_recon_report *result)
+{
+    const larmor_misfit *m = &result->misfit;
+    if (job->facts->whitening || !(m->chi2 > 0) || m->chi2 >= LEAST_CHI2 || m->freedom < MIN_FREEDOM) return;
+    lmr_misfit_set_noise(result->noise * sqrt(m->chi2), result);
 }

@@ -37,3 +37,6 @@ larmor_status lmr_misfit_of_image(lmr_job *job, const lmr_frame *frame, const la
 /* No more noise than the image leaves is in the samples, whatever their differences say: without a noise scan the
  * report's noise becomes that where it is larger, noise_excess says by how much, and chi2 is 0. */
 void lmr_misfit_lower_noise(const lmr_job *job, larmor_recon_report *result);
+
+/* The same with a noise that is known to be less. */
+void lmr_misfit_set_noise(double less, larmor_recon_report *result);

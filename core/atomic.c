@@ -173,7 +173,7 @@ static larmor_status check_folder(const larmor_output *out)
     char other[NAME_MAX + 1];
     LMR_REFUSE(!out->force, LARMOR_ERR_EXISTS, "%s: exists already; opts.force overwrites it", out->path);
     if (!lmr_folder_holds_other(out->folder, out->part[0].name, out->inside, other)) return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_IO, "%s: holds %s, which is no %s file; choose another name.", out->path, other,
+    return LMR_FAIL(LARMOR_ERR_EXISTS, "%s: holds %s, which is no %s file; choose another name.", out->path, other,
                     out->inside);
 }
 
@@ -191,15 +191,15 @@ static larmor_status check_targets(const larmor_output *out)
             LMR_TRY(check_folder(out));
             continue;
         }
-        LMR_REFUSE(out->inside, LARMOR_ERR_IO,
+        LMR_REFUSE(out->inside, LARMOR_ERR_EXISTS,
                    "%s: a folder is to be written, and this is none; choose another name.", out->path);
-        LMR_REFUSE(S_ISDIR(s.st_mode), LARMOR_ERR_IO, "%s: %s%sis a folder; choose another name.", out->path, which,
-                   p ? " " : "");
-        if (S_ISLNK(s.st_mode)) /* neither is its target written, which may be anything, nor is it replaced */
-            return LMR_FAIL(LARMOR_ERR_IO, "%s: %s%sis a symbolic link; name the file that it points to.", out->path,
-                            which, p ? " " : "");
-        LMR_REFUSE(!S_ISREG(s.st_mode), LARMOR_ERR_IO, "%s: %s%sis not a regular file (device or pipe).", out->path,
+        LMR_REFUSE(S_ISDIR(s.st_mode), LARMOR_ERR_EXISTS, "%s: %s%sis a folder; choose another name.", out->path,
                    which, p ? " " : "");
+        if (S_ISLNK(s.st_mode)) /* neither is its target written, which may be anything, nor is it replaced */
+            return LMR_FAIL(LARMOR_ERR_EXISTS, "%s: %s%sis a symbolic link; name the file that it points to.",
+                            out->path, which, p ? " " : "");
+        LMR_REFUSE(!S_ISREG(s.st_mode), LARMOR_ERR_EXISTS, "%s: %s%sis not a regular file (device or pipe).",
+                   out->path, which, p ? " " : "");
         LMR_REFUSE(!out->force, LARMOR_ERR_EXISTS, "%s: %s%sexists already; opts.force overwrites it", out->path,
                    which, p ? " " : "");
     }

@@ -380,8 +380,8 @@ static larmor_status begin_task(lmr_job *job, int index, const larmor_group *gro
 enum { FOLDED_SIDE = 32, FOLDED_COILS = 8, FOLDED_KERNEL = 5, FOLDED_KERNEL_3D = 4 };
 
 /* Low resolution, few mixtures of coils and small windows tell it quickly. */
-static larmor_status find_folded(const lmr_maps_task *t, larmor_array *region, const larmor_region_report *found,
-                                 double *folded)
+static larmor_status folded_of(const lmr_maps_task *t, const larmor_array *region, const larmor_region_report *found,
+                               double *folded)
 {
     larmor_espirit_opts opts = {.sets = 1, .coils = FOLDED_COILS};
     larmor_espirit_report r;
@@ -396,6 +396,32 @@ static larmor_status find_folded(const lmr_maps_task *t, larmor_array *region, c
     if (st) return st == LARMOR_ERR_NUMERIC ? LARMOR_OK : st;
     *folded = r.folded;
     return LARMOR_OK;
+}
+
+/* The region's coils over the deviation of their noise, where that is known. */
+static larmor_status scale_by_noise(const lmr_maps_task *t, larmor_array *region)
+{
+    const larmor_shape shape = larmor_array_shape(region);
+    const int64_t coils = shape.dim[shape.ndim - 1];
+    double level;
+    LMR_HEAP LMR_NEW(double, of_coil, coils);
+    LMR_TRY(larmor_noise_of_lines(t->samples->kspace, t->samples->traj, &level, of_coil));
+    for (int64_t c = 0; c < coils && level > 0; c++) {
+        LMR_OWN(larmor_array, one, lmr_one_of(region, c, &one));
+        if (of_coil[c] > 0) LMR_TRY(larmor_axpby(level / of_coil[c], one, 0, one));
+    }
+    return LARMOR_OK;
+}
+
+/* One coil's noise, where it is far above that of others, is a set of maps of its own: what is not whitened folds
+ * where it does with coils of like noise, too. */
+static larmor_status find_folded(const lmr_maps_task *t, larmor_array *region, const larmor_region_report *found,
+                                 double *folded)
+{
+    LMR_TRY(folded_of(t, region, found, folded));
+    if (t->job->facts->whitening || *folded == 0) return LARMOR_OK;
+    LMR_TRY(scale_by_noise(t, region));
+    return folded_of(t, region, found, folded);
 }
 
 /* 1 if lines are missing between others: readouts along x whose distance along another axis is more than one step. */

@@ -55,6 +55,60 @@ static larmor_status accept_last_iterate(larmor_status st, const larmor_array *x
     return LARMOR_OK;
 }
 
+/* 1 if held-out samples cannot be predicted: single-coil samples on a grid are orthogonal, and what was not sampled
+ * is zero whatever the weight, which scales the image. */
+static int predicts_nothing(const lmr_job *job, const lmr_frame *frames, int count)
+{
+    int nothing =
+        job->facts->coils == 1 && !job->settings->opts.weighted && !job->facts->physics && !job->facts->basis;
+    for (int i = 0; i < count; i++) nothing &= frames[i].cartesian.on_grid && !frames[i].has_phase;
+    return nothing;
+}
+
+/* The part of the grid's k-space that a box of samples fills; 0 where they are none. */
+static double box_part(const lmr_frame *frame)
+{
+    const lmr_cartesian *c = &frame->cartesian;
+    double places = c->on_grid && c->box;
+    for (int d = 0; d < frame->grid.ndim; d++) places *= (double)(c->high[d] - c->low[d] + 1);
+    return places / (double)larmor_shape_count(lmr_grid_shape(&frame->grid));
+}
+
+/* 1 if the samples determine every image: all of a grid, equally often. Without the held-out samples another problem
+ * would be solved, because held-out samples could not be predicted from their neighbours. With several coils a
+ * penalty goes on beyond what is sampled, where noise is not all that errs: there the box is most of the grid. */
+static int determines(const lmr_job *job, const lmr_frame *frames, int count, const larmor_coverage *coverage)
+{
+    const double least = job->facts->coils > 1 ? MIN_FULL_PART : 0;
+    int all = !job->facts->basis && !lmr_is_partial(coverage);
+    for (int i = 0; i < count; i++) all &= box_part(&frames[i]) > 0 && box_part(&frames[i]) >= least;
+    return all;
+}
+
+/* 1 if images are better by the noise as it is than by the level from differences, which has some of the object:
+ * of all of a grid, and of one coil's lines that leave others out. What lies beyond a box of fewer lines is filled in
+ * too slowly at the smaller weights, and a search by samples held out begins at too small ones. */
+static int noise_is_known(const lmr_job *job, const lmr_frame *frames, int count, const larmor_coverage *coverage)
+{
+    const double part = box_part(frames);
+    if (determines(job, frames, count, coverage)) return part >= 1;
+    return part == 0 && predicts_nothing(job, frames, count);
+}
+
+/* The report's noise becomes that of lines where differences have left signal in it; images that share a weight share
+ * that of lines, too. */
+static larmor_status lower_to_lines(lmr_job *job, const lmr_solution *p, larmor_recon_report *result)
+{
+    lmr_weight *chosen = &job->found.decided.chosen;
+    const int kept = result->lambda_from == LARMOR_LAMBDA_FROM_SCAN;
+    double level = kept && chosen->scale > 0 ? chosen->of_lines * job->found.scale / chosen->scale : 0;
+    if (job->facts->coils == 1 || noise_is_known(job, p->frames, p->count, &result->coverage)) return LARMOR_OK;
+    if (!kept && !p->frames->weights) LMR_TRY(lmr_noise_of_lines(job, p->frames, &level));
+    if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA) chosen->of_lines = level;
+    if (lmr_lines_have_less(job, level, result->noise)) lmr_misfit_set_noise(level, result);
+    return LARMOR_OK;
+}
+
 /* The image is there: without memory the misfit is not measured. Ranks go on or fail alike. */
 static larmor_status try_misfit(const lmr_job *job, larmor_status st)
 {
@@ -98,6 +152,7 @@ static larmor_status measure_misfit(lmr_job *job, lmr_solution *p, const larmor_
     }
     LMR_TRY(st);
     lmr_misfit_lower_noise(job, result);
+    LMR_TRY(lower_to_lines(job, p, result));
     if (chosen || kept) job->found.decided.chosen.taken = taken;
     return LARMOR_OK;
 }
@@ -108,46 +163,6 @@ static void report_segments(const lmr_frame *frame, larmor_recon_report *result)
     if (!frame->segments || larmor_segments_describe(frame->segments, &info)) return;
     result->segments = info.segments;
     result->terms = result->toeplitz ? info.terms : 0;
-}
-
-/* 1 if held-out samples cannot be predicted: single-coil samples on a grid are orthogonal, and what was not sampled
- * is zero whatever the weight, which scales the image. */
-static int predicts_nothing(const lmr_job *job, const lmr_frame *frames, int count)
-{
-    int nothing =
-        job->facts->coils == 1 && !job->settings->opts.weighted && !job->facts->physics && !job->facts->basis;
-    for (int i = 0; i < count; i++) nothing &= frames[i].cartesian.on_grid && !frames[i].has_phase;
-    return nothing;
-}
-
-/* The part of the grid's k-space that a box of samples fills; 0 where they are none. */
-static double box_part(const lmr_frame *frame)
-{
-    const lmr_cartesian *c = &frame->cartesian;
-    double places = c->on_grid && c->box;
-    for (int d = 0; d < frame->grid.ndim; d++) places *= (double)(c->high[d] - c->low[d] + 1);
-    return places / (double)larmor_shape_count(lmr_grid_shape(&frame->grid));
-}
-
-/* 1 if the samples determine every image: all of a grid, equally often. Without the held-out samples another problem
- * would be solved, because held-out samples could not be predicted from their neighbours. With several coils a
- * penalty goes on beyond what is sampled, where noise is not all that errs: there the box is most of the grid. */
-static int determines(const lmr_job *job, const lmr_frame *frames, int count, const larmor_coverage *coverage)
-{
-    const double least = job->facts->coils > 1 ? MIN_FULL_PART : 0;
-    int all = !job->facts->basis && !lmr_is_partial(coverage);
-    for (int i = 0; i < count; i++) all &= box_part(&frames[i]) > 0 && box_part(&frames[i]) >= least;
-    return all;
-}
-
-/* 1 if images are better by the noise as it is than by the level from differences, which has some of the object:
- * of all of a grid, and of one coil's lines that leave others out. What lies beyond a box of fewer lines is filled in
- * too slowly at the smaller weights, and a search by samples held out begins at too small ones. */
-static int noise_is_known(const lmr_job *job, const lmr_frame *frames, int count, const larmor_coverage *coverage)
-{
-    const double part = box_part(frames);
-    if (determines(job, frames, count, coverage)) return part >= 1;
-    return part == 0 && predicts_nothing(job, frames, count);
 }
 
 /* 1 if noise is added to samples in place of holding some out. Frames of a series predict each other's. */
@@ -382,7 +397,7 @@ static int shares_noise(const lmr_job *job, const lmr_frame *frames, int count, 
 static larmor_status grid(lmr_job *job, lmr_frame *frame, larmor_array **x, larmor_recon_report *result)
 {
     double noise = 0;
-    if (!job->settings->opts.no_maps) LMR_TRY(lmr_noise_of_lines(job, frame, &noise));
+    if (!job->settings->opts.no_maps) LMR_TRY(lmr_noise_or_of_lines(job, frame, &noise));
     result->noise = noise;
     LMR_TRY(lmr_grid_frame(job, frame, x));
     return job->settings->opts.no_maps ? LARMOR_OK
@@ -552,7 +567,7 @@ static larmor_status solve_frames(lmr_job *job, lmr_frame *frames, int count, la
     const int direct = count == 1 && lmr_cartesian_is_direct(job, frames, &result->coverage);
     const int known = noise_is_known(job, frames, count, &result->coverage);
     if (direct || !shares_noise(job, frames, count, &result->coverage))
-        LMR_TRY(known ? lmr_noise_of_lines(job, &frames[0], &noise) : lmr_noise_level(job, &frames[0], &noise));
+        LMR_TRY(known ? lmr_noise_or_of_lines(job, &frames[0], &noise) : lmr_noise_level(job, &frames[0], &noise));
     if (direct) LMR_TRY(solve_directly(job, frames, noise, &little, x, result));
     if (*x) return LARMOR_OK;
     const int is_open = lmr_method_is_open(job, result), may_be_linear = direct && is_open;

@@ -14,32 +14,20 @@
 #include "core/text.h"
 #include "pipeline/problem.h"
 #include "pipeline/subspace.h"
+#include "scan/cartesian.h"
 
 LMR_OWNS(larmor_regulariser, larmor_regulariser_free)
 
 #define MAX_DATA_RATIO 1.5 /* times the data of another image: a weight that was chosen from it still holds */
-/* Noise that coils share makes the level of lines too small, to .59 of it in scans of four, where that of
- * differences is right. */
-#define MAX_OF_LINES 0.55
 
 /* ---- the noise that weights are found by ---- */
 
-larmor_status lmr_noise_level(const lmr_job *job, const lmr_frame *frame, double *deviation)
+larmor_status lmr_noise_or_of_lines(const lmr_job *job, const lmr_frame *frame, double *deviation)
 {
-    const lmr_cartesian *c = &frame->cartesian;
-    *deviation = job->facts->whitening ? c->deviation : c->level * job->found.scale;
-    if (*deviation > 0) return LARMOR_OK;
-    return larmor_noise_level(frame->samples.kspace, frame->samples.traj, deviation);
-}
-
-larmor_status lmr_noise_of_lines(const lmr_job *job, const lmr_frame *frame, double *deviation)
-{
-    const lmr_cartesian *c = &frame->cartesian;
-    double of_lines = c->level_of_lines * job->found.scale;
+    double of_lines;
     LMR_TRY(lmr_noise_level(job, frame, deviation));
-    if (job->facts->whitening || !c->on_grid) return LARMOR_OK;
-    if (!(c->level > 0)) LMR_TRY(larmor_noise_of_lines(frame->samples.kspace, frame->samples.traj, &of_lines));
-    if (of_lines > 0 && of_lines < (job->facts->coils > 1 ? MAX_OF_LINES : 1) * *deviation) *deviation = of_lines;
+    LMR_TRY(lmr_noise_of_lines(job, frame, &of_lines));
+    if (lmr_lines_have_less(job, of_lines, *deviation)) *deviation = of_lines;
     return LARMOR_OK;
 }
 

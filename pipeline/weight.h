@@ -4,11 +4,8 @@
 
 #include "scan/job.h"
 
-/* Whitened data have noise of a known deviation; of others it is measured, before they are weighted. */
-larmor_status lmr_noise_level(const lmr_job *job, const lmr_frame *frame, double *deviation);
-
-/* The same of lines, of whose noise more can be known (docs/records/noise.md). */
-larmor_status lmr_noise_of_lines(const lmr_job *job, const lmr_frame *frame, double *deviation);
+/* The less of both levels of noise, where that of lines can be known (docs/records/noise.md). */
+larmor_status lmr_noise_or_of_lines(const lmr_job *job, const lmr_frame *frame, double *deviation);
 
 /* Where these frames' weight comes from. */
 larmor_lambda_from lmr_weight_origin(const lmr_job *job, const lmr_frame *frames, int count);

@@ -162,7 +162,7 @@ static larmor_status measure_level(const larmor_encoding *e, const larmor_grid *
         k[i] *= grid->fov_mm[i % shape.dim[0]] / e->fov_mm[i % shape.dim[0]];
     LMR_OWN(larmor_array, traj, larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, k, &traj));
     LMR_TRY(larmor_noise_level(samples->kspace, traj, level));
-    return larmor_noise_of_lines(samples->kspace, traj, of_lines);
+    return larmor_noise_of_lines(samples->kspace, traj, of_lines, NULL);
 }
 
 /* The readouts on the grid's field of view, the other coordinates in cycles of it, too. */
@@ -485,4 +485,31 @@ larmor_status lmr_cartesian_expect(const lmr_job *job, int index, int64_t *repea
     *left = (int64_t)((double)g.total * part);
     *repeats = *left / larmor_shape_count(lmr_grid_shape(grid)) + 2;
     return LARMOR_OK;
+}
+
+/* ---- the noise ---- */
+
+larmor_status lmr_noise_level(const lmr_job *job, const lmr_frame *frame, double *deviation)
+{
+    const lmr_cartesian *c = &frame->cartesian;
+    *deviation = job->facts->whitening ? c->deviation : c->level * job->found.scale;
+    if (*deviation > 0) return LARMOR_OK;
+    return larmor_noise_level(frame->samples.kspace, frame->samples.traj, deviation);
+}
+
+/* Noise that coils share makes the level of lines too small, to .59 of it in scans of four, where that of
+ * differences is right. */
+#define MAX_OF_LINES 0.55
+
+int lmr_lines_have_less(const lmr_job *job, double of_lines, double deviation)
+{
+    return of_lines > 0 && of_lines < (job->facts->coils > 1 ? MAX_OF_LINES : 1) * deviation;
+}
+
+larmor_status lmr_noise_of_lines(const lmr_job *job, const lmr_frame *frame, double *of_lines)
+{
+    const lmr_cartesian *c = &frame->cartesian;
+    *of_lines = c->level_of_lines * job->found.scale;
+    if (job->facts->whitening || !c->on_grid || c->level > 0) return LARMOR_OK;
+    return larmor_noise_of_lines(frame->samples.kspace, frame->samples.traj, of_lines, NULL);
 }

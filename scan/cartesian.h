@@ -32,3 +32,14 @@ larmor_status lmr_cartesian_solve(lmr_job *job, lmr_frame *frame, larmor_array *
 /* Before there are samples: how many are expected at one place of the grid at most, and how many of the group's
  * samples will be left without oversampling; 0 and all where they are not expected on the grid. */
 larmor_status lmr_cartesian_expect(const lmr_job *job, int index, int64_t *repeats, int64_t *left);
+
+/* The deviation of the noise of a frame's samples, before they are weighted: known of whitened ones, else measured by
+ * differences along readouts. */
+larmor_status lmr_noise_level(const lmr_job *job, const lmr_frame *frame, double *deviation);
+
+/* The same of lines on a grid that are not whitened, of whose noise more can be known (docs/records/noise.md); 0 of
+ * others. */
+larmor_status lmr_noise_of_lines(const lmr_job *job, const lmr_frame *frame, double *of_lines);
+
+/* 1 if that of lines is to be taken in place of the other. */
+int lmr_lines_have_less(const lmr_job *job, double of_lines, double deviation);

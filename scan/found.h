@@ -24,6 +24,7 @@ typedef struct lmr_weight {
     double unit;          /* the weight that is expected from the noise; the weight of a later image scales with it */
     double data;          /* samples of all coils that it was chosen from */
     double scale;         /* that samples were multiplied by then */
+    double of_lines;      /* larmor_noise_of_lines of that image; 0: there is none, or it is the noise already */
     double taken;         /* the part of the noise that such an image takes up (check/misfit.h); 0: not known */
     double
         largest; /* as in larmor_recon_report: of another image with as many samples it differs by its maps alone */

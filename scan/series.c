@@ -148,21 +148,30 @@ typedef struct content {
     int has_hole;
 } content;
 
+/* At most so many readouts of a group, evenly between its first and its last one; what is wrong with an image is said
+ * where it is made. */
+static larmor_status some_readouts(const lmr_job *job, int index, const larmor_group *group, int64_t most,
+                                   larmor_samples *samples)
+{
+    const int64_t count = group->readouts < most ? group->readouts : most;
+    LMR_HEAP LMR_NEW(int64_t, readout, count + 1);
+    for (int64_t i = 0; i < count; i++) readout[i] = i * group->readouts / count;
+    const larmor_status st = lmr_source_readouts(job->facts->source, index, readout, count, &job->facts->grid[index],
+                                                 job->facts->dev, samples);
+    if (st) larmor_samples_free(samples);
+    return st == LARMOR_STOPPED || st == LARMOR_ERR_MEMORY ? st : LARMOR_OK;
+}
+
 static larmor_status look(const lmr_job *job, int index, content *c)
 {
     LMR_FREED_BY(larmor_samples_free) larmor_samples samples = {.kspace = NULL};
-    int64_t readout[ASKED];
     double size;
     larmor_group group;
     LMR_TRY(lmr_source_group(job->facts->source, index, &group));
     *c = (content){.samples = group.total, .has_hole = group.hole > 0};
-    const int64_t count = group.readouts < ASKED ? group.readouts : ASKED;
-    for (int64_t i = 0; i < count; i++) readout[i] = i * group.readouts / count;
-    /* What is wrong with an image is said where it is made. */
-    const larmor_status st = lmr_source_readouts(job->facts->source, index, readout, count, &job->facts->grid[index],
-                                                 job->facts->dev, &samples);
-    if (st == LARMOR_STOPPED || st == LARMOR_ERR_MEMORY) return st;
-    if (st || !samples.kspace) return LARMOR_OK;
+    LMR_TRY(some_readouts(job, index, &group, ASKED, &samples));
+    if (!samples.kspace) return LARMOR_OK;
+    const int64_t count = larmor_array_shape(samples.kspace).dim[1];
     LMR_TRY(larmor_nrm2(samples.kspace, &size));
     if (isfinite(size)) c->energy = size * size / (double)count;
     return LARMOR_OK;
@@ -184,6 +193,95 @@ static larmor_status look_at_series(const lmr_job *job, const int *group, int co
         *lead = at;
         *c = other;
     }
+    return LARMOR_OK;
+}
+
+/* Where there is noise alone the mean power at each place along readouts is that of all places, to so many deviations
+ * of the mean of as many numbers as readouts and coils have there. */
+#define NOISE_DEVIATIONS 5
+
+/* power[0 .. n-1] += at each place along the readouts of a coil, over the mean of all; y [n, readouts] complex. */
+static void add_power(const float *y, int64_t n, int64_t readouts, double *power)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n * readouts; i++) sum += pow((double)y[2 * i], 2) + pow((double)y[2 * i + 1], 2);
+    const double mean = sum / (double)(n * readouts);
+    for (int64_t i = 0; i < n * readouts && mean > 0; i++)
+        power[i % n] += (pow((double)y[2 * i], 2) + pow((double)y[2 * i + 1], 2)) / mean;
+}
+
+/* 1 if no place along the readouts has more than noise. */
+static larmor_status is_silent(const lmr_job *job, int index, int *silent)
+{
+    LMR_FREED_BY(larmor_samples_free) larmor_samples samples = {.kspace = NULL};
+    larmor_group group;
+    *silent = 0;
+    LMR_TRY(lmr_source_group(job->facts->source, index, &group));
+    LMR_TRY(some_readouts(job, index, &group, group.readouts, &samples));
+    if (!samples.kspace) return LARMOR_OK;
+    const larmor_shape shape = larmor_array_shape(samples.kspace);
+    const int64_t n = shape.dim[0], readouts = shape.dim[1], coils = shape.dim[2];
+    const double count = (double)(readouts * coils);
+    LMR_HEAP LMR_NEW_ZEROS(double, power, n);
+    LMR_OWN_MEMORY(float, y, larmor_array_download(samples.kspace, LARMOR_C64, (void *)&y));
+    for (int64_t c = 0; c < coils; c++) add_power(y + 2 * n * readouts * c, n, readouts, power);
+    *silent = 1;
+    for (int64_t i = 0; i < n; i++) *silent &= power[i] / count <= 1 + NOISE_DEVIATIONS / sqrt(count);
+    return LARMOR_OK;
+}
+
+/* Each of a series' groups: silent[i] is 1 of those with far less energy than others, all of it noise. */
+static larmor_status find_silent(const lmr_job *job, const int *group, int count, int *silent, int *found)
+{
+    double most = 0;
+    LMR_HEAP LMR_NEW(content, c, count);
+    *found = 0;
+    for (int i = 0; i < count; i++) {
+        LMR_TRY(look(job, group[i], &c[i]));
+        most = fmax(most, c[i].energy);
+    }
+    for (int i = 0; i < count; i++) {
+        silent[i] = 0;
+        if (c[i].energy < LEAST_ENERGY * most) LMR_TRY(is_silent(job, group[i], &silent[i]));
+        *found += silent[i];
+    }
+    return LARMOR_OK;
+}
+
+/* Whether a series may be other images than all of a slice. */
+static int may_part(const lmr_job *job)
+{
+    const larmor_recon_opts *o = &job->settings->opts;
+    return o->joint && !job->facts->basis && !job->facts->slabs && !o->motion_fields && !job->facts->info.bins[0] &&
+           !(job->found.method.takes & LARMOR_NEEDS_SERIES) && lmr_source_has_readouts(job->facts->source);
+}
+
+larmor_status lmr_series_part_silent(const lmr_job *job, lmr_series *list)
+{
+    if (!may_part(job)) return LARMOR_OK;
+    LMR_HEAP LMR_NEW(int, silent, list->groups);
+    LMR_HEAP LMR_NEW(int, group, list->groups);
+    LMR_HEAP LMR_NEW(int, first, list->groups + 1);
+    int series = 0, at = 0;
+    first[0] = 0;
+    for (int s = 0; s < list->series; s++) {
+        const int *of = list->group + list->first[s], count = list->first[s + 1] - list->first[s];
+        int found = 0;
+        LMR_TRY(find_silent(job, of, count, silent, &found));
+        for (int i = 0; i < count; i++)
+            if (!silent[i]) group[at++] = of[i];
+        if (found < count) first[++series] = at;
+        for (int i = 0; i < count; i++) {
+            if (!silent[i]) continue;
+            lmr_log(job->events, "image %d of the %d of a joint series has no signal: it is made by itself", i + 1,
+                    count);
+            group[at++] = of[i];
+            first[++series] = at;
+        }
+    }
+    memcpy(list->group, group, (size_t)list->groups * sizeof *group);
+    memcpy(list->first, first, (size_t)(series + 1) * sizeof *first);
+    list->series = series;
     return LARMOR_OK;
 }
 

@@ -32,6 +32,10 @@ void lmr_series_free(lmr_series *list);
 /* 1 if the job's source has bins, and all series would have all of them if the bins of a slice were one series. */
 int lmr_series_are_bins(const lmr_job *job, const larmor_counters *only);
 
+/* Images without signal leave a joint series for series of their own: what is penalised between them and others is
+ * noise (docs/records/dynamics.md, "Volumes without signal"). */
+larmor_status lmr_series_part_silent(const lmr_job *job, lmr_series *list);
+
 /* list->is_weak <- series with far less signal than others, and list->lead <- the series whose kind of maps,
  * method and weight are those of all, so that images can be compared: the first one, unless it has far less
  * signal than others or lacks readouts that they have, as slices of air, nulls of an inversion recovery and

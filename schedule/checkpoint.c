@@ -19,7 +19,7 @@
 #define SAVE_INTERVAL_OVER_DURATION 9. /* times as long as saving took until it is done again: a tenth of the time */
 
 /* Of what follows, so that no other version reads it. The number tells the order of bytes, too. */
-enum { FORMAT = 0x1000b };
+enum { FORMAT = 0x1000c };
 
 enum { MOST_STEPS = 1000000000 }; /* of a solver, as of larmor_recon_opts */
 
@@ -168,15 +168,20 @@ static larmor_status refuse(const lmr_kept *k, const char *what)
 static larmor_status head_of(lmr_archive *a, const lmr_kept *k)
 {
     int64_t format = FORMAT;
+    const int64_t ours[] = {sizeof(lmr_weight), sizeof(larmor_recon_report)}; /* which lie there as in memory */
+    int64_t sizes[] = {ours[0], ours[1]};
     char version[16] = "", text[128];
     lmr_fingerprints f = k->ours;
     snprintf(version, sizeof version, "%s", LARMOR_VERSION);
     LMR_TRY(lmr_archive_bytes(a, &format, sizeof format));
     LMR_TRY(lmr_archive_text(a, version, sizeof version));
+    LMR_TRY(lmr_archive_bytes(a, sizes, sizeof sizes));
     LMR_TRY(lmr_archive_bytes(a, &f, sizeof f));
     if (a->way != LMR_GET) return LARMOR_OK;
     snprintf(text, sizeof text, "was written by another version of larmor, this is %s.", LARMOR_VERSION);
     if (format != FORMAT || strcmp(version, LARMOR_VERSION) != 0) return refuse(k, text);
+    if (memcmp(sizes, ours, sizeof ours) != 0)
+        return refuse(k, "was written by another build of this version, whose records have other sizes.");
     if (f.scan != k->ours.scan) return refuse(k, "belongs to another scan, or to one that was changed since.");
     if (f.options != k->ours.options) return refuse(k, "belongs to a reconstruction with other options.");
     if (f.plan != k->ours.plan)

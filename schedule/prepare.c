@@ -421,6 +421,7 @@ larmor_status lmr_prepare(larmor_recon *r)
     LMR_TRY(join_bins(r));
     if (r->facts.basis) LMR_TRY(choose_for_basis(r));
     LMR_TRY(lmr_series_gather(&r->job, &r->settings.only, &r->list));
+    LMR_TRY(lmr_series_part_silent(&r->job, &r->list));
     LMR_TRY(lmr_series_lead(&r->job, &r->list));
     r->facts.lead = lmr_lead_group(&r->list);
     LMR_TRY(lmr_ghosts_find(r));

@@ -98,8 +98,11 @@ if [ "$preset" = cpu ]; then
     done
 fi
 lint=
+# Without job control what runs beside the tests does not get Ctrl-C: it has a group of its own, which ends with this script.
+trap '[ -z "$lint" ] || kill -- "-$lint" 2>/dev/null || true' EXIT
+trap 'exit 1' HUP INT TERM
 if [ "$preset" = cpu ]; then # beside the tests: it has one thread, and waits for PyPI
-    scripts/lint_python.sh >build/lint.log 2>&1 &
+    setsid scripts/lint_python.sh >build/lint.log 2>&1 &
     lint=$!
 fi
 # One more than there are processors: some tests wait for a server or a file.

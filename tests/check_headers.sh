@@ -1,5 +1,6 @@
 #!/bin/sh
-# Each public header compiles alone as strict C11 and as C++17, and LMR_FREE refuses what it cannot free.
+# Each public header compiles alone as strict C99 and as C++11, the oldest that it may be compiled as, and LMR_FREE refuses
+# what it cannot free.
 # Usage: tests/check_headers.sh [ROOT].
 # SPDX-License-Identifier: Apache-2.0
 set -eu
@@ -9,10 +10,10 @@ status=0
 for header in include/larmor/*.h; do
     name=larmor/$(basename "$header")
     printf '#include "%s"\nextern int one;\n' "$name" |
-        ${CC:-cc} -std=c11 -pedantic-errors -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c - || status=1
+        ${CC:-cc} -std=c99 -pedantic-errors -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c - || status=1
     command -v "${CXX:-c++}" >/dev/null || continue
     printf '#include "%s"\nextern int one;\n' "$name" |
-        ${CXX:-c++} -std=c++17 -pedantic-errors -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ - || status=1
+        ${CXX:-c++} -std=c++11 -pedantic-errors -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ - || status=1
 done
 # LMR_FREE takes memory, and no object whose members are not known.
 freed() {

@@ -7,13 +7,14 @@
 #include "commands.h"
 #include "common.h"
 #include "in_options.h"
+#include "json.h"
 
 typedef struct settings {
     const char *output, *traj, *kspace, *measurement;
     const char *save_kspace, *save_traj, *save_density, *save_noise;
     int64_t image;
     app_list matrix, fov, window;
-    int magnitude, planes, color, dicom_phase, anonymous, bids, force;
+    int magnitude, planes, color, dicom_phase, anonymous, bids, force, json;
     double fps;
 } settings;
 
@@ -49,8 +50,29 @@ static const app_option options[] = {
     APP_DICOM_OPTIONS(settings),
     APP_BIDS_OPTION(settings),
     OPTION(APP_FLAG, force, 'f', "force", "", "replace a file that exists"),
+    OPTION(APP_FLAG, json, 0, "json", "", "print what was written as a JSON object on stdout"),
     {0},
 };
+
+/* Of what was read and written; to: NULL where that is said otherwise. */
+static json begin_report(const char *from, const char *to)
+{
+    json j = json_begin();
+    json_text(&j, "input", from);
+    if (to) json_text(&j, "output", to);
+    return j;
+}
+
+/* k: samples, readouts and coils. */
+static void end_report(json *j, const int64_t k[3], const int64_t matrix[3], const double fov_mm[3])
+{
+    json_integer(j, "samples", k[0]);
+    json_integer(j, "readouts", k[1]);
+    json_integer(j, "coils", k[2]);
+    json_integers(j, "matrix", matrix, 3);
+    json_numbers(j, "fov_mm", fov_mm, 3);
+    json_close(j, '}');
+}
 
 /* Images go one by one with their geometry, other arrays as they are. */
 static larmor_status write_any(const settings *s, larmor_output *out, const larmor_image_set *set,
@@ -83,6 +105,11 @@ static int convert_image(const settings *s, const char *from, const char *to)
     APP_TRY(APP_INPUT, app_read_images(from, dev, &set));
     APP_TRY(APP_RUN, write_any(s, out, &set, &shown));
     app_log("wrote %s%s", to, shown.s);
+    if (!s->json) return APP_DONE;
+    json j = begin_report(from, to);
+    json_integer(&j, "images", set.count);
+    json_integers(&j, "shape", larmor_array_shape(set.all).dim, larmor_array_shape(set.all).ndim);
+    json_close(&j, '}');
     return APP_DONE;
 }
 
@@ -118,6 +145,10 @@ static int convert_scan(const settings *s)
             s->output, (long long)points.dim[2], app_s(points.dim[2]), (long long)points.dim[1], app_s(points.dim[1]),
             (long long)coils, app_s(coils), (long long)n[0], (long long)n[1], (long long)n[2], space.fov_mm[0],
             space.fov_mm[1], space.fov_mm[2]);
+    if (!s->json) return code;
+    json j = begin_report(s->kspace, s->output);
+    json_text(&j, "trajectory", s->traj);
+    end_report(&j, (const int64_t[]){points.dim[1], points.dim[2], coils}, n, space.fov_mm);
     return code;
 }
 
@@ -144,6 +175,11 @@ static int copy_measurement(const settings *s, const char *from, const char *mea
     print_warnings(&info);
     APP_TRY(APP_RUN, larmor_raw_copy(raw, s->anonymous, out));
     app_log("wrote %s: %lld acquisition%s", to, (long long)info.acquisitions, app_s(info.acquisitions));
+    if (s->json) {
+        json j = begin_report(from, to);
+        json_integer(&j, "acquisitions", info.acquisitions);
+        json_close(&j, '}');
+    }
     if (last) *last = info.measurements;
     return APP_DONE;
 }
@@ -206,6 +242,11 @@ static int write_trajectory(const settings *s, const larmor_array *traj)
     return APP_DONE;
 }
 
+static void print_name(json *j, const char *name, const char *path)
+{
+    if (path) json_text(j, name, path);
+}
+
 static int save_arrays(const settings *s, const char *from)
 {
     const larmor_raw_opts opts = {.group = s->measurement, .multiband_left_out = 1};
@@ -234,12 +275,19 @@ static int save_arrays(const settings *s, const char *from)
     if (!code) code = write_trajectory(s, x.traj);
     if (!code) code = write_array(s, s->save_density, x.density, LARMOR_SHAPE(1, k.dim[0], k.dim[1]));
     if (!code) code = write_array(s, s->save_noise, noise, noise ? larmor_array_shape(noise) : k);
-    if (!code)
-        app_log("%s: %lld sample%s x %lld readout%s, %lld coil%s; --matrix %lld,%lld,%lld --fov %.9g,%.9g,%.9g", from,
-                (long long)k.dim[0], app_s(k.dim[0]), (long long)k.dim[1], app_s(k.dim[1]), (long long)k.dim[2],
-                app_s(k.dim[2]), (long long)grid.matrix[0], (long long)grid.matrix[1], (long long)grid.matrix[2],
-                grid.fov_mm[0], grid.fov_mm[1], grid.fov_mm[2]);
-    return code;
+    if (code) return code;
+    app_log("%s: %lld sample%s x %lld readout%s, %lld coil%s; --matrix %lld,%lld,%lld --fov %.9g,%.9g,%.9g", from,
+            (long long)k.dim[0], app_s(k.dim[0]), (long long)k.dim[1], app_s(k.dim[1]), (long long)k.dim[2],
+            app_s(k.dim[2]), (long long)grid.matrix[0], (long long)grid.matrix[1], (long long)grid.matrix[2],
+            grid.fov_mm[0], grid.fov_mm[1], grid.fov_mm[2]);
+    if (!s->json) return APP_DONE;
+    json j = begin_report(from, NULL);
+    print_name(&j, "kspace", s->save_kspace);
+    print_name(&j, "trajectory", s->save_traj);
+    print_name(&j, "density", s->save_density);
+    print_name(&j, "noise", s->save_noise);
+    end_report(&j, k.dim, grid.matrix, grid.fov_mm);
+    return APP_DONE;
 }
 
 /* Scans have a name that is not one of an image. */

@@ -5,24 +5,17 @@
 #include "choices.h"
 #include "commands.h"
 #include "common.h"
+#include "json.h"
 
 typedef struct settings {
     const char *output, *method, *trajectory, *device;
     larmor_raw_opts raw;
     app_list matrix;
     int64_t index, threads;
-    int force;
+    int force, json;
 } settings;
 
 /* ---- the methods ---- */
-
-static larmor_status make_auto(const larmor_array *traj, larmor_shape image, larmor_array **w)
-{
-    const char *taken;
-    const larmor_status st = larmor_density_auto(traj, image, &taken, w);
-    if (!st) app_log("dcf: auto takes %s", taken);
-    return st;
-}
 
 static larmor_status make_pipe(const larmor_array *traj, larmor_shape image, larmor_array **w)
 {
@@ -31,8 +24,8 @@ static larmor_status make_pipe(const larmor_array *traj, larmor_shape image, lar
 
 static const struct method {
     const char *name, *help;
-    larmor_status (*make)(const larmor_array *traj, larmor_shape image, larmor_array **w);
-} methods[] = {{"auto", "ramp where readouts are straight and it is good, else pipe", make_auto},
+    larmor_status (*make)(const larmor_array *traj, larmor_shape image, larmor_array **w); /* NULL: auto */
+} methods[] = {{"auto", "ramp where readouts are straight and it is good, else pipe", NULL},
                {"ramp", "straight readouts through or from the centre: |k|, |k|^2 in 3D", larmor_density_ramp},
                {"voronoi", "2D and partitions: the area of each sample's cell", larmor_density_voronoi},
                {"spiral", "2D arms that are rotated copies: r dr/dt", larmor_density_spiral},
@@ -45,11 +38,17 @@ static const char *choose_dcf(int i, const char **help)
     return methods[i].name;
 }
 
-static const struct method *method_named(const char *name)
+/* *taken: the method that makes them. */
+static larmor_status make_weights(const char *name, const larmor_array *traj, larmor_shape image, const char **taken,
+                                  larmor_array **w)
 {
     const struct method *m = methods;
     while (m[1].name && strcmp(m->name, name) != 0) m++;
-    return m;
+    *taken = m->name;
+    if (m->make) return m->make(traj, image, w);
+    const larmor_status st = larmor_density_auto(traj, image, taken, w);
+    if (!st) app_log("dcf: auto takes %s", *taken);
+    return st;
 }
 
 /* ---- options ---- */
@@ -72,6 +71,7 @@ static const app_option options[] = {
     PHASE_ROWS_OPTION(settings),
     OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
     APP_DEVICE_OPTIONS(settings),
+    OPTION(APP_FLAG, json, 0, "json", "", "print what was written as a JSON object on stdout"),
     {0},
 };
 
@@ -123,9 +123,24 @@ static double sum_of(const larmor_array *w)
     return sum;
 }
 
+static void print_report(const settings *s, const char *input, const char *taken, larmor_shape image,
+                         larmor_shape weights, double sum)
+{
+    json j = json_begin();
+    json_text(&j, "input", input);
+    json_text(&j, "output", s->output);
+    json_text(&j, "method", taken);
+    json_integers(&j, "matrix", image.dim, image.ndim);
+    json_integer(&j, "samples", weights.dim[0]);
+    json_integer(&j, "readouts", weights.dim[1]);
+    json_number(&j, "sum", sum);
+    json_close(&j, '}');
+}
+
 static int run(const void *given, const app_files *files)
 {
     const settings *s = given;
+    const char *taken;
     APP_OWNED(larmor_device) *dev = NULL;
     APP_OWNED(larmor_array) *traj = NULL, *w = NULL, *three = NULL;
     APP_OWNED(larmor_output) *out = NULL;
@@ -140,12 +155,14 @@ static int run(const void *given, const app_files *files)
     } else {
         APP_TRY(APP_INPUT, read_scan(s, files->name[0], dev, &image, &traj));
     }
-    APP_TRY(APP_INPUT, method_named(s->method)->make(traj, image, &w));
+    APP_TRY(APP_INPUT, make_weights(s->method, traj, image, &taken, &w));
     const larmor_shape shape = larmor_array_shape(w);
     APP_TRY(APP_RUN, larmor_array_reshape(w, LARMOR_SHAPE(1, shape.dim[0], shape.dim[1]), &three));
     APP_TRY(APP_RUN, larmor_array_save(out, three));
+    const double sum = sum_of(w);
     app_log("wrote %s: weights of %lld x %lld samples, their sum is %.5g cells of 1/FOV^%d", s->output,
-            (long long)shape.dim[0], (long long)shape.dim[1], sum_of(w), image.ndim);
+            (long long)shape.dim[0], (long long)shape.dim[1], sum, image.ndim);
+    if (s->json) print_report(s, s->trajectory ? s->trajectory : files->name[0], taken, image, shape, sum);
     return code;
 }
 

@@ -33,8 +33,8 @@ LARMOR_API larmor_status larmor_reader_sandbox(const char **name);
 /* Begin an output file. Refused here, before anything is computed: a missing or read-only folder, an existing file
  * without force, a symbolic link, a name that is too long, an unknown suffix, a file that another run is writing.
  *
- * Errors  LARMOR_ERR_ARG for a suffix (the message lists the known ones); LARMOR_ERR_EXISTS for an existing file;
- *         LARMOR_ERR_IO for the rest. */
+ * Errors  LARMOR_ERR_ARG for a suffix (the message lists the known ones); LARMOR_ERR_EXISTS for an existing file, and
+ *         with force, too, for a folder, link or device of that name; LARMOR_ERR_IO for the rest. */
 LARMOR_API larmor_status larmor_output_open(const char *path, int force, larmor_output **out);
 LARMOR_API const char *larmor_output_path(const larmor_output *out);
 LARMOR_API void larmor_output_free(larmor_output *out); /* without a finished write: the target stays as it was */

@@ -13,8 +13,6 @@ LARMOR_C_BEGIN
 /* Scans with larger samples are refused: nothing measures them, and sums of their squares pass single precision. */
 #define LARMOR_LARGEST_SAMPLE 1e18
 
-typedef struct larmor_raw larmor_raw; /* an opened and checked file; immutable */
-
 typedef struct larmor_raw_opts { /* zero means default */
     const char *group;           /* HDF5 group; default "dataset", or where that holds no scan the only one of the
                                   * root with xml and data, which is a warning. Of TWIX the number of a
@@ -396,8 +394,6 @@ LARMOR_API larmor_status larmor_raw_of_acquisitions(const char *xml, int64_t byt
 /* The same with the header of a scan that is open, which is not parsed again. */
 LARMOR_API larmor_status larmor_raw_with_acquisitions(const larmor_raw *like, const larmor_acquisition *acquisitions,
                                                       int64_t count, const larmor_raw_opts *opts, larmor_raw **raw);
-
-typedef struct larmor_raw_writer larmor_raw_writer;
 
 /* Write a new ISMRMRD file through an output: create, append each readout, finish (flush, sync, verify, rename).
  *

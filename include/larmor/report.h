@@ -77,8 +77,8 @@ typedef struct larmor_misfit {
     int noisier_coils;
     double noise_ratio;
     /* Without a noise scan: the noise by differences of samples beside each other, which have signal in them where
-     * those are 1/FOV apart, over that which the image leaves, where that is less: it is the noise of the report
-     * then, and chi2 is 0; else 0 */
+     * those are 1/FOV apart, over that which the image leaves, or that of larmor_noise_of_lines, where it is less:
+     * it is the noise of the report then, and chi2 is 0; else 0 */
     double noise_excess;
     double samples; /* numbers */
     double freedom; /* those of them that noise does not change the image by, samples - tr(A H A^H) */

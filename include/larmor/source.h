@@ -17,7 +17,8 @@ typedef struct larmor_source_impl {
     larmor_raw_info (*describe)(void *self);
     larmor_status (*encoding)(void *self, int encoding, larmor_encoding *out);
     larmor_status (*group)(void *self, int group, larmor_group *out);
-    /* The caller overwrites and frees the arrays. Those that the group or the scan lacks are NULL. */
+    /* The caller overwrites and frees the arrays, those that a function leaves when it fails, too. Those that the
+     * group or the scan lacks are NULL. */
     larmor_status (*samples)(void *self, int group, const larmor_grid *grid, int calibration, larmor_device *dev,
                              larmor_samples *out);
     larmor_status (*meta)(void *self, int group, larmor_image_meta *meta);

@@ -9,8 +9,8 @@
 
 LARMOR_C_BEGIN
 
-typedef struct larmor_raw larmor_raw;
-typedef struct larmor_raw_writer larmor_raw_writer;
+typedef struct larmor_raw larmor_raw;               /* an opened and checked file; immutable (larmor/io.h) */
+typedef struct larmor_raw_writer larmor_raw_writer; /* one thread at a time (larmor/io.h) */
 
 typedef enum larmor_waveform_kind {
     LARMOR_WAVEFORM_OTHER,

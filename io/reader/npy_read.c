@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,18 +12,23 @@
 #define MAX_HEADER 65536
 #define MAX_AXES LMR_READER_AXES
 
-/* Masks of single bytes become numbers. */
+/* What single precision does not hold becomes double; what NumPy calls f16 is a long double. */
 static const struct {
     const char *name;
     larmor_dtype dtype;
-    int is_byte;
-} types[] = {{"<f4", LARMOR_F32, 0}, {"<f8", LARMOR_F64, 0}, {"<c8", LARMOR_C64, 0}, {"<c16", LARMOR_C128, 0},
-             {"<i8", LARMOR_I64, 0}, {"|b1", LARMOR_F32, 1}, {"|u1", LARMOR_F32, 1}};
+    int converted; /* 1: this library has no such numbers */
+} types[] = {{"f4", LARMOR_F32, 0}, {"f8", LARMOR_F64, 0}, {"c8", LARMOR_C64, 0}, {"c16", LARMOR_C128, 0},
+             {"i8", LARMOR_I64, 0}, {"b1", LARMOR_F32, 1}, {"i1", LARMOR_F32, 1}, {"u1", LARMOR_F32, 1},
+             {"i2", LARMOR_F32, 1}, {"u2", LARMOR_F32, 1}, {"f2", LARMOR_F32, 1}, {"i4", LARMOR_F64, 1},
+             {"u4", LARMOR_F64, 1}, {"u8", LARMOR_F64, 1}};
 #define TYPES (sizeof types / sizeof types[0])
 
 typedef struct npy {
     larmor_dtype dtype;
-    int is_byte, fortran, axes;
+    char kind;            /* of NumPy: b, i, u, f or c */
+    int size, part;       /* bytes of an element, and of its real or imaginary part */
+    int converted, swaps; /* 1: the elements are not these of dtype; the bytes of a part are in the other order */
+    int fortran, axes;
     int64_t dim[MAX_AXES]; /* NumPy's axis 0 first */
     int64_t data, bytes;   /* where and how many */
 } npy;
@@ -73,15 +79,19 @@ static larmor_status parse_dictionary(const lmr_source *source, const char *dict
     const char *descr = value_of(dict, "'descr'"), *order = value_of(dict, "'fortran_order'");
     if (!descr || *descr++ != '\'') return damaged(source, "NumPy header without a simple type");
     const char *quote = strchr(descr, '\'');
+    const size_t length = quote && strchr("<>|", *descr) ? (size_t)(quote - descr) - 1 : 0;
     size_t t = 0;
-    while (t < TYPES && !(quote && (size_t)(quote - descr) == strlen(types[t].name) &&
-                          !strncmp(descr, types[t].name, strlen(types[t].name))))
-        t++;
+    while (t < TYPES && !(length == strlen(types[t].name) && !strncmp(descr + 1, types[t].name, length))) t++;
     LMR_REFUSE(t == TYPES, LARMOR_ERR_FORMAT,
-               "%s: type '%.*s'; '<f4', '<f8', '<c8', '<c16', '<i8', '|b1' or '|u1' expected.", source->path,
-               quote && quote - descr < 16 ? (int)(quote - descr) : 0, descr);
+               "%s: type '%.*s'; bool, int8 to int64, uint8 to uint64, float16 to float64, complex64 or complex128 "
+               "expected.",
+               source->path, quote && quote - descr < 16 ? (int)(quote - descr) : 0, descr);
     file->dtype = types[t].dtype;
-    file->is_byte = types[t].is_byte;
+    file->kind = types[t].name[0];
+    file->size = atoi(types[t].name + 1);
+    file->part = file->kind == 'c' ? file->size / 2 : file->size;
+    file->swaps = *descr == '>' && file->part > 1;
+    file->converted = types[t].converted;
     if (order && !strncmp(order, "True", 4))
         file->fortran = 1;
     else if (!order || strncmp(order, "False", 5))
@@ -91,7 +101,7 @@ static larmor_status parse_dictionary(const lmr_source *source, const char *dict
 
 static larmor_status check_size(const lmr_source *source, npy *file)
 {
-    file->bytes = file->is_byte ? 1 : lmr_element_bytes(file->dtype);
+    file->bytes = file->size;
     for (int d = 0; d < file->axes; d++)
         if (!lmr_mul(file->bytes, file->dim[d], &file->bytes))
             return damaged(source, "NumPy header: the product of the shape passes 2^63");
@@ -119,18 +129,63 @@ static larmor_status read_header(const lmr_source *source, npy *file)
     return check_size(source, file);
 }
 
-static larmor_status read_bytes(const lmr_input *input, const npy *file, lmr_reader_array *array)
+/* One half-precision number of IEEE 754: a sign, 5 bits of an exponent, 10 of a fraction. */
+static double half_of(uint16_t bits)
+{
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double value = ldexp(exponent ? 1024 + fraction : fraction, (exponent ? exponent : 1) - 25);
+    if (exponent == 31) value = fraction ? NAN : INFINITY;
+    return bits >> 15 ? -value : value;
+}
+
+/* Whole and half-precision numbers whose first byte is the lowest, as numbers of dtype; 0 if one cannot be that. */
+static int convert(const npy *file, const unsigned char *byte, int64_t count, void *to)
+{
+    const uint64_t sign = UINT64_C(1) << (8 * file->size - 1);
+    for (int64_t i = 0; i < count; i++) {
+        const uint64_t bits = lmr_little_endian(byte + i * file->size, file->size);
+        double value = (double)bits;
+        if (file->kind == 'f')
+            value = half_of((uint16_t)bits);
+        else if (file->kind == 'i' && bits & sign)
+            value = -(double)(sign - (bits - sign));
+        else if (value >= 0x1p64 || (uint64_t)value != bits)
+            return 0;
+        if (file->dtype == LARMOR_F32)
+            ((float *)to)[i] = (float)value;
+        else
+            ((double *)to)[i] = value;
+    }
+    return 1;
+}
+
+static void swap_parts(const npy *file, unsigned char *byte, int64_t bytes)
+{
+    for (int64_t p = 0; p < bytes; p += file->part)
+        for (int64_t i = p, j = p + file->part - 1; i < j; i++, j--) {
+            const unsigned char other = byte[i];
+            byte[i] = byte[j];
+            byte[j] = other;
+        }
+}
+
+/* Elements that are not in the file as the library has them. */
+static larmor_status read_converted(const lmr_input *input, const npy *file, lmr_reader_array *array)
 {
     enum { AT_ONCE = 4096 };
     unsigned char byte[AT_ONCE];
     void *room;
-    array->bytes = file->bytes * lmr_element_bytes(file->dtype);
+    const int64_t element = lmr_element_bytes(file->dtype);
+    array->bytes = file->bytes / file->size * element;
     LMR_TRY(input->room(input->user, array->bytes, &room));
-    float *value = room;
     for (int64_t i = 0; i < file->bytes; i += AT_ONCE) {
-        const int64_t count = file->bytes - i < AT_ONCE ? file->bytes - i : AT_ONCE;
-        LMR_TRY(lmr_source_read(&input->source, file->data + i, byte, (size_t)count));
-        for (int64_t b = 0; b < count; b++) value[i + b] = byte[b];
+        const int64_t bytes = file->bytes - i < AT_ONCE ? file->bytes - i : AT_ONCE;
+        LMR_TRY(lmr_source_read(&input->source, file->data + i, byte, (size_t)bytes));
+        if (file->swaps) swap_parts(file, byte, bytes);
+        char *to = (char *)room + i / file->size * element;
+        if (!file->converted) memcpy(to, byte, (size_t)bytes);
+        LMR_REFUSE(file->converted && !convert(file, byte, bytes / file->size, to), LARMOR_ERR_FORMAT,
+                   "%s: has a whole number that double precision does not hold.", input->source.path);
     }
     return LARMOR_OK;
 }
@@ -142,7 +197,7 @@ static larmor_status read_array(const lmr_input *input, lmr_reader_array *array)
     *array = (lmr_reader_array){.dtype = (int)file.dtype, .axes = file.axes, .bytes = file.bytes};
     array->last_fastest = !file.fortran && file.axes > 1;
     for (int d = 0; d < file.axes; d++) array->dim[d] = file.dim[d];
-    if (file.is_byte) return read_bytes(input, &file, array);
+    if (file.converted || file.swaps) return read_converted(input, &file, array);
     array->in_file = LMR_IN_ONE;
     array->at = file.data;
     return LARMOR_OK;

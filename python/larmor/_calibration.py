@@ -78,7 +78,8 @@ def noise_of_lines(kspace: ArrayLike, traj: ArrayLike) -> float:
     """The noise of parallel lines at even distances, by how well samples predict those beside them; 0 of others."""
     on = _arrays.device("cpu")
     level = ffi.new("double *")
-    check(lib.larmor_noise_of_lines(_wrapped(np.asarray(kspace, np.complex64), on), _points(traj, on), level))
+    check(lib.larmor_noise_of_lines(_wrapped(np.asarray(kspace, np.complex64), on), _points(traj, on), level,
+                                     ffi.NULL))
     return float(level[0])
 
 

@@ -17,7 +17,7 @@
  * of 24 x 24 to 64 x 64 voxels, 1, 2 and 6 coils (docs/records/noise.md). */
 /* Each image of a series is asked: so many coils at most, some of them where there are more. */
 enum { SIDE = 5, SIDE_OF_ONE = 7, TOGETHER = 4, MOST_COILS = 2 * TOGETHER };
-enum { MOST_WINDOWS = 900, LEAST_OVER_COLUMNS = 2 };
+enum { MOST_WINDOWS = 900, LEAST_OVER_COLUMNS = 2, WELL_OVER_COLUMNS = 3 };
 
 /* Windows beyond this part of the largest coordinates are taken, or further in by this step at a time, where signal
  * is least. */
@@ -257,11 +257,12 @@ static void free_windows(windows *w)
     free(w->at);
 }
 
-static larmor_status level_of(larmor_array *kspace, grid *g, double *deviation)
+/* of_coil: NULL where some coils are enough. */
+static larmor_status level_of(larmor_array *kspace, grid *g, double *deviation, double *of_coil)
 {
     const int64_t coils = kspace->shape.dim[2];
-    const int64_t looked_at = coils < MOST_COILS ? coils : MOST_COILS;
-    const int64_t together = coils < TOGETHER ? coils : TOGETHER;
+    const int64_t looked_at = of_coil || coils < MOST_COILS ? coils : MOST_COILS;
+    int64_t together = coils < TOGETHER ? coils : TOGETHER;
     LMR_FREED_BY(free_windows) windows w = {.side = coils > 1 ? SIDE : SIDE_OF_ONE};
     double power[TOGETHER], sum = 0;
     int64_t count = 0;
@@ -269,20 +270,23 @@ static larmor_status level_of(larmor_array *kspace, grid *g, double *deviation)
     LMR_TRY(find_lines(kspace->shape.dim[1], g));
     if (g->count < w.side) return LARMOR_OK;
     LMR_TRY(choose_windows(g, &w));
-    if (w.count < LEAST_OVER_COLUMNS * w.side * w.side) return LARMOR_OK;
+    while (together > 2 && w.count < WELL_OVER_COLUMNS * w.side * w.side * together) together--;
+    if (w.count < LEAST_OVER_COLUMNS * w.side * w.side * together) return LARMOR_OK;
     LMR_OWN_MEMORY(float complex, y, gather(&w, kspace, &y));
     for (int64_t c = 0; c < looked_at; c += together) {
         const int64_t first = c + together >= looked_at ? coils - together : c;
         LMR_TRY(lmr_go_on());
         LMR_TRY(powers_of(&w, y + w.side * w.side * w.count * first, together, power));
         for (int64_t j = 0; j < together; j++) sum += power[j];
+        for (int64_t j = 0; j < together && of_coil; j++) of_coil[first + j] = sqrt(power[j] / 2);
         count += together;
     }
     *deviation = isfinite(sum) ? sqrt(sum / (double)count / 2) : 0;
     return LARMOR_OK;
 }
 
-larmor_status larmor_noise_of_lines(larmor_array *kspace, const larmor_array *traj, double *deviation)
+larmor_status larmor_noise_of_lines(larmor_array *kspace, const larmor_array *traj, double *deviation,
+                                    double *of_coil)
 {
     LMR_NEED(deviation);
     *deviation = 0;
@@ -292,5 +296,5 @@ larmor_status larmor_noise_of_lines(larmor_array *kspace, const larmor_array *tr
     LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     LMR_FREED_BY(free_grid)
     grid g = {.k = k, .nd = (int)traj->shape.dim[0], .n = kspace->shape.dim[0]};
-    return level_of(kspace, &g, deviation);
+    return level_of(kspace, &g, deviation, of_coil);
 }

@@ -65,6 +65,23 @@ said "larmor: back_npy.h5: has no noise scan."
 expect 2 convert golden.h5 other.h5 --save-noise x.npy
 said_like "^larmor: convert: --save-kspace, --save-traj, --save-density and --save-noise take one scan"
 
+# A program reads what was written: samples, readouts and coils of both ways are the same.
+printed_lines() {
+    for line in "$@"; do
+        grep -qxF "  $line" out || fail "$last: no $line"
+    done
+}
+expect 0 convert meas.dat one.h5 --force --json
+printed_lines '"input": "meas.dat",' '"output": "one.h5",' '"acquisitions": 64'
+expect 0 convert golden.h5 --save-kspace k.npy --save-traj t.npy --force --json
+printed_lines '"kspace": "k.npy",' '"trajectory": "t.npy",' '"samples": 96,' '"readouts": 76,' '"coils": 3,' \
+    '"matrix": [48, 48, 1],'
+expect 0 convert --kspace k.npy --traj t.npy --matrix 48 -o again.h5 --json
+printed_lines '"input": "k.npy",' '"trajectory": "t.npy",' '"samples": 96,' '"readouts": 76,' '"coils": 3,' \
+    '"matrix": [48, 48, 1],'
+expect 0 convert golden.npy golden.nii --json
+printed_lines '"input": "golden.npy",' '"output": "golden.nii",' '"images": 1,' '"shape": [48, 48]'
+
 # A file that is cut.
 head -c 100000 meas.dat >cut.dat
 expect 0 convert cut.dat cut.h5

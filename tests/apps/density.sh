@@ -22,6 +22,15 @@ reconstruct scan.h5 -o default.h5 --method grid --maps maps.cfl
 [ "$(grep -c '^density: pipe, for all images$' err)" = 1 ] || fail "one line of the density expected"
 expect 0 compare default.h5 pipe.h5 --tol 1e-6
 
+# A program reads what was written.
+expect 0 dcf --traj traj.npy --matrix 48 -o traj-auto.npy --force --json
+for line in '"input": "traj.npy",' '"output": "traj-auto.npy",' '"method": "pipe",' '"matrix": [48, 48],' '"samples": 96,' \
+    '"readouts": 76,'; do
+    grep -qxF "  $line" out || fail "$last: no $line"
+done
+sum=$(sed -n 's/.*their sum is \([0-9]*\).*/\1/p' err)
+grep -qE "^  \"sum\": $sum[.][0-9]*$" out || fail "$last: the sum of the log, $sum, expected"
+
 # A .cfl is as good; what cannot be is refused, and nothing is left.
 expect 0 traj --traj koosh --matrix 12 -o koosh.cfl -q
 expect 0 dcf --traj koosh.cfl --matrix 12,12,12 -o koosh.npy

@@ -85,7 +85,7 @@ said "larmor: one.dcm/: exists already; --force overwrites it"
 expect 0 convert one.i.h5 one.dcm/ --force
 said_like '^wrote one\.dcm/, black 0, white [0-9.]+$'
 touch one.dcm/notes.txt
-expect 1 convert one.i.h5 one.dcm/ --force
+expect 5 convert one.i.h5 one.dcm/ --force
 said "larmor: one.dcm/: holds notes.txt, which is no .dcm file; choose another name."
 [ -e one.dcm/notes.txt ] && [ -e one.dcm/IM_000001.dcm ] || fail "$last: the folder was changed"
 expect 2 recon one.h5 -o one.png --anonymous

@@ -117,10 +117,19 @@ cmp -s before.sums after.sums || fail "what is printed went to a file: $(diff be
 
 echo mine >target.npy
 ln -s target.npy link.npy
-expect 1 convert truth.npy link.npy --force
+expect 5 convert truth.npy link.npy --force
 said 'larmor: link.npy: is a symbolic link; name the file that it points to.'
 [ "$(cat target.npy)" = mine ] && [ -L link.npy ] || fail "--force changed a link or its target"
 rm link.npy target.npy
+
+# ---- a folder of the output's name ----
+
+mkdir folder.dcm
+for force in '' --force; do
+    expect 5 recon scan.h5 -o folder.dcm $force
+    said 'larmor: folder.dcm: is a folder; choose another name.'
+done
+rmdir folder.dcm
 
 # ---- space is reserved before the computation ----
 

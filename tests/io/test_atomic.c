@@ -88,9 +88,9 @@ IN_FOLDER(symbolic_link_is_neither_followed_nor_replaced)
     assert_int_equal(symlink("target.hdr", in_folder("pair.hdr")), 0);
     for (int force = 0; force < 2; force++) {
         const char *text = "link.npy: is a symbolic link; name the file that it points to.";
-        refused(in_folder("link.npy"), force, LARMOR_ERR_IO, text);
-        refused(in_folder("loose.npy"), force, LARMOR_ERR_IO, "loose.npy: is a symbolic link;");
-        refused(in_folder("pair.cfl"), force, LARMOR_ERR_IO, "pair.cfl: pair.hdr is a symbolic link;");
+        refused(in_folder("link.npy"), force, LARMOR_ERR_EXISTS, text);
+        refused(in_folder("loose.npy"), force, LARMOR_ERR_EXISTS, "loose.npy: is a symbolic link;");
+        refused(in_folder("pair.cfl"), force, LARMOR_ERR_EXISTS, "pair.cfl: pair.hdr is a symbolic link;");
     }
     assert_int_equal(files_in_folder(), 5);
 }
@@ -168,9 +168,9 @@ IN_FOLDER(values_that_are_not_finite_are_refused_by_every_format)
 IN_FOLDER(folder_or_pipe_in_the_way_is_refused_also_with_force)
 {
     assert_int_equal(mkdir(in_folder("d.png"), 0700), 0);
-    refused(in_folder("d.png"), 1, LARMOR_ERR_IO, "d.png: is a folder; choose another name.");
+    refused(in_folder("d.png"), 1, LARMOR_ERR_EXISTS, "d.png: is a folder; choose another name.");
     assert_int_equal(mkfifo(in_folder("p.png"), 0600), 0);
-    refused(in_folder("p.png"), 1, LARMOR_ERR_IO, "p.png: is not a regular file");
+    refused(in_folder("p.png"), 1, LARMOR_ERR_EXISTS, "p.png: is not a regular file");
 }
 
 IN_FOLDER(abandoned_output_leaves_nothing_and_the_old_file)

@@ -169,7 +169,7 @@ IN_FOLDER(files_that_are_no_checkpoints_are_left_alone)
         unlink(both[i]);
     }
     assert_int_equal(mkdir(path, 0700), 0);
-    assert_refused(try_open(path), LARMOR_ERR_IO, "is a folder");
+    assert_refused(try_open(path), LARMOR_ERR_EXISTS, "is a folder");
     rmdir(path);
     assert_refused(try_open(in_folder("nowhere/run.ckp")), LARMOR_ERR_IO, "no such folder");
 }

@@ -75,18 +75,97 @@ static int64_t in_c_order(larmor_shape shape, int64_t i)
     return place;
 }
 
-IN_FOLDER(npy_of_bool_and_uint8_are_numbers)
+/* The bytes that numpy.save writes of 0, 1, -2 and so on, each type in both orders of bytes. */
+IN_FOLDER(npy_of_numbers_of_all_sizes_and_in_both_orders_of_bytes_are_these_numbers)
 {
-    static const char *const descr[] = {"|b1", "|u1"};
-    static const unsigned char value[] = {0, 1, 1, 0, 0, 255};
-    for (int t = 0; t < 2; t++) {
-        OWNED(larmor_array) *x = NULL;
-        put_c_order(in_folder("m.npy"), descr[t], 1, LARMOR_SHAPE(2, 3), value);
-        assert_ok(larmor_image_read(in_folder("m.npy"), dev, &x));
-        assert_int_equal(larmor_array_dtype(x), LARMOR_F32);
-        assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(2, 3)));
-        HEAP float *own = values_of(x);
-        for (int64_t i = 0; i < 6; i++) assert_true(own[i] == value[in_c_order(LARMOR_SHAPE(2, 3), i)]);
+    static const struct {
+        const char *descr, *bytes;
+        int size, part;
+        larmor_dtype dtype;
+        double value[4];
+    } t[] = {
+        {"b1", "\0\1\1\0", 1, 1, LARMOR_F32, {0, 1, 1, 0}},
+        {"u1", "\0\1\xff\x80", 1, 1, LARMOR_F32, {0, 1, 255, 128}},
+        {"i1", "\0\1\xff\x80", 1, 1, LARMOR_F32, {0, 1, -1, -128}},
+        {"u2", "\0\0\1\2\xff\xff\0\x80", 2, 2, LARMOR_F32, {0, 513, 65535, 32768}},
+        {"i2", "\0\0\1\2\xff\xff\0\x80", 2, 2, LARMOR_F32, {0, 513, -1, -32768}},
+        {"f2", "\0\x3c\x01\0\xff\x7b\0\xc1", 2, 2, LARMOR_F32, {1, 0x1p-24, 65504, -2.5}},
+        {"u4",
+         "\1\0\0\0\1\0\0\1\xff\xff\xff\xff\0\0\0\x80",
+         4,
+         4,
+         LARMOR_F64,
+         {1, 16777217, 4294967295., 2147483648.}},
+        {"i4", "\1\0\0\0\1\0\0\1\xff\xff\xff\xff\0\0\0\x80", 4, 4, LARMOR_F64, {1, 16777217, -1, -2147483648.}},
+        {"u8",
+         "\1\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\x1f\0\0\0\0\0\0\0\0\x80\0\xf8\xff\xff\xff\xff\xff\xff",
+         8,
+         8,
+         LARMOR_F64,
+         {1, 9007199254740991., 0x1p63, 0x1p64 - 2048}},
+        {"f4", "\0\0\x80\x3f\0\0\0\xc0\0\0\x80\x3e\0\0\0\0", 4, 4, LARMOR_F32, {1, -2, .25, 0}},
+        {"f8",
+         "\0\0\0\0\0\0\xf0\x3f\0\0\0\0\0\0\0\xc0\1\0\0\0\0\0\xf0\x3f\0\0\0\0\0\0\0\0",
+         8,
+         8,
+         LARMOR_F64,
+         {1, -2, 1 + 0x1p-52, 0}},
+        {"c8", "\0\0\x80\x3f\0\0\0\xc0\0\0\x80\x3e\0\0\0\0", 8, 4, LARMOR_C64, {1, -2, .25, 0}},
+        {"c16",
+         "\0\0\0\0\0\0\xf0\x3f\0\0\0\0\0\0\0\xc0\1\0\0\0\0\0\xf0\x3f\0\0\0\0\0\0\0\0",
+         16,
+         8,
+         LARMOR_C128,
+         {1, -2, 1 + 0x1p-52, 0}},
+    };
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++)
+        for (int big = 0; big < 2; big++) {
+            OWNED(larmor_array) *x = NULL, *wide = NULL;
+            const int parts = 4 * t[k].part / t[k].size;
+            char descr[8], bytes[32];
+            snprintf(descr, sizeof descr, "%c%s", big ? '>' : "<|"[t[k].part == 1], t[k].descr);
+            for (int i = 0; i < 4 * t[k].part; i++)
+                bytes[i] = t[k].bytes[big ? i / t[k].part * t[k].part + t[k].part - 1 - i % t[k].part : i];
+            put_c_order(in_folder("m.npy"), descr, (size_t)t[k].size, LARMOR_SHAPE(parts), bytes);
+            assert_ok(larmor_image_read(in_folder("m.npy"), dev, &x));
+            assert_int_equal(larmor_array_dtype(x), t[k].dtype);
+            assert_int_equal(larmor_array_count(x), parts);
+            assert_ok(larmor_array_convert(x, parts < 4 ? LARMOR_C128 : LARMOR_F64, &wide));
+            double *own = values_of(wide);
+            for (int i = 0; i < 4; i++) assert_true(own[i] == t[k].value[i]);
+            free(own);
+        }
+}
+
+/* 6 numbers in C order, and more than are converted at a time. */
+IN_FOLDER(npy_of_small_numbers_has_the_order_of_its_elements)
+{
+    enum { MANY = 5001 };
+    static const unsigned char value[] = {0, 1, 2, 3, 4, 255};
+    OWNED(larmor_array) *x = NULL, *y = NULL;
+    int16_t many[MANY];
+    put_c_order(in_folder("m.npy"), "|u1", 1, LARMOR_SHAPE(2, 3), value);
+    assert_ok(larmor_image_read(in_folder("m.npy"), dev, &x));
+    assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(2, 3)));
+    float *own = values_of(x);
+    for (int64_t i = 0; i < 6; i++) assert_true(own[i] == value[in_c_order(LARMOR_SHAPE(2, 3), i)]);
+    free(own);
+    for (int i = 0; i < MANY; i++) many[i] = (int16_t)(7 * i - 17000);
+    put_c_order(in_folder("n.npy"), "<i2", 2, LARMOR_SHAPE(MANY), many);
+    assert_ok(larmor_image_read(in_folder("n.npy"), dev, &y));
+    own = values_of(y);
+    for (int i = 0; i < MANY; i++) assert_true(own[i] == 7 * i - 17000);
+    free(own);
+}
+
+IN_FOLDER(npy_of_numbers_that_double_precision_does_not_hold_is_refused)
+{
+    static const uint64_t value[][2] = {{1, (UINT64_C(1) << 53) + 1}, {1, UINT64_MAX}};
+    for (int i = 0; i < 2; i++) {
+        larmor_array *x;
+        put_c_order(in_folder("m.npy"), "<u8", 8, LARMOR_SHAPE(2), value[i]);
+        assert_refused(larmor_image_read(in_folder("m.npy"), dev, &x), LARMOR_ERR_FORMAT,
+                       "m.npy: has a whole number that double precision does not hold.");
     }
 }
 

@@ -419,6 +419,29 @@ TEST(a_checkpoint_of_other_options_is_refused)
     clear_place(&p);
 }
 
+/* Records are kept as they lie in memory: the bytes of one of another size are not read as those of one's own. */
+TEST(a_checkpoint_of_records_of_another_size_is_refused)
+{
+    enum { HEAD = 64 };
+    const int64_t size = sizeof(larmor_recon_report);
+    const larmor_recon_opts opts = OPTS(.method = "grid", .checkpoint_every = -1, SHORT);
+    place p = {.saves = 0};
+    OWNED(scan) s = scan_of(1, 1, 1e-3);
+    outcome o = run_at(&s, opts, &p, NULL);
+    int64_t *kept = NULL;
+    for (int i = 0; i < HEAD / 8 && !kept; i++)
+        if (((int64_t *)p.kept)[i] == size) kept = (int64_t *)p.kept + i;
+    assert_non_null(kept);
+    *kept = size + 8;
+    assert_refused(try_with(&s, opts, &p), LARMOR_ERR_FORMAT,
+                   "opts.checkpoint memory: was written by another build of this version, whose records have other "
+                   "sizes. Choose another name, or delete it to start again.");
+    *kept = size;
+    assert_ok(try_with(&s, opts, &p));
+    free_outcome(&o);
+    clear_place(&p);
+}
+
 /* With little memory fewer coils are done at a time. */
 TEST(a_checkpoint_of_another_plan_is_refused)
 {

@@ -104,6 +104,22 @@ TEST(every_second_line_without_calibration_lines_is_inverted)
     expect_nearly_the_true_maps(&c);
 }
 
+/* Differences along lines have several times the noise. */
+TEST(the_noise_of_lines_that_leave_others_out_is_that_by_which_they_predict_each_other)
+{
+    for (double sigma = 1e-5; sigma > 5e-7; sigma /= 10) {
+        const scene c = {"cartesian", "shepp-logan", {.acceleration = {2, 1}}, sigma, NULL, 0};
+        OWNED(scan) s = scan_of_scene(&c, 0);
+        notes n = {.text = ""};
+        const larmor_recon_opts opts = KNOWN(.maps = s.maps, .method = "tv", .listener = take_note, .user = &n);
+        OWNED(larmor_recon_result) result = result_of(&s, &opts);
+        const larmor_recon_report *r = &result.report;
+        assert_at_most(fabs(r->noise / sigma - 1), 0.2);
+        assert_true(r->misfit.noise_excess > 2);
+        assert_noted(n, "a sample at most: samples beside each other have signal in their differences, which say");
+    }
+}
+
 /* All lines but that at k. */
 static scan scan_without_line(int k)
 {
@@ -303,8 +319,8 @@ TEST(maps_of_a_volume_of_few_partitions_are_those_of_walsh_without_a_warning)
 }
 
 /* The log of lines of the phantom, `size` times as large as that of the scans above; every second line against its
- * order, or not. */
-static notes notes_of_lines(double size, int reversed)
+ * order, or not; sigma, loud: of the noise, and of what one coil has in addition. */
+static notes notes_of_lines(double size, int reversed, double sigma, double loud)
 {
     OWNED(scan) s = {.arrays = {.matrix = {MATRIX, MATRIX}, .trajectory = "cartesian", .images = 1}};
     const larmor_traj_opts grid = {.matrix = {MATRIX, MATRIX}};
@@ -319,7 +335,10 @@ static notes notes_of_lines(double size, int reversed)
         for (int64_t i = 0; i < MATRIX; i++) k[2 * (i + MATRIX * r)] *= -1;
     assert_ok(larmor_array_write(wider, k, larmor_array_bytes(wider)));
     assert_ok(larmor_phantom_kspace(s.phantom, wider, RING, LARMOR_C64, &s.image[0].kspace));
-    assert_ok(larmor_phantom_noise(s.image[0].kspace, 1e-5, 1));
+    assert_ok(larmor_phantom_noise(s.image[0].kspace, sigma, 1));
+    OWNED(larmor_array) *coil;
+    assert_ok(larmor_array_part(s.image[0].kspace, RING / 2, 1, LARMOR_SHAPE(MATRIX, MATRIX), &coil));
+    if (loud > 0) assert_ok(larmor_phantom_noise(coil, loud, 2));
     OWNED(larmor_recon_result) result = result_of(&s, &opts);
     return n;
 }
@@ -327,7 +346,8 @@ static notes notes_of_lines(double size, int reversed)
 /* Lines that are not what they are described as look like an object that folds. */
 TEST(a_second_set_of_maps_is_made_for_an_object_that_folds_and_not_for_a_fault)
 {
-    const notes right = notes_of_lines(1, 0), folded = notes_of_lines(1.5, 0), fault = notes_of_lines(1, 1);
+    const notes right = notes_of_lines(1, 0, 1e-5, 0), folded = notes_of_lines(1.5, 0, 1e-5, 0),
+                fault = notes_of_lines(1, 1, 1e-5, 0);
     assert_null(strstr(right.text, "sets"));
     assert_noted(folded, "two sets of maps are found");
     assert_noted(folded, "(ESPIRiT), 2 sets");
@@ -335,6 +355,15 @@ TEST(a_second_set_of_maps_is_made_for_an_object_that_folds_and_not_for_a_fault)
     assert_noted(fault, "every second line reversed");
     assert_noted(fault, "coil maps: one set after all");
     assert_null(strstr(fault.text, "2 sets"));
+}
+
+/* One coil's noise, of four times that of others, has windows of its own, as a second set of maps. */
+TEST(a_noisy_coil_is_no_object_that_folds)
+{
+    const double sigma = 8e-4;
+    const notes right = notes_of_lines(1, 0, sigma, 4 * sigma), folded = notes_of_lines(1.6, 0, sigma, 4 * sigma);
+    assert_null(strstr(right.text, "sets"));
+    assert_noted(folded, "two sets of maps are found");
 }
 
 /* The error of a slice that lacks every second line, or arm, alone or beside a whole one. */

@@ -75,7 +75,8 @@ TEST(short_readouts_have_a_level_too)
 
 /* Lines of an ellipse of .7 by .5 fields of view that coils see with waves of half a period, every second one stored
  * backwards; `step` lines from one to the next. */
-static double level_of_lines(int n, int coils, int step, double signal, int of_lines)
+static double levels_of_lines(int n, int coils, int step, double signal, const double *noise, int of_lines,
+                              double *of_coil)
 {
     const int count = n / step;
     HEAP double *k = malloc(sizeof *k * 2 * (size_t)(n * count));
@@ -89,7 +90,7 @@ static double level_of_lines(int n, int coils, int step, double signal, int of_l
         k[2 * i + 1] = step * line - n / 2;
     }
     for (int i = 0; i < n * count * coils; i++) {
-        y[i] = gaussian(&seed);
+        y[i] = (noise ? noise[i / (n * count)] : 1) * gaussian(&seed);
         for (int side = -1; side < 2 && coils > 1; side += 2) {
             const double *at = k + 2 * (i % (n * count)), turn = 2 * M_PI * (double)(i / (n * count)) / coils;
             const double r =
@@ -103,10 +104,15 @@ static double level_of_lines(int n, int coils, int step, double signal, int of_l
     OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, n, count), k);
     OWNED(larmor_array) *kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(n, count, coils), y);
     if (of_lines)
-        assert_ok(larmor_noise_of_lines(kspace, traj, &level));
+        assert_ok(larmor_noise_of_lines(kspace, traj, &level, of_coil));
     else
         assert_ok(larmor_noise_level(kspace, traj, &level));
     return level;
+}
+
+static double level_of_lines(int n, int coils, int step, double signal, int of_lines)
+{
+    return levels_of_lines(n, coils, step, signal, NULL, of_lines, NULL);
 }
 
 /* Differences have 50 times the noise and more where there is so little. */
@@ -120,13 +126,28 @@ TEST(of_lines_it_is_the_deviation_however_little_noise_there_is)
     assert_true(level_of_lines(48, 6, 1, 1e5, 0) > 50);
 }
 
+/* Those of ten coils, more than are looked at for all; that of the noisy one is too small, as it is a mean with the
+ * coils from which it is predicted. */
+TEST(of_lines_each_coil_has_its_own)
+{
+    enum { MANY = 10, NOISY = 3 };
+    double noise[MANY], level[MANY];
+    for (int c = 0; c < MANY; c++) noise[c] = c == NOISY ? 4 : 1;
+    for (double signal = 0; signal < 2e4; signal += 1e4) {
+        levels_of_lines(48, MANY, 1, signal, noise, 1, level);
+        for (int c = 0; c < MANY; c++)
+            if (c != NOISY) assert_at_most(fabs(level[c] - 1), 0.2);
+        assert_true(level[NOISY] > 1.9 && level[NOISY] < 4);
+    }
+}
+
 TEST(of_spokes_there_is_no_level_of_lines)
 {
     double *k = radial_points(48, 48, 60), level;
     OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, 48, 60), k);
     OWNED(larmor_array) *kspace = zeros(LARMOR_C64, LARMOR_SHAPE(48, 60, 2));
     free(k);
-    assert_ok(larmor_noise_of_lines(kspace, traj, &level));
+    assert_ok(larmor_noise_of_lines(kspace, traj, &level, NULL));
     assert_true(level == 0);
 }
 
@@ -137,5 +158,6 @@ TEST(what_does_not_fit_is_refused)
     double level;
     assert_refused(larmor_noise_level(kspace, traj, &level), LARMOR_ERR_SHAPE, "noise level: trajectory is");
     assert_refused(larmor_noise_level(NULL, traj, &level), LARMOR_ERR_SHAPE, "noise level: k-space is missing");
-    assert_refused(larmor_noise_of_lines(kspace, traj, &level), LARMOR_ERR_SHAPE, "noise of lines: trajectory is");
+    assert_refused(larmor_noise_of_lines(kspace, traj, &level, NULL), LARMOR_ERR_SHAPE,
+                   "noise of lines: trajectory is");
 }
