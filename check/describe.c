@@ -122,11 +122,44 @@ static void look_at_echoes(larmor_recon *r, const larmor_description *found)
                  found->far_echo);
 }
 
+/* Samples as the coils themselves have them. */
+static larmor_status uncolour(const lmr_job *job, larmor_array *samples)
+{
+    if (!job->facts->whitening) return LARMOR_OK;
+    LMR_OWN(larmor_array, colouring, larmor_noise_colouring(job->facts->whitening, &colouring));
+    return larmor_whiten(colouring, samples);
+}
+
+/* *found is not clear of virtual coils, which all change with one. */
+static larmor_status compare_coil_steps(larmor_recon *r, const larmor_samples *samples,
+                                        const larmor_description *lines, larmor_description *found)
+{
+    LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL, *raw = NULL;
+    found->is_clear = 0;
+    if (r->facts.compression || r->facts.info.averaged) return LARMOR_OK;
+    LMR_TRY(larmor_samples_align(samples, &kspace, &traj));
+    if (r->facts.whitening) {
+        LMR_TRY(larmor_array_create(r->facts.dev, larmor_array_dtype(kspace), larmor_array_shape(kspace), &raw));
+        LMR_TRY(larmor_copy(kspace, raw));
+        LMR_TRY(uncolour(&r->job, raw));
+    }
+    return lmr_coil_step_find(raw ? raw : kspace, traj, lines, found);
+}
+
 static larmor_status compare_lines(larmor_recon *r, const larmor_samples *samples, int on_grid)
 {
-    larmor_description found;
+    larmor_description found, coils;
+    char line[512];
     LMR_TRY(compare_by(larmor_compare_lines, samples, &found));
     look_at_echoes(r, &found);
+    LMR_TRY(compare_coil_steps(r, samples, &found, &coils));
+    if (coils.is_clear) {
+        lmr_describe_coil_step(&coils, line, sizeof line);
+        lmr_warn(&r->events, "%s", line);
+        r->events.is_contradicted = 1;
+        keep_one_set(r);
+        return LARMOR_OK;
+    }
     if (!found.is_clear || (!on_grid && r->facts.info.traj_stored)) return LARMOR_OK;
     if (!r->events.is_contradicted) /* images of lines in reverse have not said so before */
         lmr_warn(&r->events,
@@ -162,14 +195,6 @@ static larmor_status look_at_steps(larmor_recon *r, int index, const larmor_samp
 }
 
 /* ---- given maps ---- */
-
-/* The region as the coils themselves have it. */
-static larmor_status uncolour(const lmr_job *job, larmor_array *region)
-{
-    if (!job->facts->whitening) return LARMOR_OK;
-    LMR_OWN(larmor_array, colouring, larmor_noise_colouring(job->facts->whitening, &colouring));
-    return larmor_whiten(colouring, region);
-}
 
 static void report_maps(larmor_recon *r, const larmor_description *found)
 {

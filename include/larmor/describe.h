@@ -52,6 +52,22 @@ LARMOR_API larmor_status larmor_compare_descriptions(const larmor_array *kspace,
 LARMOR_API larmor_status larmor_compare_lines(const larmor_array *kspace, const larmor_array *traj,
                                               larmor_description *found);
 
+/* Compare lines of a grid along x with scans in which a coil has another gain and phase, or two coils are in each
+ * other's place, from one readout on.
+ *
+ * Each coil's samples in the centre of k-space are predicted from the samples of three others around them by
+ * combinations that fit the lines before that readout, and, of those before it, by what fits the lines after it.
+ * misfit is what is left as described, better what is left by the change, in parts of the coil's samples.
+ *
+ * kspace  [samples, lines, coils], complex, in the order of time, not compressed; of more than 12 coils those with
+ *         most energy.
+ * traj    [nd, samples, lines], real, in cycles per field of view.
+ * found   reach is 0 where there is one coil, or fewer than 9 lines. Nothing is found where windows of three lines
+ *         as far apart, before and after the readout, are fewer than three; or where noise hides it.
+ * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_compare_coil_steps(const larmor_array *kspace, const larmor_array *traj,
+                                                   larmor_description *found);
+
 /* Compare how well the coils fit each other with how well they do with the samples of one of them conjugated, as a
  * receiver with its real and imaginary parts mixed up has them.
  *
