@@ -33,6 +33,12 @@ static int is_of_phases(const larmor_recon *r, const larmor_description *found)
     return lmr_physics_has_camera(&r->job) && (found->is_clear || found->unexplained > MAX_UNEXPLAINED);
 }
 
+/* 1 if a field map, which is in no description, has the frequency. */
+static int is_of_map(const larmor_recon *r, const larmor_description *found)
+{
+    return r->settings.opts.b0 && found->frequency != 0;
+}
+
 /* 1 if images are frames, which resolve what changes in the course of the scan. */
 static int is_in_frames(const larmor_recon *r, const larmor_description *found)
 {
@@ -41,11 +47,28 @@ static int is_in_frames(const larmor_recon *r, const larmor_description *found)
            !strncmp(found->name, "an object that ", 15);
 }
 
+/* What to do about a description that explains the samples better. */
+static void advise(const larmor_recon *r, const larmor_description *found, char *line, size_t size)
+{
+    const double dwell = r->facts.info.dwell_us * 1e-6;
+    char hertz[48] = "";
+    if (dwell > 0) snprintf(hertz, sizeof hertz, ", %+.0f Hz", found->frequency / dwell);
+    if (found->frequency != 0)
+        snprintf(line, size,
+                 "Multiply sample j of each readout by exp(-2 pi i f j) with that f%s, or give a field map (opts.b0) "
+                 "of that frequency.",
+                 hertz);
+    else
+        snprintf(line, size, "Check the trajectory, the order of readouts and whether the object moved.");
+}
+
 /* *explained <- 1 if images without the model are no images of the object. */
 static larmor_status compare_off_grid(larmor_recon *r, const larmor_samples *samples, int *explained)
 {
     larmor_description found;
+    char advice[256];
     LMR_TRY(compare_by(larmor_compare_descriptions, samples, &found));
+    advise(r, &found, advice, sizeof advice);
     if (found.reach == 0) {
         lmr_log(&r->events,
                 "description: not compared with others, as the centre of k-space is sampled too sparsely");
@@ -55,13 +78,12 @@ static larmor_status compare_off_grid(larmor_recon *r, const larmor_samples *sam
                 "description: not compared with others, as one image of each coil without the model's phases leaves "
                 "a misfit of %.2g within %.2g/FOV",
                 found.misfit, found.reach);
-    } else if (found.is_clear && !is_in_frames(r, &found)) {
+    } else if (found.is_clear && !is_in_frames(r, &found) && !is_of_map(r, &found)) {
         r->events.is_contradicted = 1;
         lmr_warn(&r->events,
-                 "the samples fit better with %s: misfit %.2g instead of %.2g in the centre of k-space. Check the "
-                 "trajectory, the order of readouts and whether the object moved.",
-                 found.name, found.better, found.misfit);
-    } else if (found.unexplained > MAX_UNEXPLAINED && !is_in_frames(r, &found)) {
+                 "the samples fit better with %s: misfit %.2g instead of %.2g in the centre of k-space. %s",
+                 found.name, found.better, found.misfit, advice);
+    } else if (found.unexplained > MAX_UNEXPLAINED && !is_in_frames(r, &found) && !is_of_map(r, &found)) {
         r->events.is_contradicted = 1;
         lmr_warn(
             &r->events,

@@ -16,12 +16,14 @@ typedef struct larmor_description {
     int is_clear;       /* 1: the difference is beyond what scans that are described rightly have */
     int leaves_out;     /* 1: that description is another object in a part of the scan: fewer samples are compared */
     double far_echo; /* of lines alone: the energy of the echo far from the centre of k-space over that through it */
+    double frequency; /* cycles per sample, of that description if it is an offset of the frequency; else 0 */
     char name[128];  /* of the other description, as a part of a sentence: "every second readout reversed" */
 } larmor_description;
 
 /* Compare how well samples off the grid fit their trajectory with how well they fit others: other places along the
  * readouts, every second readout mirrored, reversed or moved, axes of every second readout swapped, another order
- * of readouts, other angles of spokes, an object that moves as one body once, steadily, or to and fro, another
+ * of readouts, other angles of spokes, an object that moves as one body once, steadily, or to and fro, an offset of the frequency of straight
+ * readouts, another
  * image in the second part of the scan.
  *
  * The misfit is |F x - y| / |y| of the images x that fit best, one for each of up to four coils with most energy,
