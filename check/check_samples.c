@@ -311,9 +311,12 @@ static larmor_status check_shares(const view *v, lmr_findings *f)
 {
     lmr_coil_change found;
     char line[512];
-    larmor_description lines, step;
+    larmor_description lines, step, repeats;
     LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL;
     LMR_TRY(larmor_samples_align(&v->s, &kspace, &traj));
+    LMR_TRY(larmor_compare_repeats(kspace, traj, &repeats));
+    lmr_describe_repeats(&repeats, line, sizeof line);
+    if (repeats.is_clear) lmr_note(f, LARMOR_WARNING, "averages", "%s", line);
     if (is_lattice(v)) {
         LMR_TRY(larmor_compare_lines(kspace, traj, &lines));
         LMR_TRY(lmr_coil_step_find(kspace, traj, &lines, &step));

@@ -247,3 +247,13 @@ void lmr_describe_coil_step(const larmor_description *found, char *line, size_t 
              "readouts of one part, or the coil, out.",
              found->name, found->better, found->misfit);
 }
+
+void lmr_describe_repeats(const larmor_description *found, char *line, size_t room)
+{
+    snprintf(
+        line, room,
+        "readouts that repeat the places of others contradict those: the samples fit better with %s, which "
+        "leaves %.2g instead of %.2g of them in the centre of k-space. An image of all of them loses signal or is "
+        "blurred: undo it in the file, leave readouts out, or make an image of each repeat.",
+        found->name, found->better, found->misfit);
+}

@@ -32,3 +32,5 @@ void lmr_describe_drift(const lmr_coil_change *found, char *line, size_t room);
 larmor_status lmr_coil_step_find(const larmor_array *kspace, const larmor_array *traj,
                                  const larmor_description *lines, larmor_description *found);
 void lmr_describe_coil_step(const larmor_description *found, char *line, size_t room);
+/* The same of larmor_compare_repeats. */
+void lmr_describe_repeats(const larmor_description *found, char *line, size_t room);

@@ -168,6 +168,19 @@ static larmor_status compare_coil_steps(larmor_recon *r, const larmor_samples *s
     return lmr_coil_step_find(raw ? raw : kspace, traj, lines, found);
 }
 
+/* Frames show what changes from one repeat to the next. */
+static larmor_status compare_repeats(larmor_recon *r, const larmor_samples *samples)
+{
+    larmor_description found;
+    char line[512];
+    if (r->facts.info.averaged || r->facts.basis) return LARMOR_OK;
+    LMR_TRY(compare_by(larmor_compare_repeats, samples, &found));
+    lmr_describe_repeats(&found, line, sizeof line);
+    if (found.is_clear) lmr_warn(&r->events, "%s", line);
+    r->events.is_contradicted |= found.is_clear;
+    return LARMOR_OK;
+}
+
 static larmor_status compare_lines(larmor_recon *r, const larmor_samples *samples, int on_grid)
 {
     larmor_description found, coils;
@@ -319,7 +332,8 @@ static larmor_status compare_lead(larmor_recon *r)
     int made;
     LMR_TRY(lmr_enter(&r->events, "description"));
     LMR_TRY(lmr_group_average(job, index, &samples, &made, &cartesian));
-    larmor_status st = compare_lines(r, &samples, cartesian.on_grid);
+    larmor_status st = compare_repeats(r, &samples);
+    if (!st) st = compare_lines(r, &samples, cartesian.on_grid);
     int explained = 0;
     if (!st && !cartesian.on_grid) st = look_at_axes(r, index, &samples);
     if (!st && cartesian.on_grid) st = look_at_steps(r, index, &samples);

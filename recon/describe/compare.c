@@ -460,7 +460,7 @@ static larmor_status fit_frequency(const search *s, double frequency, double *mi
     return fit(s, &(lmr_candidate){.cycles = s->cycles}, LMR_FIT_ROUGH, misfit);
 }
 
-/* Along straight readouts it moves the object by a part of the field of view that is the same for all their angles. */
+/* Along straight readouts it moves the object by a part of the field of view that is the same for all angles. */
 static larmor_status try_frequencies(const search *s)
 {
     const double *k = said(s, 0, 0), *next = said(s, s->scan->n / 2, 0);
