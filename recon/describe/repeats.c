@@ -24,6 +24,7 @@ static const double least_factor = 0.1; /* below it there is no phase */
 static const double max_left_part = 0.35; /* of that misfit, squared: what explains it leaves less */
 static const double centre = 8;           /* 1/FOV */
 static const double centre_3d = 4;        /* 1/FOV */
+static const double min_over_chance = 6;  /* of what differs, in units of the deviation that noise has of it */
 static const double widest_shift = 0.3;   /* fields of view */
 static const double least_turn = 10;      /* degrees */
 
@@ -171,8 +172,10 @@ static void name_factor(double complex factor, int number, larmor_description *f
 static void describe(const scan *s, int number, const repeat *p, larmor_description *found)
 {
     const double misfit = differs(s, p, 0), by_factor = differs(s, p, 1);
-    const double complex factor = p->product / fmax(p->first - s->noise * (double)p->samples, 1e-300);
+    const double noise = s->noise * (double)p->samples;
+    const double complex factor = p->product / fmax(p->first - noise, 1e-300);
     double by_shift, shift;
+    if (misfit * (p->first - noise) < min_over_chance * 2 * noise / sqrt((double)p->samples)) return;
     if (misfit <= max_moved * max_moved || misfit <= found->misfit * found->misfit) return;
     if (by_factor < max_left_part * misfit) {
         if (misfit <= max_misfit * max_misfit || cabs(1 + factor) / 2 > min_kept) return;
