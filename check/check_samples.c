@@ -311,9 +311,23 @@ static larmor_status check_shares(const view *v, lmr_findings *f)
 {
     lmr_coil_change found;
     char line[512];
+    larmor_description lines, step, repeats;
     LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL;
-    if (is_lattice(v)) return LARMOR_OK;
     LMR_TRY(larmor_samples_align(&v->s, &kspace, &traj));
+    LMR_TRY(larmor_compare_repeats(kspace, traj, &repeats));
+    lmr_describe_repeats(&repeats, line, sizeof line);
+    if (repeats.is_clear) lmr_note(f, LARMOR_WARNING, "averages", "%s", line);
+    if (is_lattice(v)) {
+        LMR_TRY(larmor_compare_lines(kspace, traj, &lines));
+        LMR_TRY(lmr_coil_step_find(kspace, traj, &lines, &step));
+        lmr_describe_coil_step(&step, line, sizeof line);
+        if (step.is_clear) lmr_note(f, LARMOR_WARNING, "coil-shares", "%s", line);
+        /* what ghosts make of every second line recon corrects */
+        const int is_ghost = !strncmp(lines.name, "every ", 6) && !strstr(lines.name, "reversed");
+        if (lines.is_clear && !step.is_clear && !is_ghost)
+            lmr_note(f, LARMOR_WARNING, "lines", "the samples fit better with %s.", lines.name);
+        return LARMOR_OK;
+    }
     LMR_TRY(lmr_coil_change_find(kspace, traj, &found));
     lmr_describe_coil_change(&found, line, sizeof line);
     if (found.change > 0) lmr_note(f, LARMOR_WARNING, "coil-shares", "%s", line);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/owned.h"
 #include "core/select.h"
@@ -228,4 +229,31 @@ void lmr_describe_drift(const lmr_coil_change *found, char *line, size_t room)
         "which one image does not have: contrast that comes or goes, or gain. Readouts in the order of their "
         "angles or arms suffer most; divide them by it, or make frames.",
         found->drift < 1 ? "falls" : "rises", found->drift);
+}
+
+larmor_status lmr_coil_step_find(const larmor_array *kspace, const larmor_array *traj,
+                                 const larmor_description *lines, larmor_description *found)
+{
+    LMR_TRY(larmor_compare_coil_steps(kspace, traj, found));
+    if (lines->is_clear && !strncmp(lines->name, "an object ", 10)) found->is_clear = 0;
+    return LARMOR_OK;
+}
+
+void lmr_describe_coil_step(const larmor_description *found, char *line, size_t room)
+{
+    snprintf(line, room,
+             "the samples fit better with %s: what the other coils predict across it leaves %.2g of them instead of "
+             "%.2g. The receiver's gains or the order of its channels changed: undo it in the file, or leave the "
+             "readouts of one part, or the coil, out.",
+             found->name, found->better, found->misfit);
+}
+
+void lmr_describe_repeats(const larmor_description *found, char *line, size_t room)
+{
+    snprintf(
+        line, room,
+        "readouts that repeat the places of others contradict those: the samples fit better with %s, which "
+        "leaves %.2g instead of %.2g of them in the centre of k-space. An image of all of them loses signal or is "
+        "blurred: undo it in the file, leave readouts out, or make an image of each repeat.",
+        found->name, found->better, found->misfit);
 }

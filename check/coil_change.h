@@ -3,6 +3,7 @@
 #pragma once
 
 #include "larmor/array.h"
+#include "larmor/describe.h"
 
 typedef struct lmr_coil_change {
     double change; /* of the coils' magnitudes at the centre, as a vector of length 1; 0: there is no step */
@@ -26,3 +27,10 @@ larmor_status lmr_coil_change_find(const larmor_array *kspace, const larmor_arra
 /* The same as lines. */
 void lmr_describe_coil_change(const lmr_coil_change *found, char *line, size_t room);
 void lmr_describe_drift(const lmr_coil_change *found, char *line, size_t room);
+/* larmor_compare_coil_steps, which is not clear where lines say that the object has moved: it has moved in the coils
+ * as well. */
+larmor_status lmr_coil_step_find(const larmor_array *kspace, const larmor_array *traj,
+                                 const larmor_description *lines, larmor_description *found);
+void lmr_describe_coil_step(const larmor_description *found, char *line, size_t room);
+/* The same of larmor_compare_repeats. */
+void lmr_describe_repeats(const larmor_description *found, char *line, size_t room);

@@ -33,6 +33,12 @@ static int is_of_phases(const larmor_recon *r, const larmor_description *found)
     return lmr_physics_has_camera(&r->job) && (found->is_clear || found->unexplained > MAX_UNEXPLAINED);
 }
 
+/* 1 if a field map, which is in no description, has the frequency. */
+static int is_of_map(const larmor_recon *r, const larmor_description *found)
+{
+    return r->settings.opts.b0 && found->frequency != 0;
+}
+
 /* 1 if images are frames, which resolve what changes in the course of the scan. */
 static int is_in_frames(const larmor_recon *r, const larmor_description *found)
 {
@@ -41,11 +47,28 @@ static int is_in_frames(const larmor_recon *r, const larmor_description *found)
            !strncmp(found->name, "an object that ", 15);
 }
 
+/* What to do about a description that explains the samples better. */
+static void advise(const larmor_recon *r, const larmor_description *found, char *line, size_t size)
+{
+    const double dwell = r->facts.info.dwell_us * 1e-6;
+    char hertz[48] = "";
+    if (dwell > 0) snprintf(hertz, sizeof hertz, ", %+.0f Hz", found->frequency / dwell);
+    if (found->frequency != 0)
+        snprintf(line, size,
+                 "Multiply sample j of each readout by exp(-2 pi i f j) with that f%s, or give a field map (opts.b0) "
+                 "of that frequency.",
+                 hertz);
+    else
+        snprintf(line, size, "Check the trajectory, the order of readouts and whether the object moved.");
+}
+
 /* *explained <- 1 if images without the model are no images of the object. */
 static larmor_status compare_off_grid(larmor_recon *r, const larmor_samples *samples, int *explained)
 {
     larmor_description found;
+    char advice[256];
     LMR_TRY(compare_by(larmor_compare_descriptions, samples, &found));
+    advise(r, &found, advice, sizeof advice);
     if (found.reach == 0) {
         lmr_log(&r->events,
                 "description: not compared with others, as the centre of k-space is sampled too sparsely");
@@ -55,13 +78,12 @@ static larmor_status compare_off_grid(larmor_recon *r, const larmor_samples *sam
                 "description: not compared with others, as one image of each coil without the model's phases leaves "
                 "a misfit of %.2g within %.2g/FOV",
                 found.misfit, found.reach);
-    } else if (found.is_clear && !is_in_frames(r, &found)) {
+    } else if (found.is_clear && !is_in_frames(r, &found) && !is_of_map(r, &found)) {
         r->events.is_contradicted = 1;
         lmr_warn(&r->events,
-                 "the samples fit better with %s: misfit %.2g instead of %.2g in the centre of k-space. Check the "
-                 "trajectory, the order of readouts and whether the object moved.",
-                 found.name, found.better, found.misfit);
-    } else if (found.unexplained > MAX_UNEXPLAINED && !is_in_frames(r, &found)) {
+                 "the samples fit better with %s: misfit %.2g instead of %.2g in the centre of k-space. %s",
+                 found.name, found.better, found.misfit, advice);
+    } else if (found.unexplained > MAX_UNEXPLAINED && !is_in_frames(r, &found) && !is_of_map(r, &found)) {
         r->events.is_contradicted = 1;
         lmr_warn(
             &r->events,
@@ -122,11 +144,57 @@ static void look_at_echoes(larmor_recon *r, const larmor_description *found)
                  found->far_echo);
 }
 
-static larmor_status compare_lines(larmor_recon *r, const larmor_samples *samples, int on_grid)
+/* Samples as the coils themselves have them. */
+static larmor_status uncolour(const lmr_job *job, larmor_array *samples)
+{
+    if (!job->facts->whitening) return LARMOR_OK;
+    LMR_OWN(larmor_array, colouring, larmor_noise_colouring(job->facts->whitening, &colouring));
+    return larmor_whiten(colouring, samples);
+}
+
+/* *found is not clear of virtual coils, which all change with one. */
+static larmor_status compare_coil_steps(larmor_recon *r, const larmor_samples *samples,
+                                        const larmor_description *lines, larmor_description *found)
+{
+    LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL, *raw = NULL;
+    found->is_clear = 0;
+    if (r->facts.compression || r->facts.info.averaged) return LARMOR_OK;
+    LMR_TRY(larmor_samples_align(samples, &kspace, &traj));
+    if (r->facts.whitening) {
+        LMR_TRY(larmor_array_create(r->facts.dev, larmor_array_dtype(kspace), larmor_array_shape(kspace), &raw));
+        LMR_TRY(larmor_copy(kspace, raw));
+        LMR_TRY(uncolour(&r->job, raw));
+    }
+    return lmr_coil_step_find(raw ? raw : kspace, traj, lines, found);
+}
+
+/* Frames show what changes from one repeat to the next. */
+static larmor_status compare_repeats(larmor_recon *r, const larmor_samples *samples)
 {
     larmor_description found;
+    char line[512];
+    if (r->facts.info.averaged || r->facts.basis) return LARMOR_OK;
+    LMR_TRY(compare_by(larmor_compare_repeats, samples, &found));
+    lmr_describe_repeats(&found, line, sizeof line);
+    if (found.is_clear) lmr_warn(&r->events, "%s", line);
+    r->events.is_contradicted |= found.is_clear;
+    return LARMOR_OK;
+}
+
+static larmor_status compare_lines(larmor_recon *r, const larmor_samples *samples, int on_grid)
+{
+    larmor_description found, coils;
+    char line[512];
     LMR_TRY(compare_by(larmor_compare_lines, samples, &found));
     look_at_echoes(r, &found);
+    LMR_TRY(compare_coil_steps(r, samples, &found, &coils));
+    if (coils.is_clear) {
+        lmr_describe_coil_step(&coils, line, sizeof line);
+        lmr_warn(&r->events, "%s", line);
+        r->events.is_contradicted = 1;
+        keep_one_set(r);
+        return LARMOR_OK;
+    }
     if (!found.is_clear || (!on_grid && r->facts.info.traj_stored)) return LARMOR_OK;
     if (!r->events.is_contradicted) /* images of lines in reverse have not said so before */
         lmr_warn(&r->events,
@@ -162,14 +230,6 @@ static larmor_status look_at_steps(larmor_recon *r, int index, const larmor_samp
 }
 
 /* ---- given maps ---- */
-
-/* The region as the coils themselves have it. */
-static larmor_status uncolour(const lmr_job *job, larmor_array *region)
-{
-    if (!job->facts->whitening) return LARMOR_OK;
-    LMR_OWN(larmor_array, colouring, larmor_noise_colouring(job->facts->whitening, &colouring));
-    return larmor_whiten(colouring, region);
-}
 
 static void report_maps(larmor_recon *r, const larmor_description *found)
 {
@@ -272,7 +332,8 @@ static larmor_status compare_lead(larmor_recon *r)
     int made;
     LMR_TRY(lmr_enter(&r->events, "description"));
     LMR_TRY(lmr_group_average(job, index, &samples, &made, &cartesian));
-    larmor_status st = compare_lines(r, &samples, cartesian.on_grid);
+    larmor_status st = compare_repeats(r, &samples);
+    if (!st) st = compare_lines(r, &samples, cartesian.on_grid);
     int explained = 0;
     if (!st && !cartesian.on_grid) st = look_at_axes(r, index, &samples);
     if (!st && cartesian.on_grid) st = look_at_steps(r, index, &samples);

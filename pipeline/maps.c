@@ -534,24 +534,13 @@ static larmor_status find_maps(lmr_job *job, int index, const larmor_group *grou
     return LARMOR_OK;
 }
 
-/* Maps from the data are those of places as images show them; they become those of the places themselves. */
-static larmor_status place_maps(lmr_job *job, int index)
-{
-    LMR_OWNED(larmor_array) *d = NULL, *shown = NULL;
-    LMR_TRY(lmr_find_displacement(job, index, &d));
-    if (!d) return LARMOR_OK;
-    shown = job->found.maps.array;
-    job->found.maps.array = NULL;
-    return larmor_warp(shown, d, &(larmor_warp_opts){.by = LARMOR_WARP_CUBIC}, &job->found.maps.array);
-}
-
 /* From the data, or all one for a single coil. */
 static larmor_status make_own(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
                               const larmor_samples *samples, const lmr_maps_method *method, lmr_cached *cached)
 {
     if (job->facts->coils > 1) {
         LMR_TRY(find_maps(job, index, group, grid, samples, method, cached));
-        return place_maps(job, index);
+        return lmr_maps_to_places(job, index);
     }
     LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_C64, larmor_shape_append(lmr_grid_shape(grid), 1),
                                 &job->found.maps.array));

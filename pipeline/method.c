@@ -162,3 +162,17 @@ larmor_status lmr_method_choose(lmr_job *job, const lmr_searched *p, larmor_reco
     result->choice.seconds = seconds;
     return LARMOR_OK;
 }
+
+void lmr_method_of_unpredicted(lmr_job *job, larmor_recon_report *result)
+{
+    if (lmr_method_is_open(job, result) && lmr_is_partial(&result->coverage))
+        lmr_method_is_linear(job, LARMOR_METHOD_FROM_FEW_SAMPLES, result);
+    else if (lmr_method_is_open(job, result))
+        lmr_method_is_of_one_coil(job, result);
+    if (job->found.method.kind == LMR_METHOD_REGULARISED)
+        result->lambda_from = LARMOR_LAMBDA_OF_ONE_COIL;
+    else if (result->partial_fourier == LARMOR_PARTIAL_POCS)
+        result->lambda_from = LARMOR_LAMBDA_FROM_NOISE;
+    else
+        result->lambda_from = LARMOR_LAMBDA_NONE;
+}

@@ -40,3 +40,8 @@ void lmr_method_is_of_one_coil(lmr_job *job, larmor_recon_report *result);
 /* Search the weight of tv, and of cg where the image of tv hardly predicts what is held out; take cg where it
  * predicts more: result->method and result->choice, the search of its weight. The job's method is that one then. */
 larmor_status lmr_method_choose(lmr_job *job, const lmr_searched *p, larmor_recon_report *result);
+
+/* The method and the weight of images whose samples predict no others. What was not sampled is zero by cg,
+ * whatever the weight, and what fits the rest best by a penalty; half of k-space is filled by the phase of the
+ * image. */
+void lmr_method_of_unpredicted(lmr_job *job, larmor_recon_report *result);

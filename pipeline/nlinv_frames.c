@@ -75,13 +75,20 @@ static larmor_status run(const lmr_job *job, const lmr_frame *frames, int count,
     return LARMOR_OK;
 }
 
-/* An image that no other one is held to is judged by its own samples, as maps by inversion are. */
+/* Of the centre: 5 spokes have 0.45 and errors of 0.34 and 0.37 (8 and 4 coils), 7 have 0.56, 13 have 0.76 and
+ * 0.12. */
+#define MIN_SAMPLED 0.53
+
+/* An image that no other one is held to is judged by its own samples, as maps by inversion are, and what aliases in
+ * it is not only in maps. */
 static larmor_status judge(const lmr_frame *frame, larmor_recon_report *result)
 {
     double encoded[3];
     lmr_maps_encoded(&frame->encoding, &frame->grid, encoded);
-    return lmr_maps_judge_inversion(frame->samples.traj, lmr_grid_shape(&frame->grid), encoded,
-                                    result->solver.residual, &result->maps);
+    LMR_TRY(lmr_maps_judge_inversion(frame->samples.traj, lmr_grid_shape(&frame->grid), encoded,
+                                     result->solver.residual, &result->maps));
+    if (result->maps.sampled < MIN_SAMPLED) result->maps.warning = LARMOR_MAPS_UNDERSAMPLED;
+    return LARMOR_OK;
 }
 
 larmor_status lmr_nlinv_frames(lmr_job *job, const lmr_frame *frames, int count, larmor_array **x,

@@ -242,23 +242,6 @@ static larmor_status choose_method(lmr_job *job, const lmr_frame *frames, int co
     return LARMOR_OK;
 }
 
-/* The method and the weight of images whose samples predict no others. What was not sampled is zero by cg,
- * whatever the weight, and what fits the rest best by a penalty; half of k-space is filled by the phase of the
- * image. */
-static void choose_of_one_coil(lmr_job *job, larmor_recon_report *result)
-{
-    if (lmr_method_is_open(job, result) && lmr_is_partial(&result->coverage))
-        lmr_method_is_linear(job, LARMOR_METHOD_FROM_FEW_SAMPLES, result);
-    else if (lmr_method_is_open(job, result))
-        lmr_method_is_of_one_coil(job, result);
-    if (job->found.method.kind == LMR_METHOD_REGULARISED)
-        result->lambda_from = LARMOR_LAMBDA_OF_ONE_COIL;
-    else if (result->partial_fourier == LARMOR_PARTIAL_POCS)
-        result->lambda_from = LARMOR_LAMBDA_FROM_NOISE;
-    else
-        result->lambda_from = LARMOR_LAMBDA_NONE;
-}
-
 /* The samples have the root of the weights that A has; noise is that before they were multiplied by it. */
 static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, double noise, larmor_array **x,
                              larmor_recon_report *result)
@@ -272,7 +255,7 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     const int is_full = determines(job, frames, count, &result->coverage);
     if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA && predicts_nothing(job, frames, count) &&
         (!is_full || job->found.method.kind == LMR_METHOD_CG) && !compares)
-        choose_of_one_coil(job, result);
+        lmr_method_of_unpredicted(job, result);
     result->noise = result->lambda_from == LARMOR_LAMBDA_FROM_SCAN ? job->found.decided.chosen.noise : noise;
     LMR_OR(done, lmr_problem_circulant(job, frames, count, result->lambda_from,
                                        &p.C)); /* first, while there is memory for its creation */

@@ -15,14 +15,15 @@ typedef struct larmor_description {
     double better;      /* of the other description that explains them best; misfit itself if there is none */
     int is_clear;       /* 1: the difference is beyond what scans that are described rightly have */
     int leaves_out;     /* 1: that description is another object in a part of the scan: fewer samples are compared */
-    double far_echo; /* of lines alone: the energy of the echo far from the centre of k-space over that through it */
-    char name[128];  /* of the other description, as a part of a sentence: "every second readout reversed" */
+    double far_echo;  /* of lines alone: the energy of the echo far from the centre of k-space over that through it */
+    double frequency; /* cycles per sample, of that description if it is an offset of the frequency; else 0 */
+    char name[128];   /* of the other description, as a part of a sentence: "every second readout reversed" */
 } larmor_description;
 
 /* Compare how well samples off the grid fit their trajectory with how well they fit others: other places along the
  * readouts, every second readout mirrored, reversed or moved, axes of every second readout swapped, another order
- * of readouts, other angles of spokes, an object that moves as one body once, steadily, or to and fro, another
- * image in the second part of the scan.
+ * of readouts, other angles of spokes, an object that moves as one body once, steadily, or to and fro, an offset of
+ * the frequency, another image in the second part of the scan.
  *
  * The misfit is |F x - y| / |y| of the images x that fit best, one for each of up to four coils with most energy,
  * in a part of the centre of k-space that readouts cover about three times, or 1.5 times where that is small. A
@@ -34,6 +35,20 @@ typedef struct larmor_description {
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for samples without energy in the centre; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_compare_descriptions(const larmor_array *kspace, const larmor_array *traj,
                                                      larmor_description *found);
+
+/* Compare readouts that repeat the places of an earlier one with that: whether they have another phase, another
+ * size, or an object that has moved. Those that are the second at their places are one repeat, the third another.
+ *
+ * misfit is how much the worst repeat differs from the first readouts in the centre of k-space beyond noise, in parts
+ * of those; better what is left by the description in name.
+ *
+ * kspace  [samples, readouts, coils], complex, in the order of time.
+ * traj    [nd, samples, readouts], real, in cycles per field of view; places that repeat are the same numbers.
+ * found   reach is 0 where no places repeat. It is clear from a misfit of 0.3 on, of an object that has
+ *         moved 0.12; not of a phase or size that leaves 0.9 of the signal in the mean.
+ * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_compare_repeats(const larmor_array *kspace, const larmor_array *traj,
+                                                larmor_description *found);
 
 /* Compare lines of a grid along x with other descriptions of every second or third of them: reversed, earlier or
  * later by a quarter of a sample to 4 samples, turned by another phase; and with another gain of all lines, or an
@@ -51,6 +66,22 @@ LARMOR_API larmor_status larmor_compare_descriptions(const larmor_array *kspace,
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_compare_lines(const larmor_array *kspace, const larmor_array *traj,
                                               larmor_description *found);
+
+/* Compare lines of a grid along x with scans in which a coil has another gain and phase, or two coils are in each
+ * other's place, from one readout on.
+ *
+ * Each coil's samples in the centre of k-space are predicted from the samples of three others around them by
+ * combinations that fit the lines before that readout, and, of those before it, by what fits the lines after it.
+ * misfit is what is left as described, better what is left by the change, in parts of the coil's samples.
+ *
+ * kspace  [samples, lines, coils], complex, in the order of time, not compressed; of more than 12 coils those with
+ *         most energy.
+ * traj    [nd, samples, lines], real, in cycles per field of view.
+ * found   reach is 0 where there is one coil, or fewer than 9 lines. Nothing is found where windows of three lines
+ *         as far apart, before and after the readout, are fewer than three; or where noise hides it.
+ * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_compare_coil_steps(const larmor_array *kspace, const larmor_array *traj,
+                                                   larmor_description *found);
 
 /* Compare how well the coils fit each other with how well they do with the samples of one of them conjugated, as a
  * receiver with its real and imaginary parts mixed up has them.

@@ -306,6 +306,25 @@ def compare_lines(kspace: ArrayLike, traj: ArrayLike) -> dict[str, Any]:
     return _structs.to_dict(found)
 
 
+def compare_repeats(kspace: ArrayLike, traj: ArrayLike) -> dict[str, Any]:
+    """Whether readouts that repeat the places of earlier ones contradict those: as compare_descriptions."""
+    answer_ctrl_c()
+    on = _arrays.device("cpu")
+    found = ffi.new("larmor_description *")
+    check(lib.larmor_compare_repeats(_wrapped(_complex(kspace), on), _points(traj, on), found))
+    return _structs.to_dict(found)
+
+
+def compare_coil_steps(kspace: ArrayLike, traj: ArrayLike) -> dict[str, Any]:
+    """Whether lines of a grid fit better with another gain of a coil, or two coils in each other's place, from one
+    readout on: as compare_descriptions, with misfits of samples that other coils predict."""
+    answer_ctrl_c()
+    on = _arrays.device("cpu")
+    found = ffi.new("larmor_description *")
+    check(lib.larmor_compare_coil_steps(_wrapped(_complex(kspace), on), _points(traj, on), found))
+    return _structs.to_dict(found)
+
+
 def compare_coils(kspace: ArrayLike, traj: ArrayLike, shape: Sequence[int]) -> dict[str, Any]:
     """Whether the samples of one coil fit the others better conjugated: as compare_lines. shape: of the image."""
     answer_ctrl_c()

@@ -159,6 +159,14 @@ def test_descriptions_and_maps_that_do_not_fit_are_named():
     kspace[2] = kspace[2].conj()
     assert larmor.compare_coils(kspace, traj, (48, 48))["name"] == "the samples of coil 2 (from 0) conjugated"
     kspace[2] = kspace[2].conj()
+    assert larmor.compare_repeats(kspace, traj)["reach"] == 0
+    twice = larmor.compare_repeats(np.concatenate([kspace, -kspace], 1), np.concatenate([traj, traj]))
+    assert twice["is_clear"] and "180 degrees" in twice["name"]
+    lines = larmor.traj("cartesian", (48, 48))
+    samples = larmor.phantom_kspace(lines, coils=4)
+    assert not larmor.compare_coil_steps(samples, lines)["is_clear"]
+    samples[1, 24:] *= -1
+    assert larmor.compare_coil_steps(samples, lines)["name"].startswith("coil 1 (from 0) at ")
     assert not larmor.compare_maps(kspace, traj, maps)["is_clear"]
     found = larmor.compare_maps(kspace, traj, maps.conj())
     assert found["is_clear"] and found["name"] == "their conjugates"

@@ -37,6 +37,10 @@ static const double most_left = 0.35; /* misfit: what leaves more of the samples
 static const double promising = 0.8; /* of the rough misfit: above it a candidate is not fitted fully */
 static const double as_much = 0.7;   /* of the samples and cells in the centre that a candidate keeps at least */
 
+/* Of the search for an offset of the frequency, along the first readout. */
+static const double first_shift = 0.01; /* fields of view */
+enum { SHIFTS = 8, HALVINGS = 6 };
+
 typedef struct search {
     const lmr_scan *scan;
     larmor_description *found;
@@ -81,6 +85,7 @@ static larmor_status try_candidate(const search *s, const lmr_candidate *a, cons
     *s->least = fmin(*s->least, misfit);
     if (misfit >= s->found->better) return LARMOR_OK;
     s->found->better = misfit;
+    s->found->frequency = 0;
     snprintf(s->found->name, sizeof s->found->name, "%s", name);
     return LARMOR_OK;
 }
@@ -344,7 +349,9 @@ static void take(const search *s, double misfit, const char *name)
 {
     if (!(misfit < s->found->better)) return;
     s->found->leaves_out = 1;
+    s->found->frequency = 0;
     s->found->better = misfit;
+    s->found->frequency = 0;
     snprintf(s->found->name, sizeof s->found->name, "%s", name);
 }
 
@@ -443,11 +450,54 @@ static larmor_status try_phases(const search *s)
     return try_candidate(s, &(lmr_candidate){.cycles = s->cycles}, "another phase of each readout");
 }
 
+/* ---- an offset of the frequency ---- */
+
+/* cycles <- those of an object at -`frequency` cycles per sample. */
+static larmor_status fit_frequency(const search *s, double frequency, double *misfit)
+{
+    for (int64_t r = 0; r < s->scan->readouts; r++)
+        for (int64_t i = 0; i < s->scan->n; i++) s->cycles[i + s->scan->n * r] = -frequency * (double)i;
+    return fit(s, &(lmr_candidate){.cycles = s->cycles}, LMR_FIT_ROUGH, misfit);
+}
+
+/* Along straight readouts it moves the object by a part of the field of view that is the same for all angles. */
+static larmor_status try_frequencies(const search *s)
+{
+    const double *k = said(s, 0, 0), *next = said(s, s->scan->n / 2, 0);
+    double square = 0, best = 0, least = INFINITY, misfit;
+    char name[96];
+    for (int d = 0; d < s->scan->nd; d++) square += pow(next[d] - k[d], 2);
+    double width = first_shift * sqrt(square) / (double)(s->scan->n / 2);
+    for (int i = -SHIFTS; i <= SHIFTS; i++) {
+        LMR_TRY(fit_frequency(s, i * width, &misfit));
+        if (misfit >= least) continue;
+        least = misfit;
+        best = i * width;
+    }
+    for (int i = 0; i < HALVINGS; i++) {
+        width /= 2;
+        for (int side = -1; side <= 1; side += 2) {
+            LMR_TRY(fit_frequency(s, best + side * width, &misfit));
+            if (misfit >= least) continue;
+            least = misfit;
+            best += side * width;
+            break;
+        }
+    }
+    if (best == 0) return LARMOR_OK;
+    LMR_TRY(fit_frequency(s, best, &misfit));
+    snprintf(name, sizeof name, "a frequency offset of %+.3g cycles per sample", best);
+    LMR_TRY(try_candidate(s, &(lmr_candidate){.cycles = s->cycles}, name));
+    if (!strcmp(s->found->name, name)) s->found->frequency = best;
+    return LARMOR_OK;
+}
+
 /* ---- motion ---- */
 
 static larmor_status try_motions(const search *s)
 {
     char name[LMR_MOTION_NAME];
+    if (s->found->frequency != 0 && s->found->better < clear_part * s->found->misfit) return LARMOR_OK;
     for (lmr_motion_kind kind = LMR_MOTION_STEP; kind <= LMR_MOTION_TO_AND_FRO; kind++) {
         if (kind == LMR_MOTION_TO_AND_FRO && s->found->better < clear_part * s->found->misfit) break;
         LMR_TRY(lmr_motion_find(s->scan, kind, s->k, s->cycles, name));
@@ -466,6 +516,7 @@ static larmor_status try_all(const search *s)
     LMR_TRY(try_phases(s));
     if (s->scan->nd == 2) LMR_TRY(try_usual_angles(s));
     if (s->scan->nd == 2) LMR_TRY(try_turns(s));
+    LMR_TRY(try_frequencies(s));
     LMR_TRY(try_motions(s));
     return s->found->better < clear_part * s->found->misfit ? LARMOR_OK : try_parts(s);
 }

@@ -2,9 +2,7 @@
  * sampled rightly span few dimensions, as the object is smaller than the field of view and coils are smooth
  * (Uecker et al., Magn. Reson. Med. 71, 990 (2014)): the determinant of their Gram matrix is least for the
  * description that fits best. SPDX-License-Identifier: Apache-2.0 */
-#include "core/device.h"
 #include "core/owned.h"
-#include "core/parallel.h"
 #include "core/select.h"
 #include "larmor/describe.h"
 
@@ -16,17 +14,16 @@
 
 #include "core/status.h"
 #include "recon/describe/fit.h"
+#include "recon/describe/line_places.h"
 #include "recon/describe/steps.h"
 #include "recon/describe/windows.h"
 
-enum { HALF = LMR_LINES_SIDE / 2, SIDE = LMR_LINES_SIDE, LINES = LMR_LINES_MOST, LEAST_LINES = 12 };
+enum { HALF = LMR_LINE_HALF, SIDE = LMR_LINES_SIDE, LINES = LMR_LINES_MOST, LEAST_LINES = 12 };
 enum { KERNEL = LMR_LINES_KERNEL, COILS = LMR_LINES_COILS, COLUMNS = KERNEL * KERNEL * COILS };
 
 /* 1/FOV: lines on each side of the centre that steps are looked for among. Where lines beside the centre are missing,
  * the signal falls from there to one side, as at a step. */
 enum { LEAST_BESIDE = 4 };
-
-static const double on_grid = 1e-3; /* 1/FOV; not measured */
 
 typedef struct lines {
     int64_t n, count, coils; /* samples of a line, lines, the coils with most energy */
@@ -40,102 +37,23 @@ typedef struct lines {
 
 /* ---- the lines ---- */
 
-typedef struct place {
-    double at;             /* 1/FOV, across the lines */
-    int64_t first, length; /* of its samples, in the order of time */
-    double centre;         /* where k = 0 is along the line, in samples from its lower end */
-    int down;              /* 1: time goes against k */
-} place;
-
-/* How many samples from k on follow each other along x at this step, in either direction. */
-static int64_t length_of(const double *k, int nd, int64_t most, double step, int *down)
-{
-    int64_t length = 1;
-    if (most < 2) return length;
-    *down = k[nd] < k[0];
-    for (int on_line = 1; length < most; length++) {
-        const double *at = k + nd * length;
-        on_line = fabs(at[0] - k[0] - (*down ? -step : step) * (double)length) < on_grid;
-        for (int d = 1; d < nd; d++) on_line &= fabs(at[d] - k[d]) < on_grid;
-        if (!on_line) break;
-    }
-    return length;
-}
-
-/* ---- whether there are any ---- */
-
-enum { PIECES = 64, LEAST_FAR = 8 };
-
-typedef struct runs {
-    const double *k;
-    int nd;
-    int64_t points;
-    double step;
-    int64_t count[PIECES];
-} runs;
-
-/* Samples that follow each other along x, at least half as many as the windows are wide: of a line that is cut in two
- * one part is so long. */
-static void count_runs(void *self, int64_t piece)
-{
-    runs *p = self;
-    const int64_t end = p->points * (piece + 1) / PIECES;
-    int64_t count = 0, length;
-    int down;
-    for (int64_t i = p->points * piece / PIECES; i < end; i += length) {
-        length = length_of(p->k + p->nd * i, p->nd, end - i, p->step, &down);
-        count += length > HALF;
-    }
-    p->count[piece] = count;
-}
-
-/* 1 if there may be more than LEAST_FAR lines: scans with other trajectories have few that are along x. */
-static larmor_status may_have_lines(const double *k, int nd, int64_t points, double step, int threads, int *may)
-{
-    runs p = {.k = k, .nd = nd, .points = points, .step = step};
-    int64_t count = 0;
-    LMR_TRY(lmr_parallel(threads, PIECES, count_runs, &p));
-    for (int i = 0; i < PIECES; i++) count += p.count[i];
-    *may = count > LEAST_FAR;
-    return LARMOR_OK;
-}
-
-/* The lines along x in the central partition that reach as far as the windows go, wherever the readouts are cut:
- * some are kept as one, and behind short ones larmor_samples_align has samples far outside. */
-static void find_lines(const double *k, int nd, int64_t points, double step, place *p, int64_t *count)
-{
-    *count = 0;
-    for (int64_t i = 0; i < points;) {
-        const double *at = k + nd * i;
-        place one = {.at = nd > 1 ? at[1] : 0, .first = i};
-        one.length = length_of(at, nd, points - i, step, &one.down);
-        const double low = one.down ? at[0] - step * (double)(one.length - 1) : at[0];
-        one.centre = -low / step;
-        i += one.length;
-        if (one.centre < HALF || one.centre + HALF >= (double)one.length) continue;
-        if (nd < 3 || fabs(at[2]) < 0.5) p[(*count)++] = one;
-    }
-}
-
 /* Places of lines that follow each other at 1/FOV around the centre; *count of them, the first of each place. */
-static void central_run(place *p, int64_t *count)
+static void central_run(lmr_line *p, int64_t *count)
 {
-    int64_t kept = 0, low, high, centre = 0;
-    qsort(p, (size_t)*count, sizeof *p, lmr_by_rank);
+    int64_t low, high, centre = 0;
+    lmr_lines_sort(p, count);
     for (int64_t i = 0; i < *count; i++)
-        if (!kept || p[i].at > p[kept - 1].at + on_grid) p[kept++] = p[i];
-    for (int64_t i = 0; i < kept; i++)
         if (fabs(p[i].at) < fabs(p[centre].at)) centre = i;
     low = high = centre;
-    while (high + 1 < kept && high - centre < LINES / 2 - 1 && fabs(p[high + 1].at - p[high].at - 1) < on_grid)
+    while (high + 1 < *count && high - centre < LINES / 2 - 1 && fabs(p[high + 1].at - p[high].at - 1) < LMR_ON_GRID)
         high++;
-    while (low > 0 && centre - low < LINES / 2 && fabs(p[low].at - p[low - 1].at - 1) < on_grid) low--;
-    *count = kept ? high - low + 1 : 0;
+    while (low > 0 && centre - low < LINES / 2 && fabs(p[low].at - p[low - 1].at - 1) < LMR_ON_GRID) low--;
+    *count = *count ? high - low + 1 : 0;
     memmove(p, p + low, (size_t)*count * sizeof *p);
 }
 
 /* The lines of up to COILS coils with most energy. */
-static larmor_status take_lines(const float *x, larmor_shape shape, const place *p, lines *l)
+static larmor_status take_lines(const float *x, larmor_shape shape, const lmr_line *p, lines *l)
 {
     const int64_t points = shape.dim[0] * shape.dim[1];
     double *energy = lmr_new(shape.dim[2], sizeof *energy);
@@ -169,14 +87,14 @@ static larmor_status take_lines(const float *x, larmor_shape shape, const place 
 
 /* ---- echoes far from the centre ---- */
 
-enum { LEAST_SAMPLES = 20 };
+enum { LEAST_SAMPLES = 20, LEAST_FAR = 8 };
 
 #define OUTER_RADIUS 0.6    /* of the way out: lines from there on */
 #define CENTRE_RADIUS 0.1   /* of the way out: lines up to there, and samples of the echo on both sides of k = 0 */
 #define MIN_ECHO_ENERGY 0.5 /* of a line's energy, at least; MAX_FAR_ECHO (check/describe.c) has the scans */
 
 /* The energy of the echo, and of the whole line, of all coils, without the noise that the ends of the line have. */
-static void energies_of(const float *x, larmor_shape shape, const place *p, double *echo, double *all)
+static void energies_of(const float *x, larmor_shape shape, const lmr_line *p, double *echo, double *all)
 {
     const int64_t points = shape.dim[0] * shape.dim[1], n = p->length, end = n / 10;
     double noise = 0, near = 0, sum = 0;
@@ -198,7 +116,7 @@ static void energies_of(const float *x, larmor_shape shape, const place *p, doub
     *all = fmax(0, sum - noise * (double)n);
 }
 
-static double far_echo(const float *x, larmor_shape shape, const place *p, int64_t count, double *scratch)
+static double far_echo(const float *x, larmor_shape shape, const lmr_line *p, int64_t count, double *scratch)
 {
     double *far = scratch, *near = scratch + count, *part = scratch + 2 * count, reach = 0, echo, all;
     int64_t outer = 0, inner = 0;
@@ -224,19 +142,11 @@ static double far_echo(const float *x, larmor_shape shape, const place *p, int64
 static larmor_status lines_open(const larmor_array *kspace, const larmor_array *traj, lines *l, double *echo)
 {
     const larmor_shape shape = larmor_array_shape(kspace);
-    const int nd = (int)larmor_array_shape(traj).dim[0];
-    const int64_t points = shape.dim[0] * shape.dim[1];
-    int may;
+    LMR_HEAP lmr_line *p = NULL;
     *l = (lines){.n = 1};
     *echo = 0;
-    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
-    for (int d = 0; d < nd && points > 1; d++) l->step = fmax(l->step, fabs(k[nd + d] - k[d]));
-    if (nd < 2 || !(l->step > 0)) return LARMOR_OK;
-    LMR_TRY(may_have_lines(k, nd, points, l->step, lmr_device_threads(larmor_array_device(traj)), &may));
-    if (!may) return LARMOR_OK;
-    LMR_HEAP LMR_NEW(place, p, points);
-    find_lines(k, nd, points, l->step, p, &l->count);
-    if (l->count <= LEAST_FAR) return LARMOR_OK; /* nor are there LEAST_LINES */
+    LMR_TRY(lmr_lines_find(traj, &p, &l->count, &l->step));
+    if (!p) return LARMOR_OK; /* nor are there LEAST_LINES */
     LMR_OWN_MEMORY(float, x, larmor_array_download(kspace, LARMOR_C64, &x));
     LMR_HEAP LMR_NEW(double, scratch, 3 * l->count + 1);
     *echo = far_echo(x, shape, p, l->count, scratch);

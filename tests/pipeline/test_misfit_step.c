@@ -8,6 +8,7 @@ typedef struct fault {
     double gain;  /* of coil 2 in the last quarter of the arms */
     double sway;  /* of the object along x and y, in fields of view, another one in each arm */
     double size;  /* a change of the signal, another one in each arm */
+    double more;  /* the signal of arm 5, which has 1 + more of it */
     int arms;     /* 0: ARMS */
 } fault;
 
@@ -16,7 +17,8 @@ static void spoil(float *z, const double *k, const fault *f, int arm, int coil)
     const double sway = sin(2.4 * arm);
     const double shift = (arm >= ARMS / 2 ? f->shift : 0) + f->sway * sway;
     const double turn = -2 * M_PI * shift * (k[0] + k[1]);
-    const double gain = (coil == 2 && arm >= 3 * ARMS / 4 ? f->gain : 1) * (1 + f->size * sway);
+    const double gain =
+        (coil == 2 && arm >= 3 * ARMS / 4 ? f->gain : 1) * (1 + f->size * sway) * (arm == 5 ? 1 + f->more : 1);
     const double re = z[0], im = z[1];
     z[0] = (float)(gain * (re * cos(turn) - im * sin(turn)));
     z[1] = (float)(gain * (re * sin(turn) + im * cos(turn)));
@@ -95,5 +97,23 @@ TEST(a_coil_that_fails_in_the_last_quarter_of_the_arms_is_named)
         assert_noted(n, "W:the samples fit better where coil 2 (from 0) has about 0 times its gain after 75 % of the "
                         "scan, which explains ");
         assert_noted(n, " % of what the image leaves of them beyond noise. Leave the coil or these readouts out.\n");
+    }
+}
+
+TEST(one_arm_that_is_louder_is_named)
+{
+    for (double noise = 1e-5; noise < 2e-3; noise *= 100) {
+        OWNED(scan) s = arms_with(&(fault){.gain = 1, .more = -0.5, .arms = 12}, noise);
+        const notes n = notes_of(&s);
+        const char *line =
+            strstr(n.text, "W:the samples fit better where readout 5 (from 0, in the order of the image) "
+                           "has about ");
+        double gain = 0, percent = 0;
+        if (!line) fail_msg("%s", n.text);
+        assert_int_equal(sscanf(strstr(line, "about "),
+                                "about %lf times the gain of the others, which explains %lf %%", &gain, &percent),
+                         2);
+        assert_at_most(fabs(gain - 0.5), 0.1);
+        assert_at_most(40, percent);
     }
 }

@@ -260,6 +260,28 @@ TEST(a_small_move_is_named_at_any_noise_that_it_is_beyond)
     }
 }
 
+TEST(an_offset_of_the_frequency_is_named_with_its_value)
+{
+    const double offset[] = {0.02, -0.01};
+    for (int j = 0; j < 2; j++) {
+        double *k = spokes_of(111.2461180);
+        OWNED(larmor_array) *kspace = sampled(k, 1e-4), *traj = upload(k);
+        OWNED(float) *x;
+        larmor_description found;
+        free(k);
+        assert_ok(larmor_array_download(kspace, LARMOR_C64, &x));
+        for (int i = 0; i < SAMPLES * SPOKES * COILS; i++) {
+            const double turn = 2 * M_PI * offset[j] * (i % SAMPLES), re = x[2 * i], im = x[2 * i + 1];
+            x[2 * i] = (float)(re * cos(turn) - im * sin(turn));
+            x[2 * i + 1] = (float)(re * sin(turn) + im * cos(turn));
+        }
+        assert_ok(larmor_array_write(kspace, x, larmor_array_bytes(kspace)));
+        assert_ok(larmor_compare_descriptions(kspace, traj, &found));
+        expect_clear(found, "a frequency offset of ");
+        assert_at_most(fabs(found.frequency - offset[j]), 1e-3);
+    }
+}
+
 /* Spokes in the order of their angles show a turn only where they begin, end and are turned. */
 TEST(an_object_that_turns_is_named)
 {

@@ -84,24 +84,40 @@ static double complex near_coil(double kx, double ky, double angle)
     return sum;
 }
 
-/* Lines of the head that follow each other from `from` on, those from 1/FOV on with this gain. */
-static larmor_description found_of_lines(int from, int count, int coils, double gain)
+typedef struct change {
+    double gain;
+    int changed;   /* coil that has the gain; -1: all */
+    int exchanged; /* coil that is in the place of the one before it, and the other way round; -1: none */
+} change;
+
+/* Lines of the head that are `apart` from each other from `from` on, those from 1/FOV on with a change. */
+static void make_lines(int from, int count, int apart, int coils, change by, larmor_array **kspace,
+                       larmor_array **traj)
 {
     static float complex x[SAMPLES * LINES * MOST_COILS];
     static double k[2 * SAMPLES * LINES];
-    OWNED(larmor_array) *kspace, *traj;
-    larmor_description found;
     for (int i = 0; i < SAMPLES * count; i++) {
         k[2 * i] = i % SAMPLES - SAMPLES / 2;
-        k[2 * i + 1] = from + i / SAMPLES;
+        k[2 * i + 1] = from + apart * (i / SAMPLES);
     }
     for (int c = 0; c < coils; c++)
-        for (int i = 0; i < SAMPLES * count; i++)
-            x[i + SAMPLES * count * c] = (float complex)(
-                (k[2 * i + 1] > 0.5 ? gain : 1) * near_coil(k[2 * i], k[2 * i + 1], 2 * M_PI * (c + 0.3) / coils));
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, count), LARMOR_F64, k, &traj));
-    assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(SAMPLES, count, coils), LARMOR_C64, x, &kspace));
-    assert_ok(larmor_phantom_noise(kspace, 5e-4, 1));
+        for (int i = 0; i < SAMPLES * count; i++) {
+            const int late = k[2 * i + 1] > 0.5, is_exchanged = late && by.exchanged > 0;
+            const int of = is_exchanged && c >= by.exchanged - 1 && c <= by.exchanged ? 2 * by.exchanged - 1 - c : c;
+            const double gain = late && (by.changed < 0 || by.changed == c) ? by.gain : 1;
+            const double angle = 2 * M_PI * (of + 0.3) / coils;
+            x[i + SAMPLES * count * c] = (float complex)(gain * near_coil(k[2 * i], k[2 * i + 1], angle));
+        }
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, count), LARMOR_F64, k, traj));
+    assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(SAMPLES, count, coils), LARMOR_C64, x, kspace));
+    assert_ok(larmor_phantom_noise(*kspace, 5e-4, 1));
+}
+
+static larmor_description found_of_lines(int from, int count, int coils, double gain)
+{
+    OWNED(larmor_array) *kspace, *traj;
+    larmor_description found;
+    make_lines(from, count, 1, coils, (change){gain, -1, -1}, &kspace, &traj);
     assert_ok(larmor_compare_lines(kspace, traj, &found));
     return found;
 }
@@ -118,4 +134,53 @@ TEST(lines_that_end_nearer_to_the_centre_on_one_side_have_no_step)
 TEST(another_gain_from_the_centre_on_is_a_step_there_too)
 {
     for (int coils = 2; coils <= MOST_COILS; coils++) assert_true(found_of_lines(-24, 30, coils, 2.5).is_clear);
+}
+
+static larmor_description coil_step_of(int from, int count, int apart, int coils, change by)
+{
+    OWNED(larmor_array) *kspace, *traj;
+    larmor_description found;
+    make_lines(from, count, apart, coils, by, &kspace, &traj);
+    assert_ok(larmor_compare_coil_steps(kspace, traj, &found));
+    return found;
+}
+
+TEST(a_coil_that_changes_between_lines_is_named)
+{
+    for (int coils = 4; coils <= MOST_COILS; coils++)
+        for (int apart = 1; apart <= 2; apart++) { /* lines from 1/FOV, or from 2/FOV, on: number 13 */
+            const int from = -12 * apart, count = 24;
+            int coil, other, readout;
+            double gain, angle;
+            larmor_description found = coil_step_of(from, count, apart, coils, (change){1, 2, -1});
+            assert_false(found.is_clear);
+            found = coil_step_of(from, count, apart, coils, (change){1, -1, 2});
+            assert_true(found.is_clear);
+            assert_int_equal(sscanf(found.name,
+                                    "coils %d and %d (from 0) in each other's place from about readout %d", &coil,
+                                    &other, &readout),
+                             3);
+            assert_true(coil == 1 && other == 2);
+            assert_at_most(abs(readout - 13), 2);
+            found = coil_step_of(from, count, apart, coils, (change){0.5, 2, -1});
+            assert_true(found.is_clear);
+            assert_int_equal(sscanf(found.name, "coil %d (from 0) at %lf times its gain from about readout %d", &coil,
+                                    &gain, &readout),
+                             3);
+            assert_int_equal(coil, 2);
+            assert_at_most(fabs(gain - 0.5), 0.05);
+            found = coil_step_of(from, count, apart, coils, (change){-1, 2, -1});
+            assert_int_equal(sscanf(found.name, "coil %d (from 0) at %lf times its gain, turned by %lf degrees",
+                                    &coil, &gain, &angle),
+                             3);
+            assert_int_equal(coil, 2);
+            assert_at_most(fabs(fabs(angle) - 180), 10);
+        }
+}
+
+TEST(what_all_coils_have_is_no_change_of_a_coil)
+{
+    for (int coils = 2; coils <= MOST_COILS; coils++)
+        for (double gain = 0.5; gain <= 2; gain *= 2)
+            assert_false(coil_step_of(-12, 24, 1, coils, (change){gain, -1, -1}).is_clear);
 }

@@ -171,3 +171,69 @@ TEST(missing_lines_beside_the_centre_are_no_step)
         for (double noise = 1e-6; noise < 1e-2; noise *= 30)
             assert_int_equal(found_with_gap(coils, noise).is_clear, 0);
 }
+
+/* What is found of lines that are scanned twice, the second time turned by an angle, of an object that is shifted
+ * along x, and with noise of its own. */
+static larmor_description found_of_twice(double angle, double gain, double shift, double noise)
+{
+    enum { COILS = 4, POINTS = 2 * N * LINES };
+    OWNED(double) *k = malloc(sizeof *k * 2 * POINTS);
+    OWNED(larmor_phantom) *phantom;
+    OWNED(larmor_array) *traj, *kspace;
+    OWNED(float) *x;
+    larmor_description found;
+    for (int i = 0; i < POINTS; i++) {
+        k[2 * i] = i % N - N / 2;
+        k[2 * i + 1] = i / N % LINES - LINES / 2;
+    }
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, 2 * LINES), LARMOR_F64, k, &traj));
+    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    assert_ok(larmor_phantom_kspace(phantom, traj, COILS, LARMOR_C64, &kspace));
+    assert_ok(larmor_array_download(kspace, LARMOR_C64, &x));
+    for (int i = 0; i < POINTS * COILS; i++) {
+        const double turn = angle - 2 * M_PI * shift * k[2 * (i % POINTS)];
+        const double re = gain * x[2 * i], im = gain * x[2 * i + 1];
+        if (i % POINTS < POINTS / 2) continue;
+        x[2 * i] = (float)(re * cos(turn) - im * sin(turn));
+        x[2 * i + 1] = (float)(re * sin(turn) + im * cos(turn));
+    }
+    assert_ok(larmor_array_write(kspace, x, larmor_array_bytes(kspace)));
+    assert_ok(larmor_phantom_noise(kspace, noise, 1));
+    assert_ok(larmor_compare_repeats(kspace, traj, &found));
+    return found;
+}
+
+TEST(repeats_that_contradict_the_first_are_named)
+{
+    for (double noise = 1e-4; noise < 5e-3; noise *= 30) {
+        const larmor_description turned = found_of_twice(2.5, 1, 0, noise), moved = found_of_twice(0, 1, 0.08, noise);
+        const larmor_description lost = found_of_twice(0, 0, 0, noise);
+        double percent, degrees;
+        assert_false(found_of_twice(0, 1, 0, noise).is_clear);
+        assert_false(found_of_twice(0.35, 1, 0, noise).is_clear); /* .98 of the signal is left */
+        assert_false(found_of_twice(0, 0.9, 0, noise).is_clear);
+        assert_true(turned.is_clear);
+        assert_int_equal(sscanf(turned.name, "repeat 1 (from 0) turned by %lf degrees", &degrees), 1);
+        assert_at_most(fabs(degrees - 2.5 * 180 / M_PI), 2);
+        assert_at_most(fabs(turned.misfit - 2 * sin(1.25)), 0.05);
+        assert_true(lost.is_clear);
+        assert_non_null(strstr(lost.name, "repeat 1 (from 0) at 0.0"));
+        assert_true(moved.is_clear);
+        assert_int_equal(
+            sscanf(moved.name, "repeat 1 (from 0) of an object that has moved by about %lf %%", &percent), 1);
+        assert_at_most(fabs(percent - 8), 1);
+    }
+}
+
+TEST(places_that_do_not_repeat_are_not_compared)
+{
+    OWNED(larmor_phantom) *phantom;
+    OWNED(larmor_array) *traj, *kspace;
+    const larmor_traj_opts opts = {.matrix = {N, N}, .readouts = LINES, .samples = N};
+    larmor_description found;
+    assert_ok(larmor_traj_create(dev, "golden", &opts, &traj));
+    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    assert_ok(larmor_phantom_kspace(phantom, traj, 2, LARMOR_C64, &kspace));
+    assert_ok(larmor_compare_repeats(kspace, traj, &found));
+    assert_true(found.reach == 0);
+}
