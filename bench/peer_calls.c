@@ -145,9 +145,10 @@ static larmor_status wait_for_all(const bench_peer_functions *f)
 
 static larmor_status start(bench_peer_functions *f)
 {
-    for (int i = 0; i < 2; i++)
-        if (!f->event[i]) TRY(status_of("cudaEventCreate", f->cudaEventCreate(&f->event[i])));
-    return status_of("cudaEventRecord", f->cudaEventRecord(f->event[0], NULL));
+    larmor_status st = LARMOR_OK;
+    for (int i = 0; i < 2 && !st; i++)
+        if (!f->event[i]) st = status_of("cudaEventCreate", f->cudaEventCreate(&f->event[i]));
+    return st ? st : status_of("cudaEventRecord", f->cudaEventRecord(f->event[0], NULL));
 }
 
 static larmor_status stop(const bench_peer_functions *f, double *seconds)

@@ -9,6 +9,7 @@
 #include "core/owned.h"
 #include "core/status.h"
 #include "larmor/motion.h"
+#include "larmor/physics.h"
 #include "physics/physics.h"
 #include "pipeline/cache.h"
 
@@ -130,6 +131,16 @@ static larmor_status warn_of_late_poses(const lmr_job *job)
 }
 
 /* ---- maps ---- */
+
+larmor_status lmr_maps_to_places(lmr_job *job, int index)
+{
+    LMR_OWNED(larmor_array) *d = NULL, *shown = NULL;
+    LMR_TRY(lmr_find_displacement(job, index, &d));
+    if (!d) return LARMOR_OK;
+    shown = job->found.maps.array;
+    job->found.maps.array = NULL;
+    return larmor_warp(shown, d, &(larmor_warp_opts){.by = LARMOR_WARP_CUBIC}, &job->found.maps.array);
+}
 
 larmor_status lmr_motion_extend_maps(lmr_job *job, const larmor_grid *grid)
 {

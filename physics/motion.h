@@ -18,6 +18,9 @@ int lmr_moves(const lmr_job *job);
 /* The most states that an image may have, for the plan of memory; 1: none that move. */
 larmor_status lmr_motion_count(const lmr_job *job, int index, int64_t readouts, int *states);
 
+/* Maps from the data are those of places as images show them; they become those of the places themselves. */
+larmor_status lmr_maps_to_places(lmr_job *job, int index);
+
 /* New maps go on where they are zero, as the object may move there. */
 larmor_status lmr_motion_extend_maps(lmr_job *job, const larmor_grid *grid);
 

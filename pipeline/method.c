@@ -7,6 +7,7 @@
 
 #include "core/ranks/ranks.h"
 #include "core/status.h"
+#include "pipeline/partial.h"
 #include "scan/cartesian.h"
 
 /* cg is compared as well where tv's image predicts less than this part of what is held out, beyond its noise: of

@@ -268,13 +268,3 @@ larmor_status lmr_place_maps(larmor_recon *r, int64_t got[5])
             within ? "; beyond their edge they go on as they are there" : "");
     return interpolate(r, &p, got);
 }
-
-larmor_status lmr_maps_to_places(lmr_job *job, int index)
-{
-    LMR_OWNED(larmor_array) *d = NULL, *shown = NULL;
-    LMR_TRY(lmr_find_displacement(job, index, &d));
-    if (!d) return LARMOR_OK;
-    shown = job->found.maps.array;
-    job->found.maps.array = NULL;
-    return larmor_warp(shown, d, &(larmor_warp_opts){.by = LARMOR_WARP_CUBIC}, &job->found.maps.array);
-}

@@ -10,6 +10,3 @@
  * Errors  LARMOR_ERR_SHAPE for maps of another size whose place is not known, and for 2D ones that lie in another
  *         plane. */
 larmor_status lmr_place_maps(larmor_recon *r, int64_t got[5]);
-
-/* Maps from the data are those of places as images show them; they become those of the places themselves. */
-larmor_status lmr_maps_to_places(lmr_job *job, int index);
