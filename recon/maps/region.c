@@ -124,7 +124,8 @@ static void hit_share(void *self, int64_t i)
 static larmor_status count_hits(search *s, int64_t cells)
 {
     const int threads = lmr_device_threads(s->centre.dev);
-    const int64_t least = cells > LEAST_SHARE ? cells : LEAST_SHARE, most = s->centre.m / least + 1;
+    const int64_t least = cells > LEAST_SHARE ? cells : LEAST_SHARE;
+    const int64_t most = s->centre.m / least + 1;
     shares all = {.s = s, .cells = cells, .count = threads < most ? threads : most};
     LMR_ALLOCATE_ZEROS(s->hits, cells);
     LMR_HEAP LMR_NEW_ZEROS(int64_t, hits, cells * all.count);

@@ -234,7 +234,7 @@ static double error_in_dim_tissue(const scan *s, double density, const larmor_re
     double wrong = 0, all = 0;
     assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_array_shape(s->truth), &shaded));
     assert_ok(larmor_root_sum_of_squares(s->maps, shaded));
-    OWNED(float) *x = values_of(result.image[0].data), *truth = values_of(s->truth), *rss = values_of(shaded);
+    HEAP float *x = values_of(result.image[0].data), *truth = values_of(s->truth), *rss = values_of(shaded);
     for (int64_t i = 0; i < voxels; i++) {
         const double here = hypot(truth[2 * i], truth[2 * i + 1]), want = here * rss[2 * i];
         if (!(here > 0.8 * density && here < 1.2 * density)) continue;

@@ -266,7 +266,7 @@ TEST(an_offset_of_the_frequency_is_named_with_its_value)
     for (int j = 0; j < 2; j++) {
         double *k = spokes_of(111.2461180);
         OWNED(larmor_array) *kspace = sampled(k, 1e-4), *traj = upload(k);
-        OWNED(float) *x;
+        HEAP float *x;
         larmor_description found;
         free(k);
         assert_ok(larmor_array_download(kspace, LARMOR_C64, &x));

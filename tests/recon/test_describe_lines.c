@@ -177,10 +177,10 @@ TEST(missing_lines_beside_the_centre_are_no_step)
 static larmor_description found_of_twice(double angle, double gain, double shift, double noise)
 {
     enum { COILS = 4, POINTS = 2 * N * LINES };
-    OWNED(double) *k = malloc(sizeof *k * 2 * POINTS);
+    HEAP double *k = malloc(sizeof *k * 2 * POINTS);
     OWNED(larmor_phantom) *phantom;
     OWNED(larmor_array) *traj, *kspace;
-    OWNED(float) *x;
+    HEAP float *x;
     larmor_description found;
     for (int i = 0; i < POINTS; i++) {
         k[2 * i] = i % N - N / 2;

@@ -191,10 +191,10 @@ TEST(a_crop_by_noise_takes_what_a_hard_one_does_but_for_places_that_the_region_s
     const double sigma[] = {1e-6, 3e-2}; /* of the largest sample */
     for (int i = 0; i < 2; i++) {
         OWNED(larmor_array) *region = exact_region(2, square, 1, LARMOR_C128);
-        OWNED(cplx) *samples = values_of(region);
+        HEAP cplx *samples = values_of(region);
         double largest = 0;
         for (int64_t j = 0; j < 24 * 24 * COILS; j++) largest = fmax(largest, cabs(samples[j]));
-        OWNED(cplx) *noise = random_values(24 * 24 * COILS, 3);
+        HEAP cplx *noise = random_values(24 * 24 * COILS, 3);
         for (int64_t j = 0; j < 24 * 24 * COILS; j++) samples[j] += sigma[i] * largest * noise[j];
         OWNED(larmor_array) *noisy = complex_array(LARMOR_C128, LARMOR_SHAPE(24, 24, COILS), samples);
         const larmor_espirit_opts hard = {.crop = LARMOR_CROP_HARD}, by_noise = {.crop = LARMOR_CROP_NOISE};
