@@ -38,14 +38,14 @@ struct larmor_output {
  * it is freed no other run can open it: others are refused, or wait `patience` seconds for the lock.
  *
  * force   1: replace what is there by then; a symbolic link is never replaced and never followed.
- * Errors  LARMOR_ERR_IO, which says what is in the way. */
+ * Errors  LARMOR_ERR_EXISTS and LARMOR_ERR_IO, which say what is in the way. */
 larmor_status lmr_output_open(const char *path, const char *suffix, const char *second, int force, double patience,
                               larmor_output **out);
 
 /* The same for a folder of files, with one part; `path` may end in a slash. Its files are made one after another.
  *
  * inside  their suffix, which stays valid. A folder that is there is replaced, with force, if it holds nothing else.
- * Errors  LARMOR_ERR_IO. */
+ * Errors  LARMOR_ERR_EXISTS, LARMOR_ERR_IO. */
 larmor_status lmr_output_open_folder(const char *path, const char *inside, int force, larmor_output **out);
 
 /* Begin the next file of a folder: what is put from now on goes there. Errors: LARMOR_ERR_IO. */

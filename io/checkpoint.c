@@ -66,7 +66,7 @@ static larmor_status check_sum(const file *f)
 /* The file of the checkpoint before must not be anything else, because it will be replaced. */
 static larmor_status check_previous(const file *f)
 {
-    LMR_FREED_BY(lmr_source_close) lmr_source previous = {0};
+    LMR_FREED_BY(lmr_source_close) lmr_source previous = {.fd = -1};
     if (access(f->previous, F_OK)) return LARMOR_OK;
     LMR_TRY(lmr_source_open(f->previous, "a checkpoint", &previous));
     return check_first(f, &previous);

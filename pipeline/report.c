@@ -376,8 +376,7 @@ static void report_noise(larmor_recon *r, const char *name, const larmor_recon_r
         lmr_log(e, "%s: noise as in the noise scan", name);
     else if (now->misfit.noise_excess > 0)
         lmr_log(e,
-                "%s: noise %.3g a sample at most: samples beside each other have signal in their differences, which "
-                "say %.3g",
+                "%s: noise %.3g a sample: samples beside each other have signal in their differences, which say %.3g",
                 name, now->noise, now->noise * now->misfit.noise_excess);
     else
         lmr_log(e, "%s: noise %.3g a sample, measured from the samples", name, now->noise);

@@ -146,13 +146,15 @@ static larmor_status measure_misfit(lmr_job *job, lmr_solution *p, const larmor_
         LMR_TRY(try_misfit(job, st));
         st = look_for_causes(job, p, &solved, result);
     }
+    if (!st) {
+        lmr_misfit_lower_noise(job, result);
+        st = try_misfit(job, lower_to_lines(job, p, result));
+    }
     if (st == LARMOR_STOPPED && !job->facts->slabs) { /* the image is there */
         result->interrupted = 1;
         return LARMOR_OK;
     }
     LMR_TRY(st);
-    lmr_misfit_lower_noise(job, result);
-    LMR_TRY(lower_to_lines(job, p, result));
     if (chosen || kept) job->found.decided.chosen.taken = taken;
     return LARMOR_OK;
 }

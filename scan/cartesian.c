@@ -509,7 +509,7 @@ int lmr_lines_have_less(const lmr_job *job, double of_lines, double deviation)
 larmor_status lmr_noise_of_lines(const lmr_job *job, const lmr_frame *frame, double *of_lines)
 {
     const lmr_cartesian *c = &frame->cartesian;
-    *of_lines = c->level_of_lines * job->found.scale;
+    *of_lines = c->on_grid ? c->level_of_lines * job->found.scale : 0;
     if (job->facts->whitening || !c->on_grid || c->level > 0) return LARMOR_OK;
     return larmor_noise_of_lines(frame->samples.kspace, frame->samples.traj, of_lines, NULL);
 }

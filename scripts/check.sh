@@ -109,4 +109,5 @@ fi
 # shellcheck disable=SC2086 # words are meant
 ctest --preset "$preset" -j $((jobs + 1)) $which || failed=$?
 [ -z "$lint" ] || wait $lint || { cat build/lint.log && exit 1; }
+lint=
 exit "${failed:-0}"

@@ -154,14 +154,18 @@ static int convert_scan(const settings *s)
 
 /* ---- from a scan of another format ---- */
 
+enum { MOST_REPORTED = 64 }; /* measurements, as many as a TWIX file has */
+
 static void print_warnings(const larmor_raw_info *info)
 {
     char warnings[sizeof info->warnings];
     fputs(app_in_options(info->warnings, warnings, sizeof warnings), stderr);
 }
 
-/* last: NULL of a measurement alone; else receives the number of the file's last one. */
-static int copy_measurement(const settings *s, const char *from, const char *measurement, const char *to, int *last)
+/* last: NULL of a measurement alone; else receives the number of the file's last one. acquisitions: how many were
+ * copied. */
+static int copy_measurement(const settings *s, const char *from, const char *measurement, const char *to, int *last,
+                            int64_t *acquisitions)
 {
     const larmor_raw_opts opts = {.group = measurement, .as_stored = 1};
     APP_OWNED(larmor_output) *out = NULL;
@@ -175,26 +179,38 @@ static int copy_measurement(const settings *s, const char *from, const char *mea
     print_warnings(&info);
     APP_TRY(APP_RUN, larmor_raw_copy(raw, s->anonymous, out));
     app_log("wrote %s: %lld acquisition%s", to, (long long)info.acquisitions, app_s(info.acquisitions));
-    if (s->json) {
-        json j = begin_report(from, to);
-        json_integer(&j, "acquisitions", info.acquisitions);
-        json_close(&j, '}');
-    }
+    *acquisitions = info.acquisitions;
     if (last) *last = info.measurements;
     return APP_DONE;
+}
+
+/* acquisitions: of each measurement, count 0: of the one. */
+static void report_copies(const settings *s, const char *from, const char *to, const int64_t *acquisitions, int count)
+{
+    if (!s->json) return;
+    json j = begin_report(from, to);
+    if (count)
+        json_integers(&j, "acquisitions", acquisitions, count);
+    else
+        json_integer(&j, "acquisitions", acquisitions[0]);
+    json_close(&j, '}');
 }
 
 static int copy_scan(const settings *s, const char *from, const char *to)
 {
     char name[4096], number[16];
-    int last = 1, code = APP_DONE;
+    int last = 1, code = APP_DONE, count = 0;
+    int64_t acquisitions[MOST_REPORTED];
     const int all = s->measurement && !strcmp(s->measurement, "all");
-    if (!all) return copy_measurement(s, from, s->measurement, to, NULL);
-    for (int i = 0; i < last && !code; i++) {
+    if (!all) code = copy_measurement(s, from, s->measurement, to, NULL, acquisitions);
+    for (int i = 0; all && i < last && !code; i++) {
+        int64_t copied = 0;
         APP_TRY(APP_RUN, larmor_divided_name(to, i, name, sizeof name));
         snprintf(number, sizeof number, "%d", i + 1);
-        code = copy_measurement(s, from, number, name, &last);
+        code = copy_measurement(s, from, number, name, &last, &copied);
+        if (!code && count < MOST_REPORTED) acquisitions[count++] = copied;
     }
+    if (!code) report_copies(s, from, to, acquisitions, count);
     return code;
 }
 

@@ -40,7 +40,8 @@ LARMOR_API larmor_status larmor_compare_descriptions(const larmor_array *kspace,
  * size, or an object that has moved. Those that are the second at their places are one repeat, the third another.
  *
  * misfit is how much the worst repeat differs from the first readouts in the centre of k-space beyond noise, in parts
- * of those; better what is left by the description in name.
+ * of those; better what is left by the description in name: all 0 where that is not clear. The first 15 repeats are
+ * compared.
  *
  * kspace  [samples, readouts, coils], complex, in the order of time.
  * traj    [nd, samples, readouts], real, in cycles per field of view; places that repeat are the same numbers.

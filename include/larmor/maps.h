@@ -66,7 +66,8 @@ typedef enum larmor_crop {
     LARMOR_CROP_SOFT, /* weighted by a smooth step that is 1/2 where the root of the eigenvalue is at the threshold */
     LARMOR_CROP_HARD, /* 0 where the eigenvalue is at most the threshold */
     LARMOR_CROP_NONE, /* unit norm everywhere */
-    LARMOR_CROP_NOISE /* 0 where the eigenvalue is at most the threshold and the region's images show noise alone */
+    LARMOR_CROP_NOISE /* 0 where the eigenvalue is at most the threshold and the region's images show noise alone;
+                       * of a second set as HARD */
 } larmor_crop_mode;
 
 typedef struct larmor_espirit_opts { /* zero means default */

@@ -211,7 +211,7 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
 
     const char *maps_method; /* "auto" (default), or a name of larmor_maps_method_entry; without maps of the caller */
     int map_sets;          /* 1 or 2 of maps from the data; default: 2 where the field of view folds, of "espirit" */
-    larmor_crop_mode crop; /* of the maps of "espirit"; default: HARD for samples on a grid, else NONE */
+    larmor_crop_mode crop; /* of the maps of "espirit"; default: NOISE for samples on a grid, else NONE */
     larmor_normalise_mode normalise; /* of maps from the data */
     int keep_eigenvalues;            /* 1: keep those of "espirit" for larmor_recon_eigenvalues */
     larmor_partial_fourier partial_fourier;

@@ -31,7 +31,7 @@ typedef enum larmor_status {
     LARMOR_ERR_BACKEND,     /* a device or its library failed */
     LARMOR_ERR_NUMERIC,     /* divergence, non-finite values, tolerance out of reach */
     LARMOR_STOPPED,         /* the caller asked to stop, by larmor_stop_when, a monitor or a listener */
-    LARMOR_ERR_EXISTS       /* a file is there that was not to be replaced */
+    LARMOR_ERR_EXISTS       /* a file is there that was not to be replaced, or a folder, link or device */
 } larmor_status;
 
 /* The constant's name, e.g. "LARMOR_ERR_SHAPE", for logs: larmor_last_error does not hold it (examples/host.c).

@@ -140,6 +140,7 @@ static larmor_status write_images(larmor_output *out, const lmr_images *images)
     if (!st) st = lmr_h5_give(&file, LMR_ASK_IMAGES, &work);
     lmr_bytes_free(&work);
     if (!st) st = put_images(&file, images, is_complex);
+    lmr_h5_end(&file); /* before another process reads them */
     return st ? st : lmr_images_read_back(out);
 }
 

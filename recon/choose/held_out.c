@@ -186,10 +186,10 @@ static larmor_status number_parts(const points *p, int64_t before, int64_t all, 
 {
     LMR_HEAP double *own = calloc((size_t)(2 * p->readouts) + 1, sizeof *own);
     LMR_HEAP int64_t *begin = calloc((size_t)all + 1, sizeof *begin);
-    const larmor_status st = own && begin ? LARMOR_OK : LMR_NO_MEMORY();
+    larmor_status st = own && begin ? LARMOR_OK : LMR_NO_MEMORY();
+    if (!st) st = lmr_parallel(p->threads, p->readouts, count_parts, &(counting){p, whole, own});
     if (p->ranks) LMR_TRY(lmr_ranks_agree(p->ranks, st, NULL, NULL));
     LMR_TRY(st);
-    LMR_TRY(lmr_parallel(p->threads, p->readouts, count_parts, &(counting){p, whole, own}));
     LMR_OWN_MEMORY(double, parts, gather(p, before, all, 1, own, &parts));
     for (int64_t r = 0, next = 0; r < all; r++) {
         begin[r] = first[r] == r ? next : begin[first[r]];

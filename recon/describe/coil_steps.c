@@ -264,14 +264,20 @@ static larmor_status look_apart(const lines *l, double apart, int threads, chang
 
 /* ---- the lines ---- */
 
-/* Those within max_distance of the centre. */
+/* Those within max_distance of the centre; of too many the nearest. */
 static void keep_central(lmr_line *line, int64_t *count)
 {
-    int64_t kept = 0;
+    int64_t kept = 0, first = 0;
     lmr_lines_sort(line, count);
-    for (int64_t i = 0; i < *count && kept < MOST_LINES; i++)
+    for (int64_t i = 0; i < *count; i++)
         if (fabs(line[i].at) <= max_distance) line[kept++] = line[i];
-    *count = kept;
+    while (kept - first > MOST_LINES)
+        if (-line[first].at > line[kept - 1].at)
+            first++;
+        else
+            kept--;
+    *count = kept - first;
+    memmove(line, line + first, (size_t)*count * sizeof *line);
 }
 
 /* The coils with most energy in the lines, that first. */

@@ -349,7 +349,6 @@ static void take(const search *s, double misfit, const char *name)
 {
     if (!(misfit < s->found->better)) return;
     s->found->leaves_out = 1;
-    s->found->frequency = 0;
     s->found->better = misfit;
     s->found->frequency = 0;
     snprintf(s->found->name, sizeof s->found->name, "%s", name);

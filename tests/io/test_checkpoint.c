@@ -1,4 +1,6 @@
 /* io/checkpoint.c and core/checkpoint.c: a place for a checkpoint in a file. SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+
 #include "core/checkpoint.h"
 #include "tests/io/files.h"
 
@@ -50,6 +52,14 @@ IN_FOLDER(what_was_saved_is_there_for_the_next)
     saved();
     holds(path, first_text);
     assert_int_equal(files_in_folder(), 1);
+}
+
+/* Standard input has the number 0, as files that were never opened may seem to have. */
+IN_FOLDER(a_checkpoint_that_is_not_there_closes_nothing)
+{
+    if (fcntl(0, F_GETFD) < 0) assert_int_equal(open("/dev/null", O_RDONLY), 0);
+    holds(in_folder("run.ckp"), "");
+    assert_true(fcntl(0, F_GETFD) >= 0);
 }
 
 IN_FOLDER(the_one_before_is_kept_and_no_more)

@@ -457,7 +457,7 @@ TEST_IN(what_is_no_file_is_refused, set_up, NULL)
     assert_refused(larmor_wisdom_load(dev, path, NULL), LARMOR_ERR_IO, "No such file");
     snprintf(path, sizeof path, "%s/no/such/folder", folder);
     assert_refused(larmor_wisdom_save(dev, path), LARMOR_ERR_IO, "no such folder");
-    assert_refused(larmor_wisdom_save(dev, folder), LARMOR_ERR_IO, folder);
+    assert_refused(larmor_wisdom_save(dev, folder), LARMOR_ERR_EXISTS, folder);
 }
 
 TEST_IN(nothing_is_left_beside_the_file, set_up, NULL)
@@ -465,7 +465,7 @@ TEST_IN(nothing_is_left_beside_the_file, set_up, NULL)
     const lmr_wisdom_key key = key_of(5);
     lmr_wisdom_add(dev, &key, &found);
     assert_ok(larmor_wisdom_save(dev, file));
-    assert_int_equal(larmor_wisdom_save(dev, folder), LARMOR_ERR_IO);
+    assert_int_equal(larmor_wisdom_save(dev, folder), LARMOR_ERR_EXISTS);
     int others = 0;
     DIR *d = opendir(folder);
     for (struct dirent *e; (e = readdir(d));)

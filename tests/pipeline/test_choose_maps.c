@@ -116,7 +116,7 @@ TEST(the_noise_of_lines_that_leave_others_out_is_that_by_which_they_predict_each
         const larmor_recon_report *r = &result.report;
         assert_at_most(fabs(r->noise / sigma - 1), 0.2);
         assert_true(r->misfit.noise_excess > 2);
-        assert_noted(n, "a sample at most: samples beside each other have signal in their differences, which say");
+        assert_noted(n, "a sample: samples beside each other have signal in their differences, which say");
     }
 }
 
@@ -300,7 +300,7 @@ TEST(maps_of_a_volume_whose_centre_is_undersampled_are_those_of_walsh)
     s.arrays.trajectory = "radial";
     const double by_walsh = error_with(&s, &walsh), by_own = error_with(&s, &own);
     assert_noted(n, "L:coil maps: by Walsh's method, as the centre of k-space is undersampled");
-    assert_true(by_own == by_walsh);
+    assert_at_most(fabs(by_own - by_walsh), is_cpu() ? 0 : 1e-3 * by_walsh);
 }
 
 /* Windows along the partitions need some. */

@@ -58,7 +58,7 @@ class ReconOptions(TypedDict, total=False):
     checkpoint_every: float | str
     maps_method: str
     map_sets: Literal["auto", "1", "2"] | bool | int
-    crop: Literal["auto", "soft", "hard", "none", "default"]
+    crop: Literal["auto", "soft", "hard", "none", "noise", "default"]
     normalise: Literal["rss", "sum", "body"]
     keep_eigenvalues: int
     partial_fourier: Literal["auto", "homodyne", "pocs", "zero"]
@@ -161,9 +161,10 @@ HELP = """joint               flag: tv: the repetitions, phases and contrasts of
         maps_method         how maps are found; auto: by what suits the data; default auto
         map_sets            auto, 1, 2: espirit, nlinv: sets of maps; a second one takes what folds within the field
                             of view; auto: 2 if it folds; default auto
-        crop                auto, soft, hard, none: espirit: maps where the eigenvalue shows no signal: soft
-                            (weighted down), hard (zero) or none (as elsewhere); auto: hard for samples on a grid,
-                            else none; default auto
+        crop                auto, soft, hard, none, noise: espirit: maps where the eigenvalue shows no signal: soft
+                            (weighted down), hard (zero), none (as elsewhere) or noise (zero where the calibration
+                            region shows noise alone, too); auto: noise for samples on a grid, else none; default
+                            auto
         normalise           rss, sum, body: shading that stays in the image: rss (that of the root sum of squares of
                             the coils), sum (that of the sum of magnitudes, flatter beside near coils) or body (that
                             of the coils' dominant combination); default rss
