@@ -250,7 +250,8 @@ LARMOR_API larmor_status larmor_wisdom_load(larmor_device *dev, const char *path
 /* Write wisdom to a file, completely or not at all. What the file has about other devices stays. With path NULL
  * folders are made.
  *
- * Errors  LARMOR_ERR_IO; LARMOR_ERR_EXISTS for a folder or link; LARMOR_ERR_ARG if path is NULL and neither variable is set. */
+ * Errors  LARMOR_ERR_IO; LARMOR_ERR_EXISTS for a folder or link; LARMOR_ERR_ARG if path is NULL and neither variable
+ *         is set. */
 LARMOR_API larmor_status larmor_wisdom_save(larmor_device *dev, const char *path);
 
 /* Forget all of it, the calibration too. */
