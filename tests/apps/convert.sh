@@ -73,6 +73,8 @@ printed_lines() {
 }
 expect 0 convert meas.dat one.h5 --force --json
 printed_lines '"input": "meas.dat",' '"output": "one.h5",' '"acquisitions": 64'
+expect 0 convert meas.dat all.h5 --measurement all --force --json
+printed_lines '"input": "meas.dat",' '"output": "all.h5",' '"acquisitions": [1, 64]'
 expect 0 convert golden.h5 --save-kspace k.npy --save-traj t.npy --force --json
 printed_lines '"kspace": "k.npy",' '"trajectory": "t.npy",' '"samples": 96,' '"readouts": 76,' '"coils": 3,' \
     '"matrix": [48, 48, 1],'
