@@ -245,21 +245,48 @@ static double error_in_dim_tissue(const scan *s, double density, const larmor_re
     return sqrt(wrong / all);
 }
 
+/* Lines of which every second one is left out, or those of one side, of tissues that another one is around. */
+static scan scan_of_dim_tissue(double dim, int is_partial, double sigma)
+{
+    const double density[LARMOR_TISSUES] = {dim, dim, 1, 1, 1, 1};
+    const larmor_shape image = LARMOR_SHAPE(MATRIX, MATRIX);
+    const larmor_traj_opts half = {.matrix = {MATRIX, MATRIX}, .partial_fourier = 0.65};
+    const larmor_traj_opts second = {.matrix = {MATRIX, MATRIX}, .acceleration = {2, 1}, .calibration = {20, 0}};
+    scan s = {.arrays = {.matrix = {MATRIX, MATRIX}, .trajectory = "cartesian", .images = 1}};
+    assert_ok(larmor_phantom_of_tissues(2, density, &s.phantom));
+    assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, image, &s.truth));
+    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, image, NULL, RING, &s.maps));
+    assert_ok(larmor_traj_create(dev, "cartesian", is_partial ? &half : &second, &s.image[0].traj));
+    assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, RING, LARMOR_C64, &s.image[0].kspace));
+    assert_ok(larmor_phantom_noise(s.image[0].kspace, sigma, 1));
+    return s;
+}
+
 /* Of 3 % of the others: its singular values are below the threshold, which no noise asks for. */
 TEST(dim_tissue_is_not_cropped_where_lines_are_missing)
 {
-    const double density[LARMOR_TISSUES] = {0.03, 0.03, 1, 1, 1, 1};
-    const larmor_traj_opts lines = {.matrix = {MATRIX, MATRIX}, .acceleration = {2, 1}, .calibration = {20, 0}};
-    OWNED(scan) s = {.arrays = {.matrix = {MATRIX, MATRIX}, .trajectory = "cartesian", .images = 1}};
-    assert_ok(larmor_phantom_of_tissues(2, density, &s.phantom));
-    assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, LARMOR_SHAPE(MATRIX, MATRIX), &s.truth));
-    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(MATRIX, MATRIX), NULL, RING, &s.maps));
-    assert_ok(larmor_traj_create(dev, "cartesian", &lines, &s.image[0].traj));
-    assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, RING, LARMOR_C64, &s.image[0].kspace));
-    assert_ok(larmor_phantom_noise(s.image[0].kspace, 2e-5, 1));
-    assert_at_most(error_in_dim_tissue(&s, density[0], &KNOWN(.method = "cg")), 0.2);
-    const double cropped = error_in_dim_tissue(&s, density[0], &KNOWN(.method = "cg", .crop = LARMOR_CROP_HARD));
-    assert_true(cropped > 0.5); /* so that there was something to lose */
+    for (int is_partial = 0; is_partial < 2; is_partial++) {
+        OWNED(scan) s = scan_of_dim_tissue(0.03, is_partial, 2e-5);
+        const double own = error_in_dim_tissue(&s, 0.03, &KNOWN(.method = "cg"));
+        const double cropped = error_in_dim_tissue(&s, 0.03, &KNOWN(.method = "cg", .crop = LARMOR_CROP_HARD));
+        print_message("%g, %g cropped\n", own, cropped);
+        assert_at_most(own, 0.2);
+        assert_true(cropped > 0.5); /* so that there was something to lose */
+    }
+}
+
+/* The whole image, at three levels of noise. */
+TEST(a_crop_by_noise_is_as_good_as_the_better_one_of_a_hard_crop_and_none)
+{
+    const double sigma[] = {2e-5, 4e-4, 4e-3};
+    for (int i = 0; i < 3; i++) {
+        OWNED(scan) s = scan_of_dim_tissue(0.03, 0, sigma[i]);
+        const double own = error_with(&s, &KNOWN(.method = "cg"));
+        const double hard = error_with(&s, &KNOWN(.method = "cg", .crop = LARMOR_CROP_HARD));
+        const double none = error_with(&s, &KNOWN(.method = "cg", .crop = LARMOR_CROP_NONE));
+        print_message("%g: %g, %g by a hard crop, %g by none\n", sigma[i], own, hard, none);
+        assert_at_most(own, 1.1 * fmin(hard, none));
+    }
 }
 
 static const char off_the_grid[] = "L:coil maps: by ESPIRiT, as readouts are off the grid";
