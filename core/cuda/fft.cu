@@ -132,6 +132,8 @@ larmor_status make_handle(lmr_cuda_idle_fft *idle)
     CUDA_TRY(cufftSetAutoAllocation(idle->handle, 0));
     CUDA_TRY(cufftMakePlanMany64(idle->handle, l->rank, l->sizes, l->sizes, l->stride, l->distance, l->sizes,
                                  l->stride, l->distance, l->type, l->batch, &idle->bytes));
+    /* its tables are on their way by the default stream, which the device's own does not wait for */
+    CUDA_TRY(cudaStreamSynchronize(cudaStreamLegacy));
     return LARMOR_OK;
 }
 
