@@ -41,6 +41,10 @@ static inline const lmr_fft *lmr_fft_of(const larmor_array *x)
 {
     return x->dev->be->fft[lmr_precision(x->dtype)];
 }
+static inline const lmr_conv *lmr_conv_of(const larmor_array *x)
+{
+    return x->dev->be->conv[lmr_precision(x->dtype)];
+}
 static inline const lmr_la *lmr_la_of(const larmor_array *x)
 {
     return x->dev->be->la[lmr_precision(x->dtype)];

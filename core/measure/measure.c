@@ -72,6 +72,7 @@ static const lmr_backend backend = {
     .fill = fill,
     .vec = {&lmr_measure_vec, &lmr_measure_vec},
     .fft = {&lmr_measure_fft_f32, &lmr_measure_fft_f64},
+    .conv = {&lmr_measure_conv_f32, &lmr_measure_conv_f64},
     .la = {&lmr_measure_la, &lmr_measure_la},
 };
 

@@ -33,4 +33,5 @@ const larmor_device *lmr_measure_like_of(void *ctx);
 
 extern const lmr_vec lmr_measure_vec;
 extern const lmr_fft lmr_measure_fft_f32, lmr_measure_fft_f64;
+extern const lmr_conv lmr_measure_conv_f32, lmr_measure_conv_f64;
 extern const lmr_la lmr_measure_la;

@@ -223,8 +223,7 @@ LARMOR_API larmor_status larmor_circulant_create_frames(larmor_array *maps, larm
 
 /* M = E (C + e (lambda + penalty C_K) + floor)^-1 E, e the mean of E^2: self-adjoint and positive. C_K stands for
  * K^H K, known from its response to a point in the middle; K NULL: the identity. The floor is 0.1 of C's mean
- * eigenvalue. Without a penalty M gives 0 in voxels that no coil sees, as the solution does. With a penalty E is
- * sqrt(e) there.
+ * eigenvalue. M gives 0 in voxels that no coil sees: an iteration leaves there what it began with.
  *
  * M       from the image's shape to itself, in C's dtype and on its device. C may be freed.
  * Errors  LARMOR_ERR_ARG for a lambda or a penalty that is not finite and >= 0; LARMOR_ERR_SHAPE;

@@ -27,8 +27,7 @@ enum { COARSE = 64 }; /* voxels of the maps in each dimension that the autocorre
 
 /* ---- the eigenvalues ---- */
 
-/* x <- its Fourier transform, sign -1, or the unscaled inverse, sign 1. */
-static larmor_status circulant_fft(larmor_array *x, int sign)
+larmor_status lmr_circulant_fft(larmor_array *x, int sign)
 {
     int64_t dim[3] = {1, 1, 1};
     for (int d = 0; d < x->shape.ndim; d++) dim[d] = x->shape.dim[d];
@@ -64,7 +63,7 @@ static larmor_status find_eigenvalues(larmor_array *psf, const larmor_array *a, 
     LMR_TRY(lmr_recon_kernels_of(psf->dev, psf->dtype, &kernels));
     LMR_TRY(larmor_mul(a, 1, psf));
     LMR_TRY(kernels->fold(psf->dev->ctx, from, to, 1 / c->support_voxels, psf->data, eigenvalues->data));
-    return circulant_fft(eigenvalues, -1);
+    return lmr_circulant_fft(eigenvalues, -1);
 }
 
 /* The largest of the eigenvalues, and their mean. */
@@ -418,41 +417,32 @@ static void inverse_destroy(void *self)
     LMR_FREE(m->factors, m->each, m->support, m);
 }
 
-/* E for a problem that is defined where no coil sees anything, too: there it is taken for a voxel like the others. */
-static larmor_status support_everywhere(const larmor_circulant *c, larmor_array **support)
+larmor_status lmr_circulant_point(const larmor_array *like, larmor_array **point)
 {
-    const lmr_recon_kernels *kernels;
-    const larmor_array *from = c->support;
-    const int64_t voxels = larmor_array_count(from);
-    *support = NULL;
-    LMR_TRY(lmr_recon_kernels_of(from->dev, from->dtype, &kernels));
-    LMR_OWN(larmor_array, mask, copy_of(from, &mask));
-    LMR_TRY(kernels->power(from->dev->ctx, voxels, -2, 0, mask->data));
-    LMR_TRY(larmor_mul(from, 0, mask)); /* 1 where E is not 0 */
-    LMR_OWN(larmor_array, out, larmor_array_create(from->dev, from->dtype, from->shape, &out));
-    LMR_TRY(larmor_fill(out, sqrt(c->square)));
-    LMR_TRY(larmor_axpby(-sqrt(c->square), mask, 1, out));
-    LMR_TRY(larmor_axpby(1, from, 1, out));
-    LMR_HAND_ON(*support, out);
-    return LARMOR_OK;
+    int64_t middle = 0;
+    for (int d = like->shape.ndim - 1; d >= 0; d--) middle = middle * like->shape.dim[d] + like->shape.dim[d] / 2;
+    LMR_TRY(larmor_array_create(like->dev, like->dtype, like->shape, point));
+    LMR_OWN(larmor_array, line, larmor_array_reshape(*point, LARMOR_SHAPE(larmor_array_count(like)), &line));
+    LMR_OWN(larmor_array, one, larmor_array_slice(line, middle, 1, &one));
+    return larmor_fill(one, 1);
 }
 
 /* The eigenvalues of K^H K as far as it is the same everywhere: the transform of its response to a point in the
  * middle. */
 static larmor_status add_penalty(larmor_op *K, double penalty, larmor_array *sum)
 {
-    int64_t middle = 0;
-    for (int d = sum->shape.ndim - 1; d >= 0; d--) middle = middle * sum->shape.dim[d] + sum->shape.dim[d] / 2;
-    LMR_OWN(larmor_array, point, larmor_array_create(sum->dev, sum->dtype, sum->shape, &point));
-    LMR_OWN(larmor_array, line, larmor_array_reshape(point, LARMOR_SHAPE(larmor_array_count(sum)), &line));
-    LMR_OWN(larmor_array, one, larmor_array_slice(line, middle, 1, &one));
-    LMR_TRY(larmor_fill(one, 1));
+    LMR_OWN(larmor_array, point, lmr_circulant_point(sum, &point));
     LMR_OWN(larmor_array, response, larmor_array_create(sum->dev, sum->dtype, sum->shape, &response));
     LMR_TRY(larmor_op_normal(K, point, response));
-    LMR_TRY(circulant_fft(point, -1));
-    LMR_TRY(circulant_fft(response, -1));
+    LMR_TRY(lmr_circulant_fft(point, -1));
+    LMR_TRY(lmr_circulant_fft(response, -1));
     LMR_TRY(larmor_mul(point, 1, response));
     return larmor_axpby(penalty, response, 1, sum);
+}
+
+double lmr_circulant_added(const larmor_circulant *c, double lambda)
+{
+    return FLOOR_OVER_MEAN * (c->mean > 0 ? c->mean : 1) + c->square * lambda;
 }
 
 /* 1 if frames are told apart: not where M tells how strong noise is, or what the mean of all frames lets expect. */
@@ -483,12 +473,10 @@ static larmor_status make_inverse(const larmor_circulant *c, double lambda, larm
     LMR_REFUSE(c->slabs && penalty > 0, LARMOR_ERR_UNSUPPORTED, "circulant: no penalty in slabs");
     const larmor_array *d = c->eigenvalues;
     const double whole = c->mean > 0 ? c->mean : 1;
-    const int everywhere = penalty > 0;
     LMR_MAKE(inverse, m, inverse_destroy);
     int64_t dim[3] = {1, 1, 1};
     for (int i = 0; i < d->shape.ndim; i++) dim[i] = d->shape.dim[i];
-    if (c->support && everywhere) LMR_TRY(support_everywhere(c, &m->support));
-    if (c->support && !everywhere) m->support = larmor_array_ref(c->support);
+    m->support = larmor_array_ref(c->support);
     m->at_once = frames_at_once(frames ? frames : 1, larmor_shape_count(c->image));
     m->added = floor * whole + c->square * (lambda + (K ? 0 : penalty));
     m->scale = whole;

@@ -35,6 +35,15 @@ larmor_status lmr_circulant_mean(larmor_circulant *c);
 
 /* ---- what filters do with it ---- */
 
+/* x <- its Fourier transform, sign -1, or the unscaled inverse, sign 1. */
+larmor_status lmr_circulant_fft(larmor_array *x, int sign);
+
+/* An image of zeros with 1 in the middle. */
+larmor_status lmr_circulant_point(const larmor_array *like, larmor_array **point);
+
+/* What is added to the eigenvalues of an inverse with this lambda. */
+double lmr_circulant_added(const larmor_circulant *c, double lambda);
+
 /* factors <- a eigenvalues + b. */
 larmor_status lmr_circulant_affine(const larmor_circulant *c, double a, double b, larmor_array *factors);
 
@@ -49,3 +58,14 @@ larmor_status lmr_circulant_inverse_of(const larmor_circulant *c, double lambda,
 /* The same by the mean of all frames. */
 larmor_status lmr_circulant_inverse_by_mean(const larmor_circulant *c, double lambda, double penalty,
                                             larmor_shape shape, larmor_op **M);
+
+/* ---- an image beside fields ---- */
+
+/* Of an operator K of [image..., 1 + fields], of which the samples see the first image: K^H K as far as it is the same
+ * everywhere, and the inverse of N + lambda + penalty K^H K, with a matrix at each frequency. c is not of slabs, and
+ * of one image. */
+typedef struct lmr_block lmr_block;
+larmor_status lmr_block_create(const larmor_circulant *c, larmor_op *K, lmr_block **block);
+void lmr_block_free(lmr_block *block); /* NULL is fine */
+larmor_status lmr_block_inverse(const larmor_circulant *c, const lmr_block *block, double lambda, double penalty,
+                                larmor_op **M);

@@ -17,6 +17,7 @@ typedef struct lmr_regulariser_kind {
     double strength;  /* of the expected weight, in units of the deviation of the noise in A^H b */
     double curvature; /* of a typical eigenvalue of K^H K */
     double beside;    /* with E: the same of what E leaves out */
+    int is_block;     /* 1: E takes the first of several images, on which K acts the same everywhere */
     /* K, g and E at lambda = 1, into NULLs; the caller frees them, also after an error */
     larmor_status (*make)(larmor_device *dev, const larmor_regulariser_opts *opts, larmor_dtype dtype,
                           larmor_shape shape, larmor_penalty *made);

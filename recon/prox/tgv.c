@@ -115,5 +115,6 @@ const lmr_regulariser_kind lmr_regulariser_tgv = {
     .strength = 1,
     .curvature = 2,
     .beside = 6,
+    .is_block = 1,
     .make = make,
 };

@@ -2,6 +2,7 @@
 #ifndef LMR_REGULARISED_H
 #define LMR_REGULARISED_H
 
+#include "recon/precond/circulant.h"
 #include "recon/prox/regulariser.h"
 #include "recon/solve/admm.h"
 
@@ -14,6 +15,7 @@ typedef struct lmr_regularised {
     larmor_array *x;
     const larmor_circulant *circulant; /* or NULL; with lambda what lmr_regularised_inverse needs */
     double lambda;
+    lmr_block *block;  /* of K, for regularisers that have it so and single images; or NULL */
     int takes_default; /* 1: neither iterations nor a tolerance are asked for */
     int by_mean;       /* 1: frames are preconditioned by the mean of them all */
     larmor_monitor monitor;

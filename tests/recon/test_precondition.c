@@ -1,4 +1,5 @@
 /* recon/precond, against dense matrices. SPDX-License-Identifier: Apache-2.0 */
+#include "recon/precond/circulant.h"
 #include "tests/recon/support.h"
 
 enum { COILS = 3, SAMPLES = 40 };
@@ -223,6 +224,64 @@ TEST(a_penalty_adds_the_symbol_of_its_operator)
     }
     larmor_op_free(K);
     larmor_circulant_free(C);
+}
+
+/* [x, v] to [D x - v, D^H v], D the differences above; and its adjoint [D^H a, D b - a]. */
+static larmor_status beside(const larmor_array *x, int adjoint, larmor_array *y)
+{
+    const larmor_shape both = larmor_array_shape(x);
+    const larmor_shape one = {.ndim = 2, .dim = {both.dim[0], both.dim[1]}};
+    OWN(larmor_array, *first, larmor_array_part(x, 0, 1, one, &first));
+    OWN(larmor_array, *second, larmor_array_part(x, 1, 1, one, &second));
+    OWN(larmor_array, *to_first, larmor_array_part(y, 0, 1, one, &to_first));
+    OWN(larmor_array, *to_second, larmor_array_part(y, 1, 1, one, &to_second));
+    assert_ok((adjoint ? around_adjoint : around_forward)(NULL, first, to_first));
+    assert_ok((adjoint ? around_forward : around_adjoint)(NULL, second, to_second));
+    return adjoint ? larmor_axpby(-1, first, 1, to_second) : larmor_axpby(-1, second, 1, to_first);
+}
+
+static larmor_status beside_forward(void *self LMR_UNUSED, const larmor_array *x, larmor_array *y)
+{
+    return beside(x, 0, y);
+}
+
+static larmor_status beside_adjoint(void *self LMR_UNUSED, const larmor_array *x, larmor_array *y)
+{
+    return beside(x, 1, y);
+}
+
+/* At frequency m of the first axis K^H K is [|g|^2, -g'; -g, 1 + |g|^2], g = exp(2 pi i m / 6) - 1 and g' its
+ * conjugate, by which a wave in x and another one in v go to their sums. */
+TEST(an_image_beside_a_field_is_inverted_at_each_frequency)
+{
+    static const larmor_op_impl impl = {"beside", beside_forward, beside_adjoint, NULL, NULL};
+    OWNED(sense) p = make((larmor_shape){2, {6, 5}}, 0, 0);
+    const larmor_shape both = {.ndim = 3, .dim = {6, 5, 2}};
+    HEAP double *e = object_support(&p), *d = nearest(&p, 1, e);
+    const double mean = mean_of(d, p.voxels), penalty = 3 * mean;
+    OWN(larmor_circulant, *C, larmor_circulant_create(NULL, p.traj, NULL, p.image, LARMOR_C128, &C));
+    OWN(larmor_op, *K, larmor_op_create(dev, &impl, NULL, LARMOR_C128, both, both, &K));
+    lmr_block *block;
+    assert_ok(lmr_block_create(C, K, &block));
+    OWN(larmor_op, *M, lmr_block_inverse(C, block, 0, penalty, &M));
+    lmr_block_free(block);
+    for (int64_t m = 0; m < p.voxels; m += 7) {
+        const cplx g = cexp(2 * M_PI * I * (double)(m % 6) / 6) - 1, x = 1 - 2 * I, v = 0.5 + I;
+        const double square = pow(cabs(g), 2);
+        HEAP NEW(cplx, in, 2 * p.voxels);
+        HEAP NEW(cplx, expected, 2 * p.voxels);
+        for (int64_t i = 0; i < p.voxels; i++) {
+            const cplx w = wave(p.image, m, i);
+            expected[i] = x * w;
+            expected[i + p.voxels] = v * w;
+            in[i] = ((d[m] + 0.1 * mean + penalty * square) * x - penalty * conj(g) * v) * w;
+            in[i + p.voxels] = penalty * (-g * x + (1 + square) * v) * w;
+        }
+        OWNED(larmor_array) *from = complex_array(LARMOR_C128, both, in), *to = zeros(LARMOR_C128, both);
+        assert_ok(larmor_op_forward(M, from, to));
+        HEAP cplx *got = values_of(to);
+        assert_at_most(difference(got, expected, 2 * p.voxels), 1e-3);
+    }
 }
 
 /* Points of another frame. */
