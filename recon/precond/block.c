@@ -9,8 +9,8 @@
 
 enum { MOST = 4 }; /* an image and its field in three dimensions */
 
-/* Of K^H K, or of what is inverted: element (row, column), row <= column, of the matrices of all frequencies; the others
- * are NULL. */
+/* Of K^H K, or of what is inverted: element (row, column), row <= column, of the matrices of all frequencies; the
+ * others are NULL. */
 typedef struct matrices {
     int size;
     larmor_array *of[MOST][MOST]; /* [image...] */
@@ -89,8 +89,8 @@ static larmor_status take(const matrices *m, int i, int j, larmor_array *to)
     return larmor_mul(m->of[j][i], 1, to);
 }
 
-/* One step of Gauss and Jordan, as a sweep: of row and column k. All rows swept, the matrices are minus their inverses.
- * pivot, left and right are overwritten. */
+/* One step of Gauss and Jordan, as a sweep: of row and column k. All rows swept, the matrices are minus their
+ * inverses. pivot, left and right are overwritten. */
 static larmor_status sweep(matrices *m, int k, double scale, larmor_array *pivot, larmor_array *left,
                            larmor_array *right)
 {
