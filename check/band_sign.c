@@ -2,10 +2,7 @@
  * wrong, and whose coil maps are those of other slices. SPDX-License-Identifier: Apache-2.0 */
 #include "check/band_sign.h"
 
-#include <math.h>
-
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "physics/multiband_phases.h"
 #include "pipeline/problem.h"
 

@@ -2,15 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "check/coil_change.h"
 
-#include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/select.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "larmor/describe.h"
 
 enum {

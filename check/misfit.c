@@ -8,13 +8,9 @@
  * 6:1). */
 #include "check/misfit.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #include "check/noise_scan.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "core/ranks/ranks.h"
-#include "core/status.h"
 #include "pipeline/problem.h"
 
 #define PROBE_CHANGE_OVER_NOISE 5e-3 /* of the noise that is left: what a step of the probe adds, at its end */

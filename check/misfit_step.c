@@ -3,12 +3,8 @@
 #include "check/misfit_step.h"
 
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 
 enum {
     MOST_NUMBERS = 10, /* of a motion, the size and phase of the signal, its frequency and its delay */

@@ -2,11 +2,8 @@
 #include "check/noise_scan.h"
 
 #include <complex.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/recon.h"
 
 #define MIN_SAMPLES_PER_COIL 5

@@ -1,11 +1,7 @@
 /* Reasons why an image may be wrong. SPDX-License-Identifier: Apache-2.0 */
 #include "check/misfit.h"
 #include "check/sample_faults.h"
-#include "core/text.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
+#include "core/core.h"
 
 static void describe_maps(const larmor_coils_report *maps, char *line, size_t room)
 {

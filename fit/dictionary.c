@@ -1,13 +1,8 @@
 /* Matches of a dictionary, by products of blocks of voxels and entries (Ma et al., Nature 495, 187 (2013)).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/array.h"
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
+#include "core/core.h"
 #include "fit/fit.h"
 
 typedef float complex number;

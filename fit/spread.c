@@ -1,11 +1,6 @@
 /* What a voxel's neighbours differ from it by, beyond their noise. On the host.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/select.h"
+#include "core/core.h"
 #include "fit/fit.h"
 
 typedef struct maps {

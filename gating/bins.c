@@ -1,13 +1,5 @@
 /* Readouts sorted by breath and heart, as the images of a source. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/select.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "gating/gating.h"
 #include "gating/waves.h"
 #include "scan/source.h"

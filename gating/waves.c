@@ -1,14 +1,7 @@
 /* Heart and breath from the waveforms of a file, for the bins of readouts. SPDX-License-Identifier: Apache-2.0 */
 #include "gating/waves.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/status.h"
-#include "core/text.h"
+#include "core/core.h"
 
 #define BEYOND_S 3.0 /* that readouts may begin before a waveform and end after it: a cycle of breath */
 

@@ -2,11 +2,7 @@
  * Apache-2.0 */
 #include "larmor/live.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "live/source.h"
 #include "live/window.h"
 #include "scan/sample_cache.h"

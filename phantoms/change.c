@@ -2,9 +2,7 @@
  * Gaussians. SPDX-License-Identifier: Apache-2.0 */
 #include "phantoms/phantom.h"
 
-#include <math.h>
-
-#include "core/random.h"
+#include "core/core.h"
 
 static void move(const larmor_phantom_state *s, int ndim, double size, double centre[3])
 {

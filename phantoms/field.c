@@ -7,13 +7,9 @@
 #include "phantoms/field.h"
 
 #include <complex.h>
-#include <math.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/owned.h"
-#include "core/parallel.h"
+#include "core/core.h"
 
 #define ROOM 1           /* half of what is periodic, in fields of view */
 #define DIPOLE_SIGMA .08 /* of the magnetised region, in fields of view */

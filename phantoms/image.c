@@ -1,11 +1,6 @@
 /* Pictures of a phantom: averaged over voxels, or from exact coefficients. SPDX-License-Identifier: Apache-2.0 */
-#include "core/owned.h"
-#include "core/parallel.h"
+#include "core/core.h"
 #include "phantoms/phantom.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 typedef struct grid {
     int ndim;

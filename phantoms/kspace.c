@@ -1,12 +1,7 @@
 /* Exact k-space of a phantom seen by coils: shifted copies of the density's transform. SPDX-License-Identifier:
  * Apache-2.0 */
-#include "core/owned.h"
-#include "core/parallel.h"
+#include "core/core.h"
 #include "phantoms/field.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 typedef struct sampling {
     const lmr_spectrum *spectrum;

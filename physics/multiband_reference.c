@@ -3,12 +3,8 @@
 #include "physics/multiband_reference.h"
 
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "scan/source.h"
 #include "scan/trajectory.h"
 

@@ -1,10 +1,7 @@
 /* Gridding: the adjoint NUFFT of weighted samples, without iterations. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/gridding.h"
 
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "larmor/cartesian.h"
 #include "larmor/physics.h"
 #include "pipeline/cache.h"

@@ -2,19 +2,10 @@
 #include "pipeline/maps.h"
 
 #include <complex.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/owned.h"
-#include "core/select.h"
-#include "core/status.h"
-#include "core/text.h"
+#include "core/core.h"
 #include "larmor/nlinv.h"
-#include "larmor/physics.h"
 #include "physics/motion.h"
-#include "physics/physics.h"
 #include "pipeline/cache.h"
 #include "pipeline/slice_maps.h"
 #include "scan/cartesian.h"

@@ -3,12 +3,8 @@
 #include "pipeline/partial.h"
 
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "larmor/cartesian.h"
 #include "pipeline/cache.h"
 #include "pipeline/problem.h"

@@ -2,11 +2,8 @@
 #include "pipeline/subspace.h"
 
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "larmor/physics.h"
 #include "larmor/subspace.h"
 #include "physics/physics.h"

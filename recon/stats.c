@@ -1,11 +1,7 @@
 /* Statistics and errors of an image in regions. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdio.h>
 
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/select.h"
+#include "core/core.h"
 #include "larmor/operators.h"
 #include "recon/inputs.h"
 

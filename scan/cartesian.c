@@ -2,13 +2,8 @@
  * their readouts is removed as they are read. SPDX-License-Identifier: Apache-2.0 */
 #include "scan/cartesian.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "check/sample_faults.h"
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "larmor/cartesian.h"
 #include "pipeline/gridding.h"
 #include "pipeline/partial.h"

@@ -1,8 +1,7 @@
 /* Samples and maps of virtual coils, by the matrix of the scan. SPDX-License-Identifier: Apache-2.0 */
 #include "scan/compress.h"
 
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 
 int lmr_compression_is_geometric(const lmr_job *job)
 {

@@ -2,12 +2,7 @@
  * needs each by itself. SPDX-License-Identifier: Apache-2.0 */
 #include "scan/ragged.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 
 /* Where samples are put that are not there, in cycles per field of view. */
 static const double far_away = 1e6;

@@ -2,14 +2,8 @@
  * program, in which a processor is done with a 2D image. SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/predict.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/backend.h"
-#include "core/device.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "scan/grid.h"
 #include "scan/series.h"
 #include "scan/settings.h"

@@ -2,13 +2,7 @@
  * of all. SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/slab_samples.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/device.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/ranks.h"
 #include "pipeline/maps.h"
 #include "scan/compress.h"

@@ -6,15 +6,11 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/clock.h"
-#include "core/give.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "stream/address.h"
 #include "stream/message.h"
 

@@ -1,7 +1,4 @@
 /* larmor b0: the field map of a scan with several echoes. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-#include <string.h>
-
 #include "choices.h"
 #include "commands.h"
 #include "common.h"

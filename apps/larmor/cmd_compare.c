@@ -1,6 +1,4 @@
 /* larmor compare: how far one image is from another, up to a factor. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
 #include "commands.h"
 #include "common.h"
 #include "json.h"

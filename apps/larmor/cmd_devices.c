@@ -1,6 +1,4 @@
 /* larmor devices: what this machine can compute on, or why not. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
 #include "commands.h"
 #include "common.h"
 #include "json.h"

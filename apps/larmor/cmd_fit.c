@@ -1,9 +1,6 @@
 /* larmor fit: maps of relaxation times, water and fat from images of several times.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "choices.h"
 #include "commands.h"

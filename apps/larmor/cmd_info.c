@@ -1,9 +1,5 @@
 /* larmor info: what is in a scan, and what recon would make of it; or what an image is. SPDX-License-Identifier:
  * Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "choices.h"
 #include "commands.h"
 #include "common.h"

@@ -1,8 +1,4 @@
 /* larmor phantom: simulate a scan whose k-space is exact. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "commands.h"
 #include "common.h"
 #include "motion_file.h"

@@ -1,7 +1,5 @@
 /* larmor serve: scans come over a connection while they are acquired, and their images go back.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "commands.h"

@@ -1,6 +1,4 @@
 /* larmor stats: magnitudes, phase and SNR of images in the regions of a mask. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
 #include "commands.h"
 #include "common.h"
 #include "json.h"

@@ -1,7 +1,5 @@
 /* larmor warp: finished images without what non-linear gradients displace, or with it. SPDX-License-Identifier:
  * Apache-2.0 */
-#include <stdlib.h>
-
 #include "commands.h"
 #include "common.h"
 #include "larmor/physics.h"

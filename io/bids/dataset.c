@@ -1,14 +1,11 @@
 /* The folders of a data set of BIDS and the files that describe it. SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/atomic.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/bids/bids.h"
 #include "io/bytes.h"
 #include "io/page/parts.h"

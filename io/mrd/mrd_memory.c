@@ -1,8 +1,6 @@
 /* A scan that is in memory already: its header is parsed as that of a file, its acquisitions are copied.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
-#include "core/give.h"
+#include "core/core.h"
 #include "io/mrd/mrd.h"
 
 typedef struct given_text {

@@ -1,11 +1,6 @@
 /* The samples of a raw file as arrays: k-space and trajectory of a group, times, noise, coils that are kept.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/coils.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/mrd/mrd.h"
 #include "io/parts.h"
 

@@ -1,10 +1,7 @@
 /* A drawing of what bins of readouts rest on: signals, triggers, bins. SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/images/formats.h"
 #include "io/page/parts.h"
 

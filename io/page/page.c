@@ -1,7 +1,5 @@
 /* A page of HTML out of its template and its data. SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/images/formats.h"
 #include "io/page/parts.h"
 #include "larmor/larmor.h"

@@ -1,15 +1,9 @@
 /* Pulseq sequences as the library has them: what the reader said of a file, checked.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/text.h"
+#include "larmor/pulseq.h"
+#include "core/core.h"
 #include "io/process/reader_process.h"
 #include "io/pulseq/labels.h"
-#include "larmor/pulseq.h"
 
 struct larmor_pulseq {
     larmor_pulseq_info info;

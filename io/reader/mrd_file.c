@@ -2,11 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/reader/mrd_file.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/reader/h5_driver.h"
 
 enum { MOST_GROUPS = 64 }; /* of the root, that are looked into for a scan */

@@ -1,9 +1,5 @@
 /* Trajectories of files, with times and weights, readout by readout. SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/mrd/mrd.h"
 #include "io/reader/source.h"
 

@@ -1,9 +1,7 @@
 /* Slices that are excited together: planes of a solid phantom, whose signals the readouts add with phases that differ
  * from readout to readout (CAIPIRINHA: Breuer et al., Magn. Reson. Med. 53, 684 (2005); of spokes: Yutzy et al.,
  * Magn. Reson. Med. 65, 1630 (2011)). SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "phantoms/scan/simulation.h"
 
 static larmor_status plane_of_band(const larmor_simulation *s, const larmor_phantom *object, int band,

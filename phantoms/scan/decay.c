@@ -1,9 +1,6 @@
 /* Samples that decay: T2* of the whole object, or of each tissue. Tissues are exact sums of ellipses, so that their
  * signals, each with its own decay, are exact, too. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "phantoms/scan/simulation.h"
 
 /* ---- objects ---- */

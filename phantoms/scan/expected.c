@@ -1,7 +1,5 @@
 /* What to expect of a simulated scan: images, coil maps, the field. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "core/axes_given.h"
+#include "core/core.h"
 #include "phantoms/scan/simulation.h"
 
 static larmor_status create_object(const larmor_simulation *s, int repetition, larmor_array **image)

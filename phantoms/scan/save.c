@@ -1,9 +1,5 @@
 /* A simulated scan as an ISMRMRD file. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "phantoms/scan/simulation.h"
 
 static larmor_status start_file(const larmor_simulation *s, larmor_output *out, larmor_raw_writer **writer)

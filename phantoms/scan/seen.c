@@ -1,9 +1,7 @@
 /* Samples that see more than the Fourier transform: concomitant fields, and phases that a field camera would measure,
  * beside off-resonance. The object's coil images, as fine as twice the image's matrix, go through the model's own sum
  * of products; tests compare that sum with its definition. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/motion.h"
 #include "larmor/physics.h"
 #include "phantoms/scan/simulation.h"

@@ -1,15 +1,7 @@
 /* A simulated scan: its options, object and geometry. SPDX-License-Identifier: Apache-2.0 */
 #include "phantoms/scan/simulation.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/axes_given.h"
-#include "core/give.h"
-#include "core/names.h"
-#include "core/owned.h"
+#include "core/core.h"
 
 enum { EPI_NAVIGATORS = 3 }; /* before the lines of each shot, as scanners acquire them */
 

@@ -1,9 +1,5 @@
 /* The true images of bins of heart and breath. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/give.h"
-#include "core/owned.h"
-#include "core/select.h"
+#include "core/core.h"
 #include "phantoms/scan/simulation.h"
 
 enum { MOST_BINS = 65535, SAMPLED = 8 /* readouts of a bin, over which the object is averaged */ };

@@ -1,13 +1,5 @@
 /* Samples that are held out of the data, to assess images. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
-#include "core/random.h"
-#include "core/select.h"
+#include "core/core.h"
 #include "recon/choose/choose.h"
 #include "recon/inputs.h"
 #include "recon/slabs/slabs.h"

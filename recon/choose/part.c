@@ -1,12 +1,6 @@
 /* The samples that are held out by themselves: images are compared with a tenth of all of them, which takes a tenth
  * of the work. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
+#include "core/core.h"
 #include "larmor/recon.h"
 #include "recon/inputs.h"
 

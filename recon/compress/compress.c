@@ -3,10 +3,8 @@
 #include "larmor/compress.h"
 
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/compress/compress_along_readout.h"
 #include "recon/inputs.h"
 #include "recon/lapack.h"

@@ -5,9 +5,7 @@
  * belongs to a place is a matrix, and all that is done are transforms, moves and products of matrices. */
 #include "recon/compress/compress_along_readout.h"
 
-#include <math.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/compress.h"
 #include "larmor/recon.h"
 #include "recon/inputs.h"

@@ -13,11 +13,8 @@
  *
  * Source  Zhang, Pauly, Vasanawala, Lustig, Magn. Reson. Med. 69, 571 (2013). */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/compress.h"
 #include "recon/inputs.h"
 #include "recon/lapack.h"

@@ -10,11 +10,8 @@
  * of an angle.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/operators.h"
 #include "larmor/recon.h"
 #include "recon/density/gridder.h"

@@ -2,15 +2,8 @@
 #include "recon/describe/carrier.h"
 
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/array.h"
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/select.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "larmor/describe.h"
 #include "recon/inputs.h"
 

@@ -3,15 +3,8 @@
  * Magn. Reson. Med. 47, 1202 (2002)): combinations of the lines before a readout predict those after it, and the
  * other way round, to a factor that is 1. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "larmor/describe.h"
 #include "recon/describe/fit.h"
 #include "recon/describe/line_places.h"

@@ -2,15 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "recon/describe/fit.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
-#include "core/select.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "larmor/recon.h"
 #include "larmor/solve.h"
 

@@ -2,12 +2,7 @@
  * Med. 60, 187 (2008). SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/camera.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "recon/lapack.h"
 
 #define MAX_CONDITION 1e4 /* of harmonics at probes: more is a place that is missing, and not noise */

@@ -1,10 +1,6 @@
 /* Images whose voxels are displaced: resampling, the Jacobian, the inverse of a displacement.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/physics.h"
 #include "recon/inputs.h"
 

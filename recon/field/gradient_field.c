@@ -1,14 +1,7 @@
 /* The spherical harmonics of a gradient system, and where its images show a place: Janke et al., Magn. Reson. Med.
  * 52, 115 (2004). The layouts and the normalisation are those that gradunwarp reads: Jovicich et al., NeuroImage 30,
  * 436 (2006). SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/status.h"
-#include "core/text.h"
+#include "core/core.h"
 #include "larmor/physics.h"
 
 enum {

@@ -1,8 +1,5 @@
 /* Functions of place that fields are made of, and what gradients make of them. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/physics.h"
 #include "recon/inputs.h"
 

@@ -2,12 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/multiband.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/op.h"
-#include "core/owned.h"
+#include "core/core.h"
 
 /* ---- a phase for each readout ---- */
 

@@ -2,15 +2,8 @@
  * operators between phases (Fessler et al. 2005). SPDX-License-Identifier: Apache-2.0 */
 #include "recon/field/off_resonance.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/device.h"
+#include "core/core.h"
 #include "core/gate.h"
-#include "core/give.h"
-#include "core/owned.h"
-#include "core/refs.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
 #include "recon/field/model.h"

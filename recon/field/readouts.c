@@ -1,10 +1,6 @@
 /* The segments of some readouts, of those that see one state of an object that moves for example.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
-#include "core/array.h"
-#include "core/give.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/field/sum.h"
 
 /* The distinct times of some readouts: place[i] becomes theirs, which[] are those of all. */

@@ -6,11 +6,7 @@
  * (2006)). SPDX-License-Identifier: Apache-2.0 */
 #include "recon/field/separable.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
-#include "core/random.h"
+#include "core/core.h"
 #include "recon/field/exponential.h"
 #include "recon/lapack.h"
 

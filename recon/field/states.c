@@ -2,11 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "recon/field/states.h"
 
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/device.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/operators.h"
 
 typedef struct states {

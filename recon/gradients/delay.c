@@ -4,11 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "recon/gradients/delay.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/recon.h"
 
 void lmr_delay_axes(int e, int *a, int *b)

@@ -6,13 +6,8 @@
 #include "larmor/ghost.h"
 
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 
 enum {
     MOST_SIDE = 96, /* voxels of the images that are looked at */

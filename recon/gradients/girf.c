@@ -7,13 +7,8 @@
  *
  * Source: Vannesjo et al., Magn. Reson. Med. 69, 583 (2013) and 76, 45 (2016). SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/array.h"
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
+#include "core/core.h"
 #include "larmor/delays.h"
 #include "larmor/operators.h"
 #include "recon/gradients/delay.h"

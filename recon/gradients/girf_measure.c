@@ -2,12 +2,8 @@
  * are differences of k, of both alike, so that the response of differences itself does not count.
  * Source: Vannesjo et al., Magn. Reson. Med. 69, 583 (2013). SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "larmor/camera.h"
 #include "larmor/operators.h"
 #include "recon/lapack.h"

@@ -1,10 +1,8 @@
 /* How much images of the centre of k-space alias: what the point spread function of its samples has beside its peak.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/maps.h"
 #include "larmor/nufft.h"
 #include "recon/density/gridder.h"

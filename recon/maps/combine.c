@@ -1,8 +1,5 @@
 /* One image of the images of all coils, by their own maps. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/cartesian.h"
 #include "larmor/operators.h"
 #include "larmor/recon.h"

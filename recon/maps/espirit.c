@@ -1,12 +1,8 @@
 /* Coil maps as eigenvectors of the projection onto the space of a calibration region's windows (Uecker et al., Magn.
  * Reson. Med. 71, 990 (2014)). SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/clamp.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/maps.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"

@@ -5,11 +5,8 @@
 #include "recon/maps/hankel.h"
 
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/owned.h"
-#include "core/parallel.h"
+#include "core/core.h"
 
 static int64_t windows_places(const lmr_windows *w)
 {

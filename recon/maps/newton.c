@@ -2,11 +2,7 @@
  * (Uecker et al. 2008 and 2010). SPDX-License-Identifier: Apache-2.0 */
 #include "recon/maps/newton.h"
 
-#include <math.h>
-
-#include "core/clock.h"
-#include "core/owned.h"
-#include "core/random.h"
+#include "core/core.h"
 #include "recon/inputs.h"
 #include "recon/solve/solve.h"
 

@@ -1,7 +1,6 @@
 /* Nonlinear inversion of one image's samples, of all of them or of those of low resolution, whose maps are
  * interpolated. SPDX-License-Identifier: Apache-2.0 */
-#include "core/clock.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
 #include "recon/maps/centre.h"

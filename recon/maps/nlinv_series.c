@@ -1,12 +1,6 @@
 /* Nonlinear inversion of frames, each begun at and held to the one before (Uecker et al., NMR Biomed. 23, 986, 2010).
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/clock.h"
-#include "core/owned.h"
-#include "core/select.h"
+#include "core/core.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
 #include "recon/maps/newton.h"

@@ -1,9 +1,7 @@
 /* What shading coil maps leave in the image. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/maps.h"
 #include "recon/inputs.h"
 

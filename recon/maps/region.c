@@ -1,13 +1,8 @@
 /* The fully sampled centre of k-space on a grid: taken from samples that lie on it, or solved for.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
+#include "core/core.h"
 #include "larmor/maps.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"

@@ -3,11 +3,8 @@
 #include "recon/maps/walsh.h"
 
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/clamp.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
 

@@ -1,14 +1,8 @@
 /* Rigid motion from samples: the poses of a few groups of readouts with which one image explains the samples best, by
  * Gauss and Newton's steps on the misfit of the image that fits best (variable projection: Golub and Pereyra, SIAM J.
  * Numer. Anal. 10, 413 (1973)), from the centre of k-space outwards. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/random.h"
 #include "recon/motion/find.h"
+#include "core/core.h"
 
 enum {
     STATES = 4,

@@ -1,10 +1,5 @@
 /* Coil maps as an object sees them that has moved. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/array.h"
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
+#include "core/core.h"
 #include "recon/motion/rigid.h"
 
 /* ---- where there are none ---- */

@@ -1,10 +1,7 @@
 /* Poses, and what they do to points and samples. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/motion/rigid.h"
 
-#include <math.h>
-
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 
 #define MAX_SHIFT_MM 1e4
 #define MAX_ROTATION_DEG 3600.

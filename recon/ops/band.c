@@ -1,7 +1,6 @@
 /* Images limited to an ellipsoid of k-space. SPDX-License-Identifier: Apache-2.0 */
 
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/operators.h"
 #include "recon/ops/axes.h"
 

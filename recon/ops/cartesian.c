@@ -3,10 +3,7 @@
  * sum has an order of its own. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/ops/cartesian.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/operators.h"
 #include "nufft/op.h"
 #include "nufft/options.h"

@@ -1,11 +1,7 @@
 /* Multiplication by coil sensitivity maps, and the combination of coils that is its adjoint.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/op.h"
-#include "core/owned.h"
 #include "recon/ops/coils.h"
+#include "core/core.h"
 
 typedef struct coils {
     larmor_array *maps;

@@ -1,12 +1,7 @@
 /* One operator for each frame of a series of images. SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include "core/array.h"
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
+#include "core/core.h"
 #include "larmor/operators.h"
 
 enum {

@@ -1,9 +1,6 @@
 /* From coil images to the final image: root sum of squares, division by the maps' energy, crop, other voxels.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/give.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/operators.h"
 #include "larmor/recon.h"
 #include "recon/inputs.h"

@@ -1,13 +1,9 @@
 /* SENSE as a product of operators: root of the weights, NUFFT or FFT, coils (Pruessmann et al. 2001), for all
  * coils at once or for some at a time. The normal map has no root in it, and may be Toeplitz between the coils.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
+#include "recon/ops/sense.h"
 #include "core/conv_shape.h"
-#include "core/device.h"
-#include "core/op.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/operators.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
@@ -15,7 +11,6 @@
 #include "recon/inputs.h"
 #include "recon/ops/cartesian.h"
 #include "recon/ops/coils.h"
-#include "recon/ops/sense.h"
 #include "recon/ops/weights.h"
 
 /* sqrt(weights), real, [samples...]. */

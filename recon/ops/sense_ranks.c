@@ -3,11 +3,7 @@
  * Apache-2.0 */
 #include "recon/ops/sense_ranks.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "core/ranks/rank_rows.h"
 #include "recon/ops/sense.h"
 

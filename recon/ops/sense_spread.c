@@ -4,11 +4,8 @@
 #include "recon/ops/sense_spread.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/ops/sense.h"
 
 int lmr_sense_devices(const larmor_device *dev, int64_t coils, int64_t sets, const larmor_sense_opts *opts)

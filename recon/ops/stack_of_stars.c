@@ -1,10 +1,8 @@
 /* The NUFFT of a stack of planes: an FFT along z and, of each set of angles, one NUFFT in the plane for all
  * partitions that have it. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/operators.h"
 #include "nufft/options.h"
 #include "recon/bytes.h"

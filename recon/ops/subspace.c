@@ -1,8 +1,7 @@
 /* Images of a few basis functions in time. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
 
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/operators.h"
 
 typedef struct subspace {

@@ -1,11 +1,6 @@
 /* SENSE of coefficient images (Tamir et al. 2017): the basis acts on samples, or, in the normal map, on the images'
  * transforms on the doubled grid. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/device.h"
-#include "core/op.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/subspace.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"

@@ -1,10 +1,7 @@
 /* Multiplication of complex arrays by real weights. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/ops/weights.h"
 
-#include <stdlib.h>
-
-#include "core/op.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/operators.h"
 #include "recon/inputs.h"
 #include "recon/sparse.h"

@@ -1,12 +1,9 @@
 /* The circulant matrix nearest to A^H A of non-Cartesian SENSE (T. Chan 1988), and inverses of it as preconditioners.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
+#include "recon/precond/circulant.h"
+#include "core/core.h"
 #include "recon/bytes.h"
 #include "recon/measure.h"
-#include "recon/precond/circulant.h"
 
 /* What is added to the eigenvalues, relative to their mean: without it the preconditioner amplifies what the samples
  * hardly see before the rest has converged. Relative to the largest it would grow with the density of the samples in

@@ -1,10 +1,5 @@
 /* Denoisers from larmor's penalties. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/prior/prior.h"
 
 LMR_OWNS(larmor_regulariser, larmor_regulariser_free)

@@ -2,14 +2,10 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
 
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/prior/prior.h"
 
 #define SYMBOL "larmor_prior_plugin"

@@ -1,6 +1,5 @@
 /* Convex conjugates, by Moreau's identity (Moreau 1965). SPDX-License-Identifier: Apache-2.0 */
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/prox/prox.h"
 
 enum { VALUE_STEPS = 5 };

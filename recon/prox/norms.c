@@ -1,8 +1,5 @@
 /* The norm of all numbers together, its square, and functions that are moved. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/prox/prox.h"
 
 typedef struct norm {

@@ -1,9 +1,7 @@
 /* An image as the sum of several, each with a penalty of its own. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/prox/parts.h"
 
-#include <math.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 
 static int count_of(const larmor_array *z)
 {

@@ -1,8 +1,5 @@
 /* Projections: the proximal maps of sets, whose functions are 0 within them. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/prox/prox.h"
 #include "recon/sparse.h"
 

@@ -1,9 +1,6 @@
 /* The projection onto numbers of 0 and more with a given sum (Held, Wolfe, Crowder, Math. Program. 6, 62 (1974)):
  * real parts less a threshold, which is found between bounds. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/prox/prox.h"
 #include "recon/sparse.h"
 

@@ -1,7 +1,5 @@
 /* Sparsity of an image's wavelet coefficients, with shifts. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/prox/regulariser.h"
 
 /* A tight frame of shifted transforms, K^H K = 1; of a series each image by itself. */

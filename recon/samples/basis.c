@@ -1,11 +1,8 @@
 /* Bases of signals in time: from a dictionary by its singular vectors, and at the samples. SPDX-License-Identifier:
  * Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/subspace.h"
 
 #define MIN_ENERGY_PART 0.9999 /* of the curves: what is left out is then 1 % of their norm */

@@ -1,11 +1,5 @@
 /* How far samples reach on either side of the centre of k-space. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
-#include "core/select.h"
+#include "core/core.h"
 #include "larmor/recon.h"
 #include "recon/inputs.h"
 

@@ -1,12 +1,6 @@
 /* The level of the noise from the data themselves. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
+#include "core/core.h"
 #include "core/ranks/ranks.h"
-#include "core/select.h"
 #include "larmor/recon.h"
 #include "recon/inputs.h"
 

@@ -3,12 +3,8 @@
  * is a combination of samples that has next to nothing of the object, and v^H G v / |v|^2 the power of the noise.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "larmor/recon.h"
 #include "recon/inputs.h"
 #include "recon/lapack.h"

@@ -6,12 +6,8 @@
  * tell outside from inside, such as Cartesian lines along the phase encoding or too few spokes, lets the fit
  * explain everything. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/owned.h"
-#include "core/select.h"
+#include "core/core.h"
 #include "larmor/recon.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"

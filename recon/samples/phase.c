@@ -2,10 +2,8 @@
  * that both sides hold, which is of low resolution (Noll, Nishimura and Macovski 1991).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/cartesian.h"
 #include "larmor/operators.h"
 #include "recon/inputs.h"

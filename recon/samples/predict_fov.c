@@ -2,12 +2,8 @@
  * signal from beyond the field of view folds onto what is inside, and only several coils together tell them apart.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/owned.h"
-#include "core/random.h"
-#include "core/select.h"
+#include "core/core.h"
 #include "larmor/nlinv.h"
 #include "larmor/nufft.h"
 #include "recon/bytes.h"

@@ -1,7 +1,5 @@
 /* Readouts on a part of their field of view: oversampling that is removed. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/cartesian.h"
 #include "larmor/recon.h"
 #include "recon/inputs.h"

@@ -1,10 +1,7 @@
 /* The circulant of a volume of which each rank has a slab and some of the points. Of the maps each coil's
  * autocorrelation is found by one rank, on the coarse grid that holds them all; lags of the points are folded slab
  * by slab. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/ranks.h"
 #include "recon/bytes.h"
 #include "recon/precond/circulant.h"

@@ -2,8 +2,7 @@
  * phase at each point, so that each rank applies NUFFTs of its own points to the box of one slab after the other:
  * points are sorted to no slab, no halos are exchanged, and no grid is larger than a slab's.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/inputs.h"
 #include "recon/slabs/slabs.h"
 

@@ -1,11 +1,6 @@
 /* SENSE of a volume of which each rank has a slab, one coil at a time: the NUFFT in slabs, and between the coils
  * the Toeplitz normal map in slabs. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/op.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/operators.h"
 #include "nufft/choose/sizes.h"
 #include "nufft/toeplitz.h"

@@ -1,8 +1,5 @@
 /* SENSE of the frames of a series on one grid, a frame at a time. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "larmor/subspace.h"
 #include "recon/bytes.h"
 #include "recon/ops/sense.h"

@@ -3,10 +3,7 @@
  * times the spectrum, and back. The point spread function is made slab by slab, too: a slab's lags are modes
  * around another centre, which is a phase at each point, so that a NUFFT of a rank's points needs no grid larger
  * than the slab's. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "core/ranks/ranks.h"
 #include "nufft/choose/sizes.h"
 #include "nufft/kernels.h"

@@ -1,10 +1,7 @@
 /* An image with a penalty by name, by the solver that suits it. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/solve/regularised.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/bytes.h"
 #include "recon/measure.h"
 #include "recon/precond/circulant.h"

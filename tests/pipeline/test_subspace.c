@@ -1,5 +1,4 @@
 /* pipeline/subspace.c: coefficient images of series. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/subspace.h"
 #include "tests/pipeline/scan.h"
 
 enum { FRAMES = 20, PER = 6, RANK = 2 };

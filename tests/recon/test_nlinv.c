@@ -1,5 +1,4 @@
 /* recon/maps/nlinv.c and nlinv_model.c. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/operators.h"
 #include "recon/maps/nlinv_model.h"
 #include "tests/recon/support.h"
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "larmor/nlinv.h"
-#include "larmor/operators.h"
 #include "larmor/phantom.h"
 #include "larmor/recon.h"
 #include "larmor/solve.h"
