@@ -324,8 +324,7 @@ static larmor_status weigh_held_of_slabs(const points *p, const larmor_circulant
 {
     int64_t count = 0;
     for (int64_t i = 0; i < p->samples * p->readouts; i++) count += factors[i] > 0;
-    LMR_HEAP lmr_ranked *held = malloc(sizeof *held * (size_t)count + 1);
-    if (!held) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(lmr_ranked, held, count);
     sort_held(p, c, factors, held);
     return weigh_sorted(c, held, count, factors);
 }

@@ -103,8 +103,7 @@ static larmor_status smoother_create(larmor_device *dev, const int64_t n[3], int
     s->window = window | 1; /* odd: centred */
     const int64_t size[3] = {s->fine, s->fine, s->pixels};
     LMR_TRY(lmr_recon_kernels_of(dev, LARMOR_C128, &s->kernels));
-    double *taps = malloc((size_t)s->window * sizeof *taps);
-    if (!taps) return LMR_NO_MEMORY();
+    LMR_NEW(double, taps, s->window);
     for (int64_t t = 0; t < s->window; t++) taps[t] = pow(sin(M_PI * (double)(t + 1) / (double)(s->window + 1)), 2);
     const larmor_status st =
         larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(s->window), LARMOR_F64, taps, &s->taps);

@@ -86,8 +86,7 @@ static larmor_status upload(const number *x, larmor_device *dev, larmor_dtype dt
     int is_complex = 0;
     for (int64_t i = 0; i < count && !is_complex; i++) is_complex = cimag(x[i]) != 0;
     if (is_complex) return larmor_array_upload(dev, dtype, shape, LARMOR_C128, x, out);
-    LMR_HEAP double *real = malloc(sizeof *real * (size_t)count + 1);
-    if (!real) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, real, count);
     for (int64_t i = 0; i < count; i++) real[i] = creal(x[i]);
     return larmor_array_upload(dev, lmr_real_of(dtype), shape, LARMOR_F64, real, out);
 }
