@@ -1,7 +1,7 @@
 /* Checks of scans: opened, looked at, planned. SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/check.h"
 
-#include "check/findings.h"
+#include "check/check.h"
 #include "core/core.h"
 
 /* Errors first, then warnings, then notes, each in the order in which they were found. */

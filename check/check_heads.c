@@ -1,6 +1,6 @@
 /* What the heads of a scan's readouts say, beyond what the reader of files has checked. SPDX-License-Identifier:
  * Apache-2.0 */
-#include "check/findings.h"
+#include "check/check.h"
 #include "core/core.h"
 
 typedef long long ll;

@@ -1,8 +1,6 @@
 /* What the samples of a scan's images say: reach and centre of the trajectory, undersampling, coils and their noise,
  * values that were cut off, spikes, objects beyond the field of view. SPDX-License-Identifier: Apache-2.0 */
-#include "check/coil_change.h"
-#include "check/findings.h"
-#include "check/noise_scan.h"
+#include "check/check.h"
 #include "check/sample_faults.h"
 #include "core/core.h"
 #include "larmor/nlinv.h"

@@ -1,7 +1,6 @@
 /* A step in how the coils share the signal, and a trend of its size, in the course of a scan.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "check/coil_change.h"
-
+#include "check/check.h"
 #include "core/core.h"
 #include "larmor/describe.h"
 

@@ -2,8 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "check/describe.h"
 
-#include "check/coil_change.h"
-#include "check/fold.h"
+#include "check/check.h"
 #include "core/core.h"
 #include "larmor/describe.h"
 #include "physics/physics.h"

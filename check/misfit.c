@@ -6,9 +6,7 @@
  * size): e^H A H A^H e is a sum over the steps of conjugate gradients for A^H e, which grows to it from below
  * twice as fast as the solution does (Hestenes and Stiefel, J. Res. Natl. Bur. Stand. 49, 409 (1952), theorem
  * 6:1). */
-#include "check/misfit.h"
-
-#include "check/noise_scan.h"
+#include "check/check.h"
 #include "core/core.h"
 #include "core/ranks/ranks.h"
 #include "pipeline/problem.h"

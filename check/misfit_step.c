@@ -1,9 +1,8 @@
 /* A step in the course of a scan, of the object's place or of a coil's gain, or another place of the object in each
  * curved readout, that explains what an image leaves of the samples. SPDX-License-Identifier: Apache-2.0 */
-#include "check/misfit_step.h"
-
 #include <complex.h>
 
+#include "check/check.h"
 #include "core/core.h"
 
 enum {

@@ -1,8 +1,7 @@
 /* Whether a noise scan has the coils' covariance. SPDX-License-Identifier: Apache-2.0 */
-#include "check/noise_scan.h"
-
 #include <complex.h>
 
+#include "check/check.h"
 #include "core/core.h"
 #include "larmor/recon.h"
 

@@ -1,7 +1,7 @@
 /* A list of findings that grows. SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
 
-#include "check/findings.h"
+#include "check/check.h"
 #include "core/core.h"
 
 const char *larmor_severity_name(larmor_severity severity)

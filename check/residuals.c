@@ -1,6 +1,5 @@
 /* Sums of squares of what an image leaves of its samples. SPDX-License-Identifier: Apache-2.0 */
-#include "check/residuals.h"
-
+#include "check/check.h"
 #include "core/core.h"
 #include "core/ranks/ranks.h"
 #include "larmor/describe.h"

@@ -1,5 +1,5 @@
 /* Reasons why an image may be wrong. SPDX-License-Identifier: Apache-2.0 */
-#include "check/misfit.h"
+#include "check/check.h"
 #include "check/sample_faults.h"
 #include "core/core.h"
 

@@ -2,10 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/solve.h"
 
-#include "check/band_sign.h"
-#include "check/fold.h"
-#include "check/misfit.h"
-#include "check/misfit_step.h"
+#include "check/check.h"
 #include "core/core.h"
 #include "pipeline/gridding.h"
 #include "pipeline/method.h"

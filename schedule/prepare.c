@@ -1,8 +1,8 @@
 /* Everything before the first image. SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/prepare.h"
 
+#include "check/check.h"
 #include "check/describe.h"
-#include "check/noise_scan.h"
 #include "core/core.h"
 #include "physics/decide.h"
 #include "physics/physics.h"

@@ -4,7 +4,7 @@
 #include "motion_file.h"
 #include "phantom_truth.h"
 #include "progress.h"
-#include "recon_gating.h"
+#include "recon.h"
 #include "scan.h"
 
 enum { MOST_COILS = 1024 };

@@ -6,9 +6,7 @@
 #include "common.h"
 #include "given.h"
 #include "parameters.h"
-#include "recon_gating.h"
-#include "recon_inputs.h"
-#include "recon_options.h"
+#include "recon.h"
 #include "serve_commands.h"
 #include "via.h"
 

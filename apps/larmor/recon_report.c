@@ -1,15 +1,12 @@
 /* The result of a reconstruction: the exit code, and the report as a JSON object. SPDX-License-Identifier: Apache-2.0
  * */
-#include "recon_report.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "in_options.h"
 #include "json.h"
-#include "recon_options.h"
-#include "recon_output.h"
+#include "recon.h"
 
 /* ---- the verdict ---- */
 

@@ -8,7 +8,7 @@
 #include "recon/compress/compress_along_readout.h"
 #include "recon/inputs.h"
 #include "recon/lapack.h"
-#include "recon/maps/centre.h"
+#include "recon/maps/maps.h"
 
 /* Coils of an array, its last dimension; 0 if it has none. */
 static int64_t coils_of(const larmor_array *x)

@@ -18,7 +18,7 @@
 #include "larmor/compress.h"
 #include "recon/inputs.h"
 #include "recon/lapack.h"
-#include "recon/maps/centre.h"
+#include "recon/maps/maps.h"
 
 static const double pi = 3.14159265358979323846;
 

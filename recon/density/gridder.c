@@ -4,7 +4,7 @@
 
 #include "core/core.h"
 #include "recon/inputs.h"
-#include "recon/ops/cartesian.h"
+#include "recon/ops/ops.h"
 
 void lmr_gridder_free(lmr_gridder *g)
 {

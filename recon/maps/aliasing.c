@@ -7,7 +7,7 @@
 #include "larmor/nufft.h"
 #include "recon/density/gridder.h"
 #include "recon/inputs.h"
-#include "recon/maps/centre.h"
+#include "recon/maps/maps.h"
 
 /* The region that is looked at, in samples 1/FOV apart; less in 3D, where density compensation takes long. */
 enum { SIDE_2D = 32, SIDE_3D = 20 };

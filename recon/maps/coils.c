@@ -4,10 +4,8 @@
 #include "recon/bytes.h"
 #include "recon/density/gridder.h"
 #include "recon/inputs.h"
-#include "recon/maps/centre.h"
-#include "recon/maps/interpolate.h"
-#include "recon/maps/walsh.h"
-#include "recon/ops/cartesian.h"
+#include "recon/maps/maps.h"
+#include "recon/ops/ops.h"
 
 typedef struct calibration {
     lmr_centre centre;

@@ -4,7 +4,7 @@
 #include "larmor/operators.h"
 #include "larmor/recon.h"
 #include "recon/bytes.h"
-#include "recon/ops/cartesian.h"
+#include "recon/ops/ops.h"
 
 enum { SIDE = 32 }; /* of the centre of k-space that the maps are made from */
 

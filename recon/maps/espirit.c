@@ -6,11 +6,7 @@
 #include "larmor/maps.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
-#include "recon/maps/hankel.h"
-#include "recon/maps/interpolate.h"
-#include "recon/maps/region.h"
-#include "recon/maps/shown.h"
-#include "recon/maps/walsh.h"
+#include "recon/maps/maps.h"
 
 /* Samples, 6 as BART's ecalib has; in 3D 5 give maps as good in a third of the time (docs/records/maps.md). */
 enum { DEFAULT_KERNEL = 6, DEFAULT_KERNEL_3D = 5, LEAST_KERNEL = 2 };

@@ -3,9 +3,7 @@
 #include "core/core.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
-#include "recon/maps/centre.h"
-#include "recon/maps/interpolate.h"
-#include "recon/maps/newton.h"
+#include "recon/maps/maps.h"
 
 /* ---- low resolution ---- */
 

@@ -1,11 +1,11 @@
 /* The model of nonlinear inversion and its derivative (Uecker et al. 2008; sets: Holme et al. 2019), on the device by
  * operators and by arithmetic of vectors. SPDX-License-Identifier: Apache-2.0 */
-#include "recon/maps/nlinv_model.h"
 #include "core/core.h"
 #include "larmor/operators.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
+#include "recon/maps/maps.h"
 
 /* Coefficients whose weight is below this part of the largest are left out: about
  * the rounding of single precision. */

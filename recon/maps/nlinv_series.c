@@ -3,7 +3,7 @@
 #include "core/core.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
-#include "recon/maps/newton.h"
+#include "recon/maps/maps.h"
 
 /* Of frames that follow: more steps, or more of conjugate gradients in each, lower the error by 1 to 2 % for 2.5
  * times the time, and less damping raises it (docs/records/live.md). */

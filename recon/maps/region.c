@@ -8,8 +8,7 @@
 #include "recon/bytes.h"
 #include "recon/density/gridder.h"
 #include "recon/inputs.h"
-#include "recon/maps/centre.h"
-#include "recon/maps/region.h"
+#include "recon/maps/maps.h"
 
 enum {
     DEFAULT_SIDE = 24,     /* samples, as BART's ecalib has */

@@ -1,12 +1,11 @@
 /* Coil maps as dominant eigenvectors of local coil covariances (Walsh, Gmitro, Marcellin 2000).
  * SPDX-License-Identifier: Apache-2.0 */
-#include "recon/maps/walsh.h"
-
 #include <complex.h>
 
 #include "core/core.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
+#include "recon/maps/maps.h"
 
 /* The tail's weight falls by this factor with every doubling of the distance: it decides only where there is no
  * signal. */

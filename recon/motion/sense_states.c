@@ -2,7 +2,7 @@
 #include "core/core.h"
 #include "larmor/motion.h"
 #include "recon/field/states.h"
-#include "recon/ops/sense.h"
+#include "recon/ops/ops.h"
 
 typedef struct states {
     int count;

@@ -2,7 +2,7 @@
 
 #include "core/core.h"
 #include "larmor/operators.h"
-#include "recon/ops/axes.h"
+#include "recon/ops/ops.h"
 
 /* 1 where the sum of (k / (n / 2))^2 over the axes is below 1, else 0. */
 static larmor_status make_mask(larmor_device *dev, larmor_shape shape, unsigned axes, larmor_array **mask)

@@ -1,8 +1,6 @@
 /* The Fourier transform at samples on the grid: an FFT whose numbers are gathered, and back again. What several
  * samples at one place add up to is gathered in turns, the first of every place, then the second ones, so that the
  * sum has an order of its own. SPDX-License-Identifier: Apache-2.0 */
-#include "recon/ops/cartesian.h"
-
 #include "core/core.h"
 #include "larmor/operators.h"
 #include "nufft/op.h"
@@ -10,6 +8,7 @@
 #include "recon/bytes.h"
 #include "recon/inputs.h"
 #include "recon/measure.h"
+#include "recon/ops/ops.h"
 
 #define DEFAULT_TOL 1e-5
 #define GRID_TOLERANCE_OVER_TOL (1. / 3) /* a coordinate off by e is a phase off by at most pi e */

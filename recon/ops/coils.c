@@ -1,7 +1,7 @@
 /* Multiplication by coil sensitivity maps, and the combination of coils that is its adjoint.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "recon/ops/coils.h"
 #include "core/core.h"
+#include "recon/ops/ops.h"
 
 typedef struct coils {
     larmor_array *maps;

@@ -6,7 +6,7 @@
 
 #include "core/core.h"
 #include "larmor/operators.h"
-#include "recon/ops/axes.h"
+#include "recon/ops/ops.h"
 #include "recon/sparse.h"
 
 /* Up to three neighbouring axes of an array [before, dim..., after]. */

@@ -1,8 +1,7 @@
 /* Differences of images, and of vector fields. SPDX-License-Identifier: Apache-2.0 */
-#include "recon/ops/gradient.h"
 #include "core/core.h"
 #include "larmor/operators.h"
-#include "recon/ops/axes.h"
+#include "recon/ops/ops.h"
 #include "recon/sparse.h"
 
 typedef struct gradient {

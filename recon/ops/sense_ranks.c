@@ -1,11 +1,9 @@
 /* SENSE whose coils the ranks of several processes share: rank 0 sends to each its part of the maps, and
  * trajectory and weights to all; rows and sums are those of core/ranks/rank_rows.c. SPDX-License-Identifier:
  * Apache-2.0 */
-#include "recon/ops/sense_ranks.h"
-
 #include "core/core.h"
 #include "core/ranks/rank_rows.h"
-#include "recon/ops/sense.h"
+#include "recon/ops/ops.h"
 
 int lmr_sense_ranks(const larmor_device *dev, int64_t coils, int64_t sets, const larmor_sense_opts *opts)
 {

@@ -1,12 +1,10 @@
 /* SENSE on a group of devices: each has some of the coils with all of the trajectory, and the images are summed
  * (larmor_op_distribute). The rows are made at the same time, a thread for each. SPDX-License-Identifier:
  * Apache-2.0 */
-#include "recon/ops/sense_spread.h"
-
 #include <pthread.h>
 
 #include "core/core.h"
-#include "recon/ops/sense.h"
+#include "recon/ops/ops.h"
 
 int lmr_sense_devices(const larmor_device *dev, int64_t coils, int64_t sets, const larmor_sense_opts *opts)
 {

@@ -9,7 +9,7 @@
 #include "recon/inputs.h"
 #include "recon/low_rank.h"
 #include "recon/measure.h"
-#include "recon/ops/cartesian.h"
+#include "recon/ops/ops.h"
 
 /* ---- what a trajectory is made of ---- */
 

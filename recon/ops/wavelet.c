@@ -2,8 +2,7 @@
  * between two arrays. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
 #include "larmor/operators.h"
-#include "recon/ops/axes.h"
-#include "recon/ops/daubechies.h"
+#include "recon/ops/ops.h"
 #include "recon/sparse.h"
 
 enum { AXES = 3, MAX_LEVELS = 63 };

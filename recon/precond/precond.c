@@ -3,7 +3,7 @@
 
 #include "core/owned.h"
 #include "recon/bytes.h"
-#include "recon/ops/cartesian.h"
+#include "recon/ops/ops.h"
 #include "recon/sparse.h"
 
 larmor_shape lmr_doubled(larmor_shape image)

@@ -12,7 +12,7 @@
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
-#include "recon/maps/centre.h"
+#include "recon/maps/maps.h"
 
 enum {
     COILS = 6,  /* virtual coils at most */

@@ -8,7 +8,7 @@
 #include "larmor/nufft.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
-#include "recon/maps/centre.h"
+#include "recon/maps/maps.h"
 
 /* Voxels of the field of view along each axis, at most. */
 static const double max_side = 20;

@@ -5,7 +5,7 @@
 #include "nufft/choose/sizes.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
-#include "recon/ops/weights.h"
+#include "recon/ops/ops.h"
 #include "recon/slabs/slabs.h"
 
 static larmor_nufft_opts nufft_of(const int64_t modes[3], double tol, larmor_dtype dtype)

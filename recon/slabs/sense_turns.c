@@ -2,8 +2,7 @@
 #include "core/core.h"
 #include "larmor/subspace.h"
 #include "recon/bytes.h"
-#include "recon/ops/sense.h"
-#include "recon/ops/weights.h"
+#include "recon/ops/ops.h"
 #include "recon/sparse.h"
 
 /* What the frames share; the last of them frees it. */

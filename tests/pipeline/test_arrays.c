@@ -1,5 +1,5 @@
 /* scan/source_arrays.c. SPDX-License-Identifier: Apache-2.0 */
-#include "check/noise_scan.h"
+#include "check/check.h"
 #include "scan/source.h"
 #include "tests/pipeline/scan.h"
 

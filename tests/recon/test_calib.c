@@ -1,6 +1,6 @@
 /* recon/maps/coils.c and walsh.c: maps from data whose k-space is known exactly. SPDX-License-Identifier: Apache-2.0
  */
-#include "recon/maps/walsh.h"
+#include "recon/maps/maps.h"
 #include "tests/recon/coil_scene.h"
 
 typedef struct scan {

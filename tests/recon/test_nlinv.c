@@ -1,5 +1,5 @@
 /* recon/maps/nlinv.c and nlinv_model.c. SPDX-License-Identifier: Apache-2.0 */
-#include "recon/maps/nlinv_model.h"
+#include "recon/maps/maps.h"
 #include "tests/recon/support.h"
 
 ENDS_ITSELF_BY(lmr_nlinv_free, lmr_nlinv)
