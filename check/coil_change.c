@@ -33,10 +33,7 @@ typedef struct shares {
     double *level, *when; /* [in_centre] its logarithm, and `at` */
 } shares;
 
-static void free_shares(shares *s)
-{
-    LMR_FREE(s->share, s->size, s->at, s->level, s->when);
-}
+LMR_FREES(free_shares, shares, share, size, at, level, when)
 
 static double radius_of(const double *k, int nd, int64_t point)
 {

@@ -48,10 +48,7 @@ typedef struct step {
     int64_t readout;
 } step;
 
-static void free_sums(sums *s)
-{
-    LMR_FREE(s->gram, s->rhs, s->power, s->product);
-}
+LMR_FREES(free_sums, sums, gram, rhs, power, product)
 
 /* 1 if no readout is straight: a shift along a straight one is a frequency, and has a comparison of its own. Of two
  * dimensions alone: a readout of one partition cannot tell a shift across partitions from a phase. */
@@ -103,10 +100,7 @@ typedef struct image {
     double complex *x;
 } image;
 
-static void free_image(image *m)
-{
-    free(m->x);
-}
+LMR_FREES(free_image, image, x)
 
 /* The derivative of x along an axis, by mm, at a voxel. */
 static double complex along(const image *m, int axis, int64_t v)

@@ -8,10 +8,7 @@ typedef struct maps {
     double *value, *deviation, *spread;
 } maps;
 
-static void free_maps(maps *m)
-{
-    LMR_FREE(m->value, m->deviation, m->spread);
-}
+LMR_FREES(free_maps, maps, value, deviation, spread)
 
 /* Adds a pair of neighbours to what voxel i has: the square of their difference that noise does not explain. */
 static void add_neighbour(const maps *m, int64_t i, int64_t neighbour, double *sum, int *count)

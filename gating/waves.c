@@ -13,10 +13,7 @@ void lmr_wave_rhythm_free(lmr_wave_rhythm *rhythm)
     larmor_gating_signal_free(&rhythm->shown);
 }
 
-static void free_found(lmr_found *found)
-{
-    LMR_FREE(found->signal, found->phase);
-}
+LMR_FREES(free_found, lmr_found, signal, phase)
 
 /* 1 if the waveform is there while readouts are, else the report says so. */
 static int covers(const lmr_track *t, const char *name, const double *seconds, int64_t readouts,

@@ -97,8 +97,7 @@ larmor_status larmor_live_create(const char *xml, int64_t bytes, larmor_device *
                                  larmor_live **live)
 {
     static const larmor_live_opts defaults;
-    LMR_NEED_OUT(live);
-    LMR_NEED(xml, dev);
+    LMR_NEED_OUT(live, xml, dev);
     if (!opts) opts = &defaults;
     LMR_REFUSE(bytes < 1, LARMOR_ERR_ARG, "live: a header of %lld bytes.", (long long)bytes);
     LMR_TRY(check(opts));

@@ -198,8 +198,7 @@ larmor_status lmr_image_check(const char *who, int ndim, larmor_dtype dtype, lar
 larmor_status larmor_phantom_coils_around(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
                                           larmor_shape shape, const double *extent, int coils, larmor_array **maps)
 {
-    LMR_NEED_OUT(maps);
-    LMR_NEED(dev);
+    LMR_NEED_OUT(maps, dev);
     int ndim = shape.ndim == 3 ? 3 : 2;
     if (phantom) ndim = phantom->ndim;
     LMR_TRY(lmr_image_check("phantom coils", ndim, dtype, shape));

@@ -48,8 +48,7 @@ larmor_status larmor_phantom_kspace_phase(const larmor_phantom *phantom, const l
                                           const larmor_phantom_phase *phase, int coils, larmor_dtype dtype,
                                           larmor_array **kspace)
 {
-    LMR_NEED_OUT(kspace);
-    LMR_NEED(phantom, traj, phase);
+    LMR_NEED_OUT(kspace, phantom, traj, phase);
     lmr_waves waves;
     LMR_TRY(lmr_phase_waves(phase, &waves));
     larmor_device *dev = larmor_array_device(traj);

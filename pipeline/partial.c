@@ -124,8 +124,7 @@ static larmor_status make_coarse(const lmr_job *job, lmr_frame *frames, int coun
         LMR_TRY(larmor_axpby(voxels, fewer, 0, to)); /* samples are sums over voxels */
     }
     larmor_array_free(*x);
-    LMR_HAND_ON(*x, all);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*x, all);
 }
 
 /* ---- an image to look at ---- */
@@ -207,8 +206,7 @@ static larmor_status refine(larmor_op *A, const larmor_array *b, double weight, 
         LMR_TRY(phase_of_samples(A, image, weight, reach, z, y, &expected));
         LMR_TRY(move_phase(seen, expected, image, phase, &moved));
     }
-    LMR_HAND_ON(*model, image);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*model, image);
 }
 
 /* Of the centre of k-space what the model has not, beyond noise, relative to all of it. x is overwritten. */

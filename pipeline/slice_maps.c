@@ -101,8 +101,7 @@ larmor_status lmr_slice_maps(const larmor_samples *samples, larmor_shape image, 
         join(&found, !s, report);
     }
     LMR_TRY(judge(samples->traj, image, opts->encoded, report));
-    LMR_HAND_ON(*maps, all);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*maps, all);
 }
 
 /* ---- within a larger image ---- */

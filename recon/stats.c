@@ -66,10 +66,7 @@ typedef struct regions {
     int64_t *order;
 } regions;
 
-static void free_regions(regions *r)
-{
-    free(r->order);
-}
+LMR_FREES(free_regions, regions, order)
 
 static void sort_by_label(const int *label, int64_t count, regions *r)
 {

@@ -217,10 +217,7 @@ typedef struct choice {
     int64_t count, samples, readouts;
 } choice;
 
-static void free_choice(choice *x)
-{
-    free(x->sample);
-}
+LMR_FREES(free_choice, choice, sample)
 
 /* Beyond the grid: k = n/2 of an even n is its other edge, and taken where that is not sampled. */
 static int is_outside(const double *k, const larmor_grid *grid, const int *edge)
@@ -276,8 +273,7 @@ static larmor_status keep_chosen(const choice *chosen, larmor_samples *samples)
         LMR_CLEAR(one);
     }
     larmor_array_free(samples->kspace);
-    LMR_HAND_ON(samples->kspace, out);
-    return LARMOR_OK;
+    return LMR_HAND_ON(samples->kspace, out);
 }
 
 /* The counters of the readouts that are left; none where they are no readouts any more. */
@@ -295,10 +291,7 @@ typedef struct places {
     int64_t low[3], high[3], most;
 } places;
 
-static void free_places(places *x)
-{
-    free(x->count);
-}
+LMR_FREES(free_places, places, count)
 
 static int64_t place_of(const double *k, const larmor_grid *grid)
 {

@@ -47,8 +47,7 @@ static larmor_status mix_sets(const lmr_job *job, int back, larmor_array *maps, 
         LMR_OWN(larmor_array, to, lmr_one_of(all, m, &to));
         LMR_TRY(larmor_copy(set, to));
     }
-    LMR_HAND_ON(*mixed, all);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*mixed, all);
 }
 
 larmor_status lmr_compress_maps(const lmr_job *job, larmor_array **maps)

@@ -204,10 +204,7 @@ static larmor_status open_image(const frames *f, int index, image *m)
     return read_clock(f, m);
 }
 
-static void close_image(image *m)
-{
-    LMR_FREE(m->stamp, m->at);
-}
+LMR_FREES(close_image, image, stamp, at)
 
 /* ---- lists that grow ---- */
 

@@ -118,8 +118,7 @@ larmor_status larmor_recon_open_device(const char *spec, larmor_source *source, 
 {
     larmor_recon_opts own;
     lmr_workload work;
-    LMR_NEED_OUT(dev);
-    LMR_NEED(source);
+    LMR_NEED_OUT(dev, source);
     LMR_TRY(lmr_options_copy(opts, &own));
     if ((spec && strcmp(spec, "auto") != 0) || !lmr_plugin_is_there("cuda")) return larmor_device_open(spec, dev);
     const double start = start_of_gpu();

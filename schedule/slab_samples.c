@@ -83,10 +83,7 @@ typedef struct middle {
     double *points;        /* [room, 3] */
 } middle;
 
-static void free_centre(middle *c)
-{
-    LMR_FREE(c->values, c->points);
-}
+LMR_FREES(free_centre, middle, values, points)
 
 static int is_inside(const double *k, const double radius[3])
 {

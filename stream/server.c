@@ -39,8 +39,7 @@ struct larmor_server {
 larmor_status larmor_server_create(const char *address, const larmor_server_opts *opts, larmor_server **server)
 {
     struct stat made;
-    LMR_NEED_OUT(server);
-    LMR_NEED(address);
+    LMR_NEED_OUT(server, address);
     LMR_NEW_ZEROS(larmor_server, s, 1);
     if (opts) s->opts = *opts;
     if (!s->opts.sessions) s->opts.sessions = SESSIONS;

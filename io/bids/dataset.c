@@ -40,8 +40,7 @@ larmor_status larmor_bids_open(const char *folder, const char *name, int echo, i
     }
     LMR_OWN(larmor_output, made, larmor_output_open(path, force, &made));
     LMR_TRY(larmor_output_add_sidecar(made));
-    LMR_HAND_ON(*out, made);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*out, made);
 }
 
 /* ---- files that describe ---- */

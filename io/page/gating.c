@@ -200,8 +200,7 @@ static const lmr_format svg = {.suffix = ".svg", .name = "SVG", .write = refuse}
 
 larmor_status larmor_drawing_open(const char *path, int force, larmor_output **out)
 {
-    LMR_NEED_OUT(out);
-    LMR_NEED(path);
+    LMR_NEED_OUT(out, path);
     const size_t length = strlen(path), suffix = strlen(svg.suffix);
     LMR_REFUSE(length <= suffix || strcmp(path + length - suffix, svg.suffix) != 0, LARMOR_ERR_ARG,
                "%s: a drawing is written to .svg", path);

@@ -130,8 +130,7 @@ larmor_status lmr_mrd_file_header(lmr_mrd_file *f, char **text)
     *text = NULL;
     LMR_HEAP LMR_NEW_ZEROS(char, xml, f->xml_bytes + 1);
     LMR_TRY(fetch_xml(f, xml));
-    LMR_HAND_ON(*text, xml);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*text, xml);
 }
 
 /* ---- the acquisitions ---- */

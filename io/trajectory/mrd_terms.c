@@ -144,8 +144,7 @@ static larmor_status take_rows(larmor_raw *raw, const layout *l, int rows)
         numbers += h->samples * dims;
     }
     free(raw->traj);
-    LMR_HAND_ON(raw->traj, k);
-    return LARMOR_OK;
+    return LMR_HAND_ON(raw->traj, k);
 }
 
 /* Readouts that are left out have no trajectory any more. */

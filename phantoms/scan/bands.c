@@ -38,8 +38,7 @@ larmor_status lmr_simulation_bands(const larmor_simulation *s, const larmor_phan
         if (!b) LMR_TRY(larmor_zero(sum));
         LMR_TRY(add_band(s, b, one, sum));
     }
-    LMR_HAND_ON(*kspace, sum);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*kspace, sum);
 }
 
 /* ---- what to expect ---- */
@@ -79,8 +78,7 @@ larmor_status lmr_simulation_bands_image(const larmor_simulation *s, const larmo
         LMR_TRY(larmor_phantom_bandlimited(plane, s->dev, LARMOR_C64, LARMOR_SHAPE(n[0], n[1]), &one));
         LMR_TRY(put_plane(one, b, all));
     }
-    LMR_HAND_ON(*image, all);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*image, all);
 }
 
 larmor_status lmr_simulation_bands_maps(const larmor_simulation *s, larmor_array **maps)
@@ -95,6 +93,5 @@ larmor_status lmr_simulation_bands_maps(const larmor_simulation *s, larmor_array
             larmor_phantom_coils_around(plane, s->dev, LARMOR_C64, LARMOR_SHAPE(n[0], n[1]), NULL, s->o.coils, &one));
         LMR_TRY(put_plane(one, b, all));
     }
-    LMR_HAND_ON(*maps, all);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*maps, all);
 }

@@ -92,8 +92,7 @@ static larmor_status add_picture(const larmor_simulation *s, int part, double *d
 larmor_status larmor_simulation_t2star(const larmor_simulation *simulation, larmor_array **ms,
                                        larmor_image_meta *meta)
 {
-    LMR_NEED_OUT(ms);
-    LMR_NEED(meta);
+    LMR_NEED_OUT(ms, meta);
     const larmor_simulation *s = simulation;
     LMR_NEED(simulation);
     const larmor_shape shape = larmor_shape_of(s->info.ndim, s->info.matrix);

@@ -63,8 +63,7 @@ void larmor_expected_free(larmor_expected *expected)
 larmor_status larmor_simulation_maps(const larmor_simulation *simulation, const int64_t maps_matrix[3],
                                      larmor_array **maps, larmor_image_meta *meta)
 {
-    LMR_NEED_OUT(maps);
-    LMR_NEED(meta);
+    LMR_NEED_OUT(maps, meta);
     const larmor_simulation *s = simulation;
     LMR_NEED(simulation);
     larmor_shape shape = larmor_shape_of(s->info.ndim, s->info.matrix);
@@ -94,8 +93,7 @@ larmor_status larmor_simulation_maps(const larmor_simulation *simulation, const 
 
 larmor_status larmor_simulation_field(const larmor_simulation *simulation, larmor_array **hz, larmor_image_meta *meta)
 {
-    LMR_NEED_OUT(hz);
-    LMR_NEED(meta);
+    LMR_NEED_OUT(hz, meta);
     const larmor_simulation *s = simulation;
     LMR_NEED(simulation);
     *meta = s->geometry;

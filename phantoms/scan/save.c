@@ -65,10 +65,7 @@ typedef struct line_set { /* the readouts of an image */
     uint64_t *flags;      /* [readouts] */
 } line_set;
 
-static void free_lines(line_set *l)
-{
-    LMR_FREE(l->step2, l->flags);
-}
+LMR_FREES(free_lines, line_set, step2, flags)
 
 /* What each readout is for, and its partition. */
 static larmor_status find_lines(const larmor_simulation *s, const larmor_array *traj, pass which, line_set *l)

@@ -399,8 +399,7 @@ static larmor_status prepare(larmor_simulation *s)
 larmor_status larmor_simulation_create(larmor_device *dev, const larmor_simulation_opts *opts,
                                        larmor_simulation **simulation)
 {
-    LMR_NEED_OUT(simulation);
-    LMR_NEED(dev, opts);
+    LMR_NEED_OUT(simulation, dev, opts);
     LMR_NEW_ZEROS(larmor_simulation, s, 1);
     lmr_gate_init(&s->gate);
     s->o = *opts;

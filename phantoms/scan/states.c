@@ -40,8 +40,7 @@ static larmor_status average(const larmor_simulation *s, const larmor_phantom *o
         LMR_OWN(larmor_array, one, larmor_phantom_bandlimited(now, s->dev, LARMOR_C64, shape, &one));
         LMR_TRY(larmor_axpby(1 / (double)used, one, 1, sum));
     }
-    LMR_HAND_ON(*image, sum);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*image, sum);
 }
 
 static larmor_status fill(const larmor_simulation *s, int hearts, int breaths, larmor_expected *e)

@@ -361,6 +361,5 @@ larmor_status larmor_hold_out(const larmor_array *traj, const larmor_array *weig
     LMR_TRY(larmor_array_write(made, keep, larmor_array_bytes(made)));
     LMR_TRY(larmor_array_write(of_made, count, larmor_array_bytes(of_made)));
     LMR_HAND_ON(*kept, made);
-    LMR_HAND_ON(*factors, of_made);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*factors, of_made);
 }

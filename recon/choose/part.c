@@ -10,10 +10,7 @@ typedef struct indices { /* of one coil: */
     int64_t count, readouts; /* readouts: 1 where they are no whole ones */
 } indices;
 
-static void free_indices(indices *h)
-{
-    LMR_FREE(h->index, h->factors, h->root, h->weights, h->k);
-}
+LMR_FREES(free_indices, indices, index, factors, root, weights, k)
 
 /* All samples, readout by readout. */
 typedef struct choice {

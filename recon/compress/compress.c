@@ -187,8 +187,7 @@ static larmor_status mix(const larmor_array *M, const larmor_array *x, larmor_ar
         LMR_TRY(lmr_la_of(x)->gemm(x->dev->ctx, 'N', 'T', count, rows, columns, (const char *)x->data + at, samples,
                                    matrix->data, rows, (char *)mixed->data + at, samples));
     }
-    LMR_HAND_ON(*y, mixed);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*y, mixed);
 }
 
 /* C and x fit, x having as many coils as C has in this dimension, and a place for each of C's matrices. */

@@ -34,10 +34,7 @@ typedef struct centre_samples {
     double complex *values; /* [m, coils] */
 } centre_samples;
 
-static void centre_samples_free(centre_samples *s)
-{
-    LMR_FREE(s->k, s->weight, s->readout, s->values);
-}
+LMR_FREES(centre_samples_free, centre_samples, k, weight, readout, values)
 
 static larmor_status read_centre(const larmor_array *kspace, const larmor_array *traj, double radius,
                                  centre_samples *s)

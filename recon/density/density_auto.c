@@ -140,10 +140,7 @@ typedef struct compared {
     larmor_array *traj, *ramp;
 } compared;
 
-static void compared_free(compared *c)
-{
-    LMR_FREE(c->traj, c->ramp);
-}
+LMR_FREES(compared_free, compared, traj, ramp)
 
 /* A matrix of the same proportions with few enough voxels. */
 static larmor_shape smaller_matrix(larmor_shape image)

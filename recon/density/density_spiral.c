@@ -27,10 +27,7 @@ typedef struct arms {
     int64_t count;
 } arms;
 
-static void arms_free(arms *a)
-{
-    LMR_FREE(a->radius, a->list);
-}
+LMR_FREES(arms_free, arms, radius, list)
 
 /* The radii of an arm do not turn back: each is at least the one further in. Returns how far one did. */
 static double straighten(double *r, int64_t count, int outwards)

@@ -43,10 +43,7 @@ typedef struct cells { /* of different points */
     int64_t *shared; /* how many samples a point stands for */
 } cells;
 
-static void cells_free(cells *c)
-{
-    LMR_FREE(c->at, c->area, c->shared);
-}
+LMR_FREES(cells_free, cells, at, area, shared)
 
 /* The different points of samples; owner[i]: the point of sample i. */
 static larmor_status find_different(int64_t samples, const point *k, cells *c, int64_t *owner)
@@ -89,10 +86,7 @@ static double cross(point a, point b, point c)
     return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
 }
 
-static void hull_free(hull *h)
-{
-    LMR_FREE(h->corner, h->angle);
-}
+LMR_FREES(hull_free, hull, corner, angle)
 
 typedef struct candidate {
     point at;
@@ -209,10 +203,7 @@ typedef struct polygon {
     int count;
 } polygon;
 
-static void polygon_free(polygon *p)
-{
-    LMR_FREE(p->corner, p->spare);
-}
+LMR_FREES(polygon_free, polygon, corner, spare)
 
 static larmor_status make_room(polygon *cell, const lmr_neighbours *near, int64_t points)
 {

@@ -94,10 +94,7 @@ static larmor_status open_windows(const lines *l, double apart, windows *w)
     return LARMOR_OK;
 }
 
-static void close_windows(windows *w)
-{
-    free(w->gram);
-}
+LMR_FREES(close_windows, windows, gram)
 
 /* to <- the sum of the windows whose lines are all before the sample `from`, or all from it on. Returns their
  * number. */

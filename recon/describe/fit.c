@@ -240,10 +240,7 @@ typedef struct centre {
     int *image;    /* [count] */
 } centre;
 
-static void centre_close(centre *c)
-{
-    LMR_FREE(c->k, c->w, c->from, c->image);
-}
+LMR_FREES(centre_close, centre, k, w, from, image)
 
 /* Weights even out the density of samples, so that a cell counts alike wherever it is. */
 static larmor_status weigh(const lmr_scan *scan, double field, centre *c)
@@ -305,10 +302,7 @@ typedef struct part {
     int64_t count, *from;
 } part;
 
-static void part_close(part *p)
-{
-    LMR_FREE(p->A, p->traj, p->weights, p->kspace, p->x, p->rest, p->from);
-}
+LMR_FREES(part_close, part, A, traj, weights, kspace, x, rest, from)
 
 static larmor_status make_operator(const lmr_scan *scan, double field, const double *k, const double *w, part *p)
 {

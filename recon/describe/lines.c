@@ -154,10 +154,7 @@ static larmor_status lines_open(const larmor_array *kspace, const larmor_array *
     return LARMOR_OK;
 }
 
-static void lines_close(lines *l)
-{
-    LMR_FREE(l->x, l->block, l->weight);
-}
+LMR_FREES(lines_close, lines, x, block, weight)
 
 /* ---- a candidate ---- */
 

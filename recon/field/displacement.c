@@ -233,8 +233,7 @@ larmor_status larmor_warp(const larmor_array *x, const larmor_array *displacemen
                           larmor_array **y)
 {
     static const larmor_warp_opts standard = {0};
-    LMR_NEED_OUT(y);
-    LMR_NEED(x);
+    LMR_NEED_OUT(y, x);
     larmor_shape image;
     if (!opts) opts = &standard;
     LMR_REFUSE((unsigned)opts->by > LARMOR_WARP_CUBIC, LARMOR_ERR_ARG,

@@ -50,10 +50,7 @@ typedef struct lines {
     int64_t forward, backward;
 } lines;
 
-static void free_lines(lines *l)
-{
-    LMR_FREE(l->sign, l->length, l->k);
-}
+LMR_FREES(free_lines, lines, sign, length, k)
 
 static double *begin_of(const lines *l, int64_t line)
 {

@@ -23,10 +23,7 @@ typedef struct spectra {
     double dwell_s;
 } spectra;
 
-static void free_spectra(spectra *s)
-{
-    LMR_FREE(s->in, s->out, s->gram, s->rows, s->response);
-}
+LMR_FREES(free_spectra, spectra, in, out, gram, rows, response)
 
 /* ---- transforms ---- */
 

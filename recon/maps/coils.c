@@ -172,8 +172,7 @@ larmor_status larmor_coils_estimate(const larmor_array *kspace, const larmor_arr
     LMR_TRY(lmr_maps_interpolate_planes(low, c.n, o.first, image.dim[image.ndim - 1], out));
     judged.warning = warning_of(&judged);
     if (report) *report = judged;
-    LMR_HAND_ON(*maps, out);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*maps, out);
 }
 
 larmor_status larmor_coils_memory(const larmor_device *dev, const larmor_problem *p, const larmor_coils_opts *opts,

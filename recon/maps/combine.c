@@ -64,8 +64,7 @@ larmor_status larmor_coils_combine(const larmor_array *images, larmor_array **co
     LMR_OWN(larmor_op, S, larmor_op_coils(maps, &S));
     LMR_OWN(larmor_array, out, larmor_array_create(images->dev, images->dtype, image, &out));
     LMR_TRY(larmor_op_adjoint(S, images, out));
-    LMR_HAND_ON(*combined, out);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*combined, out);
 }
 
 larmor_status larmor_coils_combine_memory(const larmor_device *dev, const larmor_problem *problem, int64_t *bytes)

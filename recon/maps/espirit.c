@@ -245,8 +245,7 @@ static larmor_status unmix(finder *f, const larmor_array *mixing)
                                      (double complex *)f->low->data + s->pixels * s->coils * set, s->pixels, last,
                                      s->all, (double complex *)all->data + s->pixels * s->all * set, s->pixels));
     larmor_array_free(f->low);
-    LMR_HAND_ON(f->low, all);
-    return LARMOR_OK;
+    return LMR_HAND_ON(f->low, all);
 }
 
 /* ---- the image's grid ---- */

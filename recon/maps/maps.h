@@ -85,7 +85,7 @@ larmor_status lmr_maps_interpolate_planes(const larmor_array *low, const int64_t
 /* Bytes of device memory that it takes. */
 double lmr_maps_interpolate_bytes(larmor_dtype dtype, larmor_shape image);
 
-/* ---- the model of nonlinear inversion: coil images as products of images and smooth maps, and its derivative ---- */
+/* ---- the model of nonlinear inversion: coil images are products of images and smooth maps ---- */
 
 /* Unknowns are one line of numbers: the images [image..., sets], then the maps' coefficients [box..., coils,
  * sets].

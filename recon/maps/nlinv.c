@@ -73,8 +73,7 @@ static larmor_status enlarge(const larmor_array *found, larmor_shape low, larmor
     LMR_OWN(larmor_array, out, larmor_array_create(found->dev, found->dtype, shape, &out));
     LMR_OWN(larmor_array, joined, larmor_array_reshape(out, larmor_shape_append(image, count), &joined));
     LMR_TRY(lmr_maps_interpolate(in_double, n, joined));
-    LMR_HAND_ON(*maps, out);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*maps, out);
 }
 
 static larmor_status invert_low(lmr_newton *s, const larmor_array *kspace, const larmor_array *traj, larmor_shape low,

@@ -358,8 +358,7 @@ larmor_status lmr_nlinv_result(lmr_nlinv *n, double scale, larmor_array **x, lar
         LMR_TRY(finish(n, m, signs, scale, factor, of_x, of_maps));
     }
     if (x) LMR_HAND_ON(*x, image);
-    LMR_HAND_ON(*maps, made);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*maps, made);
 }
 
 /* ---- memory ---- */

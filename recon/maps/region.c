@@ -273,10 +273,7 @@ typedef struct solver {
     larmor_shape image;   /* [n..., count] */
 } solver;
 
-static void solver_free(solver *v)
-{
-    LMR_FREE(v->A, v->transform, v->root);
-}
+LMR_FREES(solver_free, solver, A, transform, root)
 
 static larmor_nufft_opts low_nufft(int nd, const int64_t n[3], int64_t coils, larmor_dtype dtype)
 {

@@ -182,8 +182,7 @@ static larmor_status dominant(const larmor_array *images, const int64_t n[3], in
     if (dominance) LMR_TRY(measure_dominance(&s, values, dominance));
     LMR_OWN(larmor_array, out, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(s.pixels, coils), &out));
     LMR_TRY(s.kernels->align(dev->ctx, s.pixels, coils, s.cov->data, out->data));
-    LMR_HAND_ON(*maps, out);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*maps, out);
 }
 
 /* ---- many coils ---- */
@@ -232,8 +231,7 @@ larmor_status lmr_walsh(const larmor_array *images, const int64_t n[3], int64_t 
     const double complex *last = (const double complex *)vectors->data + coils * (coils - MOST_COILS);
     LMR_TRY(lmr_la_of(few)->gemm(dev->ctx, 'N', 'C', s.pixels, coils, MOST_COILS, few->data, s.pixels, last, coils,
                                  out->data, s.pixels));
-    LMR_HAND_ON(*maps, out);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*maps, out);
 }
 
 double lmr_walsh_bytes(const larmor_device *dev, const int64_t n[3], int64_t coils)

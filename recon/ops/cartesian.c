@@ -131,8 +131,7 @@ static larmor_status find_cells(const larmor_array *traj, const design *d, int o
         }
         cells[j] = index;
     }
-    LMR_HAND_ON(*cell, cells);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*cell, cells);
 }
 
 /* ---- forward and adjoint ---- */

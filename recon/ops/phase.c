@@ -29,11 +29,7 @@ static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
     return lessen(t, t->work, x);
 }
 
-static void destroy(void *self)
-{
-    turned *t = self;
-    LMR_FREE(t->phase, t->work, t);
-}
+LMR_DESTROYS(destroy, turned, phase, work)
 
 larmor_status larmor_op_phase(larmor_array *phase, double imaginary, larmor_op **P)
 {

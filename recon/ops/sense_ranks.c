@@ -31,10 +31,7 @@ typedef struct inputs {
     larmor_array *maps, *traj, *weights;
 } inputs;
 
-static void free_inputs(inputs *in)
-{
-    LMR_FREE(in->maps, in->traj, in->weights);
-}
+LMR_FREES(free_inputs, inputs, maps, traj, weights)
 
 /* The coils of rank i: first .. first + count - 1. */
 static int64_t coils_of(const larmor_ranks *ranks, int64_t coils, int i, int64_t *first)

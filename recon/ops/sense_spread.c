@@ -23,10 +23,7 @@ typedef struct share {
     char message[1024];
 } share;
 
-static void free_share(share *s)
-{
-    LMR_FREE(s->maps, s->traj, s->weights, s->op);
-}
+LMR_FREES(free_share, share, maps, traj, weights, op)
 
 /* Share i of `count`: its coils, and all points. */
 static larmor_status copy_share(larmor_array *maps, const larmor_sense_opts *opts, int i, int count, share *s)

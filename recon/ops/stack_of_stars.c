@@ -27,10 +27,7 @@ typedef struct layers {
     int64_t nz, sets;
 } layers;
 
-static void free_layers(layers *a)
-{
-    LMR_FREE(a->k, a->list, a->first, a->set);
-}
+LMR_FREES(free_layers, layers, k, list, first, set)
 
 /* -1, 0, 1 in the order of the samples' kx and ky. */
 static int compare_in_plane(const readout *a, const readout *b)

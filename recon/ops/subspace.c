@@ -36,11 +36,7 @@ static larmor_status normal(void *self, const larmor_array *x, larmor_array *z)
     return times(s, x, 'N', s->gram, s->rank, s->rank, z);
 }
 
-static void destroy(void *self)
-{
-    subspace *s = self;
-    LMR_FREE(s->basis, s->conjugate, s->gram, s);
-}
+LMR_DESTROYS(destroy, subspace, basis, conjugate, gram)
 
 static const larmor_op_impl impl = {"subspace", forward, adjoint, normal, destroy};
 

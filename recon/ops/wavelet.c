@@ -25,11 +25,7 @@ typedef struct wavelet {
     level level[MAX_LEVELS];
 } wavelet;
 
-static void destroy(void *self)
-{
-    wavelet *w = self;
-    LMR_FREE(w->work, w);
-}
+LMR_DESTROYS(destroy, wavelet, work)
 
 /* ---- application ---- */
 

@@ -186,8 +186,7 @@ static larmor_status coil_autocorrelation(larmor_device *dev, larmor_array *maps
     LMR_TRY(correlate_coils(own ? own : coarse, grid, &small));
     LMR_TRY(larmor_resize(small, lmr_doubled(image), &on_doubled));
     LMR_TRY(larmor_axpby(scale, on_doubled, 0, on_doubled));
-    LMR_HAND_ON(*sum, on_doubled);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*sum, on_doubled);
 }
 
 static void circulant_destroy(void *circulant)
@@ -244,8 +243,7 @@ larmor_status larmor_circulant_spread(const larmor_array *traj, const larmor_arr
 
 larmor_status larmor_circulant_of_spread(larmor_array *maps, const larmor_array *spread, larmor_circulant **C)
 {
-    LMR_NEED_OUT(C);
-    LMR_NEED(spread);
+    LMR_NEED_OUT(C, spread);
     larmor_shape image = spread->shape;
     int odd = image.ndim < 1 || image.ndim > 3 || larmor_array_count(spread) < 1;
     for (int d = 0; d < image.ndim && !odd; d++) {
@@ -430,8 +428,7 @@ static larmor_status support_everywhere(const larmor_circulant *c, larmor_array 
     LMR_TRY(larmor_fill(out, sqrt(c->square)));
     LMR_TRY(larmor_axpby(-sqrt(c->square), mask, 1, out));
     LMR_TRY(larmor_axpby(1, from, 1, out));
-    LMR_HAND_ON(*support, out);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*support, out);
 }
 
 /* The eigenvalues of K^H K as far as it is the same everywhere: the transform of its response to a point in the

@@ -114,8 +114,7 @@ static larmor_status load(const char *path, const larmor_prior_table **table)
 
 larmor_status larmor_prior_open(const char *text, larmor_denoiser **d)
 {
-    LMR_NEED_OUT(d);
-    LMR_NEED(text);
+    LMR_NEED_OUT(d, text);
     char message[MOST_MESSAGE] = "";
     LMR_HEAP LMR_NEW_ZEROS(plugin, p, 1);
     LMR_TRY(find(text, p->path));

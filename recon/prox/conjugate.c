@@ -64,8 +64,7 @@ static void conjugate_destroy(void *self)
 larmor_status larmor_prox_conjugate(larmor_prox *g, larmor_prox **p)
 {
     static const larmor_prox_impl impl = {"conjugate", conjugate_apply, conjugate_value, conjugate_destroy};
-    LMR_NEED_OUT(p);
-    LMR_NEED(g);
+    LMR_NEED_OUT(p, g);
     larmor_device *dev = larmor_prox_device(g);
     const larmor_dtype dtype = larmor_prox_dtype(g);
     const larmor_shape shape = larmor_prox_shape(g);

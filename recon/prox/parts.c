@@ -67,11 +67,7 @@ static larmor_status one_normal(void *self, const larmor_array *z, larmor_array 
     return larmor_op_normal(s->K, from, to);
 }
 
-static void one_destroy(void *self)
-{
-    one *s = self;
-    LMR_FREE(s->K, s);
-}
+LMR_DESTROYS(one_destroy, one, K)
 
 /* K, which becomes that of z. */
 static larmor_status take_part(larmor_shape all, int i, larmor_op **K)

@@ -62,11 +62,7 @@ static larmor_status simplex_apply(void *self, double t LMR_UNUSED, const larmor
     return larmor_copy(s->over, z);
 }
 
-static void simplex_destroy(void *self)
-{
-    simplex *s = self;
-    LMR_FREE(s->ones, s->real, s->over, s);
-}
+LMR_DESTROYS(simplex_destroy, simplex, ones, real, over)
 
 larmor_status larmor_prox_simplex(larmor_device *dev, double sum, larmor_dtype dtype, larmor_shape shape,
                                   larmor_prox **p)

@@ -94,8 +94,7 @@ static larmor_status upload(const number *x, larmor_device *dev, larmor_dtype dt
 larmor_status larmor_basis_of_curves(larmor_array *curves, int64_t rank, double energy, larmor_array **basis,
                                      double *kept)
 {
-    LMR_NEED_OUT(basis);
-    LMR_NEED(curves);
+    LMR_NEED_OUT(basis, curves);
     LMR_REFUSE(curves->shape.ndim != 2 || larmor_array_count(curves) < 1, LARMOR_ERR_SHAPE,
                "basis: curves are %s, expected [frames, curves]", lmr_describe(curves).s);
     const int64_t frames = curves->shape.dim[0], count = curves->shape.dim[1];
@@ -169,8 +168,7 @@ static larmor_status spread(const number *basis, int64_t frames, const int *fram
 larmor_status larmor_basis_factors(larmor_array *basis, const int *frame, int64_t readouts, int64_t samples,
                                    larmor_device *dev, larmor_dtype dtype, larmor_array **factors)
 {
-    LMR_NEED_OUT(factors);
-    LMR_NEED(basis, frame, dev);
+    LMR_NEED_OUT(factors, basis, frame, dev);
     LMR_REFUSE(basis->shape.ndim != 2 || larmor_array_count(basis) < 1 || readouts < 1 || samples < 1,
                LARMOR_ERR_SHAPE, "basis: is %s for %lld readouts of %lld samples, expected [frames, coefficients]",
                lmr_describe(basis).s, (long long)readouts, (long long)samples);

@@ -18,10 +18,7 @@ typedef struct centre {
     larmor_array *traj, *weights, *kspace;
 } centre;
 
-static void centre_free(centre *c)
-{
-    LMR_FREE(c->traj, c->weights, c->kspace);
-}
+LMR_FREES(centre_free, centre, traj, weights, kspace)
 
 /* The coil with most energy, of k-space on the host. */
 static int64_t strongest(const float *x, int64_t points, int64_t coils)

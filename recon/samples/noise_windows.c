@@ -243,15 +243,9 @@ static larmor_status powers_of(const windows *w, const float complex *y, int64_t
     return LARMOR_OK;
 }
 
-static void free_grid(grid *g)
-{
-    free(g->line);
-}
+LMR_FREES(free_grid, grid, line)
 
-static void free_windows(windows *w)
-{
-    free(w->at);
-}
+LMR_FREES(free_windows, windows, at)
 
 /* of_coil: NULL where some coils are enough. */
 static larmor_status level_of(larmor_array *kspace, grid *g, double *deviation, double *of_coil)

@@ -56,8 +56,7 @@ static larmor_status centre_of(const larmor_array *x, const double reach[3], int
     LMR_TRY(larmor_op_forward(F, x, k));
     LMR_TRY(larmor_op_forward(M, k, kept));
     LMR_TRY(larmor_op_adjoint(F, kept, k));
-    LMR_HAND_ON(*out, k);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*out, k);
 }
 
 larmor_status larmor_centre_phase(const larmor_array *x, const double reach[3], larmor_array **phase)

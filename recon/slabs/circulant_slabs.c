@@ -282,8 +282,7 @@ larmor_status larmor_circulant_slabs(larmor_ranks *ranks, larmor_array *maps, in
                                      const larmor_array *traj, larmor_circulant **out)
 {
     making m = {.ranks = ranks, .maps = maps};
-    LMR_NEED_OUT(out);
-    LMR_NEED(ranks);
+    LMR_NEED_OUT(out, ranks);
     larmor_circulant *c = calloc(1, sizeof *c);
     larmor_status st = c ? check_arguments(ranks, maps, planes, traj) : LMR_NO_MEMORY();
     LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));

@@ -15,11 +15,7 @@ typedef struct volume {
     larmor_array *traj;
 } volume;
 
-static void destroy(void *self)
-{
-    volume *v = self;
-    LMR_FREE(v->traj, v->dev, v);
-}
+LMR_DESTROYS(destroy, volume, traj, dev)
 
 /* What is made for a slab. */
 typedef struct view {
@@ -175,8 +171,7 @@ static larmor_status make(larmor_device *dev, larmor_ranks *ranks, const larmor_
 larmor_status larmor_op_nufft_slabs(larmor_device *dev, larmor_ranks *ranks, const larmor_nufft_opts *opts,
                                     const larmor_array *traj, larmor_op **F)
 {
-    LMR_NEED_OUT(F);
-    LMR_NEED(ranks);
+    LMR_NEED_OUT(F, ranks);
     const larmor_status st = lmr_ranks_agree(ranks, make(dev, ranks, opts, traj, F), NULL, NULL);
     if (st) LMR_CLEAR(*F);
     return st;

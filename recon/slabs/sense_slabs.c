@@ -73,8 +73,7 @@ larmor_status larmor_op_sense_slabs(larmor_ranks *ranks, larmor_array *maps, int
                                     const larmor_sense_opts *opts, larmor_op **A)
 {
     LMR_OWNED(larmor_op) *F = NULL, *P = NULL, *T = NULL;
-    LMR_NEED_OUT(A);
-    LMR_NEED(ranks);
+    LMR_NEED_OUT(A, ranks);
     LMR_TRY(lmr_ranks_agree(ranks, check_arguments(ranks, maps, planes, opts), NULL, NULL));
     const int64_t modes[3] = {maps->shape.dim[0], maps->shape.dim[1], planes};
     const larmor_nufft_opts nufft = nufft_of(modes, opts->nufft_tol, maps->dtype);

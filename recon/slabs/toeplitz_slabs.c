@@ -299,8 +299,7 @@ larmor_status larmor_op_toeplitz_slabs(larmor_device *dev, larmor_ranks *ranks, 
                                        const larmor_array *traj, const larmor_array *weights, larmor_op **N)
 {
     static const larmor_op_impl impl = {"toeplitz-slabs", apply, apply, NULL, destroy};
-    LMR_NEED_OUT(N);
-    LMR_NEED(ranks);
+    LMR_NEED_OUT(N, ranks);
     larmor_status st = check_arguments(dev, ranks, opts, traj, weights);
     slabs *n = calloc(1, sizeof *n);
     if (!st && !n) st = LMR_NO_MEMORY();

@@ -46,10 +46,7 @@ static scene scene_on(larmor_device *const *devices, int count)
     return s;
 }
 
-static void free_scene(scene *s)
-{
-    LMR_FREE(s->together, s->apart);
-}
+LMR_FREES(free_scene, scene, together, apart)
 
 ENDS_ITSELF_BY(free_scene, scene)
 

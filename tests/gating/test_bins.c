@@ -11,10 +11,7 @@ typedef struct scan {
     larmor_phantom_cycle breath, heart; /* breath in mm */
 } scan;
 
-static void free_scan(scan *s)
-{
-    LMR_FREE(s->kspace, s->traj, s->maps, s->stamp);
-}
+LMR_FREES(free_scan, scan, kspace, traj, maps, stamp)
 
 ENDS_ITSELF_BY(free_scan, scan)
 

@@ -11,10 +11,7 @@ typedef struct scan {
     double beats[READOUTS], breaths[READOUTS]; /* in cycles, and the shift */
 } scan;
 
-static void free_scan(scan *s)
-{
-    LMR_FREE(s->kspace, s->traj, s->maps, s->phase, s->shift);
-}
+LMR_FREES(free_scan, scan, kspace, traj, maps, phase, shift)
 
 ENDS_ITSELF_BY(free_scan, scan)
 

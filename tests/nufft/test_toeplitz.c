@@ -41,10 +41,7 @@ static scan make_scan(larmor_nufft_opts o, int64_t samples, int64_t readouts)
     return s;
 }
 
-static void free_scan(scan *s)
-{
-    LMR_FREE(s->traj, s->weights, s->points, s->weight);
-}
+LMR_FREES(free_scan, scan, traj, weights, points, weight)
 
 ENDS_ITSELF_BY(free_scan, scan)
 

@@ -30,10 +30,7 @@ static problem problem_create(int ndim, int64_t m, double at, double points, int
     return p;
 }
 
-static void problem_free(problem *p)
-{
-    LMR_FREE(p->points, p->targets);
-}
+LMR_FREES(problem_free, problem, points, targets)
 
 ENDS_ITSELF_BY(problem_free, problem)
 

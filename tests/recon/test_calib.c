@@ -25,10 +25,7 @@ static scan radial_scan(void)
     return scan_of(LARMOR_SHAPE(64, 50), radial_points(64, SAMPLES, SPOKES), SAMPLES, SPOKES, LARMOR_C64);
 }
 
-static void free_scan(scan *s)
-{
-    LMR_FREE(s->traj, s->kspace, s->k, s->y);
-}
+LMR_FREES(free_scan, scan, traj, kspace, k, y)
 
 ENDS_ITSELF_BY(free_scan, scan)
 

@@ -8,10 +8,7 @@ typedef struct scene {
     double position[3 * PROBES], *terms, *phase; /* terms [COUNT, 16] */
 } scene;
 
-static void free_scene(scene *s)
-{
-    LMR_FREE(s->terms, s->phase);
-}
+LMR_FREES(free_scene, scene, terms, phase)
 
 ENDS_ITSELF_BY(free_scene, scene)
 

@@ -42,10 +42,7 @@ static found find(larmor_array *region, larmor_shape image, const larmor_espirit
     return f;
 }
 
-static void free_found(found *f)
-{
-    LMR_FREE(f->maps, f->values);
-}
+LMR_FREES(free_found, found, maps, values)
 
 ENDS_ITSELF_BY(free_found, found)
 
@@ -380,10 +377,7 @@ static sampled sample(const double *k, int64_t n, int64_t lines)
     return s;
 }
 
-static void free_sampled(sampled *s)
-{
-    LMR_FREE(s->traj, s->kspace);
-}
+LMR_FREES(free_sampled, sampled, traj, kspace)
 
 ENDS_ITSELF_BY(free_sampled, sampled)
 

@@ -70,10 +70,7 @@ static scan make_scan(const scene *s, uint64_t seed)
     return out;
 }
 
-static void free_scan(scan *s)
-{
-    LMR_FREE(s->kspace, s->traj, s->truth);
-}
+LMR_FREES(free_scan, scan, kspace, traj, truth)
 
 ENDS_ITSELF_BY(free_scan, scan)
 

@@ -26,10 +26,7 @@ typedef struct scene {
     double *nominal, *measured; /* [SAMPLES, PULSES, AXES], and AXES + 1 */
 } scene;
 
-static void free_scene(scene *s)
-{
-    LMR_FREE(s->nominal, s->measured);
-}
+LMR_FREES(free_scene, scene, nominal, measured)
 
 ENDS_ITSELF_BY(free_scene, scene)
 

@@ -31,10 +31,7 @@ static vectors warm_vectors(larmor_shape shape)
     return v;
 }
 
-static void free_vectors(vectors *v)
-{
-    LMR_FREE(v->A, v->x, v->b, v->start);
-}
+LMR_FREES(free_vectors, vectors, A, x, b, start)
 
 ENDS_ITSELF_BY(free_vectors, vectors)
 

@@ -47,10 +47,7 @@ static scene scene_of(larmor_dtype dtype, int spokes)
     return s;
 }
 
-static void free_scene(scene *s)
-{
-    LMR_FREE(s->traj, s->kspace);
-}
+LMR_FREES(free_scene, scene, traj, kspace)
 
 ENDS_ITSELF_BY(free_scene, scene)
 

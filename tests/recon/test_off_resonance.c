@@ -24,10 +24,7 @@ static scan random_scan(larmor_dtype dtype, double tol, int64_t coils)
     return s;
 }
 
-static void free_scan(scan *s)
-{
-    LMR_FREE(s->F, s->field_array, s->times_array, s->k);
-}
+LMR_FREES(free_scan, scan, F, field_array, times_array, k)
 
 ENDS_ITSELF_BY(free_scan, scan)
 

@@ -50,10 +50,7 @@ static sense make(larmor_shape image, int coils, int weighted)
     return p;
 }
 
-static void drop(sense *p)
-{
-    LMR_FREE(p->traj, p->weights, p->maps, p->k, p->w, p->s, p->a);
-}
+LMR_FREES(drop, sense, traj, weights, maps, k, w, s, a)
 
 ENDS_ITSELF_BY(drop, sense)
 
@@ -362,10 +359,7 @@ static scan radial_scan(larmor_dtype dtype)
     return s;
 }
 
-static void free_scan(scan *s)
-{
-    LMR_FREE(s->traj, s->maps, s->truth, s->kspace, s->A);
-}
+LMR_FREES(free_scan, scan, traj, maps, truth, kspace, A)
 
 ENDS_ITSELF_BY(free_scan, scan)
 

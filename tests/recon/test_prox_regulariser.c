@@ -205,10 +205,7 @@ static scan make_scan(void)
     return s;
 }
 
-static void free_scan(scan *s)
-{
-    LMR_FREE(s->maps, s->kspace, s->k);
-}
+LMR_FREES(free_scan, scan, maps, kspace, k)
 
 ENDS_ITSELF_BY(free_scan, scan)
 

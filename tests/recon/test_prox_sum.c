@@ -177,10 +177,7 @@ static problem problem_of(larmor_shape shape)
     return p;
 }
 
-static void free_problem(problem *p)
-{
-    LMR_FREE(p->A, p->b);
-}
+LMR_FREES(free_problem, problem, A, b)
 
 ENDS_ITSELF_BY(free_problem, problem)
 

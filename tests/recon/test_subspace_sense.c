@@ -30,10 +30,7 @@ static scan scan_of(larmor_dtype dtype, larmor_shape image, int is_complex)
     return s;
 }
 
-static void free_scan(scan *s)
-{
-    LMR_FREE(s->maps, s->traj, s->weights, s->basis, s->factors);
-}
+LMR_FREES(free_scan, scan, maps, traj, weights, basis, factors)
 
 ENDS_ITSELF_BY(free_scan, scan)
 
