@@ -74,8 +74,8 @@ static inline larmor_status lmr_hand_on(lmr_made *made, larmor_status taken)
     } while (0)
 
 /* Define `function`, which frees these members of a structure, eight at most, each by its type as above:
- * `LMR_FREES(free_sums, sums, gram, rhs)` is `static void free_sums(sums *)`, and `LMR_DESTROYS(destroy, turn, factor)`
- * is `static void destroy(void *)`, which frees the structure, too. */
+ * `LMR_FREES(free_sums, sums, gram, rhs)` is `static void free_sums(sums *)`, and `LMR_DESTROYS(destroy, turn,
+ * factor)` is `static void destroy(void *)`, which frees the structure, too. */
 #define LMR_FREES(function, type, ...)                                                                               \
     static void function(type *of)                                                                                   \
     {                                                                                                                \

@@ -2,7 +2,6 @@
  * the same rows on one. SPDX-License-Identifier: Apache-2.0 */
 #include "core/array.h"
 #include "core/random.h"
-#include "larmor/op.h"
 #include "tests/support/test.h"
 
 enum { N = 700, ROWS = 3 };
@@ -46,9 +45,7 @@ static scene scene_on(larmor_device *const *devices, int count)
     return s;
 }
 
-LMR_FREES(free_scene, scene, together, apart)
-
-ENDS_ITSELF_BY(free_scene, scene)
+LMR_FREES(end_scene, scene, together, apart)
 
 static larmor_array *random_of(larmor_shape shape, uint64_t seed)
 {

@@ -4,7 +4,6 @@
 
 #include <complex.h>
 
-#include "larmor/fit.h"
 #include "tests/support/test.h"
 
 typedef double complex cplx;

@@ -69,8 +69,7 @@ typedef struct found {
     cplx *m0;
 } found;
 
-LMR_FREES(free_found, found, value, deviation, m0)
-ENDS_ITSELF_BY(free_found, found)
+LMR_FREES(end_found, found, value, deviation, m0)
 
 static found fit(double noise, double said)
 {

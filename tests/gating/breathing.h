@@ -3,7 +3,6 @@
 #ifndef LARMOR_TESTS_GATING_BREATHING_H
 #define LARMOR_TESTS_GATING_BREATHING_H
 
-#include "larmor/larmor.h"
 #include "tests/support/test.h"
 
 typedef struct subject {
@@ -21,12 +20,10 @@ typedef struct seen {
     double *direction, *when, *breath; /* the true shift */
 } seen;
 
-static inline void free_seen(seen *s)
+static inline void end_seen(seen *s)
 {
     LMR_FREE(s->centre, s->direction, s->when, s->breath);
 }
-
-ENDS_ITSELF_BY(free_seen, seen)
 
 enum { SUBJECT_COILS = 6 };
 

@@ -11,9 +11,7 @@ typedef struct scan {
     larmor_phantom_cycle breath, heart; /* breath in mm */
 } scan;
 
-LMR_FREES(free_scan, scan, kspace, traj, maps, stamp)
-
-ENDS_ITSELF_BY(free_scan, scan)
+LMR_FREES(end_scan, scan, kspace, traj, maps, stamp)
 
 static scan scan_of(double breaths, double beats)
 {

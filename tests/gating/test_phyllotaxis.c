@@ -12,13 +12,11 @@ typedef struct scan {
     larmor_stamp *stamp;
 } scan;
 
-static void free_scan(scan *s)
+static void end_scan(scan *s)
 {
     larmor_source_free(s->source);
     LMR_FREE(s->kspace, s->traj, s->maps, s->stamp);
 }
-
-ENDS_ITSELF_BY(free_scan, scan)
 
 static scan scan_of(void)
 {

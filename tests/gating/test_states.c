@@ -11,9 +11,7 @@ typedef struct scan {
     double beats[READOUTS], breaths[READOUTS]; /* in cycles, and the shift */
 } scan;
 
-LMR_FREES(free_scan, scan, kspace, traj, maps, phase, shift)
-
-ENDS_ITSELF_BY(free_scan, scan)
+LMR_FREES(end_scan, scan, kspace, traj, maps, phase, shift)
 
 static scan scan_of(void)
 {

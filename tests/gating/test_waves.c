@@ -21,14 +21,12 @@ typedef struct scan {
     larmor_phantom_cycle breath, heart;
 } scan;
 
-static void free_scan(scan *s)
+static void end_scan(scan *s)
 {
     larmor_source_free(s->source);
     larmor_raw_free(s->raw);
     larmor_simulation_free(s->made);
 }
-
-ENDS_ITSELF_BY(free_scan, scan)
 
 static larmor_phantom_cycle cycle_of(double rate, double size, uint64_t seed)
 {

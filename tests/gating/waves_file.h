@@ -2,7 +2,6 @@
 #ifndef LARMOR_TESTS_GATING_WAVES_FILE_H
 #define LARMOR_TESTS_GATING_WAVES_FILE_H
 
-#include "larmor/larmor.h"
 #include "tests/io/files.h"
 
 enum { READOUTS = 1500 };

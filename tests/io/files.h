@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "larmor/io.h"
 #include "tests/support/test.h"
 
 static char folder[64]; /* of the running test; made and removed by the fixtures */
@@ -115,15 +114,6 @@ static inline larmor_array *random_array(larmor_dtype dtype, larmor_shape shape,
     }
     assert_ok(larmor_array_write(x, host, bytes));
     return x;
-}
-
-/* Host memory of an array, to be freed. */
-static inline void *values_of(const larmor_array *x)
-{
-    void *host = malloc(larmor_array_bytes(x) + 1);
-    assert_non_null(host);
-    assert_ok(larmor_array_read(x, host, larmor_array_bytes(x)));
-    return host;
 }
 
 /* Write one image without options. */

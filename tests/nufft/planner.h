@@ -32,12 +32,10 @@ static inline problem problem_of(larmor_nufft_opts opts, int64_t m)
     return p;
 }
 
-static inline void problem_free(problem *p)
+static inline void end_problem(problem *p)
 {
     LMR_FREE(p->points, p->host, p->in);
 }
-
-ENDS_ITSELF_BY(problem_free, problem)
 
 static inline larmor_nufft *plan_of(const problem *p)
 {

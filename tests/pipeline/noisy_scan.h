@@ -2,7 +2,6 @@
 #ifndef LARMOR_TESTS_PIPELINE_NOISY_SCAN_H
 #define LARMOR_TESTS_PIPELINE_NOISY_SCAN_H
 
-#include "larmor/noise.h"
 #include "tests/pipeline/scan.h"
 
 #define SIGMA 2e-3 /* of the real and of the imaginary part of a sample */
@@ -58,7 +57,7 @@ static inline int ascending(const void *a, const void *b)
 /* The median of a / b over the object. */
 static inline double median_ratio(const larmor_array *image, const float *a, const double *b)
 {
-    HEAP float *x = values_of(image);
+    HEAP float *x = host_of(image);
     const int64_t voxels = larmor_array_count(image);
     double *ratio = calloc((size_t)voxels, sizeof *ratio), most = 0;
     int count = 0;

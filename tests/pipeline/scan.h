@@ -38,7 +38,7 @@ static inline scan scan_of(int coils, int images, double sigma)
     return s;
 }
 
-static inline void free_scan(scan *s)
+static inline void end_scan(scan *s)
 {
     for (int i = 0; i < s->arrays.images; i++) {
         LMR_FREE(s->image[i].kspace, s->image[i].traj, s->image[i].density, s->image[i].calibration);
@@ -47,8 +47,6 @@ static inline void free_scan(scan *s)
     LMR_FREE(s->truth, s->maps, s->arrays.noise);
     larmor_phantom_free(s->phantom);
 }
-
-ENDS_ITSELF_BY(free_scan, scan)
 
 static inline larmor_status try_recon(const scan *s, const larmor_recon_opts *opts, larmor_recon **recon)
 {
@@ -121,14 +119,6 @@ static inline double apart(const scan *a, const larmor_recon_opts *opts, const s
     return difference(x.image[0].data, y.image[0].data);
 }
 
-static inline float *values_of(const larmor_array *x)
-{
-    float *values = malloc(larmor_array_bytes(x));
-    assert_non_null(values);
-    assert_ok(larmor_array_read(x, values, larmor_array_bytes(x)));
-    return values;
-}
-
 /* The scan's image as a file of one channel more, which has no signal. */
 static inline void write_file(const scan *s, const char *path)
 {
@@ -141,8 +131,8 @@ static inline void write_file(const scan *s, const char *path)
     }
     OWN(larmor_output, *out, larmor_output_open(path, 1, &out));
     OWN(larmor_raw_writer, *writer, larmor_raw_create(out, &header, &writer));
-    float *all = values_of(s->image[0].kspace), data[2 * SAMPLES * (COILS + 1)] = {0}, traj[2 * SAMPLES];
-    HEAP double *k = (double *)values_of(s->image[0].traj);
+    float *all = host_of(s->image[0].kspace), data[2 * SAMPLES * (COILS + 1)] = {0}, traj[2 * SAMPLES];
+    HEAP double *k = (double *)host_of(s->image[0].traj);
     for (int i = 0; i < SPOKES; i++) {
         for (int c = 0; c < COILS; c++)
             memcpy(data + 2 * SAMPLES * c, all + 2 * SAMPLES * (i + SPOKES * c), 2 * SAMPLES * sizeof *data);

@@ -2,7 +2,6 @@
 #ifndef LARMOR_TESTS_PIPELINE_SLICE_H
 #define LARMOR_TESTS_PIPELINE_SLICE_H
 
-#include "larmor/larmor.h"
 #include "tests/support/test.h"
 
 /* The caller's, as are the arrays, of side x side voxels of 256 mm. */

@@ -2,8 +2,6 @@
  * that do not grow evenly from slice to slice.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "tests/pipeline/slice.h"
 
@@ -15,13 +13,11 @@ typedef struct scene {
     larmor_source *inner;
 } scene;
 
-static void free_scene(scene *s)
+static void end_scene(scene *s)
 {
     larmor_source_free(s->inner);
     LMR_FREE(s->maps, s->truth, s->traj, s->kspace);
 }
-
-ENDS_ITSELF_BY(free_scene, scene)
 
 static scene scene_of(const char *trajectory, int readouts, int shifts, double snr, uint64_t seed)
 {

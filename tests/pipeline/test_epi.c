@@ -3,8 +3,6 @@
 #include <complex.h>
 #include <unistd.h>
 
-#include "larmor/pipeline.h"
-#include "larmor/simulate.h"
 #include "tests/support/test.h"
 
 enum { MATRIX = 48, RECEIVERS = 6 };
@@ -41,7 +39,7 @@ static stored stored_scan(const larmor_simulation_opts *opts)
     return s;
 }
 
-static void free_stored(stored *s)
+static void end_stored(stored *s)
 {
     larmor_source_free(s->source);
     larmor_raw_free(s->raw);
@@ -49,8 +47,6 @@ static void free_stored(stored *s)
     assert_int_equal(unlink(s->path), 0);
     assert_int_equal(rmdir(s->folder), 0);
 }
-
-ENDS_ITSELF_BY(free_stored, stored)
 
 /* The image of a series by some options. */
 static float complex *image_by(const stored *s, int series, larmor_recon_opts opts)

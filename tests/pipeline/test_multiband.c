@@ -1,8 +1,5 @@
 /* physics/multiband.c: slices that are excited together, as volumes. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "tests/pipeline/slice.h"
 
@@ -16,14 +13,12 @@ typedef struct scene {
     int64_t readouts;
 } scene;
 
-static void free_scene(scene *s)
+static void end_scene(scene *s)
 {
     larmor_source_free(s->inner);
     LMR_FREE(s->maps, s->traj, s->kspace);
     larmor_simulation_free(s->simulation);
 }
-
-ENDS_ITSELF_BY(free_scene, scene)
 
 /* turn: the phase in rad that all slices get in readout j is turn j^2. */
 static scene scene_of(const char *trajectory, int readouts, double turn)
@@ -39,8 +34,7 @@ static scene scene_of(const char *trajectory, int readouts, double turn)
     assert_ok(larmor_simulation_samples(s.simulation, 0, 0, 0, &s.kspace, &s.traj));
     assert_ok(larmor_simulation_maps(s.simulation, NULL, &s.maps, &meta));
     const int64_t samples = larmor_array_shape(s.kspace).dim[0];
-    HEAP void *host = malloc(larmor_array_bytes(s.kspace));
-    assert_ok(larmor_array_read(s.kspace, host, larmor_array_bytes(s.kspace)));
+    HEAP void *host = host_of(s.kspace);
     float complex *y = host;
     for (int64_t i = 0; i < larmor_array_count(s.kspace); i++) {
         const double j = (double)(i / samples % readouts);

@@ -1,5 +1,4 @@
 /* scan/setting_file.c. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/larmor.h"
 #include "tests/io/files.h"
 
 #define OPTS(...) ((larmor_recon_opts){.size = sizeof(larmor_recon_opts), ##__VA_ARGS__})

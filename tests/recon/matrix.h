@@ -100,12 +100,10 @@ static inline problem random_problem(int rows, int columns)
     return p;
 }
 
-static inline void free_problem(problem *p)
+static inline void end_problem(problem *p)
 {
     LMR_FREE(p->A, p->b, p->x, p->values, p->rhs);
 }
-
-ENDS_ITSELF_BY(free_problem, problem)
 
 /* The same matrix with a normal map, which counts. */
 static inline larmor_status matrix_normal(void *self, const larmor_array *x, larmor_array *z)

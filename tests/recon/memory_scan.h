@@ -66,12 +66,10 @@ static inline scan scan_of(larmor_shape image, int64_t samples, int64_t readouts
     return s;
 }
 
-static inline void free_scan(scan *s)
+static inline void end_scan(scan *s)
 {
     LMR_FREE(s->traj, s->weights, s->maps, s->kspace);
 }
-
-ENDS_ITSELF_BY(free_scan, scan)
 
 static const struct {
     const char *name;

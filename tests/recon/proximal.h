@@ -28,13 +28,11 @@ static void begin(proximal *t, int single)
     t->g = lasso_prox(&t->l, larmor_op_dtype(t->p.A), COLUMNS);
 }
 
-static void end(proximal *t)
+static void end_proximal(proximal *t)
 {
     larmor_prox_free(t->g);
-    free_problem(&t->p);
+    end_problem(&t->p);
 }
-
-ENDS_ITSELF_BY(end, proximal)
 
 /* How far -(A^H (A x - b) + lambda x) is from the subgradients of weight |x|_1, relative to weight. */
 static double subgradient_error(const proximal *t, const cplx *x, double lambda)

@@ -32,11 +32,9 @@ static inline scan random_scan(larmor_dtype dtype, larmor_shape image, double to
     return s;
 }
 
-static inline void free_scan(scan *s)
+static inline void end_scan(scan *s)
 {
     LMR_FREE(s->A, s->maps_array, s->traj, s->weights_array, s->maps, s->k);
 }
-
-ENDS_ITSELF_BY(free_scan, scan)
 
 #endif

@@ -25,9 +25,7 @@ static scan radial_scan(void)
     return scan_of(LARMOR_SHAPE(64, 50), radial_points(64, SAMPLES, SPOKES), SAMPLES, SPOKES, LARMOR_C64);
 }
 
-LMR_FREES(free_scan, scan, traj, kspace, k, y)
-
-ENDS_ITSELF_BY(free_scan, scan)
+LMR_FREES(end_scan, scan, traj, kspace, k, y)
 
 static cplx *estimate(const scan *s, const larmor_array *weights, const larmor_coils_opts *opts)
 {

@@ -1,5 +1,4 @@
 /* recon/ops/weights.c: masks and weights. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/operators.h"
 #include "recon/ops/ops.h"
 #include "tests/recon/support.h"
 

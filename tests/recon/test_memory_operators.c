@@ -1,7 +1,4 @@
 /* What operators say of their bytes, against what is really allocated. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/operators.h"
-#include "larmor/physics.h"
-#include "larmor/subspace.h"
 #include "tests/recon/allocated.h"
 #include "tests/recon/memory_scan.h"
 

@@ -47,9 +47,7 @@ static scene scene_of(larmor_dtype dtype, int spokes)
     return s;
 }
 
-LMR_FREES(free_scene, scene, traj, kspace)
-
-ENDS_ITSELF_BY(free_scene, scene)
+LMR_FREES(end_scene, scene, traj, kspace)
 
 /* How far the coil images x_m s_cm, summed over sets, are from those of the scene, where the object is. */
 static double products_apart(const scene *s, const larmor_array *x, const larmor_array *maps, int sets)

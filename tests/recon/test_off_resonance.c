@@ -24,9 +24,7 @@ static scan random_scan(larmor_dtype dtype, double tol, int64_t coils)
     return s;
 }
 
-LMR_FREES(free_scan, scan, F, field_array, times_array, k)
-
-ENDS_ITSELF_BY(free_scan, scan)
+LMR_FREES(end_scan, scan, F, field_array, times_array, k)
 
 /* One voxel's signal at one sample, with the phase of the definition. */
 static cplx signal_of(const scan *s, int i, int j)

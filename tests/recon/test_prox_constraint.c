@@ -160,9 +160,7 @@ static problem problem_of(larmor_shape shape)
     return p;
 }
 
-LMR_FREES(free_problem, problem, A, b)
-
-ENDS_ITSELF_BY(free_problem, problem)
+LMR_FREES(end_problem, problem, A, b)
 
 /* The least value by the reference; parts: of the sum. */
 static double least_of(const problem *p, const char *const *parts, int count, larmor_prox *set)

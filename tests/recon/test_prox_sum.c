@@ -177,9 +177,7 @@ static problem problem_of(larmor_shape shape)
     return p;
 }
 
-LMR_FREES(free_problem, problem, A, b)
-
-ENDS_ITSELF_BY(free_problem, problem)
+LMR_FREES(end_problem, problem, A, b)
 
 static cplx *solution(const problem *p, const char *name, double weight)
 {

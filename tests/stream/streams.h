@@ -6,8 +6,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "larmor/simulate.h"
-#include "larmor/stream.h"
 #include "tests/io/files.h"
 
 #define LAST_IN_SLICE LARMOR_ACQ_FLAG(8)
@@ -167,12 +165,10 @@ static inline images expected(const larmor_recon_opts *opts)
     return all;
 }
 
-static inline void free_images(images *all)
+static inline void end_images(images *all)
 {
     for (int i = 0; i < all->count; i++) larmor_array_free(all->data[i]);
 }
-
-ENDS_ITSELF_BY(free_images, images)
 
 static inline void assert_same_bits(const larmor_array *image, const void *pixels)
 {

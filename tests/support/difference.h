@@ -2,7 +2,6 @@
 #ifndef LARMOR_TESTS_SUPPORT_DIFFERENCE_H
 #define LARMOR_TESTS_SUPPORT_DIFFERENCE_H
 
-#include "larmor/larmor.h"
 #include "tests/support/test.h"
 
 /* |x - y| / |y| */

@@ -11,7 +11,8 @@
 /* OWNED(larmor_array) *x, *y; or OWNED(scan) s = scan_of(1); a local that nobody else ends. */
 #define OWNED(type) __attribute__((cleanup(end_##type))) type
 
-/* How one ends that is held by a pointer, and one that is held itself; they follow the function that ends it. */
+/* How one ends that is held by a pointer, and one that is held itself; they follow the function that ends it. What a
+ * test defines itself ends by end_TYPE(TYPE *). */
 #define ENDS_BY(release, type)                                                                                       \
     static inline void end_##type(type **x)                                                                          \
     {                                                                                                                \

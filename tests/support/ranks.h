@@ -3,7 +3,6 @@
 #define LMR_TEST_RANKS_H
 
 #define OWN_MAIN
-#include "larmor/ranks.h"
 #include "tests/support/test.h"
 
 static larmor_ranks *ranks; /* two or more */

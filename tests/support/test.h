@@ -5,9 +5,6 @@
 
 #include <math.h>
 
-#include "larmor/array.h"
-#include "larmor/device.h"
-#include "larmor/status.h"
 #include "tests/support/claims.h"
 #include "tests/support/own.h"
 
@@ -81,6 +78,15 @@ int main(void)
     return run_on_device();
 }
 #endif
+
+/* The numbers of an array in its own type, to be freed. */
+static inline void *host_of(const larmor_array *x)
+{
+    void *host = malloc(larmor_array_bytes(x) + 1);
+    assert_non_null(host);
+    assert_ok(larmor_array_read(x, host, larmor_array_bytes(x)));
+    return host;
+}
 
 /* Of many cases of a law a few; all of them in NAME_all of tests/long.txt, which has LARMOR_TEST_ALL. */
 static inline int of_all(int few, int all)
