@@ -3,7 +3,6 @@
 #include "check/check.h"
 #include "check/sample_faults.h"
 #include "core/core.h"
-#include "larmor/nlinv.h"
 #include "scan/grid.h"
 #include "scan/source.h"
 #include "scan/trajectory.h"

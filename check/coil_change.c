@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "check/check.h"
 #include "core/core.h"
-#include "larmor/describe.h"
 
 enum {
     MOST_READOUTS = 512, /* that are looked at, evenly spread; the rest spares time */

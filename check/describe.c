@@ -4,7 +4,6 @@
 
 #include "check/check.h"
 #include "core/core.h"
-#include "larmor/describe.h"
 #include "physics/physics.h"
 #include "pipeline/maps.h"
 #include "scan/sample_cache.h"

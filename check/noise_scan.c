@@ -3,7 +3,6 @@
 
 #include "check/check.h"
 #include "core/core.h"
-#include "larmor/recon.h"
 
 #define MIN_SAMPLES_PER_COIL 5
 /* The squared mean over the variance about it, summed over coils. Noise of M samples has coils / M in the mean, at

@@ -2,7 +2,6 @@
 #include "check/check.h"
 #include "core/core.h"
 #include "core/ranks/ranks.h"
-#include "larmor/describe.h"
 
 void lmr_residuals_free(lmr_residuals *r)
 {

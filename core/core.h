@@ -1,5 +1,5 @@
-/* What most files of the library need of core and of the C library: files of other layers include it where they need
- * two of these or more. SPDX-License-Identifier: Apache-2.0 */
+/* What most files of the library need of core and of the C library, and the public headers: files of other layers
+ * include it where they need two of these or more. SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 #include <math.h>
@@ -25,3 +25,4 @@
 #include "core/select.h"
 #include "core/status.h"
 #include "core/text.h"
+#include "larmor/larmor.h"

@@ -1,7 +1,6 @@
 /* The noise of images by conjugate gradients: images of samples of noise alone. SPDX-License-Identifier:
  * Apache-2.0 */
 #include "core/core.h"
-#include "larmor/solve.h"
 #include "noise/noise.h"
 #include "pipeline/cache.h"
 #include "pipeline/problem.h"

@@ -1,7 +1,6 @@
 /* What the object may be, given the samples and the prior of the method: means and deviations of samples of the
  * posterior distribution. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/solve.h"
 #include "noise/noise.h"
 #include "pipeline/problem.h"
 #include "schedule/state.h"

@@ -1,6 +1,5 @@
 /* The signal-to-noise ratio in absolute units. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/noise.h"
 
 larmor_status larmor_snr_map(const larmor_array *image, const larmor_array *deviation, larmor_array **snr)
 {

@@ -3,8 +3,6 @@
 #include "physics/motion.h"
 
 #include "core/core.h"
-#include "larmor/motion.h"
-#include "larmor/physics.h"
 #include "physics/physics.h"
 #include "pipeline/cache.h"
 

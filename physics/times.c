@@ -1,7 +1,6 @@
 /* When samples were taken, from the time at which the image has its phase; and where voxels are.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/motion.h"
 #include "physics/terms.h"
 
 /* ---- times ---- */

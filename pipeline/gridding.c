@@ -2,8 +2,6 @@
 #include "pipeline/gridding.h"
 
 #include "core/core.h"
-#include "larmor/cartesian.h"
-#include "larmor/physics.h"
 #include "pipeline/cache.h"
 
 static larmor_status weigh(const larmor_array *w, larmor_array *kspace)

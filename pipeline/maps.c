@@ -4,7 +4,6 @@
 #include <complex.h>
 
 #include "core/core.h"
-#include "larmor/nlinv.h"
 #include "physics/motion.h"
 #include "pipeline/cache.h"
 #include "pipeline/slice_maps.h"

@@ -5,7 +5,6 @@
 #include <complex.h>
 
 #include "core/core.h"
-#include "larmor/cartesian.h"
 #include "pipeline/cache.h"
 #include "pipeline/problem.h"
 

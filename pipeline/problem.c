@@ -3,9 +3,6 @@
 #include "pipeline/problem.h"
 
 #include "core/core.h"
-#include "larmor/cartesian.h"
-#include "larmor/ranks.h"
-#include "larmor/subspace.h"
 #include "physics/motion.h"
 #include "pipeline/cache.h"
 #include "pipeline/subspace.h"

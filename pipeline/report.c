@@ -2,7 +2,6 @@
 #include "pipeline/report.h"
 
 #include "core/core.h"
-#include "larmor/ranks.h"
 #include "pipeline/maps.h"
 #include "pipeline/method.h"
 #include "scan/compress.h"

@@ -4,8 +4,6 @@
 #include <complex.h>
 
 #include "core/core.h"
-#include "larmor/physics.h"
-#include "larmor/subspace.h"
 #include "physics/physics.h"
 
 larmor_status lmr_basis_measure(lmr_scan_facts *facts)

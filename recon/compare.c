@@ -2,7 +2,6 @@
 #include <complex.h>
 
 #include "core/core.h"
-#include "larmor/operators.h"
 
 typedef struct picture {
     larmor_shape shape; /* without dimensions of 1 */

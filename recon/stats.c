@@ -2,7 +2,6 @@
 #include <complex.h>
 
 #include "core/core.h"
-#include "larmor/operators.h"
 #include "recon/inputs.h"
 
 static int is_alike(const larmor_array *x, const larmor_array *y)

@@ -4,7 +4,6 @@
 
 #include "check/sample_faults.h"
 #include "core/core.h"
-#include "larmor/cartesian.h"
 #include "pipeline/gridding.h"
 #include "pipeline/partial.h"
 #include "scan/trajectory.h"

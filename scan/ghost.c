@@ -2,7 +2,6 @@
 #include "scan/ghost.h"
 
 #include "core/core.h"
-#include "larmor/ghost.h"
 #include "scan/ragged.h"
 #include "scan/source.h"
 

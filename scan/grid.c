@@ -3,8 +3,6 @@
 #include "scan/grid.h"
 
 #include "core/core.h"
-#include "larmor/maps.h"
-#include "larmor/nlinv.h"
 #include "pipeline/choose_maps.h"
 #include "pipeline/maps.h"
 #include "scan/cartesian.h"

@@ -6,7 +6,6 @@
 #include <limits.h>
 
 #include "core/core.h"
-#include "larmor/larmor.h"
 #include "schedule/archive.h"
 
 #define SAVE_INTERVAL_S 60.            /* seconds */

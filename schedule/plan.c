@@ -3,7 +3,6 @@
 #include "schedule/plan.h"
 
 #include "core/core.h"
-#include "larmor/subspace.h"
 #include "physics/motion.h"
 #include "physics/physics.h"
 #include "pipeline/cache.h"

@@ -3,7 +3,6 @@
 #include "schedule/slab_samples.h"
 
 #include "core/core.h"
-#include "larmor/ranks.h"
 #include "pipeline/maps.h"
 #include "scan/compress.h"
 #include "scan/trajectory.h"

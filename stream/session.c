@@ -1,6 +1,5 @@
 /* The server's side of a connection: a scan in, its images out. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/live.h"
 #include "stream/message.h"
 #include "stream/parameters.h"
 #include "stream/pixels.h"

@@ -9,8 +9,6 @@
 #include "io/bids/bids.h"
 #include "io/bytes.h"
 #include "io/page/parts.h"
-#include "larmor/bids.h"
-#include "larmor/larmor.h"
 
 #define DESCRIPTION "dataset_description.json"
 #define PARTICIPANTS "participants.tsv"

@@ -2,7 +2,6 @@
 #include "core/core.h"
 #include "io/images/formats.h"
 #include "io/page/parts.h"
-#include "larmor/larmor.h"
 
 enum { MOST_BYTES = 4800000, LEAST_BYTES = 200000 };
 enum { LOG_ROOM = 400000 }; /* of the log; what is more is left out */

@@ -1,7 +1,6 @@
 /* Trajectories in files, as BART has them: three components, those that are not there zero.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/io.h"
 
 larmor_status larmor_traj_save(larmor_output *out, const larmor_array *traj)
 {

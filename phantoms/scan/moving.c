@@ -2,7 +2,6 @@
 #include <complex.h>
 
 #include "core/core.h"
-#include "larmor/motion.h"
 #include "phantoms/phantom.h"
 #include "phantoms/scan/simulation.h"
 

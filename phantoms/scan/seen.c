@@ -2,8 +2,6 @@
  * beside off-resonance. The object's coil images, as fine as twice the image's matrix, go through the model's own sum
  * of products; tests compare that sum with its definition. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/motion.h"
-#include "larmor/physics.h"
 #include "phantoms/scan/simulation.h"
 
 enum { FINER = 2, MOST_TERMS = 32 };

@@ -1,6 +1,5 @@
 /* Signals of tissues: water and fat, and FISP for fingerprinting. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/fit.h"
 #include "phantoms/scan/simulation.h"
 
 #define TR_MS 12.0

@@ -1,7 +1,6 @@
 /* The samples that are held out by themselves: images are compared with a tenth of all of them, which takes a tenth
  * of the work. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/recon.h"
 #include "recon/inputs.h"
 
 typedef struct indices { /* of one coil: */

@@ -6,8 +6,6 @@
 #include "recon/compress/compress_along_readout.h"
 
 #include "core/core.h"
-#include "larmor/compress.h"
-#include "larmor/recon.h"
 #include "recon/inputs.h"
 #include "recon/kernels.h"
 

@@ -15,7 +15,6 @@
 #include <complex.h>
 
 #include "core/core.h"
-#include "larmor/compress.h"
 #include "recon/inputs.h"
 #include "recon/lapack.h"
 #include "recon/maps/maps.h"

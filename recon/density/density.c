@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "recon/density/density.h"
 #include "core/core.h"
-#include "larmor/recon.h"
 #include "recon/bytes.h"
 #include "recon/density/gridder.h"
 #include "recon/inputs.h"

@@ -12,8 +12,6 @@
 #include <complex.h>
 
 #include "core/core.h"
-#include "larmor/operators.h"
-#include "larmor/recon.h"
 #include "recon/density/gridder.h"
 #include "recon/inputs.h"
 

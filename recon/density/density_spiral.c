@@ -9,7 +9,6 @@
  * Source: Hoge, Kwan, Pike, Magn. Reson. Med. 38, 117 (1997), who compare it with other weights.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/recon.h"
 #include "recon/density/density.h"
 
 #define MAX_RADIUS_FALL                                                                                              \

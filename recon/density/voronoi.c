@@ -11,7 +11,6 @@
  * Source: Rasche, Proksa, Sinkus, Boernert, Eggers, IEEE Trans. Med. Imaging 18, 385 (1999), who extrapolate the
  * cells of the rim from their neighbours. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/recon.h"
 #include "recon/density/delaunay.h"
 #include "recon/density/density.h"
 

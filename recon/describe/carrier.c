@@ -4,7 +4,6 @@
 #include <complex.h>
 
 #include "core/core.h"
-#include "larmor/describe.h"
 #include "recon/inputs.h"
 
 #define MIN_CARRIER 10 /* to the power of any other frequency; 340 right scans: 6.9, three with a carrier: 25 to 83 */

@@ -5,7 +5,6 @@
 #include <complex.h>
 
 #include "core/core.h"
-#include "larmor/describe.h"
 #include "recon/describe/fit.h"
 #include "recon/describe/line_places.h"
 #include "recon/describe/windows.h"

@@ -1,6 +1,5 @@
 /* One coil against the others: whether its samples fit them better conjugated. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/describe.h"
 
 #include <complex.h>
 #include <stdatomic.h>

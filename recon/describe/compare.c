@@ -1,7 +1,6 @@
 /* Other descriptions of a scan whose readouts are off the grid, and how well one image explains its samples with
  * each. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/describe.h"
 
 #include "recon/describe/fit.h"
 #include "recon/describe/motion.h"

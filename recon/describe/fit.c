@@ -3,8 +3,6 @@
 #include "recon/describe/fit.h"
 
 #include "core/core.h"
-#include "larmor/recon.h"
-#include "larmor/solve.h"
 
 /* Of the region that is compared. Measured with the whole
  * (docs/records/validation.md, "Scans whose description is wrong"), not alone. */

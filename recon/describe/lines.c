@@ -3,7 +3,6 @@
  * (Uecker et al., Magn. Reson. Med. 71, 990 (2014)): the determinant of their Gram matrix is least for the
  * description that fits best. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/describe.h"
 
 #include <complex.h>
 

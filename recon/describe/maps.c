@@ -1,7 +1,6 @@
 /* Coil maps against coil images of low resolution: at every place the coils' values must be those of the maps, up
  * to a factor that they share. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/describe.h"
 
 #include <complex.h>
 

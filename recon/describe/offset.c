@@ -4,7 +4,6 @@
 #include <complex.h>
 
 #include "core/core.h"
-#include "larmor/describe.h"
 
 #define MIN_DOT 3    /* in units of the root mean square of the image: the dot that the constant makes */
 #define MIN_POWER 10 /* of the constant over that of how rings differ from it */

@@ -3,8 +3,6 @@
 #include <complex.h>
 
 #include "core/core.h"
-#include "larmor/describe.h"
-#include "larmor/recon.h"
 #include "recon/describe/fit.h"
 
 enum { MOST_REPEATS = 16, STEPS = 6, STEPS_3D = 3, HALVINGS = 3 };

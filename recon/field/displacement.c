@@ -1,7 +1,6 @@
 /* Images whose voxels are displaced: resampling, the Jacobian, the inverse of a displacement.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/physics.h"
 #include "recon/inputs.h"
 
 /* Of the inverse: steps, and the change in voxels that ends them. Displacements shrink by their derivative a step. */

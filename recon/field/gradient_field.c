@@ -2,7 +2,6 @@
  * 52, 115 (2004). The layouts and the normalisation are those that gradunwarp reads: Jovicich et al., NeuroImage 30,
  * 436 (2006). SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/physics.h"
 
 enum {
     MAX_FILE = 1 << 20 /* bytes */,

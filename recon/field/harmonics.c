@@ -1,6 +1,5 @@
 /* Functions of place that fields are made of, and what gradients make of them. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/physics.h"
 #include "recon/inputs.h"
 
 #define GAMMA_BAR_PROTON_HZ_PER_T 42.577478518e6 /* CODATA 2018, of the free proton */

@@ -3,7 +3,6 @@
 #include "recon/field/states.h"
 
 #include "core/core.h"
-#include "larmor/operators.h"
 
 typedef struct states {
     int count;

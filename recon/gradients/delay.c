@@ -5,7 +5,6 @@
 #include "recon/gradients/delay.h"
 
 #include "core/core.h"
-#include "larmor/recon.h"
 
 void lmr_delay_axes(int e, int *a, int *b)
 {

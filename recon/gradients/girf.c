@@ -9,8 +9,6 @@
 #include <complex.h>
 
 #include "core/core.h"
-#include "larmor/delays.h"
-#include "larmor/operators.h"
 #include "recon/gradients/delay.h"
 
 /* The correction fades out from here to half the sampling rate, in units of that. Not measured. */

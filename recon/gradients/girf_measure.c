@@ -4,8 +4,6 @@
 #include <complex.h>
 
 #include "core/core.h"
-#include "larmor/camera.h"
-#include "larmor/operators.h"
 #include "recon/lapack.h"
 
 #define DEFAULT_LEAST 1e-4

@@ -3,8 +3,6 @@
 #include <complex.h>
 
 #include "core/core.h"
-#include "larmor/maps.h"
-#include "larmor/nufft.h"
 #include "recon/density/gridder.h"
 #include "recon/inputs.h"
 #include "recon/maps/maps.h"

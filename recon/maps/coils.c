@@ -1,6 +1,5 @@
 /* Coil sensitivity maps from the centre of the data themselves. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/recon.h"
 #include "recon/bytes.h"
 #include "recon/density/gridder.h"
 #include "recon/inputs.h"

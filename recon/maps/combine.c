@@ -1,8 +1,5 @@
 /* One image of the images of all coils, by their own maps. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/cartesian.h"
-#include "larmor/operators.h"
-#include "larmor/recon.h"
 #include "recon/bytes.h"
 #include "recon/ops/ops.h"
 

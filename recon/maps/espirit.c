@@ -3,7 +3,6 @@
 #include <complex.h>
 
 #include "core/core.h"
-#include "larmor/maps.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
 #include "recon/maps/maps.h"

@@ -1,7 +1,6 @@
 /* The model of nonlinear inversion and its derivative (Uecker et al. 2008; sets: Holme et al. 2019), on the device by
  * operators and by arithmetic of vectors. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/operators.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"

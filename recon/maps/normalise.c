@@ -2,7 +2,6 @@
 #include <complex.h>
 
 #include "core/core.h"
-#include "larmor/maps.h"
 #include "recon/inputs.h"
 
 /* The body coil's map is held at this part of its largest value: images divide by it. */

@@ -3,7 +3,6 @@
 #include <complex.h>
 
 #include "core/core.h"
-#include "larmor/maps.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
 #include "recon/density/gridder.h"

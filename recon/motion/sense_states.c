@@ -1,6 +1,5 @@
 /* SENSE of readouts in several states, each with coil maps of its own. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/motion.h"
 #include "recon/field/states.h"
 #include "recon/ops/ops.h"
 

@@ -1,7 +1,6 @@
 /* Images limited to an ellipsoid of k-space. SPDX-License-Identifier: Apache-2.0 */
 
 #include "core/core.h"
-#include "larmor/operators.h"
 #include "recon/ops/ops.h"
 
 /* 1 where the sum of (k / (n / 2))^2 over the axes is below 1, else 0. */

@@ -2,7 +2,6 @@
  * samples at one place add up to is gathered in turns, the first of every place, then the second ones, so that the
  * sum has an order of its own. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/operators.h"
 #include "nufft/op.h"
 #include "nufft/options.h"
 #include "recon/bytes.h"

@@ -5,7 +5,6 @@
 #include <complex.h>
 
 #include "core/core.h"
-#include "larmor/operators.h"
 #include "recon/ops/ops.h"
 #include "recon/sparse.h"
 

@@ -2,7 +2,6 @@
 #include <pthread.h>
 
 #include "core/core.h"
-#include "larmor/operators.h"
 
 enum {
     SMALL = 1 << 19, /* voxels: threads that share such an image wait for each other a good part of the time */

@@ -1,6 +1,5 @@
 /* Differences of images, and of vector fields. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/operators.h"
 #include "recon/ops/ops.h"
 #include "recon/sparse.h"
 

@@ -1,6 +1,5 @@
 /* Images whose phase is about known: what is left of them is nearly real. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/cartesian.h"
 
 typedef struct turned {
     larmor_array *phase, *work;

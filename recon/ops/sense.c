@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "core/conv_shape.h"
 #include "core/core.h"
-#include "larmor/operators.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
 #include "recon/field/off_resonance.h"

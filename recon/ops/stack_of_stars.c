@@ -3,7 +3,6 @@
 #include <complex.h>
 
 #include "core/core.h"
-#include "larmor/operators.h"
 #include "nufft/options.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"

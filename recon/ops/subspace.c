@@ -2,7 +2,6 @@
 #include <complex.h>
 
 #include "core/core.h"
-#include "larmor/operators.h"
 
 typedef struct subspace {
     int64_t voxels, frames, rank;

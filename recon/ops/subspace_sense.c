@@ -1,7 +1,6 @@
 /* SENSE of coefficient images (Tamir et al. 2017): the basis acts on samples, or, in the normal map, on the images'
  * transforms on the doubled grid. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/subspace.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
 #include "recon/field/off_resonance.h"

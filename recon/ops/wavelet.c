@@ -1,7 +1,6 @@
 /* Orthonormal wavelet transforms of images, level by level and axis by axis (Mallat 1989). The passes go to and fro
  * between two arrays. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/operators.h"
 #include "recon/ops/ops.h"
 #include "recon/sparse.h"
 

@@ -1,6 +1,5 @@
 /* Multiplication of complex arrays by real weights. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/operators.h"
 #include "recon/inputs.h"
 #include "recon/ops/ops.h"
 #include "recon/sparse.h"

@@ -3,7 +3,6 @@
 #include <complex.h>
 
 #include "core/core.h"
-#include "larmor/subspace.h"
 
 #define MIN_ENERGY_PART 0.9999 /* of the curves: what is left out is then 1 % of their norm */
 

@@ -1,7 +1,6 @@
 /* Whether samples and trajectory belong together: one image on the field of view must explain the centre of k-space.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/recon.h"
 #include "recon/inputs.h"
 
 enum {

@@ -1,6 +1,5 @@
 /* How far samples reach on either side of the centre of k-space. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/recon.h"
 #include "recon/inputs.h"
 
 /* Of the shorter side to the longer one; 7/8 of the lines have 3/4. */

@@ -1,7 +1,6 @@
 /* The level of the noise from the data themselves. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
 #include "core/ranks/ranks.h"
-#include "larmor/recon.h"
 #include "recon/inputs.h"
 
 /* The outer samples of k-space, where there is the least signal: those beyond this part of the largest |k|, or

@@ -5,7 +5,6 @@
 #include <complex.h>
 
 #include "core/core.h"
-#include "larmor/recon.h"
 #include "recon/inputs.h"
 #include "recon/lapack.h"
 

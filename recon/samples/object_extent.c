@@ -8,7 +8,6 @@
 #include <complex.h>
 
 #include "core/core.h"
-#include "larmor/recon.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"

@@ -4,8 +4,6 @@
 #include <complex.h>
 
 #include "core/core.h"
-#include "larmor/cartesian.h"
-#include "larmor/operators.h"
 #include "recon/inputs.h"
 
 static larmor_status check(const larmor_array *x, const double reach[3])

@@ -4,8 +4,6 @@
 #include <complex.h>
 
 #include "core/core.h"
-#include "larmor/nlinv.h"
-#include "larmor/nufft.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
 #include "recon/maps/maps.h"

@@ -1,7 +1,5 @@
 /* Readouts on a part of their field of view: oversampling that is removed. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/cartesian.h"
-#include "larmor/recon.h"
 #include "recon/inputs.h"
 
 #define POSITION_TOLERANCE 1e-3 /* of a sample's distance from the next; not measured */

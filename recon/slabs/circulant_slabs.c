@@ -2,7 +2,6 @@
  * autocorrelation is found by one rank, on the coarse grid that holds them all; lags of the points are folded slab
  * by slab. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/ranks.h"
 #include "recon/bytes.h"
 #include "recon/precond/circulant.h"
 #include "recon/slabs/lags.h"

@@ -1,7 +1,6 @@
 /* SENSE of a volume of which each rank has a slab, one coil at a time: the NUFFT in slabs, and between the coils
  * the Toeplitz normal map in slabs. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/operators.h"
 #include "nufft/choose/sizes.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"

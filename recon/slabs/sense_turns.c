@@ -1,6 +1,5 @@
 /* SENSE of the frames of a series on one grid, a frame at a time. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/subspace.h"
 #include "recon/bytes.h"
 #include "recon/ops/ops.h"
 #include "recon/sparse.h"

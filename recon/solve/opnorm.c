@@ -1,6 +1,5 @@
 /* The largest eigenvalue of A^H A by the power method. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
-#include "larmor/recon.h"
 
 enum { DEFAULT_ITERS = 15 };
 
