@@ -1,9 +1,5 @@
 /* larmor-bench planner: what the planner's efforts choose, timed beside each other and beside fixed factors.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "cases.h"
 #include "commands.h"
 #include "common.h"

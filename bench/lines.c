@@ -4,7 +4,6 @@
 #include "lines.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/file.h>
 #include <time.h>
 

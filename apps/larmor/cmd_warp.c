@@ -2,7 +2,6 @@
  * Apache-2.0 */
 #include "commands.h"
 #include "common.h"
-#include "larmor/physics.h"
 
 typedef struct settings {
     const char *output, *gradient_field, *displacement;

@@ -14,7 +14,6 @@ typedef struct scan {
     larmor_scan_arrays arrays;
 } scan;
 
-#define OPTS(...) ((larmor_recon_opts){.size = sizeof(larmor_recon_opts), ##__VA_ARGS__})
 /* Of a scan that is what it is said to be: no delays are looked for, and with a limit of memory no other descriptions
  * of it are tried, which takes most of the time of an image so small. Samples are not kept between stages then: laws
  * of what is the default have OPTS. */

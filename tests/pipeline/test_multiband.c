@@ -63,13 +63,9 @@ static larmor_recon_result image_of(larmor_source *source, larmor_array *maps, c
 {
     OWNED(larmor_recon) *recon = NULL;
     larmor_recon_result result;
-    const larmor_recon_opts opts = {.size = sizeof opts,
-                                    .maps = maps,
-                                    .method = method,
-                                    .lambda_mode = LARMOR_LAMBDA_RELATIVE,
-                                    .lambda = 1e-5,
-                                    .delays = LARMOR_DELAYS_OFF,
-                                    .memory = INT64_C(1) << 30}; /* no other descriptions are tried */
+    const larmor_recon_opts opts =
+        OPTS(.maps = maps, .method = method, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-5,
+             .delays = LARMOR_DELAYS_OFF, .memory = INT64_C(1) << 30); /* no other descriptions are tried */
     assert_ok(larmor_recon_create(source, dev, &opts, &recon));
     assert_ok(larmor_recon_run(recon, 0, &result));
     assert_int_equal(result.count, 1);
@@ -374,13 +370,8 @@ static double error_by_header(scene *s, const stored *all, const char *calibrati
     assert_int_equal(info->groups, 1);
     OWNED(larmor_recon) *recon = NULL;
     OWNED(larmor_recon_result) result = {0};
-    const larmor_recon_opts opts = {.size = sizeof opts,
-                                    .maps = maps,
-                                    .method = "cg",
-                                    .lambda_mode = LARMOR_LAMBDA_RELATIVE,
-                                    .lambda = 1e-3,
-                                    .iters = 12,
-                                    .delays = LARMOR_DELAYS_OFF};
+    const larmor_recon_opts opts = OPTS(.maps = maps, .method = "cg", .lambda_mode = LARMOR_LAMBDA_RELATIVE,
+                                        .lambda = 1e-3, .iters = 12, .delays = LARMOR_DELAYS_OFF);
     assert_ok(larmor_recon_create(source, dev, &opts, &recon));
     assert_ok(larmor_recon_run(recon, 0, &result));
     OWN(larmor_expected, expected, larmor_simulation_expect(s->simulation, &expected));
@@ -544,7 +535,7 @@ TEST(a_volume_that_is_no_stack_is_refused)
     OWNED(larmor_recon_result) result = {0};
     store_volume(&s, 0, 1, memory);
     OWNED(larmor_source) *source = source_by_header(memory, "full3D", &raw);
-    const larmor_recon_opts opts = {.size = sizeof opts, .method = "cg", .delays = LARMOR_DELAYS_OFF};
+    const larmor_recon_opts opts = OPTS(.method = "cg", .delays = LARMOR_DELAYS_OFF);
     larmor_status st = larmor_recon_create(source, dev, &opts, &recon);
     if (!st) st = larmor_recon_run(recon, 0, &result);
     assert_refused(

@@ -79,6 +79,9 @@ int main(void)
 }
 #endif
 
+/* Options of a reconstruction: OPTS(.method = "cg", .iters = 3) */
+#define OPTS(...) ((larmor_recon_opts){.size = sizeof(larmor_recon_opts), ##__VA_ARGS__})
+
 /* The numbers of an array in its own type, to be freed. */
 static inline void *host_of(const larmor_array *x)
 {
