@@ -1,6 +1,5 @@
 /* Rows of diagonals, on one device or on several. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_CORE_DIAGONALS_H
-#define LARMOR_TESTS_CORE_DIAGONALS_H
+#pragma once
 
 #include "core/array.h"
 #include "core/random.h"
@@ -28,5 +27,3 @@ static inline larmor_op *diagonals(larmor_device *on, int64_t n, uint64_t seed, 
     for (int i = 0; i < count; i++) larmor_op_free(ops[i]);
     return row;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* An object that breathes and whose heart beats, seen by the centre of each readout.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_GATING_BREATHING_H
-#define LARMOR_TESTS_GATING_BREATHING_H
+#pragma once
 
 #include "tests/support/test.h"
 
@@ -91,5 +90,3 @@ static inline double correlation(const double *a, const double *b, int64_t n)
     }
     return xy / sqrt(xx * yy);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A folder of its own for each test of files, and what tests ask about files. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_IO_FILES_H
-#define LARMOR_TESTS_IO_FILES_H
+#pragma once
 
 #include <dirent.h>
 #include <errno.h>
@@ -137,5 +136,3 @@ static inline size_t first_chunk_length(const unsigned char *file, size_t bytes)
     fail_msg("no index of chunks");
     return 0;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The NUFFT by its definition, in extended precision, and the problems of FINUFFT's tolerance sweep.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_NUFFT_DIRECT_H
-#define LARMOR_TESTS_NUFFT_DIRECT_H
+#pragma once
 
 #include <complex.h>
 
@@ -262,5 +261,3 @@ static inline larmor_status sweep3_run(const sweep3 *s, double tol, double upsam
     if (!st) *info = larmor_nufft_describe(plan);
     return st;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* What tests of the planner share: a problem with its points, its plan and what the direct sum gives.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_NUFFT_PLANNER_H
-#define LARMOR_TESTS_NUFFT_PLANNER_H
+#pragma once
 
 #include "nufft/plan.h"
 #include "nufft/tune/wisdom.h"
@@ -84,5 +83,3 @@ static inline lmr_wisdom_key key_of(const problem *p)
                             .precompute = LARMOR_PRECOMPUTE_NONE,
                             .points_log2 = 10};
 }
-
-#endif

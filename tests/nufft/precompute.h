@@ -1,6 +1,5 @@
 /* Plans with precomputed forms, for their tests. SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_NUFFT_PRECOMPUTE_H
-#define TESTS_NUFFT_PRECOMPUTE_H
+#pragma once
 
 #include "core/backend.h"
 #include "core/device.h"
@@ -80,5 +79,3 @@ static inline void end_open_plan(open_plan *p)
     lmr_nufft_plan_free(p->plan);
     lmr_nufft_detach(&p->on);
 }
-
-#endif

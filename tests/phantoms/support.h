@@ -1,6 +1,5 @@
 /* What the phantoms' tests share. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_PHANTOMS_SUPPORT_H
-#define LARMOR_TESTS_PHANTOMS_SUPPORT_H
+#pragma once
 
 #include <complex.h>
 
@@ -24,5 +23,3 @@ static inline larmor_array *points_within(int nd, int64_t count, double reach, u
     assert_ok(larmor_array_write(traj, k, larmor_array_bytes(traj)));
     return traj;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Scans with noise of a known deviation, and medians over the object. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_PIPELINE_NOISY_SCAN_H
-#define LARMOR_TESTS_PIPELINE_NOISY_SCAN_H
+#pragma once
 
 #include "tests/pipeline/scan.h"
 
@@ -70,5 +69,3 @@ static inline double median_ratio(const larmor_array *image, const float *a, con
     free(ratio);
     return median;
 }
-
-#endif

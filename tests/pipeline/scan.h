@@ -1,7 +1,6 @@
 /* A scan in memory whose image is known: golden-angle spokes of the Shepp-Logan phantom. SPDX-License-Identifier:
  * Apache-2.0 */
-#ifndef LARMOR_TESTS_PIPELINE_SCAN_H
-#define LARMOR_TESTS_PIPELINE_SCAN_H
+#pragma once
 
 #include "tests/support/difference.h"
 
@@ -183,5 +182,3 @@ static inline int take_note(void *user, const larmor_event *e)
     do {                                                                                                             \
         if (!strstr((notes_).text, text_)) fail_msg("expected %s in:\n%s", text_, (notes_).text);                    \
     } while (0)
-
-#endif

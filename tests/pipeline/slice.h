@@ -1,6 +1,5 @@
 /* One slice in memory, 7 mm from the isocentre. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_PIPELINE_SLICE_H
-#define LARMOR_TESTS_PIPELINE_SLICE_H
+#pragma once
 
 #include "tests/support/test.h"
 
@@ -17,5 +16,3 @@ static inline larmor_source *slice_of(larmor_array *kspace, larmor_array *traj, 
         &source));
     return source;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Problems with dense matrices, solved directly, for the tests of the solvers. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_RECON_MATRIX_H
-#define LARMOR_TESTS_RECON_MATRIX_H
+#pragma once
 
 #include "tests/recon/support.h"
 
@@ -181,5 +180,3 @@ static inline larmor_prox *lasso_prox(lasso *l, larmor_dtype dtype, int count)
     assert_ok(larmor_prox_create(dev, &impl, l, dtype, LARMOR_SHAPE(count), &g));
     return g;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Scans of several sizes, for the tests of what takes how much memory. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_RECON_MEMORY_SCAN_H
-#define LARMOR_TESTS_RECON_MEMORY_SCAN_H
+#pragma once
 
 #include "core/device.h"
 #include "tests/recon/support.h"
@@ -93,5 +92,3 @@ static inline scan scan_case(int i)
     return scan_of(larmor_shape_of(cases[i].ndim, cases[i].image), cases[i].samples, cases[i].readouts,
                    cases[i].coils, cases[i].dtype, cases[i].is_stack);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Images regularised as they are: A the identity. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_RECON_REGULARISER_SUPPORT_H
-#define LARMOR_TESTS_RECON_REGULARISER_SUPPORT_H
+#pragma once
 
 #include "tests/recon/support.h"
 
@@ -64,5 +63,3 @@ static inline problem problem_from(larmor_shape shape, const cplx *truth, const 
     assert_ok(larmor_op_forward(p.A, x, p.b));
     return p;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A scan of random numbers, its maps and its operator. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_RECON_SENSE_SUPPORT_H
-#define LARMOR_TESTS_RECON_SENSE_SUPPORT_H
+#pragma once
 
 #include "tests/recon/support.h"
 
@@ -36,5 +35,3 @@ static inline void end_scan(scan *s)
 {
     LMR_FREE(s->A, s->maps_array, s->traj, s->weights_array, s->maps, s->k);
 }
-
-#endif

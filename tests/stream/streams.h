@@ -1,6 +1,5 @@
 /* A small scan, its stream, and both ends of a connection. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_STREAM_STREAMS_H
-#define LARMOR_TESTS_STREAM_STREAMS_H
+#pragma once
 
 #include <pthread.h>
 #include <sys/socket.h>
@@ -175,5 +174,3 @@ static inline void assert_same_bits(const larmor_array *image, const void *pixel
     OWN_MEMORY(float, *v, larmor_array_download(image, LARMOR_C64, &v));
     assert_memory_equal(v, pixels, (size_t)larmor_array_count(image) * 2 * sizeof *v);
 }
-
-#endif

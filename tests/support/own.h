@@ -1,6 +1,5 @@
 /* What a test owns ends with its block, the last one first. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_SUPPORT_OWN_H
-#define LARMOR_TESTS_SUPPORT_OWN_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,5 +66,3 @@ ENDS_ITSELF_BY(larmor_response_maps_free, larmor_response_maps)
 ENDS_ITSELF_BY(larmor_samples_free, larmor_samples)
 ENDS_ITSELF_BY(larmor_trajectory_free, larmor_trajectory)
 ENDS_ITSELF_BY(larmor_truth_free, larmor_truth)
-
-#endif

@@ -1,7 +1,6 @@
 /* What every test file includes: its list of tests, the device under test, assert_ok and, unless the file defines
  * OWN_MAIN, main. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_SUPPORT_TEST_H
-#define LARMOR_TESTS_SUPPORT_TEST_H
+#pragma once
 
 #include <math.h>
 
@@ -105,5 +104,3 @@ static inline double test_random(uint64_t *state)
     *state ^= *state >> 27;
     return (double)((*state * UINT64_C(2685821657736338717)) >> 11) * 0x1p-52 - 1;
 }
-
-#endif
