@@ -1,8 +1,5 @@
 /* larmor-bench normal: the normal map of SENSE, which an iteration is made of, by Toeplitz and by two NUFFTs, and
  * a step of conjugate gradients with the quicker one. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-
 #include "commands.h"
 #include "common.h"
 #include "lines.h"

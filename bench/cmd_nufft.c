@@ -1,8 +1,4 @@
 /* larmor-bench nufft: how fast the NUFFT is, alone or beside another one. SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cases.h"
 #include "commands.h"
 #include "common.h"

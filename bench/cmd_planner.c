@@ -1,9 +1,5 @@
 /* larmor-bench planner: what the planner's efforts choose, timed beside each other and beside fixed factors.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "cases.h"
 #include "commands.h"
 #include "common.h"
@@ -166,12 +162,7 @@ static larmor_status write_case(bench_lines *lines, const planner_result *r, con
         json_number(j, "set_points_seconds", r->setting[e]);
         json_number(j, "upsample", r->info[e].upsample);
         json_integers(j, "grid", r->info[e].grid, r->c.ndim);
-        json_integer(j, "width", r->info[e].width);
-        json_integer(j, "tiles", r->info[e].tiles);
-        json_integer(j, "per_pass", r->info[e].per_pass);
-        json_integer(j, "spread_method", r->info[e].spread_method);
-        json_integer(j, "interp_method", r->info[e].interp_method);
-        json_integer(j, "tried", r->info[e].tried);
+        JSON_MEMBERS(j, r->info[e], width, tiles, per_pass, spread_method, interp_method, tried);
         json_close(j, '}');
     }
     json_numbers(j, "factors", planner_factors, PLANNER_FACTORS);

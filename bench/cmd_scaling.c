@@ -1,12 +1,8 @@
 /* larmor-bench scaling: what several devices of a process, or several processes of mpirun, gain over one: weak
  * scaling as in Shih et al., "cuFINUFFT: a load-balanced GPU library for general-purpose nonuniform FFTs", IPDPSW
  * (2021), a NUFFT on each; strong scaling of what a reconstruction shares. SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
-#include <string.h>
-
 #include "commands.h"
 #include "common.h"
-#include "larmor/ranks.h"
 #include "lines.h"
 #include "scaling.h"
 

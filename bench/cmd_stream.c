@@ -1,16 +1,12 @@
 /* larmor-bench stream: how long a client waits for an image after its last readout, and how many images a second it
  * can have, from a session in this process at the other end of a socket. SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "commands.h"
 #include "common.h"
 #include "json.h"
-#include "larmor/stream.h"
 #include "timing.h"
 
 typedef struct settings {

@@ -4,7 +4,6 @@
 #include "lines.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/file.h>
 #include <time.h>
 
@@ -123,9 +122,7 @@ larmor_status bench_line_begin(bench_lines *lines, const char *description, cons
     json_text(*j, "case", description);
     json_integer(*j, "type", c->type);
     json_integers(*j, "modes", c->modes, c->ndim);
-    json_integer(*j, "points", c->points);
-    json_integer(*j, "batch", c->batch);
-    json_text(*j, "distribution", c->distribution);
+    JSON_MEMBERS(*j, *c, points, batch, distribution);
     json_text(*j, "precision", c->is_double ? "double" : "single");
     json_number(*j, "tol", c->tol);
     return LARMOR_OK;

@@ -51,10 +51,7 @@ void bench_print_case(const bench_result *r)
 static void put_times(json *j, const char *name, const bench_times *t)
 {
     json_open(j, name, '{');
-    json_number(j, "median", t->median);
-    json_number(j, "minimum", t->minimum);
-    json_integer(j, "repeats", t->repeats);
-    json_integer(j, "calls", t->calls);
+    JSON_MEMBERS(j, *t, median, minimum, repeats, calls);
     json_close(j, '}');
 }
 
@@ -80,8 +77,7 @@ larmor_status bench_write_result(bench_lines *lines, const bench_result *r)
     json_number(j, "upsample_asked", r->c.upsample > 0 ? r->c.upsample : NAN);
     json_text(j, "precompute_asked", bench_precompute_name(r->c.precompute));
     json_integers(j, "grid", r->info.grid, r->c.ndim);
-    json_integer(j, "width", r->info.width);
-    json_number(j, "upsample", r->info.upsample);
+    JSON_MEMBERS(j, r->info, width, upsample);
     json_text(j, "precompute", bench_precompute_name(r->info.precompute));
     json_integer(j, "precompute_bytes", r->info.precompute_bytes);
     put_timing(j, "larmor", &r->ours);

@@ -1,9 +1,6 @@
 /* Runs one case of `larmor-bench nufft`. SPDX-License-Identifier: Apache-2.0 */
 #include "run.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "common.h"
 
 typedef struct own_subject {

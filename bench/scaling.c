@@ -1,14 +1,9 @@
 /* The measurements of `larmor-bench scaling`. SPDX-License-Identifier: Apache-2.0 */
 #include "scaling.h"
 
-#include <math.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common.h"
-#include "larmor/ranks.h"
 #include "timing.h"
 
 /* ---- the place ---- */

@@ -2,10 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "timing.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "common.h"
 
 #define REPEAT_SECONDS 0.02

@@ -1,11 +1,7 @@
 /* The sign of the phases of slices that were excited together: a header can have the other one, whose images are
  * wrong, and whose coil maps are those of other slices. SPDX-License-Identifier: Apache-2.0 */
-#include "check/band_sign.h"
-
-#include <math.h>
-
-#include "core/owned.h"
-#include "core/status.h"
+#include "check/check.h"
+#include "core/core.h"
 #include "physics/multiband_phases.h"
 #include "pipeline/problem.h"
 

@@ -1,13 +1,8 @@
 /* Checks of scans: opened, looked at, planned. SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/check.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "check/findings.h"
-#include "core/owned.h"
-#include "core/status.h"
+#include "check/check.h"
+#include "core/core.h"
 
 /* Errors first, then warnings, then notes, each in the order in which they were found. */
 static larmor_status sort(lmr_findings *f)

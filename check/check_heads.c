@@ -1,10 +1,7 @@
 /* What the heads of a scan's readouts say, beyond what the reader of files has checked. SPDX-License-Identifier:
  * Apache-2.0 */
-#include <math.h>
-
-#include "check/findings.h"
-#include "core/owned.h"
-#include "core/status.h"
+#include "check/check.h"
+#include "core/core.h"
 
 typedef long long ll;
 

@@ -1,18 +1,8 @@
 /* What the samples of a scan's images say: reach and centre of the trajectory, undersampling, coils and their noise,
  * values that were cut off, spikes, objects beyond the field of view. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "check/coil_change.h"
-#include "check/findings.h"
-#include "check/noise_scan.h"
+#include "check/check.h"
 #include "check/sample_faults.h"
-#include "core/owned.h"
-#include "core/select.h"
-#include "core/status.h"
-#include "larmor/nlinv.h"
+#include "core/core.h"
 #include "scan/grid.h"
 #include "scan/source.h"
 #include "scan/trajectory.h"

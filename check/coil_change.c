@@ -1,17 +1,7 @@
 /* A step in how the coils share the signal, and a trend of its size, in the course of a scan.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "check/coil_change.h"
-
-#include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/select.h"
-#include "core/status.h"
-#include "larmor/describe.h"
+#include "check/check.h"
+#include "core/core.h"
 
 enum {
     MOST_READOUTS = 512, /* that are looked at, evenly spread; the rest spares time */
@@ -42,10 +32,7 @@ typedef struct shares {
     double *level, *when; /* [in_centre] its logarithm, and `at` */
 } shares;
 
-static void free_shares(shares *s)
-{
-    LMR_FREE(s->share, s->size, s->at, s->level, s->when);
-}
+LMR_FREES(free_shares, shares, share, size, at, level, when)
 
 static double radius_of(const double *k, int nd, int64_t point)
 {

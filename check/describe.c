@@ -2,15 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "check/describe.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "check/coil_change.h"
-#include "check/fold.h"
-#include "core/owned.h"
-#include "core/status.h"
-#include "larmor/describe.h"
+#include "check/check.h"
+#include "core/core.h"
 #include "physics/physics.h"
 #include "pipeline/maps.h"
 #include "scan/sample_cache.h"

@@ -1,11 +1,8 @@
 /* Edges of the field of view of which one goes on at the other. SPDX-License-Identifier: Apache-2.0 */
-#include "check/fold.h"
-
 #include <complex.h>
-#include <math.h>
 
-#include "core/owned.h"
-#include "core/status.h"
+#include "check/check.h"
+#include "core/core.h"
 
 /* Of 76 right scans on grids both edges of an axis have 0.26 at most, noise at SNR 10; of two that fold 0.64 and
  * more, and a correlation of 0.85 and more. */

@@ -6,15 +6,9 @@
  * size): e^H A H A^H e is a sum over the steps of conjugate gradients for A^H e, which grows to it from below
  * twice as fast as the solution does (Hestenes and Stiefel, J. Res. Natl. Bur. Stand. 49, 409 (1952), theorem
  * 6:1). */
-#include "check/misfit.h"
-
-#include <math.h>
-#include <stdlib.h>
-
-#include "check/noise_scan.h"
-#include "core/owned.h"
+#include "check/check.h"
+#include "core/core.h"
 #include "core/ranks/ranks.h"
-#include "core/status.h"
 #include "pipeline/problem.h"
 
 #define PROBE_CHANGE_OVER_NOISE 5e-3 /* of the noise that is left: what a step of the probe adds, at its end */

@@ -1,14 +1,9 @@
 /* A step in the course of a scan, of the object's place or of a coil's gain, or another place of the object in each
  * curved readout, that explains what an image leaves of the samples. SPDX-License-Identifier: Apache-2.0 */
-#include "check/misfit_step.h"
-
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/owned.h"
-#include "core/status.h"
+#include "check/check.h"
+#include "core/core.h"
 
 enum {
     MOST_NUMBERS = 10, /* of a motion, the size and phase of the signal, its frequency and its delay */
@@ -53,10 +48,7 @@ typedef struct step {
     int64_t readout;
 } step;
 
-static void free_sums(sums *s)
-{
-    LMR_FREE(s->gram, s->rhs, s->power, s->product);
-}
+LMR_FREES(free_sums, sums, gram, rhs, power, product)
 
 /* 1 if no readout is straight: a shift along a straight one is a frequency, and has a comparison of its own. Of two
  * dimensions alone: a readout of one partition cannot tell a shift across partitions from a phase. */
@@ -108,10 +100,7 @@ typedef struct image {
     double complex *x;
 } image;
 
-static void free_image(image *m)
-{
-    free(m->x);
-}
+LMR_FREES(free_image, image, x)
 
 /* The derivative of x along an axis, by mm, at a voxel. */
 static double complex along(const image *m, int axis, int64_t v)

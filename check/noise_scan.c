@@ -1,13 +1,8 @@
 /* Whether a noise scan has the coils' covariance. SPDX-License-Identifier: Apache-2.0 */
-#include "check/noise_scan.h"
-
 #include <complex.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "core/owned.h"
-#include "larmor/recon.h"
+#include "check/check.h"
+#include "core/core.h"
 
 #define MIN_SAMPLES_PER_COIL 5
 /* The squared mean over the variance about it, summed over coils. Noise of M samples has coils / M in the mean, at

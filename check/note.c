@@ -1,10 +1,8 @@
 /* A list of findings that grows. SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include "check/findings.h"
-#include "core/status.h"
+#include "check/check.h"
+#include "core/core.h"
 
 const char *larmor_severity_name(larmor_severity severity)
 {

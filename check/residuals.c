@@ -1,16 +1,7 @@
 /* Sums of squares of what an image leaves of its samples. SPDX-License-Identifier: Apache-2.0 */
-#include "check/residuals.h"
-
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
+#include "check/check.h"
+#include "core/core.h"
 #include "core/ranks/ranks.h"
-#include "core/select.h"
-#include "core/status.h"
-#include "larmor/describe.h"
 
 void lmr_residuals_free(lmr_residuals *r)
 {

@@ -73,12 +73,42 @@ static inline larmor_status lmr_hand_on(lmr_made *made, larmor_status taken)
         (pointer) = NULL;                                                                                            \
     } while (0)
 
-/* What `pointer` owns is another's from now on: `LMR_HAND_ON(*image, x);`. */
-#define LMR_HAND_ON(to, pointer)                                                                                     \
-    do {                                                                                                             \
-        (to) = (pointer);                                                                                            \
-        (pointer) = NULL;                                                                                            \
-    } while (0)
+/* Define `function`, which frees these members of a structure, eight at most, each by its type as above:
+ * `LMR_FREES(free_sums, sums, gram, rhs)` is `static void free_sums(sums *)`, and `LMR_DESTROYS(destroy, turn,
+ * factor)` is `static void destroy(void *)`, which frees the structure, too. */
+#define LMR_FREES(function, type, ...)                                                                               \
+    static void function(type *of)                                                                                   \
+    {                                                                                                                \
+        LMR_FREE_MEMBERS(of, __VA_ARGS__);                                                                           \
+    }
+#define LMR_DESTROYS(function, type, ...)                                                                            \
+    static void function(void *self)                                                                                 \
+    {                                                                                                                \
+        type *of = self;                                                                                             \
+        LMR_FREE_MEMBERS(of, __VA_ARGS__), free(of);                                                                 \
+    }
+#define LMR_FREE_MEMBERS(of, ...)                                                                                    \
+    LMR_FREE_PICK(__VA_ARGS__, LMR_FREE_8, LMR_FREE_7, LMR_FREE_6, LMR_FREE_5, LMR_FREE_4, LMR_FREE_3, LMR_FREE_2,   \
+                  LMR_FREE_1)                                                                                        \
+    (of, __VA_ARGS__)
+#define LMR_FREE_PICK(a, b, c, d, e, f, g, h, chosen, ...) chosen
+#define LMR_FREE_1(of, member)                                                                                       \
+    (void)sizeof *LMR_BY_TYPE((of)->member, "", "", "", "", (of)->member),                                           \
+        LMR_BY_TYPE((of)->member, larmor_array_free, larmor_op_free, larmor_device_free, free, free)((of)->member)
+#define LMR_FREE_2(of, member, ...) LMR_FREE_1(of, member), LMR_FREE_1(of, __VA_ARGS__)
+#define LMR_FREE_3(of, member, ...) LMR_FREE_1(of, member), LMR_FREE_2(of, __VA_ARGS__)
+#define LMR_FREE_4(of, member, ...) LMR_FREE_1(of, member), LMR_FREE_3(of, __VA_ARGS__)
+#define LMR_FREE_5(of, member, ...) LMR_FREE_1(of, member), LMR_FREE_4(of, __VA_ARGS__)
+#define LMR_FREE_6(of, member, ...) LMR_FREE_1(of, member), LMR_FREE_5(of, __VA_ARGS__)
+#define LMR_FREE_7(of, member, ...) LMR_FREE_1(of, member), LMR_FREE_6(of, __VA_ARGS__)
+#define LMR_FREE_8(of, member, ...) LMR_FREE_1(of, member), LMR_FREE_7(of, __VA_ARGS__)
+
+/* What `pointer` owns is another's from now on, which is a success: `return LMR_HAND_ON(*image, x);`. */
+#define LMR_HAND_ON(to, pointer) ((to) = (pointer), (pointer) = NULL, lmr_handed_on())
+static inline larmor_status lmr_handed_on(void)
+{
+    return LARMOR_OK;
+}
 
 /* Pointers to objects: larmor_array, larmor_op, larmor_device, and others behind `LMR_OWNS(larmor_prox,
  * larmor_prox_free)`. */

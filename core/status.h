@@ -53,11 +53,13 @@ static inline larmor_status lmr_go_on(void)
 #define LMR_NEED_ONE(pointer)                                                                                        \
     if (!(pointer)) return LMR_FAIL(LARMOR_ERR_ARG, "%s: %s is NULL", __func__, #pointer)
 
-/* Refuse NULL, and leave NULL there until there is something to hand on. */
-#define LMR_NEED_OUT(pointer)                                                                                        \
+/* The same of up to seven, the first of which is where something is to be put: NULL is there until then. */
+#define LMR_NEED_OUT(...) LMR_NEED_OUT_SEVEN(__VA_ARGS__, 1, 1, 1, 1, 1, 1, 1)
+#define LMR_NEED_OUT_SEVEN(out, a, b, c, d, e, f, ...)                                                               \
     do {                                                                                                             \
-        LMR_NEED(pointer);                                                                                           \
-        *(pointer) = NULL;                                                                                           \
+        LMR_NEED_ONE(out);                                                                                           \
+        *(out) = NULL;                                                                                               \
+        LMR_NEED_SIX(a, b, c, d, e, f, 1);                                                                           \
     } while (0)
 
 /* Return from the function if call fails. */

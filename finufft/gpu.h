@@ -1,6 +1,5 @@
 /* The GPU of cuFINUFFT's plans. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_FINUFFT_GPU_H
-#define LARMOR_FINUFFT_GPU_H
+#pragma once
 
 #include "larmor/device.h"
 
@@ -11,5 +10,3 @@ larmor_status lmr_gpu_open(int ordinal, void *stream, larmor_device **dev);
  * NULL if none is current. */
 void *lmr_gpu_current(void);
 void lmr_gpu_make_current(void *current);
-
-#endif

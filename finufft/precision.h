@@ -2,8 +2,7 @@
  * cufinufftf_*,
  * 64 for finufft_* and cufinufft_*. cufinufft.c has included its own header before. SPDX-License-Identifier:
  *    Apache-2.0 */
-#ifndef LARMOR_FINUFFT_PRECISION_H
-#define LARMOR_FINUFFT_PRECISION_H
+#pragma once
 
 #ifdef CUFINUFFT_H
 #if LMR_REAL == 32
@@ -38,5 +37,3 @@ typedef struct NAME(_plan_s) plan;
 #define C2 complex_real *c
 #define F1 complex_real *f
 #define F2 const complex_real *f
-
-#endif

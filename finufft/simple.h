@@ -3,8 +3,7 @@
  *   OPTIONS      the type of options;
  *   SET_POINTS   the function of the plan that sets points.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_FINUFFT_SIMPLE_H
-#define LARMOR_FINUFFT_SIMPLE_H
+#pragma once
 
 #include "core/mutable.h"
 
@@ -75,5 +74,3 @@ POINTS(2)
 UNIFORM(3, 1)
 UNIFORM(3, 2)
 POINTS(3)
-
-#endif

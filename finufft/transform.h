@@ -1,7 +1,6 @@
 /* What FINUFFT's and cuFINUFFT's interfaces have in common: a plan of FINUFFT's on larmor's NUFFT, on any device
  * and in both precisions. The codes are FINUFFT's. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_FINUFFT_TRANSFORM_H
-#define LARMOR_FINUFFT_TRANSFORM_H
+#pragma once
 
 #include "finufft/finufft_errors.h"
 #include "larmor/larmor.h"
@@ -39,5 +38,3 @@ int lmr_transform_set_points(lmr_transform *t, int64_t nj, const void *const fro
 int lmr_transform_execute(lmr_transform *t, int adjoint, void *at_points, void *at_modes);
 
 int lmr_transform_free(lmr_transform *t);
-
-#endif

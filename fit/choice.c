@@ -1,10 +1,6 @@
 /* A smooth map of candidates: sequential tree-reweighted messages (Kolmogorov, IEEE Trans. Pattern Anal. 28, 1568
  * (2006)), then voxel by voxel. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "fit/fit.h"
 
 enum { AXES = 3, SIDES = 2 * AXES, K = LMR_FIT_CANDIDATES, MOST_PASSES = 40, MOST_SWEEPS = 20 };

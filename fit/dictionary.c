@@ -1,13 +1,8 @@
 /* Matches of a dictionary, by products of blocks of voxels and entries (Ma et al., Nature 495, 187 (2013)).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/array.h"
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
+#include "core/core.h"
 #include "fit/fit.h"
 
 typedef float complex number;
@@ -27,10 +22,7 @@ typedef struct work {
     float *match;
 } work;
 
-static void free_work(work *w)
-{
-    LMR_FREE(w->d, w->norm, w->product, w->entry, w->best, w->match);
-}
+LMR_FREES(free_work, work, d, norm, product, entry, best, match)
 
 /* The largest product of the block, if it is larger than those of blocks before. */
 static void search_block(void *self, int64_t i)
@@ -68,8 +60,7 @@ larmor_status lmr_fit_compress(const larmor_array *dictionary, const larmor_arra
     const int64_t entries = dictionary->shape.dim[0], frames = dictionary->shape.dim[1];
     LMR_OWN_MEMORY(double complex, d, larmor_array_download(dictionary, LARMOR_C128, &d));
     if (!basis) {
-        LMR_HAND_ON(*out, d);
-        return LARMOR_OK;
+        return LMR_HAND_ON(*out, d);
     }
     LMR_OWN_MEMORY(double complex, b, larmor_array_download(basis, LARMOR_C128, &b));
     const int64_t times = basis->shape.dim[1];

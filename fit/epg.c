@@ -1,13 +1,6 @@
 /* Signals of FISP by extended phase graphs (Weigel, J. Magn. Reson. Imaging 41, 266 (2015)). Pulses are about y, so
  * that all states are real. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
-#include "larmor/fit.h"
+#include "core/core.h"
 
 typedef struct job {
     const larmor_fisp *s;

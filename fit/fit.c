@@ -1,14 +1,7 @@
 /* Fits of all voxels: which are fitted, their series, and the maps. On the host.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
-#include "core/select.h"
 #include "fit/fit.h"
+#include "core/core.h"
 
 #define DEFAULT_THRESHOLD 0.1 /* of the brightest: as of field maps */
 #define BRIGHTEST 0.98        /* the quantile of root mean squares that stands for the brightest part */

@@ -1,6 +1,5 @@
 /* A voxel's series and what is fitted to it. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_FIT_H
-#define LMR_FIT_H
+#pragma once
 
 #include "larmor/fit.h"
 
@@ -93,5 +92,3 @@ double lmr_fit_lift(double signal, double noise);
 /* Magnitudes of a decay with noise of this deviation, 0: that of the residual of three times or more: moves the curve
  * to the mean of the Rician distribution. Returns 0 if that has no least residual between the bounds. */
 int lmr_fit_rician(const lmr_fit_series *s, const double *y, double noise, lmr_fit_curve *curve, lmr_fit_voxel *out);
-
-#endif

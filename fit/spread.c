@@ -1,11 +1,6 @@
 /* What a voxel's neighbours differ from it by, beyond their noise. On the host.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/select.h"
+#include "core/core.h"
 #include "fit/fit.h"
 
 typedef struct maps {
@@ -13,10 +8,7 @@ typedef struct maps {
     double *value, *deviation, *spread;
 } maps;
 
-static void free_maps(maps *m)
-{
-    LMR_FREE(m->value, m->deviation, m->spread);
-}
+LMR_FREES(free_maps, maps, value, deviation, spread)
 
 /* Adds a pair of neighbours to what voxel i has: the square of their difference that noise does not explain. */
 static void add_neighbour(const maps *m, int64_t i, int64_t neighbour, double *sum, int *count)

@@ -1,13 +1,7 @@
 /* Properties between the entries of a dictionary, with their deviations. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/array.h"
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
+#include "core/core.h"
 #include "fit/fit.h"
 
 typedef double complex cplx;

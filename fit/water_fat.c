@@ -2,15 +2,8 @@
  * Imaging 29, 216 (2011)), a smooth choice among its minima, and Gauss-Newton in all parameters.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/array.h"
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
-#include "core/select.h"
+#include "core/core.h"
 #include "fit/fit.h"
 
 typedef double complex cplx;

@@ -1,9 +1,5 @@
 /* Beats that gaps of a waveform took, and the rate of the others. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/owned.h"
-#include "core/select.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "gating/waves.h"
 
 #define MAX_CYCLE_OVER_MEDIAN 1.5 /* as lmr_gating_phase has it */

@@ -1,13 +1,5 @@
 /* Readouts sorted by breath and heart, as the images of a source. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/select.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "gating/gating.h"
 #include "gating/waves.h"
 #include "scan/source.h"
@@ -25,10 +17,7 @@ typedef struct view { /* what one image's readouts say */
     larmor_stamp *stamp;
 } view;
 
-static void free_view(view *v)
-{
-    LMR_FREE(v->centre, v->direction, v->seconds, v->stamp);
-}
+LMR_FREES(free_view, view, centre, direction, seconds, stamp)
 
 /* Where readouts go, and which of their samples are nearest to the centre of k-space. */
 static larmor_status aim(const char *name, const double *k, larmor_shape shape, double *direction, int64_t *nearest)

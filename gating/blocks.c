@@ -1,12 +1,7 @@
 /* Where the blocks of a waveform lie in time. SPDX-License-Identifier: Apache-2.0 */
 #include "gating/blocks.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "gating/gating.h"
 
 #define CLOCK_ROUNDING_TICKS 2.0 /* by which stamps of blocks that follow each other may be off */

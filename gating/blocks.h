@@ -1,6 +1,5 @@
 /* Where the blocks of a waveform lie in time. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_GATING_BLOCKS_H
-#define LMR_GATING_BLOCKS_H
+#pragma once
 
 #include "larmor/gating.h"
 
@@ -29,5 +28,3 @@ typedef struct lmr_blocks { /* in the order of the file; free with lmr_blocks_fr
  * count is 0 where there are none. Errors: MEMORY. */
 larmor_status lmr_blocks_place(const larmor_raw *raw, larmor_waveform_kind kind, double tick_ms, lmr_blocks *blocks);
 void lmr_blocks_free(lmr_blocks *blocks);
-
-#endif

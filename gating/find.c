@@ -1,13 +1,6 @@
 /* Self-gating: breath and heart from the centre of k-space (Feng et al., Magn. Reson. Med. 75, 775, 2016).
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/select.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "gating/gating.h"
 
 #define CELL 0.05 /* s: readouts within it become one number, which is short for a heart */

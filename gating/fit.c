@@ -1,11 +1,6 @@
 /* Small linear algebra of gating: eigenvectors by Jacobi's rotations, and fits that are removed from channels.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "gating/gating.h"
 
 enum { SWEEPS = 40 };

@@ -1,6 +1,5 @@
 /* Steps on the way from samples to rhythms. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_GATING_GATING_H
-#define LMR_GATING_GATING_H
+#pragma once
 
 #include "larmor/gating.h"
 
@@ -77,5 +76,3 @@ larmor_status lmr_trace_rhythm(const larmor_rhythm *rhythm, const double *second
 /* Fill o->trace; heart and breath go there. Errors: MEMORY. */
 larmor_status lmr_trace_take(const larmor_bins_opts *o, const double *seconds, const int *bin, int64_t readouts,
                              larmor_gating_signal *heart, larmor_gating_signal *breath);
-
-#endif

@@ -1,10 +1,5 @@
 /* Cycles by triggers, and signals that the caller has. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
-#include "core/select.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "gating/gating.h"
 
 #define DAY_S 86400.0             /* after which the clock begins anew */

@@ -1,7 +1,5 @@
 /* What bins rest on, in lines for a log. SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
-
-#include "core/status.h"
+#include "core/core.h"
 #include "gating/gating.h"
 
 #define MAX_UNKNOWN 0.01   /* of the readouts, above which a line warns */

@@ -1,9 +1,6 @@
 /* A rhythm in channels: the combination of principal components whose spectrum is the most concentrated (Nikulin,
  * Nolte, Curio, NeuroImage 55, 1528, 2011), and its phase. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "gating/gating.h"
 
 #define NEAR 0.12         /* of a frequency: how far its power reaches, as periods differ by a few per cent */

@@ -1,9 +1,6 @@
 /* Bins and where their rhythms come from, as options of the program write them.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/status.h"
+#include "core/core.h"
 #include "gating/gating.h"
 
 enum { MOST_BINS = 65535, NOWHERE = -1, KINDS = 3 };

@@ -1,11 +1,5 @@
 /* What bins rest on, kept for a picture. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/select.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "gating/gating.h"
 
 void larmor_gating_signal_free(larmor_gating_signal *signal)

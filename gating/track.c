@@ -1,13 +1,5 @@
 /* Waveforms at even steps of time, and the triggers and rhythms in them. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/select.h"
-#include "core/status.h"
-#include "core/text.h"
+#include "core/core.h"
 #include "gating/blocks.h"
 #include "gating/waves.h"
 

@@ -1,14 +1,7 @@
 /* Heart and breath from the waveforms of a file, for the bins of readouts. SPDX-License-Identifier: Apache-2.0 */
 #include "gating/waves.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/status.h"
-#include "core/text.h"
+#include "core/core.h"
 
 #define BEYOND_S 3.0 /* that readouts may begin before a waveform and end after it: a cycle of breath */
 
@@ -20,10 +13,7 @@ void lmr_wave_rhythm_free(lmr_wave_rhythm *rhythm)
     larmor_gating_signal_free(&rhythm->shown);
 }
 
-static void free_found(lmr_found *found)
-{
-    LMR_FREE(found->signal, found->phase);
-}
+LMR_FREES(free_found, lmr_found, signal, phase)
 
 /* 1 if the waveform is there while readouts are, else the report says so. */
 static int covers(const lmr_track *t, const char *name, const double *seconds, int64_t readouts,

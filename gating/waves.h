@@ -1,6 +1,5 @@
 /* Heart and breath from the waveforms of a file. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_GATING_WAVES_H
-#define LMR_GATING_WAVES_H
+#pragma once
 
 #include "gating/gating.h"
 
@@ -64,5 +63,3 @@ larmor_status lmr_heart_of_waves(const larmor_raw *raw, uint32_t begin, double t
 larmor_status lmr_breath_of_waves(const larmor_raw *raw, uint32_t begin, double tick_ms, const double *seconds,
                                   int64_t readouts, lmr_wave_rhythm *breath);
 void lmr_wave_rhythm_free(lmr_wave_rhythm *rhythm);
-
-#endif

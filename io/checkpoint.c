@@ -5,14 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "core/atomic.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/reader/source.h"
 
 #define PREVIOUS ".previous"

@@ -6,9 +6,8 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 
-#include "core/clock.h"
+#include "core/core.h"
 
 /* A thread is worth its start from about so many bytes on. */
 #define LEAST ((int64_t)8 << 20)

@@ -2,11 +2,7 @@
  * Apache-2.0 */
 #include "larmor/live.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "live/source.h"
 #include "live/window.h"
 #include "scan/sample_cache.h"
@@ -101,8 +97,7 @@ larmor_status larmor_live_create(const char *xml, int64_t bytes, larmor_device *
                                  larmor_live **live)
 {
     static const larmor_live_opts defaults;
-    LMR_NEED_OUT(live);
-    LMR_NEED(xml, dev);
+    LMR_NEED_OUT(live, xml, dev);
     if (!opts) opts = &defaults;
     LMR_REFUSE(bytes < 1, LARMOR_ERR_ARG, "live: a header of %lld bytes.", (long long)bytes);
     LMR_TRY(check(opts));

@@ -1,9 +1,7 @@
 /* The last readouts of a scan. SPDX-License-Identifier: Apache-2.0 */
 #include "live/window.h"
 
-#include <string.h>
-
-#include "core/status.h"
+#include "core/core.h"
 
 static larmor_status make_room(lmr_window *w)
 {

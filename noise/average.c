@@ -1,10 +1,6 @@
 /* Deviations from few samples of noise: means over neighbours, as many as predict the other half of the samples best.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "noise/noise.h"
 
 enum {

@@ -1,11 +1,8 @@
 /* The noise of images that are weighted sums of samples: by one Fourier transform. SPDX-License-Identifier:
  * Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "noise/noise.h"
 #include "scan/compress.h"
 

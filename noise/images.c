@@ -1,10 +1,6 @@
 /* The images of a solution, one after the other, and what a listener hears of them. SPDX-License-Identifier:
  * Apache-2.0 */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "noise/noise.h"
 #include "pipeline/group.h"
 

@@ -1,15 +1,8 @@
 /* The noise of images by conjugate gradients: images of samples of noise alone. SPDX-License-Identifier:
  * Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/status.h"
-#include "larmor/solve.h"
+#include "core/core.h"
 #include "noise/noise.h"
 #include "pipeline/cache.h"
-#include "pipeline/group.h"
 #include "pipeline/problem.h"
 
 /* What further steps change an image of noise by, relative to it. The error of a deviation is of second order in it:

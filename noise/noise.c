@@ -1,16 +1,7 @@
 /* Maps of the noise in the images of a series. SPDX-License-Identifier: Apache-2.0 */
 #include "noise/noise.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "core/clock.h"
-#include "core/owned.h"
-#include "core/select.h"
-#include "core/status.h"
-#include "pipeline/group.h"
-#include "pipeline/method.h"
+#include "core/core.h"
 #include "schedule/prepare.h"
 #include "schedule/state.h"
 

@@ -1,6 +1,5 @@
 /* The noise in the images of a series, from its frames. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NOISE_NOISE_H
-#define LMR_NOISE_NOISE_H
+#pragma once
 
 #include <math.h>
 
@@ -86,5 +85,3 @@ larmor_status lmr_noise_each_image(const lmr_noisy *n, const lmr_frame *frames, 
 
 /* Says how far it is. LARMOR_STOPPED where the listener has asked to stop. */
 larmor_status lmr_noise_step(const lmr_noisy *n, int sample, int samples);
-
-#endif

@@ -1,7 +1,5 @@
 /* The frames and images of a series that was run, as maps of them need them. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "core/status.h"
+#include "core/core.h"
 #include "noise/noise.h"
 #include "pipeline/group.h"
 #include "pipeline/method.h"

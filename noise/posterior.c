@@ -1,17 +1,7 @@
 /* What the object may be, given the samples and the prior of the method: means and deviations of samples of the
  * posterior distribution. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/clock.h"
-#include "core/owned.h"
-#include "core/select.h"
-#include "core/status.h"
-#include "larmor/solve.h"
+#include "core/core.h"
 #include "noise/noise.h"
-#include "pipeline/group.h"
-#include "pipeline/method.h"
 #include "pipeline/problem.h"
 #include "schedule/state.h"
 

@@ -1,10 +1,7 @@
 /* Images of a scan whose samples are changed. SPDX-License-Identifier: Apache-2.0 */
 #include "noise/repeat.h"
 
-#include <stdlib.h>
-
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "pipeline/cache.h"
 #include "pipeline/method.h"
 #include "pipeline/solve.h"

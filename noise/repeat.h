@@ -1,7 +1,6 @@
 /* Images of a scan whose samples are changed, at the method, weight and coil maps of the image that was made.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NOISE_REPEAT_H
-#define LMR_NOISE_REPEAT_H
+#pragma once
 
 #include "noise/noise.h"
 
@@ -20,5 +19,3 @@ void lmr_repeat_free(lmr_repeat *r);
 
 /* more: [frames], what is added to the samples of each, like them: the call takes and frees it. */
 larmor_status lmr_repeat_solve(const lmr_noisy *n, lmr_repeat *r, larmor_array **more, lmr_use_image use, void *user);
-
-#endif

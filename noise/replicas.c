@@ -1,11 +1,6 @@
 /* The noise of images by any method: images of the scan with more noise, at the weight of the image.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
-#include "core/status.h"
-#include "larmor/solve.h"
+#include "core/core.h"
 #include "noise/repeat.h"
 #include "pipeline/problem.h"
 

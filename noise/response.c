@@ -1,14 +1,7 @@
 /* What a reconstruction makes of a small change of the object: the height that a point keeps, and its width.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/clock.h"
-#include "core/owned.h"
-#include "core/select.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "noise/repeat.h"
-#include "pipeline/group.h"
 #include "pipeline/problem.h"
 #include "schedule/state.h"
 

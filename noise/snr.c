@@ -1,10 +1,5 @@
 /* The signal-to-noise ratio in absolute units. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/status.h"
-#include "larmor/noise.h"
+#include "core/core.h"
 
 larmor_status larmor_snr_map(const larmor_array *image, const larmor_array *deviation, larmor_array **snr)
 {

@@ -1,6 +1,5 @@
 /* What a device needs to put coordinates that lie apart together. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_COORDINATES_H
-#define LMR_NUFFT_COORDINATES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ typedef struct lmr_coordinates_kernels {
 } lmr_coordinates_kernels;
 
 extern const lmr_coordinates_kernels lmr_cpu_coordinates_f32, lmr_cpu_coordinates_f64;
-
-#endif

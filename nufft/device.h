@@ -1,6 +1,5 @@
 /* A device as transforms use it. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_DEVICE_H
-#define LMR_NUFFT_DEVICE_H
+#pragma once
 
 #include "core/array.h"
 #include "larmor/nufft.h"
@@ -33,5 +32,3 @@ larmor_status lmr_nufft_expect(const lmr_nufft_device *on, const larmor_nufft_op
 /* LARMOR_ERR_SHAPE unless x is a real array of [ndim, ...] on the device; *count is how many points. */
 larmor_status lmr_nufft_expect_points(const lmr_nufft_device *on, const larmor_nufft_opts *opts, const char *what,
                                       const larmor_array *x, int64_t *count);
-
-#endif

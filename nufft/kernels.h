@@ -1,6 +1,5 @@
 /* What the NUFFT needs from a device: sort, spread, interpolate, deconvolve. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_KERNELS_H
-#define LMR_NUFFT_KERNELS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -125,5 +124,3 @@ typedef struct lmr_nufft_kernels {
 } lmr_nufft_kernels;
 
 extern const lmr_nufft_kernels lmr_cpu_nufft_f32, lmr_cpu_nufft_f64;
-
-#endif

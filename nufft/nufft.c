@@ -2,12 +2,8 @@
  * runs what they made. SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/nufft.h"
 
-#include <stdlib.h>
-
-#include "core/array.h"
+#include "core/core.h"
 #include "core/gate.h"
-#include "core/mutable.h"
-#include "core/owned.h"
 #include "nufft/coordinates.h"
 #include "nufft/options.h"
 #include "nufft/plan.h"

@@ -1,12 +1,7 @@
 /* The NUFFT as an operator from an image to k-space. SPDX-License-Identifier: Apache-2.0 */
 #include "nufft/op.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/op.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "nufft/options.h"
 
 LMR_OWNS(larmor_nufft, larmor_nufft_free)

@@ -1,11 +1,8 @@
 /* The NUFFT as an operator, with its options as they are. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_OP_H
-#define LMR_NUFFT_OP_H
+#pragma once
 
 #include "larmor/nufft.h"
 
 /* larmor_op_nufft of a plan that is chosen for type 2 alone. */
 larmor_status lmr_op_nufft_forward(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
                                    larmor_op **A);
-
-#endif

@@ -1,6 +1,5 @@
 /* The options of a plan. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_OPTIONS_H
-#define LMR_NUFFT_OPTIONS_H
+#pragma once
 
 #include "larmor/nufft.h"
 #include "nufft/choose/choose.h"
@@ -16,5 +15,3 @@ larmor_status lmr_nufft_fill_options(const larmor_device *dev, const larmor_nuff
 /* What options that are filled in ask of the grid of types 1 and 2, or of both grids of type 3, for so many
  * points; it keeps the pointer to the rates. */
 lmr_nufft_request lmr_nufft_request_of(const larmor_nufft_opts *filled, double points, const lmr_nufft_rates *rates);
-
-#endif

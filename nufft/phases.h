@@ -1,6 +1,5 @@
 /* The phase factor of lmr_nufft_phases at a point, the same for every device. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_PHASES_H
-#define LMR_NUFFT_PHASES_H
+#pragma once
 
 #include <math.h>
 
@@ -41,5 +40,3 @@ LMR_PHASES_FUNCTION double lmr_phases_at(const lmr_nufft_phases *w, const double
     *cycles = sum - rint(sum);
     return w->terms ? exp(log_size) : 1;
 }
-
-#endif

@@ -2,11 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "nufft/plan.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
-#include "core/parallel.h"
+#include "core/core.h"
 
 /* ---- sizes ---- */
 

@@ -1,7 +1,6 @@
 /* A transform of type 1 or 2 on one grid, with its points: what is left when all is chosen.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_PLAN_H
-#define LMR_NUFFT_PLAN_H
+#pragma once
 
 #include "nufft/choose/choose.h"
 #include "nufft/device.h"
@@ -78,5 +77,3 @@ larmor_nufft_info lmr_nufft_plan_outline(const lmr_nufft_device *on, const larmo
                                          const lmr_nufft_choice *choice, const lmr_nufft_way *way,
                                          const lmr_nufft_geometry *geometry);
 larmor_nufft_info lmr_nufft_plan_describe(const lmr_nufft_plan *plan);
-
-#endif

@@ -1,6 +1,5 @@
 /* The forms between all on the fly and all precomputed. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_PRECOMPUTE_H
-#define LMR_NUFFT_PRECOMPUTE_H
+#pragma once
 
 #include "nufft/device.h"
 
@@ -45,5 +44,3 @@ larmor_status lmr_precompute_check(const lmr_precompute_job *job, larmor_precomp
 /* *out is NULL for AUTO and NONE. */
 larmor_status lmr_precompute_make(const lmr_precompute_job *job, larmor_precompute form, lmr_precompute **out);
 void lmr_precompute_free(const lmr_nufft_device *on, lmr_precompute *p); /* NULL is fine */
-
-#endif

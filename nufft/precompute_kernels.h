@@ -1,7 +1,6 @@
 /* What precomputation needs from a device: window values or sparse matrices made once, and products with them.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_PRECOMPUTE_KERNELS_H
-#define LMR_NUFFT_PRECOMPUTE_KERNELS_H
+#pragma once
 
 #include "nufft/kernels.h"
 
@@ -34,5 +33,3 @@ typedef struct lmr_precompute_kernels {
 } lmr_precompute_kernels;
 
 extern const lmr_precompute_kernels lmr_cpu_precompute_f32, lmr_cpu_precompute_f64;
-
-#endif

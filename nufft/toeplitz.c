@@ -3,12 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "nufft/toeplitz.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/op.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "nufft/choose/choose.h"
 #include "nufft/options.h"
 

@@ -1,6 +1,5 @@
 /* What the Toeplitz normal map costs. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_TOEPLITZ_H
-#define LMR_NUFFT_TOEPLITZ_H
+#pragma once
 
 #include "larmor/nufft.h"
 
@@ -55,5 +54,3 @@ double lmr_toeplitz_ratio(const larmor_nufft_opts *opts, int64_t points, int64_t
 /* nufft/tune/toeplitz_race.c: time one application of each to x. *quicker is 1 if N takes less than A's normal map.
  * y, of x's shape, is overwritten. */
 larmor_status lmr_toeplitz_race(larmor_op *N, larmor_op *A, const larmor_array *x, larmor_array *y, int *quicker);
-
-#endif

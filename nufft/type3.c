@@ -8,10 +8,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "nufft/type3.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "nufft/plan.h"
 
 _Static_assert((int)LMR_WINDOW_LOG_TERMS <= (int)LMR_NUFFT_SERIES, "the series of the phases holds the window's");

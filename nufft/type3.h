@@ -1,6 +1,5 @@
 /* A transform of type 3, with its points and targets. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_TYPE3_H
-#define LMR_NUFFT_TYPE3_H
+#pragma once
 
 #include "nufft/choose/choose.h"
 #include "nufft/device.h"
@@ -37,5 +36,3 @@ larmor_nufft_info lmr_type3_describe(const lmr_type3 *t);
 /* Bytes of device memory at most, from make to free, with so many points and targets together. */
 larmor_status lmr_type3_bytes(const lmr_nufft_device *on, const larmor_nufft_opts *filled,
                               const lmr_type3_choice *choice, double points, double *bytes);
-
-#endif

@@ -3,9 +3,7 @@
  * Xiao, Rokhlin, Yarvin, Inverse Problems 17, 805 (2001). SPDX-License-Identifier: Apache-2.0 */
 #include "nufft/window.h"
 
-#include <math.h>
-
-#include "core/clamp.h"
+#include "core/core.h"
 
 static const double pi = 3.14159265358979323846;
 static const long double pi_l = 3.14159265358979323846264338327950288L;

@@ -1,7 +1,6 @@
 /* The NUFFT's window: a prolate spheroidal wave function, its transform, its error and its polynomials.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_WINDOW_H
-#define LMR_NUFFT_WINDOW_H
+#pragma once
 
 #include <stdint.h>
 
@@ -63,5 +62,3 @@ int lmr_window_fit(const lmr_window *window, double error, double *coefficients)
  * coefficients  room for LMR_WINDOW_LOG_TERMS.
  * returns       how many there are. */
 int lmr_window_fit_log_transform(const lmr_window *window, double xi_max, double error, double *coefficients);
-
-#endif

@@ -2,9 +2,7 @@
  * Gaussians. SPDX-License-Identifier: Apache-2.0 */
 #include "phantoms/phantom.h"
 
-#include <math.h>
-
-#include "core/random.h"
+#include "core/core.h"
 
 static void move(const larmor_phantom_state *s, int ndim, double size, double centre[3])
 {
@@ -40,8 +38,7 @@ static larmor_status check(const larmor_phantom_state *s, double size)
 larmor_status larmor_phantom_change(const larmor_phantom *phantom, const larmor_phantom_state *state,
                                     larmor_phantom **changed)
 {
-    LMR_NEED_OUT(changed);
-    LMR_NEED(phantom, state);
+    LMR_NEED_OUT(changed, phantom, state);
     const double size = state->size != 0 ? state->size : 1;
     LMR_TRY(check(state, size));
     LMR_NEW(larmor_phantom, p, 1);
@@ -77,8 +74,7 @@ static lmr_ellipsoid cut_part(const lmr_ellipsoid *e, double z)
 
 larmor_status larmor_phantom_plane(const larmor_phantom *phantom, double z, larmor_phantom **plane)
 {
-    LMR_NEED_OUT(plane);
-    LMR_NEED(phantom);
+    LMR_NEED_OUT(plane, phantom);
     LMR_REFUSE(phantom->ndim != 3 || !(fabs(z) <= 1e6), LARMOR_ERR_ARG,
                "phantom plane: got a phantom in %dD and z %g, expected 3D and a number", phantom->ndim, z);
     LMR_NEW(larmor_phantom, p, 1);

@@ -7,13 +7,8 @@
  * fanning of a loop's field lines does; theta_c is the coil's orientation. In Fourier space each of them is a factor.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "core/owned.h"
-#include "core/parallel.h"
+#include "core/core.h"
 #include "phantoms/phantom.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const double step = 0.5; /* of the frequencies, in 1/FOV: the maps have period 2, not 1, so they do not wrap */
 static const double kappa = 0.2, gain = 1.25;
@@ -203,8 +198,7 @@ larmor_status lmr_image_check(const char *who, int ndim, larmor_dtype dtype, lar
 larmor_status larmor_phantom_coils_around(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
                                           larmor_shape shape, const double *extent, int coils, larmor_array **maps)
 {
-    LMR_NEED_OUT(maps);
-    LMR_NEED(dev);
+    LMR_NEED_OUT(maps, dev);
     int ndim = shape.ndim == 3 ? 3 : 2;
     if (phantom) ndim = phantom->ndim;
     LMR_TRY(lmr_image_check("phantom coils", ndim, dtype, shape));

@@ -7,13 +7,9 @@
 #include "phantoms/field.h"
 
 #include <complex.h>
-#include <math.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/owned.h"
-#include "core/parallel.h"
+#include "core/core.h"
 
 #define ROOM 1           /* half of what is periodic, in fields of view */
 #define DIPOLE_SIGMA .08 /* of the magnetised region, in fields of view */
@@ -187,8 +183,7 @@ static void free_places(places *place)
 larmor_status larmor_phantom_field_map(const larmor_phantom_field *field, larmor_device *dev, larmor_dtype dtype,
                                        larmor_shape shape, larmor_array **map)
 {
-    LMR_NEED_OUT(map);
-    LMR_NEED(field, dev);
+    LMR_NEED_OUT(map, field, dev);
     LMR_REFUSE(!lmr_is_real(dtype), LARMOR_ERR_ARG, "phantom field: got %s, expected f32 or f64",
                larmor_dtype_name(dtype));
     LMR_TRY(lmr_image_check("phantom field", shape.ndim == 3 ? 3 : 2, LARMOR_C64, shape));

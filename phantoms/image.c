@@ -1,11 +1,6 @@
 /* Pictures of a phantom: averaged over voxels, or from exact coefficients. SPDX-License-Identifier: Apache-2.0 */
-#include "core/owned.h"
-#include "core/parallel.h"
+#include "core/core.h"
 #include "phantoms/phantom.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 typedef struct grid {
     int ndim;
@@ -90,8 +85,7 @@ static larmor_status draw(const larmor_phantom *phantom, const grid *g, int thre
 larmor_status larmor_phantom_image(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
                                    larmor_shape shape, larmor_array **image)
 {
-    LMR_NEED_OUT(image);
-    LMR_NEED(phantom, dev);
+    LMR_NEED_OUT(image, phantom, dev);
     LMR_TRY(lmr_image_check("phantom image", phantom->ndim, dtype, shape));
     const int64_t count = larmor_shape_count(shape);
     LMR_HEAP double *picture = lmr_new(count, sizeof *picture);
@@ -168,8 +162,7 @@ static larmor_status draw_series(const larmor_phantom *phantom, const lmr_waves 
                          &(coefficients){&spectrum, waves, &g, fields, dtype, host}));
     LMR_OWN(larmor_array, out, larmor_array_upload(dev, dtype, shape, dtype, host, &out));
     LMR_TRY(transform(out, &g));
-    LMR_HAND_ON(*image, out);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*image, out);
 }
 
 /* The middle of `from` in the place of *image: voxel floor(N/2) stays the centre. */
@@ -193,8 +186,7 @@ static larmor_status crop(const larmor_array *from, larmor_shape shape, larmor_a
 static larmor_status bandlimited(const larmor_phantom *phantom, const lmr_waves *waves, larmor_device *dev,
                                  larmor_dtype dtype, larmor_shape shape, larmor_array **image)
 {
-    LMR_NEED_OUT(image);
-    LMR_NEED(phantom, dev);
+    LMR_NEED_OUT(image, phantom, dev);
     LMR_TRY(lmr_image_check("phantom image", phantom->ndim, dtype, shape));
     const int fields = (int)fmax(1, ceil(2 * lmr_phantom_extent(phantom) - 1e-9));
     if (fields == 1) return draw_series(phantom, waves, dev, dtype, shape, 1, image);
@@ -216,8 +208,7 @@ larmor_status larmor_phantom_bandlimited_phase(const larmor_phantom *phantom, co
                                                larmor_array **image)
 {
     lmr_waves waves;
-    LMR_NEED_OUT(image);
-    LMR_NEED(phase);
+    LMR_NEED_OUT(image, phase);
     LMR_TRY(lmr_phase_waves(phase, &waves));
     return bandlimited(phantom, &waves, dev, dtype, shape, image);
 }

@@ -1,12 +1,7 @@
 /* Exact k-space of a phantom seen by coils: shifted copies of the density's transform. SPDX-License-Identifier:
  * Apache-2.0 */
-#include "core/owned.h"
-#include "core/parallel.h"
+#include "core/core.h"
 #include "phantoms/field.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 typedef struct sampling {
     const lmr_spectrum *spectrum;
@@ -75,8 +70,7 @@ static larmor_status make_kspace(const larmor_phantom *phantom, larmor_device *d
 larmor_status larmor_phantom_kspace(const larmor_phantom *phantom, const larmor_array *traj, int coils,
                                     larmor_dtype dtype, larmor_array **kspace)
 {
-    LMR_NEED_OUT(kspace);
-    LMR_NEED(phantom, traj);
+    LMR_NEED_OUT(kspace, phantom, traj);
     larmor_shape shape;
     LMR_TRY(kspace_shape(phantom, traj, coils, dtype, &shape));
     LMR_OWN_MEMORY(double, points, larmor_array_download(traj, LARMOR_F64, &points));
@@ -98,8 +92,7 @@ larmor_status larmor_phantom_kspace_off_resonance(const larmor_phantom *phantom,
                                                   const larmor_phantom_field *field, const larmor_array *times,
                                                   int coils, larmor_dtype dtype, larmor_array **kspace)
 {
-    LMR_NEED_OUT(kspace);
-    LMR_NEED(phantom, traj, field, times);
+    LMR_NEED_OUT(kspace, phantom, traj, field, times);
     larmor_shape shape;
     LMR_TRY(kspace_shape(phantom, traj, coils, dtype, &shape));
     const larmor_shape t = larmor_array_shape(times);

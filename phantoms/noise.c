@@ -1,11 +1,7 @@
 /* Complex Gaussian noise by Box and Muller, Ann. Math. Stat. 29, 610 (1958), from random numbers that depend on seed
  * and index alone. SPDX-License-Identifier: Apache-2.0 */
-#include "core/owned.h"
-#include "core/parallel.h"
-#include "core/random.h"
+#include "core/core.h"
 #include "phantoms/phantom.h"
-
-#include <math.h>
 
 typedef struct noise {
     void *host;

@@ -1,10 +1,7 @@
 /* Phantoms by name. SPDX-License-Identifier: Apache-2.0 */
 #include "phantoms/phantom.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/names.h"
+#include "core/core.h"
 
 static void disc(larmor_phantom *phantom)
 {

@@ -1,12 +1,8 @@
 /* Objects with a smooth phase, whose k-space stays exact: a phase that is a sine of the position is a sum of plane
  * waves, exp(i a sin t) = sum_n J_n(a) exp(i n t), each of which shifts k-space. SPDX-License-Identifier:
  * Apache-2.0 */
-#include "core/give.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "phantoms/phantom.h"
-
-#include <math.h>
-#include <stdlib.h>
 
 #define MOST_RADIANS 20
 #define LEAST_PART 1e-9 /* of a plane wave that counts */
@@ -52,8 +48,7 @@ larmor_status larmor_phantom_kspace_phase(const larmor_phantom *phantom, const l
                                           const larmor_phantom_phase *phase, int coils, larmor_dtype dtype,
                                           larmor_array **kspace)
 {
-    LMR_NEED_OUT(kspace);
-    LMR_NEED(phantom, traj, phase);
+    LMR_NEED_OUT(kspace, phantom, traj, phase);
     lmr_waves waves;
     LMR_TRY(lmr_phase_waves(phase, &waves));
     larmor_device *dev = larmor_array_device(traj);

@@ -1,8 +1,6 @@
 /* Noise by the signal-to-noise ratio of the image. SPDX-License-Identifier: Apache-2.0 */
-#include "core/owned.h"
+#include "core/core.h"
 #include "phantoms/phantom.h"
-
-#include <math.h>
 
 static const double background = 0.05; /* of the largest density: what is below is no object */
 

@@ -4,9 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "phantoms/phantom.h"
 
-#include <math.h>
-
-#include "core/random.h"
+#include "core/core.h"
 
 /* Blobs of one size: width in 1/128 of the field of view, how many in the plane and in space, the largest density. */
 typedef struct scale {

@@ -53,8 +53,7 @@ const lmr_phantom_kind lmr_phantom_tissues = {
 
 larmor_status larmor_phantom_of_tissues(int ndim, const double *density, larmor_phantom **phantom)
 {
-    LMR_NEED_OUT(phantom);
-    LMR_NEED(density);
+    LMR_NEED_OUT(phantom, density);
     for (int i = 0; i < LARMOR_TISSUES; i++)
         LMR_REFUSE(!isfinite(density[i]), LARMOR_ERR_ARG,
                    "phantom: density %d of the tissues is %g, a number expected", i, density[i]);

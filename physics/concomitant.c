@@ -1,11 +1,6 @@
 /* Concomitant fields: what follows of them from the trajectory, the magnet and the image's place.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "physics/terms.h"
 
 enum { TRIED_READOUTS = 32 }; /* of a group, when it is asked whether their phases matter */

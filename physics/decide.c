@@ -4,13 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "physics/decide.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "physics/motion.h"
 #include "physics/physics.h"
 #include "physics/terms.h"

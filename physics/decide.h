@@ -1,6 +1,5 @@
 /* Terms of the model that the samples decide on. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PHYSICS_DECIDE_H
-#define LMR_PHYSICS_DECIDE_H
+#pragma once
 
 #include "scan/series.h"
 
@@ -15,5 +14,3 @@ larmor_status lmr_concomitant_expect(lmr_job *job, lmr_scan_facts *facts);
  * list    the images that are wanted.
  * Errors  LARMOR_STOPPED; what cannot be compared is in the log. */
 larmor_status lmr_model_compare(lmr_job *job, lmr_scan_facts *facts, const lmr_series *list);
-
-#endif

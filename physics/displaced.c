@@ -1,12 +1,6 @@
 /* Voxels that are not where the grid has them: by a gradient system that is not linear, or as the caller has found.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/hash.h"
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "physics/physics.h"
 #include "physics/terms.h"
 

@@ -1,11 +1,5 @@
 /* The terms of off-resonance, decay and a field camera. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "physics/terms.h"
 
 #define SHORTEST_T2STAR_MS                                                                                           \

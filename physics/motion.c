@@ -2,14 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "physics/motion.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/status.h"
-#include "larmor/motion.h"
-#include "larmor/physics.h"
+#include "core/core.h"
 #include "physics/physics.h"
 #include "pipeline/cache.h"
 

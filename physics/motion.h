@@ -1,6 +1,5 @@
 /* An image whose object moves between its readouts. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PHYSICS_MOTION_H
-#define LMR_PHYSICS_MOTION_H
+#pragma once
 
 #include "scan/job.h"
 
@@ -36,5 +35,3 @@ void lmr_frame_motion_free(struct lmr_frame_motion *motion); /* NULL is fine */
 /* SENSE of the frame, in as many states as it has. */
 larmor_status lmr_motion_operator(const lmr_frame *frame, const larmor_array *maps, const larmor_sense_opts *opts,
                                   larmor_op **A);
-
-#endif

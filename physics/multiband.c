@@ -3,16 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/multiband.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/hash.h"
-#include "core/owned.h"
-#include "core/status.h"
-#include "core/text.h"
+#include "core/core.h"
 #include "physics/multiband_header.h"
 #include "physics/multiband_phases.h"
 #include "physics/multiband_reference.h"

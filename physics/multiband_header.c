@@ -4,13 +4,7 @@
  * distance. SPDX-License-Identifier: Apache-2.0 */
 #include "physics/multiband_header.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/status.h"
-#include "core/text.h"
+#include "core/core.h"
 #include "scan/source.h"
 
 enum { MOST_SHIFTS = 1024 };

@@ -1,6 +1,5 @@
 /* What the header says of slices that were excited together. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PHYSICS_MULTIBAND_HEADER_H
-#define LMR_PHYSICS_MULTIBAND_HEADER_H
+#pragma once
 
 #include "physics/multiband_phases.h"
 
@@ -30,5 +29,3 @@ void lmr_multiband_compare(const larmor_multiband_header *header, const larmor_m
 /* What was taken, into info. reference: 1: each slice alone, 2: a volume of them, gives the coil maps. */
 void lmr_multiband_report(const larmor_multiband_opts *opts, int solid, int by_header, int reference,
                           larmor_raw_info *info);
-
-#endif

@@ -3,14 +3,8 @@
 #include "physics/multiband_phases.h"
 
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/array.h"
-#include "core/hash.h"
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "scan/source.h"
 
 #define MAX_UNEVEN_PHASE 1e-3 /* rad, of steps from slice to slice, as rounding in files leaves them */

@@ -1,6 +1,5 @@
 /* Phases of slices that were excited together, of each readout. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PHYSICS_MULTIBAND_PHASES_H
-#define LMR_PHYSICS_MULTIBAND_PHASES_H
+#pragma once
 
 #include "larmor/multiband.h"
 
@@ -38,5 +37,3 @@ int lmr_band_phases_are(const lmr_banded *images, const lmr_band_phases *phases,
  *
  * Errors  LARMOR_ERR_UNSUPPORTED for a source of other images than those of larmor_source_of_multiband. */
 larmor_status lmr_multiband_phases(const larmor_source *source, int group, lmr_band_phases *phases, int64_t *first);
-
-#endif

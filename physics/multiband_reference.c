@@ -3,12 +3,8 @@
 #include "physics/multiband_reference.h"
 
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "scan/source.h"
 #include "scan/trajectory.h"
 
@@ -82,10 +78,7 @@ typedef struct volume {
     float complex *kspace; /* [samples, readouts * bands, coils] */
 } volume;
 
-static void free_volume(volume *v)
-{
-    LMR_FREE(v->plane, v->kspace);
-}
+LMR_FREES(free_volume, volume, plane, kspace)
 
 static larmor_status begin(const larmor_samples *first, int bands, volume *v)
 {
@@ -149,10 +142,7 @@ typedef struct stack {
     int64_t *line, *first, *partitions; /* [readouts] which line, [lines] its first readout, its readouts */
 } stack;
 
-static void free_stack(stack *s)
-{
-    LMR_FREE(s->k, s->y, s->sum, s->line, s->first, s->partitions);
-}
+LMR_FREES(free_stack, stack, k, y, sum, line, first, partitions)
 
 static int same_plane(const stack *s, int64_t a, int64_t b)
 {

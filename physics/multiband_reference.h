@@ -1,7 +1,6 @@
 /* Coil calibration of slices that were excited together, by scans of each alone.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PHYSICS_MULTIBAND_REFERENCE_H
-#define LMR_PHYSICS_MULTIBAND_REFERENCE_H
+#pragma once
 
 #include "larmor/multiband.h"
 
@@ -32,5 +31,3 @@ larmor_status lmr_reference_samples(const lmr_slice_scans *r, const int group[LA
 
 /* Readouts of a volume. */
 larmor_status lmr_reference_count(const lmr_slice_scans *r, const int group[LARMOR_MOST_BANDS], int64_t *readouts);
-
-#endif

@@ -1,8 +1,6 @@
 /* The term of slices that were excited together: exp(i phase_s(j)) of the voxels of slice s in readout j, of what kz
  * does not have. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/status.h"
+#include "core/core.h"
 #include "physics/multiband_phases.h"
 #include "physics/terms.h"
 #include "scan/source.h"

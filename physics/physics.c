@@ -1,13 +1,7 @@
 /* The sum of products for all that samples see beside the Fourier transform. SPDX-License-Identifier: Apache-2.0 */
 #include "physics/physics.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/hash.h"
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "physics/multiband_phases.h"
 #include "physics/terms.h"
 

@@ -1,7 +1,6 @@
 /* What the samples of a scan see beside the Fourier transform: off-resonance, decay, fields that a camera has
  * measured, concomitant fields. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PHYSICS_PHYSICS_H
-#define LMR_PHYSICS_PHYSICS_H
+#pragma once
 
 #include "larmor/motion.h"
 #include "scan/job.h"
@@ -51,5 +50,3 @@ larmor_status lmr_find_displacement(const lmr_job *job, int index, larmor_array 
 
 /* The same of frame `frame` of a series, by the caller's motion; maps become those of a frame's voxels. */
 larmor_status lmr_find_motion(const lmr_job *job, int index, int frame, larmor_array **displacement);
-
-#endif

@@ -1,11 +1,6 @@
 /* A map of the caller's on a group's grid: where it lies, or over the image's field of view. SPDX-License-Identifier:
  * Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "physics/multiband_phases.h"
 #include "physics/terms.h"
 

@@ -1,6 +1,5 @@
 /* Each kind of term, and what it makes its terms of. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PHYSICS_TERMS_H
-#define LMR_PHYSICS_TERMS_H
+#pragma once
 
 #include "larmor/physics.h"
 #include "scan/job.h"
@@ -108,5 +107,3 @@ void lmr_displaced_free(lmr_physics *physics);
 /* The largest phase of concomitant fields, in rad, in the image of a group at the ends of some of its readouts; -1
  * where it is not known. */
 larmor_status lmr_concomitant_most(const lmr_job *job, int index, double tesla, double *most);
-
-#endif

@@ -1,12 +1,6 @@
 /* When samples were taken, from the time at which the image has its phase; and where voxels are.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/status.h"
-#include "larmor/motion.h"
+#include "core/core.h"
 #include "physics/terms.h"
 
 /* ---- times ---- */

@@ -2,14 +2,9 @@
 #include "pipeline/cache.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/device.h"
-#include "core/op.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "core/refs.h"
-#include "core/status.h"
 
 /* What must be equal. */
 typedef struct layout {

@@ -1,10 +1,7 @@
 /* Which maps are found, and how many sets of them. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/choose_maps.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "core/status.h"
+#include "core/core.h"
 #include "pipeline/hole.h"
 #include "pipeline/maps.h"
 #include "pipeline/method.h"

@@ -1,10 +1,7 @@
 /* The density weights of an image. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/density.h"
 
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "scan/trajectory.h"
 
 /* Decide by these samples; their weights come for free. */

@@ -1,10 +1,6 @@
 /* Field maps from the echoes of a scan: the pipeline makes the images, recon/field/field_map.c the maps.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "scan/events.h"
 #include "scan/settings.h"
 #include "scan/source.h"

@@ -1,12 +1,7 @@
 /* Gridding: the adjoint NUFFT of weighted samples, without iterations. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/gridding.h"
 
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/status.h"
-#include "larmor/cartesian.h"
-#include "larmor/physics.h"
+#include "core/core.h"
 #include "pipeline/cache.h"
 
 static larmor_status weigh(const larmor_array *w, larmor_array *kspace)

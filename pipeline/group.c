@@ -2,13 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/group.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "check/sample_faults.h"
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "physics/motion.h"
 #include "physics/physics.h"
 #include "pipeline/cache.h"
@@ -22,7 +17,6 @@
 #include "scan/cartesian.h"
 #include "scan/sample_cache.h"
 #include "scan/series.h"
-#include "scan/trajectory.h"
 
 static void close_frame(lmr_frame *frame)
 {

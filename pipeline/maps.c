@@ -2,19 +2,9 @@
 #include "pipeline/maps.h"
 
 #include <complex.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/owned.h"
-#include "core/select.h"
-#include "core/status.h"
-#include "core/text.h"
-#include "larmor/nlinv.h"
-#include "larmor/physics.h"
+#include "core/core.h"
 #include "physics/motion.h"
-#include "physics/physics.h"
 #include "pipeline/cache.h"
 #include "pipeline/slice_maps.h"
 #include "scan/cartesian.h"
@@ -566,8 +556,7 @@ static larmor_status take_given_and_beyond(lmr_job *job, int index, const larmor
     lmr_put_maps_inside(inner, job->facts->given_image, large, job->facts->coils, outer);
     LMR_TRY(larmor_array_write(own, outer, larmor_array_bytes(own)));
     larmor_array_free(job->found.maps.array);
-    LMR_HAND_ON(job->found.maps.array, own);
-    return LARMOR_OK;
+    return LMR_HAND_ON(job->found.maps.array, own);
 }
 
 int lmr_maps_are_of(const lmr_job *job, const larmor_group *group)

@@ -2,11 +2,8 @@
  * Apache-2.0 */
 #include "pipeline/method.h"
 
-#include <stdio.h>
-#include <string.h>
-
+#include "core/core.h"
 #include "core/ranks/ranks.h"
-#include "core/status.h"
 #include "pipeline/partial.h"
 #include "scan/cartesian.h"
 

@@ -2,8 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/nlinv_frames.h"
 
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "pipeline/maps.h"
 #include "pipeline/subspace.h"
 

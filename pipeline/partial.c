@@ -3,13 +3,8 @@
 #include "pipeline/partial.h"
 
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/owned.h"
-#include "core/status.h"
-#include "larmor/cartesian.h"
+#include "core/core.h"
 #include "pipeline/cache.h"
 #include "pipeline/problem.h"
 
@@ -128,8 +123,7 @@ static larmor_status make_coarse(const lmr_job *job, lmr_frame *frames, int coun
         LMR_TRY(larmor_axpby(voxels, fewer, 0, to)); /* samples are sums over voxels */
     }
     larmor_array_free(*x);
-    LMR_HAND_ON(*x, all);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*x, all);
 }
 
 /* ---- an image to look at ---- */
@@ -211,8 +205,7 @@ static larmor_status refine(larmor_op *A, const larmor_array *b, double weight, 
         LMR_TRY(phase_of_samples(A, image, weight, reach, z, y, &expected));
         LMR_TRY(move_phase(seen, expected, image, phase, &moved));
     }
-    LMR_HAND_ON(*model, image);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*model, image);
 }
 
 /* Of the centre of k-space what the model has not, beyond noise, relative to all of it. x is overwritten. */

@@ -2,15 +2,8 @@
 #include "pipeline/place_maps.h"
 
 #include <complex.h>
-#include <math.h>
-#include <stdio.h>
 
-#include "core/array.h"
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
-#include "core/status.h"
-#include "core/text.h"
+#include "core/core.h"
 #include "scan/source.h"
 
 /* Lengths that differ by no more are the same, of a field of view; and places, of a voxel. Not measured. */

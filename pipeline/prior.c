@@ -2,11 +2,8 @@
  * Apache-2.0 */
 #include "pipeline/prior.h"
 
-#include <math.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "core/ranks/ranks.h"
-#include "core/status.h"
 
 /* sigma of the last iterations, and of the first one, over the noise in the image by conjugate gradients. */
 #define SIGMA_OVER_NOISE 1.0

@@ -2,15 +2,7 @@
  * Apache-2.0 */
 #include "pipeline/problem.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/status.h"
-#include "larmor/cartesian.h"
-#include "larmor/ranks.h"
-#include "larmor/subspace.h"
+#include "core/core.h"
 #include "physics/motion.h"
 #include "pipeline/cache.h"
 #include "pipeline/subspace.h"

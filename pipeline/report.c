@@ -1,12 +1,7 @@
 /* The lines that a reconstruction writes to the log. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/report.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "core/status.h"
-#include "core/text.h"
-#include "larmor/ranks.h"
+#include "core/core.h"
 #include "pipeline/maps.h"
 #include "pipeline/method.h"
 #include "scan/compress.h"

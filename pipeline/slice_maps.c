@@ -3,10 +3,8 @@
 #include "pipeline/slice_maps.h"
 
 #include <complex.h>
-#include <math.h>
 
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 
 /* Of the point spread function of the centre of k-space, slices included: its energy beside the peak over that of the
  * peak. Of 16 scans of 2 and 3 slices images by their own maps had up to 1.3 times the error of images by true maps
@@ -103,8 +101,7 @@ larmor_status lmr_slice_maps(const larmor_samples *samples, larmor_shape image, 
         join(&found, !s, report);
     }
     LMR_TRY(judge(samples->traj, image, opts->encoded, report));
-    LMR_HAND_ON(*maps, all);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*maps, all);
 }
 
 /* ---- within a larger image ---- */

@@ -2,12 +2,8 @@
  * steps change nothing beside the noise. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/solution.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "core/ranks/ranks.h"
-#include "core/status.h"
 #include "pipeline/cache.h"
 #include "pipeline/partial.h"
 #include "pipeline/problem.h"

@@ -2,16 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/solve.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "check/band_sign.h"
-#include "check/fold.h"
-#include "check/misfit.h"
-#include "check/misfit_step.h"
-#include "core/owned.h"
-#include "core/status.h"
+#include "check/check.h"
+#include "core/core.h"
 #include "pipeline/gridding.h"
 #include "pipeline/method.h"
 #include "pipeline/nlinv_frames.h"

@@ -2,13 +2,8 @@
 #include "pipeline/subspace.h"
 
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/owned.h"
-#include "core/status.h"
-#include "larmor/physics.h"
-#include "larmor/subspace.h"
+#include "core/core.h"
 #include "physics/physics.h"
 
 larmor_status lmr_basis_measure(lmr_scan_facts *facts)

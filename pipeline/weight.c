@@ -2,16 +2,8 @@
  * */
 #include "pipeline/weight.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/device.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "core/ranks/ranks.h"
-#include "core/status.h"
-#include "core/text.h"
 #include "pipeline/problem.h"
 #include "pipeline/subspace.h"
 #include "scan/cartesian.h"

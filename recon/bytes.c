@@ -1,8 +1,7 @@
 /* What the objects need to count their bytes before they are made. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/bytes.h"
 
-#include "core/array.h"
-#include "core/device.h"
+#include "core/core.h"
 
 larmor_status lmr_bytes_begin(const larmor_device *dev, const larmor_problem *p, int64_t *bytes)
 {

@@ -1,12 +1,7 @@
 /* The error of one image against another, up to a factor. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include "core/array.h"
-#include "core/owned.h"
-#include "larmor/operators.h"
+#include "core/core.h"
 
 typedef struct picture {
     larmor_shape shape; /* without dimensions of 1 */

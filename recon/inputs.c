@@ -1,8 +1,6 @@
 /* A layer's inputs, checked, and its kernels. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/inputs.h"
-#include "core/give.h"
-
-#include <math.h>
+#include "core/core.h"
 
 larmor_status lmr_recon_kernels_of(const larmor_device *dev, larmor_dtype dtype, const lmr_recon_kernels **kernels)
 {

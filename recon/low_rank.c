@@ -2,10 +2,8 @@
 #include "recon/low_rank.h"
 
 #include <float.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 
 larmor_status lmr_series_kernels_of(const larmor_device *dev, larmor_dtype dtype, const lmr_series_kernels **kernels)
 {

@@ -1,10 +1,7 @@
 /* Kernels of reconstruction for the device that counts. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/measure.h"
 
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "recon/kernels.h"
 #include "recon/kernels_series.h"
 #include "recon/kernels_sparse.h"

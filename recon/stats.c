@@ -1,12 +1,7 @@
 /* Statistics and errors of an image in regions. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdio.h>
 
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/select.h"
-#include "larmor/operators.h"
+#include "core/core.h"
 #include "recon/inputs.h"
 
 static int is_alike(const larmor_array *x, const larmor_array *y)
@@ -70,10 +65,7 @@ typedef struct regions {
     int64_t *order;
 } regions;
 
-static void free_regions(regions *r)
-{
-    free(r->order);
-}
+LMR_FREES(free_regions, regions, order)
 
 static void sort_by_label(const int *label, int64_t count, regions *r)
 {

@@ -1,17 +1,8 @@
 /* Arrays that are given as a scan: checked, and what the scan is by them. SPDX-License-Identifier: Apache-2.0 */
 #include "scan/arrays_given.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/coils.h"
+#include "core/core.h"
 #include "core/hole.h"
-#include "core/owned.h"
-#include "core/status.h"
-#include "core/text.h"
 
 enum { MOST_COILS = LMR_MOST_CHANNELS, MOST_SIDE = 65535 };
 

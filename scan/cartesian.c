@@ -2,14 +2,8 @@
  * their readouts is removed as they are read. SPDX-License-Identifier: Apache-2.0 */
 #include "scan/cartesian.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "check/sample_faults.h"
-#include "core/owned.h"
-#include "core/status.h"
-#include "larmor/cartesian.h"
+#include "core/core.h"
 #include "pipeline/gridding.h"
 #include "pipeline/partial.h"
 #include "scan/trajectory.h"
@@ -222,10 +216,7 @@ typedef struct choice {
     int64_t count, samples, readouts;
 } choice;
 
-static void free_choice(choice *x)
-{
-    free(x->sample);
-}
+LMR_FREES(free_choice, choice, sample)
 
 /* Beyond the grid: k = n/2 of an even n is its other edge, and taken where that is not sampled. */
 static int is_outside(const double *k, const larmor_grid *grid, const int *edge)
@@ -281,8 +272,7 @@ static larmor_status keep_chosen(const choice *chosen, larmor_samples *samples)
         LMR_CLEAR(one);
     }
     larmor_array_free(samples->kspace);
-    LMR_HAND_ON(samples->kspace, out);
-    return LARMOR_OK;
+    return LMR_HAND_ON(samples->kspace, out);
 }
 
 /* The counters of the readouts that are left; none where they are no readouts any more. */
@@ -300,10 +290,7 @@ typedef struct places {
     int64_t low[3], high[3], most;
 } places;
 
-static void free_places(places *x)
-{
-    free(x->count);
-}
+LMR_FREES(free_places, places, count)
 
 static int64_t place_of(const double *k, const larmor_grid *grid)
 {

@@ -1,8 +1,7 @@
 /* Samples and maps of virtual coils, by the matrix of the scan. SPDX-License-Identifier: Apache-2.0 */
 #include "scan/compress.h"
 
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 
 int lmr_compression_is_geometric(const lmr_job *job)
 {
@@ -48,8 +47,7 @@ static larmor_status mix_sets(const lmr_job *job, int back, larmor_array *maps, 
         LMR_OWN(larmor_array, to, lmr_one_of(all, m, &to));
         LMR_TRY(larmor_copy(set, to));
     }
-    LMR_HAND_ON(*mixed, all);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*mixed, all);
 }
 
 larmor_status lmr_compress_maps(const lmr_job *job, larmor_array **maps)

@@ -2,11 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "scan/delays.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "pipeline/report.h"
 #include "scan/sample_cache.h"
 #include "scan/trajectory.h"

@@ -2,12 +2,9 @@
  * Apache-2.0 */
 #include "scan/events.h"
 
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 
-#include "core/clock.h"
-#include "core/status.h"
+#include "core/core.h"
 
 /* All series are taken to be equally long. done: how many are, with the part of the one that is not. What is solved
  * once more does not take back what was said. */

@@ -1,15 +1,6 @@
 /* Frames of a long acquisition: the readouts of an image in windows of time, or in bins of the cardiac cycle.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/hash.h"
-#include "core/owned.h"
-#include "core/select.h"
-#include "core/status.h"
-#include "core/text.h"
+#include "core/core.h"
 #include "scan/source.h"
 
 #define TICK_MS 2.5               /* of the stamps of Siemens */
@@ -213,10 +204,7 @@ static larmor_status open_image(const frames *f, int index, image *m)
     return read_clock(f, m);
 }
 
-static void close_image(image *m)
-{
-    LMR_FREE(m->stamp, m->at);
-}
+LMR_FREES(close_image, image, stamp, at)
 
 /* ---- lists that grow ---- */
 

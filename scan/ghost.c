@@ -1,14 +1,7 @@
 /* A source that corrects the ghosts of another one's echo-planar images. SPDX-License-Identifier: Apache-2.0 */
 #include "scan/ghost.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/status.h"
-#include "larmor/ghost.h"
+#include "core/core.h"
 #include "scan/ragged.h"
 #include "scan/source.h"
 

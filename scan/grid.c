@@ -2,14 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "scan/grid.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "larmor/maps.h"
-#include "larmor/nlinv.h"
+#include "core/core.h"
 #include "pipeline/choose_maps.h"
 #include "pipeline/maps.h"
 #include "scan/cartesian.h"

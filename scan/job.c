@@ -1,13 +1,8 @@
 /* What a job knows of its scan, and values that follow from its options. SPDX-License-Identifier: Apache-2.0 */
 #include "scan/job.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/device.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "core/ranks/ranks.h"
-#include "core/status.h"
 
 /* Exponents of two. Within the first the sums of squares of any scan stay well inside single precision; beyond the
  * second the factor itself would not be a normal number of it. */

@@ -1,6 +1,5 @@
 /* What the steps of a reconstruction share, and values that follow from it. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCAN_JOB_H
-#define LMR_SCAN_JOB_H
+#pragma once
 
 #include "scan/events.h"
 #include "scan/found.h"
@@ -133,5 +132,3 @@ larmor_shape lmr_grid_shape(const larmor_grid *grid);
 #define LMR_SINGLE_LAMBDA 3e-5
 int lmr_job_resolves_lambda(const lmr_job *job);
 larmor_dtype lmr_job_precision(const lmr_job *job);
-
-#endif

@@ -2,12 +2,7 @@
  * needs each by itself. SPDX-License-Identifier: Apache-2.0 */
 #include "scan/ragged.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 
 /* Where samples are put that are not there, in cycles per field of view. */
 static const double far_away = 1e6;
@@ -95,8 +90,7 @@ static larmor_status expect_trajectory(const larmor_samples *samples)
 larmor_status larmor_samples_align(const larmor_samples *samples, larmor_array **kspace, larmor_array **traj)
 {
     LMR_NEED_OUT(kspace);
-    LMR_NEED_OUT(traj);
-    LMR_NEED(samples);
+    LMR_NEED_OUT(traj, samples);
     LMR_TRY(expect_trajectory(samples));
     if (!samples->first) {
         *kspace = larmor_array_ref(samples->kspace);
@@ -167,8 +161,7 @@ static larmor_status delay_readouts(const void *self, const larmor_array *traj, 
 larmor_status larmor_samples_delay(const larmor_samples *samples, const double delay[6], const double *fov,
                                    larmor_array **traj)
 {
-    LMR_NEED_OUT(traj);
-    LMR_NEED(samples, delay);
+    LMR_NEED_OUT(traj, samples, delay);
     LMR_TRY(expect_trajectory(samples));
     const late l = {delay, fov};
     return lmr_each_readout(samples, delay_readouts, &l, larmor_array_shape(samples->traj).dim[0], traj);
@@ -205,8 +198,7 @@ larmor_status lmr_keep_inside(larmor_array **x, int axis, const unsigned char *i
     shape.dim[axis + 1] = 1;
     LMR_OWN(larmor_array, left, larmor_array_upload(larmor_array_device(*x), dtype, shape, dtype, values, &left));
     larmor_array_free(*x);
-    LMR_HAND_ON(*x, left);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*x, left);
 }
 
 larmor_status lmr_samples_unalign(larmor_samples *samples, larmor_array *kspace, larmor_array *traj)

@@ -2,11 +2,8 @@
  * image takes as long as many iterations. SPDX-License-Identifier: Apache-2.0 */
 #include "scan/sample_cache.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "check/sample_faults.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "scan/cartesian.h"
 #include "scan/compress.h"
 #include "scan/trajectory.h"

@@ -1,13 +1,7 @@
 /* Which images make a series, and the order of the series. SPDX-License-Identifier: Apache-2.0 */
 #include "scan/series.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "scan/source.h"
 
 int lmr_is_wanted(const larmor_counters *only, const larmor_group *g)

@@ -1,6 +1,5 @@
 /* Which images make a series, and the order of the series. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCAN_SERIES_H
-#define LMR_SCAN_SERIES_H
+#pragma once
 
 #include "scan/job.h"
 
@@ -48,5 +47,3 @@ larmor_status lmr_series_image(const lmr_job *job, const int *group, int count, 
 
 /* How series s, from 0, is called: "image 2 of 8", "series 1 of 2, 3 images". */
 void lmr_series_name(const lmr_series *list, int s, char name[64]);
-
-#endif

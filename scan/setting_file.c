@@ -1,10 +1,5 @@
 /* Settings in a file: a subset of TOML, which is read and written. SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/status.h"
-#include "core/text.h"
+#include "core/core.h"
 #include "scan/setting_table.h"
 
 enum { MAX_FILE = 1 << 20 /* bytes */, MAX_OPTIONS = 256, MAX_WORD = 63, VALUE = 128, PATH = 400 };

@@ -2,11 +2,7 @@
  * (tests/check_style.sh compares their names). SPDX-License-Identifier: Apache-2.0 */
 #include "scan/setting_table.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "core/hash.h"
-#include "core/status.h"
+#include "core/core.h"
 
 #define ROW(member, type, low, high, is_of_image, ...)                                                               \
     {                                                                                                                \

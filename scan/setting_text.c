@@ -1,14 +1,9 @@
 /* Settings from and to text, by their table. SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
 #include <locale.h>
-#include <math.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/status.h"
-#include "core/text.h"
+#include "core/core.h"
 #include "scan/setting_table.h"
 #include "scan/settings.h"
 

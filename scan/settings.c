@@ -2,15 +2,7 @@
  * Apache-2.0 */
 #include "scan/settings.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/status.h"
-#include "core/text.h"
+#include "core/core.h"
 #include "scan/setting_table.h"
 
 larmor_status lmr_options_copy(const larmor_recon_opts *given, larmor_recon_opts *opts)

@@ -1,6 +1,5 @@
 /* What a reconstruction was asked for. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCAN_SETTINGS_H
-#define LMR_SCAN_SETTINGS_H
+#pragma once
 
 #include "larmor/pipeline.h"
 
@@ -42,5 +41,3 @@ const char *lmr_settings_method(const larmor_recon_opts *opts);
 larmor_status lmr_settings_read(const larmor_recon_opts *opts, const larmor_raw_info *scan, lmr_settings *settings);
 
 void lmr_settings_free(lmr_settings *settings);
-
-#endif

@@ -5,14 +5,8 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/array.h"
-#include "core/hash.h"
-#include "core/owned.h"
-#include "core/text.h"
+#include "core/core.h"
 
 struct larmor_source {
     larmor_source_impl impl;

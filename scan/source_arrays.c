@@ -1,11 +1,5 @@
 /* Arrays in memory as a scan. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/coils.h"
-#include "core/hash.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "scan/arrays_given.h"
 #include "scan/ragged.h"
 #include "scan/source.h"

@@ -5,13 +5,7 @@
  * Med. Imaging 34, 1262 (2015). SPDX-License-Identifier: Apache-2.0 */
 #include "scan/trajectory.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "scan/ragged.h"
 
 enum { TINY = 10 };

@@ -1,8 +1,7 @@
 /* Coil compression of a scan: whether, how far, and from which images. SPDX-License-Identifier: Apache-2.0 */
 #include "scan/virtual_coils.h"
 
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "pipeline/report.h"
 #include "scan/cartesian.h"
 #include "scan/sample_cache.h"

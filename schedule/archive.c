@@ -1,11 +1,7 @@
 /* Numbers and arrays to and from a checkpoint. SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/archive.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/hash.h"
-#include "core/owned.h"
+#include "core/core.h"
 
 larmor_status lmr_archive_damaged(const lmr_archive *a, const char *what)
 {

@@ -1,9 +1,5 @@
 /* A reconstruction from its source to its first series, and its end. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/device.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "physics/physics.h"
 #include "pipeline/cache.h"
 #include "pipeline/group.h"

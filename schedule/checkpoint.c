@@ -4,15 +4,8 @@
 #include "schedule/checkpoint.h"
 
 #include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/clock.h"
-#include "core/hash.h"
-#include "core/owned.h"
-#include "larmor/larmor.h"
+#include "core/core.h"
 #include "schedule/archive.h"
 
 #define SAVE_INTERVAL_S 60.            /* seconds */

@@ -1,10 +1,6 @@
 /* The caller's thread where several devices work: waits for the series that is next, passes on what the others
  * say, and has a series computed once more that guessed wrong. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/clock.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "pipeline/weight.h"
 #include "schedule/devices.h"
 #include "schedule/task.h"

@@ -10,12 +10,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/devices.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "physics/physics.h"
 #include "pipeline/cache.h"
 #include "schedule/task.h"

@@ -2,10 +2,7 @@
  * of another series may lie in the memory that failed. SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/fallback.h"
 
-#include <stdio.h>
-
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "pipeline/report.h"
 
 LMR_OWNS(larmor_source, larmor_source_free)

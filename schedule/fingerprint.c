@@ -1,6 +1,5 @@
 /* What a checkpoint must agree with: the scan, the options and the plan. SPDX-License-Identifier: Apache-2.0 */
-#include "core/hash.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "scan/setting_table.h"
 #include "schedule/archive.h"
 #include "schedule/checkpoint.h"

@@ -2,13 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/plan.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/device.h"
-#include "core/status.h"
-#include "larmor/subspace.h"
+#include "core/core.h"
 #include "physics/motion.h"
 #include "physics/physics.h"
 #include "pipeline/cache.h"

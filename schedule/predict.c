@@ -2,14 +2,8 @@
  * program, in which a processor is done with a 2D image. SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/predict.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/backend.h"
-#include "core/device.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "scan/grid.h"
 #include "scan/series.h"
 #include "scan/settings.h"
@@ -124,8 +118,7 @@ larmor_status larmor_recon_open_device(const char *spec, larmor_source *source, 
 {
     larmor_recon_opts own;
     lmr_workload work;
-    LMR_NEED_OUT(dev);
-    LMR_NEED(source);
+    LMR_NEED_OUT(dev, source);
     LMR_TRY(lmr_options_copy(opts, &own));
     if ((spec && strcmp(spec, "auto") != 0) || !lmr_plugin_is_there("cuda")) return larmor_device_open(spec, dev);
     const double start = start_of_gpu();

@@ -1,16 +1,9 @@
 /* Everything before the first image. SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/prepare.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "check/check.h"
 #include "check/describe.h"
-#include "check/noise_scan.h"
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/text.h"
+#include "core/core.h"
 #include "physics/decide.h"
 #include "physics/physics.h"
 #include "pipeline/cache.h"

@@ -1,12 +1,7 @@
 /* Series that other processes compute: rank 0 sends orders, the others answer. All ranks run one program on
  * machines of one kind, so that structs travel as they are; lmr_ranks_agree has compared their sizes.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/device.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "schedule/checkpoint.h"
 #include "schedule/slab_run.h"
 #include "schedule/task.h"

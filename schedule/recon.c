@@ -1,18 +1,9 @@
 /* The public calls: a reconstruction is made from a source and options, and run series by series.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "core/give.h"
+#include "core/core.h"
 #include "schedule/state.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/clock.h"
-#include "core/device.h"
-#include "core/owned.h"
 #include "core/ranks/ranks.h"
-#include "core/status.h"
 #include "pipeline/group.h"
 #include "pipeline/maps.h"
 #include "pipeline/method.h"

@@ -1,10 +1,7 @@
 /* How much memory a slab of the volume takes of each rank. SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/slab_plan.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "core/ranks/ranks.h"
 #include "pipeline/maps.h"
 #include "pipeline/report.h"

@@ -3,11 +3,7 @@
  * rank 0 gives the orders and gets the image. SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/slab_run.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "core/ranks/rank_rows.h"
 #include "core/ranks/ranks.h"
 #include "pipeline/group.h"

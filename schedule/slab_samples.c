@@ -2,14 +2,7 @@
  * of all. SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/slab_samples.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/device.h"
-#include "core/owned.h"
-#include "larmor/ranks.h"
+#include "core/core.h"
 #include "pipeline/maps.h"
 #include "scan/compress.h"
 #include "scan/trajectory.h"
@@ -89,10 +82,7 @@ typedef struct middle {
     double *points;        /* [room, 3] */
 } middle;
 
-static void free_centre(middle *c)
-{
-    LMR_FREE(c->values, c->points);
-}
+LMR_FREES(free_centre, middle, values, points)
 
 static int is_inside(const double *k, const double radius[3])
 {

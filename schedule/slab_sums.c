@@ -1,11 +1,8 @@
 /* Numbers of all ranks that have a slab of the volume each. SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/slab_sums.h"
 
-#include <math.h>
-
-#include "core/random.h"
+#include "core/core.h"
 #include "core/ranks/ranks.h"
-#include "core/status.h"
 
 int lmr_slabs_stop(const lmr_job *job, int stop)
 {

@@ -5,12 +5,9 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
-#include "core/device.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "core/ranks/ranks.h"
-#include "core/status.h"
 #include "schedule/fallback.h"
 
 typedef struct rank_thread {

@@ -1,10 +1,7 @@
 /* Whether a volume can be in slabs, and what follows for the job. SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/slabs.h"
 
-#include <string.h>
-
-#include "core/device.h"
-#include "larmor/ranks.h"
+#include "core/core.h"
 #include "pipeline/maps.h"
 #include "pipeline/method.h"
 #include "scan/cartesian.h"

@@ -1,10 +1,7 @@
 /* The queue of series that several devices take from. SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/task.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "schedule/checkpoint.h"
 
 void lmr_clear_task(lmr_task *t)

@@ -1,10 +1,6 @@
 /* A worker of several: the thread that takes series from the queue and computes them on its device, or has a rank
  * do it. SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "core/clock.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "pipeline/group.h"
 #include "schedule/task.h"
 

@@ -13,8 +13,7 @@
 larmor_status larmor_stream_connect(const char *address, const larmor_stream_opts *opts, larmor_stream **stream)
 {
     int fd;
-    LMR_NEED_OUT(stream);
-    LMR_NEED(address);
+    LMR_NEED_OUT(stream, address);
     larmor_stream_opts own = opts ? *opts : (larmor_stream_opts){0};
     own.name = address;
     own.keep_open = 0;

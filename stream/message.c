@@ -2,11 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "stream/message.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/reader/mrd_records.h"
 
 _Static_assert(sizeof(lmr_mrd_readout_head) == 340 && sizeof(lmr_mrd_image) == 198 && sizeof(lmr_mrd_wave_head) == 40,

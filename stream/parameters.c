@@ -2,9 +2,8 @@
 #include "stream/parameters.h"
 
 #include <ctype.h>
-#include <string.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/bytes.h"
 
 enum { DEEPEST = 32, LONGEST_NUMBER = 64 };

@@ -1,10 +1,7 @@
 /* Images as they are sent, for a host that shows them. SPDX-License-Identifier: Apache-2.0 */
 #include "stream/pixels.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/bytes.h"
 
 /* As files of images have it (io/images/values.c), so that both are the same. */

@@ -6,15 +6,11 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/clock.h"
-#include "core/give.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "stream/address.h"
 #include "stream/message.h"
 
@@ -43,8 +39,7 @@ struct larmor_server {
 larmor_status larmor_server_create(const char *address, const larmor_server_opts *opts, larmor_server **server)
 {
     struct stat made;
-    LMR_NEED_OUT(server);
-    LMR_NEED(address);
+    LMR_NEED_OUT(server, address);
     LMR_NEW_ZEROS(larmor_server, s, 1);
     if (opts) s->opts = *opts;
     if (!s->opts.sessions) s->opts.sessions = SESSIONS;

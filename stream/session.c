@@ -1,11 +1,5 @@
 /* The server's side of a connection: a scan in, its images out. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "core/clock.h"
-#include "core/owned.h"
-#include "larmor/live.h"
+#include "core/core.h"
 #include "stream/message.h"
 #include "stream/parameters.h"
 #include "stream/pixels.h"

@@ -1,9 +1,7 @@
 /* The blocks of waveforms that came beside readouts. SPDX-License-Identifier: Apache-2.0 */
 #include "stream/waves.h"
 
-#include <stdlib.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 
 larmor_status lmr_waves_add(lmr_waves *w, const larmor_waveform *wave, int64_t bytes, void *payload)
 {

@@ -69,8 +69,7 @@ static larmor_status give_waves(const whole *w, larmor_raw **raw)
 larmor_status larmor_stream_take_scan(larmor_stream *stream, int64_t memory, const larmor_raw_opts *opts,
                                       larmor_raw **raw)
 {
-    LMR_NEED_OUT(raw);
-    LMR_NEED(stream);
+    LMR_NEED_OUT(raw, stream);
     whole w = {.stream = stream, .memory = memory > 0 ? memory : SCAN_MEMORY};
     const int64_t message = stream->memory;
     larmor_status st = receive(&w);

@@ -6,12 +6,11 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/clock.h"
+#include "core/core.h"
 
 enum { BETWEEN_ASKING = 50 }; /* ms: whether the caller wants to stop */
 

@@ -1,8 +1,5 @@
 /* What a shell offers to complete a command line, by the tables of commands and options.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
-#include <string.h>
-
 #include "common.h"
 
 /* The scripts ask the program itself, so that they need not be written anew for a new option. Names of files are the

@@ -1,9 +1,6 @@
 /* Options of a command in a file, by the library's reader of such files. SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common.h"
 #include "messages.h"
 #include "setting_value.h"

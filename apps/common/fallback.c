@@ -1,7 +1,5 @@
 /* From a GPU that fails to the processor in commands that make arrays themselves; a reconstruction does so in the
  * library. SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
 #include "common.h"
 
 static int only_cpu;              /* a GPU has failed, "auto" is now the processor */

@@ -2,8 +2,6 @@
  * Apache-2.0 */
 #define _GNU_SOURCE
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common.h"

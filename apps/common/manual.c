@@ -1,7 +1,5 @@
 /* Manual pages by the tables of commands and options, in the macros of man(7). SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "common.h"
 

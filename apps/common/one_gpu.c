@@ -3,8 +3,6 @@
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <dirent.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common.h"
 

@@ -1,7 +1,4 @@
 /* larmor b0: the field map of a scan with several echoes. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-#include <string.h>
-
 #include "choices.h"
 #include "commands.h"
 #include "common.h"
@@ -112,11 +109,9 @@ static void report(const b0_run *r, double seconds)
         json_integer(&j, "slice", r->maps.image[i].meta.slice);
         json_number(&j, "lowest", map->low);
         json_number(&j, "highest", map->high);
-        json_number(&j, "object", map->object);
-        json_integer(&j, "regions", map->regions);
+        JSON_MEMBERS(&j, *map, object, regions);
         json_integer(&j, "unwrapped_voxels", map->wraps);
-        json_number(&j, "unambiguous", map->unambiguous);
-        json_number(&j, "residual", map->residual);
+        JSON_MEMBERS(&j, *map, unambiguous, residual);
         json_close(&j, '}');
     }
     json_close(&j, ']');

@@ -1,7 +1,6 @@
 /* larmor camera: a field camera's log as phase terms and a trajectory. SPDX-License-Identifier: Apache-2.0 */
 #include "commands.h"
 #include "common.h"
-#include "larmor/camera.h"
 
 typedef struct settings {
     const char *output, *traj;

@@ -43,8 +43,7 @@ static void print_json(const char *path, const larmor_findings *f)
     json j = json_begin();
     json_text(&j, "file", path);
     json_flag(&j, "reconstructable", !f->errors);
-    json_integer(&j, "errors", f->errors);
-    json_integer(&j, "warnings", f->warnings);
+    JSON_MEMBERS(&j, *f, errors, warnings);
     json_open(&j, "findings", '[');
     for (int i = 0; i < f->count; i++) {
         json_open(&j, NULL, '{');

@@ -1,6 +1,4 @@
 /* larmor compare: how far one image is from another, up to a factor. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
 #include "commands.h"
 #include "common.h"
 #include "json.h"
@@ -68,11 +66,7 @@ static void write_rows(json *j, const table *t)
             json_integer(j, "frame", i / t->slices);
             json_integer(j, "slice", i % t->slices);
             json_integer(j, "region", r->label);
-            json_integer(j, "voxels", r->voxels);
-            json_number(j, "nrmse", r->nrmse);
-            json_number(j, "rmse", r->rmse);
-            json_number(j, "largest", r->largest);
-            json_number(j, "ratio", r->ratio);
+            JSON_MEMBERS(j, *r, voxels, nrmse, rmse, largest, ratio);
             json_close(j, '}');
         }
     json_close(j, ']');
@@ -88,8 +82,7 @@ static void print(const settings *s, const app_files *files, const larmor_compar
     json j = json_begin();
     json_text(&j, "a", files->name[0]);
     json_text(&j, "b", files->name[1]);
-    json_number(&j, "nrmse", d->nrmse);
-    json_number(&j, "largest", d->largest);
+    JSON_MEMBERS(&j, *d, nrmse, largest);
     json_numbers(&j, "factor", d->factor, 2);
     if (s->tol >= 0) json_number(&j, "tol", s->tol);
     if (s->tol >= 0) json_flag(&j, "within", d->nrmse <= s->tol);

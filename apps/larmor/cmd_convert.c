@@ -1,7 +1,5 @@
 /* larmor convert: between image formats, from TWIX files to scans, and between scans and arrays.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "commands.h"

@@ -1,7 +1,4 @@
 /* larmor dcf: density compensation, of a scan or of a trajectory. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-#include <string.h>
-
 #include "choices.h"
 #include "commands.h"
 #include "common.h"

@@ -1,6 +1,4 @@
 /* larmor devices: what this machine can compute on, or why not. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
 #include "commands.h"
 #include "common.h"
 #include "json.h"
@@ -28,12 +26,9 @@ static void print_json(const larmor_device_info *infos, int count)
     json_open(&j, "devices", '[');
     for (int i = 0; i < count; i++) {
         json_open(&j, NULL, '{');
-        json_text(&j, "spec", infos[i].spec);
-        json_text(&j, "name", infos[i].name);
+        JSON_MEMBERS(&j, infos[i], spec, name);
         json_flag(&j, "available", infos[i].available);
-        json_text(&j, "reason", infos[i].reason);
-        json_integer(&j, "threads", infos[i].threads);
-        json_integer(&j, "memory", infos[i].memory);
+        JSON_MEMBERS(&j, infos[i], reason, threads, memory);
         json_close(&j, '}');
     }
     json_close(&j, ']');

@@ -1,9 +1,6 @@
 /* larmor fit: maps of relaxation times, water and fat from images of several times.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "choices.h"
 #include "commands.h"
@@ -178,8 +175,7 @@ static void report(const fit_run *r, const app_files *files, double seconds)
     json_open(&j, "maps", '[');
     for (int m = 0; m < r->maps.count; m++) {
         json_open(&j, NULL, '{');
-        json_text(&j, "name", r->maps.map[m].name);
-        json_text(&j, "unit", r->maps.map[m].unit);
+        JSON_MEMBERS(&j, r->maps.map[m], name, unit);
         json_text(&j, "file", r->name[2 * m]);
         if (r->maps.map[m].deviation) json_text(&j, "deviation", r->name[2 * m + 1]);
         if (r->maps.map[m].deviation) json_number(&j, "beyond_noise", r->beyond[m]);
@@ -188,8 +184,7 @@ static void report(const fit_run *r, const app_files *files, double seconds)
     json_close(&j, ']');
     json_text(&j, "residual", r->name[r->outputs - 1]);
     json_integer(&j, "voxels", r->maps.inside);
-    json_integer(&j, "failed", r->maps.failed);
-    json_number(&j, "threshold", r->maps.threshold);
+    JSON_MEMBERS(&j, r->maps, failed, threshold);
     if (r->maps.other_sign > 0) json_number(&j, "other_sign", r->maps.other_sign);
     json_integer(&j, "lowered", r->maps.lowered);
     json_number(&j, "seconds", seconds);

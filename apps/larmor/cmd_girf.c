@@ -3,7 +3,6 @@
 #include "commands.h"
 #include "common.h"
 #include "fit_inputs.h"
-#include "larmor/camera.h"
 
 typedef struct settings {
     const char *output, *b0;

@@ -1,9 +1,5 @@
 /* larmor info: what is in a scan, and what recon would make of it; or what an image is. SPDX-License-Identifier:
  * Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "choices.h"
 #include "commands.h"
 #include "common.h"
@@ -236,9 +232,7 @@ static void write_bands(json *j, const larmor_multiband_header *m)
     json_open(j, "multiband", '{');
     json_number(j, "factor", m->factor > 0 ? (double)m->factor : (double)NAN);
     json_numbers(j, "dz_mm", m->offset_mm, m->offsets < LARMOR_MOST_BANDS ? m->offsets : LARMOR_MOST_BANDS);
-    json_number(j, "delta_kz", m->delta_kz);
-    json_text(j, "calibration", m->calibration);
-    json_integer(j, "calibration_encoding", m->calibration_encoding);
+    JSON_MEMBERS(j, *m, delta_kz, calibration, calibration_encoding);
     json_close(j, '}');
 }
 
@@ -277,16 +271,7 @@ static larmor_status write_groups(json *j, const larmor_raw *raw, int count)
         st = larmor_raw_group(raw, i, &g);
         if (st) break;
         json_open(j, NULL, '{');
-        json_integer(j, "encoding", g.encoding);
-        json_integer(j, "slice", g.slice);
-        json_integer(j, "contrast", g.contrast);
-        json_integer(j, "phase", g.phase);
-        json_integer(j, "repetition", g.repetition);
-        json_integer(j, "set", g.set);
-        json_integer(j, "averages", g.averages);
-        json_integer(j, "readouts", g.readouts);
-        json_integer(j, "samples", g.samples);
-        json_integer(j, "total", g.total);
+        JSON_MEMBERS(j, g, encoding, slice, contrast, phase, repetition, set, averages, readouts, samples, total);
         json_close(j, '}');
     }
     json_close(j, ']');
@@ -321,21 +306,9 @@ static larmor_status write_json(const char *path, larmor_raw *raw)
     json j = {stdout, 0, 0};
     json_open(&j, NULL, '{');
     json_text(&j, "file", path);
-    json_integer(&j, "acquisitions", r.acquisitions);
-    json_integer(&j, "imaging", r.imaging);
-    json_integer(&j, "calibration", r.calibration);
-    json_integer(&j, "noise", r.noise);
-    json_integer(&j, "dropped", r.dropped);
-    json_text(&j, "dropped_report", r.dropped_report);
-    json_integer(&j, "nonfinite", r.nonfinite);
-    json_integer(&j, "completing", r.completing);
-    json_integer(&j, "channels", r.channels);
-    json_integer(&j, "coils", r.coils);
-    json_integer(&j, "dead_coils", r.dead_coils);
-    json_integer(&j, "noise_samples", r.noise_samples);
-    json_number(&j, "dwell_us", r.dwell_us);
-    json_number(&j, "noise_dwell_us", r.noise_dwell_us);
-    json_number(&j, "noise_bandwidth", r.noise_bandwidth);
+    JSON_MEMBERS(&j, r, acquisitions, imaging, calibration, noise, dropped, dropped_report, nonfinite, completing,
+                 channels, coils);
+    JSON_MEMBERS(&j, r, dead_coils, noise_samples, dwell_us, noise_dwell_us, noise_bandwidth);
     json_flag(&j, "trajectory_stored", r.traj_stored);
     json_text(&j, "trajectory_units", r.traj_units);
     json_text(&j, "trajectory_report", r.traj_report);

@@ -158,11 +158,9 @@ static void report(const maps_run *r, double seconds)
     json_text(&j, "input", r->input);
     json_text(&j, "output", r->s->output);
     json_text(&j, "method", r->plan.maps_method);
-    json_integer(&j, "coils", r->plan.coils);
-    json_integer(&j, "sets", r->plan.sets);
+    JSON_MEMBERS(&j, r->plan, coils, sets);
     json_integers(&j, "grid", r->plan.grid.matrix, 3);
-    json_number(&j, "sampled", r->report.sampled);
-    json_number(&j, "dominance", r->report.dominance);
+    JSON_MEMBERS(&j, r->report, sampled, dominance);
     json_open(&j, "warnings", '[');
     if (larmor_recon_warning(&result, 0, line, sizeof line)) json_text(&j, NULL, app_line_in_options(line).s);
     json_close(&j, ']');

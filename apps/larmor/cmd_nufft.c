@@ -1,7 +1,5 @@
 /* larmor nufft: a non-uniform FFT of arrays in files. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "commands.h"

@@ -1,14 +1,10 @@
 /* larmor phantom: simulate a scan whose k-space is exact. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "commands.h"
 #include "common.h"
 #include "motion_file.h"
 #include "phantom_truth.h"
 #include "progress.h"
-#include "recon_gating.h"
+#include "recon.h"
 #include "scan.h"
 
 enum { MOST_COILS = 1024 };

@@ -8,16 +8,7 @@
 #include "config.h"
 #include "in_options.h"
 #include "map_options.h"
-#include "recon_files.h"
-#include "recon_gating.h"
-#include "recon_inputs.h"
-#include "recon_multiband.h"
-#include "recon_noise.h"
-#include "recon_options.h"
-#include "recon_output.h"
-#include "recon_ranks.h"
-#include "recon_report.h"
-#include "recon_several.h"
+#include "recon.h"
 #include "via.h"
 
 #define OPTION(...) APP_OPTION(recon_settings, __VA_ARGS__)

@@ -1,8 +1,5 @@
 /* larmor send: a scan goes to a server as a scanner would send it, and the images come back.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-#include <string.h>
-
 #include "commands.h"
 #include "common.h"
 #include "parameters.h"

@@ -1,16 +1,12 @@
 /* larmor serve: scans come over a connection while they are acquired, and their images go back.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "commands.h"
 #include "common.h"
 #include "given.h"
 #include "parameters.h"
-#include "recon_gating.h"
-#include "recon_inputs.h"
-#include "recon_options.h"
+#include "recon.h"
 #include "serve_commands.h"
 #include "via.h"
 

@@ -1,6 +1,4 @@
 /* larmor stats: magnitudes, phase and SNR of images in the regions of a mask. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
 #include "commands.h"
 #include "common.h"
 #include "json.h"
@@ -39,16 +37,7 @@ static void write_row(json *j, int64_t frame, int64_t slice, const larmor_region
     json_integer(j, "frame", frame);
     json_integer(j, "slice", slice);
     json_integer(j, "region", r->label);
-    json_integer(j, "voxels", r->voxels);
-    json_number(j, "mean", r->mean);
-    json_number(j, "deviation", r->deviation);
-    json_number(j, "lowest", r->lowest);
-    json_number(j, "highest", r->highest);
-    json_number(j, "median", r->median);
-    json_number(j, "phase", r->phase);
-    json_number(j, "coherence", r->coherence);
-    json_number(j, "ratio", r->ratio);
-    json_number(j, "snr", r->snr);
+    JSON_MEMBERS(j, *r, voxels, mean, deviation, lowest, highest, median, phase, coherence, ratio, snr);
     json_close(j, '}');
 }
 

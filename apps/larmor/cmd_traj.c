@@ -123,13 +123,7 @@ static void print_sequence(const settings *s, const larmor_pulseq *sequence)
     snprintf(version, sizeof version, "%d.%d.%d", info.version[0], info.version[1], info.version[2]);
     json_text(&j, "input", s->given.seq);
     json_text(&j, "pulseq", version);
-    json_text(&j, "name", info.name);
-    json_integer(&j, "blocks", info.blocks);
-    json_integer(&j, "readouts", info.readouts);
-    json_integer(&j, "samples", info.samples);
-    json_integer(&j, "excitations", info.excitations);
-    json_integer(&j, "refocusings", info.refocusings);
-    json_number(&j, "duration_s", info.duration_s);
+    JSON_MEMBERS(&j, info, name, blocks, readouts, samples, excitations, refocusings, duration_s);
     json_numbers(&j, "fov_mm", info.fov_mm, 3);
     json_numbers(&j, "kmax", info.kmax, 3);
     json_numbers(&j, "shift_mm", info.shift_mm, 3);

@@ -1,9 +1,6 @@
 /* larmor view: the page of an image, for a browser on this machine. SPDX-License-Identifier: Apache-2.0 */
 #include <limits.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "commands.h"

@@ -1,10 +1,7 @@
 /* larmor warp: finished images without what non-linear gradients displace, or with it. SPDX-License-Identifier:
  * Apache-2.0 */
-#include <stdlib.h>
-
 #include "commands.h"
 #include "common.h"
-#include "larmor/physics.h"
 
 typedef struct settings {
     const char *output, *gradient_field, *displacement;

@@ -1,8 +1,6 @@
 /* A trajectory that is given in the place of a scan's. SPDX-License-Identifier: Apache-2.0 */
 #include "given.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common.h"

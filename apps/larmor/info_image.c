@@ -1,10 +1,6 @@
 /* The output of `larmor info` for an image, as text and as JSON. SPDX-License-Identifier: Apache-2.0 */
 #include "info_image.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "common.h"
 #include "json.h"
 

@@ -1,6 +1,5 @@
 /* What a process does before it waits for a command. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
 
 #include "common.h"
 #include "serve_commands.h"

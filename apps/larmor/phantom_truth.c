@@ -2,7 +2,7 @@
 #include "phantom_truth.h"
 
 #include "fit_inputs.h"
-#include "recon_gating.h"
+#include "recon.h"
 
 enum { ROOM = 4096 };
 

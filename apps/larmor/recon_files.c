@@ -1,10 +1,10 @@
 /* The files of each --output: which images go to which of them. SPDX-License-Identifier: Apache-2.0 */
-#include "recon_files.h"
-
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "recon.h"
 
 void recon_free_files(recon_files *files)
 {

@@ -1,10 +1,9 @@
 /* larmor recon --bins: readouts sorted by heart, breath and time. SPDX-License-Identifier: Apache-2.0 */
-#include "recon_gating.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "fit_inputs.h"
+#include "recon.h"
 
 enum { MOST_BYTES = 1 << 28, LINE = 512 };
 

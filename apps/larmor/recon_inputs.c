@@ -1,12 +1,11 @@
 /* What a reconstruction takes beside the scan: maps, impulse responses, bases. SPDX-License-Identifier: Apache-2.0 */
-#include "recon_inputs.h"
-
 #include <limits.h>
 #include <string.h>
 
 #include "choices.h"
 #include "map_options.h"
 #include "motion_file.h"
+#include "recon.h"
 
 /* On the processor: what a GPU that fails holds is lost. */
 static larmor_status read_to_host(const char *path, larmor_array **array)

@@ -1,11 +1,10 @@
 /* larmor recon --multiband: slices that were excited together. SPDX-License-Identifier: Apache-2.0 */
-#include "recon_multiband.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fit_inputs.h"
+#include "recon.h"
 
 static const char caipi[] = "caipi:", off[] = "off";
 

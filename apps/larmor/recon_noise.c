@@ -1,11 +1,9 @@
 /* Maps of the noise in the images of a reconstruction: made after each series, written after all of them.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "recon_noise.h"
-
 #include <stdlib.h>
 #include <string.h>
 
-#include "recon_options.h"
+#include "recon.h"
 
 typedef struct wanted {
     const char *option, *role; /* role: DataRole of the file's images */

@@ -1,13 +1,12 @@
 /* The options of recon: which exclude each other, and their translation to those of the library.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "recon_options.h"
-
 #include <math.h>
 #include <string.h>
 #include <strings.h>
 
 #include "choices.h"
 #include "map_options.h"
+#include "recon.h"
 #include "scan.h"
 
 const char *recon_method(const recon_settings *s)

@@ -1,7 +1,5 @@
 /* The files of a reconstruction: images with their provenance, coil maps and density weights.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "recon_output.h"
-
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +10,7 @@
 #include "config.h"
 #include "in_options.h"
 #include "map_options.h"
-#include "recon_files.h"
-#include "recon_gating.h"
-#include "recon_noise.h"
-#include "recon_options.h"
-#include "recon_page.h"
+#include "recon.h"
 
 /* ---- before the work ---- */
 

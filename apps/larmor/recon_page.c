@@ -1,12 +1,10 @@
 /* The page of HTML about a reconstruction. SPDX-License-Identifier: Apache-2.0 */
-#include "recon_page.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "commands.h"
 #include "config.h"
-#include "recon_noise.h"
+#include "recon.h"
 
 enum { MOST_SETTINGS = 128, VALUE = 256, GIVEN = 3 };
 

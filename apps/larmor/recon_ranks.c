@@ -1,9 +1,9 @@
 /* A reconstruction by several processes, which mpirun has started. SPDX-License-Identifier: Apache-2.0 */
-#include "recon_ranks.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "recon.h"
 
 int recon_is_first(const recon_run *r)
 {

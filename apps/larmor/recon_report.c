@@ -1,15 +1,12 @@
 /* The result of a reconstruction: the exit code, and the report as a JSON object. SPDX-License-Identifier: Apache-2.0
  * */
-#include "recon_report.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "in_options.h"
 #include "json.h"
-#include "recon_options.h"
-#include "recon_output.h"
+#include "recon.h"
 
 /* ---- the verdict ---- */
 
@@ -74,16 +71,12 @@ static void report_solver(json *j, const recon_run *r, const larmor_recon_report
         json_flag(j, "direct", result->direct);
         json_text(j, "partial_fourier", recon_partial(result));
         if (result->partial_fourier) {
-            json_number(j, "off_phase", result->off_phase);
-            json_number(j, "phase_misfit", result->phase_misfit);
-            json_number(j, "phase_misfit_noise", result->phase_misfit_noise);
+            JSON_MEMBERS(j, *result, off_phase, phase_misfit, phase_misfit_noise);
         }
         if (r->s->b0) json_integer(j, "segments", result->segments);
         if (r->s->b0) json_integer(j, "terms", result->terms);
         if (r->s->motion || r->s->opts.motion_states) {
-            json_integer(j, "motion_states", result->motion_states);
-            json_number(j, "motion_mm", result->motion_mm);
-            json_number(j, "motion_deg", result->motion_deg);
+            JSON_MEMBERS(j, *result, motion_states, motion_mm, motion_deg);
             if (result->motion_misfit > 0) json_number(j, "motion_misfit", result->motion_misfit);
             if (result->motion_misfit > 0) json_number(j, "motion_misfit_still", result->motion_misfit_still);
         }
@@ -115,12 +108,9 @@ static void report_misfit(json *j, const larmor_misfit *m)
         return;
     }
     json_open(j, "misfit", '{');
-    json_number(j, "relative", m->relative);
-    json_number(j, "beyond_noise", m->beyond_noise);
-    json_number(j, "beyond_model", m->beyond_model);
+    JSON_MEMBERS(j, *m, relative, beyond_noise, beyond_model);
     json_number(j, "chi2_per_freedom", m->chi2 > 0 ? m->chi2 : NAN);
-    json_number(j, "freedom", m->freedom);
-    json_number(j, "samples", m->samples);
+    JSON_MEMBERS(j, *m, freedom, samples);
     json_flag(j, "fitted", m->fitted);
     json_numbers(j, "by_radius", m->by_radius, LARMOR_MISFIT_RINGS);
     json_integer(j, "bad_readouts", m->bad_readouts);
@@ -142,8 +132,7 @@ static void report_snr(json *j, const recon_run *r, int image)
         return;
     }
     json_open(j, "snr", '{');
-    json_number(j, "median", s->median);
-    json_integer(j, "samples", s->samples);
+    JSON_MEMBERS(j, *s, median, samples);
     json_number(j, "window_voxels", s->width);
     json_close(j, '}');
 }
@@ -167,12 +156,7 @@ static void report_image(json *j, const recon_run *r, int i)
 {
     const larmor_image_meta *m = &r->image[i].meta;
     json_open(j, NULL, '{');
-    json_integer(j, "encoding", m->encoding);
-    json_integer(j, "slice", m->slice);
-    json_integer(j, "contrast", m->contrast);
-    json_integer(j, "phase", m->phase);
-    json_integer(j, "repetition", m->repetition);
-    json_integer(j, "set", m->set);
+    JSON_MEMBERS(j, *m, encoding, slice, contrast, phase, repetition, set);
     json_text(j, "status", status_of(&r->report[i]));
     json_text(j, "device", r->report[i].device);
     json_integers(j, "grid", r->report[i].grid, 3);

@@ -1,6 +1,4 @@
 /* Several scans in one call: --out-dir. SPDX-License-Identifier: Apache-2.0 */
-#include "recon_several.h"
-
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -8,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "commands.h"
+#include "recon.h"
 
 typedef struct outputs { /* of one scan */
     char path[APP_MAX_TEXTS][PATH_MAX];

@@ -199,10 +199,7 @@ static int open_solver(lapack_int n, int vectors, solver *s)
     return there ? 0 : LAPACK_WORK_MEMORY_ERROR;
 }
 
-static void close_solver(solver *s)
-{
-    LMR_FREE(s->matrix, s->out, s->work, s->tau, s->rwork, s->e, s->z, s->iwork);
-}
+LMR_FREES(close_solver, solver, matrix, out, work, tau, rwork, e, z, iwork)
 
 /* One thread's share of the batch. */
 static int heev_range(lapack_int n, int64_t first, int64_t last, int vectors, cplx *a, real *w)

@@ -170,8 +170,7 @@ template <typename T> larmor_status filter(conv<T> *v, int64_t count, const T *s
         filter_kernel<T><<<blocks(v->cells), THREADS, 0, stream>>>(v->cells, count, spectrum, v->grid.get());
     else
         mix_kernel<T><<<blocks(all), THREADS, 0, stream>>>(v->shape, v->cells, count, spectrum, v->grid.get());
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T> larmor_status exec(void *ctx, void *plan, int which, const void *x_, void *y_)
@@ -205,8 +204,7 @@ template <typename T> larmor_status set(void *ctx, void *plan, int plane, double
     if (v->lines) return by_lines<T>()->set(ctx, v->lines, plane, scale, part, cells);
     part_kernel<T><<<blocks(v->cells), THREADS, 0, c->stream>>>(
         v->cells, (T)scale, part, static_cast<const cx<T> *>(cells), v->spectrum.get() + plane * v->cells);
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 larmor_status check(const lmr_conv_shape *s)

@@ -53,8 +53,7 @@ larmor_status lmr_cuda_convert(void *ctx, int64_t n, larmor_dtype from, const vo
         convert<float, double>(c, n, from, x, to, y);
     else
         convert<float, float>(c, n, from, x, to, y);
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 larmor_status lmr_cuda_fill(void *ctx, int64_t n, larmor_dtype type, double value, void *x)
@@ -67,6 +66,5 @@ larmor_status lmr_cuda_fill(void *ctx, int64_t n, larmor_dtype type, double valu
         fill_kernel<<<blocks(n * parts), THREADS, 0, c->stream>>>(n, parts, value, static_cast<double *>(x));
     else
         fill_kernel<<<blocks(n * parts), THREADS, 0, c->stream>>>(n, parts, (float)value, static_cast<float *>(x));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }

@@ -54,6 +54,13 @@ larmor_status lmr_cuda_failed_as(larmor_status status, const char *call, const c
                                  int line);
 extern thread_local int lmr_cuda_current; /* the device that this thread entered last, for messages; -1: none */
 
+/* What a function's last CUDA call means: `return CUDA_STATUS(cudaGetLastError());` after a launch. */
+#define CUDA_STATUS(call) lmr_cuda_status((call), #call, __func__, __LINE__)
+static inline larmor_status lmr_cuda_status(cudaError_t code, const char *call, const char *function, int line)
+{
+    return code ? lmr_cuda_failed(code, call, function, line) : LARMOR_OK;
+}
+
 /* Return from the function if a CUDA call fails; after a launch: CUDA_TRY(cudaGetLastError()). */
 #define CUDA_TRY(call)                                                                                               \
     do {                                                                                                             \

@@ -369,8 +369,7 @@ template <typename T, int SIGN> larmor_status run_columns(const convolver<T> *v,
     const int bytes = (c.line.n * (int)sizeof(cx<T>)) << c.lanes_log2;
     columns_kernel<T, SIGN><<<(unsigned)(c.tiles * others * arrays * v->shape.mixed), THREADS, bytes, v->c->stream>>>(
         c, v->roots[a].get(), x, y);
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T> larmor_status run_mixed_rows(const convolver<T> *v, int64_t arrays, int64_t between,
@@ -383,8 +382,7 @@ template <typename T> larmor_status run_mixed_rows(const convolver<T> *v, int64_
     const int bytes = c.count * c.pitch * v->shape.mixed * (int)sizeof(cx<T>);
     mixed_rows_kernel<T><<<(unsigned)(((c.rows - 1) / c.count + 1) * arrays), THREADS, bytes, v->c->stream>>>(
         c, v->roots[0].get(), spectrum, x, y);
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 /* between: numbers from an array to that which it is mixed with. */
@@ -397,8 +395,7 @@ template <typename T> larmor_status run_rows(const convolver<T> *v, int64_t arra
     const int bytes = c.count * c.pitch * (int)sizeof(cx<T>);
     rows_kernel<T><<<(unsigned)(((c.rows - 1) / c.count + 1) * arrays), THREADS, bytes, v->c->stream>>>(
         c, v->roots[0].get(), spectrum, x, y);
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 /* The grid [keep, n1, n2] holds the columns of the last axis at the places of the second one's beginning. */
@@ -441,8 +438,7 @@ template <typename T> larmor_status set(void *ctx, void *plan, int plane, double
     auto *v = static_cast<convolver<T> *>(plan);
     order_kernel<T><<<blocks(v->cells), THREADS, 0, c->stream>>>(v->line, v->shape.mixed > 1, (T)scale, part,
                                                                  in<T>(cells), v->spectrum.get() + plane * v->cells);
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 /* ---- life ---- */
@@ -454,8 +450,7 @@ template <typename T> larmor_status make_roots(convolver<T> *v, int axis)
     LMR_TRY(v->roots[axis].allocate(v->c, n));
     CUDA_TRY(cudaMemcpyAsync(v->roots[axis].get(), roots.data(), (size_t)n * sizeof(cx<T>), cudaMemcpyHostToDevice,
                              v->c->stream));
-    CUDA_TRY(cudaStreamSynchronize(v->c->stream));
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaStreamSynchronize(v->c->stream));
 }
 
 /* All of a block's shared memory for the kernels, which any plan may need. */
@@ -466,8 +461,7 @@ template <typename T> larmor_status allow_memory(const lmr_cuda *c)
     CUDA_TRY(cudaFuncSetAttribute(columns_kernel<T, -1>, what, most));
     CUDA_TRY(cudaFuncSetAttribute(columns_kernel<T, 1>, what, most));
     CUDA_TRY(cudaFuncSetAttribute(rows_kernel<T>, what, most));
-    CUDA_TRY(cudaFuncSetAttribute(mixed_rows_kernel<T>, what, most));
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaFuncSetAttribute(mixed_rows_kernel<T>, what, most));
 }
 
 template <typename T> larmor_status plan(void *ctx, const lmr_conv_shape *shape, void **out)

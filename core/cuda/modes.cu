@@ -89,8 +89,7 @@ template <typename T> larmor_status make_tables(transform<T> *t)
     }
     CUDA_TRY(cudaMemcpyAsync(t->tables.get(), all.data(), all.size() * sizeof(cx<T>), cudaMemcpyHostToDevice,
                              t->c->stream));
-    CUDA_TRY(cudaStreamSynchronize(t->c->stream));
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaStreamSynchronize(t->c->stream));
 }
 
 /* ---- launches ---- */
@@ -116,8 +115,7 @@ template <typename T, int SIGN, bool BACK> larmor_status run(const pass_argument
     else
         rows_kernel<T, SIGN, BACK>
             <<<number, p.threads, p.bytes, t->c->stream>>>(p, t->roots[a], t->order[a], g.factor, g.to);
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T, bool BACK> larmor_status run(const pass_arguments<T> &g, int sign)
@@ -171,8 +169,7 @@ template <typename T> larmor_status allow_memory(const lmr_cuda *c)
     CUDA_TRY(cudaFuncSetAttribute(rows_kernel<T, -1, false>, what, most));
     CUDA_TRY(cudaFuncSetAttribute(rows_kernel<T, -1, true>, what, most));
     CUDA_TRY(cudaFuncSetAttribute(rows_kernel<T, 1, false>, what, most));
-    CUDA_TRY(cudaFuncSetAttribute(rows_kernel<T, 1, true>, what, most));
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaFuncSetAttribute(rows_kernel<T, 1, true>, what, most));
 }
 
 template <typename T> larmor_status plan(void *ctx, const lmr_modes_shape *shape, void **out)

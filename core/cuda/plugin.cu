@@ -178,8 +178,7 @@ larmor_status set_up(lmr_cuda *c)
     CUDA_TRY(cudaEventCreateWithFlags(&c->passed, cudaEventDisableTiming));
     CUDA_TRY(cudaMallocHost(&ptr, LMR_CUDA_ANSWERS * sizeof(double)));
     c->answer = static_cast<double *>(ptr);
-    CUDA_TRY(cudaStreamSynchronize(c->stream));
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaStreamSynchronize(c->stream));
 }
 
 void close_cuda(void *ctx)
@@ -314,8 +313,7 @@ larmor_status wait_for(lmr_cuda *c, lmr_cuda *later)
         CUDA_TRY(cudaEventRecord(own->passed, own->stream));
     }
     LMR_CUDA_ENTER(other, later);
-    CUDA_TRY(cudaStreamWaitEvent(other->stream, c->passed, 0));
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaStreamWaitEvent(other->stream, c->passed, 0));
 }
 
 larmor_status pass(void *ctx, void *dst, void *from_ctx, const void *src, size_t bytes)
@@ -340,8 +338,7 @@ larmor_status pass(void *ctx, void *dst, void *from_ctx, const void *src, size_t
 larmor_status sync(void *ctx)
 {
     LMR_CUDA_ENTER(c, ctx);
-    CUDA_TRY(cudaStreamSynchronize(c->stream));
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaStreamSynchronize(c->stream));
 }
 
 const lmr_backend backend = {

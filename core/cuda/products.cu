@@ -59,8 +59,7 @@ template <typename T> larmor_status rows(lmr_cuda *c, char opb, int64_t m, int64
     const unsigned most = 8u * (unsigned)c->properties.multiProcessorCount;
     rows_kernel<T><<<std::min(blocks(m), most), THREADS, bytes, c->stream>>>(m, (int)n, (int)k, a, lda, b, ldb, opb,
                                                                              result, ldc);
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 /* ---- sums over a long side ---- */
@@ -136,8 +135,7 @@ template <typename T> larmor_status sums(lmr_cuda *c, bool conjugate, int64_t m,
     CUDA_TRY(cudaGetLastError());
     add_parts_kernel<T>
         <<<blocks(m * n), THREADS, 0, c->stream>>>((int)m, (int)n, (int)parts, part.get(), result, ldc);
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 } // namespace

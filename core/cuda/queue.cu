@@ -23,8 +23,7 @@ larmor_status create_mark(void *ctx, void **mark)
 larmor_status put(void *ctx, void *mark)
 {
     LMR_CUDA_ENTER(c, ctx);
-    CUDA_TRY(cudaEventRecord(static_cast<cudaEvent_t>(mark), c->stream));
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaEventRecord(static_cast<cudaEvent_t>(mark), c->stream));
 }
 
 larmor_status seconds_between(void *ctx, void *from, void *to, double *seconds)
@@ -94,8 +93,7 @@ larmor_status end(void *ctx, void **out)
 larmor_status launch(void *ctx, void *graph)
 {
     LMR_CUDA_ENTER(c, ctx);
-    CUDA_TRY(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), c->stream));
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), c->stream));
 }
 
 void destroy_graph(void *ctx, void *graph)

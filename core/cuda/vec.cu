@@ -38,8 +38,7 @@ template <typename T> larmor_status axpby(void *ctx, int64_t n, double a, const 
         scale_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, (T)a, in<T>(x), out<T>(y));
     else
         axpby_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, (T)a, in<T>(x), (T)b, out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T>
@@ -60,8 +59,7 @@ larmor_status axpby_complex(void *ctx, int64_t n, const double a[2], const void 
     const cx<T> ca = {(T)a[0], (T)a[1]}, cb = {(T)b[0], (T)b[1]};
     axpby_complex_kernel<T>
         <<<blocks(n), THREADS, 0, c->stream>>>(n, ca, in<T>(x), b[0] != 0 || b[1] != 0, cb, out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 /* ---- y <- sum of factor x ---- */
@@ -97,8 +95,7 @@ larmor_status sum(void *ctx, int64_t n, int count, const double *factor, const v
         t.x[k] = in<T>(x[k]);
     }
     kernel[count - 1]<<<blocks(n), THREADS, 0, c->stream>>>(n, t, out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 /* ---- products ---- */
@@ -119,8 +116,7 @@ larmor_status mul(void *ctx, int64_t n, int64_t rows, const void *d, const void 
     LMR_CUDA_ENTER(c, ctx);
     const dim3 grid(blocks(n), (unsigned)std::max<int64_t>(1, std::min<int64_t>(rows, 64)));
     mul_kernel<T><<<grid, THREADS, 0, c->stream>>>(n, rows, in<T>(d), in<T>(x), conj != 0, out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 /* A thread takes one voxel through some of the channels; x is read again only from the cache. */
@@ -137,8 +133,7 @@ template <typename T> larmor_status expand(void *ctx, int64_t n, int64_t nc, con
     LMR_CUDA_ENTER(c, ctx);
     const dim3 grid(blocks(n), (unsigned)std::max<int64_t>(1, std::min<int64_t>(nc / 4, 64)));
     expand_kernel<T><<<grid, THREADS, 0, c->stream>>>(n, nc, in<T>(d), in<T>(x), out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 /* One thread per voxel adds the channels in order; unrolled so that several loads are under way at once. */
@@ -160,8 +155,7 @@ template <typename T> larmor_status combine(void *ctx, int64_t n, int64_t nc, co
 {
     LMR_CUDA_ENTER(c, ctx);
     combine_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, nc, in<T>(d), in<T>(y), out<T>(x));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 /* ---- sum of conj(x) y ---- */
@@ -343,8 +337,7 @@ template <typename T, typename F> larmor_status each(void *ctx, int64_t n, F f, 
 {
     LMR_CUDA_ENTER(c, ctx);
     each_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, f, in<T>(x), out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T> larmor_status magnitude(void *ctx, int64_t n, const void *x, void *y)
@@ -369,8 +362,7 @@ template <typename T> larmor_status random_vector(void *ctx, int64_t n, uint64_t
 {
     LMR_CUDA_ENTER(c, ctx);
     random_kernel<<<blocks(2 * n), THREADS, 0, c->stream>>>(2 * n, seed, static_cast<T *>(x));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T> constexpr lmr_vec table = {

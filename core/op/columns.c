@@ -94,11 +94,7 @@ typedef struct with_normal {
     larmor_op *A, *N;
 } with_normal;
 
-static void free_with_normal(void *self)
-{
-    with_normal *p = self;
-    LMR_FREE(p->A, p->N, p);
-}
+LMR_DESTROYS(free_with_normal, with_normal, A, N)
 
 static larmor_status kept_forward(void *self, const larmor_array *x, larmor_array *y)
 {

@@ -214,8 +214,7 @@ static larmor_status start(rows *p, larmor_op *const *ops, int count)
 larmor_status larmor_op_distribute(larmor_device *dev, larmor_op *const *ops, int count, larmor_op **op)
 {
     int64_t total = 0;
-    LMR_NEED_OUT(op);
-    LMR_NEED(dev);
+    LMR_NEED_OUT(op, dev);
     LMR_REFUSE(!ops || count < 1, LARMOR_ERR_ARG, "distribute: got %d operators, expected at least 1",
                ops ? count : 0);
     for (int i = 0; i < count; i++) LMR_TRY(expect_row(dev, ops, i, &total));

@@ -1,19 +1,14 @@
 /* The folders of a data set of BIDS and the files that describe it. SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/atomic.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/bids/bids.h"
 #include "io/bytes.h"
 #include "io/page/parts.h"
-#include "larmor/bids.h"
-#include "larmor/larmor.h"
 
 #define DESCRIPTION "dataset_description.json"
 #define PARTICIPANTS "participants.tsv"
@@ -43,8 +38,7 @@ larmor_status larmor_bids_open(const char *folder, const char *name, int echo, i
     }
     LMR_OWN(larmor_output, made, larmor_output_open(path, force, &made));
     LMR_TRY(larmor_output_add_sidecar(made));
-    LMR_HAND_ON(*out, made);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*out, made);
 }
 
 /* ---- files that describe ---- */

@@ -1,9 +1,6 @@
 /* The sidecar of a NIfTI file: what BIDS says of an image (Brain Imaging Data Structure, "Magnetic Resonance
  * Imaging", common metadata), in s, degrees and T. SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/bytes.h"
 #include "io/dicom/dicom.h"
 #include "io/images/volume.h"

@@ -5,12 +5,8 @@
 #include "io/dicom/dicom.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/images/volume.h"
 
 #define PI 3.14159265358979323846

@@ -1,9 +1,8 @@
 /* The attributes of Enhanced MR Image Storage: one file for all slices, what they share and what each has of its own
  * in functional groups (DICOM PS3.3, A.36 and C.7.6.16). SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
 #include <strings.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/dicom/dicom.h"
 
 #define ENHANCED_MR_IMAGE_STORAGE "1.2.840.10008.5.1.4.1.1.4.1"

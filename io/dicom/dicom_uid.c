@@ -1,9 +1,6 @@
 /* UIDs that follow from what they name, so that the same reconstruction has the same ones again.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
-#include <string.h>
-
-#include "core/hash.h"
+#include "core/core.h"
 #include "io/dicom/dicom.h"
 
 lmr_identity lmr_identity_new(void)

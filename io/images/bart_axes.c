@@ -1,8 +1,6 @@
 /* Which of BART's 16 axes an image's counters are. SPDX-License-Identifier: Apache-2.0 */
 #include "io/images/bart_axes.h"
-#include "core/owned.h"
-
-#include <stdlib.h>
+#include "core/core.h"
 
 enum { SPACE = 3, ECHO = 5, TIME = 10, PHASE = 11, SLICE = 13, AVERAGE = 14, BATCH = 15 };
 

@@ -3,9 +3,8 @@
  * 11, slices in 13, averages in 14, sets in 15; those that differ in none, in 10. SPDX-License-Identifier:
  * Apache-2.0 */
 #include <inttypes.h>
-#include <stdlib.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/bytes.h"
 #include "io/images/bart_axes.h"
 

@@ -1,8 +1,5 @@
 /* Images that one file cannot hold, in several. SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/images/formats.h"
 
 /* Images of one shape; class [count] is the same for those of one file, the number of one of them. */

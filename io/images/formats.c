@@ -2,13 +2,9 @@
 #include "io/images/formats.h"
 
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
-#include "core/owned.h"
-#include "core/text.h"
+#include "core/core.h"
 
 /* A new format is a line here and a file in this folder, or for DICOM in io/dicom, that defines
  * lmr_format_<name>. */

@@ -3,14 +3,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
-#include "core/owned.h"
-#include "core/select.h"
+#include "core/core.h"
 #include "io/images/formats.h"
 #include "io/images/image_list.h"
 #include "io/images/pieces.h"

@@ -1,9 +1,6 @@
 /* The images of a file one by one, each with its own geometry and counters, and as volumes.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/images/bart_axes.h"
 #include "io/images/image_list.h"
 #include "io/images/volume.h"

@@ -1,9 +1,7 @@
 /* Names of the tiles of a picture. SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "core/text.h"
+#include "core/core.h"
 #include "io/images/picture.h"
 
 /* Characters of 5 x 7 points: rows from above, the highest of 5 bits is left. */

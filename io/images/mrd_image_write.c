@@ -1,9 +1,8 @@
 /* Writing ISMRMRD images: /dataset/image_0 with header, data {N, channels, z, y, x} and attributes, and the scan's
  * XML header. SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <string.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/bytes.h"
 #include "io/images/formats.h"
 #include "io/images/image_check.h"

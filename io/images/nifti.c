@@ -1,15 +1,11 @@
 /* NIfTI-1 in one file, plain or gzipped: magnitude (or real values) as float, RAS, mm, qform and sform alike. Slices
  * are stacked into volumes, other groups become the fourth dimension. SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <math.h>
 #include <nifti1_io.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #define ZLIB_CONST /* what is compressed is read only */
 #include <zlib.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/bytes.h"
 #include "io/images/volume.h"
 

@@ -3,9 +3,8 @@
  * Several images are [x, y(, z), slices, volumes] as in NIfTI, without what there is one of.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <stdlib.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/bytes.h"
 #include "io/images/volume.h"
 

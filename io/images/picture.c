@@ -4,10 +4,8 @@
 #include "io/images/picture.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <string.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 
 #define PI 3.14159265358979323846
 

@@ -1,8 +1,7 @@
 /* PNG for a quick look, of 8 bits a channel. SPDX-License-Identifier: Apache-2.0 */
 #include <png.h>
-#include <stdlib.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/images/picture.h"
 
 enum { MOST_SIDE = 1000000 }; /* what readers of PNG accept by default */

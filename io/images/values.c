@@ -1,10 +1,8 @@
 /* Values and shapes of images, as all formats need them: checked before any is written, and converted.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/images/formats.h"
 #include "io/parts.h"
 

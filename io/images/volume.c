@@ -1,10 +1,7 @@
 /* Geometry of ISMRMRD images (LPS, mm) and how single slices become volumes. SPDX-License-Identifier: Apache-2.0 */
 #include "io/images/volume.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 
 #define COUNTERS 6
 #define SAME_DIRECTION 1e-4 /* of unit vectors */

@@ -1,10 +1,6 @@
 /* The range of values that a picture shows: from 0 to a white that shows the tissue, not its brightest rim.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/images/picture.h"
 
 #define NEARLY_ALL 0.998     /* of all voxels: beyond are outliers */

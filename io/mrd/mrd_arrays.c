@@ -1,14 +1,6 @@
 /* Arrays on their way into an ISMRMRD file: the readouts of an image, and a whole scan of one.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/axes_given.h"
-#include "core/names.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/images/formats.h"
 #include "io/mrd/mrd_write.h"
 #include "io/reader/mrd_head.h"

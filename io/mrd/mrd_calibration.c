@@ -1,10 +1,6 @@
 /* Readouts for calibration (flags 20 and 21): which of them give the coil maps of a slice, and which complete an
  * image that lacks their lines. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/mrd/mrd.h"
 
 /* Of the energy of lines that were acquired twice, so much may differ beside the noise; drift is below, a contrast

@@ -1,13 +1,7 @@
 /* Which sample of a readout without a trajectory, and which line and partition, are at the centre of k-space.
  * Headers say so, but for readouts that are stored backwards they count in several ways, and often they are not
  * filled in. The energy of the data says where the echo is. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/select.h"
+#include "core/core.h"
 #include "io/mrd/mrd.h"
 
 /* Tuned on tests/io/test_mrd_echo.c and the Cartesian scans of larmor phantom. */

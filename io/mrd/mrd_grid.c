@@ -1,9 +1,6 @@
 /* Where to reconstruct: the grid of an encoding, as the header has it or as the caller asks.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-
-#include "core/axes_given.h"
+#include "core/core.h"
 #include "io/mrd/mrd.h"
 
 static larmor_status check_matrix(int64_t memory, const int64_t n[3])

@@ -1,12 +1,6 @@
 /* Which readouts of a raw file make one image: those with the same encoding and counters, without counters that
  * are implausible. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/text.h"
+#include "core/core.h"
 #include "io/mrd/mrd.h"
 #include "io/reader/source.h"
 

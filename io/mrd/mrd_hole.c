@@ -1,12 +1,7 @@
 /* A centre of k-space without samples: readouts that begin after a dead time, or lines that are missing there.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
+#include "core/core.h"
 #include "core/hole.h"
-#include "core/owned.h"
-#include "core/select.h"
 #include "io/mrd/mrd.h"
 
 #define WIDER 1.5 /* of the usual gap between lines, of one around the centre */

@@ -1,8 +1,6 @@
 /* A scan that is in memory already: its header is parsed as that of a file, its acquisitions are copied.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
-#include "core/give.h"
+#include "core/core.h"
 #include "io/mrd/mrd.h"
 
 typedef struct given_text {
@@ -134,8 +132,7 @@ larmor_status larmor_raw_of_acquisitions(const char *xml, int64_t bytes, const l
                                          int64_t count, const larmor_raw_opts *opts, larmor_raw **out)
 {
     const given_text text = {xml, bytes};
-    LMR_NEED_OUT(out);
-    LMR_NEED(xml, acquisitions);
+    LMR_NEED_OUT(out, xml, acquisitions);
     LMR_REFUSE(bytes < 1 || bytes > LMR_MRD_MAX_HEADER, LARMOR_ERR_FORMAT,
                "header of %lld bytes; 1 to %lld expected.", (long long)bytes, (long long)LMR_MRD_MAX_HEADER);
     return make_raw(&text, NULL, acquisitions, count, opts, out);
@@ -144,7 +141,6 @@ larmor_status larmor_raw_of_acquisitions(const char *xml, int64_t bytes, const l
 larmor_status larmor_raw_with_acquisitions(const larmor_raw *like, const larmor_acquisition *acquisitions,
                                            int64_t count, const larmor_raw_opts *opts, larmor_raw **out)
 {
-    LMR_NEED_OUT(out);
-    LMR_NEED(like, acquisitions);
+    LMR_NEED_OUT(out, like, acquisitions);
     return make_raw(NULL, like, acquisitions, count, opts, out);
 }

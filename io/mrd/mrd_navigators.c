@@ -1,8 +1,6 @@
 /* Navigators of echo-planar scans: lines that are flagged for phase correction, and which readouts they are for.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/mrd/mrd.h"
 
 /* How closely a navigator belongs to an image, from 3, by all of its counters, to 1, by its slice; 0: it does not. */

@@ -1,11 +1,5 @@
 /* Reading ISMRMRD raw data: from a path to checked samples in memory. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/axes_given.h"
-#include "core/give.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/mrd/mrd.h"
 #include "io/parts.h"
 #include "io/process/reader_process.h"

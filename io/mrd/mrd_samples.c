@@ -1,11 +1,6 @@
 /* The samples of a raw file as arrays: k-space and trajectory of a group, times, noise, coils that are kept.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/coils.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/mrd/mrd.h"
 #include "io/parts.h"
 
@@ -18,10 +13,7 @@ typedef struct selection {
     int regular;
 } selection;
 
-static void free_selection(selection *s)
-{
-    LMR_FREE(s->readout, s->first);
-}
+LMR_FREES(free_selection, selection, readout, first)
 
 /* Samples of the selection's readouts. */
 static larmor_status measure(const larmor_raw *raw, selection *s)
@@ -436,16 +428,14 @@ static larmor_status values_of(const larmor_raw *raw, int group, const int64_t *
 larmor_status larmor_raw_times(const larmor_raw *raw, int group, const int64_t *readout, int64_t count,
                                const larmor_grid *grid, larmor_device *dev, larmor_array **times)
 {
-    LMR_NEED_OUT(times);
-    LMR_NEED(raw);
+    LMR_NEED_OUT(times, raw);
     return values_of(raw, group, readout, count, grid, 0, dev, times);
 }
 
 larmor_status larmor_raw_phase_terms(const larmor_raw *raw, int group, const int64_t *readout, int64_t count,
                                      const larmor_grid *grid, larmor_device *dev, larmor_array **phases)
 {
-    LMR_NEED_OUT(phases);
-    LMR_NEED(raw);
+    LMR_NEED_OUT(phases, raw);
     LMR_REFUSE(!raw->phase, LARMOR_ERR_ARG, "raw: the file was opened without opts.phase_terms");
     return values_of(raw, group, readout, count, grid, raw->info.phase_terms, dev, phases);
 }
@@ -460,8 +450,7 @@ void larmor_samples_free(larmor_samples *samples)
 
 larmor_status larmor_raw_noise(const larmor_raw *raw, larmor_device *dev, larmor_array **noise)
 {
-    LMR_NEED_OUT(noise);
-    LMR_NEED(raw, dev);
+    LMR_NEED_OUT(noise, raw, dev);
     if (!raw->info.noise) return LARMOR_OK;
     selection s = {.count = 0};
     LMR_ALLOCATE_ZEROS(s.readout, raw->info.noise);

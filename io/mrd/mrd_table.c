@@ -1,12 +1,6 @@
 /* What each readout of a raw file is for, whether its numbers are sane, and which coils have signal and noise.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/coils.h"
-#include "core/text.h"
+#include "core/core.h"
 #include "io/mrd/mrd.h"
 #include "io/parts.h"
 

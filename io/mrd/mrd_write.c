@@ -1,10 +1,8 @@
 /* Writing ISMRMRD raw data: acquisitions in batches, the XML header at the end. The file grows in the memory of
  * the process that composes it. SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <string.h>
 
-#include "core/give.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/images/formats.h"
 #include "io/mrd/mrd.h"
 #include "io/mrd/mrd_write.h"

@@ -1,9 +1,6 @@
 /* Samples that are exactly 0 in all coils, at the ends of readouts or in all of them: files pad readouts with
  * zeros to a common length, and write zeros where nothing was acquired. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/mrd/mrd.h"
 
 #define CHANCE                                                                                                       \

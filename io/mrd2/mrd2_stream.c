@@ -1,11 +1,5 @@
 /* The items of a stream of MRD version 2: acquisitions and waveforms. SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/give.h"
-#include "core/hash.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/mrd2/mrd2.h"
 
 enum { MAGIC = 9, SCHEMA_BYTES = 21336, ACQUISITION = 0, WAVEFORM = 1 };

@@ -1,10 +1,7 @@
 /* A drawing of what bins of readouts rest on: signals, triggers, bins. SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/images/formats.h"
 #include "io/page/parts.h"
 
@@ -203,8 +200,7 @@ static const lmr_format svg = {.suffix = ".svg", .name = "SVG", .write = refuse}
 
 larmor_status larmor_drawing_open(const char *path, int force, larmor_output **out)
 {
-    LMR_NEED_OUT(out);
-    LMR_NEED(path);
+    LMR_NEED_OUT(out, path);
     const size_t length = strlen(path), suffix = strlen(svg.suffix);
     LMR_REFUSE(length <= suffix || strcmp(path + length - suffix, svg.suffix) != 0, LARMOR_ERR_ARG,
                "%s: a drawing is written to .svg", path);

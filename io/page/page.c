@@ -1,10 +1,7 @@
 /* A page of HTML out of its template and its data. SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/images/formats.h"
 #include "io/page/parts.h"
-#include "larmor/larmor.h"
 
 enum { MOST_BYTES = 4800000, LEAST_BYTES = 200000 };
 enum { LOG_ROOM = 400000 }; /* of the log; what is more is left out */

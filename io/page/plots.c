@@ -1,11 +1,8 @@
 /* What a page shows beside images: figures and curves of each, coil maps, the trajectory. SPDX-License-Identifier:
  * Apache-2.0 */
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/images/picture.h"
 #include "io/page/parts.h"
 

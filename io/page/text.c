@@ -1,7 +1,5 @@
 /* Strings, numbers and pictures as JSON. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/images/picture.h"
 #include "io/page/parts.h"
 

@@ -1,11 +1,7 @@
 /* A page for browsers, by the plugin larmor_http.so. SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/view.h"
-#include "core/owned.h"
+#include "core/core.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "core/status.h"
 #include "io/page/http_plugin.h"
 
 enum { MOST_PORT = 65535 };

@@ -2,12 +2,8 @@
  * root of a magnitude is stored, so that dark tissue keeps its steps in a narrow window. SPDX-License-Identifier:
  * Apache-2.0 */
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include "core/owned.h"
-#include "core/text.h"
+#include "core/core.h"
 #include "io/images/formats.h"
 #include "io/page/parts.h"
 

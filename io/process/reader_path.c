@@ -2,13 +2,10 @@
 #define _GNU_SOURCE /* secure_getenv */
 #include "io/process/reader_path.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
+#include "core/core.h"
 #include "core/own_path.h"
-#include "core/text.h"
 
 /* From the library's folder to the reader. */
 #ifndef LARMOR_READER_FROM_LIBRARY

@@ -5,21 +5,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/clock.h"
-#include "core/give.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/process/reader_path.h"
 #include "io/reader/sanitized.h"
 

@@ -1,15 +1,9 @@
 /* Pulseq sequences as the library has them: what the reader said of a file, checked.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/text.h"
+#include "larmor/pulseq.h"
+#include "core/core.h"
 #include "io/process/reader_process.h"
 #include "io/pulseq/labels.h"
-#include "larmor/pulseq.h"
 
 struct larmor_pulseq {
     larmor_pulseq_info info;
@@ -161,8 +155,7 @@ static larmor_status read_source(const lmr_source *source, const char *delays, l
 larmor_status larmor_pulseq_read(const char *path, const larmor_pulseq_opts *opts, larmor_pulseq **out)
 {
     lmr_source source;
-    LMR_NEED_OUT(out);
-    LMR_NEED(path);
+    LMR_NEED_OUT(out, path);
     LMR_NEW_ZEROS(larmor_pulseq, q, 1);
     q->phases = opts ? opts->adc_phases : LARMOR_PHASES_SHAPE;
     name_after(path, q);

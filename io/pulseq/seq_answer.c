@@ -1,10 +1,7 @@
 /* What the reader answers about a Pulseq file. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "io/pulseq/seq.h"
 #include "io/pulseq/seq_answer.h"
+#include "core/core.h"
+#include "io/pulseq/seq.h"
 
 static larmor_status parse(const lmr_input *input, seq *s)
 {

@@ -1,11 +1,7 @@
 /* k-space of a Pulseq sequence at each sample of its ADC events, block by block: the gradients' exact integrals,
  * from 0 at the centre of each excitation, negated at that of each refocusing pulse. SPDX-License-Identifier:
  * Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/pulseq/seq.h"
 
 #define SLACK 1e-9    /* s by which events may end after their block */

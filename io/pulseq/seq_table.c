@@ -1,10 +1,5 @@
 /* The tables of a Pulseq sequence: rows by their numbers, shapes, names. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/pulseq/labels.h"
 #include "io/pulseq/seq.h"
 

@@ -2,10 +2,8 @@
  * Apache-2.0 */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/reader/parsers.h"
 
 #define DIMS 16

@@ -2,11 +2,7 @@
  * noted. SPDX-License-Identifier: Apache-2.0 */
 #include "io/reader/compose.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/mutable.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/reader/checksum.h"
 #include "io/reader/h5.h"
 #include "io/reader/h5_memory.h"

@@ -208,8 +208,7 @@ static larmor_status find_stack(const dicom *d, stack *s)
                  .step = d->gap > 0 ? d->gap : d->thickness,
                  .slices = 1};
     if (!d->places) return LARMOR_OK;
-    double *along = malloc((size_t)d->places * sizeof *along);
-    if (!along) return LMR_NO_MEMORY();
+    LMR_NEW(double, along, d->places);
     int64_t lowest = 0;
     for (int64_t i = 0; i < d->places; i++) {
         along[i] = 0;

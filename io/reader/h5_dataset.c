@@ -2,11 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/reader/h5_dataset.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/reader/checksum.h"
 #include "io/reader/h5.h"
 #include "io/reader/h5_driver.h"

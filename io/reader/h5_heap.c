@@ -1,10 +1,7 @@
 /* The global heap of HDF5 (File Format Specification 3.0, section III.E), gone through with every bound checked: HDF5
  * 1.10 trusts the file here. SPDX-License-Identifier: Apache-2.0 */
 #include "io/reader/h5_heap.h"
-#include "core/owned.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "core/core.h"
 
 enum { COLLECTION_HEAD = 16, OBJECT_HEAD = 16, MAX_OBJECTS = 65536, WINDOW = 4096 };
 

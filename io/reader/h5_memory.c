@@ -1,14 +1,11 @@
 /* New HDF5 files in memory: a file driver. SPDX-License-Identifier: Apache-2.0 */
 #include "io/reader/h5_memory.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #if H5_VERSION_GE(1, 13, 0)
 #include <H5FDdevelop.h>
 #endif
 
-#include "core/status.h"
+#include "core/core.h"
 
 #define BLOCK ((size_t)1 << 16)
 

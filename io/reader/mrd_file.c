@@ -2,11 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/reader/mrd_file.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/reader/h5_driver.h"
 
 enum { MOST_GROUPS = 64 }; /* of the root, that are looked into for a scan */
@@ -134,8 +130,7 @@ larmor_status lmr_mrd_file_header(lmr_mrd_file *f, char **text)
     *text = NULL;
     LMR_HEAP LMR_NEW_ZEROS(char, xml, f->xml_bytes + 1);
     LMR_TRY(fetch_xml(f, xml));
-    LMR_HAND_ON(*text, xml);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*text, xml);
 }
 
 /* ---- the acquisitions ---- */

@@ -5,14 +5,9 @@
 
 #include <ctype.h>
 #include <locale.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "io/reader/source.h"
 #include "io/reader/xml.h"
 

@@ -1,10 +1,6 @@
 /* Reading ISMRMRD images: finding them in a file, strict checks, geometry of the first. SPDX-License-Identifier:
  * Apache-2.0 */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/reader/h5.h"
 #include "io/reader/h5_dataset.h"
 #include "io/reader/h5_driver.h"

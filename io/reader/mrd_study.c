@@ -5,11 +5,8 @@
 
 #include <ctype.h>
 #include <locale.h>
-#include <math.h>
-#include <string.h>
 
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "io/reader/xml.h"
 
 static const struct text_rule {

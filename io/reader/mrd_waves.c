@@ -1,11 +1,7 @@
 /* The waveforms of an ISMRMRD file. SPDX-License-Identifier: Apache-2.0 */
 #include "io/reader/mrd_waves.h"
 
-#include <math.h>
-#include <stdio.h>
-
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/reader/h5_dataset.h"
 #include "io/reader/mrd_types.h"
 

@@ -2,11 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/reader/parsers.h"
 
 #define MAX_HEADER 65536

@@ -3,13 +3,10 @@
 #include "io/reader/serve.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/mrd2/mrd2.h"
 #include "io/pulseq/seq_answer.h"
 #include "io/reader/compose.h"

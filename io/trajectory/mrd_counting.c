@@ -1,11 +1,7 @@
 /* How center_sample of readouts in reverse is counted, from how well their neighbours in the other direction
  * explain them. A line of k-space is most like a sum of the lines before and behind it where all have the same k
  * along them. A skewed object shifts these two in opposite directions. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/mrd/mrd.h"
 
 /* Tuned on 170 right scans and 340 wrong ones of five kinds of objects, 1 to 8 coils and SNR 3 to none. */

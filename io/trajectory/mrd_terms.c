@@ -1,11 +1,6 @@
 /* Trajectories whose rows are the phases that a field camera has measured: those of x, y and z become the trajectory
  * along the image's axes, the others are kept. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/mrd/mrd.h"
 
 /* How the rows are read. */
@@ -149,8 +144,7 @@ static larmor_status take_rows(larmor_raw *raw, const layout *l, int rows)
         numbers += h->samples * dims;
     }
     free(raw->traj);
-    LMR_HAND_ON(raw->traj, k);
-    return LARMOR_OK;
+    return LMR_HAND_ON(raw->traj, k);
 }
 
 /* Readouts that are left out have no trajectory any more. */

@@ -1,9 +1,6 @@
 /* What the third component of stored trajectories is: kz, weights of density, or nothing. Header and values
  * decide; what is not as the header says is said. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/select.h"
+#include "core/core.h"
 #include "io/mrd/mrd.h"
 
 enum { MOST_LEVELS = 4096 };

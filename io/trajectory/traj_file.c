@@ -1,10 +1,6 @@
 /* Trajectories in files, as BART has them: three components, those that are not there zero.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "larmor/io.h"
+#include "core/core.h"
 
 larmor_status larmor_traj_save(larmor_output *out, const larmor_array *traj)
 {

@@ -1,11 +1,6 @@
 /* A trajectory in the place of what the acquisitions of a raw file have: which of them each of its readouts is, and
  * its numbers in their places. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/mrd/mrd.h"
 
 typedef struct lot { /* acquisitions that a trajectory may be of */

@@ -1,9 +1,5 @@
 /* Trajectories of files, with times and weights, readout by readout. SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/mrd/mrd.h"
 #include "io/reader/source.h"
 
@@ -46,8 +42,7 @@ static larmor_status read_numbers(const char *path, larmor_device *dev, larmor_s
         LMR_REFUSE(all[2 * i + 1] != 0, LARMOR_ERR_FORMAT,
                    "%s: number %lld has an imaginary part, real numbers expected.", path, (long long)i);
     for (int64_t i = 0; step == 2 && i < count; i++) all[i] = all[2 * i];
-    LMR_HAND_ON(*values, all);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*values, all);
 }
 
 static larmor_status read_array(const char *path, larmor_device *dev, larmor_trajectory *t)

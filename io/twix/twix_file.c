@@ -1,12 +1,6 @@
 /* The structure of a TWIX file: measurements, the buffers of a protocol, headers of readouts. Every size is checked
  * against the file before it is used. SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/give.h"
-#include "core/owned.h"
-#include "core/text.h"
+#include "core/core.h"
 #include "io/reader/mrd_head.h"
 #include "io/twix/twix.h"
 

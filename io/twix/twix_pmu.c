@@ -1,10 +1,7 @@
 /* Physiology that a TWIX file of VD or VE has in packets between the readouts: ECG, pulse, respiration and
  * external signals with the scanner's triggers, as blocks of ISMRMRD's waveforms. Layout and units as twixtools
  * (pmu.py, before its version for XA) and siemens_to_ismrmrd have them. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "io/reader/mrd_head.h"
 #include "io/twix/twix.h"
 

@@ -2,11 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "nufft/choose/choose.h"
 
-#include <math.h>
-#include <stdio.h>
-
-#include "core/clamp.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "nufft/choose/memo.h"
 #include "nufft/choose/parts.h"
 

@@ -1,6 +1,5 @@
 /* From a tolerance to a fine grid and a window. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_CHOOSE_H
-#define LMR_NUFFT_CHOOSE_H
+#pragma once
 
 #include "larmor/status.h"
 #include "nufft/choose/request.h"
@@ -74,5 +73,3 @@ void lmr_nufft_sides(int64_t modes, int width, int64_t *least, int64_t *most);
 /* Transforms that go through the fine grids together, of `batch` with grids of `grid` bytes, at most `most` (0: no
  * limit): they share window values, and the workspace is limited. */
 int64_t lmr_nufft_per_pass(int64_t batch, int64_t grid, int64_t most);
-
-#endif

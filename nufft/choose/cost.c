@@ -1,9 +1,7 @@
 /* What an execute costs. SPDX-License-Identifier: Apache-2.0 */
 #include "nufft/choose/cost.h"
 
-#include <math.h>
-
-#include "core/clamp.h"
+#include "core/core.h"
 
 lmr_nufft_rates lmr_nufft_builtin_rates(lmr_nufft_model model, int precision, int threads)
 {

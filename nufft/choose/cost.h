@@ -1,6 +1,5 @@
 /* What an execute costs: a few rates of the device times what there is to do. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_COST_H
-#define LMR_NUFFT_COST_H
+#pragma once
 
 #include "core/backend.h"
 #include "nufft/kernels.h"
@@ -63,5 +62,3 @@ double lmr_nufft_cost(const lmr_nufft_rates *rates, const lmr_nufft_work *work);
 /* The part of type `type` that is for the points, and that for the grid, in seconds. */
 double lmr_nufft_cost_points(const lmr_nufft_rates *rates, const lmr_nufft_work *work, int type);
 double lmr_nufft_cost_grid(const lmr_nufft_rates *rates, const lmr_nufft_work *work);
-
-#endif

@@ -1,8 +1,6 @@
 /* The error of a grid and a window, and the narrowest window that keeps a tolerance on a grid: the model of
  * docs/records/nufft.md. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/status.h"
+#include "core/core.h"
 #include "nufft/choose/choose.h"
 #include "nufft/choose/memo.h"
 #include "nufft/choose/parts.h"

@@ -5,9 +5,8 @@
 #include "nufft/choose/memo.h"
 
 #include <pthread.h>
-#include <string.h>
 
-#include "core/hash.h"
+#include "core/core.h"
 
 enum { KEPT = 96, WINDOWS = 256 }; /* of some 2.5 kB each */
 

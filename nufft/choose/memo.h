@@ -1,6 +1,5 @@
 /* What was chosen lately, for a whole process. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_MEMO_H
-#define LMR_NUFFT_MEMO_H
+#pragma once
 
 #include "nufft/choose/request.h"
 
@@ -15,5 +14,3 @@ void lmr_nufft_remember(const lmr_nufft_request *request, const lmr_nufft_rates 
 /* The tuned window (lmr_window_tune) and its error for these modes and cells (lmr_window_predict), which batches of
  * all sizes and any points have in common. */
 void lmr_nufft_tune_window(int width, int64_t modes, int64_t cells, lmr_window *window, lmr_window_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files of this folder share and nobody else needs. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_CHOOSE_PARTS_H
-#define LMR_NUFFT_CHOOSE_PARTS_H
+#pragma once
 
 #include "larmor/status.h"
 #include "nufft/choose/request.h"
@@ -38,5 +37,3 @@ void lmr_nufft_insert(lmr_nufft_candidate *list, int count, lmr_nufft_candidate 
 
 /* Set the message that tol is out of reach, and the least tolerance that is not. */
 larmor_status lmr_nufft_out_of_reach(const lmr_nufft_request *r, double least);
-
-#endif

@@ -1,6 +1,5 @@
 /* What is asked of a transform, and what is chosen for it. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_REQUEST_H
-#define LMR_NUFFT_REQUEST_H
+#pragma once
 
 #include "nufft/choose/cost.h"
 #include "nufft/window.h"
@@ -39,5 +38,3 @@ typedef struct lmr_nufft_candidate {
 } lmr_nufft_candidate;
 
 enum { LMR_NUFFT_CANDIDATES = 58 };
-
-#endif

@@ -1,9 +1,7 @@
 /* Sides of grids that FFTs are quick for. SPDX-License-Identifier: Apache-2.0 */
 #include "nufft/choose/sizes.h"
 
-#include <stdlib.h>
-
-#include "core/clamp.h"
+#include "core/core.h"
 
 /* Of sizes with one factor 2 alone FFTs are often half as slow again. */
 int lmr_nufft_is_good_size(int64_t n)

@@ -1,6 +1,5 @@
 /* Sides of grids that FFTs are quick for. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_SIZES_H
-#define LMR_NUFFT_SIZES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ int64_t lmr_nufft_good_size(int64_t n);
 /* The good size from least to most that is nearest to n, of two the larger one; 0 if there is none. most at most
  * 2^58. */
 int64_t lmr_nufft_nearest_size(int64_t n, int64_t least, int64_t most);
-
-#endif

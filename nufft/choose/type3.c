@@ -1,9 +1,6 @@
 /* From a tolerance to the two grids of a type 3: points onto the outer one, from there by a type 2 with the inner
  * one. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <string.h>
-
-#include "core/status.h"
+#include "core/core.h"
 #include "nufft/choose/choose.h"
 #include "nufft/choose/parts.h"
 

@@ -1,7 +1,6 @@
 /* Points in the order of tiles of the fine grid, and the inner loops over them. Included with core/real.h.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_POINTS_H
-#define LMR_NUFFT_POINTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -218,5 +217,3 @@ larmor_status R(lmr_cpu_nufft_crop)(void *ctx, const lmr_nufft_geometry *g, int6
                                     void *modes);
 larmor_status R(lmr_cpu_nufft_pad)(void *ctx, const lmr_nufft_geometry *g, int64_t batch, const void *modes,
                                    void *cells);
-
-#endif

@@ -1,11 +1,7 @@
 /* The precomputed forms on the processor. All sums have a fixed order, whatever the number of threads.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/clamp.h"
+#include "core/core.h"
 #include "core/cpu/cpu.h"
-#include "core/status.h"
 #include "nufft/cpu/points.h"
 #include "nufft/precompute_kernels.h"
 

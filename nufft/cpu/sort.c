@@ -1,13 +1,7 @@
 /* The processor's order of points: by tiles of the fine grid, each with a margin for the window. The counting sort is
  * stable, so the order does not depend on the number of threads. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/clamp.h"
+#include "core/core.h"
 #include "core/cpu/cpu.h"
-#include "core/owned.h"
-#include "core/status.h"
 #include "nufft/cpu/points.h"
 #include "nufft/cpu/tiles.h"
 #include "nufft/cpu/type3.h"

@@ -1,6 +1,5 @@
 /* How the processor cuts the fine grid and the points. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_TILES_H
-#define LMR_NUFFT_TILES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -32,5 +31,3 @@ static inline int lmr_whole_line(int ndim, int shape, int64_t cells, int64_t bat
 {
     return ndim == 1 && shape == 0 && batch <= TILE_BYTES / element / cells && points >= 2 * cells;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The kernels of type 3, for the processor's table. Included with core/real.h. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_CPU_TYPE3_H
-#define LMR_NUFFT_CPU_TYPE3_H
+#pragma once
 
 #include "core/real.h"
 #include "nufft/kernels.h"
@@ -24,5 +23,3 @@ larmor_status R(lmr_cpu_nufft_phases)(void *ctx, const lmr_nufft_phases *w, int6
                                       const void *points, void *out);
 larmor_status R(lmr_cpu_nufft_modulate)(void *ctx, int64_t m, int64_t batch, const void *d, int conj, const void *x,
                                         void *y);
-
-#endif

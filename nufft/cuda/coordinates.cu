@@ -28,8 +28,7 @@ larmor_status join(void *ctx, int ndim, int64_t m, const void *const from[3], co
         x.scale[d] = scale[d];
     }
     join_kernel<T><<<blocks(m), THREADS, 0, c->stream>>>(ndim, m, x, to);
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T> constexpr lmr_coordinates_kernels kernels = {.join = join<T>};

@@ -121,8 +121,7 @@ larmor_status lmr_cuda_crop(void *ctx, const lmr_nufft_geometry *g, int64_t batc
     if (batch == 0) return LARMOR_OK;
     crop_kernel<T><<<launch_over(g->modes, batch), dim3(ACROSS, DOWN), 0, c->stream>>>(
         sizes_of<T>(g), batch, static_cast<const cx<T> *>(cells), static_cast<cx<T> *>(modes));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T>
@@ -132,8 +131,7 @@ larmor_status lmr_cuda_pad(void *ctx, const lmr_nufft_geometry *g, int64_t batch
     if (batch == 0) return LARMOR_OK;
     pad_kernel<T><<<launch_over(g->cells, batch), dim3(ACROSS, DOWN), 0, c->stream>>>(
         sizes_of<T>(g), batch, static_cast<const cx<T> *>(modes), static_cast<cx<T> *>(cells));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template larmor_status lmr_cuda_crop<float>(void *, const lmr_nufft_geometry *, int64_t, const void *, void *);

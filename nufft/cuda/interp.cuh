@@ -163,8 +163,7 @@ template <typename T, int D, int W> larmor_status interp_gm(lmr_cuda *c, const l
 {
     interp_gm_kernel<T, D, W><<<blocks(p->m, gm_threads), gm_threads, 0, c->stream>>>(
         view_of<T>(g, p), window_of<T, W>(p), batch, cells, values);
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 } // namespace

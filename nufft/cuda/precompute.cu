@@ -152,8 +152,7 @@ template <typename T> larmor_status find_bins(lmr_cuda *c, const lmr_nufft_geome
     LMR_TRY(lmr_cuda_alloc(c, (size_t)p->m * sizeof(uint32_t), &memory));
     v->bin_of = m->bin_of = static_cast<uint32_t *>(memory);
     bin_of_kernel<<<(unsigned)p->pieces, THREADS, 0, c->stream>>>(p->piece, m->bin_of);
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 /* ---- partial ---- */
@@ -271,8 +270,7 @@ template <typename T, typename I> larmor_status transpose(lmr_cuda *c, const mat
     CUDA_TRY(cudaGetLastError());
     move_kernel<T, I><<<blocks(a.entries), THREADS, 0, c->stream>>>(
         a.entries, each, places.Current(), static_cast<const T *>(a.value), column, static_cast<T *>(t.value));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T, typename I> larmor_status make_matrices(lmr_cuda *c, const lmr_nufft_geometry *g, made *m)
@@ -397,8 +395,7 @@ larmor_status multiply_in_order(lmr_cuda *c, const matrix &a, int64_t batch, con
     in_order_kernel<T, I><<<blocks(a.rows * WARP), THREADS, 0, c->stream>>>(
         a.rows, width, entries_at_once(width), static_cast<const I *>(a.offset), static_cast<const I *>(a.column),
         static_cast<const T *>(a.value), static_cast<const T *>(x), static_cast<T *>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 /* CUSPARSE_SPMM_CSR_ALG3 is said to have a fixed order, but the bits of rows with hundreds of entries, as where
@@ -456,8 +453,7 @@ larmor_status full_spread(lmr_cuda *c, const made *m, int64_t batch, const cx<T>
                         : multiply<T>(c, m, m->back, batch, sorted, to));
     if (batch == 1) return LARMOR_OK;
     transpose_back_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, batch, transposed, cells);
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T>
@@ -472,8 +468,7 @@ larmor_status full_interp(lmr_cuda *c, const made *m, int64_t batch, cx<T> *cell
     LMR_TRY(multiply<T>(c, m, m->forward, batch, batch > 1 ? transposed : cells, sorted));
     scatter_kernel<T>
         <<<blocks(points * batch), THREADS, 0, c->stream>>>(points, batch, m->points->index, sorted, values);
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 /* ---- the table ---- */

@@ -303,8 +303,7 @@ larmor_status prepare(lmr_cuda *c, sorting *s)
         LMR_TRY(s->key[i].allocate(c, s->m));
         LMR_TRY(s->number[i].allocate(c, s->m));
     }
-    CUDA_TRY(cudaMemsetAsync(s->bad, 0xff, sizeof *s->bad, c->stream));
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaMemsetAsync(s->bad, 0xff, sizeof *s->bad, c->stream));
 }
 
 /* Pieces in rounds over the bins, whose parts of one round follow each other. Points of a bin are in their own
@@ -350,8 +349,7 @@ larmor_status cut_pieces(lmr_cuda *c, sorting *s, bool in_rounds, int64_t *bad, 
     if (in_rounds) LMR_TRY(order_pieces(c, s->bins, s->piece_first, p->pieces, order));
     piece_kernel<<<blocks(p->pieces), sort_threads, 0, c->stream>>>(p->pieces, s->bins, s->first, s->piece_first,
                                                                     order.get(), p->piece);
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 /* The arrays that transforms read; methods are chosen. */
@@ -406,8 +404,7 @@ template <typename T, typename P> larmor_status order(lmr_cuda *c, const lmr_nuf
     CUDA_TRY(cudaGetLastError());
     store_kernel<T, P>
         <<<blocks(p->m), sort_threads, 0, c->stream>>>(f, target_of<T>(g, p), p->m, o.number, p->bin_of, nullptr);
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T, typename P>

@@ -57,8 +57,7 @@ template <typename T, int D, int W> larmor_status spread_gm(lmr_cuda *c, const l
 {
     spread_gm_kernel<T, D, W><<<blocks(p->m * gm_lanes<W>, gm_threads), gm_threads, 0, c->stream>>>(
         view_of<T>(g, p), window_of<T, W>(p), batch, values, cells);
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 } // namespace

@@ -175,8 +175,7 @@ larmor_status lmr_cuda_collect(void *ctx, int64_t count, const int64_t *at, int 
     CUDA_TRY(cudaGetLastError());
     CUDA_TRY(cudaMemcpyAsync(out, found.get(), (size_t)(count * width) * sizeof(uint32_t), cudaMemcpyDeviceToHost,
                              c->stream));
-    CUDA_TRY(cudaStreamSynchronize(c->stream));
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaStreamSynchronize(c->stream));
 }
 
 larmor_status lmr_cuda_rescale(void *ctx, int ndim, int64_t m, int is_double, const void *points,
@@ -191,8 +190,7 @@ larmor_status lmr_cuda_rescale(void *ctx, int ndim, int64_t m, int is_double, co
     }
     rescale_kernel<<<blocks(m * ndim, THREADS), THREADS, 0, c->stream>>>(ndim, m * ndim, is_double != 0, points, s,
                                                                          to);
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T> larmor_status lmr_cuda_phases(void *ctx, const lmr_nufft_phases *w, int64_t m, int is_double,
@@ -202,8 +200,7 @@ template <typename T> larmor_status lmr_cuda_phases(void *ctx, const lmr_nufft_p
     if (m == 0) return LARMOR_OK;
     phases_kernel<T>
         <<<blocks(m, THREADS), THREADS, 0, c->stream>>>(*w, m, is_double != 0, points, static_cast<cx<T> *>(out));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T>
@@ -214,8 +211,7 @@ larmor_status lmr_cuda_modulate(void *ctx, int64_t m, int64_t batch, const void 
     modulate_kernel<T>
         <<<blocks(m, THREADS), THREADS, 0, c->stream>>>(m, batch, static_cast<const cx<T> *>(d), conj ? (T)-1 : (T)1,
                                                         static_cast<const cx<T> *>(x), static_cast<cx<T> *>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template larmor_status lmr_cuda_phases<float>(void *, const lmr_nufft_phases *, int64_t, int, const void *, void *);

@@ -1,7 +1,5 @@
 /* Fitting the model of cost to a device. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "nufft/options.h"
 #include "nufft/plan.h"
 #include "nufft/tune/wisdom.h"

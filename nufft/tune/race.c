@@ -1,9 +1,7 @@
 /* Timing one way of doing something against another. SPDX-License-Identifier: Apache-2.0 */
 #include "nufft/tune/race.h"
 
-#include <math.h>
-
-#include "core/status.h"
+#include "core/core.h"
 
 enum { RUNS = 3, LEAST_ROUNDS = 4, MOST_ROUNDS = 64, MOST_REPEATS = 50 };
 static const double least_run = 4e-4;    /* seconds: shorter work is repeated */

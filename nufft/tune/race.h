@@ -1,7 +1,6 @@
 /* A race times things against each other: each alone a few times, then two in alternation. What is timed may be
  * anything that executes. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_RACE_H
-#define LMR_NUFFT_RACE_H
+#pragma once
 
 #include "larmor/device.h"
 
@@ -29,5 +28,3 @@ extern const double lmr_race_slow, lmr_race_close;
 /* Seconds for all that is timed with an effort, and for the part in which each is timed alone. */
 double lmr_race_budget(int effort);
 double lmr_race_budget_alone(int effort);
-
-#endif

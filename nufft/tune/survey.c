@@ -1,12 +1,7 @@
 /* How points are spread: a histogram of a sample. SPDX-License-Identifier: Apache-2.0 */
 #include "nufft/tune/survey.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/random.h"
+#include "core/core.h"
 #include "nufft/device.h"
 
 enum { SAMPLES = 1024, MOST_BINS = 512, ENDS = 128 };

@@ -1,6 +1,5 @@
 /* How points are spread, as far as it matters for speed. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_SURVEY_H
-#define LMR_NUFFT_SURVEY_H
+#pragma once
 
 #include "larmor/array.h"
 
@@ -31,5 +30,3 @@ larmor_status lmr_survey_lattice(int ndim, const larmor_array *points, int64_t m
  * middle, half  of the box. */
 larmor_status lmr_survey_ends(int ndim, const larmor_array *points, int64_t m, const double middle[3],
                               const double half[3], double share[3]);
-
-#endif

@@ -1,9 +1,6 @@
 /* Whether a Toeplitz normal map is quicker than the forward map and its adjoint, by timing both.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/array.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "nufft/toeplitz.h"
 #include "nufft/tune/race.h"
 

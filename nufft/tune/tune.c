@@ -3,10 +3,7 @@
  * table is run again, and the best few are compared with the best one. SPDX-License-Identifier: Apache-2.0 */
 #include "nufft/tune/tune.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "nufft/tune/race.h"
 #include "nufft/tune/survey.h"
 #include "nufft/tune/wisdom.h"

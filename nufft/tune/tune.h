@@ -1,6 +1,5 @@
 /* Grids and ways of working on them, chosen by timing. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_TUNE_H
-#define LMR_NUFFT_TUNE_H
+#pragma once
 
 #include "nufft/plan.h"
 #include "nufft/type3.h"
@@ -52,5 +51,3 @@ larmor_status lmr_tune_type3(const lmr_type3_job *job, const lmr_nufft_request *
 /* Bytes at most for points and targets together as the request has them, whose widths multiply to product. */
 larmor_status lmr_tune_type3_bytes(const lmr_nufft_device *on, const larmor_nufft_opts *filled,
                                    const lmr_nufft_request *request, const double product[3], double *bytes);
-
-#endif

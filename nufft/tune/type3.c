@@ -1,8 +1,5 @@
 /* Timing the pairs of grids of a type 3 on its points and targets. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "nufft/tune/race.h"
 #include "nufft/tune/tune.h"
 

@@ -4,15 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/atomic.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "nufft/kernels.h"
 #include "nufft/tune/survey.h"
 #include "nufft/window.h"

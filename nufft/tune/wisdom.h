@@ -1,6 +1,5 @@
 /* What a device has learnt about transforms. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_WISDOM_H
-#define LMR_NUFFT_WISDOM_H
+#pragma once
 
 #include "core/device.h"
 #include "larmor/nufft.h"
@@ -43,5 +42,3 @@ lmr_nufft_rates lmr_wisdom_rates(const larmor_device *dev, const lmr_nufft_kerne
 /* The calibration; NULL without. */
 const lmr_nufft_scales *lmr_wisdom_scales(const larmor_device *dev, int precision);
 larmor_status lmr_wisdom_set_scales(larmor_device *dev, int precision, const lmr_nufft_scales *scales);
-
-#endif

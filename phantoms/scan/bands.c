@@ -1,9 +1,7 @@
 /* Slices that are excited together: planes of a solid phantom, whose signals the readouts add with phases that differ
  * from readout to readout (CAIPIRINHA: Breuer et al., Magn. Reson. Med. 53, 684 (2005); of spokes: Yutzy et al.,
  * Magn. Reson. Med. 65, 1630 (2011)). SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "phantoms/scan/simulation.h"
 
 static larmor_status plane_of_band(const larmor_simulation *s, const larmor_phantom *object, int band,
@@ -40,8 +38,7 @@ larmor_status lmr_simulation_bands(const larmor_simulation *s, const larmor_phan
         if (!b) LMR_TRY(larmor_zero(sum));
         LMR_TRY(add_band(s, b, one, sum));
     }
-    LMR_HAND_ON(*kspace, sum);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*kspace, sum);
 }
 
 /* ---- what to expect ---- */
@@ -81,8 +78,7 @@ larmor_status lmr_simulation_bands_image(const larmor_simulation *s, const larmo
         LMR_TRY(larmor_phantom_bandlimited(plane, s->dev, LARMOR_C64, LARMOR_SHAPE(n[0], n[1]), &one));
         LMR_TRY(put_plane(one, b, all));
     }
-    LMR_HAND_ON(*image, all);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*image, all);
 }
 
 larmor_status lmr_simulation_bands_maps(const larmor_simulation *s, larmor_array **maps)
@@ -97,6 +93,5 @@ larmor_status lmr_simulation_bands_maps(const larmor_simulation *s, larmor_array
             larmor_phantom_coils_around(plane, s->dev, LARMOR_C64, LARMOR_SHAPE(n[0], n[1]), NULL, s->o.coils, &one));
         LMR_TRY(put_plane(one, b, all));
     }
-    LMR_HAND_ON(*maps, all);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*maps, all);
 }

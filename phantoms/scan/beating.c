@@ -1,8 +1,6 @@
 /* Readouts of an object that breathes and whose heart beats: each sees it in a state of its own.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "phantoms/scan/simulation.h"
 
 int lmr_simulation_beats(const larmor_simulation *s)

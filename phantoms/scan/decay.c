@@ -1,9 +1,6 @@
 /* Samples that decay: T2* of the whole object, or of each tissue. Tissues are exact sums of ellipses, so that their
  * signals, each with its own decay, are exact, too. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "phantoms/scan/simulation.h"
 
 /* ---- objects ---- */
@@ -95,8 +92,7 @@ static larmor_status add_picture(const larmor_simulation *s, int part, double *d
 larmor_status larmor_simulation_t2star(const larmor_simulation *simulation, larmor_array **ms,
                                        larmor_image_meta *meta)
 {
-    LMR_NEED_OUT(ms);
-    LMR_NEED(meta);
+    LMR_NEED_OUT(ms, meta);
     const larmor_simulation *s = simulation;
     LMR_NEED(simulation);
     const larmor_shape shape = larmor_shape_of(s->info.ndim, s->info.matrix);

@@ -1,7 +1,5 @@
 /* Which options of samples that decay go together. SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
-#include "core/status.h"
+#include "core/core.h"
 #include "phantoms/scan/simulation.h"
 
 #define MAX_T2STAR_MS 1e6

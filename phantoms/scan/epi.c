@@ -1,9 +1,8 @@
 /* Echo-planar scans: lines in the order of their shots, in both directions, on the ramps of a gradient, and what
  * makes ghosts. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "phantoms/scan/simulation.h"
 
 enum {

@@ -1,7 +1,5 @@
 /* What to expect of a simulated scan: images, coil maps, the field. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "core/axes_given.h"
+#include "core/core.h"
 #include "phantoms/scan/simulation.h"
 
 static larmor_status create_object(const larmor_simulation *s, int repetition, larmor_array **image)
@@ -65,8 +63,7 @@ void larmor_expected_free(larmor_expected *expected)
 larmor_status larmor_simulation_maps(const larmor_simulation *simulation, const int64_t maps_matrix[3],
                                      larmor_array **maps, larmor_image_meta *meta)
 {
-    LMR_NEED_OUT(maps);
-    LMR_NEED(meta);
+    LMR_NEED_OUT(maps, meta);
     const larmor_simulation *s = simulation;
     LMR_NEED(simulation);
     larmor_shape shape = larmor_shape_of(s->info.ndim, s->info.matrix);
@@ -96,8 +93,7 @@ larmor_status larmor_simulation_maps(const larmor_simulation *simulation, const 
 
 larmor_status larmor_simulation_field(const larmor_simulation *simulation, larmor_array **hz, larmor_image_meta *meta)
 {
-    LMR_NEED_OUT(hz);
-    LMR_NEED(meta);
+    LMR_NEED_OUT(hz, meta);
     const larmor_simulation *s = simulation;
     LMR_NEED(simulation);
     *meta = s->geometry;

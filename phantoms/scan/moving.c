@@ -1,10 +1,7 @@
 /* Samples of an object whose pose differs from readout to readout. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/owned.h"
-#include "larmor/motion.h"
+#include "core/core.h"
 #include "phantoms/phantom.h"
 #include "phantoms/scan/simulation.h"
 

@@ -151,8 +151,7 @@ larmor_status lmr_simulation_navigators(larmor_simulation *s, int slice, int rep
     LMR_TRY(add_noise(s, exact, lmr_simulation_density(s, slice), seed, samples));
     LMR_TRY(lmr_epi_turn(s, image, shots, backward, samples));
     LMR_HAND_ON(*kspace, samples);
-    LMR_HAND_ON(*traj, lines);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*traj, lines);
 }
 
 larmor_status lmr_simulation_samples(larmor_simulation *s, int slice, int repetition, int contrast, int calibration,

@@ -1,9 +1,5 @@
 /* A simulated scan as an ISMRMRD file. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "phantoms/scan/simulation.h"
 
 static larmor_status start_file(const larmor_simulation *s, larmor_output *out, larmor_raw_writer **writer)
@@ -69,10 +65,7 @@ typedef struct line_set { /* the readouts of an image */
     uint64_t *flags;      /* [readouts] */
 } line_set;
 
-static void free_lines(line_set *l)
-{
-    LMR_FREE(l->step2, l->flags);
-}
+LMR_FREES(free_lines, line_set, step2, flags)
 
 /* What each readout is for, and its partition. */
 static larmor_status find_lines(const larmor_simulation *s, const larmor_array *traj, pass which, line_set *l)

@@ -1,11 +1,7 @@
 /* Samples that see more than the Fourier transform: concomitant fields, and phases that a field camera would measure,
  * beside off-resonance. The object's coil images, as fine as twice the image's matrix, go through the model's own sum
  * of products; tests compare that sum with its definition. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/owned.h"
-#include "larmor/motion.h"
-#include "larmor/physics.h"
+#include "core/core.h"
 #include "phantoms/scan/simulation.h"
 
 enum { FINER = 2, MOST_TERMS = 32 };
@@ -46,8 +42,7 @@ static larmor_status fine_images(const larmor_simulation *s, const larmor_phanto
     LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, all, &made));
     LMR_TRY(larmor_op_adjoint(F, spectrum, made));
     LMR_TRY(larmor_axpby(1 / (double)count, made, 0, made));
-    LMR_HAND_ON(*images, made);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*images, made);
 }
 
 /* [3, fine...] in m from the isocentre, along the patient's axes, of what is at the voxels in the pose of zeros. */
@@ -260,6 +255,5 @@ larmor_status lmr_simulation_seen(const larmor_simulation *s, const larmor_phant
         A = larmor_op_ref(F);
     LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, LARMOR_SHAPE(shape.dim[1], shape.dim[2], s->info.coils), &made));
     LMR_TRY(larmor_op_forward(A, images, made));
-    LMR_HAND_ON(*kspace, made);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*kspace, made);
 }

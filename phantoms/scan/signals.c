@@ -1,9 +1,5 @@
 /* Signals of tissues: water and fat, and FISP for fingerprinting. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "larmor/fit.h"
+#include "core/core.h"
 #include "phantoms/scan/simulation.h"
 
 #define TR_MS 12.0

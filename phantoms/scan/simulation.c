@@ -1,15 +1,7 @@
 /* A simulated scan: its options, object and geometry. SPDX-License-Identifier: Apache-2.0 */
 #include "phantoms/scan/simulation.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/axes_given.h"
-#include "core/give.h"
-#include "core/names.h"
-#include "core/owned.h"
+#include "core/core.h"
 
 enum { EPI_NAVIGATORS = 3 }; /* before the lines of each shot, as scanners acquire them */
 
@@ -407,8 +399,7 @@ static larmor_status prepare(larmor_simulation *s)
 larmor_status larmor_simulation_create(larmor_device *dev, const larmor_simulation_opts *opts,
                                        larmor_simulation **simulation)
 {
-    LMR_NEED_OUT(simulation);
-    LMR_NEED(dev, opts);
+    LMR_NEED_OUT(simulation, dev, opts);
     LMR_NEW_ZEROS(larmor_simulation, s, 1);
     lmr_gate_init(&s->gate);
     s->o = *opts;

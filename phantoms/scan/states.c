@@ -1,9 +1,5 @@
 /* The true images of bins of heart and breath. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/give.h"
-#include "core/owned.h"
-#include "core/select.h"
+#include "core/core.h"
 #include "phantoms/scan/simulation.h"
 
 enum { MOST_BINS = 65535, SAMPLED = 8 /* readouts of a bin, over which the object is averaged */ };
@@ -44,8 +40,7 @@ static larmor_status average(const larmor_simulation *s, const larmor_phantom *o
         LMR_OWN(larmor_array, one, larmor_phantom_bandlimited(now, s->dev, LARMOR_C64, shape, &one));
         LMR_TRY(larmor_axpby(1 / (double)used, one, 1, sum));
     }
-    LMR_HAND_ON(*image, sum);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*image, sum);
 }
 
 static larmor_status fill(const larmor_simulation *s, int hearts, int breaths, larmor_expected *e)

@@ -1,9 +1,5 @@
 /* The waveforms of an object that breathes and whose heart beats. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
-#include "core/random.h"
+#include "core/core.h"
 #include "phantoms/scan/simulation.h"
 
 #define TICK_MS 2.5

@@ -1,10 +1,7 @@
 /* The weight of a penalty, of |x|^2 or of a regulariser, by trials that are made for it. SPDX-License-Identifier:
  * Apache-2.0 */
-#include <math.h>
-
-#include "core/clock.h"
-#include "core/status.h"
 #include "recon/choose/choose.h"
+#include "core/core.h"
 
 /* Of the samples held out, beyond their noise, what the best image predicts; all where none are held out, or where
  * they are noise for the most part. */

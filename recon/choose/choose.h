@@ -1,6 +1,5 @@
 /* The search for the weight whose image predicts samples that were held out. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_CHOOSE_H
-#define LMR_CHOOSE_H
+#pragma once
 
 #include "larmor/solve.h"
 #include "recon/precond/circulant.h"
@@ -94,5 +93,3 @@ double lmr_trial_largest(const lmr_trial *t);
 larmor_status lmr_choose_tikhonov(lmr_trial *t);
 /* The weight of a regulariser, into t->choice. */
 larmor_status lmr_choose_regularised(lmr_trial *t, const larmor_regulariser *r, const larmor_solve_opts *o);
-
-#endif

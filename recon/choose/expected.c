@@ -1,11 +1,7 @@
 /* The weight that is expected from the level of the noise. A few steps of conjugate gradients, of the data and of a
  * sample of the noise, show how strong image and noise are. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "core/ranks/ranks.h"
-#include "core/select.h"
 #include "recon/prox/regulariser.h"
 
 /* How near the expected weight is to the best one is in docs/records/choosing.md, "The weight expected from the

@@ -1,13 +1,5 @@
 /* Samples that are held out of the data, to assess images. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
-#include "core/random.h"
-#include "core/select.h"
+#include "core/core.h"
 #include "recon/choose/choose.h"
 #include "recon/inputs.h"
 #include "recon/slabs/slabs.h"
@@ -332,8 +324,7 @@ static larmor_status weigh_held_of_slabs(const points *p, const larmor_circulant
 {
     int64_t count = 0;
     for (int64_t i = 0; i < p->samples * p->readouts; i++) count += factors[i] > 0;
-    LMR_HEAP lmr_ranked *held = malloc(sizeof *held * (size_t)count + 1);
-    if (!held) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(lmr_ranked, held, count);
     sort_held(p, c, factors, held);
     return weigh_sorted(c, held, count, factors);
 }
@@ -370,6 +361,5 @@ larmor_status larmor_hold_out(const larmor_array *traj, const larmor_array *weig
     LMR_TRY(larmor_array_write(made, keep, larmor_array_bytes(made)));
     LMR_TRY(larmor_array_write(of_made, count, larmor_array_bytes(of_made)));
     LMR_HAND_ON(*kept, made);
-    LMR_HAND_ON(*factors, of_made);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*factors, of_made);
 }

@@ -1,13 +1,6 @@
 /* The samples that are held out by themselves: images are compared with a tenth of all of them, which takes a tenth
  * of the work. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
-#include "larmor/recon.h"
+#include "core/core.h"
 #include "recon/inputs.h"
 
 typedef struct indices { /* of one coil: */
@@ -16,10 +9,7 @@ typedef struct indices { /* of one coil: */
     int64_t count, readouts; /* readouts: 1 where they are no whole ones */
 } indices;
 
-static void free_indices(indices *h)
-{
-    LMR_FREE(h->index, h->factors, h->root, h->weights, h->k);
-}
+LMR_FREES(free_indices, indices, index, factors, root, weights, k)
 
 /* All samples, readout by readout. */
 typedef struct choice {

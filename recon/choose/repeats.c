@@ -1,8 +1,5 @@
 /* Readouts whose trajectories are nearly the same. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/owned.h"
-#include "core/random.h"
+#include "core/core.h"
 #include "recon/choose/choose.h"
 
 enum { MOST_COMPARED = 256 }; /* readouts that one is compared with: the rest of a crowd is taken to differ */

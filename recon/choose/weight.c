@@ -1,8 +1,6 @@
 /* The weight of a penalty from the data: solutions from the samples that are kept, at one weight after the other, are
  * compared with the samples that are held out. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "core/ranks/ranks.h"
 #include "recon/bytes.h"
 #include "recon/choose/choose.h"

@@ -3,14 +3,12 @@
 #include "larmor/compress.h"
 
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/compress/compress_along_readout.h"
 #include "recon/inputs.h"
 #include "recon/lapack.h"
-#include "recon/maps/centre.h"
+#include "recon/maps/maps.h"
 
 /* Coils of an array, its last dimension; 0 if it has none. */
 static int64_t coils_of(const larmor_array *x)
@@ -189,8 +187,7 @@ static larmor_status mix(const larmor_array *M, const larmor_array *x, larmor_ar
         LMR_TRY(lmr_la_of(x)->gemm(x->dev->ctx, 'N', 'T', count, rows, columns, (const char *)x->data + at, samples,
                                    matrix->data, rows, (char *)mixed->data + at, samples));
     }
-    LMR_HAND_ON(*y, mixed);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*y, mixed);
 }
 
 /* C and x fit, x having as many coils as C has in this dimension, and a place for each of C's matrices. */

@@ -5,11 +5,7 @@
  * belongs to a place is a matrix, and all that is done are transforms, moves and products of matrices. */
 #include "recon/compress/compress_along_readout.h"
 
-#include <math.h>
-
-#include "core/owned.h"
-#include "larmor/compress.h"
-#include "larmor/recon.h"
+#include "core/core.h"
 #include "recon/inputs.h"
 #include "recon/kernels.h"
 
@@ -21,10 +17,7 @@ typedef struct route {
     larmor_array *index, *factor;
 } route;
 
-static void route_free(route *r)
-{
-    LMR_FREE(r->index, r->factor);
-}
+LMR_FREES(route_free, route, index, factor)
 
 /* index[i] < 0: a zero goes there. */
 static larmor_status route_create(larmor_device *dev, int64_t count, int64_t *index, double *factor, route *r)
@@ -161,8 +154,7 @@ static larmor_status mix_lines(const larmor_array *M, const larmor_array *x, con
         LMR_TRY(block_create(matrix, x, l, first, count, transforms, &b));
         LMR_TRY(do_block(matrix, x, l, first, &b, mixed));
     }
-    LMR_HAND_ON(*y, mixed);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*y, mixed);
 }
 
 larmor_status lmr_mix_places(const larmor_array *M, const larmor_array *x, larmor_array **y)

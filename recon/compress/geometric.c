@@ -13,15 +13,11 @@
  *
  * Source  Zhang, Pauly, Vasanawala, Lustig, Magn. Reson. Med. 69, 571 (2013). */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/owned.h"
-#include "larmor/compress.h"
+#include "core/core.h"
 #include "recon/inputs.h"
 #include "recon/lapack.h"
-#include "recon/maps/centre.h"
+#include "recon/maps/maps.h"
 
 static const double pi = 3.14159265358979323846;
 
@@ -37,10 +33,7 @@ typedef struct centre_samples {
     double complex *values; /* [m, coils] */
 } centre_samples;
 
-static void centre_samples_free(centre_samples *s)
-{
-    LMR_FREE(s->k, s->weight, s->readout, s->values);
-}
+LMR_FREES(centre_samples_free, centre_samples, k, weight, readout, values)
 
 static larmor_status read_centre(const larmor_array *kspace, const larmor_array *traj, double radius,
                                  centre_samples *s)

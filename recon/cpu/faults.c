@@ -1,12 +1,8 @@
 /* Samples that are spoiled, on the processor. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/cpu/recon.h"
 
-#include <stdlib.h>
-#include <string.h>
-
+#include "core/core.h"
 #include "core/cpu/cpu.h"
-#include "core/owned.h"
-#include "core/status.h"
 #include "recon/math_faults.h"
 
 enum { PIECES = 64, BLOCK = 2048 }; /* of readouts; of points, whose energies stay in a cache */

@@ -1,7 +1,5 @@
 /* Images on the processor, and this layer's table for it. SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
-#include "core/clamp.h"
+#include "core/core.h"
 #include "core/cpu/cpu.h"
 #include "recon/cpu/recon.h"
 #include "recon/math.h"

@@ -1,10 +1,7 @@
 /* Blocks of low rank, stacks and off-resonance on the processor. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-#include <string.h>
-
+#include "core/core.h"
 #include "core/cpu/cpu.h"
 #include "core/real.h"
-#include "core/status.h"
 #include "recon/math_series.h"
 
 #define THREADS(ctx) ((lmr_cpu *)(ctx))->threads

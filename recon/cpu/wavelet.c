@@ -1,10 +1,8 @@
 /* Orthonormal wavelets along one axis of a box on the processor. All four passes are sums of `taps` rows of numbers
  * with two sets of coefficients, so the loop that vectorises is the same. SPDX-License-Identifier: Apache-2.0 */
 #include <omp.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/status.h"
+#include "core/core.h"
 #include "recon/cpu/sparse.h"
 
 /* ---- the loop ---- */

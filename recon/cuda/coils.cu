@@ -135,8 +135,7 @@ larmor_status lmr_cuda_recon_covariance(void *ctx, int64_t m, int64_t coils, con
 {
     LMR_CUDA_ENTER(c, ctx);
     covariance_kernel<<<one_each(coils * coils), THREADS, 0, c->stream>>>(m, coils, in<T>(x), out<double>(cov));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T>
@@ -144,8 +143,7 @@ larmor_status lmr_cuda_recon_products(void *ctx, int64_t n, int64_t first, int64
 {
     LMR_CUDA_ENTER(c, ctx);
     products_kernel<<<blocks(n * count), THREADS, 0, c->stream>>>(n, first, count, in<T>(x), out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T> larmor_status lmr_cuda_recon_filter(void *ctx, const int64_t dim[3], int64_t n, int64_t count,
@@ -155,8 +153,7 @@ template <typename T> larmor_status lmr_cuda_recon_filter(void *ctx, const int64
     LMR_CUDA_ENTER(c, ctx);
     filter_kernel<<<blocks(dim[0] * n * dim[2]), THREADS, 0, c->stream>>>({{dim[0], dim[1], dim[2]}}, n, count, taps,
                                                                           step, stride, shift, in<T>(x), out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T> larmor_status lmr_cuda_recon_scatter(void *ctx, int64_t pixels, int64_t coils, int64_t first,
@@ -167,8 +164,7 @@ template <typename T> larmor_status lmr_cuda_recon_scatter(void *ctx, int64_t pi
                                                                       out<T>(cov));
     CUDA_TRY(cudaGetLastError());
     total_kernel<<<one_each(count), THREADS, 0, c->stream>>>(pixels, coils, first, count, in<T>(sums), out<T>(cov));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T>
@@ -176,8 +172,7 @@ larmor_status lmr_cuda_recon_align(void *ctx, int64_t pixels, int64_t coils, con
 {
     LMR_CUDA_ENTER(c, ctx);
     align_kernel<<<blocks(pixels), THREADS, 0, c->stream>>>(pixels, coils, in<T>(vectors), out<T>(maps));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 #define INSTANCES(T)                                                                                                 \

@@ -145,8 +145,7 @@ template <typename T> larmor_status lmr_cuda_sparse_gradient(void *ctx, int64_t 
         gradient_adjoint_kernel<<<blocks(n), THREADS, 0, c->stream>>>(n, *axes, in<T>(x), out<T>(y));
     else
         gradient_kernel<<<blocks(n), THREADS, 0, c->stream>>>(n, *axes, in<T>(x), out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T> larmor_status lmr_cuda_sparse_gradient_normal(void *ctx, int64_t n, int64_t row,
@@ -155,8 +154,7 @@ template <typename T> larmor_status lmr_cuda_sparse_gradient_normal(void *ctx, i
     LMR_CUDA_ENTER(c, ctx);
     (void)row;
     gradient_normal_kernel<<<blocks(n), THREADS, 0, c->stream>>>(n, *axes, in<T>(x), out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T> larmor_status lmr_cuda_sparse_symmetrised(void *ctx, int64_t n, int64_t row,
@@ -169,8 +167,7 @@ template <typename T> larmor_status lmr_cuda_sparse_symmetrised(void *ctx, int64
         symmetrised_adjoint_kernel<<<blocks(n), THREADS, 0, c->stream>>>(n, *axes, in<T>(x), out<T>(y));
     else
         symmetrised_kernel<<<blocks(n), THREADS, 0, c->stream>>>(n, *axes, in<T>(x), out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 #define INSTANTIATE(T)                                                                                               \

@@ -22,8 +22,7 @@ template <typename T> larmor_status gather(void *ctx, int64_t samples, int64_t m
 {
     LMR_CUDA_ENTER(c, ctx);
     gather_kernel<<<blocks(m * coils), THREADS, 0, c->stream>>>(samples, m, coils, index, w, in<T>(from), out<T>(to));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T> __global__ void overlap_kernel(int nd, three<int64_t> dim, int64_t n, double scale, cx<T> *y)
@@ -42,8 +41,7 @@ template <typename T> larmor_status overlap(void *ctx, int nd, const int64_t dim
         sizes.v[d] = dim[d];
     }
     overlap_kernel<<<blocks(n), THREADS, 0, c->stream>>>(nd, sizes, n, scale, out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T> __global__ void balance_kernel(int64_t m, double *w, cx<T> *g)
@@ -59,8 +57,7 @@ template <typename T> larmor_status balance(void *ctx, int64_t m, double *w, voi
 {
     LMR_CUDA_ENTER(c, ctx);
     balance_kernel<<<blocks(m), THREADS, 0, c->stream>>>(m, w, out<T>(g));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 /* ---- images ---- */
@@ -88,8 +85,7 @@ template <typename T> larmor_status resize(void *ctx, const int64_t dim[3], int6
     LMR_CUDA_ENTER(c, ctx);
     resize_kernel<<<blocks(dim[0] * n * dim[2]), THREADS, 0, c->stream>>>({{dim[0], dim[1], dim[2]}}, n, in<T>(x),
                                                                           out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T>
@@ -133,8 +129,7 @@ larmor_status fold(void *ctx, const int64_t from[3], const int64_t n[3], double 
     LMR_CUDA_ENTER(c, ctx);
     const three<int64_t> source = {{from[0], from[1], from[2]}}, target = {{n[0], n[1], n[2]}};
     fold_kernel<<<blocks(n[0] * n[1] * n[2]), THREADS, 0, c->stream>>>(source, target, scale, in<T>(x), out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T>
@@ -143,8 +138,7 @@ larmor_status crop(void *ctx, const int64_t from[3], const int64_t to[3], double
     LMR_CUDA_ENTER(c, ctx);
     const three<int64_t> source = {{from[0], from[1], from[2]}}, target = {{to[0], to[1], to[2]}};
     crop_kernel<<<blocks(to[0] * to[1] * to[2]), THREADS, 0, c->stream>>>(source, target, scale, in<T>(x), out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T> __global__ void power_kernel(int64_t n, int halves, double low, cx<T> *x)
@@ -160,8 +154,7 @@ template <typename T> larmor_status power(void *ctx, int64_t n, int halves, doub
 {
     LMR_CUDA_ENTER(c, ctx);
     power_kernel<<<blocks(n), THREADS, 0, c->stream>>>(n, halves, low, out<T>(x));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 /* Doubles that are not negative are in the order of their bits. */
@@ -184,8 +177,7 @@ template <typename T> larmor_status largest(void *ctx, int64_t n, const void *x,
     largest_kernel<<<grid, THREADS, 0, c->stream>>>(n, in<T>(x), most.get());
     CUDA_TRY(cudaGetLastError());
     CUDA_TRY(cudaMemcpyAsync(result, most.get(), sizeof *result, cudaMemcpyDeviceToHost, c->stream));
-    CUDA_TRY(cudaStreamSynchronize(c->stream));
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaStreamSynchronize(c->stream));
 }
 
 template <typename T> constexpr lmr_recon_kernels kernels = {

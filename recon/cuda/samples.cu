@@ -77,8 +77,7 @@ __global__ void ramp_kernel(int nd, int64_t n, int64_t readouts, const double *t
 larmor_status to_host(lmr_cuda *c, void *host, const void *device, size_t bytes)
 {
     CUDA_TRY(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, c->stream));
-    CUDA_TRY(cudaStreamSynchronize(c->stream));
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaStreamSynchronize(c->stream));
 }
 
 } // namespace
@@ -124,8 +123,7 @@ larmor_status lmr_cuda_recon_pick(void *ctx, int nd, int64_t m, const int64_t *i
 {
     LMR_CUDA_ENTER(c, ctx);
     pick_kernel<<<blocks(nd * m), THREADS, 0, c->stream>>>(nd, m, index, scale, from, to);
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 larmor_status lmr_cuda_recon_taper(void *ctx, int nd, int64_t m, const double *points, const double radius[3],
@@ -133,8 +131,7 @@ larmor_status lmr_cuda_recon_taper(void *ctx, int nd, int64_t m, const double *p
 {
     LMR_CUDA_ENTER(c, ctx);
     taper_kernel<<<blocks(m), THREADS, 0, c->stream>>>(nd, m, points, {{radius[0], radius[1], radius[2]}}, w);
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 larmor_status lmr_cuda_recon_lines(void *ctx, int nd, int64_t n, int64_t readouts, const double *points, double *t,
@@ -142,8 +139,7 @@ larmor_status lmr_cuda_recon_lines(void *ctx, int nd, int64_t n, int64_t readout
 {
     LMR_CUDA_ENTER(c, ctx);
     lines_kernel<<<blocks(readouts, 32), 32, 0, c->stream>>>(nd, n, readouts, points, t, line);
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 larmor_status lmr_cuda_recon_ramp(void *ctx, int nd, int64_t n, int64_t readouts, const double *t,
@@ -151,6 +147,5 @@ larmor_status lmr_cuda_recon_ramp(void *ctx, int nd, int64_t n, int64_t readouts
 {
     LMR_CUDA_ENTER(c, ctx);
     ramp_kernel<<<blocks(n * readouts), THREADS, 0, c->stream>>>(nd, n, readouts, t, line, rays, ray, w);
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }

@@ -52,8 +52,7 @@ template <typename T> larmor_status cut_blocks(void *ctx, const lmr_blocks *cut,
     const int64_t inside = product(cut->block), voxels = product(cut->dim);
     const int64_t total = inside * cut->frames * product(cut->count);
     blocks_kernel<<<blocks(total), THREADS, 0, c->stream>>>(*cut, inside, voxels, total, in<T>(x), out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T> larmor_status unblocks(void *ctx, const lmr_blocks *cut, const void *y, void *x)
@@ -61,8 +60,7 @@ template <typename T> larmor_status unblocks(void *ctx, const lmr_blocks *cut, c
     LMR_CUDA_ENTER(c, ctx);
     const int64_t inside = product(cut->block), voxels = product(cut->dim), total = voxels * cut->frames;
     unblocks_kernel<<<blocks(total), THREADS, 0, c->stream>>>(*cut, inside, voxels, total, in<T>(y), out<T>(x));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 /* ---- products of many small matrices: a tile of one per block of threads, in shared memory ---- */
@@ -118,8 +116,7 @@ larmor_status gram(void *ctx, int64_t m, int64_t n, int64_t count, int left, con
     if (!s) return LARMOR_OK;
     gram_kernel<<<pieces(count * tiles * (tiles + 1) / 2), THREADS, 0, c->stream>>>(m, n, count, left, in<T>(x),
                                                                                     out<double>(g));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T>
@@ -146,8 +143,7 @@ larmor_status project(void *ctx, int64_t s, int64_t count, double t, const void 
 {
     LMR_CUDA_ENTER(c, ctx);
     project_kernel<<<blocks(s * s * count), THREADS, 0, c->stream>>>(s, count, t, in<double>(v), w, out<T>(p));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T> __global__ void multiply_kernel(int64_t m, int64_t n, int64_t k, int64_t count, const cx<T> *a,
@@ -184,8 +180,7 @@ template <typename T> larmor_status multiply(void *ctx, int64_t m, int64_t n, in
     const int64_t tiles = ((m - 1) / TILE + 1) * ((n - 1) / TILE + 1);
     multiply_kernel<<<pieces(tiles * count), THREADS, 0, c->stream>>>(m, n, k, count, in<T>(a), in<T>(b),
                                                                       out<T>(result));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 /* ---- stacks ---- */
@@ -230,8 +225,7 @@ template <typename T, bool FORWARD> larmor_status transpose(lmr_cuda *c, int64_t
     const int64_t tiles = ((voxels - 1) / TILE + 1) * ((count - 1) / TILE + 1);
     transpose_kernel<T, FORWARD>
         <<<pieces(tiles * batch), THREADS, 0, c->stream>>>(n, voxels, count, batch, index, in<T>(factor), x, y);
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T> larmor_status planes(void *ctx, int64_t n, int64_t voxels, int64_t count, int64_t batch,
@@ -266,8 +260,7 @@ template <typename T> larmor_status scatter_columns(void *ctx, int64_t m, int64_
     LMR_CUDA_ENTER(c, ctx);
     columns_kernel<T, true><<<blocks(m * count * batch), THREADS, 0, c->stream>>>(
         m, count, total, batch, index, const_cast<cx<T> *>(in<T>(x)), out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T> larmor_status gather_columns(void *ctx, int64_t m, int64_t count, int64_t total, int64_t batch,
@@ -276,8 +269,7 @@ template <typename T> larmor_status gather_columns(void *ctx, int64_t m, int64_t
     LMR_CUDA_ENTER(c, ctx);
     columns_kernel<T, false><<<blocks(m * count * batch), THREADS, 0, c->stream>>>(
         m, count, total, batch, index, out<T>(x), const_cast<cx<T> *>(in<T>(y)));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 /* ---- off-resonance ---- */
@@ -307,8 +299,7 @@ template <typename T> larmor_status evolve(void *ctx, int64_t n, int64_t batch, 
 {
     LMR_CUDA_ENTER(c, ctx);
     evolve_kernel<<<blocks(n), THREADS, 0, c->stream>>>(n, batch, time, f, add, in<T>(x), out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T> __global__ void weigh_kernel(int64_t m, int64_t batch, const int64_t *index, const cx<T> *b,
@@ -326,8 +317,7 @@ template <typename T> larmor_status weigh(void *ctx, int64_t m, int64_t batch, c
 {
     LMR_CUDA_ENTER(c, ctx);
     weigh_kernel<<<blocks(m), THREADS, 0, c->stream>>>(m, batch, index, in<T>(b), conj, add, in<T>(x), out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T> constexpr lmr_series_kernels kernels = {

@@ -38,8 +38,7 @@ larmor_status shrink_groups(void *ctx, int64_t n, int64_t groups, double t, cons
 {
     LMR_CUDA_ENTER(c, ctx);
     shrink_groups_kernel<<<blocks(n), THREADS, 0, c->stream>>>(n, groups, t, in<T>(x), out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T> __global__ void sum_norms_kernel(int64_t n, int64_t groups, const cx<T> *x, double *partials,
@@ -83,8 +82,7 @@ template <typename T> larmor_status weigh(void *ctx, int64_t n, int64_t batch, c
     LMR_CUDA_ENTER(c, ctx);
     weigh_kernel<<<blocks(n * batch), THREADS, 0, c->stream>>>(n, n * batch, static_cast<const T *>(w), in<T>(x),
                                                                out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T> __global__ void root_kernel(int64_t n, T *w)
@@ -96,8 +94,7 @@ template <typename T> larmor_status root(void *ctx, int64_t n, void *w)
 {
     LMR_CUDA_ENTER(c, ctx);
     root_kernel<<<blocks(n), THREADS, 0, c->stream>>>(n, static_cast<T *>(w));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T> __device__ cx<T> times(cx<T> a, cx<T> b)
@@ -124,8 +121,7 @@ template <typename T> larmor_status modulate(void *ctx, const int64_t dim[3], in
     const int64_t total = dim[0] * dim[1] * dim[2] * batch;
     modulate_kernel<T><<<blocks(total), THREADS, 0, c->stream>>>({{dim[0], dim[1], dim[2]}}, total, in<T>(phases),
                                                                  conj ? T(-1) : T(1), (T)scale, in<T>(x), out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 /* By square tiles in shared memory, so that reads and writes both run along memory; one more column keeps the banks
@@ -154,8 +150,7 @@ template <typename T> larmor_status transpose(void *ctx, const int64_t dim[3], c
     const int64_t across = (dim[0] + TILE - 1) / TILE, tiles = across * ((dim[1] + TILE - 1) / TILE) * dim[2];
     transpose_kernel<<<blocks(tiles, 1), dim3(TILE, TILE_ROWS), 0, c->stream>>>({{dim[0], dim[1], dim[2]}}, across,
                                                                                 tiles, in<T>(x), out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T> __global__ void clip_kernel(int64_t n, T low, T high, const cx<T> *x, cx<T> *y)
@@ -170,8 +165,7 @@ template <typename T> larmor_status clip(void *ctx, int64_t n, double low, doubl
 {
     LMR_CUDA_ENTER(c, ctx);
     clip_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, T(low), T(high), in<T>(x), out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T> constexpr lmr_sparse_kernels kernels = {

@@ -144,8 +144,7 @@ template <typename T> larmor_status lmr_cuda_sparse_analyse(void *ctx, const lmr
     LMR_CUDA_ENTER(c, ctx);
     const split<T> s = split_of<T>(box, axis, filter, shift);
     analyse_kernel<<<blocks(s.threads), THREADS, 0, c->stream>>>(s, in<T>(from), out<T>(to));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T> larmor_status lmr_cuda_sparse_synthesise(void *ctx, const lmr_box *box, int axis,
@@ -155,8 +154,7 @@ template <typename T> larmor_status lmr_cuda_sparse_synthesise(void *ctx, const 
     LMR_CUDA_ENTER(c, ctx);
     const split<T> s = split_of<T>(box, axis, filter, shift);
     synthesise_kernel<<<blocks(s.threads), THREADS, 0, c->stream>>>(s, in<T>(from), out<T>(to));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 template <typename T>
@@ -166,8 +164,7 @@ larmor_status lmr_cuda_sparse_copy_box(void *ctx, const lmr_box *box, const void
     int64_t total = 1;
     for (int d = 0; d < box->ndim; d++) total *= box->extent[d];
     copy_box_kernel<<<blocks(total), THREADS, 0, c->stream>>>(*box, total, in<T>(from), out<T>(to));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return CUDA_STATUS(cudaGetLastError());
 }
 
 #define INSTANTIATE(T)                                                                                               \

@@ -3,12 +3,8 @@
 #include "recon/density/delaunay.h"
 
 #include <libqhull_r/qhull_ra.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "core/owned.h"
-#include "core/random.h"
+#include "core/core.h"
 
 enum { MOST_POINTS = 1 << 28 }; /* Qhull counts facets, two for each point, by int */
 

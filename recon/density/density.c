@@ -1,11 +1,8 @@
 /* Density compensation: the analytic ramp of radial readouts, and Pipe-Menon iterations for any trajectory.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "core/owned.h"
-#include "larmor/recon.h"
-#include "recon/bytes.h"
 #include "recon/density/density.h"
+#include "core/core.h"
+#include "recon/bytes.h"
 #include "recon/density/gridder.h"
 #include "recon/inputs.h"
 #include "recon/measure.h"

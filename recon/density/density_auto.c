@@ -10,13 +10,8 @@
  * of an angle.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/owned.h"
-#include "larmor/operators.h"
-#include "larmor/recon.h"
+#include "core/core.h"
 #include "recon/density/gridder.h"
 #include "recon/inputs.h"
 
@@ -143,10 +138,7 @@ typedef struct compared {
     larmor_array *traj, *ramp;
 } compared;
 
-static void compared_free(compared *c)
-{
-    LMR_FREE(c->traj, c->ramp);
-}
+LMR_FREES(compared_free, compared, traj, ramp)
 
 /* A matrix of the same proportions with few enough voxels. */
 static larmor_shape smaller_matrix(larmor_shape image)

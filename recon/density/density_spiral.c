@@ -8,11 +8,7 @@
  *
  * Source: Hoge, Kwan, Pike, Magn. Reson. Med. 38, 117 (1997), who compare it with other weights.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
-#include "larmor/recon.h"
+#include "core/core.h"
 #include "recon/density/density.h"
 
 #define MAX_RADIUS_FALL                                                                                              \
@@ -30,10 +26,7 @@ typedef struct arms {
     int64_t count;
 } arms;
 
-static void arms_free(arms *a)
-{
-    LMR_FREE(a->radius, a->list);
-}
+LMR_FREES(arms_free, arms, radius, list)
 
 /* The radii of an arm do not turn back: each is at least the one further in. Returns how far one did. */
 static double straighten(double *r, int64_t count, int outwards)

@@ -2,10 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "recon/density/gridder.h"
 
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "recon/inputs.h"
-#include "recon/ops/cartesian.h"
+#include "recon/ops/ops.h"
 
 void lmr_gridder_free(lmr_gridder *g)
 {

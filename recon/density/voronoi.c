@@ -10,13 +10,7 @@
  *
  * Source: Rasche, Proksa, Sinkus, Boernert, Eggers, IEEE Trans. Med. Imaging 18, 385 (1999), who extrapolate the
  * cells of the rim from their neighbours. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/select.h"
-#include "larmor/recon.h"
+#include "core/core.h"
 #include "recon/density/delaunay.h"
 #include "recon/density/density.h"
 
@@ -48,10 +42,7 @@ typedef struct cells { /* of different points */
     int64_t *shared; /* how many samples a point stands for */
 } cells;
 
-static void cells_free(cells *c)
-{
-    LMR_FREE(c->at, c->area, c->shared);
-}
+LMR_FREES(cells_free, cells, at, area, shared)
 
 /* The different points of samples; owner[i]: the point of sample i. */
 static larmor_status find_different(int64_t samples, const point *k, cells *c, int64_t *owner)
@@ -94,10 +85,7 @@ static double cross(point a, point b, point c)
     return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
 }
 
-static void hull_free(hull *h)
-{
-    LMR_FREE(h->corner, h->angle);
-}
+LMR_FREES(hull_free, hull, corner, angle)
 
 typedef struct candidate {
     point at;
@@ -214,10 +202,7 @@ typedef struct polygon {
     int count;
 } polygon;
 
-static void polygon_free(polygon *p)
-{
-    LMR_FREE(p->corner, p->spare);
-}
+LMR_FREES(polygon_free, polygon, corner, spare)
 
 static larmor_status make_room(polygon *cell, const lmr_neighbours *near, int64_t points)
 {

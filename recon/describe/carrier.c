@@ -2,16 +2,8 @@
 #include "recon/describe/carrier.h"
 
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/array.h"
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/select.h"
-#include "core/status.h"
-#include "larmor/describe.h"
+#include "core/core.h"
 #include "recon/inputs.h"
 
 #define MIN_CARRIER 10 /* to the power of any other frequency; 340 right scans: 6.9, three with a carrier: 25 to 83 */

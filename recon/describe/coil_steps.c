@@ -3,16 +3,8 @@
  * Magn. Reson. Med. 47, 1202 (2002)): combinations of the lines before a readout predict those after it, and the
  * other way round, to a factor that is 1. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
-#include "core/status.h"
-#include "larmor/describe.h"
+#include "core/core.h"
 #include "recon/describe/fit.h"
 #include "recon/describe/line_places.h"
 #include "recon/describe/windows.h"
@@ -101,10 +93,7 @@ static larmor_status open_windows(const lines *l, double apart, windows *w)
     return LARMOR_OK;
 }
 
-static void close_windows(windows *w)
-{
-    free(w->gram);
-}
+LMR_FREES(close_windows, windows, gram)
 
 /* to <- the sum of the windows whose lines are all before the sample `from`, or all from it on. Returns their
  * number. */

@@ -1,16 +1,9 @@
 /* One coil against the others: whether its samples fit them better conjugated. SPDX-License-Identifier: Apache-2.0 */
-#include "core/owned.h"
-#include "core/select.h"
-#include "larmor/describe.h"
+#include "core/core.h"
 
 #include <complex.h>
-#include <math.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "core/device.h"
-#include "core/parallel.h"
 #include "recon/describe/windows.h"
 #include "recon/inputs.h"
 

@@ -1,16 +1,7 @@
 /* Other descriptions of a scan whose readouts are off the grid, and how well one image explains its samples with
  * each. SPDX-License-Identifier: Apache-2.0 */
-#include "core/owned.h"
-#include "core/select.h"
-#include "larmor/describe.h"
+#include "core/core.h"
 
-#include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/status.h"
 #include "recon/describe/fit.h"
 #include "recon/describe/motion.h"
 

@@ -2,17 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "recon/describe/fit.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
-#include "core/select.h"
-#include "core/status.h"
-#include "larmor/recon.h"
-#include "larmor/solve.h"
+#include "core/core.h"
 
 /* Of the region that is compared. Measured with the whole
  * (docs/records/validation.md, "Scans whose description is wrong"), not alone. */
@@ -248,10 +238,7 @@ typedef struct centre {
     int *image;    /* [count] */
 } centre;
 
-static void centre_close(centre *c)
-{
-    LMR_FREE(c->k, c->w, c->from, c->image);
-}
+LMR_FREES(centre_close, centre, k, w, from, image)
 
 /* Weights even out the density of samples, so that a cell counts alike wherever it is. */
 static larmor_status weigh(const lmr_scan *scan, double field, centre *c)
@@ -313,10 +300,7 @@ typedef struct part {
     int64_t count, *from;
 } part;
 
-static void part_close(part *p)
-{
-    LMR_FREE(p->A, p->traj, p->weights, p->kspace, p->x, p->rest, p->from);
-}
+LMR_FREES(part_close, part, A, traj, weights, kspace, x, rest, from)
 
 static larmor_status make_operator(const lmr_scan *scan, double field, const double *k, const double *w, part *p)
 {

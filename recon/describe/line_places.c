@@ -1,15 +1,7 @@
 /* Lines along x among the samples of a scan. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/describe/line_places.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
-#include "core/select.h"
-#include "core/status.h"
+#include "core/core.h"
 
 /* How many samples from k on follow each other along x at this step, in either direction. */
 static int64_t length_of(const double *k, int nd, int64_t most, double step, int *down)

@@ -2,17 +2,10 @@
  * sampled rightly span few dimensions, as the object is smaller than the field of view and coils are smooth
  * (Uecker et al., Magn. Reson. Med. 71, 990 (2014)): the determinant of their Gram matrix is least for the
  * description that fits best. SPDX-License-Identifier: Apache-2.0 */
-#include "core/owned.h"
-#include "core/select.h"
-#include "larmor/describe.h"
+#include "core/core.h"
 
 #include <complex.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/status.h"
 #include "recon/describe/fit.h"
 #include "recon/describe/line_places.h"
 #include "recon/describe/steps.h"
@@ -160,10 +153,7 @@ static larmor_status lines_open(const larmor_array *kspace, const larmor_array *
     return LARMOR_OK;
 }
 
-static void lines_close(lines *l)
-{
-    LMR_FREE(l->x, l->block, l->weight);
-}
+LMR_FREES(lines_close, lines, x, block, weight)
 
 /* ---- a candidate ---- */
 

@@ -1,15 +1,9 @@
 /* Coil maps against coil images of low resolution: at every place the coils' values must be those of the maps, up
  * to a factor that they share. SPDX-License-Identifier: Apache-2.0 */
-#include "core/owned.h"
-#include "larmor/describe.h"
+#include "core/core.h"
 
 #include <complex.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/status.h"
 #include "recon/inputs.h"
 
 enum {

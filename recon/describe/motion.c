@@ -2,13 +2,7 @@
  * cycles: with more than half of a cycle nothing leads to the right one. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/describe/motion.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 
 enum { SHIFT = 0, TURN = 3, BEGIN = 6, NUMBERS };
 typedef struct motion {

@@ -2,11 +2,8 @@
 #include "recon/describe/offset.h"
 
 #include <complex.h>
-#include <math.h>
 
-#include "core/owned.h"
-#include "core/status.h"
-#include "larmor/describe.h"
+#include "core/core.h"
 
 #define MIN_DOT 3    /* in units of the root mean square of the image: the dot that the constant makes */
 #define MIN_POWER 10 /* of the constant over that of how rings differ from it */

@@ -1,16 +1,8 @@
 /* Readouts that repeat the places of earlier ones, as averages do: whether they are of the same samples.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/owned.h"
-#include "core/select.h"
-#include "core/status.h"
-#include "larmor/describe.h"
-#include "larmor/recon.h"
+#include "core/core.h"
 #include "recon/describe/fit.h"
 
 enum { MOST_REPEATS = 16, STEPS = 6, STEPS_3D = 3, HALVINGS = 3 };

@@ -1,16 +1,7 @@
 /* Clipped samples, spikes, and the place of the echo. SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/describe.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
-#include "core/select.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "recon/describe/carrier.h"
 #include "recon/describe/fit.h"
 #include "recon/describe/offset.h"

@@ -2,13 +2,7 @@
  * within either part span few dimensions, which those across the step leave. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/describe/steps.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "recon/describe/windows.h"
 
 enum { SIDE = LMR_LINES_SIDE, LINES = LMR_LINES_MOST, KERNEL = LMR_LINES_KERNEL };

@@ -2,12 +2,7 @@
  * Med. 60, 187 (2008). SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/camera.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "recon/lapack.h"
 
 #define MAX_CONDITION 1e4 /* of harmonics at probes: more is a place that is missing, and not noise */
@@ -23,10 +18,7 @@ typedef struct fit {
     double *inverse;          /* [terms, probes]: coefficients of phases */
 } fit;
 
-static void free_fit(fit *f)
-{
-    free(f->inverse);
-}
+LMR_FREES(free_fit, fit, inverse)
 
 static void scale_columns(double *h, fit *f)
 {
@@ -172,8 +164,7 @@ larmor_status larmor_field_camera(const larmor_array *phase, const larmor_array 
     larmor_camera_report found;
     LMR_FREED_BY(free_fit) fit f = {0};
     LMR_HEAP double *angle = NULL, *h = NULL, *all = NULL;
-    LMR_NEED_OUT(terms);
-    LMR_NEED(phase, position);
+    LMR_NEED_OUT(terms, phase, position);
     LMR_TRY(check(phase, position, &o));
     LMR_TRY(choose_fit(position, o.order, &f, &found));
     LMR_TRY(read_phases(phase, o.relative, &angle));
@@ -194,8 +185,7 @@ larmor_status larmor_field_camera(const larmor_array *phase, const larmor_array 
 larmor_status larmor_camera_traj(const larmor_array *terms, const double (*direction)[3], const double *fov_m, int nd,
                                  larmor_array **traj)
 {
-    LMR_NEED_OUT(traj);
-    LMR_NEED(terms, fov_m);
+    LMR_NEED_OUT(traj, terms, fov_m);
     const larmor_shape s = larmor_array_shape(terms);
     LMR_REFUSE(s.ndim != 3 || s.dim[2] < 4 || lmr_is_complex(larmor_array_dtype(terms)) || larmor_shape_count(s) < 1,
                LARMOR_ERR_SHAPE, "camera: terms are %s, expected real [samples, readouts, 4 or more]",

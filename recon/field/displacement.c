@@ -1,11 +1,6 @@
 /* Images whose voxels are displaced: resampling, the Jacobian, the inverse of a displacement.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "larmor/physics.h"
+#include "core/core.h"
 #include "recon/inputs.h"
 
 /* Of the inverse: steps, and the change in voxels that ends them. Displacements shrink by their derivative a step. */
@@ -237,8 +232,7 @@ larmor_status larmor_warp(const larmor_array *x, const larmor_array *displacemen
                           larmor_array **y)
 {
     static const larmor_warp_opts standard = {0};
-    LMR_NEED_OUT(y);
-    LMR_NEED(x);
+    LMR_NEED_OUT(y, x);
     larmor_shape image;
     if (!opts) opts = &standard;
     LMR_REFUSE((unsigned)opts->by > LARMOR_WARP_CUBIC, LARMOR_ERR_ARG,

@@ -2,12 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "recon/field/exponential.h"
 
-#include <math.h>
 #include <stdatomic.h>
-#include <string.h>
 
-#include "core/owned.h"
-#include "core/parallel.h"
+#include "core/core.h"
 #include "recon/cpu/exponents.h"
 
 larmor_status lmr_dense_open(int threads, lmr_dense *dense)

@@ -4,14 +4,8 @@
 #include "larmor/fieldmap.h"
 
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/select.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "recon/field/unwrap.h"
 
 typedef double _Complex number;

@@ -1,15 +1,7 @@
 /* The spherical harmonics of a gradient system, and where its images show a place: Janke et al., Magn. Reson. Med.
  * 52, 115 (2004). The layouts and the normalisation are those that gradunwarp reads: Jovicich et al., NeuroImage 30,
  * 436 (2006). SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/status.h"
-#include "core/text.h"
-#include "larmor/physics.h"
+#include "core/core.h"
 
 enum {
     MAX_FILE = 1 << 20 /* bytes */,
@@ -135,8 +127,7 @@ static double turned(const reader *r, int n, int m, int is_sine, int axis)
 
 larmor_status larmor_gradient_field_read(const char *path, larmor_device *dev, larmor_array **field)
 {
-    LMR_NEED_OUT(field);
-    LMR_NEED(path, dev);
+    LMR_NEED_OUT(field, path, dev);
     LMR_HEAP LMR_NEW_ZEROS(double, value, COEFFICIENTS);
     LMR_HEAP LMR_NEW_ZEROS(double, out, COEFFICIENTS);
     LMR_OWN_MEMORY(char, text, lmr_text_read(path, MAX_FILE, "file of harmonics", &text));
@@ -193,8 +184,7 @@ static larmor_status expect_field(const larmor_array *field)
 larmor_status larmor_gradient_displacement(const larmor_array *field, const larmor_image_meta *image,
                                            larmor_shape shape, larmor_array **displacement)
 {
-    LMR_NEED_OUT(displacement);
-    LMR_NEED(field, image);
+    LMR_NEED_OUT(displacement, field, image);
     LMR_TRY(expect_field(field));
     const int nd = shape.ndim;
     LMR_REFUSE(nd < 1 || nd > 3 || larmor_shape_count(shape) < 1, LARMOR_ERR_SHAPE,

@@ -1,9 +1,5 @@
 /* Functions of place that fields are made of, and what gradients make of them. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "larmor/physics.h"
+#include "core/core.h"
 #include "recon/inputs.h"
 
 #define GAMMA_BAR_PROTON_HZ_PER_T 42.577478518e6 /* CODATA 2018, of the free proton */
@@ -82,24 +78,21 @@ static larmor_status tabulate(const larmor_array *position, function f, int coun
 
 larmor_status larmor_solid_harmonics(const larmor_array *position, int order, larmor_array **h)
 {
-    LMR_NEED_OUT(h);
-    LMR_NEED(position);
+    LMR_NEED_OUT(h, position);
     LMR_REFUSE(order < 0 || order > 3, LARMOR_ERR_ARG, "fields: order is %d, expected 0 to 3", order);
     return tabulate(position, harmonic, (order + 1) * (order + 1), h);
 }
 
 larmor_status larmor_concomitant_places(const larmor_array *position, larmor_array **h)
 {
-    LMR_NEED_OUT(h);
-    LMR_NEED(position);
+    LMR_NEED_OUT(h, position);
     return tabulate(position, concomitant, LARMOR_CONCOMITANT_PLACES, h);
 }
 
 larmor_status larmor_concomitant_phase(const larmor_array *traj, double dwell_s, double tesla, double gamma_hz,
                                        larmor_array **time)
 {
-    LMR_NEED_OUT(time);
-    LMR_NEED(traj);
+    LMR_NEED_OUT(time, traj);
     const double gamma = gamma_hz != 0 ? gamma_hz : GAMMA_BAR_PROTON_HZ_PER_T;
     LMR_REFUSE(!(dwell_s > 0) || !(tesla > 0) || !isfinite(dwell_s * tesla) || !isfinite(gamma), LARMOR_ERR_ARG,
                "fields: a dwell time of %g s at %g T, expected numbers above 0", dwell_s, tesla);

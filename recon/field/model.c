@@ -2,12 +2,7 @@
  * Apache-2.0 */
 #include "recon/field/model.h"
 
-#include <string.h>
-
-#include "core/array.h"
-#include "core/device.h"
-#include "core/hash.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/inputs.h"
 
 void lmr_model_free(lmr_model *t)

@@ -1,12 +1,7 @@
 /* The normal map of the products of a model without samples: with y = sum_q u_q .* F(v_q .* x) it is the sum over
  * p and q of conj(v_p) .* F^H diag(conj(u_p) W u_q) F (v_q .* x), whose middle is the matrix of convolutions of
  * larmor_op_toeplitz_mixed: a transform forth and back for each product. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/op.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "nufft/toeplitz.h"
 #include "recon/field/off_resonance.h"
 #include "recon/field/sum.h"

@@ -2,12 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/multiband.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/op.h"
-#include "core/owned.h"
+#include "core/core.h"
 
 /* ---- a phase for each readout ---- */
 
@@ -34,11 +29,7 @@ static larmor_status turn_normal(void *self LMR_UNUSED, const larmor_array *x, l
     return larmor_copy(x, z);
 }
 
-static void turn_destroy(void *self)
-{
-    turn *t = self;
-    LMR_FREE(t->factor, t);
-}
+LMR_DESTROYS(turn_destroy, turn, factor)
 
 static larmor_status op_turn(larmor_op *A, const double *phase, larmor_op **op)
 {
@@ -93,8 +84,7 @@ static larmor_status add_turns(larmor_op *const *A, int bands, const double *pha
 
 larmor_status larmor_op_multiband(larmor_op *const *A, int bands, const larmor_array *phase, larmor_op **op)
 {
-    LMR_NEED_OUT(op);
-    LMR_NEED(A, phase);
+    LMR_NEED_OUT(op, A, phase);
     LMR_TRY(check(A, bands, phase));
     larmor_op *turned[LARMOR_MOST_BANDS] = {NULL};
     LMR_OWNED(larmor_array) *more = NULL;

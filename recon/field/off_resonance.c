@@ -2,15 +2,8 @@
  * operators between phases (Fessler et al. 2005). SPDX-License-Identifier: Apache-2.0 */
 #include "recon/field/off_resonance.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/device.h"
+#include "core/core.h"
 #include "core/gate.h"
-#include "core/give.h"
-#include "core/owned.h"
-#include "core/refs.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
 #include "recon/field/model.h"
@@ -115,8 +108,7 @@ static larmor_status upload_separated(larmor_segments *s, const lmr_model *t, co
 larmor_status larmor_segments_of_terms(const larmor_model_term *terms, int count,
                                        const larmor_off_resonance_opts *opts, larmor_segments **segments)
 {
-    LMR_NEED_OUT(segments);
-    LMR_NEED(terms);
+    LMR_NEED_OUT(segments, terms);
     const larmor_off_resonance_opts o = opts ? *opts : (larmor_off_resonance_opts){0};
     LMR_FREED_BY(lmr_model_free) lmr_model t = {.place = NULL};
     LMR_FREED_BY(lmr_separated_free) lmr_separated found = {.rank = 0};
@@ -310,8 +302,7 @@ static larmor_status check(const larmor_op *F, const larmor_array *field, const 
 
 larmor_status larmor_op_segments(larmor_op *F, larmor_segments *segments, larmor_op **A)
 {
-    LMR_NEED_OUT(A);
-    LMR_NEED(F, segments);
+    LMR_NEED_OUT(A, F, segments);
     const larmor_shape in = larmor_op_in_shape(F), out = larmor_op_out_shape(F);
     larmor_device *dev = larmor_op_device(F);
     const larmor_dtype dtype = larmor_op_dtype(F);
@@ -421,8 +412,7 @@ larmor_status lmr_op_segments_toeplitz(const larmor_nufft_opts *opts, const larm
 larmor_status larmor_op_segments_toeplitz(const larmor_nufft_opts *opts, const larmor_array *traj,
                                           const larmor_array *weights, larmor_segments *segments, larmor_op **N)
 {
-    LMR_NEED_OUT(N);
-    LMR_NEED(opts, traj, segments);
+    LMR_NEED_OUT(N, opts, traj, segments);
     return lmr_op_segments_toeplitz(opts, traj, weights, NULL, segments, N);
 }
 

@@ -1,10 +1,6 @@
 /* The segments of some readouts, of those that see one state of an object that moves for example.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
-#include "core/array.h"
-#include "core/give.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/field/sum.h"
 
 /* The distinct times of some readouts: place[i] becomes theirs, which[] are those of all. */
@@ -69,8 +65,7 @@ static larmor_status copy_time(const larmor_segments *all, const int64_t *which,
 larmor_status larmor_segments_readouts(const larmor_segments *all, const int64_t *readout, int64_t count,
                                        larmor_segments **segments)
 {
-    LMR_NEED_OUT(segments);
-    LMR_NEED(all, readout);
+    LMR_NEED_OUT(segments, all, readout);
     LMR_REFUSE(all->samples.ndim != 2 || count < 1, LARMOR_ERR_SHAPE,
                "off-resonance: times are %s and %lld readouts are asked for, expected "
                "[samples, readouts] and at least 1",

@@ -3,14 +3,7 @@
  * (Fessler et al. 2005). SPDX-License-Identifier: Apache-2.0 */
 #include "recon/field/segments.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/parallel.h"
-#include "core/select.h"
-#include "core/status.h"
+#include "core/core.h"
 
 typedef lmr_number number;
 

@@ -6,11 +6,7 @@
  * (2006)). SPDX-License-Identifier: Apache-2.0 */
 #include "recon/field/separable.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
-#include "core/random.h"
+#include "core/core.h"
 #include "recon/field/exponential.h"
 #include "recon/lapack.h"
 
@@ -179,10 +175,7 @@ typedef struct basis {
     double energy; /* their sum */
 } basis;
 
-static void free_basis(basis *b)
-{
-    LMR_FREE(b->time, b->A, b->G, b->value);
-}
+LMR_FREES(free_basis, basis, time, A, G, value)
 
 static larmor_status find_basis(const lmr_exponential *e, const lmr_dense *dense, int most, const missed *also,
                                 basis *b)
@@ -319,10 +312,7 @@ typedef struct survey {
     double sum, energy, most;
 } survey;
 
-static void free_survey(survey *s)
-{
-    LMR_FREE(s->partner, s->by, s->misfit);
-}
+LMR_FREES(free_survey, survey, partner, by, misfit)
 
 static larmor_status begin_survey(const lmr_exponential *e, const lmr_separated *found, lmr_side side, survey *s)
 {
@@ -348,10 +338,7 @@ typedef struct survey_room {
     number *exact, *made, *factor; /* [BLOCK, partners] twice, [BLOCK, rank] */
 } survey_room;
 
-static void free_survey_room(survey_room *room)
-{
-    LMR_FREE(room->exact, room->made, room->factor);
-}
+LMR_FREES(free_survey_room, survey_room, exact, made, factor)
 
 static void add_misfits(const survey_room *room, int64_t begin, int64_t count, survey *s)
 {

@@ -1,10 +1,6 @@
 /* Segments of a model in time, which operators share. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/device.h"
+#include "core/core.h"
 #include "core/gate.h"
-#include "core/owned.h"
 #include "core/refs.h"
 #include "recon/field/sum.h"
 

@@ -2,12 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "recon/field/states.h"
 
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/device.h"
-#include "core/owned.h"
-#include "larmor/operators.h"
+#include "core/core.h"
 
 typedef struct states {
     int count;

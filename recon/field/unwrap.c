@@ -3,11 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "recon/field/unwrap.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 
 typedef struct edge {
     double reliability;

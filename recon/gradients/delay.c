@@ -4,12 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "recon/gradients/delay.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "larmor/recon.h"
+#include "core/core.h"
 
 void lmr_delay_axes(int e, int *a, int *b)
 {
@@ -138,8 +133,7 @@ static larmor_status check(const double delay[LMR_DELAYS], const double *fov, in
 larmor_status larmor_traj_delay(const larmor_array *traj, const double delay[6], const double *fov,
                                 larmor_array **delayed)
 {
-    LMR_NEED_OUT(delayed);
-    LMR_NEED(delay);
+    LMR_NEED_OUT(delayed, delay);
     const larmor_shape shape = larmor_array_shape(traj);
     LMR_REFUSE(!lmr_is_real(larmor_array_dtype(traj)) || shape.ndim != 3 || shape.dim[0] < 1 || shape.dim[0] > 3,
                LARMOR_ERR_SHAPE, "traj delay: got %s, expected f32 or f64 [nd, samples, readouts]",

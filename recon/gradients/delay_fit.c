@@ -4,10 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "recon/gradients/delay_fit.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "core/parallel.h"
+#include "core/core.h"
 #include "recon/gradients/likelihood.h"
 #include "recon/gradients/minimise.h"
 

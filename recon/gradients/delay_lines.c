@@ -5,12 +5,8 @@
  *
  * Source: windows: Uecker et al., Magn. Reson. Med. 71, 990 (2014). SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/owned.h"
-#include "core/select.h"
+#include "core/core.h"
 #include "recon/gradients/minimise.h"
 #include "recon/gradients/spokes.h"
 

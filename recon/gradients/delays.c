@@ -4,10 +4,7 @@
  * independent estimates, and so their standard deviation.
  * Source: Rosenzweig, Holme, Uecker, Magn. Reson. Med. 81, 1898 (2019) for the start.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <string.h>
-
-#include "core/array.h"
+#include "core/core.h"
 #include "recon/gradients/delay_fit.h"
 #include "recon/gradients/likelihood.h"
 #include "recon/gradients/spokes.h"

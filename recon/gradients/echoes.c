@@ -6,10 +6,7 @@
  * intersections do.
  *
  * Source: Block, Uecker, Proc. ISMRM 19, 2816 (2011), who use opposite spokes. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/gradients/minimise.h"
 #include "recon/gradients/spokes.h"
 

@@ -1,6 +1,5 @@
 /* Samples of readouts, fetched from the device. SPDX-License-Identifier: Apache-2.0 */
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/gradients/spokes.h"
 #include "recon/inputs.h"
 #include "recon/kernels.h"

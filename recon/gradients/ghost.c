@@ -6,13 +6,8 @@
 #include "larmor/ghost.h"
 
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 
 enum {
     MOST_SIDE = 96, /* voxels of the images that are looked at */
@@ -55,10 +50,7 @@ typedef struct lines {
     int64_t forward, backward;
 } lines;
 
-static void free_lines(lines *l)
-{
-    LMR_FREE(l->sign, l->length, l->k);
-}
+LMR_FREES(free_lines, lines, sign, length, k)
 
 static double *begin_of(const lines *l, int64_t line)
 {

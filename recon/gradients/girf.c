@@ -7,15 +7,8 @@
  *
  * Source: Vannesjo et al., Magn. Reson. Med. 69, 583 (2013) and 76, 45 (2016). SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/array.h"
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
-#include "larmor/delays.h"
-#include "larmor/operators.h"
+#include "core/core.h"
 #include "recon/gradients/delay.h"
 
 /* The correction fades out from here to half the sampling rate, in units of that. Not measured. */
@@ -327,8 +320,7 @@ static larmor_status respond(const larmor_array *traj, const larmor_girf *girf, 
 
 larmor_status larmor_girf_apply(const larmor_array *traj, const larmor_girf *girf, larmor_array **corrected)
 {
-    LMR_NEED_OUT(corrected);
-    LMR_NEED(girf);
+    LMR_NEED_OUT(corrected, girf);
     LMR_TRY(check(traj, girf));
     LMR_OWN_MEMORY(double, to, respond(traj, girf, 0, correct_readout, &to));
     return larmor_array_upload(larmor_array_device(traj), LARMOR_F64, larmor_array_shape(traj), LARMOR_F64, to,
@@ -337,8 +329,7 @@ larmor_status larmor_girf_apply(const larmor_array *traj, const larmor_girf *gir
 
 larmor_status larmor_girf_phase(const larmor_array *traj, const larmor_girf *girf, larmor_array **phase)
 {
-    LMR_NEED_OUT(phase);
-    LMR_NEED(girf);
+    LMR_NEED_OUT(phase, girf);
     LMR_TRY(larmor_girf_phase_check(girf->response));
     LMR_TRY(check(traj, girf));
     const larmor_shape shape = larmor_array_shape(traj);

@@ -2,14 +2,8 @@
  * are differences of k, of both alike, so that the response of differences itself does not count.
  * Source: Vannesjo et al., Magn. Reson. Med. 69, 583 (2013). SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/status.h"
-#include "larmor/camera.h"
-#include "larmor/operators.h"
+#include "core/core.h"
 #include "recon/lapack.h"
 
 #define DEFAULT_LEAST 1e-4
@@ -27,10 +21,7 @@ typedef struct spectra {
     double dwell_s;
 } spectra;
 
-static void free_spectra(spectra *s)
-{
-    LMR_FREE(s->in, s->out, s->gram, s->rows, s->response);
-}
+LMR_FREES(free_spectra, spectra, in, out, gram, rows, response)
 
 /* ---- transforms ---- */
 

@@ -6,11 +6,7 @@
  * they are those along the two spokes.
  *
  * Source: Rosenzweig, Holme, Uecker, Magn. Reson. Med. 81, 1898 (2019). SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <string.h>
-
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
 #include "recon/gradients/minimise.h"
 #include "recon/gradients/spokes.h"
 

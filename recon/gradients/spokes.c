@@ -1,12 +1,7 @@
 /* The samples that gradient delays are estimated from: those of straight readouts near the centre of k-space.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/owned.h"
 #include "recon/gradients/spokes.h"
+#include "core/core.h"
 
 /* Radius (1/FOV) of the region around k = 0 whose samples are used (docs/records/delays.md, step 1). */
 static const double max_radius_2d = 3;

@@ -1,11 +1,6 @@
 /* Echo-planar lines that a file has in one direction: which ones were acquired in the other, by their order in time.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/status.h"
-#include "larmor/ghost.h"
+#include "core/core.h"
 
 enum { MIN_SHOT = 4 }; /* lines of a shot */
 

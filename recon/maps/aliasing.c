@@ -1,15 +1,11 @@
 /* How much images of the centre of k-space alias: what the point spread function of its samples has beside its peak.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/owned.h"
-#include "larmor/maps.h"
-#include "larmor/nufft.h"
+#include "core/core.h"
 #include "recon/density/gridder.h"
 #include "recon/inputs.h"
-#include "recon/maps/centre.h"
+#include "recon/maps/maps.h"
 
 /* The region that is looked at, in samples 1/FOV apart; less in 3D, where density compensation takes long. */
 enum { SIDE_2D = 32, SIDE_3D = 20 };

@@ -1,10 +1,7 @@
 /* The samples in the centre of k-space. SPDX-License-Identifier: Apache-2.0 */
-#include "recon/maps/centre.h"
-
-#include <math.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/inputs.h"
+#include "recon/maps/maps.h"
 
 void lmr_centre_free(lmr_centre *c)
 {

@@ -1,15 +1,10 @@
 /* Coil sensitivity maps from the centre of the data themselves. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/owned.h"
-#include "larmor/recon.h"
+#include "core/core.h"
 #include "recon/bytes.h"
 #include "recon/density/gridder.h"
 #include "recon/inputs.h"
-#include "recon/maps/centre.h"
-#include "recon/maps/interpolate.h"
-#include "recon/maps/walsh.h"
-#include "recon/ops/cartesian.h"
+#include "recon/maps/maps.h"
+#include "recon/ops/ops.h"
 
 typedef struct calibration {
     lmr_centre centre;
@@ -176,8 +171,7 @@ larmor_status larmor_coils_estimate(const larmor_array *kspace, const larmor_arr
     LMR_TRY(lmr_maps_interpolate_planes(low, c.n, o.first, image.dim[image.ndim - 1], out));
     judged.warning = warning_of(&judged);
     if (report) *report = judged;
-    LMR_HAND_ON(*maps, out);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*maps, out);
 }
 
 larmor_status larmor_coils_memory(const larmor_device *dev, const larmor_problem *p, const larmor_coils_opts *opts,

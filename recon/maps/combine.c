@@ -1,13 +1,7 @@
 /* One image of the images of all coils, by their own maps. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "larmor/cartesian.h"
-#include "larmor/operators.h"
-#include "larmor/recon.h"
+#include "core/core.h"
 #include "recon/bytes.h"
-#include "recon/ops/cartesian.h"
+#include "recon/ops/ops.h"
 
 enum { SIDE = 32 }; /* of the centre of k-space that the maps are made from */
 
@@ -67,8 +61,7 @@ larmor_status larmor_coils_combine(const larmor_array *images, larmor_array **co
     LMR_OWN(larmor_op, S, larmor_op_coils(maps, &S));
     LMR_OWN(larmor_array, out, larmor_array_create(images->dev, images->dtype, image, &out));
     LMR_TRY(larmor_op_adjoint(S, images, out));
-    LMR_HAND_ON(*combined, out);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*combined, out);
 }
 
 larmor_status larmor_coils_combine_memory(const larmor_device *dev, const larmor_problem *problem, int64_t *bytes)

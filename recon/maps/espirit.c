@@ -1,20 +1,11 @@
 /* Coil maps as eigenvectors of the projection onto the space of a calibration region's windows (Uecker et al., Magn.
  * Reson. Med. 71, 990 (2014)). SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/clamp.h"
-#include "core/owned.h"
-#include "larmor/maps.h"
+#include "core/core.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
-#include "recon/maps/hankel.h"
-#include "recon/maps/interpolate.h"
-#include "recon/maps/region.h"
-#include "recon/maps/shown.h"
-#include "recon/maps/walsh.h"
+#include "recon/maps/maps.h"
 
 /* Samples, 6 as BART's ecalib has; in 3D 5 give maps as good in a third of the time (docs/records/maps.md). */
 enum { DEFAULT_KERNEL = 6, DEFAULT_KERNEL_3D = 5, LEAST_KERNEL = 2 };
@@ -253,8 +244,7 @@ static larmor_status unmix(finder *f, const larmor_array *mixing)
                                      (double complex *)f->low->data + s->pixels * s->coils * set, s->pixels, last,
                                      s->all, (double complex *)all->data + s->pixels * s->all * set, s->pixels));
     larmor_array_free(f->low);
-    LMR_HAND_ON(f->low, all);
-    return LARMOR_OK;
+    return LMR_HAND_ON(f->low, all);
 }
 
 /* ---- the image's grid ---- */

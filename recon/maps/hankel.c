@@ -2,14 +2,10 @@
  * correlations of the coils, as neighbouring windows share most of their samples (Uecker et al., Magn. Reson. Med.
  * 71,
  * 990 (2014)). SPDX-License-Identifier: Apache-2.0 */
-#include "recon/maps/hankel.h"
-
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/owned.h"
-#include "core/parallel.h"
+#include "core/core.h"
+#include "recon/maps/maps.h"
 
 static int64_t windows_places(const lmr_windows *w)
 {

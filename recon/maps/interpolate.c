@@ -1,10 +1,9 @@
 /* Maps of low resolution on the image's grid. SPDX-License-Identifier: Apache-2.0 */
-#include "recon/maps/interpolate.h"
-
 #include "core/owned.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
 #include "recon/kernels.h"
+#include "recon/maps/maps.h"
 
 /* Numbers that are there between one axis and the next, of all planes before the others are resized. */
 static int64_t room_of(const int64_t n[3], larmor_shape image, int64_t planes)

@@ -1,13 +1,8 @@
 /* The iteratively regularised Gauss-Newton method of nonlinear inversion, on the normal equations of each step
  * (Uecker et al. 2008 and 2010). SPDX-License-Identifier: Apache-2.0 */
-#include "recon/maps/newton.h"
-
-#include <math.h>
-
-#include "core/clock.h"
-#include "core/owned.h"
-#include "core/random.h"
+#include "core/core.h"
 #include "recon/inputs.h"
+#include "recon/maps/maps.h"
 #include "recon/solve/solve.h"
 
 /* Root mean square of the coil images, added over the coils, that the data are scaled to: the images begin at 1, and

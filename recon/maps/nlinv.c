@@ -1,12 +1,9 @@
 /* Nonlinear inversion of one image's samples, of all of them or of those of low resolution, whose maps are
  * interpolated. SPDX-License-Identifier: Apache-2.0 */
-#include "core/clock.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
-#include "recon/maps/centre.h"
-#include "recon/maps/interpolate.h"
-#include "recon/maps/newton.h"
+#include "recon/maps/maps.h"
 
 /* ---- low resolution ---- */
 
@@ -76,8 +73,7 @@ static larmor_status enlarge(const larmor_array *found, larmor_shape low, larmor
     LMR_OWN(larmor_array, out, larmor_array_create(found->dev, found->dtype, shape, &out));
     LMR_OWN(larmor_array, joined, larmor_array_reshape(out, larmor_shape_append(image, count), &joined));
     LMR_TRY(lmr_maps_interpolate(in_double, n, joined));
-    LMR_HAND_ON(*maps, out);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*maps, out);
 }
 
 static larmor_status invert_low(lmr_newton *s, const larmor_array *kspace, const larmor_array *traj, larmor_shape low,

@@ -1,14 +1,10 @@
 /* The model of nonlinear inversion and its derivative (Uecker et al. 2008; sets: Holme et al. 2019), on the device by
  * operators and by arithmetic of vectors. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
-#include "larmor/operators.h"
+#include "core/core.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
-#include "recon/maps/nlinv_model.h"
+#include "recon/maps/maps.h"
 
 /* Coefficients whose weight is below this part of the largest are left out: about
  * the rounding of single precision. */
@@ -361,8 +357,7 @@ larmor_status lmr_nlinv_result(lmr_nlinv *n, double scale, larmor_array **x, lar
         LMR_TRY(finish(n, m, signs, scale, factor, of_x, of_maps));
     }
     if (x) LMR_HAND_ON(*x, image);
-    LMR_HAND_ON(*maps, made);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*maps, made);
 }
 
 /* ---- memory ---- */

@@ -1,15 +1,9 @@
 /* Nonlinear inversion of frames, each begun at and held to the one before (Uecker et al., NMR Biomed. 23, 986, 2010).
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/clock.h"
-#include "core/owned.h"
-#include "core/select.h"
+#include "core/core.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
-#include "recon/maps/newton.h"
+#include "recon/maps/maps.h"
 
 /* Of frames that follow: more steps, or more of conjugate gradients in each, lower the error by 1 to 2 % for 2.5
  * times the time, and less damping raises it (docs/records/live.md). */

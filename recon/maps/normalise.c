@@ -1,10 +1,7 @@
 /* What shading coil maps leave in the image. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/owned.h"
-#include "larmor/maps.h"
+#include "core/core.h"
 #include "recon/inputs.h"
 
 /* The body coil's map is held at this part of its largest value: images divide by it. */

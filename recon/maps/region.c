@@ -1,20 +1,13 @@
 /* The fully sampled centre of k-space on a grid: taken from samples that lie on it, or solved for.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
-#include "larmor/maps.h"
+#include "core/core.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
 #include "recon/density/gridder.h"
 #include "recon/inputs.h"
-#include "recon/maps/centre.h"
-#include "recon/maps/region.h"
+#include "recon/maps/maps.h"
 
 enum {
     DEFAULT_SIDE = 24,     /* samples, as BART's ecalib has */
@@ -279,10 +272,7 @@ typedef struct solver {
     larmor_shape image;   /* [n..., count] */
 } solver;
 
-static void solver_free(solver *v)
-{
-    LMR_FREE(v->A, v->transform, v->root);
-}
+LMR_FREES(solver_free, solver, A, transform, root)
 
 static larmor_nufft_opts low_nufft(int nd, const int64_t n[3], int64_t coils, larmor_dtype dtype)
 {

@@ -1,13 +1,8 @@
 /* Where the images of a calibration region show more than noise. SPDX-License-Identifier: Apache-2.0 */
-#include "recon/maps/shown.h"
-
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/owned.h"
-#include "core/status.h"
+#include "core/core.h"
+#include "recon/maps/maps.h"
 
 /* Standard deviations of the energy that noise alone has, of which a place of one coil has more by exp(-5), of eight
  * coils by 3e-4. */

@@ -1,15 +1,11 @@
 /* Coil maps as dominant eigenvectors of local coil covariances (Walsh, Gmitro, Marcellin 2000).
  * SPDX-License-Identifier: Apache-2.0 */
-#include "recon/maps/walsh.h"
-
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/clamp.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
+#include "recon/maps/maps.h"
 
 /* The tail's weight falls by this factor with every doubling of the distance: it decides only where there is no
  * signal. */
@@ -106,8 +102,7 @@ static larmor_status smoother_create(larmor_device *dev, const int64_t n[3], int
     s->window = window | 1; /* odd: centred */
     const int64_t size[3] = {s->fine, s->fine, s->pixels};
     LMR_TRY(lmr_recon_kernels_of(dev, LARMOR_C128, &s->kernels));
-    double *taps = malloc((size_t)s->window * sizeof *taps);
-    if (!taps) return LMR_NO_MEMORY();
+    LMR_NEW(double, taps, s->window);
     for (int64_t t = 0; t < s->window; t++) taps[t] = pow(sin(M_PI * (double)(t + 1) / (double)(s->window + 1)), 2);
     const larmor_status st =
         larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(s->window), LARMOR_F64, taps, &s->taps);
@@ -187,8 +182,7 @@ static larmor_status dominant(const larmor_array *images, const int64_t n[3], in
     if (dominance) LMR_TRY(measure_dominance(&s, values, dominance));
     LMR_OWN(larmor_array, out, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(s.pixels, coils), &out));
     LMR_TRY(s.kernels->align(dev->ctx, s.pixels, coils, s.cov->data, out->data));
-    LMR_HAND_ON(*maps, out);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*maps, out);
 }
 
 /* ---- many coils ---- */
@@ -237,8 +231,7 @@ larmor_status lmr_walsh(const larmor_array *images, const int64_t n[3], int64_t 
     const double complex *last = (const double complex *)vectors->data + coils * (coils - MOST_COILS);
     LMR_TRY(lmr_la_of(few)->gemm(dev->ctx, 'N', 'C', s.pixels, coils, MOST_COILS, few->data, s.pixels, last, coils,
                                  out->data, s.pixels));
-    LMR_HAND_ON(*maps, out);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*maps, out);
 }
 
 double lmr_walsh_bytes(const larmor_device *dev, const int64_t n[3], int64_t coils)

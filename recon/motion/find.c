@@ -1,14 +1,8 @@
 /* Rigid motion from samples: the poses of a few groups of readouts with which one image explains the samples best, by
  * Gauss and Newton's steps on the misfit of the image that fits best (variable projection: Golub and Pereyra, SIAM J.
  * Numer. Anal. 10, 413 (1973)), from the centre of k-space outwards. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/random.h"
 #include "recon/motion/find.h"
+#include "core/core.h"
 
 enum {
     STATES = 4,
@@ -124,8 +118,7 @@ static larmor_status project(const search *s, const lmr_motion_fit *fit, const f
 static larmor_status fill_normal(search *s, const lmr_motion_fit *fit, float *const *J)
 {
     const int numbers = s->scan->numbers, states = s->scan->states, n = s->unknowns;
-    LMR_HEAP double *sums = lmr_new(states, sizeof *sums);
-    if (!sums) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, sums, states);
     LMR_OWN_MEMORY(float, r, larmor_array_download(s->r, LARMOR_C64, (void *)&r));
     for (int i = 0; i < n; i++) {
         LMR_OWN_MEMORY(float, column, project(s, fit, J[i % numbers], 1 + i / numbers, &column));

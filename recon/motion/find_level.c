@@ -1,12 +1,6 @@
 /* The centre of k-space of a scan whose object moves, and the image that explains it in given poses.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/device.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/motion/find.h"
 
 LMR_OWNS(larmor_circulant, larmor_circulant_free)

@@ -1,10 +1,5 @@
 /* Coil maps as an object sees them that has moved. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/array.h"
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
+#include "core/core.h"
 #include "recon/motion/rigid.h"
 
 /* ---- where there are none ---- */
@@ -179,8 +174,7 @@ larmor_status lmr_maps_resample(int threads, int nd, const int64_t n[3], const i
 larmor_status larmor_maps_move(const larmor_array *maps, const double *pose, const double *fov_mm,
                                larmor_array **moved)
 {
-    LMR_NEED_OUT(moved);
-    LMR_NEED(maps, pose, fov_mm);
+    LMR_NEED_OUT(moved, maps, pose, fov_mm);
     const larmor_shape shape = larmor_array_shape(maps);
     const int nd = shape.ndim - 1;
     LMR_REFUSE(!lmr_is_complex(maps->dtype) || nd < 2 || nd > 3 || larmor_array_count(maps) < 1, LARMOR_ERR_SHAPE,

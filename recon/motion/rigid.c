@@ -1,10 +1,7 @@
 /* Poses, and what they do to points and samples. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/motion/rigid.h"
 
-#include <math.h>
-
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 
 #define MAX_SHIFT_MM 1e4
 #define MAX_ROTATION_DEG 3600.
@@ -109,8 +106,7 @@ larmor_status lmr_poses_read(const char *who, const larmor_array *motion, int64_
         for (int p = 0; p < LARMOR_POSE; p++) rows[LARMOR_POSE * j + p] = columns[j + readouts * p];
         LMR_TRY(check_pose(who, j, rows + LARMOR_POSE * j));
     }
-    LMR_HAND_ON(*poses, rows);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*poses, rows);
 }
 
 /* Readout from which on row i holds: ascending, from 0. */
@@ -127,8 +123,7 @@ static larmor_status check_begin(const double *begin, int64_t rows)
 
 larmor_status larmor_motion_rows(const larmor_array *rows, int64_t readouts, larmor_array **motion)
 {
-    LMR_NEED_OUT(motion);
-    LMR_NEED(rows);
+    LMR_NEED_OUT(motion, rows);
     const larmor_shape shape = larmor_array_shape(rows);
     const int64_t count = shape.ndim > 0 ? shape.dim[0] : 0;
     const int begins = shape.ndim == 2 && shape.dim[1] == LARMOR_POSE + 1;
@@ -185,8 +180,7 @@ static void move_readout(const double *pose, int64_t nd, const double *fov_mm, i
 larmor_status larmor_motion_apply(larmor_array *kspace, const larmor_array *traj, const larmor_array *motion,
                                   const double *fov_mm, larmor_array **moved)
 {
-    LMR_NEED_OUT(moved);
-    LMR_NEED(traj, fov_mm);
+    LMR_NEED_OUT(moved, traj, fov_mm);
     const larmor_shape shape = larmor_array_shape(traj);
     LMR_REFUSE(!lmr_is_real(traj->dtype) || shape.ndim != 3, LARMOR_ERR_SHAPE,
                "motion: trajectory is %s, expected real [nd, samples, readouts]", lmr_describe(traj).s);

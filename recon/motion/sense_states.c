@@ -1,11 +1,7 @@
 /* SENSE of readouts in several states, each with coil maps of its own. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "larmor/motion.h"
+#include "core/core.h"
 #include "recon/field/states.h"
-#include "recon/ops/sense.h"
+#include "recon/ops/ops.h"
 
 typedef struct states {
     int count;

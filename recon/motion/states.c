@@ -1,8 +1,5 @@
 /* Poses of readouts as few states. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/motion/rigid.h"
 
 typedef struct clustering {

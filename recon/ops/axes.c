@@ -1,5 +1,5 @@
 /* Some dimensions of an array, as a bit mask. SPDX-License-Identifier: Apache-2.0 */
-#include "recon/ops/axes.h"
+#include "recon/ops/ops.h"
 
 larmor_status lmr_check_axes(const char *who, const larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
                              unsigned axes)

@@ -1,9 +1,7 @@
 /* Images limited to an ellipsoid of k-space. SPDX-License-Identifier: Apache-2.0 */
 
-#include "core/array.h"
-#include "core/owned.h"
-#include "larmor/operators.h"
-#include "recon/ops/axes.h"
+#include "core/core.h"
+#include "recon/ops/ops.h"
 
 /* 1 where the sum of (k / (n / 2))^2 over the axes is below 1, else 0. */
 static larmor_status make_mask(larmor_device *dev, larmor_shape shape, unsigned axes, larmor_array **mask)

@@ -1,18 +1,13 @@
 /* The Fourier transform at samples on the grid: an FFT whose numbers are gathered, and back again. What several
  * samples at one place add up to is gathered in turns, the first of every place, then the second ones, so that the
  * sum has an order of its own. SPDX-License-Identifier: Apache-2.0 */
-#include "recon/ops/cartesian.h"
-
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
-#include "larmor/operators.h"
+#include "core/core.h"
 #include "nufft/op.h"
 #include "nufft/options.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
 #include "recon/measure.h"
+#include "recon/ops/ops.h"
 
 #define DEFAULT_TOL 1e-5
 #define GRID_TOLERANCE_OVER_TOL (1. / 3) /* a coordinate off by e is a phase off by at most pi e */
@@ -135,8 +130,7 @@ static larmor_status find_cells(const larmor_array *traj, const design *d, int o
         }
         cells[j] = index;
     }
-    LMR_HAND_ON(*cell, cells);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*cell, cells);
 }
 
 /* ---- forward and adjoint ---- */

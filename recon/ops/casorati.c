@@ -1,8 +1,5 @@
 /* Blocks of a series of images as matrices of voxels and frames. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "core/owned.h"
-#include "larmor/operators.h"
+#include "core/core.h"
 #include "recon/low_rank.h"
 
 typedef struct casorati {

@@ -1,11 +1,7 @@
 /* Multiplication by coil sensitivity maps, and the combination of coils that is its adjoint.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/op.h"
-#include "core/owned.h"
-#include "recon/ops/coils.h"
+#include "core/core.h"
+#include "recon/ops/ops.h"
 
 typedef struct coils {
     larmor_array *maps;
@@ -24,11 +20,7 @@ static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
     return lmr_vec_of(x)->combine(x->dev->ctx, s->voxels, s->channels, s->maps->data, y->data, x->data);
 }
 
-static void destroy(void *self)
-{
-    coils *s = self;
-    LMR_FREE(s->maps, s);
-}
+LMR_DESTROYS(destroy, coils, maps)
 
 const larmor_array *lmr_coils_maps(const larmor_op *S)
 {

@@ -1,6 +1,6 @@
 /* Daubechies' filters of minimal phase: the roots inside the unit circle of the spectral factorisation, in 60 digits,
  * rounded to double. They sum to sqrt(2). SPDX-License-Identifier: Apache-2.0 */
-#include "recon/ops/daubechies.h"
+#include "recon/ops/ops.h"
 
 const double lmr_daubechies[LMR_DAUBECHIES][LMR_MAX_TAPS] = {
     {0.70710678118654752, 0.70710678118654752},

@@ -3,11 +3,9 @@
  * q(i) = exp(2 pi i (c i - c^2/2)/n): multiplications before and after, for odd n as well.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
 
-#include "core/owned.h"
-#include "larmor/operators.h"
-#include "recon/ops/axes.h"
+#include "core/core.h"
+#include "recon/ops/ops.h"
 #include "recon/sparse.h"
 
 /* Up to three neighbouring axes of an array [before, dim..., after]. */

@@ -1,13 +1,7 @@
 /* One operator for each frame of a series of images. SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include "core/array.h"
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
-#include "larmor/operators.h"
+#include "core/core.h"
 
 enum {
     SMALL = 1 << 19, /* voxels: threads that share such an image wait for each other a good part of the time */

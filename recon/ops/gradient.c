@@ -1,11 +1,6 @@
 /* Differences of images, and of vector fields. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
-#include "larmor/operators.h"
-#include "recon/ops/axes.h"
-#include "recon/ops/gradient.h"
+#include "core/core.h"
+#include "recon/ops/ops.h"
 #include "recon/sparse.h"
 
 typedef struct gradient {

@@ -1,11 +1,6 @@
 /* From coil images to the final image: root sum of squares, division by the maps' energy, crop, other voxels.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/give.h"
-#include "core/owned.h"
-#include "larmor/operators.h"
-#include "larmor/recon.h"
+#include "core/core.h"
 #include "recon/inputs.h"
 
 /* e <- sum_c |x_c|^2 of complex [image..., coils], which must fit like's shape and device. */

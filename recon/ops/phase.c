@@ -1,7 +1,5 @@
 /* Images whose phase is about known: what is left of them is nearly real. SPDX-License-Identifier: Apache-2.0 */
-#include "core/array.h"
-#include "core/owned.h"
-#include "larmor/cartesian.h"
+#include "core/core.h"
 
 typedef struct turned {
     larmor_array *phase, *work;
@@ -30,11 +28,7 @@ static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
     return lessen(t, t->work, x);
 }
 
-static void destroy(void *self)
-{
-    turned *t = self;
-    LMR_FREE(t->phase, t->work, t);
-}
+LMR_DESTROYS(destroy, turned, phase, work)
 
 larmor_status larmor_op_phase(larmor_array *phase, double imaginary, larmor_op **P)
 {

@@ -1,22 +1,13 @@
 /* SENSE as a product of operators: root of the weights, NUFFT or FFT, coils (Pruessmann et al. 2001), for all
  * coils at once or for some at a time. The normal map has no root in it, and may be Toeplitz between the coils.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
 #include "core/conv_shape.h"
-#include "core/device.h"
-#include "core/op.h"
-#include "core/owned.h"
-#include "larmor/operators.h"
+#include "core/core.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
 #include "recon/field/off_resonance.h"
 #include "recon/inputs.h"
-#include "recon/ops/cartesian.h"
-#include "recon/ops/coils.h"
-#include "recon/ops/sense.h"
-#include "recon/ops/weights.h"
+#include "recon/ops/ops.h"
 
 /* sqrt(weights), real, [samples...]. */
 static larmor_status root_of(const larmor_array *weights, larmor_device *dev, larmor_dtype dtype,

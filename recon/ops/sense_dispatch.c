@@ -2,9 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "core/array.h"
 #include "recon/bytes.h"
-#include "recon/ops/sense.h"
-#include "recon/ops/sense_ranks.h"
-#include "recon/ops/sense_spread.h"
+#include "recon/ops/ops.h"
 
 larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A)
 {

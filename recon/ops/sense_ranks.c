@@ -1,15 +1,9 @@
 /* SENSE whose coils the ranks of several processes share: rank 0 sends to each its part of the maps, and
  * trajectory and weights to all; rows and sums are those of core/ranks/rank_rows.c. SPDX-License-Identifier:
  * Apache-2.0 */
-#include "recon/ops/sense_ranks.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "core/ranks/rank_rows.h"
-#include "recon/ops/sense.h"
+#include "recon/ops/ops.h"
 
 int lmr_sense_ranks(const larmor_device *dev, int64_t coils, int64_t sets, const larmor_sense_opts *opts)
 {
@@ -37,10 +31,7 @@ typedef struct inputs {
     larmor_array *maps, *traj, *weights;
 } inputs;
 
-static void free_inputs(inputs *in)
-{
-    LMR_FREE(in->maps, in->traj, in->weights);
-}
+LMR_FREES(free_inputs, inputs, maps, traj, weights)
 
 /* The coils of rank i: first .. first + count - 1. */
 static int64_t coils_of(const larmor_ranks *ranks, int64_t coils, int i, int64_t *first)

@@ -1,15 +1,10 @@
 /* SENSE on a group of devices: each has some of the coils with all of the trajectory, and the images are summed
  * (larmor_op_distribute). The rows are made at the same time, a thread for each. SPDX-License-Identifier:
  * Apache-2.0 */
-#include "recon/ops/sense_spread.h"
-
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include "core/array.h"
-#include "core/owned.h"
-#include "recon/ops/sense.h"
+#include "core/core.h"
+#include "recon/ops/ops.h"
 
 int lmr_sense_devices(const larmor_device *dev, int64_t coils, int64_t sets, const larmor_sense_opts *opts)
 {
@@ -28,10 +23,7 @@ typedef struct share {
     char message[1024];
 } share;
 
-static void free_share(share *s)
-{
-    LMR_FREE(s->maps, s->traj, s->weights, s->op);
-}
+LMR_FREES(free_share, share, maps, traj, weights, op)
 
 /* Share i of `count`: its coils, and all points. */
 static larmor_status copy_share(larmor_array *maps, const larmor_sense_opts *opts, int i, int count, share *s)

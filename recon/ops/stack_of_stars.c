@@ -1,17 +1,14 @@
 /* The NUFFT of a stack of planes: an FFT along z and, of each set of angles, one NUFFT in the plane for all
  * partitions that have it. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/owned.h"
-#include "larmor/operators.h"
+#include "core/core.h"
 #include "nufft/options.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
 #include "recon/low_rank.h"
 #include "recon/measure.h"
-#include "recon/ops/cartesian.h"
+#include "recon/ops/ops.h"
 
 /* ---- what a trajectory is made of ---- */
 
@@ -29,10 +26,7 @@ typedef struct layers {
     int64_t nz, sets;
 } layers;
 
-static void free_layers(layers *a)
-{
-    LMR_FREE(a->k, a->list, a->first, a->set);
-}
+LMR_FREES(free_layers, layers, k, list, first, set)
 
 /* -1, 0, 1 in the order of the samples' kx and ky. */
 static int compare_in_plane(const readout *a, const readout *b)

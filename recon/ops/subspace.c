@@ -1,9 +1,7 @@
 /* Images of a few basis functions in time. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
 
-#include "core/array.h"
-#include "core/owned.h"
-#include "larmor/operators.h"
+#include "core/core.h"
 
 typedef struct subspace {
     int64_t voxels, frames, rank;
@@ -37,11 +35,7 @@ static larmor_status normal(void *self, const larmor_array *x, larmor_array *z)
     return times(s, x, 'N', s->gram, s->rank, s->rank, z);
 }
 
-static void destroy(void *self)
-{
-    subspace *s = self;
-    LMR_FREE(s->basis, s->conjugate, s->gram, s);
-}
+LMR_DESTROYS(destroy, subspace, basis, conjugate, gram)
 
 static const larmor_op_impl impl = {"subspace", forward, adjoint, normal, destroy};
 

@@ -1,12 +1,6 @@
 /* SENSE of coefficient images (Tamir et al. 2017): the basis acts on samples, or, in the normal map, on the images'
  * transforms on the doubled grid. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/device.h"
-#include "core/op.h"
-#include "core/owned.h"
-#include "larmor/subspace.h"
+#include "core/core.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
 #include "recon/field/off_resonance.h"

@@ -1,12 +1,7 @@
 /* Orthonormal wavelet transforms of images, level by level and axis by axis (Mallat 1989). The passes go to and fro
  * between two arrays. SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
-#include "core/op.h"
-#include "core/owned.h"
-#include "larmor/operators.h"
-#include "recon/ops/axes.h"
-#include "recon/ops/daubechies.h"
+#include "core/core.h"
+#include "recon/ops/ops.h"
 #include "recon/sparse.h"
 
 enum { AXES = 3, MAX_LEVELS = 63 };
@@ -29,11 +24,7 @@ typedef struct wavelet {
     level level[MAX_LEVELS];
 } wavelet;
 
-static void destroy(void *self)
-{
-    wavelet *w = self;
-    LMR_FREE(w->work, w);
-}
+LMR_DESTROYS(destroy, wavelet, work)
 
 /* ---- application ---- */
 

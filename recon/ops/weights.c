@@ -1,12 +1,7 @@
 /* Multiplication of complex arrays by real weights. SPDX-License-Identifier: Apache-2.0 */
-#include "recon/ops/weights.h"
-
-#include <stdlib.h>
-
-#include "core/op.h"
-#include "core/owned.h"
-#include "larmor/operators.h"
+#include "core/core.h"
 #include "recon/inputs.h"
+#include "recon/ops/ops.h"
 #include "recon/sparse.h"
 
 typedef struct weights {
@@ -27,11 +22,7 @@ static larmor_status multiply_twice(void *self, const larmor_array *x, larmor_ar
     return multiply(self, z, z);
 }
 
-static void destroy(void *self)
-{
-    weights *s = self;
-    LMR_FREE(s->w, s);
-}
+LMR_DESTROYS(destroy, weights, w)
 
 larmor_status lmr_op_weigh(const char *name, larmor_array *w, larmor_dtype dtype, int64_t batch, larmor_op **W)
 {
@@ -68,8 +59,7 @@ larmor_status lmr_weights_copy(const char *who, const char *what, const larmor_a
     LMR_OWN(larmor_array, out, larmor_array_create(in_double->dev, lmr_real_of(dtype), in_double->shape, &out));
     LMR_TRY(larmor_copy(converted, out));
     if (root) LMR_TRY(kernels->root(out->dev->ctx, larmor_array_count(out), out->data));
-    LMR_HAND_ON(*copy, out);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*copy, out);
 }
 
 static larmor_status op_of(const char *name, const char *what, const larmor_array *given, larmor_dtype dtype,

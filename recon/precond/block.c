@@ -1,9 +1,6 @@
 /* Inverses for an image beside fields that no sample sees, as the vector field of total generalised variation: block
  * circulant, a Hermitian matrix at each frequency. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/bytes.h"
 #include "recon/precond/circulant.h"
 

@@ -1,12 +1,9 @@
 /* The circulant matrix nearest to A^H A of non-Cartesian SENSE (T. Chan 1988), and inverses of it as preconditioners.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
+#include "recon/precond/circulant.h"
+#include "core/core.h"
 #include "recon/bytes.h"
 #include "recon/measure.h"
-#include "recon/precond/circulant.h"
 
 /* What is added to the eigenvalues, relative to their mean: without it the preconditioner amplifies what the samples
  * hardly see before the rest has converged. Relative to the largest it would grow with the density of the samples in
@@ -188,8 +185,7 @@ static larmor_status coil_autocorrelation(larmor_device *dev, larmor_array *maps
     LMR_TRY(correlate_coils(own ? own : coarse, grid, &small));
     LMR_TRY(larmor_resize(small, lmr_doubled(image), &on_doubled));
     LMR_TRY(larmor_axpby(scale, on_doubled, 0, on_doubled));
-    LMR_HAND_ON(*sum, on_doubled);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*sum, on_doubled);
 }
 
 static void circulant_destroy(void *circulant)
@@ -246,8 +242,7 @@ larmor_status larmor_circulant_spread(const larmor_array *traj, const larmor_arr
 
 larmor_status larmor_circulant_of_spread(larmor_array *maps, const larmor_array *spread, larmor_circulant **C)
 {
-    LMR_NEED_OUT(C);
-    LMR_NEED(spread);
+    LMR_NEED_OUT(C, spread);
     larmor_shape image = spread->shape;
     int odd = image.ndim < 1 || image.ndim > 3 || larmor_array_count(spread) < 1;
     for (int d = 0; d < image.ndim && !odd; d++) {

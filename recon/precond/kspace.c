@@ -1,8 +1,7 @@
 /* The diagonal preconditioner in k-space (Ong, Uecker, Lustig 2020). SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
 
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/precond/precond.h"
 
 /* With G = A A^H, whose rows are (coil c, sample i): the diagonal P that minimises |P (G + lambda) - I| in Frobenius'

@@ -3,7 +3,7 @@
 
 #include "core/owned.h"
 #include "recon/bytes.h"
-#include "recon/ops/cartesian.h"
+#include "recon/ops/ops.h"
 #include "recon/sparse.h"
 
 larmor_shape lmr_doubled(larmor_shape image)
@@ -33,8 +33,7 @@ larmor_status lmr_precond_inputs(const char *who, const larmor_array *maps, cons
         LMR_REFUSE(index >= 0, LARMOR_ERR_ARG, "%s: weight %lld is %g, expected at least 0", who, (long long)index,
                    value);
     }
-    LMR_HAND_ON(*k, points);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*k, points);
 }
 
 /* A preconditioner need not be exact. */
@@ -71,8 +70,7 @@ larmor_status lmr_point_spread(larmor_op *F, const larmor_array *k, const larmor
     }
     LMR_TRY(larmor_array_create(k->dev, dtype, lmr_doubled(image), &out));
     LMR_TRY(larmor_op_adjoint(F, values, out));
-    LMR_HAND_ON(*t, out);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*t, out);
 }
 
 /* What moves index 0 to N: exp(i pi) to the sum of frequencies, for each dimension. */
@@ -131,8 +129,7 @@ larmor_status lmr_autocorrelation_end(lmr_autocorrelation *a, larmor_array **sum
     LMR_TRY(kernels->modulate(a->dev->ctx, dim, 1, a->phases->data, 0, scale, a->power->data, out->data));
     LMR_TRY(larmor_zero(a->power));
     LMR_TRY(lmr_fft_of(out)->exec(a->dev->ctx, a->fft, 1, out->data));
-    LMR_HAND_ON(*sum, out);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*sum, out);
 }
 
 void lmr_autocorrelation_free(lmr_autocorrelation *a)

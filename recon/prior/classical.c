@@ -1,10 +1,5 @@
 /* Denoisers from larmor's penalties. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/prior/prior.h"
 
 LMR_OWNS(larmor_regulariser, larmor_regulariser_free)
@@ -36,11 +31,7 @@ static larmor_status penalise(void *self, double sigma, const larmor_array *x, l
     return larmor_regularised(I, x, r, z, &opts, NULL);
 }
 
-static void free_penalty(void *self)
-{
-    by_penalty *p = self;
-    LMR_FREE(p->name, p);
-}
+LMR_DESTROYS(free_penalty, by_penalty, name)
 
 larmor_status larmor_denoiser_named(const char *name, double weight, larmor_denoiser **d)
 {

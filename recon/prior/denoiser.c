@@ -1,11 +1,8 @@
 /* Denoisers: the public calls, and the forms in which they get complex numbers.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include "core/array.h"
+#include "core/core.h"
 #include "core/gate.h"
 #include "recon/prior/prior.h"
 

@@ -1,10 +1,6 @@
 /* Complex numbers as two channels, or as magnitude and phase; and as tensors of DLPack. SPDX-License-Identifier:
  * Apache-2.0 */
-#include <stdio.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/prior/prior.h"
 
 LMR_OWNS(larmor_prox, larmor_prox_free)

@@ -2,14 +2,10 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
 
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/prior/prior.h"
 
 #define SYMBOL "larmor_prior_plugin"
@@ -118,8 +114,7 @@ static larmor_status load(const char *path, const larmor_prior_table **table)
 
 larmor_status larmor_prior_open(const char *text, larmor_denoiser **d)
 {
-    LMR_NEED_OUT(d);
-    LMR_NEED(text);
+    LMR_NEED_OUT(d, text);
     char message[MOST_MESSAGE] = "";
     LMR_HEAP LMR_NEW_ZEROS(plugin, p, 1);
     LMR_TRY(find(text, p->path));

@@ -1,8 +1,6 @@
 /* Images by a denoiser: options, the run, and when it ends (docs/reference/priors.md).
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/array.h"
+#include "core/core.h"
 #include "recon/prior/prior.h"
 
 enum { DEFAULT_ITERS = 50, DEFAULT_INNER = 30, DEFAULT_FALLING = 10, POWER_STEPS = 15 };

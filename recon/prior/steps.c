@@ -1,9 +1,7 @@
 /* Iterations with a denoiser: alternating directions (Venkatakrishnan et al. 2013), steps of the gradient with a
  * momentum (Kamilov et al. 2017), and regularisation by denoising (Romano et al. 2017; momentum: Reehorst and
  * Schniter, IEEE Trans. Comput. Imaging 5, 52 (2019)). SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/prior/prior.h"
 
 enum { POWER_STEPS = 6 };

@@ -1,6 +1,5 @@
 /* Convex conjugates, by Moreau's identity (Moreau 1965). SPDX-License-Identifier: Apache-2.0 */
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/prox/prox.h"
 
 enum { VALUE_STEPS = 5 };
@@ -65,8 +64,7 @@ static void conjugate_destroy(void *self)
 larmor_status larmor_prox_conjugate(larmor_prox *g, larmor_prox **p)
 {
     static const larmor_prox_impl impl = {"conjugate", conjugate_apply, conjugate_value, conjugate_destroy};
-    LMR_NEED_OUT(p);
-    LMR_NEED(g);
+    LMR_NEED_OUT(p, g);
     larmor_device *dev = larmor_prox_device(g);
     const larmor_dtype dtype = larmor_prox_dtype(g);
     const larmor_shape shape = larmor_prox_shape(g);

@@ -1,9 +1,5 @@
 /* Sets that images are held to, by their names. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/prox/prox.h"
 
 /* "LOW,HIGH" */

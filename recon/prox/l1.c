@@ -1,7 +1,5 @@
 /* Sums of magnitudes: of numbers, and of groups of them. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/prox/prox.h"
 #include "recon/prox/regulariser.h"
 #include "recon/sparse.h"

@@ -1,9 +1,5 @@
 /* Regularisers by name: one of the table, or the sum of several. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-
-#include "core/give.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/prox/sum.h"
 #include "recon/prox/terms.h"
 

@@ -1,8 +1,5 @@
 /* The norm of all numbers together, its square, and functions that are moved. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/prox/prox.h"
 
 typedef struct norm {
@@ -100,8 +97,7 @@ static void moved_destroy(void *self)
 larmor_status larmor_prox_translate(larmor_prox *g, const larmor_array *centre, larmor_prox **p)
 {
     static const larmor_prox_impl impl = {"translate", moved_apply, moved_value, moved_destroy};
-    LMR_NEED_OUT(p);
-    LMR_NEED(g && centre);
+    LMR_NEED_OUT(p, g && centre);
     larmor_device *dev = larmor_prox_device(g);
     const larmor_dtype dtype = larmor_prox_dtype(g);
     const larmor_shape shape = larmor_prox_shape(g);

@@ -27,11 +27,7 @@ static larmor_status nuclear_value(void *self, const larmor_array *x, double *g)
     return LARMOR_OK;
 }
 
-static void nuclear_destroy(void *self)
-{
-    nuclear *s = self;
-    LMR_FREE(s->shrunk, s);
-}
+LMR_DESTROYS(nuclear_destroy, nuclear, shrunk)
 
 larmor_status larmor_prox_nuclear(larmor_device *dev, double weight, larmor_dtype dtype, larmor_shape shape,
                                   larmor_prox **p)

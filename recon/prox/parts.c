@@ -1,9 +1,7 @@
 /* An image as the sum of several, each with a penalty of its own. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/prox/parts.h"
 
-#include <math.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 
 static int count_of(const larmor_array *z)
 {
@@ -69,11 +67,7 @@ static larmor_status one_normal(void *self, const larmor_array *z, larmor_array 
     return larmor_op_normal(s->K, from, to);
 }
 
-static void one_destroy(void *self)
-{
-    one *s = self;
-    LMR_FREE(s->K, s);
-}
+LMR_DESTROYS(one_destroy, one, K)
 
 /* K, which becomes that of z. */
 static larmor_status take_part(larmor_shape all, int i, larmor_op **K)

@@ -1,9 +1,7 @@
 /* Proximal maps: the public calls, and helpers of the constructors. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
-#include "core/array.h"
+#include "core/core.h"
 #include "core/gate.h"
 #include "recon/prox/prox.h"
 

@@ -1,6 +1,5 @@
 /* A regulariser: a row of the table in regulariser.c, or a sum of rows. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_REGULARISER_H
-#define LMR_REGULARISER_H
+#pragma once
 
 #include "core/array.h"
 #include "larmor/solve.h"
@@ -40,5 +39,3 @@ struct larmor_regulariser {
     double fixed;     /* the absolute weight to take instead of lambda, or 0 */
     double weight;    /* the absolute one of the last run */
 };
-
-#endif

@@ -1,8 +1,5 @@
 /* Projections: the proximal maps of sets, whose functions are 0 within them. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/prox/prox.h"
 #include "recon/sparse.h"
 
@@ -46,11 +43,7 @@ static larmor_status support_apply(void *self, double t LMR_UNUSED, const larmor
     return s->kernels->weigh(x->dev->ctx, count, larmor_array_count(x) / count, s->mask->data, x->data, z->data);
 }
 
-static void support_destroy(void *self)
-{
-    support *s = self;
-    LMR_FREE(s->mask, s);
-}
+LMR_DESTROYS(support_destroy, support, mask)
 
 /* A copy of 0 and 1. */
 static larmor_status take_mask(const larmor_array *mask, larmor_dtype dtype, larmor_array **own)

@@ -1,9 +1,6 @@
 /* The projection onto numbers of 0 and more with a given sum (Held, Wolfe, Crowder, Math. Program. 6, 62 (1974)):
  * real parts less a threshold, which is found between bounds. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/prox/prox.h"
 #include "recon/sparse.h"
 
@@ -65,11 +62,7 @@ static larmor_status simplex_apply(void *self, double t LMR_UNUSED, const larmor
     return larmor_copy(s->over, z);
 }
 
-static void simplex_destroy(void *self)
-{
-    simplex *s = self;
-    LMR_FREE(s->ones, s->real, s->over, s);
-}
+LMR_DESTROYS(simplex_destroy, simplex, ones, real, over)
 
 larmor_status larmor_prox_simplex(larmor_device *dev, double sum, larmor_dtype dtype, larmor_shape shape,
                                   larmor_prox **p)

@@ -1,8 +1,5 @@
 /* A sum of proximal maps over ranges of the last dimension. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/prox/prox.h"
 
 typedef struct stack {

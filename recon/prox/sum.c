@@ -2,9 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "recon/prox/sum.h"
 
-#include <stdlib.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 
 enum { MOST = LARMOR_MOST_PENALTIES + 1 }; /* and a set */
 

@@ -1,11 +1,7 @@
 /* The penalties that a regulariser's name lists. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/prox/terms.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/names.h"
+#include "core/core.h"
 
 static const char letters[] = "xyzthb";
 

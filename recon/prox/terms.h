@@ -1,6 +1,5 @@
 /* The penalties that a regulariser's name lists. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_TERMS_H
-#define LMR_TERMS_H
+#pragma once
 
 #include "recon/prox/regulariser.h"
 
@@ -29,5 +28,3 @@ unsigned lmr_terms_take(const lmr_terms *terms);
  * dimensions that they lack; LARMOR_ERR_SHAPE for a series of another length. */
 larmor_status lmr_terms_opts(const lmr_terms *terms, int i, const larmor_regulariser_opts *all, larmor_shape shape,
                              larmor_regulariser_opts *opts, larmor_shape *seen);
-
-#endif

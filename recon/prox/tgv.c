@@ -17,10 +17,7 @@ typedef struct parts {
     larmor_array *x, *v, *first, *second;
 } parts;
 
-static void parts_free(parts *p)
-{
-    LMR_FREE(p->x, p->v, p->first, p->second);
-}
+LMR_FREES(parts_free, parts, x, v, first, second)
 
 static larmor_status parts_of(const second_order *s, const larmor_array *z, const larmor_array *y, parts *p)
 {
@@ -51,11 +48,7 @@ static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *z)
     return larmor_axpby(-1, p.first, 1, p.v);
 }
 
-static void destroy(void *self)
-{
-    second_order *s = self;
-    LMR_FREE(s->gradient, s->symmetrised, s);
-}
+LMR_DESTROYS(destroy, second_order, gradient, symmetrised)
 
 /* Of images of `axes` dimensions, and of several of them each by itself. */
 static larmor_status make_K(larmor_device *dev, larmor_dtype dtype, larmor_shape image, int axes,

@@ -1,7 +1,7 @@
 /* Isotropic total variation (Rudin, Osher, Fatemi 1992). SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "recon/ops/gradient.h"
+#include "recon/ops/ops.h"
 #include "recon/prox/regulariser.h"
 
 void lmr_regulariser_spacing(const larmor_regulariser_opts *o, int axes, double spacing[LARMOR_MAX_DIMS])

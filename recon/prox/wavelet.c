@@ -1,7 +1,5 @@
 /* Sparsity of an image's wavelet coefficients, with shifts. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/prox/regulariser.h"
 
 /* A tight frame of shifted transforms, K^H K = 1; of a series each image by itself. */
@@ -46,11 +44,7 @@ static larmor_status frame_normal(void *self LMR_UNUSED, const larmor_array *x, 
     return larmor_copy(x, z);
 }
 
-static void frame_destroy(void *self)
-{
-    shifted *s = self;
-    LMR_FREE(s->W, s->back, s);
-}
+LMR_DESTROYS(frame_destroy, shifted, W, back)
 
 static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, larmor_dtype dtype,
                           larmor_shape shape, larmor_penalty *made)

@@ -1,12 +1,8 @@
 /* Bases of signals in time: from a dictionary by its singular vectors, and at the samples. SPDX-License-Identifier:
  * Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/array.h"
-#include "core/owned.h"
-#include "larmor/subspace.h"
+#include "core/core.h"
 
 #define MIN_ENERGY_PART 0.9999 /* of the curves: what is left out is then 1 % of their norm */
 
@@ -89,8 +85,7 @@ static larmor_status upload(const number *x, larmor_device *dev, larmor_dtype dt
     int is_complex = 0;
     for (int64_t i = 0; i < count && !is_complex; i++) is_complex = cimag(x[i]) != 0;
     if (is_complex) return larmor_array_upload(dev, dtype, shape, LARMOR_C128, x, out);
-    LMR_HEAP double *real = malloc(sizeof *real * (size_t)count + 1);
-    if (!real) return LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW(double, real, count);
     for (int64_t i = 0; i < count; i++) real[i] = creal(x[i]);
     return larmor_array_upload(dev, lmr_real_of(dtype), shape, LARMOR_F64, real, out);
 }
@@ -98,8 +93,7 @@ static larmor_status upload(const number *x, larmor_device *dev, larmor_dtype dt
 larmor_status larmor_basis_of_curves(larmor_array *curves, int64_t rank, double energy, larmor_array **basis,
                                      double *kept)
 {
-    LMR_NEED_OUT(basis);
-    LMR_NEED(curves);
+    LMR_NEED_OUT(basis, curves);
     LMR_REFUSE(curves->shape.ndim != 2 || larmor_array_count(curves) < 1, LARMOR_ERR_SHAPE,
                "basis: curves are %s, expected [frames, curves]", lmr_describe(curves).s);
     const int64_t frames = curves->shape.dim[0], count = curves->shape.dim[1];
@@ -173,8 +167,7 @@ static larmor_status spread(const number *basis, int64_t frames, const int *fram
 larmor_status larmor_basis_factors(larmor_array *basis, const int *frame, int64_t readouts, int64_t samples,
                                    larmor_device *dev, larmor_dtype dtype, larmor_array **factors)
 {
-    LMR_NEED_OUT(factors);
-    LMR_NEED(basis, frame, dev);
+    LMR_NEED_OUT(factors, basis, frame, dev);
     LMR_REFUSE(basis->shape.ndim != 2 || larmor_array_count(basis) < 1 || readouts < 1 || samples < 1,
                LARMOR_ERR_SHAPE, "basis: is %s for %lld readouts of %lld samples, expected [frames, coefficients]",
                lmr_describe(basis).s, (long long)readouts, (long long)samples);

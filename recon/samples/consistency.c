@@ -1,9 +1,6 @@
 /* Whether samples and trajectory belong together: one image on the field of view must explain the centre of k-space.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/owned.h"
-#include "larmor/recon.h"
+#include "core/core.h"
 #include "recon/inputs.h"
 
 enum {
@@ -20,10 +17,7 @@ typedef struct centre {
     larmor_array *traj, *weights, *kspace;
 } centre;
 
-static void centre_free(centre *c)
-{
-    LMR_FREE(c->traj, c->weights, c->kspace);
-}
+LMR_FREES(centre_free, centre, traj, weights, kspace)
 
 /* The coil with most energy, of k-space on the host. */
 static int64_t strongest(const float *x, int64_t points, int64_t coils)

@@ -1,12 +1,5 @@
 /* How far samples reach on either side of the centre of k-space. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
-#include "core/select.h"
-#include "larmor/recon.h"
+#include "core/core.h"
 #include "recon/inputs.h"
 
 /* Of the shorter side to the longer one; 7/8 of the lines have 3/4. */

@@ -1,11 +1,7 @@
 /* Noise whitening of coils (Kellman and McVeigh 2005). SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/owned.h"
-#include "core/random.h"
-#include "larmor/recon.h"
+#include "core/core.h"
 #include "recon/inputs.h"
 #include "recon/lapack.h"
 

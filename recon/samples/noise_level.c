@@ -1,13 +1,6 @@
 /* The level of the noise from the data themselves. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/parallel.h"
+#include "core/core.h"
 #include "core/ranks/ranks.h"
-#include "core/select.h"
-#include "larmor/recon.h"
 #include "recon/inputs.h"
 
 /* The outer samples of k-space, where there is the least signal: those beyond this part of the largest |k|, or

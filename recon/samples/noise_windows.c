@@ -3,13 +3,8 @@
  * is a combination of samples that has next to nothing of the object, and v^H G v / |v|^2 the power of the noise.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/device.h"
-#include "core/owned.h"
-#include "core/status.h"
-#include "larmor/recon.h"
+#include "core/core.h"
 #include "recon/inputs.h"
 #include "recon/lapack.h"
 
@@ -247,15 +242,9 @@ static larmor_status powers_of(const windows *w, const float complex *y, int64_t
     return LARMOR_OK;
 }
 
-static void free_grid(grid *g)
-{
-    free(g->line);
-}
+LMR_FREES(free_grid, grid, line)
 
-static void free_windows(windows *w)
-{
-    free(w->at);
-}
+LMR_FREES(free_windows, windows, at)
 
 /* of_coil: NULL where some coils are enough. */
 static larmor_status level_of(larmor_array *kspace, grid *g, double *deviation, double *of_coil)

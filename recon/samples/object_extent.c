@@ -6,17 +6,12 @@
  * tell outside from inside, such as Cartesian lines along the phase encoding or too few spokes, lets the fit
  * explain everything. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/owned.h"
-#include "core/select.h"
-#include "larmor/recon.h"
+#include "core/core.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
-#include "recon/maps/centre.h"
+#include "recon/maps/maps.h"
 
 enum {
     COILS = 6,  /* virtual coils at most */

@@ -2,12 +2,8 @@
  * that both sides hold, which is of low resolution (Noll, Nishimura and Macovski 1991).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/owned.h"
-#include "larmor/cartesian.h"
-#include "larmor/operators.h"
+#include "core/core.h"
 #include "recon/inputs.h"
 
 static larmor_status check(const larmor_array *x, const double reach[3])
@@ -58,8 +54,7 @@ static larmor_status centre_of(const larmor_array *x, const double reach[3], int
     LMR_TRY(larmor_op_forward(F, x, k));
     LMR_TRY(larmor_op_forward(M, k, kept));
     LMR_TRY(larmor_op_adjoint(F, kept, k));
-    LMR_HAND_ON(*out, k);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*out, k);
 }
 
 larmor_status larmor_centre_phase(const larmor_array *x, const double reach[3], larmor_array **phase)

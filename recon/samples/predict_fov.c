@@ -2,17 +2,11 @@
  * signal from beyond the field of view folds onto what is inside, and only several coils together tell them apart.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
-#include "core/owned.h"
-#include "core/random.h"
-#include "core/select.h"
-#include "larmor/nlinv.h"
-#include "larmor/nufft.h"
+#include "core/core.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
-#include "recon/maps/centre.h"
+#include "recon/maps/maps.h"
 
 /* Voxels of the field of view along each axis, at most. */
 static const double max_side = 20;

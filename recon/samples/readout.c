@@ -1,9 +1,5 @@
 /* Readouts on a part of their field of view: oversampling that is removed. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/owned.h"
-#include "larmor/cartesian.h"
-#include "larmor/recon.h"
+#include "core/core.h"
 #include "recon/inputs.h"
 
 #define POSITION_TOLERANCE 1e-3 /* of a sample's distance from the next; not measured */
@@ -71,10 +67,7 @@ typedef struct mover { /* picks numbers of one coil */
     larmor_array *index, *factor;
 } mover;
 
-static void mover_free(mover *m)
-{
-    LMR_FREE(m->index, m->factor);
-}
+LMR_FREES(mover_free, mover, index, factor)
 
 /* to [n, readouts] <- factor times number index[i, r] of each readout, or 0 where that is negative. */
 static larmor_status mover_create(larmor_device *dev, const int64_t *index, int64_t n, int64_t readouts,
@@ -211,6 +204,5 @@ larmor_status larmor_crop_readouts(const larmor_array *kspace, const larmor_arra
     LMR_TRY(cut_coils(kspace, &p, place, first, count, out));
     LMR_TRY(cut_traj(traj, k, first, count, cropped_traj));
     if (noise) *noise = sqrt(of);
-    LMR_HAND_ON(*cropped, out);
-    return LARMOR_OK;
+    return LMR_HAND_ON(*cropped, out);
 }

@@ -1,11 +1,7 @@
 /* The circulant of a volume of which each rank has a slab and some of the points. Of the maps each coil's
  * autocorrelation is found by one rank, on the coarse grid that holds them all; lags of the points are folded slab
  * by slab. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
-#include "larmor/ranks.h"
+#include "core/core.h"
 #include "recon/bytes.h"
 #include "recon/precond/circulant.h"
 #include "recon/slabs/lags.h"
@@ -285,8 +281,7 @@ larmor_status larmor_circulant_slabs(larmor_ranks *ranks, larmor_array *maps, in
                                      const larmor_array *traj, larmor_circulant **out)
 {
     making m = {.ranks = ranks, .maps = maps};
-    LMR_NEED_OUT(out);
-    LMR_NEED(ranks);
+    LMR_NEED_OUT(out, ranks);
     larmor_circulant *c = calloc(1, sizeof *c);
     larmor_status st = c ? check_arguments(ranks, maps, planes, traj) : LMR_NO_MEMORY();
     LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));

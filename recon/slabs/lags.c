@@ -2,8 +2,7 @@
  * is a phase at each point. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/slabs/lags.h"
 
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 
 LMR_OWNS(larmor_nufft, larmor_nufft_free)
 

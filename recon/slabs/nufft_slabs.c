@@ -2,8 +2,7 @@
  * phase at each point, so that each rank applies NUFFTs of its own points to the box of one slab after the other:
  * points are sorted to no slab, no halos are exchanged, and no grid is larger than a slab's.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/inputs.h"
 #include "recon/slabs/slabs.h"
 
@@ -16,11 +15,7 @@ typedef struct volume {
     larmor_array *traj;
 } volume;
 
-static void destroy(void *self)
-{
-    volume *v = self;
-    LMR_FREE(v->traj, v->dev, v);
-}
+LMR_DESTROYS(destroy, volume, traj, dev)
 
 /* What is made for a slab. */
 typedef struct view {
@@ -176,8 +171,7 @@ static larmor_status make(larmor_device *dev, larmor_ranks *ranks, const larmor_
 larmor_status larmor_op_nufft_slabs(larmor_device *dev, larmor_ranks *ranks, const larmor_nufft_opts *opts,
                                     const larmor_array *traj, larmor_op **F)
 {
-    LMR_NEED_OUT(F);
-    LMR_NEED(ranks);
+    LMR_NEED_OUT(F, ranks);
     const larmor_status st = lmr_ranks_agree(ranks, make(dev, ranks, opts, traj, F), NULL, NULL);
     if (st) LMR_CLEAR(*F);
     return st;

@@ -1,16 +1,10 @@
 /* SENSE of a volume of which each rank has a slab, one coil at a time: the NUFFT in slabs, and between the coils
  * the Toeplitz normal map in slabs. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/op.h"
-#include "core/owned.h"
-#include "larmor/operators.h"
+#include "core/core.h"
 #include "nufft/choose/sizes.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
-#include "recon/ops/weights.h"
+#include "recon/ops/ops.h"
 #include "recon/slabs/slabs.h"
 
 static larmor_nufft_opts nufft_of(const int64_t modes[3], double tol, larmor_dtype dtype)
@@ -78,8 +72,7 @@ larmor_status larmor_op_sense_slabs(larmor_ranks *ranks, larmor_array *maps, int
                                     const larmor_sense_opts *opts, larmor_op **A)
 {
     LMR_OWNED(larmor_op) *F = NULL, *P = NULL, *T = NULL;
-    LMR_NEED_OUT(A);
-    LMR_NEED(ranks);
+    LMR_NEED_OUT(A, ranks);
     LMR_TRY(lmr_ranks_agree(ranks, check_arguments(ranks, maps, planes, opts), NULL, NULL));
     const int64_t modes[3] = {maps->shape.dim[0], maps->shape.dim[1], planes};
     const larmor_nufft_opts nufft = nufft_of(modes, opts->nufft_tol, maps->dtype);

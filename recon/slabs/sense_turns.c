@@ -1,12 +1,7 @@
 /* SENSE of the frames of a series on one grid, a frame at a time. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "larmor/subspace.h"
+#include "core/core.h"
 #include "recon/bytes.h"
-#include "recon/ops/sense.h"
-#include "recon/ops/weights.h"
+#include "recon/ops/ops.h"
 #include "recon/sparse.h"
 
 /* What the frames share; the last of them frees it. */

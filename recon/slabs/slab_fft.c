@@ -2,11 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "recon/slabs/slab_fft.h"
 
-#include <math.h>
-
-#include "core/array.h"
-#include "core/give.h"
-#include "core/owned.h"
+#include "core/core.h"
 
 void lmr_slab_fft_free(lmr_slab_fft *f)
 {

@@ -2,10 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "recon/slabs/slab_transpose.h"
 
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/slabs/slabs.h"
 #include "recon/sparse.h"
 

@@ -1,8 +1,7 @@
 /* Slabs of a volume: which rank has which planes, and points seen from a slab. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/slabs/slabs.h"
 
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "nufft/kernels.h"
 
 int64_t lmr_slab_share(int64_t all, int ranks, int i, int64_t *first)

@@ -3,10 +3,7 @@
  * times the spectrum, and back. The point spread function is made slab by slab, too: a slab's lags are modes
  * around another centre, which is a phase at each point, so that a NUFFT of a rank's points needs no grid larger
  * than the slab's. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/owned.h"
+#include "core/core.h"
 #include "core/ranks/ranks.h"
 #include "nufft/choose/sizes.h"
 #include "nufft/kernels.h"
@@ -302,8 +299,7 @@ larmor_status larmor_op_toeplitz_slabs(larmor_device *dev, larmor_ranks *ranks, 
                                        const larmor_array *traj, const larmor_array *weights, larmor_op **N)
 {
     static const larmor_op_impl impl = {"toeplitz-slabs", apply, apply, NULL, destroy};
-    LMR_NEED_OUT(N);
-    LMR_NEED(ranks);
+    LMR_NEED_OUT(N, ranks);
     larmor_status st = check_arguments(dev, ranks, opts, traj, weights);
     slabs *n = calloc(1, sizeof *n);
     if (!st && !n) st = LMR_NO_MEMORY();

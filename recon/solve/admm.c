@@ -2,9 +2,7 @@
  * Apache-2.0 */
 #include "recon/solve/admm.h"
 
-#include <math.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 
 enum {
     DEFAULT_ITERS = 50,

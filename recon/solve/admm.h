@@ -1,7 +1,6 @@
 /* Alternating directions as an object, so that it can be stepped and its weight changed between steps.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_ADMM_H
-#define LMR_ADMM_H
+#pragma once
 
 #include "recon/solve/solve.h"
 
@@ -51,5 +50,3 @@ larmor_status lmr_admm_weigh(lmr_admm *s, double weight);
 /* From x, as opts say. b: |b| is that of s->f. */
 larmor_status lmr_admm_run(lmr_admm *s, const larmor_array *b, larmor_array *x, const larmor_solve_opts *opts,
                            larmor_report *report);
-
-#endif

@@ -1,8 +1,6 @@
 /* Conjugate gradients on the normal equations (Hestenes and Stiefel 1952). A model of a solver: it needs operators
  * and arrays alone. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/array.h"
+#include "core/core.h"
 #include "recon/bytes.h"
 #include "recon/measure.h"
 #include "recon/solve/solve.h"

@@ -1,10 +1,5 @@
 /* The largest eigenvalue of A^H A by the power method. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/owned.h"
-#include "core/random.h"
-#include "core/status.h"
-#include "larmor/recon.h"
+#include "core/core.h"
 
 enum { DEFAULT_ITERS = 15 };
 

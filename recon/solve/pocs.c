@@ -1,11 +1,6 @@
 /* Projections onto convex sets for partial Fourier data (Haacke, Lindskog and Lin 1991), with a solver in the
  * place of the projection onto the data, so that they may be undersampled. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/clock.h"
-#include "core/owned.h"
-#include "core/status.h"
-#include "larmor/cartesian.h"
+#include "core/core.h"
 
 enum {
     DEFAULT_ITERS = 30,

@@ -1,11 +1,6 @@
 /* Samples of the posterior distribution of an image: perturb and optimise, and for penalties of magnitudes a Gibbs
  * sampler over the variances of the differences or coefficients. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
-#include "core/select.h"
-#include "recon/inputs.h"
+#include "core/core.h"
 #include "recon/precond/circulant.h"
 #include "recon/prox/prox.h"
 #include "recon/prox/regulariser.h"

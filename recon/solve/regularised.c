@@ -1,10 +1,7 @@
 /* An image with a penalty by name, by the solver that suits it. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/solve/regularised.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "core/owned.h"
+#include "core/core.h"
 #include "recon/bytes.h"
 #include "recon/measure.h"
 
@@ -128,11 +125,7 @@ static larmor_status extended_apply(void *self, const larmor_array *x, larmor_ar
     return larmor_axpby(1 / s->rest, x, 1, y);
 }
 
-static void extended_destroy(void *self)
-{
-    extended *s = self;
-    LMR_FREE(s->E, s->M, s->x, s->y, s);
-}
+LMR_DESTROYS(extended_destroy, extended, E, M, x, y)
 
 static larmor_status precondition_extended(const larmor_regulariser *r, larmor_op *M, double rest, larmor_op **out)
 {
@@ -157,8 +150,7 @@ larmor_status lmr_regularised_inverse(const void *regularised, double penalty, l
             (u->by_mean ? lmr_circulant_inverse_by_mean : lmr_circulant_inverse_of)(u->circulant, u->lambda,
                                                                                     curvature, r->shape, &one));
     if (!r->penalty.E) {
-        LMR_HAND_ON(*M, one);
-        return LARMOR_OK;
+        return LMR_HAND_ON(*M, one);
     }
     return precondition_extended(r, one, r->kind.beside * penalty, M);
 }

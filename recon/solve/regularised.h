@@ -1,6 +1,5 @@
 /* What a run with a regulariser needs beside the caller's arrays. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_REGULARISED_H
-#define LMR_REGULARISED_H
+#pragma once
 
 #include "recon/precond/circulant.h"
 #include "recon/prox/regulariser.h"
@@ -40,5 +39,3 @@ larmor_status lmr_regularised_inverse(const void *regularised, double penalty, l
 void lmr_regularised_watch(lmr_regularised *u, larmor_solve_opts *o);
 /* x <- E z after a run that ended with st; returns st, or what went wrong. */
 larmor_status lmr_regularised_image(lmr_regularised *u, larmor_status st);
-
-#endif

@@ -1,10 +1,5 @@
 /* Code that all solvers share. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <string.h>
-
-#include "core/array.h"
-#include "core/owned.h"
-#include "core/random.h"
+#include "core/core.h"
 #include "recon/solve/solve.h"
 
 /* ---- arrays ---- */

@@ -1,7 +1,6 @@
 /* What the solvers share: options, the data term through its normal map, and the watch over each iteration. Public
  * operators and arrays alone. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SOLVE_H
-#define LMR_SOLVE_H
+#pragma once
 
 #include "core/clock.h"
 #include "core/status.h"
@@ -115,5 +114,3 @@ larmor_status lmr_map_back(larmor_op *K, const larmor_array *y, larmor_array *x)
 /* The largest eigenvalue of M B, both self-adjoint and positive, by the power method in the norm of M; M may be NULL.
  * B(x) is K^H K, or A^H A through larmor_op_normal. */
 larmor_status lmr_largest(larmor_op *B, larmor_op *M, int iters, double *largest);
-
-#endif

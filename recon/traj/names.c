@@ -1,12 +1,6 @@
 /* Trajectories by name. SPDX-License-Identifier: Apache-2.0 */
-#include "core/give.h"
+#include "core/core.h"
 #include "recon/traj/traj.h"
-
-#include <stdlib.h>
-
-#include "core/array.h"
-#include "core/device.h"
-#include "core/names.h"
 
 /* A new trajectory is a line here and a file in this folder that defines lmr_traj_<name>. */
 #define TRAJECTORIES(X)                                                                                              \

@@ -3,9 +3,7 @@
  * Winkelmann et al., IEEE Trans. Med. Imaging 26, 68 (2007); Wundrak et al., IEEE Trans. Med. Imaging 34, 1262
  * (2015); Chan et al., Magn. Reson. Med. 61, 354 (2009); Piccini et al., Magn. Reson. Med. 66, 1049 (2011).
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/parallel.h"
+#include "core/core.h"
 #include "recon/traj/traj.h"
 
 void lmr_traj_spoke(const lmr_traj_plan *plan, const double *direction, double *k)

@@ -1,8 +1,6 @@
 /* A stack of golden-angle stars: the same spokes in every partition along z, partitions outermost.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "core/parallel.h"
+#include "core/core.h"
 #include "recon/traj/traj.h"
 
 static int64_t spokes(const lmr_traj_plan *plan)

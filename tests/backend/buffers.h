@@ -1,7 +1,6 @@
 /* What the tests of a backend share: numbers that both precisions hold, doubles here and the tested precision there.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_BACKEND_BUFFERS_H
-#define LARMOR_TESTS_BACKEND_BUFFERS_H
+#pragma once
 
 #include <complex.h>
 
@@ -79,5 +78,3 @@ static inline void assert_close(int precision, const void *ptr, const cx *expect
     }
     assert_at_most(error, roundings * epsilon[precision] * scale);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Numbers for what the GPU's code computes on the host. SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_BACKEND_HOST_VALUES_H
-#define TESTS_BACKEND_HOST_VALUES_H
+#pragma once
 
 #include <cstdint>
 
@@ -13,5 +12,3 @@ inline double random_value()
     state ^= state >> 27;
     return (double)((state * UINT64_C(2685821657736338717)) >> 11) * 0x1p-52 - 1;
 }
-
-#endif

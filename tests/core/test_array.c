@@ -1,5 +1,4 @@
 /* Arrays: shapes, storage, views, conversion, algebra. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/array.h"
 
 #include <complex.h>
 #include <limits.h>

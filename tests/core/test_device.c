@@ -1,9 +1,6 @@
 /* Devices by name. SPDX-License-Identifier: Apache-2.0 */
 #include "core/device.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

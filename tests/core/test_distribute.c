@@ -1,9 +1,6 @@
 /* core/ranks/distribute.c: rows on several handles of the device, and of all GPUs where there are several, against
  * the same rows on one. SPDX-License-Identifier: Apache-2.0 */
-#include "core/array.h"
-#include "core/random.h"
-#include "larmor/op.h"
-#include "tests/support/test.h"
+#include "tests/core/diagonals.h"
 
 enum { N = 700, ROWS = 3 };
 
@@ -12,19 +9,6 @@ typedef struct scene {
     larmor_device *handle[ROWS];
     larmor_op *together, *apart;
 } scene;
-
-static larmor_op *row_on(larmor_device *on, uint64_t seed, int count)
-{
-    larmor_op *ops[2] = {NULL, NULL}, *row;
-    for (int i = 0; i < count; i++) {
-        OWN(larmor_array, *d, larmor_array_create(on, LARMOR_C64, LARMOR_SHAPE(N, 1), &d));
-        assert_ok(lmr_random_fill(d, seed + (uint64_t)i));
-        assert_ok(larmor_op_diag(d, &ops[i]));
-    }
-    assert_ok(larmor_op_stack(ops, count, &row));
-    for (int i = 0; i < count; i++) larmor_op_free(ops[i]);
-    return row;
-}
 
 static scene scene_on(larmor_device *const *devices, int count)
 {
@@ -36,8 +20,8 @@ static scene scene_on(larmor_device *const *devices, int count)
             s.handle[i] = devices[i];
         else
             assert_ok(larmor_device_open(larmor_device_spec(dev), &s.handle[i]));
-        here[i] = row_on(dev, 10 + 7 * (uint64_t)i, 1 + i % 2);
-        there[i] = row_on(s.handle[i], 10 + 7 * (uint64_t)i, 1 + i % 2);
+        here[i] = diagonals(dev, N, 10 + 7 * (uint64_t)i, 1 + i % 2);
+        there[i] = diagonals(s.handle[i], N, 10 + 7 * (uint64_t)i, 1 + i % 2);
         if (i >= count) larmor_device_free(s.handle[i]);
     }
     assert_ok(larmor_op_stack(here, ROWS, &s.together));
@@ -46,28 +30,14 @@ static scene scene_on(larmor_device *const *devices, int count)
     return s;
 }
 
-static void free_scene(scene *s)
-{
-    LMR_FREE(s->together, s->apart);
-}
-
-ENDS_ITSELF_BY(free_scene, scene)
-
-static larmor_array *random_of(larmor_shape shape, uint64_t seed)
-{
-    larmor_array *x;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, shape, &x));
-    assert_ok(lmr_random_fill(x, seed));
-    return x;
-}
-
-typedef larmor_status (*map)(larmor_op *A, const larmor_array *x, larmor_array *y);
+LMR_FREES(end_scene, scene, together, apart)
 
 static void expect_equal(const scene *s, map apply, larmor_shape in, larmor_shape out)
 {
     static float a[2 * N * 4], b[2 * N * 4];
     for (uint64_t round = 0; round < 5; round++) {
-        OWNED(larmor_array) *x = random_of(in, 100 + round), *y = random_of(out, 1), *z = random_of(out, 2);
+        OWNED(larmor_array) *x = random_on(dev, in, 100 + round), *y = random_on(dev, out, 1),
+                            *z = random_on(dev, out, 2);
         const size_t bytes = larmor_array_bytes(y);
         assert_ok(apply(s->together, x, y));
         assert_ok(apply(s->apart, x, z));
@@ -112,10 +82,10 @@ TEST(the_error_of_a_row_is_returned_with_its_message_and_the_next_call_works)
     larmor_device *other[2];
     larmor_op *rows[2], *A;
     for (int i = 0; i < 2; i++) assert_ok(larmor_device_open(larmor_device_spec(dev), &other[i]));
-    rows[0] = row_on(other[0], 1, 1);
+    rows[0] = diagonals(other[0], N, 1, 1);
     assert_ok(larmor_op_create(other[1], &impl, NULL, LARMOR_C64, LARMOR_SHAPE(N, 1), LARMOR_SHAPE(N, 1), &rows[1]));
     assert_ok(larmor_op_distribute(dev, rows, 2, &A));
-    larmor_array *x = random_of(LARMOR_SHAPE(N, 1), 1), *y = random_of(LARMOR_SHAPE(N, 2), 1);
+    larmor_array *x = random_on(dev, LARMOR_SHAPE(N, 1), 1), *y = random_on(dev, LARMOR_SHAPE(N, 2), 1);
     for (int i = 0; i < 3; i++) assert_refused(larmor_op_forward(A, x, y), LARMOR_ERR_NUMERIC, "this row cannot");
     LMR_FREE(x, y, A);
     for (int i = 0; i < 2; i++) LMR_FREE(rows[i], other[i]);
@@ -126,8 +96,8 @@ TEST(rows_that_do_not_fit_are_refused)
     larmor_device *other[2];
     larmor_array *d;
     for (int i = 0; i < 2; i++) assert_ok(larmor_device_open(larmor_device_spec(dev), &other[i]));
-    larmor_op *one = row_on(other[0], 1, 1), *beside = row_on(other[0], 2, 1), *here = row_on(dev, 3, 1), *shorter,
-              *A;
+    larmor_op *one = diagonals(other[0], N, 1, 1), *beside = diagonals(other[0], N, 2, 1),
+              *here = diagonals(dev, N, 3, 1), *shorter, *A;
     assert_ok(larmor_array_create(other[1], LARMOR_C64, LARMOR_SHAPE(N - 1, 1), &d));
     assert_ok(larmor_op_diag(d, &shorter));
     larmor_array_free(d);

@@ -3,8 +3,6 @@
 #define LMR_REAL 64
 #endif
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
 
 #include "core/cpu/lanes.h"
 #include "tests/support/test.h"
@@ -61,12 +59,10 @@ static scene make_scene(int count, const int64_t *first, const int64_t *second)
     return s;
 }
 
-static void free_scene(scene *s)
+static void end_scene(scene *s)
 {
     LMR_FREE(s->axes.axis[0].roots, s->axes.axis[1].roots, s->spectrum, s->grid, s->room, s->expected);
 }
-
-ENDS_ITSELF_BY(free_scene, scene)
 
 static wide root(int64_t j, int64_t n)
 {

@@ -1,5 +1,4 @@
 /* Operators: the laws of adjoint and normal, and how they compose. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/op.h"
 
 #include <complex.h>
 #include <pthread.h>

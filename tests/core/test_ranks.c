@@ -1,25 +1,12 @@
 /* core/ranks/rank_rows.c and core/ranks/ranks.c, by mpirun: rows on all ranks against the same rows on rank 0.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "core/array.h"
-#include "core/random.h"
 #include "core/ranks/rank_rows.h"
 #include "tests/support/ranks.h"
 
+#include "tests/core/diagonals.h"
+
 enum { SIZES = 3, FAILING = 3, MISFIT = 4 };             /* the scenes: one for each size, and those that cannot be */
 static const int64_t size_of[SIZES] = {1, 700, 1200001}; /* the last is sent in pieces */
-
-static larmor_op *diagonals(int64_t n, uint64_t seed, int count)
-{
-    larmor_op *ops[2] = {NULL, NULL}, *row;
-    for (int i = 0; i < count; i++) {
-        OWN(larmor_array, *d, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(n, 1), &d));
-        assert_ok(lmr_random_fill(d, seed + (uint64_t)i));
-        assert_ok(larmor_op_diag(d, &ops[i]));
-    }
-    assert_ok(larmor_op_stack(ops, count, &row));
-    for (int i = 0; i < count; i++) larmor_op_free(ops[i]);
-    return row;
-}
 
 static larmor_status fails(void *self LMR_UNUSED, const larmor_array *x LMR_UNUSED, larmor_array *y LMR_UNUSED)
 {
@@ -33,8 +20,8 @@ static larmor_op *row_of(int scene, int rank)
     const int is_last = rank == larmor_ranks_count(ranks) - 1;
     larmor_op *row;
     if (scene != FAILING || !is_last)
-        return diagonals(scene < SIZES ? size_of[scene] : 700 + (scene == MISFIT && is_last), 10 + 7 * (uint64_t)rank,
-                         1 + rank % 2);
+        return diagonals(dev, scene < SIZES ? size_of[scene] : 700 + (scene == MISFIT && is_last),
+                         10 + 7 * (uint64_t)rank, 1 + rank % 2);
     assert_ok(larmor_op_create(dev, &impl, NULL, LARMOR_C64, LARMOR_SHAPE(700, 1), LARMOR_SHAPE(700, 1), &row));
     return row;
 }
@@ -74,20 +61,11 @@ static int follow(void)
 
 /* ---- rank 0 ---- */
 
-static larmor_array *random_of(larmor_shape shape, uint64_t seed)
-{
-    larmor_array *x;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, shape, &x));
-    assert_ok(lmr_random_fill(x, seed));
-    return x;
-}
-
-typedef larmor_status (*map)(larmor_op *A, const larmor_array *x, larmor_array *y);
-
 static void expect_equal(larmor_op *together, larmor_op *apart, map apply, larmor_shape in, larmor_shape out)
 {
     for (uint64_t round = 0; round < 2; round++) {
-        OWNED(larmor_array) *x = random_of(in, 100 + round), *y = random_of(out, 1), *z = random_of(out, 2);
+        OWNED(larmor_array) *x = random_on(dev, in, 100 + round), *y = random_on(dev, out, 1),
+                            *z = random_on(dev, out, 2);
         assert_ok(apply(together, x, y));
         assert_ok(apply(apart, x, z));
         OWN_MEMORY(float, *a, larmor_array_download(y, LARMOR_C64, &a));
@@ -119,8 +97,8 @@ TEST(the_error_of_a_row_is_returned_with_its_rank_and_the_next_call_works)
 {
     char expected[64];
     OWN(larmor_op, *A, join(FAILING, &A));
-    OWNED(larmor_array) *x = random_of(larmor_op_in_shape(A), 1), *y = random_of(larmor_op_out_shape(A), 1),
-                        *z = random_of(larmor_op_in_shape(A), 1);
+    OWNED(larmor_array) *x = random_on(dev, larmor_op_in_shape(A), 1), *y = random_on(dev, larmor_op_out_shape(A), 1),
+                        *z = random_on(dev, larmor_op_in_shape(A), 1);
     snprintf(expected, sizeof expected, "rank %d: this row cannot", larmor_ranks_count(ranks) - 1);
     for (int i = 0; i < 2; i++) {
         assert_refused(larmor_op_forward(A, x, y), LARMOR_ERR_NUMERIC, expected);

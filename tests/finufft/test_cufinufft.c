@@ -5,7 +5,6 @@
 
 #include <complex.h>
 
-#include "larmor/larmor.h"
 #include "tests/support/test.h"
 
 typedef double complex cx;

@@ -1,10 +1,8 @@
 /* What the tests of fits share: normal noise, the numbers of maps, medians. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_FIT_SUPPORT_H
-#define LARMOR_TESTS_FIT_SUPPORT_H
+#pragma once
 
 #include <complex.h>
 
-#include "larmor/fit.h"
 #include "tests/support/test.h"
 
 typedef double complex cplx;
@@ -43,5 +41,3 @@ static inline double median(const double *x, int count)
     qsort(sorted, (size_t)count, sizeof *sorted, by_size);
     return sorted[count / 2];
 }
-
-#endif

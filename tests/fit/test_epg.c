@@ -1,5 +1,4 @@
 /* fit/epg.c against spins that are turned one by one. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/fit.h"
 #include "tests/support/test.h"
 
 enum { PULSES = 60, SPINS = 128, ENTRIES = 3 }; /* so many spins that states of all orders have no alias */

@@ -69,11 +69,7 @@ typedef struct found {
     cplx *m0;
 } found;
 
-static void free_found(found *f)
-{
-    LMR_FREE(f->value, f->deviation, f->m0);
-}
-ENDS_ITSELF_BY(free_found, found)
+LMR_FREES(end_found, found, value, deviation, m0)
 
 static found fit(double noise, double said)
 {

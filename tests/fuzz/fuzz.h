@@ -1,7 +1,6 @@
 /* What the targets of fuzzing share. Each target is a file with LLVMFuzzerTestOneInput, which libFuzzer calls, or
  * replay.c where there is none. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_FUZZ_H
-#define LARMOR_TESTS_FUZZ_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ static inline uint64_t fuzz_take(const uint8_t **data, size_t *left, size_t size
     for (size_t i = 0; i < size && *left; i++, ++*data, --*left) v |= (uint64_t) * *data << (8 * i);
     return v;
 }
-
-#endif

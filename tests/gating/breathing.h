@@ -1,9 +1,7 @@
 /* An object that breathes and whose heart beats, seen by the centre of each readout.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_GATING_BREATHING_H
-#define LARMOR_TESTS_GATING_BREATHING_H
+#pragma once
 
-#include "larmor/larmor.h"
 #include "tests/support/test.h"
 
 typedef struct subject {
@@ -21,12 +19,10 @@ typedef struct seen {
     double *direction, *when, *breath; /* the true shift */
 } seen;
 
-static inline void free_seen(seen *s)
+static inline void end_seen(seen *s)
 {
     LMR_FREE(s->centre, s->direction, s->when, s->breath);
 }
-
-ENDS_ITSELF_BY(free_seen, seen)
 
 enum { SUBJECT_COILS = 6 };
 
@@ -94,5 +90,3 @@ static inline double correlation(const double *a, const double *b, int64_t n)
     }
     return xy / sqrt(xx * yy);
 }
-
-#endif

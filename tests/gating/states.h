@@ -1,6 +1,5 @@
 /* An object in the states that breath and heart bring it to. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_GATING_STATES_H
-#define LARMOR_TESTS_GATING_STATES_H
+#pragma once
 
 #include "tests/support/difference.h"
 
@@ -42,5 +41,3 @@ static inline larmor_array *object_over(const motion *m, larmor_shape shape, con
     assert_ok(larmor_axpby(1. / SAMPLED, sum, 0, sum));
     return sum;
 }
-
-#endif

@@ -11,12 +11,7 @@ typedef struct scan {
     larmor_phantom_cycle breath, heart; /* breath in mm */
 } scan;
 
-static void free_scan(scan *s)
-{
-    LMR_FREE(s->kspace, s->traj, s->maps, s->stamp);
-}
-
-ENDS_ITSELF_BY(free_scan, scan)
+LMR_FREES(end_scan, scan, kspace, traj, maps, stamp)
 
 static scan scan_of(double breaths, double beats)
 {
@@ -64,8 +59,7 @@ static larmor_recon_result images_of(larmor_source *source, const scan *s, const
 {
     OWNED(larmor_recon) *recon = NULL;
     larmor_recon_result result;
-    larmor_recon_opts opts = {
-        .size = sizeof opts, .method = method, .joint = strcmp(method, "cg") != 0, .maps = s->maps};
+    larmor_recon_opts opts = OPTS(.method = method, .joint = strcmp(method, "cg") != 0, .maps = s->maps);
     opts.iters = iters;
     if (iters) opts.lambda_mode = LARMOR_LAMBDA_RELATIVE;
     opts.lambda = iters ? 1e-3 : 0;

@@ -12,13 +12,11 @@ typedef struct scan {
     larmor_stamp *stamp;
 } scan;
 
-static void free_scan(scan *s)
+static void end_scan(scan *s)
 {
     larmor_source_free(s->source);
     LMR_FREE(s->kspace, s->traj, s->maps, s->stamp);
 }
-
-ENDS_ITSELF_BY(free_scan, scan)
 
 static scan scan_of(void)
 {
@@ -50,12 +48,9 @@ static larmor_recon_result images_of(larmor_source *source, const scan *s, const
 {
     OWNED(larmor_recon) *recon = NULL;
     larmor_recon_result result;
-    const larmor_recon_opts opts = {.size = sizeof opts,
-                                    .method = method,
-                                    .joint = strcmp(method, "cg") != 0,
-                                    .maps = s->maps,
-                                    .delays = LARMOR_DELAYS_OFF,
-                                    .memory = INT64_C(1) << 30}; /* no other descriptions of the scan are tried */
+    const larmor_recon_opts opts =
+        OPTS(.method = method, .joint = strcmp(method, "cg") != 0, .maps = s->maps, .delays = LARMOR_DELAYS_OFF,
+             .memory = INT64_C(1) << 30); /* no other descriptions of the scan are tried */
     assert_ok(larmor_recon_create(source, dev, &opts, &recon));
     assert_int_equal(larmor_recon_series(recon), 1);
     assert_ok(larmor_recon_run(recon, 0, &result));

@@ -11,12 +11,7 @@ typedef struct scan {
     double beats[READOUTS], breaths[READOUTS]; /* in cycles, and the shift */
 } scan;
 
-static void free_scan(scan *s)
-{
-    LMR_FREE(s->kspace, s->traj, s->maps, s->phase, s->shift);
-}
-
-ENDS_ITSELF_BY(free_scan, scan)
+LMR_FREES(end_scan, scan, kspace, traj, maps, phase, shift)
 
 static scan scan_of(void)
 {
@@ -68,8 +63,7 @@ static larmor_source *bins_of(const scan *s, int of_heart, int of_breath)
 
 static larmor_status begin(larmor_source *source, const scan *s, const char *method, larmor_recon **recon)
 {
-    const larmor_recon_opts opts = {
-        .size = sizeof opts, .method = method, .joint = strcmp(method, "cg") != 0, .maps = s->maps};
+    const larmor_recon_opts opts = OPTS(.method = method, .joint = strcmp(method, "cg") != 0, .maps = s->maps);
     return larmor_recon_create(source, dev, &opts, recon);
 }
 
@@ -180,7 +174,7 @@ TEST(penalties_along_bins_of_some_phases_are_refused_in_a_line)
     assert_ok(larmor_source_of_bins(whole, dev, &opts, &found, &bins));
     assert_true(found.bins == 4 && found.empty == 0);
     const larmor_counters only = {.slice = -1, .contrast = -1, .repetition = -1, .set = -1}; /* phase 0 */
-    const larmor_recon_opts part = {.size = sizeof part, .method = "tv:h", .joint = 1, .maps = s.maps, .only = &only};
+    const larmor_recon_opts part = OPTS(.method = "tv:h", .joint = 1, .maps = s.maps, .only = &only);
     assert_refused(larmor_recon_create(bins, dev, &part, &recon), LARMOR_ERR_ARG,
                    "opts.method tv:h: a series of arrays lacks some of its 2 x 1 bins; ask for fewer.");
 }
@@ -189,12 +183,8 @@ TEST(a_strong_penalty_along_the_heart_makes_its_phases_alike_and_leaves_the_brea
 {
     OWNED(scan) s = scan_of();
     OWNED(larmor_source) *bins = bins_of(&s, 3, 2);
-    const larmor_recon_opts opts = {.size = sizeof opts,
-                                    .method = "tv:h",
-                                    .joint = 1,
-                                    .maps = s.maps,
-                                    .lambda_mode = LARMOR_LAMBDA_RELATIVE,
-                                    .lambda = 1};
+    const larmor_recon_opts opts =
+        OPTS(.method = "tv:h", .joint = 1, .maps = s.maps, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1);
     OWN(larmor_recon, *recon, larmor_recon_create(bins, dev, &opts, &recon));
     OWN(larmor_recon_result, r, larmor_recon_run(recon, 0, &r));
     assert_int_equal(r.count, 6);
@@ -221,16 +211,9 @@ static int listen_to(void *user, const larmor_event *e)
 /* The value of the functional after so many iterations. */
 static double objective_after(larmor_source *bins, const scan *s, const char *method, int iters, told *t)
 {
-    const larmor_recon_opts opts = {.size = sizeof opts,
-                                    .method = method,
-                                    .joint = 1,
-                                    .maps = s->maps,
-                                    .lambda_mode = LARMOR_LAMBDA_RELATIVE,
-                                    .lambda = 5e-3,
-                                    .iters = iters,
-                                    .tol = 1e-9,
-                                    .listener = listen_to,
-                                    .user = t};
+    const larmor_recon_opts opts =
+        OPTS(.method = method, .joint = 1, .maps = s->maps, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 5e-3,
+             .iters = iters, .tol = 1e-9, .listener = listen_to, .user = t);
     OWN(larmor_recon, *recon, larmor_recon_create(bins, dev, &opts, &recon));
     OWN(larmor_recon_result, r, larmor_recon_run(recon, 0, &r));
     return r.report.solver.objective;

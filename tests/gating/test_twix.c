@@ -1,5 +1,4 @@
 /* Bins by the physiology of a TWIX file. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/gating.h"
 #include "tests/io/files.h"
 #include "tests/support/twix.h"
 

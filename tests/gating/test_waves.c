@@ -21,14 +21,12 @@ typedef struct scan {
     larmor_phantom_cycle breath, heart;
 } scan;
 
-static void free_scan(scan *s)
+static void end_scan(scan *s)
 {
     larmor_source_free(s->source);
     larmor_raw_free(s->raw);
     larmor_simulation_free(s->made);
 }
-
-ENDS_ITSELF_BY(free_scan, scan)
 
 static larmor_phantom_cycle cycle_of(double rate, double size, uint64_t seed)
 {
@@ -363,7 +361,7 @@ IN_FOLDER(a_drawing_has_each_trigger_and_each_readout_and_goes_to_svg_alone)
 static larmor_recon *recon_of(larmor_source *source, larmor_array *maps)
 {
     larmor_recon *recon;
-    const larmor_recon_opts opts = {.size = sizeof opts, .method = "cg", .maps = maps};
+    const larmor_recon_opts opts = OPTS(.method = "cg", .maps = maps);
     assert_ok(larmor_recon_create(source, dev, &opts, &recon));
     return recon;
 }
@@ -409,7 +407,7 @@ IN_FOLDER(images_of_bins_are_nearer_to_the_true_states_than_the_static_image_ove
 static larmor_recon *open_recon(larmor_source *source, larmor_array *maps, int64_t memory)
 {
     larmor_recon *recon;
-    const larmor_recon_opts opts = {.size = sizeof opts, .maps = maps, .memory = memory};
+    const larmor_recon_opts opts = OPTS(.maps = maps, .memory = memory);
     assert_ok(larmor_recon_create(source, dev, &opts, &recon));
     return recon;
 }
@@ -479,11 +477,11 @@ IN_FOLDER(bins_are_one_series_only_where_no_method_is_named_all_of_them_are_ther
     OWNED(larmor_recon) *named = recon_of(bins, maps), *small = open_recon(bins, maps, 2 << 20), *some = NULL;
     assert_int_equal(larmor_recon_series(named), 9);
     assert_int_equal(larmor_recon_series(small), 9);
-    const larmor_recon_opts opts = {.size = sizeof opts, .maps = maps, .only = &first};
+    const larmor_recon_opts opts = OPTS(.maps = maps, .only = &first);
     assert_ok(larmor_recon_create(bins, dev, &opts, &some));
     assert_int_equal(larmor_recon_series(some), 3);
     OWNED(larmor_recon) *sets = NULL;
-    const larmor_recon_opts two = {.size = sizeof two, .maps_method = "espirit", .map_sets = 2};
+    const larmor_recon_opts two = OPTS(.maps_method = "espirit", .map_sets = 2);
     assert_ok(larmor_recon_create(bins, dev, &two, &sets));
     assert_int_equal(larmor_recon_series(sets), 9);
 }

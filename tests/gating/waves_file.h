@@ -1,8 +1,6 @@
 /* A file of READOUTS readouts of 20 ms, and the waveforms that a test appends. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_GATING_WAVES_FILE_H
-#define LARMOR_TESTS_GATING_WAVES_FILE_H
+#pragma once
 
-#include "larmor/larmor.h"
 #include "tests/io/files.h"
 
 enum { READOUTS = 1500 };
@@ -58,5 +56,3 @@ static inline larmor_raw *waves_file_read(waves_file f, const char *path)
     assert_ok(larmor_raw_open(path, NULL, &raw));
     return raw;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* DICOM files as DCMTK reads them. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_IO_DICOM_READ_H
-#define LARMOR_TESTS_IO_DICOM_READ_H
+#pragma once
 
 #include <stdint.h>
 
@@ -28,6 +27,4 @@ const uint16_t *dicom_pixels(dicom *d, long *count);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

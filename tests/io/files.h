@@ -1,6 +1,5 @@
 /* A folder of its own for each test of files, and what tests ask about files. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_IO_FILES_H
-#define LARMOR_TESTS_IO_FILES_H
+#pragma once
 
 #include <dirent.h>
 #include <errno.h>
@@ -8,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "larmor/io.h"
 #include "tests/support/test.h"
 
 static char folder[64]; /* of the running test; made and removed by the fixtures */
@@ -117,15 +115,6 @@ static inline larmor_array *random_array(larmor_dtype dtype, larmor_shape shape,
     return x;
 }
 
-/* Host memory of an array, to be freed. */
-static inline void *values_of(const larmor_array *x)
-{
-    void *host = malloc(larmor_array_bytes(x) + 1);
-    assert_non_null(host);
-    assert_ok(larmor_array_read(x, host, larmor_array_bytes(x)));
-    return host;
-}
-
 /* Write one image without options. */
 static inline larmor_status write_image(const char *path, int force, const larmor_array *x,
                                         const larmor_image_meta *meta)
@@ -147,5 +136,3 @@ static inline size_t first_chunk_length(const unsigned char *file, size_t bytes)
     fail_msg("no index of chunks");
     return 0;
 }
-
-#endif

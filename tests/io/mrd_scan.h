@@ -1,6 +1,5 @@
 /* Small ISMRMRD files, good ones and bad ones, written with HDF5 alone. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_IO_MRD_SCAN_H
-#define LARMOR_TESTS_IO_MRD_SCAN_H
+#pragma once
 
 #include "tests/io/files.h"
 
@@ -378,5 +377,3 @@ static inline const double *traj(const larmor_samples *s)
 {
     return larmor_array_data(s->traj);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A reader of files that does as its file says, and the real one. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_IO_READER_SUPPORT_H
-#define LARMOR_TESTS_IO_READER_SUPPORT_H
+#pragma once
 
 #define OWN_MAIN
 #include "io/process/reader_process.h"
@@ -106,5 +105,3 @@ int main(void)
     snprintf(real, sizeof real, "%s", getenv("LARMOR_READER") ? getenv("LARMOR_READER") : "");
     return run_on_device();
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Data sets of BIDS: names against the specification's, folders, what describes a set. SPDX-License-Identifier:
  * Apache-2.0 */
-#include "larmor/bids.h"
 #include "tests/io/files.h"
 
 #define assert_fails(call, status, line)                                                                             \

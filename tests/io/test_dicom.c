@@ -113,7 +113,7 @@ IN_FOLDER(values_come_back_within_half_a_step_of_the_slope)
         const larmor_image image = {.data = x, .meta = oblique()};
         assert_ok(write_images("x.dcm/", 1, &image, 1, NULL));
         assert_int_equal(files_of("x.dcm"), NZ);
-        HEAP void *values = values_of(x);
+        HEAP void *values = host_of(x);
         for (int z = 0; z < NZ; z++) {
             OWNED(dicom) *d = open_file("x.dcm", "IM", z + 1);
             assert_int_equal(dicom_number(d, 0x00280010, 0), NY);
@@ -287,7 +287,7 @@ IN_FOLDER(phases_are_a_series_of_their_own)
     assert_ok(write_images("x.dcm/", 0, &image, 1, &opts));
     assert_int_equal(files_of("x.dcm"), 2);
     OWNED(dicom) *m = open_file("x.dcm", "IM", 1), *p = open_file("x.dcm", "PH", 1);
-    HEAP float *values = values_of(x);
+    HEAP float *values = host_of(x);
     for (int i = 0; i < NX * NY; i++)
         assert_near(stored(p, i), atan2((double)values[2 * i + 1], (double)values[2 * i]), 1e-4);
     char uid[65];
@@ -447,7 +447,7 @@ IN_FOLDER(a_write_that_fails_half_way_leaves_the_old_folder_alone)
     OWNED(larmor_array) *x = random_array(LARMOR_F32, LARMOR_SHAPE(NX, NY, NZ), 5),
                         *y = random_array(LARMOR_F32, LARMOR_SHAPE(NX, NY, NZ), 5);
     const larmor_image image = {.data = x}, bad = {.data = y};
-    HEAP float *values = values_of(y);
+    HEAP float *values = host_of(y);
     values[NX * NY * NZ - 1] = NAN;
     assert_ok(larmor_array_write(y, values, larmor_array_bytes(y)));
     assert_ok(write_images("x.dcm/", 0, &image, 1, NULL));

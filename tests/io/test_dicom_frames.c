@@ -48,12 +48,10 @@ static series make_series(void)
     return s;
 }
 
-static void free_series(series *s)
+static void end_series(series *s)
 {
     for (int i = 0; i < IMAGES; i++) larmor_array_free(s->data[i]);
 }
-
-ENDS_ITSELF_BY(free_series, series)
 
 static larmor_status write_series(const series *s, const char *name)
 {

@@ -11,7 +11,7 @@ static void assert_same(const larmor_array *x, const larmor_array *y)
 {
     assert_string_equal(larmor_dtype_name(larmor_array_dtype(x)), larmor_dtype_name(larmor_array_dtype(y)));
     assert_true(larmor_shape_equal(larmor_array_shape(x), larmor_array_shape(y)));
-    HEAP void *a = values_of(x), *b = values_of(y);
+    HEAP void *a = host_of(x), *b = host_of(y);
     assert_memory_equal(a, b, larmor_array_bytes(x));
 }
 
@@ -131,7 +131,7 @@ IN_FOLDER(npy_of_numbers_of_all_sizes_and_in_both_orders_of_bytes_are_these_numb
             assert_int_equal(larmor_array_dtype(x), t[k].dtype);
             assert_int_equal(larmor_array_count(x), parts);
             assert_ok(larmor_array_convert(x, parts < 4 ? LARMOR_C128 : LARMOR_F64, &wide));
-            double *own = values_of(wide);
+            double *own = host_of(wide);
             for (int i = 0; i < 4; i++) assert_true(own[i] == t[k].value[i]);
             free(own);
         }
@@ -147,13 +147,13 @@ IN_FOLDER(npy_of_small_numbers_has_the_order_of_its_elements)
     put_c_order(in_folder("m.npy"), "|u1", 1, LARMOR_SHAPE(2, 3), value);
     assert_ok(larmor_image_read(in_folder("m.npy"), dev, &x));
     assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(2, 3)));
-    float *own = values_of(x);
+    float *own = host_of(x);
     for (int64_t i = 0; i < 6; i++) assert_true(own[i] == value[in_c_order(LARMOR_SHAPE(2, 3), i)]);
     free(own);
     for (int i = 0; i < MANY; i++) many[i] = (int16_t)(7 * i - 17000);
     put_c_order(in_folder("n.npy"), "<i2", 2, LARMOR_SHAPE(MANY), many);
     assert_ok(larmor_image_read(in_folder("n.npy"), dev, &y));
-    own = values_of(y);
+    own = host_of(y);
     for (int i = 0; i < MANY; i++) assert_true(own[i] == 7 * i - 17000);
     free(own);
 }
@@ -181,7 +181,7 @@ IN_FOLDER(npy_in_c_order_is_the_array_that_numpy_loads)
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
             const size_t element = larmor_dtype_size(dtypes[t]);
             OWNED(larmor_array) *x = random_array(dtypes[t], shapes[s], 3), *y;
-            HEAP char *fortran = values_of(x), *c = malloc(larmor_array_bytes(x));
+            HEAP char *fortran = host_of(x), *c = malloc(larmor_array_bytes(x));
             assert_non_null(c);
             for (int64_t i = 0; i < larmor_array_count(x); i++)
                 memcpy(c + (size_t)in_c_order(shapes[s], i) * element, fortran + (size_t)i * element, element);
@@ -315,7 +315,7 @@ IN_FOLDER(several_images_are_stacked_last)
             assert_ok(larmor_image_write(out, images, 3, NULL));
             larmor_output_free(out);
             assert_ok(larmor_image_read(in_folder(names[f]), dev, &y));
-            HEAP void *a = values_of(all), *b = values_of(y);
+            HEAP void *a = host_of(all), *b = host_of(y);
             assert_int_equal(larmor_array_bytes(y), larmor_array_bytes(all));
             assert_memory_equal(a, b, larmor_array_bytes(all));
             if (f) assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(6, 5, 3)));
@@ -336,7 +336,7 @@ IN_FOLDER(magnitude_is_written_if_asked)
 {
     static const char *const names[] = {"x.cfl", "x.npy", "x.h5"};
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5), 4), *y;
-    HEAP float *v = values_of(x);
+    HEAP float *v = host_of(x);
     for (int f = 0; f < 3; f++) {
         larmor_output *out;
         assert_ok(larmor_output_open(in_folder(names[f]), 0, &out));
@@ -344,7 +344,7 @@ IN_FOLDER(magnitude_is_written_if_asked)
         larmor_output_free(out);
         assert_ok(larmor_image_read(in_folder(names[f]), dev, &y));
         const int step = larmor_array_dtype(y) == LARMOR_C64 ? 2 : 1;
-        HEAP float *m = values_of(y);
+        HEAP float *m = host_of(y);
         for (int i = 0; i < 30; i++) assert_at_most(fabs(m[step * i] - hypot(v[2 * i], v[2 * i + 1])), 1e-7);
         for (int i = 0; i < 30 && step == 2; i++) assert_true(m[2 * i + 1] == 0);
         larmor_array_free(y);
@@ -375,7 +375,7 @@ static int has_no_plugin(larmor_format_info info)
 IN_FOLDER(every_format_writes_images_and_reads_what_it_wrote)
 {
     larmor_array *x = random_array(LARMOR_F32, LARMOR_SHAPE(6, 5), 4), *y;
-    HEAP float *v = values_of(x);
+    HEAP float *v = host_of(x);
     larmor_format_info info;
     int count = 0, files = 0;
     for (; (info = larmor_format_entry(count)).suffix; count++) {
@@ -395,7 +395,7 @@ IN_FOLDER(every_format_writes_images_and_reads_what_it_wrote)
         assert_ok(larmor_image_read(path_of(info), dev, &y));
         assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(6, 5)));
         const int step = larmor_array_dtype(y) == LARMOR_C64 ? 2 : 1;
-        HEAP float *got = values_of(y);
+        HEAP float *got = host_of(y);
         for (int i = 0; i < 30; i++) assert_true(got[step * i] == v[i]);
         larmor_array_free(y);
     }

@@ -33,12 +33,10 @@ static void make_scene(scene *s)
     }
 }
 
-static void free_scene(scene *s)
+static void end_scene(scene *s)
 {
     for (int i = 0; i < IMAGES; i++) larmor_array_free(s->image[i].data);
 }
-
-ENDS_ITSELF_BY(free_scene, scene)
 
 static void write_images(const char *path, const larmor_image *images, int count)
 {
@@ -75,7 +73,7 @@ IN_FOLDER(hdf5_images_keep_each_its_place_its_counters_and_its_signs)
         assert_place(m->fov_mm, n->fov_mm);
         assert_place(m->slice_dir, n->slice_dir);
         assert_int_equal(larmor_array_dtype(set.image[i].data), LARMOR_F32);
-        HEAP float *v = values_of(set.image[i].data);
+        HEAP float *v = host_of(set.image[i].data);
         assert_memory_equal(v, i ? s.value[i] : minus, sizeof minus);
     }
 }
@@ -96,7 +94,7 @@ IN_FOLDER(images_stack_by_position_and_counters_whatever_their_order)
     for (int c = 0; c < 2; c++) {
         OWN(larmor_array, *x, larmor_images_stack(c ? shuffled : s.image, IMAGES, &x));
         assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(NX, NY, SLICES, ECHOES * REPETITIONS)));
-        HEAP float *v = values_of(x);
+        HEAP float *v = host_of(x);
         for (int i = 0; i < IMAGES; i++)
             assert_memory_equal(v + (size_t)i * NX * NY, expected(&s, i / SLICES, i % SLICES), sizeof s.value[0]);
     }
@@ -119,7 +117,7 @@ IN_FOLDER(every_format_gives_the_same_volumes_back)
             assert_int_equal(second.has_geometry, again < 3);
             OWN(larmor_array, *x, larmor_images_stack(second.image, second.count, &x));
             assert_int_equal(larmor_array_count(x), IMAGES * NX * NY);
-            HEAP float *magnitude = values_of(x);
+            HEAP float *magnitude = host_of(x);
             const int step = larmor_array_dtype(x) == LARMOR_C64 ? 2 : 1; /* a .cfl holds complex numbers alone */
             for (int i = 0; i < IMAGES; i++)
                 for (int v = 0; v < NX * NY; v++)
@@ -170,7 +168,7 @@ IN_FOLDER(bart_gets_the_counters_in_its_dimensions)
         assert_int_equal(m->contrast, i % ECHOES);
         assert_int_equal(m->repetition, i / ECHOES % REPETITIONS);
         assert_int_equal(m->slice, i / ECHOES / REPETITIONS);
-        HEAP float *v = values_of(set.image[i].data);
+        HEAP float *v = host_of(set.image[i].data);
         for (int k = 0; k < NX * NY; k++)
             assert_true(v[2 * k] == expected(&s, m->contrast * REPETITIONS + m->repetition, m->slice)[k]);
     }
@@ -194,7 +192,7 @@ IN_FOLDER(planes_that_are_not_parallel_come_back_from_hdf5)
     for (int i = 0; i < 3; i++) assert_place(set.image[i].meta.read_dir, s.image[i].meta.read_dir);
     assert_ok(larmor_images_stack(set.image, 3, &x));
     assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(NX, NY, 3)));
-    HEAP float *v = values_of(x);
+    HEAP float *v = host_of(x);
     assert_memory_equal(v, s.value, 3 * sizeof s.value[0]);
     larmor_array_free(x);
     OWN(larmor_output, *out, larmor_output_open(in_folder("x.nii"), 0, &out));

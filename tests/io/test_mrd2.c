@@ -1,6 +1,5 @@
 /* io/mrd2: what is in a stream of MRD version 2 comes back; streams that are damaged or cut.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/io.h"
 #include "tests/io/files.h"
 #include "tests/support/mrd2.h"
 

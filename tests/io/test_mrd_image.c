@@ -103,7 +103,7 @@ IN_FOLDER(reference_library_reads_every_header_field_and_value)
                                                        "<value>1 &lt; 2 &amp; ? &quot;quoted&quot;</value>"));
         assert_non_null(strstr(image.attribute_string, i ? "<name>Iterations</name><value>12</value>"
                                                          : "<name>Iterations</name><value>7</value>"));
-        HEAP void *v = values_of(x[i]);
+        HEAP void *v = host_of(x[i]);
         assert_memory_equal(image.data, v, larmor_array_bytes(x[i]));
         ismrmrd_cleanup_image(&image);
     }
@@ -125,8 +125,8 @@ IN_FOLDER(magnitude_and_real_images_are_marked_as_such)
         assert_int_equal(ismrmrd_read_image(&dataset, "image_0", 0, &image), ISMRMRD_NOERROR);
         assert_int_equal(image.head.data_type, ISMRMRD_FLOAT);
         assert_int_equal(image.head.image_type, magnitude ? ISMRMRD_IMTYPE_MAGNITUDE : ISMRMRD_IMTYPE_REAL);
-        HEAP float *zv = values_of(z);
-        HEAP double *rv = values_of(r);
+        HEAP float *zv = host_of(z);
+        HEAP double *rv = host_of(r);
         for (int i = 0; i < 30; i++) {
             const double expected = magnitude ? hypot(zv[2 * i], zv[2 * i + 1]) : (double)(float)rv[i];
             assert_at_most(fabs(((const float *)image.data)[i] - expected), magnitude ? 1e-7 : 0);
@@ -143,9 +143,9 @@ IN_FOLDER(larmor_reads_its_own_images_bit_for_bit)
     write_two(in_folder("x.h5"), (const larmor_array *const *)x, NULL);
     assert_ok(larmor_image_read(in_folder("x.h5"), dev, &y));
     assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(6, 5, 4, 2)));
-    HEAP char *all = values_of(y);
+    HEAP char *all = host_of(y);
     for (int i = 0; i < 2; i++) {
-        HEAP void *v = values_of(x[i]);
+        HEAP void *v = host_of(x[i]);
         assert_memory_equal(all + (size_t)i * larmor_array_bytes(x[i]), v, larmor_array_bytes(x[i]));
     }
     larmor_array_free(y);
@@ -193,7 +193,7 @@ static void assert_read(const char *path, larmor_shape shape, float re, float im
     OWN(larmor_array, *x, larmor_image_read(path, dev, &x));
     assert_int_equal(larmor_array_dtype(x), LARMOR_C64);
     assert_true(larmor_shape_equal(larmor_array_shape(x), shape));
-    HEAP float *v = values_of(x);
+    HEAP float *v = host_of(x);
     assert_true(v[2] == re && v[3] == im);
 }
 
@@ -263,7 +263,7 @@ static void assert_numbers(void)
 {
     OWN(larmor_array, *x, larmor_image_read(in_folder("n.h5"), dev, &x));
     assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(8, 7, 3, 2)));
-    HEAP float *v = values_of(x);
+    HEAP float *v = host_of(x);
     for (int i = 0; i < 336; i++) assert_true(v[2 * i] == (float)(i % 100) && v[2 * i + 1] == 0);
 }
 
@@ -319,7 +319,7 @@ IN_FOLDER(flipped_bit_in_the_image_is_found_by_the_checksum)
     assert_ok(write_image(in_folder("x.h5"), 0, x, NULL));
     size_t n;
     unsigned char *f = get_file(in_folder("x.h5"), &n);
-    unsigned char *v = values_of(x);
+    unsigned char *v = host_of(x);
     unsigned char *at = memmem(f, n, v, 1024);
     assert_non_null(at);
     at[512] ^= 1;

@@ -61,13 +61,11 @@ static content content_of(const scan *s, const char *join)
     return c;
 }
 
-static void free_content(content *c)
+static void end_content(content *c)
 {
     larmor_samples_free(&c->samples);
     larmor_array_free(c->times);
 }
-
-ENDS_ITSELF_BY(free_content, content)
 
 static void assert_same(const larmor_array *a, const larmor_array *b)
 {
@@ -88,12 +86,12 @@ WITH_SCAN(segments_are_the_readout_that_they_were_cut_from)
     assert_int_equal(b.info.joined, 2 * ARMS);
     assert_non_null(strstr(b.info.warnings, "24 acquisitions are the segments of 8 readouts and are joined; "
                                             "opts.join none leaves them apart.\n"));
-    free_content(&b);
+    end_content(&b);
     b = content_of(cut, "none");
     assert_int_equal(b.group.readouts, 3 * ARMS);
     assert_int_equal(b.info.joined, 0);
-    free_content(&a);
-    free_content(&b);
+    end_content(&a);
+    end_content(&b);
 }
 
 WITH_SCAN(joined_segments_may_have_more_samples_than_an_acquisition)
@@ -130,11 +128,11 @@ WITH_SCAN(readouts_whose_k_space_does_not_go_on_stay_apart)
         assert_int_equal(c.info.joined, 0);
         assert_int_equal(c.group.readouts, scans[i]->count);
         assert_null(strstr(c.info.warnings, "segment"));
-        free_content(&c);
+        end_content(&c);
         c = content_of(scans[i], "segment");
         assert_int_equal(c.group.readouts, 1);
         assert_int_equal(c.info.joined, scans[i]->count - 1);
-        free_content(&c);
+        end_content(&c);
         free_scan(scans[i]);
     }
 }
@@ -155,11 +153,11 @@ WITH_SCAN(a_clock_that_says_otherwise_keeps_segments_apart)
     assert_int_equal(c.group.readouts, 3 * ARMS);
     assert_non_null(strstr(c.info.warnings, "24 acquisitions look like the segments of 8 readouts, but their time "
                                             "stamps are apart; opts.join segment joins them.\n"));
-    free_content(&c);
+    end_content(&c);
     c = content_of(late, "segment");
     assert_int_equal(c.group.readouts, ARMS);
-    free_content(&c);
+    end_content(&c);
     c = content_of(early, "slice");
     assert_int_equal(c.group.readouts, ARMS);
-    free_content(&c);
+    end_content(&c);
 }

@@ -356,8 +356,8 @@ IN_FOLDER(larmor_reads_what_it_wrote)
     assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
     OWN(larmor_samples, samples, larmor_raw_samples(raw, 0, &grid, 0, dev, &samples));
     assert_true(larmor_shape_equal(larmor_array_shape(samples.kspace), LARMOR_SHAPE(LINE, READOUTS, 2)));
-    HEAP float *k = values_of(samples.kspace);
-    HEAP double *t = values_of(samples.traj);
+    HEAP float *k = host_of(samples.kspace);
+    HEAP double *t = host_of(samples.traj);
     for (int r = 0; r < READOUTS; r++) {
         assert_int_equal(samples.step1[r], r);
         for (int coil = 0; coil < 2; coil++)

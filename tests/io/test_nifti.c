@@ -122,19 +122,19 @@ IN_FOLDER(values_come_back_with_and_without_gzip)
     static const char *const names[] = {"x.nii", "x.nii.gz"};
     larmor_array *z = random_array(LARMOR_C64, LARMOR_SHAPE(8, 6, 5), 1), *y;
     OWNED(larmor_array) *r = random_array(LARMOR_F32, LARMOR_SHAPE(70, 60), 1);
-    HEAP float *zv = values_of(z), *rv = values_of(r);
+    HEAP float *zv = host_of(z), *rv = host_of(r);
     for (int f = 0; f < 2; f++) {
         assert_ok(write_image(in_folder(names[f]), 1, z, &oblique));
         assert_ok(larmor_image_read(in_folder(names[f]), dev, &y));
         assert_int_equal(larmor_array_dtype(y), LARMOR_F32);
         assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(8, 6, 5)));
-        float *v = values_of(y);
+        float *v = host_of(y);
         for (int i = 0; i < 240; i++) assert_at_most(fabs(v[i] - hypot(zv[2 * i], zv[2 * i + 1])), 1e-7);
         LMR_FREE(v, y);
 
         assert_ok(write_image(in_folder(names[f]), 1, r, NULL)); /* real values keep their sign */
         assert_ok(larmor_image_read(in_folder(names[f]), dev, &y));
-        v = values_of(y);
+        v = host_of(y);
         assert_int_equal(larmor_array_bytes(y), larmor_array_bytes(r));
         assert_memory_equal(v, rv, larmor_array_bytes(r));
         LMR_FREE(v, y);
@@ -179,7 +179,7 @@ IN_FOLDER(slices_are_sorted_by_position_with_the_step_between_them)
     assert_affine(in_folder("x.nii"), expected);
     OWN(larmor_array, *y, larmor_image_read(in_folder("x.nii"), dev, &y));
     assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(8, 6, 4)));
-    HEAP float *v = values_of(y);
+    HEAP float *v = host_of(y);
     const float order[4] = {3, 1, 4, 2};
     for (int s = 0; s < 4; s++) assert_true(v[48 * s] == order[s] && v[48 * s + 47] == order[s]);
 }
@@ -191,7 +191,7 @@ IN_FOLDER(repetitions_become_the_fourth_dimension)
     assert_ok(write_slices(in_folder("x.nii.gz"), 6, along, repetition, 0));
     OWN(larmor_array, *y, larmor_image_read(in_folder("x.nii.gz"), dev, &y));
     assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(8, 6, 3, 2)));
-    HEAP float *v = values_of(y);
+    HEAP float *v = host_of(y);
     const float order[6] = {4, 5, 6, 2, 1, 3};
     for (int s = 0; s < 6; s++) assert_true(v[48 * s] == order[s]);
 }
@@ -313,7 +313,7 @@ IN_FOLDER(integers_are_scaled_to_real_numbers)
     for (int i = 0; i < 48; i++) memcpy(f + 352 + 2 * i, &(int16_t){(int16_t)(i - 20)}, 2);
     put_file(in_folder("i.nii"), f, bytes);
     assert_ok(larmor_image_read(in_folder("i.nii"), dev, &y));
-    HEAP float *v = values_of(y);
+    HEAP float *v = host_of(y);
     for (int i = 0; i < 48; i++) assert_true(v[i] == .5f * (float)(i - 20) + 10);
     free(f);
 }

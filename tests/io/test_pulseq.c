@@ -1,6 +1,5 @@
 /* io/pulseq: k-space of Pulseq files against integrals by hand, in all versions and in both formats; files that are
  * none. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/pulseq.h"
 #include "tests/io/files.h"
 
 enum { TEXT_ROOM = 65536, PULSE_US = 100 };

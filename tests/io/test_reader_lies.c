@@ -1,6 +1,5 @@
 /* What the process that parses files says is not believed where it cannot be true.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/pulseq.h"
 #include "tests/io/reader_support.h"
 
 static const char lie[] = "its reader gave an answer that cannot be true: the file is damaged. Copy it again.";

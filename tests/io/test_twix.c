@@ -1,6 +1,5 @@
 /* io/twix: what is in a TWIX file of VB or VD comes back, through the reader and as an ISMRMRD file; files that are
  * damaged or cut. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/io.h"
 #include "tests/io/files.h"
 #include "tests/support/twix.h"
 

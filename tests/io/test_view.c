@@ -1,5 +1,4 @@
 /* A page is served to this machine until its view is closed. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/view.h"
 
 #include <arpa/inet.h>
 #include <sys/socket.h>

@@ -1,11 +1,9 @@
 /* The NUFFT by its definition, in extended precision, and the problems of FINUFFT's tolerance sweep.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_NUFFT_DIRECT_H
-#define LARMOR_TESTS_NUFFT_DIRECT_H
+#pragma once
 
 #include <complex.h>
 
-#include "larmor/nufft.h"
 #include "tests/support/test.h"
 
 typedef long double _Complex direct_cplx;
@@ -173,13 +171,11 @@ static inline sweep sweep_create(int ndim, larmor_dtype dtype)
     return sweep_of(ndim, sizes[ndim - 1], dtype);
 }
 
-static inline void sweep_free(sweep *s)
+static inline void end_sweep(sweep *s)
 {
     for (int i = 0; i < 2; i++) LMR_FREE(s->truth[i], s->input[i], s->output[i]);
     LMR_FREE(s->points, s->values, s->coefficients, s->on_device);
 }
-
-ENDS_ITSELF_BY(sweep_free, sweep)
 
 /* Errors of both types from one plan; LARMOR_ERR_NUMERIC if tol is out of reach. */
 static inline larmor_status sweep_run(const sweep *s, double tol, double upsample, larmor_nufft_info *info,
@@ -240,13 +236,11 @@ static inline sweep3 sweep3_create(int ndim, larmor_dtype dtype)
     return s;
 }
 
-static inline void sweep3_free(sweep3 *s)
+static inline void end_sweep3(sweep3 *s)
 {
     for (int i = 0; i < 2; i++) LMR_FREE(s->values[i], s->truth[i], s->on_device[i], s->input[i]);
     LMR_FREE(s->points, s->targets);
 }
-
-ENDS_ITSELF_BY(sweep3_free, sweep3)
 
 /* Errors of execute and of its adjoint; LARMOR_ERR_NUMERIC if tol is out of reach. */
 static inline larmor_status sweep3_run(const sweep3 *s, double tol, double upsample, larmor_nufft_info *info,
@@ -267,5 +261,3 @@ static inline larmor_status sweep3_run(const sweep3 *s, double tol, double upsam
     if (!st) *info = larmor_nufft_describe(plan);
     return st;
 }
-
-#endif

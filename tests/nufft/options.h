@@ -1,6 +1,5 @@
 /* Plans with options and what they make of random points. SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_NUFFT_OPTIONS_H
-#define TESTS_NUFFT_OPTIONS_H
+#pragma once
 
 #include "tests/nufft/direct.h"
 
@@ -58,5 +57,3 @@ static inline void expect_refusal(larmor_nufft_opts o, larmor_status status, con
     assert_refused(larmor_nufft_create(dev, &o, &plan), status, text);
     assert_null(plan);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* What tests of the planner share: a problem with its points, its plan and what the direct sum gives.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_NUFFT_PLANNER_H
-#define LARMOR_TESTS_NUFFT_PLANNER_H
+#pragma once
 
 #include "nufft/plan.h"
 #include "nufft/tune/wisdom.h"
@@ -32,12 +31,10 @@ static inline problem problem_of(larmor_nufft_opts opts, int64_t m)
     return p;
 }
 
-static inline void problem_free(problem *p)
+static inline void end_problem(problem *p)
 {
     LMR_FREE(p->points, p->host, p->in);
 }
-
-ENDS_ITSELF_BY(problem_free, problem)
 
 static inline larmor_nufft *plan_of(const problem *p)
 {
@@ -86,5 +83,3 @@ static inline lmr_wisdom_key key_of(const problem *p)
                             .precompute = LARMOR_PRECOMPUTE_NONE,
                             .points_log2 = 10};
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Plans with precomputed forms, for their tests. SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_NUFFT_PRECOMPUTE_H
-#define TESTS_NUFFT_PRECOMPUTE_H
+#pragma once
 
 #include "core/backend.h"
 #include "core/device.h"
@@ -75,12 +74,8 @@ static inline void make_open_plan(larmor_nufft_opts o, larmor_precompute form, o
     assert_ok(lmr_nufft_plan_make(&p->on, &filled, &choice, &way, &p->plan));
 }
 
-static inline void free_open_plan(open_plan *p)
+static inline void end_open_plan(open_plan *p)
 {
     lmr_nufft_plan_free(p->plan);
     lmr_nufft_detach(&p->on);
 }
-
-ENDS_ITSELF_BY(free_open_plan, open_plan)
-
-#endif

@@ -1,5 +1,4 @@
 /* Points of coordinates that lie apart. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/nufft.h"
 #include "tests/support/test.h"
 
 enum { M = 3000 };

@@ -45,13 +45,11 @@ static transform transform_create(int type, int ndim, larmor_dtype dtype, int64_
     return t;
 }
 
-static void transform_free(transform *t)
+static void end_transform(transform *t)
 {
     LMR_FREE(t->in, t->out);
     larmor_nufft_free(t->plan);
 }
-
-ENDS_ITSELF_BY(transform_free, transform)
 
 /* New contents for the input, in place. */
 static void fill(const transform *t, uint64_t *state)

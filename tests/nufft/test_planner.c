@@ -401,6 +401,6 @@ TEST(a_calibration_moves_the_balance_between_points_and_grid)
     assert_ok(lmr_wisdom_set_scales(dev, LMR_F64, &slow_grid));
     OWNED(larmor_nufft) *b = plan_of(&p);
     assert_true(cells_of(a) > cells_of(b));
-    problem_free(&p);
+    end_problem(&p);
     larmor_wisdom_forget(dev);
 }

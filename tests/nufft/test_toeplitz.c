@@ -41,12 +41,7 @@ static scan make_scan(larmor_nufft_opts o, int64_t samples, int64_t readouts)
     return s;
 }
 
-static void free_scan(scan *s)
-{
-    LMR_FREE(s->traj, s->weights, s->points, s->weight);
-}
-
-ENDS_ITSELF_BY(free_scan, scan)
+LMR_FREES(end_scan, scan, traj, weights, points, weight)
 
 static larmor_array *zeros(larmor_dtype dtype, larmor_shape shape)
 {
@@ -201,7 +196,7 @@ TEST(a_batch_is_a_loop_of_single_ones)
                 apply(N1, x + b * each, single);
                 assert_at_most(relative_l2(each, all + b * each, single), 1e-6);
             }
-            free_scan(&s);
+            end_scan(&s);
         }
 }
 

@@ -30,12 +30,7 @@ static problem problem_create(int ndim, int64_t m, double at, double points, int
     return p;
 }
 
-static void problem_free(problem *p)
-{
-    LMR_FREE(p->points, p->targets);
-}
-
-ENDS_ITSELF_BY(problem_free, problem)
+LMR_FREES(end_problem, problem, points, targets)
 
 static larmor_nufft *plan_for(const problem *p, larmor_nufft_opts o)
 {
@@ -168,7 +163,7 @@ TEST(long_and_thin_boxes_are_right)
     problem p = problem_create(1, 80, 10, 300, 70, 5, 20); /* 24000 cycles across both */
     check(&p, 1e-5, LARMOR_C64, 2e-5);
     check(&p, 1e-11, LARMOR_C128, 2e-11);
-    problem_free(&p);
+    end_problem(&p);
     p = problem_create(3, 200, 0, 1, 150, 0, 1);
     for (int64_t i = 0; i < p.m; i++) {
         p.points[3 * i] *= 40;
@@ -181,7 +176,7 @@ TEST(long_and_thin_boxes_are_right)
     }
     check(&p, 1e-5, LARMOR_C64, 2e-5);
     check(&p, 1e-11, LARMOR_C128, 2e-11);
-    problem_free(&p);
+    end_problem(&p);
 }
 
 TEST(boxes_far_from_the_origin_cost_neither_accuracy_nor_grid)
@@ -229,10 +224,10 @@ TEST(equal_points_and_equal_targets_are_right)
             problem p = problem_create(ndim, 7, 0, widths[i][0], 9, 0, widths[i][1]);
             check(&p, 1e-10, LARMOR_C128, 1e-10);
             check(&p, 1e-4, LARMOR_C64, 1e-4);
-            problem_free(&p);
+            end_problem(&p);
             p = problem_create(ndim, 7, 2.5, 0, 9, -1.25, widths[i][1]);
             check(&p, 1e-10, LARMOR_C128, 1e-10);
-            problem_free(&p);
+            end_problem(&p);
         }
 }
 
@@ -247,7 +242,7 @@ TEST(no_points_give_zeros_and_no_targets_give_nothing)
         for (int i = 0; i < 12; i++) assert_true(out[i] == 0);
         apply(plan, &p, LARMOR_C64, 1, in, out);
         larmor_nufft_free(plan);
-        problem_free(&p);
+        end_problem(&p);
         p = problem_create(ndim, 12, 0, 1, 0, 0, 1);
         plan = plan_for(&p, (larmor_nufft_opts){0});
         apply(plan, &p, LARMOR_C64, 0, in, out);
@@ -255,7 +250,7 @@ TEST(no_points_give_zeros_and_no_targets_give_nothing)
         apply(plan, &p, LARMOR_C64, 1, in, out);
         for (int i = 0; i < 12; i++) assert_true(out[i] == 0);
         larmor_nufft_free(plan);
-        problem_free(&p);
+        end_problem(&p);
     }
 }
 
@@ -416,7 +411,7 @@ TEST(grids_without_room_are_refused_with_their_sizes)
     larmor_array *x = points_on_device(3, p.m, p.points), *s = points_on_device(3, p.n, p.targets);
     assert_refused(larmor_nufft_set_points(plan, x, s), LARMOR_ERR_ARG, "their product overflows");
     LMR_FREE(x, s);
-    problem_free(&p);
+    end_problem(&p);
     larmor_nufft_free(plan);
     assert_ok(larmor_nufft_create(dev, &(larmor_nufft_opts){.type = 3, .ndim = 1}, &plan));
     p = problem_create(1, 5, 0, 1e7, 6, 0, 1e7);
@@ -425,7 +420,7 @@ TEST(grids_without_room_are_refused_with_their_sizes)
     assert_refused(larmor_nufft_set_points(plan, x, s), LARMOR_ERR_MEMORY,
                    "points and targets are too far apart: type 3 needs a grid of ");
     LMR_FREE(x, s);
-    problem_free(&p);
+    end_problem(&p);
     larmor_nufft_free(plan);
 }
 

@@ -1,6 +1,5 @@
 /* What the phantoms' tests share. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_PHANTOMS_SUPPORT_H
-#define LARMOR_TESTS_PHANTOMS_SUPPORT_H
+#pragma once
 
 #include <complex.h>
 
@@ -11,10 +10,7 @@
 static inline double complex *values_of(larmor_array *x)
 {
     OWN(larmor_array, *in_double, larmor_array_convert(x, LARMOR_C128, &in_double));
-    double complex *host = malloc(larmor_array_bytes(in_double) + 1);
-    assert_non_null(host);
-    assert_ok(larmor_array_read(in_double, host, larmor_array_bytes(in_double)));
-    return host;
+    return host_of(in_double);
 }
 
 /* count points, uniform in [-reach, reach]^nd, the first at 0; [nd, count, 1] f64. */
@@ -27,13 +23,3 @@ static inline larmor_array *points_within(int nd, int64_t count, double reach, u
     assert_ok(larmor_array_write(traj, k, larmor_array_bytes(traj)));
     return traj;
 }
-
-static inline double *coordinates_of(larmor_array *traj)
-{
-    double *k = malloc(larmor_array_bytes(traj));
-    assert_non_null(k);
-    assert_ok(larmor_array_read(traj, k, larmor_array_bytes(traj)));
-    return k;
-}
-
-#endif

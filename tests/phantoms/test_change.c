@@ -28,7 +28,7 @@ static double complex *kspace_at(larmor_phantom *p, const double *k, int coils)
 static double *random_points(int ndim, double reach)
 {
     OWNED(larmor_array) *traj = points_within(ndim, POINTS, reach, 9);
-    double *k = coordinates_of(traj);
+    double *k = host_of(traj);
     return k;
 }
 

@@ -1,7 +1,6 @@
 /* phantoms/scan/decay: samples of objects that decay. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
 
-#include "larmor/simulate.h"
 #include "tests/io/files.h"
 
 static const double t2star[LARMOR_TISSUES] = {12, 4, 7, 4, 25, 5};

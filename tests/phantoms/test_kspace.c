@@ -68,7 +68,7 @@ static double raster_error(const char *name, larmor_shape shape, int coils, doub
     HEAP double complex *v = values_of(picture);
     HEAP double complex *s = coils ? values_of(maps) : NULL;
     HEAP double complex *y = kspace_of(p, traj, coils);
-    double *k = coordinates_of(traj), worst = 0;
+    double *k = host_of(traj), worst = 0;
     for (int64_t c = 0; c < (coils ? coils : 1); c++)
         for (int64_t j = 0; j < POINTS; j++) {
             const double complex expected = integral(shape, v, s ? s + voxels * c : NULL, k + ndim * j);
@@ -131,7 +131,7 @@ TEST(blobs_have_the_transform_of_gaussians)
         const int blobs = p->blobs;
         p->blobs = 0;
         HEAP double complex *parts = kspace_of(p, traj, 0);
-        HEAP double *k = coordinates_of(traj);
+        HEAP double *k = host_of(traj);
         for (int j = 0; j < 200; j++) {
             double complex sum = 0;
             for (int i = 0; i < blobs; i++) {
@@ -173,7 +173,7 @@ TEST(off_resonance_is_a_phase_that_grows_with_time)
         assert_ok(larmor_phantom_field_map(&field, dev, LARMOR_F64, shape, &map));
         HEAP double complex *rho = values_of(picture), *s = values_of(maps), *f = values_of(map), *v = values_of(y);
         HEAP double complex *dephased = malloc((size_t)voxels * sizeof *dephased);
-        HEAP double *k = coordinates_of(traj);
+        HEAP double *k = host_of(traj);
         assert_non_null(dephased);
         for (int c = 0; c < COILS; c++)
             for (int j = 0; j < SAMPLES; j++) {
@@ -286,7 +286,7 @@ TEST(a_curved_field_is_integrated_to_1e_5_of_the_largest_sample)
     OWNED(larmor_array) *times, *traj = points_within(2, SAMPLES, 12, 5);
     OWN(lmr_coils, coils, lmr_coils_create(2, COILS, p->reach, &coils));
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(SAMPLES), LARMOR_F64, seconds, &times));
-    double *k = coordinates_of(traj), peak = 0;
+    double *k = host_of(traj), peak = 0;
     HEAP NEW_ZEROS(quadrature, q, 1);
     prepare(p, &coils, q);
     for (int i = 0; i < 200; i++) peak = fmax(peak, dipole_at(0, i / 200.));
@@ -389,7 +389,7 @@ TEST(a_real_density_has_a_conjugate_symmetric_kspace)
         OWNED(larmor_phantom) *p = phantom("shepp-logan", ndim);
         OWNED(larmor_array) *traj = points_within(ndim, 100, 200, 3);
         HEAP double complex *y = kspace_of(p, traj, 0);
-        HEAP double *k = coordinates_of(traj);
+        HEAP double *k = host_of(traj);
         for (int i = 0; i < 100 * ndim; i++) k[i] = -k[i];
         assert_ok(larmor_array_write(traj, k, larmor_array_bytes(traj)));
         HEAP double complex *opposite = kspace_of(p, traj, 0);
@@ -407,7 +407,7 @@ TEST(a_shifted_phantom_has_a_linear_phase)
         for (int i = 0; i < p->parts; i++)
             for (int d = 0; d < ndim; d++) p->part[i].centre[d] += shift[d];
         HEAP double complex *moved = kspace_of(p, traj, 0);
-        HEAP double *k = coordinates_of(traj);
+        HEAP double *k = host_of(traj);
         for (int j = 0; j < 100; j++) {
             double cycles = 0;
             for (int d = 0; d < ndim; d++) cycles += k[ndim * j + d] * shift[d];

@@ -1,7 +1,6 @@
 /* phantoms/scan: whole simulated scans. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
 
-#include "larmor/simulate.h"
 #include "tests/io/files.h"
 
 static larmor_simulation *simulation_of(const larmor_simulation_opts *opts)

@@ -1,7 +1,6 @@
 /* The phantom of tissues and its signals. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
 
-#include "larmor/larmor.h"
 #include "tests/support/test.h"
 
 enum { N = 48, SAMPLES = 32, READOUTS = 5 };

@@ -1,8 +1,6 @@
 /* Scans with noise of a known deviation, and medians over the object. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_PIPELINE_NOISY_SCAN_H
-#define LARMOR_TESTS_PIPELINE_NOISY_SCAN_H
+#pragma once
 
-#include "larmor/noise.h"
 #include "tests/pipeline/scan.h"
 
 #define SIGMA 2e-3 /* of the real and of the imaginary part of a sample */
@@ -58,7 +56,7 @@ static inline int ascending(const void *a, const void *b)
 /* The median of a / b over the object. */
 static inline double median_ratio(const larmor_array *image, const float *a, const double *b)
 {
-    HEAP float *x = values_of(image);
+    HEAP float *x = host_of(image);
     const int64_t voxels = larmor_array_count(image);
     double *ratio = calloc((size_t)voxels, sizeof *ratio), most = 0;
     int count = 0;
@@ -71,5 +69,3 @@ static inline double median_ratio(const larmor_array *image, const float *a, con
     free(ratio);
     return median;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* A scan in memory whose image is known: golden-angle spokes of the Shepp-Logan phantom. SPDX-License-Identifier:
  * Apache-2.0 */
-#ifndef LARMOR_TESTS_PIPELINE_SCAN_H
-#define LARMOR_TESTS_PIPELINE_SCAN_H
+#pragma once
 
 #include "tests/support/difference.h"
 
@@ -14,7 +13,6 @@ typedef struct scan {
     larmor_scan_arrays arrays;
 } scan;
 
-#define OPTS(...) ((larmor_recon_opts){.size = sizeof(larmor_recon_opts), ##__VA_ARGS__})
 /* Of a scan that is what it is said to be: no delays are looked for, and with a limit of memory no other descriptions
  * of it are tried, which takes most of the time of an image so small. Samples are not kept between stages then: laws
  * of what is the default have OPTS. */
@@ -38,7 +36,7 @@ static inline scan scan_of(int coils, int images, double sigma)
     return s;
 }
 
-static inline void free_scan(scan *s)
+static inline void end_scan(scan *s)
 {
     for (int i = 0; i < s->arrays.images; i++) {
         LMR_FREE(s->image[i].kspace, s->image[i].traj, s->image[i].density, s->image[i].calibration);
@@ -47,8 +45,6 @@ static inline void free_scan(scan *s)
     LMR_FREE(s->truth, s->maps, s->arrays.noise);
     larmor_phantom_free(s->phantom);
 }
-
-ENDS_ITSELF_BY(free_scan, scan)
 
 static inline larmor_status try_recon(const scan *s, const larmor_recon_opts *opts, larmor_recon **recon)
 {
@@ -121,14 +117,6 @@ static inline double apart(const scan *a, const larmor_recon_opts *opts, const s
     return difference(x.image[0].data, y.image[0].data);
 }
 
-static inline float *values_of(const larmor_array *x)
-{
-    float *values = malloc(larmor_array_bytes(x));
-    assert_non_null(values);
-    assert_ok(larmor_array_read(x, values, larmor_array_bytes(x)));
-    return values;
-}
-
 /* The scan's image as a file of one channel more, which has no signal. */
 static inline void write_file(const scan *s, const char *path)
 {
@@ -141,8 +129,8 @@ static inline void write_file(const scan *s, const char *path)
     }
     OWN(larmor_output, *out, larmor_output_open(path, 1, &out));
     OWN(larmor_raw_writer, *writer, larmor_raw_create(out, &header, &writer));
-    float *all = values_of(s->image[0].kspace), data[2 * SAMPLES * (COILS + 1)] = {0}, traj[2 * SAMPLES];
-    HEAP double *k = (double *)values_of(s->image[0].traj);
+    float *all = host_of(s->image[0].kspace), data[2 * SAMPLES * (COILS + 1)] = {0}, traj[2 * SAMPLES];
+    HEAP double *k = (double *)host_of(s->image[0].traj);
     for (int i = 0; i < SPOKES; i++) {
         for (int c = 0; c < COILS; c++)
             memcpy(data + 2 * SAMPLES * c, all + 2 * SAMPLES * (i + SPOKES * c), 2 * SAMPLES * sizeof *data);
@@ -194,5 +182,3 @@ static inline int take_note(void *user, const larmor_event *e)
     do {                                                                                                             \
         if (!strstr((notes_).text, text_)) fail_msg("expected %s in:\n%s", text_, (notes_).text);                    \
     } while (0)
-
-#endif

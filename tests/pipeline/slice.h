@@ -1,8 +1,6 @@
 /* One slice in memory, 7 mm from the isocentre. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_PIPELINE_SLICE_H
-#define LARMOR_TESTS_PIPELINE_SLICE_H
+#pragma once
 
-#include "larmor/larmor.h"
 #include "tests/support/test.h"
 
 /* The caller's, as are the arrays, of side x side voxels of 256 mm. */
@@ -18,5 +16,3 @@ static inline larmor_source *slice_of(larmor_array *kspace, larmor_array *traj, 
         &source));
     return source;
 }
-
-#endif

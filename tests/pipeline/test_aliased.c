@@ -93,7 +93,7 @@ static void keep_middle(scan *s, int64_t count)
     const int64_t coils = larmor_array_count(kspace) / (all.dim[1] * all.dim[2]), first = (all.dim[2] - count) / 2;
     const int64_t a = 2 * all.dim[1], b = 2 * all.dim[1];
     HEAP double *k = NULL;
-    HEAP float *y = values_of(kspace);
+    HEAP float *y = host_of(kspace);
     assert_ok(larmor_array_download(lines, LARMOR_F64, &k));
     for (int64_t c = 0; c < coils; c++)
         memmove(y + b * count * c, y + b * (first + all.dim[2] * c), (size_t)(b * count) * sizeof *y);
@@ -109,7 +109,7 @@ static void reach_beyond(scan *s)
 {
     enum { ROWS = 8 };
     OWNED(larmor_array) *maps = take_waves(N), *outside, *sums;
-    HEAP float *x = values_of(s->truth);
+    HEAP float *x = host_of(s->truth);
     const larmor_sense_opts sense = {.traj = s->image[0].traj};
     memmove(x, x + N * N, sizeof *x * 2 * ROWS * N);
     memset(x + 2 * ROWS * N, 0, sizeof *x * 2 * (N - ROWS) * N);
@@ -150,7 +150,7 @@ TEST(what_is_folded_is_not_fitted_beyond_the_lines_that_are_sampled)
 /* Gaussians of 3 voxels, of which next to nothing lies beyond 8 / FOV, in the place of the object. */
 static void take_smooth_object(scan *s)
 {
-    HEAP float *x = values_of(s->truth);
+    HEAP float *x = host_of(s->truth);
     const larmor_sense_opts sense = {.traj = s->image[0].traj};
     for (int i = 0; i < N * N; i++) {
         const double across = i % N - N / 2, along = i / N - N / 2;
@@ -205,8 +205,8 @@ TEST(with_little_noise_an_object_without_anything_beyond_middle_lines_is_by_one_
 
 static double of_magnitudes(const larmor_recon_result *x, const larmor_recon_result *y)
 {
-    HEAP float *a = values_of(x->image[0].data);
-    HEAP float *b = values_of(y->image[0].data);
+    HEAP float *a = host_of(x->image[0].data);
+    HEAP float *b = host_of(y->image[0].data);
     double apart = 0, whole = 0;
     for (int i = 0; i < N * N; i++) {
         const double size = hypot(b[2 * i], b[2 * i + 1]);

@@ -1,5 +1,5 @@
 /* scan/source_arrays.c. SPDX-License-Identifier: Apache-2.0 */
-#include "check/noise_scan.h"
+#include "check/check.h"
 #include "scan/source.h"
 #include "tests/pipeline/scan.h"
 
@@ -17,10 +17,10 @@ TEST(the_arrays_are_left_as_they_are)
     assert_ok(larmor_noise_fill(s.arrays.noise, 1e-4, 3));
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .weighted = 1); /* samples are kept between stages */
     const size_t bytes = larmor_array_bytes(s.image[0].kspace), traj_bytes = larmor_array_bytes(s.image[0].traj);
-    HEAP float *before = values_of(s.image[0].kspace), *traj = values_of(s.image[0].traj), *maps = values_of(s.maps);
+    HEAP float *before = host_of(s.image[0].kspace), *traj = host_of(s.image[0].traj), *maps = host_of(s.maps);
     OWNED(larmor_recon_result) result = result_of(&s, &opts);
-    HEAP float *after = values_of(s.image[0].kspace), *traj_after = values_of(s.image[0].traj),
-               *maps_after = values_of(s.maps);
+    HEAP float *after = host_of(s.image[0].kspace), *traj_after = host_of(s.image[0].traj),
+               *maps_after = host_of(s.maps);
     assert_memory_equal(before, after, bytes);
     assert_memory_equal(traj, traj_after, traj_bytes);
     assert_memory_equal(maps, maps_after, larmor_array_bytes(s.maps));
@@ -42,7 +42,7 @@ TEST(the_type_of_numbers_and_the_unit_of_length_do_not_matter)
 static double part_along_y(const scan *s, const larmor_recon_opts *opts)
 {
     OWNED(larmor_recon_result) result = result_of(s, opts);
-    HEAP float *x = values_of(result.image[0].data);
+    HEAP float *x = host_of(result.image[0].data);
     double along[2] = {0};
     for (int y = 0; y + 1 < N; y++)
         for (int i = 0; i + 1 < N; i++) {
@@ -76,7 +76,7 @@ TEST(samples_beyond_the_k_space_of_the_grid_are_left_out)
     OWNED(scan) s = scan_of(COILS, 1, 0);
     assert_ok(larmor_density_ramp(s.image[0].traj, LARMOR_SHAPE(N, N), &s.image[0].density));
     const int small = N / 2;
-    HEAP double *k = (double *)values_of(s.image[0].traj);
+    HEAP double *k = (double *)host_of(s.image[0].traj);
     int64_t outside = 0;
     for (int i = 0; i < SAMPLES * SPOKES; i++)
         outside += fabs(k[2 * i]) > small / 2 + .5 || fabs(k[2 * i + 1]) > small / 2 + .5;
@@ -95,7 +95,7 @@ TEST(samples_beyond_the_k_space_of_the_grid_are_left_out)
 static int says_order_of_axes(int64_t x, int64_t y)
 {
     OWNED(scan) s = scan_of(COILS, 1, 0);
-    HEAP double *k = (double *)values_of(s.image[0].traj);
+    HEAP double *k = (double *)host_of(s.image[0].traj);
     notes n = {.text = ""};
     const larmor_recon_opts opts = OPTS(.method = "cg", .oversample = {1}, .listener = take_note, .user = &n);
     for (int i = 0; i < SAMPLES * SPOKES; i++) k[2 * i + 1] /= 2;
@@ -143,7 +143,7 @@ TEST(counters_and_geometry_come_with_the_image)
 TEST(a_point_that_is_not_finite_spoils_its_image_alone)
 {
     OWNED(scan) s = scan_of(COILS, 2, 0);
-    HEAP double *k = (double *)values_of(s.image[0].traj);
+    HEAP double *k = (double *)host_of(s.image[0].traj);
     k[7] = NAN;
     assert_ok(larmor_array_write(s.image[0].traj, k, larmor_array_bytes(s.image[0].traj)));
     const larmor_recon_opts opts = KNOWN(.maps = s.maps, .method = "grid");
@@ -159,7 +159,7 @@ TEST(a_point_that_is_not_finite_spoils_its_image_alone)
 TEST(samples_that_are_not_finite_spoil_their_image_alone_and_noise_that_is_not_is_refused)
 {
     OWNED(scan) s = scan_of(COILS, 2, 0);
-    HEAP float *y = (float *)values_of(s.image[0].kspace);
+    HEAP float *y = (float *)host_of(s.image[0].kspace);
     y[6] = NAN;
     y[11] = INFINITY;
     assert_ok(larmor_array_write(s.image[0].kspace, y, larmor_array_bytes(s.image[0].kspace)));
@@ -215,7 +215,7 @@ TEST(a_trajectory_in_another_unit_is_refused_and_a_short_one_is_a_warning)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         OWNED(scan) s = scan_of(COILS, 1, 0);
         larmor_source *source;
-        HEAP double *k = (double *)values_of(s.image[0].traj);
+        HEAP double *k = (double *)host_of(s.image[0].traj);
         for (int64_t j = 0; j < larmor_array_count(s.image[0].traj); j++) k[j] *= cases[i].scale;
         assert_ok(larmor_array_write(s.image[0].traj, k, larmor_array_bytes(s.image[0].traj)));
         s.arrays.image = s.image;
@@ -305,7 +305,7 @@ TEST(what_does_not_fit_is_refused)
 static larmor_array *with_dead_channels(const larmor_array *x)
 {
     larmor_shape shape = larmor_array_shape(x);
-    HEAP float *coils = values_of(x);
+    HEAP float *coils = host_of(x);
     const int64_t each = 2 * larmor_shape_count(shape) / COILS;
     HEAP float *channels = calloc((size_t)(each * (COILS + 2)), sizeof *channels);
     larmor_array *wide;
@@ -398,7 +398,7 @@ TEST(maps_of_arrays_are_given_out_with_zeros_for_channels_that_are_left_out)
     OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
     OWN(larmor_array, *maps, larmor_recon_maps(recon, &maps, NULL));
     assert_int_equal(larmor_array_shape(maps).dim[2], COILS + 2);
-    HEAP float *got = values_of(maps);
+    HEAP float *got = host_of(maps);
     for (int c = 0; c < COILS + 2; c++) {
         int zero = 1;
         for (int i = 0; i < 2 * N * N; i++) zero &= got[2 * N * N * c + i] == 0;
@@ -424,7 +424,7 @@ TEST(a_noise_scan_without_noise_is_not_used_and_samples_without_signal_are_refus
 /* The noise scan of 500 samples as `readouts` ones of so many samples, each the first one plus a constant. */
 static void repeat_noise(scan *s, int64_t readouts, int64_t samples, float constant)
 {
-    HEAP float *all = values_of(s->arrays.noise);
+    HEAP float *all = host_of(s->arrays.noise);
     HEAP float *made = malloc((size_t)(2 * readouts * samples * COILS) * sizeof *made);
     for (int64_t c = 0; c < COILS; c++)
         for (int64_t i = 0; i < 2 * readouts * samples; i++)

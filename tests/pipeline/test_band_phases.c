@@ -2,8 +2,6 @@
  * that do not grow evenly from slice to slice.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "tests/pipeline/slice.h"
 
@@ -15,13 +13,11 @@ typedef struct scene {
     larmor_source *inner;
 } scene;
 
-static void free_scene(scene *s)
+static void end_scene(scene *s)
 {
     larmor_source_free(s->inner);
     LMR_FREE(s->maps, s->truth, s->traj, s->kspace);
 }
-
-ENDS_ITSELF_BY(free_scene, scene)
 
 static scene scene_of(const char *trajectory, int readouts, int shifts, double snr, uint64_t seed)
 {
@@ -68,15 +64,9 @@ static notes said_of(const scene *s, int shifts, int turns, larmor_array *maps)
     assert_ok(larmor_source_of_multiband(
         s->inner, &(larmor_multiband_opts){.offset_mm = offset, .bands = BANDS, .shifts = shifts, .turns = turns},
         &volumes));
-    const larmor_recon_opts opts = {.size = sizeof opts,
-                                    .maps = maps,
-                                    .method = "cg",
-                                    .lambda_mode = LARMOR_LAMBDA_RELATIVE,
-                                    .lambda = 1e-2,
-                                    .iters = 4,
-                                    .delays = LARMOR_DELAYS_OFF,
-                                    .listener = take_note,
-                                    .user = &n};
+    const larmor_recon_opts opts =
+        OPTS(.maps = maps, .method = "cg", .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-2, .iters = 4,
+             .delays = LARMOR_DELAYS_OFF, .listener = take_note, .user = &n);
     assert_ok(larmor_recon_create(volumes, dev, &opts, &recon));
     assert_ok(larmor_recon_run(recon, 0, &result));
     return n;
@@ -156,15 +146,9 @@ static larmor_source *source_of(larmor_array *kspace, larmor_array *traj, const 
 static void solve(larmor_source *source, larmor_array *maps, double lambda, int iters, larmor_recon_result *result)
 {
     OWNED(larmor_recon) *recon = NULL;
-    const larmor_recon_opts opts = {.size = sizeof opts,
-                                    .maps = maps,
-                                    .method = "cg",
-                                    .lambda_mode = LARMOR_LAMBDA_RELATIVE,
-                                    .lambda = lambda,
-                                    .iters = iters,
-                                    .tol = 1e-9,
-                                    .delays = LARMOR_DELAYS_OFF,
-                                    .memory = INT64_C(1) << 30}; /* no other descriptions are tried */
+    const larmor_recon_opts opts = OPTS(.maps = maps, .method = "cg", .lambda_mode = LARMOR_LAMBDA_RELATIVE,
+                                        .lambda = lambda, .iters = iters, .tol = 1e-9, .delays = LARMOR_DELAYS_OFF,
+                                        .memory = INT64_C(1) << 30); /* no other descriptions are tried */
     assert_ok(larmor_recon_create(source, dev, &opts, &recon));
     assert_ok(larmor_recon_run(recon, 0, result));
 }
@@ -276,14 +260,14 @@ TEST(uneven_phases_are_refused_where_they_are_not_in_the_model)
     OWNED(larmor_recon) *recon = NULL;
     assert_non_null(strstr(larmor_source_describe(volumes).bands_report,
                            "mm, whose phases are given, unevenly from slice to slice"));
-    const larmor_recon_opts own = {.size = sizeof own, .method = "cg"};
+    const larmor_recon_opts own = OPTS(.method = "cg");
     assert_refused(larmor_recon_create(volumes, dev, &own, &recon), LARMOR_ERR_UNSUPPORTED,
                    "multiband: phases that grow unevenly from slice to slice need coil maps, which samples with them "
                    "do not give; give maps by opts.maps, or scans of each slice alone.");
     OWNED(larmor_source) *frames = NULL;
     OWNED(larmor_recon) *of_frames = NULL;
     OWNED(larmor_recon_result) result = {0};
-    const larmor_recon_opts given = {.size = sizeof given, .method = "cg", .maps = s.maps};
+    const larmor_recon_opts given = OPTS(.method = "cg", .maps = s.maps);
     assert_ok(larmor_source_of_frames(volumes, &(larmor_frames_opts){.spokes = 10}, &frames));
     larmor_status st = larmor_recon_create(frames, dev, &given, &of_frames);
     if (!st) st = larmor_recon_run(of_frames, 0, &result);

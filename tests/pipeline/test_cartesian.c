@@ -1,7 +1,6 @@
 /* scan/cartesian.c and partial.c: scans whose samples are on the grid. SPDX-License-Identifier: Apache-2.0 */
 #include <unistd.h>
 
-#include "larmor/cartesian.h"
 #include "tests/pipeline/scan.h"
 
 /* ---- scans in memory ---- */
@@ -221,7 +220,7 @@ TEST(half_the_lines_and_more_are_nearly_as_good_as_all)
         scan s = lines_scan(&all, &smooth, cases[c].sigma);
         const double whole = error_with(&s, LARMOR_PARTIAL_AUTO, &done);
         assert_int_equal(done, LARMOR_PARTIAL_AUTO);
-        free_scan(&s);
+        end_scan(&s);
         s = lines_scan(&part, &smooth, cases[c].sigma);
         const double filled = error_with(&s, LARMOR_PARTIAL_AUTO, &done);
         assert_int_equal(done, LARMOR_PARTIAL_HOMODYNE);
@@ -234,7 +233,7 @@ TEST(half_the_lines_and_more_are_nearly_as_good_as_all)
             assert_int_equal(done, LARMOR_PARTIAL_POCS);
             assert_at_most(projected, 1.4 * whole);
         }
-        free_scan(&s);
+        end_scan(&s);
     }
 }
 

@@ -86,12 +86,10 @@ typedef struct outcome {
     int count;
 } outcome;
 
-static void free_outcome(outcome *o)
+static void end_outcome(outcome *o)
 {
     for (int i = 0; i < o->count; i++) larmor_recon_result_free(&o->series[i]);
 }
-
-ENDS_ITSELF_BY(free_outcome, outcome)
 
 /* As if the process had ended there. */
 static int is_killed(void *user, const larmor_event *e LMR_UNUSED)
@@ -167,19 +165,19 @@ static void killed_anywhere(const scan *s, larmor_recon_opts opts, int points)
     place whole = {.saves = 0};
     outcome expected = run_at(s, opts, NULL, NULL), kept = run_at(s, opts, &whole, NULL);
     same(&kept, &expected); /* keeping changes nothing */
-    free_outcome(&kept);
+    end_outcome(&kept);
     assert_true(whole.saves > 1);
     for (int i = 0; i < points; i++) {
         place p = {.most = 1 + (i + inner) * (whole.saves - 1) / (inner ? 3 : points - 1)};
         outcome first = run_at(s, opts, &p, NULL);
-        free_outcome(&first);
+        end_outcome(&first);
         p.most = 0;
         OWNED(outcome) again = run_at(s, opts, &p, NULL);
         same(&again, &expected);
         clear_place(&p);
     }
     clear_place(&whole);
-    free_outcome(&expected);
+    end_outcome(&expected);
 }
 
 TEST(a_run_that_is_killed_anywhere_gives_the_same_images_when_it_goes_on)
@@ -241,7 +239,7 @@ TEST(a_weight_that_was_chosen_is_not_chosen_again)
         place p = {.most = 1};
         notes first = {.steps = 0}, again = {.steps = 0};
         outcome o = run_at(&s, opts, &p, &first);
-        free_outcome(&o);
+        end_outcome(&o);
         assert_noted(first, "S:choosing lambda");
         p.most = 0;
         o = run_at(&s, opts, &p, &again);
@@ -249,7 +247,7 @@ TEST(a_weight_that_was_chosen_is_not_chosen_again)
         assert_null(strstr(again.text, "S:choosing lambda"));
         assert_int_equal(again.steps, 5);
         assert_true(o.series[0].report.choice.tried > 1);
-        free_outcome(&o);
+        end_outcome(&o);
         clear_place(&p);
     }
 }
@@ -275,7 +273,7 @@ TEST(maps_and_density_are_those_of_the_last_series)
     }
     assert_at_most(difference(maps[0], maps[1]), is_cpu() ? 0 : 1e-4);
     assert_int_equal(larmor_array_count(density[0]), larmor_array_count(density[1]));
-    HEAP float *x = values_of(density[0]), *y = values_of(density[1]);
+    HEAP float *x = host_of(density[0]), *y = host_of(density[1]);
     if (is_cpu()) assert_memory_equal(x, y, larmor_array_bytes(density[0]));
     for (int i = 0; i < 2; i++) LMR_FREE(maps[i], density[i]);
     clear_place(&p);
@@ -438,7 +436,7 @@ TEST(a_checkpoint_of_records_of_another_size_is_refused)
                    "sizes. Choose another name, or delete it to start again.");
     *kept = size;
     assert_ok(try_with(&s, opts, &p));
-    free_outcome(&o);
+    end_outcome(&o);
     clear_place(&p);
 }
 
@@ -495,7 +493,7 @@ TEST(no_content_is_worse_than_an_error)
                  .lambda = 1, .checkpoint_every = -1, .delays = m ? LARMOR_DELAYS_OFF : LARMOR_DELAYS_AUTO);
         place p = {.most = 6};
         outcome o = run_at(&s, opts, &p, NULL);
-        free_outcome(&o);
+        end_outcome(&o);
         const int64_t bytes = p.bytes;
         const int step = 82;
         /* the second checkpoint at the places between those of the first; most of it is arrays */

@@ -234,7 +234,7 @@ static double error_in_dim_tissue(const scan *s, double density, const larmor_re
     double wrong = 0, all = 0;
     assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_array_shape(s->truth), &shaded));
     assert_ok(larmor_root_sum_of_squares(s->maps, shaded));
-    HEAP float *x = values_of(result.image[0].data), *truth = values_of(s->truth), *rss = values_of(shaded);
+    HEAP float *x = host_of(result.image[0].data), *truth = host_of(s->truth), *rss = host_of(shaded);
     for (int64_t i = 0; i < voxels; i++) {
         const double here = hypot(truth[2 * i], truth[2 * i + 1]), want = here * rss[2 * i];
         if (!(here > 0.8 * density && here < 1.2 * density)) continue;
@@ -356,7 +356,7 @@ static notes notes_of_lines(double size, int reversed, double sigma, double loud
     assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
     assert_ok(larmor_traj_create(dev, "cartesian", &grid, &s.image[0].traj));
     OWN(larmor_array, *wider, larmor_array_create(dev, LARMOR_F64, larmor_array_shape(s.image[0].traj), &wider));
-    HEAP double *k = (double *)values_of(s.image[0].traj);
+    HEAP double *k = (double *)host_of(s.image[0].traj);
     for (int64_t i = 0; i < larmor_array_count(wider); i++) k[i] *= size;
     for (int64_t r = 0; r < MATRIX && reversed; r += 2)
         for (int64_t i = 0; i < MATRIX; i++) k[2 * (i + MATRIX * r)] *= -1;

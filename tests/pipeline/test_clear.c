@@ -1,6 +1,4 @@
 /* Images without coil maps: pipeline/problem.c, recon/maps/combine.c. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
 #include "tests/pipeline/scan.h"
 
 #define QUICK(...) KNOWN(.oversample = {1, 1}, ##__VA_ARGS__)

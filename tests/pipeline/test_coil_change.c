@@ -1,7 +1,5 @@
 /* check/coil_change.c: a step in how the coils share the signal. SPDX-License-Identifier: Apache-2.0 */
-#include "check/coil_change.h"
-
-#include "larmor/phantom.h"
+#include "check/check.h"
 #include "tests/support/test.h"
 
 enum { SPOKES = 60, SAMPLES = 64, COILS = 4 };

@@ -24,12 +24,10 @@ typedef struct outcome {
     double fraction;
 } outcome;
 
-static void free_outcome(outcome *o)
+static void end_outcome(outcome *o)
 {
     for (int i = 0; i < o->runs; i++) free(o->image[i]);
 }
-
-ENDS_ITSELF_BY(free_outcome, outcome)
 
 /* A line of the log without the seconds at its end. */
 static void note_line(outcome *o, const larmor_event *e)
@@ -72,7 +70,7 @@ static void run_one(larmor_recon *recon, int series, outcome *o)
     const int i = o->runs++;
     o->status[i] = larmor_recon_run(recon, series, &result);
     o->report[i] = result.report;
-    if (result.count) o->image[i] = values_of(result.image[0].data);
+    if (result.count) o->image[i] = host_of(result.image[0].data);
 }
 
 /* These series in this order; -1 ends them. */
@@ -367,7 +365,7 @@ TEST(the_maps_of_the_last_series_can_be_had)
         OWN(larmor_array, *x, larmor_recon_maps(recon, &x, NULL));
         OWN(larmor_array, *weights, larmor_recon_density(recon, &weights));
         assert_int_equal(larmor_array_count(weights), SAMPLES * SPOKES);
-        maps[g] = values_of(x);
+        maps[g] = host_of(x);
     }
     assert_at_most(apart_by(maps[1], maps[0]), is_cpu() ? 0 : 1e-3);
     LMR_FREE(maps[0], maps[1]);

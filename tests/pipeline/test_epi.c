@@ -3,8 +3,6 @@
 #include <complex.h>
 #include <unistd.h>
 
-#include "larmor/pipeline.h"
-#include "larmor/simulate.h"
 #include "tests/support/test.h"
 
 enum { MATRIX = 48, RECEIVERS = 6 };
@@ -41,7 +39,7 @@ static stored stored_scan(const larmor_simulation_opts *opts)
     return s;
 }
 
-static void free_stored(stored *s)
+static void end_stored(stored *s)
 {
     larmor_source_free(s->source);
     larmor_raw_free(s->raw);
@@ -49,8 +47,6 @@ static void free_stored(stored *s)
     assert_int_equal(unlink(s->path), 0);
     assert_int_equal(rmdir(s->folder), 0);
 }
-
-ENDS_ITSELF_BY(free_stored, stored)
 
 /* The image of a series by some options. */
 static float complex *image_by(const stored *s, int series, larmor_recon_opts opts)
@@ -411,12 +407,8 @@ TEST(a_delay_between_directions_is_a_warning_where_it_is_not_corrected)
     assert_non_null(strstr(larmor_raw_describe(s.raw).warnings, "echoes of lines in reverse are"));
     for (int no_ghost = 0; no_ghost < 2; no_ghost++) {
         int said = 0;
-        const larmor_recon_opts opts = {.size = sizeof opts,
-                                        .no_ghost = no_ghost,
-                                        .method = "cg",
-                                        .delays = LARMOR_DELAYS_OFF,
-                                        .listener = count_echoes,
-                                        .user = &said};
+        const larmor_recon_opts opts = OPTS(.no_ghost = no_ghost, .method = "cg", .delays = LARMOR_DELAYS_OFF,
+                                            .listener = count_echoes, .user = &said);
         larmor_recon *recon;
         assert_ok(larmor_recon_create(s.source, dev, &opts, &recon));
         larmor_recon_free(recon);
@@ -475,8 +467,8 @@ TEST(flags_of_lines_in_reverse_that_are_wrong_are_named)
             int said = 0;
             for (int i = 0; i < MATRIX; i++) list[i] = (readout){.ky = i, .back = i % 2 * back};
             OWNED(stored) s = stored_readouts(list, MATRIX, RECEIVERS);
-            const larmor_recon_opts opts = {
-                .size = sizeof opts, .no_ghost = no_ghost, .method = "cg", .listener = count_reversed, .user = &said};
+            const larmor_recon_opts opts =
+                OPTS(.no_ghost = no_ghost, .method = "cg", .listener = count_reversed, .user = &said);
             OWN(larmor_recon, *recon, larmor_recon_create(s.source, dev, &opts, &recon));
             assert_int_equal(said, back > 2);
         }

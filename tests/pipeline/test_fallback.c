@@ -52,7 +52,7 @@ static larmor_status run_on(const char *spec, failing_gpu *g, larmor_recon_opts 
     larmor_recon_free(recon);
     larmor_source_free(source);
     larmor_device_free(on);
-    free_scan(&s);
+    end_scan(&s);
     let_fail(0);
     return st;
 }

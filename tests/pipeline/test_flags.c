@@ -30,7 +30,7 @@ static void append_spoke(larmor_raw_writer *w, const scan *s, const store *how, 
     const int stored = SAMPLES - how->early + (how->discards ? PRE + POST : 0);
     const int turned = how->reversed && readout % 2;
     float data[2 * LONGEST * COILS], traj[2 * LONGEST] = {0};
-    HEAP double *k = (double *)values_of(s->image[0].traj);
+    HEAP double *k = (double *)host_of(s->image[0].traj);
     for (int c = 0; c < COILS; c++)
         for (int i = 0; i < stored; i++) {
             const int from = sample_of(how, readout, stored, i), there = from >= how->early && from < SAMPLES;
@@ -71,7 +71,7 @@ static void write_spokes(const scan *s, const store *how, const char *path)
         .matrix = {N, N, 1}, .recon_matrix = {N, N, 1}, .fov_mm = {N, N, 1}, .recon_fov_mm = {N, N, 1}, .ndim = 2};
     snprintf(header.encoding.trajectory, sizeof header.encoding.trajectory, "%s",
              how->type ? how->type : "goldenangle");
-    HEAP float *all = values_of(s->image[0].kspace);
+    HEAP float *all = host_of(s->image[0].kspace);
     OWN(larmor_output, *out, larmor_output_open(path, 1, &out));
     OWN(larmor_raw_writer, *w, larmor_raw_create(out, &header, &w));
     for (int r = 0; r < SPOKES; r++) append_spoke(w, s, how, r, all);

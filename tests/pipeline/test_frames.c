@@ -181,8 +181,8 @@ TEST(the_samples_of_a_frame_are_those_of_its_readouts)
     assert_ok(lmr_source_grid(whole, 0, NULL, &grid));
     OWN(larmor_samples, all, lmr_source_samples(whole, 0, &grid, 0, COILS, dev, &all));
     OWN(larmor_samples, some, lmr_source_samples(frames, 3, &grid, 0, COILS, dev, &some));
-    HEAP float *a = values_of(all.kspace), *b = values_of(some.kspace);
-    HEAP double *k = (double *)values_of(all.traj), *l = (double *)values_of(some.traj);
+    HEAP float *a = host_of(all.kspace), *b = host_of(some.kspace);
+    HEAP double *k = (double *)host_of(all.traj), *l = (double *)host_of(some.traj);
     for (int c = 0; c < COILS; c++)
         assert_memory_equal(a + 2 * SAMPLES * (15 + ALL * c), b + 2 * SAMPLES * 7 * c, 2 * SAMPLES * 7 * sizeof *a);
     assert_memory_equal(k + 2 * SAMPLES * 15, l, 2 * SAMPLES * 7 * sizeof *k);

@@ -34,7 +34,7 @@ TEST(matrix_and_field_of_view_are_those_asked_for)
     expect_grid(grid_of(&s, &opts), N, 64, N, N);
     opts = KNOWN(.method = "grid", .fov_mm = {16}); /* smaller voxels: the encoded field of view has twice as many */
     expect_grid(grid_of(&s, &opts), 64, 64, N, N);
-    free_scan(&s);
+    end_scan(&s);
     /* where axes differ, the first value alone is of the axes that are as the first */
     s = scan_of(2, 1, 0);
     s.arrays.matrix[1] = 64;
@@ -45,7 +45,7 @@ TEST(matrix_and_field_of_view_are_those_asked_for)
     larmor_recon *recon;
     opts = KNOWN(.matrix = {-1});
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "arrays: raw: grid: matrix -1");
-    free_scan(&s);
+    end_scan(&s);
 }
 
 /* The same phantom on half the field of view: it is twice as large as that, and what is outside must not fold. */
@@ -54,7 +54,7 @@ static scan wide_object(int images)
     scan s = scan_of(COILS, images, 0);
     for (int i = 0; i < 2; i++) s.arrays.matrix[i] = N * 3 / 4;
     for (int i = 0; i < images; i++) {
-        HEAP double *k = (double *)values_of(s.image[i].traj);
+        HEAP double *k = (double *)host_of(s.image[i].traj);
         for (int j = 0; j < 2 * SAMPLES * SPOKES; j++) k[j] *= 0.75;
         assert_ok(larmor_array_write(s.image[i].traj, k, larmor_array_bytes(s.image[i].traj)));
     }

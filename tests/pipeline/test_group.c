@@ -17,7 +17,7 @@ static void expect_the_same_from_counters(const char *kind, const char *traj)
     larmor_array_free(bare->traj);
     bare->traj = NULL;
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SAMPLES, SPOKES, COILS), &bare->kspace));
-    HEAP float *all = values_of(r->kspace), *turned = values_of(r->kspace);
+    HEAP float *all = host_of(r->kspace), *turned = host_of(r->kspace);
     int step1[SPOKES];
     for (int i = 0; i < SPOKES; i++) {
         step1[i] = (i * 7) % SPOKES; /* 7 and SPOKES have no common divisor */
@@ -109,7 +109,7 @@ TEST(density_weights_are_given_to_who_asks)
     assert_refused(larmor_recon_density(recon, &kept), LARMOR_ERR_ARG, "no density weights of a series that was run");
     assert_ok(larmor_recon_run(recon, 0, &result));
     assert_ok(larmor_recon_density(recon, &kept));
-    HEAP float *a = values_of(ramp), *b = values_of(kept);
+    HEAP float *a = host_of(ramp), *b = host_of(kept);
     assert_int_equal(larmor_array_bytes(ramp), larmor_array_bytes(kept));
     assert_memory_equal(a, b, larmor_array_bytes(ramp));
     LMR_FREE(kept, ramp);
@@ -185,7 +185,7 @@ TEST(without_maps_it_is_the_root_sum_of_squares)
     OWNED(scan) s = scan_of(1, 1, 0);
     const larmor_recon_opts rss = KNOWN(.method = "grid", .no_maps = 1), one = KNOWN(.method = "grid");
     OWNED(larmor_recon_result) a = result_of(&s, &rss), b = result_of(&s, &one);
-    HEAP float *magnitude = values_of(a.image[0].data), *complex = values_of(b.image[0].data);
+    HEAP float *magnitude = host_of(a.image[0].data), *complex = host_of(b.image[0].data);
     for (int i = 0; i < N * N; i++)
         assert_at_most(fabs(magnitude[2 * i] - hypot(complex[2 * i], complex[2 * i + 1])), 1e-5);
 }
@@ -257,7 +257,7 @@ TEST(a_second_set_of_maps_without_signal_changes_nothing)
         larmor_recon_opts soft = ordinary;
         soft.maps = two;
         OWNED(larmor_recon_result) a = result_of(&s, &soft), b = result_of(&s, &ordinary);
-        HEAP float *magnitude = values_of(a.image[0].data), *complex = values_of(b.image[0].data);
+        HEAP float *magnitude = host_of(a.image[0].data), *complex = host_of(b.image[0].data);
         for (int i = 0; i < N * N; i++)
             assert_at_most(fabs(magnitude[2 * i] - hypot(complex[2 * i], complex[2 * i + 1])), 1e-4);
     }

@@ -37,8 +37,8 @@ static scan half_spokes(int coils, double first)
  * image from maps of the data has. */
 static double magnitude_error(const larmor_array *image, const scan *s, int coils)
 {
-    HEAP float complex *x = (float complex *)values_of(image), *t = (float complex *)values_of(s->truth);
-    HEAP float complex *maps = (float complex *)values_of(s->maps);
+    HEAP float complex *x = (float complex *)host_of(image), *t = (float complex *)host_of(s->truth);
+    HEAP float complex *maps = (float complex *)host_of(s->maps);
     double like = 0, own = 0, whole = 0;
     for (int i = 0; i < N * N; i++) {
         double energy = 0;

@@ -44,7 +44,7 @@ static float *image_of(const scan *s, larmor_device *on, const char *method, int
     larmor_source_free(source);
     OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
     assert_true(result.count > 0);
-    float *values = values_of(result.image[0].data);
+    float *values = host_of(result.image[0].data);
     *count = 2 * larmor_array_count(result.image[0].data);
     return values;
 }

@@ -20,7 +20,7 @@ static larmor_array *poisson_disc(const larmor_array *lines, double spread)
     const larmor_shape all = larmor_array_shape(lines);
     const int ndim = (int)all.dim[0];
     const int64_t line = ndim * all.dim[1];
-    HEAP double *k = (double *)values_of(lines);
+    HEAP double *k = (double *)host_of(lines);
     int64_t *order = malloc((size_t)all.dim[2] * sizeof *order), taken = 0;
     uint64_t state = 1;
     larmor_array *some;
@@ -77,7 +77,7 @@ static void compare(const scene *of)
     opts.method = "cg";
     const double cg = error_of(&s, &opts);
     print_message("%s: error %.3f, bound %.3f, cg %.3f\n", of->trajectory, chosen, of->bound, cg);
-    free_scan(&s);
+    end_scan(&s);
     assert_at_most(chosen, of->bound);
     assert_true(cg > of->bound);
 }

@@ -37,7 +37,7 @@ TEST(it_is_the_residual_of_a_direct_computation)
         OWNED(larmor_array) *r = left_over(&s, result.image[0].data);
         assert_true(m->measured && m->fitted);
         assert_at_most(fabs(m->relative / (norm_of(r) / norm_of(s.image[0].kspace)) - 1), 1e-3);
-        HEAP float *left = values_of(r), *b = values_of(s.image[0].kspace);
+        HEAP float *left = host_of(r), *b = host_of(s.image[0].kspace);
         double *k, rings[2][LARMOR_MISFIT_RINGS] = {{0}};
         assert_ok(larmor_array_download(s.image[0].traj, LARMOR_F64, &k));
         for (int64_t j = 0; j < (int64_t)SAMPLES * SPOKES * COILS; j++) {
@@ -132,7 +132,7 @@ TEST(the_noise_of_samples_1_fov_apart_is_what_the_image_leaves_and_that_of_other
 /* Numbers of one readout, or of one coil, turned about. */
 static void turn(larmor_array *kspace, int64_t first, int64_t count)
 {
-    HEAP float *x = values_of(kspace);
+    HEAP float *x = host_of(kspace);
     for (int64_t i = 2 * first; i < 2 * (first + count); i++) x[i] = -x[i];
     assert_ok(larmor_array_write(kspace, x, larmor_array_bytes(kspace)));
 }
@@ -140,7 +140,7 @@ static void turn(larmor_array *kspace, int64_t first, int64_t count)
 /* |x - mean of x| / |x| */
 static double around_the_mean(const larmor_array *x)
 {
-    HEAP float *v = values_of(x);
+    HEAP float *v = host_of(x);
     const int64_t count = larmor_array_count(x);
     double sum[2] = {0}, size = 0;
     for (int64_t i = 0; i < 2 * count; i++) {
@@ -161,8 +161,8 @@ static scan scan_of_a_constant(void)
 {
     scan s = scan_of(1, 1, 0);
     for (int i = 1; i < SPOKES; i += 2) turn(s.image[0].kspace, (int64_t)SAMPLES * i, SAMPLES);
-    float *x = values_of(s.image[0].kspace), most = 0;
-    HEAP double *k = (double *)values_of(s.image[0].traj);
+    float *x = host_of(s.image[0].kspace), most = 0;
+    HEAP double *k = (double *)host_of(s.image[0].traj);
     for (int j = 0; j < SAMPLES * SPOKES; j++) most = fmaxf(most, hypotf(x[2 * j], x[2 * j + 1]));
     for (int j = 0; j < SAMPLES * SPOKES; j++)
         x[2 * j] += (float)((double)most * sinc(k[2 * j]) * sinc(k[2 * j + 1]));
@@ -233,7 +233,7 @@ static larmor_recon_report report_of_lines(const larmor_traj_opts *lines, double
     assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
     assert_ok(larmor_traj_create(dev, "cartesian", lines, &s.image[0].traj));
     OWN(larmor_array, *wider, larmor_array_create(dev, LARMOR_F64, larmor_array_shape(s.image[0].traj), &wider));
-    HEAP double *k = (double *)values_of(s.image[0].traj);
+    HEAP double *k = (double *)host_of(s.image[0].traj);
     for (int64_t i = 0; i < larmor_array_count(wider); i++) k[i] *= size;
     assert_ok(larmor_array_write(wider, k, larmor_array_bytes(wider)));
     assert_ok(larmor_phantom_kspace(s.phantom, wider, coils, LARMOR_C64, &s.image[0].kspace));
@@ -316,7 +316,7 @@ TEST(a_coil_that_fits_far_worse_is_named)
     enum { COIL = 2 };
     OWNED(scan) s = scan_of(COILS, 1, 1e-3);
     const larmor_recon_opts opts = KNOWN(.maps = s.maps, .oversample = {1});
-    float *x = values_of(s.image[0].kspace), *coil = x + 2 * (int64_t)COIL * SAMPLES * SPOKES;
+    float *x = host_of(s.image[0].kspace), *coil = x + 2 * (int64_t)COIL * SAMPLES * SPOKES;
     for (int64_t i = 0; i < SAMPLES * SPOKES; i++) /* as strong, but of no object */
         for (int part = 0; part < 2; part++) coil[2 * i + part] *= (i * i / 7) % 2 ? 1 : -1;
     assert_ok(larmor_array_write(s.image[0].kspace, x, larmor_array_bytes(s.image[0].kspace)));
@@ -377,7 +377,7 @@ TEST(samples_that_are_no_measurement_are_named)
     for (spoiling how = NOTHING; how <= QUIET; how++) {
         OWNED(scan) s = scan_of(COILS, 1, 1e-3);
         const larmor_recon_opts opts = KNOWN(.maps = s.maps, .oversample = {1});
-        HEAP float *x = values_of(s.image[0].kspace);
+        HEAP float *x = host_of(s.image[0].kspace);
         for (int c = 0; c < COILS; c++)
             for (int r = 0; r < SPOKES; r++)
                 for (int i = 0; i < SAMPLES; i++) spoil(how, x + 2 * SAMPLES * SPOKES * c, c, r, i);
@@ -419,7 +419,7 @@ static double noise_ratio(const char *traj, int readouts, double sigma, double f
     const larmor_recon_opts opts = KNOWN(.oversample = {1});
     char line[64];
     OWNED(scan) s = scan_on(traj, readouts, sigma);
-    HEAP float *noise = values_of(s.arrays.noise);
+    HEAP float *noise = host_of(s.arrays.noise);
     for (int64_t i = 0; i < 2 * (int64_t)NOISE_SAMPLES * COILS; i++) noise[i] *= (float)factor;
     assert_ok(larmor_array_write(s.arrays.noise, noise, larmor_array_bytes(s.arrays.noise)));
     OWNED(larmor_recon_result) result = result_of(&s, &opts);

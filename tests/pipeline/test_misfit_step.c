@@ -34,8 +34,8 @@ static scan arms_with(const fault *f, double noise)
     LMR_FREE(r->kspace, r->traj);
     assert_ok(larmor_traj_create(dev, "spiral", &opts, &r->traj));
     assert_ok(larmor_phantom_kspace(s.phantom, r->traj, COILS, LARMOR_C64, &r->kspace));
-    HEAP float *x = values_of(r->kspace);
-    HEAP double *k = (double *)values_of(r->traj);
+    HEAP float *x = host_of(r->kspace);
+    HEAP double *k = (double *)host_of(r->traj);
     for (int c = 0; c < COILS; c++)
         for (int a = 0; a < arms; a++)
             for (int i = 0; i < POINTS; i++)

@@ -1,8 +1,5 @@
 /* physics/multiband.c: slices that are excited together, as volumes. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "tests/pipeline/slice.h"
 
@@ -16,14 +13,12 @@ typedef struct scene {
     int64_t readouts;
 } scene;
 
-static void free_scene(scene *s)
+static void end_scene(scene *s)
 {
     larmor_source_free(s->inner);
     LMR_FREE(s->maps, s->traj, s->kspace);
     larmor_simulation_free(s->simulation);
 }
-
-ENDS_ITSELF_BY(free_scene, scene)
 
 /* turn: the phase in rad that all slices get in readout j is turn j^2. */
 static scene scene_of(const char *trajectory, int readouts, double turn)
@@ -39,8 +34,7 @@ static scene scene_of(const char *trajectory, int readouts, double turn)
     assert_ok(larmor_simulation_samples(s.simulation, 0, 0, 0, &s.kspace, &s.traj));
     assert_ok(larmor_simulation_maps(s.simulation, NULL, &s.maps, &meta));
     const int64_t samples = larmor_array_shape(s.kspace).dim[0];
-    HEAP void *host = malloc(larmor_array_bytes(s.kspace));
-    assert_ok(larmor_array_read(s.kspace, host, larmor_array_bytes(s.kspace)));
+    HEAP void *host = host_of(s.kspace);
     float complex *y = host;
     for (int64_t i = 0; i < larmor_array_count(s.kspace); i++) {
         const double j = (double)(i / samples % readouts);
@@ -69,13 +63,9 @@ static larmor_recon_result image_of(larmor_source *source, larmor_array *maps, c
 {
     OWNED(larmor_recon) *recon = NULL;
     larmor_recon_result result;
-    const larmor_recon_opts opts = {.size = sizeof opts,
-                                    .maps = maps,
-                                    .method = method,
-                                    .lambda_mode = LARMOR_LAMBDA_RELATIVE,
-                                    .lambda = 1e-5,
-                                    .delays = LARMOR_DELAYS_OFF,
-                                    .memory = INT64_C(1) << 30}; /* no other descriptions are tried */
+    const larmor_recon_opts opts =
+        OPTS(.maps = maps, .method = method, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-5,
+             .delays = LARMOR_DELAYS_OFF, .memory = INT64_C(1) << 30); /* no other descriptions are tried */
     assert_ok(larmor_recon_create(source, dev, &opts, &recon));
     assert_ok(larmor_recon_run(recon, 0, &result));
     assert_int_equal(result.count, 1);
@@ -380,13 +370,8 @@ static double error_by_header(scene *s, const stored *all, const char *calibrati
     assert_int_equal(info->groups, 1);
     OWNED(larmor_recon) *recon = NULL;
     OWNED(larmor_recon_result) result = {0};
-    const larmor_recon_opts opts = {.size = sizeof opts,
-                                    .maps = maps,
-                                    .method = "cg",
-                                    .lambda_mode = LARMOR_LAMBDA_RELATIVE,
-                                    .lambda = 1e-3,
-                                    .iters = 12,
-                                    .delays = LARMOR_DELAYS_OFF};
+    const larmor_recon_opts opts = OPTS(.maps = maps, .method = "cg", .lambda_mode = LARMOR_LAMBDA_RELATIVE,
+                                        .lambda = 1e-3, .iters = 12, .delays = LARMOR_DELAYS_OFF);
     assert_ok(larmor_recon_create(source, dev, &opts, &recon));
     assert_ok(larmor_recon_run(recon, 0, &result));
     OWN(larmor_expected, expected, larmor_simulation_expect(s->simulation, &expected));
@@ -550,7 +535,7 @@ TEST(a_volume_that_is_no_stack_is_refused)
     OWNED(larmor_recon_result) result = {0};
     store_volume(&s, 0, 1, memory);
     OWNED(larmor_source) *source = source_by_header(memory, "full3D", &raw);
-    const larmor_recon_opts opts = {.size = sizeof opts, .method = "cg", .delays = LARMOR_DELAYS_OFF};
+    const larmor_recon_opts opts = OPTS(.method = "cg", .delays = LARMOR_DELAYS_OFF);
     larmor_status st = larmor_recon_create(source, dev, &opts, &recon);
     if (!st) st = larmor_recon_run(recon, 0, &result);
     assert_refused(

@@ -14,7 +14,7 @@ static double *deviation_of_runs(scan (*make)(void), larmor_recon_opts opts, con
 {
     double *sum = NULL, *squares = NULL;
     const int64_t voxels = larmor_array_count(base);
-    HEAP float *mean = values_of(base);
+    HEAP float *mean = host_of(base);
     sum = calloc((size_t)voxels, sizeof *sum);
     squares = calloc((size_t)voxels, sizeof *squares);
     for (int r = 0; r < runs; r++) {
@@ -22,7 +22,7 @@ static double *deviation_of_runs(scan (*make)(void), larmor_recon_opts opts, con
         add_noise(&s, sigma, 1000 + (uint64_t)r * 7919);
         opts.maps = s.maps;
         OWNED(larmor_recon_result) one = result_of(&s, &opts);
-        HEAP float *x = values_of(one.image[image].data);
+        HEAP float *x = host_of(one.image[image].data);
         for (int64_t v = 0; v < voxels; v++) {
             const double size = hypot(mean[2 * v], mean[2 * v + 1]);
             const double along = size > 0 ? (x[2 * v] * mean[2 * v] + x[2 * v + 1] * mean[2 * v + 1]) / size : 0;
@@ -55,7 +55,7 @@ static void expect_that_of_runs(scan (*make)(void), larmor_recon_opts opts, int 
     assert_true(maps.level > 0);
     for (int i = 0; i < maps.count; i++) {
         HEAP double *expected = deviation_of_runs(make, opts, result.image[i].data, i, maps.level, runs);
-        HEAP float *found = values_of(maps.map[i].deviation);
+        HEAP float *found = host_of(maps.map[i].deviation);
         const double ratio = median_ratio(result.image[i].data, found, expected);
         if (!(fabs(ratio - 1) <= off)) fail_msg("image %d: the map is %g times the deviation", i, ratio);
     }
@@ -110,7 +110,7 @@ static larmor_array *make_noise_scan(double factor, double mixed)
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(NOISE_SCAN, COILS), &noise));
     assert_ok(larmor_zero(noise));
     assert_ok(larmor_phantom_noise(noise, SIGMA, 77));
-    HEAP float *n = values_of(noise);
+    HEAP float *n = host_of(noise);
     for (int64_t i = 0; i < 2 * NOISE_SCAN; i++) {
         n[i] *= (float)factor;
         n[i + 2 * (int64_t)NOISE_SCAN * (COILS - 1)] += (float)mixed * n[i];
@@ -132,7 +132,7 @@ static float *map_beside(scan (*make)(void), larmor_recon_opts opts, larmor_arra
     assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = SAMPLES_OF_NOISE}, &maps));
     assert_int_equal(maps.way, way);
     assert_int_equal(maps.measured, !noise);
-    return values_of(maps.map[0].deviation);
+    return host_of(maps.map[0].deviation);
 }
 
 /* ratio[voxel] <- sqrt(s^H R s) / |s|, R: the covariance of the noise scan over SIGMA^2. */
@@ -239,7 +239,7 @@ TEST(g_of_every_other_line_is_that_of_two_voxels_that_fold)
     OWNED(larmor_recon_result) result;
     OWNED(larmor_recon) *recon = run_of(&s, &opts, &result);
     OWN(larmor_noise_maps, maps, larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = 300}, &maps));
-    HEAP float *g = values_of(maps.map[0].g), *m = values_of(s.maps);
+    HEAP float *g = host_of(maps.map[0].g), *m = host_of(s.maps);
     double expected[N * N];
     for (int64_t v = 0; v < N * N; v++) expected[v] = g_of(m, v % N, v / N);
     assert_true(expected[N * N / 2 + N / 4] > 1.01);
@@ -252,7 +252,7 @@ TEST(g_of_every_other_line_is_that_of_two_voxels_that_fold)
 /* Voxels of the object where two maps differ by at most so much, as a part of them. */
 static double part_within(const larmor_array *image, const float *a, const float *b, double off)
 {
-    HEAP float *x = values_of(image);
+    HEAP float *x = host_of(image);
     const int64_t voxels = larmor_array_count(image);
     double most = 0, inside = 0, near = 0;
     for (int64_t v = 0; v < voxels; v++) most = fmax(most, hypot(x[2 * v], x[2 * v + 1]));
@@ -277,7 +277,7 @@ static void expect_quick_as_many(scan (*make)(void))
     assert_int_equal(quick.samples, 1);
     assert_true(quick.width > 1 && quick.width < 8 && many.width == 0);
     if (!(fabs(quick.snr / many.snr - 1) < 0.1)) fail_msg("SNR %g in place of %g", quick.snr, many.snr);
-    HEAP float *a = values_of(quick.map[0].deviation), *b = values_of(many.map[0].deviation);
+    HEAP float *a = host_of(quick.map[0].deviation), *b = host_of(many.map[0].deviation);
     const double near = part_within(result.image[0].data, a, b, 0.25);
     if (!(near > 0.9)) fail_msg("%g of the voxels are within 25 %%", near);
 }
@@ -363,7 +363,7 @@ TEST(g_of_all_lines_is_one)
     OWNED(larmor_recon) *recon = run_of(&s, &opts, &result);
     OWN(larmor_noise_maps, maps, larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.only_exact = 1}, &maps));
     assert_int_equal(maps.count, 1);
-    HEAP float *g = values_of(maps.map[0].g);
+    HEAP float *g = host_of(maps.map[0].g);
     for (int64_t v = 0; v < N * N; v++) assert_true(fabs(g[v] - 1) < 1e-4);
 }
 
@@ -383,7 +383,7 @@ static void response_of(scan *s, larmor_recon_opts opts, const larmor_response_o
 TEST(a_point_of_all_lines_stays_one_and_keeps_what_its_weight_leaves)
 {
     OWNED(scan) s = noisy(all_lines);
-    HEAP float *m = values_of(s.maps);
+    HEAP float *m = host_of(s.maps);
     double energy[N * N] = {0};
     for (int64_t i = 0; i < (int64_t)2 * N * N * COILS; i++) energy[i / 2 % (N * N)] += m[i] * m[i];
     const double weight[] = {1e-6, 0.5};
@@ -391,7 +391,7 @@ TEST(a_point_of_all_lines_stays_one_and_keeps_what_its_weight_leaves)
         OWNED(larmor_response_maps) maps;
         OWNED(larmor_recon_result) result;
         response_of(&s, OPTS(.method = "cg", AT(weight[i])), &(larmor_response_opts){.probes = 64}, &maps, &result);
-        HEAP float *height = values_of(maps.map[0].height), *width = values_of(maps.map[0].width);
+        HEAP float *height = host_of(maps.map[0].height), *width = host_of(maps.map[0].width);
         for (int64_t v = 0; v < N * N; v++) {
             const double all = energy[v] * N * N, expected = all / (all + result.report.weight);
             const int64_t x = v % N, y = v / N;
@@ -424,7 +424,7 @@ TEST(the_height_that_tv_leaves_is_that_of_whole_reconstructions)
     OWNED(larmor_response_maps) maps;
     OWNED(larmor_recon_result) result;
     response_of(&s, opts, &(larmor_response_opts){.probes = 32, .contrast = 0.5}, &maps, &result);
-    HEAP float *x = values_of(result.image[0].data), *height = values_of(maps.map[0].height);
+    HEAP float *x = host_of(result.image[0].data), *height = host_of(maps.map[0].height);
     OWNED(larmor_op) *A = NULL;
     const larmor_sense_opts sense = {.traj = s.image[0].traj};
     assert_ok(larmor_op_sense(s.maps, &sense, &A));
@@ -446,7 +446,7 @@ TEST(the_height_that_tv_leaves_is_that_of_whole_reconstructions)
         larmor_recon_opts again = opts;
         again.maps = more.maps;
         OWNED(larmor_recon_result) with = result_of(&more, &again);
-        HEAP float *y = values_of(with.image[0].data);
+        HEAP float *y = host_of(with.image[0].data);
         of_runs += ((y[2 * v] - x[2 * v]) * x[2 * v] + (y[2 * v + 1] - x[2 * v + 1]) * x[2 * v + 1]) / size / high;
         of_map += height[v];
     }
@@ -482,7 +482,7 @@ TEST(the_map_is_the_same_whenever_it_is_made)
         OWNED(larmor_recon) *recon = run_of(&s, &opts, &result);
         OWNED(larmor_noise_maps) maps;
         assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = 3}, &maps));
-        value[i] = values_of(maps.map[0].deviation);
+        value[i] = host_of(maps.map[0].deviation);
     }
     assert_memory_equal(value[0], value[1], N * N * sizeof(float));
     LMR_FREE(value[0], value[1]);
@@ -502,7 +502,7 @@ TEST(images_after_a_map_are_those_without_it)
         if (with) assert_ok(larmor_recon_noise(recon, 0, &first, &(larmor_noise_opts){.samples = 3}, &maps));
         assert_ok(larmor_recon_run(recon, 1, &result[with]));
     }
-    HEAP float *a = values_of(result[0].image[0].data), *b = values_of(result[1].image[0].data);
+    HEAP float *a = host_of(result[0].image[0].data), *b = host_of(result[1].image[0].data);
     assert_memory_equal(a, b, 2 * N * N * sizeof(float));
     for (int i = 0; i < 2; i++) larmor_recon_result_free(&result[i]);
 }
@@ -524,7 +524,7 @@ TEST(images_of_one_trajectory_share_a_map)
     OWN(larmor_noise_maps, b, larmor_recon_noise(recon, 1, &second, &(larmor_noise_opts){.samples = 4}, &b));
     assert_int_equal(a.shared, 0);
     assert_int_equal(b.shared, 1);
-    HEAP float *x = values_of(a.map[0].deviation), *y = values_of(b.map[0].deviation);
+    HEAP float *x = host_of(a.map[0].deviation), *y = host_of(b.map[0].deviation);
     for (int64_t v = 0; v < N * N; v++) assert_true(fabs(y[v] / x[v] / (b.level / a.level) - 1) < 1e-5);
     assert_true(b.level > 1.8 * a.level && b.level < 2.2 * a.level);
 }
@@ -535,7 +535,7 @@ TEST(signal_to_noise_is_the_magnitude_over_the_deviation)
     OWN(larmor_array, *x, larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(3), LARMOR_C64, image, &x));
     OWN(larmor_array, *d, larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(3), LARMOR_F32, deviation, &d));
     OWN(larmor_array, *snr, larmor_snr_map(x, d, &snr));
-    HEAP float *value = values_of(snr);
+    HEAP float *value = host_of(snr);
     for (int i = 0; i < 3; i++) assert_true(fabsf(value[i] - expected[i]) < 1e-6f);
     larmor_array *none;
     assert_refused(larmor_snr_map(x, x, &none), LARMOR_ERR_ARG, "deviation: it is complex, and has to be real");

@@ -17,15 +17,15 @@ static void posterior_of(scan *s, larmor_recon_opts opts, int samples, larmor_po
 TEST(the_posterior_of_all_lines_is_that_of_the_formula)
 {
     OWNED(scan) s = noisy(all_lines);
-    HEAP float *m = values_of(s.maps);
+    HEAP float *m = host_of(s.maps);
     double energy[N * N] = {0}, expected[N * N];
     for (int64_t i = 0; i < (int64_t)2 * N * N * COILS; i++) energy[i / 2 % (N * N)] += m[i] * m[i];
     OWNED(larmor_posterior_maps) maps;
     OWNED(larmor_noise_maps) noise;
     OWNED(larmor_recon_result) result;
     posterior_of(&s, OPTS(.method = "cg", AT(0.5)), 200, &maps, &noise, &result);
-    HEAP float *deviation = values_of(maps.map[0].deviation), *mean = values_of(maps.map[0].mean),
-               *image = values_of(result.image[0].data), *of_noise = values_of(noise.map[0].deviation);
+    HEAP float *deviation = host_of(maps.map[0].deviation), *mean = host_of(maps.map[0].mean),
+               *image = host_of(result.image[0].data), *of_noise = host_of(noise.map[0].deviation);
     double off = 0;
     for (int64_t v = 0; v < N * N; v++) {
         const double all = energy[v] * N * N;
@@ -46,7 +46,7 @@ TEST(the_posterior_of_tv_is_narrower_the_more_its_weight_says)
         OWNED(larmor_noise_maps) noise;
         OWNED(larmor_recon_result) result;
         posterior_of(&s, OPTS(.method = "tv", AT(i ? 1e-2 : 1e-3)), 16, &maps, &noise, &result);
-        HEAP float *deviation = values_of(maps.map[0].deviation);
+        HEAP float *deviation = host_of(maps.map[0].deviation);
         for (int64_t v = 0; v < N * N; v++) all[i] += deviation[v];
     }
     assert_true(all[1] > 0 && all[1] < 0.8 * all[0]);

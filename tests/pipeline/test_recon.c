@@ -22,7 +22,7 @@ TEST(series_may_be_run_in_any_order_and_again)
 TEST(an_image_that_fails_does_not_stop_the_others)
 {
     OWNED(scan) s = scan_of(COILS, 3, 0);
-    HEAP float *huge = values_of(s.image[1].kspace);
+    HEAP float *huge = host_of(s.image[1].kspace);
     for (size_t i = 0; i < larmor_array_bytes(s.image[1].kspace) / sizeof *huge; i++)
         huge[i] = 3e38F; /* a point whose density is N^2 times as much */
     assert_ok(larmor_array_write(s.image[1].kspace, huge, larmor_array_bytes(s.image[1].kspace)));

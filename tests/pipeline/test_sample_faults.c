@@ -186,7 +186,7 @@ static larmor_sample_faults faults_of_readouts(const char *traj, int size, int l
     const larmor_traj_opts opts = {.matrix = {size, size}, .samples = length};
     larmor_sample_faults found;
     OWN(larmor_array, *k, larmor_traj_create(dev, traj, &opts, &k));
-    HEAP double *at = (double *)values_of(k);
+    HEAP double *at = (double *)host_of(k);
     const larmor_shape shape = larmor_array_shape(k);
     const int64_t points = shape.dim[1] * shape.dim[2];
     HEAP float *x = calloc((size_t)(2 * points * coils), sizeof *x);

@@ -33,7 +33,7 @@ static scan scan_in(double factor, int images, int whitened, int calibrated)
 /* |image / factor - expected| relative to |expected|, at a scale that single precision holds. */
 static double off_by(const larmor_array *image, double factor, const larmor_array *expected)
 {
-    HEAP float *x = values_of(image), *y = values_of(expected);
+    HEAP float *x = host_of(image), *y = host_of(expected);
     double difference = 0, size = 0;
     for (int64_t i = 0; i < 2 * larmor_array_count(image); i++) {
         const double d = x[i] / factor - y[i];
@@ -67,7 +67,7 @@ static void same_in_units(int units, larmor_recon_opts opts, int images, int whi
         near(result.report.lambda, expected.report.lambda);
         near(result.report.noise, expected.report.noise * (whitened ? 1 : factors[f]));
         larmor_recon_result_free(&result);
-        free_scan(&s);
+        end_scan(&s);
         opts.maps = opts.maps ? plain.maps : NULL;
     }
 }

@@ -1,8 +1,6 @@
 /* scan/setting_file.c. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/larmor.h"
 #include "tests/io/files.h"
 
-#define OPTS(...) ((larmor_recon_opts){.size = sizeof(larmor_recon_opts), ##__VA_ARGS__})
 #define IN_FOLDER(claim) TEST_IN(claim, make_folder, remove_folder)
 
 enum { LINE = 8192 };

@@ -100,7 +100,7 @@ static larmor_recon *begin_slabs(const scene *s, larmor_recon_plan *plan)
 static float *run(larmor_recon *recon, int series, larmor_recon_report *report)
 {
     OWN(larmor_recon_result, result, larmor_recon_run(recon, series, &result));
-    float *values = values_of(result.image[0].data);
+    float *values = host_of(result.image[0].data);
     *report = result.report;
     return values;
 }

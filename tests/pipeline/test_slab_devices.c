@@ -103,14 +103,12 @@ static void make_volume(volume *v)
     assert_ok(larmor_source_create("shy", &impl, &v->shy, &v->source));
 }
 
-static void free_volume(volume *v)
+static void end_volume(volume *v)
 {
     larmor_source_free(v->source);
     larmor_source_free(v->shy.inner);
     for (int i = 0; i < 2; i++) LMR_FREE(v->image[i].kspace, v->image[i].traj);
 }
-
-ENDS_ITSELF_BY(free_volume, volume)
 
 /* ---- reconstructions ---- */
 
@@ -198,7 +196,7 @@ static float *run(larmor_recon *recon, int series, larmor_recon_report *report)
 {
     OWN(larmor_recon_result, result, larmor_recon_run(recon, series, &result));
     assert_int_equal(result.count, 1);
-    float *values = values_of(result.image[0].data);
+    float *values = host_of(result.image[0].data);
     if (report) *report = result.report;
     if (report) assert_string_equal(larmor_device_spec(larmor_array_device(result.image[0].data)), "cpu:1");
     return values;

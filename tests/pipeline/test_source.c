@@ -176,8 +176,8 @@ static void to_single(larmor_array **traj)
 {
     larmor_array *single;
     assert_ok(larmor_array_create(dev, LARMOR_F32, larmor_array_shape(*traj), &single));
-    HEAP double *k = (double *)values_of(*traj);
-    HEAP float *rounded = values_of(single);
+    HEAP double *k = (double *)host_of(*traj);
+    HEAP float *rounded = host_of(single);
     for (int i = 0; i < 2 * SAMPLES * SPOKES; i++) rounded[i] = (float)k[i];
     assert_ok(larmor_array_write(single, rounded, larmor_array_bytes(single)));
     larmor_array_free(*traj);
@@ -214,7 +214,7 @@ TEST(a_file_and_its_arrays_give_the_same_image)
     /* and are given out as they came, with zeros for it */
     assert_ok(larmor_recon_maps(recon, &maps, NULL));
     assert_int_equal(larmor_array_shape(maps).dim[2], COILS + 1);
-    HEAP float *got = values_of(maps), *given = values_of(s.maps);
+    HEAP float *got = host_of(maps), *given = host_of(s.maps);
     assert_memory_equal(got, given, larmor_array_bytes(s.maps));
     for (int i = 0; i < 2 * N * N; i++) assert_true(got[2 * N * N * COILS + i] == 0);
     remove(path);
@@ -242,7 +242,7 @@ TEST(samples_conjugated_in_the_file_and_while_it_is_read_give_the_image)
     snprintf(other, sizeof other, "%s/conjugated.h5", folder);
     OWNED(scan) s = scan_of(COILS, 1, 1e-4);
     OWNED(larmor_recon_result) plain = result_of_file(&s, path, 0);
-    HEAP float *values = values_of(s.image[0].kspace);
+    HEAP float *values = host_of(s.image[0].kspace);
     for (int64_t i = 1; i < 2 * larmor_array_count(s.image[0].kspace); i += 2) values[i] = -values[i];
     assert_ok(larmor_array_write(s.image[0].kspace, values, larmor_array_bytes(s.image[0].kspace)));
     OWNED(larmor_recon_result) back = result_of_file(&s, other, 1);

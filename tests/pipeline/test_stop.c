@@ -128,8 +128,8 @@ TEST(sums_in_another_order_change_the_image_by_a_tenth_of_its_noise_at_most)
         const larmor_recon_opts opts = opts_of(&c, &s);
         OWNED(larmor_recon_result) one = result_of(&s, &opts);
         larmor_readouts *r = &s.image[0];
-        HEAP float *samples = values_of(r->kspace), *mixed = values_of(r->kspace);
-        HEAP double *points = (double *)values_of(r->traj), *moved = (double *)values_of(r->traj);
+        HEAP float *samples = host_of(r->kspace), *mixed = host_of(r->kspace);
+        HEAP double *points = (double *)host_of(r->traj), *moved = (double *)host_of(r->traj);
         const int64_t of_traj = c.ndim * c.samples, of_data = 2 * c.samples;
         for (int64_t j = 0; j < c.readouts; j++) { /* backwards */
             const int64_t to = c.readouts - 1 - j;
@@ -161,10 +161,10 @@ TEST(a_repeatable_image_has_the_same_bits_again)
         const larmor_recon_opts opts =
             OPTS(.repeatable = 1, .method = cases[i].method, .compress = cases[i].compress);
         OWNED(larmor_recon_result) first = result_of(&s, &opts);
-        HEAP float *expected = values_of(first.image[0].data);
+        HEAP float *expected = host_of(first.image[0].data);
         for (int run = 0; run < 3; run++) {
             OWNED(larmor_recon_result) again = result_of(&s, &opts);
-            HEAP float *got = values_of(again.image[0].data);
+            HEAP float *got = host_of(again.image[0].data);
             assert_memory_equal(got, expected, larmor_array_bytes(first.image[0].data));
             assert_true(again.report.lambda == first.report.lambda);
             assert_int_equal(again.report.solver.iters, first.report.solver.iters);

@@ -1,5 +1,4 @@
 /* pipeline/subspace.c: coefficient images of series. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/subspace.h"
 #include "tests/pipeline/scan.h"
 
 enum { FRAMES = 20, PER = 6, RANK = 2 };
@@ -51,15 +50,13 @@ static series series_of(double sigma)
     return s;
 }
 
-static void free_series(series *s)
+static void end_series(series *s)
 {
     for (int t = 0; t < FRAMES; t++) LMR_FREE(s->image[t].kspace, s->image[t].traj, s->image[t].density, s->truth[t]);
     LMR_FREE(s->basis, s->maps);
     larmor_phantom_free(s->still);
     larmor_phantom_free(s->changed);
 }
-
-ENDS_ITSELF_BY(free_series, series)
 
 static larmor_status try_series(const series *s, const larmor_recon_opts *opts, larmor_recon_result *result)
 {
@@ -158,7 +155,7 @@ TEST(coefficients_are_images_of_their_own_and_give_the_frames)
                             many = KNOWN(.maps = s.maps, .basis = s.basis, .basis_frames = 1);
     OWNED(larmor_recon_result) x = run(&s, &few), frames = run(&s, &many);
     assert_int_equal(x.count, RANK);
-    HEAP float *basis = values_of(s.basis);
+    HEAP float *basis = host_of(s.basis);
     for (int t = 0; t < FRAMES; t++) {
         const double *b = (const double *)basis;
         OWN(larmor_array, *sum, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N), &sum));

@@ -1,8 +1,7 @@
 /* What is allocated, beside what objects say of their bytes. Every allocation of larmor's own in a program that is
  * linked with allocated.c passes through it (the linker's --wrap), so that the peak of a step is known.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_RECON_ALLOCATED_H
-#define LARMOR_TESTS_RECON_ALLOCATED_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ int64_t peak_since_begin(void);
 /* The peak since begin is at most the estimate, and the estimate at most `factor` times the peak. result: bytes that
  * the estimate leaves out. */
 void expect_estimate(const char *what, int64_t estimate, int64_t result, double factor);
-
-#endif

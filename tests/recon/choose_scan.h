@@ -84,11 +84,9 @@ static inline scan noisy_scan(double relative)
     return scan_of(&radial, relative);
 }
 
-static inline void free_scan(scan *s)
+static inline void end_scan(scan *s)
 {
     LMR_FREE(s->held.A, s->factors, s->traj, s->maps, s->b, s->noise, s->A);
     larmor_circulant_free(s->C);
     free(s->truth);
 }
-
-ENDS_ITSELF_BY(free_scan, scan)

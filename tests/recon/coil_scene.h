@@ -1,6 +1,5 @@
 /* A scene whose k-space and coils are known exactly, for tests of coil maps. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_RECON_COIL_SCENE_H
-#define LARMOR_TESTS_RECON_COIL_SCENE_H
+#pragma once
 
 #include "tests/recon/support.h"
 
@@ -92,5 +91,3 @@ static inline double map_error_of(larmor_shape image, const cplx *maps, double b
     assert_true(count > 50);
     return sqrt(error / count);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Problems with dense matrices, solved directly, for the tests of the solvers. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_RECON_MATRIX_H
-#define LARMOR_TESTS_RECON_MATRIX_H
+#pragma once
 
 #include "tests/recon/support.h"
 
@@ -100,12 +99,10 @@ static inline problem random_problem(int rows, int columns)
     return p;
 }
 
-static inline void free_problem(problem *p)
+static inline void end_problem(problem *p)
 {
     LMR_FREE(p->A, p->b, p->x, p->values, p->rhs);
 }
-
-ENDS_ITSELF_BY(free_problem, problem)
 
 /* The same matrix with a normal map, which counts. */
 static inline larmor_status matrix_normal(void *self, const larmor_array *x, larmor_array *z)
@@ -183,5 +180,3 @@ static inline larmor_prox *lasso_prox(lasso *l, larmor_dtype dtype, int count)
     assert_ok(larmor_prox_create(dev, &impl, l, dtype, LARMOR_SHAPE(count), &g));
     return g;
 }
-
-#endif

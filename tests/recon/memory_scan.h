@@ -1,6 +1,5 @@
 /* Scans of several sizes, for the tests of what takes how much memory. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_RECON_MEMORY_SCAN_H
-#define LARMOR_TESTS_RECON_MEMORY_SCAN_H
+#pragma once
 
 #include "core/device.h"
 #include "tests/recon/support.h"
@@ -66,12 +65,10 @@ static inline scan scan_of(larmor_shape image, int64_t samples, int64_t readouts
     return s;
 }
 
-static inline void free_scan(scan *s)
+static inline void end_scan(scan *s)
 {
     LMR_FREE(s->traj, s->weights, s->maps, s->kspace);
 }
-
-ENDS_ITSELF_BY(free_scan, scan)
 
 static const struct {
     const char *name;
@@ -95,5 +92,3 @@ static inline scan scan_case(int i)
     return scan_of(larmor_shape_of(cases[i].ndim, cases[i].image), cases[i].samples, cases[i].readouts,
                    cases[i].coils, cases[i].dtype, cases[i].is_stack);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The law that defines a proximal map. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_RECON_PROX_SUPPORT_H
-#define LARMOR_TESTS_RECON_PROX_SUPPORT_H
+#pragma once
 
 #include "tests/recon/support.h"
 
@@ -40,5 +39,3 @@ static inline cplx *expect_minimum(larmor_prox *p, larmor_dtype dtype, larmor_sh
     assert_ok(larmor_prox_apply(p, t, from, from)); /* in place, from another start if p is one that moves */
     return z;
 }
-
-#endif

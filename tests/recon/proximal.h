@@ -1,8 +1,7 @@
 /* What holds for every solver of min_x 1/2 |A x - b|^2 + lambda/2 |x|^2 + weight |x|_1, on dense matrices. A test
  * file defines NAME and SOLVE(A, b, g, x, opts, report) before it includes this one. SPDX-License-Identifier:
  * Apache-2.0 */
-#ifndef LARMOR_TESTS_RECON_PROXIMAL_H
-#define LARMOR_TESTS_RECON_PROXIMAL_H
+#pragma once
 
 #include "tests/recon/matrix.h"
 
@@ -28,13 +27,11 @@ static void begin(proximal *t, int single)
     t->g = lasso_prox(&t->l, larmor_op_dtype(t->p.A), COLUMNS);
 }
 
-static void end(proximal *t)
+static void end_proximal(proximal *t)
 {
     larmor_prox_free(t->g);
-    free_problem(&t->p);
+    end_problem(&t->p);
 }
-
-ENDS_ITSELF_BY(end, proximal)
 
 /* How far -(A^H (A x - b) + lambda x) is from the subgradients of weight |x|_1, relative to weight. */
 static double subgradient_error(const proximal *t, const cplx *x, double lambda)
@@ -226,5 +223,3 @@ TEST(options_that_make_no_sense_are_refused)
     assert_refused(SOLVE(NULL, t.p.b, t.g, t.p.x, NULL, NULL), LARMOR_ERR_ARG, NAME ": A, b and x are needed");
     assert_refused(SOLVE(t.p.A, t.p.b, NULL, t.p.x, NULL, NULL), LARMOR_ERR_ARG, NAME ": a proximal map is needed");
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Images regularised as they are: A the identity. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_RECON_REGULARISER_SUPPORT_H
-#define LARMOR_TESTS_RECON_REGULARISER_SUPPORT_H
+#pragma once
 
 #include "tests/recon/support.h"
 
@@ -38,4 +37,29 @@ static inline double penalty_of(const char *name, const larmor_regulariser_opts 
     return g;
 }
 
-#endif
+/* Samples of a part of the Fourier transform, where `kept` is not 0, of an image with noise. */
+typedef struct problem {
+    larmor_op *A;
+    larmor_array *b;
+    larmor_shape shape;
+} problem;
+
+static inline void end_problem(problem *p)
+{
+    LMR_FREE(p->A, p->b);
+}
+
+static inline problem problem_from(larmor_shape shape, const cplx *truth, const double *kept)
+{
+    problem p = {.shape = shape, .b = zeros(LARMOR_C128, shape)};
+    HEAP cplx *noise = random_values(larmor_shape_count(shape), 6);
+    OWNED(larmor_array) *mask = real_array(shape, kept), *x = complex_array(LARMOR_C128, shape, truth),
+                        *e = complex_array(LARMOR_C128, shape, noise);
+    const larmor_fft_opts unitary = {.unitary = 1};
+    OWN(larmor_op, *M, larmor_op_mask(mask, LARMOR_C128, &M));
+    OWN(larmor_op, *F, larmor_op_fft(dev, LARMOR_C128, shape, 3, &unitary, &F));
+    assert_ok(larmor_op_chain(M, F, &p.A));
+    assert_ok(larmor_axpby(0.1, e, 1, x));
+    assert_ok(larmor_op_forward(p.A, x, p.b));
+    return p;
+}

@@ -1,6 +1,5 @@
 /* A scan of random numbers, its maps and its operator. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_RECON_SENSE_SUPPORT_H
-#define LARMOR_TESTS_RECON_SENSE_SUPPORT_H
+#pragma once
 
 #include "tests/recon/support.h"
 
@@ -32,11 +31,7 @@ static inline scan random_scan(larmor_dtype dtype, larmor_shape image, double to
     return s;
 }
 
-static inline void free_scan(scan *s)
+static inline void end_scan(scan *s)
 {
     LMR_FREE(s->A, s->maps_array, s->traj, s->weights_array, s->maps, s->k);
 }
-
-ENDS_ITSELF_BY(free_scan, scan)
-
-#endif

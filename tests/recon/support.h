@@ -1,11 +1,9 @@
 /* Arrays from and to doubles, and sums done the slow way, for the tests of this layer. SPDX-License-Identifier:
  * Apache-2.0 */
-#ifndef LARMOR_TESTS_RECON_SUPPORT_H
-#define LARMOR_TESTS_RECON_SUPPORT_H
+#pragma once
 
 #include <complex.h>
 
-#include "larmor/recon.h"
 #include "tests/support/test.h"
 
 typedef double complex cplx;
@@ -159,5 +157,3 @@ static inline double *radial_points(double extent, int64_t n, int64_t spokes)
     }
     return k;
 }
-
-#endif

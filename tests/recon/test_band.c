@@ -1,5 +1,4 @@
 /* recon/ops/band.c: images without the corners of k-space. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/operators.h"
 #include "tests/recon/support.h"
 
 enum { NX = 9, NY = 6, IMAGES = 2 };

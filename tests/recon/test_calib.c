@@ -1,6 +1,6 @@
 /* recon/maps/coils.c and walsh.c: maps from data whose k-space is known exactly. SPDX-License-Identifier: Apache-2.0
  */
-#include "recon/maps/walsh.h"
+#include "recon/maps/maps.h"
 #include "tests/recon/coil_scene.h"
 
 typedef struct scan {
@@ -25,12 +25,7 @@ static scan radial_scan(void)
     return scan_of(LARMOR_SHAPE(64, 50), radial_points(64, SAMPLES, SPOKES), SAMPLES, SPOKES, LARMOR_C64);
 }
 
-static void free_scan(scan *s)
-{
-    LMR_FREE(s->traj, s->kspace, s->k, s->y);
-}
-
-ENDS_ITSELF_BY(free_scan, scan)
+LMR_FREES(end_scan, scan, traj, kspace, k, y)
 
 static cplx *estimate(const scan *s, const larmor_array *weights, const larmor_coils_opts *opts)
 {

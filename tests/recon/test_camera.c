@@ -1,5 +1,4 @@
 /* recon/field/camera.c: phases of probes as those of solid harmonics. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/camera.h"
 #include "tests/recon/support.h"
 
 enum { SAMPLES = 400, READOUTS = 5, PROBES = 24, COUNT = SAMPLES * READOUTS };
@@ -8,12 +7,7 @@ typedef struct scene {
     double position[3 * PROBES], *terms, *phase; /* terms [COUNT, 16] */
 } scene;
 
-static void free_scene(scene *s)
-{
-    LMR_FREE(s->terms, s->phase);
-}
-
-ENDS_ITSELF_BY(free_scene, scene)
+LMR_FREES(end_scene, scene, terms, phase)
 
 static const double sizes[] = {2, 400, 300, 2000}; /* of the terms of each order */
 

@@ -1,5 +1,4 @@
 /* recon/ops/cartesian.c: samples on the grid, by FFTs. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/cartesian.h"
 #include "tests/recon/support.h"
 
 enum { BATCH = 2 };

@@ -4,9 +4,6 @@
 #include "core/device.h"
 #include "core/random.h"
 #include "core/ranks/ranks.h"
-#include "larmor/ranks.h"
-#include "larmor/recon.h"
-#include "larmor/solve.h"
 #include "tests/support/ranks.h"
 
 enum { NX = 12, NY = 13, NZ = 14, COILS = 5, SAMPLES = 24, MOST = 130 };
@@ -133,7 +130,7 @@ static scene make_scene(int64_t readouts)
     return s;
 }
 
-static void free_scene(scene *s)
+static void end_scene(scene *s)
 {
     for (int i = 0; i < 2; i++) {
         LMR_FREE(s->traj[i], s->maps[i], s->b[i], s->noise[i]);
@@ -142,8 +139,6 @@ static void free_scene(scene *s)
     }
     larmor_device_free(s->alone);
 }
-
-ENDS_ITSELF_BY(free_scene, scene)
 
 /* got is this rank's part of expected, to a tolerance relative to the whole. */
 static void expect_part(const larmor_array *expected, int d, int64_t first, const larmor_array *got, double tol)

@@ -1,5 +1,4 @@
 /* recon/compare.c: the error of an image against a reference. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/operators.h"
 #include "tests/recon/support.h"
 
 enum { NX = 9, NY = 6, ALL = NX * NY };

@@ -1,5 +1,4 @@
 /* recon/compress/compress.c. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/compress.h"
 #include "tests/recon/support.h"
 
 enum { COILS = 6, SAMPLES = 40, READOUTS = 7, M = SAMPLES * READOUTS };

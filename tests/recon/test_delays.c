@@ -1,7 +1,4 @@
 /* Gradient delays are found from the samples. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/delays.h"
-#include "larmor/phantom.h"
-#include "larmor/recon.h"
 #include "recon/gradients/likelihood.h"
 #include "recon/gradients/minimise.h"
 #include "tests/support/test.h"

@@ -1,8 +1,5 @@
 /* recon/describe: whether another description of a scan explains its samples better. SPDX-License-Identifier:
  * Apache-2.0 */
-#include "larmor/describe.h"
-#include "larmor/maps.h"
-#include "larmor/phantom.h"
 #include "tests/support/test.h"
 
 enum { N = 48, SAMPLES = 96, SPOKES = 75, COILS = 3 };
@@ -432,9 +429,7 @@ static larmor_description found_in_centre(const char *name, int coils, int side,
     OWN(larmor_array, *traj, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, side, side), LARMOR_F64, k, &traj));
     OWN(larmor_phantom, *phantom, larmor_phantom_create(name, 2, &phantom));
     OWN(larmor_array, *kspace, larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
-    HEAP float *x = malloc(larmor_array_bytes(kspace));
-    assert_non_null(x);
-    assert_ok(larmor_array_read(kspace, x, larmor_array_bytes(kspace)));
+    HEAP float *x = host_of(kspace);
     const int64_t points = (int64_t)side * side;
     for (int64_t i = points * conjugated; i >= 0 && i < points * (conjugated + 1); i++) x[2 * i + 1] *= -1;
     assert_ok(larmor_array_write(kspace, x, larmor_array_bytes(kspace)));

@@ -1,10 +1,7 @@
 /* Right scans, of sums of ellipses and coils that are waves, which other descriptions fit nearly as well.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
 
-#include "larmor/describe.h"
-#include "larmor/phantom.h"
 #include "tests/support/test.h"
 
 enum { SIDE = 24, MOST_COILS = 6 };

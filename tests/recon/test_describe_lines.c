@@ -1,6 +1,4 @@
 /* recon/describe: what windows of k-space say of lines on a grid. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/describe.h"
-#include "larmor/phantom.h"
 #include "tests/support/test.h"
 
 enum { N = 48, LINES = 40 };

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <unistd.h>
 
-#include "larmor/physics.h"
 #include "tests/recon/support.h"
 
 static double *numbers(int64_t count)

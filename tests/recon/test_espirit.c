@@ -1,6 +1,5 @@
 /* recon/maps/espirit.c, hankel.c, region.c and normalise.c: maps from a scene whose coils are known.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/maps.h"
 #include "tests/recon/coil_scene.h"
 
 /* ---- regions ---- */
@@ -42,12 +41,7 @@ static found find(larmor_array *region, larmor_shape image, const larmor_espirit
     return f;
 }
 
-static void free_found(found *f)
-{
-    LMR_FREE(f->maps, f->values);
-}
-
-ENDS_ITSELF_BY(free_found, found)
+LMR_FREES(end_found, found, maps, values)
 
 static const int64_t square[3] = {24, 24, 1};
 static const int64_t cube[3] = {10, 10, 10};
@@ -330,8 +324,8 @@ TEST(the_number_of_threads_does_not_change_a_bit)
     }
     dev = usual;
     assert_at_most(difference(f[1].maps, f[0].maps, 32 * 20 * COILS), 0);
-    free_found(&f[0]);
-    free_found(&f[1]);
+    end_found(&f[0]);
+    end_found(&f[1]);
 }
 
 TEST(what_makes_no_sense_is_refused)
@@ -380,12 +374,7 @@ static sampled sample(const double *k, int64_t n, int64_t lines)
     return s;
 }
 
-static void free_sampled(sampled *s)
-{
-    LMR_FREE(s->traj, s->kspace);
-}
-
-ENDS_ITSELF_BY(free_sampled, sampled)
+LMR_FREES(end_sampled, sampled, traj, kspace)
 
 /* Every third line, all lines from -9 to 7, and line 2 twice. */
 TEST(lines_on_the_grid_are_taken_as_they_are)

@@ -1,5 +1,4 @@
 /* recon/ops/fft.c against sums over all pairs. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/operators.h"
 #include "tests/recon/support.h"
 
 static const larmor_dtype type[] = {LARMOR_C64, LARMOR_C128};

@@ -1,5 +1,4 @@
 /* recon/field/field_map.c and recon/field/unwrap.c. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/fieldmap.h"
 #include "tests/recon/support.h"
 
 enum { N = 40, NZ = 12, MOST = N * N * NZ, ECHOES = 4 };

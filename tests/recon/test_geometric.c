@@ -1,6 +1,4 @@
 /* recon/compress/geometric.c and places.c. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/compress.h"
-#include "larmor/operators.h"
 #include "tests/recon/support.h"
 
 enum { N = 24, LINES = 20, COILS = 10, PLACES = 32, SIZE = N * LINES * COILS };

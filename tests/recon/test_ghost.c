@@ -1,5 +1,4 @@
 /* Lines of both directions: what differs between them is found and corrected. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/ghost.h"
 #include "tests/recon/support.h"
 
 enum { N = 64, SAMPLES = 2 * N, COILS = 2 };
@@ -70,12 +69,7 @@ static scan make_scan(const scene *s, uint64_t seed)
     return out;
 }
 
-static void free_scan(scan *s)
-{
-    LMR_FREE(s->kspace, s->traj, s->truth);
-}
-
-ENDS_ITSELF_BY(free_scan, scan)
+LMR_FREES(end_scan, scan, kspace, traj, truth)
 
 /* The ghost of a thin object at x = 0.3 that is left, relative to the object. */
 static double ghost_left(const scene *s, const larmor_ghost *found)

@@ -2,8 +2,6 @@
  * Apache-2.0 */
 #include <complex.h>
 
-#include "larmor/delays.h"
-#include "larmor/recon.h"
 #include "tests/support/test.h"
 
 enum { FREQUENCIES = 401 };

@@ -1,7 +1,5 @@
 /* recon/gradients/girf_measure.c: the impulse response of gradients from pulses. SPDX-License-Identifier:
  * Apache-2.0 */
-#include "larmor/camera.h"
-#include "larmor/delays.h"
 #include "tests/recon/support.h"
 
 enum { SAMPLES = 1500, AXES = 3, EACH = 4, PULSES = AXES * EACH, LATE = 3 };
@@ -26,12 +24,7 @@ typedef struct scene {
     double *nominal, *measured; /* [SAMPLES, PULSES, AXES], and AXES + 1 */
 } scene;
 
-static void free_scene(scene *s)
-{
-    LMR_FREE(s->nominal, s->measured);
-}
-
-ENDS_ITSELF_BY(free_scene, scene)
+LMR_FREES(end_scene, scene, nominal, measured)
 
 /* Triangles of four durations, one axis at a time. */
 static double rate_at(int pulse, int i)

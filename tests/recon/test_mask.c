@@ -1,6 +1,5 @@
 /* recon/ops/weights.c: masks and weights. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/operators.h"
-#include "recon/ops/weights.h"
+#include "recon/ops/ops.h"
 #include "tests/recon/support.h"
 
 static const larmor_dtype type[] = {LARMOR_C64, LARMOR_C128};

@@ -1,7 +1,5 @@
 /* What density, coil maps and the search of the field of view say of their bytes, against what is really allocated.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/maps.h"
-#include "larmor/nlinv.h"
 #include "tests/recon/allocated.h"
 #include "tests/recon/memory_scan.h"
 

@@ -1,7 +1,4 @@
 /* What operators say of their bytes, against what is really allocated. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/operators.h"
-#include "larmor/physics.h"
-#include "larmor/subspace.h"
 #include "tests/recon/allocated.h"
 #include "tests/recon/memory_scan.h"
 
@@ -28,34 +25,57 @@ static void free_applied(larmor_op *A, images *i)
     LMR_FREE(A, i->x, i->z);
 }
 
-/* A map of `side` x `side` up to about 205 Hz and readouts of 400 samples in 20 ms. */
-static larmor_segments *segments_of(int side)
+/* A map of `side` x `side` up to about 205 Hz and readouts of 400 samples in 20 ms; by_term: the same field as a term
+ * of a model, whose products are of places and times. */
+static larmor_segments *segments_of(int side, int by_term)
 {
     const int voxels = side * side;
-    double *map = malloc((size_t)voxels * sizeof *map), t[400];
+    HEAP NEW(double, map, voxels);
+    double t[400];
     larmor_segments *segments;
-    assert_non_null(map);
-    for (int i = 0; i < voxels; i++) map[i] = 204.8 * i / voxels;
+    for (int i = 0; i < voxels; i++) map[i] = (by_term ? 2 * M_PI : 1) * 204.8 * i / voxels;
     for (int i = 0; i < 400; i++) t[i] = 5e-5 * i;
     OWNED(larmor_array) *field = real_array(LARMOR_SHAPE(side, side), map), *times = real_array(LARMOR_SHAPE(400), t);
-    assert_ok(larmor_segments_create(field, times, NULL, &segments));
-    free(map);
+    if (by_term)
+        assert_ok(larmor_segments_of_terms(&(larmor_model_term){field, times, 0}, 1, NULL, &segments));
+    else
+        assert_ok(larmor_segments_create(field, times, NULL, &segments));
     return segments;
 }
 
-/* The same field as a term of a model, whose products are of places and times. */
-static larmor_segments *model_of(int side)
+/* Of SENSE by these maps of images of this shape; result and factor: as expect_estimate has them. */
+static void expect_of_sense(const char *what, const scan *s, larmor_array *maps, larmor_shape image,
+                            const larmor_sense_opts *opts, int64_t result, double factor)
 {
-    const int voxels = side * side;
-    double *map = malloc((size_t)voxels * sizeof *map), t[400];
-    larmor_segments *segments;
-    assert_non_null(map);
-    for (int i = 0; i < voxels; i++) map[i] = 2 * M_PI * 204.8 * i / voxels;
-    for (int i = 0; i < 400; i++) t[i] = 5e-5 * i;
-    OWNED(larmor_array) *field = real_array(LARMOR_SHAPE(side, side), map), *times = real_array(LARMOR_SHAPE(400), t);
-    assert_ok(larmor_segments_of_terms(&(larmor_model_term){field, times, 0}, 1, NULL, &segments));
-    free(map);
-    return segments;
+    larmor_op *A;
+    int64_t estimate;
+    assert_ok(larmor_sense_memory(dev, &s->problem, opts, &estimate));
+    images held = begin_with(s->problem.dtype, image);
+    assert_ok(larmor_op_sense(maps, opts, &A));
+    apply(A, s, &held);
+    expect_estimate(what, estimate, result, factor);
+    free_applied(A, &held);
+}
+
+enum { RANK = 3 };
+
+/* The same of coefficients of a basis. */
+static void expect_of_coefficients(const char *what, const scan *s, int is_complex, const larmor_sense_opts *opts,
+                                   int64_t result)
+{
+    const larmor_shape in = larmor_shape_append(s->problem.image, RANK), k = larmor_array_shape(s->kspace);
+    const larmor_dtype real = s->problem.dtype == LARMOR_C128 ? LARMOR_F64 : LARMOR_F32;
+    OWNED(larmor_array) *factors =
+        zeros(is_complex ? s->problem.dtype : real, LARMOR_SHAPE(k.dim[0], k.dim[1], RANK));
+    larmor_op *A;
+    int64_t estimate;
+    assert_ok(larmor_fill(factors, 1));
+    assert_ok(larmor_subspace_sense_memory(dev, &s->problem, opts, RANK, is_complex, &estimate));
+    images held = begin_with(s->problem.dtype, in);
+    assert_ok(larmor_op_subspace_sense(s->maps, factors, opts, &A));
+    apply(A, s, &held);
+    expect_estimate(what, estimate, result, 2.5);
+    free_applied(A, &held);
 }
 
 TEST(the_operator_takes_no_more_than_estimated_with_any_block)
@@ -118,15 +138,8 @@ TEST(several_sets_of_maps_are_in_the_estimate)
             .traj = s.traj, .block = c % 2 ? (s.problem.coils + 2) / 3 : 0, .toeplitz = c / 2 % 2 ? 1 : -1};
         const larmor_shape image = larmor_shape_append(s.problem.image, 2);
         OWNED(larmor_array) *maps = zeros(s.problem.dtype, larmor_shape_append(larmor_array_shape(s.maps), 2));
-        larmor_op *A;
-        int64_t estimate;
         s.problem.sets = 2;
-        assert_ok(larmor_sense_memory(dev, &s.problem, &opts, &estimate));
-        images held = begin_with(s.problem.dtype, image);
-        assert_ok(larmor_op_sense(maps, &opts, &A));
-        apply(A, &s, &held);
-        expect_estimate(cases[c / 4].name, estimate, 0, 2.5);
-        free_applied(A, &held);
+        expect_of_sense(cases[c / 4].name, &s, maps, image, &opts, 0, 2.5);
     }
 }
 
@@ -134,26 +147,10 @@ TEST(coefficients_take_no_more_than_estimated)
 {
     only_for_processors();
     for (int c = 0; c < CASES * 8; c += of_all(3, 1)) {
-        enum { RANK = 3 };
         OWNED(scan) s = scan_case(c / 8);
-        const int is_complex = c & 1;
         const larmor_sense_opts opts = {
             .traj = s.traj, .block = c & 2 ? (s.problem.coils + 2) / 3 : 0, .toeplitz = c & 4 ? 1 : -1};
-        const larmor_shape in = larmor_shape_append(s.problem.image, RANK);
-        const larmor_shape k = larmor_array_shape(s.kspace);
-        const int in_double = s.problem.dtype == LARMOR_C128;
-        const larmor_dtype real = in_double ? LARMOR_F64 : LARMOR_F32;
-        OWNED(larmor_array) *factors =
-            zeros(is_complex ? s.problem.dtype : real, LARMOR_SHAPE(k.dim[0], k.dim[1], RANK));
-        larmor_op *A;
-        int64_t estimate;
-        assert_ok(larmor_fill(factors, 1));
-        assert_ok(larmor_subspace_sense_memory(dev, &s.problem, &opts, RANK, is_complex, &estimate));
-        images held = begin_with(s.problem.dtype, in);
-        assert_ok(larmor_op_subspace_sense(s.maps, factors, &opts, &A));
-        apply(A, &s, &held);
-        expect_estimate(cases[c / 8].name, estimate, 0, 2.5);
-        free_applied(A, &held);
+        expect_of_coefficients(cases[c / 8].name, &s, c & 1, &opts, 0);
     }
 }
 
@@ -161,23 +158,11 @@ TEST(coefficients_with_off_resonance_take_no_more_than_estimated)
 {
     only_for_processors();
     for (int c = 0; c < 8; c += of_all(3, 1)) {
-        enum { RANK = 3 };
         OWNED(scan) s = scan_of(LARMOR_SHAPE(32, 32), 400, 16, 5, c / 4 ? LARMOR_C128 : LARMOR_C64, 0);
-        OWNED(larmor_segments) *segments = segments_of(32);
+        OWNED(larmor_segments) *segments = segments_of(32, 0);
         const larmor_sense_opts opts = {
             .traj = s.traj, .off_resonance = segments, .block = c % 2 ? 2 : 0, .toeplitz = c / 2 % 2 ? 1 : -1};
-        const larmor_shape in = larmor_shape_append(s.problem.image, RANK);
-        const larmor_shape k = larmor_array_shape(s.kspace);
-        OWNED(larmor_array) *factors = zeros(s.problem.dtype, LARMOR_SHAPE(k.dim[0], k.dim[1], RANK));
-        larmor_op *A;
-        int64_t estimate;
-        assert_ok(larmor_fill(factors, 1));
-        assert_ok(larmor_subspace_sense_memory(dev, &s.problem, &opts, RANK, 1, &estimate));
-        images held = begin_with(s.problem.dtype, in);
-        assert_ok(larmor_op_subspace_sense(s.maps, factors, &opts, &A));
-        apply(A, &s, &held);
-        expect_estimate("coefficients with off-resonance", estimate, SMALL, 2.5);
-        free_applied(A, &held);
+        expect_of_coefficients("coefficients with off-resonance", &s, 1, &opts, SMALL);
     }
 }
 
@@ -201,17 +186,10 @@ TEST(off_resonance_in_sense_is_in_the_estimate)
     only_for_processors();
     for (int c = 0; c < 16; c += of_all(3, 1)) {
         OWNED(scan) s = scan_of(LARMOR_SHAPE(64, 64), 400, 16, 5, c / 4 % 2 ? LARMOR_C128 : LARMOR_C64, 0);
-        OWNED(larmor_segments) *segments = c / 8 ? model_of(64) : segments_of(64);
+        OWNED(larmor_segments) *segments = segments_of(64, c / 8);
         const larmor_sense_opts opts = {
             .traj = s.traj, .off_resonance = segments, .block = c % 2 ? 2 : 0, .toeplitz = c / 2 % 2 ? 1 : -1};
-        larmor_op *A;
-        int64_t estimate;
-        assert_ok(larmor_sense_memory(dev, &s.problem, &opts, &estimate));
-        images held = begin_with(s.problem.dtype, s.problem.image);
-        assert_ok(larmor_op_sense(s.maps, &opts, &A));
-        apply(A, &s, &held);
-        expect_estimate("off-resonance in SENSE", estimate, SMALL, 2.5);
-        free_applied(A, &held);
+        expect_of_sense("off-resonance in SENSE", &s, s.maps, s.problem.image, &opts, SMALL, 2.5);
     }
 }
 
@@ -224,14 +202,7 @@ TEST(displaced_voxels_in_sense_are_in_the_estimate)
         for (int i = 0; i < 2 * 64 * 64; i++) d[i] = 3 * sin(.01 * i);
         OWNED(larmor_array) *moved = real_array(LARMOR_SHAPE(64, 64, 2), d);
         const larmor_sense_opts opts = {.traj = s.traj, .displacement = moved, .block = c % 2 ? 2 : 0};
-        larmor_op *A;
-        int64_t estimate;
-        assert_ok(larmor_sense_memory(dev, &s.problem, &opts, &estimate));
-        images held = begin_with(s.problem.dtype, s.problem.image);
-        assert_ok(larmor_op_sense(s.maps, &opts, &A));
-        apply(A, &s, &held);
-        expect_estimate("displaced voxels in SENSE", estimate, SMALL, 4);
-        free_applied(A, &held);
+        expect_of_sense("displaced voxels in SENSE", &s, s.maps, s.problem.image, &opts, SMALL, 4);
     }
 }
 

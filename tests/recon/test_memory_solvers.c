@@ -1,8 +1,6 @@
 /* What solvers, their preconditioners and the choice of the weight say of their bytes, against what is really
  * allocated. SPDX-License-Identifier: Apache-2.0 */
 #include "core/mutable.h"
-#include "larmor/operators.h"
-#include "larmor/solve.h"
 #include "tests/recon/allocated.h"
 #include "tests/recon/memory_scan.h"
 
@@ -31,12 +29,7 @@ static vectors warm_vectors(larmor_shape shape)
     return v;
 }
 
-static void free_vectors(vectors *v)
-{
-    LMR_FREE(v->A, v->x, v->b, v->start);
-}
-
-ENDS_ITSELF_BY(free_vectors, vectors)
+LMR_FREES(end_vectors, vectors, A, x, b, start)
 
 /* SENSE of the scan with weights or without, whose maps have run. */
 static larmor_op *warm_sense(const scan *s, const larmor_array *weights, larmor_array *x)

@@ -1,6 +1,5 @@
 /* recon/field: terms of a model as sums of products, solid harmonics, concomitant fields. SPDX-License-Identifier:
  * Apache-2.0 */
-#include "larmor/physics.h"
 #include "recon/cpu/exponents.h"
 #include "tests/recon/support.h"
 
@@ -17,13 +16,11 @@ typedef struct scene {
     larmor_op *F;
 } scene;
 
-static void free_scene(scene *s)
+static void end_scene(scene *s)
 {
     for (int l = 0; l < s->terms; l++) LMR_FREE(s->term[l].space, s->term[l].time, s->space[l], s->time[l]);
     LMR_FREE(s->F, s->k, s->position, s->h);
 }
-
-ENDS_ITSELF_BY(free_scene, scene)
 
 static double *numbers(int64_t count)
 {

@@ -1,6 +1,5 @@
 /* recon/motion: poses, samples and maps in the frame of an object that moves, and SENSE of readouts in several
  * states. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/motion.h"
 #include "tests/recon/support.h"
 
 ENDS_ITSELF_BY(larmor_motion_states_free, larmor_motion_states)
@@ -64,13 +63,11 @@ typedef struct scene {
     larmor_array *traj, *motion, *maps[6];
 } scene;
 
-static void free_scene(scene *s)
+static void end_scene(scene *s)
 {
     for (int m = 0; m < s->states; m++) larmor_array_free(s->maps[m]);
     LMR_FREE(s->traj, s->motion, s->k, s->rows);
 }
-
-ENDS_ITSELF_BY(free_scene, scene)
 
 static scene new_scene(larmor_shape image, int states, const int *state, int64_t readouts, larmor_dtype dtype)
 {

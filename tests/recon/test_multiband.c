@@ -1,5 +1,4 @@
 /* recon/ops/multiband.c: slices that are excited together. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/multiband.h"
 #include "tests/recon/support.h"
 
 enum { N = 8, BANDS = 3, COILS = 2, SAMPLES = 5, READOUTS = 7 };
@@ -11,13 +10,11 @@ typedef struct scene {
     larmor_array *phases;
 } scene;
 
-static void free_scene(scene *s)
+static void end_scene(scene *s)
 {
     for (int b = 0; b < BANDS; b++) LMR_FREE(s->A[b], s->maps[b]);
     larmor_array_free(s->phases);
 }
-
-ENDS_ITSELF_BY(free_scene, scene)
 
 /* Phases of no order, which no place along kz gives. */
 static scene new_scene(void)

@@ -1,6 +1,5 @@
 /* recon/maps/nlinv.c and nlinv_model.c. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/operators.h"
-#include "recon/maps/nlinv_model.h"
+#include "recon/maps/maps.h"
 #include "tests/recon/support.h"
 
 ENDS_ITSELF_BY(lmr_nlinv_free, lmr_nlinv)
@@ -48,12 +47,7 @@ static scene scene_of(larmor_dtype dtype, int spokes)
     return s;
 }
 
-static void free_scene(scene *s)
-{
-    LMR_FREE(s->traj, s->kspace);
-}
-
-ENDS_ITSELF_BY(free_scene, scene)
+LMR_FREES(end_scene, scene, traj, kspace)
 
 /* How far the coil images x_m s_cm, summed over sets, are from those of the scene, where the object is. */
 static double products_apart(const scene *s, const larmor_array *x, const larmor_array *maps, int sets)

@@ -1,12 +1,5 @@
 /* recon/maps/nlinv_series.c: frames of a moving phantom, each of a few golden-angle spokes.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
-#include "larmor/nlinv.h"
-#include "larmor/operators.h"
-#include "larmor/phantom.h"
-#include "larmor/recon.h"
-#include "larmor/solve.h"
 #include "tests/recon/support.h"
 
 ENDS_BY(larmor_nlinv_series_free, larmor_nlinv_series)

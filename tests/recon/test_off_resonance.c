@@ -24,12 +24,7 @@ static scan random_scan(larmor_dtype dtype, double tol, int64_t coils)
     return s;
 }
 
-static void free_scan(scan *s)
-{
-    LMR_FREE(s->F, s->field_array, s->times_array, s->k);
-}
-
-ENDS_ITSELF_BY(free_scan, scan)
+LMR_FREES(end_scan, scan, F, field_array, times_array, k)
 
 /* One voxel's signal at one sample, with the phase of the definition. */
 static cplx signal_of(const scan *s, int i, int j)

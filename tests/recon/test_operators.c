@@ -1,8 +1,6 @@
 /* What every public operator keeps to. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/operators.h"
 
 #include "core/device.h"
-#include "larmor/nufft.h"
 #include "tests/recon/support.h"
 
 enum { MOST = 24, N = 8, SPOKES = 4 };
@@ -76,12 +74,10 @@ static void make_others(operators *all)
     assert_ok(larmor_op_diag(diagonal, next(all)));
 }
 
-static void free_all(operators *all)
+static void end_operators(operators *all)
 {
     while (all->count) larmor_op_free(all->op[--all->count]);
 }
-
-ENDS_ITSELF_BY(free_all, operators)
 
 typedef larmor_status map(larmor_op *, const larmor_array *, larmor_array *);
 

@@ -69,7 +69,7 @@ static scan scan_of(const char *traj, int64_t readouts, double relative, int wei
     return s;
 }
 
-static void free_scan(scan *s)
+static void end_scan(scan *s)
 {
     larmor_held_part_free(&s->held.part);
     LMR_FREE(s->folded, s->held.A);
@@ -78,8 +78,6 @@ static void free_scan(scan *s)
     larmor_array *const of[] = {s->traj, s->weights, s->maps, s->b, s->noise, s->kept, s->factors};
     for (int i = 0; i < 7; i++) larmor_array_free(of[i]);
 }
-
-ENDS_ITSELF_BY(free_scan, scan)
 
 /* sqrt(f) x of the samples with f > 0, from all of them. */
 static cplx *expected_of(const scan *s, const larmor_array *x, int64_t *count)

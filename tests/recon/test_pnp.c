@@ -1,6 +1,5 @@
 /* recon/prior: images by a denoiser, on dense matrices whose solutions are known.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/prior.h"
 #include "tests/recon/matrix.h"
 
 enum { ROWS = 20, COLUMNS = 12, METHODS = 3 };

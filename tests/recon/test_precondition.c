@@ -51,12 +51,7 @@ static sense make(larmor_shape image, int coils, int weighted)
     return p;
 }
 
-static void drop(sense *p)
-{
-    LMR_FREE(p->traj, p->weights, p->maps, p->k, p->w, p->s, p->a);
-}
-
-ENDS_ITSELF_BY(drop, sense)
+LMR_FREES(end_sense, sense, traj, weights, maps, k, w, s, a)
 
 /* exp(2 pi i m . x / N) of frequency number m at voxel x */
 static cplx wave(larmor_shape image, int64_t m, int64_t x)
@@ -421,12 +416,7 @@ static scan radial_scan(larmor_dtype dtype)
     return s;
 }
 
-static void free_scan(scan *s)
-{
-    LMR_FREE(s->traj, s->maps, s->truth, s->kspace, s->A);
-}
-
-ENDS_ITSELF_BY(free_scan, scan)
+LMR_FREES(end_scan, scan, traj, maps, truth, kspace, A)
 
 TEST(preconditioned_conjugate_gradients_need_a_third_fewer_iterations)
 {

@@ -1,8 +1,5 @@
 /* recon/prior/plugin.c: denoisers from shared objects, and those that are refused.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
-#include "larmor/prior.h"
 #include "tests/recon/support.h"
 
 enum { COUNT = 6 };

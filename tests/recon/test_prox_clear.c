@@ -9,12 +9,12 @@ static const double pi = 3.14159265358979323846;
 
 /* ---- a reference: the samples' exponentials one by one, and blocks of two columns in closed form ---- */
 
-typedef struct problem {
+typedef struct samples {
     double k[2 * POINTS];
     cplx F[POINTS][VOXELS], b[POINTS * COILS];
-} problem;
+} samples;
 
-static void make_problem(problem *p)
+static void make_problem(samples *p)
 {
     uint64_t seed = 4;
     HEAP cplx *noise = random_values(POINTS * COILS, 5);
@@ -31,7 +31,7 @@ static void make_problem(problem *p)
     for (int j = 0; j < POINTS * COILS; j++) p->b[j] += 0.5 * noise[j];
 }
 
-static void forward(const problem *p, const cplx *x, cplx *y)
+static void forward(const samples *p, const cplx *x, cplx *y)
 {
     for (int c = 0; c < COILS; c++)
         for (int j = 0; j < POINTS; j++) {
@@ -40,7 +40,7 @@ static void forward(const problem *p, const cplx *x, cplx *y)
         }
 }
 
-static void adjoint(const problem *p, const cplx *y, cplx *x)
+static void adjoint(const samples *p, const cplx *y, cplx *x)
 {
     memset(x, 0, N * sizeof *x);
     for (int c = 0; c < COILS; c++)
@@ -97,7 +97,7 @@ static void clip(cplx *x, int shift, double t)
     }
 }
 
-static double value(const problem *p, const cplx *x, double weight)
+static double value(const samples *p, const cplx *x, double weight)
 {
     cplx y[POINTS * COILS];
     double sum = 0, square[2], a;
@@ -112,7 +112,7 @@ static double value(const problem *p, const cplx *x, double weight)
 }
 
 /* Condat, J. Optim. Theory Appl. 158, 460 (2013), algorithm 3.1: steps by gradients, and the norms' conjugates. */
-static void solve(const problem *p, double weight, cplx *x)
+static void solve(const samples *p, double weight, cplx *x)
 {
     const double sigma = 10, tau = 1 / (8 * POINTS / 2. + 2 * sigma); /* |F|^2 is below 8 POINTS */
     static cplx z[SHIFTS][N];
@@ -134,7 +134,7 @@ static void solve(const problem *p, double weight, cplx *x)
 
 TEST(coil_images_are_those_of_least_nuclear_norms_by_direct_sums)
 {
-    static problem p;
+    static samples p;
     const double weight = 3, unit = (sqrt(BLOCK * BLOCK) + sqrt(COILS)) / SHIFTS;
     const larmor_nufft_opts nufft = {
         .type = 2, .ndim = 2, .modes = {SIDE, SIDE}, .batch = COILS, .tol = 1e-10, .dtype = LARMOR_C128};

@@ -205,12 +205,7 @@ static scan make_scan(void)
     return s;
 }
 
-static void free_scan(scan *s)
-{
-    LMR_FREE(s->maps, s->kspace, s->k);
-}
-
-ENDS_ITSELF_BY(free_scan, scan)
+LMR_FREES(end_scan, scan, maps, kspace, k)
 
 /* The image of the scan with data times `data`, A times `gain` and every readout `times` over; free it. */
 static cplx *reconstruct(int entry, const scan *s, double data, double gain, int times, double *weight)

@@ -147,42 +147,18 @@ TEST(a_series_whose_dimensions_are_not_its_length_is_refused)
 
 /* ---- images ---- */
 
-/* A part of the Fourier transform, of an image of a few values with noise. */
-typedef struct problem {
-    larmor_op *A;
-    larmor_array *b;
-    larmor_shape shape;
-} problem;
-
 static problem problem_of(larmor_shape shape)
 {
-    problem p = {.shape = shape};
     const int count = (int)larmor_shape_count(shape);
-    HEAP double *kept = calloc((size_t)count, sizeof *kept);
-    HEAP cplx *truth = malloc((size_t)count * sizeof *truth), *noise = random_values(count, 6);
+    HEAP NEW(double, kept, count);
+    HEAP NEW(cplx, truth, count);
     for (int i = 0; i < count; i++) {
         const double radius = 4 + 0.5 * (i / COUNT);
         kept[i] = i * 37 % COUNT < KEPT;
         truth[i] = hypot(i % N - 5, i / N % N - 6) < radius ? 1 + 0.3 * I : 0;
     }
-    OWNED(larmor_array) *mask = real_array(shape, kept), *x = complex_array(LARMOR_C128, shape, truth),
-                        *e = complex_array(LARMOR_C128, shape, noise);
-    const larmor_fft_opts unitary = {.unitary = 1};
-    OWN(larmor_op, *M, larmor_op_mask(mask, LARMOR_C128, &M));
-    OWN(larmor_op, *F, larmor_op_fft(dev, LARMOR_C128, shape, 3, &unitary, &F));
-    assert_ok(larmor_op_chain(M, F, &p.A));
-    p.b = zeros(LARMOR_C128, shape);
-    assert_ok(larmor_axpby(0.1, e, 1, x));
-    assert_ok(larmor_op_forward(p.A, x, p.b));
-    return p;
+    return problem_from(shape, truth, kept);
 }
-
-static void free_problem(problem *p)
-{
-    LMR_FREE(p->A, p->b);
-}
-
-ENDS_ITSELF_BY(free_problem, problem)
 
 static cplx *solution(const problem *p, const char *name, double weight)
 {

@@ -3,8 +3,6 @@
 #include "core/array.h"
 #include "core/device.h"
 #include "core/random.h"
-#include "larmor/ranks.h"
-#include "larmor/recon.h"
 #include "tests/support/ranks.h"
 
 enum { N = 24, COILS = 5, SAMPLES = 40, READOUTS = 30 };
@@ -39,13 +37,11 @@ static scene make_scene(int64_t coils)
     return s;
 }
 
-static void free_scene(scene *s)
+static void end_scene(scene *s)
 {
     for (int i = 0; i < 2; i++) LMR_FREE(s->maps[i], s->traj[i], s->weights[i]);
     larmor_device_free(s->alone);
 }
-
-ENDS_ITSELF_BY(free_scene, scene)
 
 static larmor_op *sense_of(const scene *s, int which, larmor_sense_opts opts, int weighted)
 {

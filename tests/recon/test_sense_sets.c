@@ -22,13 +22,11 @@ static sets random_sets(const scan *s, larmor_dtype dtype, const larmor_sense_op
     return all;
 }
 
-static void free_sets(sets *all)
+static void end_sets(sets *all)
 {
     larmor_array_free(all->maps);
     for (int m = 0; m < SETS; m++) LMR_FREE(all->own[m], all->A[m]);
 }
-
-ENDS_ITSELF_BY(free_sets, sets)
 
 /* Coil images of several sets add up; the adjoint gives each set its own. */
 TEST(several_sets_of_maps_are_a_sum_of_operators)

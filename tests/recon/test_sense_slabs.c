@@ -3,8 +3,6 @@
 #include "core/array.h"
 #include "core/device.h"
 #include "core/random.h"
-#include "larmor/ranks.h"
-#include "larmor/recon.h"
 #include "tests/support/ranks.h"
 
 enum { NX = 11, NY = 12, NZ = 13, COILS = 3, POINTS = 4000 };
@@ -62,13 +60,11 @@ static scene make_scene(void)
     return s;
 }
 
-static void free_scene(scene *s)
+static void end_scene(scene *s)
 {
     for (int i = 0; i < 2; i++) LMR_FREE(s->traj[i], s->maps[i], s->image[i], s->samples[i]);
     larmor_device_free(s->alone);
 }
-
-ENDS_ITSELF_BY(free_scene, scene)
 
 static larmor_array *like(const larmor_array *x)
 {

@@ -1,6 +1,5 @@
 /* recon/slabs/sense_turns.c: the same operator as one of each frame, with the memory of one. SPDX-License-Identifier:
  * Apache-2.0 */
-#include "larmor/subspace.h"
 #include "tests/recon/support.h"
 
 enum { FRAMES = 4, COILS = 4 };
@@ -36,13 +35,11 @@ static series series_of(larmor_dtype dtype, larmor_shape image, const int readou
     return s;
 }
 
-static void free_series(series *s)
+static void end_series(series *s)
 {
     for (int t = 0; t < FRAMES; t++) LMR_FREE(s->traj[t], s->weights[t]);
     LMR_FREE(s->maps, s->apart, s->in_turn);
 }
-
-ENDS_ITSELF_BY(free_series, series)
 
 static const int even[FRAMES] = {5, 5, 5, 5};
 static const int ragged[FRAMES] = {3, 9, 1, 4};

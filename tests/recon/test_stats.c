@@ -1,5 +1,4 @@
 /* recon/stats.c: statistics of an image in regions. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/operators.h"
 #include "tests/recon/support.h"
 
 static larmor_region region[LARMOR_MAX_REGIONS];

@@ -1,5 +1,4 @@
 /* recon/ops/subspace_sense.c and recon/samples/basis.c. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/subspace.h"
 #include "tests/recon/support.h"
 
 enum { SAMPLES = 24, READOUTS = 10, FRAMES = 4, RANK = 3, COILS = 3, M = SAMPLES * READOUTS };
@@ -30,12 +29,7 @@ static scan scan_of(larmor_dtype dtype, larmor_shape image, int is_complex)
     return s;
 }
 
-static void free_scan(scan *s)
-{
-    LMR_FREE(s->maps, s->traj, s->weights, s->basis, s->factors);
-}
-
-ENDS_ITSELF_BY(free_scan, scan)
+LMR_FREES(end_scan, scan, maps, traj, weights, basis, factors)
 
 static larmor_op *op_of(const scan *s, int weighted, int toeplitz, int64_t block, double tol)
 {

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "core/array.h"
 #include "core/random.h"
-#include "larmor/ranks.h"
 #include "tests/support/ranks.h"
 
 enum { POINTS = 900, BATCH = 2 };

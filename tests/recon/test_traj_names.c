@@ -1,16 +1,6 @@
 /* Trajectories by name: the table, its refusals, and what all trajectories have in common.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/nufft.h"
-#include "larmor/recon.h"
 #include "tests/support/test.h"
-
-static double *points_of(larmor_array *traj)
-{
-    double *k = malloc(larmor_array_bytes(traj));
-    assert_non_null(k);
-    assert_ok(larmor_array_read(traj, k, larmor_array_bytes(traj)));
-    return k;
-}
 
 /* 1 if the trajectory takes a matrix of three dimensions. */
 static int takes_solid(const char *name)
@@ -40,7 +30,7 @@ TEST(every_trajectory_stays_within_the_matrix)
                 assert_int_equal(shape.ndim, 3);
                 assert_int_equal(nd, info.solid || m > 1 ? 3 : 2);
                 if (samples) assert_int_equal(shape.dim[1], samples);
-                HEAP double *k = points_of(traj);
+                HEAP double *k = host_of(traj);
                 for (int64_t i = 0; i < larmor_array_count(traj); i++) {
                     const double half = (double)n[i % nd] / 2;
                     if (!(k[i] >= -half && k[i] < half))
@@ -56,7 +46,7 @@ TEST(every_trajectory_samples_the_centre_and_nine_tenths_of_the_way_to_the_rim)
     for (int t = 0; (info = larmor_traj_entry(t)).name; t++) {
         OWN(larmor_array, *traj, larmor_traj_create(dev, info.name, &(larmor_traj_opts){.matrix = {24}}, &traj));
         const int64_t nd = larmor_array_shape(traj).dim[0], points = larmor_array_count(traj) / nd;
-        double *k = points_of(traj), nearest = INFINITY, reach[3] = {0};
+        double *k = host_of(traj), nearest = INFINITY, reach[3] = {0};
         for (int64_t i = 0; i < points; i++) {
             double square = 0;
             for (int64_t d = 0; d < nd; d++) {
@@ -117,7 +107,7 @@ TEST(a_trajectory_is_the_same_on_every_device_with_any_number_of_threads)
             OWN(larmor_array, *traj, larmor_traj_create(dev, info.name, &of, &traj));
             OWN(larmor_array, *other, larmor_traj_create(others[i], info.name, &of, &other));
             assert_true(larmor_shape_equal(larmor_array_shape(traj), larmor_array_shape(other)));
-            HEAP double *k = points_of(traj), *same = points_of(other);
+            HEAP double *k = host_of(traj), *same = host_of(other);
             assert_memory_equal(k, same, larmor_array_bytes(traj));
         }
     LMR_FREE(others[0], others[1]);
@@ -134,7 +124,7 @@ TEST(the_centre_of_kspace_is_sampled_exactly_by_every_readout_through_it)
             const larmor_shape shape = larmor_array_shape(traj);
             assert_int_equal(shape.dim[1], samples);
             assert_int_equal(shape.dim[2], 13);
-            HEAP double *k = points_of(traj);
+            HEAP double *k = host_of(traj);
             const int64_t nd = shape.dim[0];
             const int64_t centre = t == 2 ? 0 : samples / 2;
             for (int64_t j = 0; j < 13; j++)

@@ -1,15 +1,11 @@
 /* Spokes in the plane and in space. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/recon.h"
 #include "tests/support/test.h"
 
 static double *make(const char *name, const larmor_traj_opts *opts, larmor_shape *shape)
 {
     OWN(larmor_array, *traj, larmor_traj_create(dev, name, opts, &traj));
     *shape = larmor_array_shape(traj);
-    double *k = malloc(larmor_array_bytes(traj));
-    assert_non_null(k);
-    assert_ok(larmor_array_read(traj, k, larmor_array_bytes(traj)));
-    return k;
+    return host_of(traj);
 }
 
 /* The direction of readout j in the plane: of its samples after the centre. */

@@ -1,6 +1,5 @@
 /* Trajectories of a series go on from one repetition to the next; late gradients shift them.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/recon.h"
 #include "tests/support/test.h"
 
 static double *make(const char *name, larmor_traj_opts opts, int64_t first, larmor_shape *shape)
@@ -8,10 +7,7 @@ static double *make(const char *name, larmor_traj_opts opts, int64_t first, larm
     opts.first = first;
     OWN(larmor_array, *traj, larmor_traj_create(dev, name, &opts, &traj));
     *shape = larmor_array_shape(traj);
-    double *k = malloc(larmor_array_bytes(traj));
-    assert_non_null(k);
-    assert_ok(larmor_array_read(traj, k, larmor_array_bytes(traj)));
-    return k;
+    return host_of(traj);
 }
 
 TEST(golden_angles_and_means_go_on)
@@ -94,10 +90,7 @@ static double *delayed(const char *name, larmor_traj_opts opts, const double del
     OWN(larmor_array, *traj, larmor_traj_create(dev, name, &opts, &traj));
     OWN(larmor_array, *late, larmor_traj_delay(traj, delay, NULL, &late));
     *shape = larmor_array_shape(late);
-    double *k = malloc(larmor_array_bytes(late));
-    assert_non_null(k);
-    assert_ok(larmor_array_read(late, k, larmor_array_bytes(late)));
-    return k;
+    return host_of(late);
 }
 
 TEST(a_late_gradient_shifts_straight_readouts_exactly)

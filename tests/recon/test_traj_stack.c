@@ -1,5 +1,4 @@
 /* A stack of stars. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/recon.h"
 #include "tests/support/test.h"
 
 TEST(every_partition_holds_the_same_golden_star)

@@ -1,7 +1,6 @@
 /* recon/ops/wavelet.c and its filters, against the transform done line by line. SPDX-License-Identifier: Apache-2.0
  */
-#include "larmor/operators.h"
-#include "recon/ops/daubechies.h"
+#include "recon/ops/ops.h"
 #include "recon/sparse.h"
 #include "tests/recon/support.h"
 

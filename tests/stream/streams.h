@@ -1,13 +1,10 @@
 /* A small scan, its stream, and both ends of a connection. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_STREAM_STREAMS_H
-#define LARMOR_TESTS_STREAM_STREAMS_H
+#pragma once
 
 #include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "larmor/simulate.h"
-#include "larmor/stream.h"
 #include "tests/io/files.h"
 
 #define LAST_IN_SLICE LARMOR_ACQ_FLAG(8)
@@ -167,17 +164,13 @@ static inline images expected(const larmor_recon_opts *opts)
     return all;
 }
 
-static inline void free_images(images *all)
+static inline void end_images(images *all)
 {
     for (int i = 0; i < all->count; i++) larmor_array_free(all->data[i]);
 }
-
-ENDS_ITSELF_BY(free_images, images)
 
 static inline void assert_same_bits(const larmor_array *image, const void *pixels)
 {
     OWN_MEMORY(float, *v, larmor_array_download(image, LARMOR_C64, &v));
     assert_memory_equal(v, pixels, (size_t)larmor_array_count(image) * 2 * sizeof *v);
 }
-
-#endif

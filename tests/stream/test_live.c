@@ -1,7 +1,4 @@
 /* live/: images while a scan runs, alone and through a session. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
-#include "larmor/live.h"
 #include "tests/stream/streams.h"
 
 enum { SIDE = 32, COILS = 4, FIRST = 40, EVERY = 8, SCAN_READOUTS = 120 };
@@ -56,8 +53,8 @@ static larmor_acquisition readout(int64_t i)
 /* 1 - |<a, b>| / (|a| |b|) of magnitudes, as neither phase nor scale is that of the truth. */
 static double from_truth(const larmor_array *image)
 {
-    HEAP float *x = values_of(image);
-    HEAP float *y = values_of(truth.image[0].data);
+    HEAP float *x = host_of(image);
+    HEAP float *y = host_of(truth.image[0].data);
     double xy = 0, xx = 0, yy = 0;
     for (int i = 0; i < SIDE * SIDE; i++) {
         const double a = hypot(x[2 * i], x[2 * i + 1]), b = hypot(y[2 * i], y[2 * i + 1]);

@@ -78,7 +78,7 @@ static void assert_images_come_while_the_scan_goes_on(int by_slice)
         assert_int_equal(want.count, by_slice ? 1 : 2);
         for (int k = 0; k < want.count; k++)
             assert_same_bits(want.data[k], wait_for(l.client, LARMOR_MESSAGE_IMAGE, NULL, NULL).image.data);
-        free_images(&want);
+        end_images(&want);
         first = i + 1;
     }
     send_text(l.client, LARMOR_MESSAGE_CLOSE, NULL);

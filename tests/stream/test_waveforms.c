@@ -1,6 +1,5 @@
 /* stream/waves.c and what a session makes of waveforms: bins of a scan that is sent are those of its file.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/gating.h"
 #include "tests/stream/streams.h"
 
 static const larmor_bins_opts two_by_two = {.heart = 2, .breath = 2, .way = LARMOR_GATING_WAVEFORMS};

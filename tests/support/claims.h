@@ -1,6 +1,5 @@
 /* The list of a file's tests: each TEST stands in it by itself. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_SUPPORT_CLAIMS_H
-#define LARMOR_TESTS_SUPPORT_CLAIMS_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,5 +35,3 @@ static inline int run_claims(CMFixtureFunction set_up, CMFixtureFunction tear_do
     cmocka_set_test_filter(getenv("LARMOR_TEST_FILTER"));
     return _cmocka_run_group_tests("tests", tests, test_count, set_up, tear_down);
 }
-
-#endif

@@ -1,8 +1,6 @@
 /* How far arrays are from each other. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_SUPPORT_DIFFERENCE_H
-#define LARMOR_TESTS_SUPPORT_DIFFERENCE_H
+#pragma once
 
-#include "larmor/larmor.h"
 #include "tests/support/test.h"
 
 /* |x - y| / |y| */
@@ -12,5 +10,3 @@ static inline double difference(const larmor_array *x, const larmor_array *y)
     assert_ok(larmor_distance(x, y, norm));
     return norm[2] / norm[1];
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The beginning of a stream of MRD version 2, whose schema is another text with the hash of MRD's own: larmor
  * compares hashes, and these are no protection against forgery. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_SUPPORT_MRD2_H
-#define LARMOR_TESTS_SUPPORT_MRD2_H
+#pragma once
 
 #include <string.h>
 
@@ -30,5 +29,3 @@ static inline void mrd2_begin(unsigned char *to)
     to[11] = MRD2_SCHEMA >> 14;
     memcpy(to + 12, schema, sizeof schema);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What a test owns ends with its block, the last one first. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_SUPPORT_OWN_H
-#define LARMOR_TESTS_SUPPORT_OWN_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,8 @@
 /* OWNED(larmor_array) *x, *y; or OWNED(scan) s = scan_of(1); a local that nobody else ends. */
 #define OWNED(type) __attribute__((cleanup(end_##type))) type
 
-/* How one ends that is held by a pointer, and one that is held itself; they follow the function that ends it. */
+/* How one ends that is held by a pointer, and one that is held itself; they follow the function that ends it. What a
+ * test defines itself ends by end_TYPE(TYPE *). */
 #define ENDS_BY(release, type)                                                                                       \
     static inline void end_##type(type **x)                                                                          \
     {                                                                                                                \
@@ -66,5 +66,3 @@ ENDS_ITSELF_BY(larmor_response_maps_free, larmor_response_maps)
 ENDS_ITSELF_BY(larmor_samples_free, larmor_samples)
 ENDS_ITSELF_BY(larmor_trajectory_free, larmor_trajectory)
 ENDS_ITSELF_BY(larmor_truth_free, larmor_truth)
-
-#endif

@@ -1,9 +1,7 @@
 /* What tests share that mpirun runs as several processes. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_TEST_RANKS_H
-#define LMR_TEST_RANKS_H
+#pragma once
 
 #define OWN_MAIN
-#include "larmor/ranks.h"
 #include "tests/support/test.h"
 
 static larmor_ranks *ranks; /* two or more */
@@ -22,5 +20,3 @@ static inline int close_ranks(int failures)
     larmor_ranks_free(ranks);
     return close_after(failures);
 }
-
-#endif

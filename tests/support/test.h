@@ -1,13 +1,9 @@
 /* What every test file includes: its list of tests, the device under test, assert_ok and, unless the file defines
  * OWN_MAIN, main. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_SUPPORT_TEST_H
-#define LARMOR_TESTS_SUPPORT_TEST_H
+#pragma once
 
 #include <math.h>
 
-#include "larmor/array.h"
-#include "larmor/device.h"
-#include "larmor/status.h"
 #include "tests/support/claims.h"
 #include "tests/support/own.h"
 
@@ -82,6 +78,18 @@ int main(void)
 }
 #endif
 
+/* Options of a reconstruction: OPTS(.method = "cg", .iters = 3) */
+#define OPTS(...) ((larmor_recon_opts){.size = sizeof(larmor_recon_opts), ##__VA_ARGS__})
+
+/* The numbers of an array in its own type, to be freed. */
+static inline void *host_of(const larmor_array *x)
+{
+    void *host = malloc(larmor_array_bytes(x) + 1);
+    assert_non_null(host);
+    assert_ok(larmor_array_read(x, host, larmor_array_bytes(x)));
+    return host;
+}
+
 /* Of many cases of a law a few; all of them in NAME_all of tests/long.txt, which has LARMOR_TEST_ALL. */
 static inline int of_all(int few, int all)
 {
@@ -96,5 +104,3 @@ static inline double test_random(uint64_t *state)
     *state ^= *state >> 27;
     return (double)((*state * UINT64_C(2685821657736338717)) >> 11) * 0x1p-52 - 1;
 }
-
-#endif

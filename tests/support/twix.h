@@ -1,6 +1,5 @@
 /* Small TWIX files, of VB and of VD, by the layouts of twixtools' mdh_def.py. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LARMOR_TESTS_SUPPORT_TWIX_H
-#define LARMOR_TESTS_SUPPORT_TWIX_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -204,5 +203,3 @@ static inline void twix_pmu_end(twix_file *f, size_t begin)
     twix_number(f, 0x01ff0000u, 4);
     twix_set(f, begin, f->bytes - begin, 4);
 }
-
-#endif
