@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "core/text.h"
-#include "io/mrd/mrd.h"
 
-static const int counters[LMR_ANNOUNCED] = {LMR_STEP1, LMR_SLICE, LMR_CONTRAST, LMR_PHASE, LMR_REPETITION};
 static const char *const names[LMR_ANNOUNCED] = {"kspace_encode_step_1", "slice", "contrast", "phase", "repetition"};
 
 static void read_limits(lmr_announced *all, const char *xml, int64_t bytes, const larmor_raw_opts *opts,
@@ -18,7 +16,8 @@ static void read_limits(lmr_announced *all, const char *xml, int64_t bytes, cons
     all->is_known = 1;
     for (int i = 0; i < LMR_ANNOUNCED; i++) all->limit[i] = -1;
     if (larmor_raw_of_acquisitions(xml, bytes, readout, 1, opts, &raw)) return; /* who reconstructs says why */
-    for (int i = 0; i < LMR_ANNOUNCED; i++) all->limit[i] = raw->header.encoding[0].limit[counters[i]][LMR_MAXIMUM];
+    const larmor_raw_info info = larmor_raw_describe(raw);
+    for (int i = 0; i < LMR_ANNOUNCED; i++) all->limit[i] = info.announced[i];
     larmor_raw_free(raw);
 }
 

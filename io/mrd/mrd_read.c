@@ -115,6 +115,7 @@ static larmor_status copy_header(lmr_reader *reader, const lmr_reader_scan *scan
 
 static void describe_header(larmor_raw *raw)
 {
+    static const int announced[] = {LMR_STEP1, LMR_SLICE, LMR_CONTRAST, LMR_PHASE, LMR_REPETITION};
     raw->info.encodings = raw->header.encodings;
     raw->info.noise_bandwidth = raw->header.noise_bandwidth;
     raw->info.field_tesla = raw->header.field_tesla;
@@ -124,6 +125,7 @@ static void describe_header(larmor_raw *raw)
     raw->info.has_readout_start = raw->header.has_readout_start;
     raw->info.readout_start_ms = raw->header.readout_start_ms;
     raw->info.bits_stored = raw->header.bits_stored;
+    for (int i = 0; i < 5; i++) raw->info.announced[i] = raw->header.encoding[0].limit[announced[i]][LMR_MAXIMUM];
 }
 
 larmor_status lmr_mrd_take_header(lmr_reader *reader, const lmr_reader_scan *scan, larmor_raw *raw)

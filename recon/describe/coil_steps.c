@@ -172,7 +172,8 @@ static int predict(const double complex *from, const double complex *to, int64_t
 {
     int64_t row[COLUMNS];
     double complex L[COLUMNS * COLUMNS], w[2][COLUMNS];
-    const int64_t rows = WINDOW * coils, n = open_sources(from, coils, of, row, L), count = of[1] < 0 ? 1 : 2;
+    const int64_t rows = WINDOW * coils, n = open_sources(from, coils, of, row, L);
+    const int64_t count = of[1] < 0 ? 1 : 2;
     if (!n) return 0;
     *p = (predicted){.energy = {0}};
     for (int64_t a = 0; a < count; a++) {

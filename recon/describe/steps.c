@@ -84,7 +84,8 @@ static void try_gains(const step *s, larmor_description *found)
  * k-space: across lines beside it the factor is up to 1.22 in right scans of several coils, most of which leave .75
  * and more of what others do not have (docs/records/cartesian.md). In 300 of smooth objects it is up to 1.15 of two
  * coils and 1.11 of more, 1.46 at the line before the centre, and more where windows on one side have no signal.
- * Another gain lowers it by 1.19 in right scans, 1.55 in folded ones of two coils, 1.33 of more, and 1.2 to 2000 where there is one. */
+ * Another gain lowers it by 1.19 in right scans, 1.55 in folded ones of two coils, 1.33 of more, and 1.2 to 2000
+ * where there is one. */
 static const double min_shift_fall[] = {1.35, 1.15, 1.1};   /* of one coil, two, more */
 static const double one_sided_fall[] = {1.35, 1.25, 1.2};   /* the same where one side has next to no signal */
 static const double centre = 2.5;                           /* 1/FOV, of lines that are beside the centre */
@@ -244,7 +245,7 @@ static int is_shifted(const step *s, int64_t q, double own, const shift *moved)
     const double fall = own / moved->energy;
     const int one_sided = is_one_sided(s, q);
     if (one_sided && moved->energy > max_one_sided) return 0;
-    const int class = s->b->coils < 3 ? s->b->coils - 1 : 2;
+    const int64_t class = s->b->coils < 3 ? s->b->coils - 1 : 2;
     if (fall < (one_sided ? one_sided_fall : min_shift_fall)[class]) return 0;
     if (fabs(s->b->at[q]) > centre || fall > min_shift_fall_there) return 1;
     return moved->energy - 1 < max_left * (own - 1);
