@@ -55,6 +55,13 @@ static double field_of(const lmr_job *job)
     return given > 0 ? given : job->facts->info.field_tesla;
 }
 
+/* Where the field strength is from, if not stated. */
+static const char *field_from(const lmr_job *job)
+{
+    const int stated = job->settings->opts.field_tesla > 0 || !job->facts->info.field_by_h1;
+    return stated ? "" : " (by H1resonanceFrequency_Hz)";
+}
+
 /* The largest phase of the wanted images, or -1, and its image. */
 static larmor_status find_most(const lmr_job *job, double *most, int *image)
 {
@@ -105,10 +112,10 @@ larmor_status lmr_concomitant_expect(lmr_job *job, lmr_scan_facts *facts)
     if (!(most <= MOST_PHASE_RAD)) {
         lmr_warn(
             job->events,
-            "concomitant fields: %.2g rad at %.3g T, by the trajectory and the image's place, which no scan has: "
+            "concomitant fields: %.2g rad at %.3g T%s, by the trajectory and the image's place, which no scan has: "
             "they are not in the model. Check the place and the directions of image %d, sample_time_us and the field "
             "strength.",
-            most, field_of(job), facts->concomitant_image + 1);
+            most, field_of(job), field_from(job), facts->concomitant_image + 1);
         return LARMOR_OK;
     }
     facts->concomitant_rad = most;
@@ -304,10 +311,11 @@ static larmor_status learn_prior(trial *t)
 
 static void say_concomitant(const lmr_job *job, int on, const char *why)
 {
-    lmr_log(job->events,
-            "concomitant fields: up to %.2g rad at %.3g T, by the trajectory and the image's place: they are %s the "
-            "model%s (opts.concomitant %s)",
-            job->facts->concomitant_rad, field_of(job), on ? "in" : "not in", why, on ? "off" : "on");
+    lmr_log(
+        job->events,
+        "concomitant fields: up to %.2g rad at %.3g T%s, by the trajectory and the image's place: they are %s the "
+        "model%s (opts.concomitant %s)",
+        job->facts->concomitant_rad, field_of(job), field_from(job), on ? "in" : "not in", why, on ? "off" : "on");
 }
 
 static larmor_status try_both(trial *t, const larmor_recon_opts *o, double *without, double *with)

@@ -144,6 +144,9 @@ static larmor_acquisition acquisition_of(const lmr_mrd_readout_head *h)
                             .segment = h->idx.segment,
                             .time_stamp = h->acquisition_time_stamp,
                             .measurement_uid = h->measurement_uid};
+    for (int k = 0; k < 8; k++) a.user[k] = h->idx.user[k];
+    memcpy(a.user_int, h->user_int, sizeof a.user_int);
+    memcpy(a.user_float, h->user_float, sizeof a.user_float);
     memcpy(a.physiology_stamp, h->physiology_time_stamp, sizeof a.physiology_stamp);
     lmr_mrd_get_floats(a.position_mm, h->position);
     lmr_mrd_get_floats(a.read_dir, h->read_dir);
@@ -337,7 +340,10 @@ static larmor_status put_acquisition(larmor_stream *s, const larmor_acquisition 
     const int64_t numbers[] = {a->samples,  a->traj_dims, a->discard_pre, a->discard_post, a->center_sample,
                                a->encoding, a->step1,     a->step2,       a->average,      a->slice,
                                a->contrast, a->phase,     a->repetition,  a->set,          a->segment};
-    if (!fits(numbers, sizeof numbers / sizeof *numbers) || a->coils < 0 || a->coils > MOST_CHANNELS)
+    int64_t user[8];
+    for (int k = 0; k < 8; k++) user[k] = a->user[k];
+    if (!fits(numbers, sizeof numbers / sizeof *numbers) || !fits(user, 8) || a->coils < 0 ||
+        a->coils > MOST_CHANNELS)
         return refuse(s, "an acquisition");
     const size_t data = 2 * (size_t)a->samples * (size_t)a->coils, points = (size_t)a->samples * (size_t)a->traj_dims;
     LMR_REFUSE((data && !a->data) || (points && !a->traj), LARMOR_ERR_ARG,

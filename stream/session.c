@@ -1,5 +1,6 @@
 /* The server's side of a connection: a scan in, its images out. SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
+#include "stream/announced.h"
 #include "stream/message.h"
 #include "stream/parameters.h"
 #include "stream/pixels.h"
@@ -25,6 +26,7 @@ typedef struct session {
     char *xml;
     int64_t xml_bytes;
     lmr_readouts readouts;
+    lmr_announced announced;
     lmr_waves waves;
     larmor_live *live; /* of LARMOR_IMAGES_READOUTS */
     lmr_pixels pixels;
@@ -419,6 +421,7 @@ static larmor_status take_acquisition(session *s, const larmor_message *m)
     s->report.acquisitions++;
     if (!s->makes_images) return LARMOR_OK;
     if (!s->is_configured) LMR_TRY(configure(s));
+    lmr_announced_add(&s->announced, s->xml, s->xml_bytes, &s->job.raw, a);
     if (s->job.images == LARMOR_IMAGES_READOUTS) return take_live(s, a);
     LMR_TRY(lmr_readouts_add(&s->readouts, a, m->bytes, lmr_stream_take(s->stream)));
     const lmr_readouts_part part = {.by = s->job.images, .slice = a->slice, .repetition = a->repetition};
@@ -438,6 +441,15 @@ static larmor_status take_waveform(session *s, const larmor_message *m)
     return lmr_waves_add(&s->waves, &m->waveform, m->bytes, lmr_stream_take(s->stream));
 }
 
+/* Of what has come. */
+static larmor_status finish(session *s)
+{
+    char line[LINE];
+    if (lmr_announced_is_cut(&s->announced, line, sizeof line)) LMR_TRY(warn(s, line));
+    if (s->is_configured) LMR_TRY(reconstruct(s, (lmr_readouts_part){.by = LARMOR_IMAGES_MEASUREMENT}));
+    return send_waiting(s);
+}
+
 /* Returns LARMOR_OK with *over where the client wants no more. */
 static larmor_status take_message(session *s, const larmor_message *m, int *over)
 {
@@ -448,8 +460,7 @@ static larmor_status take_message(session *s, const larmor_message *m, int *over
         return LMR_FAIL(LARMOR_ERR_IO, "%s: the client has gone before it said that all was sent.", s->stream->name);
     case LARMOR_MESSAGE_CLOSE:
         *over = s->report.closed = 1;
-        if (s->is_configured) LMR_TRY(reconstruct(s, (lmr_readouts_part){.by = LARMOR_IMAGES_MEASUREMENT}));
-        return send_waiting(s);
+        return finish(s);
     case LARMOR_MESSAGE_CONFIG_FILE:
     case LARMOR_MESSAGE_CONFIG_TEXT:
         return take_config(s, m);

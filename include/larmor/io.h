@@ -154,7 +154,10 @@ typedef struct larmor_raw_info {
     double echo_ms[LARMOR_MAX_ECHOES];
     int has_readout_start;   /* 1: the user parameter ReadoutStart_ms is there: */
     double readout_start_ms; /* when a readout's first sample is taken, from the time when the image has its phase */
-    double field_tesla;      /* of the magnet, systemFieldStrength_T; 0: not given */
+    double field_tesla;      /* of the magnet, systemFieldStrength_T or: */
+    int field_by_h1;         /* 1: H1resonanceFrequency_Hz over 42.577478518 MHz/T; both 0: not given */
+    int announced[5];        /* largest line, slice, contrast, phase and repetition by the header's encodingLimits, of
+                              * the first encoding; below 0: not given */
     double magnitude;        /* the largest real or imaginary part of the samples that make images; 0 if unknown */
     double hole; /* radius of a centre of k-space without samples, in 1/FOV of the image, of stored trajectories; 0:
                * none */

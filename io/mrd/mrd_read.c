@@ -94,6 +94,7 @@ static larmor_status copy_header(lmr_reader *reader, const lmr_reader_scan *scan
     h->receiver_channels = scan->receiver_channels;
     h->noise_bandwidth = scan->noise_bandwidth;
     h->field_tesla = scan->field_tesla;
+    h->field_by_h1 = scan->field_by_h1 != 0;
     h->echoes = scan->echoes;
     memcpy(h->echo_ms, scan->echo_ms, sizeof h->echo_ms);
     h->has_readout_start = scan->has_readout_start;
@@ -108,14 +109,17 @@ static larmor_status copy_header(lmr_reader *reader, const lmr_reader_scan *scan
 
 static void describe_header(larmor_raw *raw)
 {
+    static const int announced[] = {LMR_STEP1, LMR_SLICE, LMR_CONTRAST, LMR_PHASE, LMR_REPETITION};
     raw->info.encodings = raw->header.encodings;
     raw->info.noise_bandwidth = raw->header.noise_bandwidth;
     raw->info.field_tesla = raw->header.field_tesla;
+    raw->info.field_by_h1 = raw->header.field_by_h1;
     raw->info.echoes = raw->header.echoes;
     memcpy(raw->info.echo_ms, raw->header.echo_ms, sizeof raw->info.echo_ms);
     raw->info.has_readout_start = raw->header.has_readout_start;
     raw->info.readout_start_ms = raw->header.readout_start_ms;
     raw->info.bits_stored = raw->header.bits_stored;
+    for (int i = 0; i < 5; i++) raw->info.announced[i] = raw->header.encoding[0].limit[announced[i]][LMR_MAXIMUM];
 }
 
 larmor_status lmr_mrd_take_header(lmr_reader *reader, const lmr_reader_scan *scan, larmor_raw *raw)

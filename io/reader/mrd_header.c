@@ -11,6 +11,8 @@
 #include "io/reader/source.h"
 #include "io/reader/xml.h"
 
+#define H1_HZ_PER_TESLA 42577478.518 /* CODATA 2018, of protons */
+#define LEAST_TESLA 0.001            /* below, a frequency is none of a magnet */
 enum { MAX_DEPTH = 64, MAX_NAME = 40, MAX_TEXT = 64 };
 
 /* The elements that are read; every other one is SKIPPED with all that is in it. */
@@ -22,6 +24,8 @@ typedef enum element {
     CHANNELS,
     BANDWIDTH,
     FIELD_STRENGTH,
+    CONDITIONS,
+    H1_FREQUENCY,
     ENCODING,
     SPACE,
     MATRIX,
@@ -61,6 +65,8 @@ static const struct rule {
     {SYSTEM, "receiverChannels", CHANNELS, 0},
     {SYSTEM, "relativeReceiverNoiseBandwidth", BANDWIDTH, 0},
     {SYSTEM, "systemFieldStrength_T", FIELD_STRENGTH, 0},
+    {ROOT, "experimentalConditions", CONDITIONS, 0},
+    {CONDITIONS, "H1resonanceFrequency_Hz", H1_FREQUENCY, 0},
     {ROOT, "encoding", ENCODING, 0},
     {ROOT, "sequenceParameters", SEQUENCE, 0},
     {SEQUENCE, "TE", ECHO_TIME, 0},
@@ -233,7 +239,16 @@ static void system_leaf(parser *p, element is)
     }
     double ratio = 0;
     if (is == FIELD_STRENGTH) { /* what is no number is left out: few reconstructions need it */
-        if (number(p, &ratio) && ratio > 0 && ratio <= LMR_MRD_MAX_TESLA) p->out->field_tesla = ratio;
+        if (!number(p, &ratio) || ratio <= 0 || ratio > LMR_MRD_MAX_TESLA) return;
+        p->out->field_tesla = ratio;
+        p->out->field_by_h1 = 0;
+        return;
+    }
+    if (is == H1_FREQUENCY) {
+        const double tesla = number(p, &ratio) ? ratio / H1_HZ_PER_TESLA : 0;
+        if (p->out->field_tesla > 0 || tesla < LEAST_TESLA || tesla > LMR_MRD_MAX_TESLA) return;
+        p->out->field_tesla = tesla;
+        p->out->field_by_h1 = 1;
         return;
     }
     if (!number(p, &ratio) || ratio <= 0)
@@ -465,7 +480,7 @@ static void XMLCALL on_end(void *self, const XML_Char *name LMR_UNUSED)
     if (is == MULTIBAND_LEAF) multiband_leaf(p, &e->space.multiband);
     if (is == OFFSET) take_offset(p, &e->space.multiband);
     if (is == SPACING) end_spacing(p, &e->space.multiband);
-    if (is == CHANNELS || is == BANDWIDTH || is == FIELD_STRENGTH) system_leaf(p, is);
+    if (is == CHANNELS || is == BANDWIDTH || is == FIELD_STRENGTH || is == H1_FREQUENCY) system_leaf(p, is);
     if (is == PARAMETER_NAME || is == PARAMETER_VALUE) take_parameter_leaf(p, is);
     if (is == PARAMETER) take_parameter(p);
     if (is == ECHO_TIME) echo_time(p);

@@ -42,6 +42,7 @@ typedef struct lmr_mrd_header {
     int receiver_channels;  /* 0 if not given */
     double noise_bandwidth; /* default 0.793 */
     double field_tesla;     /* of the magnet; 0 if not given */
+    int field_by_h1;        /* 1: by the resonance frequency of protons */
     int echoes;             /* echo times that are there */
     double echo_ms[LARMOR_MAX_ECHOES];
     int has_readout_start;

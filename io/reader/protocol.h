@@ -83,7 +83,7 @@ typedef struct lmr_reader_scan {
     int32_t lines, samples; /* of it, for each slice; of each line */
     int32_t measurements;   /* of a TWIX file; else 0 */
     double noise_bandwidth, field_tesla;
-    int32_t echoes, has_readout_start, bits_stored;
+    int32_t field_by_h1, echoes, has_readout_start, bits_stored;
     double echo_ms[LARMOR_MAX_ECHOES], readout_start_ms;
     int32_t waveforms, unused; /* kinds of waveforms that the header describes */
     larmor_waveform_info waveform[LARMOR_MOST_WAVEFORM_INFOS];

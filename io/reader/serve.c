@@ -141,6 +141,7 @@ static larmor_status share_header(session *s, const char *xml, int64_t bytes, lm
                              .receiver_channels = header.receiver_channels,
                              .noise_bandwidth = header.noise_bandwidth,
                              .field_tesla = header.field_tesla,
+                             .field_by_h1 = header.field_by_h1,
                              .echoes = header.echoes,
                              .has_readout_start = header.has_readout_start,
                              .readout_start_ms = header.readout_start_ms,

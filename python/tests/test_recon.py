@@ -393,6 +393,14 @@ def test_recon_and_operators_have_either_scale(scan, scale, method):
     assert relative(subspace @ truth[None], kspace) < 1e-4
 
 
+def test_samples_of_double_precision_are_those_of_single(scan):
+    double = larmor.ScanArrays(scan.kspace.astype(np.complex128), scan.traj, SHAPE,
+                               calibration=scan.kspace.astype(np.complex128), calibration_traj=scan.traj)
+    single = larmor.ScanArrays(scan.kspace, scan.traj, SHAPE, calibration=scan.kspace, calibration_traj=scan.traj)
+    images = [larmor.recon(of, method="grid").images for of in (double, single)]
+    assert np.array_equal(*images)
+
+
 def test_a_scale_that_is_none_is_refused(scan):
     for call in (lambda: larmor.recon(scan, scale="voxels"),
                  lambda: larmor.linop.sense(larmor.phantom_coils(SHAPE, 4), scan.traj, scale="voxels")):

@@ -130,13 +130,13 @@ static double share_at(const tails *t, const double *spectrum, int peak, int64_t
     return (double)there / (double)t->count;
 }
 
-/* 1 if the tails of readouts r and r + 1 lie along one direction. */
-static int are_parallel(const tails *t, const double *k, int nd, int64_t n, int64_t r)
+/* 1 if the tails of readouts r and `next` lie along one direction. */
+static int are_parallel(const tails *t, const double *k, int nd, int64_t n, int64_t r, int64_t next)
 {
     double product = 0, a2 = 0, b2 = 0;
     for (int d = 0; d < nd; d++) {
-        const double *at = k + d + nd * (t->first + n * r), *next = at + nd * n;
-        const double a = at[nd * (t->length - 1)] - at[0], b = next[nd * (t->length - 1)] - next[0];
+        const double *at = k + d + nd * (t->first + n * r), *other = at + nd * n * (next - r);
+        const double a = at[nd * (t->length - 1)] - at[0], b = other[nd * (t->length - 1)] - other[0];
         product += a * b;
         a2 += a * a;
         b2 += b * b;
@@ -172,9 +172,11 @@ static larmor_status find_locked(const tails *t, const larmor_array *kspace, con
     *locked = 0;
     LMR_HEAP LMR_NEW(int64_t, at, 2 * TAIL * TAILS);
     for (int64_t r = 0; r + 1 < shape.dim[1]; r += t->apart) {
-        if (!are_parallel(t, k, nd, shape.dim[0], r)) continue;
+        int64_t next = r + 1; /* lines of echo-planar scans are parallel to the next but one */
+        if (!are_parallel(t, k, nd, shape.dim[0], r, next)) next++;
+        if (next >= shape.dim[1] || !are_parallel(t, k, nd, shape.dim[0], r, next)) continue;
         for (int64_t i = 0; i < 2 * t->length; i++)
-            index[i] = (r + i / t->length) * shape.dim[0] + t->first + i % t->length;
+            index[i] = (r + i / t->length * (next - r)) * shape.dim[0] + t->first + i % t->length;
         memcpy(at + 2 * t->length * pairs++, index, 2 * (size_t)t->length * sizeof *at);
     }
     if (2 * pairs < t->count) return LARMOR_OK;

@@ -27,10 +27,15 @@ static const double ridge = 1e-4;      /* of the mean eigenvalue, added to all *
 static const double same_place = 1e-3; /* 1/FOV */
 
 /* Right scans: docs/records/validation.md, "Coils that change between lines". Each holds in both directions. */
-static const double max_left_ratio = 0.25;  /* what a change leaves of what is left without it: right 0.50 */
+static const double max_left_ratio = 0.25;  /* what a change leaves of what is left by a common factor: right 0.14 */
 static const double max_left = 0.5;         /* of the coil's energy, that a change leaves */
 static const double max_inconsistent = 0.4; /* the factors of both directions, multiplied, from 1 */
 static const double min_change = 0.15;      /* of a factor from 1 */
+/* Of windows beside those that fit the combinations. Right scans with a ratio below 0.25 have 46 and more, below 0.1
+ * none of 750 is: small objects, whose windows on one side have dimensions of their own. */
+static const double max_beyond = 30;
+static const double clear_left_ratio = 0.1;
+static const double max_beyond_of_clear = 500;
 
 typedef struct lines {
     int64_t count, side, coils;
@@ -49,8 +54,9 @@ typedef struct windows {
 /* What explains a change. */
 typedef struct change {
     double left, without; /* energy that the change leaves of the coils', and that is left as described, of theirs */
-    double ratio;         /* of the two, the larger of both directions */
+    double ratio;         /* of the two, over both directions */
     double complex factor;
+    int of[2];       /* coils that are predicted */
     int coil, other; /* other: the coil that is in its place; -1: none */
     int64_t from;    /* first sample of the line that is the first */
 } change;
@@ -136,20 +142,28 @@ static void solve(const double complex *L, int64_t n, double complex *x)
     }
 }
 
+/* x x^H of the coils that predict, with the ridge, as L L^H. Returns the number of their rows, 0 if there is no L. */
+static int64_t open_sources(const double complex *gram, int64_t coils, const int of[2], int64_t row[COLUMNS],
+                            double complex *L)
+{
+    const int64_t rows = WINDOW * coils, n = rows_of_others(coils, of, row);
+    double trace = 0;
+    for (int64_t j = 0; j < n; j++) {
+        for (int64_t i = 0; i < n; i++) L[i + n * j] = gram[row[i] + rows * row[j]];
+        trace += creal(L[j + n * j]);
+    }
+    for (int64_t j = 0; j < n; j++) L[j + n * j] += ridge * trace / (double)n;
+    return n && lmr_cholesky(L, n) > -INFINITY ? n : 0;
+}
+
 /* Coils of[0] and of[1] (-1: none) by combinations that fit the windows summed in `from`, of those in `to`. */
 static int predict(const double complex *from, const double complex *to, int64_t coils, const int of[2], predicted *p)
 {
-    const int64_t rows = WINDOW * coils;
     int64_t row[COLUMNS];
     double complex L[COLUMNS * COLUMNS], w[2][COLUMNS];
-    double trace = 0;
-    const int64_t n = rows_of_others(coils, of, row);
+    const int64_t rows = WINDOW * coils, n = open_sources(from, coils, of, row, L);
     const int64_t count = of[1] < 0 ? 1 : 2;
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t i = 0; i < n; i++) L[i + n * j] = from[row[i] + rows * row[j]];
-    for (int64_t j = 0; j < n; j++) trace += creal(L[j + n * j]);
-    for (int64_t j = 0; j < n; j++) L[j + n * j] += ridge * trace / (double)n;
-    if (!n || !(lmr_cholesky(L, n) > -INFINITY)) return 0;
+    if (!n) return 0;
     *p = (predicted){.energy = {0}};
     for (int64_t a = 0; a < count; a++) {
         for (int64_t i = 0; i < n; i++) w[a][i] = from[row[i] + rows * (WINDOW * of[a] + MIDDLE)];
@@ -164,13 +178,33 @@ static int predict(const double complex *from, const double complex *to, int64_t
     return 1;
 }
 
+/* The energy of windows in `to` by the inverse of the Gram matrix of those in `from`, beside that of the latter: 1
+ * where they span the same dimensions. */
+static double beyond(const double complex *from, const double complex *to, int64_t coils, const int of[2])
+{
+    int64_t row[COLUMNS];
+    double complex L[COLUMNS * COLUMNS], x[COLUMNS];
+    double energy[2] = {0}, sum[2] = {0};
+    const int64_t rows = WINDOW * coils, n = open_sources(from, coils, of, row, L);
+    for (int64_t j = 0; j < n; j++)
+        for (int side = 0; side < 2; side++) {
+            const double complex *gram = side ? to : from;
+            for (int64_t i = 0; i < n; i++) x[i] = gram[row[i] + rows * row[j]];
+            solve(L, n, x);
+            sum[side] += creal(x[j]);
+            energy[side] += creal(gram[row[j] * (rows + 1)]);
+        }
+    return sum[0] > 0 && energy[1] > 0 ? sum[1] / energy[1] * energy[0] / sum[0] : INFINITY;
+}
+
 /* ---- changes ---- */
 
-static void take_worse(change *c, double left, double without)
+/* Of both directions. */
+static void take_worse(change *c, const double left[2], const double without[2])
 {
-    c->ratio = fmax(c->ratio, without > 0 ? left / without : 1);
-    c->left = fmax(c->left, left);
-    c->without = fmax(c->without, without);
+    c->ratio = without[0] + without[1] > 0 ? (left[0] + left[1]) / (without[0] + without[1]) : 1;
+    c->left = fmax(left[0], left[1]);
+    c->without = fmax(without[0], without[1]);
 }
 
 static void keep_better(const change *c, change *best)
@@ -178,30 +212,48 @@ static void keep_better(const change *c, change *best)
     if (c->left < fmin(max_left, best->left) && c->ratio < max_left_ratio) *best = *c;
 }
 
+/* The real factor of both predictions that leaves least: windows of little signal predict too little or too much in
+ * both directions alike, where a change of the coil does the reverse of it in the other one. */
+static double common_factor(const predicted p[2], int a)
+{
+    double product = 0, own = 0;
+    for (int d = 0; d < 2; d++) {
+        product += creal(p[d].product[a][a]) / p[d].energy[a];
+        own += p[d].own[a] / p[d].energy[a];
+    }
+    return fmax(0, product / own);
+}
+
 /* p: those after by those before, and the other way round. */
 static void try_factor(const predicted p[2], int a, change c, change *best)
 {
     double complex g[2];
+    double left[2], without[2];
+    if (!(p[0].energy[a] > 0 && p[1].energy[a] > 0 && p[0].own[a] > 0 && p[1].own[a] > 0)) return;
+    const double common = common_factor(p, a);
     for (int d = 0; d < 2; d++) {
         const double complex product = p[d].product[a][a];
-        if (!(p[d].energy[a] > 0) || !(p[d].own[a] > 0)) return;
         g[d] = conj(product) / p[d].own[a];
-        take_worse(&c, 1 - creal(product * conj(product)) / (p[d].own[a] * p[d].energy[a]),
-                   1 + (p[d].own[a] - 2 * creal(product)) / p[d].energy[a]);
+        left[d] = 1 - creal(product * conj(product)) / (p[d].own[a] * p[d].energy[a]);
+        without[d] = 1 + common * (common * p[d].own[a] - 2 * creal(product)) / p[d].energy[a];
     }
-    if (cabs(g[0] * g[1] - 1) > max_inconsistent || fmin(cabs(g[0] - 1), cabs(g[1] - 1)) < min_change) return;
-    c.factor = (g[0] + 1 / g[1]) / 2;
-    keep_better(&c, best);
+    take_worse(&c, left, without);
+    if (cabs(g[0] * g[1] - 1) > max_inconsistent) return;
+    c.factor = csqrt(g[0] / g[1]);
+    if (creal(c.factor * conj(g[0])) < 0) c.factor = -c.factor;
+    if (cabs(c.factor - 1) >= min_change) keep_better(&c, best);
 }
 
 static void try_exchange(const predicted p[2], change c, change *best)
 {
+    double left[2], without[2];
     for (int d = 0; d < 2; d++) {
         const double all = p[d].energy[0] + p[d].energy[1], energy = all + p[d].own[0] + p[d].own[1];
         if (!(all > 0)) return;
-        take_worse(&c, (energy - 2 * creal(p[d].product[0][1] + p[d].product[1][0])) / all,
-                   (energy - 2 * creal(p[d].product[0][0] + p[d].product[1][1])) / all);
+        left[d] = (energy - 2 * creal(p[d].product[0][1] + p[d].product[1][0])) / all;
+        without[d] = (energy - 2 * creal(p[d].product[0][0] + p[d].product[1][1])) / all;
     }
+    take_worse(&c, left, without);
     keep_better(&c, best);
 }
 
@@ -228,9 +280,17 @@ static void look_from(void *self, int64_t q)
             const int of[2] = {c, d};
             if (!predict(before, after, coils, of, &p[0]) || !predict(after, before, coils, of, &p[1])) continue;
             for (int a = 0; a < (d < 0 ? 1 : 2); a++)
-                try_factor(p, a, (change){.coil = s->l->coil[of[a]], .other = -1, .from = from}, best);
-            if (d >= 0) try_exchange(p, (change){.coil = s->l->coil[c], .other = s->l->coil[d], .from = from}, best);
+                try_factor(p, a, (change){.of = {of[0], of[1]}, .coil = s->l->coil[of[a]], .other = -1, .from = from},
+                           best);
+            if (d >= 0)
+                try_exchange(
+                    p, (change){.of = {of[0], of[1]}, .coil = s->l->coil[c], .other = s->l->coil[d], .from = from},
+                    best);
         }
+    if (!isfinite(best->left)) return;
+    const double most = best->ratio < clear_left_ratio ? max_beyond_of_clear : max_beyond;
+    if (fmax(beyond(before, after, coils, best->of), beyond(after, before, coils, best->of)) > most)
+        best->left = INFINITY;
 }
 
 /* *best <- the change that leaves least, of windows whose lines are so far apart. */

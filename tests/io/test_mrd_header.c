@@ -71,12 +71,31 @@ TEST(what_larmor_does_not_need_is_skipped_whatever_it_holds)
         parse(HEADER("<experimentalConditions><H1resonanceFrequency_Hz>140713325569856</H1resonanceFrequency_Hz>"
                      "</experimentalConditions><x>-1</x><trajectory>zigzag</trajectory>" GOOD)));
     assert_true(header.noise_bandwidth == 0.793);
-    const size_t length = 200000; /* of a user parameter's name */
+    assert_true(header.field_tesla == 0 && !header.field_by_h1); /* 3.3e6 T are none */
+    const size_t length = 200000;                                /* of a user parameter's name */
     HEAP char *text = malloc(length + 4096);
     int n = sprintf(text, "%s", "<ismrmrdHeader><userParameters><userParameterDouble><name>");
     memset(text + n, 'a', length);
     strcpy(text + n + length, "</name></userParameterDouble></userParameters>" GOOD "</ismrmrdHeader>");
     assert_ok(parse(text));
+}
+
+#define H1(hz)                                                                                                       \
+    "<experimentalConditions><H1resonanceFrequency_Hz>" hz "</H1resonanceFrequency_Hz></experimentalConditions>"
+#define TESLA(t)                                                                                                     \
+    "<acquisitionSystemInformation><systemFieldStrength_T>" t                                                        \
+    "</systemFieldStrength_T></acquisitionSystemInformation>"
+
+TEST(the_field_strength_is_the_stated_one_or_that_of_the_frequency)
+{
+    assert_ok(parse(HEADER(H1("23417613") GOOD)));
+    assert_true(fabs(header.field_tesla - 0.55) < 1e-6 && header.field_by_h1);
+    assert_ok(parse(HEADER(H1("23417613") TESLA("1.5") GOOD)));
+    assert_true(header.field_tesla == 1.5 && !header.field_by_h1);
+    assert_ok(parse(HEADER(TESLA("1.5") H1("23417613") GOOD)));
+    assert_true(header.field_tesla == 1.5 && !header.field_by_h1);
+    assert_ok(parse(HEADER(H1("0") GOOD)));
+    assert_true(header.field_tesla == 0 && !header.field_by_h1);
 }
 
 TEST(a_namespace_prefix_and_the_name_custom_are_understood)

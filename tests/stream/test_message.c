@@ -57,7 +57,10 @@ static const larmor_acquisition readout = {.flags = LAST_IN_SLICE | LARMOR_ACQ_R
                                            .data = data,
                                            .traj = traj,
                                            .measurement_uid = 22,
-                                           .table_mm = {23, 24, 25}};
+                                           .table_mm = {23, 24, 25},
+                                           .user = {26, 27, 28, 29, 30, 31, 32, 65535},
+                                           .user_int = {-33, 34, 35, 36, 37, 38, 39, 1 << 30},
+                                           .user_float = {-40.5f, 41, 42, 43, 44, 45, 46, 47}};
 
 WITH_ENDS(an_acquisition_has_the_bytes_of_ismrmrd)
 {
@@ -85,6 +88,9 @@ WITH_ENDS(an_acquisition_has_the_bytes_of_ismrmrd)
     assert_true(h.read_dir[0] == 1 && h.patient_table_position[2] == 25);
     const uint16_t *counters = (const uint16_t *)(const void *)&h.idx;
     for (int i = 0; i < 9; i++) assert_int_equal(counters[i], 6 + i);
+    for (int i = 0; i < 8; i++) assert_int_equal(h.idx.user[i], readout.user[i]);
+    assert_memory_equal(h.user_int, readout.user_int, sizeof h.user_int);
+    assert_memory_equal(h.user_float, readout.user_float, sizeof h.user_float);
     assert_int_equal(read(ends[1], numbers, sizeof numbers), sizeof numbers);
     assert_memory_equal(numbers, traj, sizeof traj);
     assert_memory_equal(numbers + 10, data, sizeof data);

@@ -216,7 +216,7 @@ WITH_SCAN(what_is_too_bright_for_the_scale_of_the_first_image_is_cut_off_with_a_
     assert_ok(l.status);
     assert_true(largest[0] == 2048 || largest[0] == 2047);
     assert_int_equal(largest[1], 4095);
-    assert_int_equal(warned, 1);
+    assert_int_equal(warned, 2); /* half of the scan is not sent, too */
 }
 
 /* Which of the file's acquisitions are read as they are stored. */
@@ -286,6 +286,35 @@ WITH_SCAN(parameters_are_set_and_unknown_ones_are_a_warning)
     assert_string_equal(k.names, "7");
     assert_int_equal(warned, 1);
     assert_int_equal(l.report.warnings, 1);
+}
+
+static void assert_cut_is_said(const char *parameters, int warnings)
+{
+    line l;
+    int warned = 0;
+    begin(&l, quick());
+    send_text(l.client, LARMOR_MESSAGE_HEADER, larmor_raw_xml(scan));
+    send_text(l.client, LARMOR_MESSAGE_TEXT, parameters);
+    for (int64_t i = 0; i < larmor_raw_describe(scan).acquisitions; i++) {
+        const larmor_acquisition a = acquisition(i);
+        if (!warnings || !a.repetition) send_acquisition(l.client, &a);
+    }
+    send_text(l.client, LARMOR_MESSAGE_CLOSE, NULL);
+    wait_for(l.client, LARMOR_MESSAGE_CLOSE,
+             "WRN the scan ends before the last readout that its header announces: repetition came to 0 of 1, and no "
+             "readout is flagged as the last. Images are made of what came.",
+             &warned);
+    end(&l);
+    assert_ok(l.status);
+    assert_int_equal(warned, warnings);
+}
+
+WITH_SCAN(a_scan_that_ends_early_is_said_to_and_a_whole_one_is_not)
+{
+    for (int cut = 0; cut < 2; cut++) {
+        assert_cut_is_said("{\"images\":\"measurement\"}", cut);
+        assert_cut_is_said("{\"images\":\"slice\"}", cut);
+    }
 }
 
 /* ---- what goes wrong ---- */

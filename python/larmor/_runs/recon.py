@@ -48,7 +48,7 @@ class ScanArrays:
 
     Arrays are in host memory or on a GPU, wherever images are computed.
 
-    kspace       [coils, readouts, samples], complex64, in which images are computed; complex128 is refused.
+    kspace       [coils, readouts, samples], complex64, in which images are computed; other numbers are converted.
     traj         [readouts, samples, ndim], columns (kz,) ky, kx in cycles per field of view.
     matrix       [y, x] or [z, y, x] of the image.
     fov_mm       in the same order; default: voxels of 1 mm.
@@ -329,15 +329,15 @@ def _several(x: Any, count: int, name: str) -> list[Any]:
     return list(values)
 
 
+def _samples(x: Any, name: str) -> Any:
+    """In complex64, in which images are computed."""
+    return None if x is None else _arrays.as_input(x, np.complex64, narrow=True, name=name)
+
+
 def _source_of_arrays(scan: ScanArrays, on: Device, keep: list[Any]) -> Any:
     spaces = scan.kspace if isinstance(scan.kspace, (list, tuple)) else [scan.kspace]
     members = {name: _several(getattr(scan, name), len(spaces), name)
                for name in ("traj", "density", "calibration", "calibration_traj", "times")}
-    for name, given in [*(("kspace", k) for k in spaces), *(("calibration", k) for k in members["calibration"]),
-                        ("noise", scan.noise)]:
-        if _arrays.is_double(given):
-            raise ShapeError(f"{name}: got complex128, expected complex64, in which images are computed; hand in "
-                             f"{name}.astype(numpy.complex64)")
     sides = len(scan.matrix) if np.ndim(scan.matrix) == 1 and not isinstance(scan.matrix, str) else 0
     lengths = sides if scan.fov_mm is None else np.size(scan.fov_mm)
     if sides not in (2, 3) or lengths != sides:
@@ -350,9 +350,12 @@ def _source_of_arrays(scan: ScanArrays, on: Device, keep: list[Any]) -> Any:
             if values[name] is not None:
                 points = _arrays.on_host(_arrays.readable(values[name], name))
                 values[name] = _arrays.as_input(_scan.flipped(np.atleast_1d(points)))
-        _structs.fill(list_ + i, {"kspace": _arrays.as_input(kspace), **values, "meta": {"repetition": i}}, on, keep)
+        values["calibration"] = _samples(values["calibration"], "calibration")
+        values["kspace"] = _samples(kspace, "kspace")
+        _structs.fill(list_ + i, {**values, "meta": {"repetition": i}}, on, keep)
     arrays = ffi.new("larmor_scan_arrays *")
-    _structs.fill(arrays, {"matrix": tuple(scan.matrix), "fov_mm": scan.fov_mm, "noise": scan.noise,
+    _structs.fill(arrays, {"matrix": tuple(scan.matrix), "fov_mm": scan.fov_mm,
+                           "noise": _samples(scan.noise, "noise"),
                            "trajectory": scan.trajectory}, on, keep)
     arrays.image = list_
     arrays.images = len(spaces)
