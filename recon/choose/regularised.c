@@ -28,10 +28,10 @@ enum {
     /* At the first weight that is compared. After 8 the image is still that of conjugate gradients, which of smooth
      * objects is better than the solution: weights came out 4 to 8 times too large (docs/records/choosing.md). */
     FIRST_ITERS = 13,
-    NEXT_ITERS = 5,    /* at the others, whose images differ little from the one before */
-    TIMES_IN_SET = 4,  /* as many, where images are held to a set, which is found late */
-    MOST_TRIED = 20,   /* weights; steps of 2 from START_WEIGHT to MIN_WEIGHT are 6 */
-    LEAST_BEYOND = 2,  /* weights beyond the least misfit, so that it is no accident of one */
+    NEXT_ITERS = 5,   /* at the others, whose images differ little from the one before */
+    TIMES_IN_SET = 4, /* as many, where images are held to a set, which is found late */
+    MOST_TRIED = 20,  /* weights; steps of 2 from START_WEIGHT to MIN_WEIGHT are 6 */
+    LEAST_BEYOND = 2, /* weights beyond the least misfit, so that it is no accident of one */
 };
 
 typedef struct search {
