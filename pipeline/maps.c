@@ -162,8 +162,7 @@ static larmor_status region_of_volume(const lmr_maps_task *t, const larmor_regio
     if (st) return st == LARMOR_ERR_NUMERIC ? LARMOR_OK : st;
     int enough = least_side(found, t) >= LEAST_SIDE;
     for (int d = 0; d < t->image.ndim; d++) enough &= t->image.dim[d] == 1 || found->side[d] >= FEWEST;
-    if (enough && !found->cartesian) return LARMOR_OK;
-    if (enough) *why = "samples are those of a grid";
+    if (enough) return LARMOR_OK;
     LMR_CLEAR(*region);
     return LARMOR_OK;
 }
@@ -433,22 +432,6 @@ static larmor_status find_folded(const lmr_maps_task *t, larmor_array *region, c
     return folded_of(t, region, found, folded);
 }
 
-/* 1 if lines are missing between others: readouts along x whose distance along another axis is more than one step. */
-static larmor_status find_gaps(const larmor_array *traj, const double encoded[3], int *gaps)
-{
-    const larmor_shape shape = larmor_array_shape(traj);
-    const int64_t nd = shape.dim[0], n = shape.dim[1], lines = larmor_array_count(traj) / (nd * n);
-    *gaps = 0;
-    LMR_HEAP LMR_NEW(double, at, lines);
-    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
-    for (int64_t d = 1; d < nd; d++) {
-        for (int64_t i = 0; i < lines; i++) at[i] = k[d + nd * (n / 2 + n * i)] * encoded[d];
-        lmr_sort_f64(at, lines);
-        for (int64_t i = 1; i < lines; i++) *gaps |= at[i] - at[i - 1] > 1.5;
-    }
-    return LARMOR_OK;
-}
-
 /* Above these nonlinear inversion was better than maps from the centre of k-space. */
 static const double min_aliasing = 0.03, min_aliasing_3d = 0.3;
 
@@ -468,8 +451,8 @@ larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, 
     LMR_TRY(begin_task(job, index, group, grid, samples, lmr_averages(job), &task, &own));
     survey->straight = !larmor_density_ramp(task.samples->traj, task.image, &ramp);
     LMR_CLEAR(ramp);
-    larmor_status st = find_gaps(samples->traj, task.encoded, &survey->gaps);
-    if (!st && !survey->straight)
+    larmor_status st = LARMOR_OK;
+    if (!survey->straight)
         st = larmor_calibration_aliasing(task.samples->traj, task.image, task.encoded, &survey->aliasing);
     const larmor_region_opts region_of = region_opts(job, task.encoded);
     if (!st && at_region)

@@ -16,7 +16,7 @@ typedef struct scene {
 
 static int is_volume(const scene *c)
 {
-    return !strcmp(c->trajectory, "koosh") || !strcmp(c->trajectory, "stars");
+    return !strcmp(c->trajectory, "koosh") || !strcmp(c->trajectory, "stars") || c->traj.calibration[1];
 }
 
 /* lines: those in the centre alone; 0: all. The scene may have sides of its own. */
@@ -428,6 +428,13 @@ TEST(spokes_of_one_sample_a_voxel_have_better_maps_than_those_of_walsh)
 {
     const scene c = {"golden", "shepp-logan", {.matrix = {64, 64}, .undersampling = 2, .samples = 64},
                      2e-4,     off_the_grid,  1.3};
+    expect_nearly_the_true_maps_of_lines(&c, 0, 0.9);
+}
+
+TEST(maps_of_a_volume_whose_lines_are_missing_are_better_than_those_of_walsh)
+{
+    const larmor_traj_opts second = {.matrix = {20, 20, 20}, .acceleration = {2, 1}, .calibration = {12, 12}};
+    const scene c = {"cartesian", "texture", second, 1e-5, "L:coil maps: ESPIRiT, calibration region", 1.2};
     expect_nearly_the_true_maps_of_lines(&c, 0, 0.9);
 }
 
