@@ -218,8 +218,8 @@ static void take_inversion(const chooser *c, const lmr_calibration_survey *surve
             e, "coil maps: by nonlinear inversion, which needs no samples in the centre of k-space: there is a hole");
 }
 
-/* By ESPIRiT off the grid and where lines are missing, without a look at spokes: where their centre is undersampled the method itself takes
- * Walsh's maps, in slabs of the volume as in the whole. */
+/* By ESPIRiT off the grid and where lines are missing, without a look at spokes: where their centre is undersampled
+ * the method itself takes Walsh's maps, in slabs of the volume as in the whole. */
 static larmor_status choose_for_volume(const chooser *c, int spokes, const lmr_maps_method **method)
 {
     lmr_calibration_survey survey = {.side = 0};
@@ -240,8 +240,8 @@ static larmor_status choose_for_volume(const chooser *c, int spokes, const lmr_m
 
 /* By what was measured over simulated scans (docs/records/maps.md): nonlinear inversion where images of the centre
  * alias; ESPIRiT off the grid and where lines are missing between others, and in 2D beyond a short block of them and
- * where the object folds; else Walsh's method, which is as good and quicker. folded: the part of the object for which two
- * sets of maps are wanted, or 0. */
+ * where the object folds; else Walsh's method, which is as good and quicker. folded: the part of the object for which
+ * two sets of maps are wanted, or 0. */
 static larmor_status choose_by_data(const chooser *c, const lmr_maps_method **method, double *folded)
 {
     lmr_calibration_survey survey;
