@@ -75,6 +75,56 @@ static larmor_status chooser_of(lmr_job *job, int index, const larmor_samples *s
     return lmr_source_group(job->facts->source, index, &c->group);
 }
 
+static const double on_line = 1e-3; /* 1/FOV across a line that is along x */
+
+/* Between lines of the same place along the other axis, so that they follow each other where all are sorted. */
+static const double from_row_to_row = 1e4;
+
+/* 1 if each readout is on a line of the grid. */
+static int on_lines(const double *k, int64_t nd, int64_t n, int64_t lines, const double encoded[3])
+{
+    for (int64_t i = 0; i < lines; i++)
+        for (int64_t d = 1; d < nd; d++) {
+            const double *from = k + d + nd * n * i;
+            const double at = from[nd * (n / 2)] * encoded[d];
+            if (fabs(from[0] * encoded[d] - at) > on_line || fabs(at - nearbyint(at)) > on_line) return 0;
+        }
+    return 1;
+}
+
+/* gaps: 1 if lines are missing between others: readouts along x whose distance along another axis is more than one
+ * step; complete: 1 if none is, of readouts on lines of the grid. */
+static larmor_status find_gaps(const larmor_array *traj, const double encoded[3], lmr_calibration_survey *survey)
+{
+    const larmor_shape shape = larmor_array_shape(traj);
+    const int64_t nd = shape.dim[0], n = shape.dim[1], lines = larmor_array_count(traj) / (nd * n);
+    LMR_HEAP LMR_NEW(double, at, lines);
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
+    for (int64_t d = 1; d < nd; d++) {
+        for (int64_t i = 0; i < lines; i++) {
+            const double *middle = k + nd * (n / 2 + n * i);
+            at[i] = middle[d] * encoded[d];
+            if (nd > 2) at[i] += from_row_to_row * nearbyint(middle[3 - d] * encoded[3 - d]);
+        }
+        lmr_sort_f64(at, lines);
+        for (int64_t i = 1; i < lines; i++)
+            survey->gaps |= at[i] - at[i - 1] > 1.5 && at[i] - at[i - 1] < from_row_to_row / 2;
+    }
+    survey->complete = !survey->gaps && on_lines(k, nd, n, lines, encoded);
+    return LARMOR_OK;
+}
+
+static larmor_status survey_samples(const chooser *c, const larmor_samples *samples, int at_region,
+                                    lmr_calibration_survey *survey)
+{
+    larmor_encoding encoding;
+    double encoded[3];
+    LMR_TRY(lmr_maps_look(c->job, c->index, &c->group, c->grid, samples, at_region, survey));
+    LMR_TRY(lmr_source_encoding(c->job->facts->source, c->group.encoding, &encoding));
+    lmr_maps_encoded(&encoding, c->grid, encoded);
+    return find_gaps(samples->traj, encoded, survey);
+}
+
 static larmor_status look_at_group(const chooser *c, int at_region, lmr_calibration_survey *survey)
 {
     larmor_samples samples;
@@ -82,9 +132,9 @@ static larmor_status look_at_group(const chooser *c, int at_region, lmr_calibrat
     int made;
     LMR_TRY(lmr_enter(c->job->events, "coil maps"));
     LMR_TRY(expect_room(c->job, &c->group, c->grid, "espirit"));
-    if (c->samples) return lmr_maps_look(c->job, c->index, &c->group, c->grid, c->samples, at_region, survey);
+    if (c->samples) return survey_samples(c, c->samples, at_region, survey);
     LMR_TRY(lmr_group_average(c->job, c->index, &samples, &made, &cartesian));
-    const larmor_status st = lmr_maps_look(c->job, c->index, &c->group, c->grid, &samples, at_region, survey);
+    const larmor_status st = survey_samples(c, &samples, at_region, survey);
     lmr_samples_release(c->job, c->index, &samples, made, &cartesian);
     return st;
 }
@@ -163,8 +213,8 @@ static void take_inversion(const chooser *c, const lmr_calibration_survey *surve
             e, "coil maps: by nonlinear inversion, which needs no samples in the centre of k-space: there is a hole");
 }
 
-/* By ESPIRiT off the grid, without a look at spokes: where their centre is undersampled the method itself takes
- * Walsh's maps, in slabs of the volume as in the whole. */
+/* By ESPIRiT off the grid and where lines are missing, without a look at spokes: where their centre is undersampled
+ * the method itself takes Walsh's maps, in slabs of the volume as in the whole. */
 static larmor_status choose_for_volume(const chooser *c, int spokes, const lmr_maps_method **method)
 {
     lmr_calibration_survey survey = {.side = 0};
@@ -175,7 +225,7 @@ static larmor_status choose_for_volume(const chooser *c, int spokes, const lmr_m
         return LARMOR_OK;
     }
     LMR_TRY(lmr_cartesian_expect(c->job, c->index, &repeats, &left));
-    if (repeats) return LARMOR_OK;
+    if (repeats ? !survey.gaps : survey.complete) return LARMOR_OK;
     if (expect_room(c->job, &c->group, c->grid, "espirit"))
         lmr_log(c->job->events, "coil maps: not by ESPIRiT: %s", larmor_last_error());
     else
@@ -184,9 +234,9 @@ static larmor_status choose_for_volume(const chooser *c, int spokes, const lmr_m
 }
 
 /* By what was measured over simulated scans (docs/records/maps.md): nonlinear inversion where images of the centre
- * alias; ESPIRiT off the grid, and in 2D where lines are missing, between others or beyond a short block of them, or
- * the object folds; else Walsh's method, which is as good and quicker. folded: the part of the object for which two
- * sets of maps are wanted, or 0. */
+ * alias; ESPIRiT off the grid and where lines are missing between others, and in 2D beyond a short block of them and
+ * where the object folds; else Walsh's method, which is as good and quicker. folded: the part of the object for which
+ * two sets of maps are wanted, or 0. */
 static larmor_status choose_by_data(const chooser *c, const lmr_maps_method **method, double *folded)
 {
     lmr_calibration_survey survey;

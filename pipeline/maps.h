@@ -63,6 +63,7 @@ typedef struct lmr_calibration_survey {
     int straight;    /* 1: readouts are spokes, or lines through the centre */
     int block;       /* 1: of a grid, the region is smaller than usual along an axis, and than the image's k-space */
     int gaps;        /* 1: of a grid, the image's own lines lack some between them */
+    int complete;    /* 1: lines of the grid that lack none between them */
     double aliasing; /* larmor_calibration_aliasing; 0 where readouts are straight */
     double folded;   /* of a grid, the part of the object where two sets of maps have a signal in low resolution */
 } lmr_calibration_survey;

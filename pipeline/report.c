@@ -109,7 +109,7 @@ void lmr_report_compression(larmor_recon *r)
     const char *why = r->settings.opts.compress > 0 ? "" : "; opts.compress off leaves them as they are";
     const char *along = lmr_compression_is_geometric(job) ? ", at each place along the readouts by itself" : "";
     if (job->facts->compression)
-        lmr_log(&r->events, "coils: %d compressed to %d virtual one%s with %.4g %% of the signal's energy%s%s",
+        lmr_log(&r->events, "coils: %d compressed to %d virtual one%s with %.8g %% of the signal's energy%s%s",
                 job->facts->info.coils, job->facts->coils, plural(job->facts->coils),
                 100 * job->facts->compressed.energy, along, why);
     else

@@ -124,7 +124,7 @@ static const lmr_setting table[] = {
              .expected =
                  "auto, off, a whole number of virtual coils from 1 to 65535, or a part of the energy below 1",
              HELP("virtual coils in the place of the coils: their number, or below 1 the part of the signal's energy "
-                  "that they keep; auto: above 12 coils, 0.9995; off: none"))),
+                  "that they keep; auto: above 12 coils, 0.999999; off: none"))),
     NUMBER(delays, INT, LARMOR_DELAYS_AUTO, LARMOR_DELAYS_GIVEN, NO_TEXT),
     VALUE(delay, REAL, NO_TEXT),
     VALUE(girf, ARRAY, NO_TEXT),

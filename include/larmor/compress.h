@@ -37,11 +37,11 @@ LARMOR_C_BEGIN
 LARMOR_API larmor_status larmor_coils_covariance(const larmor_array *kspace, const larmor_array *traj, double radius,
                                                  double scale, larmor_array *R, int64_t *count);
 
-#define LARMOR_COMPRESSION_ENERGY 0.9995 /* the part of the signal's energy that is kept by default */
+#define LARMOR_COMPRESSION_ENERGY 0.999999 /* the part of the signal's energy that is kept by default */
 
 typedef struct larmor_compression_opts { /* zero means default */
     int64_t coils; /* virtual coils, at most those that there are; default: as many as `energy` asks for */
-    double energy; /* part of the signal's energy to keep, above 0 and at most 1; default 0.9995 */
+    double energy; /* part of the signal's energy to keep, above 0 and at most 1; default 0.999999 */
     double noise;  /* energy of the noise of one coil in R: 2 sigma^2 for each sample; default 0 */
     double
         samples; /* that R was made from; directions within the spread of the noise count as noise; default: many */

@@ -74,6 +74,8 @@ typedef struct larmor_espirit_opts { /* zero means default */
     int64_t kernel[3]; /* side of the windows in samples; default 6, in 3D 5, less where the region is small */
     double threshold; /* eigenvalues of the calibration matrix's Gram matrix that are signal, relative to the largest;
                               default 0.001; those that noise alone may have are never signal */
+    double
+        noise; /* mean of |noise|^2 of a sample of a coil, where it is known; default: by the smaller eigenvalues */
     double cropped_below; /* threshold of the eigenvalues of the maps, which are between 0 and 1; default 0.8 */
     larmor_crop_mode crop;
     int64_t

@@ -87,7 +87,7 @@ def compression(kspace: ArrayLike, traj: ArrayLike | None = None, *, radius: flo
                 energy: float = 0) -> Complexes:
     """The matrix [virtual coils, coils] that mixes coils into few, by the samples within `radius` of the centre.
 
-    coils: virtual coils; default: as many as hold `energy`, 0.9995 by default. C @ kspace mixes, C^H undoes it.
+    coils: virtual coils; default: as many as hold `energy`, 0.999999 by default. C @ kspace mixes, C^H undoes it.
     """
     on = _arrays.device("cpu")
     samples = _complex(kspace)

@@ -89,10 +89,10 @@ static sizes sizes_of(const int64_t side[3], int64_t coils, larmor_shape image, 
 
 /* ---- the data ---- */
 
-/* The region scaled to unit energy, c128 [samples, coils], of mixtures where there are too many coils; mixing
- * [all, all] or NULL, its last columns the mixtures' conjugated factors. */
+/* The region scaled to unit energy, c128 [samples, coils], of mixtures where there are too many coils, and so its
+ * noise; mixing [all, all] or NULL, its last columns the mixtures' conjugated factors. */
 static larmor_status take_region(const larmor_array *region, const sizes *s, larmor_array **data,
-                                 larmor_array **mixing)
+                                 larmor_array **mixing, double *noise)
 {
     double size, part;
     LMR_OWN(larmor_array, in_double, larmor_array_create(region->dev, LARMOR_C128, region->shape, &in_double));
@@ -102,6 +102,7 @@ static larmor_status take_region(const larmor_array *region, const sizes *s, lar
     LMR_REFUSE(!(size > 0 && isfinite(size)), LARMOR_ERR_NUMERIC,
                "espirit: the calibration region has energy %g, expected a finite number > 0", size);
     LMR_TRY(larmor_axpby(1 / size, in_double, 0, in_double));
+    *noise /= size * size;
     LMR_OWN(larmor_array, flat, larmor_array_reshape(in_double, LARMOR_SHAPE(product(s->side), s->all), &flat));
     if (s->coils == s->all) {
         LMR_HAND_ON(*data, flat);
@@ -341,6 +342,8 @@ static larmor_status check(const larmor_array *region, larmor_shape image, const
     }
     LMR_REFUSE(!(o->threshold >= 0 && o->threshold < 1), LARMOR_ERR_ARG, "espirit: threshold %g, expected 0 to 1",
                o->threshold);
+    LMR_REFUSE(!(o->noise >= 0 && isfinite(o->noise)), LARMOR_ERR_ARG,
+               "espirit: noise %g, expected a finite number of at least 0", o->noise);
     LMR_REFUSE(!(o->cropped_below >= 0 && o->cropped_below < 1), LARMOR_ERR_ARG,
                "espirit: cropped below %g, expected 0 to 1", o->cropped_below);
     const int64_t last = image.dim[image.ndim - 1];
@@ -363,11 +366,11 @@ static larmor_status find_space(finder *f, const larmor_array *region, const lar
                                 larmor_array **mixing, int64_t *signal)
 {
     const sizes *s = f->s;
-    lmr_windows w = {.coils = s->coils};
+    lmr_windows w = {.coils = s->coils, .noise = o->noise};
     double noise;
     memcpy(w.side, s->side, sizeof w.side);
     memcpy(w.kernel, s->kernel, sizeof w.kernel);
-    LMR_OWN(larmor_array, data, take_region(region, s, &data, mixing));
+    LMR_OWN(larmor_array, data, take_region(region, s, &data, mixing, &w.noise));
     LMR_TRY(make_reference(data, s, &f->reference));
     LMR_OWN_MEMORY(void, host, larmor_array_download(data, LARMOR_C128, &host));
     w.data = host;

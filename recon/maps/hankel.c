@@ -116,18 +116,17 @@ static larmor_status make_gram(larmor_device *dev, const lmr_windows *w, larmor_
 
 /* ---- its space ---- */
 
-/* The sum of noise alone over all windows, from the median of all eigenvalues, most of which are of noise, and from
- * their quarter, below which fewer have signal. Rows that are about independent have eigenvalues by the law of
+/* The sum of noise alone over all windows, from the median of all eigenvalues or, where most of them are signal, from
+ * their quarter. Rows that are about independent have eigenvalues by the law of
  * Marchenko and Pastur (Math. USSR Sb. 1, 457 (1967)), whose upper edge is (1 + sqrt(rows / windows))^2 and whose
  * median and quarter are fitted to 5 %. */
-static void noise_of(const double *value, int64_t rows, int64_t windows, double *by_median, double *by_quarter)
+static double noise_of(const double *value, int64_t rows, int64_t windows)
 {
     const int64_t rank = rows < windows ? rows : windows; /* the others are 0 */
     const double ratio = (double)rows / (double)windows;
     const double median = ratio < 1 ? 1 - ratio / 3 : ratio - 1. / 3;
     const double quarter = ratio < 1 ? 1 - 0.845 * sqrt(ratio) : ratio - 0.845 * sqrt(ratio);
-    *by_median = fmax(value[rows - 1 - rank / 2], 0) / median;
-    *by_quarter = fmax(value[rows - 1 - 3 * rank / 4], 0) / quarter;
+    return fmin(fmax(value[rows - 1 - rank / 2], 0) / median, fmax(value[rows - 1 - 3 * rank / 4], 0) / quarter);
 }
 
 /* Eigenvalues above the threshold, and above what is noise. */
@@ -139,11 +138,11 @@ static larmor_status count_signal(const larmor_array *values, const lmr_windows 
     double *value;
     for (int d = 0; d < 3; d++) windows *= w->side[d] - w->kernel[d] + 1;
     LMR_TRY(larmor_array_download(values, LARMOR_F64, &value));
-    double by_median, by_quarter;
-    noise_of(value, rows, windows, &by_median, &by_quarter);
-    const double edge = by_median * pow(1 + sqrt((double)rows / (double)windows), 2);
+    double level = noise_of(value, rows, windows);
+    if (w->noise > 0) level = fmin(level, w->noise * (double)windows);
+    const double edge = level * pow(1 + sqrt((double)rows / (double)windows), 2);
     const double largest = value[rows - 1], least = fmax(threshold * largest, edge);
-    *noise = fmin(by_median, by_quarter) / (double)windows;
+    *noise = level / (double)windows;
     *signal = 0;
     for (int64_t i = 0; i < rows; i++) *signal += value[i] > least;
     free(value);

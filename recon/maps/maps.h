@@ -42,6 +42,7 @@ larmor_status lmr_part_sampled(const lmr_centre *centre, const double encoded[3]
 typedef struct lmr_windows {
     const double _Complex *data; /* [side..., coils] */
     int64_t side[3], kernel[3], coils;
+    double noise; /* mean of |noise|^2 of a sample at most; 0: not known */
 } lmr_windows;
 
 /* Differences of two places in a window. */
@@ -54,7 +55,8 @@ int64_t lmr_windows_lags(const lmr_windows *w);
  *            have are none, however.
  * lags       c128 [coils, coils, lags...] on dev, l from -(kernel - 1) to kernel - 1 along each axis.
  * signal     how many eigenvectors span the space.
- * noise      mean of |noise|^2 of a sample, from the smaller eigenvalues; too large where most are signal.
+ * noise      mean of |noise|^2 of a sample, from the smaller eigenvalues, at most w->noise where that is known; else
+ *            too large where most are signal.
  * Errors     LARMOR_ERR_NUMERIC for a region without signal; LARMOR_ERR_MEMORY; LARMOR_STOPPED.
  * Source     Uecker et al., Magn. Reson. Med. 71, 990 (2014), Eqs. 9 to 17. */
 larmor_status lmr_windows_space(larmor_device *dev, const lmr_windows *w, double threshold, larmor_array **lags,

@@ -130,7 +130,7 @@ HELP = """joint               flag: tv: the repetitions, phases and contrasts of
         no_whitening        auto, off: use the scan's noise readouts to whiten the coils, if it has any; default
                             auto
         compress            virtual coils in the place of the coils: their number, or below 1 the part of the
-                            signal's energy that they keep; auto: above 12 coils, 0.9995; off: none; default auto
+                            signal's energy that they keep; auto: above 12 coils, 0.999999; off: none; default auto
         delays              gradient delays: given, off, auto; default auto
         delay               six numbers: delays that are given, in samples
         girf                array: impulse response of the gradients along x, y and z of the patient
