@@ -62,8 +62,8 @@ larmor_status lmr_circulant_inverse_by_mean(const larmor_circulant *c, double la
 /* ---- an image beside fields ---- */
 
 /* Of an operator K of [image..., 1 + fields], of which the samples see the first image: K^H K as far as it is the
- * same everywhere, and the inverse of N + lambda + penalty K^H K, with a matrix at each frequency. c is not of slabs, and
- * of one image. */
+ * same everywhere, and the inverse of N + lambda + penalty K^H K, with a matrix at each frequency. c is of one image,
+ * not of slabs. */
 typedef struct lmr_block lmr_block;
 larmor_status lmr_block_create(const larmor_circulant *c, larmor_op *K, lmr_block **block);
 void lmr_block_free(lmr_block *block); /* NULL is fine */
