@@ -190,7 +190,7 @@ static larmor_status make_espirit(const lmr_maps_task *t, larmor_array **maps, l
     opts.planes = t->planes;
     /* eigenvalues of a region that was solved for are below 1 within the object, too, where data are missing */
     if (!opts.crop) opts.crop = found.cartesian ? LARMOR_CROP_NOISE : LARMOR_CROP_NONE;
-    if (opts.crop == LARMOR_CROP_NOISE && opts.sets == 1) opts.threshold = least_signal;
+    if (found.cartesian && opts.crop == LARMOR_CROP_NOISE && opts.sets == 1) opts.threshold = least_signal;
     if (found.cartesian && job->facts->whitening) opts.noise = WHITENED_NOISE;
     LMR_TRY(espirit_of_signal(job, region, t->image, &opts, maps, &r));
     if (!*maps) {

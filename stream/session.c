@@ -421,7 +421,7 @@ static larmor_status take_acquisition(session *s, const larmor_message *m)
     s->report.acquisitions++;
     if (!s->makes_images) return LARMOR_OK;
     if (!s->is_configured) LMR_TRY(configure(s));
-    lmr_announced_add(&s->announced, s->xml, s->xml_bytes, &s->job.raw, a);
+    lmr_announced_add(&s->announced, s->xml, s->xml_bytes, a);
     if (s->job.images == LARMOR_IMAGES_READOUTS) return take_live(s, a);
     LMR_TRY(lmr_readouts_add(&s->readouts, a, m->bytes, lmr_stream_take(s->stream)));
     const lmr_readouts_part part = {.by = s->job.images, .slice = a->slice, .repetition = a->repetition};

@@ -35,14 +35,15 @@ static double fft_bytes(void *ctx, int precision, int ndim, const int64_t dim[3]
 FFT(f32, LMR_F32)
 FFT(f64, LMR_F64)
 
-/* Of no device in particular: the spectra, and the arrays that are mixed, on the grid. */
+/* Of no device in particular: the spectra, and the arrays that are mixed, on the grid and as lines of threads. */
 static double conv_bytes(void *ctx, int precision, const lmr_conv_shape *shape)
 {
     const larmor_device *like = lmr_measure_like_of(ctx);
     if (like) return like->be->conv[precision]->bytes(like->ctx, shape);
     double cells = precision == LMR_F64 ? 8 : 4;
     for (int d = 0; d < shape->ndim; d++) cells *= (double)shape->dim[d];
-    return cells * (lmr_conv_planes(shape) * (double)shape->spectra + 2 * (double)shape->batch * shape->mixed);
+    return cells * (lmr_conv_planes(shape) * (double)shape->spectra + 4 * (double)shape->batch * shape->mixed) +
+           0x1p18;
 }
 
 #define CONV(name, precision)                                                                                        \

@@ -79,6 +79,7 @@ static double combine(const lmr_terms *terms, lmr_regulariser_kind *kind, lmr_su
         kind->strength += share * one->strength / all;
         kind->curvature += parts[i].scale * parts[i].scale * one->curvature;
         kind->beside = fmax(kind->beside, one->beside);
+        kind->is_block |= one->is_block;
     }
     return lambda;
 }

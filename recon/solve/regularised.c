@@ -157,23 +157,27 @@ larmor_status lmr_regularised_inverse(const void *regularised, double penalty, l
 
 /* ---- the solution ---- */
 
+/* 1 if all that the regulariser adds to the image can be preconditioned with it. */
+static int has_block(const lmr_regularised *u, const larmor_circulant *c)
+{
+    return c && u->r->kind.is_block && !c->slabs && c->eigenvalues->shape.ndim >= u->r->shape.ndim;
+}
+
 larmor_status lmr_regularised_settings(larmor_op *A, larmor_solve_opts *o, lmr_regularised *u)
 {
+    const int is_block = has_block(u, o->circulant);
     double largest = o->largest;
     u->takes_default = o->max_iter == 0 && o->tol == 0;
-    if (o->max_iter == 0) o->max_iter = u->r->kind.is_block ? ITERS_OF_BLOCK : LMR_REGULARISER_ITERS;
+    if (o->max_iter == 0) o->max_iter = is_block ? ITERS_OF_BLOCK : LMR_REGULARISER_ITERS;
     if (o->tol == 0) o->tol = LMR_REGULARISER_TOL;
+    if (o->inner == 0 && is_block) o->inner = INNER_OF_BLOCK;
     if (largest == 0 && o->penalty == 0) LMR_TRY(larmor_opnorm(A, 6, &largest));
     if (o->penalty == 0) o->penalty = LMR_REGULARISER_PENALTY * largest;
     o->largest = largest;
     lmr_regularised_watch(u, o);
     u->circulant = o->circulant;
     u->lambda = o->lambda;
-    if (!u->circulant || !u->r->kind.is_block || u->circulant->slabs ||
-        u->circulant->eigenvalues->shape.ndim < u->r->shape.ndim)
-        return LARMOR_OK;
-    if (o->inner == 0) o->inner = INNER_OF_BLOCK;
-    return lmr_block_create(u->circulant, u->r->penalty.K, &u->block);
+    return is_block ? lmr_block_create(u->circulant, u->r->penalty.K, &u->block) : LARMOR_OK;
 }
 
 larmor_status lmr_regularised_check(const larmor_op *A, const larmor_array *b, const larmor_regulariser *r,

@@ -296,7 +296,7 @@ static void add_object_of_one_coil(scan *s, double height, double width, double 
 {
     larmor_array *kspace = s->image[0].kspace;
     const int64_t samples = larmor_array_count(s->image[0].traj) / 2;
-    HEAP float *y = values_of(kspace);
+    HEAP float *y = host_of(kspace);
     HEAP double *k = NULL;
     assert_ok(larmor_array_download(s->image[0].traj, LARMOR_F64, (void *)&k));
     for (int64_t i = 0; i < samples; i++) {
@@ -318,7 +318,7 @@ TEST(an_object_that_one_coil_alone_sees_is_in_the_image)
     assert_ok(larmor_phantom_noise(s.arrays.noise, sigma, 7));
     add_object_of_one_coil(&s, 0.02, 0.02, 7. / 16);
     OWNED(larmor_recon_result) result = result_of(&s, &KNOWN(.method = "cg"));
-    HEAP float *x = values_of(result.image[0].data);
+    HEAP float *x = host_of(result.image[0].data);
     const double height = hypot(x[2 * (at + MATRIX * at)], x[2 * (at + MATRIX * at) + 1]) / 0.02;
     print_message("%g of its height\n", height);
     assert_in_range(100 * height, 80, 120);

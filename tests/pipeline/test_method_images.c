@@ -129,7 +129,7 @@ TEST(maps_of_zeros_outside_of_the_object_leave_the_image_as_it_is)
     OWNED(scan) s = scan_in(&of);
     const larmor_recon_opts opts = KNOWN(.maps = s.maps, .oversample = {1});
     const double whole = error_of(&s, &opts);
-    HEAP float *maps = values_of(s.maps);
+    HEAP float *maps = host_of(s.maps);
     HEAP NEW(float, masked, 2 * 48 * 48 * 5);
     for (int i = 0; i < 48 * 48 * 5; i++) {
         const int inside = hypot((i % 48 - 24) / 20., (i / 48 % 48 - 24) / 24.) < 1;

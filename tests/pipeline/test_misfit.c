@@ -255,7 +255,7 @@ TEST(an_object_that_folds_in_is_named)
         const larmor_recon_report right = report_of_size(1, coils, 1e-4), noise = report_of_size(1, coils, 1e2);
         const larmor_recon_report large = report_of_size(1.6, coils, 1e-4);
         assert_int_equal(right.folded, 0);
-        assert_int_equal(noise.folded, 0);
+        assert_false(has_warning(&noise, "the object reaches beyond the field of view"));
         assert_true(large.folded & 2); /* the phantom is longest along y */
         assert_true(has_warning(&large, "the object reaches beyond the field of view along"));
     }
@@ -267,7 +267,7 @@ TEST(noise_alone_is_no_object_that_folds_in)
     const larmor_traj_opts grid = {.matrix = {N, N}};
     int alike = 0;
     for (uint64_t seed = 1; seed <= 4; seed++) {
-        const larmor_recon_report noise = report_of_lines(&grid, 1, 8, 1e2, seed);
+        const larmor_recon_report noise = report_of_lines(&grid, 1, seed % 2 ? 8 : 1, 1e2, seed);
         assert_false(has_warning(&noise, "the object reaches beyond the field of view"));
         alike += noise.folded != 0;
     }
