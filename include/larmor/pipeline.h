@@ -116,8 +116,9 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
      * are not for it. auto is cg with a lambda_mode other than AUTO, with tol, precondition, a basis or
      * POCS, which are of one method, and tv with joint. */
     const char *method;
-    int joint; /* 1: the repetitions, phases and contrasts of a slice are one series; llr and nlinv always */
-    int iters; /* the most; default 100, tgv 300, and fewer where the image follows its noise; of nlinv Newton steps */
+    int joint;  /* 1: the repetitions, phases and contrasts of a slice are one series; llr and nlinv always */
+    int iters;  /* the most; default 100, of tgv 300, and fewer where the image follows its noise; of nlinv Newton
+                  steps */
     double tol; /* where to stop; default: at an error that is small beside the noise; negative: at rounding */
     larmor_lambda lambda_mode;
     double lambda;      /* of RELATIVE and NOISE, at least 0 */
