@@ -1,5 +1,6 @@
 /* stream/session.c, stream/readouts.c, stream/pixels.c, stream/client.c: a scan that is sent gives the images of its
  * file. SPDX-License-Identifier: Apache-2.0 */
+#include "stream/announced.h"
 #include "tests/stream/streams.h"
 
 static void request(line *l, const char *parameters, larmor_response *got)
@@ -315,6 +316,26 @@ WITH_SCAN(a_scan_that_ends_early_is_said_to_and_a_whole_one_is_not)
         assert_cut_is_said("{\"images\":\"measurement\"}", cut);
         assert_cut_is_said("{\"images\":\"slice\"}", cut);
     }
+}
+
+/* Of every second line the last one that a header announces need not be there. */
+TEST(lines_that_are_left_out_in_turn_end_before_the_last_announced_one)
+{
+    for (int lines = 128; lines >= 64; lines -= 64) {
+        lmr_announced all = {.is_known = 1, .limit = {255, -1, -1, -1, -1}};
+        char text[512];
+        for (int i = 0; i < lines; i++) lmr_announced_add(&all, NULL, 0, &(larmor_acquisition){.step1 = 2 * i});
+        assert_int_equal(lmr_announced_is_cut(&all, text, sizeof text), lines < 128);
+    }
+}
+
+WITH_SCAN(what_is_announced_is_known_whatever_readout_comes_first)
+{
+    lmr_announced all = {.is_known = 0};
+    larmor_acquisition first = acquisition(0);
+    first.flags = LARMOR_ACQ_PHASE_CORRECTION;
+    lmr_announced_add(&all, larmor_raw_xml(scan), (int64_t)strlen(larmor_raw_xml(scan)), &first);
+    assert_int_equal(all.limit[4], 1); /* repetitions */
 }
 
 /* ---- what goes wrong ---- */
