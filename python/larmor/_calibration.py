@@ -107,7 +107,7 @@ def espirit(kspace: ArrayLike, traj: ArrayLike, shape: Sequence[int], *, side: i
     """Coil maps [(sets,) coils, image...] by ESPIRiT, their eigenvalues [sets, image...], and a report.
 
     side     most samples of the centre of k-space along each axis; fov: encoded, as part of the image's.
-    options  members of larmor_espirit_opts: sets, threshold, crop, cropped_below, kernel, coils.
+    options  members of larmor_espirit_opts: sets, threshold, noise, crop, cropped_below, kernel, coils.
     """
     answer_ctrl_c()
     on = _arrays.device(device)

@@ -118,28 +118,34 @@ TEST(a_spiral_by_tgv_ends_near_the_solution)
     assert_at_most(error, 1.15 * least);
 }
 
-/* Maps that end beyond the object, as other programs mask them. */
+/* 0 beyond the ellipse, or ellipsoid, that the field of view holds. */
+static void mask_maps(const scene *of, const scan *s)
+{
+    HEAP float *maps = host_of(s->maps);
+    const int64_t *n = of->traj.matrix, nz = n[2] > 1 ? n[2] : 1;
+    for (int64_t i = 0; i < n[0] * n[1] * nz * of->coils; i++) {
+        const double x = 2. * (double)(i % n[0]) / (double)n[0] - 1,
+                     y = 2. * (double)(i / n[0] % n[1]) / (double)n[1] - 1;
+        const double z = nz > 1 ? 2. * (double)(i / n[0] / n[1] % nz) / (double)nz - 1 : 0;
+        if (x * x + y * y + z * z >= 1) maps[2 * i] = maps[2 * i + 1] = 0;
+    }
+    assert_ok(larmor_array_write(s->maps, maps, larmor_array_bytes(s->maps)));
+}
+
+/* As other programs mask them. */
 TEST(maps_of_zeros_outside_of_the_object_leave_the_image_as_it_is)
 {
-    const scene of = {.trajectory = "golden",
-                      .phantom = "shepp-logan",
-                      .traj = {.matrix = {48, 48}, .readouts = 60},
-                      .coils = 5,
-                      .noise = 1e-3};
-    OWNED(scan) s = scan_in(&of);
-    const larmor_recon_opts opts = KNOWN(.maps = s.maps, .oversample = {1});
-    const double whole = error_of(&s, &opts);
-    HEAP float *maps = host_of(s.maps);
-    HEAP NEW(float, masked, 2 * 48 * 48 * 5);
-    for (int i = 0; i < 48 * 48 * 5; i++) {
-        const int inside = hypot((i % 48 - 24) / 20., (i / 48 % 48 - 24) / 24.) < 1;
-        masked[2 * i] = inside ? maps[2 * i] : 0;
-        masked[2 * i + 1] = inside ? maps[2 * i + 1] : 0;
+    const scene scenes[] = {{"golden", "shepp-logan", {.matrix = {64, 64}, .undersampling = 2}, 0, 6, 2e-4, 0},
+                            {"koosh", "shepp-logan", {.matrix = {20, 20, 20}, .undersampling = 2}, 0, 4, 1e-4, 0}};
+    for (int i = 0; i < 4; i++) {
+        OWNED(scan) s = scan_in(&scenes[i / 2]);
+        const larmor_recon_opts opts = KNOWN(.maps = s.maps, .oversample = {1}, .method = i % 2 ? "wavelet" : NULL);
+        const double whole = error_of(&s, &opts);
+        mask_maps(&scenes[i / 2], &s);
+        const double cut = error_of(&s, &opts);
+        print_message("%s: error %.4f, by masked maps %.4f\n", scenes[i / 2].trajectory, whole, cut);
+        assert_at_most(cut, 1.15 * whole);
     }
-    assert_ok(larmor_array_write(s.maps, masked, larmor_array_bytes(s.maps)));
-    const double cut = error_of(&s, &opts);
-    print_message("maps: error %.4f, of masked ones %.4f\n", whole, cut);
-    assert_at_most(cut, 1.05 * whole);
 }
 
 TEST(images_of_few_samples_are_nearer_to_the_object_than_by_cg_too)
