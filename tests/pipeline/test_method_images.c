@@ -122,7 +122,8 @@ TEST(a_spiral_by_tgv_ends_near_the_solution)
 static void mask_maps(const scene *of, const scan *s)
 {
     HEAP float *maps = host_of(s->maps);
-    const int64_t *n = of->traj.matrix, nz = n[2] > 1 ? n[2] : 1;
+    const int64_t *n = of->traj.matrix;
+    const int64_t nz = n[2] > 1 ? n[2] : 1;
     for (int64_t i = 0; i < n[0] * n[1] * nz * of->coils; i++) {
         const double x = 2. * (double)(i % n[0]) / (double)n[0] - 1,
                      y = 2. * (double)(i / n[0] % n[1]) / (double)n[1] - 1;
