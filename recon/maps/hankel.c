@@ -116,8 +116,8 @@ static larmor_status make_gram(larmor_device *dev, const lmr_windows *w, larmor_
 /* ---- its space ---- */
 
 /* The sum of noise alone over all windows, from the median of all eigenvalues or, where most of them are signal, from
- * their quarter. Rows that are about independent have eigenvalues by the law of Marchenko and Pastur (Math. USSR Sb. 1,
- * 457 (1967)), whose upper edge is (1 + sqrt(rows / windows))^2 and whose median and quarter are fitted to 5 %. */
+ * their quarter. Rows that are about independent have eigenvalues by the law of Marchenko and Pastur (Math. USSR Sb.
+ * 1, 457 (1967)), whose upper edge is (1 + sqrt(rows / windows))^2 and whose median and quarter are fitted to 5 %. */
 static double noise_of(const double *value, int64_t rows, int64_t windows)
 {
     const int64_t rank = rows < windows ? rows : windows; /* the others are 0 */
