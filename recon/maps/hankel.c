@@ -1,6 +1,6 @@
 /* The space that the windows of a calibration region span: eigenvectors of their Gram matrix, which is summed from
- * correlations of the coils, as neighbouring windows share most of their samples (Uecker et al., Magn. Reson. Med. 71,
- * 990 (2014)). SPDX-License-Identifier: Apache-2.0 */
+ * correlations of the coils, as neighbouring windows share most of their samples (Uecker et al., Magn. Reson. Med.
+ * 71, 990 (2014)). SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
 
 #include "core/core.h"
