@@ -1,7 +1,7 @@
 /* The precomputed forms on the GPU. Partial: the plan's kernels read window values where they would compute them,
  * ndim * width numbers a point in place of ndim, once for the transforms that share a block. Full: cuSPARSE
- * multiplies real matrices by complex numbers as two real columns for each transform, rows first, by the algorithm
- * whose sums have a fixed order. SPDX-License-Identifier: Apache-2.0 */
+ * multiplies real matrices by complex numbers as two real columns for each transform, rows first; in order: larmor's
+ * own kernel does. SPDX-License-Identifier: Apache-2.0 */
 #include <cusparse.h>
 
 #include <cub/device/device_radix_sort.cuh>
@@ -15,7 +15,8 @@ namespace
 
 #define SPARSE_FUNCTIONS(X)                                                                                          \
     X(cusparseCreate)                                                                                                \
-    X(cusparseDestroy) X(cusparseSetStream) X(cusparseGetErrorString) X(cusparseCreateCsr) X(cusparseCreateDnMat)    \
+    X(cusparseDestroy)                                                                                               \
+    X(cusparseSetStream) X(cusparseGetErrorString) X(cusparseCreateCsr) X(cusparseCreateDnMat)                       \
         X(cusparseDestroySpMat) X(cusparseDestroyDnMat) X(cusparseDnMatSetValues) X(cusparseSpMM)                    \
             X(cusparseSpMM_bufferSize) X(cusparseSpMM_preprocess)
 LMR_CUDA_LIBRARY(sparse_library, SPARSE_FUNCTIONS);
@@ -59,7 +60,7 @@ struct made {
     void *values, *cells; /* of a pass, transforms fastest; cells only if there are several */
     cusparseHandle_t sparse;
     product forward[2], back[2]; /* by rows, by columns: for a whole pass and for the rest of the batch */
-    bool in_order, long_index;   /* in_order: products by columns are larmor's own */
+    bool in_order, long_index;   /* in_order: products are larmor's own */
 };
 
 /* Memory for count elements, added to m->bytes. */
@@ -335,7 +336,7 @@ template <typename T> larmor_status prepare_all(lmr_cuda *c, made *m, bool long_
     for (int i = 0; i < 2; i++) {
         if (!batches[i]) continue;
         LMR_TRY(prepare<T>(c, m, m->rows, long_index, batches[i], &m->forward[i]));
-        if (!m->in_order) LMR_TRY(prepare<T>(c, m, m->columns, long_index, batches[i], &m->back[i]));
+        LMR_TRY(prepare<T>(c, m, m->columns, long_index, batches[i], &m->back[i]));
     }
     return LARMOR_OK;
 }
@@ -356,15 +357,16 @@ larmor_status multiply(lmr_cuda *c, const made *m, const product p[2], int64_t b
     return LARMOR_OK;
 }
 
-/* ---- the transpose, in order ---- */
+/* ---- the same in order ---- */
 
 constexpr int WARP = 32;
 
 /* y = a x for numbers of which each row of x and y has `width`: a warp for each row of a. Lanes take numbers of a
  * row of x, and where these are few, entries side by side, whose sums are then added in a fixed order. */
-template <typename T, typename I> __global__ void
-in_order_kernel(int64_t rows, int width, int side_by_side, const I *__restrict__ offset, const I *__restrict__ column,
-                const T *__restrict__ value, const T *__restrict__ x, T *__restrict__ y)
+template <typename T, typename I>
+__global__ void in_order_kernel(int64_t rows, int width, int side_by_side, const I *__restrict__ offset,
+                                const I *__restrict__ column, const T *__restrict__ value, const T *__restrict__ x,
+                                T *__restrict__ y)
 {
     const int lane = (int)(threadIdx.x % WARP), lanes = WARP / side_by_side;
     const int own = lane % lanes, first = lane / lanes;
@@ -389,7 +391,7 @@ int entries_at_once(int width)
 }
 
 template <typename T, typename I>
-larmor_status multiply_in_order(lmr_cuda *c, const matrix &a, int64_t batch, const void *x, void *y)
+larmor_status queue_in_order(lmr_cuda *c, const matrix &a, int64_t batch, const void *x, void *y)
 {
     const int width = (int)(2 * batch);
     in_order_kernel<T, I><<<blocks(a.rows * WARP), THREADS, 0, c->stream>>>(
@@ -398,13 +400,13 @@ larmor_status multiply_in_order(lmr_cuda *c, const matrix &a, int64_t batch, con
     return CUDA_STATUS(cudaGetLastError());
 }
 
-/* CUSPARSE_SPMM_CSR_ALG3 is said to have a fixed order, but the bits of rows with hundreds of entries, as where
- * spokes cross, were seen to differ from run to run (H100, CUDA 13.0). */
+/* CUSPARSE_SPMM_CSR_ALG3 is said to have a fixed order, but the bits of rows with hundreds of entries, as points have
+ * in 3D and cells where spokes cross, were seen to differ from run to run (H100 and H200, CUDA 13.0). */
 template <typename T>
-larmor_status multiply_by_columns(lmr_cuda *c, const made *m, int64_t batch, const void *x, void *y)
+larmor_status multiply_in_order(lmr_cuda *c, const made *m, const matrix &a, int64_t batch, const void *x, void *y)
 {
-    return m->long_index ? multiply_in_order<T, int64_t>(c, m->columns, batch, x, y)
-                         : multiply_in_order<T, int32_t>(c, m->columns, batch, x, y);
+    return m->long_index ? queue_in_order<T, int64_t>(c, a, batch, x, y)
+                         : queue_in_order<T, int32_t>(c, a, batch, x, y);
 }
 
 /* ---- between the orders of data ---- */
@@ -449,7 +451,7 @@ larmor_status full_spread(lmr_cuda *c, const made *m, int64_t batch, const cx<T>
         <<<blocks(points * batch), THREADS, 0, c->stream>>>(points, batch, m->points->index, values, sorted);
     CUDA_TRY(cudaGetLastError());
     void *const to = batch > 1 ? transposed : cells;
-    LMR_TRY(m->in_order ? multiply_by_columns<T>(c, m, batch, sorted, to)
+    LMR_TRY(m->in_order ? multiply_in_order<T>(c, m, m->columns, batch, sorted, to)
                         : multiply<T>(c, m, m->back, batch, sorted, to));
     if (batch == 1) return LARMOR_OK;
     transpose_back_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, batch, transposed, cells);
@@ -465,7 +467,9 @@ larmor_status full_interp(lmr_cuda *c, const made *m, int64_t batch, cx<T> *cell
         transpose_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, batch, cells, transposed);
         CUDA_TRY(cudaGetLastError());
     }
-    LMR_TRY(multiply<T>(c, m, m->forward, batch, batch > 1 ? transposed : cells, sorted));
+    void *const from = batch > 1 ? transposed : cells;
+    LMR_TRY(m->in_order ? multiply_in_order<T>(c, m, m->rows, batch, from, sorted)
+                        : multiply<T>(c, m, m->forward, batch, from, sorted));
     scatter_kernel<T>
         <<<blocks(points * batch), THREADS, 0, c->stream>>>(points, batch, m->points->index, sorted, values);
     return CUDA_STATUS(cudaGetLastError());
@@ -484,7 +488,7 @@ template <typename T> larmor_status fill(lmr_cuda *c, const lmr_nufft_geometry *
         LMR_TRY((make_matrices<T, int64_t>(c, g, m)));
     else
         LMR_TRY((make_matrices<T, int32_t>(c, g, m)));
-    return prepare_all<T>(c, m, long_index, batches);
+    return m->in_order ? LARMOR_OK : prepare_all<T>(c, m, long_index, batches);
 }
 
 template <typename T> larmor_status build(void *ctx, const lmr_nufft_geometry *g, lmr_precompute_form form,

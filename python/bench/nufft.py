@@ -3,7 +3,8 @@
 Points of a golden-angle scan, single precision, one tolerance. Points are sorted and plans are made before, but for
 ducc0, which has no plans.
 
-Usage: python3 python/bench/nufft.py [THREADS]; peers that are not installed are left out.
+Usage: python3 python/bench/nufft.py [THREADS [POINTS]]; peers that are not installed are left out. With POINTS, uniform
+points are handed over and transformed, so that ducc0's share is the whole of what it does.
 """
 import importlib
 import os
@@ -64,7 +65,75 @@ def peers(radians, shape, batch):
     return found
 
 
+WHOLE = (((10000,), np.complex128, 1e-9), ((320, 320), np.complex64, 1e-4), ((320, 320), np.complex128, 1e-9),
+         ((100, 100, 100), np.complex64, 1e-4), ((100, 100, 100), np.complex128, 1e-9))
+
+
+def handed_over(points, shape, dtype, tol):
+    """Functions of an image and of values by name, each of which takes its points anew."""
+    real = np.float32 if dtype == np.complex64 else np.float64
+    points = np.ascontiguousarray(points, real)
+    axes = [np.ascontiguousarray(points[:, d]) for d in range(len(shape))]
+    plans = {kind: nufft.Plan(kind, shape, tol=tol, units="radians", device=f"cpu:{THREADS}", dtype=dtype)
+             for kind in (1, 2)}
+
+    def ours(kind, value):
+        plans[kind].set_points(points)
+        return plans[kind].execute(value)
+
+    found = {"larmor": (lambda x: ours(2, x), lambda y: ours(1, y))}
+    try:
+        finufft = importlib.import_module("finufft")
+        peer = {kind: finufft.Plan(kind, shape, isign=1 if kind == 1 else -1, eps=tol, dtype=np.dtype(dtype).name,
+                                   nthreads=THREADS) for kind in (1, 2)}
+
+        def theirs(kind, value):
+            peer[kind].setpts(*axes)
+            return peer[kind].execute(value)
+
+        found["finufft"] = (lambda x: theirs(2, x), lambda y: theirs(1, y))
+    except ImportError:
+        pass
+    try:
+        ducc0 = importlib.import_module("ducc0")
+        how = {"coord": points, "epsilon": tol, "nthreads": THREADS}
+        found["ducc0"] = (lambda x: ducc0.nufft.u2nu(grid=x, forward=True, **how),
+                          lambda y: ducc0.nufft.nu2u(points=y, forward=False, out=np.empty(shape, dtype), **how))
+    except ImportError:
+        pass
+    return found
+
+
+def time_whole(count, rounds=4):
+    rng = np.random.default_rng(0)
+    print(f"milliseconds (image to k-space, back) of {count} uniform points handed over and transformed, {THREADS} threads")
+    for shape, dtype, tol in WHOLE:
+        x = (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(dtype)
+        y = (rng.normal(size=count) + 1j * rng.normal(size=count)).astype(dtype)
+        calls = handed_over(rng.uniform(-np.pi, np.pi, (count, len(shape))), shape, dtype, tol)
+        for direction, value in enumerate((x, y)):
+            best = dict.fromkeys(calls, np.inf)
+            result = {}
+            for _ in range(rounds):
+                for peer, call in calls.items():
+                    began = time.perf_counter()
+                    try:
+                        result[peer] = np.ravel(call[direction](value))
+                    except RuntimeError as refusal:
+                        print(f"{peer} refuses: {refusal}")
+                        continue
+                    best[peer] = min(best[peer], time.perf_counter() - began)
+            for peer, seconds in best.items():
+                apart = (np.linalg.norm(result[peer] - result["larmor"]) / np.linalg.norm(result["larmor"])
+                         if peer in result else np.nan)
+                print(f"{'x'.join(map(str, shape)):12s} {np.dtype(dtype).name:10s} {('to k-space', 'back')[direction]:10s} "
+                      f"{peer:8s} {1e3 * seconds:9.1f} {seconds / best['larmor']:6.2f}   differs by {apart:.1e}")
+
+
 def main():
+    if len(sys.argv) > 2:
+        time_whole(int(sys.argv[2]))
+        return
     rng = np.random.default_rng(0)
     print(f"milliseconds (image to k-space, back), best of rounds, {THREADS} threads, tolerance {TOL:g}")
     for name, kind, shape, readouts, batch in CASES:

@@ -241,10 +241,11 @@ TEST(a_repeatable_device_gives_the_same_bits_in_every_run)
     assert_ok(larmor_array_upload(dev, larmor_array_dtype(all), larmor_array_shape(all), LARMOR_F64, at, &k));
     larmor_array_free(all);
     larmor_device_set_repeatable(dev, 1);
-    for (int precision = 0; precision < 2; precision++) {
+    for (int of = 0; of < 4; of++) { /* both types in both precisions */
         HEAP double _Complex *first = NULL;
         for (int run = 0; run < 5; run++) {
-            larmor_nufft_opts o = options(1, 3, precision ? LARMOR_C128 : LARMOR_C64);
+            larmor_nufft_opts o = options(1 + of % 2, 3, of < 2 ? LARMOR_C64 : LARMOR_C128);
+            o.both_directions = 1;
             memcpy(o.modes, (int64_t[]){20, 18, 16}, sizeof o.modes);
             if (is_processor()) o.threads = 1 + run % 2;
             OWNED(larmor_nufft) *plan = make_plan(o, LARMOR_PRECOMPUTE_AUTO, k);
