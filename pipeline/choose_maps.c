@@ -178,10 +178,20 @@ static larmor_status has_spokes(const chooser *c, int *spokes)
     return LARMOR_OK;
 }
 
-/* 1 if images of the centre of k-space alias, so that maps from it would: radial aliasing is
+/* Between the samples of readouts, in 1/FOV: with more the object comes again within the field of view of maps from
+ * the centre. Nonlinear inversion gives the field of view that readouts are sampled for (docs/records/maps.md). */
+static const double most_spacing = 1.05;
+
+static int samples_are_apart(const lmr_calibration_survey *survey)
+{
+    return !survey->cartesian && survey->spacing > most_spacing;
+}
+
+/* 1 if images of the centre of k-space alias, so that maps from it would: the aliasing of few spokes is
  * spread out and has little effect on the maps. */
 static int centre_aliases(const chooser *c, const lmr_calibration_survey *survey)
 {
+    if (samples_are_apart(survey)) return 1;
     if (survey->straight || (survey->cartesian && survey->side >= least_side)) return 0;
     return lmr_maps_alias(c->grid->ndim, survey->aliasing);
 }
@@ -203,6 +213,8 @@ static void take_inversion(const chooser *c, const lmr_calibration_survey *surve
     *method = lmr_maps_method_of("nlinv");
     if (survey && lacks_lines(survey))
         lmr_log(e, "coil maps: by nonlinear inversion, as lines beside the centre of k-space are missing");
+    else if (survey && samples_are_apart(survey))
+        lmr_log(e, "coil maps: by nonlinear inversion, as samples of a readout are %.2f/FOV apart", survey->spacing);
     else if (survey)
         lmr_log(e,
                 "coil maps: by nonlinear inversion, as the centre of k-space is undersampled: beside the peak of its "
@@ -213,13 +225,28 @@ static void take_inversion(const chooser *c, const lmr_calibration_survey *surve
             e, "coil maps: by nonlinear inversion, which needs no samples in the centre of k-space: there is a hole");
 }
 
-/* By ESPIRiT off the grid and where lines are missing, without a look at spokes: where their centre is undersampled
- * the method itself takes Walsh's maps, in slabs of the volume as in the whole. */
+/* The samples of a spoke: of a few alone, where the source gives single ones. */
+static larmor_status look_at_spokes(const chooser *c, lmr_calibration_survey *survey)
+{
+    const larmor_source *source = c->job->facts->source;
+    larmor_encoding encoding;
+    double encoded[3];
+    LMR_FREED_BY(larmor_samples_free) larmor_samples few = {0};
+    if (!lmr_source_has_readouts(source)) return look(c, 0, survey);
+    const int64_t last = c->group.readouts - 1, readout[] = {0, last / 3, last / 2, last};
+    LMR_TRY(lmr_source_encoding(source, c->group.encoding, &encoding));
+    lmr_maps_encoded(&encoding, c->grid, encoded);
+    LMR_TRY(lmr_source_readouts(source, c->index, readout, 4, c->grid, c->job->facts->dev, &few));
+    return few.traj ? lmr_maps_spacing(few.traj, encoded, &survey->spacing) : LARMOR_OK;
+}
+
+/* By ESPIRiT off the grid and where lines are missing, without a look at how many spokes there are: where their
+ * centre is undersampled the method itself takes Walsh's maps, in slabs of the volume as in the whole. */
 static larmor_status choose_for_volume(const chooser *c, int spokes, const lmr_maps_method **method)
 {
     lmr_calibration_survey survey = {.side = 0};
     int64_t repeats, left;
-    if (!spokes) LMR_TRY(look(c, 0, &survey));
+    LMR_TRY(spokes ? look_at_spokes(c, &survey) : look(c, 0, &survey));
     if (centre_aliases(c, &survey)) {
         take_inversion(c, &survey, method);
         return LARMOR_OK;

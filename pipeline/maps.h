@@ -36,6 +36,10 @@ void lmr_maps_radius(const lmr_job *job, larmor_shape image, const double encode
 /* The field of view that was encoded, as part of the image's. */
 void lmr_maps_encoded(const larmor_encoding *encoding, const larmor_grid *grid, double encoded[3]);
 
+/* The typical distance of the samples of a readout near the centre of k-space, in 1/FOV; 0 where there are none.
+ * encoded: as that of a task. */
+larmor_status lmr_maps_spacing(const larmor_array *traj, const double encoded[3], double *spacing);
+
 /* How far maps by nonlinear inversion of these readouts can be trusted. encoded: as that of a task. residual: what
  * the inversion left, relative. */
 larmor_status lmr_maps_judge_inversion(const larmor_array *traj, larmor_shape image, const double encoded[3],
@@ -65,6 +69,7 @@ typedef struct lmr_calibration_survey {
     int gaps;        /* 1: of a grid, the image's own lines lack some between them */
     int complete;    /* 1: lines of the grid that lack none between them */
     double aliasing; /* larmor_calibration_aliasing; 0 where readouts are straight */
+    double spacing;  /* of the samples along readouts near the centre, in 1/FOV */
     double folded;   /* of a grid, the part of the object where two sets of maps have a signal in low resolution */
 } lmr_calibration_survey;
 

@@ -84,6 +84,9 @@ static void expect_nearly_the_true_maps(const scene *c)
 
 static const char by_inversion[] = "L:coil maps: by nonlinear inversion, as the centre of k-space is undersampled";
 
+static const char by_inversion_of_samples[] =
+    "L:coil maps: by nonlinear inversion, as samples of a readout are 1.33/FOV apart";
+
 TEST(arms_of_a_spiral_that_miss_every_second_turn_are_inverted)
 {
     const scene c = {"spiral", "shepp-logan", {.undersampling = 2}, 2e-4, by_inversion, 1.15};
@@ -94,6 +97,20 @@ TEST(arms_that_are_denser_in_the_centre_are_inverted_where_that_is_not_dense_eno
 {
     const scene c = {"spiral", "texture", {.undersampling = 3, .density = 1.5}, 2e-4, by_inversion, 1.15};
     expect_nearly_the_true_maps(&c);
+}
+
+/* In the plane and, where only a few spokes are looked at, in a volume. */
+TEST(spokes_whose_samples_are_further_apart_than_the_field_of_view_allows_are_inverted)
+{
+    const scene scenes[] = {
+        {"golden", "shepp-logan", {.readouts = 75, .samples = 36}, 2e-4, by_inversion_of_samples, 1.15},
+        {"koosh",
+         "shepp-logan",
+         {.matrix = {12, 12, 12}, .readouts = 200, .samples = 9},
+         2e-4,
+         by_inversion_of_samples,
+         1.15}};
+    for (int i = 0; i < 2; i++) expect_nearly_the_true_maps(&scenes[i]);
 }
 
 static const char by_missing_lines[] =
