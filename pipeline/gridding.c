@@ -26,6 +26,17 @@ static larmor_status spread_out(const lmr_frame *frame, larmor_array *x)
     return larmor_mul(complex, 0, x);
 }
 
+/* Maps from the data have the energy 1 but where they are cropped; given ones may fall off within the object. */
+static larmor_status divide_by_energy(const lmr_job *job, larmor_array *x)
+{
+    larmor_array *maps = job->found.maps.array;
+    if (job->facts->sets) return larmor_sets_divide_by_energy(maps, x);
+    if (job->facts->given) return larmor_divide_by_energy(maps, x);
+    LMR_OWN(larmor_array, set, larmor_array_reshape(maps, larmor_shape_append(larmor_array_shape(maps), 1), &set));
+    LMR_OWN(larmor_array, image, larmor_array_reshape(x, larmor_shape_append(larmor_array_shape(x), 1), &image));
+    return larmor_sets_divide_by_energy(set, image);
+}
+
 static larmor_status grid_with_maps(lmr_job *job, const lmr_frame *frame, larmor_array *x)
 {
     const larmor_grid *grid = &frame->grid;
@@ -45,7 +56,7 @@ static larmor_status grid_with_maps(lmr_job *job, const lmr_frame *frame, larmor
         if (suits) lmr_operator_cache_keep(job, frame, A);
     }
     LMR_TRY(larmor_op_adjoint(A, samples->kspace, x));
-    LMR_TRY(lmr_each_set(job, x, larmor_divide_by_energy));
+    LMR_TRY(divide_by_energy(job, x));
     LMR_TRY(spread_out(frame, x));
     return divide_by_voxels(grid, x);
 }

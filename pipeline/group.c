@@ -119,13 +119,15 @@ larmor_status lmr_check_image(const larmor_array *x, const larmor_group *g)
                               : "not finite; its samples are too large or no signal, see larmor info");
 }
 
-/* The images of several sets of maps as one: their root sum of squares. */
-static larmor_status join_sets(larmor_array *x, larmor_array **joined)
+/* The images of several sets of maps as one. */
+static larmor_status join_sets(larmor_array *maps, larmor_array *x, larmor_array **joined)
 {
-    const larmor_shape shape = larmor_array_shape(x);
-    LMR_TRY(larmor_array_create(larmor_array_device(x), larmor_array_dtype(x),
-                                larmor_shape_of(shape.ndim - 1, shape.dim), joined));
-    return larmor_root_sum_of_squares(x, *joined);
+    const larmor_shape shape = larmor_array_shape(x), image = larmor_shape_of(shape.ndim - 1, shape.dim);
+    const larmor_dtype dtype = larmor_array_dtype(x);
+    LMR_OWN(larmor_array, of_type, larmor_array_convert(maps, dtype, &of_type));
+    LMR_OWN(larmor_array, out, larmor_array_create(larmor_array_device(x), dtype, image, &out));
+    LMR_TRY(larmor_sets_join(of_type, x, out));
+    return LMR_HAND_ON(*joined, out);
 }
 
 /* Cropping has rounded what the solver held to. */
@@ -152,7 +154,7 @@ static larmor_status finish(const lmr_job *job, const lmr_frame *frame, larmor_a
     LMR_TRY(larmor_array_convert(one, LARMOR_C64, &single));
     if (!job->settings->opts.no_maps) LMR_TRY(lmr_each_set(job, single, larmor_clear_unseen));
     if (job->facts->sets) {
-        LMR_TRY(join_sets(single, &joined));
+        LMR_TRY(join_sets(job->found.maps.array, single, &joined));
         larmor_array_free(single);
         single = joined;
     }

@@ -303,6 +303,7 @@ static larmor_status make_nlinv(const lmr_maps_task *t, larmor_array **maps, lar
     const larmor_status st = larmor_nlinv(t->samples->kspace, t->samples->traj, t->image, &opts, NULL, maps, &r);
     job->events->trial = trial;
     LMR_TRY(st);
+    if (job->facts->sets) LMR_TRY(larmor_sets_normalise(*maps));
     lmr_log(job->events,
             "coil maps: nonlinear inversion, %d Newton steps of %d iterations in all, residual %.3g, %.2f s", r.steps,
             r.inner, r.residual, r.seconds);

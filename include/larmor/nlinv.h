@@ -52,7 +52,7 @@ typedef struct larmor_nlinv_report {
  *          NULL, and is to be NULL where `side` is less than the image has. It is that of the maps that are
  *          returned.
  * maps     [image..., coils] or [image..., coils, sets]; sum_c |s_c|^2 = 1 everywhere, over all
- *          sets, so that those with little signal are small there.
+ *          sets, so that those with little signal are small there. The first set has the most energy.
  * report   may be NULL.
  * Errors   LARMOR_ERR_ARG for options that make no sense; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for samples that
  *          are zero or not finite; LARMOR_ERR_MEMORY; LARMOR_STOPPED by the monitor, without results. */

@@ -106,7 +106,7 @@ def handed_over(points, shape, dtype, tol):
 
 def time_whole(count, rounds=4):
     rng = np.random.default_rng(0)
-    print(f"milliseconds (image to k-space, back) of {count} uniform points handed over and transformed, {THREADS} threads")
+    print(f"milliseconds of {count} uniform points handed over and transformed, {THREADS} threads")
     for shape, dtype, tol in WHOLE:
         x = (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(dtype)
         y = (rng.normal(size=count) + 1j * rng.normal(size=count)).astype(dtype)
@@ -126,8 +126,9 @@ def time_whole(count, rounds=4):
             for peer, seconds in best.items():
                 apart = (np.linalg.norm(result[peer] - result["larmor"]) / np.linalg.norm(result["larmor"])
                          if peer in result else np.nan)
-                print(f"{'x'.join(map(str, shape)):12s} {np.dtype(dtype).name:10s} {('to k-space', 'back')[direction]:10s} "
-                      f"{peer:8s} {1e3 * seconds:9.1f} {seconds / best['larmor']:6.2f}   differs by {apart:.1e}")
+                name = f"{'x'.join(map(str, shape))} {np.dtype(dtype).name} {('to k-space', 'back')[direction]}"
+                ratio = seconds / best["larmor"]
+                print(f"{name:34s} {peer:8s} {1e3 * seconds:9.1f} {ratio:6.2f}   differs by {apart:.1e}")
 
 
 def main():

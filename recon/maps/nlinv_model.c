@@ -339,6 +339,35 @@ static larmor_status of_set(const lmr_nlinv *n, larmor_array *all, int64_t set, 
     return LARMOR_OK;
 }
 
+/* a <-> b */
+static larmor_status exchange(larmor_array *a, larmor_array *b)
+{
+    LMR_OWN(larmor_array, kept, larmor_array_create(a->dev, a->dtype, a->shape, &kept));
+    LMR_TRY(larmor_copy(a, kept));
+    LMR_TRY(larmor_copy(b, a));
+    return larmor_copy(kept, b);
+}
+
+/* Which set takes most is left to chance: the strongest becomes the first, by which weights are chosen. */
+static larmor_status put_strongest_first(const lmr_nlinv *n, larmor_array *x, larmor_array *maps)
+{
+    const larmor_shape coils = larmor_shape_append(n->image, n->coils);
+    LMR_OWN(larmor_array, first, larmor_array_part(maps, 0, 1, coils, &first));
+    for (int64_t m = 1; m < n->sets; m++) {
+        double of_first, of_this;
+        LMR_OWN(larmor_array, set, larmor_array_part(maps, m, 1, coils, &set));
+        LMR_TRY(larmor_nrm2(first, &of_first));
+        LMR_TRY(larmor_nrm2(set, &of_this));
+        if (of_this <= of_first) continue;
+        LMR_TRY(exchange(first, set));
+        if (!x) continue;
+        LMR_OWN(larmor_array, image, larmor_array_part(x, 0, 1, n->image, &image));
+        LMR_OWN(larmor_array, other, larmor_array_part(x, m, 1, n->image, &other));
+        LMR_TRY(exchange(image, other));
+    }
+    return LARMOR_OK;
+}
+
 larmor_status lmr_nlinv_result(lmr_nlinv *n, double scale, larmor_array **x, larmor_array **maps)
 {
     const larmor_shape images = n->sets > 1 ? larmor_shape_append(n->image, n->sets) : n->image;
@@ -356,6 +385,7 @@ larmor_status lmr_nlinv_result(lmr_nlinv *n, double scale, larmor_array **x, lar
         LMR_TRY(of_set(n, made, m, one, &of_maps));
         LMR_TRY(finish(n, m, signs, scale, factor, of_x, of_maps));
     }
+    if (n->sets > 1) LMR_TRY(put_strongest_first(n, image, made));
     if (x) LMR_HAND_ON(*x, image);
     return LMR_HAND_ON(*maps, made);
 }

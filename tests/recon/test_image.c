@@ -39,6 +39,31 @@ TEST(division_by_energy_undoes_the_combination_of_coils_and_clears_what_no_coil_
     assert_at_most(difference(got, truth, 120), 1e-14);
 }
 
+/* Two coils and two sets, of which the second has the other coil's energy alone: e_m in coil m. */
+TEST(images_of_several_sets_are_joined_as_the_coils_see_them_however_they_share)
+{
+    enum { VOXELS = 3, PAIR = 2, SETS = 2 };
+    const larmor_shape shape = LARMOR_SHAPE(VOXELS);
+    /* one orthogonal pair of the same energy, one whose second set is weak, one of a set twice */
+    const cplx map[SETS][PAIR][VOXELS] = {{{2, 1, 1}, {0, 0, 0}}, {{0, 0, 1}, {2 * I, 0.1, 0}}};
+    const cplx x[SETS][VOXELS] = {{3, 2 * I, 1}, {4, 1, 2}};
+    const double expected[VOXELS] = {5, sqrt(4 + 0.01), 3};
+    OWNED(larmor_array) *maps = complex_array(LARMOR_C128, LARMOR_SHAPE(VOXELS, PAIR, SETS), &map[0][0][0]);
+    OWNED(larmor_array) *images = complex_array(LARMOR_C128, LARMOR_SHAPE(VOXELS, SETS), &x[0][0]);
+    OWN(larmor_array, *joined, larmor_array_create(dev, LARMOR_C128, shape, &joined));
+    assert_ok(larmor_sets_join(maps, images, joined));
+    HEAP cplx *got = values_of(joined);
+    for (int i = 0; i < VOXELS; i++) assert_at_most(cabs(got[i] - expected[i]), 1e-12);
+    assert_ok(larmor_sets_normalise(maps));
+    assert_ok(larmor_sets_join(maps, images, joined));
+    HEAP cplx *same = values_of(joined);
+    for (int i = 0; i < VOXELS; i++) assert_at_most(cabs(same[i] - expected[i]), 1e-12);
+    assert_ok(larmor_sets_divide_by_energy(maps, images)); /* of the energy 1 now */
+    HEAP cplx *kept = values_of(images);
+    for (int i = 0; i < VOXELS * SETS; i++) assert_at_most(cabs(kept[i] - (&x[0][0])[i]), 1e-12);
+    assert_refused(larmor_sets_join(maps, joined, joined), LARMOR_ERR_SHAPE, "join sets: images");
+}
+
 TEST(what_no_coil_sees_is_cleared_and_nothing_else)
 {
     const larmor_shape image = LARMOR_SHAPE(6, 5, 4);
