@@ -11,6 +11,7 @@
 #include "in_options.h"
 #include "map_options.h"
 #include "recon.h"
+#include "stack.h"
 
 /* ---- before the work ---- */
 
@@ -205,6 +206,7 @@ static int write_file(const recon_run *r, larmor_output *out, const chosen *c, c
     if (st) return app_fail(APP_RUN, st);
     app_log("wrote %s (%d image%s%s%s)", path, c->count, app_s(c->count), r->interrupted ? ", interrupted" : "",
             app_describe_window(path, c->image, c->count, &r->s->window).s);
+    if (r->s->slice < 0) app_log_written_slices(out, r->source, c->image->meta.encoding);
     return APP_DONE;
 }
 
