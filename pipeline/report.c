@@ -64,6 +64,7 @@ void lmr_report_source(larmor_recon *r)
     if (info->dropped_report[0]) lmr_log(e, "left out: %s", info->dropped_report);
     if (info->completing)
         lmr_log(e, "calibration: %lld of its readouts complete images that lack them", (ll)info->completing);
+    if (info->calibration_report[0]) lmr_log(e, "calibration: %s", info->calibration_report);
     if (info->traj_given[0]) lmr_log(e, "trajectory: %s", info->traj_given);
     if (info->traj_report[0]) lmr_log(e, "trajectory: %s", info->traj_report);
     if (info->phase_report[0]) lmr_log(e, "phases: %s", info->phase_report);
