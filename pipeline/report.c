@@ -172,6 +172,7 @@ static void report_grid(larmor_recon *r)
     lmr_log(&r->events, "image: %lldx%lldx%lld, %.3gx%.3gx%.3g mm; grid %lldx%lldx%lld", (ll)g->crop[0],
             (ll)g->crop[1], (ll)g->crop[2], voxel[0], voxel[1], voxel[2], (ll)g->matrix[0], (ll)g->matrix[1],
             (ll)g->matrix[2]);
+    lmr_grid_report_small_voxels(r->facts.source, g, &r->events);
 }
 
 void lmr_report_method(larmor_recon *r)

@@ -47,13 +47,22 @@ done
 reconstruct scan.h5 -o x.npy --save-density density.cfl --method grid --force -q
 [ "$(sed -n 2p density.hdr | cut -d' ' -f1-4)" = "1 128 101 1" ] || fail "density.hdr: $(cat density.hdr)"
 
+# What takes long is said: voxels that samples do not resolve.
+reconstruct volume.h5 -o fine.npy --method grid --maps none --matrix 48
+grep -q '^image: 27 voxels for each that the samples resolve by the header, and each step takes as many times longer' err ||
+    fail "$last: small voxels"
+
 # What does not go together.
 expect 0 phantom -o many.h5 --matrix 32 --coils 2 --slices 3 --repetitions 2 -q
 expect 2 recon many.h5 -o x.npy --save-maps m.npy --force -q
 said 'larmor: --save-maps: many.h5 has maps for each of 3 slices; choose one by --slice or --encoding.'
+! grep -q '^image:' err || fail "$last: refused after the preparation"
+expect 2 maps many.h5 -o m.npy --force
+said 'larmor: many.h5: there are maps for each of several slices; choose one by --slice.'
 reconstruct many.h5 -o x.npy --save-maps m.npy --slice 1 --force -q
 expect 2 recon many.h5 -o x.npy --save-density d.npy --slice 1 --method grid --force -q
 said 'larmor: --save-density: many.h5 has weights for each of 2 images; choose one by --slice, --repetition and so on.'
+! grep -q '^image:' err || fail "$last: refused after the preparation"
 expect 2 recon scan.h5 -o x.npy --save-density d.npy --force
 said 'larmor: --save-density: has no effect with --method auto; it is an option of --method grid and of --weighted, without --dcf none.'
 expect 2 recon scan.h5 -o x.npy --save-maps d.npy --maps none --method grid --force
