@@ -5,6 +5,7 @@
 #include "pipeline/maps.h"
 #include "pipeline/method.h"
 #include "scan/compress.h"
+#include "scan/grid.h"
 #include "schedule/slabs.h"
 
 typedef long long ll;

@@ -391,7 +391,7 @@ int lmr_grids_shrink(larmor_recon *r)
     return lmr_grids_choose(r) == LARMOR_OK;
 }
 
-void lmr_grid_report_small_voxels(const larmor_source *source, const larmor_grid *grid, const lmr_events *e)
+void lmr_grid_report_small_voxels(const larmor_source *source, const larmor_grid *grid, lmr_events *e)
 {
     const double many = 16;
     larmor_group first;

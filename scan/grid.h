@@ -28,4 +28,4 @@ larmor_status lmr_grid_is_to_predict(const larmor_encoding *e, const larmor_grid
 int lmr_grids_shrink(larmor_recon *r);
 
 /* Says if voxels are far smaller than what samples resolve by the header, at the cost of each step. */
-void lmr_grid_report_small_voxels(const larmor_source *source, const larmor_grid *grid, const lmr_events *events);
+void lmr_grid_report_small_voxels(const larmor_source *source, const larmor_grid *grid, lmr_events *events);
