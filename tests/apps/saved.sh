@@ -20,6 +20,14 @@ reconstruct volume.h5 -o own.npy --lambda 1e-3 --save-maps volume.cfl --force -q
 reconstruct volume.h5 -o given.npy --lambda 1e-3 --maps volume.cfl --force -q
 expect 0 compare given.npy own.npy --tol 2e-4
 
+# Where maps are 0 is said, and how much that is.
+! grep -q 'less than a hundredth' err || fail "$last: whole maps"
+expect 0 phantom -o small.h5 --matrix 32 --coils 3 --snr 50 -q
+expect 0 maps small.h5 -m espirit --crop hard -o cropped.cfl -q
+reconstruct small.h5 -o small.npy --lambda 1e-3 --maps cropped.cfl
+grep -qE '^coil maps: cropped[.]cfl: [1-9][0-9]* % of its voxels have less than a hundredth of the largest value, and images are 0 there$' err ||
+    fail "$last: empty voxels"
+
 # A coil that was left out has a map of zeros: the file counts channels as the scan does.
 expect 0 phantom -o dead.h5 --traj golden --matrix 64 --coils 5 --noise 1e-4 --noise-scan 40 --dead-coils 3 --noiseless-coils 3 -q
 reconstruct dead.h5 -o own.npy --lambda 1e-3 --save-maps maps.cfl --force
