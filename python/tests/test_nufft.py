@@ -33,7 +33,7 @@ def test_type_3_is_the_sum_over_points_in_cycles_per_unit(ndim, rng, numbers):
 def test_type_3_refuses_numbers_without_a_column_whatever_their_count(count):
     x = np.linspace(0, 1, count)
     for points, targets in (x, x), (x, x[:, None]):
-        with pytest.raises(larmor.ShapeError, match=rf"points: got shape \({count},\), expected .* points\[:, None\]"):
+        with pytest.raises(larmor.ShapeError, match=rf"points: got shape \({count},\), .* points\[:, None\]"):
             nufft.type3(points, np.ones(count), targets)
 
 
