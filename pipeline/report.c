@@ -5,7 +5,6 @@
 #include "pipeline/maps.h"
 #include "pipeline/method.h"
 #include "scan/compress.h"
-#include "scan/grid.h"
 #include "schedule/slabs.h"
 
 typedef long long ll;
@@ -165,15 +164,23 @@ void lmr_report_delays(larmor_recon *r, int encoding, const larmor_delays *found
 
 /* ---- what will be done ---- */
 
+/* Voxels far smaller than what samples resolve by the header are interpolated, at the cost of each step. */
 static void report_grid(larmor_recon *r)
 {
     const larmor_grid *g = &r->facts.grid[0];
-    double voxel[3];
+    larmor_encoding e = {.ndim = 0};
+    double voxel[3], finer = 1;
     for (int d = 0; d < 3; d++) voxel[d] = g->fov_mm[d] / (double)g->matrix[d];
     lmr_log(&r->events, "image: %lldx%lldx%lld, %.3gx%.3gx%.3g mm; grid %lldx%lldx%lld", (ll)g->crop[0],
             (ll)g->crop[1], (ll)g->crop[2], voxel[0], voxel[1], voxel[2], (ll)g->matrix[0], (ll)g->matrix[1],
             (ll)g->matrix[2]);
-    lmr_grid_report_small_voxels(r->facts.source, g, &r->events);
+    if (lmr_source_encoding(r->facts.source, 0, &e)) return;
+    for (int d = 0; d < e.ndim; d++) finer *= e.fov_mm[d] / (double)e.matrix[d] / voxel[d];
+    if (finer >= 16)
+        lmr_log(&r->events,
+                "image: %.0f voxels for each that the samples resolve by the header, and each step takes "
+                "as many times longer; larmor_resize makes an image of the header's matrix as fine",
+                finer);
 }
 
 void lmr_report_method(larmor_recon *r)

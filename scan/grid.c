@@ -390,20 +390,3 @@ int lmr_grids_shrink(larmor_recon *r)
     if (r->facts.given) r->facts.maps_method = NULL;
     return lmr_grids_choose(r) == LARMOR_OK;
 }
-
-void lmr_grid_report_small_voxels(const larmor_source *source, const larmor_grid *grid, lmr_events *e)
-{
-    const double many = 16;
-    larmor_group first;
-    larmor_encoding own;
-    double times = 1;
-    if (lmr_source_group(source, 0, &first) || lmr_source_encoding(source, first.encoding, &own)) return;
-    for (int d = 0; d < own.ndim; d++)
-        times *= own.fov_mm[d] / (double)own.matrix[d] / (grid->fov_mm[d] / (double)grid->matrix[d]);
-    if (times >= many)
-        lmr_log(
-            e,
-            "image: %.0f voxels for each that the samples resolve by the header, and each step takes as many times "
-            "longer; larmor_resize makes an image of the header's matrix as fine",
-            times);
-}

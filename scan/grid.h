@@ -26,6 +26,3 @@ larmor_status lmr_grid_is_to_predict(const larmor_encoding *e, const larmor_grid
 
 /* Undo the enlargement; returns 1 if there was one. */
 int lmr_grids_shrink(larmor_recon *r);
-
-/* Says if voxels are far smaller than what samples resolve by the header, at the cost of each step. */
-void lmr_grid_report_small_voxels(const larmor_source *source, const larmor_grid *grid, lmr_events *events);
