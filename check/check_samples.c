@@ -13,7 +13,7 @@ typedef long long ll;
 
 /* With samples of another coil: those of noise alone have 1 / sqrt(samples) and what the noise of both has in common,
  * which is small beside signal. */
-#define MAX_CORRELATION_OF_NOISE 0.2
+#define MAX_CORRELATION_OF_NOISE 0.3
 
 typedef struct view { /* of one group */
     int group, made;
