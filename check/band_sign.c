@@ -14,6 +14,9 @@
 #define MAX_RATIO 0.99
 /* The same of what is beyond noise: if neither sign is right, both leave about as much. */
 #define MAX_BEYOND_RATIO 0.8
+/* Of the image's energy: scans of one slice that were taken for 2 or 3, by spokes and arms at SNR 10 to 50, had 0.996
+ * and more in the largest one; of slices that are there it had 0.57 at most. */
+#define MIN_ENERGY_OF_ONE 0.99
 enum { POWER_STEPS = 4, STEPS = 8 };
 
 static double within(double x, double period)
@@ -133,5 +136,27 @@ larmor_status lmr_band_sign_check(const lmr_job *job, const lmr_frame *frame, co
     LMR_FREE(other.samples.traj, other.samples.kspace);
     if (!st || st == LARMOR_STOPPED) return st;
     lmr_log(job->events, "multiband: the sign of the phases is not checked: %s", larmor_last_error());
+    return LARMOR_OK;
+}
+
+larmor_status lmr_bands_check(const lmr_job *job, const lmr_frame *frame, const larmor_array *x)
+{
+    const int64_t bands = frame->grid.matrix[2], plane = frame->grid.matrix[0] * frame->grid.matrix[1];
+    if (!frame->grid.apart[2] || job->facts->basis || job->facts->slabs) return LARMOR_OK;
+    double all = 0, largest = 0;
+    LMR_OWN_MEMORY(double, value, larmor_array_download(x, LARMOR_C128, &value));
+    const int64_t planes = larmor_array_count(x) / plane;
+    for (int64_t z = 0; z < bands; z++) {
+        double energy = 0;
+        for (int64_t p = z; p < planes; p += bands)
+            for (int64_t i = 2 * plane * p; i < 2 * plane * (p + 1); i++) energy += value[i] * value[i];
+        largest = fmax(largest, energy);
+        all += energy;
+    }
+    if (largest > MIN_ENERGY_OF_ONE * all)
+        lmr_warn(job->events,
+                 "multiband: one of %lld slices has %.4g %% of the image's energy, as if it alone had been excited. "
+                 "Check that slices were excited together, and their phases.",
+                 (long long)bands, 100 * largest / all);
     return LARMOR_OK;
 }

@@ -56,6 +56,7 @@ static void judge_file(const larmor_raw_info *info, int dropped, lmr_findings *f
                  (long long)info->acquisitions,
                  dropped ? "They are left out." : "opts.drop_nonfinite leaves them out.");
     take_warnings(info->warnings, f);
+    if (*info->calibration_report) lmr_note(f, LARMOR_NOTE, "calibration", "%s", info->calibration_report);
     if (info->traj_stored) lmr_note(f, LARMOR_NOTE, "units", "trajectory: %s", info->traj_report);
     if (info->phase_terms) lmr_note(f, LARMOR_NOTE, "phases", "phases: %s", info->phase_report);
 }

@@ -21,6 +21,9 @@
  * What cannot be compared is logged. Errors: LARMOR_STOPPED. */
 larmor_status lmr_band_sign_check(const lmr_job *job, const lmr_frame *frame, const larmor_misfit *misfit);
 
+/* Warns if one of slices that were excited together has all of the image x: there was one slice. */
+larmor_status lmr_bands_check(const lmr_job *job, const lmr_frame *frame, const larmor_array *x);
+
 /* ---- what changes in the centre of k-space in the course of a scan: the coils' shares and the signal's size ---- */
 
 typedef struct lmr_coil_change {

@@ -11,6 +11,10 @@ enum { MOST_LOOKS = 3 };
 
 typedef long long ll;
 
+/* With samples of another coil: those of noise alone have 1 / sqrt(samples) and what the noise of both has in common,
+ * which is small beside signal. */
+#define MAX_CORRELATION_OF_NOISE 0.3
+
 typedef struct view { /* of one group */
     int group, made;
     larmor_encoding encoding;
@@ -228,6 +232,27 @@ static larmor_status check_undersampling(const view *v, int calibrated, lmr_find
 
 /* ---- coils ---- */
 
+/* The largest correlation of a coil's samples with those of another one. Signal is that of one object, so that coils
+ * with some have much, even of points, whose signal is as large at the rim as in the centre and taken for noise. */
+static double largest_correlation(const view *v, int64_t coil)
+{
+    double largest = 0;
+    const float *a = v->x + 2 * coil * v->points;
+    for (int64_t other = 0; other < v->coils; other++) {
+        const float *b = v->x + 2 * other * v->points;
+        double re = 0, im = 0, of_a = 0, of_b = 0;
+        for (int64_t i = 0; i < 2 * v->points && other != coil; i += 2) {
+            const double ar = (double)a[i], ai = (double)a[i + 1], br = (double)b[i], bi = (double)b[i + 1];
+            re += ar * br + ai * bi;
+            im += ar * bi - ai * br;
+            of_a += ar * ar + ai * ai;
+            of_b += br * br + bi * bi;
+        }
+        if (of_a > 0 && of_b > 0) largest = fmax(largest, hypot(re, im) / sqrt(of_a * of_b));
+    }
+    return largest;
+}
+
 /* The level of each coil's noise, from its own samples, and of its signal in the centre. */
 static larmor_status check_coils(const view *v, int whitened, lmr_findings *f)
 {
@@ -249,7 +274,8 @@ static larmor_status check_coils(const view *v, int whitened, lmr_findings *f)
             lmr_note(f, LARMOR_WARNING, "coil-noise",
                      "noise of coil %lld is %.3g of the others', and no noise scan tells its weight.", (ll)c,
                      noise[c] / typical);
-        if (signal[c] < 6 * noise[c] && signal[c] < all)
+        if (signal[c] < 6 * noise[c] && signal[c] < all &&
+            largest_correlation(v, c) < fmax(MAX_CORRELATION_OF_NOISE, 5 / sqrt((double)v->points)))
             lmr_note(f, LARMOR_WARNING, "weak-coil",
                      "coil %lld holds noise alone: its largest sample is %.3g times it.", (ll)c,
                      signal[c] / noise[c]);

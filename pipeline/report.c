@@ -64,6 +64,7 @@ void lmr_report_source(larmor_recon *r)
     if (info->dropped_report[0]) lmr_log(e, "left out: %s", info->dropped_report);
     if (info->completing)
         lmr_log(e, "calibration: %lld of its readouts complete images that lack them", (ll)info->completing);
+    if (info->calibration_report[0]) lmr_log(e, "calibration: %s", info->calibration_report);
     if (info->traj_given[0]) lmr_log(e, "trajectory: %s", info->traj_given);
     if (info->traj_report[0]) lmr_log(e, "trajectory: %s", info->traj_report);
     if (info->phase_report[0]) lmr_log(e, "phases: %s", info->phase_report);
@@ -163,14 +164,23 @@ void lmr_report_delays(larmor_recon *r, int encoding, const larmor_delays *found
 
 /* ---- what will be done ---- */
 
+/* Voxels far smaller than what samples resolve by the header are interpolated, at the cost of each step. */
 static void report_grid(larmor_recon *r)
 {
     const larmor_grid *g = &r->facts.grid[0];
-    double voxel[3];
+    larmor_encoding e = {.ndim = 0};
+    double voxel[3], finer = 1;
     for (int d = 0; d < 3; d++) voxel[d] = g->fov_mm[d] / (double)g->matrix[d];
     lmr_log(&r->events, "image: %lldx%lldx%lld, %.3gx%.3gx%.3g mm; grid %lldx%lldx%lld", (ll)g->crop[0],
             (ll)g->crop[1], (ll)g->crop[2], voxel[0], voxel[1], voxel[2], (ll)g->matrix[0], (ll)g->matrix[1],
             (ll)g->matrix[2]);
+    if (lmr_source_encoding(r->facts.source, 0, &e)) return;
+    for (int d = 0; d < e.ndim; d++) finer *= e.fov_mm[d] / (double)e.matrix[d] / voxel[d];
+    if (finer >= 16)
+        lmr_log(&r->events,
+                "image: %.0f voxels for each that the samples resolve by the header, and each step takes "
+                "as many times longer; larmor_resize makes an image of the header's matrix as fine",
+                finer);
 }
 
 void lmr_report_method(larmor_recon *r)

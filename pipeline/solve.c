@@ -111,7 +111,10 @@ static larmor_status try_misfit(const lmr_job *job, larmor_status st)
 static larmor_status look_for_causes(const lmr_job *job, const lmr_solution *p, const lmr_solved *solved,
                                      const larmor_recon_report *result)
 {
-    if (job->events->series <= 1) LMR_TRY(lmr_band_sign_check(job, p->frames, &result->misfit));
+    if (job->events->series <= 1) {
+        LMR_TRY(lmr_band_sign_check(job, p->frames, &result->misfit));
+        LMR_TRY(lmr_bands_check(job, p->frames, solved->x));
+    }
     return lmr_is_partial(&result->coverage) ? LARMOR_OK : lmr_misfit_step_check(job, solved, &result->misfit);
 }
 

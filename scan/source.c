@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "core/core.h"
+#include "larmor/image.h"
 
 struct larmor_source {
     larmor_source_impl impl;
@@ -369,4 +370,46 @@ larmor_status lmr_source_restore_coils(const larmor_source *s, larmor_array *kep
 void *lmr_source_self(const larmor_source *s, const larmor_source_impl *impl)
 {
     return s->impl.describe == impl->describe ? s->self : NULL;
+}
+
+/* ---- slices in the order of files ---- */
+
+/* The geometry of each slice, by its first image. */
+static larmor_status find_slices(const larmor_source *source, int encoding, larmor_image_meta *slice, int *count)
+{
+    const int groups = larmor_source_describe(source).groups;
+    LMR_HEAP unsigned char *known = calloc(UINT16_MAX + 1, 1);
+    larmor_group g;
+    if (!known) return LMR_NO_MEMORY();
+    for (int i = 0; i < groups; i++) {
+        LMR_TRY(lmr_source_group(source, i, &g));
+        if (g.encoding != encoding || g.slice < 0 || g.slice > UINT16_MAX || known[g.slice]) continue;
+        known[g.slice] = 1;
+        LMR_TRY(lmr_source_meta(source, i, &slice[*count]));
+        slice[(*count)++].slice = g.slice;
+    }
+    return LARMOR_OK;
+}
+
+larmor_status larmor_source_slices(const larmor_source *source, int encoding, int **slices, int *count)
+{
+    larmor_group first = {.encoding = 0};
+    larmor_encoding e;
+    LMR_NEED(source, slices, count);
+    *slices = NULL;
+    *count = 0;
+    const int groups = larmor_source_describe(source).groups;
+    LMR_REFUSE(groups < 1, LARMOR_ERR_ARG, "%s: there are no images.", lmr_source_name(source));
+    LMR_TRY(lmr_source_group(source, 0, &first));
+    if (encoding < 0) encoding = first.encoding;
+    LMR_TRY(lmr_source_encoding(source, encoding, &e));
+    if (e.ndim > 2) return LARMOR_OK;
+    int found = 0;
+    LMR_HEAP LMR_NEW(larmor_image_meta, slice, groups);
+    LMR_TRY(find_slices(source, encoding, slice, &found));
+    LMR_HEAP LMR_NEW(int, order, found + 1);
+    if (found) LMR_TRY(larmor_slices_order(slice, found, order));
+    for (int i = 0; i < found; i++) order[i] = slice[order[i]].slice;
+    *count = found;
+    return LMR_HAND_ON(*slices, order);
 }

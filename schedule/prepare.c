@@ -141,6 +141,34 @@ static larmor_status check_size(const larmor_recon *r)
                     r->settings.maps_name, size);
 }
 
+/* Says how much of the maps is so weak that preconditioned iterations leave the image 0 there (recon/precond). */
+static larmor_status report_empty(larmor_recon *r, const int64_t got[5])
+{
+    const double weak = 1e-4; /* of the largest energy */
+    const larmor_shape image = larmor_shape_of(3, got);
+    const int64_t voxels = larmor_shape_count(image);
+    double largest = 0;
+    int64_t empty = 0;
+    const int64_t maps = got[3] * got[4];
+    LMR_HEAP LMR_NEW_ZEROS(double, energy, voxels);
+    LMR_OWN(larmor_array, all, larmor_array_reshape(r->facts.given, larmor_shape_append(image, maps), &all));
+    for (int64_t c = 0; c < maps; c++) {
+        LMR_OWN(larmor_array, one, larmor_array_part(all, c, 1, image, &one));
+        LMR_OWN_MEMORY(float, value, larmor_array_download(one, LARMOR_C64, &value));
+        for (int64_t i = 0; i < voxels; i++)
+            energy[i] += pow((double)value[2 * i], 2) + pow((double)value[2 * i + 1], 2);
+    }
+    for (int64_t i = 0; i < voxels; i++) largest = fmax(largest, energy[i]);
+    for (int64_t i = 0; i < voxels; i++) empty += energy[i] < weak * largest;
+    if (empty)
+        lmr_log(
+            &r->events,
+            "coil maps: %s: %.2g %% of its voxels have less than a hundredth of the largest value, and images are "
+            "0 there",
+            r->settings.maps_name, 100 * (double)empty / (double)voxels);
+    return LARMOR_OK;
+}
+
 static larmor_status check_maps(larmor_recon *r)
 {
     const larmor_grid *grid = &r->facts.grid[r->list.group[0]];
@@ -159,6 +187,7 @@ static larmor_status check_maps(larmor_recon *r)
                r->settings.maps_name);
     LMR_TRY(check_size(r));
     LMR_TRY(check_phase(r));
+    LMR_TRY(report_empty(r, got));
     return lmr_take_sets(r, r->settings.maps_name, got[4]);
 }
 

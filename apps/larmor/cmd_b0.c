@@ -6,6 +6,7 @@
 #include "json.h"
 #include "map_options.h"
 #include "progress.h"
+#include "stack.h"
 
 typedef struct settings {
     const char *output, *maps, *echo_times, *device;
@@ -126,6 +127,7 @@ static int write_maps(const b0_run *r, larmor_output *out)
     for (int i = 0; i < r->maps.count; i++) images[i] = (larmor_image){r->maps.image[i].data, r->maps.image[i].meta};
     APP_TRY(APP_RUN, larmor_image_write(out, images, r->maps.count, NULL));
     app_log("wrote %s: %d field map%s in Hz", r->s->output, r->maps.count, app_s(r->maps.count));
+    if (r->maps.count > 1) app_log_written_slices(out, r->source, -1);
     return APP_DONE;
 }
 

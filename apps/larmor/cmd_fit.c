@@ -9,6 +9,7 @@
 #include "fit_match.h"
 #include "json.h"
 #include "progress.h"
+#include "stack.h"
 
 typedef fit_settings settings;
 
@@ -118,7 +119,7 @@ static larmor_status open_outputs(fit_run *r)
 static int read_field(fit_run *r, const app_files *files)
 {
     r->tesla = r->s->field_strength > 0 ? r->s->field_strength : fit_field_strength(&r->in);
-    if (r->s->field_map) APP_TRY(APP_INPUT, app_read_array(r->s->field_map, r->dev, &r->field));
+    if (r->s->field_map) APP_TRY(APP_INPUT, app_read_in_order(r->s->field_map, r->dev, &r->field));
     APP_TRY(APP_RUN, fit_make_real(&r->field, r->dev));
     if (r->tesla > 0) return APP_DONE;
     return app_refuse(APP_REFUSED, "%s: the header does not say the magnet's field; give --field-strength T.",
@@ -148,8 +149,8 @@ static int read_inputs(fit_run *r, const app_files *files)
         return app_refuse(APP_REFUSED, "%s: got %lld image%s, expected %d, one for each time of %s.", files->name[0],
                           (long long)shape.dim[shape.ndim - 1], app_s(shape.dim[shape.ndim - 1]), r->in.times, from);
     app_log("%d times from %s: %g to %g ms", r->in.times, from, r->in.ms[0], r->in.ms[r->in.times - 1]);
-    if (s->mask) APP_TRY(APP_INPUT, app_read_array(s->mask, r->dev, &r->mask));
-    if (s->noise_map) APP_TRY(APP_INPUT, app_read_array(s->noise_map, r->dev, &r->noise));
+    if (s->mask) APP_TRY(APP_INPUT, app_read_in_order(s->mask, r->dev, &r->mask));
+    if (s->noise_map) APP_TRY(APP_INPUT, app_read_in_order(s->noise_map, r->dev, &r->noise));
     return r->model == LARMOR_FIT_WATER_FAT ? read_field(r, files) : APP_DONE;
 }
 

@@ -198,6 +198,7 @@ static void print_counts(const char *path, const larmor_raw_info *r)
     if (r->nonfinite) printf(", %lld left out as not finite", (ll)r->nonfinite);
     if (r->completing)
         printf("\ncalibration: %lld of its readouts complete images that lack them", (ll)r->completing);
+    if (*r->calibration_report) printf("\ncalibration: %s", r->calibration_report);
     printf("\ncoils: %d", r->coils);
     if (r->dead_coils) printf(" (%d without signal or noise left out)", r->dead_coils);
     printf("\nnoise: ");
@@ -309,6 +310,7 @@ static larmor_status write_json(const char *path, larmor_raw *raw)
     JSON_MEMBERS(&j, r, acquisitions, imaging, calibration, noise, dropped, dropped_report, nonfinite, completing,
                  channels, coils);
     JSON_MEMBERS(&j, r, dead_coils, noise_samples, dwell_us, noise_dwell_us, noise_bandwidth);
+    if (*r.calibration_report) json_text(&j, "calibration_report", r.calibration_report);
     json_flag(&j, "trajectory_stored", r.traj_stored);
     json_text(&j, "trajectory_units", r.traj_units);
     json_text(&j, "trajectory_report", r.traj_report);

@@ -8,6 +8,7 @@
 #include "json.h"
 #include "map_options.h"
 #include "progress.h"
+#include "scan.h"
 
 typedef struct settings {
     const char *output, *eigenvalues, *device;
@@ -64,6 +65,19 @@ typedef struct maps_run {
     app_progress progress;
 } maps_run;
 
+/* Of one slice, as each has maps of its own. */
+static int check_slices(const maps_run *r, const larmor_counters *only)
+{
+    int images, slices;
+    APP_TRY(APP_RUN, scan_count(r->raw, only, &images, &slices));
+    if (slices > 1)
+        return app_refuse(APP_USAGE, "%s: there are maps for each of several slices; choose one by --slice.",
+                          r->input);
+    if (larmor_raw_describe(r->raw).coils == 1)
+        return app_refuse(APP_USAGE, "%s: one coil has no maps to find.", r->input);
+    return APP_DONE;
+}
+
 static int open_all(maps_run *r)
 {
     const settings *s = r->s;
@@ -77,32 +91,14 @@ static int open_all(maps_run *r)
     APP_TRY(APP_RUN, app_output_open(s->output, s->force, &r->output));
     if (s->eigenvalues) APP_TRY(APP_RUN, app_output_open(s->eigenvalues, s->force, &r->values_output));
     APP_DO(given_open(r->input, &s->raw, &s->given, &r->raw));
+    APP_DO(check_slices(r, &only));
     APP_TRY(APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));
     APP_TRY(APP_RUN, app_open_device(s->device, s->threads, &r->dev));
     app_may_leave(r->dev);
     const larmor_status st = larmor_recon_create(r->source, r->dev, &opts, &r->recon);
     if (st) return st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
-    return APP_DONE;
-}
-
-/* The first series; those of other slices have maps of their own and are refused. */
-static int check_slices(maps_run *r)
-{
-    larmor_recon_plan other;
-    int code = APP_DONE, slices = 1;
     APP_TRY(APP_RUN, larmor_recon_describe(r->recon, 0, &r->plan));
-    for (int i = 1; i < larmor_recon_series(r->recon); i++) {
-        APP_TRY(APP_RUN, larmor_recon_describe(r->recon, i, &other));
-        slices += other.first.slice != r->plan.first.slice || other.first.encoding != r->plan.first.encoding;
-    }
-    if (slices > 1) {
-        app_error("%s: there are maps for each of several slices; choose one by --slice.", r->input);
-        code = APP_USAGE;
-    } else if (larmor_raw_describe(r->raw).coils == 1) {
-        app_error("%s: one coil has no maps to find.", r->input);
-        code = APP_USAGE;
-    }
-    return code;
+    return APP_DONE;
 }
 
 static int find(maps_run *r)
@@ -199,7 +195,6 @@ static int run(const void *given, const app_files *files)
     int code = check_options(s);
     app_progress_begin(&r.progress, "coil maps");
     if (!code) code = open_all(&r);
-    if (!code) code = check_slices(&r);
     if (!code) code = find(&r);
     if (!code) code = write_all(&r);
     app_progress_end(&r.progress);

@@ -308,6 +308,7 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
     int code = given_open(r->input, &scan, &s->given, &r->opened);
     r->raw = r->opened;
     if (code) return code;
+    APP_DO(recon_check_file(r, opts->only));
     APP_DO(recon_read_delays(s, r->raw, opts));
     APP_TRY(APP_RUN, larmor_source_of_raw(r->opened, r->input, &r->source));
     APP_DO(recon_take_bands(r));

@@ -9,6 +9,7 @@
 
 #include "fit_inputs.h"
 #include "json.h"
+#include "stack.h"
 
 enum { COLUMNS = 8, NAME = 32, ROOM = 4096, OUTPUTS = 2 * COLUMNS + 2 };
 enum { MOST_TEXT = 1 << 28 };
@@ -159,8 +160,8 @@ static int read_inputs(match_run *r, const app_files *files)
     APP_DO(fit_inputs_read(files, "TE", r->dev, &r->in));
     APP_TRY(APP_INPUT, app_read_array(s->dictionary, r->dev, &r->dictionary));
     if (s->basis) APP_TRY(APP_INPUT, app_read_array(s->basis, r->dev, &r->basis));
-    if (s->mask) APP_TRY(APP_INPUT, app_read_array(s->mask, r->dev, &r->mask));
-    if (s->noise_map) APP_TRY(APP_INPUT, app_read_array(s->noise_map, r->dev, &r->noise));
+    if (s->mask) APP_TRY(APP_INPUT, app_read_in_order(s->mask, r->dev, &r->mask));
+    if (s->noise_map) APP_TRY(APP_INPUT, app_read_in_order(s->noise_map, r->dev, &r->noise));
     APP_TRY(APP_RUN, fit_make_real(&r->mask, r->dev));
     APP_TRY(APP_RUN, fit_join_noise(&r->noise, r->in.images, r->dev));
     const int64_t entries = larmor_array_shape(r->dictionary).dim[0];

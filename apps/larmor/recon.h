@@ -214,7 +214,9 @@ int recon_reserve(recon_run *r);
 /* The checkpoint after all of them, which is no output. */
 int recon_open_checkpoint(recon_run *r);
 
-/* Refuse to save maps of several slices and weights of several images. */
+/* Refuse to save maps of several slices and weights of several images: by the file, and by the images that are made
+ * of it. */
+int recon_check_file(const recon_run *r, const larmor_counters *only);
 int recon_check_saved(const recon_run *r);
 
 /* The run's identity, where UIDs follow from it; while the arrays of the options are there. */

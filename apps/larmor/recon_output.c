@@ -11,6 +11,8 @@
 #include "in_options.h"
 #include "map_options.h"
 #include "recon.h"
+#include "scan.h"
+#include "stack.h"
 
 /* ---- before the work ---- */
 
@@ -205,6 +207,7 @@ static int write_file(const recon_run *r, larmor_output *out, const chosen *c, c
     if (st) return app_fail(APP_RUN, st);
     app_log("wrote %s (%d image%s%s%s)", path, c->count, app_s(c->count), r->interrupted ? ", interrupted" : "",
             app_describe_window(path, c->image, c->count, &r->s->window).s);
+    if (r->s->slice < 0) app_log_written_slices(out, r->source, c->image->meta.encoding);
     return APP_DONE;
 }
 
@@ -306,27 +309,9 @@ static int write_all(recon_run *r)
 /* ---- coil maps and density weights ---- */
 
 /* One slice has one set of maps and one image one set of weights: more are refused. */
-int recon_check_saved(const recon_run *r)
+static int check_counts(const recon_run *r, int images, int slices)
 {
     const recon_settings *s = r->s;
-    const int series = larmor_recon_series(r->recon);
-    int images = 0, slices = 0;
-    if (!s->save_maps && !s->save_density && !s->save_motion) return APP_DONE;
-    for (int i = 0; i < series; i++) {
-        larmor_recon_plan plan, other;
-        const larmor_status st = larmor_recon_describe(r->recon, i, &plan);
-        if (st) return app_fail(APP_RUN, st);
-        if (plan.slabs)
-            return app_refuse(APP_REFUSED,
-                              "--save-maps: the volume is in slabs, and each of %d %s has the maps of its planes.",
-                              plan.slabs, r->ranks ? "processes" : "devices");
-        int known = 0;
-        for (int j = 0; j < i && !known; j++)
-            known = !larmor_recon_describe(r->recon, j, &other) && other.first.slice == plan.first.slice &&
-                    other.first.encoding == plan.first.encoding;
-        slices += !known;
-        images += plan.images;
-    }
     if (s->save_maps && slices > 1)
         return app_refuse(APP_USAGE,
                           "--save-maps: %s has maps for each of %d slices; choose one by --slice or --encoding.",
@@ -336,6 +321,38 @@ int recon_check_saved(const recon_run *r)
             APP_USAGE, "--save-%s: %s has %s for each of %d images; choose one by --slice, --repetition and so on.",
             s->save_density ? "density" : "motion", r->input, s->save_density ? "weights" : "poses", images);
     return APP_DONE;
+}
+
+static int saves(const recon_run *r)
+{
+    return r->s->save_maps || r->s->save_density || r->s->save_motion;
+}
+
+int recon_check_file(const recon_run *r, const larmor_counters *only)
+{
+    const recon_settings *s = r->s;
+    int images, slices;
+    if (!saves(r)) return APP_DONE;
+    APP_TRY(APP_RUN, scan_count(r->raw, only, &images, &slices));
+    const int are_others = s->bins || s->basis || s->dictionary || s->motion_fields;
+    return check_counts(r, are_others ? 1 : images, slices);
+}
+
+int recon_check_saved(const recon_run *r)
+{
+    const int series = larmor_recon_series(r->recon);
+    larmor_recon_plan plan;
+    int images = 0;
+    if (!saves(r)) return APP_DONE;
+    for (int i = 0; i < series; i++) {
+        APP_TRY(APP_RUN, larmor_recon_describe(r->recon, i, &plan));
+        if (plan.slabs)
+            return app_refuse(APP_REFUSED,
+                              "--save-maps: the volume is in slabs, and each of %d %s has the maps of its planes.",
+                              plan.slabs, r->ranks ? "processes" : "devices");
+        images += plan.images;
+    }
+    return check_counts(r, images, 1);
 }
 
 /* Sets of the maps that were made. */

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "try.h"
+
 larmor_traj_opts scan_trajectory_opts(const scan_trajectory *options)
 {
     larmor_traj_opts opts = {.readouts = options->readouts,
@@ -52,4 +54,30 @@ scan_delays_text scan_describe_delays(int ndim, const double delay[6])
         used += (size_t)snprintf(text.s + used, sizeof text.s - used, "%s%.4f", i ? "," : "",
                                  delay[ndim > 2 ? i : flat[i]]);
     return text;
+}
+
+static int is_wanted(int only, int value)
+{
+    return only < 0 || only == value;
+}
+
+larmor_status scan_count(const larmor_raw *raw, const larmor_counters *only, int *images, int *slices)
+{
+    const int groups = larmor_raw_describe(raw).groups;
+    APP_HEAP unsigned char *known = calloc((size_t)larmor_raw_describe(raw).encodings + 1, UINT16_MAX + 1);
+    larmor_group g;
+    if (!known) return NO_MEMORY();
+    *images = *slices = 0;
+    for (int i = 0; i < groups; i++) {
+        TRY(larmor_raw_group(raw, i, &g));
+        if ((only->encoding > 0 && only->encoding != g.encoding + 1) || !is_wanted(only->slice, g.slice) ||
+            !is_wanted(only->contrast, g.contrast) || !is_wanted(only->phase, g.phase) ||
+            !is_wanted(only->repetition, g.repetition) || !is_wanted(only->set, g.set))
+            continue;
+        unsigned char *own = &known[(size_t)g.encoding * (UINT16_MAX + 1) + (size_t)(g.slice & UINT16_MAX)];
+        *slices += !*own;
+        *own = 1;
+        ++*images;
+    }
+    return LARMOR_OK;
 }

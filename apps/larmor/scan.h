@@ -54,3 +54,7 @@ typedef struct scan_delays_text {
     char s[160];
 } scan_delays_text;
 scan_delays_text scan_describe_delays(int ndim, const double delay[6]);
+
+/* How many images of a file are wanted, and how many slices these have, each with coil maps of its own. Frames that
+ * are cut from them, and bins, are not counted. */
+larmor_status scan_count(const larmor_raw *raw, const larmor_counters *only, int *images, int *slices);

@@ -25,6 +25,38 @@ larmor_status app_read_stack(const char *path, larmor_device *dev, app_stack *s)
     return LARMOR_OK;
 }
 
+larmor_status app_read_in_order(const char *path, larmor_device *dev, larmor_array **x)
+{
+    APP_FREED_BY(larmor_images_free) larmor_image_set set = {.count = 0};
+    TRY(app_read_images(path, dev, &set));
+    if (set.has_counters && set.count > 1) return larmor_images_stack(set.image, set.count, x);
+    *x = larmor_array_ref(set.all);
+    return LARMOR_OK;
+}
+
+void app_log_slices(const char *path, const int *slice, int count)
+{
+    enum { LISTED = 16 };
+    char text[LISTED * 8] = "";
+    size_t used = 0;
+    int in_order = 1;
+    for (int i = 0; i < count; i++) in_order &= slice[i] == i;
+    for (int i = 0; i < count && i < LISTED; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%d", i ? ", " : "", slice[i]);
+    if (!in_order)
+        app_log("%s: its slices are in the order of their places, which have the slice counters %s%s", path, text,
+                count > LISTED ? ", ..." : "");
+}
+
+void app_log_written_slices(const larmor_output *out, const larmor_source *source, int encoding)
+{
+    APP_HEAP int *slice = NULL;
+    const char *path = larmor_output_path(out);
+    int count;
+    if (larmor_format_of(path).saves && !larmor_source_slices(source, encoding, &slice, &count))
+        app_log_slices(path, slice, count);
+}
+
 app_sizes app_sizes_of(larmor_shape shape)
 {
     app_sizes text = {""};

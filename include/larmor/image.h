@@ -240,6 +240,13 @@ LARMOR_API void larmor_images_free(larmor_image_set *set); /* also sets all to N
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_images_stack(const larmor_image *images, int count, larmor_array **volumes);
 
+/* The order in which files of all formats have the slices of a volume, that of their places along the first one's
+ * direction: order[i] is the index of slice i of the file. Slices that are not parallel, or at one place, are in the
+ * order of their counters. Other counters do not count.
+ *
+ * Errors  LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_slices_order(const larmor_image_meta *slice, int count, int *order);
+
 typedef struct larmor_image_info {
     char format[24];        /* "ISMRMRD images", "NIfTI-1", "PNG", "BART", "NumPy" or "DICOM" */
     char type[24];          /* of its numbers, e.g. "c64", "magnitude", "8 bit grey" */

@@ -128,7 +128,8 @@ typedef struct larmor_raw_info {
     char dropped_report[320]; /* what the dropped ones are, e.g. "3 phase correction, 2 dummy"; "" without any */
     int64_t joined;           /* segments of readouts that were joined to the first one */
     int64_t completing;       /* flagged for calibration alone, but they complete an image that lacks their lines */
-    int64_t navigators;       /* lines for phase correction, which are used as larmor_raw_navigators gives them */
+    char calibration_report[320]; /* those that give coil maps alone, and by what; "" without any */
+    int64_t navigators;           /* lines for phase correction, which are used as larmor_raw_navigators gives them */
     int64_t noise_samples;
     int channels;   /* of the imaging readouts, as stored */
     int coils;      /* without those left out */

@@ -139,8 +139,8 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     int no_maps;           /* 1: root sum of squares of "grid"; "clear" has none */
     /* Off-resonance in Hz, in the sign of larmor_op_off_resonance: [x, y] or [x, y, z], real, or complex with
      * imaginary parts of 0; interpolated to the image's grid, and continued beyond its own edge. b0_place says
-     * where it is. Without it, it covers the image's field of view, for all slices of 2D images or one z for each.
-     * NULL: on resonance. */
+     * where it is. Without it, it covers the image's field of view, for all slices of 2D images or one z for each,
+     * by their counters (of files: larmor_source_slices). NULL: on resonance. */
     larmor_array *b0;
     const char *b0_name; /* what messages call it; default "map" */
     const larmor_image_meta *b0_place;

@@ -58,6 +58,14 @@ LARMOR_API void larmor_source_free(larmor_source *source);          /* NULL is f
 /* What is in the scan; zeros of NULL. */
 LARMOR_API larmor_raw_info larmor_source_describe(const larmor_source *source);
 
+/* The counters of an encoding's slices in the order in which files have them (larmor_slices_order), [*count], for the
+ * caller to free; none of volumes. Arrays of larmor_recon_opts have slices in the order of their counters, and those
+ * of files are brought into it by this.
+ *
+ * encoding  from 0 on; -1: that of the first image.
+ * Errors    LARMOR_ERR_ARG; LARMOR_ERR_MEMORY; those of the source. */
+LARMOR_API larmor_status larmor_source_slices(const larmor_source *source, int encoding, int **slices, int *count);
+
 /* An opened file as a source. raw must outlive the source and everything that was made from it. Slices that were
  * excited together by the header become volumes (larmor/multiband.h), unless larmor_raw_opts.multiband_left_out.
  *

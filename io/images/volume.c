@@ -293,6 +293,24 @@ larmor_status lmr_order(const lmr_images *images, lmr_volumes *v)
     return LARMOR_OK;
 }
 
+larmor_status larmor_slices_order(const larmor_image_meta *slice, int count, int *order)
+{
+    lmr_volumes v;
+    LMR_NEED(slice);
+    LMR_REFUSE(!order || count < 1, LARMOR_ERR_ARG, "slices: %d of them, and a place for their order expected",
+               count);
+    LMR_HEAP LMR_NEW_ZEROS(larmor_image, image, count);
+    for (int i = 0; i < count; i++) {
+        larmor_image_meta *m = &image[i].meta;
+        *m = slice[i];
+        m->encoding = m->contrast = m->phase = m->repetition = m->set = m->average = 0;
+    }
+    LMR_TRY(lmr_order(&(lmr_images){.image = image, .count = count, .dim = {1, 1, 1}}, &v));
+    memcpy(order, v.order, (size_t)count * sizeof *order);
+    free(v.order);
+    return LARMOR_OK;
+}
+
 /* ---- several files, where one cannot hold all ---- */
 
 /* What divides them: images of one class can be in one file. */

@@ -213,14 +213,22 @@ static reason first_difference(const lmr_mrd_keyed *images, int64_t count, int64
     return most < OTHER_COUNTERS ? (reason)most : OTHER_COUNTERS;
 }
 
-static void warn_kept_out(larmor_raw *raw, const int64_t kept_out[REASONS])
+/* A scan of its own for calibration is ordinary; one that lies elsewhere, or has another signal, is not. */
+static void report_kept_out(larmor_raw *raw, const int64_t kept_out[REASONS])
 {
-    for (int k = 0; k < REASONS; k++)
-        if (kept_out[k])
-            LMR_MRD_WARN(raw,
-                         "%lld readouts for calibration give coil maps alone: their %s differ%s from the image's.",
-                         (long long)kept_out[k], reason_names[k],
-                         k == OTHER_COUNTERS || k == CENTRE || k == POSITION ? "" : "s");
+    char *report = raw->info.calibration_report;
+    for (int k = 0; k < REASONS; k++) {
+        char line[128];
+        if (!kept_out[k]) continue;
+        snprintf(line, sizeof line,
+                 "%lld readouts for calibration give coil maps alone: their %s differ%s from the image's",
+                 (long long)kept_out[k], reason_names[k],
+                 k == OTHER_COUNTERS || k == CENTRE || k == POSITION ? "" : "s");
+        if (k == SLICE || k == POSITION || k == SIGNAL)
+            LMR_MRD_WARN(raw, "%s.", line);
+        else
+            lmr_append_item(report, sizeof raw->info.calibration_report, "; ", "%s", line);
+    }
 }
 
 larmor_status lmr_mrd_complete_images(larmor_raw *raw)
@@ -241,7 +249,7 @@ larmor_status lmr_mrd_complete_images(larmor_raw *raw)
         else
             kept_out[first_difference(images, image_count, at, &alone[r])] += end - r;
     }
-    warn_kept_out(raw, kept_out);
+    report_kept_out(raw, kept_out);
     return LARMOR_OK;
 }
 

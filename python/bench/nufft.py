@@ -3,8 +3,8 @@
 Points of a golden-angle scan, single precision, one tolerance. Points are sorted and plans are made before, but for
 ducc0, which has no plans.
 
-Usage: python3 python/bench/nufft.py [THREADS [POINTS]]; peers that are not installed are left out. With POINTS, uniform
-points are handed over and transformed, so that ducc0's share is the whole of what it does.
+Usage: python3 python/bench/nufft.py [THREADS [POINTS]]; peers that are not installed are left out. With POINTS,
+uniform points are handed over and transformed, as ducc0 always does.
 """
 import importlib
 import os

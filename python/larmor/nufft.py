@@ -342,8 +342,11 @@ def type3(points: Array, values: ArrayT, targets: Array, *, out: Array | None = 
 
 def type3(points: Array, values: Array, targets: Array, *, out: Array | None = None,
           device: str | Device | None = None, **more: Any) -> Native:
-    """Values at points [..., ndim] to targets [..., ndim]. The others are those of Plan."""
+    """Values at points [..., ndim] to targets [..., ndim], in 1D [..., 1]. The others are those of Plan."""
     points = as_points(points)
+    if len(points.shape) < 2:
+        raise ShapeError(f"points: got shape {tuple(points.shape)}, expected [..., ndim], a column for each axis; "
+                         "of one dimension points[:, None]")
     values, dtype = _values(values)
     where = _device(values, device)
     batch = _batch(values, len(points.shape) - 1)

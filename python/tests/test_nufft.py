@@ -29,6 +29,14 @@ def test_type_3_is_the_sum_over_points_in_cycles_per_unit(ndim, rng, numbers):
     assert relative(nufft.type3(x, c, s, tol=1e-10), np.exp(2j * np.pi * s @ x.T) @ c) < 1e-9
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_type_3_refuses_numbers_without_a_column_whatever_their_count(count):
+    x = np.linspace(0, 1, count)
+    for points, targets in (x, x), (x, x[:, None]):
+        with pytest.raises(larmor.ShapeError, match=rf"points: got shape \({count},\), .* points\[:, None\]"):
+            nufft.type3(points, np.ones(count), targets)
+
+
 def test_radians_are_two_pi_over_n_cycles(rng, numbers):
     points, x, c = rng.uniform(-3, 3, (25, 2)), numbers(8, 10), numbers(25)
     same = nufft.type2(points * 2 * np.pi / [8, 10], x, units="radians", tol=1e-11)

@@ -65,6 +65,10 @@ spoiled loud-coil
 found 0 warning coil-noise loud-coil.h5
 spoiled noise-coil
 found 0 warning weak-coil noise-coil.h5
+"$LARMOR" phantom -o point.h5 --traj cartesian --matrix 32 --coils 4 --snr 40 -q
+"$SPOIL" point.h5 point
+"$LARMOR" check point.h5 >out 2>err || [ $? -eq 1 ] || fail "check point.h5"
+! grep -q 'holds noise alone' out err || fail "point.h5: coils of a point are no noise"
 spoiled loud-noise-scan --noise-scan 2000
 found 0 warning noise-scan loud-noise-scan.h5
 expect 0 phantom -o short.h5 --matrix 32 --coils 8 --snr 40 --noise-scan 20 -q

@@ -9,6 +9,9 @@
  * sequence    a radial scan without a trajectory, of which a Pulseq file SCAN.seq says where its samples are;
  *             sequenceN: the header says a matrix of N
  * gaps        four parallel slices at 0, 7, 14 and 22 mm
+ * ascending   SCAN.h5 is a scan of three slices with several contrasts, each of which has 20 Hz more off-resonance
+ *             times 1 ms of echo time than the slice before it in TRUTH.h5
+ * shuffled    the same, and slices 0, 1, 2 are counted as 2, 0, 1; descending: as 2, 1, 0
  * ragged      SCAN.h5 is a scan, whose readouts lose samples at their ends, each as many as no neighbour does; it is
  *             written to TRUTH.h5
  * SPDX-License-Identifier: Apache-2.0 */
@@ -183,8 +186,23 @@ static int append_all(const char *way)
     return 1;
 }
 
-static void cut_ends(const char *from, const char *to)
+/* The values of a readout, turned by a phase; to be freed. */
+static float *turn(const larmor_acquisition *a, double phase)
 {
+    const int count = a->samples * a->coils;
+    float *values = malloc(2 * sizeof *values * (size_t)count);
+    if (!values) exit(1);
+    for (int i = 0; i < count; i++) {
+        const double re = (double)a->data[2 * i], im = (double)a->data[2 * i + 1];
+        values[2 * i] = (float)(re * cos(phase) - im * sin(phase));
+        values[2 * i + 1] = (float)(re * sin(phase) + im * cos(phase));
+    }
+    return values;
+}
+
+static void copy_scan(const char *way, const char *from, const char *to)
+{
+    static const int shuffled[] = {2, 0, 1}, descending[] = {2, 1, 0};
     larmor_raw *raw;
     larmor_output *out;
     larmor_acquisition a;
@@ -194,8 +212,14 @@ static void cut_ends(const char *from, const char *to)
     check(larmor_raw_create(out, &(larmor_scan){.header = larmor_raw_xml(raw), .coils = info.coils}, &writer));
     for (int64_t i = 0; i < info.acquisitions; i++) {
         check(larmor_raw_acquisition(raw, i, &a));
-        a.discard_post = (int)(a.samples / 16 * (i * 2 % 5) / 4);
+        if (!strcmp(way, "ragged")) a.discard_post = (int)(a.samples / 16 * (i * 2 % 5) / 4);
+        const int turns = strcmp(way, "ragged") != 0;
+        float *values = turn(&a, turns ? 0.126 * a.slice * a.contrast : 0);
+        a.data = values;
+        if (!strcmp(way, "shuffled")) a.slice = shuffled[a.slice];
+        if (!strcmp(way, "descending")) a.slice = descending[a.slice];
         check(larmor_raw_append(writer, &a));
+        free(values);
     }
     check(larmor_raw_finish(writer));
     larmor_raw_writer_free(writer);
@@ -205,8 +229,8 @@ static void cut_ends(const char *from, const char *to)
 
 int main(int argc, char **argv)
 {
-    if (argc == 4 && !strcmp(argv[1], "ragged")) {
-        cut_ends(argv[2], argv[3]);
+    if (argc == 4 && strstr("ragged ascending shuffled descending", argv[1])) {
+        copy_scan(argv[1], argv[2], argv[3]);
         return 0;
     }
     if (argc != 4) {

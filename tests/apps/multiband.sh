@@ -147,6 +147,11 @@ grep -q 'scan.h5: --matrix, --fov and --oversample: z are 2 separate slices, not
     fail "$last: $(cat err)"
 expect 3 recon scan.h5 -o image.h5 --multiband 0,40 --multiband-phase maps.cfl
 said_like 'multiband'
+# A scan of one slice.
+expect 0 phantom -q --force -o one.h5 --traj golden --matrix 24 --coils 4 --phantom texture --snr 30
+reconstruct one.h5 -o one.npy --force --method cg --lambda 1e-3 --iters 10 --multiband -20,20
+grep -qE "^warning: multiband: one of 2 slices has (99\.[0-9]*|100) % of the image's energy, as if it alone had been excited\. Check that slices were excited together, and their phases\.\$" err ||
+    fail "$last: $(cat err)"
 expect 2 phantom --force -o scan.h5 --caipi 3
 said 'larmor: --caipi: has no effect without --multiband.'
 [ ! -e image.h5 ] || fail "an image was written"

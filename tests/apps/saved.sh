@@ -20,6 +20,14 @@ reconstruct volume.h5 -o own.npy --lambda 1e-3 --save-maps volume.cfl --force -q
 reconstruct volume.h5 -o given.npy --lambda 1e-3 --maps volume.cfl --force -q
 expect 0 compare given.npy own.npy --tol 2e-4
 
+# Where maps are 0 is said, and how much that is.
+! grep -q 'less than a hundredth' err || fail "$last: whole maps"
+expect 0 phantom -o small.h5 --matrix 32 --coils 3 --snr 50 -q
+expect 0 maps small.h5 -m espirit --crop hard -o cropped.cfl -q
+reconstruct small.h5 -o small.npy --lambda 1e-3 --maps cropped.cfl
+grep -qE '^coil maps: cropped[.]cfl: [1-9][0-9]* % of its voxels have less than a hundredth of the largest value, and images are 0 there$' err ||
+    fail "$last: empty voxels"
+
 # A coil that was left out has a map of zeros: the file counts channels as the scan does.
 expect 0 phantom -o dead.h5 --traj golden --matrix 64 --coils 5 --noise 1e-4 --noise-scan 40 --dead-coils 3 --noiseless-coils 3 -q
 reconstruct dead.h5 -o own.npy --lambda 1e-3 --save-maps maps.cfl --force
@@ -47,13 +55,22 @@ done
 reconstruct scan.h5 -o x.npy --save-density density.cfl --method grid --force -q
 [ "$(sed -n 2p density.hdr | cut -d' ' -f1-4)" = "1 128 101 1" ] || fail "density.hdr: $(cat density.hdr)"
 
+# What takes long is said: voxels that samples do not resolve.
+reconstruct volume.h5 -o fine.npy --method grid --maps none --matrix 48
+grep -q '^image: 27 voxels for each that the samples resolve by the header, and each step takes as many times longer' err ||
+    fail "$last: small voxels"
+
 # What does not go together.
 expect 0 phantom -o many.h5 --matrix 32 --coils 2 --slices 3 --repetitions 2 -q
 expect 2 recon many.h5 -o x.npy --save-maps m.npy --force -q
 said 'larmor: --save-maps: many.h5 has maps for each of 3 slices; choose one by --slice or --encoding.'
+! grep -q '^image:' err || fail "$last: refused after the preparation"
+expect 2 maps many.h5 -o m.npy --force
+said 'larmor: many.h5: there are maps for each of several slices; choose one by --slice.'
 reconstruct many.h5 -o x.npy --save-maps m.npy --slice 1 --force -q
 expect 2 recon many.h5 -o x.npy --save-density d.npy --slice 1 --method grid --force -q
 said 'larmor: --save-density: many.h5 has weights for each of 2 images; choose one by --slice, --repetition and so on.'
+! grep -q '^image:' err || fail "$last: refused after the preparation"
 expect 2 recon scan.h5 -o x.npy --save-density d.npy --force
 said 'larmor: --save-density: has no effect with --method auto; it is an option of --method grid and of --weighted, without --dcf none.'
 expect 2 recon scan.h5 -o x.npy --save-maps d.npy --maps none --method grid --force

@@ -92,6 +92,20 @@ static void drown_last_of_four_coils(hvl_t *list)
         ((float *)list->p)[i] = 1e-3f * (float)(rand() / (RAND_MAX / 2 + 1.) - 1);
 }
 
+/* A point off the centre, in all coils. */
+static void put_point_in_four_coils(hvl_t *list)
+{
+    static unsigned readout;
+    float *v = list->p;
+    const size_t samples = list->len / 8;
+    for (size_t i = 0; i < 4 * samples; i++) {
+        const double phase = 2.1 * (double)(i % samples) + 0.9 * readout;
+        v[2 * i] = (float)((double)(1 + i / samples) * cos(phase));
+        v[2 * i + 1] = (float)((double)(1 + i / samples) * sin(phase));
+    }
+    readout++;
+}
+
 static void amplify(hvl_t *list)
 {
     for (size_t i = 0; i < list->len; i++) ((float *)list->p)[i] *= 10;
@@ -158,6 +172,8 @@ static void change_acquisitions(hid_t file, const char *way)
         for (hsize_t i = 0; i < count; i++) change_floats(set, "data", i, amplify_last_of_four_coils);
     else if (!strcmp(way, "noise-coil"))
         for (hsize_t i = 0; i < count; i++) change_floats(set, "data", i, drown_last_of_four_coils);
+    else if (!strcmp(way, "point"))
+        for (hsize_t i = 0; i < count; i++) change_floats(set, "data", i, put_point_in_four_coils);
     else if (!strcmp(way, "loud-noise-scan")) /* which comes first */
         change_floats(set, "data", 0, amplify);
     else if (!strcmp(way, "spike"))
