@@ -51,11 +51,10 @@ static larmor_status weights_of(lmr_job *job, int index, lmr_frame *frame)
     return LARMOR_OK;
 }
 
-static larmor_status look_for_samples(lmr_frame *frame)
+static larmor_status look_for_samples(int may_be_empty, lmr_frame *frame)
 {
-    double size;
-    LMR_TRY(larmor_nrm2(frame->samples.kspace, &size));
-    frame->is_empty = size == 0;
+    LMR_TRY(larmor_nrm2(frame->samples.kspace, &frame->size));
+    frame->is_empty = may_be_empty && frame->size == 0;
     return LARMOR_OK;
 }
 
@@ -83,7 +82,7 @@ static larmor_status open_frame(lmr_job *job, int index, int may_be_empty, lmr_f
     frame->grid = job->facts->grid[index];
     LMR_TRY(lmr_group_samples(job, index, samples, &made, &frame->cartesian));
     LMR_OR(fail, lmr_trajectory_cache_find(job, frame, &frame->cached));
-    if (may_be_empty) LMR_OR(fail, look_for_samples(frame));
+    LMR_OR(fail, look_for_samples(may_be_empty, frame));
     if (frame->is_empty) return LARMOR_OK;
     result->outside += samples->outside;
     if (job->facts->whitening) frame->cartesian.faults.noisy = 0; /* the noise scan weighs them */
