@@ -58,6 +58,20 @@ static larmor_status look_for_samples(int may_be_empty, lmr_frame *frame)
     return LARMOR_OK;
 }
 
+/* Echoes that a field displaces need no warning of gradients. */
+static larmor_status look_at_field(const lmr_job *job, lmr_frame *frame)
+{
+    const larmor_raw_info *info = &job->facts->info;
+    const int echo = frame->group.contrast;
+    larmor_group lead;
+    if (!job->facts->lead_is_seen || !(frame->cartesian.faults.echo_distance > 0)) return LARMOR_OK;
+    LMR_TRY(lmr_source_group(job->facts->source, job->facts->lead, &lead));
+    if (echo < info->echoes && lead.contrast < info->echoes)
+        lmr_echo_is_of_field(info->echo_ms[lead.contrast], job->facts->lead_echo, info->echo_ms[echo],
+                             &frame->cartesian.faults);
+    return LARMOR_OK;
+}
+
 static larmor_status make_maps(lmr_job *job, int index, const lmr_frame *frame)
 {
     const lmr_maps_method *method;
@@ -86,6 +100,7 @@ static larmor_status open_frame(lmr_job *job, int index, int may_be_empty, lmr_f
     if (frame->is_empty) return LARMOR_OK;
     result->outside += samples->outside;
     if (job->facts->whitening) frame->cartesian.faults.noisy = 0; /* the noise scan weighs them */
+    LMR_OR(fail, look_at_field(job, frame));
     lmr_sample_faults_join(&frame->cartesian.faults, &result->faults);
     result->made_traj |= made;
     result->ffts = frame->cartesian.on_grid;
