@@ -138,8 +138,8 @@ static void solve_lower(const step *s, double complex *v)
     }
 }
 
-/* The windows across line q with the lines from it on shifted back and turned; part: -1 those before it alone, 1 those
- * from it on alone. */
+/* The windows across line q with the lines from it on shifted back and turned; part: -1 those before it alone, 1
+ * those from it on alone. */
 static void take_across(const step *s, int64_t q, double along, double across, double complex turn, int part)
 {
     const lmr_line_block *b = s->b;

@@ -81,8 +81,8 @@ TEST(spokes_that_are_described_as_lines_all_have_the_echo)
     }
 }
 
-/* What is found where the lines from +3/FOV on, or every so many of them, are of an object that is shifted, and have gain times the signal
- * and another phase. * The object is `size` times the phantom. */
+/* What is found where the lines from +3/FOV on, or every so many of them, are of an object that is shifted, and have
+ * gain times the signal and another phase. The object is `size` times the phantom. */
 static larmor_description found_for_step(double shift, double gain, double size, double noise, int coils,
                                          double phase, int every)
 {
